@@ -203,7 +203,7 @@ func (s *settings) finish(components []*FlatComponent) {
 // unknown notes an annotation that has no effect.
 func (s *settings) unknown(a Annotation) {
 	if a.Type == OwnType {
-		s.l.Report(ruleOwn, a.Place, "an annotation of macrostep has no place here; settings belong to the DefaultExperiment, ms:Component to a Component")
+		s.l.Report(ruleOwn, a.Place, noPlace)
 		return
 	}
 	if s.counted == nil {
@@ -239,7 +239,7 @@ func (s *settings) stepHints() []StepHint {
 	}
 	if len(s.ownStep) == 0 && len(s.foreign) > 0 {
 		h := s.foreign[0]
-		s.l.Report(ruleTaken, h.Place, "the macro step of %v s is taken from %s", h.Value, h.Source)
+		s.l.Report(RuleTaken, h.Place, "the macro step of %v s is taken from %s", h.Value, h.Source)
 	}
 	return slices.Concat(s.ownStep, s.foreign)
 }
@@ -266,8 +266,8 @@ func (s *settings) component(c *Component, path string) (own ownComponent, step 
 			step = append(step, s.tool(a, AtComponent, path)...)
 		}
 	}
-	if c.stepHint != nil {
-		step = append(step, *c.stepHint)
+	if c.StepHint != nil {
+		step = append(step, *c.StepHint)
 	}
 	return own, step
 }
@@ -284,7 +284,7 @@ func (s *settings) hints(c *FlatComponent) {
 			s.l.Report(RuleForeignPart, h.Place, "%s (%v s) is left out: %s counts", h.Source, h.Value, c.StepHints[0].Source)
 		default:
 			s.own.From("rate "+c.Path, h.Source, h.Place)
-			s.l.Report(ruleTaken, h.Place, "component %q steps every %v s, as far as the macro step divides that: taken from %s", c.Path, h.Value, h.Source)
+			s.l.Report(RuleTaken, h.Place, "component %q steps every %v s, as far as the macro step divides that: taken from %s", c.Path, h.Value, h.Source)
 		}
 	}
 }
@@ -295,40 +295,39 @@ func (s *settings) merge() {
 	o := &s.own
 	if t := s.tolerance(); t != nil && o.Tolerance == nil {
 		src := t.Sources["tolerance"]
-		s.l.Report(ruleTaken, src.Place, "the tolerance %v for the FMUs is taken from %s", *t.Tolerance, src.Text)
+		s.l.Report(RuleTaken, src.Place, "the tolerance %v for the FMUs is taken from %s", *t.Tolerance, src.Text)
 	}
 	for _, t := range s.tools {
-		took := func(name string) {
+		// fill takes a setting of the tool, unless there is one.
+		fill := func(name, what string, there bool, set func()) {
 			src := t.Sources[name]
+			if there {
+				s.l.Report(RuleForeignPart, src.Place, "%s of %s is left out: %s counts", what, src.Text, o.Sources[name].Text)
+				return
+			}
+			set()
 			o.From(name, src.Text, src.Place)
-			s.l.Report(ruleTaken, src.Place, "%s is taken from %s", s.describe(name, &t), src.Text)
+			s.l.Report(RuleTaken, src.Place, "%s is taken from %s", what, src.Text)
 		}
-		left := func(name string) {
-			src := t.Sources[name]
-			s.l.Report(RuleForeignPart, src.Place, "%s of %s is left out: %s counts", s.describe(name, &t), src.Text, o.Sources[name].Text)
+		withParams := o.Algorithm == "" // else they are left out with the algorithm
+		if t.Algorithm != "" {
+			fill("algorithm", "algorithm "+t.Algorithm, o.Algorithm != "", func() { o.Algorithm = t.Algorithm })
 		}
-		fill := func(name string, given, taken bool, set func()) {
-			switch {
-			case !given:
-			case taken:
-				left(name)
-			default:
-				set()
-				took(name)
-			}
-		}
-		withParams := o.Algorithm == ""
-		fill("algorithm", t.Algorithm != "", o.Algorithm != "", func() { o.Algorithm = t.Algorithm })
 		for _, p := range t.Params {
-			taken := !withParams || slices.ContainsFunc(o.Params, func(q Param) bool { return q.Key == p.Key })
-			if !withParams {
-				continue // told with the algorithm
+			if withParams {
+				there := slices.ContainsFunc(o.Params, func(q Param) bool { return q.Key == p.Key })
+				fill("param "+p.Key, fmt.Sprintf("parameter %s=%s", p.Key, p.Value), there, func() { o.Params = append(o.Params, p) })
 			}
-			fill("param "+p.Key, true, taken, func() { o.Params = append(o.Params, p) })
 		}
-		fill("record", t.Record != nil, o.Record != nil, func() { o.Record = t.Record })
-		fill("output-interval", t.OutputInterval != nil, o.OutputInterval != nil, func() { o.OutputInterval = t.OutputInterval })
-		fill("workers", t.Workers != nil, o.Workers != nil, func() { o.Workers = t.Workers })
+		if t.Record != nil {
+			fill("record", fmt.Sprintf("what is recorded (%s)", diag.Some(t.Record)), o.Record != nil, func() { o.Record = t.Record })
+		}
+		if t.OutputInterval != nil {
+			fill("output-interval", fmt.Sprintf("a row every %v s", *t.OutputInterval), o.OutputInterval != nil, func() { o.OutputInterval = t.OutputInterval })
+		}
+		if t.Workers != nil {
+			fill("workers", fmt.Sprintf("the number of %d workers", *t.Workers), o.Workers != nil, func() { o.Workers = t.Workers })
+		}
 	}
 }
 
@@ -340,26 +339,6 @@ func (s *settings) tolerance() *OwnSettings {
 		}
 	}
 	return nil
-}
-
-// describe returns a setting of a tool for a notice.
-func (s *settings) describe(name string, t *OwnSettings) string {
-	switch name {
-	case "algorithm":
-		return "algorithm " + t.Algorithm
-	case "output-interval":
-		return fmt.Sprintf("a row every %v s", *t.OutputInterval)
-	case "workers":
-		return fmt.Sprintf("the number of %d workers", *t.Workers)
-	case "record":
-		return fmt.Sprintf("what is recorded (%s)", few(t.Record))
-	}
-	for _, p := range t.Params {
-		if name == "param "+p.Key {
-			return fmt.Sprintf("parameter %s=%s", p.Key, p.Value)
-		}
-	}
-	return name
 }
 
 // sources notes where the settings of a component come from.
@@ -377,6 +356,15 @@ func (own *ownComponent) sources(o *OwnSettings, c *FlatComponent) {
 
 // strict reads elements of our own annotation: what it does not know is an error.
 type strict struct{ *parser }
+
+// content returns the one element that an annotation must hold; nil after a finding.
+func (p strict) content(a Annotation, name string) *xmltree.Node {
+	if kids := a.Node().Kids; len(kids) == 1 && kids[0].Is(name, xmltree.Own) {
+		return kids[0]
+	}
+	p.Add(ruleOwn, a.Node(), "the annotation must hold one element %s of namespace %q", name, xmltree.Own)
+	return nil
+}
 
 // attrs checks that an element has only these attributes.
 func (p strict) attrs(n *xmltree.Node, known ...string) {
@@ -419,11 +407,10 @@ func (p strict) positive(n *xmltree.Node, key string) *float64 {
 
 func (s *settings) readOwn(base *parser, a Annotation) {
 	p := strict{base}
-	if len(a.Node().Kids) != 1 || !a.Node().Kids[0].Is("Settings", xmltree.Own) {
-		p.Add(ruleOwn, a.Node(), "the annotation must hold one element Settings of namespace %q", xmltree.Own)
+	n := p.content(a, "Settings")
+	if n == nil {
 		return
 	}
-	n := a.Node().Kids[0]
 	if v := p.text(n, "version"); v != OwnVersion {
 		p.Add(ruleOwn, n, "version %q is not known; this program reads version %s", v, OwnVersion)
 		return
@@ -497,8 +484,12 @@ func (s *settings) readOwn(base *parser, a Annotation) {
 	}
 }
 
-// sourceOwn is our own annotation as a source of settings.
-const sourceOwn = "annotation of macrostep"
+// sourceOwn is our own annotation as a source of settings, noPlace what is wrong where it
+// stands elsewhere.
+const (
+	sourceOwn = "annotation of macrostep"
+	noPlace   = "an annotation of macrostep has no place here; settings belong to the DefaultExperiment, ms:Component to a Component"
+)
 
 // attributes reads those of ms:Settings.
 func (s *settings) attributes(p strict, n *xmltree.Node) {
@@ -531,12 +522,15 @@ func (s *settings) attributes(p strict, n *xmltree.Node) {
 		}
 		o.EnergySpike = &v
 	}
-	if given("workers", "workers") {
-		v, err := strconv.Atoi(n.Str("workers", ""))
-		if err != nil || v < 1 {
-			p.Add(ruleOwn, n, "workers=%q is no whole number above 0", n.Str("workers", ""))
+	whole := func(key string, least int, what string) *int {
+		v, err := strconv.Atoi(n.Str(key, ""))
+		if err != nil || v < least {
+			p.Add(ruleOwn, n, "%s=%q is no whole number %s", key, n.Str(key, ""), what)
 		}
-		o.Workers = &v
+		return &v
+	}
+	if given("workers", "workers") {
+		o.Workers = whole("workers", 1, "above 0")
 	}
 	if given("isolation", "isolate") {
 		o.Isolation = p.text(n, "isolation")
@@ -545,11 +539,7 @@ func (s *settings) attributes(p strict, n *xmltree.Node) {
 		}
 	}
 	if given("restarts", "on-crash") {
-		v, err := strconv.Atoi(n.Str("restarts", ""))
-		if err != nil || v < 0 {
-			p.Add(ruleOwn, n, "restarts=%q is no whole number of at least 0", n.Str("restarts", ""))
-		}
-		o.Restarts = &v
+		o.Restarts = whole("restarts", 0, "of at least 0")
 	}
 	for _, q := range []struct {
 		key, name string
@@ -607,11 +597,10 @@ func (p strict) boolean(n *xmltree.Node, key string) bool {
 
 func readOwnComponent(base *parser, a Annotation) (own ownComponent) {
 	p := strict{base}
-	if len(a.Node().Kids) != 1 || !a.Node().Kids[0].Is("Component", xmltree.Own) {
-		p.Add(ruleOwn, a.Node(), "the annotation must hold one element Component of namespace %q", xmltree.Own)
+	n := p.content(a, "Component")
+	if n == nil {
 		return own
 	}
-	n := a.Node().Kids[0]
 	p.attrs(n, "stateless", "quirks", "isolate")
 	p.leaf(n)
 	own.stateless, own.isolate = p.boolean(n, "stateless"), p.boolean(n, "isolate")

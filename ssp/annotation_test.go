@@ -1,4 +1,4 @@
-package ssp
+package ssp_test
 
 import (
 	"fmt"
@@ -6,42 +6,25 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/ssp"
+	. "github.com/macrostep/macrostep/ssp/internal/ssptest"
 )
-
-// annotated is a system of one component with annotations in every place that
-// settings may come from.
-func annotated(component, system, experiment string) string {
-	wrap := func(s string) string {
-		if s == "" {
-			return ""
-		}
-		return "<ssd:Annotations>" + s + "</ssd:Annotations>"
-	}
-	return head + `<ssd:System name="top"><ssd:Elements><ssd:Component name="c" source="c.fmu">` + wrap(component) +
-		`</ssd:Component></ssd:Elements>` + wrap(system) + `</ssd:System><ssd:DefaultExperiment>` + wrap(experiment) +
-		`</ssd:DefaultExperiment>` + tail
-}
-
-func annotation(kind, content string) string {
-	return fmt.Sprintf("<ssc:Annotation type=%q>%s</ssc:Annotation>", kind, content)
-}
 
 // bonded is a system of two components with settings, bondFakes its FMUs.
 func bonded(experiment string) string {
-	return strings.Replace(annotated("", "", experiment), "</ssd:Elements>", `<ssd:Component name="d" source="d.fmu"/></ssd:Elements>`, 1)
+	return strings.Replace(Annotated("", "", experiment), "</ssd:Elements>", `<ssd:Component name="d" source="d.fmu"/></ssd:Elements>`, 1)
 }
 
-var bondFakes = fakes{
+var bondFakes = Fakes{
 	"c": {
-		{Name: "F", Type: Real, Causality: "output"}, {Name: "v", Type: Real, Causality: "output"},
-		{Name: "u", Type: Real, Causality: "input"}, {Name: "n", Type: Integer, Causality: "output"},
+		{Name: "F", Type: ssp.Real, Causality: "output"}, {Name: "v", Type: ssp.Real, Causality: "output"},
+		{Name: "u", Type: ssp.Real, Causality: "input"}, {Name: "n", Type: ssp.Integer, Causality: "output"},
 	},
-	"d": {{Name: "v", Type: Real, Causality: "output"}, {Name: "sub.F[2]", Type: Real, Causality: "output"}},
+	"d": {{Name: "v", Type: ssp.Real, Causality: "output"}, {Name: "sub.F[2]", Type: ssp.Real, Causality: "output"}},
 }
 
 func TestOwnSettings(t *testing.T) {
-	own := annotation(OwnType, `
+	own := Annotate(ssp.OwnType, `
 <ms:Settings version="1" algorithm="explicit" stepSize="1e-3" tolerance="1e-4">
   <ms:Param key="order" value="2"/>
   <ms:Param key="note" value=""/>
@@ -53,7 +36,7 @@ func TestOwnSettings(t *testing.T) {
   </ms:Bond>
   <ms:Rate component="c" ratio="10"/>
 </ms:Settings>`)
-	n, l := sound(t, bonded(own), nil, bondFakes)
+	n, l := Sound(t, bonded(own), nil, bondFakes)
 	o := n.Own
 	if len(l.Findings) > 0 || o.Algorithm != "explicit" || *o.StepSize != 1e-3 || *o.Tolerance != 1e-4 {
 		t.Errorf("settings %+v, findings %v", o, l.Findings)
@@ -88,7 +71,7 @@ func TestOwnSettings(t *testing.T) {
 		t.Errorf("stateless %v", o.Stateless)
 	}
 	for mark, want := range map[string]bool{`stateless="true"`: true, `stateless="0"`: false, "": false} {
-		n, _ := sound(t, annotated(annotation(OwnType, "<ms:Component "+mark+"/>"), "", ""), nil, fakes{"c": {}})
+		n, _ := Sound(t, Annotated(Annotate(ssp.OwnType, "<ms:Component "+mark+"/>"), "", ""), nil, Fakes{"c": {}})
 		if n.Components[0].Stateless != want || (len(n.Own.Stateless) == 1) != want {
 			t.Errorf("%q: stateless %v", mark, n.Components[0].Stateless)
 		}
@@ -99,6 +82,14 @@ func TestOwnSettings(t *testing.T) {
 func TestOwnStrict(t *testing.T) {
 	const good = `<ms:Settings version="1">
 </ms:Settings>`
+	refused := func(document string, vars Fakes, message string) {
+		t.Helper()
+		for _, f := range Refused(t, document, nil, vars, "SD21O", message).Findings {
+			if f.Line == 0 || f.Path == "" || f.Remedy == "" {
+				t.Errorf("a finding without place or remedy: %+v", f)
+			}
+		}
+	}
 	for _, c := range []struct{ component, experiment, message string }{
 		{"", "", "one element Settings"},
 		{"", good + good, "one element Settings"},
@@ -123,17 +114,9 @@ func TestOwnStrict(t *testing.T) {
 	} {
 		component := ""
 		if c.component != "" {
-			component = annotation(OwnType, c.component)
+			component = Annotate(ssp.OwnType, c.component)
 		}
-		_, l, err := flatten(t, annotated(component, "", annotation(OwnType, c.experiment)), nil, fakes{"c": {}}, false)
-		if !diag.Has(err, "SD21O") || !strings.Contains(err.Error(), c.message) {
-			t.Errorf("%s%s: error %v, want SD21O with %q", c.component, c.experiment, err, c.message)
-		}
-		for _, f := range l.Findings {
-			if f.Line == 0 || f.Path == "" || f.Remedy == "" {
-				t.Errorf("%s: a finding without place or remedy: %+v", c.experiment, f)
-			}
-		}
+		refused(Annotated(component, "", Annotate(ssp.OwnType, c.experiment)), Fakes{"c": {}}, c.message)
 	}
 	for _, c := range []struct{ bond, message string }{
 		{`<ms:Bond><ms:Pair effort="c.F" flow="d.v"/></ms:Bond>`, `"name" is missing`},
@@ -156,18 +139,7 @@ func TestOwnStrict(t *testing.T) {
 		{`<ms:Bond name="b"><ms:Pair effort="c.n" flow="d.v"/></ms:Bond>`, "its type is Integer"},
 		{`<ms:Bond name="b"><ms:Pair effort="c.F" flow="c.v"/></ms:Bond>`, "outputs of the same component"},
 	} {
-		_, l, err := flatten(t, bonded(annotation(OwnType, "<ms:Settings version='1'>\n"+c.bond+"</ms:Settings>")), nil, bondFakes, false)
-		if !diag.Has(err, "SD21O") || !strings.Contains(err.Error(), c.message) {
-			t.Errorf("%s: error %v, want SD21O with %q", c.bond, err, c.message)
-		}
-		for _, f := range l.Findings {
-			if f.Line == 0 || f.Path == "" || f.Remedy == "" {
-				t.Errorf("%s: a finding without place or remedy: %+v", c.bond, f)
-			}
-		}
+		refused(bonded(Annotate(ssp.OwnType, "<ms:Settings version='1'>\n"+c.bond+"</ms:Settings>")), bondFakes, c.message)
 	}
-	twice := annotation(OwnType, good) + annotation(OwnType, good)
-	if _, _, err := flatten(t, annotated("", "", twice), nil, fakes{"c": {}}, false); !diag.Has(err, "SD21O") {
-		t.Errorf("two annotations: error %v, want SD21O", err)
-	}
+	refused(Annotated("", "", Annotate(ssp.OwnType, good)+Annotate(ssp.OwnType, good)), Fakes{"c": {}}, "more than one annotation")
 }

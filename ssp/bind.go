@@ -1,6 +1,7 @@
 package ssp
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,10 +11,8 @@ import (
 
 // assignment is one value bound to a variable or to a connector of a system.
 type assignment struct {
+	face // unit of the value, and items of its set
 	from Provenance
-	unit *unit.Base // of the value; nil if not known
-	name string     // of the unit
-	own  map[string]int32
 	of   *Binding
 }
 
@@ -132,17 +131,13 @@ func (f *flattener) assign(in level, b *Binding, v *ParameterValue, name string,
 		if rest, ok := strings.CutPrefix(name, in.name+"."); ok && len(f.match(in.instance, rest)) > 0 {
 			hint = fmt.Sprintf("; a binding here calls it %q", rest)
 		}
-		rule := ruleUnmatched
-		if b.Set.exact {
-			rule = ruleOSPName
-		}
-		f.l.Report(rule, at, "%q matches nothing in %s%s", name, in, hint)
+		f.l.Report(cmp.Or(b.Set.Unmatched, ruleUnmatched), at, "%q matches nothing in %s%s", name, in, hint)
 		return
 	case len(targets) > 1:
 		f.l.Report(rulePunning, at, "%q means %d things in %s; all of them get the value", name, len(targets), in)
 	}
 	if v.Array {
-		f.l.Report(ruleValue, v.Place, "the value of %q is an array; FMUs of version 2.0 have scalar variables only", v.Name)
+		f.l.Report(RuleValue, v.Place, "the value of %q is an array; FMUs of version 2.0 have scalar variables only", v.Name)
 		return
 	}
 	for _, t := range targets {
@@ -158,34 +153,34 @@ func (f *flattener) assignTo(t end, in level, b *Binding, v *ParameterValue, nam
 			p.variable.Causality, p.variable.Variability, p.variable.Initial)
 		return
 	}
-	a := assignment{from: Provenance{Place: at, Level: in.path, Name: name}, own: v.face.items, of: b}
-	a.unit, a.name = v.face.unit, v.Unit
-	if a.unit == nil && a.name != "" {
-		if a.unit = f.unitNamed(t, a.name); a.unit == nil {
-			a.name = withoutBrackets(a.name)
-			a.unit = f.unitNamed(t, a.name)
+	a := assignment{face: face{v.Unit, v.face.unit, v.face.items}, from: Provenance{Place: at, Level: in.path, Name: name}, of: b}
+	if a.unit == nil && a.unitName != "" {
+		if a.unit = f.unitNamed(t, a.unitName); a.unit == nil {
+			a.unitName = withoutBrackets(a.unitName)
+			a.unit = f.unitNamed(t, a.unitName)
 		}
 	}
 	suppress := e != nil && e.SuppressUnitConversion
 	// target is the variable, or what stands for it at a system: at a component the
 	// connector of the document in which that stands, unless the binding stands within.
 	// With a unit and nothing else to be done the value needs no such stage.
-	face := p.outside
+	border := p.outside
 	within := in.within && in.instance == t.in
 	if within || a.unit != nil && !suppress && (e == nil || e.Transformation == nil) {
-		face = p.inner
+		border = p.inner
 	}
-	target := Variable{Name: t.String(), Type: p.typ, UnitBase: face.unit, Unit: face.unitName, Items: p.inner.items}
+	target := Variable{Name: t.String(), Type: p.typ, UnitBase: border.unit, Unit: border.unitName, Items: p.inner.items}
 	if p.variable != nil {
 		target = *p.variable
 		target.Name = t.String()
 	}
 	value := v.Value
+	isNumber := value.Type == Real || value.Type == Integer
 	steps := []Step{{What: fmt.Sprintf("parameter %q", v.Name), Value: value, Unit: v.Unit, Place: v.Place}}
 	if e != nil {
 		steps = append(steps, Step{What: fmt.Sprintf("mapping of %q to %q", e.Source, e.Target), Value: value, Unit: v.Unit, Place: e.Place})
 	}
-	if v.Unit == "" && !within && (value.Type == Real || value.Type == Integer) {
+	if v.Unit == "" && !within && isNumber {
 		if text := p.whose(); text != "" {
 			f.l.Report(ruleNoUnit, at, "the value of %q has no unit; it is taken in %q, the unit of %s", v.Name, target.Unit, text)
 			counts := "connector"
@@ -195,31 +190,34 @@ func (f *flattener) assignTo(t end, in level, b *Binding, v *ParameterValue, nam
 			steps = append(steps, Step{"no unit: that of the " + counts, value, target.Unit, at})
 		}
 	}
-	if !suppress && a.unit == nil && a.name != "" && target.Unit != "" && a.name != target.Unit {
+	if !suppress && a.unit == nil && a.unitName != "" && target.Unit != "" && a.unitName != target.Unit {
 		f.l.Report(ruleUnitUnknown, at, "the value of %q has the unit %q, which neither the parameter set nor the SSD nor the FMU defines, and %q has the unit %q: it cannot be converted", v.Name, v.Unit, t, target.Unit)
 		return
 	}
-	if (value.Type == Real || value.Type == Integer) && !suppress && target.UnitBase != nil && a.unit != nil {
-		gain, offset, err := unit.Convert(a.unit, target.UnitBase, target.RelativeQuantity)
-		if err != nil {
+	// convert brings a number into another unit.
+	convert := func(from, to face, relative bool, at Place) error {
+		stages, err := conversion(from, to, relative, at)
+		for _, s := range stages {
+			value, _ = s.apply(value)
+			steps = append(steps, Step{s.String(), value, s.toUnit, at})
+		}
+		return err
+	}
+	if isNumber && !suppress && a.unit != nil {
+		if err := convert(a.face, target.face(), target.RelativeQuantity, at); err != nil {
 			f.l.Report(ruleDimension, at, "the value of %q has the unit %q, which cannot be converted into %q of %q: %v", v.Name, v.Unit, target.Unit, t, err)
 			return
 		}
-		if gain != 1 || offset != 0 {
-			s := stage{gain: gain, offset: offset, fromUnit: a.name, toUnit: target.Unit}
-			value, _ = s.apply(value)
-			steps = append(steps, Step{s.String(), value, target.Unit, at})
-		}
 	}
 	if target.UnitBase != nil || suppress { // without a unit the target has that of the value
-		a.unit, a.name = target.UnitBase, target.Unit
+		a.unit, a.unitName = target.UnitBase, target.Unit
 	}
 	if e != nil && e.Transformation != nil {
-		if a.name != "" && target.UnitBase == nil && p.variable == nil && e.Transformation.Kind == Linear {
+		if a.unitName != "" && target.UnitBase == nil && p.variable == nil && e.Transformation.Kind == Linear {
 			f.once(ruleUnitLost, at, "%q: the connector %q has no unit; after the transformation the unit is taken as unknown", v.Name, t)
-			a.unit, a.name = nil, ""
+			a.unit, a.unitName = nil, ""
 		}
-		from := a.own
+		from := a.items
 		if from == nil {
 			from = target.Items
 		}
@@ -229,23 +227,15 @@ func (f *flattener) assignTo(t end, in level, b *Binding, v *ParameterValue, nam
 			f.l.Report(ruleTransformation, at, "the value of %q for %q: %v", v.Name, t, err)
 			return
 		}
-		steps = append(steps, Step{s.String(), value, a.name, e.Transformation.Place})
+		steps = append(steps, Step{s.String(), value, a.unitName, e.Transformation.Place})
 	}
-	if p.variable == nil && face.unit != p.inner.unit && p.inner.unit != nil && (value.Type == Real || value.Type == Integer) {
-		gain, offset, err := unit.Convert(a.unit, p.inner.unit, false)
-		if err != nil { // reported with the connector
-			gain, offset = 1, 0
-		}
-		a.unit, a.name = p.inner.unit, p.inner.unitName
-		if gain != 1 || offset != 0 {
-			s := stage{gain: gain, offset: offset, fromUnit: face.unitName, toUnit: a.name}
-			value, _ = s.apply(value)
-			steps = append(steps, Step{s.String(), value, a.name, p.decl.Place})
-		}
+	if p.variable == nil && border.unit != p.inner.unit && p.inner.unit != nil && (value.Type == Real || value.Type == Integer) {
+		_ = convert(a.face, p.inner, false, p.decl.Place) // an error is reported with the connector
+		a.setUnit(p.inner)
 	}
-	value, err := coerceAt(value, &target, a.own, p.variable == nil)
+	value, err := coerceAt(value, &target, a.items, p.variable == nil)
 	if err != nil {
-		f.l.Report(ruleValue, at, "the value of %q: %v", v.Name, err)
+		f.l.Report(RuleValue, at, "the value of %q: %v", v.Name, err)
 		return
 	}
 	a.from.Value, a.from.Bound, a.from.Steps = value, p.fromInside(value), steps
@@ -259,7 +249,7 @@ func (f *flattener) assignTo(t end, in level, b *Binding, v *ParameterValue, nam
 		if first.of != b || first.from.Name != name {
 			continue
 		}
-		if first.from.Value == value && first.name == a.name {
+		if first.from.Value == value && first.unitName == a.unitName {
 			return
 		}
 		rule := ruleClash
@@ -359,7 +349,9 @@ func (f *flattener) values() {
 	for _, s := range settings {
 		f.net.Settings = append(f.net.Settings, *s)
 	}
-	slices.SortFunc(f.net.Settings, byComponent)
+	slices.SortFunc(f.net.Settings, func(a, b Setting) int {
+		return cmp.Or(cmp.Compare(a.Component, b.Component), cmp.Compare(a.Variable, b.Variable))
+	})
 	f.clashes(settings)
 }
 
@@ -448,14 +440,14 @@ func (f *flattener) valueOver(t end, settings map[end]*Setting, used map[end]boo
 		return
 	}
 	p, _ := f.at(start)
-	c := carrier{typ: a.from.Value.Type, unit: a.unit, unitName: a.name, items: p.inner.items, relative: v.RelativeQuantity, constant: true}
-	if c.items == nil {
-		c.items = a.own
+	c := carrier{face: a.face, typ: a.from.Value.Type, relative: v.RelativeQuantity, constant: true}
+	if p.inner.items != nil {
+		c.items = p.inner.items
 	}
 	if c.unit == nil && c.unitName != "" {
 		c.unit = f.unitNamed(t, c.unitName)
 	}
-	value, unit := a.from.Value, a.name
+	value, unit := a.from.Value, a.unitName
 	steps := slices.Clone(a.from.Steps)
 	// send brings the value over some stages.
 	send := func(stages []stage) bool {
@@ -489,7 +481,7 @@ func (f *flattener) valueOver(t end, settings map[end]*Setting, used map[end]boo
 	target.Name = t.String()
 	value, err := value.coerce(&target, c.items)
 	if err != nil {
-		f.l.Report(ruleValue, a.from.Place, "the value of the connector %q: %v", start, err)
+		f.l.Report(RuleValue, a.from.Place, "the value of the connector %q: %v", start, err)
 		return
 	}
 	s := &Setting{Component: t.in.index, Variable: t.name}

@@ -33,11 +33,8 @@ func CheckPart(data []byte, file string, l *diag.List) (root string, known bool)
 // ReadParameterSet reads an SSV document from memory (ssp 39). The name is shown
 // in findings, which go to l (nil: nowhere); the error holds those of level Error.
 func ReadParameterSet(data []byte, file string, l *diag.List) (*ParameterSet, error) {
-	own := &diag.List{}
-	if l != nil {
-		own.Strict = l.Strict
-		defer func() { l.Append(own) }()
-	}
+	own, done := collect(l)
+	defer done()
 	p := newParser(own, file)
 	var s *ParameterSet
 	if root := p.Parse(data); root != nil {

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/unit"
 )
 
 // stage is one step of a signal on its way: a linear change of a Real, or a
@@ -15,6 +18,15 @@ type stage struct {
 
 	fromUnit, toUnit string // of a conversion
 	at               Place
+}
+
+// conversion returns the stage from one unit to another; none if a number stays as it is.
+func conversion(from, to face, relative bool, at Place) ([]stage, error) {
+	gain, offset, err := unit.Convert(from.unit, to.unit, relative)
+	if err != nil || gain == 1 && offset == 0 {
+		return nil, err
+	}
+	return []stage{{gain: gain, offset: offset, fromUnit: from.unitName, toUnit: to.unitName, at: at}}, nil
 }
 
 // String tells what a stage does to a value.
@@ -43,11 +55,11 @@ func (s *stage) table() (map[int32]int32, error) {
 		target := s.t.Names[source]
 		a, ok := s.from[source]
 		if !ok {
-			return nil, fmt.Errorf("%q is no item of the source; it has %s", source, itemList(s.from))
+			return nil, fmt.Errorf("%q is no item of the source; it has %s", source, diag.ListItems(s.from))
 		}
 		b, ok := s.to[target]
 		if !ok {
-			return nil, fmt.Errorf("%q is no item of the target; it has %s", target, itemList(s.to))
+			return nil, fmt.Errorf("%q is no item of the target; it has %s", target, diag.ListItems(s.to))
 		}
 		out[a] = b
 	}
@@ -130,7 +142,7 @@ func (s *stage) apply(v Value) (Value, error) {
 		if target, ok := s.t.Names[v.Text]; ok {
 			n, known := s.to[target]
 			if len(s.to) > 0 && !known {
-				return v, fmt.Errorf("%q is no item of the target; it has %s", target, itemList(s.to))
+				return v, fmt.Errorf("%q is no item of the target; it has %s", target, diag.ListItems(s.to))
 			}
 			v = Value{Type: Enumeration, Text: target, Int: n}
 		}
@@ -139,11 +151,7 @@ func (s *stage) apply(v Value) (Value, error) {
 		if v.Type != Boolean {
 			return v, fmt.Errorf("a boolean mapping needs a Boolean, and the value is of type %s", v.Type)
 		}
-		n := int32(0)
-		if v.Bool {
-			n = 1
-		}
-		if target, ok := s.t.Numbers[n]; ok {
+		if target, ok := s.t.Numbers[toNumber(v.Bool)]; ok {
 			v.Bool = target != 0
 		}
 		return v, nil
@@ -161,6 +169,23 @@ func (s *stage) apply(v Value) (Value, error) {
 		v = Value{Type: Integer, Int: target}
 	}
 	return v, nil
+}
+
+// toNumber returns a Boolean as mappings have it.
+func toNumber(v bool) int32 {
+	if v {
+		return 1
+	}
+	return 0
+}
+
+// Equal reports whether two transformations, nil if there is none, change values alike.
+func (t *Transformation) Equal(o *Transformation) bool {
+	if t == nil || o == nil {
+		return t == o
+	}
+	return t.Kind == o.Kind && (t.Kind != Linear || t.Factor == o.Factor && t.Offset == o.Offset) &&
+		maps.Equal(t.Numbers, o.Numbers) && maps.Equal(t.Names, o.Names)
 }
 
 // suits reports whether a transformation may be applied to a type (SD12).

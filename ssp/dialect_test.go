@@ -1,4 +1,4 @@
-package ssp
+package ssp_test
 
 import (
 	"fmt"
@@ -9,13 +9,15 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/ssp"
+	. "github.com/macrostep/macrostep/ssp/internal/ssptest"
 )
 
 // everything is a system of four kinds of file: document, set, mapping, dictionary.
-func everything() (document string, files map[string]string, vars fakes) {
+func everything() (document string, files map[string]string, vars Fakes) {
 	document = strings.Replace(base, `<ssd:System name="inner">`, `<ssd:SignalDictionaryReference name="bus" dictionary="d"><ssd:Connectors><ssd:Connector name="n" kind="inout"/></ssd:Connectors></ssd:SignalDictionaryReference>
     <ssd:System name="inner">`, 1)
-	document = strings.Replace(document, `<ssd:Connection startConnector="level"`, `<ssd:Connection startElement="a" startConnector="n" endElement="bus" endConnector="n">`+numbers("Integer", 1, 2)+`</ssd:Connection>
+	document = strings.Replace(document, `<ssd:Connection startConnector="level"`, `<ssd:Connection startElement="a" startConnector="n" endElement="bus" endConnector="n">`+Mapping("Integer", 1, 2)+`</ssd:Connection>
     <ssd:Connection startElement="bus" startConnector="n" endElement="b2" endConnector="m"/>
     <ssd:Connection startConnector="level"`, 1)
 	document = strings.Replace(document, `<ssd:System name="inner">`, `<ssd:Component name="b2" source="b.fmu"><ssd:Connectors><ssd:Connector name="m" kind="input"/></ssd:Connectors></ssd:Component>
@@ -27,14 +29,14 @@ func everything() (document string, files map[string]string, vars fakes) {
 	vars = baseFakes()
 	vars["b2"] = vars["inner.b"]
 	declared := `<?xml version="1.0" encoding="UTF-8"?>` + "\n"
-	return document, map[string]string{"set.ssv": baseSet, "map.ssm": baseMap, "d.ssb": declared + dictionary(entry("n", "<ssc:Integer/>"))}, vars
+	return document, map[string]string{"set.ssv": BaseSet, "map.ssm": baseMap, "d.ssb": declared + dictionary(entry("n", "<ssc:Integer/>"))}, vars
 }
 
 // summary is a network in words, without places.
-func summary(n *Network) string {
+func summary(n *ssp.Network) string {
 	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(links(n))) {
-		c := links(n)[name]
+	for _, name := range slices.Sorted(maps.Keys(Links(n))) {
+		c := Links(n)[name]
 		fmt.Fprintln(&b, name, c.Type, c.Gain, c.Offset, c.Map)
 	}
 	for _, s := range n.Settings {
@@ -51,7 +53,7 @@ func summary(n *Network) string {
 // order mark, in Latin-1, and with every connection turned around.
 func TestDialects(t *testing.T) {
 	document, files, vars := everything()
-	n, l := sound(t, document, files, vars)
+	n, l := Sound(t, document, files, vars)
 	want := summary(n)
 	if len(l.Findings) != 0 || strings.Count(want, "→") != 2 {
 		t.Fatalf("findings %v\n%s", l.Findings, want)
@@ -77,6 +79,7 @@ func TestDialects(t *testing.T) {
 		text = strings.ReplaceAll(strings.Replace(text, "UTF-8", "ISO-8859-1", 1), `"gain"`, "\"gr\xf6\xdfe\"")
 		return strings.ReplaceAll(text, `"hidden"`, "\"\xfc\"")
 	}
+	left := func(text string) string { return strings.Replace(text, "UTF-8", "ISO-8859-1", 1) }
 	turned := func(text string) string {
 		return strings.NewReplacer("startElement", "endElement", "endElement", "startElement", "startConnector", "endConnector", "endConnector", "startConnector").Replace(text)
 	}
@@ -91,6 +94,7 @@ func TestDialects(t *testing.T) {
 		{"default namespaces", []func(string) string{plain}, ""},
 		{"undeclared prefixes", []func(string) string{undeclared}, "SD1T"},
 		{"byte order mark", []func(string) string{mark}, ""},
+		{"byte order mark before a declaration that was left behind", []func(string) string{left, mark}, ""},
 		{"Latin-1", []func(string) string{latin}, ""},
 		{"turned connections", []func(string) string{turned}, ""},
 		{"line ends of Windows", []func(string) string{windows}, ""},
@@ -111,7 +115,7 @@ func TestDialects(t *testing.T) {
 			if apply(document) == document {
 				t.Fatal("the document is as before")
 			}
-			n, l := sound(t, apply(document), changed, vars)
+			n, l := Sound(t, apply(document), changed, vars)
 			if got := summary(n); got != want {
 				t.Errorf("the network is\n%s\nand not\n%s", got, want)
 			}
@@ -123,7 +127,7 @@ func TestDialects(t *testing.T) {
 			if len(l.Findings) == 0 && c.told != "" {
 				t.Errorf("nothing is told, want %s", c.told)
 			}
-			_, strict, err := flatten(t, apply(document), changed, vars, true)
+			_, strict, err := Flatten(t, apply(document), changed, vars, true)
 			if (err != nil) != (c.told != "") || c.told != "" && !diag.Has(err, c.told) {
 				t.Errorf("strict: error %v, findings %v", err, strict.Findings)
 			}

@@ -1,6 +1,6 @@
-// Package ssp reads system structures of the standard SSP (1.0 and 2.0) and of OSP, and
-// flattens them to a plain network of FMUs: components, connections from FMU output to FMU
-// input, and values to set before the run.
+// Package ssp reads system structures of the standard SSP (1.0 and 2.0), and flattens them
+// to a plain network of FMUs: components, connections from FMU output to FMU input, and
+// values to set before the run.
 //
 //	var findings diag.List
 //	p, err := ssp.Open("system.ssp", &findings, dialect.All()...) // or a folder, or a .ssd
@@ -94,34 +94,11 @@
 // each setting taken or left out is reported (rules SD21…; ssp 42–47). docs/ssp-settings.md has every element and attribute, with an example, and what
 // beats what; OwnSettings holds what was found.
 //
-// # The system structure of OSP
+// # Other tools
 //
-// Open also reads OspSystemStructure.xml, a format of its own, and gives the same
-// network for it. Simulators become components, their stepSize a hint as above, their
-// InitialValues settings, which must be of variables that there are. Which end of a
-// connection is the source the FMUs tell. Numbers pass unchanged, as in OSP; where
-// units differ a warning says so.
-//
-// A source proxyfmu://localhost?file=a.fmu, also in an SSP, asks for a process of its
-// own, which the component gets like one with isolate="true".
-//
-// Groups of variables are found in MODEL_OspModelDescription.xml beside the FMU or the
-// document, with MODEL the modelName of the FMU or the name of its file. Their
-// variables are connected in order, groups in them by kind where that is unique, else
-// in order.
-// Versions 0.1, 1.0.0 and 1.0.1 are known by their namespaces, others are read like 1.0.1 with
-// a note. The axis of a variable changes no connection; a warning names variables of
-// different axes that are connected. Errors in a model description are warnings unless a
-// connection of groups needs what they concern.
-//
-// A LinearTransformation is folded into the connections through it. A Sum or VectorSum
-// becomes a Function: a subsystem without states, which adds no delay and whose
-// outputs are recorded.
-//
-// Connections with the same powerBond make a bond; which output is the effort follows
-// from units, else from the kind of group (Force, Torque, Pressure, Voltage). The
-// algorithm fixedStep is explicit, ecco is ecco with EccoConfiguration as parameters:
-// RelativeTolerance is r of sadjina (14), and AbsoluteTolerance r E0.
+// A Dialect is what one tool adds: annotations, a format of its own in place of an SSD,
+// URIs of FMUs. The package knows none; package dialect has those of OSP, OMSimulator and
+// OpenMCx, and a program may hand over its own.
 //
 // # What FMUs of version 2.0 cannot carry
 //

@@ -1,8 +1,11 @@
 package ssp
 
 import (
+	"iter"
+
 	"github.com/beevik/etree"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
 	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
@@ -50,7 +53,7 @@ type EnumerationType struct {
 	Items map[string]int32 // by item name
 }
 
-// Element is a *System, a *Component or a *DictionaryReference.
+// Element is a *System, a *Component, a *DictionaryReference or a *FunctionElement.
 type Element interface{ Base() *Common }
 
 // Common is what all elements of a system have.
@@ -71,6 +74,27 @@ type System struct {
 	Elements     []Element // document order
 	Connections  []Connection
 	Dictionaries []Dictionary
+}
+
+// All returns the system and all elements in it, at any depth, in document order.
+func (s *System) All() iter.Seq[Element] {
+	return func(yield func(Element) bool) { s.all(yield) }
+}
+
+func (s *System) all(yield func(Element) bool) bool {
+	if !yield(s) {
+		return false
+	}
+	for _, e := range s.Elements {
+		if kid, ok := e.(*System); ok {
+			if !kid.all(yield) {
+				return false
+			}
+		} else if !yield(e) {
+			return false
+		}
+	}
+	return true
 }
 
 // Dictionary is a SignalDictionary of a system (ssp 20). What it holds is loaded,
@@ -106,7 +130,7 @@ type Component struct {
 	system *System   // what stands for it if it is another system; nil: an FMU or nothing
 	within *Document // the file of system
 
-	stepHint *StepHint // of a simulator of OSP
+	StepHint *StepHint // of a simulator in a Structure; nil: none
 }
 
 // DictionaryReference returns access to a signal dictionary (ssp 20).
@@ -153,6 +177,13 @@ type face struct {
 	items    map[string]int32
 }
 
+// setUnit takes the unit of another face that has one.
+func (f *face) setUnit(of face) {
+	if of.unit != nil {
+		f.unit, f.unitName = of.unit, of.unitName
+	}
+}
+
 // Connection joins two connectors. Which end is the source follows from the
 // kinds, not from start and end (ssp 24). An empty element means this system.
 type Connection struct {
@@ -162,9 +193,8 @@ type Connection struct {
 	Transformation               *Transformation // nil if none
 	Indexed                      bool            // connects single entries of arrays (version 2.0)
 	Annotations                  []Annotation
+	Bond                         string // power bond that it belongs to, "" if none
 	Place                        Place
-
-	bond string // power bond of OSP that it belongs to, "" if none
 }
 
 // TransformationKind is a kind of transformation (ssp 29).
@@ -209,8 +239,8 @@ type ParameterSet struct {
 	Units         []unit.Definition
 	Enumerations  []EnumerationType
 
-	exact bool           // a name that matches nothing is an error (OSP)
-	Tree  *etree.Element // the set as read; nil: made by hand
+	Unmatched *diag.Rule     // broken by a name that matches nothing; nil: SD14
+	Tree      *etree.Element // the set as read; nil: made by hand
 }
 
 // ParameterValue is one Parameter of a set.

@@ -1,7 +1,6 @@
 package ssp
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -60,10 +59,7 @@ type flattener struct {
 	told     map[string]bool
 	way      []edge // scratch of trace
 
-	// Of a structure of OSP: connections that its groups stand for, and the model
-	// descriptions read so far.
-	more   []Connection
-	models map[*instance]*ospModel
+	more []Connection // of a Structure, in the outermost system
 }
 
 // Flatten resolves the document into FMUs, connections between them and
@@ -71,13 +67,10 @@ type flattener struct {
 // (nil: nowhere); the error holds those of level Error and the errors of the
 // resolver, and the network is then nil.
 func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
-	own := &diag.List{}
-	if l != nil {
-		own.Strict = l.Strict
-		defer func() { l.Append(own) }()
-	}
+	own, done := collect(l)
+	defer done()
 	f := &flattener{p: p, l: own, inbound: make(map[end]edge), assigned: make(map[end][]assignment), told: make(map[string]bool),
-		net: &Network{Name: p.Root.Name, Components: p.components, Functions: p.functions}, models: make(map[*instance]*ospModel)}
+		net: &Network{Name: p.Root.Name, Components: p.components, Functions: p.functions}}
 	f.net.Experiment.Start, f.net.Experiment.Stop = p.Root.Experiment.Start, p.Root.Experiment.Stop
 	errs := f.resolve(r)
 	f.names()
@@ -88,11 +81,16 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 	}
 	f.bonds()
 	f.record(tools)
-	if p.osp != nil {
-		f.groups()
+	judge := func(*Network) {}
+	if p.structure != nil {
+		f.more, judge = p.structure.Connect(f.resolved())
 	}
-	used := f.connect(p.top)
-	f.checkAll(p.top, used)
+	used := f.connect()
+	p.top.each(func(in *instance) {
+		if in.index >= 0 || in.inside != nil {
+			f.checkConnectors(in, used)
+		}
+	})
 	f.bind(p.top)
 	if p.given != nil {
 		f.binding(level{p.top, false}, p.given)
@@ -102,8 +100,8 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 	}
 	f.connections()
 	f.vanishing()
-	if p.osp != nil {
-		f.ospBonds()
+	if own.Err() == nil {
+		judge(f.net)
 	}
 	f.outputs()
 	f.inputs()
@@ -118,12 +116,13 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 func (f *flattener) settings() []Annotations {
 	s := &settings{l: f.l}
 	for _, d := range f.p.dialects {
-		s.dialects = append(s.dialects, d.New())
+		if d.New != nil {
+			s.dialects = append(s.dialects, d.New())
+		}
 	}
 	s.experiment(f.p.Root)
 	byPath := make(map[string]*FlatComponent)
-	var walk func(in *instance)
-	walk = func(in *instance) {
+	f.p.top.each(func(in *instance) {
 		switch e := in.element.(type) {
 		case *Component:
 			own, steps := s.component(e, in.path)
@@ -136,7 +135,7 @@ func (f *flattener) settings() []Annotations {
 			c := f.net.Components[in.index]
 			c.Stateless, c.Isolate, c.Quirks, c.StepHints = own.stateless, own.isolate || c.proxy, own.quirks, steps
 			if c.proxy {
-				f.l.Report(ruleTaken, c.Place, "component %q runs in a process of its own, as its source asks", c.Path)
+				f.l.Report(RuleTaken, c.Place, "component %q runs in a process of its own, as its source asks", c.Path)
 			}
 			byPath[c.Path] = c
 			own.sources(&s.own, c)
@@ -157,11 +156,7 @@ func (f *flattener) settings() []Annotations {
 				}
 			}
 		}
-		for _, kid := range in.kids {
-			walk(kid)
-		}
-	}
-	walk(f.p.top)
+	})
 	for _, n := range s.named {
 		if byPath[n.path] == nil && n.path != "" {
 			f.l.Report(ruleOwn, n.place, "there is no component %q%s", n.path, f.called(n.path))
@@ -180,8 +175,9 @@ func (f *flattener) settings() []Annotations {
 	}
 	s.tell()
 	s.finish(f.net.Components)
-	if osp := f.p.osp; osp != nil {
-		s.foreign, s.tools = osp.steps, []OwnSettings{osp.settings}
+	if f.p.structure != nil {
+		set, steps := f.p.structure.Settings()
+		s.foreign, s.tools = steps, []OwnSettings{set}
 	}
 	s.merge()
 	for _, c := range f.net.Components {
@@ -252,16 +248,11 @@ func (f *flattener) bondEnd(at Place, name string) int {
 
 // placeholders names the components that are left out.
 func (f *flattener) placeholders() {
-	var walk func(in *instance)
-	walk = func(in *instance) {
+	f.p.top.each(func(in *instance) {
 		if _, ok := in.element.(*Component); ok && in.index < 0 && in.system == nil {
 			f.l.Report(rulePlaceholder, in.element.Base().Place, "component %q has no source and is left out", in.path)
 		}
-		for _, kid := range in.kids {
-			walk(kid)
-		}
-	}
-	walk(f.p.top)
+	})
 }
 
 // resolve asks for the variables of all components.
@@ -275,7 +266,7 @@ func (f *flattener) resolve(r Resolver) (errs []error) {
 		vars, err := r.Variables(c)
 		switch {
 		case err == nil && vars == nil:
-			err = errNoVariables
+			err = errors.New("the resolver gave no variables")
 		case errors.Is(err, fs.ErrNotExist):
 			f.l.Report(ruleFile, c.Place, "the FMU %q of component %q does not exist%s", c.URI, c.Path, c.hint())
 			continue
@@ -286,8 +277,8 @@ func (f *flattener) resolve(r Resolver) (errs []error) {
 		}
 		f.vars[i] = vars
 	}
-	for _, fn := range f.p.functions {
-		f.vars = append(f.vars, newFunctionVariables(fn))
+	for _, in := range f.p.instances[len(f.p.components):] {
+		f.vars = append(f.vars, functionVariables{in})
 	}
 	return errs
 }
@@ -309,7 +300,7 @@ func (f *flattener) at(e end) (port, bool) {
 	case ok:
 		p.variable = &v
 		p.kind, p.typ = Kind(v.Causality), v.Type
-		p.inner = face{v.Unit, v.UnitBase, v.Items}
+		p.inner = v.face()
 		p.outside = p.inner
 		if p.decl == nil {
 			return p, true
@@ -318,9 +309,7 @@ func (f *flattener) at(e end) (port, bool) {
 			p.kind = p.decl.Kind
 		}
 		p.array = p.decl.Array
-		if p.decl.face.unit != nil {
-			p.outside.unit, p.outside.unitName = p.decl.face.unit, p.decl.face.unitName
-		}
+		p.outside.setUnit(p.decl.face)
 		return p, true
 	case e.in.inside != nil:
 		truth = e.in.inside[e.name]
@@ -337,9 +326,7 @@ func (f *flattener) at(e end) (port, bool) {
 		if p.typ == Unspecified {
 			p.typ = p.decl.Type
 		}
-		if p.decl.face.unit != nil {
-			p.outside.unit, p.outside.unitName = p.decl.face.unit, p.decl.face.unitName
-		}
+		p.outside.setUnit(p.decl.face)
 		if p.outside.items == nil {
 			p.outside.items = p.decl.face.items
 		}
@@ -403,12 +390,10 @@ var allowed = map[pair][]pair{
 	{false, Inout}: {{false, Input}, {true, Output}, {true, Local}},
 }
 
-// connect enters the connections of a system and of those in it, and gives the
-// ends that are connected to something.
-func (f *flattener) connect(in *instance) map[end]bool {
+// connect enters all connections, and returns the ends that are connected to something.
+func (f *flattener) connect() map[end]bool {
 	used := make(map[end]bool)
-	var walk func(in *instance)
-	walk = func(in *instance) {
+	f.p.top.each(func(in *instance) {
 		if in.system == nil {
 			return
 		}
@@ -425,11 +410,7 @@ func (f *flattener) connect(in *instance) map[end]bool {
 				f.join(in, c, a, b)
 			}
 		}
-		for _, kid := range in.kids {
-			walk(kid)
-		}
-	}
-	walk(in)
+	})
 	return used
 }
 
@@ -438,7 +419,7 @@ func (f *flattener) end(in *instance, c *Connection, element, connector string) 
 	at := in
 	if element != "" {
 		if at = in.byName[element]; at == nil {
-			f.l.Report(ruleEnd, c.Place, "there is no element %q in %s", element, in)
+			f.l.Report(RuleEnd, c.Place, "there is no element %q in %s", element, in)
 			return end{in, ""}, false
 		}
 	}
@@ -446,11 +427,11 @@ func (f *flattener) end(in *instance, c *Connection, element, connector string) 
 	p, ok := f.at(e)
 	switch {
 	case !ok && at.isRoot():
-		f.l.Report(ruleEnd, c.Place, "the outermost system has no connector %q", connector)
+		f.l.Report(RuleEnd, c.Place, "the outermost system has no connector %q", connector)
 	case !ok && at.index < 0:
-		f.l.Report(ruleEnd, c.Place, "%s has no connector %q", at, connector)
+		f.l.Report(RuleEnd, c.Place, "%s has no connector %q", at, connector)
 	case !ok:
-		f.l.Report(ruleEnd, c.Place, "component %q has no connector %q, nor has its FMU such a variable", at.path, connector)
+		f.l.Report(RuleEnd, c.Place, "component %q has no connector %q, nor has its FMU such a variable", at.path, connector)
 	case p.array || c.Indexed:
 		f.l.Report(ruleTypes, c.Place, "the connector %q is an array; FMUs of version 2.0 have scalar variables only", e)
 		return e, false
@@ -459,7 +440,7 @@ func (f *flattener) end(in *instance, c *Connection, element, connector string) 
 		return e, false
 	case at.index >= 0 && p.decl != nil && p.variable == nil: // reported with the connector
 		return e, false
-	case p.decl == nil && at != in && f.p.osp == nil: // there nothing declares connectors
+	case p.decl == nil && at != in && f.p.structure == nil: // there nothing declares connectors
 		f.l.Report(ruleUndeclared, c.Place, "component %q does not declare the connector %q", at.path, connector)
 	}
 	return e, ok
@@ -518,16 +499,13 @@ func (f *flattener) join(in *instance, c *Connection, a, b end) {
 
 // alike reports whether two connections between the same ends pass the same values.
 func (c *Connection) alike(o *Connection) bool {
-	a, b := c.Transformation, o.Transformation
-	same := a == b || a != nil && b != nil && a.Kind == b.Kind && a.Factor == b.Factor && a.Offset == b.Offset &&
-		maps.Equal(a.Numbers, b.Numbers) && maps.Equal(a.Names, b.Names)
-	return same && c.SuppressUnitConversion == o.SuppressUnitConversion && c.bond == o.bond
+	return c.Transformation.Equal(o.Transformation) && c.SuppressUnitConversion == o.SuppressUnitConversion && c.Bond == o.Bond
 }
 
 // feed enters an edge; false if its target has a source already.
 func (f *flattener) feed(g edge) bool {
 	if first, twice := f.inbound[g.to]; twice && first.from == g.from && first.within == g.within && first.c.alike(g.c) {
-		f.l.Report(ruleTwice, g.c.Place, "the connection of %q to %q is written twice, first in line %d", g.from, g.to, first.c.Place.Line)
+		f.l.Report(RuleTwice, g.c.Place, "the connection of %q to %q is written twice, first in line %d", g.from, g.to, first.c.Place.Line)
 		return false
 	} else if twice {
 		f.l.Report(ruleWriters, g.c.Place, "%q has two sources: %q and, from line %d, %q", g.to, g.from, first.c.Place.Line, first.from)
@@ -536,16 +514,6 @@ func (f *flattener) feed(g edge) bool {
 	f.inbound[g.to] = g
 	f.fed = append(f.fed, g.to)
 	return true
-}
-
-// checkAll checks the connectors of all components below an instance.
-func (f *flattener) checkAll(in *instance, used map[end]bool) {
-	if in.index >= 0 || in.inside != nil {
-		f.checkConnectors(in, used)
-	}
-	for _, kid := range in.kids {
-		f.checkAll(kid, used)
-	}
 }
 
 // checkConnectors compares the connectors of a component with its FMU, or with the
@@ -575,7 +543,7 @@ func (f *flattener) checkConnectors(in *instance, used map[end]bool) {
 		if c.Type != Unspecified && c.Type != v.Type {
 			f.l.Report(ruleConnectorType, c.Place, "the connector %q of component %q is of type %s; its FMU variable is of type %s, which counts", c.Name, in.path, c.Type, v.Type)
 		}
-		f.checkFace(in, c, face{v.Unit, v.UnitBase, v.Items}, v.RelativeQuantity, "FMU variable")
+		f.checkFace(in, c, v.face(), v.RelativeQuantity, "FMU variable")
 	}
 }
 
@@ -660,10 +628,8 @@ func (f *flattener) trace(e end) (source end, path []edge, ok bool) {
 
 // carrier is what is known of a signal at a point of its way.
 type carrier struct {
+	face
 	typ      ValueType
-	unitName string
-	unit     *unit.Base
-	items    map[string]int32
 	relative bool
 	// constant marks a bound value, which may change from Integer to Real
 	// (ssp 40); between FMU variables that is not allowed.
@@ -784,17 +750,13 @@ func (f *flattener) convert(c *carrier, to face, at Place, what way) (out []stag
 		f.l.Report(ruleUnitUnknown, at, "%s: the value has the unit %q, which is not defined, and the target the unit %q: it cannot be converted", what, c.unitName, to.unitName)
 		return nil, false
 	}
-	gain, offset, err := unit.Convert(c.unit, to.unit, c.relative)
+	out, err := conversion(c.face, to, c.relative, at)
 	if err != nil {
 		f.l.Report(ruleDimension, at, "%s: the unit %q cannot be converted into %q: %v", what, c.unitName, to.unitName, err)
 		return nil, false
 	}
-	from := c.unitName
 	c.unit, c.unitName = to.unit, to.unitName
-	if gain == 1 && offset == 0 {
-		return nil, true
-	}
-	return []stage{{gain: gain, offset: offset, fromUnit: from, toUnit: to.unitName, at: at}}, true
+	return out, true
 }
 
 // checkTargets reports values of a mapping that the target does not have (ssp 29).
@@ -804,7 +766,7 @@ func (f *flattener) checkTargets(s *stage, typ ValueType, items map[string]int32
 	}
 	for _, n := range slices.Sorted(maps.Keys(s.t.Numbers)) {
 		if v := s.t.Numbers[n]; itemName(items, v) == "" {
-			f.l.Report(ruleTransformation, at, "%s: %d is mapped to %d, which is no item of the target; it has %s", what, n, v, itemList(items))
+			f.l.Report(ruleTransformation, at, "%s: %d is mapped to %d, which is no item of the target; it has %s", what, n, v, diag.ListItems(items))
 			return false
 		}
 	}
@@ -815,7 +777,7 @@ func (f *flattener) checkTargets(s *stage, typ ValueType, items map[string]int32
 func (f *flattener) fromVariable(e end) (carrier, []stage) {
 	p, _ := f.at(e)
 	v := p.variable
-	c := carrier{typ: v.Type, unit: v.UnitBase, unitName: v.Unit, items: v.Items, relative: v.RelativeQuantity}
+	c := carrier{face: v.face(), typ: v.Type, relative: v.RelativeQuantity}
 	return c, f.leave(&c, p)
 }
 
@@ -824,20 +786,13 @@ func (f *flattener) leave(c *carrier, p port) []stage {
 	if p.outside.unit == nil || c.typ != Real {
 		return nil
 	}
-	gain, offset, err := unit.Convert(c.unit, p.outside.unit, c.relative)
-	if err != nil { // reported with the connector
-		gain, offset = 1, 0
-	}
-	from := c.unitName
-	c.unit, c.unitName = p.outside.unit, p.outside.unitName
-	if gain == 1 && offset == 0 {
-		return nil
-	}
-	s := stage{gain: gain, offset: offset, fromUnit: from, toUnit: c.unitName}
+	var at Place
 	if p.decl != nil {
-		s.at = p.decl.Place
+		at = p.decl.Place
 	}
-	return []stage{s}
+	out, _ := conversion(c.face, p.outside, c.relative, at) // an error is reported with the connector
+	c.unit, c.unitName = p.outside.unit, p.outside.unitName
+	return out
 }
 
 // connections makes the flat connections.
@@ -856,7 +811,8 @@ func (f *flattener) connections() {
 			f.flat(source, e, path)
 			continue
 		}
-		if !source.in.isRoot() && !f.hasValue(path) {
+		hasValue := slices.ContainsFunc(path, func(g edge) bool { return len(f.assigned[g.from]) > 0 })
+		if !source.in.isRoot() && !hasValue {
 			f.l.Report(ruleDangling, at, "%q is connected to %q, which nothing feeds and which has no value", e, source)
 		}
 	}
@@ -890,11 +846,6 @@ func (f *flattener) vanishing() {
 	}
 }
 
-// hasValue reports whether a connector along a path is bound to a value.
-func (f *flattener) hasValue(path []edge) bool {
-	return slices.ContainsFunc(path, func(g edge) bool { return len(f.assigned[g.from]) > 0 })
-}
-
 func (f *flattener) flat(from, to end, path []edge) {
 	at := f.inbound[to].c.Place
 	v, _ := f.variable(from)
@@ -922,9 +873,6 @@ func (f *flattener) flat(from, to end, path []edge) {
 		}
 		f.l.Report(rule, at, "%q and %q differ in relativeQuantity: one is a difference of two values, the other is not", from, to)
 	}
-	if f.p.osp != nil && v.Type == Real {
-		f.ospUnits(from, to, at)
-	}
 	if !f.arrive(from, to, v, w.Items, table, at) {
 		return
 	}
@@ -942,16 +890,16 @@ func (f *flattener) flat(from, to end, path []edge) {
 	}
 	f.net.Connections = append(f.net.Connections, FlatConnection{
 		From: FlatEnd{from.in.index, from.name}, To: FlatEnd{to.in.index, to.name}, Type: w.Type,
-		Gain: gain, Offset: offset, Map: table, Via: via, Place: at,
+		Gain: gain, Offset: offset, Map: table, Via: via, Bond: f.inbound[to].c.Bond, Place: at,
 	})
 }
 
 // arrive judges what comes to an enumeration at the end of a way: an item of the source
 // that arrives as none of the target is an error, with a mapping and without one, since
 // what a mapping does not name passes unchanged (ssp 29). Of an Integer nothing tells which
-// numbers come, unless it has bounds. A structure of OSP has no mappings to be corrected.
+// numbers come, unless it has bounds. A Structure has no mappings to be corrected.
 func (f *flattener) arrive(from, to end, v Variable, items map[string]int32, table map[int32]int32, at Place) bool {
-	if len(items) == 0 || f.p.osp != nil {
+	if len(items) == 0 || f.p.structure != nil {
 		return true
 	}
 	numbers := make(map[int32]bool, len(items))
@@ -969,12 +917,12 @@ func (f *flattener) arrive(from, to end, v Variable, items map[string]int32, tab
 		for _, name := range slices.Sorted(maps.Keys(v.Items)) {
 			if n := becomes(v.Items[name]); !numbers[n] {
 				f.l.Report(ruleTransformation, at, "%q → %q: the item %q of the source, %d, arrives as %d, which is no item of the target; it has %s: give it one by an EnumerationMappingTransformation on the way",
-					from, to, name, v.Items[name], n, itemNumbers(items))
+					from, to, name, v.Items[name], n, diag.ListItems(items))
 				return false
 			}
 		}
 	case v.Type == Integer && table != nil && !v.within(func(n int32) bool { return numbers[becomes(n)] }):
-		f.l.Report(ruleEnumeration, at, "%q → %q: numbers that the mapping does not name pass unchanged, and the target has only %s", from, to, itemNumbers(items))
+		f.l.Report(ruleEnumeration, at, "%q → %q: numbers that the mapping does not name pass unchanged, and the target has only %s", from, to, diag.ListItems(items))
 	}
 	return true
 }
@@ -999,25 +947,25 @@ func (to *Variable) within(holds func(int32) bool) bool {
 // compile returns the composed change of a signal from an FMU variable.
 func (f *flattener) compile(from end, path []edge, at Place) (gain, offset float64, table map[int32]int32, ok bool) {
 	c, stages := f.fromVariable(from)
+	return f.compose(c, stages, from, path, at)
+}
+
+// compose returns the composed change of a signal by stages and a way behind them.
+func (f *flattener) compose(c carrier, stages []stage, from end, path []edge, at Place) (gain, offset float64, table map[int32]int32, ok bool) {
 	more, _, ok := f.follow(c, path)
 	if !ok {
 		return 0, 0, nil, false
 	}
 	gain, offset, table, err := compose(append(stages, more...))
-	if err != nil {
+	switch {
+	case err != nil:
 		f.l.Report(ruleTransformation, at, "the enumeration mapping from %q: %v", from, err)
+	case gain-gain != 0 || offset-offset != 0:
+		f.l.Report(ruleTransformation, at, "what units and transformations make of %q together is %v times it plus %v, which no number holds", from, gain, offset)
+	default:
+		return gain, offset, table, true
 	}
-	return gain, offset, table, err == nil && f.finite(from, gain, offset, at)
-}
-
-// finite reports what units and transformations on a way make of a signal together if
-// that is beyond numbers.
-func (f *flattener) finite(from end, gain, offset float64, at Place) bool {
-	if gain-gain == 0 && offset-offset == 0 {
-		return true
-	}
-	f.l.Report(ruleTransformation, at, "what units and transformations make of %q together is %v times it plus %v, which no number holds", from, gain, offset)
-	return false
+	return 0, 0, nil, false
 }
 
 // outputs finds what feeds the outputs of the outermost system.
@@ -1058,26 +1006,10 @@ func (f *flattener) inputs() {
 			continue
 		}
 		at := f.inbound[e].c.Place
-		stages, _, ok := f.follow(carrier{typ: p.typ, unit: p.inner.unit, unitName: p.inner.unitName, items: p.inner.items, relative: v.RelativeQuantity, constant: true}, path)
-		if !ok {
-			continue
-		}
-		gain, offset, table, err := compose(stages)
-		if err != nil {
-			f.l.Report(ruleTransformation, at, "the enumeration mapping from %q: %v", source, err)
-			continue
-		}
-		if !f.arrive(source, e, Variable{Type: p.typ, Items: p.inner.items}, v.Items, table, at) {
-			continue
-		}
-		if !f.finite(source, gain, offset, at) {
+		gain, offset, table, ok := f.compose(carrier{face: p.inner, typ: p.typ, relative: v.RelativeQuantity, constant: true}, nil, source, path, at)
+		if !ok || !f.arrive(source, e, Variable{Type: p.typ, Items: p.inner.items}, v.Items, table, at) {
 			continue
 		}
 		f.net.Inputs = append(f.net.Inputs, SystemInput{Name: source.name, Quoted: quoteName(source.name), To: FlatEnd{e.in.index, e.name}, Gain: gain, Offset: offset, Map: table, Place: at})
 	}
-}
-
-// byComponent orders settings.
-func byComponent(a, b Setting) int {
-	return cmp.Or(cmp.Compare(a.Component, b.Component), cmp.Compare(a.Variable, b.Variable))
 }

@@ -111,8 +111,8 @@ func (p *Package) Name(r Resolver) {
 			vars[i], _ = r.Variables(c) // Flatten reports errors
 		}
 	}
-	for k, f := range p.functions {
-		vars[len(p.components)+k] = newFunctionVariables(f)
+	for i := len(p.components); i < len(vars); i++ {
+		vars[i] = functionVariables{p.instances[i]}
 	}
 	p.name(vars)
 }

@@ -1,64 +1,15 @@
-package ssp
+package ssp_test
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
+	"github.com/macrostep/macrostep/ssp"
+	. "github.com/macrostep/macrostep/ssp/internal/ssptest"
 	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
-
-// con is a connector, and conns several.
-func con(name, kind, content string) string {
-	return `<ssd:Connector name="` + name + `" kind="` + kind + `">` + content + `</ssd:Connector>`
-}
-
-func conns(list ...string) string {
-	return "<ssd:Connectors>" + strings.Join(list, "") + "</ssd:Connectors>"
-}
-
-// link is a connection between "element.connector" or a connector of the system.
-func link(from, to, content string) string {
-	end := func(which, name string) string {
-		element, connector, inside := strings.Cut(name, "/")
-		if !inside {
-			element, connector = "", name
-		}
-		text := ` ` + which + `Connector="` + connector + `"`
-		if inside {
-			text += ` ` + which + `Element="` + element + `"`
-		}
-		return text
-	}
-	attributes := ""
-	if rest, ok := strings.CutPrefix(content, "suppress"); ok {
-		attributes, content = ` suppressUnitConversion="true"`, rest
-	}
-	return "<ssd:Connection" + end("start", from) + end("end", to) + attributes + ">" + content + "</ssd:Connection>\n"
-}
-
-// sys is a system with what stands before its elements, its elements, and connections.
-func sys(name, before, elements string, connections ...string) string {
-	text := `<ssd:System name="` + name + `">` + before
-	if elements != "" {
-		text += "<ssd:Elements>" + elements + "</ssd:Elements>"
-	}
-	if len(connections) > 0 {
-		text += "<ssd:Connections>" + strings.Join(connections, "") + "</ssd:Connections>"
-	}
-	return text + "</ssd:System>\n"
-}
-
-func comp(name, content string) string {
-	return `<ssd:Component name="` + name + `" source="` + name + `.fmu">` + content + `</ssd:Component>`
-}
-
-func mapped(source, target, content string) string {
-	return `<ssm:MappingEntry source="` + source + `" target="` + target + `">` + content + `</ssm:MappingEntry>`
-}
 
 func dictionaries(name string) string {
 	return `<ssd:SignalDictionaries><ssd:SignalDictionary name="` + name + `">` + dictionary(entry("n", "<ssc:Real/>")) + `</ssd:SignalDictionary></ssd:SignalDictionaries>`
@@ -66,7 +17,7 @@ func dictionaries(name string) string {
 
 // reference refers to the entry n of a dictionary.
 func reference(name, dictionary string) string {
-	return `<ssd:SignalDictionaryReference name="` + name + `" dictionary="` + dictionary + `">` + conns(con("n", "inout", "")) + `</ssd:SignalDictionaryReference>`
+	return `<ssd:SignalDictionaryReference name="` + name + `" dictionary="` + dictionary + `">` + Conns(Con("n", "inout", "")) + `</ssd:SignalDictionaryReference>`
 }
 
 const nastyNames = `<ssd:Enumerations>
@@ -87,144 +38,117 @@ const nastyNames = `<ssd:Enumerations>
 // values as "component variable value level others".
 func TestNasty(t *testing.T) {
 	const real = "<ssc:Real/>"
-	degF := with(in("u", Real), "F", degF())
+	degF := With(In("u", ssp.Real), "F", degF())
 	abc, cba := map[string]int32{"A": 1, "B": 2, "C": 7}, map[string]int32{"A": 7, "B": 2, "C": 1}
-	calc := out("q", Real)
+	calc := Out("q", ssp.Real)
 	calc.Causality = "calculatedParameter"
 	cases := []struct {
 		name     string
 		document string // what stands between head and tail, but for nastyNames
 		files    map[string]string
-		vars     fakes
+		vars     Fakes
 		want     string
 		findings string
 	}{
-		{"three levels, a unit at each, transformations in between", sys("top", "",
-			comp("a", "")+sys("s1", conns(con("i", "input", realType("mm"))),
-				sys("s2", conns(con("i", "input", realType("km"))), comp("b", ""), link("i", "b/u", linear(10, 1))), link("i", "s2/i", linear(3, 5))),
-			link("a/y", "s1/i", linear(2, 0))), nil,
-			fakes{"a": {with(out("y", Real), "m", metre)}, "s1.s2.b": {with(in("u", Real), "m", metre)}},
+		{"three levels, a unit at each, transformations in between", Sys("top", "",
+			Comp("a", "")+Sys("s1", Conns(Con("i", "input", RealType("mm"))),
+				Sys("s2", Conns(Con("i", "input", RealType("km"))), Comp("b", ""), Link("i", "b/u", LinearTransform(10, 1))), Link("i", "s2/i", LinearTransform(3, 5))),
+			Link("a/y", "s1/i", LinearTransform(2, 0))), nil,
+			Fakes{"a": {With(Out("y", ssp.Real), "m", Metre)}, "s1.s2.b": {With(In("u", ssp.Real), "m", Metre)}},
 			// 2·1000 y mm; 1e-6 of it km, tripled, + 5 km; 1000 of it m, times ten, + 1 m
 			"a.y → s1.s2.b.u Real 60 50001 map[]\n", "SD5U SD5U"},
-		{"offset units at three levels", sys("top", "",
-			comp("a", "")+sys("s1", conns(con("i", "input", realType("degC"))),
-				sys("s2", conns(con("i", "input", realType("K"))), comp("b", ""), link("i", "b/u", linear(1, 10))), link("i", "s2/i", linear(2, 0))),
-			link("a/y", "s1/i", "")), nil,
-			fakes{"a": {with(out("y", Real), "K", kelvin)}, "s1.s2.b": {degF}},
+		{"offset units at three levels", Sys("top", "",
+			Comp("a", "")+Sys("s1", Conns(Con("i", "input", RealType("degC"))),
+				Sys("s2", Conns(Con("i", "input", RealType("K"))), Comp("b", ""), Link("i", "b/u", LinearTransform(1, 10))), Link("i", "s2/i", LinearTransform(2, 0))),
+			Link("a/y", "s1/i", "")), nil,
+			Fakes{"a": {With(Out("y", ssp.Real), "K", Kelvin)}, "s1.s2.b": {degF}},
 			// °C: y − 273.15; in K: y, doubled; in F: (2y − 255)/0.5, + 10
 			"a.y → s1.s2.b.u Real 4 -500 map[]\n", "SD5U SD5U"},
-		{"out through three levels, every connection written the wrong way round", sys("top", conns(con("o", "output", realType("mm"))),
-			sys("s1", conns(con("o", "output", "")), sys("s2", conns(con("o", "output", "")), comp("a", conns(con("y", "output", ""))), link("o", "a/y", linear(2, 0))), link("o", "s2/o", linear(1, 1)))+
-				comp("b", conns(con("u", "input", ""))),
-			link("o", "s1/o", ""), link("b/u", "s1/o", "")), nil,
-			fakes{"s1.s2.a": {out("y", Real)}, "b": {in("u", Real)}},
+		{"out through three levels, every connection written the wrong way round", Sys("top", Conns(Con("o", "output", RealType("mm"))),
+			Sys("s1", Conns(Con("o", "output", "")), Sys("s2", Conns(Con("o", "output", "")), Comp("a", Conns(Con("y", "output", ""))), Link("o", "a/y", LinearTransform(2, 0))), Link("o", "s2/o", LinearTransform(1, 1)))+
+				Comp("b", Conns(Con("u", "input", ""))),
+			Link("o", "s1/o", ""), Link("b/u", "s1/o", "")), nil,
+			Fakes{"s1.s2.a": {Out("y", ssp.Real)}, "b": {In("u", ssp.Real)}},
 			"s1.s2.a.y → b.u Real 2 1 map[]\n{o {0 y} 2 1}\n", ""},
-		{"input straight to output of a system between two", sys("top", "",
-			comp("a", "")+sys("s", conns(con("i", "input", realType("m")), con("o", "output", realType("mm"))), "", link("o", "i", linear(2, 0)))+comp("b", ""),
-			link("s/i", "a/y", ""), link("b/u", "s/o", linear(1, 3))), nil,
-			fakes{"a": {with(out("y", Real), "km", kilometre())}, "b": {with(in("u", Real), "m", metre)}},
+		{"input straight to output of a system between two", Sys("top", "",
+			Comp("a", "")+Sys("s", Conns(Con("i", "input", RealType("m")), Con("o", "output", RealType("mm"))), "", Link("o", "i", LinearTransform(2, 0)))+Comp("b", ""),
+			Link("s/i", "a/y", ""), Link("b/u", "s/o", LinearTransform(1, 3))), nil,
+			Fakes{"a": {With(Out("y", ssp.Real), "km", kilometre())}, "b": {With(In("u", ssp.Real), "m", Metre)}},
 			// m: 1000 y; mm: 1e6 y, doubled; m: 2000 y, + 3
 			"a.y → b.u Real 2000 3 map[]\n", "SD5U SD5U"},
-		{"conversion suppressed in the middle only", sys("top", "",
-			comp("a", "")+sys("s1", conns(con("i", "input", realType("mm"))), sys("s2", conns(con("i", "input", realType("km"))), comp("b", ""), link("i", "b/u", "")), link("i", "s2/i", "suppress"+linear(2, 0))),
-			link("a/y", "s1/i", "")), nil,
-			fakes{"a": {with(out("y", Real), "m", metre)}, "s1.s2.b": {with(in("u", Real), "m", metre)}},
+		{"conversion suppressed in the middle only", Sys("top", "",
+			Comp("a", "")+Sys("s1", Conns(Con("i", "input", RealType("mm"))), Sys("s2", Conns(Con("i", "input", RealType("km"))), Comp("b", ""), Link("i", "b/u", "")), Link("i", "s2/i", "suppress"+LinearTransform(2, 0))),
+			Link("a/y", "s1/i", "")), nil,
+			Fakes{"a": {With(Out("y", ssp.Real), "m", Metre)}, "s1.s2.b": {With(In("u", ssp.Real), "m", Metre)}},
 			// 1000 y mm, taken as km and doubled; 1000 of it m
 			"a.y → s1.s2.b.u Real 2e+06 0 map[]\n", "SD5U SD5U"},
-		{"a parameter goes in over three levels, bound at each", sys("top", bindings(inline("", param("s1.s2.p", realValue(5, "km")), ""), inline("", param("s1.p", realValue(4, "m")), "")),
-			sys("s1", conns(con("p", "parameter", realType("mm")))+bindings(inline("", param("s2.c.p", realValue(9, "m")), "")),
-				sys("s2", conns(con("p", "parameter", realType("m")))+bindings(inline("", param("p", realValue(3, "m")), "")), comp("c", bindings(inline("", param("p", realValue(1, "")), ""))), link("p", "c/p", linear(10, 1))),
-				link("p", "s2/p", linear(2, 0)))), nil,
-			fakes{"s1.s2.c": {with(par("p", Real), "mm", mm)}},
-			// s1.p = 4000 mm is farthest out; in m 4, doubled; in mm 8000, times ten, + 1
-			"s1.s2.c p 80001  4\n", "SD5U SD16 SD16C SD16C SD16"},
-		{"as before, s1.p not bound", sys("top", bindings(inline("", param("s1.s2.p", realValue(5, "km")), "")),
-			sys("s1", conns(con("p", "parameter", realType("mm"))),
-				sys("s2", conns(con("p", "parameter", realType("m")))+bindings(inline("", param("p", realValue(3, "m")), "")), comp("c", ""), link("c/p", "p", linear(10, 1))),
-				link("p", "s2/p", linear(2, 0)))), nil,
-			fakes{"s1.s2.c": {with(par("p", Real), "mm", mm)}},
-			"s1.s2.c p 5.0000001e+07  1\n", "SD5U SD16"},
-		{"prefix, mapping, unit and transformation into a connector, on to two variables", sys("top",
-			conns(con("k", "parameter", realType("degC")))+bindings(inline(` prefix="x."`, param("t", realValue(300, "K")), mapped("x.t", "k", linear(2, 1))+mapped("t", "k2", ""))),
-			comp("c", "")+comp("d", ""), link("k", "c/p", ""), link("d/p", "k", linear(1, -1))), nil,
-			fakes{"c": {with(par("p", Real), "K", kelvin)}, "d": {with(par("p", Real), "F", *degF.UnitBase)}},
+		{"prefix, mapping, unit and transformation into a connector, on to two variables", Sys("top",
+			Conns(Con("k", "parameter", RealType("degC")))+Bindings(Inline(` prefix="x."`, Parameter("t", RealValue(300, "K")), Mapped("x.t", "k", LinearTransform(2, 1))+Mapped("t", "k2", ""))),
+			Comp("c", "")+Comp("d", ""), Link("k", "c/p", ""), Link("d/p", "k", LinearTransform(1, -1))), nil,
+			Fakes{"c": {With(Par("p", ssp.Real), "K", Kelvin)}, "d": {With(Par("p", ssp.Real), "F", *degF.UnitBase)}},
 			// 26.85 °C, doubled, + 1 = 54.7 °C; in K 327.85; in F (327.85 − 255)/0.5 − 1
 			"c p 327.85  0\nd p 144.7  0\n", "SD5U SD5U SD15S"},
-		{"a transformation of a value into a connector without unit ends its unit", sys("top",
-			conns(con("k", "parameter", ""))+bindings(inline("", param("t", realValue(3, "m")), mapped("t", "k", linear(1000, 0)))),
-			comp("c", ""), link("k", "c/p", "")), nil,
-			fakes{"c": {with(par("p", Real), "mm", mm)}}, "c p 3000  0\n", "SD5U SD11L"},
-		{"without transformation the connector takes the unit of the value", sys("top",
-			conns(con("k", "parameter", ""))+bindings(inline("", param("t", realValue(3, "m")), mapped("t", "k", ""))),
-			comp("c", ""), link("k", "c/p", "")), nil,
-			fakes{"c": {with(par("p", Real), "mm", mm)}}, "c p 3000  0\n", "SD5U"},
-		{"a value whose conversion is suppressed", sys("top",
-			conns(con("k", "parameter", ""))+bindings(inline("", param("t", realValue(3, "m")), `<ssm:MappingEntry source="t" target="k" suppressUnitConversion="true"/>`)),
-			comp("c", ""), link("k", "c/p", "")), nil,
-			fakes{"c": {with(par("p", Real), "mm", mm)}}, "c p 3  0\n", "SD5U"},
-		{"an item by name through two enumerations", sys("top",
-			conns(con("e", "parameter", `<ssc:Enumeration name="abc"/>`))+bindings(inline("", param("e", `<ssv:Enumeration value="A"/>`), "")),
-			comp("c", "")+comp("d", ""), link("e", "c/p", ""), link("e", "d/p", numbers("Enumeration", "A", "C"))), nil,
-			fakes{"c": {enum(par("p", Enumeration), cba)}, "d": {enum(par("p", Enumeration), cba)}},
+		{"a transformation of a value into a connector without unit ends its unit", Sys("top",
+			Conns(Con("k", "parameter", ""))+Bindings(Inline("", Parameter("t", RealValue(3, "m")), Mapped("t", "k", LinearTransform(1000, 0)))),
+			Comp("c", ""), Link("k", "c/p", "")), nil,
+			Fakes{"c": {With(Par("p", ssp.Real), "mm", MM)}}, "c p 3000  0\n", "SD5U SD11L"},
+		{"without transformation the connector takes the unit of the value", Sys("top",
+			Conns(Con("k", "parameter", ""))+Bindings(Inline("", Parameter("t", RealValue(3, "m")), Mapped("t", "k", ""))),
+			Comp("c", ""), Link("k", "c/p", "")), nil,
+			Fakes{"c": {With(Par("p", ssp.Real), "mm", MM)}}, "c p 3000  0\n", "SD5U"},
+		{"a value whose conversion is suppressed", Sys("top",
+			Conns(Con("k", "parameter", ""))+Bindings(Inline("", Parameter("t", RealValue(3, "m")), `<ssm:MappingEntry source="t" target="k" suppressUnitConversion="true"/>`)),
+			Comp("c", ""), Link("k", "c/p", "")), nil,
+			Fakes{"c": {With(Par("p", ssp.Real), "mm", MM)}}, "c p 3  0\n", "SD5U"},
+		{"an item by name through two enumerations", Sys("top",
+			Conns(Con("e", "parameter", `<ssc:Enumeration name="abc"/>`))+Bindings(Inline("", Parameter("e", `<ssv:Enumeration value="A"/>`), "")),
+			Comp("c", "")+Comp("d", ""), Link("e", "c/p", ""), Link("e", "d/p", Mapping("Enumeration", "A", "C"))), nil,
+			Fakes{"c": {Enum(Par("p", ssp.Enumeration), cba)}, "d": {Enum(Par("p", ssp.Enumeration), cba)}},
 			"c p A  0\nd p C  0\n", "SD5U SD5U"},
-		{"a number for an enumeration, mapped by number", sys("top", bindings(inline("", param("e", `<ssv:Integer value="1"/>`), mapped("e", "c.p", numbers("Integer", 1, 7)))), comp("c", "")), nil,
-			fakes{"c": {enum(par("p", Enumeration), abc)}}, "c p C  0\n", ""},
-		{"an item that the set defines otherwise than the FMU", sys("top", bindings(`<ssd:ParameterBinding source="e.ssv"/>`), comp("c", "")+comp("d", "")),
-			map[string]string{"e.ssv": `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="` + xmltree.SSV + `" xmlns:ssc="` + xmltree.SSC + `"><ssv:Parameters>` + param("c.p", `<ssv:Enumeration value="B" name="own"/>`) + param("d.p", `<ssv:Enumeration value="B" name="own"/>`) +
+		{"a number for an enumeration, mapped by number", Sys("top", Bindings(Inline("", Parameter("e", `<ssv:Integer value="1"/>`), Mapped("e", "c.p", Mapping("Integer", 1, 7)))), Comp("c", "")), nil,
+			Fakes{"c": {Enum(Par("p", ssp.Enumeration), abc)}}, "c p C  0\n", ""},
+		{"an item that the set defines otherwise than the FMU", Sys("top", Bindings(`<ssd:ParameterBinding source="e.ssv"/>`), Comp("c", "")+Comp("d", "")),
+			map[string]string{"e.ssv": `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="` + xmltree.SSV + `" xmlns:ssc="` + xmltree.SSC + `"><ssv:Parameters>` + Parameter("c.p", `<ssv:Enumeration value="B" name="own"/>`) + Parameter("d.p", `<ssv:Enumeration value="B" name="own"/>`) +
 				`</ssv:Parameters><ssv:Enumerations><ssc:Enumeration name="own"><ssc:Item name="B" value="40"/></ssc:Enumeration></ssv:Enumerations></ssv:ParameterSet>`},
 			// by name where the target has items, else the number of the set
-			fakes{"c": {enum(par("p", Enumeration), abc)}, "d": {par("p", Integer)}}, "c p B  0\nd p 40  0\n", ""},
-		{"a boolean, negated by a mapping and again by a connection", sys("top",
-			conns(con("b", "parameter", "<ssc:Boolean/>"))+bindings(inline("", param("x", `<ssv:Boolean value="1"/>`), mapped("x", "b", numbers("Boolean", true, false)))),
-			comp("c", "")+comp("d", ""), link("b", "c/p", ""), link("b", "d/p", numbers("Boolean", 0, 1))), nil,
-			fakes{"c": {par("p", Boolean)}, "d": {par("p", Boolean)}}, "c p false  0\nd p true  0\n", "SD5U SD5U"},
-		{"an integer for a Real with a unit, mapped", sys("top", bindings(inline("", param("x", `<ssv:Integer value="3"/>`), mapped("x", "c.p", linear(0.5, 0)))), comp("c", "")), nil,
-			fakes{"c": {with(par("p", Real), "mm", mm)}}, "c p 1.5  0\n", ""},
-		{"a Real for an Integer, integral after its mapping", sys("top", bindings(inline("", param("x", realValue(1.5, "")), mapped("x", "c.p", linear(2, 0)))), comp("c", "")), nil,
-			fakes{"c": {par("p", Integer)}}, "c p 3  0\n", ""},
-		{"a calculated parameter out of one system and into the parameter of another", sys("top", "",
-			sys("s", conns(con("q", "calculatedParameter", realType("mm"))), comp("a", ""), link("q", "a/q", linear(2, 0)))+
-				sys("r", conns(con("p", "parameter", realType("m"))), comp("b", ""), link("b/p", "p", linear(1, 1))),
-			link("r/p", "s/q", "")), nil,
-			fakes{"s.a": {with(calc, "m", metre)}, "r.b": {with(par("p", Real), "m", metre)}},
+			Fakes{"c": {Enum(Par("p", ssp.Enumeration), abc)}, "d": {Par("p", ssp.Integer)}}, "c p B  0\nd p 40  0\n", ""},
+		{"a boolean, negated by a mapping and again by a connection", Sys("top",
+			Conns(Con("b", "parameter", "<ssc:Boolean/>"))+Bindings(Inline("", Parameter("x", `<ssv:Boolean value="1"/>`), Mapped("x", "b", Mapping("Boolean", true, false)))),
+			Comp("c", "")+Comp("d", ""), Link("b", "c/p", ""), Link("b", "d/p", Mapping("Boolean", 0, 1))), nil,
+			Fakes{"c": {Par("p", ssp.Boolean)}, "d": {Par("p", ssp.Boolean)}}, "c p false  0\nd p true  0\n", "SD5U SD5U"},
+		{"a calculated parameter out of one system and into the parameter of another", Sys("top", "",
+			Sys("s", Conns(Con("q", "calculatedParameter", RealType("mm"))), Comp("a", ""), Link("q", "a/q", LinearTransform(2, 0)))+
+				Sys("r", Conns(Con("p", "parameter", RealType("m"))), Comp("b", ""), Link("b/p", "p", LinearTransform(1, 1))),
+			Link("r/p", "s/q", "")), nil,
+			Fakes{"s.a": {With(calc, "m", Metre)}, "r.b": {With(Par("p", ssp.Real), "m", Metre)}},
 			// mm: 1000 q, doubled; m: 2 q, + 1
 			"s.a.q → r.b.p Real 2 1 map[]\n", "SD5U SD5U"},
-		{"one value for many, through a mapping with many targets", sys("top", bindings(inline("", param("x", realValue(2, "m")), mapped("x", "c.p", "")+mapped("x", "d.p", linear(3, 0))+mapped("x", "s.e.p", ""))),
-			comp("c", "")+comp("d", "")+sys("s", "", comp("e", ""))), nil,
-			fakes{"c": {par("p", Real)}, "d": {with(par("p", Real), "mm", mm)}, "s.e": {with(par("p", Real), "km", kilometre())}},
-			"c p 2  0\nd p 6000  0\ns.e p 0.002  0\n", ""},
-		{"a later binding at one level beats an earlier one, whatever its form", sys("top",
-			bindings(inline("", param("x", realValue(2, "m")), mapped("x", "s.c.p", "")), inline(` prefix="s."`, param("c.p", realValue(3, "m")), ""), inline(` prefix="s.c"`, param(".p", realValue(4, "m")), "")),
-			sys("s", bindings(inline("", param("c.p", realValue(9, "m")), "")), comp("c", ""))), nil,
-			fakes{"s.c": {par("p", Real)}}, "s.c p 4  3\n", "SD16"},
-		{"names with dots, brackets and blanks", sys("top", bindings(inline("", param("a.b.c[1].x y", realValue(2, "")), "")), `<ssd:Component name="a.b" source="c.fmu"><ssd:Connectors>`+con("c[1].x y", "parameter", "")+`</ssd:Connectors></ssd:Component>`), nil,
-			fakes{"a.b": {par("c[1].x y", Real)}}, "a.b c[1].x y 2  0\n", ""},
-		{"the dictionary of the system around, hidden by one of the same name", sys("top", dictionaries("d"),
-			comp("a", "")+reference("w", "d")+
-				sys("s", dictionaries("d"), comp("b", "")+comp("c", "")+reference("r", "d"), link("c/y", "r/n", ""), link("r/n", "b/u", ""))+
-				sys("far", "", sys("deep", "", comp("b", "")+reference("r", "d"), link("b/u", "r/n", linear(2, 0))))+comp("e", ""),
-			link("a/y", "w/n", linear(3, 0)), link("w/n", "e/u", ""), link("e/v", "a/y", "")), nil,
-			fakes{"a": {out("y", Real)}, "s.b": {in("u", Real)}, "s.c": {out("y", Real)}, "e": {in("u", Real), in("v", Real)}, "far.deep.b": {in("u", Real)}},
+		{"a later binding at one level beats an earlier one, whatever its form", Sys("top",
+			Bindings(Inline("", Parameter("x", RealValue(2, "m")), Mapped("x", "s.c.p", "")), Inline(` prefix="s."`, Parameter("c.p", RealValue(3, "m")), ""), Inline(` prefix="s.c"`, Parameter(".p", RealValue(4, "m")), "")),
+			Sys("s", Bindings(Inline("", Parameter("c.p", RealValue(9, "m")), "")), Comp("c", ""))), nil,
+			Fakes{"s.c": {Par("p", ssp.Real)}}, "s.c p 4  3\n", "SD16"},
+		{"the dictionary of the system around, hidden by one of the same name", Sys("top", dictionaries("d"),
+			Comp("a", "")+reference("w", "d")+
+				Sys("s", dictionaries("d"), Comp("b", "")+Comp("c", "")+reference("r", "d"), Link("c/y", "r/n", ""), Link("r/n", "b/u", ""))+
+				Sys("far", "", Sys("deep", "", Comp("b", "")+reference("r", "d"), Link("b/u", "r/n", LinearTransform(2, 0))))+Comp("e", ""),
+			Link("a/y", "w/n", LinearTransform(3, 0)), Link("w/n", "e/u", ""), Link("e/v", "a/y", "")), nil,
+			Fakes{"a": {Out("y", ssp.Real)}, "s.b": {In("u", ssp.Real)}, "s.c": {Out("y", ssp.Real)}, "e": {In("u", ssp.Real), In("v", ssp.Real)}, "far.deep.b": {In("u", ssp.Real)}},
 			"a.y → e.u Real 3 0 map[]\na.y → e.v Real 1 0 map[]\na.y → far.deep.b.u Real 6 0 map[]\ns.c.y → s.b.u Real 1 0 map[]\n", "SD1S SD1S SD5U SD5U SD5U SD5U SD5U SD5U SD5U"},
-		{"fan-out with another transformation to each", sys("top", "", comp("a", "")+comp("b", "")+sys("s", conns(con("i", "input", real)), comp("c", ""), link("i", "c/u", linear(5, 0)), link("i", "c/v", "")),
-			link("a/y", "b/u", linear(2, 0)), link("a/y", "s/i", linear(3, 0))), nil,
-			fakes{"a": {out("y", Real)}, "b": {in("u", Real)}, "s.c": {in("u", Real), in("v", Real)}},
+		{"fan-out with another transformation to each", Sys("top", "", Comp("a", "")+Comp("b", "")+Sys("s", Conns(Con("i", "input", real)), Comp("c", ""), Link("i", "c/u", LinearTransform(5, 0)), Link("i", "c/v", "")),
+			Link("a/y", "b/u", LinearTransform(2, 0)), Link("a/y", "s/i", LinearTransform(3, 0))), nil,
+			Fakes{"a": {Out("y", ssp.Real)}, "b": {In("u", ssp.Real)}, "s.c": {In("u", ssp.Real), In("v", ssp.Real)}},
 			"a.y → b.u Real 2 0 map[]\na.y → s.c.u Real 15 0 map[]\na.y → s.c.v Real 3 0 map[]\n", "SD5U SD5U SD5U SD5U SD5U"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			n, l, err := flatten(t, head+c.document+nastyNames+tail, c.files, c.vars, false)
+			n, l, err := Flatten(t, Head+c.document+nastyNames+Tail, c.files, c.vars, false)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if got := rounded(n); got != c.want {
 				t.Errorf("got\n%swant\n%s", got, c.want)
 			}
-			var ids []string
-			for _, f := range l.Findings {
-				ids = append(ids, f.ID)
-			}
-			if got := strings.Join(ids, " "); got != c.findings {
+			if got := IDs(l.Findings); got != c.findings {
 				t.Errorf("findings %q, want %q: %v", got, c.findings, l.Findings)
 			}
 		})
@@ -236,7 +160,7 @@ func kilometre() unit.Base { return unit.Base{M: 1, Factor: 1000} }
 
 // rounded is summary with numbers to twelve digits: what is worked out by hand has no
 // error of rounding.
-func rounded(n *Network) string {
+func rounded(n *ssp.Network) string {
 	round := func(v *float64) { *v, _ = strconv.ParseFloat(strconv.FormatFloat(*v, 'g', 12, 64), 64) }
 	for i := range n.Connections {
 		round(&n.Connections[i].Gain)
@@ -252,21 +176,21 @@ func rounded(n *Network) string {
 // told, and the connector alone is no fault.
 func TestOSMP(t *testing.T) {
 	binary := func(name, kind string) string {
-		return conns(con(name, kind, `<ssc:Binary mime-type="application/x-open-simulation-interface"/>`))
+		return Conns(Con(name, kind, `<ssc:Binary mime-type="application/x-open-simulation-interface"/>`))
 	}
-	parts := func(v func(string, ValueType) Variable, name string) []Variable {
-		return []Variable{v(name+".base.lo", Integer), v(name+".base.hi", Integer), v(name+".size", Integer)}
+	parts := func(v func(string, ssp.ValueType) ssp.Variable, name string) []ssp.Variable {
+		return []ssp.Variable{v(name+".base.lo", ssp.Integer), v(name+".base.hi", ssp.Integer), v(name+".size", ssp.Integer)}
 	}
-	vars := fakes{"a": parts(out, "View"), "b": parts(in, "View")}
-	elements := comp("a", binary("View", "output")) + comp("b", binary("View", "input"))
+	vars := Fakes{"a": parts(Out, "View"), "b": parts(In, "View")}
+	elements := Comp("a", binary("View", "output")) + Comp("b", binary("View", "input"))
 	document := func(connections ...string) string {
-		return strings.Replace(head, `version="1.0" name`, `version="2.0" name`, 1) + sys("top", "", elements, connections...) + tail
+		return strings.Replace(Head, `version="1.0" name`, `version="2.0" name`, 1) + Sys("top", "", elements, connections...) + Tail
 	}
-	_, l, err := flatten(t, document(link("a/View", "b/View", "")), nil, vars, false)
+	_, l, err := Flatten(t, document(Link("a/View", "b/View", "")), nil, vars, false)
 	if err == nil || !strings.Contains(err.Error(), "connect View.base.lo, View.base.hi and View.size instead, and run both FMUs in one process") || l.Findings[0].ID != "SD10" || l.Findings[0].Line == 0 {
 		t.Errorf("error %v", err)
 	}
-	n, l, err := flatten(t, document(link("a/View.base.lo", "b/View.base.lo", ""), link("a/View.base.hi", "b/View.base.hi", ""), link("a/View.size", "b/View.size", "")), nil, vars, false)
+	n, l, err := Flatten(t, document(Link("a/View.base.lo", "b/View.base.lo", ""), Link("a/View.base.hi", "b/View.base.hi", ""), Link("a/View.size", "b/View.size", "")), nil, vars, false)
 	if err != nil || len(n.Connections) != 3 {
 		t.Fatalf("error %v", err)
 	}
@@ -275,45 +199,35 @@ func TestOSMP(t *testing.T) {
 			t.Errorf("finding %v", f)
 		}
 	}
-	if _, l, err := flatten(t, document(link("a/View", "b/View", "")), nil, fakes{"a": {out("y", Real)}, "b": {in("u", Real)}}, false); err == nil || !strings.Contains(err.Error(), `has no variable "View"`) {
+	if _, l, err := Flatten(t, document(Link("a/View", "b/View", "")), nil, Fakes{"a": {Out("y", ssp.Real)}, "b": {In("u", ssp.Real)}}, false); err == nil || !strings.Contains(err.Error(), `has no variable "View"`) {
 		t.Errorf("error %v, findings %v", err, l.Findings)
 	}
-}
-
-// told returns the findings of some rules, with the connector or connection they name.
-func told(l *diag.List, rules ...string) (out []string) {
-	for _, f := range l.Findings {
-		if slices.Contains(rules, f.ID) {
-			out = append(out, f.ID+" "+f.Message)
-		}
-	}
-	return out
 }
 
 // A connection into a system in which nothing takes the value is told once, where it
 // enters (ssp 27); one that reaches an FMU by any way is not.
 func TestVanishing(t *testing.T) {
 	const real = "<ssc:Real/>"
-	i, o := con("i", "input", real), con("o", "output", real)
-	vars := fakes{"a": {out("y", Real)}, "s.b": {in("u", Real)}, "c": {in("u", Real)}}
-	b, c := comp("b", conns(con("u", "input", ""))), comp("c", conns(con("u", "input", "")))
-	a := comp("a", conns(con("y", "output", "")))
+	i, o := Con("i", "input", real), Con("o", "output", real)
+	vars := Fakes{"a": {Out("y", ssp.Real)}, "s.b": {In("u", ssp.Real)}, "c": {In("u", ssp.Real)}}
+	b, c := Comp("b", Conns(Con("u", "input", ""))), Comp("c", Conns(Con("u", "input", "")))
+	a := Comp("a", Conns(Con("y", "output", "")))
 	for name, tt := range map[string]struct {
 		document string
 		want     []string
 	}{
-		"nothing inside takes it": {sys("top", "", a+sys("s", conns(i), b), link("a/y", "s/i", "")), []string{`"a.y" is connected to "s.i"`}},
-		"nothing takes it deeper down": {sys("top", "", a+sys("s", conns(i), b+sys("t", conns(i), ""), link("i", "t/i", "")), link("s/i", "a/y", "")),
+		"nothing inside takes it": {Sys("top", "", a+Sys("s", Conns(i), b), Link("a/y", "s/i", "")), []string{`"a.y" is connected to "s.i"`}},
+		"nothing takes it deeper down": {Sys("top", "", a+Sys("s", Conns(i), b+Sys("t", Conns(i), ""), Link("i", "t/i", "")), Link("s/i", "a/y", "")),
 			[]string{`"a.y" is connected to "s.i"`}},
-		"through and out to nothing": {sys("top", "", a+sys("s", conns(i, o), b, link("i", "o", "")), link("a/y", "s/i", "")), []string{`"a.y" is connected to "s.i"`}},
-		"through and out to an FMU":  {sys("top", "", a+c+sys("s", conns(i, o), b, link("i", "o", "")), link("a/y", "s/i", ""), link("s/o", "c/u", "")), nil},
-		"an output that nobody uses": {sys("top", "", a+c+sys("s", conns(o), b), link("a/y", "c/u", "")), nil},
-		"taken by one of two":        {sys("top", "", a+sys("s", conns(i), b+sys("t", conns(i), ""), link("i", "b/u", ""), link("i", "t/i", "")), link("a/y", "s/i", "")), nil},
-		"from the outermost system":  {sys("top", conns(i), a+sys("s", conns(i), b), link("i", "s/i", "")), []string{`"i" is connected to "s.i"`}},
+		"through and out to nothing": {Sys("top", "", a+Sys("s", Conns(i, o), b, Link("i", "o", "")), Link("a/y", "s/i", "")), []string{`"a.y" is connected to "s.i"`}},
+		"through and out to an FMU":  {Sys("top", "", a+c+Sys("s", Conns(i, o), b, Link("i", "o", "")), Link("a/y", "s/i", ""), Link("s/o", "c/u", "")), nil},
+		"an output that nobody uses": {Sys("top", "", a+c+Sys("s", Conns(o), b), Link("a/y", "c/u", "")), nil},
+		"taken by one of two":        {Sys("top", "", a+Sys("s", Conns(i), b+Sys("t", Conns(i), ""), Link("i", "b/u", ""), Link("i", "t/i", "")), Link("a/y", "s/i", "")), nil},
+		"from the outermost system":  {Sys("top", Conns(i), a+Sys("s", Conns(i), b), Link("i", "s/i", "")), []string{`"i" is connected to "s.i"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, l, err := flatten(t, head+tt.document+tail, nil, vars, false)
-			got := told(l, "SD5D")
+			_, l, err := Flatten(t, Head+tt.document+Tail, nil, vars, false)
+			got := Told(l, "SD5D")
 			if err != nil || len(got) != len(tt.want) {
 				t.Fatalf("findings %q, want %q: %v", got, tt.want, err)
 			}
@@ -323,29 +237,6 @@ func TestVanishing(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// Of values at connectors on one way that of the one farthest upstream counts; each
-// that loses is told (SD16C), as are several at one connector (SD16).
-func TestLosingConnectors(t *testing.T) {
-	const real = "<ssc:Real/>"
-	c := comp("c", conns(con("p", "parameter", real)))
-	s := sys("s", conns(con("a", "parameter", real), con("z", "calculatedParameter", real))+bindings(inline("", param("a", realValue(4, "")), "")), "", link("a", "z", linear(3, 0)))
-	vars := fakes{"c": {par("p", Real)}}
-	n, l := sound(t, head+sys("top", bindings(inline("", param("s.z", realValue(9, "")), "")), s+c, link("s/z", "c/p", linear(1, 1)))+tail, nil, vars)
-	if v := settings1(n)["c.p"]; v.Value.Real != 13 || len(v.Overrides) != 1 {
-		t.Errorf("%+v", v)
-	}
-	if got := told(l, "SD16", "SD16C"); len(got) != 1 || !strings.Contains(got[0], `SD16C the connector "s.z" is bound to 9, but connected to the connector "s.a"`) {
-		t.Errorf("%q", got)
-	}
-	n, l = sound(t, head+sys("top", conns(con("k", "parameter", real))+bindings(inline("", param("k", realValue(1, "")), ""), inline("", param("k", realValue(2, "")), "")), c, link("k", "c/p", ""))+tail, nil, vars)
-	if v := settings1(n)["c.p"]; v.Value.Real != 2 {
-		t.Errorf("%+v", v)
-	}
-	if got := told(l, "SD16", "SD16C"); len(got) != 1 || !strings.Contains(got[0], `SD16 the connector "k" is bound 2 times; 2 from here counts`) {
-		t.Errorf("%q", got)
 	}
 }
 
@@ -361,14 +252,14 @@ func TestSplitMapping(t *testing.T) {
 		{ba, swap, "", ""},
 		{ab, swap, swap, ""},
 	} {
-		document := head + sys("top", "", comp("a", "")+sys("s", conns(con("i", "input", tt.inner)), comp("b", ""), link("i", "b/u", tt.inside)), link("a/y", "s/i", tt.outer)) +
-			nastyNames + tail
-		vars := fakes{"a": {enum(out("y", Enumeration), abc)}, "s.b": {enum(in("u", Enumeration), cba)}}
+		document := Head + Sys("top", "", Comp("a", "")+Sys("s", Conns(Con("i", "input", tt.inner)), Comp("b", ""), Link("i", "b/u", tt.inside)), Link("a/y", "s/i", tt.outer)) +
+			nastyNames + Tail
+		vars := Fakes{"a": {Enum(Out("y", ssp.Enumeration), abc)}, "s.b": {Enum(In("u", ssp.Enumeration), cba)}}
 		if tt.inner == ab && tt.outer == "" { // the first connection renumbers, the second maps
-			vars["a"] = []Variable{enum(out("y", Enumeration), cba)}
+			vars["a"] = []ssp.Variable{Enum(Out("y", ssp.Enumeration), cba)}
 		}
-		_, l, err := flatten(t, document, nil, vars, false)
-		if got := strings.Join(told(l, "SD12"), " "); (err == nil) != (tt.want == "") || tt.want != "" && !strings.Contains(got, `the item "A" is`) {
+		_, l, err := Flatten(t, document, nil, vars, false)
+		if got := strings.Join(Told(l, "SD12"), " "); (err == nil) != (tt.want == "") || tt.want != "" && !strings.Contains(got, `the item "A" is`) {
 			t.Errorf("%+v: %s %v", tt, got, err)
 		}
 	}
@@ -377,9 +268,9 @@ func TestSplitMapping(t *testing.T) {
 // A connector of a system that numbers items differently passes numbers, which is told.
 func TestOtherEnumerationBetween(t *testing.T) {
 	abc := map[string]int32{"A": 1, "B": 2, "C": 7}
-	document := head + sys("top", "", comp("a", "")+sys("s", conns(con("i", "input", `<ssc:Enumeration name="cba"/>`)), comp("b", ""), link("i", "b/u", "")), link("a/y", "s/i", "")) + nastyNames + tail
-	_, l := sound(t, document, nil, fakes{"a": {enum(out("y", Enumeration), abc)}, "s.b": {enum(in("u", Enumeration), abc)}})
-	if got := told(l, "SD7"); len(got) != 1 || !strings.Contains(got[0], `a.y → s.i: the item "A" is 1 in one enumeration and 7 in the other`) {
+	document := Head + Sys("top", "", Comp("a", "")+Sys("s", Conns(Con("i", "input", `<ssc:Enumeration name="cba"/>`)), Comp("b", ""), Link("i", "b/u", "")), Link("a/y", "s/i", "")) + nastyNames + Tail
+	_, l := Sound(t, document, nil, Fakes{"a": {Enum(Out("y", ssp.Enumeration), abc)}, "s.b": {Enum(In("u", ssp.Enumeration), abc)}})
+	if got := Told(l, "SD7"); len(got) != 1 || !strings.Contains(got[0], `a.y → s.i: the item "A" is 1 in one enumeration and 7 in the other`) {
 		t.Errorf("%q", got)
 	}
 }

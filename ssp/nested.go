@@ -180,47 +180,26 @@ func (c *Component) isSystem() bool {
 // nested reads the documents that the components of a document refer to, and those
 // that they refer to. One that is referred to several times is read once.
 func (p *Package) nested(d *Document, l *diag.List) {
-	var byID map[string]*System
-	var walk func(s *System)
-	walk = func(s *System) {
-		for _, e := range s.Elements {
-			switch e := e.(type) {
-			case *System:
-				walk(e)
-			case *Component:
-				if !e.isSystem() {
-					continue
-				}
-				if byID == nil {
-					byID = systemsByID(d.System)
-				}
-				p.refer(d, e, byID, l)
-			}
+	byID := systemsByID(d.System)
+	for e := range d.System.All() {
+		if c, ok := e.(*Component); ok && c.isSystem() {
+			p.refer(d, c, byID, l)
 		}
 	}
-	walk(d.System)
 }
 
 // systemsByID returns the systems of a document that have an id; nil for an id that
 // several have.
 func systemsByID(top *System) map[string]*System {
 	out := make(map[string]*System)
-	var walk func(s *System)
-	walk = func(s *System) {
-		if s.ID != "" {
+	for e := range top.All() {
+		if s, ok := e.(*System); ok && s.ID != "" {
 			if _, twice := out[s.ID]; twice {
-				out[s.ID] = nil
-			} else {
-				out[s.ID] = s
+				s = nil
 			}
-		}
-		for _, e := range s.Elements {
-			if kid, ok := e.(*System); ok {
-				walk(kid)
-			}
+			out[e.Base().ID] = s
 		}
 	}
-	walk(top)
 	return out
 }
 
@@ -339,7 +318,7 @@ func (p *Package) document(c *Component, h home, name string, l *diag.List) *Doc
 		l.Report(ruleFile, c.Place, "component %q: there is no readable %s%s: %v", c.Name, h.show(name), hint, unwrapPath(err))
 		return nil
 	}
-	d := parseDocument(data, h.show(name), p.opener(h), l)
+	d := parseDocument(p.parser(l, h.show(name)), data, p.opener(h))
 	if d == nil {
 		return nil
 	}

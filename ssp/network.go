@@ -1,10 +1,8 @@
 package ssp
 
 import (
-	"errors"
 	"fmt"
 	"iter"
-	"net/url"
 	"path/filepath"
 	"strings"
 
@@ -29,11 +27,17 @@ type Variable struct {
 	Settable bool
 }
 
+func (to *Variable) face() face { return face{to.Unit, to.UnitBase, to.Items} }
+
 // VariableSet returns the variables of one FMU.
 type VariableSet interface {
 	Lookup(name string) (Variable, bool)
 	All() iter.Seq[Variable]
 }
+
+// Named is what a VariableSet may be, too: it knows the modelName of its FMU, by which
+// dialects find files beside it.
+type Named interface{ ModelName() string }
 
 // UnitSet is what a VariableSet may be, too: it knows the units that its FMU defines, by
 // name; nil = not known.
@@ -76,18 +80,58 @@ type FlatComponent struct {
 
 	problemRule *diag.Rule
 	home        home // of the document that names the FMU
-	proxy       bool // a source of OSP that asks for a process of its own
+	proxy       bool // the source asks for a process of its own
 }
 
-// proxied returns the file behind a source "proxyfmu://localhost?file=a.fmu" of OSP: an
-// FMU that a process of its own runs, here on this machine.
-func proxied(source string) (file string, ok bool) {
-	u, err := url.Parse(source)
-	if err != nil || u.Scheme != "proxyfmu" || u.Hostname() != "localhost" {
-		return "", false
+// proxied returns the file behind a source with which a tool asks for a process of its own.
+func (p *Package) proxied(source string) (file string, ok bool) {
+	for _, d := range p.dialects {
+		if d.Source == nil {
+			continue
+		}
+		if file, ok := d.Source(source); ok {
+			return file, true
+		}
 	}
-	file, ok = strings.CutPrefix(u.RawQuery, "file=")
-	return file, ok
+	return source, false
+}
+
+// Function is a sum of Reals that counts in a network like an FMU. Its outputs are
+// functions of its inputs at the same instant. Its signals have no unit.
+type Function struct {
+	Path            string // set by Open
+	Inputs, Outputs []string
+	Terms           [][]int // for each output the inputs whose sum it is
+	Place           Place
+}
+
+// FunctionElement is a Function among the elements of a system.
+type FunctionElement struct {
+	Common   // with a Connector for each signal, inputs first
+	Function Function
+}
+
+// functionVariables shows the signals of a function like the variables of an FMU.
+type functionVariables struct{ *instance }
+
+// Lookup finds a signal by its name.
+func (s functionVariables) Lookup(name string) (Variable, bool) {
+	c := s.connectors[name]
+	if c == nil {
+		return Variable{}, false
+	}
+	return Variable{Name: name, Type: Real, Causality: string(c.Kind), Variability: "continuous"}, true
+}
+
+// All returns the signals, inputs first.
+func (s functionVariables) All() iter.Seq[Variable] {
+	return func(yield func(Variable) bool) {
+		for _, c := range s.element.Base().Connectors {
+			if v, _ := s.Lookup(c.Name); !yield(v) {
+				return
+			}
+		}
+	}
 }
 
 // FlatEnd is an FMU variable, or a signal of a function.
@@ -111,7 +155,8 @@ type FlatConnection struct {
 	// it pass unchanged. nil if there is nothing to replace.
 	Map   map[int32]int32
 	Via   []string // connectors of systems on the way, in the direction of the signal
-	Place Place    // of the connection at the input
+	Bond  string   // power bond of the connection at the input, "" if none
+	Place Place    // of that connection
 }
 
 // Provenance tells where a value comes from.
@@ -184,7 +229,7 @@ type SystemInput struct {
 type Network struct {
 	Name        string
 	Components  []*FlatComponent
-	Functions   []Function // of OSP
+	Functions   []Function
 	Connections []FlatConnection
 	Settings    []Setting // by component, then by name
 	Experiment  struct{ Start, Stop *float64 }
@@ -220,6 +265,14 @@ type instance struct {
 	signals, reader *instance
 }
 
+// each visits an instance and all below it.
+func (in *instance) each(visit func(*instance)) {
+	visit(in)
+	for _, kid := range in.kids {
+		kid.each(visit)
+	}
+}
+
 func (in *instance) isRoot() bool { return in.parent == nil }
 
 // String names an instance for messages.
@@ -241,7 +294,7 @@ func (p *Package) instantiate(l *diag.List) {
 	p.top = b.build(p.Root.System, nil, p.Root)
 	for _, in := range b.functions { // behind all components
 		in.index = len(p.instances)
-		f := *in.element.(*functionElement).function
+		f := in.element.(*FunctionElement).Function
 		f.Path = in.path
 		p.functions = append(p.functions, f)
 		p.instances = append(p.instances, in)
@@ -293,7 +346,7 @@ func (b *builder) build(e Element, parent *instance, d *Document) *instance {
 		}
 	case *DictionaryReference:
 		b.reference(in, e)
-	case *functionElement:
+	case *FunctionElement:
 		b.functions = append(b.functions, in)
 	}
 	return in
@@ -360,10 +413,8 @@ func (p *Package) component(e *Component, path string, h *home) *FlatComponent {
 		c.Problem = fmt.Errorf("component %q has the type %q; FMUs (%s) and systems (%s, %s) can be run", path, e.Type, MIMEFMU, mimeDefinition, mimePackage)
 		return c
 	}
-	source, proxy := proxied(e.Source)
-	if c.proxy = proxy; !proxy {
-		source = e.Source
-	}
+	var source string
+	source, c.proxy = p.proxied(e.Source)
 	rel, err := h.locate(source)
 	if err != nil {
 		c.problemRule, c.Problem = ruleFile, fmt.Errorf("component %q: %w", path, err)
@@ -372,5 +423,3 @@ func (p *Package) component(e *Component, path string, h *home) *FlatComponent {
 	c.Source, c.Shown = filepath.Join(h.dir, rel), h.show(rel)
 	return c
 }
-
-var errNoVariables = errors.New("the resolver gave no variables")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,8 +17,8 @@ import (
 // DocumentName is the default variant of a package (ssp 2).
 const DocumentName = "SystemStructure.ssd"
 
-// Package is a system on disk: a .ssp, a folder, a bare .ssd, or a system
-// structure of OSP.
+// Package is a system on disk: a .ssp, a folder, a bare .ssd, or a document of another
+// Format.
 type Package struct {
 	Path string    // as given to Open
 	Root *Document // the default variant, or the document given
@@ -28,9 +29,9 @@ type Package struct {
 	top        *instance
 	components []*FlatComponent
 	functions  []Function
-	instances  []*instance   // by component, then by function
-	osp        *ospStructure // nil: an SSP
-	given      *Binding      // of Give; nil: nothing
+	instances  []*instance // by component, then by function
+	structure  Structure   // nil: an SSP
+	given      *Binding    // of Give; nil: nothing
 	beaten     map[Beaten]bool
 	packed     bool // a .ssp: nothing outside of Dir belongs to it
 	packages   map[string]home
@@ -41,18 +42,14 @@ type Package struct {
 // Open reads a system structure: a .ssp (unpacked into a private folder that
 // Close removes), a folder with SystemStructure.ssd, or a single .ssd file,
 // and all documents that it refers to: parameter sets and mappings, also inside
-// FMUs, signal dictionaries, and systems that stand for components; or an
-// OspSystemStructure.xml, or a folder with one. Another document at the root of a
-// package or folder stands behind a #, as in documents: "system.ssp#Variant.ssd"
-// (ssp 2, 14). FMUs are not touched otherwise.
-// Findings go to l (nil: nowhere); the error holds those of level Error. Flatten reads the
-// annotations of the tools whose dialects are given.
+// FMUs, signal dictionaries, and systems that stand for components. Another document at
+// the root of a package or folder follows a #, as in documents: "system.ssp#Variant.ssd"
+// (ssp 2, 14). FMUs are not touched otherwise. The dialects add documents of other formats
+// and, in Flatten, the annotations of other tools.
+// Findings go to l (nil: nowhere); the error holds those of level Error.
 func Open(path string, l *diag.List, dialects ...Dialect) (*Package, error) {
-	own := &diag.List{}
-	if l != nil {
-		own.Strict = l.Strict
-		defer func() { l.Append(own) }()
-	}
+	own, done := collect(l)
+	defer done()
 	path, variant := SplitVariant(path)
 	p := &Package{Path: path, dialects: dialects, packages: make(map[string]home), documents: make(map[string]*Document)}
 	fail := func(format string, args ...any) (*Package, error) {
@@ -90,13 +87,19 @@ func Open(path string, l *diag.List, dialects ...Dialect) (*Package, error) {
 	}
 	p.files = []string{path, filepath.Join(p.Dir, document)}
 	data, err := readDocument(filepath.Join(p.Dir, document))
-	if errors.Is(err, fs.ErrNotExist) && document == DocumentName {
-		if osp, failed := readDocument(filepath.Join(p.Dir, ospDocumentName)); !errors.Is(failed, fs.ErrNotExist) {
-			document, data, err = ospDocumentName, osp, failed
-			p.files[1] = filepath.Join(p.Dir, document)
+	for _, f := range p.formats() {
+		if document != DocumentName {
+			break
 		}
-	} else if _, failed := os.Stat(filepath.Join(p.Dir, ospDocumentName)); failed == nil && document == DocumentName {
-		own.Add(ruleVariants, path, "", 0, "there is both %s, which is read, and %s; to run the latter, give its path", DocumentName, ospDocumentName)
+		other, failed := readDocument(filepath.Join(p.Dir, f.File))
+		switch {
+		case errors.Is(failed, fs.ErrNotExist):
+		case errors.Is(err, fs.ErrNotExist):
+			document, data, err = f.File, other, failed
+			p.files[1] = filepath.Join(p.Dir, document)
+		default:
+			own.Add(ruleVariants, path, "", 0, "there is both %s, which is read, and %s; to run the latter, give its path", DocumentName, f.File)
+		}
 	}
 	if err != nil {
 		if others, _ := filepath.Glob(filepath.Join(p.Dir, "*.ssd")); errors.Is(err, fs.ErrNotExist) && len(others) > 0 {
@@ -111,14 +114,7 @@ func Open(path string, l *diag.List, dialects ...Dialect) (*Package, error) {
 	if p.packed {
 		h.root = p.Dir
 	}
-	in := newParser(own, h.show(document))
-	switch root := in.Parse(data); {
-	case root == nil:
-	case root.Name == ospRoot:
-		p.Root, p.osp = readStructure(in, root, filepath.Base(p.Dir))
-	default:
-		p.Root = in.document(root, p.opener(h))
-	}
+	p.read(p.parser(own, h.show(document)), data, h)
 	if p.Root != nil {
 		p.Root.home, p.Root.Dir = h, p.Dir
 		p.documents[p.files[1]] = p.Root
@@ -132,6 +128,59 @@ func Open(path string, l *diag.List, dialects ...Dialect) (*Package, error) {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
+}
+
+// formats lists the formats of the dialects.
+func (p *Package) formats() (out []*Format) {
+	for _, d := range p.dialects {
+		if d.Format != nil {
+			out = append(out, d.Format)
+		}
+	}
+	return out
+}
+
+// parser returns a parser that knows the prefixes of the dialects.
+func (p *Package) parser(l *diag.List, file string) *parser {
+	in := newParser(l, file)
+	in.Prefixes = make(map[string]string)
+	for _, d := range p.dialects {
+		maps.Copy(in.Prefixes, d.Prefixes)
+	}
+	return in
+}
+
+// read reads the outermost document. Root stays nil after an error.
+func (p *Package) read(in *parser, data []byte, h home) {
+	root := in.Parse(data)
+	if root == nil {
+		return
+	}
+	for _, f := range p.formats() {
+		if f.Root == root.Name {
+			p.Root, p.structure = f.Read(&in.Reader, root, filepath.Base(p.Dir))
+			if in.List.Err() != nil {
+				p.Root = nil
+			}
+			return
+		}
+	}
+	p.Root = in.document(root, p.opener(h))
+}
+
+// ReadFile reads a file of bounded size by its path relative to Dir. It returns its name
+// for findings, too.
+func (p *Package) ReadFile(rel string) (data []byte, shown string, err error) {
+	path := filepath.Join(p.Dir, rel)
+	p.files = append(p.files, path)
+	data, err = readDocument(path)
+	return data, p.shown(rel), unwrapPath(err)
+}
+
+// ReadURI reads a file to which the outermost document refers. It returns its name for
+// findings, too.
+func (p *Package) ReadURI(uri string) (data []byte, shown string, err error) {
+	return p.openFile(p.Root.home, uri)
 }
 
 // Files lists the package itself and the documents that were read from it.
@@ -243,11 +292,8 @@ func readDocument(path string) ([]byte, error) {
 // (SD2, SD19): what Components cannot say, and Flatten learns only from its
 // resolver. The error holds the findings of level Error.
 func (p *Package) CheckSources(l *diag.List) error {
-	own := &diag.List{}
-	if l != nil {
-		own.Strict = l.Strict
-		defer func() { l.Append(own) }()
-	}
+	own, done := collect(l)
+	defer done()
 	for _, c := range p.Components() {
 		if c.Problem == nil {
 			p.checkFile(c, own)

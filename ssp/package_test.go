@@ -1,9 +1,8 @@
-package ssp
+package ssp_test
 
 import (
-	"archive/zip"
+	"cmp"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -13,48 +12,19 @@ import (
 
 	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/ssp"
+	. "github.com/macrostep/macrostep/ssp/internal/ssptest"
 )
-
-// pack writes a .ssp with entries in this order: name, content, name, content …
-func pack(t testing.TB, entries ...string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "system.ssp")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	z := zip.NewWriter(f)
-	for i := 0; i < len(entries); i += 2 {
-		w, err := z.Create(entries[i])
-		if err == nil {
-			_, err = w.Write([]byte(entries[i+1]))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-func single(source string) string {
-	return head + fmt.Sprintf(`<ssd:System name="top"><ssd:Elements><ssd:Component name="c" source=%q/></ssd:Elements></ssd:System>`, source) + tail
-}
 
 // The three forms of a system give the same network, and Close removes what
 // Open has unpacked.
 func TestForms(t *testing.T) {
-	files := map[string]string{DocumentName: single("resources/c%20d.fmu"), "resources/c d.fmu": "x", "other/name.ssd": ""}
-	dir := folder(t, files)
-	zipped := pack(t, "resources/", "", DocumentName, files[DocumentName], "resources/c d.fmu", "x", "Variant.ssd", "")
-	for _, path := range []string{dir, filepath.Join(dir, DocumentName), zipped} {
+	files := map[string]string{ssp.DocumentName: Single("resources/c%20d.fmu"), "resources/c d.fmu": "x", "other/name.ssd": ""}
+	dir := Folder(t, files)
+	zipped := Pack(t, "resources/", "", ssp.DocumentName, files[ssp.DocumentName], "resources/c d.fmu", "x", "Variant.ssd", "")
+	for _, path := range []string{dir, filepath.Join(dir, ssp.DocumentName), zipped} {
 		l := &diag.List{}
-		p, err := Open(path, l)
+		p, err := ssp.Open(path, l)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +42,7 @@ func TestForms(t *testing.T) {
 			if len(l.Findings) != 1 || l.Findings[0].ID != "SD2V" || !strings.Contains(l.Findings[0].Message, "Variant.ssd") {
 				t.Errorf("findings %v", l.Findings)
 			}
-			if want := filepath.Join(zipped, DocumentName); p.Root.File != want {
+			if want := filepath.Join(zipped, ssp.DocumentName); p.Root.File != want {
 				t.Errorf("file %s, want %s", p.Root.File, want)
 			}
 		}
@@ -91,17 +61,13 @@ func TestForms(t *testing.T) {
 // A variant stands behind the package or folder, as in documents (ssp 14). A file whose
 // name has such a character is itself.
 func TestVariants(t *testing.T) {
-	files := map[string]string{DocumentName: single("a.fmu"), "Other.ssd": strings.Replace(single("b.fmu"), `name="test"`, `name="other"`, 1), "a.fmu": "x", "b.fmu": "x"}
-	dir := folder(t, files)
-	var entries []string
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		entries = append(entries, name, files[name])
-	}
-	zipped := pack(t, entries...)
-	odd := filepath.Join(folder(t, map[string]string{"odd#1.ssd": single("a.fmu")}), "odd#1.ssd")
+	files := map[string]string{ssp.DocumentName: Single("a.fmu"), "Other.ssd": strings.Replace(Single("b.fmu"), `name="test"`, `name="other"`, 1), "a.fmu": "x", "b.fmu": "x"}
+	dir := Folder(t, files)
+	zipped := Pack(t, Entries(files)...)
+	odd := filepath.Join(Folder(t, map[string]string{"odd#1.ssd": Single("a.fmu")}), "odd#1.ssd")
 	for path, want := range map[string]string{dir: "test a.fmu", dir + "#Other.ssd": "other b.fmu", zipped + "#Other.ssd": "other b.fmu",
-		zipped + "#" + DocumentName: "test a.fmu", zipped + "#": "test a.fmu", odd: "test a.fmu"} {
-		p, err := Open(path, nil)
+		zipped + "#" + ssp.DocumentName: "test a.fmu", zipped + "#": "test a.fmu", odd: "test a.fmu"} {
+		p, err := ssp.Open(path, nil)
 		if err != nil {
 			t.Error(err)
 			continue
@@ -115,7 +81,7 @@ func TestVariants(t *testing.T) {
 	}
 	for path, message := range map[string]string{dir + "#None.ssd": "there is no None.ssd, only Other.ssd, SystemStructure.ssd", zipped + "#sub/x.ssd": "at the root",
 		zipped + "#..": "no readable ..", odd + "#x.ssd": "variants are documents", filepath.Join(dir, "none.ssp#x.ssd"): "cannot be read"} {
-		if _, err := Open(path, nil); err == nil || !strings.Contains(err.Error(), message) {
+		if _, err := ssp.Open(path, nil); err == nil || !strings.Contains(err.Error(), message) {
 			t.Errorf("%s: error %v, want %q", path, err, message)
 		}
 	}
@@ -124,20 +90,20 @@ func TestVariants(t *testing.T) {
 func TestOpenErrors(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir()) // nobody else's folders are counted
 	t.Setenv("TMP", os.Getenv("TMPDIR"))
-	dir := folder(t, map[string]string{"a.ssd": single("c.fmu"), "text": "hello", "empty.ssd": ""})
+	dir := Folder(t, map[string]string{"a.ssd": Single("c.fmu"), "text": "hello", "empty.ssd": ""})
 	for path, message := range map[string]string{
 		filepath.Join(dir, "none.ssp"):  "cannot be read",
 		dir:                             "there is no SystemStructure.ssd, only a.ssd, empty.ssd",
 		filepath.Join(dir, "text"):      "not well-formed",
 		filepath.Join(dir, "empty.ssd"): "it is empty",
-		pack(t, "a.fmu", "x"):           "there is no readable SystemStructure.ssd",
-		pack(t, "../a", "x"):            "../a",
-		pack(t):                         "there is no readable SystemStructure.ssd",
-		pack(t, "car/"+DocumentName, single("c.fmu")):   `there is car/SystemStructure.ssd: it must lie at the root`,
-		pack(t, "systemStructure.SSD", single("c.fmu")): `there is "systemStructure.SSD": small and capital letters count`,
+		Pack(t, "a.fmu", "x"):           "there is no readable SystemStructure.ssd",
+		Pack(t, "../a", "x"):            "../a",
+		Pack(t):                         "there is no readable SystemStructure.ssd",
+		Pack(t, "car/"+ssp.DocumentName, Single("c.fmu")): `there is car/SystemStructure.ssd: it must lie at the root`,
+		Pack(t, "systemStructure.SSD", Single("c.fmu")):   `there is "systemStructure.SSD": small and capital letters count`,
 	} {
 		before := unpacked(t)
-		p, err := Open(path, nil)
+		p, err := ssp.Open(path, nil)
 		if err == nil || p != nil || !strings.Contains(err.Error(), message) || !strings.Contains(err.Error(), filepath.Base(path)) {
 			t.Errorf("%s: error %v, want one with %q", path, err, message)
 		}
@@ -159,27 +125,27 @@ func unpacked(t testing.TB) []string {
 
 // Where an FMU is looked for, and what is said if it is not there (ssp 12).
 func TestSources(t *testing.T) {
-	outside := folder(t, map[string]string{"x.fmu": "x", "system/" + DocumentName: single("../x.fmu")})
+	outside := Folder(t, map[string]string{"x.fmu": "x", "system/" + ssp.DocumentName: Single("../x.fmu")})
 	for _, c := range []struct {
 		name, path, id string
 		level          diag.Level
 		message        string
 	}{
 		{"outside a folder", filepath.Join(outside, "system"), "SD2O", diag.Warning, "lies outside"},
-		{"outside a package", pack(t, DocumentName, single("../x.fmu")), "SD2", diag.Error, "leads out of the package"},
-		{"missing", folder(t, map[string]string{DocumentName: single("x.fmu")}), "SD2", diag.Error, `"x.fmu" of component "c" cannot be read`},
-		{"beside", folder(t, map[string]string{DocumentName: single("../../lib/x.fmu"), "x.fmu": "x"}), "SD2", diag.Error, `at "x.fmu"`},
-		{"other letters", pack(t, DocumentName, single("resources/x.fmu"), "resources/X.fmu", "x"), "SD2", diag.Error, `there is "X.fmu": small and capital`},
-		{"in resources", pack(t, DocumentName, single("x.fmu"), "resources/x.fmu", "x"), "SD2", diag.Error, `at "resources/x.fmu"`},
-		{"no unpacked FMU", folder(t, map[string]string{DocumentName: single("lib"), "lib/readme": ""}), "SD2", diag.Error, `"lib" of component "c" is a folder without modelDescription.xml`},
-		{"scheme", folder(t, map[string]string{DocumentName: single("https://far.away/x.fmu")}), "SD2", diag.Error, "not relative"},
-		{"absolute", folder(t, map[string]string{DocumentName: single("/x.fmu")}), "SD2", diag.Error, "not relative"},
-		{"backslash", folder(t, map[string]string{DocumentName: single(`resources\x.fmu`)}), "SD2", diag.Error, "folders are separated by /"},
-		{"bad escape", folder(t, map[string]string{DocumentName: single("%zz.fmu")}), "SD2", diag.Error, "is no URI"},
-		{"part of an FMU", folder(t, map[string]string{DocumentName: single("x.fmu#model")}), "SD2", diag.Error, "which only systems have"},
+		{"outside a package", Pack(t, ssp.DocumentName, Single("../x.fmu")), "SD2", diag.Error, "leads out of the package"},
+		{"missing", Folder(t, map[string]string{ssp.DocumentName: Single("x.fmu")}), "SD2", diag.Error, `"x.fmu" of component "c" cannot be read`},
+		{"beside", Folder(t, map[string]string{ssp.DocumentName: Single("../../lib/x.fmu"), "x.fmu": "x"}), "SD2", diag.Error, `at "x.fmu"`},
+		{"other letters", Pack(t, ssp.DocumentName, Single("resources/x.fmu"), "resources/X.fmu", "x"), "SD2", diag.Error, `there is "X.fmu": small and capital`},
+		{"in resources", Pack(t, ssp.DocumentName, Single("x.fmu"), "resources/x.fmu", "x"), "SD2", diag.Error, `at "resources/x.fmu"`},
+		{"no unpacked FMU", Folder(t, map[string]string{ssp.DocumentName: Single("lib"), "lib/readme": ""}), "SD2", diag.Error, `"lib" of component "c" is a folder without modelDescription.xml`},
+		{"scheme", Folder(t, map[string]string{ssp.DocumentName: Single("https://far.away/x.fmu")}), "SD2", diag.Error, "not relative"},
+		{"absolute", Folder(t, map[string]string{ssp.DocumentName: Single("/x.fmu")}), "SD2", diag.Error, "not relative"},
+		{"backslash", Folder(t, map[string]string{ssp.DocumentName: Single(`resources\x.fmu`)}), "SD2", diag.Error, "folders are separated by /"},
+		{"bad escape", Folder(t, map[string]string{ssp.DocumentName: Single("%zz.fmu")}), "SD2", diag.Error, "is no URI"},
+		{"part of an FMU", Folder(t, map[string]string{ssp.DocumentName: Single("x.fmu#model")}), "SD2", diag.Error, "which only systems have"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p, err := Open(c.path, nil)
+			p, err := ssp.Open(c.path, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -200,34 +166,34 @@ func TestSources(t *testing.T) {
 // missing is a resolver that opens the file.
 type missing struct{}
 
-func (missing) Variables(c *FlatComponent) (VariableSet, error) {
+func (missing) Variables(c *ssp.FlatComponent) (ssp.VariableSet, error) {
 	_, err := os.ReadFile(c.Source)
-	return fakeSet{}, err
+	return FakeSet{}, err
 }
 
 // A resolver that does not find the file gets the same hint.
 func TestResolverMisses(t *testing.T) {
-	p, err := Open(folder(t, map[string]string{DocumentName: single("x.fmu"), "resources/x.fmu": ""}), nil)
+	p, err := ssp.Open(Folder(t, map[string]string{ssp.DocumentName: Single("x.fmu"), "resources/x.fmu": ""}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.Flatten(missing{}, nil); !diag.Has(err, "SD2") || !strings.Contains(err.Error(), `at "resources/x.fmu"`) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := p.Flatten(fakes{}, nil); err == nil || !strings.Contains(err.Error(), `component "c": no fake for c`) {
+	if _, err := p.Flatten(Fakes{}, nil); err == nil || !strings.Contains(err.Error(), `component "c": no fake for c`) {
 		t.Errorf("error %v", err)
 	}
 }
 
 // What the model keeps of a document, beyond what a run needs.
 func TestDocument(t *testing.T) {
-	document := strings.Replace(single("c.fmu"), `version="1.0" name="test"`, `version="2.0" name="test" author="A" license="L" xmlns:x="urn:x" x:extra="1"`, 1)
+	document := strings.Replace(Single("c.fmu"), `version="1.0" name="test"`, `version="2.0" name="test" author="A" license="L" xmlns:x="urn:x" x:extra="1"`, 1)
 	document = strings.Replace(document, `<ssd:Component name="c" source="c.fmu"/>`, `<ssd:Component name="c" source="c.fmu" id="i1" description="D" implementation="ModelExchange"><ssd:ElementGeometry x1="0" y1="0" x2="1" y2="1"/>
 <ssc:MetaData kind="general" type="text/plain"/><ssd:Annotations><ssc:Annotation type="org.x"><x:y z="1"/></ssc:Annotation></ssd:Annotations></ssd:Component>
 <ssd:SignalDictionaryReference name="bus" dictionary="d"/>`, 1)
 	document = strings.Replace(document, "</ssd:Elements>", `</ssd:Elements><ssd:SignalDictionaries><ssd:SignalDictionary name="d" source="d.ssb"/></ssd:SignalDictionaries><ssd:GraphicalElements><ssd:Note x1="0" y1="0" x2="1" y2="1" text="n"/></ssd:GraphicalElements>`, 1)
 	l := &diag.List{Strict: true}
-	p, err := Open(folder(t, map[string]string{DocumentName: document, "d.ssb": dictionary(entry("s", "<ssc:Boolean/>"))}), l)
+	p, err := ssp.Open(Folder(t, map[string]string{ssp.DocumentName: document, "d.ssb": dictionary(entry("s", "<ssc:Boolean/>"))}), l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,162 +204,69 @@ func TestDocument(t *testing.T) {
 	if d.Version != "2.0" || d.Name != "test" || d.Metadata["author"] != "A" || d.Metadata["license"] != "L" || d.System.Name != "top" {
 		t.Errorf("document %+v", d)
 	}
-	c, ok := d.System.Elements[0].(*Component)
-	if !ok || c.ID != "i1" || c.Description != "D" || c.Type != MIMEFMU || c.Annotations[0].Type != "org.x" ||
+	c, ok := d.System.Elements[0].(*ssp.Component)
+	if !ok || c.ID != "i1" || c.Description != "D" || c.Type != ssp.MIMEFMU || c.Annotations[0].Type != "org.x" ||
 		c.Annotations[0].Content.ChildElements()[0].SelectAttrValue("z", "") != "1" {
 		t.Errorf("component %+v", c)
 	}
 	if p.Components()[0].Implementation != "ModelExchange" {
 		t.Error("the implementation is lost")
 	}
-	if ref, ok := d.System.Elements[1].(*DictionaryReference); !ok || ref.Dictionary != "d" || d.System.Dictionaries[0].Name != "d" || d.System.Dictionaries[0].Source != "d.ssb" ||
-		d.System.Dictionaries[0].Signals.Entries[0].Type != Boolean {
+	if ref, ok := d.System.Elements[1].(*ssp.DictionaryReference); !ok || ref.Dictionary != "d" || d.System.Dictionaries[0].Name != "d" || d.System.Dictionaries[0].Source != "d.ssb" ||
+		d.System.Dictionaries[0].Signals.Entries[0].Type != ssp.Boolean {
 		t.Errorf("dictionary %+v", d.System)
 	}
 }
 
-// Prefixes are free, a byte order mark and Latin-1 are read.
-func TestEncodings(t *testing.T) {
-	plain := single("c.fmu")
-	other := strings.NewReplacer("ssd:", "q:", "xmlns:ssd", "xmlns:q").Replace(plain)
-	none := strings.NewReplacer("xmlns:ssd", "xmlns", "<ssd:", "<", "</ssd:", "</").Replace(plain)
-	latin := strings.Replace(strings.Replace(plain, "UTF-8", "ISO-8859-1", 1), `name="c"`, "name=\"\xfc\"", 1)
-	for name, text := range map[string]string{"plain": plain, "other prefix": other, "default namespace": none, "mark": "\xef\xbb\xbf" + plain, "latin": latin,
-		"mark and Latin-1": "\xef\xbb\xbf" + strings.Replace(latin, "\xfc", "ü", 1)} {
-		p, err := Open(folder(t, map[string]string{DocumentName: text}), nil)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		want := "c"
-		if strings.Contains(name, "atin") {
-			want = "ü"
-		}
-		if got := p.Components()[0].Path; got != want {
-			t.Errorf("%s: component %q", name, got)
-		}
-	}
-	odd := strings.Replace(plain, "UTF-8", "EBCDIC", 1)
-	if _, err := Open(folder(t, map[string]string{DocumentName: odd}), nil); err == nil || !strings.Contains(err.Error(), `"EBCDIC"; save it as UTF-8`) {
-		t.Errorf("error %v", err)
-	}
-}
-
-// No document makes the reader or the flattener panic, and what is refused
-// gives no network.
+// No document, dictionary, set or mapping makes the reader or the flattener panic, and what
+// is refused gives no network.
 func FuzzDocument(f *testing.F) {
-	f.Add(base)
-	f.Add(chain([4]string{realType("m"), realType("mm"), realType(""), realType("m")}, [3]string{linear(2, 1), numbers("Integer", 1, 2), ""}))
-	f.Add(propagate(bindings(inline(` prefix="P"`, param("", realValue(1, "m")), "")), "", ""))
-	f.Add(annotated(annotation(OwnType, `<ms:Component stateless="1"/>`), annotation("org.tool", `<x:Step xmlns:x="urn:x"/>`),
-		annotation(OwnType, `<ms:Settings version="1"><ms:Rate component="c" ratio="2"/></ms:Settings>`)))
-	f.Add(bonded(annotation(OwnType, `<ms:Settings version="1"><ms:Bond name="b" energyScale="1" tolerance="1"><ms:Pair effort="c.F" flow="d.v" opposed="true"/></ms:Bond></ms:Settings>`)))
-	f.Add(annotated("", "", annotation(OwnType, `<ms:Settings version="1" monitorEnergy="1" energySpike="0" workers="2" isolation="auto" stepTimeout="1" memoryLimit="1" outputInterval="1" input="set.ssv" history="x"><ms:Record match="c.*"/></ms:Settings>`)))
-	f.Add(around(`source="#box"`, itsConnectors, "", `<ssd:System name="library"><ssd:Elements>`+system(gain("box", "c.fmu"))+`</ssd:Elements></ssd:System>`))
 	whole, files, _ := everything()
-	f.Add(whole)
-	f.Add(bus(inDocument(dictionary(entry("x", "<ssc:Real/>"))), signal("inout", realType("mm")), signal("output", ""), ">"+linear(2, 1), ">"))
-	f.Fuzz(func(t *testing.T, text string) { survives(t, text, files) })
-}
-
-// Nor does any signal dictionary.
-func FuzzDictionary(f *testing.F) {
-	document, files, _ := everything()
-	f.Add(files["d.ssb"])
-	f.Add(dictionary(entry("n", `<ssc:Enumeration name="e"/>`), entry("m", `<ssc:Real unit="u"/><ssc:Dimension size="2"/>`)))
-	f.Add(baseSet)
-	f.Fuzz(func(t *testing.T, text string) {
-		survives(t, document, map[string]string{"set.ssv": baseSet, "map.ssm": baseMap, "d.ssb": text})
+	set, mapping, signals := files["set.ssv"], files["map.ssm"], files["d.ssb"]
+	for _, text := range []string{
+		base, whole,
+		chain([4]string{RealType("m"), RealType("mm"), RealType(""), RealType("m")}, [3]string{LinearTransform(2, 1), Mapping("Integer", 1, 2), ""}),
+		propagate(Bindings(Inline(` prefix="P"`, Parameter("", RealValue(1, "m")), "")), "", ""),
+		Annotated(Annotate(ssp.OwnType, `<ms:Component stateless="1"/>`), Annotate("org.tool", `<x:Step xmlns:x="urn:x"/>`),
+			Annotate(ssp.OwnType, `<ms:Settings version="1"><ms:Rate component="c" ratio="2"/></ms:Settings>`)),
+		bonded(Annotate(ssp.OwnType, `<ms:Settings version="1"><ms:Bond name="b" energyScale="1" tolerance="1"><ms:Pair effort="c.F" flow="d.v"/></ms:Bond></ms:Settings>`)),
+		Annotated("", "", Annotate(ssp.OwnType, `<ms:Settings version="1" workers="2" isolation="auto" input="set.ssv" history="x"><ms:Record match="c.*"/></ms:Settings>`)),
+		around(`source="#box"`, itsConnectors, "", `<ssd:System name="library"><ssd:Elements>`+system(gain("box", "c.fmu"))+`</ssd:Elements></ssd:System>`),
+		bus(inDocument(dictionary(entry("x", "<ssc:Real/>"))), signal("inout", RealType("mm")), signal("output", ""), ">"+LinearTransform(2, 1), ">"),
+	} {
+		f.Add(text, set, mapping, signals)
+	}
+	f.Add(whole, strings.Replace(set, "1.0", "2.0", 1), strings.Replace(mapping, "gain", "other", 1),
+		dictionary(entry("n", `<ssc:Enumeration name="e"/>`), entry("m", `<ssc:Real unit="u"/><ssc:Dimension size="2"/>`)))
+	f.Add(whole, mapping, signals, set)
+	f.Fuzz(func(t *testing.T, document, set, mapping, signals string) {
+		n, _, err := Flatten(t, document, map[string]string{"set.ssv": set, "map.ssm": mapping, "d.ssb": signals}, Generous{}, false, toolDialect)
+		if (n == nil) != (err != nil) {
+			t.Fatalf("network %v, error %v", n, err)
+		}
+		if n == nil {
+			return
+		}
+		for _, c := range n.Connections {
+			if c.From.Component >= len(n.Components) || c.To.Component >= len(n.Components) {
+				t.Fatalf("connection %+v", c)
+			}
+		}
+		if !slices.IsSortedFunc(n.Settings, func(a, b ssp.Setting) int {
+			return cmp.Or(cmp.Compare(a.Component, b.Component), cmp.Compare(a.Variable, b.Variable))
+		}) {
+			t.Fatal("settings are not sorted")
+		}
 	})
-}
-
-// Nor does any parameter set.
-func FuzzSet(f *testing.F) {
-	f.Add(baseSet)
-	f.Add(strings.Replace(baseSet, "1.0", "2.0", 1))
-	f.Add(baseMap)
-	f.Fuzz(func(t *testing.T, text string) {
-		survives(t, base, map[string]string{"set.ssv": text, "map.ssm": baseMap})
-	})
-}
-
-// Nor any mapping.
-func FuzzMapping(f *testing.F) {
-	f.Add(baseMap)
-	f.Add(strings.Replace(baseMap, "gain", "other", 1))
-	f.Add(baseSet)
-	f.Fuzz(func(t *testing.T, text string) {
-		survives(t, base, map[string]string{"set.ssv": baseSet, "map.ssm": text})
-	})
-}
-
-// survives reads and flattens a document with its files.
-func survives(t *testing.T, document string, files map[string]string) {
-	l := &diag.List{}
-	d := parseDocument([]byte(document), "fuzz.ssd", func(uri string, _ *Component) ([]byte, string, bool, error) {
-		if text, ok := files[uri]; ok {
-			return []byte(text), uri, false, nil
-		}
-		return nil, "", false, fs.ErrNotExist
-	}, l)
-	if (d == nil) != (l.Err() != nil) {
-		t.Fatalf("document %v, error %v", d, l.Err())
-	}
-	if d == nil {
-		return
-	}
-	p := &Package{Path: "fuzz.ssd", Root: d, Dir: "/nowhere"}
-	d.home = home{dir: "/nowhere"}
-	p.packages, p.documents = map[string]home{}, map[string]*Document{}
-	p.nested(d, l)
-	p.instantiate(l)
-	if l.Err() != nil {
-		return
-	}
-	n, err := p.Flatten(generous{}, l)
-	if (n == nil) != (err != nil) {
-		t.Fatalf("network %v, error %v", n, err)
-	}
-	if n == nil {
-		return
-	}
-	for _, c := range n.Connections {
-		if c.From.Component >= len(n.Components) || c.To.Component >= len(n.Components) {
-			t.Fatalf("connection %+v", c)
-		}
-	}
-	if !slices.IsSortedFunc(n.Settings, byComponent) {
-		t.Fatal("settings are not sorted")
-	}
-}
-
-// generous has every variable: what a connector declares, and else a Real input.
-type generous struct{}
-
-func (generous) Variables(c *FlatComponent) (VariableSet, error) {
-	set := make(fakeSet)
-	for _, k := range c.Connectors {
-		t := k.Type
-		if t == Unspecified || t > Enumeration {
-			t = Real
-		}
-		set[k.Name] = Variable{Name: k.Name, Type: t, Causality: string(k.Kind), Settable: k.Kind != Output}
-	}
-	for _, name := range []string{"p", "k", "u"} {
-		if _, ok := set[name]; !ok {
-			set[name] = in(name, Real)
-		}
-	}
-	return set, nil
 }
 
 // What the standard does not know is named wherever it stands.
 func TestUnknownParts(t *testing.T) {
 	const gadget = "<ssd:Gadget/>"
-	files := map[string]string{DocumentName: base, "set.ssv": baseSet, "map.ssm": baseMap}
+	files := map[string]string{ssp.DocumentName: base, "set.ssv": BaseSet, "map.ssm": baseMap}
 	want := 0
 	for name, places := range map[string][]string{
-		DocumentName: {"<ssd:Connectors>", "<ssd:ParameterBindings>", "<ssd:Elements>", "<ssd:Connections>", "<ssd:Enumerations>", "<ssd:Units>",
+		ssp.DocumentName: {"<ssd:Connectors>", "<ssd:ParameterBindings>", "<ssd:Elements>", "<ssd:Connections>", "<ssd:Enumerations>", "<ssd:Units>",
 			`<ssd:Annotations>`, `<ssd:Component name="a" source="a.fmu">`, `<ssd:System name="inner">`, `<ssc:Unit name="m">`, `<ssc:Enumeration name="gear">`,
 			`<ssd:Connector name="n" kind="output">`, `endElement="b" endConnector="u">`, `factor="2"`, `<ssd:DefaultExperiment startTime="0" stopTime="2">`, `source="set.ssv">`},
 		"set.ssv": {"<ssv:Parameters>", `<ssv:Parameter name="gain">`, `<ssv:Units>`},
@@ -412,7 +285,7 @@ func TestUnknownParts(t *testing.T) {
 			files[name] = strings.ReplaceAll(files[name], place, strings.ReplaceAll(text, gadget, `<g:Gadget xmlns:g="urn:g"/>`))
 		}
 	}
-	_, l := sound(t, files[DocumentName], files, baseFakes())
+	_, l := Sound(t, files[ssp.DocumentName], files, baseFakes())
 	got := 0
 	for _, f := range l.Findings {
 		if f.ID != "SD1U" || f.Level != diag.Warning || !strings.Contains(strings.ToLower(f.Message), "gadget") {
@@ -436,7 +309,7 @@ func TestAnnotationsAnywhere(t *testing.T) {
 		return strings.Replace(text, after, after+fmt.Sprintf(foreign, prefix), 1)
 	}
 	for name, places := range map[string][][2]string{
-		DocumentName: {{`<ssd:Connector name="n" kind="output">`, "ssd"}, {`<ssd:ParameterBinding source="set.ssv">`, "ssd"}, {`<ssc:Unit name="m">`, "ssc"},
+		ssp.DocumentName: {{`<ssd:Connector name="n" kind="output">`, "ssd"}, {`<ssd:ParameterBinding source="set.ssv">`, "ssd"}, {`<ssc:Unit name="m">`, "ssc"},
 			{`<ssc:Enumeration name="gear">`, "ssc"}, {`<ssv:Parameter name="p">`, "ssv"}, {`factor="2"/>`, "ssd"}, {`endConnector="n">`, "ssd"}},
 		"set.ssv": {{`<ssv:Parameter name="gain">`, "ssv"}, {`</ssv:Parameters>`, "ssv"}},
 		"map.ssm": {{`target="a.k">`, "ssm"}, {`target="level"/>`, "ssm"}},
@@ -444,15 +317,15 @@ func TestAnnotationsAnywhere(t *testing.T) {
 	} {
 		for _, place := range places {
 			all := maps.Clone(files)
-			all[DocumentName] = document
+			all[ssp.DocumentName] = document
 			all[name] = put(all[name], place[0], place[1])
-			n, l, err := flatten(t, all[DocumentName], all, vars, false)
+			n, l, err := Flatten(t, all[ssp.DocumentName], all, vars, false)
 			l.Findings = slices.DeleteFunc(l.Findings, func(f diag.Finding) bool { return f.ID == "SD1S" }) // annotations stand last
 			if err != nil || len(l.Findings) != 1 || l.Findings[0].ID != "SD21" || filepath.Base(l.Findings[0].File) != name || l.Findings[0].Line == 0 || n == nil {
 				t.Errorf("%s after %s: %v, findings %v", name, place[0], err, l.Findings)
 			}
-			all[name] = strings.Replace(all[name], "org.example", OwnType, 1)
-			if _, _, err := flatten(t, all[DocumentName], all, vars, false); !diag.Has(err, "SD21O") {
+			all[name] = strings.Replace(all[name], "org.example", ssp.OwnType, 1)
+			if _, _, err := Flatten(t, all[ssp.DocumentName], all, vars, false); !diag.Has(err, "SD21O") {
 				t.Errorf("%s after %s: our annotation: %v", name, place[0], err)
 			}
 		}
@@ -461,7 +334,7 @@ func TestAnnotationsAnywhere(t *testing.T) {
 
 func TestRulesAreDescribed(t *testing.T) {
 	seen := make(map[string]bool)
-	for _, r := range Rules() {
+	for _, r := range ssp.Rules() {
 		if seen[r.ID] {
 			t.Errorf("two rules have the id %s", r.ID)
 		}

@@ -19,6 +19,15 @@ type parser struct {
 	v2 bool // the file says version 2
 }
 
+// collect returns a list for findings that done hands on to l, which may be nil.
+func collect(l *diag.List) (own *diag.List, done func()) {
+	if l == nil {
+		l = &diag.List{}
+	}
+	own = &diag.List{Strict: l.Strict}
+	return own, func() { l.Append(own) }
+}
+
 func newParser(l *diag.List, file string) *parser {
 	return &parser{Reader: xmltree.Reader{List: l, File: file}}
 }
@@ -35,7 +44,7 @@ func (p *parser) inert(n *xmltree.Node) bool {
 			p.Unknown(k)
 		case p.Need(k, "type") == "":
 		case t == OwnType:
-			p.Add(ruleOwn, k, "an annotation of macrostep has no place here; settings belong to the DefaultExperiment, ms:Component to a Component")
+			p.Add(ruleOwn, k, noPlace)
 		case p.Once("annotation " + t):
 			p.Add(RuleForeign, k, "the annotation %q is not understood here and has no effect", t)
 		}
@@ -67,17 +76,11 @@ func parseSized(element, text string) (Value, error) {
 			bits = n
 		}
 	}
-	var v int64
-	var err error
+	v, err := strconv.ParseInt(t, 10, bits)
 	if unsigned {
 		var u uint64
-		if u, err = strconv.ParseUint(t, 10, bits); u > math.MaxInt64 {
-			v = math.MaxInt64
-		} else {
-			v = int64(u)
-		}
-	} else {
-		v, err = strconv.ParseInt(t, 10, bits)
+		u, err = strconv.ParseUint(t, 10, bits)
+		v = int64(min(u, math.MaxInt64))
 	}
 	const exact = 1 << 53
 	switch {

@@ -28,12 +28,12 @@ const (
 // tells that it lies in neither.
 type opener func(uri string, inside *Component) (data []byte, file string, outside bool, err error)
 
-// parseDocument reads an SSD from memory. The name is shown in findings; open
-// reads the parameter files that the document refers to. It returns nil if the
-// document has errors.
-func parseDocument(data []byte, file string, open opener, l *diag.List) *Document {
-	p := newParser(&diag.List{Strict: l.Strict}, file)
-	defer func() { l.Append(p.List) }()
+// parseDocument reads an SSD from memory; open reads the parameter files that the
+// document refers to. It returns nil if the document has errors.
+func parseDocument(p *parser, data []byte, open opener) *Document {
+	own, done := collect(p.List)
+	defer done()
+	p.List = own
 	if root := p.Parse(data); root != nil {
 		return p.document(root, open)
 	}
@@ -135,19 +135,11 @@ func (r *reader) document(n *xmltree.Node) *Document {
 // names finds the units and enumerations that the document names (ssp 9, SD13).
 func (r *reader) names(d *Document) {
 	own := newNames(d.Units, d.Enumerations)
-	var walk func(e Element)
-	walk = func(e Element) {
-		c := e.Base()
-		for i := range c.Connectors {
-			r.connectorNames(&c.Connectors[i], own)
-		}
-		if s, ok := e.(*System); ok {
-			for _, kid := range s.Elements {
-				walk(kid)
-			}
+	for e := range d.System.All() {
+		for i := range e.Base().Connectors {
+			r.connectorNames(&e.Base().Connectors[i], own)
 		}
 	}
-	walk(d.System)
 	for _, s := range r.inline {
 		r.setNames(s, newNames(s.Units, s.Enumerations), own)
 	}
@@ -230,19 +222,15 @@ func (r *reader) common(n *xmltree.Node, c *Common) (rest []*xmltree.Node) {
 	c.Name, c.ID, c.Description = r.Need(n, "name"), n.Str("id", ""), n.Str("description", "")
 	c.Place = r.Place(n)
 	if _, ok := n.Attr("name"); ok && c.Name == "" {
-		r.Add(ruleName, n, "the name is empty")
+		r.Add(RuleName, n, "the name is empty")
 	}
 	for _, k := range n.Kids {
 		switch {
 		case k.Is("Connectors", xmltree.SSD):
 			c.Connectors = r.connectors(k)
 		case k.Is("ParameterBindings", xmltree.SSD):
-			for _, kk := range k.Kids {
-				if kk.Is("ParameterBinding", xmltree.SSD) {
-					c.Bindings = append(c.Bindings, r.binding(kk))
-				} else {
-					r.Unknown(kk)
-				}
+			for kk := range r.Each(k, "ParameterBinding", xmltree.SSD) {
+				c.Bindings = append(c.Bindings, r.binding(kk))
 			}
 		case k.Is("Annotations", xmltree.SSD):
 			c.Annotations = r.annotations(k)
@@ -261,12 +249,8 @@ func (r *reader) system(n *xmltree.Node) *System {
 		case k.Is("Elements", xmltree.SSD):
 			s.Elements = r.elements(k)
 		case k.Is("Connections", xmltree.SSD):
-			for _, kk := range k.Kids {
-				if kk.Is("Connection", xmltree.SSD) {
-					s.Connections = append(s.Connections, r.connection(kk))
-				} else {
-					r.Unknown(kk)
-				}
+			for kk := range r.Each(k, "Connection", xmltree.SSD) {
+				s.Connections = append(s.Connections, r.connection(kk))
 			}
 		case k.Is("SignalDictionaries", xmltree.SSD):
 			s.Dictionaries = r.dictionaries(k)
@@ -280,16 +264,9 @@ func (r *reader) system(n *xmltree.Node) *System {
 func (r *reader) dictionaries(n *xmltree.Node) []Dictionary {
 	var out []Dictionary
 	seen := make(map[string]bool)
-	for _, k := range n.Kids {
-		if !k.Is("SignalDictionary", xmltree.SSD) {
-			r.Unknown(k)
-			continue
-		}
+	for k := range r.Each(n, "SignalDictionary", xmltree.SSD) {
 		d := Dictionary{Name: r.Need(k, "name"), Source: k.Str("source", ""), Place: r.Place(k), Content: k.El}
-		if seen[d.Name] {
-			r.Add(ruleName, k, "another signal dictionary of this system is called %q too", d.Name)
-		}
-		seen[d.Name] = true
+		r.unique(seen, k, d.Name, "signal dictionary of this system")
 		d.Signals = readPart(r, k, k, d.Source, k.Str("type", mimeDictionary), mimeDictionary, "SSD", (*parser).signalDictionary)
 		if d.Signals == nil {
 			continue
@@ -323,10 +300,7 @@ func (p *parser) signalDictionary(n *xmltree.Node, inline bool) *SignalDictionar
 			if c.Type == Unspecified {
 				p.Add(xmltree.RuleSchema, k, "the entry %q has no type", c.Name)
 			}
-			if seen[c.Name] {
-				p.Add(ruleName, k, "another entry of this dictionary is called %q too", c.Name)
-			}
-			seen[c.Name] = true
+			p.unique(seen, k, c.Name, "entry of this dictionary")
 			s.Entries = append(s.Entries, c)
 		case k.Is("Enumerations", xmltree.SSB):
 			s.Enumerations = p.enumerations(k)
@@ -377,11 +351,7 @@ func (r *reader) elements(n *xmltree.Node) []Element {
 		for _, kk := range rest {
 			r.Unknown(kk)
 		}
-		name := e.Base().Name
-		if seen[name] {
-			r.Add(ruleName, k, "another element of this system is called %q too", name)
-		}
-		seen[name] = true
+		r.unique(seen, k, e.Base().Name, "element of this system")
 		out = append(out, e)
 	}
 	return out
@@ -390,11 +360,7 @@ func (r *reader) elements(n *xmltree.Node) []Element {
 func (r *reader) connectors(n *xmltree.Node) []Connector {
 	var out []Connector
 	seen := make(map[string]bool)
-	for _, k := range n.Kids {
-		if !k.Is("Connector", xmltree.SSD) {
-			r.Unknown(k)
-			continue
-		}
+	for k := range r.Each(n, "Connector", xmltree.SSD) {
 		c := Connector{Name: r.Need(k, "name"), Description: k.Str("description", ""), Kind: Kind(r.Need(k, "kind")), Place: r.Place(k)}
 		switch c.Kind {
 		case Input, Output, Parameter, CalculatedParameter, Inout, "":
@@ -408,10 +374,7 @@ func (r *reader) connectors(n *xmltree.Node) []Connector {
 				r.Unknown(kk)
 			}
 		}
-		if seen[c.Name] {
-			r.Add(ruleName, k, "another connector of this element is called %q too", c.Name)
-		}
-		seen[c.Name] = true
+		r.unique(seen, k, c.Name, "connector of this element")
 		out = append(out, c)
 	}
 	return out
@@ -496,24 +459,21 @@ func (p *parser) transformation(n *xmltree.Node) (t *Transformation, rest []*xml
 			rest = append(rest, k)
 			continue
 		}
-		kind := TransformationKind(at)
 		if t != nil {
 			p.Add(xmltree.RuleSchema, k, "there is more than one transformation")
 			continue
 		}
-		t = &Transformation{Kind: kind, Factor: p.NumberOr(k, "factor", 1), Offset: p.NumberOr(k, "offset", 0), Place: p.Place(k)}
-		switch kind {
+		t = &Transformation{Kind: TransformationKind(at), Factor: p.NumberOr(k, "factor", 1), Offset: p.NumberOr(k, "offset", 0), Place: p.Place(k)}
+		entry := "MapEntry"
+		switch t.Kind {
 		case Linear:
+			entry = "" // it has none
 		case EnumerationMapping:
 			t.Names = make(map[string]string)
 		default:
 			t.Numbers = make(map[int32]int32)
 		}
-		for _, e := range k.Kids {
-			if kind == Linear || !e.Is("MapEntry", k.URI) {
-				p.Unknown(e)
-				continue
-			}
+		for e := range p.Each(k, entry, k.URI) {
 			p.mapEntry(e, t)
 		}
 	}
@@ -529,22 +489,19 @@ func (p *parser) mapEntry(n *xmltree.Node, t *Transformation) {
 		t.Names[source] = target
 		return
 	}
-	number := func(text string) int32 {
+	number := func(text string) (v int32) {
+		var err error
 		if t.Kind == IntegerMapping {
-			v, err := xmltree.ParseInteger(text)
-			if err != nil {
-				p.Add(xmltree.RuleSchema, n, "%v", err)
-			}
-			return v
+			v, err = xmltree.ParseInteger(text)
+		} else {
+			var is bool
+			is, err = xmltree.ParseBoolean(text)
+			v = toNumber(is)
 		}
-		v, err := xmltree.ParseBoolean(text)
 		if err != nil {
 			p.Add(xmltree.RuleSchema, n, "%v", err)
 		}
-		if v {
-			return 1
-		}
-		return 0
+		return v
 	}
 	from, to := number(source), number(target)
 	if first, twice := t.Numbers[from]; twice {
@@ -553,12 +510,20 @@ func (p *parser) mapEntry(n *xmltree.Node, t *Transformation) {
 	t.Numbers[from] = to
 }
 
+// unique reports a name that is seen already.
+func (p *parser) unique(seen map[string]bool, n *xmltree.Node, name, what string) {
+	if seen[name] {
+		p.Add(RuleName, n, "another %s is called %q too", what, name)
+	}
+	seen[name] = true
+}
+
 // again reports an entry whose name an earlier one has: of the same meaning it is
 // harmless, of another nobody could tell which counts.
 func (p *parser) again(different *diag.Rule, n *xmltree.Node, same bool, format string, args ...any) {
 	rule := different
 	if same {
-		rule = ruleTwice
+		rule = RuleTwice
 	}
 	p.Add(rule, n, format, args...)
 }
@@ -566,11 +531,7 @@ func (p *parser) again(different *diag.Rule, n *xmltree.Node, same bool, format 
 // annotations keeps them raw; older files have them in the namespace ssd (ssp 42).
 func (p *parser) annotations(n *xmltree.Node) []Annotation {
 	var out []Annotation
-	for _, k := range n.Kids {
-		if !k.Is("Annotation", xmltree.SSC, xmltree.SSD) {
-			p.Unknown(k)
-			continue
-		}
+	for k := range p.Each(n, "Annotation", xmltree.SSC, xmltree.SSD) {
 		out = append(out, Annotation{Type: strings.TrimSpace(p.Need(k, "type")), Content: k.El, Place: p.Place(k), node: k})
 	}
 	return out
@@ -579,11 +540,7 @@ func (p *parser) annotations(n *xmltree.Node) []Annotation {
 func (p *parser) enumerations(n *xmltree.Node) []EnumerationType {
 	var out []EnumerationType
 	seen := make(map[string]map[string]int32)
-	for _, k := range n.Kids {
-		if !k.Is("Enumeration", xmltree.SSC, xmltree.SSD) {
-			p.Unknown(k)
-			continue
-		}
+	for k := range p.Each(n, "Enumeration", xmltree.SSC, xmltree.SSD) {
 		e := EnumerationType{Name: p.Need(k, "name"), Items: make(map[string]int32)}
 		for _, i := range k.Kids {
 			if !i.Is("Item", xmltree.SSC, xmltree.SSD) {
@@ -626,11 +583,7 @@ func Exponents(b *unit.Base) iter.Seq2[string, *int] {
 func (p *parser) units(n *xmltree.Node) []unit.Definition {
 	var out []unit.Definition
 	seen := make(map[string]*unit.Base)
-	for _, k := range n.Kids {
-		if !k.Is("Unit", xmltree.SSC, xmltree.SSD) {
-			p.Unknown(k)
-			continue
-		}
+	for k := range p.Each(n, "Unit", xmltree.SSC, xmltree.SSD) {
 		d := unit.Definition{Name: p.Need(k, "name")}
 		for _, b := range k.Kids {
 			if !b.Is("BaseUnit", xmltree.SSC, xmltree.SSD) {
@@ -737,6 +690,7 @@ func readPart[T any](r *reader, n, inline *xmltree.Node, source, mime, want, bas
 			r.Add(ruleFileOutside, n, "the file %q lies outside the folder of the document", source)
 		}
 		p := newParser(r.List, file)
+		p.Prefixes = r.Prefixes
 		root := p.Parse(data)
 		if root == nil {
 			return nil
@@ -765,11 +719,7 @@ func (p *parser) parameterSet(n *xmltree.Node, inline bool) *ParameterSet {
 	for _, k := range n.Kids {
 		switch {
 		case k.Is("Parameters", xmltree.SSV):
-			for _, kk := range k.Kids {
-				if !kk.Is("Parameter", xmltree.SSV) {
-					p.Unknown(kk)
-					continue
-				}
+			for kk := range p.Each(k, "Parameter", xmltree.SSV) {
 				v := p.parameter(kk)
 				p.repeated(kk, seen, v.Name, "the parameter %q is in this set twice")
 				s.Parameters = append(s.Parameters, v)
@@ -793,7 +743,7 @@ func (p *parser) parameterSet(n *xmltree.Node, inline bool) *ParameterSet {
 // Whether this matters shows when the values are bound.
 func (p *parser) repeated(n *xmltree.Node, seen map[string]int, name, what string) {
 	if first, twice := seen[name]; twice {
-		p.Add(ruleTwice, n, what+", first in line %d", name, first)
+		p.Add(RuleTwice, n, what+", first in line %d", name, first)
 		return
 	}
 	seen[name] = n.Line
@@ -868,13 +818,13 @@ func (p *parser) parameterValue(n *xmltree.Node, t ValueType, v *ParameterValue)
 		p.since2(n, "a list of values")
 		v.Array = true
 		if i := slices.IndexFunc(list, func(one string) bool { return read(one) != nil }); i >= 0 {
-			p.Add(ruleValue, n, "entry %d of the value of parameter %q: %v", i+1, v.Name, read(list[i]))
+			p.Add(RuleValue, n, "entry %d of the value of parameter %q: %v", i+1, v.Name, read(list[i]))
 		}
 		v.Value = Value{Type: t}
 		return
 	}
 	if _, ok := n.Attr("value"); ok {
-		p.Add(ruleValue, n, "the value of parameter %q: %v", v.Name, err)
+		p.Add(RuleValue, n, "the value of parameter %q: %v", v.Name, err)
 	}
 }
 

@@ -3,6 +3,8 @@ package ssp
 import (
 	"os"
 	"path/filepath"
+
+	"github.com/macrostep/macrostep/fmi/diag"
 )
 
 // table finds a table that our own annotation names.
@@ -10,10 +12,11 @@ func (f *flattener) table(t *Table) {
 	if t == nil || t.URI == "" {
 		return
 	}
-	at := f.ownPlace("input")
+	name := "input"
 	if t == f.net.Own.History {
-		at = f.ownPlace("history")
+		name = "history"
 	}
+	at := f.net.Own.Sources[name].Place
 	home := &f.p.Root.home
 	rel, err := home.locate(t.URI)
 	if err != nil {
@@ -29,8 +32,9 @@ func (f *flattener) table(t *Table) {
 	f.p.files = append(f.p.files, t.Path)
 }
 
-// ownPlace returns where a setting stands.
-func (f *flattener) ownPlace(name string) Place { return f.net.Own.Sources[name].Place }
+func (f *flattener) resolved() *Resolved {
+	return &Resolved{Package: f.p, List: f.l, Variables: f.vars, Given: f.net.Own.Record != nil}
+}
 
 // record asks the tools what is recorded, where our own annotation leaves it open.
 func (f *flattener) record(tools []Annotations) {
@@ -39,13 +43,12 @@ func (f *flattener) record(tools []Annotations) {
 		if !is {
 			continue
 		}
-		names, from := r.Record(&Selection{List: f.l, Root: f.p.Root, Components: f.net.Components, Variables: f.vars, Given: f.net.Own.Record != nil,
-			Open: func(uri string) ([]byte, string, error) { return f.p.openFile(f.p.Root.home, uri) }})
+		names, from := r.Record(f.resolved())
 		if len(names) == 0 {
 			continue
 		}
 		f.net.Own.Record = names
 		f.net.Own.From("record", from.Text, from.Place)
-		f.l.Report(ruleTaken, from.Place, "what is recorded is taken from %s: %s", from.Text, few(names))
+		f.l.Report(RuleTaken, from.Place, "what is recorded is taken from %s: %s", from.Text, diag.Some(names))
 	}
 }

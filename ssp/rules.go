@@ -24,10 +24,10 @@ var (
 	ruleClock = &diag.Rule{ID: "SD3C", Level: diag.Warning, Ref: "ssp 18",
 		Doc:    "Connectors are not associated with clocks. FMUs of version 2.0 have none; the association has no effect.",
 		Remedy: "leave out the Clock"}
-	ruleName = &diag.Rule{ID: "SD4", Level: diag.Error, Ref: "ssp 11, 16",
+	RuleName = &diag.Rule{ID: "SD4", Level: diag.Error, Ref: "ssp 11, 16",
 		Doc:    "Names of elements, connectors and signal dictionaries are not empty and unique where they stand.",
 		Remedy: "rename one of the two"}
-	ruleEnd = &diag.Rule{ID: "SD5", Level: diag.Error, Ref: "ssp 16, 24",
+	RuleEnd = &diag.Rule{ID: "SD5", Level: diag.Error, Ref: "ssp 16, 24",
 		Doc:    "Both ends of a connection are connectors of this system or of an element in it.",
 		Remedy: "correct the name, or declare the connector"}
 	ruleUndeclared = &diag.Rule{ID: "SD5U", Level: diag.Warning, Strict: true, Ref: "ssp 16",
@@ -93,7 +93,7 @@ var (
 	ruleMappingSource = &diag.Rule{ID: "SD15S", Level: diag.Info, Strict: true, Ref: "ssp 34",
 		Doc:    "The source of a mapping entry is a name of the parameter set.",
 		Remedy: "correct the name if it is a typing error"}
-	ruleTwice = &diag.Rule{ID: "SD16T", Level: diag.Warning, Strict: true, Ref: "ssp 29, 34, 39",
+	RuleTwice = &diag.Rule{ID: "SD16T", Level: diag.Warning, Strict: true, Ref: "ssp 29, 34, 39",
 		Doc:    "Names are unique in a list: parameters in a set, targets in a mapping, sources of a transformation, units, enumerations and their items; and no connection is written twice. A repeated entry that agrees with the first, or that nothing uses, changes no value.",
 		Remedy: "remove one of the two; other tools may refuse the document"}
 	ruleClash = &diag.Rule{ID: "SD16D", Level: diag.Error, Ref: "ssp 36, 39",
@@ -105,7 +105,7 @@ var (
 	ruleConnected = &diag.Rule{ID: "SD16C", Level: diag.Warning, Ref: "ssp 37",
 		Doc:    "A connected variable takes the value that comes over the connection, not the one bound to it.",
 		Remedy: "remove the value or the connection"}
-	ruleValue = &diag.Rule{ID: "SD17", Level: diag.Error, Ref: "ssp 39, 40",
+	RuleValue = &diag.Rule{ID: "SD17", Level: diag.Error, Ref: "ssp 39, 40",
 		Doc:    "A value can be converted into the type of its variable and lies within its bounds.",
 		Remedy: "correct the value or its type"}
 	ruleContent = &diag.Rule{ID: "SD18", Level: diag.Error, Ref: "ssp 33",
@@ -144,24 +144,9 @@ var (
 	ruleDangling = &diag.Rule{ID: "SD5D", Level: diag.Warning, Ref: "ssp 27",
 		Doc:    "A connection through connectors of systems begins and ends at FMUs, or at the outermost system.",
 		Remedy: "complete the connection or remove it"}
-	ruleTaken = &diag.Rule{ID: "SD21T", Level: diag.Info, Ref: "ssp 42-47",
+	RuleTaken = &diag.Rule{ID: "SD21T", Level: diag.Info, Ref: "ssp 42-47",
 		Doc:    "Settings of another tool that mean something here are taken over, unless the annotation of macrostep or the command line says otherwise.",
 		Remedy: "nothing is to be done, unless another value is wanted: the command line and an annotation of macrostep win"}
-	ruleOSP = &diag.Rule{ID: "SD22", Level: diag.Error, Ref: "ssp 43",
-		Doc:    "What a system structure of OSP asks for can be carried out: algorithms, functions, groups of variables and power bonds are known and complete.",
-		Remedy: "correct the structure"}
-	ruleOSPPart = &diag.Rule{ID: "SD22P", Level: diag.Warning, Ref: "ssp 43",
-		Doc:    "Every part of a system structure of OSP has an effect, and says what the FMUs say.",
-		Remedy: "correct the structure if it matters"}
-	ruleOSPModel = &diag.Rule{ID: "SD22V", Level: diag.Info, Strict: true, Ref: "ssp 43",
-		Doc:    "The model description of OSP is of a known version: 0.1, 1.0.0 or 1.0.1, told by its namespace. Of another one the groups of variables and the units are read like those of 1.0.1.",
-		Remedy: "nothing is to be done if the groups are connected as meant; what is not known in the document is reported"}
-	ruleOSPUnit = &diag.Rule{ID: "SD22U", Level: diag.Warning, Ref: "ssp 43",
-		Doc:    "Both ends of a connection in a system structure of OSP have the same unit. OSP converts nothing.",
-		Remedy: "connect like with like, put a LinearTransformation between them, or describe the system as an SSP, where units are converted"}
-	ruleOSPName = &diag.Rule{ID: "SD22N", Level: diag.Error, Ref: "ssp 43",
-		Doc:    "Initial values of a simulator are those of variables that its FMU has.",
-		Remedy: "correct the name after the modelDescription.xml of the FMU, or remove the value"}
 	ruleRing = &diag.Rule{ID: "SD5R", Level: diag.Error, Ref: "ssp 27",
 		Doc:    "Connections through connectors of systems do not lead back to themselves.",
 		Remedy: "remove one of the connections"}
@@ -170,11 +155,11 @@ var (
 // Rules lists the rules of this package.
 func Rules() []*diag.Rule {
 	return []*diag.Rule{
-		xmltree.RuleSchema, xmltree.RuleTolerated, xmltree.RuleSequence, xmltree.RuleUnknown, ruleFile, ruleFileOutside, ruleVariants, ruleVersion, ruleClock, ruleName,
-		ruleEnd, ruleUndeclared, ruleVariable, ruleVariableUnused, ruleConnectorType, ruleConnectorUnit, ruleKinds,
+		xmltree.RuleSchema, xmltree.RuleTolerated, xmltree.RuleSequence, xmltree.RuleUnknown, ruleFile, ruleFileOutside, ruleVariants, ruleVersion, ruleClock, RuleName,
+		RuleEnd, ruleUndeclared, ruleVariable, ruleVariableUnused, ruleConnectorType, ruleConnectorUnit, ruleKinds,
 		ruleWriters, ruleTypes, ruleEnumeration, ruleDimension, ruleUnitLost, ruleRelative, ruleTransformation, ruleUndefined, ruleUnitUnknown, ruleNoUnit, ruleUnmatched,
-		ruleUseless, ruleNotSettable, ruleMapping, ruleMappingSource, ruleTwice, ruleClash, ruleOverridden, ruleConnected, ruleValue,
+		ruleUseless, ruleNotSettable, ruleMapping, ruleMappingSource, RuleTwice, ruleClash, ruleOverridden, ruleConnected, RuleValue,
 		ruleContent, ruleReference, ruleComponentType, ruleNested, rulePlaceholder, ruleBase, rulePunning, ruleSamePath, RuleForeign,
-		RuleForeignPart, ruleTaken, ruleOwn, ruleDangling, ruleRing, ruleOSP, ruleOSPPart, ruleOSPModel, ruleOSPUnit, ruleOSPName,
+		RuleForeignPart, RuleTaken, ruleOwn, ruleDangling, ruleRing,
 	}
 }

@@ -1,4 +1,4 @@
-package ssp
+package ssp_test
 
 import (
 	"fmt"
@@ -8,16 +8,9 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/ssp"
+	. "github.com/macrostep/macrostep/ssp/internal/ssptest"
 )
-
-const units = `<ssd:Units>
-  <ssc:Unit name="m"><ssc:BaseUnit m="1"/></ssc:Unit>
-  <ssc:Unit name="mm"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit>
-  <ssc:Unit name="K"><ssc:BaseUnit K="1"/></ssc:Unit>
-  <ssc:Unit name="degC"><ssc:BaseUnit K="1" offset="273.15"/></ssc:Unit>
-  <ssc:Unit name="degF"><ssc:BaseUnit K="1" factor="0.5" offset="255"/></ssc:Unit>
-</ssd:Units>
-`
 
 // chain is a.y → outer.i → outer.deep.i → outer.deep.b.u: three connections
 // over two levels of systems. The placeholders are the content or attributes of
@@ -33,7 +26,7 @@ func chain(c [4]string, t [3]string) string {
 		}
 		return attrs + ">" + content + "</ssd:Connection>"
 	}
-	text := head + `<ssd:System name="top"><ssd:Elements>
+	text := Head + `<ssd:System name="top"><ssd:Elements>
 <ssd:Component name="a" source="a.fmu"><ssd:Connectors><ssd:Connector name="y" kind="output">C0</ssd:Connector></ssd:Connectors></ssd:Component>
 <ssd:System name="outer"><ssd:Connectors><ssd:Connector name="i" kind="input">C1</ssd:Connector></ssd:Connectors><ssd:Elements>
 <ssd:System name="deep"><ssd:Connectors><ssd:Connector name="i" kind="input">C2</ssd:Connector></ssd:Connectors><ssd:Elements>
@@ -51,74 +44,64 @@ T0
 <ssc:Enumeration name="abc"><ssc:Item name="A" value="1"/><ssc:Item name="B" value="2"/><ssc:Item name="C" value="3"/></ssc:Enumeration>
 <ssc:Enumeration name="xyz"><ssc:Item name="X" value="10"/><ssc:Item name="Y" value="20"/><ssc:Item name="Z" value="30"/></ssc:Enumeration>
 </ssd:Enumerations>
-` + units + tail
+` + Units + Tail
 	return strings.NewReplacer("C0", c[0], "C1", c[1], "C2", c[2], "C3", c[3],
 		"T0", join(`<ssd:Connection startElement="a" startConnector="y" endElement="outer" endConnector="i"`, t[0]),
 		"T1", join(`<ssd:Connection startElement="deep" startConnector="i" endConnector="i"`, t[1]), // reversed
 		"T2", join(`<ssd:Connection startConnector="i" endElement="b" endConnector="u"`, t[2])).Replace(text)
 }
 
-func realType(unit string) string {
-	if unit == "" {
-		return "<ssc:Real/>"
-	}
-	return fmt.Sprintf("<ssc:Real unit=%q/>", unit)
-}
-
-func linear(factor, offset float64) string {
-	return fmt.Sprintf(`<ssc:LinearTransformation factor="%v" offset="%v"/>`, factor, offset)
-}
-
 // Composed by hand: at each connection the unit first, then the transformation
 // (ssp 30).
 func TestComposedReal(t *testing.T) {
-	y, u := out("y", Real), in("u", Real)
+	y, u := Out("y", ssp.Real), In("u", ssp.Real)
 	cases := []struct {
 		name         string
-		from, to     Variable
+		from, to     ssp.Variable
 		connectors   [4]string // units; "-" = no type at all
 		ways         [3]string
 		gain, offset float64
 	}{
 		{"nothing known", y, u, [4]string{"", "", "", ""}, [3]string{}, 1, 0},
 		{"no types", y, u, [4]string{"-", "-", "-", "-"}, [3]string{}, 1, 0},
-		{"FMU units, connectors silent", with(y, "mm", mm), with(u, "m", metre), [4]string{"", "", "", ""}, [3]string{}, 0.001, 0},
+		{"FMU units, connectors silent", With(y, "mm", MM), With(u, "m", Metre), [4]string{"", "", "", ""}, [3]string{}, 0.001, 0},
 		{"connector units, FMUs silent", y, u, [4]string{"m", "", "", "mm"}, [3]string{}, 1000, 0},
-		{"one side unknown", with(y, "mm", mm), u, [4]string{"", "", "", ""}, [3]string{}, 1, 0},
+		{"one side unknown", With(y, "mm", MM), u, [4]string{"", "", "", ""}, [3]string{}, 1, 0},
 		{"unit in the middle only", y, u, [4]string{"", "mm", "", ""}, [3]string{}, 1, 0},
 		{"there and back", y, u, [4]string{"m", "mm", "", "m"}, [3]string{}, 1, 0},
-		{"offset units", with(y, "degC", degC), with(u, "K", kelvin), [4]string{"", "", "", ""}, [3]string{}, 1, 273.15},
+		{"offset units", With(y, "degC", DegC), With(u, "K", Kelvin), [4]string{"", "", "", ""}, [3]string{}, 1, 273.15},
 		// K = 0.5·F + 255, so F = 2·K − 510; from °C: 2·(c + 273.15) − 510
 		{"factor and offset units", y, u, [4]string{"degC", "", "", "degF"}, [3]string{}, 2, 36.3},
 		// m → mm: 1000 y; then 2·+5: 2000 y + 5 mm; mm → m: 2 y + 0.005; then 3·−1
-		{"unit before transformation", y, u, [4]string{"m", "mm", "m", ""}, [3]string{linear(2, 5), linear(3, -1), ""}, 6, -0.985},
-		{"three transformations", y, u, [4]string{"", "", "", ""}, [3]string{linear(2, 1), linear(3, 1), linear(5, 1)}, 30, 21},
+		{"unit before transformation", y, u, [4]string{"m", "mm", "m", ""}, [3]string{LinearTransform(2, 5), LinearTransform(3, -1), ""}, 6, -0.985},
+		{"three transformations", y, u, [4]string{"", "", "", ""}, [3]string{LinearTransform(2, 1), LinearTransform(3, 1), LinearTransform(5, 1)}, 30, 21},
+		{"unit lost behind a transformation", y, u, [4]string{"m", "", "", "mm"}, [3]string{LinearTransform(2, 0), "", ""}, 2, 0},
 		{"suppressed", y, u, [4]string{"m", "mm", "mm", "mm"}, [3]string{"suppressUnitConversion=\"true\">", "", ""}, 1, 0},
-		{"suppressed, transformation kept", y, u, [4]string{"m", "mm", "", "mm"}, [3]string{"suppressUnitConversion=\"true\">" + linear(4, 1), "", ""}, 4, 1},
+		{"suppressed, transformation kept", y, u, [4]string{"m", "mm", "", "mm"}, [3]string{"suppressUnitConversion=\"true\">" + LinearTransform(4, 1), "", ""}, 4, 1},
 		{"other dimension, suppressed", y, u, [4]string{"K", "mm", "", "m"}, [3]string{"suppressUnitConversion=\"true\">", "", ""}, 0.001, 0},
 		// the FMU gives mm; its connector says m, which is a stage of its own
-		{"connector against FMU", with(y, "mm", mm), u, [4]string{"m", "", "", "m"}, [3]string{}, 0.001, 0},
-		{"connector against FMU at the end", y, with(u, "mm", mm), [4]string{"m", "", "", "m"}, [3]string{}, 1000, 0},
+		{"connector against FMU", With(y, "mm", MM), u, [4]string{"m", "", "", "m"}, [3]string{}, 0.001, 0},
+		{"connector against FMU at the end", y, With(u, "mm", MM), [4]string{"m", "", "", "m"}, [3]string{}, 1000, 0},
 		// the transformation works in the unit of the connector, not of the FMU: (2·y[m] + 1 m) in mm
-		{"transformation in the connector's unit", y, with(u, "mm", mm), [4]string{"m", "m", "m", "m"}, [3]string{"", "", linear(2, 1)}, 2000, 1000},
+		{"transformation in the connector's unit", y, With(u, "mm", MM), [4]string{"m", "m", "m", "m"}, [3]string{"", "", LinearTransform(2, 1)}, 2000, 1000},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			var types [4]string
 			for i, u := range c.connectors {
 				if u != "-" {
-					types[i] = realType(u)
+					types[i] = RealType(u)
 				}
 			}
-			n, _ := sound(t, chain(types, c.ways), nil, fakes{"a": {c.from}, "outer.deep.b": {c.to}})
-			got, ok := links(n)["a.y → outer.deep.b.u"]
+			n, _ := Sound(t, chain(types, c.ways), nil, Fakes{"a": {c.from}, "outer.deep.b": {c.to}})
+			got, ok := Links(n)["a.y → outer.deep.b.u"]
 			if !ok || len(n.Connections) != 1 {
 				t.Fatalf("connections %+v", n.Connections)
 			}
 			if math.Abs(got.Gain-c.gain) > 1e-12*math.Abs(c.gain) || math.Abs(got.Offset-c.offset) > 1e-12*max(1, math.Abs(c.offset)) {
 				t.Errorf("gain %v offset %v, want %v and %v", got.Gain, got.Offset, c.gain, c.offset)
 			}
-			if got.Map != nil || got.Type != Real {
+			if got.Map != nil || got.Type != ssp.Real {
 				t.Errorf("map %v type %v", got.Map, got.Type)
 			}
 		})
@@ -128,48 +111,28 @@ func TestComposedReal(t *testing.T) {
 // Between relative quantities the offsets of units drop out (fmi2 15); between
 // a relative and an absolute one they cannot be right.
 func TestRelativeQuantity(t *testing.T) {
-	y, u := with(out("y", Real), "degC", degC), with(in("u", Real), "K", kelvin)
+	y, u := With(Out("y", ssp.Real), "degC", DegC), With(In("u", ssp.Real), "K", Kelvin)
 	y.RelativeQuantity, u.RelativeQuantity = true, true
-	silent := [4]string{realType(""), realType(""), realType(""), realType("")}
-	n, _ := sound(t, chain(silent, [3]string{}), nil, fakes{"a": {y}, "outer.deep.b": {u}})
+	silent := [4]string{RealType(""), RealType(""), RealType(""), RealType("")}
+	n, _ := Sound(t, chain(silent, [3]string{}), nil, Fakes{"a": {y}, "outer.deep.b": {u}})
 	if c := n.Connections[0]; c.Gain != 1 || c.Offset != 0 {
 		t.Errorf("gain %v offset %v, want 1 and 0", c.Gain, c.Offset)
 	}
 	u.RelativeQuantity = false
-	_, _, err := flatten(t, chain(silent, [3]string{}), nil, fakes{"a": {y}, "outer.deep.b": {u}}, false)
+	_, _, err := Flatten(t, chain(silent, [3]string{}), nil, Fakes{"a": {y}, "outer.deep.b": {u}}, false)
 	if !diag.Has(err, "SD11") {
 		t.Errorf("error %v, want SD11", err)
 	}
 	// Without offsets the number is the same; the strict reading refuses it.
-	y, u = with(out("y", Real), "m", metre), with(in("u", Real), "m", metre)
+	y, u = With(Out("y", ssp.Real), "m", Metre), With(In("u", ssp.Real), "m", Metre)
 	y.RelativeQuantity = true
-	vars := fakes{"a": {y}, "outer.deep.b": {u}}
-	if n, l, err := flatten(t, chain(silent, [3]string{}), nil, vars, false); err != nil || n.Connections[0].Gain != 1 || len(l.Findings) != 1 || l.Findings[0].ID != "SD11R" {
+	vars := Fakes{"a": {y}, "outer.deep.b": {u}}
+	if n, l, err := Flatten(t, chain(silent, [3]string{}), nil, vars, false); err != nil || n.Connections[0].Gain != 1 || len(l.Findings) != 1 || l.Findings[0].ID != "SD11R" {
 		t.Errorf("error %v, findings %v, want a warning SD11R", err, l.Findings)
 	}
-	if _, _, err := flatten(t, chain(silent, [3]string{}), nil, vars, true); !diag.Has(err, "SD11R") {
+	if _, _, err := Flatten(t, chain(silent, [3]string{}), nil, vars, true); !diag.Has(err, "SD11R") {
 		t.Errorf("strict: error %v, want SD11R", err)
 	}
-}
-
-// A transformation into a connector without unit ends the conversion, with a warning.
-func TestUnitLost(t *testing.T) {
-	n, l := sound(t, chain([4]string{realType("m"), realType(""), realType(""), realType("mm")}, [3]string{linear(2, 0), "", ""}), nil,
-		fakes{"a": {out("y", Real)}, "outer.deep.b": {in("u", Real)}})
-	if c := n.Connections[0]; c.Gain != 2 || c.Offset != 0 {
-		t.Errorf("gain %v offset %v, want 2 and 0", c.Gain, c.Offset)
-	}
-	if len(l.Findings) != 1 || l.Findings[0].ID != "SD11L" || l.Findings[0].Level != diag.Warning {
-		t.Errorf("findings %v", l.Findings)
-	}
-}
-
-func numbers(kind string, pairs ...any) string {
-	text := "<ssc:" + kind + "MappingTransformation>"
-	for i := 0; i < len(pairs); i += 2 {
-		text += fmt.Sprintf(`<ssc:MapEntry source="%v" target="%v"/>`, pairs[i], pairs[i+1])
-	}
-	return text + "</ssc:" + kind + "MappingTransformation>"
 }
 
 // Mappings replace what is in their table and pass the rest (ssp 29); one after
@@ -177,35 +140,39 @@ func numbers(kind string, pairs ...any) string {
 func TestComposedTables(t *testing.T) {
 	abc := map[string]int32{"A": 1, "B": 2, "C": 3}
 	xyz := map[string]int32{"X": 10, "Y": 20, "Z": 30}
+	colours, others := map[string]int32{"red": 1, "green": 2, "blue": 5}, map[string]int32{"blue": 1, "green": 2, "red": 3}
 	const integer, boolean = "<ssc:Integer/>", "<ssc:Boolean/>"
 	const typeABC, typeXYZ = `<ssc:Enumeration name="abc"/>`, `<ssc:Enumeration name="xyz"/>`
 	cases := []struct {
 		name       string
-		from, to   Variable
+		from, to   ssp.Variable
 		connectors [4]string
 		ways       [3]string
 		want       map[int32]int32
 	}{
-		{"none", out("y", Integer), in("u", Integer), [4]string{integer, integer, integer, integer}, [3]string{}, nil},
-		{"one", out("y", Integer), in("u", Integer), [4]string{integer, integer, integer, integer}, [3]string{"", numbers("Integer", 1, 2), ""}, map[int32]int32{1: 2}},
+		{"none", Out("y", ssp.Integer), In("u", ssp.Integer), [4]string{integer, integer, integer, integer}, [3]string{}, nil},
+		{"one", Out("y", ssp.Integer), In("u", ssp.Integer), [4]string{integer, integer, integer, integer}, [3]string{"", Mapping("Integer", 1, 2), ""}, map[int32]int32{1: 2}},
 		// 1 → 2 → 5, 2 → 5 (passes the first), 3 → 4 → 4, 7 → 2 → 5
-		{"two", out("y", Integer), in("u", Integer), [4]string{integer, integer, integer, integer},
-			[3]string{numbers("Integer", 1, 2, 3, 4, 7, 2), "", numbers("Integer", 2, 5)}, map[int32]int32{1: 5, 2: 5, 3: 4, 7: 5}},
-		{"there and back", out("y", Integer), in("u", Integer), [4]string{integer, integer, integer, integer},
-			[3]string{numbers("Integer", 1, 2, 2, 1), numbers("Integer", 1, 2, 2, 1), ""}, nil},
-		{"boolean", out("y", Boolean), in("u", Boolean), [4]string{boolean, boolean, boolean, boolean},
-			[3]string{numbers("Boolean", true, false, "0", "1"), "", ""}, map[int32]int32{1: 0, 0: 1}},
-		{"by name", enum(out("y", Enumeration), abc), enum(in("u", Enumeration), xyz), [4]string{typeABC, typeXYZ, typeXYZ, typeXYZ},
-			[3]string{numbers("Enumeration", "A", "X", "B", "X", "C", "Z"), "", ""}, map[int32]int32{1: 10, 2: 10, 3: 30}},
-		{"by name, types of the FMUs", enum(out("y", Enumeration), abc), enum(in("u", Enumeration), xyz), [4]string{},
-			[3]string{"", "", numbers("Enumeration", "A", "Z", "B", "Y", "C", "X")}, map[int32]int32{1: 30, 2: 20, 3: 10}},
-		{"by name and number", enum(out("y", Enumeration), abc), in("u", Integer), [4]string{typeABC, typeXYZ, typeXYZ, integer},
-			[3]string{numbers("Enumeration", "A", "X", "B", "Y"), "", numbers("Integer", 10, 7)}, map[int32]int32{1: 7, 2: 20, 10: 7}},
-		{"enumeration to integer", enum(out("y", Enumeration), abc), in("u", Integer), [4]string{typeABC, integer, integer, integer}, [3]string{}, nil},
+		{"two", Out("y", ssp.Integer), In("u", ssp.Integer), [4]string{integer, integer, integer, integer},
+			[3]string{Mapping("Integer", 1, 2, 3, 4, 7, 2), "", Mapping("Integer", 2, 5)}, map[int32]int32{1: 5, 2: 5, 3: 4, 7: 5}},
+		{"there and back", Out("y", ssp.Integer), In("u", ssp.Integer), [4]string{integer, integer, integer, integer},
+			[3]string{Mapping("Integer", 1, 2, 2, 1), Mapping("Integer", 1, 2, 2, 1), ""}, nil},
+		{"boolean", Out("y", ssp.Boolean), In("u", ssp.Boolean), [4]string{boolean, boolean, boolean, boolean},
+			[3]string{Mapping("Boolean", true, false, "0", "1"), "", ""}, map[int32]int32{1: 0, 0: 1}},
+		{"by name", Enum(Out("y", ssp.Enumeration), abc), Enum(In("u", ssp.Enumeration), xyz), [4]string{typeABC, typeXYZ, typeXYZ, typeXYZ},
+			[3]string{Mapping("Enumeration", "A", "X", "B", "X", "C", "Z"), "", ""}, map[int32]int32{1: 10, 2: 10, 3: 30}},
+		{"by name, types of the FMUs", Enum(Out("y", ssp.Enumeration), abc), Enum(In("u", ssp.Enumeration), xyz), [4]string{},
+			[3]string{"", "", Mapping("Enumeration", "A", "Z", "B", "Y", "C", "X")}, map[int32]int32{1: 30, 2: 20, 3: 10}},
+		{"by name and number", Enum(Out("y", ssp.Enumeration), abc), In("u", ssp.Integer), [4]string{typeABC, typeXYZ, typeXYZ, integer},
+			[3]string{Mapping("Enumeration", "A", "X", "B", "Y"), "", Mapping("Integer", 10, 7)}, map[int32]int32{1: 7, 2: 20, 10: 7}},
+		// blue is mapped; red keeps its name and not its number
+		{"items left out keep their names", Enum(Out("y", ssp.Enumeration), colours), Enum(In("u", ssp.Enumeration), others), [4]string{},
+			[3]string{"", "", Mapping("Enumeration", "blue", "green")}, map[int32]int32{5: 2, 1: 3}},
+		{"enumeration to integer", Enum(Out("y", ssp.Enumeration), abc), In("u", ssp.Integer), [4]string{typeABC, integer, integer, integer}, [3]string{}, nil},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			n, _ := sound(t, chain(c.connectors, c.ways), nil, fakes{"a": {c.from}, "outer.deep.b": {c.to}})
+			n, _ := Sound(t, chain(c.connectors, c.ways), nil, Fakes{"a": {c.from}, "outer.deep.b": {c.to}})
 			got := n.Connections[0]
 			if !maps.Equal(got.Map, c.want) || (got.Map == nil) != (c.want == nil) || got.Gain != 1 || got.Offset != 0 {
 				t.Errorf("map %v gain %v offset %v, want %v", got.Map, got.Gain, got.Offset, c.want)
@@ -216,21 +183,18 @@ func TestComposedTables(t *testing.T) {
 
 func TestBadTables(t *testing.T) {
 	abc := map[string]int32{"A": 1, "B": 2}
-	y, u := enum(out("y", Enumeration), abc), enum(in("u", Enumeration), abc)
+	y, u := Enum(Out("y", ssp.Enumeration), abc), Enum(In("u", ssp.Enumeration), abc)
 	for _, c := range []struct{ name, way, message string }{
-		{"source", numbers("Enumeration", "Q", "A"), `"Q" is no item of the source`},
-		{"target", numbers("Enumeration", "A", "Q"), `"Q" is no item of the target`},
-		{"number", numbers("Integer", 1, 9), `1 is mapped to 9`},
+		{"source", Mapping("Enumeration", "Q", "A"), `"Q" is no item of the source`},
+		{"target", Mapping("Enumeration", "A", "Q"), `"Q" is no item of the target`},
+		{"number", Mapping("Integer", 1, 9), `1 is mapped to 9`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, _, err := flatten(t, chain([4]string{}, [3]string{"", "", c.way}), nil, fakes{"a": {y}, "outer.deep.b": {u}}, false)
-			if !diag.Has(err, "SD12") || !strings.Contains(err.Error(), c.message) {
-				t.Errorf("error %v, want SD12 with %q", err, c.message)
-			}
+			Refused(t, chain([4]string{}, [3]string{"", "", c.way}), nil, Fakes{"a": {y}, "outer.deep.b": {u}}, "SD12", c.message)
 		})
 	}
 	u.Items = map[string]int32{"A": 2, "B": 1}
-	n, l := sound(t, chain([4]string{}, [3]string{}), nil, fakes{"a": {y}, "outer.deep.b": {u}})
+	n, l := Sound(t, chain([4]string{}, [3]string{}), nil, Fakes{"a": {y}, "outer.deep.b": {u}})
 	if len(n.Connections) != 1 || len(l.At(diag.Warning)) != 1 || l.Findings[0].ID != "SD7" {
 		t.Errorf("enumerations that differ: %v", l.Findings)
 	}
@@ -242,49 +206,40 @@ func TestBadTables(t *testing.T) {
 func TestItemsArrive(t *testing.T) {
 	colours := map[string]int32{"red": 1, "green": 2, "blue": 5}
 	farben := map[string]int32{"rot": 1, "gruen": 2, "blau": 7}
-	calculated := enum(Variable{Name: "y", Type: Enumeration, Causality: string(CalculatedParameter), Variability: "fixed", Initial: "calculated"}, colours)
-	y := enum(out("y", Enumeration), colours)
-	bounded := func(low, high float64) Variable {
-		v := out("y", Integer)
+	calculated := Enum(ssp.Variable{Name: "y", Type: ssp.Enumeration, Causality: string(ssp.CalculatedParameter), Variability: "fixed", Initial: "calculated"}, colours)
+	y := Enum(Out("y", ssp.Enumeration), colours)
+	bounded := func(low, high float64) ssp.Variable {
+		v := Out("y", ssp.Integer)
 		v.Min, v.Max = &low, &high
 		return v
 	}
-	redOnly, blueToo := numbers("Enumeration", "red", "blau"), numbers("Enumeration", "blue", "blau")
+	redOnly, blueToo := Mapping("Enumeration", "red", "blau"), Mapping("Enumeration", "blue", "blau")
 	for _, c := range []struct {
 		name     string
-		from, to Variable
+		from, to ssp.Variable
 		way      string
 		id       string // "" for none
 		message  string
 		want     map[int32]int32
 	}{
-		{"unmapped", y, in("u", Enumeration), redOnly, "SD12", `"blue" of the source, 5, arrives as 5, which is no item of the target; it has rot 1, gruen 2, blau 7`, nil},
-		{"by number", y, in("u", Enumeration), numbers("Integer", 1, 7), "SD12", `"blue"`, nil},
-		{"no mapping", y, in("u", Enumeration), "", "SD12", `"blue"`, nil},
-		{"parameter", calculated, par("u", Enumeration), redOnly, "SD12", `"blue"`, nil},
-		{"parameter without mapping", calculated, par("u", Enumeration), "", "SD12", `"blue"`, nil},
-		{"all mapped", y, in("u", Enumeration), blueToo, "", "", map[int32]int32{5: 7}},
-		{"Integer", out("y", Integer), in("u", Enumeration), numbers("Integer", 5, 7), "SD10E", "numbers that the mapping does not name", map[int32]int32{5: 7}},
-		{"bounded Integer", bounded(1, 2), in("u", Enumeration), numbers("Integer", 5, 7), "", "", map[int32]int32{5: 7}},
-		{"wider Integer", bounded(1, 3), in("u", Enumeration), numbers("Integer", 5, 7), "SD10E", "numbers that the mapping does not name", map[int32]int32{5: 7}},
+		{"unmapped", y, In("u", ssp.Enumeration), redOnly, "SD12", `"blue" of the source, 5, arrives as 5, which is no item of the target; it has rot (1), gruen (2), blau (7)`, nil},
+		{"by number", y, In("u", ssp.Enumeration), Mapping("Integer", 1, 7), "SD12", `"blue"`, nil},
+		{"no mapping", y, In("u", ssp.Enumeration), "", "SD12", `"blue"`, nil},
+		{"parameter", calculated, Par("u", ssp.Enumeration), redOnly, "SD12", `"blue"`, nil},
+		{"parameter without mapping", calculated, Par("u", ssp.Enumeration), "", "SD12", `"blue"`, nil},
+		{"all mapped", y, In("u", ssp.Enumeration), blueToo, "", "", map[int32]int32{5: 7}},
+		{"Integer", Out("y", ssp.Integer), In("u", ssp.Enumeration), Mapping("Integer", 5, 7), "SD10E", "numbers that the mapping does not name", map[int32]int32{5: 7}},
+		{"bounded Integer", bounded(1, 2), In("u", ssp.Enumeration), Mapping("Integer", 5, 7), "", "", map[int32]int32{5: 7}},
+		{"wider Integer", bounded(1, 3), In("u", ssp.Enumeration), Mapping("Integer", 5, 7), "SD10E", "numbers that the mapping does not name", map[int32]int32{5: 7}},
 	} {
-		c.to = enum(c.to, farben)
-		kind := `kind="output"`
-		target := `kind="input"`
-		if c.from.Causality == string(CalculatedParameter) {
-			kind, target = `kind="calculatedParameter"`, `kind="parameter"`
-		}
-		document := head + `<ssd:System name="top"><ssd:Elements>` +
-			`<ssd:Component name="a" source="a.fmu"><ssd:Connectors><ssd:Connector name="y" ` + kind + `/></ssd:Connectors></ssd:Component>` +
-			`<ssd:Component name="b" source="b.fmu"><ssd:Connectors><ssd:Connector name="u" ` + target + `/></ssd:Connectors></ssd:Component></ssd:Elements>` +
-			`<ssd:Connections><ssd:Connection startElement="a" startConnector="y" endElement="b" endConnector="u">` + c.way + `</ssd:Connection></ssd:Connections></ssd:System>` + tail
-		n, l, err := flatten(t, document, nil, fakes{"a": {c.from}, "b": {c.to}}, false)
+		c.to = Enum(c.to, farben)
+		document := Head + Sys("top", "", Comp("a", Conns(Con("y", c.from.Causality, "")))+Comp("b", Conns(Con("u", c.to.Causality, ""))), Link("a/y", "b/u", c.way)) + Tail
+		vars := Fakes{"a": {c.from}, "b": {c.to}}
 		if c.id == "SD12" {
-			if !diag.Has(err, c.id) || !strings.Contains(err.Error(), c.message) {
-				t.Errorf("%s: error %v, want SD12 with %q", c.name, err, c.message)
-			}
+			Refused(t, document, nil, vars, c.id, c.message)
 			continue
 		}
+		n, l, err := Flatten(t, document, nil, vars, false)
 		told := ""
 		for _, f := range l.At(diag.Warning) {
 			if f.ID != "SD7" { // of the names, which differ
@@ -300,33 +255,29 @@ func TestItemsArrive(t *testing.T) {
 		}
 	}
 
-	input := head + `<ssd:System name="top"><ssd:Connectors><ssd:Connector name="in" kind="input"><ssc:Enumeration name="colours"/></ssd:Connector></ssd:Connectors>` +
-		`<ssd:Elements><ssd:Component name="b" source="b.fmu"><ssd:Connectors><ssd:Connector name="u" kind="input"/></ssd:Connectors></ssd:Component></ssd:Elements>` +
-		`<ssd:Connections><ssd:Connection startConnector="in" endElement="b" endConnector="u">` + redOnly + `</ssd:Connection></ssd:Connections></ssd:System>` +
-		`<ssd:Enumerations><ssc:Enumeration name="colours"><ssc:Item name="red" value="1"/><ssc:Item name="blue" value="5"/></ssc:Enumeration></ssd:Enumerations>` + tail
-	if _, _, err := flatten(t, input, nil, fakes{"b": {enum(in("u", Enumeration), farben)}}, false); !diag.Has(err, "SD12") || !strings.Contains(err.Error(), `"blue"`) {
-		t.Errorf("input of the system: error %v, want SD12", err)
-	}
+	input := Head + Sys("top", Conns(Con("in", "input", `<ssc:Enumeration name="colours"/>`)), Comp("b", Conns(Con("u", "input", ""))), Link("in", "b/u", redOnly)) +
+		`<ssd:Enumerations><ssc:Enumeration name="colours"><ssc:Item name="red" value="1"/><ssc:Item name="blue" value="5"/></ssc:Enumeration></ssd:Enumerations>` + Tail
+	Refused(t, input, nil, Fakes{"b": {Enum(In("u", ssp.Enumeration), farben)}}, "SD12", `"blue"`)
 }
 
 // Base types must match; Integer and Enumeration are one to the functions of
 // FMI, but connecting them is told (fmi2 46). A mapping says what is meant.
 func TestTypesOfEnds(t *testing.T) {
 	items := map[string]int32{"A": 1, "B": 2}
-	for _, from := range []ValueType{Real, Integer, Boolean, String, Enumeration} {
-		for _, to := range []ValueType{Real, Integer, Boolean, String, Enumeration} {
-			y, u := out("y", from), in("u", to)
-			if from == Enumeration {
-				y = enum(y, items)
+	for _, from := range []ssp.ValueType{ssp.Real, ssp.Integer, ssp.Boolean, ssp.String, ssp.Enumeration} {
+		for _, to := range []ssp.ValueType{ssp.Real, ssp.Integer, ssp.Boolean, ssp.String, ssp.Enumeration} {
+			y, u := Out("y", from), In("u", to)
+			if from == ssp.Enumeration {
+				y = Enum(y, items)
 			}
-			if to == Enumeration {
-				u = enum(u, items)
+			if to == ssp.Enumeration {
+				u = Enum(u, items)
 			}
-			vars := fakes{"a": {y}, "outer.deep.b": {u}}
+			vars := Fakes{"a": {y}, "outer.deep.b": {u}}
 			ways := [3]string{}
-			n, l, err := flatten(t, chain([4]string{}, ways), nil, vars, false)
+			n, l, err := Flatten(t, chain([4]string{}, ways), nil, vars, false)
 			name := fmt.Sprintf("%s to %s", from, to)
-			alike := from != to && (from == Integer || from == Enumeration) && (to == Integer || to == Enumeration)
+			alike := from != to && (from == ssp.Integer || from == ssp.Enumeration) && (to == ssp.Integer || to == ssp.Enumeration)
 			switch {
 			case from == to:
 				if err != nil || len(n.Connections) != 1 || len(l.Findings) > 0 {
@@ -337,12 +288,12 @@ func TestTypesOfEnds(t *testing.T) {
 					!strings.Contains(l.Findings[0].Message, `"a.y"`) || !strings.Contains(l.Findings[0].Message, `"outer.deep.b.u"`) {
 					t.Errorf("%s: error %v, findings %v", name, err, l.Findings)
 				}
-				ways[0] = numbers("Integer", 1, 2)
+				ways[0] = Mapping("Integer", 1, 2)
 				want := 0
-				if from == Integer { // any other number may come, too
+				if from == ssp.Integer { // any other number may come, too
 					want = 1
 				}
-				if _, l, err := flatten(t, chain([4]string{}, ways), nil, vars, false); err != nil || len(l.Findings) != want {
+				if _, l, err := Flatten(t, chain([4]string{}, ways), nil, vars, false); err != nil || len(l.Findings) != want {
 					t.Errorf("%s with a mapping: error %v, findings %v", name, err, l.Findings)
 				}
 			default:
@@ -354,103 +305,12 @@ func TestTypesOfEnds(t *testing.T) {
 	}
 }
 
-// One output feeds many inputs, and the same FMU may stand in several places.
-func TestFanOut(t *testing.T) {
-	document := head + `<ssd:System name="top"><ssd:Connectors><ssd:Connector name="s" kind="output"/><ssd:Connector name="s2" kind="output"/></ssd:Connectors><ssd:Elements>
-<ssd:Component name="a" source="same.fmu"><ssd:Connectors><ssd:Connector name="y" kind="output"/><ssd:Connector name="u" kind="input"/></ssd:Connectors></ssd:Component>
-<ssd:Component name="b" source="same.fmu"><ssd:Connectors><ssd:Connector name="y" kind="output"/><ssd:Connector name="u" kind="input"/></ssd:Connectors></ssd:Component>
-</ssd:Elements><ssd:Connections>
-<ssd:Connection startElement="b" startConnector="u" endElement="a" endConnector="y"/>
-<ssd:Connection startElement="a" startConnector="y" endElement="a" endConnector="u"/>
-<ssd:Connection startElement="a" startConnector="y" endConnector="s"/>
-<ssd:Connection startConnector="s2" startElement="" endElement="a" endConnector="y">` + linear(2, 1) + `</ssd:Connection>
-</ssd:Connections></ssd:System>` + tail
-	vars := []Variable{out("y", Real), in("u", Real)}
-	n, l := sound(t, document, nil, fakes{"a": vars, "b": vars})
-	if len(l.Findings) > 0 {
-		t.Errorf("findings %v", l.Findings)
-	}
-	got := links(n)
-	if _, ok := got["a.y → b.u"]; !ok || len(got) != 2 {
-		t.Errorf("connections %v", got)
-	}
-	if _, ok := got["a.y → a.u"]; !ok {
-		t.Errorf("connections %v", got)
-	}
-	if len(n.Outputs) != 2 || n.Outputs[1].Gain != 2 || n.Outputs[1].Offset != 1 || n.Outputs[1].From != (FlatEnd{0, "y"}) {
-		t.Errorf("outputs %+v", n.Outputs)
-	}
-	if n.Components[0].Source != n.Components[1].Source {
-		t.Error("one FMU has two sources")
-	}
-}
-
-// allowedByStandard is the table of connections of SSP 2.0, by owner (S = the system
-// around, E = an element in it) and kind.
-const allowedByStandard = `
-S parameter → S calculatedParameter, S output, E parameter, E input, E inout, S local
-S input → S output, E input, E inout, S local
-S structuralParameter → S calculatedParameter, S output, S local, E structuralParameter, E parameter, E input, E inout
-E calculatedParameter → E parameter, E input, E inout, S calculatedParameter, S output, S local
-E output → E input, E inout, S output, S local
-E constant → E structuralParameter, E parameter, E input, E inout, S constant, S calculatedParameter, S output, S local
-E local → E input, E inout, S output, S local
-E inout → E input, S output, S local
-`
-
-// The table of the standard (ssp 25), checked against an independent statement
-// of it.
-func TestAllowed(t *testing.T) {
-	name := func(p pair) string {
-		if p.own {
-			return "S " + string(p.kind)
-		}
-		return "E " + string(p.kind)
-	}
-	rows := 0
-	for line := range strings.Lines(strings.TrimSpace(allowedByStandard)) {
-		source, targets, _ := strings.Cut(strings.TrimSpace(line), " → ")
-		rows++
-		for from, list := range allowed {
-			if name(from) != source {
-				continue
-			}
-			var got []string
-			for _, to := range list {
-				got = append(got, name(to))
-				// Every legal pair must also be found as one, in this direction.
-				if s, _ := role(from.kind, from.own); !s {
-					t.Errorf("%s is no source", name(from))
-				}
-				if _, d := role(to.kind, to.own); !d {
-					t.Errorf("%s is no destination", name(to))
-				}
-			}
-			if len(got) != len(strings.Split(targets, ", ")) {
-				t.Errorf("%s → %v, want %s", source, got, targets)
-			}
-			for _, g := range got {
-				if !strings.Contains(targets+",", g+",") {
-					t.Errorf("%s → %s is not allowed", source, g)
-				}
-			}
-		}
-	}
-	if rows != len(allowed) {
-		t.Errorf("%d rows, want %d", len(allowed), rows)
-	}
-}
-
 // The kinds of version 2.0: unspecified takes the causality of the FMU, local
 // passes through systems; at an FMU only outputs are sources.
 func TestKinds2(t *testing.T) {
 	way := func(a, s, b string) string {
-		return strings.Replace(head, `version="1.0" name`, `version="2.0" name`, 1) + `<ssd:System name="top"><ssd:Elements>
-<ssd:System name="s"><ssd:Connectors><ssd:Connector name="o" kind="` + s + `"/></ssd:Connectors><ssd:Elements>
-<ssd:Component name="a" source="a.fmu"><ssd:Connectors><ssd:Connector name="y" kind="` + a + `"/></ssd:Connectors></ssd:Component></ssd:Elements>
-<ssd:Connections><ssd:Connection startElement="a" startConnector="y" endConnector="o"/></ssd:Connections></ssd:System>
-<ssd:Component name="b" source="b.fmu"><ssd:Connectors><ssd:Connector name="u" kind="` + b + `"/></ssd:Connectors></ssd:Component>
-</ssd:Elements><ssd:Connections><ssd:Connection startElement="s" startConnector="o" endElement="b" endConnector="u"/></ssd:Connections></ssd:System>` + tail
+		return strings.Replace(Head, `version="1.0" name`, `version="2.0" name`, 1) + Sys("top", "",
+			Sys("s", Conns(Con("o", s, "")), Comp("a", Conns(Con("y", a, ""))), Link("a/y", "o", ""))+Comp("b", Conns(Con("u", b, ""))), Link("s/o", "b/u", "")) + Tail
 	}
 	for _, c := range []struct{ a, s, b, causality, id, message string }{
 		{"output", "output", "input", "output", "", ""},
@@ -464,65 +324,15 @@ func TestKinds2(t *testing.T) {
 		{"calculatedParameter", "calculatedParameter", "input", "calculatedParameter", "", ""},
 		{"structuralParameter", "output", "input", "structuralParameter", "SD8", "neither can feed"},
 	} {
-		y := out("y", Real)
+		y := Out("y", ssp.Real)
 		y.Causality = c.causality
-		n, l, err := flatten(t, way(c.a, c.s, c.b), nil, fakes{"s.a": {y}, "b": {in("u", Real)}}, false)
-		if c.id == "" {
-			if err != nil || len(n.Connections) != 1 || len(l.Findings) > 0 {
-				t.Errorf("%s → %s → %s: error %v, findings %v", c.a, c.s, c.b, err, l.Findings)
-			}
-			continue
-		}
-		if !diag.Has(err, c.id) || !strings.Contains(err.Error(), c.message) {
-			t.Errorf("%s → %s → %s: error %v, want %s with %q", c.a, c.s, c.b, err, c.id, c.message)
+		vars := Fakes{"s.a": {y}, "b": {In("u", ssp.Real)}}
+		if c.id != "" {
+			Refused(t, way(c.a, c.s, c.b), nil, vars, c.id, c.message)
+		} else if n, l := Sound(t, way(c.a, c.s, c.b), nil, vars); len(n.Connections) != 1 || len(l.Findings) > 0 {
+			t.Errorf("%s → %s → %s: findings %v", c.a, c.s, c.b, l.Findings)
 		}
 	}
-	document := strings.Replace(way("output", "output", "input"), `startElement="s" startConnector="o"`, `startElement="s" startConnector="o" startIndices="1"`, 1)
-	if _, _, err := flatten(t, document, nil, fakes{"s.a": {out("y", Real)}, "b": {in("u", Real)}}, false); !diag.Has(err, "SD10") {
-		t.Errorf("indexed connection: error %v, want SD10", err)
-	}
-}
-
-// Values over enumerations and mappings on the way from a connector.
-func TestPropagatedTables(t *testing.T) {
-	abc := map[string]int32{"A": 1, "B": 2}
-	for _, c := range []struct {
-		name, kind, way, value string
-		to                     Variable
-		want                   string
-		number                 int32
-	}{
-		{"item", `<ssc:Enumeration name="abc"/>`, "", `<ssv:Enumeration value="B"/>`, enum(par("p", Enumeration), abc), "B", 2},
-		{"item, no type", "", "", `<ssv:Enumeration value="B"/>`, enum(par("p", Enumeration), abc), "B", 2},
-		{"item mapped", `<ssc:Enumeration name="xyz"/>`, numbers("Enumeration", "X", "A"), `<ssv:Enumeration value="X"/>`, enum(par("p", Enumeration), abc), "A", 1},
-		{"item mapped by number", `<ssc:Enumeration name="xyz"/>`, numbers("Integer", 20, 2), `<ssv:Enumeration value="Y"/>`, enum(par("p", Enumeration), abc), "B", 2},
-		{"number", "<ssc:Integer/>", numbers("Integer", 5, 6), `<ssv:Integer value="5"/>`, par("p", Integer), "6", 6},
-		{"boolean", "<ssc:Boolean/>", numbers("Boolean", false, true), `<ssv:Boolean value="false"/>`, par("p", Boolean), "true", 0},
-		{"string", "<ssc:String/>", "", `<ssv:String value="s"/>`, par("p", String), "s", 0},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			document := head + `<ssd:System name="top"><ssd:Connectors><ssd:Connector name="P" kind="parameter">` + c.kind + `</ssd:Connector></ssd:Connectors>` +
-				bindings(inline("", param("P", c.value), "")) + `<ssd:Elements><ssd:Component name="c" source="c.fmu"><ssd:Connectors><ssd:Connector name="p" kind="parameter"/></ssd:Connectors></ssd:Component></ssd:Elements>
-<ssd:Connections><ssd:Connection startConnector="P" endElement="c" endConnector="p">` + c.way + `</ssd:Connection></ssd:Connections></ssd:System>
-<ssd:Enumerations><ssc:Enumeration name="abc"><ssc:Item name="A" value="1"/><ssc:Item name="B" value="2"/></ssc:Enumeration>
-<ssc:Enumeration name="xyz"><ssc:Item name="X" value="10"/><ssc:Item name="Y" value="20"/></ssc:Enumeration></ssd:Enumerations>` + tail
-			n, _ := sound(t, document, nil, fakes{"c": {c.to}})
-			if v := n.Settings[0].Value; v.String() != c.want || v.Int != c.number || v.Type != c.to.Type {
-				t.Errorf("value %+v, want %s", v, c.want)
-			}
-		})
-	}
-}
-
-// Items that an enumeration mapping leaves out keep their name where the target has it, on
-// connections as for values of parameters, and not their number.
-func TestUnmappedItemsKeepTheirNames(t *testing.T) {
-	s := stage{
-		t:    &Transformation{Kind: EnumerationMapping, Names: map[string]string{"blue": "green"}},
-		from: map[string]int32{"red": 1, "green": 2, "blue": 5, "grey": 7}, to: map[string]int32{"blue": 1, "green": 2, "red": 3},
-	}
-	got, err := s.table()
-	if want := (map[int32]int32{5: 2, 1: 3, 2: 2}); err != nil || !maps.Equal(got, want) {
-		t.Errorf("%v, %v; want %v", got, err, want)
-	}
+	document := strings.Replace(way("output", "output", "input"), `startConnector="o"`, `startConnector="o" startIndices="1"`, 1)
+	Refused(t, document, nil, Fakes{"s.a": {Out("y", ssp.Real)}, "b": {In("u", ssp.Real)}}, "SD10", "is an array")
 }

@@ -1,15 +1,15 @@
-package ssp
+package ssp_test
 
 import (
 	"fmt"
 	"iter"
 	"math"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/ssp"
+	. "github.com/macrostep/macrostep/ssp/internal/ssptest"
 )
 
 // large is a document with n components of ten inputs and ten outputs each, in ten
@@ -18,7 +18,7 @@ import (
 // each, and each reads from a dictionary.
 func large(n int) string {
 	var b strings.Builder
-	b.WriteString(head + `<ssd:System name="top">` + "<ssd:ParameterBindings>")
+	b.WriteString(Head + `<ssd:System name="top">` + "<ssd:ParameterBindings>")
 	b.WriteString(`<ssd:ParameterBinding><ssd:ParameterValues><ssv:ParameterSet version="1.0" name="s"><ssv:Parameters>`)
 	const systems = 10
 	each := n / systems
@@ -40,7 +40,7 @@ func large(n int) string {
 			for i := range 9 {
 				fmt.Fprintf(&b, `<ssd:Connection startElement="c%d" startConnector="y%d" endElement="c%d" endConnector="u%d"/>`+"\n", k, i, (k+1)%each, i)
 			}
-			fmt.Fprintf(&b, `<ssd:Connection startConnector="in" endElement="c%d" endConnector="u9">`+linear(2, 0)+`</ssd:Connection>`+"\n", k)
+			fmt.Fprintf(&b, `<ssd:Connection startConnector="in" endElement="c%d" endConnector="u9">`+LinearTransform(2, 0)+`</ssd:Connection>`+"\n", k)
 		}
 		b.WriteString(`<ssd:Connection startElement="c0" startConnector="y9" endConnector="out"/></ssd:Connections></ssd:System>` + "\n")
 	}
@@ -48,31 +48,31 @@ func large(n int) string {
 	for s := range systems {
 		fmt.Fprintf(&b, `<ssd:Connection startElement="s%d" startConnector="out" endElement="s%d" endConnector="in"/>`+"\n", s, (s+1)%systems)
 	}
-	b.WriteString("</ssd:Connections></ssd:System>\n" + units + tail)
+	b.WriteString("</ssd:Connections></ssd:System>\n" + Units + Tail)
 	return b.String()
 }
 
 // counting answers for every component of large, and counts the questions.
 type counting struct{ lookups int }
 
-func (c *counting) Variables(*FlatComponent) (VariableSet, error) { return c, nil }
-func (c *counting) All() iter.Seq[Variable]                       { return func(func(Variable) bool) {} }
-func (c *counting) Lookup(name string) (Variable, bool) {
+func (c *counting) Variables(*ssp.FlatComponent) (ssp.VariableSet, error) { return c, nil }
+func (c *counting) All() iter.Seq[ssp.Variable]                           { return func(func(ssp.Variable) bool) {} }
+func (c *counting) Lookup(name string) (ssp.Variable, bool) {
 	c.lookups++
 	switch name[0] {
 	case 'u':
-		return with(in(name, Real), "m", metre), true
+		return With(In(name, ssp.Real), "m", Metre), true
 	case 'y':
-		return with(out(name, Real), "mm", mm), true
+		return With(Out(name, ssp.Real), "mm", MM), true
 	}
-	return par(name, Real), name == "p"
+	return Par(name, ssp.Real), name == "p"
 }
 
 // read opens and flattens large, and checks what comes out.
 func read(t testing.TB, dir string, n int) *counting {
 	t.Helper()
 	l := &diag.List{}
-	p, err := Open(dir, l)
+	p, err := ssp.Open(dir, l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestLinear(t *testing.T) {
 	var lookups [2]int
 	sizes := [2]int{100, 1000}
 	for i, n := range sizes {
-		dir := folder(t, map[string]string{DocumentName: large(n)})
+		dir := Folder(t, map[string]string{ssp.DocumentName: large(n)})
 		allocated[i] = testing.AllocsPerRun(1, func() { lookups[i] = read(t, dir, n).lookups })
 	}
 	for what, ratio := range map[string]float64{"allocations": allocated[1] / allocated[0], "lookups": float64(lookups[1]) / float64(lookups[0])} {
@@ -102,38 +102,4 @@ func TestLinear(t *testing.T) {
 			t.Errorf("%s grow with the power %.3f of the size", what, slope)
 		}
 	}
-}
-
-// BenchmarkSize reads 1000 components with 10 000 connections, and tells by what
-// power of the size the time grows from a quarter to sixteen times of that: the slope in
-// a plot of the logarithms, of the least time for each size.
-func BenchmarkSize(b *testing.B) {
-	sizes := []int{250, 1000, 4000, 16000}
-	var dirs []string
-	least := make([]time.Duration, len(sizes))
-	for i, n := range sizes {
-		dirs = append(dirs, folder(b, map[string]string{DocumentName: large(n)}))
-		least[i] = math.MaxInt64
-	}
-	for b.Loop() {
-		for i, dir := range dirs {
-			runtime.GC() // else small systems live in the room that the large one needed
-			start := time.Now()
-			read(b, dir, sizes[i])
-			least[i] = min(least[i], time.Since(start))
-		}
-	}
-	b.ReportMetric(float64(least[1].Milliseconds()), "ms/1000")
-	b.ReportMetric(slope(sizes, least), "slope")
-}
-
-// slope is that of the straight line through the logarithms, by least squares.
-func slope(sizes []int, times []time.Duration) float64 {
-	var sx, sy, sxx, sxy float64
-	for i := range sizes {
-		x, y := math.Log(float64(sizes[i])), math.Log(float64(times[i]))
-		sx, sy, sxx, sxy = sx+x, sy+y, sxx+x*x, sxy+x*y
-	}
-	n := float64(len(sizes))
-	return (n*sxy - sx*sy) / (n*sxx - sx*sx)
 }

@@ -1,4 +1,4 @@
-package ssp
+package ssp_test
 
 import (
 	"slices"
@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/ssp"
+	. "github.com/macrostep/macrostep/ssp/internal/ssptest"
 )
 
 // A name that a list has twice is an error only where two different values reach one
@@ -45,7 +47,7 @@ func TestTwice(t *testing.T) {
 		{"enumeration", [][2]string{again("<ssd:Enumerations>", `<ssc:Enumeration name="gear"><ssc:Item name="drive" value="1"/><ssc:Item name="park" value="0"/></ssc:Enumeration>`)}, "", 30, 4},
 		{"enumeration of other items", [][2]string{again("<ssd:Enumerations>", `<ssc:Enumeration name="gear"><ssc:Item name="park" value="0"/></ssc:Enumeration>`)}, "SD1", 0, 0},
 	} {
-		files := map[string]string{DocumentName: base, "set.ssv": baseSet, "map.ssm": baseMap}
+		files := map[string]string{ssp.DocumentName: base, "set.ssv": BaseSet, "map.ssm": baseMap}
 		for _, change := range c.changes {
 			found := false
 			for name, text := range files {
@@ -58,17 +60,17 @@ func TestTwice(t *testing.T) {
 			}
 		}
 		for _, strict := range []bool{false, true} {
-			n, l, err := flatten(t, files[DocumentName], files, baseFakes(), strict)
-			isTwice := func(f diag.Finding) bool { return f.ID == ruleTwice.ID }
+			n, l, err := Flatten(t, files[ssp.DocumentName], files, baseFakes(), strict)
+			isTwice := func(f diag.Finding) bool { return f.ID == ssp.RuleTwice.ID }
 			if c.fault == "" && !slices.ContainsFunc(l.Findings, isTwice) {
-				t.Errorf("%s: findings %v, want %s", c.name, l.Findings, ruleTwice.ID)
+				t.Errorf("%s: findings %v, want %s", c.name, l.Findings, ssp.RuleTwice.ID)
 			}
 			if want := c.fault != "" || strict; (err != nil) != want || c.fault != "" && !strict && !diag.Has(err, c.fault) {
 				t.Errorf("%s, strict %t: error %v, want %q", c.name, strict, err, c.fault)
 				continue
 			}
 			if err == nil {
-				if s := settings1(n); s["a.k"].Value.Real != c.k || s["a.u"].Value.Real != c.u || len(n.Connections) != 1 {
+				if s := Settings(n); s["a.k"].Value.Real != c.k || s["a.u"].Value.Real != c.u || len(n.Connections) != 1 {
 					t.Errorf("%s: settings %+v, connections %+v", c.name, n.Settings, n.Connections)
 				}
 			}

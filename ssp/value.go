@@ -1,13 +1,13 @@
 package ssp
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
+
+	"github.com/macrostep/macrostep/fmi/diag"
 )
 
 // ValueType is the type of a connector, a value or an FMU variable (ssp 18).
@@ -41,26 +41,13 @@ func (t ValueType) String() string {
 // only since version 2.0.
 func TypeByName(name string) (t ValueType, v2, ok bool) {
 	switch name {
-	case "Real":
-		return Real, false, true
 	case "Float64", "Float32":
 		return Real, true, true
-	case "Integer":
-		return Integer, false, true
 	case "Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64":
 		return Integer, true, true
-	case "Boolean":
-		return Boolean, false, true
-	case "String":
-		return String, false, true
-	case "Enumeration":
-		return Enumeration, false, true
-	case "Binary":
-		return Binary, false, true
-	case "Clock":
-		return Clock, true, true
 	}
-	return Unspecified, false, false
+	at := slices.Index(typeNames[1:], name)
+	return ValueType(at + 1), name == "Clock", at >= 0
 }
 
 // alike reports whether two types may be connected (SD10).
@@ -151,7 +138,7 @@ func (v Value) coerce(to *Variable, own map[string]int32) (Value, error) {
 			return out, nil
 		}
 		if v.Type == Enumeration && v.Text != "" && len(to.Items) > 0 {
-			return Value{}, fmt.Errorf("%q has no enumeration item %q; it has %s", to.Name, v.Text, itemList(to.Items))
+			return Value{}, fmt.Errorf("%q has no enumeration item %q; it has %s", to.Name, v.Text, diag.ListItems(to.Items))
 		}
 		if v.Type == Real {
 			return bad()
@@ -161,7 +148,7 @@ func (v Value) coerce(to *Variable, own map[string]int32) (Value, error) {
 		}
 		out.Text = itemName(to.Items, out.Int)
 		if out.Text == "" && len(to.Items) > 0 {
-			return Value{}, fmt.Errorf("%d is no item of the enumeration of %q; it has %s", out.Int, to.Name, itemList(to.Items))
+			return Value{}, fmt.Errorf("%d is no item of the enumeration of %q; it has %s", out.Int, to.Name, diag.ListItems(to.Items))
 		}
 	case Boolean:
 		if v.Type != Boolean {
@@ -209,22 +196,4 @@ func itemName(items map[string]int32, n int32) string {
 		}
 	}
 	return ""
-}
-
-// itemList returns the names of the items by number, for messages.
-func itemList(items map[string]int32) string { return strings.Join(itemsByNumber(items), ", ") }
-
-// itemNumbers is itemList with the numbers: "red 1, green 2".
-func itemNumbers(items map[string]int32) string {
-	names := itemsByNumber(items)
-	for i, name := range names {
-		names[i] = fmt.Sprintf("%s %d", name, items[name])
-	}
-	return strings.Join(names, ", ")
-}
-
-func itemsByNumber(items map[string]int32) []string {
-	return slices.SortedFunc(maps.Keys(items), func(a, b string) int {
-		return cmp.Or(cmp.Compare(items[a], items[b]), cmp.Compare(a, b))
-	})
 }

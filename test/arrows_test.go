@@ -46,7 +46,7 @@ var allowed = []struct {
 	{"master/metrics", []string{"master"}, nil},
 	{"master/scenario", []string{"fmi/diag", "master", "master/record"}, []string{"go.yaml.in/yaml/v3"}},
 	{"master/fmuslave", []string{"fmi", "fmi/archive", "fmi/description", "fmi/diag", "master"}, nil},
-	{"master/validate", []string{"fmi", "fmi/archive", "fmi/description", "fmi/diag", "master", "master/assemble", "master/fmuslave", "ssp"}, nil},
+	{"master/validate", []string{"fmi", "fmi/archive", "fmi/description", "fmi/diag", "master", "master/assemble", "master/fmuslave", "ssp", "ssp/dialect"}, nil},
 	{"master/assemble", []string{"fmi", "fmi/description", "fmi/diag", "fmi/unit", "master", "master/fmuslave", "ssp", "ssp/dialect", "ssp/edit"}, nil},
 	{"master/simulate", []string{"algorithms", "algorithms/analyze", "algorithms/analyze/watch", "fmi", "fmi/diag", "fmi/process", "fmi/worker", "master", "master/assemble", "master/fmuslave", "master/record", "master/scenario", "ssp"}, []string{"golang.org/x/sys"}},
 	{"master/supervise", []string{"fmi", "fmi/archive", "fmi/process", "fmi/worker", "master", "master/fmuslave", "master/simulate"}, []string{"golang.org/x/sys"}},

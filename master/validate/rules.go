@@ -11,6 +11,7 @@ import (
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/dialect"
 )
 
 // ruleSystem stands for what has no rule of its own where a system is put together.
@@ -36,6 +37,9 @@ var ruleRollback = &diag.Rule{
 func Rules() []*diag.Rule {
 	all := slices.Concat(archive.Rules(), fmi.Rules(), fmi.BinaryRules(), description.Rules(), description.ExtraRules(), fmuslave.TrialRules(),
 		ssp.Rules(), assemble.Rules(), assemble.CouplingRules(), []*diag.Rule{ruleSystem, ruleEmpty, ruleGain, ruleRollback})
+	for _, d := range dialect.All() {
+		all = append(all, d.Rules...)
+	}
 	slices.SortStableFunc(all, func(a, b *diag.Rule) int { return compareIDs(a.ID, b.ID) })
 	return all
 }

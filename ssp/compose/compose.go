@@ -262,16 +262,10 @@ type composer struct {
 	c     Composition
 	d     *ssp.Document
 	notes []string
-	told  map[string]bool
 }
 
 func (b *composer) note(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	if b.told == nil {
-		b.told = map[string]bool{}
-	}
-	if !b.told[text] {
-		b.told[text] = true
+	if text := fmt.Sprintf(format, args...); !slices.Contains(b.notes, text) {
 		b.notes = append(b.notes, text)
 	}
 }
@@ -281,20 +275,14 @@ func (b *composer) component(i int, linked map[string]bool) {
 	c := &ssp.Component{Common: ssp.Common{Name: p.Name}, Source: p.Source, HasSource: true, Implementation: "CoSimulation"}
 	for k := range p.Description.Variables {
 		v := &p.Description.Variables[k]
-		connector := ssp.Connector{Name: v.Name}
+		connector := ssp.Connector{Name: v.Name, Kind: ssp.Kind(v.Causality.String())}
 		switch v.Causality {
-		case description.Input:
-			connector.Kind = ssp.Input
-		case description.Output:
-			connector.Kind = ssp.Output
-		case description.Parameter:
-			connector.Kind = ssp.Parameter
-		case description.CalculatedParameter:
-			connector.Kind = ssp.CalculatedParameter
+		case description.Input, description.Output:
+		case description.Parameter, description.CalculatedParameter:
+			if !b.c.Parameters {
+				continue
+			}
 		default:
-			continue
-		}
-		if connector.Kind != ssp.Input && connector.Kind != ssp.Output && !b.c.Parameters {
 			continue
 		}
 		connector.Type, _, _ = ssp.TypeByName(v.Type.String())

@@ -1,9 +1,7 @@
-package dialect
+package dialect_test
 
 import (
 	"fmt"
-	"iter"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,24 +9,15 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
 	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/dialect"
 	"github.com/macrostep/macrostep/ssp/edit"
+	. "github.com/macrostep/macrostep/ssp/internal/ssptest"
 )
-
-// noVariables is every FMU here.
-type noVariables struct{}
-
-func (noVariables) Variables(*ssp.FlatComponent) (ssp.VariableSet, error) { return noVariables{}, nil }
-func (noVariables) Lookup(string) (ssp.Variable, bool)                    { return ssp.Variable{}, false }
-func (noVariables) All() iter.Seq[ssp.Variable]                           { return func(func(ssp.Variable) bool) {} }
 
 // written writes a document into a folder of the test, and returns its path.
 func written(t testing.TB, document string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), ssp.DocumentName)
-	if err := os.WriteFile(path, []byte(document), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return filepath.Join(Folder(t, map[string]string{ssp.DocumentName: document}), ssp.DocumentName)
 }
 
 func encode(t testing.TB, d *ssp.Document) string {
@@ -40,71 +29,22 @@ func encode(t testing.TB, d *ssp.Document) string {
 	return string(data)
 }
 
-// sound flattens a document that has no errors.
+// sound flattens a document that has no errors. Its FMUs have no variables.
 func sound(t testing.TB, document string) (*ssp.Network, *diag.List) {
 	t.Helper()
-	l := &diag.List{}
-	p, err := ssp.Open(written(t, document), l, All()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	n, err := p.Flatten(noVariables{}, l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n, l
+	return Sound(t, document, nil, FakeSet{}, dialect.All()...)
 }
 
-// told returns the warnings about settings that are left out.
-func told(l *diag.List) (out []string) {
-	for _, f := range l.Findings {
-		if f.ID == ssp.RuleForeignPart.ID {
-			out = append(out, f.Message)
-		}
-	}
-	return out
-}
-
-const head = `<?xml version="1.0" encoding="UTF-8"?>
-<ssd:SystemStructureDescription version="1.0" name="test"
-  xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription"
-  xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon"
-  xmlns:ms="https://github.com/macrostep/macrostep/ssp/1"
-  xmlns:osp="http://opensimulationplatform.com/SSP/OSPAnnotations"
-  xmlns:oms="https://raw.githubusercontent.com/OpenModelica/OMSimulator/master/schema/oms.xsd">
-`
-
-const tail = `
-</ssd:SystemStructureDescription>
-`
-
-// annotated is a system of one component with annotations in every place that
-// settings may come from.
-func annotated(component, system, experiment string) string {
-	wrap := func(s string) string {
-		if s == "" {
-			return ""
-		}
-		return "<ssd:Annotations>" + s + "</ssd:Annotations>"
-	}
-	return head + `<ssd:System name="top"><ssd:Elements><ssd:Component name="c" source="c.fmu">` + wrap(component) +
-		`</ssd:Component></ssd:Elements>` + wrap(system) + `</ssd:System><ssd:DefaultExperiment>` + wrap(experiment) +
-		`</ssd:DefaultExperiment>` + tail
-}
-
-func annotation(kind, content string) string {
-	return fmt.Sprintf("<ssc:Annotation type=%q>%s</ssc:Annotation>", kind, content)
-}
+const typeOSP, typeOMS, typeMCX = "com.opensimulationplatform", "org.openmodelica", "com.avl.model.connect.ssp."
 
 // The macro step from each tool, in old and new forms (ssp 42–47).
 func TestSteps(t *testing.T) {
 	const simulation = "<oms:SimulationInformation>%s</oms:SimulationInformation>"
 	fixed := fmt.Sprintf(simulation, `<oms:FixedStepMaster description="oms-ma" stepSize="0.002" relativeTolerance="0.0001"/>`)
-	osp := annotation("com.opensimulationplatform", `<osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="1e-4"/></osp:Algorithm>`)
-	oms := annotation("org.openmodelica", "<oms:Annotations>"+fixed+"</oms:Annotations>")
-	mcx := annotation("com.avl.model.connect.ssp.task", `<mc:Task xmlns:mc="urn:mc" stepType="sequential" deltaTime="0.02"/>`)
-	own := annotation(ssp.OwnType, `<ms:Settings version="1" stepSize="0.5"/>`)
+	osp := Annotate("com.opensimulationplatform", `<osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="1e-4"/></osp:Algorithm>`)
+	oms := Annotate("org.openmodelica", "<oms:Annotations>"+fixed+"</oms:Annotations>")
+	mcx := Annotate("com.avl.model.connect.ssp.task", `<mc:Task xmlns:mc="urn:mc" stepType="sequential" deltaTime="0.02"/>`)
+	own := Annotate(ssp.OwnType, `<ms:Settings version="1" stepSize="0.5"/>`)
 	cases := []struct {
 		name                          string
 		component, system, experiment string
@@ -115,24 +55,24 @@ func TestSteps(t *testing.T) {
 		{"none", "", "", "", "", "[]", 0},
 		{"OSP", "", "", osp, "0.0001 com.opensimulationplatform baseStepSize", "[SD21T]", 0},
 		{"OSP, undeclared prefix", "", "", strings.ReplaceAll(osp, "osp:", "osq:"), "0.0001 com.opensimulationplatform baseStepSize", "[SD21T]", 0},
-		{"OSP, other algorithm", "", "", annotation("com.opensimulationplatform", `<osp:Algorithm><osp:Ecco/></osp:Algorithm>`), "", "[SD21P]", 0},
-		{"OSP, no number", "", "", annotation("com.opensimulationplatform", `<osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="-1"/></osp:Algorithm>`), "", "[SD21P]", 0},
+		{"OSP, other algorithm", "", "", Annotate("com.opensimulationplatform", `<osp:Algorithm><osp:Ecco/></osp:Algorithm>`), "", "[SD21P]", 0},
+		{"OSP, no number", "", "", Annotate("com.opensimulationplatform", `<osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="-1"/></osp:Algorithm>`), "", "[SD21P]", 0},
 		{"OMSimulator", "", oms, "", "0.002 org.openmodelica stepSize", "[SD21T SD21T]", 1e-4},
-		{"OMSimulator, old form", "", annotation("org.openmodelica", fixed), "", "0.002 org.openmodelica stepSize", "[SD21T SD21T]", 1e-4},
+		{"OMSimulator, old form", "", Annotate("org.openmodelica", fixed), "", "0.002 org.openmodelica stepSize", "[SD21T SD21T]", 1e-4},
 		{"OMSimulator, old namespace", "", strings.NewReplacer("ssc:Annotation", "ssd:Annotation").Replace(oms), "", "0.002 org.openmodelica stepSize", "[SD1T SD21T SD21T]", 1e-4},
-		{"OMSimulator, version 3", "", annotation("org.openmodelica", `<oms:Annotations><oms:SimulationInformation name="s" method="oms_ma" fixedStepSize="0.003"/></oms:Annotations>`), "", "0.003 org.openmodelica fixedStepSize", "[SD21T]", 0},
-		{"OMSimulator, variable steps", "", annotation("org.openmodelica", fmt.Sprintf(simulation, `<oms:VariableStepMaster description="oms-mav" initialStepSize="1e-6" relativeTolerance="1e-3"/>`)), "", "1e-06 org.openmodelica initialStepSize", "[SD21T SD21T SD21T SD21T SD21T]", 1e-3},
-		{"OMSimulator, solver", "", annotation("org.openmodelica", fmt.Sprintf(simulation, `<oms:VariableStepSolver description="cvode" initialStepSize="1e-6"/>`)), "", "", "[SD21]", 0},
-		{"OMSimulator, result file", "", "", annotation("org.openmodelica", fmt.Sprintf(simulation, "")), "", "[]", 0},
+		{"OMSimulator, version 3", "", Annotate("org.openmodelica", `<oms:Annotations><oms:SimulationInformation name="s" method="oms_ma" fixedStepSize="0.003"/></oms:Annotations>`), "", "0.003 org.openmodelica fixedStepSize", "[SD21T]", 0},
+		{"OMSimulator, variable steps", "", Annotate("org.openmodelica", fmt.Sprintf(simulation, `<oms:VariableStepMaster description="oms-mav" initialStepSize="1e-6" relativeTolerance="1e-3"/>`)), "", "1e-06 org.openmodelica initialStepSize", "[SD21T SD21T SD21T SD21T SD21T]", 1e-3},
+		{"OMSimulator, solver", "", Annotate("org.openmodelica", fmt.Sprintf(simulation, `<oms:VariableStepSolver description="cvode" initialStepSize="1e-6"/>`)), "", "", "[SD21]", 0},
+		{"OMSimulator, result file", "", "", Annotate("org.openmodelica", fmt.Sprintf(simulation, "")), "", "[]", 0},
 		{"OpenMCx", "", "", mcx, "0.02 com.avl.model.connect.ssp.task deltaTime", "[SD21T SD21T]", 0},
 		{"all foreign", "", oms, mcx + osp, "0.0001 com.opensimulationplatform baseStepSize; 0.002 org.openmodelica stepSize; 0.02 com.avl.model.connect.ssp.task deltaTime", "[SD21P SD21T SD21P SD21P SD21T]", 1e-4},
 		{"own first", "", oms, osp + own, "0.5 annotation of macrostep; 0.0001 com.opensimulationplatform baseStepSize; 0.002 org.openmodelica stepSize", "[SD21T]", 1e-4},
-		{"hint of a component", annotation("com.opensimulationplatform", `<osp:StepSizeHint value="0.1"/>`), "", "", "", "[SD21T]", 0},
-		{"unknown, several times", annotation("org.x", ""), annotation("org.x", "") + annotation("org.y", ""), "", "", "[SD21 SD21]", 0},
+		{"hint of a component", Annotate("com.opensimulationplatform", `<osp:StepSizeHint value="0.1"/>`), "", "", "", "[SD21T]", 0},
+		{"unknown, several times", Annotate("org.x", ""), Annotate("org.x", "") + Annotate("org.y", ""), "", "", "[SD21 SD21]", 0},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			n, l := sound(t, annotated(c.component, c.system, c.experiment))
+			n, l := sound(t, Annotated(c.component, c.system, c.experiment))
 			var got []string
 			for _, s := range n.Step {
 				got = append(got, fmt.Sprintf("%v %s", s.Value, s.Source))
@@ -143,11 +83,7 @@ func TestSteps(t *testing.T) {
 			if g := strings.Join(got, "; "); g != c.want {
 				t.Errorf("steps %q, want %q", g, c.want)
 			}
-			ids := []string{}
-			for _, f := range l.Findings {
-				ids = append(ids, f.ID)
-			}
-			if fmt.Sprint(ids) != c.findings {
+			if "["+IDs(l.Findings)+"]" != c.findings {
 				t.Errorf("findings %v, want %s", l.Findings, c.findings)
 			}
 			if (n.Tolerance != nil) != (c.tolerance != 0) || n.Tolerance != nil && *n.Tolerance != c.tolerance {
@@ -157,10 +93,31 @@ func TestSteps(t *testing.T) {
 	}
 }
 
+// A prefix of a dialect need not be declared (ssp 6), and is declared where the document is
+// written anew: that of an element with a warning, that of an attribute in silence.
+func TestUndeclaredPrefix(t *testing.T) {
+	const declaration = `xmlns:osp="http://opensimulationplatform.com/SSP/OSPAnnotations"`
+	for content, findings := range map[string]string{
+		`<osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="1e-4"/></osp:Algorithm>`:                       "SD1T",
+		`<x:Algorithm xmlns:x="urn:x"><x:FixedStepAlgorithm osp:odd="1" baseStepSize="1e-4"/></x:Algorithm>`: "",
+	} {
+		l := &diag.List{}
+		document := strings.Replace(Annotated("", "", Annotate(typeOSP, content)), "\n  "+declaration, "", 1)
+		p, err := ssp.Open(written(t, document), l, dialect.All()...)
+		if err != nil || IDs(l.Findings) != findings {
+			t.Fatalf("%v, findings %v", err, l.Findings)
+		}
+		text := encode(t, p.Root)
+		if n, _ := sound(t, text); len(n.Step) != 1 || strings.Count(text, declaration) != 1 {
+			t.Errorf("steps %v\n%s", n.Step, text)
+		}
+	}
+}
+
 // The trigger sequence of a system without FMUs is none.
 func TestSequenceOfPlaceholders(t *testing.T) {
-	document := strings.Replace(annotated(annotation("com.avl.model.connect.ssp.component", `<mc:Component xmlns:mc="urn:mc" triggerSequence="1"/>`), "",
-		annotation("com.avl.model.connect.ssp.task", `<mc:Task xmlns:mc="urn:mc" stepType="sequential" deltaTime="1"/>`)), ` source="c.fmu"`, "", 1)
+	document := strings.Replace(Annotated(Annotate("com.avl.model.connect.ssp.component", `<mc:Component xmlns:mc="urn:mc" triggerSequence="1"/>`), "",
+		Annotate("com.avl.model.connect.ssp.task", `<mc:Task xmlns:mc="urn:mc" stepType="sequential" deltaTime="1"/>`)), ` source="c.fmu"`, "", 1)
 	n, _ := sound(t, document)
 	if len(n.Components) != 0 || n.Own.Algorithm != "gauss-seidel" || len(n.Own.Params) != 0 {
 		t.Errorf("settings %+v", n.Own)
@@ -169,19 +126,19 @@ func TestSequenceOfPlaceholders(t *testing.T) {
 
 // Why a setting of another tool is left out.
 func TestLeftOut(t *testing.T) {
-	osp := annotation("com.opensimulationplatform", `<osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="1e-4"/></osp:Algorithm>`)
-	mcx := annotation("com.avl.model.connect.ssp.task", `<mc:Task xmlns:mc="urn:mc" stepType="sequential"/>`)
-	trigger := annotation("com.avl.model.connect.ssp.component", `<mc:Component xmlns:mc="urn:mc" triggerSequence="1"/>`)
+	osp := Annotate("com.opensimulationplatform", `<osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="1e-4"/></osp:Algorithm>`)
+	mcx := Annotate("com.avl.model.connect.ssp.task", `<mc:Task xmlns:mc="urn:mc" stepType="sequential"/>`)
+	trigger := Annotate("com.avl.model.connect.ssp.component", `<mc:Component xmlns:mc="urn:mc" triggerSequence="1"/>`)
 	for _, tt := range []struct{ name, component, experiment, want string }{
 		{"c", "", osp + mcx, "is left out: the algorithm is taken from the tool that gives the macro step: com.opensimulationplatform baseStepSize"},
-		{"c", "", annotation(ssp.OwnType, `<ms:Settings version="1" algorithm="explicit"/>`) + osp + mcx, "is left out: the annotation of macrostep counts"},
-		{"c", "", annotation(ssp.OwnType, `<ms:Settings version="1" stepSize="0.5"/>`) + osp + mcx, "is left out: of several tools the first counts"},
+		{"c", "", Annotate(ssp.OwnType, `<ms:Settings version="1" algorithm="explicit"/>`) + osp + mcx, "is left out: the annotation of macrostep counts"},
+		{"c", "", Annotate(ssp.OwnType, `<ms:Settings version="1" stepSize="0.5"/>`) + osp + mcx, "is left out: of several tools the first counts"},
 		{"c", "", mcx, ""},
 		{"c,d", trigger, mcx, `component "c,d" has a comma in its name`},
 	} {
-		document := strings.Replace(annotated(tt.component, "", tt.experiment), `name="c"`, `name="`+tt.name+`"`, 1)
+		document := strings.Replace(Annotated(tt.component, "", tt.experiment), `name="c"`, `name="`+tt.name+`"`, 1)
 		_, l := sound(t, document)
-		got := strings.Join(told(l), "; ")
+		got := strings.Join(Told(l, ssp.RuleForeignPart.ID), "; ")
 		if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q", tt.experiment, got, tt.want)
 		}
@@ -195,14 +152,14 @@ func FuzzAnnotations(f *testing.F) {
 	f.Add(typeOMS, `<oms:SimulationInformation/>`, typeOMS, `<oms:SimulationInformation signalFilter="set.xml"/>`)
 	f.Add(typeOMS, `<oms:SimulationInformation><oms:VariableStepMaster initialStepSize="1" minimumStepSize="2" maximumStepSize="3" relativeTolerance="4"/></oms:SimulationInformation>`, typeOSP, `<osp:Algorithm/>`)
 	f.Fuzz(func(t *testing.T, inner, one, outer, two string) {
-		a, b := annotation(inner, one), annotation(outer, two)
+		a, b := Annotate(inner, one), Annotate(outer, two)
 		l := &diag.List{}
-		p, err := ssp.Open(written(t, annotated(a+b, a+b, a+b)), l, All()...)
+		p, err := ssp.Open(written(t, Annotated(a+b, a+b, a+b)), l, dialect.All()...)
 		if err != nil {
 			return
 		}
 		defer p.Close()
-		if n, err := p.Flatten(noVariables{}, l); (n == nil) != (err != nil) {
+		if n, err := p.Flatten(FakeSet{}, l); (n == nil) != (err != nil) {
 			t.Fatalf("network %v, error %v", n, err)
 		}
 	})
@@ -225,8 +182,8 @@ func TestPrepare(t *testing.T) {
 	d.System.Connections = append(d.System.Connections, ssp.Connection{StartConnector: "u", EndElement: "b", EndConnector: "u"},
 		ssp.Connection{StartElement: "b", StartConnector: "u", EndElement: "a", EndConnector: "y"})
 	for range 2 {
-		for _, tool := range Tools() {
-			notes, err := Prepare(d, tool, 1e-3, nil)
+		for _, tool := range dialect.Tools() {
+			notes, err := dialect.Prepare(d, tool, 1e-3, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -249,7 +206,7 @@ func TestPrepare(t *testing.T) {
 			t.Errorf("%s stands %d times, not %d", part, got, n)
 		}
 	}
-	p, err := ssp.Open(written(t, text), nil, All()...)
+	p, err := ssp.Open(written(t, text), nil, dialect.All()...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,29 +215,29 @@ func TestPrepare(t *testing.T) {
 		t.Errorf("%d annotations", got)
 	}
 	alone := &ssp.Document{Name: "d", System: &ssp.System{Common: ssp.Common{Name: "s"}}}
-	fresh, err := ssp.Open(written(t, encode(t, alone)), nil, All()...)
+	fresh, err := ssp.Open(written(t, encode(t, alone)), nil, dialect.All()...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer fresh.Close()
-	if _, err := Prepare(fresh.Root, "osp", 1e-3, nil); err != nil {
+	if _, err := dialect.Prepare(fresh.Root, "osp", 1e-3, nil); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := fresh.Flatten(noVariables{}, nil); err != nil || len(n.Step) != 1 { // an annotation that was not read
+	if n, err := fresh.Flatten(FakeSet{}, nil); err != nil || len(n.Step) != 1 { // an annotation that was not read
 		t.Errorf("%v, steps %v", err, n)
 	}
-	for _, tool := range Tools() {
-		if _, err := Prepare(alone, tool, 1e-3, nil); err != nil {
+	for _, tool := range dialect.Tools() {
+		if _, err := dialect.Prepare(alone, tool, 1e-3, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if n, _ := sound(t, encode(t, alone)); len(n.Step) != 2 || n.Step[0].Value != 1e-3 || n.Step[1].Value != 1e-3 {
 		t.Errorf("steps %v", n.Step)
 	}
-	if _, err := Prepare(d, "other", 1, nil); err == nil || !strings.Contains(err.Error(), `there is no tool "other"`) {
+	if _, err := dialect.Prepare(d, "other", 1, nil); err == nil || !strings.Contains(err.Error(), `there is no tool "other"`) {
 		t.Error(err)
 	}
-	if _, err := Prepare(d, "osp", 0, nil); err == nil {
+	if _, err := dialect.Prepare(d, "osp", 0, nil); err == nil {
 		t.Error("a step of 0 is taken")
 	}
 }

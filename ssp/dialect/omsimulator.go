@@ -10,7 +10,12 @@ import (
 	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
-const typeOMS = "org.openmodelica"
+const (
+	typeOMS = "org.openmodelica"
+	nsOMS   = "https://raw.githubusercontent.com/OpenModelica/OMSimulator/master/schema/oms.xsd"
+)
+
+var prefixOMS = map[string]string{"oms": nsOMS}
 
 // omSimulator reads the annotations of OMSimulator.
 type omSimulator struct {
@@ -137,7 +142,7 @@ type signalFilter struct {
 
 // Record turns the signal filter into names of variables (ssp 42). Its names begin with
 // those of the document and of the outermost system.
-func (o *omSimulator) Record(f *ssp.Selection) (names []string, from ssp.SettingSource) {
+func (o *omSimulator) Record(f *ssp.Resolved) (names []string, from ssp.SettingSource) {
 	if o.filter == nil {
 		return nil, from
 	}
@@ -166,7 +171,7 @@ func (o *omSimulator) Record(f *ssp.Selection) (names []string, from ssp.Setting
 			return nil, from
 		}
 		prefix := f.Root.Name + "." + f.Root.System.Name + "."
-		for i, c := range f.Components {
+		for i, c := range f.Components() {
 			for v := range f.Variables[i].All() {
 				if pattern.MatchString(prefix + c.Joined + "." + v.Name) {
 					names = append(names, c.Path+"."+v.Name)
@@ -185,13 +190,13 @@ func (o *omSimulator) Record(f *ssp.Selection) (names []string, from ssp.Setting
 }
 
 // ownName returns "component.variable" for a name of OMSimulator.
-func ownName(f *ssp.Selection, name string) (string, bool) {
+func ownName(f *ssp.Resolved, name string) (string, bool) {
 	for _, prefix := range []string{f.Root.Name + "." + f.Root.System.Name + ".", ""} {
 		rest, ok := strings.CutPrefix(name, prefix)
 		if !ok {
 			continue
 		}
-		for i, c := range f.Components {
+		for i, c := range f.Components() {
 			variable, ok := strings.CutPrefix(rest, c.Joined+".")
 			if !ok {
 				continue
@@ -205,28 +210,24 @@ func ownName(f *ssp.Selection, name string) (string, bool) {
 }
 
 // readFilter reads the names in a file of OMSimulator.
-func readFilter(f *ssp.Selection, at ssp.Place, uri string) (names []string) {
-	data, file, err := f.Open(uri)
+func readFilter(f *ssp.Resolved, at ssp.Place, uri string) (names []string) {
+	data, file, err := f.ReadURI(uri)
 	if err != nil {
 		f.List.Report(ssp.RuleForeignPart, at, "the signal filter is left out: %v", err)
 		return nil
 	}
-	p := &ssp.Reader{List: f.List, File: file}
+	p := &ssp.Reader{List: f.List, File: file, Prefixes: prefixOMS}
 	p.Once("prefix oms") // OMSimulator writes these files without declaring it
 	root := p.Parse(data)
 	if root == nil {
 		return nil
 	}
-	if !root.Is("SignalFilter", xmltree.OMS) {
+	if !root.Is("SignalFilter", nsOMS) {
 		p.Add(ssp.RuleForeignPart, root, "the root element is %q, not SignalFilter of OMSimulator; the file is left out", root.El.FullTag())
 		return nil
 	}
-	for _, k := range root.Kids {
-		if k.Is("Variable", xmltree.OMS) {
-			names = append(names, p.Need(k, "name"))
-		} else {
-			p.Unknown(k)
-		}
+	for k := range p.Each(root, "Variable", nsOMS) {
+		names = append(names, p.Need(k, "name"))
 	}
 	return names
 }

@@ -1,15 +1,29 @@
 package dialect
 
 import (
+	"net/url"
+	"strings"
+
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/ssp"
 )
 
 const (
 	typeOSP = "com.opensimulationplatform"
+	nsOSP   = "http://opensimulationplatform.com/SSP/OSPAnnotations"
 	// Vico reads the hints of OSP beside its own (ssp 44).
 	typeVico = "com.github.ntnu-ihb.vico"
 )
+
+// proxied returns the file behind a source "proxyfmu://localhost?file=a.fmu" of OSP: an
+// FMU that a process of its own runs, on this machine.
+func proxied(source string) (file string, ok bool) {
+	u, err := url.Parse(source)
+	if err != nil || u.Scheme != "proxyfmu" || u.Hostname() != "localhost" {
+		return "", false
+	}
+	return strings.CutPrefix(u.RawQuery, "file=")
+}
 
 // osp reads the annotations of OSP and Vico.
 type osp struct{}

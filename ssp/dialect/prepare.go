@@ -9,7 +9,6 @@ import (
 	"github.com/macrostep/macrostep/fmi/unit"
 	"github.com/macrostep/macrostep/ssp"
 	"github.com/macrostep/macrostep/ssp/edit"
-	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
 // Tools names the tools that Prepare knows.
@@ -44,41 +43,37 @@ func prepareOMS(d *ssp.Document, step float64, tolerance *float64) (notes []stri
 		rtol = *tolerance
 	}
 	content := fmt.Sprintf(`<oms:Annotations xmlns:oms="%s"><oms:SimulationInformation><oms:FixedStepMaster description="oms-ma" stepSize="%s" relativeTolerance="%s"/></oms:SimulationInformation></oms:Annotations>`,
-		xmltree.OMS, number(step), number(rtol))
-	var walk func(s *ssp.System) error
-	walk = func(s *ssp.System) error {
-		if edit.Identifier(s.Name) != s.Name {
-			notes = append(notes, fmt.Sprintf("OMSimulator takes letters, digits and _ only in names: the system %q", s.Name))
+		nsOMS, number(step), number(rtol))
+	note := func(format string, args ...any) { notes = append(notes, "OMSimulator "+fmt.Sprintf(format, args...)) }
+	for e := range d.System.All() {
+		name, kind := e.Base().Name, "component"
+		if _, is := e.(*ssp.System); is {
+			kind = "system"
 		}
-		if !has(s.Annotations, typeOMS) {
-			a, err := edit.NewAnnotation(typeOMS, content)
-			if err != nil {
-				return err
-			}
-			s.Annotations = append(s.Annotations, a)
+		if edit.Identifier(name) != name {
+			note("takes letters, digits and _ only in names: the %s %q", kind, name)
 		}
-		for _, e := range s.Elements {
-			if sub, ok := e.(*ssp.System); ok {
-				if err := walk(sub); err != nil {
-					return err
+		switch e := e.(type) {
+		case *ssp.System:
+			if !has(e.Annotations, typeOMS) {
+				a, err := edit.NewAnnotation(typeOMS, content)
+				if err != nil {
+					return notes, err
 				}
-				continue
+				e.Annotations = append(e.Annotations, a)
 			}
-			if name := e.Base().Name; edit.Identifier(name) != name {
-				notes = append(notes, fmt.Sprintf("OMSimulator takes letters, digits and _ only in names: the component %q", name))
+			for i := range e.Connections {
+				if t := e.Connections[i].Transformation; t != nil && t.Kind != ssp.Linear {
+					note("leaves %s out: %s", t, ends(&e.Connections[i]))
+				}
 			}
-			if c, ok := e.(*ssp.Component); ok && !strings.HasPrefix(c.Source, "resources/") {
-				notes = append(notes, fmt.Sprintf("OMSimulator looks for FMUs in resources/ of a package: component %q has %q", c.Name, c.Source))
-			}
-		}
-		for i := range s.Connections {
-			if t := s.Connections[i].Transformation; t != nil && t.Kind != ssp.Linear {
-				notes = append(notes, fmt.Sprintf("OMSimulator leaves %s out: %s", t, ends(&s.Connections[i])))
+		case *ssp.Component:
+			if !strings.HasPrefix(e.Source, "resources/") {
+				note("looks for FMUs in resources/ of a package: component %q has %q", name, e.Source)
 			}
 		}
-		return nil
 	}
-	return notes, walk(d.System)
+	return notes, nil
 }
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
@@ -90,7 +85,7 @@ func ends(c *ssp.Connection) string {
 
 func prepareOSP(d *ssp.Document, step float64) (notes []string, err error) {
 	if !has(d.Experiment.Annotations, typeOSP) {
-		a, err := edit.NewAnnotation(typeOSP, fmt.Sprintf(`<osp:Algorithm xmlns:osp="%s"><osp:FixedStepAlgorithm baseStepSize="%s"/></osp:Algorithm>`, xmltree.OSP, number(step)))
+		a, err := edit.NewAnnotation(typeOSP, fmt.Sprintf(`<osp:Algorithm xmlns:osp="%s"><osp:FixedStepAlgorithm baseStepSize="%s"/></osp:Algorithm>`, nsOSP, number(step)))
 		if err != nil {
 			return nil, err
 		}

@@ -91,20 +91,13 @@ func lastSet(p *ssp.Package) (*ssp.ParameterSet, string) {
 		return nil, ""
 	}
 	uses := 0
-	var walk func(e ssp.Element)
-	walk = func(e ssp.Element) {
-		for i := range e.Base().Bindings {
-			if other, err := p.Root.Locate(e.Base().Bindings[i].Source); err == nil && other == file {
+	for e := range p.Root.System.All() {
+		for _, b := range e.Base().Bindings {
+			if other, err := p.Root.Locate(b.Source); err == nil && other == file {
 				uses++
 			}
 		}
-		if s, ok := e.(*ssp.System); ok {
-			for _, k := range s.Elements {
-				walk(k)
-			}
-		}
 	}
-	walk(p.Root.System)
 	if uses != 1 {
 		return nil, ""
 	}

@@ -1,4 +1,4 @@
-package edit
+package edit_test
 
 import (
 	"slices"
@@ -8,6 +8,8 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
 	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/edit"
+	. "github.com/macrostep/macrostep/ssp/internal/ssptest"
 	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
@@ -76,12 +78,12 @@ func TestBindKeeps(t *testing.T) {
 					files[name] = tt.form(files[name])
 				}
 			}
-			p, err := ssp.Open(folder(t, files), &diag.List{})
+			p, err := ssp.Open(Folder(t, files), &diag.List{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer p.Close()
-			changed, err := Bind(p, tt.values, []unit.Definition{m, newton})
+			changed, err := edit.Bind(p, tt.values, []unit.Definition{m, newton})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,35 +115,11 @@ func canonical(t *testing.T, data []byte) string {
 	return expanded(root.El.Parent())
 }
 
-// A set without parameters takes one, whatever its layout.
-func TestBindEmpty(t *testing.T) {
-	const head = `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues">`
-	for _, text := range []string{"<ssv:Parameters/>", "\n  <ssv:Parameters >\n  </ssv:Parameters>\n", "<ssv:Parameters><!-- none --></ssv:Parameters>"} {
-		s, err := ssp.ReadParameterSet([]byte(head+text+"</ssv:ParameterSet>"), "s", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.Parameters = append(s.Parameters, ssp.ParameterValue{Name: "p", Value: ssp.Value{Type: ssp.Real, Real: 1}, Unit: "m"})
-		s.Units = append(s.Units, unit.Definition{Name: "m", Base: &unit.Base{M: 1, Factor: 0.001}})
-		data, err := EncodeSet(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := ssp.ReadParameterSet(data, "s", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := unlike(s, again); d != "" || strings.Contains(text, "none") != strings.Contains(string(data), "<!-- none -->") {
-			t.Errorf("%s\n%s", d, data)
-		}
-	}
-}
-
 // Whatever the set, what comes out of a change is a set with the value.
 func FuzzChangedSet(f *testing.F) {
-	f.Add([]byte(baseSet), "gain", "N")
-	f.Add([]byte("\xef\xbb\xbf"+strings.ReplaceAll(strings.ReplaceAll(baseSet, "ssv:", ""), "xmlns:ssv", "xmlns")), "a<b\"'&", "")
-	f.Add([]byte(strings.Replace(baseSet, `"1.0"?`, `"1.0" encoding="ISO-8859-1"?`, 1)), "\u00e4\u03c0", "m")
+	f.Add([]byte(BaseSet), "gain", "N")
+	f.Add([]byte("\xef\xbb\xbf"+strings.ReplaceAll(strings.ReplaceAll(BaseSet, "ssv:", ""), "xmlns:ssv", "xmlns")), "a<b\"'&", "")
+	f.Add([]byte(strings.Replace(BaseSet, `"1.0"?`, `"1.0" encoding="ISO-8859-1"?`, 1)), "\u00e4\u03c0", "m")
 	f.Fuzz(func(t *testing.T, data []byte, name, unitName string) {
 		was, err := ssp.ReadParameterSet(data, "s", nil)
 		if len(data) > 1<<16 || name == "" || err != nil {
@@ -154,10 +132,10 @@ func FuzzChangedSet(f *testing.F) {
 		} else {
 			was.Parameters = append(was.Parameters, v)
 		}
-		if unitName != "" && find(was.Units, unitName) == nil {
+		if unitName != "" && !slices.ContainsFunc(was.Units, func(u unit.Definition) bool { return u.Name == unitName }) {
 			was.Units = append(was.Units, unit.Definition{Name: unitName, Base: &unit.Base{M: 1, Factor: 2}})
 		}
-		out, err := EncodeSet(was)
+		out, err := edit.EncodeSet(was)
 		if err != nil {
 			return
 		}
@@ -174,18 +152,18 @@ func FuzzChangedSet(f *testing.F) {
 // A set with a name twice is written as it was read; a value that Bind gives replaces both.
 func TestTwiceWritten(t *testing.T) {
 	const gain = `<ssv:Parameter name="a.k"><ssv:Real value="3" unit="m"/></ssv:Parameter>`
-	twice := strings.Replace(baseSet, `<ssv:Parameter name="gain"><ssv:Real value="3" unit="m"/></ssv:Parameter>`, gain+gain, 1)
-	document := head + `<ssd:System name="s"><ssd:ParameterBindings><ssd:ParameterBinding source="set.ssv"/></ssd:ParameterBindings></ssd:System>` + tail
-	dir := folder(t, map[string]string{ssp.DocumentName: document, "set.ssv": twice})
+	twice := strings.Replace(BaseSet, `<ssv:Parameter name="gain"><ssv:Real value="3" unit="m"/></ssv:Parameter>`, gain+gain, 1)
+	document := Head + `<ssd:System name="s"><ssd:ParameterBindings><ssd:ParameterBinding source="set.ssv"/></ssd:ParameterBindings></ssd:System>` + Tail
+	dir := Folder(t, map[string]string{ssp.DocumentName: document, "set.ssv": twice})
 	p, err := ssp.Open(dir, &diag.List{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	if data, err := EncodeSet(p.Root.System.Bindings[0].Set); err != nil || strings.Count(string(data), `name="a.k"`) != 2 {
+	if data, err := edit.EncodeSet(p.Root.System.Bindings[0].Set); err != nil || strings.Count(string(data), `name="a.k"`) != 2 {
 		t.Errorf("%v\n%s", err, data)
 	}
-	files, err := Bind(p, []ssp.ParameterValue{{Name: "a.k", Value: ssp.Value{Type: ssp.Real, Real: 8}}}, nil)
+	files, err := edit.Bind(p, []ssp.ParameterValue{{Name: "a.k", Value: ssp.Value{Type: ssp.Real, Real: 8}}}, nil)
 	if err != nil || len(files) != 1 || strings.Count(string(files[0].Data), `name="a.k"`) != 1 || !strings.Contains(string(files[0].Data), `value="8"`) {
 		t.Errorf("%v\n%s", err, files)
 	}

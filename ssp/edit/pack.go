@@ -152,23 +152,16 @@ func Needed(p *ssp.Package) ([]File, error) {
 			add(rel)
 		}
 	}
-	var walk func(e ssp.Element)
-	walk = func(e ssp.Element) {
+	for e := range p.Root.System.All() {
 		for _, b := range e.Base().Bindings {
 			if b.SourceBase != "component" { // else it is in another file
 				refer(b.Source)
 			}
 		}
-		switch e := e.(type) {
-		case *ssp.Component:
-			refer(e.Source)
-		case *ssp.System:
-			for _, k := range e.Elements {
-				walk(k)
-			}
+		if c, ok := e.(*ssp.Component); ok {
+			refer(c.Source)
 		}
 	}
-	walk(p.Root.System)
 	// What was read on the way: mappings, and what other documents refer to.
 	inside := func(file string) {
 		if rel, err := filepath.Rel(p.Dir, file); err == nil && filepath.IsLocal(rel) {

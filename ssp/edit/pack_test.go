@@ -1,4 +1,4 @@
-package edit
+package edit_test
 
 import (
 	"archive/zip"
@@ -12,18 +12,20 @@ import (
 
 	"github.com/macrostep/macrostep/fmi/unit"
 	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/edit"
+	. "github.com/macrostep/macrostep/ssp/internal/ssptest"
 	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
 // Archives are as the standard wants them, and depend on nothing but what is in them.
 func TestWriteArchive(t *testing.T) {
-	dir := folder(t, map[string]string{"resources/a.fmu": "FMU", "z.txt": strings.Repeat("z", 1000)})
-	files := []File{
+	dir := Folder(t, map[string]string{"resources/a.fmu": "FMU", "z.txt": strings.Repeat("z", 1000)})
+	files := []edit.File{
 		{Name: "z.txt", Path: filepath.Join(dir, "z.txt")}, {Name: "SystemStructure.ssd", Data: []byte("document")},
 		{Name: "resources/a.fmu", Path: filepath.Join(dir, "resources", "a.fmu")}, {Name: "resources/ü.txt", Data: nil},
 	}
 	var one, two bytes.Buffer
-	if err := WriteArchive(&one, files); err != nil {
+	if err := edit.WriteArchive(&one, files); err != nil {
 		t.Fatal(err)
 	}
 	slices.Reverse(files)
@@ -34,7 +36,7 @@ func TestWriteArchive(t *testing.T) {
 	if err := os.Chmod(filepath.Join(dir, "z.txt"), 0o400); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteArchive(&two, files); err != nil || !bytes.Equal(one.Bytes(), two.Bytes()) {
+	if err := edit.WriteArchive(&two, files); err != nil || !bytes.Equal(one.Bytes(), two.Bytes()) {
 		t.Errorf("order, times or permissions change the bytes (%v)", err)
 	}
 	z, err := zip.NewReader(bytes.NewReader(one.Bytes()), int64(one.Len()))
@@ -50,14 +52,14 @@ func TestWriteArchive(t *testing.T) {
 		if ascii := !strings.Contains(f.Name, "ü"); ascii == (f.Flags&0x800 != 0) {
 			t.Errorf("%s: the flag for UTF-8 is %t", f.Name, !ascii)
 		}
-		if !f.Modified.Equal(packedTime) {
+		if !f.Modified.Equal(time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)) {
 			t.Errorf("%s: time %v", f.Name, f.Modified)
 		}
 	}
 	if !slices.Equal(names, []string{"SystemStructure.ssd", "resources/a.fmu", "resources/ü.txt", "z.txt"}) {
 		t.Errorf("entries %v", names)
 	}
-	for want, files := range map[string][]File{
+	for want, files := range map[string][]edit.File{
 		`"../a" cannot be the name`:           {{Name: "../a"}},
 		`"/a" cannot be the name`:             {{Name: "/a"}},
 		`"a\\b" cannot be the name`:           {{Name: `a\b`}},
@@ -67,7 +69,7 @@ func TestWriteArchive(t *testing.T) {
 		"nothing":                             {{Name: "a", Path: filepath.Join(dir, "nothing")}},
 		"it is no ordinary file":              {{Name: "a", Path: dir}},
 	} {
-		if err := WriteArchive(&bytes.Buffer{}, files); err == nil || !strings.Contains(err.Error(), want) {
+		if err := edit.WriteArchive(&bytes.Buffer{}, files); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -79,15 +81,15 @@ func TestNeeded(t *testing.T) {
 	set := `<ssv:ParameterSet version="1.0" name="p" xmlns:ssv="` + xmltree.SSV + `"><ssv:Parameters/></ssv:ParameterSet>`
 	mapping := `<ssm:ParameterMapping version="1.0" xmlns:ssm="` + xmltree.SSM + `"/>`
 	document := func(source string) string {
-		return head + `<ssd:System name="s">` + bindings + `<ssd:Elements><ssd:Component name="one" source="c.fmu"/><ssd:Component name="two" source="` + source + `"/></ssd:Elements></ssd:System>` + tail
+		return Head + `<ssd:System name="s">` + bindings + `<ssd:Elements><ssd:Component name="one" source="c.fmu"/><ssd:Component name="two" source="` + source + `"/></ssd:Elements></ssd:System>` + Tail
 	}
-	dir := folder(t, map[string]string{"in/variant.ssd": document("c.fmu"), "in/sets/a b.ssv": set, "in/sets/m.ssm": mapping, "in/c.fmu": "", "in/other.fmu": "", "out.fmu": "",
+	dir := Folder(t, map[string]string{"in/variant.ssd": document("c.fmu"), "in/sets/a b.ssv": set, "in/sets/m.ssm": mapping, "in/c.fmu": "", "in/other.fmu": "", "out.fmu": "",
 		"in/outside.ssd": document("../out.fmu")})
 	p, err := ssp.Open(filepath.Join(dir, "in", "variant.ssd"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := Needed(p)
+	files, err := edit.Needed(p)
 	var names []string
 	for _, f := range files {
 		names = append(names, f.Name)
@@ -99,17 +101,17 @@ func TestNeeded(t *testing.T) {
 	if p, err = ssp.Open(filepath.Join(dir, "in", "outside.ssd"), nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Needed(p); err == nil || !strings.Contains(err.Error(), "../out.fmu lies outside of the folder") {
+	if _, err := edit.Needed(p); err == nil || !strings.Contains(err.Error(), "../out.fmu lies outside of the folder") {
 		t.Error(err)
 	}
 }
 
 func TestSourceURI(t *testing.T) {
 	for in, want := range map[string]string{"resources/a b.fmu": "resources/a%20b.fmu", "ü%#?.fmu": "%C3%BC%25%23%3F.fmu", "a:b/c.fmu": "a%3Ab/c.fmu", "../x.fmu": "../x.fmu"} {
-		if got := SourceURI(in); got != want {
+		if got := edit.SourceURI(in); got != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
 		}
-		if back, err := (&ssp.Document{}).Locate(SourceURI(in)); !strings.Contains(in, ":") && (err != nil || filepath.ToSlash(back) != in) {
+		if back, err := (&ssp.Document{}).Locate(edit.SourceURI(in)); !strings.Contains(in, ":") && (err != nil || filepath.ToSlash(back) != in) {
 			t.Errorf("%s is read as %s, %v", in, back, err)
 		}
 	}
@@ -119,18 +121,18 @@ func TestSourceURI(t *testing.T) {
 // the set means something else.
 func TestBindUnits(t *testing.T) {
 	set := `<ssv:ParameterSet version="1.0" name="p" xmlns:ssv="` + xmltree.SSV + `" xmlns:ssc="` + xmltree.SSC + `"><ssv:Parameters/><ssv:Units><ssc:Unit name="N"><ssc:BaseUnit kg="1" m="1" s="-2" factor="1000"/></ssc:Unit></ssv:Units></ssv:ParameterSet>`
-	p, err := ssp.Open(folder(t, map[string]string{ssp.DocumentName: head + `<ssd:System name="s"><ssd:ParameterBindings><ssd:ParameterBinding source="p.ssv"/></ssd:ParameterBindings></ssd:System>` + tail, "p.ssv": set}), nil)
+	p, err := ssp.Open(Folder(t, map[string]string{ssp.DocumentName: Head + `<ssd:System name="s"><ssd:ParameterBindings><ssd:ParameterBinding source="p.ssv"/></ssd:ParameterBindings></ssd:System>` + Tail, "p.ssv": set}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	force := ssp.ParameterValue{Name: "a.F", Value: ssp.Value{Type: ssp.Real, Real: 1}, Unit: "N"}
-	if _, err := Bind(p, []ssp.ParameterValue{force}, nil); err == nil || !strings.Contains(err.Error(), `the unit "N" of a.F is not defined`) {
+	if _, err := edit.Bind(p, []ssp.ParameterValue{force}, nil); err == nil || !strings.Contains(err.Error(), `the unit "N" of a.F is not defined`) {
 		t.Error(err)
 	}
-	if files, err := Bind(p, []ssp.ParameterValue{force}, []unit.Definition{{Name: "N", Base: &unit.Base{Kg: 1, M: 1, S: -2, Factor: 1}}}); err != nil || len(files) != 1 || !strings.Contains(string(files[0].Data), `<ssv:Real value="1"/>`) {
+	if files, err := edit.Bind(p, []ssp.ParameterValue{force}, []unit.Definition{{Name: "N", Base: &unit.Base{Kg: 1, M: 1, S: -2, Factor: 1}}}); err != nil || len(files) != 1 || !strings.Contains(string(files[0].Data), `<ssv:Real value="1"/>`) {
 		t.Errorf("%v, %v", files, err)
 	}
-	if files, err := Bind(p, []ssp.ParameterValue{force}, []unit.Definition{{Name: "N", Base: &unit.Base{Kg: 1, M: 1, S: -2, Factor: 1000}}}); err != nil || len(files) != 1 || files[0].Name != "p.ssv" {
+	if files, err := edit.Bind(p, []ssp.ParameterValue{force}, []unit.Definition{{Name: "N", Base: &unit.Base{Kg: 1, M: 1, S: -2, Factor: 1000}}}); err != nil || len(files) != 1 || files[0].Name != "p.ssv" {
 		t.Errorf("%v, %v", files, err)
 	}
 }
@@ -138,14 +140,14 @@ func TestBindUnits(t *testing.T) {
 // Names for every tool, and annotations that cannot be.
 func TestAnnotations(t *testing.T) {
 	for in, want := range map[string]string{"a-b c": "a_b_c", "1x": "c1x", "_x": "c_x", "ä": "c_", "": "c", "ok_1": "ok_1"} {
-		if got := Identifier(in); got != want {
+		if got := edit.Identifier(in); got != want {
 			t.Errorf("%q: %s, want %s", in, got, want)
 		}
 	}
-	if _, err := NewAnnotation("x", "<a/><b/>"); err == nil {
+	if _, err := edit.NewAnnotation("x", "<a/><b/>"); err == nil {
 		t.Error("two elements are taken")
 	}
-	if _, err := NewAnnotation("x", "<a"); err == nil {
+	if _, err := edit.NewAnnotation("x", "<a"); err == nil {
 		t.Error("broken XML is taken")
 	}
 }

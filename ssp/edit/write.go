@@ -71,34 +71,20 @@ var prefixesOf = map[string][]string{xmltree.SSD: {xmltree.SSC, xmltree.SSV, xml
 
 // leastVersion is the version that a new document needs (ssp 5, 48).
 func leastVersion(d *ssp.Document) string {
+	if d.System == nil {
+		return "1.0"
+	}
 	v2 := false
-	var walk func(e ssp.Element)
-	walk = func(e ssp.Element) {
-		if e == nil {
-			return
-		}
-		for i := range e.Base().Connectors {
-			c := &e.Base().Connectors[i]
-			switch c.Kind {
-			case ssp.StructuralParameter, ssp.Constant, ssp.Local, ssp.AnyKind:
-				v2 = true
-			}
-			v2 = v2 || c.Type == ssp.Clock || c.Array
+	for e := range d.System.All() {
+		for _, c := range e.Base().Connectors {
+			v2 = v2 || slices.Contains([]ssp.Kind{ssp.StructuralParameter, ssp.Constant, ssp.Local, ssp.AnyKind}, c.Kind) || c.Type == ssp.Clock || c.Array
 		}
 		switch e := e.(type) {
 		case *ssp.System:
-			for _, kid := range e.Elements {
-				walk(kid)
-			}
-			for i := range e.Connections {
-				v2 = v2 || e.Connections[i].Indexed
-			}
+			v2 = v2 || slices.ContainsFunc(e.Connections, func(c ssp.Connection) bool { return c.Indexed })
 		case *ssp.Component:
 			v2 = v2 || !e.HasSource || e.Implementation == "ScheduledExecution"
 		}
-	}
-	if d.System != nil {
-		walk(d.System)
 	}
 	if v2 {
 		return "2.0"
@@ -134,26 +120,17 @@ func newWriter(tree *etree.Element, file, uri, name string) *writer {
 		w.doc.SetRoot(w.root)
 		return w
 	}
-	w.root = tree.Copy()
 	if parent := tree.Parent(); parent != nil && parent.Parent() == nil && parent.Tag == "" {
-		// The comments around the root; an inline set has the binding as parent.
-		before := true
-		for _, t := range parent.Child {
-			if t == etree.Token(tree) {
-				w.doc.AddChild(w.root)
-				before = false
-			} else if c, ok := t.(*etree.Comment); ok {
-				w.doc.CreateComment(c.Data)
-			} else if p, ok := t.(*etree.ProcInst); ok && p.Target != "xml" {
-				w.doc.CreateProcInst(p.Target, p.Inst)
-			} else if d, ok := t.(*etree.Directive); ok {
-				w.doc.CreateDirective(d.Data)
+		// The root and the comments around it; an inline set has the binding as parent.
+		for _, t := range slices.Clone(parent.Copy().Child) {
+			declaration, _ := t.(*etree.ProcInst)
+			if _, layout := t.(*etree.CharData); !layout && (declaration == nil || declaration.Target != "xml") {
+				w.doc.AddChild(t)
 			}
 		}
-		if before {
-			w.doc.SetRoot(w.root)
-		}
+		w.root = w.doc.Root()
 	} else {
+		w.root = tree.Copy()
 		w.doc.SetRoot(w.root)
 		xmltree.DeclareInherited(w.root, tree)
 	}
@@ -454,35 +431,13 @@ func (w *writer) content(el *etree.Element, s *ssp.System) {
 	}
 }
 
-// dictionary writes a signal dictionary: as it was read, or one made by hand.
+// dictionary writes a signal dictionary as it was read.
 func (w *writer) dictionary(list *etree.Element, d *ssp.Dictionary) *etree.Element {
 	k := w.raw(list, d.Content, d.Place, xmltree.SSD, "SignalDictionary")
 	w.named(k, d.Name)
-	if d.Content != nil {
-		return k
+	if d.Content == nil {
+		w.fail(k, "signal dictionaries can be kept, not made")
 	}
-	w.text(k, "source", d.Source, "")
-	switch {
-	case d.Source != "":
-		return k
-	case d.Signals == nil:
-		w.fail(k, "the dictionary has neither a source nor signals")
-		return k
-	}
-	el := w.child(k, xmltree.SSB, "SignalDictionary")
-	w.text(el, "version", cmp.Or(d.Signals.Version, "1.0"), "")
-	for i := range d.Signals.Entries {
-		c := &d.Signals.Entries[i]
-		entry := w.create(el, xmltree.SSB, "DictionaryEntry")
-		w.named(entry, c.Name)
-		w.text(entry, "description", c.Description, "")
-		if c.Type == ssp.Unspecified {
-			w.fail(entry, "the entry has no type")
-		}
-		w.connectorType(entry, c)
-	}
-	w.enumerations(el, xmltree.SSB, d.Signals.Enumerations)
-	w.units(el, xmltree.SSB, d.Signals.Units)
 	return k
 }
 
@@ -546,22 +501,13 @@ func (w *writer) connectors(el *etree.Element, list []ssp.Connector) {
 // connectorType writes the type; one of version 2.0 stays if it is of the kind
 // that the model tells.
 func (w *writer) connectorType(el *etree.Element, c *ssp.Connector) {
-	var is *etree.Element
-	dimension := false
-	for _, k := range el.ChildElements() {
-		if _, _, ok := ssp.TypeByName(k.Tag); ok && xmltree.URI(k) == xmltree.SSC {
-			is = k
-		}
-		dimension = dimension || k.Tag == "Dimension" && xmltree.URI(k) == xmltree.SSC
-	}
-	if c.Array && !dimension {
+	if c.Array && only(el, xmltree.SSC, "Dimension") == nil {
 		w.fail(el, "arrays can be kept, not made")
 	}
-	if is != nil {
-		if t, _, _ := ssp.TypeByName(is.Tag); t != c.Type {
-			el.RemoveChild(is)
-			is = nil
-		}
+	is, t := typeIn(el, xmltree.SSC)
+	if is != nil && t != c.Type {
+		el.RemoveChild(is)
+		is = nil
 	}
 	if c.Type == ssp.Unspecified {
 		return
@@ -580,23 +526,34 @@ func (w *writer) connectorType(el *etree.Element, c *ssp.Connector) {
 	}
 }
 
-// transformation writes the transformation of a connection or mapping entry. What
-// is there and means the same stays.
-func (w *writer) transformation(el *etree.Element, t *ssp.Transformation) {
-	was := ssp.ReadTransformation(el)
-	same := (was == nil) == (t == nil)
-	if same && t != nil {
-		same = was.Kind == t.Kind && was.Factor == t.Factor && was.Offset == t.Offset || was.Kind == t.Kind && t.Kind != ssp.Linear
-		same = same && maps.Equal(was.Numbers, t.Numbers) && maps.Equal(was.Names, t.Names)
-	}
-	if same {
-		return
-	}
+// typeIn returns the child that names a type, nil if there is none.
+func typeIn(el *etree.Element, uri string) (is *etree.Element, t ssp.ValueType) {
 	for _, k := range el.ChildElements() {
-		if strings.HasSuffix(k.Tag, "Transformation") && xmltree.URI(k) == xmltree.SSC {
+		if named, _, ok := ssp.TypeByName(k.Tag); ok && xmltree.URI(k) == uri {
+			is, t = k, named
+		}
+	}
+	return is, t
+}
+
+// remove takes children away.
+func remove(el *etree.Element, which func(*etree.Element) bool) {
+	for _, k := range el.ChildElements() {
+		if which(k) {
 			el.RemoveChild(k)
 		}
 	}
+}
+
+// transformation writes the transformation of a connection or mapping entry. What
+// is there and means the same stays.
+func (w *writer) transformation(el *etree.Element, t *ssp.Transformation) {
+	if ssp.ReadTransformation(el).Equal(t) {
+		return
+	}
+	remove(el, func(k *etree.Element) bool {
+		return strings.HasSuffix(k.Tag, "Transformation") && xmltree.URI(k) == xmltree.SSC
+	})
 	if t == nil {
 		return
 	}
@@ -650,11 +607,7 @@ func (w *writer) enumerations(parent *etree.Element, uri string, list []ssp.Enum
 		if maps.Equal(ssp.ReadItems(el), e.Items) {
 			return el
 		}
-		for _, k := range el.ChildElements() {
-			if k.Tag == "Item" && xmltree.URI(k) == xmltree.SSC {
-				el.RemoveChild(k)
-			}
-		}
+		remove(el, is(xmltree.SSC, "Item"))
 		names := slices.SortedFunc(maps.Keys(e.Items), func(a, b string) int {
 			return cmp.Or(cmp.Compare(e.Items[a], e.Items[b]), cmp.Compare(a, b))
 		})
@@ -856,14 +809,8 @@ func (w *writer) set(el *etree.Element, s *ssp.ParameterSet) {
 
 // value writes the value of a parameter; a text that means the same stays.
 func (w *writer) value(el *etree.Element, v *ssp.ParameterValue) {
-	var is *etree.Element
-	for _, k := range el.ChildElements() {
-		if _, _, ok := ssp.TypeByName(k.Tag); ok && xmltree.URI(k) == xmltree.SSV {
-			is = k
-		}
-	}
+	is, t := typeIn(el, xmltree.SSV)
 	if is != nil {
-		t, _, _ := ssp.TypeByName(is.Tag)
 		was, sound := ssp.ReadValue(is)
 		if was.Value == v.Value && (was.Array || only(el, xmltree.SSC, "Dimension") != nil) == v.Array && sound {
 			w.text(is, "unit", v.Unit, "")

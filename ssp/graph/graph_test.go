@@ -1,4 +1,4 @@
-package graph
+package graph_test
 
 import (
 	"bytes"
@@ -9,36 +9,39 @@ import (
 	"math"
 	"math/rand"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/macrostep/macrostep/ssp/graph"
 )
 
-func draw(t testing.TB, s *System) string {
+func draw(t testing.TB, s *graph.System) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := SVG(&b, s); err != nil {
+	if err := graph.SVG(&b, s); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
 }
 
 // random makes a system with feedback, bundles, self connections and loose nodes.
-func random(seed int64) *System {
+func random(seed int64) *graph.System {
 	r := rand.New(rand.NewSource(seed))
 	n := 1 + r.Intn(60)
-	s := &System{Title: fmt.Sprint("random ", seed)}
+	s := &graph.System{Title: fmt.Sprint("random ", seed)}
 	for i := range n {
-		s.Nodes = append(s.Nodes, Node{Name: fmt.Sprint("n", i), Detail: strings.Repeat("x", r.Intn(3)*20)})
+		s.Nodes = append(s.Nodes, graph.Node{Name: fmt.Sprint("n", i), Detail: strings.Repeat("x", r.Intn(3)*20)})
 	}
 	for range r.Intn(3 * n) {
-		e := Edge{From: r.Intn(n), To: r.Intn(n), Output: fmt.Sprint("y", r.Intn(3)), Input: fmt.Sprint("u", r.Intn(9))}
+		e := graph.Edge{From: r.Intn(n), To: r.Intn(n), Output: fmt.Sprint("y", r.Intn(3)), Input: fmt.Sprint("u", r.Intn(9))}
 		if r.Intn(5) == 0 {
 			e.Loop = 1 + r.Intn(3)
 		}
 		s.Edges = append(s.Edges, e)
 	}
 	if len(s.Edges) > 2 {
-		s.Bonds = []Bond{{Name: "bond", Edges: []int{0, 1}}}
+		s.Bonds = []graph.Bond{{Name: "bond", Edges: []int{0, 1}}}
 	}
 	return s
 }
@@ -57,6 +60,15 @@ type picture struct {
 	wires []string
 }
 
+func number(t testing.TB, text string) float64 {
+	t.Helper()
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
 func look(t testing.TB, svg string) picture {
 	t.Helper()
 	var p picture
@@ -73,25 +85,12 @@ func look(t testing.TB, svg string) picture {
 		if !ok {
 			continue
 		}
-		attr := func(name string) (v float64) {
-			for _, a := range e.Attr {
-				if a.Name.Local == name {
-					if _, err := fmt.Sscanf(a.Value, "%g", &v); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-			return v
-		}
-		class, path := "", ""
+		texts := map[string]string{}
 		for _, a := range e.Attr {
-			switch a.Name.Local {
-			case "class":
-				class = a.Value
-			case "d":
-				path = a.Value
-			}
+			texts[a.Name.Local] = a.Value
 		}
+		attr := func(name string) float64 { return number(t, texts[name]) }
+		class, path := texts["class"], texts["d"]
 		switch {
 		case e.Name.Local == "svg":
 			p.w, p.h = attr("width"), attr("height")
@@ -112,16 +111,8 @@ func ends(t testing.TB, path string) (x1, y1, x2, y2 float64) {
 	if len(all) < 4 {
 		t.Fatal(path)
 	}
-	for i, v := range []*float64{&x1, &y1, &x2, &y2} {
-		text := all[i]
-		if i > 1 {
-			text = all[len(all)-4+i]
-		}
-		if _, err := fmt.Sscanf(text, "%g", v); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return x1, y1, x2, y2
+	n := len(all)
+	return number(t, all[0]), number(t, all[1]), number(t, all[n-2]), number(t, all[n-1])
 }
 
 // In every picture each component has a box, no two overlap, all is on the page, each
@@ -171,34 +162,36 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// Where a curve crosses a layer, there is no box.
+// Where a curve crosses a layer, it runs straight beside the boxes.
 func TestCurvesPassBoxes(t *testing.T) {
 	for seed := range int64(100) {
-		s := random(seed)
-		list, err := s.bundles()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, nodes := range parts(len(s.Nodes), list) {
-			l := newLayout(s, nodes, list)
-			for _, layer := range l.layers {
-				for _, i := range layer {
-					for _, k := range layer {
-						a, b := l.items[i], l.items[k]
-						if a.node < 0 && b.node >= 0 && a.y > b.y-b.up && a.y < b.y+b.down {
-							t.Fatalf("seed %d: a curve crosses node %d", seed, b.node)
-						}
+		p := look(t, draw(t, random(seed)))
+		for _, wire := range p.wires {
+			var x, y float64
+			for _, part := range segments.FindAllStringSubmatch(wire, -1) {
+				var to []float64
+				for _, n := range strings.Fields(part[2]) {
+					to = append(to, number(t, n))
+				}
+				for _, b := range p.boxes {
+					if part[1] == "H" && y > b.y && y < b.y+b.h && min(x, to[0]) < b.x+b.w && max(x, to[0]) > b.x {
+						t.Fatalf("seed %d: the curve %s crosses the box %v", seed, wire, b)
 					}
+				}
+				if x = to[len(to)-1]; part[1] != "H" {
+					x, y = to[len(to)-2], to[len(to)-1]
 				}
 			}
 		}
 	}
 }
 
+var segments = regexp.MustCompile(`([MCH])([-0-9. ]+)`)
+
 // A flow without feedback leads to the right only, and its layers are as the longest
 // paths say.
 func TestFlow(t *testing.T) {
-	s := &System{Title: "diamond", Nodes: []Node{{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "d"}}, Edges: []Edge{
+	s := &graph.System{Title: "diamond", Nodes: []graph.Node{{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "d"}}, Edges: []graph.Edge{
 		{From: 0, To: 1, Output: "y", Input: "u"}, {From: 1, To: 2, Output: "y", Input: "u"},
 		{From: 0, To: 2, Output: "y", Input: "v"}, {From: 2, To: 3, Output: "y", Input: "u"},
 	}}
@@ -217,7 +210,7 @@ func TestFlow(t *testing.T) {
 
 // A pair that feeds each other has two straight lines.
 func TestPair(t *testing.T) {
-	s := &System{Title: "pair", Nodes: []Node{{Name: "a", Detail: "a.fmu"}, {Name: "b"}}, Edges: []Edge{
+	s := &graph.System{Title: "pair", Nodes: []graph.Node{{Name: "a", Detail: "a.fmu"}, {Name: "b"}}, Edges: []graph.Edge{
 		{From: 0, To: 1, Output: "v", Input: "v"}, {From: 1, To: 0, Output: "F", Input: "F"},
 	}}
 	for _, w := range look(t, draw(t, s)).wires {
@@ -229,10 +222,10 @@ func TestPair(t *testing.T) {
 
 // Loops and bonds are marked as what they are, and the legend has what occurs.
 func TestMarks(t *testing.T) {
-	s := &System{Title: "<marks> & more", Nodes: []Node{{Name: `a"<b>`}, {Name: "b"}, {Name: "c"}}, Edges: []Edge{
+	s := &graph.System{Title: "<marks> & more", Nodes: []graph.Node{{Name: `a"<b>`}, {Name: "b"}, {Name: "c"}}, Edges: []graph.Edge{
 		{From: 0, To: 1, Output: "y", Input: "u", Loop: 1}, {From: 1, To: 0, Output: "y", Input: "u", Loop: 1},
 		{From: 1, To: 2, Output: "y", Input: "u", Loop: 2, Assumed: true}, {From: 2, To: 1, Output: "y", Input: "v", Loop: 2, Assumed: true, Note: "×0.001"},
-	}, Bonds: []Bond{{Name: "axle", Edges: []int{0, 1}}, {Name: "guess", Edges: []int{2, 3}, Proposed: true}}}
+	}, Bonds: []graph.Bond{{Name: "axle", Edges: []int{0, 1}}, {Name: "guess", Edges: []int{2, 3}, Proposed: true}}}
 	svg := draw(t, s)
 	for text, n := range map[string]int{
 		`class="wire loop"`: 3, `class="wire assumed"`: 3, `class="bond"`: 3, `class="bond proposed"`: 3, // with the legend
@@ -243,7 +236,7 @@ func TestMarks(t *testing.T) {
 			t.Errorf("%s stands %d times, not %d", text, got, n)
 		}
 	}
-	plain := draw(t, &System{Title: "plain", Nodes: []Node{{Name: "a"}}})
+	plain := draw(t, &graph.System{Title: "plain", Nodes: []graph.Node{{Name: "a"}}})
 	for _, text := range []string{"algebraic", "power bond"} {
 		if strings.Contains(plain, text) {
 			t.Errorf("the legend explains %q, which does not occur", text)
@@ -252,19 +245,19 @@ func TestMarks(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	for want, s := range map[string]*System{
-		"connection 0 goes from node 0 to node 3, and there are 1 nodes": {Nodes: []Node{{}}, Edges: []Edge{{From: 0, To: 3}}},
-		`bond "b" has the connection 2, and there are 0`:                 {Nodes: []Node{{}}, Bonds: []Bond{{Name: "b", Edges: []int{2}}}},
+	for want, s := range map[string]*graph.System{
+		"connection 0 goes from node 0 to node 3, and there are 1 nodes": {Nodes: []graph.Node{{}}, Edges: []graph.Edge{{From: 0, To: 3}}},
+		`bond "b" has the connection 2, and there are 0`:                 {Nodes: []graph.Node{{}}, Bonds: []graph.Bond{{Name: "b", Edges: []int{2}}}},
 	} {
 		var b bytes.Buffer
-		if err := SVG(&b, s); err == nil || err.Error() != want || b.Len() > 0 {
+		if err := graph.SVG(&b, s); err == nil || err.Error() != want || b.Len() > 0 {
 			t.Errorf("%v, want %s; %d bytes", err, want, b.Len())
 		}
 	}
-	if err := SVG(failing{}, random(1)); !errors.Is(err, io.ErrShortWrite) {
+	if err := graph.SVG(failing{}, random(1)); !errors.Is(err, io.ErrShortWrite) {
 		t.Errorf("a writer that fails: %v", err)
 	}
-	draw(t, &System{}) // nothing to draw is no error
+	draw(t, &graph.System{}) // nothing to draw is no error
 }
 
 type failing struct{}
@@ -273,11 +266,11 @@ func (failing) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
 
 // A long chain is folded: the page is not much wider than high.
 func TestFold(t *testing.T) {
-	s := &System{Title: "chain"}
+	s := &graph.System{Title: "chain"}
 	for i := range 50 {
-		s.Nodes = append(s.Nodes, Node{Name: fmt.Sprint("component", i), Detail: "model.fmu"})
+		s.Nodes = append(s.Nodes, graph.Node{Name: fmt.Sprint("component", i), Detail: "model.fmu"})
 		if i > 0 {
-			s.Edges = append(s.Edges, Edge{From: i - 1, To: i, Output: "y", Input: "u"}, Edge{From: i, To: i - 1, Output: "F", Input: "F"})
+			s.Edges = append(s.Edges, graph.Edge{From: i - 1, To: i, Output: "y", Input: "u"}, graph.Edge{From: i, To: i - 1, Output: "F", Input: "F"})
 		}
 	}
 	p := look(t, draw(t, s))
@@ -289,11 +282,11 @@ func TestFold(t *testing.T) {
 // A thousand components can be drawn.
 func TestLarge(t *testing.T) {
 	r := rand.New(rand.NewSource(1))
-	s := &System{Title: "large"}
+	s := &graph.System{Title: "large"}
 	for i := range 1000 {
-		s.Nodes = append(s.Nodes, Node{Name: fmt.Sprint("c", i)})
+		s.Nodes = append(s.Nodes, graph.Node{Name: fmt.Sprint("c", i)})
 		for range min(i, 2) {
-			s.Edges = append(s.Edges, Edge{From: max(0, i-1-r.Intn(20)), To: i, Output: "y", Input: "u"})
+			s.Edges = append(s.Edges, graph.Edge{From: max(0, i-1-r.Intn(20)), To: i, Output: "y", Input: "u"})
 		}
 	}
 	draw(t, s)

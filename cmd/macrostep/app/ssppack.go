@@ -15,6 +15,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/dialect"
 	"github.com/macrostep/macrostep/ssp/edit"
 )
 
@@ -78,7 +79,7 @@ func (p *program) sspPack(path, output string, force bool) error {
 
 // complete reports whether all that a package refers to is in it.
 func complete(path string) error {
-	pkg, err := ssp.Open(path, nil)
+	pkg, err := ssp.Open(path, nil, dialect.All()...)
 	if err != nil {
 		return err
 	}
@@ -88,7 +89,7 @@ func complete(path string) error {
 // packed lists what goes into the archive, once the documents are known to be sound.
 func (p *program) packed(path string, folder bool, output string) (files []edit.File, err error) {
 	list := &diag.List{}
-	pkg, err := ssp.Open(path, list)
+	pkg, err := ssp.Open(path, list, dialect.All()...)
 	if err != nil {
 		return nil, err
 	}

@@ -193,24 +193,13 @@ func DeclareInherited(el, original *etree.Element) {
 }
 
 // Repair puts right what reading tolerates: namespaces that are not those of the
-// standard, or that were not declared.
+// standard.
 func Repair(el *etree.Element) {
 	for i := range el.Attr {
 		if _, ok := Declaration(el.Attr[i]); ok {
 			if right, wrong := aliases[el.Attr[i].Value]; wrong {
 				el.Attr[i].Value = right
 			}
-		}
-	}
-	known := func(prefix string) {
-		if uri := knownPrefixes[prefix]; uri != "" && Resolve(el, prefix) == "" {
-			top(el).CreateAttr("xmlns:"+prefix, uri)
-		}
-	}
-	known(el.Space)
-	for _, a := range slices.Clone(el.Attr) {
-		if _, ok := Declaration(a); !ok {
-			known(a.Space)
 		}
 	}
 	if parent := el.Parent(); URI(el) == SSD && slices.Contains(commonElements, el.Tag) && (parent == nil || !opaque(parent)) {

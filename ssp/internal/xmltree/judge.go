@@ -1,14 +1,11 @@
 package xmltree
 
 import (
-	"encoding/hex"
 	"encoding/xml"
 	"errors"
-	"regexp"
+	"iter"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 	"unicode/utf8"
 
 	"github.com/macrostep/macrostep/fmi/diag"
@@ -23,7 +20,7 @@ var (
 		Doc:    "Namespaces are declared and named as the standard names them.",
 		Remedy: "correct the document; it was read as it was surely meant"}
 	RuleSequence = &diag.Rule{ID: "SD1S", Level: diag.Warning, Strict: true, Ref: "ssp 7",
-		Doc:    "Elements stand in the order of the schemas, a list that is there has an entry, and what has no effect on a run is of the form that the schemas want. Other tools may refuse the document.",
+		Doc:    "Elements stand in the order of the schemas, a list that is there has an entry, identifiers are unique, and elements hold no text. Other tools may refuse the document.",
 		Remedy: "move the element, leave out the empty list, or correct the attribute; the document was read as it was surely meant"}
 	RuleUnknown = &diag.Rule{ID: "SD1U", Level: diag.Warning, Ref: "ssp 6",
 		Doc:    "Elements and attributes that the standard does not know have no meaning and are left out.",
@@ -34,8 +31,12 @@ var (
 type Reader struct {
 	List *diag.List
 	File string // as shown to the user
+	// Prefixes are taken literally where the document does not declare them, like those
+	// of SSP: namespaces by prefix.
+	Prefixes map[string]string
 
-	seen map[string]bool // of Once
+	seen       map[string]bool // of Once
+	undeclared []string        // prefixes that Parse declares
 }
 
 // Place returns where an element stands.
@@ -83,6 +84,9 @@ func (p *Reader) Parse(data []byte) *Node {
 	}
 	p.judge(root, false)
 	p.texts(root)
+	for _, prefix := range p.undeclared {
+		root.El.CreateAttr("xmlns:"+prefix, p.known(prefix))
+	}
 	return root
 }
 
@@ -130,15 +134,31 @@ func (p *Reader) singles(n *Node) {
 	}
 }
 
+// known returns the namespace that an undeclared prefix stands for, "" if none (ssp 6).
+func (p *Reader) known(prefix string) string {
+	for uri, standard := range Prefixes {
+		if prefix == standard && Standard(uri) {
+			return uri
+		}
+	}
+	return p.Prefixes[prefix]
+}
+
+// declare has Parse declare a prefix at the root, so that the tree can be written.
+func (p *Reader) declare(prefix string) {
+	if !slices.Contains(p.undeclared, prefix) {
+		p.undeclared = append(p.undeclared, prefix)
+	}
+}
+
 func (p *Reader) namespace(n *Node) string {
 	uri := n.El.NamespaceURI()
-	if uri == "" && n.El.Space != "" {
-		if known, ok := knownPrefixes[n.El.Space]; ok {
-			if p.Once("prefix " + n.El.Space) {
-				p.Add(RuleTolerated, n, "the namespace prefix %q is not declared", n.El.Space)
-			}
-			return known
+	if known := p.known(n.El.Space); uri == "" && known != "" {
+		if p.Once("prefix " + n.El.Space) {
+			p.Add(RuleTolerated, n, "the namespace prefix %q is not declared", n.El.Space)
 		}
+		p.declare(n.El.Space)
+		return known
 	}
 	if right, ok := aliases[uri]; ok {
 		if p.Once("namespace " + uri) {
@@ -196,6 +216,9 @@ func (p *Reader) attributes(n *Node) {
 	seen := make(map[string]bool, len(n.El.Attr))
 	for _, a := range n.El.Attr {
 		key := a.FullKey()
+		if a.Space != "" && a.Space != "xmlns" && p.known(a.Space) != "" && Resolve(n.El, a.Space) == "" {
+			p.declare(a.Space)
+		}
 		if seen[key] {
 			p.Add(RuleSchema, n, "the attribute %q stands twice", key)
 		}
@@ -256,6 +279,19 @@ func (p *Reader) Unknown(n *Node) {
 	p.Add(RuleUnknown, n, "the element %q is not known here and is left out", n.El.FullTag())
 }
 
+// Each returns the children that have a name in one of the namespaces, and reports the others.
+func (p *Reader) Each(n *Node, name string, uris ...string) iter.Seq[*Node] {
+	return func(yield func(*Node) bool) {
+		for _, k := range n.Kids {
+			if !k.Is(name, uris...) {
+				p.Unknown(k)
+			} else if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
 // Silent reports whether an element is known to have no effect on a run: geometry
 // and notes (ssp 22), metadata and signatures of version 2.
 func Silent(n *Node) bool {
@@ -268,9 +304,8 @@ func Silent(n *Node) bool {
 	return false
 }
 
-// What the schemas ask for beside what the model needs (ssp 7, 22): the order of
-// elements, lists that are not empty, and the attributes of parts that have no effect on
-// a run. Documents that do not follow are read all the same.
+// What the schemas ask for beside what the model needs (ssp 7): the order of elements and
+// lists that are not empty. Documents that do not follow are read all the same.
 
 // arranged reports children that do not stand as the schemas want it: in their sequence,
 // once, where they belong, and in lists that are not empty.
@@ -391,86 +426,12 @@ var needed = map[string][][]string{
 	"BooleanMappingTransformation": {{"MapEntry"}}, "IntegerMappingTransformation": {{"MapEntry"}}, "EnumerationMappingTransformation": {{"MapEntry"}},
 }
 
-// attributeForm is what an attribute must look like.
-type attributeForm struct {
-	key      string
-	required bool
-	is       func(text string) bool // nil: anything
-	what     string
-}
-
-// attributeForms are those of attributes without effect on a run, by element.
-var attributeForms = func() map[string][]attributeForm {
-	number := func(key string, required bool) attributeForm {
-		return attributeForm{key, required, func(text string) bool { _, err := ParseReal(text); return err == nil }, "number"}
-	}
-	boolean := func(key string) attributeForm {
-		return attributeForm{key, false, func(text string) bool { _, err := ParseBoolean(text); return err == nil }, `"true" or "false"`}
-	}
-	oneOf := func(key string, required bool, list ...string) attributeForm {
-		return attributeForm{key, required, func(text string) bool { return slices.Contains(list, text) }, "one of " + strings.Join(list, ", ")}
-	}
-	list := func(key string) attributeForm {
-		return attributeForm{key, true, func(text string) bool {
-			return !slices.ContainsFunc(strings.Fields(text), func(one string) bool { _, err := ParseReal(one); return err != nil })
-		}, "list of numbers"}
-	}
-	box := []attributeForm{number("x1", true), number("y1", true), number("x2", true), number("y2", true)}
-	top := []attributeForm{{"generationDateAndTime", false, isDate, "date and time such as 2026-01-31T12:00:00Z"}}
-	kind := attributeForm{"type", true, nil, ""}
-	return map[string][]attributeForm{
-		"SystemStructureDescription": top, "ParameterMapping": top, "SignalDictionary": top,
-		"ParameterSet":    append([]attributeForm{{"name", true, nil, ""}}, top...),
-		"ElementGeometry": append([]attributeForm{number("rotation", false), number("iconRotation", false), boolean("iconFlip"), boolean("iconFixedAspectRatio")}, box...),
-		"SystemGeometry":  box, "Note": append([]attributeForm{{"text", true, nil, ""}}, box...),
-		"ConnectorGeometry":  {number("x", true), number("y", true), number("systemInnerX", false), number("systemInnerY", false)},
-		"ConnectionGeometry": {list("pointsX"), list("pointsY")},
-		"MetaData":           {kind, oneOf("kind", true, "general", "quality"), oneOf("sourceBase", false, "file", "resource")},
-		"Signature":          {kind, oneOf("role", true, "authenticity", "suitability"), oneOf("sourceBase", false, "file", "resource", "metaData")},
-	}
-}()
-
-// identifiers are those of XML (NCName).
-var identifiers = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\p{L}_][\p{L}\p{N}\p{M}_.·-]*$`) })
-
-// isDate reports whether a text is a dateTime of XML Schema.
-func isDate(text string) bool {
-	text = strings.TrimSpace(text)
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
-		if _, err := time.Parse(layout, text); err == nil {
-			return true
-		}
-	}
-	return false
-}
-
-// written reports attributes without effect on a run that are missing or not of their
-// form, and identifiers that stand twice.
+// written reports identifiers that stand twice, and a parameter set without a name.
 func (p *Reader) written(n *Node) {
-	if id, ok := n.Attr("id"); ok {
-		switch {
-		case !identifiers().MatchString(strings.TrimSpace(id)):
-			p.Add(RuleSequence, n, "the id %q is no identifier: letters, digits, _ and - that begin with a letter", id)
-		case !p.Once("id " + id):
-			p.Add(RuleSequence, n, "the id %q stands twice in this file", id)
-		}
+	if id, ok := n.Attr("id"); ok && !p.Once("id "+id) {
+		p.Add(RuleSequence, n, "the id %q stands twice in this file", id)
 	}
-	for _, a := range attributeForms[n.Name] {
-		switch text, ok := n.Attr(a.key); {
-		case !ok && a.required:
-			p.Add(RuleSequence, n, "the attribute %q is missing", a.key)
-		case ok && a.is != nil && !a.is(text):
-			p.Add(RuleSequence, n, "%s=%q is no %s", a.key, text, a.what)
-		}
-	}
-	if n.Name == "ConnectionGeometry" {
-		if x, y := len(strings.Fields(n.Str("pointsX", ""))), len(strings.Fields(n.Str("pointsY", ""))); x != y {
-			p.Add(RuleSequence, n, "pointsX has %d numbers and pointsY %d, and each point has one of both", x, y)
-		}
-	}
-	if text, ok := n.Attr("value"); ok && n.Name == "Binary" && n.URI == SSV {
-		if _, err := hex.DecodeString(strings.Join(strings.Fields(text), "")); err != nil {
-			p.Add(RuleSequence, n, "value=%q is no hexadecimal text", text)
-		}
+	if _, ok := n.Attr("name"); !ok && n.Name == "ParameterSet" {
+		p.Add(RuleSequence, n, "the attribute %q is missing", "name")
 	}
 }

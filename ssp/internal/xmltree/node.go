@@ -26,18 +26,11 @@ const (
 	SSV = "http://ssp-standard.org/SSP1/SystemStructureParameterValues"
 	SSM = "http://ssp-standard.org/SSP1/SystemStructureParameterMapping"
 	SSB = "http://ssp-standard.org/SSP1/SystemStructureSignalDictionary"
-	OSP = "http://opensimulationplatform.com/SSP/OSPAnnotations"
-	OMS = "https://raw.githubusercontent.com/OpenModelica/OMSimulator/master/schema/oms.xsd"
 	Own = "https://github.com/macrostep/macrostep/ssp/1"
 )
 
 // Prefixes are the prefixes that new elements get. Some tools know no others (ssp 6).
-var Prefixes = map[string]string{SSD: "ssd", SSC: "ssc", SSV: "ssv", SSM: "ssm", SSB: "ssb", OSP: "osp", OMS: "oms", Own: "ms"}
-
-// knownPrefixes are taken literally where a document forgets to declare them (ssp 6).
-var knownPrefixes = map[string]string{
-	"ssd": SSD, "ssc": SSC, "ssv": SSV, "ssm": SSM, "ssb": SSB, "osp": OSP, "oms": OMS,
-}
+var Prefixes = map[string]string{SSD: "ssd", SSC: "ssc", SSV: "ssv", SSM: "ssm", SSB: "ssb", Own: "ms"}
 
 // aliases are namespaces that occur in place of the right ones (ssp 6).
 var aliases = map[string]string{
@@ -226,12 +219,11 @@ func (n *Node) Path() string {
 
 // Attr returns an attribute without namespace.
 func (n *Node) Attr(key string) (string, bool) {
-	for _, a := range n.El.Attr {
-		if a.Space == "" && a.Key == key {
-			return a.Value, true
-		}
+	a := Attr(n.El, key)
+	if a == nil {
+		return "", false
 	}
-	return "", false
+	return a.Value, true
 }
 
 // Str returns an attribute, or a default where it is absent.

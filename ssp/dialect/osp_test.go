@@ -1,4 +1,4 @@
-package ssp
+package dialect_test
 
 import (
 	"fmt"
@@ -11,6 +11,9 @@ import (
 
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
+	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/dialect"
+	. "github.com/macrostep/macrostep/ssp/internal/ssptest"
 )
 
 const ospTruck = `<?xml version="1.0" encoding="UTF-8"?>
@@ -61,31 +64,31 @@ var (
 	speed  = &unit.Base{M: 1, S: -1, Factor: 1}
 )
 
-func truckFakes() fakes {
-	parameter := func(name string, t ValueType) Variable {
-		return Variable{Name: name, Type: t, Causality: "parameter", Variability: "fixed", Initial: "exact", Settable: true}
+func truckFakes() Fakes {
+	parameter := func(name string, t ssp.ValueType) ssp.Variable {
+		return ssp.Variable{Name: name, Type: t, Causality: "parameter", Variability: "fixed", Initial: "exact", Settable: true}
 	}
-	return fakes{
+	return Fakes{
 		"chassis": {
-			{Name: "velocity", Type: Real, Causality: "output", Unit: "m/s", UnitBase: speed}, {Name: "force", Type: Real, Causality: "input", Unit: "N", UnitBase: newton, Settable: true},
-			{Name: "z", Type: Real, Causality: "output", Unit: "m", UnitBase: length}, {Name: "plain", Type: Real, Causality: "output"},
-			parameter("mass", Real), parameter("solver", String), parameter("gear", Enumeration), parameter("on", Boolean),
+			{Name: "velocity", Type: ssp.Real, Causality: "output", Unit: "m/s", UnitBase: speed}, {Name: "force", Type: ssp.Real, Causality: "input", Unit: "N", UnitBase: newton, Settable: true},
+			{Name: "z", Type: ssp.Real, Causality: "output", Unit: "m", UnitBase: length}, {Name: "plain", Type: ssp.Real, Causality: "output"},
+			parameter("mass", ssp.Real), parameter("solver", ssp.String), parameter("gear", ssp.Enumeration), parameter("on", ssp.Boolean),
 		},
 		"wheel": {
-			{Name: "out_f", Type: Real, Causality: "output", Unit: "N", UnitBase: newton}, {Name: "in_vel", Type: Real, Causality: "input", Unit: "m/s", UnitBase: speed, Settable: true},
-			{Name: "more", Type: Real, Causality: "input", Settable: true}, {Name: "x", Type: Real, Causality: "output"}, {Name: "y", Type: Real, Causality: "output"},
-			{Name: "u[1]", Type: Real, Causality: "input", Settable: true}, {Name: "u[2]", Type: Real, Causality: "input", Settable: true},
+			{Name: "out_f", Type: ssp.Real, Causality: "output", Unit: "N", UnitBase: newton}, {Name: "in_vel", Type: ssp.Real, Causality: "input", Unit: "m/s", UnitBase: speed, Settable: true},
+			{Name: "more", Type: ssp.Real, Causality: "input", Settable: true}, {Name: "x", Type: ssp.Real, Causality: "output"}, {Name: "y", Type: ssp.Real, Causality: "output"},
+			{Name: "u[1]", Type: ssp.Real, Causality: "input", Settable: true}, {Name: "u[2]", Type: ssp.Real, Causality: "input", Settable: true},
 		},
 	}
 }
 
 // structure reads and flattens a structure with further files in its folder.
-func structure(t testing.TB, document string, files map[string]string, r Resolver) (*Network, *diag.List, error) {
+func structure(t testing.TB, document string, files map[string]string, r ssp.Resolver) (*ssp.Network, *diag.List, error) {
 	t.Helper()
-	all := map[string]string{ospDocumentName: document}
+	all := map[string]string{"OspSystemStructure.xml": document}
 	maps.Copy(all, files)
 	l := &diag.List{}
-	p, err := Open(folder(t, all), l)
+	p, err := ssp.Open(Folder(t, all), l, dialect.All()...)
 	if err != nil {
 		return nil, l, err
 	}
@@ -94,8 +97,8 @@ func structure(t testing.TB, document string, files map[string]string, r Resolve
 }
 
 // shown lists connections as "from → to ×gain+offset".
-func (n *Network) shown() []string {
-	name := func(e FlatEnd) string {
+func shown(n *ssp.Network) []string {
+	name := func(e ssp.FlatEnd) string {
 		if k := e.Component - len(n.Components); k >= 0 {
 			return n.Functions[k].Path + "." + e.Variable
 		}
@@ -122,7 +125,7 @@ func TestOSP(t *testing.T) {
 			t.Errorf("finding %s", f)
 		}
 	}
-	if got, want := n.shown(), []string{"chassis.velocity → wheel.in_vel", "wheel.out_f → chassis.force"}; !slices.Equal(got, want) {
+	if got, want := shown(n), []string{"chassis.velocity → wheel.in_vel", "wheel.out_f → chassis.force"}; !slices.Equal(got, want) {
 		t.Errorf("connections %q, want %q", got, want)
 	}
 	if *n.Experiment.Start != 0.5 || *n.Experiment.Stop != 2 || len(n.Step) != 1 || n.Step[0].Value != 1e-4 || n.Step[0].Source != "OspSystemStructure BaseStepSize" {
@@ -222,7 +225,7 @@ func TestOSPFunctions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := n.shown(); !slices.Equal(got, c.want) {
+			if got := shown(n); !slices.Equal(got, c.want) {
 				t.Errorf("connections %q, want %q", got, c.want)
 			}
 			terms := []string{}
@@ -257,7 +260,7 @@ func TestOSPGroups(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := n.shown(); !slices.Equal(got, both) {
+		if got := shown(n); !slices.Equal(got, both) {
 			t.Errorf("connections %q, want %q", got, both)
 		}
 		if b := n.Own.Bonds; len(b) != 1 || b[0].Pairs[0].Effort != "wheel.out_f" || b[0].Pairs[0].Flow != "chassis.velocity" {
@@ -267,7 +270,7 @@ func TestOSPGroups(t *testing.T) {
 			t.Errorf("warnings %v", w)
 		}
 		n, _, err = structure(t, ospSystem("", ospGroups("", "chassis.the force", "wheel.the force")), files, truckFakes())
-		if err != nil || !slices.Equal(n.shown(), both[:1]) || n.Own.Bonds != nil {
+		if err != nil || !slices.Equal(shown(n), both[:1]) || n.Own.Bonds != nil {
 			t.Errorf("%v, network %+v", err, n)
 		}
 	}
@@ -302,7 +305,7 @@ func TestOSPModelVersions(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		if got := n.shown(); !slices.Equal(got, both) {
+		if got := shown(n); !slices.Equal(got, both) {
 			t.Errorf("%s: connections %q, want %q", c.name, got, both)
 		}
 		var got []string
@@ -359,6 +362,7 @@ func TestOSPFaults(t *testing.T) {
 		return strings.Replace(ospTruck, old, by, 1)
 	}
 	ports := map[string]string{"Chassis_OspModelDescription.xml": ospPort("force", "velocity", false), "Wheel_OspModelDescription.xml": ospPort("out_f", "in_vel", false)}
+	found := map[string]bool{}
 	for _, c := range []struct {
 		name, document string
 		files          map[string]string
@@ -419,6 +423,9 @@ func TestOSPFaults(t *testing.T) {
 			"SD22P", diag.Warning, "which is of another kind"},
 		{"model description", ospSystem("", ospVariables("chassis.velocity", "wheel.in_vel")), map[string]string{"Chassis_OspModelDescription.xml": "<Osp/>"}, "SD1", diag.Warning, "root element"},
 		{"model description needed", ospSystem("", ospGroups("", "chassis.port", "wheel.port")), map[string]string{"Chassis_OspModelDescription.xml": "<Osp/>"}, "SD22", diag.Error, "Chassis_OspModelDescription.xml cannot be read"},
+		{"model version", ospSystem("", ospGroups("", "chassis.port", "wheel.port")), map[string]string{
+			"Chassis_OspModelDescription.xml": strings.Replace(ports["Chassis_OspModelDescription.xml"], "/1.0.0", "/1.0.2", 1),
+			"Wheel_OspModelDescription.xml":   ports["Wheel_OspModelDescription.xml"]}, "SD22V", diag.Info, "is not known"},
 		{"axes", ospSystem("", ospGroups("", "chassis.the force", "wheel.the force")), map[string]string{
 			"Chassis_OspModelDescription.xml": strings.Replace(ports["Chassis_OspModelDescription.xml"], `unit="N"`, `unit="N" axis="x"`, 1),
 			"Wheel_OspModelDescription.xml":   strings.Replace(ports["Wheel_OspModelDescription.xml"], `unit="N"`, `unit="N" axis="z"`, 1)},
@@ -429,6 +436,7 @@ func TestOSPFaults(t *testing.T) {
 		{"bond over a function", ospSystem(`<LinearTransformation name="f"/>`, ospSignal("chassis.plain", "f.in"), ospSignal("wheel.more", "f.out"),
 			strings.Replace(ospVariables("chassis.velocity", "wheel.in_vel"), ">", ` powerBond="b">`, 1)), nil, "SD22", diag.Error, "not as many"},
 	} {
+		found[c.id] = true
 		t.Run(c.name, func(t *testing.T) {
 			n, l, err := structure(t, c.document, c.files, truckFakes())
 			if (err != nil) != (c.level == diag.Error) || (n == nil) != (err != nil) {
@@ -445,26 +453,31 @@ func TestOSPFaults(t *testing.T) {
 			}
 		})
 	}
+	for _, r := range dialect.All()[0].Rules {
+		if !found[r.ID] || r.Doc == "" || r.Ref == "" || r.Remedy == "" {
+			t.Errorf("rule %+v lacks a case or a text", r)
+		}
+	}
 }
 
 // A structure is found by its name in a folder, and by its content; an SSP counts first.
 func TestOSPForms(t *testing.T) {
-	dir := folder(t, map[string]string{ospDocumentName: ospTruck, "any.xml": ospTruck})
-	for _, path := range []string{dir, filepath.Join(dir, ospDocumentName), filepath.Join(dir, "any.xml")} {
-		p, err := Open(path, nil)
+	dir := Folder(t, map[string]string{"OspSystemStructure.xml": ospTruck, "any.xml": ospTruck})
+	for _, path := range []string{dir, filepath.Join(dir, "OspSystemStructure.xml"), filepath.Join(dir, "any.xml")} {
+		p, err := ssp.Open(path, nil, dialect.All()...)
 		if err != nil || len(p.Components()) != 2 || p.Root.Name != filepath.Base(dir) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	archive := pack(t, ospDocumentName, ospTruck)
-	if p, err := Open(archive, nil); err != nil || len(p.Components()) != 2 || p.Close() != nil {
+	archive := Pack(t, "OspSystemStructure.xml", ospTruck)
+	if p, err := ssp.Open(archive, nil, dialect.All()...); err != nil || len(p.Components()) != 2 || p.Close() != nil {
 		t.Errorf("%s: %v", archive, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, DocumentName), []byte(single("a.fmu")), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, ssp.DocumentName), []byte(Single("a.fmu")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	l := &diag.List{}
-	p, err := Open(dir, l)
+	p, err := ssp.Open(dir, l, dialect.All()...)
 	if err != nil || len(p.Components()) != 1 {
 		t.Errorf("%v", err)
 	}
@@ -482,32 +495,24 @@ func FuzzOSP(f *testing.F) {
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, text, model string) {
 		l := &diag.List{}
-		for _, name := range []string{"Chassis", "Wheel"} {
-			if err := os.WriteFile(filepath.Join(dir, name+ospModelSuffix), []byte(model), 0o600); err != nil {
+		for name, text := range map[string]string{"Chassis_OspModelDescription.xml": model, "Wheel_OspModelDescription.xml": model, "OspSystemStructure.xml": text} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
-		var d *Document
-		var osp *ospStructure
-		in := newParser(l, "fuzz.xml")
-		if root := in.Parse([]byte(text)); root != nil {
-			d, osp = readStructure(in, root, "fuzz")
+		p, err := ssp.Open(dir, l, dialect.All()...)
+		if (p == nil) != (err != nil) {
+			t.Fatalf("package %v, error %v", p, err)
 		}
-		if (d == nil) != (l.Err() != nil) {
-			t.Fatalf("document %v, error %v", d, l.Err())
-		}
-		if d == nil {
+		if err != nil {
 			return
 		}
-		p := &Package{Path: "fuzz.xml", Root: d, Dir: dir, osp: osp}
-		d.home = home{dir: dir}
-		p.instantiate(l)
-		n, err := p.Flatten(generous{}, l)
+		n, err := p.Flatten(Generous{}, l)
 		if (n == nil) != (err != nil) {
 			t.Fatalf("network %v, error %v", n, err)
 		}
 		if n != nil {
-			n.shown()
+			shown(n)
 		}
 	})
 }
