@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -81,9 +82,13 @@ type grid struct {
 	old, block polynomial
 }
 
+// MaxOrder is the highest extrapolation order: error estimates look one degree above the
+// order in force.
+const MaxOrder = num.MaxNodes - 2
+
 // maxPoints are kept: one more than any polynomial takes, so that the newest can
 // be taken back.
-const maxPoints = maxNodes + 1
+const maxPoints = num.MaxNodes + 1
 
 func newGrid(period, nu int) *grid {
 	g := &grid{period: period}
@@ -125,7 +130,7 @@ func (g *grid) archive(a *master.Archive) {
 }
 
 func (p *polynomial) archive(a *master.Archive) {
-	a.Index(&p.degree, 0, maxNodes-1)
+	a.Index(&p.degree, 0, num.MaxNodes-1)
 	a.Floats(p.nodes[:])
 	for m := range p.start {
 		a.Floats(p.start[m][:])
@@ -151,10 +156,10 @@ func (g *grid) nodes(degree int) []float64 { return g.times[:min(g.points, degre
 // value and the derivatives, at the midpoints of the substeps, and at its end.
 type polynomial struct {
 	degree    int
-	nodes     [maxNodes]float64
-	start     weightTable
-	midpoints [][maxNodes]float64
-	end       [maxNodes]float64
+	nodes     [num.MaxNodes]float64
+	start     num.WeightTable
+	midpoints [][num.MaxNodes]float64
+	end       [num.MaxNodes]float64
 }
 
 func (a *approximation) init(x *master.Exec, t0 float64) error {
@@ -192,11 +197,11 @@ func (a *approximation) init(x *master.Exec, t0 float64) error {
 	a.through = feedThrough(x.Sys)
 	a.ahead.midpoints = nil
 	if slices.Contains(a.delivery, Substeps) {
-		a.old.midpoints = make([][maxNodes]float64, a.substeps)
-		a.ahead.midpoints = make([][maxNodes]float64, a.substeps)
+		a.old.midpoints = make([][num.MaxNodes]float64, a.substeps)
+		a.ahead.midpoints = make([][num.MaxNodes]float64, a.substeps)
 		for _, g := range a.slow {
-			g.old.midpoints = make([][maxNodes]float64, a.substeps)
-			g.block.midpoints = make([][maxNodes]float64, a.substeps)
+			g.old.midpoints = make([][num.MaxNodes]float64, a.substeps)
+			g.block.midpoints = make([][num.MaxNodes]float64, a.substeps)
 		}
 	}
 	for _, past := range x.Past {
@@ -233,10 +238,10 @@ func (a *approximation) placeOnGrids(x *master.Exec) {
 	}
 	a.gridOf, a.owner = make([]*grid, len(x.W)), make([]int, len(x.W))
 	for k := range a.gridOf {
-		a.gridOf[k], a.owner[k] = &a.grid, ownerOf(x.Sys.InAt, k)
+		a.gridOf[k], a.owner[k] = &a.grid, num.Owner(x.Sys.InAt, k)
 		period := a.rates[a.owner[k]].over
 		if from := x.Sys.SourceSubsystem(k); from >= 0 {
-			period = leastCommonMultiple(period, a.rates[from].over)
+			period = num.LCM(period, a.rates[from].over)
 		}
 		if period == 1 || slices.Contains(a.free, k) {
 			continue
@@ -249,14 +254,6 @@ func (a *approximation) placeOnGrids(x *master.Exec) {
 			a.gridWith(r.over)
 		}
 	}
-}
-
-func leastCommonMultiple(a, b int) int {
-	g, r := a, b
-	for r != 0 {
-		g, r = r, g%r
-	}
-	return a / g * b
 }
 
 // choose gives the delivery for subsystem i: the one asked for, or the next
@@ -338,7 +335,7 @@ func (a *approximation) begin(x *master.Exec, t, H float64, degree int) {
 	if !a.looksAhead && (len(a.external) == 0 || degree == 0) {
 		return
 	}
-	var nodes [maxNodes]float64
+	var nodes [num.MaxNodes]float64
 	nodes[0] = t + H
 	n := 1 + copy(nodes[1:degree+1], a.times[:a.points])
 	a.ahead.weigh(nodes[:n], t, H)
@@ -364,13 +361,13 @@ func (p *polynomial) weigh(nodes []float64, t, H float64) {
 		}
 		return
 	}
-	weights(&p.start, nodes, t, p.degree)
-	var w weightTable
+	num.Weights(&p.start, nodes, t, p.degree)
+	var w num.WeightTable
 	for j := range p.midpoints {
-		weights(&w, nodes, t+H*(float64(j)+0.5)/float64(len(p.midpoints)), 0)
+		num.Weights(&w, nodes, t+H*(float64(j)+0.5)/float64(len(p.midpoints)), 0)
 		p.midpoints[j] = w[0]
 	}
-	weights(&w, nodes, t+H, 0)
+	num.Weights(&w, nodes, t+H, 0)
 	p.end = w[0]
 }
 
@@ -422,30 +419,30 @@ func (a *approximation) extrapolated(k int) float64 {
 }
 
 // history gives the communication points, newest first.
-func (a *approximation) history() history {
-	h := history{times: a.times[:a.points]}
+func (a *approximation) history() num.History {
+	h := num.History{Times: a.times[:a.points]}
 	for p := range a.points {
 		a.newestFirst[p] = a.at(p)
 	}
-	h.values = a.newestFirst[:a.points]
+	h.Values = a.newestFirst[:a.points]
 	return h
 }
 
 // eval combines the values of input k with the weights of one instant.
-func (a *approximation) eval(k int, w *[maxNodes]float64) float64 {
+func (a *approximation) eval(k int, w *[num.MaxNodes]float64) float64 {
 	return a.evalOn(a.of(k), k, w)
 }
 
 // evalOn is eval with a polynomial of input k.
-func (a *approximation) evalOn(p *polynomial, k int, w *[maxNodes]float64) float64 {
-	var v [maxNodes]float64
+func (a *approximation) evalOn(p *polynomial, k int, w *[num.MaxNodes]float64) float64 {
+	var v [num.MaxNodes]float64
 	n := a.nodeValues(p, k, &v)
 	return combine(w[:n], v[:n])
 }
 
 // nodeValues puts the values of input k at the nodes of its polynomial into v, and returns
 // their number.
-func (a *approximation) nodeValues(p *polynomial, k int, v *[maxNodes]float64) int {
+func (a *approximation) nodeValues(p *polynomial, k int, v *[num.MaxNodes]float64) int {
 	n, known := p.degree+1, 0
 	if p == &a.ahead {
 		v[0], known = a.newest[k], 1
@@ -524,7 +521,7 @@ func (a *approximation) stageCurves(x *master.Exec, at span) {
 }
 
 // combineAll is combine for the inputs from one on.
-func (a *approximation) combineAll(to []float64, weights *[maxNodes]float64, from int) {
+func (a *approximation) combineAll(to []float64, weights *[num.MaxNodes]float64, from int) {
 	for q, w := range weights[:a.old.degree+1] {
 		values := a.at(q)[from:][:len(to)]
 		if q == 0 {
@@ -542,7 +539,7 @@ func (a *approximation) combineAll(to []float64, weights *[maxNodes]float64, fro
 // stageSlopes puts the polynomial of input k at the start of the step into U and DU.
 func (a *approximation) stageSlopes(x *master.Exec, k int) {
 	p := a.of(k)
-	var v [maxNodes]float64
+	var v [num.MaxNodes]float64
 	n := a.nodeValues(p, k, &v)
 	x.U[k] = a.biased(k, combine(p.start[0][:n], v[:n]))
 	for m := 1; m <= a.order; m++ {
@@ -609,12 +606,12 @@ func (a *approximation) stagePiece(x *master.Exec, i, j int, t float64) {
 // U and DU.
 func (a *approximation) stageAt(x *master.Exec, i int, t float64) {
 	from, to := a.sys.InAt[i], a.sys.InAt[i+1]
-	var w weightTable
+	var w num.WeightTable
 	var of *polynomial
 	at := func(p *polynomial) {
 		if p != of {
 			of = p
-			weights(&w, p.nodes[:p.degree+1], t, p.degree)
+			num.Weights(&w, p.nodes[:p.degree+1], t, p.degree)
 		}
 	}
 	for k := from; k < to; k++ {
@@ -711,9 +708,9 @@ func (a *approximation) sampled(k, i int, t, H float64, end bool) float64 {
 	case n == 1:
 		return a.inSubstep(k, a.substeps-1)
 	default:
-		var w weightTable
+		var w num.WeightTable
 		p := a.of(k)
-		weights(&w, p.nodes[:p.degree+1], t-H/float64(n), 0)
+		num.Weights(&w, p.nodes[:p.degree+1], t-H/float64(n), 0)
 		return a.eval(k, &w[0])
 	}
 }

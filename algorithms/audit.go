@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -165,8 +166,8 @@ func (j *errorControl) jumped(ctx context.Context, x *master.Exec, t, H float64,
 // extrapolation of degree k than the points before make expect, by (31).
 func (j *errorControl) strays(inputs []float64, H float64, k int) bool {
 	defect, expected := j.defect(inputs), 0.0
-	if past := j.in.history(); past.holds(k + 1) {
-		expected = past.aPriori(k, H, j.entries, j.w[:len(j.entries)], j.scratch)
+	if past := j.in.history(); past.Holds(k + 1) {
+		expected = past.APriori(k, H, j.entries, j.w[:len(j.entries)], j.scratch)
 	}
 	return defect > max(1, jump*expected)
 }
@@ -176,7 +177,7 @@ func (j *errorControl) defect(inputs []float64) float64 {
 	for i, u := range j.entries {
 		j.e[i], j.w[i] = j.in.extrapolated(u)-inputs[u], j.tol.input(u, inputs[u])
 	}
-	return wrms(j.e[:len(j.entries)], j.w[:len(j.entries)])
+	return num.WRMS(j.e[:len(j.entries)], j.w[:len(j.entries)])
 }
 
 // sees marks the estimate as blind if an audited step passes it with a large difference.

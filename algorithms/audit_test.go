@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
 )
@@ -131,12 +132,12 @@ func TestImplicitWithoutAnswer(t *testing.T) {
 type bouncer struct {
 	*mastertest.Linear // for its description
 	at                 float64
-	u                  [maxNodes]float64 // derivatives of the force at the start of the step
+	u                  [num.MaxNodes]float64 // derivatives of the force at the start of the step
 	x                  [2]float64
 }
 
 func (b *bouncer) SetInputs(u []float64) error {
-	b.u = [maxNodes]float64{u[0]}
+	b.u = [num.MaxNodes]float64{u[0]}
 	return nil
 }
 

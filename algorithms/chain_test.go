@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/macrostep/macrostep/algorithms/internal/solver"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
 )
@@ -68,7 +69,7 @@ func TestChainCostsGrowLinearly(t *testing.T) {
 		for _, k := range res.SubsystemSteps {
 			total += k
 		}
-		factor, solve := c.scheme.(*implicit).blocks[0].solver.(*newton).lu.operations()
+		factor, solve := c.scheme.(*implicit).blocks[0].solver.(*solver.Newton).Operations()
 		costs = append(costs, cost{float64(total), float64(factor), float64(solve)})
 	}
 	for i := 1; i < len(costs); i++ {

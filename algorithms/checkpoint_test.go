@@ -242,51 +242,6 @@ func TestResumeIdentified(t *testing.T) {
 	}
 }
 
-// Every solver goes on from an archive as it would have without one.
-func TestSolverArchive(t *testing.T) {
-	for name, make := range everySolver() {
-		e := cubicChain(6, 0.8)
-		if name == "newton" || name == "broyden" {
-			e = cubicChain(6, 3)
-		}
-		s, copied := make(), make()
-		for k := range 3 {
-			s.begin(0.01, 1)
-			if k == 0 {
-				s.init(e.pattern)
-				s.begin(0.01, 1)
-			}
-			e.attempt(t, s, e.start, 1e-3, 40, 40)
-			s.accept()
-		}
-		a := master.NewArchive()
-		s.archive(a)
-		copied.init(e.pattern)
-		from := master.ReadArchive(a.Data())
-		if copied.archive(from); from.Finish() != nil {
-			t.Fatalf("%s: %v", name, from.Finish())
-		}
-		var ends [2][]float64
-		var did [2]cost
-		for i, s := range []interfaceSolver{s, copied} {
-			s.begin(0.01, 1)
-			ends[i], did[i] = e.attempt(t, s, e.start, 1e-9, 60, 60)
-			s.accept()
-		}
-		if !slices.Equal(ends[0], ends[1]) || did[0] != did[1] {
-			t.Errorf("%s: %v by %+v, and from the archive %v by %+v", name, ends[0], did[0], ends[1], did[1])
-		}
-		if d := differences(s, copied); len(d) > 0 {
-			t.Errorf("%s: %v", name, d)
-		}
-		// Half of it is an error.
-		cut := master.ReadArchive(a.Data()[:len(a.Data())/2])
-		if copied.archive(cut); cut.Finish() == nil {
-			t.Errorf("%s: half of an archive is taken", name)
-		}
-	}
-}
-
 // What is counted goes through an archive whole.
 func TestCountsArchive(t *testing.T) {
 	d := spikeDetector{threshold: 5}
@@ -346,25 +301,25 @@ var scratch = map[string]string{
 	"errorControl.e":            "within an attempt",
 	"errorControl.w":            "likewise",
 	"block.fed":                 "before the last correction",
-	"broyden.z":                 "the iterate before, within an attempt",
-	"broyden.dz":                "its correction",
-	"broyden.step":              "within learn",
-	"broyden.hit":               "within learn",
-	"broyden.updates":           "storage behind kept, else compared by what the run gives",
-	"iqn.columns":               "likewise",
-	"iqn.q":                     "found anew for each correction",
-	"iqn.triangle":              "likewise",
-	"iqn.alpha":                 "likewise",
-	"iqn.rest":                  "likewise",
-	"sparseLU.x":                "within factor and solve",
-	"sparseLU.largest":          "within factor",
-	"sparseLU.reached":          "within factor",
-	"sparseLU.path":             "within factor",
-	"sparseLU.next":             "within factor",
-	"sparseLU.mark":             "within factor",
-	"sparseLU.forFactor":        "for tests",
-	"sparseLU.forSolve":         "for tests",
-	"sparseMatrix.val":          "assembled before each use",
+	"Broyden.z":                 "the iterate before, within an attempt",
+	"Broyden.dz":                "its correction",
+	"Broyden.step":              "within learn",
+	"Broyden.hit":               "within learn",
+	"Broyden.updates":           "storage behind kept, else compared by what the run gives",
+	"IQN.columns":               "likewise",
+	"IQN.q":                     "found anew for each correction",
+	"IQN.triangle":              "likewise",
+	"IQN.alpha":                 "likewise",
+	"IQN.rest":                  "likewise",
+	"LU.x":                      "within factor and solve",
+	"LU.largest":                "within factor",
+	"LU.reached":                "within factor",
+	"LU.path":                   "within factor",
+	"LU.next":                   "within factor",
+	"LU.mark":                   "within factor",
+	"LU.forFactor":              "for tests",
+	"LU.forSolve":               "for tests",
+	"Matrix.Val":                "assembled before each use",
 	"column.delta":              "of the last perturbation",
 	"block.base":                "of the last perturbation",
 	"linearModel.b":             "within respond",
@@ -385,12 +340,12 @@ var scratch = map[string]string{
 	"identified.scratch":        "within make",
 	"identified.current":        "of the last step",
 	"identified.sigma":          "within make",
-	"subspaceWindow.states":     "of the last attempt",
-	"subspaceWindow.singular":   "of the last attempt",
-	"subspaceWindow.inputs":     "within identify",
-	"subspaceWindow.outputs":    "within identify",
-	"leastSquares.row":          "within add",
-	"leastSquares.out":          "within add",
+	"SubspaceWindow.states":     "of the last attempt",
+	"SubspaceWindow.singular":   "of the last attempt",
+	"SubspaceWindow.inputs":     "within identify",
+	"SubspaceWindow.outputs":    "within identify",
+	"LeastSquares.row":          "within add",
+	"LeastSquares.out":          "within add",
 	"replays.base":              "of the last measurement",
 }
 

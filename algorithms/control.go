@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -96,7 +97,7 @@ func (s *stepControl) passes(e errorNorms) bool {
 // conclude decides what is next. hist holds the points with the end of the step
 // in front if it stands; entries are the coupling inputs with weights w at the
 // newest point. The error says that no smaller step is left, and what to do.
-func (s *stepControl) conclude(o attemptOutcome, hist history, entries []int, w, scratch []float64) (decision, error) {
+func (s *stepControl) conclude(o attemptOutcome, hist num.History, entries []int, w, scratch []float64) (decision, error) {
 	stands := o.result == stepAccepted || o.result == stepUnjudged
 	if stands {
 		s.failures = 0
@@ -109,7 +110,7 @@ func (s *stepControl) conclude(o attemptOutcome, hist history, entries []int, w,
 	if o.result == stepDiscarded {
 		s.refused, s.memory = o.H, discardMemory
 	}
-	norms := func(j int) float64 { return hist.scaledDerivative(j, o.H, entries, w, scratch) }
+	norms := func(j int) float64 { return hist.ScaledDerivative(j, o.H, entries, w, scratch) }
 	next := decision{o.order, o.H}
 	if s.config.FixedStep && o.result == notConverged {
 		return next, fmt.Errorf("the corrector did not converge in a step of %.3g s, and control.step=fixed leaves no smaller one: "+
@@ -122,7 +123,7 @@ func (s *stepControl) conclude(o attemptOutcome, hist history, entries []int, w,
 			// At order 0, outputs with direct feedthrough lag by an amount proportional to the step. Order 1
 			// is kept until three points are free of that, and while it allows the largest growth.
 			next.order = 1
-		case o.order == 0 && next.order == 0 && o.result == errorTooLarge && s.failures <= failuresToOne && s.config.MaxOrder > 0 && hist.holds(1):
+		case o.order == 0 && next.order == 0 && o.result == errorTooLarge && s.failures <= failuresToOne && s.config.MaxOrder > 0 && hist.Holds(1):
 			next.order = 1 // rather than a tiny step, for the same reason
 		}
 	}
@@ -160,12 +161,12 @@ func (s *stepControl) conclude(o attemptOutcome, hist history, entries []int, w,
 }
 
 // chooseOrder is the scheme of bullets of meyer 5.2.2.
-func (s *stepControl) chooseOrder(k int, hist history, sdn func(j int) float64) int {
+func (s *stepControl) chooseOrder(k int, hist num.History, sdn func(j int) float64) int {
 	next := k
 	switch {
-	case k == 1 && hist.holds(2) && sdn(1) <= sdn(2)/2:
+	case k == 1 && hist.Holds(2) && sdn(1) <= sdn(2)/2:
 		next = 0
-	case k > 1 && hist.holds(k+1) && max(sdn(k), sdn(k-1)) <= sdn(k+1):
+	case k > 1 && hist.Holds(k+1) && max(sdn(k), sdn(k-1)) <= sdn(k+1):
 		next = k - 1
 	}
 	switch {
@@ -174,7 +175,7 @@ func (s *stepControl) chooseOrder(k int, hist history, sdn func(j int) float64) 
 	case s.failures > failuresToOne:
 		next = min(next, 1)
 	}
-	if next != k || s.successes <= k || !hist.holds(k+2) {
+	if next != k || s.successes <= k || !hist.Holds(k+2) {
 		return next
 	}
 	switch {
@@ -192,12 +193,12 @@ func (s *stepControl) chooseOrder(k int, hist history, sdn func(j int) float64) 
 
 // ratio gives r of (32) from the errors of the step, or of (33) from the a-priori
 // estimate if the order changes.
-func (s *stepControl) ratio(o attemptOutcome, order int, hist history, entries []int, w, scratch []float64) float64 {
+func (s *stepControl) ratio(o attemptOutcome, order int, hist num.History, entries []int, w, scratch []float64) float64 {
 	if order != o.order {
-		if !hist.holds(order + 1) {
+		if !hist.Holds(order + 1) {
 			return 1
 		}
-		e := orInf(hist.aPriori(order, o.H, entries, w, scratch))
+		e := orInf(hist.APriori(order, o.H, entries, w, scratch))
 		return min(s.toPower(e, order+1), s.toPower(o.norms.inner, innerOrder))
 	}
 	return min(s.toPower(o.norms.pos, o.order+3), s.toPower(o.norms.vel, o.order+2), s.toPower(o.norms.u, o.order+1), s.toPower(o.norms.inner, innerOrder))

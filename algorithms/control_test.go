@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -13,90 +14,19 @@ func near(got, want, tolerance float64) bool {
 	return math.Abs(got-want) <= tolerance*math.Max(1, math.Abs(want))
 }
 
-func TestNorm(t *testing.T) {
-	for _, test := range []struct {
-		e, w []float64
-		want float64
-	}{
-		{nil, nil, 0},
-		{[]float64{3, 4}, []float64{1, 1}, math.Sqrt(12.5)},
-		{[]float64{-1e-3, 0}, []float64{1e-3, 1e-300}, math.Sqrt(0.5)},
-		{[]float64{0}, []float64{0}, 0}, // no error needs no weight
-	} {
-		if got := wrms(test.e, test.w); !near(got, test.want, 1e-15) {
-			t.Errorf("%v by %v: %g, want %g", test.e, test.w, got, test.want)
-		}
-	}
-	if v := wrms([]float64{math.NaN(), 1}, []float64{1, 1}); !math.IsNaN(v) {
-		t.Errorf("the norm of NaN is %g", v)
-	}
-}
-
-// Equidistant: the constants of meyer; unequal: quadrature.
-func TestErrorConstants(t *testing.T) {
-	const H = 0.25
-	equal := []float64{1, 0.75, 0.5, 0.25, 0, -0.25, -0.5}
-	for j, want := range [][2]float64{{0.5, 1}, {1. / 6, 0.5}, {0.125, 5. / 12}, {19. / 180, 3. / 8}, {math.NaN(), 251. / 720}} {
-		pos, vel := errorConstants(j, H, equal)
-		if !near(vel, want[1], 1e-14) || !math.IsNaN(want[0]) && !near(pos, want[0], 1e-14) {
-			t.Errorf("degree %d: C_pos %g, C_vel %g, want %g", j, pos, vel, want)
-		}
-	}
-	uneven := []float64{3, 2.2, 1.9, 0.4, -1, -1.1, -5}
-	for j := range maxNodes {
-		const n = 20000
-		pos, vel := 0.0, 0.0
-		for i := range n {
-			s := (float64(i) + 0.5) / n
-			v := 1.0
-			for m := range j {
-				v *= (3 + s*H - uneven[m]) / (3 + H - uneven[m])
-			}
-			vel += v / n
-			pos += v * (1 - s) / n // Cauchy's formula for the double integral
-		}
-		p, v := errorConstants(j, H, uneven)
-		if !near(p, pos, 1e-8) || !near(v, vel, 1e-8) {
-			t.Errorf("degree %d: %g and %g, by quadrature %g and %g", j, p, v, pos, vel)
-		}
-	}
-}
-
 // cubic is t³ at unequal points, the newest first, as entry 1 of two.
-func cubic(n int) history {
+func cubic(n int) num.History {
 	times := []float64{2, 1.5, 1.25, 0.5, 0.25, 0, -1}[:n]
-	h := history{times: times}
+	h := num.History{Times: times}
 	for _, t := range times {
-		h.values = append(h.values, []float64{0, t * t * t})
+		h.Values = append(h.Values, []float64{0, t * t * t})
 	}
 	return h
 }
 
-// Derivatives and the a-priori estimate are exact on a cubic.
-func TestHistoryNorms(t *testing.T) {
-	const H = 0.5
-	entries, w, scratch := []int{1}, []float64{2}, make([]float64, 1)
-	h := cubic(6)
-	for j, want := range map[int]float64{3: H * H * H * 6 / 2, 4: 0, 5: 0} {
-		if got := h.scaledDerivative(j, H, entries, w, scratch); !near(got, want, 1e-12) {
-			t.Errorf("SDN(%d) = %g, want %g", j, got, want)
-		}
-	}
-	// Degree 1: the secant. Degree 2 misses t³ by the product of the distances.
-	if got, want := h.scaledDerivative(1, H, entries, w, scratch), H*(8-3.375)/0.5/2; !near(got, want, 1e-13) {
-		t.Errorf("SDN(1) = %g, want %g", got, want)
-	}
-	if got, want := h.aPriori(2, H, entries, w, scratch), 0.5*1*1.25/2; !near(got, want, 1e-12) {
-		t.Errorf("a-priori estimate %g, want %g", got, want)
-	}
-	if h.holds(6) || !h.holds(5) {
-		t.Error("six points make degree 5")
-	}
-}
-
 // chooser gives the next order for given SDN(1), SDN(2), ….
 func chooser(s *stepControl, k, points int, sdn ...float64) int {
-	return s.chooseOrder(k, history{times: make([]float64, points)}, func(j int) float64 { return sdn[j-1] })
+	return s.chooseOrder(k, num.History{Times: make([]float64, points)}, func(j int) float64 { return sdn[j-1] })
 }
 
 // Every bullet of meyer 5.2.2.
@@ -172,7 +102,7 @@ func TestStepSizeControl(t *testing.T) {
 	} {
 		s := stepSizes()
 		s.failures = test.past
-		next, err := s.conclude(test.o, history{times: []float64{0}, values: [][]float64{nil}}, nil, nil, nil)
+		next, err := s.conclude(test.o, num.History{Times: []float64{0}, Values: [][]float64{nil}}, nil, nil, nil)
 		if err != nil || !near(next.H, test.want, 1e-14) || next.order != 1 {
 			t.Errorf("%s: %+v, %v, want H = %g", test.name, next, err, test.want)
 		}
@@ -188,7 +118,7 @@ func TestStepSizeControl(t *testing.T) {
 	}
 	s = stepSizes()
 	s.config.HMax = 1.5
-	if next, _ := s.conclude(judged(nan, nan, 0, stepAccepted), history{times: []float64{0}}, nil, nil, nil); next.H != 1.5 {
+	if next, _ := s.conclude(judged(nan, nan, 0, stepAccepted), num.History{Times: []float64{0}}, nil, nil, nil); next.H != 1.5 {
 		t.Errorf("the step grows to %g, above its bound", next.H)
 	}
 }
@@ -200,7 +130,7 @@ func TestStepSizeAtNewOrder(t *testing.T) {
 	entries, w, scratch := []int{1}, []float64{2}, make([]float64, 1)
 	h := cubic(6)
 	o := attemptOutcome{H: 0.5, order: 2, norms: errorNorms{pos: math.NaN(), vel: math.NaN(), u: 1e-9, inner: math.NaN()}, result: stepAccepted}
-	if got, want := s.ratio(o, 1, h, entries, w, scratch), math.Pow(2*h.aPriori(1, 0.5, entries, w, scratch), -0.5); !near(got, want, 1e-15) {
+	if got, want := s.ratio(o, 1, h, entries, w, scratch), math.Pow(2*h.APriori(1, 0.5, entries, w, scratch), -0.5); !near(got, want, 1e-15) {
 		t.Errorf("ratio %g, want %g", got, want)
 	}
 }
@@ -216,7 +146,7 @@ func TestRefusedSizeIsRemembered(t *testing.T) {
 			o.result = stepDiscarded
 			tried++
 		}
-		next, err := s.conclude(o, history{times: []float64{0}}, nil, nil, nil)
+		next, err := s.conclude(o, num.History{Times: []float64{0}}, nil, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +161,7 @@ func TestRefusedSizeIsRemembered(t *testing.T) {
 	// What the subsystem takes now is found out after discardMemory steps.
 	s = stepSizes()
 	fine := attemptOutcome{H: 0.5, order: 1, norms: errorNorms{pos: math.NaN(), vel: math.NaN(), u: 0, inner: math.NaN()}}
-	if _, err := s.conclude(attemptOutcome{H: 1, order: 1, result: stepDiscarded}, history{times: []float64{0}}, nil, nil, nil); err != nil {
+	if _, err := s.conclude(attemptOutcome{H: 1, order: 1, result: stepDiscarded}, num.History{Times: []float64{0}}, nil, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	for n := range discardMemory {
@@ -239,7 +169,7 @@ func TestRefusedSizeIsRemembered(t *testing.T) {
 		if n == discardMemory-1 {
 			want = 1
 		}
-		if next, err := s.conclude(fine, history{times: []float64{0}}, nil, nil, nil); err != nil || next.H != want {
+		if next, err := s.conclude(fine, num.History{Times: []float64{0}}, nil, nil, nil); err != nil || next.H != want {
 			t.Errorf("%d steps after a refusal of 1 s: %g s, want %g, %v", n+1, next.H, want, err)
 		}
 	}
@@ -266,7 +196,7 @@ func TestLeastStep(t *testing.T) {
 	} {
 		s := stepSizes()
 		s.config.HMin = test.hMin
-		_, err := s.conclude(test.o, history{times: []float64{0}}, nil, nil, nil)
+		_, err := s.conclude(test.o, num.History{Times: []float64{0}}, nil, nil, nil)
 		if got := err != nil; got != test.want {
 			t.Errorf("%s: %v", test.name, err)
 		}
@@ -281,7 +211,7 @@ type bench struct {
 	*stepControl
 	entries    []int
 	w, scratch []float64
-	past       history
+	past       num.History
 }
 
 func newBench(config controlConfig) *bench {
@@ -420,7 +350,7 @@ func TestStepSizeFollowsOrder(t *testing.T) {
 	b := newBench(variable())
 	const H = 4
 	d := b.next(t, H, 2, 1e-9, stepAccepted)
-	r := math.Pow(2*b.past.aPriori(1, H, b.entries, b.w, b.scratch), -0.5)
+	r := math.Pow(2*b.past.APriori(1, H, b.entries, b.w, b.scratch), -0.5)
 	if r > 0.5 {
 		t.Fatalf("r = %g is not below its bound", r)
 	}
@@ -429,7 +359,7 @@ func TestStepSizeFollowsOrder(t *testing.T) {
 	}
 	b.w[0] = 80 // r within its bounds
 	d = b.next(t, H, 2, 1e9, stepAccepted)
-	if r = math.Pow(2*b.past.aPriori(1, H, b.entries, b.w, b.scratch), -0.5); r < 0.5 || r > 0.9 {
+	if r = math.Pow(2*b.past.APriori(1, H, b.entries, b.w, b.scratch), -0.5); r < 0.5 || r > 0.9 {
 		t.Fatalf("r = %g is at a bound", r)
 	}
 	if d.order != 1 || !near(d.H, r*H, 1e-14) {
@@ -442,10 +372,10 @@ func TestStepSizeFollowsOrder(t *testing.T) {
 			t.Errorf("after a failure, weight %g: %+v, want order 1 and %g", w, d, want*H)
 		}
 	}
-	if r := b.ratio(attemptOutcome{H: H, order: 2}, 1, history{times: b.past.times[:2]}, b.entries, b.w, b.scratch); r != 1 {
+	if r := b.ratio(attemptOutcome{H: H, order: 2}, 1, num.History{Times: b.past.Times[:2]}, b.entries, b.w, b.scratch); r != 1 {
 		t.Errorf("without the points of an a-priori estimate the ratio is %g", r)
 	}
-	b.past.values[0] = []float64{0, math.NaN()}
+	b.past.Values[0] = []float64{0, math.NaN()}
 	b.failures = failuresToZero
 	if d = b.next(t, H, 2, 0.1, stepAccepted); !(d.H > 0 && d.H < math.Inf(1)) {
 		t.Errorf("values that are no number: %+v", d)
@@ -472,7 +402,7 @@ func TestStepSizeSettles(t *testing.T) {
 						o.result = errorTooLarge
 						rejected++
 					}
-					next, err := s.conclude(o, history{times: []float64{0}}, nil, nil, nil)
+					next, err := s.conclude(o, num.History{Times: []float64{0}}, nil, nil, nil)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -499,23 +429,23 @@ func follow(t *testing.T, config controlConfig, k int, u func(t float64) float64
 	t.Helper()
 	const H0 = 1e-7
 	s := &stepControl{config: config}
-	var past history
-	push := func(t float64) history {
-		return history{times: append([]float64{t}, past.times[:min(len(past.times), maxPoints)]...),
-			values: append([][]float64{{u(t)}}, past.values[:min(len(past.values), maxPoints)]...)}
+	var past num.History
+	push := func(t float64) num.History {
+		return num.History{Times: append([]float64{t}, past.Times[:min(len(past.Times), maxPoints)]...),
+			Values: append([][]float64{{u(t)}}, past.Values[:min(len(past.Values), maxPoints)]...)}
 	}
 	past = push(0)
 	entries, w, scratch := []int{0}, []float64{tolerance}, make([]float64, 1)
 	H := H0
-	for past.times[0] < end {
-		now := past.times[0]
+	for past.Times[0] < end {
+		now := past.Times[0]
 		o := attemptOutcome{H: H, order: k, norms: errorNorms{pos: math.NaN(), vel: math.NaN(), u: math.NaN(), inner: math.NaN()}, result: stepUnjudged}
-		if len(past.times) > k {
-			var table weightTable
-			weights(&table, past.times[:k+1], now+H, 0)
+		if len(past.Times) > k {
+			var table num.WeightTable
+			num.Weights(&table, past.Times[:k+1], now+H, 0)
 			e := -u(now + H)
 			for i := range k + 1 {
-				e += float64(table[0][i] * past.values[i][0])
+				e += float64(table[0][i] * past.Values[i][0])
 			}
 			o.norms.u, o.result = math.Abs(e)/tolerance, stepAccepted
 			if !s.passes(o.norms) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -119,7 +120,7 @@ func (c *energyCorrection) share(sys *master.System, b *bond) (mu float64, why s
 	for _, p := range b.pairs {
 		for _, side := range [][2]int{{p.effort, p.flow}, {p.flow, p.effort}} {
 			out, other := side[0], side[1]
-			in, assumed := feedsThrough(sys, ownerOf(sys.OutAt, other), out)
+			in, assumed := feedsThrough(sys, num.Owner(sys.OutAt, other), out)
 			if in < 0 {
 				continue
 			}
@@ -127,10 +128,10 @@ func (c *energyCorrection) share(sys *master.System, b *bond) (mu float64, why s
 			if assumed {
 				why += ", assumed since the dependencies are not declared"
 			}
-			if c.inTurn && b.displaced(sys, ownerOf(sys.OutAt, other), ownerOf(sys.OutAt, out)) {
+			if c.inTurn && b.displaced(sys, num.Owner(sys.OutAt, other), num.Owner(sys.OutAt, out)) {
 				return 0, "in a Gauss–Seidel scheme an action that follows displacements belongs to the motion that it meets"
 			}
-			df, ndf := c.step(ownerOf(sys.OutAt, out)), c.step(ownerOf(sys.OutAt, other))
+			df, ndf := c.step(num.Owner(sys.OutAt, out)), c.step(num.Owner(sys.OutAt, other))
 			meet := max(1, df, ndf)
 			if c.in.order == 0 {
 				return singleRateShare * (1.5 - 0.5*ndf/meet), why
@@ -156,7 +157,7 @@ func (b *bond) displaced(sys *master.System, from, i int) bool {
 	for _, p := range b.pairs {
 		for _, y := range [2]int{p.effort, p.flow} {
 			out := y - sys.OutAt[i]
-			if ownerOf(sys.OutAt, y) != i || out >= len(feedthrough.On) {
+			if num.Owner(sys.OutAt, y) != i || out >= len(feedthrough.On) {
 				continue
 			}
 			for _, in := range feedthrough.On[out] {
@@ -183,7 +184,7 @@ func (b *bond) takes(k int) bool {
 // subsystem from feeds, be it a displacement beside the velocity of a bond; −1 =
 // there is none. assumed tells that the dependencies are not declared.
 func feedsThrough(sys *master.System, from, y int) (input int, assumed bool) {
-	i := ownerOf(sys.OutAt, y)
+	i := num.Owner(sys.OutAt, y)
 	f := &sys.Infos[i].Step
 	out := y - sys.OutAt[i]
 	if out >= len(f.On) {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -39,7 +40,7 @@ func (m *energyMonitor) check(s *master.System) (err error) {
 	}
 	for _, b := range m.bonds {
 		for _, p := range b.pairs {
-			one, other := ownerOf(s.OutAt, p.effort), ownerOf(s.OutAt, p.flow)
+			one, other := num.Owner(s.OutAt, p.effort), num.Owner(s.OutAt, p.flow)
 			if n, o := m.in.rates[one].over, m.in.rates[other].over; max(n, o)%min(n, o) != 0 {
 				return fmt.Errorf("bond %s: %s takes one step over %d macro steps and %s over %d; give one a multiple of the other, so that they meet",
 					b.name, s.Infos[one].Name, n, s.Infos[other].Name, o)
@@ -63,7 +64,7 @@ func (m *energyMonitor) init(x *master.Exec, t0 float64) {
 		for _, p := range b.pairs {
 			b.power += p.power(x.Y)
 			for _, y := range [2]int{p.effort, p.flow} {
-				b.over = max(b.over, m.in.rates[ownerOf(x.Sys.OutAt, y)].over)
+				b.over = max(b.over, m.in.rates[num.Owner(x.Sys.OutAt, y)].over)
 			}
 		}
 		b.powers = spikeDetector{threshold: m.threshold}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -130,13 +131,13 @@ type errorControl struct {
 	pos, vel []int // outputs judged, by level
 	names    []string
 
-	second   []float64 // y [ny] of the second solution
-	coupled  []float64 // L y + b [nu] at the end of the step
-	middle   []float64 // and at the middle of a doubled step
-	middleAt float64   // NaN: the step was not doubled
-	astray   bool      // inputs were further off their extrapolation than expected
-	past     history   // with the end of the step in front
-	e, w     []float64 // scratch over the variables judged
+	second   []float64   // y [ny] of the second solution
+	coupled  []float64   // L y + b [nu] at the end of the step
+	middle   []float64   // and at the middle of a doubled step
+	middleAt float64     // NaN: the step was not doubled
+	astray   bool        // inputs were further off their extrapolation than expected
+	past     num.History // with the end of the step in front
+	e, w     []float64   // scratch over the variables judged
 	scratch  []float64
 	asked    bool // the last attempt asked for its repetition
 	next     decision
@@ -277,7 +278,7 @@ func (j *errorControl) init(x *master.Exec, t0 float64) error {
 	j.second = make([]float64, len(x.Y))
 	j.coupled, j.middle = make([]float64, len(x.W)), make([]float64, len(x.W))
 	j.middleAt = math.NaN()
-	j.past = history{times: make([]float64, maxPoints+1), values: make([][]float64, maxPoints+1)}
+	j.past = num.History{Times: make([]float64, maxPoints+1), Values: make([][]float64, maxPoints+1)}
 	j.e, j.w, j.scratch = make([]float64, n), make([]float64, n), make([]float64, n)
 	j.steps = &stepControl{config: controlConfig{
 		Safety: j.config.Safety, RatioMin: j.config.RatioMin, RatioMax: j.config.RatioMax,
@@ -339,7 +340,7 @@ func (j *errorControl) chooseStates(sys *master.System) error {
 		}
 	}
 	for _, k := range j.entries {
-		i := ownerOf(sys.InAt, k)
+		i := num.Owner(sys.InAt, k)
 		from, to := sys.OutAt[i], sys.OutAt[i+1]
 		judged := func(y int) bool { return y >= from && y < to }
 		if slices.ContainsFunc(j.pos, judged) || slices.ContainsFunc(j.vel, judged) {
@@ -425,7 +426,7 @@ func (j *errorControl) attempt(ctx context.Context, x *master.Exec, t, H float64
 		past = j.withNew(t + H)
 	}
 	for i, u := range j.entries {
-		j.w[i] = j.tol.input(u, past.values[0][u])
+		j.w[i] = j.tol.input(u, past.Values[0][u])
 	}
 	next, err := j.steps.conclude(outcome, past, j.entries, j.w[:len(j.entries)], j.scratch)
 	if err != nil {
@@ -452,17 +453,17 @@ func (j *errorControl) attempt(ctx context.Context, x *master.Exec, t, H float64
 }
 
 // withNew gives the history with the end of the step in front.
-func (j *errorControl) withNew(t float64) history {
+func (j *errorControl) withNew(t float64) num.History {
 	n := 0
-	put := func(t float64, v []float64) { j.past.times[n], j.past.values[n] = t, v; n++ }
+	put := func(t float64, v []float64) { j.past.Times[n], j.past.Values[n] = t, v; n++ }
 	put(t, j.coupled)
 	if !math.IsNaN(j.middleAt) {
 		put(j.middleAt, j.middle)
 	}
-	for i := 0; i < j.in.points && n < len(j.past.times); i++ {
+	for i := 0; i < j.in.points && n < len(j.past.Times); i++ {
 		put(j.in.times[i], j.in.at(i))
 	}
-	return history{times: j.past.times[:n], values: j.past.values[:n]}
+	return num.History{Times: j.past.Times[:n], Values: j.past.Values[:n]}
 }
 
 // solve takes the macro step, and before or after it what the estimator compares
@@ -593,9 +594,9 @@ func (j *errorControl) direct(sys *master.System, order int, worst part) string 
 		return ""
 	}
 	y, _ := sys.Source(worst.input)
-	i := ownerOf(sys.OutAt, y)
+	i := num.Owner(sys.OutAt, y)
 	for _, k := range j.entries {
-		if f := &sys.Infos[i].Step; ownerOf(sys.InAt, k) == i && y-sys.OutAt[i] < len(f.On) && slices.Contains(f.On[y-sys.OutAt[i]], k-sys.InAt[i]) {
+		if f := &sys.Infos[i].Step; num.Owner(sys.InAt, k) == i && y-sys.OutAt[i] < len(f.On) && slices.Contains(f.On[y-sys.OutAt[i]], k-sys.InAt[i]) {
 			return fmt.Sprintf("; %s follows %s directly, as it was in the step before, and that is no less in a smaller step (meyer 4.3): take ex-local, ex-milne or an implicit scheme", sys.OutName(y), sys.InName(k))
 		}
 	}
@@ -609,7 +610,7 @@ func (j *errorControl) norm(x *master.Exec, outputs []int, factor float64) float
 		j.e[i] = factor * (x.Y[y] - j.second[y])
 		j.w[i] = j.tol.output(y, x.Y[y])
 	}
-	return orInf(wrms(j.e[:len(outputs)], j.w[:len(outputs)]))
+	return orInf(num.WRMS(j.e[:len(outputs)], j.w[:len(outputs)]))
 }
 
 // orInf makes the norm of what is no number one that never passes.
@@ -632,8 +633,8 @@ func (j *errorControl) factors(H float64, k int) (pos, vel float64) {
 		return 1 / (math.Ldexp(1, k+2) - 1), 1 / (math.Ldexp(1, k+1) - 1)
 	}
 	nodes := j.in.times[:j.in.points]
-	posK, velK := errorConstants(k, H, nodes)
-	pos, vel = errorConstants(k+1, H, nodes)
+	posK, velK := num.ErrorConstants(k, H, nodes)
+	pos, vel = num.ErrorConstants(k+1, H, nodes)
 	pos, vel = pos/posK, vel/velK
 	if j.config.Estimator == ImMilne {
 		return 1 - pos, 1 - vel // (22), (23)

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/macrostep/macrostep/algorithms/internal/num"
+	"github.com/macrostep/macrostep/algorithms/internal/solver"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -161,7 +163,7 @@ type block struct {
 	base          []float64 // y where differences start from, [ny]
 	size          []float64 // by column: largest magnitude seen
 	noise         []float64 // by subsystem: by how much repeated steps differ
-	solver        interfaceSolver
+	solver        solver.Solver
 	rounds        []round // of perturbed steps
 	lateRounds    []round
 	// Low-order sensitivities: H C_vel and H² C_pos of inputs that are held over
@@ -305,7 +307,7 @@ func (b *block) prepare(x *master.Exec) error {
 		b.columns = append(b.columns, column{input: k, subsystem: i, s: make([]float64, sys.OutAt[i+1]-sys.OutAt[i])})
 	}
 	for _, k := range b.loop {
-		add(k, ownerOf(sys.InAt, k))
+		add(k, num.Owner(sys.InAt, k))
 	}
 	if b.config.Kind <= Broyden {
 		for _, i := range b.late {
@@ -331,17 +333,17 @@ func (b *block) prepare(x *master.Exec) error {
 	}
 	switch b.config.Kind {
 	case NewtonFD:
-		b.solver = &newton{}
+		b.solver = &solver.Newton{}
 	case NewtonLOS, Broyden: // sensitivities of low order contract slowly; updates mend them
-		b.solver = &broyden{}
+		b.solver = &solver.Broyden{}
 	case IQN:
 		omega := b.config.Relaxation
 		if omega == 0 {
 			omega = defaultIQNRelaxation
 		}
-		b.solver = &iqn{relaxation: omega}
+		b.solver = &solver.IQN{Relaxation: omega}
 	case FixedPoint:
-		b.solver = &fixedPoint{relaxation: b.config.Relaxation}
+		b.solver = &solver.FixedPoint{Relaxation: b.config.Relaxation}
 		if b.config.GaussSeidel {
 			for _, i := range sys.SequenceFromGraph() {
 				if !slices.Contains(b.iterated, i) {
@@ -355,7 +357,7 @@ func (b *block) prepare(x *master.Exec) error {
 			}
 		}
 	}
-	b.solver.init(b.jacobian)
+	b.solver.Init(b.jacobian)
 	if b.config.Kind == NewtonLOS {
 		return b.prepareModels(x)
 	}
@@ -444,10 +446,10 @@ func (s *implicit) advance(ctx context.Context, x *master.Exec, t, H float64, de
 	return e, nil
 }
 
-func (s *implicit) accept() { s.conclude(interfaceSolver.accept) }
-func (s *implicit) reject() { s.conclude(interfaceSolver.reject) }
+func (s *implicit) accept() { s.conclude(solver.Solver.Accept) }
+func (s *implicit) reject() { s.conclude(solver.Solver.Reject) }
 
-func (s *implicit) conclude(tell func(interfaceSolver)) {
+func (s *implicit) conclude(tell func(solver.Solver)) {
 	for _, b := range s.blocks {
 		if b.cyclic && s.used {
 			tell(b.solver)
@@ -467,7 +469,7 @@ func (s *implicit) archive(a *master.Archive) {
 		if b.cyclic {
 			a.Float(&b.lastH)
 			a.Floats(b.size)
-			b.solver.archive(a)
+			b.solver.Archive(a)
 		}
 	}
 }
@@ -501,13 +503,13 @@ func (b *block) solve(ctx context.Context, x *master.Exec, t, H float64) (effort
 		}
 		b.weight[j] = b.tol.input(c.input, b.z[j])
 	}
-	if s, ok := b.solver.(weighted); ok {
-		s.weigh(b.weight)
+	if s, ok := b.solver.(solver.Weighted); ok {
+		s.Weigh(b.weight)
 	}
 	if math.Abs(H-b.lastH) > sameStep*H {
 		b.lastH = H
 	}
-	b.solver.begin(b.lastH, b.in.ahead.degree)
+	b.solver.Begin(b.lastH, b.in.ahead.degree)
 	b.solved++
 	before := math.NaN()
 	for {
@@ -518,7 +520,7 @@ func (b *block) solve(ctx context.Context, x *master.Exec, t, H float64) (effort
 			b.listen(x)
 		}
 		perturbed := false
-		if b.solver.needsJacobian() {
+		if b.solver.NeedsJacobian() {
 			// One of this attempt has not helped: nor will another.
 			if e.jacobians > 1 && before <= stagnant {
 				b.rest(before)
@@ -529,18 +531,18 @@ func (b *block) solve(ctx context.Context, x *master.Exec, t, H float64) (effort
 				return e, err
 			}
 			e.jacobians++
-			if err := b.solver.takeJacobian(b.jacobian); err != nil {
+			if err := b.solver.TakeJacobian(b.jacobian); err != nil {
 				return e, b.notSolvable(x, err)
 			}
 		}
-		if err := b.solver.correct(b.z, b.r, b.dz); err != nil {
+		if err := b.solver.Correct(b.z, b.r, b.dz); err != nil {
 			return e, b.notSolvable(x, err)
 		}
 		norm := b.norm()
 		if norm <= b.config.Tolerance && !perturbed {
 			return e, nil
 		}
-		diverging := !math.IsNaN(before) && b.solver.contraction(norm/before)
+		diverging := !math.IsNaN(before) && b.solver.Contraction(norm/before)
 		last := e.iterations >= b.config.MaxIterations
 		if norm <= stagnant && !perturbed && (diverging || last) {
 			b.rest(norm)
@@ -597,9 +599,9 @@ func (s *implicit) rest(norm float64) {
 
 // notSolvable names the unknown for which a correction could not be found.
 func (b *block) notSolvable(x *master.Exec, err error) error {
-	var at *entryError
+	var at *num.EntryError
 	if errors.As(err, &at) {
-		return fmt.Errorf("%w: at %s: %w", errNotConverged, x.Sys.InName(b.columns[at.index].input), at.err)
+		return fmt.Errorf("%w: at %s: %w", errNotConverged, x.Sys.InName(b.columns[at.Index].input), at.Err)
 	}
 	return fmt.Errorf("%w: %w", errNotConverged, err)
 }
@@ -807,21 +809,9 @@ func (s *implicit) loopTreatment() string {
 	return "solved at every communication point (" + solverKinds[s.config.Kind] + ")"
 }
 
-// ownerOf gives the subsystem of an entry of u or y.
-func ownerOf(at []int, k int) int {
-	i, found := slices.BinarySearch(at, k)
-	if !found {
-		return i - 1
-	}
-	for at[i+1] == k {
-		i++ // one without any
-	}
-	return i
-}
-
 // nominal is the typical magnitude of an input.
 func nominal(sys *master.System, k int) float64 {
-	i := ownerOf(sys.InAt, k)
+	i := num.Owner(sys.InAt, k)
 	if n := sys.Infos[i].In[k-sys.InAt[i]].Nominal; n > 0 {
 		return n
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -172,8 +173,8 @@ type predictorCorrector struct {
 	outputs []int
 	names   []string
 	tol, r  []float64 // by output
-	times   [maxNodes]float64
-	values  [maxNodes][]float64
+	times   [num.MaxNodes]float64
+	values  [num.MaxNodes][]float64
 	points  int
 	now     []float64
 }
@@ -214,8 +215,8 @@ func (p *predictorCorrector) measure(x *master.Exec, t, H float64, degree int) f
 	if n < 2 {
 		return math.NaN()
 	}
-	var w weightTable
-	weights(&w, p.times[:n], t+H, 0)
+	var w num.WeightTable
+	num.Weights(&w, p.times[:n], t+H, 0)
 	worst := 0.0
 	for i, y := range p.outputs {
 		predicted := 0.0
@@ -229,20 +230,20 @@ func (p *predictorCorrector) measure(x *master.Exec, t, H float64, degree int) f
 }
 
 func (p *predictorCorrector) accept(x *master.Exec, t float64) {
-	oldest := p.values[maxNodes-1]
+	oldest := p.values[num.MaxNodes-1]
 	copy(p.values[1:], p.values[:])
 	copy(p.times[1:], p.times[:])
 	p.values[0], p.times[0] = oldest, t
 	for i, y := range p.outputs {
 		oldest[i] = x.Y[y]
 	}
-	p.points = min(p.points+1, maxNodes)
+	p.points = min(p.points+1, num.MaxNodes)
 }
 
 func (p *predictorCorrector) review() []string { return nil }
 
 func (p *predictorCorrector) archive(a *master.Archive) {
-	a.Index(&p.points, 1, maxNodes)
+	a.Index(&p.points, 1, num.MaxNodes)
 	a.Floats(p.times[:])
 	for _, v := range p.values {
 		a.Floats(v)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -173,12 +174,12 @@ func TestPredictorCorrectorIndicator(t *testing.T) {
 	// Older points than any predictor needs are dropped.
 	var long []float64
 	var many [][2]float64
-	for n := range 2 * maxNodes {
+	for n := range 2 * num.MaxNodes {
 		long, many = append(long, float64(n)), append(many, [2]float64{float64(n * n), 1})
 	}
 	p, x = recorded(long, many)
-	x.Y[0], x.Y[3] = 4*maxNodes*maxNodes, 1
-	if got := p.measure(x, 2*maxNodes-1, 1, MaxOrder); !near(got, 0, 1e-9) {
+	x.Y[0], x.Y[3] = 4*num.MaxNodes*num.MaxNodes, 1
+	if got := p.measure(x, 2*num.MaxNodes-1, 1, MaxOrder); !near(got, 0, 1e-9) {
 		t.Errorf("a parabola over many points: %g", got)
 	}
 	// While the history is short the predictor has the degree that it allows; one

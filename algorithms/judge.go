@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -109,7 +110,7 @@ func (c *energyCorrection) newJudge(x *master.Exec, b *bond) correctionJudge {
 	}
 	for _, p := range b.pairs {
 		for _, side := range [][2]int{{p.effort, p.flow}, {p.flow, p.effort}} {
-			i, from := ownerOf(sys.OutAt, side[0]), ownerOf(sys.OutAt, side[1])
+			i, from := num.Owner(sys.OutAt, side[0]), num.Owner(sys.OutAt, side[1])
 			for _, each := range [2]int{i, from} {
 				if c.in.rates[each].over > 1 {
 					j.why = fmt.Sprintf("%s takes one step over several macro steps", sys.Infos[each])
@@ -229,7 +230,7 @@ func (j *correctionJudge) accept(c *energyCorrection, x *master.Exec, b *bond, H
 				continue
 			}
 			for _, p := range b.pairs {
-				if ownerOf(x.Sys.OutAt, p.effort) == side.subsystem {
+				if num.Owner(x.Sys.OutAt, p.effort) == side.subsystem {
 					stale[kind] -= p.sign * p.watt * p.gain * side.dy[kind][p.effort-from] * x.Y[p.flow] * H
 				} else {
 					stale[kind] += p.sign * p.watt * p.gain * side.dy[kind][p.flow-from] * x.Y[p.effort] * H

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -100,9 +101,9 @@ type modelCorrector struct {
 
 	interfaceJacobian // over the inputs of members that others feed; s = G
 	toOffset          [][]float64
-	shapes            []shape // by column, of the G in force
-	active            []bool  // by column: ends of steps of giver and taker meet here
-	lu                *sparseLU
+	shapes            []num.Shape // by column, of the G in force
+	active            []bool      // by column: ends of steps of giver and taker meet here
+	lu                *num.LU
 	factored          bool
 
 	late     []bool
@@ -131,7 +132,7 @@ type responder interface {
 	// respond puts into s [ny of the subsystem] the response to a deviation of the
 	// input of column j along a course, Σ p_m (s/H)^m, and into offset that to a
 	// constant one.
-	respond(j int, course *shape, s, offset []float64)
+	respond(j int, course *num.Shape, s, offset []float64)
 	// accept and reject conclude the step.
 	accept()
 	reject()
@@ -311,9 +312,9 @@ func (c *modelCorrector) init(x *master.Exec) error {
 		x.Note(text)
 	}
 	c.layOut(sys)
-	c.lu = newSparseLU(c.jacobian)
+	c.lu = num.NewLU(c.jacobian)
 	m := len(c.columns)
-	c.shapes, c.active, c.e = make([]shape, m), make([]bool, m), make([]float64, m)
+	c.shapes, c.active, c.e = make([]num.Shape, m), make([]bool, m), make([]float64, m)
 	nu := len(x.W)
 	c.phi, c.error, c.next, c.offset = make([]float64, nu), make([]float64, nu), make([]float64, nu), make([]float64, nu)
 	c.raw, c.rawThen, c.then, c.y = slices.Clone(x.Y), slices.Clone(x.Y), slices.Clone(x.Y), x.Y
@@ -517,7 +518,7 @@ func (c *modelCorrector) factor(x *master.Exec) error {
 		i := col.subsystem
 		from := x.Sys.SourceSubsystem(col.input)
 		active := c.due(i) && c.due(from) && !c.of[i].failed.now
-		var p shape
+		var p num.Shape
 		if active {
 			p = c.course(j)
 		}
@@ -537,13 +538,13 @@ func (c *modelCorrector) factor(x *master.Exec) error {
 	}
 	c.assemble()
 	c.factored = true
-	if err := c.lu.factor(c.jacobian); err != nil {
+	if err := c.lu.Factor(c.jacobian); err != nil {
 		c.factored = false
 		name := ""
-		var at *entryError
+		var at *num.EntryError
 		if errors.As(err, &at) {
-			name = " at " + x.Sys.InName(c.columns[at.index].input)
-			err = at.err
+			name = " at " + x.Sys.InName(c.columns[at.Index].input)
+			err = at.Err
 		}
 		c.singular.set(c.t+c.H, fmt.Sprintf("I − L G%s: %v", name, err))
 		if c.config.Stop {
@@ -553,7 +554,7 @@ func (c *modelCorrector) factor(x *master.Exec) error {
 	return nil
 }
 
-func alike(a, b shape) bool {
+func alike(a, b num.Shape) bool {
 	for m := range a {
 		if !(math.Abs(a[m]-b[m]) <= sameShape) {
 			return false
@@ -563,17 +564,17 @@ func alike(a, b shape) bool {
 }
 
 // course is the shape along which the input of a column deviates over the step.
-func (c *modelCorrector) course(j int) shape {
+func (c *modelCorrector) course(j int) num.Shape {
 	k, i := c.columns[j].input, c.columns[j].subsystem
 	switch {
 	case c.late[i], !c.in.shapes(i):
-		return shape{1}
+		return num.Shape{1}
 	case c.in.rates[i].over > 1:
 		p := &c.in.gridOf[k].block
-		return shapePolynomial(p.degree, p.nodes[0], c.span(i), p.nodes[:p.degree+1])
+		return num.NewShape(p.degree, p.nodes[0], c.span(i), p.nodes[:p.degree+1])
 	}
 	g := c.in.gridOf[k]
-	return shapePolynomial(g.old.degree, c.t, c.H, g.times[:g.points])
+	return num.NewShape(g.old.degree, c.t, c.H, g.times[:g.points])
 }
 
 // solve finds the deviations e, and puts the corrected outputs and the errors E.
@@ -592,7 +593,7 @@ func (c *modelCorrector) solve(x *master.Exec) {
 				c.e[j] = c.phi[c.columns[j].input] - c.atEnd(x, j)
 			}
 		}
-		c.lu.solve(c.e)
+		c.lu.Solve(c.e)
 		for j := range c.columns {
 			if c.active[j] {
 				c.addTo(x, j, c.columns[j].s, c.e[j])
@@ -618,7 +619,7 @@ func (c *modelCorrector) solve(x *master.Exec) {
 // outputs as much where these begin at 0, and models that mispredict a step move them less.
 func (c *modelCorrector) groundless(x *master.Exec) string {
 	const many = 10 // right models: up to 2 (haid's oscillator, n_d = 1 … 2); the square root: 50 … 150
-	if checkFinite(x.Y) != nil && checkFinite(c.raw) == nil {
+	if num.CheckFinite(x.Y) != nil && num.CheckFinite(c.raw) == nil {
 		return "the correction is not finite"
 	}
 	for _, i := range c.members {
@@ -679,18 +680,18 @@ func (c *modelCorrector) accumulate(j int, corrected bool) {
 	if c.in.rates[i].over > 1 {
 		start = times[0]
 	}
-	above := integral(shapePolynomial(min(degree+1, len(times)), start, H, times)) // at first there are fewer
+	above := integral(num.NewShape(min(degree+1, len(times)), start, H, times)) // at first there are fewer
 	c.next[k] += float64(H*above) * c.e[j]
 	if c.in.isAhead[k] {
 		// ũ goes through the value that a source stepped before has given; ū through
 		// one old point more.
-		below := integral(shapePolynomial(min(degree, len(times)), start, H, times))
+		below := integral(num.NewShape(min(degree, len(times)), start, H, times))
 		c.next[k] += float64(H*(above-below)) * (c.in.newest[k] - c.in.extrapolated(k))
 	}
 }
 
 // integral is that of a shape over the step, in steps.
-func integral(p shape) float64 {
+func integral(p num.Shape) float64 {
 	sum := 0.0
 	for m, v := range p {
 		sum += v / float64(m+1)
@@ -747,7 +748,7 @@ func (c *modelCorrector) archive(a *master.Archive) {
 	a.Bools(c.active)
 	a.Bool(&c.factored)
 	if c.factored {
-		c.lu.archive(a)
+		c.lu.Archive(a)
 	}
 	a.Floats(c.error)
 	a.Floats(c.then)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -31,7 +32,7 @@ type replays struct {
 	size    []float64   // by column: largest magnitude of the input so far
 	shaped  [][]float64 // by column
 	offset  [][]float64
-	course  []shape // by column, of what was measured
+	course  []num.Shape // by column, of what was measured
 
 	valid       bool
 	H           float64
@@ -45,7 +46,7 @@ const longestTrust = 8
 func newReplays(x *master.Exec, of *modelCorrector) (*replays, error) {
 	r := &replays{of: of, x: x, members: of.with(RollbackJacobian), worst: math.NaN(), trust: 1}
 	n := len(of.columns)
-	r.base, r.size, r.course = make([]float64, len(x.Y)), make([]float64, n), make([]shape, n)
+	r.base, r.size, r.course = make([]float64, len(x.Y)), make([]float64, n), make([]num.Shape, n)
 	r.shaped, r.offset = make([][]float64, n), make([][]float64, n)
 	used := map[int]int{}
 	for j := range of.columns {
@@ -111,7 +112,7 @@ func (r *replays) measure(ctx context.Context, t, H float64) error {
 		}
 		constant := true
 		for _, j := range round {
-			constant = constant && r.course[j] == shape{1}
+			constant = constant && r.course[j] == num.Shape{1}
 		}
 		if constant {
 			for _, j := range round {
@@ -271,14 +272,14 @@ func (r *replayed) update() (modelUpdate, error) {
 		if r.replays.of.columns[j].subsystem != r.subsystem {
 			continue
 		}
-		if checkFinite(r.replays.shaped[j]) != nil || checkFinite(r.replays.offset[j]) != nil {
+		if num.CheckFinite(r.replays.shaped[j]) != nil || num.CheckFinite(r.replays.offset[j]) != nil {
 			u.why = fmt.Sprintf("the response to %s is not a finite number", r.replays.x.Sys.InName(r.replays.of.columns[j].input))
 		}
 	}
 	return u, nil
 }
 
-func (r *replayed) respond(j int, _ *shape, s, offset []float64) {
+func (r *replayed) respond(j int, _ *num.Shape, s, offset []float64) {
 	copy(s, r.replays.shaped[j])
 	copy(offset, r.replays.offset[j])
 }

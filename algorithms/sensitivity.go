@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -94,7 +95,7 @@ func (b *block) prepareModels(x *master.Exec) error {
 // step of size H as evaluated last.
 func (b *block) lowOrderSensitivities(H float64) error {
 	b.heldPos, b.heldVel = H*H/2, H
-	pos, vel := errorConstants(b.in.ahead.degree, H, b.in.times[:b.in.points])
+	pos, vel := num.ErrorConstants(b.in.ahead.degree, H, b.in.times[:b.in.points])
 	b.shapedPos, b.shapedVel = H*H*pos, H*vel
 	return b.respond.Run()
 }

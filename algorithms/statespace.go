@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -260,7 +261,7 @@ func (s *stateSpace) predictionErrorOver(H float64) (worst, astray float64) {
 		}
 	}
 	for r := range s.n {
-		s.rate[r] = dot(s.drift[r*s.n:(r+1)*s.n], s.then.xdot)
+		s.rate[r] = num.Dot(s.drift[r*s.n:(r+1)*s.n], s.then.xdot)
 	}
 	in := s.of.in
 	at := s.x.Sys.InAt[s.subsystem]
@@ -434,7 +435,7 @@ func (s *stateSpace) integrate(H float64) (why string) {
 			}
 			inputs.Set(r, s.nu+r, 1)
 		}
-		h, err := NewHold(mat.NewDense(s.n, s.n, s.a), inputs, H, len(s.moments)-1)
+		h, err := num.NewHold(mat.NewDense(s.n, s.n, s.a), inputs, H, len(s.moments)-1)
 		if err != nil {
 			return err.Error()
 		}
@@ -470,7 +471,7 @@ func (s *stateSpace) integrate(H float64) (why string) {
 }
 
 // respond combines the moments.
-func (s *stateSpace) respond(j int, course *shape, to, offset []float64) {
+func (s *stateSpace) respond(j int, course *num.Shape, to, offset []float64) {
 	input := s.of.columns[j].input - s.x.Sys.InAt[s.subsystem]
 	end := 0.0
 	for _, p := range course {
@@ -520,11 +521,3 @@ func (s *stateSpace) archive(a *master.Archive) {
 func (s *stateSpace) reject() { s.observed = false }
 
 func (s *stateSpace) predictionError() float64 { return s.worst }
-
-func dot(a, b []float64) float64 {
-	sum := 0.0
-	for i, v := range a {
-		sum += float64(v * b[i])
-	}
-	return sum
-}

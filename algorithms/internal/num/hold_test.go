@@ -1,4 +1,4 @@
-package algorithms
+package num
 
 import (
 	"fmt"
@@ -274,7 +274,7 @@ func TestShapePolynomial(t *testing.T) {
 			for i, d := range p {
 				times[i] = 5 - d
 			}
-			full := shapePolynomial(order, 5, H, times)
+			full := NewShape(order, 5, H, times)
 			c := full[:order+1]
 			for i := range order {
 				if v := polynomialAt(c, 0, -p[i]/H); math.Abs(v) > 1e-12 {
