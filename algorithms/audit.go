@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/macrostep/macrostep/algorithms/internal/input"
 	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
@@ -25,7 +26,7 @@ type audit struct {
 	steps int     // accepted since the last audit
 	blind bool
 
-	all *stepping // all but the stateless components
+	all *input.Stepping // all but the stateless components
 }
 
 const (
@@ -42,9 +43,9 @@ const (
 	jump = 3
 )
 
-func (a *audit) init(x *master.Exec, in *approximation) (err error) {
+func (a *audit) init(x *master.Exec, in *input.Approximation) (err error) {
 	*a = audit{}
-	a.all, err = newStepping(x, in, x.Sys.Stepped)
+	a.all, err = input.NewStepping(x, in, x.Sys.Stepped)
 	return err
 }
 
@@ -72,23 +73,18 @@ func (a *audit) archive(to *master.Archive) {
 
 // advance steps all components from t by H with the polynomials as they stand.
 func (a *audit) advance(ctx context.Context, x *master.Exec, t, H float64) error {
-	if err := a.all.run(ctx, t, H); err != nil {
+	if err := a.all.Run(ctx, t, H); err != nil {
 		return err
 	}
-	for _, i := range x.Sys.Late {
-		if err := stepLate(ctx, x, i, t, H); err != nil {
-			return err
-		}
-	}
-	return nil
+	return input.StepLate(ctx, x, x.Sys.Late, t, H)
 }
 
 // compareHalves returns the norm of the difference between a step in one piece and in two
 // halves, with the same input polynomials of one degree more than k, and goes back.
 func (j *errorControl) compareHalves(ctx context.Context, x *master.Exec, t, H float64, k int) (difference float64, err error) {
-	degree, half := min(k+1, j.in.order), H/2
+	degree, half := min(k+1, j.in.Order()), H/2
 	extrapolate := func(t, H float64) error {
-		j.in.begin(x, t, H, degree)
+		j.in.Begin(x, t, H, degree)
 		return j.audit.advance(ctx, x, t, H)
 	}
 	if err := extrapolate(t, H); err != nil {
@@ -130,18 +126,18 @@ func (j *errorControl) jumped(ctx context.Context, x *master.Exec, t, H float64,
 		return 0, err
 	}
 	interpolate := func(t, H float64, end []float64) error {
-		j.in.begin(x, t, H, k)
+		j.in.Begin(x, t, H, k)
 		for _, u := range j.entries {
-			j.in.arrived(u, end[u])
+			j.in.Arrived(u, end[u])
 		}
 		return j.audit.advance(ctx, x, t, H)
 	}
 	if j.config.Estimator == Richardson {
 		half := H / 2
 		if err = interpolate(t, half, j.middle); err == nil {
-			j.in.push(t+half, j.middle)
+			j.in.Push(t+half, j.middle)
 			err = interpolate(t+half, (t+H)-(t+half), j.coupled)
-			j.in.pop()
+			j.in.Pop()
 		}
 	} else {
 		err = interpolate(t, H, j.coupled)
@@ -166,7 +162,7 @@ func (j *errorControl) jumped(ctx context.Context, x *master.Exec, t, H float64,
 // extrapolation of degree k than the points before make expect, by (31).
 func (j *errorControl) strays(inputs []float64, H float64, k int) bool {
 	defect, expected := j.defect(inputs), 0.0
-	if past := j.in.history(); past.Holds(k + 1) {
+	if past := j.in.History(); past.Holds(k + 1) {
 		expected = past.APriori(k, H, j.entries, j.w[:len(j.entries)], j.scratch)
 	}
 	return defect > max(1, jump*expected)
@@ -175,7 +171,7 @@ func (j *errorControl) strays(inputs []float64, H float64, k int) bool {
 // defect returns the norm of the difference between coupling inputs [nu] and their extrapolation.
 func (j *errorControl) defect(inputs []float64) float64 {
 	for i, u := range j.entries {
-		j.e[i], j.w[i] = j.in.extrapolated(u)-inputs[u], j.tol.input(u, inputs[u])
+		j.e[i], j.w[i] = j.in.Extrapolated(u)-inputs[u], j.tol.input(u, inputs[u])
 	}
 	return num.WRMS(j.e[:len(j.entries)], j.w[:len(j.entries)])
 }

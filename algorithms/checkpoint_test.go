@@ -293,10 +293,8 @@ type walker struct {
 // but that a step need not write.
 var scratch = map[string]string{
 	"polynomial.nodes":          "those behind the degree",
-	"approximation.newest":      "looked at where isAhead tells",
-	"approximation.newestFirst": "of the last history that was asked for",
-	"stepping.t":                "of the step under way",
-	"stepping.H":                "likewise",
+	"Approximation.newest":      "looked at where isAhead tells",
+	"Approximation.newestFirst": "of the last history that was asked for",
 	"errorControl.second":       "the other solution, within an attempt",
 	"errorControl.e":            "within an attempt",
 	"errorControl.w":            "likewise",

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/macrostep/macrostep/algorithms/internal/input"
 	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
@@ -431,8 +432,8 @@ func follow(t *testing.T, config controlConfig, k int, u func(t float64) float64
 	s := &stepControl{config: config}
 	var past num.History
 	push := func(t float64) num.History {
-		return num.History{Times: append([]float64{t}, past.Times[:min(len(past.Times), maxPoints)]...),
-			Values: append([][]float64{{u(t)}}, past.Values[:min(len(past.Values), maxPoints)]...)}
+		return num.History{Times: append([]float64{t}, past.Times[:min(len(past.Times), input.MaxPoints)]...),
+			Values: append([][]float64{{u(t)}}, past.Values[:min(len(past.Values), input.MaxPoints)]...)}
 	}
 	past = push(0)
 	entries, w, scratch := []int{0}, []float64{tolerance}, make([]float64, 1)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/macrostep/macrostep/algorithms/internal/input"
 	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
@@ -40,7 +41,7 @@ type energyCorrection struct {
 	energy *energyMonitor
 	// inTurn: Gauss–Seidel.
 	inTurn bool
-	in     *approximation
+	in     *input.Approximation
 	of     []correctedBond
 }
 
@@ -133,7 +134,7 @@ func (c *energyCorrection) share(sys *master.System, b *bond) (mu float64, why s
 			}
 			df, ndf := c.step(num.Owner(sys.OutAt, out)), c.step(num.Owner(sys.OutAt, other))
 			meet := max(1, df, ndf)
-			if c.in.order == 0 {
+			if c.in.Order() == 0 {
 				return singleRateShare * (1.5 - 0.5*ndf/meet), why
 			}
 			return singleRateShare * df / meet, why
@@ -147,7 +148,7 @@ const singleRateShare = 0.5
 
 // step gives the step of subsystem i in macro steps.
 func (c *energyCorrection) step(i int) float64 {
-	return float64(c.in.rates[i].over) / float64(c.in.rates[i].steps)
+	return float64(c.in.Over(i)) / float64(c.in.Rate(i).Steps)
 }
 
 // displaced reports whether an output of subsystem i in the bond follows inputs from
@@ -206,7 +207,7 @@ func (c *energyCorrection) apply(x *master.Exec, H float64) {
 	}
 	for i := range c.of {
 		b, k := &c.energy.bonds[i], &c.of[i]
-		if c.in.count%b.over != 0 {
+		if c.in.Since(b.over) != 0 {
 			continue // held until the sides of the bond meet
 		}
 		k.H = float64(b.over) * H
@@ -222,7 +223,7 @@ func (c *energyCorrection) apply(x *master.Exec, H float64) {
 				f = min(max(f, -most), most)
 			}
 			k.applied[j] = f
-			c.in.bias[p.effortIn] = f
+			c.in.SetBias(p.effortIn, f)
 		}
 	}
 }
@@ -264,7 +265,7 @@ func (c *energyCorrection) report(to map[string]master.BondEnergy) {
 		k := &c.of[i]
 		e := to[c.energy.bonds[i].name]
 		removed, mu := k.judge.removed, k.mu
-		e.Correction, e.CorrectedEnergy, e.Mu = k.judge.verdict(k.judge.load(c.in.sys, &c.energy.bonds[i])), &removed, &mu
+		e.Correction, e.CorrectedEnergy, e.Mu = k.judge.verdict(k.judge.load(c.in.System(), &c.energy.bonds[i])), &removed, &mu
 		if mu == 0 {
 			e.Correction = "unknown: energy.mu is 0, so nothing was corrected"
 		}
@@ -285,7 +286,7 @@ func (c *energyCorrection) review() []string {
 			out = append(out, fmt.Sprintf("bond %s: energy.mu is 0 (%s), so nothing was corrected", b.name, k.why))
 			continue
 		}
-		load := k.judge.load(c.in.sys, b)
+		load := k.judge.load(c.in.System(), b)
 		switch verdict := k.judge.verdict(load); verdict {
 		case helps:
 		case harms:

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/macrostep/macrostep/algorithms/internal/input"
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -19,6 +21,22 @@ const (
 	Jacobi      Scheme = iota // explicit: all from the old values
 	GaussSeidel               // explicit: one after the other, each with the values already new
 	Implicit                  // the inputs that close loops agree with the outputs at the end of the step
+)
+
+// MaxOrder is the highest extrapolation order: error estimates look one degree above the
+// order in force.
+const MaxOrder = num.MaxNodes - 2
+
+// Delivery is the way in which the polynomial of an input reaches its subsystem.
+type Delivery = input.Delivery
+
+// The deliveries. A subsystem that cannot take the one asked for gets the next
+// one that it can: derivatives, substeps, held.
+const (
+	Auto        = input.Auto
+	Derivatives = input.Derivatives // input derivatives at the start of the macro step
+	Substeps    = input.Substeps    // the polynomial sampled in substeps
+	Held        = input.Held        // the last value: order 0
 )
 
 // Config configures a coupling algorithm part by part. The zero value is
@@ -105,7 +123,7 @@ var errNotConverged = errors.New("the corrector did not converge")
 // approximation, and control of order and step size by an error estimate.
 type Coupling struct {
 	config Config
-	in     approximation
+	in     *input.Approximation
 	tol    tolerances
 	scheme scheme
 	// control chooses order and step size; nil: they are constant.
@@ -153,24 +171,24 @@ func NewCoupling(c Config) (*Coupling, error) {
 		c.Substeps = defaultSubsteps
 	}
 	a := &Coupling{config: c}
-	a.in = approximation{
-		order: c.highestDegree(), substeps: c.Substeps, want: c.Delivery,
-		looksAhead: c.Scheme != Jacobi || c.Control.Estimator != NoEstimate || c.Correct == ModelCorrection,
-		biases:     c.Correct != NoCorrection,
-	}
+	a.in = input.New(input.Config{
+		Order: c.highestDegree(), Substeps: c.Substeps, Delivery: c.Delivery,
+		LooksAhead: c.Scheme != Jacobi || c.Control.Estimator != NoEstimate || c.Correct == ModelCorrection,
+		Biased:     c.Correct != NoCorrection,
+	})
 	a.tol = tolerances{rtol: c.Control.Relative, atol: c.Control.Absolute}
 	if c.Scheme == Implicit {
-		s, err := newImplicit(c.Solver, &a.tol, &a.in)
+		s, err := newImplicit(c.Solver, &a.tol, a.in)
 		if err != nil {
 			return nil, err
 		}
 		s.predictAll = c.Control.Estimator == ImMilne
 		a.scheme = s
 	} else {
-		a.scheme = &explicit{in: &a.in, gaussSeidel: c.Scheme == GaussSeidel, names: c.Sequence}
+		a.scheme = &explicit{in: a.in, gaussSeidel: c.Scheme == GaussSeidel, names: c.Sequence}
 	}
 	if len(c.Bonds) > 0 || c.Control.Estimator == ECCO || c.Correct == EnergyCorrection {
-		a.energy = &energyMonitor{declared: c.Bonds, in: &a.in, threshold: c.Spike}
+		a.energy = &energyMonitor{declared: c.Bonds, in: a.in, threshold: c.Spike}
 	}
 	if len(c.Rates) > 0 && c.Scheme == Implicit {
 		return nil, errors.New("rates go with an explicit scheme: an implicit one iterates over one macro step of all")
@@ -179,13 +197,13 @@ func NewCoupling(c Config) (*Coupling, error) {
 		if c.Scheme == Implicit {
 			return nil, errors.New("the energy correction repairs what extrapolated inputs spoil: it goes with an explicit scheme")
 		}
-		a.correct = &energyCorrection{config: c.Energy, energy: a.energy, in: &a.in, inTurn: c.Scheme == GaussSeidel}
+		a.correct = &energyCorrection{config: c.Energy, energy: a.energy, in: a.in, inTurn: c.Scheme == GaussSeidel}
 	}
 	if c.Correct == ModelCorrection || c.Correct == FeedthroughCorrection {
 		if c.Scheme == Implicit {
 			return nil, errors.New("the model-based corrector repairs what extrapolated inputs spoil: it goes with an explicit scheme")
 		}
-		a.model = &modelCorrector{config: c.Model, scheme: c.Scheme, direct: c.Correct == FeedthroughCorrection, in: &a.in}
+		a.model = &modelCorrector{config: c.Model, scheme: c.Scheme, direct: c.Correct == FeedthroughCorrection, in: a.in}
 		if c.Control.Estimator != NoEstimate && c.Control.Estimator != ECCO && c.Control.Estimator != PredictorCorrector {
 			return nil, errors.New("the model-based corrector goes with control that repeats no step: fixed, ecco or predictor-corrector")
 		}
@@ -246,7 +264,7 @@ const largestRate = 1_000_000
 
 // takeRates hands the rates to the approximation.
 func (c *Coupling) takeRates(s *master.System) error {
-	c.in.rates = slices.Repeat([]rate{{1, 1}}, len(s.Subsystems))
+	rates := slices.Repeat([]input.Rate{{Steps: 1, Over: 1}}, len(s.Subsystems))
 	for _, r := range c.config.Rates {
 		i := slices.IndexFunc(s.Infos, func(info *master.Info) bool { return info.Name == r.Component })
 		switch {
@@ -260,15 +278,16 @@ func (c *Coupling) takeRates(s *master.System) error {
 			return fmt.Errorf("the rate of %s is %d/%d; it is a whole number of steps a macro step, or one step over a whole number of them", r.Component, r.Steps, r.Over)
 		case max(r.Steps, r.Over) > largestRate:
 			return fmt.Errorf("the rate of %s is %d/%d; it is at most %d, or one over it", r.Component, r.Steps, r.Over, int(largestRate))
-		case c.in.rates[i] != rate{1, 1}:
+		case rates[i] != input.Rate{Steps: 1, Over: 1}:
 			return fmt.Errorf("%s has two rates", r.Component)
 		case slices.Contains(s.Late, i):
 			return fmt.Errorf("%s is stateless and stepped after its sources; it has no rate of its own", r.Component)
 		case r.Over > 1 && c.control != nil && c.control.repeats():
 			return fmt.Errorf("%s takes one step over %d macro steps, which cannot be repeated: choose control without rollback", r.Component, r.Over)
 		}
-		c.in.rates[i] = rate{r.Steps, r.Over}
+		rates[i] = input.Rate{Steps: r.Steps, Over: r.Over}
 	}
+	c.in.SetRates(rates)
 	return nil
 }
 
@@ -339,7 +358,7 @@ func (c *Coupling) settle() {
 		return
 	}
 	c.jump--
-	c.in.forget()
+	c.in.Forget()
 	if c.control != nil && !c.config.Control.FixedOrder {
 		c.order = 0
 	}
@@ -369,7 +388,7 @@ func (c *Coupling) StepSizes(H float64) float64 {
 
 // Init prepares the parts.
 func (c *Coupling) Init(x *master.Exec, t0 float64) error {
-	if err := c.in.init(x, t0); err != nil {
+	if err := c.in.Init(x, t0); err != nil {
 		return err
 	}
 	c.tol.learn(x.W, x.Y)
@@ -444,9 +463,9 @@ func (c *Coupling) advance(ctx context.Context, x *master.Exec, t, H float64, de
 // degree is the one of the polynomials of the last step.
 func (c *Coupling) degree() int {
 	if c.config.Scheme == Implicit {
-		return c.in.ahead.degree
+		return c.in.DegreeAhead()
 	}
-	return c.in.old.degree
+	return c.in.Degree()
 }
 
 // Accept takes the coupling inputs at t into the history.
@@ -463,7 +482,7 @@ func (c *Coupling) Accept(x *master.Exec, t float64) {
 	if c.control != nil {
 		c.control.accept(x, t)
 	}
-	c.in.push(t, x.W)
+	c.in.Push(t, x.W)
 	if c.control != nil || c.config.Scheme == Implicit {
 		c.tol.learn(x.W, x.Y)
 	}
@@ -491,7 +510,7 @@ func (c *Coupling) Reject(t, H float64) {
 // Archive carries the history and what the parts have learnt.
 func (c *Coupling) Archive(a *master.Archive) {
 	a.Index(&c.order, 0, MaxOrder)
-	c.in.archive(a)
+	c.in.Archive(a)
 	c.tol.archive(a)
 	c.scheme.archive(a)
 	if c.energy != nil {
@@ -510,14 +529,14 @@ func (c *Coupling) Archive(a *master.Archive) {
 
 // InputDerivativeOrder is the highest degree, if it is to be delivered by derivatives.
 func (c *Coupling) InputDerivativeOrder() int {
-	if c.in.want == Auto || c.in.want == Derivatives {
-		return c.in.order
+	if want := c.config.Delivery; want == Auto || want == Derivatives {
+		return c.in.Order()
 	}
 	return 0
 }
 
 // Deliveries returns how each input gets its polynomial.
-func (c *Coupling) Deliveries() []master.Delivery { return c.in.report() }
+func (c *Coupling) Deliveries() []master.Delivery { return c.in.Report() }
 
 // LoopTreatment tells what becomes of algebraic loops.
 func (c *Coupling) LoopTreatment() string {
@@ -534,7 +553,7 @@ func (c *Coupling) Review() []string {
 	case *implicit:
 		out = s.review()
 	case *explicit:
-		out = s.behind(c.in.sys)
+		out = s.behind(c.in.System())
 	}
 	if c.energy != nil {
 		out = append(out, c.energy.review()...)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/macrostep/macrostep/algorithms/internal/input"
 	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
@@ -22,7 +23,7 @@ import (
 // at which both sides meet, and δP that at the later one (rodriguez (19)).
 type energyMonitor struct {
 	declared []Bond
-	in       *approximation
+	in       *input.Approximation
 	bonds    []bond
 	late     []bool // by subsystem
 	t0, t    float64
@@ -41,7 +42,7 @@ func (m *energyMonitor) check(s *master.System) (err error) {
 	for _, b := range m.bonds {
 		for _, p := range b.pairs {
 			one, other := num.Owner(s.OutAt, p.effort), num.Owner(s.OutAt, p.flow)
-			if n, o := m.in.rates[one].over, m.in.rates[other].over; max(n, o)%min(n, o) != 0 {
+			if n, o := m.in.Over(one), m.in.Over(other); max(n, o)%min(n, o) != 0 {
 				return fmt.Errorf("bond %s: %s takes one step over %d macro steps and %s over %d; give one a multiple of the other, so that they meet",
 					b.name, s.Infos[one].Name, n, s.Infos[other].Name, o)
 			}
@@ -64,7 +65,7 @@ func (m *energyMonitor) init(x *master.Exec, t0 float64) {
 		for _, p := range b.pairs {
 			b.power += p.power(x.Y)
 			for _, y := range [2]int{p.effort, p.flow} {
-				b.over = max(b.over, m.in.rates[num.Owner(x.Sys.OutAt, y)].over)
+				b.over = max(b.over, m.in.Over(num.Owner(x.Sys.OutAt, y)))
 			}
 		}
 		b.powers = spikeDetector{threshold: m.threshold}
@@ -87,7 +88,7 @@ func (m *energyMonitor) measure(x *master.Exec, t, H float64) {
 		for _, p := range b.pairs {
 			b.nextPower += p.power(x.Y)
 		}
-		if b.meets = (m.in.count+1)%b.over == 0; !b.meets {
+		if b.meets = m.in.Ends(b.over); !b.meets {
 			continue
 		}
 		span := H
@@ -115,19 +116,16 @@ func (m *energyMonitor) measure(x *master.Exec, t, H float64) {
 // inputs returns the value that input k had at the end of the step, without what the energy
 // correction added, and the value that its subsystem would have held over the step.
 func (m *energyMonitor) inputs(x *master.Exec, k int) (end, held float64) {
-	i := m.in.owner[k]
-	switch {
-	case m.in.isAhead[k]:
-		held = m.in.newest[k]
-	case m.in.rates[i].over > 1:
-		held = m.in.last(k)
-	default:
+	i := m.in.Owner(k)
+	if _, ahead := m.in.Ahead(k); ahead || m.in.Over(i) > 1 {
+		held = m.in.Last(k)
+	} else {
 		held = x.W[k]
 	}
 	if m.late[i] {
 		return x.U[k], held
 	}
-	end = m.in.atEnd(k, i)
+	end = m.in.AtEnd(k)
 	if m.offset != nil {
 		end += m.offset[k]
 	}

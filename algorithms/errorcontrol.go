@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/macrostep/macrostep/algorithms/internal/input"
 	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
@@ -113,7 +114,7 @@ func newControl(c Config, a *Coupling) (control, error) {
 	if k.HMax == 0 {
 		k.HMax = math.Inf(1)
 	}
-	return &errorControl{config: k, fixed: c.Order, coupling: a, scheme: a.scheme, in: &a.in, tol: &a.tol}, nil
+	return &errorControl{config: k, fixed: c.Order, coupling: a, scheme: a.scheme, in: a.in, tol: &a.tol}, nil
 }
 
 // errorControl estimates the error of a macro step, decides whether it stands,
@@ -123,7 +124,7 @@ type errorControl struct {
 	fixed    int // the order, if it is fixed
 	coupling *Coupling
 	scheme   scheme
-	in       *approximation
+	in       *input.Approximation
 	tol      *tolerances
 
 	steps    *stepControl
@@ -278,7 +279,7 @@ func (j *errorControl) init(x *master.Exec, t0 float64) error {
 	j.second = make([]float64, len(x.Y))
 	j.coupled, j.middle = make([]float64, len(x.W)), make([]float64, len(x.W))
 	j.middleAt = math.NaN()
-	j.past = num.History{Times: make([]float64, maxPoints+1), Values: make([][]float64, maxPoints+1)}
+	j.past = num.History{Times: make([]float64, input.MaxPoints+1), Values: make([][]float64, input.MaxPoints+1)}
 	j.e, j.w, j.scratch = make([]float64, n), make([]float64, n), make([]float64, n)
 	j.steps = &stepControl{config: controlConfig{
 		Safety: j.config.Safety, RatioMin: j.config.RatioMin, RatioMax: j.config.RatioMax,
@@ -374,7 +375,7 @@ func (j *errorControl) pointsNeeded(k int) int {
 
 func (j *errorControl) attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error) {
 	k := j.coupling.order
-	judged := j.in.points >= j.pointsNeeded(k) && j.coupling.jump == 0
+	judged := len(j.in.Times()) >= j.pointsNeeded(k) && j.coupling.jump == 0
 	outcome := attemptOutcome{H: H, order: k, norms: unknownNorms}
 	audited := judged && !j.config.FixedStep && j.audit.due(H)
 	difference := math.NaN()
@@ -421,7 +422,7 @@ func (j *errorControl) attempt(ctx context.Context, x *master.Exec, t, H float64
 	}
 	stands := outcome.result == stepAccepted || outcome.result == stepUnjudged
 	j.audit.conclude(audited, stands, H)
-	past := j.in.history()
+	past := j.in.History()
 	if stands {
 		past = j.withNew(t + H)
 	}
@@ -460,8 +461,10 @@ func (j *errorControl) withNew(t float64) num.History {
 	if !math.IsNaN(j.middleAt) {
 		put(j.middleAt, j.middle)
 	}
-	for i := 0; i < j.in.points && n < len(j.past.Times); i++ {
-		put(j.in.times[i], j.in.at(i))
+	for i, t := range j.in.Times() {
+		if n < len(j.past.Times) {
+			put(t, j.in.At(i))
+		}
 	}
 	return num.History{Times: j.past.Times[:n], Values: j.past.Values[:n]}
 }
@@ -489,14 +492,14 @@ func (j *errorControl) solve(ctx context.Context, x *master.Exec, t, H float64, 
 
 // compare takes the second solution of ExLocal and ExMilne, and goes back.
 func (j *errorControl) compare(ctx context.Context, x *master.Exec, t, H float64, k int) error {
-	j.in.begin(x, t, H, k+1)
+	j.in.Begin(x, t, H, k+1)
 	if j.config.Estimator == ExMilne {
 		for i, u := range j.entries {
-			j.scratch[i] = j.in.extrapolated(u)
+			j.scratch[i] = j.in.Extrapolated(u)
 		}
-		j.in.begin(x, t, H, k)
+		j.in.Begin(x, t, H, k)
 		for i, u := range j.entries {
-			j.in.arrived(u, j.scratch[i])
+			j.in.Arrived(u, j.scratch[i])
 		}
 	}
 	if err := j.scheme.(*explicit).step(ctx, x, t, H); err != nil {
@@ -525,11 +528,11 @@ func (j *errorControl) double(ctx context.Context, x *master.Exec, t, H float64,
 	}
 	x.CoupleAll(middle, j.middle)
 	j.astray = j.strays(j.middle, half, k)
-	j.in.push(middle, j.middle)
+	j.in.Push(middle, j.middle)
 	_, err := j.coupling.advance(ctx, x, middle, half, k)
 	x.CoupleAll(t+H, j.coupled)
 	j.astray = j.astray || j.strays(j.coupled, half, k)
-	j.in.pop()
+	j.in.Pop()
 	j.middleAt = middle
 	return err
 }
@@ -572,7 +575,7 @@ func (j *errorControl) most(x *master.Exec, H float64, k int) (worst part) {
 	}
 	if j.byInputs() {
 		for _, u := range j.entries {
-			take(x.Sys.InName(u), u, j.in.extrapolated(u)-j.coupled[u], j.tol.input(u, j.coupled[u]))
+			take(x.Sys.InName(u), u, j.in.Extrapolated(u)-j.coupled[u], j.tol.input(u, j.coupled[u]))
 		}
 		return worst
 	}
@@ -632,7 +635,7 @@ func (j *errorControl) factors(H float64, k int) (pos, vel float64) {
 		// q = k+3 in positions and k+2 in velocities (12).
 		return 1 / (math.Ldexp(1, k+2) - 1), 1 / (math.Ldexp(1, k+1) - 1)
 	}
-	nodes := j.in.times[:j.in.points]
+	nodes := j.in.Times()
 	posK, velK := num.ErrorConstants(k, H, nodes)
 	pos, vel = num.ErrorConstants(k+1, H, nodes)
 	pos, vel = pos/posK, vel/velK
@@ -644,7 +647,7 @@ func (j *errorControl) factors(H float64, k int) (pos, vel float64) {
 
 func (j *errorControl) accept(x *master.Exec, t float64) {
 	if !math.IsNaN(j.middleAt) {
-		j.in.push(j.middleAt, j.middle)
+		j.in.Push(j.middleAt, j.middle)
 	}
 	j.coupling.order = j.next.order
 }
@@ -669,9 +672,9 @@ func (j *errorControl) reject(t, H float64) {
 	outcome := attemptOutcome{H: H, order: j.coupling.order, result: stepDiscarded,
 		norms: unknownNorms}
 	for i, u := range j.entries {
-		j.w[i] = j.tol.input(u, j.in.at(0)[u])
+		j.w[i] = j.tol.input(u, j.in.At(0)[u])
 	}
-	if next, err := j.steps.conclude(outcome, j.in.history(), j.entries, j.w[:len(j.entries)], j.scratch); err == nil {
+	if next, err := j.steps.conclude(outcome, j.in.History(), j.entries, j.w[:len(j.entries)], j.scratch); err == nil {
 		j.coupling.order = next.order
 	}
 }

@@ -114,11 +114,11 @@ func newIdentified(x *master.Exec, of *modelCorrector, i int) *identified {
 		}
 	}
 	s.ny = sys.OutAt[i+1] - sys.OutAt[i]
-	s.shaped = of.in.shapes(i) && of.in.order > 0
-	s.apart = s.shaped && of.in.order >= apartFrom
+	s.shaped = of.in.Shapes(i) && of.in.Order() > 0
+	s.apart = s.shaped && of.in.Order() >= apartFrom
 	width := 1
 	if s.shaped {
-		width += of.in.order
+		width += of.in.Order()
 	}
 	if s.apart {
 		width += 2
@@ -186,11 +186,11 @@ func (s *identified) excite() {
 		}
 		before := s.dither[j]
 		s.dither[j] = most * s.random()
-		s.of.in.bias[k] += s.dither[j] - before
+		s.of.in.SetBias(k, s.of.in.Bias(k)+(s.dither[j]-before))
 		if s.shaped {
 			before = s.kick[j]
 			s.kick[j] = most * s.random()
-			s.of.in.kick[k] = s.kick[j] - before
+			s.of.in.SetKick(k, s.kick[j]-before)
 		}
 	}
 }
@@ -222,8 +222,8 @@ func (s *identified) update() (u modelUpdate, err error) {
 		}
 	}
 	degree := 0
-	if in.shapes(s.subsystem) {
-		degree = in.old.degree
+	if in.Shapes(s.subsystem) {
+		degree = in.Degree()
 	}
 	if !s.of.sameSize(H, s.H) || degree != s.degree {
 		s.forget(H, degree)
@@ -311,23 +311,23 @@ func (s *identified) takeInput(j, k, degree int) {
 	width := s.nq / len(s.inputs)
 	q := s.q[j*width : (j+1)*width]
 	clear(q)
-	p, first := in.polynomialOf(k, s.subsystem), in.gridOf[k].at(0)[k]
-	if in.holds[k] || !in.shapes(s.subsystem) || degree == 0 {
+	first := in.Newest(k)
+	if in.Holds(k) || !in.Shapes(s.subsystem) || degree == 0 {
 		q[0] = first
 	} else {
 		factor := 1.0
-		for m := range min(degree, p.degree) + 1 {
+		for m := range min(degree, in.DegreeOf(k)) + 1 {
 			if m > 0 {
 				factor *= s.H / float64(m)
 			}
-			q[m] = factor * in.evalOn(p, k, &p.start[m])
+			q[m] = factor * in.Slope(k, m)
 		}
 	}
-	end := in.atEnd(k, s.subsystem)
+	end := in.AtEnd(k)
 	if s.apart {
 		s.takeApart(j, k, degree, end, q)
 	} else {
-		q[0] += in.bias[k]
+		q[0] += in.Bias(k)
 		s.alongCourse(q, k, degree)
 	}
 	if s.nlag == s.nq {
@@ -355,17 +355,17 @@ func (s *identified) takeInput(j, k, degree int) {
 func (s *identified) takeApart(j, k, degree int, end float64, q []float64) {
 	in := s.of.in
 	kick := 0.0
-	if degree > 0 && in.isAhead[k] {
-		kick = in.kick[k]
+	if _, ahead := in.Ahead(k); degree > 0 && ahead {
+		kick = in.Kick(k)
 	}
 	s.alongCourse(q[:len(q)-2], k, degree)
 	if degree > 0 {
 		q[1] -= kick
 	}
-	q[len(q)-2], q[len(q)-1] = in.bias[k], kick
+	q[len(q)-2], q[len(q)-1] = in.Bias(k), kick
 	s.end[j] = end - kick
 	if s.nlag != s.nq {
-		s.past[1][3*j] = in.gridOf[k].at(0)[k] - s.ends[j]
+		s.past[1][3*j] = in.Newest(k) - s.ends[j]
 		copy(s.past[0][3*j+1:3*j+3], q[len(q)-2:])
 	}
 }
@@ -378,7 +378,7 @@ func (s *identified) alongCourse(q []float64, k, degree int) {
 		return
 	}
 	in := s.of.in
-	course := num.NewShape(degree, s.of.t, s.H, in.times[:in.points])
+	course := num.NewShape(degree, s.of.t, s.H, in.Times())
 	along := q[degree] / course[degree]
 	for m := range degree {
 		q[m] -= float64(along * course[m])

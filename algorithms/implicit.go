@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/macrostep/macrostep/algorithms/internal/input"
 	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/algorithms/internal/solver"
 	"github.com/macrostep/macrostep/master"
@@ -88,7 +89,7 @@ const (
 type implicit struct {
 	config Solver
 	tol    *tolerances
-	in     *approximation
+	in     *input.Approximation
 	// predictAll asks for a predictor step of all subsystems with nothing but
 	// extrapolated inputs, whose outputs go to predicted.
 	predictAll bool
@@ -108,7 +109,7 @@ type implicit struct {
 	used   bool // since the last accept or reject
 }
 
-func newImplicit(c Solver, tol *tolerances, in *approximation) (*implicit, error) {
+func newImplicit(c Solver, tol *tolerances, in *input.Approximation) (*implicit, error) {
 	if c.Tolerance == 0 {
 		c.Tolerance = defaultSolverTolerance
 	}
@@ -139,11 +140,12 @@ func newImplicit(c Solver, tol *tolerances, in *approximation) (*implicit, error
 type block struct {
 	*implicit
 	cyclic    bool
-	iterated  []int     // members that are stepped with approximated inputs and can be repeated
-	once      []int     // members that cannot go back: they take the predicted inputs
-	late      []int     // stateless members, after the others in this order
-	everyStep *stepping // of the iterated
-	onlyOnce  *stepping
+	iterated  []int           // members that are stepped with approximated inputs and can be repeated
+	once      []int           // members that cannot go back: they take the predicted inputs
+	late      []int           // stateless members, after the others in this order
+	lateAgain []int           // those of them that can be repeated
+	everyStep *input.Stepping // of the iterated
+	onlyOnce  *input.Stepping
 	goBack    *master.StateSet // of all that are repeated
 
 	loop []int // unknowns: inputs of iterated members that are fed from within the block
@@ -153,8 +155,8 @@ type block struct {
 	interfaceJacobian
 	of map[int]int // input to column
 
-	sweep         []int       // fixed point by Gauss–Seidel: members in turn
-	turns         []*stepping // of each of them
+	sweep         []int             // fixed point by Gauss–Seidel: members in turn
+	turns         []*input.Stepping // of each of them
 	lastH         float64
 	z, r, dz      []float64
 	weight, floor []float64
@@ -179,7 +181,7 @@ type round struct {
 	columns []int
 	members []int
 	goBack  *master.StateSet
-	steps   *stepping
+	steps   *input.Stepping
 }
 
 func (s *implicit) check(sys *master.System) error {
@@ -276,18 +278,24 @@ func (s *implicit) newBlock(x *master.Exec, m master.Block) (*block, error) {
 		b.cyclic = false
 	}
 	var err error
-	if b.everyStep, err = newStepping(x, s.in, b.iterated); err != nil {
+	if b.everyStep, err = input.NewStepping(x, s.in, b.iterated); err != nil {
 		return nil, err
 	}
-	if b.onlyOnce, err = newStepping(x, s.in, b.once); err != nil {
+	if b.onlyOnce, err = input.NewStepping(x, s.in, b.once); err != nil {
 		return nil, err
 	}
 	var repeated []int
-	for _, i := range slices.Concat(b.iterated, b.late) {
+	for _, i := range b.iterated {
 		if x.Reverts(i) {
 			repeated = append(repeated, i)
 		}
 	}
+	for _, i := range b.late {
+		if x.Reverts(i) {
+			b.lateAgain = append(b.lateAgain, i)
+		}
+	}
+	repeated = append(repeated, b.lateAgain...)
 	b.goBack = x.NewStateSet(repeated)
 	if !b.cyclic {
 		b.phi = make([]float64, len(x.W))
@@ -349,7 +357,7 @@ func (b *block) prepare(x *master.Exec) error {
 				if !slices.Contains(b.iterated, i) {
 					continue
 				}
-				turn, err := newStepping(x, b.in, []int{i})
+				turn, err := input.NewStepping(x, b.in, []int{i})
 				if err != nil {
 					return err
 				}
@@ -409,7 +417,7 @@ func (b *block) prepareRounds(x *master.Exec) error {
 			}
 			rounds[g].goBack = x.NewStateSet(members)
 			var err error
-			if rounds[g].steps, err = newStepping(x, b.in, members); err != nil {
+			if rounds[g].steps, err = input.NewStepping(x, b.in, members); err != nil {
 				return err
 			}
 		}
@@ -424,7 +432,7 @@ func (b *block) prepareRounds(x *master.Exec) error {
 
 // advance takes one macro step.
 func (s *implicit) advance(ctx context.Context, x *master.Exec, t, H float64, degree int) (effort, error) {
-	s.in.begin(x, t, H, degree)
+	s.in.Begin(x, t, H, degree)
 	s.used = true
 	var e effort
 	if s.predictAll {
@@ -485,8 +493,8 @@ func (b *block) solve(ctx context.Context, x *master.Exec, t, H float64) (effort
 			}
 		}
 		for _, k := range b.open {
-			x.Couple(b.in.owner[k], t+H, b.phi)
-			b.in.arrived(k, b.phi[k])
+			x.Couple(b.in.Owner(k), t+H, b.phi)
+			b.in.Arrived(k, b.phi[k])
 		}
 		if err := b.evaluate(ctx, x, t, H, !b.predictAll); err != nil {
 			return e, err
@@ -499,7 +507,7 @@ func (b *block) solve(ctx context.Context, x *master.Exec, t, H float64) (effort
 		c := &b.columns[j]
 		b.z[j] = x.U[c.input] // of late members: what they were stepped with
 		if j < len(b.loop) {
-			b.z[j] = b.in.extrapolated(c.input)
+			b.z[j] = b.in.Extrapolated(c.input)
 		}
 		b.weight[j] = b.tol.input(c.input, b.z[j])
 	}
@@ -509,7 +517,7 @@ func (b *block) solve(ctx context.Context, x *master.Exec, t, H float64) (effort
 	if math.Abs(H-b.lastH) > sameStep*H {
 		b.lastH = H
 	}
-	b.solver.Begin(b.lastH, b.in.ahead.degree)
+	b.solver.Begin(b.lastH, b.in.DegreeAhead())
 	b.solved++
 	before := math.NaN()
 	for {
@@ -563,7 +571,7 @@ func (b *block) solve(ctx context.Context, x *master.Exec, t, H float64) (effort
 		for j, k := range b.loop {
 			b.fed[j] = b.phi[k]
 			b.z[j] += b.dz[j]
-			b.in.arrived(k, b.z[j])
+			b.in.Arrived(k, b.z[j])
 		}
 		if err := b.goBack.Restore(); err != nil {
 			return e, err
@@ -625,7 +633,7 @@ func (b *block) notConverged(x *master.Exec, e effort, why string) error {
 // evaluation of an attempt also those that cannot be repeated.
 func (b *block) evaluate(ctx context.Context, x *master.Exec, t, H float64, first bool) error {
 	if first {
-		if err := b.onlyOnce.run(ctx, t, H); err != nil {
+		if err := b.onlyOnce.Run(ctx, t, H); err != nil {
 			return err
 		}
 	}
@@ -633,18 +641,13 @@ func (b *block) evaluate(ctx context.Context, x *master.Exec, t, H float64, firs
 		if err := b.stepInTurn(ctx, x, t, H); err != nil {
 			return err
 		}
-	} else if err := b.everyStep.run(ctx, t, H); err != nil {
+	} else if err := b.everyStep.Run(ctx, t, H); err != nil {
 		return err
 	}
-	for _, i := range b.late {
-		if !first && !x.Reverts(i) {
-			continue
-		}
-		if err := stepLate(ctx, x, i, t, H); err != nil {
-			return err
-		}
+	if first {
+		return input.StepLate(ctx, x, b.late, t, H)
 	}
-	return nil
+	return input.StepLate(ctx, x, b.lateAgain, t, H)
 }
 
 // stepInTurn steps one member after the other, each with what those before it
@@ -654,10 +657,10 @@ func (b *block) stepInTurn(ctx context.Context, x *master.Exec, t, H float64) er
 		x.Couple(i, t+H, b.phi)
 		for k := x.Sys.InAt[i]; k < x.Sys.InAt[i+1]; k++ {
 			if from := x.Sys.SourceSubsystem(k); from >= 0 && slices.Contains(b.sweep[:at], from) {
-				b.in.arrived(k, b.phi[k])
+				b.in.Arrived(k, b.phi[k])
 			}
 		}
-		if err := b.turns[at].run(ctx, t, H); err != nil {
+		if err := b.turns[at].Run(ctx, t, H); err != nil {
 			return err
 		}
 	}
@@ -737,13 +740,7 @@ func (b *block) differences(ctx context.Context, x *master.Exec, t, H float64) e
 			c.delta = b.delta(x, j)
 			x.U[c.input] += c.delta
 			c.delta = x.U[c.input] - b.z[j]
-			if err := x.StageDiscrete(i, t+H); err != nil {
-				return err
-			}
-			if err := x.Stage(i); err != nil {
-				return err
-			}
-			if err := x.Step(ctx, i, t, H); err != nil {
+			if err := input.StepWith(ctx, x, i, t, H); err != nil {
 				return err
 			}
 			b.difference(x, c)
@@ -759,14 +756,14 @@ func (b *block) differences(ctx context.Context, x *master.Exec, t, H float64) e
 			c := &b.columns[j]
 			moved := b.z[j] + b.delta(x, j)
 			c.delta = moved - b.z[j]
-			b.in.arrived(c.input, moved)
+			b.in.Arrived(c.input, moved)
 		}
-		if err := r.steps.run(ctx, t, H); err != nil {
+		if err := r.steps.Run(ctx, t, H); err != nil {
 			return err
 		}
 		for _, j := range r.columns {
 			b.difference(x, &b.columns[j])
-			b.in.arrived(b.columns[j].input, b.z[j])
+			b.in.Arrived(b.columns[j].input, b.z[j])
 		}
 	}
 	copy(x.Y, b.base)

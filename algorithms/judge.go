@@ -112,7 +112,7 @@ func (c *energyCorrection) newJudge(x *master.Exec, b *bond) correctionJudge {
 		for _, side := range [][2]int{{p.effort, p.flow}, {p.flow, p.effort}} {
 			i, from := num.Owner(sys.OutAt, side[0]), num.Owner(sys.OutAt, side[1])
 			for _, each := range [2]int{i, from} {
-				if c.in.rates[each].over > 1 {
+				if c.in.Over(each) > 1 {
 					j.why = fmt.Sprintf("%s takes one step over several macro steps", sys.Infos[each])
 				}
 			}
@@ -122,7 +122,7 @@ func (c *energyCorrection) newJudge(x *master.Exec, b *bond) correctionJudge {
 			if why := j.addSide(sys, b, i, from); why != "" {
 				j.why = why
 			}
-			if c.in.order == 0 {
+			if c.in.Order() == 0 {
 				ndf := c.step(from)
 				j.share = singleRateShare * (0.5 - 0.5*ndf/max(1, c.step(i), ndf))
 			}
@@ -210,7 +210,7 @@ func (j *correctionJudge) accept(c *energyCorrection, x *master.Exec, b *bond, H
 		side := &j.sides[s]
 		from := x.Sys.InAt[side.subsystem]
 		for _, in := range side.inputs {
-			side.du[in.kind][in.input-from] = x.W[in.input] - c.in.sampled(in.input, side.subsystem, c.energy.t, H, in.kind == 1 && !j.displaced)
+			side.du[in.kind][in.input-from] = x.W[in.input] - c.in.Sampled(in.input, c.energy.t, H, in.kind == 1 && !j.displaced)
 		}
 	}
 	if err := j.ask.Run(); err != nil {

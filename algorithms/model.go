@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/macrostep/macrostep/algorithms/internal/input"
 	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
@@ -87,7 +88,7 @@ type modelCorrector struct {
 	// direct corrects for direct feedthrough only: G = D, δu = 0 (parallel linear
 	// correction, haid 1.3).
 	direct bool
-	in     *approximation
+	in     *input.Approximation
 
 	sys      *master.System
 	source   []JacobianSource // by subsystem; AnyJacobian = none
@@ -210,7 +211,7 @@ func (c *modelCorrector) sourceOf(s *master.System, i int) (JacobianSource, stri
 		no[1] = "it cannot go back (canGetAndSetFMUstate)"
 	case slices.Contains(s.Late, i):
 		no[1] = "it is stepped after its sources"
-	case c.in.rates[i].over > 1:
+	case c.in.Over(i) > 1:
 		no[1] = "it takes one step over several macro steps"
 	case c.direct:
 		no[1] = "direct feedthrough alone cannot be told from a whole step"
@@ -218,7 +219,7 @@ func (c *modelCorrector) sourceOf(s *master.System, i int) (JacobianSource, stri
 	switch {
 	case slices.Contains(s.Late, i):
 		no[2] = "it is stepped after its sources"
-	case c.in.rates[i].over > 1:
+	case c.in.Over(i) > 1:
 		no[2] = "it takes one step over several macro steps"
 	case c.direct:
 		no[2] = "direct feedthrough alone cannot be told from a whole step"
@@ -272,7 +273,7 @@ func (c *modelCorrector) doWithout(i int, why error) bool {
 	if c.config.Stop {
 		return false
 	}
-	if c.config.Jacobian == AnyJacobian && !c.direct && !slices.Contains(c.sys.Late, i) && c.in.rates[i].over == 1 {
+	if c.config.Jacobian == AnyJacobian && !c.direct && !slices.Contains(c.sys.Late, i) && c.in.Over(i) == 1 {
 		c.source[i] = IdentifiedJacobian
 		return true
 	}
@@ -328,8 +329,8 @@ func (c *modelCorrector) init(x *master.Exec) error {
 		if why := noPoint[c.source[i]]; why != "" && c.config.Point != AnyPoint {
 			x.Note(fmt.Sprintf("%s: model.point=%s has no effect: %s", sys.Infos[i], modelPoints[c.config.Point], why))
 		}
-		if c.in.order > 1 && c.in.delivery[i] == Substeps {
-			x.Note(fmt.Sprintf("%s: its inputs are sampled in %d substeps; what that leaves out of the polynomials of order %d is not corrected", sys.Infos[i], c.in.substeps, c.in.order))
+		if c.in.Order() > 1 && c.in.Delivery(i) == Substeps {
+			x.Note(fmt.Sprintf("%s: its inputs are sampled in %d substeps; what that leaves out of the polynomials of order %d is not corrected", sys.Infos[i], c.in.Substeps(), c.in.Order()))
 		}
 		switch c.source[i] {
 		case DirectionalJacobian:
@@ -337,9 +338,7 @@ func (c *modelCorrector) init(x *master.Exec) error {
 		case RollbackJacobian:
 			c.models[i] = newReplayed(c.replays, i)
 		case IdentifiedJacobian:
-			if c.in.kick == nil {
-				c.in.kick = make([]float64, nu)
-			}
+			c.in.EnableKicks()
 			s := newIdentified(x, c, i)
 			c.models[i], c.learners = s, append(c.learners, s)
 		}
@@ -372,18 +371,13 @@ func (c *modelCorrector) renewOf(i int) error {
 	return nil
 }
 
-// due reports whether a step of subsystem i ends with the present macro step.
-func (c *modelCorrector) due(i int) bool {
-	return (c.in.count+1)%c.in.rates[i].over == 0
-}
-
 // span gives the length of the step of subsystem i that ends with the present
 // macro step.
 func (c *modelCorrector) span(i int) float64 {
-	if c.in.rates[i].over == 1 {
+	if c.in.Over(i) == 1 {
 		return c.H
 	}
-	return c.t + c.H - c.in.blockOf(i)
+	return c.t + c.H - c.in.BlockStart(i)
 }
 
 // sameSize reports whether two steps are of one size: they are differences of times.
@@ -398,7 +392,7 @@ func (c *modelCorrector) apply(t, H float64) {
 	for j := range c.columns {
 		k := c.columns[j].input
 		c.offset[k] = float64(c.config.Alpha*c.error[k]) / c.span(c.columns[j].subsystem)
-		c.in.bias[k] = c.offset[k]
+		c.in.SetBias(k, c.offset[k])
 	}
 	for _, s := range c.learners {
 		s.excite()
@@ -416,7 +410,7 @@ func (c *modelCorrector) before(ctx context.Context, x *master.Exec, t, H float6
 	if len(c.replays.members) == 0 {
 		return nil
 	}
-	c.in.begin(x, t, H, degree)
+	c.in.Begin(x, t, H, degree)
 	return c.replays.measure(ctx, t, H)
 }
 
@@ -458,7 +452,7 @@ func (c *modelCorrector) measureMissed(x *master.Exec) {
 		if !ok || gain == 0 {
 			continue
 		}
-		extrapolated := (c.atEnd(x, j) - c.in.gridOf[k].at(0)[k]) / gain
+		extrapolated := (c.atEnd(x, j) - c.in.Newest(k)) / gain
 		c.missed[y] = max(c.missed[y], math.Abs(x.Y[y]-c.then[y]-extrapolated))
 	}
 }
@@ -483,7 +477,7 @@ func (c *modelCorrector) holdTogether() {
 func (c *modelCorrector) updateOf(i int) error {
 	r := &c.of[i]
 	r.evaluations = 0
-	if !c.due(i) {
+	if !c.in.Due(i) {
 		return nil
 	}
 	u, err := c.models[i].update()
@@ -517,7 +511,7 @@ func (c *modelCorrector) factor(x *master.Exec) error {
 		col := &c.columns[j]
 		i := col.subsystem
 		from := x.Sys.SourceSubsystem(col.input)
-		active := c.due(i) && c.due(from) && !c.of[i].failed.now
+		active := c.in.Due(i) && c.in.Due(from) && !c.of[i].failed.now
 		var p num.Shape
 		if active {
 			p = c.course(j)
@@ -567,14 +561,10 @@ func alike(a, b num.Shape) bool {
 func (c *modelCorrector) course(j int) num.Shape {
 	k, i := c.columns[j].input, c.columns[j].subsystem
 	switch {
-	case c.late[i], !c.in.shapes(i):
+	case c.late[i], !c.in.Shapes(i):
 		return num.Shape{1}
-	case c.in.rates[i].over > 1:
-		p := &c.in.gridOf[k].block
-		return num.NewShape(p.degree, p.nodes[0], c.span(i), p.nodes[:p.degree+1])
 	}
-	g := c.in.gridOf[k]
-	return num.NewShape(g.old.degree, c.t, c.H, g.times[:g.points])
+	return c.in.Course(k, c.t, c.span(i))
 }
 
 // solve finds the deviations e, and puts the corrected outputs and the errors E.
@@ -651,7 +641,7 @@ func (c *modelCorrector) atEnd(x *master.Exec, j int) float64 {
 	if c.late[i] {
 		return x.U[k]
 	}
-	return c.in.atEnd(k, i)
+	return c.in.AtEnd(k)
 }
 
 // accumulate puts E after the attempt (haid (20), with ū of one order more than
@@ -659,7 +649,7 @@ func (c *modelCorrector) atEnd(x *master.Exec, j int) float64 {
 func (c *modelCorrector) accumulate(j int, corrected bool) {
 	k, i := c.columns[j].input, c.columns[j].subsystem
 	c.next[k] = c.error[k]
-	if c.direct || c.config.Alpha == 0 || c.late[i] || c.sys.Infos[i].Stateless || !c.due(i) {
+	if c.direct || c.config.Alpha == 0 || c.late[i] || c.sys.Infos[i].Stateless || !c.in.Due(i) {
 		return
 	}
 	H := c.span(i)
@@ -670,23 +660,22 @@ func (c *modelCorrector) accumulate(j int, corrected bool) {
 	if !corrected {
 		return
 	}
-	g := c.in.gridOf[k]
 	degree := 0
-	if c.in.shapes(i) {
-		degree = c.in.polynomialOf(k, i).degree
+	if c.in.Shapes(i) {
+		degree = c.in.DegreeOf(k)
 	}
-	times := g.times[:g.points]
+	times := c.in.TimesOf(k)
 	start := c.t
-	if c.in.rates[i].over > 1 {
+	if c.in.Over(i) > 1 {
 		start = times[0]
 	}
 	above := integral(num.NewShape(min(degree+1, len(times)), start, H, times)) // at first there are fewer
 	c.next[k] += float64(H*above) * c.e[j]
-	if c.in.isAhead[k] {
+	if newest, ahead := c.in.Ahead(k); ahead {
 		// ũ goes through the value that a source stepped before has given; ū through
 		// one old point more.
 		below := integral(num.NewShape(min(degree, len(times)), start, H, times))
-		c.next[k] += float64(H*(above-below)) * (c.in.newest[k] - c.in.extrapolated(k))
+		c.next[k] += float64(H*(above-below)) * (newest - c.in.Extrapolated(k))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/macrostep/macrostep/algorithms/internal/input"
 	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
@@ -26,7 +27,7 @@ type replays struct {
 	x       *master.Exec
 	members []int
 	goBack  *master.StateSet
-	steps   *stepping
+	steps   *input.Stepping
 	rounds  [][]int     // columns: one of each member that has one left
 	base    []float64   // outputs of the unmoved step, [ny]
 	size    []float64   // by column: largest magnitude of the input so far
@@ -65,7 +66,7 @@ func newReplays(x *master.Exec, of *modelCorrector) (*replays, error) {
 	}
 	r.goBack = x.NewStateSet(r.members)
 	var err error
-	r.steps, err = newStepping(x, of.in, r.members)
+	r.steps, err = input.NewStepping(x, of.in, r.members)
 	return r, err
 }
 
@@ -130,7 +131,7 @@ func (r *replays) step(ctx context.Context, t, H float64) error {
 	if err := r.goBack.Restore(); err != nil {
 		return err
 	}
-	return r.steps.run(ctx, t, H)
+	return r.steps.Run(ctx, t, H)
 }
 
 // along moves the input of a column along its course, by a way, and back by 0.
@@ -138,23 +139,23 @@ func (r *replays) along(j int, way float64) {
 	k := r.of.columns[j].input
 	in := r.of.in
 	if way == 0 {
-		in.isAhead[k] = false
+		in.Withdraw(k)
 		return
 	}
-	in.arrived(k, in.atEnd(k, r.of.columns[j].subsystem)+way)
+	in.Arrived(k, in.AtEnd(k)+way)
 }
 
 // aside moves it by a constant.
 func (r *replays) aside(j int, way float64) {
 	k := r.of.columns[j].input
-	r.of.in.bias[k] = r.of.offset[k] + way
+	r.of.in.SetBias(k, r.of.offset[k]+way)
 }
 
 // way is how far the input of a column is moved: above rounding and replay noise,
 // little enough for a derivative.
 func (r *replays) way(j int) float64 {
 	col := &r.of.columns[j]
-	r.size[j] = max(r.size[j], math.Abs(r.of.in.last(col.input)))
+	r.size[j] = max(r.size[j], math.Abs(r.of.in.Last(col.input)))
 	size := r.size[j]
 	if size == 0 {
 		size = nominal(r.x.Sys, col.input)

@@ -84,7 +84,7 @@ func newStateSpace(x *master.Exec, of *modelCorrector, i int) *stateSpace {
 	s.a, s.b, s.drift = make([]float64, s.n*s.n), make([]float64, s.n*s.nu), make([]float64, s.n*s.n)
 	s.c, s.d = make([]float64, s.ny*s.n), make([]float64, s.ny*s.nu)
 	s.before, s.gap = make([]float64, s.ny*s.nu), 1
-	for range of.in.order + 1 {
+	for range of.in.Order() + 1 {
 		s.moments = append(s.moments, make([]float64, s.n*s.nu))
 		s.responses = append(s.responses, make([]float64, s.ny*s.nu))
 	}
@@ -248,7 +248,7 @@ func (s *stateSpace) inputAtEnd(k int) float64 {
 	if s.of.late[s.subsystem] {
 		return s.x.U[k]
 	}
-	return s.of.in.atEnd(k, s.subsystem) + s.of.in.bias[k]
+	return s.of.in.AtEnd(k) + s.of.in.Bias(k)
 }
 
 // predictionErrorOver is the largest error of an output by the prediction over
@@ -267,9 +267,8 @@ func (s *stateSpace) predictionErrorOver(H float64) (worst, astray float64) {
 	at := s.x.Sys.InAt[s.subsystem]
 	for k := range s.nu {
 		// Δu = Σ q_m (s/H)^m
-		p := in.polynomialOf(at+k, s.subsystem)
-		degree := p.degree
-		if s.of.late[s.subsystem] || !in.shapes(s.subsystem) || in.holds[at+k] {
+		degree := in.DegreeOf(at + k)
+		if s.of.late[s.subsystem] || !in.Shapes(s.subsystem) || in.Holds(at+k) {
 			degree = 0
 		}
 		factor := 1.0
@@ -282,9 +281,9 @@ func (s *stateSpace) predictionErrorOver(H float64) (worst, astray float64) {
 			case degree == 0:
 				q = s.now.u[k] - s.then.u[k]
 			case m == 0:
-				q = in.evalOn(p, at+k, &p.start[0]) + in.bias[at+k] - s.then.u[k]
+				q = in.Slope(at+k, 0) + in.Bias(at+k) - s.then.u[k]
 			default:
-				q = factor * in.evalOn(p, at+k, &p.start[m])
+				q = factor * in.Slope(at+k, m)
 			}
 			for r := range s.n {
 				s.rate[r] += float64(s.moments[m][r*s.nu+k] * q)
