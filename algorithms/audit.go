@@ -111,12 +111,11 @@ func (j *errorControl) fromSecond(x *master.Exec) float64 {
 // jumped returns the norm of the difference between a step that passes and one with the inputs
 // that it led to, if these jumped; else NaN, and the step is as it was.
 func (j *errorControl) jumped(ctx context.Context, x *master.Exec, t, H float64, k int) (difference float64, err error) {
-	switch j.config.Estimator {
-	case ExLocal, ExMilne:
-		j.astray = j.strays(j.coupled, H, k)
-	case Richardson:
-	default:
+	if !j.twice {
 		return math.NaN(), nil
+	}
+	if !j.halves { // else the step itself has found out
+		j.astray = j.strays(j.coupled, H, k)
 	}
 	if !j.astray {
 		return math.NaN(), nil
@@ -132,7 +131,7 @@ func (j *errorControl) jumped(ctx context.Context, x *master.Exec, t, H float64,
 		}
 		return j.audit.advance(ctx, x, t, H)
 	}
-	if j.config.Estimator == Richardson {
+	if j.halves {
 		half := H / 2
 		if err = interpolate(t, half, j.middle); err == nil {
 			j.in.Push(t+half, j.middle)
@@ -154,7 +153,7 @@ func (j *errorControl) jumped(ctx context.Context, x *master.Exec, t, H float64,
 	if j.coupling.energy != nil {
 		j.coupling.energy.begin()
 	}
-	_, err = j.solve(ctx, x, t, H, k, true)
+	_, err = j.take(ctx, x, t, H, k, true)
 	return math.NaN(), err
 }
 
@@ -185,5 +184,5 @@ func (j *errorControl) sees(x *master.Exec, t, H, difference float64, n *errorNo
 	x.Note(fmt.Sprintf("t = %.6g s: %s underestimates the error of a step of %.3g s: its estimate is %.2g times the tolerance, but two half steps with the same inputs change the outputs by %.2g "+
 		"times the tolerance. The solvers inside the components make this error: they take few steps per macro step, or sample the inputs at its start. From now on every step must pass this comparison "+
 		"too, which costs more steps. Such errors accumulate: compare with a run at a tighter tolerance, or use fixed steps (macrostep analyze)",
-		t, estimatorNames[j.config.Estimator], H, n.largest(), difference))
+		t, j.config.Estimator, H, n.largest(), difference))
 }

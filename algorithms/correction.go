@@ -86,7 +86,7 @@ func (e *Energy) limit(action string) float64 {
 	return general(e.LimitAbsolute, math.Inf(1))
 }
 
-func (c *energyCorrection) init(x *master.Exec) {
+func (c *energyCorrection) init(x *master.Exec, _ float64) error {
 	c.of = make([]correctedBond, len(c.energy.bonds))
 	for i := range c.of {
 		b := &c.energy.bonds[i]
@@ -100,6 +100,7 @@ func (c *energyCorrection) init(x *master.Exec) {
 		}
 		c.of[i].judge = c.newJudge(x, b)
 	}
+	return nil
 }
 
 // share gives μ (rodriguez 3.3): μ_SR = 1/2 if one of the two subsystems has direct
@@ -230,7 +231,7 @@ func (c *energyCorrection) apply(x *master.Exec, H float64) {
 
 // accept takes stock of the step that was just taken, and finds what the next is
 // to remove.
-func (c *energyCorrection) accept(x *master.Exec) {
+func (c *energyCorrection) accept(x *master.Exec, _ float64) {
 	for i := range c.of {
 		b, k := &c.energy.bonds[i], &c.of[i]
 		if !b.meets {
@@ -246,6 +247,8 @@ func (c *energyCorrection) accept(x *master.Exec) {
 		k.surplus = k.intended + c.config.Nu*k.left
 	}
 }
+
+func (c *energyCorrection) reject(float64, float64) {}
 
 func (c *energyCorrection) archive(a *master.Archive) {
 	for i := range c.of {

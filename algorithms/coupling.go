@@ -84,33 +84,25 @@ const (
 
 const defaultSubsteps = 10
 
-// scheme carries out macro steps.
-type scheme interface {
+// part is a part of a coupling algorithm with a memory.
+type part interface {
+	// check returns what stands in the way of running on the system.
 	check(s *master.System) error
-	init(x *master.Exec) error
-	// advance steps every subsystem from t to t+H with polynomials of a degree.
-	advance(ctx context.Context, x *master.Exec, t, H float64, degree int) (effort, error)
-	accept()
-	reject()
-	archive(a *master.Archive)
-}
-
-// control chooses order and size of the macro steps by an estimate of the error.
-type control interface {
-	check(s *master.System) error
-	// repeats reports whether it takes subsystems back.
-	repeats() bool
-	// firstStep gives the first step size, from the one of the run; 0 = none is chosen.
-	firstStep(H float64) float64
 	init(x *master.Exec, t0 float64) error
-	// attempt takes one macro step by the scheme, and judges it.
-	attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error)
+	// accept takes the step that ends at t; the history still ends at its start. reject discards
+	// an attempt.
 	accept(x *master.Exec, t float64)
 	reject(t, H float64)
-	monitored() []string
 	archive(a *master.Archive)
-	// disturb gives the size of the next step after a jump; 0 = any.
-	disturb() float64
+	// review returns warnings about the whole run, at its end.
+	review() []string
+}
+
+// scheme carries out macro steps.
+type scheme interface {
+	part
+	// advance steps every subsystem from t to t+H with polynomials of a degree.
+	advance(ctx context.Context, x *master.Exec, t, H float64, degree int) (effort, error)
 }
 
 // effort is what a macro step took beyond one step of each subsystem.
@@ -131,6 +123,7 @@ type Coupling struct {
 	energy  *energyMonitor // nil: there are no bonds
 	correct *energyCorrection
 	model   *modelCorrector
+	parts   []part // all that there are, in the order in which they are prepared and accept
 
 	order int // in force
 	// settling is the number of macro steps that a jump takes to be through, jump what is
@@ -182,12 +175,13 @@ func NewCoupling(c Config) (*Coupling, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.predictAll = c.Control.Estimator == ImMilne
+		e := c.Control.Estimator.kind().estimate
+		s.predictAll = e != nil && e.predicts
 		a.scheme = s
 	} else {
 		a.scheme = &explicit{in: a.in, gaussSeidel: c.Scheme == GaussSeidel, names: c.Sequence}
 	}
-	if len(c.Bonds) > 0 || c.Control.Estimator == ECCO || c.Correct == EnergyCorrection {
+	if len(c.Bonds) > 0 || c.Control.Estimator.kind().bonds || c.Correct == EnergyCorrection {
 		a.energy = &energyMonitor{declared: c.Bonds, in: a.in, threshold: c.Spike}
 	}
 	if len(c.Rates) > 0 && c.Scheme == Implicit {
@@ -204,15 +198,26 @@ func NewCoupling(c Config) (*Coupling, error) {
 			return nil, errors.New("the model-based corrector repairs what extrapolated inputs spoil: it goes with an explicit scheme")
 		}
 		a.model = &modelCorrector{config: c.Model, scheme: c.Scheme, direct: c.Correct == FeedthroughCorrection, in: a.in}
-		if c.Control.Estimator != NoEstimate && c.Control.Estimator != ECCO && c.Control.Estimator != PredictorCorrector {
+		if c.Control.Estimator.kind().estimate != nil {
 			return nil, errors.New("the model-based corrector goes with control that repeats no step: fixed, ecco or predictor-corrector")
 		}
 	}
-	if c.Control.Estimator != NoEstimate {
-		var err error
-		if a.control, err = newControl(c, a); err != nil {
-			return nil, err
-		}
+	var err error
+	if a.control, err = newControl(c, a); err != nil {
+		return nil, err
+	}
+	a.parts = append(a.parts, a.scheme)
+	if a.energy != nil {
+		a.parts = append(a.parts, a.energy)
+	}
+	if a.correct != nil {
+		a.parts = append(a.parts, a.correct)
+	}
+	if a.model != nil {
+		a.parts = append(a.parts, a.model)
+	}
+	if a.control != nil {
+		a.parts = append(a.parts, a.control)
 	}
 	return a, nil
 }
@@ -223,10 +228,7 @@ func (c *Config) highestDegree() int {
 	if c.Control.varies() {
 		k = c.Control.highestOrder()
 	}
-	if c.Control.Estimator == ExLocal {
-		k++
-	}
-	return k
+	return k + c.Control.degreesAbove()
 }
 
 // Check says what stands in the way of running on this system.
@@ -237,24 +239,10 @@ func (c *Coupling) Check(s *master.System) error {
 	if err := c.takeRates(s); err != nil {
 		return err
 	}
-	if err := c.scheme.check(s); err != nil {
-		return err
-	}
-	if c.energy != nil {
-		if err := c.energy.check(s); err != nil {
+	for _, p := range c.parts {
+		if err := p.check(s); err != nil {
 			return err
 		}
-		if c.correct != nil {
-			if err := c.correct.check(s); err != nil {
-				return err
-			}
-		}
-	}
-	if c.model != nil {
-		c.model.choose(s)
-	}
-	if c.control != nil {
-		return c.control.check(s)
 	}
 	return nil
 }
@@ -394,25 +382,13 @@ func (c *Coupling) Init(x *master.Exec, t0 float64) error {
 	c.tol.learn(x.W, x.Y)
 	c.order = c.config.Order
 	c.settling, c.jump = settlingSteps(x.Sys), 0
-	if err := c.scheme.init(x); err != nil {
-		return err
-	}
-	if c.energy != nil {
-		c.energy.init(x, t0)
-	}
-	if c.correct != nil {
-		c.correct.init(x)
-	}
-	if c.model != nil {
-		if err := c.model.init(x); err != nil {
+	for _, p := range c.parts {
+		if err := p.init(x, t0); err != nil {
 			return err
 		}
-		if c.energy != nil {
-			c.energy.offset = c.model.offset
-		}
 	}
-	if c.control != nil {
-		return c.control.init(x, t0)
+	if c.energy != nil && c.model != nil {
+		c.energy.offset = c.model.offset
 	}
 	return nil
 }
@@ -470,24 +446,14 @@ func (c *Coupling) degree() int {
 
 // Accept takes the coupling inputs at t into the history.
 func (c *Coupling) Accept(x *master.Exec, t float64) {
-	if c.energy != nil {
-		c.energy.accept(t)
-	}
-	if c.correct != nil {
-		c.correct.accept(x)
-	}
-	if c.model != nil {
-		c.model.accept()
-	}
-	if c.control != nil {
-		c.control.accept(x, t)
+	for _, p := range c.parts {
+		p.accept(x, t)
 	}
 	c.in.Push(t, x.W)
 	if c.control != nil || c.config.Scheme == Implicit {
 		c.tol.learn(x.W, x.Y)
 	}
 	c.settle()
-	c.scheme.accept()
 }
 
 // Sequential tells that each subsystem waits for those before it.
@@ -498,13 +464,9 @@ func (c *Coupling) Sequential() bool {
 
 // Reject forgets the attempt: the history holds accepted points only.
 func (c *Coupling) Reject(t, H float64) {
-	if c.control != nil {
-		c.control.reject(t, H)
+	for _, p := range c.parts {
+		p.reject(t, H)
 	}
-	if c.model != nil {
-		c.model.reject()
-	}
-	c.scheme.reject()
 }
 
 // Archive carries the history and what the parts have learnt.
@@ -512,18 +474,8 @@ func (c *Coupling) Archive(a *master.Archive) {
 	a.Index(&c.order, 0, MaxOrder)
 	c.in.Archive(a)
 	c.tol.archive(a)
-	c.scheme.archive(a)
-	if c.energy != nil {
-		c.energy.archive(a)
-	}
-	if c.correct != nil {
-		c.correct.archive(a)
-	}
-	if c.model != nil {
-		c.model.archive(a)
-	}
-	if c.control != nil {
-		c.control.archive(a)
+	for _, p := range c.parts {
+		p.archive(a)
 	}
 }
 
@@ -547,25 +499,9 @@ func (c *Coupling) LoopTreatment() string {
 }
 
 // Review tells what a user should know at the end of a run.
-func (c *Coupling) Review() []string {
-	var out []string
-	switch s := c.scheme.(type) {
-	case *implicit:
-		out = s.review()
-	case *explicit:
-		out = s.behind(c.in.System())
-	}
-	if c.energy != nil {
-		out = append(out, c.energy.review()...)
-	}
-	if c.correct != nil {
-		out = append(out, c.correct.review()...)
-	}
-	if c.model != nil {
-		out = append(out, c.model.review()...)
-	}
-	if i, ok := c.control.(*indicatorControl); ok {
-		out = append(out, i.review()...)
+func (c *Coupling) Review() (out []string) {
+	for _, p := range c.parts {
+		out = append(out, p.review()...)
 	}
 	return out
 }

@@ -8,6 +8,13 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
+// ECCO follows the residual energy at power bonds, without repetition (sadjina III C).
+const ECCO Estimator = "ecco"
+
+func newECCO(k *Control, a *Coupling) (indicator, controller) {
+	return &ecco{energy: a.energy, scale: k.EnergyScale, tolerance: k.EnergyTolerance}, newPI(k, 2)
+}
+
 // ecco is the indicator of energy-conservation-based co-simulation, (14) of
 // sadjina:
 //

@@ -51,7 +51,7 @@ func (m *energyMonitor) check(s *master.System) (err error) {
 	return nil
 }
 
-func (m *energyMonitor) init(x *master.Exec, t0 float64) {
+func (m *energyMonitor) init(x *master.Exec, t0 float64) error {
 	m.late = make([]bool, len(x.Sys.Subsystems))
 	for _, i := range x.Sys.Late {
 		m.late[i] = true
@@ -70,6 +70,7 @@ func (m *energyMonitor) init(x *master.Exec, t0 float64) {
 		}
 		b.powers = spikeDetector{threshold: m.threshold}
 	}
+	return nil
 }
 
 // begin forgets what was measured since the last accepted point.
@@ -133,7 +134,7 @@ func (m *energyMonitor) inputs(x *master.Exec, k int) (end, held float64) {
 }
 
 // accept takes what was measured into the totals.
-func (m *energyMonitor) accept(t float64) {
+func (m *energyMonitor) accept(_ *master.Exec, t float64) {
 	H := t - m.t
 	m.t = t
 	for i := range m.bonds {
@@ -158,6 +159,9 @@ func (m *energyMonitor) accept(t float64) {
 		b.powers.add(t, span, size)
 	}
 }
+
+// reject has nothing to do: what belongs to one step is measured in each attempt.
+func (m *energyMonitor) reject(float64, float64) {}
 
 // archive carries the totals. What belongs to one step is measured in each.
 func (m *energyMonitor) archive(a *master.Archive) {

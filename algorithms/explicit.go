@@ -71,7 +71,7 @@ func (e *explicit) check(s *master.System) error {
 }
 
 // init groups the subsystems.
-func (e *explicit) init(x *master.Exec) error {
+func (e *explicit) init(x *master.Exec, _ float64) error {
 	var err error
 	var every []int
 	e.slow = nil
@@ -164,8 +164,8 @@ func (e *explicit) advance(ctx context.Context, x *master.Exec, t, H float64, de
 	return effort{}, e.step(ctx, x, t, H)
 }
 
-func (e *explicit) accept() {}
-func (e *explicit) reject() {}
+func (e *explicit) accept(*master.Exec, float64) {}
+func (e *explicit) reject(float64, float64)      {}
 
 // archive has nothing to carry: every macro step begins anew.
 func (e *explicit) archive(*master.Archive) {}
@@ -224,13 +224,13 @@ func (e *explicit) stepSlow(ctx context.Context, t, H float64) error {
 	return nil
 }
 
-// behind names the subsystems that the end of the run has left before their own step.
-func (e *explicit) behind(x *master.System) []string {
+// review names the subsystems that the end of the run has left before their own step.
+func (e *explicit) review() []string {
 	var out []string
 	for _, s := range e.slow {
 		i := s.Members()[0]
 		if n := e.in.Since(e.in.Over(i)); n != 0 {
-			out = append(out, fmt.Sprintf("%s: the run ends %d macro steps after its last step: its outputs at the end are those from before", x.Infos[i], n))
+			out = append(out, fmt.Sprintf("%s: the run ends %d macro steps after its last step: its outputs at the end are those from before", e.in.System().Infos[i], n))
 		}
 	}
 	return out

@@ -229,7 +229,7 @@ func (s *implicit) needsRollback(sys *master.System) []int {
 	return out
 }
 
-func (s *implicit) init(x *master.Exec) error {
+func (s *implicit) init(x *master.Exec, _ float64) error {
 	s.predicted = make([]float64, len(x.Y))
 	s.blocks, s.stagnated, s.cut, s.worst, s.solved, s.deaf = nil, 0, 0, 0, 0, 0
 	for _, m := range x.Sys.Blocks() {
@@ -454,8 +454,8 @@ func (s *implicit) advance(ctx context.Context, x *master.Exec, t, H float64, de
 	return e, nil
 }
 
-func (s *implicit) accept() { s.conclude(solver.Solver.Accept) }
-func (s *implicit) reject() { s.conclude(solver.Solver.Reject) }
+func (s *implicit) accept(*master.Exec, float64) { s.conclude(solver.Solver.Accept) }
+func (s *implicit) reject(float64, float64)      { s.conclude(solver.Solver.Reject) }
 
 func (s *implicit) conclude(tell func(solver.Solver)) {
 	for _, b := range s.blocks {

@@ -11,8 +11,8 @@ import (
 
 // tableI is the controller of sadjina, Table I.
 func tableI(gain int) *indicatorControl {
-	return &indicatorControl{gain: gain, before: math.NaN(), now: math.NaN(),
-		config: Control{Safety: 0.8, RatioMin: 0.2, RatioMax: 1.5, HMin: 1e-4, HMax: 1e-2}}
+	return &indicatorControl{size: &piController{safety: 0.8, gain: gain}, before: math.NaN(), now: math.NaN(),
+		config: Control{RatioMin: 0.2, RatioMax: 1.5, HMin: 1e-4, HMax: 1e-2}}
 }
 
 // The PI controller (15) of sadjina: its form, its limits, and indicators that
@@ -103,8 +103,8 @@ func TestGains(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := c.(*indicatorControl).gain; got != want {
-			t.Errorf("%s: m+%d", estimatorNames[estimator], got)
+		if got := c.(*indicatorControl).size.(*piController).gain; got != want {
+			t.Errorf("%s: m+%d", estimator, got)
 		}
 	}
 }

@@ -179,8 +179,8 @@ func (f *failure) set(t float64, why string) {
 	f.reason, f.now = why, true
 }
 
-// choose finds the source of each subsystem's model.
-func (c *modelCorrector) choose(s *master.System) {
+// check chooses the source of each subsystem's model.
+func (c *modelCorrector) check(s *master.System) error {
 	n := len(s.Subsystems)
 	c.sys = s
 	c.source, c.why = make([]JacobianSource, n), make([]string, n)
@@ -190,6 +190,7 @@ func (c *modelCorrector) choose(s *master.System) {
 		}
 		c.source[i], c.why[i] = c.sourceOf(s, i)
 	}
+	return nil
 }
 
 func (c *modelCorrector) sourceOf(s *master.System, i int) (JacobianSource, string) {
@@ -281,7 +282,7 @@ func (c *modelCorrector) doWithout(i int, why error) bool {
 	return true
 }
 
-func (c *modelCorrector) init(x *master.Exec) error {
+func (c *modelCorrector) init(x *master.Exec, _ float64) error {
 	sys := x.Sys
 	n := len(sys.Subsystems)
 	c.interfaceJacobian, c.toOffset = interfaceJacobian{}, nil
@@ -688,7 +689,7 @@ func integral(p num.Shape) float64 {
 	return sum
 }
 
-func (c *modelCorrector) accept() {
+func (c *modelCorrector) accept(*master.Exec, float64) {
 	copy(c.error, c.next)
 	copy(c.rawThen, c.raw)
 	copy(c.then, c.y)
@@ -717,7 +718,7 @@ func (c *modelCorrector) disturb() {
 	c.replays.wait = 1
 }
 
-func (c *modelCorrector) reject() {
+func (c *modelCorrector) reject(float64, float64) {
 	for _, i := range c.members {
 		c.models[i].reject()
 	}
