@@ -66,9 +66,7 @@ func (a *audit) conclude(audited, stands bool, H float64) {
 }
 
 func (a *audit) archive(to *master.Archive) {
-	to.Float(&a.size)
-	to.Int(&a.steps)
-	to.Bool(&a.blind)
+	num.Carry(to, &a.size, &a.steps, &a.blind)
 }
 
 // advance steps all components from t by H with the polynomials as they stand.

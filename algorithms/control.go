@@ -134,5 +134,6 @@ func newControl(c Config, a *Coupling) (control, error) {
 	if k.HMax == 0 {
 		k.HMax = math.Inf(1)
 	}
+	k.MaxOrder = k.highestOrder()
 	return &errorControl{estimate: kind.estimate, config: k, fixed: c.Order, coupling: a, scheme: a.scheme, in: a.in, tol: &a.tol}, nil
 }

@@ -76,23 +76,13 @@ func (c *energyCorrection) check(sys *master.System) error {
 	return nil
 }
 
-// limit gives the absolute limit of the correction of an action, in its unit.
-func (e *Energy) limit(action string) float64 {
-	for _, l := range e.LimitAbsolute {
-		if l.Variable == action {
-			return l.Value
-		}
-	}
-	return general(e.LimitAbsolute, math.Inf(1))
-}
-
 func (c *energyCorrection) init(x *master.Exec, _ float64) error {
 	c.of = make([]correctedBond, len(c.energy.bonds))
 	for i := range c.of {
 		b := &c.energy.bonds[i]
 		c.of[i].applied, c.of[i].most = make([]float64, len(b.pairs)), make([]float64, len(b.pairs))
 		for j, p := range b.pairs {
-			c.of[i].most[j] = math.Abs(p.gain) * c.config.limit(x.Sys.OutName(p.effort))
+			c.of[i].most[j] = math.Abs(p.gain) * valueOf(c.config.LimitAbsolute, x.Sys.OutName(p.effort), math.Inf(1)) // in the unit of the action
 		}
 		c.of[i].mu, c.of[i].why = c.config.Mu, "given"
 		if math.IsNaN(c.config.Mu) {
@@ -253,11 +243,7 @@ func (c *energyCorrection) reject(float64, float64) {}
 func (c *energyCorrection) archive(a *master.Archive) {
 	for i := range c.of {
 		k := &c.of[i]
-		a.Float(&k.surplus)
-		a.Float(&k.intended)
-		a.Float(&k.left)
-		a.Float(&k.H)
-		a.Floats(k.applied)
+		num.Carry(a, &k.surplus, &k.intended, &k.left, &k.H, k.applied)
 		k.judge.archive(a)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -93,10 +94,7 @@ func (e *ecco) accept(*master.Exec, float64) {
 func (e *ecco) archive(a *master.Archive) {
 	for i := range e.learnt {
 		l := &e.learnt[i]
-		a.Float(&l.carried)
-		a.Float(&l.lowest)
-		a.Float(&l.highest)
-		a.Float(&l.share)
+		num.Carry(a, &l.carried, &l.lowest, &l.highest, &l.share)
 	}
 }
 

@@ -25,7 +25,6 @@ type energyMonitor struct {
 	declared []Bond
 	in       *input.Approximation
 	bonds    []bond
-	late     []bool // by subsystem
 	t0, t    float64
 	// threshold of the warning about jumps; 0 = none
 	threshold float64
@@ -52,10 +51,6 @@ func (m *energyMonitor) check(s *master.System) (err error) {
 }
 
 func (m *energyMonitor) init(x *master.Exec, t0 float64) error {
-	m.late = make([]bool, len(x.Sys.Subsystems))
-	for _, i := range x.Sys.Late {
-		m.late[i] = true
-	}
 	m.t0, m.t = t0, t0
 	for i := range m.bonds {
 		b := &m.bonds[i]
@@ -123,7 +118,7 @@ func (m *energyMonitor) inputs(x *master.Exec, k int) (end, held float64) {
 	} else {
 		held = x.W[k]
 	}
-	if m.late[i] {
+	if m.in.Late(i) {
 		return x.U[k], held
 	}
 	end = m.in.AtEnd(k)
@@ -170,14 +165,8 @@ func (m *energyMonitor) archive(a *master.Archive) {
 	for i := range m.bonds {
 		b := &m.bonds[i]
 		a.Same(b.name, "a bond")
-		a.Float(&b.residual)
-		a.Float(&b.metAt)
-		a.Float(&b.energy)
-		a.Float(&b.totals.held)
-		a.Float(&b.totals.power)
-		a.Float(&b.totals.residual)
-		a.Float(&b.totals.peak)
-		a.Float(&b.totals.peakAt)
+		num.Carry(a, &b.residual, &b.metAt, &b.energy, &b.totals.held, &b.totals.power, &b.totals.residual,
+			&b.totals.peak, &b.totals.peakAt)
 		b.powers.archive(a)
 	}
 }
@@ -297,15 +286,7 @@ func (d *spikeDetector) add(t, H, v float64) {
 func (d *spikeDetector) archive(a *master.Archive) {
 	a.Floats(d.peaks[:])
 	a.Index(&d.blocks, 0, spikeBlocks-1)
-	a.Float(&d.length)
-	a.Float(&d.peak)
-	a.Float(&d.span)
-	a.Float(&d.center)
-	a.Float(&d.spread)
-	a.Int(&d.spikes)
-	a.Float(&d.firstAt)
-	a.Float(&d.first)
-	a.Float(&d.median)
+	num.Carry(a, &d.length, &d.peak, &d.span, &d.center, &d.spread, &d.spikes, &d.firstAt, &d.first, &d.median)
 }
 
 // push ends a block.

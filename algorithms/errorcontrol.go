@@ -149,11 +149,7 @@ func (j *errorControl) init(x *master.Exec, t0 float64) error {
 	j.middleAt = math.NaN()
 	j.past = num.History{Times: make([]float64, input.MaxPoints+1), Values: make([][]float64, input.MaxPoints+1)}
 	j.e, j.w, j.scratch = make([]float64, n), make([]float64, n), make([]float64, n)
-	j.steps = &stepControl{config: controlConfig{
-		Safety: j.config.Safety, RatioMin: j.config.RatioMin, RatioMax: j.config.RatioMax,
-		HMin: j.config.HMin, HMax: j.config.HMax, MaxOrder: j.config.highestOrder(),
-		FixedOrder: j.config.FixedOrder, FixedStep: j.config.FixedStep,
-	}}
+	j.steps = &stepControl{config: &j.config}
 	j.creep.since = t0
 	if err := j.audit.init(x, j.in); err != nil {
 		return err
@@ -364,9 +360,7 @@ func (j *errorControl) review() []string { return nil }
 func (j *errorControl) archive(a *master.Archive) {
 	a.Section("control of order and step size")
 	j.steps.archive(a)
-	a.Int(&j.creep.steps)
-	a.Float(&j.creep.since)
-	a.Bool(&j.creep.told)
+	num.Carry(a, &j.creep.steps, &j.creep.since, &j.creep.told)
 	j.audit.archive(a)
 }
 

@@ -618,32 +618,12 @@ func (s *identified) archive(a *master.Archive) {
 	a.Floats(s.theta)
 	a.Index(&s.order, -1, maxIdentifiedOrder)
 	for k := range s.past {
-		a.Floats(s.past[k])
-		a.Floats(s.y[k])
+		num.Carry(a, s.past[k], s.y[k])
 	}
 	a.Floats(s.ends)
 	a.Index(&s.have, 0, maxIdentifiedOrder+1)
-	a.Float(&s.H)
-	a.Int(&s.degree)
-	a.Int(&s.held)
-	a.Bool(&s.trusted)
-	a.Bool(&s.waits)
-	a.Int(&s.trial)
-	a.Word(&s.seed)
-	a.Floats(s.dither)
-	a.Floats(s.kick)
-	a.Floats(s.errors)
-	a.Floats(s.recent)
-	a.Floats(s.changes)
-	a.Float(&s.raised)
-	a.Int(&s.since)
-	a.Bool(&s.tired)
-	a.Floats(s.largest)
-	a.Floats(s.sizes)
-	a.Floats(s.missed)
-	a.Float(&s.worst)
-	a.String(&s.why)
-	a.Int(&s.made)
+	num.Carry(a, &s.H, &s.degree, &s.held, &s.trusted, &s.waits, &s.trial, &s.seed, s.dither, s.kick, s.errors,
+		s.recent, s.changes, &s.raised, &s.since, &s.tired, s.largest, s.sizes, s.missed, &s.worst, &s.why, &s.made)
 }
 
 func (s *identified) predictionError() float64 { return s.worst }

@@ -468,15 +468,10 @@ func (s *implicit) conclude(tell func(solver.Solver)) {
 
 func (s *implicit) archive(a *master.Archive) {
 	a.Section("interface equation")
-	a.Int(&s.stagnated)
-	a.Int(&s.cut)
-	a.Float(&s.worst)
-	a.Int(&s.solved)
-	a.Int(&s.deaf)
+	num.Carry(a, &s.stagnated, &s.cut, &s.worst, &s.solved, &s.deaf)
 	for _, b := range s.blocks {
 		if b.cyclic {
-			a.Float(&b.lastH)
-			a.Floats(b.size)
+			num.Carry(a, &b.lastH, b.size)
 			b.solver.Archive(a)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -148,10 +149,7 @@ func (c *indicatorControl) disturb() float64 { return 0 }
 
 func (c *indicatorControl) archive(a *master.Archive) {
 	a.Section("control of the step size")
-	a.Float(&c.before)
-	a.Int(&c.steps)
-	a.Int(&c.short)
-	a.Float(&c.worst)
+	num.Carry(a, &c.before, &c.steps, &c.short, &c.worst)
 	c.quality.archive(a)
 }
 

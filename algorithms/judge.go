@@ -253,20 +253,11 @@ func (j *correctionJudge) accept(c *energyCorrection, x *master.Exec, b *bond, H
 }
 
 func (j *correctionJudge) archive(a *master.Archive) {
-	a.String(&j.why)
-	a.Bool(&j.displaced)
-	a.Float(&j.added)
-	a.Float(&j.removed)
-	a.Float(&j.time)
-	a.Floats(j.sum)
-	a.Floats(j.squares)
-	a.Floats(j.velocity)
+	num.Carry(a, &j.why, &j.displaced, &j.added, &j.removed, &j.time, j.sum, j.squares, j.velocity)
 	for i := range j.turns {
 		a.Int(&j.turns[i])
 	}
-	a.Float(&j.size)
-	a.Float(&j.mark)
-	a.Floats(j.worst[:])
+	num.Carry(a, &j.size, &j.mark, j.worst[:])
 }
 
 // judges reports whether it can tell.

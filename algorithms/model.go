@@ -107,7 +107,6 @@ type modelCorrector struct {
 	lu                *num.LU
 	factored          bool
 
-	late     []bool
 	missed   []float64 // by output: by how much extrapolations of it were off at the end of the step
 	e        []float64 // by column
 	phi      []float64 // L y + b, [nu]
@@ -166,10 +165,7 @@ type failure struct {
 }
 
 func (f *failure) archive(a *master.Archive) {
-	a.Int(&f.steps)
-	a.Float(&f.first)
-	a.String(&f.reason)
-	a.Bool(&f.now)
+	num.Carry(a, &f.steps, &f.first, &f.reason, &f.now)
 }
 
 func (f *failure) set(t float64, why string) {
@@ -287,10 +283,6 @@ func (c *modelCorrector) init(x *master.Exec, _ float64) error {
 	n := len(sys.Subsystems)
 	c.interfaceJacobian, c.toOffset = interfaceJacobian{}, nil
 	c.members, c.models, c.of = nil, make([]responder, n), make([]modelRecord, n)
-	c.late = make([]bool, n)
-	for _, i := range sys.Late {
-		c.late[i] = true
-	}
 	holds := sys.Holds()
 	var uncorrected []string
 	for i := range n {
@@ -562,7 +554,7 @@ func alike(a, b num.Shape) bool {
 func (c *modelCorrector) course(j int) num.Shape {
 	k, i := c.columns[j].input, c.columns[j].subsystem
 	switch {
-	case c.late[i], !c.in.Shapes(i):
+	case c.in.Late(i), !c.in.Shapes(i):
 		return num.Shape{1}
 	}
 	return c.in.Course(k, c.t, c.span(i))
@@ -639,7 +631,7 @@ func (c *modelCorrector) addTo(x *master.Exec, j int, response []float64, by flo
 // atEnd is ũ(H) of a column, without offset.
 func (c *modelCorrector) atEnd(x *master.Exec, j int) float64 {
 	k, i := c.columns[j].input, c.columns[j].subsystem
-	if c.late[i] {
+	if c.in.Late(i) {
 		return x.U[k]
 	}
 	return c.in.AtEnd(k)
@@ -650,7 +642,7 @@ func (c *modelCorrector) atEnd(x *master.Exec, j int) float64 {
 func (c *modelCorrector) accumulate(j int, corrected bool) {
 	k, i := c.columns[j].input, c.columns[j].subsystem
 	c.next[k] = c.error[k]
-	if c.direct || c.config.Alpha == 0 || c.late[i] || c.sys.Infos[i].Stateless || !c.in.Due(i) {
+	if c.direct || c.config.Alpha == 0 || c.in.Late(i) || c.sys.Infos[i].Stateless || !c.in.Due(i) {
 		return
 	}
 	H := c.span(i)
@@ -731,18 +723,13 @@ func (c *modelCorrector) archive(a *master.Archive) {
 		a.Same(jacobianSources[source], "the model of "+c.sys.Infos[i].Name)
 	}
 	for j := range c.columns {
-		a.Floats(c.columns[j].s)
-		a.Floats(c.toOffset[j])
-		a.Floats(c.shapes[j][:])
+		num.Carry(a, c.columns[j].s, c.toOffset[j], c.shapes[j][:])
 	}
-	a.Bools(c.active)
-	a.Bool(&c.factored)
+	num.Carry(a, c.active, &c.factored)
 	if c.factored {
 		c.lu.Archive(a)
 	}
-	a.Floats(c.error)
-	a.Floats(c.then)
-	a.Floats(c.largest)
+	num.Carry(a, c.error, c.then, c.largest)
 	c.singular.archive(a)
 	for _, i := range c.members {
 		a.Int(&c.of[i].total)

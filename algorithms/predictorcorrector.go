@@ -49,7 +49,7 @@ func (p *predictorCorrector) init(x *master.Exec, t0 float64) error {
 	p.names, p.tol, p.r, p.now = make([]string, n), make([]float64, n), make([]float64, n), make([]float64, n)
 	for i, y := range p.outputs {
 		p.names[i] = sys.OutName(y)
-		p.tol[i], p.r[i] = ofVariable(p.tolerance, p.names[i]), ofVariable(p.rho, p.names[i])
+		p.tol[i], p.r[i] = valueOf(p.tolerance, p.names[i], math.NaN()), valueOf(p.rho, p.names[i], math.NaN())
 	}
 	for i := range p.values {
 		p.values[i] = make([]float64, n)

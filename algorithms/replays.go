@@ -227,16 +227,9 @@ func (r *replays) check(ctx context.Context, t, H float64) (bool, error) {
 func (r *replays) reject() { r.valid = false }
 
 func (r *replays) archive(a *master.Archive) {
-	a.Bool(&r.valid)
-	a.Float(&r.H)
-	a.Int(&r.wait)
-	a.Int(&r.trust)
-	a.Float(&r.worst)
-	a.Floats(r.size)
+	num.Carry(a, &r.valid, &r.H, &r.wait, &r.trust, &r.worst, r.size)
 	for j := range r.course {
-		a.Floats(r.course[j][:])
-		a.Floats(r.shaped[j])
-		a.Floats(r.offset[j])
+		num.Carry(a, r.course[j][:], r.shaped[j], r.offset[j])
 	}
 }
 
@@ -297,9 +290,7 @@ func (r *replayed) accept() {
 
 func (r *replayed) reject() {}
 func (r *replayed) archive(a *master.Archive) {
-	a.Floats(r.y)
-	a.Floats(r.change)
-	a.Bool(&r.seen)
+	num.Carry(a, r.y, r.change, &r.seen)
 }
 
 func (r *replayed) predictionError() float64 { return r.replays.worst }

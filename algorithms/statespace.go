@@ -245,7 +245,7 @@ func (s *stateSpace) inputAtStart(k int) float64 { return s.x.W[k] }
 
 // inputAtEnd is what the subsystem had as input k at the end of the step.
 func (s *stateSpace) inputAtEnd(k int) float64 {
-	if s.of.late[s.subsystem] {
+	if s.of.in.Late(s.subsystem) {
 		return s.x.U[k]
 	}
 	return s.of.in.AtEnd(k) + s.of.in.Bias(k)
@@ -268,7 +268,7 @@ func (s *stateSpace) predictionErrorOver(H float64) (worst, astray float64) {
 	for k := range s.nu {
 		// Δu = Σ q_m (s/H)^m
 		degree := in.DegreeOf(at + k)
-		if s.of.late[s.subsystem] || !in.Shapes(s.subsystem) || in.Holds(at+k) {
+		if s.of.in.Late(s.subsystem) || !in.Shapes(s.subsystem) || in.Holds(at+k) {
 			degree = 0
 		}
 		factor := 1.0
@@ -496,25 +496,12 @@ func (s *stateSpace) accept() {
 }
 
 func (s *stateSpace) archive(a *master.Archive) {
-	a.Bool(&s.known)
-	a.Int(&s.gap)
-	a.Int(&s.wait)
-	a.Float(&s.H)
-	for _, v := range [][]float64{s.a, s.b, s.c, s.d, s.drift, s.before, s.largest, s.moved, s.then.x, s.then.xdot, s.then.y, s.then.u} {
-		a.Floats(v)
-	}
+	num.Carry(a, &s.known, &s.gap, &s.wait, &s.H)
+	num.Carry(a, s.a, s.b, s.c, s.d, s.drift, s.before, s.largest, s.moved, s.then.x, s.then.xdot, s.then.y, s.then.u)
 	for m := range s.moments {
-		a.Floats(s.moments[m])
-		a.Floats(s.responses[m])
+		num.Carry(a, s.moments[m], s.responses[m])
 	}
-	a.Bool(&s.has)
-	a.Float(&s.worst)
-	a.Bool(&s.new)
-	a.Bool(&s.stale)
-	a.Bool(&s.made)
-	a.String(&s.why)
-	a.Int(&s.wrong)
-	a.String(&s.lie)
+	num.Carry(a, &s.has, &s.worst, &s.new, &s.stale, &s.made, &s.why, &s.wrong, &s.lie)
 }
 
 func (s *stateSpace) reject() { s.observed = false }

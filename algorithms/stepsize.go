@@ -8,14 +8,6 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// controlConfig configures the control of order and step size.
-type controlConfig struct {
-	Safety, RatioMin, RatioMax float64
-	HMin, HMax                 float64 // s
-	MaxOrder                   int
-	FixedOrder, FixedStep      bool
-}
-
 // Bounds of meyer 5.3 and 5.2.2.
 const (
 	shrinkAtLeast   = 0.9  // a step that is to become smaller becomes so by this much
@@ -75,7 +67,7 @@ type decision struct {
 // stepControl is the combined control of order and step size of meyer 5, after
 // the flowcharts of Figs. 6 and 7.
 type stepControl struct {
-	config    controlConfig
+	config    *Control
 	failures  int     // in a row, of the present step
 	successes int     // in a row at one order without a smaller step
 	refused   float64 // size that a subsystem refused, s
@@ -84,9 +76,7 @@ type stepControl struct {
 
 // archive carries what outlives a step; after one that stands there are no failures.
 func (s *stepControl) archive(a *master.Archive) {
-	a.Int(&s.successes)
-	a.Float(&s.refused)
-	a.Int(&s.memory)
+	num.Carry(a, &s.successes, &s.refused, &s.memory)
 }
 
 // passes is the local error test (25)–(27).

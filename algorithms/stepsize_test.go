@@ -32,7 +32,7 @@ func chooser(s *stepControl, k, points int, sdn ...float64) int {
 
 // Every bullet of meyer 5.2.2.
 func TestOrderControl(t *testing.T) {
-	config := controlConfig{MaxOrder: 4}
+	config := &Control{MaxOrder: 4}
 	for _, test := range []struct {
 		name                         string
 		k, points, successes, failed int
@@ -70,7 +70,7 @@ func TestOrderControl(t *testing.T) {
 
 // stepSizes is a control with fixed order and meyer's example values.
 func stepSizes() *stepControl {
-	return &stepControl{config: controlConfig{Safety: 2, RatioMin: 0.5, RatioMax: 2, HMin: 1e-12, HMax: 100, MaxOrder: 5, FixedOrder: true}}
+	return &stepControl{config: &Control{Safety: 2, RatioMin: 0.5, RatioMax: 2, HMin: 1e-12, HMax: 100, MaxOrder: 5, FixedOrder: true}}
 }
 
 func judged(pos, vel, u float64, result outcome) attemptOutcome {
@@ -215,8 +215,8 @@ type bench struct {
 	past       num.History
 }
 
-func newBench(config controlConfig) *bench {
-	return &bench{stepControl: &stepControl{config: config}, entries: []int{1}, w: []float64{2}, scratch: make([]float64, 1), past: cubic(7)}
+func newBench(config Control) *bench {
+	return &bench{stepControl: &stepControl{config: &config}, entries: []int{1}, w: []float64{2}, scratch: make([]float64, 1), past: cubic(7)}
 }
 
 func (b *bench) next(t *testing.T, H float64, k int, norm float64, result outcome) decision {
@@ -228,8 +228,8 @@ func (b *bench) next(t *testing.T, H float64, k int, norm float64, result outcom
 	return d
 }
 
-func variable() controlConfig {
-	return controlConfig{Safety: 2, RatioMin: 0.5, RatioMax: 2, HMin: 1e-12, HMax: 100, MaxOrder: 5}
+func variable() Control {
+	return Control{Safety: 2, RatioMin: 0.5, RatioMax: 2, HMin: 1e-12, HMax: 100, MaxOrder: 5}
 }
 
 // N_succ counts the steps that stand, at one order and without a smaller step,
@@ -426,10 +426,10 @@ func TestStepSizeSettles(t *testing.T) {
 
 // follow runs the control on one coupling variable that is known: a step's error
 // is that of the extrapolation (21).
-func follow(t *testing.T, config controlConfig, k int, u func(t float64) float64, end, tolerance float64) (orders [MaxOrder + 1]int, rejected int, trace []attemptOutcome) {
+func follow(t *testing.T, config Control, k int, u func(t float64) float64, end, tolerance float64) (orders [MaxOrder + 1]int, rejected int, trace []attemptOutcome) {
 	t.Helper()
 	const H0 = 1e-7
-	s := &stepControl{config: config}
+	s := &stepControl{config: &config}
 	var past num.History
 	push := func(t float64) num.History {
 		return num.History{Times: append([]float64{t}, past.Times[:min(len(past.Times), input.MaxPoints)]...),

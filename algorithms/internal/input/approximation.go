@@ -48,6 +48,7 @@ type Approximation struct {
 	sys      *master.System
 	delivery []Delivery // by subsystem
 	holds    []bool     // by input: order 0 whatever else
+	late     []bool     // by subsystem
 	free     []int      // inputs that nothing drives: their value may be set at any communication point
 	external []int      // extrapolated inputs that are driven from outside: known at the end of the step
 
@@ -99,6 +100,10 @@ func (a *Approximation) Init(x *master.Exec, t0 float64) error {
 	a.newest, a.isAhead, a.bias = make([]float64, nu), make([]bool, nu), make([]float64, nu)
 	a.grid, a.slow, a.count, a.kick = *newGrid(1, nu), nil, 0, nil
 	a.placeOnGrids(x)
+	a.late = make([]bool, len(x.Sys.Subsystems))
+	for _, i := range x.Sys.Late {
+		a.late[i] = true
+	}
 	a.delivery = make([]Delivery, len(x.Sys.Subsystems))
 	for i := range a.delivery {
 		var err error
@@ -184,7 +189,7 @@ func (a *Approximation) placeOnGrids(x *master.Exec) {
 // that it supports.
 func (a *Approximation) choose(x *master.Exec, i int) (Delivery, error) {
 	info := x.Sys.Infos[i]
-	if a.config.Order == 0 || a.config.Delivery == Held || len(info.In) == 0 || slices.Contains(x.Sys.Late, i) {
+	if a.config.Order == 0 || a.config.Delivery == Held || len(info.In) == 0 || a.late[i] {
 		return Held, nil
 	}
 	if !slices.Contains(a.holds[x.Sys.InAt[i]:x.Sys.InAt[i+1]], false) { // there is nothing to deliver
@@ -313,8 +318,7 @@ func (a *Approximation) Archive(to *master.Archive) {
 	for _, g := range a.slow {
 		g.archive(to)
 	}
-	to.Floats(a.bias)
-	to.Floats(a.kick)
+	num.Carry(to, a.bias, a.kick)
 }
 
 // Report tells the delivery of every input, late ones as such; nothing before
@@ -323,16 +327,12 @@ func (a *Approximation) Report() []master.Delivery {
 	if a.points == 0 {
 		return nil
 	}
-	late := make([]bool, len(a.sys.Subsystems))
-	for _, i := range a.sys.Late {
-		late[i] = true
-	}
 	var out []master.Delivery
 	for i := range a.sys.Subsystems {
 		for k := a.sys.InAt[i]; k < a.sys.InAt[i+1]; k++ {
 			d := master.Delivery{Input: a.sys.InName(k), How: "held"}
 			switch {
-			case late[i]:
+			case a.late[i]:
 				d.How = "late" // the new values of its sources, held
 			case a.holds[k]:
 			case a.delivery[i] == Derivatives:
@@ -341,7 +341,7 @@ func (a *Approximation) Report() []master.Delivery {
 				d.How, d.Order = fmt.Sprintf("substeps=%d", a.config.Substeps), a.config.Order
 			}
 			switch r := a.rates[i]; {
-			case r.Steps > 1 && a.delivery[i] == Substeps && !late[i] && !a.holds[k]:
+			case r.Steps > 1 && a.delivery[i] == Substeps && !a.late[i] && !a.holds[k]:
 				d.How = fmt.Sprintf("sampled, %d steps a macro step", r.Steps)
 			case r.Steps > 1:
 				d.How += fmt.Sprintf(", %d steps a macro step", r.Steps)

@@ -21,6 +21,9 @@ func (a *Approximation) Shapes(i int) bool { return a.delivery[i] != Held }
 // System returns the system; nil before Init.
 func (a *Approximation) System() *master.System { return a.sys }
 
+// Late reports whether subsystem i is stepped after its sources.
+func (a *Approximation) Late(i int) bool { return a.late[i] }
+
 // Holds reports whether input k is held at every order.
 func (a *Approximation) Holds(k int) bool { return a.holds[k] }
 

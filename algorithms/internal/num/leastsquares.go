@@ -42,9 +42,7 @@ func (l *LeastSquares) Reset() {
 }
 
 func (l *LeastSquares) Archive(a Archive) {
-	for _, v := range [][]float64{l.r, l.z, l.rest, l.largest} {
-		a.Floats(v)
-	}
+	Carry(a, l.r, l.z, l.rest, l.largest)
 	a.Float(&l.weight)
 }
 

@@ -3,7 +3,10 @@
 // linear systems over a step, and their identification from data.
 package num
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Archive carries numbers to and from a checkpoint; [master.Archive] is one.
 //
@@ -17,9 +20,38 @@ type Archive interface {
 	FloatList(*[]float64)
 	IntList(*[]int)
 	Bool(*bool)
+	Bools([]bool)
+	String(*string)
+	Word(*uint64)
 	Reading() bool
 	Err() error
 	Fail(error)
+}
+
+// Carry carries values of several kinds, in their order: slices, and pointers to single ones.
+func Carry(a Archive, values ...any) {
+	for _, v := range values {
+		switch v := v.(type) {
+		case *float64:
+			a.Float(v)
+		case *int:
+			a.Int(v)
+		case *uint64:
+			a.Word(v)
+		case *bool:
+			a.Bool(v)
+		case *string:
+			a.String(v)
+		case []float64:
+			a.Floats(v)
+		case []int:
+			a.Ints(v)
+		case []bool:
+			a.Bools(v)
+		default:
+			panic(fmt.Sprintf("num: %T has no place in an archive", v))
+		}
+	}
 }
 
 // LCM returns the least common multiple of a and b, which are greater than 0.

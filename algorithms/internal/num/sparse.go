@@ -94,10 +94,7 @@ func NewLU(a *Matrix) *LU {
 // Archive carries the factors of a call of factor without an error. The pattern
 // of the matrix fixes the rest.
 func (f *LU) Archive(a Archive) {
-	a.Floats(f.scale)
-	a.Ints(f.pivoted)
-	a.Floats(f.diagonal)
-	a.Ints(f.lStart)
+	Carry(a, f.scale, f.pivoted, f.diagonal, f.lStart)
 	a.IntList(&f.lRow)
 	a.FloatList(&f.lVal)
 	a.Ints(f.uStart)

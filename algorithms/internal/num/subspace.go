@@ -66,8 +66,7 @@ func NewSubspaceWindow(nq, ny int) *SubspaceWindow {
 func (w *SubspaceWindow) Reset() { w.n, w.at, w.wait = 0, 0, 0 }
 
 func (w *SubspaceWindow) Archive(a Archive) {
-	a.Floats(w.rows)
-	a.Float(&w.residual)
+	Carry(a, w.rows, &w.residual)
 	a.Index(&w.at, 0, w.size-1)
 	a.Index(&w.n, 0, w.size)
 	a.Int(&w.wait)

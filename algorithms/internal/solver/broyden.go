@@ -85,8 +85,7 @@ func (s *Broyden) Archive(a num.Archive) {
 		if k == len(s.updates) {
 			s.updates = append(s.updates, s.newUpdate())
 		}
-		a.Floats(s.updates[k].a)
-		a.Floats(s.updates[k].t)
+		num.Carry(a, s.updates[k].a, s.updates[k].t)
 	}
 }
 

@@ -112,8 +112,7 @@ func (s *FixedPoint) Contraction(theta float64) (diverging bool) {
 }
 
 func (s *FixedPoint) Archive(a num.Archive) {
-	a.Float(&s.omega)
-	a.Float(&s.accepted)
+	num.Carry(a, &s.omega, &s.accepted)
 }
 
 func (s *FixedPoint) Accept() { s.accepted = s.omega }

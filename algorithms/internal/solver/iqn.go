@@ -180,9 +180,7 @@ func (s *IQN) Archive(a num.Archive) {
 			s.grow()
 		}
 		c := &s.columns[k]
-		a.Floats(c.dr)
-		a.Floats(c.dphi)
-		a.Int(&c.attempt)
+		num.Carry(a, c.dr, c.dphi, &c.attempt)
 	}
 }
 

@@ -74,8 +74,7 @@ type regime struct {
 }
 
 func (g *regime) Archive(a num.Archive) {
-	a.Float(&g.H)
-	a.Int(&g.degree)
+	num.Carry(a, &g.H, &g.degree)
 }
 
 // becomes takes the step size and degree of a new attempt; true: they are others.
