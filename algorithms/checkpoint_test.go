@@ -34,15 +34,7 @@ func (b *bent) SetInputs(u []float64) error {
 // are not linear.
 func bentSystem(t testing.TB, cut *split) *master.System {
 	t.Helper()
-	var subs []master.Subsystem
-	for _, l := range cut.subsystems {
-		subs = append(subs, &bent{Linear: l})
-	}
-	sys, err := master.NewSystem(subs, cut.connections)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sys
+	return cut.wrapped(t, func(_ int, l *mastertest.Linear) master.Subsystem { return &bent{Linear: l} })
 }
 
 // resumable is a run that keeps its points and checkpoints.
@@ -55,10 +47,7 @@ type resumable struct {
 
 func newResumable(t testing.TB, stop, H float64, preset string, params map[string]string, w With, every float64, sys *master.System, from []byte) *resumable {
 	t.Helper()
-	choice, err := New(preset, params, w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	choice := chosen(t, preset, params, w)
 	r := &resumable{alg: choice.Algorithm.(*Coupling)}
 	run, err := master.NewRun(sys, r.alg, master.Options{
 		Stop: stop, Step: H, Discard: choice.Discard, Recorders: []master.Recorder{&r.Memory}, Resume: from,
@@ -92,12 +81,15 @@ func resumableCases() map[string][]map[string]string {
 	}
 	add("explicit", "order", "2", "substeps", "3")
 	add("gauss-seidel", "order", "2")
+	add("gauss-seidel", "order", "3")
 	for _, kind := range solverKinds {
 		add("implicit", "solver.kind", kind, "order", "2")
 		add("implicit", "solver.kind", kind, "order", "0")
 		add("im-slocal", "solver.kind", kind)
 	}
 	add("implicit", "solver.kind", "fixed-point", "solver.sweep", "gauss-seidel")
+	add("implicit", "solver.kind", "fixed-point", "solver.relaxation", "0.9")
+	add("implicit", "delivery", "substeps", "substeps", "3")
 	add("predictor-corrector", "order", "2")
 	add("energy-correction", "energy.nu", "0.5", "energy.mu", "0.7")
 	for _, source := range jacobianSources[1:] {
@@ -217,10 +209,7 @@ func TestResumeAfterDiscard(t *testing.T) {
 	sameAfterResumeOf(t, "ex-slocal", map[string]string{"order": "1", "control.rtol": "1e-2"}, With{}, 0.002, func() *master.System {
 		s := cut(uneven, "dd")
 		subs := []master.Subsystem{&refusing{s.subsystems[0], 0.01, 0.03, 4e-4}, s.subsystems[1]}
-		sys, err := master.NewSystem(subs, s.connections)
-		if err != nil {
-			t.Fatal(err)
-		}
+		sys := systemOf(t, subs, s.connections)
 		return sys
 	})
 }

@@ -17,10 +17,7 @@ func TestPresetsConform(t *testing.T) {
 			t.Run(fmt.Sprintf("%s %v", preset, params), func(t *testing.T) {
 				t.Parallel()
 				err := mastertest.TestAlgorithm(func() master.Algorithm {
-					choice, err := New(preset, params, With{Bonds: []Bond{bond}, Spike: 30})
-					if err != nil {
-						t.Fatal(err)
-					}
+					choice := chosen(t, preset, params, With{Bonds: []Bond{bond}, Spike: 30})
 					return choice.Algorithm
 				})
 				if err != nil {
