@@ -1,4 +1,4 @@
-package algorithms
+package algorithms_test
 
 import (
 	"context"
@@ -190,45 +190,6 @@ func TestJumpWithinStep(t *testing.T) {
 				t.Errorf("%s: error %.2g at %s in %d steps", preset, e, rtol, n)
 			}
 		}
-	}
-}
-
-// The absolute tolerance of a variable without nominal value follows the largest
-// magnitude at accepted points, and is none of the user's or the description's.
-func TestScales(t *testing.T) {
-	s := cut(uneven, "dd")
-	sys := s.system(t)
-	tol := tolerances{atol: []Tolerance{{"mass2.y1", 1e-3}}}
-	if err := tol.init(sys); err != nil {
-		t.Fatal(err)
-	}
-	y := []float64{1e6, -0.5, 1e6, 3}
-	w := []float64{1e6, 3, 1e6, -0.5} // mass1 has the outputs of mass2, mass2 those of mass1
-	tol.learn(w, y)
-	tol.learn(make([]float64, 4), make([]float64, 4)) // what was large stays so
-	for k, want := range []float64{1, 1e-6, 1e-3, 3e-6} {
-		if !near(tol.outAbs[k]/want, 1, 1e-12) {
-			t.Errorf("output %d: %g, want %g", k, tol.outAbs[k], want)
-		}
-	}
-	for k, want := range []float64{1e-3, 3e-6, 1, 1e-6} {
-		if !near(tol.inAbs[k]/want, 1, 1e-12) {
-			t.Errorf("input %d: %g, want %g", k, tol.inAbs[k], want)
-		}
-	}
-	to := master.NewArchive()
-	tol.archive(to)
-	other := tolerances{atol: tol.atol}
-	if err := other.init(sys); err != nil {
-		t.Fatal(err)
-	}
-	from := master.ReadArchive(to.Data())
-	if other.archive(from); from.Err() != nil || !slices.Equal(other.outAbs, tol.outAbs) || !slices.Equal(other.inAbs, tol.inAbs) {
-		t.Errorf("%v: %g, want %g", from.Err(), other.outAbs, tol.outAbs)
-	}
-	other.learn(w, y)
-	if !slices.Equal(other.outScale, tol.outScale) {
-		t.Error("scales are not kept")
 	}
 }
 

@@ -1,10 +1,11 @@
-package algorithms
+package algorithms_test
 
 import (
 	"context"
 	"fmt"
 	"testing"
 
+	. "github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master"
 )
 

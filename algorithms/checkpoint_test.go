@@ -1,4 +1,4 @@
-package algorithms
+package algorithms_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	. "github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
 )
@@ -82,7 +83,7 @@ func resumableCases() map[string][]map[string]string {
 	add("explicit", "order", "2", "substeps", "3")
 	add("gauss-seidel", "order", "2")
 	add("gauss-seidel", "order", "3")
-	for _, kind := range solverKinds {
+	for _, kind := range choices("implicit", "solver.kind") {
 		add("implicit", "solver.kind", kind, "order", "2")
 		add("implicit", "solver.kind", kind, "order", "0")
 		add("im-slocal", "solver.kind", kind)
@@ -92,7 +93,7 @@ func resumableCases() map[string][]map[string]string {
 	add("implicit", "delivery", "substeps", "substeps", "3")
 	add("predictor-corrector", "order", "2")
 	add("energy-correction", "energy.nu", "0.5", "energy.mu", "0.7")
-	for _, source := range jacobianSources[1:] {
+	for _, source := range choices("model-based-corrector", "model.jacobian")[1:] {
 		for _, refresh := range []string{"0", "0.01", "1"} {
 			add("model-based-corrector", "model.jacobian", source, "model.refresh", refresh, "order", "1")
 		}
@@ -100,6 +101,13 @@ func resumableCases() map[string][]map[string]string {
 	add("model-based-corrector", "model.jacobian", "directional", "model.refresh", "1", "order", "3")
 	add("model-based-corrector", "scheme", "gauss-seidel", "model.jacobian", "rollback", "control", "predictor-corrector")
 	return cases
+}
+
+// choices are the values of a parameter.
+func choices(preset, param string) []string {
+	table := Presets()
+	p := table[slices.IndexFunc(table, func(p Preset) bool { return p.Name == preset })].Params
+	return strings.Split(p[slices.IndexFunc(p, func(q Param) bool { return q.Name == param })].Range, ", ")
 }
 
 // massBond is a power bond of each decomposition.
@@ -228,36 +236,6 @@ func TestResumeIdentified(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// What is counted goes through an archive whole.
-func TestCountsArchive(t *testing.T) {
-	d := spikeDetector{threshold: 5}
-	for k := range 3000 {
-		v := 1 + 0.1*math.Sin(float64(k))
-		if k%100 == 99 {
-			v = 50
-		}
-		d.add(float64(k), 1, v)
-	}
-	f := failure{steps: 3, first: 0.5, reason: "why", now: true}
-	s := implicit{stagnated: 2, worst: 0.25}
-	j := correctionJudge{why: "why", displaced: true, added: 1, removed: 2, size: 3, mark: 4, worst: [epochs]float64{5, 6}}
-	a := master.NewArchive()
-	j.archive(a)
-	d.archive(a)
-	f.archive(a)
-	s.archive(a)
-	var toJ correctionJudge
-	to, toF, toS := spikeDetector{threshold: 5}, failure{}, implicit{}
-	from := master.ReadArchive(a.Data())
-	toJ.archive(from)
-	to.archive(from)
-	toF.archive(from)
-	toS.archive(from)
-	if from.Finish() != nil || to != d || toF != f || toS.stagnated != s.stagnated || toS.worst != s.worst || d.spikes == 0 || d.length == 0 || !reflect.DeepEqual(toJ, j) {
-		t.Errorf("%v: %+v, want %+v; %+v; %+v", from.Finish(), to, d, toF, toS)
 	}
 }
 

@@ -1,9 +1,10 @@
-package algorithms
+package algorithms_test
 
 import (
 	"fmt"
 	"testing"
 
+	. "github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
 )

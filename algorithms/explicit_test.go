@@ -1,4 +1,4 @@
-package algorithms
+package algorithms_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	. "github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
 )

@@ -1,4 +1,4 @@
-package algorithms
+package algorithms_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	. "github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
 )
@@ -18,17 +19,13 @@ var solvers = []Solver{
 	{Kind: NewtonFD}, {Kind: NewtonLOS}, {Kind: Broyden}, {Kind: IQN}, {Kind: FixedPoint}, {Kind: FixedPoint, GaussSeidel: true}, {Kind: FixedPoint, Relaxation: 0.9},
 }
 
-func (s Solver) name() string {
-	return fmt.Sprintf("%s/sweep=%t/relaxation=%g", solverKinds[s.Kind], s.GaussSeidel, s.Relaxation)
-}
-
 // Every solver comes to the same solution within its tolerance.
 func TestSolversAgree(t *testing.T) {
 	const H = 1.0 / 1024
 	for _, name := range []string{"ff", "fd", "dd"} {
 		want := cut(uneven, name).run(t, newExplicit(t, Config{Scheme: Implicit, Order: 2}), master.Options{Stop: 100 * H, Step: H})
 		for _, solver := range solvers[1:] {
-			t.Run(name+"/"+solver.name(), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/%+v", name, solver), func(t *testing.T) {
 				got := cut(uneven, name).run(t, newExplicit(t, Config{Scheme: Implicit, Order: 2, Solver: solver}), master.Options{Stop: 100 * H, Step: H})
 				compareStates(t, got, want, 1e-9)
 			})
@@ -239,5 +236,22 @@ func TestImplicitNearLeastNumbers(t *testing.T) {
 	result, _ := simulate(t, sys, newExplicit(t, Config{Scheme: Implicit, Order: 1}), master.Options{Stop: 0.1, Step: 0.01})
 	if result.Accepted != 10 {
 		t.Errorf("%d steps", result.Accepted)
+	}
+}
+
+// A corrector that does not converge ends a run of fixed steps with an estimate
+// at once; smaller and smaller steps would not bring it to its end.
+func TestFixedStepWithoutConvergence(t *testing.T) {
+	_, sys := chained(t)
+	c := adaptive(ImMilne, Implicit)
+	c.Control.FixedStep = true
+	c.Solver = Solver{Kind: FixedPoint, Relaxation: 1, MaxIterations: 2}
+	r, err := master.NewRun(sys, newExplicit(t, c), master.Options{Stop: 2, Step: 0.5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := r.Run(t.Context())
+	if err == nil || errors.Is(err, master.ErrCapability) || !strings.Contains(err.Error(), "t = 0 s") || !strings.Contains(err.Error(), "0.5 s") || res.Rejected != 0 {
+		t.Errorf("%d attempts rejected, %v", res.Rejected, err)
 	}
 }

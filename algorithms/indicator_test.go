@@ -77,7 +77,10 @@ func TestPIGains(t *testing.T) {
 		{map[string]string{"control.i-gain": "0.1", "control.p-gain": "0", "order": "2"}, 0.8 * math.Pow(0.5, -0.1)},
 		{map[string]string{"control.p-gain": "0.1"}, 0.8 * math.Pow(0.5, -0.25) * math.Pow(0.3, 0.1)},
 	} {
-		choice := chosen(t, "ecco", test.params, With{Bonds: []Bond{{Name: "b", Pairs: []Pair{{Effort: "a.F", Flow: "b.v"}}}}})
+		choice, err := New("ecco", test.params, With{Bonds: []Bond{{Name: "b", Pairs: []Pair{{Effort: "a.F", Flow: "b.v"}}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
 		c := choice.Algorithm.(*Coupling).control.(*indicatorControl)
 		order, _ := strconv.Atoi(choice.Values["order"])
 		c.config.HMin, c.config.HMax, c.before, c.now = 1e-9, 1, 0.3, 0.5

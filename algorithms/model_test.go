@@ -1,4 +1,4 @@
-package algorithms
+package algorithms_test
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	. "github.com/macrostep/macrostep/algorithms"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -93,13 +95,13 @@ func TestModelCorrectorOrders(t *testing.T) {
 				small, res := o.run(t, byModels(scheme, p, source), H/2, stop)
 				order := math.Log2(large / small)
 				if math.Abs(order-float64(p+2)) > near[p] {
-					t.Errorf("scheme %d, p = %d, %s: order %.2f, want %d", scheme, p, jacobianSources[source], order, p+2)
+					t.Errorf("scheme %d, p = %d, %s: order %.2f, want %d", scheme, p, choices("model-based-corrector", "model.jacobian")[source], order, p+2)
 				}
 				if !(large < plain/3) {
-					t.Errorf("scheme %d, p = %d, %s: error %.2g, uncorrected %.2g", scheme, p, jacobianSources[source], large, plain)
+					t.Errorf("scheme %d, p = %d, %s: error %.2g, uncorrected %.2g", scheme, p, choices("model-based-corrector", "model.jacobian")[source], large, plain)
 				}
 				if res.Jacobians != 2 {
-					t.Errorf("scheme %d, p = %d, %s: %d Jacobians of two linear subsystems", scheme, p, jacobianSources[source], res.Jacobians)
+					t.Errorf("scheme %d, p = %d, %s: %d Jacobians of two linear subsystems", scheme, p, choices("model-based-corrector", "model.jacobian")[source], res.Jacobians)
 				}
 				by[i] = large
 			}

@@ -309,17 +309,3 @@ func TestHoldRefuses(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkHold(b *testing.B) {
-	rng := rand.New(rand.NewPCG(6, 2))
-	for _, n := range []int{2, 10, 50} {
-		a, in := mat.NewDense(n, n, randomVector(rng, n*n)), mat.NewDense(n, 2, randomVector(rng, 2*n))
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			for b.Loop() {
-				if _, err := NewHold(a, in, 0.1, 2); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
