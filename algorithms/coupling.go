@@ -253,14 +253,11 @@ const largestRate = 1_000_000
 // takeRates hands the rates to the approximation.
 func (c *Coupling) takeRates(s *master.System) error {
 	rates := slices.Repeat([]input.Rate{{Steps: 1, Over: 1}}, len(s.Subsystems))
+	all := componentNames(s)
 	for _, r := range c.config.Rates {
-		i := slices.IndexFunc(s.Infos, func(info *master.Info) bool { return info.Name == r.Component })
+		i := slices.Index(all, r.Component)
 		switch {
 		case i < 0:
-			var all []string
-			for _, info := range s.Infos {
-				all = append(all, info.Name)
-			}
 			return fmt.Errorf("a rate names %q, which is no component of the system; there are %s", r.Component, strings.Join(all, ", "))
 		case r.Steps < 1 || r.Over < 1 || r.Steps > 1 && r.Over > 1:
 			return fmt.Errorf("the rate of %s is %d/%d; it is a whole number of steps a macro step, or one step over a whole number of them", r.Component, r.Steps, r.Over)
@@ -277,6 +274,13 @@ func (c *Coupling) takeRates(s *master.System) error {
 	}
 	c.in.SetRates(rates)
 	return nil
+}
+
+func componentNames(s *master.System) (all []string) {
+	for _, info := range s.Infos {
+		all = append(all, info.Name)
+	}
+	return all
 }
 
 // NeedsRollback gives the subsystems that are taken back: those an implicit

@@ -46,9 +46,10 @@ func (e *explicit) check(s *master.System) error {
 	if e.names == nil {
 		return nil
 	}
+	all := componentNames(s)
 	var given []int
 	for _, name := range e.names {
-		i := slices.IndexFunc(s.Infos, func(info *master.Info) bool { return info.Name == name })
+		i := slices.Index(all, name)
 		if i < 0 {
 			return fmt.Errorf("the sequence names %q, which is no subsystem of the system", name)
 		}
@@ -57,13 +58,8 @@ func (e *explicit) check(s *master.System) error {
 		}
 		given = append(given, i)
 	}
-	if len(given) != len(s.Subsystems) {
-		var missing []string
-		for i, info := range s.Infos {
-			if !slices.Contains(given, i) {
-				missing = append(missing, info.Name)
-			}
-		}
+	missing := slices.DeleteFunc(all, func(name string) bool { return slices.Contains(e.names, name) })
+	if len(missing) > 0 {
 		return fmt.Errorf("the sequence must name every subsystem once; it lacks %s", strings.Join(missing, ", "))
 	}
 	e.sequence = given

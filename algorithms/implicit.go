@@ -179,7 +179,6 @@ type block struct {
 // round is one set of perturbed steps: one input of each member.
 type round struct {
 	columns []int
-	members []int
 	goBack  *master.StateSet
 	steps   *input.Stepping
 }
@@ -389,42 +388,31 @@ func (b *block) refuseNoise(x *master.Exec) error {
 }
 
 // prepareRounds groups the columns so that each round perturbs one input of
-// every member that has one left.
-func (b *block) prepareRounds(x *master.Exec) error {
-	for _, late := range []bool{false, true} {
-		var rounds []round
-		used := map[int]int{}
-		for j, c := range b.columns {
-			if (j >= len(b.loop)) != late {
-				continue
-			}
-			g := used[c.subsystem]
-			used[c.subsystem]++
-			if g == len(rounds) {
-				rounds = append(rounds, round{})
-			}
-			rounds[g].columns = append(rounds[g].columns, j)
+// every member that has one left; late members have rounds of their own.
+func (b *block) prepareRounds(x *master.Exec) (err error) {
+	used := map[int]int{}
+	for j, c := range b.columns {
+		rounds := &b.rounds
+		if j >= len(b.loop) {
+			rounds = &b.lateRounds
 		}
-		for g := range rounds {
-			var members []int
-			for _, j := range rounds[g].columns {
-				members = append(members, b.columns[j].subsystem)
-			}
-			slices.Sort(members)
-			rounds[g].members = members
-			if late {
-				continue
-			}
-			rounds[g].goBack = x.NewStateSet(members)
-			var err error
-			if rounds[g].steps, err = input.NewStepping(x, b.in, members); err != nil {
-				return err
-			}
+		g := used[c.subsystem]
+		used[c.subsystem]++
+		if g == len(*rounds) {
+			*rounds = append(*rounds, round{})
 		}
-		if late {
-			b.lateRounds = rounds
-		} else {
-			b.rounds = rounds
+		(*rounds)[g].columns = append((*rounds)[g].columns, j)
+	}
+	for g := range b.rounds {
+		r := &b.rounds[g]
+		var members []int
+		for _, j := range r.columns {
+			members = append(members, b.columns[j].subsystem)
+		}
+		slices.Sort(members)
+		r.goBack = x.NewStateSet(members)
+		if r.steps, err = input.NewStepping(x, b.in, members); err != nil {
+			return err
 		}
 	}
 	return nil

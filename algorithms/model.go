@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/macrostep/macrostep/algorithms/internal/input"
 	"github.com/macrostep/macrostep/algorithms/internal/num"
@@ -110,6 +111,7 @@ type modelCorrector struct {
 	missed   []float64 // by output: by how much extrapolations of it were off at the end of the step
 	e        []float64 // by column
 	phi      []float64 // L y + b, [nu]
+	recorded []int     // rawOutputs
 	raw      []float64 // y before the correction, [ny]
 	rawThen  []float64 // at the last accepted point
 	then     []float64 // y at that point, as handed on
@@ -204,22 +206,15 @@ func (c *modelCorrector) sourceOf(s *master.System, i int) (JacobianSource, stri
 		no[0] = "it exposes no continuous states with their derivatives (ModelStructure/Derivatives)"
 	}
 	switch {
-	case !saver || !info.Caps.SaveState:
-		no[1] = "it cannot go back (canGetAndSetFMUstate)"
-	case slices.Contains(s.Late, i):
-		no[1] = "it is stepped after its sources"
-	case c.in.Over(i) > 1:
-		no[1] = "it takes one step over several macro steps"
-	case c.direct:
-		no[1] = "direct feedthrough alone cannot be told from a whole step"
-	}
-	switch {
 	case slices.Contains(s.Late, i):
 		no[2] = "it is stepped after its sources"
 	case c.in.Over(i) > 1:
 		no[2] = "it takes one step over several macro steps"
 	case c.direct:
 		no[2] = "direct feedthrough alone cannot be told from a whole step"
+	}
+	if no[1] = no[2]; !saver || !info.Caps.SaveState {
+		no[1] = "it cannot go back (canGetAndSetFMUstate)"
 	}
 	var reasons []string
 	for k, reason := range no {
@@ -230,24 +225,11 @@ func (c *modelCorrector) sourceOf(s *master.System, i int) (JacobianSource, stri
 		if reason == "" {
 			return source, ""
 		}
-		reasons = append(reasons, reason)
-	}
-	return AnyJacobian, joined(reasons)
-}
-
-// joined lists reasons, each once.
-func joined(reasons []string) string {
-	text := ""
-	for k, r := range reasons {
-		if slices.Contains(reasons[:k], r) {
-			continue
+		if !slices.Contains(reasons, reason) {
+			reasons = append(reasons, reason)
 		}
-		if text != "" {
-			text += "; "
-		}
-		text += r
 	}
-	return text
+	return AnyJacobian, strings.Join(reasons, "; ")
 }
 
 // keptY is output y at the last accepted point, as it was handed on.
@@ -312,6 +294,7 @@ func (c *modelCorrector) init(x *master.Exec, _ float64) error {
 	nu := len(x.W)
 	c.phi, c.error, c.next, c.offset = make([]float64, nu), make([]float64, nu), make([]float64, nu), make([]float64, nu)
 	c.raw, c.rawThen, c.then, c.y = slices.Clone(x.Y), slices.Clone(x.Y), slices.Clone(x.Y), x.Y
+	c.recorded = c.rawOutputs()
 	c.missed, c.largest = make([]float64, len(x.Y)), make([]float64, len(x.Y))
 	c.factored, c.singular, c.learners = false, failure{}, nil
 	var err error
@@ -739,36 +722,31 @@ func (c *modelCorrector) archive(a *master.Archive) {
 	c.replays.archive(a)
 }
 
-// quantities are the outputs before the correction, if they are recorded.
-func (c *modelCorrector) quantities() []master.Port {
-	var out []master.Port
+// rawOutputs returns the outputs that are recorded before their correction too.
+func (c *modelCorrector) rawOutputs() (out []int) {
 	for i, info := range c.sys.Infos {
-		if c.source[i] == AnyJacobian {
-			continue
-		}
 		for o, p := range info.Out {
-			if p.Internal {
-				continue
+			if c.source[i] != AnyJacobian && !p.Internal {
+				out = append(out, c.sys.OutAt[i]+o)
 			}
-			out = append(out, master.Port{Name: "raw." + c.sys.OutName(c.sys.OutAt[i]+o), Unit: p.Unit})
 		}
 	}
 	return out
 }
 
+// quantities are these outputs.
+func (c *modelCorrector) quantities() []master.Port {
+	var out []master.Port
+	for _, y := range c.rawOutputs() {
+		i := num.Owner(c.sys.OutAt, y)
+		out = append(out, master.Port{Name: "raw." + c.sys.OutName(y), Unit: c.sys.Infos[i].Out[y-c.sys.OutAt[i]].Unit})
+	}
+	return out
+}
+
 func (c *modelCorrector) measured(dst []float64) {
-	at := 0
-	for i, info := range c.sys.Infos {
-		if c.source[i] == AnyJacobian {
-			continue
-		}
-		for o, p := range info.Out {
-			if p.Internal {
-				continue
-			}
-			dst[at] = c.rawThen[c.sys.OutAt[i]+o]
-			at++
-		}
+	for k, y := range c.recorded {
+		dst[k] = c.rawThen[y]
 	}
 }
 
