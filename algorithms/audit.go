@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/macrostep/macrostep/algorithms/internal/input"
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -24,7 +26,7 @@ type audit struct {
 	steps int     // accepted since the last audit
 	blind bool
 
-	all *stepping // all but the stateless components
+	all *input.Stepping // all but the stateless components
 }
 
 const (
@@ -41,9 +43,9 @@ const (
 	jump = 3
 )
 
-func (a *audit) init(x *master.Exec, in *approximation) (err error) {
+func (a *audit) init(x *master.Exec, in *input.Approximation) (err error) {
 	*a = audit{}
-	a.all, err = newStepping(x, in, x.Sys.Stepped)
+	a.all, err = input.NewStepping(x, in, x.Sys.Stepped)
 	return err
 }
 
@@ -64,30 +66,23 @@ func (a *audit) conclude(audited, stands bool, H float64) {
 }
 
 func (a *audit) archive(to *master.Archive) {
-	to.Float(&a.size)
-	to.Int(&a.steps)
-	to.Bool(&a.blind)
+	num.Carry(to, &a.size, &a.steps, &a.blind)
 }
 
 // advance steps all components from t by H with the polynomials as they stand.
 func (a *audit) advance(ctx context.Context, x *master.Exec, t, H float64) error {
-	if err := a.all.run(ctx, t, H); err != nil {
+	if err := a.all.Run(ctx, t, H); err != nil {
 		return err
 	}
-	for _, i := range x.Sys.Late {
-		if err := stepLate(ctx, x, i, t, H); err != nil {
-			return err
-		}
-	}
-	return nil
+	return input.StepLate(ctx, x, x.Sys.Late, t, H)
 }
 
 // compareHalves returns the norm of the difference between a step in one piece and in two
 // halves, with the same input polynomials of one degree more than k, and goes back.
 func (j *errorControl) compareHalves(ctx context.Context, x *master.Exec, t, H float64, k int) (difference float64, err error) {
-	degree, half := min(k+1, j.in.order), H/2
+	degree, half := min(k+1, j.in.Order()), H/2
 	extrapolate := func(t, H float64) error {
-		j.in.begin(x, t, H, degree)
+		j.in.Begin(x, t, H, degree)
 		return j.audit.advance(ctx, x, t, H)
 	}
 	if err := extrapolate(t, H); err != nil {
@@ -114,12 +109,11 @@ func (j *errorControl) fromSecond(x *master.Exec) float64 {
 // jumped returns the norm of the difference between a step that passes and one with the inputs
 // that it led to, if these jumped; else NaN, and the step is as it was.
 func (j *errorControl) jumped(ctx context.Context, x *master.Exec, t, H float64, k int) (difference float64, err error) {
-	switch j.config.Estimator {
-	case ExLocal, ExMilne:
-		j.astray = j.strays(j.coupled, H, k)
-	case Richardson:
-	default:
+	if !j.twice {
 		return math.NaN(), nil
+	}
+	if !j.halves { // else the step itself has found out
+		j.astray = j.strays(j.coupled, H, k)
 	}
 	if !j.astray {
 		return math.NaN(), nil
@@ -129,18 +123,18 @@ func (j *errorControl) jumped(ctx context.Context, x *master.Exec, t, H float64,
 		return 0, err
 	}
 	interpolate := func(t, H float64, end []float64) error {
-		j.in.begin(x, t, H, k)
+		j.in.Begin(x, t, H, k)
 		for _, u := range j.entries {
-			j.in.arrived(u, end[u])
+			j.in.Arrived(u, end[u])
 		}
 		return j.audit.advance(ctx, x, t, H)
 	}
-	if j.config.Estimator == Richardson {
+	if j.halves {
 		half := H / 2
 		if err = interpolate(t, half, j.middle); err == nil {
-			j.in.push(t+half, j.middle)
+			j.in.Push(t+half, j.middle)
 			err = interpolate(t+half, (t+H)-(t+half), j.coupled)
-			j.in.pop()
+			j.in.Pop()
 		}
 	} else {
 		err = interpolate(t, H, j.coupled)
@@ -157,7 +151,7 @@ func (j *errorControl) jumped(ctx context.Context, x *master.Exec, t, H float64,
 	if j.coupling.energy != nil {
 		j.coupling.energy.begin()
 	}
-	_, err = j.solve(ctx, x, t, H, k, true)
+	_, err = j.take(ctx, x, t, H, k, true)
 	return math.NaN(), err
 }
 
@@ -165,8 +159,8 @@ func (j *errorControl) jumped(ctx context.Context, x *master.Exec, t, H float64,
 // extrapolation of degree k than the points before make expect, by (31).
 func (j *errorControl) strays(inputs []float64, H float64, k int) bool {
 	defect, expected := j.defect(inputs), 0.0
-	if past := j.in.history(); past.holds(k + 1) {
-		expected = past.aPriori(k, H, j.entries, j.w[:len(j.entries)], j.scratch)
+	if past := j.in.History(); past.Holds(k + 1) {
+		expected = past.APriori(k, H, j.entries, j.w[:len(j.entries)], j.scratch)
 	}
 	return defect > max(1, jump*expected)
 }
@@ -174,9 +168,9 @@ func (j *errorControl) strays(inputs []float64, H float64, k int) bool {
 // defect returns the norm of the difference between coupling inputs [nu] and their extrapolation.
 func (j *errorControl) defect(inputs []float64) float64 {
 	for i, u := range j.entries {
-		j.e[i], j.w[i] = j.in.extrapolated(u)-inputs[u], j.tol.input(u, inputs[u])
+		j.e[i], j.w[i] = j.in.Extrapolated(u)-inputs[u], j.tol.input(u, inputs[u])
 	}
-	return wrms(j.e[:len(j.entries)], j.w[:len(j.entries)])
+	return num.WRMS(j.e[:len(j.entries)], j.w[:len(j.entries)])
 }
 
 // sees marks the estimate as blind if an audited step passes it with a large difference.
@@ -188,5 +182,5 @@ func (j *errorControl) sees(x *master.Exec, t, H, difference float64, n *errorNo
 	x.Note(fmt.Sprintf("t = %.6g s: %s underestimates the error of a step of %.3g s: its estimate is %.2g times the tolerance, but two half steps with the same inputs change the outputs by %.2g "+
 		"times the tolerance. The solvers inside the components make this error: they take few steps per macro step, or sample the inputs at its start. From now on every step must pass this comparison "+
 		"too, which costs more steps. Such errors accumulate: compare with a run at a tighter tolerance, or use fixed steps (macrostep analyze)",
-		t, estimatorNames[j.config.Estimator], H, n.largest(), difference))
+		t, j.config.Estimator, H, n.largest(), difference))
 }

@@ -1,10 +1,11 @@
-package algorithms
+package algorithms_test
 
 import (
 	"context"
 	"fmt"
 	"testing"
 
+	. "github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -71,34 +72,33 @@ var relayStates = make([]master.StateInfo, 1)
 func ring(tb testing.TB, n int) *master.System {
 	tb.Helper()
 	var subs []master.Subsystem
-	var connections []master.Connection
+	var wires []string
 	name := func(i int) string { return fmt.Sprint("r", i%n) }
 	for i := range n {
 		subs = append(subs, &relay{x: float64(i), info: master.Info{
 			Name: name(i), In: []master.Port{{Name: "u"}}, Out: []master.Port{{Name: "x"}},
 			Caps: master.Caps{VariableStep: true, InputDerivatives: true, SaveState: true, DirectionalDerivative: true},
 		}})
-		connections = append(connections, master.Connection{
-			From: master.Endpoint{Subsystem: name(i), Port: "x"}, To: master.Endpoint{Subsystem: name(i + 1), Port: "u"},
-		})
+		wires = append(wires, name(i)+".x "+name(i+1)+".u")
 	}
-	sys, err := master.NewSystem(subs, connections)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return sys
+	return system(tb, subs, wires...)
 }
 
-// started gives a run that can be stepped for a long time.
-func started(tb testing.TB, n int, c Config) *master.Run {
+// startedOn gives a run that can be stepped for a long time, and is closed at the end of the test.
+func startedOn(tb testing.TB, sys *master.System, c Config) *master.Run {
 	tb.Helper()
-	r, err := master.NewRun(ring(tb, n), newExplicit(tb, c), master.Options{Stop: 1e9, Step: 1e-3})
+	r, err := master.NewRun(sys, newExplicit(tb, c), master.Options{Stop: 1e6, Step: 1.0 / 1024})
+	if err == nil {
+		err = r.Start(context.Background())
+	}
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if err := r.Start(context.Background()); err != nil {
-		tb.Fatal(err)
-	}
+	tb.Cleanup(func() {
+		if _, err := r.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
 	return r
 }
 
@@ -140,7 +140,7 @@ func adaptive(e Estimator, s Scheme) Config {
 // A macro step allocates nothing.
 func TestStepDoesNotAllocate(t *testing.T) {
 	for _, b := range benchConfigs {
-		r := started(t, 10, b.config)
+		r := startedOn(t, ring(t, 10), b.config)
 		ctx := context.Background()
 		var err error
 		for range 100 { // the steps grow, and solvers learn
@@ -151,9 +151,6 @@ func TestStepDoesNotAllocate(t *testing.T) {
 		if n := testing.AllocsPerRun(200, func() { _, err = r.Step(ctx) }); n != 0 || err != nil {
 			t.Errorf("%s: %g allocations a step, %v", b.name, n, err)
 		}
-		if _, err := r.Close(); err != nil {
-			t.Error(err)
-		}
 	}
 }
 
@@ -163,12 +160,7 @@ func BenchmarkMacroStep(b *testing.B) {
 	for _, c := range benchConfigs {
 		for _, n := range []int{2, 10, 100} {
 			b.Run(fmt.Sprintf("%s/%d", c.name, n), func(b *testing.B) {
-				r := started(b, n, c.config)
-				defer func() {
-					if _, err := r.Close(); err != nil {
-						b.Error(err)
-					}
-				}()
+				r := startedOn(b, ring(b, n), c.config)
 				ctx := context.Background()
 				b.ReportAllocs()
 				for b.Loop() {

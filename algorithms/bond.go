@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -117,7 +118,7 @@ func resolvePair(sys *master.System, p Pair) (bondPair, error) {
 	case !okF:
 		return bondPair{}, fmt.Errorf("there is no Real output %s", p.Flow)
 	}
-	a, b := ownerOf(sys.OutAt, effort), ownerOf(sys.OutAt, flow)
+	a, b := num.Owner(sys.OutAt, effort), num.Owner(sys.OutAt, flow)
 	if a == b {
 		return bondPair{}, fmt.Errorf("%s and %s are outputs of the same component; a bond joins two", p.Effort, p.Flow)
 	}

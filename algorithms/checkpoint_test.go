@@ -1,4 +1,4 @@
-package algorithms
+package algorithms_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	. "github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
 )
@@ -34,15 +35,7 @@ func (b *bent) SetInputs(u []float64) error {
 // are not linear.
 func bentSystem(t testing.TB, cut *split) *master.System {
 	t.Helper()
-	var subs []master.Subsystem
-	for _, l := range cut.subsystems {
-		subs = append(subs, &bent{Linear: l})
-	}
-	sys, err := master.NewSystem(subs, cut.connections)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sys
+	return cut.wrapped(t, func(_ int, l *mastertest.Linear) master.Subsystem { return &bent{Linear: l} })
 }
 
 // resumable is a run that keeps its points and checkpoints.
@@ -55,10 +48,7 @@ type resumable struct {
 
 func newResumable(t testing.TB, stop, H float64, preset string, params map[string]string, w With, every float64, sys *master.System, from []byte) *resumable {
 	t.Helper()
-	choice, err := New(preset, params, w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	choice := chosen(t, preset, params, w)
 	r := &resumable{alg: choice.Algorithm.(*Coupling)}
 	run, err := master.NewRun(sys, r.alg, master.Options{
 		Stop: stop, Step: H, Discard: choice.Discard, Recorders: []master.Recorder{&r.Memory}, Resume: from,
@@ -92,15 +82,18 @@ func resumableCases() map[string][]map[string]string {
 	}
 	add("explicit", "order", "2", "substeps", "3")
 	add("gauss-seidel", "order", "2")
-	for _, kind := range solverKinds {
+	add("gauss-seidel", "order", "3")
+	for _, kind := range choices("implicit", "solver.kind") {
 		add("implicit", "solver.kind", kind, "order", "2")
 		add("implicit", "solver.kind", kind, "order", "0")
 		add("im-slocal", "solver.kind", kind)
 	}
 	add("implicit", "solver.kind", "fixed-point", "solver.sweep", "gauss-seidel")
+	add("implicit", "solver.kind", "fixed-point", "solver.relaxation", "0.9")
+	add("implicit", "delivery", "substeps", "substeps", "3")
 	add("predictor-corrector", "order", "2")
 	add("energy-correction", "energy.nu", "0.5", "energy.mu", "0.7")
-	for _, source := range jacobianSources[1:] {
+	for _, source := range choices("model-based-corrector", "model.jacobian")[1:] {
 		for _, refresh := range []string{"0", "0.01", "1"} {
 			add("model-based-corrector", "model.jacobian", source, "model.refresh", refresh, "order", "1")
 		}
@@ -108,6 +101,13 @@ func resumableCases() map[string][]map[string]string {
 	add("model-based-corrector", "model.jacobian", "directional", "model.refresh", "1", "order", "3")
 	add("model-based-corrector", "scheme", "gauss-seidel", "model.jacobian", "rollback", "control", "predictor-corrector")
 	return cases
+}
+
+// choices are the values of a parameter.
+func choices(preset, param string) []string {
+	table := Presets()
+	p := table[slices.IndexFunc(table, func(p Preset) bool { return p.Name == preset })].Params
+	return strings.Split(p[slices.IndexFunc(p, func(q Param) bool { return q.Name == param })].Range, ", ")
 }
 
 // massBond is a power bond of each decomposition.
@@ -217,10 +217,7 @@ func TestResumeAfterDiscard(t *testing.T) {
 	sameAfterResumeOf(t, "ex-slocal", map[string]string{"order": "1", "control.rtol": "1e-2"}, With{}, 0.002, func() *master.System {
 		s := cut(uneven, "dd")
 		subs := []master.Subsystem{&refusing{s.subsystems[0], 0.01, 0.03, 4e-4}, s.subsystems[1]}
-		sys, err := master.NewSystem(subs, s.connections)
-		if err != nil {
-			t.Fatal(err)
-		}
+		sys := systemOf(t, subs, s.connections)
 		return sys
 	})
 }
@@ -239,81 +236,6 @@ func TestResumeIdentified(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// Every solver goes on from an archive as it would have without one.
-func TestSolverArchive(t *testing.T) {
-	for name, make := range everySolver() {
-		e := cubicChain(6, 0.8)
-		if name == "newton" || name == "broyden" {
-			e = cubicChain(6, 3)
-		}
-		s, copied := make(), make()
-		for k := range 3 {
-			s.begin(0.01, 1)
-			if k == 0 {
-				s.init(e.pattern)
-				s.begin(0.01, 1)
-			}
-			e.attempt(t, s, e.start, 1e-3, 40, 40)
-			s.accept()
-		}
-		a := master.NewArchive()
-		s.archive(a)
-		copied.init(e.pattern)
-		from := master.ReadArchive(a.Data())
-		if copied.archive(from); from.Finish() != nil {
-			t.Fatalf("%s: %v", name, from.Finish())
-		}
-		var ends [2][]float64
-		var did [2]cost
-		for i, s := range []interfaceSolver{s, copied} {
-			s.begin(0.01, 1)
-			ends[i], did[i] = e.attempt(t, s, e.start, 1e-9, 60, 60)
-			s.accept()
-		}
-		if !slices.Equal(ends[0], ends[1]) || did[0] != did[1] {
-			t.Errorf("%s: %v by %+v, and from the archive %v by %+v", name, ends[0], did[0], ends[1], did[1])
-		}
-		if d := differences(s, copied); len(d) > 0 {
-			t.Errorf("%s: %v", name, d)
-		}
-		// Half of it is an error.
-		cut := master.ReadArchive(a.Data()[:len(a.Data())/2])
-		if copied.archive(cut); cut.Finish() == nil {
-			t.Errorf("%s: half of an archive is taken", name)
-		}
-	}
-}
-
-// What is counted goes through an archive whole.
-func TestCountsArchive(t *testing.T) {
-	d := spikeDetector{threshold: 5}
-	for k := range 3000 {
-		v := 1 + 0.1*math.Sin(float64(k))
-		if k%100 == 99 {
-			v = 50
-		}
-		d.add(float64(k), 1, v)
-	}
-	f := failure{steps: 3, first: 0.5, reason: "why", now: true}
-	s := implicit{stagnated: 2, worst: 0.25}
-	j := correctionJudge{why: "why", displaced: true, added: 1, removed: 2, size: 3, mark: 4, worst: [epochs]float64{5, 6}}
-	a := master.NewArchive()
-	j.archive(a)
-	d.archive(a)
-	f.archive(a)
-	s.archive(a)
-	var toJ correctionJudge
-	to, toF, toS := spikeDetector{threshold: 5}, failure{}, implicit{}
-	from := master.ReadArchive(a.Data())
-	toJ.archive(from)
-	to.archive(from)
-	toF.archive(from)
-	toS.archive(from)
-	if from.Finish() != nil || to != d || toF != f || toS.stagnated != s.stagnated || toS.worst != s.worst || d.spikes == 0 || d.length == 0 || !reflect.DeepEqual(toJ, j) {
-		t.Errorf("%v: %+v, want %+v; %+v; %+v", from.Finish(), to, d, toF, toS)
 	}
 }
 
@@ -338,33 +260,31 @@ type walker struct {
 // but that a step need not write.
 var scratch = map[string]string{
 	"polynomial.nodes":          "those behind the degree",
-	"approximation.newest":      "looked at where isAhead tells",
-	"approximation.newestFirst": "of the last history that was asked for",
-	"stepping.t":                "of the step under way",
-	"stepping.H":                "likewise",
+	"Approximation.newest":      "looked at where isAhead tells",
+	"Approximation.newestFirst": "of the last history that was asked for",
 	"errorControl.second":       "the other solution, within an attempt",
 	"errorControl.e":            "within an attempt",
 	"errorControl.w":            "likewise",
 	"block.fed":                 "before the last correction",
-	"broyden.z":                 "the iterate before, within an attempt",
-	"broyden.dz":                "its correction",
-	"broyden.step":              "within learn",
-	"broyden.hit":               "within learn",
-	"broyden.updates":           "storage behind kept, else compared by what the run gives",
-	"iqn.columns":               "likewise",
-	"iqn.q":                     "found anew for each correction",
-	"iqn.triangle":              "likewise",
-	"iqn.alpha":                 "likewise",
-	"iqn.rest":                  "likewise",
-	"sparseLU.x":                "within factor and solve",
-	"sparseLU.largest":          "within factor",
-	"sparseLU.reached":          "within factor",
-	"sparseLU.path":             "within factor",
-	"sparseLU.next":             "within factor",
-	"sparseLU.mark":             "within factor",
-	"sparseLU.forFactor":        "for tests",
-	"sparseLU.forSolve":         "for tests",
-	"sparseMatrix.val":          "assembled before each use",
+	"Broyden.z":                 "the iterate before, within an attempt",
+	"Broyden.dz":                "its correction",
+	"Broyden.step":              "within learn",
+	"Broyden.hit":               "within learn",
+	"Broyden.updates":           "storage behind kept, else compared by what the run gives",
+	"IQN.columns":               "likewise",
+	"IQN.q":                     "found anew for each correction",
+	"IQN.triangle":              "likewise",
+	"IQN.alpha":                 "likewise",
+	"IQN.rest":                  "likewise",
+	"LU.x":                      "within factor and solve",
+	"LU.largest":                "within factor",
+	"LU.reached":                "within factor",
+	"LU.path":                   "within factor",
+	"LU.next":                   "within factor",
+	"LU.mark":                   "within factor",
+	"LU.forFactor":              "for tests",
+	"LU.forSolve":               "for tests",
+	"Matrix.Val":                "assembled before each use",
 	"column.delta":              "of the last perturbation",
 	"block.base":                "of the last perturbation",
 	"linearModel.b":             "within respond",
@@ -385,12 +305,12 @@ var scratch = map[string]string{
 	"identified.scratch":        "within make",
 	"identified.current":        "of the last step",
 	"identified.sigma":          "within make",
-	"subspaceWindow.states":     "of the last attempt",
-	"subspaceWindow.singular":   "of the last attempt",
-	"subspaceWindow.inputs":     "within identify",
-	"subspaceWindow.outputs":    "within identify",
-	"leastSquares.row":          "within add",
-	"leastSquares.out":          "within add",
+	"SubspaceWindow.states":     "of the last attempt",
+	"SubspaceWindow.singular":   "of the last attempt",
+	"SubspaceWindow.inputs":     "within identify",
+	"SubspaceWindow.outputs":    "within identify",
+	"LeastSquares.row":          "within add",
+	"LeastSquares.out":          "within add",
 	"replays.base":              "of the last measurement",
 }
 

@@ -1,9 +1,10 @@
-package algorithms
+package algorithms_test
 
 import (
 	"fmt"
 	"testing"
 
+	. "github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
 )
@@ -17,10 +18,7 @@ func TestPresetsConform(t *testing.T) {
 			t.Run(fmt.Sprintf("%s %v", preset, params), func(t *testing.T) {
 				t.Parallel()
 				err := mastertest.TestAlgorithm(func() master.Algorithm {
-					choice, err := New(preset, params, With{Bonds: []Bond{bond}, Spike: 30})
-					if err != nil {
-						t.Fatal(err)
-					}
+					choice := chosen(t, preset, params, With{Bonds: []Bond{bond}, Spike: 30})
 					return choice.Algorithm
 				})
 				if err != nil {

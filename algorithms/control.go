@@ -1,225 +1,139 @@
 package algorithms
 
 import (
+	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/macrostep/macrostep/master"
 )
 
-// controlConfig configures the control of order and step size.
-type controlConfig struct {
-	Safety, RatioMin, RatioMax float64
-	HMin, HMax                 float64 // s
-	MaxOrder                   int
-	FixedOrder, FixedStep      bool
+// Estimator names the way in which the error of a macro step is estimated.
+type Estimator string
+
+// NoEstimate leaves order and step size as they are.
+const NoEstimate Estimator = ""
+
+// controls is the table of the ways to control order and step size.
+var controls = []controlKind{
+	{name: ExLocal, estimate: &exLocal},
+	{name: ExMilne, estimate: &exMilne},
+	{name: ExSLocal, estimate: &exSLocal},
+	{name: ImMilne, estimate: &imMilne},
+	{name: ImSLocal, estimate: &imSLocal},
+	{name: Richardson, estimate: &richardson},
+	{name: PredictorCorrector, indicator: newPredictorCorrector},
+	{name: ECCO, indicator: newECCO, bonds: true},
 }
 
-// Bounds of meyer 5.3 and 5.2.2.
-const (
-	shrinkAtLeast   = 0.9  // a step that is to become smaller becomes so by this much
-	shrinkAfterFail = 0.25 // bound after the first failure, and ratio after further ones
-	failuresToOne   = 3    // more failures in a row than this: order 1 at most
-	failuresToZero  = 5    // more: order 0
-)
-
-// discardMemory is the number of accepted steps for which a step does not grow
-// to a size that a subsystem has refused: it would refuse it again, and each
-// refusal costs the steps of all others.
-const discardMemory = 20
-
-// errorNorms are the weighted norms of the error of an attempt: the estimates for positions,
-// velocities and coupling inputs, and the difference found by an audit. NaN where a level
-// is not judged, +Inf where the error is not finite.
-type errorNorms struct{ pos, vel, u, inner float64 }
-
-var unknownNorms = errorNorms{math.NaN(), math.NaN(), math.NaN(), math.NaN()}
-
-// largest gives the largest norm; NaN if nothing is judged.
-func (e errorNorms) largest() float64 {
-	v := math.NaN()
-	for _, n := range [...]float64{e.pos, e.vel, e.u, e.inner} {
-		if math.IsNaN(v) || n > v {
-			v = n
-		}
-	}
-	return v
+// controlKind is a row of the table. It has an estimate, by which a step is judged, and repeated
+// with a smaller size if its error is too large; or an indicator, by which the next size is
+// chosen.
+type controlKind struct {
+	name      Estimator
+	estimate  *estimate
+	indicator func(k *Control, a *Coupling) (indicator, controller)
+	bonds     bool // it needs the energy at power bonds
 }
 
-// outcome is what became of an attempt.
-type outcome uint8
-
-const (
-	stepAccepted outcome = iota
-	stepUnjudged         // accepted: the history is too short for an estimate
-	errorTooLarge
-	notConverged
-	stepDiscarded // by a subsystem
-)
-
-// attemptOutcome is an attempt with all that the control goes by.
-type attemptOutcome struct {
-	H      float64
-	order  int
-	norms  errorNorms
-	result outcome
+func (e Estimator) kind() controlKind {
+	if i := slices.IndexFunc(controls, func(k controlKind) bool { return k.name == e }); i >= 0 {
+		return controls[i]
+	}
+	return controlKind{}
 }
 
-// decision is the order and the size of the next attempt.
-type decision struct {
-	order int
-	H     float64
+// Monitored names an output by which the error is estimated.
+type Monitored struct {
+	Name  string // "component.variable"
+	Level master.Level
 }
 
-// stepControl is the combined control of order and step size of meyer 5, after
-// the flowcharts of Figs. 6 and 7.
-type stepControl struct {
-	config    controlConfig
-	failures  int     // in a row, of the present step
-	successes int     // in a row at one order without a smaller step
-	refused   float64 // size that a subsystem refused, s
-	memory    int     // accepted steps for which it is remembered
+// Control configures the error estimate, and the control of order and step size
+// by it. The zero value estimates nothing.
+type Control struct {
+	Estimator          Estimator
+	Relative, Absolute []Tolerance
+	Safety             float64 // SF of meyer 5.3
+	RatioMin, RatioMax float64 // bounds of one step size over the one before
+	// GainI and GainP are kI and kP of the PI controller of sadjina (15); nil: those
+	// of (15) by order.
+	GainI, GainP *float64
+	// Steps in s. 0 stands for a first step of a thousandth of the step size of
+	// the run and no upper bound; with the predictor/corrector for bounds of a
+	// tenth and of ten times that size, and a first step of the least.
+	HMin, HMax, H0 float64
+	MaxOrder       int
+	FixedOrder     bool        // Config.Order holds
+	FixedStep      bool        // steps have the size of the run; the estimate is only reported
+	Monitor        []Monitored // nil = found (chooseStates)
+
+	PCTolerance, PCRho []Tolerance // of the predictor/corrector, (17) of sadjina
+	// E0 in J (0 = learnt from the run) and r of ECCO, (14) of sadjina, for bonds
+	// that have none of their own.
+	EnergyScale, EnergyTolerance float64
 }
 
-// archive carries what outlives a step; after one that stands there are no failures.
-func (s *stepControl) archive(a *master.Archive) {
-	a.Int(&s.successes)
-	a.Float(&s.refused)
-	a.Int(&s.memory)
+// varies reports whether the order changes.
+func (c *Control) varies() bool { return c.Estimator.kind().estimate != nil && !c.FixedOrder }
+
+// degreesAbove is the number of degrees that the second solution of the estimate has above the order.
+func (c *Control) degreesAbove() int {
+	if e := c.Estimator.kind().estimate; e != nil {
+		return e.above
+	}
+	return 0
 }
 
-// passes is the local error test (25)–(27).
-func (s *stepControl) passes(e errorNorms) bool {
-	return s.config.FixedStep || !(e.largest() > 1)
+// highestOrder is the highest one that the control chooses.
+func (c *Control) highestOrder() int { return min(c.MaxOrder, MaxOrder-c.degreesAbove()) }
+
+// control chooses order and size of the macro steps by an estimate of the error.
+type control interface {
+	part
+	// repeats reports whether it takes subsystems back.
+	repeats() bool
+	// firstStep returns the first step size, from the one of the run; 0 = none is chosen.
+	firstStep(H float64) float64
+	// attempt takes one macro step by the scheme, and judges it.
+	attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error)
+	monitored() []string
+	// disturb returns the size of the next step after a jump; 0 = any.
+	disturb() float64
 }
 
-// conclude decides what is next. hist holds the points with the end of the step
-// in front if it stands; entries are the coupling inputs with weights w at the
-// newest point. The error says that no smaller step is left, and what to do.
-func (s *stepControl) conclude(o attemptOutcome, hist history, entries []int, w, scratch []float64) (decision, error) {
-	stands := o.result == stepAccepted || o.result == stepUnjudged
-	if stands {
-		s.failures = 0
-		s.successes++
-		s.memory = max(s.memory-1, 0)
-	} else {
-		s.failures++
-		s.successes = 0
+// newControl returns the control of a configuration; nil: there is none.
+func newControl(c Config, a *Coupling) (control, error) {
+	k := c.Control
+	if k.Estimator == NoEstimate {
+		return nil, nil
 	}
-	if o.result == stepDiscarded {
-		s.refused, s.memory = o.H, discardMemory
+	kind := k.Estimator.kind()
+	switch e := kind.estimate; {
+	case kind.name == NoEstimate:
+		return nil, fmt.Errorf("no error estimate is called %q", k.Estimator)
+	case e == nil:
+	case e.implicit && c.Scheme != Implicit:
+		return nil, fmt.Errorf("the estimator %s compares predictor and corrector: it goes with scheme=implicit", kind.name)
+	case !e.implicit && c.Scheme == Implicit:
+		return nil, fmt.Errorf("the estimator %s goes with an explicit scheme; with scheme=implicit choose im-milne or im-slocal", kind.name)
+	case e.jacobi && c.Scheme != Jacobi:
+		return nil, fmt.Errorf("the estimator %s goes with scheme=jacobi: its constants belong to inputs that are all extrapolated", kind.name)
 	}
-	norms := func(j int) float64 { return hist.scaledDerivative(j, o.H, entries, w, scratch) }
-	next := decision{o.order, o.H}
-	if s.config.FixedStep && o.result == notConverged {
-		return next, fmt.Errorf("the corrector did not converge in a step of %.3g s, and control.step=fixed leaves no smaller one: "+
-			"choose a smaller step size or control.step=variable, loosen solver.tolerance, or choose another solver.kind", o.H)
+	if k.MaxOrder < 0 || k.MaxOrder > MaxOrder {
+		return nil, fmt.Errorf("the highest order is %d; it lies between 0 and %d", k.MaxOrder, MaxOrder)
 	}
-	if !s.config.FixedOrder && o.result != stepUnjudged && o.result != stepDiscarded {
-		next.order = s.chooseOrder(o.order, hist, norms)
-		switch {
-		case o.order == 1 && next.order == 0 && stands && (s.successes <= 2 || s.ratio(o, 1, hist, entries, w, scratch) >= s.config.RatioMax):
-			// At order 0, outputs with direct feedthrough lag by an amount proportional to the step. Order 1
-			// is kept until three points are free of that, and while it allows the largest growth.
-			next.order = 1
-		case o.order == 0 && next.order == 0 && o.result == errorTooLarge && s.failures <= failuresToOne && s.config.MaxOrder > 0 && hist.holds(1):
-			next.order = 1 // rather than a tiny step, for the same reason
-		}
+	if k.HMax > 0 && k.HMin > k.HMax || k.HMax > 0 && k.H0 > k.HMax || k.H0 > 0 && k.H0 < k.HMin {
+		return nil, fmt.Errorf("the step sizes control.h-min=%g, control.h0=%g and control.h-max=%g (0 = auto) contradict each other: they ascend in this order", k.HMin, k.H0, k.HMax)
 	}
-	if next.order != o.order {
-		s.successes = 0
+	if kind.indicator != nil {
+		quality, size := kind.indicator(&k, a)
+		return &indicatorControl{config: k, coupling: a, quality: quality, size: size}, nil
 	}
-	if s.config.FixedStep && stands {
-		return next, nil
+	if k.HMax == 0 {
+		k.HMax = math.Inf(1)
 	}
-	switch {
-	case o.result == stepUnjudged:
-	case o.result == stepAccepted:
-		next.H = o.H * s.growth(s.ratio(o, next.order, hist, entries, w, scratch))
-	case o.result == errorTooLarge && s.failures == 1:
-		r := s.ratio(o, next.order, hist, entries, w, scratch)
-		next.H = o.H * min(shrinkAtLeast, max(shrinkAfterFail, shrinkAtLeast*r))
-	case o.result == stepDiscarded:
-		next.H = o.H / 2
-	default:
-		next.H = o.H * shrinkAfterFail
-	}
-	next.H = min(next.H, s.config.HMax)
-	if s.memory > 0 && next.H >= s.refused {
-		next.H = min(o.H, s.refused)
-	}
-	if next.H < o.H {
-		s.successes = 0
-	}
-	// A step that keeps its size, because it is not judged or good enough, goes on.
-	if next.H < o.H && next.H <= s.config.HMin {
-		return next, fmt.Errorf("the step size fell to %.3g s, not above control.h-min=%g: loosen control.rtol or control.atol, choose another error estimate, "+
-			"a smaller control.h-min, or look for a jump in the system at this time", next.H, s.config.HMin)
-	}
-	return next, nil
-}
-
-// chooseOrder is the scheme of bullets of meyer 5.2.2.
-func (s *stepControl) chooseOrder(k int, hist history, sdn func(j int) float64) int {
-	next := k
-	switch {
-	case k == 1 && hist.holds(2) && sdn(1) <= sdn(2)/2:
-		next = 0
-	case k > 1 && hist.holds(k+1) && max(sdn(k), sdn(k-1)) <= sdn(k+1):
-		next = k - 1
-	}
-	switch {
-	case s.failures > failuresToZero:
-		next = 0
-	case s.failures > failuresToOne:
-		next = min(next, 1)
-	}
-	if next != k || s.successes <= k || !hist.holds(k+2) {
-		return next
-	}
-	switch {
-	case k == 0:
-		if sdn(2) < sdn(1)/2 {
-			next = 1
-		}
-	case sdn(k) <= min(sdn(k+1), sdn(k+2)):
-		next = k - 1
-	case sdn(k+2) < sdn(k+1):
-		next = k + 1
-	}
-	return min(next, s.config.MaxOrder)
-}
-
-// ratio gives r of (32) from the errors of the step, or of (33) from the a-priori
-// estimate if the order changes.
-func (s *stepControl) ratio(o attemptOutcome, order int, hist history, entries []int, w, scratch []float64) float64 {
-	if order != o.order {
-		if !hist.holds(order + 1) {
-			return 1
-		}
-		e := orInf(hist.aPriori(order, o.H, entries, w, scratch))
-		return min(s.toPower(e, order+1), s.toPower(o.norms.inner, innerOrder))
-	}
-	return min(s.toPower(o.norms.pos, o.order+3), s.toPower(o.norms.vel, o.order+2), s.toPower(o.norms.u, o.order+1), s.toPower(o.norms.inner, innerOrder))
-}
-
-// toPower gives the ratio of step sizes after an error that goes with power p of the step;
-// +Inf where it is not known.
-func (s *stepControl) toPower(norm float64, p int) float64 {
-	if math.IsNaN(norm) {
-		return math.Inf(1)
-	}
-	return math.Pow(s.config.Safety*norm, -1/float64(p))
-}
-
-// growth bounds the ratio after a step that stands: a step that could grow by
-// less than the largest ratio keeps its size.
-func (s *stepControl) growth(r float64) float64 {
-	switch {
-	case r >= s.config.RatioMax:
-		return s.config.RatioMax
-	case r < 1:
-		return min(shrinkAtLeast, max(s.config.RatioMin, r))
-	}
-	return 1
+	k.MaxOrder = k.highestOrder()
+	return &errorControl{estimate: kind.estimate, config: k, fixed: c.Order, coupling: a, scheme: a.scheme, in: a.in, tol: &a.tol}, nil
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/macrostep/macrostep/algorithms/internal/input"
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -39,7 +41,7 @@ type energyCorrection struct {
 	energy *energyMonitor
 	// inTurn: Gauss–Seidel.
 	inTurn bool
-	in     *approximation
+	in     *input.Approximation
 	of     []correctedBond
 }
 
@@ -74,23 +76,13 @@ func (c *energyCorrection) check(sys *master.System) error {
 	return nil
 }
 
-// limit gives the absolute limit of the correction of an action, in its unit.
-func (e *Energy) limit(action string) float64 {
-	for _, l := range e.LimitAbsolute {
-		if l.Variable == action {
-			return l.Value
-		}
-	}
-	return general(e.LimitAbsolute, math.Inf(1))
-}
-
-func (c *energyCorrection) init(x *master.Exec) {
+func (c *energyCorrection) init(x *master.Exec, _ float64) error {
 	c.of = make([]correctedBond, len(c.energy.bonds))
 	for i := range c.of {
 		b := &c.energy.bonds[i]
 		c.of[i].applied, c.of[i].most = make([]float64, len(b.pairs)), make([]float64, len(b.pairs))
 		for j, p := range b.pairs {
-			c.of[i].most[j] = math.Abs(p.gain) * c.config.limit(x.Sys.OutName(p.effort))
+			c.of[i].most[j] = math.Abs(p.gain) * valueOf(c.config.LimitAbsolute, x.Sys.OutName(p.effort), math.Inf(1)) // in the unit of the action
 		}
 		c.of[i].mu, c.of[i].why = c.config.Mu, "given"
 		if math.IsNaN(c.config.Mu) {
@@ -98,6 +90,7 @@ func (c *energyCorrection) init(x *master.Exec) {
 		}
 		c.of[i].judge = c.newJudge(x, b)
 	}
+	return nil
 }
 
 // share gives μ (rodriguez 3.3): μ_SR = 1/2 if one of the two subsystems has direct
@@ -119,7 +112,7 @@ func (c *energyCorrection) share(sys *master.System, b *bond) (mu float64, why s
 	for _, p := range b.pairs {
 		for _, side := range [][2]int{{p.effort, p.flow}, {p.flow, p.effort}} {
 			out, other := side[0], side[1]
-			in, assumed := feedsThrough(sys, ownerOf(sys.OutAt, other), out)
+			in, assumed := feedsThrough(sys, num.Owner(sys.OutAt, other), out)
 			if in < 0 {
 				continue
 			}
@@ -127,12 +120,12 @@ func (c *energyCorrection) share(sys *master.System, b *bond) (mu float64, why s
 			if assumed {
 				why += ", assumed since the dependencies are not declared"
 			}
-			if c.inTurn && b.displaced(sys, ownerOf(sys.OutAt, other), ownerOf(sys.OutAt, out)) {
+			if c.inTurn && b.displaced(sys, num.Owner(sys.OutAt, other), num.Owner(sys.OutAt, out)) {
 				return 0, "in a Gauss–Seidel scheme an action that follows displacements belongs to the motion that it meets"
 			}
-			df, ndf := c.step(ownerOf(sys.OutAt, out)), c.step(ownerOf(sys.OutAt, other))
+			df, ndf := c.step(num.Owner(sys.OutAt, out)), c.step(num.Owner(sys.OutAt, other))
 			meet := max(1, df, ndf)
-			if c.in.order == 0 {
+			if c.in.Order() == 0 {
 				return singleRateShare * (1.5 - 0.5*ndf/meet), why
 			}
 			return singleRateShare * df / meet, why
@@ -146,7 +139,7 @@ const singleRateShare = 0.5
 
 // step gives the step of subsystem i in macro steps.
 func (c *energyCorrection) step(i int) float64 {
-	return float64(c.in.rates[i].over) / float64(c.in.rates[i].steps)
+	return float64(c.in.Over(i)) / float64(c.in.Rate(i).Steps)
 }
 
 // displaced reports whether an output of subsystem i in the bond follows inputs from
@@ -156,7 +149,7 @@ func (b *bond) displaced(sys *master.System, from, i int) bool {
 	for _, p := range b.pairs {
 		for _, y := range [2]int{p.effort, p.flow} {
 			out := y - sys.OutAt[i]
-			if ownerOf(sys.OutAt, y) != i || out >= len(feedthrough.On) {
+			if num.Owner(sys.OutAt, y) != i || out >= len(feedthrough.On) {
 				continue
 			}
 			for _, in := range feedthrough.On[out] {
@@ -183,7 +176,7 @@ func (b *bond) takes(k int) bool {
 // subsystem from feeds, be it a displacement beside the velocity of a bond; −1 =
 // there is none. assumed tells that the dependencies are not declared.
 func feedsThrough(sys *master.System, from, y int) (input int, assumed bool) {
-	i := ownerOf(sys.OutAt, y)
+	i := num.Owner(sys.OutAt, y)
 	f := &sys.Infos[i].Step
 	out := y - sys.OutAt[i]
 	if out >= len(f.On) {
@@ -205,7 +198,7 @@ func (c *energyCorrection) apply(x *master.Exec, H float64) {
 	}
 	for i := range c.of {
 		b, k := &c.energy.bonds[i], &c.of[i]
-		if c.in.count%b.over != 0 {
+		if c.in.Since(b.over) != 0 {
 			continue // held until the sides of the bond meet
 		}
 		k.H = float64(b.over) * H
@@ -221,14 +214,14 @@ func (c *energyCorrection) apply(x *master.Exec, H float64) {
 				f = min(max(f, -most), most)
 			}
 			k.applied[j] = f
-			c.in.bias[p.effortIn] = f
+			c.in.SetBias(p.effortIn, f)
 		}
 	}
 }
 
 // accept takes stock of the step that was just taken, and finds what the next is
 // to remove.
-func (c *energyCorrection) accept(x *master.Exec) {
+func (c *energyCorrection) accept(x *master.Exec, _ float64) {
 	for i := range c.of {
 		b, k := &c.energy.bonds[i], &c.of[i]
 		if !b.meets {
@@ -245,14 +238,12 @@ func (c *energyCorrection) accept(x *master.Exec) {
 	}
 }
 
+func (c *energyCorrection) reject(float64, float64) {}
+
 func (c *energyCorrection) archive(a *master.Archive) {
 	for i := range c.of {
 		k := &c.of[i]
-		a.Float(&k.surplus)
-		a.Float(&k.intended)
-		a.Float(&k.left)
-		a.Float(&k.H)
-		a.Floats(k.applied)
+		num.Carry(a, &k.surplus, &k.intended, &k.left, &k.H, k.applied)
 		k.judge.archive(a)
 	}
 }
@@ -263,7 +254,7 @@ func (c *energyCorrection) report(to map[string]master.BondEnergy) {
 		k := &c.of[i]
 		e := to[c.energy.bonds[i].name]
 		removed, mu := k.judge.removed, k.mu
-		e.Correction, e.CorrectedEnergy, e.Mu = k.judge.verdict(k.judge.load(c.in.sys, &c.energy.bonds[i])), &removed, &mu
+		e.Correction, e.CorrectedEnergy, e.Mu = k.judge.verdict(k.judge.load(c.in.System(), &c.energy.bonds[i])), &removed, &mu
 		if mu == 0 {
 			e.Correction = "unknown: energy.mu is 0, so nothing was corrected"
 		}
@@ -284,7 +275,7 @@ func (c *energyCorrection) review() []string {
 			out = append(out, fmt.Sprintf("bond %s: energy.mu is 0 (%s), so nothing was corrected", b.name, k.why))
 			continue
 		}
-		load := k.judge.load(c.in.sys, b)
+		load := k.judge.load(c.in.System(), b)
 		switch verdict := k.judge.verdict(load); verdict {
 		case helps:
 		case harms:

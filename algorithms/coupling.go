@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/macrostep/macrostep/algorithms/internal/input"
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -18,6 +20,22 @@ const (
 	Jacobi      Scheme = iota // explicit: all from the old values
 	GaussSeidel               // explicit: one after the other, each with the values already new
 	Implicit                  // the inputs that close loops agree with the outputs at the end of the step
+)
+
+// MaxOrder is the highest extrapolation order: error estimates look one degree above the
+// order in force.
+const MaxOrder = num.MaxNodes - 2
+
+// Delivery is the way in which the polynomial of an input reaches its subsystem.
+type Delivery = input.Delivery
+
+// The deliveries. A subsystem that cannot take the one asked for gets the next
+// one that it can: derivatives, substeps, held.
+const (
+	Auto        = input.Auto
+	Derivatives = input.Derivatives // input derivatives at the start of the macro step
+	Substeps    = input.Substeps    // the polynomial sampled in substeps
+	Held        = input.Held        // the last value: order 0
 )
 
 // Config configures a coupling algorithm part by part. The zero value is
@@ -65,33 +83,25 @@ const (
 
 const defaultSubsteps = 10
 
-// scheme carries out macro steps.
-type scheme interface {
+// part is a part of a coupling algorithm with a memory.
+type part interface {
+	// check returns what stands in the way of running on the system.
 	check(s *master.System) error
-	init(x *master.Exec) error
-	// advance steps every subsystem from t to t+H with polynomials of a degree.
-	advance(ctx context.Context, x *master.Exec, t, H float64, degree int) (effort, error)
-	accept()
-	reject()
-	archive(a *master.Archive)
-}
-
-// control chooses order and size of the macro steps by an estimate of the error.
-type control interface {
-	check(s *master.System) error
-	// repeats reports whether it takes subsystems back.
-	repeats() bool
-	// firstStep gives the first step size, from the one of the run; 0 = none is chosen.
-	firstStep(H float64) float64
 	init(x *master.Exec, t0 float64) error
-	// attempt takes one macro step by the scheme, and judges it.
-	attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error)
+	// accept takes the step that ends at t; the history still ends at its start. reject discards
+	// an attempt.
 	accept(x *master.Exec, t float64)
 	reject(t, H float64)
-	monitored() []string
 	archive(a *master.Archive)
-	// disturb gives the size of the next step after a jump; 0 = any.
-	disturb() float64
+	// review returns warnings about the whole run, at its end.
+	review() []string
+}
+
+// scheme carries out macro steps.
+type scheme interface {
+	part
+	// advance steps every subsystem from t to t+H with polynomials of a degree.
+	advance(ctx context.Context, x *master.Exec, t, H float64, degree int) (effort, error)
 }
 
 // effort is what a macro step took beyond one step of each subsystem.
@@ -104,7 +114,7 @@ var errNotConverged = errors.New("the corrector did not converge")
 // approximation, and control of order and step size by an error estimate.
 type Coupling struct {
 	config Config
-	in     approximation
+	in     *input.Approximation
 	tol    tolerances
 	scheme scheme
 	// control chooses order and step size; nil: they are constant.
@@ -112,6 +122,7 @@ type Coupling struct {
 	energy  *energyMonitor // nil: there are no bonds
 	correct *energyCorrection
 	model   *modelCorrector
+	parts   []part // all that there are, in the order in which they are prepared and accept
 
 	order int // in force
 	// settling is the number of macro steps that a jump takes to be through, jump what is
@@ -152,24 +163,25 @@ func NewCoupling(c Config) (*Coupling, error) {
 		c.Substeps = defaultSubsteps
 	}
 	a := &Coupling{config: c}
-	a.in = approximation{
-		order: c.highestDegree(), substeps: c.Substeps, want: c.Delivery,
-		looksAhead: c.Scheme != Jacobi || c.Control.Estimator != NoEstimate || c.Correct == ModelCorrection,
-		biases:     c.Correct != NoCorrection,
-	}
+	a.in = input.New(input.Config{
+		Order: c.highestDegree(), Substeps: c.Substeps, Delivery: c.Delivery,
+		LooksAhead: c.Scheme != Jacobi || c.Control.Estimator != NoEstimate || c.Correct == ModelCorrection,
+		Biased:     c.Correct != NoCorrection,
+	})
 	a.tol = tolerances{rtol: c.Control.Relative, atol: c.Control.Absolute}
 	if c.Scheme == Implicit {
-		s, err := newImplicit(c.Solver, &a.tol, &a.in)
+		s, err := newImplicit(c.Solver, &a.tol, a.in)
 		if err != nil {
 			return nil, err
 		}
-		s.predictAll = c.Control.Estimator == ImMilne
+		e := c.Control.Estimator.kind().estimate
+		s.predictAll = e != nil && e.predicts
 		a.scheme = s
 	} else {
-		a.scheme = &explicit{in: &a.in, gaussSeidel: c.Scheme == GaussSeidel, names: c.Sequence}
+		a.scheme = &explicit{in: a.in, gaussSeidel: c.Scheme == GaussSeidel, names: c.Sequence}
 	}
-	if len(c.Bonds) > 0 || c.Control.Estimator == ECCO || c.Correct == EnergyCorrection {
-		a.energy = &energyMonitor{declared: c.Bonds, in: &a.in, threshold: c.Spike}
+	if len(c.Bonds) > 0 || c.Control.Estimator.kind().bonds || c.Correct == EnergyCorrection {
+		a.energy = &energyMonitor{declared: c.Bonds, in: a.in, threshold: c.Spike}
 	}
 	if len(c.Rates) > 0 && c.Scheme == Implicit {
 		return nil, errors.New("rates go with an explicit scheme: an implicit one iterates over one macro step of all")
@@ -178,22 +190,33 @@ func NewCoupling(c Config) (*Coupling, error) {
 		if c.Scheme == Implicit {
 			return nil, errors.New("the energy correction repairs what extrapolated inputs spoil: it goes with an explicit scheme")
 		}
-		a.correct = &energyCorrection{config: c.Energy, energy: a.energy, in: &a.in, inTurn: c.Scheme == GaussSeidel}
+		a.correct = &energyCorrection{config: c.Energy, energy: a.energy, in: a.in, inTurn: c.Scheme == GaussSeidel}
 	}
 	if c.Correct == ModelCorrection || c.Correct == FeedthroughCorrection {
 		if c.Scheme == Implicit {
 			return nil, errors.New("the model-based corrector repairs what extrapolated inputs spoil: it goes with an explicit scheme")
 		}
-		a.model = &modelCorrector{config: c.Model, scheme: c.Scheme, direct: c.Correct == FeedthroughCorrection, in: &a.in}
-		if c.Control.Estimator != NoEstimate && c.Control.Estimator != ECCO && c.Control.Estimator != PredictorCorrector {
+		a.model = &modelCorrector{config: c.Model, scheme: c.Scheme, direct: c.Correct == FeedthroughCorrection, in: a.in}
+		if c.Control.Estimator.kind().estimate != nil {
 			return nil, errors.New("the model-based corrector goes with control that repeats no step: fixed, ecco or predictor-corrector")
 		}
 	}
-	if c.Control.Estimator != NoEstimate {
-		var err error
-		if a.control, err = newControl(c, a); err != nil {
-			return nil, err
-		}
+	var err error
+	if a.control, err = newControl(c, a); err != nil {
+		return nil, err
+	}
+	a.parts = append(a.parts, a.scheme)
+	if a.energy != nil {
+		a.parts = append(a.parts, a.energy)
+	}
+	if a.correct != nil {
+		a.parts = append(a.parts, a.correct)
+	}
+	if a.model != nil {
+		a.parts = append(a.parts, a.model)
+	}
+	if a.control != nil {
+		a.parts = append(a.parts, a.control)
 	}
 	return a, nil
 }
@@ -204,10 +227,7 @@ func (c *Config) highestDegree() int {
 	if c.Control.varies() {
 		k = c.Control.highestOrder()
 	}
-	if c.Control.Estimator == ExLocal {
-		k++
-	}
-	return k
+	return k + c.Control.degreesAbove()
 }
 
 // Check says what stands in the way of running on this system.
@@ -218,24 +238,10 @@ func (c *Coupling) Check(s *master.System) error {
 	if err := c.takeRates(s); err != nil {
 		return err
 	}
-	if err := c.scheme.check(s); err != nil {
-		return err
-	}
-	if c.energy != nil {
-		if err := c.energy.check(s); err != nil {
+	for _, p := range c.parts {
+		if err := p.check(s); err != nil {
 			return err
 		}
-		if c.correct != nil {
-			if err := c.correct.check(s); err != nil {
-				return err
-			}
-		}
-	}
-	if c.model != nil {
-		c.model.choose(s)
-	}
-	if c.control != nil {
-		return c.control.check(s)
 	}
 	return nil
 }
@@ -245,30 +251,35 @@ const largestRate = 1_000_000
 
 // takeRates hands the rates to the approximation.
 func (c *Coupling) takeRates(s *master.System) error {
-	c.in.rates = slices.Repeat([]rate{{1, 1}}, len(s.Subsystems))
+	rates := slices.Repeat([]input.Rate{{Steps: 1, Over: 1}}, len(s.Subsystems))
+	all := componentNames(s)
 	for _, r := range c.config.Rates {
-		i := slices.IndexFunc(s.Infos, func(info *master.Info) bool { return info.Name == r.Component })
+		i := slices.Index(all, r.Component)
 		switch {
 		case i < 0:
-			var all []string
-			for _, info := range s.Infos {
-				all = append(all, info.Name)
-			}
 			return fmt.Errorf("a rate names %q, which is no component of the system; there are %s", r.Component, strings.Join(all, ", "))
 		case r.Steps < 1 || r.Over < 1 || r.Steps > 1 && r.Over > 1:
 			return fmt.Errorf("the rate of %s is %d/%d; it is a whole number of steps a macro step, or one step over a whole number of them", r.Component, r.Steps, r.Over)
 		case max(r.Steps, r.Over) > largestRate:
 			return fmt.Errorf("the rate of %s is %d/%d; it is at most %d, or one over it", r.Component, r.Steps, r.Over, int(largestRate))
-		case c.in.rates[i] != rate{1, 1}:
+		case rates[i] != input.Rate{Steps: 1, Over: 1}:
 			return fmt.Errorf("%s has two rates", r.Component)
 		case slices.Contains(s.Late, i):
 			return fmt.Errorf("%s is stateless and stepped after its sources; it has no rate of its own", r.Component)
 		case r.Over > 1 && c.control != nil && c.control.repeats():
 			return fmt.Errorf("%s takes one step over %d macro steps, which cannot be repeated: choose control without rollback", r.Component, r.Over)
 		}
-		c.in.rates[i] = rate{r.Steps, r.Over}
+		rates[i] = input.Rate{Steps: r.Steps, Over: r.Over}
 	}
+	c.in.SetRates(rates)
 	return nil
+}
+
+func componentNames(s *master.System) (all []string) {
+	for _, info := range s.Infos {
+		all = append(all, info.Name)
+	}
+	return all
 }
 
 // NeedsRollback gives the subsystems that are taken back: those an implicit
@@ -338,7 +349,7 @@ func (c *Coupling) settle() {
 		return
 	}
 	c.jump--
-	c.in.forget()
+	c.in.Forget()
 	if c.control != nil && !c.config.Control.FixedOrder {
 		c.order = 0
 	}
@@ -368,31 +379,19 @@ func (c *Coupling) StepSizes(H float64) float64 {
 
 // Init prepares the parts.
 func (c *Coupling) Init(x *master.Exec, t0 float64) error {
-	if err := c.in.init(x, t0); err != nil {
+	if err := c.in.Init(x, t0); err != nil {
 		return err
 	}
 	c.tol.learn(x.W, x.Y)
 	c.order = c.config.Order
 	c.settling, c.jump = settlingSteps(x.Sys), 0
-	if err := c.scheme.init(x); err != nil {
-		return err
-	}
-	if c.energy != nil {
-		c.energy.init(x, t0)
-	}
-	if c.correct != nil {
-		c.correct.init(x)
-	}
-	if c.model != nil {
-		if err := c.model.init(x); err != nil {
+	for _, p := range c.parts {
+		if err := p.init(x, t0); err != nil {
 			return err
 		}
-		if c.energy != nil {
-			c.energy.offset = c.model.offset
-		}
 	}
-	if c.control != nil {
-		return c.control.init(x, t0)
+	if c.energy != nil && c.model != nil {
+		c.energy.offset = c.model.offset
 	}
 	return nil
 }
@@ -443,31 +442,21 @@ func (c *Coupling) advance(ctx context.Context, x *master.Exec, t, H float64, de
 // degree is the one of the polynomials of the last step.
 func (c *Coupling) degree() int {
 	if c.config.Scheme == Implicit {
-		return c.in.ahead.degree
+		return c.in.DegreeAhead()
 	}
-	return c.in.old.degree
+	return c.in.Degree()
 }
 
 // Accept takes the coupling inputs at t into the history.
 func (c *Coupling) Accept(x *master.Exec, t float64) {
-	if c.energy != nil {
-		c.energy.accept(t)
+	for _, p := range c.parts {
+		p.accept(x, t)
 	}
-	if c.correct != nil {
-		c.correct.accept(x)
-	}
-	if c.model != nil {
-		c.model.accept()
-	}
-	if c.control != nil {
-		c.control.accept(x, t)
-	}
-	c.in.push(t, x.W)
+	c.in.Push(t, x.W)
 	if c.control != nil || c.config.Scheme == Implicit {
 		c.tol.learn(x.W, x.Y)
 	}
 	c.settle()
-	c.scheme.accept()
 }
 
 // Sequential tells that each subsystem waits for those before it.
@@ -478,45 +467,31 @@ func (c *Coupling) Sequential() bool {
 
 // Reject forgets the attempt: the history holds accepted points only.
 func (c *Coupling) Reject(t, H float64) {
-	if c.control != nil {
-		c.control.reject(t, H)
+	for _, p := range c.parts {
+		p.reject(t, H)
 	}
-	if c.model != nil {
-		c.model.reject()
-	}
-	c.scheme.reject()
 }
 
 // Archive carries the history and what the parts have learnt.
 func (c *Coupling) Archive(a *master.Archive) {
 	a.Index(&c.order, 0, MaxOrder)
-	c.in.archive(a)
+	c.in.Archive(a)
 	c.tol.archive(a)
-	c.scheme.archive(a)
-	if c.energy != nil {
-		c.energy.archive(a)
-	}
-	if c.correct != nil {
-		c.correct.archive(a)
-	}
-	if c.model != nil {
-		c.model.archive(a)
-	}
-	if c.control != nil {
-		c.control.archive(a)
+	for _, p := range c.parts {
+		p.archive(a)
 	}
 }
 
 // InputDerivativeOrder is the highest degree, if it is to be delivered by derivatives.
 func (c *Coupling) InputDerivativeOrder() int {
-	if c.in.want == Auto || c.in.want == Derivatives {
-		return c.in.order
+	if want := c.config.Delivery; want == Auto || want == Derivatives {
+		return c.in.Order()
 	}
 	return 0
 }
 
 // Deliveries returns how each input gets its polynomial.
-func (c *Coupling) Deliveries() []master.Delivery { return c.in.report() }
+func (c *Coupling) Deliveries() []master.Delivery { return c.in.Report() }
 
 // LoopTreatment tells what becomes of algebraic loops.
 func (c *Coupling) LoopTreatment() string {
@@ -527,25 +502,9 @@ func (c *Coupling) LoopTreatment() string {
 }
 
 // Review tells what a user should know at the end of a run.
-func (c *Coupling) Review() []string {
-	var out []string
-	switch s := c.scheme.(type) {
-	case *implicit:
-		out = s.review()
-	case *explicit:
-		out = s.behind(c.in.sys)
-	}
-	if c.energy != nil {
-		out = append(out, c.energy.review()...)
-	}
-	if c.correct != nil {
-		out = append(out, c.correct.review()...)
-	}
-	if c.model != nil {
-		out = append(out, c.model.review()...)
-	}
-	if i, ok := c.control.(*indicatorControl); ok {
-		out = append(out, i.review()...)
+func (c *Coupling) Review() (out []string) {
+	for _, p := range c.parts {
+		out = append(out, p.review()...)
 	}
 	return out
 }

@@ -5,8 +5,16 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
+
+// ECCO follows the residual energy at power bonds, without repetition (sadjina III C).
+const ECCO Estimator = "ecco"
+
+func newECCO(k *Control, a *Coupling) (indicator, controller) {
+	return &ecco{energy: a.energy, scale: k.EnergyScale, tolerance: k.EnergyTolerance}, newPI(k, 2)
+}
 
 // ecco is the indicator of energy-conservation-based co-simulation, (14) of
 // sadjina:
@@ -86,10 +94,7 @@ func (e *ecco) accept(*master.Exec, float64) {
 func (e *ecco) archive(a *master.Archive) {
 	for i := range e.learnt {
 		l := &e.learnt[i]
-		a.Float(&l.carried)
-		a.Float(&l.lowest)
-		a.Float(&l.highest)
-		a.Float(&l.share)
+		num.Carry(a, &l.carried, &l.lowest, &l.highest, &l.share)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/macrostep/macrostep/algorithms/internal/input"
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -21,9 +23,8 @@ import (
 // at which both sides meet, and δP that at the later one (rodriguez (19)).
 type energyMonitor struct {
 	declared []Bond
-	in       *approximation
+	in       *input.Approximation
 	bonds    []bond
-	late     []bool // by subsystem
 	t0, t    float64
 	// threshold of the warning about jumps; 0 = none
 	threshold float64
@@ -39,8 +40,8 @@ func (m *energyMonitor) check(s *master.System) (err error) {
 	}
 	for _, b := range m.bonds {
 		for _, p := range b.pairs {
-			one, other := ownerOf(s.OutAt, p.effort), ownerOf(s.OutAt, p.flow)
-			if n, o := m.in.rates[one].over, m.in.rates[other].over; max(n, o)%min(n, o) != 0 {
+			one, other := num.Owner(s.OutAt, p.effort), num.Owner(s.OutAt, p.flow)
+			if n, o := m.in.Over(one), m.in.Over(other); max(n, o)%min(n, o) != 0 {
 				return fmt.Errorf("bond %s: %s takes one step over %d macro steps and %s over %d; give one a multiple of the other, so that they meet",
 					b.name, s.Infos[one].Name, n, s.Infos[other].Name, o)
 			}
@@ -49,11 +50,7 @@ func (m *energyMonitor) check(s *master.System) (err error) {
 	return nil
 }
 
-func (m *energyMonitor) init(x *master.Exec, t0 float64) {
-	m.late = make([]bool, len(x.Sys.Subsystems))
-	for _, i := range x.Sys.Late {
-		m.late[i] = true
-	}
+func (m *energyMonitor) init(x *master.Exec, t0 float64) error {
 	m.t0, m.t = t0, t0
 	for i := range m.bonds {
 		b := &m.bonds[i]
@@ -63,11 +60,12 @@ func (m *energyMonitor) init(x *master.Exec, t0 float64) {
 		for _, p := range b.pairs {
 			b.power += p.power(x.Y)
 			for _, y := range [2]int{p.effort, p.flow} {
-				b.over = max(b.over, m.in.rates[ownerOf(x.Sys.OutAt, y)].over)
+				b.over = max(b.over, m.in.Over(num.Owner(x.Sys.OutAt, y)))
 			}
 		}
 		b.powers = spikeDetector{threshold: m.threshold}
 	}
+	return nil
 }
 
 // begin forgets what was measured since the last accepted point.
@@ -86,7 +84,7 @@ func (m *energyMonitor) measure(x *master.Exec, t, H float64) {
 		for _, p := range b.pairs {
 			b.nextPower += p.power(x.Y)
 		}
-		if b.meets = (m.in.count+1)%b.over == 0; !b.meets {
+		if b.meets = m.in.Ends(b.over); !b.meets {
 			continue
 		}
 		span := H
@@ -114,19 +112,16 @@ func (m *energyMonitor) measure(x *master.Exec, t, H float64) {
 // inputs returns the value that input k had at the end of the step, without what the energy
 // correction added, and the value that its subsystem would have held over the step.
 func (m *energyMonitor) inputs(x *master.Exec, k int) (end, held float64) {
-	i := m.in.owner[k]
-	switch {
-	case m.in.isAhead[k]:
-		held = m.in.newest[k]
-	case m.in.rates[i].over > 1:
-		held = m.in.last(k)
-	default:
+	i := m.in.Owner(k)
+	if _, ahead := m.in.Ahead(k); ahead || m.in.Over(i) > 1 {
+		held = m.in.Last(k)
+	} else {
 		held = x.W[k]
 	}
-	if m.late[i] {
+	if m.in.Late(i) {
 		return x.U[k], held
 	}
-	end = m.in.atEnd(k, i)
+	end = m.in.AtEnd(k)
 	if m.offset != nil {
 		end += m.offset[k]
 	}
@@ -134,7 +129,7 @@ func (m *energyMonitor) inputs(x *master.Exec, k int) (end, held float64) {
 }
 
 // accept takes what was measured into the totals.
-func (m *energyMonitor) accept(t float64) {
+func (m *energyMonitor) accept(_ *master.Exec, t float64) {
 	H := t - m.t
 	m.t = t
 	for i := range m.bonds {
@@ -160,6 +155,9 @@ func (m *energyMonitor) accept(t float64) {
 	}
 }
 
+// reject has nothing to do: what belongs to one step is measured in each attempt.
+func (m *energyMonitor) reject(float64, float64) {}
+
 // archive carries the totals. What belongs to one step is measured in each.
 func (m *energyMonitor) archive(a *master.Archive) {
 	a.Section("energy at the bonds")
@@ -167,14 +165,8 @@ func (m *energyMonitor) archive(a *master.Archive) {
 	for i := range m.bonds {
 		b := &m.bonds[i]
 		a.Same(b.name, "a bond")
-		a.Float(&b.residual)
-		a.Float(&b.metAt)
-		a.Float(&b.energy)
-		a.Float(&b.totals.held)
-		a.Float(&b.totals.power)
-		a.Float(&b.totals.residual)
-		a.Float(&b.totals.peak)
-		a.Float(&b.totals.peakAt)
+		num.Carry(a, &b.residual, &b.metAt, &b.energy, &b.totals.held, &b.totals.power, &b.totals.residual,
+			&b.totals.peak, &b.totals.peakAt)
 		b.powers.archive(a)
 	}
 }
@@ -294,15 +286,7 @@ func (d *spikeDetector) add(t, H, v float64) {
 func (d *spikeDetector) archive(a *master.Archive) {
 	a.Floats(d.peaks[:])
 	a.Index(&d.blocks, 0, spikeBlocks-1)
-	a.Float(&d.length)
-	a.Float(&d.peak)
-	a.Float(&d.span)
-	a.Float(&d.center)
-	a.Float(&d.spread)
-	a.Int(&d.spikes)
-	a.Float(&d.firstAt)
-	a.Float(&d.first)
-	a.Float(&d.median)
+	num.Carry(a, &d.length, &d.peak, &d.span, &d.center, &d.spread, &d.spikes, &d.firstAt, &d.first, &d.median)
 }
 
 // push ends a block.

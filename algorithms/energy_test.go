@@ -1,12 +1,12 @@
-package algorithms
+package algorithms_test
 
 import (
 	"context"
 	"math"
 	"testing"
 
+	. "github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master"
-	"github.com/macrostep/macrostep/master/mastertest"
 )
 
 // eulerMass is one side of rodriguez's double linear oscillator: a mass on a
@@ -60,15 +60,8 @@ func (e *eulerMass) Step(_ context.Context, t, H float64) (float64, error) {
 // energy is 10 kJ at the start.
 func doubleOscillator(t testing.TB) *master.System {
 	t.Helper()
-	sys, err := master.NewSystem([]master.Subsystem{newEulerMass("left", 10, 100, 100), newEulerMass("right", 1000, 0, -100)}, []master.Connection{
-		{From: endpoint("left", "f"), To: endpoint("right", "f")},
-		{From: endpoint("right", "x"), To: endpoint("left", "x")},
-		{From: endpoint("right", "v"), To: endpoint("left", "v")},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sys
+	return system(t, []master.Subsystem{newEulerMass("left", 10, 100, 100), newEulerMass("right", 1000, 0, -100)},
+		"left.f right.f", "right.x left.x", "right.v left.v")
 }
 
 // lastEnergy gives the mean mechanical energy over the last second of 10 s in
@@ -76,14 +69,7 @@ func doubleOscillator(t testing.TB) *master.System {
 func lastEnergy(t testing.TB, c Config) float64 {
 	t.Helper()
 	c.Bonds = []Bond{{Name: "spring", Pairs: []Pair{{Effort: "left.f", Flow: "right.v"}}}}
-	memory := &mastertest.Memory{}
-	r, err := master.NewRun(doubleOscillator(t), newExplicit(t, c), master.Options{Stop: 10, Step: 1e-3, Recorders: []master.Recorder{memory}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	_, memory := simulate(t, doubleOscillator(t), newExplicit(t, c), master.Options{Stop: 10, Step: 1e-3})
 	sum := 0.0
 	const last = 1000
 	for _, y := range memory.Y[len(memory.Y)-last:] {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/macrostep/macrostep/algorithms/internal/input"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -18,20 +19,20 @@ import (
 //
 // Source: schweizer 2.1.2, 2.2.2, 2.3.2 (predictor step only); meyer 3.1.
 type explicit struct {
-	in          *approximation
+	in          *input.Approximation
 	gaussSeidel bool
 	names       []string // Gauss–Seidel: the sequence asked for
 
-	sequence []int       // Gauss–Seidel
-	together *stepping   // Jacobi: all but the late ones
-	slow     []*stepping // those that take one step over several macro steps
-	turns    []turn      // Gauss–Seidel
+	sequence []int             // Gauss–Seidel
+	together *input.Stepping   // Jacobi: all but the late ones
+	slow     []*input.Stepping // those that take one step over several macro steps
+	turns    []turn            // Gauss–Seidel
 }
 
 // turn is a part of a Gauss–Seidel macro step: neighbours in the sequence that do not feed
 // each other take their step, then late ones whose sources are new by then.
 type turn struct {
-	steps *stepping
+	steps *input.Stepping
 	fresh []int // inputs of the members that are fed by outputs that are new
 	late  []int
 }
@@ -45,9 +46,10 @@ func (e *explicit) check(s *master.System) error {
 	if e.names == nil {
 		return nil
 	}
+	all := componentNames(s)
 	var given []int
 	for _, name := range e.names {
-		i := slices.IndexFunc(s.Infos, func(info *master.Info) bool { return info.Name == name })
+		i := slices.Index(all, name)
 		if i < 0 {
 			return fmt.Errorf("the sequence names %q, which is no subsystem of the system", name)
 		}
@@ -56,13 +58,8 @@ func (e *explicit) check(s *master.System) error {
 		}
 		given = append(given, i)
 	}
-	if len(given) != len(s.Subsystems) {
-		var missing []string
-		for i, info := range s.Infos {
-			if !slices.Contains(given, i) {
-				missing = append(missing, info.Name)
-			}
-		}
+	missing := slices.DeleteFunc(all, func(name string) bool { return slices.Contains(e.names, name) })
+	if len(missing) > 0 {
 		return fmt.Errorf("the sequence must name every subsystem once; it lacks %s", strings.Join(missing, ", "))
 	}
 	e.sequence = given
@@ -70,24 +67,24 @@ func (e *explicit) check(s *master.System) error {
 }
 
 // init groups the subsystems.
-func (e *explicit) init(x *master.Exec) error {
+func (e *explicit) init(x *master.Exec, _ float64) error {
 	var err error
 	var every []int
 	e.slow = nil
 	for _, i := range x.Sys.Stepped {
-		r := e.in.rates[i]
-		x.ScaleStep(i, r.steps, r.over)
-		if r.over == 1 {
+		r := e.in.Rate(i)
+		x.ScaleStep(i, r.Steps, r.Over)
+		if r.Over == 1 {
 			every = append(every, i)
 			continue
 		}
-		s, err := newStepping(x, e.in, []int{i})
+		s, err := input.NewStepping(x, e.in, []int{i})
 		if err != nil {
 			return err
 		}
 		e.slow = append(e.slow, s)
 	}
-	if e.together, err = newStepping(x, e.in, every); err != nil || !e.gaussSeidel {
+	if e.together, err = input.NewStepping(x, e.in, every); err != nil || !e.gaussSeidel {
 		return err
 	}
 	return e.prepareTurns(x)
@@ -103,7 +100,7 @@ func (e *explicit) prepareTurns(x *master.Exec) error {
 	}
 	var members, fresh []int
 	end := func() error {
-		steps, err := newStepping(x, e.in, members)
+		steps, err := input.NewStepping(x, e.in, members)
 		if err != nil {
 			return err
 		}
@@ -119,7 +116,7 @@ func (e *explicit) prepareTurns(x *master.Exec) error {
 		return nil
 	}
 	for _, i := range e.sequence {
-		if slices.Contains(s.Late, i) || e.in.rates[i].over > 1 { // later, or by itself
+		if slices.Contains(s.Late, i) || e.in.Over(i) > 1 { // later, or by itself
 			continue
 		}
 		// Late sources may wait for a member, too.
@@ -159,12 +156,12 @@ func (e *explicit) prepareTurns(x *master.Exec) error {
 
 // advance takes one macro step.
 func (e *explicit) advance(ctx context.Context, x *master.Exec, t, H float64, degree int) (effort, error) {
-	e.in.begin(x, t, H, degree)
+	e.in.Begin(x, t, H, degree)
 	return effort{}, e.step(ctx, x, t, H)
 }
 
-func (e *explicit) accept() {}
-func (e *explicit) reject() {}
+func (e *explicit) accept(*master.Exec, float64) {}
+func (e *explicit) reject(float64, float64)      {}
 
 // archive has nothing to carry: every macro step begins anew.
 func (e *explicit) archive(*master.Archive) {}
@@ -188,22 +185,14 @@ func (e *explicit) step(ctx context.Context, x *master.Exec, t, H float64) error
 	return e.stepSlow(ctx, t, H)
 }
 
-// due reports whether the own step of a slow subsystem ends with this macro step.
-func (e *explicit) due(s *stepping) bool {
-	return (e.in.count+1)%e.in.rates[s.members[0]].over == 0
-}
-
 // stageSlow hands the slow subsystems whose step ends at t their inputs.
 func (e *explicit) stageSlow(t float64) error {
 	for _, s := range e.slow {
-		if !e.due(s) {
+		i := s.Members()[0]
+		if !e.in.Due(i) {
 			continue
 		}
-		from := e.in.beginBlock(s.members[0], t)
-		e.in.inBlock = true
-		err := s.stage(from)
-		e.in.inBlock = false
-		if err != nil {
+		if err := s.Stage(e.in.BeginBlock(i, t)); err != nil {
 			return err
 		}
 	}
@@ -215,47 +204,39 @@ func (e *explicit) stageSlow(t float64) error {
 func (e *explicit) stepSlow(ctx context.Context, t, H float64) error {
 	const rounding = 8 * 0x1p-52
 	for _, s := range e.slow {
-		if !e.due(s) {
+		i := s.Members()[0]
+		if !e.in.Due(i) {
 			continue
 		}
-		i := s.members[0]
-		from := e.in.blockOf(i)
-		own := float64(e.in.rates[i].over) * H
+		from := e.in.BlockStart(i)
+		own := float64(e.in.Over(i)) * H
 		if math.Abs(from+own-(t+H)) > rounding*max(math.Abs(from), math.Abs(t+H)) {
 			own = t + H - from
 		}
-		e.in.inBlock = true
-		err := s.advance(ctx, master.BeginOf(from, own, t+H), own)
-		e.in.inBlock = false
-		if err != nil {
+		if err := s.Advance(ctx, master.BeginOf(from, own, t+H), own); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// behind names the subsystems that the end of the run has left before their own step.
-func (e *explicit) behind(x *master.System) []string {
+// review names the subsystems that the end of the run has left before their own step.
+func (e *explicit) review() []string {
 	var out []string
 	for _, s := range e.slow {
-		i := s.members[0]
-		if n := e.in.count % e.in.rates[i].over; n != 0 {
-			out = append(out, fmt.Sprintf("%s: the run ends %d macro steps after its last step: its outputs at the end are those from before", x.Infos[i], n))
+		i := s.Members()[0]
+		if n := e.in.Since(e.in.Over(i)); n != 0 {
+			out = append(out, fmt.Sprintf("%s: the run ends %d macro steps after its last step: its outputs at the end are those from before", e.in.System().Infos[i], n))
 		}
 	}
 	return out
 }
 
 func (e *explicit) stepAll(ctx context.Context, x *master.Exec, t, H float64) error {
-	if err := e.together.run(ctx, t, H); err != nil {
+	if err := e.together.Run(ctx, t, H); err != nil {
 		return err
 	}
-	for _, i := range x.Sys.Late {
-		if err := stepLate(ctx, x, i, t, H); err != nil {
-			return err
-		}
-	}
-	return nil
+	return input.StepLate(ctx, x, x.Sys.Late, t, H)
 }
 
 // stepSequence steps the subsystems in turn, with the value at t+H of every source that has
@@ -263,17 +244,15 @@ func (e *explicit) stepAll(ctx context.Context, x *master.Exec, t, H float64) er
 func (e *explicit) stepSequence(ctx context.Context, x *master.Exec, t, H float64) error {
 	for k := range e.turns {
 		turn := &e.turns[k]
-		x.CoupleSome(turn.steps.members, t+H, x.U)
+		x.CoupleSome(turn.steps.Members(), t+H, x.U)
 		for _, k := range turn.fresh {
-			e.in.arrived(k, x.U[k])
+			e.in.Arrived(k, x.U[k])
 		}
-		if err := turn.steps.run(ctx, t, H); err != nil {
+		if err := turn.steps.Run(ctx, t, H); err != nil {
 			return err
 		}
-		for _, i := range turn.late {
-			if err := stepLate(ctx, x, i, t, H); err != nil {
-				return err
-			}
+		if err := input.StepLate(ctx, x, turn.late, t, H); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -1,11 +1,13 @@
-package algorithms
+package algorithms_test
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 
+	. "github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
 )
@@ -13,13 +15,7 @@ import (
 // deliveries runs an algorithm for a few steps and gives what it reports.
 func deliveries(t *testing.T, sys *master.System, e *Coupling) []master.Delivery {
 	t.Helper()
-	r, err := master.NewRun(sys, e, master.Options{Stop: 0.01, Step: 0.001})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	simulate(t, sys, e, master.Options{Stop: 0.01, Step: 0.001})
 	return e.Deliveries()
 }
 
@@ -111,63 +107,43 @@ func TestConfigRefused(t *testing.T) {
 	}
 }
 
-// An algorithm may serve one run after the other: nothing of the first is left.
-func TestReuse(t *testing.T) {
-	e := newExplicit(t, Config{Order: 3})
-	o := master.Options{Stop: 0.05, Step: 0.001}
-	first := cut(symmetric, "dd").run(t, e, o)
-	second := cut(symmetric, "dd").run(t, e, o)
-	compareStates(t, second, first, 0)
+// integrator follows its input, from 0.
+func integrator(name string) *mastertest.Linear {
+	return mastertest.NewLinear(name, mastertest.Matrices{A: [][]float64{{0}}, B: [][]float64{{1}}, C: [][]float64{{1}}}, []float64{0})
 }
 
-// A value set between two steps holds from there on, at every order.
-func TestSetRealTakesEffectAtOnce(t *testing.T) {
+// explicitly calls f with both explicit schemes, all orders below n, and deliveries.
+func explicitly(t *testing.T, n int, f func(t *testing.T, c Config)) {
 	for _, scheme := range []Scheme{Jacobi, GaussSeidel} {
-		for k := range 3 {
+		for k := range n {
 			for _, delivery := range []Delivery{Derivatives, Substeps} {
-				sink := mastertest.NewLinear("sink", mastertest.Matrices{A: [][]float64{{0}}, B: [][]float64{{1}}, C: [][]float64{{1}}}, []float64{0})
-				sys, err := master.NewSystem([]master.Subsystem{sink}, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				e := newExplicit(t, Config{Scheme: scheme, Order: k, Delivery: delivery, Substeps: 2})
-				r, err := master.NewRun(sys, e, master.Options{Stop: 8, Step: 1})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := r.Start(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				want := 0.0
-				for n := range 8 {
-					u := float64(n%3) * 2
-					if err := r.SetReal("sink.u1", u); err != nil {
-						t.Fatal(err)
-					}
-					if _, err := r.Step(t.Context()); err != nil {
-						t.Fatal(err)
-					}
-					want += u
-					if got, _ := r.Real("sink.y1"); got != want {
-						t.Errorf("scheme %d, order %d, delivery %d: %g after step %d, want %g", scheme, k, delivery, got, n+1, want)
-					}
-				}
-				if _, err := r.Close(); err != nil {
-					t.Fatal(err)
-				}
+				t.Run(fmt.Sprintf("scheme %d, order %d, delivery %d", scheme, k, delivery), func(t *testing.T) {
+					f(t, Config{Scheme: scheme, Order: k, Delivery: delivery, Substeps: 2})
+				})
 			}
 		}
 	}
 }
 
-func TestConformance(t *testing.T) {
-	for _, c := range []Config{
-		{}, {Order: 2}, {Scheme: GaussSeidel}, {Scheme: GaussSeidel, Order: 3}, {Order: 1, Delivery: Substeps},
-	} {
-		if err := mastertest.TestAlgorithm(func() master.Algorithm { return newExplicit(t, c) }); err != nil {
-			t.Errorf("%+v: %v", c, err)
+// A value set between two steps holds from there on, at every order.
+func TestSetRealTakesEffectAtOnce(t *testing.T) {
+	explicitly(t, 3, func(t *testing.T, c Config) {
+		r := startedOn(t, system(t, []master.Subsystem{integrator("sink")}), c)
+		want := 0.0
+		for n := range 8 {
+			u := float64(n%3) * 2
+			if err := r.SetReal("sink.u1", u); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.Step(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			want += u / 1024
+			if got, _ := r.Real("sink.y1"); got != want {
+				t.Errorf("%g after step %d, want %g", got, n+1, want)
+			}
 		}
-	}
+	})
 }
 
 // ramp drives the first input with t from outside.
@@ -181,78 +157,44 @@ func (ramp) Discrete(_ int, _ float64, _ *master.Values) {}
 // ramp is met exactly from the first step on, though nothing is known from
 // before the start; order 0 holds its value at the start of each step.
 func TestSignalsAreInterpolated(t *testing.T) {
-	for _, scheme := range []Scheme{Jacobi, GaussSeidel} {
-		for k := range 4 {
-			for _, delivery := range []Delivery{Derivatives, Substeps} {
-				sink := mastertest.NewLinear("sink", mastertest.Matrices{A: [][]float64{{0}}, B: [][]float64{{1}}, C: [][]float64{{1}}}, []float64{0})
-				sys, err := master.NewSystem([]master.Subsystem{sink}, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				memory := &mastertest.Memory{}
-				e := newExplicit(t, Config{Scheme: scheme, Order: k, Delivery: delivery, Substeps: 2})
-				r, err := master.NewRun(sys, e, master.Options{Start: 1, Stop: 3, Step: 0.5, Signals: ramp{}, Recorders: []master.Recorder{memory}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, err := r.Run(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				for n, now := range memory.T {
-					want := (now*now - 1) / 2
-					if k == 0 {
-						want -= 0.125 * float64(n)
-					}
-					if math.Abs(memory.Y[n][0]-want) > 1e-14 || memory.U[n][0] != now {
-						t.Errorf("scheme %d, order %d, delivery %d, t = %g: input %g, integral %.17g, want %g",
-							scheme, k, delivery, now, memory.U[n][0], memory.Y[n][0], want)
-					}
-				}
+	explicitly(t, 4, func(t *testing.T, c Config) {
+		_, memory := simulate(t, system(t, []master.Subsystem{integrator("sink")}), newExplicit(t, c), master.Options{Start: 1, Stop: 3, Step: 0.5, Signals: ramp{}})
+		for n, now := range memory.T {
+			want := (now*now - 1) / 2
+			if c.Order == 0 {
+				want -= 0.125 * float64(n)
+			}
+			if math.Abs(memory.Y[n][0]-want) > 1e-14 || memory.U[n][0] != now {
+				t.Errorf("t = %g: input %g, integral %.17g, want %g", now, memory.U[n][0], memory.Y[n][0], want)
 			}
 		}
-	}
+	})
 }
 
 // A Real that changes only at communication points is held at every order: the
 // value at the start of the step, or with Gauss–Seidel the new one if its
 // source has been stepped.
 func TestDiscreteRealsAreHeld(t *testing.T) {
-	for _, scheme := range []Scheme{Jacobi, GaussSeidel} {
-		for _, delivery := range []Delivery{Derivatives, Substeps} {
-			for _, marked := range []string{"source", "sink"} {
-				// y1 = t is read by the sink as a stair.
-				source := mastertest.NewLinear("source", mastertest.Matrices{A: [][]float64{{0, 1}, {0, 0}}, C: [][]float64{{1, 0}}}, []float64{0, 1})
-				sink := mastertest.NewLinear("sink", mastertest.Matrices{A: [][]float64{{0}}, B: [][]float64{{1}}, C: [][]float64{{1}}}, []float64{0})
-				if marked == "source" {
-					source.Info().Out[0].Discrete = true
-				} else {
-					sink.Info().In[0].Discrete = true
+	explicitly(t, 3, func(t *testing.T, c Config) {
+		for _, marked := range []string{"source", "sink"} {
+			// y1 = t is read by the sink as a stair.
+			source := mastertest.NewLinear("source", mastertest.Matrices{A: [][]float64{{0, 1}, {0, 0}}, C: [][]float64{{1, 0}}}, []float64{0, 1})
+			sink := integrator("sink")
+			if marked == "source" {
+				source.Info().Out[0].Discrete = true
+			} else {
+				sink.Info().In[0].Discrete = true
+			}
+			_, memory := simulate(t, system(t, []master.Subsystem{source, sink}, "source.y1 sink.u1"), newExplicit(t, c), master.Options{Stop: 8, Step: 1})
+			for n, y := range memory.Y {
+				want := float64(n*(n-1)) / 2
+				if c.Scheme == GaussSeidel {
+					want += float64(n)
 				}
-				sys, err := master.NewSystem([]master.Subsystem{source, sink}, []master.Connection{
-					{From: master.Endpoint{Subsystem: "source", Port: "y1"}, To: master.Endpoint{Subsystem: "sink", Port: "u1"}},
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-				memory := &mastertest.Memory{}
-				r, err := master.NewRun(sys, newExplicit(t, Config{Scheme: scheme, Order: 2, Delivery: delivery, Substeps: 4}),
-					master.Options{Stop: 8, Step: 1, Recorders: []master.Recorder{memory}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, err := r.Run(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				for n, y := range memory.Y {
-					want := float64(n*(n-1)) / 2
-					if scheme == GaussSeidel {
-						want += float64(n)
-					}
-					if math.Abs(y[1]-want) > 1e-12 {
-						t.Errorf("scheme %d, delivery %d, %s: %g after %d steps, want %g", scheme, delivery, marked, y[1], n, want)
-					}
+				if math.Abs(y[1]-want) > 1e-12 {
+					t.Errorf("%s: %g after %d steps, want %g", marked, y[1], n, want)
 				}
 			}
 		}
-	}
+	})
 }

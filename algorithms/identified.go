@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -45,11 +46,11 @@ type identified struct {
 	shaped    bool  // inputs are polynomials
 	apart     bool  // by what an input is put off are regressors of their own
 
-	fit            *leastSquares
-	window         *subspaceWindow // in place of fit; nil = none
-	sigma          []float64       // standard errors of the responses by subspaces, [nq × ny]
-	states         int             // of the model in force, by subspaces
-	singular       []float64       // that tell them
+	fit            *num.LeastSquares
+	window         *num.SubspaceWindow // in place of fit; nil = none
+	sigma          []float64           // standard errors of the responses by subspaces, [nq × ny]
+	states         int                 // of the model in force, by subspaces
+	singular       []float64           // that tell them
 	phi            []float64
 	theta, solved  []float64                         // by rows, [regressors × ny]
 	order          int                               // r of theta; −1 = none
@@ -84,7 +85,7 @@ type identified struct {
 
 // Bounds of the identification.
 const (
-	maxIdentifiedOrder = 4
+	maxIdentifiedOrder = num.MaxStates
 	apartFrom          = 3 // degree
 	ditherPart         = 1e-3
 	unmissed           = 1e-12 // of the change of an input: what it is off by is rounding
@@ -113,11 +114,11 @@ func newIdentified(x *master.Exec, of *modelCorrector, i int) *identified {
 		}
 	}
 	s.ny = sys.OutAt[i+1] - sys.OutAt[i]
-	s.shaped = of.in.shapes(i) && of.in.order > 0
-	s.apart = s.shaped && of.in.order >= apartFrom
+	s.shaped = of.in.Shapes(i) && of.in.Order() > 0
+	s.apart = s.shaped && of.in.Order() >= apartFrom
 	width := 1
 	if s.shaped {
-		width += of.in.order
+		width += of.in.Order()
 	}
 	if s.apart {
 		width += 2
@@ -128,7 +129,7 @@ func newIdentified(x *master.Exec, of *modelCorrector, i int) *identified {
 		s.nlag = len(s.inputs) * 3
 	}
 	n := s.size(maxIdentifiedOrder)
-	s.fit = newLeastSquares(n, s.ny)
+	s.fit = num.NewLeastSquares(n, s.ny)
 	s.phi, s.scratch = make([]float64, n), make([]float64, n)
 	s.theta, s.solved = make([]float64, n*s.ny), make([]float64, n*s.ny)
 	s.q = make([]float64, s.nq)
@@ -144,7 +145,7 @@ func newIdentified(x *master.Exec, of *modelCorrector, i int) *identified {
 	}
 	s.raised = 1
 	if of.config.Subspace {
-		s.window, s.sigma = newSubspaceWindow(s.nq, s.ny), make([]float64, s.nq*s.ny)
+		s.window, s.sigma = num.NewSubspaceWindow(s.nq, s.ny), make([]float64, s.nq*s.ny)
 	}
 	copy(s.y[0], x.Y[sys.OutAt[i]:sys.OutAt[i+1]])
 	s.have, s.trial = 1, trustAfter
@@ -185,11 +186,11 @@ func (s *identified) excite() {
 		}
 		before := s.dither[j]
 		s.dither[j] = most * s.random()
-		s.of.in.bias[k] += s.dither[j] - before
+		s.of.in.SetBias(k, s.of.in.Bias(k)+(s.dither[j]-before))
 		if s.shaped {
 			before = s.kick[j]
 			s.kick[j] = most * s.random()
-			s.of.in.kick[k] = s.kick[j] - before
+			s.of.in.SetKick(k, s.kick[j]-before)
 		}
 	}
 }
@@ -221,8 +222,8 @@ func (s *identified) update() (u modelUpdate, err error) {
 		}
 	}
 	degree := 0
-	if in.shapes(s.subsystem) {
-		degree = in.old.degree
+	if in.Shapes(s.subsystem) {
+		degree = in.Degree()
 	}
 	if !s.of.sameSize(H, s.H) || degree != s.degree {
 		s.forget(H, degree)
@@ -258,9 +259,9 @@ func (s *identified) update() (u modelUpdate, err error) {
 		forget = forgetting
 	}
 	if s.window != nil {
-		s.window.add(s.q, s.now)
+		s.window.Add(s.q, s.now)
 	} else {
-		s.fit.add(s.phi, s.now, forget)
+		s.fit.Add(s.phi, s.now, forget)
 	}
 	if s.order < 0 || !(s.current <= bound) {
 		if s.make() {
@@ -285,9 +286,9 @@ func (s *identified) lose(why string) {
 
 // restart leaves nothing of the data.
 func (s *identified) restart() {
-	s.fit.reset()
+	s.fit.Reset()
 	if s.window != nil {
-		s.window.reset()
+		s.window.Reset()
 	}
 }
 
@@ -310,23 +311,23 @@ func (s *identified) takeInput(j, k, degree int) {
 	width := s.nq / len(s.inputs)
 	q := s.q[j*width : (j+1)*width]
 	clear(q)
-	p, first := in.polynomialOf(k, s.subsystem), in.gridOf[k].at(0)[k]
-	if in.holds[k] || !in.shapes(s.subsystem) || degree == 0 {
+	first := in.Newest(k)
+	if in.Holds(k) || !in.Shapes(s.subsystem) || degree == 0 {
 		q[0] = first
 	} else {
 		factor := 1.0
-		for m := range min(degree, p.degree) + 1 {
+		for m := range min(degree, in.DegreeOf(k)) + 1 {
 			if m > 0 {
 				factor *= s.H / float64(m)
 			}
-			q[m] = factor * in.evalOn(p, k, &p.start[m])
+			q[m] = factor * in.Slope(k, m)
 		}
 	}
-	end := in.atEnd(k, s.subsystem)
+	end := in.AtEnd(k)
 	if s.apart {
 		s.takeApart(j, k, degree, end, q)
 	} else {
-		q[0] += in.bias[k]
+		q[0] += in.Bias(k)
 		s.alongCourse(q, k, degree)
 	}
 	if s.nlag == s.nq {
@@ -354,17 +355,17 @@ func (s *identified) takeInput(j, k, degree int) {
 func (s *identified) takeApart(j, k, degree int, end float64, q []float64) {
 	in := s.of.in
 	kick := 0.0
-	if degree > 0 && in.isAhead[k] {
-		kick = in.kick[k]
+	if _, ahead := in.Ahead(k); degree > 0 && ahead {
+		kick = in.Kick(k)
 	}
 	s.alongCourse(q[:len(q)-2], k, degree)
 	if degree > 0 {
 		q[1] -= kick
 	}
-	q[len(q)-2], q[len(q)-1] = in.bias[k], kick
+	q[len(q)-2], q[len(q)-1] = in.Bias(k), kick
 	s.end[j] = end - kick
 	if s.nlag != s.nq {
-		s.past[1][3*j] = in.gridOf[k].at(0)[k] - s.ends[j]
+		s.past[1][3*j] = in.Newest(k) - s.ends[j]
 		copy(s.past[0][3*j+1:3*j+3], q[len(q)-2:])
 	}
 }
@@ -377,7 +378,7 @@ func (s *identified) alongCourse(q []float64, k, degree int) {
 		return
 	}
 	in := s.of.in
-	course := shapePolynomial(degree, s.of.t, s.H, in.times[:in.points])
+	course := num.NewShape(degree, s.of.t, s.H, in.Times())
 	along := q[degree] / course[degree]
 	for m := range degree {
 		q[m] -= float64(along * course[m])
@@ -439,7 +440,7 @@ func (s *identified) make() bool {
 	s.theta, s.solved = s.solved, s.theta
 	s.order, s.held = r, 0
 	if s.window != nil {
-		s.states, s.singular = s.window.states, s.window.singular
+		s.states, s.singular = s.window.States(), s.window.Singular()
 	}
 	s.made++
 	return true
@@ -449,10 +450,10 @@ func (s *identified) make() bool {
 // are too few data.
 func (s *identified) solve() (r int, why string) {
 	if s.window != nil {
-		if !s.window.due() {
+		if !s.window.Due() {
 			return -1, ""
 		}
-		return maxIdentifiedOrder, s.window.identify(maxIdentifiedOrder, s.solved, s.sigma)
+		return maxIdentifiedOrder, s.window.Identify(maxIdentifiedOrder, s.solved, s.sigma)
 	}
 	for ; r < maxIdentifiedOrder; r++ {
 		if s.explains(r) {
@@ -460,14 +461,14 @@ func (s *identified) solve() (r int, why string) {
 		}
 	}
 	n := s.size(r)
-	if s.fit.weight < float64(n)+2 {
+	if s.fit.Weight() < float64(n)+2 {
 		return -1, ""
 	}
-	if !s.fit.excited(n) {
+	if !s.fit.Excited(n) {
 		return r, notExcited
 	}
-	s.fit.solve(n, s.solved)
-	if checkFinite(s.solved[:n*s.ny]) != nil {
+	s.fit.Solve(n, s.solved)
+	if num.CheckFinite(s.solved[:n*s.ny]) != nil {
 		return r, notFinite
 	}
 	return r, ""
@@ -483,7 +484,7 @@ func (s *identified) explains(r int) bool {
 	n, all := s.size(r), s.size(maxIdentifiedOrder)
 	for o := range s.ny {
 		least := 1e-9 * s.largest[o]
-		if s.fit.residual(n, o) > 4*s.fit.residual(all, o)+s.fit.weight*least*least {
+		if s.fit.Residual(n, o) > 4*s.fit.Residual(all, o)+s.fit.Weight()*least*least {
 			return false
 		}
 	}
@@ -515,11 +516,11 @@ func (s *identified) raisable(n int) bool {
 		return false
 	}
 	if s.window != nil {
-		return s.window.residual <= inexactOver
+		return s.window.Residual() <= inexactOver
 	}
 	for o := range s.ny {
 		most := inexact * s.sizes[o]
-		if !(s.fit.residual(n, o) <= s.fit.weight*most*most) {
+		if !(s.fit.Residual(n, o) <= s.fit.Weight()*most*most) {
 			return false
 		}
 	}
@@ -562,11 +563,11 @@ func (s *identified) standardError(i, o, n int) float64 {
 	if s.window != nil {
 		return s.sigma[(i-1)*s.ny+o]
 	}
-	freedom := max(1, s.fit.weight-float64(n))
-	return math.Sqrt(s.fit.residual(n, o)/freedom) * s.fit.spread(i, n, s.scratch)
+	freedom := max(1, s.fit.Weight()-float64(n))
+	return math.Sqrt(s.fit.Residual(n, o)/freedom) * s.fit.Spread(i, n, s.scratch)
 }
 
-func (s *identified) respond(j int, _ *shape, to, offset []float64) {
+func (s *identified) respond(j int, _ *num.Shape, to, offset []float64) {
 	clear(to)
 	clear(offset)
 	if !s.trusted {
@@ -608,41 +609,21 @@ func (s *identified) reject() {
 }
 
 func (s *identified) archive(a *master.Archive) {
-	s.fit.archive(a)
+	s.fit.Archive(a)
 	if s.window != nil {
-		s.window.archive(a)
+		s.window.Archive(a)
 		a.Int(&s.states)
 		a.FloatList(&s.singular)
 	}
 	a.Floats(s.theta)
 	a.Index(&s.order, -1, maxIdentifiedOrder)
 	for k := range s.past {
-		a.Floats(s.past[k])
-		a.Floats(s.y[k])
+		num.Carry(a, s.past[k], s.y[k])
 	}
 	a.Floats(s.ends)
 	a.Index(&s.have, 0, maxIdentifiedOrder+1)
-	a.Float(&s.H)
-	a.Int(&s.degree)
-	a.Int(&s.held)
-	a.Bool(&s.trusted)
-	a.Bool(&s.waits)
-	a.Int(&s.trial)
-	a.Word(&s.seed)
-	a.Floats(s.dither)
-	a.Floats(s.kick)
-	a.Floats(s.errors)
-	a.Floats(s.recent)
-	a.Floats(s.changes)
-	a.Float(&s.raised)
-	a.Int(&s.since)
-	a.Bool(&s.tired)
-	a.Floats(s.largest)
-	a.Floats(s.sizes)
-	a.Floats(s.missed)
-	a.Float(&s.worst)
-	a.String(&s.why)
-	a.Int(&s.made)
+	num.Carry(a, &s.H, &s.degree, &s.held, &s.trusted, &s.waits, &s.trial, &s.seed, s.dither, s.kick, s.errors,
+		s.recent, s.changes, &s.raised, &s.since, &s.tired, s.largest, s.sizes, s.missed, &s.worst, &s.why, &s.made)
 }
 
 func (s *identified) predictionError() float64 { return s.worst }

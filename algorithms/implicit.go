@@ -7,6 +7,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/macrostep/macrostep/algorithms/internal/input"
+	"github.com/macrostep/macrostep/algorithms/internal/num"
+	"github.com/macrostep/macrostep/algorithms/internal/solver"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -86,7 +89,7 @@ const (
 type implicit struct {
 	config Solver
 	tol    *tolerances
-	in     *approximation
+	in     *input.Approximation
 	// predictAll asks for a predictor step of all subsystems with nothing but
 	// extrapolated inputs, whose outputs go to predicted.
 	predictAll bool
@@ -106,7 +109,7 @@ type implicit struct {
 	used   bool // since the last accept or reject
 }
 
-func newImplicit(c Solver, tol *tolerances, in *approximation) (*implicit, error) {
+func newImplicit(c Solver, tol *tolerances, in *input.Approximation) (*implicit, error) {
 	if c.Tolerance == 0 {
 		c.Tolerance = defaultSolverTolerance
 	}
@@ -137,11 +140,12 @@ func newImplicit(c Solver, tol *tolerances, in *approximation) (*implicit, error
 type block struct {
 	*implicit
 	cyclic    bool
-	iterated  []int     // members that are stepped with approximated inputs and can be repeated
-	once      []int     // members that cannot go back: they take the predicted inputs
-	late      []int     // stateless members, after the others in this order
-	everyStep *stepping // of the iterated
-	onlyOnce  *stepping
+	iterated  []int           // members that are stepped with approximated inputs and can be repeated
+	once      []int           // members that cannot go back: they take the predicted inputs
+	late      []int           // stateless members, after the others in this order
+	lateAgain []int           // those of them that can be repeated
+	everyStep *input.Stepping // of the iterated
+	onlyOnce  *input.Stepping
 	goBack    *master.StateSet // of all that are repeated
 
 	loop []int // unknowns: inputs of iterated members that are fed from within the block
@@ -151,8 +155,8 @@ type block struct {
 	interfaceJacobian
 	of map[int]int // input to column
 
-	sweep         []int       // fixed point by Gauss–Seidel: members in turn
-	turns         []*stepping // of each of them
+	sweep         []int             // fixed point by Gauss–Seidel: members in turn
+	turns         []*input.Stepping // of each of them
 	lastH         float64
 	z, r, dz      []float64
 	weight, floor []float64
@@ -161,7 +165,7 @@ type block struct {
 	base          []float64 // y where differences start from, [ny]
 	size          []float64 // by column: largest magnitude seen
 	noise         []float64 // by subsystem: by how much repeated steps differ
-	solver        interfaceSolver
+	solver        solver.Solver
 	rounds        []round // of perturbed steps
 	lateRounds    []round
 	// Low-order sensitivities: H C_vel and H² C_pos of inputs that are held over
@@ -175,9 +179,8 @@ type block struct {
 // round is one set of perturbed steps: one input of each member.
 type round struct {
 	columns []int
-	members []int
 	goBack  *master.StateSet
-	steps   *stepping
+	steps   *input.Stepping
 }
 
 func (s *implicit) check(sys *master.System) error {
@@ -225,7 +228,7 @@ func (s *implicit) needsRollback(sys *master.System) []int {
 	return out
 }
 
-func (s *implicit) init(x *master.Exec) error {
+func (s *implicit) init(x *master.Exec, _ float64) error {
 	s.predicted = make([]float64, len(x.Y))
 	s.blocks, s.stagnated, s.cut, s.worst, s.solved, s.deaf = nil, 0, 0, 0, 0, 0
 	for _, m := range x.Sys.Blocks() {
@@ -274,18 +277,24 @@ func (s *implicit) newBlock(x *master.Exec, m master.Block) (*block, error) {
 		b.cyclic = false
 	}
 	var err error
-	if b.everyStep, err = newStepping(x, s.in, b.iterated); err != nil {
+	if b.everyStep, err = input.NewStepping(x, s.in, b.iterated); err != nil {
 		return nil, err
 	}
-	if b.onlyOnce, err = newStepping(x, s.in, b.once); err != nil {
+	if b.onlyOnce, err = input.NewStepping(x, s.in, b.once); err != nil {
 		return nil, err
 	}
 	var repeated []int
-	for _, i := range slices.Concat(b.iterated, b.late) {
+	for _, i := range b.iterated {
 		if x.Reverts(i) {
 			repeated = append(repeated, i)
 		}
 	}
+	for _, i := range b.late {
+		if x.Reverts(i) {
+			b.lateAgain = append(b.lateAgain, i)
+		}
+	}
+	repeated = append(repeated, b.lateAgain...)
 	b.goBack = x.NewStateSet(repeated)
 	if !b.cyclic {
 		b.phi = make([]float64, len(x.W))
@@ -305,7 +314,7 @@ func (b *block) prepare(x *master.Exec) error {
 		b.columns = append(b.columns, column{input: k, subsystem: i, s: make([]float64, sys.OutAt[i+1]-sys.OutAt[i])})
 	}
 	for _, k := range b.loop {
-		add(k, ownerOf(sys.InAt, k))
+		add(k, num.Owner(sys.InAt, k))
 	}
 	if b.config.Kind <= Broyden {
 		for _, i := range b.late {
@@ -331,23 +340,23 @@ func (b *block) prepare(x *master.Exec) error {
 	}
 	switch b.config.Kind {
 	case NewtonFD:
-		b.solver = &newton{}
+		b.solver = &solver.Newton{}
 	case NewtonLOS, Broyden: // sensitivities of low order contract slowly; updates mend them
-		b.solver = &broyden{}
+		b.solver = &solver.Broyden{}
 	case IQN:
 		omega := b.config.Relaxation
 		if omega == 0 {
 			omega = defaultIQNRelaxation
 		}
-		b.solver = &iqn{relaxation: omega}
+		b.solver = &solver.IQN{Relaxation: omega}
 	case FixedPoint:
-		b.solver = &fixedPoint{relaxation: b.config.Relaxation}
+		b.solver = &solver.FixedPoint{Relaxation: b.config.Relaxation}
 		if b.config.GaussSeidel {
 			for _, i := range sys.SequenceFromGraph() {
 				if !slices.Contains(b.iterated, i) {
 					continue
 				}
-				turn, err := newStepping(x, b.in, []int{i})
+				turn, err := input.NewStepping(x, b.in, []int{i})
 				if err != nil {
 					return err
 				}
@@ -355,7 +364,7 @@ func (b *block) prepare(x *master.Exec) error {
 			}
 		}
 	}
-	b.solver.init(b.jacobian)
+	b.solver.Init(b.jacobian)
 	if b.config.Kind == NewtonLOS {
 		return b.prepareModels(x)
 	}
@@ -379,42 +388,31 @@ func (b *block) refuseNoise(x *master.Exec) error {
 }
 
 // prepareRounds groups the columns so that each round perturbs one input of
-// every member that has one left.
-func (b *block) prepareRounds(x *master.Exec) error {
-	for _, late := range []bool{false, true} {
-		var rounds []round
-		used := map[int]int{}
-		for j, c := range b.columns {
-			if (j >= len(b.loop)) != late {
-				continue
-			}
-			g := used[c.subsystem]
-			used[c.subsystem]++
-			if g == len(rounds) {
-				rounds = append(rounds, round{})
-			}
-			rounds[g].columns = append(rounds[g].columns, j)
+// every member that has one left; late members have rounds of their own.
+func (b *block) prepareRounds(x *master.Exec) (err error) {
+	used := map[int]int{}
+	for j, c := range b.columns {
+		rounds := &b.rounds
+		if j >= len(b.loop) {
+			rounds = &b.lateRounds
 		}
-		for g := range rounds {
-			var members []int
-			for _, j := range rounds[g].columns {
-				members = append(members, b.columns[j].subsystem)
-			}
-			slices.Sort(members)
-			rounds[g].members = members
-			if late {
-				continue
-			}
-			rounds[g].goBack = x.NewStateSet(members)
-			var err error
-			if rounds[g].steps, err = newStepping(x, b.in, members); err != nil {
-				return err
-			}
+		g := used[c.subsystem]
+		used[c.subsystem]++
+		if g == len(*rounds) {
+			*rounds = append(*rounds, round{})
 		}
-		if late {
-			b.lateRounds = rounds
-		} else {
-			b.rounds = rounds
+		(*rounds)[g].columns = append((*rounds)[g].columns, j)
+	}
+	for g := range b.rounds {
+		r := &b.rounds[g]
+		var members []int
+		for _, j := range r.columns {
+			members = append(members, b.columns[j].subsystem)
+		}
+		slices.Sort(members)
+		r.goBack = x.NewStateSet(members)
+		if r.steps, err = input.NewStepping(x, b.in, members); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -422,7 +420,7 @@ func (b *block) prepareRounds(x *master.Exec) error {
 
 // advance takes one macro step.
 func (s *implicit) advance(ctx context.Context, x *master.Exec, t, H float64, degree int) (effort, error) {
-	s.in.begin(x, t, H, degree)
+	s.in.Begin(x, t, H, degree)
 	s.used = true
 	var e effort
 	if s.predictAll {
@@ -444,10 +442,10 @@ func (s *implicit) advance(ctx context.Context, x *master.Exec, t, H float64, de
 	return e, nil
 }
 
-func (s *implicit) accept() { s.conclude(interfaceSolver.accept) }
-func (s *implicit) reject() { s.conclude(interfaceSolver.reject) }
+func (s *implicit) accept(*master.Exec, float64) { s.conclude(solver.Solver.Accept) }
+func (s *implicit) reject(float64, float64)      { s.conclude(solver.Solver.Reject) }
 
-func (s *implicit) conclude(tell func(interfaceSolver)) {
+func (s *implicit) conclude(tell func(solver.Solver)) {
 	for _, b := range s.blocks {
 		if b.cyclic && s.used {
 			tell(b.solver)
@@ -458,16 +456,11 @@ func (s *implicit) conclude(tell func(interfaceSolver)) {
 
 func (s *implicit) archive(a *master.Archive) {
 	a.Section("interface equation")
-	a.Int(&s.stagnated)
-	a.Int(&s.cut)
-	a.Float(&s.worst)
-	a.Int(&s.solved)
-	a.Int(&s.deaf)
+	num.Carry(a, &s.stagnated, &s.cut, &s.worst, &s.solved, &s.deaf)
 	for _, b := range s.blocks {
 		if b.cyclic {
-			a.Float(&b.lastH)
-			a.Floats(b.size)
-			b.solver.archive(a)
+			num.Carry(a, &b.lastH, b.size)
+			b.solver.Archive(a)
 		}
 	}
 }
@@ -483,8 +476,8 @@ func (b *block) solve(ctx context.Context, x *master.Exec, t, H float64) (effort
 			}
 		}
 		for _, k := range b.open {
-			x.Couple(b.in.owner[k], t+H, b.phi)
-			b.in.arrived(k, b.phi[k])
+			x.Couple(b.in.Owner(k), t+H, b.phi)
+			b.in.Arrived(k, b.phi[k])
 		}
 		if err := b.evaluate(ctx, x, t, H, !b.predictAll); err != nil {
 			return e, err
@@ -497,17 +490,17 @@ func (b *block) solve(ctx context.Context, x *master.Exec, t, H float64) (effort
 		c := &b.columns[j]
 		b.z[j] = x.U[c.input] // of late members: what they were stepped with
 		if j < len(b.loop) {
-			b.z[j] = b.in.extrapolated(c.input)
+			b.z[j] = b.in.Extrapolated(c.input)
 		}
 		b.weight[j] = b.tol.input(c.input, b.z[j])
 	}
-	if s, ok := b.solver.(weighted); ok {
-		s.weigh(b.weight)
+	if s, ok := b.solver.(solver.Weighted); ok {
+		s.Weigh(b.weight)
 	}
 	if math.Abs(H-b.lastH) > sameStep*H {
 		b.lastH = H
 	}
-	b.solver.begin(b.lastH, b.in.ahead.degree)
+	b.solver.Begin(b.lastH, b.in.DegreeAhead())
 	b.solved++
 	before := math.NaN()
 	for {
@@ -518,7 +511,7 @@ func (b *block) solve(ctx context.Context, x *master.Exec, t, H float64) (effort
 			b.listen(x)
 		}
 		perturbed := false
-		if b.solver.needsJacobian() {
+		if b.solver.NeedsJacobian() {
 			// One of this attempt has not helped: nor will another.
 			if e.jacobians > 1 && before <= stagnant {
 				b.rest(before)
@@ -529,18 +522,18 @@ func (b *block) solve(ctx context.Context, x *master.Exec, t, H float64) (effort
 				return e, err
 			}
 			e.jacobians++
-			if err := b.solver.takeJacobian(b.jacobian); err != nil {
+			if err := b.solver.TakeJacobian(b.jacobian); err != nil {
 				return e, b.notSolvable(x, err)
 			}
 		}
-		if err := b.solver.correct(b.z, b.r, b.dz); err != nil {
+		if err := b.solver.Correct(b.z, b.r, b.dz); err != nil {
 			return e, b.notSolvable(x, err)
 		}
 		norm := b.norm()
 		if norm <= b.config.Tolerance && !perturbed {
 			return e, nil
 		}
-		diverging := !math.IsNaN(before) && b.solver.contraction(norm/before)
+		diverging := !math.IsNaN(before) && b.solver.Contraction(norm/before)
 		last := e.iterations >= b.config.MaxIterations
 		if norm <= stagnant && !perturbed && (diverging || last) {
 			b.rest(norm)
@@ -561,7 +554,7 @@ func (b *block) solve(ctx context.Context, x *master.Exec, t, H float64) (effort
 		for j, k := range b.loop {
 			b.fed[j] = b.phi[k]
 			b.z[j] += b.dz[j]
-			b.in.arrived(k, b.z[j])
+			b.in.Arrived(k, b.z[j])
 		}
 		if err := b.goBack.Restore(); err != nil {
 			return e, err
@@ -597,9 +590,9 @@ func (s *implicit) rest(norm float64) {
 
 // notSolvable names the unknown for which a correction could not be found.
 func (b *block) notSolvable(x *master.Exec, err error) error {
-	var at *entryError
+	var at *num.EntryError
 	if errors.As(err, &at) {
-		return fmt.Errorf("%w: at %s: %w", errNotConverged, x.Sys.InName(b.columns[at.index].input), at.err)
+		return fmt.Errorf("%w: at %s: %w", errNotConverged, x.Sys.InName(b.columns[at.Index].input), at.Err)
 	}
 	return fmt.Errorf("%w: %w", errNotConverged, err)
 }
@@ -623,7 +616,7 @@ func (b *block) notConverged(x *master.Exec, e effort, why string) error {
 // evaluation of an attempt also those that cannot be repeated.
 func (b *block) evaluate(ctx context.Context, x *master.Exec, t, H float64, first bool) error {
 	if first {
-		if err := b.onlyOnce.run(ctx, t, H); err != nil {
+		if err := b.onlyOnce.Run(ctx, t, H); err != nil {
 			return err
 		}
 	}
@@ -631,18 +624,13 @@ func (b *block) evaluate(ctx context.Context, x *master.Exec, t, H float64, firs
 		if err := b.stepInTurn(ctx, x, t, H); err != nil {
 			return err
 		}
-	} else if err := b.everyStep.run(ctx, t, H); err != nil {
+	} else if err := b.everyStep.Run(ctx, t, H); err != nil {
 		return err
 	}
-	for _, i := range b.late {
-		if !first && !x.Reverts(i) {
-			continue
-		}
-		if err := stepLate(ctx, x, i, t, H); err != nil {
-			return err
-		}
+	if first {
+		return input.StepLate(ctx, x, b.late, t, H)
 	}
-	return nil
+	return input.StepLate(ctx, x, b.lateAgain, t, H)
 }
 
 // stepInTurn steps one member after the other, each with what those before it
@@ -652,10 +640,10 @@ func (b *block) stepInTurn(ctx context.Context, x *master.Exec, t, H float64) er
 		x.Couple(i, t+H, b.phi)
 		for k := x.Sys.InAt[i]; k < x.Sys.InAt[i+1]; k++ {
 			if from := x.Sys.SourceSubsystem(k); from >= 0 && slices.Contains(b.sweep[:at], from) {
-				b.in.arrived(k, b.phi[k])
+				b.in.Arrived(k, b.phi[k])
 			}
 		}
-		if err := b.turns[at].run(ctx, t, H); err != nil {
+		if err := b.turns[at].Run(ctx, t, H); err != nil {
 			return err
 		}
 	}
@@ -735,13 +723,7 @@ func (b *block) differences(ctx context.Context, x *master.Exec, t, H float64) e
 			c.delta = b.delta(x, j)
 			x.U[c.input] += c.delta
 			c.delta = x.U[c.input] - b.z[j]
-			if err := x.StageDiscrete(i, t+H); err != nil {
-				return err
-			}
-			if err := x.Stage(i); err != nil {
-				return err
-			}
-			if err := x.Step(ctx, i, t, H); err != nil {
+			if err := input.StepWith(ctx, x, i, t, H); err != nil {
 				return err
 			}
 			b.difference(x, c)
@@ -757,14 +739,14 @@ func (b *block) differences(ctx context.Context, x *master.Exec, t, H float64) e
 			c := &b.columns[j]
 			moved := b.z[j] + b.delta(x, j)
 			c.delta = moved - b.z[j]
-			b.in.arrived(c.input, moved)
+			b.in.Arrived(c.input, moved)
 		}
-		if err := r.steps.run(ctx, t, H); err != nil {
+		if err := r.steps.Run(ctx, t, H); err != nil {
 			return err
 		}
 		for _, j := range r.columns {
 			b.difference(x, &b.columns[j])
-			b.in.arrived(b.columns[j].input, b.z[j])
+			b.in.Arrived(b.columns[j].input, b.z[j])
 		}
 	}
 	copy(x.Y, b.base)
@@ -807,21 +789,9 @@ func (s *implicit) loopTreatment() string {
 	return "solved at every communication point (" + solverKinds[s.config.Kind] + ")"
 }
 
-// ownerOf gives the subsystem of an entry of u or y.
-func ownerOf(at []int, k int) int {
-	i, found := slices.BinarySearch(at, k)
-	if !found {
-		return i - 1
-	}
-	for at[i+1] == k {
-		i++ // one without any
-	}
-	return i
-}
-
 // nominal is the typical magnitude of an input.
 func nominal(sys *master.System, k int) float64 {
-	i := ownerOf(sys.InAt, k)
+	i := num.Owner(sys.InAt, k)
 	if n := sys.Infos[i].In[k-sys.InAt[i]].Nominal; n > 0 {
 		return n
 	}

@@ -1,4 +1,4 @@
-package algorithms
+package algorithms_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	. "github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
 )
@@ -18,33 +19,13 @@ var solvers = []Solver{
 	{Kind: NewtonFD}, {Kind: NewtonLOS}, {Kind: Broyden}, {Kind: IQN}, {Kind: FixedPoint}, {Kind: FixedPoint, GaussSeidel: true}, {Kind: FixedPoint, Relaxation: 0.9},
 }
 
-func (s Solver) name() string {
-	return fmt.Sprintf("%s/sweep=%t/relaxation=%g", solverKinds[s.Kind], s.GaussSeidel, s.Relaxation)
-}
-
-func TestImplicitConformance(t *testing.T) {
-	for _, solver := range solvers {
-		for k := range 3 {
-			c := Config{Scheme: Implicit, Order: k, Solver: solver}
-			if err := mastertest.TestAlgorithm(func() master.Algorithm { return newExplicit(t, c) }); err != nil {
-				t.Errorf("%s, order %d: %v", solver.name(), k, err)
-			}
-		}
-	}
-	if err := mastertest.TestAlgorithm(func() master.Algorithm {
-		return newExplicit(t, Config{Scheme: Implicit, Order: 1, Delivery: Substeps, Substeps: 3})
-	}); err != nil {
-		t.Errorf("substeps: %v", err)
-	}
-}
-
 // Every solver comes to the same solution within its tolerance.
 func TestSolversAgree(t *testing.T) {
 	const H = 1.0 / 1024
 	for _, name := range []string{"ff", "fd", "dd"} {
 		want := cut(uneven, name).run(t, newExplicit(t, Config{Scheme: Implicit, Order: 2}), master.Options{Stop: 100 * H, Step: H})
 		for _, solver := range solvers[1:] {
-			t.Run(name+"/"+solver.name(), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/%+v", name, solver), func(t *testing.T) {
 				got := cut(uneven, name).run(t, newExplicit(t, Config{Scheme: Implicit, Order: 2, Solver: solver}), master.Options{Stop: 100 * H, Step: H})
 				compareStates(t, got, want, 1e-9)
 			})
@@ -73,14 +54,7 @@ func TestCostModel(t *testing.T) {
 	const steps, H, k = 200, 1.0 / 1024, 2
 	for _, name := range []string{"ff", "fd", "dd"} {
 		s := cut(uneven, name)
-		r, err := master.NewRun(s.system(t), newExplicit(t, Config{Scheme: Implicit, Order: k}), master.Options{Stop: steps * H, Step: H})
-		if err != nil {
-			t.Fatal(err)
-		}
-		res, err := r.Run(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		res, _ := simulate(t, s.system(t), newExplicit(t, Config{Scheme: Implicit, Order: k}), master.Options{Stop: steps * H, Step: H})
 		// The first step interpolates by degree 1, all others by degree 2.
 		if res.Iterations != steps || res.Jacobians != 2 {
 			t.Errorf("%s: %d correctors and %d Jacobians in %d steps", name, res.Iterations, res.Jacobians, steps)
@@ -103,14 +77,7 @@ func TestCostModel(t *testing.T) {
 func TestSensitivitiesCostNoStep(t *testing.T) {
 	const steps, H = 100, 1.0 / 1024
 	s := cut(uneven, "dd")
-	r, err := master.NewRun(s.system(t), newExplicit(t, Config{Scheme: Implicit, Order: 1, Solver: Solver{Kind: NewtonLOS}}), master.Options{Stop: steps * H, Step: H})
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := r.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	res, _ := simulate(t, s.system(t), newExplicit(t, Config{Scheme: Implicit, Order: 1, Solver: Solver{Kind: NewtonLOS}}), master.Options{Stop: steps * H, Step: H})
 	for i := range s.subsystems {
 		if res.SubsystemSteps[i] != steps+res.Iterations {
 			t.Errorf("%d steps with %d correctors in %d macro steps", res.SubsystemSteps[i], res.Iterations, steps)
@@ -120,8 +87,6 @@ func TestSensitivitiesCostNoStep(t *testing.T) {
 		t.Errorf("%d Jacobians, %d correctors", res.Jacobians, res.Iterations)
 	}
 }
-
-func endpoint(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
 
 // chained is a source that feeds a loop of two, which feeds a sink: one
 // integrator each.
@@ -135,15 +100,8 @@ func chained(t *testing.T) ([]*mastertest.Linear, *master.System) {
 		mastertest.NewLinear("first", two, []float64{0}),
 		mastertest.NewLinear("source", mastertest.Matrices{A: [][]float64{{0, 1}, {-9, 0}}, C: [][]float64{{1, 0}}}, []float64{1, 0}),
 	}
-	sys, err := master.NewSystem([]master.Subsystem{subs[0], subs[1], subs[2], subs[3]}, []master.Connection{
-		{From: endpoint("source", "y1"), To: endpoint("first", "u1")},
-		{From: endpoint("second", "y1"), To: endpoint("first", "u2")},
-		{From: endpoint("first", "y1"), To: endpoint("second", "u1")},
-		{From: endpoint("first", "y1"), To: endpoint("sink", "u1")},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sys := system(t, []master.Subsystem{subs[0], subs[1], subs[2], subs[3]},
+		"source.y1 first.u1", "second.y1 first.u2", "first.y1 second.u1", "first.y1 sink.u1")
 	return subs, sys
 }
 
@@ -153,14 +111,7 @@ func TestOnlyLoopsAreIterated(t *testing.T) {
 	const steps = 50
 	subs, sys := chained(t)
 	subs[0].Info().Caps.SaveState, subs[3].Info().Caps.SaveState = false, false
-	r, err := master.NewRun(sys, newExplicit(t, Config{Scheme: Implicit, Order: 1}), master.Options{Stop: steps * 0.01, Step: 0.01})
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := r.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	res, _ := simulate(t, sys, newExplicit(t, Config{Scheme: Implicit, Order: 1}), master.Options{Stop: steps * 0.01, Step: 0.01})
 	loop := 2*steps + res.Jacobians
 	if want := []int{steps, loop, loop, steps}; !slices.Equal(res.SubsystemSteps, want) {
 		t.Errorf("steps %v, want %v", res.SubsystemSteps, want)
@@ -180,14 +131,7 @@ func TestWithoutRollback(t *testing.T) {
 	if !errors.Is(err, master.ErrCapability) || !strings.Contains(err.Error(), "second cannot go back") {
 		t.Errorf("%v", err)
 	}
-	r, err := master.NewRun(sys, newExplicit(t, Config{Scheme: Implicit, Order: 1, Solver: Solver{Predict: true}}), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := r.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	res, _ := simulate(t, sys, newExplicit(t, Config{Scheme: Implicit, Order: 1, Solver: Solver{Predict: true}}), o)
 	if res.SubsystemSteps[1] != 50 || subs[1].Calls.Save != 0 {
 		t.Errorf("%d steps, %d saves", res.SubsystemSteps[1], subs[1].Calls.Save)
 	}
@@ -214,11 +158,7 @@ func TestNoiseRefused(t *testing.T) {
 		fails bool
 	}{{1e-6, false}, {1e-3, true}} {
 		subs, _ := chained(t)
-		sys, err := master.NewSystem([]master.Subsystem{noisy{subs[1], test.noise}, subs[2]}, []master.Connection{
-			{From: endpoint("second", "y1"), To: endpoint("first", "u2")}, {From: endpoint("first", "y1"), To: endpoint("second", "u1")}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		sys := system(t, []master.Subsystem{noisy{subs[1], test.noise}, subs[2]}, "second.y1 first.u2", "first.y1 second.u1")
 		r, err := master.NewRun(sys, newExplicit(t, Config{Scheme: Implicit}), master.Options{Stop: 1, Step: 0.1})
 		if err != nil {
 			t.Fatal(err)
@@ -244,17 +184,9 @@ func TestSensitivitiesRefused(t *testing.T) {
 // the grid is met again.
 func TestNotConvergedShortens(t *testing.T) {
 	const H = 0.5
-	subs, sys := chained(t)
-	memory := &mastertest.Memory{}
-	r, err := master.NewRun(sys, newExplicit(t, Config{Scheme: Implicit, Solver: Solver{Kind: FixedPoint, Relaxation: 1, MaxIterations: 30}}),
-		master.Options{Stop: 4 * H, Step: H, Recorders: []master.Recorder{memory}, Discard: master.ShortenOnDiscard})
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := r.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, sys := chained(t)
+	res, memory := simulate(t, sys, newExplicit(t, Config{Scheme: Implicit, Solver: Solver{Kind: FixedPoint, Relaxation: 1, MaxIterations: 30}}),
+		master.Options{Stop: 4 * H, Step: H, Discard: master.ShortenOnDiscard})
 	if res.Rejected == 0 {
 		t.Fatal("every step converged: choose a larger one")
 	}
@@ -263,7 +195,6 @@ func TestNotConvergedShortens(t *testing.T) {
 			t.Errorf("the grid point %g was not met: %v", float64(n)*H, memory.T)
 		}
 	}
-	_ = subs
 }
 
 // Parallel and serial runs give the same bits.
@@ -281,14 +212,7 @@ func TestWorkersGiveTheSameBits(t *testing.T) {
 			for _, s := range subs[:3] { // else substeps are not made up for at the end
 				s.Info().Step = master.Feedthrough{On: [][]int{{0}}}
 			}
-			memory := &mastertest.Memory{}
-			r, err := master.NewRun(sys, newExplicit(t, c), master.Options{Stop: 0.5, Step: 0.01, Workers: workers, Recorders: []master.Recorder{memory}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := r.Run(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			_, memory := simulate(t, sys, newExplicit(t, c), master.Options{Stop: 0.5, Step: 0.01, Workers: workers})
 			if want == nil {
 				want = memory
 				continue
@@ -299,5 +223,35 @@ func TestWorkersGiveTheSameBits(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Of inputs near the least numbers differences are taken as of those that are 0: after many
+// subsystems in a chain there is that little left.
+func TestImplicitNearLeastNumbers(t *testing.T) {
+	one := func(name string, x0 float64) master.Subsystem {
+		return mastertest.NewLinear(name, mastertest.Matrices{A: [][]float64{{-1}}, B: [][]float64{{1}}, C: [][]float64{{1}}}, []float64{x0})
+	}
+	sys := system(t, []master.Subsystem{one("a", 1e-320), one("b", 0)}, "a.y1 b.u1", "b.y1 a.u1")
+	result, _ := simulate(t, sys, newExplicit(t, Config{Scheme: Implicit, Order: 1}), master.Options{Stop: 0.1, Step: 0.01})
+	if result.Accepted != 10 {
+		t.Errorf("%d steps", result.Accepted)
+	}
+}
+
+// A corrector that does not converge ends a run of fixed steps with an estimate
+// at once; smaller and smaller steps would not bring it to its end.
+func TestFixedStepWithoutConvergence(t *testing.T) {
+	_, sys := chained(t)
+	c := adaptive(ImMilne, Implicit)
+	c.Control.FixedStep = true
+	c.Solver = Solver{Kind: FixedPoint, Relaxation: 1, MaxIterations: 2}
+	r, err := master.NewRun(sys, newExplicit(t, c), master.Options{Stop: 2, Step: 0.5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := r.Run(t.Context())
+	if err == nil || errors.Is(err, master.ErrCapability) || !strings.Contains(err.Error(), "t = 0 s") || !strings.Contains(err.Error(), "0.5 s") || res.Rejected != 0 {
+		t.Errorf("%d attempts rejected, %v", res.Rejected, err)
 	}
 }

@@ -4,23 +4,28 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
-// indicator tells the quality of a macro step that stands whatever it says. Its
+// indicator measures the quality of a macro step that stands whatever it says. Its
 // value is 1 where the tolerance is just met.
 type indicator interface {
 	check(*master.System) error
 	init(x *master.Exec, t0 float64) error
-	// measure gives the quality of the step from t to t+H that was just taken.
+	// measure returns the quality of the step from t to t+H that was just taken.
 	measure(x *master.Exec, t, H float64, degree int) float64
 	accept(x *master.Exec, t float64)
 	monitored() []string
 	archive(a *master.Archive)
-	// review returns warnings about the whole run, at its end.
 	review() []string
+}
+
+// controller chooses step sizes by the indicators of the last two steps.
+type controller interface {
+	// ratio returns that of the next step size to the last one, at an order.
+	ratio(order int, now, before float64) float64
 }
 
 // indicatorControl chooses step sizes by an indicator, and never repeats a step
@@ -29,7 +34,7 @@ type indicatorControl struct {
 	config   Control
 	coupling *Coupling
 	quality  indicator
-	gain     int     // kI = 0.3/(m+gain), kP = 0.4/(m+gain) at order m
+	size     controller
 	before   float64 // indicator of the step before; NaN: there was none
 	now      float64
 	H        float64     // s, of the step under way
@@ -104,8 +109,7 @@ func (c *indicatorControl) attempt(ctx context.Context, x *master.Exec, t, H flo
 	return trial, nil
 }
 
-// next is the PI controller (15) of sadjina with its bounds. A step without an
-// indicator keeps the size.
+// next returns the size of the step after one of size H. A step without an indicator keeps the size.
 func (c *indicatorControl) next(H float64, order int) float64 {
 	if math.IsNaN(c.now) {
 		return H
@@ -115,15 +119,7 @@ func (c *indicatorControl) next(H float64, order int) float64 {
 	if !math.IsNaN(c.before) {
 		before = min(max(c.before, leastIndicator), largestIndicator)
 	}
-	kI, kP := 0.3/float64(order+c.gain), 0.4/float64(order+c.gain)
-	if c.config.GainI != nil {
-		kI = *c.config.GainI
-	}
-	if c.config.GainP != nil {
-		kP = *c.config.GainP
-	}
-	ratio := c.config.Safety * math.Pow(now, -kI-kP) * math.Pow(before, kP)
-	ratio = min(max(ratio, c.config.RatioMin), c.config.RatioMax)
+	ratio := min(max(c.size.ratio(order, now, before), c.config.RatioMin), c.config.RatioMax)
 	return min(max(ratio*H, c.config.HMin), c.config.HMax)
 }
 
@@ -153,106 +149,8 @@ func (c *indicatorControl) disturb() float64 { return 0 }
 
 func (c *indicatorControl) archive(a *master.Archive) {
 	a.Section("control of the step size")
-	a.Float(&c.before)
-	a.Int(&c.steps)
-	a.Int(&c.short)
-	a.Float(&c.worst)
+	num.Carry(a, &c.before, &c.steps, &c.short, &c.worst)
 	c.quality.archive(a)
 }
 
 func (c *indicatorControl) monitored() []string { return c.quality.monitored() }
-
-// predictorCorrector compares the connected outputs with their extrapolation by
-// one degree more than that of the inputs (sadjina (16), (17), after Busch):
-//
-//	ε = max |y − ỹ| / (TOL (1 + ρ max(|y|, |ỹ|))).
-type predictorCorrector struct {
-	tolerance, rho []Tolerance
-
-	outputs []int
-	names   []string
-	tol, r  []float64 // by output
-	times   [maxNodes]float64
-	values  [maxNodes][]float64
-	points  int
-	now     []float64
-}
-
-func (p *predictorCorrector) check(s *master.System) error {
-	return known(s, p.tolerance, p.rho)
-}
-
-func (p *predictorCorrector) init(x *master.Exec, t0 float64) error {
-	sys := x.Sys
-	p.outputs = nil
-	for k := range x.W {
-		if y, ok := sys.Source(k); ok {
-			p.outputs = append(p.outputs, y)
-		}
-	}
-	slices.Sort(p.outputs)
-	p.outputs = slices.Compact(p.outputs)
-	n := len(p.outputs)
-	p.names, p.tol, p.r, p.now = make([]string, n), make([]float64, n), make([]float64, n), make([]float64, n)
-	for i, y := range p.outputs {
-		p.names[i] = sys.OutName(y)
-		p.tol[i], p.r[i] = ofVariable(p.tolerance, p.names[i]), ofVariable(p.rho, p.names[i])
-	}
-	for i := range p.values {
-		p.values[i] = make([]float64, n)
-	}
-	p.points = 0
-	p.accept(x, t0)
-	return nil
-}
-
-// measure is (17), with the predictor on the actual grid and of the degree that
-// the history allows; the first step, which has nothing to extrapolate from but
-// one value, has no indicator.
-func (p *predictorCorrector) measure(x *master.Exec, t, H float64, degree int) float64 {
-	n := min(degree+2, p.points)
-	if n < 2 {
-		return math.NaN()
-	}
-	var w weightTable
-	weights(&w, p.times[:n], t+H, 0)
-	worst := 0.0
-	for i, y := range p.outputs {
-		predicted := 0.0
-		for j := range n {
-			predicted += float64(w[0][j] * p.values[j][i])
-		}
-		e := math.Abs(x.Y[y]-predicted) / (p.tol[i] * (1 + p.r[i]*max(math.Abs(x.Y[y]), math.Abs(predicted))))
-		worst = max(worst, orInf(e))
-	}
-	return worst
-}
-
-func (p *predictorCorrector) accept(x *master.Exec, t float64) {
-	oldest := p.values[maxNodes-1]
-	copy(p.values[1:], p.values[:])
-	copy(p.times[1:], p.times[:])
-	p.values[0], p.times[0] = oldest, t
-	for i, y := range p.outputs {
-		oldest[i] = x.Y[y]
-	}
-	p.points = min(p.points+1, maxNodes)
-}
-
-func (p *predictorCorrector) review() []string { return nil }
-
-func (p *predictorCorrector) archive(a *master.Archive) {
-	a.Index(&p.points, 1, maxNodes)
-	a.Floats(p.times[:])
-	for _, v := range p.values {
-		a.Floats(v)
-	}
-}
-
-func (p *predictorCorrector) monitored() []string {
-	var out []string
-	for _, name := range p.names {
-		out = append(out, name+" (connected output)")
-	}
-	return out
-}

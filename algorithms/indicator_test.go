@@ -5,13 +5,14 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
 // tableI is the controller of sadjina, Table I.
 func tableI(gain int) *indicatorControl {
-	return &indicatorControl{gain: gain, before: math.NaN(), now: math.NaN(),
-		config: Control{Safety: 0.8, RatioMin: 0.2, RatioMax: 1.5, HMin: 1e-4, HMax: 1e-2}}
+	return &indicatorControl{size: &piController{safety: 0.8, gain: gain}, before: math.NaN(), now: math.NaN(),
+		config: Control{RatioMin: 0.2, RatioMax: 1.5, HMin: 1e-4, HMax: 1e-2}}
 }
 
 // The PI controller (15) of sadjina: its form, its limits, and indicators that
@@ -102,8 +103,8 @@ func TestGains(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := c.(*indicatorControl).gain; got != want {
-			t.Errorf("%s: m+%d", estimatorNames[estimator], got)
+		if got := c.(*indicatorControl).size.(*piController).gain; got != want {
+			t.Errorf("%s: m+%d", estimator, got)
 		}
 	}
 }
@@ -173,12 +174,12 @@ func TestPredictorCorrectorIndicator(t *testing.T) {
 	// Older points than any predictor needs are dropped.
 	var long []float64
 	var many [][2]float64
-	for n := range 2 * maxNodes {
+	for n := range 2 * num.MaxNodes {
 		long, many = append(long, float64(n)), append(many, [2]float64{float64(n * n), 1})
 	}
 	p, x = recorded(long, many)
-	x.Y[0], x.Y[3] = 4*maxNodes*maxNodes, 1
-	if got := p.measure(x, 2*maxNodes-1, 1, MaxOrder); !near(got, 0, 1e-9) {
+	x.Y[0], x.Y[3] = 4*num.MaxNodes*num.MaxNodes, 1
+	if got := p.measure(x, 2*num.MaxNodes-1, 1, MaxOrder); !near(got, 0, 1e-9) {
 		t.Errorf("a parabola over many points: %g", got)
 	}
 	// While the history is short the predictor has the degree that it allows; one

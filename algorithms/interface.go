@@ -3,6 +3,7 @@ package algorithms
 import (
 	"slices"
 
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -10,7 +11,7 @@ import (
 // response of the outputs of each subsystem to its own inputs over a macro step.
 type interfaceJacobian struct {
 	columns  []column
-	jacobian *sparseMatrix
+	jacobian *num.Matrix
 }
 
 // column is one input of a subsystem as a column of the interface Jacobian.
@@ -24,7 +25,7 @@ type column struct {
 
 // entry is one entry of a column of the Jacobian: −gain·s[out], plus 1 on the diagonal.
 type entry struct {
-	at       int // in sparseMatrix.val
+	at       int // in num.Matrix.Val
 	out      int // of the subsystem; -1 = none: the diagonal alone
 	gain     float64
 	diagonal float64
@@ -39,7 +40,7 @@ func (f *interfaceJacobian) layOut(sys *master.System) {
 			fedBy[y] = append(fedBy[y], j)
 		}
 	}
-	m := &sparseMatrix{n: n, colStart: []int{0}}
+	m := &num.Matrix{N: n, ColStart: []int{0}}
 	for j := range f.columns {
 		c := &f.columns[j]
 		byRow := map[int]entry{j: {out: -1, diagonal: 1}}
@@ -59,13 +60,13 @@ func (f *interfaceJacobian) layOut(sys *master.System) {
 		slices.Sort(rows)
 		for _, row := range rows {
 			e := byRow[row]
-			e.at = len(m.row)
+			e.at = len(m.Row)
 			c.entries = append(c.entries, e)
-			m.row = append(m.row, row)
+			m.Row = append(m.Row, row)
 		}
-		m.colStart = append(m.colStart, len(m.row))
+		m.ColStart = append(m.ColStart, len(m.Row))
 	}
-	m.val = make([]float64, len(m.row))
+	m.Val = make([]float64, len(m.Row))
 	f.jacobian = m
 }
 
@@ -78,7 +79,7 @@ func (f *interfaceJacobian) assemble() {
 			if e.out >= 0 {
 				v -= float64(e.gain * c.s[e.out])
 			}
-			f.jacobian.val[e.at] = v
+			f.jacobian.Val[e.at] = v
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -109,9 +110,9 @@ func (c *energyCorrection) newJudge(x *master.Exec, b *bond) correctionJudge {
 	}
 	for _, p := range b.pairs {
 		for _, side := range [][2]int{{p.effort, p.flow}, {p.flow, p.effort}} {
-			i, from := ownerOf(sys.OutAt, side[0]), ownerOf(sys.OutAt, side[1])
+			i, from := num.Owner(sys.OutAt, side[0]), num.Owner(sys.OutAt, side[1])
 			for _, each := range [2]int{i, from} {
-				if c.in.rates[each].over > 1 {
+				if c.in.Over(each) > 1 {
 					j.why = fmt.Sprintf("%s takes one step over several macro steps", sys.Infos[each])
 				}
 			}
@@ -121,7 +122,7 @@ func (c *energyCorrection) newJudge(x *master.Exec, b *bond) correctionJudge {
 			if why := j.addSide(sys, b, i, from); why != "" {
 				j.why = why
 			}
-			if c.in.order == 0 {
+			if c.in.Order() == 0 {
 				ndf := c.step(from)
 				j.share = singleRateShare * (0.5 - 0.5*ndf/max(1, c.step(i), ndf))
 			}
@@ -209,7 +210,7 @@ func (j *correctionJudge) accept(c *energyCorrection, x *master.Exec, b *bond, H
 		side := &j.sides[s]
 		from := x.Sys.InAt[side.subsystem]
 		for _, in := range side.inputs {
-			side.du[in.kind][in.input-from] = x.W[in.input] - c.in.sampled(in.input, side.subsystem, c.energy.t, H, in.kind == 1 && !j.displaced)
+			side.du[in.kind][in.input-from] = x.W[in.input] - c.in.Sampled(in.input, c.energy.t, H, in.kind == 1 && !j.displaced)
 		}
 	}
 	if err := j.ask.Run(); err != nil {
@@ -229,7 +230,7 @@ func (j *correctionJudge) accept(c *energyCorrection, x *master.Exec, b *bond, H
 				continue
 			}
 			for _, p := range b.pairs {
-				if ownerOf(x.Sys.OutAt, p.effort) == side.subsystem {
+				if num.Owner(x.Sys.OutAt, p.effort) == side.subsystem {
 					stale[kind] -= p.sign * p.watt * p.gain * side.dy[kind][p.effort-from] * x.Y[p.flow] * H
 				} else {
 					stale[kind] += p.sign * p.watt * p.gain * side.dy[kind][p.flow-from] * x.Y[p.effort] * H
@@ -252,20 +253,11 @@ func (j *correctionJudge) accept(c *energyCorrection, x *master.Exec, b *bond, H
 }
 
 func (j *correctionJudge) archive(a *master.Archive) {
-	a.String(&j.why)
-	a.Bool(&j.displaced)
-	a.Float(&j.added)
-	a.Float(&j.removed)
-	a.Float(&j.time)
-	a.Floats(j.sum)
-	a.Floats(j.squares)
-	a.Floats(j.velocity)
+	num.Carry(a, &j.why, &j.displaced, &j.added, &j.removed, &j.time, j.sum, j.squares, j.velocity)
 	for i := range j.turns {
 		a.Int(&j.turns[i])
 	}
-	a.Float(&j.size)
-	a.Float(&j.mark)
-	a.Floats(j.worst[:])
+	num.Carry(a, &j.size, &j.mark, j.worst[:])
 }
 
 // judges reports whether it can tell.

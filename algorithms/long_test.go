@@ -1,6 +1,6 @@
 //go:build long
 
-package algorithms
+package algorithms_test
 
 import "testing"
 

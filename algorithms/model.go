@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
+	"github.com/macrostep/macrostep/algorithms/internal/input"
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -86,7 +89,7 @@ type modelCorrector struct {
 	// direct corrects for direct feedthrough only: G = D, δu = 0 (parallel linear
 	// correction, haid 1.3).
 	direct bool
-	in     *approximation
+	in     *input.Approximation
 
 	sys      *master.System
 	source   []JacobianSource // by subsystem; AnyJacobian = none
@@ -100,15 +103,15 @@ type modelCorrector struct {
 
 	interfaceJacobian // over the inputs of members that others feed; s = G
 	toOffset          [][]float64
-	shapes            []shape // by column, of the G in force
-	active            []bool  // by column: ends of steps of giver and taker meet here
-	lu                *sparseLU
+	shapes            []num.Shape // by column, of the G in force
+	active            []bool      // by column: ends of steps of giver and taker meet here
+	lu                *num.LU
 	factored          bool
 
-	late     []bool
 	missed   []float64 // by output: by how much extrapolations of it were off at the end of the step
 	e        []float64 // by column
 	phi      []float64 // L y + b, [nu]
+	recorded []int     // rawOutputs
 	raw      []float64 // y before the correction, [ny]
 	rawThen  []float64 // at the last accepted point
 	then     []float64 // y at that point, as handed on
@@ -131,7 +134,7 @@ type responder interface {
 	// respond puts into s [ny of the subsystem] the response to a deviation of the
 	// input of column j along a course, Σ p_m (s/H)^m, and into offset that to a
 	// constant one.
-	respond(j int, course *shape, s, offset []float64)
+	respond(j int, course *num.Shape, s, offset []float64)
 	// accept and reject conclude the step.
 	accept()
 	reject()
@@ -164,10 +167,7 @@ type failure struct {
 }
 
 func (f *failure) archive(a *master.Archive) {
-	a.Int(&f.steps)
-	a.Float(&f.first)
-	a.String(&f.reason)
-	a.Bool(&f.now)
+	num.Carry(a, &f.steps, &f.first, &f.reason, &f.now)
 }
 
 func (f *failure) set(t float64, why string) {
@@ -177,8 +177,8 @@ func (f *failure) set(t float64, why string) {
 	f.reason, f.now = why, true
 }
 
-// choose finds the source of each subsystem's model.
-func (c *modelCorrector) choose(s *master.System) {
+// check chooses the source of each subsystem's model.
+func (c *modelCorrector) check(s *master.System) error {
 	n := len(s.Subsystems)
 	c.sys = s
 	c.source, c.why = make([]JacobianSource, n), make([]string, n)
@@ -188,6 +188,7 @@ func (c *modelCorrector) choose(s *master.System) {
 		}
 		c.source[i], c.why[i] = c.sourceOf(s, i)
 	}
+	return nil
 }
 
 func (c *modelCorrector) sourceOf(s *master.System, i int) (JacobianSource, string) {
@@ -205,22 +206,15 @@ func (c *modelCorrector) sourceOf(s *master.System, i int) (JacobianSource, stri
 		no[0] = "it exposes no continuous states with their derivatives (ModelStructure/Derivatives)"
 	}
 	switch {
-	case !saver || !info.Caps.SaveState:
-		no[1] = "it cannot go back (canGetAndSetFMUstate)"
-	case slices.Contains(s.Late, i):
-		no[1] = "it is stepped after its sources"
-	case c.in.rates[i].over > 1:
-		no[1] = "it takes one step over several macro steps"
-	case c.direct:
-		no[1] = "direct feedthrough alone cannot be told from a whole step"
-	}
-	switch {
 	case slices.Contains(s.Late, i):
 		no[2] = "it is stepped after its sources"
-	case c.in.rates[i].over > 1:
+	case c.in.Over(i) > 1:
 		no[2] = "it takes one step over several macro steps"
 	case c.direct:
 		no[2] = "direct feedthrough alone cannot be told from a whole step"
+	}
+	if no[1] = no[2]; !saver || !info.Caps.SaveState {
+		no[1] = "it cannot go back (canGetAndSetFMUstate)"
 	}
 	var reasons []string
 	for k, reason := range no {
@@ -231,24 +225,11 @@ func (c *modelCorrector) sourceOf(s *master.System, i int) (JacobianSource, stri
 		if reason == "" {
 			return source, ""
 		}
-		reasons = append(reasons, reason)
-	}
-	return AnyJacobian, joined(reasons)
-}
-
-// joined lists reasons, each once.
-func joined(reasons []string) string {
-	text := ""
-	for k, r := range reasons {
-		if slices.Contains(reasons[:k], r) {
-			continue
+		if !slices.Contains(reasons, reason) {
+			reasons = append(reasons, reason)
 		}
-		if text != "" {
-			text += "; "
-		}
-		text += r
 	}
-	return text
+	return AnyJacobian, strings.Join(reasons, "; ")
 }
 
 // keptY is output y at the last accepted point, as it was handed on.
@@ -271,7 +252,7 @@ func (c *modelCorrector) doWithout(i int, why error) bool {
 	if c.config.Stop {
 		return false
 	}
-	if c.config.Jacobian == AnyJacobian && !c.direct && !slices.Contains(c.sys.Late, i) && c.in.rates[i].over == 1 {
+	if c.config.Jacobian == AnyJacobian && !c.direct && !slices.Contains(c.sys.Late, i) && c.in.Over(i) == 1 {
 		c.source[i] = IdentifiedJacobian
 		return true
 	}
@@ -279,15 +260,11 @@ func (c *modelCorrector) doWithout(i int, why error) bool {
 	return true
 }
 
-func (c *modelCorrector) init(x *master.Exec) error {
+func (c *modelCorrector) init(x *master.Exec, _ float64) error {
 	sys := x.Sys
 	n := len(sys.Subsystems)
 	c.interfaceJacobian, c.toOffset = interfaceJacobian{}, nil
 	c.members, c.models, c.of = nil, make([]responder, n), make([]modelRecord, n)
-	c.late = make([]bool, n)
-	for _, i := range sys.Late {
-		c.late[i] = true
-	}
 	holds := sys.Holds()
 	var uncorrected []string
 	for i := range n {
@@ -311,12 +288,13 @@ func (c *modelCorrector) init(x *master.Exec) error {
 		x.Note(text)
 	}
 	c.layOut(sys)
-	c.lu = newSparseLU(c.jacobian)
+	c.lu = num.NewLU(c.jacobian)
 	m := len(c.columns)
-	c.shapes, c.active, c.e = make([]shape, m), make([]bool, m), make([]float64, m)
+	c.shapes, c.active, c.e = make([]num.Shape, m), make([]bool, m), make([]float64, m)
 	nu := len(x.W)
 	c.phi, c.error, c.next, c.offset = make([]float64, nu), make([]float64, nu), make([]float64, nu), make([]float64, nu)
 	c.raw, c.rawThen, c.then, c.y = slices.Clone(x.Y), slices.Clone(x.Y), slices.Clone(x.Y), x.Y
+	c.recorded = c.rawOutputs()
 	c.missed, c.largest = make([]float64, len(x.Y)), make([]float64, len(x.Y))
 	c.factored, c.singular, c.learners = false, failure{}, nil
 	var err error
@@ -327,8 +305,8 @@ func (c *modelCorrector) init(x *master.Exec) error {
 		if why := noPoint[c.source[i]]; why != "" && c.config.Point != AnyPoint {
 			x.Note(fmt.Sprintf("%s: model.point=%s has no effect: %s", sys.Infos[i], modelPoints[c.config.Point], why))
 		}
-		if c.in.order > 1 && c.in.delivery[i] == Substeps {
-			x.Note(fmt.Sprintf("%s: its inputs are sampled in %d substeps; what that leaves out of the polynomials of order %d is not corrected", sys.Infos[i], c.in.substeps, c.in.order))
+		if c.in.Order() > 1 && c.in.Delivery(i) == Substeps {
+			x.Note(fmt.Sprintf("%s: its inputs are sampled in %d substeps; what that leaves out of the polynomials of order %d is not corrected", sys.Infos[i], c.in.Substeps(), c.in.Order()))
 		}
 		switch c.source[i] {
 		case DirectionalJacobian:
@@ -336,9 +314,7 @@ func (c *modelCorrector) init(x *master.Exec) error {
 		case RollbackJacobian:
 			c.models[i] = newReplayed(c.replays, i)
 		case IdentifiedJacobian:
-			if c.in.kick == nil {
-				c.in.kick = make([]float64, nu)
-			}
+			c.in.EnableKicks()
 			s := newIdentified(x, c, i)
 			c.models[i], c.learners = s, append(c.learners, s)
 		}
@@ -371,18 +347,13 @@ func (c *modelCorrector) renewOf(i int) error {
 	return nil
 }
 
-// due reports whether a step of subsystem i ends with the present macro step.
-func (c *modelCorrector) due(i int) bool {
-	return (c.in.count+1)%c.in.rates[i].over == 0
-}
-
 // span gives the length of the step of subsystem i that ends with the present
 // macro step.
 func (c *modelCorrector) span(i int) float64 {
-	if c.in.rates[i].over == 1 {
+	if c.in.Over(i) == 1 {
 		return c.H
 	}
-	return c.t + c.H - c.in.blockOf(i)
+	return c.t + c.H - c.in.BlockStart(i)
 }
 
 // sameSize reports whether two steps are of one size: they are differences of times.
@@ -397,7 +368,7 @@ func (c *modelCorrector) apply(t, H float64) {
 	for j := range c.columns {
 		k := c.columns[j].input
 		c.offset[k] = float64(c.config.Alpha*c.error[k]) / c.span(c.columns[j].subsystem)
-		c.in.bias[k] = c.offset[k]
+		c.in.SetBias(k, c.offset[k])
 	}
 	for _, s := range c.learners {
 		s.excite()
@@ -415,7 +386,7 @@ func (c *modelCorrector) before(ctx context.Context, x *master.Exec, t, H float6
 	if len(c.replays.members) == 0 {
 		return nil
 	}
-	c.in.begin(x, t, H, degree)
+	c.in.Begin(x, t, H, degree)
 	return c.replays.measure(ctx, t, H)
 }
 
@@ -457,7 +428,7 @@ func (c *modelCorrector) measureMissed(x *master.Exec) {
 		if !ok || gain == 0 {
 			continue
 		}
-		extrapolated := (c.atEnd(x, j) - c.in.gridOf[k].at(0)[k]) / gain
+		extrapolated := (c.atEnd(x, j) - c.in.Newest(k)) / gain
 		c.missed[y] = max(c.missed[y], math.Abs(x.Y[y]-c.then[y]-extrapolated))
 	}
 }
@@ -482,7 +453,7 @@ func (c *modelCorrector) holdTogether() {
 func (c *modelCorrector) updateOf(i int) error {
 	r := &c.of[i]
 	r.evaluations = 0
-	if !c.due(i) {
+	if !c.in.Due(i) {
 		return nil
 	}
 	u, err := c.models[i].update()
@@ -516,8 +487,8 @@ func (c *modelCorrector) factor(x *master.Exec) error {
 		col := &c.columns[j]
 		i := col.subsystem
 		from := x.Sys.SourceSubsystem(col.input)
-		active := c.due(i) && c.due(from) && !c.of[i].failed.now
-		var p shape
+		active := c.in.Due(i) && c.in.Due(from) && !c.of[i].failed.now
+		var p num.Shape
 		if active {
 			p = c.course(j)
 		}
@@ -537,13 +508,13 @@ func (c *modelCorrector) factor(x *master.Exec) error {
 	}
 	c.assemble()
 	c.factored = true
-	if err := c.lu.factor(c.jacobian); err != nil {
+	if err := c.lu.Factor(c.jacobian); err != nil {
 		c.factored = false
 		name := ""
-		var at *entryError
+		var at *num.EntryError
 		if errors.As(err, &at) {
-			name = " at " + x.Sys.InName(c.columns[at.index].input)
-			err = at.err
+			name = " at " + x.Sys.InName(c.columns[at.Index].input)
+			err = at.Err
 		}
 		c.singular.set(c.t+c.H, fmt.Sprintf("I − L G%s: %v", name, err))
 		if c.config.Stop {
@@ -553,7 +524,7 @@ func (c *modelCorrector) factor(x *master.Exec) error {
 	return nil
 }
 
-func alike(a, b shape) bool {
+func alike(a, b num.Shape) bool {
 	for m := range a {
 		if !(math.Abs(a[m]-b[m]) <= sameShape) {
 			return false
@@ -563,17 +534,13 @@ func alike(a, b shape) bool {
 }
 
 // course is the shape along which the input of a column deviates over the step.
-func (c *modelCorrector) course(j int) shape {
+func (c *modelCorrector) course(j int) num.Shape {
 	k, i := c.columns[j].input, c.columns[j].subsystem
 	switch {
-	case c.late[i], !c.in.shapes(i):
-		return shape{1}
-	case c.in.rates[i].over > 1:
-		p := &c.in.gridOf[k].block
-		return shapePolynomial(p.degree, p.nodes[0], c.span(i), p.nodes[:p.degree+1])
+	case c.in.Late(i), !c.in.Shapes(i):
+		return num.Shape{1}
 	}
-	g := c.in.gridOf[k]
-	return shapePolynomial(g.old.degree, c.t, c.H, g.times[:g.points])
+	return c.in.Course(k, c.t, c.span(i))
 }
 
 // solve finds the deviations e, and puts the corrected outputs and the errors E.
@@ -592,7 +559,7 @@ func (c *modelCorrector) solve(x *master.Exec) {
 				c.e[j] = c.phi[c.columns[j].input] - c.atEnd(x, j)
 			}
 		}
-		c.lu.solve(c.e)
+		c.lu.Solve(c.e)
 		for j := range c.columns {
 			if c.active[j] {
 				c.addTo(x, j, c.columns[j].s, c.e[j])
@@ -618,7 +585,7 @@ func (c *modelCorrector) solve(x *master.Exec) {
 // outputs as much where these begin at 0, and models that mispredict a step move them less.
 func (c *modelCorrector) groundless(x *master.Exec) string {
 	const many = 10 // right models: up to 2 (haid's oscillator, n_d = 1 … 2); the square root: 50 … 150
-	if checkFinite(x.Y) != nil && checkFinite(c.raw) == nil {
+	if num.CheckFinite(x.Y) != nil && num.CheckFinite(c.raw) == nil {
 		return "the correction is not finite"
 	}
 	for _, i := range c.members {
@@ -647,10 +614,10 @@ func (c *modelCorrector) addTo(x *master.Exec, j int, response []float64, by flo
 // atEnd is ũ(H) of a column, without offset.
 func (c *modelCorrector) atEnd(x *master.Exec, j int) float64 {
 	k, i := c.columns[j].input, c.columns[j].subsystem
-	if c.late[i] {
+	if c.in.Late(i) {
 		return x.U[k]
 	}
-	return c.in.atEnd(k, i)
+	return c.in.AtEnd(k)
 }
 
 // accumulate puts E after the attempt (haid (20), with ū of one order more than
@@ -658,7 +625,7 @@ func (c *modelCorrector) atEnd(x *master.Exec, j int) float64 {
 func (c *modelCorrector) accumulate(j int, corrected bool) {
 	k, i := c.columns[j].input, c.columns[j].subsystem
 	c.next[k] = c.error[k]
-	if c.direct || c.config.Alpha == 0 || c.late[i] || c.sys.Infos[i].Stateless || !c.due(i) {
+	if c.direct || c.config.Alpha == 0 || c.in.Late(i) || c.sys.Infos[i].Stateless || !c.in.Due(i) {
 		return
 	}
 	H := c.span(i)
@@ -669,28 +636,27 @@ func (c *modelCorrector) accumulate(j int, corrected bool) {
 	if !corrected {
 		return
 	}
-	g := c.in.gridOf[k]
 	degree := 0
-	if c.in.shapes(i) {
-		degree = c.in.polynomialOf(k, i).degree
+	if c.in.Shapes(i) {
+		degree = c.in.DegreeOf(k)
 	}
-	times := g.times[:g.points]
+	times := c.in.TimesOf(k)
 	start := c.t
-	if c.in.rates[i].over > 1 {
+	if c.in.Over(i) > 1 {
 		start = times[0]
 	}
-	above := integral(shapePolynomial(min(degree+1, len(times)), start, H, times)) // at first there are fewer
+	above := integral(num.NewShape(min(degree+1, len(times)), start, H, times)) // at first there are fewer
 	c.next[k] += float64(H*above) * c.e[j]
-	if c.in.isAhead[k] {
+	if newest, ahead := c.in.Ahead(k); ahead {
 		// ũ goes through the value that a source stepped before has given; ū through
 		// one old point more.
-		below := integral(shapePolynomial(min(degree, len(times)), start, H, times))
-		c.next[k] += float64(H*(above-below)) * (c.in.newest[k] - c.in.extrapolated(k))
+		below := integral(num.NewShape(min(degree, len(times)), start, H, times))
+		c.next[k] += float64(H*(above-below)) * (newest - c.in.Extrapolated(k))
 	}
 }
 
 // integral is that of a shape over the step, in steps.
-func integral(p shape) float64 {
+func integral(p num.Shape) float64 {
 	sum := 0.0
 	for m, v := range p {
 		sum += v / float64(m+1)
@@ -698,7 +664,7 @@ func integral(p shape) float64 {
 	return sum
 }
 
-func (c *modelCorrector) accept() {
+func (c *modelCorrector) accept(*master.Exec, float64) {
 	copy(c.error, c.next)
 	copy(c.rawThen, c.raw)
 	copy(c.then, c.y)
@@ -727,7 +693,7 @@ func (c *modelCorrector) disturb() {
 	c.replays.wait = 1
 }
 
-func (c *modelCorrector) reject() {
+func (c *modelCorrector) reject(float64, float64) {
 	for _, i := range c.members {
 		c.models[i].reject()
 	}
@@ -740,18 +706,13 @@ func (c *modelCorrector) archive(a *master.Archive) {
 		a.Same(jacobianSources[source], "the model of "+c.sys.Infos[i].Name)
 	}
 	for j := range c.columns {
-		a.Floats(c.columns[j].s)
-		a.Floats(c.toOffset[j])
-		a.Floats(c.shapes[j][:])
+		num.Carry(a, c.columns[j].s, c.toOffset[j], c.shapes[j][:])
 	}
-	a.Bools(c.active)
-	a.Bool(&c.factored)
+	num.Carry(a, c.active, &c.factored)
 	if c.factored {
-		c.lu.archive(a)
+		c.lu.Archive(a)
 	}
-	a.Floats(c.error)
-	a.Floats(c.then)
-	a.Floats(c.largest)
+	num.Carry(a, c.error, c.then, c.largest)
 	c.singular.archive(a)
 	for _, i := range c.members {
 		a.Int(&c.of[i].total)
@@ -761,36 +722,31 @@ func (c *modelCorrector) archive(a *master.Archive) {
 	c.replays.archive(a)
 }
 
-// quantities are the outputs before the correction, if they are recorded.
-func (c *modelCorrector) quantities() []master.Port {
-	var out []master.Port
+// rawOutputs returns the outputs that are recorded before their correction too.
+func (c *modelCorrector) rawOutputs() (out []int) {
 	for i, info := range c.sys.Infos {
-		if c.source[i] == AnyJacobian {
-			continue
-		}
 		for o, p := range info.Out {
-			if p.Internal {
-				continue
+			if c.source[i] != AnyJacobian && !p.Internal {
+				out = append(out, c.sys.OutAt[i]+o)
 			}
-			out = append(out, master.Port{Name: "raw." + c.sys.OutName(c.sys.OutAt[i]+o), Unit: p.Unit})
 		}
 	}
 	return out
 }
 
+// quantities are these outputs.
+func (c *modelCorrector) quantities() []master.Port {
+	var out []master.Port
+	for _, y := range c.rawOutputs() {
+		i := num.Owner(c.sys.OutAt, y)
+		out = append(out, master.Port{Name: "raw." + c.sys.OutName(y), Unit: c.sys.Infos[i].Out[y-c.sys.OutAt[i]].Unit})
+	}
+	return out
+}
+
 func (c *modelCorrector) measured(dst []float64) {
-	at := 0
-	for i, info := range c.sys.Infos {
-		if c.source[i] == AnyJacobian {
-			continue
-		}
-		for o, p := range info.Out {
-			if p.Internal {
-				continue
-			}
-			dst[at] = c.rawThen[c.sys.OutAt[i]+o]
-			at++
-		}
+	for k, y := range c.recorded {
+		dst[k] = c.rawThen[y]
 	}
 }
 

@@ -1,4 +1,4 @@
-package algorithms
+package algorithms_test
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	. "github.com/macrostep/macrostep/algorithms"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -37,14 +39,7 @@ func (o oscillator) subsystems() (one, two *mastertest.Linear) {
 
 func oscillatorSystem(t testing.TB, one, two master.Subsystem) *master.System {
 	t.Helper()
-	at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
-	sys, err := master.NewSystem([]master.Subsystem{one, two}, []master.Connection{
-		{From: at("two", "y1"), To: at("one", "u1")}, {From: at("one", "y1"), To: at("two", "u1")}, {From: at("one", "y2"), To: at("two", "u2")},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sys
+	return system(t, []master.Subsystem{one, two}, "two.y1 one.u1", "one.y1 two.u1", "one.y2 two.u2")
 }
 
 // outputs gives y at a time, of the coupled system (haid (34), (35)).
@@ -72,22 +67,10 @@ func (o oscillator) run(t testing.TB, c Config, H, stop float64) (float64, maste
 	for j := 5; j > 0; j-- {
 		opt.Past = append(opt.Past, master.PastOutputs{T: -float64(j) * H, Y: o.outputs(-float64(j) * H)})
 	}
-	r, err := master.NewRun(oscillatorSystem(t, one, two), newExplicit(t, c), opt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := r.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	res, memory := simulate(t, oscillatorSystem(t, one, two), newExplicit(t, c), opt)
 	worst := 0.0
-	want := o.outputs(stop)
-	for i, name := range []string{"one.y1", "one.y2", "two.y1"} {
-		v, err := r.Real(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		worst = max(worst, math.Abs(v-want[i])/math.Abs(want[i]))
+	for i, want := range o.outputs(stop) {
+		worst = max(worst, math.Abs(memory.Y[len(memory.Y)-1][i]-want)/math.Abs(want))
 	}
 	return worst, res
 }
@@ -112,13 +95,13 @@ func TestModelCorrectorOrders(t *testing.T) {
 				small, res := o.run(t, byModels(scheme, p, source), H/2, stop)
 				order := math.Log2(large / small)
 				if math.Abs(order-float64(p+2)) > near[p] {
-					t.Errorf("scheme %d, p = %d, %s: order %.2f, want %d", scheme, p, jacobianSources[source], order, p+2)
+					t.Errorf("scheme %d, p = %d, %s: order %.2f, want %d", scheme, p, choices("model-based-corrector", "model.jacobian")[source], order, p+2)
 				}
 				if !(large < plain/3) {
-					t.Errorf("scheme %d, p = %d, %s: error %.2g, uncorrected %.2g", scheme, p, jacobianSources[source], large, plain)
+					t.Errorf("scheme %d, p = %d, %s: error %.2g, uncorrected %.2g", scheme, p, choices("model-based-corrector", "model.jacobian")[source], large, plain)
 				}
 				if res.Jacobians != 2 {
-					t.Errorf("scheme %d, p = %d, %s: %d Jacobians of two linear subsystems", scheme, p, jacobianSources[source], res.Jacobians)
+					t.Errorf("scheme %d, p = %d, %s: %d Jacobians of two linear subsystems", scheme, p, choices("model-based-corrector", "model.jacobian")[source], res.Jacobians)
 				}
 				by[i] = large
 			}
@@ -198,18 +181,8 @@ func TestModelFromTheStart(t *testing.T) {
 			var off [2]float64
 			for i, config := range []Config{{Scheme: scheme, Order: order}, byModels(scheme, order, DirectionalJacobian)} {
 				one, two := o.subsystems()
-				r, err := master.NewRun(oscillatorSystem(t, one, two), newExplicit(t, config), master.Options{Stop: 2e-2, Step: 2e-5})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, err := r.Run(t.Context()); err != nil {
-					t.Fatalf("scheme %d, order %d: %v", scheme, order, err)
-				}
-				v, err := r.Real("one.y1")
-				if err != nil {
-					t.Fatal(err)
-				}
-				off[i] = math.Abs(v - o.outputs(2e-2)[0])
+				_, memory := simulate(t, oscillatorSystem(t, one, two), newExplicit(t, config), master.Options{Stop: 2e-2, Step: 2e-5})
+				off[i] = math.Abs(memory.Y[len(memory.Y)-1][0] - o.outputs(2e-2)[0])
 			}
 			// From order 2 on, what the first steps leave is all that there is.
 			if !(off[1] < off[0]) && (order < 2 || !(off[1] < 1e-9)) {
@@ -284,16 +257,10 @@ func TestModelSingular(t *testing.T) {
 		l.Info().Stateless = false
 		return l
 	}
-	at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
 	for _, stop := range []bool{false, true} {
 		// y = u + x with x at rest: the feedthrough loop has gain 1.
 		one := mastertest.NewLinear("one", mastertest.Matrices{A: [][]float64{{0}}, B: [][]float64{{0}}, C: [][]float64{{1}}, D: [][]float64{{1}}}, []float64{0})
-		sys, err := master.NewSystem([]master.Subsystem{one, gain("two")}, []master.Connection{
-			{From: at("one", "y1"), To: at("two", "u1")}, {From: at("two", "y1"), To: at("one", "u1")},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		sys := system(t, []master.Subsystem{one, gain("two")}, "one.y1 two.u1", "two.y1 one.u1")
 		r, err := master.NewRun(sys, newExplicit(t, Config{Correct: FeedthroughCorrection, Model: Model{Stop: stop}}), master.Options{Stop: 1, Step: 0.1})
 		if err != nil {
 			t.Fatal(err)
@@ -314,14 +281,7 @@ func TestModelMissing(t *testing.T) {
 	o := haids(2e5, 5e2)
 	one, two := o.subsystems()
 	one.Info().Caps.DirectionalDerivative = false
-	r, err := master.NewRun(oscillatorSystem(t, one, two), newExplicit(t, byModels(Jacobi, 0, DirectionalJacobian)), master.Options{Stop: 1e-3, Step: 2e-5})
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := r.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	res, _ := simulate(t, oscillatorSystem(t, one, two), newExplicit(t, byModels(Jacobi, 0, DirectionalJacobian)), master.Options{Stop: 1e-3, Step: 2e-5})
 	if m := res.Models["one"]; m.Source != "none" || !strings.Contains(m.Reason, "providesDirectionalDerivative") {
 		t.Errorf("%+v", res.Models)
 	}

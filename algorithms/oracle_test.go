@@ -1,10 +1,11 @@
-package algorithms
+package algorithms_test
 
 import (
 	"fmt"
 	"math"
 	"testing"
 
+	. "github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/test/oracle"
 )

@@ -1,10 +1,11 @@
-package algorithms
+package algorithms_test
 
 import (
 	"fmt"
 	"math"
 	"testing"
 
+	. "github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
@@ -132,27 +133,14 @@ func TestUnevenGrid(t *testing.T) {
 				x0[i] = power(0, k-i)
 			}
 			source := mastertest.NewLinear("source", mastertest.Matrices{A: chain, C: [][]float64{c}}, x0)
-			sink := mastertest.NewLinear("sink", mastertest.Matrices{A: [][]float64{{0}}, B: [][]float64{{1}}, C: [][]float64{{1}}}, []float64{0})
-			sys, err := master.NewSystem([]master.Subsystem{sink, source}, []master.Connection{
-				{From: master.Endpoint{Subsystem: "source", Port: "y1"}, To: master.Endpoint{Subsystem: "sink", Port: "u1"}},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			memory := &mastertest.Memory{}
-			o := master.Options{Stop: 1.03, Step: 0.125, Recorders: []master.Recorder{memory}}
+			sys := system(t, []master.Subsystem{integrator("sink"), source}, "source.y1 sink.u1")
+			o := master.Options{Stop: 1.03, Step: 0.125}
 			at := 0.0
 			for j := range k {
 				at -= []float64{0.05, 0.2, 0.11, 0.3, 0.07}[j]
 				o.Past = append([]master.PastOutputs{{T: at, Y: []float64{math.NaN(), power(at, k)}}}, o.Past...)
 			}
-			r, err := master.NewRun(sys, newExplicit(t, Config{Scheme: scheme, Order: k}), o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := r.Run(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			_, memory := simulate(t, sys, newExplicit(t, Config{Scheme: scheme, Order: k}), o)
 			last := len(memory.T) - 1
 			if memory.T[last] != 1.03 || memory.T[last]-memory.T[last-1] > 0.04 {
 				t.Fatalf("the last step is not a short one: %v", memory.T)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/macrostep/macrostep/algorithms/internal/input"
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -25,13 +27,13 @@ type replays struct {
 	x       *master.Exec
 	members []int
 	goBack  *master.StateSet
-	steps   *stepping
+	steps   *input.Stepping
 	rounds  [][]int     // columns: one of each member that has one left
 	base    []float64   // outputs of the unmoved step, [ny]
 	size    []float64   // by column: largest magnitude of the input so far
 	shaped  [][]float64 // by column
 	offset  [][]float64
-	course  []shape // by column, of what was measured
+	course  []num.Shape // by column, of what was measured
 
 	valid       bool
 	H           float64
@@ -45,7 +47,7 @@ const longestTrust = 8
 func newReplays(x *master.Exec, of *modelCorrector) (*replays, error) {
 	r := &replays{of: of, x: x, members: of.with(RollbackJacobian), worst: math.NaN(), trust: 1}
 	n := len(of.columns)
-	r.base, r.size, r.course = make([]float64, len(x.Y)), make([]float64, n), make([]shape, n)
+	r.base, r.size, r.course = make([]float64, len(x.Y)), make([]float64, n), make([]num.Shape, n)
 	r.shaped, r.offset = make([][]float64, n), make([][]float64, n)
 	used := map[int]int{}
 	for j := range of.columns {
@@ -64,7 +66,7 @@ func newReplays(x *master.Exec, of *modelCorrector) (*replays, error) {
 	}
 	r.goBack = x.NewStateSet(r.members)
 	var err error
-	r.steps, err = newStepping(x, of.in, r.members)
+	r.steps, err = input.NewStepping(x, of.in, r.members)
 	return r, err
 }
 
@@ -111,7 +113,7 @@ func (r *replays) measure(ctx context.Context, t, H float64) error {
 		}
 		constant := true
 		for _, j := range round {
-			constant = constant && r.course[j] == shape{1}
+			constant = constant && r.course[j] == num.Shape{1}
 		}
 		if constant {
 			for _, j := range round {
@@ -129,7 +131,7 @@ func (r *replays) step(ctx context.Context, t, H float64) error {
 	if err := r.goBack.Restore(); err != nil {
 		return err
 	}
-	return r.steps.run(ctx, t, H)
+	return r.steps.Run(ctx, t, H)
 }
 
 // along moves the input of a column along its course, by a way, and back by 0.
@@ -137,23 +139,23 @@ func (r *replays) along(j int, way float64) {
 	k := r.of.columns[j].input
 	in := r.of.in
 	if way == 0 {
-		in.isAhead[k] = false
+		in.Withdraw(k)
 		return
 	}
-	in.arrived(k, in.atEnd(k, r.of.columns[j].subsystem)+way)
+	in.Arrived(k, in.AtEnd(k)+way)
 }
 
 // aside moves it by a constant.
 func (r *replays) aside(j int, way float64) {
 	k := r.of.columns[j].input
-	r.of.in.bias[k] = r.of.offset[k] + way
+	r.of.in.SetBias(k, r.of.offset[k]+way)
 }
 
 // way is how far the input of a column is moved: above rounding and replay noise,
 // little enough for a derivative.
 func (r *replays) way(j int) float64 {
 	col := &r.of.columns[j]
-	r.size[j] = max(r.size[j], math.Abs(r.of.in.last(col.input)))
+	r.size[j] = max(r.size[j], math.Abs(r.of.in.Last(col.input)))
 	size := r.size[j]
 	if size == 0 {
 		size = nominal(r.x.Sys, col.input)
@@ -225,16 +227,9 @@ func (r *replays) check(ctx context.Context, t, H float64) (bool, error) {
 func (r *replays) reject() { r.valid = false }
 
 func (r *replays) archive(a *master.Archive) {
-	a.Bool(&r.valid)
-	a.Float(&r.H)
-	a.Int(&r.wait)
-	a.Int(&r.trust)
-	a.Float(&r.worst)
-	a.Floats(r.size)
+	num.Carry(a, &r.valid, &r.H, &r.wait, &r.trust, &r.worst, r.size)
 	for j := range r.course {
-		a.Floats(r.course[j][:])
-		a.Floats(r.shaped[j])
-		a.Floats(r.offset[j])
+		num.Carry(a, r.course[j][:], r.shaped[j], r.offset[j])
 	}
 }
 
@@ -271,14 +266,14 @@ func (r *replayed) update() (modelUpdate, error) {
 		if r.replays.of.columns[j].subsystem != r.subsystem {
 			continue
 		}
-		if checkFinite(r.replays.shaped[j]) != nil || checkFinite(r.replays.offset[j]) != nil {
+		if num.CheckFinite(r.replays.shaped[j]) != nil || num.CheckFinite(r.replays.offset[j]) != nil {
 			u.why = fmt.Sprintf("the response to %s is not a finite number", r.replays.x.Sys.InName(r.replays.of.columns[j].input))
 		}
 	}
 	return u, nil
 }
 
-func (r *replayed) respond(j int, _ *shape, s, offset []float64) {
+func (r *replayed) respond(j int, _ *num.Shape, s, offset []float64) {
 	copy(s, r.replays.shaped[j])
 	copy(offset, r.replays.offset[j])
 }
@@ -295,9 +290,7 @@ func (r *replayed) accept() {
 
 func (r *replayed) reject() {}
 func (r *replayed) archive(a *master.Archive) {
-	a.Floats(r.y)
-	a.Floats(r.change)
-	a.Bool(&r.seen)
+	num.Carry(a, r.y, r.change, &r.seen)
 }
 
 func (r *replayed) predictionError() float64 { return r.replays.worst }

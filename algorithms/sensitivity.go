@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -94,7 +95,7 @@ func (b *block) prepareModels(x *master.Exec) error {
 // step of size H as evaluated last.
 func (b *block) lowOrderSensitivities(H float64) error {
 	b.heldPos, b.heldVel = H*H/2, H
-	pos, vel := errorConstants(b.in.ahead.degree, H, b.in.times[:b.in.points])
+	pos, vel := num.ErrorConstants(b.in.DegreeAhead(), H, b.in.Times())
 	b.shapedPos, b.shapedVel = H*H*pos, H*vel
 	return b.respond.Run()
 }
@@ -102,7 +103,7 @@ func (b *block) lowOrderSensitivities(H float64) error {
 // respondOf finds the columns of S of one model.
 func (b *block) respondOf(x *master.Exec, m *linearModel) error {
 	pos, vel := b.heldPos, b.heldVel
-	if b.in.shapes(m.subsystem) {
+	if b.in.Shapes(m.subsystem) {
 		pos, vel = b.shapedPos, b.shapedVel
 	}
 	for _, j := range m.columns {

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -83,7 +84,7 @@ func newStateSpace(x *master.Exec, of *modelCorrector, i int) *stateSpace {
 	s.a, s.b, s.drift = make([]float64, s.n*s.n), make([]float64, s.n*s.nu), make([]float64, s.n*s.n)
 	s.c, s.d = make([]float64, s.ny*s.n), make([]float64, s.ny*s.nu)
 	s.before, s.gap = make([]float64, s.ny*s.nu), 1
-	for range of.in.order + 1 {
+	for range of.in.Order() + 1 {
 		s.moments = append(s.moments, make([]float64, s.n*s.nu))
 		s.responses = append(s.responses, make([]float64, s.ny*s.nu))
 	}
@@ -244,10 +245,10 @@ func (s *stateSpace) inputAtStart(k int) float64 { return s.x.W[k] }
 
 // inputAtEnd is what the subsystem had as input k at the end of the step.
 func (s *stateSpace) inputAtEnd(k int) float64 {
-	if s.of.late[s.subsystem] {
+	if s.of.in.Late(s.subsystem) {
 		return s.x.U[k]
 	}
-	return s.of.in.atEnd(k, s.subsystem) + s.of.in.bias[k]
+	return s.of.in.AtEnd(k) + s.of.in.Bias(k)
 }
 
 // predictionErrorOver is the largest error of an output by the prediction over
@@ -260,15 +261,14 @@ func (s *stateSpace) predictionErrorOver(H float64) (worst, astray float64) {
 		}
 	}
 	for r := range s.n {
-		s.rate[r] = dot(s.drift[r*s.n:(r+1)*s.n], s.then.xdot)
+		s.rate[r] = num.Dot(s.drift[r*s.n:(r+1)*s.n], s.then.xdot)
 	}
 	in := s.of.in
 	at := s.x.Sys.InAt[s.subsystem]
 	for k := range s.nu {
 		// Δu = Σ q_m (s/H)^m
-		p := in.polynomialOf(at+k, s.subsystem)
-		degree := p.degree
-		if s.of.late[s.subsystem] || !in.shapes(s.subsystem) || in.holds[at+k] {
+		degree := in.DegreeOf(at + k)
+		if s.of.in.Late(s.subsystem) || !in.Shapes(s.subsystem) || in.Holds(at+k) {
 			degree = 0
 		}
 		factor := 1.0
@@ -281,9 +281,9 @@ func (s *stateSpace) predictionErrorOver(H float64) (worst, astray float64) {
 			case degree == 0:
 				q = s.now.u[k] - s.then.u[k]
 			case m == 0:
-				q = in.evalOn(p, at+k, &p.start[0]) + in.bias[at+k] - s.then.u[k]
+				q = in.Slope(at+k, 0) + in.Bias(at+k) - s.then.u[k]
 			default:
-				q = factor * in.evalOn(p, at+k, &p.start[m])
+				q = factor * in.Slope(at+k, m)
 			}
 			for r := range s.n {
 				s.rate[r] += float64(s.moments[m][r*s.nu+k] * q)
@@ -434,7 +434,7 @@ func (s *stateSpace) integrate(H float64) (why string) {
 			}
 			inputs.Set(r, s.nu+r, 1)
 		}
-		h, err := NewHold(mat.NewDense(s.n, s.n, s.a), inputs, H, len(s.moments)-1)
+		h, err := num.NewHold(mat.NewDense(s.n, s.n, s.a), inputs, H, len(s.moments)-1)
 		if err != nil {
 			return err.Error()
 		}
@@ -470,7 +470,7 @@ func (s *stateSpace) integrate(H float64) (why string) {
 }
 
 // respond combines the moments.
-func (s *stateSpace) respond(j int, course *shape, to, offset []float64) {
+func (s *stateSpace) respond(j int, course *num.Shape, to, offset []float64) {
 	input := s.of.columns[j].input - s.x.Sys.InAt[s.subsystem]
 	end := 0.0
 	for _, p := range course {
@@ -496,35 +496,14 @@ func (s *stateSpace) accept() {
 }
 
 func (s *stateSpace) archive(a *master.Archive) {
-	a.Bool(&s.known)
-	a.Int(&s.gap)
-	a.Int(&s.wait)
-	a.Float(&s.H)
-	for _, v := range [][]float64{s.a, s.b, s.c, s.d, s.drift, s.before, s.largest, s.moved, s.then.x, s.then.xdot, s.then.y, s.then.u} {
-		a.Floats(v)
-	}
+	num.Carry(a, &s.known, &s.gap, &s.wait, &s.H)
+	num.Carry(a, s.a, s.b, s.c, s.d, s.drift, s.before, s.largest, s.moved, s.then.x, s.then.xdot, s.then.y, s.then.u)
 	for m := range s.moments {
-		a.Floats(s.moments[m])
-		a.Floats(s.responses[m])
+		num.Carry(a, s.moments[m], s.responses[m])
 	}
-	a.Bool(&s.has)
-	a.Float(&s.worst)
-	a.Bool(&s.new)
-	a.Bool(&s.stale)
-	a.Bool(&s.made)
-	a.String(&s.why)
-	a.Int(&s.wrong)
-	a.String(&s.lie)
+	num.Carry(a, &s.has, &s.worst, &s.new, &s.stale, &s.made, &s.why, &s.wrong, &s.lie)
 }
 
 func (s *stateSpace) reject() { s.observed = false }
 
 func (s *stateSpace) predictionError() float64 { return s.worst }
-
-func dot(a, b []float64) float64 {
-	sum := 0.0
-	for i, v := range a {
-		sum += float64(v * b[i])
-	}
-	return sum
-}

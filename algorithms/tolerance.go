@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -62,8 +63,7 @@ func (t *tolerances) archive(a *master.Archive) {
 			a.Float(&list[i].largest)
 		}
 	}
-	a.Floats(t.inAbs)
-	a.Floats(t.outAbs)
+	num.Carry(a, t.inAbs, t.outAbs)
 }
 
 // init looks the tolerances up for every input and output. That of an input is
@@ -134,45 +134,31 @@ func known(sys *master.System, lists ...[]Tolerance) error {
 	return fmt.Errorf("a tolerance names %s, which is no Real input or output of the system (write component.variable)", strings.Join(unknown, ", "))
 }
 
-// ofVariable gives the value for a variable: its own, else the general one.
-func ofVariable(list []Tolerance, name string) float64 {
-	for _, e := range list {
-		if e.Variable == name {
-			return e.Value
+// valueOf returns the value for a variable: its own, else the general one, else the last argument.
+func valueOf(list []Tolerance, name string, otherwise float64) float64 {
+	for _, of := range [2]string{name, ""} {
+		if i := slices.IndexFunc(list, func(e Tolerance) bool { return e.Variable == of }); i >= 0 {
+			return list[i].Value
 		}
 	}
-	return general(list, math.NaN())
+	return otherwise
 }
 
-// of gives the tolerances of a variable.
+// of returns the tolerances of a variable.
 func (t *tolerances) of(name string, nominal float64) (rel, abs float64) {
 	if !(nominal > 0) {
 		nominal = 1
 	}
-	rel = t.relative
-	if i := slices.IndexFunc(t.rtol, func(e Tolerance) bool { return e.Variable == name }); i >= 0 {
-		rel = t.rtol[i].Value
-	}
-	abs = general(t.atol, absolutePart*rel*nominal)
-	if i := slices.IndexFunc(t.atol, func(e Tolerance) bool { return e.Variable == name }); i >= 0 {
-		abs = t.atol[i].Value
-	}
-	return rel, abs
+	rel = valueOf(t.rtol, name, defaultRelative)
+	return rel, valueOf(t.atol, name, absolutePart*rel*nominal)
 }
 
 func named(list []Tolerance, name string) bool {
 	return slices.ContainsFunc(list, func(e Tolerance) bool { return e.Variable == name })
 }
 
-// general gives the tolerance of variables that are not named.
-func general(list []Tolerance, otherwise float64) float64 {
-	for _, e := range list {
-		if e.Variable == "" {
-			return e.Value
-		}
-	}
-	return otherwise
-}
+// general returns the tolerance of variables that are not named.
+func general(list []Tolerance, otherwise float64) float64 { return valueOf(list, "", otherwise) }
 
 // input gives the weight of input k at a value.
 func (t *tolerances) input(k int, value float64) float64 {

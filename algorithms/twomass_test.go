@@ -1,7 +1,6 @@
-package algorithms
+package algorithms_test
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"testing"
@@ -37,7 +36,6 @@ type split struct {
 }
 
 func cut(o exact.TwoMass, name string) *split {
-	at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
 	s := &split{name: name, oscillator: o}
 	nan := math.NaN()
 	for i, m := range oracle.Masses(o, name) {
@@ -45,7 +43,7 @@ func cut(o exact.TwoMass, name string) *split {
 		s.subsystems = append(s.subsystems, mastertest.NewLinear(n, mastertest.Matrices{
 			A: rows(m.A), B: rows(m.B), C: [][]float64{{1, 0}, {0, 1}}}, o.Start[2*i:2*i+2]))
 		if m.ByForce {
-			c := master.Connection{From: at("coupling", "y1"), To: at(n, "u1")}
+			c := master.Connection{From: endpoint("coupling.y1"), To: endpoint(n + ".u1")}
 			if i == 1 {
 				c.Linear = &master.Linear{Gain: -1}
 			}
@@ -53,7 +51,7 @@ func cut(o exact.TwoMass, name string) *split {
 			continue
 		}
 		for j := range 2 {
-			s.connections = append(s.connections, master.Connection{From: at(fmt.Sprintf("mass%d", 2-i), fmt.Sprintf("y%d", j+1)), To: at(n, fmt.Sprintf("u%d", j+1))})
+			s.connections = append(s.connections, master.Connection{From: endpoint(fmt.Sprintf("mass%d.y%d", 2-i, j+1)), To: endpoint(fmt.Sprintf("%s.u%d", n, j+1))})
 		}
 	}
 	switch name {
@@ -69,7 +67,7 @@ func cut(o exact.TwoMass, name string) *split {
 		mastertest.Matrices{D: [][]float64{{-o.Cc, -o.Dc, o.Cc, o.Dc}}}, nil))
 	for i, n := range []string{"mass1", "mass2"} {
 		for j := range 2 {
-			s.connections = append(s.connections, master.Connection{From: at(n, fmt.Sprintf("y%d", j+1)), To: at("coupling", fmt.Sprintf("u%d", 2*i+j+1))})
+			s.connections = append(s.connections, master.Connection{From: endpoint(fmt.Sprintf("%s.y%d", n, j+1)), To: endpoint(fmt.Sprintf("coupling.u%d", 2*i+j+1))})
 		}
 	}
 	return s
@@ -86,29 +84,23 @@ func rows(m *mat.Dense) [][]float64 {
 
 func (s *split) system(t testing.TB) *master.System {
 	t.Helper()
+	return s.wrapped(t, func(_ int, l *mastertest.Linear) master.Subsystem { return l })
+}
+
+// wrapped is the system of subsystems that behave in another way.
+func (s *split) wrapped(t testing.TB, wrap func(i int, l *mastertest.Linear) master.Subsystem) *master.System {
+	t.Helper()
 	var subs []master.Subsystem
-	for _, l := range s.subsystems {
-		subs = append(subs, l)
+	for i, l := range s.subsystems {
+		subs = append(subs, wrap(i, l))
 	}
-	sys, err := master.NewSystem(subs, s.connections)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sys
+	return systemOf(t, subs, s.connections)
 }
 
 // run gives the states at every communication point.
 func (s *split) run(t testing.TB, alg master.Algorithm, o master.Options) [][4]float64 {
 	t.Helper()
-	memory := &mastertest.Memory{}
-	o.Recorders = append(o.Recorders, memory)
-	r, err := master.NewRun(s.system(t), alg, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Run(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	_, memory := simulate(t, s.system(t), alg, o)
 	var states [][4]float64
 	for _, y := range memory.Y {
 		states = append(states, [4]float64(y[:4]))

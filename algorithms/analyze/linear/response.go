@@ -10,7 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 )
 
 // Response is the linear map of one subsystem over one step of one size h, in deviations
@@ -69,7 +69,7 @@ func (s *StateSpace) Over(h float64, order int) (*Response, error) {
 		}
 		return r, nil
 	}
-	hold, err := algorithms.NewHold(s.A, s.B, h, order)
+	hold, err := num.NewHold(s.A, s.B, h, order)
 	if err != nil {
 		return nil, err
 	}

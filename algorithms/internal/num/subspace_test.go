@@ -1,4 +1,4 @@
-package algorithms
+package num
 
 import (
 	"fmt"
@@ -43,13 +43,13 @@ func randomSystem(r *rand.Rand, n, nq, ny int) sampledSystem {
 
 // fill runs the system under white inputs through a window until it is full, and
 // gives the regressors and outputs of the step after.
-func (s sampledSystem) fill(r *rand.Rand, w *subspaceWindow, noise float64, scales []float64) (phi, y []float64) {
+func (s sampledSystem) fill(r *rand.Rand, w *SubspaceWindow, noise float64, scales []float64) (phi, y []float64) {
 	n, ny := 0, w.ny
 	if !s.a.IsEmpty() {
 		n, _ = s.a.Dims()
 	}
 	x := mat.NewVecDense(max(n, 1), nil)
-	lags := maxIdentifiedOrder
+	lags := MaxStates
 	phi = make([]float64, 1+w.nq+lags*(ny+w.nq))
 	var past [][]float64 // y, then q, newest first
 	for step := range w.size + 1 {
@@ -77,7 +77,7 @@ func (s sampledSystem) fill(r *rand.Rand, w *subspaceWindow, noise float64, scal
 			scaled[i] = q.AtVec(i) * scales[i]
 		}
 		if step < w.size {
-			w.add(scaled, y)
+			w.Add(scaled, y)
 			past = append([][]float64{append(append([]float64{}, y...), scaled...)}, past...)
 			continue
 		}
@@ -95,16 +95,16 @@ func (s sampledSystem) fill(r *rand.Rand, w *subspaceWindow, noise float64, scal
 func TestSubspace(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 9))
 	for _, noise := range []float64{0, 1e-3} {
-		for n := range maxIdentifiedOrder + 1 {
+		for n := range MaxStates + 1 {
 			for _, size := range [][2]int{{1, 1}, {2, 1}, {2, 3}} {
 				nq, ny := size[0], size[1]
 				name := fmt.Sprintf("noise %g, %d states, %d inputs, %d outputs", noise, n, nq, ny)
 				s := randomSystem(r, n, nq, ny)
-				w := newSubspaceWindow(nq, ny)
+				w := NewSubspaceWindow(nq, ny)
 				scales := []float64{1e6, 1e-3}[:nq]
 				phi, y := s.fill(r, w, noise, scales)
 				theta, sigma := make([]float64, len(phi)*ny), make([]float64, nq*ny)
-				if why := w.identify(maxIdentifiedOrder, theta, sigma); why != "" {
+				if why := w.Identify(MaxStates, theta, sigma); why != "" {
 					t.Errorf("%s: %s", name, why)
 					continue
 				}
@@ -138,19 +138,19 @@ func TestSubspace(t *testing.T) {
 
 // Inputs that do not vary identify nothing, and values beyond numbers neither.
 func TestSubspaceRefusals(t *testing.T) {
-	w := newSubspaceWindow(1, 1)
-	theta, sigma := make([]float64, 1+1+maxIdentifiedOrder*2), make([]float64, 1)
+	w := NewSubspaceWindow(1, 1)
+	theta, sigma := make([]float64, 1+1+MaxStates*2), make([]float64, 1)
 	for k := range w.size {
-		w.add([]float64{2}, []float64{math.Sin(0.1 * float64(k))})
+		w.Add([]float64{2}, []float64{math.Sin(0.1 * float64(k))})
 	}
-	if why := w.identify(maxIdentifiedOrder, theta, sigma); why != "" || !math.IsInf(sigma[0], 1) {
+	if why := w.Identify(MaxStates, theta, sigma); why != "" || !math.IsInf(sigma[0], 1) {
 		t.Errorf("a constant input: %q, standard error %g", why, sigma[0])
 	}
-	if w.due() {
+	if w.Due() {
 		t.Error("it tries again at once")
 	}
-	w.add([]float64{1}, []float64{math.NaN()})
-	if why := w.identify(maxIdentifiedOrder, theta, sigma); why != "its inputs and outputs are not finite" {
+	w.Add([]float64{1}, []float64{math.NaN()})
+	if why := w.Identify(MaxStates, theta, sigma); why != "its inputs and outputs are not finite" {
 		t.Errorf("NaN: %q", why)
 	}
 }

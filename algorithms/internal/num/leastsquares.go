@@ -1,12 +1,10 @@
-package algorithms
+package num
 
 import (
 	"math"
-
-	"github.com/macrostep/macrostep/master"
 )
 
-// leastSquares is a recursive least-squares fit z ≈ θᵀφ of some outputs by
+// LeastSquares is a recursive least-squares fit z ≈ θᵀφ of some outputs by
 // orthogonal transformations: it keeps the triangular factor R of the regressors
 // and what the outputs become under the same rotations, never their squares.
 //
@@ -16,7 +14,7 @@ import (
 //
 // Source: Å. Björck, Numerical Methods for Least Squares Problems (1996), 3.2
 // (updating by Givens rotations), with exponential forgetting.
-type leastSquares struct {
+type LeastSquares struct {
 	n, m     int       // regressors, outputs
 	r        []float64 // R by rows, upper triangle, [n × n]
 	z        []float64 // by rows, [n × m]
@@ -26,13 +24,16 @@ type leastSquares struct {
 	largest  []float64 // by column: largest entry so far
 }
 
-func newLeastSquares(n, m int) *leastSquares {
-	return &leastSquares{n: n, m: m, r: make([]float64, n*n), z: make([]float64, n*m), rest: make([]float64, m),
+func NewLeastSquares(n, m int) *LeastSquares {
+	return &LeastSquares{n: n, m: m, r: make([]float64, n*n), z: make([]float64, n*m), rest: make([]float64, m),
 		row: make([]float64, n), out: make([]float64, m), largest: make([]float64, n)}
 }
 
-// reset forgets everything.
-func (l *leastSquares) reset() {
+// Weight returns the number of rows, those forgotten counting less.
+func (l *LeastSquares) Weight() float64 { return l.weight }
+
+// Reset forgets everything.
+func (l *LeastSquares) Reset() {
 	clear(l.r)
 	clear(l.z)
 	clear(l.rest)
@@ -40,16 +41,14 @@ func (l *leastSquares) reset() {
 	l.weight = 0
 }
 
-func (l *leastSquares) archive(a *master.Archive) {
-	for _, v := range [][]float64{l.r, l.z, l.rest, l.largest} {
-		a.Floats(v)
-	}
+func (l *LeastSquares) Archive(a Archive) {
+	Carry(a, l.r, l.z, l.rest, l.largest)
 	a.Float(&l.weight)
 }
 
-// add takes a row, after the rows before have been weighed down by a factor
+// Add takes a row, after the rows before have been weighed down by a factor
 // forget in (0, 1], in squares.
-func (l *leastSquares) add(phi, z []float64, forget float64) {
+func (l *LeastSquares) Add(phi, z []float64, forget float64) {
 	if forget < 1 {
 		f := math.Sqrt(forget)
 		for i := range l.r {
@@ -89,8 +88,8 @@ func (l *leastSquares) add(phi, z []float64, forget float64) {
 	}
 }
 
-// residual gives the sum of squares of output o that the first k regressors leave.
-func (l *leastSquares) residual(k, o int) float64 {
+// Residual gives the sum of squares of output o that the first k regressors leave.
+func (l *LeastSquares) Residual(k, o int) float64 {
 	sum := l.rest[o]
 	for i := k; i < l.n; i++ {
 		v := l.z[i*l.m+o]
@@ -103,9 +102,9 @@ func (l *leastSquares) residual(k, o int) float64 {
 // to count as excited: above the rounding of long sums.
 const independent = 1e-11
 
-// excited reports whether the first k regressors are independent, but for those
+// Excited reports whether the first k regressors are independent, but for those
 // that have always been 0.
-func (l *leastSquares) excited(k int) bool {
+func (l *LeastSquares) Excited(k int) bool {
 	for i := range k {
 		if l.largest[i] > 0 && !(math.Abs(l.r[i*l.n+i]) > independent*l.largest[i]*math.Sqrt(l.weight)) {
 			return false
@@ -114,9 +113,9 @@ func (l *leastSquares) excited(k int) bool {
 	return true
 }
 
-// solve puts the fit by the first k regressors into theta [k × m by rows];
+// Solve puts the fit by the first k regressors into theta [k × m by rows];
 // regressors that have always been 0 count as nothing.
-func (l *leastSquares) solve(k int, theta []float64) {
+func (l *LeastSquares) Solve(k int, theta []float64) {
 	for i := k - 1; i >= 0; i-- {
 		d := l.r[i*l.n+i]
 		for o := range l.m {
@@ -133,9 +132,9 @@ func (l *leastSquares) solve(k int, theta []float64) {
 	}
 }
 
-// spread gives √((RᵀR)⁻¹)_ii of a fit by the first k regressors: the standard
+// Spread gives √((RᵀR)⁻¹)_ii of a fit by the first k regressors: the standard
 // error of coefficient i for residuals of 1. scratch holds k numbers.
-func (l *leastSquares) spread(i, k int, scratch []float64) float64 {
+func (l *LeastSquares) Spread(i, k int, scratch []float64) float64 {
 	// Rᵀ w = e_i
 	clear(scratch[:k])
 	sum := 0.0

@@ -1,23 +1,19 @@
-package algorithms
+package num
 
-// MaxOrder is the highest extrapolation order.
-const MaxOrder = 5
+// MaxNodes is the largest number of points of a polynomial.
+const MaxNodes = 7
 
-// maxNodes is the largest number of points of a polynomial: error estimates
-// look one degree above the order in force.
-const maxNodes = MaxOrder + 2
+// WeightTable holds the weights of up to MaxNodes values in derivatives 0, 1, ….
+type WeightTable [MaxNodes][MaxNodes]float64
 
-// weightTable holds the weights of up to maxNodes values in derivatives 0, 1, ….
-type weightTable [maxNodes][maxNodes]float64
-
-// weights puts into w[m][j], m = 0…orders, the weight of the value at node j in
+// Weights puts into w[m][j], m = 0…orders, the weight of the value at node j in
 // the m-th derivative at z of the polynomial through all nodes; m = 0 is the
-// value itself. nodes must differ; len(nodes) ≤ maxNodes.
+// value itself. nodes must differ; len(nodes) ≤ MaxNodes.
 //
 // Source: B. Fornberg, Generation of finite difference formulas on arbitrarily
 // spaced grids, Math. Comp. 51 (1988), the recursion of section 2.
-func weights(w *weightTable, nodes []float64, z float64, orders int) {
-	*w = weightTable{}
+func Weights(w *WeightTable, nodes []float64, z float64, orders int) {
+	*w = WeightTable{}
 	w[0][0] = 1
 	c1, c4 := 1.0, nodes[0]-z
 	for i := 1; i < len(nodes); i++ {

@@ -1,4 +1,4 @@
-package algorithms
+package solver
 
 import (
 	"errors"
@@ -9,13 +9,16 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/macrostep/macrostep/algorithms/internal/num"
+	"github.com/macrostep/macrostep/master"
 )
 
 // equation is an interface equation with its solution.
 type equation struct {
-	pattern  *sparseMatrix
+	pattern  *num.Matrix
 	residual func(z, r []float64)
-	jacobian func(z []float64, j *sparseMatrix)
+	jacobian func(z []float64, j *num.Matrix)
 	start    []float64
 	solution []float64
 }
@@ -29,22 +32,22 @@ type cost struct {
 // attempt drives s from start until the weighted corrections fall below
 // tolerance, which is as meyer stops, and checks what it gave. jacobians bounds
 // the refreshes; the solver then has to do with what it has.
-func (e *equation) attempt(t testing.TB, s interfaceSolver, start []float64, tolerance float64, most, jacobians int) (z []float64, did cost) {
+func (e *equation) attempt(t testing.TB, s Solver, start []float64, tolerance float64, most, jacobians int) (z []float64, did cost) {
 	t.Helper()
-	n := e.pattern.n
+	n := e.pattern.N
 	z = slices.Clone(start)
 	r, dz := make([]float64, n), make([]float64, n)
 	before := math.NaN()
 	for did.corrections = 0; did.corrections < most; did.corrections++ {
 		e.residual(z, r)
-		if s.needsJacobian() && did.jacobians < jacobians {
+		if s.NeedsJacobian() && did.jacobians < jacobians {
 			e.jacobian(z, e.pattern)
 			did.jacobians++
-			if err := s.takeJacobian(e.pattern); err != nil {
+			if err := s.TakeJacobian(e.pattern); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := s.correct(z, r, dz); err != nil {
+		if err := s.Correct(z, r, dz); err != nil {
 			t.Fatal(err)
 		}
 		norm := 0.0
@@ -54,7 +57,7 @@ func (e *equation) attempt(t testing.TB, s interfaceSolver, start []float64, tol
 		if norm <= tolerance {
 			return z, did
 		}
-		if !math.IsNaN(before) && s.contraction(norm/before) {
+		if !math.IsNaN(before) && s.Contraction(norm/before) {
 			did.diverged = true
 			return z, did
 		}
@@ -104,13 +107,13 @@ func linearFrom(g *mat.Dense, solution []float64) *equation {
 			r[i] -= c[i]
 		}
 	}
-	e.pattern = newSparse(n, func(int, int) bool { return true }, func(i, j int) float64 { return 0 })
-	e.jacobian = func(z []float64, a *sparseMatrix) {
+	e.pattern = fullPattern(n)
+	e.jacobian = func(z []float64, a *num.Matrix) {
 		for j := range n {
 			for i := range n {
-				a.val[j*n+i] = -g.At(i, j)
+				a.Val[j*n+i] = -g.At(i, j)
 				if i == j {
-					a.val[j*n+i]++
+					a.Val[j*n+i]++
 				}
 			}
 		}
@@ -150,14 +153,14 @@ func cubicChain(n int, stiffness float64) *equation {
 		}
 	}
 	e.pattern = tridiagonal(n)
-	e.jacobian = func(z []float64, a *sparseMatrix) {
+	e.jacobian = func(z []float64, a *num.Matrix) {
 		for j := range n {
-			for p := a.colStart[j]; p < a.colStart[j+1]; p++ {
+			for p := a.ColStart[j]; p < a.ColStart[j+1]; p++ {
 				slope := func(d float64) float64 { return stiffness * (1 + 0.3*d*d) }
-				if i := a.row[p]; i == j {
-					a.val[p] = 1 + slope(at(z, i-1)-at(z, i)) + slope(at(z, i+1)-at(z, i))
+				if i := a.Row[p]; i == j {
+					a.Val[p] = 1 + slope(at(z, i-1)-at(z, i)) + slope(at(z, i+1)-at(z, i))
 				} else {
-					a.val[p] = -slope(at(z, j) - at(z, i))
+					a.Val[p] = -slope(at(z, j) - at(z, i))
 				}
 			}
 		}
@@ -165,39 +168,43 @@ func cubicChain(n int, stiffness float64) *equation {
 	return e
 }
 
-func tridiagonal(n int) *sparseMatrix {
-	a := &sparseMatrix{n: n, colStart: []int{0}}
+func fullPattern(n int) *num.Matrix { return banded(n, n) }
+func tridiagonal(n int) *num.Matrix { return banded(n, 1) }
+
+// banded is a pattern of so many diagonals on each side.
+func banded(n, width int) *num.Matrix {
+	a := &num.Matrix{N: n, ColStart: []int{0}}
 	for j := range n {
-		for i := max(0, j-1); i <= min(n-1, j+1); i++ {
-			a.row = append(a.row, i)
+		for i := max(0, j-width); i <= min(n-1, j+width); i++ {
+			a.Row = append(a.Row, i)
 		}
-		a.colStart = append(a.colStart, len(a.row))
+		a.ColStart = append(a.ColStart, len(a.Row))
 	}
-	a.val = make([]float64, len(a.row))
+	a.Val = make([]float64, len(a.Row))
 	return a
 }
 
 // everySolver gives fresh solvers by name.
-func everySolver() map[string]func() interfaceSolver {
-	return map[string]func() interfaceSolver{
-		"newton":   func() interfaceSolver { return &newton{} },
-		"broyden":  func() interfaceSolver { return &broyden{} },
-		"iqn":      func() interfaceSolver { return &iqn{} },
-		"constant": func() interfaceSolver { return &fixedPoint{relaxation: 0.3} },
-		"aitken":   func() interfaceSolver { return &fixedPoint{} },
+func everySolver() map[string]func() Solver {
+	return map[string]func() Solver{
+		"newton":   func() Solver { return &Newton{} },
+		"broyden":  func() Solver { return &Broyden{} },
+		"iqn":      func() Solver { return &IQN{} },
+		"constant": func() Solver { return &FixedPoint{Relaxation: 0.3} },
+		"aitken":   func() Solver { return &FixedPoint{} },
 	}
 }
 
-func begun(e *equation, s interfaceSolver) interfaceSolver {
-	s.init(e.pattern)
-	s.begin(0.01, 1)
+func begun(e *equation, s Solver) Solver {
+	s.Init(e.pattern)
+	s.Begin(0.01, 1)
 	return s
 }
 
 // deaf is a solver that is not told how it does, and so asks for no refresh.
-type deaf struct{ interfaceSolver }
+type deaf struct{ Solver }
 
-func (deaf) contraction(float64) bool { return false }
+func (deaf) Contraction(float64) bool { return false }
 
 // On linear equations each solver ends after the number of corrections that its
 // theory gives.
@@ -208,7 +215,7 @@ func TestSolversOnLinearEquations(t *testing.T) {
 			for range 20 {
 				e := linearEquation(rng, n, gain)
 				label := fmt.Sprintf("n = %d, gain %g", n, gain)
-				check := func(name string, s interfaceSolver, corrections, jacobians int, tolerance float64) {
+				check := func(name string, s Solver, corrections, jacobians int, tolerance float64) {
 					t.Helper()
 					z, did := e.attempt(t, begun(e, s), e.start, 0, corrections, jacobians)
 					if d := e.errorOf(z); !(d <= tolerance) {
@@ -222,38 +229,56 @@ func TestSolversOnLinearEquations(t *testing.T) {
 				if condition > 1e4 {
 					continue
 				}
-				check("newton", &newton{}, 1, 1, 1e-13*condition)
-				check("iqn", &iqn{filter: 1e-12}, n+1, 0, 1e-10*condition*condition)
+				check("newton", &Newton{}, 1, 1, 1e-13*condition)
+				check("iqn", &IQN{filter: 1e-12}, n+1, 0, 1e-10*condition*condition)
 
 				// Broyden with a first Jacobian that is wrong.
 				exact := e.jacobian
-				e.jacobian = func(z []float64, a *sparseMatrix) {
+				e.jacobian = func(z []float64, a *num.Matrix) {
 					exact(z, a)
-					for p := range a.val {
-						a.val[p] += 0.3 * rng.NormFloat64() / float64(n)
+					for p := range a.Val {
+						a.Val[p] += 0.3 * rng.NormFloat64() / float64(n)
 					}
 				}
-				check("broyden", deaf{&broyden{}}, 2*n, 1, 1e-9*condition*condition)
+				check("broyden", deaf{&Broyden{}}, 2*n, 1, 1e-9*condition*condition)
 			}
 		}
 	}
 	// One unknown: Aitken is the secant method.
 	for _, gain := range []float64{-1e6, -100, -1, 0.5, 0.98, 3} {
 		e := linearFrom(mat.NewDense(1, 1, []float64{gain}), []float64{2})
-		z, _ := e.attempt(t, begun(e, &fixedPoint{}), e.start, 0, 2, 0)
+		z, _ := e.attempt(t, begun(e, &FixedPoint{}), e.start, 0, 2, 0)
 		if d := e.errorOf(z); !(d <= 1e-9) {
 			t.Errorf("aitken, gain %g: off by %g after two corrections", gain, d)
 		}
 	}
-	// Constant relaxation contracts by |1 − ω(1 − gain)|.
+	// Constant Relaxation contracts by |1 − ω(1 − gain)|.
 	for _, omega := range []float64{0.1, 0.5, 1} {
 		e := linearFrom(mat.NewDense(1, 1, []float64{-0.5}), []float64{2})
-		z, _ := e.attempt(t, begun(e, &fixedPoint{relaxation: omega}), e.start, 0, 7, 0)
+		z, _ := e.attempt(t, begun(e, &FixedPoint{Relaxation: omega}), e.start, 0, 7, 0)
 		want := 2 * math.Pow(math.Abs(1-omega*1.5), 7)
 		if d := e.errorOf(z); !(math.Abs(d-want) <= 1e-14) {
-			t.Errorf("constant relaxation %g: off by %g, want %g", omega, d, want)
+			t.Errorf("constant Relaxation %g: off by %g, want %g", omega, d, want)
 		}
 	}
+}
+
+func denseOf(a *num.Matrix) *mat.Dense {
+	d := mat.NewDense(a.N, a.N, nil)
+	for j := range a.N {
+		for p := a.ColStart[j]; p < a.ColStart[j+1]; p++ {
+			d.Set(a.Row[p], j, a.Val[p])
+		}
+	}
+	return d
+}
+
+func randomVector(rng *rand.Rand, n int) []float64 {
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = rng.NormFloat64()
+	}
+	return v
 }
 
 func linearJacobian(e *equation) *mat.Dense {
@@ -296,12 +321,12 @@ func TestSolversRefuseWhatIsNotFinite(t *testing.T) {
 		for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 			s := begun(e, create())
 			e.jacobian(e.start, e.pattern)
-			if err := s.takeJacobian(e.pattern); err != nil {
+			if err := s.TakeJacobian(e.pattern); err != nil {
 				t.Fatal(err)
 			}
-			var entry *entryError
-			err := s.correct(e.start, []float64{1, 2, 3, bad, 5}, make([]float64, 5))
-			if !errors.Is(err, errNotFinite) || !errors.As(err, &entry) || entry.index != 3 {
+			var entry *num.EntryError
+			err := s.Correct(e.start, []float64{1, 2, 3, bad, 5}, make([]float64, 5))
+			if !errors.Is(err, num.ErrNotFinite) || !errors.As(err, &entry) || entry.Index != 3 {
 				t.Errorf("%s, residual %g: error %v", name, bad, err)
 			}
 		}
@@ -312,21 +337,21 @@ func TestSolversRefuseWhatIsNotFinite(t *testing.T) {
 // starts badly is not.
 func TestSolversTellDivergence(t *testing.T) {
 	diverges := &equation{
-		pattern:  newSparse(1, nil, func(int, int) float64 { return 0 }),
+		pattern:  fullPattern(1),
 		residual: func(z, r []float64) { r[0] = math.Atan(z[0]) },
-		jacobian: func(z []float64, a *sparseMatrix) { a.val[0] = 1 / (1 + z[0]*z[0]) },
+		jacobian: func(z []float64, a *num.Matrix) { a.Val[0] = 1 / (1 + z[0]*z[0]) },
 		start:    []float64{3}, solution: []float64{0}, // beyond 1.39 Newton's method diverges
 	}
-	_, did := diverges.attempt(t, begun(diverges, &newton{}), diverges.start, 1e-10, 50, 50)
+	_, did := diverges.attempt(t, begun(diverges, &Newton{}), diverges.start, 1e-10, 50, 50)
 	if !did.diverged || did.corrections != 3 || did.jacobians != 3 {
 		t.Errorf("newton on arctan: %+v, want divergence at the second growth with a fresh Jacobian", did)
 	}
 	growing := linearFrom(mat.NewDense(1, 1, []float64{-9}), []float64{1})
-	_, did = growing.attempt(t, begun(growing, &fixedPoint{relaxation: 1}), growing.start, 1e-10, 50, 0)
+	_, did = growing.attempt(t, begun(growing, &FixedPoint{Relaxation: 1}), growing.start, 1e-10, 50, 0)
 	if !did.diverged || did.corrections != fixedPointPatience+1 {
 		t.Errorf("fixed point with gain 9: %+v", did)
 	}
-	z, did := growing.attempt(t, begun(growing, &fixedPoint{}), growing.start, 1e-10, 50, 0)
+	z, did := growing.attempt(t, begun(growing, &FixedPoint{}), growing.start, 1e-10, 50, 0)
 	if did.diverged || !(growing.errorOf(z) < 1e-9) {
 		t.Errorf("Aitken with gain 9: %+v", did)
 	}
@@ -337,16 +362,16 @@ func TestSolversTellDivergence(t *testing.T) {
 		s := begun(e, create())
 		r, dz := []float64{1, 1}, make([]float64, 2)
 		tell := func(theta float64) bool {
-			if s.needsJacobian() {
+			if s.NeedsJacobian() {
 				e.jacobian(e.start, e.pattern)
-				if err := s.takeJacobian(e.pattern); err != nil {
+				if err := s.TakeJacobian(e.pattern); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := s.correct(e.start, r, dz); err != nil {
+			if err := s.Correct(e.start, r, dz); err != nil {
 				t.Fatal(err)
 			}
-			return s.contraction(theta)
+			return s.Contraction(theta)
 		}
 		for range 30 {
 			if tell(0.99) {
@@ -366,8 +391,8 @@ func TestSolversTellDivergence(t *testing.T) {
 			t.Errorf("%s: gives up after %d", name, given)
 		}
 		// The next attempt starts without that.
-		s.reject()
-		s.begin(0.005, 1)
+		s.Reject()
+		s.Begin(0.005, 1)
 		if tell(0.5) || tell(1) {
 			t.Errorf("%s: the next attempt is given up at once", name)
 		}
@@ -383,50 +408,50 @@ func TestJacobianIsKept(t *testing.T) {
 	e := linearEquation(rand.New(rand.NewPCG(1, 1)), 4, 2)
 	for name, limit := range map[string]float64{"newton": newtonRefresh, "broyden": broydenRefresh} {
 		s := everySolver()[name]()
-		s.init(e.pattern)
+		s.Init(e.pattern)
 		r, dz := []float64{1, 2, 3, 4}, make([]float64, 4)
 		expect := func(when string, want bool) {
 			t.Helper()
-			if got := s.needsJacobian(); got != want {
+			if got := s.NeedsJacobian(); got != want {
 				t.Fatalf("%s: needs a Jacobian %s: %t", name, when, got)
 			}
 			if want {
-				if err := s.correct(e.start, r, dz); !errors.Is(err, errNoJacobian) {
+				if err := s.Correct(e.start, r, dz); !errors.Is(err, errNoJacobian) {
 					t.Fatalf("%s: a correction without Jacobian: error %v", name, err)
 				}
 				e.jacobian(nil, e.pattern)
-				if err := s.takeJacobian(e.pattern); err != nil {
+				if err := s.TakeJacobian(e.pattern); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := s.correct(e.start, r, dz); err != nil {
+			if err := s.Correct(e.start, r, dz); err != nil {
 				t.Fatal(err)
 			}
 		}
-		s.begin(0.1, 2)
+		s.Begin(0.1, 2)
 		expect("at first", true)
 		expect("in the next iteration", false)
-		s.contraction(limit)
+		s.Contraction(limit)
 		expect("after good contraction", false)
-		s.accept()
-		s.begin(0.1, 2)
+		s.Accept()
+		s.Begin(0.1, 2)
 		expect("in the next step", false)
-		s.contraction(math.Nextafter(limit, 1))
+		s.Contraction(math.Nextafter(limit, 1))
 		expect("after bad contraction", true)
-		s.accept()
-		s.begin(0.1, 3)
+		s.Accept()
+		s.Begin(0.1, 3)
 		expect("with another degree", true)
-		s.accept()
-		s.begin(0.2, 3)
+		s.Accept()
+		s.Begin(0.2, 3)
 		expect("with another H", true)
-		s.reject()
-		s.begin(0.2, 3)
+		s.Reject()
+		s.Begin(0.2, 3)
 		expect("after a rejection", true)
 
 		// A singular Jacobian is refused, and asked for again, even if it was not
 		// asked for before.
-		clear(e.pattern.val)
-		if err := s.takeJacobian(e.pattern); !errors.Is(err, errSingular) {
+		clear(e.pattern.Val)
+		if err := s.TakeJacobian(e.pattern); !errors.Is(err, num.ErrSingular) {
 			t.Errorf("%s: singular: error %v", name, err)
 		}
 		expect("after a singular one", true)
@@ -435,9 +460,9 @@ func TestJacobianIsKept(t *testing.T) {
 
 // steps solves e again and again with a right side that moves slowly, as macro
 // steps do, and counts all corrections after the first step.
-func steps(t testing.TB, e *equation, s interfaceSolver, count int) (corrections, jacobians int) {
+func steps(t testing.TB, e *equation, s Solver, count int) (corrections, jacobians int) {
 	t.Helper()
-	s.init(e.pattern)
+	s.Init(e.pattern)
 	base, z, shift := e.residual, slices.Clone(e.start), 0.0
 	defer func() { e.residual = base }()
 	e.residual = func(z, r []float64) {
@@ -448,12 +473,12 @@ func steps(t testing.TB, e *equation, s interfaceSolver, count int) (corrections
 	}
 	for n := range count {
 		shift = 0.05 * float64(n)
-		s.begin(0.01, 1)
+		s.Begin(0.01, 1)
 		var did cost
 		if z, did = e.attempt(t, s, z, 1e-9, 100, 100); did.diverged || did.corrections == 100 {
 			t.Fatalf("step %d: %+v", n, did)
 		}
-		s.accept()
+		s.Accept()
 		if n > 0 {
 			corrections += did.corrections
 			jacobians += did.jacobians
@@ -468,14 +493,14 @@ func TestSolversLearnOverSteps(t *testing.T) {
 	e := cubicChain(8, 1)
 	for _, test := range []struct {
 		name                   string
-		s                      interfaceSolver
+		s                      Solver
 		corrections, jacobians int // in count−1 steps, at most
 	}{
-		{"newton", &newton{}, 110, 1},
-		{"broyden", &broyden{}, 105, 0},
-		{"broyden of small memory", &broyden{memory: 3}, 160, 0},
-		{"iqn", &iqn{}, 90, 0},
-		{"iqn of small memory", &iqn{memory: 10}, 130, 0},
+		{"newton", &Newton{}, 110, 1},
+		{"broyden", &Broyden{}, 105, 0},
+		{"broyden of small memory", &Broyden{memory: 3}, 160, 0},
+		{"iqn", &IQN{}, 90, 0},
+		{"iqn of small memory", &IQN{memory: 10}, 130, 0},
 	} {
 		corrections, jacobians := steps(t, e, test.s, count)
 		if corrections > test.corrections || jacobians > test.jacobians {
@@ -484,8 +509,8 @@ func TestSolversLearnOverSteps(t *testing.T) {
 		}
 		t.Logf("%s: %d corrections, %d Jacobians", test.name, corrections, jacobians)
 	}
-	forgetful, _ := steps(t, e, &iqn{reuse: -1}, count)
-	learnt, _ := steps(t, e, &iqn{}, count)
+	forgetful, _ := steps(t, e, &IQN{reuse: -1}, count)
+	learnt, _ := steps(t, e, &IQN{}, count)
 	if !(forgetful > 2*learnt) {
 		t.Errorf("iqn: %d corrections with reuse, %d without", learnt, forgetful)
 	}
@@ -512,42 +537,42 @@ func TestWeightsMakeUnitsIrrelevant(t *testing.T) {
 			r[i] /= unit[i]
 		}
 	}
-	scaled.jacobian = func(z []float64, a *sparseMatrix) {
+	scaled.jacobian = func(z []float64, a *num.Matrix) {
 		for i := range z {
 			physical[i] = z[i] * unit[i]
 		}
 		e.jacobian(physical, a)
 		for j := range n {
-			for p := a.colStart[j]; p < a.colStart[j+1]; p++ {
-				a.val[p] *= unit[j] / unit[a.row[p]]
+			for p := a.ColStart[j]; p < a.ColStart[j+1]; p++ {
+				a.Val[p] *= unit[j] / unit[a.Row[p]]
 			}
 		}
 	}
 	for name, create := range everySolver() {
 		iterate := func(e *equation, units []float64) []float64 {
 			s := create()
-			s.init(e.pattern)
-			w, ok := s.(weighted)
+			s.Init(e.pattern)
+			w, ok := s.(Weighted)
 			if ok {
 				weights := make([]float64, n)
 				for i := range weights {
 					weights[i] = (1 + float64(i)) / units[i]
 				}
-				w.weigh(weights)
+				w.Weigh(weights)
 			} else if name != "newton" {
 				t.Errorf("%s takes no weights", name)
 			}
-			s.begin(1, 1)
+			s.Begin(1, 1)
 			z, r, dz := make([]float64, n), make([]float64, n), make([]float64, n)
 			for k := range corrections {
 				e.residual(z, r)
-				if k == 0 && s.needsJacobian() {
+				if k == 0 && s.NeedsJacobian() {
 					e.jacobian(z, e.pattern)
-					if err := s.takeJacobian(e.pattern); err != nil {
+					if err := s.TakeJacobian(e.pattern); err != nil {
 						t.Fatal(err)
 					}
 				}
-				if err := s.correct(z, r, dz); err != nil {
+				if err := s.Correct(z, r, dz); err != nil {
 					t.Fatal(err)
 				}
 				for i := range z {
@@ -571,13 +596,13 @@ func TestWeightsMakeUnitsIrrelevant(t *testing.T) {
 func TestIQNColumns(t *testing.T) {
 	const n = 6
 	e := cubicChain(n, 1)
-	s := &iqn{memory: 4, reuse: 2}
-	s.init(e.pattern)
+	s := &IQN{memory: 4, reuse: 2}
+	s.Init(e.pattern)
 	rng := rand.New(rand.NewPCG(21, 22))
 	dz := make([]float64, n)
 	iterate := func(times int) {
 		for range times {
-			if err := s.correct(randomVector(rng, n), randomVector(rng, n), dz); err != nil {
+			if err := s.Correct(randomVector(rng, n), randomVector(rng, n), dz); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -588,36 +613,36 @@ func TestIQNColumns(t *testing.T) {
 			t.Errorf("%d columns %s, want %d", s.kept, when, want)
 		}
 	}
-	s.begin(1, 1)
+	s.Begin(1, 1)
 	iterate(1)
 	expect("after one iterate", 0)
 	iterate(2)
 	expect("after three iterates", 2)
 	iterate(7)
 	expect("with a full memory", 4)
-	s.reject()
+	s.Reject()
 	expect("after a rejection", 0)
-	s.begin(1, 1)
+	s.Begin(1, 1)
 	iterate(2)
-	s.accept()
-	s.reject() // of an attempt that never began
-	s.accept()
+	s.Accept()
+	s.Reject() // of an attempt that never began
+	s.Accept()
 	expect("after the first step", 1)
-	s.begin(1, 1)
+	s.Begin(1, 1)
 	iterate(2)
-	s.accept()
+	s.Accept()
 	expect("after the second step", 2)
-	s.begin(1, 1)
-	s.accept()
+	s.Begin(1, 1)
+	s.Accept()
 	expect("after the third step", 1)
-	s.begin(1, 1) // not concluded
-	s.begin(1, 1)
+	s.Begin(1, 1) // not concluded
+	s.Begin(1, 1)
 	expect("after the fourth step", 0)
 	iterate(3)
-	s.begin(2, 1)
+	s.Begin(2, 1)
 	expect("with another H", 0)
 	iterate(3)
-	s.begin(2, 0)
+	s.Begin(2, 0)
 	expect("with another degree", 0)
 
 	// The same difference twice: the older one goes. A zero difference is none.
@@ -627,11 +652,11 @@ func TestIQNColumns(t *testing.T) {
 			z[i] += by
 			r[i] += 2 * by * float64(i+1)
 		}
-		if err := s.correct(z, r, dz); err != nil {
+		if err := s.Correct(z, r, dz); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.begin(3, 0)
+	s.Begin(3, 0)
 	move(1)
 	move(0)
 	expect("after standing still", 0)
@@ -642,11 +667,11 @@ func TestIQNColumns(t *testing.T) {
 
 	// There are never more columns than unknowns.
 	small := cubicChain(2, 1)
-	s = &iqn{filter: 1e-14}
-	s.init(small.pattern)
-	s.begin(1, 1)
+	s = &IQN{filter: 1e-14}
+	s.Init(small.pattern)
+	s.Begin(1, 1)
 	for range 9 {
-		if err := s.correct(randomVector(rng, 2), randomVector(rng, 2), dz[:2]); err != nil {
+		if err := s.Correct(randomVector(rng, 2), randomVector(rng, 2), dz[:2]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -658,25 +683,25 @@ func TestBroydenAgainstDense(t *testing.T) {
 	const n = 5
 	rng := rand.New(rand.NewPCG(31, 32))
 	e := linearEquation(rng, n, 0.5)
-	s := &broyden{}
-	s.init(e.pattern)
+	s := &Broyden{}
+	s.Init(e.pattern)
 	weights := []float64{1, 10, 0.1, 3, 1e3}
-	s.weigh(weights)
-	s.begin(1, 1)
+	s.Weigh(weights)
+	s.Begin(1, 1)
 	e.jacobian(nil, e.pattern)
-	if err := s.takeJacobian(e.pattern); err != nil {
+	if err := s.TakeJacobian(e.pattern); err != nil {
 		t.Fatal(err)
 	}
 	b := denseOf(e.pattern)
 	var zBefore, rBefore []float64
 	for k := range 12 {
 		if k%4 == 0 { // a new macro step: nothing to learn from its first iterate
-			s.accept()
-			s.begin(1, 1)
+			s.Accept()
+			s.Begin(1, 1)
 			zBefore = nil
 		}
 		z, r, dz := randomVector(rng, n), randomVector(rng, n), make([]float64, n)
-		if err := s.correct(z, r, dz); err != nil {
+		if err := s.Correct(z, r, dz); err != nil {
 			t.Fatal(err)
 		}
 		if zBefore != nil {
@@ -707,24 +732,24 @@ func TestBroydenAgainstDense(t *testing.T) {
 // Broyden keeps the updates that it may, of the present Jacobian, H and degree.
 func TestBroydenUpdates(t *testing.T) {
 	e := linearFrom(mat.NewDense(2, 2, nil), []float64{0, 0}) // J = I
-	s := &broyden{memory: 3}
-	s.init(e.pattern)
+	s := &Broyden{memory: 3}
+	s.Init(e.pattern)
 	jacobian := func() {
 		e.jacobian(nil, e.pattern)
-		if err := s.takeJacobian(e.pattern); err != nil {
+		if err := s.TakeJacobian(e.pattern); err != nil {
 			t.Fatal(err)
 		}
 	}
 	expect := func(when string, z0, z1, r0, r1 float64, want int) {
 		t.Helper()
-		if err := s.correct([]float64{z0, z1}, []float64{r0, r1}, make([]float64, 2)); err != nil {
+		if err := s.Correct([]float64{z0, z1}, []float64{r0, r1}, make([]float64, 2)); err != nil {
 			t.Fatal(err)
 		}
 		if s.kept != want {
 			t.Errorf("%s: %d updates, want %d", when, s.kept, want)
 		}
 	}
-	s.begin(1, 1)
+	s.Begin(1, 1)
 	jacobian()
 	expect("the first iterate", 0, 0, 1, 1, 0)
 	expect("a change across the step", 1, 0, 1+1e-12, 2, 0)
@@ -732,8 +757,8 @@ func TestBroydenUpdates(t *testing.T) {
 	expect("an iterate that differs by rounding", 1+1e-14, 0, 1.5, 3, 0)
 	expect("a step", 2, 0, 3, 1, 1)
 	expect("another", 2, 1, 4, 4, 2)
-	s.accept()
-	s.begin(1, 1)
+	s.Accept()
+	s.Begin(1, 1)
 	expect("the next macro step", 3, 1, 4, 4, 2)
 	expect("a step in it", 3, 3, 7, 5, 3)
 	expect("more than the memory holds", 5, 3, 9, 4, 0)
@@ -741,7 +766,7 @@ func TestBroydenUpdates(t *testing.T) {
 	jacobian()
 	expect("a new Jacobian", 6, 4, 1, 1, 0)
 	expect("a step from there", 7, 4, 3, 1, 1)
-	s.begin(2, 1)
+	s.Begin(2, 1)
 	if s.kept != 0 {
 		t.Errorf("%d updates of another H", s.kept)
 	}
@@ -750,12 +775,12 @@ func TestBroydenUpdates(t *testing.T) {
 // Aitken's ω: the formula, its bounds, and what it keeps over steps.
 func TestAitkenRelaxation(t *testing.T) {
 	e := linearFrom(mat.NewDense(1, 1, []float64{0}), []float64{0})
-	s := &fixedPoint{}
-	s.init(e.pattern)
+	s := &FixedPoint{}
+	s.Init(e.pattern)
 	next := func(r float64) float64 {
 		t.Helper()
 		dz := make([]float64, 1)
-		if err := s.correct([]float64{0}, []float64{r}, dz); err != nil {
+		if err := s.Correct([]float64{0}, []float64{r}, dz); err != nil {
 			t.Fatal(err)
 		}
 		if want := -s.omega * r; dz[0] != want {
@@ -769,7 +794,7 @@ func TestAitkenRelaxation(t *testing.T) {
 			t.Errorf("ω = %g %s, want %g", got, when, want)
 		}
 	}
-	s.begin(1, 0)
+	s.Begin(1, 0)
 	expect("at first", next(1), aitkenStart)
 	expect("when the residual turns to −1", next(-1), aitkenStart/2)
 	expect("when the residual stands still", next(-1), aitkenStart/2)
@@ -778,12 +803,12 @@ func TestAitkenRelaxation(t *testing.T) {
 	expect("when it vanishes", next(0), aitkenLargest)
 	expect("after it vanished", next(1), aitkenLargest)
 	expect("when it turns to −9999", next(-9999), 0.01)
-	s.reject()
-	s.begin(1, 0)
+	s.Reject()
+	s.Begin(1, 0)
 	expect("after a rejection", next(1), aitkenStart)
 	expect("when it grows by a half", next(1.5), -1)
-	s.accept()
-	s.begin(1, 0)
+	s.Accept()
+	s.Begin(1, 0)
 	expect("in the next step", next(1), -aitkenStart)
 	expect("when it explodes", next(-1e30), -aitkenLeast)
 }
@@ -793,36 +818,36 @@ func TestSolversAllocateNothing(t *testing.T) {
 	e := cubicChain(40, 1)
 	for name, create := range everySolver() {
 		s := create()
-		s.init(e.pattern)
+		s.Init(e.pattern)
 		z, r, dz := make([]float64, 40), make([]float64, 40), make([]float64, 40)
 		weights := slices.Repeat([]float64{2}, 40)
 		step := 0
 		run := func() {
 			step++
-			if w, ok := s.(weighted); ok {
-				w.weigh(weights)
+			if w, ok := s.(Weighted); ok {
+				w.Weigh(weights)
 			}
-			s.begin(float64(1+step/10), 1)
+			s.Begin(float64(1+step/10), 1)
 			for k := range 6 {
 				for i := range z {
 					z[i] = math.Sin(float64(step*k + i))
 				}
 				e.residual(z, r)
-				if s.needsJacobian() {
+				if s.NeedsJacobian() {
 					e.jacobian(z, e.pattern)
-					if err := s.takeJacobian(e.pattern); err != nil {
+					if err := s.TakeJacobian(e.pattern); err != nil {
 						t.Fatal(err)
 					}
 				}
-				if err := s.correct(z, r, dz); err != nil {
+				if err := s.Correct(z, r, dz); err != nil {
 					t.Fatal(err)
 				}
-				s.contraction(0.3)
+				s.Contraction(0.3)
 			}
 			if step%3 == 0 {
-				s.reject()
+				s.Reject()
 			} else {
-				s.accept()
+				s.Accept()
 			}
 		}
 		for range 60 {
@@ -834,70 +859,71 @@ func TestSolversAllocateNothing(t *testing.T) {
 	}
 }
 
-// Vectors of the wrong length are a mistake of the caller.
-func TestSolversRefuseWrongLengths(t *testing.T) {
-	e := cubicChain(3, 1)
-	for name, create := range everySolver() {
-		s := begun(e, create())
-		e.jacobian(e.start, e.pattern)
-		if err := s.takeJacobian(e.pattern); err != nil {
-			t.Fatal(err)
+// Every solver goes on from an archive as it would have without one.
+func TestSolverArchive(t *testing.T) {
+	for name, make := range everySolver() {
+		e := cubicChain(6, 0.8)
+		if name == "newton" || name == "broyden" {
+			e = cubicChain(6, 3)
 		}
-		for _, call := range []func(){
-			func() { _ = s.correct(make([]float64, 2), make([]float64, 3), make([]float64, 3)) },
-			func() { _ = s.correct(make([]float64, 3), make([]float64, 4), make([]float64, 3)) },
-			func() { _ = s.correct(make([]float64, 3), make([]float64, 3), nil) },
-			func() {
-				if w, ok := s.(weighted); ok {
-					w.weigh(make([]float64, 2))
-				} else {
-					panic("takes none")
-				}
-			},
-		} {
-			func() {
-				defer func() {
-					if recover() == nil {
-						t.Errorf("%s takes vectors of wrong length", name)
-					}
-				}()
-				call()
-			}()
+		s, copied := make(), make()
+		for k := range 3 {
+			s.Begin(0.01, 1)
+			if k == 0 {
+				s.Init(e.pattern)
+				s.Begin(0.01, 1)
+			}
+			e.attempt(t, s, e.start, 1e-3, 40, 40)
+			s.Accept()
+		}
+		a := master.NewArchive()
+		s.Archive(a)
+		copied.Init(e.pattern)
+		from := master.ReadArchive(a.Data())
+		if copied.Archive(from); from.Finish() != nil {
+			t.Fatalf("%s: %v", name, from.Finish())
+		}
+		var ends [2][]float64
+		var did [2]cost
+		for i, s := range []Solver{s, copied} {
+			s.Begin(0.01, 1)
+			ends[i], did[i] = e.attempt(t, s, e.start, 1e-9, 60, 60)
+			s.Accept()
+		}
+		if !slices.Equal(ends[0], ends[1]) || did[0] != did[1] {
+			t.Errorf("%s: %v by %+v, and from the archive %v by %+v", name, ends[0], did[0], ends[1], did[1])
+		}
+		// Half of it is an error.
+		cut := master.ReadArchive(a.Data()[:len(a.Data())/2])
+		if copied.Archive(cut); cut.Finish() == nil {
+			t.Errorf("%s: half of an archive is taken", name)
 		}
 	}
 }
 
-// BenchmarkSolver measures one macro step of five corrections, with a Jacobian
-// kept.
-func BenchmarkSolver(b *testing.B) {
-	for _, n := range []int{10, 1000, 100000} {
-		e := cubicChain(n, 1)
-		z, r, dz := make([]float64, n), make([]float64, n), make([]float64, n)
-		for i := range z {
-			z[i] = math.Sin(float64(i))
+// Vectors of the wrong length are a mistake of the caller.
+func TestSolversRefuseWrongLengths(t *testing.T) {
+	e := cubicChain(3, 1)
+	short, right := make([]float64, 2), make([]float64, 3)
+	for name, create := range everySolver() {
+		s := begun(e, create())
+		e.jacobian(e.start, e.pattern)
+		if err := s.TakeJacobian(e.pattern); err != nil {
+			t.Fatal(err)
 		}
-		e.residual(z, r)
-		e.jacobian(z, e.pattern)
-		for _, name := range []string{"newton", "broyden", "iqn", "aitken"} {
-			s := begun(e, everySolver()[name]())
-			if err := s.takeJacobian(e.pattern); err != nil {
-				b.Fatal(err)
-			}
-			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					s.begin(0.01, 1)
-					for k := range 5 {
-						z[k%n] += 0.1
-						r[(3*k)%n] += 0.3
-						if err := s.correct(z, r, dz); err != nil {
-							b.Fatal(err)
-						}
-						s.contraction(0.05)
-					}
-					s.accept()
+		panics := func(call func()) {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s takes vectors of wrong length", name)
 				}
-			})
+			}()
+			call()
+		}
+		panics(func() { _ = s.Correct(short, right, right) })
+		panics(func() { _ = s.Correct(right, short, right) })
+		panics(func() { _ = s.Correct(right, right, nil) })
+		if w, ok := s.(Weighted); ok {
+			panics(func() { w.Weigh(short) })
 		}
 	}
 }

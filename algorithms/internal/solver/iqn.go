@@ -1,9 +1,9 @@
-package algorithms
+package solver
 
 import (
 	"math"
 
-	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 )
 
 const (
@@ -27,7 +27,7 @@ const (
 	iqnPatience = 3
 )
 
-// iqn is the interface quasi-Newton method with an inverse Jacobian from a least
+// IQN is the interface quasi-Newton method with an inverse Jacobian from a least
 // squares model (IQN-ILS). It needs no Jacobian. The columns of V and W are the
 // differences of the residuals r and of Φ = z − r between iterates, of this
 // macro step and of earlier ones with the same H and degree, the newest first:
@@ -46,8 +46,8 @@ const (
 // procedure for fluid–structure interaction problems: filtering, Computers &
 // Structures 171 (2016). Deviation: differences are taken between
 // consecutive iterates, which spans the same space as differences to the last.
-type iqn struct {
-	relaxation float64 // ω; 0 = iqnRelaxation
+type IQN struct {
+	Relaxation float64 // ω; 0 = iqnRelaxation
 	reuse      int     // macro steps; 0 = iqnReuse, negative = none
 	memory     int     // columns; 0 = iqnMemory
 	filter     float64 // 0 = iqnFilter
@@ -77,15 +77,15 @@ type difference struct {
 }
 
 var (
-	_ interfaceSolver = (*iqn)(nil)
-	_ weighted        = (*iqn)(nil)
+	_ Solver   = (*IQN)(nil)
+	_ Weighted = (*IQN)(nil)
 )
 
-func (s *iqn) init(pattern *sparseMatrix) {
-	n := pattern.n
-	*s = iqn{relaxation: s.relaxation, reuse: s.reuse, memory: s.memory, filter: s.filter}
-	if s.relaxation == 0 {
-		s.relaxation = iqnRelaxation
+func (s *IQN) Init(pattern *num.Matrix) {
+	n := pattern.N
+	*s = IQN{Relaxation: s.Relaxation, reuse: s.reuse, memory: s.memory, filter: s.filter}
+	if s.Relaxation == 0 {
+		s.Relaxation = iqnRelaxation
 	}
 	if s.reuse == 0 {
 		s.reuse = iqnReuse
@@ -97,26 +97,26 @@ func (s *iqn) init(pattern *sparseMatrix) {
 	if s.filter == 0 {
 		s.filter = iqnFilter
 	}
-	s.metric.init(n)
+	s.metric.Init(n)
 	s.z, s.r, s.rest = make([]float64, n), make([]float64, n), make([]float64, n)
 	s.triangle, s.alpha = make([]float64, s.memory*s.memory), make([]float64, s.memory)
 	s.from = make([]int, 0, s.memory)
 }
 
-func (s *iqn) begin(H float64, degree int) {
-	s.accept()
+func (s *IQN) Begin(H float64, degree int) {
+	s.Accept()
 	if s.becomes(H, degree) {
 		s.kept = 0
 	}
 	s.open, s.started, s.growing = true, false, 0
 }
 
-func (s *iqn) needsJacobian() bool              { return false }
-func (s *iqn) takeJacobian(*sparseMatrix) error { return nil }
+func (s *IQN) NeedsJacobian() bool            { return false }
+func (s *IQN) TakeJacobian(*num.Matrix) error { return nil }
 
-func (s *iqn) correct(z, r, dz []float64) error {
+func (s *IQN) Correct(z, r, dz []float64) error {
 	checkLengths(len(s.z), z, r, dz)
-	if err := checkFinite(r); err != nil {
+	if err := num.CheckFinite(r); err != nil {
 		return err
 	}
 	if s.started {
@@ -128,7 +128,7 @@ func (s *iqn) correct(z, r, dz []float64) error {
 	s.orthogonalise()
 	if len(s.from) == 0 {
 		for i, v := range r {
-			dz[i] = -s.relaxation * v
+			dz[i] = -s.Relaxation * v
 		}
 		return nil
 	}
@@ -142,11 +142,11 @@ func (s *iqn) correct(z, r, dz []float64) error {
 		}
 	}
 	s.sift()
-	return checkFinite(dz)
+	return num.CheckFinite(dz)
 }
 
 // learn adds the difference between this iterate and the one before.
-func (s *iqn) learn(z, r []float64) {
+func (s *IQN) learn(z, r []float64) {
 	if s.kept == s.memory {
 		s.drop(0)
 	}
@@ -165,14 +165,14 @@ func (s *iqn) learn(z, r []float64) {
 }
 
 // grow takes storage for one more column.
-func (s *iqn) grow() {
+func (s *IQN) grow() {
 	n := len(s.z)
 	s.columns = append(s.columns, difference{dr: make([]float64, n), dphi: make([]float64, n)})
 	s.q = append(s.q, make([]float64, n))
 }
 
-func (s *iqn) archive(a *master.Archive) {
-	s.regime.archive(a)
+func (s *IQN) Archive(a num.Archive) {
+	s.regime.Archive(a)
 	a.Int(&s.attempt)
 	a.Index(&s.kept, 0, s.memory)
 	for k := 0; k < s.kept && a.Err() == nil; k++ {
@@ -180,14 +180,12 @@ func (s *iqn) archive(a *master.Archive) {
 			s.grow()
 		}
 		c := &s.columns[k]
-		a.Floats(c.dr)
-		a.Floats(c.dphi)
-		a.Int(&c.attempt)
+		num.Carry(a, c.dr, c.dphi, &c.attempt)
 	}
 }
 
 // drop gives up column at, and keeps its storage.
-func (s *iqn) drop(at int) {
+func (s *IQN) drop(at int) {
 	gone := s.columns[at]
 	copy(s.columns[at:s.kept], s.columns[at+1:s.kept])
 	s.kept--
@@ -196,7 +194,7 @@ func (s *iqn) drop(at int) {
 
 // orthogonalise factors V = Q R over the columns that bring something new, from
 // the newest to the oldest; from lists them.
-func (s *iqn) orthogonalise() {
+func (s *IQN) orthogonalise() {
 	s.from = s.from[:0]
 	for at := s.kept - 1; at >= 0 && len(s.from) < len(s.z); at-- {
 		k := len(s.from)
@@ -229,7 +227,7 @@ func (s *iqn) orthogonalise() {
 // column to be orthogonalised, which is as stable as reflections (Å. Björck,
 // Solving linear least squares problems by Gram–Schmidt orthogonalization, BIT 7
 // (1967)).
-func (s *iqn) fit(r []float64) {
+func (s *IQN) fit(r []float64) {
 	for i, v := range r {
 		s.rest[i] = -v * s.inverse[i]
 	}
@@ -258,7 +256,7 @@ func project(q, v []float64) float64 {
 }
 
 // sift drops the columns that bring nothing new.
-func (s *iqn) sift() {
+func (s *IQN) sift() {
 	kept := 0
 	for k := len(s.from) - 1; k >= 0; k-- { // from descends
 		s.columns[kept], s.columns[s.from[k]] = s.columns[s.from[k]], s.columns[kept]
@@ -267,7 +265,7 @@ func (s *iqn) sift() {
 	s.kept = kept
 }
 
-func (s *iqn) contraction(theta float64) (diverging bool) {
+func (s *IQN) Contraction(theta float64) (diverging bool) {
 	if theta < 1 {
 		s.growing = 0
 		return false
@@ -276,7 +274,7 @@ func (s *iqn) contraction(theta float64) (diverging bool) {
 	return s.growing > iqnPatience+len(s.z) || math.IsNaN(theta)
 }
 
-func (s *iqn) accept() {
+func (s *IQN) Accept() {
 	if !s.open {
 		return
 	}
@@ -287,7 +285,7 @@ func (s *iqn) accept() {
 	}
 }
 
-func (s *iqn) reject() {
+func (s *IQN) Reject() {
 	if !s.open {
 		return
 	}

@@ -1,9 +1,9 @@
-package algorithms
+package solver
 
 import (
 	"math"
 
-	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 	fixedPointPatience = 4
 )
 
-// fixedPoint is the relaxed fixed point dz = −ω r, with a constant ω or Aitken's
+// FixedPoint is the relaxed fixed point dz = −ω r, with a constant ω or Aitken's
 //
 //	ω₊ = −ω r·(r₊ − r) / ‖r₊ − r‖²,
 //
@@ -32,11 +32,11 @@ const (
 //
 // Source: B.M. Irons, R.C. Tuck, A version of the Aitken accelerator for
 // computer iteration, Int. J. Numer. Methods Eng. 1 (1969); U. Küttler, W.A.
-// Wall, Fixed-point fluid–structure interaction solvers with dynamic relaxation,
+// Wall, Fixed-point fluid–structure interaction solvers with dynamic Relaxation,
 // Comput. Mech. 43 (2008). Deviations: the bounds, and ω is kept where
 // the residual hardly changes.
-type fixedPoint struct {
-	relaxation float64 // ω; 0 = Aitken
+type FixedPoint struct {
+	Relaxation float64 // ω; 0 = Aitken
 
 	metric
 	omega, accepted float64 // in force; at the last accepted step
@@ -46,35 +46,35 @@ type fixedPoint struct {
 }
 
 var (
-	_ interfaceSolver = (*fixedPoint)(nil)
-	_ weighted        = (*fixedPoint)(nil)
+	_ Solver   = (*FixedPoint)(nil)
+	_ Weighted = (*FixedPoint)(nil)
 )
 
-func (s *fixedPoint) init(pattern *sparseMatrix) {
-	*s = fixedPoint{relaxation: s.relaxation, omega: s.relaxation, r: make([]float64, pattern.n), change: make([]float64, pattern.n)}
+func (s *FixedPoint) Init(pattern *num.Matrix) {
+	*s = FixedPoint{Relaxation: s.Relaxation, omega: s.Relaxation, r: make([]float64, pattern.N), change: make([]float64, pattern.N)}
 	if s.omega == 0 {
 		s.omega = aitkenStart
 	}
 	s.accepted = s.omega
-	s.metric.init(pattern.n)
+	s.metric.Init(pattern.N)
 }
 
-func (s *fixedPoint) begin(float64, int) {
+func (s *FixedPoint) Begin(float64, int) {
 	s.started, s.growing = false, 0
-	if s.relaxation == 0 {
+	if s.Relaxation == 0 {
 		s.omega = math.Copysign(min(math.Abs(s.omega), aitkenStart), s.omega)
 	}
 }
 
-func (s *fixedPoint) needsJacobian() bool              { return false }
-func (s *fixedPoint) takeJacobian(*sparseMatrix) error { return nil }
+func (s *FixedPoint) NeedsJacobian() bool            { return false }
+func (s *FixedPoint) TakeJacobian(*num.Matrix) error { return nil }
 
-func (s *fixedPoint) correct(z, r, dz []float64) error {
+func (s *FixedPoint) Correct(z, r, dz []float64) error {
 	checkLengths(len(s.r), z, r, dz)
-	if err := checkFinite(r); err != nil {
+	if err := num.CheckFinite(r); err != nil {
 		return err
 	}
-	if s.relaxation == 0 {
+	if s.Relaxation == 0 {
 		if s.started {
 			s.extrapolate(r)
 		}
@@ -84,11 +84,11 @@ func (s *fixedPoint) correct(z, r, dz []float64) error {
 	for i, v := range r {
 		dz[i] = -s.omega * v
 	}
-	return checkFinite(dz)
+	return num.CheckFinite(dz)
 }
 
 // extrapolate gives the next ω from the residual and the one before.
-func (s *fixedPoint) extrapolate(r []float64) {
+func (s *FixedPoint) extrapolate(r []float64) {
 	for i, v := range r {
 		s.change[i] = v - s.r[i]
 	}
@@ -102,7 +102,7 @@ func (s *fixedPoint) extrapolate(r []float64) {
 	}
 }
 
-func (s *fixedPoint) contraction(theta float64) (diverging bool) {
+func (s *FixedPoint) Contraction(theta float64) (diverging bool) {
 	if theta < 1 {
 		s.growing = 0
 		return false
@@ -111,10 +111,9 @@ func (s *fixedPoint) contraction(theta float64) (diverging bool) {
 	return s.growing > fixedPointPatience || math.IsNaN(theta)
 }
 
-func (s *fixedPoint) archive(a *master.Archive) {
-	a.Float(&s.omega)
-	a.Float(&s.accepted)
+func (s *FixedPoint) Archive(a num.Archive) {
+	num.Carry(a, &s.omega, &s.accepted)
 }
 
-func (s *fixedPoint) accept() { s.accepted = s.omega }
-func (s *fixedPoint) reject() { s.omega = s.accepted }
+func (s *FixedPoint) Accept() { s.accepted = s.omega }
+func (s *FixedPoint) Reject() { s.omega = s.accepted }

@@ -1,4 +1,4 @@
-package algorithms
+package num
 
 import (
 	"fmt"
@@ -274,7 +274,7 @@ func TestShapePolynomial(t *testing.T) {
 			for i, d := range p {
 				times[i] = 5 - d
 			}
-			full := shapePolynomial(order, 5, H, times)
+			full := NewShape(order, 5, H, times)
 			c := full[:order+1]
 			for i := range order {
 				if v := polynomialAt(c, 0, -p[i]/H); math.Abs(v) > 1e-12 {
@@ -307,19 +307,5 @@ func TestHoldRefuses(t *testing.T) {
 		if err := f(); err == nil {
 			t.Errorf("%s: no error", name)
 		}
-	}
-}
-
-func BenchmarkHold(b *testing.B) {
-	rng := rand.New(rand.NewPCG(6, 2))
-	for _, n := range []int{2, 10, 50} {
-		a, in := mat.NewDense(n, n, randomVector(rng, n*n)), mat.NewDense(n, 2, randomVector(rng, 2*n))
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			for b.Loop() {
-				if _, err := NewHold(a, in, 0.1, 2); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
 	}
 }

@@ -1,9 +1,9 @@
-package algorithms
+package solver
 
 import (
 	"math"
 
-	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 	broydenMemory = 30
 )
 
-// broyden is Broyden's first ("good") method: newton with a Jacobian B that
+// Broyden is Broyden's first ("good") method: newton with a Jacobian B that
 // after each correction takes the change
 //
 //	B₊ = B + (y − B s) sᵀD / (sᵀD s),  s = Δz, y = Δr,
@@ -38,7 +38,7 @@ const (
 // C.T. Kelley, Iterative Methods for Linear and Nonlinear Equations (1995),
 // section 7.3. Deviations: s is the step that was made, which need not be the
 // correction; updates with a tiny denominator are left out.
-type broyden struct {
+type Broyden struct {
 	memory int // updates kept; 0 = broydenMemory
 
 	keptJacobian
@@ -54,53 +54,52 @@ type broyden struct {
 type rankOne struct{ a, t []float64 }
 
 var (
-	_ interfaceSolver = (*broyden)(nil)
-	_ weighted        = (*broyden)(nil)
+	_ Solver   = (*Broyden)(nil)
+	_ Weighted = (*Broyden)(nil)
 )
 
-func (s *broyden) init(pattern *sparseMatrix) {
-	n := pattern.n
-	*s = broyden{
+func (s *Broyden) Init(pattern *num.Matrix) {
+	n := pattern.N
+	*s = Broyden{
 		memory: s.memory, z: make([]float64, n), dz: make([]float64, n),
 		step: make([]float64, n), hit: make([]float64, n),
 	}
 	if s.memory == 0 {
 		s.memory = broydenMemory
 	}
-	s.keptJacobian.init(pattern)
-	s.metric.init(n)
+	s.keptJacobian.Init(pattern)
+	s.metric.Init(n)
 }
 
-func (s *broyden) begin(H float64, degree int) {
+func (s *Broyden) Begin(H float64, degree int) {
 	if s.renew(H, degree) {
 		s.kept = 0
 	}
 	s.started = false
 }
 
-func (s *broyden) archive(a *master.Archive) {
-	s.keptJacobian.archive(a)
+func (s *Broyden) Archive(a num.Archive) {
+	s.keptJacobian.Archive(a)
 	a.Index(&s.kept, 0, s.memory)
 	for k := 0; k < s.kept && a.Err() == nil; k++ {
 		if k == len(s.updates) {
 			s.updates = append(s.updates, s.newUpdate())
 		}
-		a.Floats(s.updates[k].a)
-		a.Floats(s.updates[k].t)
+		num.Carry(a, s.updates[k].a, s.updates[k].t)
 	}
 }
 
-func (s *broyden) newUpdate() rankOne {
+func (s *Broyden) newUpdate() rankOne {
 	return rankOne{make([]float64, len(s.z)), make([]float64, len(s.z))}
 }
 
-func (s *broyden) takeJacobian(j *sparseMatrix) error {
+func (s *Broyden) TakeJacobian(j *num.Matrix) error {
 	s.kept, s.started = 0, false
-	return s.keptJacobian.takeJacobian(j)
+	return s.keptJacobian.TakeJacobian(j)
 }
 
-func (s *broyden) correct(z, r, dz []float64) error {
-	checkLengths(s.lu.n, z, r, dz)
+func (s *Broyden) Correct(z, r, dz []float64) error {
+	checkLengths(s.lu.N(), z, r, dz)
 	if err := s.apply(r, dz); err != nil {
 		return err
 	}
@@ -112,13 +111,13 @@ func (s *broyden) correct(z, r, dz []float64) error {
 			s.updates[s.kept-1].apply(dz)
 		} else { // the memory was full
 			copy(dz, r)
-			s.lu.solve(dz)
+			s.lu.Solve(dz)
 		}
 	}
 	for i, v := range dz {
 		dz[i] = -v
 	}
-	if err := checkFinite(dz); err != nil {
+	if err := num.CheckFinite(dz); err != nil {
 		s.started, s.stale = false, true
 		return err
 	}
@@ -130,7 +129,7 @@ func (s *broyden) correct(z, r, dz []float64) error {
 
 // learn takes the update for the step to z, where v = B⁻¹ r. False: there is
 // nothing to be learnt from it.
-func (s *broyden) learn(z, v []float64) bool {
+func (s *Broyden) learn(z, v []float64) bool {
 	for i := range z {
 		s.step[i] = z[i] - s.z[i]
 		s.hit[i] = v[i] + s.dz[i]
@@ -168,6 +167,6 @@ func (u rankOne) apply(v []float64) {
 	}
 }
 
-func (s *broyden) contraction(theta float64) (diverging bool) {
+func (s *Broyden) Contraction(theta float64) (diverging bool) {
 	return s.judge(theta, broydenRefresh)
 }

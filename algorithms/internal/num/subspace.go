@@ -1,15 +1,13 @@
-package algorithms
+package num
 
 import (
 	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
-
-	"github.com/macrostep/macrostep/master"
 )
 
-// subspaceWindow holds the last macro steps of one subsystem and finds a linear
+// SubspaceWindow holds the last macro steps of one subsystem and finds a linear
 // system in them by subspaces:
 //
 //	x_{n+1} = A x_n + B [1, q_n],   y_{n+1} = C x_n + D [1, q_n],
@@ -23,7 +21,7 @@ import (
 // Source: M. Verhaegen, P. Dewilde, Subspace model identification, part 1: the
 // output-error state-space model identification class of algorithms (MOESP), Int. J.
 // Control 56 (1992).
-type subspaceWindow struct {
+type SubspaceWindow struct {
 	nq, ny  int
 	size    int       // steps that it holds
 	rows    []float64 // ring of [nq + ny]
@@ -37,10 +35,16 @@ type subspaceWindow struct {
 	residual float64   // what it leaves of the outputs, in their sizes
 }
 
+// MaxStates is the largest number of states that are identified.
+const MaxStates = 4
+
+// NotFinite is why there is no model where one holds numbers that are not finite.
+const NotFinite = "the identified model is not finite"
+
 const (
 	// hankelRows is the number of block rows, beyond the largest order, so that
 	// some singular values tell the noise.
-	hankelRows = 2 * maxIdentifiedOrder
+	hankelRows = 2 * MaxStates
 	// negligible is the part of the outputs below which singular values are rounding.
 	negligible = 1e-15
 	// noiseBand is how far singular values of noise may stand above that which is
@@ -52,24 +56,24 @@ const (
 	leastGap = 2
 )
 
-func newSubspaceWindow(nq, ny int) *subspaceWindow {
+func NewSubspaceWindow(nq, ny int) *SubspaceWindow {
 	size := 2*(1+hankelRows*(nq+ny)) + hankelRows
-	return &subspaceWindow{nq: nq, ny: ny, size: size, rows: make([]float64, size*(nq+ny)),
+	return &SubspaceWindow{nq: nq, ny: ny, size: size, rows: make([]float64, size*(nq+ny)),
 		inputs: make([]float64, nq), outputs: make([]float64, ny)}
 }
 
-func (w *subspaceWindow) reset() { w.n, w.at, w.wait = 0, 0, 0 }
+// Reset forgets all steps.
+func (w *SubspaceWindow) Reset() { w.n, w.at, w.wait = 0, 0, 0 }
 
-func (w *subspaceWindow) archive(a *master.Archive) {
-	a.Floats(w.rows)
-	a.Float(&w.residual)
+func (w *SubspaceWindow) Archive(a Archive) {
+	Carry(a, w.rows, &w.residual)
 	a.Index(&w.at, 0, w.size-1)
 	a.Index(&w.n, 0, w.size)
 	a.Int(&w.wait)
 }
 
-// add takes a step: the coefficients of the inputs over it, and the outputs at its end.
-func (w *subspaceWindow) add(q, y []float64) {
+// Add takes a step: the coefficients of the inputs over it, and the outputs at its end.
+func (w *SubspaceWindow) Add(q, y []float64) {
 	row := w.rows[w.at*(w.nq+w.ny):][:w.nq+w.ny]
 	copy(row[copy(row, q):], y)
 	w.at = (w.at + 1) % w.size
@@ -77,18 +81,24 @@ func (w *subspaceWindow) add(q, y []float64) {
 	w.wait = max(w.wait-1, 0)
 }
 
-// due reports whether the window is full and has moved on since the last attempt.
-func (w *subspaceWindow) due() bool { return w.n == w.size && w.wait == 0 }
+// Due reports whether the window is full and has moved on since the last attempt.
+func (w *SubspaceWindow) Due() bool { return w.n == w.size && w.wait == 0 }
+
+// States returns the order of the last system, Singular the singular values that it was chosen
+// from, and Residual what the system leaves of the outputs, in their sizes.
+func (w *SubspaceWindow) States() int         { return w.states }
+func (w *SubspaceWindow) Singular() []float64 { return w.singular }
+func (w *SubspaceWindow) Residual() float64   { return w.residual }
 
 // step gives the inputs and outputs of the step k, counted from the oldest, unscaled.
-func (w *subspaceWindow) step(k int) (q, y []float64) {
+func (w *SubspaceWindow) step(k int) (q, y []float64) {
 	row := w.rows[(w.at+k)%w.size*(w.nq+w.ny):][:w.nq+w.ny]
 	return row[:w.nq], row[w.nq:]
 }
 
 // scale makes all inputs and outputs of one size, by powers of two; what has always
 // been 0 stays.
-func (w *subspaceWindow) scale() {
+func (w *SubspaceWindow) scale() {
 	clear(w.inputs)
 	clear(w.outputs)
 	for k := range w.size {
@@ -109,10 +119,10 @@ func (w *subspaceWindow) scale() {
 	}
 }
 
-// identify finds the system and writes it as a difference equation over lags steps,
+// Identify finds the system and writes it as a difference equation over lags steps,
 // theta [regressors × ny by rows] as of [identified]; sigma [nq × ny] are the standard errors
 // of the responses to the present inputs, infinite where the data leave them open. why = "" where it is found.
-func (w *subspaceWindow) identify(lags int, theta, sigma []float64) (why string) {
+func (w *SubspaceWindow) Identify(lags int, theta, sigma []float64) (why string) {
 	w.wait = w.size / 4
 	w.scale()
 	a, c, why := w.dynamics()
@@ -124,14 +134,14 @@ func (w *subspaceWindow) identify(lags int, theta, sigma []float64) (why string)
 		return why
 	}
 	w.predictor(lags, a, b, c, d, theta)
-	if checkFinite(theta) != nil {
-		return notFinite
+	if CheckFinite(theta) != nil {
+		return NotFinite
 	}
 	return ""
 }
 
 // dynamics finds the order, A and C; nil of both where there are no states.
-func (w *subspaceWindow) dynamics() (a, c *mat.Dense, why string) {
+func (w *SubspaceWindow) dynamics() (a, c *mat.Dense, why string) {
 	nu, ny := 1+hankelRows*w.nq, hankelRows*w.ny
 	columns := w.size - hankelRows + 1
 	h := mat.NewDense(columns, nu+ny, nil) // transposed
@@ -148,7 +158,7 @@ func (w *subspaceWindow) dynamics() (a, c *mat.Dense, why string) {
 			}
 		}
 	}
-	if checkFinite(h.RawMatrix().Data) != nil {
+	if CheckFinite(h.RawMatrix().Data) != nil {
 		return nil, nil, "its inputs and outputs are not finite"
 	}
 	var qr mat.QR
@@ -197,7 +207,7 @@ func (w *subspaceWindow) dynamics() (a, c *mat.Dense, why string) {
 // nothing stands out from noise; all is the norm of the outputs.
 func chooseOrder(singular []float64, all float64) (n int, why string) {
 	floor := max(negligible*all, math.SmallestNonzeroFloat64)
-	most := min(maxIdentifiedOrder, len(singular)-1)
+	most := min(MaxStates, len(singular)-1)
 	noise := noiseBand * max(floor, singular[most])
 	before, widest := all, 0.0
 	for k := range most + 1 {
@@ -214,10 +224,10 @@ func chooseOrder(singular []float64, all float64) (n int, why string) {
 
 // responses finds B [n × (1+nq)] and D [ny × (1+nq)], the constants first, scaled as
 // the window is.
-func (w *subspaceWindow) responses(a, c *mat.Dense, sigma []float64) (b, d *mat.Dense, why string) {
+func (w *SubspaceWindow) responses(a, c *mat.Dense, sigma []float64) (b, d *mat.Dense, why string) {
 	n, m := w.states, 1+w.nq
 	atB, atD := n, n+n*m
-	fit := newLeastSquares(atD+w.ny*m, 1)
+	fit := NewLeastSquares(atD+w.ny*m, 1)
 	// State x_k = power x_0 + Σ_j acc_j b_j, column j of B acting through acc_j.
 	power, acc := identityMatrix(n), make([]*mat.Dense, m)
 	for j := range acc {
@@ -243,7 +253,7 @@ func (w *subspaceWindow) responses(a, c *mat.Dense, sigma []float64) (b, d *mat.
 			}
 			copy(row[atD+o*m:], input)
 			z[0] = y[o] / w.outputs[o]
-			fit.add(row, z, 1)
+			fit.Add(row, z, 1)
 		}
 		if n > 0 {
 			t.Mul(a, power)
@@ -263,16 +273,16 @@ func (w *subspaceWindow) responses(a, c *mat.Dense, sigma []float64) (b, d *mat.
 	for i := range fit.n {
 		clear(row)
 		row[i], z[0] = independent, 0
-		fit.add(row, z, 1)
+		fit.Add(row, z, 1)
 	}
 	theta := make([]float64, fit.n)
-	fit.solve(fit.n, theta)
+	fit.Solve(fit.n, theta)
 	scratch := make([]float64, fit.n)
-	w.residual = math.Sqrt(fit.residual(fit.n, 0) / freedom)
+	w.residual = math.Sqrt(fit.Residual(fit.n, 0) / freedom)
 	d = mat.NewDense(w.ny, m, theta[atD:])
 	for j := range w.nq {
 		for o := range w.ny {
-			spread := fit.spread(atD+o*m+1+j, fit.n, scratch)
+			spread := fit.Spread(atD+o*m+1+j, fit.n, scratch)
 			sigma[j*w.ny+o] = w.residual * spread * w.outputs[o] / w.inputs[j]
 			if spread*independent > openShare {
 				sigma[j*w.ny+o] = math.Inf(1)
@@ -287,7 +297,7 @@ func (w *subspaceWindow) responses(a, c *mat.Dense, sigma []float64) (b, d *mat.
 
 // predictor writes the system as the difference equation over lags steps that
 // predicts from the state which fits the outputs of these steps best.
-func (w *subspaceWindow) predictor(lags int, a, b, c, d *mat.Dense, theta []float64) {
+func (w *SubspaceWindow) predictor(lags int, a, b, c, d *mat.Dense, theta []float64) {
 	n, m := w.states, 1+w.nq
 	clear(theta)
 	put := func(row, o int, v float64) { theta[row*w.ny+o] += v }

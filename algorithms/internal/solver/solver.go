@@ -1,70 +1,70 @@
-package algorithms
+package solver
 
 import (
 	"fmt"
 
-	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 )
 
-// interfaceSolver proposes corrections for the interface equation
+// Solver proposes corrections for the interface equation
 // r(z) = z − Φ(z) = 0, where Φ are the coupled outputs that a macro step with
 // inputs z at its end gives; z [n].
 //
 // A solver keeps what it learns for as long as the equation stays alike: over
 // the macro steps of one H and degree. It is driven like this:
 //
-//	s.begin(H, degree)
+//	s.Begin(H, degree)
 //	for {
 //		r := z − Φ(z)
-//		if s.needsJacobian() { s.takeJacobian(∂r/∂z at z) }
-//		s.correct(z, r, dz)
+//		if s.NeedsJacobian() { s.TakeJacobian(∂r/∂z at z) }
+//		s.Correct(z, r, dz)
 //		// stop if dz is small; from the second correction on, give up if
-//		// s.contraction(‖dz‖/‖dz before‖)
+//		// s.Contraction(‖dz‖/‖dz before‖)
 //		z += dz
 //	}
-//	s.accept() or s.reject()
+//	s.Accept() or s.Reject()
 //
-// After init, and once the storage that grows with use has grown, no call
+// After Init, and once the storage that grows with use has grown, no call
 // allocates. Slices are the caller's, are used during the call only, must not
 // overlap, and a length that is not n panics.
-type interfaceSolver interface {
-	// init takes the pattern of ∂r/∂z, whose values are not read, and forgets
+type Solver interface {
+	// Init takes the pattern of ∂r/∂z, whose values are not read, and forgets
 	// everything.
-	init(pattern *sparseMatrix)
-	// begin is a new attempt at a macro step. H are compared exactly: steps that
+	Init(pattern *num.Matrix)
+	// Begin is a new attempt at a macro step. H are compared exactly: steps that
 	// differ by rounding only must be given as the same number. What has been
 	// learnt is kept if neither changed; an attempt before that was not
 	// concluded counts as accepted.
-	begin(H float64, degree int)
-	// needsJacobian asks for ∂r/∂z at the present iterate, before correct.
-	needsJacobian() bool
-	// takeJacobian takes it: values on the pattern of init, which the caller may
-	// change afterwards. The error is an *entryError.
-	takeJacobian(j *sparseMatrix) error
-	// correct puts the correction at z, where the residual is r, into dz. An
-	// *entryError names an entry of r or dz that is not a finite number; dz is
+	Begin(H float64, degree int)
+	// NeedsJacobian asks for ∂r/∂z at the present iterate, before Correct.
+	NeedsJacobian() bool
+	// TakeJacobian takes it: values on the pattern of Init, which the caller may
+	// change afterwards. The error is an *num.EntryError.
+	TakeJacobian(j *num.Matrix) error
+	// Correct puts the correction at z, where the residual is r, into dz. An
+	// *num.EntryError names an entry of r or dz that is not a finite number; dz is
 	// then of no use.
-	correct(z, r, dz []float64) error
-	// contraction tells the ratio of the norms of the last two corrections of
+	Correct(z, r, dz []float64) error
+	// Contraction tells the ratio of the norms of the last two corrections of
 	// this attempt, weighted as the caller judges. It decides on a refresh;
 	// diverging means that further corrections will not help.
-	contraction(theta float64) (diverging bool)
-	// accept and reject conclude the attempt. Either may be told of an attempt
+	Contraction(theta float64) (diverging bool)
+	// Accept and Reject conclude the attempt. Either may be told of an attempt
 	// that was never begun.
-	accept()
-	reject()
-	// archive carries what is kept between attempts.
-	archive(a *master.Archive)
+	Accept()
+	Reject()
+	// Archive carries what is kept between attempts.
+	Archive(a num.Archive)
 }
 
-// weighted is the interface of solvers whose corrections depend on the units of
+// Weighted is the interface of solvers whose corrections depend on the units of
 // the unknowns, since they measure lengths in z or r: all but Newton.
-type weighted interface {
-	// weigh takes w [n], positive and finite: changes of the unknowns by their w
-	// count the same. It is called between init and correct, again when the
+type Weighted interface {
+	// Weigh takes w [n], positive and finite: changes of the unknowns by their w
+	// count the same. It is called between Init and Correct, again when the
 	// weights have changed. The weights of the convergence test serve. Without
 	// it all are 1.
-	weigh(w []float64)
+	Weigh(w []float64)
 }
 
 // regime reports whether a new attempt solves an equation like the last one.
@@ -73,9 +73,8 @@ type regime struct {
 	degree int
 }
 
-func (g *regime) archive(a *master.Archive) {
-	a.Float(&g.H)
-	a.Int(&g.degree)
+func (g *regime) Archive(a num.Archive) {
+	num.Carry(a, &g.H, &g.degree)
 }
 
 // becomes takes the step size and degree of a new attempt; true: they are others.
@@ -91,14 +90,14 @@ type metric struct {
 	inverse []float64 // of the weights
 }
 
-func (m *metric) init(n int) {
+func (m *metric) Init(n int) {
 	m.inverse = make([]float64, n)
 	for i := range m.inverse {
 		m.inverse[i] = 1
 	}
 }
 
-func (m *metric) weigh(w []float64) {
+func (m *metric) Weigh(w []float64) {
 	if len(w) != len(m.inverse) {
 		panic(fmt.Sprintf("algorithms: %d weights for %d unknowns", len(w), len(m.inverse)))
 	}
@@ -114,16 +113,6 @@ func (m *metric) dot(a, b []float64) float64 {
 		sum += float64(float64(a[i]*w) * float64(b[i]*w))
 	}
 	return sum
-}
-
-// checkFinite gives an *entryError for the first entry that is no finite number.
-func checkFinite(v []float64) error {
-	for i, x := range v {
-		if x-x != 0 {
-			return &entryError{i, errNotFinite}
-		}
-	}
-	return nil
 }
 
 // checkLengths panics unless all slices have n entries.

@@ -1,38 +1,36 @@
-package algorithms
+package num
 
 import (
 	"errors"
 	"fmt"
 	"math"
 	"slices"
-
-	"github.com/macrostep/macrostep/master"
 )
 
-// sparseMatrix is a square matrix of fixed pattern by compressed columns: the
-// rows and values of column j are row[colStart[j]:colStart[j+1]] and the same
-// part of val. Rows ascend in each column, and the diagonal is always part of
+// Matrix is a square matrix of fixed pattern by compressed columns: the
+// rows and values of column j are Row[ColStart[j]:ColStart[j+1]] and the same
+// part of Val. Rows ascend in each column, and the diagonal is always part of
 // the pattern.
-type sparseMatrix struct {
-	n             int
-	colStart, row []int
-	val           []float64
+type Matrix struct {
+	N             int
+	ColStart, Row []int
+	Val           []float64
 }
 
 var (
-	errSingular  = errors.New("the interface Jacobian is singular")
-	errNotFinite = errors.New("not a finite number")
+	ErrSingular  = errors.New("the interface Jacobian is singular")
+	ErrNotFinite = errors.New("not a finite number")
 )
 
-// entryError is a failure of the numerics at one unknown: a column of the
-// Jacobian, or an entry of a vector. It wraps errSingular or errNotFinite.
-type entryError struct {
-	index int
-	err   error
+// EntryError is a failure of the numerics at one unknown: a column of the
+// Jacobian, or an entry of a vector. It wraps ErrSingular or ErrNotFinite.
+type EntryError struct {
+	Index int
+	Err   error
 }
 
-func (e *entryError) Error() string { return fmt.Sprintf("unknown %d: %v", e.index, e.err) }
-func (e *entryError) Unwrap() error { return e.err }
+func (e *EntryError) Error() string { return fmt.Sprintf("unknown %d: %v", e.Index, e.Err) }
+func (e *EntryError) Unwrap() error { return e.Err }
 
 // pivotPreference is the part of the largest candidate that the entry on the
 // diagonal must reach to be the pivot. It bounds the growth of entries by
@@ -49,7 +47,7 @@ const pivotPreference = 0.1
 // a hundredth of it misses one in thirty.
 const pivotNoise = 1000
 
-// sparseLU holds the factors of R A Q = Pᵀ L U: R scales each row to a largest
+// LU holds the factors of R A Q = Pᵀ L U: R scales each row to a largest
 // entry in [½, 1) by powers of two, which costs no accuracy; Q orders the
 // columns for little fill; P is chosen by pivoting.
 //
@@ -58,7 +56,7 @@ const pivotNoise = 1000
 // T.A. Davis, Direct Methods for Sparse Linear Systems (2006), chapters 3 and 6.
 // Entries that are zero in number are left out of the factors, since patterns
 // hold every dependency that is only assumed.
-type sparseLU struct {
+type LU struct {
 	n       int
 	order   []int     // column k of the factors is column order[k] of the matrix
 	scale   []float64 // R, by row
@@ -78,12 +76,12 @@ type sparseLU struct {
 	forFactor, forSolve int
 }
 
-// newSparseLU orders the columns of a for little fill, and takes storage for the
+// NewLU orders the columns of a for little fill, and takes storage for the
 // factors. Only the pattern of a is read.
-func newSparseLU(a *sparseMatrix) *sparseLU {
-	n := a.n
+func NewLU(a *Matrix) *LU {
+	n := a.N
 	order, fill := minimumDegree(a)
-	return &sparseLU{
+	return &LU{
 		n: n, order: order,
 		scale: make([]float64, n), pivoted: make([]int, n), diagonal: make([]float64, n),
 		lStart: make([]int, n+1), lRow: make([]int, 0, fill), lVal: make([]float64, 0, fill),
@@ -93,13 +91,10 @@ func newSparseLU(a *sparseMatrix) *sparseLU {
 	}
 }
 
-// archive carries the factors of a call of factor without an error. The pattern
+// Archive carries the factors of a call of factor without an error. The pattern
 // of the matrix fixes the rest.
-func (f *sparseLU) archive(a *master.Archive) {
-	a.Floats(f.scale)
-	a.Ints(f.pivoted)
-	a.Floats(f.diagonal)
-	a.Ints(f.lStart)
+func (f *LU) Archive(a Archive) {
+	Carry(a, f.scale, f.pivoted, f.diagonal, f.lStart)
 	a.IntList(&f.lRow)
 	a.FloatList(&f.lVal)
 	a.Ints(f.uStart)
@@ -111,7 +106,7 @@ func (f *sparseLU) archive(a *master.Archive) {
 }
 
 // whole reports whether solve can do with the factors.
-func (f *sparseLU) whole() bool {
+func (f *LU) whole() bool {
 	inside := func(i int) bool { return i >= 0 && i < f.n }
 	column := func(start, row []int, val []float64) bool {
 		ok := len(row) == len(val) && start[0] == 0 && start[f.n] == len(row) && slices.IsSorted(start)
@@ -127,12 +122,12 @@ func (f *sparseLU) whole() bool {
 	return ok
 }
 
-// factor factors a, of the pattern given to newSparseLU. The work is
-// proportional to the operations on nonzero entries. An *entryError says which
-// column is a combination of others to working precision (errSingular), or
-// holds or leads to something other than a finite number (errNotFinite); the
+// Factor factors a, of the pattern given to NewLU. The work is
+// proportional to the operations on nonzero entries. An *EntryError says which
+// column is a combination of others to working precision (ErrSingular), or
+// holds or leads to something other than a finite number (ErrNotFinite); the
 // factors are then of no use.
-func (f *sparseLU) factor(a *sparseMatrix) error {
+func (f *LU) Factor(a *Matrix) error {
 	f.forFactor = 0
 	f.lRow, f.lVal, f.uRow, f.uVal = f.lRow[:0], f.lVal[:0], f.uRow[:0], f.uVal[:0]
 	if err := f.equilibrate(a); err != nil {
@@ -147,19 +142,19 @@ func (f *sparseLU) factor(a *sparseMatrix) error {
 		for _, i := range f.reached[top:] {
 			f.x[i], f.largest[i] = 0, 0
 		}
-		for p := a.colStart[column]; p < a.colStart[column+1]; p++ {
-			i := a.row[p]
-			f.x[i] = a.val[p] * f.scale[i]
+		for p := a.ColStart[column]; p < a.ColStart[column+1]; p++ {
+			i := a.Row[p]
+			f.x[i] = a.Val[p] * f.scale[i]
 			f.largest[i] = math.Abs(f.x[i])
 		}
-		f.forFactor += a.colStart[column+1] - a.colStart[column]
+		f.forFactor += a.ColStart[column+1] - a.ColStart[column]
 		updates, err := f.eliminate(top)
 		if err != nil {
-			return &entryError{column, err}
+			return &EntryError{column, err}
 		}
 		row, err := f.pivot(top, column, updates)
 		if err != nil {
-			return &entryError{column, err}
+			return &EntryError{column, err}
 		}
 		pivot := f.x[row]
 		f.diagonal[k], f.pivoted[row] = pivot, k
@@ -179,15 +174,15 @@ func (f *sparseLU) factor(a *sparseMatrix) error {
 }
 
 // equilibrate finds the scales of the rows, and refuses what is not finite.
-func (f *sparseLU) equilibrate(a *sparseMatrix) error {
+func (f *LU) equilibrate(a *Matrix) error {
 	clear(f.scale)
-	for j := range a.n {
-		for p := a.colStart[j]; p < a.colStart[j+1]; p++ {
-			v := math.Abs(a.val[p])
+	for j := range a.N {
+		for p := a.ColStart[j]; p < a.ColStart[j+1]; p++ {
+			v := math.Abs(a.Val[p])
 			if !(v <= math.MaxFloat64) {
-				return &entryError{j, errNotFinite}
+				return &EntryError{j, ErrNotFinite}
 			}
-			f.scale[a.row[p]] = max(f.scale[a.row[p]], v)
+			f.scale[a.Row[p]] = max(f.scale[a.Row[p]], v)
 		}
 	}
 	for i, v := range f.scale {
@@ -200,14 +195,14 @@ func (f *sparseLU) equilibrate(a *sparseMatrix) error {
 // reach puts the rows in which L⁻¹ times the column is not zero into
 // f.reached[top:], each one before those that it updates: the nodes met by a
 // depth-first search from the nonzeros of the column through the columns of L.
-func (f *sparseLU) reach(a *sparseMatrix, column, k int) (top int) {
+func (f *LU) reach(a *Matrix, column, k int) (top int) {
 	top = f.n
-	for p := a.colStart[column]; p < a.colStart[column+1]; p++ {
-		if a.val[p] == 0 || f.mark[a.row[p]] == k {
+	for p := a.ColStart[column]; p < a.ColStart[column+1]; p++ {
+		if a.Val[p] == 0 || f.mark[a.Row[p]] == k {
 			continue
 		}
 		depth := 0
-		f.path[0] = a.row[p]
+		f.path[0] = a.Row[p]
 		for depth >= 0 {
 			i := f.path[depth]
 			j := f.pivoted[i]
@@ -240,7 +235,7 @@ func (f *sparseLU) reach(a *sparseMatrix, column, k int) (top int) {
 }
 
 // eliminate solves L x = column in f.x, and stores the column of U.
-func (f *sparseLU) eliminate(top int) (updates int, err error) {
+func (f *LU) eliminate(top int) (updates int, err error) {
 	for _, i := range f.reached[top:] {
 		j := f.pivoted[i]
 		if j < 0 || f.x[i] == 0 {
@@ -248,7 +243,7 @@ func (f *sparseLU) eliminate(top int) (updates int, err error) {
 		}
 		u := f.x[i]
 		if u-u != 0 {
-			return updates, errNotFinite
+			return updates, ErrNotFinite
 		}
 		f.uRow = append(f.uRow, j)
 		f.uVal = append(f.uVal, u)
@@ -265,7 +260,7 @@ func (f *sparseLU) eliminate(top int) (updates int, err error) {
 }
 
 // pivot chooses the row of the pivot among the rows reached.
-func (f *sparseLU) pivot(top, column, updates int) (int, error) {
+func (f *LU) pivot(top, column, updates int) (int, error) {
 	noise := pivotNoise * 0x1p-52 * float64(updates)
 	best, size, diagonal := -1, 0.0, 0.0
 	for _, i := range f.reached[top:] {
@@ -274,7 +269,7 @@ func (f *sparseLU) pivot(top, column, updates int) (int, error) {
 		}
 		v := math.Abs(f.x[i])
 		if !(v <= math.MaxFloat64) {
-			return 0, errNotFinite
+			return 0, ErrNotFinite
 		}
 		if v > size {
 			best, size = i, v
@@ -285,15 +280,15 @@ func (f *sparseLU) pivot(top, column, updates int) (int, error) {
 	}
 	switch {
 	case best < 0, size <= noise*f.largest[best]:
-		return 0, errSingular
+		return 0, ErrSingular
 	case diagonal >= pivotPreference*size:
 		return column, nil
 	}
 	return best, nil
 }
 
-// solve replaces b [n] by A⁻¹ b. It needs a factor call without an error.
-func (f *sparseLU) solve(b []float64) {
+// Solve replaces b [n] by A⁻¹ b. It needs a Factor call without an error.
+func (f *LU) Solve(b []float64) {
 	if len(b) != f.n {
 		panic(fmt.Sprintf("algorithms: solve with %d right sides for %d unknowns", len(b), f.n))
 	}
@@ -317,9 +312,12 @@ func (f *sparseLU) solve(b []float64) {
 	f.forSolve = 2*f.n + 2*len(f.lRow) + 2*len(f.uRow)
 }
 
-// operations gives the multiplications, divisions and additions of the last
+// N returns the number of unknowns.
+func (f *LU) N() int { return f.n }
+
+// Operations returns the multiplications, divisions and additions of the last
 // factor and of the last solve.
-func (f *sparseLU) operations() (factor, solve int) { return f.forFactor, f.forSolve }
+func (f *LU) Operations() (factor, solve int) { return f.forFactor, f.forSolve }
 
 // minimumDegree orders the unknowns so that elimination on the diagonal of
 // A + Aᵀ fills in little: always one with the fewest neighbours left, by an
@@ -333,8 +331,8 @@ func (f *sparseLU) operations() (factor, solve int) { return f.forFactor, f.forS
 // graph, where an eliminated node is an element, which stands for the clique of
 // its members. Rows with more than 10√n neighbours are left out and come last,
 // as in the authors' later code.
-func minimumDegree(a *sparseMatrix) (order []int, fill int) {
-	n := a.n
+func minimumDegree(a *Matrix) (order []int, fill int) {
+	n := a.N
 	g := newQuotientGraph(a)
 	order = make([]int, 0, n)
 	queue := newDegreeQueue(n)
@@ -442,12 +440,12 @@ type quotientGraph struct {
 }
 
 // newQuotientGraph gives the graph of A + Aᵀ without the diagonal.
-func newQuotientGraph(a *sparseMatrix) *quotientGraph {
-	n := a.n
+func newQuotientGraph(a *Matrix) *quotientGraph {
+	n := a.N
 	g := &quotientGraph{variables: make([][]int, n), elements: make([][]int, n), members: make([][]int, n)}
 	at := make([]int, n+1)
 	for j := range n {
-		for _, i := range a.row[a.colStart[j]:a.colStart[j+1]] {
+		for _, i := range a.Row[a.ColStart[j]:a.ColStart[j+1]] {
 			if i != j {
 				at[i+1]++
 				at[j+1]++
@@ -464,7 +462,7 @@ func newQuotientGraph(a *sparseMatrix) *quotientGraph {
 		filled[i]++
 	}
 	for j := range n {
-		for _, i := range a.row[a.colStart[j]:a.colStart[j+1]] {
+		for _, i := range a.Row[a.ColStart[j]:a.ColStart[j+1]] {
 			if i != j {
 				put(i, j)
 				put(j, i)

@@ -1,4 +1,4 @@
-package algorithms
+package num
 
 import (
 	"errors"
@@ -12,31 +12,31 @@ import (
 )
 
 // newSparse gives the matrix with value(i, j) where has(i, j), and a diagonal.
-func newSparse(n int, has func(i, j int) bool, value func(i, j int) float64) *sparseMatrix {
-	a := &sparseMatrix{n: n, colStart: []int{0}}
+func newSparse(n int, has func(i, j int) bool, value func(i, j int) float64) *Matrix {
+	a := &Matrix{N: n, ColStart: []int{0}}
 	for j := range n {
 		for i := range n {
 			if i == j || has(i, j) {
-				a.row, a.val = append(a.row, i), append(a.val, value(i, j))
+				a.Row, a.Val = append(a.Row, i), append(a.Val, value(i, j))
 			}
 		}
-		a.colStart = append(a.colStart, len(a.row))
+		a.ColStart = append(a.ColStart, len(a.Row))
 	}
 	return a
 }
 
 // denseOf gives the full form of a.
-func denseOf(a *sparseMatrix) *mat.Dense {
-	d := mat.NewDense(a.n, a.n, nil)
-	for j := range a.n {
-		for p := a.colStart[j]; p < a.colStart[j+1]; p++ {
-			d.Set(a.row[p], j, a.val[p])
+func denseOf(a *Matrix) *mat.Dense {
+	d := mat.NewDense(a.N, a.N, nil)
+	for j := range a.N {
+		for p := a.ColStart[j]; p < a.ColStart[j+1]; p++ {
+			d.Set(a.Row[p], j, a.Val[p])
 		}
 	}
 	return d
 }
 
-func randomSparse(rng *rand.Rand, n int, density float64, diagonal func() float64) *sparseMatrix {
+func randomSparse(rng *rand.Rand, n int, density float64, diagonal func() float64) *Matrix {
 	return newSparse(n, func(int, int) bool { return rng.Float64() < density }, func(i, j int) float64 {
 		if i == j {
 			return diagonal()
@@ -61,35 +61,35 @@ func TestSparseLUAgainstDense(t *testing.T) {
 	kinds := []struct {
 		name     string
 		diagonal func() float64
-		modify   func(a *sparseMatrix)
+		modify   func(a *Matrix)
 	}{
 		{"dominant", func() float64 { return 10 + rng.Float64() }, nil},
 		{"random", rng.NormFloat64, nil},
 		{"needs pivots", func() float64 { return 0 }, nil},
 		{"tiny pivots", func() float64 { return 1e-14 * rng.NormFloat64() }, nil},
-		{"identity minus small", func() float64 { return 1 }, func(a *sparseMatrix) {
-			for j := range a.n {
-				for p := a.colStart[j]; p < a.colStart[j+1]; p++ {
-					if a.row[p] != j {
-						a.val[p] *= 1e-3
+		{"identity minus small", func() float64 { return 1 }, func(a *Matrix) {
+			for j := range a.N {
+				for p := a.ColStart[j]; p < a.ColStart[j+1]; p++ {
+					if a.Row[p] != j {
+						a.Val[p] *= 1e-3
 					}
 				}
 			}
 		}},
-		{"bad rows", rng.NormFloat64, func(a *sparseMatrix) {
-			s := make([]float64, a.n)
+		{"bad rows", rng.NormFloat64, func(a *Matrix) {
+			s := make([]float64, a.N)
 			for i := range s {
 				s[i] = pow(12)
 			}
-			for p, i := range a.row {
-				a.val[p] *= s[i]
+			for p, i := range a.Row {
+				a.Val[p] *= s[i]
 			}
 		}},
-		{"zeros in the pattern", func() float64 { return 2 }, func(a *sparseMatrix) {
-			for j := range a.n {
-				for p := a.colStart[j]; p < a.colStart[j+1]; p++ {
-					if a.row[p] != j && rng.IntN(2) == 0 {
-						a.val[p] = 0
+		{"zeros in the pattern", func() float64 { return 2 }, func(a *Matrix) {
+			for j := range a.N {
+				for p := a.ColStart[j]; p < a.ColStart[j+1]; p++ {
+					if a.Row[p] != j && rng.IntN(2) == 0 {
+						a.Val[p] = 0
 					}
 				}
 			}
@@ -116,8 +116,8 @@ func TestSparseLUAgainstDense(t *testing.T) {
 				var reference mat.LU
 				reference.Factorize(full)
 				condition := reference.Cond()
-				f := newSparseLU(a)
-				err := f.factor(a)
+				f := NewLU(a)
+				err := f.Factor(a)
 				if condition > 1e10 {
 					continue // judged in TestSparseLUSingular
 				}
@@ -130,7 +130,7 @@ func TestSparseLUAgainstDense(t *testing.T) {
 				b := mat.NewVecDense(n, nil)
 				b.MulVec(denseOf(a), mat.NewVecDense(n, want))
 				got := slices.Clone(b.RawVector().Data)
-				f.solve(got)
+				f.Solve(got)
 				size := mat.Norm(mat.NewVecDense(n, want), math.Inf(1))
 				for i := range got {
 					if d := math.Abs(got[i] - want[i]); !(d <= 1e-14*float64(n)*condition*size) {
@@ -139,10 +139,10 @@ func TestSparseLUAgainstDense(t *testing.T) {
 				}
 				// Storage is used again without traces of what was in it.
 				again := slices.Clone(b.RawVector().Data)
-				if err := f.factor(a); err != nil {
+				if err := f.Factor(a); err != nil {
 					t.Fatal(err)
 				}
-				f.solve(again)
+				f.Solve(again)
 				if !slices.Equal(got, again) {
 					t.Fatalf("%s: a second factorisation gives other bits", label)
 				}
@@ -156,19 +156,19 @@ func TestSparseLUAgainstDense(t *testing.T) {
 
 func TestSparseLUSingular(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	full := func(n int) *sparseMatrix { return randomSparse(rng, n, 1, rng.NormFloat64) }
-	at := func(a *sparseMatrix, i, j int) *float64 {
-		p, _ := slices.BinarySearch(a.row[a.colStart[j]:a.colStart[j+1]], i)
-		return &a.val[a.colStart[j]+p]
+	full := func(n int) *Matrix { return randomSparse(rng, n, 1, rng.NormFloat64) }
+	at := func(a *Matrix, i, j int) *float64 {
+		p, _ := slices.BinarySearch(a.Row[a.ColStart[j]:a.ColStart[j+1]], i)
+		return &a.Val[a.ColStart[j]+p]
 	}
-	check := func(label string, a *sparseMatrix, want error, column int) {
+	check := func(label string, a *Matrix, want error, column int) {
 		t.Helper()
-		err := newSparseLU(a).factor(a)
-		var entry *entryError
+		err := NewLU(a).Factor(a)
+		var entry *EntryError
 		if !errors.Is(err, want) || !errors.As(err, &entry) {
 			t.Errorf("%s: error %v, want %v", label, err, want)
-		} else if column >= 0 && entry.index != column {
-			t.Errorf("%s: column %d, want %d", label, entry.index, column)
+		} else if column >= 0 && entry.Index != column {
+			t.Errorf("%s: column %d, want %d", label, entry.Index, column)
 		}
 	}
 	for _, n := range []int{1, 2, 3, 10, 60} {
@@ -177,18 +177,18 @@ func TestSparseLUSingular(t *testing.T) {
 		for i := range n {
 			*at(a, i, zero) = 0
 		}
-		check(fmt.Sprintf("zero column, n = %d", n), a, errSingular, zero)
+		check(fmt.Sprintf("zero column, n = %d", n), a, ErrSingular, zero)
 
 		a = full(n)
 		for j := range n {
 			*at(a, zero, j) = 0
 		}
-		check(fmt.Sprintf("zero row, n = %d", n), a, errSingular, -1)
+		check(fmt.Sprintf("zero row, n = %d", n), a, ErrSingular, -1)
 
 		for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 			a = full(n)
 			*at(a, rng.IntN(n), zero) = bad
-			check(fmt.Sprintf("%g, n = %d", bad, n), a, errNotFinite, zero)
+			check(fmt.Sprintf("%g, n = %d", bad, n), a, ErrNotFinite, zero)
 		}
 		if n < 3 {
 			continue
@@ -204,29 +204,29 @@ func TestSparseLUSingular(t *testing.T) {
 				}
 				*at(a, i, 0) = sum
 			}
-			check(fmt.Sprintf("dependent columns, n = %d", n), a, errSingular, -1)
+			check(fmt.Sprintf("dependent columns, n = %d", n), a, ErrSingular, -1)
 		}
 	}
 	// Two outputs that prescribe each other with gain 1: any value solves it.
 	a := newSparse(2, func(int, int) bool { return true }, func(i, j int) float64 { return float64(1 - 2*(i^j)) })
-	check("gain 1", a, errSingular, -1)
+	check("gain 1", a, ErrSingular, -1)
 	// Ill scaled, but triangular: regular.
 	a = newSparse(3, func(i, j int) bool { return i < j }, func(i, j int) float64 { return []float64{1e-17, 1e3, 1}[(2*i+j)%3] })
-	if err := newSparseLU(a).factor(a); err != nil {
+	if err := NewLU(a).Factor(a); err != nil {
 		t.Errorf("triangular: %v", err)
 	}
 	// Pivots that look small beside their neighbours, without cancellation: regular.
 	a = newSparse(3, func(int, int) bool { return true }, func(i, j int) float64 {
 		return [][]float64{{1e-300, 1, 1}, {1, 1e-300, 1e-300}, {1, 1, 1e-300}}[i][j]
 	})
-	if err := newSparseLU(a).factor(a); err != nil {
+	if err := NewLU(a).Factor(a); err != nil {
 		t.Errorf("large ratios: %v", err)
 	}
 	// Finite entries with factors that are not.
 	a = newSparse(2, func(int, int) bool { return true }, func(i, j int) float64 {
 		return [][]float64{{1e-300, 1e-305}, {1e-300, 1e-300}}[i][j] * 1e300
 	})
-	if err := newSparseLU(a).factor(a); err != nil {
+	if err := NewLU(a).Factor(a); err != nil {
 		t.Errorf("small ratios: %v", err)
 	}
 }
@@ -245,9 +245,9 @@ func TestSparseLUPivots(t *testing.T) {
 			return map[bool]float64{true: test.off, false: 1e-3}[i > j]
 		})
 		// Without scaling: all rows have the same largest entry.
-		a.val[a.colStart[1]] = max(test.off, 1)
-		f := newSparseLU(a)
-		if err := f.factor(a); err != nil {
+		a.Val[a.ColStart[1]] = max(test.off, 1)
+		f := NewLU(a)
+		if err := f.Factor(a); err != nil {
 			t.Fatal(err)
 		}
 		moved := 0
@@ -264,13 +264,13 @@ func TestSparseLUPivots(t *testing.T) {
 	a := newSparse(2, func(int, int) bool { return true }, func(i, j int) float64 {
 		return [][]float64{{10, 1e17}, {1, 1}}[i][j]
 	})
-	f := newSparseLU(a)
+	f := NewLU(a)
 	f.order = []int{0, 1}
-	if err := f.factor(a); err != nil {
+	if err := f.Factor(a); err != nil {
 		t.Fatal(err)
 	}
 	x := []float64{1e17, 2}
-	f.solve(x)
+	f.Solve(x)
 	if math.Abs(x[0]-1) > 1e-15 || math.Abs(x[1]-1) > 1e-15 {
 		t.Errorf("badly scaled row: %v, want 1, 1", x)
 	}
@@ -288,8 +288,8 @@ func TestSparseLULeavesZerosOut(t *testing.T) {
 		}
 		return 0
 	})
-	f := newSparseLU(a)
-	if err := f.factor(a); err != nil {
+	f := NewLU(a)
+	if err := f.Factor(a); err != nil {
 		t.Fatal(err)
 	}
 	if entries := len(f.lRow) + len(f.uRow); entries > 4*n {
@@ -307,58 +307,58 @@ func TestSparseLUOverflow(t *testing.T) {
 		}
 		return 1
 	})
-	f := newSparseLU(a)
+	f := NewLU(a)
 	for k := range n {
 		f.order[k] = k
 	}
-	var e *entryError
-	if err := f.factor(a); !errors.Is(err, errNotFinite) || !errors.As(err, &e) || e.index != n-1 {
+	var e *EntryError
+	if err := f.Factor(a); !errors.Is(err, ErrNotFinite) || !errors.As(err, &e) || e.Index != n-1 {
 		t.Errorf("error %v, want that column %d is not finite", err, n-1)
 	}
 }
 
 // chainMatrix is the Jacobian of a chain of blocks with two unknowns each, which
 // depend on both neighbours.
-func chainMatrix(blocks int, seed uint64) *sparseMatrix {
+func chainMatrix(blocks int, seed uint64) *Matrix {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	a := &sparseMatrix{n: 2 * blocks, colStart: []int{0}}
-	for j := range a.n {
+	a := &Matrix{N: 2 * blocks, ColStart: []int{0}}
+	for j := range a.N {
 		b := j / 2
-		for i := max(0, 2*b-2); i < min(a.n, 2*b+4); i++ {
-			a.row = append(a.row, i)
+		for i := max(0, 2*b-2); i < min(a.N, 2*b+4); i++ {
+			a.Row = append(a.Row, i)
 			if i == j {
-				a.val = append(a.val, 1)
+				a.Val = append(a.Val, 1)
 			} else {
-				a.val = append(a.val, 0.3*rng.NormFloat64())
+				a.Val = append(a.Val, 0.3*rng.NormFloat64())
 			}
 		}
-		a.colStart = append(a.colStart, len(a.row))
+		a.ColStart = append(a.ColStart, len(a.Row))
 	}
 	return a
 }
 
 // shuffled gives a with its unknowns in random order.
-func shuffled(a *sparseMatrix, seed uint64) *sparseMatrix {
-	to := rand.New(rand.NewPCG(seed, 1)).Perm(a.n)
-	from := make([]int, a.n)
+func shuffled(a *Matrix, seed uint64) *Matrix {
+	to := rand.New(rand.NewPCG(seed, 1)).Perm(a.N)
+	from := make([]int, a.N)
 	for i, k := range to {
 		from[k] = i
 	}
 	type element struct {
-		row int
-		val float64
+		Row int
+		Val float64
 	}
-	b := &sparseMatrix{n: a.n, colStart: []int{0}}
-	for j := range a.n {
+	b := &Matrix{N: a.N, ColStart: []int{0}}
+	for j := range a.N {
 		var column []element
-		for p := a.colStart[from[j]]; p < a.colStart[from[j]+1]; p++ {
-			column = append(column, element{to[a.row[p]], a.val[p]})
+		for p := a.ColStart[from[j]]; p < a.ColStart[from[j]+1]; p++ {
+			column = append(column, element{to[a.Row[p]], a.Val[p]})
 		}
-		slices.SortFunc(column, func(x, y element) int { return x.row - y.row })
+		slices.SortFunc(column, func(x, y element) int { return x.Row - y.Row })
 		for _, e := range column {
-			b.row, b.val = append(b.row, e.row), append(b.val, e.val)
+			b.Row, b.Val = append(b.Row, e.Row), append(b.Val, e.Val)
 		}
-		b.colStart = append(b.colStart, len(b.row))
+		b.ColStart = append(b.ColStart, len(b.Row))
 	}
 	return b
 }
@@ -373,12 +373,12 @@ func TestChainIsLinear(t *testing.T) {
 			if numbered == "at random" {
 				a = shuffled(a, uint64(blocks))
 			}
-			f := newSparseLU(a)
-			if err := f.factor(a); err != nil {
+			f := NewLU(a)
+			if err := f.Factor(a); err != nil {
 				t.Fatal(err)
 			}
-			f.solve(make([]float64, a.n))
-			factor, solve := f.operations()
+			f.Solve(make([]float64, a.N))
+			factor, solve := f.Operations()
 			each, eachSolve := float64(factor)/float64(blocks), float64(solve)/float64(blocks)
 			fill := float64(len(f.lRow)+len(f.uRow)) / float64(blocks)
 			if each > 200 || eachSolve > 60 {
@@ -397,7 +397,7 @@ func TestChainIsLinear(t *testing.T) {
 // A hub that everything depends on comes last, and costs one full row and column.
 func TestHubComesLast(t *testing.T) {
 	const n, hub = 20000, 37
-	a := &sparseMatrix{n: n, colStart: []int{0}}
+	a := &Matrix{N: n, ColStart: []int{0}}
 	for j := range n {
 		rows := []int{min(j, hub), max(j, hub)}
 		if j == hub {
@@ -407,17 +407,17 @@ func TestHubComesLast(t *testing.T) {
 			}
 		}
 		for _, i := range rows {
-			a.row = append(a.row, i)
+			a.Row = append(a.Row, i)
 			if i == j {
-				a.val = append(a.val, 2)
+				a.Val = append(a.Val, 2)
 			} else {
-				a.val = append(a.val, 1/float64(n))
+				a.Val = append(a.Val, 1/float64(n))
 			}
 		}
-		a.colStart = append(a.colStart, len(a.row))
+		a.ColStart = append(a.ColStart, len(a.Row))
 	}
-	f := newSparseLU(a)
-	if err := f.factor(a); err != nil {
+	f := NewLU(a)
+	if err := f.Factor(a); err != nil {
 		t.Fatal(err)
 	}
 	if f.order[n-1] != hub {
@@ -434,10 +434,10 @@ func TestMinimumDegree(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for _, test := range []struct {
 		name string
-		a    *sparseMatrix
+		a    *Matrix
 		fill int // below the diagonal; -1 = any
 	}{
-		{"empty", &sparseMatrix{colStart: []int{0}}, 0},
+		{"empty", &Matrix{ColStart: []int{0}}, 0},
 		{"one", newSparse(1, nil, func(int, int) float64 { return 1 }), 0},
 		{"path", newSparse(50, func(i, j int) bool { return i == j+1 || j == i+1 }, func(int, int) float64 { return 1 }), 49},
 		{"path given by half", newSparse(50, func(i, j int) bool { return i == j+1 }, func(int, int) float64 { return 1 }), 49},
@@ -455,8 +455,8 @@ func TestMinimumDegree(t *testing.T) {
 				t.Fatalf("%s: %v is no permutation", test.name, order)
 			}
 		}
-		if len(order) != test.a.n {
-			t.Errorf("%s: %d of %d ordered", test.name, len(order), test.a.n)
+		if len(order) != test.a.N {
+			t.Errorf("%s: %d of %d ordered", test.name, len(order), test.a.N)
 		}
 		if test.fill >= 0 && fill != test.fill {
 			t.Errorf("%s: %d entries, want %d", test.name, fill, test.fill)
@@ -471,13 +471,13 @@ func TestMinimumDegree(t *testing.T) {
 }
 
 // symbolicFill plays the elimination game on the graph of A + Aᵀ.
-func symbolicFill(a *sparseMatrix, order []int) int {
-	adjacent := make([]map[int]bool, a.n)
+func symbolicFill(a *Matrix, order []int) int {
+	adjacent := make([]map[int]bool, a.N)
 	for i := range adjacent {
 		adjacent[i] = map[int]bool{}
 	}
-	for j := range a.n {
-		for _, i := range a.row[a.colStart[j]:a.colStart[j+1]] {
+	for j := range a.N {
+		for _, i := range a.Row[a.ColStart[j]:a.ColStart[j+1]] {
 			if i != j {
 				adjacent[i][j], adjacent[j][i] = true, true
 			}
@@ -500,13 +500,13 @@ func symbolicFill(a *sparseMatrix, order []int) int {
 
 func TestSparseLUAllocatesNothing(t *testing.T) {
 	a := chainMatrix(300, 3)
-	f := newSparseLU(a)
-	b := make([]float64, a.n)
+	f := NewLU(a)
+	b := make([]float64, a.N)
 	if allocs := testing.AllocsPerRun(10, func() {
-		if err := f.factor(a); err != nil {
+		if err := f.Factor(a); err != nil {
 			t.Fatal(err)
 		}
-		f.solve(b)
+		f.Solve(b)
 	}); allocs != 0 {
 		t.Errorf("%g allocations", allocs)
 	}
@@ -540,10 +540,10 @@ func FuzzSparseLU(f *testing.F) {
 				return float64(b%15) - 7
 			}
 		})
-		lu := newSparseLU(a)
-		if err := lu.factor(a); err != nil {
-			var e *entryError
-			if !errors.As(err, &e) || e.index < 0 || e.index >= n {
+		lu := NewLU(a)
+		if err := lu.Factor(a); err != nil {
+			var e *EntryError
+			if !errors.As(err, &e) || e.Index < 0 || e.Index >= n {
 				t.Fatal(err)
 			}
 			return
@@ -553,13 +553,13 @@ func FuzzSparseLU(f *testing.F) {
 			b[i] = float64(i%3 - 1)
 		}
 		x := slices.Clone(b)
-		lu.solve(x)
+		lu.Solve(x)
 		got, largest, size := make([]float64, n), make([]float64, n), 0.0
 		for j := range n {
 			size = max(size, math.Abs(x[j]))
-			for p := a.colStart[j]; p < a.colStart[j+1]; p++ {
-				got[a.row[p]] += a.val[p] * x[j]
-				largest[a.row[p]] = max(largest[a.row[p]], math.Abs(a.val[p]))
+			for p := a.ColStart[j]; p < a.ColStart[j+1]; p++ {
+				got[a.Row[p]] += a.Val[p] * x[j]
+				largest[a.Row[p]] = max(largest[a.Row[p]], math.Abs(a.Val[p]))
 			}
 		}
 		// The backward error, row by row.
@@ -567,7 +567,7 @@ func FuzzSparseLU(f *testing.F) {
 		for i := range b {
 			bound := 1e-15 * growth * (1 + largest[i]*size)
 			if d := math.Abs(got[i] - b[i]); d > bound {
-				t.Fatalf("residual %g in row %d of %v %v: x = %v", d, i, a.row, a.val, x)
+				t.Fatalf("residual %g in row %d of %v %v: x = %v", d, i, a.Row, a.Val, x)
 			}
 		}
 	})
@@ -576,25 +576,25 @@ func FuzzSparseLU(f *testing.F) {
 func BenchmarkSparseLU(b *testing.B) {
 	for _, blocks := range []int{10, 300, 2400, 50000} {
 		a := chainMatrix(blocks, 3)
-		f := newSparseLU(a)
-		x := make([]float64, a.n)
-		b.Run(fmt.Sprintf("order/%d", a.n), func(b *testing.B) {
+		f := NewLU(a)
+		x := make([]float64, a.N)
+		b.Run(fmt.Sprintf("order/%d", a.N), func(b *testing.B) {
 			for b.Loop() {
 				minimumDegree(a)
 			}
 		})
-		b.Run(fmt.Sprintf("factor/%d", a.n), func(b *testing.B) {
+		b.Run(fmt.Sprintf("factor/%d", a.N), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := f.factor(a); err != nil {
+				if err := f.Factor(a); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
-		b.Run(fmt.Sprintf("solve/%d", a.n), func(b *testing.B) {
+		b.Run(fmt.Sprintf("solve/%d", a.N), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				f.solve(x)
+				f.Solve(x)
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package algorithms
+package input
 
 import (
 	"context"
@@ -8,10 +8,10 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// stepping steps some subsystems over the same macro step with the polynomials
+// Stepping steps some subsystems over the same macro step with the polynomials
 // as they stand, side by side.
-type stepping struct {
-	in        *approximation
+type Stepping struct {
+	in        *Approximation
 	x         *master.Exec
 	members   []int
 	listening []int // those with discrete inputs
@@ -23,8 +23,9 @@ type stepping struct {
 	sets         []*master.StepSet
 }
 
-func newStepping(x *master.Exec, in *approximation, members []int) (*stepping, error) {
-	s := &stepping{in: in, x: x, members: members}
+// NewStepping returns the stepping of some subsystems.
+func NewStepping(x *master.Exec, in *Approximation, members []int) (*Stepping, error) {
+	s := &Stepping{in: in, x: x, members: members}
 	inPieces := map[int][]int{} // by their number
 	for _, i := range members {
 		if in.whole(i) {
@@ -57,7 +58,7 @@ func newStepping(x *master.Exec, in *approximation, members []int) (*stepping, e
 type span struct{ from, to int }
 
 // divide finds out how the inputs of subsystem i are staged, which takes the step in one piece.
-func (s *stepping) divide(i int) {
+func (s *Stepping) divide(i int) {
 	at := span{s.x.Sys.InAt[i], s.x.Sys.InAt[i+1]}
 	parts := &s.curves
 	if s.in.delivery[i] == Held {
@@ -76,22 +77,25 @@ func (s *stepping) divide(i int) {
 	*parts = append(*parts, at)
 }
 
-// run steps the members from t to t+H.
-func (s *stepping) run(ctx context.Context, t, H float64) error {
-	if err := s.stage(t); err != nil {
+// Members returns the subsystems that are stepped.
+func (s *Stepping) Members() []int { return s.members }
+
+// Run steps the members from t to t+H.
+func (s *Stepping) Run(ctx context.Context, t, H float64) error {
+	if err := s.Stage(t); err != nil {
 		return err
 	}
-	return s.advance(ctx, t, H)
+	return s.Advance(ctx, t, H)
 }
 
-// stage puts what the members get at t in place.
-func (s *stepping) stage(t float64) error {
+// Stage puts what the members get at t in place.
+func (s *Stepping) Stage(t float64) error {
 	for _, i := range s.listening {
 		if err := s.x.StageDiscrete(i, t); err != nil {
 			return err
 		}
 	}
-	if s.in.someAre || s.in.biases || s.in.inBlock {
+	if s.in.someAre || s.in.config.Biased {
 		for _, i := range s.whole {
 			s.in.stage(s.x, i)
 		}
@@ -109,8 +113,8 @@ func (s *stepping) stage(t float64) error {
 	return nil
 }
 
-// advance steps the members from t to t+H.
-func (s *stepping) advance(ctx context.Context, t, H float64) error {
+// Advance steps the members from t to t+H.
+func (s *Stepping) Advance(ctx context.Context, t, H float64) error {
 	for _, set := range s.sets {
 		if err := s.x.StepAll(ctx, set, t, H); err != nil {
 			return err
@@ -119,9 +123,19 @@ func (s *stepping) advance(ctx context.Context, t, H float64) error {
 	return nil
 }
 
-// stepLate steps a stateless subsystem with the new values of its sources.
-func stepLate(ctx context.Context, x *master.Exec, i int, t, H float64) error {
-	x.Couple(i, t+H, x.U)
+// StepLate steps stateless subsystems one after the other, each with the new values of its sources.
+func StepLate(ctx context.Context, x *master.Exec, late []int, t, H float64) error {
+	for _, i := range late {
+		x.Couple(i, t+H, x.U)
+		if err := StepWith(ctx, x, i, t, H); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// StepWith steps a stateless subsystem with the inputs in U.
+func StepWith(ctx context.Context, x *master.Exec, i int, t, H float64) error {
 	if err := x.StageDiscrete(i, t+H); err != nil {
 		return err
 	}

@@ -1,10 +1,10 @@
-package algorithms
+package solver
 
 import (
 	"errors"
 	"math"
 
-	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 )
 
 // newtonRefresh is the contraction above which the Jacobian is refreshed. Each
@@ -18,47 +18,47 @@ const newtonRefresh = 0.1
 
 var errNoJacobian = errors.New("algorithms: a correction without the Jacobian that was asked for")
 
-// newton is the simplified Newton method: dz = −J⁻¹ r with the Jacobian of an
+// Newton is the simplified Newton method: dz = −J⁻¹ r with the Jacobian of an
 // earlier iterate or macro step for as long as corrections contract by
 // newtonRefresh or better, and H and the degree stay. Where the Jacobian comes
-// from is the caller's choice. The zero value is ready for init.
+// from is the caller's choice. The zero value is ready for Init.
 //
 // Source: meyer eq. (11); the Jacobian kept: Hairer and Wanner II, section IV.8.
-type newton struct {
+type Newton struct {
 	keptJacobian
 }
 
-var _ interfaceSolver = (*newton)(nil)
+var _ Solver = (*Newton)(nil)
 
-func (s *newton) begin(H float64, degree int) { s.renew(H, degree) }
+func (s *Newton) Begin(H float64, degree int) { s.renew(H, degree) }
 
-func (s *newton) correct(z, r, dz []float64) error {
-	checkLengths(s.lu.n, z, r, dz)
+func (s *Newton) Correct(z, r, dz []float64) error {
+	checkLengths(s.lu.N(), z, r, dz)
 	if err := s.apply(r, dz); err != nil {
 		return err
 	}
 	for i, v := range dz {
 		dz[i] = -v
 	}
-	return checkFinite(dz)
+	return num.CheckFinite(dz)
 }
 
-func (s *newton) contraction(theta float64) (diverging bool) {
+func (s *Newton) Contraction(theta float64) (diverging bool) {
 	return s.judge(theta, newtonRefresh)
 }
 
 // keptJacobian is a factored Jacobian and the decision when to refresh it.
 type keptJacobian struct {
 	regime
-	lu *sparseLU
+	lu *num.LU
 	// stale: no correction may be made with the factors as they are. fresh: they
 	// are of the present iterate. wasFresh: they were so in the last correction.
 	stale, fresh, wasFresh bool
 	strikes                int // corrections in a row that grew although the Jacobian was fresh
 }
 
-func (k *keptJacobian) init(pattern *sparseMatrix) {
-	*k = keptJacobian{lu: newSparseLU(pattern), stale: true}
+func (k *keptJacobian) Init(pattern *num.Matrix) {
+	*k = keptJacobian{lu: num.NewLU(pattern), stale: true}
 }
 
 // renew takes a new attempt, and tells whether its equation is another one.
@@ -69,11 +69,11 @@ func (k *keptJacobian) renew(H float64, degree int) (changed bool) {
 	return changed
 }
 
-func (k *keptJacobian) needsJacobian() bool { return k.stale }
+func (k *keptJacobian) NeedsJacobian() bool { return k.stale }
 
-func (k *keptJacobian) takeJacobian(a *sparseMatrix) error {
+func (k *keptJacobian) TakeJacobian(a *num.Matrix) error {
 	k.stale = true
-	if err := k.lu.factor(a); err != nil {
+	if err := k.lu.Factor(a); err != nil {
 		return err
 	}
 	k.stale, k.fresh = false, true
@@ -82,14 +82,14 @@ func (k *keptJacobian) takeJacobian(a *sparseMatrix) error {
 
 // apply puts J⁻¹ r into v.
 func (k *keptJacobian) apply(r, v []float64) error {
-	if err := checkFinite(r); err != nil {
+	if err := num.CheckFinite(r); err != nil {
 		return err
 	}
 	if k.stale {
 		return errNoJacobian
 	}
 	copy(v, r)
-	k.lu.solve(v)
+	k.lu.Solve(v)
 	k.wasFresh, k.fresh = k.fresh, false
 	return nil
 }
@@ -115,16 +115,20 @@ func (k *keptJacobian) judge(theta, limit float64) (diverging bool) {
 
 // archive carries the factors. Whether they are of the present iterate matters
 // within an attempt only.
-func (k *keptJacobian) archive(a *master.Archive) {
-	k.regime.archive(a)
+func (k *keptJacobian) Archive(a num.Archive) {
+	k.regime.Archive(a)
 	a.Bool(&k.stale)
 	if !k.stale {
-		k.lu.archive(a)
+		k.lu.Archive(a)
 	}
 }
 
-func (k *keptJacobian) accept() {}
+func (k *keptJacobian) Accept() {}
 
 // reject gives up the Jacobian: it may be why the attempt failed, and the next
 // one has another H anyway.
-func (k *keptJacobian) reject() { k.stale = true }
+func (k *keptJacobian) Reject() { k.stale = true }
+
+// Operations returns the multiplications, divisions and additions of the last factorisation and
+// of the last solution.
+func (k *keptJacobian) Operations() (factor, solve int) { return k.lu.Operations() }

@@ -1,0 +1,116 @@
+package input
+
+import (
+	"github.com/macrostep/macrostep/algorithms/internal/num"
+	"github.com/macrostep/macrostep/master"
+)
+
+// grid is a history: the last points that belong to it, newest first.
+type grid struct {
+	period int // macro steps from one to the next
+	times  [MaxPoints]float64
+	points int
+	// W at the points: a ring, the newest at newestAt.
+	ring     [MaxPoints][]float64
+	newestAt int
+	// The polynomials through these points over the present macro step, and over
+	// the steps since the newest of them.
+	old, block polynomial
+}
+
+// MaxPoints is the number of points that are kept: one more than any polynomial takes, so that
+// the newest can be taken back.
+const MaxPoints = num.MaxNodes + 1
+
+func newGrid(period, nu int) *grid {
+	g := &grid{period: period}
+	for p := range g.ring {
+		g.ring[p] = make([]float64, nu)
+	}
+	return g
+}
+
+// at returns W at the point that is p points before the newest, [nu].
+func (g *grid) at(p int) []float64 { return g.ring[uint(g.newestAt+p)%MaxPoints] }
+
+// Push takes the values at a new point.
+func (g *grid) push(t float64, w []float64) {
+	copy(g.times[1:], g.times[:])
+	g.times[0] = t
+	g.newestAt = (g.newestAt + MaxPoints - 1) % MaxPoints
+	copy(g.at(0), w)
+	g.points = min(g.points+1, MaxPoints)
+}
+
+// Pop forgets the newest point.
+func (g *grid) pop() {
+	copy(g.times[:], g.times[1:])
+	g.newestAt = (g.newestAt + 1) % MaxPoints
+	g.points--
+}
+
+// Archive carries the points, and the polynomial over the last step that went by
+// them. That over the macro step is computed for each.
+func (g *grid) archive(a *master.Archive) {
+	a.Index(&g.points, 1, MaxPoints)
+	a.Floats(g.times[:])
+	a.Index(&g.newestAt, 0, MaxPoints-1)
+	for _, w := range g.ring {
+		a.Floats(w)
+	}
+	g.block.archive(a)
+}
+
+// nodes are the points of a polynomial of a degree.
+func (g *grid) nodes(degree int) []float64 { return g.times[:min(g.points, degree+1)] }
+
+// polynomial holds the weights of the points of one step: at its start for the
+// value and the derivatives, at the midpoints of the substeps, and at its end.
+type polynomial struct {
+	degree    int
+	nodes     [num.MaxNodes]float64
+	start     num.WeightTable
+	midpoints [][num.MaxNodes]float64
+	end       [num.MaxNodes]float64
+}
+
+func (p *polynomial) weigh(nodes []float64, t, H float64) {
+	if p.degree = len(nodes) - 1; p.degree == 0 {
+		p.nodes[0] = nodes[0]
+		p.start[0][0], p.end[0] = 1, 1
+		for j := range p.midpoints {
+			p.midpoints[j][0] = 1
+		}
+		return
+	}
+	copy(p.nodes[:], nodes)
+	num.Weights(&p.start, nodes, t, p.degree)
+	var w num.WeightTable
+	for j := range p.midpoints {
+		num.Weights(&w, nodes, t+H*(float64(j)+0.5)/float64(len(p.midpoints)), 0)
+		p.midpoints[j] = w[0]
+	}
+	num.Weights(&w, nodes, t+H, 0)
+	p.end = w[0]
+}
+
+func (p *polynomial) archive(a *master.Archive) {
+	a.Index(&p.degree, 0, num.MaxNodes-1)
+	a.Floats(p.nodes[:])
+	for m := range p.start {
+		a.Floats(p.start[m][:])
+	}
+	for j := range p.midpoints {
+		a.Floats(p.midpoints[j][:])
+	}
+	a.Floats(p.end[:])
+}
+
+// combine returns Σ wᵢ vᵢ, rounded after each product and sum on every platform.
+func combine(w, v []float64) float64 {
+	sum := 0.0
+	for q := range w {
+		sum += float64(w[q] * v[q])
+	}
+	return sum
+}

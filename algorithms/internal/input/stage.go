@@ -1,0 +1,161 @@
+package input
+
+import (
+	"github.com/macrostep/macrostep/algorithms/internal/num"
+	"github.com/macrostep/macrostep/master"
+)
+
+// whole reports whether subsystem i takes the macro step in one piece.
+func (a *Approximation) whole(i int) bool { return a.delivery[i] != Substeps && a.rates[i].Steps == 1 }
+
+// stage puts the inputs of subsystem i for a whole step into U and DU.
+func (a *Approximation) stage(x *master.Exec, i int) {
+	follows := a.delivery[i] == Derivatives
+	for k := a.sys.InAt[i]; k < a.sys.InAt[i+1]; k++ {
+		if follows && !a.holds[k] {
+			a.stageSlopes(x, k)
+			continue
+		}
+		x.U[k] = a.biased(k, a.Last(k))
+		for m := range a.config.Order {
+			if follows {
+				x.DU[m][k] = 0
+			}
+		}
+	}
+}
+
+// stageHeld is stage for neighbouring inputs that are held, if no input is ahead or biased.
+func (a *Approximation) stageHeld(x *master.Exec, at span) {
+	copy(x.U[at.from:at.to], a.at(0)[at.from:at.to])
+}
+
+// stageCurves is stage for neighbouring inputs that get their derivatives, if no input is ahead
+// or biased.
+func (a *Approximation) stageCurves(x *master.Exec, at span) {
+	a.combineAll(x.U[at.from:at.to], &a.old.start[0], at.from)
+	for m := 1; m <= a.config.Order; m++ {
+		if du := x.DU[m-1][at.from:at.to]; m <= a.old.degree {
+			a.combineAll(du, &a.old.start[m], at.from)
+		} else {
+			clear(du)
+		}
+	}
+}
+
+// combineAll is combine for the inputs from one on.
+func (a *Approximation) combineAll(to []float64, weights *[num.MaxNodes]float64, from int) {
+	for q, w := range weights[:a.old.degree+1] {
+		values := a.at(q)[from:][:len(to)]
+		if q == 0 {
+			for k, v := range values {
+				to[k] = 0 + float64(w*v) // no negative zero
+			}
+			continue
+		}
+		for k, v := range values {
+			to[k] += float64(w * v)
+		}
+	}
+}
+
+// stageSlopes puts the polynomial of input k at the start of the step into U and DU.
+func (a *Approximation) stageSlopes(x *master.Exec, k int) {
+	p := a.of(k)
+	var v [num.MaxNodes]float64
+	n := a.nodeValues(p, k, &v)
+	x.U[k] = a.biased(k, combine(p.start[0][:n], v[:n]))
+	for m := 1; m <= a.config.Order; m++ {
+		x.DU[m-1][k] = 0
+		if m < n {
+			x.DU[m-1][k] = combine(p.start[m][:n], v[:n])
+		}
+	}
+}
+
+// biased adds what a correction adds to input k.
+func (a *Approximation) biased(k int, v float64) float64 {
+	if b := a.bias[k]; b != 0 { // else every bit stays, a zero's sign too
+		v += b
+	}
+	return v
+}
+
+// inSubstep gives the value of input k over substep j of the polynomial: at its midpoint.
+// Outputs that depend on the input directly show at the end what it was in the last
+// substep; there it is the value at the end, for which the substep before makes
+// up, so that the integral is as good.
+func (a *Approximation) inSubstep(k, j int) float64 {
+	p := a.of(k)
+	v := a.eval(p, k, &p.midpoints[j])
+	last := len(p.midpoints) - 1
+	if !a.through[k] || last == 0 || j < last-1 {
+		return v
+	}
+	end := a.eval(p, k, &p.end)
+	if j == last {
+		return end
+	}
+	return v + (a.eval(p, k, &p.midpoints[last]) - end)
+}
+
+// pieces returns in how many pieces subsystem i takes the macro step.
+func (a *Approximation) pieces(i int) int {
+	if n := a.rates[i].Steps; n > 1 || a.delivery[i] != Substeps {
+		return n
+	}
+	return a.config.Substeps
+}
+
+// stagePiece puts the inputs of subsystem i for piece j of the macro step, from time t on,
+// into U and DU. Where the pieces are a means of delivery, the polynomial is sampled
+// (inSubstep); a subsystem with a rate of its own takes its steps as such, each with the
+// polynomial, or where it cannot follow it with the value, at its start.
+func (a *Approximation) stagePiece(x *master.Exec, i, j int, t float64) {
+	if a.rates[i].Steps > 1 {
+		a.stageAt(x, i, t)
+		return
+	}
+	for k := a.sys.InAt[i]; k < a.sys.InAt[i+1]; k++ {
+		if a.holds[k] {
+			x.U[k] = a.biased(k, a.Last(k))
+		} else {
+			x.U[k] = a.biased(k, a.inSubstep(k, j))
+		}
+	}
+}
+
+// stageAt puts the inputs of subsystem i for a step from time t within the macro step into
+// U and DU.
+func (a *Approximation) stageAt(x *master.Exec, i int, t float64) {
+	from, to := a.sys.InAt[i], a.sys.InAt[i+1]
+	var w num.WeightTable
+	var of *polynomial
+	at := func(p *polynomial) {
+		if p != of {
+			of = p
+			num.Weights(&w, p.nodes[:p.degree+1], t, p.degree)
+		}
+	}
+	for k := from; k < to; k++ {
+		if a.holds[k] || a.delivery[i] == Held {
+			x.U[k] = a.biased(k, a.Last(k))
+		} else {
+			p := a.of(k)
+			at(p)
+			x.U[k] = a.biased(k, a.eval(p, k, &w[0]))
+		}
+	}
+	if a.delivery[i] != Derivatives {
+		return
+	}
+	for m := 1; m <= a.config.Order; m++ {
+		for k := from; k < to; k++ {
+			x.DU[m-1][k] = 0
+			if p := a.of(k); !a.holds[k] && m <= p.degree {
+				at(p)
+				x.DU[m-1][k] = a.eval(p, k, &w[m])
+			}
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package input
+
+import (
+	"github.com/macrostep/macrostep/algorithms/internal/num"
+	"github.com/macrostep/macrostep/master"
+)
+
+// The configuration, and what Init made of it.
+
+// Order returns the highest degree that is delivered, Substeps the pieces of a macro step.
+func (a *Approximation) Order() int    { return a.config.Order }
+func (a *Approximation) Substeps() int { return a.config.Substeps }
+
+// Wanted returns the delivery asked for, Delivery the one that subsystem i has.
+func (a *Approximation) Wanted() Delivery        { return a.config.Delivery }
+func (a *Approximation) Delivery(i int) Delivery { return a.delivery[i] }
+
+// Shapes reports whether subsystem i sees its inputs change over a macro step.
+func (a *Approximation) Shapes(i int) bool { return a.delivery[i] != Held }
+
+// System returns the system; nil before Init.
+func (a *Approximation) System() *master.System { return a.sys }
+
+// Late reports whether subsystem i is stepped after its sources.
+func (a *Approximation) Late(i int) bool { return a.late[i] }
+
+// Holds reports whether input k is held at every order.
+func (a *Approximation) Holds(k int) bool { return a.holds[k] }
+
+// Owner returns the subsystem of input k.
+func (a *Approximation) Owner(k int) int { return a.owner[k] }
+
+// Rate returns the rate of subsystem i.
+func (a *Approximation) Rate(i int) Rate { return a.rates[i] }
+
+// Over returns the number of macro steps that one step of subsystem i takes.
+func (a *Approximation) Over(i int) int { return a.rates[i].Over }
+
+// The history.
+
+// Since returns the number of macro steps since those whose number is a multiple of over.
+func (a *Approximation) Since(over int) int { return a.count % over }
+
+// Ends reports whether the present macro step is the last of over, counted from the start.
+func (a *Approximation) Ends(over int) bool { return (a.count+1)%over == 0 }
+
+// Due reports whether a step of subsystem i ends with the present macro step.
+func (a *Approximation) Due(i int) bool { return a.Ends(a.rates[i].Over) }
+
+// BlockStart returns the last communication point of slow subsystem i.
+func (a *Approximation) BlockStart(i int) float64 { return a.gridWith(a.rates[i].Over).times[0] }
+
+// Times returns the times of the communication points, newest first.
+func (a *Approximation) Times() []float64 { return a.times[:a.points] }
+
+// At returns W at the communication point that is p points before the newest, [nu].
+func (a *Approximation) At(p int) []float64 { return a.at(p) }
+
+// TimesOf returns the times of the points of input k, newest first.
+func (a *Approximation) TimesOf(k int) []float64 {
+	g := a.gridOf[k]
+	return g.times[:g.points]
+}
+
+// Newest returns the value of input k at the newest of its points.
+func (a *Approximation) Newest(k int) float64 { return a.gridOf[k].at(0)[k] }
+
+// History gives the communication points, newest first.
+func (a *Approximation) History() num.History {
+	h := num.History{Times: a.times[:a.points]}
+	for p := range a.points {
+		a.newestFirst[p] = a.at(p)
+	}
+	h.Values = a.newestFirst[:a.points]
+	return h
+}
+
+// The polynomials over the present step.
+
+// Degree returns the degree through old points, DegreeAhead that through the value at the end of
+// the step, and DegreeOf that of input k.
+func (a *Approximation) Degree() int        { return a.old.degree }
+func (a *Approximation) DegreeAhead() int   { return a.ahead.degree }
+func (a *Approximation) DegreeOf(k int) int { return a.of(k).degree }
+
+// Course returns the course of what is 0 at the points of input k and 1 at the end of the step of
+// its subsystem from t by H.
+func (a *Approximation) Course(k int, t, H float64) num.Shape {
+	if p := a.course[k]; a.rates[a.owner[k]].Over > 1 {
+		return num.NewShape(p.degree, p.nodes[0], H, p.nodes[:p.degree+1])
+	}
+	return num.NewShape(a.gridOf[k].old.degree, t, H, a.TimesOf(k))
+}
+
+// Ahead returns the value of input k at the end of the step, if it is known.
+func (a *Approximation) Ahead(k int) (value float64, known bool) { return a.newest[k], a.isAhead[k] }
+
+// Withdraw takes back what Arrived has set.
+func (a *Approximation) Withdraw(k int) { a.isAhead[k] = false }
+
+// Extrapolated gives the value of input k at the end of the step by the
+// polynomial through old points only.
+func (a *Approximation) Extrapolated(k int) float64 {
+	g := a.gridOf[k]
+	if a.holds[k] {
+		return g.at(0)[k]
+	}
+	v := 0.0
+	for p := 0; p <= g.old.degree; p++ {
+		v += float64(g.old.end[p] * g.at(p)[k])
+	}
+	return v
+}
+
+// Last returns the newest value of input k.
+func (a *Approximation) Last(k int) float64 {
+	if a.isAhead[k] {
+		return a.newest[k]
+	}
+	return a.gridOf[k].at(0)[k]
+}
+
+// of returns the polynomial of input k over the step of its subsystem.
+func (a *Approximation) of(k int) *polynomial {
+	if a.isAhead[k] {
+		return &a.ahead
+	}
+	return a.course[k]
+}
+
+// Slope returns the m-th derivative of the polynomial of input k at the start of the step, m = 0
+// the value.
+func (a *Approximation) Slope(k, m int) float64 {
+	p := a.of(k)
+	return a.eval(p, k, &p.start[m])
+}
+
+// eval combines the values of input k at the nodes of its polynomial with the weights of one instant.
+func (a *Approximation) eval(p *polynomial, k int, w *[num.MaxNodes]float64) float64 {
+	var v [num.MaxNodes]float64
+	n := a.nodeValues(p, k, &v)
+	return combine(w[:n], v[:n])
+}
+
+// nodeValues puts the values of input k at the nodes of its polynomial into v, and returns
+// their number.
+func (a *Approximation) nodeValues(p *polynomial, k int, v *[num.MaxNodes]float64) int {
+	n, known := p.degree+1, 0
+	if p == &a.ahead {
+		v[0], known = a.newest[k], 1
+	}
+	g := a.gridOf[k]
+	for q := known; q < n; q++ {
+		v[q] = g.at(q - known)[k]
+	}
+	return n
+}
+
+// AtEnd returns the value that input k had at the end of the step of its subsystem.
+func (a *Approximation) AtEnd(k int) float64 {
+	if a.holds[k] || !a.Shapes(a.owner[k]) {
+		return a.Last(k)
+	}
+	p := a.of(k)
+	return a.eval(p, k, &p.end)
+}
+
+// Sampled returns the value of input k with which the outputs of its subsystem at t, the
+// end of the step of size H, were computed: at the end of its last own step, or at
+// the start of it as rodriguez 3.1 has it.
+func (a *Approximation) Sampled(k int, t, H float64, end bool) float64 {
+	i := a.owner[k]
+	switch n := a.rates[i].Steps; {
+	case end:
+		return a.AtEnd(k)
+	case n == 1 && a.delivery[i] != Substeps, a.holds[k], a.delivery[i] == Held:
+		return a.Last(k)
+	case n == 1:
+		return a.inSubstep(k, a.config.Substeps-1)
+	default:
+		var w num.WeightTable
+		p := a.of(k)
+		num.Weights(&w, p.nodes[:p.degree+1], t-H/float64(n), 0)
+		return a.eval(p, k, &w[0])
+	}
+}
+
+// What corrections add.
+
+// Bias returns what a correction adds to input k over the step.
+func (a *Approximation) Bias(k int) float64       { return a.bias[k] }
+func (a *Approximation) SetBias(k int, v float64) { a.bias[k] = v }
+
+// Kick returns what is added to the extrapolated value of input k at the end of the step.
+// EnableKicks must have been called after Init.
+func (a *Approximation) Kick(k int) float64       { return a.kick[k] }
+func (a *Approximation) SetKick(k int, v float64) { a.kick[k] = v }
+
+// EnableKicks makes room for kicks.
+func (a *Approximation) EnableKicks() {
+	if a.kick == nil {
+		a.kick = make([]float64, len(a.bias))
+	}
+}
