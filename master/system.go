@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Linear is the map y ↦ Gain·y + Offset of a connection between Reals, unit
@@ -46,6 +47,16 @@ type System struct {
 	linkAt   [][]int // by subsystem: indices into discrete of its inputs
 
 	transfers []transfer
+}
+
+// Connect returns the connection of two ports "subsystem.port". The name of the subsystem
+// ends at the first dot; where it has dots itself, write a Connection.
+func Connect(from, to string) Connection {
+	end := func(name string) Endpoint {
+		subsystem, port, _ := strings.Cut(name, ".")
+		return Endpoint{Subsystem: subsystem, Port: port}
+	}
+	return Connection{From: end(from), To: end(to)}
 }
 
 // transfer gives a parameter the value of an output during the initialisation.

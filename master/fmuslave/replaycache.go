@@ -18,7 +18,7 @@ import (
 
 // replayVersion is that of the files and of the test behind them: a change of
 // either makes a new one, and older files are measured anew.
-const replayVersion = 3
+const replayVersion = 4
 
 // maxReplays bounds the entries of each kind in one file; the oldest go first.
 const maxReplays = 16
@@ -82,20 +82,25 @@ type replayEntry struct {
 // what cannot be read or written is measured again.
 type replayStore struct{ dir, hash string }
 
-// identity names the FMU and what it is set to: parameters may change how it
-// goes back, such as by the solver that they choose.
+// identity names the FMU and what it is set to, since that may change how it goes back: by the
+// solver that a parameter chooses, or by a path from input to output that is switched off. So it has
+// all values but those of Reals, of which it has only whether they are zero. Systems that differ in the sizes
+// of their parameters share what was measured.
 func (c *Config) identity() string {
 	if c.FMU.Hash == "" || len(c.Starts) == 0 && !c.Quirks.Has(SetStarts) {
 		return c.FMU.Hash
 	}
 	set := slices.Clone(c.Starts)
-	slices.SortFunc(set, func(a, b Value) int { return strings.Compare(a.Variable, b.Variable) })
+	slices.SortStableFunc(set, func(a, b Value) int { return strings.Compare(a.Variable, b.Variable) })
 	h := sha256.New()
 	if c.Quirks.Has(SetStarts) {
 		fmt.Fprintln(h, "all documented starts")
 	}
-	for _, v := range set {
-		fmt.Fprintf(h, "%q %x %d %t %q\n", v.Variable, v.Real, v.Integer, v.Boolean, v.String)
+	for i, v := range set {
+		if i+1 < len(set) && set[i+1].Variable == v.Variable {
+			continue // the last one counts
+		}
+		fmt.Fprintf(h, "%q %t %d %t %q\n", v.Variable, v.Real != 0, v.Integer, v.Boolean, v.String)
 	}
 	return c.FMU.Hash + "+" + hex.EncodeToString(h.Sum(nil))
 }

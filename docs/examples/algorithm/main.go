@@ -70,9 +70,8 @@ func main() {
 			Output: func(x *float64, y []float64) { y[0] = *x },
 		})
 	}
-	at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
 	sys, err := master.NewSystem([]master.Subsystem{decay("left", 1), decay("right", 0)}, []master.Connection{
-		{From: at("left", "x"), To: at("right", "u")}, {From: at("right", "x"), To: at("left", "u")},
+		master.Connect("left.x", "right.u"), master.Connect("right.x", "left.u"),
 	})
 	if err != nil {
 		log.Fatal(err)
