@@ -211,7 +211,7 @@ func (s *Slave) revive(refused error) error {
 	if err := s.instantiate(); err != nil {
 		return err
 	}
-	if err := errors.Join(s.enter(s.experiment), s.stageInputs(u)); err != nil {
+	if err := errors.Join(s.enter(s.experiment), u.Stage(s)); err != nil {
 		return err
 	}
 	if err := s.EvalInit(); err != nil {

@@ -716,17 +716,12 @@ func (s *Slave) StepCost(H float64) (seconds float64, known bool) {
 	if s.config.Options.Launcher != nil {
 		return apartCost, true
 	}
-	return s.store().findCost(H)
+	return s.store().Cost(H)
 }
 
 // KeepStepCost keeps the cost of a step.
 func (s *Slave) KeepStepCost(H, seconds float64) {
 	if s.config.Options.Launcher == nil {
-		s.store().keepCost(s.config.FMU.Description.ModelName, H, seconds)
+		s.store().KeepCost(H, seconds)
 	}
-}
-
-// store is where measurements of the FMU are kept.
-func (s *Slave) store() replayStore {
-	return replayStore{dir: s.config.Cache, hash: s.config.identity()}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/fmuprobe"
 )
 
 // Rules on what an FMU does when it is tried.
@@ -280,7 +281,7 @@ func (t *tryout) config(name string, all bool) Config {
 
 // life takes an instance from its beginning through some steps. first is nil if there
 // is no instance; ok tells that all went well.
-func (t *tryout) life(name string) (first *Slave, readings []reading, ok bool) {
+func (t *tryout) life(name string) (first *Slave, readings []fmuprobe.Reading, ok bool) {
 	s, err := New(t.config(name, true))
 	if err != nil {
 		t.add(ruleTrial, "", "%v", err)
@@ -322,7 +323,7 @@ func (t *tryout) failed(when string, err error) {
 }
 
 // steps leaves the initialisation and steps; fail is told what goes wrong.
-func (t *tryout) steps(s *Slave, fail func(string, error)) (readings []reading, ok bool) {
+func (t *tryout) steps(s *Slave, fail func(string, error)) (readings []fmuprobe.Reading, ok bool) {
 	if err := s.EvalInit(); err != nil {
 		fail("in the initialisation", err)
 		return nil, false
@@ -331,7 +332,8 @@ func (t *tryout) steps(s *Slave, fail func(string, error)) (readings []reading, 
 		fail("leaving the initialisation", err)
 		return nil, false
 	}
-	r := rollbackTest{s: s, scale: make([]float64, len(s.info.Out)+len(ofKind(s.info.Watch, master.Real)))}
+	r := fmuprobe.Comparison{Of: s}
+	r.Scale = make([]float64, len(r.Reals()))
 	for k := range trialSteps + 1 {
 		if k > 0 {
 			at := t.e.Start + float64(float64(k-1)*t.H)
@@ -344,7 +346,7 @@ func (t *tryout) steps(s *Slave, fail func(string, error)) (readings []reading, 
 				return readings, false
 			}
 		}
-		g, err := r.read()
+		g, err := r.Read()
 		if err != nil {
 			fail("reading outputs", err)
 			return readings, false
@@ -367,7 +369,7 @@ func (t *tryout) mention(r *diag.Rule, what string, items []string) {
 }
 
 // bounds judges the values that were read.
-func (t *tryout) bounds(s *Slave, readings []reading) {
+func (t *tryout) bounds(s *Slave, readings []fmuprobe.Reading) {
 	var infinite, outside []string
 	told := map[string]bool{}
 	note := func(list *[]string, name, format string, args ...any) {
@@ -380,7 +382,7 @@ func (t *tryout) bounds(s *Slave, readings []reading) {
 	integers := slices.Concat(ofType(s.discreteOut, master.Integer), ofType(s.watch, master.Integer))
 	for k, g := range readings {
 		at := t.e.Start + float64(k)*t.H
-		for i, x := range g.real {
+		for i, x := range g.Real {
 			v := reals[i].variable
 			switch {
 			case math.IsNaN(x) || math.IsInf(x, 0):
@@ -394,7 +396,7 @@ func (t *tryout) bounds(s *Slave, readings []reading) {
 				}
 			}
 		}
-		values := slices.Concat(g.discrete[0].Integer, g.discrete[1].Integer)
+		values := slices.Concat(g.Discrete[0].Integer, g.Discrete[1].Integer)
 		for i, n := range values {
 			v := integers[i].variable
 			items := t.f.Description.Enumeration(v.DeclaredType)
@@ -424,7 +426,7 @@ func ofType(list []signal, kind master.Kind) []signal {
 func below[T int32 | float64](a, b *T) bool { return a != nil && b != nil && *a < *b }
 
 // duration tells the time of a step, by the clock at the FMU.
-func (t *tryout) duration(s *Slave, readings []reading) {
+func (t *tryout) duration(s *Slave, readings []fmuprobe.Reading) {
 	if n := len(readings) - 1; n > 0 {
 		t.add(ruleDuration, "", "a step of %g s takes %.2g s, with the variables read (mean of %d)", t.H, s.Seconds()/float64(n), n)
 	}
@@ -464,22 +466,22 @@ func (t *tryout) starts() {
 }
 
 // again runs a second instance beside the first, and the first again after a reset.
-func (t *tryout) again(first *Slave, readings []reading) {
+func (t *tryout) again(first *Slave, readings []fmuprobe.Reading) {
 	const second, reset = "a second instance", "the instance after a reset"
 	rules := map[string]*diag.Rule{second: ruleRepeats, reset: ruleResets}
-	compare := func(got []reading, what string) {
-		r := rollbackTest{s: first, scale: make([]float64, len(readings[0].real))}
+	compare := func(got []fmuprobe.Reading, what string) {
+		r := fmuprobe.Comparison{Of: first, Scale: make([]float64, len(readings[0].Real))}
 		for _, g := range slices.Concat(readings, got) {
-			for k, v := range g.real {
-				r.scale[k] = max(r.scale[k], math.Abs(v))
+			for k, v := range g.Real {
+				r.Scale[k] = max(r.Scale[k], math.Abs(v))
 			}
 		}
-		for k, p := range r.reals() {
-			r.scale[k] = max(r.scale[k], magnitudeFloor*p.Magnitude())
+		for k, p := range r.Reals() {
+			r.Scale[k] = max(r.Scale[k], fmuprobe.MagnitudeFloor*p.Magnitude())
 		}
 		n := min(len(got), len(readings))
-		if d := r.compare(readings[:n], got[:n], what); d.relative > sameRun {
-			t.add(rules[what], "", "%s: %s is %s at point %d, and was %s", what, d.name, d.then, d.step, d.first)
+		if d := r.Compare(readings[:n], got[:n], what); d.Relative > sameRun {
+			t.add(rules[what], "", "%s: %s is %s at point %d, and was %s", what, d.Name, d.Then, d.Step, d.First)
 		} else if len(got) != len(readings) {
 			t.add(rules[what], "", "%s: it takes %d steps, and took %d", what, len(got)-1, len(readings)-1)
 		}
@@ -555,7 +557,7 @@ func (t *tryout) goBack() {
 			text += "; not from the start: " + replay.AtStart
 		}
 		t.add(ruleReplayNoise, "", "steps are repeated %s", text)
-		if t.unpromised = replay.Unpromised; t.unpromised != "" && t.unpromised != promiseUntested {
+		if t.unpromised = replay.Unpromised; t.unpromised != "" && t.unpromised != fmuprobe.PromiseUntested {
 			t.add(rulePromise, "", "%s", t.unpromised)
 		}
 	case t.ctx.Err() == nil:
@@ -613,7 +615,7 @@ func (t *tryout) initialDependencies() {
 		return
 	}
 	base := at(u)
-	kick := kicks(s, u)
+	kick := fmuprobe.Kicks(s, u)
 	var texts []string
 	for k := range min(len(u), mostPerturbed) {
 		if base == nil || t.ctx.Err() != nil {

@@ -1,4 +1,4 @@
-package fmuslave
+package fmuprobe
 
 import (
 	"crypto/sha256"
@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/master"
@@ -78,53 +77,24 @@ type replayEntry struct {
 	Unpromised string  `json:"unpromised,omitempty"`
 }
 
-// replayStore keeps the measurements of one FMU in a file. It is a convenience:
+// Store keeps the measurements of one FMU in a file. It is a convenience:
 // what cannot be read or written is measured again.
-type replayStore struct{ dir, hash string }
-
-// identity names the FMU and what it is set to, since that may change how it goes back: by the
-// solver that a parameter chooses, or by a path from input to output that is switched off. So it has
-// all values but those of Reals, of which it has only whether they are zero. Systems that differ in the sizes
-// of their parameters share what was measured.
-func (c *Config) identity() string {
-	if c.FMU.Hash == "" || len(c.Starts) == 0 && !c.Quirks.Has(SetStarts) {
-		return c.FMU.Hash
-	}
-	set := slices.Clone(c.Starts)
-	slices.SortStableFunc(set, func(a, b Value) int { return strings.Compare(a.Variable, b.Variable) })
-	h := sha256.New()
-	if c.Quirks.Has(SetStarts) {
-		fmt.Fprintln(h, "all documented starts")
-	}
-	for i, v := range set {
-		if i+1 < len(set) && set[i+1].Variable == v.Variable {
-			continue // the last one counts
-		}
-		fmt.Fprintf(h, "%q %t %d %t %q\n", v.Variable, v.Real != 0, v.Integer, v.Boolean, v.String)
-	}
-	return c.FMU.Hash + "+" + hex.EncodeToString(h.Sum(nil))
+type Store struct {
+	Dir   string // "" = nothing is kept
+	FMU   string // hash of the FMU and of what it is set to; "" = nothing is kept
+	Model string // its name, for whoever looks into the file
 }
 
-// CacheDir gives the folder in which macrostep keeps what it has measured about
-// FMUs, "" if the system has no place for that. It need not exist.
-func CacheDir() string {
-	base, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(base, "macrostep")
-}
-
-func (s replayStore) path() string {
-	sum := sha256.Sum256([]byte(s.hash)) // a hash names its kind before a colon
-	return filepath.Join(s.dir, "replay", hex.EncodeToString(sum[:])+".json")
+func (s Store) path() string {
+	sum := sha256.Sum256([]byte(s.FMU)) // a hash names its kind before a colon
+	return filepath.Join(s.Dir, "replay", hex.EncodeToString(sum[:])+".json")
 }
 
 func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }
 
 // load reads the file; a wrong one counts as empty.
-func (s replayStore) load() replayFile {
-	none := replayFile{Version: replayVersion, FMU: s.hash}
+func (s Store) load() replayFile {
+	none := replayFile{Version: replayVersion, FMU: s.FMU}
 	const limit = 1 << 16 // bytes; sixteen entries of each kind are far below
 	info, err := os.Stat(s.path())
 	if err != nil || info.Size() > limit || !info.Mode().IsRegular() {
@@ -135,7 +105,7 @@ func (s replayStore) load() replayFile {
 		return none
 	}
 	var f replayFile
-	if json.Unmarshal(data, &f) != nil || f.Version != replayVersion || f.FMU != s.hash {
+	if json.Unmarshal(data, &f) != nil || f.Version != replayVersion || f.FMU != s.FMU {
 		return none
 	}
 	f.Replays = slices.DeleteFunc(f.Replays, func(e replayEntry) bool {
@@ -146,10 +116,10 @@ func (s replayStore) load() replayFile {
 	return f
 }
 
-func (s replayStore) usable() bool { return s.dir != "" && s.hash != "" }
+func (s Store) usable() bool { return s.Dir != "" && s.FMU != "" }
 
-// find gives what is known for a macro step.
-func (s replayStore) find(H float64) (master.Replay, bool) {
+// Replay gives what is known for a macro step.
+func (s Store) Replay(H float64) (master.Replay, bool) {
 	if !s.usable() {
 		return master.Replay{}, false
 	}
@@ -161,9 +131,9 @@ func (s replayStore) find(H float64) (master.Replay, bool) {
 	return master.Replay{}, false
 }
 
-// keep keeps a measurement.
-func (s replayStore) keep(model string, H float64, r master.Replay) {
-	s.change(model, func(f *replayFile) {
+// KeepReplay keeps a measurement.
+func (s Store) KeepReplay(H float64, r master.Replay) {
+	s.change(func(f *replayFile) {
 		f.Replays = slices.DeleteFunc(f.Replays, func(e replayEntry) bool { return e.Platform == platform() && e.Asked == H })
 		f.Replays = newest(append(f.Replays, replayEntry{platform(), H, r.Step, r.FirstTry, r.Replays, r.AtStart, r.Unpromised}))
 	})
@@ -172,17 +142,18 @@ func (s replayStore) keep(model string, H float64, r master.Replay) {
 // newest gives the last entries of a list.
 func newest[T any](list []T) []T { return list[max(0, len(list)-maxReplays):] }
 
-// knowsTrue reports whether the dependencies on these inputs are known to be true.
-func (s replayStore) knowsTrue(inputs []master.Port) bool {
+// KnowsTrue reports whether the dependencies on these inputs are known to be true.
+func (s Store) KnowsTrue(inputs []master.Port) bool {
 	return s.usable() && slices.Contains(s.load().Feedthrough, about(inputs))
 }
 
-func (s replayStore) keepTrue(model string, inputs []master.Port) {
-	s.change(model, func(f *replayFile) { f.Feedthrough = newest(append(f.Feedthrough, about(inputs))) })
+// KeepTrue keeps that they are.
+func (s Store) KeepTrue(inputs []master.Port) {
+	s.change(func(f *replayFile) { f.Feedthrough = newest(append(f.Feedthrough, about(inputs))) })
 }
 
-// findSlopes gives what is known of the directional derivatives between ports.
-func (s replayStore) findSlopes(ports []master.Port) (master.SlopeTest, bool) {
+// Slopes gives what is known of the directional derivatives between ports.
+func (s Store) Slopes(ports []master.Port) (master.SlopeTest, bool) {
 	if !s.usable() {
 		return master.SlopeTest{}, false
 	}
@@ -194,14 +165,15 @@ func (s replayStore) findSlopes(ports []master.Port) (master.SlopeTest, bool) {
 	return master.SlopeTest{}, false
 }
 
-func (s replayStore) keepSlopes(model string, ports []master.Port, t master.SlopeTest) {
-	s.change(model, func(f *replayFile) {
+// KeepSlopes keeps that.
+func (s Store) KeepSlopes(ports []master.Port, t master.SlopeTest) {
+	s.change(func(f *replayFile) {
 		f.Slopes = newest(append(f.Slopes, slopeEntry{about(ports), t.Difference, t.Step}))
 	})
 }
 
-// findCost returns the cost (s) of a step in runs with the same macro step.
-func (s replayStore) findCost(H float64) (seconds float64, known bool) {
+// Cost returns the cost (s) of a step in runs with the same macro step.
+func (s Store) Cost(H float64) (seconds float64, known bool) {
 	if !s.usable() {
 		return 0, false
 	}
@@ -213,24 +185,25 @@ func (s replayStore) findCost(H float64) (seconds float64, known bool) {
 	return 0, false
 }
 
-func (s replayStore) keepCost(model string, H, seconds float64) {
+// KeepCost keeps a cost.
+func (s Store) KeepCost(H, seconds float64) {
 	// Much the same is not worth a new file.
-	if known, ok := s.findCost(H); ok && seconds < 1.5*known && known < 1.5*seconds {
+	if known, ok := s.Cost(H); ok && seconds < 1.5*known && known < 1.5*seconds {
 		return
 	}
-	s.change(model, func(f *replayFile) {
+	s.change(func(f *replayFile) {
 		f.Costs = slices.DeleteFunc(f.Costs, func(e costEntry) bool { return e.Platform == platform() && e.Step == H })
 		f.Costs = newest(append(f.Costs, costEntry{platform(), H, seconds}))
 	})
 }
 
 // change writes the file anew, as a whole.
-func (s replayStore) change(model string, do func(f *replayFile)) {
+func (s Store) change(do func(f *replayFile)) {
 	if !s.usable() {
 		return
 	}
 	f := s.load()
-	f.Model = model
+	f.Model = s.Model
 	do(&f)
 	data, err := json.MarshalIndent(f, "", "  ")
 	if err != nil || os.MkdirAll(filepath.Dir(s.path()), 0o700) != nil {
