@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -15,67 +14,12 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// replayVersion is that of the files and of the test behind them: a change of
+// storeVersion is that of the files and of the tests behind them: a change of
 // either makes a new one, and older files are measured anew.
-const replayVersion = 4
+const storeVersion = 4
 
-// maxReplays bounds the entries of each kind in one file; the oldest go first.
-const maxReplays = 16
-
-// replayFile is what is kept about one FMU.
-type replayFile struct {
-	Version int           `json:"version"`
-	FMU     string        `json:"fmu"`   // hash
-	Model   string        `json:"model"` // for whoever looks into the file
-	Replays []replayEntry `json:"replays"`
-	// Claims that were found to be true.
-	Feedthrough []claimEntry `json:"feedthrough,omitempty"`
-	Slopes      []slopeEntry `json:"slopes,omitempty"`
-	Costs       []costEntry  `json:"step_costs,omitempty"`
-}
-
-// costEntry is the least mean time of a step over blocks of steps: other programs on the
-// machine prolong a step, and nothing shortens it.
-type costEntry struct {
-	Platform string  `json:"platform"`
-	Step     float64 `json:"step"`    // macro step, s
-	Seconds  float64 `json:"seconds"` // of a step of the FMU
-}
-
-// claimEntry tells that no output depends directly on one of some inputs, but as
-// declared.
-type claimEntry struct {
-	Platform string `json:"platform"`
-	Ports    string `json:"ports"` // hash of their names
-}
-
-// slopeEntry returns how well the directional derivatives between some ports agreed.
-type slopeEntry struct {
-	claimEntry
-	Difference float64 `json:"difference"`
-	Step       float64 `json:"step"`
-}
-
-// about names a measurement between ports.
-func about(ports []master.Port) claimEntry {
-	h := sha256.New()
-	for _, p := range ports {
-		fmt.Fprintf(h, "%q\n", p.Name)
-	}
-	return claimEntry{platform(), hex.EncodeToString(h.Sum(nil))}
-}
-
-// replayEntry is one measurement. The noise depends on the step size, and on
-// the platform, which decides what library runs.
-type replayEntry struct {
-	Platform   string  `json:"platform"`
-	Asked      float64 `json:"asked"` // macro step, s
-	Step       float64 `json:"step"`  // that was tested, s
-	FirstTry   float64 `json:"first_try"`
-	Replays    float64 `json:"replays"`
-	AtStart    string  `json:"at_start,omitempty"`
-	Unpromised string  `json:"unpromised,omitempty"`
-}
+// mostEntries bounds the entries of each kind in one file; the oldest go first.
+const mostEntries = 16
 
 // Store keeps the measurements of one FMU in a file. It is a convenience:
 // what cannot be read or written is measured again.
@@ -85,16 +29,106 @@ type Store struct {
 	Model string // its name, for whoever looks into the file
 }
 
+// storeFile is what is kept about one FMU.
+type storeFile struct {
+	Version int     `json:"version"`
+	FMU     string  `json:"fmu"`
+	Model   string  `json:"model"`
+	Entries []entry `json:"entries"`
+}
+
+// entry is one measurement, on a platform, which decides what library runs.
+type entry struct {
+	Kind     string          `json:"kind"`
+	Platform string          `json:"platform"`
+	About    string          `json:"about"` // what was measured: at which step, between which ports
+	Value    json.RawMessage `json:"value"`
+}
+
+// Kinds of measurements.
+const (
+	ofRollback    = "rollback"
+	ofFeedthrough = "feedthrough"
+	ofSlopes      = "slopes"
+	ofCost        = "step cost"
+)
+
+// same reports whether two entries are about the same.
+func (e *entry) same(o *entry) bool {
+	return e.Kind == o.Kind && e.Platform == o.Platform && e.About == o.About
+}
+
+func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }
+
+// atStep names a measurement at a step size, to the bit.
+func atStep(H float64) string { return fmt.Sprintf("%x", H) }
+
+// between names a measurement between ports.
+func between(ports []master.Port) string {
+	h := sha256.New()
+	for _, p := range ports {
+		fmt.Fprintf(h, "%q\n", p.Name)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Replay returns how well the FMU goes back, as measured for a macro step.
+func (s Store) Replay(H float64) (r master.Replay, known bool) {
+	known = s.recall(ofRollback, atStep(H), &r) && r.Step > 0 && r.FirstTry >= 0 && r.FirstTry <= maxNoise && r.Replays >= 0
+	if !known {
+		return master.Replay{}, false
+	}
+	r.Known = true
+	return r, true
+}
+
+// KeepReplay keeps that.
+func (s Store) KeepReplay(H float64, r master.Replay) { s.keep(ofRollback, atStep(H), r) }
+
+// KnowsTrue reports whether the dependencies on these inputs are known to be as declared.
+func (s Store) KnowsTrue(inputs []master.Port) (known bool) {
+	return s.recall(ofFeedthrough, between(inputs), &known) && known
+}
+
+// KeepTrue keeps that they are.
+func (s Store) KeepTrue(inputs []master.Port) { s.keep(ofFeedthrough, between(inputs), true) }
+
+// Slopes returns how well the directional derivatives between ports agreed with differences.
+func (s Store) Slopes(ports []master.Port) (t master.SlopeTest, known bool) {
+	if !s.recall(ofSlopes, between(ports), &t) || !(t.Difference >= 0) || !(t.Step >= 0) {
+		return master.SlopeTest{}, false
+	}
+	t.Known = true
+	return t, true
+}
+
+// KeepSlopes keeps that.
+func (s Store) KeepSlopes(ports []master.Port, t master.SlopeTest) {
+	s.keep(ofSlopes, between(ports), t)
+}
+
+// Cost returns the time in s of a step of the FMU in runs with a macro step: the least mean over blocks of
+// steps, since other programs on the machine prolong a step, and nothing shortens it.
+func (s Store) Cost(H float64) (seconds float64, known bool) {
+	known = s.recall(ofCost, atStep(H), &seconds) && seconds >= 0
+	return seconds, known
+}
+
+// KeepCost keeps that, unless much the same is known.
+func (s Store) KeepCost(H, seconds float64) {
+	if known, ok := s.Cost(H); !ok || seconds >= 1.5*known || known >= 1.5*seconds {
+		s.keep(ofCost, atStep(H), seconds)
+	}
+}
+
 func (s Store) path() string {
 	sum := sha256.Sum256([]byte(s.FMU)) // a hash names its kind before a colon
 	return filepath.Join(s.Dir, "replay", hex.EncodeToString(sum[:])+".json")
 }
 
-func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }
-
 // load reads the file; a wrong one counts as empty.
-func (s Store) load() replayFile {
-	none := replayFile{Version: replayVersion, FMU: s.FMU}
+func (s Store) load() storeFile {
+	none := storeFile{Version: storeVersion, FMU: s.FMU}
 	const limit = 1 << 16 // bytes; sixteen entries of each kind are far below
 	info, err := os.Stat(s.path())
 	if err != nil || info.Size() > limit || !info.Mode().IsRegular() {
@@ -104,107 +138,43 @@ func (s Store) load() replayFile {
 	if err != nil {
 		return none
 	}
-	var f replayFile
-	if json.Unmarshal(data, &f) != nil || f.Version != replayVersion || f.FMU != s.FMU {
+	var f storeFile
+	if json.Unmarshal(data, &f) != nil || f.Version != storeVersion || f.FMU != s.FMU {
 		return none
 	}
-	f.Replays = slices.DeleteFunc(f.Replays, func(e replayEntry) bool {
-		return !(e.Step > 0) || !(e.FirstTry >= 0 && e.FirstTry <= maxNoise) || !(e.Replays >= 0) || math.IsInf(e.Replays, 0)
-	})
-	f.Costs = slices.DeleteFunc(f.Costs, func(e costEntry) bool { return !(e.Seconds >= 0) || math.IsInf(e.Seconds, 0) })
-	f.Slopes = slices.DeleteFunc(f.Slopes, func(e slopeEntry) bool { return !(e.Difference >= 0) || !(e.Step >= 0) })
 	return f
 }
 
 func (s Store) usable() bool { return s.Dir != "" && s.FMU != "" }
 
-// Replay gives what is known for a macro step.
-func (s Store) Replay(H float64) (master.Replay, bool) {
+// recall reads a measurement, and reports whether there is one.
+func (s Store) recall(kind, about string, to any) bool {
 	if !s.usable() {
-		return master.Replay{}, false
+		return false
 	}
-	for _, e := range s.load().Replays {
-		if e.Platform == platform() && e.Asked == H {
-			return master.Replay{Step: e.Step, FirstTry: e.FirstTry, Replays: e.Replays, AtStart: e.AtStart, Unpromised: e.Unpromised, Known: true}, true
-		}
-	}
-	return master.Replay{}, false
+	f, wanted := s.load(), entry{Kind: kind, Platform: platform(), About: about}
+	i := slices.IndexFunc(f.Entries, func(e entry) bool { return e.same(&wanted) })
+	return i >= 0 && json.Unmarshal(f.Entries[i].Value, to) == nil
 }
 
-// KeepReplay keeps a measurement.
-func (s Store) KeepReplay(H float64, r master.Replay) {
-	s.change(func(f *replayFile) {
-		f.Replays = slices.DeleteFunc(f.Replays, func(e replayEntry) bool { return e.Platform == platform() && e.Asked == H })
-		f.Replays = newest(append(f.Replays, replayEntry{platform(), H, r.Step, r.FirstTry, r.Replays, r.AtStart, r.Unpromised}))
-	})
-}
-
-// newest gives the last entries of a list.
-func newest[T any](list []T) []T { return list[max(0, len(list)-maxReplays):] }
-
-// KnowsTrue reports whether the dependencies on these inputs are known to be true.
-func (s Store) KnowsTrue(inputs []master.Port) bool {
-	return s.usable() && slices.Contains(s.load().Feedthrough, about(inputs))
-}
-
-// KeepTrue keeps that they are.
-func (s Store) KeepTrue(inputs []master.Port) {
-	s.change(func(f *replayFile) { f.Feedthrough = newest(append(f.Feedthrough, about(inputs))) })
-}
-
-// Slopes gives what is known of the directional derivatives between ports.
-func (s Store) Slopes(ports []master.Port) (master.SlopeTest, bool) {
-	if !s.usable() {
-		return master.SlopeTest{}, false
-	}
-	for _, e := range s.load().Slopes {
-		if e.claimEntry == about(ports) {
-			return master.SlopeTest{Difference: e.Difference, Step: e.Step, Known: true}, true
-		}
-	}
-	return master.SlopeTest{}, false
-}
-
-// KeepSlopes keeps that.
-func (s Store) KeepSlopes(ports []master.Port, t master.SlopeTest) {
-	s.change(func(f *replayFile) {
-		f.Slopes = newest(append(f.Slopes, slopeEntry{about(ports), t.Difference, t.Step}))
-	})
-}
-
-// Cost returns the cost (s) of a step in runs with the same macro step.
-func (s Store) Cost(H float64) (seconds float64, known bool) {
-	if !s.usable() {
-		return 0, false
-	}
-	for _, e := range s.load().Costs {
-		if e.Platform == platform() && e.Step == H {
-			return e.Seconds, true
-		}
-	}
-	return 0, false
-}
-
-// KeepCost keeps a cost.
-func (s Store) KeepCost(H, seconds float64) {
-	// Much the same is not worth a new file.
-	if known, ok := s.Cost(H); ok && seconds < 1.5*known && known < 1.5*seconds {
+// keep writes the file anew, as a whole, with a measurement.
+func (s Store) keep(kind, about string, v any) {
+	value, err := json.Marshal(v)
+	if err != nil || !s.usable() {
 		return
 	}
-	s.change(func(f *replayFile) {
-		f.Costs = slices.DeleteFunc(f.Costs, func(e costEntry) bool { return e.Platform == platform() && e.Step == H })
-		f.Costs = newest(append(f.Costs, costEntry{platform(), H, seconds}))
-	})
-}
-
-// change writes the file anew, as a whole.
-func (s Store) change(do func(f *replayFile)) {
-	if !s.usable() {
-		return
-	}
-	f := s.load()
+	f, fresh := s.load(), entry{kind, platform(), about, value}
 	f.Model = s.Model
-	do(&f)
+	n := 0 // of the kind, the newest first
+	slices.Reverse(f.Entries)
+	f.Entries = slices.DeleteFunc(f.Entries, func(e entry) bool {
+		if e.Kind == kind {
+			n++
+		}
+		return e.same(&fresh) || e.Kind == kind && n >= mostEntries
+	})
+	slices.Reverse(f.Entries)
+	f.Entries = append(f.Entries, fresh)
 	data, err := json.MarshalIndent(f, "", "  ")
 	if err != nil || os.MkdirAll(filepath.Dir(s.path()), 0o700) != nil {
 		return
