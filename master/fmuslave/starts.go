@@ -121,7 +121,7 @@ func (s *Slave) refusedInput(err error) error {
 	if !errors.As(err, &refused) {
 		return err
 	}
-	u := s.staged()
+	u := s.Staged()
 	var b batch
 	for k, g := range s.in {
 		b.add(g.variable, Value{Real: u.Real[k]})

@@ -44,7 +44,7 @@ func (s *Slave) VerifyRollback(ctx context.Context, e master.Experiment, H float
 	}
 	var err error
 	if s.config.once() {
-		replay, err = fmuprobe.RollbackInPlace(ctx, s, e, H, s.staged())
+		replay, err = fmuprobe.RollbackInPlace(ctx, s, e, H, s.Staged())
 	} else {
 		replay, err = s.testTwins(ctx, e, H)
 	}
@@ -56,8 +56,8 @@ func (s *Slave) VerifyRollback(ctx context.Context, e master.Experiment, H float
 	return replay, nil
 }
 
-// staged copies the inputs that are staged now.
-func (s *Slave) staged() fmuprobe.Inputs {
+// Staged copies the inputs that are staged now.
+func (s *Slave) Staged() fmuprobe.Inputs {
 	u := fmuprobe.Inputs{Real: slices.Clone(s.stepper.RealIn[:len(s.in)])}
 	u.Discrete.Integer = slices.Clone(s.stepper.IntegerIn)
 	for _, b := range s.stepper.BooleanIn {
@@ -71,7 +71,7 @@ func (s *Slave) staged() fmuprobe.Inputs {
 func (s *Slave) testTwins(ctx context.Context, e master.Experiment, H float64) (master.Replay, error) {
 	c := s.config
 	c.Outputs, c.Watch, c.Monitor, c.Restarts = nil, nil, nil, 0
-	c.Options.Log, c.aside = quiet(c.Options.Log), true
+	c.Options.Log, c.Aside = quiet(c.Options.Log), true
 	d := c.FMU.Description
 	for i := range d.Variables {
 		switch v := &d.Variables[i]; {
@@ -83,7 +83,7 @@ func (s *Slave) testTwins(ctx context.Context, e master.Experiment, H float64) (
 			}
 		}
 	}
-	u := s.staged()
+	u := s.Staged()
 	return fmuprobe.Rollback(ctx, e, H, u, func(purpose string) (fmuprobe.Subject, error) {
 		c := c
 		c.Name = fmt.Sprintf("%s (%s)", s.config.Name, purpose)
@@ -118,13 +118,13 @@ func (s *Slave) Duplicate(ctx context.Context, order int) (_ master.Subsystem, e
 	}
 	c := s.config
 	c.Name += " (another)"
-	c.Options.Log, c.aside = quiet(c.Options.Log), true
+	c.Options.Log, c.Aside = quiet(c.Options.Log), true
 	another, err := New(c)
 	if err != nil {
 		return nil, err
 	}
 	end := func(err error) error { return errors.Join(err, another.Terminate(), another.Close()) }
-	e, u := s.experiment, s.staged()
+	e, u := s.experiment, s.Staged()
 	e.InputDerivatives = order
 	if err := another.EnterInit(ctx, e); err != nil {
 		return nil, end(err)
@@ -197,7 +197,7 @@ func (s *Slave) VerifyFeedthrough(ctx context.Context, e master.Experiment, H fl
 		_ = twin.Terminate()
 		_ = twin.Close()
 	}()
-	u := s.staged()
+	u := s.Staged()
 	if twin.begin(ctx, e, u) != nil || twin.ExitInit() != nil {
 		return nil, context.Cause(ctx) // the instance of the run says what is wrong
 	}
@@ -222,7 +222,7 @@ func (s *Slave) VerifyFeedthrough(ctx context.Context, e master.Experiment, H fl
 func (s *Slave) dependent() (*Slave, error) {
 	c := s.config
 	c.Name += " (test of dependencies)"
-	c.Watch, c.Monitor, c.Options.Log, c.Restarts, c.aside = nil, nil, quiet(c.Options.Log), 0, true
+	c.Watch, c.Monitor, c.Options.Log, c.Restarts, c.Aside = nil, nil, quiet(c.Options.Log), 0, true
 	c.Outputs = slices.Clone(c.Outputs)
 	d := c.FMU.Description
 	for _, u := range d.Outputs {
@@ -282,7 +282,7 @@ type slopeTest struct {
 func (t *slopeTest) twin() (s *Slave, u fmuprobe.Inputs, end func()) {
 	c := t.run.config
 	c.Name += " (test of derivatives)"
-	c.Watch, c.Options.Log, c.Restarts, c.aside = nil, quiet(c.Options.Log), 0, true
+	c.Watch, c.Options.Log, c.Restarts, c.Aside = nil, quiet(c.Options.Log), 0, true
 	s, err := New(c)
 	if err != nil {
 		return nil, u, nil
@@ -291,7 +291,7 @@ func (t *slopeTest) twin() (s *Slave, u fmuprobe.Inputs, end func()) {
 		_ = s.Terminate()
 		_ = s.Close()
 	}
-	u = t.run.staged()
+	u = t.run.Staged()
 	if s.begin(t.ctx, t.e, u) != nil {
 		end()
 		return nil, u, nil
@@ -340,6 +340,9 @@ func (t *slopeTest) within() error {
 func (s *Slave) store() fmuprobe.Store {
 	return fmuprobe.Store{Dir: s.config.Cache, FMU: s.config.identity(), Model: s.config.FMU.Description.ModelName}
 }
+
+// Instance returns that of the subsystem, nil before its initialisation. It stays the subsystem's.
+func (s *Slave) Instance() *fmi.Instance { return s.instance }
 
 // State returns the state of the instance.
 func (s *Slave) State() fmi.State { return s.instance.State() }
