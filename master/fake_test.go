@@ -153,9 +153,7 @@ func (s saved) RestoreState(state master.State) error {
 
 func (s saved) FreeState(master.State) error { return nil }
 
-func wire(from, to string) master.Connection {
-	return master.Connection{From: endpoint(from), To: endpoint(to)}
-}
+var wire = master.Connect
 
 // endpoint splits "subsystem.port".
 func endpoint(name string) master.Endpoint {

@@ -4,17 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Linear is the map y ↦ Gain·y + Offset of a connection between Reals, unit
 // conversion included.
 type Linear struct{ Gain, Offset float64 }
 
-// Endpoint names a port.
+// Endpoint names a port. Without Subsystem, Port is the name of both (see Connect).
 type Endpoint struct{ Subsystem, Port string }
 
 // String returns "subsystem.port".
-func (e Endpoint) String() string { return e.Subsystem + "." + e.Port }
+func (e Endpoint) String() string { return strings.TrimPrefix(e.Subsystem+"."+e.Port, ".") }
 
 // Connection leads an output to an input of the same kind, or to a parameter, which
 // then takes the value that the output has during the initialisation.
@@ -46,6 +47,26 @@ type System struct {
 	linkAt   [][]int // by subsystem: indices into discrete of its inputs
 
 	transfers []transfer
+}
+
+// Connect returns the connection of two ports "subsystem.port". Where names have dots
+// themselves, NewSystem takes the subsystem with the longest name that fits.
+func Connect(from, to string) Connection {
+	return Connection{From: Endpoint{Port: from}, To: Endpoint{Port: to}}
+}
+
+// split returns the endpoint of Connect with its subsystem apart.
+func (e Endpoint) split(subsystems map[string]int) Endpoint {
+	if e.Subsystem != "" {
+		return e
+	}
+	last := strings.LastIndexByte(e.Port, '.')
+	for dot := last; dot >= 0; dot = strings.LastIndexByte(e.Port[:dot], '.') {
+		if _, ok := subsystems[e.Port[:dot]]; ok {
+			return Endpoint{e.Port[:dot], e.Port[dot+1:]}
+		}
+	}
+	return Endpoint{e.Port[:max(last, 0)], e.Port[last+1:]} // for the message: there is no such subsystem
 }
 
 // transfer gives a parameter the value of an output during the initialisation.
@@ -118,6 +139,7 @@ func NewSystem(subsystems []Subsystem, connections []Connection) (*System, error
 }
 
 func (s *System) connect(byName map[string]int, c Connection) error {
+	c.From, c.To = c.From.split(byName), c.To.split(byName)
 	from, ok := byName[c.From.Subsystem]
 	if !ok {
 		return fmt.Errorf("no subsystem %q", c.From.Subsystem)

@@ -11,6 +11,18 @@ import (
 	"github.com/macrostep/macrostep/master/mastertest"
 )
 
+// Connect finds subsystem and port in names that have dots themselves.
+func TestConnect(t *testing.T) {
+	a, inner := newFake("a", 1, 1), newFake("a.b", 1, 1)
+	a.info.Out[0].Name, inner.info.Out[0].Name = "body.v", "v"
+	sys := system(t, []master.Subsystem{a, inner}, master.Connect("a.body.v", "a.b.u1"), master.Connect("a.b.v", "a.u1"))
+	for in, out := range []int{1, 0} {
+		if y, ok := sys.Source(in); !ok || y != out {
+			t.Errorf("input %d comes from %d, %t", in, y, ok)
+		}
+	}
+}
+
 func TestConnectionsRefused(t *testing.T) {
 	build := func() []master.Subsystem {
 		a, b := newFake("a", 1, 1), newFake("sys.b", 2, 1)

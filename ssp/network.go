@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi/diag"
@@ -287,6 +288,17 @@ func (in *instance) String() string {
 // systems walked. Placeholders are left out. The components are those of
 // Network, so their indices agree.
 func (p *Package) Components() []*FlatComponent { return p.components }
+
+// Clone gives a package with the same documents whose components are its own: Flatten, Give
+// and Beat do not touch the original, which others may read meanwhile. Only the original is
+// to be closed.
+func (p *Package) Clone() *Package {
+	c := *p
+	c.components, c.functions, c.instances, c.cleanup = nil, nil, nil, nil
+	c.files = slices.Clip(c.files)
+	c.instantiate(&diag.List{})
+	return &c
+}
 
 // instantiate builds the tree of instances.
 func (p *Package) instantiate(l *diag.List) {

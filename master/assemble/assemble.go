@@ -99,12 +99,12 @@ type Component struct {
 	Isolated string
 }
 
-// Assembly is an opened system.
+// Assembly is one system of a [Model].
 type Assembly struct {
 	Name       string
 	Components []Component
 	System     *master.System
-	Findings   diag.List
+	Findings   diag.List // of a system of Model.Instantiate those on its own values only
 
 	// Settled by Override.
 	Start, Stop, Step Sourced
@@ -115,7 +115,10 @@ type Assembly struct {
 	Rates             []ssp.Rate        // of our annotation
 	Asked             ssp.OwnSettings   // all that the documents ask for, and where
 	Held              []string          // inputs "component.variable" that nothing feeds and Options.Set gives a value
-	fmus              []*fmi.FMU        // each opened file once
+	model             *Model
+	closed            bool
+	files             resolver   // the FMUs of documents
+	fmus              []*fmi.FMU // each opened file once
 	shown             map[*fmi.FMU]string
 	opening           fmi.OpenOptions
 	network           *ssp.Network
@@ -162,30 +165,6 @@ func Rules() []*diag.Rule {
 // ErrEmpty tells that there is nothing to be run in a system.
 var ErrEmpty = errors.New("the system has no component with an FMU, so that there is nothing to run; add one, or make a system of FMUs with: macrostep ssp new")
 
-// Open reads a system: an .ssp, a folder with SystemStructure.ssd, an .ssd, or
-// a single .fmu, whose component is called by the file name without .fmu. The
-// assembly is not nil also when the error is a list of findings.
-func Open(path string, o Options) (_ *Assembly, err error) {
-	a := &Assembly{Findings: diag.List{Strict: o.Strict}, opening: fmi.OpenOptions{Strict: o.Strict, Compile: o.Compile, Context: o.Context}}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, a.Close())
-		}
-	}()
-	if IsFMU(path) {
-		err = a.single(path)
-	} else {
-		err = a.fromSSP(path, o)
-	}
-	if err != nil {
-		return a, err
-	}
-	if err := a.build(o); err != nil {
-		return a, err
-	}
-	return a, a.Findings.Err()
-}
-
 // IsFMU reports whether a path names a single FMU: by its ending, or because it is
 // a folder with an unpacked one.
 func IsFMU(path string) bool {
@@ -222,8 +201,8 @@ func (a *Assembly) open(path string) (*fmi.FMU, error) {
 	return f, nil
 }
 
-func (a *Assembly) fromSSP(path string, o Options) (err error) {
-	dialects := o.Dialects
+func (a *Assembly) fromSSP(path string) (err error) {
+	dialects := a.options.Dialects
 	if dialects == nil {
 		dialects = dialect.All()
 	}
@@ -234,13 +213,12 @@ func (a *Assembly) fromSSP(path string, o Options) (err error) {
 		return err
 	}
 	components := a.pkg.Components()
-	byFile, err := a.openAll(components)
-	if err != nil {
+	if a.files, err = a.openAll(components); err != nil {
 		return err
 	}
-	a.pkg.Name(resolver(byFile))
+	a.pkg.Name(a.files)
 	for _, c := range components {
-		f := byFile[c.Source]
+		f := a.files[c.Source]
 		a.Components = append(a.Components, Component{Name: c.Path, Source: c.URI, FMU: f})
 		switch {
 		case c.Implementation == "any", c.Implementation == "CoSimulation":
@@ -253,10 +231,7 @@ func (a *Assembly) fromSSP(path string, o Options) (err error) {
 		}
 	}
 	a.index()
-	if err := a.give(o.Set); err != nil {
-		return err
-	}
-	if a.network, err = a.pkg.Flatten(resolver(byFile), &a.Findings); err != nil {
+	if err := a.flatten(); err != nil {
 		return err
 	}
 	a.Name = a.network.Name
@@ -266,12 +241,21 @@ func (a *Assembly) fromSSP(path string, o Options) (err error) {
 	return a.Findings.Err()
 }
 
+// flatten resolves the documents, with the values of options.Set for connectors.
+func (a *Assembly) flatten() (err error) {
+	if err := a.give(a.options.Set); err != nil {
+		return err
+	}
+	a.network, err = a.pkg.Flatten(a.files, &a.Findings)
+	return err
+}
+
 // leastOpeners is how many FMUs are opened side by side, on few processors too: part
 // of it is waiting for the disk.
 const leastOpeners = 4
 
 // openAll opens each FMU file once, several at a time.
-func (a *Assembly) openAll(components []*ssp.FlatComponent) (map[string]*fmi.FMU, error) {
+func (a *Assembly) openAll(components []*ssp.FlatComponent) (resolver, error) {
 	type opened struct {
 		shown string
 		fmu   *fmi.FMU
@@ -299,7 +283,7 @@ func (a *Assembly) openAll(components []*ssp.FlatComponent) (map[string]*fmi.FMU
 	}
 	wg.Wait()
 	var errs []error
-	byFile := map[string]*fmi.FMU{}
+	byFile := resolver{}
 	for _, file := range order {
 		r := files[file]
 		rename(r.list.Findings, file, r.shown)
@@ -464,21 +448,8 @@ func (a *Assembly) Settings() []SettingInfo {
 	return out
 }
 
-// Close removes what was unpacked. Call it after the run has been closed.
-func (a *Assembly) Close() error {
-	var errs []error
-	for _, f := range a.fmus {
-		errs = append(errs, f.Close())
-	}
-	if a.pkg != nil {
-		errs = append(errs, a.pkg.Close())
-	}
-	a.fmus, a.pkg = nil, nil
-	return errors.Join(errs...)
-}
-
-// build settles what the documents and the user ask for, and makes the system.
-func (a *Assembly) build(o Options) error {
+// judge settles what the documents and the user ask for.
+func (a *Assembly) judge(o Options) error {
 	a.experiment()
 	o, err := a.settle(o)
 	if err != nil {
@@ -490,13 +461,15 @@ func (a *Assembly) build(o Options) error {
 	if err := a.planQuirks(o); err != nil {
 		return err
 	}
-	if err := a.checkRestarts(o); err != nil {
-		return err
-	}
-	if a.components, err = a.plan(o); err != nil {
-		return err
-	}
 	a.options = o
+	return a.checkRestarts()
+}
+
+// build makes the system, with the values of options.Set.
+func (a *Assembly) build() (err error) {
+	if a.components, err = a.plan(a.options); err != nil {
+		return err
+	}
 	if a.System, err = a.couple(make([][]fmuslave.Monitored, len(a.Components))); err != nil {
 		return err
 	}
@@ -505,7 +478,7 @@ func (a *Assembly) build(o Options) error {
 			a.Findings.Add(ruleNoEffect, "", info.Name, 0, "the component is declared stateless but lies on a loop of stateless components: its inputs are extrapolated all the same")
 		}
 	}
-	return nil
+	return a.Findings.Err()
 }
 
 // Monitor has variables read together with the outputs at each step, in place of

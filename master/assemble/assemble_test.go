@@ -16,6 +16,7 @@ import (
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/worker"
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
@@ -28,6 +29,7 @@ var work string
 
 func TestMain(m *testing.M) {
 	cc.Cache()
+	worker.Main()
 	var err error
 	if work, err = os.MkdirTemp("", "macrostep-assemble-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -71,6 +73,7 @@ func probeFMU(tb testing.TB, capabilities, elements string) string {
 // system is a document to be written beside its FMUs.
 type system struct {
 	fmus        map[string]string // file name and where it is
+	connectors  string
 	elements    string
 	connections string
 	annotations string // of the outermost system
@@ -120,7 +123,7 @@ func (s system) write(tb testing.TB) string {
   xmlns:ms="https://github.com/macrostep/macrostep/ssp/1"
   xmlns:osp="http://opensimulationplatform.com/SSP/OSPAnnotations"
   xmlns:oms="https://raw.githubusercontent.com/OpenModelica/OMSimulator/master/schema/oms.xsd">
-<ssd:System name="top">` + wrap("Elements", s.elements) + wrap("Connections", s.connections) + wrap("Annotations", s.annotations) + `</ssd:System>
+<ssd:System name="top">` + wrap("Connectors", s.connectors) + wrap("Elements", s.elements) + wrap("Connections", s.connections) + wrap("Annotations", s.annotations) + `</ssd:System>
 ` + wrap("Units", s.units) + `<ssd:DefaultExperiment ` + s.experiment + `>` + wrap("Annotations", s.settings) + `</ssd:DefaultExperiment>
 </ssd:SystemStructureDescription>`
 	path := filepath.Join(dir, "SystemStructure.ssd")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 )
@@ -60,6 +61,31 @@ func BenchmarkStart(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkRun is one of many runs of the quarter car, 1 s in steps of 1 ms with results in
+// memory: of a model that is open, and of a system that is opened for it.
+func BenchmarkRun(b *testing.B) {
+	path, err := fmus.WriteSystem(b.TempDir(), "quarter-car-a")
+	must(b, err)
+	m, err := assemble.OpenModel(path, assemble.Options{})
+	must(b, err)
+	for name, open := range map[string]func(assemble.Assignment) (*assemble.Assembly, error){
+		"model": func(v assemble.Assignment) (*assemble.Assembly, error) { return m.Instantiate(v) },
+		"open": func(v assemble.Assignment) (*assemble.Assembly, error) {
+			return assemble.Open(path, assemble.Options{Set: []assemble.Assignment{v}})
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for k := 0; b.Loop(); k++ {
+				a, err := open(assemble.Real("chassis.m_c", 300+float64(k)))
+				must(b, err)
+				columns(b, a, 1, 1e-3)
+				must(b, a.Close())
+			}
+		})
+	}
+	must(b, m.Close())
 }
 
 // large opens n components in a ring, each of which feeds itself, too: n algebraic loops

@@ -40,6 +40,12 @@ func (a *Assembly) target(name string) (component int, v *description.ScalarVari
 	return component, v, nil, err
 }
 
+// ofConnector reports whether a value is for the connector of a system.
+func (a *Assembly) ofConnector(set Assignment) bool {
+	_, _, connector, _ := a.target(set.Name)
+	return connector != nil
+}
+
 // orConnectors names the connectors of the outermost system, those of one kind or all, as
 // the end of a message on a name that means nothing.
 func (a *Assembly) orConnectors(err error, kind ssp.Kind) string {

@@ -164,8 +164,8 @@ func (s *sharing) mustIsolate(c *Component, o Options) string {
 }
 
 // checkRestarts refuses isolated components that cannot go on in another process.
-func (a *Assembly) checkRestarts(o Options) error {
-	if o.Restarts <= 0 {
+func (a *Assembly) checkRestarts() error {
+	if a.options.Restarts <= 0 {
 		return nil
 	}
 	var unable []string

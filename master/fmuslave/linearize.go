@@ -332,11 +332,11 @@ func (s *Slave) DirectionalDerivative(du, dy []float64) error {
 	if t := s.tryOutInitially(); t.refused != nil {
 		return t.refused
 	}
-	return s.initialSlopes(du, dy)
+	return s.InitialSlopes(du, dy)
 }
 
-// initialSlopes is DirectionalDerivative in the initialisation, without a trial.
-func (s *Slave) initialSlopes(du, dy []float64) error {
+// InitialSlopes is DirectionalDerivative in the initialisation, without a trial.
+func (s *Slave) InitialSlopes(du, dy []float64) error {
 	asked := &s.initUnknowns
 	if err := s.instance.GetDirectionalDerivative(asked.vr, s.initPlan.RealIn, du, asked.values); err != nil {
 		return err

@@ -21,13 +21,25 @@ func (o *owner) Unwrap() master.Subsystem { return o.Slave }
 func (o *owner) Close() error { return errors.Join(o.Slave.Close(), o.fmu.Close()) }
 
 // Open gives the FMU at path as a subsystem of a name, with all its inputs and
-// outputs. A run closes it; without one, Close does (io.Closer). For more, such as start
-// values, there are fmi.Open and New, and for systems of documents master/assemble.
+// outputs. A run closes it; without one, Close does (io.Closer). An FMU that is opened
+// already becomes one by Of; for systems of documents there is master/assemble.
 func Open(name, path string, starts ...Value) (master.Subsystem, error) {
 	f, _, err := fmi.Open(path, fmi.OpenOptions{})
 	if err != nil {
 		return nil, err
 	}
+	if _, err = f.Load(name); err == nil {
+		var s *Slave
+		if s, err = Of(name, f, starts...); err == nil {
+			return &owner{Slave: s, fmu: f}, nil
+		}
+	}
+	return nil, errors.Join(err, f.Close())
+}
+
+// Of makes an opened FMU a subsystem of a name, with all its inputs and outputs, any number
+// of times. The FMU stays the caller's, and open until the runs are closed.
+func Of(name string, f *fmi.FMU, starts ...Value) (*Slave, error) {
 	c := Config{Name: name, FMU: f, Starts: starts, Cache: CacheDir()}
 	for k := range f.Description.Variables {
 		switch v := &f.Description.Variables[k]; v.Causality {
@@ -37,11 +49,5 @@ func Open(name, path string, starts ...Value) (master.Subsystem, error) {
 			c.Outputs = append(c.Outputs, v.Name)
 		}
 	}
-	if _, err = f.Load(name); err == nil {
-		var s *Slave
-		if s, err = New(c); err == nil {
-			return &owner{Slave: s, fmu: f}, nil
-		}
-	}
-	return nil, errors.Join(err, f.Close())
+	return New(c)
 }

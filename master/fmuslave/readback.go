@@ -47,7 +47,7 @@ type found struct {
 // start with other parameters than they document (fmi2 42).
 func (s *Slave) readBack() error {
 	s.notes, s.revived, s.refused = nil, 0, nil
-	if s.config.aside {
+	if s.config.Aside {
 		return nil
 	}
 	list, err := s.compare(s.given)
@@ -124,6 +124,28 @@ func (s *Slave) compare(list []expectation) (all []found, err error) {
 	return all, nil
 }
 
+// OtherStarts lists, in words, the documented start values that an instance does not have in
+// which nothing was set. What cannot be read is left out.
+func OtherStarts(c Config, in *fmi.Instance) (texts []string) {
+	c.Aside = true
+	s, d := &Slave{config: c, instance: in}, c.FMU.Description
+	var documented []expectation
+	for i := range d.Variables {
+		v := &d.Variables[i]
+		if !v.HasStart || v.AliasOf != 0 || v.Causality == description.Independent || v.Causality != description.Input && v.Initial != description.Exact {
+			continue
+		}
+		documented = append(documented, expectation{v, documentedStart(v)})
+	}
+	list, _ := s.compare(documented)
+	for _, x := range list {
+		if x.differs {
+			texts = append(texts, fmt.Sprintf("%s starts at %s in the document and at %s in the FMU", x.variable.Name, x.asked, x.is))
+		}
+	}
+	return texts
+}
+
 // mostRevived is how often an FMU is made anew to ask it once more; then it is not
 // asked any more.
 const mostRevived = 3
@@ -198,20 +220,20 @@ func (s *Slave) revive(refused error) error {
 	if s.instance.State() == fmi.StateStepComplete {
 		return nil
 	}
-	if s.config.aside || s.config.once() || s.instance.State() != fmi.StateError {
+	if s.config.Aside || s.config.once() || s.instance.State() != fmi.StateError {
 		return refused
 	}
 	s.revived++
 	s.refused = refused
 	defer s.asking.Store(s.asking.Swap(true)) // it has logged all of this before
-	u := s.staged()
+	u := s.Staged()
 	if err := s.instance.Free(); err != nil {
 		return err
 	}
 	if err := s.instantiate(); err != nil {
 		return err
 	}
-	if err := errors.Join(s.enter(s.experiment), s.stageInputs(u)); err != nil {
+	if err := errors.Join(s.enter(s.experiment), u.Stage(s)); err != nil {
 		return err
 	}
 	if err := s.EvalInit(); err != nil {

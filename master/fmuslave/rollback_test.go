@@ -155,7 +155,7 @@ func TestReplayCache(t *testing.T) {
 	good, err := os.ReadFile(files[0])
 	must(t, err)
 	for name, content := range map[string]string{
-		"empty": "", "no JSON": "{", "null": "null", "other version": strings.Replace(string(good), `"version": 3`, `"version": 99`, 1),
+		"empty": "", "no JSON": "{", "null": "null", "other version": strings.Replace(string(good), `"version": 4`, `"version": 99`, 1),
 		"other FMU": strings.Replace(string(good), "sha256:", "sha256:0", 1), "nonsense": strings.ReplaceAll(string(good), `"step": 0.`, `"step": -0.`),
 		"huge": string(good) + strings.Repeat(" ", 1<<17),
 	} {
@@ -166,8 +166,20 @@ func TestReplayCache(t *testing.T) {
 	for k := range 40 {
 		verify(1e-3*float64(k+20)+1e-7, false)
 	}
-	if info, err := os.Stat(files[0]); err != nil || info.Size() > 4096 {
+	if info, err := os.Stat(files[0]); err != nil || info.Size() > 6<<10 {
 		t.Errorf("the file grows: %v, %v", info, err)
+	}
+	// Runs that differ in the sizes of their parameters share it, others do not.
+	for _, c := range []struct {
+		starts []fmuslave.Value
+		known  bool
+	}{
+		{[]fmuslave.Value{{Variable: "k", Real: 1}}, false}, {[]fmuslave.Value{{Variable: "k", Real: 2}}, true},
+		{[]fmuslave.Value{{Variable: "k", Real: 2}, {Variable: "k", Real: 3}}, true},
+		{[]fmuslave.Value{{Variable: "k"}}, false}, {[]fmuslave.Value{{Variable: "n", Integer: 2}}, false}, {[]fmuslave.Value{{Variable: "n", Integer: 4}}, false},
+	} {
+		s = initialised(t, fmuslave.Config{FMU: lifeFMU(t, probe.LifeCapabilities, "RESTART=1e-5"), Starts: c.starts, Cache: dir})
+		verify(0.01, c.known)
 	}
 	// A file where the folder should be.
 	blocked := filepath.Join(t.TempDir(), "file")

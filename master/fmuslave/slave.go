@@ -46,7 +46,7 @@ type Config struct {
 	Cache  string
 	Quirks Quirk
 
-	aside bool // beside the instance of the run: what it was given is not read back
+	Aside bool // it is beside the instance of the run: what it was given is not read back
 }
 
 // once reports whether no second instance can be made beside the one of the run.
@@ -260,6 +260,12 @@ func (s *Slave) enter(e master.Experiment) error {
 	}
 	s.stringsDirty = false
 	return nil
+}
+
+// EnterAgain is EnterInit for an instance that was reset.
+func (s *Slave) EnterAgain(e master.Experiment) error {
+	s.stepper, s.stale, s.before = nil, false, 0
+	return s.enter(e)
 }
 
 // UsesStop reports whether the FMU is told the stop time. It obliges the FMU to refuse steps
@@ -716,17 +722,12 @@ func (s *Slave) StepCost(H float64) (seconds float64, known bool) {
 	if s.config.Options.Launcher != nil {
 		return apartCost, true
 	}
-	return s.store().findCost(H)
+	return s.store().Cost(H)
 }
 
 // KeepStepCost keeps the cost of a step.
 func (s *Slave) KeepStepCost(H, seconds float64) {
 	if s.config.Options.Launcher == nil {
-		s.store().keepCost(s.config.FMU.Description.ModelName, H, seconds)
+		s.store().KeepCost(H, seconds)
 	}
-}
-
-// store is where measurements of the FMU are kept.
-func (s *Slave) store() replayStore {
-	return replayStore{dir: s.config.Cache, hash: s.config.identity()}
 }

@@ -121,21 +121,21 @@ func (s *Slave) refusedInput(err error) error {
 	if !errors.As(err, &refused) {
 		return err
 	}
-	u := s.staged()
+	u := s.Staged()
 	var b batch
 	for k, g := range s.in {
-		b.add(g.variable, Value{Real: u.real[k]})
+		b.add(g.variable, Value{Real: u.Real[k]})
 	}
 	var at [master.String + 1]int
 	for _, g := range s.discreteIn {
 		var value Value
 		switch k := at[g.kind]; g.kind {
 		case master.Integer:
-			value.Integer = u.discrete.Integer[k]
+			value.Integer = u.Discrete.Integer[k]
 		case master.Boolean:
-			value.Boolean = u.discrete.Boolean[k]
+			value.Boolean = u.Discrete.Boolean[k]
 		case master.String:
-			value.String = u.discrete.String[k]
+			value.String = u.Discrete.String[k]
 		}
 		at[g.kind]++
 		b.add(g.variable, value)

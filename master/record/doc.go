@@ -1,7 +1,7 @@
 // Package record turns runs into files and files into inputs.
 //
 // [Table] is a [master.Recorder] that writes the accepted communication points
-// of a run as a table, of a [Format]; [Manifest] is the JSON document that
+// of a run as a table, of a [Format]; [Columns] keeps them in memory; [Manifest] is the JSON document that
 // stands beside a result and says how it came about; [ReadSignals] reads CSV
 // tables back, [BindInputs] makes them the inputs of a run and [BindHistory]
 // the communication points before its start.

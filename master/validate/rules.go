@@ -9,7 +9,6 @@ import (
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/assemble"
-	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/ssp"
 	"github.com/macrostep/macrostep/ssp/dialect"
 )
@@ -35,7 +34,7 @@ var ruleRollback = &diag.Rule{
 
 // Rules lists all rules, by section and number.
 func Rules() []*diag.Rule {
-	all := slices.Concat(archive.Rules(), fmi.Rules(), fmi.BinaryRules(), description.Rules(), description.ExtraRules(), fmuslave.TrialRules(),
+	all := slices.Concat(archive.Rules(), fmi.Rules(), fmi.BinaryRules(), description.Rules(), description.ExtraRules(), trialRules,
 		ssp.Rules(), assemble.Rules(), assemble.CouplingRules(), []*diag.Rule{ruleSystem, ruleEmpty, ruleGain, ruleRollback})
 	for _, d := range dialect.All() {
 		all = append(all, d.Rules...)

@@ -20,7 +20,6 @@ import (
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/assemble"
-	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/ssp"
 )
 
@@ -288,7 +287,7 @@ func (j *judge) rest(f *fmi.FMU, shown func([]diag.Finding) []diag.Finding) {
 	}
 	f.CheckExtras(own)
 	if j.o.Dynamic && failed == nil {
-		own.Append(fmuslave.Try(j.ctx, f, fmuslave.TrialOptions{Launcher: j.o.Launcher, StepTimeout: j.o.StepTimeout, Cache: j.o.Cache, Step: j.o.Step}))
+		own.Append(try(j.ctx, f, j.o))
 	}
 	j.l.Findings = append(j.l.Findings, shown(own.Findings)...)
 }

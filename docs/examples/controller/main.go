@@ -26,12 +26,9 @@ func main() {
 	wheel, err := fmuslave.Open("wheel", os.Args[2])
 	check(err)
 	skyhook := native.Func("skyhook", []string{"F", "v"}, []string{"F_c"}, func(_ float64, u, y []float64) { y[0] = u[0] + 500*u[1] })
-	link := func(from, out, to, in string) master.Connection {
-		return master.Connection{From: master.Endpoint{Subsystem: from, Port: out}, To: master.Endpoint{Subsystem: to, Port: in}}
-	}
 	sys, err := master.NewSystem([]master.Subsystem{chassis, wheel, skyhook}, []master.Connection{
-		link("wheel", "F_c", "skyhook", "F"), link("chassis", "v_c", "skyhook", "v"),
-		link("skyhook", "F_c", "chassis", "F_c"), link("chassis", "v_c", "wheel", "v_c"),
+		master.Connect("wheel.F_c", "skyhook.F"), master.Connect("chassis.v_c", "skyhook.v"),
+		master.Connect("skyhook.F_c", "chassis.F_c"), master.Connect("chassis.v_c", "wheel.v_c"),
 	})
 	check(err)
 	choice, err := algorithms.New("explicit", map[string]string{"order": "1"})

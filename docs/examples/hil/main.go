@@ -140,9 +140,8 @@ func control() error {
 		},
 		Output: func(s *pi, y []float64) { y[0] = s.voltage },
 	})
-	at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
 	sys, err := master.NewSystem([]master.Subsystem{controller, motor}, []master.Connection{
-		{From: at("controller", "voltage"), To: at("motor", "voltage")}, {From: at("motor", "speed"), To: at("controller", "speed")},
+		master.Connect("controller.voltage", "motor.voltage"), master.Connect("motor.speed", "controller.speed"),
 	})
 	if err != nil {
 		return err

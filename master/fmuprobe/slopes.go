@@ -1,4 +1,4 @@
-package fmuslave
+package fmuprobe
 
 import (
 	"cmp"
@@ -54,77 +54,24 @@ var (
 	slopeKicks = [...]float64{1e-2, 1e-4}
 )
 
-var _ master.DerivativeVerifier = (*Slave)(nil)
-
-// VerifyDerivatives compares the directional derivatives of the outputs by the
-// inputs that the run drives with what the outputs do, on instances of their own:
-// in the initialisation, and within steps if the run takes the FMU back and it
-// varies its step. An FMU that lives once per process is not tested. What was
-// found right is kept with the hash of the FMU and of its settings (see
-// Config.Cache), and not tested again.
-func (s *Slave) VerifyDerivatives(ctx context.Context, e master.Experiment, H float64) (master.SlopeTest, error) {
-	var test master.SlopeTest
-	switch {
-	case !s.info.Caps.DirectionalDerivative:
-		return test, fmt.Errorf("%w: the FMU gives no directional derivatives", master.ErrCapability)
-	case s.config.FMU.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess:
-		test.Untested = "the FMU lives once in a process"
-		return test, nil
-	}
-	ports := slices.Concat(s.info.In, s.info.Out)
-	store := s.store()
-	if known, ok := store.findSlopes(ports); ok {
-		return known, nil
-	}
-	t := slopeTest{run: s, ctx: ctx, e: e, H: min(H, (e.Stop-e.Start)/2)}
-	for _, part := range []func() error{t.initially, t.within} {
-		if err := part(); err != nil {
-			return t.SlopeTest, err
-		}
-	}
-	if t.compared == 0 {
-		t.Untested = "no output responds to an input linearly and by more than its noise"
-		return t.SlopeTest, nil
-	}
-	store.keepSlopes(s.config.FMU.Description.ModelName, ports, t.SlopeTest)
-	return t.SlopeTest, nil
+// LinearSubject is a subject with directional derivatives.
+type LinearSubject interface {
+	Subject
+	master.Initializer
+	master.Linearizer
+	// InitialSlopes gives dy = ∂y/∂u · du in the initialisation.
+	InitialSlopes(du, dy []float64) error
 }
 
-// slopeTest is the test of one slave.
-type slopeTest struct {
+// Slopes is a test of directional derivatives.
+type Slopes struct {
 	master.SlopeTest
-	run      *Slave // the derivatives of which the run relies on
-	ctx      context.Context
-	e        master.Experiment
-	H        float64
-	compared int // derivatives
-}
-
-// twin gives a slave like that of the run, in its initialisation; nil if there is
-// none to be had: the instance of the run says what is wrong.
-func (t *slopeTest) twin() (s *Slave, u stagedInputs, end func()) {
-	c := t.run.config
-	c.Name += " (test of derivatives)"
-	c.Watch, c.Options.Log, c.Restarts, c.aside = nil, quiet(c.Options.Log), 0, true
-	s, err := New(c)
-	if err != nil {
-		return nil, u, nil
-	}
-	end = func() { // however it ended: nothing depends on it
-		_ = s.Terminate()
-		_ = s.Close()
-	}
-	u = t.run.staged()
-	if s.begin(t.ctx, t.e, u) != nil {
-		end()
-		return nil, u, nil
-	}
-	return s, u, end
+	Compared int // derivatives
 }
 
 // agreed notes how well a derivative and a difference agree.
-func (t *slopeTest) agreed(told, found float64) {
-	t.compared++
+func (t *Slopes) agreed(told, found float64) {
+	t.Compared++
 	if size := max(math.Abs(told), math.Abs(found)); size > 0 {
 		t.Difference = max(t.Difference, math.Abs(told-found)/size)
 	}
@@ -132,52 +79,50 @@ func (t *slopeTest) agreed(told, found float64) {
 
 const withoutDerivatives = "with the quirk noDirectionalDerivatives nothing relies on them"
 
-// initially compares in the initialisation.
-func (t *slopeTest) initially() error {
-	s, u, end := t.twin()
-	if s == nil {
-		return context.Cause(t.ctx)
+// Initially compares in the initialisation, in which the subject is.
+func (t *Slopes) Initially(ctx context.Context, s LinearSubject, u Inputs) error {
+	outs := slices.IndexFunc(s.Info().Out, func(p master.Port) bool { return p.Internal })
+	if outs < 0 {
+		outs = len(s.Info().Out)
 	}
-	defer end()
-	outs := s.coupled
 	y := func(u []float64) ([]float64, bool) {
-		y := make([]float64, len(s.out))
+		y := make([]float64, len(s.Info().Out))
 		ok := s.SetInputs(u) == nil && s.EvalInit() == nil && s.Outputs(y) == nil
 		return y, ok
 	}
-	du, dy := make([]float64, len(s.in)), make([]float64, len(s.out))
-	for k := range s.in {
+	du, dy := make([]float64, len(s.Info().In)), make([]float64, len(s.Info().Out))
+	for k := range s.Info().In {
 		du[k] = 1
-		err := s.initialSlopes(du, dy)
+		err := s.InitialSlopes(du, dy)
 		du[k] = 0
 		if err != nil {
-			return t.refusal(s) // the steps may know better
+			return Refusal(ctx, s) // the steps may know better
 		}
-		size := max(s.info.In[k].Magnitude(), math.Abs(u.real[k]))
-		before, ok := y(u.real)
+		size := max(s.Info().In[k].Magnitude(), math.Abs(u.Real[k]))
+		before, ok := y(u.Real)
 		if !ok {
-			return t.refusal(s)
+			return Refusal(ctx, s)
 		}
 		found := make([][]float64, outs)
 		for _, way := range slopeWays {
-			moved := slices.Clone(u.real)
+			moved := slices.Clone(u.Real)
 			moved[k] += way * size
 			after, ok := y(moved)
 			if !ok {
-				return t.refusal(s)
+				return Refusal(ctx, s)
 			}
 			for o := range found {
-				found[o] = append(found[o], (after[o]-before[o])/(moved[k]-u.real[k]))
+				found[o] = append(found[o], (after[o]-before[o])/(moved[k]-u.Real[k]))
 			}
 		}
-		if _, ok := y(u.real); !ok {
-			return t.refusal(s)
+		if _, ok := y(u.Real); !ok {
+			return Refusal(ctx, s)
 		}
 		for o := range found {
-			floor := master.SmallSlope * max(s.info.Out[o].Magnitude(), math.Abs(before[o])) / size
+			floor := master.SmallSlope * max(s.Info().Out[o].Magnitude(), math.Abs(before[o])) / size
 			if truth, wrong := master.WrongSlope(dy[o], found[o], floor); wrong {
 				return fmt.Errorf("%w: the FMU declares providesDirectionalDerivative, but in the initialisation the derivative of %s by %s is %.6g, and differences give %.6g; %s",
-					master.ErrCapability, s.info.Out[o].Name, s.info.In[k].Name, dy[o], truth, withoutDerivatives)
+					master.ErrCapability, s.Info().Out[o].Name, s.Info().In[k].Name, dy[o], truth, withoutDerivatives)
 			}
 			if at := slices.IndexFunc(found[o], func(f float64) bool { return math.Abs(f) > floor && master.SlopesAgree(dy[o], f, floor) }); at >= 0 {
 				t.agreed(dy[o], found[o][at])
@@ -187,58 +132,34 @@ func (t *slopeTest) initially() error {
 	return nil
 }
 
-// refusal is what a twin that does not go along means: nothing, unless it takes
+// Refusal returns what a subject that does not go along means: nothing, unless it takes
 // all instances of the FMU with it.
-func (t *slopeTest) refusal(s *Slave) error {
-	if s.instance.State() == fmi.StateFatal {
+func Refusal(ctx context.Context, s Subject) error {
+	if s.State() == fmi.StateFatal {
 		return errors.New("the FMU returned Fatal in the test of its directional derivatives; " + withoutDerivatives)
 	}
-	return context.Cause(t.ctx)
+	return context.Cause(ctx)
 }
 
-// within compares responses over steps.
-func (t *slopeTest) within() error {
-	if caps := t.run.info.Caps; !caps.SaveState || !caps.VariableStep || !(t.H > 0) {
-		return nil
-	}
-	// What asking does is tried for the run, which relies on it.
-	which, states := 0, t.run.States()
-	if len(states) > 0 && t.run.tryOut(1).refused == nil {
-		which = 1
-	} else if len(states) > 0 {
-		states = nil
-	}
-	if trial := t.run.tryOut(which); trial.refused != nil {
-		return trial.refused
-	}
-	s, u, end := t.twin()
-	if s == nil {
-		return context.Cause(t.ctx)
-	}
-	defer end()
-	s.linear.trials = t.run.linear.trials
-	if s.ExitInit() != nil {
-		return t.refusal(s)
-	}
+// Within compares responses over steps of H and less, from the start of the steps, where the subject is. With
+// states it gives derivatives by states, too.
+func (t *Slopes) Within(ctx context.Context, s LinearSubject, start, H float64, u Inputs, states bool) error {
 	origin, err := s.SaveState(nil)
 	if err != nil {
-		return t.refusal(s)
+		return Refusal(ctx, s)
 	}
-	r := responses{s: s, ctx: t.ctx, origin: origin, start: t.e.Start, u: u, states: len(states) > 0}
-	r.baseline(t.H)
+	r := responses{s: s, ctx: ctx, origin: origin, start: start, u: u, states: states}
+	r.baseline(H)
 	if len(r.sizes) < responseAgree {
-		return t.refusal(s)
+		return Refusal(ctx, s)
 	}
-	for k := range s.in {
+	for k := range s.Info().In {
 		told, ok := r.told(k)
-		if !ok {
-			return t.refusal(s)
+		if !ok || !r.respond(k) {
+			return Refusal(ctx, s)
 		}
-		if !r.respond(k) {
-			return t.refusal(s)
-		}
-		for o := range s.out {
-			if math.IsNaN(told[0][o]) && s.info.Out[o].Internal {
+		for o, p := range s.Info().Out {
+			if math.IsNaN(told[0][o]) && p.Internal {
 				continue
 			}
 			if err := t.judge(&r, k, o, told); err != nil {
@@ -251,11 +172,11 @@ func (t *slopeTest) within() error {
 
 // responses holds what a twin does over steps of several sizes from its origin.
 type responses struct {
-	s      *Slave
+	s      LinearSubject
 	ctx    context.Context
 	origin master.State
 	start  float64
-	u      stagedInputs
+	u      Inputs
 	states bool // derivatives by states are had
 	sizes  []float64
 	still  [][]float64 // outputs after a step of each size
@@ -265,9 +186,9 @@ type responses struct {
 }
 
 // step steps from the origin by h.
-func (r *responses) step(u stagedInputs, h float64) ([]float64, bool) {
-	y := make([]float64, len(r.s.out))
-	if r.s.RestoreState(r.origin) != nil || r.s.stageInputs(u) != nil {
+func (r *responses) step(u Inputs, h float64) ([]float64, bool) {
+	y := make([]float64, len(r.s.Info().Out))
+	if r.s.RestoreState(r.origin) != nil || u.Stage(r.s) != nil {
 		return nil, false
 	}
 	if _, err := r.s.Step(r.ctx, r.start, h); err != nil {
@@ -295,12 +216,12 @@ func (r *responses) baseline(H float64) {
 
 // respond steps with input k moved.
 func (r *responses) respond(k int) bool {
-	whole := kicks(r.s, r.u.real)[k] / leakKick
+	whole := Kicks(r.s, r.u.Real)[k] / leakKick
 	for i, part := range slopeKicks {
 		u := r.u
-		u.real = slices.Clone(u.real)
-		u.real[k] += part * whole
-		kick := u.real[k] - r.u.real[k]
+		u.Real = slices.Clone(u.Real)
+		u.Real[k] += part * whole
+		kick := u.Real[k] - r.u.Real[k]
 		r.kick = math.Abs(kick)
 		r.slopes[i] = nil
 		for n, h := range r.sizes {
@@ -323,9 +244,9 @@ func (r *responses) told(k int) (told [3][]float64, ok bool) {
 		return told, false
 	}
 	for i := range told {
-		told[i] = make([]float64, len(r.s.out))
+		told[i] = make([]float64, len(r.s.Info().Out))
 	}
-	du := make([]float64, len(r.s.in))
+	du := make([]float64, len(r.s.Info().In))
 	du[k] = 1
 	if !r.states {
 		return told, r.s.Linearize(nil, du, nil, told[0]) == nil
@@ -336,10 +257,10 @@ func (r *responses) told(k int) (told [3][]float64, ok bool) {
 }
 
 // judge compares the response of output o to input k with the derivatives.
-func (t *slopeTest) judge(r *responses, k, o int, told [3][]float64) error {
+func (t *Slopes) judge(r *responses, k, o int, told [3][]float64) error {
 	if slices.ContainsFunc(told[:], func(d []float64) bool { return d[o]-d[o] != 0 }) {
 		return fmt.Errorf("%w: the FMU declares providesDirectionalDerivative, but the derivative of %s by %s is no finite number; %s",
-			master.ErrCapability, r.s.info.Out[o].Name, r.s.info.In[k].Name, withoutDerivatives)
+			master.ErrCapability, r.s.Info().Out[o].Name, r.s.Info().In[k].Name, withoutDerivatives)
 	}
 	type pair struct {
 		says, does, differs, h float64
@@ -354,7 +275,7 @@ func (t *slopeTest) judge(r *responses, k, o int, told [3][]float64) error {
 			p.does = large
 		}
 		larger := max(math.Abs(p.says), math.Abs(p.does))
-		least := leastResponse*max(r.s.info.Out[o].Magnitude(), math.Abs(r.still[i][o])) + noiseRoom*r.noise[i][o]
+		least := leastResponse*max(r.s.Info().Out[o].Magnitude(), math.Abs(r.still[i][o])) + noiseRoom*r.noise[i][o]
 		if !(larger*r.kick > least) { // neither is seen, nor in smaller steps
 			break
 		}
@@ -396,5 +317,5 @@ func (t *slopeTest) judge(r *responses, k, o int, told [3][]float64) error {
 	}
 	end := last[len(last)-1]
 	return fmt.Errorf("%w: the FMU declares providesDirectionalDerivative, but by them %s changes by %.6g for each unit of %s over a step of %.3g s, and it changes by %.6g; %s",
-		master.ErrCapability, r.s.info.Out[o].Name, end.says, r.s.info.In[k].Name, end.h, end.does, withoutDerivatives)
+		master.ErrCapability, r.s.Info().Out[o].Name, end.says, r.s.Info().In[k].Name, end.h, end.does, withoutDerivatives)
 }

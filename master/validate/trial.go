@@ -1,4 +1,4 @@
-package fmuslave
+package validate
 
 import (
 	"context"
@@ -9,12 +9,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/fmuprobe"
+	"github.com/macrostep/macrostep/master/fmuslave"
 )
 
 // Rules on what an FMU does when it is tried.
@@ -91,19 +92,10 @@ var (
 	}
 )
 
-// TrialRules lists the rules that Try checks, beside those of fmi on the library.
-func TrialRules() []*diag.Rule {
-	return []*diag.Rule{ruleInstantiate, ruleLogger, ruleTrial, ruleSays, ruleStarts, ruleFinite, ruleGoesBack, rulePromise, ruleReplayNoise, ruleRepeats, ruleResets, ruleUndeclared, ruleInBounds, ruleDuration}
-}
-
-// TrialOptions say how an FMU is tried.
-type TrialOptions struct {
-	// Launcher starts the processes in which the FMU is tried; nil = in this one.
-	Launcher fmi.Launcher
-	// StepTimeout bounds how long a step may be Pending, see fmi.InstanceOptions.
-	StepTimeout time.Duration
-	Cache       string  // for what is measured, see Config.Cache
-	Step        float64 // s; 0 = of the default experiment, else a thousandth of its span
+// trialRules are those that a trial checks, beside those of fmi on the library.
+var trialRules = []*diag.Rule{
+	ruleInstantiate, ruleLogger, ruleTrial, ruleSays, ruleStarts, ruleFinite, ruleGoesBack, rulePromise, ruleReplayNoise,
+	ruleRepeats, ruleResets, ruleUndeclared, ruleInBounds, ruleDuration,
 }
 
 const (
@@ -118,11 +110,11 @@ const (
 	listed        = 5 // names in one finding
 )
 
-// Try takes an FMU through its life with its own start values, and judges what it does.
+// try takes an FMU through its life with its own start values, and judges what it does.
 // It is loaded and run in processes of o.Launcher, so that its end is not that of the
 // program. What is measured of its rollback and its dependencies is kept (see
-// Config.Cache), and a run need not do so again.
-func Try(ctx context.Context, f *fmi.FMU, o TrialOptions) *diag.List {
+// fmuslave.Config.Cache), and a run need not do so again.
+func try(ctx context.Context, f *fmi.FMU, o Options) *diag.List {
 	t := &tryout{ctx: ctx, f: f, o: o, l: &diag.List{}, file: f.Path, said: map[string]int{}}
 	t.run()
 	t.tellSaid()
@@ -133,7 +125,7 @@ func Try(ctx context.Context, f *fmi.FMU, o TrialOptions) *diag.List {
 type tryout struct {
 	ctx  context.Context
 	f    *fmi.FMU
-	o    TrialOptions
+	o    Options
 	l    *diag.List
 	file string
 	H    float64
@@ -257,17 +249,16 @@ func (t *tryout) plan() {
 
 // config makes a slave of all inputs and outputs; with the other variables watched,
 // if all is set.
-func (t *tryout) config(name string, all bool) Config {
-	c := Config{Name: strings.TrimSuffix(filepath.Base(t.file), ".fmu") + " (" + name + ")", FMU: t.f, Cache: t.o.Cache,
-		Options: fmi.InstanceOptions{Launcher: t.o.Launcher, StepTimeout: t.o.StepTimeout, Log: t.log}, aside: true}
+func (t *tryout) config(name string, all bool) fmuslave.Config {
+	c := fmuslave.Config{Name: strings.TrimSuffix(filepath.Base(t.file), ".fmu") + " (" + name + ")", FMU: t.f, Cache: t.o.Cache,
+		Options: fmi.InstanceOptions{Launcher: t.o.Launcher, StepTimeout: t.o.StepTimeout, Log: t.log}, Aside: true}
 	d := t.f.Description
-	driven := map[alias]bool{}
+	var driven []*description.ScalarVariable
 	for i := range d.Variables {
 		v := &d.Variables[i]
-		id := aliasOf(v)
 		switch {
-		case v.Causality == description.Input && !driven[id]:
-			driven[id] = true
+		case v.Causality == description.Input && !slices.ContainsFunc(driven, func(w *description.ScalarVariable) bool { return fmuslave.Same(v, w) }):
+			driven = append(driven, v)
 			c.Inputs = append(c.Inputs, v.Name)
 		case v.Causality == description.Output:
 			c.Outputs = append(c.Outputs, v.Name)
@@ -278,16 +269,21 @@ func (t *tryout) config(name string, all bool) Config {
 	return c
 }
 
+// once reports whether there is only one instance to be had.
+func (t *tryout) once() bool {
+	return t.o.Launcher == nil && t.f.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess
+}
+
 // life takes an instance from its beginning through some steps. first is nil if there
 // is no instance; ok tells that all went well.
-func (t *tryout) life(name string) (first *Slave, readings []reading, ok bool) {
-	s, err := New(t.config(name, true))
+func (t *tryout) life(name string) (first *fmuslave.Slave, readings []fmuprobe.Reading, ok bool) {
+	s, err := fmuslave.New(t.config(name, true))
 	if err != nil {
 		t.add(ruleTrial, "", "%v", err)
 		return nil, nil, false
 	}
 	if err := s.EnterInit(t.ctx, t.e); err != nil {
-		if s.instance == nil {
+		if s.Instance() == nil {
 			t.notInstantiated(err)
 			return nil, nil, false
 		}
@@ -322,7 +318,7 @@ func (t *tryout) failed(when string, err error) {
 }
 
 // steps leaves the initialisation and steps; fail is told what goes wrong.
-func (t *tryout) steps(s *Slave, fail func(string, error)) (readings []reading, ok bool) {
+func (t *tryout) steps(s *fmuslave.Slave, fail func(string, error)) (readings []fmuprobe.Reading, ok bool) {
 	if err := s.EvalInit(); err != nil {
 		fail("in the initialisation", err)
 		return nil, false
@@ -331,7 +327,8 @@ func (t *tryout) steps(s *Slave, fail func(string, error)) (readings []reading, 
 		fail("leaving the initialisation", err)
 		return nil, false
 	}
-	r := rollbackTest{s: s, scale: make([]float64, len(s.info.Out)+len(ofKind(s.info.Watch, master.Real)))}
+	r := fmuprobe.Comparison{Of: s}
+	r.Scale = make([]float64, len(r.Reals()))
 	for k := range trialSteps + 1 {
 		if k > 0 {
 			at := t.e.Start + float64(float64(k-1)*t.H)
@@ -344,7 +341,7 @@ func (t *tryout) steps(s *Slave, fail func(string, error)) (readings []reading, 
 				return readings, false
 			}
 		}
-		g, err := r.read()
+		g, err := r.Read()
 		if err != nil {
 			fail("reading outputs", err)
 			return readings, false
@@ -367,7 +364,7 @@ func (t *tryout) mention(r *diag.Rule, what string, items []string) {
 }
 
 // bounds judges the values that were read.
-func (t *tryout) bounds(s *Slave, readings []reading) {
+func (t *tryout) bounds(s *fmuslave.Slave, readings []fmuprobe.Reading) {
 	var infinite, outside []string
 	told := map[string]bool{}
 	note := func(list *[]string, name, format string, args ...any) {
@@ -376,12 +373,21 @@ func (t *tryout) bounds(s *Slave, readings []reading) {
 			*list = append(*list, name+" "+fmt.Sprintf(format, args...))
 		}
 	}
-	reals := slices.Concat(s.out, ofType(s.watch, master.Real))
-	integers := slices.Concat(ofType(s.discreteOut, master.Integer), ofType(s.watch, master.Integer))
+	info := s.Info()
+	variables := func(kind master.Kind, lists ...[]master.Port) (out []*description.ScalarVariable) {
+		for _, p := range slices.Concat(lists...) {
+			if v, ok := t.f.Description.Variable(p.Name); ok && p.Kind == kind {
+				out = append(out, v)
+			}
+		}
+		return out
+	}
+	reals := variables(master.Real, info.Out, info.Watch)
+	integers := variables(master.Integer, info.DiscreteOut, info.Watch)
 	for k, g := range readings {
 		at := t.e.Start + float64(k)*t.H
-		for i, x := range g.real {
-			v := reals[i].variable
+		for i, x := range g.Real {
+			v := reals[i]
 			switch {
 			case math.IsNaN(x) || math.IsInf(x, 0):
 				if v.Causality == description.Output {
@@ -394,9 +400,9 @@ func (t *tryout) bounds(s *Slave, readings []reading) {
 				}
 			}
 		}
-		values := slices.Concat(g.discrete[0].Integer, g.discrete[1].Integer)
+		values := slices.Concat(g.Discrete[0].Integer, g.Discrete[1].Integer)
 		for i, n := range values {
-			v := integers[i].variable
+			v := integers[i]
 			items := t.f.Description.Enumeration(v.DeclaredType)
 			switch {
 			case v.Type == description.Enumeration && len(items) > 0 && !slices.ContainsFunc(items, func(e description.EnumerationItem) bool { return e.Value == n }):
@@ -410,21 +416,11 @@ func (t *tryout) bounds(s *Slave, readings []reading) {
 	t.mention(ruleInBounds, "out of bounds", outside)
 }
 
-func ofType(list []signal, kind master.Kind) []signal {
-	var out []signal
-	for _, g := range list {
-		if g.kind == kind {
-			out = append(out, g)
-		}
-	}
-	return out
-}
-
 // below reports whether both are there and the first is less.
 func below[T int32 | float64](a, b *T) bool { return a != nil && b != nil && *a < *b }
 
 // duration tells the time of a step, by the clock at the FMU.
-func (t *tryout) duration(s *Slave, readings []reading) {
+func (t *tryout) duration(s *fmuslave.Slave, readings []fmuprobe.Reading) {
 	if n := len(readings) - 1; n > 0 {
 		t.add(ruleDuration, "", "a step of %g s takes %.2g s, with the variables read (mean of %d)", t.H, s.Seconds()/float64(n), n)
 	}
@@ -432,8 +428,7 @@ func (t *tryout) duration(s *Slave, readings []reading) {
 
 // starts compares the start values of the document with those of a fresh instance.
 func (t *tryout) starts() {
-	d := t.f.Description
-	if t.o.Launcher == nil && d.CoSimulation.CanBeInstantiatedOnlyOncePerProcess {
+	if t.once() {
 		return
 	}
 	c := t.config("start values", false)
@@ -445,41 +440,26 @@ func (t *tryout) starts() {
 	if in.SetupExperiment(fmi.Experiment{Start: t.e.Start}) != nil || in.EnterInitializationMode() != nil || in.ExitInitializationMode() != nil {
 		return // it needs values to be set
 	}
-	s := &Slave{config: c, instance: in}
-	for i := range d.Variables {
-		v := &d.Variables[i]
-		if !v.HasStart || v.AliasOf != 0 || v.Causality == description.Independent || v.Causality != description.Input && v.Initial != description.Exact {
-			continue
-		}
-		s.given = append(s.given, expectation{v, documentedStart(v)})
-	}
-	list, _ := s.compare(s.given) // what cannot be read is not compared
-	var texts []string
-	for _, x := range list {
-		if x.differs {
-			texts = append(texts, fmt.Sprintf("%s starts at %s in the document and at %s in the FMU", x.variable.Name, x.asked, x.is))
-		}
-	}
-	t.mention(ruleStarts, "start values", texts)
+	t.mention(ruleStarts, "start values", fmuslave.OtherStarts(c, in))
 }
 
 // again runs a second instance beside the first, and the first again after a reset.
-func (t *tryout) again(first *Slave, readings []reading) {
+func (t *tryout) again(first *fmuslave.Slave, readings []fmuprobe.Reading) {
 	const second, reset = "a second instance", "the instance after a reset"
 	rules := map[string]*diag.Rule{second: ruleRepeats, reset: ruleResets}
-	compare := func(got []reading, what string) {
-		r := rollbackTest{s: first, scale: make([]float64, len(readings[0].real))}
+	compare := func(got []fmuprobe.Reading, what string) {
+		r := fmuprobe.Comparison{Of: first, Scale: make([]float64, len(readings[0].Real))}
 		for _, g := range slices.Concat(readings, got) {
-			for k, v := range g.real {
-				r.scale[k] = max(r.scale[k], math.Abs(v))
+			for k, v := range g.Real {
+				r.Scale[k] = max(r.Scale[k], math.Abs(v))
 			}
 		}
-		for k, p := range r.reals() {
-			r.scale[k] = max(r.scale[k], magnitudeFloor*p.Magnitude())
+		for k, p := range r.Reals() {
+			r.Scale[k] = max(r.Scale[k], fmuprobe.MagnitudeFloor*p.Magnitude())
 		}
 		n := min(len(got), len(readings))
-		if d := r.compare(readings[:n], got[:n], what); d.relative > sameRun {
-			t.add(rules[what], "", "%s: %s is %s at point %d, and was %s", what, d.name, d.then, d.step, d.first)
+		if d := r.Compare(readings[:n], got[:n], what); d.Relative > sameRun {
+			t.add(rules[what], "", "%s: %s is %s at point %d, and was %s", what, d.Name, d.Then, d.Step, d.First)
 		} else if len(got) != len(readings) {
 			t.add(rules[what], "", "%s: it takes %d steps, and took %d", what, len(got)-1, len(readings)-1)
 		}
@@ -491,8 +471,8 @@ func (t *tryout) again(first *Slave, readings []reading) {
 			}
 		}
 	}
-	if !first.config.once() {
-		if s, err := New(t.config("second", true)); err == nil {
+	if !t.once() {
+		if s, err := fmuslave.New(t.config("second", true)); err == nil {
 			if err := s.EnterInit(t.ctx, t.e); err != nil {
 				tell(second)("beginning", err)
 			} else if got, ok := t.steps(s, tell(second)); ok {
@@ -502,15 +482,14 @@ func (t *tryout) again(first *Slave, readings []reading) {
 			_ = s.Close()
 		}
 	}
-	if !t.f.Exports("fmi2Reset") || first.instance.State() != fmi.StateTerminated {
+	if !t.f.Exports("fmi2Reset") || first.State() != fmi.StateTerminated {
 		return
 	}
-	if err := first.instance.Reset(); err != nil {
+	if err := first.Instance().Reset(); err != nil {
 		tell(reset)("resetting", err)
 		return
 	}
-	first.stepper, first.stale, first.before = nil, false, 0
-	if err := first.enter(t.e); err != nil {
+	if err := first.EnterAgain(t.e); err != nil {
 		tell(reset)("beginning", err)
 		return
 	}
@@ -521,8 +500,8 @@ func (t *tryout) again(first *Slave, readings []reading) {
 }
 
 // started gives an instance at the start of the steps, nil if there is none to be had.
-func (t *tryout) started(name string) *Slave {
-	s, err := New(t.config(name, false))
+func (t *tryout) started(name string) *fmuslave.Slave {
+	s, err := fmuslave.New(t.config(name, false))
 	if err != nil || s.EnterInit(t.ctx, t.e) != nil || s.EvalInit() != nil || s.ExitInit() != nil {
 		if s != nil {
 			_ = s.Close() // told by the trials before
@@ -555,7 +534,7 @@ func (t *tryout) goBack() {
 			text += "; not from the start: " + replay.AtStart
 		}
 		t.add(ruleReplayNoise, "", "steps are repeated %s", text)
-		if t.unpromised = replay.Unpromised; t.unpromised != "" && t.unpromised != promiseUntested {
+		if t.unpromised = replay.Unpromised; t.unpromised != "" && t.unpromised != fmuprobe.PromiseUntested {
 			t.add(rulePromise, "", "%s", t.unpromised)
 		}
 	case t.ctx.Err() == nil:
@@ -567,14 +546,17 @@ func (t *tryout) goBack() {
 // in steps.
 func (t *tryout) dependencies() {
 	t.initialDependencies()
+	if t.unpromised != "" {
+		return // it needs the promise that none of its steps is undone
+	}
 	s := t.started("dependencies")
 	if s == nil {
 		return
 	}
-	s.unpromised = t.unpromised
 	defer s.Close()
 	defer s.Terminate()
-	ins := make([]int, len(s.info.In))
+	info := s.Info()
+	ins := make([]int, len(info.In))
 	for k := range ins {
 		ins[k] = k
 	}
@@ -584,7 +566,7 @@ func (t *tryout) dependencies() {
 	}
 	var texts []string
 	for _, l := range found {
-		texts = append(texts, fmt.Sprintf("%s on %s, by %.4g", s.info.Out[l.Out].Name, s.info.In[l.In].Name, l.Slope))
+		texts = append(texts, fmt.Sprintf("%s on %s, by %.4g", info.Out[l.Out].Name, info.In[l.In].Name, l.Slope))
 	}
 	t.mention(ruleUndeclared, "undeclared dependencies within a step", texts)
 }
@@ -592,7 +574,7 @@ func (t *tryout) dependencies() {
 // initialDependencies moves each input in the initialisation mode and looks which
 // outputs move with it and come back.
 func (t *tryout) initialDependencies() {
-	s, err := New(t.config("initialisation", false))
+	s, err := fmuslave.New(t.config("initialisation", false))
 	if err != nil || s.EnterInit(t.ctx, t.e) != nil {
 		if s != nil {
 			_ = s.Close()
@@ -601,7 +583,8 @@ func (t *tryout) initialDependencies() {
 	}
 	defer s.Close()
 	defer s.Terminate()
-	u, y := slices.Clone(s.stepper.RealIn[:len(s.in)]), make([]float64, len(s.info.Out))
+	info := s.Info()
+	u, y := s.Staged().Real, make([]float64, len(info.Out))
 	at := func(u []float64) []float64 {
 		if s.SetInputs(u) != nil || s.EvalInit() != nil || s.Outputs(y) != nil {
 			return nil
@@ -613,7 +596,7 @@ func (t *tryout) initialDependencies() {
 		return
 	}
 	base := at(u)
-	kick := kicks(s, u)
+	kick := fmuprobe.Kicks(s, u)
 	var texts []string
 	for k := range min(len(u), mostPerturbed) {
 		if base == nil || t.ctx.Err() != nil {
@@ -627,11 +610,11 @@ func (t *tryout) initialDependencies() {
 			return
 		}
 		for o := range base {
-			f := &s.info.Init
+			f := &info.Init
 			declared := o >= len(f.On) || f.Assumed != nil && f.Assumed[o] || slices.Contains(f.On[o], k)
-			size := max(s.info.Out[o].Magnitude(), math.Abs(base[o]))
+			size := max(info.Out[o].Magnitude(), math.Abs(base[o]))
 			if !declared && math.Abs(there[o]-base[o]) > 1e-6*size && math.Abs(back[o]-base[o]) <= 1e-9*size {
-				texts = append(texts, fmt.Sprintf("%s on %s, by %.4g", s.info.Out[o].Name, s.info.In[k].Name, (there[o]-base[o])/kick[k]))
+				texts = append(texts, fmt.Sprintf("%s on %s, by %.4g", info.Out[o].Name, info.In[k].Name, (there[o]-base[o])/kick[k]))
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package fmuslave
+package fmuprobe
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/macrostep/macrostep/fmi"
-	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -33,82 +32,24 @@ const (
 	leastSignal = 1e-9
 )
 
-var _ master.FeedthroughVerifier = (*Slave)(nil)
-
-// VerifyFeedthrough moves inputs of an instance of its own and looks whether
-// outputs move in a step that do not depend on them by ModelStructure (fmi2 27).
-// An FMU that cannot vary its step, lives once per process, or needs the promise that
-// none of its steps is undone (master.RestoreAware), is not tested.
-// That all is as declared is kept with the hash of the FMU and of its settings
-// (see Config.Cache), and not tested again.
-func (s *Slave) VerifyFeedthrough(ctx context.Context, e master.Experiment, H float64, ins []int) ([]master.Leak, error) {
-	H = min(H, (e.Stop-e.Start)/2)
-	if caps := s.info.Caps; s.config.once() || s.unpromised != "" ||
-		!caps.SaveState || !caps.VariableStep || !(H > 0) {
-		return nil, nil
+// Feedthrough moves inputs of a subject at the start of the steps, and looks whether outputs
+// move in a step that are declared not to depend on them. whole tells that the
+// subject took part in all of the test.
+func Feedthrough(ctx context.Context, s Subject, start, H float64, u Inputs, ins []int) (found []master.Leak, whole bool) {
+	t := leakTest{s: s, ctx: ctx, start: start, H: H, u: u}
+	var err error
+	if t.origin, err = s.SaveState(nil); err != nil {
+		return nil, false
 	}
-	var inputs []master.Port
-	for _, k := range ins {
-		inputs = append(inputs, s.info.In[k])
-	}
-	store := s.store()
-	if store.knowsTrue(inputs) {
-		return nil, nil
-	}
-	twin, err := s.dependent()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { // however it ended: nothing depends on it
-		_ = twin.Terminate()
-		_ = twin.Close()
-	}()
-	t := leakTest{s: twin, ctx: ctx, start: e.Start, H: H, u: s.staged()}
-	if twin.begin(ctx, e, t.u) != nil || twin.ExitInit() != nil {
-		return nil, context.Cause(ctx) // the instance of the run says what is wrong
-	}
-	if t.origin, err = twin.SaveState(nil); err != nil {
-		return nil, context.Cause(ctx)
-	}
-	found, whole := t.test(ins)
-	if err := context.Cause(ctx); err != nil {
-		return nil, err
-	}
-	if len(found) == 0 && whole {
-		store.keepTrue(s.config.FMU.Description.ModelName, inputs)
-	}
-	var own []master.Leak // at ports of this slave
-	for _, l := range found {
-		v := twin.out[l.Out].variable
-		if l.Out = slices.IndexFunc(s.out[:s.coupled], func(g signal) bool { return g.variable == v }); l.Out >= 0 {
-			own = append(own, l)
-		}
-	}
-	return own, nil
-}
-
-// dependent gives a twin that shows every output whose dependencies are declared.
-func (s *Slave) dependent() (*Slave, error) {
-	c := s.config
-	c.Name += " (test of dependencies)"
-	c.Watch, c.Monitor, c.Options.Log, c.Restarts, c.aside = nil, nil, quiet(c.Options.Log), 0, true
-	c.Outputs = slices.Clone(c.Outputs)
-	d := c.FMU.Description
-	for _, u := range d.Outputs {
-		v := &d.Variables[u.Index-1]
-		if u.Declared && v.Causality == description.Output && v.Type == description.Real && !slices.Contains(c.Outputs, v.Name) {
-			c.Outputs = append(c.Outputs, v.Name)
-		}
-	}
-	return New(c)
+	return t.test(ins)
 }
 
 // leakTest is the test of one twin.
 type leakTest struct {
-	s        *Slave
+	s        Subject
 	ctx      context.Context
 	start, H float64
-	u        stagedInputs
+	u        Inputs
 	kick     []float64 // by input
 	origin   master.State
 }
@@ -142,16 +83,20 @@ func claims(f *master.Feedthrough, ins []int, outs int) []claim {
 	return list
 }
 
-// kicks gives what each input is moved by: upwards, if that is allowed.
-func kicks(s *Slave, u []float64) []float64 {
-	var list []float64
-	for k, g := range s.in {
-		d := leakKick * max(s.info.In[k].Magnitude(), math.Abs(u[k]))
-		d *= 1 + float64(k)/float64(4*len(s.in)) // so that none makes up for another
-		if most := g.variable.Real.Max; most != nil && u[k]+d > *most {
+// Kicks returns what each Real input is moved by from u: upwards, if that is allowed.
+func Kicks(s interface {
+	Info() *master.Info
+	InputMax(k int) float64
+}, u []float64) []float64 {
+	ports := s.Info().In
+	list := make([]float64, len(ports))
+	for k, p := range ports {
+		d := leakKick * max(p.Magnitude(), math.Abs(u[k]))
+		d *= 1 + float64(k)/float64(4*len(ports)) // so that none makes up for another
+		if u[k]+d > s.InputMax(k) {
 			d = -d
 		}
-		list = append(list, d)
+		list[k] = d
 	}
 	return list
 }
@@ -160,8 +105,8 @@ func kicks(s *Slave, u []float64) []float64 {
 // responds to that, with each of them. It gives what is found before the FMU
 // fails; whole: it did not.
 func (t *leakTest) test(ins []int) (found []master.Leak, whole bool) {
-	t.kick = kicks(t.s, t.u.real)
-	for _, c := range claims(&t.s.info.Step, ins, len(t.s.info.Out)) {
+	t.kick = Kicks(t.s, t.u.Real)
+	for _, c := range claims(&t.s.Info().Step, ins, len(t.s.Info().Out)) {
 		dy, ok := t.pulse(c.ins)
 		if !ok {
 			return found, false
@@ -184,11 +129,11 @@ func (t *leakTest) test(ins []int) (found []master.Leak, whole bool) {
 }
 
 // moved gives the inputs with some of them moved.
-func (t *leakTest) moved(ins []int) stagedInputs {
+func (t *leakTest) moved(ins []int) Inputs {
 	u := t.u
-	u.real = slices.Clone(u.real)
+	u.Real = slices.Clone(u.Real)
 	for _, k := range ins {
-		u.real[k] += t.kick[k]
+		u.Real[k] += t.kick[k]
 	}
 	return u
 }
@@ -212,12 +157,12 @@ func (t *leakTest) pulse(ins []int) ([]float64, bool) {
 		sizes = append(sizes, size{y1, z1, y2, z2, again})
 		h *= pulseShrink
 	}
-	switch t.s.instance.State() {
+	switch t.s.State() {
 	case fmi.StateStepComplete, fmi.StateStepFailed:
 	default:
 		return nil, false
 	}
-	dy := make([]float64, len(t.s.info.Out))
+	dy := make([]float64, len(t.s.Info().Out))
 	if len(sizes) < pulseAgree {
 		return dy, true
 	}
@@ -226,7 +171,7 @@ func (t *leakTest) pulse(ins []int) ([]float64, bool) {
 		direct := true
 		for _, z := range sizes[len(sizes)-pulseAgree:] {
 			d := z.z1[o] - z.y1[o]
-			least := leastSignal*max(t.s.info.Out[o].Magnitude(), math.Abs(z.y1[o])) + noiseRoom*z.noise[o]
+			least := leastSignal*max(t.s.Info().Out[o].Magnitude(), math.Abs(z.y1[o])) + noiseRoom*z.noise[o]
 			direct = direct && math.Abs(d) > least && math.Abs(d) >= pulseSteady*math.Abs(before) &&
 				math.Abs(z.z2[o]-z.y2[o]) <= pulseRest*math.Abs(d)
 			before = d
@@ -240,14 +185,14 @@ func (t *leakTest) pulse(ins []int) ([]float64, bool) {
 
 // twoSteps goes back to the origin and steps twice by h, first with inputs u and
 // then with those that stand; false if the FMU does not go along.
-func (t *leakTest) twoSteps(u stagedInputs, h float64) (first, second []float64, ok bool) {
+func (t *leakTest) twoSteps(u Inputs, h float64) (first, second []float64, ok bool) {
 	if t.s.RestoreState(t.origin) != nil {
 		return nil, nil, false
 	}
-	step := func(u stagedInputs, at float64) []float64 {
+	step := func(u Inputs, at float64) []float64 {
 		t.s.NoRestoreBefore(at == t.start) // it goes back to the origin again
-		y := make([]float64, len(t.s.info.Out))
-		if t.s.stageInputs(u) != nil {
+		y := make([]float64, len(t.s.Info().Out))
+		if u.Stage(t.s) != nil {
 			return nil
 		}
 		if _, err := t.s.Step(t.ctx, at, h); err != nil || t.s.Outputs(y) != nil {

@@ -1,0 +1,183 @@
+package fmuprobe
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"github.com/macrostep/macrostep/fmi/archive"
+	"github.com/macrostep/macrostep/master"
+)
+
+// storeVersion is that of the files and of the tests behind them: a change of
+// either makes a new one, and older files are measured anew.
+const storeVersion = 4
+
+// mostEntries bounds the entries of each kind in one file; the oldest go first.
+const mostEntries = 16
+
+// Store keeps the measurements of one FMU in a file. It is a convenience:
+// what cannot be read or written is measured again.
+type Store struct {
+	Dir   string // "" = nothing is kept
+	FMU   string // hash of the FMU and of what it is set to; "" = nothing is kept
+	Model string // its name, for whoever looks into the file
+}
+
+// storeFile is what is kept about one FMU.
+type storeFile struct {
+	Version int     `json:"version"`
+	FMU     string  `json:"fmu"`
+	Model   string  `json:"model"`
+	Entries []entry `json:"entries"`
+}
+
+// entry is one measurement, on a platform, which decides what library runs.
+type entry struct {
+	Kind     string          `json:"kind"`
+	Platform string          `json:"platform"`
+	About    string          `json:"about"` // what was measured: at which step, between which ports
+	Value    json.RawMessage `json:"value"`
+}
+
+// Kinds of measurements.
+const (
+	ofRollback    = "rollback"
+	ofFeedthrough = "feedthrough"
+	ofSlopes      = "slopes"
+	ofCost        = "step cost"
+)
+
+// same reports whether two entries are about the same.
+func (e *entry) same(o *entry) bool {
+	return e.Kind == o.Kind && e.Platform == o.Platform && e.About == o.About
+}
+
+func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }
+
+// atStep names a measurement at a step size, to the bit.
+func atStep(H float64) string { return fmt.Sprintf("%x", H) }
+
+// between names a measurement between ports.
+func between(ports []master.Port) string {
+	h := sha256.New()
+	for _, p := range ports {
+		fmt.Fprintf(h, "%q\n", p.Name)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Replay returns how well the FMU goes back, as measured for a macro step.
+func (s Store) Replay(H float64) (r master.Replay, known bool) {
+	known = s.recall(ofRollback, atStep(H), &r) && r.Step > 0 && r.FirstTry >= 0 && r.FirstTry <= maxNoise && r.Replays >= 0
+	if !known {
+		return master.Replay{}, false
+	}
+	r.Known = true
+	return r, true
+}
+
+// KeepReplay keeps that.
+func (s Store) KeepReplay(H float64, r master.Replay) { s.keep(ofRollback, atStep(H), r) }
+
+// KnowsTrue reports whether the dependencies on these inputs are known to be as declared.
+func (s Store) KnowsTrue(inputs []master.Port) (known bool) {
+	return s.recall(ofFeedthrough, between(inputs), &known) && known
+}
+
+// KeepTrue keeps that they are.
+func (s Store) KeepTrue(inputs []master.Port) { s.keep(ofFeedthrough, between(inputs), true) }
+
+// Slopes returns how well the directional derivatives between ports agreed with differences.
+func (s Store) Slopes(ports []master.Port) (t master.SlopeTest, known bool) {
+	if !s.recall(ofSlopes, between(ports), &t) || !(t.Difference >= 0) || !(t.Step >= 0) {
+		return master.SlopeTest{}, false
+	}
+	t.Known = true
+	return t, true
+}
+
+// KeepSlopes keeps that.
+func (s Store) KeepSlopes(ports []master.Port, t master.SlopeTest) {
+	s.keep(ofSlopes, between(ports), t)
+}
+
+// Cost returns the time in s of a step of the FMU in runs with a macro step: the least mean over blocks of
+// steps, since other programs on the machine prolong a step, and nothing shortens it.
+func (s Store) Cost(H float64) (seconds float64, known bool) {
+	known = s.recall(ofCost, atStep(H), &seconds) && seconds >= 0
+	return seconds, known
+}
+
+// KeepCost keeps that, unless much the same is known.
+func (s Store) KeepCost(H, seconds float64) {
+	if known, ok := s.Cost(H); !ok || seconds >= 1.5*known || known >= 1.5*seconds {
+		s.keep(ofCost, atStep(H), seconds)
+	}
+}
+
+func (s Store) path() string {
+	sum := sha256.Sum256([]byte(s.FMU)) // a hash names its kind before a colon
+	return filepath.Join(s.Dir, "replay", hex.EncodeToString(sum[:])+".json")
+}
+
+// load reads the file; a wrong one counts as empty.
+func (s Store) load() storeFile {
+	none := storeFile{Version: storeVersion, FMU: s.FMU}
+	const limit = 1 << 16 // bytes; sixteen entries of each kind are far below
+	info, err := os.Stat(s.path())
+	if err != nil || info.Size() > limit || !info.Mode().IsRegular() {
+		return none
+	}
+	data, err := os.ReadFile(s.path())
+	if err != nil {
+		return none
+	}
+	var f storeFile
+	if json.Unmarshal(data, &f) != nil || f.Version != storeVersion || f.FMU != s.FMU {
+		return none
+	}
+	return f
+}
+
+func (s Store) usable() bool { return s.Dir != "" && s.FMU != "" }
+
+// recall reads a measurement, and reports whether there is one.
+func (s Store) recall(kind, about string, to any) bool {
+	if !s.usable() {
+		return false
+	}
+	f, wanted := s.load(), entry{Kind: kind, Platform: platform(), About: about}
+	i := slices.IndexFunc(f.Entries, func(e entry) bool { return e.same(&wanted) })
+	return i >= 0 && json.Unmarshal(f.Entries[i].Value, to) == nil
+}
+
+// keep writes the file anew, as a whole, with a measurement.
+func (s Store) keep(kind, about string, v any) {
+	value, err := json.Marshal(v)
+	if err != nil || !s.usable() {
+		return
+	}
+	f, fresh := s.load(), entry{kind, platform(), about, value}
+	f.Model = s.Model
+	n := 0 // of the kind, the newest first
+	slices.Reverse(f.Entries)
+	f.Entries = slices.DeleteFunc(f.Entries, func(e entry) bool {
+		if e.Kind == kind {
+			n++
+		}
+		return e.same(&fresh) || e.Kind == kind && n >= mostEntries
+	})
+	slices.Reverse(f.Entries)
+	f.Entries = append(f.Entries, fresh)
+	data, err := json.MarshalIndent(f, "", "  ")
+	if err != nil || os.MkdirAll(filepath.Dir(s.path()), 0o700) != nil {
+		return
+	}
+	_ = archive.WriteFile(s.path(), append(data, '\n')) // it is a convenience
+}

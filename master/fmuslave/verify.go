@@ -1,0 +1,389 @@
+package fmuslave
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/fmuprobe"
+)
+
+var (
+	_ master.RollbackVerifier    = (*Slave)(nil)
+	_ master.FeedthroughVerifier = (*Slave)(nil)
+	_ master.DerivativeVerifier  = (*Slave)(nil)
+	_ master.Duplicator          = (*Slave)(nil)
+	_ fmuprobe.LinearSubject     = (*Slave)(nil)
+)
+
+// VerifyRollback tests that the FMU goes back to a saved state (fmi2 59), with
+// the inputs as staged now, and measures how well it repeats a step. The test
+// runs on an instance of its own; an FMU that lives once per process is tested
+// in the instance of the run, which is back where it was afterwards. What was
+// measured is kept with the hash of the FMU and of its settings (see Config.Cache) and not measured
+// again.
+//
+// The error names the output and both values; it wraps master.ErrCapability if
+// the FMU does not go back.
+func (s *Slave) VerifyRollback(ctx context.Context, e master.Experiment, H float64) (master.Replay, error) {
+	store := s.store()
+	replay, known := store.Replay(H)
+	if known && (replay.Unpromised != fmuprobe.PromiseUntested || s.config.once()) {
+		s.unpromised = replay.Unpromised
+		return replay, nil
+	}
+	var err error
+	if s.config.once() {
+		replay, err = fmuprobe.RollbackInPlace(ctx, s, e, H, s.Staged())
+	} else {
+		replay, err = s.testTwins(ctx, e, H)
+	}
+	if err != nil {
+		return replay, err
+	}
+	s.unpromised = replay.Unpromised
+	store.KeepReplay(H, replay)
+	return replay, nil
+}
+
+// Staged copies the inputs that are staged now.
+func (s *Slave) Staged() fmuprobe.Inputs {
+	u := fmuprobe.Inputs{Real: slices.Clone(s.stepper.RealIn[:len(s.in)])}
+	u.Discrete.Integer = slices.Clone(s.stepper.IntegerIn)
+	for _, b := range s.stepper.BooleanIn {
+		u.Discrete.Boolean = append(u.Discrete.Boolean, b != 0)
+	}
+	u.Discrete.String = slices.Clone(s.stringIn)
+	return u
+}
+
+// testTwins tests the rollback on instances that nothing else uses.
+func (s *Slave) testTwins(ctx context.Context, e master.Experiment, H float64) (master.Replay, error) {
+	c := s.config
+	c.Outputs, c.Watch, c.Monitor, c.Restarts = nil, nil, nil, 0
+	c.Options.Log, c.Aside = quiet(c.Options.Log), true
+	d := c.FMU.Description
+	for i := range d.Variables {
+		switch v := &d.Variables[i]; {
+		case v.Causality == description.Output:
+			c.Outputs = append(c.Outputs, v.Name)
+		case v.Derivative > 0 && v.Causality == description.Local: // and with it what it is the derivative of
+			if x := &d.Variables[v.Derivative-1]; x.Causality == description.Local && !slices.Contains(c.Watch, x.Name) {
+				c.Watch = append(c.Watch, x.Name)
+			}
+		}
+	}
+	u := s.Staged()
+	return fmuprobe.Rollback(ctx, e, H, u, func(purpose string) (fmuprobe.Subject, error) {
+		c := c
+		c.Name = fmt.Sprintf("%s (%s)", s.config.Name, purpose)
+		return newTwin(ctx, e, c, u)
+	})
+}
+
+// newTwin gives an instance of its own at the start of the steps.
+func newTwin(ctx context.Context, e master.Experiment, c Config, u fmuprobe.Inputs) (*Slave, error) {
+	twin, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	if err = twin.begin(ctx, e, u); err == nil {
+		err = twin.ExitInit()
+	}
+	if err != nil {
+		return nil, errors.Join(err, twin.Terminate(), twin.Close())
+	}
+	return twin, nil
+}
+
+// varies reports whether the FMU takes steps of several sizes.
+func (c *Config) varies() bool {
+	return c.FMU.Description.CoSimulation.CanHandleVariableCommunicationStepSize && !c.Quirks.Has(ConstantH)
+}
+
+// Duplicate instantiates the FMU again.
+func (s *Slave) Duplicate(ctx context.Context, order int) (_ master.Subsystem, err error) {
+	if s.config.once() {
+		return nil, fmt.Errorf("%w: the FMU can be instantiated only once per process (canBeInstantiatedOnlyOncePerProcess)", master.ErrCapability)
+	}
+	c := s.config
+	c.Name += " (another)"
+	c.Options.Log, c.Aside = quiet(c.Options.Log), true
+	another, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	end := func(err error) error { return errors.Join(err, another.Terminate(), another.Close()) }
+	e, u := s.experiment, s.Staged()
+	e.InputDerivatives = order
+	if err := another.EnterInit(ctx, e); err != nil {
+		return nil, end(err)
+	}
+	if err := errors.Join(u.Stage(another), another.EvalInit()); err != nil {
+		return nil, end(err)
+	}
+	if err := another.ExitInit(); err != nil {
+		return nil, end(err)
+	}
+	if order > 0 {
+		if err := another.PrepareInputDerivatives(order); err != nil {
+			return nil, end(err)
+		}
+	}
+	return another, nil
+}
+
+// begin takes a twin into its initialisation, with inputs.
+func (s *Slave) begin(ctx context.Context, e master.Experiment, u fmuprobe.Inputs) error {
+	e.InputDerivatives = 0
+	if err := s.EnterInit(ctx, e); err != nil {
+		return err
+	}
+	if err := u.Stage(s); err != nil {
+		return err
+	}
+	return s.EvalInit()
+}
+
+// quiet makes what an FMU says on an instance that is led astray a matter of
+// debugging.
+func quiet(log func(fmi.LogMessage)) func(fmi.LogMessage) {
+	if log == nil {
+		return nil
+	}
+	return func(m fmi.LogMessage) {
+		if m.Category != fmi.OwnCategory {
+			m.Status = fmi.StatusOK
+			log(m)
+		}
+	}
+}
+
+// VerifyFeedthrough moves inputs of an instance of its own and looks whether
+// outputs move in a step that do not depend on them by ModelStructure (fmi2 27).
+// An FMU that cannot vary its step, lives once per process, or needs the promise that
+// none of its steps is undone (master.RestoreAware), is not tested.
+// That all is as declared is kept with the hash of the FMU and of its settings
+// (see Config.Cache), and not tested again.
+func (s *Slave) VerifyFeedthrough(ctx context.Context, e master.Experiment, H float64, ins []int) ([]master.Leak, error) {
+	H = min(H, (e.Stop-e.Start)/2)
+	if caps := s.info.Caps; s.config.once() || s.unpromised != "" ||
+		!caps.SaveState || !caps.VariableStep || !(H > 0) {
+		return nil, nil
+	}
+	var inputs []master.Port
+	for _, k := range ins {
+		inputs = append(inputs, s.info.In[k])
+	}
+	store := s.store()
+	if store.KnowsTrue(inputs) {
+		return nil, nil
+	}
+	twin, err := s.dependent()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { // however it ended: nothing depends on it
+		_ = twin.Terminate()
+		_ = twin.Close()
+	}()
+	u := s.Staged()
+	if twin.begin(ctx, e, u) != nil || twin.ExitInit() != nil {
+		return nil, context.Cause(ctx) // the instance of the run says what is wrong
+	}
+	found, whole := fmuprobe.Feedthrough(ctx, twin, e.Start, H, u, ins)
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	if len(found) == 0 && whole {
+		store.KeepTrue(inputs)
+	}
+	var own []master.Leak // at ports of this slave
+	for _, l := range found {
+		v := twin.out[l.Out].variable
+		if l.Out = slices.IndexFunc(s.out[:s.coupled], func(g signal) bool { return g.variable == v }); l.Out >= 0 {
+			own = append(own, l)
+		}
+	}
+	return own, nil
+}
+
+// dependent gives a twin that shows every output whose dependencies are declared.
+func (s *Slave) dependent() (*Slave, error) {
+	c := s.config
+	c.Name += " (test of dependencies)"
+	c.Watch, c.Monitor, c.Options.Log, c.Restarts, c.Aside = nil, nil, quiet(c.Options.Log), 0, true
+	c.Outputs = slices.Clone(c.Outputs)
+	d := c.FMU.Description
+	for _, u := range d.Outputs {
+		v := &d.Variables[u.Index-1]
+		if u.Declared && v.Causality == description.Output && v.Type == description.Real && !slices.Contains(c.Outputs, v.Name) {
+			c.Outputs = append(c.Outputs, v.Name)
+		}
+	}
+	return New(c)
+}
+
+// VerifyDerivatives compares the directional derivatives of the outputs by the
+// inputs that the run drives with what the outputs do, on instances of their own:
+// in the initialisation, and within steps if the run takes the FMU back and it
+// varies its step. An FMU that lives once per process is not tested. What was
+// found right is kept with the hash of the FMU and of its settings (see
+// Config.Cache), and not tested again.
+func (s *Slave) VerifyDerivatives(ctx context.Context, e master.Experiment, H float64) (master.SlopeTest, error) {
+	var test master.SlopeTest
+	switch {
+	case !s.info.Caps.DirectionalDerivative:
+		return test, fmt.Errorf("%w: the FMU gives no directional derivatives", master.ErrCapability)
+	case s.config.FMU.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess:
+		test.Untested = "the FMU lives once in a process"
+		return test, nil
+	}
+	ports := slices.Concat(s.info.In, s.info.Out)
+	store := s.store()
+	if known, ok := store.Slopes(ports); ok {
+		return known, nil
+	}
+	t := slopeTest{run: s, ctx: ctx, e: e, H: min(H, (e.Stop-e.Start)/2)}
+	for _, part := range []func() error{t.initially, t.within} {
+		if err := part(); err != nil {
+			return t.SlopeTest, err
+		}
+	}
+	if t.Compared == 0 {
+		t.Untested = "no output responds to an input linearly and by more than its noise"
+		return t.SlopeTest, nil
+	}
+	store.KeepSlopes(ports, t.SlopeTest)
+	return t.SlopeTest, nil
+}
+
+// slopeTest is the test of one slave.
+type slopeTest struct {
+	fmuprobe.Slopes
+	run *Slave // the derivatives of which the run relies on
+	ctx context.Context
+	e   master.Experiment
+	H   float64
+}
+
+// twin gives a slave like that of the run, in its initialisation; nil if there is
+// none to be had: the instance of the run says what is wrong.
+func (t *slopeTest) twin() (s *Slave, u fmuprobe.Inputs, end func()) {
+	c := t.run.config
+	c.Name += " (test of derivatives)"
+	c.Watch, c.Options.Log, c.Restarts, c.Aside = nil, quiet(c.Options.Log), 0, true
+	s, err := New(c)
+	if err != nil {
+		return nil, u, nil
+	}
+	end = func() { // however it ended: nothing depends on it
+		_ = s.Terminate()
+		_ = s.Close()
+	}
+	u = t.run.Staged()
+	if s.begin(t.ctx, t.e, u) != nil {
+		end()
+		return nil, u, nil
+	}
+	return s, u, end
+}
+
+// initially compares in the initialisation.
+func (t *slopeTest) initially() error {
+	s, u, end := t.twin()
+	if s == nil {
+		return context.Cause(t.ctx)
+	}
+	defer end()
+	return t.Initially(t.ctx, s, u)
+}
+
+// within compares responses over steps.
+func (t *slopeTest) within() error {
+	if caps := t.run.info.Caps; !caps.SaveState || !caps.VariableStep || !(t.H > 0) {
+		return nil
+	}
+	// What asking does is tried for the run, which relies on it.
+	which, states := 0, len(t.run.States()) > 0
+	if states && t.run.tryOut(1).refused == nil {
+		which = 1
+	} else {
+		states = false
+	}
+	if trial := t.run.tryOut(which); trial.refused != nil {
+		return trial.refused
+	}
+	s, u, end := t.twin()
+	if s == nil {
+		return context.Cause(t.ctx)
+	}
+	defer end()
+	s.linear.trials = t.run.linear.trials
+	if s.ExitInit() != nil {
+		return fmuprobe.Refusal(t.ctx, s)
+	}
+	return t.Within(t.ctx, s, t.e.Start, t.H, u, states)
+}
+
+// store is where measurements of the FMU are kept.
+func (s *Slave) store() fmuprobe.Store {
+	return fmuprobe.Store{Dir: s.config.Cache, FMU: s.config.identity(), Model: s.config.FMU.Description.ModelName}
+}
+
+// Instance returns that of the subsystem, nil before its initialisation. It stays the subsystem's.
+func (s *Slave) Instance() *fmi.Instance { return s.instance }
+
+// State returns the state of the instance.
+func (s *Slave) State() fmi.State { return s.instance.State() }
+
+// InputMax returns the upper bound of a Real input, +Inf if it has none.
+func (s *Slave) InputMax(k int) float64 {
+	if most := s.in[k].variable.Real.Max; most != nil {
+		return *most
+	}
+	return math.Inf(1)
+}
+
+// identity names the FMU and what it is set to, since that may change how it goes back: by the
+// solver that a parameter chooses, or by a path from input to output that is switched off. So it has
+// all values but those of Reals, of which it has only whether they are zero. Systems that differ in the sizes
+// of their parameters share what was measured.
+func (c *Config) identity() string {
+	if c.FMU.Hash == "" || len(c.Starts) == 0 && !c.Quirks.Has(SetStarts) {
+		return c.FMU.Hash
+	}
+	set := slices.Clone(c.Starts)
+	slices.SortStableFunc(set, func(a, b Value) int { return strings.Compare(a.Variable, b.Variable) })
+	h := sha256.New()
+	if c.Quirks.Has(SetStarts) {
+		fmt.Fprintln(h, "all documented starts")
+	}
+	for i, v := range set {
+		if i+1 < len(set) && set[i+1].Variable == v.Variable {
+			continue // the last one counts
+		}
+		fmt.Fprintf(h, "%q %t %d %t %q\n", v.Variable, v.Real != 0, v.Integer, v.Boolean, v.String)
+	}
+	return c.FMU.Hash + "+" + hex.EncodeToString(h.Sum(nil))
+}
+
+// CacheDir gives the folder in which macrostep keeps what it has measured about
+// FMUs, "" if the system has no place for that. It need not exist.
+func CacheDir() string {
+	base, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(base, "macrostep")
+}
