@@ -46,15 +46,16 @@ import (
 // All returns the dialects of this package, in order of precedence (ssp 47).
 func All() []ssp.Dialect {
 	return []ssp.Dialect{
-		{Name: "OSP", New: func() ssp.Annotations { return osp{} }, Format: &ssp.Format{File: ospDocumentName, Root: ospRoot, Read: readStructure},
-			Source: proxied, Prefixes: map[string]string{"osp": nsOSP}, Rules: []*diag.Rule{ruleOSP, ruleOSPPart, ruleOSPModel, ruleOSPUnit, ruleOSPName}},
+		{Name: "OSP", New: func() ssp.Annotations { return osp{} }, Source: proxied, Prefixes: map[string]string{"osp": nsOSP},
+			Format: &ssp.Format{File: ospDocumentName, Root: ospRoot, Read: readStructure},
+			Rules:  []*diag.Rule{ruleOSP, ruleOSPPart, ruleOSPModel, ruleOSPUnit, ruleOSPName}},
 		{Name: "OMSimulator", New: func() ssp.Annotations { return &omSimulator{} }, Prefixes: prefixOMS},
 		{Name: "OpenMCx", New: func() ssp.Annotations { return &openMCx{} }},
 	}
 }
 
-// hint reads a step size from an attribute of another tool. What is no positive
-// number is told and left out.
+// hint reads a step size from an attribute of another tool. It reports and leaves out what
+// is not above 0.
 func hint(p *ssp.Reader, n *ssp.Node, key, source string) []ssp.StepHint {
 	text, ok := n.Attr(key)
 	if !ok {

@@ -84,7 +84,8 @@ type ospFunction struct {
 }
 
 // ospElements are the elements of a structure.
-var ospElements = []string{"Description", "StartTime", "EndTime", "BaseStepSize", "Algorithm", "Simulators", "Functions", "Connections", "EccoConfiguration"}
+var ospElements = []string{"Description", "StartTime", "EndTime", "BaseStepSize", "Algorithm", "Simulators", "Functions",
+	"Connections", "EccoConfiguration"}
 
 func (r *ospReader) document(n *ssp.Node, name string) *ssp.Document {
 	d := &ssp.Document{File: r.File, Version: r.Need(n, "version"), Name: name, Metadata: map[string]string{}, Tree: n.El}

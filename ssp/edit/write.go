@@ -75,9 +75,10 @@ func leastVersion(d *ssp.Document) string {
 		return "1.0"
 	}
 	v2 := false
+	kinds := []ssp.Kind{ssp.StructuralParameter, ssp.Constant, ssp.Local, ssp.AnyKind}
 	for e := range d.System.All() {
 		for _, c := range e.Base().Connectors {
-			v2 = v2 || slices.Contains([]ssp.Kind{ssp.StructuralParameter, ssp.Constant, ssp.Local, ssp.AnyKind}, c.Kind) || c.Type == ssp.Clock || c.Array
+			v2 = v2 || slices.Contains(kinds, c.Kind) || c.Type == ssp.Clock || c.Array
 		}
 		switch e := e.(type) {
 		case *ssp.System:
