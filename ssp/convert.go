@@ -29,7 +29,7 @@ func conversion(from, to face, relative bool, at Place) ([]stage, error) {
 	return []stage{{gain: gain, offset: offset, fromUnit: from.unitName, toUnit: to.unitName, at: at}}, nil
 }
 
-// String tells what a stage does to a value.
+// String describes what a stage does to a value.
 func (s *stage) String() string {
 	switch {
 	case s.t == nil:

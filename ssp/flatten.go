@@ -173,7 +173,7 @@ func (f *flattener) settings() []Annotations {
 			s.own.Stateless = append(s.own.Stateless, c.Path)
 		}
 	}
-	s.tell()
+	s.report()
 	s.finish(f.net.Components)
 	if f.p.structure != nil {
 		set, steps := f.p.structure.Settings()
@@ -213,7 +213,7 @@ func (f *flattener) bonds() {
 	for _, b := range f.net.Own.Bonds {
 		for _, p := range b.Pairs {
 			if p.Effort == "" || p.Flow == "" {
-				continue // told
+				continue // reported
 			}
 			effort, flow := f.bondEnd(p.Place, p.Effort), f.bondEnd(p.Place, p.Flow)
 			if effort >= 0 && effort == flow {
@@ -291,7 +291,7 @@ func (f *flattener) variable(e end) (Variable, bool) {
 	return f.vars[e.in.index].Lookup(e.name)
 }
 
-// at tells what is known of an end; false if there is neither a connector nor a
+// at returns what is known of an end; false if there is neither a connector nor a
 // variable.
 func (f *flattener) at(e end) (port, bool) {
 	p := port{decl: e.in.connectors[e.name]}
@@ -446,7 +446,7 @@ func (f *flattener) end(in *instance, c *Connection, element, connector string) 
 	return e, ok
 }
 
-// osmp tells what an FMU of version 2.0 has in place of a Binary by the convention of
+// osmp returns what an FMU of version 2.0 has in place of a Binary by the convention of
 // OSMP: three Integers, two halves of an address in the memory of the process and a size
 // (ssp 18).
 func (f *flattener) osmp(e end, t ValueType) string {
@@ -579,7 +579,7 @@ func (f *flattener) checkFace(in *instance, c *Connector, inner face, relative b
 	}
 }
 
-// differ tells in words where two sets of items differ; "" if they agree.
+// differ returns in words where two sets of items differ; "" if they agree.
 func differ(a, b map[string]int32) string {
 	for _, name := range slices.Sorted(maps.Keys(a)) {
 		switch n, ok := b[name]; {
@@ -819,7 +819,7 @@ func (f *flattener) connections() {
 }
 
 // vanishing reports connections into systems in which nothing takes the value (ssp 27).
-// One into a placeholder is told with that.
+// One into a placeholder is reported with that.
 func (f *flattener) vanishing() {
 	taken := make(map[end]bool) // what reaches an FMU or an output of the outermost system
 	for _, e := range f.fed {
@@ -839,7 +839,7 @@ func (f *flattener) vanishing() {
 		if !into || taken[e] {
 			continue
 		}
-		if _, outer := f.inbound[g.from]; outer && g.from.in == g.within { // told outside
+		if _, outer := f.inbound[g.from]; outer && g.from.in == g.within { // reported outside
 			continue
 		}
 		f.l.Report(ruleDangling, g.c.Place, "%q is connected to %q, from where the value reaches nothing", g.from, e)
@@ -896,7 +896,7 @@ func (f *flattener) flat(from, to end, path []edge) {
 
 // arrive judges what comes to an enumeration at the end of a way: an item of the source
 // that arrives as none of the target is an error, with a mapping and without one, since
-// what a mapping does not name passes unchanged (ssp 29). Of an Integer nothing tells which
+// what a mapping does not name passes unchanged (ssp 29). Nothing says of an Integer which
 // numbers come, unless it has bounds. A Structure has no mappings to be corrected.
 func (f *flattener) arrive(from, to end, v Variable, items map[string]int32, table map[int32]int32, at Place) bool {
 	if len(items) == 0 || f.p.structure != nil {

@@ -11,8 +11,8 @@
 //
 // OspSystemStructure.xml is a format of its own, for which ssp.Open gives the same kind of
 // network. Simulators become components, their stepSize a hint as above, their
-// InitialValues settings, which must be of variables that there are. Which end of a
-// connection is the source the FMUs tell. Numbers pass unchanged, as in OSP; where
+// InitialValues settings, of variables that must exist. The FMUs decide which end of a
+// connection is the source. Numbers pass unchanged, as in OSP; where
 // units differ a warning says so.
 //
 // A source proxyfmu://localhost?file=a.fmu, also in an SSP, asks for a process of its

@@ -500,7 +500,7 @@ func (w *writer) connectors(el *etree.Element, list []ssp.Connector) {
 }
 
 // connectorType writes the type; one of version 2.0 stays if it is of the kind
-// that the model tells.
+// that the model has.
 func (w *writer) connectorType(el *etree.Element, c *ssp.Connector) {
 	if c.Array && only(el, xmltree.SSC, "Dimension") == nil {
 		w.fail(el, "arrays can be kept, not made")
