@@ -38,7 +38,7 @@ type OwnSettings struct {
 	OutputInterval *float64 // s
 	Input, History *Table
 
-	// Sources tells where each setting comes from, by its name: "algorithm",
+	// Sources holds where each setting comes from, by its name: "algorithm",
 	// "param order", "bond axle", "rate motor" and so on.
 	Sources map[string]SettingSource
 }
@@ -50,7 +50,7 @@ type Table struct {
 	Shown string // as the user knows it
 }
 
-// SettingSource tells where a setting comes from.
+// SettingSource is where a setting comes from.
 type SettingSource struct {
 	Text  string // for example "annotation of macrostep", "com.opensimulationplatform StepSizeHint"
 	Place Place
@@ -85,11 +85,11 @@ type Bond struct {
 
 // BondPair holds the two Real outputs "component.variable", of FMUs, of different
 // components, that make one factor pair of a power. By giving the effort the one
-// component takes the flow, and the other way round, so that the two outputs tell
+// component takes the flow, and the other way round, so that the two outputs give
 // the causality too.
 type BondPair struct {
 	Effort, Flow string
-	// Opposed tells that the product is power that leaves the component which gives
+	// Opposed means that the product is power that leaves the component which gives
 	// the flow; otherwise it enters that component.
 	Opposed bool
 	Place   Place
@@ -216,8 +216,8 @@ func (s *settings) unknown(a Annotation) {
 	s.counted[a.Type]++
 }
 
-// tell reports the annotations noted by unknown, one line per type.
-func (s *settings) tell() {
+// report reports the annotations noted by unknown, one line per type.
+func (s *settings) report() {
 	for _, t := range s.types {
 		more := ""
 		if n := s.counted[t]; n > 1 {
@@ -272,7 +272,7 @@ func (s *settings) component(c *Component, path string) (own ownComponent, step 
 	return own, step
 }
 
-// hints tells of the steps that other tools give to a component; its rate in our own
+// hints reports the steps that other tools give to a component; its rate in our own
 // annotation counts first.
 func (s *settings) hints(c *FlatComponent) {
 	own := slices.ContainsFunc(s.own.Rates, func(r Rate) bool { return r.Component == c.Path })
@@ -289,8 +289,8 @@ func (s *settings) hints(c *FlatComponent) {
 	}
 }
 
-// merge takes what our own annotation leaves open from those of other tools, and
-// tells of it. Parameters belong to the algorithm that stands with them.
+// merge takes the settings that our own annotation leaves open from other tools, and
+// reports them. Parameters belong to the algorithm of the same tool.
 func (s *settings) merge() {
 	o := &s.own
 	if t := s.tolerance(); t != nil && o.Tolerance == nil {

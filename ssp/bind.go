@@ -272,7 +272,7 @@ func (p *port) fromInside(v Value) Value {
 	return v
 }
 
-// whose tells in words which unit counts for a value without one, where that of a connector
+// whose returns in words which unit counts for a value without one, where that of a connector
 // and of what is inside the component differ; "" where they do not.
 func (p *port) whose() string {
 	gain, offset, err := unit.Convert(p.inner.unit, p.outside.unit, false)

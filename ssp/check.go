@@ -9,7 +9,7 @@ import (
 // CheckPart judges a document that is no system by itself: a parameter set, a
 // parameter mapping or a signal dictionary (ssp 4). The name is shown in findings,
 // which go to l. It gives the name of the root element, "" if the document cannot
-// be read; known tells whether it is one of these kinds, which is an error else.
+// be read; known is false, with an error, if it is of another kind.
 func CheckPart(data []byte, file string, l *diag.List) (root string, known bool) {
 	p := newParser(l, file)
 	n := p.Parse(data)

@@ -29,7 +29,7 @@ func conversion(from, to face, relative bool, at Place) ([]stage, error) {
 	return []stage{{gain: gain, offset: offset, fromUnit: from.unitName, toUnit: to.unitName, at: at}}, nil
 }
 
-// String tells what a stage does to a value.
+// String describes what a stage does to a value.
 func (s *stage) String() string {
 	switch {
 	case s.t == nil:
@@ -75,42 +75,38 @@ func (s *stage) table() (map[int32]int32, error) {
 	return out, nil
 }
 
-// compose returns the whole way: gain and offset, and the table of values that change.
-func compose(stages []stage) (gain, offset float64, table map[int32]int32, err error) {
-	gain = 1
+// compose returns what stages make of a signal together.
+func compose(stages []stage) (change, error) {
+	all := change{gain: 1}
 	for i := range stages {
 		s := &stages[i]
 		if s.linear() {
-			gain, offset = s.gain*gain, s.gain*offset+s.offset
+			all.gain, all.offset = s.gain*all.gain, s.gain*all.offset+s.offset
 			continue
 		}
 		next, err := s.table()
 		if err != nil {
-			return 0, 0, nil, err
+			return change{}, err
 		}
-		if table == nil {
-			table = make(map[int32]int32, len(next))
+		if all.table == nil {
+			all.table = make(map[int32]int32, len(next))
 		}
-		for k, v := range table {
+		for k, v := range all.table {
 			if w, ok := next[v]; ok {
-				table[k] = w
+				all.table[k] = w
 			}
 		}
 		for k, v := range next {
-			if _, changed := table[k]; !changed {
-				table[k] = v
+			if _, changed := all.table[k]; !changed {
+				all.table[k] = v
 			}
 		}
 	}
-	for k, v := range table {
-		if k == v {
-			delete(table, k)
-		}
+	maps.DeleteFunc(all.table, func(from, to int32) bool { return from == to })
+	if len(all.table) == 0 {
+		all.table = nil
 	}
-	if len(table) == 0 {
-		table = nil
-	}
-	return gain, offset, table, nil
+	return all, nil
 }
 
 // apply sends one value the way.

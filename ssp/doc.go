@@ -54,7 +54,7 @@
 // error only where two different values reach one variable, else a warning. A value bound to a connector of a system
 // goes inward along its connections, and there beats what is bound directly
 // (ssp 37); of several on one way that farthest upstream counts. Package.Give binds
-// values that beat all of the documents, and Network.Inputs tells what the inputs of the
+// values that beat all of the documents, and Network.Inputs lists what the inputs of the
 // outermost system lead to, for those who give them values over time. Numeric types of version 2.0 count as Real and Integer; an integer that
 // does not fit into 32 bits can be given to a Real only.
 //
@@ -71,7 +71,7 @@
 // own, and dictionaries of the systems around it are found. Units, enumerations and
 // references to files are those of the document in which they stand. Where a connector
 // of the component differs in unit from that of the system, it is a stage of conversion,
-// as at an FMU. The DefaultExperiment of such a document has no effect, and that is told.
+// as at an FMU. The DefaultExperiment of such a document has no effect, which is reported.
 //
 // Files may lie inside a component (sourceBase="component"): in the archive of an FMU or
 // SSP, or beside an SSD.

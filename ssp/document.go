@@ -98,14 +98,14 @@ func (s *System) all(yield func(Element) bool) bool {
 }
 
 // Dictionary is a SignalDictionary of a system (ssp 20). What it holds is loaded,
-// also where it stands in a file of its own.
+// also from a file of its own.
 type Dictionary struct {
 	Name    string
 	Source  string // "" if inline
 	Signals *SignalDictionary
 	Place   Place
 
-	// Content is the element as read, which is what is written.
+	// Content is the element as read; it is written as it is.
 	Content *etree.Element
 }
 
@@ -162,7 +162,7 @@ type Connector struct {
 	Type              ValueType
 	Unit              string // of a Real; "" if none is given
 	Enumeration       string // name of the type of an Enumeration
-	// Array tells that the connector has dimensions (version 2.0).
+	// Array reports that the connector has dimensions (version 2.0).
 	Array bool
 	Place Place
 
@@ -220,7 +220,7 @@ type Transformation struct {
 }
 
 // Binding is a ParameterBinding (ssp 33). Its set and mapping are loaded, also
-// where they stand in files of their own.
+// from files of their own.
 type Binding struct {
 	Source     string // "" if inline
 	Type       string // MIME type
@@ -249,7 +249,7 @@ type ParameterValue struct {
 	Value       Value
 	Unit        string
 	Enumeration string // name of the enumeration type; "" if not given
-	// Array tells that the value has dimensions or is a list (version 2.0).
+	// Array reports that the value has dimensions or is a list (version 2.0).
 	Array bool
 	Place Place
 

@@ -173,7 +173,7 @@ func (f *flattener) settings() []Annotations {
 			s.own.Stateless = append(s.own.Stateless, c.Path)
 		}
 	}
-	s.tell()
+	s.report()
 	s.finish(f.net.Components)
 	if f.p.structure != nil {
 		set, steps := f.p.structure.Settings()
@@ -213,7 +213,7 @@ func (f *flattener) bonds() {
 	for _, b := range f.net.Own.Bonds {
 		for _, p := range b.Pairs {
 			if p.Effort == "" || p.Flow == "" {
-				continue // told
+				continue // reported
 			}
 			effort, flow := f.bondEnd(p.Place, p.Effort), f.bondEnd(p.Place, p.Flow)
 			if effort >= 0 && effort == flow {
@@ -291,7 +291,7 @@ func (f *flattener) variable(e end) (Variable, bool) {
 	return f.vars[e.in.index].Lookup(e.name)
 }
 
-// at tells what is known of an end; false if there is neither a connector nor a
+// at returns what is known of an end; false if there is neither a connector nor a
 // variable.
 func (f *flattener) at(e end) (port, bool) {
 	p := port{decl: e.in.connectors[e.name]}
@@ -446,7 +446,7 @@ func (f *flattener) end(in *instance, c *Connection, element, connector string) 
 	return e, ok
 }
 
-// osmp tells what an FMU of version 2.0 has in place of a Binary by the convention of
+// osmp returns what an FMU of version 2.0 has in place of a Binary by the convention of
 // OSMP: three Integers, two halves of an address in the memory of the process and a size
 // (ssp 18).
 func (f *flattener) osmp(e end, t ValueType) string {
@@ -579,7 +579,7 @@ func (f *flattener) checkFace(in *instance, c *Connector, inner face, relative b
 	}
 }
 
-// differ tells in words where two sets of items differ; "" if they agree.
+// differ returns in words where two sets of items differ; "" if they agree.
 func differ(a, b map[string]int32) string {
 	for _, name := range slices.Sorted(maps.Keys(a)) {
 		switch n, ok := b[name]; {
@@ -819,7 +819,7 @@ func (f *flattener) connections() {
 }
 
 // vanishing reports connections into systems in which nothing takes the value (ssp 27).
-// One into a placeholder is told with that.
+// One into a placeholder is reported with that.
 func (f *flattener) vanishing() {
 	taken := make(map[end]bool) // what reaches an FMU or an output of the outermost system
 	for _, e := range f.fed {
@@ -839,7 +839,7 @@ func (f *flattener) vanishing() {
 		if !into || taken[e] {
 			continue
 		}
-		if _, outer := f.inbound[g.from]; outer && g.from.in == g.within { // told outside
+		if _, outer := f.inbound[g.from]; outer && g.from.in == g.within { // reported outside
 			continue
 		}
 		f.l.Report(ruleDangling, g.c.Place, "%q is connected to %q, from where the value reaches nothing", g.from, e)
@@ -862,7 +862,7 @@ func (f *flattener) flat(from, to end, path []edge) {
 		f.l.Report(ruleNotSettable, at, "%q cannot be set: causality %s, variability %s, initial %q", to, w.Causality, w.Variability, w.Initial)
 		return
 	}
-	gain, offset, table, ok := f.compile(from, path, at)
+	all, ok := f.compile(from, path, at)
 	if !ok {
 		return
 	}
@@ -873,13 +873,13 @@ func (f *flattener) flat(from, to end, path []edge) {
 		}
 		f.l.Report(rule, at, "%q and %q differ in relativeQuantity: one is a difference of two values, the other is not", from, to)
 	}
-	if !f.arrive(from, to, v, w.Items, table, at) {
+	if !f.arrive(from, to, v, w.Items, all.table, at) {
 		return
 	}
-	if v.Type != w.Type && table == nil {
+	if v.Type != w.Type && all.table == nil {
 		f.l.Report(ruleEnumeration, at, "%q is of type %s and %q of type %s; the number passes unchanged", from, v.Type, to, w.Type)
 	}
-	if v.Type == Enumeration && w.Type == Enumeration && table == nil && v.Items != nil && w.Items != nil {
+	if v.Type == Enumeration && w.Type == Enumeration && all.table == nil && v.Items != nil && w.Items != nil {
 		if what := differ(v.Items, w.Items); what != "" {
 			f.l.Report(ruleConnectorType, at, "the enumerations of %q and %q differ (%s); the number passes unchanged", from, to, what)
 		}
@@ -890,13 +890,13 @@ func (f *flattener) flat(from, to end, path []edge) {
 	}
 	f.net.Connections = append(f.net.Connections, FlatConnection{
 		From: FlatEnd{from.in.index, from.name}, To: FlatEnd{to.in.index, to.name}, Type: w.Type,
-		Gain: gain, Offset: offset, Map: table, Via: via, Bond: f.inbound[to].c.Bond, Place: at,
+		Gain: all.gain, Offset: all.offset, Map: all.table, Via: via, Bond: f.inbound[to].c.Bond, Place: at,
 	})
 }
 
 // arrive judges what comes to an enumeration at the end of a way: an item of the source
 // that arrives as none of the target is an error, with a mapping and without one, since
-// what a mapping does not name passes unchanged (ssp 29). Of an Integer nothing tells which
+// what a mapping does not name passes unchanged (ssp 29). Nothing says of an Integer which
 // numbers come, unless it has bounds. A Structure has no mappings to be corrected.
 func (f *flattener) arrive(from, to end, v Variable, items map[string]int32, table map[int32]int32, at Place) bool {
 	if len(items) == 0 || f.p.structure != nil {
@@ -944,28 +944,36 @@ func (to *Variable) within(holds func(int32) bool) bool {
 	return true
 }
 
-// compile returns the composed change of a signal from an FMU variable.
-func (f *flattener) compile(from end, path []edge, at Place) (gain, offset float64, table map[int32]int32, ok bool) {
+// change is what stages make of a signal together: a linear function of a Real, or a table
+// of the values that change.
+type change struct {
+	gain, offset float64
+	table        map[int32]int32
+}
+
+// compile returns the change of a signal from an FMU variable.
+func (f *flattener) compile(from end, path []edge, at Place) (change, bool) {
 	c, stages := f.fromVariable(from)
 	return f.compose(c, stages, from, path, at)
 }
 
-// compose returns the composed change of a signal by stages and a way behind them.
-func (f *flattener) compose(c carrier, stages []stage, from end, path []edge, at Place) (gain, offset float64, table map[int32]int32, ok bool) {
+// compose returns the change of a signal by stages and then on a way.
+func (f *flattener) compose(c carrier, stages []stage, from end, path []edge, at Place) (change, bool) {
 	more, _, ok := f.follow(c, path)
 	if !ok {
-		return 0, 0, nil, false
+		return change{}, false
 	}
-	gain, offset, table, err := compose(append(stages, more...))
+	all, err := compose(append(stages, more...))
 	switch {
 	case err != nil:
 		f.l.Report(ruleTransformation, at, "the enumeration mapping from %q: %v", from, err)
-	case gain-gain != 0 || offset-offset != 0:
-		f.l.Report(ruleTransformation, at, "what units and transformations make of %q together is %v times it plus %v, which no number holds", from, gain, offset)
+	case all.gain-all.gain != 0 || all.offset-all.offset != 0:
+		f.l.Report(ruleTransformation, at, "what units and transformations make of %q together is %v times it plus %v, which no number holds",
+			from, all.gain, all.offset)
 	default:
-		return gain, offset, table, true
+		return all, true
 	}
-	return 0, 0, nil, false
+	return change{}, false
 }
 
 // outputs finds what feeds the outputs of the outermost system.
@@ -984,8 +992,8 @@ func (f *flattener) outputs() {
 		if source.in.index < 0 {
 			continue
 		}
-		if gain, offset, _, ok := f.compile(source, path, c.Place); ok {
-			f.net.Outputs = append(f.net.Outputs, SystemOutput{Name: c.Name, From: FlatEnd{source.in.index, source.name}, Gain: gain, Offset: offset})
+		if all, ok := f.compile(source, path, c.Place); ok {
+			f.net.Outputs = append(f.net.Outputs, SystemOutput{Name: c.Name, From: FlatEnd{source.in.index, source.name}, Gain: all.gain, Offset: all.offset})
 		}
 	}
 }
@@ -1006,10 +1014,12 @@ func (f *flattener) inputs() {
 			continue
 		}
 		at := f.inbound[e].c.Place
-		gain, offset, table, ok := f.compose(carrier{face: p.inner, typ: p.typ, relative: v.RelativeQuantity, constant: true}, nil, source, path, at)
-		if !ok || !f.arrive(source, e, Variable{Type: p.typ, Items: p.inner.items}, v.Items, table, at) {
+		c := carrier{face: p.inner, typ: p.typ, relative: v.RelativeQuantity, constant: true}
+		all, ok := f.compose(c, nil, source, path, at)
+		if !ok || !f.arrive(source, e, Variable{Type: p.typ, Items: p.inner.items}, v.Items, all.table, at) {
 			continue
 		}
-		f.net.Inputs = append(f.net.Inputs, SystemInput{Name: source.name, Quoted: quoteName(source.name), To: FlatEnd{e.in.index, e.name}, Gain: gain, Offset: offset, Map: table, Place: at})
+		f.net.Inputs = append(f.net.Inputs, SystemInput{Name: source.name, Quoted: quoteName(source.name), To: FlatEnd{e.in.index, e.name},
+			Gain: all.gain, Offset: all.offset, Map: all.table, Place: at})
 	}
 }

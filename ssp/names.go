@@ -103,7 +103,7 @@ func (p *Package) collisions(vars []VariableSet) (out []collision) {
 
 // Name tells components apart whose variables would go by the same name in results: it
 // sets the Path of those to Quoted. Flatten does that, too. The resolver is asked once
-// for each component; one of which it tells nothing keeps its name.
+// for each component; one that it does not know keeps its name.
 func (p *Package) Name(r Resolver) {
 	vars := make([]VariableSet, len(p.instances))
 	for i, c := range p.components {

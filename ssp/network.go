@@ -23,7 +23,7 @@ type Variable struct {
 	RelativeQuantity                bool
 	Items                           map[string]int32 // of an Enumeration, by name
 	Min, Max                        *float64         // of Real and Integer; nil if unbounded
-	// Settable tells that the variable takes a value before the run: an input,
+	// Settable reports that the variable takes a value before the run: an input,
 	// or not constant and initial exact or approx (ssp 38).
 	Settable bool
 }
@@ -46,7 +46,7 @@ type UnitSet interface {
 	Unit(name string) *unit.Base
 }
 
-// Resolver tells about the FMU behind a component. An error that wraps
+// Resolver knows the FMU behind a component. An error that wraps
 // fs.ErrNotExist is reported as a missing file, with a hint where the file may be.
 type Resolver interface {
 	Variables(c *FlatComponent) (VariableSet, error)
@@ -160,7 +160,7 @@ type FlatConnection struct {
 	Place Place    // of that connection
 }
 
-// Provenance tells where a value comes from.
+// Provenance is where a value comes from.
 type Provenance struct {
 	Place Place  // of the parameter in its set, or of the mapping entry
 	Level string // path of the element that has the binding; "" = the outermost system
@@ -170,8 +170,8 @@ type Provenance struct {
 	// from Value by what the connections make of it. It is in the unit of the connector
 	// in the document where that stands for a component.
 	Bound Value
-	// Steps is the way of the value: as it stands in its set, then what each mapping,
-	// conversion of units, transformation and connection makes of it, up to Value.
+	// Steps is the way of the value: as written in its set, then after each mapping,
+	// conversion of units, transformation and connection, up to Value.
 	Steps []Step
 
 	clash *clash // nil: the binding gives no other value under this name
@@ -202,7 +202,7 @@ type Setting struct {
 	Value     Value // type and unit of the variable
 	From      Provenance
 	Overrides []Provenance // weaker values for the same variable, weakest first (ssp 36)
-	// Connected tells that the variable is an input fed by an FMU output: the
+	// Connected reports that the variable is an input fed by an FMU output: the
 	// value counts until the first exchange only (ssp 37).
 	Connected bool
 }
@@ -364,7 +364,7 @@ func (b *builder) build(e Element, parent *instance, d *Document) *instance {
 	return in
 }
 
-// fill makes what is in a system.
+// fill makes the instances in a system.
 func (b *builder) fill(in *instance, s *System, d *Document) {
 	in.system = s
 	in.dictionaries = make(map[string]*instance, len(s.Dictionaries))
@@ -375,7 +375,7 @@ func (b *builder) fill(in *instance, s *System, d *Document) {
 	in.byName = make(map[string]*instance, len(s.Elements))
 	for _, k := range s.Elements {
 		if b.count >= maxInstances {
-			if b.count == maxInstances { // told once
+			if b.count == maxInstances { // reported once
 				b.count++
 				b.l.Report(ruleReference, k.Base().Place, "the system unfolds to more than %d elements", maxInstances)
 			}

@@ -159,6 +159,9 @@ func (p *Package) read(in *parser, data []byte, h home) {
 	for _, f := range p.formats() {
 		if f.Root == root.Name {
 			p.Root, p.structure = f.Read(&in.Reader, root, filepath.Base(p.Dir))
+			if in.List.Err() == nil && (p.Root == nil || p.Root.System == nil) {
+				in.Add(xmltree.RuleSchema, root, "there is no system in the document")
+			}
 			if in.List.Err() != nil {
 				p.Root = nil
 			}

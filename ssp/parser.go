@@ -33,7 +33,7 @@ func newParser(l *diag.List, file string) *parser {
 }
 
 // inert reports whether an element has no effect on a run: a silent one, or annotations
-// where none means anything to us, which are told.
+// where none has a meaning, which are reported.
 func (p *parser) inert(n *xmltree.Node) bool {
 	if !n.Is("Annotations", xmltree.SSD, xmltree.SSC, xmltree.SSV, xmltree.SSM, xmltree.SSB) {
 		return xmltree.Silent(n)

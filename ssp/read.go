@@ -25,7 +25,7 @@ const (
 
 // opener reads a file that a document refers to and gives the name to show. The
 // file is found from the folder of the document, or inside a component (ssp 33); outside
-// tells that it lies in neither.
+// means that it lies in neither.
 type opener func(uri string, inside *Component) (data []byte, file string, outside bool, err error)
 
 // parseDocument reads an SSD from memory; open reads the parameter files that the
@@ -519,7 +519,7 @@ func (p *parser) unique(seen map[string]bool, n *xmltree.Node, name, what string
 }
 
 // again reports an entry whose name an earlier one has: of the same meaning it is
-// harmless, of another nobody could tell which counts.
+// harmless; of another it is not known which counts.
 func (p *parser) again(different *diag.Rule, n *xmltree.Node, same bool, format string, args ...any) {
 	rule := different
 	if same {

@@ -92,7 +92,7 @@ func read(t testing.TB, dir string, n int) *counting {
 func TestLinear(t *testing.T) {
 	var allocated [2]float64
 	var lookups [2]int
-	sizes := [2]int{100, 1000}
+	sizes := [2]int{50, 500}
 	for i, n := range sizes {
 		dir := Folder(t, map[string]string{ssp.DocumentName: large(n)})
 		allocated[i] = testing.AllocsPerRun(1, func() { lookups[i] = read(t, dir, n).lookups })

@@ -42,6 +42,8 @@ func TestTwice(t *testing.T) {
 		{"target of a missing source", [][2]string{again(toLevel, strings.Replace(toLevel, "height", "none", 1))}, "", 30, 4},
 		{"connection", [][2]string{again(wire, wire)}, "", 30, 4},
 		{"connection with another factor", [][2]string{again(wire, strings.Replace(wire, "/>", `><ssc:LinearTransformation factor="2"/></ssd:Connection>`, 1))}, "SD9", 0, 0},
+		{"connection with two factors", [][2]string{{wire, strings.Replace(wire, "/>", ">"+LinearTransform(2, 0)+"</ssd:Connection>", 1) +
+			strings.Replace(wire, "/>", ">"+LinearTransform(3, 0)+"</ssd:Connection>", 1)}}, "SD9", 0, 0},
 		{"item", [][2]string{again(`<ssc:Item name="park" value="0"/>`, `<ssc:Item name="park" value="0"/>`)}, "", 30, 4},
 		{"item of another number", [][2]string{again(`<ssc:Item name="park" value="0"/>`, `<ssc:Item name="park" value="2"/>`)}, "SD1", 0, 0},
 		{"enumeration", [][2]string{again("<ssd:Enumerations>", `<ssc:Enumeration name="gear"><ssc:Item name="drive" value="1"/><ssc:Item name="park" value="0"/></ssc:Enumeration>`)}, "", 30, 4},

@@ -11,8 +11,8 @@
 //
 // OspSystemStructure.xml is a format of its own, for which ssp.Open gives the same kind of
 // network. Simulators become components, their stepSize a hint as above, their
-// InitialValues settings, which must be of variables that there are. Which end of a
-// connection is the source the FMUs tell. Numbers pass unchanged, as in OSP; where
+// InitialValues settings, of variables that must exist. The FMUs decide which end of a
+// connection is the source. Numbers pass unchanged, as in OSP; where
 // units differ a warning says so.
 //
 // A source proxyfmu://localhost?file=a.fmu, also in an SSP, asks for a process of its
@@ -46,15 +46,16 @@ import (
 // All returns the dialects of this package, in order of precedence (ssp 47).
 func All() []ssp.Dialect {
 	return []ssp.Dialect{
-		{Name: "OSP", New: func() ssp.Annotations { return osp{} }, Format: &ssp.Format{File: ospDocumentName, Root: ospRoot, Read: readStructure},
-			Source: proxied, Prefixes: map[string]string{"osp": nsOSP}, Rules: []*diag.Rule{ruleOSP, ruleOSPPart, ruleOSPModel, ruleOSPUnit, ruleOSPName}},
+		{Name: "OSP", New: func() ssp.Annotations { return osp{} }, Source: proxied, Prefixes: map[string]string{"osp": nsOSP},
+			Format: &ssp.Format{File: ospDocumentName, Root: ospRoot, Read: readStructure},
+			Rules:  []*diag.Rule{ruleOSP, ruleOSPPart, ruleOSPModel, ruleOSPUnit, ruleOSPName}},
 		{Name: "OMSimulator", New: func() ssp.Annotations { return &omSimulator{} }, Prefixes: prefixOMS},
 		{Name: "OpenMCx", New: func() ssp.Annotations { return &openMCx{} }},
 	}
 }
 
-// hint reads a step size from an attribute of another tool. What is no positive
-// number is told and left out.
+// hint reads a step size from an attribute of another tool. It reports and leaves out what
+// is not above 0.
 func hint(p *ssp.Reader, n *ssp.Node, key, source string) []ssp.StepHint {
 	text, ok := n.Attr(key)
 	if !ok {

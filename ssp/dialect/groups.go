@@ -285,7 +285,7 @@ func (f *ospConnector) connectGroups(c ospGroupConnection, a, b *ospGroup) {
 }
 
 // sameKinds orders the groups of b as those of a, by kind; it leaves them as they are if
-// kinds do not tell groups apart.
+// two groups are of one kind.
 func sameKinds(a, b []*ospGroup) []*ospGroup {
 	byKind := map[string]*ospGroup{}
 	for _, g := range b {

@@ -61,7 +61,7 @@ func (o *omSimulator) system(p *ssp.Reader, a ssp.Annotation) []ssp.StepHint {
 		set.From("algorithm", typeOMS+" "+n.Str("description", n.Str("method", n.Name)), p.Place(n))
 		for _, k := range []struct{ key, param string }{{"initialStepSize", "control.h0"}, {"minimumStepSize", "control.h-min"},
 			{"maximumStepSize", "control.h-max"}, {"relativeTolerance", "control.rtol"}, {"absoluteTolerance", "control.atol"}} {
-			for _, h := range hint(&ssp.Reader{List: &diag.List{}, File: p.File}, n, k.key, typeOMS) { // told before
+			for _, h := range hint(&ssp.Reader{List: &diag.List{}, File: p.File}, n, k.key, typeOMS) { // reported before
 				set.Params = append(set.Params, ssp.Param{Key: k.param, Value: strconv.FormatFloat(h.Value, 'g', -1, 64), Place: h.Place})
 				set.From("param "+k.param, h.Source, h.Place)
 			}

@@ -38,7 +38,7 @@ type ospStructure struct {
 }
 
 // ospGroupConnection connects two groups of variables, or one with the signals of
-// a function. The groups stand in the model descriptions of OSP.
+// a function. The groups are in the model descriptions of OSP.
 type ospGroupConnection struct {
 	a, b    ospEnd
 	signals []string // of b, which is a function then
@@ -84,7 +84,8 @@ type ospFunction struct {
 }
 
 // ospElements are the elements of a structure.
-var ospElements = []string{"Description", "StartTime", "EndTime", "BaseStepSize", "Algorithm", "Simulators", "Functions", "Connections", "EccoConfiguration"}
+var ospElements = []string{"Description", "StartTime", "EndTime", "BaseStepSize", "Algorithm", "Simulators", "Functions",
+	"Connections", "EccoConfiguration"}
 
 func (r *ospReader) document(n *ssp.Node, name string) *ssp.Document {
 	d := &ssp.Document{File: r.File, Version: r.Need(n, "version"), Name: name, Metadata: map[string]string{}, Tree: n.El}
@@ -292,7 +293,7 @@ func (r *ospReader) count(n *ssp.Node, key string, times int) int {
 
 // placeFunctions makes elements of the functions: a linear transformation becomes
 // a system with one connection, so that it is folded into those that lead through
-// it; sums stand behind the simulators.
+// it; sums follow the simulators.
 func (r *ospReader) placeFunctions(s *ssp.System) {
 	for _, f := range r.order {
 		if free := slices.DeleteFunc(slices.Clone(f.inputs), func(in string) bool { return f.used[in] }); len(free) > 0 {
@@ -410,7 +411,7 @@ func (r *ospReader) ends(n *ssp.Node, names ...string) []ospEnd {
 	return ends
 }
 
-// causalities checks what a connection says of its ends. The FMUs tell which end
+// causalities checks the causalities in a connection. The FMUs decide which end
 // is the source: in the documents that there are, causality calls the source the
 // input of the connection.
 func (r *ospReader) causalities(n *ssp.Node) {

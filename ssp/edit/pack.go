@@ -30,7 +30,7 @@ type File struct {
 // standard allows no others (ssp 1).
 const maxArchive = 1<<32 - 1
 
-// packedTime is the time of all entries, the first that ZIP can tell: archives of
+// packedTime is the time of all entries, the first that ZIP can hold: archives of
 // equal content are equal.
 var packedTime = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 

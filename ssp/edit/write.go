@@ -75,9 +75,10 @@ func leastVersion(d *ssp.Document) string {
 		return "1.0"
 	}
 	v2 := false
+	kinds := []ssp.Kind{ssp.StructuralParameter, ssp.Constant, ssp.Local, ssp.AnyKind}
 	for e := range d.System.All() {
 		for _, c := range e.Base().Connectors {
-			v2 = v2 || slices.Contains([]ssp.Kind{ssp.StructuralParameter, ssp.Constant, ssp.Local, ssp.AnyKind}, c.Kind) || c.Type == ssp.Clock || c.Array
+			v2 = v2 || slices.Contains(kinds, c.Kind) || c.Type == ssp.Clock || c.Array
 		}
 		switch e := e.(type) {
 		case *ssp.System:
@@ -499,7 +500,7 @@ func (w *writer) connectors(el *etree.Element, list []ssp.Connector) {
 }
 
 // connectorType writes the type; one of version 2.0 stays if it is of the kind
-// that the model tells.
+// that the model has.
 func (w *writer) connectorType(el *etree.Element, c *ssp.Connector) {
 	if c.Array && only(el, xmltree.SSC, "Dimension") == nil {
 		w.fail(el, "arrays can be kept, not made")

@@ -91,7 +91,7 @@ func (p *Reader) Parse(data []byte) *Node {
 }
 
 // judge finds the namespaces of an element and of those in it, and reports what is wrong
-// whatever they mean. foreign tells that they stand in something that is not of SSP.
+// whatever they mean. foreign means that they are in something that is not of SSP.
 func (p *Reader) judge(n *Node, foreign bool) {
 	n.URI = p.namespace(n)
 	numberSiblings(n.Kids)
@@ -116,8 +116,8 @@ var atMostOnce = map[string]bool{
 	"DefaultExperiment": true, "Annotations": true,
 }
 
-// singles reports elements that stand twice where one is allowed: which of them counts
-// nobody could tell.
+// singles reports elements that occur twice where one is allowed: which of them counts
+// is not known.
 func (p *Reader) singles(n *Node) {
 	if !Standard(n.URI) {
 		return
@@ -332,7 +332,7 @@ func (p *Reader) arranged(n *Node) {
 		switch {
 		case r < 0:
 			continue
-		case r < rank && !told: // the first tells enough
+		case r < rank && !told: // the first is enough
 			told = true
 			p.Add(RuleSequence, k, "%q stands behind %q, and the schema wants it before", k.El.FullTag(), last)
 		case seen[k.Name] && (strings.HasSuffix(k.Name, "Geometry") || k.Name == "GraphicalElements"):
