@@ -106,11 +106,6 @@ func newTwin(ctx context.Context, e master.Experiment, c Config, u fmuprobe.Inpu
 	return twin, nil
 }
 
-// varies reports whether the FMU takes steps of several sizes.
-func (c *Config) varies() bool {
-	return c.FMU.Description.CoSimulation.CanHandleVariableCommunicationStepSize && !c.Quirks.Has(ConstantH)
-}
-
 // Duplicate instantiates the FMU again.
 func (s *Slave) Duplicate(ctx context.Context, order int) (_ master.Subsystem, err error) {
 	if s.config.once() {
