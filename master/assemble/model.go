@@ -24,9 +24,9 @@ type Model struct {
 }
 
 // OpenModel opens an .ssp, a folder with SystemStructure.ssd, an .ssd, or a single .fmu,
-// whose component is called by the file name without .fmu. The functions in the options, and
-// their trace, serve all systems of the model, several at a time. The model is not nil also when there is
-// an error: it has the findings.
+// whose component is called by the file name without .fmu. Systems that run side by side call
+// the functions in the options side by side, too. The model is not nil also when there is an
+// error: it has the findings.
 func OpenModel(path string, o Options) (*Model, error) {
 	a := &Assembly{Findings: diag.List{Strict: o.Strict}, opening: fmi.OpenOptions{Strict: o.Strict, Compile: o.Compile, Context: o.Context}}
 	m := &Model{first: a, users: 1, placed: map[string]bool{}}
@@ -91,7 +91,9 @@ func (m *Model) Instantiate(values ...Assignment) (*Assembly, error) {
 	if err == nil {
 		err = a.build()
 	}
-	a.Findings.Findings = slices.DeleteFunc(a.Findings.Findings, func(f diag.Finding) bool { return slices.Contains(m.first.Findings.Findings, f) })
+	a.Findings.Findings = slices.DeleteFunc(a.Findings.Findings, func(f diag.Finding) bool {
+		return slices.Contains(m.first.Findings.Findings, f) // the model has it
+	})
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}

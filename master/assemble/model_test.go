@@ -51,9 +51,12 @@ func TestModel(t *testing.T) {
 		must(t, err)
 		return names
 	}
-	path := system{fmus: map[string]string{"f.fmu": probeFMU(t, "", "")}, elements: component("one", "f.fmu", "") + component("two", "f.fmu", ""),
+	path := system{
+		fmus:        map[string]string{"f.fmu": probeFMU(t, "", "")},
+		elements:    component("one", "f.fmu", "") + component("two", "f.fmu", ""),
 		connectors:  `<ssd:Connector name="gain" kind="parameter"><ssc:Real/></ssd:Connector>`,
-		connections: connection("one.y", "two.u", "") + `<ssd:Connection startConnector="gain" endElement="two" endConnector="p"/>`}.write(t)
+		connections: connection("one.y", "two.u", "") + `<ssd:Connection startConnector="gain" endElement="two" endConnector="p"/>`,
+	}.write(t)
 	base := assemble.Options{Set: []assemble.Assignment{{Name: "one.p", Value: "7"}, {Name: "two.u", Value: "1"}}}
 	m, err := assemble.OpenModel(path, base)
 	must(t, err)
@@ -61,7 +64,10 @@ func TestModel(t *testing.T) {
 		t.Errorf("findings %s", found)
 	}
 	must(t, m.Load())
-	cases := [][]assemble.Assignment{nil, {assemble.Real("one.p", 0.1)}, {assemble.Real("one.u", 3)}, {assemble.Real("gain", 5)}, {assemble.Real("one.p", 1), assemble.Real("gain", 1./3)}}
+	cases := [][]assemble.Assignment{
+		nil, {assemble.Real("one.p", 0.1)}, {assemble.Real("one.u", 3)}, {assemble.Real("gain", 5)},
+		{assemble.Real("one.p", 1), assemble.Real("gain", 1./3)},
+	}
 	var systems sync.WaitGroup
 	for k := range 4 * len(cases) {
 		systems.Go(func() {
@@ -100,7 +106,7 @@ func TestModel(t *testing.T) {
 	}
 	systems.Wait()
 	// What is wrong with a value is said of it alone, and harms no other system.
-	if _, err := m.Instantiate(assemble.Real("one.none", 1)); err == nil || !strings.Contains(err.Error(), `component one has no variable "none"`) {
+	if _, err := m.Instantiate(assemble.Real("one.none", 1)); err == nil || !strings.Contains(err.Error(), `has no variable "none"`) {
 		t.Error(err)
 	}
 	last, err := m.Instantiate(assemble.Real("two.p", 10))

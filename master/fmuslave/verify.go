@@ -29,9 +29,8 @@ var (
 // VerifyRollback tests that the FMU goes back to a saved state (fmi2 59), with
 // the inputs as staged now, and measures how well it repeats a step. The test
 // runs on an instance of its own; an FMU that lives once per process is tested
-// in the instance of the run, which is back where it was afterwards. What was
-// measured is kept with the hash of the FMU and of its settings (see Config.Cache) and not measured
-// again.
+// in the instance of the run, which is back where it was afterwards. What was measured is
+// kept (see Config.Cache) and not measured again.
 //
 // The error names the output and both values; it wraps master.ErrCapability if
 // the FMU does not go back.
@@ -104,11 +103,6 @@ func newTwin(ctx context.Context, e master.Experiment, c Config, u fmuprobe.Inpu
 		return nil, errors.Join(err, twin.Terminate(), twin.Close())
 	}
 	return twin, nil
-}
-
-// varies reports whether the FMU takes steps of several sizes.
-func (c *Config) varies() bool {
-	return c.FMU.Description.CoSimulation.CanHandleVariableCommunicationStepSize && !c.Quirks.Has(ConstantH)
 }
 
 // Duplicate instantiates the FMU again.
@@ -355,10 +349,10 @@ func (s *Slave) InputMax(k int) float64 {
 	return math.Inf(1)
 }
 
-// identity names the FMU and what it is set to, since that may change how it goes back: by the
-// solver that a parameter chooses, or by a path from input to output that is switched off. So it has
-// all values but those of Reals, of which it has only whether they are zero. Systems that differ in the sizes
-// of their parameters share what was measured.
+// identity names the FMU and what it is set to, since that may change what it can do: by the
+// solver that a parameter chooses, or by a path from input to output that is switched off. So
+// it has all values except those of Reals. Of these it has only whether they are zero: systems
+// with parameters of other sizes share what was measured.
 func (c *Config) identity() string {
 	if c.FMU.Hash == "" || len(c.Starts) == 0 && !c.Quirks.Has(SetStarts) {
 		return c.FMU.Hash

@@ -32,10 +32,13 @@ func TestColumns(t *testing.T) {
 	if !slices.Equal(c.Time(), []float64{1, 2, 3}) || c.Result.Accepted != 2 {
 		t.Errorf("times %v, %d steps", c.Time(), c.Result.Accepted)
 	}
-	if got := strings.Join(c.Names(), ","); got != "all.y,all.n,all.ok,all.m,all.s,all.gear,sys.inner.z,sys.inner.u,bare.w,bare.a, b,bare.flag,bare.text,bare.c,residual" {
+	const names = "all.y,all.n,all.ok,all.m,all.s,all.gear,sys.inner.z,sys.inner.u,bare.w,bare.a, b,bare.flag,bare.text,bare.c,residual"
+	if got := strings.Join(c.Names(), ","); got != names {
 		t.Errorf("names %s", got)
 	}
-	for name, want := range map[string][]float64{"all.y": {6, 0, 0}, "sys.inner.u": {3, 3, 3}, "bare.a, b": {0.1, 0.1, 0.1}, "residual": {0.5, 0.5, 0.5}} {
+	for name, want := range map[string][]float64{
+		"all.y": {6, 0, 0}, "sys.inner.u": {3, 3, 3}, "bare.a, b": {0.1, 0.1, 0.1}, "residual": {0.5, 0.5, 0.5},
+	} {
 		if got, err := c.Real(name); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s is %v, not %v: %v", name, got, want, err)
 		}
@@ -53,7 +56,9 @@ func TestColumns(t *testing.T) {
 		t.Errorf("all.s is %v: %v", v, err)
 	}
 	for name, want := range map[string]string{
-		"all.ok": "all.ok is recorded as a Boolean, not as a Real", "y": `no variable "y" was recorded; did you mean "all.y"?`, "time": `no variable "time" was recorded; there are all.y, `,
+		"all.ok": "all.ok is recorded as a Boolean, not as a Real",
+		"y":      `no variable "y" was recorded; did you mean "all.y"?`,
+		"time":   `no variable "time" was recorded; there are all.y, `,
 	} {
 		if _, err := c.Real(name); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
