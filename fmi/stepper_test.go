@@ -183,6 +183,9 @@ func TestStepperStops(t *testing.T) {
 				if errors.As(err, &se) != wantErr || wantErr && (se.Func != fn.String() || se.Status != st) {
 					t.Errorf("%v returns %v: error %v", fn, st, err)
 				}
+				if undefined := st < StatusOK || st > StatusPending; undefined && !strings.Contains(err.Error(), "does not define") {
+					t.Errorf("%v returns %v: error %v", fn, st, err)
+				}
 				want := StateError
 				switch {
 				case st == StatusWarning, st == StatusDiscard && fn != fmi2.DoStep:
