@@ -2,12 +2,14 @@ package fmi
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"unsafe"
 
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/native"
 	remotehost "github.com/macrostep/macrostep/fmi/internal/remote"
 )
 
@@ -45,7 +47,7 @@ func (l *directLauncher) Launch(to Launch) (Link, error) {
 }
 
 // use makes each call of an instance and gives what came of it, call by call.
-func use(t *testing.T, f *FMU, l Launcher) string {
+func use(t *testing.T, f *FMU, l Launcher, run func(*native.Batch)) string {
 	t.Helper()
 	var b strings.Builder
 	note := func(err error) {
@@ -57,11 +59,14 @@ func use(t *testing.T, f *FMU, l Launcher) string {
 		b.WriteString("log " + m.Category + ": " + m.Text + "\n")
 	}})
 	must(t, err)
+	if run != nil {
+		in.run = run
+	}
 	tolerance, stop := 1e-4, 2.0
 	note(in.SetDebugLogging(true, []string{"a", "b"}))
 	note(in.SetupExperiment(Experiment{Start: 0.5, Stop: &stop, Tolerance: &tolerance}))
 	note(in.SetReal([]description.ValueReference{20, 21}, []float64{1.5, -2}))
-	note(in.SetInteger([]description.ValueReference{20, 21}, []int32{7, -8}))
+	note(in.SetInteger([]description.ValueReference{20, 21}, []int32{math.MinInt32, math.MaxInt32}))
 	note(in.SetBoolean([]description.ValueReference{20, 21}, []bool{true, false}))
 	note(in.SetString([]description.ValueReference{1, 2}, []string{"", "größer"}))
 	note(in.EnterInitializationMode())
@@ -92,10 +97,12 @@ func use(t *testing.T, f *FMU, l Launcher) string {
 	note(in.SetFMUState(again))
 	note(in.FreeFMUState(again))
 	slope := make([]float64, 1)
-	note(in.GetDirectionalDerivative([]description.ValueReference{2}, []description.ValueReference{0}, []float64{3}, slope))
+	note(in.GetDirectionalDerivative([]description.ValueReference{1, 2}, []description.ValueReference{3, 4, 5}, []float64{1, 10, 100}, reals))
 	note(in.SetRealInputDerivatives([]description.ValueReference{0}, []int32{1}, []float64{2}))
 	note(in.GetRealOutputDerivatives([]description.ValueReference{2}, []int32{1}, slope))
 	_, err = in.GetRealStatus(LastSuccessfulTime)
+	note(err)
+	_, err = in.GetIntegerStatus(PendingStatus)
 	note(err)
 	_, err = in.GetBooleanStatus(Terminated)
 	note(err)
@@ -126,20 +133,16 @@ func timeless(log string) string {
 	return b.String()
 }
 
-// Through a host an FMU gets the same calls and gives the same.
-func TestHostIsTheSame(t *testing.T) {
+// By the portable calls and through a host an FMU gets the same calls and gives the same.
+func TestPathsAreTheSame(t *testing.T) {
 	f := plainFMU(t)
-	here := timeless(use(t, f, nil))
+	here := timeless(use(t, f, nil, nil))
+	if portable := timeless(use(t, f, nil, native.RunPortable)); portable != here {
+		t.Errorf("%s\nportable:\n%s", here, portable)
+	}
 	l := &directLauncher{}
-	there := timeless(use(t, f, l))
-	if here != there {
-		a, b := strings.Split(here, "\n"), strings.Split(there, "\n")
-		for i := range min(len(a), len(b)) {
-			if a[i] != b[i] {
-				t.Fatalf("line %d:\n%s\n%s", i+1, a[i], b[i])
-			}
-		}
-		t.Fatalf("%d and %d lines", len(a), len(b))
+	if there := timeless(use(t, f, l, nil)); there != here {
+		t.Errorf("%s\nthrough a host:\n%s", here, there)
 	}
 	if !l.last.closed {
 		t.Error("the link is not closed")

@@ -62,20 +62,22 @@ func TestTraceValues(t *testing.T) {
 
 // A trace holds every call with its arguments and results, in order.
 func TestTrace(t *testing.T) {
-	text := use(t, plainFMU(t), nil)
+	text := use(t, plainFMU(t), nil, nil)
 	at := 0
 	for _, want := range []string{
 		`x fmi2Instantiate name="x" type=CoSimulation guid="{probe}" resources="file:///`, `visible=0 loggingOn=1 -> component`,
 		`fmi2SetDebugLogging on=1 categories=["a" "b"] -> OK`,
 		`fmi2SetupExperiment toleranceDefined=1 tolerance=0.0001 start=0.5 stopDefined=1 stop=2 -> OK`,
-		`fmi2SetReal vr=[20 21] v=[1.5 -2] -> OK`, `fmi2SetInteger vr=[20 21] v=[7 -8] -> OK`,
+		`fmi2SetReal vr=[20 21] v=[1.5 -2] -> OK`, `fmi2SetInteger vr=[20 21] v=[-2147483648 2147483647] -> OK`,
 		`fmi2SetBoolean vr=[20 21] v=[1 0] -> OK`, `fmi2SetString vr=[1 2] v=["" "größer"] -> OK`, `fmi2EnterInitializationMode -> OK`,
-		`fmi2ExitInitializationMode -> OK`, `fmi2GetReal vr=[21 20] v=[-2 1.5] -> OK`, `fmi2GetString vr=[1 2 13] v=["" "größer" null] -> OK`,
+		`fmi2ExitInitializationMode -> OK`, `fmi2GetReal vr=[21 20] v=[-2 1.5] -> OK`,
+		`fmi2GetInteger vr=[21 20] v=[2147483647 -2147483648] -> OK`, `fmi2GetBoolean vr=[20 21] v=[1 0] -> OK`,
+		`fmi2GetString vr=[1 2 13] v=["" "größer" null] -> OK`,
 		`fmi2SetRealInputDerivatives vr=[0] order=[1] v=[0.5] -> OK`, `fmi2SetRealInputDerivatives vr=[0] order=[2] v=[0] -> OK`,
 		`fmi2DoStep t=0.5 h=0.1 noRestoreBefore=0 -> OK`, `fmi2GetReal`, `fmi2GetFMUstate state=0x`, `fmi2SerializedFMUstateSize state=0x`,
 		`fmi2SerializeFMUstate state=0x`, `fmi2DeSerializeFMUstate size=`, `fmi2SetFMUstate state=0x`, `fmi2FreeFMUstate state=`,
-		`fmi2GetDirectionalDerivative unknown=[2] known=[0] dvKnown=[3] dvUnknown=[60] -> OK`,
-		`fmi2GetRealOutputDerivatives vr=[2] order=[1] v=[201] -> OK`, `fmi2GetRealStatus kind=LastSuccessfulTime value=`,
+		`fmi2GetDirectionalDerivative unknown=[1 2] known=[3 4 5] dvKnown=[1 10 100] dvUnknown=[1653 2763] -> OK`,
+		`fmi2GetRealOutputDerivatives vr=[2] order=[1] v=[201] -> OK`, `fmi2GetRealStatus kind=LastSuccessfulTime value=2.8`, `fmi2GetIntegerStatus kind=PendingStatus value=41`,
 		`fmi2GetBooleanStatus kind=Terminated value=17`, `fmi2GetStringStatus kind=PendingStatus value="still busy"`,
 		`fmi2DoStep t=0.8 h=0.1 noRestoreBefore=0 -> Discard`, `fmi2GetReal vr=[0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0…20] v=[`, `fmi2Reset -> OK`,
 		`fmi2FreeInstance -> void`,
