@@ -498,20 +498,6 @@ func symbolicFill(a *Matrix, order []int) int {
 	return fill
 }
 
-func TestSparseLUAllocatesNothing(t *testing.T) {
-	a := chainMatrix(300, 3)
-	f := NewLU(a)
-	b := make([]float64, a.N)
-	if allocs := testing.AllocsPerRun(10, func() {
-		if err := f.Factor(a); err != nil {
-			t.Fatal(err)
-		}
-		f.Solve(b)
-	}); allocs != 0 {
-		t.Errorf("%g allocations", allocs)
-	}
-}
-
 // FuzzSparseLU: whatever the entries, the factors either solve the system or
 // say at which column they do not exist.
 func FuzzSparseLU(f *testing.F) {
