@@ -24,7 +24,7 @@ type Bond struct {
 // Pair holds "component.variable" of the two outputs, the effort first.
 type Pair struct {
 	Effort, Flow string
-	// Opposed tells that effort and flow count in opposite directions where the
+	// Opposed: effort and flow count in opposite directions where the
 	// flow is given: their product is power that leaves that subsystem. Like a
 	// force on a chassis that its equation takes with a minus.
 	Opposed bool
@@ -47,7 +47,7 @@ type bond struct {
 	metAt float64 // s, when they last did
 
 	// Of the step that was just taken, at its end, and in J since its sides met before;
-	// meets tells that they do at its end, else there is nothing new.
+	// meets: they do at its end, else there is nothing new.
 	nextPower, nextResidual float64
 	step, exchanged         float64
 	stepHeld                float64 // step, as if the inputs had been held

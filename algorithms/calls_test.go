@@ -53,13 +53,7 @@ func (s *told) Outputs(y []float64) error {
 func toldPair(t *testing.T) (a, b *told, sys *master.System) {
 	t.Helper()
 	a, b = newTold("a"), newTold("b")
-	sys, err := master.NewSystem([]master.Subsystem{a, b}, []master.Connection{
-		{From: master.Endpoint{Subsystem: "a", Port: "y"}, To: master.Endpoint{Subsystem: "b", Port: "u"}},
-		{From: master.Endpoint{Subsystem: "b", Port: "y"}, To: master.Endpoint{Subsystem: "a", Port: "u"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sys = system(t, []master.Subsystem{a, b}, "a.y b.u", "b.y a.u")
 	return a, b, sys
 }
 
@@ -85,16 +79,9 @@ func TestStepsOfOneSize(t *testing.T) {
 		} {
 			a, b, sys := toldPair(t)
 			a.info.Caps.VariableStep = c.config.Order > 0 // else a step that differs is refused
-			alg, err := algorithms.NewCoupling(c.config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			alg := newExplicit(t, c.config)
 			stop := start + float64(float64(steps)*H)
-			r, err := master.NewRun(sys, alg, master.Options{Start: start, Stop: stop, Step: H})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := r.Run(t.Context()); err != nil {
+			if _, _, err := try(t, sys, alg, master.Options{Start: start, Stop: stop, Step: H}); err != nil {
 				t.Fatalf("%+v from %v by %v: %v", c.config, start, H, err)
 			}
 			for _, s := range []*told{a, b} {
@@ -141,24 +128,18 @@ func TestStepsThatAreRefused(t *testing.T) {
 	run := func(alg master.Algorithm) error {
 		a, _, sys := toldPair(t)
 		a.info.Caps.VariableStep = false
-		r, err := master.NewRun(sys, alg, master.Options{Stop: 1, Step: 0.1})
-		if err == nil {
-			_, err = r.Run(t.Context())
-			if len(a.sizes) > 0 {
-				t.Errorf("steps of %v", a.sizes)
-			}
+		_, _, err := try(t, sys, alg, master.Options{Stop: 1, Step: 0.1})
+		if len(a.sizes) > 0 {
+			t.Errorf("steps of %v", a.sizes)
 		}
 		return err
 	}
-	plain, err := algorithms.NewCoupling(algorithms.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := newExplicit(t, algorithms.Config{})
 	for name, err := range map[string]error{
 		"a step of 0.05 s": run(halving{plain}),
-		"two halves":       run(preset(t, "richardson", map[string]string{"control.step": "fixed"})),
-		"in two halves":    run(preset(t, "richardson", nil)),
-		"the step sizes":   run(preset(t, "predictor-corrector", nil)),
+		"two halves":       run(chosen(t, "richardson", map[string]string{"control.step": "fixed"}).Algorithm),
+		"in two halves":    run(chosen(t, "richardson", nil).Algorithm),
+		"the step sizes":   run(chosen(t, "predictor-corrector", nil).Algorithm),
 	} {
 		if err == nil || !errors.Is(err, master.ErrCapability) {
 			t.Errorf("%s: %v", name, err)
@@ -172,22 +153,13 @@ func TestStepsThatAreRefused(t *testing.T) {
 	}
 }
 
-func preset(t *testing.T, name string, params map[string]string) master.Algorithm {
-	t.Helper()
-	c, err := algorithms.New(name, params)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c.Algorithm
-}
-
 // An estimate that compares extrapolated inputs sees nothing where all are held.
 func TestBlindEstimateIsRefused(t *testing.T) {
 	for _, name := range []string{"ex-local", "ex-milne", "ex-slocal", "im-milne", "im-slocal", "richardson"} {
 		for params, refused := range map[string]bool{"variable": true, "fixed": false} {
 			a, _, sys := toldPair(t)
 			a.info.In[0].Discrete, a.info.Out[0].Discrete = true, true
-			err := preset(t, name, map[string]string{"control.step": params}).Check(sys)
+			err := chosen(t, name, map[string]string{"control.step": params}).Algorithm.Check(sys)
 			if (err != nil) != refused || refused && !strings.Contains(fmt.Sprint(err), "a.u") {
 				t.Errorf("%s, control.step=%s: %v", name, params, err)
 			}

@@ -174,7 +174,7 @@ func (b *bond) takes(k int) bool {
 
 // feedsThrough gives an input on which output y depends directly and that
 // subsystem from feeds, be it a displacement beside the velocity of a bond; −1 =
-// there is none. assumed tells that the dependencies are not declared.
+// there is none. assumed: the dependencies are not declared.
 func feedsThrough(sys *master.System, from, y int) (input int, assumed bool) {
 	i := num.Owner(sys.OutAt, y)
 	f := &sys.Infos[i].Step
@@ -266,7 +266,7 @@ func (c *energyCorrection) report(to map[string]master.BondEnergy) {
 	}
 }
 
-// review tells of bonds where the correction does not do what it is meant to.
+// review warns of bonds where the correction does not do what it is meant to.
 func (c *energyCorrection) review() []string {
 	var out []string
 	for i := range c.of {

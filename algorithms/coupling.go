@@ -107,7 +107,7 @@ type scheme interface {
 // effort is what a macro step took beyond one step of each subsystem.
 type effort struct{ iterations, jacobians int }
 
-// errNotConverged tells that the interface equation of a macro step was not solved.
+// errNotConverged: the interface equation of a macro step was not solved.
 var errNotConverged = errors.New("the corrector did not converge")
 
 // Coupling is a coupling algorithm put together from its parts: scheme, input
@@ -459,7 +459,7 @@ func (c *Coupling) Accept(x *master.Exec, t float64) {
 	c.settle()
 }
 
-// Sequential tells that each subsystem waits for those before it.
+// Sequential reports whether each subsystem waits for those before it.
 func (c *Coupling) Sequential() bool {
 	e, ok := c.scheme.(*explicit)
 	return ok && e.gaussSeidel
@@ -493,7 +493,7 @@ func (c *Coupling) InputDerivativeOrder() int {
 // Deliveries returns how each input gets its polynomial.
 func (c *Coupling) Deliveries() []master.Delivery { return c.in.Report() }
 
-// LoopTreatment tells what becomes of algebraic loops.
+// LoopTreatment describes what becomes of algebraic loops.
 func (c *Coupling) LoopTreatment() string {
 	if s, ok := c.scheme.(*implicit); ok {
 		return s.loopTreatment()
@@ -501,7 +501,7 @@ func (c *Coupling) LoopTreatment() string {
 	return "broken by the extrapolated inputs"
 }
 
-// Review tells what a user should know at the end of a run.
+// Review returns what a user should know at the end of a run.
 func (c *Coupling) Review() (out []string) {
 	for _, p := range c.parts {
 		out = append(out, p.review()...)
@@ -534,7 +534,7 @@ func (c *Coupling) Measured(dst []float64) {
 	}
 }
 
-// Models tells what became of the models of a model-based corrector.
+// Models reports on the models of a model-based corrector.
 func (c *Coupling) Models() map[string]master.ModelUse {
 	if c.model == nil {
 		return nil
@@ -554,7 +554,7 @@ func (c *Coupling) BondEnergies() map[string]master.BondEnergy {
 	return out
 }
 
-// Monitored tells by which variables errors are estimated.
+// Monitored returns the variables by which errors are estimated.
 func (c *Coupling) Monitored() []string {
 	if c.control == nil {
 		return nil

@@ -47,15 +47,20 @@ func chosen(t testing.TB, preset string, params map[string]string, with ...With)
 // simulate carries out a whole run.
 func simulate(t testing.TB, sys *master.System, alg master.Algorithm, o master.Options) (master.Result, *mastertest.Memory) {
 	t.Helper()
-	memory := &mastertest.Memory{}
-	o.Recorders = append(o.Recorders, memory)
-	r, err := master.NewRun(sys, alg, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := r.Run(t.Context())
+	result, memory, err := try(t, sys, alg, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return result, memory
+}
+
+// try is simulate where it may fail.
+func try(t testing.TB, sys *master.System, alg master.Algorithm, o master.Options) (result master.Result, memory *mastertest.Memory, err error) {
+	memory = &mastertest.Memory{}
+	o.Recorders = append(o.Recorders, memory)
+	r, err := master.NewRun(sys, alg, o)
+	if err == nil {
+		result, err = r.Run(t.Context())
+	}
+	return result, memory, err
 }

@@ -687,7 +687,7 @@ func (b *block) norm() float64 {
 	return math.Sqrt(sum / float64(len(b.loop)))
 }
 
-// evaluateJacobian puts J = I − L S at the present iterate. perturbed tells that
+// evaluateJacobian puts J = I − L S at the present iterate. perturbed:
 // the states are no longer those of the iterate.
 func (b *block) evaluateJacobian(ctx context.Context, x *master.Exec, t, H float64) (perturbed bool, err error) {
 	if b.config.Kind == NewtonLOS {
@@ -771,7 +771,7 @@ func (b *block) difference(x *master.Exec, c *column) {
 	}
 }
 
-// review tells of iterations that came to rest above the tolerance.
+// review warns of iterations that came to rest above the tolerance.
 func (s *implicit) review() []string {
 	if float64(s.stagnated) <= stagnantPart*float64(s.solved) {
 		return nil // corrections this small are harmless now and then

@@ -127,7 +127,7 @@ func TestWithoutRollback(t *testing.T) {
 	subs, sys := chained(t)
 	subs[1].Info().Caps.SaveState = false
 	o := master.Options{Stop: 0.5, Step: 0.01}
-	_, err := master.NewRun(sys, newExplicit(t, Config{Scheme: Implicit}), o)
+	_, _, err := try(t, sys, newExplicit(t, Config{Scheme: Implicit}), o)
 	if !errors.Is(err, master.ErrCapability) || !strings.Contains(err.Error(), "second cannot go back") {
 		t.Errorf("%v", err)
 	}
@@ -159,11 +159,7 @@ func TestNoiseRefused(t *testing.T) {
 	}{{1e-6, false}, {1e-3, true}} {
 		subs, _ := chained(t)
 		sys := system(t, []master.Subsystem{noisy{subs[1], test.noise}, subs[2]}, "second.y1 first.u2", "first.y1 second.u1")
-		r, err := master.NewRun(sys, newExplicit(t, Config{Scheme: Implicit}), master.Options{Stop: 1, Step: 0.1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = r.Run(t.Context())
+		_, _, err := try(t, sys, newExplicit(t, Config{Scheme: Implicit}), master.Options{Stop: 1, Step: 0.1})
 		if got := errors.Is(err, master.ErrCapability) && strings.Contains(err.Error(), "second"); got != test.fails {
 			t.Errorf("noise %g: %v", test.noise, err)
 		}
@@ -174,7 +170,7 @@ func TestNoiseRefused(t *testing.T) {
 func TestSensitivitiesRefused(t *testing.T) {
 	subs, sys := chained(t)
 	subs[2].Info().Caps.DirectionalDerivative = false
-	_, err := master.NewRun(sys, newExplicit(t, Config{Scheme: Implicit, Solver: Solver{Kind: NewtonLOS}}), master.Options{Stop: 1, Step: 0.1})
+	_, _, err := try(t, sys, newExplicit(t, Config{Scheme: Implicit, Solver: Solver{Kind: NewtonLOS}}), master.Options{Stop: 1, Step: 0.1})
 	if !errors.Is(err, master.ErrCapability) || !strings.Contains(err.Error(), "first") || !strings.Contains(err.Error(), "providesDirectionalDerivative") {
 		t.Errorf("%v", err)
 	}
@@ -246,11 +242,7 @@ func TestFixedStepWithoutConvergence(t *testing.T) {
 	c := adaptive(ImMilne, Implicit)
 	c.Control.FixedStep = true
 	c.Solver = Solver{Kind: FixedPoint, Relaxation: 1, MaxIterations: 2}
-	r, err := master.NewRun(sys, newExplicit(t, c), master.Options{Stop: 2, Step: 0.5})
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := r.Run(t.Context())
+	res, _, err := try(t, sys, newExplicit(t, c), master.Options{Stop: 2, Step: 0.5})
 	if err == nil || errors.Is(err, master.ErrCapability) || !strings.Contains(err.Error(), "t = 0 s") || !strings.Contains(err.Error(), "0.5 s") || res.Rejected != 0 {
 		t.Errorf("%d attempts rejected, %v", res.Rejected, err)
 	}

@@ -67,17 +67,21 @@ func TestPIController(t *testing.T) {
 	}
 }
 
-// Gains that are given take the place of those by order, also zero.
+// The gains are kI = 0.3/(m+2), kP = 0.4/(m+2) for ECCO, over m+1 for the predictor/corrector.
+// Those that are given take their place, also zero.
 func TestPIGains(t *testing.T) {
 	for _, test := range []struct {
+		preset string
 		params map[string]string
 		want   float64
 	}{
-		{map[string]string{"control.i-gain": "0.15", "control.p-gain": "0.2", "control.safety": "0.99"}, 0.99 * math.Pow(0.5, -0.35) * math.Pow(0.3, 0.2)},
-		{map[string]string{"control.i-gain": "0.1", "control.p-gain": "0", "order": "2"}, 0.8 * math.Pow(0.5, -0.1)},
-		{map[string]string{"control.p-gain": "0.1"}, 0.8 * math.Pow(0.5, -0.25) * math.Pow(0.3, 0.1)},
+		{"ecco", nil, 0.8 * math.Pow(0.5, -0.35) * math.Pow(0.3, 0.2)},
+		{"predictor-corrector", nil, 0.8 * math.Pow(0.5, -0.7) * math.Pow(0.3, 0.4)},
+		{"ecco", map[string]string{"control.i-gain": "0.15", "control.p-gain": "0.2", "control.safety": "0.99"}, 0.99 * math.Pow(0.5, -0.35) * math.Pow(0.3, 0.2)},
+		{"ecco", map[string]string{"control.i-gain": "0.1", "control.p-gain": "0", "order": "2"}, 0.8 * math.Pow(0.5, -0.1)},
+		{"ecco", map[string]string{"control.p-gain": "0.1"}, 0.8 * math.Pow(0.5, -0.25) * math.Pow(0.3, 0.1)},
 	} {
-		choice, err := New("ecco", test.params, With{Bonds: []Bond{{Name: "b", Pairs: []Pair{{Effort: "a.F", Flow: "b.v"}}}}})
+		choice, err := New(test.preset, test.params, With{Bonds: []Bond{{Name: "b", Pairs: []Pair{{Effort: "a.F", Flow: "b.v"}}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,26 +89,12 @@ func TestPIGains(t *testing.T) {
 		order, _ := strconv.Atoi(choice.Values["order"])
 		c.config.HMin, c.config.HMax, c.before, c.now = 1e-9, 1, 0.3, 0.5
 		if got := c.next(1e-3, order) / 1e-3; !near(got, test.want, 1e-14) {
-			t.Errorf("%v: ratio %g, want %g", test.params, got, test.want)
+			t.Errorf("%s %v: ratio %g, want %g", test.preset, test.params, got, test.want)
 		}
 	}
 	for _, v := range []string{"-0.1", "2", "much"} {
 		if _, err := New("ecco", map[string]string{"control.i-gain": v}); err == nil {
 			t.Errorf("a gain of %s is taken", v)
-		}
-	}
-}
-
-// The gains: kI = 0.3/(m+2), kP = 0.4/(m+2) for ECCO, over m+1 for the
-// predictor/corrector.
-func TestGains(t *testing.T) {
-	for estimator, want := range map[Estimator]int{ECCO: 2, PredictorCorrector: 1} {
-		c, err := newControl(Config{Control: Control{Estimator: estimator}}, &Coupling{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := c.(*indicatorControl).size.(*piController).gain; got != want {
-			t.Errorf("%s: m+%d", estimator, got)
 		}
 	}
 }

@@ -25,7 +25,7 @@ type column struct {
 
 // entry is one entry of a column of the Jacobian: −gain·s[out], plus 1 on the diagonal.
 type entry struct {
-	at       int // in num.Matrix.Val
+	at       int // in Matrix.Val
 	out      int // of the subsystem; -1 = none: the diagonal alone
 	gain     float64
 	diagonal float64

@@ -151,7 +151,7 @@ func (j *correctionJudge) has(subsystem int) bool {
 	return false
 }
 
-// addSide takes subsystem i, which is fed by from; why tells why it cannot.
+// addSide takes subsystem i, which is fed by from; why: the reason why it cannot.
 func (j *correctionJudge) addSide(sys *master.System, b *bond, i, from int) (why string) {
 	info := sys.Infos[i]
 	direct, ok := master.As[master.DirectionalDeriver](sys.Subsystems[i])

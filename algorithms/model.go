@@ -750,7 +750,7 @@ func (c *modelCorrector) measured(dst []float64) {
 	}
 }
 
-// report tells what became of the models, by the name of the subsystem.
+// report returns what became of the models, by the name of the subsystem.
 func (c *modelCorrector) report() map[string]master.ModelUse {
 	out := map[string]master.ModelUse{}
 	for i, info := range c.sys.Infos {

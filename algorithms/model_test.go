@@ -232,11 +232,7 @@ func TestModelFailures(t *testing.T) {
 			if c.wrong {
 				H = 2e-3 // over short steps they do not count
 			}
-			r, err := master.NewRun(oscillatorSystem(t, &doubtful{one, c.nan, c.lies, c.wrong}, two), newExplicit(t, config), master.Options{Stop: 50 * H, Step: H})
-			if err != nil {
-				t.Fatal(err)
-			}
-			res, err := r.Run(t.Context())
+			res, _, err := try(t, oscillatorSystem(t, &doubtful{one, c.nan, c.lies, c.wrong}, two), newExplicit(t, config), master.Options{Stop: 50 * H, Step: H})
 			switch {
 			case stop && (err == nil || !strings.Contains(err.Error(), "one: ")):
 				t.Errorf("%s, stop: %v", c.name, err)
@@ -261,11 +257,7 @@ func TestModelSingular(t *testing.T) {
 		// y = u + x with x at rest: the feedthrough loop has gain 1.
 		one := mastertest.NewLinear("one", mastertest.Matrices{A: [][]float64{{0}}, B: [][]float64{{0}}, C: [][]float64{{1}}, D: [][]float64{{1}}}, []float64{0})
 		sys := system(t, []master.Subsystem{one, gain("two")}, "one.y1 two.u1", "two.y1 one.u1")
-		r, err := master.NewRun(sys, newExplicit(t, Config{Correct: FeedthroughCorrection, Model: Model{Stop: stop}}), master.Options{Stop: 1, Step: 0.1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		res, err := r.Run(t.Context())
+		res, _, err := try(t, sys, newExplicit(t, Config{Correct: FeedthroughCorrection, Model: Model{Stop: stop}}), master.Options{Stop: 1, Step: 0.1})
 		const says = "I − L G at "
 		if stop && (err == nil || !strings.Contains(err.Error(), says)) {
 			t.Errorf("stop: %v", err)

@@ -20,31 +20,15 @@ func TestReuse(t *testing.T) {
 	run := func(alg master.Algorithm, H float64) ended {
 		t.Helper()
 		subs := mastertest.Oscillator()
-		sys, err := master.NewSystem([]master.Subsystem{subs[0], subs[1]}, mastertest.OscillatorConnections())
-		if err != nil {
-			t.Fatal(err)
-		}
-		m := &mastertest.Memory{}
-		r, err := master.NewRun(sys, alg, master.Options{Stop: 0.5, Step: H, Recorders: []master.Recorder{m}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		result, err := r.Run(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		result.SubsystemSeconds, result.WallSeconds, result.MasterSeconds = nil, 0, 0
+		sys := systemOf(t, []master.Subsystem{subs[0], subs[1]}, mastertest.OscillatorConnections())
+		result, m := simulate(t, sys, alg, master.Options{Stop: 0.5, Step: H})
+		clearTimes(&result)
 		return ended{m.T, m.U, m.Y, result}
 	}
 	for _, p := range algorithms.Presets() {
 		t.Run(p.Name, func(t *testing.T) {
 			fresh := func() master.Algorithm {
-				with := algorithms.With{Bonds: []algorithms.Bond{{Name: "joint", Pairs: []algorithms.Pair{{Effort: "second.y1", Flow: "first.y2"}}}}}
-				c, err := algorithms.New(p.Name, nil, with)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return c.Algorithm
+				return chosen(t, p.Name, nil, algorithms.With{Bonds: []algorithms.Bond{{Name: "joint", Pairs: []algorithms.Pair{{Effort: "second.y1", Flow: "first.y2"}}}}}).Algorithm
 			}
 			used := fresh()
 			run(used, 0.004)

@@ -137,7 +137,7 @@ func (a *Approximation) Init(x *master.Exec, t0 float64) error {
 	return nil
 }
 
-// feedThrough tells of each input whether an output of its subsystem depends on it
+// feedThrough reports of each input whether an output of its subsystem depends on it
 // directly, or is not declared not to.
 func feedThrough(s *master.System) []bool {
 	through := make([]bool, s.InAt[len(s.Subsystems)])
@@ -321,7 +321,7 @@ func (a *Approximation) Archive(to *master.Archive) {
 	num.Carry(to, a.bias, a.kick)
 }
 
-// Report tells the delivery of every input, late ones as such; nothing before
+// Report returns the delivery of every input, late ones as such; nothing before
 // Init has come to its end.
 func (a *Approximation) Report() []master.Delivery {
 	if a.points == 0 {

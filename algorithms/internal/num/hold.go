@@ -237,7 +237,7 @@ func powerOfTwo(x float64) float64 {
 	return math.Ldexp(1, e-1)
 }
 
-// finite tells that all numbers are.
+// finite reports whether all numbers are.
 func finite(x []float64) bool {
 	for _, v := range x {
 		if math.IsNaN(v) || math.IsInf(v, 0) {

@@ -7,37 +7,6 @@ import (
 	"testing"
 )
 
-// The weights of order 0 to 2 have closed forms on any grid.
-func TestWeightsClosedForms(t *testing.T) {
-	const a, b, c, z = 2.0, 1.25, -0.5, 2.75
-	tests := []struct {
-		nodes []float64
-		want  [][]float64 // by derivative
-	}{
-		{[]float64{a}, [][]float64{{1}, {0}}},
-		{[]float64{a, b}, [][]float64{
-			{(z - b) / (a - b), (z - a) / (b - a)},
-			{1 / (a - b), 1 / (b - a)},
-		}},
-		{[]float64{a, b, c}, [][]float64{
-			{(z - b) * (z - c) / ((a - b) * (a - c)), (z - a) * (z - c) / ((b - a) * (b - c)), (z - a) * (z - b) / ((c - a) * (c - b))},
-			{(2*z - b - c) / ((a - b) * (a - c)), (2*z - a - c) / ((b - a) * (b - c)), (2*z - a - b) / ((c - a) * (c - b))},
-			{2 / ((a - b) * (a - c)), 2 / ((b - a) * (b - c)), 2 / ((c - a) * (c - b))},
-		}},
-	}
-	for _, test := range tests {
-		var w WeightTable
-		Weights(&w, test.nodes, z, len(test.want)-1)
-		for m, row := range test.want {
-			for j, want := range row {
-				if math.Abs(w[m][j]-want) > 1e-14*math.Max(1, math.Abs(want)) {
-					t.Errorf("%d nodes: derivative %d, node %d: %.17g, want %.17g", len(test.nodes), m, j, w[m][j], want)
-				}
-			}
-		}
-	}
-}
-
 // On an equidistant grid one step ahead the weights are the alternating
 // binomials of haid: (1), (2,−1), (3,−3,1), (4,−6,4,−1), …
 func TestWeightsEquidistantExtrapolation(t *testing.T) {

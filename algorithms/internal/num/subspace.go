@@ -15,7 +15,7 @@ import (
 // q being the coefficients of the inputs over a step as in [identified]. The
 // block Hankel matrices of inputs and outputs are brought to triangular form; what the
 // inputs do not explain of the outputs has the states as its left singular
-// vectors, and the widest gap of its singular values tells how many there are. A and C follow
+// vectors, and the widest gap of its singular values gives their number. A and C follow
 // from these vectors, B, D and the initial state by least squares.
 //
 // Source: M. Verhaegen, P. Dewilde, Subspace model identification, part 1: the
@@ -52,7 +52,7 @@ const (
 	noiseBand = 3
 	// openShare is how much of what is known of a response may come from no data.
 	openShare = 0.1
-	// leastGap is the least ratio of two singular values that tells an order.
+	// leastGap is the least ratio of two singular values that decides an order.
 	leastGap = 2
 )
 

@@ -32,7 +32,7 @@ const (
 //
 // Source: B.M. Irons, R.C. Tuck, A version of the Aitken accelerator for
 // computer iteration, Int. J. Numer. Methods Eng. 1 (1969); U. Küttler, W.A.
-// Wall, Fixed-point fluid–structure interaction solvers with dynamic Relaxation,
+// Wall, Fixed-point fluid–structure interaction solvers with dynamic relaxation,
 // Comput. Mech. 43 (2008). Deviations: the bounds, and ω is kept where
 // the residual hardly changes.
 type FixedPoint struct {

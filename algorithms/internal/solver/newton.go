@@ -61,7 +61,7 @@ func (k *keptJacobian) Init(pattern *num.Matrix) {
 	*k = keptJacobian{lu: num.NewLU(pattern), stale: true}
 }
 
-// renew takes a new attempt, and tells whether its equation is another one.
+// renew begins a new attempt, and reports whether its equation is another one.
 func (k *keptJacobian) renew(H float64, degree int) (changed bool) {
 	changed = k.becomes(H, degree)
 	k.stale = k.stale || changed

@@ -39,13 +39,13 @@ type Solver interface {
 	// NeedsJacobian asks for ∂r/∂z at the present iterate, before Correct.
 	NeedsJacobian() bool
 	// TakeJacobian takes it: values on the pattern of Init, which the caller may
-	// change afterwards. The error is an *num.EntryError.
+	// change afterwards. The error is a *num.EntryError.
 	TakeJacobian(j *num.Matrix) error
 	// Correct puts the correction at z, where the residual is r, into dz. An
 	// *num.EntryError names an entry of r or dz that is not a finite number; dz is
 	// then of no use.
 	Correct(z, r, dz []float64) error
-	// Contraction tells the ratio of the norms of the last two corrections of
+	// Contraction takes the ratio of the norms of the last two corrections of
 	// this attempt, weighted as the caller judges. It decides on a refresh;
 	// diverging means that further corrections will not help.
 	Contraction(theta float64) (diverging bool)

@@ -11,7 +11,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/macrostep/macrostep/algorithms/internal/num"
-	"github.com/macrostep/macrostep/master"
 )
 
 // equation is an interface equation with its solution.
@@ -36,7 +35,7 @@ func (e *equation) attempt(t testing.TB, s Solver, start []float64, tolerance fl
 	t.Helper()
 	n := e.pattern.N
 	z = slices.Clone(start)
-	r, dz := make([]float64, n), make([]float64, n)
+	r := make([]float64, n)
 	before := math.NaN()
 	for did.corrections = 0; did.corrections < most; did.corrections++ {
 		e.residual(z, r)
@@ -47,9 +46,7 @@ func (e *equation) attempt(t testing.TB, s Solver, start []float64, tolerance fl
 				t.Fatal(err)
 			}
 		}
-		if err := s.Correct(z, r, dz); err != nil {
-			t.Fatal(err)
-		}
+		dz := correct(t, s, z, r)
 		norm := 0.0
 		for i := range dz {
 			norm = max(norm, math.Abs(dz[i]))
@@ -201,6 +198,25 @@ func begun(e *equation, s Solver) Solver {
 	return s
 }
 
+// take hands a solver the Jacobian at z.
+func (e *equation) take(t testing.TB, s Solver, z []float64) {
+	t.Helper()
+	e.jacobian(z, e.pattern)
+	if err := s.TakeJacobian(e.pattern); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// correct gives the correction at z.
+func correct(t testing.TB, s Solver, z, r []float64) (dz []float64) {
+	t.Helper()
+	dz = make([]float64, len(z))
+	if err := s.Correct(z, r, dz); err != nil {
+		t.Fatal(err)
+	}
+	return dz
+}
+
 // deaf is a solver that is not told how it does, and so asks for no refresh.
 type deaf struct{ Solver }
 
@@ -222,9 +238,9 @@ func TestSolversOnLinearEquations(t *testing.T) {
 						t.Errorf("%s, %s: off by %.2g after %d corrections", name, label, d, did.corrections)
 					}
 				}
+				e.jacobian(nil, e.pattern)
 				var f mat.LU
-				j := linearJacobian(e)
-				f.Factorize(j)
+				f.Factorize(denseOf(e.pattern))
 				condition := f.Cond()
 				if condition > 1e4 {
 					continue
@@ -252,13 +268,13 @@ func TestSolversOnLinearEquations(t *testing.T) {
 			t.Errorf("aitken, gain %g: off by %g after two corrections", gain, d)
 		}
 	}
-	// Constant Relaxation contracts by |1 − ω(1 − gain)|.
+	// Constant relaxation contracts by |1 − ω(1 − gain)|.
 	for _, omega := range []float64{0.1, 0.5, 1} {
 		e := linearFrom(mat.NewDense(1, 1, []float64{-0.5}), []float64{2})
 		z, _ := e.attempt(t, begun(e, &FixedPoint{Relaxation: omega}), e.start, 0, 7, 0)
 		want := 2 * math.Pow(math.Abs(1-omega*1.5), 7)
 		if d := e.errorOf(z); !(math.Abs(d-want) <= 1e-14) {
-			t.Errorf("constant Relaxation %g: off by %g, want %g", omega, d, want)
+			t.Errorf("constant relaxation %g: off by %g, want %g", omega, d, want)
 		}
 	}
 }
@@ -279,11 +295,6 @@ func randomVector(rng *rand.Rand, n int) []float64 {
 		v[i] = rng.NormFloat64()
 	}
 	return v
-}
-
-func linearJacobian(e *equation) *mat.Dense {
-	e.jacobian(nil, e.pattern)
-	return denseOf(e.pattern)
 }
 
 // On nonlinear equations all solvers that are fit for it find the solution, the
@@ -320,10 +331,7 @@ func TestSolversRefuseWhatIsNotFinite(t *testing.T) {
 	for name, create := range everySolver() {
 		for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 			s := begun(e, create())
-			e.jacobian(e.start, e.pattern)
-			if err := s.TakeJacobian(e.pattern); err != nil {
-				t.Fatal(err)
-			}
+			e.take(t, s, e.start)
 			var entry *num.EntryError
 			err := s.Correct(e.start, []float64{1, 2, 3, bad, 5}, make([]float64, 5))
 			if !errors.Is(err, num.ErrNotFinite) || !errors.As(err, &entry) || entry.Index != 3 {
@@ -360,17 +368,12 @@ func TestSolversTellDivergence(t *testing.T) {
 		// Corrections that grow for ever are given up, soon; those that shrink never are.
 		e := cubicChain(2, 0.1)
 		s := begun(e, create())
-		r, dz := []float64{1, 1}, make([]float64, 2)
+		r := []float64{1, 1}
 		tell := func(theta float64) bool {
 			if s.NeedsJacobian() {
-				e.jacobian(e.start, e.pattern)
-				if err := s.TakeJacobian(e.pattern); err != nil {
-					t.Fatal(err)
-				}
+				e.take(t, s, e.start)
 			}
-			if err := s.Correct(e.start, r, dz); err != nil {
-				t.Fatal(err)
-			}
+			correct(t, s, e.start, r)
 			return s.Contraction(theta)
 		}
 		for range 30 {
@@ -409,24 +412,19 @@ func TestJacobianIsKept(t *testing.T) {
 	for name, limit := range map[string]float64{"newton": newtonRefresh, "broyden": broydenRefresh} {
 		s := everySolver()[name]()
 		s.Init(e.pattern)
-		r, dz := []float64{1, 2, 3, 4}, make([]float64, 4)
+		r := []float64{1, 2, 3, 4}
 		expect := func(when string, want bool) {
 			t.Helper()
 			if got := s.NeedsJacobian(); got != want {
 				t.Fatalf("%s: needs a Jacobian %s: %t", name, when, got)
 			}
 			if want {
-				if err := s.Correct(e.start, r, dz); !errors.Is(err, errNoJacobian) {
+				if err := s.Correct(e.start, r, make([]float64, 4)); !errors.Is(err, errNoJacobian) {
 					t.Fatalf("%s: a correction without Jacobian: error %v", name, err)
 				}
-				e.jacobian(nil, e.pattern)
-				if err := s.TakeJacobian(e.pattern); err != nil {
-					t.Fatal(err)
-				}
+				e.take(t, s, nil)
 			}
-			if err := s.Correct(e.start, r, dz); err != nil {
-				t.Fatal(err)
-			}
+			correct(t, s, e.start, r)
 		}
 		s.Begin(0.1, 2)
 		expect("at first", true)
@@ -563,20 +561,14 @@ func TestWeightsMakeUnitsIrrelevant(t *testing.T) {
 				t.Errorf("%s takes no weights", name)
 			}
 			s.Begin(1, 1)
-			z, r, dz := make([]float64, n), make([]float64, n), make([]float64, n)
+			z, r := make([]float64, n), make([]float64, n)
 			for k := range corrections {
 				e.residual(z, r)
 				if k == 0 && s.NeedsJacobian() {
-					e.jacobian(z, e.pattern)
-					if err := s.TakeJacobian(e.pattern); err != nil {
-						t.Fatal(err)
-					}
+					e.take(t, s, z)
 				}
-				if err := s.Correct(z, r, dz); err != nil {
-					t.Fatal(err)
-				}
-				for i := range z {
-					z[i] += dz[i]
+				for i, d := range correct(t, s, z, r) {
+					z[i] += d
 				}
 			}
 			for i := range z {
@@ -599,12 +591,9 @@ func TestIQNColumns(t *testing.T) {
 	s := &IQN{memory: 4, reuse: 2}
 	s.Init(e.pattern)
 	rng := rand.New(rand.NewPCG(21, 22))
-	dz := make([]float64, n)
 	iterate := func(times int) {
 		for range times {
-			if err := s.Correct(randomVector(rng, n), randomVector(rng, n), dz); err != nil {
-				t.Fatal(err)
-			}
+			correct(t, s, randomVector(rng, n), randomVector(rng, n))
 		}
 	}
 	expect := func(when string, want int) {
@@ -652,9 +641,7 @@ func TestIQNColumns(t *testing.T) {
 			z[i] += by
 			r[i] += 2 * by * float64(i+1)
 		}
-		if err := s.Correct(z, r, dz); err != nil {
-			t.Fatal(err)
-		}
+		correct(t, s, z, r)
 	}
 	s.Begin(3, 0)
 	move(1)
@@ -671,9 +658,7 @@ func TestIQNColumns(t *testing.T) {
 	s.Init(small.pattern)
 	s.Begin(1, 1)
 	for range 9 {
-		if err := s.Correct(randomVector(rng, 2), randomVector(rng, 2), dz[:2]); err != nil {
-			t.Fatal(err)
-		}
+		correct(t, s, randomVector(rng, 2), randomVector(rng, 2))
 	}
 	expect("of two unknowns", 2)
 }
@@ -688,10 +673,7 @@ func TestBroydenAgainstDense(t *testing.T) {
 	weights := []float64{1, 10, 0.1, 3, 1e3}
 	s.Weigh(weights)
 	s.Begin(1, 1)
-	e.jacobian(nil, e.pattern)
-	if err := s.TakeJacobian(e.pattern); err != nil {
-		t.Fatal(err)
-	}
+	e.take(t, s, nil)
 	b := denseOf(e.pattern)
 	var zBefore, rBefore []float64
 	for k := range 12 {
@@ -700,10 +682,8 @@ func TestBroydenAgainstDense(t *testing.T) {
 			s.Begin(1, 1)
 			zBefore = nil
 		}
-		z, r, dz := randomVector(rng, n), randomVector(rng, n), make([]float64, n)
-		if err := s.Correct(z, r, dz); err != nil {
-			t.Fatal(err)
-		}
+		z, r := randomVector(rng, n), randomVector(rng, n)
+		dz := correct(t, s, z, r)
 		if zBefore != nil {
 			step, defect, weighed := mat.NewVecDense(n, nil), mat.NewVecDense(n, nil), mat.NewVecDense(n, nil)
 			for i := range n {
@@ -735,16 +715,11 @@ func TestBroydenUpdates(t *testing.T) {
 	s := &Broyden{memory: 3}
 	s.Init(e.pattern)
 	jacobian := func() {
-		e.jacobian(nil, e.pattern)
-		if err := s.TakeJacobian(e.pattern); err != nil {
-			t.Fatal(err)
-		}
+		e.take(t, s, nil)
 	}
 	expect := func(when string, z0, z1, r0, r1 float64, want int) {
 		t.Helper()
-		if err := s.Correct([]float64{z0, z1}, []float64{r0, r1}, make([]float64, 2)); err != nil {
-			t.Fatal(err)
-		}
+		correct(t, s, []float64{z0, z1}, []float64{r0, r1})
 		if s.kept != want {
 			t.Errorf("%s: %d updates, want %d", when, s.kept, want)
 		}
@@ -779,10 +754,7 @@ func TestAitkenRelaxation(t *testing.T) {
 	s.Init(e.pattern)
 	next := func(r float64) float64 {
 		t.Helper()
-		dz := make([]float64, 1)
-		if err := s.Correct([]float64{0}, []float64{r}, dz); err != nil {
-			t.Fatal(err)
-		}
+		dz := correct(t, s, []float64{0}, []float64{r})
 		if want := -s.omega * r; dz[0] != want {
 			t.Errorf("correction %g, want −ω r = %g", dz[0], want)
 		}
@@ -813,104 +785,13 @@ func TestAitkenRelaxation(t *testing.T) {
 	expect("when it explodes", next(-1e30), -aitkenLeast)
 }
 
-// After warm-up, no call of a macro step allocates.
-func TestSolversAllocateNothing(t *testing.T) {
-	e := cubicChain(40, 1)
-	for name, create := range everySolver() {
-		s := create()
-		s.Init(e.pattern)
-		z, r, dz := make([]float64, 40), make([]float64, 40), make([]float64, 40)
-		weights := slices.Repeat([]float64{2}, 40)
-		step := 0
-		run := func() {
-			step++
-			if w, ok := s.(Weighted); ok {
-				w.Weigh(weights)
-			}
-			s.Begin(float64(1+step/10), 1)
-			for k := range 6 {
-				for i := range z {
-					z[i] = math.Sin(float64(step*k + i))
-				}
-				e.residual(z, r)
-				if s.NeedsJacobian() {
-					e.jacobian(z, e.pattern)
-					if err := s.TakeJacobian(e.pattern); err != nil {
-						t.Fatal(err)
-					}
-				}
-				if err := s.Correct(z, r, dz); err != nil {
-					t.Fatal(err)
-				}
-				s.Contraction(0.3)
-			}
-			if step%3 == 0 {
-				s.Reject()
-			} else {
-				s.Accept()
-			}
-		}
-		for range 60 {
-			run()
-		}
-		if allocs := testing.AllocsPerRun(50, run); allocs != 0 {
-			t.Errorf("%s: %g allocations per macro step", name, allocs)
-		}
-	}
-}
-
-// Every solver goes on from an archive as it would have without one.
-func TestSolverArchive(t *testing.T) {
-	for name, make := range everySolver() {
-		e := cubicChain(6, 0.8)
-		if name == "newton" || name == "broyden" {
-			e = cubicChain(6, 3)
-		}
-		s, copied := make(), make()
-		for k := range 3 {
-			s.Begin(0.01, 1)
-			if k == 0 {
-				s.Init(e.pattern)
-				s.Begin(0.01, 1)
-			}
-			e.attempt(t, s, e.start, 1e-3, 40, 40)
-			s.Accept()
-		}
-		a := master.NewArchive()
-		s.Archive(a)
-		copied.Init(e.pattern)
-		from := master.ReadArchive(a.Data())
-		if copied.Archive(from); from.Finish() != nil {
-			t.Fatalf("%s: %v", name, from.Finish())
-		}
-		var ends [2][]float64
-		var did [2]cost
-		for i, s := range []Solver{s, copied} {
-			s.Begin(0.01, 1)
-			ends[i], did[i] = e.attempt(t, s, e.start, 1e-9, 60, 60)
-			s.Accept()
-		}
-		if !slices.Equal(ends[0], ends[1]) || did[0] != did[1] {
-			t.Errorf("%s: %v by %+v, and from the archive %v by %+v", name, ends[0], did[0], ends[1], did[1])
-		}
-		// Half of it is an error.
-		cut := master.ReadArchive(a.Data()[:len(a.Data())/2])
-		if copied.Archive(cut); cut.Finish() == nil {
-			t.Errorf("%s: half of an archive is taken", name)
-		}
-	}
-}
-
 // Vectors of the wrong length are a mistake of the caller.
 func TestSolversRefuseWrongLengths(t *testing.T) {
 	e := cubicChain(3, 1)
 	short, right := make([]float64, 2), make([]float64, 3)
 	for name, create := range everySolver() {
 		s := begun(e, create())
-		e.jacobian(e.start, e.pattern)
-		if err := s.TakeJacobian(e.pattern); err != nil {
-			t.Fatal(err)
-		}
+		e.take(t, s, e.start)
 		panics := func(call func()) {
 			defer func() {
 				if recover() == nil {
