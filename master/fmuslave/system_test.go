@@ -425,3 +425,27 @@ func BenchmarkMacroStep(b *testing.B) {
 		})
 	}
 }
+
+// One FMU that is open becomes any number of subsystems, with values of their own.
+func TestOf(t *testing.T) {
+	f := probeFMU(t, "")
+	one, err := fmuslave.Of("one", f, fmuslave.Value{Variable: "p", Real: 2})
+	must(t, err)
+	two, err := fmuslave.Of("two", f, fmuslave.Value{Variable: "p", Real: 5})
+	must(t, err)
+	sys, err := master.NewSystem([]master.Subsystem{one, two}, []master.Connection{master.Connect("one.y", "two.u")})
+	must(t, err)
+	c, err := algorithms.New("explicit", nil)
+	must(t, err)
+	r, err := master.NewRun(sys, c.Algorithm, master.Options{Stop: 0.2, Step: 0.1})
+	must(t, err)
+	_, err = r.Run(t.Context())
+	must(t, err)
+	a, err := r.Real("one.q")
+	must(t, err)
+	b, err := r.Real("two.q")
+	must(t, err)
+	if b-a != 3 { // q = p + a, and a is 3 in both
+		t.Errorf("q is %g with p = 2 and %g with p = 5", a, b)
+	}
+}
