@@ -13,6 +13,7 @@ import (
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/algorithms/analyze/linear"
+	"github.com/macrostep/macrostep/algorithms/analyze/trial"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -35,8 +36,8 @@ type Options struct {
 	Own *Own
 	// Observe is told how much is done, out of all; nil = nobody is.
 	Observe func(done, all int)
-	// Runs may tell what the models do not.
-	Runs Runs
+	// Runs may show what the models do not. Their experiment and steps are those of the analysis.
+	Runs trial.Options
 }
 
 // bounds returns the range of step sizes that is scanned.

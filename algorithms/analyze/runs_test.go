@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/macrostep/macrostep/algorithms/analyze/trial"
 	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
@@ -16,8 +17,8 @@ import (
 )
 
 // anew gives runs of the systems that make makes.
-func anew(make func() *master.System) Runs {
-	return Runs{Time: 5 * time.Minute, Again: func(context.Context) (*master.System, func() error, error) { return make(), nil, nil }}
+func anew(make func() *master.System) trial.Options {
+	return trial.Options{Time: 5 * time.Minute, Again: func(context.Context) (*master.System, func() error, error) { return make(), nil, nil }}
 }
 
 // blind is the report of an analysis, and the same filled in from runs as if the models told

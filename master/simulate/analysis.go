@@ -11,6 +11,7 @@ import (
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/algorithms/analyze"
+	"github.com/macrostep/macrostep/algorithms/analyze/trial"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/record"
 )
@@ -66,7 +67,7 @@ func (r *run) analyse(ctx context.Context) (report *analyze.Report, err error) {
 	}
 	defer func() { err = errors.Join(err, other.Close()) }()
 	c, order := r.chosen, r.chosen.order()
-	o.Runs = analyze.Runs{
+	o.Runs = trial.Options{
 		Time:    firstRuns * time.Second,
 		Again:   again,
 		Observe: r.events.doing,
