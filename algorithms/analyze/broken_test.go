@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/macrostep/macrostep/algorithms/analyze/analyzetest"
 	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
@@ -21,7 +22,7 @@ func (forgetful) VerifyRollback(context.Context, master.Experiment, float64) (ma
 // What is found not to go back is not taken back: such algorithms are refused, and not recommended.
 func TestBrokenRollback(t *testing.T) {
 	for _, broken := range []bool{false, true} {
-		sys := haidSystem(t, exact.DefaultHaid(), nil)
+		sys := analyzetest.Haid(t, exact.DefaultHaid(), nil)
 		subs := []master.Subsystem{sys.Subsystems[0], sys.Subsystems[1]}
 		if broken {
 			subs[1] = forgetful{subs[1].(*mastertest.Linear)}

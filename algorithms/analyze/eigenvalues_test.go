@@ -1,9 +1,7 @@
 package analyze
 
 import (
-	"context"
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/macrostep/macrostep/master"
@@ -35,25 +33,5 @@ func TestOneState(t *testing.T) {
 				t.Errorf("%s, order %d: radius %.6f, want %.6f; %s", s.Preset, s.Order, s.Now, want, s.Why)
 			}
 		}
-	}
-}
-
-// A fault in the analysis is an error of it, told of the algorithm where that is all it hits.
-func TestFaultsAreErrors(t *testing.T) {
-	sys, _ := masses(t, 2)
-	_, err := at(t.Context(), sys, Options{Step: 1e-3}, func(*point) error { panic("bad length") })
-	if err == nil || !strings.Contains(err.Error(), "could not be analysed") || !strings.Contains(err.Error(), "bad length") {
-		t.Errorf("%v", err)
-	}
-	p := &point{ctx: context.Background()}
-	var found [2]string
-	err = p.each(2, nil, func(k int) {
-		if k == 0 {
-			panic("bad length")
-		}
-		found[k] = "fine"
-	}, func(k int, err error) { found[k] = err.Error() })
-	if err != nil || !strings.Contains(found[0], "bad length") || found[1] != "fine" {
-		t.Errorf("%q, %v", found, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/macrostep/macrostep/algorithms/analyze/twin"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
 	"github.com/macrostep/macrostep/test/long"
@@ -42,8 +43,8 @@ func plain(s *mastertest.Linear) master.Subsystem { return s }
 // course runs a system, and gives its outputs every so many steps.
 func course(t *testing.T, sys *master.System, preset string, order int, H, stop float64, every int) (out [][]float64) {
 	t.Helper()
-	s := &scheme{preset: preset, order: order}
-	alg, err := s.algorithm()
+	s := &twin.Scheme{Preset: preset, Order: order}
+	alg, err := s.Algorithm()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/algorithms/analyze/forecast"
+	"github.com/macrostep/macrostep/algorithms/analyze/twin"
 	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
@@ -43,7 +45,7 @@ func quarterCar(t testing.TB, jumps bool, load float64) (*master.System, []algor
 func correctedCar(t *testing.T, order int, load float64) (*master.System, master.Algorithm) {
 	t.Helper()
 	sys, bonds := quarterCar(t, true, load)
-	alg, err := (&scheme{preset: energyCorrection, order: order, bonds: bonds}).algorithm()
+	alg, err := (&twin.Scheme{Preset: twin.EnergyCorrection, Order: order, Bonds: bonds}).Algorithm()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,8 +65,8 @@ func testCorrectedForecast(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := strategyOf(t, r, energyCorrection, order)
-			if len(s.Forecasts) != len(candidates) {
+			s := r.strategyOf(twin.EnergyCorrection, order)
+			if len(s.Forecasts) != len(forecast.Candidates) {
 				t.Fatalf("load %g N, order %d: %+v, %s", load, order, s.Forecasts, r.WhyNoError)
 			}
 			for _, f := range s.Forecasts {

@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/macrostep/macrostep/algorithms/analyze/analyzetest"
 	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/test/long"
@@ -67,7 +68,7 @@ func TestLocalErrors(t *testing.T) {
 		if name == "held" && !long.On {
 			continue
 		}
-		r, err := Run(t.Context(), haidSystem(t, o, caps), Options{Step: H, Stop: stop, Order: highest, From: H, To: 2 * H})
+		r, err := Run(t.Context(), analyzetest.Haid(t, o, analyzetest.With(caps)), Options{Step: H, Stop: stop, Order: highest, From: H, To: 2 * H})
 		if err != nil {
 			t.Fatal(err)
 		}

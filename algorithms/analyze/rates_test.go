@@ -4,15 +4,18 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/cmplx"
 	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/algorithms/analyze/analyzetest"
+	"github.com/macrostep/macrostep/algorithms/analyze/scan"
+	"github.com/macrostep/macrostep/algorithms/analyze/twin"
 	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/mastertest"
 	"github.com/macrostep/macrostep/test/long"
 )
 
@@ -47,7 +50,7 @@ func (p *ratedPart) stepped(h float64) *mat.Dense {
 // the matrix over a period: of the states and the outputs at the points of the polynomials. first is the one that
 // goes first in a Gauss–Seidel scheme, -1 = Jacobi.
 func ratedRadius(parts [2]ratedPart, order, first int, H float64) float64 {
-	period := leastCommonMultiple(parts[0].over, parts[1].over)
+	period := twin.LeastCommonMultiple(parts[0].over, parts[1].over)
 	lags := order*period + 1
 	var e [2]*mat.Dense
 	var ny [2]int
@@ -123,13 +126,7 @@ func ratedRadius(parts [2]ratedPart, order, first int, H float64) float64 {
 		}
 		m.SetCol(column, z)
 	}
-	var eigen mat.Eigen
-	eigen.Factorize(m, mat.EigenNone)
-	worst := 0.0
-	for _, v := range eigen.Values(nil) {
-		worst = max(worst, cmplx.Abs(v))
-	}
-	return math.Pow(worst, 1/float64(period))
+	return math.Pow(analyzetest.Radius(m), 1/float64(period))
 }
 
 // evenly is a component whose steps, which rounding makes differ by the last digits, count as equal: the
@@ -145,23 +142,7 @@ func (e evenly) Step(ctx context.Context, t, h float64) (float64, error) {
 
 func (e evenly) Substep(ctx context.Context, t, h float64) (float64, error) { return e.Step(ctx, t, h) }
 
-// evenlyHaid is haidSystem of such components.
-func evenlyHaid(t *testing.T) *master.System {
-	t.Helper()
-	of := haidSystem(t, exact.DefaultHaid(), nil)
-	var subs []master.Subsystem
-	for _, s := range of.Subsystems {
-		subs = append(subs, evenly{s})
-	}
-	at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
-	sys, err := master.NewSystem(subs, []master.Connection{
-		{From: at("two", "y1"), To: at("one", "u1")}, {From: at("one", "y1"), To: at("two", "u1")}, {From: at("one", "y2"), To: at("two", "u2")},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sys
-}
+func even(s *mastertest.Linear) master.Subsystem { return evenly{s} }
 
 // grownBy gives the growth of the real strategy in a macro step, fitted over its run.
 func grownBy(t *testing.T, sys *master.System, alg master.Algorithm, H float64, steps int) float64 {
@@ -216,7 +197,7 @@ type rated struct {
 }
 
 func (c rated) String() string {
-	return fmt.Sprintf("%s of order %d, %s", c.preset, c.order, strings.Join((&scheme{rates: c.rates}).rateTexts(), " "))
+	return fmt.Sprintf("%s of order %d, %s", c.preset, c.order, strings.Join((&twin.Scheme{Rates: c.rates}).RateTexts(), " "))
 }
 
 func (c rated) parts() (parts [2]ratedPart) {
@@ -225,7 +206,7 @@ func (c rated) parts() (parts [2]ratedPart) {
 	parts[1] = ratedPart{a: [][]float64{{0, 1}, {-(o.CK + o.C2) / o.M2, -(o.DK + o.D2) / o.M2}}, b: [][]float64{{0, 0}, {o.CK / o.M2, o.DK / o.M2}},
 		c: [][]float64{{o.CK, o.DK}}, d: [][]float64{{-o.CK, -o.DK}}}
 	for i, name := range []string{"one", "two"} {
-		parts[i].steps, parts[i].over = (&scheme{rates: c.rates}).rate(name)
+		parts[i].steps, parts[i].over = (&twin.Scheme{Rates: c.rates}).Rate(name)
 	}
 	return parts
 }
@@ -250,14 +231,14 @@ func TestRates(t *testing.T) {
 		cases = []rated{cases[5], cases[9]} // both rates; Gauss–Seidel
 	}
 	for _, c := range cases {
-		r, err := Run(t.Context(), haidSystem(t, exact.DefaultHaid(), nil), Options{Step: c.H, Order: c.order, From: c.H / 2, To: 4 * c.H, Rates: c.rates})
+		r, err := Run(t.Context(), analyzetest.Haid(t, exact.DefaultHaid(), nil), Options{Step: c.H, Order: c.order, From: c.H / 2, To: 4 * c.H, Rates: c.rates})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := strategyOf(t, r, c.preset, c.order)
+		s := r.strategyOf(c.preset, c.order)
 		first := -1
 		if c.preset == "gauss-seidel" {
-			first = haidSystem(t, exact.DefaultHaid(), nil).SequenceFromGraph()[0]
+			first = analyzetest.Haid(t, exact.DefaultHaid(), nil).SequenceFromGraph()[0]
 		}
 		radius := func(h float64) float64 { return ratedRadius(c.parts(), c.order, first, h) }
 		for _, point := range s.Points {
@@ -274,7 +255,7 @@ func TestRates(t *testing.T) {
 			t.Errorf("%v: stable to %g s, radii %.6f and %.6f around it", c, limit, below, above)
 		}
 		grows := func(h float64) bool {
-			return grownBy(t, evenlyHaid(t), c.algorithm(t), h, 10_000) > 1
+			return grownBy(t, analyzetest.Haid(t, exact.DefaultHaid(), even), c.Algorithm(t), h, 10_000) > 1
 		}
 		if grows(0.98*limit) || !grows(1.02*limit) {
 			t.Errorf("%v: stable to %g s, and real runs grow with 0.98 of it: %t, with 1.02: %t", c, limit, grows(0.98*limit), grows(1.02*limit))
@@ -283,24 +264,13 @@ func TestRates(t *testing.T) {
 }
 
 // algorithm gives the real strategy.
-func (c rated) algorithm(t *testing.T) master.Algorithm {
+func (c rated) Algorithm(t *testing.T) master.Algorithm {
 	t.Helper()
-	alg, err := (&scheme{preset: c.preset, order: c.order, rates: c.rates}).algorithm()
+	alg, err := (&twin.Scheme{Preset: c.preset, Order: c.order, Rates: c.rates}).Algorithm()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return alg
-}
-
-func strategyOf(t *testing.T, r *Report, preset string, order int) *Strategy {
-	t.Helper()
-	for i := range r.Strategies {
-		if s := &r.Strategies[i]; s.Preset == preset && s.Order == order {
-			return s
-		}
-	}
-	t.Fatalf("%s of order %d is not among the strategies", preset, order)
-	return nil
 }
 
 // Inputs of components that can neither take derivatives nor vary their step are held whatever the order, as in a run.
@@ -312,12 +282,12 @@ func TestHeldInputs(t *testing.T) {
 	}
 	for _, rates := range all {
 		c := rated{rates: rates, preset: "explicit", order: 1}
-		r, err := Run(t.Context(), haidSystem(t, exact.DefaultHaid(), fixed), Options{Step: 5e-4, Order: c.order, From: 4e-4, To: 1e-3, Stop: 0.1, Error: 0.01, Rates: rates})
+		r, err := Run(t.Context(), analyzetest.Haid(t, exact.DefaultHaid(), analyzetest.With(fixed)), Options{Step: 5e-4, Order: c.order, From: 4e-4, To: 1e-3, Stop: 0.1, Error: 0.01, Rates: rates})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := strategyOf(t, r, c.preset, c.order)
-		if len(s.Points) != scanPoints || len(s.Forecasts) == 0 {
+		s := r.strategyOf(c.preset, c.order)
+		if len(s.Points) != scan.Points || len(s.Forecasts) == 0 {
 			t.Fatalf("%v: %d points, %d forecasts, %s, %s", c, len(s.Points), len(s.Forecasts), s.Why, r.WhyNoError)
 		}
 		for _, point := range s.Points {
@@ -325,7 +295,7 @@ func TestHeldInputs(t *testing.T) {
 				t.Errorf("%v: radius %.9f at %g s, want %.9f", c, point.Radius, point.Step, want)
 			}
 		}
-		if plain := strategyOf(t, r, c.preset, 0); rates == nil && math.Abs(plain.Forecasts[0].Error-s.Forecasts[0].Error) > 1e-9 {
+		if plain := r.strategyOf(c.preset, 0); rates == nil && math.Abs(plain.Forecasts[0].Error-s.Forecasts[0].Error) > 1e-9 {
 			t.Errorf("the error is %g with order 0, and %g with order 1", plain.Forecasts[0].Error, s.Forecasts[0].Error)
 		}
 	}
@@ -335,7 +305,7 @@ func TestHeldInputs(t *testing.T) {
 // several macro steps has no error in one.
 func testRatesUnknown(t *testing.T) {
 	analyse := func(rates ...algorithms.Rate) (*Report, error) {
-		return Run(t.Context(), haidSystem(t, exact.DefaultHaid(), nil), Options{Step: 1e-4, From: 1e-4, To: 2e-4, Stop: 0.1, Order: 1, Error: 0.01, Rates: rates})
+		return Run(t.Context(), analyzetest.Haid(t, exact.DefaultHaid(), nil), Options{Step: 1e-4, From: 1e-4, To: 2e-4, Stop: 0.1, Order: 1, Error: 0.01, Rates: rates})
 	}
 	if _, err := analyse(algorithms.Rate{Component: "three", Steps: 2, Over: 1}); err == nil || !strings.Contains(err.Error(), `names "three", which is no component`) {
 		t.Errorf("%v", err)
@@ -357,7 +327,7 @@ func testRatesUnknown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := strategyOf(t, r, "explicit", 1)
+		s := r.strategyOf("explicit", 1)
 		if (s.Points == nil) != (c.why != "") || !strings.Contains(s.Why, c.why) || (s.Local == nil) != (c.why+c.local != "") || !strings.Contains(s.WhyNoLocal, c.local) {
 			t.Errorf("%v: %d points, %q, %+v, %q", c.rates, len(s.Points), s.Why, s.Local, s.WhyNoLocal)
 		}
@@ -366,8 +336,8 @@ func testRatesUnknown(t *testing.T) {
 				t.Errorf("%v: %+v", c.rates, v)
 			}
 		}
-		if len(s.Rates) == 0 || len(strategyOf(t, r, "implicit", 1).Rates) > 0 || strategyOf(t, r, "implicit", 1).Points == nil {
-			t.Errorf("%v: rates of explicit %v, of implicit %v", c.rates, s.Rates, strategyOf(t, r, "implicit", 1).Rates)
+		if len(s.Rates) == 0 || len(r.strategyOf("implicit", 1).Rates) > 0 || r.strategyOf("implicit", 1).Points == nil {
+			t.Errorf("%v: rates of explicit %v, of implicit %v", c.rates, s.Rates, r.strategyOf("implicit", 1).Rates)
 		}
 	}
 }

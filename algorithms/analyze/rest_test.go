@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/macrostep/macrostep/algorithms/analyze/linear"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
 	"github.com/macrostep/macrostep/test/long"
@@ -38,11 +39,11 @@ func TestLasts(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, s := range r.Strategies {
-			if math.Abs(s.Now-want) > 1e-4 || g == 1 && math.Abs(s.Now-1) > marginal {
+			if math.Abs(s.Now-want) > 1e-4 || g == 1 && math.Abs(s.Now-1) > linear.Marginal {
 				t.Errorf("gain %g: %s, order %d: radius %.9g, want %.9g", g, s.Preset, s.Order, s.Now, want)
 			}
 			for _, at := range s.Points {
-				if g == 1 && math.Abs(at.Radius-1) > marginal {
+				if g == 1 && math.Abs(at.Radius-1) > linear.Marginal {
 					t.Errorf("%s, order %d: radius %.9g at %g s", s.Preset, s.Order, at.Radius, at.Step)
 				}
 			}

@@ -8,7 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/macrostep/macrostep/algorithms/analyze/linear"
+	"github.com/macrostep/macrostep/algorithms/analyze/scan"
 	"github.com/macrostep/macrostep/algorithms/analyze/trial"
+	"github.com/macrostep/macrostep/algorithms/analyze/twin"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -33,17 +36,17 @@ func (r *Report) lookAtRuns(ctx context.Context, sys *master.System, o Options) 
 	}
 	var all []*trial.Strategy
 	for k, s := range r.schemes {
-		if len(r.Strategies[k].Points) > 0 || s.nonlinear() != "" || o.Runs.Only != nil && !o.Runs.Only(s.preset, s.order) {
+		if len(r.Strategies[k].Points) > 0 || nonlinear(s) != "" || o.Runs.Only != nil && !o.Runs.Only(s.Preset, s.Order) {
 			continue
 		}
-		if alg, err := s.algorithm(); err == nil && alg.Check(sys) == nil {
-			all = append(all, &trial.Strategy{Preset: s.preset, Order: s.order, New: s.algorithm})
+		if alg, err := s.Algorithm(); err == nil && alg.Check(sys) == nil {
+			all = append(all, &trial.Strategy{Preset: s.Preset, Order: s.Order, New: s.Algorithm})
 		}
 	}
 	if all == nil {
 		return nil
 	}
-	if len(sys.Infos) > manySubsystems { // whose runs are slow and seldom show more
+	if len(sys.Infos) > twin.Many { // whose runs are slow and seldom show more
 		o.Runs.Time /= 4
 	}
 	t := o.Runs
@@ -52,7 +55,7 @@ func (r *Report) lookAtRuns(ctx context.Context, sys *master.System, o Options) 
 		return err
 	}
 	for _, t := range all {
-		k := slices.IndexFunc(r.schemes, func(s *scheme) bool { return s.preset == t.Preset && s.order == t.Order })
+		k := slices.IndexFunc(r.schemes, func(s *twin.Scheme) bool { return s.Preset == t.Preset && s.Order == t.Order })
 		r.Strategies[k].takeTrials(t, r.Step)
 	}
 	if r.Recommended < 0 {
@@ -77,20 +80,20 @@ func (s *Strategy) takeTrials(t *trial.Strategy, step float64) {
 		}
 		switch {
 		case l.Kind != trial.Unknown:
-			s.Points = append(s.Points, Radius{l.Step, l.Radius})
+			s.Points = append(s.Points, scan.Radius{Step: l.Step, Radius: l.Radius})
 			if l.Step == step && s.Mode == nil {
 				s.Now, seen.Now = l.Radius, true
 			}
 		case s.Gaps != nil && last == trial.Unknown:
 			s.Gaps[len(s.Gaps)-1].To = l.Step
 		default:
-			s.Gaps = append(s.Gaps, Gap{l.Step, l.Step, l.Why})
+			s.Gaps = append(s.Gaps, scan.Gap{From: l.Step, To: l.Step, Why: l.Why})
 			why = cmp.Or(why, fmt.Sprintf("in runs with steps of %.4g s: %s", l.Step, l.Why))
 		}
 		switch {
 		case l.Kind != trial.Calm:
 		case last != trial.Calm:
-			s.Stable = append(s.Stable, Range{l.Step, l.Step})
+			s.Stable = append(s.Stable, scan.Range{From: l.Step, To: l.Step})
 		default:
 			s.Stable[len(s.Stable)-1].To = l.Step
 		}
@@ -103,7 +106,7 @@ func (s *Strategy) takeTrials(t *trial.Strategy, step float64) {
 	s.Seen, s.Why = seen, why
 	// The two shortest steps lie a factor of two apart, by which the growth of a coupling in time changes at least.
 	const sameRate = 0.3
-	if p := s.Points; len(p) > 1 && !stable(p[0].Radius) && !stable(p[1].Radius) {
+	if p := s.Points; len(p) > 1 && !linear.Stable(p[0].Radius) && !linear.Stable(p[1].Radius) {
 		a, b := math.Log(p[0].Radius)/p[0].Step, math.Log(p[1].Radius)/p[1].Step
 		if math.Abs(a-b) <= sameRate*max(a, b) {
 			s.Why = strings.TrimPrefix(fmt.Sprintf("%s; at the shortest steps differences grow by a factor of e every %.3g s, whatever the step: the motion itself does that, or steps have to be far shorter", why, 1/a), "; ")

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/macrostep/macrostep/algorithms/analyze/analyzetest"
+	"github.com/macrostep/macrostep/algorithms/analyze/linear"
+	"github.com/macrostep/macrostep/algorithms/analyze/scan"
 	"github.com/macrostep/macrostep/algorithms/analyze/trial"
 	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/master"
@@ -73,8 +76,8 @@ func TestRunsAgreeWithModels(t *testing.T) {
 	}{
 		"oscillator": {func() *master.System { return oscillator(t) }, Options{Step: 3e-2, Order: 1, Stop: 1, From: 3e-3, To: 0.3}, []string{"explicit", "gauss-seidel", "implicit"}},
 		"later":      {func() *master.System { return oscillator(t) }, Options{Step: 3e-2, Order: 0, At: 0.3, Stop: 1, From: 3e-3, To: 0.3}, []string{"explicit"}},
-		"haid":       {func() *master.System { return haidSystem(t, exact.DefaultHaid(), nil) }, Options{Step: 3e-4, Order: 1, Stop: 1e-2, From: 3e-5, To: 3e-3}, []string{"explicit", "model-based-corrector"}},
-		"chain":      {func() *master.System { sys, _ := masses(t, 3); return sys }, Options{Step: 3e-3, Order: 0, Stop: 0.1, From: 3e-4, To: 3e-2}, []string{"explicit"}},
+		"haid":       {func() *master.System { return analyzetest.Haid(t, exact.DefaultHaid(), nil) }, Options{Step: 3e-4, Order: 1, Stop: 1e-2, From: 3e-5, To: 3e-3}, []string{"explicit", "model-based-corrector"}},
+		"chain":      {func() *master.System { sys, _ := analyzetest.Masses(t, 3); return sys }, Options{Step: 3e-3, Order: 0, Stop: 0.1, From: 3e-4, To: 3e-2}, []string{"explicit"}},
 		"lags":       {func() *master.System { return lagLoop(t, -50, 1) }, Options{Step: 3e-2, Order: 1, Stop: 1, From: 3e-3, To: 0.3}, []string{"explicit", "gauss-seidel"}},
 	} {
 		if name != "later" && !long.On {
@@ -86,14 +89,14 @@ func TestRunsAgreeWithModels(t *testing.T) {
 			for _, s := range runs.Strategies {
 				m := models.strategyOf(s.Preset, s.Order)
 				t.Logf("%s, order %d: models %v, runs %v, unknown %v, %+v", s.Preset, s.Order, m.Stable, s.Stable, s.Gaps, s.Seen)
-				if s.Seen == nil || s.Seen.Missed > 0 || len(s.Stable) != len(m.Stable) || !s.Known() || stable(s.Now) != stable(m.Now) {
+				if s.Seen == nil || s.Seen.Missed > 0 || len(s.Stable) != len(m.Stable) || !s.Known() || linear.Stable(s.Now) != linear.Stable(m.Now) {
 					t.Errorf("%s, order %d: %d stable ranges, %d by models; radius %g, %g by models", s.Preset, s.Order, len(s.Stable), len(m.Stable), s.Now, m.Now)
 					continue
 				}
 				for k, r := range m.Stable {
 					// Where the radius is close to 1 over a wide range of steps, runs show none of it.
 					close := func(got float64) bool {
-						return slices.ContainsFunc(m.Points, func(p Radius) bool { return math.Abs(p.Step-got) < 0.1*got && math.Abs(p.Radius-1) < clear/4 })
+						return slices.ContainsFunc(m.Points, func(p scan.Radius) bool { return math.Abs(p.Step-got) < 0.1*got && math.Abs(p.Radius-1) < clear/4 })
 					}
 					off := func(got, want float64) bool { return math.Abs(got-want) > 0.02*want && !close(got) }
 					if got := s.Stable[k]; off(got.From, r.From) || off(got.To, r.To) {
@@ -196,7 +199,7 @@ func TestRunsOfSampledController(t *testing.T) {
 		}
 		s := r.strategyOf("gauss-seidel", 0)
 		t.Logf("gain of %g of the limit: %v, radius %g, %+v, %s", part, s.Stable, s.Now, s.Seen, s.Why)
-		if s.Seen == nil || !s.Known() || stable(s.Now) != (part < 1) {
+		if s.Seen == nil || !s.Known() || linear.Stable(s.Now) != (part < 1) {
 			t.Errorf("gain of %g of the limit: stable %v, radius %g; %s", part, s.Stable, s.Now, s.Why)
 			continue
 		}
@@ -269,7 +272,7 @@ func TestRunsTellNothingWrong(t *testing.T) {
 				if rate := math.Log(p.Radius) / p.Step; name == "chaos" && rate > 0.6 && rate < 1.3 {
 					continue // the exponent of Lyapunov is 0.91/s
 				}
-				if !stable(p.Radius) || c.says != "" {
+				if !linear.Stable(p.Radius) || c.says != "" {
 					t.Errorf("radius %g at %g s; %s", p.Radius, p.Step, s.Why)
 				}
 			}

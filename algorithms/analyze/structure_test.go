@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/algorithms/analyze/analyzetest"
+	"github.com/macrostep/macrostep/algorithms/analyze/forecast"
 	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
@@ -91,8 +93,8 @@ func TestStructure(t *testing.T) {
 			for _, s := range r.Strategies {
 				analysed = analysed || s.Preset == a.Preset
 			}
-			if toleranceOf(a.Preset) != "" { // its steps are forecast, where errors are
-				analysed = a.Refused != "" || r.WhyNoError != "" || slices.ContainsFunc(r.Varying, func(v Varying) bool { return v.Preset == a.Preset })
+			if forecast.ToleranceOf(a.Preset) != "" { // its steps are forecast, where errors are
+				analysed = a.Refused != "" || r.WhyNoError != "" || slices.ContainsFunc(r.Varying, func(v forecast.Varying) bool { return v.Preset == a.Preset })
 			}
 			if analysed != (a.Unanalysed == "") {
 				t.Errorf("%s: %+v, but it is analysed: %t", name, a, analysed)
@@ -136,7 +138,7 @@ func TestLimit(t *testing.T) {
 			H = 2e-6
 			o.D1, o.D2, o.DK = 0, 0, 0
 		}
-		r, err := Run(t.Context(), haidSystem(t, o, nil), Options{Step: H, Order: 0, From: H / 2, To: 2 * H, At: 2.4 * H})
+		r, err := Run(t.Context(), analyzetest.Haid(t, o, nil), Options{Step: H, Order: 0, From: H / 2, To: 2 * H, At: 2.4 * H})
 		if err != nil {
 			t.Fatal(err)
 		}

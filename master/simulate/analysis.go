@@ -11,6 +11,7 @@ import (
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/algorithms/analyze"
+	"github.com/macrostep/macrostep/algorithms/analyze/forecast"
 	"github.com/macrostep/macrostep/algorithms/analyze/trial"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/record"
@@ -73,7 +74,7 @@ func (r *run) analyse(ctx context.Context) (report *analyze.Report, err error) {
 		Observe: r.events.doing,
 		Only:    func(preset string, k int) bool { return preset == c.Preset && k == order },
 	}
-	o.Own = &analyze.Own{Preset: c.Preset, New: func() (master.Algorithm, error) {
+	o.Own = &forecast.Own{Preset: c.Preset, New: func() (master.Algorithm, error) {
 		same, err := algorithms.New(c.Preset, c.Values, algorithms.With{Bonds: c.Bonds, Rates: c.Rates})
 		if err != nil {
 			return nil, err

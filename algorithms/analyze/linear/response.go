@@ -30,7 +30,7 @@ type Response struct {
 	// What moves it by itself, in addition (drive), and how far off that is; nil = not known.
 	Own, OwnY []float64
 	OwnMisfit float64
-	// whole has the states besides that move it by themselves and no input reaches; nil = r has all.
+	// Whole has the states besides that move it by themselves and no input reaches; nil = r has all.
 	Whole *Response
 }
 

@@ -58,10 +58,11 @@ const (
 	sameGrowth, sameRadius, sameKicks = 0.25, 2e-4, 2
 )
 
-// trace holds the outputs of a run at the communication points after inputs were moved.
+// trace holds the outputs of a run at the communication points from that at which inputs were moved.
 type trace struct {
-	y   [][]float64
-	err error // ended it early
+	y    [][]float64
+	held int   // macro steps over which inputs were moved
+	err  error // ended it early
 }
 
 // weigh returns the inverse sizes of outputs [ny] in which the distance of two runs is taken: that of the difference of each over
@@ -111,20 +112,30 @@ func (t *trace) jagged() bool {
 	return false
 }
 
-// compare judges the differences to a run that kicks of different size make, the larger one first. Long runs show slow
-// growth, too.
-func compare(base *trace, moved [2]*trace, long bool) (f Finding) {
+// compare judges the differences to a run that one kick makes, or two of different size, the larger one first. Long runs show
+// slow growth, too.
+func compare(base *trace, moved []*trace, long bool) Finding {
 	var found [2]Finding
 	var end [2]float64 // of the difference: over the last sixth
 	var left, gone [2]bool
-	if len(base.y) < windows {
-		return Finding{Why: base.err.Error(), ends: true}
+	n := len(base.y)
+	for _, m := range moved {
+		if n = min(n, len(m.y)); n < 3 {
+			return Finding{Why: cmp.Or(base.err, m.err).Error(), ends: true}
+		}
 	}
-	weights, noise := weigh(base.y, moved[0].y)
+	skip := 1 // the inputs move from there on
+	if n > base.held+windows {
+		skip += base.held
+	}
+	weights, noise := weigh(base.y[skip:], moved[0].y[skip:])
 	for k, m := range moved {
 		failed := cmp.Or(base.err, m.err)
-		e := apart(base.y, m.y, weights)
-		if len(e) < windows {
+		e := apart(base.y[skip:], m.y[skip:], weights)
+		if n := len(e); n < windows && n >= 3 && e[n-1] > above*e[0] && e[n-2] > e[0] && e[0] > 0 {
+			found[k] = Finding{Kind: Grows, Radius: math.Pow(e[n-1]/e[0], 1/float64(n-1))}
+			continue
+		} else if n < windows {
 			return Finding{Why: failed.Error(), ends: true}
 		}
 		peak, first, last := slices.Max(e), slices.Max(e[:windows]), e[len(e)-1]
@@ -133,7 +144,7 @@ func compare(base *trace, moved [2]*trace, long bool) (f Finding) {
 		}
 		end[k] = slices.Max(e[len(e)-(len(e)+5)/6:])
 		left[k], gone[k] = end[k] > peak/died, last <= atNoise*noise
-		f = judge(e, noise, long || failed != nil)
+		f := judge(e, noise, long || failed != nil)
 		switch {
 		case failed != nil && f.Kind != Grows:
 			return Finding{Why: failed.Error(), ends: true}
@@ -147,8 +158,10 @@ func compare(base *trace, moved [2]*trace, long bool) (f Finding) {
 		found[k] = f
 	}
 	ratio := end[0] / end[1] * kicks[1] / kicks[0]
-	switch a, b := math.Log(found[0].Radius), math.Log(found[1].Radius); {
-	case found[0].Kind != found[1].Kind:
+	f := found[len(moved)-1]
+	switch a, b := math.Log(found[0].Radius), math.Log(f.Radius); {
+	case len(moved) == 1:
+	case found[0].Kind != f.Kind:
 		return Finding{Why: fmt.Sprintf("differences of %.0e and of %.0e of the inputs do not do the same", kicks[0], kicks[1]), ends: true}
 	case f.Kind == Calm && left[0] && !gone[1] && !(ratio < sameKicks && ratio > 1./sameKicks):
 		return Finding{Why: "differences are not in proportion to what made them: the motion switches, does not forget, or is kept within bounds", ends: true}

@@ -154,13 +154,18 @@ func (r *tryer) over(ctx context.Context, s *Strategy, h float64, n int) (f Find
 			return f, errors.New("runs of the system differ although nothing is moved: they have noise")
 		}
 	}
-	var moved [2]*trace
-	for k, kick := range kicks {
-		if moved[k], err = r.run(ctx, s, h, kick, n); err != nil {
+	var moved []*trace
+	for _, kick := range kicks {
+		m, err := r.run(ctx, s, h, kick, n)
+		if err != nil {
 			return f, err
 		}
+		moved = append(moved, m)
+		if f = compare(base, moved, n == Steps); f.Kind == Unknown {
+			break
+		}
 	}
-	return compare(base, moved, n == Steps), nil
+	return f, nil
 }
 
 // run runs the system over n steps from the operating point on, with its coupled inputs moved over the first of them by
@@ -188,15 +193,15 @@ func (r *tryer) run(ctx context.Context, s *Strategy, h, kick float64, n int) (o
 	}
 	defer func() { _, _ = run.Close() }() // what a subsystem says at its end is nothing of the coupling
 	err = run.Start(ctx)
-	out = &trace{}
-	for k, held := 0, n/heldPart; err == nil && k <= way+n; k++ {
+	out = &trace{held: n / heldPart}
+	for k := 0; err == nil && k <= way+n; k++ {
 		if !time.Now().Before(r.until) {
 			return nil, ErrNoTime
 		}
-		if k > way+held {
+		if k >= way {
 			out.y = append(out.y, slices.Clone(run.Point().Y))
 		}
-		if k == way || k == way+held {
+		if k == way || k == way+out.held {
 			err = move(run, sys, k == way, kick)
 		}
 		if err == nil {

@@ -1,4 +1,4 @@
-package analyze
+package twin
 
 import (
 	"strings"
@@ -29,8 +29,8 @@ func TestModelGrowsAlone(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		const h = 0.02
-		o := Options{Step: h, Stop: 10}
-		_, err = at(t.Context(), sys, o, func(p *point) error {
+		o := Options{Step: h}
+		_, err = At(t.Context(), sys, o, func(p *Point) error {
 			s := &linear.StateSpace{A: mat.NewDense(1, 1, []float64{c.model}), B: mat.NewDense(1, 1, []float64{1}), C: mat.NewDense(1, 1, []float64{1}), D: mat.NewDense(1, 1, nil)}
 			r, err := s.Over(h, 0)
 			if err != nil {
@@ -41,7 +41,7 @@ func TestModelGrowsAlone(t *testing.T) {
 			if c.refuted != (err != nil && strings.Contains(err.Error(), "with its inputs held, and it does not")) {
 				t.Errorf("%s: %v", name, err)
 			}
-			return p.x.Restore(0)
+			return p.X.Restore(0)
 		})
 		if err != nil {
 			t.Error(name, err)
