@@ -4,11 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
-	"strings"
 
-	"github.com/macrostep/macrostep/algorithms/analyze/linear"
 	"github.com/macrostep/macrostep/algorithms/analyze/scan"
 	"github.com/macrostep/macrostep/algorithms/analyze/trial"
 	"github.com/macrostep/macrostep/algorithms/analyze/twin"
@@ -104,12 +101,4 @@ func (s *Strategy) takeTrials(t *trial.Strategy, step float64) {
 		return
 	}
 	s.Seen, s.Why = seen, why
-	// The two shortest steps lie a factor of two apart, by which the growth of a coupling in time changes at least.
-	const sameRate = 0.3
-	if p := s.Points; len(p) > 1 && !linear.Stable(p[0].Radius) && !linear.Stable(p[1].Radius) {
-		a, b := math.Log(p[0].Radius)/p[0].Step, math.Log(p[1].Radius)/p[1].Step
-		if math.Abs(a-b) <= sameRate*max(a, b) {
-			s.Why = strings.TrimPrefix(fmt.Sprintf("%s; at the shortest steps differences grow by a factor of e every %.3g s, whatever the step: the motion itself does that, or steps have to be far shorter", why, 1/a), "; ")
-		}
-	}
 }

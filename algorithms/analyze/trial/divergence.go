@@ -24,7 +24,6 @@ type Finding struct {
 	Radius float64
 	Why    string
 	open   bool // more steps may show it
-	ends   bool // an unstable coupling may be the reason, so that a stable range may end before this step
 }
 
 const (
@@ -121,7 +120,7 @@ func compare(base *trace, moved []*trace, long bool) Finding {
 	n := len(base.y)
 	for _, m := range moved {
 		if n = min(n, len(m.y)); n < 3 {
-			return Finding{Why: cmp.Or(base.err, m.err).Error(), ends: true}
+			return Finding{Why: cmp.Or(base.err, m.err).Error()}
 		}
 	}
 	skip := 1 // the inputs move from there on
@@ -136,7 +135,7 @@ func compare(base *trace, moved []*trace, long bool) Finding {
 			found[k] = Finding{Kind: Grows, Radius: math.Pow(e[n-1]/e[0], 1/float64(n-1))}
 			continue
 		} else if n < windows {
-			return Finding{Why: failed.Error(), ends: true}
+			return Finding{Why: failed.Error()}
 		}
 		peak, first, last := slices.Max(e), slices.Max(e[:windows]), e[len(e)-1]
 		if !(peak > above*noise) {
@@ -145,30 +144,30 @@ func compare(base *trace, moved []*trace, long bool) Finding {
 		end[k] = slices.Max(e[len(e)-(len(e)+5)/6:])
 		left[k], gone[k] = end[k] > peak/died, last <= atNoise*noise
 		f := judge(e, noise, long || failed != nil)
-		switch {
-		case failed != nil && f.Kind != Grows:
-			return Finding{Why: failed.Error(), ends: true}
-		case f.Kind == Calm && left[k] && peak > boundedFactor*first:
-			return Finding{Why: fmt.Sprintf("differences grow by a factor of %.3g and no more: an unstable coupling that is kept within bounds may do that", peak/first), ends: true}
-		case f.Kind == Calm && base.jagged():
-			return Finding{Why: "the motion is not resolved by the steps: it may be that of an unstable coupling that is kept within bounds", ends: true}
+		switch found[k] = f; {
+		case f.Kind == Grows:
+		case failed != nil:
+			return Finding{Why: failed.Error()}
 		case f.Kind == Unknown:
 			return f
+		case left[k] && peak > boundedFactor*first:
+			return Finding{Why: fmt.Sprintf("differences grow by a factor of %.3g and no more: an unstable coupling that is kept within bounds may do that", peak/first)}
+		case base.jagged():
+			return Finding{Why: "the motion is not resolved by the steps: it may be that of an unstable coupling that is kept within bounds"}
 		}
-		found[k] = f
 	}
 	ratio := end[0] / end[1] * kicks[1] / kicks[0]
 	f := found[len(moved)-1]
 	switch a, b := math.Log(found[0].Radius), math.Log(f.Radius); {
 	case len(moved) == 1:
 	case found[0].Kind != f.Kind:
-		return Finding{Why: fmt.Sprintf("differences of %.0e and of %.0e of the inputs do not do the same", kicks[0], kicks[1]), ends: true}
+		return Finding{Why: fmt.Sprintf("differences of %.0e and of %.0e of the inputs do not do the same", kicks[0], kicks[1])}
 	case f.Kind == Calm && left[0] && !gone[1] && !(ratio < sameKicks && ratio > 1./sameKicks):
-		return Finding{Why: "differences are not in proportion to what made them: the motion switches, does not forget, or is kept within bounds", ends: true}
+		return Finding{Why: "differences are not in proportion to what made them: the motion has noise, switches, does not forget, or is kept within bounds"}
 	case f.Kind == Calm:
 		f.Radius = max(f.Radius, found[0].Radius)
 	case math.Abs(a-b) > sameGrowth*max(a, b)+sameRadius:
-		return Finding{Why: fmt.Sprintf("differences grow by %.6g or by %.6g in a step, depending on their size", found[0].Radius, f.Radius), open: true, ends: true}
+		return Finding{Why: fmt.Sprintf("differences grow by %.6g or by %.6g in a step, depending on their size", found[0].Radius, f.Radius), open: true}
 	}
 	return f
 }
@@ -205,6 +204,6 @@ func judge(e []float64, noise float64, long bool) Finding {
 		long && most(2)-most(1) <= math.Log(calmFactor) && most(1)-most(0) <= math.Log(doubled) && most(2)-most(0) <= math.Log(doubled):
 		return Finding{Kind: Calm, Radius: min(1, factor(third, windows-1))}
 	}
-	return Finding{open: true, ends: grown > math.Log(calmFactor),
+	return Finding{open: true,
 		Why: fmt.Sprintf("differences grow by a factor of %.3g over two thirds of %d steps, and whether they would go on is not known", math.Exp(grown), len(e))}
 }

@@ -72,13 +72,12 @@ var ErrNoTime = errors.New("not looked at: the time for runs was over (--runs)")
 type tryer struct {
 	Options
 	until time.Time
-	again bool // a run has been repeated, with the same result
 }
 
 // Run tries strategies at the steps of a scan, from Step on, and then narrows the ends of their stable ranges down, as far
 // as time suffices. Its error is that of the context.
 func Run(ctx context.Context, o Options, all []*Strategy) error {
-	r := &tryer{o, time.Now().Add(o.Time), false}
+	r := &tryer{o, time.Now().Add(o.Time)}
 	steps := []float64{o.Step}
 	for i := range points {
 		steps = append(steps, o.From*math.Pow(o.To/o.From, float64(i)/(points-1)))
@@ -115,10 +114,7 @@ func Run(ctx context.Context, o Options, all []*Strategy) error {
 }
 
 // Ends reports whether a stable range ends between neighbours.
-func Ends(a, b Look) bool {
-	other := func(l Look) bool { return l.Kind == Grows || l.ends }
-	return a.Kind == Calm && other(b) || other(a) && b.Kind == Calm
-}
+func Ends(a, b Look) bool { return (a.Kind == Calm) != (b.Kind == Calm) }
 
 // try adds a look at a step size, if there is time. Its error is that of the context: why a step is unknown is in the look.
 func (r *tryer) try(ctx context.Context, s *Strategy, h float64) (tried bool, err error) {
@@ -144,15 +140,6 @@ func (r *tryer) over(ctx context.Context, s *Strategy, h float64, n int) (f Find
 	base, err := r.run(ctx, s, h, 0, n)
 	if err != nil {
 		return f, err
-	}
-	if !r.again {
-		again, err := r.run(ctx, s, h, 0, n)
-		if err != nil {
-			return f, err
-		}
-		if r.again = slices.EqualFunc(base.y, again.y, slices.Equal); !r.again {
-			return f, errors.New("runs of the system differ although nothing is moved: they have noise")
-		}
 	}
 	var moved []*trace
 	for _, kick := range kicks {
