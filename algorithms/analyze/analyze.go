@@ -281,7 +281,8 @@ func (p *analysis) look(out *Strategy, s *twin.Scheme, r *Report) {
 	if p.motion == nil {
 		return
 	}
-	if out.Local, out.WhyNoLocal = p.motion.Local(s); out.Untold == "" { // else what a run does until it has identified models is most of its error
+	out.Local, out.WhyNoLocal = p.motion.Local(s)
+	if out.Untold == "" { // else what a run does until it has identified models is most of its error
 		out.Forecasts = p.motion.Forecasts(s)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/macrostep/macrostep/algorithms/analyze/analyzetest"
 	"github.com/macrostep/macrostep/algorithms/analyze/scan"
 	"github.com/macrostep/macrostep/algorithms/analyze/twin"
 	"github.com/macrostep/macrostep/master"
@@ -58,7 +59,6 @@ func (s *eulerLag) Duplicate(context.Context, int) (master.Subsystem, error) {
 // measured; where there are no further instances to see it on, that is told; and where they make
 // none, the derivatives are taken.
 func TestDirectionalDeparts(t *testing.T) {
-	at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
 	for name, c := range map[string]struct {
 		own   float64
 		once  bool
@@ -66,10 +66,7 @@ func TestDirectionalDeparts(t *testing.T) {
 	}{"long steps": {0.09, false, twin.Renewed}, "long steps once": {0.09, true, twin.Directional}, "short steps": {1e-7, false, twin.Directional}} {
 		one, two := newEulerLag("one", 4, 6, c.own), newEulerLag("two", 5, -7, c.own)
 		one.once, two.once = c.once, c.once
-		sys, err := master.NewSystem([]master.Subsystem{one, two}, []master.Connection{{From: at("one", "y"), To: at("two", "u")}, {From: at("two", "y"), To: at("one", "u")}})
-		if err != nil {
-			t.Fatal(name, err)
-		}
+		sys := analyzetest.Pair(t, one, two)
 		const H = 0.1
 		o := Options{Step: H, Order: 0, Stop: 10, From: 0.05, To: 0.2}
 		if c.own < 1e-3 {

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/algorithms/analyze/analyzetest"
 	"github.com/macrostep/macrostep/master/mastertest"
 	"github.com/macrostep/macrostep/test/long"
 )
@@ -15,15 +15,8 @@ func TestOneState(t *testing.T) {
 		if rate > 0 && !long.On {
 			continue
 		}
-		lag := mastertest.NewLinear("lag", mastertest.Matrices{A: [][]float64{{rate}}, B: [][]float64{{1}}, C: [][]float64{{1}}}, []float64{1})
 		gain := mastertest.NewLinear("gain", mastertest.Matrices{D: [][]float64{{0.25}}}, nil)
-		at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
-		sys, err := master.NewSystem([]master.Subsystem{lag, gain}, []master.Connection{
-			{From: at("gain", "y1"), To: at("lag", "u1")}, {From: at("lag", "y1"), To: at("gain", "u1")},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		sys := analyzetest.Pair(t, analyzetest.Lag("lag", rate, 1, 1), gain)
 		r, err := Run(t.Context(), sys, Options{Step: 0.01, Stop: 1, Order: 2, Error: 0.01})
 		if err != nil {
 			t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/algorithms/analyze/analyzetest"
 	"github.com/macrostep/macrostep/algorithms/analyze/forecast"
 	"github.com/macrostep/macrostep/algorithms/analyze/twin"
 	"github.com/macrostep/macrostep/fmus/exact"
@@ -31,13 +32,7 @@ func quarterCar(t testing.TB, jumps bool, load float64) (*master.System, []algor
 	wheel := mastertest.NewLinear("wheel", mastertest.Matrices{ // z_w less that of the road, v_w, load
 		A: [][]float64{{0, 1, 0}, {-q.Kw / q.Mw, 0, -1 / q.Mw}, {0, 0, 0}}, B: [][]float64{{0}, {1 / q.Mw}, {0}}, C: [][]float64{{0, 1, 0}},
 	}, []float64{lift, 0, load})
-	at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
-	sys, err := master.NewSystem([]master.Subsystem{evenly{chassis}, evenly{wheel}}, []master.Connection{
-		{From: at("chassis", "y1"), To: at("wheel", "u1")}, {From: at("wheel", "y1"), To: at("chassis", "u1")},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sys := analyzetest.Pair(t, chassis, wheel)
 	return sys, []algorithms.Bond{{Name: "axle", Pairs: []algorithms.Pair{{Effort: "chassis.y1", Flow: "wheel.y1"}}}}
 }
 
@@ -80,7 +75,7 @@ func testCorrectedForecast(t *testing.T) {
 	}
 }
 
-// carError gives the error of force and velocity of the wheel, as a forecast defines it.
+// carError returns the error of force and velocity of the wheel, as a forecast defines it.
 func carError(t *testing.T, order int, load, h, horizon float64) float64 {
 	t.Helper()
 	sys, alg := correctedCar(t, order, load)

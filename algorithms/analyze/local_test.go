@@ -12,7 +12,7 @@ import (
 	"github.com/macrostep/macrostep/test/long"
 )
 
-// localOf gives the local error of haid's oscillator by its propagation matrix, of the output where
+// localOf returns the local error of haid's oscillator by its propagation matrix, of the output where
 // it is largest, and that output.
 func localOf(o exact.Haid, H float64, k, steps int) (worst float64, of string) {
 	c := exact.Corrected{Haid: o, H: H, P: k}

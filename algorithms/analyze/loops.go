@@ -14,7 +14,7 @@ import (
 // errOnlyInitial tells of a dependency that there is only in the initialisation.
 var errOnlyInitial = errors.New("it depends on them during the initialisation only")
 
-// slopes gives how the outputs of subsystem i follow its inputs, [ny × nu]: at once, or over
+// slopes returns how the outputs of subsystem i follow its inputs, [ny × nu]: at once, or over
 // a step of size h with the inputs held if that is not 0.
 func (p *analysis) slopes(i int, h float64) (*mat.Dense, error) {
 	info, sub := p.X.Sys.Infos[i], p.X.Sys.Subsystems[i]
@@ -61,7 +61,7 @@ func (p *analysis) slopes(i int, h float64) (*mat.Dense, error) {
 	return d, nil
 }
 
-// gain gives the spectral radius of L D over the Real inputs on a loop, D being the slopes at
+// gain returns the spectral radius of L D over the Real inputs on a loop, D being the slopes at
 // once or over a step.
 func (p *analysis) gain(l *master.Loop, h float64) (float64, error) {
 	sys := p.X.Sys
@@ -107,7 +107,7 @@ func (p *analysis) gain(l *master.Loop, h float64) (float64, error) {
 	return worst, nil
 }
 
-// loops gives the loops with their gains.
+// loops returns the loops with their gains.
 func (p *analysis) loops(found []master.Loop) []Loop {
 	out := []Loop{}
 	for _, l := range found {

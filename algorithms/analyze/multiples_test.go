@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/macrostep/macrostep/algorithms/analyze/analyzetest"
 	"github.com/macrostep/macrostep/algorithms/analyze/forecast"
 	"github.com/macrostep/macrostep/algorithms/analyze/scan"
 	"github.com/macrostep/macrostep/master"
@@ -38,14 +39,7 @@ func loopOf(t *testing.T, wrap func(*mastertest.Linear) master.Subsystem) *maste
 		s.Info().Caps.InputDerivatives, s.Info().Caps.DirectionalDerivative = false, false
 		return wrap(s)
 	}
-	at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
-	sys, err := master.NewSystem([]master.Subsystem{make1("one", 7), make1("two", 9)}, []master.Connection{
-		{From: at("two", "y1"), To: at("one", "u1")}, {From: at("one", "y1"), To: at("two", "u1")},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sys
+	return analyzetest.Pair(t, make1("one", 7), make1("two", 9))
 }
 
 // Of subsystems with steps of their own, that is told which holds at whole multiples of them, and

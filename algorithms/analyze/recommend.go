@@ -55,7 +55,7 @@ func (s *Strategy) covers(h, from float64) bool {
 	})
 }
 
-// largest gives the largest step that is stable with a margin, in the range that begins lowest; 0 = none.
+// largest returns the largest step that is stable with a margin, in the range that begins lowest; 0 = none.
 func (s *Strategy) largest() float64 {
 	if len(s.Stable) == 0 || s.Stable[0].From > s.Points[0].Step || safety*s.Stable[0].To < s.Stable[0].From {
 		return 0

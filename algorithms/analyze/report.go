@@ -91,7 +91,7 @@ type Strategy struct {
 // Known reports whether Now is.
 func (s *Strategy) Known() bool { return s.Mode != nil || s.Seen != nil && s.Seen.Now }
 
-// MarshalJSON gives null for the radius at the step of the analysis, and for the stable ranges, where they are not
+// MarshalJSON returns null for the radius at the step of the analysis, and for the stable ranges, where they are not
 // known, with the reason in "unknown": 0 would be a coupling that dies out at once, and no range one that
 // is stable nowhere.
 func (s Strategy) MarshalJSON() ([]byte, error) {
@@ -116,7 +116,7 @@ func (s Strategy) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// AtLimit tells that the radius at the step of the analysis is 1 within what counts as no growth,
+// AtLimit reports whether the radius at the step of the analysis is 1 within what counts as no growth,
 // a millionth in a step: what is not damped at all stands there, and what grows that slowly.
 func (s *Strategy) AtLimit() bool {
 	return len(s.Points) > 0 && math.Abs(s.Now-1) <= linear.Marginal && s.Mode != nil

@@ -20,7 +20,7 @@ type Seen struct {
 	// told from none.
 	Steps int     `json:"steps"`
 	Least float64 `json:"least_growth"`
-	// Precision of the ends of stable ranges: how far, relative to it, the next step lies that was seen to grow.
+	// Precision of the ends of stable ranges: how far, relative to it, the next step lies that is not known to be stable.
 	Precision float64 `json:"precision"`
 	Now       bool    `json:"at_step"`          // the step of the analysis is known by trial runs
 	Missed    int     `json:"missed,omitempty"` // steps that were not tried for lack of time
@@ -39,9 +39,6 @@ func (r *Report) lookAtRuns(ctx context.Context, sys *master.System, o Options) 
 		if alg, err := s.Algorithm(); err == nil && alg.Check(sys) == nil {
 			all = append(all, &trial.Strategy{Preset: s.Preset, Order: s.Order, New: s.Algorithm})
 		}
-	}
-	if all == nil {
-		return nil
 	}
 	if len(sys.Infos) > twin.Many { // whose runs are slow and seldom show more
 		o.Runs.Time /= 4

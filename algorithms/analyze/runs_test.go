@@ -19,7 +19,7 @@ import (
 	"github.com/macrostep/macrostep/test/long"
 )
 
-// anew gives runs of the systems that make makes.
+// anew returns runs of the systems that make makes.
 func anew(make func() *master.System) trial.Options {
 	return trial.Options{Time: 5 * time.Minute, Again: func(context.Context) (*master.System, func() error, error) { return make(), nil, nil }}
 }
@@ -54,11 +54,8 @@ func (r *Report) strategyOf(preset string, order int) *Strategy {
 
 func oscillator(t *testing.T) *master.System {
 	t.Helper()
-	var subs []master.Subsystem
-	for _, l := range mastertest.Oscillator() {
-		subs = append(subs, l)
-	}
-	sys, err := master.NewSystem(subs, mastertest.OscillatorConnections())
+	parts := mastertest.Oscillator()
+	sys, err := master.NewSystem([]master.Subsystem{parts[0], parts[1]}, mastertest.OscillatorConnections())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,22 +145,6 @@ func (s *signal) Step(_ context.Context, t, h float64) (float64, error) {
 }
 func (s *signal) Outputs(y []float64) error { copy(y, s.y); return nil }
 
-// loopOfTwo couples each output of one to the input of the other of the same number.
-func loopOfTwo(t *testing.T, one, two master.Subsystem) *master.System {
-	t.Helper()
-	var links []master.Connection
-	for _, pair := range [][2]*master.Info{{one.Info(), two.Info()}, {two.Info(), one.Info()}} {
-		for k := range pair[1].In {
-			links = append(links, master.Connection{From: master.Endpoint{Subsystem: pair[0].Name, Port: pair[0].Out[k].Name}, To: master.Endpoint{Subsystem: pair[1].Name, Port: pair[1].In[k].Name}})
-		}
-	}
-	sys, err := master.NewSystem([]master.Subsystem{one, two}, links)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sys
-}
-
 // lagged is x' = (b u − x)/T, y = x, exact for held inputs.
 func lagged(name string, b, T, x0 float64) *signal {
 	return newSignal(name, 1, []float64{x0}, func(u, y []float64, _, h float64) {
@@ -192,7 +173,9 @@ func TestRunsOfSampledController(t *testing.T) {
 		parts = parts[:2]
 	}
 	for _, part := range parts {
-		make := func() *master.System { return loopOfTwo(t, lagged("plant", 1, T, 1), sampled(part*limit, every)) }
+		make := func() *master.System {
+			return analyzetest.Pair(t, lagged("plant", 1, T, 1), sampled(part*limit, every))
+		}
 		r, err := Run(t.Context(), make(), Options{Step: 0.01, Stop: 5, Order: 0, From: 0.005, To: 0.02, Runs: anew(make)})
 		if err != nil {
 			t.Fatal(err)
@@ -218,7 +201,7 @@ func lorenz(t *testing.T) *master.System {
 			do(h / float64(n))
 		}
 	}
-	return loopOfTwo(t,
+	return analyzetest.System(t, []master.Subsystem{
 		newSignal("one", 1, []float64{1}, func(u, y []float64, _, h float64) {
 			small(h, func(h float64) { y[0] += h * 10 * (u[0] - y[0]) })
 		}),
@@ -226,7 +209,8 @@ func lorenz(t *testing.T) *master.System {
 			small(h, func(h float64) {
 				y[0], y[1] = y[0]+h*(u[0]*(28-y[1])-y[0]), y[1]+h*(u[0]*y[0]-8./3*y[1])
 			})
-		}))
+		}),
+	}, "one.y1 -> two.u1", "two.y1 -> one.u1")
 }
 
 // Nothing wrong is told of systems of which runs tell nothing, or something else.
@@ -241,11 +225,11 @@ func TestRunsTellNothingWrong(t *testing.T) {
 			noisy := lagged("two", -0.5, 1, 1)
 			step := noisy.step
 			noisy.step = func(u, y []float64, t, h float64) { step(u, y, t, h); y[0] += 1e-3 * rand.NormFloat64() }
-			return loopOfTwo(t, lagged("one", 1, 1, 1), noisy)
-		}, "in proportion"},
+			return analyzetest.Pair(t, lagged("one", 1, 1, 1), noisy)
+		}, "differences"},
 		"chaos": {func() *master.System { return lorenz(t) }, "differences"},
 		"fails": {func() *master.System {
-			return loopOfTwo(t, lagged("one", 1, 1, 1), newSignal("two", 1, []float64{1}, func(u, y []float64, t, h float64) {
+			return analyzetest.Pair(t, lagged("one", 1, 1, 1), newSignal("two", 1, []float64{1}, func(u, y []float64, t, h float64) {
 				y[0] = 0.5 * u[0]
 				if t > 0.1 {
 					y[0] = math.NaN()
@@ -253,7 +237,7 @@ func TestRunsTellNothingWrong(t *testing.T) {
 			}))
 		}, "is NaN"},
 		"moves nothing": {func() *master.System {
-			return loopOfTwo(t, lagged("one", 1, 1, 1), newSignal("two", 1, []float64{1}, func(u, y []float64, t, h float64) { y[0] = math.Sin(t + h + math.Floor(1e-9*u[0])) }))
+			return analyzetest.Pair(t, lagged("one", 1, 1, 1), newSignal("two", 1, []float64{1}, func(u, y []float64, t, h float64) { y[0] = math.Sin(t + h + math.Floor(1e-9*u[0])) }))
 		}, ""},
 	} {
 		if name == "chaos" && !long.On {
@@ -288,7 +272,7 @@ func TestRunsTellNothingWrong(t *testing.T) {
 func testRunsOfSaturation(t *testing.T) {
 	const g = 50
 	make := func() *master.System {
-		return loopOfTwo(t, lagged("one", 1, 1, 1e-3), newSignal("two", 1, []float64{0}, func(u, y []float64, _, h float64) {
+		return analyzetest.Pair(t, lagged("one", 1, 1, 1e-3), newSignal("two", 1, []float64{0}, func(u, y []float64, _, h float64) {
 			v := -g * u[0]
 			y[0] = v + (y[0]-v)*math.Exp(-h)
 			y[0] = max(-1, min(1, y[0]))

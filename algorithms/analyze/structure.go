@@ -134,7 +134,7 @@ func (o *Options) bonds() []algorithms.Bond {
 	return o.BondsSeen
 }
 
-// discreteConnections gives those of Integers, Booleans and Strings.
+// discreteConnections returns those of Integers, Booleans and Strings.
 func discreteConnections(sys *master.System) []DiscreteConnection {
 	out := []DiscreteConnection{}
 	// What has an effect on which: all outputs of a subsystem may follow all of its inputs later.

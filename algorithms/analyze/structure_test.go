@@ -30,14 +30,7 @@ func feedthroughLoop(t *testing.T, d1, d2 float64, caps func(*master.Caps)) *mas
 		caps(&s.Info().Caps)
 		return s
 	}
-	at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
-	sys, err := master.NewSystem([]master.Subsystem{make1("one", 2, d1, false), make1("two", 3, d2, true)}, []master.Connection{
-		{From: at("two", "y1"), To: at("one", "u1")}, {From: at("one", "y1"), To: at("two", "u1")},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sys
+	return analyzetest.Pair(t, make1("one", 2, d1, false), make1("two", 3, d2, true))
 }
 
 // Loops are told with their gains, at once and over a step, connections with their delays, and
@@ -109,18 +102,11 @@ func TestStructure(t *testing.T) {
 
 // What is stepped late has no delay; what is held by its kind is as old in implicit coupling too.
 func TestDelays(t *testing.T) {
-	at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
-	state := mastertest.Matrices{A: [][]float64{{-1}}, B: [][]float64{{1}}, C: [][]float64{{1}}}
-	one, two := mastertest.NewLinear("one", state, []float64{1}), mastertest.NewLinear("two", state, []float64{1})
+	one, two := analyzetest.Lag("one", -1, 1, 1), analyzetest.Lag("two", -1, 1, 1)
 	two.Info().In[0].Discrete = true
 	spring := mastertest.NewLinear("spring", mastertest.Matrices{D: [][]float64{{1}}}, nil)
 	spring.Info().Stateless = true
-	sys, err := master.NewSystem([]master.Subsystem{spring, one, two}, []master.Connection{
-		{From: at("one", "y1"), To: at("spring", "u1")}, {From: at("spring", "y1"), To: at("two", "u1")}, {From: at("two", "y1"), To: at("one", "u1")},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sys := analyzetest.System(t, []master.Subsystem{spring, one, two}, "one.y1 -> spring.u1", "spring.y1 -> two.u1", "two.y1 -> one.u1")
 	want := map[string][3]float64{"spring.u1": {0, 0, 0}, "one.u1": {1, 1, 0}, "two.u1": {1, 0, 1}}
 	for _, c := range structure(sys, Options{Step: 0.1}).Connections {
 		got := [3]float64{c.Delay["explicit"], c.Delay["gauss-seidel"], c.Delay["implicit"]}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/macrostep/macrostep/algorithms"
@@ -127,14 +126,14 @@ func testSettled(t *testing.T) {
 
 // heldAgainstRuns compares forecasts of adaptive algorithms with runs. A quantity may differ by a share part of its value
 // in the run. It returns the number of comparisons.
-func heldAgainstRuns(t *testing.T, build func() *master.System, r *Report, part float64, what string, of func(s *forecast.Settled, run *master.Result) (told, got float64)) (n int) {
+func heldAgainstRuns(t *testing.T, build func() *master.System, r *Report, part float64, what string, of func(s *forecast.Settled, run *master.Result) (told, got float64), with ...algorithms.With) (n int) {
 	t.Helper()
 	for _, v := range r.Varying {
 		if len(v.Settled) == 0 {
 			t.Errorf("%+v", v)
 		}
 		for _, s := range v.Settled {
-			c, err := algorithms.New(v.Preset, map[string]string{v.Tolerance: fmt.Sprint(s.Tolerance), "order": v.Order})
+			c, err := algorithms.New(v.Preset, map[string]string{v.Tolerance: fmt.Sprint(s.Tolerance), "order": v.Order}, with...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -159,12 +158,7 @@ func heldAgainstRuns(t *testing.T, build func() *master.System, r *Report, part 
 func TestSettledSource(t *testing.T) {
 	build := func() *master.System {
 		source := mastertest.NewLinear("source", mastertest.Matrices{A: [][]float64{{0, 1}, {-100, 0}}, C: [][]float64{{1, 0}}}, []float64{1, 0})
-		lag := mastertest.NewLinear("lag", mastertest.Matrices{A: [][]float64{{-20}}, B: [][]float64{{20}}, C: [][]float64{{1}}}, []float64{0})
-		sys, err := master.NewSystem([]master.Subsystem{source, lag}, []master.Connection{{From: master.Endpoint{Subsystem: "source", Port: "y1"}, To: master.Endpoint{Subsystem: "lag", Port: "u1"}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return sys
+		return analyzetest.System(t, []master.Subsystem{source, analyzetest.Lag("lag", -20, 20, 0)}, "source.y1 -> lag.u1")
 	}
 	r, err := Run(t.Context(), build(), Options{Step: 0.01, Stop: 2, Order: 1, From: 0.01, To: 0.02, Error: 0.01})
 	if err != nil {
@@ -187,26 +181,11 @@ func testSettledRates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := 0
-	for _, v := range r.Varying {
-		switch {
-		case v.Preset != "predictor-corrector":
-			continue
-		case len(v.Settled) == 0:
-			t.Errorf("%+v", v)
-		}
-		for _, s := range v.Settled {
-			c, err := algorithms.New(v.Preset, map[string]string{v.Tolerance: fmt.Sprint(s.Tolerance), "order": v.Order}, algorithms.With{Rates: rates})
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := settledIn(t, analyzetest.Haid(t, o, nil), c, o, 1e-4, 0.05)
-			if math.Abs(float64(s.Accepted-want.Accepted)) > 0.1*float64(want.Accepted) || math.Abs(s.FMUSteps-want.FMUSteps) > 0.1*want.FMUSteps {
-				t.Errorf("order %s, %g: %+v, and a run %+v", v.Order, s.Tolerance, s, want)
-			}
-			told++
-		}
-	}
+	r.Varying = slices.DeleteFunc(r.Varying, func(v forecast.Varying) bool { return v.Preset != "predictor-corrector" })
+	build := func() *master.System { return analyzetest.Haid(t, o, nil) }
+	told := heldAgainstRuns(t, build, r, 0.1, "steps", func(s *forecast.Settled, run *master.Result) (told, got float64) {
+		return float64(s.Accepted), float64(run.Accepted)
+	}, algorithms.With{Rates: rates})
 	if told < 2 {
 		t.Errorf("%d runs are forecast", told)
 	}
@@ -229,17 +208,10 @@ func (l *limited) PrepareInputDerivatives(order int) error {
 // forecast as in a run.
 func TestSettledFewOrders(t *testing.T) {
 	build := func() *master.System {
-		var subs []master.Subsystem
-		for name, a := range map[string]float64{"a": -100, "b": -60} {
-			subs = append(subs, &limited{mastertest.NewLinear(name, mastertest.Matrices{A: [][]float64{{0, 1}, {a, -2}}, B: [][]float64{{0}, {20}}, C: [][]float64{{1, 0}}}, []float64{1, 0}), 1})
+		part := func(name string, a float64) master.Subsystem {
+			return &limited{mastertest.NewLinear(name, mastertest.Matrices{A: [][]float64{{0, 1}, {a, -2}}, B: [][]float64{{0}, {20}}, C: [][]float64{{1, 0}}}, []float64{1, 0}), 1}
 		}
-		slices.SortFunc(subs, func(a, b master.Subsystem) int { return strings.Compare(a.Info().Name, b.Info().Name) })
-		at := func(name, port string) master.Endpoint { return master.Endpoint{Subsystem: name, Port: port} }
-		sys, err := master.NewSystem(subs, []master.Connection{{From: at("a", "y1"), To: at("b", "u1")}, {From: at("b", "y1"), To: at("a", "u1")}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return sys
+		return analyzetest.Pair(t, part("a", -100), part("b", -60))
 	}
 	r, err := Run(t.Context(), build(), Options{Step: 0.01, Stop: 2, Order: 1, From: 0.01, To: 0.02, Error: 0.01})
 	if err != nil {

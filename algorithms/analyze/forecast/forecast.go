@@ -25,7 +25,7 @@ type Forecast struct {
 	FMUSteps float64 `json:"fmu_steps_per_second"`
 }
 
-// IsRough tells that the error is an order of magnitude.
+// IsRough reports whether the error is an order of magnitude.
 func (f *Forecast) IsRough() bool { return f.Doubt > rough*f.Error && f.Doubt > negligible }
 
 // Size returns the expected error, marked with ~ where it is an order of magnitude.
@@ -85,7 +85,7 @@ func (p *Forecaster) forecast(s *twin.Scheme, h float64) (Forecast, error) {
 	return f, nil
 }
 
-// errorOf gives the error of a motion in steps of h against the reference, and of which output.
+// errorOf returns the error of a motion in steps of h against the reference, and of which output.
 func (p *Forecaster) errorOf(y [][]float64, h float64) (worst float64, of string, err error) {
 	each := int(math.Round(h / p.ref.h))
 	square := make([]float64, len(p.ref.sizes))
@@ -98,7 +98,7 @@ func (p *Forecaster) errorOf(y [][]float64, h float64) (worst float64, of string
 	return p.worst(square)
 }
 
-// worst gives the largest error of an output in its size, from their mean squares, and of which output.
+// worst returns the largest error of an output in its size, from their mean squares, and of which output.
 func (p *Forecaster) worst(square []float64) (worst float64, of string, err error) {
 	at := 0
 	for i, m := range p.Models {
@@ -117,7 +117,7 @@ func (p *Forecaster) worst(square []float64) (worst float64, of string, err erro
 	return worst, of, nil
 }
 
-// stepsPerSecond gives the cost of a run that is known by its result: steps of all subsystems per simulated second.
+// stepsPerSecond returns the cost of a run that is known by its result: steps of all subsystems per simulated second.
 func stepsPerSecond(r *master.Result) float64 {
 	taken := 0
 	for _, n := range r.SubsystemSteps {

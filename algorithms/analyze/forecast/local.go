@@ -107,7 +107,7 @@ func (p *Forecaster) noLocal(s *twin.Scheme) string {
 	return ""
 }
 
-// localError gives the error of each output after one macro step of c steps of the analysis.
+// localError returns the error of each output after one macro step of c steps of the analysis.
 func (p *Forecaster) localError(s *twin.Scheme, c float64) ([]float64, error) {
 	h := c * p.Step
 	twins, sys, err := p.fineTwins(s)

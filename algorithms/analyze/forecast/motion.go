@@ -57,7 +57,8 @@ type Motion struct {
 }
 
 // New finds the coupled motion from the operating point up to a time, and holds the models against the components along
-// it. candidates are the steps that errors are to be forecast for, rising, in steps of the analysis; most is the error that is asked for. Where errors cannot be forecast, WhyNoError is the reason.
+// it. candidates are the steps that errors are to be forecast for, rising, in steps of the analysis; most is the error that
+// is asked for. Where errors cannot be forecast, WhyNoError is the reason.
 func New(at *twin.Point, stop, most float64, candidates []float64) *Forecaster {
 	p := &Forecaster{Point: at}
 	p.WhyNoError = p.find(stop, most, candidates)
@@ -271,7 +272,7 @@ func (p *Forecaster) course(s *twin.Scheme, h float64, steps int, keep func(n in
 	return y, result, errors.Join(err, closed)
 }
 
-// moves gives how much each output moves in its typical size.
+// moves returns how much each output moves in its typical size.
 func (r *reference) moves(typical []float64) []float64 {
 	out := make([]float64, len(typical))
 	for o, size := range r.sizes {

@@ -235,7 +235,7 @@ func (p *Forecaster) settle(alg master.Algorithm, f *flows) (s Settled, err erro
 	return s, nil
 }
 
-// quantile gives the size that steps have at most in a part of the time t, which they fill.
+// quantile returns the size that steps have at most in a part of the time t, which they fill.
 func quantile(steps []float64, t, part float64) float64 {
 	sorted := slices.Sorted(slices.Values(steps))
 	sum := 0.0

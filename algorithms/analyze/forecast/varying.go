@@ -208,7 +208,7 @@ func (s *Settled) Better(than *Settled, most float64) bool {
 	return s.Error+s.Doubt < than.Error+than.Doubt
 }
 
-// Best gives the tolerance to take where an error is asked for; nil = nothing is known of any.
+// Best returns the tolerance to take where an error is asked for; nil = nothing is known of any.
 func (v *Varying) Best(most float64) *Settled {
 	var best *Settled
 	for k := range v.Settled {

@@ -141,7 +141,7 @@ func resolved(series [][]float64, radius float64) error {
 	return nil
 }
 
-// growth gives by what factor per step a series grows, as seen from its first and last third,
+// growth returns by what factor per step a series grows, as seen from its first and last third,
 // each output in its size.
 func growth(series [][]float64) float64 {
 	third := len(series) / 3
@@ -247,7 +247,7 @@ func dominant(series [][]float64) (Eigen, error) {
 	return mode, nil
 }
 
-// participation gives how much of each mode is in the last column.
+// participation returns how much of each mode is in the last column.
 func participation(e *mat.Eigen, un, h0 mat.Matrix, n int) ([]float64, error) {
 	var vectors mat.CDense
 	e.VectorsTo(&vectors)

@@ -17,7 +17,7 @@ var reaches = []int{1, 3, 9, 27}
 // foretells which was formed as if nothing went beyond the reach.
 const farther = 1e-10
 
-// form gives the propagation matrix [size × size], one step for each column, or, where subsystems
+// form returns the propagation matrix [size × size], one step for each column, or, where subsystems
 // lie so far apart that one step from both shows no entry of one in those of the other, one step for
 // several (A. R. Curtis, M. J. D. Powell, J. K. Reid, On the estimation of sparse Jacobian
 // matrices, 1974). Whether they do is seen by steps from random states.
@@ -51,7 +51,7 @@ func (g *Propagator) form(s *twin.Scheme) (*mat.Dense, error) {
 	return g.formIn(all, every)
 }
 
-// columns gives for each subsystem the entries of z that are its own and matter: its states, and
+// columns returns for each subsystem the entries of z that are its own and matter: its states, and
 // those of its outputs that feed an input, at all points.
 func (g *Propagator) columns() [][]int {
 	out := make([][]int, len(g.twins))
@@ -64,7 +64,7 @@ func (g *Propagator) columns() [][]int {
 	return out
 }
 
-// subsystemOf gives the subsystem of entry i of z.
+// subsystemOf returns the subsystem of entry i of z.
 func (g *Propagator) subsystemOf(i int) int {
 	if i >= g.N {
 		i = g.N + (i-g.N)%g.Ny
@@ -120,7 +120,7 @@ func (g *Propagator) apart(within [][]bool) (groups [][]int) {
 	return groups
 }
 
-// batches gives how many steps there are for groups.
+// batches returns how many steps there are for groups.
 func (g *Propagator) batches(groups [][]int, columns [][]int) int {
 	sum := 0
 	for _, group := range groups {

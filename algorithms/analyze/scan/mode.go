@@ -89,7 +89,7 @@ func (p *Scanner) describe(s *twin.Scheme, H float64, mode Eigen) *Mode {
 // alike is how far shares may be apart, relative to them, that count as equal: rounding does not order them.
 const alike = 1e-6
 
-// largest gives the parts of largest size, as shares of the first if asked.
+// largest returns the parts of largest size, as shares of the first if asked.
 func largest(parts []Part, most int, relative bool) []Part {
 	slices.SortStableFunc(parts, func(a, b Part) int {
 		switch x, y := math.Abs(a.Share), math.Abs(b.Share); {

@@ -109,14 +109,14 @@ func (g *Propagator) look(s *twin.Scheme, sys *master.System) {
 
 func (g *Propagator) Size() int { return g.N + g.Ny*len(g.Lags) }
 
-// fresh gives how many entries of z, the first ones, a step of the map makes anew: the others are those of before,
+// fresh returns how many entries of z, the first ones, a step of the map makes anew: the others are those of before,
 // which have grown older.
 func (g *Propagator) fresh() int {
 	fresh, _ := slices.BinarySearch(g.Lags, g.period)
 	return g.N + g.Ny*fresh
 }
 
-// before gives the place of what entry i of z was before the map, one that is not fresh.
+// before returns the place of what entry i of z was before the map, one that is not fresh.
 func (g *Propagator) before(i int) int {
 	lag := g.Lags[(i-g.N)/g.Ny] - g.period
 	return g.N + slices.Index(g.Lags, lag)*g.Ny + (i-g.N)%g.Ny
@@ -163,7 +163,7 @@ func (g *Propagator) Apply(z, next []float64) error {
 	return nil
 }
 
-// dominantOf gives the mode of the propagation that grows most; its outputs only if asked.
+// dominantOf returns the mode of the propagation that grows most; its outputs only if asked.
 func (g *Propagator) dominantOf(phi *mat.Dense, outputs bool) (Eigen, error) {
 	// Outputs that feed nobody follow what else there is.
 	var kept []int

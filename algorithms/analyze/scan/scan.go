@@ -312,7 +312,7 @@ func (p *Scanner) untold(s *twin.Scheme, h, radius float64) error {
 	return nil
 }
 
-// wholeSteps gives whole multiples of the step of the analysis within the scan.
+// wholeSteps returns whole multiples of the step of the analysis within the scan.
 func wholeSteps(H, from, to float64) (out []float64) {
 	for n := range MostMultiples {
 		if h := float64(n+1) * H; h >= from*(1-1e-9) && h <= to*(1+1e-9) {

@@ -26,12 +26,12 @@ func (e Eigen) Radius() float64 {
 	return cmplx.Abs(e.Value)
 }
 
-// Frequency gives that of the mode in Hz.
+// Frequency returns that of the mode in Hz.
 func (e Eigen) Frequency(H float64) float64 {
 	return math.Abs(cmplx.Phase(e.Value)) / (2 * math.Pi * H)
 }
 
-// Spectrum gives the dominant mode of the strategy at steps of size h; its outputs only if asked.
+// Spectrum returns the dominant mode of the strategy at steps of size h; its outputs only if asked.
 //
 // The states that no input reaches, of components that nothing feeds, are part of no loop: no coupling changes
 // them. Their eigenvalues are added to those of the others, of which they are independent.
@@ -67,7 +67,7 @@ func (p *Scanner) Spectrum(s *twin.Scheme, h float64, scaled int, gain float64, 
 	return mode, nil
 }
 
-// Free gives the largest eigenvalue of component i over steps of size h, where nothing feeds it and it has
+// Free returns the largest eigenvalue of component i over steps of size h, where nothing feeds it and it has
 // states that no input reaches; 0 = it has none, or is not known to move as a linear system.
 func (p *Scanner) Free(i int, h float64) (own complex128, uncertain float64, err error) {
 	for k := p.X.Sys.InAt[i]; k < p.X.Sys.InAt[i+1]; k++ {
@@ -115,7 +115,7 @@ func twinsOutputs(twins []*twin.Twin) []float64 {
 	return y
 }
 
-// limiting gives the index of the eigenvalue of largest magnitude among those that count.
+// limiting returns the index of the eigenvalue of largest magnitude among those that count.
 // One at 1 is a free motion, such as of a displacement that nothing holds: it is given only
 // if there is nothing else, and else lasts tells that there is one.
 func limiting(values []complex128, counts func(i int) bool) (worst int, lasts bool) {

@@ -18,8 +18,10 @@ const (
 	Grows
 )
 
-// Finding is what becomes of a difference: the factor Radius that multiplies it in each step, or why that is unknown.
+// Finding is what becomes of a difference at a step size: the factor Radius that multiplies it in each step, or why that is
+// unknown.
 type Finding struct {
+	Step   float64 // s
 	Kind   Kind
 	Radius float64
 	Why    string
@@ -116,7 +118,7 @@ func (t *trace) jagged() bool {
 func compare(base *trace, moved []*trace, long bool) Finding {
 	var found [2]Finding
 	var end [2]float64 // of the difference: over the last sixth
-	var left, gone [2]bool
+	var left [2]bool   // it has not died out by then
 	n := len(base.y)
 	for _, m := range moved {
 		if n = min(n, len(m.y)); n < 3 {
@@ -137,12 +139,12 @@ func compare(base *trace, moved []*trace, long bool) Finding {
 		} else if n < windows {
 			return Finding{Why: failed.Error()}
 		}
-		peak, first, last := slices.Max(e), slices.Max(e[:windows]), e[len(e)-1]
+		peak, first := slices.Max(e), slices.Max(e[:windows])
 		if !(peak > above*noise) {
 			return Finding{Why: "the differences that moved inputs make are within noise", open: true}
 		}
 		end[k] = slices.Max(e[len(e)-(len(e)+5)/6:])
-		left[k], gone[k] = end[k] > peak/died, last <= atNoise*noise
+		left[k] = end[k] > peak/died
 		f := judge(e, noise, long || failed != nil)
 		switch found[k] = f; {
 		case f.Kind == Grows:
@@ -162,7 +164,7 @@ func compare(base *trace, moved []*trace, long bool) Finding {
 	case len(moved) == 1:
 	case found[0].Kind != f.Kind:
 		return Finding{Why: fmt.Sprintf("differences of %.0e and of %.0e of the inputs do not do the same", kicks[0], kicks[1])}
-	case f.Kind == Calm && left[0] && !gone[1] && !(ratio < sameKicks && ratio > 1./sameKicks):
+	case f.Kind == Calm && left[0] && end[1] > atNoise*noise && !(ratio < sameKicks && ratio > 1./sameKicks):
 		return Finding{Why: "differences are not in proportion to what made them: the motion has noise, switches, does not forget, or is kept within bounds"}
 	case f.Kind == Calm:
 		f.Radius = max(f.Radius, found[0].Radius)

@@ -36,15 +36,9 @@ type Strategy struct {
 	Preset string
 	Order  int
 	New    func() (master.Algorithm, error)
-	Looks  []Look // by rising step
+	Looks  []Finding // by rising step
 	Runs   int
 	Missed int // steps that were not tried for lack of time
-}
-
-// Look is what runs show at one step size.
-type Look struct {
-	Step float64 // s
-	Finding
 }
 
 const (
@@ -114,7 +108,7 @@ func Run(ctx context.Context, o Options, all []*Strategy) error {
 }
 
 // Ends reports whether a stable range ends between neighbours.
-func Ends(a, b Look) bool { return (a.Kind == Calm) != (b.Kind == Calm) }
+func Ends(a, b Finding) bool { return (a.Kind == Calm) != (b.Kind == Calm) }
 
 // try adds a look at a step size, if there is time. Its error is that of the context: why a step is unknown is in the look.
 func (r *tryer) try(ctx context.Context, s *Strategy, h float64) (tried bool, err error) {
@@ -130,8 +124,9 @@ func (r *tryer) try(ctx context.Context, s *Strategy, h float64) (tried bool, er
 	} else if err != nil {
 		f = Finding{Why: err.Error()}
 	}
-	s.Looks = append(s.Looks, Look{h, f})
-	slices.SortFunc(s.Looks, func(a, b Look) int { return cmp.Compare(a.Step, b.Step) })
+	f.Step = h
+	s.Looks = append(s.Looks, f)
+	slices.SortFunc(s.Looks, func(a, b Finding) int { return cmp.Compare(a.Step, b.Step) })
 	return true, nil
 }
 
@@ -217,12 +212,13 @@ func move(run *master.Run, sys *master.System, on bool, kick float64) error {
 			continue
 		}
 		v, err := run.Variable(sys.InName(k))
-		by := kick * (0.5 + 0.5*rng.Float64()) * float64(2*rng.IntN(2)-1)
-		switch {
-		case err != nil:
-		case on:
+		if err != nil {
+			return err
+		}
+		if on {
+			by := kick * (0.5 + 0.5*rng.Float64()) * float64(2*rng.IntN(2)-1)
 			err = v.Override(master.Linear{Gain: 1, Offset: by * cmp.Or(math.Abs(u[k]), v.Port.Magnitude())})
-		default:
+		} else {
 			err = v.Release()
 		}
 		if err != nil {

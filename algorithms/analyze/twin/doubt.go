@@ -78,7 +78,7 @@ func (p *Point) invariant(i int, h float64, r *linear.Response) error {
 // has come to rest moves by the last digit now and then.
 const dither = 1e-6
 
-// stillness gives a step, counted from 0, over which all outputs stand still to the last digit while they
+// stillness returns a step, counted from 0, over which all outputs stand still to the last digit while they
 // move over steps before and after it; 0 = there is none. start holds them before the first step.
 func stillness(start []float64, y [][]float64) int {
 	before := func(j int) []float64 {
@@ -197,7 +197,7 @@ func (p *Point) grown(i int, h float64, r *linear.Response, k int) (y [][]float6
 	return nil, nil
 }
 
-// peak gives the largest size of output o.
+// peak returns the largest size of output o.
 func peak(y [][]float64, o int) float64 {
 	most := 0.0
 	for _, v := range y {

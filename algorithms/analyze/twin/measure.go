@@ -145,7 +145,7 @@ func (p *Point) inputSize(i, k int) float64 {
 	return size
 }
 
-// stride gives the number of steps between those of a response that a model is found in.
+// stride returns the number of steps between those of a response that a model is found in.
 func (p *Point) stride(h float64) int {
 	return int(min(max(math.Ceil(p.Window/(responseSteps*h)), 1), longestStride))
 }

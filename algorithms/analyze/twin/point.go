@@ -122,7 +122,7 @@ func newPoint(ctx context.Context, x *master.Exec, o Options, t float64, of *pro
 	return p, nil
 }
 
-// Outputs gives the number of outputs that are no internal ones.
+// Outputs returns the number of outputs that are no internal ones.
 func (m *Model) Outputs() int {
 	n := 0
 	for _, o := range m.Info.Out {
@@ -178,7 +178,7 @@ func (p *Point) derivatives(i int) (*linear.StateSpace, string) {
 	return s, ""
 }
 
-// Over gives the response of subsystem i over steps of size h.
+// Over returns the response of subsystem i over steps of size h.
 func (p *Point) Over(i int, h float64) (*linear.Response, error) {
 	m := p.Models[i]
 	m.lock.Lock()

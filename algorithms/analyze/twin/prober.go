@@ -84,7 +84,7 @@ type prober struct {
 	way    [][]float64 // inputs at the communication points, so far
 }
 
-// NeedsRollback gives all subsystems that can: their responses are measured.
+// NeedsRollback returns all subsystems that can: their responses are measured.
 func (p *prober) NeedsRollback(s *master.System) []int {
 	var out []int
 	for i, info := range s.Infos {
@@ -104,7 +104,7 @@ func (p *prober) DoesWithout(i int, why error) bool {
 	return true
 }
 
-// Reason gives an error without the kind that it is of.
+// Reason returns an error without the kind that it is of.
 func Reason(err error) string {
 	return strings.Replace(err.Error(), master.ErrCapability.Error()+": ", "", 1)
 }

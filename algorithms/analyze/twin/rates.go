@@ -38,7 +38,7 @@ func (s *Scheme) RateTexts() []string {
 	return out
 }
 
-// Rate gives that of a component: steps in a macro step, or macro steps that one goes over.
+// Rate returns that of a component: steps in a macro step, or macro steps that one goes over.
 func (s *Scheme) Rate(component string) (steps, over int) {
 	k := slices.IndexFunc(s.Rates, func(r algorithms.Rate) bool { return r.Component == component })
 	if k < 0 {
@@ -47,7 +47,7 @@ func (s *Scheme) Rate(component string) (steps, over int) {
 	return s.Rates[k].Steps, s.Rates[k].Over
 }
 
-// Period gives the macro steps from one point at which all components take part to the next.
+// Period returns the macro steps from one point at which all components take part to the next.
 func (s *Scheme) Period() int {
 	n := 1
 	for _, r := range s.Rates {

@@ -99,7 +99,7 @@ func (p *Point) elsewhere(i int, sub master.Subsystem) string {
 	return ""
 }
 
-// begin gives subsystem i at the operating point: itself, taken back, or another instance. done is
+// begin returns subsystem i at the operating point: itself, taken back, or another instance. done is
 // called in the end.
 func (p *Point) begin(i int) (sub master.Subsystem, done func() error, err error) {
 	if p.Models[i].another == nil {

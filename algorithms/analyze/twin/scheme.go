@@ -40,10 +40,10 @@ type Scheme struct {
 	Reach int
 }
 
-// Holds tells that the inputs of a component are held, whatever the order.
+// Holds reports whether the inputs of a component are held, whatever the order.
 func (s *Scheme) Holds(m *Model) bool { return m.Order == 0 && !m.Info.Caps.VariableStep && !s.Ideal }
 
-// Algorithm gives the strategy anew.
+// Algorithm returns the strategy anew.
 func (s *Scheme) Algorithm() (master.Algorithm, error) {
 	params := map[string]string{"order": fmt.Sprint(s.Order)}
 	for k, v := range s.Params {
@@ -65,7 +65,7 @@ func (s *Scheme) Start(sys *master.System, h float64, steps int) (*master.Run, e
 	return master.NewRun(sys, alg, master.Options{Stop: (float64(steps) + 0.5) * h, Step: h, Workers: 1})
 }
 
-// StepOf gives the size of the steps that subsystem i takes.
+// StepOf returns the size of the steps that subsystem i takes.
 func (p *Point) StepOf(i int, s *Scheme, h float64) float64 {
 	m := p.Models[i]
 	steps, over := s.Rate(m.Info.Name)

@@ -67,7 +67,7 @@ func NewTwin(of *master.Info, r *linear.Response, h float64, order int) *Twin {
 	return t
 }
 
-// realOnly gives the dependencies of Real outputs on Real inputs.
+// realOnly returns the dependencies of Real outputs on Real inputs.
 func realOnly(of *master.Info) [][]int {
 	if of.Step.On == nil {
 		return nil
