@@ -542,7 +542,7 @@ func testRealRuns(t *testing.T) {
 		dampers.args = []string{"--at", "0.1", "--order", "1", "--runs", "120"}
 		dampers.strategies = []string{"explicit/0", "explicit/1", "gauss-seidel/0", "gauss-seidel/1", "implicit/0", "implicit/1"}
 		systems, least = []subject{dampers, {"crane", filepath.Join(*realDir, "systems", "libcosim", "demo", "demo.ssp"), "KnuckleBoomCrane.p_Crane.f[2]",
-			[]string{"--order", "1", "--step-size", "1e-3", "--from", "2e-4", "--to", "5e-3", "--runs", "90"},
+			[]string{"--order", "1", "--step-size", "1e-3", "--from", "2e-4", "--to", "5e-3", "--runs", "600"},
 			[]string{"explicit/1", "gauss-seidel/1", "implicit/0", "implicit/1"}}}, 28
 	}
 	hits, misses := 0, 0
