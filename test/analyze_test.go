@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/algorithms/analyze"
+	"github.com/macrostep/macrostep/algorithms/analyze/forecast"
+	"github.com/macrostep/macrostep/algorithms/analyze/scan"
+	"github.com/macrostep/macrostep/algorithms/analyze/twin"
 	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/test/long"
@@ -59,7 +62,7 @@ func testAnalyzeHaid(t *testing.T) {
 		r := analysis(t, system(t, "corrector-oscillator"), "--set", fmt.Sprint("two.c_k=", c.ck), "--set", fmt.Sprint("two.d_k=", c.dk),
 			"--step-size", fmt.Sprint(c.H), "--from", fmt.Sprint(c.H/10), "--order", "2", "--runs", "0")
 		for _, s := range r.Subsystems {
-			if s.Model != analyze.Measured || s.States != 2 {
+			if s.Model != twin.Measured || s.States != 2 {
 				t.Errorf("%+v", s)
 			}
 		}
@@ -149,7 +152,7 @@ func testAnalyzeBlackboxes(t *testing.T) {
 	}
 	// Later, by instances that are led the way again.
 	later := analysis(t, system(t, "corrector-oscillator-blackbox"), "--order", "0", "--step-size", "3e-4", "--from", "3e-4", "--to", "3e-3", "--at", "0.01")
-	if a, b := strategy(t, open, "explicit", 0), strategy(t, later, "explicit", 0); later.Subsystems[0].Model != analyze.Renewed || len(b.Stable) != 1 ||
+	if a, b := strategy(t, open, "explicit", 0), strategy(t, later, "explicit", 0); later.Subsystems[0].Model != twin.Renewed || len(b.Stable) != 1 ||
 		math.Abs(b.Now-a.Now) > 1e-4 || math.Abs(a.Stable[0].To-b.Stable[0].To) > 0.01*a.Stable[0].To {
 		t.Errorf("at 0.01 s: %+v, %+v", later.Subsystems, b)
 	}
@@ -159,7 +162,7 @@ func testAnalyzeBlackboxes(t *testing.T) {
 	if s := strategy(t, closed, "implicit", 0); !strings.Contains(s.Why, "cannot go back") || s.Points != nil {
 		t.Errorf("implicit: %+v", s)
 	}
-	if s := closed.Subsystems[0]; s.Model != analyze.Renewed {
+	if s := closed.Subsystems[0]; s.Model != twin.Renewed {
 		t.Errorf("%+v", s)
 	}
 }
@@ -241,7 +244,7 @@ func testAnalyzeErrors(t *testing.T) {
 				best = []string{path, "--algorithm", "gauss-seidel", "--param", "order=2", "--param", "substeps=2"}
 			}
 			fine := complete(t, append(best, "--step-size", fmt.Sprint(fineH), "--stop-time", fmt.Sprint(r.Horizon))...)
-			check := func(s *analyze.Strategy, f analyze.Forecast) {
+			check := func(s *analyze.Strategy, f forecast.Forecast) {
 				t.Helper()
 				got := off(t, path, c.outputs, r.Horizon, f.Step, []string{path, "--algorithm", s.Preset, "--param", fmt.Sprint("order=", s.Order)}, fine, fineH)
 				t.Logf("%s, order %d, %g s: error %.3g, expected %.3g of %s", s.Preset, s.Order, f.Step, got, f.Error, f.Of)
@@ -379,7 +382,7 @@ func testAnalyzeRuns(t *testing.T) {
 		return far
 	}
 	limit := s.Stable[len(s.Stable)-1].To
-	grown := s.Points[slices.IndexFunc(s.Points, func(p analyze.Radius) bool { return p.Radius > 1.1 })].Step
+	grown := s.Points[slices.IndexFunc(s.Points, func(p scan.Radius) bool { return p.Radius > 1.1 })].Step
 	fine, calm, wild := goes(1e-3), goes(0.8*limit), goes(grown)
 	t.Logf("stable %v, seen to grow at %g s: it goes as far as %g, at 0.8 of the limit as far as %g, and there %g", s.Stable, grown, fine, calm, wild)
 	if calm > 2*fine || wild < 100*fine {
@@ -539,7 +542,7 @@ func testRealRuns(t *testing.T) {
 		dampers.args = []string{"--at", "0.1", "--order", "1", "--runs", "120"}
 		dampers.strategies = []string{"explicit/0", "explicit/1", "gauss-seidel/0", "gauss-seidel/1", "implicit/0", "implicit/1"}
 		systems, least = []subject{dampers, {"crane", filepath.Join(*realDir, "systems", "libcosim", "demo", "demo.ssp"), "KnuckleBoomCrane.p_Crane.f[2]",
-			[]string{"--order", "1", "--step-size", "1e-3", "--from", "2e-4", "--to", "5e-3", "--runs", "90"},
+			[]string{"--order", "1", "--step-size", "1e-3", "--from", "2e-4", "--to", "5e-3", "--runs", "600"},
 			[]string{"explicit/1", "gauss-seidel/1", "implicit/0", "implicit/1"}}}, 28
 	}
 	hits, misses := 0, 0
@@ -558,8 +561,8 @@ func testRealRuns(t *testing.T) {
 			}
 			for _, factor := range []float64{0.5, 0.8, 1.25, 2} {
 				within := func(from, to float64) bool { H := factor * limit; return from <= H && H <= to }
-				told := slices.ContainsFunc(s.Stable, func(at analyze.Range) bool { return within(at.From, at.To) }) || factor < 1
-				gap := slices.ContainsFunc(s.Gaps, func(at analyze.Gap) bool { return within(at.From/1.5, at.To*1.5) })
+				told := slices.ContainsFunc(s.Stable, func(at scan.Range) bool { return within(at.From, at.To) }) || factor < 1
+				gap := slices.ContainsFunc(s.Gaps, func(at scan.Gap) bool { return within(at.From/1.5, at.To*1.5) })
 				if last := s.Points[len(s.Points)-1].Step; !told && (gap || factor*limit > last) {
 					t.Logf("%-8s %-14s limit %.4g s, at %.4g of it nothing is told", c.name, name, limit, factor)
 					continue

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/macrostep/macrostep/algorithms/analyze"
+	"github.com/macrostep/macrostep/algorithms/analyze/scan"
 	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/test/oracle"
 )
@@ -121,7 +121,7 @@ func limitsOf(t *testing.T, cases []limitCase) (ends int) {
 					H      float64
 					begins bool
 				}{{at.From, true}, {at.To, false}} {
-					beside := func(g analyze.Gap) bool { return g.From <= end.H*1.2 && g.To >= end.H/1.2 } // then it is not told
+					beside := func(g scan.Gap) bool { return g.From <= end.H*1.2 && g.To >= end.H/1.2 } // then it is not told
 					if end.H <= c.from*1.001 || end.H >= c.to*0.999 || slices.ContainsFunc(s.Gaps, beside) {
 						continue
 					}

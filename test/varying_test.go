@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/macrostep/macrostep/algorithms/analyze"
+	"github.com/macrostep/macrostep/algorithms/analyze/forecast"
 )
 
 // The steps at which algorithms settle that choose them are those of runs of the FMUs: by the number of steps over the horizon, to
@@ -28,7 +28,7 @@ func testAnalyzeVarying(t *testing.T) {
 			path := system(t, c.name)
 			r := analysis(t, path, "--order", "1")
 			for _, preset := range slices.Concat(c.presets, c.unknown, c.fails) {
-				at := slices.IndexFunc(r.Varying, func(v analyze.Varying) bool { return v.Preset == preset })
+				at := slices.IndexFunc(r.Varying, func(v forecast.Varying) bool { return v.Preset == preset })
 				if at < 0 {
 					t.Errorf("nothing is told of %s", preset)
 					continue

@@ -4,8 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/macrostep/macrostep/master"
-	"github.com/macrostep/macrostep/master/mastertest"
+	"github.com/macrostep/macrostep/algorithms/analyze/analyzetest"
 )
 
 // x' = a x + b u, y = x in a loop with y' = −y + x: what grows by itself is told, with its rate; what the
@@ -14,16 +13,7 @@ func TestUnstableAlone(t *testing.T) {
 	for name, c := range map[string]struct{ a, b, alone float64 }{
 		"unstable": {3, 0.5, 3}, "held": {1, -9, 1}, "stable": {-1, -1, 0},
 	} {
-		pair := func(name string, a, b float64) master.Subsystem {
-			return mastertest.NewLinear(name, mastertest.Matrices{A: [][]float64{{a}}, B: [][]float64{{b}}, C: [][]float64{{1}}}, []float64{1})
-		}
-		at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
-		sys, err := master.NewSystem([]master.Subsystem{pair("one", c.a, c.b), pair("two", -4, 1)}, []master.Connection{
-			{From: at("two", "y1"), To: at("one", "u1")}, {From: at("one", "y1"), To: at("two", "u1")},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		sys := analyzetest.Pair(t, analyzetest.Lag("one", c.a, c.b, 1), analyzetest.Lag("two", -4, 1, 1))
 		r, err := Run(t.Context(), sys, Options{Step: 1e-2, Order: 1, Stop: 1, From: 1e-3, To: 1e-1})
 		if err != nil {
 			t.Fatal(err)

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/macrostep/macrostep/algorithms/analyze/analyzetest"
 	"github.com/macrostep/macrostep/master"
-	"github.com/macrostep/macrostep/master/mastertest"
 )
 
 // late shows −g times its input later: that of a number of steps before, or as sampled every some
@@ -53,20 +53,14 @@ func (s *late) FreeState(master.State) error { return nil }
 // What acts later than responses are followed looks like what does not act. Followed over the time of
 // the forecast it shows, and nothing is told; a plant alone is told of.
 func TestActsLater(t *testing.T) {
-	at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
 	for name, c := range map[string]struct {
 		second master.Subsystem
 		known  bool
 	}{
 		"dead time": {newLate(5, 120, 0), false}, "long dead time": {newLate(5, 400, 0), false}, "sampled": {newLate(5, 0, 1), false}, "sampled once": {newLate(5, 0, 12), false},
-		"plant": {mastertest.NewLinear("late", mastertest.Matrices{A: [][]float64{{-1}}, B: [][]float64{{-5}}, C: [][]float64{{1}}}, []float64{0}), true},
+		"plant": {analyzetest.Lag("late", -1, -5, 0), true},
 	} {
-		one := mastertest.NewLinear("one", mastertest.Matrices{A: [][]float64{{-1}}, B: [][]float64{{1}}, C: [][]float64{{1}}}, []float64{1})
-		in, out := c.second.Info().In[0].Name, c.second.Info().Out[0].Name
-		sys, err := master.NewSystem([]master.Subsystem{one, c.second}, []master.Connection{{From: at("one", "y1"), To: at("late", in)}, {From: at("late", out), To: at("one", "u1")}})
-		if err != nil {
-			t.Fatal(name, err)
-		}
+		sys := analyzetest.Pair(t, analyzetest.Lag("one", -1, 1, 1), c.second)
 		r, err := Run(t.Context(), sys, Options{Step: 0.01, From: 0.01, To: 0.02, Stop: 20})
 		if err != nil {
 			t.Fatal(name, err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/macrostep/macrostep/algorithms/analyze/analyzetest"
 	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
@@ -21,18 +22,12 @@ func (forgetful) VerifyRollback(context.Context, master.Experiment, float64) (ma
 // What is found not to go back is not taken back: such algorithms are refused, and not recommended.
 func TestBrokenRollback(t *testing.T) {
 	for _, broken := range []bool{false, true} {
-		sys := haidSystem(t, exact.DefaultHaid(), nil)
-		subs := []master.Subsystem{sys.Subsystems[0], sys.Subsystems[1]}
-		if broken {
-			subs[1] = forgetful{subs[1].(*mastertest.Linear)}
-		}
-		at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
-		sys, err := master.NewSystem(subs, []master.Connection{
-			{From: at("two", "y1"), To: at("one", "u1")}, {From: at("one", "y1"), To: at("two", "u1")}, {From: at("one", "y2"), To: at("two", "u2")},
+		sys := analyzetest.Haid(t, exact.DefaultHaid(), func(s *mastertest.Linear) master.Subsystem {
+			if broken && s.Info().Name == "two" {
+				return forgetful{s}
+			}
+			return s
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 		r, err := Run(t.Context(), sys, Options{Step: 1e-4, From: 1e-4, To: 2e-4})
 		if err != nil {
 			t.Fatal(err)

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/macrostep/macrostep/algorithms/analyze/analyzetest"
+	"github.com/macrostep/macrostep/algorithms/analyze/scan"
+	"github.com/macrostep/macrostep/algorithms/analyze/twin"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -52,22 +55,18 @@ func (s *eulerLag) Duplicate(context.Context, int) (master.Subsystem, error) {
 	return newEulerLag(s.info.Name, s.a, s.b, s.own), nil
 }
 
-// Directional derivatives know nothing of the steps of a solver: where these make a difference, models are
+// twin.Directional derivatives know nothing of the steps of a solver: where these make a difference, models are
 // measured; where there are no further instances to see it on, that is told; and where they make
 // none, the derivatives are taken.
 func TestDirectionalDeparts(t *testing.T) {
-	at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
 	for name, c := range map[string]struct {
 		own   float64
 		once  bool
 		model string
-	}{"long steps": {0.09, false, Renewed}, "long steps once": {0.09, true, Directional}, "short steps": {1e-7, false, Directional}} {
+	}{"long steps": {0.09, false, twin.Renewed}, "long steps once": {0.09, true, twin.Directional}, "short steps": {1e-7, false, twin.Directional}} {
 		one, two := newEulerLag("one", 4, 6, c.own), newEulerLag("two", 5, -7, c.own)
 		one.once, two.once = c.once, c.once
-		sys, err := master.NewSystem([]master.Subsystem{one, two}, []master.Connection{{From: at("one", "y"), To: at("two", "u")}, {From: at("two", "y"), To: at("one", "u")}})
-		if err != nil {
-			t.Fatal(name, err)
-		}
+		sys := analyzetest.Pair(t, one, two)
 		const H = 0.1
 		o := Options{Step: H, Order: 0, Stop: 10, From: 0.05, To: 0.2}
 		if c.own < 1e-3 {
@@ -85,11 +84,11 @@ func TestDirectionalDeparts(t *testing.T) {
 		for _, s := range r.Strategies {
 			switch s.Preset {
 			case "model-based-corrector":
-				if known := s.Points != nil; known == (c.model == Renewed) || !known && !strings.Contains(s.Why, "corrects by the directional derivatives") {
+				if known := s.Points != nil; known == (c.model == twin.Renewed) || !known && !strings.Contains(s.Why, "corrects by the directional derivatives") {
 					t.Errorf("%s: %v, %q", name, s.Points, s.Why)
 				}
 			case "explicit":
-				if len(s.Points) != scanPoints {
+				if len(s.Points) != scan.Points {
 					t.Errorf("%s: %d points: %s", name, len(s.Points), s.Why)
 				}
 				for _, p := range s.Points {

@@ -26,13 +26,11 @@
 // part, and the radius its root: the growth in a macro step. The energy correction is not linear:
 // its errors are forecast, its stability is not known.
 //
-// Where models tell nothing, Options.Runs has the system itself run, by the same strategies, once as it is and with its
-// coupled inputs moved a little at the operating point: the difference grows by the radius in every step, as it
-// does where the system repeats itself periodically, and along the motion of one that is not linear.
-// Moves of different size have to agree.
+// Where models show nothing, Options.Runs has the system itself run, as it is and with its coupled inputs moved a little.
 //
-// Rooms of their own: linear has the models and their matrices, divergence judges differences of runs, and watch looks at a
-// run while it goes on. Judge analyses one strategy at one step, Run all of them.
+// Each job has a package: twin takes the models (linear) at the operating point and makes the twins, scan finds radii and
+// stable steps, forecast errors and costs, trial makes runs, and watch looks at a run while it goes on. Judge analyses one
+// strategy at one step, Run all of them.
 //
 // All of this is linear and local: it holds for motions about the operating point.
 package analyze

@@ -1,12 +1,10 @@
 package analyze
 
 import (
-	"context"
 	"math"
-	"strings"
 	"testing"
 
-	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/algorithms/analyze/analyzetest"
 	"github.com/macrostep/macrostep/master/mastertest"
 	"github.com/macrostep/macrostep/test/long"
 )
@@ -17,15 +15,8 @@ func TestOneState(t *testing.T) {
 		if rate > 0 && !long.On {
 			continue
 		}
-		lag := mastertest.NewLinear("lag", mastertest.Matrices{A: [][]float64{{rate}}, B: [][]float64{{1}}, C: [][]float64{{1}}}, []float64{1})
 		gain := mastertest.NewLinear("gain", mastertest.Matrices{D: [][]float64{{0.25}}}, nil)
-		at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
-		sys, err := master.NewSystem([]master.Subsystem{lag, gain}, []master.Connection{
-			{From: at("gain", "y1"), To: at("lag", "u1")}, {From: at("lag", "y1"), To: at("gain", "u1")},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		sys := analyzetest.Pair(t, analyzetest.Lag("lag", rate, 1, 1), gain)
 		r, err := Run(t.Context(), sys, Options{Step: 0.01, Stop: 1, Order: 2, Error: 0.01})
 		if err != nil {
 			t.Fatal(err)
@@ -35,25 +26,5 @@ func TestOneState(t *testing.T) {
 				t.Errorf("%s, order %d: radius %.6f, want %.6f; %s", s.Preset, s.Order, s.Now, want, s.Why)
 			}
 		}
-	}
-}
-
-// A fault in the analysis is an error of it, told of the algorithm where that is all it hits.
-func TestFaultsAreErrors(t *testing.T) {
-	sys, _ := masses(t, 2)
-	_, err := at(t.Context(), sys, Options{Step: 1e-3}, func(*point) error { panic("bad length") })
-	if err == nil || !strings.Contains(err.Error(), "could not be analysed") || !strings.Contains(err.Error(), "bad length") {
-		t.Errorf("%v", err)
-	}
-	p := &point{ctx: context.Background()}
-	var found [2]string
-	err = p.each(2, nil, func(k int) {
-		if k == 0 {
-			panic("bad length")
-		}
-		found[k] = "fine"
-	}, func(k int, err error) { found[k] = err.Error() })
-	if err != nil || !strings.Contains(found[0], "bad length") || found[1] != "fine" {
-		t.Errorf("%q, %v", found, err)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/macrostep/macrostep/algorithms/analyze/analyzetest"
+	"github.com/macrostep/macrostep/algorithms/analyze/twin"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
 	"github.com/macrostep/macrostep/test/long"
@@ -25,13 +27,7 @@ func driven(t *testing.T, rate float64, wrap func(*mastertest.Linear) master.Sub
 	t.Helper()
 	from := mastertest.NewLinear("from", mastertest.Matrices{A: [][]float64{{0, 1}, {-100, 2 * rate}}, B: [][]float64{{}, {}}, C: [][]float64{{1, 0}}}, []float64{0, 10})
 	to := mastertest.NewLinear("to", mastertest.Matrices{A: [][]float64{{0, 1}, {-90, -0.2}}, B: [][]float64{{0}, {90}}, C: [][]float64{{1, 0}, {0, 1}}}, []float64{0, 0})
-	sys, err := master.NewSystem([]master.Subsystem{from, wrap(to)}, []master.Connection{
-		{From: master.Endpoint{Subsystem: "from", Port: "y1"}, To: master.Endpoint{Subsystem: "to", Port: "u1"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sys
+	return analyzetest.System(t, []master.Subsystem{from, wrap(to)}, "from.y1 -> to.u1")
 }
 
 // explicitly is the preset.
@@ -42,8 +38,8 @@ func plain(s *mastertest.Linear) master.Subsystem { return s }
 // course runs a system, and gives its outputs every so many steps.
 func course(t *testing.T, sys *master.System, preset string, order int, H, stop float64, every int) (out [][]float64) {
 	t.Helper()
-	s := &scheme{preset: preset, order: order}
-	alg, err := s.algorithm()
+	s := &twin.Scheme{Preset: preset, Order: order}
+	alg, err := s.Algorithm()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/algorithms/analyze/analyzetest"
+	"github.com/macrostep/macrostep/algorithms/analyze/forecast"
+	"github.com/macrostep/macrostep/algorithms/analyze/twin"
 	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
@@ -29,13 +32,7 @@ func quarterCar(t testing.TB, jumps bool, load float64) (*master.System, []algor
 	wheel := mastertest.NewLinear("wheel", mastertest.Matrices{ // z_w less that of the road, v_w, load
 		A: [][]float64{{0, 1, 0}, {-q.Kw / q.Mw, 0, -1 / q.Mw}, {0, 0, 0}}, B: [][]float64{{0}, {1 / q.Mw}, {0}}, C: [][]float64{{0, 1, 0}},
 	}, []float64{lift, 0, load})
-	at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
-	sys, err := master.NewSystem([]master.Subsystem{evenly{chassis}, evenly{wheel}}, []master.Connection{
-		{From: at("chassis", "y1"), To: at("wheel", "u1")}, {From: at("wheel", "y1"), To: at("chassis", "u1")},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sys := analyzetest.Pair(t, chassis, wheel)
 	return sys, []algorithms.Bond{{Name: "axle", Pairs: []algorithms.Pair{{Effort: "chassis.y1", Flow: "wheel.y1"}}}}
 }
 
@@ -43,7 +40,7 @@ func quarterCar(t testing.TB, jumps bool, load float64) (*master.System, []algor
 func correctedCar(t *testing.T, order int, load float64) (*master.System, master.Algorithm) {
 	t.Helper()
 	sys, bonds := quarterCar(t, true, load)
-	alg, err := (&scheme{preset: energyCorrection, order: order, bonds: bonds}).algorithm()
+	alg, err := (&twin.Scheme{Preset: twin.EnergyCorrection, Order: order, Bonds: bonds}).Algorithm()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,8 +60,8 @@ func testCorrectedForecast(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := strategyOf(t, r, energyCorrection, order)
-			if len(s.Forecasts) != len(candidates) {
+			s := r.strategyOf(twin.EnergyCorrection, order)
+			if len(s.Forecasts) != len(forecast.Candidates) {
 				t.Fatalf("load %g N, order %d: %+v, %s", load, order, s.Forecasts, r.WhyNoError)
 			}
 			for _, f := range s.Forecasts {
@@ -78,7 +75,7 @@ func testCorrectedForecast(t *testing.T) {
 	}
 }
 
-// carError gives the error of force and velocity of the wheel, as a forecast defines it.
+// carError returns the error of force and velocity of the wheel, as a forecast defines it.
 func carError(t *testing.T, order int, load, h, horizon float64) float64 {
 	t.Helper()
 	sys, alg := correctedCar(t, order, load)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/macrostep/macrostep/algorithms/analyze/scan"
 )
 
 // What is unknown is no number in the JSON, and what is known is read back as it was.
@@ -13,9 +15,9 @@ func TestUnknownInJSON(t *testing.T) {
 		has, hasNo []string
 	}{
 		{Strategy{Preset: "explicit", Why: "there is no model of a"}, []string{`"radius":null`, `"stable":null`, `"points":null`, `"unknown":"there is no model of a"`}, nil},
-		{Strategy{Preset: "explicit", Points: []Radius{{1, 2}}, Now: 2, Mode: &Mode{}}, []string{`},"radius":2}`, `"stable":[]`}, []string{"unknown", `"radius":null`}},
-		{Strategy{Preset: "explicit", Points: []Radius{{1, 0}}, Stable: []Range{{1, 1}}, Mode: &Mode{}}, []string{`},"radius":0}`, `"stable":[{`}, []string{"unknown"}},
-		{Strategy{Preset: "explicit", Points: []Radius{{1, 2}}, Why: "at steps of 3 s: noise"}, []string{`"radius":null`, `"stable":[]`, `"unknown":"at steps of 3 s: noise"`}, nil},
+		{Strategy{Preset: "explicit", Result: scan.Result{Points: []scan.Radius{{Step: 1, Radius: 2}}, Now: 2, Mode: &scan.Mode{}}}, []string{`},"radius":2}`, `"stable":[]`}, []string{"unknown", `"radius":null`}},
+		{Strategy{Preset: "explicit", Result: scan.Result{Points: []scan.Radius{{Step: 1}}, Stable: []scan.Range{{From: 1, To: 1}}, Mode: &scan.Mode{}}}, []string{`},"radius":0}`, `"stable":[{`}, []string{"unknown"}},
+		{Strategy{Preset: "explicit", Result: scan.Result{Points: []scan.Radius{{Step: 1, Radius: 2}}}, Why: "at steps of 3 s: noise"}, []string{`"radius":null`, `"stable":[]`, `"unknown":"at steps of 3 s: noise"`}, nil},
 	} {
 		text, err := json.Marshal(Report{Strategies: []Strategy{c.s}})
 		if err != nil {

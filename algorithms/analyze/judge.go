@@ -8,6 +8,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/macrostep/macrostep/algorithms/analyze/linear"
+	"github.com/macrostep/macrostep/algorithms/analyze/scan"
+	"github.com/macrostep/macrostep/algorithms/analyze/twin"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -16,14 +19,14 @@ type Judgement struct {
 	Radius float64 // spectral radius at the step of the analysis
 	// Itself is the growth of the strategy at a step far below, where that is about as fast in time: it is not the
 	// coupling's. Whole is the same, where another strategy confirms it: nil = it does not, or that is not known.
-	Itself, Whole *Growth
+	Itself, Whole *scan.Growth
 	// Looks is how many spectral radii were found: one of a stable strategy, two to four of an unstable one, and a
 	// few more where responses are noisy or unknown.
 	Looks int
 }
 
 // IsStable reports whether nothing grows at the step.
-func (j *Judgement) IsStable() bool { return stable(j.Radius) }
+func (j *Judgement) IsStable() bool { return linear.Stable(j.Radius) }
 
 // farBelow are steps at which growth is looked at that is not the coupling's, relative to that of the analysis: the first
 // is the shortest of a scan, the other is for FMUs of which nothing is known there.
@@ -40,7 +43,9 @@ func Judge(ctx context.Context, sys *master.System, o Options, preset string, or
 		return nil, err
 	}
 	j := &Judgement{}
-	_, err := at(ctx, sys, o, func(p *point) error { return p.judge(j, o, preset, order) })
+	_, err := twin.At(ctx, sys, o.at(), func(p *twin.Point) error {
+		return (&analysis{Scanner: &scan.Scanner{Point: p}}).judge(j, o, preset, order)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -48,15 +53,15 @@ func Judge(ctx context.Context, sys *master.System, o Options, preset string, or
 }
 
 // judge fills j.
-func (p *point) judge(j *Judgement, o Options, preset string, order int) error {
-	var own *scheme
-	var formed []*scheme // whose radii are exact, the own one first
-	for _, s := range p.schemes(o.Order, ownRatesOf(o.Rates), o.bonds()) {
-		if s.preset == preset && s.order == order {
+func (p *analysis) judge(j *Judgement, o Options, preset string, order int) error {
+	var own *twin.Scheme
+	var formed []*twin.Scheme // whose radii are exact, the own one first
+	for _, s := range p.schemes(o.Order, twin.OwnRates(o.Rates), o.bonds()) {
+		if s.Preset == preset && s.Order == order {
 			own = s
 		}
 		switch {
-		case s.hidden:
+		case s.Hidden:
 		case s == own:
 			formed = slices.Insert(formed, 0, s)
 		default:
@@ -66,37 +71,31 @@ func (p *point) judge(j *Judgement, o Options, preset string, order int) error {
 	if own == nil {
 		return fmt.Errorf("%s of order %d is not analysed", preset, order)
 	}
-	r := &Report{Step: o.Step, Structure: Structure{Discrete: discreteConnections(p.x.Sys)}}
-	p.window = windowSteps * o.Step
+	r := &Report{Step: o.Step, Structure: Structure{Discrete: discreteConnections(p.X.Sys)}}
 	why := p.trust(r, o.Stop, p.moot(&r.Structure))
-	why = cmp.Or(why, own.nonlinear())
+	why = cmp.Or(why, nonlinear(own))
 	if why == "" {
 		why = p.refused(own)
 	}
 	if why != "" {
 		return errors.New(why)
 	}
-	radius := func(s *scheme, h float64) (mode eigen, err error) {
+	radius := func(s *twin.Scheme, h float64) (scan.Eigen, error) {
 		j.Looks++
-		if mode, err = p.spectrum(s, h, -1, 1, false); err == nil {
-			err = p.untold(s, h, mode.coupled)
-		}
-		return mode, err
+		return p.Radius(s, h, false)
 	}
 	mode, err := radius(own, o.Step)
 	if err != nil {
 		return err
 	}
-	if p.noisy(own, o.Step) {
-		l := look{Radius: Radius{o.Step, mode.radius()}}
-		if l.doubt(func(h float64) (float64, error) { mode, err := radius(own, h); return mode.radius(), err }, false); l.err != nil {
-			return l.err
-		}
+	beside := func(h float64) (float64, error) { mode, err := radius(own, h); return mode.Radius(), err }
+	if err := p.Doubt(own, o.Step, mode.Radius(), beside); err != nil {
+		return err
 	}
-	if j.Radius = mode.radius(); stable(j.Radius) {
+	if j.Radius = mode.Radius(); linear.Stable(j.Radius) {
 		return nil
 	}
-	if p.motion(r, o, []float64{1}); r.Large != "" {
+	if p.follow(r, o, []float64{1}); r.Large != "" {
 		return errors.New(r.Large)
 	}
 	for _, part := range farBelow {
@@ -104,8 +103,8 @@ func (p *point) judge(j *Judgement, o Options, preset string, order int) error {
 		if mode, err = radius(own, h); err != nil {
 			continue
 		}
-		if rate := math.Log(mode.radius()) / h; rate > math.Log(j.Radius)/o.Step/2 {
-			j.Itself = &Growth{Rate: rate, Frequency: mode.frequency(h)}
+		if rate := math.Log(mode.Radius()) / h; rate > math.Log(j.Radius)/o.Step/2 {
+			j.Itself = &scan.Growth{Rate: rate, Frequency: mode.Frequency(h)}
 			j.Whole = p.wholeAt(h, formed, radius)
 		}
 		break
@@ -113,21 +112,53 @@ func (p *point) judge(j *Judgement, o Options, preset string, order int) error {
 	return nil
 }
 
+// ownRates is how far the rates of growth at the shortest steps may be apart that are taken for that of the
+// system itself, relative to the largest.
+const ownRates = 0.02
+
+// whole finds the growth of the coupled system that no algorithm and no step can change: with all the algorithms, the
+// shortest steps of the scan leave the same rate. Of a motion that is too large for linear models nothing of the
+// kind is known. frequency gives that of a strategy's mode.
+func (r *Report) whole(all []*twin.Scheme, frequency func(s *twin.Scheme, h float64) float64) *scan.Growth {
+	if r.Large != "" {
+		return nil
+	}
+	least, most, n, last := math.Inf(1), 0.0, 0, -1
+	var at float64
+	for k := range r.Strategies {
+		s := &r.Strategies[k]
+		if all[k].Hidden || len(s.Points) == 0 || s.Multiples > 0 {
+			continue
+		}
+		first := s.Points[0]
+		if linear.Stable(first.Radius) {
+			return nil
+		}
+		rate := math.Log(first.Radius) / first.Step
+		least, most = min(least, rate), max(most, rate)
+		n, last, at = n+1, k, first.Step
+	}
+	if n < 2 || most-least > ownRates*most {
+		return nil
+	}
+	return &scan.Growth{Rate: most, Frequency: frequency(all[last], at)}
+}
+
 // wholeAt returns the growth of the coupled system by itself, from two strategies at a step far below that of the analysis;
 // nil = it is stable, or that is not known.
-func (p *point) wholeAt(h float64, formed []*scheme, radius func(s *scheme, h float64) (eigen, error)) *Growth {
+func (p *analysis) wholeAt(h float64, formed []*twin.Scheme, radius func(s *twin.Scheme, h float64) (scan.Eigen, error)) *scan.Growth {
 	const enough = 2
 	least, most, frequency := math.Inf(1), 0.0, 0.0
 	for _, s := range formed[:enough] {
 		mode, err := radius(s, h)
-		if err != nil || stable(mode.radius()) {
+		if err != nil || linear.Stable(mode.Radius()) {
 			return nil
 		}
-		rate := math.Log(mode.radius()) / h
-		least, most, frequency = min(least, rate), max(most, rate), mode.frequency(h)
+		rate := math.Log(mode.Radius()) / h
+		least, most, frequency = min(least, rate), max(most, rate), mode.Frequency(h)
 	}
 	if most-least > ownRates*most {
 		return nil
 	}
-	return &Growth{Rate: most, Frequency: frequency}
+	return &scan.Growth{Rate: most, Frequency: frequency}
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/macrostep/macrostep/algorithms/analyze/analyzetest"
+	"github.com/macrostep/macrostep/algorithms/analyze/linear"
 	"github.com/macrostep/macrostep/fmus/exact"
 )
 
@@ -11,7 +13,7 @@ import (
 // the radius at its step, and that far below where it grows. The radius is that of a whole analysis.
 func TestJudges(t *testing.T) {
 	chain := func(n int) (judged *Judgement, whole float64, looks int) {
-		sys, explicit := masses(t, n)
+		sys, explicit := analyzetest.Masses(t, n)
 		j, err := Judge(t.Context(), sys, Options{Step: 0.01, Stop: 1, Error: 0.01}, "explicit", 0)
 		if err != nil {
 			t.Fatal(err)
@@ -20,7 +22,7 @@ func TestJudges(t *testing.T) {
 	}
 	for _, n := range []int{2, 25} {
 		j, want, looks := chain(n)
-		if math.Abs(j.Radius-want) > 1e-6 || j.Whole != nil || j.Itself != nil || looks > 2 || stable(want) != (looks == 1) {
+		if math.Abs(j.Radius-want) > 1e-6 || j.Whole != nil || j.Itself != nil || looks > 2 || linear.Stable(want) != (looks == 1) {
 			t.Errorf("%d masses: %+v, radius %.9f", n, j, want)
 		}
 	}
@@ -31,7 +33,7 @@ func TestJudges(t *testing.T) {
 		looks int
 	}{{o.D1, 1e-4, false, 1}, {o.D1, 3e-3, false, 2}, {-600, 1e-4, true, 4}} {
 		o.D1 = c.d
-		j, err := Judge(t.Context(), haidSystem(t, o, nil), Options{Step: c.H, Stop: 20 * c.H, Error: 0.01}, "explicit", 0)
+		j, err := Judge(t.Context(), analyzetest.Haid(t, o, nil), Options{Step: c.H, Stop: 20 * c.H, Error: 0.01}, "explicit", 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +42,7 @@ func TestJudges(t *testing.T) {
 			t.Errorf("d = %g, H = %g: %+v, %+v, radius %.9f", c.d, c.H, j, j.Itself, want)
 		}
 	}
-	if _, err := Judge(t.Context(), haidSystem(t, o, nil), Options{Step: 1e-4, Stop: 1}, "ecco", 0); err == nil {
+	if _, err := Judge(t.Context(), analyzetest.Haid(t, o, nil), Options{Step: 1e-4, Stop: 1}, "ecco", 0); err == nil {
 		t.Error("an algorithm that is not analysed is judged")
 	}
 }

@@ -6,12 +6,13 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/macrostep/macrostep/algorithms/analyze/analyzetest"
 	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/test/long"
 )
 
-// localOf gives the local error of haid's oscillator by its propagation matrix, of the output where
+// localOf returns the local error of haid's oscillator by its propagation matrix, of the output where
 // it is largest, and that output.
 func localOf(o exact.Haid, H float64, k, steps int) (worst float64, of string) {
 	c := exact.Corrected{Haid: o, H: H, P: k}
@@ -67,7 +68,7 @@ func TestLocalErrors(t *testing.T) {
 		if name == "held" && !long.On {
 			continue
 		}
-		r, err := Run(t.Context(), haidSystem(t, o, caps), Options{Step: H, Stop: stop, Order: highest, From: H, To: 2 * H})
+		r, err := Run(t.Context(), analyzetest.Haid(t, o, analyzetest.With(caps)), Options{Step: H, Stop: stop, Order: highest, From: H, To: 2 * H})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/macrostep/macrostep/algorithms/analyze/analyzetest"
+	"github.com/macrostep/macrostep/algorithms/analyze/forecast"
+	"github.com/macrostep/macrostep/algorithms/analyze/scan"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
 	"github.com/macrostep/macrostep/test/long"
@@ -36,14 +39,7 @@ func loopOf(t *testing.T, wrap func(*mastertest.Linear) master.Subsystem) *maste
 		s.Info().Caps.InputDerivatives, s.Info().Caps.DirectionalDerivative = false, false
 		return wrap(s)
 	}
-	at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
-	sys, err := master.NewSystem([]master.Subsystem{make1("one", 7), make1("two", 9)}, []master.Connection{
-		{From: at("two", "y1"), To: at("one", "u1")}, {From: at("one", "y1"), To: at("two", "u1")},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sys
+	return analyzetest.Pair(t, make1("one", 7), make1("two", 9))
 }
 
 // Of subsystems with steps of their own, that is told which holds at whole multiples of them, and
@@ -60,7 +56,7 @@ func TestOwnSteps(t *testing.T) {
 		if s.Preset != "explicit" && s.Preset != "gauss-seidel" {
 			continue
 		}
-		if s.Multiples != own || len(s.Points) != mostMultiples {
+		if s.Multiples != own || len(s.Points) != scan.MostMultiples {
 			t.Fatalf("%s: multiples of %g, %d points, %s", s.Preset, s.Multiples, len(s.Points), s.Why)
 		}
 		for n, point := range s.Points {
@@ -93,7 +89,7 @@ func TestRecommendsWithoutPromise(t *testing.T) {
 		{2e-2, 1e-5, "nothing that was looked at has an error of at most 0.01 and a margin"},
 	} {
 		r := Report{From: 0.1, Recommended: -1, Strategies: []Strategy{{
-			Points: []Radius{{0.1, 0.9}}, Stable: []Range{{0.1, 10}}, Forecasts: []Forecast{{Step: 1, Error: c.off, Doubt: c.doubt, FMUSteps: 1}},
+			Result: scan.Result{Points: []scan.Radius{{Step: 0.1, Radius: 0.9}}, Stable: []scan.Range{{From: 0.1, To: 10}}}, Forecasts: []forecast.Forecast{{Step: 1, Error: c.off, Doubt: c.doubt, FMUSteps: 1}},
 		}}}
 		if r.recommend(0.01); r.Recommended != 0 || !strings.Contains(r.Why, c.want) {
 			t.Errorf("off by %g, doubt %g: %d, %s", c.off, c.doubt, r.Recommended, r.Why)
@@ -104,8 +100,8 @@ func TestRecommendsWithoutPromise(t *testing.T) {
 // A step that is not known to be stable is not recommended, though a longer one is.
 func TestRecommendsKnown(t *testing.T) {
 	r := &Report{Step: 0.01, From: 1e-3, To: 1, Recommended: -1, Strategies: []Strategy{
-		{Preset: "explicit", Points: []Radius{{0.09, 0.5}}, Stable: []Range{{0.09, 0.09}}},
-		{Preset: "implicit", Points: []Radius{{0.005, 0.5}, {0.02, 0.6}}, Stable: []Range{{0.005, 0.03}}},
+		{Preset: "explicit", Result: scan.Result{Points: []scan.Radius{{Step: 0.09, Radius: 0.5}}, Stable: []scan.Range{{From: 0.09, To: 0.09}}}},
+		{Preset: "implicit", Result: scan.Result{Points: []scan.Radius{{Step: 0.005, Radius: 0.5}, {Step: 0.02, Radius: 0.6}}, Stable: []scan.Range{{From: 0.005, To: 0.03}}}},
 	}}
 	if r.recommend(0.01); r.Recommended != 1 || r.StepToTake != 0.01 {
 		t.Errorf("%+v", r)
@@ -113,5 +109,15 @@ func TestRecommendsKnown(t *testing.T) {
 	r.Strategies, r.Recommended = r.Strategies[:1], -1
 	if r.recommend(0.01); r.Recommended >= 0 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// A step near one that is unknown, or without a margin below the end of a range, is not recommended.
+func TestCovers(t *testing.T) {
+	s := Strategy{Result: scan.Result{Stable: []scan.Range{{From: 1, To: 8}}, Gaps: []scan.Gap{{From: 3, To: 3}}}}
+	for h, want := range map[float64]bool{2: true, 3: false, 3.1: false, 3.5: true, 4.5: false} {
+		if s.covers(h, 1) != want {
+			t.Errorf("covers(%g) is not %t", h, want)
+		}
 	}
 }

@@ -1,16 +1,18 @@
 package analyze
 
 import (
-	"context"
 	"fmt"
 	"math"
-	"math/cmplx"
 	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/algorithms/analyze/analyzetest"
+	"github.com/macrostep/macrostep/algorithms/analyze/scan"
+	"github.com/macrostep/macrostep/algorithms/analyze/twin"
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/test/long"
@@ -43,11 +45,11 @@ func (p *ratedPart) stepped(h float64) *mat.Dense {
 	return &e
 }
 
-// ratedRadius gives the growth in a macro step of explicit coupling of two components with rates of their own, by
+// ratedRadius returns the growth in a macro step of explicit coupling of two components with rates of their own, by
 // the matrix over a period: of the states and the outputs at the points of the polynomials. first is the one that
 // goes first in a Gauss–Seidel scheme, -1 = Jacobi.
 func ratedRadius(parts [2]ratedPart, order, first int, H float64) float64 {
-	period := leastCommonMultiple(parts[0].over, parts[1].over)
+	period := num.LCM(parts[0].over, parts[1].over)
 	lags := order*period + 1
 	var e [2]*mat.Dense
 	var ny [2]int
@@ -123,88 +125,7 @@ func ratedRadius(parts [2]ratedPart, order, first int, H float64) float64 {
 		}
 		m.SetCol(column, z)
 	}
-	var eigen mat.Eigen
-	eigen.Factorize(m, mat.EigenNone)
-	worst := 0.0
-	for _, v := range eigen.Values(nil) {
-		worst = max(worst, cmplx.Abs(v))
-	}
-	return math.Pow(worst, 1/float64(period))
-}
-
-// evenly is a component whose steps, which rounding makes differ by the last digits, count as equal: the
-// exponential of its matrix is taken once.
-type evenly struct{ master.Subsystem }
-
-func (e evenly) Unwrap() master.Subsystem { return e.Subsystem }
-
-func (e evenly) Step(ctx context.Context, t, h float64) (float64, error) {
-	_, err := e.Subsystem.Step(ctx, t, float64(float32(h)))
-	return t + h, err
-}
-
-func (e evenly) Substep(ctx context.Context, t, h float64) (float64, error) { return e.Step(ctx, t, h) }
-
-// evenlyHaid is haidSystem of such components.
-func evenlyHaid(t *testing.T) *master.System {
-	t.Helper()
-	of := haidSystem(t, exact.DefaultHaid(), nil)
-	var subs []master.Subsystem
-	for _, s := range of.Subsystems {
-		subs = append(subs, evenly{s})
-	}
-	at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
-	sys, err := master.NewSystem(subs, []master.Connection{
-		{From: at("two", "y1"), To: at("one", "u1")}, {From: at("one", "y1"), To: at("two", "u1")}, {From: at("one", "y2"), To: at("two", "u2")},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sys
-}
-
-// grownBy gives the growth of the real strategy in a macro step, fitted over its run.
-func grownBy(t *testing.T, sys *master.System, alg master.Algorithm, H float64, steps int) float64 {
-	t.Helper()
-	run, err := master.NewRun(sys, alg, master.Options{Stop: (float64(steps) + 0.5) * H, Step: H, Workers: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer run.Close()
-	if err := run.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	// Least squares through the logarithms of the largest of each block.
-	const blocks, rounding = 50, 1e-9
-	var first, last, n, sk, sv, skk, skv float64
-	for block := range blocks {
-		largest := 0.0
-		for range steps / blocks {
-			if _, err := run.Step(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			for _, v := range run.Point().Y {
-				largest = max(largest, math.Abs(v))
-			}
-		}
-		first = max(first, largest)
-		if last = largest; largest > 1e100 || largest < rounding*first {
-			break
-		}
-		if block < blocks/5 {
-			continue
-		}
-		k, v := float64(block*steps/blocks), math.Log(largest)
-		n, sk, sv, skk, skv = n+1, sk+k, sv+v, skk+k*k, skv+k*v
-	}
-	switch {
-	case n >= 2:
-	case last < first:
-		return 0 // it has died out at once
-	default:
-		return math.Inf(1)
-	}
-	return math.Exp((n*skv - sk*sv) / (n*skk - sk*sk))
+	return math.Pow(analyzetest.Radius(m), 1/float64(period))
 }
 
 // rated is haid's oscillator with rates of its sides, first in a Gauss–Seidel scheme.
@@ -216,7 +137,7 @@ type rated struct {
 }
 
 func (c rated) String() string {
-	return fmt.Sprintf("%s of order %d, %s", c.preset, c.order, strings.Join((&scheme{rates: c.rates}).rateTexts(), " "))
+	return fmt.Sprintf("%s of order %d, %s", c.preset, c.order, strings.Join((&twin.Scheme{Rates: c.rates}).RateTexts(), " "))
 }
 
 func (c rated) parts() (parts [2]ratedPart) {
@@ -225,7 +146,7 @@ func (c rated) parts() (parts [2]ratedPart) {
 	parts[1] = ratedPart{a: [][]float64{{0, 1}, {-(o.CK + o.C2) / o.M2, -(o.DK + o.D2) / o.M2}}, b: [][]float64{{0, 0}, {o.CK / o.M2, o.DK / o.M2}},
 		c: [][]float64{{o.CK, o.DK}}, d: [][]float64{{-o.CK, -o.DK}}}
 	for i, name := range []string{"one", "two"} {
-		parts[i].steps, parts[i].over = (&scheme{rates: c.rates}).rate(name)
+		parts[i].steps, parts[i].over = (&twin.Scheme{Rates: c.rates}).Rate(name)
 	}
 	return parts
 }
@@ -243,21 +164,21 @@ var ratedCases = []rated{
 	{[]algorithms.Rate{{Component: "one", Steps: 1, Over: 3}}, "gauss-seidel", 0, 5e-4},
 }
 
-// The limits with rates are those of an independent propagation matrix over the period, and those of real runs.
+// The limits with rates are those of an independent propagation matrix over the period.
 func TestRates(t *testing.T) {
 	cases := ratedCases
 	if !long.On {
 		cases = []rated{cases[5], cases[9]} // both rates; Gauss–Seidel
 	}
 	for _, c := range cases {
-		r, err := Run(t.Context(), haidSystem(t, exact.DefaultHaid(), nil), Options{Step: c.H, Order: c.order, From: c.H / 2, To: 4 * c.H, Rates: c.rates})
+		r, err := Run(t.Context(), analyzetest.Haid(t, exact.DefaultHaid(), nil), Options{Step: c.H, Order: c.order, From: c.H / 2, To: 4 * c.H, Rates: c.rates})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := strategyOf(t, r, c.preset, c.order)
+		s := r.strategyOf(c.preset, c.order)
 		first := -1
 		if c.preset == "gauss-seidel" {
-			first = haidSystem(t, exact.DefaultHaid(), nil).SequenceFromGraph()[0]
+			first = analyzetest.Haid(t, exact.DefaultHaid(), nil).SequenceFromGraph()[0]
 		}
 		radius := func(h float64) float64 { return ratedRadius(c.parts(), c.order, first, h) }
 		for _, point := range s.Points {
@@ -273,34 +194,7 @@ func TestRates(t *testing.T) {
 		if below, above := radius(0.995*limit), radius(1.005*limit); !(below <= 1 && above > 1) {
 			t.Errorf("%v: stable to %g s, radii %.6f and %.6f around it", c, limit, below, above)
 		}
-		grows := func(h float64) bool {
-			return grownBy(t, evenlyHaid(t), c.algorithm(t), h, 10_000) > 1
-		}
-		if grows(0.98*limit) || !grows(1.02*limit) {
-			t.Errorf("%v: stable to %g s, and real runs grow with 0.98 of it: %t, with 1.02: %t", c, limit, grows(0.98*limit), grows(1.02*limit))
-		}
 	}
-}
-
-// algorithm gives the real strategy.
-func (c rated) algorithm(t *testing.T) master.Algorithm {
-	t.Helper()
-	alg, err := (&scheme{preset: c.preset, order: c.order, rates: c.rates}).algorithm()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return alg
-}
-
-func strategyOf(t *testing.T, r *Report, preset string, order int) *Strategy {
-	t.Helper()
-	for i := range r.Strategies {
-		if s := &r.Strategies[i]; s.Preset == preset && s.Order == order {
-			return s
-		}
-	}
-	t.Fatalf("%s of order %d is not among the strategies", preset, order)
-	return nil
 }
 
 // Inputs of components that can neither take derivatives nor vary their step are held whatever the order, as in a run.
@@ -312,12 +206,12 @@ func TestHeldInputs(t *testing.T) {
 	}
 	for _, rates := range all {
 		c := rated{rates: rates, preset: "explicit", order: 1}
-		r, err := Run(t.Context(), haidSystem(t, exact.DefaultHaid(), fixed), Options{Step: 5e-4, Order: c.order, From: 4e-4, To: 1e-3, Stop: 0.1, Error: 0.01, Rates: rates})
+		r, err := Run(t.Context(), analyzetest.Haid(t, exact.DefaultHaid(), analyzetest.With(fixed)), Options{Step: 5e-4, Order: c.order, From: 4e-4, To: 1e-3, Stop: 0.1, Error: 0.01, Rates: rates})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := strategyOf(t, r, c.preset, c.order)
-		if len(s.Points) != scanPoints || len(s.Forecasts) == 0 {
+		s := r.strategyOf(c.preset, c.order)
+		if len(s.Points) != scan.Points || len(s.Forecasts) == 0 {
 			t.Fatalf("%v: %d points, %d forecasts, %s, %s", c, len(s.Points), len(s.Forecasts), s.Why, r.WhyNoError)
 		}
 		for _, point := range s.Points {
@@ -325,7 +219,7 @@ func TestHeldInputs(t *testing.T) {
 				t.Errorf("%v: radius %.9f at %g s, want %.9f", c, point.Radius, point.Step, want)
 			}
 		}
-		if plain := strategyOf(t, r, c.preset, 0); rates == nil && math.Abs(plain.Forecasts[0].Error-s.Forecasts[0].Error) > 1e-9 {
+		if plain := r.strategyOf(c.preset, 0); rates == nil && math.Abs(plain.Forecasts[0].Error-s.Forecasts[0].Error) > 1e-9 {
 			t.Errorf("the error is %g with order 0, and %g with order 1", plain.Forecasts[0].Error, s.Forecasts[0].Error)
 		}
 	}
@@ -335,7 +229,7 @@ func TestHeldInputs(t *testing.T) {
 // several macro steps has no error in one.
 func testRatesUnknown(t *testing.T) {
 	analyse := func(rates ...algorithms.Rate) (*Report, error) {
-		return Run(t.Context(), haidSystem(t, exact.DefaultHaid(), nil), Options{Step: 1e-4, From: 1e-4, To: 2e-4, Stop: 0.1, Order: 1, Error: 0.01, Rates: rates})
+		return Run(t.Context(), analyzetest.Haid(t, exact.DefaultHaid(), nil), Options{Step: 1e-4, From: 1e-4, To: 2e-4, Stop: 0.1, Order: 1, Error: 0.01, Rates: rates})
 	}
 	if _, err := analyse(algorithms.Rate{Component: "three", Steps: 2, Over: 1}); err == nil || !strings.Contains(err.Error(), `names "three", which is no component`) {
 		t.Errorf("%v", err)
@@ -357,7 +251,7 @@ func testRatesUnknown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := strategyOf(t, r, "explicit", 1)
+		s := r.strategyOf("explicit", 1)
 		if (s.Points == nil) != (c.why != "") || !strings.Contains(s.Why, c.why) || (s.Local == nil) != (c.why+c.local != "") || !strings.Contains(s.WhyNoLocal, c.local) {
 			t.Errorf("%v: %d points, %q, %+v, %q", c.rates, len(s.Points), s.Why, s.Local, s.WhyNoLocal)
 		}
@@ -366,8 +260,8 @@ func testRatesUnknown(t *testing.T) {
 				t.Errorf("%v: %+v", c.rates, v)
 			}
 		}
-		if len(s.Rates) == 0 || len(strategyOf(t, r, "implicit", 1).Rates) > 0 || strategyOf(t, r, "implicit", 1).Points == nil {
-			t.Errorf("%v: rates of explicit %v, of implicit %v", c.rates, s.Rates, strategyOf(t, r, "implicit", 1).Rates)
+		if len(s.Rates) == 0 || len(r.strategyOf("implicit", 1).Rates) > 0 || r.strategyOf("implicit", 1).Points == nil {
+			t.Errorf("%v: rates of explicit %v, of implicit %v", c.rates, s.Rates, r.strategyOf("implicit", 1).Rates)
 		}
 	}
 }

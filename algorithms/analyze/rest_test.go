@@ -5,25 +5,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/macrostep/macrostep/algorithms/analyze/analyzetest"
+	"github.com/macrostep/macrostep/algorithms/analyze/linear"
 	"github.com/macrostep/macrostep/master"
-	"github.com/macrostep/macrostep/master/mastertest"
 	"github.com/macrostep/macrostep/test/long"
 )
 
 // lagLoop is a loop of two lags x' = −x + b u, y = x, with a gain of g around it.
 func lagLoop(t *testing.T, g, x0 float64) *master.System {
 	t.Helper()
-	lag := func(name string, b, x float64) *mastertest.Linear {
-		return mastertest.NewLinear(name, mastertest.Matrices{A: [][]float64{{-1}}, B: [][]float64{{b}}, C: [][]float64{{1}}}, []float64{x})
-	}
-	at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
-	sys, err := master.NewSystem([]master.Subsystem{lag("one", 1, x0), lag("two", g, 0)}, []master.Connection{
-		{From: at("two", "y1"), To: at("one", "u1")}, {From: at("one", "y1"), To: at("two", "u1")},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sys
+	return analyzetest.Pair(t, analyzetest.Lag("one", -1, 1, x0), analyzetest.Lag("two", -1, g, 0))
 }
 
 // With a gain of 1 around a loop an eigenvalue is 1 at every step and in every strategy: the radius
@@ -38,11 +29,11 @@ func TestLasts(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, s := range r.Strategies {
-			if math.Abs(s.Now-want) > 1e-4 || g == 1 && math.Abs(s.Now-1) > marginal {
+			if math.Abs(s.Now-want) > 1e-4 || g == 1 && math.Abs(s.Now-1) > linear.Marginal {
 				t.Errorf("gain %g: %s, order %d: radius %.9g, want %.9g", g, s.Preset, s.Order, s.Now, want)
 			}
 			for _, at := range s.Points {
-				if g == 1 && math.Abs(at.Radius-1) > marginal {
+				if g == 1 && math.Abs(at.Radius-1) > linear.Marginal {
 					t.Errorf("%s, order %d: radius %.9g at %g s", s.Preset, s.Order, at.Radius, at.Step)
 				}
 			}

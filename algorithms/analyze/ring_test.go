@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/macrostep/macrostep/algorithms/analyze/analyzetest"
 	"github.com/macrostep/macrostep/master"
-	"github.com/macrostep/macrostep/master/mastertest"
 )
 
 // Of a motion that dies away over many subsystems to less than numbers hold, errors are forecast; those
@@ -13,21 +13,14 @@ import (
 func TestRingForecast(t *testing.T) {
 	const n = 60
 	var subs []master.Subsystem
-	var links []master.Connection
+	var links []string
 	for i := range n {
-		x0 := 0.0
-		if i == 0 {
-			x0 = 1
-		}
-		sub := mastertest.NewLinear(fmt.Sprint("c", i), mastertest.Matrices{A: [][]float64{{-1}}, B: [][]float64{{1}}, C: [][]float64{{1}}}, []float64{x0})
+		sub := analyzetest.Lag(fmt.Sprint("c", i), -1, 1, float64(max(1-i, 0)))
 		sub.Info().Caps.InputDerivatives = false
 		subs = append(subs, sub)
-		links = append(links, master.Connection{From: master.Endpoint{Subsystem: fmt.Sprint("c", i), Port: "y1"}, To: master.Endpoint{Subsystem: fmt.Sprint("c", (i+1)%n), Port: "u1"}})
+		links = append(links, fmt.Sprintf("c%d.y1 -> c%d.u1", i, (i+1)%n))
 	}
-	sys, err := master.NewSystem(subs, links)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sys := analyzetest.System(t, subs, links...)
 	r, err := Run(t.Context(), sys, Options{Step: 1e-2, Stop: 1, Order: 0, From: 5e-3, To: 2e-2, Error: 0.01})
 	if err != nil {
 		t.Fatal(err)

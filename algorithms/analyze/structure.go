@@ -1,15 +1,14 @@
 package analyze
 
 import (
-	"errors"
 	"fmt"
-	"math/cmplx"
 	"slices"
 	"strings"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/algorithms/analyze/forecast"
+	"github.com/macrostep/macrostep/algorithms/analyze/twin"
+	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -73,41 +72,33 @@ type Applicability struct {
 	Unanalysed string `json:"not_analysed,omitempty"`
 }
 
-// Schemes of the delays.
-const (
-	explicitScheme    = "explicit"
-	gaussSeidelScheme = "gauss-seidel"
-	implicitScheme    = "implicit"
-	correctorScheme   = "model-based-corrector"
-)
-
 // structure finds all of it but the loops.
 func structure(sys *master.System, o Options) Structure {
 	s := Structure{Loops: []Loop{}, Connections: []Connection{}, Discrete: discreteConnections(sys), Bonds: []Bond{}, Unconnected: []string{}}
 	turn := newAtEnd(sys)
 	holds := sys.Holds()
-	rates := &scheme{rates: ownRatesOf(o.Rates)}
-	over := func(i int) int { _, over := rates.rate(sys.Infos[i].Name); return over }
+	rates := &twin.Scheme{Rates: twin.OwnRates(o.Rates)}
+	over := func(i int) int { _, over := rates.Rate(sys.Infos[i].Name); return over }
 	for k := range sys.InAt[len(sys.InAt)-1] {
 		y, ok := sys.Source(k)
 		if !ok {
 			s.Unconnected = append(s.Unconnected, sys.InName(k))
 			continue
 		}
-		c := Connection{From: sys.OutName(y), To: sys.InName(k), Gain: sys.Gain(k), Delay: map[string]float64{explicitScheme: 1, gaussSeidelScheme: 1, implicitScheme: 0}}
-		i := ownerOf(sys.InAt, k)
+		c := Connection{From: sys.OutName(y), To: sys.InName(k), Gain: sys.Gain(k), Delay: map[string]float64{twin.Explicit: 1, twin.GaussSeidel: 1, twin.Implicit: 0}}
+		i := num.Owner(sys.InAt, k)
 		switch from := sys.SourceSubsystem(k); {
 		case slices.Contains(sys.Late, i):
-			c.Delay[explicitScheme], c.Delay[gaussSeidelScheme] = 0, 0
+			c.Delay[twin.Explicit], c.Delay[twin.GaussSeidel] = 0, 0
 		default:
 			if holds[k] { // it takes no part in the iteration
-				c.Delay[implicitScheme] = 1
+				c.Delay[twin.Implicit] = 1
 			}
 			if turn[i][from] {
-				c.Delay[gaussSeidelScheme] = 0
+				c.Delay[twin.GaussSeidel] = 0
 			}
-			if both := leastCommonMultiple(over(i), over(from)); both > 1 { // from one point that both take part at to the next
-				c.Delay[explicitScheme], c.Delay[gaussSeidelScheme] = float64(both), float64(both)
+			if both := num.LCM(over(i), over(from)); both > 1 { // from one point that both take part at to the next
+				c.Delay[twin.Explicit], c.Delay[twin.GaussSeidel] = float64(both), float64(both)
 			}
 		}
 		s.Connections = append(s.Connections, c)
@@ -144,7 +135,7 @@ func (o *Options) bonds() []algorithms.Bond {
 	return o.BondsSeen
 }
 
-// discreteConnections gives those of Integers, Booleans and Strings.
+// discreteConnections returns those of Integers, Booleans and Strings.
 func discreteConnections(sys *master.System) []DiscreteConnection {
 	out := []DiscreteConnection{}
 	// What has an effect on which: all outputs of a subsystem may follow all of its inputs later.
@@ -233,11 +224,11 @@ func unfit(sys *master.System, preset string, bonds []algorithms.Bond, o Options
 	if err == nil {
 		return ""
 	}
-	return reason(err)
+	return twin.Reason(err)
 }
 
 // unfound refuses the presets that need what subsystems have been found not to do.
-func (p *point) unfound(list []Applicability) {
+func (p *analysis) unfound(list []Applicability) {
 	for k := range list {
 		a := &list[k]
 		if a.Refused != "" {
@@ -250,19 +241,19 @@ func (p *point) unfound(list []Applicability) {
 }
 
 // fails returns why an algorithm cannot take all subsystems back that it has to, "" if it can.
-func (p *point) fails(alg master.Algorithm) string {
+func (p *analysis) fails(alg master.Algorithm) string {
 	user, ok := alg.(master.RollbackUser)
 	if !ok {
 		return ""
 	}
 	without, _ := alg.(master.Waiver)
-	for _, i := range user.NeedsRollback(p.x.Sys) {
-		if p.x.Reverts(i) {
+	for _, i := range user.NeedsRollback(p.X.Sys) {
+		if p.X.Reverts(i) {
 			continue
 		}
-		why, ok := p.broken[i]
+		why, ok := p.Broken[i]
 		if !ok {
-			return fmt.Sprintf("%s cannot go back (canGetAndSetFMUstate)", p.x.Sys.Infos[i])
+			return fmt.Sprintf("%s cannot go back (canGetAndSetFMUstate)", p.X.Sys.Infos[i])
 		}
 		if without == nil || !without.DoesWithout(i, fmt.Errorf("%w: %s", master.ErrCapability, why)) {
 			return why
@@ -273,128 +264,12 @@ func (p *point) fails(alg master.Algorithm) string {
 
 // unanalysed returns why a preset is not among the strategies that are looked at.
 func unanalysed(preset string) string {
-	if toleranceOf(preset) != "" {
+	if forecast.ToleranceOf(preset) != "" {
 		return "" // its steps are forecast
 	}
 	switch preset {
-	case explicitScheme, gaussSeidelScheme, implicitScheme, correctorScheme, energyCorrection:
+	case twin.Explicit, twin.GaussSeidel, twin.Implicit, twin.Corrector, twin.EnergyCorrection:
 		return ""
 	}
 	return "no twin runs it"
-}
-
-// errOnlyInitial tells of a dependency that there is only in the initialisation.
-var errOnlyInitial = errors.New("it depends on them during the initialisation only")
-
-// slopes gives how the outputs of subsystem i follow its inputs, [ny × nu]: at once, or over
-// a step of size h with the inputs held if that is not 0.
-func (p *point) slopes(i int, h float64) (*mat.Dense, error) {
-	info, sub := p.x.Sys.Infos[i], p.x.Sys.Subsystems[i]
-	ny, nu := p.models[i].outputs(), len(info.In)
-	if h > 0 {
-		r, err := p.over(i, h)
-		if err != nil {
-			return nil, err
-		}
-		return r.D[0], nil
-	}
-	d := mat.NewDense(max(ny, 1), max(nu, 1), nil)
-	if deriver, ok := master.As[master.DirectionalDeriver](sub); ok && info.Caps.DirectionalDerivative {
-		du, dy := make([]float64, nu), make([]float64, len(info.Out))
-		for k := range nu {
-			clear(du)
-			du[k] = 1
-			if err := deriver.DirectionalDerivative(du, dy); err != nil {
-				return nil, fmt.Errorf("%s: %w", info, err)
-			}
-			for o := range ny {
-				d.Set(o, k, dy[o])
-			}
-		}
-		return d, nil
-	}
-	// D(h) = D + c h + d h² + …: what is left at once of three responses over short steps.
-	const short = 0.1
-	weights := []float64{1. / 3, -2, 8. / 3}
-	for n, w := range weights {
-		r, err := p.over(i, short*p.step/float64(int(1)<<n))
-		if err != nil {
-			return nil, err
-		}
-		if info.Stateless {
-			return r.D[0], nil
-		}
-		for o := range ny {
-			for k := range nu {
-				d.Set(o, k, d.At(o, k)+w*r.D[0].At(o, k))
-			}
-		}
-	}
-	return d, nil
-}
-
-// gain gives the spectral radius of L D over the Real inputs on a loop, D being the slopes at
-// once or over a step.
-func (p *point) gain(l *master.Loop, h float64) (float64, error) {
-	sys := p.x.Sys
-	var ins []int // entries of u
-	for _, name := range l.Variables {
-		if u, ok := sys.FindIn(name); ok {
-			ins = append(ins, u)
-		} else if _, ok := sys.FindOut(name); !ok {
-			return 0, fmt.Errorf("%s on it is no Real", name)
-		}
-	}
-	m := mat.NewDense(len(ins), len(ins), nil)
-	for from, u := range ins {
-		i := ownerOf(sys.InAt, u)
-		d, err := p.slopes(i, h)
-		if err != nil {
-			return 0, err
-		}
-		info := sys.Infos[i]
-		for to, v := range ins {
-			y, ok := sys.Source(v)
-			if !ok || y < sys.OutAt[i] || y >= sys.OutAt[i+1] {
-				continue
-			}
-			o := y - sys.OutAt[i]
-			in := u - sys.InAt[i]
-			switch on := func(f *master.Feedthrough) bool { return o < len(f.On) && slices.Contains(f.On[o], in) }; {
-			case h > 0 || on(&info.Step):
-				m.Set(to, from, sys.Gain(v)*d.At(o, in))
-			case l.Initialization && on(&info.Init):
-				return 0, fmt.Errorf("%s: %w", info, errOnlyInitial)
-			}
-		}
-	}
-	var e mat.Eigen
-	if !e.Factorize(m, mat.EigenNone) {
-		return 0, errors.New("its eigenvalues were not found")
-	}
-	worst := 0.0
-	for _, v := range e.Values(nil) {
-		worst = max(worst, cmplx.Abs(v))
-	}
-	return worst, nil
-}
-
-// loops gives the loops with their gains.
-func (p *point) loops(found []master.Loop) []Loop {
-	out := []Loop{}
-	for _, l := range found {
-		loop := Loop{Loop: l}
-		if g, err := p.gain(&l, 0); err == nil {
-			loop.Gain = &g
-		} else {
-			loop.Why = err.Error()
-		}
-		if !l.Initialization {
-			if g, err := p.gain(&l, p.step); err == nil {
-				loop.StepGain = &g
-			}
-		}
-		out = append(out, loop)
-	}
-	return out
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/algorithms/analyze/analyzetest"
+	"github.com/macrostep/macrostep/algorithms/analyze/forecast"
 	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
@@ -28,14 +30,7 @@ func feedthroughLoop(t *testing.T, d1, d2 float64, caps func(*master.Caps)) *mas
 		caps(&s.Info().Caps)
 		return s
 	}
-	at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
-	sys, err := master.NewSystem([]master.Subsystem{make1("one", 2, d1, false), make1("two", 3, d2, true)}, []master.Connection{
-		{From: at("two", "y1"), To: at("one", "u1")}, {From: at("one", "y1"), To: at("two", "u1")},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sys
+	return analyzetest.Pair(t, make1("one", 2, d1, false), make1("two", 3, d2, true))
 }
 
 // Loops are told with their gains, at once and over a step, connections with their delays, and
@@ -91,8 +86,8 @@ func TestStructure(t *testing.T) {
 			for _, s := range r.Strategies {
 				analysed = analysed || s.Preset == a.Preset
 			}
-			if toleranceOf(a.Preset) != "" { // its steps are forecast, where errors are
-				analysed = a.Refused != "" || r.WhyNoError != "" || slices.ContainsFunc(r.Varying, func(v Varying) bool { return v.Preset == a.Preset })
+			if forecast.ToleranceOf(a.Preset) != "" { // its steps are forecast, where errors are
+				analysed = a.Refused != "" || r.WhyNoError != "" || slices.ContainsFunc(r.Varying, func(v forecast.Varying) bool { return v.Preset == a.Preset })
 			}
 			if analysed != (a.Unanalysed == "") {
 				t.Errorf("%s: %+v, but it is analysed: %t", name, a, analysed)
@@ -107,18 +102,11 @@ func TestStructure(t *testing.T) {
 
 // What is stepped late has no delay; what is held by its kind is as old in implicit coupling too.
 func TestDelays(t *testing.T) {
-	at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
-	state := mastertest.Matrices{A: [][]float64{{-1}}, B: [][]float64{{1}}, C: [][]float64{{1}}}
-	one, two := mastertest.NewLinear("one", state, []float64{1}), mastertest.NewLinear("two", state, []float64{1})
+	one, two := analyzetest.Lag("one", -1, 1, 1), analyzetest.Lag("two", -1, 1, 1)
 	two.Info().In[0].Discrete = true
 	spring := mastertest.NewLinear("spring", mastertest.Matrices{D: [][]float64{{1}}}, nil)
 	spring.Info().Stateless = true
-	sys, err := master.NewSystem([]master.Subsystem{spring, one, two}, []master.Connection{
-		{From: at("one", "y1"), To: at("spring", "u1")}, {From: at("spring", "y1"), To: at("two", "u1")}, {From: at("two", "y1"), To: at("one", "u1")},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sys := analyzetest.System(t, []master.Subsystem{spring, one, two}, "one.y1 -> spring.u1", "spring.y1 -> two.u1", "two.y1 -> one.u1")
 	want := map[string][3]float64{"spring.u1": {0, 0, 0}, "one.u1": {1, 1, 0}, "two.u1": {1, 0, 1}}
 	for _, c := range structure(sys, Options{Step: 0.1}).Connections {
 		got := [3]float64{c.Delay["explicit"], c.Delay["gauss-seidel"], c.Delay["implicit"]}
@@ -136,7 +124,7 @@ func TestLimit(t *testing.T) {
 			H = 2e-6
 			o.D1, o.D2, o.DK = 0, 0, 0
 		}
-		r, err := Run(t.Context(), haidSystem(t, o, nil), Options{Step: H, Order: 0, From: H / 2, To: 2 * H, At: 2.4 * H})
+		r, err := Run(t.Context(), analyzetest.Haid(t, o, nil), Options{Step: H, Order: 0, From: H / 2, To: 2 * H, At: 2.4 * H})
 		if err != nil {
 			t.Fatal(err)
 		}

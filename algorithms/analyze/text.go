@@ -6,24 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/macrostep/macrostep/algorithms/analyze/scan"
 )
-
-// String describes the mode, and on a second line the connections that limit it.
-func (m *Mode) String() string {
-	text := fmt.Sprintf("%.4g Hz; mostly in %s", m.Frequency, partsOf(m.Outputs, "%s (%.2g)"))
-	if len(m.Connections) > 0 {
-		text += fmt.Sprintf("\nconnections by how their gain changes it: %s", partsOf(m.Connections, "%s (%+.2g)"))
-	}
-	return text
-}
-
-// Size returns the expected error, marked with ~ where it is an order of magnitude.
-func (f *Forecast) Size() string {
-	if f.IsRough() {
-		return fmt.Sprintf("~%.0e", f.Error)
-	}
-	return fmt.Sprintf("%.2g", f.Error)
-}
 
 // Flags returns the flags of macrostep run that choose the strategy.
 func (s *Strategy) Flags() string {
@@ -89,7 +74,7 @@ func (s *Strategy) Ranges(in *Report) string {
 		}
 		out = append(out, text)
 	}
-	var gaps []Gap
+	var gaps []scan.Gap
 	for _, g := range s.Gaps {
 		if between(s, g) {
 			gaps = append(gaps, g)
@@ -112,16 +97,8 @@ func (s *Strategy) Ranges(in *Report) string {
 
 // between reports whether a gap lies between steps of which something is known, or at an end of what
 // is stable.
-func between(s *Strategy, g Gap) bool {
+func between(s *Strategy, g scan.Gap) bool {
 	return s.Points[0].Step < g.From && g.To < s.Points[len(s.Points)-1].Step
-}
-
-func partsOf(parts []Part, format string) string {
-	var out []string
-	for _, p := range parts {
-		out = append(out, fmt.Sprintf(format, p.Name, p.Share))
-	}
-	return strings.Join(out, ", ")
 }
 
 // mostGaps is how many gaps Ranges lists.

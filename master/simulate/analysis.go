@@ -11,6 +11,8 @@ import (
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/algorithms/analyze"
+	"github.com/macrostep/macrostep/algorithms/analyze/forecast"
+	"github.com/macrostep/macrostep/algorithms/analyze/trial"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/record"
 )
@@ -66,13 +68,13 @@ func (r *run) analyse(ctx context.Context) (report *analyze.Report, err error) {
 	}
 	defer func() { err = errors.Join(err, other.Close()) }()
 	c, order := r.chosen, r.chosen.order()
-	o.Runs = analyze.Runs{
+	o.Runs = trial.Options{
 		Time:    firstRuns * time.Second,
 		Again:   again,
 		Observe: r.events.doing,
 		Only:    func(preset string, k int) bool { return preset == c.Preset && k == order },
 	}
-	o.Own = &analyze.Own{Preset: c.Preset, New: func() (master.Algorithm, error) {
+	o.Own = &forecast.Own{Preset: c.Preset, New: func() (master.Algorithm, error) {
 		same, err := r.Presets.New(c.Preset, c.Values, algorithms.With{Bonds: c.Bonds, Rates: c.Rates})
 		if err != nil {
 			return nil, err

@@ -154,7 +154,7 @@ func (f *Flow) Step(x, y []float64, u [][]float64, h float64) error {
 	return nil
 }
 
-// outputs gives y at the end of a step of size h.
+// outputs returns y at the end of a step of size h.
 func (f *Flow) outputs(x, y []float64, u [][]float64, h float64) {
 	nu := len(u[0])
 	Taylor(f.end[:nu], u, 0, h)
@@ -259,7 +259,7 @@ func Impulse(r *Response, power, steps int) []*mat.Dense {
 	return out
 }
 
-// logarithm gives the principal logarithm of a matrix by inverse scaling and squaring: square roots until it is
+// logarithm returns the principal logarithm of a matrix by inverse scaling and squaring: square roots until it is
 // close to I, then the Padé approximant of order 8 in partial fractions (N. Higham, Functions of Matrices,
 // 11.5; the roots by the product form of Denman and Beavers, 6.29).
 //
@@ -307,7 +307,7 @@ func logarithm(m *mat.Dense) (*mat.Dense, error) {
 	return sum, nil
 }
 
-// squareRoot gives the principal square root.
+// squareRoot returns the principal square root.
 func squareRoot(a *mat.Dense) (*mat.Dense, error) {
 	const (
 		most     = 50

@@ -30,7 +30,7 @@ type Response struct {
 	// What moves it by itself, in addition (drive), and how far off that is; nil = not known.
 	Own, OwnY []float64
 	OwnMisfit float64
-	// whole has the states besides that move it by themselves and no input reaches; nil = r has all.
+	// Whole has the states besides that move it by themselves and no input reaches; nil = r has all.
 	Whole *Response
 }
 
@@ -59,7 +59,7 @@ func (r *Response) Silent() bool {
 // point; A, B, C are nil where there are no states.
 type StateSpace struct{ A, B, C, D *mat.Dense }
 
-// Over gives the exact response over a step of size h to polynomials of an order (haid (13)).
+// Over returns the exact response over a step of size h to polynomials of an order (haid (13)).
 // Errors: numbers that overflow.
 func (s *StateSpace) Over(h float64, order int) (*Response, error) {
 	r := &Response{}

@@ -176,7 +176,7 @@ func (w *Recorder) tell(o *window, n int) {
 	}
 }
 
-// grows gives an output that does, −1 if none.
+// grows returns an output that does, −1 if none.
 func (o *window) grows() int {
 	ratios := growing
 	if o.full < growing { // the run, or steps of this size, have only just begun

@@ -9,7 +9,7 @@ import (
 	"github.com/macrostep/macrostep/master/mastertest"
 )
 
-// watched gives what is told of a run whose second output, which feeds an input, goes as y over the step;
+// watched returns what is told of a run whose second output, which feeds an input, goes as y over the step;
 // the first output feeds nobody and grows.
 func watched(t testing.TB, y func(n int) float64, at func(n int) float64) *Recorder {
 	t.Helper()

@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/algorithms/analyze"
+	"github.com/macrostep/macrostep/algorithms/analyze/trial"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/simulate"
 )
@@ -171,7 +172,7 @@ func (p *program) analyze(c *cli.Context) (err error) {
 			told = time.Now()
 		}
 	}
-	o.Runs = analyze.Runs{
+	o.Runs = trial.Options{
 		Time:  time.Duration(seconds * float64(time.Second)),
 		Again: simulate.Runner{Open: p.backend.Open}.Again(c.Args().First(), open),
 		Observe: func(what string) {

@@ -16,6 +16,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/macrostep/macrostep/algorithms/analyze"
+	"github.com/macrostep/macrostep/algorithms/analyze/scan"
 )
 
 // orderColors are those of the orders 0, 1, …, told apart by the colour-blind too.
@@ -86,7 +87,7 @@ func radiusPlot(w io.Writer, r *analyze.Report) error {
 // pieces returns the curve of a strategy, parted where something is not known.
 func pieces(s *analyze.Strategy) (out []plotter.XYs) {
 	for i, at := range s.Points {
-		parted := i == 0 || slices.ContainsFunc(s.Gaps, func(g analyze.Gap) bool { return s.Points[i-1].Step < g.From && g.To < at.Step })
+		parted := i == 0 || slices.ContainsFunc(s.Gaps, func(g scan.Gap) bool { return s.Points[i-1].Step < g.From && g.To < at.Step })
 		if parted {
 			out = append(out, nil)
 		}

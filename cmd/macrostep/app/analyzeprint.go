@@ -11,6 +11,8 @@ import (
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/algorithms/analyze"
+	"github.com/macrostep/macrostep/algorithms/analyze/forecast"
+	"github.com/macrostep/macrostep/algorithms/analyze/twin"
 )
 
 // abilities lists what a component can do that decides which algorithms can be used.
@@ -35,7 +37,7 @@ func abilities(s *analyze.Subsystem) string {
 
 // misfit returns how far the model is from what was measured.
 func misfit(s *analyze.Subsystem) string {
-	if s.Unmeasured || s.Why != "" && s.States == 0 || s.Model == analyze.Directional {
+	if s.Unmeasured || s.Why != "" && s.States == 0 || s.Model == twin.Directional {
 		return "-"
 	}
 	return fmt.Sprintf("%.0e", s.Misfit)
@@ -310,8 +312,8 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 // error, else the most exact.
 func printVarying(out io.Writer, r *analyze.Report) error {
 	var shown []string // presets
-	best := map[string]*analyze.Varying{}
-	at := map[string]*analyze.Settled{}
+	best := map[string]*forecast.Varying{}
+	at := map[string]*forecast.Settled{}
 	var why []string // reasons, and by each the presets
 	by := map[string][]string{}
 	because := func(preset, reason string) {

@@ -6,17 +6,18 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/algorithms/analyze"
+	"github.com/macrostep/macrostep/algorithms/analyze/scan"
 )
 
 // What limits a strategy that is unstable is told, not only what limits the one that is recommended.
 func TestPrintsUnstableModes(t *testing.T) {
-	mode := func(from string) *analyze.Mode {
-		return &analyze.Mode{Frequency: 1.25, Outputs: []analyze.Part{{Name: from, Share: 1}}, Connections: []analyze.Part{{Name: from + " -> arm.u1", Share: 0.25}}}
+	mode := func(from string) *scan.Mode {
+		return &scan.Mode{Frequency: 1.25, Outputs: []scan.Part{{Name: from, Share: 1}}, Connections: []scan.Part{{Name: from + " -> arm.u1", Share: 0.25}}}
 	}
 	strategy := func(preset string, radius float64) analyze.Strategy {
-		s := analyze.Strategy{Preset: preset, Points: []analyze.Radius{{Step: 0.1, Radius: radius}}, Now: radius, Mode: mode(preset + ".y")}
+		s := analyze.Strategy{Preset: preset, Result: scan.Result{Points: []scan.Radius{{Step: 0.1, Radius: radius}}, Now: radius, Mode: mode(preset + ".y")}}
 		if radius <= 1 {
-			s.Stable = []analyze.Range{{From: 0.1, To: 0.2}}
+			s.Stable = []scan.Range{{From: 0.1, To: 0.2}}
 		}
 		return s
 	}
@@ -39,7 +40,7 @@ func TestPrintsUnstableModes(t *testing.T) {
 		if !strings.Contains(text, "good.y -> arm.u1") || strings.Contains(text, "fair.y") || strings.Contains(text, "and 2 more unstable") != (unstable == 5) {
 			t.Errorf("%d unstable: %s", unstable, text)
 		}
-		r.Whole = &analyze.Growth{Rate: 1} // then no connection limits anything
+		r.Whole = &scan.Growth{Rate: 1} // then no connection limits anything
 		out.Reset()
 		if err := printAnalysis(&out, r, "x.ssp"); err != nil || strings.Contains(out.String(), "unstable at") {
 			t.Errorf("%v, %s", err, out.String())

@@ -1,29 +1,32 @@
-package analyze
+package scan
 
 import (
 	"fmt"
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/macrostep/macrostep/algorithms/analyze/analyzetest"
+	"github.com/macrostep/macrostep/algorithms/analyze/twin"
 )
 
 // A propagation that is formed in steps from entries of several subsystems at once is the one of a step from
 // each, with all schemes; with those that go through the whole chain in a step, too.
 func TestFormsInGroups(t *testing.T) {
 	const n = 40
-	sys, _ := masses(t, n)
-	_, err := at(t.Context(), sys, Options{Step: 2e-3, Order: 2}, func(p *point) error {
+	sys, _ := analyzetest.Masses(t, n)
+	_, err := twin.At(t.Context(), sys, twin.Options{Step: 2e-3, Order: 2}, func(p *twin.Point) error {
 		for _, preset := range []string{"explicit", "gauss-seidel", "implicit"} {
 			for _, H := range []float64{2e-3, 0.05} {
-				s := &scheme{preset: preset, order: 1}
+				s := &twin.Scheme{Preset: preset, Order: 1}
 				if preset == "implicit" {
-					s.params = map[string]string{"solver.tolerance": "1e-12"}
+					s.Params = map[string]string{"solver.tolerance": "1e-12"}
 				}
-				twins, sys, err := p.twins(s, H, -1, 1, false)
+				twins, sys, err := p.Twins(s, H, -1, 1, false)
 				if err != nil {
 					return err
 				}
-				g, err := p.newPropagator(s, H, twins, sys)
+				g, err := NewPropagator(p, s, H, twins, sys)
 				if err != nil {
 					return err
 				}
@@ -40,14 +43,14 @@ func TestFormsInGroups(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				if _, err := g.run.Close(); err != nil {
+				if _, err := g.Run.Close(); err != nil {
 					return err
 				}
-				t.Logf("%s, %g s: %d steps for %d columns, reach %d", preset, H, g.batches(g.apart(g.within(s.reach)), g.columns()), g.size(), s.reach)
-				if preset == "explicit" && s.reach != 1 {
-					t.Errorf("explicit coupling reaches %d connections", s.reach)
+				t.Logf("%s, %g s: %d steps for %d columns, reach %d", preset, H, g.batches(g.apart(g.within(s.Reach)), g.columns()), g.Size(), s.Reach)
+				if preset == "explicit" && s.Reach != 1 {
+					t.Errorf("explicit coupling reaches %d connections", s.Reach)
 				}
-				for r := range g.size() {
+				for r := range g.Size() {
 					largest := 0.0
 					for _, v := range want.RawRowView(r) {
 						largest = max(largest, math.Abs(v))

@@ -1,4 +1,4 @@
-package analyze
+package twin
 
 import (
 	"fmt"
@@ -14,14 +14,18 @@ const (
 	besideSteps, besideMost, besideSilent = 50, 1000, 20_000
 	// besideOff is how far an output may be off, relative to how much the inputs move it: the
 	// measure of strayed.
-	besideOff = strayed
+	besideOff = Strayed
 	// besideSeen is the part of the square of a movement that a model that has seen something of it predicts.
 	besideSeen = 1e-6
 	// besideHeld are the steps over which an input is held at most, from 1 on.
 	besideHeld = 40
 )
 
-// beside takes subsystem i over the time of the forecast, its inputs varied by little over all of it, and its
+// Strayed is how far a subsystem may be from its model along the forecast motion: the errors of
+// strategies, which are differences on the models, are trusted within a factor of 3.
+const Strayed = 0.3
+
+// Beside takes subsystem i over the time of the forecast, its inputs varied by little over all of it, and its
 // model by the same: "" if the model does what the component does. Over the few steps that responses
 // are followed, one that acts later, as by dead time or by sampling more slowly, looks like one that
 // does not act.
@@ -29,24 +33,24 @@ const (
 // What is compared is how far the outputs are from those with the inputs held, so that the motion of the
 // subsystem by itself has no part in it, unless it leads it to where it is no longer linear: what
 // is off by no more than that motion is from the one of the model tells nothing.
-func (p *point) beside(i int, r *linear.Response, stop float64) (string, error) {
-	m := p.models[i]
-	if m.source != Measured && m.source != Renewed || m.info.Stateless || r.Ways == nil {
+func (p *Point) Beside(i int, r *linear.Response, stop float64) (string, error) {
+	m := p.Models[i]
+	if m.Source != Measured && m.Source != Renewed || m.Info.Stateless || r.Ways == nil {
 		return "", nil
 	}
 	var fed []int
-	for k := range m.info.In {
-		if p.x.Sys.SourceSubsystem(p.x.Sys.InAt[i]+k) >= 0 {
+	for k := range m.Info.In {
+		if p.X.Sys.SourceSubsystem(p.X.Sys.InAt[i]+k) >= 0 {
 			fed = append(fed, k)
 		}
 	}
 	if len(fed) == 0 {
 		return "", nil
 	}
-	longest := int(min((stop-p.t)/p.step, besideSilent))
+	longest := int(min((stop-p.T)/p.Step, besideSilent))
 	steps := max(min(longest, besideMost), besideSteps)
-	if len(p.models) > manySubsystems {
-		steps = min(steps, fewerSteps)
+	if len(p.Models) > Many {
+		steps = min(steps, FewerSteps)
 	}
 	why, moved, err := p.besideOver(i, r, fed, steps)
 	if err != nil || why != "" || moved || longest <= steps {
@@ -57,13 +61,13 @@ func (p *point) beside(i int, r *linear.Response, stop float64) (string, error) 
 }
 
 // besideOver is beside over a number of steps; moved tells that inputs move an output.
-func (p *point) besideOver(i int, r *linear.Response, fed []int, steps int) (why string, moved bool, err error) {
-	m := p.models[i]
+func (p *Point) besideOver(i int, r *linear.Response, fed []int, steps int) (why string, moved bool, err error) {
+	m := p.Models[i]
 	u := make([][]float64, steps)
 	for n := range u {
-		u[n] = make([]float64, len(m.info.In))
+		u[n] = make([]float64, len(m.Info.In))
 	}
-	still, err := p.lead(i, p.step, u)
+	still, err := p.Lead(i, p.Step, u)
 	if err != nil {
 		return "", false, err
 	}
@@ -77,40 +81,40 @@ func (p *point) besideOver(i int, r *linear.Response, fed []int, steps int) (why
 			u[n][k] = v
 		}
 	}
-	led, err := p.lead(i, p.step, u)
+	led, err := p.Lead(i, p.Step, u)
 	if err != nil {
 		return "", false, err
 	}
-	model, own := newTwin(m.info, r, p.step, 0), newTwin(m.info, r, p.step, 0)
+	model, own := NewTwin(m.Info, r, p.Step, 0), NewTwin(m.Info, r, p.Step, 0)
 	if r.Whole != nil {
-		own = newTwin(m.info, r.Whole, p.step, 0)
+		own = NewTwin(m.Info, r.Whole, p.Step, 0)
 	}
-	own.driven = true
-	model.restart()
-	own.restart()
-	sums := make([]struct{ off, moves, predicted, astray, by, size float64 }, m.outputs())
+	own.Driven = true
+	model.Restart()
+	own.Restart()
+	sums := make([]struct{ off, moves, predicted, astray, by, size float64 }, m.Outputs())
 	for n := range steps {
-		copy(model.u[0], u[n])
-		for _, t := range []*twin{model, own} {
-			if _, err := t.Step(p.ctx, 0, p.step); err != nil {
+		copy(model.U[0], u[n])
+		for _, t := range []*Twin{model, own} {
+			if _, err := t.Step(p.Ctx, 0, p.Step); err != nil {
 				return "", false, err
 			}
 		}
 		for o := range sums {
 			s := &sums[o]
-			y0 := p.y[p.x.Sys.OutAt[i]+o]
+			y0 := p.Y[p.X.Sys.OutAt[i]+o]
 			d, by := led[n][o]-still[n][o], still[n][o]-y0
-			s.off += (d - model.y[o]) * (d - model.y[o])
+			s.off += (d - model.Y[o]) * (d - model.Y[o])
 			s.moves += d * d
-			s.predicted += model.y[o] * model.y[o]
-			s.astray += (by - own.y[o]) * (by - own.y[o])
+			s.predicted += model.Y[o] * model.Y[o]
+			s.astray += (by - own.Y[o]) * (by - own.Y[o])
 			s.by += by * by
 			s.size = max(s.size, math.Abs(still[n][o]))
 		}
 	}
 	root := func(v float64) float64 { return math.Sqrt(v / float64(steps)) }
 	for o, s := range sums {
-		noise := 100 * max(linear.OutputRounding, p.x.Replay(i).Replays) * s.size
+		noise := 100 * max(linear.OutputRounding, p.X.Replay(i).Replays) * s.size
 		if root(s.moves) <= noise && root(s.predicted) <= noise {
 			continue
 		}
@@ -122,17 +126,17 @@ func (p *point) besideOver(i int, r *linear.Response, fed []int, steps int) (why
 		if off := math.Sqrt(s.off / max(s.moves, s.predicted)); !(off <= allowed) && root(s.off) > noise {
 			names := make([]string, len(fed))
 			for n, k := range fed {
-				names[n] = m.info.In[k].Name
+				names[n] = m.Info.In[k].Name
 			}
 			return fmt.Sprintf("%s over %d steps of %.4g s with varied inputs: %s is off its model by %.2g of how much %s moves it: it acts later than was looked at, as by dead time or by sampling more slowly, or is not linear",
-				m.info, steps, p.step, m.info.Out[o].Name, off, someNames(names)), true, nil
+				m.Info, steps, p.Step, m.Info.Out[o].Name, off, SomeNames(names)), true, nil
 		}
 	}
 	return "", moved, nil
 }
 
-// someNames lists a few names.
-func someNames(names []string) string {
+// SomeNames lists a few names.
+func SomeNames(names []string) string {
 	const most = 3
 	out := ""
 	for n, name := range names[:min(len(names), most)] {

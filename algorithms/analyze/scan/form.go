@@ -1,4 +1,4 @@
-package analyze
+package scan
 
 import (
 	"math"
@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/macrostep/macrostep/algorithms/analyze/twin"
 )
 
 // reaches are tried one after the other: explicit schemes have 1, and what goes farther in one step
@@ -16,18 +18,18 @@ var reaches = []int{1, 3, 9, 27}
 // foretells which was formed as if nothing went beyond the reach.
 const farther = 1e-10
 
-// form gives the propagation matrix [size × size], one step for each column, or, where subsystems
+// form returns the propagation matrix [size × size], one step for each column, or, where subsystems
 // lie so far apart that one step from both shows no entry of one in those of the other, one step for
 // several (A. R. Curtis, M. J. D. Powell, J. K. Reid, On the estimation of sparse Jacobian
 // matrices, 1974). Whether they do is seen by steps from random states.
-func (g *propagator) form(s *scheme) (*mat.Dense, error) {
+func (g *Propagator) form(s *twin.Scheme) (*mat.Dense, error) {
 	for _, reach := range reaches {
-		if reach < s.reach {
+		if reach < s.Reach {
 			continue
 		}
 		within := g.within(reach)
 		groups := g.apart(within)
-		if columns := g.columns(); 2*g.batches(groups, columns) > g.size()-len(reaches) {
+		if columns := g.columns(); 2*g.batches(groups, columns) > g.Size()-len(reaches) {
 			break
 		}
 		phi, err := g.formIn(groups, within)
@@ -38,10 +40,10 @@ func (g *propagator) form(s *scheme) (*mat.Dense, error) {
 		if err != nil {
 			return nil, err
 		}
-		if s.reach = reach; same {
+		if s.Reach = reach; same {
 			return phi, nil
 		}
-		s.reach++
+		s.Reach++
 	}
 	all, every := make([][]int, len(g.twins)), make([][]bool, len(g.twins))
 	for i := range all {
@@ -50,9 +52,9 @@ func (g *propagator) form(s *scheme) (*mat.Dense, error) {
 	return g.formIn(all, every)
 }
 
-// columns gives for each subsystem the entries of z that are its own and matter: its states, and
+// columns returns for each subsystem the entries of z that are its own and matter: its states, and
 // those of its outputs that feed an input, at all points.
-func (g *propagator) columns() [][]int {
+func (g *Propagator) columns() [][]int {
 	out := make([][]int, len(g.twins))
 	for i, seen := range g.seen {
 		if seen {
@@ -63,16 +65,16 @@ func (g *propagator) columns() [][]int {
 	return out
 }
 
-// subsystemOf gives the subsystem of entry i of z.
-func (g *propagator) subsystemOf(i int) int {
-	if i >= g.n {
-		i = g.n + (i-g.n)%g.ny
+// subsystemOf returns the subsystem of entry i of z.
+func (g *Propagator) subsystemOf(i int) int {
+	if i >= g.N {
+		i = g.N + (i-g.N)%g.Ny
 	}
 	return g.owner[i]
 }
 
 // within returns which subsystems lie at most reach connections behind each.
-func (g *propagator) within(reach int) [][]bool {
+func (g *Propagator) within(reach int) [][]bool {
 	out := make([][]bool, len(g.twins))
 	for i := range out {
 		out[i] = make([]bool, len(g.twins))
@@ -95,7 +97,7 @@ func (g *propagator) within(reach int) [][]bool {
 }
 
 // apart puts subsystems into groups of which no two have one within reach of both.
-func (g *propagator) apart(within [][]bool) (groups [][]int) {
+func (g *Propagator) apart(within [][]bool) (groups [][]int) {
 	var taken [][]bool // by group: what is within reach of one of it
 	for i, mine := range within {
 		fits := func(taken []bool) bool {
@@ -119,8 +121,8 @@ func (g *propagator) apart(within [][]bool) (groups [][]int) {
 	return groups
 }
 
-// batches gives how many steps there are for groups.
-func (g *propagator) batches(groups [][]int, columns [][]int) int {
+// batches returns how many steps there are for groups.
+func (g *Propagator) batches(groups [][]int, columns [][]int) int {
 	sum := 0
 	for _, group := range groups {
 		most := 0
@@ -133,8 +135,8 @@ func (g *propagator) batches(groups [][]int, columns [][]int) int {
 }
 
 // formIn forms the propagation in steps from one entry of each of a group.
-func (g *propagator) formIn(groups [][]int, within [][]bool) (*mat.Dense, error) {
-	d, columns := g.size(), g.columns()
+func (g *Propagator) formIn(groups [][]int, within [][]bool) (*mat.Dense, error) {
+	d, columns := g.Size(), g.columns()
 	phi := mat.NewDense(max(d, 1), max(d, 1), nil)
 	z, next := make([]float64, d), make([]float64, d)
 	for _, group := range groups {
@@ -150,7 +152,7 @@ func (g *propagator) formIn(groups [][]int, within [][]bool) (*mat.Dense, error)
 			if !some {
 				break
 			}
-			if err := g.apply(z, next); err != nil {
+			if err := g.Apply(z, next); err != nil {
 				return nil, err
 			}
 			for _, i := range group {
@@ -173,16 +175,16 @@ func (g *propagator) formIn(groups [][]int, within [][]bool) (*mat.Dense, error)
 }
 
 // foretells reports whether the propagation gives what steps from random states do.
-func (g *propagator) foretells(phi *mat.Dense) (bool, error) {
+func (g *Propagator) foretells(phi *mat.Dense) (bool, error) {
 	const looks = 2
 	rng := rand.New(rand.NewPCG(7, 8))
-	d := g.size()
+	d := g.Size()
 	z, next := make([]float64, d), make([]float64, d)
 	for range looks {
 		for i := range z {
 			z[i] = rng.NormFloat64()
 		}
-		if err := g.apply(z, next); err != nil {
+		if err := g.Apply(z, next); err != nil {
 			return false, err
 		}
 		for r := range g.fresh() {

@@ -1,4 +1,4 @@
-package analyze
+package scan
 
 import (
 	"errors"
@@ -65,7 +65,7 @@ func TestConfirmed(t *testing.T) {
 			looked = append(looked, look{Radius: Radius{h, c.radius(h)}})
 		}
 		confirm(looked, radius, func(float64) bool { return c.noisy })
-		var s Strategy
+		var s Result
 		s.take(looked)
 		var gaps []Range
 		for _, g := range s.Gaps {
@@ -73,12 +73,6 @@ func TestConfirmed(t *testing.T) {
 		}
 		if !reflect.DeepEqual(gaps, c.gaps) {
 			t.Errorf("%s: points %v, gaps %v", name, s.Points, s.Gaps)
-		}
-	}
-	s := Strategy{Stable: []Range{{1, 8}}, Gaps: []Gap{{3, 3, ""}}}
-	for h, want := range map[float64]bool{2: true, 3: false, 3.1: false, 3.5: true, 4.5: false} {
-		if s.covers(h, 1) != want {
-			t.Errorf("covers(%g) is not %t", h, want)
 		}
 	}
 }

@@ -1,0 +1,249 @@
+package forecast
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/macrostep/macrostep/algorithms/analyze/linear"
+	"github.com/macrostep/macrostep/algorithms/analyze/twin"
+	"github.com/macrostep/macrostep/master"
+)
+
+// flows are a coupled system that goes over steps of any size, where each component moves as it does in macro
+// steps of one size: the steps of its own solver, which may follow from that, are part of it.
+type flows struct {
+	twins []*twin.Twin
+	sys   *master.System
+}
+
+// sampledStep is stepOf where the order may be higher than those that the analysis looks at.
+func (p *Forecaster) sampledStep(i int, s *twin.Scheme, h float64) float64 {
+	as := *s
+	if as.Order = 0; s.Order > p.Models[i].Takes {
+		as.Order = twin.MostDerivatives
+	}
+	return p.StepOf(i, &as, h)
+}
+
+// flowing makes flows of what components do over macro steps of size h at the order and rates of a scheme. Outputs and
+// inputs are those of the components and no deviations, as tolerances go by them.
+func (p *Forecaster) flowing(h float64, like *twin.Scheme) (out flows, err error) {
+	for i, m := range p.Models {
+		own := p.sampledStep(i, like, h)
+		r, err := p.Over(i, own)
+		if err != nil {
+			return out, err
+		}
+		if r.Whole != nil {
+			r = r.Whole
+		}
+		f, err := linear.NewFlow(r, own, len(m.Info.In))
+		if err != nil {
+			return out, fmt.Errorf("%s over steps of %.4g s: %w", m.Info, own, err)
+		}
+		t := twin.NewTwin(m.Info, r, own, m.Takes)
+		t.Flow, t.Driven = f, true
+		p.Absolute(i, t)
+		out.twins = append(out.twins, t)
+	}
+	if out.sys, err = p.Couple(out.twins, -1, 1); err != nil {
+		return out, err
+	}
+	return out, out.agree()
+}
+
+// agree makes the outputs at the start what they are after a step of no length: (I − D L) y = v. A jump there, as small as the
+// misfit of a model, would be an error that no step makes smaller.
+func (f *flows) agree() error {
+	ny := 0
+	for _, t := range f.twins {
+		ny += len(t.Y)
+	}
+	if ny == 0 {
+		return nil
+	}
+	m, v := mat.NewDense(ny, ny, nil), mat.NewVecDense(ny, nil)
+	at := 0
+	for i, t := range f.twins {
+		d := t.Flow.Space.D
+		for o := range t.Y {
+			m.Set(at+o, at+o, 1)
+			v.SetVec(at+o, d.At(o, len(t.U[0])))
+			for k := range t.U[0] {
+				if y, ok := f.sys.Source(f.sys.InAt[i] + k); ok {
+					m.Set(at+o, y, m.At(at+o, y)-d.At(o, k)*f.sys.Gain(f.sys.InAt[i]+k))
+				}
+			}
+		}
+		at += len(t.Y)
+	}
+	var y mat.VecDense
+	if err := y.SolveVec(m, v); err != nil {
+		return fmt.Errorf("the gain around a loop is 1: %w", err)
+	}
+	at = 0
+	for _, t := range f.twins {
+		for o := range t.Y0 {
+			t.Y0[o] = y.AtVec(at + o)
+		}
+		at += len(t.Y0)
+	}
+	return nil
+}
+
+// off returns how far what components do over macro steps within a range is from flows found at another step, as far as
+// they are among the steps that are forecast.
+func (p *Forecaster) off(f *flows, like *twin.Scheme, short, long float64) (worst float64, of *master.Info, err error) {
+	// At a shorter step too: what oscillates so fast that a step has more than half a period of it looks slow.
+	const below = 3
+	for _, c := range Candidates {
+		h := c * p.Step
+		if h < short/below || h > long*beyond {
+			continue
+		}
+		for i, m := range p.Models {
+			own := p.sampledStep(i, like, h)
+			r, err := p.Over(i, own)
+			if err != nil {
+				return 0, nil, err
+			}
+			away, err := f.twins[i].Flow.Off(r, own, len(m.Info.In))
+			if err != nil {
+				return 0, nil, fmt.Errorf("%s: %w", m.Info, err)
+			}
+			if !(away <= twin.Strayed) {
+				return 0, nil, fmt.Errorf("%s does over steps of %.4g s what is %.2g off what it does over steps of other sizes: the steps of its own solver follow from the macro step", m.Info, own, away)
+			}
+			if of == nil || away > worst {
+				worst, of = away, m.Info
+			}
+		}
+	}
+	return worst, of, nil
+}
+
+// settled forecasts an algorithm of the order and rates of a scheme, on flows found at a step near those at which it
+// settles.
+//
+// An error control compares solutions over steps of several sizes. Where solvers inside the components make them differ,
+// it sees that too; models with one solver for all steps do not. estimates is the relative error that the algorithm
+// aims at, 0 = it estimates none.
+func (p *Forecaster) settled(make func() (master.Algorithm, error), like *twin.Scheme, estimates float64) (s Settled, err error) {
+	const passes = 3
+	h := p.Step
+	for n := 1; ; n++ {
+		alg, err := make()
+		if err != nil {
+			return s, err
+		}
+		f, err := p.flowing(h, like)
+		for k := len(Candidates) - 1; k >= 0 && err != nil; k-- { // fast motions show in shorter steps alone
+			if shorter := Candidates[k] * p.Step; shorter < h {
+				h = shorter
+				f, err = p.flowing(h, like)
+			}
+		}
+		if err != nil {
+			return s, err
+		}
+		if s, err = p.settle(alg, &f); err != nil || s.Accepted == 0 {
+			return s, err
+		}
+		off, of, err := p.off(&f, like, s.Short, s.Long)
+		if err == nil && estimates > 0 && off > min(twin.Good, estimates) {
+			return s, fmt.Errorf("its error estimate sees what the solver inside %s makes of steps of different sizes, and the models do not follow that", of)
+		}
+		if least, most := Candidates[0]*p.Step, Candidates[len(Candidates)-1]*p.Step; err == nil && off > twin.Good && (s.Short < least/beyond || s.Long > most*beyond) {
+			err = fmt.Errorf("it takes steps of %.2g to %.2g s, and what %s does depends on the steps of its own solver, which was looked at over %.2g to %.2g s: take a step size (--step-size) nearer to them", s.Short, s.Long, of, least, most)
+		}
+		s.Doubt = max(p.doubt, off)
+		nearest := slices.MinFunc(Candidates, func(a, b float64) int {
+			return cmp.Compare(math.Abs(math.Log(a*p.Step/s.Step)), math.Abs(math.Log(b*p.Step/s.Step)))
+		}) * p.Step
+		if err == nil && off <= twin.Good || nearest == h || n == passes {
+			return s, err
+		}
+		h = nearest
+	}
+}
+
+// settle runs an algorithm over the forecast motion.
+func (p *Forecaster) settle(alg master.Algorithm, f *flows) (s Settled, err error) {
+	run, err := master.NewRun(f.sys, alg, master.Options{Stop: p.Horizon, Step: p.Step, Workers: 1})
+	if err != nil {
+		return s, err
+	}
+	var pieces []float64 // steps (s)
+	square, want := make([]float64, len(p.ref.sizes)), make([]float64, len(p.ref.sizes))
+	err = run.Start(p.Ctx)
+	t, stopped := 0.0, false
+	for more := true; err == nil && more; {
+		if more, err = twin.MacroStep(p.Ctx, run); err != nil {
+			break
+		}
+		at := run.Point()
+		H := at.T - t
+		if t = at.T; H <= 0 {
+			continue
+		}
+		pieces = append(pieces, H)
+		p.ref.at(t, want)
+		k := 0
+		for i, m := range p.Models {
+			for n := range m.Outputs() {
+				d := at.Y[k] - p.Y[p.X.Sys.OutAt[i]+n] - want[k]
+				square[k] += H * d * d
+				k++
+			}
+		}
+		if len(pieces) > mostSteps {
+			stopped = true
+			break
+		}
+	}
+	result, closed := run.Close()
+	if cause := p.Ctx.Err(); cause != nil {
+		return s, cause
+	}
+	switch {
+	case err != nil:
+		s.Fails = err.Error()
+	case closed != nil:
+		return s, closed
+	}
+	s.Cut, s.Time = stopped, t
+	if len(pieces) == 0 {
+		return s, nil
+	}
+	for k := range square {
+		square[k] /= t
+	}
+	if s.Error, s.Of, err = p.worst(square); err != nil {
+		return s, err
+	}
+	s.Short, s.Step, s.Long = quantile(pieces, t, shortQuantile), quantile(pieces, t, 0.5), quantile(pieces, t, longQuantile)
+	s.Accepted, s.Rejected = result.Accepted, result.Rejected
+	for k, n := range result.Orders {
+		if n > result.Orders[s.MostOrder] {
+			s.MostOrder = k
+		}
+	}
+	s.FMUSteps = stepsPerSecond(&result)
+	return s, nil
+}
+
+// quantile returns the size that steps have at most in a part of the time t, which they fill.
+func quantile(steps []float64, t, part float64) float64 {
+	sorted := slices.Sorted(slices.Values(steps))
+	sum := 0.0
+	for _, h := range sorted {
+		if sum += h; sum >= part*t {
+			return h
+		}
+	}
+	return sorted[len(sorted)-1]
+}

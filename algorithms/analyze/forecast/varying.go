@@ -1,0 +1,259 @@
+package forecast
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/algorithms/analyze/twin"
+	"github.com/macrostep/macrostep/master"
+)
+
+// Varying is an algorithm that chooses its steps, at the orders that it is looked at: a number, or "auto" where it
+// chooses the order too.
+type Varying struct {
+	Preset string `json:"algorithm"`
+	Order  string `json:"order"`
+	// Tolerance is the parameter by which it is told how exact to be.
+	Tolerance string    `json:"tolerance"`
+	Settled   []Settled `json:"settled,omitempty"` // by falling tolerance
+	Why       string    `json:"why,omitempty"`     // nothing is told of it, because of this
+	usual     float64   // value of the tolerance
+}
+
+// Settled is where the steps of an algorithm settle at one tolerance, and what it makes of the motion then. Step is the
+// median over time.
+type Settled struct {
+	Tolerance float64 `json:"tolerance,omitempty"`
+	Forecast
+	// In a tenth of the time, and in nine tenths of it, steps are at most so long (s).
+	Short float64 `json:"short"`
+	Long  float64 `json:"long"`
+	// Macro steps over the horizon, and the order that most of the accepted ones have.
+	Accepted  int `json:"accepted"`
+	Rejected  int `json:"rejected"`
+	MostOrder int `json:"most_order"`
+	// Fails is how the run is expected to end early, "" if it is not; Cut tells that it takes so many steps that it was not
+	// followed to the end. The rest is of the time (s) up to there.
+	Fails string  `json:"fails,omitempty"`
+	Cut   bool    `json:"cut,omitempty"`
+	Time  float64 `json:"time"`
+}
+
+// Choice is a setting of an algorithm that chooses its steps.
+type Choice struct {
+	Preset string            `json:"algorithm"`
+	Params map[string]string `json:"params"`
+	Rates  []string          `json:"rates,omitempty"` // as Strategy.Rates
+	Settled
+}
+
+// Options of forecasts.
+type Options struct {
+	Rates []algorithms.Rate // other than that of the macro step
+	Bonds []algorithms.Bond
+	Error float64 // that is asked for
+}
+
+const (
+	// The tolerances that are looked at are the usual one and, as far as the error that is asked for needs, so many
+	// decades below it and above it at most.
+	mostTighter, mostLooser = 3, 2
+	mostSteps               = 20_000 // macro steps of a forecast at most
+	// Parts of the time by which the range of the steps is told.
+	shortQuantile = 0.1
+	longQuantile  = 0.9
+	// beyond is how far steps may lie outside of those at which components were looked at.
+	beyond = 1.5
+)
+
+// ToleranceOf returns the parameter by which a preset that chooses its steps is told how exact to be, "" for those with
+// steps of one size.
+func ToleranceOf(preset string) string {
+	switch preset {
+	case "ex-local", "ex-milne", "ex-slocal", "richardson", "im-milne", "im-slocal":
+		return errorTolerance
+	case "predictor-corrector":
+		return "pc.tolerance"
+	case "ecco":
+		return "ecco.tolerance"
+	}
+	return ""
+}
+
+const errorTolerance = "control.rtol"
+
+// Varies returns those of presets that choose their steps, up to an order.
+func Varies(presets []string, order int) (out []Varying) {
+	for _, preset := range presets {
+		v := Varying{Preset: preset, Order: "auto", Tolerance: ToleranceOf(preset)}
+		defaults, err := algorithms.New(preset, nil)
+		if v.Tolerance == "" || err != nil {
+			continue
+		}
+		if v.usual, err = strconv.ParseFloat(defaults.Values[v.Tolerance], 64); err != nil {
+			continue
+		}
+		if defaults.Values["order"] == v.Order {
+			out = append(out, v)
+			continue
+		}
+		for k := range order + 1 {
+			v.Order = fmt.Sprint(k)
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// estimates reports whether the preset estimates errors.
+func (v *Varying) estimates() bool { return v.Tolerance == errorTolerance }
+
+// implicit reports whether the preset iterates.
+func (v *Varying) implicit() bool { return v.Preset == "im-milne" || v.Preset == "im-slocal" }
+
+// rates returns those that the preset takes.
+func (v *Varying) rates(all []algorithms.Rate) []algorithms.Rate {
+	if v.implicit() {
+		return nil
+	}
+	return all
+}
+
+// params are those of a run with a tolerance.
+func (v *Varying) params(tolerance float64) map[string]string {
+	out := map[string]string{v.Tolerance: fmt.Sprintf("%.3g", tolerance)}
+	if v.Order != "auto" {
+		out["order"] = v.Order
+	}
+	return out
+}
+
+// Settle finds where the steps settle, at the usual tolerance first, and then at as many more as the error asks for.
+func (p *Forecaster) Settle(v *Varying, o Options) {
+	if v.implicit() && len(p.Models) > twin.Many {
+		v.Why = fmt.Sprintf("implicit coupling is not looked at so closely with more than %d components", twin.Many)
+		return
+	}
+	like := &twin.Scheme{Order: algorithms.MaxOrder, Rates: v.rates(o.Rates)}
+	if v.Why = like.Beyond(); v.Why != "" {
+		return
+	}
+	if fixed, err := strconv.Atoi(v.Order); err == nil {
+		like.Order = fixed
+	}
+	if v.Preset == "ex-local" {
+		like.Order++
+	}
+	with := algorithms.With{Rates: like.Rates}
+	if algorithms.UsesEnergy(v.Preset) {
+		with.Bonds = o.Bonds
+	}
+	at := func(n int) (s Settled, ok bool) {
+		tolerance, estimates := v.usual*math.Pow10(n), 0.0
+		if v.estimates() {
+			estimates = tolerance
+		}
+		s, err := p.settled(func() (master.Algorithm, error) {
+			choice, err := algorithms.New(v.Preset, v.params(tolerance), with)
+			if err != nil {
+				return nil, err
+			}
+			return choice.Algorithm, nil
+		}, like, estimates)
+		if err != nil {
+			v.Why = cmp.Or(v.Why, err.Error())
+			return s, false
+		}
+		s.Tolerance = tolerance
+		v.Settled = append(v.Settled, s)
+		return s, true
+	}
+	usual, ok := at(0)
+	if !ok || len(p.Models) > twin.Many {
+		return
+	}
+	s := usual
+	for n := -1; n >= -mostTighter && ok && s.ends() && !s.keepsTo(o.Error); n-- {
+		s, ok = at(n)
+	}
+	s = usual
+	for n := 1; n <= mostLooser && ok && (!s.ends() || s.keepsTo(o.Error)); n++ {
+		s, ok = at(n)
+	}
+	slices.SortStableFunc(v.Settled, func(a, b Settled) int { return cmp.Compare(b.Tolerance, a.Tolerance) })
+}
+
+// keepsTo reports whether the run is expected to come to its end with no larger error.
+func (s *Settled) keepsTo(most float64) bool { return s.ends() && s.Error+s.Doubt <= most }
+
+// ends reports whether the run is expected to come to its end.
+func (s *Settled) ends() bool { return s.Fails == "" && !s.Cut }
+
+// Better reports whether it is to be taken rather than another one where an error is asked for: it keeps to that at less cost, or
+// comes nearer to it.
+func (s *Settled) Better(than *Settled, most float64) bool {
+	mine, other := s.keepsTo(most), than.keepsTo(most)
+	switch {
+	case mine != other:
+		return mine
+	case mine:
+		return s.FMUSteps < (1-1e-9)*than.FMUSteps
+	case s.ends() != than.ends():
+		return s.ends()
+	}
+	return s.Error+s.Doubt < than.Error+than.Doubt
+}
+
+// Best returns the tolerance to take where an error is asked for; nil = nothing is known of any.
+func (v *Varying) Best(most float64) *Settled {
+	var best *Settled
+	for k := range v.Settled {
+		if s := &v.Settled[k]; best == nil || s.Better(best, most) {
+			best = s
+		}
+	}
+	return best
+}
+
+// Own is an algorithm as a run is to have it.
+type Own struct {
+	Preset string
+	New    func() (master.Algorithm, error) // makes it anew
+}
+
+// SettleOwn forecasts it, or returns why it cannot.
+func (p *Forecaster) SettleOwn(o *Own, rates []algorithms.Rate) (*Settled, string) {
+	like := &twin.Scheme{Order: algorithms.MaxOrder, Rates: rates}
+	if why := like.Beyond(); why != "" {
+		return nil, why
+	}
+	estimates := 0.0
+	if ToleranceOf(o.Preset) == errorTolerance {
+		estimates = twin.Good
+	}
+	s, err := p.settled(o.New, like, estimates)
+	if err != nil {
+		return nil, err.Error()
+	}
+	return &s, ""
+}
+
+// Choose returns the cheapest of the algorithms that choose their steps which keeps to the error; nil = there is none, or
+// promised, which has steps of one size, keeps to it and costs no more.
+func Choose(all []Varying, promised *Forecast, o Options) (best *Choice) {
+	for k := range all {
+		v := &all[k]
+		if s := v.Best(o.Error); s != nil && s.keepsTo(o.Error) && (best == nil || s.Better(&best.Settled, o.Error)) {
+			rates := &twin.Scheme{Rates: v.rates(o.Rates)}
+			best = &Choice{Preset: v.Preset, Params: v.params(s.Tolerance), Rates: rates.RateTexts(), Settled: *s}
+		}
+	}
+	if best != nil && promised != nil && promised.Error+promised.Doubt <= o.Error && promised.FMUSteps <= best.FMUSteps {
+		return nil
+	}
+	return best
+}

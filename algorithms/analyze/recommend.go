@@ -1,0 +1,135 @@
+package analyze
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/macrostep/macrostep/algorithms/analyze/forecast"
+	"github.com/macrostep/macrostep/algorithms/analyze/scan"
+	"github.com/macrostep/macrostep/algorithms/analyze/twin"
+)
+
+const (
+	// undamped is how close to 1 the radius of a coupling is whose slowest mode hardly dies out.
+	undamped = 1e-4
+	// followedOff is what the radius of a strategy that is followed may be off by then: over the steps
+	// that are followed, its slowest mode cannot be told from those beside it.
+	followedOff = 3e-3
+)
+
+// doubtFollowed tells where the radii of strategies that are followed and not formed are not exact.
+func (r *Report) doubtFollowed(all []*twin.Scheme) {
+	formed := func(k int) bool {
+		s := &r.Strategies[k]
+		return !all[k].Hidden && s.Mode != nil && math.Abs(s.slowest()-1) < undamped
+	}
+	for k := range all {
+		if !formed(k) {
+			continue
+		}
+		for i := range all {
+			if s := &r.Strategies[i]; all[i].Hidden && len(s.Points) > 0 && s.Untold == "" {
+				s.Untold = fmt.Sprintf("the system is hardly damped, and this radius is followed in a run of the models: it may be off by %.0g, and its stable steps are not exact", followedOff)
+			}
+		}
+		return
+	}
+}
+
+// nearUnknown is how far from a step that is unknown one is recommended at least, relative to it.
+const nearUnknown = 0.05
+
+// safety is the part of the largest stable step that is recommended.
+const safety = 0.5
+
+// covers reports whether a step is known to be stable with a margin: it and those up to the inverse of
+// the margin lie in one stable range. Steps shorter than the scan, which begins at from, count to a range
+// that begins there.
+func (s *Strategy) covers(h, from float64) bool {
+	if slices.ContainsFunc(s.Gaps, func(g scan.Gap) bool { return h >= g.From*(1-nearUnknown) && h <= g.To*(1+nearUnknown) }) {
+		return false
+	}
+	return slices.ContainsFunc(s.Stable, func(r scan.Range) bool {
+		return h <= safety*r.To && (r.From <= h*(1+1e-9) || r.From <= from*(1+1e-9))
+	})
+}
+
+// largest returns the largest step that is stable with a margin, in the range that begins lowest; 0 = none.
+func (s *Strategy) largest() float64 {
+	if len(s.Stable) == 0 || s.Stable[0].From > s.Points[0].Step || safety*s.Stable[0].To < s.Stable[0].From {
+		return 0
+	}
+	return safety * s.Stable[0].To
+}
+
+// recommend takes, where errors are known, the cheapest strategy and step that is stable with a margin
+// and has no larger error than is asked for; else the simplest strategy that is stable at the
+// step of the analysis with a margin, else the one with the largest stable step.
+func (r *Report) recommend(most float64) {
+	var nearest *forecast.Forecast
+	near := -1
+	for i := range r.Strategies {
+		s := &r.Strategies[i]
+		for k := range s.Forecasts {
+			f := &s.Forecasts[k]
+			switch {
+			case s.Untold != "":
+			case !s.covers(f.Step, r.From):
+			case f.Error+f.Doubt > most:
+				if nearest == nil || f.Error+f.Doubt < nearest.Error+nearest.Doubt {
+					nearest, near = f, i
+				}
+			case r.Promised == nil || f.FMUSteps < (1-1e-9)*r.Promised.FMUSteps:
+				r.Recommended, r.Promised = i, f
+			}
+		}
+	}
+	switch {
+	case r.Promised != nil:
+		r.Why = fmt.Sprintf("the cheapest with an error of at most %g and a margin of stability", most)
+	case nearest != nil:
+		r.Recommended, r.Promised = near, nearest
+		r.Why = fmt.Sprintf("nothing that was looked at has an error of at most %g and a margin of stability; this one comes nearest", most)
+		if nearest.Error <= most {
+			known := fmt.Sprintf("uncertain by %.2g", nearest.Doubt)
+			if nearest.IsRough() {
+				known = "an order of magnitude only"
+			}
+			r.Why = fmt.Sprintf("an error of at most %g can be promised of nothing that was looked at with a margin of stability; this one comes nearest: what it is expected to be off by is %s, as the models are off by %.2g along the motion", most, known, nearest.Doubt)
+		}
+	}
+	if r.Promised != nil {
+		r.StepToTake = r.Promised.Step
+		return
+	}
+	best, where := -1, 0.0
+	for i := range r.Strategies {
+		s := &r.Strategies[i]
+		if s.Untold != "" {
+			continue
+		}
+		if s.covers(r.Step, r.From) {
+			r.Recommended, r.StepToTake = i, r.Step
+			r.Why = "the simplest that is stable at this step with a margin"
+			return
+		}
+		if l := s.largest(); l > where {
+			best, where = i, l
+		}
+	}
+	if best < 0 {
+		r.Why = "nothing that was looked at is stable down to the smallest step of the scan"
+		if r.Whole != nil {
+			r.Why = "the system is unstable by itself, whatever the step: judge algorithms by their errors over the time that is of interest"
+		}
+		if !slices.ContainsFunc(r.Strategies, func(s Strategy) bool {
+			return len(s.Points) > 0 && (s.Multiples > 0 || s.Points[0].Step <= r.From*(1+1e-9))
+		}) {
+			r.Why = "nothing is known of the stability at short steps"
+		}
+		return
+	}
+	r.Recommended, r.StepToTake = best, where
+	r.Why = "nothing is stable at this step with a margin; this one is at the largest"
+}

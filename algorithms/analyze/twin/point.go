@@ -1,0 +1,294 @@
+package twin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/macrostep/macrostep/algorithms/analyze/linear"
+	"github.com/macrostep/macrostep/master"
+)
+
+const (
+	// Many subsystems are looked at less closely if there are more: fewer points, few connections, and only where something grows.
+	Many = 20
+	// FewerSteps of a forecast are taken of many subsystems.
+	FewerSteps = 250
+)
+
+// Sources of the models of subsystems.
+const (
+	Measured    = "measured"    // by steps repeated from a saved state, its own solver included
+	Renewed     = "renewed"     // likewise, but each time from the start by another instance, led the way again
+	Directional = "directional" // by directional derivatives, integrated exactly
+	None        = "none"
+)
+
+// Point is a coupled system at an operating point, of which the models are taken: it holds the
+// run there while they are.
+type Point struct {
+	Ctx    context.Context
+	X      *master.Exec
+	T      float64
+	Step   float64   // of the analysis
+	Y      []float64 // outputs
+	sizes  []float64 // of inputs: the largest that they were on the way here
+	Order  int       // highest power of s that inputs may have
+	Models []*Model
+	// Window is how long responses are followed at least, in s: over a few short steps slow
+	// modes could not be told.
+	Window float64
+	// way holds the inputs at the communication points from the start to here, which lie a step apart.
+	way   [][]float64
+	Start float64
+	// measurements are asked for by those who work beside the calling thread; nil = nobody does.
+	measurements chan func()
+	// Broken tells by subsystem why it cannot go back although it promises to.
+	Broken map[int]string
+}
+
+// Model is what is known of one subsystem.
+type Model struct {
+	Info        *master.Info
+	Source, Why string
+	Order       int                // of input derivatives that it takes, as far as the analysis looks
+	Takes       int                // of those that it takes at all
+	Space       *linear.StateSpace // Directional
+	another     master.Duplicator  // makes further instances; nil = none are needed, or there are none
+	// Departs tells how a component does otherwise than its directional derivatives say; "" = not that is known.
+	Departs string
+	lock    sync.Mutex
+	known   map[float64]found // by step
+}
+
+// found is a response, or why there is none.
+type found struct {
+	response *linear.Response
+	err      error
+}
+
+// end ends a subsystem that was duplicated.
+func end(s master.Subsystem) error {
+	var err error
+	if t, ok := master.As[master.Terminator](s); ok {
+		err = t.Terminate()
+	}
+	if c, ok := master.As[io.Closer](s); ok {
+		err = errors.Join(err, c.Close())
+	}
+	return err
+}
+
+// newPoint chooses where the model of each subsystem comes from.
+func newPoint(ctx context.Context, x *master.Exec, o Options, t float64, of *prober) (*Point, error) {
+	p := &Point{Ctx: ctx, X: x, T: t, Step: o.Step, Start: o.Start, Order: o.Order, Y: slices.Clone(x.Y), sizes: of.sizes, way: of.way, Broken: of.broken}
+	for i, info := range x.Sys.Infos {
+		m := &Model{Info: info, Source: Measured, Order: of.taken[i], Takes: of.takes[i], known: map[float64]found{}}
+		p.Models = append(p.Models, m)
+		without := "it cannot go back (canGetAndSetFMUstate)"
+		if x.Reverts(i) {
+			differs := x.Replay(i).Unpromised
+			if differs == "" {
+				continue
+			}
+			without = "it computes something else in steps that may be undone (noSetFMUStatePriorToCurrentPoint = false): " + differs
+		}
+		m.Space, m.Why = p.derivatives(i)
+		exact, why := m.Space, m.Why
+		m.Source = None
+		if exact == nil {
+			m.Why = without + ", and " + why
+			if broken, ok := p.Broken[i]; ok {
+				m.Why = broken + "; " + why
+			}
+		}
+		none := p.renewable(i)
+		if none == "" {
+			m.Source = Renewed
+		}
+		switch {
+		case exact != nil:
+			p.compare(i, none, o)
+		case none != "":
+			m.Why += "; " + none
+		}
+	}
+	return p, nil
+}
+
+// Outputs returns the number of outputs that are no internal ones.
+func (m *Model) Outputs() int {
+	n := 0
+	for _, o := range m.Info.Out {
+		if !o.Internal {
+			n++
+		}
+	}
+	return n
+}
+
+// derivatives asks subsystem i for its state space.
+func (p *Point) derivatives(i int) (*linear.StateSpace, string) {
+	sys := p.X.Sys
+	info, sub := sys.Infos[i], sys.Subsystems[i]
+	source, ok := master.As[master.Linearizer](sub)
+	if !info.Caps.DirectionalDerivative || !ok {
+		return nil, "it gives no directional derivatives (providesDirectionalDerivative)"
+	}
+	n, nu, ny := len(source.States()), len(info.In), len(info.Out)
+	if n == 0 && !info.Stateless {
+		return nil, "it exposes no continuous states with their derivatives (ModelStructure/Derivatives)"
+	}
+	s := &linear.StateSpace{D: mat.NewDense(max(ny, 1), max(nu, 1), nil)}
+	if n > 0 {
+		s.A, s.B, s.C = mat.NewDense(n, n, nil), mat.NewDense(n, max(nu, 1), nil), mat.NewDense(max(ny, 1), n, nil)
+	}
+	rate, slope := make([]float64, n), make([]float64, ny)
+	for c := range n + nu {
+		dx, du := make([]float64, n), make([]float64, nu)
+		if c < n {
+			dx[c] = 1
+		} else {
+			du[c-n] = 1
+		}
+		if err := source.Linearize(dx, du, rate, slope); err != nil {
+			return nil, err.Error()
+		}
+		for r, v := range rate {
+			if c < n {
+				s.A.Set(r, c, v)
+			} else {
+				s.B.Set(r, c-n, v)
+			}
+		}
+		for r, v := range slope {
+			if c < n {
+				s.C.Set(r, c, v)
+			} else {
+				s.D.Set(r, c-n, v)
+			}
+		}
+	}
+	return s, ""
+}
+
+// Over returns the response of subsystem i over steps of size h.
+func (p *Point) Over(i int, h float64) (*linear.Response, error) {
+	m := p.Models[i]
+	m.lock.Lock()
+	got, ok := m.known[h]
+	m.lock.Unlock()
+	if ok {
+		return got.response, got.err
+	}
+	if p.measurements == nil {
+		return p.find(i, h)
+	}
+	done := make(chan struct{})
+	var r *linear.Response
+	var err error
+	p.measurements <- func() {
+		defer close(done)
+		r, err = p.find(i, h)
+	}
+	<-done
+	return r, err
+}
+
+// find is over on the thread from which the subsystems are called.
+func (p *Point) find(i int, h float64) (*linear.Response, error) {
+	m := p.Models[i]
+	m.lock.Lock()
+	got, ok := m.known[h]
+	m.lock.Unlock()
+	if ok { // in the meantime
+		return got.response, got.err
+	}
+	switch m.Source {
+	case Measured, Renewed:
+		got.err = Guarded(func() (err error) { got.response, err = p.measure(i, h); return err })
+		if m.Source == Measured { // however it ended, the run goes on from here
+			got.err = errors.Join(got.err, p.X.Restore(i))
+		}
+	case Directional:
+		got.response, got.err = m.Space.Over(h, p.Order)
+	default:
+		got.err = errors.New(m.Why)
+	}
+	if got.err != nil {
+		var step *master.StepError // which says of whom
+		if text := got.err.Error(); errors.As(got.err, &step) && strings.HasPrefix(text, m.Info.Name) {
+			got = found{err: got.err}
+		} else {
+			got = found{err: fmt.Errorf("%s over steps of %.4g s: %w", m.Info, h, got.err)}
+		}
+	}
+	m.lock.Lock()
+	m.known[h] = got
+	m.lock.Unlock()
+	return got.response, got.err
+}
+
+// Each does n pieces of work side by side, while the calling thread takes the measurements
+// that they ask for: subsystems are called from it alone.
+func (p *Point) Each(n int, observe func(done, all int), work func(k int), failed func(k int, err error)) error {
+	next, finished := make(chan int, n), make(chan struct{}, n)
+	p.measurements = make(chan func())
+	for k := range n {
+		next <- k
+	}
+	close(next)
+	for range runtime.GOMAXPROCS(0) {
+		go func() {
+			for k := range next {
+				if p.Ctx.Err() == nil {
+					if err := Guarded(func() error { work(k); return nil }); err != nil {
+						failed(k, err)
+					}
+				}
+				finished <- struct{}{}
+			}
+		}()
+	}
+	for done := 0; done < n; {
+		if observe != nil {
+			observe(done, n)
+		}
+		select {
+		case f := <-p.measurements:
+			f()
+		case <-finished:
+			done++
+		}
+	}
+	p.measurements = nil
+	return context.Cause(p.Ctx)
+}
+
+// MacroStep takes a macro step of a run. That a subsystem ends the simulation is an error
+// here: what is measured after it means nothing.
+func MacroStep(ctx context.Context, run *master.Run) (more bool, err error) {
+	more, err = run.Step(ctx)
+	if err == nil && run.Terminated() {
+		err = fmt.Errorf("%w at t = %.12g s", master.ErrTerminated, run.Time())
+	}
+	return more, err
+}
+
+// Guarded does part of an analysis. A fault in it is an error, and ends nothing else: a run
+// that is to follow does not depend on what is told beforehand.
+func Guarded(do func() error) (err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("it could not be analysed, through a fault of macrostep that is worth a report: %v", fault)
+		}
+	}()
+	return do()
+}

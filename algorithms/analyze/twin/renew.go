@@ -1,0 +1,164 @@
+package twin
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+// longestWay is that from the start, in steps, that another instance is led again and again.
+const longestWay = 20_000
+
+// renewable has another instance of subsystem i led to where it is, and tells why that cannot be done, "" if
+// it can.
+func (p *Point) renewable(i int) string {
+	another, ok := master.As[master.Duplicator](p.X.Sys.Subsystems[i])
+	if !ok {
+		return "there are no further instances of it"
+	}
+	if why := p.leads(i); why != "" {
+		return why
+	}
+	p.Models[i].another = another
+	one, err := p.renew(i)
+	if err == nil {
+		why := p.elsewhere(i, one)
+		if err = end(one); err == nil && why != "" {
+			err = errors.New(why)
+		}
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// leads returns why another instance of subsystem i cannot be led from the start to here, "" if it can.
+func (p *Point) leads(i int) string {
+	info := p.X.Sys.Infos[i]
+	if len(p.way) > longestWay {
+		return fmt.Sprintf("the way of %d steps from the start is too long to be gone by further instances again and again: take an earlier point or longer steps", len(p.way)-1)
+	}
+	for k := range info.DiscreteIn {
+		if len(p.way) > 1 && p.X.Sys.DiscreteConnected(i, k) {
+			return fmt.Sprintf("its input %s is not Real and has moved since the start, where it could be measured on further instances", info.DiscreteIn[k].Name)
+		}
+	}
+	return ""
+}
+
+// renew makes another instance of subsystem i and leads it from the start to the operating point
+// by the inputs that the first one has had. The caller ends it.
+func (p *Point) renew(i int) (sub master.Subsystem, err error) {
+	x, m := p.X, p.Models[i]
+	from, to := x.Sys.InAt[i], x.Sys.InAt[i+1]
+	copy(x.U[from:to], p.way[0][from:to])
+	if err := x.Stage(i); err != nil {
+		return nil, err
+	}
+	if sub, err = m.another.Duplicate(p.Ctx, m.Order); err != nil {
+		return nil, err
+	}
+	late := 0 // what is stepped after its sources has their new values
+	if slices.Contains(x.Sys.Late, i) {
+		late = 1
+	}
+	y := make([]float64, len(m.Info.Out))
+	for n := range len(p.way) - 1 {
+		if err = sub.SetInputs(p.way[n+late][from:to]); err == nil {
+			if _, err = sub.Step(p.Ctx, p.Start+float64(float64(n)*p.Step), p.Step); err == nil {
+				err = sub.Outputs(y) // as in the run
+			}
+		}
+		if err != nil {
+			return nil, errors.Join(err, end(sub))
+		}
+	}
+	return sub, nil
+}
+
+// elsewhere tells that another instance, led the same way, is not where the first one is, "" if it is.
+func (p *Point) elsewhere(i int, sub master.Subsystem) string {
+	const same = 1e-6
+	m := p.Models[i]
+	y := make([]float64, len(m.Info.Out))
+	if len(p.way) == 1 {
+		return ""
+	}
+	if err := sub.Outputs(y); err != nil {
+		return err.Error()
+	}
+	for o, v := range y[:m.Outputs()] {
+		if want := p.Y[p.X.Sys.OutAt[i]+o]; math.Abs(v-want) > same*max(math.Abs(want), m.Info.Out[o].Magnitude()) {
+			return fmt.Sprintf("a further instance, led the same way, is elsewhere: %s is %g and not %g", m.Info.Out[o].Name, v, want)
+		}
+	}
+	return ""
+}
+
+// begin returns subsystem i at the operating point: itself, taken back, or another instance. done is
+// called in the end.
+func (p *Point) begin(i int) (sub master.Subsystem, done func() error, err error) {
+	if p.Models[i].another == nil {
+		sub = p.X.Sys.Subsystems[i]
+		return sub, func() error { promise(sub, true); return nil }, p.X.Restore(i)
+	}
+	if sub, err = p.renew(i); err != nil {
+		return nil, nil, err
+	}
+	return sub, func() error { return end(sub) }, nil
+}
+
+// take has subsystem i step from point n of a course that begin has begun. Itself it goes back to the
+// operating point again, but not to before that.
+func (p *Point) take(i int, sub master.Subsystem, n int, h float64) error {
+	if p.Models[i].another == nil {
+		promise(sub, n == 0)
+	}
+	_, err := sub.Step(p.Ctx, p.T+float64(float64(n)*h), h)
+	return err
+}
+
+func promise(sub master.Subsystem, noRestoreBefore bool) {
+	if aware, ok := master.As[master.RestoreAware](sub); ok {
+		aware.NoRestoreBefore(noRestoreBefore)
+	}
+}
+
+// Lead goes back to the operating point and takes subsystem i over steps of size h, its inputs being off those
+// there by u[n] over step n. It gives the outputs after each.
+func (p *Point) Lead(i int, h float64, u [][]float64) (out [][]float64, err error) {
+	x, m := p.X, p.Models[i]
+	sub, done, err := p.begin(i)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	hold := x.W[x.Sys.InAt[i]:x.Sys.InAt[i+1]]
+	now, y := make([]float64, len(hold)), make([]float64, len(m.Info.Out))
+	derivatives, _ := master.As[master.InputDerivativeSetter](sub)
+	for n := range u {
+		for k := range now {
+			now[k] = hold[k] + u[n][k]
+		}
+		if err := sub.SetInputs(now); err != nil {
+			return nil, err
+		}
+		for order := 1; n == 0 && order <= m.Order; order++ { // none, as long as nothing else is said
+			if err := derivatives.SetInputDerivatives(order, make([]float64, len(now))); err != nil {
+				return nil, err
+			}
+		}
+		if err := p.take(i, sub, n, h); err != nil {
+			return nil, err
+		}
+		if err := sub.Outputs(y); err != nil {
+			return nil, err
+		}
+		out = append(out, append([]float64(nil), y[:m.Outputs()]...))
+	}
+	return out, nil
+}
