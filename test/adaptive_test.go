@@ -103,16 +103,6 @@ func TestTinySteps(t *testing.T) {
 	}
 }
 
-// An FMU whose rollback forgets a state is refused before anything relies on it.
-func TestBrokenRollbackIsRefused(t *testing.T) {
-	for _, preset := range []string{"implicit", "ex-slocal", "im-milne"} {
-		a := runPair(t, "misbehave", "fault=ForgetState", "--algorithm", preset)
-		if a.code != 1 || !strings.Contains(a.output, "bad (misbehave.fmu): rollback") {
-			t.Errorf("%s: exit code %d\n%s", preset, a.code, a.output)
-		}
-	}
-}
-
 // Serial and parallel runs give the same bytes.
 func TestWorkersGiveTheSameBytes(t *testing.T) {
 	take := long.Sample(3)
@@ -129,10 +119,7 @@ func TestWorkersGiveTheSameBytes(t *testing.T) {
 			var tables []string
 			for _, workers := range []string{"1", "3"} {
 				o := complete(t, append([]string{system(t, "two-mass-ff"), "--workers", workers}, args...)...)
-				data, err := os.ReadFile(o.results)
-				if err != nil {
-					t.Fatal(err)
-				}
+				data := read(t, o.results)
 				tables = append(tables, string(data))
 			}
 			if tables[0] != tables[1] {
@@ -154,7 +141,7 @@ func TestTraceColumns(t *testing.T) {
 		if code, out := macrostepIn(t, dir, "run", system(t, "quarter-car-a"), "--stop-time", "0.05", "--algorithm", preset, "--trace", trace, "--report", page); code != 0 {
 			t.Fatal(out)
 		}
-		if text := string(mustRead(t, trace)); strings.Contains(text, "NaN") {
+		if text := string(read(t, trace)); strings.Contains(text, "NaN") {
 			t.Errorf("%s: NaN in\n%.300s", preset, text)
 		}
 		rows := attempts(t, trace)
@@ -172,7 +159,7 @@ func TestTraceColumns(t *testing.T) {
 			t.Errorf("%s: %s", preset, out)
 		}
 		for _, name := range []string{page, again} {
-			text := string(mustRead(t, name))
+			text := string(read(t, name))
 			if strings.Contains(text, `data-name="error estimate"`) != want.estimates || strings.Contains(text, `data-name="indicator of the coupling error"`) != want.indicates {
 				t.Errorf("%s: other plots in %s", preset, filepath.Base(name))
 			}

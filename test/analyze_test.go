@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/algorithms/analyze"
-	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/test/long"
 	"github.com/macrostep/macrostep/test/probe"
@@ -43,87 +42,6 @@ func strategy(t testing.TB, r *analyze.Report, preset string, order int) *analyz
 	}
 	t.Fatalf("there is no %s of order %d", preset, order)
 	return nil
-}
-
-// What is told of haid's oscillator, from FMUs by the command line, is what the eigenvalues
-// of the independent propagation matrix say: radii to 1e-6, with correction, whose responses are
-// differences, to 1e-4, and the ends of all stable ranges within half a percent, windows
-// included.
-func testAnalyzeHaid(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		ck, dk, H float64
-	}{{2e5, 5e2, 3e-4}, {1e9, 3.6e5, 2e-4}} {
-		o := exact.DefaultHaid()
-		o.CK, o.DK = c.ck, c.dk
-		r := analysis(t, system(t, "corrector-oscillator"), "--set", fmt.Sprint("two.c_k=", c.ck), "--set", fmt.Sprint("two.d_k=", c.dk),
-			"--step-size", fmt.Sprint(c.H), "--from", fmt.Sprint(c.H/10), "--order", "2", "--runs", "0")
-		for _, s := range r.Subsystems {
-			if s.Model != analyze.Measured || s.States != 2 {
-				t.Errorf("%+v", s)
-			}
-		}
-		ends := 0
-		for k := range 3 {
-			for _, preset := range []string{"explicit", "model-based-corrector"} {
-				s := strategy(t, r, preset, k)
-				tolerance := 1e-6
-				if preset != "explicit" {
-					tolerance = 1e-4
-				}
-				radius := func(H float64) float64 {
-					return exact.Corrected{Haid: o, H: H, P: k, Correct: preset != "explicit", Alpha: 1}.Radius()
-				}
-				if want := radius(c.H); math.Abs(s.Now-want) > tolerance*want {
-					t.Errorf("c_k = %g, %s, order %d: radius %.9g, want %.9g", c.ck, preset, k, s.Now, want)
-				}
-				for _, p := range s.Points {
-					if want := radius(p.Step); math.Abs(p.Radius-want) > tolerance*want {
-						t.Errorf("c_k = %g, %s, order %d, H = %g: radius %.9g, want %.9g", c.ck, preset, k, p.Step, p.Radius, want)
-						break
-					}
-				}
-				for _, at := range s.Stable {
-					if at.From > r.From*1.001 {
-						ends++
-						if below, above := radius(at.From*0.995), radius(at.From*1.005); !(below > 1 && above < 1) {
-							t.Errorf("%s, order %d: stable from %g s, radii %g and %g around it", preset, k, at.From, below, above)
-						}
-					}
-					if at.To < r.To*0.999 {
-						ends++
-						if below, above := radius(at.To*0.995), radius(at.To*1.005); !(below < 1 && above > 1) {
-							t.Errorf("%s, order %d: stable to %g s, radii %g and %g around it", preset, k, at.To, below, above)
-						}
-					}
-				}
-			}
-		}
-		if ends < 3 {
-			t.Errorf("c_k = %g: %d ends of ranges", c.ck, ends)
-		}
-		if c.ck == 1e9 { // haid 4.3
-			s := strategy(t, r, "explicit", 1)
-			if n := len(s.Stable); n == 0 || math.Abs(s.Stable[n-1].From-1.4e-4) > 0.1e-4 || math.Abs(s.Stable[n-1].To-3.1e-4) > 0.1e-4 {
-				t.Errorf("the window of stability is %v", s.Stable)
-			}
-		}
-	}
-}
-
-// The limits of sadjina's quarter cars with the solvers in their FMUs, as runs show them.
-func testAnalyzeQuarterCars(t *testing.T) {
-	t.Parallel()
-	for name, limit := range map[string]float64{"quarter-car-b": 11.21e-3, "quarter-car-a": 53.09e-3} {
-		if name != "quarter-car-b" && !long.On {
-			continue
-		}
-		r := analysis(t, system(t, name), "--order", "0", "--step-size", "1e-3", "--to", "0.1")
-		s := strategy(t, r, "explicit", 0)
-		if len(s.Stable) != 1 || math.Abs(s.Stable[0].To-limit) > 5e-3*limit {
-			t.Errorf("%s: stable %v, limit of runs %g s", name, s.Stable, limit)
-		}
-	}
 }
 
 // FMUs that can neither go back nor give derivatives are measured on further instances, with the
@@ -217,51 +135,6 @@ func off(t testing.TB, path string, outputs []string, horizon, H float64, args [
 	return worst
 }
 
-// The recommendation, followed, has the error that it promises, and so have the other algorithms
-// at the step of the analysis, within a factor of 3.
-func testAnalyzeErrors(t *testing.T) {
-	for _, c := range []struct {
-		name    string
-		H       float64
-		outputs []string
-	}{
-		{"corrector-oscillator-blackbox", 1e-4, []string{"one.s", "one.v", "two.F"}},
-		{"quarter-car-b", 2e-3, []string{"chassis.F_c", "wheel.v_w"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			path := system(t, c.name)
-			r := analysis(t, path, "--step-size", fmt.Sprint(c.H))
-			if r.Promised == nil {
-				t.Fatalf("%s; %s", r.WhyNoError, r.Why)
-			}
-			fineH := c.H / 40
-			best := []string{path, "--algorithm", "implicit", "--param", "order=2", "--param", "solver.tolerance=1e-9"}
-			if strings.Contains(c.name, "blackbox") {
-				best = []string{path, "--algorithm", "gauss-seidel", "--param", "order=2", "--param", "substeps=2"}
-			}
-			fine := complete(t, append(best, "--step-size", fmt.Sprint(fineH), "--stop-time", fmt.Sprint(r.Horizon))...)
-			check := func(s *analyze.Strategy, f analyze.Forecast) {
-				t.Helper()
-				got := off(t, path, c.outputs, r.Horizon, f.Step, []string{path, "--algorithm", s.Preset, "--param", fmt.Sprint("order=", s.Order)}, fine, fineH)
-				t.Logf("%s, order %d, %g s: error %.3g, expected %.3g of %s", s.Preset, s.Order, f.Step, got, f.Error, f.Of)
-				if !(got < 3*f.Error && f.Error < 3*got) && max(got, f.Error) > 1e-4 { // below that the model of the responses decides
-					t.Errorf("%s, order %d, %g s: error %.3g, expected %.3g", s.Preset, s.Order, f.Step, got, f.Error)
-				}
-			}
-			check(&r.Strategies[r.Recommended], *r.Promised)
-			for i := range r.Strategies {
-				s := &r.Strategies[i]
-				for _, f := range s.Forecasts {
-					if f.Step == c.H && (s.Preset == "explicit" || s.Preset == "implicit" && s.Order == 1) {
-						check(s, f)
-					}
-				}
-			}
-		})
-	}
-}
-
 // The limits of a linear system are the same at every time, when it has come to rest too.
 func testAnalyzeLater(t *testing.T) {
 	t.Parallel()
@@ -321,7 +194,7 @@ func testAnalyzeUnknown(t *testing.T) {
 		t.Errorf("%s\n%v", o.output, o.manifest.Notes)
 	}
 	o = complete(t, system(t, "quarter-car-b"), "--analyze", "--step-size", "0.02", "--stop-time", "1")
-	if w := strings.Join(o.manifest.Warnings, "\n"); !strings.Contains(w, "analysis: the coupling is unstable with explicit of order 0") || !strings.Contains(o.output, "recommended: --algorithm") {
+	if w := o.warnings(); !strings.Contains(w, "analysis: the coupling is unstable with explicit of order 0") || !strings.Contains(o.output, "recommended: --algorithm") {
 		t.Errorf("%s\n%v", o.output, o.manifest.Warnings)
 	}
 }
@@ -350,7 +223,7 @@ func TestSteadyGrowth(t *testing.T) {
 			continue
 		}
 		o := complete(t, append([]string{system(t, c.demo)}, strings.Fields(c.args)...)...)
-		w := strings.Join(o.manifest.Warnings, "\n")
+		w := o.warnings()
 		if says := strings.Contains(w, "grow steadily"); says != (c.says != "") || !strings.Contains(w, c.says) || (o.manifest.Outcome.Stability == master.Unstable) != c.unstable {
 			t.Errorf("%s %s: %+v, warnings %q", c.demo, c.args, o.manifest.Outcome, w)
 		}
@@ -400,7 +273,7 @@ func testAnalyzeRuns(t *testing.T) {
 func TestRunWatchesGrowth(t *testing.T) {
 	for step, far := range map[string]bool{"0.005": false, "0.02": true} {
 		o := complete(t, system(t, "quarter-car-b"), "--step-size", step, "--stop-time", "4")
-		w := strings.Join(o.manifest.Warnings, "\n")
+		w := o.warnings()
 		if told := strings.Contains(w, "has grown by 1.2") && strings.Contains(w, "in every macro step of 0.02 s"); told != far {
 			t.Errorf("steps of %s s: %s\n%s", step, w, o.output)
 		}
@@ -470,19 +343,19 @@ func testRealAnalyze(t *testing.T) {
 	if hits < 10 {
 		t.Errorf("%d hits", hits)
 	}
-	path = besideFMUs(t, "dampers.ssd", dampersDocument, "20sim", "MassSpringDamper1.fmu", "MassSpringDamper2.fmu")
-	dampers := analysis(t, path, "--order", "1", "--at", "0.1", "--runs", "0")
-	if s := strategy(t, dampers, "explicit", 0); s.Points != nil || !strings.Contains(s.Why, "MassSpringDamper") {
+	path = dampers(t)
+	report := analysis(t, path, "--order", "1", "--at", "0.1", "--runs", "0")
+	if s := strategy(t, report, "explicit", 0); s.Points != nil || !strings.Contains(s.Why, "MassSpringDamper") {
 		t.Errorf("dampers: %+v", s)
 	}
 	// They take steps of 10 ms whatever they are asked. Where these fall in with the macro steps, what
 	// is told of their multiples is what runs do.
-	dampers = analysis(t, path, "--order", "0", "--step-size", "0.01", "--at", "0.32", "--to", "0.1")
+	report = analysis(t, path, "--order", "0", "--step-size", "0.01", "--at", "0.32", "--to", "0.1")
 	for _, c := range []struct {
 		preset string
 		stable int // multiples of 10 ms
 	}{{"explicit", 1}, {"gauss-seidel", 5}, {"implicit", 6}} {
-		s := strategy(t, dampers, c.preset, 0)
+		s := strategy(t, report, c.preset, 0)
 		if s.Multiples != 0.01 || len(s.Stable) != 1 || math.Abs(s.Stable[0].To-0.01*float64(c.stable)) > 1e-9 {
 			t.Errorf("dampers, %s: %+v", c.preset, s)
 			continue
@@ -532,7 +405,7 @@ func testRealRuns(t *testing.T) {
 		args               []string
 		strategies         []string // preset/order
 	}
-	dampers := subject{"dampers", besideFMUs(t, "dampers.ssd", dampersDocument, "20sim", "MassSpringDamper1.fmu", "MassSpringDamper2.fmu"), "one.x1",
+	dampers := subject{"dampers", dampers(t), "one.x1",
 		[]string{"--at", "0.1", "--order", "0", "--from", "4e-3", "--to", "0.04", "--runs", "60"}, []string{"explicit/0"}}
 	systems, least := []subject{dampers}, 4
 	if long.On {

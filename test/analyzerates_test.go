@@ -67,7 +67,7 @@ func testAnalyzeRates(t *testing.T) {
 	}
 	for step, says := range map[string]string{"0.002": "the spectral radius is 1; stable steps: up to 0.0037", "0.005": "the coupling is unstable with explicit of order 0 and steps of 0.005 s"} {
 		o := complete(t, path, "--analyze", "--rate", "wheel=1/3", "--step-size", step, "--stop-time", "0.3")
-		told := o.output + strings.Join(o.manifest.Warnings, "\n")
+		told := o.output + o.warnings()
 		if !strings.Contains(told, "explicit of order 0, rates wheel=1/3, steps of "+step+" s") || !strings.Contains(told, says) || !strings.Contains(told, "without --rate") {
 			t.Errorf("steps of %s s: %s", step, told)
 		}

@@ -46,7 +46,7 @@ func testArrowResults(t *testing.T) {
 			t.Fatalf("exit code %d\n%s", code, out)
 		}
 	}
-	lines := strings.Split(string(mustRead(t, filepath.Join(dir, "r.csv"))), "\n")
+	lines := strings.Split(string(read(t, filepath.Join(dir, "r.csv"))), "\n")
 	same := func(rows [][]float64, all bool) {
 		t.Helper()
 		if all && len(rows) != len(lines)-2 || len(rows) < 2 {
@@ -60,7 +60,7 @@ func testArrowResults(t *testing.T) {
 			}
 		}
 	}
-	file, err := ipc.NewFileReader(bytes.NewReader(mustRead(t, filepath.Join(dir, "r.arrow"))))
+	file, err := ipc.NewFileReader(bytes.NewReader(read(t, filepath.Join(dir, "r.arrow"))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func testArrowResults(t *testing.T) {
 		t.Errorf("%d batches", n)
 	}
 	const magic = 8
-	rows, schema, err := batches(t, mustRead(t, filepath.Join(dir, "r.arrow"))[magic:])
+	rows, schema, err := batches(t, read(t, filepath.Join(dir, "r.arrow"))[magic:])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,11 +125,11 @@ func testArrowResults(t *testing.T) {
 		if err := cmd.Wait(); err == nil {
 			t.Fatal("the run came to its end")
 		}
-		data := mustRead(t, filepath.Join(dir, name)) // the engine may still write, and end the file
+		data := read(t, filepath.Join(dir, name))     // the engine may still write, and end the file
 		rows, _, _ := batches(t, data[begins[name]:]) // the last batch may be cut
 		same(rows, false)
 		var m struct{ Status string }
-		if err := json.Unmarshal(mustRead(t, filepath.Join(dir, strings.TrimSuffix(name, filepath.Ext(name))+".json")), &m); err != nil || m.Status != "incomplete" {
+		if err := json.Unmarshal(read(t, filepath.Join(dir, strings.TrimSuffix(name, filepath.Ext(name))+".json")), &m); err != nil || m.Status != "incomplete" {
 			t.Errorf("the manifest says %q: %v", m.Status, err)
 		}
 	}

@@ -26,7 +26,7 @@ func testCallByCall(t *testing.T) {
 		if err != nil && o.manifest.Status == "complete" {
 			t.Fatal(err)
 		}
-		return facts{string(table), o.manifest.Status, o.manifest.Reason, strings.Join(o.manifest.Warnings, "\n"), fmt.Sprint(o.manifest.Steps, o.manifest.FMUSteps)}
+		return facts{string(table), o.manifest.Status, o.manifest.Reason, o.warnings(), fmt.Sprint(o.manifest.Steps, o.manifest.FMUSteps)}
 	}
 	same := func(t *testing.T, args ...string) facts {
 		t.Helper()

@@ -36,10 +36,7 @@ func (c *checkpointed) path(name string) string { return filepath.Join(c.dir, na
 
 func (c *checkpointed) read(t testing.TB, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(c.path(name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := read(t, c.path(name))
 	return data
 }
 
@@ -310,16 +307,11 @@ func testForeignCheckpoints(t *testing.T) {
 	input := filepath.Join(t.TempDir(), "input.csv")
 	write := func(path, text string) {
 		t.Helper()
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		write(t, path, text)
 	}
 	write(input, "time,bad.u\n0,1\n1,2\n")
 	fmu := filepath.Join(t.TempDir(), "copy.ssp")
-	original, err := os.ReadFile(system(t, "quarter-car-a"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	original := read(t, system(t, "quarter-car-a"))
 	write(fmu, string(original))
 	c := newCheckpointed(t, 0.1, "--stop-time", "0.3", fmu)
 	c.whole(t)
@@ -365,10 +357,7 @@ func testForeignCheckpoints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := read(t, path)
 	write(fmu, string(other))
 	refused("another FMU", []string{"the FMU of wheel was sha256:", "the inputs of wheel was"})
 	write(fmu, string(original))
@@ -481,9 +470,7 @@ expect:
   - {variable: chassis.z_c, at: 0.1, min: -1}
   - {variable: chassis.z_c, at: 0.39, min: -1}
 `} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(dir, name), text)
 	}
 	verdicts := func(c *checkpointed, output string) string {
 		var m map[string]any
@@ -528,15 +515,11 @@ expect:
 	_, _ = macrostepIn(t, c.dir, c.args...)
 	for name, why := range map[string]string{"pedal.csv": "table 1 of the scenario", "fault.yaml": "the scenario"} {
 		old := read(t, filepath.Join(dir, name))
-		if err := os.WriteFile(filepath.Join(dir, name), append(old, '\n'), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(dir, name), append(old, '\n'))
 		if code, output := macrostepIn(t, c.dir, "run", "--resume", "run.checkpoint"); code != 2 || !strings.Contains(output, why) {
 			t.Errorf("%s has changed: exit code %d\n%s", name, code, output)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), old, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(dir, name), old)
 	}
 }
 
@@ -563,9 +546,7 @@ func TestResumeReport(t *testing.T) {
 func TestResumeToLaterStop(t *testing.T) {
 	t.Parallel()
 	scenario := filepath.Join(t.TempDir(), "s.yaml")
-	if err := os.WriteFile(scenario, []byte("events:\n  - {at: 0.05, scale: {wheel.F_c: 0.9}, for: 0.2}\n  - {at: 0.25, offset: {wheel.F_c: 1}}\nexpect:\n  - {variable: chassis.z_c, always: {}, max: 1}\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	write(t, scenario, "events:\n  - {at: 0.05, scale: {wheel.F_c: 0.9}, for: 0.2}\n  - {at: 0.25, offset: {wheel.F_c: 1}}\nexpect:\n  - {variable: chassis.z_c, always: {}, max: 1}\n")
 	for name, args := range map[string][]string{
 		"fixed steps":    {"--param", "order=1", "--output-interval", "0.007"},
 		"variable steps": {"--algorithm", "ex-slocal"},

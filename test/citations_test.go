@@ -60,10 +60,7 @@ func TestCitations(t *testing.T) {
 		t.Fatal(err)
 	}
 	for document, files := range where {
-		text, err := os.ReadFile("../docs/" + document + ".md")
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := read(t, "../docs/"+document+".md")
 		for _, m := range citedItem.FindAllStringSubmatch(string(text), -1) {
 			n, _ := strconv.Atoi(m[1])
 			if strings.Contains(m[0], "(Cited nowhere.)") == (files[n] != "") {

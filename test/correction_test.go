@@ -105,53 +105,6 @@ func TestRodriguezCorrected(t *testing.T) {
 	}
 }
 
-// The μ that keeps the energy of the last second at its start, found by the secant
-// rule over runs of the program, is that of (20) and (21) within 3 %.
-func testRodriguezShare(t *testing.T) {
-	take := long.Sample(14)
-	s := oscillators()[0]
-	for _, c := range []struct {
-		fast        string // component that steps more often
-		R, inverse  int
-		hold, shape float64 // μ by the formulas, at order 0 and 1
-	}{
-		{"right", 1, 1, 0.5, 0.5},
-		{"right", 2, 1, 0.625, 0.5}, {"right", 5, 1, 0.7, 0.5}, {"right", 10, 1, 0.725, 0.5},
-		{"left", 1, 2, 0.5, 0.25}, {"left", 1, 5, 0.5, 0.1}, {"left", 1, 10, 0.5, 0.05},
-	} {
-		for order, want := range []float64{c.hold, c.shape} {
-			if !take() {
-				continue
-			}
-			t.Run(fmt.Sprintf("R = %d/%d, order %d", c.R, c.inverse, order), func(t *testing.T) {
-				t.Parallel()
-				args := []string{system(t, s.system), "--algorithm", "energy-correction", "--record", "*.x", "--record", "*.v",
-					"--param", fmt.Sprint("order=", order), "--rate", fmt.Sprintf("%s=%d", c.fast, max(c.R, c.inverse))}
-				excess := func(mu float64) float64 { // roughly linear in μ
-					o := complete(t, append(slices.Clip(args), "--param", fmt.Sprint("energy.mu=", mu))...)
-					return math.Log(s.energies(t, o)[9] / 1e4)
-				}
-				a, b := 0.9*want, 1.1*want
-				fa, fb := excess(a), excess(b)
-				for range 4 {
-					a, b = b, b-fb*(b-a)/(fb-fa)
-					fa, fb = fb, excess(b)
-				}
-				t.Logf("μ = %.4f keeps the energy (within a part of %.1g); by the formula %.4g", b, math.Abs(fb), want)
-				// Where the velocity passes zero the correction is cut off, which makes the
-				// energy a little rough in μ.
-				if math.Abs(fb) > 5e-3 || math.Abs(b-want) > 0.03*want {
-					t.Errorf("μ = %g keeps the energy within %g, the formula gives %g", b, fb, want)
-				}
-				o := complete(t, args...)
-				if got := fmt.Sprint(o.manifest.Parameters["energy.mu"]); got != "auto" {
-					t.Errorf("energy.mu is %s", got)
-				}
-			})
-		}
-	}
-}
-
 // In a Gauss–Seidel scheme the coupling of the oscillator adds nothing, and nothing
 // is corrected; the run says so.
 func testRodriguezInTurn(t *testing.T) {
@@ -362,7 +315,7 @@ func testEnergyOfSlowSides(t *testing.T) {
 // Energies beyond all numbers leave a manifest, which says so.
 func TestEnergyBeyondNumbers(t *testing.T) {
 	o := complete(t, system(t, "quarter-car-b"), "--step-size", "0.02", "--stop-time", "40", "--monitor-energy")
-	if w := strings.Join(o.manifest.Warnings, "\n"); o.manifest.Status != "complete" || !strings.Contains(w, "bond axle is left out of the manifest: a number in it is not finite") {
+	if w := o.warnings(); o.manifest.Status != "complete" || !strings.Contains(w, "bond axle is left out of the manifest: a number in it is not finite") {
 		t.Errorf("%s, %q", o.manifest.Status, w)
 	}
 }
@@ -371,7 +324,7 @@ func TestEnergyBeyondNumbers(t *testing.T) {
 // the way of is told of.
 func TestStepBounds(t *testing.T) {
 	o := complete(t, system(t, "energy-oscillator"), "--algorithm", "ecco", "--param", "control.h-min=0.02", "--stop-time", "1")
-	if o.manifest.Steps.Accepted != 50 || !strings.Contains(strings.Join(o.manifest.Warnings, "\n"), "in 50 of 50 macro steps the tolerance is not met") {
+	if o.manifest.Steps.Accepted != 50 || !strings.Contains(o.warnings(), "in 50 of 50 macro steps the tolerance is not met") {
 		t.Errorf("%d steps, %q", o.manifest.Steps.Accepted, o.manifest.Warnings)
 	}
 }

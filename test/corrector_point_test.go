@@ -303,7 +303,7 @@ func TestCorrectorGroundless(t *testing.T) {
 		if e := math.Abs(f[1]/67.1 - 1); e > 0.35 {
 			t.Errorf("%s: %g N after the first step", point, f[1])
 		}
-		w := strings.Join(r.manifest.Warnings, "\n")
+		w := r.warnings()
 		if told := strings.Contains(w, "1 macro steps went uncorrected, first at t = 0.001 s") && strings.Contains(w, "does not hold over the step: it would move left.f from 47.43 to 702"); told != (point == "start") {
 			t.Errorf("%s: warnings %q", point, w)
 		}

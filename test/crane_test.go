@@ -119,7 +119,7 @@ func testRodriguezCraneCorrection(t *testing.T) {
 		if b := o.manifest.Bonds["cylinder"]; c.mu > 0 && b.Correction != "harms" {
 			t.Errorf("%v: %+v", c.args, b)
 		}
-		if w := strings.Join(o.manifest.Warnings, "\n"); strings.Contains(w, "the action hydraulics.f carries a static load, 9.") != (c.mu > 0) {
+		if w := o.warnings(); strings.Contains(w, "the action hydraulics.f carries a static load, 9.") != (c.mu > 0) {
 			t.Errorf("%v: warnings %q", c.args, w)
 		}
 	}
@@ -167,11 +167,11 @@ func TestRodriguezStaticLoad(t *testing.T) {
 		"--set", "mechanics.g=3", "--set", fmt.Sprint("hydraulics.gamma0=", c.Gamma0)}
 	o := complete(t, args...)
 	if b := o.manifest.Bonds["cylinder"]; !strings.HasPrefix(b.Correction, "unknown: the action hydraulics.f carries a static load") ||
-		!strings.Contains(strings.Join(o.manifest.Warnings, "\n"), "bond cylinder: whether the energy correction helps or harms is unknown: the action hydraulics.f") {
+		!strings.Contains(o.warnings(), "bond cylinder: whether the energy correction helps or harms is unknown: the action hydraulics.f") {
 		t.Errorf("%+v, warnings %q", b, o.manifest.Warnings)
 	}
 	o = complete(t, system(t, "energy-oscillator"), "--algorithm", "energy-correction", "--step-size", "5e-4", "--rate", "left=1/2", "--stop-time", "1")
-	if w := strings.Join(o.manifest.Warnings, "\n"); !strings.Contains(w, "bond spring: whether the energy correction helps or harms is unknown: left") {
+	if w := o.warnings(); !strings.Contains(w, "bond spring: whether the energy correction helps or harms is unknown: left") {
 		t.Errorf("warnings %q", w)
 	}
 	bad := run(t, append(args, "--param", "energy.limit-absolute=mechanics.v_c:100")...)

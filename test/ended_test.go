@@ -1,7 +1,6 @@
 package test
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,23 +19,8 @@ func TestEndWithStep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	component := func(name string) string {
-		return `<s:Component name="` + name + `" source="` + name + `.fmu"><s:Connectors>
-        <s:Connector name="u" kind="input"><c:Real/></s:Connector><s:Connector name="x" kind="output"><c:Real/></s:Connector>
-      </s:Connectors></s:Component>`
-	}
 	path := filepath.Join(dir, "SystemStructure.ssd")
-	err := os.WriteFile(path, []byte(`<?xml version="1.0" encoding="UTF-8"?>
-<s:SystemStructureDescription name="two" version="1.0" xmlns:s="http://ssp-standard.org/SSP1/SystemStructureDescription" xmlns:c="http://ssp-standard.org/SSP1/SystemStructureCommon">
-  <s:System name="two"><s:Elements>`+component("first")+component("second")+`</s:Elements>
-    <s:Connections><s:Connection startElement="first" startConnector="x" endElement="second" endConnector="u"/></s:Connections>
-  </s:System>
-  <s:DefaultExperiment startTime="0" stopTime="2"/>
-</s:SystemStructureDescription>
-`), 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	write(t, path, document("2", member{"first", "first", "u", "x"}.component("")+member{"second", "second", "u", "x"}.component(""), "first.x → second.u"))
 	const doStep, discard = "1", "2"
 	for _, args := range [][]string{
 		nil, {"--log-fmi-calls", "calls.txt"}, {"--workers", "2"}, {"--isolate", "always"}, {"--record", "second.x"},

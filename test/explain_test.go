@@ -2,7 +2,6 @@ package test
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,10 +13,7 @@ func TestExplain(t *testing.T) {
 	t.Parallel()
 	dir := car(t, "", "", "")
 	path := filepath.Join(dir, "SystemStructure.ssd")
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := read(t, path)
 	binding := func(name, value, mapping string) string {
 		return `<ssd:ParameterBinding><ssd:ParameterValues><ssv:ParameterSet version="1.0" name="p"><ssv:Parameters>
 <ssv:Parameter name="` + name + `"><ssv:Real value="` + value + `"/></ssv:Parameter>
@@ -31,9 +27,7 @@ func TestExplain(t *testing.T) {
 	at = strings.LastIndex(text, "</ssd:Component>")
 	text = text[:at] + "<ssd:ParameterBindings>" + binding("m_w", "41", "") + "</ssd:ParameterBindings>" + text[at:]
 	text = strings.Replace(text, "<ssd:SystemStructureDescription", `<ssd:SystemStructureDescription xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues" xmlns:ssm="http://ssp-standard.org/SSP1/SystemStructureParameterMapping"`, 1)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, path, text)
 	explain := func(args ...string) string {
 		t.Helper()
 		code, out := macrostep(t, append([]string{"info", dir}, args...)...)

@@ -323,19 +323,14 @@ func (f *fault) system(t *testing.T, p *place) (system, file, set string) {
 		return badPair(t, "misbehave"), "misbehave.fmu", set
 	}
 	as := p.name + "_" + f.name
-	made, _ := faulty.LoadOrStore(as, sync.OnceValue(func() string {
-		dir := filepath.Join(work, as)
-		writePair(t, dir, as, "", func(resources string) error {
+	system = once(t, as, func(dir string) error {
+		return writePair(t, dir, as, "", func(resources string) error {
 			_, err := fmus.BuildMisbehaving(resources, as, "misbehave", start)
 			return err
 		})
-		return dir
-	}))
-	return made.(func() string)(), as + ".fmu", ""
+	})
+	return system, as + ".fmu", ""
 }
-
-// faulty are the systems with FMUs of other start values, each made once.
-var faulty sync.Map
 
 // ruin is what is left of a run: its output and files.
 type ruin struct {
@@ -447,7 +442,7 @@ func healthy(t *testing.T, args []string) []string {
 		if a.code != 0 {
 			t.Fatalf("without a fault: exit code %d\n%s", a.code, a.output)
 		}
-		return slices.Collect(strings.Lines(string(mustRead(t, a.results))))
+		return slices.Collect(strings.Lines(string(read(t, a.results))))
 	}))
 	return made.(func() []string)()
 }

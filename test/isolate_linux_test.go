@@ -1,9 +1,7 @@
 package test
 
 import (
-	"archive/zip"
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi/csrc"
-	"github.com/macrostep/macrostep/fmus"
 )
 
 // answerFMU is an FMU whose output is what a library says that it brings.
@@ -44,97 +41,59 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean b) { 
   <ModelStructure><Outputs><Unknown index="1"/></Outputs></ModelStructure>
 </fmiModelDescription>
 `
-	answerSystem = `<?xml version="1.0" encoding="UTF-8"?>
-<ssd:SystemStructureDescription version="1.0" name="answers" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription">
-  <ssd:System name="answers"><ssd:Elements>%s</ssd:Elements></ssd:System>
-  <ssd:DefaultExperiment startTime="0" stopTime="1"/>
-</ssd:SystemStructureDescription>
-`
 )
 
-// systemOf writes a system of components that are not coupled; each is of the
-// FMU file given.
+// systemOf writes a system of components that are not coupled, with the name of the FMU of each.
 func systemOf(t testing.TB, dir string, components map[string]string) string {
 	t.Helper()
-	var elements strings.Builder
+	elements := ""
 	for name, fmu := range components {
-		fmt.Fprintf(&elements, `<ssd:Component name=%q type="application/x-fmu-sharedlibrary" source=%q/>`, name, fmu)
+		elements += member{name: name, fmu: fmu}.component("")
 	}
 	path := filepath.Join(dir, "SystemStructure.ssd")
-	if err := os.WriteFile(path, fmt.Appendf(nil, answerSystem, elements.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	write(t, path, document("1", elements, ""))
 	return path
 }
 
-// answering builds the FMU whose library answers n.
-func answering(t testing.TB, dir, name string, n int) {
+// platformFolder is that of an FMU's library on this machine.
+var platformFolder = map[string]string{"amd64": "binaries/linux64/", "arm64": "binaries/aarch64-linux/"}[runtime.GOARCH]
+
+// compiledFMU writes dir/name.fmu with libraries, each by a call of the compiler on the
+// sources: first the name of the library.
+func compiledFMU(t testing.TB, dir, name string, sources map[string]string, libraries ...[]string) {
 	t.Helper()
 	cc, err := csrc.Compiler()
 	if err != nil {
 		t.Fatal(err)
 	}
 	src := t.TempDir()
-	files := map[string]string{"fmu.c": answerFMU, "answer.c": fmt.Sprintf("int answer(void) { return %d; }\n", n), "fmi2.h": string(csrc.Header)}
-	for file, text := range files {
-		if err := os.WriteFile(filepath.Join(src, file), []byte(text), 0o644); err != nil {
+	write(t, filepath.Join(src, "fmi2.h"), csrc.Header)
+	for file, text := range sources {
+		write(t, filepath.Join(src, file), text)
+	}
+	all := []part{file("modelDescription.xml", fmt.Sprintf(answerDescription, name))}
+	for _, args := range libraries {
+		library := filepath.Join(src, args[0])
+		if err := csrc.Library(t.Context(), cc, src, library, args[1:]...); err != nil {
 			t.Fatal(err)
 		}
+		all = append(all, file(platformFolder+args[0], read(t, library)))
 	}
-	for _, args := range [][]string{
-		{"libanswer.so", "-fPIC", "-Wl,-soname,libanswer.so", "answer.c"},
-		{name + ".so", "-fPIC", "-w", "fmu.c", "-L.", "-lanswer", "-Wl,-rpath,$ORIGIN"},
-	} {
-		if err := csrc.Library(t.Context(), cc, src, filepath.Join(src, args[0]), args[1:]...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var b bytes.Buffer
-	z := zip.NewWriter(&b)
-	platform := map[string]string{"amd64": "linux64", "arm64": "aarch64-linux"}[runtime.GOARCH]
-	for inside, file := range map[string]string{"binaries/" + platform + "/libanswer.so": "libanswer.so", "binaries/" + platform + "/" + name + ".so": name + ".so"} {
-		data, err := os.ReadFile(filepath.Join(src, file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		w, err := z.Create(inside)
-		if err == nil {
-			_, err = w.Write(data)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	w, err := z.Create("modelDescription.xml")
-	if err == nil {
-		_, err = fmt.Fprintf(w, answerDescription, name)
-	}
-	if err == nil {
-		err = z.Close()
-	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, name+".fmu"), b.Bytes(), 0o644)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	pack(t, filepath.Join(dir, name+".fmu"), all...)
+}
+
+// answering builds the FMU whose library answers n.
+func answering(t testing.TB, dir, name string, n int) {
+	t.Helper()
+	compiledFMU(t, dir, name, map[string]string{"fmu.c": answerFMU, "answer.c": fmt.Sprintf("int answer(void) { return %d; }\n", n)},
+		[]string{"libanswer.so", "-fPIC", "-Wl,-soname,libanswer.so", "answer.c"},
+		[]string{name + ".so", "-fPIC", "-w", "fmu.c", "-L.", "-lanswer", "-Wl,-rpath,$ORIGIN"})
 }
 
 // isolated lists why components are isolated, by their names.
-func isolated(t testing.TB, o *outcome) map[string]string {
-	t.Helper()
-	data, err := os.ReadFile(strings.TrimSuffix(o.results, ".csv") + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var m struct {
-		FMUs []struct{ Component, Isolated string }
-	}
-	if err := json.Unmarshal(data, &m); err != nil {
-		t.Fatal(err)
-	}
+func (o *outcome) isolated() map[string]string {
 	out := map[string]string{}
-	for _, f := range m.FMUs {
+	for _, f := range o.manifest.FMUs {
 		if f.Isolated != "" {
 			out[f.Component] = f.Isolated
 		}
@@ -147,12 +106,12 @@ func TestClashingLibraries(t *testing.T) {
 	dir := t.TempDir()
 	answering(t, dir, "one", 1)
 	answering(t, dir, "two", 2)
-	system := systemOf(t, dir, map[string]string{"first": "one.fmu", "second": "two.fmu"})
+	system := systemOf(t, dir, map[string]string{"first": "one", "second": "two"})
 	o := complete(t, system, "--step-size", "0.5")
 	if a, b := o.column(t, "first.y"), o.column(t, "second.y"); a[0] != 1 || a[2] != 1 || b[0] != 2 || b[2] != 2 {
 		t.Errorf("the answers are %v and %v", a, b)
 	}
-	why := isolated(t, o)
+	why := o.isolated()
 	if len(why) != 1 || !strings.Contains(why["first"]+why["second"], "libanswer.so") {
 		t.Errorf("isolated: %v", why)
 	}
@@ -161,7 +120,7 @@ func TestClashingLibraries(t *testing.T) {
 	if a, b := o.column(t, "first.y"), o.column(t, "second.y"); a[0] != b[0] {
 		t.Errorf("in one process the answers are %v and %v", a, b)
 	}
-	said := string(mustRead(t, strings.TrimSuffix(o.results, ".csv")+".json"))
+	said := string(read(t, strings.TrimSuffix(o.results, ".csv")+".json"))
 	if want := "bring different libraries libanswer.so"; strings.Count(said, want) != 1 || !strings.Contains(said, "first and second "+want) && !strings.Contains(said, "second and first "+want) {
 		t.Errorf("there is no warning\n%s", said)
 	}
@@ -171,15 +130,13 @@ func TestClashingLibraries(t *testing.T) {
 func TestTwentyOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if _, err := fmus.Build(dir, "misbehave_once"); err != nil {
-		t.Fatal(err)
-	}
+	copyFMUs(t, dir, "misbehave_once")
 	components := map[string]string{}
 	for i := range 20 {
-		components[fmt.Sprint("c", i)] = "misbehave_once.fmu"
+		components[fmt.Sprint("c", i)] = "misbehave_once"
 	}
 	o := complete(t, systemOf(t, dir, components), "--step-size", "0.1")
-	if n := len(isolated(t, o)); n != 19 {
+	if n := len(o.isolated()); n != 19 {
 		t.Errorf("%d isolated", n)
 	}
 	first := o.column(t, "c0.x")
@@ -270,9 +227,7 @@ func alive(pid string) bool {
 func testKilledWorker(t *testing.T) {
 	dir := t.TempDir()
 	temp := filepath.Join(dir, "tmp")
-	if err := os.Mkdir(temp, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	mkdir(t, temp)
 	cmd := exec.Command(program, "run", badPair(t, "misbehave"), "--isolate", "always", "--step-size", "0.1", "--stop-time", "1e9",
 		"--record", "bad.x", "--output-interval", "10", "--output", "results.csv")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+temp)
@@ -294,10 +249,7 @@ func testKilledWorker(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // examine judges the exit code
-	data, err := os.ReadFile(filepath.Join(dir, "results.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := read(t, filepath.Join(dir, "results.json"))
 	text := out.String()
 	for _, part := range []string{"bad: the process of misbehave.fmu ended in fmi2", " at t = ", "killed by signal SIGKILL (killed), from outside"} {
 		if !strings.Contains(text, part) || !bytes.Contains(data, []byte(part)) {
@@ -343,7 +295,7 @@ func testIsolatedAlike(t *testing.T) {
 			if a.code != test.code {
 				t.Errorf("%s --isolate %s: exit code %d, want %d\n%s", test.set, mode, a.code, test.code, a.output)
 			}
-			reasons[k], tables[k] = a.manifest.Reason, string(mustRead(t, a.results))
+			reasons[k], tables[k] = a.manifest.Reason, string(read(t, a.results))
 		}
 		if reasons[0] != reasons[1] {
 			t.Errorf("%s: in one process\n%s\nand in several\n%s", test.set, reasons[0], reasons[1])

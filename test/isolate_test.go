@@ -2,7 +2,6 @@ package test
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -34,15 +33,9 @@ func TestIsolationKeepsResults(t *testing.T) {
 				if code, text := macrostep(t, args...); code != 0 {
 					t.Fatalf("exit code %d\n%s", code, text)
 				}
-				data, err := os.ReadFile(output)
-				if err != nil {
-					t.Fatal(err)
-				}
+				data := read(t, output)
 				results[i] = data
-				manifest, err := os.ReadFile(strings.TrimSuffix(output, ".csv") + ".json")
-				if err != nil {
-					t.Fatal(err)
-				}
+				manifest := read(t, strings.TrimSuffix(output, ".csv")+".json")
 				if told := bytes.Contains(manifest, []byte(`"isolated": "all components are"`)); told != (mode == "always") {
 					t.Errorf("--isolate %s: told in the manifest: %v", mode, told)
 				}

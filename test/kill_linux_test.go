@@ -1,60 +1,24 @@
 package test
 
 import (
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 )
 
-// runApart is runSystem with a cache of its own: an FMU that has crashed is on
-// record there.
-func runApart(t testing.TB, system, set string, args ...string) *aftermath {
-	t.Helper()
-	cmd, dir := systemCommand(t, system, set, args...)
-	cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+filepath.Join(dir, "cache"))
-	out, err := cmd.CombinedOutput()
-	if cmd.ProcessState == nil {
-		t.Fatal(err)
-	}
-	return examine(t, dir, cmd, string(out))
-}
-
 // An FMU that crashes in the engine is isolated the next time.
 func TestCrashIsRemembered(t *testing.T) {
-	t.Parallel()
-	cache := "XDG_CACHE_HOME=" + t.TempDir()
-	do := func(set string, args ...string) (*exec.Cmd, string, string) {
-		cmd, dir := systemCommand(t, badPair(t, "misbehave"), set, args...)
-		cmd.Env = append(cmd.Env, cache)
-		out, err := cmd.CombinedOutput()
-		if cmd.ProcessState == nil {
-			t.Fatal(err)
+	for _, fault := range []string{"Segfault", "SegfaultThread"} {
+		t.Setenv("XDG_CACHE_HOME", t.TempDir())
+		if a := runPair(t, "misbehave", "fault="+fault+" at=0.35"); a.code != 1 || len(a.isolated()) != 0 || !strings.Contains(a.output, "killed by signal SIGSEGV") {
+			t.Errorf("%s, first run: exit code %d, isolated %v\n%s", fault, a.code, a.isolated(), a.output)
 		}
-		return cmd, dir, string(out)
-	}
-	reasons := func(dir string) map[string]string {
-		return isolated(t, &outcome{results: filepath.Join(dir, "results.csv")})
-	}
-	cmd, dir, text := do("fault=Segfault at=0.35")
-	if why := reasons(dir); cmd.ProcessState.ExitCode() != 1 || len(why) != 0 || !strings.Contains(text, "bad (misbehave.fmu) in fmi2DoStep at t = 0.4 s: killed by signal SIGSEGV") {
-		t.Errorf("first run: %v, isolated %v\n%s", cmd.ProcessState, why, text)
-	}
-	cmd, dir, text = do("")
-	if why := reasons(dir); cmd.ProcessState.ExitCode() != 0 || len(why) != 1 || !strings.Contains(why["bad"], "on record: killed by signal SIGSEGV") {
-		t.Errorf("second run: %v, isolated %v\n%s", cmd.ProcessState, why, text)
-	}
-	_, dir, _ = do("", "--isolate", "never")
-	if why := reasons(dir); len(why) != 0 {
-		t.Errorf("with --isolate never: isolated %v", why)
-	}
-	for _, fault := range []string{"fault=Segfault at=0.35", "fault=SegfaultThread at=0.35"} {
-		cache = "XDG_CACHE_HOME=" + t.TempDir()
-		do(fault)
-		cmd, dir, text = do("")
-		if why := reasons(dir); cmd.ProcessState.ExitCode() != 0 || len(why) != 1 || !strings.Contains(why["bad"], "on record: killed by signal SIGSEGV") {
-			t.Errorf("%s: the next run: %v, isolated %v\n%s", fault, cmd.ProcessState, why, text)
+		if a := runPair(t, "misbehave", ""); a.code != 0 || len(a.isolated()) != 1 || !strings.Contains(a.isolated()["bad"], "on record: killed by signal SIGSEGV") {
+			t.Errorf("%s, second run: exit code %d, isolated %v\n%s", fault, a.code, a.isolated(), a.output)
+		}
+		if a := runPair(t, "misbehave", "", "--isolate", "never"); len(a.isolated()) != 0 {
+			t.Errorf("with --isolate never: isolated %v", a.isolated())
 		}
 	}
 }
@@ -79,7 +43,7 @@ func TestCallsOfCrash(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // where the FMU goes on record
 	calls := func(at string) (out []string) {
 		a := runPair(t, "misbehave", "fault=Segfault at="+at, "--isolate", "never", "--step-size", "1e-4")
-		for line := range strings.Lines(string(mustRead(t, filepath.Join(a.dir, "calls.txt")))) {
+		for line := range strings.Lines(string(read(t, filepath.Join(a.dir, "calls.txt")))) {
 			_, line, _ = strings.Cut(line, " ") // without stamp and duration
 			call, result, _ := strings.Cut(line, " -> ")
 			if !strings.Contains(call, " fmi2DoStep ") {

@@ -109,9 +109,7 @@ func (k *killer) kill(t *testing.T, n int) {
 	t.Helper()
 	f := &k.formats[n%len(k.formats)]
 	for name, data := range map[string][]byte{f.results: f.old, "r.json": f.manifest} {
-		if err := os.WriteFile(filepath.Join(k.dir, name), data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(k.dir, name), data)
 	}
 	cmd := k.command(f.results, "2", k.step)
 	var out bytes.Buffer

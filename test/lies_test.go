@@ -3,43 +3,12 @@ package test
 import (
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/test/long"
 )
-
-// unpacked writes a system of members and connections, with the FMUs beside it,
-// and gives its folder.
-func unpacked(t testing.TB, members []member, lines string) string {
-	t.Helper()
-	dir := t.TempDir()
-	resources := filepath.Join(dir, "resources")
-	if err := os.Mkdir(resources, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	var b strings.Builder
-	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>
-<s:SystemStructureDescription name="lies" version="1.0" xmlns:s="http://ssp-standard.org/SSP1/SystemStructureDescription" xmlns:c="http://ssp-standard.org/SSP1/SystemStructureCommon">
-  <s:System name="lies"><s:Elements>`)
-	for _, m := range members {
-		if _, err := os.Stat(filepath.Join(resources, m.fmu+".fmu")); err != nil {
-			if _, err := fmus.Build(resources, m.fmu); err != nil {
-				t.Fatal(err)
-			}
-		}
-		b.WriteString(m.component("resources/"))
-	}
-	b.WriteString("</s:Elements><s:Connections>" + wires(lines) + `</s:Connections></s:System><s:DefaultExperiment startTime="0" stopTime="1"/>
-</s:SystemStructureDescription>`)
-	if err := os.WriteFile(filepath.Join(dir, "SystemStructure.ssd"), []byte(b.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
 
 // Of bad, w = x + d u, and ModelStructure says that w does not depend on u.
 var (
@@ -92,7 +61,7 @@ func TestLiesInInitialisation(t *testing.T) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
-			system := unpacked(t, c.members, c.lines)
+			system := ours(t, c.members, c.lines)
 			a := runSystem(t, system, c.set, c.args...)
 			if a.code != 0 || a.manifest.Status != "complete" || !a.clean("bad") {
 				t.Fatalf("exit code %d, %s, calls %v\n%s", a.code, a.manifest.Reason, a.calls["bad"], a.output)
@@ -102,7 +71,7 @@ func TestLiesInInitialisation(t *testing.T) {
 					t.Errorf("%s is %.17g at the start, want %g", name, got, want)
 				}
 			}
-			told := strings.Join(a.manifest.Warnings, "\n")
+			told := a.warnings()
 			for _, s := range c.says {
 				if strings.Count(told, s) != 1 || !strings.Contains(a.output, s) {
 					t.Errorf("%q is not said once in %q\n%s", s, told, a.output)
@@ -122,34 +91,6 @@ func TestLiesInInitialisation(t *testing.T) {
 	}
 }
 
-// A loop of the initialisation that meets what is no number ends with the loop,
-// the FMU and the variable (fmi2 43, 72).
-func TestNaNInInitialisationLoop(t *testing.T) {
-	t.Parallel()
-	system := unpacked(t, []member{cubic, liar}, "f.y → bad.u\nbad.w → f.u")
-	for _, fault := range []string{"NaN", "Infinity"} {
-		a := runSystem(t, system, "d=-5 during=GetReal variable=5 fault="+fault, "--set", "f.a=1", "--set", "f.b=0.5")
-		if a.code != 1 || a.manifest.Status != "failed" || a.rows > 0 {
-			t.Fatalf("exit code %d, %s\n%s", a.code, a.manifest.Status, a.output)
-		}
-		what := map[string]string{"NaN": "NaN", "Infinity": "infinite"}[fault]
-		for _, s := range []string{"bad (misbehave.fmu): the output bad.w is " + what} {
-			if !strings.Contains(a.manifest.Reason, s) || !strings.Contains(a.output, s) {
-				t.Errorf("%q is not in %q", s, a.manifest.Reason)
-			}
-		}
-		if n := len(a.calls["bad"]); n > 100 {
-			t.Errorf("%d calls until the end", n)
-		}
-	}
-	// Both directions are declared: the loop is known to be one.
-	system = unpacked(t, []member{cubic, {"bad", "linear", "u[1]", "y[1]"}}, "f.y → bad.u[1]\nbad.y[1] → f.u")
-	a := runSystem(t, system, "D[1,1]=10", "--set", "f.a=1", "--set", "f.d=1e300", "--set", "f.u=1e10")
-	if a.code != 1 || !strings.Contains(a.manifest.Reason, "initialisation: the algebraic loop") || !strings.Contains(a.manifest.Reason, "f (polynomial.fmu): the output f.y is infinite") {
-		t.Errorf("exit code %d, %q\n%s", a.code, a.manifest.Reason, a.output)
-	}
-}
-
 // Directional derivatives are compared with what the FMU does before an algorithm
 // relies on them, once (fmi2 60); the manifest says how well they agree.
 func TestLyingDerivatives(t *testing.T) {
@@ -157,7 +98,7 @@ func TestLyingDerivatives(t *testing.T) {
 	los := []string{"--algorithm", "implicit", "--param", "solver.kind=newton-los"}
 	members := []member{{"good", "mass_force", "F", "x"}, liar}
 	lines := "good.x → bad.u\nbad.x → good.F"
-	system := unpacked(t, members, lines)
+	system := ours(t, members, lines)
 
 	a := runSystem(t, system, "fault=WrongDerivatives", los...)
 	for _, s := range []string{"bad (misbehave.fmu): directional derivatives at t = 0 s", "x changes by", "unit of u", "noDirectionalDerivatives"} {
@@ -193,7 +134,7 @@ func TestHiddenFeedthrough(t *testing.T) {
 	t.Parallel()
 	members := []member{{"good", "mass_force", "F", "x v"}, liar}
 	lines := "good.x → bad.u\nbad.w → good.F"
-	system := unpacked(t, members, lines)
+	system := ours(t, members, lines)
 	for _, c := range []struct {
 		set  string
 		args []string
@@ -209,7 +150,7 @@ func TestHiddenFeedthrough(t *testing.T) {
 		if a.code != 0 {
 			t.Fatalf("%s %v: exit code %d\n%s", c.set, c.args, a.code, a.output)
 		}
-		told := strings.Join(a.manifest.Warnings, "\n")
+		told := a.warnings()
 		says := fmt.Sprintf("bad (misbehave.fmu): the output bad.w depends directly on the input bad.u within a step, by %s,", strings.TrimPrefix(c.set, "d="))
 		says = strings.Replace(says, "1e-3", "0.001", 1)
 		if n := strings.Count(told, "within a step"); c.tell && (n != 1 || !strings.Contains(told, says)) || !c.tell && n != 0 {

@@ -1,7 +1,6 @@
 package test
 
 import (
-	"archive/zip"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -102,7 +101,7 @@ func TestCompileInterrupted(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(output.String(), "compiling the sources of life.fmu: the C compiler was ended: interrupted") {
 		t.Errorf("exit code %d\n%s", code, output.String())
 	}
-	if left := entries(t, temp); len(left) > 0 {
+	if left := listed(t, temp); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
 }
@@ -129,7 +128,7 @@ func TestRollbackVerified(t *testing.T) {
 	// One that takes its first step in another way than after going back is told of.
 	opening := complete(t, args(life(t, probe.LifeCapabilities, "OPENING=0.5"))...)
 	for _, part := range []string{"life (life.fmu): it goes another way once it has gone back to its start: y after step 1 of 0.01 s from the start is 0.5", "and 0.03 after"} {
-		if !strings.Contains(strings.Join(opening.manifest.Warnings, "\n"), part) {
+		if !strings.Contains(opening.warnings(), part) {
 			t.Errorf("no %q in %q", part, opening.manifest.Warnings)
 		}
 	}
@@ -153,23 +152,12 @@ func TestRollbackVerified(t *testing.T) {
 	}
 	// In an unusable place it is measured each time.
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, file, "")
 	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} {
 		t.Setenv(name, file)
 	}
 	if r := lifecycleOf(t, complete(t, args(path)...)).Replay["life"]; r.Known {
 		t.Errorf("%+v", r)
-	}
-}
-
-// A coarse step that is discarded is tested and taken in pieces.
-func TestRollbackOfDiscard(t *testing.T) {
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	o := complete(t, life(t, probe.LifeCapabilities, "COARSE=0.004"), "--compile", "--step-size", "0.01", "--stop-time", "0.1", "--param", "discard=shorten")
-	if r := lifecycleOf(t, o).Replay["life"]; r.Step != 0.0025 || o.manifest.Steps.Rejected == 0 {
-		t.Errorf("%+v, %+v", r, o.manifest.Steps)
 	}
 }
 
@@ -233,67 +221,23 @@ func TestSharedLibrary(t *testing.T) {
 	}
 }
 
-// Values that the user or the document gave and the FMU does not keep are
-// warned about, with component, variable and both values.
-func TestValuesReadBack(t *testing.T) {
-	set := []string{"--compile", "--step-size", "0.01", "--stop-time", "0.1", "--set", "life.k=9", "--set", "life.mode=high",
-		"--set", "life.on=true", "--set", "life.text=uvwxyz", "--set", "life.n=8", "--set", "life.u=0.5"}
-	if o := complete(t, append([]string{life(t, "")}, set...)...); strings.Contains(strings.Join(o.manifest.Warnings, "\n"), "was set to") {
-		t.Errorf("kept values: %q", o.manifest.Warnings)
-	}
-	o := complete(t, append([]string{life(t, "", "CLIP")}, set...)...)
-	text := strings.Join(o.manifest.Warnings, "\n")
-	for _, part := range []string{"life.k was set to 9 and is 5", "life.mode was set to high (3) and is low (1)", "life.on was set to true and is false",
-		`life.text was set to "uvwxyz" and is "uvw"`} {
-		if !strings.Contains(text, part) {
-			t.Errorf("no %q in\n%s", part, text)
-		}
-	}
-	if strings.Count(text, "was set to") != 4 {
-		t.Errorf("warnings\n%s", text)
-	}
-}
-
 // twoLives writes an SSP with two components that use copies of one FMU under
 // two names and have these quirks.
 func twoLives(t *testing.T, fmu, quirks string) string {
 	t.Helper()
-	data, err := os.ReadFile(fmu)
-	if err != nil {
-		t.Fatal(err)
-	}
 	component := func(name string) string {
-		return `<ssd:Component name="` + name + `" source="resources/` + name + `.fmu"><ssd:Annotations>
-      <ssc:Annotation type="com.github.macrostep"><ms:Component xmlns:ms="https://github.com/macrostep/macrostep/ssp/1" quirks="` + quirks + `"/></ssc:Annotation>
-    </ssd:Annotations></ssd:Component>`
+		return `<ssd:Component name="` + name + `" source="resources/` + name + `.fmu"><ssd:Annotations>` + annotation(ownType, `<ms:Component quirks="`+quirks+`"/>`) + "</ssd:Annotations></ssd:Component>"
 	}
-	ssd := `<?xml version="1.0" encoding="UTF-8"?>
-<ssd:SystemStructureDescription version="1.0" name="two" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon">
-  <ssd:System name="two"><ssd:Elements>` + component("first") + component("second") + `</ssd:Elements></ssd:System>
-  <ssd:DefaultExperiment startTime="0" stopTime="0.1"><ssd:Annotations>
-    <ssc:Annotation type="com.github.macrostep"><ms:Settings xmlns:ms="https://github.com/macrostep/macrostep/ssp/1" version="1" stepSize="0.01"/></ssc:Annotation>
-  </ssd:Annotations></ssd:DefaultExperiment>
-</ssd:SystemStructureDescription>`
-	var b bytes.Buffer
-	z := zip.NewWriter(&b)
-	for _, e := range []struct {
-		name string
-		data []byte
-	}{{"SystemStructure.ssd", []byte(ssd)}, {"resources/first.fmu", data}, {"resources/second.fmu", data}} {
-		w, err := z.Create(e.name)
-		if err == nil {
-			_, err = w.Write(e.data)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	ssd := annotated(document("0.1", component("first")+component("second"), ""), `<ms:Settings version="1" stepSize="0.01"/>`)
 	path := filepath.Join(t.TempDir(), "two.ssp")
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	pack(t, path, file("SystemStructure.ssd", ssd), file("resources/first.fmu", read(t, fmu)), file("resources/second.fmu", read(t, fmu)))
 	return path
+}
+
+// annotated puts settings of ours into a document.
+func annotated(document, settings string) string {
+	document = strings.Replace(document, "<ssd:SystemStructureDescription", `<ssd:SystemStructureDescription xmlns:ms="https://github.com/macrostep/macrostep/ssp/1"`, 1)
+	before, after, _ := strings.Cut(document, "<ssd:DefaultExperiment ")
+	times, after, _ := strings.Cut(after, "/>")
+	return before + "<ssd:DefaultExperiment " + times + "><ssd:Annotations>" + annotation(ownType, settings) + "</ssd:Annotations></ssd:DefaultExperiment>" + after
 }

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -105,7 +104,7 @@ func (l *liveProcess) end(t *testing.T, code int) (m manifest) {
 	if got := l.ProcessState.ExitCode(); got != code {
 		t.Fatalf("%v: exit code %d\n%s", l.Args, got, told)
 	}
-	if err := json.Unmarshal(mustRead(t, filepath.Join(l.Dir, "results.json")), &m); err != nil {
+	if err := json.Unmarshal(read(t, filepath.Join(l.Dir, "results.json")), &m); err != nil {
 		t.Fatal(err)
 	}
 	return m
@@ -115,9 +114,7 @@ func (l *liveProcess) end(t *testing.T, code int) (m manifest) {
 func TestLiveWith(t *testing.T) {
 	take := long.Sample(6)
 	scenario := filepath.Join(t.TempDir(), "s.yaml")
-	if err := os.WriteFile(scenario, []byte("events:\n  - {at: 0.02, set: {wheel.v_c: 1}, for: 0.1}\nexpect:\n  - {variable: wheel.v_c, at: 0.05, value: 1, tolerance: 0}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, scenario, "events:\n  - {at: 0.02, set: {wheel.v_c: 1}, for: 0.1}\nexpect:\n  - {variable: wheel.v_c, at: 0.05, value: 1, tolerance: 0}\n")
 	for _, args := range [][]string{
 		{"--scenario", scenario}, {"--workers", "2"}, {"--isolate", "always", "--step-timeout", "5"}, {"--realtime"}, {"--realtime", "--overrun", "skip", "--scenario", scenario}, {"--algorithm", "im-slocal", "--param", "control.step=fixed"},
 	} {
@@ -139,7 +136,7 @@ func TestLiveWith(t *testing.T) {
 			command(t, run.at("command/step"))
 			command(t, run.at("command/resume"))
 			m := run.end(t, 0)
-			if m.Status != "complete" || !bytes.Equal(mustRead(t, filepath.Join(plain, "results.csv")), mustRead(t, filepath.Join(run.Dir, "results.csv"))) {
+			if m.Status != "complete" || !bytes.Equal(read(t, filepath.Join(plain, "results.csv")), read(t, filepath.Join(run.Dir, "results.csv"))) {
 				t.Errorf("%s, or other results", m.Status)
 			}
 			if rt := m.Realtime; rt != nil && !(rt.Paused > 0) { // TestResync: nothing has to be caught up

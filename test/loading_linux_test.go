@@ -22,7 +22,7 @@ func TestLoadingThatDoesNotEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	crashing := systemOf(t, dirs["crashing"], map[string]string{"early": "crashing.fmu"})
+	crashing := systemOf(t, dirs["crashing"], map[string]string{"early": "crashing"})
 	for isolate, want := range map[string][]string{
 		"never":  {"early (crashing.fmu) in loading: killed by signal SIGSEGV"},
 		"always": {"early: ", "the process of crashing.fmu ended in loading: killed by signal SIGSEGV"},
@@ -39,7 +39,7 @@ func TestLoadingThatDoesNotEnd(t *testing.T) {
 	}
 
 	var out listener
-	cmd := exec.Command(program, "run", systemOf(t, dirs["hanging"], map[string]string{"late": "hanging.fmu"}), "--isolate", "never")
+	cmd := exec.Command(program, "run", systemOf(t, dirs["hanging"], map[string]string{"late": "hanging"}), "--isolate", "never")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = t.TempDir(), &out, &out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

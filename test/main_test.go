@@ -4,6 +4,7 @@
 package test
 
 import (
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -21,7 +22,6 @@ import (
 	"time"
 
 	"github.com/macrostep/macrostep/fmi"
-	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/test/cc"
 )
@@ -112,30 +112,6 @@ func fromRoot(dir string) (string, error) {
 
 // matchTest is what -run selects by.
 func matchTest(pattern, name string) (bool, error) { return regexp.MatchString(pattern, name) }
-
-// built are the example systems, each built at its first use.
-var built struct {
-	sync.Mutex
-	path map[string]string
-}
-
-// system gives the path of one of our example systems.
-func system(t testing.TB, name string) string {
-	t.Helper()
-	built.Lock()
-	defer built.Unlock()
-	if built.path == nil {
-		built.path = map[string]string{}
-	}
-	if built.path[name] == "" {
-		path, err := fmus.WriteSystem(work, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		built.path[name] = path
-	}
-	return built.path[name]
-}
 
 // outcome is what a call of the program left behind.
 type outcome struct {
@@ -310,11 +286,109 @@ func (o *outcome) column(t testing.TB, name string) []float64 {
 	return c
 }
 
-func mustRead(t testing.TB, path string) []byte {
+// read gives a file, which must be there.
+func read(t testing.TB, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return data
+}
+
+// write writes a file, and makes its folder.
+func write[T string | []byte](t testing.TB, path string, content T) {
+	t.Helper()
+	mkdir(t, filepath.Dir(path))
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mkdir(t testing.TB, path string) {
+	t.Helper()
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// warnings gives those of the manifest, one a line.
+func (o *outcome) warnings() string { return strings.Join(o.manifest.Warnings, "\n") }
+
+// table gives the results as they stand in their file.
+func (o *outcome) table(t testing.TB) string {
+	t.Helper()
+	return string(read(t, o.results))
+}
+
+// listed gives the names in a folder.
+func listed(t testing.TB, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// listener collects what a program that still runs has written.
+type listener struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *listener) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *listener) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// until waits for a text.
+func (l *listener) until(t testing.TB, text string) {
+	t.Helper()
+	until(t, fmt.Sprintf("%q is written", text), func() bool { return strings.Contains(l.String(), text) })
+}
+
+// process is a call of the program that is under way.
+type process struct {
+	*exec.Cmd
+	out listener
+}
+
+// start begins a call of the program; nil as folder is one of its own.
+func start(t testing.TB, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{Cmd: cmd}
+	if cmd.Dir == "" {
+		cmd.Dir = t.TempDir()
+	}
+	cmd.Stdout, cmd.Stderr = &p.out, &p.out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // it may have ended
+	return p
+}
+
+// signal sends a signal.
+func (p *process) signal(t testing.TB, s os.Signal) {
+	t.Helper()
+	if err := p.Process.Signal(s); err != nil {
+		t.Error(err)
+	}
+}
+
+// end waits for the end, and gives the exit code.
+func (p *process) end() int {
+	_ = p.Wait() // the exit code tells
+	return p.ProcessState.ExitCode()
 }

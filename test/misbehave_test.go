@@ -12,91 +12,32 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
-	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/test/long"
 )
 
-// misbehavingPair couples a healthy FMU with one that misbehaves, called bad.
-const misbehavingPair = `<?xml version="1.0" encoding="UTF-8"?>
-<ssd:SystemStructureDescription version="1.0" name="pair"
-    xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription"
-    xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon">
-  <ssd:System name="pair">
-    <ssd:Elements>
-      <ssd:Component name="good" type="application/x-fmu-sharedlibrary" source="resources/mass_force.fmu">
-        <ssd:Connectors>
-          <ssd:Connector name="F" kind="input"><ssc:Real/></ssd:Connector>
-          <ssd:Connector name="x" kind="output"><ssc:Real/></ssd:Connector>
-        </ssd:Connectors>
-      </ssd:Component>
-      <ssd:Component name="bad" type="application/x-fmu-sharedlibrary" source="resources/%[1]s.fmu">
-        <ssd:Connectors>
-          <ssd:Connector name="u" kind="input"><ssc:Real/></ssd:Connector>
-          <ssd:Connector name="x" kind="output"><ssc:Real/></ssd:Connector>
-        </ssd:Connectors>
-      </ssd:Component>%[2]s
-    </ssd:Elements>
-    <ssd:Connections>
-      <ssd:Connection startElement="good" startConnector="x" endElement="bad" endConnector="u"/>
-      <ssd:Connection startElement="bad" startConnector="x" endElement="good" endConnector="F"/>
-    </ssd:Connections>
-  </ssd:System>
-  <ssd:DefaultExperiment startTime="0" stopTime="1"/>
-</ssd:SystemStructureDescription>
-`
-
-var pairs struct {
-	sync.Mutex
-	made map[string]string
-}
-
-// badPair gives the folder of a system of a healthy FMU and a misbehaving one. The
-// FMU may be followed by "+ name" for a third, uncoupled component of it.
+// badPair gives the folder of a system of a healthy FMU and a misbehaving one, called
+// bad. The FMU may be followed by "+ name" for a third, uncoupled component of it.
 func badPair(t testing.TB, fmu string) string {
 	t.Helper()
-	pairs.Lock()
-	defer pairs.Unlock()
-	if dir := pairs.made[fmu]; dir != "" {
-		return dir
-	}
-	name, third, more := strings.Cut(fmu, "+")
-	element := ""
-	if more {
-		element = fmt.Sprintf("\n      <ssd:Component name=%q type=\"application/x-fmu-sharedlibrary\" source=\"resources/%s.fmu\"/>", third, name)
-	}
-	dir := filepath.Join(work, "pair-"+fmu)
-	writePair(t, dir, name, element, func(resources string) error {
-		_, err := fmus.Build(resources, name)
-		return err
+	name, third, _ := strings.Cut(fmu, "+")
+	return once(t, "pair-"+fmu, func(dir string) error {
+		return writePair(t, dir, name, third, func(resources string) error { return build(resources, name) })
 	})
-	if pairs.made == nil {
-		pairs.made = map[string]string{}
-	}
-	pairs.made[fmu] = dir
-	return dir
 }
 
-// writePair writes the system; build puts the FMU of that name into a folder.
-func writePair(t testing.TB, dir, name, element string, build func(resources string) error) {
+// writePair writes the system; make puts the FMU of that name into a folder.
+func writePair(t testing.TB, dir, name, third string, make func(resources string) error) error {
 	t.Helper()
-	resources := filepath.Join(dir, "resources")
-	err := os.MkdirAll(resources, 0o755)
-	if err == nil {
-		_, err = fmus.Build(resources, "mass_force")
+	members := []member{{"good", "mass_force", "F", "x"}, {"bad", name, "u", "x"}}
+	if third != "" {
+		members = append(members, member{third, name, "", ""})
 	}
-	if err == nil {
-		err = build(resources)
-	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "SystemStructure.ssd"), fmt.Appendf(nil, misbehavingPair, name, element), 0o644)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	coupled(t, dir, "1", members, "good.x → bad.u\nbad.x → good.F")
+	copyFMUs(t, filepath.Join(dir, "resources"), "mass_force")
+	return make(filepath.Join(dir, "resources"))
 }
 
 // aftermath is all that a run of a pair leaves.
@@ -106,20 +47,12 @@ type aftermath struct {
 	calls map[string][]string // by component: "DoStep Error" and so on, in order
 }
 
-// pairCommand prepares a run in steps of 0.1 s from a folder of its own.
-func pairCommand(t testing.TB, fmu, set string, args ...string) (cmd *exec.Cmd, dir string) {
-	t.Helper()
-	return systemCommand(t, badPair(t, fmu), set, args...)
-}
-
 // systemCommand is pairCommand for a system whose component bad is set.
 func systemCommand(t testing.TB, system, set string, args ...string) (cmd *exec.Cmd, dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	temp := filepath.Join(dir, "tmp")
-	if err := os.Mkdir(temp, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	mkdir(t, temp)
 	// All files by relative names: an FMU may change the directory.
 	all := []string{"run", "--output", "results.csv", "--log-fmi-calls", "calls.txt"}
 	if !slices.Contains(args, "--step-size") {
@@ -182,6 +115,32 @@ func runPair(t testing.TB, fmu, set string, args ...string) *aftermath {
 func runSystem(t testing.TB, system, set string, args ...string) *aftermath {
 	t.Helper()
 	cmd, dir := systemCommand(t, system, set, args...)
+	return finished(t, cmd, dir)
+}
+
+// runApart is runSystem with a cache of its own: an FMU that has crashed is on
+// record there.
+func runApart(t testing.TB, system, set string, args ...string) *aftermath {
+	t.Helper()
+	cmd, dir := systemCommand(t, system, set, args...)
+	ownCache(t, cmd)
+	return finished(t, cmd, dir)
+}
+
+// runUntraced is runApart without a log of calls, which has each call made by itself.
+func runUntraced(t testing.TB, system, set string, args ...string) *aftermath {
+	t.Helper()
+	cmd, dir := systemCommand(t, system, set, args...)
+	ownCache(t, cmd)
+	at := slices.Index(cmd.Args, "--log-fmi-calls")
+	cmd.Args = slices.Delete(cmd.Args, at, at+2)
+	write(t, filepath.Join(dir, "calls.txt"), "")
+	return finished(t, cmd, dir)
+}
+
+// finished makes a run and examines what it leaves.
+func finished(t testing.TB, cmd *exec.Cmd, dir string) *aftermath {
+	t.Helper()
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {
 		t.Fatal(err)
@@ -337,7 +296,7 @@ func TestMisbehaviour(t *testing.T) {
 			said := a.manifest.Reason
 			switch c.status {
 			case "complete":
-				code, said = 0, strings.Join(a.manifest.Warnings, "\n")
+				code, said = 0, a.warnings()
 			case "terminated":
 				code = c.code
 			}
@@ -375,10 +334,7 @@ func TestMisbehaviour(t *testing.T) {
 func testProcessIsPutBack(t *testing.T) {
 	t.Parallel()
 	read := func(a *aftermath) string {
-		data, err := os.ReadFile(a.results)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := read(t, a.results)
 		return string(data)
 	}
 	want := read(runPair(t, "misbehave", ""))
@@ -411,7 +367,7 @@ func testProcessIsPutBack(t *testing.T) {
 			if got := read(a); got != want {
 				t.Errorf("results\n%swant\n%s", got, want)
 			}
-			told := strings.Join(a.manifest.Warnings, "\n")
+			told := a.warnings()
 			if n := strings.Count(told, c.says); c.says != "" && (n != 1 || strings.Count(a.output, c.says) != 1) || c.says == "" && told != "" {
 				t.Errorf("warnings %q, want %q once\n%s", told, c.says, a.output)
 			}
@@ -436,7 +392,7 @@ func TestLoadChangesProcess(t *testing.T) {
 	}
 	want = append(want, "while loading: the FMU changes the floating-point modes", "misbehave_load.fmu: the FMU changes the floating-point modes")
 	for _, w := range want {
-		if n := strings.Count(strings.Join(a.manifest.Warnings, "\n"), w); n != 1 {
+		if n := strings.Count(a.warnings(), w); n != 1 {
 			t.Errorf("%q is said %d times in %q", w, n, a.manifest.Warnings)
 		}
 	}
@@ -478,7 +434,7 @@ func testMisuseOfLogger(t *testing.T) {
 				if c.never != "" && strings.Contains(a.output, c.never) {
 					t.Errorf("%q is in the output", c.never)
 				}
-				warned := strings.Join(a.manifest.Warnings, "\n")
+				warned := a.warnings()
 				if strings.Count(warned, c.warned) != 1 && c.warned != "" {
 					t.Errorf("warnings %q, want %q once", warned, c.warned)
 				}
@@ -610,7 +566,7 @@ func TestInterruptPending(t *testing.T) {
 		{"Uncancellable", []string{"CancelStep Error", "FreeInstance void"}},
 	} {
 		t.Run(c.ending, func(t *testing.T) {
-			cmd, dir := pairCommand(t, "misbehave", "fault=Pending at=0.35 polls=-1 ending="+c.ending)
+			cmd, dir := systemCommand(t, badPair(t, "misbehave"), "fault=Pending at=0.35 polls=-1 ending="+c.ending)
 			var output bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &output, &output
 			if err := cmd.Start(); err != nil {
@@ -643,17 +599,9 @@ func TestInterruptPending(t *testing.T) {
 // and in one of its own; the rows before it stay.
 func TestPendingTooLong(t *testing.T) {
 	t.Parallel()
-	limited := filepath.Join(t.TempDir(), "limited") // by the document
-	writePair(t, limited, "misbehave", "", func(resources string) error {
-		_, err := fmus.Build(resources, "misbehave")
-		return err
-	})
+	limited := ours(t, []member{{"good", "mass_force", "F", "x"}, {"bad", "misbehave", "u", "x"}}, "good.x → bad.u\nbad.x → good.F") // by the document
 	ssd := filepath.Join(limited, "SystemStructure.ssd")
-	text := strings.Replace(string(mustRead(t, ssd)), `stopTime="1"/>`, `stopTime="1"><ssd:Annotations>`+
-		annotation(ownType, `<ms:Settings xmlns:ms="https://github.com/macrostep/macrostep/ssp/1" version="1" stepTimeout="2"/>`)+"</ssd:Annotations></ssd:DefaultExperiment>", 1)
-	if err := os.WriteFile(ssd, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	write(t, ssd, annotated(string(read(t, ssd)), `<ms:Settings version="1" stepTimeout="2"/>`))
 	for _, c := range []struct {
 		name, system, ending string
 		args                 []string
@@ -672,19 +620,11 @@ func TestPendingTooLong(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			cmd, dir := systemCommand(t, c.system, "fault=Pending at=0.35 polls=-1 ending="+c.ending, c.args...)
+			run := runSystem
 			if c.ends == nil { // many calls in one crossing
-				at := slices.Index(cmd.Args, "--log-fmi-calls")
-				cmd.Args = slices.Delete(cmd.Args, at, at+2)
-				if err := os.WriteFile(filepath.Join(dir, "calls.txt"), nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				run = runUntraced
 			}
-			out, err := cmd.CombinedOutput()
-			if cmd.ProcessState == nil {
-				t.Fatal(err)
-			}
-			a := examine(t, dir, cmd, string(out))
+			a := run(t, c.system, "fault=Pending at=0.35 polls=-1 ending="+c.ending, c.args...)
 			if a.code != 1 || a.manifest.Status != "failed" || !strings.Contains(a.manifest.Reason, "bad: "+c.says) ||
 				!strings.Contains(a.output, c.says) || !strings.Contains(a.output, "(--step-timeout)") {
 				t.Errorf("exit code %d, %s, %q\n%s", a.code, a.manifest.Status, a.manifest.Reason, a.output)

@@ -21,9 +21,7 @@ func TestNamesAlone(t *testing.T) {
 	}
 	file := func(name, text string) string {
 		name = filepath.Join(dir, name)
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, name, text)
 		return name
 	}
 	const prefix = "quarter_chassis_a."
@@ -40,7 +38,7 @@ func TestNamesAlone(t *testing.T) {
 			"recorded pattern": {"--input", input, "--record", before + "?_c"},
 		} {
 			o := complete(t, append(slices.Clone(args), more...)...)
-			data := string(mustRead(t, o.results))
+			data := string(read(t, o.results))
 			if was, again := results[name]; again && was != data {
 				t.Errorf("%s: with %q\n%s\nwithout\n%s", name, before, data, was)
 			}
@@ -84,9 +82,7 @@ func TestNamesAmbiguous(t *testing.T) {
 	}
 	file := func(name, text string) string {
 		name = filepath.Join(dir, name)
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, name, text)
 		return name
 	}
 	const both = `"m.F_c" means 2`
@@ -113,9 +109,7 @@ func TestNamesAmbiguous(t *testing.T) {
 func TestDrivenRecorded(t *testing.T) {
 	dir := t.TempDir()
 	input := filepath.Join(dir, "input.csv")
-	if err := os.WriteFile(input, []byte("time,chassis.F_c\n0,0\n1,5\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, input, "time,chassis.F_c\n0,0\n1,5\n")
 	free := withSystem(func(text string) string {
 		text = swap(`<ssd:Connection startElement="wheel" startConnector="F_c" endElement="chassis" endConnector="F_c"/>`, "")(text)
 		before, rest, _ := strings.Cut(text, "<ms:Bond")

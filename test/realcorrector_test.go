@@ -22,7 +22,7 @@ func testRealCorrector(t *testing.T) {
 		// of: all these runs do so.
 		args := []string{pair(t), "--set", "controller.u_s=10", "--set", "controller.PI.yMax=1e4", "--tolerance", "1e-9", "--stop-time", "1"}
 		fine := complete(t, append(args[:len(args):len(args)], "--step-size", "1e-4", "--algorithm", "implicit")...)
-		if told := strings.Join(fine.manifest.Warnings, "\n"); strings.Count(told, "it goes another way once it has gone back to its start") != 2 {
+		if told := fine.warnings(); strings.Count(told, "it goes another way once it has gone back to its start") != 2 {
 			t.Errorf("warnings: %s", told)
 		}
 		var table strings.Builder

@@ -33,7 +33,7 @@ func energyCases(t testing.TB) []energyCase {
 			[]string{"--set", "controller.u_s=10", "--set", "controller.PI.yMax=1e4", "--tolerance", "1e-9", "--stop-time", "1"}, "drivetrain.w",
 			"2e-5", []string{"1e-3", "2e-3"}, []string{"1e-4", "1e-3", "1e-2"}, "1e-4", "2e-2", "harms", 0.1, 0.2},
 		// They integrate in steps of 10 ms: the finest run has those.
-		{"dampers", besideFMUs(t, "dampers.ssd", dampersDocument, "20sim", "MassSpringDamper1.fmu", "MassSpringDamper2.fmu"), "spring=two.fk:one.v1",
+		{"dampers", dampers(t), "spring=two.fk:one.v1",
 			[]string{"--set", "two.dc=1", "--stop-time", "10"}, "one.x1",
 			"1e-2", []string{"2e-2", "5e-2"}, []string{"1e-3", "1e-2", "1e-1"}, "1e-2", "0.5", "unknown: two", 0.5, 1},
 		// The boom swings all the time in the fastest way that it can.

@@ -1,8 +1,6 @@
 package test
 
 import (
-	"archive/zip"
-	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -65,36 +63,6 @@ func unpackedSystems(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return root
-}
-
-// unzip unpacks an archive of our own making or of the folder of tests.
-func unzip(path, dir string) error {
-	z, err := zip.OpenReader(path)
-	if err != nil {
-		return err
-	}
-	defer z.Close()
-	for _, f := range z.File {
-		if strings.HasSuffix(f.Name, "/") {
-			continue
-		}
-		r, err := f.Open()
-		if err != nil {
-			return err
-		}
-		data, err := io.ReadAll(r)
-		if err != nil {
-			return err
-		}
-		to := filepath.Join(dir, filepath.FromSlash(f.Name))
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(to, data, 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // realValues are the values after initialisation that the documents of others give,

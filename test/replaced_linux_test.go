@@ -29,9 +29,7 @@ func testProgramReplacedMeanwhile(t *testing.T) {
 		}
 		dir := t.TempDir()
 		own := filepath.Join(dir, "own")
-		if err := os.WriteFile(own, mustRead(t, program), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		write(t, own, read(t, program))
 		cmd := exec.Command(own, "run", system(t, "quarter-car-a"), "--isolate", "always", "--on-crash", "restart",
 			"--step-size", "1e-4", "--stop-time", "1", "--output", filepath.Join(dir, "r.csv"))
 		var out listener

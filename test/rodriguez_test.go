@@ -1,16 +1,13 @@
 package test
 
 import (
-	"archive/zip"
 	"bytes"
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/test/long"
 )
@@ -136,25 +133,6 @@ func testRodriguezUncorrected(t *testing.T) {
 				t.Errorf("energy %g J at the start", start)
 			}
 		})
-	}
-}
-
-// With micro steps of a tenth and the force extrapolated in no way the uncorrected
-// energy grows as well: the error is that of the coupling (rodriguez Fig. 20).
-func TestRodriguezMultiRate(t *testing.T) {
-	s := oscillators()[0]
-	o := complete(t, system(t, s.system), "--set", "right.micro_steps=10")
-	want, _ := s.model.Jacobi(1e-3, 10000, 1, 10)
-	states := s.states(t, o)
-	for i := range o.rows {
-		for j, v := range states(i) {
-			if !(math.Abs(v-want[i][j]) <= 1e-7) {
-				t.Fatalf("row %d: state %d is %.12g, not %.12g", i, j, v, want[i][j])
-			}
-		}
-	}
-	if e := s.energies(t, o); e[9] < 2e4 || e[9] > 3e4 {
-		t.Errorf("mean energy in the last second %g J", e[9])
 	}
 }
 
@@ -292,32 +270,6 @@ func testRodriguezCrane(t *testing.T) {
 	})
 }
 
-// changed unpacks an example system into a folder with one change of its document.
-func changed(t testing.TB, name, old, new string) (folder string) {
-	t.Helper()
-	folder = t.TempDir()
-	z, err := zip.OpenReader(system(t, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer z.Close()
-	if err := os.CopyFS(folder, z); err != nil {
-		t.Fatal(err)
-	}
-	document, err := fmus.SystemDocument(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if bytes.Count(document, []byte(old)) != 1 {
-		t.Fatalf("the document has no %s", old)
-	}
-	document = bytes.Replace(document, []byte(old), []byte(new), 1)
-	if err := os.WriteFile(filepath.Join(folder, "SystemStructure.ssd"), document, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return folder
-}
-
 // A rate of the annotation is that of the command line, which beats it; an implicit
 // scheme leaves it out and says so.
 func testRateOfTheAnnotation(t *testing.T) {
@@ -342,7 +294,7 @@ func testRateOfTheAnnotation(t *testing.T) {
 			t.Errorf("--rate right=3 makes %d steps of 100", n)
 		}
 		o := steps(folder, "--algorithm", "implicit")
-		if !strings.Contains(strings.Join(o.manifest.Warnings, "\n"), "the rates which the system gives are left out") {
+		if !strings.Contains(o.warnings(), "the rates which the system gives are left out") {
 			t.Errorf("warnings %q", o.manifest.Warnings)
 		}
 	}

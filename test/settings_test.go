@@ -2,7 +2,6 @@ package test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -33,22 +32,11 @@ func car(t testing.TB, component, system, experiment string, more ...string) str
 	at := strings.LastIndex(text, "</ssd:Component>")
 	text = text[:at] + wrap(component) + text[at:]
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "resources"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"quarter_chassis_a", "quarter_wheel_a"} {
-		if _, err := fmus.Build(filepath.Join(dir, "resources"), name); err != nil {
-			t.Fatal(err)
-		}
-	}
+	copyFMUs(t, filepath.Join(dir, "resources"), "quarter_chassis_a", "quarter_wheel_a")
 	for i := 0; i < len(more); i += 2 {
-		if err := os.WriteFile(filepath.Join(dir, more[i]), []byte(more[i+1]), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(dir, more[i]), []byte(more[i+1]))
 	}
-	if err := os.WriteFile(filepath.Join(dir, "SystemStructure.ssd"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(dir, "SystemStructure.ssd"), text)
 	return dir
 }
 
@@ -139,7 +127,7 @@ func TestSettingsLimits(t *testing.T) {
 				n++
 			}
 		}
-		if n != c.want || strings.Contains(strings.Join(o.manifest.Warnings, "\n"), "and there are none") != c.warn {
+		if n != c.want || strings.Contains(o.warnings(), "and there are none") != c.warn {
 			t.Errorf("%v: %d isolated, warnings %q", c.flags, n, o.manifest.Warnings)
 		}
 	}
@@ -148,23 +136,14 @@ func TestSettingsLimits(t *testing.T) {
 // A table of inputs goes with the document.
 func TestSettingsInput(t *testing.T) {
 	dir := car(t, "", "", annotation(ownType, `<ms:Settings version="1" stepSize="0.01" input="signals/push.csv"/>`))
-	text, err := os.ReadFile(filepath.Join(dir, "SystemStructure.ssd"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := read(t, filepath.Join(dir, "SystemStructure.ssd"))
 	cut := `<ssd:Connection startElement="wheel" startConnector="F_c" endElement="chassis" endConnector="F_c"/>`
-	if err := os.WriteFile(filepath.Join(dir, "SystemStructure.ssd"), []byte(strings.Replace(string(text), cut, "", 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(dir, "SystemStructure.ssd"), []byte(strings.Replace(string(text), cut, "", 1)))
 	if o := run(t, dir); o.code == 0 || !strings.Contains(o.output, `the table "signals/push.csv" cannot be read`) {
 		t.Errorf("a missing table: exit code %d\n%s", o.code, o.output)
 	}
-	if err := os.Mkdir(filepath.Join(dir, "signals"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "signals", "push.csv"), []byte("time,chassis.F_c\n0,0\n1,-400\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	mkdir(t, filepath.Join(dir, "signals"))
+	write(t, filepath.Join(dir, "signals", "push.csv"), "time,chassis.F_c\n0,0\n1,-400\n")
 	o := complete(t, dir, "--record", "chassis.F_c")
 	if f := o.column(t, "chassis.F_c"); f[10] < -41 || f[10] > -39 {
 		t.Errorf("the force at 0.1 s is %g", f[10])
@@ -176,10 +155,7 @@ func TestSettingsInput(t *testing.T) {
 // connections with units and transformations.
 func TestConnectorsGiven(t *testing.T) {
 	dir := car(t, "", "", "")
-	text, err := os.ReadFile(filepath.Join(dir, "SystemStructure.ssd"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := read(t, filepath.Join(dir, "SystemStructure.ssd"))
 	document := strings.NewReplacer(
 		`<ssd:Connection startElement="wheel" startConnector="F_c" endElement="chassis" endConnector="F_c"/>`,
 		`<ssd:Connection startConnector="push" endElement="chassis" endConnector="F_c"><ssc:LinearTransformation factor="-1"/></ssd:Connection>
@@ -188,13 +164,9 @@ func TestConnectorsGiven(t *testing.T) {
 	document = document[:at] + `<ssd:Connectors><ssd:Connector name="push" kind="input"><ssc:Real unit="kN"/></ssd:Connector><ssd:Connector name="mass" kind="parameter"><ssc:Real unit="t"/></ssd:Connector></ssd:Connectors>` + document[at:]
 	at = strings.Index(document, "<ssd:Units>") + len("<ssd:Units>")
 	document = document[:at] + `<ssc:Unit name="kN"><ssc:BaseUnit kg="1" m="1" s="-2" factor="1000"/></ssc:Unit><ssc:Unit name="t"><ssc:BaseUnit kg="1" factor="1000"/></ssc:Unit>` + document[at:]
-	if err := os.WriteFile(filepath.Join(dir, "SystemStructure.ssd"), []byte(document), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(dir, "SystemStructure.ssd"), document)
 	table := filepath.Join(t.TempDir(), "push.csv")
-	if err := os.WriteFile(table, []byte("time,push\n0,0\n1,0.4\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, table, "time,push\n0,0\n1,0.4\n")
 	o := complete(t, dir, "--step-size", "0.01", "--record", "chassis.*", "--input", table, "--set", "mass=0.5")
 	if f, m := o.column(t, "chassis.F_c"), o.column(t, "chassis.m_c"); f[10] < -41 || f[10] > -39 || m[0] != 500 {
 		t.Errorf("the force at 0.1 s is %g, the mass %g", f[10], m[0])
@@ -209,7 +181,7 @@ func TestConnectorsGiven(t *testing.T) {
 		"--input|" + table + "|--set|push=1": "chassis.F_c is given from outside: the value set has no effect",
 	} {
 		o := run(t, append([]string{dir, "--step-size", "0.01"}, strings.Split(args, "|")...)...)
-		if !strings.Contains(o.output+strings.Join(o.manifest.Warnings, "\n"), want) {
+		if !strings.Contains(o.output+o.warnings(), want) {
 			t.Errorf("%s: exit code %d\n%s", args, o.code, o.output)
 		}
 	}
@@ -275,7 +247,7 @@ func TestForeignSettings(t *testing.T) {
 			if told := strings.Join(o.manifest.Notes, "\n"); !strings.Contains(told, c.notes) {
 				t.Errorf("notes %s", told)
 			}
-			if c.name == "ours first" && strings.Count(strings.Join(o.manifest.Warnings, "\n"), " left out") < 4 {
+			if c.name == "ours first" && strings.Count(o.warnings(), " left out") < 4 {
 				t.Errorf("warnings %q", o.manifest.Warnings)
 			}
 		})

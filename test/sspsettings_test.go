@@ -1,13 +1,10 @@
 package test
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/macrostep/macrostep/fmus"
 )
 
 // The example of docs/ssp-settings.md runs, and each of its settings is in force. The page
@@ -21,18 +18,9 @@ func TestSettingsPage(t *testing.T) {
 		t.Fatal("docs/ssp-settings.md has no example")
 	}
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "resources"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for _, model := range []string{"mass_force", "coupling"} {
-		if _, err := fmus.Build(filepath.Join(dir, "resources"), model); err != nil {
-			t.Fatal(err)
-		}
-	}
+	copyFMUs(t, filepath.Join(dir, "resources"), "mass_force", "coupling")
 	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(dir, name), text)
 	}
 	write("SystemStructure.ssd", example)
 	write("push.csv", "time,right.F\n0,0\n1,100\n")

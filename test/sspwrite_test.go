@@ -37,10 +37,7 @@ func validate(t testing.TB, path string) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := read(t, path)
 	doc := etree.NewDocument()
 	if err := doc.ReadFromBytes(data); err != nil {
 		return err
@@ -92,10 +89,7 @@ func rewritten(t testing.TB, path string) string {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		data, err := os.ReadFile(f.Path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := read(t, f.Path)
 		if filepath.Ext(f.Name) == ".fmu" {
 			data = nil
 		}
@@ -187,10 +181,7 @@ func roundTrip(t *testing.T, path string) {
 			t.Errorf("%s: %d facts became %d", filepath.Base(f), len(want), len(got))
 		}
 	}
-	one, err := os.ReadFile(copied)
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := read(t, copied)
 	if two, err := os.ReadFile(rewritten(t, copied)); err != nil || !bytes.Equal(one, two) {
 		t.Errorf("written again, the document has other bytes (%v)", err)
 	}
@@ -209,10 +200,7 @@ func roundTrip(t *testing.T, path string) {
 // the elements around it, and attributes and text. Layout and order are no part of it.
 func facts(t testing.TB, path string) []string {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := read(t, path)
 	doc := etree.NewDocument()
 	if err := doc.ReadFromBytes(data); err != nil {
 		t.Fatal(err)
@@ -312,9 +300,7 @@ func TestWriteSystems(t *testing.T) {
 				t.Fatal(err)
 			}
 			path := filepath.Join(t.TempDir(), "SystemStructure.ssd")
-			if err := os.WriteFile(path, data, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			write(t, path, data)
 			roundTrip(t, path)
 			if err := validate(t, rewritten(t, path)); err != nil {
 				t.Error(err)
@@ -390,10 +376,7 @@ func TestMakeSystem(t *testing.T) {
 	step(append(made, "-o", "again.ssp")...)
 	same := func(a, b string) {
 		t.Helper()
-		x, err := os.ReadFile(filepath.Join(dir, a))
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := read(t, filepath.Join(dir, a))
 		if y, err := os.ReadFile(filepath.Join(dir, b)); err != nil || !bytes.Equal(x, y) {
 			t.Errorf("%s and %s differ (%v)", a, b, err)
 		}
@@ -410,10 +393,7 @@ func TestMakeSystem(t *testing.T) {
 		}
 	}
 	documents := func(path string) string { // the name of the system is that of the file
-		data, err := os.ReadFile(documentsOf(t, filepath.Join(dir, path))[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := read(t, documentsOf(t, filepath.Join(dir, path))[0])
 		return strings.NewReplacer("bare", "", "again", "").Replace(string(data))
 	}
 	if documents("bare.ssp") != documents("again.ssp") {
@@ -459,20 +439,16 @@ func TestKilledWhileWriting(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("car/SystemStructure.ssd", mustRead(t, filepath.Join(badPair(t, "misbehave"), "SystemStructure.ssd")))
+	write("car/SystemStructure.ssd", read(t, filepath.Join(badPair(t, "misbehave"), "SystemStructure.ssd")))
 	for _, name := range []string{"mass_force.fmu", "misbehave.fmu"} {
-		write("car/resources/"+name, mustRead(t, filepath.Join(badPair(t, "misbehave"), "resources", name)))
+		write("car/resources/"+name, read(t, filepath.Join(badPair(t, "misbehave"), "resources", name)))
 	}
 	noise := make([]byte, 8<<20)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(noise) // it gives no error
 	write("car/extra/noise", noise)
 	expect := func(when string, want ...string) {
 		t.Helper()
-		var got []string
-		for _, e := range entries(t, dir) {
-			got = append(got, e.Name())
-		}
-		if !slices.Equal(got, want) {
+		if got := listed(t, dir); !slices.Equal(got, want) {
 			t.Errorf("%s: there are %v, want %v", when, got, want)
 		}
 	}
@@ -490,8 +466,8 @@ func TestKilledWhileWriting(t *testing.T) {
 			case <-done: // there is nothing to be swept
 				return true
 			default:
-				return slices.ContainsFunc(entries(t, dir), func(e os.DirEntry) bool {
-					return strings.HasPrefix(e.Name(), ".") && !strings.HasSuffix(e.Name(), ".lock")
+				return slices.ContainsFunc(listed(t, dir), func(name string) bool {
+					return strings.HasPrefix(name, ".") && !strings.HasSuffix(name, ".lock")
 				})
 			}
 		})
@@ -530,7 +506,7 @@ func TestKilledWhileWriting(t *testing.T) {
 	}
 	_ = os.RemoveAll(filepath.Join(dir, "stopped"))
 	expect("SIGTERM", "car", "car.ssp", "new")
-	packed := mustRead(t, filepath.Join(dir, "car.ssp"))
+	packed := read(t, filepath.Join(dir, "car.ssp"))
 	for _, args := range [][]string{{"ssp", "pack", "car", "--force"}, {"ssp", "set", "--force", "car.ssp", "bad.x0=3"}, {"ssp", "unpack", "car.ssp", "-o", "more"}, {"ssp", "unpack", "car.ssp", "-o", "new", "--force"}} {
 		cmd := exec.Command("sh", append([]string{"-c", `ulimit -f 8000; exec "$@"`, "sh", program}, args...)...) // 4 or 8 MB
 		cmd.Dir = dir
@@ -538,17 +514,8 @@ func TestKilledWhileWriting(t *testing.T) {
 			t.Errorf("%v: %v\n%s", args, err, out)
 		}
 		expect(strings.Join(args, " "), "car", "car.ssp", "new")
-		if !bytes.Equal(packed, mustRead(t, filepath.Join(dir, "car.ssp"))) {
+		if !bytes.Equal(packed, read(t, filepath.Join(dir, "car.ssp"))) {
 			t.Errorf("%v changes car.ssp", args)
 		}
 	}
-}
-
-func entries(t testing.TB, dir string) []os.DirEntry {
-	t.Helper()
-	list, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
 }

@@ -59,7 +59,7 @@ func TestStartsAreLeft(t *testing.T) {
 		nil, {"--isolate", "always"}, {"--param", "discard=shorten"}, {"--set", "locked.u=1"},
 	} {
 		o := complete(t, append(args, more...)...)
-		if n := strings.Count(strings.Join(o.manifest.Warnings, "\n"), says); n != 1 {
+		if n := strings.Count(o.warnings(), says); n != 1 {
 			t.Errorf("%v: said %d times: %q", more, n, o.manifest.Warnings)
 		}
 		if y := o.column(t, "locked.y"); y[1] != 0.25*2+0.25 {

@@ -53,28 +53,3 @@ func TestParameterTwice(t *testing.T) {
 		})
 	}
 }
-
-// A structure of OSP with model descriptions of version 1.0.1 runs, by groups and without.
-func TestOSPModelDescription101(t *testing.T) {
-	describe := func(force, velocity string) string {
-		return `<OspModelDescription xmlns="https://open-simulation-platform.com/OspModelDescription/1.0.1" version="1.0"><VariableGroups>` +
-			`<Force name="force"><Variable ref="` + force + `" unit="N" axis="z"/></Force><LinearVelocity name="velocity"><Variable ref="` + velocity + `" axis="z"/></LinearVelocity>` +
-			`</VariableGroups></OspModelDescription>`
-	}
-	group := func(name string) string {
-		return `<VariableGroupConnection><VariableGroup simulator="chassis" name="` + name + `"/><VariableGroup simulator="wheel" name="` + name + `"/></VariableGroupConnection>`
-	}
-	var ends []float64
-	for _, connections := range []string{truckConnections, "<Connections>" + group("velocity") + group("force") + "</Connections>"} {
-		dir := structure(t, truckHead+"<EndTime>0.1</EndTime><BaseStepSize>0.001</BaseStepSize><Algorithm>fixedStep</Algorithm>"+truckParts+connections+truckTail,
-			"Chassis_OspModelDescription.xml", describe("force", "velocity"), "Wheel_OspModelDescription.xml", describe("out_spring_damper_f", "in_vel"))
-		o := complete(t, dir)
-		if w := strings.Join(o.manifest.Warnings, "\n"); strings.Contains(w, "SD22") {
-			t.Errorf("warnings %s", w)
-		}
-		ends = append(ends, last(o.column(t, "chassis.position")))
-	}
-	if ends[0] != ends[1] || ends[0] == 0 {
-		t.Errorf("positions %v", ends)
-	}
-}

@@ -69,9 +69,7 @@ func pairWith(t testing.TB, file, old, new string) string {
 	if strings.Count(text, old) != 1 {
 		t.Fatalf("%q stands %d times in %s", old, strings.Count(text, old), file)
 	}
-	if err := os.WriteFile(path, []byte(strings.Replace(text, old, new, 1)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	write(t, path, []byte(strings.Replace(text, old, new, 1)))
 	return dir
 }
 
@@ -83,9 +81,7 @@ func TestValidate(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), "modelDescription.xml")
 	text := strings.Replace(string(read(t, model)), `<BaseUnit K="1"/>`, `<BaseUnit K="1" factor="0"/>`, 1)
 	text = strings.Replace(text, `2026-01-02T03:04:05Z`, `yesterday`, 1)
-	if err := os.WriteFile(bad, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	write(t, bad, text)
 	line := 1 + strings.Count(text[:strings.Index(text, `factor="0"`)], "\n")
 	for _, c := range []struct {
 		args string
@@ -146,12 +142,10 @@ func TestValidateLines(t *testing.T) {
 	dir := pairWith(t, "mass.fmu/modelDescription.xml", `name="m" valueReference="3" causality="parameter" variability="fixed"`,
 		"name=\"m\"\n        valueReference=\"3\"\n\t\tcausality=\"sideways\" variability=\"fixed\"")
 	inside := filepath.Join(t.TempDir(), "mass.fmu")
-	pack(t, inside, []part{part{data: read(t, filepath.Join(dir, "mass.fmu", "modelDescription.xml"))}.called("modelDescription.xml")})
+	pack(t, inside, file("modelDescription.xml", read(t, filepath.Join(dir, "mass.fmu", "modelDescription.xml"))))
 	packed := filepath.Join(t.TempDir(), "system.ssp")
-	pack(t, packed, []part{
-		part{data: read(t, filepath.Join(dir, "SystemStructure.ssd"))}.called("SystemStructure.ssd"),
-		part{data: read(t, inside)}.called("mass.fmu"), part{data: read(t, inside)}.called("spring.fmu"), part{data: read(t, inside)}.called("scope.fmu"),
-	})
+	pack(t, packed, file("SystemStructure.ssd", read(t, filepath.Join(dir, "SystemStructure.ssd"))),
+		file("mass.fmu", read(t, inside)), file("spring.fmu", read(t, inside)), file("scope.fmu", read(t, inside)))
 	for _, path := range []string{inside, packed, dir} {
 		code, output := macrostep(t, "validate", path)
 		want := regexp.MustCompile(`(?m)^ +(\d+) \| causality="sideways" variability="fixed".*\n +\^{20}$`)
@@ -171,12 +165,8 @@ func TestReadmeValidate(t *testing.T) {
 	for _, change := range [][2]string{{"spring.fmu/documentation/index.html", ""}, {"mass.fmu/documentation/index.html", ""}, {"scope.fmu/documentation/index.html", ""},
 		{"spring.fmu/modelDescription.xml", strings.Replace(string(read(t, filepath.Join(axle, "spring.fmu", "modelDescription.xml"))), `min="-2" max="2"`, `min="-0.5" max="2"`, 1)}} {
 		path := filepath.Join(axle, filepath.FromSlash(change[0]))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(change[1]), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		mkdir(t, filepath.Dir(path))
+		write(t, path, []byte(change[1]))
 	}
 	_, shown, _ := strings.Cut(string(read(t, filepath.Join("..", "README.md"))), "    axle (system): 1 error, 1 warning, 1 note\n")
 	shown, _, ok := strings.Cut(shown, "\nWill it be stable")

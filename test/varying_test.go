@@ -73,7 +73,7 @@ func testAnalyzeOwn(t *testing.T) {
 		t.Errorf("exit code %d\n%s", o.code, o.output)
 	}
 	o = run(t, system(t, "quarter-car-b"), "--algorithm", "ex-slocal", "--analyze", "--record", "none")
-	if o.code == 0 || !strings.Contains(strings.Join(o.manifest.Warnings, "\n"), "analysis: the run is expected to fail: t = ") {
+	if o.code == 0 || !strings.Contains(o.warnings(), "analysis: the run is expected to fail: t = ") {
 		t.Errorf("exit code %d\n%s", o.code, o.output)
 	}
 }

@@ -1,43 +1,16 @@
 package test
 
 import (
-	"bytes"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 )
-
-// listener collects what a program that still runs has written.
-type listener struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *listener) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *listener) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-// until waits for a text.
-func (l *listener) until(t testing.TB, text string) {
-	t.Helper()
-	until(t, fmt.Sprintf("%q is written", text), func() bool { return strings.Contains(l.String(), text) })
-}
 
 // watched starts a run, waits until it has said something, does what is to be
 // done then, and interrupts it.
@@ -78,9 +51,7 @@ func testProcessIsPutBackOnTheWay(t *testing.T) {
 	}
 	for _, times := range []string{"1", "0"} { // once, in every step
 		dir := t.TempDir()
-		if err := os.Mkdir(filepath.Join(dir, "tmp"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		mkdir(t, filepath.Join(dir, "tmp"))
 		cmd := exec.Command(program, "run", fmu(t, "misbehave"), "--set", "misbehave.fault=Directory", "--set", "misbehave.times="+times,
 			"--step-size", "0.1", "--stop-time", "1e9", "--output-interval", "1e6", "--output", "results.csv", "--log-fmi-calls", "calls.txt")
 		cmd.Dir = dir
@@ -110,10 +81,10 @@ func testPendingIsTold(t *testing.T) {
 		t.Log("a process cannot be sent an interrupt there")
 		return
 	}
-	cmd, dir := pairCommand(t, "misbehave", "fault=Pending at=0.35 polls=-1")
+	cmd, dir := systemCommand(t, badPair(t, "misbehave"), "fault=Pending at=0.35 polls=-1")
 	const says = "bad: misbehave.fmu: the step from t = 0.4 s by 0.1 s is pending for more than 5s"
 	a := watched(t, cmd, dir, says, func() { time.Sleep(200 * time.Millisecond) })
-	if n := strings.Count(strings.Join(a.manifest.Warnings, "\n"), says); n != 1 || strings.Count(a.output, says) != 1 {
+	if n := strings.Count(a.warnings(), says); n != 1 || strings.Count(a.output, says) != 1 {
 		t.Errorf("said %d times in %q\n%s", n, a.manifest.Warnings, a.output)
 	}
 	if a.code != 1 || a.manifest.Status != "incomplete" || !a.ends("bad", "CancelStep OK", "FreeInstance void") || !a.clean("good") {
