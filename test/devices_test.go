@@ -6,10 +6,8 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -103,38 +101,6 @@ func TestResultsApart(t *testing.T) {
 			t.Errorf("%s was made", left)
 			_ = os.Remove(left)
 		}
-	}
-}
-
-// A run under nohup does not end with its terminal.
-func TestHangUp(t *testing.T) {
-	// What handles a signal leaves its children the default, also where the tests themselves are under nohup.
-	hangUp := make(chan os.Signal, 1)
-	signal.Notify(hangUp, syscall.SIGHUP)
-	defer signal.Stop(hangUp)
-	for _, ignored := range []bool{true, false} {
-		results := filepath.Join(t.TempDir(), "r.csv")
-		set := map[bool]string{true: "trap '' HUP; ", false: ""}[ignored]
-		cmd := exec.Command("sh", "-c", set+"exec '"+program+"' run '"+system(t, "quarter-car-a")+"' --stop-time 1e9 --output-interval 1 --output '"+results+"'")
-		var out bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &out, &out
-		ownCache(t, cmd)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		written(t, results, 0)
-		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
-		if ignored { // it goes on and writes more
-			info, err := os.Stat(results)
-			if err != nil {
-				t.Fatal(err)
-			}
-			written(t, results, info.Size()+10_000)
-			_ = cmd.Process.Kill()
-		}
-		_ = cmd.Wait() // returns, where the signal ends the run
 	}
 }
 

@@ -7,12 +7,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi/csrc"
+	"github.com/macrostep/macrostep/test/long"
 )
 
 // answerFMU is an FMU whose output is what a library says that it brings.
@@ -148,37 +149,6 @@ func TestTwentyOnce(t *testing.T) {
 	}
 }
 
-// A master that is killed leaves no worker, and what it unpacked goes with the next run.
-func TestKilledMaster(t *testing.T) {
-	temp := t.TempDir()
-	cmd := exec.Command(program, "run", system(t, "quarter-car-a"), "--isolate", "always", "--stop-time", "1e9", "--quiet",
-		"--output", filepath.Join(t.TempDir(), "results.csv"))
-	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var workers []string
-	until(t, "two workers", func() bool {
-		workers = offspring(t, cmd.Process.Pid)
-		return len(workers) == 2
-	})
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait() // it was killed
-	for _, pid := range workers {
-		until(t, "worker "+pid+" ends", func() bool { return !alive(pid) })
-	}
-	o := exec.Command(program, "run", system(t, "quarter-car-a"), "--stop-time", "0.01", "--output", filepath.Join(t.TempDir(), "results.csv"))
-	o.Env = cmd.Env
-	if out, err := o.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
-		t.Errorf("left: %v, %v", left, err)
-	}
-}
-
 // offspring lists the workers of a program.
 func offspring(t testing.TB, pid int) []string {
 	t.Helper()
@@ -220,52 +190,6 @@ func alive(pid string) bool {
 	}
 	_, rest, _ := strings.Cut(string(text), ") ")
 	return !strings.HasPrefix(rest, "Z")
-}
-
-// A worker that is killed from outside ends the run; the results stand, the others
-// are ended as the standard wants it.
-func testKilledWorker(t *testing.T) {
-	dir := t.TempDir()
-	temp := filepath.Join(dir, "tmp")
-	mkdir(t, temp)
-	cmd := exec.Command(program, "run", badPair(t, "misbehave"), "--isolate", "always", "--step-size", "0.1", "--stop-time", "1e9",
-		"--record", "bad.x", "--output-interval", "10", "--output", "results.csv")
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+temp)
-	var out listener
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var bad string
-	written(t, filepath.Join(dir, "results.csv"), 1000)
-	for _, pid := range offspring(t, cmd.Process.Pid) {
-		if line, _ := os.ReadFile("/proc/" + pid + "/cmdline"); bytes.HasSuffix(line, []byte("\x00bad\x00")) {
-			bad = pid
-		}
-	}
-	var pid int
-	fmt.Sscan(bad, &pid)
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait() // examine judges the exit code
-	data := read(t, filepath.Join(dir, "results.json"))
-	text := out.String()
-	for _, part := range []string{"bad: the process of misbehave.fmu ended in fmi2", " at t = ", "killed by signal SIGKILL (killed), from outside"} {
-		if !strings.Contains(text, part) || !bytes.Contains(data, []byte(part)) {
-			t.Errorf("%q is not in both\n%s\n%s", part, text, data)
-		}
-	}
-	if code := cmd.ProcessState.ExitCode(); code != 1 {
-		t.Errorf("exit code %d", code)
-	}
-	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
-		t.Errorf("left in the temporary folder: %v, %v", left, err)
-	}
-	table, err := os.ReadFile(filepath.Join(dir, "results.csv"))
-	if err != nil || !bytes.HasSuffix(table, []byte("\n")) {
-		t.Errorf("results of %d bytes, %v", len(table), err)
-	}
 }
 
 // FMUs in processes of their own step at the same time. Where one of them fails,
@@ -321,5 +245,94 @@ func TestIsolationWithoutSharedMemory(t *testing.T) {
 	}
 	if !bytes.Equal(want, read(t, path)) {
 		t.Error("the results are others")
+	}
+}
+
+// Isolated or not, by shared memory or not, a run gives the same bytes.
+func TestIsolationKeepsResults(t *testing.T) {
+	t.Parallel()
+	take := long.Sample(5)
+	for _, c := range []struct{ system, algorithm, more string }{
+		{"quarter-car-a", "explicit", "--param=order=2"}, {"quarter-car-a", "ecco", "--quiet"}, {"quarter-car-b", "explicit", "--workers=2"},
+		{"two-mass-ff", "implicit", "--param=solver.kind=newton-fd"}, {"two-mass-dd", "ex-slocal", "--quiet"},
+		{"contact-oscillator", "im-slocal", "--quiet"}, {"energy-star-3", "energy-correction", "--quiet"}, {"crane", "explicit", "--stop-time=0.5"},
+	} {
+		if !take() {
+			continue
+		}
+		t.Run(c.system+"/"+c.algorithm, func(t *testing.T) {
+			args := []string{"run", system(t, c.system), "--algorithm", c.algorithm, c.more, "--isolate"}
+			var tables []string
+			for _, mode := range modes {
+				dir := t.TempDir()
+				if code, text := macrostepIn(t, dir, append(args, mode)...); code != 0 {
+					t.Fatalf("exit code %d\n%s", code, text)
+				}
+				tables = append(tables, string(read(t, filepath.Join(dir, "results.csv"))))
+				told := bytes.Contains(read(t, filepath.Join(dir, "results.json")), []byte(`"isolated": "all components are"`))
+				if told != (mode == "always") {
+					t.Errorf("--isolate %s: told in the manifest: %v", mode, told)
+				}
+			}
+			if tables[0] != tables[1] {
+				t.Error("the results differ")
+			}
+		})
+	}
+}
+
+// An FMU that crashes in the engine is isolated the next time.
+func TestCrashIsRemembered(t *testing.T) {
+	for _, fault := range []string{"Segfault", "SegfaultThread"} {
+		t.Setenv("XDG_CACHE_HOME", t.TempDir())
+		if a := runPair(t, "misbehave", "fault="+fault+" at=0.35"); a.code != 1 || len(a.isolated()) != 0 || !strings.Contains(a.output, "killed by signal SIGSEGV") {
+			t.Errorf("%s, first run: exit code %d, isolated %v\n%s", fault, a.code, a.isolated(), a.output)
+		}
+		if a := runPair(t, "misbehave", ""); a.code != 0 || len(a.isolated()) != 1 || !strings.Contains(a.isolated()["bad"], "on record: killed by signal SIGSEGV") {
+			t.Errorf("%s, second run: exit code %d, isolated %v\n%s", fault, a.code, a.isolated(), a.output)
+		}
+		if a := runPair(t, "misbehave", "", "--isolate", "never"); len(a.isolated()) != 0 {
+			t.Errorf("with --isolate never: isolated %v", a.isolated())
+		}
+	}
+}
+
+// The page of a run that an FMU ends by crashing is there, with the results so far, where the
+// FMU is in the process of the run and where it is not.
+func TestReportOfCrash(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // where the FMU goes on record
+	for _, isolate := range []string{"never", "always"} {
+		o := runPair(t, "misbehave", "fault=Segfault at=0.35", "--isolate", isolate, "--report", "crash.html")
+		page := string(read(t, filepath.Join(o.dir, "crash.html")))
+		for _, want := range []string{">failed<", "segmentation fault", `data-name="good.x"`, `data-to="0.4"`} {
+			if o.code != 1 || !strings.Contains(page, want) {
+				t.Errorf("isolate %s: exit code %d, and the page has no %s\n%s", isolate, o.code, want, o.output)
+			}
+		}
+	}
+}
+
+// The log of calls of an engine that dies holds every call, and ends with the one under way.
+func TestCallsOfCrash(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // where the FMU goes on record
+	calls := func(at string) (out []string) {
+		a := runPair(t, "misbehave", "fault=Segfault at="+at, "--isolate", "never", "--step-size", "1e-4")
+		for line := range strings.Lines(string(read(t, filepath.Join(a.dir, "calls.txt")))) {
+			_, line, _ = strings.Cut(line, " ") // without stamp and duration
+			call, result, _ := strings.Cut(line, " -> ")
+			if !strings.Contains(call, " fmi2DoStep ") {
+				call = strings.Join(strings.Fields(call)[:2], " ")
+			}
+			out = append(out, call+" -> "+strings.Fields(result)[0])
+		}
+		return out
+	}
+	whole, crashed := calls("2"), calls("0.34995")
+	last := len(crashed) - 1
+	if last < 10_000 || !slices.Equal(crashed[:last], whole[:last]) {
+		t.Errorf("%d calls, which are not those of the run without a crash", last)
+	}
+	if want, _, _ := strings.Cut(whole[last], " h="); !strings.HasPrefix(want, "bad fmi2DoStep t=0.35") || crashed[last] != want+" -> unfinished" {
+		t.Errorf("the log ends with %q; the next call is %q", crashed[last], whole[last])
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
 	"github.com/macrostep/macrostep/test/long"
@@ -267,4 +269,24 @@ func killedArrow(t *testing.T, data []byte) (rows [][]float64, whole bool) {
 	whole = err == nil
 	rows, _, err = batches(t, data[magic:])
 	return rows, whole && err == nil
+}
+
+// batches reads an Arrow stream as far as it goes.
+func batches(t *testing.T, data []byte) (rows [][]float64, schema *arrow.Schema, err error) {
+	t.Helper()
+	r, err := ipc.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, nil, err
+	}
+	for r.Next() {
+		b := r.RecordBatch()
+		for i := range int(b.NumRows()) {
+			var row []float64
+			for _, c := range b.Columns() {
+				row = append(row, c.(*array.Float64).Value(i))
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows, r.Schema(), r.Err()
 }

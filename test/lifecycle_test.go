@@ -1,11 +1,9 @@
 package test
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -56,9 +54,7 @@ func lifecycleOf(t *testing.T, o *outcome) (l lifecycle) {
 func TestSourceOnly(t *testing.T) {
 	path := life(t, probe.LifeCapabilities)
 	o := run(t, path, "--step-size", "0.01", "--stop-time", "0.1")
-	if o.code != 2 || !strings.Contains(o.output, "--compile") {
-		t.Errorf("exit code %d\n%s", o.code, o.output)
-	}
+	o.is(t, 2, "--compile")
 	o = complete(t, path, "--step-size", "0.01", "--stop-time", "0.1", "--compile")
 	x, z := 0.0, 0.0
 	for range 10 {
@@ -68,10 +64,7 @@ func TestSourceOnly(t *testing.T) {
 	if y := o.column(t, "life.y"); len(y) != 11 || y[10]-(x+z) > 1e-12 || y[10]-(x+z) < -1e-12 {
 		t.Errorf("y = %v, want %g at the end", y, x+z)
 	}
-	o = run(t, life(t, "", "WRONG=syntax error", "fmi2Real=)"), "--compile")
-	if o.code != 2 || !strings.Contains(o.output, "the C compiler failed") {
-		t.Errorf("exit code %d\n%s", o.code, o.output)
-	}
+	run(t, life(t, "", "WRONG=syntax error", "fmi2Real=)"), "--compile").is(t, 2, "the C compiler failed")
 }
 
 // A compiler that does not end is ended with an interrupt.
@@ -80,26 +73,19 @@ func TestCompileInterrupted(t *testing.T) {
 		t.Log("a process cannot be sent an interrupt there")
 		return
 	}
-	dir := t.TempDir()
+	dir, path := t.TempDir(), life(t, "")
 	begun, temp := filepath.Join(dir, "begun"), filepath.Join(dir, "tmp")
 	script := filepath.Join(dir, "cc.sh")
 	if err := errors.Join(os.Mkdir(temp, 0o700), os.WriteFile(script, []byte("echo > "+begun+"; sleep 1000\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(program, "run", "--compile", "--output", filepath.Join(dir, "r.csv"), life(t, ""))
-	cmd.Env = append(os.Environ(), "CC=sh "+script, "TMPDIR="+temp)
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	t.Setenv("CC", "sh "+script)
+	t.Setenv("TMPDIR", temp)
+	p := start(t, "run", "--compile", path)
 	until(t, "it compiles", func() bool { _, err := os.Stat(begun); return err == nil })
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait() // the exit code is what counts
-	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(output.String(), "compiling the sources of life.fmu: the C compiler was ended: interrupted") {
-		t.Errorf("exit code %d\n%s", code, output.String())
+	p.signal(t, syscall.SIGINT)
+	if code := p.end(); code != 1 || !strings.Contains(p.out.String(), "compiling the sources of life.fmu: the C compiler was ended: interrupted") {
+		t.Errorf("exit code %d\n%s", code, p.out.String())
 	}
 	if left := listed(t, temp); len(left) > 0 {
 		t.Errorf("left: %v", left)
@@ -132,9 +118,7 @@ func TestRollbackVerified(t *testing.T) {
 			t.Errorf("no %q in %q", part, opening.manifest.Warnings)
 		}
 	}
-	if o := run(t, append(args(life(t, probe.LifeCapabilities, "OPENING=0.5")), "--strict")...); o.code != 1 {
-		t.Errorf("strict: exit code %d", o.code)
-	}
+	run(t, append(args(life(t, probe.LifeCapabilities, "OPENING=0.5")), "--strict")...).is(t, 1)
 	liar := life(t, probe.LifeCapabilities, "FORGET")
 	o := run(t, args(liar)...)
 	if o.code != 1 || o.manifest.Status != "failed" {
@@ -146,10 +130,7 @@ func TestRollbackVerified(t *testing.T) {
 		}
 	}
 	// Not believed, it is refused before anything is instantiated.
-	o = run(t, append(args(liar), "--quirk", "life=noRollback")...)
-	if o.code != 2 || !strings.Contains(o.output, "roll back") {
-		t.Errorf("exit code %d\n%s", o.code, o.output)
-	}
+	run(t, append(args(liar), "--quirk", "life=noRollback")...).is(t, 2, "roll back")
 	// In an unusable place it is measured each time.
 	file := filepath.Join(t.TempDir(), "file")
 	write(t, file, "")
@@ -166,9 +147,7 @@ func TestRollbackVerified(t *testing.T) {
 func TestQuirkSwitches(t *testing.T) {
 	bad := life(t, probe.LifeCapabilities, "BAD_END", "STOP", "DIVIDE")
 	base := []string{bad, "--compile", "--step-size", "0.01", "--stop-time", "0.1"}
-	if o := run(t, base...); o.code != 1 {
-		t.Errorf("without quirks: exit code %d\n%s", o.code, o.output)
-	}
+	run(t, base...).is(t, 1)
 	all := append(base, "--quirk", "life=stopTime", "--quirk", "noTerminate", "--quirk", "life=inputsBeforeInit")
 	o := complete(t, all...)
 	const names = "inputsBeforeInit noTerminate stopTime"
@@ -180,22 +159,16 @@ func TestQuirkSwitches(t *testing.T) {
 		{"=noTerminate", "is not COMPONENT=NAME"},
 		{"death=noTerminate", `no component is called "death"`},
 	} {
-		if o := run(t, append(base, "--quirk", c.quirk)...); o.code != 2 || !strings.Contains(o.output, c.want) {
-			t.Errorf("%s: exit code %d\n%s", c.quirk, o.code, o.output)
-		}
+		run(t, append(base, "--quirk", c.quirk)...).is(t, 2, c.want)
 	}
-	if o := run(t, twoLives(t, bad, names), "--compile", "--quirk", "noRollback"); o.code != 2 || !strings.Contains(o.output, "the quirk noRollback needs the name of a component, COMPONENT=noRollback; the system has first, second") {
-		t.Errorf("exit code %d\n%s", o.code, o.output)
-	}
+	run(t, twoLives(t, bad, names), "--compile", "--quirk", "noRollback").is(t, 2, "the quirk noRollback needs the name of a component, COMPONENT=noRollback; the system has first, second")
 	o = complete(t, twoLives(t, bad, names), "--compile")
 	for _, f := range lifecycleOf(t, o).FMUs {
 		if strings.Join(f.Quirks, " ") != names {
 			t.Errorf("%s: quirks %v", f.Component, f.Quirks)
 		}
 	}
-	if o := run(t, twoLives(t, bad, "nonsense"), "--compile"); o.code != 2 || !strings.Contains(o.output, `no quirk "nonsense"`) || !strings.Contains(o.output, "component first") {
-		t.Errorf("exit code %d\n%s", o.code, o.output)
-	}
+	run(t, twoLives(t, bad, "nonsense"), "--compile").is(t, 2, `no quirk "nonsense"`, "component first")
 }
 
 // Components of one content share a library, whatever their files are called;
@@ -215,10 +188,7 @@ func TestSharedLibrary(t *testing.T) {
 			t.Errorf("once per process: %s = %g", name, n[len(n)-1])
 		}
 	}
-	o = run(t, once, "--compile", "--isolate", "never")
-	if o.code != 2 || !strings.Contains(o.output, "first, second") {
-		t.Errorf("exit code %d\n%s", o.code, o.output)
-	}
+	run(t, once, "--compile", "--isolate", "never").is(t, 2, "first, second")
 }
 
 // twoLives writes an SSP with two components that use copies of one FMU under

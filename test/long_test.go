@@ -14,7 +14,6 @@ func TestAnalyzeRecommends(t *testing.T)             { testAnalyzeRecommends(t) 
 func TestAnalyzeRuns(t *testing.T)                   { testAnalyzeRuns(t) }
 func TestAnalyzeUnknown(t *testing.T)                { testAnalyzeUnknown(t) }
 func TestAnalyzeVarying(t *testing.T)                { testAnalyzeVarying(t) }
-func TestArrowResults(t *testing.T)                  { testArrowResults(t) }
 func TestBadBonds(t *testing.T)                      { testBadBonds(t) }
 func TestCallByCall(t *testing.T)                    { testCallByCall(t) }
 func TestChainAgainstReference(t *testing.T)         { testChainAgainstReference(t) }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/test/long"
 )
 
@@ -115,6 +116,183 @@ func testInitialisationWithoutSolution(t *testing.T) {
 				}
 				oneMessage(t, o.output, o.code, c.words)
 			})
+		}
+	}
+}
+
+// Of bad, w = x + d u, and ModelStructure says that w does not depend on u.
+var (
+	liar   = member{"bad", "misbehave", "u", "w x"}
+	cubic  = member{"f", "polynomial", "u", "y"}
+	steady = member{"k", "polynomial", "u", "y"} // with an input that is not connected, a constant
+)
+
+// What an FMU says about itself and does not hold is found before a result relies
+// on it (fmi2 27, 43, 60): a dependency that is not declared orders the
+// initialisation like one that is, wrong directional derivatives give way to
+// differences, and each is told with FMU, output, input and both values. With
+// --strict the run is refused.
+func TestLiesInInitialisation(t *testing.T) {
+	t.Parallel()
+	take := long.Sample(3)
+	const w, y = "bad.w", "f.y"
+	for _, c := range []struct {
+		name    string
+		members []member
+		lines   string
+		set     string // of bad
+		args    []string
+		want    map[string]float64 // at the start
+		says    []string           // in the warnings; nil: there are none
+	}{
+		// k.y = 4, w = 1 + 0.5·4, f.y = 10 + w. f stands before bad.
+		{name: "hidden dependency", members: []member{cubic, liar, steady}, lines: "k.y → bad.u\nbad.w → f.u", set: "d=0.5",
+			args: []string{"--set", "k.a=4", "--set", "f.a=10", "--set", "f.b=1"}, want: map[string]float64{w: 3, y: 13},
+			says: []string{"bad (misbehave.fmu): the output bad.w depends directly on the input bad.u in the initialisation, by 0.5, and its description says that it does not"}},
+		{name: "no dependency", members: []member{cubic, liar, steady}, lines: "k.y → bad.u\nbad.w → f.u",
+			args: []string{"--set", "k.a=4", "--set", "f.a=10", "--set", "f.b=1"}, want: map[string]float64{w: 1, y: 11}},
+		// w = 1 − 5 f.y, f.y = 1 + 0.5 w: f.y = 1.5/3.5, and repetition runs away.
+		{name: "hidden loop", members: []member{cubic, liar}, lines: "f.y → bad.u\nbad.w → f.u", set: "d=-5",
+			args: []string{"--set", "f.a=1", "--set", "f.b=0.5"}, want: map[string]float64{w: 1 - 5*1.5/3.5, y: 1.5 / 3.5},
+			says: []string{"bad.w depends directly on the input bad.u in the initialisation, by -5"}},
+		{name: "hidden loop, wrong derivatives", members: []member{cubic, liar}, lines: "f.y → bad.u\nbad.w → f.u", set: "d=-5 fault=WrongDerivatives",
+			args: []string{"--set", "f.a=1", "--set", "f.b=0.5"}, want: map[string]float64{w: 1 - 5*1.5/3.5, y: 1.5 / 3.5},
+			says: []string{"by -5", "bad (misbehave.fmu): initialisation: the directional derivative of bad.w by bad.u is -10, and differences give -5"}},
+		{name: "hidden loop, derivatives that are NaN", members: []member{cubic, liar}, lines: "f.y → bad.u\nbad.w → f.u",
+			set:  "d=-5 fault=NaN during=GetDirectionalDerivative",
+			args: []string{"--set", "f.a=1", "--set", "f.b=0.5"}, want: map[string]float64{w: 1 - 5*1.5/3.5, y: 1.5 / 3.5},
+			says: []string{"by -5", "the directional derivative of bad.w by bad.u is NaN, and differences give -5"}},
+		{name: "hidden loop, derivatives refused", members: []member{cubic, liar}, lines: "f.y → bad.u\nbad.w → f.u",
+			set:  "d=-5 fault=Error during=GetDirectionalDerivative",
+			args: []string{"--set", "f.a=1", "--set", "f.b=0.5"}, want: map[string]float64{w: 1 - 5*1.5/3.5, y: 1.5 / 3.5},
+			says: []string{"by -5", "bad (misbehave.fmu): initialisation: ", "gives none in the initialisation", "differences are taken instead"}},
+	} {
+		if !take() {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			system := ours(t, c.members, c.lines)
+			a := runSystem(t, system, c.set, c.args...)
+			if a.code != 0 || a.manifest.Status != "complete" || !a.clean("bad") {
+				t.Fatalf("exit code %d, %s, calls %v\n%s", a.code, a.manifest.Reason, a.calls["bad"], a.output)
+			}
+			for name, want := range c.want {
+				if got := a.column(t, name)[0]; math.Abs(got-want) > 1e-9 {
+					t.Errorf("%s is %.17g at the start, want %g", name, got, want)
+				}
+			}
+			told := a.warnings()
+			for _, s := range c.says {
+				if strings.Count(told, s) != 1 || !strings.Contains(a.output, s) {
+					t.Errorf("%q is not said once in %q\n%s", s, told, a.output)
+				}
+			}
+			if c.says == nil && told != "" {
+				t.Errorf("warnings %q", told)
+			}
+			strict := runSystem(t, system, c.set, append(c.args, "--strict")...)
+			if (strict.code == 0) != (c.says == nil) {
+				t.Errorf("strict: exit code %d\n%s", strict.code, strict.output)
+			}
+			if c.says != nil && (strict.code != 1 || !strings.Contains(strict.manifest.Reason, "because the run is strict") || strict.rows > 0) {
+				t.Errorf("strict: exit code %d, %d rows, %q", strict.code, strict.rows, strict.manifest.Reason)
+			}
+		})
+	}
+}
+
+// Directional derivatives are compared with what the FMU does before an algorithm
+// relies on them, once (fmi2 60); the manifest says how well they agree.
+func TestLyingDerivatives(t *testing.T) {
+	t.Parallel()
+	los := []string{"--algorithm", "implicit", "--param", "solver.kind=newton-los"}
+	members := []member{{"good", "mass_force", "F", "x"}, liar}
+	lines := "good.x → bad.u\nbad.x → good.F"
+	system := ours(t, members, lines)
+
+	a := runSystem(t, system, "fault=WrongDerivatives", los...)
+	for _, s := range []string{"bad (misbehave.fmu): directional derivatives at t = 0 s", "x changes by", "unit of u", "noDirectionalDerivatives"} {
+		if a.code != 1 || a.rows > 0 || !strings.Contains(a.manifest.Reason, s) {
+			t.Errorf("exit code %d, %d rows, %q is not in %q", a.code, a.rows, s, a.manifest.Reason)
+		}
+	}
+	if !a.clean("bad") || !a.clean("good") {
+		t.Errorf("bad %v, good %v", a.calls["bad"], a.calls["good"])
+	}
+	// Who does not use them is not kept from running.
+	runSystem(t, system, "fault=WrongDerivatives", "--algorithm", "implicit").is(t, 0)
+
+	for k, known := range []bool{false, true} {
+		a := runSystem(t, system, "x0=0.75", los...)
+		if a.code != 0 || len(a.manifest.Warnings) > 0 || len(a.manifest.Slopes) != 2 {
+			t.Fatalf("run %d: exit code %d, %v\n%s", k, a.code, a.manifest.Slopes, a.output)
+		}
+		for name, s := range a.manifest.Slopes {
+			if s.Difference > 0.05 || s.Untested != "" || !(s.Step > 0) || name == "bad" && s.Known != known {
+				t.Errorf("run %d: %s: %+v", k, name, s)
+			}
+		}
+	}
+}
+
+// A dependency within a step that is not declared is found in FMUs that the run
+// takes back, and the loop that it closes is named; what follows a state within
+// the step is none (fmi2 27).
+func TestHiddenFeedthrough(t *testing.T) {
+	t.Parallel()
+	members := []member{{"good", "mass_force", "F", "x v"}, liar}
+	lines := "good.x → bad.u\nbad.w → good.F"
+	system := ours(t, members, lines)
+	for _, c := range []struct {
+		set  string
+		args []string
+		tell bool
+	}{
+		{"d=0.5", []string{"--algorithm", "implicit"}, true},
+		{"d=1e-3", []string{"--algorithm", "implicit"}, true},
+		{"d=0.5", []string{"--param", "discard=shorten"}, true},
+		{"d=0", []string{"--algorithm", "implicit"}, false},
+		{"d=0.5", nil, false}, // nothing is taken back, and nothing relies on it
+	} {
+		a := runSystem(t, system, c.set, append(c.args, "--step-size", "0.01")...)
+		if a.code != 0 {
+			t.Fatalf("%s %v: exit code %d\n%s", c.set, c.args, a.code, a.output)
+		}
+		told := a.warnings()
+		says := fmt.Sprintf("bad (misbehave.fmu): the output bad.w depends directly on the input bad.u within a step, by %s,", strings.TrimPrefix(c.set, "d="))
+		says = strings.Replace(says, "1e-3", "0.001", 1)
+		if n := strings.Count(told, "within a step"); c.tell && (n != 1 || !strings.Contains(told, says)) || !c.tell && n != 0 {
+			t.Errorf("%s %v: warnings %q, want %q", c.set, c.args, told, says)
+		}
+		if c.tell {
+			if a := runSystem(t, system, c.set, append(c.args, "--step-size", "0.01", "--strict")...); a.code != 1 || !strings.Contains(a.manifest.Reason, "within a step") {
+				t.Errorf("%s %v, strict: exit code %d, %q", c.set, c.args, a.code, a.manifest.Reason)
+			}
+		}
+	}
+}
+
+// Our own FMUs tell the truth, and nothing else is said about them.
+func TestTruthIsNotDoubted(t *testing.T) {
+	t.Parallel()
+	take := long.Sample(4)
+	for _, name := range fmus.Systems() {
+		if !take() {
+			continue
+		}
+		if strings.HasSuffix(name, "blackbox") {
+			continue // it claims nothing
+		}
+		for _, kind := range []string{"newton-fd", "newton-los"} {
+			o := run(t, system(t, name), "--algorithm", "implicit", "--param", "solver.kind="+kind, "--stop-time", "0.05", "--strict")
+			o.is(t, 0)
+			for component, s := range o.manifest.Slopes {
+				// A square root has no slope at the rest position, where the run starts.
+				untested := s.Untested != "" && name != "sqrt-oscillator"
+				if s.Difference > 0.05 || untested {
+					t.Errorf("%s, %s: %s: %+v", name, kind, component, s)
+				}
+			}
 		}
 	}
 }

@@ -115,6 +115,7 @@ func matchTest(pattern, name string) (bool, error) { return regexp.MatchString(p
 
 // outcome is what a call of the program left behind.
 type outcome struct {
+	args     []string
 	code     int
 	output   string // stdout and stderr
 	results  string // path of the results
@@ -130,6 +131,7 @@ type manifest struct {
 	Outcome    master.Outcome
 	Algorithm  string
 	Realtime   *master.Timing
+	EndTime    float64 `json:"end_time"`
 	Parameters map[string]any
 	Sources    map[string]string
 	FMUs       []struct{ Component, Isolated string }
@@ -202,7 +204,7 @@ func macrostepIn(t testing.TB, dir string, args ...string) (code int, output str
 func run(t testing.TB, args ...string) *outcome {
 	t.Helper()
 	dir := t.TempDir()
-	o := &outcome{results: filepath.Join(dir, "results.csv")}
+	o := &outcome{args: args, results: filepath.Join(dir, "results.csv")}
 	o.code, o.output = macrostep(t, append([]string{"run", "--quiet", "--output", o.results}, args...)...)
 	if data, err := os.ReadFile(filepath.Join(dir, "results.json")); err == nil {
 		if err := json.Unmarshal(data, &o.manifest); err != nil {
@@ -216,15 +218,10 @@ func run(t testing.TB, args ...string) *outcome {
 // read takes the results in, if there are any.
 func (o *outcome) read(t testing.TB) {
 	t.Helper()
-	f, err := os.Open(o.results)
-	if err != nil {
+	if _, err := os.Stat(o.results); err != nil {
 		return
 	}
-	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatalf("results: %v", err)
-	}
+	rows := readCSV(t, o.results)
 	o.columns = map[string][]float64{}
 	o.rows = len(rows) - 1
 	for c, name := range rows[0] {
@@ -364,19 +361,39 @@ type process struct {
 	out listener
 }
 
-// start begins a call of the program; nil as folder is one of its own.
-func start(t testing.TB, cmd *exec.Cmd) *process {
+// start begins a call of the program in a folder of its own.
+func start(t testing.TB, args ...string) *process {
 	t.Helper()
-	p := &process{Cmd: cmd}
-	if cmd.Dir == "" {
-		cmd.Dir = t.TempDir()
+	cmd := exec.Command(program, args...)
+	cmd.Dir = t.TempDir()
+	return started(t, cmd)
+}
+
+// started begins a call, with a cache of its own unless there is an environment.
+func started(t testing.TB, cmd *exec.Cmd) *process {
+	t.Helper()
+	if cmd.Env == nil {
+		ownCache(t, cmd)
 	}
+	p := &process{Cmd: cmd}
 	cmd.Stdout, cmd.Stderr = &p.out, &p.out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill() }) // it may have ended
 	return p
+}
+
+// path names a file in its folder.
+func (p *process) path(name string) string { return filepath.Join(p.Dir, name) }
+
+// manifest reads results.json.
+func (p *process) manifest(t testing.TB) (m manifest) {
+	t.Helper()
+	if err := json.Unmarshal(read(t, p.path("results.json")), &m); err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
 
 // signal sends a signal.
@@ -391,4 +408,35 @@ func (p *process) signal(t testing.TB, s os.Signal) {
 func (p *process) end() int {
 	_ = p.Wait() // the exit code tells
 	return p.ProcessState.ExitCode()
+}
+
+// call calls the program in a folder of its own, if it is not to be run with results.
+func call(t testing.TB, args ...string) *outcome {
+	t.Helper()
+	code, output := macrostep(t, args...)
+	return &outcome{args: args, code: code, output: output}
+}
+
+// is holds the exit code and parts of the output.
+func (o *outcome) is(t testing.TB, code int, parts ...string) {
+	t.Helper()
+	if o.code != code {
+		t.Errorf("%v: exit code %d, want %d\n%s", o.args, o.code, code, o.output)
+		return
+	}
+	for _, part := range parts {
+		if !strings.Contains(o.output, part) {
+			t.Errorf("%v: %q is not in\n%s", o.args, part, o.output)
+		}
+	}
+}
+
+// readCSV reads a table of texts.
+func readCSV(t testing.TB, path string) [][]string {
+	t.Helper()
+	rows, err := csv.NewReader(bytes.NewReader(read(t, path))).ReadAll()
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return rows
 }

@@ -87,10 +87,7 @@ func TestNested(t *testing.T) {
 			}
 		}
 	}
-	code, out := macrostep(t, "info", whole, "--explain", "two.gain.p")
-	if code != 0 || !strings.Contains(out, "maker.c") || !strings.Contains(out, "bound at two.gain") {
-		t.Errorf("exit code %d\n%s", code, out)
-	}
+	call(t, "info", whole, "--explain", "two.gain.p").is(t, 0, "maker.c", "bound at two.gain")
 	o := complete(t, whole, "--step-size", "0.1", "--set", "two.gain.p=1", "--record", "*")
 	if got := o.column(t, "two.gain.p")[0]; got != 9 {
 		t.Errorf("two.gain.p is %v", got)

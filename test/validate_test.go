@@ -1,8 +1,10 @@
 package test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmus"
+	judging "github.com/macrostep/macrostep/master/validate"
 )
 
 // validation is the JSON of macrostep validate.
@@ -331,9 +334,7 @@ func testValidateStopsRuns(t *testing.T) {
 		if !slices.Contains(v.ids("error"), c.id) {
 			t.Errorf("%s is not found: %v", c.id, v.ids("error"))
 		}
-		if o := run(t, dir); o.code != 2 || !strings.Contains(o.output, "["+c.id+"]") {
-			t.Errorf("%s: a run ends with exit code %d\n%s", c.id, o.code, o.output)
-		}
+		run(t, dir).is(t, 2, "["+c.id+"]")
 	}
 }
 
@@ -452,5 +453,35 @@ func testRealXML(t *testing.T) {
 		if code != 0 || slices.Contains(v.ids("warning"), "MD43") != want {
 			t.Errorf("%s: exit code %d, findings %v", name, code, v.ids("warning"))
 		}
+	}
+}
+
+// An id means one rule in the whole program, every rule says what it asks for
+// and where that comes from, and all are listed.
+func TestRuleIDs(t *testing.T) {
+	first := map[string]string{}
+	for _, r := range judging.Rules() {
+		if other, twice := first[r.ID]; twice {
+			t.Errorf("%s is the id of %q and of %q", r.ID, other, r.Doc)
+		}
+		first[r.ID] = r.Doc
+		if r.ID == "" || r.Doc == "" || r.Ref == "" {
+			t.Errorf("%s: no id, requirement or source: %+v", r.ID, *r)
+		}
+	}
+	declared := 0
+	err := filepath.WalkDir("..", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		declared += bytes.Count(source, []byte("= &diag.Rule{"))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if declared != len(first) {
+		t.Errorf("%d rules are declared and %d are listed", declared, len(first))
 	}
 }
