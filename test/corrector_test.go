@@ -160,7 +160,7 @@ func TestCorrectorSources(t *testing.T) {
 	t.Log("local error     H    without  derivatives  repeated  least squares  subspaces")
 	take := long.Sample(11)
 	for p := range 5 {
-		for _, H := range []float64{1e-5, 2e-5, 4e-5, 1e-4} {
+		for _, H := range []float64{1e-5, 1e-4} {
 			if !take() {
 				continue
 			}
@@ -278,51 +278,41 @@ func TestCorrectorTrusts(t *testing.T) {
 	}
 }
 
-// With nonlinear damping the correction stabilises what is unstable without it
-// (haid 5, Fig. 9), and identification never does worse than no correction.
+// With nonlinear damping identification never does worse than no correction (haid 5, Fig. 9); where
+// correction stabilises is in TestCorrectorPoint.
 func testCorrectorNonlinear(t *testing.T) {
 	t.Parallel()
 	path := system(t, "corrector-oscillator")
-	t.Log("global error  n_d  p   H     without  derivatives  repeated  least squares  subspaces")
-	stabilised := 0
+	t.Log("global error  n_d  p   H     without  least squares  subspaces")
 	for _, nd := range []float64{1, 1.25, 1.5, 1.75, 2} {
 		o := haid.Nonlinear(nd)
 		for p := range 3 {
 			for _, H := range []float64{1e-3, 1e-4} {
+				if H < 1e-3 && nd != 1.25 && nd != 2 {
+					continue // many steps
+				}
 				const stop = 0.3
 				want, err := haid.Reference(o, H, int(math.Round(stop/H)))
 				if err != nil {
 					t.Fatal(err)
 				}
-				var e [5]float64
-				for i, args := range [][]string{nil, {"model.jacobian=directional"}, {"model.jacobian=rollback"}, {"model.jacobian=identify"}, {"model.jacobian=identify", "model.identification=subspace"}} {
-					all := append(haidArgs(t, path, o, p, H), "--stop-time", fmt.Sprint(stop))
-					if args != nil {
-						all = append(all, "--algorithm", "model-based-corrector")
+				var e [3]float64
+				for i, identification := range []string{"", "least-squares", "subspace"} {
+					args := append(haidArgs(t, path, o, p, H), "--stop-time", fmt.Sprint(stop))
+					if identification != "" {
+						args = append(args, "--algorithm", "model-based-corrector", "--param", "model.jacobian=identify", "--param", "model.identification="+identification)
 					}
-					for _, a := range args {
-						all = append(all, "--param", a)
-					}
-					got := run(t, all...)
+					got := run(t, args...)
 					if e[i] = math.Inf(1); got.code == 0 {
 						e[i] = exact.NRMSE(haid.Rows(got.columns), want)
 					}
 				}
-				t.Logf("         %8.2f  %d %6.0e %8.2g     %8.2g  %8.2g       %8.2g   %8.2g", nd, p, H, e[0], e[1], e[2], e[3], e[4])
-				if e[0] > 1 && e[1] < 1 {
-					stabilised++
-				}
-				// Beyond 1 both are nothing but unstable.
-				for i, how := range []string{"least squares", "subspaces"} {
-					if e[3+i] > 1.1*e[0] && e[0] < 1 {
-						t.Errorf("n_d = %g, p = %d, H = %g: error %.3g with identification by %s, %.3g without correction", nd, p, H, e[3+i], how, e[0])
-					}
+				t.Logf("         %8.2f  %d %6.0e %8.2g  %8.2g       %8.2g", nd, p, H, e[0], e[1], e[2])
+				if e[0] < 1 && max(e[1], e[2]) > 1.1*e[0] { // beyond 1 all are nothing but unstable
+					t.Errorf("n_d = %g, p = %d, H = %g: errors %.3g with identification, %.3g without correction", nd, p, H, e[1:], e[0])
 				}
 			}
 		}
-	}
-	if stabilised == 0 {
-		t.Error("nothing that is unstable was stabilised")
 	}
 }
 

@@ -739,7 +739,6 @@ func testBadBonds(t *testing.T) {
 		{"no such variable", "quarter-car-a", []string{"axle=wheel.F_c:chassis.v"}, []string{"bond axle", `no variable "v"`}},
 
 		{"product an energy", "quarter-car-a", []string{"axle=wheel.F_c:chassis.z_c"}, []string{"bond axle: wheel.F_c and chassis.z_c", "N·m", "no power", "displacement"}},
-		{"product no power", "quarter-car-a", []string{"axle=wheel.z_w:chassis.v_c"}, []string{"bond axle: wheel.z_w and chassis.v_c", "m·m/s", "no power"}},
 
 		{"one side only", "quarter-car-a", []string{"axle=wheel.F_c:wheel.v_w"}, []string{"bond axle", "wheel.F_c and wheel.v_w are outputs of the same component"}},
 		{"one direction missing", "two-mass-fd", []string{"half=coupling.F:mass2.v"}, []string{"bond half", "coupling.F does not lead to mass2: one direction of the exchange is missing"}},
@@ -747,12 +746,9 @@ func testBadBonds(t *testing.T) {
 		{"effort and flow swapped", "quarter-car-a", []string{"axle=chassis.v_c:wheel.F_c"}, []string{"bond axle: chassis.v_c (m/s) is the flow and wheel.F_c (N) the effort; write wheel.F_c:chassis.v_c"}},
 
 		{"two flows", "quarter-car-a", []string{"axle=wheel.v_w:chassis.v_c"}, []string{"bond axle: wheel.v_w and chassis.v_c", "both sides give the same kind"}},
-		{"two efforts", "energy-star-3", []string{"hub=left1.f:left2.f"}, []string{"bond hub: left1.f and left2.f", "both sides give the same kind"}},
 
-		{"two bonds, one exchange", "quarter-car-a", []string{"one=wheel.F_c:chassis.v_c", "two=wheel.F_c:chassis.v_c"}, []string{"bond two: chassis.F_c takes part in bond one already"}},
 		{"two bonds, one input", "pendula", []string{"x=left.f_x:right.v_x", "y=left.f_y:right.v_y,left.f_x:right.v_x"}, []string{"bond y: right.f_x takes part in bond x already"}},
 		{"a vector with one flow twice", "pendula", []string{"tips=left.f_x:right.v_x,left.f_y:right.v_x"}, []string{"bond tips: left.v_x_other takes part in bond tips already"}},
-		{"a vector with a displacement", "pendula", []string{"tips=left.f_x:right.v_x,left.f_y:right.y"}, []string{"bond tips: left.f_y and right.y", "displacement"}},
 		{"a star, one bond twice", "energy-star-3", []string{"one=left1.f:right.v", "two=left1.f:right.v"}, []string{"bond two: right.f[1] takes part in bond one already"}},
 	} {
 		if !take() {
@@ -764,13 +760,7 @@ func testBadBonds(t *testing.T) {
 				for _, b := range c.bonds {
 					args = append(args, "--bond", b)
 				}
-				o := run(t, args...)
-				o.is(t, 2)
-				for _, part := range c.says {
-					if !strings.Contains(o.output, part) {
-						t.Errorf("%v: no %q in\n%s", c.bonds, part, o.output)
-					}
-				}
+				run(t, args...).is(t, 2, c.says...)
 			}
 		})
 	}
