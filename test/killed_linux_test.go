@@ -2,6 +2,7 @@ package test
 
 import (
 	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"math"
 	"math/rand/v2"
@@ -10,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -114,24 +114,10 @@ func (k *killer) kill(t *testing.T, n int) {
 		write(t, filepath.Join(k.dir, name), data)
 	}
 	cmd := k.command(f.results, "2", k.step)
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = cmd.Wait() // the exit code tells
-	}()
-	over := func() bool {
-		select {
-		case <-ended:
-			return true
-		default:
-			return false
-		}
-	}
+	p := started(t, cmd)
+	ended := make(chan int, 1)
+	go func() { ended <- p.end() }()
+	over := func() bool { return len(ended) > 0 }
 	// Half of them after some rows: how long the start takes depends on what else the machine
 	// does.
 	if n%4 > 1 {
@@ -145,11 +131,11 @@ func (k *killer) kill(t *testing.T, n int) {
 	}
 	until(t, "there is a "+k.who, func() bool { return over() || k.strike(t, cmd.Process) })
 	killed := time.Now()
-	<-ended
+	code := <-ended
 	until(t, "all processes of the run end", func() bool { return len(processesOf(k.temp)) == 0 })
 	k.longest = max(k.longest, time.Since(killed))
 
-	code, text := cmd.ProcessState.ExitCode(), k.file("r.json")
+	text := k.file("r.json")
 	var m struct {
 		Status, Reason string
 		EndTime        float64 `json:"end_time"`
@@ -167,7 +153,7 @@ func (k *killer) kill(t *testing.T, n int) {
 		k.judge(t, n, f, got, m.Status, m.EndTime)
 	}
 	if t.Failed() {
-		t.Fatalf("kill %d: exit code %d, status %s, reason %q\n%s", n, code, m.Status, m.Reason, out.String())
+		t.Fatalf("kill %d: exit code %d, status %s, reason %q\n%s", n, code, m.Status, m.Reason, p.out.String())
 	}
 }
 
@@ -241,19 +227,18 @@ func (k *killer) end(t *testing.T, kills int) {
 func killedCSV(t *testing.T, data []byte) (rows [][]float64, whole bool) {
 	t.Helper()
 	end := bytes.LastIndexByte(data, '\n') + 1
-	for k, line := range slices.Collect(strings.Lines(string(data[:end]))) {
-		if k == 0 {
-			continue
-		}
+	table, err := csv.NewReader(bytes.NewReader(data[:end])).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, cells := range table {
 		var row []float64
-		for cell := range strings.SplitSeq(strings.TrimSuffix(line, "\n"), ",") {
-			v, err := strconv.ParseFloat(cell, 64)
-			if err != nil {
-				t.Fatalf("%v in %q", err, line)
-			}
-			row = append(row, v)
+		for _, cell := range cells {
+			row = append(row, number(cell))
 		}
-		rows = append(rows, row)
+		if k > 0 {
+			rows = append(rows, row)
+		}
 	}
 	return rows, end == len(data)
 }

@@ -22,6 +22,7 @@ func TestCorrectorNonlinear(t *testing.T)            { testCorrectorNonlinear(t)
 func TestCorrectorPoint(t *testing.T)                { testCorrectorPoint(t) }
 func TestCorrectorStability(t *testing.T)            { testCorrectorStability(t) }
 func TestCorrectorVariableSteps(t *testing.T)        { testCorrectorVariableSteps(t) }
+func TestEnergyAllocations(t *testing.T)             { testEnergyAllocations(t) }
 func TestEnergyOfSlowSides(t *testing.T)             { testEnergyOfSlowSides(t) }
 func TestEnergyParallel(t *testing.T)                { testEnergyParallel(t) }
 func TestForeignCheckpoints(t *testing.T)            { testForeignCheckpoints(t) }

@@ -1,6 +1,7 @@
 package test
 
 import (
+	"errors"
 	"io/fs"
 	"math"
 	"os"
@@ -153,7 +154,8 @@ func keepers(folder string, list ...keeper) func(string) error {
 // cranes copies the FMUs of the demo to a folder seen from the document.
 func cranes(folder string) func(string) error {
 	return func(dir string) error {
-		return unzip(filepath.Join(*realDir, "systems", "libcosim", "demo", "demo.ssp"), filepath.Join(dir, filepath.FromSlash(folder)))
+		to := filepath.Join(dir, filepath.FromSlash(folder)) // which several documents share
+		return errors.Join(os.RemoveAll(to), unzip(filepath.Join(*realDir, "systems", "libcosim", "demo", "demo.ssp"), to))
 	}
 }
 
