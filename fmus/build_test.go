@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -324,39 +323,6 @@ func TestChains(t *testing.T) {
 		if _, err := WriteChain(t.TempDir(), c); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("%+v: %v, want %q in it", c, err, text)
 		}
-	}
-}
-
-// What others build on: names of components' parameters and variables.
-func TestPublicNames(t *testing.T) {
-	for fmu, names := range map[string]string{
-		"quarter_chassis_a":  "F_c v_c z_c m_c",
-		"quarter_wheel_a":    "v_c F_c v_w z_w z_c m_w k_w z_road k_c d_c n_d micro_steps",
-		"quarter_chassis_b":  "v_w F_c v_c z_c z_w m_c k_c d_c n_d micro_steps",
-		"quarter_wheel_b":    "F_c v_w z_w m_w k_w z_road micro_steps",
-		"mass_force":         "F x v m c d x0 v0",
-		"mass_displacement":  "x_other v_other x v m c d x0 v0 c_c d_c",
-		"coupling":           "x1 v1 x2 v2 F c_c d_c",
-		"polynomial":         "u y a b c d",
-		"oscillator_coupled": "x_other v_other x v f m k c x0 v0 k_c c_c n_k n_c micro_steps",
-		"oscillator_driven":  "f x v m k c x0 v0 n_k n_c micro_steps",
-		"oscillator_hub":     "f[1] f[4] x v m k c x0 v0 n_k n_c micro_steps",
-		"pendulum_coupled":   "x_other y_other v_x_other v_y_other x y v_x v_y f_x f_y m l x_pin theta0 k_c c_c l_c micro_steps",
-		"pendulum_driven":    "f_x f_y x y v_x v_y m l x_pin theta0 micro_steps",
-		"crane_mechanics":    "f s_c v_c theta1 theta2 omega1 omega2 micro_steps",
-		"crane_hydraulics":   "s_c v_c f gamma p1 p2 gamma0 amplitude frequency micro_steps",
-		"linear":             "A[1,1] A[8,8] B[8,4] C[4,8] D[4,4] x0[8] u[4] y[4] x[8] der(x[8])",
-		"blackbox":           "A[1,1] A[8,8] B[8,4] C[4,8] D[4,4] x0[8] u[4] y[4]",
-	} {
-		l := load(t, fmu)
-		for _, n := range strings.Fields(names) {
-			if _, there := l.variables[n]; !there {
-				t.Errorf("%s has no %s", fmu, n)
-			}
-		}
-	}
-	if !slices.Contains(Names(), "coupling") || !bytes.Contains(entry(t, filepath.Join(work, "coupling.fmu"), "modelDescription.xml"), []byte(`<Tool name="macrostep"><stateless/></Tool>`)) {
-		t.Error("coupling does not say that it is stateless")
 	}
 }
 

@@ -113,14 +113,8 @@ var (
 	}
 )
 
-// victim, if this is a process that an FMU is to kill, is all that it does.
-var victim func()
-
 func TestMain(m *testing.M) {
 	cc.Cache()
-	if victim != nil {
-		victim()
-	}
 	os.Exit(func() int {
 		var err error
 		if work, err = os.MkdirTemp("", "macrostep-fmus-"); err != nil {
@@ -278,10 +272,16 @@ func start(t testing.TB, name string, set map[string]float64) *instance {
 	for name, v := range set {
 		i.set(name, v)
 	}
-	i.must(i.Setup(i.c, 0, 0, 0, 0, 0))
-	i.must(i.Enter(i.c))
+	i.enter()
 	i.must(i.Exit(i.c))
 	return i
+}
+
+// enter sets the experiment up from time 0 and enters the initialization.
+func (i *instance) enter() {
+	i.t.Helper()
+	i.must(i.Setup(i.c, 0, 0, 0, 0, 0))
+	i.must(i.Enter(i.c))
 }
 
 func (i *instance) must(status int32) {

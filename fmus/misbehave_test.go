@@ -71,8 +71,7 @@ func TestStrings(t *testing.T) {
 		t.Fatal(err)
 	}
 	i := instantiate(t, "worded")
-	i.must(i.Setup(i.c, 0, 0, 0, 0, 0))
-	i.must(i.Enter(i.c))
+	i.enter()
 	vr := i.vr("marker")
 	get := func() string {
 		t.Helper()

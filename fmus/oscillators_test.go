@@ -296,8 +296,7 @@ func TestStatesOfOtherSizes(t *testing.T) {
 	f.set("masses", 3)
 	var small uintptr
 	f.must(f.GetState(f.c, &small)) // before the initialization: no masses yet
-	f.must(f.Setup(f.c, 0, 0, 0, 0, 0))
-	f.must(f.Enter(f.c))
+	f.enter()
 	f.must(f.Exit(f.c))
 	f.step(0, 1e-5)
 	want := f.all()
@@ -305,8 +304,7 @@ func TestStatesOfOtherSizes(t *testing.T) {
 	f.must(f.GetState(f.c, &three))
 	f.must(f.Reset(f.c))
 	f.set("masses", 200)
-	f.must(f.Setup(f.c, 0, 0, 0, 0, 0))
-	f.must(f.Enter(f.c))
+	f.enter()
 	f.must(f.Exit(f.c))
 	f.step(0, 1e-5)
 	f.must(f.SetState(f.c, three))

@@ -1,30 +1,23 @@
 package test
 
 import (
-	"encoding/csv"
+	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/test/long"
 )
 
 // attempts reads a table of --trace.
 func attempts(t testing.TB, path string) []map[string]float64 {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := readCSV(t, path)
 	if got := strings.Join(rows[0], ","); got != "t,H,k,iterations,estimate,indicator,accepted" {
 		t.Fatalf("the header is %s", got)
 	}
@@ -32,13 +25,7 @@ func attempts(t testing.TB, path string) []map[string]float64 {
 	for _, row := range rows[1:] {
 		m := map[string]float64{}
 		for i, text := range row {
-			if text == "" {
-				m[rows[0][i]] = math.NaN()
-				continue
-			}
-			if m[rows[0][i]], err = strconv.ParseFloat(text, 64); err != nil {
-				t.Fatal(err)
-			}
+			m[rows[0][i]] = number(text)
 		}
 		out = append(out, m)
 	}
@@ -103,16 +90,6 @@ func TestTinySteps(t *testing.T) {
 	}
 }
 
-// An FMU whose rollback forgets a state is refused before anything relies on it.
-func TestBrokenRollbackIsRefused(t *testing.T) {
-	for _, preset := range []string{"implicit", "ex-slocal", "im-milne"} {
-		a := runPair(t, "misbehave", "fault=ForgetState", "--algorithm", preset)
-		if a.code != 1 || !strings.Contains(a.output, "bad (misbehave.fmu): rollback") {
-			t.Errorf("%s: exit code %d\n%s", preset, a.code, a.output)
-		}
-	}
-}
-
 // Serial and parallel runs give the same bytes.
 func TestWorkersGiveTheSameBytes(t *testing.T) {
 	take := long.Sample(3)
@@ -128,12 +105,7 @@ func TestWorkersGiveTheSameBytes(t *testing.T) {
 			t.Parallel()
 			var tables []string
 			for _, workers := range []string{"1", "3"} {
-				o := complete(t, append([]string{system(t, "two-mass-ff"), "--workers", workers}, args...)...)
-				data, err := os.ReadFile(o.results)
-				if err != nil {
-					t.Fatal(err)
-				}
-				tables = append(tables, string(data))
+				tables = append(tables, complete(t, append([]string{system(t, "two-mass-ff"), "--workers", workers}, args...)...).table(t))
 			}
 			if tables[0] != tables[1] {
 				t.Error("three workers give another table than one")
@@ -154,7 +126,7 @@ func TestTraceColumns(t *testing.T) {
 		if code, out := macrostepIn(t, dir, "run", system(t, "quarter-car-a"), "--stop-time", "0.05", "--algorithm", preset, "--trace", trace, "--report", page); code != 0 {
 			t.Fatal(out)
 		}
-		if text := string(mustRead(t, trace)); strings.Contains(text, "NaN") {
+		if text := string(read(t, trace)); strings.Contains(text, "NaN") {
 			t.Errorf("%s: NaN in\n%.300s", preset, text)
 		}
 		rows := attempts(t, trace)
@@ -165,17 +137,98 @@ func TestTraceColumns(t *testing.T) {
 			t.Errorf("%s: estimates %v, indicators %v", preset, some("estimate"), some("indicator"))
 		}
 		again := filepath.Join(dir, "again.html")
-		if code, out := macrostep(t, "report", trace, "-o", filepath.Join(dir, "table.html")); code != 0 {
-			t.Errorf("%s: the table alone: %s", preset, out)
-		}
-		if code, out := macrostep(t, "report", filepath.Join(dir, "results.csv"), "-o", again); code != 0 {
-			t.Errorf("%s: %s", preset, out)
-		}
+		call(t, "report", trace, "-o", filepath.Join(dir, "table.html")).is(t, 0)
+		call(t, "report", filepath.Join(dir, "results.csv"), "-o", again).is(t, 0)
 		for _, name := range []string{page, again} {
-			text := string(mustRead(t, name))
+			text := string(read(t, name))
 			if strings.Contains(text, `data-name="error estimate"`) != want.estimates || strings.Contains(text, `data-name="indicator of the coupling error"`) != want.indicates {
 				t.Errorf("%s: other plots in %s", preset, filepath.Base(name))
 			}
+		}
+	}
+}
+
+// Many calls in one crossing into C give what calls one by one give: the same bytes, counts, messages and ends.
+func testCallByCall(t *testing.T) {
+	t.Parallel()
+	take := long.Sample(15)
+	type facts struct {
+		table, status, reason string
+		warnings, fmuSteps    string
+	}
+	gather := func(t *testing.T, args []string) facts {
+		o := run(t, args...)
+		table, err := os.ReadFile(o.results)
+		if err != nil && o.manifest.Status == "complete" {
+			t.Fatal(err)
+		}
+		return facts{string(table), o.manifest.Status, o.manifest.Reason, o.warnings(), fmt.Sprint(o.manifest.Steps, o.manifest.FMUSteps)}
+	}
+	same := func(t *testing.T, args ...string) facts {
+		t.Helper()
+		args = slices.Clip(args)
+		got, want := gather(t, args), gather(t, append(args, "--debug", "call-by-call"))
+		if got.table != want.table {
+			t.Errorf("%v: the results differ", args)
+		}
+		got.table, want.table = "", ""
+		if got != want {
+			t.Errorf("%v:\n%+v, call by call\n%+v", args, got, want)
+		}
+		return got
+	}
+
+	for _, name := range fmus.Systems() {
+		path := system(t, name)
+		for _, more := range [][]string{{"--algorithm", "explicit", "--record", "*"}, {"--algorithm", "gauss-seidel", "--output-interval", "0.0137"}} {
+			if !take() {
+				continue
+			}
+			t.Run(name+" "+more[1], func(t *testing.T) {
+				t.Parallel()
+				if f := same(t, append([]string{path, "--stop-time", "0.2003"}, more...)...); f.status != "complete" {
+					t.Errorf("%s: %s: %s", name, f.status, f.reason)
+				}
+			})
+		}
+	}
+
+	// A fault in the middle of many steps.
+	take = long.Sample(3)
+	for k, set := range []string{
+		"fault=Warning", "fault=Discard at=0.35", "fault=DiscardMute at=0.35", "fault=DiscardAndEnd at=0.35",
+		"fault=Error at=0.35", "fault=Fatal at=0.35", "fault=Undefined at=0.35",
+		"fault=Pending at=0.35 polls=3 times=1", "fault=Pending at=0.35 polls=3 ending=Error", "fault=Pending at=0.35 polls=3 ending=Discard fraction=0.5",
+		"fault=NaN at=0.35", "fault=Infinity at=0.35", "fault=NaN during=GetReal at=0.35", "fault=NaN during=GetReal at=0.35 variable=3",
+		"fault=Error during=GetReal at=0.35", "fault=Fatal during=GetReal at=0.35", "fault=Error during=SetReal at=0.35",
+		"fault=Discard during=SetReal at=0.35", "fault=Warning during=SetReal at=0.35", "fault=Warning during=GetReal at=0.35",
+		"fault=Error during=Terminate",
+	} {
+		if !take() {
+			continue
+		}
+		algorithm := []string{"explicit", "gauss-seidel"}[k%2]
+		t.Run(set+" "+algorithm, func(t *testing.T) {
+			t.Parallel()
+			args := []string{badPair(t, "misbehave"), "--step-size", "0.001", "--algorithm", algorithm, "--record", "*"}
+			for _, s := range strings.Fields(set) {
+				args = append(args, "--set", "bad."+s)
+			}
+			same(t, args...)
+		})
+	}
+	// One that fails with the first step, and one that cannot vary its step.
+	same(t, badPair(t, "misbehave"), "--set", "bad.fault=Error", "--step-size", "0.01")
+	same(t, badPair(t, "misbehave_constant"), "--step-size", "0.003", "--stop-time", "1")
+}
+
+// With nothing recorded, and with a few rows only, as many steps are taken.
+func TestUnrecordedSteps(t *testing.T) {
+	path := system(t, "quarter-car-a")
+	want := complete(t, path).manifest.FMUSteps
+	for _, args := range [][]string{{"--output-interval", "0.5"}, {"--record", "none"}} {
+		if got := complete(t, append(args, path)...).manifest.FMUSteps; !maps.Equal(got, want) {
+			t.Errorf("%v: steps %v, with every row %v", args, got, want)
 		}
 	}
 }

@@ -442,7 +442,7 @@ func TestWhatStepsAreTold(t *testing.T) {
 			for _, at := range o.column(t, "time") {
 				points[at] = true
 			}
-			text := string(mustRead(t, log))
+			text := string(read(t, log))
 			follow(t, text, descriptions(t, path))
 			told, withdrawn := map[float64]bool{}, 0
 			for line := range strings.Lines(text) {
@@ -493,7 +493,7 @@ func testUncommittedSteps(t *testing.T) {
 			if !c.refused {
 				good := complete(t, append(args, "--set", "bad.fault=None")...)
 				bad := complete(t, append(args, "--set", "bad.fault=Uncommitted")...)
-				if !bytes.Equal(mustRead(t, good.results), mustRead(t, bad.results)) {
+				if !bytes.Equal(read(t, good.results), read(t, bad.results)) {
 					t.Error("the results differ")
 				}
 				return

@@ -6,7 +6,6 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -157,10 +156,7 @@ func (s testSources) missing(n testName) string {
 // Every line of the FMI 2.0 checklist that the standard requires has a test for
 // each of its clauses, and the tests exist.
 func TestChecklist(t *testing.T) {
-	text, err := os.ReadFile("checklist.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := read(t, "checklist.md")
 	c, faults := parseChecklist(string(text))
 	for _, f := range faults {
 		t.Errorf("checklist.md: %s", f)
@@ -212,14 +208,8 @@ func TestChecklistFaults(t *testing.T) {
 // The numbers of the table are those that the checklist marks as required; it
 // lies beside the folder of -real.
 func testRealChecklist(t *testing.T) {
-	original, err := os.ReadFile(filepath.Join(filepath.Dir(*realDir), "standards", "fmi2-master-checklist.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile("checklist.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	original := read(t, filepath.Join(filepath.Dir(*realDir), "standards", "fmi2-master-checklist.md"))
+	text := read(t, "checklist.md")
 	var want []string
 	for _, m := range regexp.MustCompile(`(?m)^(\d+)\. M `).FindAllStringSubmatch(string(original), -1) {
 		want = append(want, m[1])

@@ -6,10 +6,8 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -45,7 +43,7 @@ func TestResultsToDevice(t *testing.T) {
 		t.Errorf("-: exit code %d\n%s", code, stderr)
 	}
 	manifest := filepath.Join(t.TempDir(), "m.json")
-	if code, _, _ := do("--output", "/dev/null", "--manifest", manifest); code != 0 || !bytes.Contains(mustRead(t, manifest), []byte(`"complete"`)) {
+	if code, _, _ := do("--output", "/dev/null", "--manifest", manifest); code != 0 || !bytes.Contains(read(t, manifest), []byte(`"complete"`)) {
 		t.Errorf("with --manifest: exit code %d", code)
 	}
 }
@@ -106,63 +104,6 @@ func TestResultsApart(t *testing.T) {
 	}
 }
 
-// A run under nohup does not end with its terminal.
-func TestHangUp(t *testing.T) {
-	// What handles a signal leaves its children the default, also where the tests themselves are under nohup.
-	hangUp := make(chan os.Signal, 1)
-	signal.Notify(hangUp, syscall.SIGHUP)
-	defer signal.Stop(hangUp)
-	for _, ignored := range []bool{true, false} {
-		results := filepath.Join(t.TempDir(), "r.csv")
-		set := map[bool]string{true: "trap '' HUP; ", false: ""}[ignored]
-		cmd := exec.Command("sh", "-c", set+"exec '"+program+"' run '"+system(t, "quarter-car-a")+"' --stop-time 1e9 --output-interval 1 --output '"+results+"'")
-		var out bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &out, &out
-		ownCache(t, cmd)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		written(t, results, 0)
-		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
-		if ignored { // it goes on and writes more
-			info, err := os.Stat(results)
-			if err != nil {
-				t.Fatal(err)
-			}
-			written(t, results, info.Size()+10_000)
-			_ = cmd.Process.Kill()
-		}
-		_ = cmd.Wait() // returns, where the signal ends the run
-	}
-}
-
-// What runs left that were killed while they wrote is removed by the next; what is
-// not theirs stays.
-func TestSweepOfTemporaryFiles(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range []string{"r.json.ms-0123abcd.tmp", "run.cp.ms-00000017.tmp", "run.cp.ms-x.tmp", "run.cp.00000017.tmp", "other.ms-00000017.tmp"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("left"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if code, out := macrostepIn(t, dir, "run", system(t, "quarter-car-a"), "--stop-time", "0.01", "--output", "r.csv", "--checkpoint", "0.005", "run.cp"); code != 0 {
-		t.Fatal(out)
-	}
-	var names []string
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	if got := strings.Join(names, " "); got != "other.ms-00000017.tmp r.csv r.json run.cp run.cp.00000017.tmp run.cp.ms-x.tmp" {
-		t.Errorf("there are %s", got)
-	}
-}
-
 // A run does not write over the manifest of another one that is underway, nor does it touch
 // the results that are there.
 func TestManifestOfAnotherRun(t *testing.T) {
@@ -175,14 +116,12 @@ func TestManifestOfAnotherRun(t *testing.T) {
 	}
 	written(t, filepath.Join(dir, "first.csv"), 10_000)
 	second := []string{"run", model, "--stop-time", "0.01", "--output", "second.csv", "--manifest", "m.json"}
-	if err := os.WriteFile(filepath.Join(dir, "second.csv"), []byte("old"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(dir, "second.csv"), "old")
 	code, out := macrostepIn(t, dir, second...)
 	if code == 0 || !strings.Contains(out, "m.json: another run is writing to it; wait until that run has ended, or choose another --manifest") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
-	if got := string(mustRead(t, filepath.Join(dir, "second.csv"))); got != "old" {
+	if got := string(read(t, filepath.Join(dir, "second.csv"))); got != "old" {
 		t.Errorf("the results that were there are %.50q", got)
 	}
 	if err := cmd.Process.Kill(); err != nil {

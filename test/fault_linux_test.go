@@ -242,13 +242,8 @@ func (f *fault) befall(t *testing.T, p *place, mode string) row {
 		args = append(args, "--memory-limit", "400")
 	}
 	cmd, dir := systemCommand(t, system, set, args...)
-	switch f.name {
-	case "RemoveFile":
-		cmd.Args = slices.Insert(cmd.Args, 2, "--set", "bad.victim="+filepath.Join(dir, "results.csv"))
-	case removeManifest:
-		cmd.Args = slices.Insert(cmd.Args, 2, "--set", "bad.victim="+filepath.Join(dir, "results.json"))
-	case "Pending":
-		cmd.Args = slices.Insert(cmd.Args, 2, "--set", "bad.polls=-1")
+	if value := map[string]string{"RemoveFile": "victim=" + filepath.Join(dir, "results.csv"), removeManifest: "victim=" + filepath.Join(dir, "results.json"), "Pending": "polls=-1"}[f.name]; value != "" {
+		cmd.Args = slices.Insert(cmd.Args, 2, "--set", "bad."+value)
 	}
 	a := f.run(t, cmd, dir)
 	if a.Status != "" && fate != may && fate != fails { // a process that ends for want of something may leave what Go prints
@@ -323,19 +318,14 @@ func (f *fault) system(t *testing.T, p *place) (system, file, set string) {
 		return badPair(t, "misbehave"), "misbehave.fmu", set
 	}
 	as := p.name + "_" + f.name
-	made, _ := faulty.LoadOrStore(as, sync.OnceValue(func() string {
-		dir := filepath.Join(work, as)
-		writePair(t, dir, as, "", func(resources string) error {
+	system = once(t, as, func(dir string) error {
+		return writePair(t, dir, as, "", func(resources string) error {
 			_, err := fmus.BuildMisbehaving(resources, as, "misbehave", start)
 			return err
 		})
-		return dir
-	}))
-	return made.(func() string)(), as + ".fmu", ""
+	})
+	return system, as + ".fmu", ""
 }
-
-// faulty are the systems with FMUs of other start values, each made once.
-var faulty sync.Map
 
 // ruin is what is left of a run: its output and files.
 type ruin struct {
@@ -348,22 +338,16 @@ type ruin struct {
 // run makes a run, and looks for what must not be left behind.
 func (f *fault) run(t *testing.T, cmd *exec.Cmd, dir string) *ruin {
 	t.Helper()
-	var out listener
 	cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+filepath.Join(dir, "cache"))
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	p := started(t, cmd)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
-		t.Errorf("the run does not end\n%s", out.String())
-		for _, pid := range processesOf(dir) {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
+		t.Errorf("the run does not end\n%s", p.out.String())
+		endAll(dir)
 	})
 	if f.name == killFromOutside {
-		out.until(t, "EndlessSleep on purpose")
+		p.out.until(t, "EndlessSleep on purpose")
 		victim := offspring(t, cmd.Process.Pid)
 		for _, pid := range victim {
 			if line, _ := os.ReadFile("/proc/" + pid + "/cmdline"); strings.HasSuffix(string(line), "\x00bad\x00") {
@@ -379,29 +363,13 @@ func (f *fault) run(t *testing.T, cmd *exec.Cmd, dir string) *ruin {
 		}
 		_ = syscall.Kill(n, syscall.SIGKILL) // what comes of it shows
 	}
-	_ = cmd.Wait() // the exit code tells
+	a := &ruin{code: p.end()}
 	stop()
-	a := &ruin{code: cmd.ProcessState.ExitCode(), output: out.String()}
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) { // what was killed needs a moment
-		left := processesOf(dir)
-		if len(left) == 0 {
-			break
-		}
-		if time.Now().After(end) {
-			t.Errorf("processes left: %v", left)
-			for _, pid := range left {
-				_ = syscall.Kill(pid, syscall.SIGKILL)
-			}
-			break
-		}
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		if !slices.Contains([]string{"cache", "calls.txt", "results.csv", "results.json", "tmp"}, e.Name()) {
-			t.Errorf("left: %s", e.Name())
+	a.output = p.out.String()
+	until(t, "all processes of the run end", func() bool { return len(processesOf(dir)) == 0 })
+	for _, name := range listed(t, dir) {
+		if !slices.Contains([]string{"cache", "calls.txt", "results.csv", "results.json", "tmp"}, name) {
+			t.Errorf("left: %s", name)
 		}
 	}
 	if left, err := os.ReadDir(filepath.Join(dir, "tmp")); (err != nil || len(left) > 0) && a.code >= 0 {
@@ -419,6 +387,13 @@ func (f *fault) run(t *testing.T, cmd *exec.Cmd, dir string) *ruin {
 		}
 	}
 	return a
+}
+
+// endAll ends the processes of a folder.
+func endAll(folder string) {
+	for _, pid := range processesOf(folder) {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
 }
 
 // processesOf returns the processes that were started with a folder in their environment.
@@ -447,7 +422,7 @@ func healthy(t *testing.T, args []string) []string {
 		if a.code != 0 {
 			t.Fatalf("without a fault: exit code %d\n%s", a.code, a.output)
 		}
-		return slices.Collect(strings.Lines(string(mustRead(t, a.results))))
+		return slices.Collect(strings.Lines(string(read(t, a.results))))
 	}))
 	return made.(func() []string)()
 }

@@ -1,21 +1,19 @@
 package test
 
 import (
-	"archive/zip"
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi/csrc"
-	"github.com/macrostep/macrostep/fmus"
+	"github.com/macrostep/macrostep/test/long"
 )
 
 // answerFMU is an FMU whose output is what a library says that it brings.
@@ -44,97 +42,59 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean b) { 
   <ModelStructure><Outputs><Unknown index="1"/></Outputs></ModelStructure>
 </fmiModelDescription>
 `
-	answerSystem = `<?xml version="1.0" encoding="UTF-8"?>
-<ssd:SystemStructureDescription version="1.0" name="answers" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription">
-  <ssd:System name="answers"><ssd:Elements>%s</ssd:Elements></ssd:System>
-  <ssd:DefaultExperiment startTime="0" stopTime="1"/>
-</ssd:SystemStructureDescription>
-`
 )
 
-// systemOf writes a system of components that are not coupled; each is of the
-// FMU file given.
+// systemOf writes a system of components that are not coupled, with the name of the FMU of each.
 func systemOf(t testing.TB, dir string, components map[string]string) string {
 	t.Helper()
-	var elements strings.Builder
+	elements := ""
 	for name, fmu := range components {
-		fmt.Fprintf(&elements, `<ssd:Component name=%q type="application/x-fmu-sharedlibrary" source=%q/>`, name, fmu)
+		elements += member{name: name, fmu: fmu}.component("")
 	}
 	path := filepath.Join(dir, "SystemStructure.ssd")
-	if err := os.WriteFile(path, fmt.Appendf(nil, answerSystem, elements.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	write(t, path, document("1", elements, ""))
 	return path
 }
 
-// answering builds the FMU whose library answers n.
-func answering(t testing.TB, dir, name string, n int) {
+// platformFolder is that of an FMU's library on this machine.
+var platformFolder = map[string]string{"amd64": "binaries/linux64/", "arm64": "binaries/aarch64-linux/"}[runtime.GOARCH]
+
+// compiledFMU writes dir/name.fmu with libraries, each by a call of the compiler on the
+// sources: first the name of the library.
+func compiledFMU(t testing.TB, dir, name string, sources map[string]string, libraries ...[]string) {
 	t.Helper()
 	cc, err := csrc.Compiler()
 	if err != nil {
 		t.Fatal(err)
 	}
 	src := t.TempDir()
-	files := map[string]string{"fmu.c": answerFMU, "answer.c": fmt.Sprintf("int answer(void) { return %d; }\n", n), "fmi2.h": string(csrc.Header)}
-	for file, text := range files {
-		if err := os.WriteFile(filepath.Join(src, file), []byte(text), 0o644); err != nil {
+	write(t, filepath.Join(src, "fmi2.h"), csrc.Header)
+	for file, text := range sources {
+		write(t, filepath.Join(src, file), text)
+	}
+	all := []part{file("modelDescription.xml", fmt.Sprintf(answerDescription, name))}
+	for _, args := range libraries {
+		library := filepath.Join(src, args[0])
+		if err := csrc.Library(t.Context(), cc, src, library, args[1:]...); err != nil {
 			t.Fatal(err)
 		}
+		all = append(all, file(platformFolder+args[0], read(t, library)))
 	}
-	for _, args := range [][]string{
-		{"libanswer.so", "-fPIC", "-Wl,-soname,libanswer.so", "answer.c"},
-		{name + ".so", "-fPIC", "-w", "fmu.c", "-L.", "-lanswer", "-Wl,-rpath,$ORIGIN"},
-	} {
-		if err := csrc.Library(t.Context(), cc, src, filepath.Join(src, args[0]), args[1:]...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var b bytes.Buffer
-	z := zip.NewWriter(&b)
-	platform := map[string]string{"amd64": "linux64", "arm64": "aarch64-linux"}[runtime.GOARCH]
-	for inside, file := range map[string]string{"binaries/" + platform + "/libanswer.so": "libanswer.so", "binaries/" + platform + "/" + name + ".so": name + ".so"} {
-		data, err := os.ReadFile(filepath.Join(src, file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		w, err := z.Create(inside)
-		if err == nil {
-			_, err = w.Write(data)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	w, err := z.Create("modelDescription.xml")
-	if err == nil {
-		_, err = fmt.Fprintf(w, answerDescription, name)
-	}
-	if err == nil {
-		err = z.Close()
-	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, name+".fmu"), b.Bytes(), 0o644)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	pack(t, filepath.Join(dir, name+".fmu"), all...)
+}
+
+// answering builds the FMU whose library answers n.
+func answering(t testing.TB, dir, name string, n int) {
+	t.Helper()
+	compiledFMU(t, dir, name, map[string]string{"fmu.c": answerFMU, "answer.c": fmt.Sprintf("int answer(void) { return %d; }\n", n)},
+		[]string{"libanswer.so", "-fPIC", "-Wl,-soname,libanswer.so", "answer.c"},
+		[]string{name + ".so", "-fPIC", "-w", "fmu.c", "-L.", "-lanswer", "-Wl,-rpath,$ORIGIN"})
 }
 
 // isolated lists why components are isolated, by their names.
-func isolated(t testing.TB, o *outcome) map[string]string {
-	t.Helper()
-	data, err := os.ReadFile(strings.TrimSuffix(o.results, ".csv") + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var m struct {
-		FMUs []struct{ Component, Isolated string }
-	}
-	if err := json.Unmarshal(data, &m); err != nil {
-		t.Fatal(err)
-	}
+func (o *outcome) isolated() map[string]string {
 	out := map[string]string{}
-	for _, f := range m.FMUs {
+	for _, f := range o.manifest.FMUs {
 		if f.Isolated != "" {
 			out[f.Component] = f.Isolated
 		}
@@ -147,12 +107,12 @@ func TestClashingLibraries(t *testing.T) {
 	dir := t.TempDir()
 	answering(t, dir, "one", 1)
 	answering(t, dir, "two", 2)
-	system := systemOf(t, dir, map[string]string{"first": "one.fmu", "second": "two.fmu"})
+	system := systemOf(t, dir, map[string]string{"first": "one", "second": "two"})
 	o := complete(t, system, "--step-size", "0.5")
 	if a, b := o.column(t, "first.y"), o.column(t, "second.y"); a[0] != 1 || a[2] != 1 || b[0] != 2 || b[2] != 2 {
 		t.Errorf("the answers are %v and %v", a, b)
 	}
-	why := isolated(t, o)
+	why := o.isolated()
 	if len(why) != 1 || !strings.Contains(why["first"]+why["second"], "libanswer.so") {
 		t.Errorf("isolated: %v", why)
 	}
@@ -161,7 +121,7 @@ func TestClashingLibraries(t *testing.T) {
 	if a, b := o.column(t, "first.y"), o.column(t, "second.y"); a[0] != b[0] {
 		t.Errorf("in one process the answers are %v and %v", a, b)
 	}
-	said := string(mustRead(t, strings.TrimSuffix(o.results, ".csv")+".json"))
+	said := string(read(t, strings.TrimSuffix(o.results, ".csv")+".json"))
 	if want := "bring different libraries libanswer.so"; strings.Count(said, want) != 1 || !strings.Contains(said, "first and second "+want) && !strings.Contains(said, "second and first "+want) {
 		t.Errorf("there is no warning\n%s", said)
 	}
@@ -171,15 +131,13 @@ func TestClashingLibraries(t *testing.T) {
 func TestTwentyOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if _, err := fmus.Build(dir, "misbehave_once"); err != nil {
-		t.Fatal(err)
-	}
+	copyFMUs(t, dir, "misbehave_once")
 	components := map[string]string{}
 	for i := range 20 {
-		components[fmt.Sprint("c", i)] = "misbehave_once.fmu"
+		components[fmt.Sprint("c", i)] = "misbehave_once"
 	}
 	o := complete(t, systemOf(t, dir, components), "--step-size", "0.1")
-	if n := len(isolated(t, o)); n != 19 {
+	if n := len(o.isolated()); n != 19 {
 		t.Errorf("%d isolated", n)
 	}
 	first := o.column(t, "c0.x")
@@ -188,37 +146,6 @@ func TestTwentyOnce(t *testing.T) {
 		if len(x) != 11 || x[10] != first[10] {
 			t.Errorf("c%d.x: %v", i, x)
 		}
-	}
-}
-
-// A master that is killed leaves no worker, and what it unpacked goes with the next run.
-func TestKilledMaster(t *testing.T) {
-	temp := t.TempDir()
-	cmd := exec.Command(program, "run", system(t, "quarter-car-a"), "--isolate", "always", "--stop-time", "1e9", "--quiet",
-		"--output", filepath.Join(t.TempDir(), "results.csv"))
-	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var workers []string
-	until(t, "two workers", func() bool {
-		workers = offspring(t, cmd.Process.Pid)
-		return len(workers) == 2
-	})
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait() // it was killed
-	for _, pid := range workers {
-		until(t, "worker "+pid+" ends", func() bool { return !alive(pid) })
-	}
-	o := exec.Command(program, "run", system(t, "quarter-car-a"), "--stop-time", "0.01", "--output", filepath.Join(t.TempDir(), "results.csv"))
-	o.Env = cmd.Env
-	if out, err := o.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
-		t.Errorf("left: %v, %v", left, err)
 	}
 }
 
@@ -265,57 +192,6 @@ func alive(pid string) bool {
 	return !strings.HasPrefix(rest, "Z")
 }
 
-// A worker that is killed from outside ends the run; the results stand, the others
-// are ended as the standard wants it.
-func testKilledWorker(t *testing.T) {
-	dir := t.TempDir()
-	temp := filepath.Join(dir, "tmp")
-	if err := os.Mkdir(temp, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(program, "run", badPair(t, "misbehave"), "--isolate", "always", "--step-size", "0.1", "--stop-time", "1e9",
-		"--record", "bad.x", "--output-interval", "10", "--output", "results.csv")
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+temp)
-	var out listener
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var bad string
-	written(t, filepath.Join(dir, "results.csv"), 1000)
-	for _, pid := range offspring(t, cmd.Process.Pid) {
-		if line, _ := os.ReadFile("/proc/" + pid + "/cmdline"); bytes.HasSuffix(line, []byte("\x00bad\x00")) {
-			bad = pid
-		}
-	}
-	var pid int
-	fmt.Sscan(bad, &pid)
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait() // examine judges the exit code
-	data, err := os.ReadFile(filepath.Join(dir, "results.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := out.String()
-	for _, part := range []string{"bad: the process of misbehave.fmu ended in fmi2", " at t = ", "killed by signal SIGKILL (killed), from outside"} {
-		if !strings.Contains(text, part) || !bytes.Contains(data, []byte(part)) {
-			t.Errorf("%q is not in both\n%s\n%s", part, text, data)
-		}
-	}
-	if code := cmd.ProcessState.ExitCode(); code != 1 {
-		t.Errorf("exit code %d", code)
-	}
-	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
-		t.Errorf("left in the temporary folder: %v, %v", left, err)
-	}
-	table, err := os.ReadFile(filepath.Join(dir, "results.csv"))
-	if err != nil || !bytes.HasSuffix(table, []byte("\n")) {
-		t.Errorf("results of %d bytes, %v", len(table), err)
-	}
-}
-
 // FMUs in processes of their own step at the same time. Where one of them fails,
 // waits or ends the run, that is told and treated as in one process.
 func testIsolatedAlike(t *testing.T) {
@@ -343,7 +219,7 @@ func testIsolatedAlike(t *testing.T) {
 			if a.code != test.code {
 				t.Errorf("%s --isolate %s: exit code %d, want %d\n%s", test.set, mode, a.code, test.code, a.output)
 			}
-			reasons[k], tables[k] = a.manifest.Reason, string(mustRead(t, a.results))
+			reasons[k], tables[k] = a.manifest.Reason, string(read(t, a.results))
 		}
 		if reasons[0] != reasons[1] {
 			t.Errorf("%s: in one process\n%s\nand in several\n%s", test.set, reasons[0], reasons[1])
@@ -369,5 +245,94 @@ func TestIsolationWithoutSharedMemory(t *testing.T) {
 	}
 	if !bytes.Equal(want, read(t, path)) {
 		t.Error("the results are others")
+	}
+}
+
+// Isolated or not, by shared memory or not, a run gives the same bytes.
+func TestIsolationKeepsResults(t *testing.T) {
+	t.Parallel()
+	take := long.Sample(5)
+	for _, c := range []struct{ system, algorithm, more string }{
+		{"quarter-car-a", "explicit", "--param=order=2"}, {"quarter-car-a", "ecco", "--quiet"}, {"quarter-car-b", "explicit", "--workers=2"},
+		{"two-mass-ff", "implicit", "--param=solver.kind=newton-fd"}, {"two-mass-dd", "ex-slocal", "--quiet"},
+		{"contact-oscillator", "im-slocal", "--quiet"}, {"energy-star-3", "energy-correction", "--quiet"}, {"crane", "explicit", "--stop-time=0.5"},
+	} {
+		if !take() {
+			continue
+		}
+		t.Run(c.system+"/"+c.algorithm, func(t *testing.T) {
+			args := []string{"run", system(t, c.system), "--algorithm", c.algorithm, c.more, "--isolate"}
+			var tables []string
+			for _, mode := range modes {
+				dir := t.TempDir()
+				if code, text := macrostepIn(t, dir, append(args, mode)...); code != 0 {
+					t.Fatalf("exit code %d\n%s", code, text)
+				}
+				tables = append(tables, string(read(t, filepath.Join(dir, "results.csv"))))
+				told := bytes.Contains(read(t, filepath.Join(dir, "results.json")), []byte(`"isolated": "all components are"`))
+				if told != (mode == "always") {
+					t.Errorf("--isolate %s: told in the manifest: %v", mode, told)
+				}
+			}
+			if tables[0] != tables[1] {
+				t.Error("the results differ")
+			}
+		})
+	}
+}
+
+// An FMU that crashes in the engine is isolated the next time.
+func TestCrashIsRemembered(t *testing.T) {
+	for _, fault := range []string{"Segfault", "SegfaultThread"} {
+		t.Setenv("XDG_CACHE_HOME", t.TempDir())
+		if a := runPair(t, "misbehave", "fault="+fault+" at=0.35"); a.code != 1 || len(a.isolated()) != 0 || !strings.Contains(a.output, "killed by signal SIGSEGV") {
+			t.Errorf("%s, first run: exit code %d, isolated %v\n%s", fault, a.code, a.isolated(), a.output)
+		}
+		if a := runPair(t, "misbehave", ""); a.code != 0 || len(a.isolated()) != 1 || !strings.Contains(a.isolated()["bad"], "on record: killed by signal SIGSEGV") {
+			t.Errorf("%s, second run: exit code %d, isolated %v\n%s", fault, a.code, a.isolated(), a.output)
+		}
+		if a := runPair(t, "misbehave", "", "--isolate", "never"); len(a.isolated()) != 0 {
+			t.Errorf("with --isolate never: isolated %v", a.isolated())
+		}
+	}
+}
+
+// The page of a run that an FMU ends by crashing is there, with the results so far, where the
+// FMU is in the process of the run and where it is not.
+func TestReportOfCrash(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // where the FMU goes on record
+	for _, isolate := range []string{"never", "always"} {
+		o := runPair(t, "misbehave", "fault=Segfault at=0.35", "--isolate", isolate, "--report", "crash.html")
+		page := string(read(t, filepath.Join(o.dir, "crash.html")))
+		for _, want := range []string{">failed<", "segmentation fault", `data-name="good.x"`, `data-to="0.4"`} {
+			if o.code != 1 || !strings.Contains(page, want) {
+				t.Errorf("isolate %s: exit code %d, and the page has no %s\n%s", isolate, o.code, want, o.output)
+			}
+		}
+	}
+}
+
+// The log of calls of an engine that dies holds every call, and ends with the one under way.
+func TestCallsOfCrash(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // where the FMU goes on record
+	calls := func(at string) (out []string) {
+		a := runPair(t, "misbehave", "fault=Segfault at="+at, "--isolate", "never", "--step-size", "1e-4")
+		for line := range strings.Lines(string(read(t, filepath.Join(a.dir, "calls.txt")))) {
+			_, line, _ = strings.Cut(line, " ") // without stamp and duration
+			call, result, _ := strings.Cut(line, " -> ")
+			if !strings.Contains(call, " fmi2DoStep ") {
+				call = strings.Join(strings.Fields(call)[:2], " ")
+			}
+			out = append(out, call+" -> "+strings.Fields(result)[0])
+		}
+		return out
+	}
+	whole, crashed := calls("2"), calls("0.34995")
+	last := len(crashed) - 1
+	if last < 10_000 || !slices.Equal(crashed[:last], whole[:last]) {
+		t.Errorf("%d calls, which are not those of the run without a crash", last)
+	}
+	if want, _, _ := strings.Cut(whole[last], " h="); !strings.HasPrefix(want, "bad fmi2DoStep t=0.35") || crashed[last] != want+" -> unfinished" {
+		t.Errorf("the log ends with %q; the next call is %q", crashed[last], whole[last])
 	}
 }

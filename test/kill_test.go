@@ -24,27 +24,30 @@ func testResumeAfterFullDisk(t *testing.T) {
 	if code, out := macrostepIn(t, whole, args...); code != 0 {
 		t.Fatal(out)
 	}
-	right := mustRead(t, filepath.Join(whole, "results.csv"))
+	right := read(t, filepath.Join(whole, "results.csv"))
 	// Files may have half of that, in units of 512 or 1024 bytes.
-	quoted := program
-	for _, a := range args {
-		quoted += " '" + a + "'"
-	}
-	cmd := exec.Command("sh", "-c", fmt.Sprintf("ulimit -f %d && exec %s", len(right)/2048, quoted))
+	script := []string{"-c", fmt.Sprintf(`ulimit -f %d; exec "$@"`, len(right)/2048), "sh", program}
+	cmd := exec.Command("sh", append(script, args...)...)
 	cmd.Dir = dir
-	out, _ := cmd.CombinedOutput()
-	if cmd.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), syscall.EFBIG.Error()) || !strings.Contains(string(out), "writing results") {
+	bytesOut, _ := cmd.CombinedOutput()
+	out := string(bytesOut)
+	if cmd.ProcessState.ExitCode() != 1 || !strings.Contains(out, syscall.EFBIG.Error()) || !strings.Contains(out, "writing results") {
 		t.Fatalf("exit code %d\n%s", cmd.ProcessState.ExitCode(), out)
 	}
-	got := mustRead(t, path("results.csv"))
+	got := read(t, path("results.csv"))
 	if len(got) == 0 || got[len(got)-1] != '\n' || !bytes.HasPrefix(right, got) {
 		t.Errorf("the %d bytes of results are not whole rows of the right ones", len(got))
 	}
+	lines := strings.Split(strings.TrimSpace(string(got)), "\n")
+	last, _, _ := strings.Cut(lines[len(lines)-1], ",")
+	if says := "the rows up to t = " + last + " s are kept"; !strings.Contains(out, says) {
+		t.Errorf("%q is missing in\n%s", says, out)
+	}
 	var m struct{ Status, Reason string }
-	if err := json.Unmarshal(mustRead(t, path("results.json")), &m); err != nil || m.Status != "failed" || !strings.Contains(m.Reason, "free space") {
+	if err := json.Unmarshal(read(t, path("results.json")), &m); err != nil || m.Status != "failed" || !strings.Contains(m.Reason, "free space") {
 		t.Errorf("%v: the manifest says %+v", err, m)
 	}
-	if code, out := macrostepIn(t, dir, "run", "--resume", "run.checkpoint"); code != 0 || !bytes.Equal(right, mustRead(t, path("results.csv"))) {
+	if code, out := macrostepIn(t, dir, "run", "--resume", "run.checkpoint"); code != 0 || !bytes.Equal(right, read(t, path("results.csv"))) {
 		t.Errorf("going on when there is room: exit code %d\n%s", code, out)
 	}
 

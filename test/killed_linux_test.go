@@ -2,6 +2,7 @@ package test
 
 import (
 	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"math"
 	"math/rand/v2"
@@ -10,11 +11,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
 	"github.com/macrostep/macrostep/test/long"
@@ -109,29 +111,13 @@ func (k *killer) kill(t *testing.T, n int) {
 	t.Helper()
 	f := &k.formats[n%len(k.formats)]
 	for name, data := range map[string][]byte{f.results: f.old, "r.json": f.manifest} {
-		if err := os.WriteFile(filepath.Join(k.dir, name), data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(k.dir, name), data)
 	}
 	cmd := k.command(f.results, "2", k.step)
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = cmd.Wait() // the exit code tells
-	}()
-	over := func() bool {
-		select {
-		case <-ended:
-			return true
-		default:
-			return false
-		}
-	}
+	p := started(t, cmd)
+	ended := make(chan int, 1)
+	go func() { ended <- p.end() }()
+	over := func() bool { return len(ended) > 0 }
 	// Half of them after some rows: how long the start takes depends on what else the machine
 	// does.
 	if n%4 > 1 {
@@ -145,11 +131,11 @@ func (k *killer) kill(t *testing.T, n int) {
 	}
 	until(t, "there is a "+k.who, func() bool { return over() || k.strike(t, cmd.Process) })
 	killed := time.Now()
-	<-ended
+	code := <-ended
 	until(t, "all processes of the run end", func() bool { return len(processesOf(k.temp)) == 0 })
 	k.longest = max(k.longest, time.Since(killed))
 
-	code, text := cmd.ProcessState.ExitCode(), k.file("r.json")
+	text := k.file("r.json")
 	var m struct {
 		Status, Reason string
 		EndTime        float64 `json:"end_time"`
@@ -167,7 +153,7 @@ func (k *killer) kill(t *testing.T, n int) {
 		k.judge(t, n, f, got, m.Status, m.EndTime)
 	}
 	if t.Failed() {
-		t.Fatalf("kill %d: exit code %d, status %s, reason %q\n%s", n, code, m.Status, m.Reason, out.String())
+		t.Fatalf("kill %d: exit code %d, status %s, reason %q\n%s", n, code, m.Status, m.Reason, p.out.String())
 	}
 }
 
@@ -241,19 +227,18 @@ func (k *killer) end(t *testing.T, kills int) {
 func killedCSV(t *testing.T, data []byte) (rows [][]float64, whole bool) {
 	t.Helper()
 	end := bytes.LastIndexByte(data, '\n') + 1
-	for k, line := range slices.Collect(strings.Lines(string(data[:end]))) {
-		if k == 0 {
-			continue
-		}
+	table, err := csv.NewReader(bytes.NewReader(data[:end])).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, cells := range table {
 		var row []float64
-		for cell := range strings.SplitSeq(strings.TrimSuffix(line, "\n"), ",") {
-			v, err := strconv.ParseFloat(cell, 64)
-			if err != nil {
-				t.Fatalf("%v in %q", err, line)
-			}
-			row = append(row, v)
+		for _, cell := range cells {
+			row = append(row, number(cell))
 		}
-		rows = append(rows, row)
+		if k > 0 {
+			rows = append(rows, row)
+		}
 	}
 	return rows, end == len(data)
 }
@@ -269,4 +254,24 @@ func killedArrow(t *testing.T, data []byte) (rows [][]float64, whole bool) {
 	whole = err == nil
 	rows, _, err = batches(t, data[magic:])
 	return rows, whole && err == nil
+}
+
+// batches reads an Arrow stream as far as it goes.
+func batches(t *testing.T, data []byte) (rows [][]float64, schema *arrow.Schema, err error) {
+	t.Helper()
+	r, err := ipc.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, nil, err
+	}
+	for r.Next() {
+		b := r.RecordBatch()
+		for i := range int(b.NumRows()) {
+			var row []float64
+			for _, c := range b.Columns() {
+				row = append(row, c.(*array.Float64).Value(i))
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows, r.Schema(), r.Err()
 }

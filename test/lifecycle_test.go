@@ -1,12 +1,9 @@
 package test
 
 import (
-	"archive/zip"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -57,9 +54,7 @@ func lifecycleOf(t *testing.T, o *outcome) (l lifecycle) {
 func TestSourceOnly(t *testing.T) {
 	path := life(t, probe.LifeCapabilities)
 	o := run(t, path, "--step-size", "0.01", "--stop-time", "0.1")
-	if o.code != 2 || !strings.Contains(o.output, "--compile") {
-		t.Errorf("exit code %d\n%s", o.code, o.output)
-	}
+	o.is(t, 2, "--compile")
 	o = complete(t, path, "--step-size", "0.01", "--stop-time", "0.1", "--compile")
 	x, z := 0.0, 0.0
 	for range 10 {
@@ -69,10 +64,7 @@ func TestSourceOnly(t *testing.T) {
 	if y := o.column(t, "life.y"); len(y) != 11 || y[10]-(x+z) > 1e-12 || y[10]-(x+z) < -1e-12 {
 		t.Errorf("y = %v, want %g at the end", y, x+z)
 	}
-	o = run(t, life(t, "", "WRONG=syntax error", "fmi2Real=)"), "--compile")
-	if o.code != 2 || !strings.Contains(o.output, "the C compiler failed") {
-		t.Errorf("exit code %d\n%s", o.code, o.output)
-	}
+	run(t, life(t, "", "WRONG=syntax error", "fmi2Real=)"), "--compile").is(t, 2, "the C compiler failed")
 }
 
 // A compiler that does not end is ended with an interrupt.
@@ -81,28 +73,21 @@ func TestCompileInterrupted(t *testing.T) {
 		t.Log("a process cannot be sent an interrupt there")
 		return
 	}
-	dir := t.TempDir()
+	dir, path := t.TempDir(), life(t, "")
 	begun, temp := filepath.Join(dir, "begun"), filepath.Join(dir, "tmp")
 	script := filepath.Join(dir, "cc.sh")
 	if err := errors.Join(os.Mkdir(temp, 0o700), os.WriteFile(script, []byte("echo > "+begun+"; sleep 1000\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(program, "run", "--compile", "--output", filepath.Join(dir, "r.csv"), life(t, ""))
-	cmd.Env = append(os.Environ(), "CC=sh "+script, "TMPDIR="+temp)
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	t.Setenv("CC", "sh "+script)
+	t.Setenv("TMPDIR", temp)
+	p := start(t, "run", "--compile", path)
 	until(t, "it compiles", func() bool { _, err := os.Stat(begun); return err == nil })
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
+	p.signal(t, syscall.SIGINT)
+	if code := p.end(); code != 1 || !strings.Contains(p.out.String(), "compiling the sources of life.fmu: the C compiler was ended: interrupted") {
+		t.Errorf("exit code %d\n%s", code, p.out.String())
 	}
-	_ = cmd.Wait() // the exit code is what counts
-	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(output.String(), "compiling the sources of life.fmu: the C compiler was ended: interrupted") {
-		t.Errorf("exit code %d\n%s", code, output.String())
-	}
-	if left := entries(t, temp); len(left) > 0 {
+	if left := listed(t, temp); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
 }
@@ -129,13 +114,11 @@ func TestRollbackVerified(t *testing.T) {
 	// One that takes its first step in another way than after going back is told of.
 	opening := complete(t, args(life(t, probe.LifeCapabilities, "OPENING=0.5"))...)
 	for _, part := range []string{"life (life.fmu): it goes another way once it has gone back to its start: y after step 1 of 0.01 s from the start is 0.5", "and 0.03 after"} {
-		if !strings.Contains(strings.Join(opening.manifest.Warnings, "\n"), part) {
+		if !strings.Contains(opening.warnings(), part) {
 			t.Errorf("no %q in %q", part, opening.manifest.Warnings)
 		}
 	}
-	if o := run(t, append(args(life(t, probe.LifeCapabilities, "OPENING=0.5")), "--strict")...); o.code != 1 {
-		t.Errorf("strict: exit code %d", o.code)
-	}
+	run(t, append(args(life(t, probe.LifeCapabilities, "OPENING=0.5")), "--strict")...).is(t, 1)
 	liar := life(t, probe.LifeCapabilities, "FORGET")
 	o := run(t, args(liar)...)
 	if o.code != 1 || o.manifest.Status != "failed" {
@@ -147,15 +130,10 @@ func TestRollbackVerified(t *testing.T) {
 		}
 	}
 	// Not believed, it is refused before anything is instantiated.
-	o = run(t, append(args(liar), "--quirk", "life=noRollback")...)
-	if o.code != 2 || !strings.Contains(o.output, "roll back") {
-		t.Errorf("exit code %d\n%s", o.code, o.output)
-	}
+	run(t, append(args(liar), "--quirk", "life=noRollback")...).is(t, 2, "roll back")
 	// In an unusable place it is measured each time.
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, file, "")
 	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} {
 		t.Setenv(name, file)
 	}
@@ -164,23 +142,12 @@ func TestRollbackVerified(t *testing.T) {
 	}
 }
 
-// A coarse step that is discarded is tested and taken in pieces.
-func TestRollbackOfDiscard(t *testing.T) {
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	o := complete(t, life(t, probe.LifeCapabilities, "COARSE=0.004"), "--compile", "--step-size", "0.01", "--stop-time", "0.1", "--param", "discard=shorten")
-	if r := lifecycleOf(t, o).Replay["life"]; r.Step != 0.0025 || o.manifest.Steps.Rejected == 0 {
-		t.Errorf("%+v, %+v", r, o.manifest.Steps)
-	}
-}
-
 // Quirks come from the command line and from the annotation at a component, and
 // are in the manifest (fmi2 74).
 func TestQuirkSwitches(t *testing.T) {
 	bad := life(t, probe.LifeCapabilities, "BAD_END", "STOP", "DIVIDE")
 	base := []string{bad, "--compile", "--step-size", "0.01", "--stop-time", "0.1"}
-	if o := run(t, base...); o.code != 1 {
-		t.Errorf("without quirks: exit code %d\n%s", o.code, o.output)
-	}
+	run(t, base...).is(t, 1)
 	all := append(base, "--quirk", "life=stopTime", "--quirk", "noTerminate", "--quirk", "life=inputsBeforeInit")
 	o := complete(t, all...)
 	const names = "inputsBeforeInit noTerminate stopTime"
@@ -192,22 +159,16 @@ func TestQuirkSwitches(t *testing.T) {
 		{"=noTerminate", "is not COMPONENT=NAME"},
 		{"death=noTerminate", `no component is called "death"`},
 	} {
-		if o := run(t, append(base, "--quirk", c.quirk)...); o.code != 2 || !strings.Contains(o.output, c.want) {
-			t.Errorf("%s: exit code %d\n%s", c.quirk, o.code, o.output)
-		}
+		run(t, append(base, "--quirk", c.quirk)...).is(t, 2, c.want)
 	}
-	if o := run(t, twoLives(t, bad, names), "--compile", "--quirk", "noRollback"); o.code != 2 || !strings.Contains(o.output, "the quirk noRollback needs the name of a component, COMPONENT=noRollback; the system has first, second") {
-		t.Errorf("exit code %d\n%s", o.code, o.output)
-	}
+	run(t, twoLives(t, bad, names), "--compile", "--quirk", "noRollback").is(t, 2, "the quirk noRollback needs the name of a component, COMPONENT=noRollback; the system has first, second")
 	o = complete(t, twoLives(t, bad, names), "--compile")
 	for _, f := range lifecycleOf(t, o).FMUs {
 		if strings.Join(f.Quirks, " ") != names {
 			t.Errorf("%s: quirks %v", f.Component, f.Quirks)
 		}
 	}
-	if o := run(t, twoLives(t, bad, "nonsense"), "--compile"); o.code != 2 || !strings.Contains(o.output, `no quirk "nonsense"`) || !strings.Contains(o.output, "component first") {
-		t.Errorf("exit code %d\n%s", o.code, o.output)
-	}
+	run(t, twoLives(t, bad, "nonsense"), "--compile").is(t, 2, `no quirk "nonsense"`, "component first")
 }
 
 // Components of one content share a library, whatever their files are called;
@@ -227,73 +188,26 @@ func TestSharedLibrary(t *testing.T) {
 			t.Errorf("once per process: %s = %g", name, n[len(n)-1])
 		}
 	}
-	o = run(t, once, "--compile", "--isolate", "never")
-	if o.code != 2 || !strings.Contains(o.output, "first, second") {
-		t.Errorf("exit code %d\n%s", o.code, o.output)
-	}
-}
-
-// Values that the user or the document gave and the FMU does not keep are
-// warned about, with component, variable and both values.
-func TestValuesReadBack(t *testing.T) {
-	set := []string{"--compile", "--step-size", "0.01", "--stop-time", "0.1", "--set", "life.k=9", "--set", "life.mode=high",
-		"--set", "life.on=true", "--set", "life.text=uvwxyz", "--set", "life.n=8", "--set", "life.u=0.5"}
-	if o := complete(t, append([]string{life(t, "")}, set...)...); strings.Contains(strings.Join(o.manifest.Warnings, "\n"), "was set to") {
-		t.Errorf("kept values: %q", o.manifest.Warnings)
-	}
-	o := complete(t, append([]string{life(t, "", "CLIP")}, set...)...)
-	text := strings.Join(o.manifest.Warnings, "\n")
-	for _, part := range []string{"life.k was set to 9 and is 5", "life.mode was set to high (3) and is low (1)", "life.on was set to true and is false",
-		`life.text was set to "uvwxyz" and is "uvw"`} {
-		if !strings.Contains(text, part) {
-			t.Errorf("no %q in\n%s", part, text)
-		}
-	}
-	if strings.Count(text, "was set to") != 4 {
-		t.Errorf("warnings\n%s", text)
-	}
+	run(t, once, "--compile", "--isolate", "never").is(t, 2, "first, second")
 }
 
 // twoLives writes an SSP with two components that use copies of one FMU under
 // two names and have these quirks.
 func twoLives(t *testing.T, fmu, quirks string) string {
 	t.Helper()
-	data, err := os.ReadFile(fmu)
-	if err != nil {
-		t.Fatal(err)
-	}
 	component := func(name string) string {
-		return `<ssd:Component name="` + name + `" source="resources/` + name + `.fmu"><ssd:Annotations>
-      <ssc:Annotation type="com.github.macrostep"><ms:Component xmlns:ms="https://github.com/macrostep/macrostep/ssp/1" quirks="` + quirks + `"/></ssc:Annotation>
-    </ssd:Annotations></ssd:Component>`
+		return `<ssd:Component name="` + name + `" source="resources/` + name + `.fmu"><ssd:Annotations>` + annotation(ownType, `<ms:Component quirks="`+quirks+`"/>`) + "</ssd:Annotations></ssd:Component>"
 	}
-	ssd := `<?xml version="1.0" encoding="UTF-8"?>
-<ssd:SystemStructureDescription version="1.0" name="two" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon">
-  <ssd:System name="two"><ssd:Elements>` + component("first") + component("second") + `</ssd:Elements></ssd:System>
-  <ssd:DefaultExperiment startTime="0" stopTime="0.1"><ssd:Annotations>
-    <ssc:Annotation type="com.github.macrostep"><ms:Settings xmlns:ms="https://github.com/macrostep/macrostep/ssp/1" version="1" stepSize="0.01"/></ssc:Annotation>
-  </ssd:Annotations></ssd:DefaultExperiment>
-</ssd:SystemStructureDescription>`
-	var b bytes.Buffer
-	z := zip.NewWriter(&b)
-	for _, e := range []struct {
-		name string
-		data []byte
-	}{{"SystemStructure.ssd", []byte(ssd)}, {"resources/first.fmu", data}, {"resources/second.fmu", data}} {
-		w, err := z.Create(e.name)
-		if err == nil {
-			_, err = w.Write(e.data)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	ssd := annotated(document("0.1", component("first")+component("second"), ""), `<ms:Settings version="1" stepSize="0.01"/>`)
 	path := filepath.Join(t.TempDir(), "two.ssp")
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	pack(t, path, file("SystemStructure.ssd", ssd), file("resources/first.fmu", read(t, fmu)), file("resources/second.fmu", read(t, fmu)))
 	return path
+}
+
+// annotated puts settings of ours into a document.
+func annotated(document, settings string) string {
+	document = strings.Replace(document, "<ssd:SystemStructureDescription", `<ssd:SystemStructureDescription xmlns:ms="https://github.com/macrostep/macrostep/ssp/1"`, 1)
+	before, after, _ := strings.Cut(document, "<ssd:DefaultExperiment ")
+	times, after, _ := strings.Cut(after, "/>")
+	return before + "<ssd:DefaultExperiment " + times + "><ssd:Annotations>" + annotation(ownType, settings) + "</ssd:Annotations></ssd:DefaultExperiment>" + after
 }

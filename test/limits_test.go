@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/macrostep/macrostep/algorithms/analyze"
+	"github.com/macrostep/macrostep/algorithms/analyze/forecast"
 	"github.com/macrostep/macrostep/algorithms/analyze/scan"
 	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/test/oracle"
@@ -208,7 +210,7 @@ func grows(t *testing.T, c limitCase, order int, H float64) bool {
 }
 
 // What is recommended, followed, is stable and has the error that is promised within a factor of 3, with all
-// our systems.
+// our systems; of some the errors that are forecast of explicit coupling hold likewise.
 func testRecommendations(t *testing.T) {
 	for _, name := range []string{"corrector-oscillator", "corrector-oscillator-blackbox", "energy-oscillator", "energy-star-3", "quarter-car-a", "quarter-car-b", "two-mass-ff", "two-mass-fd", "two-mass-dd"} {
 		t.Run(name, func(t *testing.T) {
@@ -219,27 +221,37 @@ func testRecommendations(t *testing.T) {
 			if r.Recommended < 0 || r.Promised == nil {
 				t.Fatalf("%s; %s", r.Why, r.WhyNoError)
 			}
-			s, H := r.Strategies[r.Recommended], r.StepToTake
 			var outputs []string
 			for _, c := range r.Structure.Connections {
 				if !slices.Contains(outputs, c.From) {
 					outputs = append(outputs, c.From)
 				}
 			}
-			args := []string{path, "--algorithm", s.Preset, "--param", fmt.Sprint("order=", s.Order)}
-			for key, value := range s.Params {
-				args = append(args, "--param", key+"="+value)
-			}
 			best := []string{path, "--algorithm", "implicit", "--param", "order=2", "--param", "solver.tolerance=1e-9"}
 			if strings.Contains(name, "blackbox") {
 				best = []string{path, "--algorithm", "gauss-seidel", "--param", "order=2", "--param", "substeps=2"}
 			}
-			horizon := math.Floor(r.Horizon/H+1e-9) * H
-			fine := complete(t, append(best, "--step-size", fmt.Sprint(H/finer), "--stop-time", fmt.Sprint(horizon))...)
-			got := off(t, path, outputs, horizon, H, args, fine, H/finer)
-			text := fmt.Sprintf("%-30s %s, order %d, %.4g s: promised %.3g of %s, got %.3g", name, s.Preset, s.Order, H, r.Promised.Error, r.Promised.Of, got)
-			if t.Log(text); !(got < 3*r.Promised.Error && r.Promised.Error < 3*got) {
-				t.Error(text)
+			check := func(s *analyze.Strategy, promised forecast.Forecast) {
+				H, horizon := promised.Step, math.Floor(r.Horizon/promised.Step+1e-9)*promised.Step
+				args := []string{path, "--algorithm", s.Preset, "--param", fmt.Sprint("order=", s.Order)}
+				for key, value := range s.Params {
+					args = append(args, "--param", key+"="+value)
+				}
+				fine := complete(t, append(slices.Clip(best), "--step-size", fmt.Sprint(H/finer), "--stop-time", fmt.Sprint(horizon))...)
+				got := off(t, outputs, H, complete(t, append(args, "--step-size", fmt.Sprint(H), "--stop-time", fmt.Sprint(horizon))...), fine, H/finer)
+				text := fmt.Sprintf("%-30s %s, order %d, %.4g s: promised %.3g of %s, got %.3g", name, s.Preset, s.Order, H, promised.Error, promised.Of, got)
+				if t.Log(text); !(got < 3*promised.Error && promised.Error < 3*got) && max(got, promised.Error) > 1e-4 { // below that the model of the responses decides
+					t.Error(text)
+				}
+			}
+			check(&r.Strategies[r.Recommended], *r.Promised)
+			for i := range r.Strategies {
+				s := &r.Strategies[i]
+				for _, f := range s.Forecasts {
+					if f.Step == r.Step && s.Preset == "explicit" && (name == "quarter-car-b" || strings.Contains(name, "blackbox")) {
+						check(s, f)
+					}
+				}
 			}
 		})
 	}

@@ -3,10 +3,7 @@ package test
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"net/http"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -48,15 +45,14 @@ func TestLiveSteps(t *testing.T) {
 		}
 	}
 	command(t, run.at("command/stop"))
-	if m := run.end(t, 1); m.Status != "incomplete" || m.Steps.Accepted != 3 {
+	if code, m := run.end(), run.manifest(t); code != 1 || m.Status != "incomplete" || m.Steps.Accepted != 3 {
 		t.Errorf("%s: %s after %d steps", m.Status, m.Reason, m.Steps.Accepted)
 	}
 }
 
 // liveProcess is a run that serves its page.
 type liveProcess struct {
-	*exec.Cmd
-	lines   *bufio.Scanner
+	*process
 	address string
 }
 
@@ -68,56 +64,17 @@ func (l *liveProcess) at(path string) string {
 // startLive starts a run with --live and waits for its address.
 func startLive(t *testing.T, args ...string) *liveProcess {
 	t.Helper()
-	cmd := exec.Command(program, args...)
-	cmd.Dir = t.TempDir()
-	ownCache(t, cmd)
-	out, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended
-		_ = cmd.Wait()
-	})
-	run := &liveProcess{Cmd: cmd, lines: bufio.NewScanner(out)}
-	told := ""
-	for run.address == "" && run.lines.Scan() {
-		told += run.lines.Text() + "\n"
-		run.address = regexp.MustCompile(`http://127\.0\.0\.1:\d+/\?token=\S+`).FindString(run.lines.Text())
-	}
-	if run.address == "" {
-		t.Fatalf("%v: no address\n%s", args, told)
-	}
+	run := &liveProcess{process: start(t, args...)}
+	address := regexp.MustCompile(`http://127\.0\.0\.1:\d+/\?token=\S+`)
+	until(t, "an address", func() bool { run.address = address.FindString(run.out.String()); return run.address != "" })
 	return run
-}
-
-// end waits for the end of the run, which has an exit code, and gives its manifest.
-func (l *liveProcess) end(t *testing.T, code int) (m manifest) {
-	t.Helper()
-	told := ""
-	for l.lines.Scan() { // so that the run does not wait
-		told += l.lines.Text() + "\n"
-	}
-	_ = l.Wait() // it may have been stopped
-	if got := l.ProcessState.ExitCode(); got != code {
-		t.Fatalf("%v: exit code %d\n%s", l.Args, got, told)
-	}
-	if err := json.Unmarshal(mustRead(t, filepath.Join(l.Dir, "results.json")), &m); err != nil {
-		t.Fatal(err)
-	}
-	return m
 }
 
 // Whatever a run has beside its page, pausing and stepping it changes nothing.
 func TestLiveWith(t *testing.T) {
 	take := long.Sample(6)
 	scenario := filepath.Join(t.TempDir(), "s.yaml")
-	if err := os.WriteFile(scenario, []byte("events:\n  - {at: 0.02, set: {wheel.v_c: 1}, for: 0.1}\nexpect:\n  - {variable: wheel.v_c, at: 0.05, value: 1, tolerance: 0}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, scenario, "events:\n  - {at: 0.02, set: {wheel.v_c: 1}, for: 0.1}\nexpect:\n  - {variable: wheel.v_c, at: 0.05, value: 1, tolerance: 0}\n")
 	for _, args := range [][]string{
 		{"--scenario", scenario}, {"--workers", "2"}, {"--isolate", "always", "--step-timeout", "5"}, {"--realtime"}, {"--realtime", "--overrun", "skip", "--scenario", scenario}, {"--algorithm", "im-slocal", "--param", "control.step=fixed"},
 	} {
@@ -138,8 +95,8 @@ func TestLiveWith(t *testing.T) {
 			}
 			command(t, run.at("command/step"))
 			command(t, run.at("command/resume"))
-			m := run.end(t, 0)
-			if m.Status != "complete" || !bytes.Equal(mustRead(t, filepath.Join(plain, "results.csv")), mustRead(t, filepath.Join(run.Dir, "results.csv"))) {
+			code, m := run.end(), run.manifest(t)
+			if code != 0 || m.Status != "complete" || !bytes.Equal(read(t, filepath.Join(plain, "results.csv")), read(t, filepath.Join(run.Dir, "results.csv"))) {
 				t.Errorf("%s, or other results", m.Status)
 			}
 			if rt := m.Realtime; rt != nil && !(rt.Paused > 0) { // TestResync: nothing has to be caught up

@@ -5,7 +5,6 @@ package test
 import "testing"
 
 func TestIsolatedAlike(t *testing.T)            { testIsolatedAlike(t) }
-func TestKilledWorker(t *testing.T)             { testKilledWorker(t) }
 func TestLargeStack(t *testing.T)               { testLargeStack(t) }
 func TestProgramReplacedMeanwhile(t *testing.T) { testProgramReplacedMeanwhile(t) }
 func TestRestartAnywhere(t *testing.T)          { testRestartAnywhere(t) }

@@ -4,6 +4,7 @@
 package test
 
 import (
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -21,7 +22,6 @@ import (
 	"time"
 
 	"github.com/macrostep/macrostep/fmi"
-	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/test/cc"
 )
@@ -113,32 +113,9 @@ func fromRoot(dir string) (string, error) {
 // matchTest is what -run selects by.
 func matchTest(pattern, name string) (bool, error) { return regexp.MatchString(pattern, name) }
 
-// built are the example systems, each built at its first use.
-var built struct {
-	sync.Mutex
-	path map[string]string
-}
-
-// system gives the path of one of our example systems.
-func system(t testing.TB, name string) string {
-	t.Helper()
-	built.Lock()
-	defer built.Unlock()
-	if built.path == nil {
-		built.path = map[string]string{}
-	}
-	if built.path[name] == "" {
-		path, err := fmus.WriteSystem(work, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		built.path[name] = path
-	}
-	return built.path[name]
-}
-
 // outcome is what a call of the program left behind.
 type outcome struct {
+	args     []string
 	code     int
 	output   string // stdout and stderr
 	results  string // path of the results
@@ -154,6 +131,7 @@ type manifest struct {
 	Outcome    master.Outcome
 	Algorithm  string
 	Realtime   *master.Timing
+	EndTime    float64 `json:"end_time"`
 	Parameters map[string]any
 	Sources    map[string]string
 	FMUs       []struct{ Component, Isolated string }
@@ -226,7 +204,7 @@ func macrostepIn(t testing.TB, dir string, args ...string) (code int, output str
 func run(t testing.TB, args ...string) *outcome {
 	t.Helper()
 	dir := t.TempDir()
-	o := &outcome{results: filepath.Join(dir, "results.csv")}
+	o := &outcome{args: args, results: filepath.Join(dir, "results.csv")}
 	o.code, o.output = macrostep(t, append([]string{"run", "--quiet", "--output", o.results}, args...)...)
 	if data, err := os.ReadFile(filepath.Join(dir, "results.json")); err == nil {
 		if err := json.Unmarshal(data, &o.manifest); err != nil {
@@ -240,15 +218,10 @@ func run(t testing.TB, args ...string) *outcome {
 // read takes the results in, if there are any.
 func (o *outcome) read(t testing.TB) {
 	t.Helper()
-	f, err := os.Open(o.results)
-	if err != nil {
+	if _, err := os.Stat(o.results); err != nil {
 		return
 	}
-	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatalf("results: %v", err)
-	}
+	rows := readCSV(t, o.results)
 	o.columns = map[string][]float64{}
 	o.rows = len(rows) - 1
 	for c, name := range rows[0] {
@@ -310,11 +283,160 @@ func (o *outcome) column(t testing.TB, name string) []float64 {
 	return c
 }
 
-func mustRead(t testing.TB, path string) []byte {
+// read gives a file, which must be there.
+func read(t testing.TB, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return data
+}
+
+// write writes a file, and makes its folder.
+func write[T string | []byte](t testing.TB, path string, content T) {
+	t.Helper()
+	mkdir(t, filepath.Dir(path))
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mkdir(t testing.TB, path string) {
+	t.Helper()
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// warnings gives those of the manifest, one a line.
+func (o *outcome) warnings() string { return strings.Join(o.manifest.Warnings, "\n") }
+
+// table gives the results as they stand in their file.
+func (o *outcome) table(t testing.TB) string {
+	t.Helper()
+	return string(read(t, o.results))
+}
+
+// listed gives the names in a folder.
+func listed(t testing.TB, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// listener collects what a program that still runs has written.
+type listener struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *listener) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *listener) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// until waits for a text.
+func (l *listener) until(t testing.TB, text string) {
+	t.Helper()
+	until(t, fmt.Sprintf("%q is written", text), func() bool { return strings.Contains(l.String(), text) })
+}
+
+// process is a call of the program that is under way.
+type process struct {
+	*exec.Cmd
+	out listener
+}
+
+// start begins a call of the program in a folder of its own.
+func start(t testing.TB, args ...string) *process {
+	t.Helper()
+	cmd := exec.Command(program, args...)
+	cmd.Dir = t.TempDir()
+	return started(t, cmd)
+}
+
+// started begins a call, with a cache of its own unless there is an environment.
+func started(t testing.TB, cmd *exec.Cmd) *process {
+	t.Helper()
+	if cmd.Env == nil {
+		ownCache(t, cmd)
+	}
+	p := &process{Cmd: cmd}
+	cmd.Stdout, cmd.Stderr = &p.out, &p.out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // it may have ended
+	return p
+}
+
+// path names a file in its folder.
+func (p *process) path(name string) string { return filepath.Join(p.Dir, name) }
+
+// manifest reads results.json.
+func (p *process) manifest(t testing.TB) (m manifest) {
+	t.Helper()
+	if err := json.Unmarshal(read(t, p.path("results.json")), &m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// signal sends a signal.
+func (p *process) signal(t testing.TB, s os.Signal) {
+	t.Helper()
+	if err := p.Process.Signal(s); err != nil {
+		t.Error(err)
+	}
+}
+
+// end waits for the end, and gives the exit code.
+func (p *process) end() int {
+	_ = p.Wait() // the exit code tells
+	return p.ProcessState.ExitCode()
+}
+
+// call calls the program in a folder of its own, if it is not to be run with results.
+func call(t testing.TB, args ...string) *outcome {
+	t.Helper()
+	code, output := macrostep(t, args...)
+	return &outcome{args: args, code: code, output: output}
+}
+
+// is holds the exit code and parts of the output.
+func (o *outcome) is(t testing.TB, code int, parts ...string) {
+	t.Helper()
+	if o.code != code {
+		t.Errorf("%v: exit code %d, want %d\n%s", o.args, o.code, code, o.output)
+		return
+	}
+	for _, part := range parts {
+		if !strings.Contains(o.output, part) {
+			t.Errorf("%v: %q is not in\n%s", o.args, part, o.output)
+		}
+	}
+}
+
+// readCSV reads a table of texts.
+func readCSV(t testing.TB, path string) [][]string {
+	t.Helper()
+	rows, err := csv.NewReader(bytes.NewReader(read(t, path))).ReadAll()
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return rows
 }

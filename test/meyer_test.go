@@ -1,11 +1,13 @@
 package test
 
 import (
+	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
 	"testing"
 
+	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/test/long"
 )
@@ -139,5 +141,167 @@ func drops(t testing.TB, table []map[string]float64, impacts []float64, highest 
 		if testing.Verbose() {
 			t.Logf("impact at %.5g s: step size down to %.2g of the usual, order down to %g", at, least/usual, order)
 		}
+	}
+}
+
+// chainSystem writes a chain without impulses and contacts but with its damping.
+func chainSystem(t testing.TB, masses, subsystems int, damping float64) string {
+	t.Helper()
+	path, err := fmus.WriteChain(filepath.Join(t.TempDir()), fmus.Chain{Masses: masses, Subsystems: subsystems,
+		Set: map[string]float64{"d": damping}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// The chain of meyer 6.2 in a small size: order control against fixed orders,
+// explicit against implicit over the damping, and the Jacobian by differences
+// against low-order sensitivities.
+func testMeyerChain(t *testing.T) {
+	args := func(preset string, more ...string) []string {
+		return append([]string{"--algorithm", preset, "--stop-time", "0.01", "--step-size", "1e-5", "--record", "none", "--param", "control.safety=6",
+			"--param", "control.rtol=1e-3", "--param", "control.atol=1e-1", "--param", "control.h0=1e-7"}, more...)
+	}
+	t.Run("order", func(t *testing.T) {
+		t.Parallel()
+		path := chainSystem(t, 20, 4, 1e4)
+		for _, preset := range []string{"ex-slocal", "im-slocal"} {
+			best, steps := math.MaxInt, 0
+			for _, k := range []string{"1", "2", "3", "4", "auto"} {
+				o := complete(t, append([]string{path}, args(preset, "--param", "order="+k)...)...)
+				steps = o.manifest.Steps.Accepted
+				t.Logf("%s order %s: %d steps, orders %v", preset, k, steps, o.manifest.Orders)
+				if k != "auto" {
+					best = min(best, steps)
+				}
+			}
+			if float64(steps) > 1.1*float64(best) {
+				t.Errorf("%s: order control takes %d steps, the best fixed order %d", preset, steps, best)
+			}
+		}
+	})
+	t.Run("damping", func(t *testing.T) {
+		t.Parallel()
+		dampings := []float64{1e3, 1e4, 1e5, 1e6}
+		var ratios []float64 // of the steps of FMUs, explicit over implicit
+		for _, d := range dampings {
+			path := chainSystem(t, 20, 4, d)
+			cost := func(preset string) (macro, work int) {
+				a := args(preset)
+				a[3] = "0.003" // in which the impulses rise and fall
+				m := complete(t, append([]string{path}, a...)...).manifest
+				for _, n := range m.FMUSteps {
+					work += n
+				}
+				return m.Steps.Accepted, work
+			}
+			macroExplicit, explicit := cost("ex-slocal")
+			macroImplicit, implicit := cost("im-slocal")
+			ratios = append(ratios, float64(explicit)/float64(implicit))
+			t.Logf("d = %g N s/m: %d explicit and %d implicit macro steps, %d and %d steps of FMUs", d, macroExplicit, macroImplicit, explicit, implicit)
+		}
+		// Explicit coupling is cheaper at low damping, implicit coupling at high.
+		if ratios[0] >= 1 || ratios[len(ratios)-1] < 5 {
+			t.Errorf("explicit coupling costs %v times implicit coupling at the dampings %v", ratios, dampings)
+		}
+	})
+	t.Run("sensitivities", func(t *testing.T) {
+		t.Parallel()
+		path := chainSystem(t, 20, 4, 1e4)
+		work, final := map[string]int{}, map[string]float64{}
+		for _, kind := range []string{"newton-fd", "newton-los"} {
+			a := args("im-slocal", "--param", "solver.kind="+kind)
+			a[7] = "s2.x_left" // instead of none
+			o := complete(t, append([]string{path}, a...)...)
+			for _, n := range o.manifest.FMUSteps {
+				work[kind] += n
+			}
+			x := o.column(t, "s2.x_left")
+			final[kind] = x[len(x)-1]
+			t.Logf("%s: %d macro steps, %d FMU steps, %d correctors, %d Jacobians, s2.x_left = %.9g", kind, o.manifest.Steps.Accepted, work[kind],
+				o.manifest.Iterations, o.manifest.Jacobians, final[kind])
+		}
+		if work["newton-los"] >= work["newton-fd"] {
+			t.Errorf("FMU steps: %v", work)
+		}
+		if d := math.Abs(final["newton-los"] - final["newton-fd"]); d > 1e-6 {
+			t.Errorf("the results differ by %g m", d)
+		}
+	})
+}
+
+// relativeError is the normalised root mean square error (36) of meyer: got and
+// want hold the points of each variable.
+func relativeError(got, want [][]float64) float64 {
+	total := 0.0
+	for i, w := range want {
+		mean, off, spread := 0.0, 0.0, 0.0
+		for _, v := range w {
+			mean += v / float64(len(w))
+		}
+		for j, v := range w {
+			off += (v - got[i][j]) * (v - got[i][j])
+			spread += (v - mean) * (v - mean)
+		}
+		total += off / spread
+	}
+	return math.Sqrt(total)
+}
+
+// meyer's Example 2 in small: the motion of the coupling masses against the
+// independent integration of the whole chain, over the start of the first impulse
+// and its end, explicitly at low and implicitly at high damping.
+func testChainAgainstReference(t *testing.T) {
+	const masses, pieces, stop = 16, 4, 3.5e-3
+	paths := map[float64]string{}
+	for _, d := range []float64{1e4, 5e5} {
+		paths[d] = chainSystem(t, masses, pieces, d)
+	}
+	for _, c := range []struct {
+		algorithm []string
+		damping   float64
+		bound     float64
+	}{
+		// The settings of the paper, and parts of its tolerances. Much smaller ones
+		// the first step of an implicit run, of order 0, does not meet: at this
+		// damping the forces change within 50 ns.
+		{[]string{"--algorithm", "ex-slocal"}, 1e4, 1e-3},
+		{[]string{"--algorithm", "ex-slocal", "--param", "control.rtol=1e-5", "--param", "control.atol=1e-3"}, 1e4, 1e-5},
+		{[]string{"--algorithm", "im-slocal", "--param", "solver.kind=newton-los"}, 5e5, 1e-3},
+		{[]string{"--algorithm", "im-slocal", "--param", "solver.kind=newton-los", "--param", "control.rtol=1e-4", "--param", "control.atol=1e-2"}, 5e5, 1e-4},
+	} {
+		t.Run(fmt.Sprint(c.algorithm, c.damping), func(t *testing.T) {
+			t.Parallel()
+			o := complete(t, append([]string{paths[c.damping], "--stop-time", fmt.Sprint(stop), "--output-interval", "2e-5"}, c.algorithm...)...)
+			reference := exact.DefaultChain(masses)
+			reference.Spring.D = c.damping
+			rows, err := reference.Solve(o.columns["time"][1:], 1e-9)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got, want [][]float64
+			for i := range pieces {
+				for _, v := range []struct {
+					name string
+					at   int
+				}{
+					{"x_left", masses / pieces * i}, {"x_right", masses/pieces*(i+1) - 1},
+					{"v_left", masses + masses/pieces*i}, {"v_right", masses + masses/pieces*(i+1) - 1},
+				} {
+					column := o.column(t, fmt.Sprintf("s%d.%s", i+1, v.name))
+					var exactly []float64
+					for _, y := range rows {
+						exactly = append(exactly, y[v.at])
+					}
+					got, want = append(got, column[1:]), append(want, exactly)
+				}
+			}
+			e := relativeError(got, want)
+			t.Logf("%d steps and %d rejected, NRMSE %.2g", o.manifest.Steps.Accepted, o.manifest.Steps.Rejected, e)
+			if !(e <= c.bound) {
+				t.Errorf("the error is %g, not at most %g", e, c.bound)
+			}
+		})
 	}
 }

@@ -12,91 +12,35 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/test/long"
+	"github.com/macrostep/macrostep/test/probe"
 )
 
-// misbehavingPair couples a healthy FMU with one that misbehaves, called bad.
-const misbehavingPair = `<?xml version="1.0" encoding="UTF-8"?>
-<ssd:SystemStructureDescription version="1.0" name="pair"
-    xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription"
-    xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon">
-  <ssd:System name="pair">
-    <ssd:Elements>
-      <ssd:Component name="good" type="application/x-fmu-sharedlibrary" source="resources/mass_force.fmu">
-        <ssd:Connectors>
-          <ssd:Connector name="F" kind="input"><ssc:Real/></ssd:Connector>
-          <ssd:Connector name="x" kind="output"><ssc:Real/></ssd:Connector>
-        </ssd:Connectors>
-      </ssd:Component>
-      <ssd:Component name="bad" type="application/x-fmu-sharedlibrary" source="resources/%[1]s.fmu">
-        <ssd:Connectors>
-          <ssd:Connector name="u" kind="input"><ssc:Real/></ssd:Connector>
-          <ssd:Connector name="x" kind="output"><ssc:Real/></ssd:Connector>
-        </ssd:Connectors>
-      </ssd:Component>%[2]s
-    </ssd:Elements>
-    <ssd:Connections>
-      <ssd:Connection startElement="good" startConnector="x" endElement="bad" endConnector="u"/>
-      <ssd:Connection startElement="bad" startConnector="x" endElement="good" endConnector="F"/>
-    </ssd:Connections>
-  </ssd:System>
-  <ssd:DefaultExperiment startTime="0" stopTime="1"/>
-</ssd:SystemStructureDescription>
-`
-
-var pairs struct {
-	sync.Mutex
-	made map[string]string
-}
-
-// badPair gives the folder of a system of a healthy FMU and a misbehaving one. The
-// FMU may be followed by "+ name" for a third, uncoupled component of it.
+// badPair gives the folder of a system of a healthy FMU and a misbehaving one, called
+// bad. The FMU may be followed by "+ name" for a third, uncoupled component of it.
 func badPair(t testing.TB, fmu string) string {
 	t.Helper()
-	pairs.Lock()
-	defer pairs.Unlock()
-	if dir := pairs.made[fmu]; dir != "" {
-		return dir
-	}
-	name, third, more := strings.Cut(fmu, "+")
-	element := ""
-	if more {
-		element = fmt.Sprintf("\n      <ssd:Component name=%q type=\"application/x-fmu-sharedlibrary\" source=\"resources/%s.fmu\"/>", third, name)
-	}
-	dir := filepath.Join(work, "pair-"+fmu)
-	writePair(t, dir, name, element, func(resources string) error {
-		_, err := fmus.Build(resources, name)
-		return err
+	name, third, _ := strings.Cut(fmu, "+")
+	return once(t, "pair-"+fmu, func(dir string) error {
+		return writePair(t, dir, name, third, func(resources string) error { return build(resources, name) })
 	})
-	if pairs.made == nil {
-		pairs.made = map[string]string{}
-	}
-	pairs.made[fmu] = dir
-	return dir
 }
 
-// writePair writes the system; build puts the FMU of that name into a folder.
-func writePair(t testing.TB, dir, name, element string, build func(resources string) error) {
+// writePair writes the system; make puts the FMU of that name into a folder.
+func writePair(t testing.TB, dir, name, third string, make func(resources string) error) error {
 	t.Helper()
-	resources := filepath.Join(dir, "resources")
-	err := os.MkdirAll(resources, 0o755)
-	if err == nil {
-		_, err = fmus.Build(resources, "mass_force")
+	members := []member{{"good", "mass_force", "F", "x"}, {"bad", name, "u", "x"}}
+	if third != "" {
+		members = append(members, member{third, name, "", ""})
 	}
-	if err == nil {
-		err = build(resources)
-	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "SystemStructure.ssd"), fmt.Appendf(nil, misbehavingPair, name, element), 0o644)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	coupled(t, dir, "1", members, "good.x → bad.u\nbad.x → good.F")
+	copyFMUs(t, filepath.Join(dir, "resources"), "mass_force")
+	return make(filepath.Join(dir, "resources"))
 }
 
 // aftermath is all that a run of a pair leaves.
@@ -106,20 +50,12 @@ type aftermath struct {
 	calls map[string][]string // by component: "DoStep Error" and so on, in order
 }
 
-// pairCommand prepares a run in steps of 0.1 s from a folder of its own.
-func pairCommand(t testing.TB, fmu, set string, args ...string) (cmd *exec.Cmd, dir string) {
-	t.Helper()
-	return systemCommand(t, badPair(t, fmu), set, args...)
-}
-
 // systemCommand is pairCommand for a system whose component bad is set.
 func systemCommand(t testing.TB, system, set string, args ...string) (cmd *exec.Cmd, dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	temp := filepath.Join(dir, "tmp")
-	if err := os.Mkdir(temp, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	mkdir(t, temp)
 	// All files by relative names: an FMU may change the directory.
 	all := []string{"run", "--output", "results.csv", "--log-fmi-calls", "calls.txt"}
 	if !slices.Contains(args, "--step-size") {
@@ -138,7 +74,7 @@ func systemCommand(t testing.TB, system, set string, args ...string) (cmd *exec.
 // it ended: whole lines, no temporary folder, no Go panic.
 func examine(t testing.TB, dir string, cmd *exec.Cmd, output string) *aftermath {
 	t.Helper()
-	a := &aftermath{dir: dir, outcome: &outcome{code: cmd.ProcessState.ExitCode(), output: output, results: filepath.Join(dir, "results.csv")}, calls: map[string][]string{}}
+	a := &aftermath{dir: dir, outcome: &outcome{args: cmd.Args, code: cmd.ProcessState.ExitCode(), output: output, results: filepath.Join(dir, "results.csv")}, calls: map[string][]string{}}
 	if strings.Contains(output, "goroutine ") || strings.Contains(output, "panic") {
 		t.Errorf("the program crashed:\n%s", output)
 	}
@@ -182,6 +118,32 @@ func runPair(t testing.TB, fmu, set string, args ...string) *aftermath {
 func runSystem(t testing.TB, system, set string, args ...string) *aftermath {
 	t.Helper()
 	cmd, dir := systemCommand(t, system, set, args...)
+	return finished(t, cmd, dir)
+}
+
+// runApart is runSystem with a cache of its own: an FMU that has crashed is on
+// record there.
+func runApart(t testing.TB, system, set string, args ...string) *aftermath {
+	t.Helper()
+	cmd, dir := systemCommand(t, system, set, args...)
+	ownCache(t, cmd)
+	return finished(t, cmd, dir)
+}
+
+// runUntraced is runApart without a log of calls, which has each call made by itself.
+func runUntraced(t testing.TB, system, set string, args ...string) *aftermath {
+	t.Helper()
+	cmd, dir := systemCommand(t, system, set, args...)
+	ownCache(t, cmd)
+	at := slices.Index(cmd.Args, "--log-fmi-calls")
+	cmd.Args = slices.Delete(cmd.Args, at, at+2)
+	write(t, filepath.Join(dir, "calls.txt"), "")
+	return finished(t, cmd, dir)
+}
+
+// finished makes a run and examines what it leaves.
+func finished(t testing.TB, cmd *exec.Cmd, dir string) *aftermath {
+	t.Helper()
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {
 		t.Fatal(err)
@@ -337,7 +299,7 @@ func TestMisbehaviour(t *testing.T) {
 			said := a.manifest.Reason
 			switch c.status {
 			case "complete":
-				code, said = 0, strings.Join(a.manifest.Warnings, "\n")
+				code, said = 0, a.warnings()
 			case "terminated":
 				code = c.code
 			}
@@ -375,10 +337,7 @@ func TestMisbehaviour(t *testing.T) {
 func testProcessIsPutBack(t *testing.T) {
 	t.Parallel()
 	read := func(a *aftermath) string {
-		data, err := os.ReadFile(a.results)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := read(t, a.results)
 		return string(data)
 	}
 	want := read(runPair(t, "misbehave", ""))
@@ -411,7 +370,7 @@ func testProcessIsPutBack(t *testing.T) {
 			if got := read(a); got != want {
 				t.Errorf("results\n%swant\n%s", got, want)
 			}
-			told := strings.Join(a.manifest.Warnings, "\n")
+			told := a.warnings()
 			if n := strings.Count(told, c.says); c.says != "" && (n != 1 || strings.Count(a.output, c.says) != 1) || c.says == "" && told != "" {
 				t.Errorf("warnings %q, want %q once\n%s", told, c.says, a.output)
 			}
@@ -436,7 +395,7 @@ func TestLoadChangesProcess(t *testing.T) {
 	}
 	want = append(want, "while loading: the FMU changes the floating-point modes", "misbehave_load.fmu: the FMU changes the floating-point modes")
 	for _, w := range want {
-		if n := strings.Count(strings.Join(a.manifest.Warnings, "\n"), w); n != 1 {
+		if n := strings.Count(a.warnings(), w); n != 1 {
 			t.Errorf("%q is said %d times in %q", w, n, a.manifest.Warnings)
 		}
 	}
@@ -478,7 +437,7 @@ func testMisuseOfLogger(t *testing.T) {
 				if c.never != "" && strings.Contains(a.output, c.never) {
 					t.Errorf("%q is in the output", c.never)
 				}
-				warned := strings.Join(a.manifest.Warnings, "\n")
+				warned := a.warnings()
 				if strings.Count(warned, c.warned) != 1 && c.warned != "" {
 					t.Errorf("warnings %q, want %q once", warned, c.warned)
 				}
@@ -522,9 +481,7 @@ func TestFatalEndsAllInstances(t *testing.T) {
 // or is refused, and never tried (fmi2 37).
 func TestOncePerProcess(t *testing.T) {
 	t.Parallel()
-	if a := runPair(t, "misbehave_once", ""); a.code != 0 {
-		t.Errorf("alone: exit code %d\n%s", a.code, a.output)
-	}
+	runPair(t, "misbehave_once", "").is(t, 0)
 	if a := runPair(t, "misbehave_once", "", "--analyze"); a.code != 0 || strings.Contains(a.output, "could not be analysed") {
 		t.Errorf("after an analysis: exit code %d\n%s", a.code, a.output)
 	}
@@ -610,21 +567,15 @@ func TestInterruptPending(t *testing.T) {
 		{"Uncancellable", []string{"CancelStep Error", "FreeInstance void"}},
 	} {
 		t.Run(c.ending, func(t *testing.T) {
-			cmd, dir := pairCommand(t, "misbehave", "fault=Pending at=0.35 polls=-1 ending="+c.ending)
-			var output bytes.Buffer
-			cmd.Stdout, cmd.Stderr = &output, &output
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			cmd, dir := systemCommand(t, badPair(t, "misbehave"), "fault=Pending at=0.35 polls=-1 ending="+c.ending)
+			p := started(t, cmd)
 			until(t, "it is polled", func() bool {
-				trace, _ := os.ReadFile(filepath.Join(dir, "calls.txt"))
+				trace, _ := os.ReadFile(p.path("calls.txt"))
 				return bytes.Contains(trace, []byte("value=Pending"))
 			})
-			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-				t.Fatal(err)
-			}
-			_ = cmd.Wait() // the exit code is what counts
-			a := examine(t, dir, cmd, output.String())
+			p.signal(t, syscall.SIGINT)
+			p.end()
+			a := examine(t, dir, cmd, p.out.String())
 			if a.code != 1 || a.manifest.Status != "incomplete" || !strings.Contains(a.manifest.Reason, "interrupted") ||
 				!strings.Contains(a.manifest.Reason, "bad (misbehave.fmu): step from t = 0.4 s") {
 				t.Errorf("exit code %d, %s, %q\n%s", a.code, a.manifest.Status, a.manifest.Reason, a.output)
@@ -643,17 +594,9 @@ func TestInterruptPending(t *testing.T) {
 // and in one of its own; the rows before it stay.
 func TestPendingTooLong(t *testing.T) {
 	t.Parallel()
-	limited := filepath.Join(t.TempDir(), "limited") // by the document
-	writePair(t, limited, "misbehave", "", func(resources string) error {
-		_, err := fmus.Build(resources, "misbehave")
-		return err
-	})
+	limited := ours(t, []member{{"good", "mass_force", "F", "x"}, {"bad", "misbehave", "u", "x"}}, "good.x → bad.u\nbad.x → good.F") // by the document
 	ssd := filepath.Join(limited, "SystemStructure.ssd")
-	text := strings.Replace(string(mustRead(t, ssd)), `stopTime="1"/>`, `stopTime="1"><ssd:Annotations>`+
-		annotation(ownType, `<ms:Settings xmlns:ms="https://github.com/macrostep/macrostep/ssp/1" version="1" stepTimeout="2"/>`)+"</ssd:Annotations></ssd:DefaultExperiment>", 1)
-	if err := os.WriteFile(ssd, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	write(t, ssd, annotated(string(read(t, ssd)), `<ms:Settings version="1" stepTimeout="2"/>`))
 	for _, c := range []struct {
 		name, system, ending string
 		args                 []string
@@ -672,19 +615,11 @@ func TestPendingTooLong(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			cmd, dir := systemCommand(t, c.system, "fault=Pending at=0.35 polls=-1 ending="+c.ending, c.args...)
+			run := runSystem
 			if c.ends == nil { // many calls in one crossing
-				at := slices.Index(cmd.Args, "--log-fmi-calls")
-				cmd.Args = slices.Delete(cmd.Args, at, at+2)
-				if err := os.WriteFile(filepath.Join(dir, "calls.txt"), nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				run = runUntraced
 			}
-			out, err := cmd.CombinedOutput()
-			if cmd.ProcessState == nil {
-				t.Fatal(err)
-			}
-			a := examine(t, dir, cmd, string(out))
+			a := run(t, c.system, "fault=Pending at=0.35 polls=-1 ending="+c.ending, c.args...)
 			if a.code != 1 || a.manifest.Status != "failed" || !strings.Contains(a.manifest.Reason, "bad: "+c.says) ||
 				!strings.Contains(a.output, c.says) || !strings.Contains(a.output, "(--step-timeout)") {
 				t.Errorf("exit code %d, %s, %q\n%s", a.code, a.manifest.Status, a.manifest.Reason, a.output)
@@ -697,4 +632,228 @@ func TestPendingTooLong(t *testing.T) {
 			}
 		})
 	}
+}
+
+// watched starts a run, waits until it has said something, does what is to be
+// done then, and interrupts it.
+func watched(t *testing.T, cmd *exec.Cmd, says string, then func()) *aftermath {
+	t.Helper()
+	p := started(t, cmd)
+	p.out.until(t, says)
+	then()
+	p.signal(t, syscall.SIGINT)
+	p.end()
+	return examine(t, cmd.Dir, cmd, p.out.String())
+}
+
+// What an FMU changes in a step is put back while the run goes on, and told once
+// however often it does so (fmi2 73).
+func testProcessIsPutBackOnTheWay(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Log("the directory of another process can be looked at on Linux only")
+		return
+	}
+	for _, times := range []string{"1", "0"} { // once, in every step
+		cmd, dir := systemCommand(t, badPair(t, "misbehave"), "fault=Directory times="+times, "--stop-time", "1e9", "--output-interval", "1e6")
+		const says = `in a step one of the FMUs mass_force.fmu, misbehave.fmu changed the working directory to "/"; it is restored`
+		a := watched(t, cmd, says, func() {
+			if times != "1" {
+				return
+			}
+			here, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(cmd.Process.Pid), "cwd"))
+			if want, _ := filepath.EvalSymlinks(dir); err != nil || here != want {
+				t.Errorf("the directory is %q while it runs, want %q (%v)", here, want, err)
+			}
+			time.Sleep(600 * time.Millisecond) // two more looks
+		})
+		if n := strings.Count(a.output, says); n != 1 || a.manifest.Status != "incomplete" || a.code != 1 {
+			t.Errorf("times=%s: said %d times, %s, exit code %d\n%s", times, n, a.manifest.Status, a.code, a.output)
+		}
+	}
+}
+
+// A step that stays pending is told after five seconds, once, with FMU and time;
+// it can still be cancelled (fmi2 53).
+func testPendingIsTold(t *testing.T) {
+	t.Parallel() // it waits for the five seconds
+	if runtime.GOOS == "windows" {
+		t.Log("a process cannot be sent an interrupt there")
+		return
+	}
+	cmd, _ := systemCommand(t, badPair(t, "misbehave"), "fault=Pending at=0.35 polls=-1")
+	const says = "bad: misbehave.fmu: the step from t = 0.4 s by 0.1 s is pending for more than 5s"
+	a := watched(t, cmd, says, func() { time.Sleep(200 * time.Millisecond) })
+	if n := strings.Count(a.warnings(), says); n != 1 || strings.Count(a.output, says) != 1 {
+		t.Errorf("said %d times in %q\n%s", n, a.manifest.Warnings, a.output)
+	}
+	if a.code != 1 || a.manifest.Status != "incomplete" || !a.ends("bad", "CancelStep OK", "FreeInstance void") || !a.clean("good") {
+		t.Errorf("exit code %d, %s, bad %v, good %v", a.code, a.manifest.Status, a.calls["bad"], a.calls["good"])
+	}
+}
+
+// A run that comes to its end and its values nowhere is warned about.
+func TestGrowthIsTold(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "run.html")
+	args := []string{system(t, "quarter-car-a"), "--param", "order=5", "--step-size", "0.1", "--report", page}
+	o := complete(t, args...)
+	if text := string(read(t, page)); !strings.Contains(text, ">complete, unstable<") || !strings.Contains(text, "\n    &#34;stability&#34;: &#34;unstable&#34;,\n") {
+		t.Errorf("the page does not say that the run is unstable\n%s", o.output)
+	}
+	if strict := run(t, append(args, "--strict")...); strict.code != 1 || strict.manifest.Status != "complete" {
+		t.Errorf("strictly: exit code %d, %s", strict.code, strict.manifest.Status)
+	}
+	if !slices.ContainsFunc(o.manifest.Warnings, func(w string) bool { return strings.Contains(w, "has grown to") }) {
+		t.Errorf("%q", o.manifest.Warnings)
+	}
+}
+
+// What the documents show to be wrong ends a run before an FMU is called.
+func TestFoundBeforeTheFMUs(t *testing.T) {
+	for _, args := range [][]string{
+		{"--algorithm", "im-milne", "--param", "control.atol=nope.x:1"},
+		{"--bond", "x=chassis.F:wheel.v"},
+		{"--algorithm", "gauss-seidel", "--param", "sequence=chassis"},
+		{"--rate", "nope=2"},
+	} {
+		calls := filepath.Join(t.TempDir(), "calls.txt")
+		o := run(t, append([]string{system(t, "quarter-car-a"), "--log-fmi-calls", calls}, args...)...)
+		data, _ := os.ReadFile(calls)
+		if o.code != 2 || len(data) > 0 {
+			t.Errorf("%v: exit code %d, %d bytes of calls\n%s", args, o.code, len(data), o.output)
+		}
+	}
+}
+
+// A run goes on when nobody reads any longer what it prints.
+func TestNobodyReads(t *testing.T) {
+	dir := t.TempDir()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	r.Close()
+	// It has something to say before it begins, while it runs and at its end.
+	cmd := exec.Command(program, "run", system(t, "quarter-car-a"), "--param", "order=5", "--step-size", "0.1", "--log-level", "debug", "--isolate-component", "wheel")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, w, w
+	if err := cmd.Run(); err != nil {
+		t.Errorf("the run ended: %v", err)
+	}
+	if m := string(read(t, filepath.Join(dir, "results.json"))); !strings.Contains(m, `"status": "complete"`) {
+		t.Errorf("manifest %s", m)
+	}
+}
+
+// A system in which an FMU ends the simulation at the end of a step: every way of
+// stepping takes the others to that point, and tells the same.
+func TestEndWithStep(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"first", "second"} {
+		if _, err := probe.Build(dir, name, probe.Everything, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(dir, "SystemStructure.ssd")
+	write(t, path, document("2", member{"first", "first", "u", "x"}.component("")+member{"second", "second", "u", "x"}.component(""), "first.x → second.u"))
+	const doStep, discard = "1", "2"
+	for _, args := range [][]string{
+		nil, {"--log-fmi-calls", "calls.txt"}, {"--workers", "2"}, {"--isolate", "always"}, {"--record", "second.x"},
+		{"--param", "discard=shorten"}, {"--param", "order=1", "--param", "substeps=2", "--param", "delivery=substeps"},
+	} {
+		for _, who := range []string{"first", "second"} {
+			at := "3" // the step that ends it
+			if who == "second" && slices.Contains(args, "delivery=substeps") {
+				at = "6"
+			}
+			o := run(t, append([]string{path, "--step-size", "0.25", "--set", "first.u=2", "--set", who + ".fault=" + doStep, "--set", who + ".status=" + discard,
+				"--set", who + ".at=" + at, "--set", who + ".share=1", "--set", who + ".ends=1"}, args...)...)
+			if o.code != 0 || o.manifest.Status != "terminated" || o.column(t, "time")[len(o.column(t, "time"))-1] != 0.75 || !strings.Contains(o.manifest.Reason, who+" (") || strings.Contains(strings.Join(o.manifest.Warnings, " "), "common point") {
+				t.Errorf("%s %v: exit code %d, %s: %q, warnings %q", who, args, o.code, o.manifest.Status, o.manifest.Reason, o.manifest.Warnings)
+				continue
+			}
+			if slices.Contains(args, "substeps=2") {
+				continue
+			}
+			x := o.column(t, "second.x")
+			want := []float64{0, 0, 125, 375}
+			if who == "second" {
+				want[3] = want[2] // the probe does not step when it ends the simulation
+			}
+			if !slices.Equal(x, want) {
+				t.Errorf("%s %v: second.x is %v, want %v", who, args, x, want)
+			}
+		}
+	}
+}
+
+// An input that is set and nothing feeds is held: it is recorded, by default too, as what
+// was set, also where the FMU does not give it back, and no warning says that the FMU lost it.
+func TestSetInputsAreHeld(t *testing.T) {
+	t.Parallel()
+	source := strings.Replace(probe.LifeSource(), "vr[i] == 0 ? m->u :", "vr[i] == 0 ? 0 :", 1)
+	path, err := fmus.Pack(t.TempDir(), "life", probe.LifeDescription(probe.LifeCapabilities, ""), strings.Replace(source, `"fmi2Functions.h"`, `"fmi2.h"`, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{path, "--step-size", "0.25", "--stop-time", "1", "--set", "u=3"}
+	for _, more := range [][]string{nil, {"--record", "*"}, {"--param", "discard=shorten"}} {
+		o := complete(t, append(args, more...)...)
+		if len(o.manifest.Warnings) > 0 {
+			t.Errorf("%v: warnings %q", more, o.manifest.Warnings)
+		}
+		for _, u := range o.column(t, "life.u") {
+			if u != 3 {
+				t.Errorf("%v: u is recorded as %g", more, u)
+			}
+		}
+		if y := o.column(t, "life.y"); y[1] != 0.25*2*3+0.25*3 {
+			t.Errorf("%v: y is %v", more, y)
+		}
+	}
+}
+
+// lockedFMU packs an FMU whose parameters cannot be set, and which starts k with another
+// value than it documents.
+func lockedFMU(t *testing.T) string {
+	t.Helper()
+	description := strings.Replace(probe.LifeDescription(probe.LifeCapabilities, ""), `<Real start="2"/>`, `<Real start="5"/>`, 1)
+	description = strings.Replace(description, `modelIdentifier="life"`, `modelIdentifier="locked"`, 1)
+	path, err := fmus.Pack(t.TempDir(), "locked", description, "#define LOCKED\n"+
+		strings.Replace(probe.LifeSource(), `"fmi2Functions.h"`, `"fmi2.h"`, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Documented starts are left to the FMU: one that refuses them runs, in every way, and
+// one line says which of them it does not have. What is asked for is set (fmi2 42).
+func TestStartsAreLeft(t *testing.T) {
+	t.Parallel()
+	path := lockedFMU(t)
+	args := []string{path, "--step-size", "0.25", "--stop-time", "1"}
+	const says = "the FMU starts 1 with another value than modelDescription.xml documents: k is 2 (documented: 5)"
+	for _, more := range [][]string{
+		nil, {"--isolate", "always"}, {"--param", "discard=shorten"}, {"--set", "locked.u=1"},
+	} {
+		o := complete(t, append(args, more...)...)
+		if n := strings.Count(o.warnings(), says); n != 1 {
+			t.Errorf("%v: said %d times: %q", more, n, o.manifest.Warnings)
+		}
+		if y := o.column(t, "locked.y"); y[1] != 0.25*2+0.25 {
+			t.Errorf("%v: y is %v", more, y)
+		}
+	}
+	const quirk = "the quirk setStarts sets documented start values that nobody gave"
+	for _, more := range [][]string{{"--quirk", "locked=setStarts"}, {"--set", "locked.k=5"}} {
+		o := run(t, append(args, more...)...)
+		if o.code != 1 || !strings.Contains(o.output, "fmi2SetReal returned Error; the FMU refuses k = 5") ||
+			strings.Contains(o.output, quirk) != (more[0] == "--quirk") {
+			t.Errorf("%v: exit code %d\n%s", more, o.code, o.output)
+		}
+	}
+	call(t, "validate", path, "--dynamic").is(t, 0, "warning DY2: start values: k starts at 5 in the document and at 2 in the")
+	call(t, "info", path, "--explain", "locked.k").is(t, 0, "documented start value of the FMU")
 }

@@ -1,9 +1,7 @@
 package test
 
 import (
-	"archive/zip"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,59 +15,6 @@ const nestedHead = `<?xml version="1.0" encoding="UTF-8"?>
   xmlns:ssb="http://ssp-standard.org/SSP1/SystemStructureSignalDictionary">
 `
 
-// zipFiles writes an archive of texts and of files on disk, whose content is "@path".
-func zipFiles(t testing.TB, path string, entries map[string]string) {
-	t.Helper()
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z := zip.NewWriter(f)
-	for name, content := range entries {
-		data := []byte(content)
-		if file, ok := strings.CutPrefix(content, "@"); ok {
-			if data, err = os.ReadFile(file); err != nil {
-				t.Fatal(err)
-			}
-		}
-		w, err := z.Create(name)
-		if err == nil {
-			_, err = w.Write(data)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// addTo writes an archive like another one with a further file.
-func addTo(t testing.TB, from, to, name, content string) {
-	t.Helper()
-	dir := t.TempDir()
-	if err := unzip(from, dir); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(dir, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	packed := zipped(t, dir)
-	data, err := os.ReadFile(packed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(to, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // A package in a package, used twice; parameters in a file inside its FMU, in a set
 // around it, and calculated by another FMU; signals over a dictionary in a file. All
 // of it runs, and gives what follows by hand:
@@ -80,54 +25,54 @@ func addTo(t testing.TB, from, to, name, content string) {
 func TestNested(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	pack := func(name, evaluate string, variables ...store.Variable) string {
+	stored := func(name, evaluate string, variables ...store.Variable) string {
 		path, err := store.Pack(dir, name, evaluate, variables...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return path
 	}
-	source := pack("source", "r[0] = 3", store.Variable{Name: "y", Causality: "output", Unit: "mm", On: []int{}})
-	maker := pack("maker", "r[1] = 2 * r[0]", store.Variable{Name: "base", Causality: "parameter", Start: 1}, store.Variable{Name: "c", Causality: "calculatedParameter"})
-	plain := pack("gain", "r[1] = r[2] * r[0] + r[3]", store.Variable{Name: "u", Causality: "input", Unit: "m"}, store.Variable{Name: "y", Causality: "output", Unit: "m", On: []int{0}},
+	source := stored("source", "r[0] = 3", store.Variable{Name: "y", Causality: "output", Unit: "mm", On: []int{}})
+	maker := stored("maker", "r[1] = 2 * r[0]", store.Variable{Name: "base", Causality: "parameter", Start: 1}, store.Variable{Name: "c", Causality: "calculatedParameter"})
+	plain := stored("gain", "r[1] = r[2] * r[0] + r[3]", store.Variable{Name: "u", Causality: "input", Unit: "m"}, store.Variable{Name: "y", Causality: "output", Unit: "m", On: []int{0}},
 		store.Variable{Name: "k", Causality: "parameter", Start: 1}, store.Variable{Name: "p", Causality: "parameter", Start: 100})
 	gain := filepath.Join(dir, "gain2.fmu")
-	addTo(t, plain, gain, "extra/values.ssv", `<ssv:ParameterSet version="1.0" name="v" xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues"><ssv:Parameters>
-<ssv:Parameter name="k"><ssv:Real value="5"/></ssv:Parameter><ssv:Parameter name="p"><ssv:Real value="7"/></ssv:Parameter></ssv:Parameters></ssv:ParameterSet>`)
+	pack(t, gain, append(entries(t, plain), file("extra/values.ssv", `<ssv:ParameterSet version="1.0" name="v" xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues"><ssv:Parameters>
+<ssv:Parameter name="k"><ssv:Real value="5"/></ssv:Parameter><ssv:Parameter name="p"><ssv:Real value="7"/></ssv:Parameter></ssv:Parameters></ssv:ParameterSet>`))...)
 	const connectors = `<ssd:Connectors><ssd:Connector name="u" kind="input"><ssc:Real unit="mm"/></ssd:Connector><ssd:Connector name="y" kind="output"><ssc:Real unit="mm"/></ssd:Connector>
 <ssd:Connector name="p" kind="parameter"/></ssd:Connectors>`
 	const unitsOfIt = `<ssd:Units><ssc:Unit name="mm"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit></ssd:Units>`
 	box := filepath.Join(dir, "box.ssp")
-	zipFiles(t, box, map[string]string{"resources/gain.fmu": "@" + gain, "SystemStructure.ssd": nestedHead + `<ssd:System name="box">` + connectors + `<ssd:Elements>
+	pack(t, box, file("resources/gain.fmu", read(t, gain)), file("SystemStructure.ssd", nestedHead+`<ssd:System name="box">`+connectors+`<ssd:Elements>
 <ssd:Component name="gain" source="resources/gain.fmu"><ssd:Connectors><ssd:Connector name="u" kind="input"/><ssd:Connector name="y" kind="output"/><ssd:Connector name="p" kind="parameter"/></ssd:Connectors>
 <ssd:ParameterBindings><ssd:ParameterBinding source="extra/values.ssv" sourceBase="component"/></ssd:ParameterBindings></ssd:Component>
 </ssd:Elements><ssd:Connections>
 <ssd:Connection startConnector="u" endElement="gain" endConnector="u"/><ssd:Connection startElement="gain" startConnector="y" endConnector="y"/>
 <ssd:Connection startConnector="p" endElement="gain" endConnector="p"/>
-</ssd:Connections></ssd:System>` + unitsOfIt + "</ssd:SystemStructureDescription>"})
+</ssd:Connections></ssd:System>`+unitsOfIt+"</ssd:SystemStructureDescription>"))
 	reference := func(name, kind string) string {
 		return `<ssd:SignalDictionaryReference name="` + name + `" dictionary="bus"><ssd:Connectors><ssd:Connector name="x" kind="` + kind + `"/></ssd:Connectors></ssd:SignalDictionaryReference>`
 	}
 	component := `type="application/x-ssp-package" source="resources/box.ssp">` + connectors
 	whole := filepath.Join(dir, "whole.ssp")
-	zipFiles(t, whole, map[string]string{"resources/box.ssp": "@" + box, "resources/source.fmu": "@" + source, "resources/maker.fmu": "@" + maker,
-		"resources/bus.ssb": `<ssb:SignalDictionary version="1.0" xmlns:ssb="http://ssp-standard.org/SSP1/SystemStructureSignalDictionary" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon">
-<ssb:DictionaryEntry name="x"><ssc:Real/></ssb:DictionaryEntry></ssb:SignalDictionary>`,
-		"SystemStructure.ssd": nestedHead + `<ssd:System name="top"><ssd:ParameterBindings><ssd:ParameterBinding prefix="two."><ssd:ParameterValues><ssv:ParameterSet version="1.0" name="s"><ssv:Parameters>
+	pack(t, whole, file("resources/box.ssp", read(t, box)), file("resources/source.fmu", read(t, source)), file("resources/maker.fmu", read(t, maker)),
+		file("resources/bus.ssb", `<ssb:SignalDictionary version="1.0" xmlns:ssb="http://ssp-standard.org/SSP1/SystemStructureSignalDictionary" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon">
+<ssb:DictionaryEntry name="x"><ssc:Real/></ssb:DictionaryEntry></ssb:SignalDictionary>`),
+		file("SystemStructure.ssd", nestedHead+`<ssd:System name="top"><ssd:ParameterBindings><ssd:ParameterBinding prefix="two."><ssd:ParameterValues><ssv:ParameterSet version="1.0" name="s"><ssv:Parameters>
 <ssv:Parameter name="gain.k"><ssv:Real value="11"/></ssv:Parameter></ssv:Parameters></ssv:ParameterSet></ssd:ParameterValues></ssd:ParameterBinding>
 <ssd:ParameterBinding><ssd:ParameterValues><ssv:ParameterSet version="1.0" name="s"><ssv:Parameters><ssv:Parameter name="maker.base"><ssv:Real value="4"/></ssv:Parameter></ssv:Parameters></ssv:ParameterSet></ssd:ParameterValues></ssd:ParameterBinding></ssd:ParameterBindings>
 <ssd:Elements>
 <ssd:Component name="source" source="resources/source.fmu"><ssd:Connectors><ssd:Connector name="y" kind="output"/></ssd:Connectors></ssd:Component>
 <ssd:Component name="maker" source="resources/maker.fmu"><ssd:Connectors><ssd:Connector name="c" kind="calculatedParameter"/></ssd:Connectors></ssd:Component>
-<ssd:Component name="one" ` + component + `</ssd:Component>
-<ssd:Component name="two" ` + component + `</ssd:Component>` + reference("in", "inout") + reference("out", "output") + `
+<ssd:Component name="one" `+component+`</ssd:Component>
+<ssd:Component name="two" `+component+`</ssd:Component>`+reference("in", "inout")+reference("out", "output")+`
 </ssd:Elements><ssd:Connections>
 <ssd:Connection startElement="in" startConnector="x" endElement="source" endConnector="y"/>
 <ssd:Connection startElement="in" startConnector="x" endElement="one" endConnector="u"/>
 <ssd:Connection startElement="out" startConnector="x" endElement="two" endConnector="u"><ssc:LinearTransformation factor="10"/></ssd:Connection>
 <ssd:Connection startElement="maker" startConnector="c" endElement="two" endConnector="p"><ssc:LinearTransformation offset="1"/></ssd:Connection>
-</ssd:Connections><ssd:SignalDictionaries><ssd:SignalDictionary name="bus" source="resources/bus.ssb"/></ssd:SignalDictionaries></ssd:System>` + unitsOfIt + `
-<ssd:DefaultExperiment startTime="0" stopTime="1"/></ssd:SystemStructureDescription>`})
+</ssd:Connections><ssd:SignalDictionaries><ssd:SignalDictionary name="bus" source="resources/bus.ssb"/></ssd:SignalDictionaries></ssd:System>`+unitsOfIt+`
+<ssd:DefaultExperiment startTime="0" stopTime="1"/></ssd:SystemStructureDescription>`))
 	for _, algorithm := range []string{"explicit", "gauss-seidel"} {
 		o := complete(t, whole, "--step-size", "0.1", "--algorithm", algorithm, "--record", "*")
 		for name, want := range map[string]float64{
@@ -142,10 +87,7 @@ func TestNested(t *testing.T) {
 			}
 		}
 	}
-	code, out := macrostep(t, "info", whole, "--explain", "two.gain.p")
-	if code != 0 || !strings.Contains(out, "maker.c") || !strings.Contains(out, "bound at two.gain") {
-		t.Errorf("exit code %d\n%s", code, out)
-	}
+	call(t, "info", whole, "--explain", "two.gain.p").is(t, 0, "maker.c", "bound at two.gain")
 	o := complete(t, whole, "--step-size", "0.1", "--set", "two.gain.p=1", "--record", "*")
 	if got := o.column(t, "two.gain.p")[0]; got != 9 {
 		t.Errorf("two.gain.p is %v", got)
@@ -181,9 +123,7 @@ func TestParameterChain(t *testing.T) {
 		}
 		text += `</ssd:Connections></ssd:System><ssd:DefaultExperiment startTime="0" stopTime="1"/></ssd:SystemStructureDescription>`
 		path := filepath.Join(dir, "s.ssd")
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		write(t, path, text)
 		return path
 	}
 	// The output of the last one goes back to an input of the first, on which its
@@ -200,13 +140,7 @@ func TestParameterChain(t *testing.T) {
 	}
 	// One that follows from an input and does not say so: found, not used.
 	path := document("a.c out.p", "out.y a.u")
-	data, err := os.ReadFile(path)
-	if err == nil {
-		err = os.WriteFile(path, []byte(strings.ReplaceAll(string(data), "twice.fmu", "felt.fmu")), 0o644)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	write(t, path, strings.ReplaceAll(string(read(t, path)), "twice.fmu", "felt.fmu"))
 	o = run(t, path, "--step-size", "0.1")
 	if o.code == 0 || !strings.Contains(o.output, "a.c has changed since it gave its value to the parameter out.p") {
 		t.Errorf("exit code %d\n%s", o.code, o.output)

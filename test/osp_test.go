@@ -1,52 +1,29 @@
 package test
 
 import (
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/test/truck"
 )
-
-// trucks is the folder with the FMUs of the quarter truck.
-var trucks = sync.OnceValues(func() (string, error) {
-	dir := filepath.Join(work, "truck")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
-	}
-	return dir, truck.Build(dir)
-})
 
 // structure writes a system structure of OSP beside the FMUs of the quarter truck,
 // in a folder of its own.
 func structure(t testing.TB, document string, more ...string) string {
 	t.Helper()
-	from, err := trucks()
-	if err != nil {
-		t.Fatal(err)
-	}
+	from := once(t, "truck", func(dir string) error { return errors.Join(os.MkdirAll(dir, 0o755), truck.Build(dir)) })
 	dir := t.TempDir()
-	for _, name := range []string{"Chassis.fmu", "Wheel.fmu"} {
-		data, err := os.ReadFile(filepath.Join(from, name))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, name), data, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+		t.Fatal(err)
 	}
 	for i := 0; i < len(more); i += 2 {
-		if err := os.WriteFile(filepath.Join(dir, more[i]), []byte(more[i+1]), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(dir, more[i]), []byte(more[i+1]))
 	}
-	if err := os.WriteFile(filepath.Join(dir, "OspSystemStructure.xml"), []byte(document), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(dir, "OspSystemStructure.xml"), document)
 	return dir
 }
 
@@ -115,7 +92,7 @@ func TestOSP(t *testing.T) {
 	if math.Abs(a-b) > 2e-3 || math.Abs(b-0.1) > 0.05 {
 		t.Errorf("the chassis ends at %g, in fine steps at %g", a, b)
 	}
-	if !strings.Contains(strings.Join(fine.manifest.Warnings, "\n"), "parameters which the system gives for algorithm ecco are left out") {
+	if !strings.Contains(fine.warnings(), "parameters which the system gives for algorithm ecco are left out") {
 		t.Errorf("warnings %q", fine.manifest.Warnings)
 	}
 }
@@ -124,9 +101,7 @@ func TestOSP(t *testing.T) {
 func TestOSPRefused(t *testing.T) {
 	dir := structure(t, truckHead+"<BaseStepSize>0.0001</BaseStepSize><Algorithm>ecco</Algorithm>"+truckParts+truckConnections+strings.Replace(truckEcco, "0.99", "1.5", 1)+truckTail)
 	o := run(t, dir)
-	if o.code != 2 || !strings.Contains(o.output, "OspSystemStructure.xml:16 (OspSystemStructure EccoConfiguration SafetyFactor): parameter control.safety=1.5: must be a number above 0 and not above 1") {
-		t.Errorf("exit code %d\n%s", o.code, o.output)
-	}
+	o.is(t, 2, "OspSystemStructure.xml:16 (OspSystemStructure EccoConfiguration SafetyFactor): parameter control.safety=1.5: must be a number above 0 and not above 1")
 }
 
 func last(v []float64) float64 { return v[len(v)-1] }
@@ -178,7 +153,7 @@ func TestOSPStepSizes(t *testing.T) {
 	if s := o.manifest.FMUSteps; s["chassis"] != 33 || s["wheel"] != 50 {
 		t.Errorf("steps %v", s)
 	}
-	if w := strings.Join(o.manifest.Warnings, "\n"); !strings.Contains(w, "chassis takes steps of 0.003 s, and not of 0.0035 s") || strings.Contains(w, "wheel takes steps") {
+	if w := o.warnings(); !strings.Contains(w, "chassis takes steps of 0.003 s, and not of 0.0035 s") || strings.Contains(w, "wheel takes steps") {
 		t.Errorf("warnings %s", w)
 	}
 }
@@ -188,18 +163,12 @@ func TestOSPStepSizes(t *testing.T) {
 func testOSPFunctionsInLoops(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for _, name := range []string{"quarter_chassis_a", "quarter_wheel_a"} {
-		if _, err := fmus.Build(dir, name); err != nil {
-			t.Fatal(err)
-		}
-	}
+	copyFMUs(t, dir, "quarter_chassis_a", "quarter_wheel_a")
 	write := func(name, middle string) string {
 		path := filepath.Join(dir, name)
 		text := truckHead + `<EndTime>0.3</EndTime><BaseStepSize>0.001</BaseStepSize><Simulators><Simulator name="chassis" source="quarter_chassis_a.fmu"/>` +
 			`<Simulator name="wheel" source="quarter_wheel_a.fmu"/></Simulators>` + middle + truckTail
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, path, text)
 		return path
 	}
 	const velocity = `<VariableConnection><Variable simulator="chassis" name="v_c"/><Variable simulator="wheel" name="v_c"/></VariableConnection>`
@@ -222,11 +191,7 @@ func testOSPFunctionsInLoops(t *testing.T) {
 // The states of functions go through checkpoints.
 func TestOSPCheckpoint(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"quarter_chassis_a", "quarter_wheel_a"} {
-		if _, err := fmus.Build(dir, name); err != nil {
-			t.Fatal(err)
-		}
-	}
+	copyFMUs(t, dir, "quarter_chassis_a", "quarter_wheel_a")
 	document := truckHead + `<EndTime>0.3</EndTime><BaseStepSize>0.001</BaseStepSize><Simulators><Simulator name="chassis" source="quarter_chassis_a.fmu"/>` +
 		`<Simulator name="wheel" source="quarter_wheel_a.fmu"/></Simulators><Functions><Sum name="total" inputCount="2"/></Functions><Connections>` +
 		`<VariableConnection><Variable simulator="chassis" name="v_c"/><Variable simulator="wheel" name="v_c"/></VariableConnection>` +
@@ -234,9 +199,7 @@ func TestOSPCheckpoint(t *testing.T) {
 		`<SignalConnection><Variable simulator="wheel" name="v_w"/><Signal function="total" name="in[1]"/></SignalConnection>` +
 		`<SignalConnection><Variable simulator="chassis" name="F_c"/><Signal function="total" name="out"/></SignalConnection></Connections>` + truckTail
 	path, point := filepath.Join(dir, "system.xml"), filepath.Join(dir, "run.checkpoint")
-	if err := os.WriteFile(path, []byte(document), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, path, document)
 	whole := complete(t, path, "--param", "order=1", "--checkpoint", "0.2", point)
 	rest := complete(t, "--resume", point)
 	if a, b := last(whole.column(t, "chassis.z_c")), last(rest.column(t, "chassis.z_c")); a != b {
@@ -248,16 +211,10 @@ func TestOSPCheckpoint(t *testing.T) {
 // there: its bond and its settings of ECCO arrive.
 func testRealOSP(t *testing.T) {
 	from := filepath.Join(*realDir, "systems", "libcosim", "quarter_truck")
-	data, err := os.ReadFile(filepath.Join(from, "OspSystemStructure.xml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := read(t, filepath.Join(from, "OspSystemStructure.xml"))
 	var more []string
 	for _, name := range []string{"chassis_OspModelDescription.xml", "wheel_OspModelDescription.xml"} {
-		text, err := os.ReadFile(filepath.Join(from, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := read(t, filepath.Join(from, name))
 		more = append(more, name, string(text))
 	}
 	o := complete(t, structure(t, string(data), more...), "--stop-time", "1")

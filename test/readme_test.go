@@ -25,9 +25,7 @@ func TestReadmeTutorial(t *testing.T) {
 	}
 	dir := t.TempDir()
 	demo := filepath.Join(dir, "macrostep-demo")
-	if err := os.Mkdir(demo, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	mkdir(t, demo)
 	for _, name := range []string{"quarter-car-a", "quarter-car-b"} {
 		if _, err := fmus.WriteSystem(demo, name); err != nil {
 			t.Fatal(err)
@@ -45,9 +43,7 @@ func TestReadmeTutorial(t *testing.T) {
 		}
 		switch words[0] {
 		case "cp":
-			if err := os.WriteFile(filepath.Join(dir, words[2]), read(t, filepath.Join(dir, filepath.FromSlash(words[1]))), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			write(t, filepath.Join(dir, words[2]), read(t, filepath.Join(dir, filepath.FromSlash(words[1]))))
 		case "macrostep":
 			if ran[words[1]]++; words[1] == "analyze" && !long.On {
 				continue

@@ -1,8 +1,7 @@
 package test
 
 import (
-	"archive/zip"
-	"io"
+	"errors"
 	"io/fs"
 	"math"
 	"os"
@@ -65,36 +64,6 @@ func unpackedSystems(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return root
-}
-
-// unzip unpacks an archive of our own making or of the folder of tests.
-func unzip(path, dir string) error {
-	z, err := zip.OpenReader(path)
-	if err != nil {
-		return err
-	}
-	defer z.Close()
-	for _, f := range z.File {
-		if strings.HasSuffix(f.Name, "/") {
-			continue
-		}
-		r, err := f.Open()
-		if err != nil {
-			return err
-		}
-		data, err := io.ReadAll(r)
-		if err != nil {
-			return err
-		}
-		to := filepath.Join(dir, filepath.FromSlash(f.Name))
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(to, data, 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // realValues are the values after initialisation that the documents of others give,
@@ -185,7 +154,8 @@ func keepers(folder string, list ...keeper) func(string) error {
 // cranes copies the FMUs of the demo to a folder seen from the document.
 func cranes(folder string) func(string) error {
 	return func(dir string) error {
-		return unzip(filepath.Join(*realDir, "systems", "libcosim", "demo", "demo.ssp"), filepath.Join(dir, filepath.FromSlash(folder)))
+		to := filepath.Join(dir, filepath.FromSlash(folder)) // which several documents share
+		return errors.Join(os.RemoveAll(to), unzip(filepath.Join(*realDir, "systems", "libcosim", "demo", "demo.ssp"), to))
 	}
 }
 

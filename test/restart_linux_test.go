@@ -39,7 +39,7 @@ func (a *aftermath) restarts(t testing.TB) map[string][]master.Restart {
 	var m struct {
 		Restarts map[string][]master.Restart `json:"restarts"`
 	}
-	if err := json.Unmarshal(mustRead(t, filepath.Join(a.dir, "results.json")), &m); err != nil {
+	if err := json.Unmarshal(read(t, filepath.Join(a.dir, "results.json")), &m); err != nil {
 		t.Fatal(err)
 	}
 	return m.Restarts
@@ -78,37 +78,20 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// runUntraced is runApart without a log of calls, which has each call made by itself.
-func runUntraced(t testing.TB, system, set string, args ...string) *aftermath {
-	t.Helper()
-	cmd, dir := systemCommand(t, system, set, args...)
-	cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+filepath.Join(dir, "cache"))
-	at := slices.Index(cmd.Args, "--log-fmi-calls")
-	cmd.Args = slices.Delete(cmd.Args, at, at+2)
-	out, err := cmd.CombinedOutput()
-	if cmd.ProcessState == nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "calls.txt"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return examine(t, dir, cmd, string(out))
-}
-
 // restarted compares a run with three restarts of bad with one without.
 func restarted(t *testing.T, whole, broken *aftermath, kill fmus.Kill) {
 	t.Helper()
 	if whole.code != 0 || broken.code != 0 {
 		t.Fatalf("exit codes %d and %d\n%s\n%s", whole.code, broken.code, whole.output, broken.output)
 	}
-	if !bytes.Equal(mustRead(t, whole.results), mustRead(t, broken.results)) {
+	if !bytes.Equal(read(t, whole.results), read(t, broken.results)) {
 		t.Error("the results differ")
 	}
 	got := broken.restarts(t)
 	if len(whole.restarts(t)) != 0 || len(got) != 1 || len(got["bad"]) != 3 {
 		t.Errorf("restarts %v", got)
 	}
-	warnings := strings.Join(broken.manifest.Warnings, "\n")
+	warnings := broken.warnings()
 	for k, r := range got["bad"] {
 		if r.Call != "fmi2DoStep" && r.Call != "fmi2GetReal" && r.Call != "fmi2SetFMUstate" && r.Call != "fmi2SerializeFMUstate" || !(r.Time > 0.25) {
 			t.Errorf("restart %d: %+v", k, r)

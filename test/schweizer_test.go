@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/cmplx"
 	"math/rand/v2"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -106,80 +107,6 @@ func TestTwoMassPropagation(t *testing.T) {
 	}
 }
 
-// orders gives the observed global orders between two step sizes, schweizer 3.2.
-func orders(t *testing.T, s oracle.Scheme, extra ...string) (position, velocity float64) {
-	t.Helper()
-	o := exact.DefaultTwoMass()
-	o.Start = [4]float64{1, 5, -0.5, 10}
-	var p, v []float64
-	H := []float64{6.25e-4, 3.125e-4}
-	for _, h := range H {
-		out := complete(t, append(schemeArgs(t, o, s, h, int(math.Round(0.5/h))), extra...)...)
-		ep, ev := oracle.GlobalError(o, out.column(t, "time"), out.states(t))
-		p, v = append(p, ep), append(v, ev)
-	}
-	return oracle.Slope(H, p), oracle.Slope(H, v)
-}
-
-// Global order k+1 with the exact history, within 0.1. A short start leaves one
-// error of its first step: H² explicit, where that step holds its inputs, H³
-// implicit, where it has degree 1.
-func TestTwoMassOrder(t *testing.T) {
-	take := long.Sample(15)
-	for _, s := range methods(3) {
-		for _, history := range []bool{true, false} {
-			s := s
-			s.History = history
-			want := float64(s.Order + 1)
-			if !history {
-				want = min(want, 2)
-				if s.Implicit {
-					want = min(float64(s.Order+1), 3)
-				}
-			}
-			if !take() {
-				continue
-			}
-			t.Run(fmt.Sprintf("%v/history=%t", s, history), func(t *testing.T) {
-				t.Parallel()
-				p, v := orders(t, s)
-				if math.Abs(p-want) > 0.1 || math.Abs(v-want) > 0.1 {
-					t.Errorf("orders %.3f of the positions and %.3f of the velocities, want %g", p, v, want)
-				}
-			})
-		}
-	}
-}
-
-// One macro step from the exact past is off by H^(k+3) in the positions and
-// H^(k+2) in the velocities (schweizer 3.2), within 0.1. The start lies between
-// the phases in which the leading term of the error vanishes.
-func testTwoMassLocalOrder(t *testing.T) {
-	take := long.Sample(6)
-	o := exact.DefaultTwoMass()
-	o.Start = [4]float64{0.6, -30, -0.4, 25}
-	for _, s := range methods(3) {
-		s.History = true
-		if !take() {
-			continue
-		}
-		t.Run(s.String(), func(t *testing.T) {
-			t.Parallel()
-			H := []float64{1e-3, 5e-4, 2.5e-4}
-			var p, v []float64
-			for _, h := range H {
-				got, want := runScheme(t, o, s, h, 1).states(t)[1], o.At(h)
-				p = append(p, math.Hypot(got[0]-want[0], got[2]-want[2]))
-				v = append(v, math.Hypot(got[1]-want[1], got[3]-want[3]))
-			}
-			k := float64(s.Order)
-			if a, b := oracle.Slope(H, p), oracle.Slope(H, v); !(math.Abs(a-k-3) <= 0.1 && math.Abs(b-k-2) <= 0.1) {
-				t.Errorf("local orders %.3f of the positions and %.3f of the velocities, want %g and %g", a, b, k+3, k+2)
-			}
-		})
-	}
-}
-
 // stabilityCase is an oscillator under one of the methods, with what its
 // propagation matrix says.
 type stabilityCase struct {
@@ -264,5 +191,134 @@ func testTwoMassStability(t *testing.T) {
 				t.Errorf("%+v, H = %g: fitted eigenvalues %.6f, of the matrix %.6f", c.oscillator, c.H, fit, c.dominant)
 			}
 		})
+	}
+}
+
+// uneven tells the two masses apart, and starts both.
+var uneven = exact.TwoMass{
+	M1: 1, C1: 1000, D1: 10, M2: 1.75, C2: 700, D2: 12, Cc: 850, Dc: 7,
+	Start: [4]float64{1, -20, -0.5, 30},
+}
+
+// twoMassArgs gives the command line for an oscillator in a decomposition.
+func twoMassArgs(t testing.TB, o exact.TwoMass, decomposition string) []string {
+	t.Helper()
+	args := []string{system(t, "two-mass-"+decomposition)}
+	set := func(name string, v float64) { args = append(args, "--set", fmt.Sprintf("%s=%v", name, v)) }
+	for i, p := range [2][5]float64{{o.M1, o.C1, o.D1, o.Start[0], o.Start[1]}, {o.M2, o.C2, o.D2, o.Start[2], o.Start[3]}} {
+		for j, name := range []string{"m", "c", "d", "x0", "v0"} {
+			set(fmt.Sprintf("mass%d.%s", i+1, name), p[j])
+		}
+	}
+	holders := map[string][]string{"ff": {"coupling"}, "fd": {"coupling", "mass2"}, "dd": {"mass1", "mass2"}}
+	for _, component := range holders[decomposition] {
+		set(component+".c_c", o.Cc)
+		set(component+".d_c", o.Dc)
+	}
+	return args
+}
+
+// writeHistory writes the exact outputs at k points before the start.
+func writeHistory(t testing.TB, o exact.TwoMass, k int, H float64) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("time,mass1.x,mass1.v,mass2.x,mass2.v,coupling.F\n")
+	for j := k; j > 0; j-- {
+		at := -float64(j) * H
+		x := o.At(at)
+		fmt.Fprintf(&b, "%v,%v,%v,%v,%v,%v\n", at, x[0], x[1], x[2], x[3], o.Force(x))
+	}
+	path := filepath.Join(t.TempDir(), "history.csv")
+	write(t, path, []byte(b.String()))
+	return path
+}
+
+// states gives x1, v1, x2, v2 at every point.
+func (o *outcome) states(t testing.TB) [][4]float64 {
+	t.Helper()
+	out := make([][4]float64, o.rows)
+	for c, name := range []string{"mass1.x", "mass1.v", "mass2.x", "mass2.v"} {
+		for n, v := range o.column(t, name) {
+			out[n][c] = v
+		}
+	}
+	return out
+}
+
+// loopInputs gives the number of inputs of each component of a decomposition
+// that lie on loops.
+var loopInputs = map[string]map[string]int{
+	"ff": {"mass1": 1, "mass2": 1, "coupling": 4},
+	"fd": {"mass1": 1, "mass2": 2, "coupling": 4},
+	"dd": {"mass1": 2, "mass2": 2},
+}
+
+// judgeCost holds what a run without rejected steps has done against the cost
+// model: one saved state per macro step and component; one evaluation for the
+// predictor, one for each corrector and, where Jacobians come from differences,
+// one for each of them and each loop input of the component; the state restored
+// before each evaluation.
+func judgeCost(t *testing.T, out *outcome, decomposition string, steps int, differences bool) {
+	t.Helper()
+	m := out.manifest
+	if m.Steps.Accepted != steps || m.Steps.Rejected != 0 {
+		t.Errorf("%d steps accepted, %d rejected, want %d and 0", m.Steps.Accepted, m.Steps.Rejected, steps)
+	}
+	inputs := loopInputs[decomposition]
+	if len(m.FMUSteps) != len(inputs) {
+		t.Errorf("steps of the components %v, there are %d", m.FMUSteps, len(inputs))
+	}
+	for component, n := range inputs {
+		evaluations := steps + m.Iterations
+		if differences {
+			evaluations += m.Jacobians * n
+		}
+		if a, b, c := m.FMUSteps[component], m.FMURestores[component], m.FMUSaves[component]; a != evaluations || b != evaluations || c != steps {
+			t.Errorf("%s: %d evaluations, %d restores and %d saves with %d correctors and %d Jacobians; want %d, %d and %d",
+				component, a, b, c, m.Iterations, m.Jacobians, evaluations, evaluations, steps)
+		}
+	}
+}
+
+// The cost model holds for every solver of the interface equation, in the
+// manifest and in the log of what the FMUs were really asked; states are freed.
+func testSolverCost(t *testing.T) {
+	take := long.Sample(4)
+	const H, steps = 1e-3, 100
+	for _, solver := range []string{"newton-fd", "newton-los", "broyden", "iqn", "fixed-point"} {
+		for _, decomposition := range []string{"ff", "fd", "dd"} {
+			if !take() {
+				continue
+			}
+			t.Run(solver+"/"+decomposition, func(t *testing.T) {
+				t.Parallel()
+				s := oracle.Scheme{Decomposition: decomposition, Implicit: true, Order: 2}
+				args := append(schemeArgs(t, uneven, s, H, steps), "--param", "solver.kind="+solver)
+				differences := solver == "newton-fd" || solver == "broyden"
+				quiet := complete(t, args...)
+				judgeCost(t, quiet, decomposition, steps, differences)
+				log := filepath.Join(t.TempDir(), "calls.log")
+				out := complete(t, append(args, "--log-fmi-calls", log)...)
+				judgeCost(t, out, decomposition, steps, differences)
+				if a, b := out.manifest.Iterations, quiet.manifest.Iterations; a != b {
+					t.Errorf("%d correctors with the log, %d without", a, b)
+				}
+				data := read(t, log)
+				counts := map[string]int{}
+				for line := range strings.Lines(string(data)) {
+					if f := strings.Fields(line); len(f) > 2 {
+						counts[f[1]+" "+f[2]]++
+					}
+				}
+				for component := range loopInputs[decomposition] {
+					n := out.manifest.FMUSteps[component]
+					for call, want := range map[string]int{"fmi2DoStep": n, "fmi2SetFMUstate": n, "fmi2GetFMUstate": steps, "fmi2FreeFMUstate": 1} {
+						if got := counts[component+" "+call]; got != want {
+							t.Errorf("%s: %s was called %d times, want %d", component, call, got, want)
+						}
+					}
+				}
+			})
+		}
 	}
 }

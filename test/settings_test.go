@@ -2,8 +2,11 @@ package test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,22 +36,11 @@ func car(t testing.TB, component, system, experiment string, more ...string) str
 	at := strings.LastIndex(text, "</ssd:Component>")
 	text = text[:at] + wrap(component) + text[at:]
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "resources"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"quarter_chassis_a", "quarter_wheel_a"} {
-		if _, err := fmus.Build(filepath.Join(dir, "resources"), name); err != nil {
-			t.Fatal(err)
-		}
-	}
+	copyFMUs(t, filepath.Join(dir, "resources"), "quarter_chassis_a", "quarter_wheel_a")
 	for i := 0; i < len(more); i += 2 {
-		if err := os.WriteFile(filepath.Join(dir, more[i]), []byte(more[i+1]), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(dir, more[i]), []byte(more[i+1]))
 	}
-	if err := os.WriteFile(filepath.Join(dir, "SystemStructure.ssd"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(dir, "SystemStructure.ssd"), text)
 	return dir
 }
 
@@ -78,50 +70,20 @@ const (
 
 // Our annotation says everything that the flags say; flags beat it.
 func TestSettings(t *testing.T) {
-	dir := car(t, annotation(ownType, `<ms:Component isolate="true" quirks="noTerminate"/>`), "", annotation(ownType,
-		`<ms:Settings version="1" algorithm="gauss-seidel" stepSize="0.002" tolerance="1e-5" monitorEnergy="true" energySpike="7" workers="2"
-		isolation="auto" stepTimeout="30" memoryLimit="4000" outputInterval="0.01" history="before.csv">
-		<ms:Param key="order" value="1"/><ms:Param key="delivery" value="held"/><ms:Record match="wheel.*_w"/><ms:Record match="chassis.F_c"/><ms:Rate component="wheel" ratio="2"/>
-		<ms:Bond name="axle"><ms:Pair effort="wheel.F_c" flow="chassis.v_c" opposed="true"/></ms:Bond></ms:Settings>`),
-		"before.csv", "time,wheel.F_c,chassis.v_c\n-0.002,0,0\n-0.001,0,0\n")
-	o := complete(t, dir)
+	dir, _, _ := settingsExample(t)
+	o := complete(t, dir, "--algorithm", "gauss-seidel", "--param", "order=0", "--step-size", "0.0005", "--record", "left.x", "--output-interval", "0.01",
+		"--rate", "right=1", "--workers", "1", "--isolate", "never", "--on-crash", "stop", "--bond", "other=spring.F:left.v", "--energy-spike", "0")
 	m := o.manifest
-	if m.Algorithm != "gauss-seidel" || m.StepSize.Value != 0.002 || m.Parameters["order"] != "1" || m.Bonds["axle"].MeanAbsResidualPower == 0 {
-		t.Errorf("%s, %+v, %v, %v", m.Algorithm, m.StepSize, m.Parameters, m.Bonds)
+	if m.Parameters["order"] != "0" || m.StepSize.Value != 0.0005 || m.FMUSteps["right"] != m.FMUSteps["left"] || len(o.columns) != 2 {
+		t.Errorf("%v, %+v, %v, %d columns", m.Parameters, m.StepSize, m.FMUSteps, len(o.columns))
 	}
-	if o.rows != 21 || m.FMUSteps["wheel"] != 2*m.FMUSteps["chassis"] {
-		t.Errorf("%d rows, steps %v", o.rows, m.FMUSteps)
+	want := maps.Clone(settingsSources)
+	delete(want, "bond rod")
+	for _, flag := range []string{"algorithm", "record", "output-interval", "workers", "isolate", "on-crash", "energy-spike"} {
+		want[flag] = "--" + flag
 	}
-	for _, name := range []string{"wheel.z_w", "wheel.v_w", "chassis.F_c"} {
-		o.column(t, name)
-	}
-	if _, there := o.columns["chassis.z_c"]; there {
-		t.Error("chassis.z_c is recorded")
-	}
-	for _, f := range m.FMUs {
-		if (f.Isolated != "") != (f.Component == "wheel") {
-			t.Errorf("%s isolated: %q", f.Component, f.Isolated)
-		}
-	}
-	all := map[string]string{"algorithm": ownText, "param order": ownText, "param delivery": ownText, "monitor-energy": ownText, "energy-spike": ownText,
-		"workers": ownText, "isolate": ownText, "step-timeout": ownText, "memory-limit": ownText, "output-interval": ownText, "history": ownText,
-		"record": ownText, "rate wheel": ownText, "bond axle": ownText, "quirk wheel noTerminate": ownText, "isolate-component wheel": ownText}
-	expectSources(t, o, all)
-
-	o = complete(t, dir, "--algorithm", "gauss-seidel", "--param", "order=0", "--step-size", "0.001", "--record", "chassis.z_c", "--output-interval", "0.1",
-		"--rate", "wheel=1", "--workers", "1", "--isolate", "never", "--bond", "other=wheel.F_c:chassis.v_c", "--energy-spike", "0")
-	if m := o.manifest; m.Parameters["order"] != "0" || m.Parameters["delivery"] != "held" || m.StepSize.Value != 0.001 || m.FMUSteps["wheel"] != m.FMUSteps["chassis"] {
-		t.Errorf("%v, %+v, %v", m.Parameters, m.StepSize, m.FMUSteps)
-	}
-	if o.rows != 3 {
-		t.Errorf("%d rows", o.rows)
-	}
-	for _, f := range []string{"algorithm", "record", "output-interval", "workers", "isolate", "energy-spike"} {
-		all[f] = "--" + f
-	}
-	all["param order"], all["rate wheel"], all["bond other"] = "--param", "--rate", "--bond"
-	delete(all, "bond axle")
-	expectSources(t, o, all)
+	want["param order"], want["rate right"], want["bond other"] = "--param", "--rate", "--bond"
+	expectSources(t, o, want)
 }
 
 // The limits of an annotation isolate all FMUs, as those of the flags do.
@@ -139,47 +101,17 @@ func TestSettingsLimits(t *testing.T) {
 				n++
 			}
 		}
-		if n != c.want || strings.Contains(strings.Join(o.manifest.Warnings, "\n"), "and there are none") != c.warn {
+		if n != c.want || strings.Contains(o.warnings(), "and there are none") != c.warn {
 			t.Errorf("%v: %d isolated, warnings %q", c.flags, n, o.manifest.Warnings)
 		}
 	}
-}
-
-// A table of inputs goes with the document.
-func TestSettingsInput(t *testing.T) {
-	dir := car(t, "", "", annotation(ownType, `<ms:Settings version="1" stepSize="0.01" input="signals/push.csv"/>`))
-	text, err := os.ReadFile(filepath.Join(dir, "SystemStructure.ssd"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cut := `<ssd:Connection startElement="wheel" startConnector="F_c" endElement="chassis" endConnector="F_c"/>`
-	if err := os.WriteFile(filepath.Join(dir, "SystemStructure.ssd"), []byte(strings.Replace(string(text), cut, "", 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if o := run(t, dir); o.code == 0 || !strings.Contains(o.output, `the table "signals/push.csv" cannot be read`) {
-		t.Errorf("a missing table: exit code %d\n%s", o.code, o.output)
-	}
-	if err := os.Mkdir(filepath.Join(dir, "signals"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "signals", "push.csv"), []byte("time,chassis.F_c\n0,0\n1,-400\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	o := complete(t, dir, "--record", "chassis.F_c")
-	if f := o.column(t, "chassis.F_c"); f[10] < -41 || f[10] > -39 {
-		t.Errorf("the force at 0.1 s is %g", f[10])
-	}
-	expectSources(t, o, map[string]string{"input": ownText, "record": "--record"})
 }
 
 // Connectors of the outermost system take values and inputs, which go on over their
 // connections with units and transformations.
 func TestConnectorsGiven(t *testing.T) {
 	dir := car(t, "", "", "")
-	text, err := os.ReadFile(filepath.Join(dir, "SystemStructure.ssd"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := read(t, filepath.Join(dir, "SystemStructure.ssd"))
 	document := strings.NewReplacer(
 		`<ssd:Connection startElement="wheel" startConnector="F_c" endElement="chassis" endConnector="F_c"/>`,
 		`<ssd:Connection startConnector="push" endElement="chassis" endConnector="F_c"><ssc:LinearTransformation factor="-1"/></ssd:Connection>
@@ -188,13 +120,9 @@ func TestConnectorsGiven(t *testing.T) {
 	document = document[:at] + `<ssd:Connectors><ssd:Connector name="push" kind="input"><ssc:Real unit="kN"/></ssd:Connector><ssd:Connector name="mass" kind="parameter"><ssc:Real unit="t"/></ssd:Connector></ssd:Connectors>` + document[at:]
 	at = strings.Index(document, "<ssd:Units>") + len("<ssd:Units>")
 	document = document[:at] + `<ssc:Unit name="kN"><ssc:BaseUnit kg="1" m="1" s="-2" factor="1000"/></ssc:Unit><ssc:Unit name="t"><ssc:BaseUnit kg="1" factor="1000"/></ssc:Unit>` + document[at:]
-	if err := os.WriteFile(filepath.Join(dir, "SystemStructure.ssd"), []byte(document), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(dir, "SystemStructure.ssd"), document)
 	table := filepath.Join(t.TempDir(), "push.csv")
-	if err := os.WriteFile(table, []byte("time,push\n0,0\n1,0.4\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, table, "time,push\n0,0\n1,0.4\n")
 	o := complete(t, dir, "--step-size", "0.01", "--record", "chassis.*", "--input", table, "--set", "mass=0.5")
 	if f, m := o.column(t, "chassis.F_c"), o.column(t, "chassis.m_c"); f[10] < -41 || f[10] > -39 || m[0] != 500 {
 		t.Errorf("the force at 0.1 s is %g, the mass %g", f[10], m[0])
@@ -203,16 +131,7 @@ func TestConnectorsGiven(t *testing.T) {
 	if f := o.column(t, "chassis.F_c"); f[10] != -250 {
 		t.Errorf("the force at 0.1 s is %g", f[10])
 	}
-	for args, want := range map[string]string{
-		"--set|pull=1":                       "connectors of the system are push, mass",
-		"--set|mass=much":                    "give a finite number",
-		"--input|" + table + "|--set|push=1": "chassis.F_c is given from outside: the value set has no effect",
-	} {
-		o := run(t, append([]string{dir, "--step-size", "0.01"}, strings.Split(args, "|")...)...)
-		if !strings.Contains(o.output+strings.Join(o.manifest.Warnings, "\n"), want) {
-			t.Errorf("%s: exit code %d\n%s", args, o.code, o.output)
-		}
-	}
+	run(t, dir, "--step-size", "0.01", "--set", "pull=1").is(t, 2, "connectors of the system are push, mass")
 }
 
 // What other tools say counts where our annotation says nothing, and is told.
@@ -224,17 +143,7 @@ func TestForeignSettings(t *testing.T) {
 	const master = `<oms:SimulationInformation><oms:VariableStepMaster description="oms-mav" initialStepSize="1e-4" minimumStepSize="1e-6" maximumStepSize="1e-2" relativeTolerance="1e-3"/></oms:SimulationInformation>`
 	filter := `<oms:SimulationInformation resultFile="r.mat" loggingInterval="0.05" bufferSize="10" signalFilter="%s"/>`
 	oms := map[string]string{"algorithm": "org.openmodelica oms-mav (", "param control.h0": "org.openmodelica initialStepSize", "param control.h-min": "org.openmodelica minimumStepSize",
-		"param control.h-max": "org.openmodelica maximumStepSize", "param control.rtol": "org.openmodelica relativeTolerance", "output-interval": "org.openmodelica loggingInterval"}
-	with := func(m map[string]string, pairs ...string) map[string]string {
-		out := map[string]string{}
-		for k, v := range m {
-			out[k] = v
-		}
-		for i := 0; i < len(pairs); i += 2 {
-			out[pairs[i]] = pairs[i+1]
-		}
-		return out
-	}
+		"param control.h-max": "org.openmodelica maximumStepSize", "param control.rtol": "org.openmodelica relativeTolerance", "output-interval": "org.openmodelica loggingInterval", "record": "org.openmodelica signalFilter"}
 	const names = `<?xml version="1.0"?><oms:SignalFilter version="1.0"><oms:Variable name="quarter-car-a.quarter-car-a.wheel.z_w" type="Real" kind="output"/>
 <oms:Variable name="quarter-car-a.quarter-car-a.border" type="Real" kind="output"/></oms:SignalFilter>`
 	const hint = `<osp:StepSizeHint value="0.005"/>`
@@ -249,11 +158,8 @@ func TestForeignSettings(t *testing.T) {
 		want                          map[string]string
 		notes                         string
 	}{
-		{"OMSimulator, a pattern", "", simulation(master), simulation(fmt.Sprintf(filter, `.*wheel\.[vz]_w`)), nil, "richardson", 1e-4, 3,
-			with(oms, "record", "org.openmodelica signalFilter"), "algorithm richardson is taken from org.openmodelica oms-mav"},
 		{"OMSimulator, a file", "", simulation(master), simulation(fmt.Sprintf(filter, `signalFilter.xml`)), []string{"signalFilter.xml", names}, "richardson", 1e-4, 2,
-			with(oms, "record", "org.openmodelica signalFilter"), "1 names are no variables of FMUs"},
-		{"OMSimulator, everything", "", "", simulation(fmt.Sprintf(filter, `.*`)), nil, "explicit", 1e-3, 0, map[string]string{"output-interval": "org.openmodelica"}, "selects everything and has no effect"},
+			oms, "1 names are no variables of FMUs"},
 		{"OSP", annotation("com.opensimulationplatform", hint), "", annotation("com.opensimulationplatform", `<osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="0.002" numWorkerThreads="2"/></osp:Algorithm>`), nil,
 			"explicit", 2e-3, 0, map[string]string{"rate wheel": "com.opensimulationplatform StepSizeHint"}, "numWorkerThreads"},
 		{"OpenMCx", annotation("com.avl.model.connect.ssp.component", `<mc:Component xmlns:mc="urn:mc" deltaTime="0.001"/>`), "", annotation("com.avl.model.connect.ssp.task", task), nil,
@@ -275,9 +181,302 @@ func TestForeignSettings(t *testing.T) {
 			if told := strings.Join(o.manifest.Notes, "\n"); !strings.Contains(told, c.notes) {
 				t.Errorf("notes %s", told)
 			}
-			if c.name == "ours first" && strings.Count(strings.Join(o.manifest.Warnings, "\n"), " left out") < 4 {
+			if c.name == "ours first" && strings.Count(o.warnings(), " left out") < 4 {
 				t.Errorf("warnings %q", o.manifest.Warnings)
 			}
+		})
+	}
+}
+
+// settingsSources are the settings of the example of docs/ssp-settings.md.
+var settingsSources = func() map[string]string {
+	sources := map[string]string{}
+	for _, name := range []string{"algorithm", "param order", "stateless spring", "bond rod", "rate right", "record", "monitor-energy", "energy-spike", "workers", "isolate",
+		"on-crash", "step-timeout", "memory-limit", "output-interval", "input", "history", "isolate-component left", "quirk left noTerminate"} {
+		sources[name] = ownText
+	}
+	return sources
+}()
+
+// settingsExample writes that example into a folder.
+func settingsExample(t testing.TB) (dir, page, example string) {
+	t.Helper()
+	page = string(read(t, filepath.Join("..", "docs", "ssp-settings.md")))
+	_, rest, _ := strings.Cut(page, "```xml\n")
+	example, _, ok := strings.Cut(rest, "```")
+	if !ok {
+		t.Fatal("docs/ssp-settings.md has no example")
+	}
+	dir = t.TempDir()
+	copyFMUs(t, filepath.Join(dir, "resources"), "mass_force", "coupling")
+	write(t, filepath.Join(dir, "SystemStructure.ssd"), example)
+	write(t, filepath.Join(dir, "push.csv"), "time,right.F\n0,0\n1,100\n")
+	write(t, filepath.Join(dir, "before.csv"), "time,left.x,left.v,right.x,right.v,spring.F\n-0.002,0,0,0,0,0\n-0.001,0,0,0,0,0\n")
+	return dir, page, example
+}
+
+// The example of docs/ssp-settings.md runs, and each of its settings is in force. The page
+// names every element and attribute that is read, and its example has all of them: an
+// unknown one is refused with the list of those that are known.
+func TestSettingsPage(t *testing.T) {
+	dir, page, example := settingsExample(t)
+	o := complete(t, dir)
+	m := o.manifest
+	if m.Algorithm != "gauss-seidel" || m.StepSize.Value != 1e-3 || m.Parameters["order"] != "1" || m.FMUSteps["right"] != 2*m.FMUSteps["left"] || o.rows != 21 {
+		t.Errorf("%s, %v, %v, %v, %d rows", m.Algorithm, m.StepSize, m.Parameters, m.FMUSteps, o.rows)
+	}
+	expectSources(t, o, settingsSources)
+
+	known := regexp.MustCompile(`"unheard-of" is not known; (\w+) has (\w+(?:, \w+)*)`)
+	element := regexp.MustCompile(`"ms:Unheard" is not known; Settings has (\w+(?:, \w+)*)`)
+	changes := []string{"</ms:Settings>", "<ms:Unheard/></ms:Settings>"}
+	for _, name := range []string{"Settings", "Component", "Param", "Stateless", "Bond", "Pair", "Rate", "Record"} {
+		changes = append(changes, "<ms:"+name+" ", "<ms:"+name+` unheard-of="1" `)
+	}
+	write(t, filepath.Join(dir, "push.csv"), "time\n")
+	if o := run(t, dir); o.code == 0 || !strings.Contains(o.output, `push.csv`) {
+		t.Errorf("a table without columns: exit code %d\n%s", o.code, o.output)
+	}
+	write(t, filepath.Join(dir, "SystemStructure.ssd"), strings.NewReplacer(changes...).Replace(example))
+	o = run(t, dir)
+	output := strings.Join(strings.Fields(o.output), " ")
+	o.is(t, 2)
+	check := func(name, pattern string) {
+		if !strings.Contains(page, "`"+name+"`") {
+			t.Errorf("the page does not tell of %s", name)
+		}
+		if !regexp.MustCompile(pattern).MatchString(example) {
+			t.Errorf("the example of the page has no %s", name)
+		}
+	}
+	seen := map[string]bool{}
+	for _, found := range known.FindAllStringSubmatch(output, -1) {
+		seen[found[1]] = true
+		check(found[1], "<ms:"+found[1]+" ")
+		for name := range strings.SplitSeq(found[2], ", ") {
+			check(name, `<ms:`+found[1]+`\s[^>]*\b`+name+"=")
+		}
+	}
+	if len(seen) != 8 {
+		t.Errorf("attributes are known of %v only:\n%s", seen, o.output)
+	}
+	elements := element.FindStringSubmatch(output)
+	if elements == nil {
+		t.Fatalf("the elements are not listed:\n%s", o.output)
+	}
+	for name := range strings.SplitSeq(elements[1], ", ") {
+		check(name, "<ms:"+name+" ")
+	}
+}
+
+// --explain tells the whole chain of precedence: the FMU, the component, the system,
+// a later binding through a mapping; and what feeds an input.
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	dir := car(t, "", "", "")
+	path := filepath.Join(dir, "SystemStructure.ssd")
+	data := read(t, path)
+	binding := func(name, value, mapping string) string {
+		return `<ssd:ParameterBinding><ssd:ParameterValues><ssv:ParameterSet version="1.0" name="p"><ssv:Parameters>
+<ssv:Parameter name="` + name + `"><ssv:Real value="` + value + `"/></ssv:Parameter>
+</ssv:Parameters></ssv:ParameterSet></ssd:ParameterValues>` + mapping + `</ssd:ParameterBinding>`
+	}
+	text := string(data)
+	at := strings.Index(text, "<ssd:Elements>")
+	text = text[:at] + "<ssd:ParameterBindings>" + binding("wheel.m_w", "42", "") +
+		binding("heavy", "43", `<ssd:ParameterMapping><ssm:ParameterMapping version="1.0"><ssm:MappingEntry source="heavy" target="wheel.m_w"><ssc:LinearTransformation factor="2" offset="1"/></ssm:MappingEntry></ssm:ParameterMapping></ssd:ParameterMapping>`) +
+		"</ssd:ParameterBindings>" + text[at:]
+	at = strings.LastIndex(text, "</ssd:Component>")
+	text = text[:at] + "<ssd:ParameterBindings>" + binding("m_w", "41", "") + "</ssd:ParameterBindings>" + text[at:]
+	text = strings.Replace(text, "<ssd:SystemStructureDescription", `<ssd:SystemStructureDescription xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues" xmlns:ssm="http://ssp-standard.org/SSP1/SystemStructureParameterMapping"`, 1)
+	write(t, path, text)
+	explain := func(args ...string) string {
+		t.Helper()
+		code, out := macrostep(t, append([]string{"info", dir}, args...)...)
+		if code != 0 {
+			t.Fatalf("%v: exit code %d\n%s", args, code, out)
+		}
+		return out
+	}
+	out := explain("--explain", "wheel.m_w")
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	want := [][]string{
+		{"wheel.m_w: parameter, fixed Real in kg, initial exact"},
+		{"start value of the FMU", "= 40", "overridden", "quarter_wheel_a.fmu!modelDescription.xml:"},
+		{`bound at wheel as "m_w"`, "= 41", "overridden", "SystemStructure.ssd:"},
+		{`bound at the outermost system as "wheel.m_w"`, "= 42", "overridden", "SystemStructure.ssd:"},
+		{`bound at the outermost system as "wheel.m_w"`, "= 87", "in force", "SystemStructure.ssd:"},
+		{`    parameter "heavy"`, "= 43", "SystemStructure.ssd:"},
+		{`    mapping of "heavy" to "wheel.m_w"`, "SystemStructure.ssd:"},
+		{"    × 2 + 1", "= 87 kg", "SystemStructure.ssd:"},
+	}
+	if len(lines) != len(want) {
+		t.Fatalf("explained\n%s", out)
+	}
+	for i, parts := range want {
+		for _, part := range parts {
+			if !strings.Contains(lines[i], part) {
+				t.Errorf("line %d is %q, want %q in it", i, lines[i], part)
+			}
+		}
+	}
+	if out := explain("--explain", "chassis.F_c"); !strings.Contains(out, "connected to wheel.F_c [N]") || !strings.Contains(out, "until the first exchange") && !strings.Contains(out, "in force") {
+		t.Errorf("explained\n%s", out)
+	}
+	if out := explain("--explain", "chassis.v_c"); !strings.Contains(out, "the FMU computes it") {
+		t.Errorf("explained\n%s", out)
+	}
+}
+
+// Of an FMU that runs alone every flag takes the names of variables with that of the
+// component and without; inputs that a table or a scenario drives are recorded.
+func TestNamesAlone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path, err := fmus.Build(dir, "quarter_chassis_a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := func(name, text string) string {
+		name = filepath.Join(dir, name)
+		write(t, name, text)
+		return name
+	}
+	const prefix = "quarter_chassis_a."
+	results := map[string]string{}
+	for _, before := range []string{"", prefix} {
+		input := file("input.csv", "time,"+before+"F_c\n0,0\n0.1,-40\n")
+		events := file("events.yaml", "events:\n  - {at: 0.05, set: {"+before+"F_c: -80}}\nexpect:\n  - {variable: "+before+"z_c, at: 0.1, min: 1e-9}\n")
+		args := []string{path, "--stop-time", "0.1", "--step-size", "0.01", "--set", before + "m_c=200"}
+		for name, more := range map[string][]string{
+			"input":            {"--input", input},
+			"input, scenario":  {"--input", input, "--scenario", file("judged.yaml", "expect:\n  - {variable: "+before+"v_c, at: 0.1, min: 1e-9}\n")},
+			"scenario":         {"--scenario", events},
+			"recorded":         {"--input", input, "--record", before + "z_c", "--record", before + "m_?"},
+			"recorded pattern": {"--input", input, "--record", before + "?_c"},
+		} {
+			o := complete(t, append(slices.Clone(args), more...)...)
+			data := string(read(t, o.results))
+			if was, again := results[name]; again && was != data {
+				t.Errorf("%s: with %q\n%s\nwithout\n%s", name, before, data, was)
+			}
+			results[name] = data
+			if header, _, _ := strings.Cut(data, "\n"); !strings.HasPrefix(name, "recorded") && !strings.Contains(header, prefix+"F_c") {
+				t.Errorf("%s: the input that is driven is not recorded: %s", name, header)
+			}
+		}
+		if _, out := macrostep(t, "info", path, "--explain", before+"m_c"); !strings.Contains(out, prefix+"m_c") {
+			t.Errorf("info --explain\n%s", out)
+		}
+		call(t, "plot", complete(t, append(slices.Clone(args), "--input", input)...).results, "--select", before+"z_c").is(t, 0, "1 variable of")
+	}
+	if header, _, _ := strings.Cut(results["recorded"], "\n"); header != "time,"+prefix+"z_c,"+prefix+"m_c" {
+		t.Errorf("recorded %s", header)
+	}
+	for _, c := range []struct{ flag, value, says string }{
+		{"--set", "m_d=1", `component quarter_chassis_a has no variable "m_d"; did you mean "m_c"?`},
+		{"--record", "m_d", `no variable matches "m_d"`},
+		{"--input", file("wrong.csv", "time,F_d\n0,1\n"), `component quarter_chassis_a has no variable "F_d"`},
+		{"--input", file("both.csv", "time,F_c,quarter_chassis_a.F_c\n0,1,1\n"), `quarter_chassis_a.F_c is given twice`},
+	} {
+		call(t, "run", path, c.flag, c.value).is(t, 2, c.says)
+	}
+}
+
+// A name that means two variables of an FMU is refused by every flag, with names of which
+// each means one.
+func TestNamesAmbiguous(t *testing.T) {
+	dir := t.TempDir()
+	built := withDescription(func(text string) string {
+		return strings.NewReplacer(`name="v_c"`, `name="m.F_c"`, `name="der(v_c)"`, `name="m.m_c"`).Replace(text)
+	})(t, dir)[0]
+	path := filepath.Join(dir, "m.fmu")
+	if err := os.Rename(built, path); err != nil {
+		t.Fatal(err)
+	}
+	file := func(name, text string) string {
+		name = filepath.Join(dir, name)
+		write(t, name, text)
+		return name
+	}
+	const both = `"m.F_c" means 2`
+	for _, c := range []struct{ flag, value, says string }{
+		{"--set", "m.m_c=1", `"m.m_c" means 2 things: m_c and m.m.m_c; write the one that is meant so`},
+		{"--record", "m.F_c", both + " variables: "},
+		{"--input", file("input.csv", "time,m.F_c\n0,1\n"), both + " things: F_c and m.m.F_c"},
+		{"--scenario", file("events.yaml", "events:\n  - {at: 0.05, set: {m.F_c: 1}}\n"), both + " things: F_c and m.m.F_c"},
+	} {
+		call(t, "run", path, "--stop-time", "0.1", c.flag, c.value).is(t, 2, c.says)
+	}
+	o := complete(t, path, "--stop-time", "0.1", "--set", "m_c=100", "--input", file("input.csv", "time,F_c\n0,-100\n"), "--record", "m.m.F_c", "--record", "F_c", "--record", "m.m.m_c")
+	if v := last(o.column(t, "m.m.F_c")); v < 0.0999 || v > 0.1001 {
+		t.Errorf("the velocity is %g", v)
+	}
+	if o.column(t, "m.F_c")[0] != -100 || o.column(t, "m.m.m_c")[0] != 1 {
+		t.Errorf("force %v, acceleration %v", o.columns["m.F_c"], o.columns["m.m.m_c"])
+	}
+}
+
+// Inputs that a table drives are recorded by default in a system, too.
+func TestDrivenRecorded(t *testing.T) {
+	dir := t.TempDir()
+	input := filepath.Join(dir, "input.csv")
+	write(t, input, "time,chassis.F_c\n0,0\n1,5\n")
+	free := withSystem(func(text string) string {
+		text = swap(`<ssd:Connection startElement="wheel" startConnector="F_c" endElement="chassis" endConnector="F_c"/>`, "")(text)
+		before, rest, _ := strings.Cut(text, "<ms:Bond")
+		_, after, _ := strings.Cut(rest, "</ms:Bond>")
+		return before + after
+	}, nil)(t, dir)
+	o := complete(t, append(free, "--stop-time", "0.01", "--step-size", "0.001", "--input", input)...)
+	if v := last(o.column(t, "chassis.F_c")); v < 0.0499 || v > 0.0501 {
+		t.Errorf("the force ends at %g", v)
+	}
+}
+
+// Where a parameter set has a name twice, run, validate and info --explain agree: it is an
+// error where two values reach one variable, else a warning, by --strict an error.
+func TestParameterTwice(t *testing.T) {
+	set := func(values ...string) func(*testing.T, string) []string {
+		text := `<ssd:ParameterBindings><ssd:ParameterBinding><ssd:ParameterValues><ssv:ParameterSet xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues" version="1.0" name="s"><ssv:Parameters>`
+		for _, v := range values {
+			name, value, _ := strings.Cut(v, "=")
+			text += `<ssv:Parameter name="` + name + `"><ssv:Real value="` + value + `"/></ssv:Parameter>`
+		}
+		return withSystem(swap(`<ssd:Elements>`, text+`</ssv:Parameters></ssv:ParameterSet></ssd:ParameterValues></ssd:ParameterBinding></ssd:ParameterBindings><ssd:Elements>`), nil)
+	}
+	for _, c := range []struct {
+		name   string
+		values []string
+		says   string
+		fails  bool
+	}{
+		{"equal", []string{"chassis.m_c=300", "chassis.m_c=3e2"}, "in this set twice", false},
+		{"of no variable", []string{"chassis.m_c=300", "engine.p=1", "engine.p=2"}, "in this set twice", false},
+		{"different", []string{"chassis.m_c=300", "chassis.m_c=301"}, `"chassis.m_c" gets two values from one binding: 300 from line 7 and 301 from here [SD16D]`, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			system := set(c.values...)(t, t.TempDir())[0]
+			refused := 0
+			if c.fails {
+				refused = 2
+			}
+			o := run(t, system, "--stop-time", "0.01")
+			if o.code != refused || c.fails && !strings.Contains(o.output, c.says) {
+				t.Errorf("run: exit code %d\n%s", o.code, o.output)
+			}
+			if code, out := macrostep(t, "validate", system); code != refused/2 || !strings.Contains(out, "SD16T") || c.fails != strings.Contains(out, "SD16D") {
+				t.Errorf("validate: exit code %d\n%s", code, out)
+			}
+			if code, out := macrostep(t, "info", system, "--explain", "chassis.m_c"); code != refused || c.fails && !strings.Contains(out, c.says) || !c.fails && !strings.Contains(out, "300") {
+				t.Errorf("info --explain: exit code %d\n%s", code, out)
+			}
+			// A value of the user beats both.
+			if w := strings.Join(complete(t, system, "--stop-time", "0.01", "--set", "chassis.m_c=310").manifest.Warnings, "\n"); !strings.Contains(w, "SD16T") || strings.Contains(w, "SD16D") {
+				t.Errorf("run --set: warnings %s", w)
+			}
+			run(t, system, "--stop-time", "0.01", "--strict").is(t, 2)
 		})
 	}
 }

@@ -4,21 +4,10 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
-
-// unitDocument couples source and sink, both copies of linear whose variables
-// have units: y of the source to u of the sink, and back.
-const unitDocument = `<?xml version="1.0" encoding="UTF-8"?>
-<s:SystemStructureDescription name="units" version="1.0" xmlns:s="http://ssp-standard.org/SSP1/SystemStructureDescription" xmlns:c="http://ssp-standard.org/SSP1/SystemStructureCommon" xmlns:v="http://ssp-standard.org/SSP1/SystemStructureParameterValues">
-  <s:System name="units">
-    <s:Elements>%s%s</s:Elements>
-    <s:Connections>%s</s:Connections>
-  </s:System>
-  <s:Units><c:Unit name="K"><c:BaseUnit K="1"/></c:Unit></s:Units>
-  <s:DefaultExperiment startTime="0" stopTime="0.01"/>
-</s:SystemStructureDescription>`
 
 // units are defined in both FMUs. The values below are worked out by hand from
 // these definitions: base = factor·value + offset (fmi2 15).
@@ -34,40 +23,36 @@ const units = `<UnitDefinitions>
   </UnitDefinitions>
   <LogCategories>`
 
-// withUnits gives linear with attributes on the Reals of some variables.
+// withUnits writes linear with attributes on the Reals of some variables.
 func withUnits(t *testing.T, path string, attributes map[string]string) {
 	t.Helper()
-	all := parts(t, "linear")
-	for i := range all {
-		if all[i].Name != "modelDescription.xml" {
-			continue
+	all := entries(t, fmu(t, "linear"))
+	at := slices.IndexFunc(all, func(p part) bool { return p.Name == "modelDescription.xml" })
+	text := strings.Replace(string(all[at].data), "<LogCategories>", units, 1)
+	for name, value := range attributes {
+		before, after, ok := strings.Cut(text, fmt.Sprintf("name=%q", name))
+		head, rest, real := strings.Cut(after, "<Real")
+		if !ok || !real {
+			t.Fatalf("there is no Real %s", name)
 		}
-		text := strings.Replace(string(all[i].data), "<LogCategories>", units, 1)
-		for name, value := range attributes {
-			at := strings.Index(text, fmt.Sprintf("name=%q", name))
-			real := strings.Index(text[at:], "<Real")
-			if at < 0 || real < 0 {
-				t.Fatalf("there is no Real %s", name)
-			}
-			at += real + len("<Real")
-			text = text[:at] + " " + value + text[at:]
-		}
-		all[i].data = []byte(text)
+		text = before + fmt.Sprintf("name=%q", name) + head + "<Real " + value + rest
 	}
-	pack(t, path, all)
+	all[at].data = []byte(text)
+	pack(t, path, all...)
 }
 
-// unitSystem writes the system and gives its path.
+// unitSystem couples source and sink, both linear with units on variables; extra
+// stands in the component source.
 func unitSystem(t *testing.T, source, sink map[string]string, extra, lines string) string {
 	t.Helper()
 	dir := t.TempDir()
 	withUnits(t, filepath.Join(dir, "source.fmu"), source)
 	withUnits(t, filepath.Join(dir, "sink.fmu"), sink)
 	from := member{"source", "source", "u[1]", "y[1] y[2] y[3] y[4]"}.component("")
-	from = strings.Replace(from, "</s:Component>", extra+"</s:Component>", 1)
+	from = strings.Replace(from, "</ssd:Component>", extra+"</ssd:Component>", 1)
 	to := member{"sink", "sink", "u[1] u[2] u[3] u[4]", "y[1]"}.component("")
 	path := filepath.Join(dir, "units.ssd")
-	write(t, path, fmt.Appendf(nil, unitDocument, from, to, wires(lines)))
+	write(t, path, document("0.01", from+to, lines))
 	return path
 }
 
@@ -148,10 +133,10 @@ func TestUnitsInLoop(t *testing.T) {
 
 // A parameter of a document comes in a unit of its own; --set is in that of the variable.
 func TestUnitsOfParameters(t *testing.T) {
-	set := `<s:ParameterBindings><s:ParameterBinding><s:ParameterValues><v:ParameterSet version="1.0" name="set"><v:Parameters>` +
-		`<v:Parameter name="x0[1]"><v:Real value="68" unit="degF"/></v:Parameter><v:Parameter name="x0[2]"><v:Real value="90" unit="km/h"/></v:Parameter>` +
-		`</v:Parameters><v:Units><c:Unit name="degF"><c:BaseUnit K="1" factor="0.5555555555555556" offset="255.3722222222222"/></c:Unit>` +
-		`<c:Unit name="km/h"><c:BaseUnit m="1" s="-1" factor="0.2777777777777778"/></c:Unit></v:Units></v:ParameterSet></s:ParameterValues></s:ParameterBinding></s:ParameterBindings>`
+	set := `<ssd:ParameterBindings><ssd:ParameterBinding><ssd:ParameterValues><ssv:ParameterSet version="1.0" name="set"><ssv:Parameters>` +
+		`<ssv:Parameter name="x0[1]"><ssv:Real value="68" unit="degF"/></ssv:Parameter><ssv:Parameter name="x0[2]"><ssv:Real value="90" unit="km/h"/></ssv:Parameter>` +
+		`</ssv:Parameters><ssv:Units><ssc:Unit name="degF"><ssc:BaseUnit K="1" factor="0.5555555555555556" offset="255.3722222222222"/></ssc:Unit>` +
+		`<ssc:Unit name="km/h"><ssc:BaseUnit m="1" s="-1" factor="0.2777777777777778"/></ssc:Unit></ssv:Units></ssv:ParameterSet></ssd:ParameterValues></ssd:ParameterBinding></ssd:ParameterBindings>`
 	path := unitSystem(t, map[string]string{"x0[1]": `unit="K" displayUnit="degC"`, "x0[2]": `unit="m/s"`, "x0[3]": `unit="degC"`}, nil, set,
 		"source.y[1] → sink.u[1]\nsource.y[2] → sink.u[2]\nsource.y[3] → sink.u[3]")
 	o := complete(t, path, "--step-size", "0.01", "--set", "source.C[1,1]=1", "--set", "source.C[2,2]=1", "--set", "source.C[3,3]=1", "--set", "source.x0[3]=20")

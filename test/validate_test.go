@@ -1,8 +1,10 @@
 package test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmus"
+	judging "github.com/macrostep/macrostep/master/validate"
 )
 
 // validation is the JSON of macrostep validate.
@@ -69,9 +72,7 @@ func pairWith(t testing.TB, file, old, new string) string {
 	if strings.Count(text, old) != 1 {
 		t.Fatalf("%q stands %d times in %s", old, strings.Count(text, old), file)
 	}
-	if err := os.WriteFile(path, []byte(strings.Replace(text, old, new, 1)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	write(t, path, []byte(strings.Replace(text, old, new, 1)))
 	return dir
 }
 
@@ -83,9 +84,7 @@ func TestValidate(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), "modelDescription.xml")
 	text := strings.Replace(string(read(t, model)), `<BaseUnit K="1"/>`, `<BaseUnit K="1" factor="0"/>`, 1)
 	text = strings.Replace(text, `2026-01-02T03:04:05Z`, `yesterday`, 1)
-	if err := os.WriteFile(bad, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	write(t, bad, text)
 	line := 1 + strings.Count(text[:strings.Index(text, `factor="0"`)], "\n")
 	for _, c := range []struct {
 		args string
@@ -101,42 +100,19 @@ func TestValidate(t *testing.T) {
 		{"validate " + model + " " + bad + " " + set, 1, []string{"3 files: 1 error, 1 warning, 0 notes"}},
 		{"validate --format json " + bad, 1, []string{`"id": "MD8"`, `"level": "error"`, fmt.Sprintf(`"line": %d`, line), `"path": "/fmiModelDescription/`, `"remedy": "correct the factor"`}},
 		{"validate nothing.fmu", 2, []string{"nothing.fmu: there is no such file"}},
-		{"validate " + model + " nothing.fmu", 2, []string{"nothing found", "no such file"}},
-		{"validate ../README.md", 2, []string{"is no FMU, no SSP and no XML document"}},
 		{"validate ../fmi", 2, []string{"the folder has neither modelDescription.xml nor SystemStructure.ssd"}},
 		{"validate", 2, []string{"FILE (an .fmu, an .ssp, a folder or a document) is missing"}},
 		{"validate --disable XY1 " + bad, 2, []string{`there is no rule "XY1"`}},
-		{"validate --disable MD88 " + bad, 2, []string{`did you mean "MD8"`}},
-		{"validate --format xml " + bad, 2, []string{`"xml" is none of text, json and sarif`}},
 		{"validate --algorithm magic " + bad, 2, []string{`no algorithm is called "magic"`}},
-		{"validate --algorithm implicit --param sequence=a " + bad, 2, []string{"no parameter"}},
-		{"validate --step-size 0 " + bad, 2, []string{"is not a finite number above 0"}},
 		{"validate --list", 0, []string{"modelDescription.xml\n", "MD17 ", "error", "warning*", "rules; * = an error with --strict"}},
-		{"validate --list --format json", 0, []string{`"id": "FA0"`, `"strict": "error"`, `"reference": "fmi2 15"`}},
 		{"validate --explain md17", 0, []string{"MD17 (error)", "Names of variables are unique.", "Remedy: rename one of the variables", "Source: fmi2 18"}},
-		{"validate --explain MD9", 0, []string{"MD9 (warning, an error with --strict)"}},
 		{"validate --explain CC8", 0, []string{"CC8 has no rule of its own", "SD6 and SD8"}},
 		{"validate --explain XY", 2, []string{`there is no rule "XY"`}},
 		{"validate --list " + bad, 2, []string{"--list and --explain look at no file"}},
-		{"help validate", 0, []string{"macrostep validate FILE…", "--disable ID", "Exit codes: 0 no errors; 1 errors found"}},
-		{"__complete validate --format ", 0, []string{"sarif\t"}},
-		{"__complete validate --explain MD1", 0, []string{"MD17\tNames of variables are unique."}},
-		{"__complete validate --disable CC", 0, []string{"CC13\t"}},
 	} {
 		args := strings.Split(c.args, " ")
-		here, err := os.Getwd()
-		if err != nil {
-			t.Fatal(err)
-		}
-		code, output := macrostepIn(t, here, args...)
-		if code != c.code {
-			t.Errorf("%s: exit code %d, want %d\n%s", c.args, code, c.code, output)
-		}
-		for _, s := range c.says {
-			if !strings.Contains(output, s) {
-				t.Errorf("%s: no %q in\n%s", c.args, s, output)
-			}
-		}
+		code, output := macrostepIn(t, ".", args...)
+		(&outcome{args: args, code: code, output: output}).is(t, c.code, c.says...)
 	}
 }
 
@@ -146,12 +122,10 @@ func TestValidateLines(t *testing.T) {
 	dir := pairWith(t, "mass.fmu/modelDescription.xml", `name="m" valueReference="3" causality="parameter" variability="fixed"`,
 		"name=\"m\"\n        valueReference=\"3\"\n\t\tcausality=\"sideways\" variability=\"fixed\"")
 	inside := filepath.Join(t.TempDir(), "mass.fmu")
-	pack(t, inside, []part{part{data: read(t, filepath.Join(dir, "mass.fmu", "modelDescription.xml"))}.called("modelDescription.xml")})
+	pack(t, inside, file("modelDescription.xml", read(t, filepath.Join(dir, "mass.fmu", "modelDescription.xml"))))
 	packed := filepath.Join(t.TempDir(), "system.ssp")
-	pack(t, packed, []part{
-		part{data: read(t, filepath.Join(dir, "SystemStructure.ssd"))}.called("SystemStructure.ssd"),
-		part{data: read(t, inside)}.called("mass.fmu"), part{data: read(t, inside)}.called("spring.fmu"), part{data: read(t, inside)}.called("scope.fmu"),
-	})
+	pack(t, packed, file("SystemStructure.ssd", read(t, filepath.Join(dir, "SystemStructure.ssd"))),
+		file("mass.fmu", read(t, inside)), file("spring.fmu", read(t, inside)), file("scope.fmu", read(t, inside)))
 	for _, path := range []string{inside, packed, dir} {
 		code, output := macrostep(t, "validate", path)
 		want := regexp.MustCompile(`(?m)^ +(\d+) \| causality="sideways" variability="fixed".*\n +\^{20}$`)
@@ -171,12 +145,8 @@ func TestReadmeValidate(t *testing.T) {
 	for _, change := range [][2]string{{"spring.fmu/documentation/index.html", ""}, {"mass.fmu/documentation/index.html", ""}, {"scope.fmu/documentation/index.html", ""},
 		{"spring.fmu/modelDescription.xml", strings.Replace(string(read(t, filepath.Join(axle, "spring.fmu", "modelDescription.xml"))), `min="-2" max="2"`, `min="-0.5" max="2"`, 1)}} {
 		path := filepath.Join(axle, filepath.FromSlash(change[0]))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(change[1]), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		mkdir(t, filepath.Dir(path))
+		write(t, path, []byte(change[1]))
 	}
 	_, shown, _ := strings.Cut(string(read(t, filepath.Join("..", "README.md"))), "    axle (system): 1 error, 1 warning, 1 note\n")
 	shown, _, ok := strings.Cut(shown, "\nWill it be stable")
@@ -341,9 +311,7 @@ func testValidateStopsRuns(t *testing.T) {
 		if !slices.Contains(v.ids("error"), c.id) {
 			t.Errorf("%s is not found: %v", c.id, v.ids("error"))
 		}
-		if o := run(t, dir); o.code != 2 || !strings.Contains(o.output, "["+c.id+"]") {
-			t.Errorf("%s: a run ends with exit code %d\n%s", c.id, o.code, o.output)
-		}
+		run(t, dir).is(t, 2, "["+c.id+"]")
 	}
 }
 
@@ -438,23 +406,8 @@ func testRealValidate(t *testing.T) {
 	testRealXML(t)
 }
 
-// testRealXML judges the single documents by the table that TestRealDocuments has.
+// testRealXML judges documents of terminals; TestRealDocuments has the others.
 func testRealXML(t *testing.T) {
-	for name, want := range named {
-		path := filepath.Join(*realDir, "xml", filepath.FromSlash(name))
-		if !strings.HasSuffix(name, ".xml") {
-			path = filepath.Join(path, "modelDescription.xml")
-		}
-		rule, refused := strings.CutSuffix(want, "!")
-		code, v := validated(t, path)
-		all := slices.Concat(v.ids("error"), v.ids("warning"), v.ids("info"))
-		if (code != 0) != refused || rule != "" && !slices.Contains(all, rule) || !refused && v.Errors > 0 {
-			t.Errorf("%s: exit code %d, findings %v, want %s", name, code, all, want)
-		}
-		if code, _ := validated(t, "--strict", "--disable", "MD1L", path); refused && code != 1 {
-			t.Errorf("%s: strict: exit code %d", name, code)
-		}
-	}
 	// Members without attributes, placeholders in the one that is right, are another rule.
 	for name, want := range map[string]bool{"valid/basic": false, "invalid/missing_terminal_name": true} {
 		path := filepath.Join(*realDir, "xml", "fmil", "terminals_and_icons", filepath.FromSlash(name), "terminalsAndIcons", "terminalsAndIcons.xml")
@@ -462,5 +415,35 @@ func testRealXML(t *testing.T) {
 		if code != 0 || slices.Contains(v.ids("warning"), "MD43") != want {
 			t.Errorf("%s: exit code %d, findings %v", name, code, v.ids("warning"))
 		}
+	}
+}
+
+// An id means one rule in the whole program, every rule says what it asks for
+// and where that comes from, and all are listed.
+func TestRuleIDs(t *testing.T) {
+	first := map[string]string{}
+	for _, r := range judging.Rules() {
+		if other, twice := first[r.ID]; twice {
+			t.Errorf("%s is the id of %q and of %q", r.ID, other, r.Doc)
+		}
+		first[r.ID] = r.Doc
+		if r.ID == "" || r.Doc == "" || r.Ref == "" {
+			t.Errorf("%s: no id, requirement or source: %+v", r.ID, *r)
+		}
+	}
+	declared := 0
+	err := filepath.WalkDir("..", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		declared += bytes.Count(source, []byte("= &diag.Rule{"))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if declared != len(first) {
+		t.Errorf("%d rules are declared and %d are listed", declared, len(first))
 	}
 }

@@ -80,7 +80,6 @@ static void *found(const char *const libraries[], const char *symbol) {
 }
 
 static void throw_exception(void) {
-#ifndef KILL_WITHOUT_CXX
 	static const char *const cxx[] = {"libstdc++.so.6", "libc++.so.1", "libc++abi.so.1", "/usr/lib/libc++.1.dylib",
 	                                  "/usr/lib/libc++abi.dylib", NULL};
 	void *(*allocate)(size_t);
@@ -95,7 +94,6 @@ static void throw_exception(void) {
 		construct(e, "thrown on purpose");
 		raise_(e, type, destruct);
 	}
-#endif
 	/* Without a C++ runtime: its unwinder, and what the runtime does when that
 	 * comes back because there is no handler. */
 	static const char *const unwinders[] = {"libgcc_s.so.1", "libunwind.so.1", "/usr/lib/libSystem.B.dylib", NULL};

@@ -1,0 +1,287 @@
+package test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/macrostep/macrostep/test/long"
+)
+
+// An interrupted run keeps its results, says so, and leaves no folder behind.
+func TestInterrupt(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	p := start(t, "run", system(t, "quarter-car-a"), "--stop-time", "1e9", "--output-interval", "1")
+	written(t, p.path("results.csv"), 1000)
+	if len(listed(t, os.TempDir())) == 0 {
+		t.Error("the run unpacks nowhere in the folder for temporary files: the test sees nothing")
+	}
+	p.signal(t, syscall.SIGINT)
+	if code := p.end(); code != 1 {
+		t.Errorf("exit code %d, want 1\n%s", code, p.out.String())
+	}
+	if m := p.manifest(t); m.Status != "incomplete" || m.Steps.Accepted == 0 {
+		t.Errorf("status %q, %d steps", m.Status, m.Steps.Accepted)
+	}
+	if !bytes.HasSuffix(read(t, p.path("results.csv")), []byte("\n")) {
+		t.Error("the results do not end with a whole line")
+	}
+	emptied(t, os.TempDir())
+}
+
+// Who interrupts a run whose FMU does not return is told which it is and in what
+// call; after a second interrupt results and manifest tell how far the run came.
+func TestInterruptWhileHanging(t *testing.T) {
+	t.Parallel()
+	for isolate, says := range map[string]string{"always": "waiting for bad (misbehave.fmu) in fmi2DoStep", "never": "--step-timeout"} {
+		cmd, _ := systemCommand(t, badPair(t, "misbehave"), "fault=EndlessSleep during=DoStep at=0.35", "--isolate", isolate)
+		run := started(t, cmd)
+		run.out.until(t, "EndlessSleep on purpose")
+		run.signal(t, syscall.SIGINT)
+		run.out.until(t, says)
+		run.signal(t, syscall.SIGINT)
+		code := run.end()
+		if m := run.manifest(t); code != 1 || m.Status != "incomplete" || !strings.Contains(m.Reason, "interrupted") || math.Abs(m.EndTime-0.4) > 0.01 {
+			t.Errorf("%s: exit code %d, %s at %g: %s\n%s", isolate, code, m.Status, m.EndTime, m.Reason, run.out.String())
+		}
+	}
+}
+
+// Who interrupts an analysis is told how far it came and that nothing of it is left.
+func TestInterruptAnalysis(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	p := start(t, "analyze", system(t, "energy-star-5"), "--order", "5", "--plot", "pictures")
+	until(t, "the analysis unpacks the system", func() bool { return len(listed(t, os.TempDir())) > 0 })
+	p.signal(t, syscall.SIGINT)
+	code, text := p.end(), p.out.String()
+	if code != 1 || !strings.Contains(text, "there is no report, and nothing was written") || strings.Contains(text, "stable steps") || len(listed(t, p.Dir)) > 0 {
+		t.Errorf("exit code %d, %v\n%s", code, listed(t, p.Dir), text)
+	}
+}
+
+// A run under nohup does not end with its terminal.
+func TestHangUp(t *testing.T) {
+	// What handles a signal leaves its children the default, also where the tests themselves are under nohup.
+	hangUp := make(chan os.Signal, 1)
+	signal.Notify(hangUp, syscall.SIGHUP)
+	defer signal.Stop(hangUp)
+	for _, first := range []string{"trap '' HUP; ", ""} {
+		cmd := exec.Command("sh", "-c", first+`exec "$@"`, "sh", program, "run", system(t, "quarter-car-a"), "--stop-time", "1e9", "--output-interval", "1")
+		cmd.Dir = t.TempDir()
+		p := started(t, cmd)
+		written(t, p.path("results.csv"), 0)
+		p.signal(t, syscall.SIGHUP)
+		if first != "" { // it goes on and writes more
+			written(t, p.path("results.csv"), int64(len(read(t, p.path("results.csv"))))+10_000)
+			_ = p.Process.Kill()
+		}
+		p.end() // returns, where the signal ends the run
+	}
+}
+
+// A run that was stopped (Ctrl-Z) goes on: the time is not that of its FMUs, also
+// with --step-timeout. Here they do step, or wait, while only the master stands.
+func TestStepTimeoutOfStoppedRun(t *testing.T) {
+	t.Parallel() // it waits
+	p := start(t, "run", system(t, "quarter-car-a"), "--isolate", "always", "--step-timeout", "2", "--step-size", "1e-5", "--stop-time", "1000")
+	written(t, p.path("results.csv"), 1000)
+	p.signal(t, syscall.SIGSTOP)
+	time.Sleep(2500 * time.Millisecond)
+	size := int64(len(read(t, p.path("results.csv"))))
+	p.signal(t, syscall.SIGCONT)
+	written(t, p.path("results.csv"), size)
+	p.signal(t, syscall.SIGINT)
+	p.end()
+	if text := p.out.String(); strings.Contains(text, "did not return") || !strings.Contains(text, "interrupted at t = ") {
+		t.Errorf("%v\n%s", p.ProcessState, text)
+	}
+}
+
+// A master that is killed leaves readable results, a manifest that says incomplete, and
+// no worker; what it unpacked goes with the next run.
+func TestKilledMaster(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	p := start(t, "run", system(t, "quarter-car-a"), "--isolate", "always", "--stop-time", "1e9", "--output-interval", "1", "--quiet")
+	written(t, p.path("results.csv"), 1000)
+	workers := offspring(t, p.Process.Pid)
+	p.signal(t, os.Kill)
+	p.end()
+	for _, pid := range workers {
+		until(t, "worker "+pid+" ends", func() bool { return !alive(pid) })
+	}
+	if m := p.manifest(t); len(workers) != 2 || m.Status != "incomplete" || !bytes.HasSuffix(read(t, p.path("results.csv")), []byte("\n")) {
+		t.Errorf("workers %v, status %q, or the results do not end with a whole line", workers, m.Status)
+	}
+	if len(listed(t, os.TempDir())) == 0 {
+		t.Fatal("a killed run leaves no folder: the test sees nothing")
+	}
+	complete(t, system(t, "quarter-car-a"), "--stop-time", "0.01")
+	emptied(t, os.TempDir())
+}
+
+// An update that removes or replaces the program while a run goes on leaves the run
+// alone, also when a worker is started once more.
+func testProgramReplacedMeanwhile(t *testing.T) {
+	t.Parallel()
+	for name, replace := range map[string]func(path string) error{
+		"removed":  os.Remove,
+		"replaced": func(path string) error { return errors.Join(os.Remove(path), os.Symlink("/bin/true", path)) },
+	} {
+		own := filepath.Join(t.TempDir(), "own")
+		write(t, own, read(t, program))
+		if err := os.Chmod(own, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(own, "run", system(t, "quarter-car-a"), "--isolate", "always", "--on-crash", "restart", "--step-size", "1e-4", "--stop-time", "1")
+		cmd.Dir = t.TempDir()
+		p := started(t, cmd)
+		until(t, "two workers", func() bool { return len(offspring(t, p.Process.Pid)) == 2 })
+		written(t, p.path("results.csv"), 1000)
+		if err := replace(own); err != nil {
+			t.Fatal(err)
+		}
+		if err := exec.Command("kill", "-9", offspring(t, p.Process.Pid)[0]).Run(); err != nil {
+			t.Fatal(err)
+		}
+		if code := p.end(); code != 0 || !strings.Contains(p.out.String(), "goes on in another one") {
+			t.Errorf("%s: exit code %d\n%s", name, code, p.out.String())
+		}
+	}
+}
+
+// A short soak finds nothing; CONTRIBUTING.md has the long one.
+func testSoak(t *testing.T) {
+	t.Parallel()
+	soak := filepath.Join(t.TempDir(), "soak")
+	if out, err := exec.Command("go", "build", "-o", soak, "./soak").CombinedOutput(); err != nil {
+		t.Fatalf("building it: %v\n%s", err, out)
+	}
+	const cases = "4"
+	out, err := exec.Command(soak, "--seed", "4", "--duration", "0", "--cases", cases, "--program", program, "--work", filepath.Join(work, "soak")).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "\n"+cases+" cases in ") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// Rows that go to a terminal are all there, and do nothing to it: names of FMUs stand in
+// them.
+func TestResultsToTerminal(t *testing.T) {
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer master.Close()
+	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	terminal, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmu := filepath.Join(t.TempDir(), "li\u009b31m\u202efe.fmu")
+	if err := os.Rename(life(t, "", "PRINT"), fmu); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "run", "--compile", "--step-size", "0.01", "--stop-time", "0.02", "--output", "/dev/stdout", fmu)
+	cmd.Dir = t.TempDir()
+	var errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = terminal, &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = terminal.Close()
+	shown, _ := io.ReadAll(master) // an error when nobody has the terminal any more
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, &errs)
+	}
+	lines := strings.Split(strings.ReplaceAll(string(shown), "\r", ""), "\n")
+	if len(lines) != 5 || !strings.HasPrefix(lines[0], `time,li\u009b31m\u202efe.`) || !strings.HasPrefix(lines[3], "0.02,") {
+		t.Errorf("%q", lines)
+	}
+	if text := errs.String(); !strings.Contains(text, "printed by the FMU") || !strings.Contains(text, "complete at") {
+		t.Error(text)
+	}
+}
+
+// deepFMU fills as much of the stack as it says in doStep, and logs from down there.
+var deepFMU = strings.NewReplacer("int answer(void);", `#include <alloca.h>
+static int answer(void) { return 1; }
+static fmi2CallbackFunctions callbacks;
+static fmi2Status down(size_t mib) {
+	volatile char *stack = alloca(mib << 20);
+	for (size_t k = mib << 20; k > 0; k -= 1024) stack[k - 1] = 1;
+	callbacks.logger(callbacks.componentEnvironment, "deep", fmi2Warning, "logEvents", "%d MiB deep", (int)mib);
+	return stack[1023] == 1 ? fmi2OK : fmi2Error;
+}`, "{ return &it; }", "{ callbacks = *c; return &it; }", "fmi2Boolean b) { return fmi2OK; }", "fmi2Boolean b) { return down(60); }").Replace(answerFMU)
+
+// deepSystem writes a system of two FMUs that use 60 MiB of stack in each step.
+func deepSystem(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"deep", "deeper"} { // of other content, so that they share no library
+		source := "static const char name[] __attribute__((used)) = \"" + name + "\";\n" + deepFMU
+		compiledFMU(t, dir, name, map[string]string{"fmu.c": source}, []string{name + ".so", "-fPIC", "-w", "fmu.c"})
+	}
+	return systemOf(t, dir, map[string]string{"a": "deep", "b": "deeper"})
+}
+
+// FMUs have 64 MiB of stack, in the process of the run too, whatever the limit is
+// there, and on each thread that calls some.
+func testLargeStack(t *testing.T) {
+	t.Parallel()
+	path := deepSystem(t)
+	for _, limit := range []string{"8192", "1024", "unlimited"} {
+		if limit != "1024" && !long.On {
+			continue
+		}
+		for name, args := range map[string]string{"one thread": "--isolate never", "two threads": "--isolate never --workers 2", "own processes": "--isolate always"} {
+			out, err := exec.Command("sh", "-c", fmt.Sprintf("ulimit -S -s %s && exec '%s' run '%s' --step-size 0.1 %s --output '%s'", limit, program, path, args, filepath.Join(t.TempDir(), "r.csv"))).CombinedOutput()
+			if err != nil || !strings.Contains(string(out), "60 MiB deep") {
+				t.Errorf("stack limit %s, %s: %v\n%.2000s", limit, name, err, out)
+			}
+		}
+	}
+	// How many threads there are, and which of them finds no more room, is a matter of chance, and where it is one of
+	// the language, nobody is asked: several times.
+	const tries = 6
+	limited := func(kib int) ([]byte, error) {
+		return exec.Command("sh", "-c", fmt.Sprintf("ulimit -v %d && exec '%s' run '%s' --quiet --output '%s'", kib, program, system(t, "quarter-car-a"), filepath.Join(t.TempDir(), "r.csv"))).CombinedOutput()
+	}
+	var out []byte
+	var err error
+	for range tries {
+		if out, err = limited(3_000_000); err == nil {
+			break
+		}
+	}
+	if err != nil && !raced { // the race detector wants more
+		t.Errorf("with little address space: %v\n%.2000s", err, out)
+	}
+	told := false
+	for range tries {
+		out, err = limited(1_000_000)
+		told = told || strings.Contains(string(out), "the address space is limited to 976 MiB (ulimit -v)")
+		if err == nil || told {
+			break
+		}
+	}
+	if (err == nil || !told) && !raced {
+		t.Errorf("with less address space: %v\n%.2000s", err, out)
+	}
+}
