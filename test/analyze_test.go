@@ -416,7 +416,7 @@ func TestAnalyzeRefusals(t *testing.T) {
 		{[]string{path, "--order", "9"}, "--order: 9 does not lie between 0 and 5"},
 		{[]string{path, "--at", "-1"}, "--at -1 lies before the start"},
 		{[]string{path, "--from", "1", "--to", "0.1"}, "--from 1 is not below --to 0.1"},
-		{[]string{path, "--step-size", "NaN"}, `--step-size: "NaN" is not a finite number above 0`},
+		{[]string{path, "--step-size", "NaN"}, `--step-size: "NaN" is not a finite number`},
 		{[]string{path, "--set", "wheel.nothing=1"}, "nothing"},
 		{[]string{"nowhere.ssp"}, "nowhere.ssp"},
 		{nil, "SYSTEM"},

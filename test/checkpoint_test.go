@@ -437,8 +437,8 @@ func TestCheckpointsRefused(t *testing.T) {
 	}{
 		{fmu: "misbehave_plain", code: 2, says: []string{"bad (misbehave_plain.fmu) cannot serialise its state", "canSerializeFMUstate"}},
 		{fmu: "misbehave", set: "fault=ForgetState", code: 1, says: []string{"bad (misbehave.fmu)", "canGetAndSetFMUstate"}},
-		{fmu: "misbehave", code: 2, args: []string{"--checkpoint", "often", "x"}, says: []string{`"often" is no number`}},
-		{fmu: "misbehave", code: 2, args: []string{"--checkpoint", "-1", "x"}, says: []string{`"-1" is no number`}},
+		{fmu: "misbehave", code: 2, args: []string{"--checkpoint", "often", "x"}, says: []string{`"often x" is not EVERY FILE with a number of seconds`}},
+		{fmu: "misbehave", code: 2, args: []string{"--checkpoint", "-1", "x"}, says: []string{`"-1 x" is not EVERY FILE with a number of seconds`}},
 		{fmu: "misbehave", code: 2, args: []string{"--checkpoint", "0.1", "results.csv"}, says: []string{"are the same file"}},
 		{fmu: "misbehave", code: 2, args: []string{"--checkpoint", "0.1", filepath.Join("nowhere", "x")}, says: []string{"create the folder first"}},
 		{fmu: "misbehave", code: 2, args: []string{"--resume", ""}, says: []string{"--resume"}},

@@ -80,7 +80,7 @@ func TestExplain(t *testing.T) {
 	if err := json.Unmarshal([]byte(explain("--explain", "wheel.m_w", "--json")), &e); err != nil || e.Name != "wheel.m_w" || e.Unit != "kg" || len(e.Chain) != 4 || e.Chain[3].Value != "87" || len(e.Chain[3].Steps) != 3 || e.Chain[3].Steps[2].Value != "87" {
 		t.Errorf("%v, %+v", err, e)
 	}
-	if out := explain(); !strings.Contains(out, "wheel.m_w  = 87") || !strings.Contains(out, `from parameter "heavy" in `) || !strings.Contains(out, "× 2 + 1 = 87 kg, before 2 other values") || !strings.Contains(out, "wheel.F_c [N]      → chassis.F_c [N]") {
+	if out := explain(); !strings.Contains(out, "wheel.m_w  = 87") || !strings.Contains(out, `from parameter "heavy" in `) || !strings.Contains(out, "× 2 + 1 = 87 kg, overrides 2 other values") || !strings.Contains(out, "wheel.F_c [N]      → chassis.F_c [N]") {
 		t.Errorf("info\n%s", out)
 	}
 	for name, says := range map[string]string{"wheel.mass": `component wheel has no variable "mass"`, "whel.m_w": "names no component", "wheel": `"wheel" is a component`, "": "names no component"} {

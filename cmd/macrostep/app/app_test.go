@@ -514,7 +514,7 @@ func TestDemoChain(t *testing.T) {
 		"the value is not a number":             {"chain", "--set", "m=heavy"},
 		"give the same parameter":               {"chain", "--set", "d=3", "--damping", "3"},
 		`no algorithm is called "magic"`:        {"chain", "--algorithm", "magic"},
-		"--stop-time -1 is not greater":         {"chain", "--stop-time=-1"},
+		"--stop-time: -1 is not greater":        {"chain", "--stop-time=-1"},
 		`"more" is too much`:                    {"chain", "dir", "more"},
 		"invalid value":                         {"chain", "--masses", "many"},
 		"the chain: no C compiler: install gcc": nil,

@@ -78,22 +78,19 @@ func readIn(r io.ReaderAt, size int64, name string) []byte {
 		return nil
 	}
 	entry := func(name string) []byte {
-		for _, f := range z.File {
-			if f.Name != name || f.UncompressedSize64 > mostExcerpt {
-				continue
-			}
-			r, err := f.Open()
-			if err != nil {
-				return nil
-			}
-			defer r.Close()
-			data, err := io.ReadAll(io.LimitReader(r, mostExcerpt))
-			if err != nil {
-				return nil
-			}
-			return data
+		f, err := z.Open(name)
+		if err != nil {
+			return nil
 		}
-		return nil
+		defer f.Close()
+		if info, err := f.Stat(); err != nil || info.IsDir() || info.Size() > mostExcerpt {
+			return nil
+		}
+		data, err := io.ReadAll(io.LimitReader(f, mostExcerpt))
+		if err != nil {
+			return nil
+		}
+		return data
 	}
 	if data := entry(name); data != nil {
 		return data

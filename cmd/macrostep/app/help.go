@@ -68,6 +68,9 @@ func flagLines(c *cli.Command) (lines []flagLine) {
 			}
 		}
 		line.head = strings.TrimSpace("--" + f.Names()[0] + " " + value)
+		for _, alias := range f.Names()[1:] {
+			line.head = dashed(alias) + ", " + line.head
+		}
 		if _, ok := f.(valueOptional); ok {
 			line.head = "--" + f.Names()[0] + "[=" + value + "]"
 		}

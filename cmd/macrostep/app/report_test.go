@@ -42,7 +42,7 @@ func TestReport(t *testing.T) {
 	write(t, "other.csv", "time,a\n0,1\n1,2\n")
 	write(t, "no.json", "{}")
 	for args, want := range map[string]string{
-		"results.csv":                              "results.html is there already",
+		"results.csv":                              "results.html exists already",
 		"results.csv|-o|results.csv":               "would overwrite the results",
 		"none.csv":                                 "none.csv: no such file",
 		"results.csv|--force|--manifest|no.json":   "no.json is no manifest of a run: it has no status",

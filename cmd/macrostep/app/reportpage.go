@@ -273,46 +273,62 @@ func curveSections(r *reportParts, components []string) []page.Section {
 		results.Text = append(results.Text, "Where there are more points than a page can hold, they are thinned: time is divided into equal spans, and of each the first point, the least, the greatest and the last are drawn. No peak is lost.")
 	}
 	if m := r.manifest; m != nil && len(m.Bonds) > 0 {
-		t := page.Table{Head: []string{"bond", "residual energy", "mean power", "mean residual power", "peak residual power", "correction"}}
-		for _, name := range slices.Sorted(maps.Keys(m.Bonds)) {
-			b := m.Bonds[name]
-			t.Rows = append(t.Rows, []string{name, number(b.ResidualEnergy) + " J", number(b.MeanPower) + " W", number(b.MeanAbsResidualPower) + " W", number(b.PeakResidualPower) + " W", b.Correction})
-		}
-		bonds.Tables = append(bonds.Tables, t)
-		bonds.Text = append(bonds.Text, "Residual power is what the coupling lets appear or disappear at a bond.")
+		addTable(&bonds, "", "bond|residual energy|mean power|mean residual power|peak residual power|correction",
+			rowsBy(m.Bonds, func(name string, b master.BondEnergy) []string {
+				return []string{name, number(b.ResidualEnergy) + " J", number(b.MeanPower) + " W", number(b.MeanAbsResidualPower) + " W",
+					number(b.PeakResidualPower) + " W", b.Correction}
+			}))
+		bonds.Text = append(bonds.Text, "Residual power is power that the coupling creates or destroys at a bond.")
 	}
 	return []page.Section{results, bonds}
 }
 
+// addTable adds a table, with the heads of its columns between bars; none without rows.
+func addTable(s *page.Section, title, heads string, rows [][]string) {
+	if len(rows) > 0 {
+		s.Tables = append(s.Tables, page.Table{Title: title, Head: strings.Split(heads, "|"), Rows: rows})
+	}
+}
+
 // pageFacts are a run in a few words.
 func pageFacts(m *record.Manifest) []page.Fact {
-	wall := m.WallSeconds
-	list := []page.Fact{
-		{Name: "system", Value: m.System},
-		{Name: "algorithm", Value: m.Algorithm + parameterList(given(m))},
-		{Name: "time", Value: fmt.Sprintf("%.12g to %.12g s%s", m.StartTime.Value, m.EndTime, map[bool]string{true: fmt.Sprintf(" of %g s", m.StopTime.Value)}[m.Status != master.Complete])},
-		{Name: "macro steps", Value: fmt.Sprintf("%d%s", m.Steps.Accepted, map[bool]string{true: fmt.Sprintf(", %d more rejected", m.Steps.Rejected)}[m.Steps.Rejected > 0])},
-		{Name: "step size", Value: fmt.Sprintf("%g s (%s); mean %s s", m.StepSize.Value, m.StepSize.Source, number(m.Steps.Mean))},
+	var list []page.Fact
+	add := func(name, format string, args ...any) {
+		list = append(list, page.Fact{Name: name, Value: fmt.Sprintf(format, args...)})
 	}
+	until, rejected := "", ""
+	if m.Status != master.Complete {
+		until = fmt.Sprintf(" of %g s", m.StopTime.Value)
+	}
+	if m.Steps.Rejected > 0 {
+		rejected = fmt.Sprintf(", %d more rejected", m.Steps.Rejected)
+	}
+	add("system", "%s", m.System)
+	add("algorithm", "%s%s", m.Algorithm, parameterList(given(m)))
+	add("time", "%.12g to %.12g s%s", m.StartTime.Value, m.EndTime, until)
+	add("macro steps", "%d%s", m.Steps.Accepted, rejected)
+	add("step size", "%g s (%s); mean %s s", m.StepSize.Value, m.StepSize.Source, number(m.Steps.Mean))
 	if m.Scenario != nil {
-		list = append(list, page.Fact{Name: "scenario", Value: scenarioTold(m.Scenario)})
+		add("scenario", "%s", scenarioTold(m.Scenario))
 	}
 	if t := m.Realtime; t != nil {
-		list = append(list, page.Fact{Name: "real time", Value: fmt.Sprintf("%d of %s missed; late by %s (99 %%), %s at worst", t.Overruns, plural(t.Deadlines, "deadline"), micro(t.Lateness.P99), micro(t.Lateness.Worst))})
+		add("real time", "%d of %s missed; late by %s (99 %%), %s at worst", t.Overruns, plural(t.Deadlines, "deadline"),
+			micro(t.Lateness.P99), micro(t.Lateness.Worst))
 	}
 	if len(m.Orders) > 1 {
-		list = append(list, page.Fact{Name: "steps of order", Value: strings.TrimSpace(orderList(m.Orders))})
+		add("steps of order", "%s", strings.TrimSpace(orderList(m.Orders)))
 	}
 	if m.Iterations > 0 {
-		list = append(list, page.Fact{Name: "corrector", Value: fmt.Sprintf("%s, %s", plural(m.Iterations, "iteration"), plural(m.Jacobians, "Jacobian"))})
+		add("corrector", "%s, %s", plural(m.Iterations, "iteration"), plural(m.Jacobians, "Jacobian"))
 	}
-	if wall > 0 {
-		list = append(list, page.Fact{Name: "took", Value: fmt.Sprintf("%s, %s × real time", duration(wall), short((m.EndTime-m.StartTime.Value)/wall))})
+	if wall := m.WallSeconds; wall > 0 {
+		add("took", "%s, %s × real time", duration(wall), short((m.EndTime-m.StartTime.Value)/wall))
 	}
 	if m.ResumedFrom != nil {
-		list = append(list, page.Fact{Name: "resumed", Value: fmt.Sprintf("from %s at %.12g s", m.ResumedFrom.Checkpoint, m.ResumedFrom.Time)})
+		add("resumed", "from %s at %.12g s", m.ResumedFrom.Checkpoint, m.ResumedFrom.Time)
 	}
-	return append(list, page.Fact{Name: "version", Value: fmt.Sprintf("macrostep %s, %s, %s", m.Versions.Macrostep, m.Versions.Go, m.Versions.Platform)})
+	add("version", "macrostep %s, %s, %s", m.Versions.Macrostep, m.Versions.Go, m.Versions.Platform)
+	return list
 }
 
 // given are the parameters that somebody has set.
@@ -326,36 +342,28 @@ func given(m *record.Manifest) map[string]string {
 	return out
 }
 
-// scenarioSection tells what came of a scenario.
+// scenarioSection shows the outcome of a scenario.
 func scenarioSection(sc *record.Scenario) page.Section {
 	s := page.Section{Title: "Scenario", Text: []string{scenarioTold(sc)}}
-	if len(sc.Expectations) > 0 {
-		t := page.Table{Title: "Expectations", Head: []string{"", "expected", "time", "value", "line"}}
-		for _, e := range sc.Expectations {
-			at, verdict := "–", verdictOf(e)
-			if e.Time != nil {
-				at = fmt.Sprintf("%.6g s", *e.Time)
-			}
-			if !e.Passed {
-				s.Text = append(s.Text, e.Message)
-			}
-			t.Rows = append(t.Rows, []string{verdict, e.What, at, e.Value, strconv.Itoa(e.Line)})
+	addTable(&s, "Expectations", "|expected|time|value|line", rowsOf(sc.Expectations, func(e record.Expectation) []string {
+		at := "–"
+		if e.Time != nil {
+			at = fmt.Sprintf("%.6g s", *e.Time)
 		}
-		s.Tables = append(s.Tables, t)
-	}
-	if len(sc.Events) > 0 {
-		t := page.Table{Title: "What happened", Head: []string{"time", "", "line"}}
-		for i, e := range sc.Events {
-			if i == pageEvents {
-				s.Text = append(s.Text, plural(len(sc.Events)-i, "more event")+" in the manifest.")
-				break
-			}
-			t.Rows = append(t.Rows, []string{fmt.Sprintf("%.6g s", e.Time), strings.Join(e.Did, "; "), strconv.Itoa(e.Line)})
+		if !e.Passed {
+			s.Text = append(s.Text, e.Message)
 		}
-		s.Tables = append(s.Tables, t)
+		return []string{verdictOf(e), e.What, at, e.Value, strconv.Itoa(e.Line)}
+	}))
+	shown := sc.Events[:min(len(sc.Events), pageEvents)]
+	addTable(&s, "What happened", "time||line", rowsOf(shown, func(e record.ScenarioEvent) []string {
+		return []string{fmt.Sprintf("%.6g s", e.Time), strings.Join(e.Did, "; "), strconv.Itoa(e.Line)}
+	}))
+	if more := len(sc.Events) - len(shown); more > 0 {
+		s.Text = append(s.Text, plural(more, "more event")+" in the manifest.")
 	}
 	if len(sc.Events)+len(sc.Expectations) > 0 {
-		s.Text = append(s.Text, "Broken lines in the plots stand at the events (grey), and in those of variables of which something is expected where that was decided.")
+		s.Text = append(s.Text, "Broken lines in the plots mark events (grey) and, for variables with expectations, the time of the verdict.")
 	}
 	return s
 }
@@ -424,18 +432,10 @@ func realtimeSection(t *master.Timing) page.Section {
 	if len(t.Settings) > 0 {
 		s.Text = append(s.Text, "Set for it: "+strings.Join(t.Settings, "; ")+".")
 	}
-	table := page.Table{Head: []string{"", "mean", "50 %", "99 %", "99.9 %", "worst"}}
-	for _, d := range []struct {
-		name string
-		of   *master.Distribution
-	}{{"late", &t.Lateness}, {"at work", &t.Work}} {
-		row := []string{d.name}
-		for _, v := range []float64{d.of.Mean, d.of.P50, d.of.P99, d.of.P999, d.of.Worst} {
-			row = append(row, micro(v))
-		}
-		table.Rows = append(table.Rows, row)
+	row := func(name string, d *master.Distribution) []string {
+		return []string{name, micro(d.Mean), micro(d.P50), micro(d.P99), micro(d.P999), micro(d.Worst)}
 	}
-	s.Tables = append(s.Tables, table)
+	addTable(&s, "", "|mean|50 %|99 %|99.9 %|worst", [][]string{row("late", &t.Lateness), row("at work", &t.Work)})
 	for _, b := range t.Lateness.Histogram {
 		s.Bars = append(s.Bars, page.Bar{Name: "≤ " + micro(b.UpTo), Value: strconv.Itoa(b.Count), Share: float64(b.Count) / float64(max(t.Deadlines, 1))})
 	}
@@ -478,10 +478,13 @@ func analysisSection(m *record.Manifest, r *analyze.Report) *page.Section {
 		}
 	}
 	if r != nil {
-		t := page.Table{Title: fmt.Sprintf("at %g s, with macro steps of %.4g s", r.At, r.Step), Head: []string{"algorithm", "order", "spectral radius", "error", "FMU steps per s", "stable steps"}}
+		var rows [][]string
 		for i := range r.Strategies {
 			a := &r.Strategies[i]
-			radius, off, cost := "–", "–", "–"
+			name, radius, off, cost := a.Preset, "–", "–", "–"
+			if i == r.Recommended {
+				name += " (recommended)"
+			}
 			if a.Known() {
 				radius = fmt.Sprintf("%.6g", a.Now)
 			}
@@ -490,13 +493,10 @@ func analysisSection(m *record.Manifest, r *analyze.Report) *page.Section {
 					off, cost = fmt.Sprintf("%.2g", f.Error), fmt.Sprintf("%.4g", f.FMUSteps)
 				}
 			}
-			name := a.Preset
-			if i == r.Recommended {
-				name += " (recommended)"
-			}
-			t.Rows = append(t.Rows, []string{name, strconv.Itoa(a.Order), radius, off, cost, a.Ranges(r)})
+			rows = append(rows, []string{name, strconv.Itoa(a.Order), radius, off, cost, a.Ranges(r)})
 		}
-		s.Tables = append(s.Tables, t)
+		addTable(&s, fmt.Sprintf("at %g s, with macro steps of %.4g s", r.At, r.Step),
+			"algorithm|order|spectral radius|error|FMU steps per s|stable steps", rows)
 	}
 	if len(s.Text)+len(s.Tables) == 0 {
 		return nil
@@ -507,56 +507,37 @@ func analysisSection(m *record.Manifest, r *analyze.Report) *page.Section {
 // manifestSections are the rest of a manifest, for reading.
 func manifestSections(m *record.Manifest) []page.Section {
 	coupling := page.Section{Title: "Coupling", Closed: true}
-	if len(m.Loops) > 0 {
-		t := page.Table{Title: "Algebraic loops", Head: []string{"loop", "dependencies", "treatment"}}
-		for _, l := range m.Loops {
-			name := strings.Join(l.Variables, " → ")
-			if l.Initialization {
-				name = "initialisation: " + name
-			}
-			t.Rows = append(t.Rows, []string{name, map[bool]string{true: "assumed", false: "declared"}[l.Assumed], l.Treatment})
+	addTable(&coupling, "Algebraic loops", "loop|dependencies|treatment", rowsOf(m.Loops, func(l master.Loop) []string {
+		name, how := strings.Join(l.Variables, " → "), "declared"
+		if l.Initialization {
+			name = "initialisation: " + name
 		}
-		coupling.Tables = append(coupling.Tables, t)
-	}
-	if len(m.Delivery) > 0 {
-		t := page.Table{Title: "Inputs between communication points", Head: []string{"input", "how", "order"}}
-		for _, d := range m.Delivery {
-			t.Rows = append(t.Rows, []string{d.Input, d.How, strconv.Itoa(d.Order)})
+		if l.Assumed {
+			how = "assumed"
 		}
-		coupling.Tables = append(coupling.Tables, t)
-	}
-	if len(m.Models) > 0 {
-		t := page.Table{Title: "Models of the subsystems", Head: []string{"component", "source", "evaluations", "steps without", "why"}}
-		for _, name := range slices.Sorted(maps.Keys(m.Models)) {
-			u := m.Models[name]
-			t.Rows = append(t.Rows, []string{name, u.Source, strconv.Itoa(u.Evaluations), strconv.Itoa(u.Uncorrected), u.Reason})
+		return []string{name, how, l.Treatment}
+	}))
+	addTable(&coupling, "Inputs between communication points", "input|how|order", rowsOf(m.Delivery, func(d master.Delivery) []string {
+		return []string{d.Input, d.How, strconv.Itoa(d.Order)}
+	}))
+	addTable(&coupling, "Models of the subsystems", "component|source|evaluations|steps without|why",
+		rowsBy(m.Models, func(name string, u master.ModelUse) []string {
+			return []string{name, u.Source, strconv.Itoa(u.Evaluations), strconv.Itoa(u.Uncorrected), u.Reason}
+		}))
+	var restarts [][]string
+	for _, name := range slices.Sorted(maps.Keys(m.Restarts)) {
+		for _, r := range m.Restarts[name] {
+			restarts = append(restarts, []string{name, number(r.Time), r.Call, r.Cause})
 		}
-		coupling.Tables = append(coupling.Tables, t)
 	}
-	if len(m.Restarts) > 0 {
-		t := page.Table{Title: "Restarts", Head: []string{"component", "at s", "call", "cause"}}
-		for _, name := range slices.Sorted(maps.Keys(m.Restarts)) {
-			for _, r := range m.Restarts[name] {
-				t.Rows = append(t.Rows, []string{name, number(r.Time), r.Call, r.Cause})
-			}
-		}
-		coupling.Tables = append(coupling.Tables, t)
-	}
+	addTable(&coupling, "Restarts", "component|at s|call|cause", restarts)
 	settings := page.Section{Title: "Settings", Closed: true}
-	if len(m.Parameters) > 0 {
-		t := page.Table{Title: "Parameters of " + m.Algorithm, Head: []string{"parameter", "value", "from"}}
-		for _, key := range slices.Sorted(maps.Keys(m.Parameters)) {
-			t.Rows = append(t.Rows, []string{key, m.Parameters[key], cmp.Or(m.Sources["param "+key], "default")})
-		}
-		settings.Tables = append(settings.Tables, t)
-	}
-	fmus := page.Table{Title: "FMUs", Head: []string{"component", "file", "made by", "own process", "quirks", "SHA-256"}}
-	for _, f := range m.FMUs {
-		fmus.Rows = append(fmus.Rows, []string{f.Component, f.Path, f.Tool, cmp.Or(f.Isolated, "no"), strings.Join(f.Quirks, ", "), strings.TrimPrefix(f.Hash, "sha256:")})
-	}
-	if len(fmus.Rows) > 0 {
-		settings.Tables = append(settings.Tables, fmus)
-	}
+	addTable(&settings, "Parameters of "+m.Algorithm, "parameter|value|from", rowsBy(m.Parameters, func(key, value string) []string {
+		return []string{key, value, cmp.Or(m.Sources["param "+key], "default")}
+	}))
+	addTable(&settings, "FMUs", "component|file|made by|own process|quirks|SHA-256", rowsOf(m.FMUs, func(f record.FMU) []string {
+		return []string{f.Component, f.Path, f.Tool, cmp.Or(f.Isolated, "no"), strings.Join(f.Quirks, ", "), strings.TrimPrefix(f.Hash, "sha256:")}
+	}))
 	var notes []string
 	for _, text := range m.Notes {
 		if !strings.HasPrefix(text, "analysis: ") {
