@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -408,13 +409,17 @@ func TestRunWatchesGrowth(t *testing.T) {
 }
 
 func TestAnalyzeRefusals(t *testing.T) {
-	path := system(t, "quarter-car-b")
+	path, pictures := system(t, "quarter-car-b"), t.TempDir()
+	if err := os.WriteFile(filepath.Join(pictures, "graph.svg"), []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args []string
 		says string
 	}{
-		{[]string{path, "--order", "9"}, "--order: 9 does not lie between 0 and 5"},
-		{[]string{path, "--at", "-1"}, "--at -1 lies before the start"},
+		{[]string{path, "--plot", pictures}, "graph.svg exists already; choose another name, or give --force"},
+		{[]string{path, "--order", "9"}, "--order: 9 is not between 0 and 5"},
+		{[]string{path, "--at", "-1"}, "--at -1 is before the start"},
 		{[]string{path, "--from", "1", "--to", "0.1"}, "--from 1 is not below --to 0.1"},
 		{[]string{path, "--step-size", "NaN"}, `--step-size: "NaN" is not a finite number`},
 		{[]string{path, "--set", "wheel.nothing=1"}, "nothing"},

@@ -553,7 +553,7 @@ func TestResumeReport(t *testing.T) {
 		t.Errorf("%d lines, or others than the %d of the run as a whole", len(got), len(want))
 	}
 	c.resume(t, "--output", c.path("rest.csv"), "--trace", c.path("rest-trace.csv"), "--report", c.path("rest.html"))
-	if page := string(c.read(t, "rest.html")); !strings.Contains(page, "what was before is not in its results") || !strings.Contains(page, "<dd>from "+c.path("run.checkpoint")+" at 0.246 s</dd>") {
+	if page := string(c.read(t, "rest.html")); !strings.Contains(page, "earlier points are not in its results") || !strings.Contains(page, "<dd>from "+c.path("run.checkpoint")+" at 0.246 s</dd>") {
 		t.Error("the page of the rest does not tell that it is one")
 	}
 }

@@ -71,7 +71,7 @@ func TestInterruptAnalysis(t *testing.T) {
 	}
 	_ = cmd.Wait() // the exit code tells
 	_, err := os.Stat(pictures)
-	if text := out.String(); cmd.ProcessState.ExitCode() != 1 || !strings.Contains(text, "there is no report, and nothing was written") || strings.Contains(text, "stable steps") || err == nil {
+	if text := out.String(); cmd.ProcessState.ExitCode() != 1 || !strings.Contains(text, "no report is written") || strings.Contains(text, "stable steps") || err == nil {
 		t.Errorf("exit code %d, pictures %t\n%s", cmd.ProcessState.ExitCode(), err == nil, text)
 	}
 }

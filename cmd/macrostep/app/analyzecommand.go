@@ -180,9 +180,9 @@ func (p *program) analyze(c *cli.Context) (err error) {
 	con.clear()
 	if err != nil {
 		if cause := context.Cause(c.Context); cause != nil {
-			err = fmt.Errorf("%w before the operating point was reached: there is no report, and nothing was written", cause)
+			err = fmt.Errorf("%w before the operating point was reached: no report is written", cause)
 			if total > 0 {
-				err = fmt.Errorf("%w with %d of %d algorithms and orders analysed: there is no report, and nothing was written", cause, looked, total)
+				err = fmt.Errorf("%w with %d of %d algorithms and orders analysed: no report is written", cause, looked, total)
 			}
 		}
 		return &runError{err}

@@ -40,7 +40,7 @@ const (
 	shownUnstable   = 3 // strategies
 )
 
-// someOf lists a few names and tells how many more there are.
+// someOf lists a few names and the number of the others.
 func someOf(names []string, separator string) string {
 	if n := len(names) - shownPlaces; n > 0 {
 		return strings.Join(names[:shownPlaces], separator) + fmt.Sprintf("%sand %d more", separator, n)
@@ -48,7 +48,7 @@ func someOf(names []string, separator string) string {
 	return strings.Join(names, separator)
 }
 
-// printStructure prints what the graph tells.
+// printStructure prints what is known from the graph.
 func printStructure(out io.Writer, s *analyze.Structure) {
 	fmt.Fprintf(out, "\nstructure\n")
 	if len(s.Loops) == 0 {
@@ -140,7 +140,7 @@ func printStructure(out io.Writer, s *analyze.Structure) {
 	unanalysed.print(out, "  not analysed: %s: %s\n")
 }
 
-// reasons are algorithms by what is said of them, in the order of its first use.
+// reasons are texts in the order of their first use, each with the algorithms that it is about.
 type reasons struct {
 	texts []string
 	of    map[string][]string
@@ -184,7 +184,7 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) {
 	for _, s := range r.Subsystems {
 		switch {
 		case s.Why == "":
-		case strings.HasPrefix(s.Why, s.Name+" "): // it says of whom
+		case strings.HasPrefix(s.Why, s.Name+" "): // the component is named already
 			fmt.Fprintln(out, s.Why)
 		default:
 			fmt.Fprintf(out, "%s: %s\n", s.Name, s.Why)
@@ -268,12 +268,12 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) {
 	case r.Whole != nil:
 		fmt.Fprintf(out, "\nthe coupled system itself is unstable: %s; no macro step and no algorithm changes that\n", r.Whole)
 	case len(r.Alone) > 0:
-		fmt.Fprintf(out, "\nno step changes that; whether the coupling holds it, the radii tell\n")
+		fmt.Fprintf(out, "\nno step changes that; the radii show whether the coupling stabilises it\n")
 	}
 	if s := &r.Strategies[max(r.Recommended, 0)]; s.Mode != nil {
 		fmt.Fprintf(out, "\nthe mode that dies out slowest, or grows, at %.4g s: %s\n", r.Step, s.Mode)
 	}
-	// What is recommended is stable as a rule: what limits those that are not is told of each.
+	// The recommended algorithm is usually stable, so each unstable one gets its own line.
 	unstable := 0
 	for i := range r.Strategies {
 		s := &r.Strategies[i]
@@ -286,7 +286,7 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) {
 		fmt.Fprintf(out, "\nunstable at %.4g s: %s of order %d grows by %.4g in each step: %s\n", r.Step, s.Preset, s.Order, s.Now, s.Mode)
 	}
 	if more := unstable - shownUnstable; more > 0 {
-		fmt.Fprintf(out, "\nand %d more unstable there, whose modes and connections stand in the JSON\n", more)
+		fmt.Fprintf(out, "\nand %d more unstable there, whose modes and connections are in the JSON\n", more)
 	}
 	if r.Recommended < 0 {
 		fmt.Fprintf(out, "\nno recommendation: %s\n", r.Why)
@@ -378,7 +378,7 @@ func printChoice(out io.Writer, r *analyze.Report, path string) {
 		c.Forecast.Size(), c.FMUSteps, path, flags, r.Step)
 }
 
-// printSeen tells what runs have shown, how well and how completely.
+// printSeen prints what runs have shown, with its precision and gaps.
 func printSeen(out io.Writer, r *analyze.Report) {
 	runs, missed, precision := 0, 0, 0.0
 	var seen *analyze.Seen

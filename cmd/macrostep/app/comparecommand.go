@@ -150,8 +150,8 @@ func readTable(path string, o results.ReadOptions) (*results.Table, error) {
 	return t, err
 }
 
-// aloneIn returns the component of a table of one FMU, by the manifest beside it: names of
-// its variables need not that of the component. "" = there are several, or nothing says.
+// aloneIn returns the component of a table of a single FMU, from the manifest beside it: names
+// of its variables may omit the component. "" = there are several, or it is unknown.
 func aloneIn(path string) string {
 	var m record.Manifest
 	data, err := os.ReadFile(manifestBeside(path))
@@ -166,7 +166,7 @@ func manifestBeside(path string) string {
 	return strings.TrimSuffix(path, filepath.Ext(path)) + ".json"
 }
 
-// reading keeps only what is chosen.
+// reading keeps only the chosen columns.
 func reading(chosen record.Selection) (o results.ReadOptions) {
 	if !chosen.IsDefault() {
 		o.Select = chosen.Match

@@ -193,8 +193,8 @@ the page %[11]s
 		quote(filepath.Join(dir, "contact-oscillator.ssp")), quote(filepath.Join(dir, "contact-oscillator.csv")), report)
 }
 
-// command is how the user can call this program again: by its name if that is
-// what the shell would find, else by its path; go run leaves no program behind.
+// command is how the user can call this program again: by its name if the shell finds it, else
+// by its path. go run keeps no program.
 func (p *program) command() string {
 	exe, err := os.Executable()
 	switch {

@@ -108,7 +108,7 @@ func describeSystem(path string, o assemble.Options) (*fileDescription, error) {
 	if err != nil {
 		return outline(path), errors.Join(err, a.Close())
 	}
-	a.Override(nil, nil, nil, nil) // where a number is guessed, its source says so
+	a.Override(nil, nil, nil, nil) // records the source of guessed numbers
 	s := &systemDescription{
 		Path: path, Name: a.Name, Loops: a.System.Loops, Algorithm: a.Algorithm, Params: a.Params,
 		Sources: map[string]string{}, StartTime: simulate.Setting(a.Start), StopTime: simulate.Setting(a.Stop), StepSize: simulate.Setting(a.Step),

@@ -18,9 +18,9 @@ type backend interface {
 	// or one .fmu. No FMU is instantiated before the run.
 	Open(ctx context.Context, path string, o simulate.OpenOptions) (*simulate.System, error)
 	// Describe reads a file of the same kinds for macrostep info. With an error the
-	// description may hold what is known all the same; nil = nothing.
+	// description may hold what is known; nil = nothing.
 	Describe(path string, o assemble.Options) (*fileDescription, error)
-	// Explain tells where the values of variables "component.variable" come from.
+	// Explain returns where the values of variables "component.variable" come from.
 	Explain(path string, names []string, o assemble.Options) ([]*assemble.Explanation, error)
 	// Variables lists those of the FMUs of a system, by component.variable.
 	Variables(path string) ([]namedVariable, error)
@@ -102,5 +102,5 @@ type settingInfo struct {
 	Origin string          `json:"origin"`          // file and place
 	Weaker int             `json:"weaker"`          // number of values for it that do not count
 	Over   string          `json:"over"`            // connector of a system that is bound to the value; "" = the variable itself
-	Steps  []assemble.Step `json:"steps,omitempty"` // from how the value stands in its parameter set
+	Steps  []assemble.Step `json:"steps,omitempty"` // from the value in its parameter set
 }

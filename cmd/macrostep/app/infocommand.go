@@ -292,7 +292,7 @@ func writeExplanation(w io.Writer, e *assemble.Explanation) {
 			mark = "in force"
 		}
 		rows = append(rows, []string{"  " + o.How, "= " + oneLine(o.Value), mark, o.Place})
-		if len(o.Steps) < 2 { // the value as it stands
+		if len(o.Steps) < 2 { // the value is used unchanged
 			continue
 		}
 		for k, s := range o.Steps {
@@ -464,7 +464,7 @@ func prefixed(prefix, text string) string {
 }
 
 // wayOf writes what a value goes through where that changes it, with the parameter that
-// it comes from; "" if it stands as it is.
+// it comes from; "" if it is used unchanged.
 func wayOf(steps []assemble.Step) string {
 	text, last, changes := "", assemble.Step{}, 0
 	for i, s := range steps {

@@ -47,8 +47,8 @@ func Main(args []string, o Options) {
 	p.engine = supervise.New(supervise.Options{Stdin: os.Stdin})
 	var how answering
 	ctx, cancel := context.WithCancelCause(context.WithValue(context.Background(), answeringKey{}, &how))
-	// Whoever stops reading what is printed does not end a run. Notified, not
-	// ignored: other processes would inherit that.
+	// A closed pipe does not end a run. The signal is received, not ignored, because child
+	// processes would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT)
@@ -61,11 +61,11 @@ func Main(args []string, o Options) {
 		s := <-signals
 		first := time.Now()
 		if s == syscall.SIGQUIT {
-			signals <- s // there is no patience
+			signals <- s // it ends at once
 		} else {
 			fmt.Fprintln(p.stderr, "\nmacrostep:", &how)
 			cancel(master.ErrInterrupted)
-			go p.tellWaiting()
+			go p.printWaiting()
 		}
 		for s = range signals {
 			if s != syscall.SIGQUIT && time.Since(first) < again { // the same key press, through a shell too

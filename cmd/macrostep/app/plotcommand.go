@@ -228,8 +228,8 @@ func drawFields(fields []field, legend bool) ([]*plot.Plot, error) {
 	return plots, nil
 }
 
-// hugeValue is where the plotting library begins to overflow, with room for its own sums: it
-// does not come back from a range that is no number.
+// hugeValue is where the plotting library begins to overflow, with room for its own sums. It
+// does not return if a range is not finite.
 const hugeValue = 1e300
 
 // shrink divides huge values by hugeValue, in copies, and gives what that is written as.

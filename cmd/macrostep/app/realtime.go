@@ -46,8 +46,8 @@ func readRealtime(in *input) *master.Realtime {
 	return rt
 }
 
-// printTiming prints how well a run with steps of this size kept pace; uneven is a word on
-// steps of which it is the mean.
+// printTiming prints how well a run with steps of this mean size kept pace; uneven is a remark
+// for steps of different size.
 func printTiming(w io.Writer, t *master.Timing, step float64, uneven string) {
 	missed := "none missed"
 	if t.Overruns > 0 {
@@ -57,7 +57,7 @@ func printTiming(w io.Writer, t *master.Timing, step float64, uneven string) {
 		}
 	}
 	if t.Paused > 1e-3 { // less is asking whether it is
-		missed += fmt.Sprintf("; the clock stood still for %s s in pauses", number(t.Paused))
+		missed += fmt.Sprintf("; the clock was stopped for %s s in pauses", number(t.Paused))
 	}
 	fmt.Fprintf(w, "real time %s ×, %s of %s%s, %s\n", short(t.Factor), plural(t.Deadlines, "deadline"), micro(step/t.Factor), uneven, missed)
 	for _, line := range []struct {

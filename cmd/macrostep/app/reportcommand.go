@@ -109,14 +109,14 @@ func printReport(w io.Writer, path string, r *reportParts, size int64) {
 	fmt.Fprintf(w, "report    %s (%s, %.3g MB)\n", path, plural(len(r.curves), "plot"), float64(size)/1e6)
 }
 
-// fromTheStart has a run that was resumed shown from the start, by the files that it went
-// on with (table, trace: by their absolute paths), as far as they hold it.
+// fromTheStart shows a resumed run from its start, as far as the files that it appended to have
+// it (table, trace: their absolute paths).
 func (r *reportParts) fromTheStart(q *runRequest, table, trace string) {
 	from := r.manifest.ResumedFrom.Time
 	if whole := r.again(q, table); whole != nil && len(whole.Times) > 0 && whole.Times[0] < from {
 		r.stepsOfRows(whole)
 	} else {
-		r.notes = append(r.notes, fmt.Sprintf("The run was resumed at t = %.12g s; what was before is not in its results, and not shown.", from))
+		r.notes = append(r.notes, fmt.Sprintf("The run was resumed at t = %.12g s; earlier points are not in its results and not shown.", from))
 	}
 	if trace != "" {
 		if steps, accepted, err := readAttempts(trace); err == nil && accepted == r.manifest.Steps.Accepted {
@@ -125,8 +125,7 @@ func (r *reportParts) fromTheStart(q *runRequest, table, trace string) {
 	}
 }
 
-// again draws the curves by the table that the run has written; nil = there is none that
-// has them.
+// again draws the curves from the table that the run has written; nil = it lacks them.
 func (r *reportParts) again(q *runRequest, table string) *results.Table {
 	if q.Record.IsNone() || simulate.IsDevice(table) {
 		return nil
@@ -197,7 +196,7 @@ func readReport(path, manifest string, chosen record.Selection) (*reportParts, e
 			if err == nil {
 				err = errors.New("it has no status")
 			}
-			return nil, fmt.Errorf("%s is no manifest of a run: %w; name it with --manifest, or put the file elsewhere", manifest, err)
+			return nil, fmt.Errorf("%s is not the manifest of a run: %w; name it with --manifest, or move the file", manifest, err)
 		}
 		r.title = titleOf(r.manifest.System)
 	case given || !errors.Is(err, fs.ErrNotExist):
@@ -265,9 +264,9 @@ func (r *reportParts) readTrace(path string) error {
 	case err != nil && named:
 		return fmt.Errorf("--trace: %w", err)
 	case err != nil:
-		r.notes = append(r.notes, fmt.Sprintf("The attempts of the run, %s, are not there any more; --trace says where they are.", path))
+		r.notes = append(r.notes, fmt.Sprintf("The table of attempts %s is missing; name it with --trace.", path))
 	case r.manifest != nil && accepted != r.manifest.Steps.Accepted && !named:
-		r.notes = append(r.notes, fmt.Sprintf("The attempts in %s are of another run, and left out.", path))
+		r.notes = append(r.notes, fmt.Sprintf("The attempts in %s belong to another run and are left out.", path))
 	default:
 		r.steps = steps
 	}
@@ -288,15 +287,15 @@ func readAttempts(path string) (s *stepCurves, accepted int, err error) {
 			continue
 		}
 		if i < 0 {
-			return nil, 0, fmt.Errorf("%s is no table of attempts: it has no column %s; run --trace writes one", path, name)
+			return nil, 0, fmt.Errorf("%s is not a table of attempts: it has no column %s; run --trace writes one", path, name)
 		}
 		columns = append(columns, t.Columns[i].Values)
 	}
 	s = newStepCurves()
 	for i, at := range t.Times {
-		stands := columns[5][i] == 1
-		s.add(at, columns[0][i], columns[1][i], columns[2][i], columns[3][i], columns[4][i], stands)
-		if stands {
+		ok := columns[5][i] == 1
+		s.add(at, columns[0][i], columns[1][i], columns[2][i], columns[3][i], columns[4][i], ok)
+		if ok {
 			accepted++
 		}
 	}
@@ -326,7 +325,7 @@ func (r *reportParts) findSystem(path string) {
 		}
 		path = r.manifest.System
 		if _, err := os.Stat(path); err != nil {
-			r.noGraph = fmt.Sprintf("%s is not there; --system says where it is.", path)
+			r.noGraph = fmt.Sprintf("%s is missing; name it with --system.", path)
 			return
 		}
 	}

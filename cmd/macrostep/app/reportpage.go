@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// pagePlots is how many variables a page has at most: more are no picture any more.
+	// pagePlots bounds the variables of a page.
 	pagePlots = 200
 	// pageSpans is how many spans (results.Thinner) the variables of a page have in all,
 	// and plotSpans how many one has at most. A span takes up to four points of about ten
@@ -35,13 +35,13 @@ const (
 // spansEach is how many spans each of n plots has.
 func spansEach(n int) int { return min(plotSpans, pageSpans/max(n, 1)) }
 
-// bondPrefix begins the names of what is recorded of power bonds.
+// bondPrefix begins the names of recorded quantities of power bonds.
 const bondPrefix = "bond."
 
 // curve is a variable of a page.
 type curve struct {
 	name, unit string
-	held       bool // it is no Real
+	held       bool // it is not a Real
 	thin       *results.Thinner
 }
 
@@ -52,8 +52,8 @@ func (c *curve) plot() page.Plot {
 	return q
 }
 
-// byComponent puts variables under their components: the longest that fits, else what
-// stands before the first point. Those of bonds are apart.
+// byComponent groups variables by component: the longest name that fits, else the part before
+// the first point. Those of bonds are in group "".
 func byComponent(names []string, components []string) (groups []string, of []int) {
 	at := map[string]int{}
 	for _, name := range names {
@@ -167,8 +167,8 @@ func varies(h *results.Thinner) bool {
 	return most > 5*least
 }
 
-// shownOrder returns the order in which curveSections shows variables: those of bonds
-// behind the others, each under its group.
+// shownOrder returns the order in which curveSections shows variables: by group, those of bonds
+// last.
 func shownOrder(names, components []string) []int {
 	groups, of := byComponent(names, components)
 	var order []int
@@ -239,7 +239,7 @@ func verdictShown(o master.Outcome) (text string, tone page.Tone) {
 	return o.String(), tone
 }
 
-// curveSections are the results, and the power bonds with what is known of them.
+// curveSections are the results and the power bonds.
 func curveSections(r *reportParts, components []string) []page.Section {
 	results := page.Section{Title: "Results", Text: r.notes}
 	bonds := page.Section{Title: "Power bonds"}
@@ -309,7 +309,7 @@ func pageFacts(m *record.Manifest) []page.Fact {
 	add("macro steps", "%d%s", m.Steps.Accepted, rejected)
 	add("step size", "%g s (%s); mean %s s", m.StepSize.Value, m.StepSize.Source, number(m.Steps.Mean))
 	if m.Scenario != nil {
-		add("scenario", "%s", scenarioTold(m.Scenario))
+		add("scenario", "%s", scenarioLine(m.Scenario))
 	}
 	if t := m.Realtime; t != nil {
 		add("real time", "%d of %s missed; late by %s (99 %%), %s at worst", t.Overruns, plural(t.Deadlines, "deadline"),
@@ -344,7 +344,7 @@ func given(m *record.Manifest) map[string]string {
 
 // scenarioSection shows the outcome of a scenario.
 func scenarioSection(sc *record.Scenario) page.Section {
-	s := page.Section{Title: "Scenario", Text: []string{scenarioTold(sc)}}
+	s := page.Section{Title: "Scenario", Text: []string{scenarioLine(sc)}}
 	addTable(&s, "Expectations", "|expected|time|value|line", rowsOf(sc.Expectations, func(e record.Expectation) []string {
 		at := "–"
 		if e.Time != nil {
@@ -368,10 +368,10 @@ func scenarioSection(sc *record.Scenario) page.Section {
 	return s
 }
 
-// scenarioTold is what came of a scenario in a line.
-func scenarioTold(sc *record.Scenario) string {
+// scenarioLine is the outcome of a scenario in a line.
+func scenarioLine(sc *record.Scenario) string {
 	count := sc.Count()
-	events := plural(cmp.Or(sc.Given, len(sc.Events)), "event") // older manifests tell no number
+	events := plural(cmp.Or(sc.Given, len(sc.Events)), "event") // older manifests have no number
 	if sc.Happened < sc.Given {
 		events = fmt.Sprintf("%d of %s", sc.Happened, events)
 	}
@@ -382,7 +382,7 @@ func scenarioTold(sc *record.Scenario) string {
 	return text
 }
 
-// verdictOf is what came of an expectation in a word or two.
+// verdictOf is the outcome of an expectation in a word or two.
 func verdictOf(e record.Expectation) string {
 	switch {
 	case e.Passed:
@@ -415,19 +415,19 @@ func marks(sc *record.Scenario, variable string) (list []page.Mark) {
 // realtimeSection returns how well a run has kept pace.
 func realtimeSection(t *master.Timing) page.Section {
 	s := page.Section{Title: "Real time", Shares: "Deadlines by how late the run was"}
-	told := fmt.Sprintf("%s × the speed of the clock, %s, ", short(t.Factor), plural(t.Deadlines, "deadline"))
+	pace := fmt.Sprintf("%s × the speed of the clock, %s, ", short(t.Factor), plural(t.Deadlines, "deadline"))
 	if t.Overruns == 0 {
-		told += "none missed."
+		pace += "none missed."
 	} else {
-		told += fmt.Sprintf("%d missed (%s): the macro step was not done by then.", t.Overruns, t.Overrun)
+		pace += fmt.Sprintf("%d missed (%s): the macro step ended later.", t.Overruns, t.Overrun)
 	}
 	if t.Skipped > 0 {
-		told += " " + plural(t.Skipped, "slot") + " skipped."
+		pace += " " + plural(t.Skipped, "slot") + " skipped."
 	}
 	if t.Paused > 1e-3 { // less is asking whether it is
-		told += fmt.Sprintf(" The run was paused for %s s, for which the clock stood still.", number(t.Paused))
+		pace += fmt.Sprintf(" The run was paused for %s s, for which the clock was stopped.", number(t.Paused))
 	}
-	s.Text = append(s.Text, told)
+	s.Text = append(s.Text, pace)
 	s.Text = append(s.Text, fmt.Sprintf("The run was latest at t = %.6g s.", t.WorstAt))
 	if len(t.Settings) > 0 {
 		s.Text = append(s.Text, "Set for it: "+strings.Join(t.Settings, "; ")+".")
@@ -467,7 +467,7 @@ func costSection(m *record.Manifest) page.Section {
 	return s
 }
 
-// analysisSection tells what was told of the coupling before the run.
+// analysisSection shows the analysis made before the run.
 func analysisSection(m *record.Manifest, r *analyze.Report) *page.Section {
 	s := page.Section{Title: "Analysis before the run"}
 	for _, list := range [][]string{m.Notes, m.Warnings} {
@@ -567,7 +567,7 @@ func picture(path string) (svg template.HTML, why string) {
 		return "", first
 	}
 	if len(s.Nodes) > readable {
-		return "", fmt.Sprintf("%d components are no picture any more; macrostep ssp graph --depth 1 draws parts", len(s.Nodes))
+		return "", fmt.Sprintf("%d components are too many for a picture; macrostep ssp graph --depth 1 draws parts", len(s.Nodes))
 	}
 	var b bytes.Buffer
 	if err := graph.SVG(&b, s); err != nil {

@@ -672,7 +672,7 @@ func TestSSPWords(t *testing.T) {
 		"ssp|draw":                 `there is no command "ssp draw"`,
 		"help|ssp|draw":            `there is no command "ssp draw"`,
 		"ssp|new":                  "FMU is missing",
-		"ssp|pack|a|b":             `"b" is too much`,
+		"ssp|pack|a|b":             `"b" is one argument too many`,
 		"ssp|graph|s.ssp|--ouput=": "there is no flag --ouput; did you mean --output?",
 		"ssp|unpack|plain":         "plain has no extension to leave out",
 	} {

@@ -56,7 +56,7 @@ func (p *program) sspCommand() *cli.Command {
 func (p *program) sspCommands() []*cli.Command {
 	list := []*cli.Command{p.sspNewCommand(), p.sspSetCommand(), p.sspGraphCommand(), p.sspPackCommand(), p.sspUnpackCommand()}
 	for _, c := range list {
-		c.Hidden = true // the group stands for them
+		c.Hidden = true // the group is shown instead
 	}
 	return list
 }
@@ -293,7 +293,7 @@ func (p *program) sspNew(r *newRequest) (err error) {
 	}, func(temp string) error {
 		a, err := assemble.Open(temp, looking())
 		if err == nil {
-			list := slices.DeleteFunc(a.Findings.Findings, func(f diag.Finding) bool { return !strings.HasPrefix(f.ID, "SD") }) // FMUs: told above
+			list := slices.DeleteFunc(a.Findings.Findings, func(f diag.Finding) bool { return !strings.HasPrefix(f.ID, "SD") }) // those of FMUs were printed above
 			for i := range list {
 				list[i].File = strings.Replace(list[i].File, temp, r.output, 1)
 			}
@@ -308,7 +308,7 @@ func (p *program) sspNew(r *newRequest) (err error) {
 	return nil
 }
 
-// place names the components and says where the FMUs lie for the document.
+// place names the components and finds the paths of the FMUs for the document.
 func (r *newRequest) place(fmus map[string]*fmi.FMU) (parts []compose.Part, files []edit.File, err error) {
 	names, inPackage, sources := map[string]bool{}, map[string]bool{}, map[string]string{}
 	for _, f := range r.parts {
@@ -370,7 +370,7 @@ func (r *newRequest) place(fmus map[string]*fmi.FMU) (parts []compose.Part, file
 	return parts, files, nil
 }
 
-// showNew prints what is to be written.
+// showNew prints the system before it is written.
 func (p *program) showNew(r *newRequest, parts []compose.Part, links []compose.Link, open []compose.NoLink, notes []string) {
 	w := p.stdout
 	var rows [][]string
@@ -402,7 +402,7 @@ func (p *program) showNew(r *newRequest, parts []compose.Part, links []compose.L
 	}
 }
 
-// agreed asks a question where there is somebody to ask.
+// agreed asks a question if standard input is a terminal.
 func (p *program) agreed(question string) bool {
 	in, ok := p.stdin.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {

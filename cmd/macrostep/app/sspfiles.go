@@ -18,6 +18,9 @@ import (
 // target returns the file that a command writes: --output, else the default. Unless --force
 // is given, nothing may be there.
 func target(c *cli.Context, byDefault string) (path string, err error) {
+	if err := newInput(c).err(); err != nil {
+		return "", err
+	}
 	path = cmp.Or(c.String(flagOutput), byDefault)
 	if path != "-" && !c.Bool(flagForce) {
 		err = free(path)

@@ -146,7 +146,7 @@ func (p *program) sspSet(path string, list []assemble.Assignment, output string,
 }
 
 // wholePackage lists all files of a system: of an .ssp and a folder everything, of a
-// document that stands alone what it refers to.
+// single document what it refers to.
 func wholePackage(pkg *ssp.Package, alone bool) ([]edit.File, error) {
 	if alone {
 		return edit.Needed(pkg)

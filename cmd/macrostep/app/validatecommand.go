@@ -184,7 +184,7 @@ func newRuleInfo(r *diag.Rule) ruleInfo {
 // showRules lists the rules, or explains one.
 func (p *program) showRules(c *cli.Context, format string) error {
 	if c.NArg() > 0 {
-		return &usageError{c.Command.Name, fmt.Errorf("%q is too much; --list and --%s look at no file", c.Args().First(), flagExplain)}
+		return &usageError{c.Command.Name, fmt.Errorf("%q is one argument too many; --list and --%s take no file", c.Args().First(), flagExplain)}
 	}
 	if format == "sarif" {
 		return &usageError{c.Command.Name, errors.New("rules are printed as text or json; sarif is for findings")}
@@ -238,7 +238,7 @@ func levelText(r *diag.Rule) string {
 	return levelWord(r.Level)
 }
 
-// levelWord is what people read: what is only worth knowing is a note.
+// levelWord is the level as people know it: info is a note.
 func levelWord(l diag.Level) string {
 	if l == diag.Info {
 		return "note"

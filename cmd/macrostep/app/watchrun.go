@@ -119,7 +119,7 @@ func (w *watcher) RecordAttempt(t, H float64, trial master.Trial, accepted bool,
 	return w.attempt.RecordAttempt(t, H, trial, accepted, err)
 }
 
-// reached tells how far the run is.
+// reached returns how far the run is.
 func (w *watcher) reached() (t float64, steps int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -149,8 +149,8 @@ func (a attemptRecorders) RecordAttempt(t, H float64, trial master.Trial, accept
 	return nil
 }
 
-// watch makes a watcher part of a run. Attempts are looked at where they may tell more
-// than equal steps of order 0 do, of which many are taken at once as long as nobody looks.
+// watch makes a watcher part of a run. Equal steps of order 0 are not watched attempt by
+// attempt, because that would keep the run from taking many at once.
 func (w *watcher) watch(opt *master.Options, choice *algorithms.Choice) {
 	opt.Recorders = append(slices.Clip(opt.Recorders), w)
 	sizer, ok := choice.Algorithm.(master.StepSizer)
