@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/macrostep/macrostep/algorithms/analyze"
+	"github.com/macrostep/macrostep/algorithms/analyze/forecast"
 	"github.com/macrostep/macrostep/algorithms/analyze/scan"
 	"github.com/macrostep/macrostep/algorithms/analyze/twin"
 	"github.com/macrostep/macrostep/master"
@@ -273,15 +275,19 @@ func TestRunWatchesGrowth(t *testing.T) {
 }
 
 func TestAnalyzeRefusals(t *testing.T) {
-	path := system(t, "quarter-car-b")
+	path, pictures := system(t, "quarter-car-b"), t.TempDir()
+	if err := os.WriteFile(filepath.Join(pictures, "graph.svg"), []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args []string
 		says string
 	}{
-		{[]string{path, "--order", "9"}, "--order: 9 does not lie between 0 and 5"},
-		{[]string{path, "--at", "-1"}, "--at -1 lies before the start"},
+		{[]string{path, "--plot", pictures}, "graph.svg exists already; choose another name, or give --force"},
+		{[]string{path, "--order", "9"}, "--order: 9 is not between 0 and 5"},
+		{[]string{path, "--at", "-1"}, "--at -1 is before the start"},
 		{[]string{path, "--from", "1", "--to", "0.1"}, "--from 1 is not below --to 0.1"},
-		{[]string{path, "--step-size", "NaN"}, `--step-size: "NaN" is not a finite number above 0`},
+		{[]string{path, "--step-size", "NaN"}, `--step-size: "NaN" is not a finite number`},
 		{[]string{path, "--set", "wheel.nothing=1"}, "nothing"},
 		{[]string{"nowhere.ssp"}, "nowhere.ssp"},
 		{nil, "SYSTEM"},
@@ -563,7 +569,7 @@ func testAnalyzeVarying(t *testing.T) {
 			path := system(t, c.name)
 			r := analysis(t, path, "--order", "1")
 			for _, preset := range slices.Concat(c.presets, c.unknown, c.fails) {
-				at := slices.IndexFunc(r.Varying, func(v analyze.Varying) bool { return v.Preset == preset })
+				at := slices.IndexFunc(r.Varying, func(v forecast.Varying) bool { return v.Preset == preset })
 				if at < 0 {
 					t.Errorf("nothing is told of %s", preset)
 					continue

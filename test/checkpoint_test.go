@@ -365,7 +365,7 @@ func TestCheckpointsRefused(t *testing.T) {
 	}{
 		{"misbehave_plain", "", 2, checkpoint, "bad (misbehave_plain.fmu) cannot serialise its state"},
 		{"misbehave", "fault=ForgetState", 1, checkpoint, "canGetAndSetFMUstate"},
-		{"misbehave", "", 2, []string{"--checkpoint", "-1", "x"}, `"-1" is no number`},
+		{"misbehave", "", 2, []string{"--checkpoint", "-1", "x"}, `"-1 x" is not EVERY FILE with a number of seconds`},
 		{"misbehave", "", 2, []string{"--checkpoint", "0.1", "results.csv"}, "are the same file"},
 		{"misbehave", "", 2, []string{"--checkpoint", "0.1", filepath.Join("nowhere", "x")}, "create the folder first"},
 		{"misbehave", "", 2, []string{"--resume", "nowhere"}, "nowhere"},
@@ -457,7 +457,7 @@ func TestResumeReport(t *testing.T) {
 		t.Errorf("%d lines, or others than the %d of the run as a whole", len(got), len(want))
 	}
 	c.resume(t, "--output", c.path("rest.csv"), "--trace", c.path("rest-trace.csv"), "--report", c.path("rest.html"))
-	if page := string(read(t, c.path("rest.html"))); !strings.Contains(page, "what was before is not in its results") || !strings.Contains(page, "<dd>from "+c.path("run.checkpoint")+" at 0.246 s</dd>") {
+	if page := string(read(t, c.path("rest.html"))); !strings.Contains(page, "earlier points are not in its results") || !strings.Contains(page, "<dd>from "+c.path("run.checkpoint")+" at 0.246 s</dd>") {
 		t.Error("the page of the rest does not tell that it is one")
 	}
 }

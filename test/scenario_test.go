@@ -193,7 +193,7 @@ func TestRealtime(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"--realtime --algorithm implicit":    "in real time the work of a macro step must have a bound",
-		"--realtime=0":                       "no number greater than 0",
+		"--realtime=0":                       "0 is not greater than 0",
 		"--realtime --overrun late":          "none of catch-up, skip, stop",
 		"--overrun stop":                     "needs --realtime",
 		"--realtime --realtime-priority 100": "is not 1 to 99",

@@ -105,9 +105,7 @@ func Open(ctx context.Context, path string, o OpenOptions) (*System, error) {
 	for _, q := range o.Quirks {
 		options.Quirks = append(options.Quirks, assemble.Quirk{Component: q.Name, Name: q.Value})
 	}
-	for _, a := range o.Set {
-		options.Set = append(options.Set, assemble.Assignment(a))
-	}
+	options.Set = append(options.Set, o.Set...)
 	seen := &notices{}
 	options.Instance = fmi.InstanceOptions{LoggingOn: o.Debug, StepTimeout: o.Isolation.StepTimeout, CallByCall: o.CallByCall, Log: func(m fmi.LogMessage) {
 		if m.Category == fmi.OwnCategory {

@@ -213,7 +213,7 @@ func RatesWith(given, documents []algorithms.Rate) []algorithms.Rate {
 }
 
 // Assignment is component.variable = value.
-type Assignment struct{ Name, Value string }
+type Assignment = assemble.Assignment
 
 // Isolation says which FMUs run in processes of their own, and how.
 type Isolation struct {

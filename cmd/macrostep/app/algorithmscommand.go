@@ -10,8 +10,9 @@ import (
 	"github.com/macrostep/macrostep/algorithms"
 )
 
-const algorithmsHelp = `Lists the coupling algorithms, or tells all about one: what it does, where it
-is published, and its parameters with defaults and ranges.
+const algorithmsHelp = `Lists the coupling algorithms, or explains one: what it does, where it is
+published, and its parameters with defaults and ranges. Use it to choose
+--algorithm and --param for a run.
 
 Examples:
    macrostep algorithms

@@ -25,15 +25,21 @@ var orderColors = []color.Color{
 	color.RGBA{R: 204, G: 121, B: 167, A: 255}, color.RGBA{R: 230, G: 159, B: 0, A: 255}, color.RGBA{R: 86, G: 180, B: 233, A: 255},
 }
 
+// The pictures of an analysis.
+const (
+	radiusPicture = "radius.svg"
+	graphPicture  = "graph.svg"
+)
+
 // plotAnalysis writes the pictures of an analysis into a folder, which is made.
 func (p *program) plotAnalysis(dir, path string, r *analyze.Report) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("--plot: %w", err)
 	}
-	if err := writeChecked(filepath.Join(dir, "radius.svg"), true, func(w io.Writer) error { return radiusPlot(w, r) }, nil); err != nil {
+	if err := writeChecked(filepath.Join(dir, radiusPicture), true, func(w io.Writer) error { return radiusPlot(w, r) }, nil); err != nil {
 		return err
 	}
-	return p.sspGraph(path, filepath.Join(dir, "graph.svg"), part{}, true)
+	return p.sspGraph(path, filepath.Join(dir, graphPicture), part{}, true)
 }
 
 // radiusPlot draws the spectral radius over the step, one field for each algorithm.

@@ -1,13 +1,13 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
 	"math"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/algorithms/analyze"
@@ -17,22 +17,15 @@ import (
 
 // abilities lists what a component can do that decides which algorithms can be used.
 func abilities(s *analyze.Subsystem) string {
-	var out []string
-	for _, a := range []struct {
-		can  bool
-		what string
-	}{
-		{s.Rollback, "rollback"}, {s.Serializes, "serialise"}, {s.VariableStep, "variable step"}, {s.InputDerivatives, "input derivatives"},
-		{s.DirectionalDerivatives, "directional derivatives"}, {s.Stateless, "stateless"},
-	} {
-		if a.can {
-			out = append(out, a.what)
+	can := func(is bool, what string) string {
+		if is {
+			return what
 		}
+		return ""
 	}
-	if out == nil {
-		return "steps of one size only"
-	}
-	return strings.Join(out, ", ")
+	return cmp.Or(joinNonEmpty(can(s.Rollback, "rollback"), can(s.Serializes, "serialise"), can(s.VariableStep, "variable step"),
+		can(s.InputDerivatives, "input derivatives"), can(s.DirectionalDerivatives, "directional derivatives"), can(s.Stateless, "stateless")),
+		"steps of one size only")
 }
 
 // misfit returns how far the model is from what was measured.
@@ -49,7 +42,7 @@ const (
 	shownUnstable   = 3 // strategies
 )
 
-// someOf lists a few names and tells how many more there are.
+// someOf lists a few names and the number of the others.
 func someOf(names []string, separator string) string {
 	if n := len(names) - shownPlaces; n > 0 {
 		return strings.Join(names[:shownPlaces], separator) + fmt.Sprintf("%sand %d more", separator, n)
@@ -57,7 +50,7 @@ func someOf(names []string, separator string) string {
 	return strings.Join(names, separator)
 }
 
-// printStructure prints what the graph tells.
+// printStructure prints what is known from the graph.
 func printStructure(out io.Writer, s *analyze.Structure) {
 	fmt.Fprintf(out, "\nstructure\n")
 	if len(s.Loops) == 0 {
@@ -136,61 +129,72 @@ func printStructure(out io.Writer, s *analyze.Structure) {
 	if len(s.Unconnected) > 0 {
 		fmt.Fprintf(out, "  inputs that nothing feeds: %s\n", someOf(s.Unconnected, ", "))
 	}
-	grouped(out, "cannot be used", s.Algorithms, func(a *analyze.Applicability) string { return a.Refused })
-	grouped(out, "not analysed", s.Algorithms, func(a *analyze.Applicability) string {
-		if a.Refused != "" {
-			return ""
-		}
-		return a.Unanalysed
-	})
-}
-
-// grouped prints the algorithms of which something is true, those with the same reason in one line.
-func grouped(out io.Writer, what string, list []analyze.Applicability, why func(*analyze.Applicability) string) {
-	var reasons []string
-	by := map[string][]string{}
-	for i := range list {
-		if reason := why(&list[i]); reason != "" {
-			if by[reason] == nil {
-				reasons = append(reasons, reason)
-			}
-			by[reason] = append(by[reason], list[i].Preset)
+	var refused, unanalysed reasons
+	for _, a := range s.Algorithms {
+		switch {
+		case a.Refused != "":
+			refused.add(a.Refused, a.Preset)
+		case a.Unanalysed != "":
+			unanalysed.add(a.Unanalysed, a.Preset)
 		}
 	}
-	for _, reason := range reasons {
-		fmt.Fprintf(out, "  %s: %s: %s\n", what, strings.Join(by[reason], ", "), reason)
+	refused.print(out, "  cannot be used: %s: %s\n")
+	unanalysed.print(out, "  not analysed: %s: %s\n")
+}
+
+// reasons are texts in the order of their first use, each with the algorithms that it is about.
+type reasons struct {
+	texts []string
+	of    map[string][]string
+}
+
+func (r *reasons) add(text, algorithm string) {
+	if r.of == nil {
+		r.of = map[string][]string{}
+	}
+	if r.of[text] == nil {
+		r.texts = append(r.texts, text)
+	}
+	if !slices.Contains(r.of[text], algorithm) {
+		r.of[text] = append(r.of[text], algorithm)
+	}
+}
+
+// print prints each text once, after its algorithms.
+func (r *reasons) print(out io.Writer, format string) {
+	for _, text := range r.texts {
+		fmt.Fprintf(out, format, strings.Join(r.of[text], ", "), text)
 	}
 }
 
 // printAnalysis prints a report for people.
-func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	notes := ""
+func printAnalysis(out io.Writer, r *analyze.Report, path string) {
+	fmt.Fprintf(out, "operating point t = %g s, macro step %g s\n", r.At, r.Step)
 	for _, n := range r.Notes {
-		notes += n + "\n"
+		fmt.Fprintln(out, n)
 	}
-	fmt.Fprintf(w, "operating point t = %g s, macro step %g s\n%s\ncomponent\tmodel\tstates\toff by\tcan\n", r.At, r.Step, notes)
+	fmt.Fprintln(out)
+	rows := [][]string{{"component", "model", "states", "off by", "can"}}
 	for _, s := range r.Subsystems {
 		states := fmt.Sprint(s.States)
 		if s.Unmeasured {
 			states = "-"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", s.Name, s.Model, states, misfit(&s), abilities(&s))
+		rows = append(rows, []string{s.Name, fmt.Sprint(s.Model), states, misfit(&s), abilities(&s)})
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
+	table(out, rows)
 	for _, s := range r.Subsystems {
 		switch {
 		case s.Why == "":
-		case strings.HasPrefix(s.Why, s.Name+" "): // it says of whom
+		case strings.HasPrefix(s.Why, s.Name+" "): // the component is named already
 			fmt.Fprintln(out, s.Why)
 		default:
 			fmt.Fprintf(out, "%s: %s\n", s.Name, s.Why)
 		}
 	}
 	printStructure(out, &r.Structure)
-	fmt.Fprintf(w, "\nat %.4g s:\t\t\t\t\t\t\nalgorithm\torder\tradius\terror\tin one step\tFMU steps/s\tstable steps\n", r.Step)
+	fmt.Fprintf(out, "\nat %.4g s:\n", r.Step)
+	rows = [][]string{{"algorithm", "order", "radius", "error", "in one step", "FMU steps/s", "stable steps"}}
 	limit, lasts := false, false
 	for i, s := range r.Strategies {
 		mark := ""
@@ -224,11 +228,9 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 		if s.Seen != nil {
 			mark = " (seen in runs)" + mark
 		}
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s%s\n", s.Preset, s.Order, radius, off, local, cost, s.Ranges(r), mark)
+		rows = append(rows, []string{s.Preset, fmt.Sprint(s.Order), radius, off, local, cost, s.Ranges(r) + mark})
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
+	table(out, rows)
 	if limit {
 		fmt.Fprintf(out, "* at the limit: undamped modes have radius 1, and growth below 1e-6 per step counts as none\n")
 	}
@@ -236,23 +238,18 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 	if lasts {
 		fmt.Fprintf(out, "in brackets: the radius without undamped modes (an integrator that nothing holds, a gain of 1 around a loop, an oscillator that feeds nothing)\n")
 	}
-	if err := printVarying(out, r); err != nil {
-		return err
+	printVarying(out, r)
+	var printed []string
+	once := func(of, why string) {
+		if why != "" && !slices.Contains(printed, why) {
+			printed = append(printed, why)
+			fmt.Fprintf(out, "\n%s: %s", of, why)
+		}
 	}
-	var told []string
 	for _, s := range r.Strategies {
-		if s.Untold != "" && !slices.Contains(told, s.Untold) {
-			told = append(told, s.Untold)
-			fmt.Fprintf(out, "\n%s: %s", s.Preset, s.Untold)
-		}
-		if why := "the error in one step is not known: " + s.WhyNoLocal; s.WhyNoLocal != "" && !slices.Contains(told, why) {
-			told = append(told, why)
-			fmt.Fprintf(out, "\n%s: %s", s.Preset, why)
-		}
-		if s.Why != "" && !slices.Contains(told, s.Why) {
-			told = append(told, s.Why)
-			fmt.Fprintf(out, "\n%s, order %d: %s", s.Preset, s.Order, s.Why)
-		}
+		once(s.Preset, s.Untold)
+		once(s.Preset, prefixed("the error in one step is not known: ", s.WhyNoLocal))
+		once(fmt.Sprintf("%s, order %d", s.Preset, s.Order), s.Why)
 	}
 	if r.WhyNoError != "" {
 		fmt.Fprintf(out, "\nerrors are not forecast: %s", r.WhyNoError)
@@ -263,7 +260,7 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 	if r.Large != "" {
 		fmt.Fprintf(out, "\nradii and stable steps hold for small motions about the operating point alone: look at other times too (--at)")
 	}
-	if told != nil || r.WhyNoError != "" || isRough(r) {
+	if printed != nil || r.WhyNoError != "" || isRough(r) {
 		fmt.Fprintln(out)
 	}
 	for _, g := range r.Alone {
@@ -273,12 +270,12 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 	case r.Whole != nil:
 		fmt.Fprintf(out, "\nthe coupled system itself is unstable: %s; no macro step and no algorithm changes that\n", r.Whole)
 	case len(r.Alone) > 0:
-		fmt.Fprintf(out, "\nno step changes that; whether the coupling holds it, the radii tell\n")
+		fmt.Fprintf(out, "\nno step changes that; the radii show whether the coupling stabilises it\n")
 	}
 	if s := &r.Strategies[max(r.Recommended, 0)]; s.Mode != nil {
 		fmt.Fprintf(out, "\nthe mode that dies out slowest, or grows, at %.4g s: %s\n", r.Step, s.Mode)
 	}
-	// What is recommended is stable as a rule: what limits those that are not is told of each.
+	// The recommended algorithm is usually stable, so each unstable one gets its own line.
 	unstable := 0
 	for i := range r.Strategies {
 		s := &r.Strategies[i]
@@ -291,99 +288,85 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 		fmt.Fprintf(out, "\nunstable at %.4g s: %s of order %d grows by %.4g in each step: %s\n", r.Step, s.Preset, s.Order, s.Now, s.Mode)
 	}
 	if more := unstable - shownUnstable; more > 0 {
-		fmt.Fprintf(out, "\nand %d more unstable there, whose modes and connections stand in the JSON\n", more)
+		fmt.Fprintf(out, "\nand %d more unstable there, whose modes and connections are in the JSON\n", more)
 	}
 	if r.Recommended < 0 {
-		_, err := fmt.Fprintf(out, "\nno recommendation: %s\n", r.Why)
-		return err
+		fmt.Fprintf(out, "\nno recommendation: %s\n", r.Why)
+		return
 	}
 	s := r.Strategies[r.Recommended]
 	if f := r.Promised; f != nil {
 		fmt.Fprintf(out, "\nat %.4g s, %s of order %d is expected to be off by %s over %.4g s, most in %s, with %.4g FMU steps per second\n",
 			f.Step, s.Preset, s.Order, f.Size(), r.Horizon, f.Of, f.FMUSteps)
 	}
-	if _, err := fmt.Fprintf(out, "\nrecommended (%s):\n   macrostep run %s %s --step-size %.4g\n", r.Why, path, s.Flags(), r.StepToTake); err != nil {
-		return err
-	}
-	return printChoice(out, r, path)
+	fmt.Fprintf(out, "\nrecommended (%s):\n   macrostep run %s %s --step-size %.4g\n", r.Why, path, s.Flags(), r.StepToTake)
+	printChoice(out, r, path)
 }
 
-// printVarying prints where the steps of algorithms settle that choose them: of each the cheapest that keeps to the
-// error, else the most exact.
-func printVarying(out io.Writer, r *analyze.Report) error {
-	var shown []string // presets
-	best := map[string]*forecast.Varying{}
-	at := map[string]*forecast.Settled{}
-	var why []string // reasons, and by each the presets
-	by := map[string][]string{}
-	because := func(preset, reason string) {
-		if by[reason] == nil {
-			why = append(why, reason)
-		}
-		if !slices.Contains(by[reason], preset) {
-			by[reason] = append(by[reason], preset)
-		}
+// printVarying prints the steps that algorithms with step control settle at: for each the
+// cheapest variant that keeps to the error, else the most exact.
+func printVarying(out io.Writer, r *analyze.Report) {
+	type candidate struct {
+		v *forecast.Varying
+		s *forecast.Settled
 	}
+	var shown []string // presets
+	var why reasons
+	best := map[string]candidate{}
 	for i := range r.Varying {
 		v := &r.Varying[i]
 		s := v.Best(r.Asked)
 		if s == nil {
 			continue
 		}
-		if !slices.Contains(shown, v.Preset) {
+		before, known := best[v.Preset]
+		if !known {
 			shown = append(shown, v.Preset)
 		}
-		if before := at[v.Preset]; before == nil || s.Better(before, r.Asked) {
-			best[v.Preset], at[v.Preset] = v, s
+		if !known || s.Better(before.s, r.Asked) {
+			best[v.Preset] = candidate{v, s}
 		}
 	}
-	for i := range r.Varying {
-		if v := &r.Varying[i]; !slices.Contains(shown, v.Preset) {
-			because(v.Preset, v.Why)
+	for _, v := range r.Varying {
+		if _, known := best[v.Preset]; !known {
+			why.add(v.Why, v.Preset)
 		}
 	}
+	var rows [][]string
 	if len(shown) > 0 {
-		fmt.Fprintf(out, "\nwith steps chosen on the way (median, and from 10 to 90 %% of the time), over %.4g s:\n", r.Horizon)
+		fmt.Fprintf(out, "\nwith variable steps (median, and from 10 to 90 %% of the time), over %.4g s:\n", r.Horizon)
+		rows = append(rows, []string{"algorithm", "order", "tolerance", "error", "FMU steps/s", "steps"})
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for n, preset := range shown {
-		if n == 0 {
-			fmt.Fprintf(w, "algorithm\torder\ttolerance\terror\tFMU steps/s\tsteps\n")
-		}
-		v, s := best[preset], at[preset]
-		order := v.Order
+	for _, preset := range shown {
+		v, s := best[preset].v, best[preset].s
+		order, off, cost := v.Order, "-", "-"
 		if order == "auto" && s.Accepted > 0 {
 			order = fmt.Sprintf("auto (%d)", s.MostOrder)
 		}
-		if s.Fails != "" {
-			because(preset, "it is expected to fail: "+s.Fails)
-			fmt.Fprintf(w, "%s\t%s\t%s=%.3g\t-\t-\tfails\n", preset, order, v.Tolerance, s.Tolerance)
-			continue
-		}
-		if s.Cut {
-			fmt.Fprintf(w, "%s\t%s\t%s=%.3g\t-\t-\tmore than %d\n", preset, order, v.Tolerance, s.Tolerance, s.Accepted-1)
-			continue
-		}
 		text := fmt.Sprintf("%.3g s (%.2g to %.2g)", s.Step, s.Short, s.Long)
-		if s.Rejected > 0 {
-			text += fmt.Sprintf(", %d of %d rejected", s.Rejected, s.Accepted+s.Rejected)
+		switch {
+		case s.Fails != "":
+			why.add("it is expected to fail: "+s.Fails, preset)
+			text = "fails"
+		case s.Cut:
+			text = fmt.Sprintf("more than %d", s.Accepted-1)
+		default:
+			off, cost = s.Forecast.Size(), fmt.Sprintf("%.4g", s.FMUSteps)
+			if s.Rejected > 0 {
+				text += fmt.Sprintf(", %d of %d rejected", s.Rejected, s.Accepted+s.Rejected)
+			}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s=%.3g\t%s\t%.4g\t%s\n", preset, order, v.Tolerance, s.Tolerance, s.Forecast.Size(), s.FMUSteps, text)
+		rows = append(rows, []string{preset, order, fmt.Sprintf("%s=%.3g", v.Tolerance, s.Tolerance), off, cost, text})
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	for _, reason := range why {
-		fmt.Fprintf(out, "\nsteps chosen on the way: %s: %s\n", strings.Join(by[reason], ", "), reason)
-	}
-	return nil
+	table(out, rows)
+	why.print(out, "\nvariable steps: %s: %s\n")
 }
 
-// printChoice prints the algorithm to take of those that choose their steps.
-func printChoice(out io.Writer, r *analyze.Report, path string) error {
+// printChoice prints the recommended algorithm with step control.
+func printChoice(out io.Writer, r *analyze.Report, path string) {
 	c := r.RecommendedVarying
 	if c == nil {
-		return nil
+		return
 	}
 	flags := "--algorithm " + c.Preset + analyze.SettingFlags(c.Params, c.Rates)
 	if algorithms.UsesEnergy(c.Preset) {
@@ -393,12 +376,11 @@ func printChoice(out io.Writer, r *analyze.Report, path string) error {
 			}
 		}
 	}
-	_, err := fmt.Fprintf(out, "\nor with steps that are chosen on the way, expected to be off by %s with %.4g FMU steps per second:\n   macrostep run %s %s --step-size %.4g\n",
+	fmt.Fprintf(out, "\nor with variable steps, expected to be off by %s with %.4g FMU steps per second:\n   macrostep run %s %s --step-size %.4g\n",
 		c.Forecast.Size(), c.FMUSteps, path, flags, r.Step)
-	return err
 }
 
-// printSeen tells what runs have shown, how well and how completely.
+// printSeen prints what runs have shown, with its precision and gaps.
 func printSeen(out io.Writer, r *analyze.Report) {
 	runs, missed, precision := 0, 0, 0.0
 	var seen *analyze.Seen

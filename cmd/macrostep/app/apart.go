@@ -7,9 +7,9 @@ import (
 	"github.com/macrostep/macrostep/master/simulate"
 )
 
-// keepApart keeps standard output for what a run writes there, its results most of all:
-// all else goes to standard error, also what FMUs in this process print. release is
-// called after the run.
+// keepApart reserves standard output for the file that a run writes there, usually its results.
+// Everything else goes to standard error, including what FMUs in this process print. release
+// is called after the run.
 func (p *program) keepApart(r *runRequest) (release func(), err error) {
 	release = func() {}
 	f, out, here := p.toStdout(r)
@@ -55,7 +55,7 @@ func (p *program) printAside() {
 	}
 }
 
-// leadsTo reports whether a path leads to a file that is no null device.
+// leadsTo reports whether a path leads to a file that is not the null device.
 func leadsTo(path string, file os.FileInfo) bool {
 	if path == "" {
 		return false

@@ -32,11 +32,11 @@ type program struct {
 	flags          []string // of the command run, as --name=value, those of the run that it resumes included
 	stdin          io.Reader
 	stdout, stderr io.Writer // for people
-	out            io.Writer // standard output as it is, see data
+	out            io.Writer // standard output unchanged, see data
 	backend        backend
 	presets        algorithms.Catalog
-	// A command that runs FMUs does so in an engine: engine starts it, job is the command in
-	// it. Both nil = in this process, as in tests.
+	// A command that runs FMUs does so in an engine. engine starts it; job is the command
+	// inside it. Both nil = in this process, as in tests.
 	engine *supervise.Engine
 	job    *supervise.Job
 }
@@ -132,7 +132,7 @@ func (p *program) dispatch(ctx context.Context) error {
 		case name == "--help" || name == "-h" || name == "--version" || name == "-v":
 			args = args[:1]
 		case strings.HasPrefix(name, "-"):
-			return &usageError{"", fmt.Errorf("%s stands before the command; write the command first, as in: macrostep run SYSTEM %s", name, name)}
+			return &usageError{"", fmt.Errorf("%s comes before the command; write the command first, as in: macrostep run SYSTEM %s", name, name)}
 		default:
 			if _, err := os.Stat(name); err == nil {
 				return &usageError{"", fmt.Errorf("%s is a file, not a command; to run it: macrostep run %s", name, name)}
@@ -173,7 +173,7 @@ func (p *program) app() *cli.App {
 }
 
 const programHelp = `macrostep is an FMI 2.0 co-simulation master: it couples FMUs as an SSP
-describes, steps them with published coupling algorithms, and says how good
+describes, steps them with published coupling algorithms, and reports how good
 the result is.
 
 Start here:
@@ -192,9 +192,9 @@ func arguments(c *cli.Context, least, most int, what string) error {
 	case n < least:
 		return &usageError{c.Command.Name, fmt.Errorf("%s is missing", what)}
 	case n > most && most == 0:
-		return &usageError{c.Command.Name, fmt.Errorf("%q is too much; the command takes no arguments", c.Args().Get(0))}
+		return &usageError{c.Command.Name, fmt.Errorf("%q is one argument too many; the command takes none", c.Args().Get(0))}
 	case n > most:
-		return &usageError{c.Command.Name, fmt.Errorf("%q is too much; the command takes %s only", c.Args().Get(most), what)}
+		return &usageError{c.Command.Name, fmt.Errorf("%q is one argument too many; the command takes %s only", c.Args().Get(most), what)}
 	}
 	return nil
 }
@@ -202,7 +202,7 @@ func arguments(c *cli.Context, least, most int, what string) error {
 func (p *program) versionCommand() *cli.Command {
 	return &cli.Command{
 		Name: "version", Usage: "print the version", UsageText: "macrostep version",
-		Description: "Prints the versions of macrostep and of the Go it was built with, and the\nplatform. The manifest of a run holds the same.\n\nExample:\n   macrostep version",
+		Description: "Prints the versions of macrostep and of Go, and the platform. Give it in reports of\nerrors. The manifest of a run holds the same.\n\nExample:\n   macrostep version",
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 0, ""); err != nil {
 				return err

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
@@ -68,7 +70,7 @@ func TestArguments(t *testing.T) {
 func TestUsage(t *testing.T) {
 	for args, want := range map[string]string{
 		"run":                                        "SYSTEM (an .ssp, a folder, an .ssd or an .fmu) is missing",
-		"run|a.ssp|b.ssp":                            `"b.ssp" is too much`,
+		"run|a.ssp|b.ssp":                            `"b.ssp" is one argument too many`,
 		"run|s.ssp|--stop-tim|2":                     "there is no flag --stop-tim; did you mean --stop-time?",
 		"run|s.ssp|-x":                               "there is no flag -x",
 		"run|s.ssp|--stop-time":                      "--stop-time needs a value",
@@ -97,16 +99,16 @@ func TestUsage(t *testing.T) {
 		"run|s.ssp|--output|r.json":                  "--output and --manifest are the same file r.json",
 		"run|s.ssp|--output|./s.ssp":                 "--output ./s.ssp would overwrite a file that the run reads",
 		"run|s.ssp|--input|i.csv|--manifest|i.csv":   "--manifest i.csv would overwrite a file that the run reads",
-		"run|--|s.ssp|--quiet":                       `"--quiet" is too much`,
+		"run|--|s.ssp|--quiet":                       `"--quiet" is one argument too many`,
 		"rum|s.ssp":                                  `there is no command "rum"; Did you mean "run"?`,
-		"--quiet|run|s.ssp":                          "--quiet stands before the command",
+		"--quiet|run|s.ssp":                          "--quiet comes before the command",
 		"help|rum":                                   `there is no command "rum"`,
 		"info":                                       "FILE (an .fmu, an .ssp, a folder or an .ssd) is missing",
 		"algorithms|magic":                           `no algorithm is called "magic"; there are explicit`,
 		"completion":                                 "SHELL (bash, zsh or fish) is missing",
 		"live":                                       `there is no command "live"; it is a flag: macrostep run SYSTEM --live`,
-		"completion|tcsh":                            `"tcsh" is no shell that is known here`,
-		"version|now":                                `"now" is too much; the command takes no arguments`,
+		"completion|tcsh":                            `"tcsh" is not a known shell`,
+		"version|now":                                `"now" is one argument too many; the command takes none`,
 	} {
 		f := &fake{}
 		code, stdout, stderr := call(t, f, strings.Split(args, "|")...)
@@ -514,8 +516,8 @@ func TestDemoChain(t *testing.T) {
 		"the value is not a number":             {"chain", "--set", "m=heavy"},
 		"give the same parameter":               {"chain", "--set", "d=3", "--damping", "3"},
 		`no algorithm is called "magic"`:        {"chain", "--algorithm", "magic"},
-		"--stop-time -1 is not greater":         {"chain", "--stop-time=-1"},
-		`"more" is too much`:                    {"chain", "dir", "more"},
+		"--stop-time: -1 is not greater":        {"chain", "--stop-time=-1"},
+		`"more" is one argument too many`:       {"chain", "dir", "more"},
 		"invalid value":                         {"chain", "--masses", "many"},
 		"the chain: no C compiler: install gcc": nil,
 	} {
@@ -643,6 +645,31 @@ func FuzzArrange(f *testing.F) {
 			t.Errorf("%q and %q are arranged to %q and %q: %v", flags, rest, again, more, err)
 		}
 	})
+}
+
+// Every command that writes --output takes -o for it, and shows that in its help; no flag takes
+// an empty value.
+func TestOutputAlias(t *testing.T) {
+	commands := 0
+	for _, c := range (&program{}).app().Commands {
+		if !slices.ContainsFunc(c.Flags, func(f cli.Flag) bool { return f.Names()[0] == flagOutput }) {
+			continue
+		}
+		commands++
+		if flags, _, _, err := arrange(c, []string{"-o", "f"}); err != nil || !slices.Equal(flags, []string{"--output=f"}) {
+			t.Errorf("%s: %v, %v", c.Name, flags, err)
+		}
+		contains(t, c.Name, helpText(c), "  -o, --output F")
+		args := append(strings.Fields(c.Name), ".", "-o", "")
+		if c.Name == "ssp set" {
+			args = append(args, "a.b=1")
+		}
+		_, _, stderr := call(t, &fake{}, args...)
+		contains(t, c.Name, stderr, "--output: the value is empty")
+	}
+	if commands != 8 {
+		t.Errorf("%d commands have --output", commands)
+	}
 }
 
 // TestHelpFits keeps the help within the width of a terminal.

@@ -7,9 +7,9 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// arrange sorts the arguments of a command into flags, each as --name=value, and
-// the rest. Unlike cli, it takes flags before and after arguments, and everything
-// behind -- as arguments. help is true if help was asked for.
+// arrange sorts the arguments of a command into flags, each as --name=value, and the rest.
+// Unlike cli, it accepts flags before and after arguments; everything after -- is an argument.
+// help is true if help was asked for.
 func arrange(cmd *cli.Command, args []string) (flags, rest []string, help bool, err error) {
 	known := map[string]cli.Flag{}
 	for _, f := range cmd.Flags {

@@ -23,7 +23,7 @@ type attached struct {
 	con *console
 
 	progress *progress // nil until the first event of it
-	told     time.Time // when it was last printed what is under way
+	printed  time.Time // when the current activity was last printed
 
 	report, table, trace string   // by their absolute paths: an FMU may change the working directory
 	seen                 *watcher // nil = there is no page
@@ -69,9 +69,9 @@ func (a *attached) event(e simulate.Event) {
 		fmt.Fprintln(a.p.stdout, e.Text)
 	case a.r.Quiet:
 	case e.Kind == simulate.Doing:
-		if time.Since(a.told) > waits(a.con) {
+		if time.Since(a.printed) > waits(a.con) {
 			a.con.status(e.Text)
-			a.told = time.Now()
+			a.printed = time.Now()
 		}
 	case e.Kind == simulate.Progress:
 		if a.progress == nil {
@@ -129,7 +129,7 @@ func (a *attached) running(abandon func(reason string) string, s *simulate.Syste
 	}
 	a.ended = make(chan struct{})
 	ended := a.ended
-	stop := context.AfterFunc(a.ctx, func() { tellIsolated(a.con, s.System, ended) })
+	stop := context.AfterFunc(a.ctx, func() { printIsolated(a.con, s.System, ended) })
 	a.closing = append(a.closing, func() { stop() })
 	if a.p.job != nil {
 		a.p.job.Limit(supervise.Limits{Call: s.StepTimeout, Memory: s.MemoryLimit})

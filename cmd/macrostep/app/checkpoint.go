@@ -2,13 +2,9 @@ package app
 
 import (
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-
-	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/simulate"
@@ -103,22 +99,18 @@ func keepArguments(flags []string, system string) ([]string, error) {
 }
 
 // readCheckpointing reads the flags.
-func readCheckpointing(c *cli.Context) (simulate.Checkpointing, error) {
-	k := simulate.Checkpointing{Resume: c.String(flagResume)}
-	pair := c.StringSlice(flagCheckpoint)
-	if c.IsSet(flagResume) && k.Resume == "" {
-		return k, fmt.Errorf("--%s: the value is empty", flagResume)
+func readCheckpointing(in *input) simulate.Checkpointing {
+	k := simulate.Checkpointing{Resume: in.String(flagResume)}
+	given := in.StringSlice(flagCheckpoint)
+	if len(given) == 0 {
+		return k
 	}
-	if len(pair) == 0 {
-		return k, nil
+	v, err := parseNumber(given[0], notNegative)
+	if err != nil || len(given) != 2 || given[1] == "" {
+		in.fail(flagCheckpoint, fmt.Errorf("%q is not EVERY FILE with a number of seconds; give, for example, --%s 10 run.checkpoint",
+			strings.Join(given, " "), flagCheckpoint))
+	} else {
+		k.Every, k.File = v, given[1]
 	}
-	v, err := strconv.ParseFloat(strings.TrimSpace(pair[0]), 64)
-	if err != nil || !(v >= 0) || math.IsInf(v, 0) {
-		return k, fmt.Errorf("--%s: %q is no number of seconds; give --%s EVERY FILE, like --%[1]s 10 run.checkpoint", flagCheckpoint, pair[0], flagCheckpoint)
-	}
-	if len(pair) != 2 || pair[1] == "" {
-		return k, fmt.Errorf("--%s takes two values, EVERY FILE, like --%[1]s 10 run.checkpoint", flagCheckpoint)
-	}
-	k.Every, k.File = v, pair[1]
-	return k, nil
+	return k
 }

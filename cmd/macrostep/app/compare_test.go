@@ -40,7 +40,7 @@ func TestCompareCommand(t *testing.T) {
 		"--rtol|car.x=1|--nrmse|*.v=0.15": "--rtol car.x=1",
 	} {
 		code, stdout, stderr := compare(strings.Split(args, "|")...)
-		if stderr != "warning: "+want+": no variable that is compared is called so\n" {
+		if stderr != "warning: "+want+": matches no variable that is compared\n" {
 			t.Errorf("%s: %s", args, stderr)
 		}
 		if limit, wanted := strings.Contains(stdout, "0.002  differs"), strings.Contains(args, "wheel"); limit != wanted || (code == exitFailed) != wanted {
@@ -70,12 +70,12 @@ func TestCompareCommand(t *testing.T) {
 		t.Errorf("%v: %s", err, stdout)
 	}
 	for args, want := range map[string]string{
-		"--rtol|x":           `--rtol: "x" is not a number of at least 0`,
-		"--atol|a=-1":        `--atol: "a=-1" is not a number of at least 0`,
-		"--norm|l1":          `--norm: "l1" is neither range nor rms`,
+		"--rtol|x":           `--rtol: "x" is not a finite number`,
+		"--atol|a=-1":        `--atol: a=-1: -1 is less than 0`,
+		"--norm|l1":          `--norm: "l1" is none of range, rms`,
 		"--map|x":            `--map: "x" is not A=B`,
 		"--map|q=z":          "a.csv has no variable q",
-		"--time-tolerance|0": `--time-tolerance: "0" is not a number above 0`,
+		"--time-tolerance|0": `--time-tolerance: 0 is not greater than 0`,
 		"--select|x.*":       "--select matches no variable",
 	} {
 		if code, _, stderr := compare(strings.Split(args, "|")...); code != exitUsage || !strings.Contains(stderr, want) {

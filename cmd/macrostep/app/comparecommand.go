@@ -9,9 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
@@ -20,32 +18,33 @@ import (
 	"github.com/macrostep/macrostep/master/results"
 )
 
-const compareHelp = `Compares two tables of results, A and what is to be judged, B. B may come from
-another tool: the column of times may be called time or t in any case and be in s,
-ms, us, min or h; fields may be separated by commas, semicolons or tabs, with
-decimal points or commas; units may stand behind names or in a second row. What
-was taken for what is said.
+const compareHelp = `Compares two tables of results: A, the reference, and B, which is judged. Use it to
+check a result against another tool, algorithm or version. B may come from another
+tool: the time column may be called time or t, in any case, in s, ms, us, min or h;
+fields may be separated by commas, semicolons or tabs, with decimal points or
+commas; units may follow the names or fill a second row. The output notes what was
+assumed.
 
-Compared are all rows of both tables in the time that both cover; where one of
-them has no row, its values are linear between its rows, and the number of such
-points is said. Two rows at one time are a jump: the first is compared before it,
-the last behind it.
+All rows of both tables are compared, within the time that both cover. Where one of
+them has no row, its values are interpolated linearly; the number of such points is
+printed. Two rows at one time are a jump: the first is compared before it, the last
+after it.
 
-Per variable: max is the greatest |B − A|; NRMSE is the root of the mean square of
-B − A over all points (with --by-time weighed by time, trapezoidal), over the
-norm: --norm range, the greatest value of A less the least, or rms, the root of
-the mean square of A. Where A is constant, its magnitude takes the place of the
-norm.
+For each variable, max is the greatest |B − A|; NRMSE is the root of the mean square
+of B − A over all points (with --by-time weighted by time, trapezoidal), divided by
+the norm. The norm is the range of A, its greatest value less the least, or with
+--norm rms the root of the mean square of A. Where A is constant, its magnitude is
+used instead.
 
-Variables are the same if their names are, with or without units, or if one is the
-end of the other (model.root.car.v is car.v) and no second one is; --map says what
-else is. Where both tables tell a unit, B is converted to that of A if it is known
-how; where not, that is said.
+Variables match if their names are equal, with or without units, or if one name is
+the end of the other (model.root.car.v matches car.v) and no second one is; --map
+adds pairs. If both tables give a unit, B is converted to that of A; if that is
+impossible, a note says so.
 
-A variable agrees if max ≤ ATOL + RTOL × norm, and NRMSE ≤ --nrmse if that is
-given. RTOL is 1e-3 for variables that no tolerance is given for.
-Exit code 0: all that is compared agrees, 1: not. Variables and times that only one
-has are told; with --strict they count as different.
+A variable agrees if max ≤ ATOL + RTOL × norm, and NRMSE ≤ --nrmse if given. RTOL
+defaults to 1e-3 for variables without any tolerance. Exit code 0: everything
+compared agrees; 1: something differs. Variables and times that only one table has
+are listed; with --strict they count as different.
 
 Examples:
    macrostep compare reference.csv results.csv
@@ -54,7 +53,7 @@ Examples:
    macrostep compare a.csv b.csv --map chassis.v_c='Car.Body v' --select 'chassis.*'
    macrostep compare a.csv b.csv --json`
 
-// defaultRelTol holds where no tolerance is given.
+// defaultRelTol is used where no tolerance is given.
 const defaultRelTol = 1e-3
 
 // shownDifferences bounds the lines of a comparison.
@@ -67,17 +66,16 @@ func (p *program) compareCommand() *cli.Command {
 		Name: "compare", Usage: "compare two tables of results", ArgsUsage: "A B",
 		UsageText: "macrostep compare A B [--rtol R] [--atol A] [--json]", Description: compareHelp,
 		Flags: []cli.Flag{
-			repeatable{&cli.StringSliceFlag{Name: "rtol", Usage: "largest difference relative to the norm, `[GLOB=]R`; of several that match the last holds; repeatable", KeepSpace: true}},
-			repeatable{&cli.StringSliceFlag{Name: "atol", Usage: "a further difference that is none, `[GLOB=]A`; repeatable", KeepSpace: true}},
-			repeatable{&cli.StringSliceFlag{Name: "nrmse", Usage: "largest NRMSE, `[GLOB=]E`; repeatable", KeepSpace: true}},
-			&cli.StringFlag{Name: "norm", Usage: "what differences are related to, `range or rms` of A", Value: string(results.Range)},
-			&cli.BoolFlag{Name: "by-time", Usage: "weigh rows by the time between them"},
-			repeatable{&cli.StringSliceFlag{Name: "map", Usage: "variable of A and what it is called in B, `A=B`; repeatable", KeepSpace: true}},
-			repeatable{&cli.StringSliceFlag{Name: "select", Usage: "compare only the variables of A that `GLOB` matches (* and ? only); repeatable", KeepSpace: true}},
-			&cli.StringFlag{Name: "time-column", Usage: "`NAME` of the column of times, if it is called otherwise"},
-			&cli.StringFlag{Name: "time-tolerance", Usage: "times that lie at most `T` seconds apart are one (default: a millionth of the mean step)"},
-			&cli.BoolFlag{Name: "strict", Usage: "variables and times that only one table has count as different"},
-			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
+			listFlag("rtol", "largest difference relative to the norm, `[GLOB=]R`; the last that matches counts"),
+			listFlag("atol", "absolute difference accepted in addition, `[GLOB=]A`"),
+			listFlag("nrmse", "largest NRMSE, `[GLOB=]E`"),
+			&cli.StringFlag{Name: "norm", Usage: "what differences are relative to, `range or rms` of A", Value: string(results.Range)},
+			boolFlag("by-time", "weight rows by the time between them"),
+			listFlag("map", "variable of A and its name in B, `A=B`"),
+			selectFlag("compare"), timeColumnFlag(),
+			stringFlag("time-tolerance", "times at most `T` seconds apart are equal (default: a millionth of the mean step)"),
+			boolFlag("strict", "count variables and times that only one table has as different"),
+			jsonFlag(),
 		},
 		Action: endsAtOnce(p.compare),
 	}
@@ -89,13 +87,13 @@ func (p *program) compare(c *cli.Context) error {
 	}
 	o, err := readComparing(c)
 	if err != nil {
-		return &usageError{"compare", err}
+		return err
 	}
 	var tables [2]*results.Table
 	var errs []error
 	for i := range tables {
 		read := results.ReadOptions{TimeColumn: c.String("time-column")}
-		if i == 0 && o.Select != nil { // what variables are called in B, only both together tell
+		if i == 0 && o.Select != nil { // names in B are matched with both tables at hand
 			read.Select = func(name string) bool { return o.Select(name) || o.Map[name] != "" }
 		}
 		tables[i], err = readTable(c.Args().Get(i), read)
@@ -111,7 +109,7 @@ func (p *program) compare(c *cli.Context) error {
 	}
 	if len(found.Variables) > 0 {
 		for _, text := range idle(c, &o, a, found) {
-			fmt.Fprintf(p.stderr, "warning: %s: no variable that is compared is called so\n", text)
+			fmt.Fprintf(p.stderr, "warning: %s: matches no variable that is compared\n", text)
 		}
 	}
 	if o.Select != nil && len(found.Variables)+len(found.OnlyA)+len(found.Notes) == 0 {
@@ -121,7 +119,7 @@ func (p *program) compare(c *cli.Context) error {
 		if len(found.OnlyA) == 0 && len(found.Notes) > 0 {
 			return fmt.Errorf("nothing of %s and %s can be compared: %s", a.Path, b.Path, strings.Join(found.Notes, "; "))
 		}
-		return fmt.Errorf("%s and %s have no variable in common; A has %s, B has %s; --map A=B says which are the same",
+		return fmt.Errorf("%s and %s have no variable in common; A has %s, B has %s; --map A=B pairs them",
 			a.Path, b.Path, diag.Some(found.OnlyA), diag.Some(found.OnlyB))
 	}
 	agree := found.Agree()
@@ -131,7 +129,7 @@ func (p *program) compare(c *cli.Context) error {
 	if c.Bool("json") {
 		err = compareJSON(p.data(), a, b, found, agree)
 	} else {
-		err = printComparison(p.stdout, a, b, found, c.Bool("strict"))
+		printComparison(p.stdout, a, b, found, c.Bool("strict"))
 	}
 	if err == nil && !agree {
 		err = errDiffer
@@ -139,8 +137,8 @@ func (p *program) compare(c *cli.Context) error {
 	return err
 }
 
-// readTable reads a table; a named column of times has to be in one that has none
-// called time only.
+// readTable reads a table. A named time column may be missing from a table that has one
+// called time.
 func readTable(path string, o results.ReadOptions) (*results.Table, error) {
 	t, err := results.Read(path, o)
 	if err != nil && o.TimeColumn != "" {
@@ -152,8 +150,8 @@ func readTable(path string, o results.ReadOptions) (*results.Table, error) {
 	return t, err
 }
 
-// aloneIn returns the component of a table of one FMU, by the manifest beside it: names of
-// its variables need not that of the component. "" = there are several, or nothing says.
+// aloneIn returns the component of a table of a single FMU, from the manifest beside it: names
+// of its variables may omit the component. "" = there are several, or it is unknown.
 func aloneIn(path string) string {
 	var m record.Manifest
 	data, err := os.ReadFile(manifestBeside(path))
@@ -168,7 +166,7 @@ func manifestBeside(path string) string {
 	return strings.TrimSuffix(path, filepath.Ext(path)) + ".json"
 }
 
-// reading keeps only what is chosen.
+// reading keeps only the chosen columns.
 func reading(chosen record.Selection) (o results.ReadOptions) {
 	if !chosen.IsDefault() {
 		o.Select = chosen.Match
@@ -176,58 +174,43 @@ func reading(chosen record.Selection) (o results.ReadOptions) {
 	return o
 }
 
-// readComparing reads the flags and gives all errors at once.
-func readComparing(c *cli.Context) (o results.CompareOptions, err error) {
-	var errs []error
+// readComparing reads the flags.
+func readComparing(c *cli.Context) (results.CompareOptions, error) {
+	in := newInput(c)
+	alone := aloneIn(c.Args().First())
 	tolerances := func(flag string) []results.Tolerance {
-		var list []results.Tolerance
-		for _, text := range c.StringSlice(flag) {
-			var t results.Tolerance
+		return each(in, flag, func(text string) (t results.Tolerance, err error) {
 			value := text
 			if at := strings.LastIndexByte(text, '='); at >= 0 {
 				glob, err := record.ParseSelection([]string{text[:at]})
 				if err != nil {
-					errs = append(errs, fmt.Errorf("--%s %s: %w", flag, text, err))
+					return t, fmt.Errorf("%s: %w", text, err)
 				}
-				t.Match, value = glob.Of(aloneIn(c.Args().First())).Match, text[at+1:]
+				t.Match, value = glob.Of(alone).Match, text[at+1:]
 			}
-			if t.Value, err = strconv.ParseFloat(strings.TrimSpace(value), 64); err != nil || !(t.Value >= 0) || math.IsInf(t.Value, 0) {
-				errs = append(errs, fmt.Errorf("--%s: %q is not a number of at least 0, nor GLOB=NUMBER", flag, text))
+			if t.Value, err = parseNumber(value, notNegative); err != nil && value != text {
+				err = fmt.Errorf("%s: %w", text, err)
 			}
-			list = append(list, t)
-		}
-		return list
+			return t, err
+		})
 	}
-	o = results.CompareOptions{RelTol: tolerances("rtol"), AbsTol: tolerances("atol"), MeanTol: tolerances("nrmse"),
-		Usual: defaultRelTol, Norm: results.Norm(c.String("norm")), ByTime: c.Bool("by-time"), Map: map[string]string{}}
-	if !slices.Contains(results.Norms, o.Norm) {
-		errs = append(errs, fmt.Errorf("--norm: %q is neither %s nor %s", o.Norm, results.Range, results.RMS))
+	norms := make([]string, len(results.Norms))
+	for i, n := range results.Norms {
+		norms[i] = string(n)
 	}
-	for _, text := range c.StringSlice("map") {
-		a, b, ok := strings.Cut(text, "=")
-		if a, b = strings.TrimSpace(a), strings.TrimSpace(b); !ok || a == "" || b == "" {
-			errs = append(errs, fmt.Errorf("--map: %q is not A=B, the name of a variable in each of the tables", text))
-		} else if _, twice := o.Map[a]; twice {
-			errs = append(errs, fmt.Errorf("--map: %s is given twice", a))
-		} else {
-			o.Map[a] = b
+	o := results.CompareOptions{RelTol: tolerances("rtol"), AbsTol: tolerances("atol"), MeanTol: tolerances("nrmse"), Usual: defaultRelTol,
+		Norm: results.Norms[in.oneOf("norm", norms)], ByTime: c.Bool("by-time"), Map: map[string]string{},
+		Select: reading(in.globs(flagSelect).Of(alone)).Select, TimeTol: in.float("time-tolerance", positive)}
+	list, errs := assignments(c.StringSlice("map"), "A=B, the name of a variable in each of the tables")
+	for _, m := range list {
+		if o.Map[m.Name] = strings.TrimSpace(m.Value); o.Map[m.Name] == "" {
+			errs = append(errs, fmt.Errorf("%s has no name in B", m.Name))
 		}
 	}
-	if c.IsSet("select") {
-		s, err := record.ParseSelection(c.StringSlice("select"))
-		if err != nil {
-			errs = append(errs, fmt.Errorf("--select: %w", err))
-		}
-		o.Select = s.Of(aloneIn(c.Args().First())).Match
+	for _, err := range errs {
+		in.fail("map", err)
 	}
-	if c.IsSet("time-tolerance") {
-		v, err := strconv.ParseFloat(strings.TrimSpace(c.String("time-tolerance")), 64)
-		if err != nil || !(v > 0) || math.IsInf(v, 0) {
-			errs = append(errs, fmt.Errorf("--time-tolerance: %q is not a number above 0", c.String("time-tolerance")))
-		}
-		o.TimeTol = v
-	}
-	return o, errors.Join(errs...)
+	return o, in.err()
 }
 
 // idle returns the tolerances that are for none of the variables compared, as they were written.
@@ -249,38 +232,51 @@ func idle(c *cli.Context, o *results.CompareOptions, a *results.Table, found *re
 	return out
 }
 
+// side is one of the tables compared.
+type side struct {
+	name                  string
+	t                     *results.Table
+	interpolated, outside int
+	only                  []string
+}
+
+func sides(a, b *results.Table, c *results.Comparison) []side {
+	return []side{{"A", a, c.InterpolatedA, c.OutsideA, c.OnlyA}, {"B", b, c.InterpolatedB, c.OutsideB, c.OnlyB}}
+}
+
 // printComparison prints a comparison for people.
-func printComparison(out io.Writer, a, b *results.Table, c *results.Comparison, strict bool) error {
-	for i, t := range []*results.Table{a, b} {
-		fmt.Fprintf(out, "%c  %s: %s, %s from %s to %s s", 'A'+i, t.Path, plural(len(t.Columns), "variable"), plural(len(t.Times), "row"), number(t.Times[0]), number(t.Times[len(t.Times)-1]))
-		if len(t.Notes) > 0 {
-			fmt.Fprintf(out, " (%s)", strings.Join(t.Notes, "; "))
+func printComparison(out io.Writer, a, b *results.Table, c *results.Comparison, strict bool) {
+	both := sides(a, b, c)
+	for _, s := range both {
+		times := s.t.Times
+		fmt.Fprintf(out, "%s  %s: %s, %s from %s to %s s", s.name, s.t.Path, plural(len(s.t.Columns), "variable"), plural(len(times), "row"),
+			number(times[0]), number(times[len(times)-1]))
+		if len(s.t.Notes) > 0 {
+			fmt.Fprintf(out, " (%s)", strings.Join(s.t.Notes, "; "))
 		}
 		fmt.Fprintln(out)
 	}
 	fmt.Fprintf(out, "compared at %s from %s to %s s", plural(c.Points, "point"), number(c.From), number(c.To))
-	for _, s := range []struct {
-		name string
-		n    int
-	}{{"A", c.InterpolatedA}, {"B", c.InterpolatedB}} {
-		if s.n > 0 {
-			fmt.Fprintf(out, "; %s is linear between its rows at %d of them", s.name, s.n)
+	for _, s := range both {
+		if s.interpolated > 0 {
+			fmt.Fprintf(out, "; %s is interpolated at %d of them", s.name, s.interpolated)
 		}
 	}
 	fmt.Fprintln(out)
-	for _, s := range []struct {
-		name string
-		n    int
-	}{{"A", c.OutsideA}, {"B", c.OutsideB}} {
-		if s.n > 0 {
-			fmt.Fprintf(out, "%s of %s outside of this time, not compared%s\n", plural(s.n, "row"), s.name, map[bool]string{true: ": different"}[strict])
+	different := ""
+	if strict {
+		different = ": different"
+	}
+	for _, s := range both {
+		if s.outside > 0 {
+			fmt.Fprintf(out, "%s of %s outside of this time, not compared%s\n", plural(s.outside, "row"), s.name, different)
 		}
 	}
-	weighed := "each point alike"
+	weighting := "each point weighted equally"
 	if c.ByTime {
-		weighed = "points weighed by time"
+		weighting = "points weighted by time"
 	}
-	fmt.Fprintf(out, "norm: %s of A; NRMSE with %s\n\n", c.Norm, weighed)
+	fmt.Fprintf(out, "norm: %s of A; NRMSE with %s\n\n", c.Norm, weighting)
 
 	shown := slices.Clone(c.Variables)
 	if len(shown) > shownDifferences {
@@ -292,9 +288,8 @@ func printComparison(out io.Writer, a, b *results.Table, c *results.Comparison, 
 		})
 		shown = shown[:shownDifferences]
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "variable\tNRMSE\tmax\tat s\tA\tB\tlimit\t")
 	rounded := 0
+	rows := [][]string{{"variable", "NRMSE", "max", "at s", "A", "B", "limit", ""}}
 	for _, d := range shown {
 		verdict := ""
 		switch {
@@ -306,24 +301,22 @@ func printComparison(out io.Writer, a, b *results.Table, c *results.Comparison, 
 		if d.Constant {
 			verdict = strings.TrimSpace(verdict + " (A is constant)")
 		}
-		if !d.Agrees && d.Unequal == 0 && d.Max > 0 && d.Digits > 0 && d.Digits < 16 && d.Max <= 0.5001*math.Pow(10, math.Ceil(math.Log10(math.Abs(d.B)))-float64(d.Digits)) {
+		if isRounding(&d) {
 			rounded = max(rounded, d.Digits)
 		}
 		name := d.Name
 		if d.InB != d.Name {
 			name += " = " + d.InB
 		}
-		mean, most, at, va, vb := number(d.NRMSE), number(d.Max), number(d.At), number(d.A), number(d.B)
+		row := []string{name, number(d.NRMSE), number(d.Max), number(d.At), number(d.A), number(d.B), number(d.Limit), verdict}
 		if math.IsNaN(d.Max) {
-			mean, most, at, va, vb = "-", "-", "-", "-", "-"
+			copy(row[1:6], []string{"-", "-", "-", "-", "-"})
 		} else if math.IsNaN(d.NRMSE) {
-			mean = "-"
+			row[1] = "-"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, mean, most, at, va, vb, number(d.Limit), verdict)
+		rows = append(rows, row)
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
+	table(out, rows)
 	if n := len(c.Variables) - len(shown); n > 0 {
 		fmt.Fprintf(out, "… and %d with smaller differences (--json has all)\n", n)
 	}
@@ -334,12 +327,9 @@ func printComparison(out io.Writer, a, b *results.Table, c *results.Comparison, 
 	for _, note := range c.Notes {
 		fmt.Fprintf(out, "note: %s\n", note)
 	}
-	for _, only := range []struct {
-		name  string
-		names []string
-	}{{"A", c.OnlyA}, {"B", c.OnlyB}} {
-		if len(only.names) > 0 {
-			fmt.Fprintf(out, "only in %s: %s%s\n", only.name, diag.Some(only.names), map[bool]string{true: ": different"}[strict])
+	for _, s := range both {
+		if len(s.only) > 0 {
+			fmt.Fprintf(out, "only in %s: %s%s\n", s.name, diag.Some(s.only), different)
 		}
 	}
 	differ := 0
@@ -349,11 +339,19 @@ func printComparison(out io.Writer, a, b *results.Table, c *results.Comparison, 
 		}
 	}
 	if differ == 0 {
-		_, err := fmt.Fprintf(out, "%s compared, all agree\n", plural(len(c.Variables), "variable"))
-		return err
+		fmt.Fprintf(out, "%s compared, all agree\n", plural(len(c.Variables), "variable"))
+		return
 	}
-	_, err := fmt.Fprintf(out, "%d of %s compared differ; macrostep plot %s %s --diff draws by how much\n", differ, plural(len(c.Variables), "variable"), quote(a.Path), quote(b.Path))
-	return err
+	fmt.Fprintf(out, "%d of %s compared differ; macrostep plot %s %s --diff shows by how much\n", differ, plural(len(c.Variables), "variable"),
+		quote(a.Path), quote(b.Path))
+}
+
+// isRounding reports whether a difference is no more than the rounding of B to its digits.
+func isRounding(d *results.Difference) bool {
+	if d.Agrees || d.Unequal > 0 || d.Max <= 0 || d.Digits <= 0 || d.Digits >= 16 {
+		return false
+	}
+	return d.Max <= 0.5001*math.Pow(10, math.Ceil(math.Log10(math.Abs(d.B)))-float64(d.Digits))
 }
 
 // compareNumbers orders numbers; NaN is greater than all.
@@ -367,7 +365,17 @@ func compareNumbers(x, y float64) int {
 	return -1
 }
 
-// compareJSON prints a comparison for programs. A number that JSON cannot hold is null.
+// finiteNumber is null in JSON where JSON cannot hold it.
+type finiteNumber float64
+
+func (v finiteNumber) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(v))
+}
+
+// compareJSON prints a comparison for programs.
 func compareJSON(out io.Writer, a, b *results.Table, c *results.Comparison, agree bool) error {
 	type table struct {
 		Path  string   `json:"path"`
@@ -381,29 +389,20 @@ func compareJSON(out io.Writer, a, b *results.Table, c *results.Comparison, agre
 		Interpolated int `json:"interpolated"`
 	}
 	type variable struct {
-		Name      string   `json:"name"`
-		InB       string   `json:"in_b"`
-		NRMSE     *float64 `json:"nrmse"`
-		RMSE      *float64 `json:"rmse"`
-		Max       *float64 `json:"max"`
-		At        *float64 `json:"at"` // s
-		A         *float64 `json:"a"`
-		B         *float64 `json:"b"`
-		Scale     *float64 `json:"scale"` // of the norm
-		Limit     *float64 `json:"limit"`
-		MeanLimit *float64 `json:"nrmse_limit"`
-		Constant  bool     `json:"constant"`
-		Unequal   int      `json:"unequal"` // points where only one is a number
-		Agrees    bool     `json:"agrees"`
-	}
-	num := func(v float64) *float64 {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil
-		}
-		return &v
-	}
-	of := func(t *results.Table, only []string, outside, interpolated int) table {
-		return table{t.Path, len(t.Times), t.Times[0], t.Times[len(t.Times)-1], append([]string{}, t.Notes...), append([]string{}, only...), outside, interpolated}
+		Name      string       `json:"name"`
+		InB       string       `json:"in_b"`
+		NRMSE     finiteNumber `json:"nrmse"`
+		RMSE      finiteNumber `json:"rmse"`
+		Max       finiteNumber `json:"max"`
+		At        finiteNumber `json:"at"` // s
+		A         finiteNumber `json:"a"`
+		B         finiteNumber `json:"b"`
+		Scale     finiteNumber `json:"scale"` // of the norm
+		Limit     finiteNumber `json:"limit"`
+		MeanLimit finiteNumber `json:"nrmse_limit"`
+		Constant  bool         `json:"constant"`
+		Unequal   int          `json:"unequal"` // points where only one is a number
+		Agrees    bool         `json:"agrees"`
 	}
 	doc := struct {
 		Agree     bool         `json:"agree"`
@@ -416,17 +415,19 @@ func compareJSON(out io.Writer, a, b *results.Table, c *results.Comparison, agre
 		ByTime    bool         `json:"by_time"`
 		Variables []variable   `json:"variables"`
 		Notes     []string     `json:"notes"`
-	}{agree, of(a, c.OnlyA, c.OutsideA, c.InterpolatedA), of(b, c.OnlyB, c.OutsideB, c.InterpolatedB), c.From, c.To, c.Points, c.Norm, c.ByTime, nil, append([]string{}, c.Notes...)}
-	for _, d := range c.Variables {
-		v := variable{Name: d.Name, InB: d.InB, NRMSE: num(d.NRMSE), RMSE: num(d.RMSE), Max: num(d.Max), Scale: num(d.Scale), Limit: num(d.Limit), MeanLimit: num(d.MeanLimit),
-			Constant: d.Constant, Unequal: d.Unequal, Agrees: d.Agrees}
-		if v.Max != nil {
-			v.At, v.A, v.B = num(d.At), num(d.A), num(d.B)
-		}
-		doc.Variables = append(doc.Variables, v)
+	}{Agree: agree, From: c.From, To: c.To, Points: c.Points, Norm: c.Norm, ByTime: c.ByTime, Notes: append([]string{}, c.Notes...)}
+	for i, s := range sides(a, b, c) {
+		times := s.t.Times
+		*[]*table{&doc.A, &doc.B}[i] = table{s.t.Path, len(times), times[0], times[len(times)-1], append([]string{}, s.t.Notes...),
+			append([]string{}, s.only...), s.outside, s.interpolated}
 	}
-	e := json.NewEncoder(out)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(doc)
+	num := func(v float64) finiteNumber { return finiteNumber(v) }
+	for _, d := range c.Variables {
+		if math.IsNaN(d.Max) || math.IsInf(d.Max, 0) { // there is no such point
+			d.At, d.A, d.B = d.Max, d.Max, d.Max
+		}
+		doc.Variables = append(doc.Variables, variable{d.Name, d.InB, num(d.NRMSE), num(d.RMSE), num(d.Max), num(d.At), num(d.A), num(d.B),
+			num(d.Scale), num(d.Limit), num(d.MeanLimit), d.Constant, d.Unequal, d.Agrees})
+	}
+	return writeJSON(out, doc)
 }

@@ -30,9 +30,9 @@ var zshCompletion string
 //go:embed completion/fish.fish
 var fishCompletion string
 
-const completionHelp = `Prints a script that makes the shell complete commands, flags, algorithms with
-their parameters, and the names of variables of a system or a table that stands
-before.
+const completionHelp = `Prints a script for tab completion of commands, flags, algorithms with their
+parameters, and the variables of a system or table given earlier in the line.
+Load it once per shell, or in its start file.
 
 Examples:
    source <(macrostep completion bash)      now; in ~/.bashrc for always
@@ -56,7 +56,7 @@ func (p *program) completionCommand() *cli.Command {
 			case "fish":
 				fmt.Fprint(p.data(), fishCompletion)
 			default:
-				return &usageError{"completion", fmt.Errorf("%q is no shell that is known here; there are bash, zsh and fish", shell)}
+				return &usageError{"completion", fmt.Errorf("%q is not a known shell; there are bash, zsh and fish", shell)}
 			}
 			return nil
 		},
@@ -116,17 +116,6 @@ func (p *program) choices(words []string) []choice {
 	} else if n > 0 && before[n-1] == "=" {
 		before, bash = before[:n-1], true
 	}
-	if cmd.Name == "validate" && (len(before) > 0 && before[len(before)-1] == "--"+flagExplain || strings.HasPrefix(last, "--"+flagExplain+"=")) {
-		flag, word, equals := strings.Cut(last, "=")
-		if !equals {
-			return startingWith(ruleChoices(), last)
-		}
-		out := startingWith(ruleChoices(), word)
-		for i := range out {
-			out[i].word = flag + "=" + out[i].word
-		}
-		return out
-	}
 	if n := len(before); n > 0 {
 		if name, ok := strings.CutPrefix(before[n-1], "--"); ok && !strings.Contains(name, "=") && flagTakesValue(cmd, name) {
 			return startingWith(values(name, before), last)
@@ -170,8 +159,7 @@ func (p *program) choices(words []string) []choice {
 	return nil
 }
 
-// positionals returns the arguments of a command among words that are no flags, and no
-// values of flags.
+// positionals returns the words that are neither flags nor values of flags.
 func positionals(cmd *cli.Command, words []string) []string {
 	var out []string
 	for i := 0; i < len(words); i++ {
@@ -193,6 +181,9 @@ func positionals(cmd *cli.Command, words []string) []string {
 // names returns the names of variables that a flag takes, from the files that the words
 // before name; nil = the flag takes none, or there is no file.
 func (p *program) names(cmd *cli.Command, flag string, before []string, last string) []choice {
+	if cmd.Name == "validate" && flag == flagExplain {
+		return ruleChoices()
+	}
 	files := positionals(cmd, before)
 	if len(files) == 0 {
 		return nil
@@ -250,8 +241,8 @@ func (p *program) variables(path, flag, prefix string) []choice {
 	return byPart(out, prefix)
 }
 
-// byPart shortens names that begin with a prefix to the next point behind it, so that one
-// part after the other is chosen.
+// byPart cuts names that begin with a prefix at the next point after it, so that names are
+// completed part by part.
 func byPart(all []choice, prefix string) []choice {
 	var out []choice
 	for _, c := range all {

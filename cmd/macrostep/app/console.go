@@ -9,8 +9,9 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/macrostep/macrostep/master/simulate"
 	"golang.org/x/term"
+
+	"github.com/macrostep/macrostep/master/simulate"
 )
 
 // console is the standard error of a run: messages, and on a terminal one line

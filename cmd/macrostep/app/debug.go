@@ -1,7 +1,6 @@
 package app
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,28 +44,27 @@ func debugNames(keys []debugKey) []string {
 	return names
 }
 
-func debugFlag(keys []debugKey, category string) cli.Flag {
-	usage := "for work on macrostep and on FMUs, repeatable"
+func debugFlag(keys []debugKey) cli.Flag {
+	usage := "`KEY` for work on macrostep and on FMUs"
 	for _, k := range keys {
 		usage += "; " + k.name + ": " + k.usage
 	}
-	return repeatable{&cli.StringSliceFlag{Name: flagDebug, Usage: "`KEY` " + usage, KeepSpace: true, Category: category}}
+	return listFlag(flagDebug, usage)
 }
 
 // readDebug reads the values of --debug.
-func readDebug(keys []debugKey, values []string) (d debugging, err error) {
-	var errs []error
-	for _, text := range values {
+func readDebug(in *input, keys []debugKey) (d debugging) {
+	for _, text := range in.StringSlice(flagDebug) {
 		name, value, given := strings.Cut(text, "=")
 		if given {
 			name += "="
 		}
 		k := slices.IndexFunc(keys, func(k debugKey) bool { return k.name == name })
 		if k < 0 || given && value == "" {
-			errs = append(errs, fmt.Errorf("--%s: %q is none of %s", flagDebug, text, strings.Join(debugNames(keys), ", ")))
+			in.fail(flagDebug, fmt.Errorf("%q is none of %s", text, strings.Join(debugNames(keys), ", ")))
 			continue
 		}
 		keys[k].set(&d, value)
 	}
-	return d, errors.Join(errs...)
+	return d
 }

@@ -1,11 +1,11 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,13 +24,14 @@ const (
 	demoStep   = 1e-3 // s
 )
 
-const demoHelp = `Builds the example systems as DIR/NAME.ssp (default: ./macrostep-demo), runs
-the quarter car, a chassis and a wheel on a road with a step, and says where the
+const demoHelp = `Builds the example systems as DIR/NAME.ssp (default: ./macrostep-demo) and runs the
+quarter car, a chassis and a wheel that hit a step in the road. It prints where the
 results are and what to try next. It needs a C compiler: $CC, cc, gcc or clang.
 
-demo chain builds DIR/chain.ssp instead, a chain of masses with nonlinear springs,
-impulses and contacts in as many subsystems as you like, and runs it with order
-and step size under control. Its flags are those below.
+demo chain builds DIR/chain.ssp instead, a chain of masses with nonlinear
+springs, impulses and contacts, divided into subsystems, and runs it with control
+of order and step size. Use it to see how algorithms scale. The flags below are
+for it.
 
 Examples:
    macrostep demo
@@ -51,9 +52,9 @@ func (p *program) demoCommand() *cli.Command {
 			&cli.IntFlag{Name: "subsystems", Usage: "cut into `R` subsystems", Value: 4},
 			&cli.IntFlag{Name: "ends", Usage: "the first and the last subsystem have `N` masses each; 0: as many as the others"},
 			&cli.Float64Flag{Name: "damping", Usage: "damping `D` of the springs in N s/m, the same as --set d=D", Value: 1e4},
-			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter of all masses and springs, `NAME=VALUE`; a wrong name lists them; repeatable", KeepSpace: true}},
+			listFlag(flagSet, "parameter of all masses and springs, `NAME=VALUE`; a wrong name lists them"),
 			&cli.StringFlag{Name: flagAlgorithm, Usage: "coupling algorithm `PRESET`", Value: "ex-slocal"},
-			&cli.Float64Flag{Name: "stop-time", Usage: "stop at `T` seconds", Value: 0.01},
+			&cli.StringFlag{Name: "stop-time", Usage: "stop at `T` seconds", Value: "0.01"},
 		},
 		Action: p.supervised(func(c *cli.Context) error {
 			if c.Args().First() == demoChain {
@@ -65,47 +66,63 @@ func (p *program) demoCommand() *cli.Command {
 			if err := arguments(c, 0, 1, "DIR"); err != nil {
 				return err
 			}
-			dir := "macrostep-demo"
-			if c.NArg() == 1 {
-				dir = c.Args().First()
-			}
-			if err := os.MkdirAll(dir, 0o777); err != nil {
-				return fmt.Errorf("making the folder of the examples: %w", err)
-			}
-			names := p.backend.Systems()
-			if !slices.Contains(names, demoSystem) {
-				return fmt.Errorf("the examples lack %s; there are %s", demoSystem, strings.Join(names, ", "))
-			}
-			for _, name := range names {
-				if c.Context.Err() != nil {
-					return context.Cause(c.Context)
-				}
-				path, err := p.backend.WriteSystem(dir, name)
-				if err != nil {
-					return fmt.Errorf("building the example %s: %w", name, err)
-				}
-				fmt.Fprintf(p.stdout, "built %s\n", path)
-			}
-			system, output, report := filepath.Join(dir, demoSystem+".ssp"), filepath.Join(dir, demoSystem+".csv"), filepath.Join(dir, demoSystem+".html")
-			fmt.Fprintf(p.stdout, "\n$ %s run %s --step-size %g --output %s --report %s\n", p.command(), quote(system), demoStep, quote(output), quote(report))
-			sel, err := record.ParseSelection(nil)
-			if err != nil {
-				return err
-			}
-			r := &runRequest{Request: simulate.Request{
-				System: system, Step: &simulate.Setting{Value: demoStep, Source: "macrostep demo"},
-				Algorithm: "explicit", Output: output, Report: report, Record: sel, LogLevel: slog.LevelWarn, Closed: true,
-			}}
-			if err := r.Place(); err != nil {
-				return err
-			}
-			if err := p.execute(c.Context, r); err != nil {
-				return err
-			}
-			p.next(dir, system, output, report)
-			return nil
+			return p.runExamples(c)
 		}),
 	}
+}
+
+// demoFolder makes the folder of the examples, by default macrostep-demo.
+func demoFolder(dir string) (string, error) {
+	dir = cmp.Or(dir, "macrostep-demo")
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return "", fmt.Errorf("making the folder of the examples: %w", err)
+	}
+	return dir, nil
+}
+
+// runExample runs an example with its own settings.
+func (p *program) runExample(c *cli.Context, r simulate.Request) error {
+	var err error
+	if r.Record, err = record.ParseSelection(nil); err != nil {
+		return err
+	}
+	r.LogLevel, r.Closed = slog.LevelWarn, true
+	if err := r.Place(); err != nil {
+		return err
+	}
+	return p.execute(c.Context, &runRequest{Request: r})
+}
+
+// runExamples builds all systems and runs one.
+func (p *program) runExamples(c *cli.Context) error {
+	dir, err := demoFolder(c.Args().First())
+	if err != nil {
+		return err
+	}
+	names := p.backend.Systems()
+	if !slices.Contains(names, demoSystem) {
+		return fmt.Errorf("the examples lack %s; there are %s", demoSystem, strings.Join(names, ", "))
+	}
+	for _, name := range names {
+		if c.Context.Err() != nil {
+			return context.Cause(c.Context)
+		}
+		path, err := p.backend.WriteSystem(dir, name)
+		if err != nil {
+			return fmt.Errorf("building the example %s: %w", name, err)
+		}
+		fmt.Fprintf(p.stdout, "built %s\n", path)
+	}
+	stem := filepath.Join(dir, demoSystem)
+	system, output, report := stem+".ssp", stem+".csv", stem+".html"
+	fmt.Fprintf(p.stdout, "\n$ %s run %s --step-size %g --output %s --report %s\n", p.command(), quote(system), demoStep, quote(output), quote(report))
+	err = p.runExample(c, simulate.Request{System: system, Step: &simulate.Setting{Value: demoStep, Source: "macrostep demo"},
+		Algorithm: "explicit", Output: output, Report: report})
+	if err != nil {
+		return err
+	}
+	p.next(dir, system, output, report)
+	return nil
 }
 
 // runChain builds a chain and runs it.
@@ -113,40 +130,32 @@ func (p *program) runChain(c *cli.Context) error {
 	if err := arguments(c, 1, 2, "chain and DIR"); err != nil {
 		return err
 	}
+	in := newInput(c)
 	chain := fmus.Chain{Masses: c.Int("masses"), Subsystems: c.Int("subsystems"), Ends: c.Int("ends"), Set: map[string]float64{}}
-	set, err := assignments("set", c.StringSlice("set"))
-	if err != nil {
-		return &usageError{"demo", err}
-	}
-	for _, a := range set {
+	for _, a := range in.assignments(flagSet) {
 		v, err := strconv.ParseFloat(a.Value, 64)
 		if err != nil {
-			return &usageError{"demo", fmt.Errorf("--set %s=%s: the value is not a number", a.Name, a.Value)}
+			in.fail(flagSet, fmt.Errorf("%s=%s: the value is not a number", a.Name, a.Value))
 		}
 		chain.Set[a.Name] = v
 	}
 	if c.IsSet("damping") {
 		if _, twice := chain.Set["d"]; twice {
-			return &usageError{"demo", errors.New("--damping and --set d=… give the same parameter; give one of them")}
+			in.add(errors.New("--damping and --set d=… give the same parameter; give one of them"))
 		}
 		chain.Set["d"] = c.Float64("damping")
 	}
-	algorithm, stop := c.String(flagAlgorithm), c.Float64("stop-time")
-	if _, err := p.presets.New(algorithm, nil); err != nil {
-		return &usageError{"demo", err}
+	algorithm, stop := c.String(flagAlgorithm), in.float("stop-time", positive)
+	_, err := p.presets.New(algorithm, nil)
+	in.add(err)
+	_, err = fmus.ChainDocument(chain)
+	in.add(err)
+	if err := in.err(); err != nil {
+		return err
 	}
-	if !(stop > 0) || math.IsInf(stop, 0) {
-		return &usageError{"demo", fmt.Errorf("--stop-time %g is not greater than 0 and finite", stop)}
-	}
-	if _, err := fmus.ChainDocument(chain); err != nil {
-		return &usageError{"demo", err}
-	}
-	dir := "macrostep-demo"
-	if c.NArg() == 2 {
-		dir = c.Args().Get(1)
-	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fmt.Errorf("making the folder of the examples: %w", err)
+	dir, err := demoFolder(c.Args().Get(1))
+	if err != nil {
+		return err
 	}
 	system, err := p.backend.WriteChain(dir, chain)
 	if err != nil {
@@ -155,21 +164,11 @@ func (p *program) runChain(c *cli.Context) error {
 	output := filepath.Join(dir, "chain.csv")
 	fmt.Fprintf(p.stdout, "built %s\n\n$ %s run %s --algorithm %s --stop-time %g --output %s\n",
 		system, p.command(), quote(system), quote(algorithm), stop, quote(output))
-	sel, err := record.ParseSelection(nil)
-	if err != nil {
-		return err
-	}
-	r := &runRequest{Request: simulate.Request{
-		System: system, Stop: &simulate.Setting{Value: stop, Source: "macrostep demo"},
-		Algorithm: algorithm, Output: output, Record: sel, LogLevel: slog.LevelWarn, Closed: true,
-	}}
-	if err := r.Place(); err != nil {
-		return err
-	}
-	return p.execute(c.Context, r)
+	return p.runExample(c, simulate.Request{System: system, Stop: &simulate.Setting{Value: stop, Source: "macrostep demo"},
+		Algorithm: algorithm, Output: output})
 }
 
-// next tells what to try after the demo.
+// next prints what to try after the demo.
 func (p *program) next(dir, system, output, report string) {
 	command := p.command()
 	two := filepath.Join(dir, "two-mass-ff.ssp")
@@ -185,7 +184,7 @@ Try next:
   %[2]s demo chain --masses 100 --subsystems 10
   %[2]s algorithms explicit
 
-The table %[1]s opens in every spreadsheet, and in every browser
+Open the table %[1]s in a spreadsheet, and in a browser
 the page %[11]s
 `,
 		output, command, quote(system),
@@ -194,8 +193,8 @@ the page %[11]s
 		quote(filepath.Join(dir, "contact-oscillator.ssp")), quote(filepath.Join(dir, "contact-oscillator.csv")), report)
 }
 
-// command is how the user can call this program again: by its name if that is
-// what the shell would find, else by its path; go run leaves no program behind.
+// command is how the user can call this program again: by its name if the shell finds it, else
+// by its path. go run keeps no program.
 func (p *program) command() string {
 	exe, err := os.Executable()
 	switch {

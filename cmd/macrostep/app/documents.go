@@ -8,52 +8,22 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi"
-	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/worker"
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master/assemble"
-	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/master/simulate"
-	"github.com/macrostep/macrostep/master/validate"
 )
 
 // documents is the backend of the program: documents and FMUs.
-type documents struct{ presets algorithms.Catalog }
+type documents struct{}
 
 var _ backend = documents{}
 
-// Bonds looks at the connections of a system.
-func (documents) Bonds(_ context.Context, path string) ([]assemble.BondCandidate, []assemble.NoBond, error) {
-	a, err := assemble.Open(path, looking())
-	if err != nil {
-		return nil, nil, errors.Join(err, a.Close())
-	}
-	bonds, others := a.Bonds()
-	return bonds, others, a.Close()
-}
-
-// Validate judges a file.
-func (d documents) Validate(ctx context.Context, path string, r validateRequest) (*validate.Report, error) {
-	return validate.File(ctx, path, validate.Options{
-		Strict: r.Strict, Disable: r.Disable, Dynamic: r.Dynamic, Compile: r.Compile, Step: r.Step, Cache: fmuslave.CacheDir(),
-		Launcher: &worker.Launcher{Timeout: trialTimeout}, StepTimeout: trialTimeout,
-		Assemble: simulate.Reading(ctx),
-		Strategy: func(a *assemble.Assembly) assemble.Strategy {
-			return simulate.StrategyOf(d.presets, a, &simulate.Request{System: path, Algorithm: r.Algorithm, Params: r.Params})
-		},
-	})
-}
-
-// trialTimeout ends an FMU that does not come back from a call while it is tried.
-const trialTimeout = time.Minute
-
 // Describe reads an FMU or a system for macrostep info.
-func (documents) Describe(path string, o infoOptions) (*fileDescription, error) {
+func (documents) Describe(path string, o assemble.Options) (*fileDescription, error) {
 	if err := simulate.There(path); err != nil {
 		return nil, err
 	}
@@ -85,9 +55,9 @@ func (documents) Open(ctx context.Context, path string, o simulate.OpenOptions) 
 	return simulate.Open(ctx, path, o)
 }
 
-// Explain tells where values come from.
-func (documents) Explain(path string, names []string, o infoOptions) (list []*assemble.Explanation, err error) {
-	a, err := assemble.Open(path, describing(o))
+// Explain returns where values come from.
+func (documents) Explain(path string, names []string, o assemble.Options) (list []*assemble.Explanation, err error) {
+	a, err := assemble.Open(path, o)
 	defer func() { err = errors.Join(err, a.Close()) }()
 	if err != nil {
 		return nil, err
@@ -103,21 +73,12 @@ func (documents) Explain(path string, names []string, o infoOptions) (list []*as
 	return list, errors.Join(errs...)
 }
 
-// looking are the options for a look at a system that nothing is run of: what a run
-// would accept is accepted.
+// looking are the options for a look at a system that is not run: what a run would accept
+// is accepted.
 func looking() assemble.Options {
 	o := simulate.Reading(context.Background())
 	o.Launcher = &worker.Launcher{}
 	return o
-}
-
-func describing(o infoOptions) assemble.Options {
-	out := looking()
-	out.Strict = o.Strict
-	for _, a := range o.Set {
-		out.Set = append(out.Set, assemble.Assignment(a))
-	}
-	return out
 }
 
 // Variables lists the variables of the FMUs of a system.
@@ -142,12 +103,12 @@ func (documents) Variables(path string) ([]namedVariable, error) {
 	return list, a.Close()
 }
 
-func describeSystem(path string, o infoOptions) (*fileDescription, error) {
-	a, err := assemble.Open(path, describing(o))
+func describeSystem(path string, o assemble.Options) (*fileDescription, error) {
+	a, err := assemble.Open(path, o)
 	if err != nil {
 		return outline(path), errors.Join(err, a.Close())
 	}
-	a.Override(nil, nil, nil, nil) // where a number is guessed, its source says so
+	a.Override(nil, nil, nil, nil) // records the source of guessed numbers
 	s := &systemDescription{
 		Path: path, Name: a.Name, Loops: a.System.Loops, Algorithm: a.Algorithm, Params: a.Params,
 		Sources: map[string]string{}, StartTime: simulate.Setting(a.Start), StopTime: simulate.Setting(a.Stop), StepSize: simulate.Setting(a.Step),
@@ -218,6 +179,3 @@ func (documents) WriteSystem(dir, name string) (string, error) { return fmus.Wri
 
 // WriteChain builds an oscillator chain.
 func (documents) WriteChain(dir string, c fmus.Chain) (string, error) { return fmus.WriteChain(dir, c) }
-
-// Cleanup removes all temporary folders.
-func (documents) Cleanup() { _ = archive.End() } // what stays is swept by the next

@@ -9,7 +9,6 @@ import (
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/simulate"
-	"github.com/macrostep/macrostep/master/validate"
 )
 
 // backend is all that the command line asks of the packages which read documents
@@ -19,31 +18,18 @@ type backend interface {
 	// or one .fmu. No FMU is instantiated before the run.
 	Open(ctx context.Context, path string, o simulate.OpenOptions) (*simulate.System, error)
 	// Describe reads a file of the same kinds for macrostep info. With an error the
-	// description may hold what is known all the same; nil = nothing.
-	Describe(path string, o infoOptions) (*fileDescription, error)
-	// Explain tells where the values of variables "component.variable" come from.
-	Explain(path string, names []string, o infoOptions) ([]*assemble.Explanation, error)
+	// description may hold what is known; nil = nothing.
+	Describe(path string, o assemble.Options) (*fileDescription, error)
+	// Explain returns where the values of variables "component.variable" come from.
+	Explain(path string, names []string, o assemble.Options) ([]*assemble.Explanation, error)
 	// Variables lists those of the FMUs of a system, by component.variable.
 	Variables(path string) ([]namedVariable, error)
-	// Validate judges a file by the rules. The error says that it could not be looked at.
-	Validate(ctx context.Context, path string, r validateRequest) (*validate.Report, error)
-	// Bonds lists the power bonds that a system may have, and pairs of opposite
-	// connections that are none.
-	Bonds(ctx context.Context, path string) ([]assemble.BondCandidate, []assemble.NoBond, error)
 	// Systems names the example systems.
 	Systems() []string
 	// WriteSystem builds an example system as dir/name.ssp and gives its path.
 	WriteSystem(dir, name string) (string, error)
 	// WriteChain builds an oscillator chain as dir/chain.ssp and gives its path.
 	WriteChain(dir string, c fmus.Chain) (string, error)
-	// Cleanup removes all temporary folders, whatever still runs.
-	Cleanup()
-}
-
-// infoOptions say how a file is described.
-type infoOptions struct {
-	Strict bool
-	Set    []simulate.Assignment // as for a run
 }
 
 // fileDescription is what macrostep info shows; one of FMU and System is set.
@@ -68,8 +54,8 @@ type namedVariable struct {
 
 // systemDescription is a coupled system. It is its own JSON.
 type systemDescription struct {
-	// Partial tells that the description is made of the documents alone, as far as that
-	// goes: FMUs are missing, or something is wrong.
+	// Partial means that the description comes from the documents alone: FMUs are missing,
+	// or something is wrong.
 	Partial     bool                    `json:"partial"`
 	Path        string                  `json:"path"`
 	Name        string                  `json:"name"`
@@ -116,5 +102,5 @@ type settingInfo struct {
 	Origin string          `json:"origin"`          // file and place
 	Weaker int             `json:"weaker"`          // number of values for it that do not count
 	Over   string          `json:"over"`            // connector of a system that is bound to the value; "" = the variable itself
-	Steps  []assemble.Step `json:"steps,omitempty"` // from how the value stands in its parameter set
+	Steps  []assemble.Step `json:"steps,omitempty"` // from the value in its parameter set
 }

@@ -41,7 +41,7 @@ func (e *excerpts) lines(file string) []string {
 }
 
 // readShown reads a document by the name that findings have for it: a path, which may
-// go on in archives, behind a slash or an exclamation mark.
+// go on in archives, after a slash or an exclamation mark.
 func readShown(name string) []byte {
 	if info, err := os.Stat(name); err == nil {
 		if !info.Mode().IsRegular() || info.Size() > mostExcerpt {
@@ -78,22 +78,19 @@ func readIn(r io.ReaderAt, size int64, name string) []byte {
 		return nil
 	}
 	entry := func(name string) []byte {
-		for _, f := range z.File {
-			if f.Name != name || f.UncompressedSize64 > mostExcerpt {
-				continue
-			}
-			r, err := f.Open()
-			if err != nil {
-				return nil
-			}
-			defer r.Close()
-			data, err := io.ReadAll(io.LimitReader(r, mostExcerpt))
-			if err != nil {
-				return nil
-			}
-			return data
+		f, err := z.Open(name)
+		if err != nil {
+			return nil
 		}
-		return nil
+		defer f.Close()
+		if info, err := f.Stat(); err != nil || info.IsDir() || info.Size() > mostExcerpt {
+			return nil
+		}
+		data, err := io.ReadAll(io.LimitReader(f, mostExcerpt))
+		if err != nil {
+			return nil
+		}
+		return data
 	}
 	if data := entry(name); data != nil {
 		return data
@@ -117,7 +114,7 @@ type mark struct {
 }
 
 // mostTagLines and mostTag bound the lines of one start tag, and the bytes of a line from
-// there on, that are looked at: a document may stand in one line, with many findings.
+// there on, that are examined: a document may be a single line, with many findings.
 const (
 	mostTagLines = 50
 	mostTag      = 8 << 10
@@ -130,7 +127,7 @@ var (
 )
 
 // find returns the line of a finding and marks the attribute that its path ends in,
-// else a name that its message quotes, what is missing first, else the start tag.
+// else a name quoted in its message, a missing one first, else the start tag.
 func (e *excerpts) find(f diag.Finding) (m mark, ok bool) {
 	lines := e.lines(f.File)
 	if f.Line < 1 || f.Line > len(lines) {

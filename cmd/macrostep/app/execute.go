@@ -9,7 +9,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/macrostep/macrostep/master"
@@ -187,13 +186,3 @@ func orderList(orders map[int]int) string {
 	}
 	return b.String()
 }
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// number returns a few digits, enough for a look.
-func number(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }

@@ -18,7 +18,6 @@ import (
 	"github.com/macrostep/macrostep/master/mastertest"
 	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/simulate"
-	"github.com/macrostep/macrostep/master/validate"
 )
 
 // fake is an engine that runs the oscillator of mastertest, a third subsystem
@@ -88,11 +87,7 @@ func (f *fake) Open(_ context.Context, path string, o simulate.OpenOptions) (*si
 	return out, nil
 }
 
-func (f *fake) Bonds(context.Context, string) ([]assemble.BondCandidate, []assemble.NoBond, error) {
-	return nil, nil, nil
-}
-
-func (f *fake) Describe(path string, o infoOptions) (*fileDescription, error) {
+func (f *fake) Describe(path string, o assemble.Options) (*fileDescription, error) {
 	if f.openErr != nil {
 		return nil, f.openErr
 	}
@@ -109,11 +104,7 @@ func (f *fake) Variables(path string) ([]namedVariable, error) {
 	return []namedVariable{{Name: "car.wheel.k", Description: "stiffness", Settable: true}, {Name: "car.wheel.x"}, {Name: "road.h", Settable: true}}, nil
 }
 
-func (f *fake) Validate(ctx context.Context, path string, r validateRequest) (*validate.Report, error) {
-	return documents{}.Validate(ctx, path, r)
-}
-
-func (f *fake) Explain(path string, names []string, o infoOptions) (list []*assemble.Explanation, err error) {
+func (f *fake) Explain(path string, names []string, o assemble.Options) (list []*assemble.Explanation, err error) {
 	if f.openErr != nil {
 		return nil, f.openErr
 	}
@@ -139,8 +130,6 @@ func (f *fake) WriteChain(dir string, c fmus.Chain) (string, error) {
 	f.chain = c
 	return f.WriteSystem(dir, "chain")
 }
-
-func (f *fake) Cleanup() {}
 
 func number64(v float64) *float64 { return &v }
 

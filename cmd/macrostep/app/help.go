@@ -16,7 +16,7 @@ type pair struct{ *cli.StringSliceFlag }
 // valueOptional is a flag whose value may be left out, and follows = if it is given.
 type valueOptional struct{ *cli.StringFlag }
 
-// TakesValue reports whether no argument behind the flag belongs to it.
+// TakesValue reports whether the next argument belongs to the flag, which it never does.
 func (valueOptional) TakesValue() bool { return false }
 
 // helpText is the help of a command: usage, explanation with examples, flags by
@@ -56,7 +56,7 @@ func flagLines(c *cli.Command) (lines []flagLine) {
 			category = in.GetCategory()
 			line.title = cmp.Or(category, "Flags")
 		}
-		// The name of the value stands between backquotes, as cli has it.
+		// The name of the value is between backquotes, as in cli.
 		value, usage := "", doc.GetUsage()
 		if _, rest, ok := strings.Cut(usage, "`"); ok {
 			value, _, _ = strings.Cut(rest, "`")
@@ -68,6 +68,9 @@ func flagLines(c *cli.Command) (lines []flagLine) {
 			}
 		}
 		line.head = strings.TrimSpace("--" + f.Names()[0] + " " + value)
+		for _, alias := range f.Names()[1:] {
+			line.head = dashed(alias) + ", " + line.head
+		}
 		if _, ok := f.(valueOptional); ok {
 			line.head = "--" + f.Names()[0] + "[=" + value + "]"
 		}

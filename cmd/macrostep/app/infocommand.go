@@ -1,15 +1,13 @@
 package app
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
@@ -23,19 +21,19 @@ import (
 // flagExplain names a variable.
 const flagExplain = "explain"
 
-const infoHelp = `Shows what is in a file, without running anything. For an .fmu: what it is and
-can do, its platforms, its variables with type, unit and start value, on which
-inputs its outputs depend. For an .ssp, a folder with SystemStructure.ssd or an
-.ssd: components, connections with units and what happens to values on the way,
-parameters in force and where they come from, times, settings of a run, algebraic
-loops. A system structure of OSP (OspSystemStructure.xml) is shown in the same way,
-and behind a # another document of a package: SYSTEM.ssp#VARIANT.ssd.
-What deviates from the standards comes last.
+const infoHelp = `Shows what is in a file, without running anything. For an .fmu: its identity and
+capabilities, platforms, variables with type, unit and start value, and the inputs
+that its outputs depend on. For an .ssp, a folder with SystemStructure.ssd or an
+.ssd: components, connections with units and conversions, parameters in force and
+their sources, times, settings of a run, algebraic loops. A system structure of OSP
+(OspSystemStructure.xml) is shown in the same way. To see another document of a
+package, put its name after a #: SYSTEM.ssp#VARIANT.ssd. Deviations from the
+standards are listed at the end.
 
---explain tells of one variable of a system where its value comes from: all values
-that documents give it, the weakest first, and the connection that feeds it. --set
-shows the same with a value given as for a run. Where FMUs are missing, what the
-documents alone tell is shown before the error.
+--explain shows where the value of a variable comes from: all values that documents
+give it, the weakest first, and the connection that feeds it. With --set, values are
+taken into account as in a run. If FMUs are missing, what the documents contain is
+shown before the error.
 
 Examples:
    macrostep info model.fmu
@@ -48,30 +46,34 @@ func (p *program) infoCommand() *cli.Command {
 		Name: "info", Usage: "show what is in an FMU or a system", ArgsUsage: "FILE",
 		UsageText: "macrostep info FILE [--explain NAME] [--set NAME=VALUE] [--json] [--strict]", Description: infoHelp,
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
-			repeatable{&cli.StringSliceFlag{Name: flagExplain, Usage: "tell where the value of `COMPONENT.VARIABLE` comes from; repeatable; with --json, several make an array", KeepSpace: true}},
-			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`, as for a run; repeatable", KeepSpace: true}},
-			&cli.BoolFlag{Name: "strict", Usage: "take deviations from the standards as errors"},
+			jsonFlag(),
+			listFlag(flagExplain, "show where the value of `COMPONENT.VARIABLE` comes from; with --json, several make an array"),
+			listFlag(flagSet, "parameter or start value, `COMPONENT.VARIABLE=VALUE`, as for a run"),
+			strictFlag(),
 		},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 1, 1, "FILE (an .fmu, an .ssp, a folder or an .ssd)"); err != nil {
 				return err
 			}
-			set, err := assignments("set", c.StringSlice("set"))
-			if err != nil {
-				return &usageError{"info", err}
+			in, o := newInput(c), looking()
+			o.Strict, o.Set = c.Bool("strict"), in.assignments(flagSet)
+			if err := in.err(); err != nil {
+				return err
 			}
-			o := infoOptions{Strict: c.Bool("strict"), Set: set}
 			if c.IsSet(flagExplain) {
 				names := c.StringSlice(flagExplain)
 				list, err := p.backend.Explain(c.Args().First(), names, o)
 				if len(list) == 0 && err != nil {
 					return err
 				}
-				if c.Bool("json") {
-					return errors.Join(explanationsJSON(p.data(), list, len(names) > 1), err)
+				switch {
+				case c.Bool("json") && len(names) > 1:
+					err = errors.Join(writeJSON(p.data(), list), err)
+				case c.Bool("json"):
+					err = errors.Join(writeJSON(p.data(), list[0]), err)
+				default:
+					writeExplanations(p.stdout, list)
 				}
-				writeExplanations(p.stdout, list)
 				return err
 			}
 			d, err := p.backend.Describe(c.Args().First(), o)
@@ -253,21 +255,6 @@ func writeInfoJSON(w io.Writer, d *fileDescription) error {
 	return writeJSON(w, doc)
 }
 
-func writeJSON(w io.Writer, doc any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(doc)
-}
-
-// explanationsJSON prints the explanation that was asked for, or several.
-func explanationsJSON(w io.Writer, list []*assemble.Explanation, several bool) error {
-	if several {
-		return writeJSON(w, list)
-	}
-	return writeJSON(w, list[0])
-}
-
 func writeExplanations(w io.Writer, list []*assemble.Explanation) {
 	for i, e := range list {
 		if i > 0 {
@@ -305,7 +292,7 @@ func writeExplanation(w io.Writer, e *assemble.Explanation) {
 			mark = "in force"
 		}
 		rows = append(rows, []string{"  " + o.How, "= " + oneLine(o.Value), mark, o.Place})
-		if len(o.Steps) < 2 { // the value as it stands
+		if len(o.Steps) < 2 { // the value is used unchanged
 			continue
 		}
 		for k, s := range o.Steps {
@@ -348,33 +335,6 @@ func writeInfo(w io.Writer, d *fileDescription) {
 	}
 }
 
-// table lines up cells, one row a line, without blanks at the ends of lines.
-func table(w io.Writer, rows [][]string) {
-	var b strings.Builder
-	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		fmt.Fprintln(tw, strings.Join(row, "\t"))
-	}
-	tw.Flush() // to memory: it cannot fail
-	for line := range strings.Lines(b.String()) {
-		fmt.Fprintln(w, strings.TrimRight(line, " \n"))
-	}
-}
-
-// facts prints pairs of name and value, leaving out empty values.
-func facts(w io.Writer, pairs ...string) {
-	var rows [][]string
-	for i := 0; i < len(pairs); i += 2 {
-		if value := oneLine(pairs[i+1]); value != "" {
-			rows = append(rows, []string{pairs[i], value})
-		}
-	}
-	table(w, rows)
-}
-
-// oneLine keeps texts of documents from breaking a table.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
 func writeFMU(w io.Writer, f fmuInfo) {
 	interfaces := "none that FMI 2.0 knows"
 	switch {
@@ -385,29 +345,28 @@ func writeFMU(w io.Writer, f fmuInfo) {
 	case f.ModelExchange:
 		interfaces = "Model Exchange only (macrostep runs Co-Simulation)"
 	}
-	platforms := strings.Join(f.Platforms, ", ")
-	if platforms == "" {
-		platforms = "none (no binaries in the archive)"
-	}
-	facts(w, "Model", f.ModelName, "Description", f.Description, "Version", f.Version, "Author", f.Author,
+	platforms := cmp.Or(strings.Join(f.Platforms, ", "), "none (no binaries in the archive)")
+	table(w, pairs("Model", f.ModelName, "Description", f.Description, "Version", f.Version, "Author", f.Author,
 		"Tool", f.Tool, "Date", f.Date, "License", f.License, "FMI", f.FMIVersion+", "+interfaces,
-		"Platforms", platforms, "GUID", f.GUID, "Hash", f.Hash)
+		"Platforms", platforms, "GUID", f.GUID, "Hash", f.Hash))
 	if c := f.CoSimulation; c != nil {
-		fmt.Fprintf(w, "\nCo-Simulation %s\n", c.ModelIdentifier)
-		facts(w, "  variable step", yes(c.VariableStep), "  rollback", yes(c.Rollback), "  serialises state", yes(c.SerializesState),
-			"  interpolates inputs", yes(c.InterpolatesInputs), "  output derivatives", orders(c.OutputDerivatives),
-			"  directional derivatives", yes(c.DirectionalDerivatives), "  once per process", yes(c.OncePerProcess),
-			"  needs its tool", yes(c.NeedsExecutionTool))
+		titled(w, "\nCo-Simulation "+c.ModelIdentifier, pairs("variable step", yes(c.VariableStep), "rollback", yes(c.Rollback),
+			"serialises state", yes(c.SerializesState), "interpolates inputs", yes(c.InterpolatesInputs),
+			"output derivatives", orders(c.OutputDerivatives), "directional derivatives", yes(c.DirectionalDerivatives),
+			"once per process", yes(c.OncePerProcess), "needs its tool", yes(c.NeedsExecutionTool)))
 	}
 	e := f.Experiment
-	if e != (experimentInfo{}) {
-		fmt.Fprintf(w, "\nDefault experiment\n")
-		facts(w, "  start", optional(e.StartTime, " s"), "  stop", optional(e.StopTime, " s"), "  step", optional(e.StepSize, " s"), "  tolerance", optional(e.Tolerance, ""))
-	}
+	titled(w, "\nDefault experiment", pairs("start", optional(e.StartTime, " s"), "stop", optional(e.StopTime, " s"),
+		"step", optional(e.StepSize, " s"), "tolerance", optional(e.Tolerance, "")))
 	for _, causality := range []string{"input", "output", "parameter", "calculatedParameter", "local", "independent"} {
 		writeVariables(w, f.Variables, causality)
 	}
-	writeDependencies(w, f.OutputDependency)
+	titled(w, "\nOutputs depend directly on", rowsOf(f.OutputDependency, func(d dependencyInfo) []string {
+		if !d.Declared {
+			return []string{d.Name, "all inputs, by assumption: dependencies are not declared"}
+		}
+		return []string{d.Name, cmp.Or(strings.Join(d.On, ", "), "no input")}
+	}))
 }
 
 func yes(b bool) string {
@@ -432,22 +391,12 @@ func optional(v *float64, unit string) string {
 }
 
 func writeVariables(w io.Writer, all []variableInfo, causality string) {
-	var vs []variableInfo
-	for _, v := range all {
-		if v.Causality == causality {
-			vs = append(vs, v)
-		}
-	}
-	if len(vs) == 0 {
-		return
-	}
-	fmt.Fprintf(w, "\n%s (%d)\n", causality, len(vs))
 	var rows [][]string
-	for _, v := range vs {
-		kind := v.Type
-		if v.Declared != "" {
-			kind += " " + v.Declared
+	for _, v := range all {
+		if v.Causality != causality {
+			continue
 		}
+		kind := strings.TrimSpace(v.Type + " " + v.Declared)
 		if v.Variability != "continuous" || v.Type == "Real" && causality == "parameter" {
 			kind = v.Variability + " " + kind
 		}
@@ -459,109 +408,63 @@ func writeVariables(w io.Writer, all []variableInfo, causality string) {
 		default:
 			start = fmt.Sprintf("= %v", s)
 		}
-		if v.Unit != "" {
-			start = strings.TrimSpace(start + " " + v.Unit)
-		}
-		rows = append(rows, []string{"  " + v.Name, kind, start, oneLine(v.Description)})
+		rows = append(rows, []string{v.Name, kind, strings.TrimSpace(start + " " + v.Unit), oneLine(v.Description)})
 	}
-	table(w, rows)
-}
-
-func writeDependencies(w io.Writer, deps []dependencyInfo) {
-	if len(deps) == 0 {
-		return
-	}
-	fmt.Fprintf(w, "\nOutputs depend directly on\n")
-	var rows [][]string
-	for _, d := range deps {
-		on := strings.Join(d.On, ", ")
-		switch {
-		case !d.Declared:
-			on = "all inputs, by assumption: dependencies are not declared"
-		case on == "":
-			on = "no input"
-		}
-		rows = append(rows, []string{"  " + d.Name, on})
-	}
-	table(w, rows)
+	titled(w, fmt.Sprintf("\n%s (%d)", causality, len(rows)), rows)
 }
 
 func writeSystem(w io.Writer, s *systemDescription) {
-	algorithm := s.Algorithm
+	algorithm, tolerance, note := s.Algorithm, "", ""
 	if algorithm != "" {
 		algorithm += parameterList(s.Params)
 	}
-	tolerance := ""
 	if s.Tolerance != nil {
 		tolerance = sourced(*s.Tolerance, "")
 	}
-	note := ""
 	if s.Partial {
 		note = "of the documents alone; what the FMUs would add is left out"
 	}
-	facts(w, "System", s.Name, "File", s.Path, "Known", note, "Start", sourced(s.StartTime, " s"), "Stop", sourced(s.StopTime, " s"),
-		"Step", sourced(s.StepSize, " s"), "Tolerance", tolerance, "Algorithm", algorithm, "Stateless", strings.Join(s.Stateless, ", "))
-	fmt.Fprintf(w, "\nComponents (%d)\n", len(s.Components))
-	var rows [][]string
-	for _, c := range s.Components {
+	table(w, pairs("System", s.Name, "File", s.Path, "Known", note, "Start", sourced(s.StartTime, " s"), "Stop", sourced(s.StopTime, " s"),
+		"Step", sourced(s.StepSize, " s"), "Tolerance", tolerance, "Algorithm", algorithm, "Stateless", strings.Join(s.Stateless, ", ")))
+	counted := func(title string, rows [][]string) { titled(w, fmt.Sprintf("\n%s (%d)", title, len(rows)), rows) }
+	counted("Components", rowsOf(s.Components, func(c componentInfo) []string {
 		missing := ""
 		if c.Missing {
 			missing = "missing"
 		}
-		rows = append(rows, []string{"  " + c.Name, c.Source, plural(c.Inputs, "input") + ", " + plural(c.Outputs, "output"), joinNonEmpty(missing, c.Model, c.Tool)})
+		return []string{c.Name, c.Source, plural(c.Inputs, "input") + ", " + plural(c.Outputs, "output"), joinNonEmpty(missing, c.Model, c.Tool)}
+	}))
+	counted("Functions", rowsOf(s.Functions, func(f assemble.FunctionInfo) []string {
+		return []string{f.Name, strings.Join(f.Equations, ", ")}
+	}))
+	counted("Connections", rowsOf(s.Connections, func(c connectionInfo) []string {
+		how := joinNonEmpty(linear(master.Linear{Gain: c.Gain, Offset: c.Offset}), c.Map)
+		return []string{withUnit(c.From, c.FromUnit), "→ " + withUnit(c.To, c.ToUnit), how, prefixed("via ", c.Via)}
+	}))
+	if len(s.Connections) == 0 {
+		fmt.Fprintln(w, "\nConnections (0)")
 	}
-	table(w, rows)
-	if len(s.Functions) > 0 {
-		fmt.Fprintf(w, "\nFunctions (%d)\n", len(s.Functions))
-		rows = nil
-		for _, f := range s.Functions {
-			rows = append(rows, []string{"  " + f.Name, strings.Join(f.Equations, ", ")})
+	counted("Parameters and start values", rowsOf(s.Settings, func(v settingInfo) []string {
+		weaker := ""
+		if v.Weaker > 0 {
+			weaker = "overrides " + plural(v.Weaker, "other value")
 		}
-		table(w, rows)
+		return []string{v.Name, "= " + oneLine(v.Value), v.Origin, joinNonEmpty(prefixed("over ", v.Over), wayOf(v.Steps), weaker)}
+	}))
+	counted("Settings of a run", rowsBy(s.Sources, func(name, source string) []string { return []string{name, source} }))
+	counted("Algebraic loops", rowsOf(s.Loops, func(l master.Loop) []string { return []string{loopLine(l)} }))
+}
+
+// prefixed is a text with a prefix, or "".
+func prefixed(prefix, text string) string {
+	if text == "" {
+		return ""
 	}
-	fmt.Fprintf(w, "\nConnections (%d)\n", len(s.Connections))
-	rows = nil
-	for _, c := range s.Connections {
-		via := ""
-		if c.Via != "" {
-			via = "via " + c.Via
-		}
-		rows = append(rows, []string{"  " + withUnit(c.From, c.FromUnit), "→ " + withUnit(c.To, c.ToUnit), joinNonEmpty(linear(master.Linear{Gain: c.Gain, Offset: c.Offset}), c.Map), via})
-	}
-	table(w, rows)
-	if len(s.Settings) > 0 {
-		fmt.Fprintf(w, "\nParameters and start values (%d)\n", len(s.Settings))
-		rows = nil
-		for _, v := range s.Settings {
-			over, weaker := "", ""
-			if v.Over != "" {
-				over = "over " + v.Over
-			}
-			if v.Weaker > 0 {
-				weaker = fmt.Sprintf("before %s", plural(v.Weaker, "other value"))
-			}
-			rows = append(rows, []string{"  " + v.Name, "= " + oneLine(v.Value), v.Origin, joinNonEmpty(over, wayOf(v.Steps), weaker)})
-		}
-		table(w, rows)
-	}
-	if len(s.Sources) > 0 {
-		fmt.Fprintf(w, "\nSettings of a run (%d)\n", len(s.Sources))
-		rows = nil
-		for _, name := range slices.Sorted(maps.Keys(s.Sources)) {
-			rows = append(rows, []string{"  " + name, s.Sources[name]})
-		}
-		table(w, rows)
-	}
-	if len(s.Loops) > 0 {
-		fmt.Fprintf(w, "\nAlgebraic loops (%d)\n", len(s.Loops))
-		for _, l := range s.Loops {
-			fmt.Fprintf(w, "  %s\n", loopLine(l))
-		}
-	}
+	return prefix + text
 }
 
 // wayOf writes what a value goes through where that changes it, with the parameter that
-// it comes from; "" if it stands as it is.
+// it comes from; "" if it is used unchanged.
 func wayOf(steps []assemble.Step) string {
 	text, last, changes := "", assemble.Step{}, 0
 	for i, s := range steps {

@@ -31,8 +31,8 @@ func (a *answering) String() string {
 // be about to put a file in its place.
 const endPatience = 200 * time.Millisecond
 
-// endsAtOnce makes an action end at the first interrupt: nothing of it is worth waiting
-// for. It makes what it writes in memory first, so that no part of a file is left.
+// endsAtOnce makes an action end at the first interrupt, without waiting for it. Such an action
+// prepares its output in memory, so that no part of a file is left.
 func endsAtOnce(action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		if a, ok := c.Context.Value(answeringKey{}).(*answering); ok {
@@ -54,13 +54,12 @@ func endsAtOnce(action cli.ActionFunc) cli.ActionFunc {
 	}
 }
 
-// waitPatience is how long an interrupted run may take until it is told what it
-// waits for.
+// waitPatience is the time after which an interrupted run prints what it waits for.
 const waitPatience = time.Second
 
-// tellWaiting tells which calls in the engine an interrupted command waits for, if it does
+// printWaiting prints the calls in the engine that an interrupted command waits for, if it does
 // not end soon.
-func (p *program) tellWaiting() {
+func (p *program) printWaiting() {
 	time.Sleep(waitPatience)
 	var calls []string
 	for _, c := range p.engine.Calls() {
@@ -71,8 +70,8 @@ func (p *program) tellWaiting() {
 	}
 }
 
-// tellIsolated is tellWaiting for FMUs in processes of their own.
-func tellIsolated(con *console, sys *master.System, ended <-chan struct{}) {
+// printIsolated is printWaiting for FMUs in processes of their own.
+func printIsolated(con *console, sys *master.System, ended <-chan struct{}) {
 	select {
 	case <-ended:
 		return

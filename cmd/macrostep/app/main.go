@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmi/worker"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/supervise"
@@ -38,15 +39,16 @@ func Main(args []string, o Options) {
 	if err != nil {
 		log.Fatal("macrostep: ", err)
 	}
-	d := documents{presets}
-	supervise.Main(supervise.Config{Works: map[string]supervise.Work{commandWork: d.engineCommand}})
-	p := newProgram(args, os.Stdin, os.Stdout, os.Stderr, d)
+	supervise.Main(supervise.Config{Works: map[string]supervise.Work{commandWork: func(j *supervise.Job) (any, error) {
+		return engineCommand(j, presets)
+	}}})
+	p := newProgram(args, os.Stdin, os.Stdout, os.Stderr, documents{})
 	p.presets = presets
 	p.engine = supervise.New(supervise.Options{Stdin: os.Stdin})
 	var how answering
 	ctx, cancel := context.WithCancelCause(context.WithValue(context.Background(), answeringKey{}, &how))
-	// Whoever stops reading what is printed does not end a run. Notified, not
-	// ignored: other processes would inherit that.
+	// A closed pipe does not end a run. The signal is received, not ignored, because child
+	// processes would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT)
@@ -59,11 +61,11 @@ func Main(args []string, o Options) {
 		s := <-signals
 		first := time.Now()
 		if s == syscall.SIGQUIT {
-			signals <- s // there is no patience
+			signals <- s // it ends at once
 		} else {
 			fmt.Fprintln(p.stderr, "\nmacrostep:", &how)
 			cancel(master.ErrInterrupted)
-			go p.tellWaiting()
+			go p.printWaiting()
 		}
 		for s = range signals {
 			if s != syscall.SIGQUIT && time.Since(first) < again { // the same key press, through a shell too
@@ -71,15 +73,18 @@ func Main(args []string, o Options) {
 			}
 			// A step that does not return cannot be waited for.
 			if !p.engine.Kill(endedAtOnce[s == syscall.SIGQUIT]) {
-				p.backend.Cleanup()
+				cleanUp()
 				os.Exit(exitFailed)
 			}
 		}
 	}()
 	code := p.run(ctx)
-	p.backend.Cleanup() // of what was interrupted
+	cleanUp()
 	os.Exit(code)
 }
+
+// cleanUp removes temporary folders, also those of what was interrupted.
+func cleanUp() { _ = archive.End() } // what stays is swept by the next run
 
 // delayCollection has the garbage collector wait until 16 MB are in use: a short run ends
 // before that. From then on it works as usual.
@@ -100,13 +105,13 @@ const again = 50 * time.Millisecond
 // commandWork is a command with its arguments, as an engine does it.
 const commandWork = "command"
 
-func (d documents) engineCommand(j *supervise.Job) (any, error) {
+func engineCommand(j *supervise.Job, presets algorithms.Catalog) (any, error) {
 	var args []string
 	if err := json.Unmarshal(j.Request, &args); err != nil {
 		return nil, err
 	}
-	p := newProgram(args, os.Stdin, os.Stdout, os.Stderr, d)
-	p.presets, p.job = d.presets, j
-	defer p.backend.Cleanup() // of what was interrupted
+	p := newProgram(args, os.Stdin, os.Stdout, os.Stderr, documents{})
+	p.presets, p.job = presets, j
+	defer cleanUp()
 	return p.run(j.Context), nil
 }

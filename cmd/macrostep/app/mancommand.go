@@ -8,8 +8,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-const manHelp = `Prints the manual page of macrostep with all its commands: what macrostep help
-COMMAND tells of each.
+const manHelp = `Prints the manual page of macrostep: the help of all its commands. Use it to install
+the page for man.
 
 Examples:
    macrostep man | man -l -
@@ -87,8 +87,8 @@ func manText(b *strings.Builder, text string) {
 	}
 }
 
-// roff has a text printed as it is: no hyphen becomes another, nothing is a command,
-// and characters outside of ASCII are named.
+// roff escapes a text so that it is printed literally: hyphens stay, nothing is a command, and
+// characters outside ASCII are named.
 func roff(text string) string {
 	var b strings.Builder
 	for i, c := range text {

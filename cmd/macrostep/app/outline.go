@@ -53,7 +53,7 @@ func outline(path string) *fileDescription {
 	if !missing { // else they may be for want of the FMUs
 		list.Append(found)
 	}
-	// Errors are told as such, by the one who could not assemble the system.
+	// The caller reports errors: they are why the system could not be assembled.
 	findings := slices.DeleteFunc(list.Findings, func(f diag.Finding) bool { return f.Level >= diag.Error })
 	if err != nil {
 		s.Connections = written(pkg.Root.System, "")
@@ -83,8 +83,7 @@ func outline(path string) *fileDescription {
 	return &fileDescription{System: s, Findings: findings}
 }
 
-// written lists the connections of a system and of those in it as they stand in the
-// document.
+// written lists the connections of a system and its nested systems as in the document.
 func written(s *ssp.System, path string) (out []connectionInfo) {
 	end := func(element, connector string) string {
 		return strings.Join(slices.DeleteFunc([]string{path, element, connector}, func(s string) bool { return s == "" }), ".")

@@ -71,7 +71,7 @@ func TestPlotCommand(t *testing.T) {
 		"":                          "FILE (a table of results) is missing",
 		"none.csv":                  "none.csv: no such file",
 		"no*.csv":                   "no file matches no*.csv",
-		"a1.csv":                    "a1.svg is there already",
+		"a1.csv":                    "a1.svg exists already",
 		"a1.csv|--diff":             "a difference takes two",
 		"a1.csv|-o|x.pdf":           "a picture is .svg or .png",
 		"a1.csv|--force|--select|q": "there is nothing to draw: a1.csv has no variable that is chosen and holds numbers",

@@ -23,13 +23,14 @@ import (
 	"github.com/macrostep/macrostep/master/results"
 )
 
-const plotHelp = `Draws results as a picture, SVG or PNG by the extension of the output: a field for
-each variable, with a line for each FILE that has it. Files may be those of other
-tools (see macrostep help compare). --diff draws the differences from the first
-FILE in place of the values, at the times that both have, linear between rows.
+const plotHelp = `Draws results as a picture, SVG or PNG by the extension of the output: one field per
+variable, with a line for each FILE that has it. Use it to look at a result, or at
+several together. Files may come from other tools (see macrostep help compare).
+--diff draws differences from the first FILE instead of values, at the times that
+both have, interpolated linearly between rows.
 
-Where a variable has more points than a picture can show, first, least, greatest
-and last point of equal spans of time are drawn: no peak is lost.
+Where a variable has more points than a picture can show, the first, least, greatest
+and last point of equal spans of time are drawn, so that no peak is lost.
 
 Examples:
    macrostep plot results.csv
@@ -50,10 +51,8 @@ func (p *program) plotCommand() *cli.Command {
 		Name: "plot", Usage: "draw results", ArgsUsage: "FILE…",
 		UsageText: "macrostep plot FILE… [-o FILE.svg|FILE.png] [FLAGS]", Description: plotHelp,
 		Flags: []cli.Flag{
-			outputFlag("write `FILE.svg` or FILE.png; by default the first FILE with .svg; -o for short"), forceFlag(),
-			repeatable{&cli.StringSliceFlag{Name: "select", Usage: "draw only the variables that `GLOB` matches (* and ? only); repeatable", KeepSpace: true}},
-			&cli.BoolFlag{Name: "diff", Usage: "draw the differences from the first FILE"},
-			&cli.StringFlag{Name: "time-column", Usage: "`NAME` of the column of times, if it is called otherwise"},
+			outputFlag("write `FILE.svg` or FILE.png (default: the first FILE with .svg)"), forceFlag(),
+			selectFlag("draw"), boolFlag("diff", "draw differences from the first FILE"), timeColumnFlag(),
 		},
 		Action: endsAtOnce(p.plot),
 	}
@@ -70,22 +69,18 @@ func (p *program) plot(c *cli.Context) error {
 	if c.Bool("diff") && len(paths) < 2 {
 		return &usageError{"plot", errors.New("--diff: there is one file; a difference takes two")}
 	}
-	chosen, err := record.ParseSelection(c.StringSlice("select"))
+	in := newInput(c)
+	chosen := in.globs(flagSelect)
+	if err := in.err(); err != nil {
+		return err
+	}
+	output, err := target(c, strings.TrimSuffix(paths[0], filepath.Ext(paths[0]))+".svg")
 	if err != nil {
-		return &usageError{"plot", fmt.Errorf("--select: %w", err)}
+		return err
 	}
-	output := c.String("output")
-	if output == "" {
-		output = strings.TrimSuffix(paths[0], filepath.Ext(paths[0])) + ".svg"
-	}
-	write, err := pictureFormat(output)
-	if err != nil {
-		return &usageError{"plot", err}
-	}
-	if !c.Bool(flagForce) {
-		if err := free(output); err != nil {
-			return err
-		}
+	format := strings.ToLower(filepath.Ext(output))
+	if format != ".svg" && format != ".png" {
+		return &usageError{"plot", fmt.Errorf("--output %s: a picture is .svg or .png", output)}
 	}
 	var tables []*results.Table
 	var errs []error
@@ -117,15 +112,15 @@ func (p *program) plot(c *cli.Context) error {
 		fmt.Fprintf(p.stderr, "warning: %s are not drawn, a picture holds %d; --select chooses\n", plural(n, "variable"), plotFields)
 		fields = fields[:plotFields]
 	}
-	canvases, err := drawFields(fields, len(tables) > 1)
+	plots, err := drawFields(fields, len(tables) > 1)
 	if err != nil {
 		return err
 	}
 	var picture bytes.Buffer
-	if err := write(&picture, canvases); err != nil {
+	if err := tile(&picture, format, plots); err != nil {
 		return err
 	}
-	if err := writeChecked(output, c.Bool(flagForce), func(w io.Writer) error { _, err := picture.WriteTo(w); return err }, nil); err != nil {
+	if err := writeChecked(output, c.Bool(flagForce), copied(&picture), nil); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(p.stdout, "wrote %s: %s of %s\n", output, plural(len(fields), "variable"), plural(len(tables), "file"))
@@ -233,8 +228,8 @@ func drawFields(fields []field, legend bool) ([]*plot.Plot, error) {
 	return plots, nil
 }
 
-// hugeValue is where the plotting library begins to overflow, with room for its own sums: it
-// does not come back from a range that is no number.
+// hugeValue is where the plotting library begins to overflow, with room for its own sums. It
+// does not return if a range is not finite.
 const hugeValue = 1e300
 
 // shrink divides huge values by hugeValue, in copies, and gives what that is written as.
@@ -292,39 +287,28 @@ func addLine(q *plot.Plot, l *line, legend bool) error {
 	return nil
 }
 
-// pictureFormat returns what writes a picture, by the extension.
-func pictureFormat(path string) (func(w io.Writer, plots []*plot.Plot) error, error) {
-	size := func(n int) (columns, rows int, width, height vg.Length) {
-		columns = 1
-		if n > 3 {
-			columns = 2
-		}
-		rows = (n + columns - 1) / columns
-		return columns, rows, vg.Length(columns) * fieldWidth, vg.Length(rows) * fieldHeight
+// tile writes plots side by side as a picture.
+func tile(w io.Writer, format string, plots []*plot.Plot) error {
+	columns := 1
+	if len(plots) > 3 {
+		columns = 2
 	}
-	tile := func(c vg.CanvasSizer, plots []*plot.Plot, columns, rows int) {
-		tiles := draw.Tiles{Rows: rows, Cols: columns, PadX: 5 * vg.Millimeter, PadY: 5 * vg.Millimeter, PadTop: 2 * vg.Millimeter, PadLeft: 2 * vg.Millimeter, PadRight: 5 * vg.Millimeter, PadBottom: 2 * vg.Millimeter}
-		for i, q := range plots {
-			q.Draw(tiles.At(draw.New(c), i%columns, i/columns))
-		}
+	rows := (len(plots) + columns - 1) / columns
+	size := vgimg.UseWH(vg.Length(columns)*fieldWidth, vg.Length(rows)*fieldHeight)
+	var canvas vg.CanvasWriterTo = vgimg.PngCanvas{Canvas: vgimg.NewWith(size, vgimg.UseDPI(pictureDPI))}
+	if format == ".svg" {
+		canvas = vgsvg.New(vg.Length(columns)*fieldWidth, vg.Length(rows)*fieldHeight)
 	}
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".svg":
-		return func(w io.Writer, plots []*plot.Plot) error {
-			columns, rows, width, height := size(len(plots))
-			canvas := vgsvg.NewWith(vgsvg.UseWH(width, height))
-			tile(canvas, plots, columns, rows)
-			_, err := canvas.WriteTo(w)
-			return err
-		}, nil
-	case ".png":
-		return func(w io.Writer, plots []*plot.Plot) error {
-			columns, rows, width, height := size(len(plots))
-			canvas := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(pictureDPI))}
-			tile(canvas, plots, columns, rows)
-			_, err := canvas.WriteTo(w)
-			return err
-		}, nil
+	const gap, edge = 5 * vg.Millimeter, 2 * vg.Millimeter
+	tiles := draw.Tiles{Rows: rows, Cols: columns, PadX: gap, PadY: gap, PadTop: edge, PadLeft: edge, PadRight: gap, PadBottom: edge}
+	for i, q := range plots {
+		q.Draw(tiles.At(draw.New(canvas), i%columns, i/columns))
 	}
-	return nil, fmt.Errorf("-o %s: a picture is .svg or .png", path)
+	_, err := canvas.WriteTo(w)
+	return err
+}
+
+// copied writes what was made in memory.
+func copied(b *bytes.Buffer) func(io.Writer) error {
+	return func(w io.Writer) error { _, err := b.WriteTo(w); return err }
 }

@@ -56,8 +56,8 @@ func (p *progress) observe(now master.Progress) {
 	p.con.status(progressLine(now, from))
 }
 
-// progressLine tells simulated time, share, real-time factor, speed and time
-// left; speed is that since from.
+// progressLine returns simulated time, share done, real-time factor, speed since from, and time
+// left.
 func progressLine(now master.Progress, from sample) string {
 	wall := (now.Wall - from.wall).Seconds()
 	done := (now.T - now.Start) / (now.Stop - now.Start)

@@ -1,16 +1,9 @@
 package app
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"math"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
-
-	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/master"
 )
@@ -25,53 +18,36 @@ const (
 const realtimeHelp = `
 
 --realtime keeps each communication point to its time: t after the start of the
-stepping, over FACTOR, by the monotonic clock. Deadlines are absolute. The run waits
-on a locked thread, asleep until shortly before the deadline and spinning then; the
-garbage collector is off until memory has grown by 256 MiB. Summary and manifest
-(realtime) tell how late the run was: percentiles, the worst, a histogram, and the
-steps that were not done in time, with which --overrun deals: catch-up keeps the
-deadlines, skip leaves out the slots that are lost, stop ends the run.`
+stepping, divided by FACTOR, by the monotonic clock. Deadlines are absolute. The
+run waits on a locked thread, asleep until shortly before the deadline and then
+spinning; the garbage collector is off until memory has grown by 256 MiB. Summary
+and manifest (realtime) report how late the run was: percentiles, the worst case,
+a histogram, and the missed deadlines. --overrun chooses what follows a missed
+deadline: catch-up keeps the later ones, skip drops the slots that are lost, stop
+ends the run.`
 
-func realtimeFlags(category string) []cli.Flag {
-	return []cli.Flag{
-		valueOptional{&cli.StringFlag{Name: flagRealtime, Usage: "keep pace with the clock, at `FACTOR` times its speed (without: 1)", Category: category}},
-		&cli.StringFlag{Name: flagOverrun, Usage: "when a step is not done by its deadline: `POLICY` " + strings.Join(master.OverrunPolicies(), ", "), Value: master.CatchUp.String(), Category: category},
-		&cli.IntFlag{Name: flagPriority, Usage: "run the stepping by SCHED_FIFO with priority `N`, 1 to 99 (Linux, takes the right to it)", Category: category},
-	}
-}
-
-// readRealtime reads the flags; nil = as fast as can be.
-func readRealtime(c *cli.Context) (*master.Realtime, error) {
-	if !c.IsSet(flagRealtime) {
+// readRealtime reads the flags; nil = as fast as possible.
+func readRealtime(in *input) *master.Realtime {
+	if !in.IsSet(flagRealtime) {
 		for _, name := range []string{flagOverrun, flagPriority} {
-			if c.IsSet(name) {
-				return nil, fmt.Errorf("--%s needs --%s", name, flagRealtime)
+			if in.IsSet(name) {
+				in.add(fmt.Errorf("--%s needs --%s", name, flagRealtime))
 			}
 		}
-		return nil, nil
+		return nil
 	}
-	rt := &master.Realtime{Factor: 1, Priority: c.Int(flagPriority)}
-	var errs []error
-	if text := c.String(flagRealtime); text != "true" {
-		v, err := strconv.ParseFloat(text, 64)
-		if err != nil || !(v > 0) || math.IsInf(v, 0) {
-			errs = append(errs, fmt.Errorf("--%s: %q is no number greater than 0; give the speed as --%s=2, or none for that of the clock", flagRealtime, text, flagRealtime))
-		}
-		rt.Factor = v
+	rt := &master.Realtime{Factor: 1, Priority: in.Int(flagPriority), Overrun: master.OverrunPolicy(in.oneOf(flagOverrun, master.OverrunPolicies()))}
+	if in.String(flagRealtime) != "true" {
+		rt.Factor = in.float(flagRealtime, positive)
 	}
-	policy := slices.Index(master.OverrunPolicies(), c.String(flagOverrun))
-	if policy < 0 {
-		errs = append(errs, fmt.Errorf("--%s: %q is none of %s", flagOverrun, c.String(flagOverrun), strings.Join(master.OverrunPolicies(), ", ")))
+	if in.IsSet(flagPriority) && (rt.Priority < 1 || rt.Priority > 99) {
+		in.fail(flagPriority, fmt.Errorf("%d is not between 1 and 99", rt.Priority))
 	}
-	rt.Overrun = master.OverrunPolicy(max(policy, 0))
-	if c.IsSet(flagPriority) && (rt.Priority < 1 || rt.Priority > 99) {
-		errs = append(errs, fmt.Errorf("--%s: %d is not 1 to 99", flagPriority, rt.Priority))
-	}
-	return rt, errors.Join(errs...)
+	return rt
 }
 
-// printTiming prints how well a run with steps of this size kept pace; uneven is a word on
-// steps of which it is the mean.
+// printTiming prints how well a run with steps of this mean size kept pace; uneven is a remark
+// for steps of different size.
 func printTiming(w io.Writer, t *master.Timing, step float64, uneven string) {
 	missed := "none missed"
 	if t.Overruns > 0 {
@@ -81,7 +57,7 @@ func printTiming(w io.Writer, t *master.Timing, step float64, uneven string) {
 		}
 	}
 	if t.Paused > 1e-3 { // less is asking whether it is
-		missed += fmt.Sprintf("; the clock stood still for %s s in pauses", number(t.Paused))
+		missed += fmt.Sprintf("; the clock was stopped for %s s in pauses", number(t.Paused))
 	}
 	fmt.Fprintf(w, "real time %s ×, %s of %s%s, %s\n", short(t.Factor), plural(t.Deadlines, "deadline"), micro(step/t.Factor), uneven, missed)
 	for _, line := range []struct {

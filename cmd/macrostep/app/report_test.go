@@ -36,18 +36,18 @@ func TestReport(t *testing.T) {
 			t.Errorf("the page of the results lacks %s", m[1])
 		}
 	}
-	contains(t, "the page of the results", again, ">complete<", "results.csv, 101 rows", "s.ssp is not there")
+	contains(t, "the page of the results", again, ">complete<", "results.csv, 101 rows", "s.ssp is missing")
 
 	// It replaces nothing unless it may, and says what it lacks.
 	write(t, "other.csv", "time,a\n0,1\n1,2\n")
 	write(t, "no.json", "{}")
 	for args, want := range map[string]string{
-		"results.csv":                              "results.html is there already",
+		"results.csv":                              "results.html exists already",
 		"results.csv|-o|results.csv":               "would overwrite the results",
 		"none.csv":                                 "none.csv: no such file",
-		"results.csv|--force|--manifest|no.json":   "no.json is no manifest of a run: it has no status",
+		"results.csv|--force|--manifest|no.json":   "no.json is not the manifest of a run: it has no status",
 		"results.csv|--force|--manifest|none.json": "--manifest: open none.json",
-		"results.csv|--force|--trace|other.csv":    "other.csv is no table of attempts: it has no column H",
+		"results.csv|--force|--trace|other.csv":    "other.csv is not a table of attempts: it has no column H",
 		"results.csv|--force|--analysis|no.json":   "no.json holds no analysis",
 		"results.csv|--force|--select|x*":          "there is nothing to show",
 		"":                                         "RESULT (a table of results) is missing",

@@ -23,17 +23,18 @@ import (
 	"github.com/macrostep/macrostep/master/simulate"
 )
 
-const reportHelp = `Makes one web page of the results of a run: how it ended, its warnings, the system
-with its loops and bonds, every variable as a plot to zoom into and to read values
+const reportHelp = `Makes a web page of the results of a run: how it ended, its warnings, the system
+with its loops and bonds, every variable as a plot to zoom and to read values
 from, step sizes, orders and iterations, residuals of power bonds, the cost of
-each FMU, and the manifest. The page is one file and needs no network; it is read
-on a phone, in dark mode, on paper and without JavaScript as well.
+each FMU, and the manifest. Use it to study a run or to show it to others: the
+page is one file, needs no network, and can be read on a phone, in dark mode, on
+paper and without JavaScript.
 
-RESULT is a table of results; its manifest (.json) is looked for beside it, the
-system where the manifest says. Tables of other tools, without a manifest, make a
-page of plots. Where a variable has more points than a page can hold, first,
-least, greatest and last point of equal spans of time are drawn: no peak is lost.
-run --report FILE.html makes the same page with the run.
+RESULT is a table of results; its manifest (.json) is expected beside it, the system
+where the manifest says. Tables of other tools, without a manifest, give a page of
+plots. Where a variable has more points than a page can hold, the first, least,
+greatest and last point of equal spans of time are drawn, so that no peak is lost.
+run --report FILE.html makes the same page at the end of a run.
 
 Examples:
    macrostep report results.csv
@@ -46,12 +47,12 @@ func (p *program) reportCommand() *cli.Command {
 		Name: "report", Usage: "make a web page of the results of a run", ArgsUsage: "RESULT",
 		UsageText: "macrostep report RESULT [-o FILE.html] [FLAGS]", Description: reportHelp,
 		Flags: []cli.Flag{
-			outputFlag("write `FILE`; by default RESULT.html; -o for short"), forceFlag(),
-			&cli.StringFlag{Name: "manifest", Usage: "manifest `FILE.json` (default: beside RESULT)"},
-			&cli.StringFlag{Name: "trace", Usage: "table of attempts `FILE.csv`, of run --trace (default: as the manifest says, if it is there)"},
-			&cli.StringFlag{Name: "system", Usage: "`SYSTEM`, if it is not where the manifest says"},
-			&cli.StringFlag{Name: "analysis", Usage: "`FILE.json` of macrostep analyze --json"},
-			repeatable{&cli.StringSliceFlag{Name: "select", Usage: "show only the variables that `GLOB` matches (* and ? only); repeatable", KeepSpace: true}},
+			outputFlag("write `FILE` (default: RESULT.html)"), forceFlag(),
+			stringFlag("manifest", "manifest `FILE.json` (default: beside RESULT)"),
+			stringFlag("trace", "table of attempts `FILE.csv`, from run --trace (default: as the manifest says, if it exists)"),
+			stringFlag("system", "`SYSTEM`, if it is not where the manifest says"),
+			stringFlag("analysis", "`FILE.json` from macrostep analyze --json"),
+			selectFlag("show"),
 		},
 		Action: endsAtOnce(p.report),
 	}
@@ -61,21 +62,18 @@ func (p *program) report(c *cli.Context) error {
 	if err := arguments(c, 1, 1, "RESULT (a table of results)"); err != nil {
 		return err
 	}
-	path, output := c.Args().First(), c.String("output")
-	if output == "" {
-		output = strings.TrimSuffix(path, filepath.Ext(path)) + ".html"
+	in := newInput(c)
+	chosen := in.globs(flagSelect)
+	path := c.Args().First()
+	if output := c.String(flagOutput); simulate.SamePath(output, path) {
+		in.fail(flagOutput, fmt.Errorf("%s would overwrite the results; name another file", output))
 	}
-	if simulate.SamePath(output, path) {
-		return &usageError{"report", fmt.Errorf("-o %s would overwrite the results; name another file", output)}
+	if err := in.err(); err != nil {
+		return err
 	}
-	if !c.Bool(flagForce) {
-		if err := free(output); err != nil {
-			return err
-		}
-	}
-	chosen, err := record.ParseSelection(c.StringSlice("select"))
+	output, err := target(c, strings.TrimSuffix(path, filepath.Ext(path))+".html")
 	if err != nil {
-		return &usageError{"report", fmt.Errorf("--select: %w", err)}
+		return err
 	}
 	r, err := readReport(path, c.String("manifest"), chosen)
 	if err != nil {
@@ -92,7 +90,7 @@ func (p *program) report(c *cli.Context) error {
 	r.findSystem(c.String("system"))
 	size, err := writeReport(output, c.Bool(flagForce), r)
 	if err == nil {
-		tellReport(p.stdout, output, r, size)
+		printReport(p.stdout, output, r, size)
 	}
 	return err
 }
@@ -104,21 +102,21 @@ func writeReport(path string, force bool, r *reportParts) (size int64, err error
 		return 0, fmt.Errorf("writing %s: %w", path, err)
 	}
 	size = int64(made.Len())
-	return size, writeChecked(path, force, func(w io.Writer) error { _, err := made.WriteTo(w); return err }, nil)
+	return size, writeChecked(path, force, copied(&made), nil)
 }
 
-func tellReport(w io.Writer, path string, r *reportParts, size int64) {
+func printReport(w io.Writer, path string, r *reportParts, size int64) {
 	fmt.Fprintf(w, "report    %s (%s, %.3g MB)\n", path, plural(len(r.curves), "plot"), float64(size)/1e6)
 }
 
-// fromTheStart has a run that was resumed shown from the start, by the files that it went
-// on with (table, trace: by their absolute paths), as far as they hold it.
+// fromTheStart shows a resumed run from its start, as far as the files that it appended to have
+// it (table, trace: their absolute paths).
 func (r *reportParts) fromTheStart(q *runRequest, table, trace string) {
 	from := r.manifest.ResumedFrom.Time
 	if whole := r.again(q, table); whole != nil && len(whole.Times) > 0 && whole.Times[0] < from {
 		r.stepsOfRows(whole)
 	} else {
-		r.notes = append(r.notes, fmt.Sprintf("The run was resumed at t = %.12g s; what was before is not in its results, and not shown.", from))
+		r.notes = append(r.notes, fmt.Sprintf("The run was resumed at t = %.12g s; earlier points are not in its results and not shown.", from))
 	}
 	if trace != "" {
 		if steps, accepted, err := readAttempts(trace); err == nil && accepted == r.manifest.Steps.Accepted {
@@ -127,8 +125,7 @@ func (r *reportParts) fromTheStart(q *runRequest, table, trace string) {
 	}
 }
 
-// again draws the curves by the table that the run has written; nil = there is none that
-// has them.
+// again draws the curves from the table that the run has written; nil = it lacks them.
 func (r *reportParts) again(q *runRequest, table string) *results.Table {
 	if q.Record.IsNone() || simulate.IsDevice(table) {
 		return nil
@@ -174,7 +171,7 @@ func (p *program) reportRun(a *attached, out *simulate.Outcome) error {
 		return fmt.Errorf("--%s: %w", flagReport, err)
 	}
 	if !r.Quiet {
-		tellReport(p.stdout, r.Report, parts, size)
+		printReport(p.stdout, r.Report, parts, size)
 	}
 	return nil
 }
@@ -199,7 +196,7 @@ func readReport(path, manifest string, chosen record.Selection) (*reportParts, e
 			if err == nil {
 				err = errors.New("it has no status")
 			}
-			return nil, fmt.Errorf("%s is no manifest of a run: %w; name it with --manifest, or put the file elsewhere", manifest, err)
+			return nil, fmt.Errorf("%s is not the manifest of a run: %w; name it with --manifest, or move the file", manifest, err)
 		}
 		r.title = titleOf(r.manifest.System)
 	case given || !errors.Is(err, fs.ErrNotExist):
@@ -267,9 +264,9 @@ func (r *reportParts) readTrace(path string) error {
 	case err != nil && named:
 		return fmt.Errorf("--trace: %w", err)
 	case err != nil:
-		r.notes = append(r.notes, fmt.Sprintf("The attempts of the run, %s, are not there any more; --trace says where they are.", path))
+		r.notes = append(r.notes, fmt.Sprintf("The table of attempts %s is missing; name it with --trace.", path))
 	case r.manifest != nil && accepted != r.manifest.Steps.Accepted && !named:
-		r.notes = append(r.notes, fmt.Sprintf("The attempts in %s are of another run, and left out.", path))
+		r.notes = append(r.notes, fmt.Sprintf("The attempts in %s belong to another run and are left out.", path))
 	default:
 		r.steps = steps
 	}
@@ -290,15 +287,15 @@ func readAttempts(path string) (s *stepCurves, accepted int, err error) {
 			continue
 		}
 		if i < 0 {
-			return nil, 0, fmt.Errorf("%s is no table of attempts: it has no column %s; run --trace writes one", path, name)
+			return nil, 0, fmt.Errorf("%s is not a table of attempts: it has no column %s; run --trace writes one", path, name)
 		}
 		columns = append(columns, t.Columns[i].Values)
 	}
 	s = newStepCurves()
 	for i, at := range t.Times {
-		stands := columns[5][i] == 1
-		s.add(at, columns[0][i], columns[1][i], columns[2][i], columns[3][i], columns[4][i], stands)
-		if stands {
+		ok := columns[5][i] == 1
+		s.add(at, columns[0][i], columns[1][i], columns[2][i], columns[3][i], columns[4][i], ok)
+		if ok {
 			accepted++
 		}
 	}
@@ -328,7 +325,7 @@ func (r *reportParts) findSystem(path string) {
 		}
 		path = r.manifest.System
 		if _, err := os.Stat(path); err != nil {
-			r.noGraph = fmt.Sprintf("%s is not there; --system says where it is.", path)
+			r.noGraph = fmt.Sprintf("%s is missing; name it with --system.", path)
 			return
 		}
 	}

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// pagePlots is how many variables a page has at most: more are no picture any more.
+	// pagePlots bounds the variables of a page.
 	pagePlots = 200
 	// pageSpans is how many spans (results.Thinner) the variables of a page have in all,
 	// and plotSpans how many one has at most. A span takes up to four points of about ten
@@ -35,13 +35,13 @@ const (
 // spansEach is how many spans each of n plots has.
 func spansEach(n int) int { return min(plotSpans, pageSpans/max(n, 1)) }
 
-// bondPrefix begins the names of what is recorded of power bonds.
+// bondPrefix begins the names of recorded quantities of power bonds.
 const bondPrefix = "bond."
 
 // curve is a variable of a page.
 type curve struct {
 	name, unit string
-	held       bool // it is no Real
+	held       bool // it is not a Real
 	thin       *results.Thinner
 }
 
@@ -52,8 +52,8 @@ func (c *curve) plot() page.Plot {
 	return q
 }
 
-// byComponent puts variables under their components: the longest that fits, else what
-// stands before the first point. Those of bonds are apart.
+// byComponent groups variables by component: the longest name that fits, else the part before
+// the first point. Those of bonds are in group "".
 func byComponent(names []string, components []string) (groups []string, of []int) {
 	at := map[string]int{}
 	for _, name := range names {
@@ -167,8 +167,8 @@ func varies(h *results.Thinner) bool {
 	return most > 5*least
 }
 
-// shownOrder returns the order in which curveSections shows variables: those of bonds
-// behind the others, each under its group.
+// shownOrder returns the order in which curveSections shows variables: by group, those of bonds
+// last.
 func shownOrder(names, components []string) []int {
 	groups, of := byComponent(names, components)
 	var order []int
@@ -239,7 +239,7 @@ func verdictShown(o master.Outcome) (text string, tone page.Tone) {
 	return o.String(), tone
 }
 
-// curveSections are the results, and the power bonds with what is known of them.
+// curveSections are the results and the power bonds.
 func curveSections(r *reportParts, components []string) []page.Section {
 	results := page.Section{Title: "Results", Text: r.notes}
 	bonds := page.Section{Title: "Power bonds"}
@@ -273,46 +273,62 @@ func curveSections(r *reportParts, components []string) []page.Section {
 		results.Text = append(results.Text, "Where there are more points than a page can hold, they are thinned: time is divided into equal spans, and of each the first point, the least, the greatest and the last are drawn. No peak is lost.")
 	}
 	if m := r.manifest; m != nil && len(m.Bonds) > 0 {
-		t := page.Table{Head: []string{"bond", "residual energy", "mean power", "mean residual power", "peak residual power", "correction"}}
-		for _, name := range slices.Sorted(maps.Keys(m.Bonds)) {
-			b := m.Bonds[name]
-			t.Rows = append(t.Rows, []string{name, number(b.ResidualEnergy) + " J", number(b.MeanPower) + " W", number(b.MeanAbsResidualPower) + " W", number(b.PeakResidualPower) + " W", b.Correction})
-		}
-		bonds.Tables = append(bonds.Tables, t)
-		bonds.Text = append(bonds.Text, "Residual power is what the coupling lets appear or disappear at a bond.")
+		addTable(&bonds, "", "bond|residual energy|mean power|mean residual power|peak residual power|correction",
+			rowsBy(m.Bonds, func(name string, b master.BondEnergy) []string {
+				return []string{name, number(b.ResidualEnergy) + " J", number(b.MeanPower) + " W", number(b.MeanAbsResidualPower) + " W",
+					number(b.PeakResidualPower) + " W", b.Correction}
+			}))
+		bonds.Text = append(bonds.Text, "Residual power is power that the coupling creates or destroys at a bond.")
 	}
 	return []page.Section{results, bonds}
 }
 
+// addTable adds a table, with the heads of its columns between bars; none without rows.
+func addTable(s *page.Section, title, heads string, rows [][]string) {
+	if len(rows) > 0 {
+		s.Tables = append(s.Tables, page.Table{Title: title, Head: strings.Split(heads, "|"), Rows: rows})
+	}
+}
+
 // pageFacts are a run in a few words.
 func pageFacts(m *record.Manifest) []page.Fact {
-	wall := m.WallSeconds
-	list := []page.Fact{
-		{Name: "system", Value: m.System},
-		{Name: "algorithm", Value: m.Algorithm + parameterList(given(m))},
-		{Name: "time", Value: fmt.Sprintf("%.12g to %.12g s%s", m.StartTime.Value, m.EndTime, map[bool]string{true: fmt.Sprintf(" of %g s", m.StopTime.Value)}[m.Status != master.Complete])},
-		{Name: "macro steps", Value: fmt.Sprintf("%d%s", m.Steps.Accepted, map[bool]string{true: fmt.Sprintf(", %d more rejected", m.Steps.Rejected)}[m.Steps.Rejected > 0])},
-		{Name: "step size", Value: fmt.Sprintf("%g s (%s); mean %s s", m.StepSize.Value, m.StepSize.Source, number(m.Steps.Mean))},
+	var list []page.Fact
+	add := func(name, format string, args ...any) {
+		list = append(list, page.Fact{Name: name, Value: fmt.Sprintf(format, args...)})
 	}
+	until, rejected := "", ""
+	if m.Status != master.Complete {
+		until = fmt.Sprintf(" of %g s", m.StopTime.Value)
+	}
+	if m.Steps.Rejected > 0 {
+		rejected = fmt.Sprintf(", %d more rejected", m.Steps.Rejected)
+	}
+	add("system", "%s", m.System)
+	add("algorithm", "%s%s", m.Algorithm, parameterList(given(m)))
+	add("time", "%.12g to %.12g s%s", m.StartTime.Value, m.EndTime, until)
+	add("macro steps", "%d%s", m.Steps.Accepted, rejected)
+	add("step size", "%g s (%s); mean %s s", m.StepSize.Value, m.StepSize.Source, number(m.Steps.Mean))
 	if m.Scenario != nil {
-		list = append(list, page.Fact{Name: "scenario", Value: scenarioTold(m.Scenario)})
+		add("scenario", "%s", scenarioLine(m.Scenario))
 	}
 	if t := m.Realtime; t != nil {
-		list = append(list, page.Fact{Name: "real time", Value: fmt.Sprintf("%d of %s missed; late by %s (99 %%), %s at worst", t.Overruns, plural(t.Deadlines, "deadline"), micro(t.Lateness.P99), micro(t.Lateness.Worst))})
+		add("real time", "%d of %s missed; late by %s (99 %%), %s at worst", t.Overruns, plural(t.Deadlines, "deadline"),
+			micro(t.Lateness.P99), micro(t.Lateness.Worst))
 	}
 	if len(m.Orders) > 1 {
-		list = append(list, page.Fact{Name: "steps of order", Value: strings.TrimSpace(orderList(m.Orders))})
+		add("steps of order", "%s", strings.TrimSpace(orderList(m.Orders)))
 	}
 	if m.Iterations > 0 {
-		list = append(list, page.Fact{Name: "corrector", Value: fmt.Sprintf("%s, %s", plural(m.Iterations, "iteration"), plural(m.Jacobians, "Jacobian"))})
+		add("corrector", "%s, %s", plural(m.Iterations, "iteration"), plural(m.Jacobians, "Jacobian"))
 	}
-	if wall > 0 {
-		list = append(list, page.Fact{Name: "took", Value: fmt.Sprintf("%s, %s × real time", duration(wall), short((m.EndTime-m.StartTime.Value)/wall))})
+	if wall := m.WallSeconds; wall > 0 {
+		add("took", "%s, %s × real time", duration(wall), short((m.EndTime-m.StartTime.Value)/wall))
 	}
 	if m.ResumedFrom != nil {
-		list = append(list, page.Fact{Name: "resumed", Value: fmt.Sprintf("from %s at %.12g s", m.ResumedFrom.Checkpoint, m.ResumedFrom.Time)})
+		add("resumed", "from %s at %.12g s", m.ResumedFrom.Checkpoint, m.ResumedFrom.Time)
 	}
-	return append(list, page.Fact{Name: "version", Value: fmt.Sprintf("macrostep %s, %s, %s", m.Versions.Macrostep, m.Versions.Go, m.Versions.Platform)})
+	add("version", "macrostep %s, %s, %s", m.Versions.Macrostep, m.Versions.Go, m.Versions.Platform)
+	return list
 }
 
 // given are the parameters that somebody has set.
@@ -326,44 +342,36 @@ func given(m *record.Manifest) map[string]string {
 	return out
 }
 
-// scenarioSection tells what came of a scenario.
+// scenarioSection shows the outcome of a scenario.
 func scenarioSection(sc *record.Scenario) page.Section {
-	s := page.Section{Title: "Scenario", Text: []string{scenarioTold(sc)}}
-	if len(sc.Expectations) > 0 {
-		t := page.Table{Title: "Expectations", Head: []string{"", "expected", "time", "value", "line"}}
-		for _, e := range sc.Expectations {
-			at, verdict := "–", verdictOf(e)
-			if e.Time != nil {
-				at = fmt.Sprintf("%.6g s", *e.Time)
-			}
-			if !e.Passed {
-				s.Text = append(s.Text, e.Message)
-			}
-			t.Rows = append(t.Rows, []string{verdict, e.What, at, e.Value, strconv.Itoa(e.Line)})
+	s := page.Section{Title: "Scenario", Text: []string{scenarioLine(sc)}}
+	addTable(&s, "Expectations", "|expected|time|value|line", rowsOf(sc.Expectations, func(e record.Expectation) []string {
+		at := "–"
+		if e.Time != nil {
+			at = fmt.Sprintf("%.6g s", *e.Time)
 		}
-		s.Tables = append(s.Tables, t)
-	}
-	if len(sc.Events) > 0 {
-		t := page.Table{Title: "What happened", Head: []string{"time", "", "line"}}
-		for i, e := range sc.Events {
-			if i == pageEvents {
-				s.Text = append(s.Text, plural(len(sc.Events)-i, "more event")+" in the manifest.")
-				break
-			}
-			t.Rows = append(t.Rows, []string{fmt.Sprintf("%.6g s", e.Time), strings.Join(e.Did, "; "), strconv.Itoa(e.Line)})
+		if !e.Passed {
+			s.Text = append(s.Text, e.Message)
 		}
-		s.Tables = append(s.Tables, t)
+		return []string{verdictOf(e), e.What, at, e.Value, strconv.Itoa(e.Line)}
+	}))
+	shown := sc.Events[:min(len(sc.Events), pageEvents)]
+	addTable(&s, "What happened", "time||line", rowsOf(shown, func(e record.ScenarioEvent) []string {
+		return []string{fmt.Sprintf("%.6g s", e.Time), strings.Join(e.Did, "; "), strconv.Itoa(e.Line)}
+	}))
+	if more := len(sc.Events) - len(shown); more > 0 {
+		s.Text = append(s.Text, plural(more, "more event")+" in the manifest.")
 	}
 	if len(sc.Events)+len(sc.Expectations) > 0 {
-		s.Text = append(s.Text, "Broken lines in the plots stand at the events (grey), and in those of variables of which something is expected where that was decided.")
+		s.Text = append(s.Text, "Broken lines in the plots mark events (grey) and, for variables with expectations, the time of the verdict.")
 	}
 	return s
 }
 
-// scenarioTold is what came of a scenario in a line.
-func scenarioTold(sc *record.Scenario) string {
+// scenarioLine is the outcome of a scenario in a line.
+func scenarioLine(sc *record.Scenario) string {
 	count := sc.Count()
-	events := plural(cmp.Or(sc.Given, len(sc.Events)), "event") // older manifests tell no number
+	events := plural(cmp.Or(sc.Given, len(sc.Events)), "event") // older manifests have no number
 	if sc.Happened < sc.Given {
 		events = fmt.Sprintf("%d of %s", sc.Happened, events)
 	}
@@ -374,7 +382,7 @@ func scenarioTold(sc *record.Scenario) string {
 	return text
 }
 
-// verdictOf is what came of an expectation in a word or two.
+// verdictOf is the outcome of an expectation in a word or two.
 func verdictOf(e record.Expectation) string {
 	switch {
 	case e.Passed:
@@ -407,35 +415,27 @@ func marks(sc *record.Scenario, variable string) (list []page.Mark) {
 // realtimeSection returns how well a run has kept pace.
 func realtimeSection(t *master.Timing) page.Section {
 	s := page.Section{Title: "Real time", Shares: "Deadlines by how late the run was"}
-	told := fmt.Sprintf("%s × the speed of the clock, %s, ", short(t.Factor), plural(t.Deadlines, "deadline"))
+	pace := fmt.Sprintf("%s × the speed of the clock, %s, ", short(t.Factor), plural(t.Deadlines, "deadline"))
 	if t.Overruns == 0 {
-		told += "none missed."
+		pace += "none missed."
 	} else {
-		told += fmt.Sprintf("%d missed (%s): the macro step was not done by then.", t.Overruns, t.Overrun)
+		pace += fmt.Sprintf("%d missed (%s): the macro step ended later.", t.Overruns, t.Overrun)
 	}
 	if t.Skipped > 0 {
-		told += " " + plural(t.Skipped, "slot") + " skipped."
+		pace += " " + plural(t.Skipped, "slot") + " skipped."
 	}
 	if t.Paused > 1e-3 { // less is asking whether it is
-		told += fmt.Sprintf(" The run was paused for %s s, for which the clock stood still.", number(t.Paused))
+		pace += fmt.Sprintf(" The run was paused for %s s, for which the clock was stopped.", number(t.Paused))
 	}
-	s.Text = append(s.Text, told)
+	s.Text = append(s.Text, pace)
 	s.Text = append(s.Text, fmt.Sprintf("The run was latest at t = %.6g s.", t.WorstAt))
 	if len(t.Settings) > 0 {
 		s.Text = append(s.Text, "Set for it: "+strings.Join(t.Settings, "; ")+".")
 	}
-	table := page.Table{Head: []string{"", "mean", "50 %", "99 %", "99.9 %", "worst"}}
-	for _, d := range []struct {
-		name string
-		of   *master.Distribution
-	}{{"late", &t.Lateness}, {"at work", &t.Work}} {
-		row := []string{d.name}
-		for _, v := range []float64{d.of.Mean, d.of.P50, d.of.P99, d.of.P999, d.of.Worst} {
-			row = append(row, micro(v))
-		}
-		table.Rows = append(table.Rows, row)
+	row := func(name string, d *master.Distribution) []string {
+		return []string{name, micro(d.Mean), micro(d.P50), micro(d.P99), micro(d.P999), micro(d.Worst)}
 	}
-	s.Tables = append(s.Tables, table)
+	addTable(&s, "", "|mean|50 %|99 %|99.9 %|worst", [][]string{row("late", &t.Lateness), row("at work", &t.Work)})
 	for _, b := range t.Lateness.Histogram {
 		s.Bars = append(s.Bars, page.Bar{Name: "≤ " + micro(b.UpTo), Value: strconv.Itoa(b.Count), Share: float64(b.Count) / float64(max(t.Deadlines, 1))})
 	}
@@ -467,7 +467,7 @@ func costSection(m *record.Manifest) page.Section {
 	return s
 }
 
-// analysisSection tells what was told of the coupling before the run.
+// analysisSection shows the analysis made before the run.
 func analysisSection(m *record.Manifest, r *analyze.Report) *page.Section {
 	s := page.Section{Title: "Analysis before the run"}
 	for _, list := range [][]string{m.Notes, m.Warnings} {
@@ -478,10 +478,13 @@ func analysisSection(m *record.Manifest, r *analyze.Report) *page.Section {
 		}
 	}
 	if r != nil {
-		t := page.Table{Title: fmt.Sprintf("at %g s, with macro steps of %.4g s", r.At, r.Step), Head: []string{"algorithm", "order", "spectral radius", "error", "FMU steps per s", "stable steps"}}
+		var rows [][]string
 		for i := range r.Strategies {
 			a := &r.Strategies[i]
-			radius, off, cost := "–", "–", "–"
+			name, radius, off, cost := a.Preset, "–", "–", "–"
+			if i == r.Recommended {
+				name += " (recommended)"
+			}
 			if a.Known() {
 				radius = fmt.Sprintf("%.6g", a.Now)
 			}
@@ -490,13 +493,10 @@ func analysisSection(m *record.Manifest, r *analyze.Report) *page.Section {
 					off, cost = fmt.Sprintf("%.2g", f.Error), fmt.Sprintf("%.4g", f.FMUSteps)
 				}
 			}
-			name := a.Preset
-			if i == r.Recommended {
-				name += " (recommended)"
-			}
-			t.Rows = append(t.Rows, []string{name, strconv.Itoa(a.Order), radius, off, cost, a.Ranges(r)})
+			rows = append(rows, []string{name, strconv.Itoa(a.Order), radius, off, cost, a.Ranges(r)})
 		}
-		s.Tables = append(s.Tables, t)
+		addTable(&s, fmt.Sprintf("at %g s, with macro steps of %.4g s", r.At, r.Step),
+			"algorithm|order|spectral radius|error|FMU steps per s|stable steps", rows)
 	}
 	if len(s.Text)+len(s.Tables) == 0 {
 		return nil
@@ -507,56 +507,37 @@ func analysisSection(m *record.Manifest, r *analyze.Report) *page.Section {
 // manifestSections are the rest of a manifest, for reading.
 func manifestSections(m *record.Manifest) []page.Section {
 	coupling := page.Section{Title: "Coupling", Closed: true}
-	if len(m.Loops) > 0 {
-		t := page.Table{Title: "Algebraic loops", Head: []string{"loop", "dependencies", "treatment"}}
-		for _, l := range m.Loops {
-			name := strings.Join(l.Variables, " → ")
-			if l.Initialization {
-				name = "initialisation: " + name
-			}
-			t.Rows = append(t.Rows, []string{name, map[bool]string{true: "assumed", false: "declared"}[l.Assumed], l.Treatment})
+	addTable(&coupling, "Algebraic loops", "loop|dependencies|treatment", rowsOf(m.Loops, func(l master.Loop) []string {
+		name, how := strings.Join(l.Variables, " → "), "declared"
+		if l.Initialization {
+			name = "initialisation: " + name
 		}
-		coupling.Tables = append(coupling.Tables, t)
-	}
-	if len(m.Delivery) > 0 {
-		t := page.Table{Title: "Inputs between communication points", Head: []string{"input", "how", "order"}}
-		for _, d := range m.Delivery {
-			t.Rows = append(t.Rows, []string{d.Input, d.How, strconv.Itoa(d.Order)})
+		if l.Assumed {
+			how = "assumed"
 		}
-		coupling.Tables = append(coupling.Tables, t)
-	}
-	if len(m.Models) > 0 {
-		t := page.Table{Title: "Models of the subsystems", Head: []string{"component", "source", "evaluations", "steps without", "why"}}
-		for _, name := range slices.Sorted(maps.Keys(m.Models)) {
-			u := m.Models[name]
-			t.Rows = append(t.Rows, []string{name, u.Source, strconv.Itoa(u.Evaluations), strconv.Itoa(u.Uncorrected), u.Reason})
+		return []string{name, how, l.Treatment}
+	}))
+	addTable(&coupling, "Inputs between communication points", "input|how|order", rowsOf(m.Delivery, func(d master.Delivery) []string {
+		return []string{d.Input, d.How, strconv.Itoa(d.Order)}
+	}))
+	addTable(&coupling, "Models of the subsystems", "component|source|evaluations|steps without|why",
+		rowsBy(m.Models, func(name string, u master.ModelUse) []string {
+			return []string{name, u.Source, strconv.Itoa(u.Evaluations), strconv.Itoa(u.Uncorrected), u.Reason}
+		}))
+	var restarts [][]string
+	for _, name := range slices.Sorted(maps.Keys(m.Restarts)) {
+		for _, r := range m.Restarts[name] {
+			restarts = append(restarts, []string{name, number(r.Time), r.Call, r.Cause})
 		}
-		coupling.Tables = append(coupling.Tables, t)
 	}
-	if len(m.Restarts) > 0 {
-		t := page.Table{Title: "Restarts", Head: []string{"component", "at s", "call", "cause"}}
-		for _, name := range slices.Sorted(maps.Keys(m.Restarts)) {
-			for _, r := range m.Restarts[name] {
-				t.Rows = append(t.Rows, []string{name, number(r.Time), r.Call, r.Cause})
-			}
-		}
-		coupling.Tables = append(coupling.Tables, t)
-	}
+	addTable(&coupling, "Restarts", "component|at s|call|cause", restarts)
 	settings := page.Section{Title: "Settings", Closed: true}
-	if len(m.Parameters) > 0 {
-		t := page.Table{Title: "Parameters of " + m.Algorithm, Head: []string{"parameter", "value", "from"}}
-		for _, key := range slices.Sorted(maps.Keys(m.Parameters)) {
-			t.Rows = append(t.Rows, []string{key, m.Parameters[key], cmp.Or(m.Sources["param "+key], "default")})
-		}
-		settings.Tables = append(settings.Tables, t)
-	}
-	fmus := page.Table{Title: "FMUs", Head: []string{"component", "file", "made by", "own process", "quirks", "SHA-256"}}
-	for _, f := range m.FMUs {
-		fmus.Rows = append(fmus.Rows, []string{f.Component, f.Path, f.Tool, cmp.Or(f.Isolated, "no"), strings.Join(f.Quirks, ", "), strings.TrimPrefix(f.Hash, "sha256:")})
-	}
-	if len(fmus.Rows) > 0 {
-		settings.Tables = append(settings.Tables, fmus)
-	}
+	addTable(&settings, "Parameters of "+m.Algorithm, "parameter|value|from", rowsBy(m.Parameters, func(key, value string) []string {
+		return []string{key, value, cmp.Or(m.Sources["param "+key], "default")}
+	}))
+	addTable(&settings, "FMUs", "component|file|made by|own process|quirks|SHA-256", rowsOf(m.FMUs, func(f record.FMU) []string {
+		return []string{f.Component, f.Path, f.Tool, cmp.Or(f.Isolated, "no"), strings.Join(f.Quirks, ", "), strings.TrimPrefix(f.Hash, "sha256:")}
+	}))
 	var notes []string
 	for _, text := range m.Notes {
 		if !strings.HasPrefix(text, "analysis: ") {
@@ -586,7 +567,7 @@ func picture(path string) (svg template.HTML, why string) {
 		return "", first
 	}
 	if len(s.Nodes) > readable {
-		return "", fmt.Sprintf("%d components are no picture any more; macrostep ssp graph --depth 1 draws parts", len(s.Nodes))
+		return "", fmt.Sprintf("%d components are too many for a picture; macrostep ssp graph --depth 1 draws parts", len(s.Nodes))
 	}
 	var b bytes.Buffer
 	if err := graph.SVG(&b, s); err != nil {

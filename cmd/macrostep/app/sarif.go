@@ -1,191 +1,108 @@
 package app
 
 import (
+	"cmp"
 	"io"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
-	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/master/validate"
 )
 
-// What is used here of SARIF 2.1.0 (OASIS, errata 01). Names are those of the
-// standard, and so is which of them must be there.
-type (
-	sarifLog struct {
-		Schema  string     `json:"$schema"`
-		Version string     `json:"version"`
-		Runs    []sarifRun `json:"runs"`
-	}
-	sarifRun struct {
-		Tool        sarifTool         `json:"tool"`
-		Invocations []sarifInvocation `json:"invocations"`
-		Artifacts   []sarifArtifact   `json:"artifacts,omitempty"`
-		Results     []sarifResult     `json:"results"`
-		ColumnKind  string            `json:"columnKind"`
-	}
-	sarifTool struct {
-		Driver sarifDriver `json:"driver"`
-	}
-	sarifDriver struct {
-		Name           string      `json:"name"`
-		Version        string      `json:"version"`
-		InformationURI string      `json:"informationUri"`
-		Rules          []sarifRule `json:"rules"`
-	}
-	sarifRule struct {
-		ID               string        `json:"id"`
-		ShortDescription sarifMessage  `json:"shortDescription"`
-		FullDescription  sarifMessage  `json:"fullDescription"`
-		Help             *sarifMessage `json:"help,omitempty"`
-		Default          sarifDefault  `json:"defaultConfiguration"`
-		Properties       sarifSource   `json:"properties"`
-	}
-	sarifSource struct {
-		Reference string `json:"reference"`
-	}
-	sarifDefault struct {
-		Level string `json:"level"`
-	}
-	sarifMessage struct {
-		Text string `json:"text"`
-	}
-	sarifInvocation struct {
-		ExecutionSuccessful bool                `json:"executionSuccessful"`
-		Notifications       []sarifNotification `json:"toolExecutionNotifications,omitempty"`
-	}
-	sarifNotification struct {
-		Level   string       `json:"level"`
-		Message sarifMessage `json:"message"`
-	}
-	sarifArtifact struct {
-		Location sarifArtifactLocation `json:"location"`
-		Parent   *int                  `json:"parentIndex,omitempty"`
-	}
-	sarifArtifactLocation struct {
-		URI   string `json:"uri,omitempty"`
-		Index *int   `json:"index,omitempty"`
-	}
-	sarifResult struct {
-		RuleID    string          `json:"ruleId"`
-		RuleIndex int             `json:"ruleIndex"`
-		Level     string          `json:"level"`
-		Message   sarifMessage    `json:"message"`
-		Locations []sarifLocation `json:"locations"`
-	}
-	sarifLocation struct {
-		Physical *sarifPhysical `json:"physicalLocation,omitempty"`
-		Logical  []sarifLogical `json:"logicalLocations,omitempty"`
-	}
-	sarifPhysical struct {
-		Artifact sarifArtifactLocation `json:"artifactLocation"`
-		Region   *sarifRegion          `json:"region,omitempty"`
-	}
-	sarifRegion struct {
-		StartLine   int `json:"startLine"`
-		StartColumn int `json:"startColumn,omitempty"`
-		EndColumn   int `json:"endColumn,omitempty"`
-	}
-	sarifLogical struct {
-		FullyQualifiedName string `json:"fullyQualifiedName"`
-	}
-)
+// object is a JSON object of SARIF 2.1.0 (OASIS, errata 01), with the names of the standard.
+type object = map[string]any
+
+func sarifText(text string) object { return object{"text": text} }
 
 const (
 	sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 	homePage    = "https://github.com/macrostep/macrostep"
 )
 
-// writeSARIF prints findings as SARIF 2.1.0. A document in an archive is an artifact
-// whose parent is that of the archive; the line in it is the region, and the path of
-// the element the logical location.
+// writeSARIF prints findings as SARIF 2.1.0. A document in an archive is an artifact whose
+// parent is that of the archive; the line in it is the region, and the path of the element
+// the logical location.
 func writeSARIF(w io.Writer, reports []*validate.Report) error {
-	run := sarifRun{
-		Tool:        sarifTool{sarifDriver{Name: "macrostep", Version: simulate.Version(), InformationURI: homePage}},
-		Invocations: []sarifInvocation{{ExecutionSuccessful: true}},
-		Results:     []sarifResult{}, ColumnKind: "unicodeCodePoints",
-	}
 	at := map[string]int{}
-	for _, r := range validate.Rules() {
-		at[r.ID] = len(run.Tool.Driver.Rules)
-		rule := sarifRule{ID: r.ID, ShortDescription: sarifMessage{firstSentence(r.Doc)}, FullDescription: sarifMessage{r.Doc},
-			Default: sarifDefault{sarifLevel(r.Level)}, Properties: sarifSource{r.Ref}}
+	var rules []object
+	for i, r := range validate.Rules() {
+		at[r.ID] = i
+		rule := object{"id": r.ID, "shortDescription": sarifText(firstSentence(r.Doc)), "fullDescription": sarifText(r.Doc),
+			"defaultConfiguration": object{"level": levelWord(r.Level)}, "properties": object{"reference": r.Ref}}
 		if r.Remedy != "" {
-			rule.Help = &sarifMessage{r.Remedy}
+			rule["help"] = sarifText(r.Remedy)
 		}
-		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, rule)
+		rules = append(rules, rule)
 	}
-	artifacts := &sarifArtifacts{index: map[string]int{}}
+	artifacts, results, notifications := &sarifArtifacts{index: map[string]int{}}, []object{}, []object{}
 	source := &excerpts{}
 	for _, report := range reports {
 		artifacts.add(report.File)
 		for _, f := range report.Findings {
+			place := object{"artifactLocation": artifacts.add(cmp.Or(f.File, report.File))}
+			if f.Line > 0 {
+				region := object{"startLine": f.Line}
+				if m, ok := source.find(f); ok {
+					region = object{"startLine": m.line, "startColumn": utf8.RuneCountInString(m.text[:m.from]) + 1,
+						"endColumn": utf8.RuneCountInString(m.text[:m.to]) + 1}
+				}
+				place["region"] = region
+			}
+			location := object{"physicalLocation": place}
+			if f.Path != "" {
+				location["logicalLocations"] = []object{{"fullyQualifiedName": f.Path}}
+			}
 			text := f.Message
 			if f.Remedy != "" {
 				text += "; " + f.Remedy
 			}
-			file := f.File
-			if file == "" {
-				file = report.File
-			}
-			place := sarifLocation{Physical: &sarifPhysical{Artifact: artifacts.add(file)}}
-			if f.Line > 0 {
-				place.Physical.Region = &sarifRegion{StartLine: f.Line}
-				if m, ok := source.find(f); ok {
-					from, to := len([]rune(m.text[:m.from])), len([]rune(m.text[:m.to]))
-					place.Physical.Region = &sarifRegion{m.line, from + 1, to + 1}
-				}
-			}
-			if f.Path != "" {
-				place.Logical = []sarifLogical{{f.Path}}
-			}
-			run.Results = append(run.Results, sarifResult{RuleID: f.ID, RuleIndex: at[f.ID], Level: sarifLevel(f.Level),
-				Message: sarifMessage{text}, Locations: []sarifLocation{place}})
+			results = append(results, object{"ruleId": f.ID, "ruleIndex": at[f.ID], "level": levelWord(f.Level),
+				"message": sarifText(text), "locations": []object{location}})
 		}
 		if report.Stopped != "" {
-			run.Invocations[0].Notifications = append(run.Invocations[0].Notifications, sarifNotification{"warning", sarifMessage{report.File + ": " + report.Stopped}})
+			notifications = append(notifications, object{"level": "warning", "message": sarifText(report.File + ": " + report.Stopped)})
 		}
 	}
-	run.Artifacts = artifacts.list
-	return writeJSON(w, sarifLog{sarifSchema, "2.1.0", []sarifRun{run}})
-}
-
-func sarifLevel(l diag.Level) string {
-	if l == diag.Info {
-		return "note"
+	invocation := object{"executionSuccessful": true}
+	if len(notifications) > 0 {
+		invocation["toolExecutionNotifications"] = notifications
 	}
-	return l.String()
+	run := object{"invocations": []object{invocation}, "results": results, "columnKind": "unicodeCodePoints", "tool": object{"driver": object{
+		"name": "macrostep", "version": simulate.Version(), "informationUri": homePage, "rules": rules}}}
+	if len(artifacts.list) > 0 {
+		run["artifacts"] = artifacts.list
+	}
+	return writeJSON(w, object{"$schema": sarifSchema, "version": "2.1.0", "runs": []object{run}})
 }
 
 // sarifArtifacts are the files that findings are about.
 type sarifArtifacts struct {
-	list  []sarifArtifact
+	list  []object
 	index map[string]int // by name as findings have it
 }
 
-// add returns the location of a file. In an archive it is named from the root of it on, by a path that
-// begins with a slash (SARIF 3.4.3, 3.24.3).
-func (a *sarifArtifacts) add(name string) sarifArtifactLocation {
+// add returns the location of a file. In an archive, its path begins with a slash, at the root
+// of the archive (SARIF 3.4.3, 3.24.3).
+func (a *sarifArtifacts) add(name string) object {
 	at, known := a.index[name]
 	if !known {
 		outer, inner := splitArchive(name)
-		artifact := sarifArtifact{Location: sarifArtifactLocation{URI: uriReference(outer)}}
+		artifact := object{"location": object{"uri": uriReference(outer)}}
 		if inner != "" {
-			parent := *a.add(outer).Index
-			artifact = sarifArtifact{Location: sarifArtifactLocation{URI: (&url.URL{Path: "/" + filepath.ToSlash(inner)}).String()}, Parent: &parent}
+			artifact = object{"location": object{"uri": (&url.URL{Path: "/" + filepath.ToSlash(inner)}).String()}, "parentIndex": a.add(outer)["index"]}
 		}
 		at = len(a.list)
 		a.list = append(a.list, artifact)
 		a.index[name] = at
 	}
-	return sarifArtifactLocation{URI: a.list[at].Location.URI, Index: &at} // code hosts want the first
+	return object{"uri": a.list[at]["location"].(object)["uri"], "index": at} // code hosts want the first
 }
 
-// splitArchive parts the name of a document in an archive from that of the archive;
-// inner is "" where there is none.
+// splitArchive splits the name of a document in an archive; inner is "" if it is in none.
 func splitArchive(name string) (outer, inner string) {
 	if i := strings.LastIndexByte(name, '!'); i > 0 {
 		return name[:i], name[i+1:]
@@ -202,8 +119,8 @@ func splitArchive(name string) (outer, inner string) {
 	return name, ""
 }
 
-// uriReference writes a path as SARIF has it: relative to where the program was
-// called, else absolute.
+// uriReference writes a path as SARIF wants it: relative to the working directory, else
+// absolute.
 func uriReference(path string) string {
 	slashed := filepath.ToSlash(path)
 	if filepath.IsAbs(path) {

@@ -18,7 +18,7 @@ func (p *program) scenarioCommand() *cli.Command {
 	return &cli.Command{
 		Name: "scenario", Usage: "check a scenario for run --scenario", ArgsUsage: "FILE.yaml",
 		UsageText: "macrostep scenario FILE.yaml",
-		Description: "Checks a scenario and the tables that it replays, without a system, and lists its\nvariables. macrostep run SYSTEM --scenario FILE.yaml plays it.\n\n" + scenario.Help + `
+		Description: "Checks a scenario and the tables that it replays, without a system, and lists its\nvariables. Use it while writing a scenario. To play it:\nmacrostep run SYSTEM --scenario FILE.yaml.\n\n" + scenario.Help + `
 
 Examples:
    macrostep scenario fault.yaml
@@ -37,9 +37,9 @@ Examples:
 	}
 }
 
-// printScenario tells what came of a scenario.
+// printScenario prints the outcome of a scenario.
 func printScenario(w io.Writer, s *record.Scenario) {
-	fmt.Fprintf(w, "scenario  %s\n", scenarioTold(s))
+	fmt.Fprintf(w, "scenario  %s\n", scenarioLine(s))
 	for i, e := range s.Events {
 		if i == shownEvents {
 			fmt.Fprintf(w, "  and %s more in the manifest\n", plural(len(s.Events)-i, "event"))

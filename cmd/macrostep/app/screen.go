@@ -11,10 +11,10 @@ import (
 	"golang.org/x/term"
 )
 
-// screen is where text for people goes: all of standard error, and of standard output
-// what is not for programs. What a terminal would obey, and what reverses the direction
-// of text, is escaped, as \x1b or \u202e, and so are bytes that are no UTF-8: names and
-// messages come from documents, archives and FMUs. Line ends and tabs stay.
+// screen takes text for people: all of standard error, and standard output except data for
+// programs. Control characters, characters that reverse the direction of text, and invalid
+// UTF-8 are escaped, as \x1b or \u202e, because names and messages come from documents,
+// archives and FMUs. Line ends and tabs stay.
 type screen struct {
 	to     io.Writer
 	beside bool // results go to the same terminal, perhaps: no line of it can be written over
@@ -37,7 +37,7 @@ func (s *screen) rewrite(line string) {
 	_ = s.write("\r", []byte(line)) // nothing depends on it
 }
 
-// write puts text behind what is not escaped.
+// write writes text escaped, after control characters that are not.
 func (s *screen) write(control string, text []byte) error {
 	s.made = append(s.made[:0], control...)
 	s.made, s.rest = appendVisible(s.made, append(s.rest, text...))
@@ -45,7 +45,7 @@ func (s *screen) write(control string, text []byte) error {
 	return err
 }
 
-// flush writes what is left of a character whose end has not come.
+// flush writes the rest of an incomplete character.
 func (s *screen) flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,8 +55,8 @@ func (s *screen) flush() {
 	}
 }
 
-// appendVisible appends text with what is no plain text escaped, but for a character at
-// the end that is not whole.
+// appendVisible appends text with everything but plain text escaped; rest is an incomplete
+// character at the end.
 func appendVisible(to, text []byte) (out, rest []byte) {
 	for len(text) > 0 {
 		r, n := utf8.DecodeRune(text)
@@ -84,8 +84,7 @@ func visible(text string) string {
 	return string(out)
 }
 
-// data is standard output for what programs read: byte by byte as it is, unless a
-// terminal shows it.
+// data is standard output for programs: unchanged, unless it is a terminal.
 func (p *program) data() io.Writer {
 	if f, ok := p.out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		return p.stdout

@@ -29,7 +29,7 @@ func listenTo(flag, text string) (address string, err error) {
 	return net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port), nil
 }
 
-// service shows a run to whoever knows its token, until it ends.
+// service serves a run, until it ends, to clients that know its token.
 type service struct {
 	url      string
 	guard    page.Guard
@@ -68,10 +68,10 @@ func listen(flag, text, path string) (*service, error) {
 	s := &service{
 		url:   "http://" + net.JoinHostPort(host, strconv.Itoa(at.Port)) + path,
 		guard: page.Guard{Token: token, Local: at.IP.IsLoopback()}, listener: l, body: 10 * time.Second, done: make(chan struct{}),
-		// Who does not ask, read or answer any more makes room.
+		// Idle and stalled clients are disconnected.
 		server: &http.Server{ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 30 * time.Second, MaxHeaderBytes: 1 << 16},
 	}
-	if token == "" { // else it is a secret of others, too
+	if token == "" { // else the user knows it
 		var secret [16]byte
 		_, _ = rand.Read(secret[:]) // never fails
 		s.guard.Token = hex.EncodeToString(secret[:])
@@ -90,11 +90,11 @@ func (s *service) serve(h http.Handler) {
 	})
 	go func() {
 		defer close(s.done)
-		_ = s.server.Serve(s.listener) // it ends by stop; who asks meanwhile sees any other end
+		_ = s.server.Serve(s.listener) // it ends by stop; clients see any other error
 	}()
 }
 
-// stop ends the service. Who is still there has a second.
+// stop ends the service. Open connections have a second.
 func (s *service) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

@@ -190,7 +190,7 @@ wrote car.ssp
 		t.Errorf("connections %v", got)
 	}
 	first := read(t, car)
-	unchanged(t, dir, []string{"ssp", "new", "a.fmu", "-o", "car.ssp"}, "car.ssp is there already; choose another name, or give --force")
+	unchanged(t, dir, []string{"ssp", "new", "a.fmu", "-o", "car.ssp"}, "car.ssp exists already; choose another name, or give --force")
 	done(t, dir, "ssp", "new", "--force", "-o=car.ssp", "chassis=quarter_chassis_a.fmu", "--connect-by-name", "wheel=quarter_wheel_a.fmu")
 	if read(t, car) != first {
 		t.Error("the same call gives other bytes")
@@ -226,7 +226,7 @@ Inputs left open
   b.e           a.e: its items are not those of the input
   1_c_d.alone   no output is called so
   second.alone  no output is called so
-Connect them with --connect COMPONENT.OUTPUT:COMPONENT.INPUT; what stays open has its start value, or a column of run --input.
+Connect them with --connect COMPONENT.OUTPUT:COMPONENT.INPUT. An open input keeps its start value, or follows a column of run --input.
 
 Notes
   the unit odd of a is left out: the FMU does not say what it is in base units
@@ -268,11 +268,11 @@ wrote s.ssp
 		"--step-size|0":               "--step-size: 0 is not greater than 0",
 		"--stop-time|-1":              "the stop time -1 is not after the start time 0",
 		"--algorithm|magic":           `no algorithm is called "magic"`,
-		"--for|modelica":              `there is no tool "modelica" here; there are omsimulator, osp`,
+		"--for|modelica":              `--for: "modelica" is none of omsimulator, osp`,
 		"--connect|a.v:b.v|a=b.fmu":   "two components are called a",
 		"no.fmu":                      "no.fmu: there is no such FMU",
 		".":                           ". is a folder",
-		"x.y=a.fmu":                   "the name of a component must not be empty nor have",
+		"x.y=a.fmu":                   "the name of a component must not be empty or contain",
 		"--connect|a.v:b.v|--dry-run": "", // fine
 	} {
 		call := append([]string{"ssp", "new", "a=a.fmu", "b.fmu", "-o", "new.ssp"}, strings.Split(args, "|")...)
@@ -282,7 +282,7 @@ wrote s.ssp
 		}
 		unchanged(t, dir, call, want)
 	}
-	unchanged(t, dir, []string{"ssp", "new", "a.fmu"}, "-o FILE is missing")
+	unchanged(t, dir, []string{"ssp", "new", "a.fmu"}, "--output FILE is missing")
 	unchanged(t, dir, []string{"ssp", "new", "a.fmu", "-o", "x.zip"}, "must end in .ssp or .ssd")
 	unchanged(t, dir, []string{"ssp", "new", "a.fmu", "-o", "no/where.ssp"}, "no/where.ssp cannot be written")
 }
@@ -333,8 +333,8 @@ func TestSSPPack(t *testing.T) {
 	if read(t, filepath.Join(dir, "s.ssp")) != read(t, filepath.Join(dir, "again.ssp")) {
 		t.Error("unpacked and packed, the package has other bytes")
 	}
-	unchanged(t, dir, []string{"ssp", "pack", "s"}, "s.ssp is there already")
-	unchanged(t, dir, []string{"ssp", "unpack", "s.ssp"}, "s is there already")
+	unchanged(t, dir, []string{"ssp", "pack", "s"}, "s.ssp exists already")
+	unchanged(t, dir, []string{"ssp", "unpack", "s.ssp"}, "s exists already")
 	unchanged(t, dir, []string{"ssp", "pack", "s.ssp", "-o", "t.ssp"}, "s.ssp is a package already")
 	unchanged(t, dir, []string{"ssp", "unpack", "a.fmu", "-o", "no/where"}, "no")
 	unchanged(t, dir, []string{"ssp", "unpack", "nothing.ssp"}, "nothing.ssp")
@@ -348,7 +348,7 @@ func TestSSPPack(t *testing.T) {
 	if err := errors.Join(os.Rename(fmu, away), os.Mkdir(fmu, 0o777)); err != nil {
 		t.Fatal(err)
 	}
-	unchanged(t, dir, []string{"ssp", "unpack", "s.ssp", "--force"}, "is no ordinary file and is not replaced")
+	unchanged(t, dir, []string{"ssp", "unpack", "s.ssp", "--force"}, "is not an ordinary file and is not replaced")
 	if err := errors.Join(os.Remove(fmu), os.Rename(away, fmu)); err != nil {
 		t.Fatal(err)
 	}
@@ -401,8 +401,8 @@ func TestSSPSet(t *testing.T) {
 		t.Errorf("values %s", got)
 	}
 	for _, tt := range []struct{ args, want string }{
-		{"s.ssp|a.k=1", "s.ssp would be changed; name another file with -o, or give --force"},
-		{"s.ssp|a.k=1|-o|s.ssp", "s.ssp is there already"},
+		{"s.ssp|a.k=1", "s.ssp would be changed; name another file with --output, or give --force"},
+		{"s.ssp|a.k=1|-o|s.ssp", "s.ssp exists already"},
 		{"s.ssp|a.k=1|-o|s.ssd", "must end in .ssp"},
 		{"s.ssp|a.k=x|--force", "a.k=x: the variable is a Real; give a finite number"},
 		{"s.ssp|a.kk=1|--force", `component a has no variable "kk"`},
@@ -616,7 +616,7 @@ func TestSSPGraph(t *testing.T) {
 	if done(t, dir, "ssp", "graph", "s.ssd", "-o", "-") != svg {
 		t.Error("the standard output gets another picture")
 	}
-	unchanged(t, dir, []string{"ssp", "graph", "s.ssd"}, "s.svg is there already")
+	unchanged(t, dir, []string{"ssp", "graph", "s.ssd"}, "s.svg exists already")
 	unchanged(t, dir, []string{"ssp", "graph", "no.ssp"}, "no.ssp")
 	if err := os.Remove(filepath.Join(dir, "b.fmu")); err != nil {
 		t.Fatal(err)
@@ -672,9 +672,9 @@ func TestSSPWords(t *testing.T) {
 		"ssp|draw":                 `there is no command "ssp draw"`,
 		"help|ssp|draw":            `there is no command "ssp draw"`,
 		"ssp|new":                  "FMU is missing",
-		"ssp|pack|a|b":             `"b" is too much`,
+		"ssp|pack|a|b":             `"b" is one argument too many`,
 		"ssp|graph|s.ssp|--ouput=": "there is no flag --ouput; did you mean --output?",
-		"ssp|unpack|plain":         "plain has no ending to leave out",
+		"ssp|unpack|plain":         "plain has no extension to leave out",
 	} {
 		code, stdout, stderr := call(t, &fake{}, strings.Split(args, "|")...)
 		if code != exitUsage || stdout != "" {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -27,16 +26,16 @@ import (
 // own, called "ssp new" and so on.
 const sspGroup = "ssp"
 
-const sspHelp = `Makes, changes and shows system structures. Files are written whole or not at
-all, the same input gives the same bytes, and nothing that is there is replaced
-unless --force says so.
+const sspHelp = `Makes, changes and shows system structures. A file is written completely or not
+at all, equal input gives equal bytes, and existing files are replaced only with
+--force.
 
 Commands:
-   macrostep ssp new      make a system of FMUs, connected by names on request
+   macrostep ssp new      make a system from FMUs, connected by names on request
    macrostep ssp set      give parameters values, in a parameter set
    macrostep ssp graph    draw a system as an SVG
-   macrostep ssp pack     make an .ssp of a folder or an .ssd
-   macrostep ssp unpack   make a folder of an .ssp
+   macrostep ssp pack     make an .ssp from a folder or an .ssd
+   macrostep ssp unpack   make a folder from an .ssp
 
 Example:
    macrostep ssp new chassis.fmu wheel.fmu --connect-by-name -o car.ssp
@@ -57,7 +56,7 @@ func (p *program) sspCommand() *cli.Command {
 func (p *program) sspCommands() []*cli.Command {
 	list := []*cli.Command{p.sspNewCommand(), p.sspSetCommand(), p.sspGraphCommand(), p.sspPackCommand(), p.sspUnpackCommand()}
 	for _, c := range list {
-		c.Hidden = true // the group stands for them
+		c.Hidden = true // the group is shown instead
 	}
 	return list
 }
@@ -84,34 +83,24 @@ func joinGroup(app *cli.App, args []string) ([]string, error) {
 const (
 	flagFor     = "for"
 	flagConnect = "connect"
-	flagForce   = "force"
 )
 
-// forceFlag lets a command replace a file.
-func forceFlag() cli.Flag {
-	return &cli.BoolFlag{Name: flagForce, Usage: "replace what is there already"}
-}
-
-func outputFlag(usage string) cli.Flag {
-	return &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: usage}
-}
-
-const sspNewHelp = `Makes a system of FMUs: a component for each, with connectors for its inputs and
+const sspNewHelp = `Makes a system from FMUs: a component for each, with connectors for its inputs and
 outputs, their types and units, and start, stop and step as the FMUs suggest.
-NAME=FMU gives a component a name; without, it is that of the file. The same FMU
-may stand several times.
+NAME=FMU names a component; the default is the name of the file. The same FMU may be
+given several times.
 
--o decides what is written: an .ssp holds copies of the FMUs, an .ssd refers to
-them where they are. Parameters are given with macrostep ssp set.
+-o decides what is written: an .ssp holds copies of the FMUs, an .ssd refers to them
+where they are. To set parameters, use macrostep ssp set.
 
---connect-by-name connects each input with the output that is called the same, or
-that is called like the input without its component (chassis_v or chassis.v for v
-of chassis). Types and units must go together. What would be connected is shown
-before it is written, and on a terminal asked about; inputs with several or
-without candidates are named and left open. --connect makes single connections.
+--connect-by-name connects each input with the output of the same name, or with one
+named like the input with its component in front (chassis_v or chassis.v for v of
+chassis). Types and units must be compatible. The connections are shown before they
+are written, and on a terminal must be confirmed; inputs with several candidates or
+none are listed and left open. --connect makes single connections.
 
 --for adds what other tools need: omsimulator, osp (cosim and others on libcosim).
-What they cannot take all the same is told.
+What they cannot handle even so is reported.
 
 Examples:
    macrostep ssp new chassis.fmu wheel.fmu --connect-by-name -o car.ssp
@@ -124,19 +113,19 @@ func (p *program) sspNewCommand() *cli.Command {
 		Name: "ssp new", Usage: "make a system of FMUs", ArgsUsage: "[NAME=]FMU…",
 		UsageText: "macrostep ssp new [NAME=]FMU… -o SYSTEM.ssp|SYSTEM.ssd [FLAGS]", Description: sspNewHelp,
 		Flags: []cli.Flag{
-			outputFlag("write `FILE`, an .ssp or an .ssd; -o for short"),
+			outputFlag("write `FILE`, an .ssp or an .ssd"),
 			forceFlag(),
-			&cli.BoolFlag{Name: "connect-by-name", Usage: "connect inputs with outputs of the same name"},
-			repeatable{&cli.StringSliceFlag{Name: flagConnect, Usage: "connect `OUTPUT:INPUT`, both component.variable; repeatable", KeepSpace: true}},
-			&cli.BoolFlag{Name: "parameters", Usage: "connectors for parameters, too"},
-			&cli.StringFlag{Name: flagFor, Usage: "prepare for other `TOOLS`: omsimulator, osp"},
-			&cli.BoolFlag{Name: "dry-run", Usage: "show what would be written, and write nothing"},
-			&cli.BoolFlag{Name: "yes", Usage: "do not ask"},
-			&cli.StringFlag{Name: "start-time", Usage: "start at `T` seconds"},
-			&cli.StringFlag{Name: "stop-time", Usage: "stop at `T` seconds"},
-			&cli.StringFlag{Name: "step-size", Usage: "macro step of `H` seconds"},
-			&cli.StringFlag{Name: "tolerance", Usage: "relative tolerance `R` for the FMUs"},
-			&cli.StringFlag{Name: flagAlgorithm, Usage: "coupling algorithm `PRESET`"},
+			boolFlag("connect-by-name", "connect inputs with outputs of the same name"),
+			listFlag(flagConnect, "connect `OUTPUT:INPUT`, both component.variable"),
+			boolFlag("parameters", "add connectors for parameters"),
+			stringFlag(flagFor, "prepare for other `TOOLS`: omsimulator, osp"),
+			boolFlag("dry-run", "show what would be written, and write nothing"),
+			boolFlag("yes", "do not ask"),
+			stringFlag("start-time", "start at `T` seconds"),
+			stringFlag("stop-time", "stop at `T` seconds"),
+			stringFlag("step-size", "macro step of `H` seconds"),
+			stringFlag("tolerance", "relative tolerance `R` for the solvers in the FMUs"),
+			stringFlag(flagAlgorithm, "coupling algorithm `PRESET`"),
 		},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 1, math.MaxInt, "FMU"); err != nil {
@@ -144,7 +133,7 @@ func (p *program) sspNewCommand() *cli.Command {
 			}
 			r, err := p.parseNew(c)
 			if err != nil {
-				return &usageError{"ssp new", err}
+				return err
 			}
 			return p.sspNew(r)
 		},
@@ -166,37 +155,28 @@ type newRequest struct {
 type namedFile struct{ name, path string }
 
 func (p *program) parseNew(c *cli.Context) (*newRequest, error) {
-	var errs []error
-	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	number := func(name string, positive bool) *float64 {
-		if !c.IsSet(name) {
-			return nil
+	in := newInput(c)
+	fail := func(format string, args ...any) { in.add(fmt.Errorf(format, args...)) }
+	number := func(name string, b bound) *float64 {
+		if s := in.number(name, b); s != nil {
+			return &s.Value
 		}
-		v, err := strconv.ParseFloat(strings.TrimSpace(c.String(name)), 64)
-		switch {
-		case err != nil || math.IsNaN(v) || math.IsInf(v, 0):
-			fail("--%s: %q is not a finite number; give one like 0.001 or 1e-3", name, c.String(name))
-			return nil
-		case positive && v <= 0:
-			fail("--%s: %s is not greater than 0", name, c.String(name))
-			return nil
-		}
-		return &v
+		return nil
 	}
-	r := &newRequest{output: c.String("output"), force: c.Bool(flagForce), byName: c.Bool("connect-by-name"), dry: c.Bool("dry-run"),
+	r := &newRequest{output: c.String(flagOutput), force: c.Bool(flagForce), byName: c.Bool("connect-by-name"), dry: c.Bool("dry-run"),
 		connect: c.StringSlice(flagConnect), ask: !c.Bool("yes")}
 	r.asked = compose.Composition{Parameters: c.Bool("parameters"), Algorithm: c.String(flagAlgorithm),
-		Start: number("start-time", false), Stop: number("stop-time", false), Step: number("step-size", true), Tolerance: number("tolerance", true)}
+		Start: number("start-time", anyNumber), Stop: number("stop-time", anyNumber),
+		Step: number("step-size", positive), Tolerance: number("tolerance", positive)}
 	if r.asked.Algorithm != "" {
-		if _, err := p.presets.New(r.asked.Algorithm, nil); err != nil {
-			errs = append(errs, err)
-		}
+		_, err := p.presets.New(r.asked.Algorithm, nil)
+		in.add(err)
 	}
 	if c.IsSet(flagFor) {
 		for _, tool := range strings.Split(c.String(flagFor), ",") {
 			tool = strings.ToLower(strings.TrimSpace(tool))
 			if !slices.Contains(dialect.Tools(), tool) {
-				fail("--for: there is no tool %q here; there are %s", tool, strings.Join(dialect.Tools(), ", "))
+				in.fail(flagFor, fmt.Errorf("%q is none of %s", tool, strings.Join(dialect.Tools(), ", ")))
 			} else if !slices.Contains(r.asked.For, tool) {
 				r.asked.For = append(r.asked.For, tool)
 			}
@@ -204,18 +184,18 @@ func (p *program) parseNew(c *cli.Context) (*newRequest, error) {
 	}
 	switch ext := strings.ToLower(filepath.Ext(r.output)); {
 	case r.output == "" && !r.dry:
-		fail("-o FILE is missing; name an .ssp or an .ssd")
+		fail("--output FILE is missing; name an .ssp or an .ssd")
 	case ext == ".ssp" || r.output == "":
 		r.outputPackage = true
 	case ext != ".ssd":
-		fail("-o %s: the name must end in .ssp or .ssd", r.output)
+		fail("--output %s: the name must end in .ssp or .ssd", r.output)
 	}
 	base := strings.TrimSuffix(filepath.Base(r.output), filepath.Ext(r.output))
 	if r.output == "" {
 		base = "system"
 	}
 	if r.asked.Name = base; r.output != "" && base == "" {
-		fail("-o %s: the system is called by the name of the file, and that is empty", r.output)
+		fail("--output %s: the system is named after the file, and that name is empty", r.output)
 	}
 	if slices.Contains(r.asked.For, "omsimulator") {
 		r.asked.Name = edit.Identifier(base)
@@ -226,21 +206,19 @@ func (p *program) parseNew(c *cli.Context) (*newRequest, error) {
 			if _, err := os.Stat(arg); err != nil { // the file itself may be called so
 				f = namedFile{name, path}
 				if name == "" || strings.ContainsAny(name, ".:=\n") {
-					fail("%q: the name of a component must not be empty nor have . : or = in it", arg)
+					fail("%q: the name of a component must not be empty or contain . : or =", arg)
 				}
 			}
 		}
 		r.parts = append(r.parts, f)
 	}
-	return r, errors.Join(errs...)
+	return r, in.err()
 }
 
 // sspNew makes the system.
 func (p *program) sspNew(r *newRequest) (err error) {
-	if !r.dry && !r.force {
-		if err := free(r.output); err != nil {
-			return err
-		}
+	if err := free(r.output); err != nil && !r.dry && !r.force {
+		return err
 	}
 	fmus := map[string]*fmi.FMU{}
 	defer func() {
@@ -315,7 +293,7 @@ func (p *program) sspNew(r *newRequest) (err error) {
 	}, func(temp string) error {
 		a, err := assemble.Open(temp, looking())
 		if err == nil {
-			list := slices.DeleteFunc(a.Findings.Findings, func(f diag.Finding) bool { return !strings.HasPrefix(f.ID, "SD") }) // FMUs: told above
+			list := slices.DeleteFunc(a.Findings.Findings, func(f diag.Finding) bool { return !strings.HasPrefix(f.ID, "SD") }) // those of FMUs were printed above
 			for i := range list {
 				list[i].File = strings.Replace(list[i].File, temp, r.output, 1)
 			}
@@ -330,7 +308,7 @@ func (p *program) sspNew(r *newRequest) (err error) {
 	return nil
 }
 
-// place names the components and says where the FMUs lie for the document.
+// place names the components and finds the paths of the FMUs for the document.
 func (r *newRequest) place(fmus map[string]*fmi.FMU) (parts []compose.Part, files []edit.File, err error) {
 	names, inPackage, sources := map[string]bool{}, map[string]bool{}, map[string]string{}
 	for _, f := range r.parts {
@@ -383,7 +361,7 @@ func (r *newRequest) place(fmus map[string]*fmi.FMU) (parts []compose.Part, file
 				base = edit.Identifier(base)
 			}
 			if base == "" {
-				return nil, nil, fmt.Errorf("%s: the component is called by the file name without .fmu, and that is empty; write NAME=%s", f.path, f.path)
+				return nil, nil, fmt.Errorf("%s: the component is named after the file without .fmu, and that name is empty; write NAME=%s", f.path, f.path)
 			}
 			name = unique(names, base, "")
 		}
@@ -392,36 +370,27 @@ func (r *newRequest) place(fmus map[string]*fmi.FMU) (parts []compose.Part, file
 	return parts, files, nil
 }
 
-// showNew prints what is to be written.
+// showNew prints the system before it is written.
 func (p *program) showNew(r *newRequest, parts []compose.Part, links []compose.Link, open []compose.NoLink, notes []string) {
 	w := p.stdout
-	fmt.Fprintln(w, "Components")
 	var rows [][]string
 	for i, part := range parts {
-		rows = append(rows, []string{"  " + part.Name, r.parts[i].path,
+		rows = append(rows, []string{part.Name, r.parts[i].path,
 			plural(count(part.Description, description.Input), "input") + ", " + plural(count(part.Description, description.Output), "output")})
 	}
-	table(w, rows)
-	if len(links) > 0 {
-		fmt.Fprintln(w, "\nConnections")
-		rows = nil
-		for _, l := range links {
-			rows = append(rows, []string{"  " + parts[l.From].Name + "." + l.Output, "→ " + parts[l.To].Name + "." + l.Input})
+	titled(w, "Components", rows)
+	titled(w, "\nConnections", rowsOf(links, func(l compose.Link) []string {
+		return []string{parts[l.From].Name + "." + l.Output, "→ " + parts[l.To].Name + "." + l.Input}
+	}))
+	titled(w, "\nInputs left open", rowsOf(open, func(o compose.NoLink) []string {
+		why := o.Why
+		if len(o.Candidates) > 1 {
+			why += ": " + strings.Join(o.Candidates, ", ") + "; choose with --connect " + o.Candidates[0] + ":" + o.Input
 		}
-		table(w, rows)
-	}
+		return []string{o.Input, why}
+	}))
 	if len(open) > 0 {
-		fmt.Fprintln(w, "\nInputs left open")
-		rows = nil
-		for _, o := range open {
-			why := o.Why
-			if len(o.Candidates) > 1 {
-				why += ": " + strings.Join(o.Candidates, ", ") + "; choose with --connect " + o.Candidates[0] + ":" + o.Input
-			}
-			rows = append(rows, []string{"  " + o.Input, why})
-		}
-		table(w, rows)
-		fmt.Fprintln(w, "Connect them with --connect COMPONENT.OUTPUT:COMPONENT.INPUT; what stays open has its start value, or a column of run --input.")
+		fmt.Fprintln(w, "Connect them with --connect COMPONENT.OUTPUT:COMPONENT.INPUT. An open input keeps its start value, or follows a column of run --input.")
 	} else if len(links) == 0 && len(parts) > 1 {
 		fmt.Fprintln(w, "\nNothing is connected; see --connect-by-name and --connect.")
 	}
@@ -433,7 +402,7 @@ func (p *program) showNew(r *newRequest, parts []compose.Part, links []compose.L
 	}
 }
 
-// agreed asks a question where there is somebody to ask.
+// agreed asks a question if standard input is a terminal.
 func (p *program) agreed(question string) bool {
 	in, ok := p.stdin.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -9,29 +10,42 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/macrostep/macrostep/fmi/archive"
 )
+
+// target returns the file that a command writes: --output, else the default. Unless --force
+// is given, nothing may be there.
+func target(c *cli.Context, byDefault string) (path string, err error) {
+	if err := newInput(c).err(); err != nil {
+		return "", err
+	}
+	path = cmp.Or(c.String(flagOutput), byDefault)
+	if path != "-" && !c.Bool(flagForce) {
+		err = free(path)
+	}
+	return path, err
+}
 
 // free refuses a path where there is something.
 func free(path string) error {
 	if _, err := os.Lstat(path); err == nil {
-		return fmt.Errorf("%s is there already; choose another name, or give --%s to replace it", path, flagForce)
+		return fmt.Errorf("%s exists already; choose another name, or give --%s to replace it", path, flagForce)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
 }
 
-// writeChecked writes a file beside its place, has it checked there and then puts
-// it in its place, in one go: nobody sees a part of it. What is there is replaced
-// only if force says so; a folder never. check may be nil.
+// writeChecked writes a temporary file beside its destination, has it checked there and then
+// renames it, so that nobody sees a part of it. An existing file is replaced only with force,
+// a folder never. check may be nil.
 func writeChecked(path string, force bool, write func(w io.Writer) error, check func(temp string) error) (err error) {
-	if !force {
-		if err := free(path); err != nil {
-			return err
-		}
+	if err := free(path); !force && err != nil {
+		return err
 	} else if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no ordinary file and is not replaced", path)
+		return fmt.Errorf("%s is not an ordinary file and is not replaced", path)
 	} else if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target // replace what a link points to, not the link
 	}
@@ -48,10 +62,8 @@ func writeChecked(path string, force bool, write func(w io.Writer) error, check 
 			return fmt.Errorf("%s is not written: %w", path, renamed{err, temp.Path, path})
 		}
 	}
-	if !force {
-		if err := free(path); err != nil {
-			return err
-		}
+	if err := free(path); !force && err != nil {
+		return err
 	}
 	return temp.Place(path)
 }

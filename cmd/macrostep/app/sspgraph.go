@@ -14,22 +14,21 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
-	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/ssp"
 	"github.com/macrostep/macrostep/ssp/dialect"
 	"github.com/macrostep/macrostep/ssp/graph"
 )
 
-const sspGraphHelp = `Draws a system as an SVG, which every browser shows: components with the
-connected inputs and outputs, connections, algebraic loops (red; dashed where only
-missing dependencies close them) and power bonds (green; pale where units alone
-say so). Where the pointer rests on a connection, its variables are named. Nested
-systems are drawn flat, with their components under their paths; --depth draws those
-that lie deeper as one box each. --around draws components with their neighbours
-only. More than about a hundred boxes are no picture any more.
+const sspGraphHelp = `Draws a system as an SVG, which every browser shows: components with their
+connected inputs and outputs, connections, algebraic loops (red; dashed where
+only undeclared dependencies close them) and power bonds (green; pale if only
+units suggest them). Point at a connection to see its variables. Use it to check
+the structure of a system. Nested systems are drawn flat, with their components
+under their paths; --depth draws deeper ones as one box each. --around draws
+components with their neighbours only; use it for systems of more than about a
+hundred boxes.
 
-FMUs that are not there are no obstacle: the picture is then made of the document
-alone, without loops.
+If FMUs are missing, the picture is made from the document alone, without loops.
 
 Examples:
    macrostep ssp graph car.ssp
@@ -43,38 +42,36 @@ func (p *program) sspGraphCommand() *cli.Command {
 		Name: "ssp graph", Usage: "draw a system", ArgsUsage: "SYSTEM",
 		UsageText: "macrostep ssp graph SYSTEM [-o FILE.svg] [--depth N] [--around GLOB] [--force]", Description: sspGraphHelp,
 		Flags: []cli.Flag{
-			outputFlag("write `FILE`; - is the standard output; by default SYSTEM.svg; -o for short"), forceFlag(),
-			&cli.IntFlag{Name: "depth", Usage: "draw what lies in systems below `N` levels as one box for each of them; 0: everything flat"},
-			repeatable{&cli.StringSliceFlag{Name: "around", Usage: "draw the components that `GLOB` matches (* and ? only) and those connected to them; repeatable", KeepSpace: true}},
+			outputFlag("write `FILE` (default: SYSTEM.svg); - is standard output"), forceFlag(),
+			&cli.IntFlag{Name: "depth", Usage: "draw systems below `N` levels as one box each; 0: everything flat"},
+			listFlag("around", "draw the components that match `GLOB` (* and ? only) and their neighbours"),
 		},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 1, 1, "SYSTEM (an .ssp, a folder or an .ssd)"); err != nil {
 				return err
 			}
-			path, output := c.Args().First(), c.String("output")
-			if output == "" {
-				output = strings.TrimSuffix(filepath.Clean(path), filepath.Ext(path)) + ".svg"
-			}
-			part := part{depth: c.Int("depth")}
+			in := newInput(c)
+			part := part{depth: c.Int("depth"), around: reading(in.globs("around")).Select}
 			if part.depth < 0 {
-				return &usageError{"ssp graph", fmt.Errorf("--depth: %d is less than 0", part.depth)}
+				in.fail("depth", fmt.Errorf("%d is less than 0", part.depth))
 			}
-			if c.IsSet("around") {
-				around, err := record.ParseSelection(c.StringSlice("around"))
-				if err != nil {
-					return &usageError{"ssp graph", fmt.Errorf("--around: %w", err)}
-				}
-				part.around = around.Match
+			if err := in.err(); err != nil {
+				return err
+			}
+			path := c.Args().First()
+			output, err := target(c, strings.TrimSuffix(filepath.Clean(path), filepath.Ext(path))+".svg")
+			if err != nil {
+				return err
 			}
 			return p.sspGraph(path, output, part, c.Bool(flagForce))
 		},
 	}
 }
 
-// readable is how many boxes a picture may have to be one.
+// readable is the number of boxes up to which a picture can be read.
 const readable = 150
 
-// part says what of a system is drawn. The zero value is everything.
+// part selects what of a system is drawn. The zero value is everything.
 type part struct {
 	depth  int                    // systems below are one box each; 0 = all are open
 	around func(name string) bool // nil = all
@@ -176,11 +173,6 @@ func regrouped(s *graph.System, nodes []graph.Node, group []int) *graph.System {
 }
 
 func (p *program) sspGraph(path, output string, q part, force bool) error {
-	if output != "-" && !force {
-		if err := free(output); err != nil {
-			return err
-		}
-	}
 	s, err := pictured(path)
 	if err != nil {
 		if s, err = p.picturedAlone(path, err); err != nil {
@@ -307,7 +299,7 @@ func loopOf(loops []master.Loop, from, to string) (number int, assumed bool) {
 	return 0, false
 }
 
-// picturedAlone makes the picture of a document whose FMUs cannot be had.
+// picturedAlone makes the picture from a document whose FMUs are missing.
 func (p *program) picturedAlone(path string, why error) (s *graph.System, err error) {
 	pkg, failed := ssp.Open(path, &diag.List{}, dialect.All()...)
 	if failed != nil || assemble.IsFMU(path) {

@@ -19,10 +19,10 @@ import (
 	"github.com/macrostep/macrostep/ssp/edit"
 )
 
-const sspPackHelp = `Makes an .ssp. Of a folder with SystemStructure.ssd all files go in, but those
-whose names begin with a dot; of an .ssd the document and the files that it
-refers to. What the document refers to must be there, and in its folder. Equal
-content gives equal bytes: entries are sorted, and have one fixed time.
+const sspPackHelp = `Makes an .ssp. From a folder with SystemStructure.ssd it takes all files except
+those whose names begin with a dot; from an .ssd the document and the files that
+it refers to. These must exist, and lie in its folder. Equal content gives equal
+bytes: entries are sorted and have one fixed time.
 
 Examples:
    macrostep ssp pack car
@@ -31,46 +31,47 @@ Examples:
 
 func (p *program) sspPackCommand() *cli.Command {
 	return &cli.Command{
-		Name: "ssp pack", Usage: "make an .ssp of a folder or an .ssd", ArgsUsage: "FOLDER|SYSTEM.ssd",
+		Name: "ssp pack", Usage: "make an .ssp from a folder or an .ssd", ArgsUsage: "FOLDER|SYSTEM.ssd",
 		UsageText: "macrostep ssp pack FOLDER|SYSTEM.ssd [-o SYSTEM.ssp] [--force]", Description: sspPackHelp,
-		Flags: []cli.Flag{outputFlag("write `FILE`; by default FOLDER.ssp or SYSTEM.ssp beside it; -o for short"), forceFlag()},
+		Flags: []cli.Flag{outputFlag("write `FILE` (default: FOLDER.ssp or SYSTEM.ssp beside it)"), forceFlag()},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 1, 1, "FOLDER (with SystemStructure.ssd, or an .ssd)"); err != nil {
 				return err
 			}
-			return p.sspPack(c.Args().First(), c.String("output"), c.Bool(flagForce))
+			return p.sspPack(c)
 		},
 	}
 }
 
 // sspPack packs a folder or a document.
-func (p *program) sspPack(path, output string, force bool) error {
+func (p *program) sspPack(c *cli.Context) error {
+	path := c.Args().First()
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
 	}
-	if output == "" {
-		abs, err := filepath.Abs(path)
-		if err != nil {
+	stem := filepath.Clean(path)
+	if !info.IsDir() {
+		stem = strings.TrimSuffix(stem, filepath.Ext(stem))
+	} else if base := filepath.Base(stem); base == "." || base == ".." { // it is named by its real path
+		if stem, err = filepath.Abs(path); err != nil {
 			return err
 		}
-		if output = abs + ".ssp"; !info.IsDir() {
-			output = strings.TrimSuffix(abs, filepath.Ext(abs)) + ".ssp"
-		}
-		if rel, err := filepath.Rel(mustGetwd(), output); err == nil {
-			output = rel
-		}
+	}
+	output, err := target(c, stem+".ssp")
+	if err != nil {
+		return err
 	}
 	if info.IsDir() {
 		if _, err := os.Stat(filepath.Join(path, "SystemStructure.ssd")); err != nil {
-			return fmt.Errorf("%s has no SystemStructure.ssd, so it is not the folder of a package; give the .ssd if it is called otherwise", path)
+			return fmt.Errorf("%s has no SystemStructure.ssd, so it is not the folder of a package; if its .ssd has another name, give that", path)
 		}
 	}
 	files, err := p.packed(path, info.IsDir(), output)
 	if err != nil {
 		return err
 	}
-	if err := writeChecked(output, force, func(w io.Writer) error { return edit.WriteArchive(w, files) }, complete); err != nil {
+	if err := writeChecked(output, c.Bool(flagForce), func(w io.Writer) error { return edit.WriteArchive(w, files) }, complete); err != nil {
 		return err
 	}
 	fmt.Fprintf(p.stdout, "wrote %s: %d files\n", output, len(files))
@@ -101,7 +102,7 @@ func (p *program) packed(path string, folder bool, output string) (files []edit.
 		return nil, err
 	}
 	if ext := filepath.Ext(pkg.Root.File); !strings.EqualFold(ext, ".ssd") {
-		return nil, fmt.Errorf("%s is no .ssd, which a package holds", pkg.Root.File)
+		return nil, fmt.Errorf("%s is not an .ssd, and a package holds one", pkg.Root.File)
 	}
 	p.warn(slices.DeleteFunc(list.Findings, func(f diag.Finding) bool { return f.ID == "SD2O" })) // refused here
 	needed, err := edit.Needed(pkg)
@@ -131,17 +132,9 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-func mustGetwd() string {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "."
-	}
-	return dir
-}
-
-const sspUnpackHelp = `Makes a folder of an .ssp: what macrostep ssp pack makes an .ssp of, and what a
-text editor or version control likes better. The folder must not be there yet;
-with --force files in it are replaced by those of the package, and others stay.
+const sspUnpackHelp = `Makes a folder from an .ssp, the reverse of macrostep ssp pack. Use it to edit the
+documents or to keep them under version control. The folder must not exist yet; with
+--force its files are replaced by those of the package, and others stay.
 
 Examples:
    macrostep ssp unpack car.ssp
@@ -149,32 +142,28 @@ Examples:
 
 func (p *program) sspUnpackCommand() *cli.Command {
 	return &cli.Command{
-		Name: "ssp unpack", Usage: "make a folder of an .ssp", ArgsUsage: "SYSTEM.ssp",
+		Name: "ssp unpack", Usage: "make a folder from an .ssp", ArgsUsage: "SYSTEM.ssp",
 		UsageText: "macrostep ssp unpack SYSTEM.ssp [-o FOLDER] [--force]", Description: sspUnpackHelp,
-		Flags: []cli.Flag{outputFlag("make `FOLDER`; by default SYSTEM beside it; -o for short"), forceFlag()},
+		Flags: []cli.Flag{outputFlag("make `FOLDER` (default: SYSTEM beside it)"), forceFlag()},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 1, 1, "SYSTEM.ssp"); err != nil {
 				return err
 			}
-			path, output := c.Args().First(), c.String("output")
-			if output == "" {
-				output = strings.TrimSuffix(path, filepath.Ext(path))
-				if output == path {
-					return &usageError{"ssp unpack", fmt.Errorf("%s has no ending to leave out; name the folder with -o", path)}
-				}
+			path := c.Args().First()
+			if filepath.Ext(path) == "" && !c.IsSet(flagOutput) {
+				return &usageError{"ssp unpack", fmt.Errorf("%s has no extension to leave out; name the folder with --output", path)}
 			}
-			return p.sspUnpack(path, output, c.Bool(flagForce))
+			output, err := target(c, strings.TrimSuffix(path, filepath.Ext(path)))
+			if err != nil {
+				return err
+			}
+			return p.sspUnpack(path, output)
 		},
 	}
 }
 
 // sspUnpack unpacks beside the folder and then moves it into place.
-func (p *program) sspUnpack(path, output string, force bool) (err error) {
-	if !force {
-		if err := free(output); err != nil {
-			return err
-		}
-	}
+func (p *program) sspUnpack(path, output string) (err error) {
 	parent := filepath.Dir(filepath.Clean(output))
 	temp, err := archive.NewTempDir(parent, archive.Hidden)
 	if err != nil {
@@ -217,11 +206,11 @@ func moveInto(from, to string) error {
 		info, err := os.Lstat(target)
 		switch {
 		case e.IsDir() && rel != "." && err == nil && !info.IsDir():
-			return fmt.Errorf("%s is no folder and is not replaced", target)
+			return fmt.Errorf("%s is not a folder and is not replaced", target)
 		case e.IsDir():
 			return nil
 		case err == nil && !info.Mode().IsRegular():
-			return fmt.Errorf("%s is no ordinary file and is not replaced", target)
+			return fmt.Errorf("%s is not an ordinary file and is not replaced", target)
 		}
 		paths, targets = append(paths, path), append(targets, target)
 		return nil

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -21,14 +22,14 @@ import (
 )
 
 const sspSetHelp = `Gives variables values that every tool finds in the system: in a parameter set
-(.ssv) that the outermost system binds last, so that they win over all others.
-Such a set is changed if there is one, else made and bound. FMUs and the rest of
-the documents stay as they are.
+(.ssv) that the outermost system binds last, so that they override all others. An
+existing set of this kind is changed; otherwise one is made and bound. FMUs and
+the rest of the documents stay as they are.
 
-A value is a number, true or false, the name of an enumeration's item, or text,
-in the unit of the variable. Only what can be set before a run can be given one.
-CONNECTOR or SYSTEM.CONNECTOR=VALUE gives a connector of a system a value, which
-goes on to all that it is connected to and beats what is given there.
+A value is a number, true or false, the name of an enumeration's item, or text, in
+the unit of the variable. Only what can be set before a run takes a value.
+CONNECTOR=VALUE or SYSTEM.CONNECTOR=VALUE gives a connector of a system a value,
+which is passed on to everything connected to it and overrides values given there.
 
 -o FILE.ssp writes the system with the new values; without it SYSTEM itself is
 changed, which needs --force.
@@ -42,52 +43,31 @@ func (p *program) sspSetCommand() *cli.Command {
 	return &cli.Command{
 		Name: "ssp set", Usage: "give parameters values", ArgsUsage: "SYSTEM COMPONENT.VARIABLE=VALUE…",
 		UsageText: "macrostep ssp set SYSTEM COMPONENT.VARIABLE=VALUE… [-o FILE.ssp] [--force]", Description: sspSetHelp,
-		Flags: []cli.Flag{outputFlag("write `FILE`, an .ssp, and leave SYSTEM as it is; -o for short"), forceFlag()},
+		Flags: []cli.Flag{outputFlag("write `FILE`, an .ssp, and leave SYSTEM as it is"), forceFlag()},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 2, math.MaxInt, "SYSTEM COMPONENT.VARIABLE=VALUE"); err != nil {
 				return err
 			}
-			list, err := valuesGiven(c.Args().Tail())
-			output, force := c.String("output"), c.Bool(flagForce)
-			switch {
-			case err != nil:
-			case c.IsSet("output") && !strings.EqualFold(filepath.Ext(output), ".ssp"):
-				err = fmt.Errorf("-o %s: the name must end in .ssp", output)
-			case output == "" && !force:
-				err = fmt.Errorf("%s would be changed; name another file with -o, or give --%s", c.Args().First(), flagForce)
+			in := newInput(c)
+			list, errs := assignments(c.Args().Tail(), "COMPONENT.VARIABLE=VALUE")
+			in.add(errors.Join(errs...))
+			output, force := c.String(flagOutput), c.Bool(flagForce)
+			if c.IsSet(flagOutput) && !strings.EqualFold(filepath.Ext(output), ".ssp") {
+				in.add(fmt.Errorf("--output %s: the name must end in .ssp", output))
+			} else if output == "" && !force {
+				in.add(fmt.Errorf("%s would be changed; name another file with --output, or give --%s", c.Args().First(), flagForce))
 			}
-			if err != nil {
-				return &usageError{"ssp set", err}
+			if err := in.err(); err != nil {
+				return err
 			}
 			return p.sspSet(c.Args().First(), list, output, force)
 		},
 	}
 }
 
-// valuesGiven reads NAME=VALUE, each name once.
-func valuesGiven(texts []string) ([]assemble.Assignment, error) {
-	var out []assemble.Assignment
-	var errs []error
-	for _, text := range texts {
-		name, value, ok := strings.Cut(text, "=")
-		name = strings.TrimSpace(name)
-		switch {
-		case !ok || name == "":
-			errs = append(errs, fmt.Errorf("%q is not COMPONENT.VARIABLE=VALUE", text))
-		case slices.ContainsFunc(out, func(a assemble.Assignment) bool { return a.Name == name }):
-			errs = append(errs, fmt.Errorf("%s is given twice", name))
-		default:
-			out = append(out, assemble.Assignment{Name: name, Value: value})
-		}
-	}
-	return out, errors.Join(errs...)
-}
-
 func (p *program) sspSet(path string, list []assemble.Assignment, output string, force bool) (err error) {
-	if output != "" && !force {
-		if err := free(output); err != nil {
-			return err
-		}
+	if err := free(output); err != nil && !force {
+		return err
 	}
 	a, err := assemble.Open(path, looking())
 	defer func() { err = errors.Join(err, a.Close()) }()
@@ -130,7 +110,7 @@ func (p *program) sspSet(path string, list []assemble.Assignment, output string,
 		if output == "" {
 			output = path
 		}
-		// What is wrong is so in the input; what was to be written is not there.
+		// Errors are about the input: nothing has been written.
 		inInput := func(temp string) error {
 			err := check(temp)
 			for i, text := range weak {
@@ -155,15 +135,9 @@ func (p *program) sspSet(path string, list []assemble.Assignment, output string,
 			return err
 		}
 	}
-	var rows [][]string
-	for _, c := range changes {
-		old := c.Old
-		if old == "" {
-			old = "none"
-		}
-		rows = append(rows, []string{c.Name, old + " → " + c.New})
-	}
-	table(p.stdout, rows)
+	table(p.stdout, rowsOf(changes, func(c assemble.Change) []string {
+		return []string{c.Name, cmp.Or(c.Old, "none") + " → " + c.New}
+	}))
 	for _, text := range weak {
 		fmt.Fprintln(p.stderr, "warning: "+text)
 	}
@@ -172,7 +146,7 @@ func (p *program) sspSet(path string, list []assemble.Assignment, output string,
 }
 
 // wholePackage lists all files of a system: of an .ssp and a folder everything, of a
-// document that stands alone what it refers to.
+// single document what it refers to.
 func wholePackage(pkg *ssp.Package, alone bool) ([]edit.File, error) {
 	if alone {
 		return edit.Needed(pkg)
@@ -187,8 +161,8 @@ func wholePackage(pkg *ssp.Package, alone bool) ([]edit.File, error) {
 	return files, err
 }
 
-// unwritten has findings on the values in a set name those, not the file, in which they do
-// not stand: all findings in a set that is new.
+// unwritten makes findings on new values name the values, because the file that would hold
+// them is not written: all findings in a new set, and those on changed parameters.
 func unwritten(err error, file string, changes []assemble.Change, fresh bool) {
 	var list *diag.ListError
 	if !errors.As(err, &list) {
@@ -205,8 +179,8 @@ func unwritten(err error, file string, changes []assemble.Change, fresh bool) {
 	}
 }
 
-// inForce reports whether a system that was written has the values, and warns of those
-// that count until the first exchange only.
+// inForce checks that a written system has the values, and returns warnings on those that
+// count until the first exchange only.
 func inForce(path string, changes []assemble.Change) (weak []string, err error) {
 	a, err := assemble.Open(path, looking())
 	defer func() { err = errors.Join(err, a.Close()) }()

@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/worker"
+	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/master/fmuslave"
+	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/master/validate"
 )
 
@@ -21,21 +24,23 @@ const (
 	flagFormat  = "format"
 )
 
-const validateHelp = `Judges files by the rules of FMI 2.0 and SSP, and systems by what couplings go wrong
-with: an .fmu or its folder, a modelDescription.xml, an .ssp, its folder or an .ssd,
-an .ssv, .ssm or .ssb by itself, an OspSystemStructure.xml.
+const validateHelp = `Checks files against the rules of FMI 2.0 and SSP, and systems for common
+coupling faults: an .fmu or its folder, a modelDescription.xml, an .ssp, its
+folder or an .ssd, a single .ssv, .ssm or .ssb, an OspSystemStructure.xml. Use it
+when a file is refused, or before you give one to others.
 
-Each rule has an id that stays: FA for archives and libraries, MD for model
-descriptions, SD for SSP and OSP documents, CC for the coupling, DY for trials. Errors
-stop macrostep run as well. Warnings do not; those that break the letter of a standard
-are errors with --strict, here and there. Notes are worth knowing.
+Each rule has a permanent id: FA for archives and libraries, MD for model
+descriptions, SD for SSP and OSP documents, CC for the coupling, DY for trials.
+Errors also stop macrostep run. Warnings do not; those that violate the letter of
+a standard become errors with --strict, here and in a run. Notes are worth
+knowing.
 
-Nothing of an FMU is executed, unless --dynamic is given: then each FMU is loaded,
-initialised with its own start values, stepped, taken back, reset and run again, all in
-processes of its own; one that does not come back from a call for a minute is ended. What
-is measured is kept in the cache folder by the hash of the FMU, and runs use it.
+No FMU code is executed without --dynamic. With it, each FMU is loaded, initialised
+with its own start values, stepped, rolled back, reset and run again, in separate
+processes; one that does not return from a call within a minute is ended. The
+measurements are kept in the cache folder by the hash of the FMU, for use by runs.
 
-Exit codes: 0 no errors; 1 errors found; 2 a file cannot be looked at, or wrong usage.
+Exit codes: 0 no errors; 1 errors found; 2 a file cannot be read, or wrong usage.
 
 Examples:
    macrostep validate system.ssp
@@ -49,24 +54,24 @@ Examples:
 // formats are the forms of the report.
 var formats = []choice{{"text", "for people, with the lines of the documents"}, {"json", "for programs"}, {"sarif", "SARIF 2.1.0, for code hosts and editors"}}
 
-// errFindings ends the program with exit code 1 and says nothing more.
+// errFindings ends the program with exit code 1 and prints nothing more.
 var errFindings = &runError{errors.New("")}
 
 func (p *program) validateCommand() *cli.Command {
 	return &cli.Command{
-		Name: "validate", Usage: "judge FMUs, SSPs and their documents", ArgsUsage: "FILE…",
+		Name: "validate", Usage: "check FMUs, SSPs and their documents", ArgsUsage: "FILE…",
 		UsageText: "macrostep validate FILE… [FLAGS]\nmacrostep validate --list | --explain ID", Description: validateHelp,
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "strict", Usage: "take deviations from the standards as errors"},
-			repeatable{&cli.StringSliceFlag{Name: flagDisable, Usage: "leave out what the rule `ID` finds; repeatable", KeepSpace: true}},
-			&cli.BoolFlag{Name: "dynamic", Usage: "try each FMU, in processes of its own"},
-			&cli.BoolFlag{Name: "compile", Usage: "with --dynamic: compile the C sources of FMUs that have no library for this platform"},
-			&cli.StringFlag{Name: "step-size", Usage: "step of the trials, `H` seconds (default: of the FMU)"},
-			&cli.StringFlag{Name: flagAlgorithm, Usage: "judge systems for the coupling algorithm `PRESET` (default: that of the system)"},
-			repeatable{&cli.StringSliceFlag{Name: flagParam, Usage: "parameter of the algorithm, `KEY=VALUE`; repeatable", KeepSpace: true}},
+			strictFlag(),
+			listFlag(flagDisable, "leave out the findings of the rule `ID`"),
+			boolFlag("dynamic", "try each FMU, in separate processes"),
+			boolFlag("compile", "with --dynamic: compile the C sources of FMUs that have no library for this platform"),
+			stringFlag("step-size", "step of the trials, `H` seconds (default: of the FMU)"),
+			stringFlag(flagAlgorithm, "check systems for the coupling algorithm `PRESET` (default: that of the system)"),
+			listFlag(flagParam, "parameter of the algorithm, `KEY=VALUE`"),
 			&cli.StringFlag{Name: flagFormat, Usage: "print the findings as `FORM`: text, json or sarif", Value: "text"},
-			&cli.BoolFlag{Name: "list", Usage: "list all rules"},
-			&cli.StringFlag{Name: flagExplain, Usage: "tell what the rule `ID` asks for, and what to do"},
+			boolFlag("list", "list all rules"),
+			stringFlag(flagExplain, "explain the rule `ID`, and what to do about its findings"),
 		},
 		Action: func(c *cli.Context) error {
 			if c.Bool("dynamic") {
@@ -77,56 +82,51 @@ func (p *program) validateCommand() *cli.Command {
 	}
 }
 
-// validateRequest is what macrostep validate asks of the engine.
-type validateRequest struct {
-	Strict, Dynamic bool
-	Compile         bool
-	Disable         []string
-	Step            float64 // of trials, s; 0 = of the FMU
-	Algorithm       string  // "" = of the documents, else the default
-	Params          map[string]string
-}
+// trialTimeout ends an FMU that does not return from a call while it is tried.
+const trialTimeout = time.Minute
 
 func (p *program) validate(c *cli.Context) error {
-	format := c.String(flagFormat)
-	if !slices.ContainsFunc(formats, func(f choice) bool { return f.word == format }) {
-		return &usageError{c.Command.Name, fmt.Errorf("--%s: %q is none of text, json and sarif", flagFormat, format)}
+	in := newInput(c)
+	words := make([]string, len(formats))
+	for i, f := range formats {
+		words[i] = f.word
+	}
+	format := words[in.oneOf(flagFormat, words)]
+	if err := in.err(); err != nil {
+		return err
 	}
 	if c.Bool("list") || c.IsSet(flagExplain) {
-		return p.tellRules(c, format)
+		return p.showRules(c, format)
 	}
 	if c.NArg() == 0 {
-		return &usageError{c.Command.Name, errors.New("FILE (an .fmu, an .ssp, a folder or a document) is missing; to see the rules: macrostep validate --list")}
+		in.add(errors.New("FILE (an .fmu, an .ssp, a folder or a document) is missing; to see the rules: macrostep validate --list"))
+		return in.err()
 	}
-	r := validateRequest{Strict: c.Bool("strict"), Dynamic: c.Bool("dynamic"), Compile: c.Bool("compile"), Disable: c.StringSlice(flagDisable), Algorithm: c.String(flagAlgorithm), Params: map[string]string{}}
-	var errs []error
-	for _, id := range r.Disable {
+	request := simulate.Request{Algorithm: c.String(flagAlgorithm), Params: in.params()}
+	o := validate.Options{
+		Strict: c.Bool("strict"), Disable: c.StringSlice(flagDisable), Dynamic: c.Bool("dynamic"), Compile: c.Bool("compile"),
+		Step: in.float("step-size", positive), StepTimeout: trialTimeout, Cache: fmuslave.CacheDir(),
+		Launcher: &worker.Launcher{Timeout: trialTimeout}, Assemble: simulate.Reading(c.Context),
+	}
+	for _, id := range o.Disable {
 		if _, known := validate.Find(id); !known {
-			errs = append(errs, unknownRule("--"+flagDisable, id))
+			in.fail(flagDisable, unknownRule(id))
 		}
 	}
-	params, err := assignments(flagParam, c.StringSlice(flagParam))
-	errs = append(errs, err)
-	for _, a := range params {
-		r.Params[a.Name] = a.Value
+	if request.Algorithm != "" && in.err() == nil {
+		_, err := p.presets.New(request.Algorithm, request.Params)
+		in.add(err)
 	}
-	if r.Algorithm != "" && err == nil {
-		_, err := p.presets.New(r.Algorithm, r.Params)
-		errs = append(errs, err)
+	if err := in.err(); err != nil {
+		return err
 	}
-	if c.IsSet("step-size") {
-		r.Step, err = strconv.ParseFloat(strings.TrimSpace(c.String("step-size")), 64)
-		if err != nil || !(r.Step > 0) || math.IsInf(r.Step, 0) {
-			errs = append(errs, fmt.Errorf("--step-size: %q is not a finite number above 0", c.String("step-size")))
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
-		return &usageError{c.Command.Name, err}
-	}
+	var err error
 	var reports []*validate.Report
 	var failed error
 	for _, path := range c.Args().Slice() {
-		report, err := p.backend.Validate(c.Context, path, r)
+		request.System = path
+		o.Strategy = func(a *assemble.Assembly) assemble.Strategy { return simulate.StrategyOf(p.presets, a, &request) }
+		report, err := validate.File(c.Context, path, o)
 		if cause := context.Cause(c.Context); cause != nil {
 			return &runError{cause}
 		}
@@ -155,12 +155,12 @@ func (p *program) validate(c *cli.Context) error {
 	return nil
 }
 
-func unknownRule(flag, id string) error {
+func unknownRule(id string) error {
 	var ids []string
 	for _, r := range validate.Rules() {
 		ids = append(ids, r.ID)
 	}
-	return fmt.Errorf("%s: there is no rule %q%s; macrostep validate --list shows all", flag, id, diag.DidYouMean(strings.ToUpper(id), ids))
+	return fmt.Errorf("there is no rule %q%s; macrostep validate --list shows all", id, diag.DidYouMean(strings.ToUpper(id), ids))
 }
 
 // ruleInfo is the JSON of a rule.
@@ -181,13 +181,13 @@ func newRuleInfo(r *diag.Rule) ruleInfo {
 	return ruleInfo{r.ID, r.Level.String(), strict.String(), r.Doc, r.Remedy, r.Ref}
 }
 
-// tellRules lists the rules, or explains one.
-func (p *program) tellRules(c *cli.Context, format string) error {
+// showRules lists the rules, or explains one.
+func (p *program) showRules(c *cli.Context, format string) error {
 	if c.NArg() > 0 {
-		return &usageError{c.Command.Name, fmt.Errorf("%q is too much; --list and --%s look at no file", c.Args().First(), flagExplain)}
+		return &usageError{c.Command.Name, fmt.Errorf("%q is one argument too many; --list and --%s take no file", c.Args().First(), flagExplain)}
 	}
 	if format == "sarif" {
-		return &usageError{c.Command.Name, errors.New("rules are told as text or json; SARIF is for findings")}
+		return &usageError{c.Command.Name, errors.New("rules are printed as text or json; sarif is for findings")}
 	}
 	rules := validate.Rules()
 	if id := c.String(flagExplain); c.IsSet(flagExplain) {
@@ -199,7 +199,7 @@ func (p *program) tellRules(c *cli.Context, format string) error {
 					return nil
 				}
 			}
-			return &usageError{c.Command.Name, unknownRule("--"+flagExplain, id)}
+			return &usageError{c.Command.Name, fmt.Errorf("--%s: %w", flagExplain, unknownRule(id))}
 		}
 		if format == "json" {
 			return writeJSON(p.data(), newRuleInfo(r))
@@ -238,7 +238,7 @@ func levelText(r *diag.Rule) string {
 	return levelWord(r.Level)
 }
 
-// levelWord is what people read: what is only worth knowing is a note.
+// levelWord is the level as people know it: info is a note.
 func levelWord(l diag.Level) string {
 	if l == diag.Info {
 		return "note"

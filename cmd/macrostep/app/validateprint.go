@@ -11,7 +11,7 @@ import (
 )
 
 // writeValidation prints findings for people: by document, each with the line it is
-// about, and what to do. What several findings of a rule advise is said once.
+// about, and what to do. The advice of a rule is printed once per file.
 func writeValidation(w io.Writer, reports []*validate.Report) {
 	var total [3]int
 	source := &excerpts{}

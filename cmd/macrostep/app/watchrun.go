@@ -15,8 +15,8 @@ import (
 type watcher struct {
 	mu      sync.Mutex
 	choice  record.Selection
-	driven  []string // inputs that are given from outside
-	columns []watched
+	driven  []string                      // inputs that are given from outside
+	values  []func(*master.Point) float64 // of the curves
 	curves  []curve
 	left    int // variables that are not among the curves
 	t       float64
@@ -24,25 +24,6 @@ type watcher struct {
 	attempt *stepCurves // nil = attempts are not looked at
 	begun   chan struct{}
 }
-
-// watched is where the values of a curve are found in a point.
-type watched struct {
-	from watchedFrom
-	kind master.Kind
-	sub  int
-	at   int // in U or Y, or among the values of the kind
-}
-
-type watchedFrom uint8
-
-const (
-	ofU watchedFrom = iota
-	ofY
-	ofMeasured
-	ofDiscreteIn
-	ofDiscreteOut
-	ofWatch
-)
 
 // newWatcher makes a watcher of a run from start on.
 func newWatcher(choice record.Selection, start float64) *watcher {
@@ -58,7 +39,7 @@ func newWatcher(choice record.Selection, start float64) *watcher {
 func (w *watcher) Begin(sys *master.System, measured []master.Port) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	take := func(name string, p master.Port, c watched, byDefault bool) {
+	take := func(name string, p master.Port, byDefault bool, value func(*master.Point) float64) {
 		if p.Kind == master.String || !byDefault && w.choice.IsDefault() || !w.choice.IsDefault() && !w.choice.Match(name) {
 			return
 		}
@@ -66,35 +47,37 @@ func (w *watcher) Begin(sys *master.System, measured []master.Port) error {
 			w.left++
 			return
 		}
-		c.kind = p.Kind
-		w.columns = append(w.columns, c)
+		w.values = append(w.values, value)
 		w.curves = append(w.curves, curve{name: name, unit: p.Unit, held: p.Kind != master.Real || p.Discrete})
 	}
 	for k, p := range measured {
-		take(p.Name, p, watched{from: ofMeasured, at: k}, true)
+		take(p.Name, p, true, func(q *master.Point) float64 { return q.Measured[k] })
 	}
 	for i, info := range sys.Infos {
 		name := func(p master.Port) string { return info.Name + "." + p.Name }
-		discrete := func(ports []master.Port, from watchedFrom, byDefault bool) {
+		discrete := func(ports []master.Port, byDefault bool, values func(*master.Point) []master.Values) {
 			var n [master.String + 1]int // ports of each kind so far
 			for _, p := range ports {
-				take(name(p), p, watched{from: from, sub: i, at: n[p.Kind]}, byDefault || slices.Contains(w.driven, name(p)))
+				at := n[p.Kind]
 				n[p.Kind]++
+				take(name(p), p, byDefault || slices.Contains(w.driven, name(p)), func(q *master.Point) float64 {
+					return numberIn(&values(q)[i], p.Kind, at)
+				})
 			}
 		}
 		outputs := len(info.DiscreteOut) > 0
 		for k, p := range info.Out {
 			if !p.Internal {
 				outputs = true
-				take(name(p), p, watched{from: ofY, at: sys.OutAt[i] + k}, true)
+				take(name(p), p, true, func(q *master.Point) float64 { return q.Y[sys.OutAt[i]+k] })
 			}
 		}
-		discrete(info.DiscreteOut, ofDiscreteOut, true)
+		discrete(info.DiscreteOut, true, func(q *master.Point) []master.Values { return q.DiscreteOut })
 		for k, p := range info.In {
-			take(name(p), p, watched{from: ofU, at: sys.InAt[i] + k}, !outputs || slices.Contains(w.driven, name(p)))
+			take(name(p), p, !outputs || slices.Contains(w.driven, name(p)), func(q *master.Point) float64 { return q.U[sys.InAt[i]+k] })
 		}
-		discrete(info.DiscreteIn, ofDiscreteIn, !outputs)
-		discrete(info.Watch, ofWatch, true)
+		discrete(info.DiscreteIn, !outputs, func(q *master.Point) []master.Values { return q.DiscreteIn })
+		discrete(info.Watch, true, func(q *master.Point) []master.Values { return q.Watch })
 	}
 	for i := range w.curves {
 		w.curves[i].thin = results.NewThinner(spansEach(len(w.curves)))
@@ -108,36 +91,21 @@ func (w *watcher) Record(p *master.Point) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.t, w.steps = p.T, p.Step
-	for i := range w.columns {
-		c := &w.columns[i]
-		var v float64
-		switch c.from {
-		case ofU:
-			v = p.U[c.at]
-		case ofY:
-			v = p.Y[c.at]
-		case ofMeasured:
-			v = p.Measured[c.at]
-		case ofDiscreteIn:
-			v = c.of(&p.DiscreteIn[c.sub])
-		case ofDiscreteOut:
-			v = c.of(&p.DiscreteOut[c.sub])
-		case ofWatch:
-			v = c.of(&p.Watch[c.sub])
-		}
-		w.curves[i].thin.Add(p.T, v)
+	for i, value := range w.values {
+		w.curves[i].thin.Add(p.T, value(p))
 	}
 	return nil
 }
 
-func (c *watched) of(v *master.Values) float64 {
-	switch c.kind {
+// numberIn returns a value of a kind as a number; 0 for a text.
+func numberIn(v *master.Values, kind master.Kind, at int) float64 {
+	switch kind {
 	case master.Real:
-		return v.Real[c.at]
+		return v.Real[at]
 	case master.Integer:
-		return float64(v.Integer[c.at])
+		return float64(v.Integer[at])
 	case master.Boolean:
-		if v.Boolean[c.at] {
+		if v.Boolean[at] {
 			return 1
 		}
 	}
@@ -151,7 +119,7 @@ func (w *watcher) RecordAttempt(t, H float64, trial master.Trial, accepted bool,
 	return w.attempt.RecordAttempt(t, H, trial, accepted, err)
 }
 
-// reached tells how far the run is.
+// reached returns how far the run is.
 func (w *watcher) reached() (t float64, steps int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -181,8 +149,8 @@ func (a attemptRecorders) RecordAttempt(t, H float64, trial master.Trial, accept
 	return nil
 }
 
-// watch makes a watcher part of a run. Attempts are looked at where they may tell more
-// than equal steps of order 0 do, of which many are taken at once as long as nobody looks.
+// watch makes a watcher part of a run. Equal steps of order 0 are not watched attempt by
+// attempt, because that would keep the run from taking many at once.
 func (w *watcher) watch(opt *master.Options, choice *algorithms.Choice) {
 	opt.Recorders = append(slices.Clip(opt.Recorders), w)
 	sizer, ok := choice.Algorithm.(master.StepSizer)

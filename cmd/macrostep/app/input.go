@@ -1,0 +1,214 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/master/simulate"
+)
+
+// Flags that several commands have.
+
+func stringFlag(name, usage string) *cli.StringFlag {
+	return &cli.StringFlag{Name: name, Usage: usage}
+}
+
+func boolFlag(name, usage string) *cli.BoolFlag { return &cli.BoolFlag{Name: name, Usage: usage} }
+
+func listFlag(name, usage string) cli.Flag {
+	return repeatable{&cli.StringSliceFlag{Name: name, Usage: usage + "; repeatable", KeepSpace: true}}
+}
+
+func jsonFlag() cli.Flag { return boolFlag("json", "print JSON") }
+
+func strictFlag() cli.Flag {
+	return boolFlag("strict", "treat deviations from the standards as errors")
+}
+
+func forceFlag() cli.Flag { return boolFlag(flagForce, "replace existing files") }
+
+func selectFlag(does string) cli.Flag {
+	return listFlag(flagSelect, does+" only the variables that match `GLOB` (* and ? only)")
+}
+
+func timeColumnFlag() cli.Flag {
+	return stringFlag("time-column", "`NAME` of the time column, if it is unusual")
+}
+
+func outputFlag(usage string) *cli.StringFlag {
+	return &cli.StringFlag{Name: flagOutput, Aliases: []string{"o"}, Usage: usage}
+}
+
+// inCategory puts flags under a title in the help.
+func inCategory(title string, flags ...cli.Flag) []cli.Flag {
+	for _, f := range flags {
+		switch f := f.(type) {
+		case *cli.StringFlag:
+			f.Category = title
+		case *cli.BoolFlag:
+			f.Category = title
+		case *cli.IntFlag:
+			f.Category = title
+		case repeatable:
+			f.Category = title
+		case pair:
+			f.Category = title
+		case valueOptional:
+			f.Category = title
+		}
+	}
+	return flags
+}
+
+// input reads the flags and arguments of a command. It collects errors, so that the user
+// sees all of them at once.
+type input struct {
+	*cli.Context
+	errs []error
+}
+
+// newInput refuses empty values.
+func newInput(c *cli.Context) *input {
+	in := &input{Context: c}
+	for _, f := range c.Command.Flags {
+		name := f.Names()[0]
+		switch f.(type) {
+		case *cli.StringFlag, valueOptional:
+			if c.IsSet(name) && c.String(name) == "" {
+				in.fail(name, errors.New("the value is empty"))
+			}
+		}
+	}
+	return in
+}
+
+// fail keeps an error about a flag, if it is one.
+func (in *input) fail(flag string, err error) {
+	if err != nil {
+		in.errs = append(in.errs, fmt.Errorf("--%s: %w", flag, err))
+	}
+}
+
+// add keeps an error, if it is one.
+func (in *input) add(err error) { in.errs = append(in.errs, err) }
+
+// err returns all errors as one of usage, or nil.
+func (in *input) err() error {
+	if err := errors.Join(in.errs...); err != nil {
+		return &usageError{in.Command.Name, err}
+	}
+	return nil
+}
+
+// bound is what a number has to be, besides finite.
+type bound int
+
+const (
+	anyNumber bound = iota
+	positive
+	notNegative
+)
+
+func parseNumber(text string, b bound) (float64, error) {
+	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	switch {
+	case err != nil || math.IsNaN(v) || math.IsInf(v, 0):
+		return 0, fmt.Errorf("%q is not a finite number; give one like 0.001 or 1e-3", text)
+	case b == positive && v <= 0:
+		return 0, fmt.Errorf("%s is not greater than 0", text)
+	case b == notNegative && v < 0:
+		return 0, fmt.Errorf("%s is less than 0", text)
+	}
+	return v, nil
+}
+
+// float returns the number that a flag has or defaults to, else 0.
+func (in *input) float(name string, b bound) float64 {
+	if in.String(name) == "" {
+		return 0
+	}
+	v, err := parseNumber(in.String(name), b)
+	in.fail(name, err)
+	return v
+}
+
+// number returns the number of a flag, nil if it is not given or wrong.
+func (in *input) number(name string, b bound) *simulate.Setting {
+	if !in.IsSet(name) {
+		return nil
+	}
+	failed := len(in.errs)
+	v := in.float(name, b)
+	if len(in.errs) > failed {
+		return nil
+	}
+	return &simulate.Setting{Value: v, Source: "--" + name}
+}
+
+// oneOf returns the index of the value of a flag among the possible ones.
+func (in *input) oneOf(name string, values []string) int {
+	i := slices.Index(values, in.String(name))
+	if i < 0 {
+		in.fail(name, fmt.Errorf("%q is none of %s", in.String(name), strings.Join(values, ", ")))
+	}
+	return max(i, 0)
+}
+
+// globs returns what a flag selects.
+func (in *input) globs(name string) record.Selection {
+	s, err := record.ParseSelection(in.StringSlice(name))
+	in.fail(name, err)
+	return s
+}
+
+// assignments reads NAME=VALUE, each name once.
+func (in *input) assignments(name string) []assemble.Assignment {
+	list, errs := assignments(in.StringSlice(name), "NAME=VALUE")
+	for _, err := range errs {
+		in.fail(name, err)
+	}
+	return list
+}
+
+// params returns the parameters of an algorithm.
+func (in *input) params() map[string]string {
+	params := map[string]string{}
+	for _, a := range in.assignments(flagParam) {
+		params[a.Name] = a.Value
+	}
+	return params
+}
+
+// assignments reads texts of a form like NAME=VALUE, each name once.
+func assignments(texts []string, form string) (list []assemble.Assignment, errs []error) {
+	for _, text := range texts {
+		name, value, ok := strings.Cut(text, "=")
+		switch name = strings.TrimSpace(name); {
+		case !ok || name == "":
+			errs = append(errs, fmt.Errorf("%q is not %s", text, form))
+		case slices.ContainsFunc(list, func(a assemble.Assignment) bool { return a.Name == name }):
+			errs = append(errs, fmt.Errorf("%s is given twice", name))
+		default:
+			list = append(list, assemble.Assignment{Name: name, Value: value})
+		}
+	}
+	return list, errs
+}
+
+// each reads the values of a list flag one by one.
+func each[T any](in *input, name string, read func(text string) (T, error)) (list []T) {
+	for _, text := range in.StringSlice(name) {
+		v, err := read(text)
+		in.fail(name, err)
+		list = append(list, v)
+	}
+	return list
+}

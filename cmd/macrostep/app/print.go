@@ -1,0 +1,80 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+)
+
+func writeJSON(w io.Writer, doc any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(doc)
+}
+
+// table lines up cells, one row a line, without blanks at the ends of lines.
+func table(w io.Writer, rows [][]string) {
+	var b strings.Builder
+	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(tw, strings.Join(row, "\t"))
+	}
+	tw.Flush() // to memory: it cannot fail
+	for line := range strings.Lines(b.String()) {
+		fmt.Fprintln(w, strings.TrimRight(line, " \n"))
+	}
+}
+
+// titled prints an indented table under a title; nothing if it has no rows.
+func titled(w io.Writer, title string, rows [][]string) {
+	if len(rows) == 0 {
+		return
+	}
+	fmt.Fprintln(w, title)
+	for _, row := range rows {
+		row[0] = "  " + row[0]
+	}
+	table(w, rows)
+}
+
+// rowsOf makes a row of each element of a list.
+func rowsOf[T any](list []T, row func(T) []string) (rows [][]string) {
+	for _, v := range list {
+		rows = append(rows, row(v))
+	}
+	return rows
+}
+
+// rowsBy makes a row of each element of a map, by name.
+func rowsBy[T any](m map[string]T, row func(name string, v T) []string) [][]string {
+	return rowsOf(slices.Sorted(maps.Keys(m)), func(name string) []string { return row(name, m[name]) })
+}
+
+// pairs are rows of name and value, without those whose value is empty.
+func pairs(namesAndValues ...string) (rows [][]string) {
+	for pair := range slices.Chunk(namesAndValues, 2) {
+		if value := oneLine(pair[1]); value != "" {
+			rows = append(rows, []string{pair[0], value})
+		}
+	}
+	return rows
+}
+
+// oneLine keeps texts of documents from breaking a table.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// number returns a few digits, enough for a look.
+func number(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
