@@ -239,14 +239,12 @@ func (g *growth) steady(y []float64, alike func(j, k int) bool) (most int, by fl
 
 // archive carries the samples.
 func (g *growth) archive(a *Archive) {
-	a.Floats(g.start)
-	a.Int(&g.every)
-	a.Int(&g.next)
 	n := len(g.samples)
+	a.All(g.start, &g.every, &g.next)
 	a.Index(&n, 0, growthSamples)
 	g.samples = g.samples[:n]
-	for i := range g.samples {
-		a.Floats(g.samples[i])
+	for _, sample := range g.samples {
+		a.Floats(sample)
 	}
 }
 

@@ -396,7 +396,7 @@ func testForeignCheckpoints(t *testing.T) {
 	version := slices.Clone(good)
 	version[8] = 77
 	write(c.path("run.checkpoint"), string(version))
-	refused("another version", []string{"format 77", "this macrostep reads format 2"})
+	refused("another version", []string{"format 77", "this macrostep reads format 3"})
 	write(c.path("run.checkpoint"), string(good))
 
 	// Results that are not those of the run.

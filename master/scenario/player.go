@@ -542,8 +542,7 @@ func (p *Player) Archive(a *master.Archive) {
 	for k := range p.events {
 		e := &p.events[k]
 		actions += len(e.actions)
-		a.Bool(&e.fired)
-		a.Float(&e.release)
+		a.All(&e.fired, &e.release)
 		held := make([]bool, len(e.actions))
 		for i := range held {
 			by, ok := p.inForce[e.actions[i].v]
@@ -577,8 +576,7 @@ func (p *Player) Archive(a *master.Archive) {
 			a.Fail(fmt.Errorf("line %d of %s replays nothing", q.line, p.s.Path))
 			return
 		}
-		a.Float(&q.zero)
-		a.Bool(&q.on)
+		a.All(&q.zero, &q.on)
 		p.plays[q.v] = i
 	}
 	n = len(p.happened)
@@ -588,8 +586,7 @@ func (p *Player) Archive(a *master.Archive) {
 	}
 	for i := range p.happened {
 		did := &p.happened[i]
-		a.Int(&did.Line)
-		a.Float(&did.Time)
+		a.All(&did.Line, &did.Time)
 		n := len(did.Did)
 		a.Index(&n, 0, actions+1)
 		if a.Reading() {
@@ -602,15 +599,7 @@ func (p *Player) Archive(a *master.Archive) {
 	a.String(&p.stopping)
 	a.Count(len(p.judges), "expectations")
 	for k := range p.judges {
-		j := &p.judges[k]
-		for _, is := range []*bool{&j.looked, &j.done, &j.failed} {
-			a.Bool(is)
-		}
-		for _, v := range []*float64{&j.when, &j.distance, &j.first} {
-			a.Float(v)
-		}
-		a.Scalar(&j.is)
-		a.Scalar(&j.firstIs)
+		a.All(&p.judges[k].judged)
 	}
 	if a.Reading() {
 		p.plan()
@@ -689,10 +678,15 @@ func digits(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 // judge judges one expectation.
 type judge struct {
 	*expectation
-	v        *master.Variable
-	wanted   master.Scalar // with a value that is no Real
-	low      float64
-	high     float64
+	v      *master.Variable
+	wanted master.Scalar // with a value that is no Real
+	low    float64
+	high   float64
+	judged
+}
+
+// judged is what has been seen of an expectation, which goes into checkpoints.
+type judged struct {
 	looked   bool
 	done     bool
 	failed   bool

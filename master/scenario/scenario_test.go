@@ -26,13 +26,9 @@ func play(t testing.TB, preset string, text string, o master.Options) (*Player, 
 	}
 	linear := mastertest.Oscillator()
 	sys, err := master.NewSystem([]master.Subsystem{linear[0], linear[1]}, mastertest.OscillatorConnections())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c, err := algorithms.New(preset, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m := &mastertest.Memory{}
 	p := s.Play()
 	o.Recorders, o.Hooks = []master.Recorder{m}, []master.Hook{p}
@@ -115,9 +111,7 @@ expect:
   - {variable: first.y1, at: 0.654321, max: 10}
   - {variable: first.y1, always: {from: 0.3333, until: 0.7777}, max: 10}
 `, master.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, want := range []float64{0.123456789, 0.123456789 + 0.1, 0.654321, 0.3333, 0.7777} {
 			if !slices.Contains(m.T, want) {
 				t.Errorf("%s: no step ends at %v", preset, want)
@@ -135,9 +129,7 @@ events:
 `
 	for _, preset := range []string{"explicit", "implicit", "ex-slocal"} {
 		_, one, _, err := play(t, preset, text, master.Options{Stop: 1, Step: 0.01, Workers: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, two, result, err := play(t, preset, text, master.Options{Stop: 1, Step: 0.01, Workers: 2})
 		if err != nil || len(result.Manipulated) != 2 {
 			t.Fatal(err, result.Manipulated)
@@ -151,9 +143,7 @@ events:
 // Tables drive connected inputs, by the time of the run and by that since the event.
 func TestReplay(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "ramp.csv"), []byte("time,first.u1,other\n0,0,5\n1,10,5\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "ramp.csv"), []byte("time,first.u1,other\n0,0,5\n1,10,5\n"), 0o666))
 	path := filepath.Join(dir, "s.yaml")
 	s, err := parse(t.Context(), path, []byte(`
 events:
@@ -164,9 +154,7 @@ expect:
   - {variable: first.u1, at: 0.69, value: 6.9, tolerance: 1e-9}
   - {variable: first.u1, at: 0.7, min: 100}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !slices.Equal(s.Files(), []string{filepath.Join(dir, "ramp.csv")}) {
 		t.Errorf("files: %v", s.Files())
 	}
@@ -221,18 +209,12 @@ func TestFailures(t *testing.T) {
 func explicitly(t *testing.T, s *Scenario, first, second master.Subsystem) (*Player, *master.Run) {
 	t.Helper()
 	sys, err := master.NewSystem([]master.Subsystem{first, second}, mastertest.OscillatorConnections())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c, err := algorithms.New("explicit", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := s.Play()
 	run, err := master.NewRun(sys, c.Algorithm, master.Options{Stop: 1, Step: 0.01, Hooks: []master.Hook{p}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p, run
 }
 
@@ -240,9 +222,7 @@ func explicitly(t *testing.T, s *Scenario, first, second master.Subsystem) (*Pla
 // that reaches beyond the end is not.
 func TestTerminated(t *testing.T) {
 	s, err := parse(t.Context(), "test.yaml", []byte("\nexpect:\n  - {variable: first.y1, always: , min: -5}\n  - {variable: first.y1, always: {until: 0.9}, min: -5}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	linear := mastertest.Oscillator()
 	p, run := explicitly(t, s, &mastertest.Faulty{Subsystem: linear[0], AtStep: 51, Terminate: true}, linear[1])
 	result, err := run.Run(t.Context())
@@ -331,9 +311,7 @@ func TestHelp(t *testing.T) {
 	_, text, _ := strings.Cut(Help, "\n\n")
 	text, _, _ = strings.Cut(text, "\n\nEvents happen")
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "pedal.csv"), []byte("time,pedal\n0,1\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "pedal.csv"), []byte("time,pedal\n0,1\n"), 0o666))
 	s, err := parse(t.Context(), filepath.Join(dir, "x.yaml"), []byte(text))
 	if err != nil || s.Events() != 4 || s.Expectations() != 3 || !s.StopOnFailure || len(s.Variables) != 6 {
 		t.Errorf("%v: %+v", err, s)
@@ -343,9 +321,7 @@ func TestHelp(t *testing.T) {
 // The page in the documentation is the help.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "scenarios.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var want strings.Builder
 	for line := range strings.Lines(Help) {
 		if strings.HasPrefix(line, "   ") {
@@ -421,9 +397,7 @@ func TestManyEvents(t *testing.T) {
 // A context interrupts reading.
 func TestReadInterrupted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.yaml")
-	if err := os.WriteFile(path, []byte("events:\n  - {at: 0, stop: now}\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("events:\n  - {at: 0, stop: now}\n"), 0o666))
 	if _, err := Read(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
@@ -435,5 +409,13 @@ func TestReadInterrupted(t *testing.T) {
 	}
 	if _, err := read(ctx, path); !errors.Is(err, why) {
 		t.Error(err)
+	}
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }
