@@ -154,17 +154,26 @@ func (r *Run) keeper(i int) (stateKeeper, error) {
 }
 
 // tryCheckpoints looks, before the first step, whether the subsystems do what
-// checkpoints need, and tells what they leave open.
+// checkpoints need, and warns of what they leave open.
 func (r *Run) tryCheckpoints() error {
 	for i, k := range r.keep.keepers {
-		r.x.touch(i)
-		if err := r.x.crew.on(i, func() error { return r.trySerialize(k, i) }); err != nil {
+		if err := r.tryKeeper(i, k, "a run that is resumed from a checkpoint equals the unbroken one"); err != nil {
 			return err
 		}
-		if replay := r.x.replay[i]; max(replay.FirstTry, replay.Replays) > 0 {
-			r.warn(fmt.Sprintf("%s repeats a step to %.2g only: a run that is resumed from a checkpoint equals the unbroken one within that, not to the last bit",
-				r.sys.Infos[i], max(replay.FirstTry, replay.Replays)))
-		}
+	}
+	return nil
+}
+
+// tryKeeper serialises the state of subsystem i, and warns unless the subsystem repeats its steps
+// to the last bit; equals names the runs that agree only within that.
+func (r *Run) tryKeeper(i int, k stateKeeper, equals string) error {
+	r.x.touch(i)
+	if err := r.x.crew.on(i, func() error { return r.trySerialize(k, i) }); err != nil {
+		return err
+	}
+	replay := r.x.replay[i]
+	if noise := max(replay.FirstTry, replay.Replays); noise > 0 {
+		r.warn(fmt.Sprintf("%s repeats a step to %.2g only: %s within that, not to the last bit", r.sys.Infos[i], noise, equals))
 	}
 	return nil
 }

@@ -122,41 +122,35 @@ func (r *Run) Span() (start, stop, step float64) { return r.opt.Start, r.opt.Sto
 // find returns the variable of a subsystem, nil = there is none.
 func (r *Run) find(i int, port string) *Variable {
 	info := r.sys.Infos[i]
-	v := &Variable{sub: i, tune: -1}
 	named := func(p Port) bool { return p.Name == port }
-	discrete := func(ports []Port, from place) *Variable {
-		k := slices.IndexFunc(ports, named)
-		if k < 0 {
-			return nil
-		}
-		v.Port, v.place, v.at = ports[k], from, indexOfKind(ports, k)
-		return v
-	}
-	if k := slices.IndexFunc(info.In, named); k >= 0 {
-		v.Port, v.place, v.at = info.In[k], inInputs, r.sys.InAt[i]+k
-		return v
-	}
-	if k := slices.IndexFunc(info.Out, named); k >= 0 {
-		v.Port, v.place, v.at = info.Out[k], inOutputs, r.sys.OutAt[i]+k
-		return v
-	}
 	for _, list := range []struct {
 		ports []Port
 		place place
-	}{{info.DiscreteIn, inDiscreteInputs}, {info.DiscreteOut, inDiscreteOutputs}} {
-		if found := discrete(list.ports, list.place); found != nil {
-			return found
+		first int // of the subsystem's Reals in u or y; -1 = the place is among values of the kind
+	}{
+		{info.In, inInputs, r.sys.InAt[i]}, {info.Out, inOutputs, r.sys.OutAt[i]},
+		{info.DiscreteIn, inDiscreteInputs, -1}, {info.DiscreteOut, inDiscreteOutputs, -1},
+	} {
+		if k := slices.IndexFunc(list.ports, named); k >= 0 {
+			at := list.first + k
+			if list.first < 0 {
+				at = indexOfKind(list.ports, k)
+			}
+			return &Variable{Port: list.ports[k], place: list.place, sub: i, at: at, tune: -1}
 		}
 	}
+	v := &Variable{sub: i, tune: -1}
 	if t := r.x.able[i].tunable; t != nil {
 		if v.tune = slices.IndexFunc(t.Tunables(), named); v.tune >= 0 {
 			v.Port, v.place = t.Tunables()[v.tune], inTunables
 		}
 	}
-	if found := discrete(info.Watch, inWatched); found != nil || v.tune >= 0 {
-		return v
+	if k := slices.IndexFunc(info.Watch, named); k >= 0 {
+		v.Port, v.place, v.at = info.Watch[k], inWatched, indexOfKind(info.Watch, k)
+	} else if v.tune < 0 {
+		return nil
 	}
-	return nil
+	return v
 }
 
 // Value returns what the variable is at the present communication point: an input as
@@ -197,6 +191,7 @@ func (s *Scalar) read(from *Values, at int) {
 	}
 }
 
+// write puts the value among those of its kind.
 func (s *Scalar) write(to *Values, at int) {
 	switch s.Kind {
 	case Real:
