@@ -37,7 +37,7 @@ func NewArchive() *Archive { return &Archive{} }
 // ReadArchive returns an archive to be read from data, which it keeps.
 func ReadArchive(data []byte) *Archive { return &Archive{data: data, reading: true} }
 
-// Reading tells the direction: state is read in.
+// Reading reports whether state is read in, not written out.
 func (a *Archive) Reading() bool { return a.reading }
 
 // Data returns what was written.
@@ -396,7 +396,7 @@ func (a *Archive) Scalar(v *Scalar) {
 	a.String(&v.Text)
 }
 
-// Count carries a number that must be the same in reading; what tells of what.
+// Count carries a number that must be the same in reading; what names it in messages.
 func (a *Archive) Count(n int, what string) {
 	was := n
 	a.Int(&was)
@@ -405,7 +405,7 @@ func (a *Archive) Count(n int, what string) {
 	}
 }
 
-// Same carries a text that must be the same in reading; what tells of what.
+// Same carries a text that must be the same in reading; what names it in messages.
 func (a *Archive) Same(text, what string) {
 	was := text
 	a.String(&was)
@@ -414,7 +414,7 @@ func (a *Archive) Same(text, what string) {
 	}
 }
 
-// Finish tells that everything was read.
+// Finish fails unless everything was read.
 func (a *Archive) Finish() error {
 	if a.err == nil && a.reading && a.at != len(a.data) {
 		a.misfit("%d bytes are left over", len(a.data)-a.at)

@@ -21,7 +21,7 @@ type StateSerializer interface {
 	DeserializeState([]byte) (State, error)
 }
 
-// StopUser is a subsystem that is told the stop time (Experiment.StopKnown), and may act on it.
+// StopUser is a subsystem that gets the stop time (Experiment.StopKnown) and may act on it.
 type StopUser interface{ UsesStop() bool }
 
 // RecorderArchiver is a recorder that can go on with its record in a run that is
@@ -33,7 +33,7 @@ type StopUser interface{ UsesStop() bool }
 type RecorderArchiver interface {
 	Recorder
 	Archiver
-	// ArchiveName tells the recorders of a run apart.
+	// ArchiveName distinguishes the recorders of a run.
 	ArchiveName() string
 }
 

@@ -134,7 +134,7 @@ const (
 	exponential = 1e9
 	everSteeper = 30
 	// steep is the growth over the second half of the run beyond that of any power of time,
-	// 2^p, which tells an absurd value from an integral of something large.
+	// 2^p; it separates an absurd value from the integral of something large.
 	steep = 256
 	// A value grows steadily if its peaks grow by this factor at least from each quarter of
 	// the run to the next, and the last time by not much less than before. A power p of time

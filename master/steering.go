@@ -16,7 +16,7 @@ type Scalar struct {
 	Text    string
 }
 
-// String returns the value as it stands in results: as few digits as tell a Real apart,
+// String returns the value as results show it: as few digits as distinguish a Real,
 // true or false, a text in quotes.
 func (s Scalar) String() string {
 	switch s.Kind {
@@ -41,7 +41,7 @@ type Tunable interface {
 	SetTunable(k int, v Scalar) error
 }
 
-// place tells where a variable is.
+// place is where the value of a variable is kept.
 type place uint8
 
 const (
@@ -70,8 +70,8 @@ type Variable struct {
 	before *Scalar
 }
 
-// Variable finds a variable by its name, "subsystem.port". Of watched variables and
-// tunables it is told after those of the graph: the error names what is near.
+// Variable finds a variable by its name, "subsystem.port". Inputs and outputs come before
+// tunables and watched variables of the same name.
 func (r *Run) Variable(name string) (*Variable, error) {
 	if v, ok := r.variables[name]; ok {
 		return v, nil
@@ -116,7 +116,7 @@ func (r *Run) Variables() []string {
 	return slices.Compact(names)
 }
 
-// Span tells from when to when the run goes, and the step size of its options, in s.
+// Span returns start time, stop time and step size of the options, in s.
 func (r *Run) Span() (start, stop, step float64) { return r.opt.Start, r.opt.Stop, r.opt.Step }
 
 // find returns the variable of a subsystem, nil = there is none.
@@ -245,7 +245,7 @@ func (v *Variable) sinks() []int {
 	return out
 }
 
-// Set returns the variable a value from the present communication point on, until
+// Set gives the variable a value from the present communication point on, until
 // Release: an input, whatever it is connected to; an output, for all that it feeds (what
 // it is itself stays to be read); a tunable for good.
 func (v *Variable) Set(to Scalar) error {

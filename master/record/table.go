@@ -638,7 +638,7 @@ func (t *Table) wrote(p piece) {
 	t.publish(p.last)
 }
 
-// publish tells another process where the file stands.
+// publish shows another process how far the file has come.
 func (t *Table) publish(ends bool) {
 	at := t.place()
 	if ends {

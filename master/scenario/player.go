@@ -525,7 +525,7 @@ func (p *Player) fire(k int, t float64) error {
 	return nil
 }
 
-// act does one thing, action i of event k, and tells it.
+// act carries out action i of event k, and returns a description of it.
 func (p *Player) act(k, i int, t float64) (did string, err error) {
 	a := &p.events[k].actions[i]
 	name := a.v.Name
@@ -659,7 +659,7 @@ func (p *Player) end(k int, t float64) error {
 	return nil
 }
 
-// Report tells, after the run, what happened and what came of the expectations.
+// Report returns, after the run, what happened and the verdicts on the expectations.
 func (p *Player) Report() *record.Scenario {
 	r := &record.Scenario{Path: p.s.Path, Hash: p.s.Hash, Name: p.s.Name, Given: len(p.s.events), Happened: len(p.s.events) - len(p.Idle()), Events: append([]record.ScenarioEvent{}, p.happened...), Expectations: []record.Expectation{}}
 	for k := range p.judges {
