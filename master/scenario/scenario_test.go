@@ -17,7 +17,23 @@ import (
 	"github.com/macrostep/macrostep/master/mastertest"
 )
 
-// play runs the coupled oscillator of mastertest with a scenario.
+// newRun makes a run of the two parts of mastertest's oscillator in which a scenario is played.
+func newRun(t testing.TB, s *Scenario, preset string, o master.Options, first, second master.Subsystem) (*Player, *master.Run, error) {
+	t.Helper()
+	sys, err := master.NewSystem([]master.Subsystem{first, second}, mastertest.OscillatorConnections())
+	must(t, err)
+	c, err := algorithms.New(preset, nil)
+	must(t, err)
+	if o.Stop == 0 {
+		o.Stop, o.Step = 1, 0.01
+	}
+	p := s.Play()
+	o.Hooks = []master.Hook{p}
+	run, err := master.NewRun(sys, c.Algorithm, o)
+	return p, run, err
+}
+
+// play runs the oscillator with a scenario.
 func play(t testing.TB, preset string, text string, o master.Options) (*Player, *mastertest.Memory, master.Result, error) {
 	t.Helper()
 	s, err := parse(t.Context(), "test.yaml", []byte(text))
@@ -25,17 +41,9 @@ func play(t testing.TB, preset string, text string, o master.Options) (*Player, 
 		return nil, nil, master.Result{}, err
 	}
 	linear := mastertest.Oscillator()
-	sys, err := master.NewSystem([]master.Subsystem{linear[0], linear[1]}, mastertest.OscillatorConnections())
-	must(t, err)
-	c, err := algorithms.New(preset, nil)
-	must(t, err)
 	m := &mastertest.Memory{}
-	p := s.Play()
-	o.Recorders, o.Hooks = []master.Recorder{m}, []master.Hook{p}
-	if o.Stop == 0 {
-		o.Stop, o.Step = 1, 0.01
-	}
-	run, err := master.NewRun(sys, c.Algorithm, o)
+	o.Recorders = []master.Recorder{m}
+	p, run, err := newRun(t, s, preset, o, linear[0], linear[1])
 	if err != nil {
 		return p, m, master.Result{}, err
 	}
@@ -159,7 +167,8 @@ expect:
 		t.Errorf("files: %v", s.Files())
 	}
 	linear := mastertest.Oscillator()
-	p, run := explicitly(t, s, linear[0], linear[1])
+	p, run, err := newRun(t, s, "explicit", master.Options{}, linear[0], linear[1])
+	must(t, err)
 	if _, err := run.Run(t.Context()); err != nil || p.Err() != nil {
 		t.Fatal(err, p.Err())
 	}
@@ -205,26 +214,14 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// explicitly makes a run of the oscillator's parts over 1 s in which a scenario is played.
-func explicitly(t *testing.T, s *Scenario, first, second master.Subsystem) (*Player, *master.Run) {
-	t.Helper()
-	sys, err := master.NewSystem([]master.Subsystem{first, second}, mastertest.OscillatorConnections())
-	must(t, err)
-	c, err := algorithms.New("explicit", nil)
-	must(t, err)
-	p := s.Play()
-	run, err := master.NewRun(sys, c.Algorithm, master.Options{Stop: 1, Step: 0.01, Hooks: []master.Hook{p}})
-	must(t, err)
-	return p, run
-}
-
 // Where a subsystem ends the simulation, an expectation over the whole run is judged; one
 // that reaches beyond the end is not.
 func TestTerminated(t *testing.T) {
 	s, err := parse(t.Context(), "test.yaml", []byte("\nexpect:\n  - {variable: first.y1, always: , min: -5}\n  - {variable: first.y1, always: {until: 0.9}, min: -5}\n"))
 	must(t, err)
 	linear := mastertest.Oscillator()
-	p, run := explicitly(t, s, &mastertest.Faulty{Subsystem: linear[0], AtStep: 51, Terminate: true}, linear[1])
+	p, run, err := newRun(t, s, "explicit", master.Options{}, &mastertest.Faulty{Subsystem: linear[0], AtStep: 51, Terminate: true}, linear[1])
+	must(t, err)
 	result, err := run.Run(t.Context())
 	if err != nil || result.Status != master.Terminated {
 		t.Fatalf("%v, %s", err, result.Status)
