@@ -72,7 +72,7 @@ func abilitiesOf(s Subsystem, info *Info) (a abilities) {
 	return a
 }
 
-// check tells what a description promises and the subsystem does not have.
+// check returns an error that names what a description promises and the subsystem does not have.
 func (a *abilities) check(info *Info) error {
 	var errs []error
 	missing := func(promised, have bool, what string) {

@@ -26,10 +26,7 @@ func TestRefusals(t *testing.T) {
 		"restore all": func(x *master.Exec) error { return x.NewStateSet([]int{0, 1}).Restore() },
 		"derivatives": func(x *master.Exec) error { return x.PrepareDerivatives(0, 1) },
 	} {
-		r, err := master.NewRun(system(t, []master.Subsystem{newFake("a", 1, 1), newFake("b", 1, 1)}), &asking{ask}, master.Options{Stop: 1, Step: 0.5})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := made(t, system(t, []master.Subsystem{newFake("a", 1, 1), newFake("b", 1, 1)}), &asking{ask}, master.Options{Stop: 1, Step: 0.5})
 		if _, err := r.Run(t.Context()); !errors.Is(err, master.ErrCapability) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -8,35 +8,19 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master"
-	"github.com/macrostep/macrostep/master/mastertest"
 )
 
 // A run takes as many macro steps as are admitted; the time of waiting is not its own;
 // results are those of a run that nobody stops.
 func TestAdmit(t *testing.T) {
-	run := func(admit master.Admission) (times []float64, res master.Result, err error) {
-		var subs []master.Subsystem
-		for _, s := range mastertest.Oscillator() {
-			subs = append(subs, s)
-		}
-		sys, err := master.NewSystem(subs, mastertest.OscillatorConnections())
-		if err != nil {
-			t.Fatal(err)
-		}
-		choice, err := algorithms.New("explicit", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := master.NewRun(sys, choice.Algorithm, master.Options{Stop: 1, Step: 0.125, Recorders: []master.Recorder{&timesOnly{&times}}, Admit: admit})
-		if err != nil {
-			t.Fatal(err)
-		}
-		res, err = r.Run(context.Background())
-		return times, res, err
+	admitted := func(admit master.Admission) ([]float64, master.Result, error) {
+		sys, _ := oscillator(t)
+		rec := &times{}
+		res, err := newRun(t, sys, master.Options{Stop: 1, Step: 0.125, Recorders: []master.Recorder{rec}, Admit: admit}).Run(context.Background())
+		return rec.t, res, err
 	}
-	want, _, err := run(nil)
+	want, _, err := admitted(nil)
 	if err != nil || len(want) != 9 {
 		t.Fatalf("%v, %v", want, err)
 	}
@@ -45,7 +29,7 @@ func TestAdmit(t *testing.T) {
 	var times []float64
 	var res master.Result
 	synctest.Test(t, func(*testing.T) { // with a clock that only waiting moves
-		times, res, err = run(func(context.Context) (int, error) {
+		times, res, err = admitted(func(context.Context) (int, error) {
 			time.Sleep(wait)
 			asked = append(asked, len(asked))
 			return []int{1, 3, 0, 1 << 62, 1}[len(asked)-1], nil
@@ -59,7 +43,7 @@ func TestAdmit(t *testing.T) {
 	}
 	broken := errors.New("no more")
 	n := 0
-	times, res, err = run(func(context.Context) (int, error) {
+	times, res, err = admitted(func(context.Context) (int, error) {
 		if n++; n == 3 {
 			return 1, broken
 		}
@@ -69,13 +53,3 @@ func TestAdmit(t *testing.T) {
 		t.Errorf("%v, %d steps, %v", times, res.Accepted, err)
 	}
 }
-
-type timesOnly struct{ times *[]float64 }
-
-func (r *timesOnly) Begin(*master.System, []master.Port) error { return nil }
-func (r *timesOnly) Record(p *master.Point) error {
-	*r.times = append(*r.times, p.T)
-	return nil
-}
-func (r *timesOnly) Flush() error            { return nil }
-func (r *timesOnly) End(master.Result) error { return nil }

@@ -23,7 +23,7 @@ type Trial struct {
 	// Retry, for the next macro step after Accept; 0 = half of this one, and
 	// the same again.
 	Next float64
-	// Why tells in a few words why the attempt is to be repeated.
+	// Why is the reason, in a few words, for repeating the attempt.
 	Why string
 }
 
@@ -40,12 +40,11 @@ type Algorithm interface {
 	// an accepted step without estimates before (Est and Indicator NaN). Its error ends the
 	// run, but for ErrDiscard where the step can be repeated.
 	Attempt(ctx context.Context, x *Exec, t, H float64, trial *Trial) error
-	// Accept tells that the attempt stands: t is the new communication point,
+	// Accept confirms the attempt: t is the new communication point,
 	// and x.W holds L y + b there.
 	Accept(x *Exec, t float64)
-	// Reject tells that the attempt from t by H does not stand, because its
-	// verdict was Retry or a subsystem discarded the step, and that the states
-	// go back to t.
+	// Reject discards the attempt from t by H, because its verdict was Retry or a
+	// subsystem discarded the step. The states go back to t.
 	Reject(t, H float64)
 }
 
@@ -63,11 +62,10 @@ type Sequential interface{ Sequential() bool }
 
 // Disturbed is an algorithm that learns from the past.
 type Disturbed interface {
-	// Disturb tells, between two attempts, that something was set at this communication
-	// point: what the subsystems get jumps here, and what depends directly on it follows in the
-	// steps behind. Their errors tell nothing of the size of the step, and points before
-	// say nothing of those behind. next is the size that the algorithm would have the next step,
-	// if it chooses it; 0 = it does not mind.
+	// Disturb is called between two attempts when something was set at this communication
+	// point. Inputs jump here, and whatever depends directly on them follows in the next steps.
+	// Errors of these steps are no measure of the step size, and history before the jump is
+	// invalid. next is the size wanted for the next step by an algorithm that chooses it; 0 = any.
 	Disturb() (next float64)
 }
 
@@ -82,9 +80,8 @@ type DerivativeUser interface {
 
 // Waiver is an algorithm that may do without what it asked for.
 type Waiver interface {
-	// DoesWithout is told, before Init, that a subsystem has not proved its rollback
-	// or its directional derivatives, and why. true: the run goes on, and its
-	// warnings tell; false: it ends.
+	// DoesWithout is called before Init for a subsystem that has not proved its rollback or its
+	// directional derivatives, with the reason. true: the run goes on with a warning; false: it ends.
 	DoesWithout(subsystem int, why error) bool
 }
 
@@ -102,7 +99,7 @@ type LoopSolver interface{ LoopTreatment() string }
 
 // Monitoring is an algorithm that estimates errors.
 type Monitoring interface {
-	// Monitored tells by which variables, and how, once it is initialised.
+	// Monitored returns the variables by which errors are estimated, and how, once it is initialised.
 	Monitored() []string
 }
 
@@ -135,19 +132,19 @@ type AttemptRecorder interface {
 // subsystem takes them, up to an order.
 type InputDerivativeUser interface{ InputDerivativeOrder() int }
 
-// Delivery tells how the approximation of one input reaches its subsystem.
+// Delivery is the way in which the approximation of one input reaches its subsystem.
 type Delivery struct {
 	Input string `json:"input"` // "subsystem.port"
 	How   string `json:"how"`   // "derivatives", "substeps=10", "held", "late"
 	Order int    `json:"order"` // of the polynomial
 }
 
-// DeliveryReporter is an algorithm that tells its deliveries, once it is initialised.
+// DeliveryReporter is an algorithm that reports its deliveries, once it is initialised.
 type DeliveryReporter interface{ Deliveries() []Delivery }
 
 // Signals are inputs given from outside.
 type Signals interface {
-	// Inputs tells which entries of u the signals drive.
+	// Inputs returns the entries of u that the signals drive.
 	Inputs() []int
 	// Real returns the value of entry i of u at time t.
 	Real(i int, t float64) float64

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
+	"unsafe"
 )
 
 // Archiver is a part of a run whose state goes into checkpoints: an algorithm,
@@ -35,7 +37,7 @@ func NewArchive() *Archive { return &Archive{} }
 // ReadArchive returns an archive to be read from data, which it keeps.
 func ReadArchive(data []byte) *Archive { return &Archive{data: data, reading: true} }
 
-// Reading tells the direction: state is read in.
+// Reading reports whether state is read in, not written out.
 func (a *Archive) Reading() bool { return a.reading }
 
 // Data returns what was written.
@@ -98,7 +100,16 @@ func (a *Archive) begin(kind byte, n uint64) (uint64, bool) {
 	return binary.LittleEndian.Uint64(left[1:]), true
 }
 
-// room returns the place of n values of a size, behind the length that begin wrote
+// holds fails unless n values of a size can be left to read.
+func (a *Archive) holds(n uint64, size int) bool {
+	if a.reading && n > uint64((len(a.data)-a.at)/size) {
+		a.misfit("it ends too early")
+		return false
+	}
+	return true
+}
+
+// room returns the place of n values of a size, after the length that begin wrote
 // or read.
 func (a *Archive) room(n uint64, size int) []byte {
 	if !a.reading {
@@ -106,8 +117,7 @@ func (a *Archive) room(n uint64, size int) []byte {
 		a.data = append(a.data, make([]byte, int(n)*size)...)
 		return a.data[at:]
 	}
-	if n > uint64((len(a.data)-a.at)/size) {
-		a.misfit("it ends too early")
+	if !a.holds(n, size) {
 		return nil
 	}
 	at := a.at
@@ -115,36 +125,56 @@ func (a *Archive) room(n uint64, size int) []byte {
 	return a.data[at:a.at]
 }
 
-// slice begins a slice of n values; what is read must have as many.
-func (a *Archive) slice(kind byte, n, size int) []byte {
+// bytes carries bytes of any number, and returns those that were written or read.
+func (a *Archive) bytes(kind byte, v []byte) ([]byte, bool) {
+	n, ok := a.begin(kind, uint64(len(v)))
+	if !ok {
+		return nil, false
+	}
+	b := a.room(n, 1)
+	if !a.reading {
+		copy(b, v)
+	}
+	return b, a.err == nil
+}
+
+// numbers carries a slice of n values of a size that package binary knows; what is read must
+// have as many.
+func (a *Archive) numbers(kind byte, n, size int, v any) {
 	was, ok := a.begin(kind, uint64(n))
 	if ok && was != uint64(n) {
 		a.misfit("there are %d values where this run has %d", was, n)
 		ok = false
 	}
-	if !ok {
-		return nil
+	if ok {
+		a.elements(was, size, v)
 	}
-	return a.room(was, size)
+}
+
+// elements carries the n values of a slice after its length.
+func (a *Archive) elements(n uint64, size int, v any) {
+	b := a.room(n, size)
+	if a.err != nil {
+		return
+	}
+	var err error
+	if a.reading {
+		_, err = binary.Decode(b, binary.LittleEndian, v)
+	} else {
+		_, err = binary.Encode(b, binary.LittleEndian, v)
+	}
+	a.Fail(err)
 }
 
 // Section names what follows, for messages; it must be there in reading too.
 func (a *Archive) Section(name string) {
-	got := name
-	n, ok := a.begin(kindSection, uint64(len(name)))
-	if !ok {
-		return
-	}
-	b := a.room(n, 1)
-	if a.reading && a.err == nil {
-		got = string(b)
-	} else {
-		copy(b, name)
-	}
-	if got != name {
+	got, ok := a.bytes(kindSection, []byte(name))
+	if ok && string(got) != name {
 		a.misfit("here stands %q, not %q", got, name)
 	}
-	a.section = name
+	if ok {
+		a.section = name
+	}
 }
 
 // Float carries one number, every bit of it.
@@ -198,90 +228,58 @@ func (a *Archive) Bool(v *bool) {
 
 // String carries a text.
 func (a *Archive) String(v *string) {
-	n, ok := a.begin(kindString, uint64(len(*v)))
-	if !ok {
-		return
-	}
-	b := a.room(n, 1)
-	if !a.reading {
-		copy(b, *v)
-	} else if a.err == nil {
+	if b, ok := a.bytes(kindString, []byte(*v)); ok {
 		*v = string(b)
 	}
 }
 
 // Bytes carries bytes of any number. What is read is a part of the archive's data.
 func (a *Archive) Bytes(v *[]byte) {
-	n, ok := a.begin(kindBytes, uint64(len(*v)))
-	if !ok {
-		return
-	}
-	b := a.room(n, 1)
-	if !a.reading {
-		copy(b, *v)
-	} else if a.err == nil {
+	if b, ok := a.bytes(kindBytes, *v); ok && a.reading {
 		*v = b
 	}
 }
 
 // Floats carries numbers; there must be as many in reading.
-func (a *Archive) Floats(v []float64) { a.floats(v, a.slice(kindFloats, len(v), 8)) }
-
-func (a *Archive) floats(v []float64, b []byte) {
-	if a.err != nil {
-		return
-	}
-	for i := range v {
-		if a.reading {
-			v[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
-		} else {
-			binary.LittleEndian.PutUint64(b[8*i:], math.Float64bits(v[i]))
-		}
-	}
-}
+func (a *Archive) Floats(v []float64) { a.numbers(kindFloats, len(v), 8, v) }
 
 // FloatList carries numbers of any number; the slice is made as long as what is read.
 func (a *Archive) FloatList(v *[]float64) {
-	n, ok := a.begin(kindFloats, uint64(len(*v)))
-	if !ok {
-		return
+	if n, ok := a.begin(kindFloats, uint64(len(*v))); ok && a.holds(n, 8) {
+		*v = resized(*v, int(n))
+		a.elements(n, 8, *v)
 	}
-	b := a.room(n, 8)
-	if a.err != nil {
-		return
-	}
-	*v = resized(*v, int(n))
-	a.floats(*v, b)
 }
 
 // Ints carries whole numbers; there must be as many in reading.
-func (a *Archive) Ints(v []int) { a.ints(v, a.slice(kindInts, len(v), 8)) }
+func (a *Archive) Ints(v []int) {
+	words := toWords(v)
+	a.numbers(kindInts, len(v), 8, words)
+	fromWords(v, words)
+}
 
-func (a *Archive) ints(v []int, b []byte) {
-	if a.err != nil {
-		return
-	}
+func toWords(v []int) []int64 {
+	words := make([]int64, len(v))
 	for i := range v {
-		if a.reading {
-			v[i] = int(binary.LittleEndian.Uint64(b[8*i:]))
-		} else {
-			binary.LittleEndian.PutUint64(b[8*i:], uint64(v[i]))
-		}
+		words[i] = int64(v[i])
+	}
+	return words
+}
+
+func fromWords(v []int, words []int64) {
+	for i := range v {
+		v[i] = int(words[i])
 	}
 }
 
 // IntList carries whole numbers of any number.
 func (a *Archive) IntList(v *[]int) {
-	n, ok := a.begin(kindInts, uint64(len(*v)))
-	if !ok {
-		return
+	if n, ok := a.begin(kindInts, uint64(len(*v))); ok && a.holds(n, 8) {
+		*v = resized(*v, int(n))
+		words := toWords(*v)
+		a.elements(n, 8, words)
+		fromWords(*v, words)
 	}
-	b := a.room(n, 8)
-	if a.err != nil {
-		return
-	}
-	*v = resized(*v, int(n))
-	a.ints(*v, b)
 }
 
 func resized[T any](v []T, n int) []T {
@@ -292,41 +290,88 @@ func resized[T any](v []T, n int) []T {
 }
 
 // Bools carries truth values; there must be as many in reading.
-func (a *Archive) Bools(v []bool) {
-	b := a.slice(kindBools, len(v), 1)
-	if a.err != nil {
-		return
-	}
-	for i := range v {
-		switch {
-		case a.reading:
-			v[i] = b[i] != 0
-		case v[i]:
-			b[i] = 1
-		}
-	}
-}
+func (a *Archive) Bools(v []bool) { a.numbers(kindBools, len(v), 1, v) }
 
 // Integers carries numbers of 32 bits; there must be as many in reading.
-func (a *Archive) Integers(v []int32) {
-	b := a.slice(kindInts, len(v), 4)
-	if a.err != nil {
-		return
-	}
-	for i := range v {
-		if a.reading {
-			v[i] = int32(binary.LittleEndian.Uint32(b[4*i:]))
-		} else {
-			binary.LittleEndian.PutUint32(b[4*i:], uint32(v[i]))
-		}
-	}
-}
+func (a *Archive) Integers(v []int32) { a.numbers(kindInts, len(v), 4, v) }
 
 // Strings carries texts; there must be as many in reading.
 func (a *Archive) Strings(v []string) {
 	a.Count(len(v), "texts")
 	for i := range v {
 		a.String(&v[i])
+	}
+}
+
+// All carries the values that places point to, in their order: numbers, truth values, texts,
+// Values and Scalars, and arrays and structs of these, field by field. A slice is itself a place,
+// of as many values in reading.
+func (a *Archive) All(places ...any) {
+	for _, place := range places {
+		switch p := place.(type) {
+		case *float64:
+			a.Float(p)
+		case *int:
+			a.Int(p)
+		case *uint64:
+			a.Word(p)
+		case *bool:
+			a.Bool(p)
+		case *string:
+			a.String(p)
+		case *Values:
+			a.Values(p)
+		case *Scalar:
+			a.Scalar(p)
+		case []float64:
+			a.Floats(p)
+		case []int:
+			a.Ints(p)
+		case []bool:
+			a.Bools(p)
+		default:
+			a.reflected(reflect.ValueOf(place).Elem())
+		}
+	}
+}
+
+// reflected carries a value of a type that All has no method for.
+func (a *Archive) reflected(v reflect.Value) {
+	bits := func(is uint64, set func(uint64)) {
+		a.Word(&is)
+		set(is)
+	}
+	switch k := v.Kind(); {
+	case v.CanInt():
+		bits(uint64(v.Int()), func(is uint64) { v.SetInt(int64(is)) })
+	case v.CanUint():
+		bits(v.Uint(), v.SetUint)
+	case v.CanFloat():
+		bits(math.Float64bits(v.Float()), func(is uint64) { v.SetFloat(math.Float64frombits(is)) })
+	case v.CanComplex():
+		re, im := real(v.Complex()), imag(v.Complex())
+		a.All(&re, &im)
+		v.SetComplex(complex(re, im))
+	case k == reflect.Bool:
+		is := v.Bool()
+		a.Bool(&is)
+		v.SetBool(is)
+	case k == reflect.String:
+		is := v.String()
+		a.String(&is)
+		v.SetString(is)
+	case k == reflect.Array:
+		for i := range v.Len() {
+			a.All(v.Index(i).Addr().Interface())
+		}
+	case k == reflect.Struct:
+		for i := range v.NumField() {
+			f := v.Field(i)
+			// Unexported fields cannot be set otherwise.
+			a.All(reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Interface())
+		}
+	default:
+		a.Fail(fmt.Errorf("an archive carries no %s", v.Type()))
 	}
 }
 
@@ -351,7 +396,7 @@ func (a *Archive) Scalar(v *Scalar) {
 	a.String(&v.Text)
 }
 
-// Count carries a number that must be the same in reading; what tells of what.
+// Count carries a number that must be the same in reading; what names it in messages.
 func (a *Archive) Count(n int, what string) {
 	was := n
 	a.Int(&was)
@@ -360,7 +405,7 @@ func (a *Archive) Count(n int, what string) {
 	}
 }
 
-// Same carries a text that must be the same in reading; what tells of what.
+// Same carries a text that must be the same in reading; what names it in messages.
 func (a *Archive) Same(text, what string) {
 	was := text
 	a.String(&was)
@@ -369,7 +414,7 @@ func (a *Archive) Same(text, what string) {
 	}
 }
 
-// Finish tells that everything was read.
+// Finish fails unless everything was read.
 func (a *Archive) Finish() error {
 	if a.err == nil && a.reading && a.at != len(a.data) {
 		a.misfit("%d bytes are left over", len(a.data)-a.at)

@@ -21,7 +21,7 @@ type StateSerializer interface {
 	DeserializeState([]byte) (State, error)
 }
 
-// StopUser is a subsystem that is told the stop time (Experiment.StopKnown), and may act on it.
+// StopUser is a subsystem that gets the stop time (Experiment.StopKnown) and may act on it.
 type StopUser interface{ UsesStop() bool }
 
 // RecorderArchiver is a recorder that can go on with its record in a run that is
@@ -33,7 +33,7 @@ type StopUser interface{ UsesStop() bool }
 type RecorderArchiver interface {
 	Recorder
 	Archiver
-	// ArchiveName tells the recorders of a run apart.
+	// ArchiveName distinguishes the recorders of a run.
 	ArchiveName() string
 }
 
@@ -154,17 +154,26 @@ func (r *Run) keeper(i int) (stateKeeper, error) {
 }
 
 // tryCheckpoints looks, before the first step, whether the subsystems do what
-// checkpoints need, and tells what they leave open.
+// checkpoints need, and warns of what they leave open.
 func (r *Run) tryCheckpoints() error {
 	for i, k := range r.keep.keepers {
-		r.x.touch(i)
-		if err := r.x.crew.on(i, func() error { return r.trySerialize(k, i) }); err != nil {
+		if err := r.tryKeeper(i, k, "a run that is resumed from a checkpoint equals the unbroken one"); err != nil {
 			return err
 		}
-		if replay := r.x.replay[i]; max(replay.FirstTry, replay.Replays) > 0 {
-			r.warn(fmt.Sprintf("%s repeats a step to %.2g only: a run that is resumed from a checkpoint equals the unbroken one within that, not to the last bit",
-				r.sys.Infos[i], max(replay.FirstTry, replay.Replays)))
-		}
+	}
+	return nil
+}
+
+// tryKeeper serialises the state of subsystem i, and warns unless the subsystem repeats its steps
+// to the last bit; equals names the runs that agree only within that.
+func (r *Run) tryKeeper(i int, k stateKeeper, equals string) error {
+	r.x.touch(i)
+	if err := r.x.crew.on(i, func() error { return r.trySerialize(k, i) }); err != nil {
+		return err
+	}
+	replay := r.x.replay[i]
+	if noise := max(replay.FirstTry, replay.Replays); noise > 0 {
+		r.warn(fmt.Sprintf("%s repeats a step to %.2g only: %s within that, not to the last bit", r.sys.Infos[i], noise, equals))
 	}
 	return nil
 }
@@ -371,66 +380,22 @@ func (r *Run) archiveRecorders(a *Archive) {
 
 // archive carries everything but the recorders.
 func (r *Run) archive(a *Archive) {
-	a.Section("run")
 	stop := r.opt.Stop
+	a.Section("run")
 	a.Same(fmt.Sprint(r.opt.Start), "the start time")
 	a.Same(fmt.Sprint(r.opt.Step), "the step size")
 	a.Float(&stop)
-	a.Float(&r.t)
-	if a.Reading() && a.Err() == nil && r.opt.Stop <= r.t {
-		a.Fail(r.nothingLeft())
-	}
-	a.Float(&r.lost)
-	a.Float(&r.want)
-	a.Int(&r.accepted)
-	a.Int(&r.rejected)
-	a.Index(&r.onGrid, 0, r.grid.points())
-	if at := r.grid.at(r.onGrid); a.Reading() && r.want == 0 && r.t == stop && r.onGrid <= r.grid.whole && math.Abs(at-r.t) <= r.grid.rounding() {
-		r.t = at // the end of a run that goes on lies on the grid
-	}
-	a.IntList(&r.result.Orders)
-	a.Int(&r.result.Iterations)
-	a.Int(&r.result.Jacobians)
-	a.Bools(r.record.watchBad)
-	a.Floats(r.record.point.Measured)
-	for i := range r.record.point.Watch {
-		a.Values(&r.record.point.Watch[i])
-	}
-	r.growth.archive(a)
-	clipped := r.clipped || r.want == 0 && r.onGrid > r.grid.whole
-	a.Bool(&clipped)
-	wall, waited := r.stepping().Seconds(), 0.0
-	if r.pacer != nil {
-		waited = r.pacer.waited.Seconds()
-	}
-	a.Float(&wall)
-	a.Float(&waited)
-	r.tellNotes()                             // what the algorithm has noted since goes into the checkpoint
-	later := r.warnings[r.keep.initWarnings:] // the others come again
-	n := len(later)
-	a.Int(&n)
-	for k := 0; k < n && a.Err() == nil; k++ {
-		if a.Reading() {
-			r.warnings = append(r.warnings, "")
-			later = r.warnings[r.keep.initWarnings:]
-		}
-		a.String(&later[k])
-	}
-
-	a.Section("inputs and outputs")
-	r.x.archive(a)
+	r.archiveProgress(a, stop)
 	seconds := make([]float64, len(r.keep.keepers))
-	for i := range seconds {
-		seconds[i] = r.subsystemSeconds(i)
-	}
-	a.Floats(seconds)
 	told := make([]bool, len(r.sys.Subsystems)) // the stop time
 	for i := range told {
+		seconds[i] = r.subsystemSeconds(i)
 		user := r.x.able[i].stop
 		told[i] = r.stopKnown && user != nil && user.UsesStop()
 	}
-	a.Bools(told)
-
+	a.Section("inputs and outputs")
+	r.x.archive(a)
+	a.All(seconds, told)
 	for i := range r.sys.Subsystems {
 		if a.Err() != nil {
 			return
@@ -443,19 +408,50 @@ func (r *Run) archive(a *Archive) {
 		}
 	}
 	r.x.current = outside
-
 	a.Section("algorithm")
 	r.can.archiver.Archive(a)
 	r.archiveSteering(a)
-	if !a.Reading() || a.Finish() != nil {
-		return
+	if a.Reading() && a.Finish() == nil {
+		r.keep.earlierSeconds = seconds
+		r.record.point.T, r.record.point.Step = r.t, r.accepted
+		a.Fail(r.otherStop(stop, told))
 	}
-	r.keep.earlierSeconds, r.keep.earlier, r.clipped = seconds, time.Duration(wall*float64(time.Second)), clipped
+}
+
+// archiveProgress carries how far the run is, and what it has reported. stop is the stop time of
+// the run of the checkpoint.
+func (r *Run) archiveProgress(a *Archive, stop float64) {
+	a.Float(&r.t)
+	if a.Reading() && a.Err() == nil && r.opt.Stop <= r.t {
+		a.Fail(r.nothingLeft())
+	}
+	a.All(&r.lost, &r.want, &r.accepted, &r.rejected)
+	a.Index(&r.onGrid, 0, r.grid.points())
+	if at := r.grid.at(r.onGrid); a.Reading() && r.want == 0 && r.t == stop && r.onGrid <= r.grid.whole && math.Abs(at-r.t) <= r.grid.rounding() {
+		r.t = at // the end of a run that goes on lies on the grid
+	}
+	r.clipped = r.clipped || r.want == 0 && r.onGrid > r.grid.whole
+	a.IntList(&r.result.Orders)
+	a.All(&r.result.Iterations, &r.result.Jacobians, r.record.watchBad, r.record.point.Measured)
+	for i := range r.record.point.Watch {
+		a.Values(&r.record.point.Watch[i])
+	}
+	r.growth.archive(a)
+	a.Bool(&r.clipped)
+	wall, waited := r.stepping(), time.Duration(0)
 	if r.pacer != nil {
-		r.pacer.waited = time.Duration(waited * float64(time.Second))
+		waited = r.pacer.waited
 	}
-	r.record.point.T, r.record.point.Step = r.t, r.accepted
-	a.Fail(r.otherStop(stop, told))
+	if a.All(&wall, &waited); a.Reading() {
+		r.keep.earlier = wall
+		if r.pacer != nil {
+			r.pacer.waited = waited
+		}
+	}
+	r.tellNotes()                             // what the algorithm has noted since goes into the checkpoint
+	later := r.warnings[r.keep.initWarnings:] // the others come again
+	list(a, &later, a.String)
+	r.warnings = append(r.warnings[:r.keep.initWarnings], later...)
 }
 
 // otherStop looks whether a run that has come from a checkpoint can go on to its stop time,
@@ -494,17 +490,12 @@ func (r *Run) archiveSteering(a *Archive) {
 	}
 	a.Section("what was set")
 	for k := range s.own {
-		for _, l := range []*Linear{&s.own[k], &s.fed[k]} {
-			a.Float(&l.Gain)
-			a.Float(&l.Offset)
-		}
+		a.All(&s.own[k], &s.fed[k])
 	}
 	list(a, &s.pins, func(p *pin) {
 		r.archiveVariable(a, &p.by)
 		a.Index(&p.sub, 0, len(r.sys.Subsystems)-1)
-		a.Int(&p.at)
-		a.Scalar(&p.value)
-		a.Scalar(&p.before)
+		a.All(&p.at, &p.value, &p.before)
 		if a.Err() != nil {
 			return
 		}
@@ -531,7 +522,7 @@ func (r *Run) archiveSteering(a *Archive) {
 		}
 		a.Scalar((*v).before)
 	})
-	list(a, &r.result.Manipulated, func(name *string) { a.String(name) })
+	list(a, &r.result.Manipulated, a.String)
 	a.Bool(&r.disturbed)
 	if a.Reading() && a.Err() == nil {
 		r.steer()
@@ -600,23 +591,15 @@ func (r *Run) archiveState(a *Archive, i int) error {
 
 // archive carries what was exchanged at the last communication point.
 func (x *Exec) archive(a *Archive) {
-	for _, v := range [][]float64{x.U, x.Y, x.W, x.keptY, x.b} {
-		a.Floats(v)
-	}
+	a.All(x.U, x.Y, x.W, x.keptY, x.b)
 	for i := range x.discreteIn {
-		a.Values(&x.discreteIn[i])
-		a.Values(&x.discreteOut[i])
-		a.Values(&x.keptDiscrete[i])
+		a.All(&x.discreteIn[i], &x.discreteOut[i], &x.keptDiscrete[i])
 	}
-	for _, v := range [][]int{x.steps, x.saves, x.restores} {
-		a.Ints(v)
-	}
+	a.All(x.steps, x.saves, x.restores)
 	for i := range x.replay {
-		// Algorithms go by it, and a test anew need not give the same.
-		a.Float(&x.replay[i].Step)
-		a.Float(&x.replay[i].FirstTry)
-		a.Float(&x.replay[i].Replays)
-		a.String(&x.replay[i].AtStart)
+		// Algorithms go by it, and another test need not give the same.
+		r := &x.replay[i]
+		a.All(&r.Step, &r.FirstTry, &r.Replays, &r.AtStart)
 	}
 	x.isSaved = false
 }

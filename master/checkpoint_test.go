@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,6 +59,15 @@ func (k *kept) VerifyRollback(context.Context, master.Experiment, float64) (mast
 // Watched returns the first output, twice.
 func (k *kept) Watched(v *master.Values) error { v.Real[0] = 2 * k.y[0]; return nil }
 
+// talking are the connections of talkers.
+func talking() (all []master.Connection) {
+	for _, port := range []string{"y1 u1", "n n", "b b", "s s"} {
+		out, in, _ := strings.Cut(port, " ")
+		all = append(all, wire("one."+out, "two."+in), wire("two."+out, "one."+in))
+	}
+	return all
+}
+
 // talkers are two subsystems that exchange signals of every kind and count.
 func talkers(t testing.TB) (*master.System, []*kept) {
 	t.Helper()
@@ -77,21 +87,25 @@ func talkers(t testing.TB) (*master.System, []*kept) {
 		keepers = append(keepers, k)
 		subs = append(subs, k)
 	}
-	return system(t, subs,
-		wire("one.y1", "two.u1"), wire("two.y1", "one.u1"), wire("one.n", "two.n"), wire("two.n", "one.n"),
-		wire("one.b", "two.b"), wire("two.b", "one.b"), wire("one.s", "two.s"), wire("two.s", "one.s")), keepers
+	return system(t, subs, talking()...), keepers
 }
 
 // everything is a recorder that keeps all of each point.
 type everything struct{ rows []string }
 
-func (e *everything) Begin(*master.System, []master.Port) error { return nil }
-func (e *everything) Record(p *master.Point) error {
-	e.rows = append(e.rows, fmt.Sprint(p.T, p.Step, p.U, p.Y, p.DiscreteIn, p.DiscreteOut, p.Watch))
-	return nil
+func row(p *master.Point) string {
+	return fmt.Sprint(p.T, p.Step, p.U, p.Y, p.DiscreteIn, p.DiscreteOut, p.Watch)
 }
-func (e *everything) Flush() error            { return nil }
-func (e *everything) End(master.Result) error { return nil }
+
+// checkpointsTo collects checkpoints.
+func checkpointsTo(all *[]master.Checkpoint, every float64) *master.Checkpoints {
+	return &master.Checkpoints{Every: every, Write: func(c master.Checkpoint) error { *all = append(*all, c); return nil }}
+}
+
+func (e *everything) Begin(*master.System, []master.Port) error { return nil }
+func (e *everything) Record(p *master.Point) error              { e.rows = append(e.rows, row(p)); return nil }
+func (e *everything) Flush() error                              { return nil }
+func (e *everything) End(master.Result) error                   { return nil }
 
 // keptTunable has a parameter, which is its second output, too.
 type keptTunable struct{ *kept }
@@ -109,11 +123,7 @@ func tunedTalkers(t testing.TB) *master.System {
 	k.info.Watch = []master.Port{{Name: "p"}}
 	k.y[1] = 2
 	k.eval = func(_, y []float64) { y[0] += y[1] }
-	var connections []master.Connection
-	for _, c := range [][2]string{{"one.y1", "two.u1"}, {"two.y1", "one.u1"}, {"one.n", "two.n"}, {"two.n", "one.n"}, {"one.b", "two.b"}, {"two.b", "one.b"}, {"one.s", "two.s"}, {"two.s", "one.s"}} {
-		connections = append(connections, wire(c[0], c[1]))
-	}
-	return system(t, []master.Subsystem{sys.Subsystems[0], sys.Subsystems[1], keptTunable{k}}, connections...)
+	return system(t, append(sys.Subsystems, keptTunable{k}), talking()...)
 }
 
 // meddler sets variables of every kind, and lets them go, by a count of its own.
@@ -125,18 +135,23 @@ func (m *meddler) Archive(a *master.Archive) { a.Int(&m.calls) }
 
 func (m *meddler) At(r *master.Run) error {
 	m.calls++
-	text, whole, yes := master.Scalar{Kind: master.String, Text: "mine"}, master.Scalar{Kind: master.Integer, Integer: -7}, master.Scalar{Kind: master.Boolean, Boolean: true}
+	set := func(s master.Scalar) func(*master.Variable) error {
+		return func(v *master.Variable) error { return v.Set(s) }
+	}
+	override := func(gain, offset float64) func(*master.Variable) error {
+		return func(v *master.Variable) error { return v.Override(master.Linear{Gain: gain, Offset: offset}) }
+	}
 	for _, do := range []struct {
 		call int
 		name string
 		do   func(*master.Variable) error
 	}{
-		{3, "two.n", func(v *master.Variable) error { return v.Set(whole) }},
-		{5, "three.p", func(v *master.Variable) error { return v.Set(real(0.25)) }},
-		{9, "one.s", func(v *master.Variable) error { return v.Set(text) }},
-		{14, "one.u1", func(v *master.Variable) error { return v.Override(master.Linear{Gain: 0.5, Offset: 0.1}) }},
-		{20, "one.y1", func(v *master.Variable) error { return v.Override(master.Linear{Gain: 0.9}) }},
-		{31, "one.b", func(v *master.Variable) error { return v.Set(yes) }},
+		{3, "two.n", set(master.Scalar{Kind: master.Integer, Integer: -7})},
+		{5, "three.p", set(real(0.25))},
+		{9, "one.s", set(master.Scalar{Kind: master.String, Text: "mine"})},
+		{14, "one.u1", override(0.5, 0.1)},
+		{20, "one.y1", override(0.9, 0)},
+		{31, "one.b", set(master.Scalar{Kind: master.Boolean, Boolean: true})},
 		{36, "two.n", (*master.Variable).Release},
 		{45, "three.p", (*master.Variable).Release},
 		{55, "one.u1", (*master.Variable).Release},
@@ -146,12 +161,10 @@ func (m *meddler) At(r *master.Run) error {
 	} {
 		if do.call == m.calls {
 			v, err := r.Variable(do.name)
-			if err == nil {
-				err = do.do(v)
-			}
 			if err != nil {
 				return err
 			}
+			return do.do(v)
 		}
 	}
 	return nil
@@ -173,43 +186,26 @@ func resumes(t *testing.T, intervals []float64, talkers func(testing.TB) *master
 		for _, every := range intervals {
 			whole := &everything{}
 			var made []master.Checkpoint
-			o := master.Options{Stop: 1, Step: 0.01, Workers: workers, Recorders: []master.Recorder{whole},
-				Checkpoints: &master.Checkpoints{Every: every, Write: func(c master.Checkpoint) error { made = append(made, c); return nil }}}
-			o.Hooks = hooks()
-			want, err := newRun(t, talkers(t), o).Run(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := run(t, newRun(t, talkers(t), master.Options{Stop: 1, Step: 0.01, Workers: workers, Recorders: []master.Recorder{whole}, Hooks: hooks(), Checkpoints: checkpointsTo(&made, every)}))
 			if n := int(1/every+1e-9) - 1; len(made) < n || len(made) > n+1 {
 				t.Errorf("%d checkpoints every %g s", len(made), every)
 			}
-			for _, c := range made {
+			for k, c := range made {
 				rest := &everything{}
-				o.Recorders, o.Resume, o.Hooks = []master.Recorder{rest}, c.State, hooks()
-				later := []master.Checkpoint{}
-				o.Checkpoints = &master.Checkpoints{Every: every, Write: func(c master.Checkpoint) error { later = append(later, c); return nil }}
-				r := newRun(t, talkers(t), o)
-				if err := r.Start(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				p := r.Point()
-				if now := fmt.Sprint(p.T, p.Step, p.U, p.Y, p.DiscreteIn, p.DiscreteOut, p.Watch); now != whole.rows[c.Steps] {
+				var later []master.Checkpoint
+				r := newRun(t, talkers(t), master.Options{Stop: 1, Step: 0.01, Workers: workers, Recorders: []master.Recorder{rest}, Hooks: hooks(), Checkpoints: checkpointsTo(&later, every), Resume: c.State})
+				start(t, r)
+				if now := row(r.Point()); now != whole.rows[c.Steps] {
 					t.Errorf("resumed at %g: the point is\n%s, want\n%s", c.T, now, whole.rows[c.Steps])
 				}
-				for more := true; more; {
-					if more, err = r.Step(t.Context()); err != nil {
-						t.Fatal(err)
-					}
+				got := toTheEnd(t, r)
+				if !reflect.DeepEqual(rest.rows, whole.rows[c.Steps+1:]) {
+					t.Errorf("resumed at %g: other rows", c.T)
 				}
-				got, err := r.Close()
-				if err != nil || !reflect.DeepEqual(rest.rows, whole.rows[c.Steps+1:]) {
-					t.Errorf("resumed at %g: %v, other rows", c.T, err)
-				}
-				want.SubsystemSeconds, want.MasterSeconds, want.WallSeconds, got.SubsystemSeconds, got.MasterSeconds, got.WallSeconds = nil, 0, 0, nil, 0, 0
-				if !reflect.DeepEqual(got, want) {
+				if !reflect.DeepEqual(timeless(got), timeless(want)) {
 					t.Errorf("resumed at %g: %+v, want %+v", c.T, got, want)
 				}
-				if len(made) != len(later)+indexOf(made, c.T)+1 {
+				if len(made) != len(later)+k+1 {
 					t.Errorf("resumed at %g: %d more checkpoints of %d", c.T, len(later), len(made))
 				}
 			}
@@ -217,13 +213,10 @@ func resumes(t *testing.T, intervals []float64, talkers func(testing.TB) *master
 	}
 }
 
-func indexOf(list []master.Checkpoint, t float64) int {
-	for i, c := range list {
-		if c.T == t {
-			return i
-		}
-	}
-	return -1
+// timeless returns a result without wall times.
+func timeless(r master.Result) master.Result {
+	r.SubsystemSeconds, r.MasterSeconds, r.WallSeconds = nil, 0, 0
+	return r
 }
 
 // bare is an algorithm that cannot be archived.
@@ -232,28 +225,30 @@ type bare struct{ master.Algorithm }
 // What stands in the way of checkpoints is told before the first step.
 func TestCheckpointsRefused(t *testing.T) {
 	write := func(master.Checkpoint) error { return nil }
-	for want, o := range map[string]*master.Checkpoints{
-		"it is 0 or greater": {Every: -1, Write: write}, "need a place": {Every: 1},
+	fine := &master.Checkpoints{Every: 0.5, Write: write}
+	alg := explicit(t, algorithms.Config{})
+	bytesless := func(keepers []*kept) { keepers[1].info.Caps.SerializeState = false }
+	for _, c := range []struct {
+		spoil func([]*kept)
+		alg   master.Algorithm
+		o     master.Options
+		says  string
+		is    error
+	}{
+		{nil, alg, master.Options{Checkpoints: &master.Checkpoints{Every: -1, Write: write}}, "it is 0 or greater", nil},
+		{nil, alg, master.Options{Checkpoints: &master.Checkpoints{Every: 1}}, "need a place", nil},
+		{nil, bare{alg}, master.Options{Checkpoints: fine}, "the algorithm", master.ErrCapability},
+		{nil, alg, master.Options{Checkpoints: fine, Hooks: []master.Hook{&hook{}}}, "the hook *master_test.hook", master.ErrCapability},
+		{bytesless, alg, master.Options{Checkpoints: fine}, "and two cannot serialise its state", master.ErrCapability},
+		{bytesless, alg, master.Options{Resume: []byte{}}, "and two cannot serialise its state", master.ErrCapability},
 	} {
-		sys, _ := talkers(t)
-		if _, err := master.NewRun(sys, explicit(t, algorithms.Config{}), master.Options{Stop: 1, Step: 0.1, Checkpoints: o}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want … %s", err, want)
+		sys, keepers := talkers(t)
+		if c.spoil != nil {
+			c.spoil(keepers)
 		}
-	}
-	o := master.Options{Stop: 1, Step: 0.1, Checkpoints: &master.Checkpoints{Every: 0.5, Write: write}}
-	sys, _ := talkers(t)
-	if _, err := master.NewRun(sys, bare{explicit(t, algorithms.Config{})}, o); !errors.Is(err, master.ErrCapability) || !strings.Contains(err.Error(), "the algorithm") {
-		t.Error(err)
-	}
-	hooked := o
-	hooked.Hooks = []master.Hook{&hook{at: func(*master.Run) error { return nil }}}
-	if _, err := master.NewRun(sys, explicit(t, algorithms.Config{}), hooked); !errors.Is(err, master.ErrCapability) || !strings.Contains(err.Error(), "the hook *master_test.hook") {
-		t.Error(err)
-	}
-	sys, keepers := talkers(t)
-	keepers[1].info.Caps.SerializeState = false
-	for _, c := range []master.Options{o, {Stop: 1, Step: 0.1, Resume: []byte{}}} {
-		if _, err := master.NewRun(sys, explicit(t, algorithms.Config{}), c); !errors.Is(err, master.ErrCapability) || !strings.Contains(err.Error(), "and two cannot serialise its state") {
+		c.o.Stop, c.o.Step = 1, 0.1
+		_, err := master.NewRun(sys, c.alg, c.o)
+		if contains(t, c.o, err, c.says); c.is != nil && !errors.Is(err, c.is) {
 			t.Error(err)
 		}
 	}
@@ -263,13 +258,8 @@ func TestCheckpointsRefused(t *testing.T) {
 	} {
 		sys, keepers := talkers(t)
 		spoil(keepers[1])
-		r := newRun(t, sys, o)
-		if err := r.Start(t.Context()); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "canSerializeFMUstate") {
-			t.Errorf("%v, want … %s", err, want)
-		}
-		if _, err := r.Close(); err == nil {
-			t.Error("the run went well")
-		}
+		_, err := newRun(t, sys, master.Options{Stop: 1, Step: 0.1, Checkpoints: fine}).Run(t.Context())
+		contains(t, "start", err, want, "canSerializeFMUstate")
 	}
 }
 
@@ -298,36 +288,33 @@ func TestCheckpointWarnings(t *testing.T) {
 
 // A run that is cancelled leaves a checkpoint where it stands, if asked.
 func TestCheckpointOnInterrupt(t *testing.T) {
-	var made []master.Checkpoint
-	whole := &everything{}
-	sys, _ := talkers(t)
-	o := master.Options{Stop: 1, Step: 0.1, Recorders: []master.Recorder{whole}}
-	if _, err := newRun(t, sys, o).Run(t.Context()); err != nil {
-		t.Fatal(err)
+	fresh := func(o master.Options) (*master.Run, *everything) {
+		sys, _ := talkers(t)
+		rows := &everything{}
+		o.Stop, o.Step, o.Recorders = 1, 0.1, []master.Recorder{rows}
+		return newRun(t, sys, o), rows
 	}
-	sys, _ = talkers(t)
-	o.Recorders = nil
-	o.Checkpoints = &master.Checkpoints{OnInterrupt: true, Write: func(c master.Checkpoint) error { made = append(made, c); return nil }}
-	r := newRun(t, sys, o)
+	undisturbed, whole := fresh(master.Options{})
+	run(t, undisturbed)
+	var made []master.Checkpoint
+	checkpoints := checkpointsTo(&made, 0)
+	checkpoints.OnInterrupt = true
+	r, _ := fresh(master.Options{Checkpoints: checkpoints})
 	ctx, cancel := context.WithCancelCause(t.Context())
-	err := r.Start(ctx)
+	must(t, r.Start(ctx))
 	for range 4 {
-		if _, err := r.Step(ctx); err != nil {
-			t.Fatal(err)
-		}
+		step(t, r)
 	}
 	cancel(master.ErrInterrupted)
-	if _, end := r.Step(ctx); err != nil || !errors.Is(end, master.ErrInterrupted) {
-		t.Fatal(err, end)
+	if _, err := r.Step(ctx); !errors.Is(err, master.ErrInterrupted) {
+		t.Fatal(err)
 	}
 	if result, _ := r.Close(); len(made) != 1 || made[0].Steps != 4 || result.Status != master.Incomplete {
 		t.Fatalf("%d checkpoints, %+v", len(made), result)
 	}
-	rest := &everything{}
-	sys, _ = talkers(t)
-	o.Recorders, o.Resume = []master.Recorder{rest}, made[0].State
-	if _, err := newRun(t, sys, o).Run(t.Context()); err != nil || !reflect.DeepEqual(rest.rows, whole.rows[5:]) {
-		t.Errorf("%v; %q, want %q", err, rest.rows, whole.rows[5:])
+	resumed, rest := fresh(master.Options{Resume: made[0].State})
+	if run(t, resumed); !reflect.DeepEqual(rest.rows, whole.rows[5:]) {
+		t.Errorf("%q, want %q", rest.rows, whole.rows[5:])
 	}
 }
 
@@ -335,44 +322,29 @@ func TestCheckpointOnInterrupt(t *testing.T) {
 // run, but never to a panic; the subsystems are ended.
 func TestForeignState(t *testing.T) {
 	var made []master.Checkpoint
-	sys := tunedTalkers(t)
-	o := master.Options{Stop: 1, Step: 0.1, Hooks: []master.Hook{&meddler{}}, Checkpoints: &master.Checkpoints{Every: 0.45, Write: func(c master.Checkpoint) error { made = append(made, c); return nil }}}
-	if _, err := newRun(t, sys, o).Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	run(t, newRun(t, tunedTalkers(t), master.Options{Stop: 1, Step: 0.1, Hooks: []master.Hook{&meddler{}}, Checkpoints: checkpointsTo(&made, 0.45)}))
 	good := made[0].State
-	o.Checkpoints = nil
 	a, b := newKept("one", 1, 1), newKept("two", 1, 1)
-	o.Resume = good
-	if _, err := newRun(t, system(t, []master.Subsystem{a, b}, wire("one.y1", "two.u1")), o).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "does not fit this run") {
-		t.Errorf("a system with other signals: %v", err)
-	}
-	if a.closed != 1 || a.terminated != 1 {
+	_, err := newRun(t, system(t, []master.Subsystem{a, b}, wire("one.y1", "two.u1")), master.Options{Stop: 1, Step: 0.1, Hooks: []master.Hook{&meddler{}}, Resume: good}).Run(t.Context())
+	if contains(t, "a system with other signals", err, "does not fit this run"); a.closed != 1 || a.terminated != 1 {
 		t.Errorf("closed %d times, terminated %d times", a.closed, a.terminated)
 	}
 	rng := rand.New(rand.NewPCG(5, 5))
 	for range 500 {
-		bad := append([]byte{}, good...)
+		bad := slices.Clone(good)
 		for range 1 + rng.IntN(3) {
 			bad[rng.IntN(len(bad))] ^= byte(1 << rng.IntN(8))
 		}
 		if rng.IntN(4) == 0 {
 			bad = bad[:rng.IntN(len(bad))]
 		}
-		sys := tunedTalkers(t)
-		o.Resume, o.Hooks = bad, []master.Hook{&meddler{}}
-		ctx, cancel := context.WithCancel(t.Context())
-		r := newRun(t, sys, o)
-		err := r.Start(ctx)
-		for k := 0; err == nil && k < 20; k++ {
-			var more bool
-			if more, err = r.Step(ctx); !more {
-				break
-			}
+		r := newRun(t, tunedTalkers(t), master.Options{Stop: 1, Step: 0.1, Hooks: []master.Hook{&meddler{}}, Resume: bad})
+		more := r.Start(t.Context()) == nil
+		for k := 0; more && k < 20; k++ {
+			more, _ = r.Step(t.Context())
 		}
-		cancel()
-		if _, end := r.Close(); end != nil && strings.Contains(end.Error(), "panic") {
-			t.Fatalf("%v", end)
+		if _, err := r.Close(); err != nil && strings.Contains(err.Error(), "panic") {
+			t.Fatalf("%v", err)
 		}
 	}
 }
@@ -380,28 +352,13 @@ func TestForeignState(t *testing.T) {
 // Where no checkpoint is made, a run that could make some allocates no more than
 // any other.
 func TestNoCheckpointNoAllocation(t *testing.T) {
-	steps := func(c *master.Checkpoints) float64 {
-		k := newKept("one", 1, 1)
-		k.eval = func(u, y []float64) { y[0] = 0.5 }
-		r := newRun(t, system(t, []master.Subsystem{&quietKept{k}}), master.Options{Stop: 1e6, Step: 1, Checkpoints: c})
-		if err := r.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		ctx := t.Context()
-		n := testing.AllocsPerRun(1000, func() {
-			if _, err := r.Step(ctx); err != nil {
-				t.Fatal(err)
-			}
-		})
-		if _, err := r.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
 	for _, c := range []*master.Checkpoints{nil, {Every: 1e5, OnInterrupt: true, Write: func(master.Checkpoint) error { return nil }}} {
-		if n := steps(c); n != 0 {
+		r := newRun(t, system(t, []master.Subsystem{&quietKept{newKept("one", 1, 1)}}), master.Options{Stop: 1e6, Step: 1, Checkpoints: c})
+		start(t, r)
+		if n := testing.AllocsPerRun(1000, func() { step(t, r) }); n != 0 {
 			t.Errorf("%+v: %g allocations a step", c, n)
 		}
+		end(t, r)
 	}
 }
 
@@ -413,55 +370,38 @@ func (q *quietKept) Step(_ context.Context, t, H float64) (float64, error) { ret
 // toTheEnd steps a run to its end and closes it.
 func toTheEnd(t testing.TB, r *master.Run) master.Result {
 	t.Helper()
-	for more := true; more; {
-		var err error
-		if more, err = r.Step(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+	for step(t, r) {
 	}
-	result, err := r.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result
+	return end(t, r)
 }
 
 // A checkpoint is made on demand, announced or not, at any step, and the run goes on from it
 // as it does itself.
 func TestCheckpointOnDemand(t *testing.T) {
 	for _, announced := range []*master.Checkpoints{nil, {}} {
-		whole := &everything{}
-		sys, _ := talkers(t)
-		if _, err := newRun(t, sys, master.Options{Stop: 1, Step: 0.1, Recorders: []master.Recorder{whole}}).Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		for at := range 10 {
-			first := &everything{}
+		fresh := func(resume []byte) (*master.Run, *everything) {
 			sys, _ := talkers(t)
-			o := master.Options{Stop: 1, Step: 0.1, Recorders: []master.Recorder{first}, Checkpoints: announced}
-			r := newRun(t, unverified(t, sys, announced == nil), o)
+			rows := &everything{}
+			return newRun(t, unverified(t, sys, announced == nil), master.Options{Stop: 1, Step: 0.1, Recorders: []master.Recorder{rows}, Checkpoints: announced, Resume: resume}), rows
+		}
+		undisturbed, whole := fresh(nil)
+		run(t, undisturbed)
+		for at := range 10 {
+			r, first := fresh(nil)
 			if _, err := r.Checkpoint(); err == nil {
 				t.Error("there is a checkpoint before the start")
 			}
-			if err := r.Start(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			start(t, r)
 			for range at {
-				if _, err := r.Step(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				step(t, r)
 			}
 			c, err := r.Checkpoint()
 			if err != nil || c.Steps != at || c.T != r.Time() {
 				t.Fatalf("%v: %+v", err, c)
 			}
 			toTheEnd(t, r)
-			rest := &everything{}
-			sys, _ = talkers(t)
-			o.Recorders, o.Resume = []master.Recorder{rest}, c.State
-			if _, err := newRun(t, unverified(t, sys, announced == nil), o).Run(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			resumed, rest := fresh(c.State)
+			run(t, resumed)
 			if !reflect.DeepEqual(first.rows, whole.rows) || !reflect.DeepEqual(rest.rows, whole.rows[at+1:]) {
 				t.Errorf("after %d steps: other rows", at)
 			}
@@ -492,8 +432,7 @@ func unverified(t testing.TB, sys *master.System, really bool) *master.System {
 		k := s.(*kept)
 		subs = append(subs, untested{k, k, k, k, k, k})
 	}
-	return system(t, subs, wire("one.y1", "two.u1"), wire("two.y1", "one.u1"), wire("one.n", "two.n"), wire("two.n", "one.n"),
-		wire("one.b", "two.b"), wire("two.b", "one.b"), wire("one.s", "two.s"), wire("two.s", "one.s"))
+	return system(t, subs, talking()...)
 }
 
 // Where no checkpoint can be made the message says why, and the run goes on.
@@ -501,28 +440,22 @@ func TestCheckpointOnDemandRefused(t *testing.T) {
 	sys, _ := talkers(t)
 	var inside error
 	h := &hook{at: func(r *master.Run) error { _, inside = r.Checkpoint(); return nil }}
-	r := newRun(t, sys, master.Options{Stop: 1, Step: 0.1, Hooks: []master.Hook{h}})
-	if err := r.Start(t.Context()); err != nil {
-		t.Fatal(err)
+	hooked := newRun(t, sys, master.Options{Stop: 1, Step: 0.1, Hooks: []master.Hook{h}})
+	plain := newRun(t, system(t, []master.Subsystem{newFake("gauge", 0, 1)}), master.Options{Stop: 1, Step: 0.1})
+	for r, says := range map[*master.Run][]string{
+		hooked: {"one: ", "&master.Checkpoints{}"}, plain: {"gauge does not offer its state", "master.Archiver"},
+	} {
+		start(t, r)
+		step(t, r)
+		_, err := r.Checkpoint()
+		if contains(t, "between steps", err, says...); !errors.Is(err, master.ErrCapability) || r == plain && strings.Contains(err.Error(), "canSerialize") {
+			t.Error(err)
+		}
+		if result := toTheEnd(t, r); result.Status != master.Complete {
+			t.Errorf("%+v", result)
+		}
 	}
-	if _, err := r.Step(t.Context()); err != nil || inside == nil || !strings.Contains(inside.Error(), "between two steps") {
-		t.Errorf("%v, in a hook %v", err, inside)
-	}
-	if _, err := r.Checkpoint(); !errors.Is(err, master.ErrCapability) || !strings.Contains(err.Error(), "one: ") || !strings.Contains(err.Error(), "&master.Checkpoints{}") {
-		t.Error(err)
-	}
-	toTheEnd(t, r)
-	f := newFake("gauge", 0, 1)
-	r = newRun(t, system(t, []master.Subsystem{f}), master.Options{Stop: 1, Step: 0.1})
-	if err := r.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Checkpoint(); !errors.Is(err, master.ErrCapability) || !strings.Contains(err.Error(), "gauge does not offer its state") || !strings.Contains(err.Error(), "master.Archiver") || strings.Contains(err.Error(), "canSerialize") {
-		t.Error(err)
-	}
-	if result := toTheEnd(t, r); result.Status != master.Complete {
-		t.Errorf("%+v", result)
-	}
+	contains(t, "in a hook", inside, "between two steps")
 }
 
 // stopped is a subsystem that is told the stop time.
@@ -533,77 +466,63 @@ func (stopped) UsesStop() bool { return true }
 // A run goes on to a later stop time as one that had it from the start, also from its end.
 // Where the earlier one has left traces, a warning or an error says so.
 func TestLaterStop(t *testing.T) {
-	run := func(o master.Options, preset string, until float64, told bool) (rows []string, c master.Checkpoint, result master.Result, err error) {
+	const fixed, variable = "explicit", "predictor-corrector"
+	told, name := false, fixed // of the runs made from now on
+	// to runs until a time, and makes a checkpoint there.
+	to := func(until float64, o master.Options) (rows []string, state []byte, result master.Result, err error) {
 		t.Helper()
 		sys, keepers := talkers(t)
-		for _, k := range keepers {
-			k.info.Caps.SaveState = true
-		}
 		if told {
 			sys = system(t, []master.Subsystem{stopped{keepers[0]}})
 		}
 		e := &everything{}
 		o.Recorders, o.Checkpoints = []master.Recorder{e}, &master.Checkpoints{}
-		alg, err := algorithms.New(preset, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := master.NewRun(sys, alg.Algorithm, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = r.Start(t.Context())
-		for more := err == nil; more && r.Time() < until-1e-9; {
-			if more, err = r.Step(t.Context()); err != nil {
-				t.Fatal(err)
+		r := made(t, sys, preset(t, name, nil), o)
+		if err = r.Start(t.Context()); err == nil {
+			for r.Time() < until-1e-9 && step(t, r) {
 			}
-		}
-		if err == nil {
-			if c, err = r.Checkpoint(); err != nil {
-				t.Fatal(err)
-			}
+			c, err := r.Checkpoint()
+			must(t, err)
+			state = c.State
 		}
 		result, _ = r.Close()
-		return e.rows, c, result, err
+		return e.rows, state, result, err
 	}
-	const fixed, variable = "explicit", "predictor-corrector"
-	for _, preset := range []string{fixed, variable} {
-		long, _, _, _ := run(master.Options{Stop: 2, Step: 0.1}, preset, 2, false)
+	for _, name = range []string{variable, fixed} {
+		long, _, _, _ := to(2, master.Options{Stop: 2, Step: 0.1})
 		for _, at := range []float64{0.3, 1} {
-			rows, c, _, _ := run(master.Options{Stop: 1, Step: 0.1}, preset, at, false)
-			rest, _, result, err := run(master.Options{Stop: 2, Step: 0.1, Resume: c.State}, preset, 2, false)
-			clipped := preset == variable && at == 1
+			rows, state, _, _ := to(at, master.Options{Stop: 1, Step: 0.1})
+			rest, _, result, err := to(2, master.Options{Stop: 2, Step: 0.1, Resume: state})
+			clipped := name == variable && at == 1
 			if err != nil || !clipped && !reflect.DeepEqual(append(rows, rest...), long) {
-				t.Errorf("%s from %g: %v, other rows", preset, at, err)
+				t.Errorf("%s from %g: %v, other rows", name, at, err)
 			}
 			if warned := strings.Contains(fmt.Sprint(result.Warnings), "were chosen to end at the stop time 1 s"); warned != clipped {
-				t.Errorf("%s from %g: %q", preset, at, result.Warnings)
+				t.Errorf("%s from %g: %q", name, at, result.Warnings)
 			}
 		}
 	}
 	// The end is the stop time; what follows begins on the grid, which differs by rounding.
-	long, _, _, _ := run(master.Options{Stop: 2, Step: 0.1}, fixed, 2, false)
-	_, c, ended, _ := run(master.Options{Stop: 0.3, Step: 0.1}, fixed, 0.3, false)
-	if rest, _, _, err := run(master.Options{Stop: 2, Step: 0.1, Resume: c.State}, fixed, 2, false); err != nil || ended.Time != 0.3 || !reflect.DeepEqual(rest, long[4:]) {
+	long, _, _, _ := to(2, master.Options{Stop: 2, Step: 0.1})
+	_, state, ended, _ := to(0.3, master.Options{Stop: 0.3, Step: 0.1})
+	if rest, _, _, err := to(2, master.Options{Stop: 2, Step: 0.1, Resume: state}); err != nil || ended.Time != 0.3 || !reflect.DeepEqual(rest, long[4:]) {
 		t.Errorf("from the end at %v: %v, other rows", ended.Time, err)
 	}
-	_, c, _, _ = run(master.Options{Stop: 1, Step: 0.1}, fixed, 1, false)
+	_, onGrid, _, _ := to(1, master.Options{Stop: 1, Step: 0.1})
+	_, beside, _, _ := to(1.05, master.Options{Stop: 1.05, Step: 0.1})
 	for what, o := range map[string]master.Options{
-		"nothing left to do":                {Stop: 1, Step: 0.1, Resume: c.State},
-		"the step size was 0.1, and is 0.2": {Stop: 2, Step: 0.2, Resume: c.State},
-		"the start time was 0, and is 0.1":  {Start: 0.1, Stop: 2, Step: 0.1, Resume: c.State},
+		"nothing left to do":                {Stop: 1, Step: 0.1, Resume: onGrid},
+		"the step size was 0.1, and is 0.2": {Stop: 2, Step: 0.2, Resume: onGrid},
+		"the start time was 0, and is 0.1":  {Start: 0.1, Stop: 2, Step: 0.1, Resume: onGrid},
+		"which is not on the grid of 0.1 s": {Stop: 2, Step: 0.1, Resume: beside},
 	} {
-		if _, _, _, err := run(o, fixed, 2, false); err == nil || !strings.Contains(err.Error(), what) {
-			t.Errorf("%v, want … %s", err, what)
-		}
+		_, _, _, err := to(2, o)
+		contains(t, o.Stop, err, what)
 	}
-	_, c, _, _ = run(master.Options{Stop: 1.05, Step: 0.1}, fixed, 1.05, false)
-	if _, _, _, err := run(master.Options{Stop: 2, Step: 0.1, Resume: c.State}, fixed, 2, false); err == nil || !strings.Contains(err.Error(), "which is not on the grid of 0.1 s") {
-		t.Error(err)
-	}
-	_, c, _, _ = run(master.Options{Stop: 1, Step: 0.125}, fixed, 0.5, true)
+	told = true
+	_, state, _, _ = to(0.5, master.Options{Stop: 1, Step: 0.125})
 	for stop, warns := range map[float64]bool{1: false, 2: true} {
-		if _, _, result, err := run(master.Options{Stop: stop, Step: 0.125, Resume: c.State}, fixed, stop, true); err != nil || strings.Contains(fmt.Sprint(result.Warnings), "one was told the stop time 1 s") != warns {
+		if _, _, result, err := to(stop, master.Options{Stop: stop, Step: 0.125, Resume: state}); err != nil || strings.Contains(fmt.Sprint(result.Warnings), "one was told the stop time 1 s") != warns {
 			t.Errorf("to %g: %v, %q", stop, err, result.Warnings)
 		}
 	}

@@ -271,7 +271,7 @@ func (x *Exec) giveAll(g *stepGroup) error {
 	return nil
 }
 
-// unbounded tells which extrapolation to an input of subsystem i has left the numbers.
+// unbounded returns an error that names the input of subsystem i whose extrapolated value is not finite.
 func (x *Exec) unbounded(i int) error {
 	for k := x.Sys.InAt[i]; k < x.Sys.InAt[i+1]; k++ {
 		values := []float64{x.U[k]}
@@ -536,7 +536,7 @@ func (x *Exec) ScaleStep(i, steps, over int) { x.own[i] = float64(over) * x.step
 // of so many.
 const timedFirst, timedEach = 64, 16
 
-// start counts a step, and tells when it began if it is timed.
+// start counts a step, and returns when it began if it is timed.
 func (x *Exec) start(i int) (begin time.Time) {
 	n := x.steps[i]
 	x.steps[i]++

@@ -12,5 +12,5 @@ type timerSleeper struct{ begin time.Time }
 func (s *timerSleeper) start(begin time.Time)   { s.begin = begin }
 func (s *timerSleeper) until(due time.Duration) { time.Sleep(due - time.Since(s.begin)) }
 
-// SetClock returns a run another clock for the blocks of macro steps that it times.
+// SetClock gives a run another clock for the blocks of macro steps that it times.
 func (r *Run) SetClock(clock func() time.Time) { r.x.crew.clock = clock }

@@ -3,10 +3,12 @@ package master_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/mastertest"
 )
 
 // fake is a subsystem made of functions. Every call counts, and writes the
@@ -157,37 +159,101 @@ var wire = master.Connect
 
 // endpoint splits "subsystem.port".
 func endpoint(name string) master.Endpoint {
-	for i := len(name) - 1; i >= 0; i-- {
-		if name[i] == '.' {
-			return master.Endpoint{Subsystem: name[:i], Port: name[i+1:]}
-		}
-	}
-	return master.Endpoint{Port: name}
+	at := strings.LastIndexByte(name, '.')
+	return master.Endpoint{Subsystem: name[:max(at, 0)], Port: name[at+1:]}
 }
 
 func system(t testing.TB, subs []master.Subsystem, connections ...master.Connection) *master.System {
 	t.Helper()
 	sys, err := master.NewSystem(subs, connections)
+	must(t, err)
+	return sys
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sys
 }
 
 func explicit(t testing.TB, c algorithms.Config) master.Algorithm {
 	t.Helper()
 	e, err := algorithms.NewCoupling(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return e
 }
 
-func newRun(t testing.TB, sys *master.System, o master.Options) *master.Run {
+// preset returns the algorithm of a preset.
+func preset(t testing.TB, name string, params map[string]string) master.Algorithm {
 	t.Helper()
-	r, err := master.NewRun(sys, explicit(t, algorithms.Config{}), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	choice, err := algorithms.New(name, params)
+	must(t, err)
+	return choice.Algorithm
+}
+
+func made(t testing.TB, sys *master.System, alg master.Algorithm, o master.Options) *master.Run {
+	t.Helper()
+	r, err := master.NewRun(sys, alg, o)
+	must(t, err)
 	return r
 }
+
+// newRun makes a run of explicit coupling.
+func newRun(t testing.TB, sys *master.System, o master.Options) *master.Run {
+	t.Helper()
+	return made(t, sys, explicit(t, algorithms.Config{}), o)
+}
+
+// run runs to the end, which must come without an error.
+func run(t testing.TB, r *master.Run) master.Result {
+	t.Helper()
+	result, err := r.Run(t.Context())
+	must(t, err)
+	return result
+}
+
+func start(t testing.TB, r *master.Run) {
+	t.Helper()
+	must(t, r.Start(t.Context()))
+}
+
+func step(t testing.TB, r *master.Run) (more bool) {
+	t.Helper()
+	more, err := r.Step(t.Context())
+	must(t, err)
+	return more
+}
+
+func end(t testing.TB, r *master.Run) master.Result {
+	t.Helper()
+	result, err := r.Close()
+	must(t, err)
+	return result
+}
+
+// contains fails the test unless err is an error with all of these texts.
+func contains(t testing.TB, what any, err error, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%v: %v, want … %s", what, err, text)
+		}
+	}
+}
+
+// oscillator returns a fresh system with memory.
+func oscillator(t testing.TB) (*master.System, []*mastertest.Linear) {
+	t.Helper()
+	subs := mastertest.Oscillator()
+	return system(t, []master.Subsystem{subs[0], subs[1]}, mastertest.OscillatorConnections()...), subs
+}
+
+// times is a recorder that keeps the times only.
+type times struct{ t []float64 }
+
+func (r *times) Begin(*master.System, []master.Port) error { return nil }
+func (r *times) Record(p *master.Point) error              { r.t = append(r.t, p.T); return nil }
+func (r *times) Flush() error                              { return nil }
+func (r *times) End(master.Result) error                   { return nil }

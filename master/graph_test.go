@@ -86,15 +86,6 @@ func TestComponentsDeep(t *testing.T) {
 	}
 }
 
-func TestOwner(t *testing.T) {
-	at := []int{0, 0, 2, 2, 2, 5, 5} // subsystems with 0, 2, 0, 0, 3, 0 entries
-	for i, want := range []int{1, 1, 4, 4, 4} {
-		if got := owner(at, i); got != want {
-			t.Errorf("entry %d belongs to %d, want %d", i, got, want)
-		}
-	}
-}
-
 // Where times are so large that they are rounded to more than the tolerance of
 // the grid, a stop on the grid is still one.
 func TestGridFarOut(t *testing.T) {

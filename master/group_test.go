@@ -106,11 +106,8 @@ func TestGroups(t *testing.T) {
 			connections = append(connections, wire(names[i]+".y1", names[(i+1)%len(names)]+".u1"))
 		}
 		o.memory = &mastertest.Memory{}
-		r, err := master.NewRun(system(t, subs, connections...), explicit(t, algorithms.Config{Order: 2}),
+		r := made(t, system(t, subs, connections...), explicit(t, algorithms.Config{Order: 2}),
 			master.Options{Stop: 2, Step: 0.1, Recorders: []master.Recorder{o.memory}})
-		if err != nil {
-			t.Fatal(err)
-		}
 		o.result, o.err = r.Run(t.Context())
 		for _, m := range members {
 			o.steps = append(o.steps, m.steps)
@@ -196,12 +193,9 @@ func TestGroupsSentOff(t *testing.T) {
 				A: [][]float64{{-1}}, B: [][]float64{{0.5}}, C: [][]float64{{1}}}, []float64{1})}
 		}
 		away, here := member("away", "away", c.away), member("here", "here", c.here)
-		r, err := master.NewRun(system(t, []master.Subsystem{sentOff{away, &calls}, noted{here, &calls}}, wire("away.y1", "here.u1"), wire("here.y1", "away.u1")),
+		r := made(t, system(t, []master.Subsystem{sentOff{away, &calls}, noted{here, &calls}}, wire("away.y1", "here.u1"), wire("here.y1", "away.u1")),
 			explicit(t, algorithms.Config{}), master.Options{Stop: 1, Step: 0.1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = r.Run(t.Context())
+		_, err := r.Run(t.Context())
 		var step *master.StepError
 		if errors.As(err, &step); c.want == "" && err != nil || c.want != "" && (step == nil || step.Subsystem != c.want) {
 			t.Errorf("%+v: %v", c, err)

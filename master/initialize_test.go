@@ -23,14 +23,12 @@ func begun(t *testing.T, sys *master.System) (*master.Run, error) {
 	return r, err
 }
 
-// result closes a run that has only started.
-func result(t *testing.T, r *master.Run) master.Result {
+// initialized is begun for a start that goes well.
+func initialized(t *testing.T, sys *master.System) *master.Run {
 	t.Helper()
-	res, err := r.Close()
-	if err != nil {
-		t.Error(err)
-	}
-	return res
+	r, err := begun(t, sys)
+	must(t, err)
+	return r
 }
 
 // A chain is exact after one pass, in whatever order its members are listed:
@@ -52,10 +50,7 @@ func TestInitChain(t *testing.T) {
 			}
 		}
 		rng.Shuffle(n, func(i, j int) { subs[i], subs[j] = subs[j], subs[i] })
-		r, err := begun(t, system(t, subs, connections...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := initialized(t, system(t, subs, connections...))
 		want := 5.0
 		for i := range n {
 			want = 2*want + 1
@@ -66,7 +61,7 @@ func TestInitChain(t *testing.T) {
 				t.Fatalf("s%d was evaluated %d times", i, evals[i])
 			}
 		}
-		if res := result(t, r); len(res.Loops) > 0 {
+		if res := end(t, r); len(res.Loops) > 0 {
 			t.Fatalf("loops %v", res.Loops)
 		}
 	}
@@ -129,16 +124,13 @@ func TestInitLinearLoop(t *testing.T) {
 				if err := want.SolveVec(&a, mat.NewVecDense(2*m, offsets)); err != nil {
 					continue // badly conditioned
 				}
-				r, err := begun(t, system(t, subs, connections...))
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := initialized(t, system(t, subs, connections...))
 				for k, got := range r.Point().U {
 					if w := want.AtVec(k); math.Abs(got-w) > 1e-9*(1+math.Abs(w)) {
 						t.Fatalf("analytic %t, gain %g: u[%d] = %g, want %g", analytic, gain, k, got, w)
 					}
 				}
-				loops := result(t, r).Loops
+				loops := end(t, r).Loops
 				if len(loops) != 2 || !loops[0].Initialization || loops[0].Assumed || len(loops[0].Variables) != 4*m || loops[0].Treatment == "" || loops[1].Initialization {
 					t.Fatalf("%+v", loops)
 				}
@@ -185,13 +177,10 @@ func TestInitNonlinearLoop(t *testing.T) {
 			subs := pair(test.f)
 			subs[0].Info().StartIn = []float64{test.start}
 			subs[1].Info().StartIn = []float64{test.start}
-			r, err := begun(t, system(t, subs, ring...))
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := initialized(t, system(t, subs, ring...))
 			for _, name := range []string{"a.u1", "a.y1", "b.u1", "b.y1"} {
 				if got, _ := r.Real(name); math.Abs(got-test.want) > 1e-9*(1+math.Abs(test.want)) {
-					t.Errorf("%s is %.17g, want %g; %v", name, got, test.want, result(t, r).Loops)
+					t.Errorf("%s is %.17g, want %g; %v", name, got, test.want, end(t, r).Loops)
 				}
 			}
 		})
@@ -206,14 +195,11 @@ func TestInitAssumedLoop(t *testing.T) {
 	b.eval = func(u, y []float64) { y[0] = u[0] + 1 }
 	c.eval = b.eval
 	for _, subs := range [][]master.Subsystem{{a, b, c}, {c, b, a}, {b, a, c}} {
-		r, err := begun(t, system(t, subs, wire("a.y1", "b.u1"), wire("b.y1", "c.u1"), wire("c.y1", "a.u1")))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := initialized(t, system(t, subs, wire("a.y1", "b.u1"), wire("b.y1", "c.u1"), wire("c.y1", "a.u1")))
 		if p := r.Point(); !slices.Equal(slices.Sorted(slices.Values(p.Y)), []float64{4, 5, 6}) {
 			t.Errorf("outputs %v", p.Y)
 		}
-		if loops := result(t, r).Loops; len(loops) != 2 || !loops[0].Assumed || !strings.Contains(loops[0].Treatment, "sweeps") {
+		if loops := end(t, r).Loops; len(loops) != 2 || !loops[0].Assumed || !strings.Contains(loops[0].Treatment, "sweeps") {
 			t.Errorf("%+v", loops)
 		}
 	}
@@ -259,14 +245,11 @@ func TestInitDiscreteLoop(t *testing.T) {
 		}
 		return system(t, subs, wire("a.out", "b.in"), wire("b.out", "a.in"))
 	}
-	r, err := begun(t, build(func(i int32) int32 { return min(i+1, 7) }, same))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := initialized(t, build(func(i int32) int32 { return min(i+1, 7) }, same))
 	if p := r.Point(); p.DiscreteOut[0].Integer[0] != 7 || p.DiscreteOut[1].Integer[0] != 7 || p.DiscreteIn[0].Integer[0] != 7 {
 		t.Errorf("%v %v", p.DiscreteOut, p.DiscreteIn)
 	}
-	_, err = begun(t, build(func(i int32) int32 { return 1 - i }, same))
+	_, err := begun(t, build(func(i int32) int32 { return 1 - i }, same))
 	if err == nil || !strings.Contains(err.Error(), "do not settle") || !strings.Contains(err.Error(), "a.in → a.out → b.in → b.out") {
 		t.Errorf("%v", err)
 	}
@@ -287,10 +270,7 @@ func TestInitMixedLoop(t *testing.T) {
 	}
 	b.eval = func(u, y []float64) { y[0] = u[0] }
 	b.discrete = func(in, out *master.Values) { out.Boolean[0] = b.u[0] > 0.6 }
-	r, err := begun(t, system(t, []master.Subsystem{a, b}, append(ring, wire("b.high", "a.high"))...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := initialized(t, system(t, []master.Subsystem{a, b}, append(ring, wire("b.high", "a.high"))...))
 	if got, _ := r.Real("a.y1"); math.Abs(got-4/1.5) > 1e-12 || !r.Point().DiscreteOut[1].Boolean[0] {
 		t.Errorf("a.y1 is %g, want %g", got, 4/1.5)
 	}
@@ -300,10 +280,7 @@ func TestInitMixedLoop(t *testing.T) {
 func TestInitReadAgain(t *testing.T) {
 	f := &late{newFake("f", 0, 1)}
 	g := newFake("g", 1, 1)
-	r, err := begun(t, system(t, []master.Subsystem{f, g}, wire("f.y1", "g.u1")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := initialized(t, system(t, []master.Subsystem{f, g}, wire("f.y1", "g.u1")))
 	if got, _ := r.Real("f.y1"); got != 42 {
 		t.Errorf("f.y1 is %g", got)
 	}

@@ -34,9 +34,9 @@ type object struct {
 	at uintptr
 }
 
-// identities returns what tells v apart from every other object with a state: where v
-// is, and where the objects are that it embeds to play a role, an interface type, as a decorator
-// does. Values without references hold no state and have none.
+// identities returns what distinguishes v from every other object with a state: its address,
+// and the addresses of the objects that it embeds to play a role, an interface type, like a
+// decorator. Values without references hold no state and have no identity.
 func identities(v any, role reflect.Type) []any {
 	var marks []any
 	r := reflect.ValueOf(v)

@@ -52,11 +52,7 @@ type kit struct {
 
 func (k *kit) run(t testing.TB) *master.Run {
 	t.Helper()
-	r, err := master.NewRun(k.sys, k.alg, k.opt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return made(t, k.sys, k.alg, k.opt)
 }
 
 func newKit(t testing.TB) *kit {
@@ -68,11 +64,7 @@ func newKit(t testing.TB) *kit {
 // what is shared and what to do, and the first one computes what it does alone.
 func TestInUse(t *testing.T) {
 	undisturbed := newKit(t)
-	want, err := undisturbed.run(t).Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	want.SubsystemSeconds, want.WallSeconds, want.MasterSeconds = nil, 0, 0
+	want := timeless(run(t, undisturbed.run(t)))
 	for name, test := range map[string]struct {
 		share func(first, second *kit)
 		says  string
@@ -110,13 +102,9 @@ func TestInUse(t *testing.T) {
 			if early {
 				second = b.run(t)
 			}
-			if err := first.Start(t.Context()); err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
+			start(t, first)
 			for range 10 {
-				if _, err := first.Step(t.Context()); err != nil {
-					t.Fatalf("%s: %v", name, err)
-				}
+				step(t, first)
 			}
 			var err error
 			if second == nil {
@@ -129,18 +117,12 @@ func TestInUse(t *testing.T) {
 					t.Errorf("%s: %+v", name, result)
 				}
 			}
-			if !errors.Is(err, master.ErrInUse) || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), "or close the other run first") {
-				t.Errorf("%s: %v, want … %s", name, err, test.says)
+			if contains(t, name, err, test.says, "or close the other run first"); !errors.Is(err, master.ErrInUse) {
+				t.Errorf("%s: %v", name, err)
 			}
-			for more := true; more; {
-				if more, err = first.Step(t.Context()); err != nil {
-					t.Fatalf("%s: %v", name, err)
-				}
-			}
-			got, err := first.Close()
-			got.SubsystemSeconds, got.WallSeconds, got.MasterSeconds = nil, 0, 0
-			if err != nil || !reflect.DeepEqual(got, want) || !reflect.DeepEqual(a.opt.Recorders[0].(*everything).rows, undisturbed.opt.Recorders[0].(*everything).rows) {
-				t.Errorf("%s: %v, the first run is not what it is alone", name, err)
+			got := toTheEnd(t, first)
+			if !reflect.DeepEqual(timeless(got), want) || !reflect.DeepEqual(a.opt.Recorders[0].(*everything).rows, undisturbed.opt.Recorders[0].(*everything).rows) {
+				t.Errorf("%s: the first run is not what it is alone", name)
 			}
 			// The mark has gone.
 			b.opt.Recorders = []master.Recorder{&everything{}}
@@ -155,9 +137,7 @@ func TestInUse(t *testing.T) {
 // does alone, or is refused. go test -race looks on.
 func TestInUseConcurrently(t *testing.T) {
 	alone := newKit(t)
-	if _, err := alone.run(t).Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	run(t, alone.run(t))
 	want := alone.opt.Recorders[0].(*everything).rows
 	sys, alg := newKit(t).sys, newKit(t).alg
 	var wg sync.WaitGroup
@@ -203,9 +183,7 @@ func TestInUseNeverStarted(t *testing.T) {
 	sys := system(t, []master.Subsystem{f})
 	first := newRun(t, sys, master.Options{Stop: 1, Step: 0.1})
 	idle := newRun(t, sys, master.Options{Stop: 1, Step: 0.1})
-	if err := first.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	start(t, first)
 	if _, err := idle.Close(); err != nil || f.closed != 0 {
 		t.Errorf("%v, closed %d times", err, f.closed)
 	}
@@ -219,15 +197,9 @@ func TestStatelessPartsAreShared(t *testing.T) {
 	a, b := newKit(t), newKit(t)
 	a.opt.Recorders, b.opt.Recorders = []master.Recorder{nothing{}, &nothing{}}, []master.Recorder{nothing{}, &nothing{}}
 	first := a.run(t)
-	if err := first.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.run(t).Run(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if _, err := first.Close(); err != nil {
-		t.Error(err)
-	}
+	start(t, first)
+	run(t, b.run(t))
+	end(t, first)
 }
 
 // twin is a second name for a subsystem.

@@ -61,14 +61,11 @@ func TestInitWrongDerivatives(t *testing.T) {
 			for _, s := range subs {
 				s.Info().StartIn = []float64{1}
 			}
-			r, err := begun(t, system(t, subs, ring...))
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := initialized(t, system(t, subs, ring...))
 			if got, _ := r.Real("a.u1"); math.Abs(got-solution) > 1e-9 {
 				t.Errorf("a.u1 is %.17g, want %g", got, solution)
 			}
-			warnings := result(t, r).Warnings
+			warnings := end(t, r).Warnings
 			if (len(warnings) == 0) != (c.says == nil) || len(warnings) > 1 {
 				t.Fatalf("warnings %q", warnings)
 			}
@@ -84,7 +81,7 @@ func TestInitWrongDerivatives(t *testing.T) {
 			}
 
 			strict := newRun(t, system(t, subs, ring...), master.Options{Stop: 1, Step: 0.1, Strict: true})
-			_, err = strict.Run(t.Context())
+			_, err := strict.Run(t.Context())
 			if (err == nil) != (c.says == nil) || err != nil && !strings.Contains(err.Error(), c.says[0]) {
 				t.Errorf("strict: %v", err)
 			}
@@ -104,10 +101,7 @@ func TestInitDerivativesWrongElsewhere(t *testing.T) {
 	for _, s := range subs {
 		s.Info().StartIn = []float64{3}
 	}
-	r, err := begun(t, system(t, subs, ring...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := initialized(t, system(t, subs, ring...))
 	if got, _ := r.Real("a.u1"); math.Abs(got-0.4428544010023886) > 1e-9 {
 		t.Errorf("a.u1 is %.17g", got)
 	}
@@ -204,19 +198,16 @@ func TestInitLeaks(t *testing.T) {
 		return []master.Subsystem{b, a, c}
 	}
 	wires := []master.Connection{wire("a.y1", "b.u1"), wire("c.y1", "a.u1"), wire("c.y2", "a.u2")}
-	r, err := begun(t, system(t, build(), wires...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := initialized(t, system(t, build(), wires...))
 	if got, _ := r.Real("b.y1"); got != 18 {
 		t.Errorf("b.y1 is %g, want 18", got)
 	}
-	res := result(t, r)
+	res := end(t, r)
 	const says = "a: the output a.y1 depends directly on the input a.u1 in the initialisation, by 2, and its description says that it does not"
 	if len(res.Warnings) != 2 || !strings.Contains(res.Warnings[0], says) || !strings.Contains(res.Warnings[1], "a.u2 in the initialisation, by 1") || len(res.Loops) != 0 {
 		t.Errorf("%q, loops %v", res.Warnings, res.Loops)
 	}
-	_, err = newRun(t, system(t, build(), wires...), master.Options{Stop: 1, Step: 0.1, Strict: true}).Run(t.Context())
+	_, err := newRun(t, system(t, build(), wires...), master.Options{Stop: 1, Step: 0.1, Strict: true}).Run(t.Context())
 	if err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "strict") {
 		t.Errorf("strict: %v", err)
 	}
@@ -224,14 +215,11 @@ func TestInitLeaks(t *testing.T) {
 	// What closes a loop makes it one that is solved: a = 0.5 b, b = a + 1.
 	subs := build()
 	subs[1].(*fake).eval = func(u, y []float64) { y[0] = 0.5 * u[0] }
-	r, err = begun(t, system(t, subs, wire("a.y1", "b.u1"), wire("b.y1", "a.u1")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r = initialized(t, system(t, subs, wire("a.y1", "b.u1"), wire("b.y1", "a.u1")))
 	if got, _ := r.Real("b.y1"); math.Abs(got-2) > 1e-11 {
 		t.Errorf("b.y1 is %.17g, want 2", got)
 	}
-	if res := result(t, r); len(res.Loops) != 1 || !res.Loops[0].Initialization || len(res.Warnings) != 1 {
+	if res := end(t, r); len(res.Loops) != 1 || !res.Loops[0].Initialization || len(res.Warnings) != 1 {
 		t.Errorf("loops %+v, %q", res.Loops, res.Warnings)
 	}
 }
@@ -250,11 +238,8 @@ func TestInitNoLeaks(t *testing.T) {
 		a.info.Init.On = [][]int{{1}}
 		a.eval = eval
 		c.eval = func(u, y []float64) { y[0], y[1] = 5, 7 }
-		r, err := begun(t, system(t, []master.Subsystem{a, c}, wire("c.y1", "a.u1"), wire("c.y2", "a.u2")))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if res := result(t, r); len(res.Warnings) > 0 {
+		r := initialized(t, system(t, []master.Subsystem{a, c}, wire("c.y1", "a.u1"), wire("c.y2", "a.u2")))
+		if res := end(t, r); len(res.Warnings) > 0 {
 			t.Errorf("%s: %q", name, res.Warnings)
 		}
 	}
@@ -286,10 +271,7 @@ func TestStepLeaks(t *testing.T) {
 			if shorten {
 				o.Discard = master.ShortenOnDiscard
 			}
-			res, err := newRun(t, system(t, []master.Subsystem{a, b}, wire("a.y1", "b.u1"), wire("b.y1", "a.u1")), o).Run(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := run(t, newRun(t, system(t, []master.Subsystem{a, b}, wire("a.y1", "b.u1"), wire("b.y1", "a.u1")), o))
 			told := slices.ContainsFunc(res.Warnings, func(s string) bool {
 				return strings.Contains(s, "a: the output a.y1 depends directly on the input a.u1 within a step, by 2")
 			})
@@ -341,10 +323,7 @@ func TestDerivativesAreVerified(t *testing.T) {
 		if relies {
 			alg = relying{alg}
 		}
-		r, err := master.NewRun(system(t, subs, ring...), alg, master.Options{Stop: 1, Step: 0.1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := made(t, system(t, subs, ring...), alg, master.Options{Stop: 1, Step: 0.1})
 		return v, r
 	}
 	v, r := build(true)

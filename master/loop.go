@@ -162,77 +162,30 @@ func (r *Run) takeStep(ctx context.Context, H float64) (_ float64, end *StepErro
 		return 0, nil, err
 	}
 	last := H // attempted
-	var cause error
-	stays := false // the subsystem that has ended the simulation is where it did
+	var rep repetition
 	for range maxRetries {
 		// The first attempt too: replays equal each other, often not a first try.
 		if err := r.x.RestoreAll(); err != nil {
 			return 0, nil, err
 		}
-		trial := &r.trial
-		*trial = Trial{Est: math.NaN(), Indicator: math.NaN()}
-		err := r.alg.Attempt(ctx, r.x, r.t, H, trial)
-		r.result.Iterations += trial.Iters
-		r.result.Jacobians += trial.Jacobians
-		accepted := err == nil && trial.Verdict == Accept
-		if err != nil { // it came to no estimate
-			trial.Est, trial.Indicator = math.NaN(), math.NaN()
-		}
-		if r.opt.Attempts != nil {
-			if err := r.opt.Attempts.RecordAttempt(r.t, H, *trial, accepted, err); err != nil {
-				return 0, nil, err
-			}
+		accepted, failure, err := r.attempt(ctx, H)
+		if err != nil {
+			return 0, nil, err
 		}
 		if accepted {
-			if end == nil || H != end.Reached-r.t {
-				end = r.x.terminated(r.t + H)
+			if rep.end == nil || H != rep.end.Reached-r.t {
+				rep.end = r.x.terminated(r.t + H)
 			}
-			return H, end, nil
+			return H, rep.end, nil
 		}
-		shorter := H / 2
-		cause = err
-		var step *StepError
-		terminated := errors.Is(err, ErrTerminated) && errors.As(err, &step)
-		switch {
-		case terminated:
-			i := slices.IndexFunc(r.sys.Infos, func(info *Info) bool { return info.Name == step.Subsystem })
-			if end = step; end.Reached <= r.t {
-				return 0, end, nil
-			}
-			if r.beyond = r.noWay(i, end, H); r.beyond != "" {
-				return 0, end, nil
-			}
-			shorter = end.Reached - r.t
-			if stays = r.x.saver[i] == nil; stays {
-				r.x.end(i, end)
-			}
-		case stays && (err == nil || errors.Is(err, ErrDiscard)):
-			if cause == nil {
-				cause = errors.New(trial.Why)
-			}
-			r.beyond = fmt.Sprintf("the run ends at the last common point, t = %.12g s, because the others do not get there: %v", r.t, cause)
-			return 0, end, nil
-		case err != nil:
-			if !errors.As(err, &step) || !errors.Is(err, ErrDiscard) {
-				return 0, nil, err
-			}
-			if !r.x.repeats() {
-				return 0, nil, fmt.Errorf("%w; %s", err, r.discardRemedy())
-			}
-			if done := step.Reached - r.t; done > 0 && done < H {
-				shorter = done
-			}
-		default:
-			cause = errors.New(trial.Why)
-			if info := r.inflexible(); !r.x.repeats() || info != nil {
-				return 0, nil, fmt.Errorf("the step from t = %.12g s by %.4g s is to be repeated with a smaller one, because %s; %w: %s",
-					r.t, H, trial.Why, ErrCapability, r.repeatRemedy(info))
-			}
-			if trial.Next > 0 && trial.Next < H {
-				shorter = trial.Next
-			}
+		shorter, err := r.shorter(&rep, H, failure)
+		if err != nil {
+			return 0, nil, err
 		}
-		r.opt.Logger.Debug("macro step rejected", "t", r.t, "H", H, "next", shorter, "why", cause)
+		if shorter == 0 {
+			return 0, rep.end, nil
+		}
+		r.opt.Logger.Debug("macro step rejected", "t", r.t, "H", H, "next", shorter, "why", rep.cause)
 		r.rejected++
 		r.alg.Reject(r.t, H)
 		r.x.revert()
@@ -241,7 +194,79 @@ func (r *Run) takeStep(ctx context.Context, H float64) (_ float64, end *StepErro
 		}
 		last, H = H, shorter
 	}
-	return 0, nil, fmt.Errorf("the step from t = %.12g s was rejected down to H = %.4g s; the last attempt: %w", r.t, last, cause)
+	return 0, nil, fmt.Errorf("the step from t = %.12g s was rejected down to H = %.4g s; the last attempt: %w", r.t, last, rep.cause)
+}
+
+// attempt makes one attempt at the step by H. failure is the error of an attempt that may be
+// repeated, err one that ends the run.
+func (r *Run) attempt(ctx context.Context, H float64) (accepted bool, failure, err error) {
+	trial := &r.trial
+	*trial = Trial{Est: math.NaN(), Indicator: math.NaN()}
+	failure = r.alg.Attempt(ctx, r.x, r.t, H, trial)
+	r.result.Iterations += trial.Iters
+	r.result.Jacobians += trial.Jacobians
+	if failure != nil { // it came to no estimate
+		trial.Est, trial.Indicator = math.NaN(), math.NaN()
+	}
+	accepted = failure == nil && trial.Verdict == Accept
+	if r.opt.Attempts != nil {
+		err = r.opt.Attempts.RecordAttempt(r.t, H, *trial, accepted, failure)
+	}
+	return accepted, failure, err
+}
+
+// repetition is what the attempts at a step have come to so far.
+type repetition struct {
+	cause error      // why the last one is repeated
+	end   *StepError // how a subsystem has ended the simulation in it; nil = none has
+	stays bool       // that subsystem is not taken back
+}
+
+// shorter returns the size of the next attempt, after one by H that failed or whose verdict was
+// Retry; 0 = the run ends, because not all can get to the time of rep.end.
+func (r *Run) shorter(rep *repetition, H float64, failure error) (float64, error) {
+	rep.cause = failure
+	if failure == nil {
+		rep.cause = errors.New(r.trial.Why)
+	}
+	var step *StepError
+	switch {
+	case errors.Is(failure, ErrTerminated) && errors.As(failure, &step):
+		rep.end = step
+		if step.Reached <= r.t {
+			return 0, nil
+		}
+		i := slices.IndexFunc(r.sys.Infos, func(info *Info) bool { return info.Name == step.Subsystem })
+		if r.beyond = r.noWay(i, step, H); r.beyond != "" {
+			return 0, nil
+		}
+		if rep.stays = r.x.saver[i] == nil; rep.stays {
+			r.x.end(i, step)
+		}
+		return step.Reached - r.t, nil
+	case rep.stays && (failure == nil || errors.Is(failure, ErrDiscard)):
+		r.beyond = fmt.Sprintf("the run ends at the last common point, t = %.12g s, because the others do not get there: %v", r.t, rep.cause)
+		return 0, nil
+	case failure != nil:
+		if !errors.As(failure, &step) || !errors.Is(failure, ErrDiscard) {
+			return 0, failure
+		}
+		if !r.x.repeats() {
+			return 0, fmt.Errorf("%w; %s", failure, r.discardRemedy())
+		}
+		if done := step.Reached - r.t; done > 0 && done < H {
+			return done, nil
+		}
+	default:
+		if info := r.inflexible(); !r.x.repeats() || info != nil {
+			return 0, fmt.Errorf("the step from t = %.12g s by %.4g s is to be repeated with a smaller one, because %s; %w: %s",
+				r.t, H, r.trial.Why, ErrCapability, r.repeatRemedy(info))
+		}
+		if next := r.trial.Next; next > 0 && next < H {
+			return next, nil
+		}
+	}
+	return H / 2, nil
 }
 
 // noWay returns why the run ends before the time at which subsystem i has ended the simulation,

@@ -134,7 +134,7 @@ const (
 	exponential = 1e9
 	everSteeper = 30
 	// steep is the growth over the second half of the run beyond that of any power of time,
-	// 2^p, which tells an absurd value from an integral of something large.
+	// 2^p; it separates an absurd value from the integral of something large.
 	steep = 256
 	// A value grows steadily if its peaks grow by this factor at least from each quarter of
 	// the run to the next, and the last time by not much less than before. A power p of time
@@ -239,14 +239,12 @@ func (g *growth) steady(y []float64, alike func(j, k int) bool) (most int, by fl
 
 // archive carries the samples.
 func (g *growth) archive(a *Archive) {
-	a.Floats(g.start)
-	a.Int(&g.every)
-	a.Int(&g.next)
 	n := len(g.samples)
+	a.All(g.start, &g.every, &g.next)
 	a.Index(&n, 0, growthSamples)
 	g.samples = g.samples[:n]
-	for i := range g.samples {
-		a.Floats(g.samples[i])
+	for _, sample := range g.samples {
+		a.Floats(sample)
 	}
 }
 

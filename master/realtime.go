@@ -78,12 +78,12 @@ type Realtime struct {
 // Unbounded is an algorithm whose work in a macro step may have no bound known
 // beforehand: it iterates, repeats steps or chooses their size.
 type Unbounded interface {
-	// Unbounded tells why, in a few words; "" = the work is bounded. It is asked after
+	// Unbounded returns the reason, in a few words; "" = the work is bounded. It is called after
 	// Check.
 	Unbounded(*System) string
 }
 
-// Timing tells how well a run has kept pace with the clock.
+// Timing records how well a run has kept pace with the clock.
 type Timing struct {
 	Factor    float64 `json:"factor"`
 	Overrun   string  `json:"overrun_policy"`
@@ -97,7 +97,7 @@ type Timing struct {
 	Lateness Distribution `json:"lateness"`
 	Work     Distribution `json:"work"`
 	WorstAt  float64      `json:"worst_at"` // s, simulated: where the lateness was largest
-	// Settings tells what was set for the run, or could not be.
+	// Settings lists what was set for the run, or could not be.
 	Settings []string `json:"settings"`
 }
 
@@ -333,8 +333,8 @@ func (p *pacer) due(t float64) time.Duration {
 	return time.Duration((t-p.from)/p.opt.Factor*float64(time.Second)) + p.moved
 }
 
-// pace waits for the deadline of the present communication point, and tells if it is
-// missed and the run is to end by that.
+// pace waits for the deadline of the present communication point. It returns an error if the
+// deadline is missed and the run is to end because of that.
 func (r *Run) pace(ctx context.Context) error {
 	p := r.pacer
 	if p == nil {

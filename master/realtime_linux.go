@@ -77,7 +77,7 @@ type priorities struct {
 	of map[int]int
 }
 
-// set returns a thread a priority, 0 = none any more, and schedules all threads of the process.
+// set gives a thread a priority (0 takes it away), and schedules all threads of the process.
 func (p *priorities) set(thread, priority int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

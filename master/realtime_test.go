@@ -10,9 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master"
-	"github.com/macrostep/macrostep/master/mastertest"
 )
 
 // simulated runs a subsystem whose steps, counted from 1, take the times in slow, on a clock
@@ -62,9 +60,7 @@ func TestRealtime(t *testing.T) {
 		if back := debug.SetGCPercent(percent); back != 77 {
 			t.Errorf("the collector is left at %d", back)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want := time.Duration(0.1 / max(factor, 1) * float64(time.Second))
 		if took < want {
 			t.Errorf("factor %g: it took %v, less than %v", factor, took, want)
@@ -149,13 +145,8 @@ func TestRealtimeRefuses(t *testing.T) {
 		{"explicit", master.Realtime{Factor: 1e6}, 1e-3, "microsecond"}, {"explicit", master.Realtime{Factor: 1e-18}, 1e-3, "real time"},
 		{"explicit", master.Realtime{Priority: 100}, 1e-3, "priority"}, {"explicit", master.Realtime{Overrun: 9}, 1e-3, "policy"},
 	} {
-		c, err := algorithms.New(test.preset, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		linear := mastertest.Oscillator()
-		sys := system(t, []master.Subsystem{linear[0], linear[1]}, mastertest.OscillatorConnections()...)
-		_, err = master.NewRun(sys, c.Algorithm, master.Options{Stop: 1, Step: test.step, Realtime: &test.rt})
+		sys, _ := oscillator(t)
+		_, err := master.NewRun(sys, preset(t, test.preset, nil), master.Options{Stop: 1, Step: test.step, Realtime: &test.rt})
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s %+v: %v", test.preset, test.rt, err)
 		}
@@ -219,17 +210,11 @@ func TestRealtimeCollector(t *testing.T) {
 		f.step = step
 		return newRun(t, system(t, []master.Subsystem{f}), master.Options{Stop: 1e-3, Step: 1e-3, Realtime: &rt})
 	}
-	start := func(r *master.Run) {
-		t.Helper()
-		if err := r.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
 	end := func(r *master.Run) { _, _ = r.Close() }
 	for _, firstEndsFirst := range []bool{true, false} {
 		first, second := made(master.Realtime{}, nil), made(master.Realtime{}, nil)
-		start(first)
-		start(second)
+		start(t, first)
+		start(t, second)
 		if !firstEndsFirst {
 			first, second = second, first
 		}
@@ -241,7 +226,7 @@ func TestRealtimeCollector(t *testing.T) {
 		restored("two at once")
 	}
 	r := made(master.Realtime{}, func(float64, float64) (float64, error) { panic("oops") })
-	start(r)
+	start(t, r)
 	if _, err := r.Step(t.Context()); err == nil {
 		t.Error("the panic is no error")
 	}
@@ -252,7 +237,7 @@ func TestRealtimeCollector(t *testing.T) {
 	end(r)
 	restored("a priority")
 	first, refused := made(master.Realtime{}, nil), master.Options{Stop: 1e-3, Step: 1e-3, Realtime: &master.Realtime{}}
-	start(first)
+	start(t, first)
 	f := newFake("a", 0, 1)
 	f.y[0] = math.NaN()
 	r = newRun(t, system(t, []master.Subsystem{f}), refused)

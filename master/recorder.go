@@ -14,7 +14,7 @@ type Point struct {
 
 // Recorder takes the accepted communication points of a run, in order.
 type Recorder interface {
-	// Begin tells the system, and what the algorithm measures.
+	// Begin passes the system, and the quantities that the algorithm measures.
 	Begin(sys *System, measured []Port) error
 	Record(*Point) error
 	Flush() error // what was recorded so far survives a crash of the process

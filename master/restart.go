@@ -32,23 +32,18 @@ func (x *Exec) keepState(i int) error {
 }
 
 // tryRestarts looks, before the first step, whether the subsystems do what restarts
-// need, and tells what they leave open.
+// need, and warns of what they leave open.
 func (r *Run) tryRestarts() error {
 	for i := range r.x.able {
 		if r.x.able[i].restarter == nil {
 			continue
 		}
-		r.x.touch(i)
 		k, err := r.keeper(i)
 		if err == nil {
-			err = r.x.crew.on(i, func() error { return r.trySerialize(k, i) })
+			err = r.tryKeeper(i, k, "after a restart of it the run equals the undisturbed one")
 		}
 		if err != nil {
 			return err
-		}
-		if replay := r.x.replay[i]; max(replay.FirstTry, replay.Replays) > 0 {
-			r.warn(fmt.Sprintf("%s repeats a step to %.2g only: after a restart of it the run equals the undisturbed one within that, not to the last bit",
-				r.sys.Infos[i], max(replay.FirstTry, replay.Replays)))
 		}
 	}
 	return nil

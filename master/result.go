@@ -65,7 +65,7 @@ type Loop struct {
 	Treatment      string   `json:"treatment"` // "extrapolated", "solved: 3 Newton iterations, residual 1e-14" …
 }
 
-// BondEnergy tells how well a power bond keeps energy over a run: totals of the
+// BondEnergy measures how well a power bond keeps energy over a run: totals of the
 // power that the coupling lets appear. Means are over time.
 type BondEnergy struct {
 	ResidualEnergy       float64 `json:"residual_energy"`         // J
@@ -83,7 +83,7 @@ type BondEnergy struct {
 	AddedEnergy     *float64 `json:"added_energy,omitempty"`     // J
 }
 
-// ModelUse tells what an algorithm made of the model of a subsystem.
+// ModelUse records how an algorithm used the model of a subsystem.
 type ModelUse struct {
 	Source      string `json:"source"`      // "directional", "rollback", "identify", "none"
 	Reason      string `json:"reason"`      // why there is none, or was none at times

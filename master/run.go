@@ -27,7 +27,7 @@ const (
 type Options struct {
 	Start, Stop float64 // s; the run goes from Start to Stop
 	Step        float64 // macro step H in s; required
-	Tolerance   float64 // relative tolerance told to the subsystems; 0 = none
+	Tolerance   float64 // relative tolerance passed to the subsystems; 0 = none
 	Discard     DiscardPolicy
 	// Workers is the number of threads that step subsystems side by side; 0 = as many
 	// as pay, by the costs of their steps in earlier runs (Priced), and one from the time
@@ -41,8 +41,8 @@ type Options struct {
 	// CallByCall steps every subsystem by itself. The results are the same.
 	CallByCall bool
 	Hooks      []Hook // act at each communication point, in this order
-	// Steer allows to set connected inputs and what else Variable.Settable tells
-	// without hooks, when the run is stepped piece by piece.
+	// Steer allows a program that steps the run to set connected inputs and all else that is
+	// Variable.Settable, without hooks.
 	Steer    bool
 	Realtime *Realtime // nil = as fast as can be
 	// Resume is Checkpoint.State of a run of the same system, algorithm and
@@ -66,7 +66,7 @@ type PastOutputs struct {
 	Y []float64
 }
 
-// Progress returns how far a run is. It is given a few times a second.
+// Progress is how far a run is. It is reported a few times a second.
 type Progress struct {
 	T, Start, Stop float64
 	Steps          int
@@ -359,8 +359,8 @@ func (r *Run) Real(name string) (float64, error) {
 	return 0, fmt.Errorf("no Real input or output is called %q", name)
 }
 
-// SetReal returns a Real input that is not connected a value, from the present
-// communication point on.
+// SetReal sets a Real input that is not connected, from the present communication
+// point on.
 func (r *Run) SetReal(name string, v float64) error {
 	i, ok := r.sys.FindIn(name)
 	if !ok {

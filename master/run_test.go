@@ -14,14 +14,6 @@ import (
 	"github.com/macrostep/macrostep/master/mastertest"
 )
 
-// lastTime is a recorder that keeps the times only.
-type times struct{ t []float64 }
-
-func (r *times) Begin(*master.System, []master.Port) error { return nil }
-func (r *times) Record(p *master.Point) error              { r.t = append(r.t, p.T); return nil }
-func (r *times) Flush() error                              { return nil }
-func (r *times) End(master.Result) error                   { return nil }
-
 // A million fixed steps end exactly at t0 + n·H, each point on the way too.
 func TestMillionSteps(t *testing.T) {
 	const n, start, H = 1_000_000, 0.7, 1e-3
@@ -120,27 +112,21 @@ func TestOptionsRefused(t *testing.T) {
 		f := newFake("fake", 0, 1)
 		f.info.Caps.VariableStep = !test.fixed
 		_, err := master.NewRun(system(t, []master.Subsystem{f}), explicit(t, algorithms.Config{}), test.o)
-		if err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%+v: %v, want … %s", test.o, err, test.want)
-		}
+		contains(t, test.o, err, test.want)
 		if f.calls > 0 {
 			t.Errorf("%+v: the subsystem was touched", test.o)
 		}
 	}
 }
 
-// A run is made once, and what came of it stays.
+// A run is made once, and its result stays.
 func TestRunsOnce(t *testing.T) {
-	r, err := master.NewRun(system(t, []master.Subsystem{newFake("fake", 0, 1)}), explicit(t, algorithms.Config{}), master.Options{Stop: 1, Step: 0.1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	r := newRun(t, system(t, []master.Subsystem{newFake("fake", 0, 1)}), master.Options{Stop: 1, Step: 0.1})
+	run(t, r)
 	res, err := r.Run(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "a run starts once; make another one with NewRun") || res.Status != master.Complete || res.Accepted != 10 {
-		t.Errorf("%+v, %v", res, err)
+	contains(t, "again", err, "a run starts once; make another one with NewRun")
+	if res.Status != master.Complete || res.Accepted != 10 {
+		t.Errorf("%+v", res)
 	}
 }
 
@@ -155,7 +141,7 @@ func TestPromisesChecked(t *testing.T) {
 		f := newFake("fake", 0, 1)
 		promise(&f.info)
 		_, err := master.NewRun(system(t, []master.Subsystem{f}), explicit(t, algorithms.Config{}), master.Options{Stop: 1, Step: 1})
-		if !errors.Is(err, master.ErrCapability) || !strings.Contains(err.Error(), "fake: ") || !strings.Contains(err.Error(), want) {
+		if contains(t, want, err, "fake: ", want); !errors.Is(err, master.ErrCapability) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
@@ -241,24 +227,33 @@ func TestShortReach(t *testing.T) {
 	}
 }
 
-// A failure at any stage of the start frees everything.
-func TestStartFails(t *testing.T) {
+// A failure at any stage of the start or the end makes the run failed, for the recorders too,
+// and does not keep the other subsystems from being ended and freed.
+func TestSubsystemFalters(t *testing.T) {
 	boom := errors.New("boom")
-	for _, stage := range []string{"enter", "eval", "exit", "outputs"} {
-		bad := &faltering{fake: newFake("b", 1, 1), at: stage, err: boom}
-		subs, others := healthy(bad)
+	const initialisation = "b: initialisation at t = 3 s: boom"
+	for stage, says := range map[string]string{
+		"enter": initialisation, "eval": initialisation, "exit": initialisation, "outputs": initialisation,
+		"terminate": "b: ending: ", "close": "b: ending: ", "close panic": "b: ending: ",
+	} {
+		subs, others := healthy(&faltering{fake: newFake("b", 1, 1), at: stage, err: boom})
 		memory := &mastertest.Memory{}
-		result, err := newRun(t, system(t, subs), master.Options{Start: 3, Stop: 4, Step: 0.1, Recorders: []master.Recorder{memory}}).Run(t.Context())
-		var step *master.StepError
-		if !errors.As(err, &step) || !errors.Is(err, boom) || !step.Initialize || !strings.Contains(err.Error(), "b: initialisation at t = 3 s: boom") {
-			t.Errorf("%s: %v", stage, err)
+		result, err := newRun(t, system(t, subs), master.Options{Start: 3, Stop: 4, Step: 0.5, Recorders: []master.Recorder{memory}}).Run(t.Context())
+		contains(t, stage, err, says, "boom")
+		steps, points, initializing := 2, 3, says == initialisation
+		if initializing {
+			steps, points = 0, 0
+			var step *master.StepError
+			if !errors.As(err, &step) || !errors.Is(err, boom) || !step.Initialize {
+				t.Errorf("%s: %v", stage, err)
+			}
 		}
-		if result.Status != master.Failed || result.Accepted != 0 || result.Time != 3 || len(memory.T) != 0 || !memory.Ended {
-			t.Errorf("%s: %+v", stage, result)
+		if result.Status != master.Failed || result.Accepted != steps || len(memory.T) != points || !memory.Ended || memory.Result.Status != master.Failed || !strings.Contains(memory.Result.Reason, "boom") {
+			t.Errorf("%s: %+v, recorded %v, %+v", stage, result, memory.T, memory.Result)
 		}
 		for _, f := range others {
-			if f.closed != 1 {
-				t.Errorf("%s: %s closed %d times", stage, f.info.Name, f.closed)
+			if f.closed != 1 || !initializing && f.terminated != 1 {
+				t.Errorf("%s: %s terminated %d times, closed %d times", stage, f.info.Name, f.terminated, f.closed)
 			}
 		}
 	}
@@ -291,28 +286,6 @@ func (s *faltering) Close() error {
 		panic(s.err)
 	}
 	return errors.Join(s.fail("close"), s.fake.Close())
-}
-
-// What goes wrong at the end makes a run failed, in the eyes of the recorders
-// too, and does not keep the other subsystems.
-func TestEndFails(t *testing.T) {
-	boom := errors.New("boom")
-	for _, stage := range []string{"terminate", "close", "close panic"} {
-		subs, others := healthy(&faltering{fake: newFake("b", 0, 1), at: stage, err: boom})
-		memory := &mastertest.Memory{}
-		result, err := newRun(t, system(t, subs), master.Options{Stop: 1, Step: 0.5, Recorders: []master.Recorder{memory}}).Run(t.Context())
-		if err == nil || !strings.Contains(err.Error(), "b: ending: ") || !strings.Contains(err.Error(), "boom") {
-			t.Errorf("%s: %v", stage, err)
-		}
-		if result.Status != master.Failed || memory.Result.Status != master.Failed || !strings.Contains(memory.Result.Reason, "boom") || len(memory.T) != 3 {
-			t.Errorf("%s: status %s, recorded %s (%s)", stage, result.Status, memory.Result.Status, memory.Result.Reason)
-		}
-		for _, f := range others {
-			if f.terminated != 1 || f.closed != 1 {
-				t.Errorf("%s: %s terminated %d times, closed %d times", stage, f.info.Name, f.terminated, f.closed)
-			}
-		}
-	}
 }
 
 // broken is a recorder that fails or panics in one of its methods.
@@ -365,32 +338,31 @@ func TestRecorderFails(t *testing.T) {
 	}
 }
 
+// A run whose context ends, before its start or on the way, is incomplete, ends its recorders
+// and frees its subsystems.
 func TestCancel(t *testing.T) {
-	ctx, cancel := context.WithCancelCause(t.Context())
-	f := newFake("fake", 0, 1)
-	f.step = func(t, H float64) (float64, error) {
-		if t >= 0.45 {
+	for _, steps := range []int{0, 6} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		f := newFake("fake", 0, 1)
+		f.step = func(t, H float64) (float64, error) {
+			if len(f.lengths) == steps {
+				cancel(master.ErrInterrupted)
+			}
+			return t + H, nil
+		}
+		points := steps + 1
+		if steps == 0 {
+			points = 0
 			cancel(master.ErrInterrupted)
 		}
-		return t + H, nil
-	}
-	memory := &mastertest.Memory{}
-	result, err := newRun(t, system(t, []master.Subsystem{f}), master.Options{Stop: 1, Step: 0.1, Recorders: []master.Recorder{memory}}).Run(ctx)
-	if !errors.Is(err, master.ErrInterrupted) || result.Status != master.Incomplete || !strings.Contains(result.Reason, "t = 0.6") || result.Accepted != 6 {
-		t.Errorf("%v, %+v", err, result)
-	}
-	if len(memory.T) != 7 || !memory.Ended || memory.Result.Status != master.Incomplete || f.terminated != 1 || f.closed != 1 {
-		t.Errorf("%d points, ended %t as %s; terminated %d, closed %d", len(memory.T), memory.Ended, memory.Result.Status, f.terminated, f.closed)
-	}
-}
-
-func TestCancelBeforeStart(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	f := newFake("fake", 0, 1)
-	result, err := newRun(t, system(t, []master.Subsystem{f}), master.Options{Stop: 1, Step: 0.1}).Run(ctx)
-	if !errors.Is(err, context.Canceled) || result.Status != master.Incomplete || f.closed != 1 {
-		t.Errorf("%v, %+v, closed %d", err, result, f.closed)
+		memory := &mastertest.Memory{}
+		result, err := newRun(t, system(t, []master.Subsystem{f}), master.Options{Stop: 1, Step: 0.1, Recorders: []master.Recorder{memory}}).Run(ctx)
+		if !errors.Is(err, master.ErrInterrupted) || result.Status != master.Incomplete || !strings.Contains(result.Reason, fmt.Sprintf("t = %.1g", 0.1*float64(steps))) || result.Accepted != steps {
+			t.Errorf("%v, %+v", err, result)
+		}
+		if len(memory.T) != points || !memory.Ended || memory.Result.Status != master.Incomplete || f.terminated != 1 || f.closed != 1 {
+			t.Errorf("%d points, ended %t as %s; terminated %d, closed %d", len(memory.T), memory.Ended, memory.Result.Status, f.terminated, f.closed)
+		}
 	}
 }
 
@@ -400,9 +372,7 @@ func TestCloseEarly(t *testing.T) {
 		f := newFake("fake", 0, 1)
 		r := newRun(t, system(t, []master.Subsystem{f}), master.Options{Stop: 1, Step: 0.1})
 		if steps >= 0 {
-			if err := r.Start(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			start(t, r)
 		}
 		for range steps {
 			if more, err := r.Step(t.Context()); !more || err != nil {
@@ -422,53 +392,29 @@ func TestCloseEarly(t *testing.T) {
 	}
 }
 
-// oscillator returns a fresh system with memory.
-func oscillator(t *testing.T) (*master.System, []*mastertest.Linear) {
-	t.Helper()
-	subs := mastertest.Oscillator()
-	return system(t, []master.Subsystem{subs[0], subs[1]}, mastertest.OscillatorConnections()...), subs
-}
-
 // Stepping from outside gives the same bits as Run.
 func TestStepAPI(t *testing.T) {
-	o := func(m *mastertest.Memory) master.Options {
-		return master.Options{Stop: 1.03, Step: 0.1, Recorders: []master.Recorder{m}}
-	}
 	a, b := &mastertest.Memory{}, &mastertest.Memory{}
-	sys, _ := oscillator(t)
-	if _, err := newRun(t, sys, o(a)).Run(t.Context()); err != nil {
-		t.Fatal(err)
+	fresh := func(m *mastertest.Memory) *master.Run {
+		sys, _ := oscillator(t)
+		return newRun(t, sys, master.Options{Stop: 1.03, Step: 0.1, Recorders: []master.Recorder{m}})
 	}
-	sys, _ = oscillator(t)
-	r := newRun(t, sys, o(b))
-	if err := r.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	for n := 0; ; n++ {
+	run(t, fresh(a))
+	r := fresh(b)
+	start(t, r)
+	for n := range a.T {
 		p := r.Point()
-		if r.Time() != a.T[n] || r.Steps() != n || !slices.Equal(p.Y, a.Y[n]) || !slices.Equal(p.U, a.U[n]) {
+		y, errY := r.Real("first.y1")
+		u, errU := r.Real("second.u2")
+		if r.Time() != a.T[n] || r.Steps() != n || !slices.Equal(p.Y, a.Y[n]) || !slices.Equal(p.U, a.U[n]) || y != a.Y[n][0] || u != a.U[n][2] || errY != nil || errU != nil {
 			t.Fatalf("step %d at %g: %v", n, r.Time(), p)
 		}
-		if v, err := r.Real("first.y1"); err != nil || v != a.Y[n][0] {
-			t.Fatal(v, err)
-		}
-		if v, err := r.Real("second.u2"); err != nil || v != a.U[n][2] {
-			t.Fatal(v, err)
-		}
-		if n == len(a.T)-1 {
-			break
-		}
-		more, err := r.Step(t.Context())
-		if err != nil || more != (n+1 < len(a.T)-1) {
-			t.Fatal(more, err)
+		if more := step(t, r); more != (n < len(a.T)-2) { // the last one is past the end
+			t.Fatalf("after step %d: more is %t", n, more)
 		}
 	}
-	if more, err := r.Step(t.Context()); more || err != nil {
-		t.Errorf("a step past the end gives %t, %v", more, err)
-	}
-	result, err := r.Close()
-	if err != nil || result.Status != master.Complete {
-		t.Errorf("%v, %+v", err, result)
+	if result := end(t, r); result.Status != master.Complete {
+		t.Errorf("%+v", result)
 	}
 	if !slices.Equal(a.T, b.T) || !equal(a.Y, b.Y) || !equal(a.U, b.U) {
 		t.Error("the records differ")
@@ -487,9 +433,7 @@ func TestSetRealRefused(t *testing.T) {
 	for name, want := range map[string]string{
 		"first.y1": "no Real input", "nothing": "no Real input", "first.u1": "connected to second.y1",
 	} {
-		if err := r.SetReal(name, 1); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", name, err)
-		}
+		contains(t, name, r.SetReal(name, 1), want)
 	}
 	if _, err := r.Real("first.u9"); err == nil {
 		t.Error("first.u9 has a value")
@@ -501,24 +445,16 @@ func TestSetRealBeforeStart(t *testing.T) {
 	f := newFake("fake", 1, 1).depends()
 	f.info.StartIn = []float64{3}
 	f.eval = func(u, y []float64) { y[0] = 2 * u[0] }
-	for _, set := range []bool{false, true} {
+	for _, want := range []float64{6, 10} {
 		r := newRun(t, system(t, []master.Subsystem{f}), master.Options{Stop: 1, Step: 0.1})
-		want := 6.0
-		if set {
-			want = 10
-			if err := r.SetReal("fake.u1", 5); err != nil {
-				t.Fatal(err)
-			}
+		if want == 10 {
+			must(t, r.SetReal("fake.u1", 5))
 		}
-		if err := r.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		start(t, r)
 		if got, _ := r.Real("fake.y1"); got != want {
-			t.Errorf("set=%t: %g, want %g", set, got, want)
+			t.Errorf("%g, want %g", got, want)
 		}
-		if _, err := r.Close(); err != nil {
-			t.Error(err)
-		}
+		end(t, r)
 	}
 }
 
@@ -539,9 +475,7 @@ func TestSignals(t *testing.T) {
 	f.eval = func(u, y []float64) { y[0] = u[0] }
 	f.discrete = func(in, out *master.Values) { out.Integer[0] = in.Integer[0] }
 	r := newRun(t, system(t, []master.Subsystem{f}), master.Options{Start: 1, Stop: 2, Step: 0.5, Signals: signals{}})
-	if err := r.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	start(t, r)
 	check := func(u, y float64, o int32) {
 		t.Helper()
 		p := r.Point()
@@ -550,20 +484,14 @@ func TestSignals(t *testing.T) {
 		}
 	}
 	check(10, 10, 10)
-	if _, err := r.Step(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	step(t, r)
 	check(15, 10, 10)
-	if _, err := r.Step(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	step(t, r)
 	check(20, 15, 15)
 	if err := r.SetReal("fake.u1", 1); err == nil {
 		t.Error("an input driven by signals can be set")
 	}
-	if _, err := r.Close(); err != nil {
-		t.Error(err)
-	}
+	end(t, r)
 }
 
 // Progress and Flush come with the clock, not with the steps; a run that takes
@@ -594,46 +522,52 @@ func TestCounters(t *testing.T) {
 	a, b := newFake("a", 1, 1), newFake("b", 1, 1)
 	sys := system(t, []master.Subsystem{a, b}, wire("a.y1", "b.u1"), wire("b.y1", "a.u1"))
 	b.info.Caps.VariableStep = false
-	r, err := master.NewRun(sys, explicit(t, algorithms.Config{Order: 1, Delivery: algorithms.Substeps, Substeps: 5}), master.Options{Stop: 1, Step: 0.1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := r.Run(t.Context())
-	if err != nil || !slices.Equal(result.SubsystemSteps, []int{50, 10}) || len(a.lengths) != 50 || len(b.lengths) != 10 {
-		t.Errorf("%v, %v", err, result.SubsystemSteps)
+	result := run(t, made(t, sys, explicit(t, algorithms.Config{Order: 1, Delivery: algorithms.Substeps, Substeps: 5}), master.Options{Stop: 1, Step: 0.1}))
+	if !slices.Equal(result.SubsystemSteps, []int{50, 10}) || len(a.lengths) != 50 || len(b.lengths) != 10 {
+		t.Error(result.SubsystemSteps)
 	}
 	if result.SubsystemSeconds[0] <= 0 || result.MasterSeconds <= 0 {
 		t.Errorf("%+v", result)
 	}
 }
 
-// An algorithm that asks for a repetition gets shorter steps from the same
-// state, if the subsystems can roll back, and an error if they cannot.
+// A repetition, asked for by the algorithm or by a subsystem that discards its steps, gets shorter
+// steps from the same state, if the subsystems can roll back, and an error if they cannot. Where
+// no step is short enough the run ends after a bounded number of attempts.
 func TestRetry(t *testing.T) {
-	s := newSaved("fake", 0, 1)
-	s.step = func(t, H float64) (float64, error) { s.y[0] += H; return t + H, nil }
-	sys := system(t, []master.Subsystem{s})
-	r, err := master.NewRun(sys, &picky{Algorithm: explicit(t, algorithms.Config{}), largest: 0.25}, master.Options{Stop: 2, Step: 1, Discard: master.ShortenOnDiscard})
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := r.Run(t.Context())
-	if err != nil || result.Rejected == 0 || result.Time != 2 || math.Abs(s.y[0]-2) > 1e-15 {
-		t.Errorf("%v, %+v, %g", err, result, s.y[0])
-	}
-	r, err = master.NewRun(sys, &picky{Algorithm: explicit(t, algorithms.Config{}), largest: 0.25}, master.Options{Stop: 2, Step: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if result, err := r.Run(t.Context()); !errors.Is(err, master.ErrCapability) || result.Status != master.Failed {
-		t.Errorf("%v, %+v", err, result)
-	}
-	r, err = master.NewRun(sys, &picky{Algorithm: explicit(t, algorithms.Config{})}, master.Options{Stop: 2, Step: 1, Discard: master.ShortenOnDiscard})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if result, err := r.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "t = 0 s") || result.Status != master.Failed {
-		t.Errorf("%v, %+v", err, result)
+	for _, c := range []struct {
+		name     string
+		largest  float64 // accepted step
+		discards bool
+		policy   master.DiscardPolicy
+		is       error // nil = it goes well
+		says     string
+	}{
+		{"shorter steps", 0.25, false, master.ShortenOnDiscard, nil, ""},
+		{"no rollback", 0.25, false, master.StopOnDiscard, master.ErrCapability, ""},
+		{"no step is accepted", 0, false, master.ShortenOnDiscard, nil, "t = 0 s"},
+		{"every step is discarded", 1, true, master.ShortenOnDiscard, master.ErrDiscard, "t = 0 s"},
+	} {
+		s := newSaved("fake", 0, 1)
+		s.step = func(t, H float64) (float64, error) {
+			if c.discards {
+				return t, master.ErrDiscard
+			}
+			s.y[0] += H
+			return t + H, nil
+		}
+		alg := &picky{Algorithm: explicit(t, algorithms.Config{}), largest: c.largest}
+		result, err := made(t, system(t, []master.Subsystem{s}), alg, master.Options{Stop: 2, Step: 1, Discard: c.policy}).Run(t.Context())
+		if c.is == nil && c.says == "" {
+			if err != nil || result.Rejected == 0 || result.Time != 2 || math.Abs(s.y[0]-2) > 1e-15 {
+				t.Errorf("%s: %v, %+v, %g", c.name, err, result, s.y[0])
+			}
+			continue
+		}
+		contains(t, c.name, err, c.says)
+		if result.Status != master.Failed || c.is != nil && !errors.Is(err, c.is) || result.Rejected > 100 {
+			t.Errorf("%s: %v, %+v", c.name, err, result)
+		}
 	}
 }
 
@@ -726,9 +660,7 @@ func TestExperiment(t *testing.T) {
 	} {
 		s := &told{fake: newFake("f", 0, 1)}
 		r := newRun(t, system(t, []master.Subsystem{s}), master.Options{Start: c.start, Stop: c.stop, Step: c.step, Tolerance: 1e-3})
-		if _, err := r.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		run(t, r)
 		if e := s.e; e.Start != c.start || e.Stop != c.stop || e.StopKnown != c.known || !e.HasTol || e.Tolerance != 1e-3 {
 			t.Errorf("%+v: told %+v", c, e)
 		}
@@ -836,35 +768,13 @@ func TestFailsBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// A subsystem that never gets anywhere ends the run after a bounded number of attempts.
-func TestDiscardWithoutEnd(t *testing.T) {
-	s := newSaved("fake", 0, 1)
-	s.step = func(t, H float64) (float64, error) { return t, master.ErrDiscard }
-	result, err := newRun(t, system(t, []master.Subsystem{s}), master.Options{Stop: 1, Step: 0.1, Discard: master.ShortenOnDiscard}).Run(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "t = 0 s") || result.Status != master.Failed || result.Rejected > 100 {
-		t.Errorf("%v, %+v", err, result)
-	}
-}
-
 // Rollback keeps one state a subsystem alive, and frees it.
 func TestStatesFreed(t *testing.T) {
 	sys, subs := oscillator(t)
-	if _, err := newRun(t, sys, master.Options{Stop: 1, Step: 0.1, Discard: master.ShortenOnDiscard}).Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	run(t, newRun(t, sys, master.Options{Stop: 1, Step: 0.1, Discard: master.ShortenOnDiscard}))
 	for _, l := range subs {
 		if l.Calls.Save == 0 || l.Calls.Restore != 10 || l.Calls.Free != 1 {
 			t.Errorf("%s: %+v", l.Info().Name, l.Calls)
 		}
-	}
-}
-
-// A recorder that panics does not bring the program down.
-func TestPanicInRecorder(t *testing.T) {
-	sys, _ := oscillator(t)
-	b := &broken{at: "begin", err: errors.New("boom"), panic: true}
-	result, err := newRun(t, sys, master.Options{Stop: 1, Step: 0.1, Recorders: []master.Recorder{b}}).Run(t.Context())
-	if err == nil || result.Status != master.Failed {
-		t.Errorf("%v, %+v", err, result)
 	}
 }

@@ -167,8 +167,7 @@ func (r *Run) tellNotes() {
 	r.x.notes = nil
 }
 
-// takeNotes hands what the subsystems tell about their initialisation to the
-// warnings.
+// takeNotes adds the subsystems' notes about their initialisation to the warnings.
 func (r *Run) takeNotes() {
 	for i := range r.x.able {
 		r.x.touch(i)

@@ -16,7 +16,7 @@ type Scalar struct {
 	Text    string
 }
 
-// String returns the value as it stands in results: as few digits as tell a Real apart,
+// String returns the value as results show it: as few digits as distinguish a Real,
 // true or false, a text in quotes.
 func (s Scalar) String() string {
 	switch s.Kind {
@@ -41,7 +41,7 @@ type Tunable interface {
 	SetTunable(k int, v Scalar) error
 }
 
-// place tells where a variable is.
+// place is where the value of a variable is kept.
 type place uint8
 
 const (
@@ -70,8 +70,8 @@ type Variable struct {
 	before *Scalar
 }
 
-// Variable finds a variable by its name, "subsystem.port". Of watched variables and
-// tunables it is told after those of the graph: the error names what is near.
+// Variable finds a variable by its name, "subsystem.port". Inputs and outputs come before
+// tunables and watched variables of the same name.
 func (r *Run) Variable(name string) (*Variable, error) {
 	if v, ok := r.variables[name]; ok {
 		return v, nil
@@ -116,47 +116,41 @@ func (r *Run) Variables() []string {
 	return slices.Compact(names)
 }
 
-// Span tells from when to when the run goes, and the step size of its options, in s.
+// Span returns start time, stop time and step size of the options, in s.
 func (r *Run) Span() (start, stop, step float64) { return r.opt.Start, r.opt.Stop, r.opt.Step }
 
 // find returns the variable of a subsystem, nil = there is none.
 func (r *Run) find(i int, port string) *Variable {
 	info := r.sys.Infos[i]
-	v := &Variable{sub: i, tune: -1}
 	named := func(p Port) bool { return p.Name == port }
-	discrete := func(ports []Port, from place) *Variable {
-		k := slices.IndexFunc(ports, named)
-		if k < 0 {
-			return nil
-		}
-		v.Port, v.place, v.at = ports[k], from, indexOfKind(ports, k)
-		return v
-	}
-	if k := slices.IndexFunc(info.In, named); k >= 0 {
-		v.Port, v.place, v.at = info.In[k], inInputs, r.sys.InAt[i]+k
-		return v
-	}
-	if k := slices.IndexFunc(info.Out, named); k >= 0 {
-		v.Port, v.place, v.at = info.Out[k], inOutputs, r.sys.OutAt[i]+k
-		return v
-	}
 	for _, list := range []struct {
 		ports []Port
 		place place
-	}{{info.DiscreteIn, inDiscreteInputs}, {info.DiscreteOut, inDiscreteOutputs}} {
-		if found := discrete(list.ports, list.place); found != nil {
-			return found
+		first int // of the subsystem's Reals in u or y; -1 = the place is among values of the kind
+	}{
+		{info.In, inInputs, r.sys.InAt[i]}, {info.Out, inOutputs, r.sys.OutAt[i]},
+		{info.DiscreteIn, inDiscreteInputs, -1}, {info.DiscreteOut, inDiscreteOutputs, -1},
+	} {
+		if k := slices.IndexFunc(list.ports, named); k >= 0 {
+			at := list.first + k
+			if list.first < 0 {
+				at = indexOfKind(list.ports, k)
+			}
+			return &Variable{Port: list.ports[k], place: list.place, sub: i, at: at, tune: -1}
 		}
 	}
+	v := &Variable{sub: i, tune: -1}
 	if t := r.x.able[i].tunable; t != nil {
 		if v.tune = slices.IndexFunc(t.Tunables(), named); v.tune >= 0 {
 			v.Port, v.place = t.Tunables()[v.tune], inTunables
 		}
 	}
-	if found := discrete(info.Watch, inWatched); found != nil || v.tune >= 0 {
-		return v
+	if k := slices.IndexFunc(info.Watch, named); k >= 0 {
+		v.Port, v.place, v.at = info.Watch[k], inWatched, indexOfKind(info.Watch, k)
+	} else if v.tune < 0 {
+		return nil
 	}
-	return nil
+	return v
 }
 
 // Value returns what the variable is at the present communication point: an input as
@@ -197,6 +191,7 @@ func (s *Scalar) read(from *Values, at int) {
 	}
 }
 
+// write puts the value among those of its kind.
 func (s *Scalar) write(to *Values, at int) {
 	switch s.Kind {
 	case Real:
@@ -250,7 +245,7 @@ func (v *Variable) sinks() []int {
 	return out
 }
 
-// Set returns the variable a value from the present communication point on, until
+// Set gives the variable a value from the present communication point on, until
 // Release: an input, whatever it is connected to; an output, for all that it feeds (what
 // it is itself stays to be read); a tunable for good.
 func (v *Variable) Set(to Scalar) error {

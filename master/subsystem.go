@@ -45,7 +45,7 @@ func (p Port) Magnitude() float64 {
 	return math.Abs(p.Nominal)
 }
 
-// Level returns how an output follows from what the inputs drive, in the sense of
+// Level is how an output follows from the inputs, in the sense of
 // meyer (2): inputs drive accelerations, these integrate to velocities and these
 // to positions. An extrapolation of order k of the inputs makes a local error
 // that begins with H^(k+2) in a velocity and with H^(k+3) in a position.
@@ -104,7 +104,7 @@ type Caps struct {
 	DirectionalDerivative bool // DirectionalDeriver, and Linearizer if it has it
 }
 
-// Feedthrough tells on which inputs each output depends directly. Outputs are
+// Feedthrough lists the inputs on which each output depends directly. Outputs are
 // numbered over Info.Out and then Info.DiscreteOut, inputs over Info.In and
 // then Info.DiscreteIn. The zero value is no direct dependency.
 type Feedthrough struct {
@@ -165,7 +165,7 @@ type Subsystem interface {
 	Outputs(y []float64) error
 }
 
-// Experiment is what a subsystem is told before it is initialised.
+// Experiment is what a subsystem gets to know before it is initialised.
 type Experiment struct {
 	Start     float64
 	Stop      float64
@@ -237,7 +237,7 @@ type RestoreAware interface {
 	NoRestoreBefore(promised bool)
 }
 
-// Replay returns how well a subsystem repeats a step after it went back to a saved
+// Replay is how well a subsystem repeats a step after it went back to a saved
 // state. Differences of outputs are relative to their magnitude over the test.
 type Replay struct {
 	Step float64 `json:"step"` // s; of the steps that were compared
@@ -282,7 +282,7 @@ type FeedthroughVerifier interface {
 	VerifyFeedthrough(ctx context.Context, e Experiment, H float64, ins []int) ([]Leak, error)
 }
 
-// SlopeTest returns how well directional derivatives agree with what a subsystem
+// SlopeTest is how well directional derivatives agree with what a subsystem
 // does.
 type SlopeTest struct {
 	// Difference is the largest one between a derivative and a difference of
@@ -305,8 +305,8 @@ type DerivativeVerifier interface {
 	VerifyDerivatives(ctx context.Context, e Experiment, H float64) (SlopeTest, error)
 }
 
-// Noter has something to tell about its initialisation. It is asked once, after
-// it; the sentences go to the warnings of the run.
+// Noter returns warnings after initialisation. It is called once; the sentences go to
+// the warnings of the run.
 type Noter interface {
 	Notes() []string
 }
@@ -424,7 +424,7 @@ type StateGroup interface {
 	Restore(states []State) (failed int, err error)
 }
 
-// Meter tells the time spent inside a subsystem.
+// Meter measures the time spent inside a subsystem.
 type Meter interface {
 	Seconds() float64
 }
@@ -437,7 +437,7 @@ type Priced interface {
 	KeepStepCost(H, seconds float64)
 }
 
-// Terminator is a subsystem that wants to be told the end (fmi2 62). It is told
+// Terminator is a subsystem that needs a call at the end (fmi2 62). It is called
 // once, before it is closed, however the run ended; it knows whether it was
 // initialised or has failed.
 type Terminator interface {

@@ -658,28 +658,25 @@ func (s *System) loops(leaks map[int][]Leak) []Loop {
 			g.add(i, l.In, l.Out)
 		}
 	}
-	declared := s.onDeclaredLoop(macroStep)
-	var out []Loop
-	for _, scc := range components(len(g.succ), g.next) {
-		if cyclic(scc, g.next) {
-			l := g.loop(scc, declared)
-			l.Treatment = "broken by the extrapolated inputs"
-			out = append(out, l)
-		}
-	}
-	return out
+	return g.loops(s.onDeclaredLoop(macroStep), Loop{Treatment: "broken by the extrapolated inputs"})
 }
 
 // InitLoops names the algebraic loops of the initialisation, which solves them.
 func (s *System) InitLoops() []Loop {
-	g, declared := s.portGraph(initStep, false), s.onDeclaredLoop(initStep)
-	var out []Loop
-	for _, scc := range components(len(g.succ), g.next) {
-		if cyclic(scc, g.next) {
-			l := g.loop(scc, declared)
-			l.Initialization, l.Treatment = true, "solved"
-			out = append(out, l)
-		}
+	return s.portGraph(initStep, false).loops(s.onDeclaredLoop(initStep), Loop{Initialization: true, Treatment: "solved"})
+}
+
+// cycles returns the components of the graph that hold a cycle.
+func (g *portGraph) cycles() [][]int {
+	return slices.DeleteFunc(components(len(g.succ), g.next), func(scc []int) bool { return !cyclic(scc, g.next) })
+}
+
+// loops names the loops of the graph, which are like kind.
+func (g *portGraph) loops(declared []bool, kind Loop) (out []Loop) {
+	for _, scc := range g.cycles() {
+		l := g.loop(scc, declared)
+		l.Initialization, l.Treatment = kind.Initialization, kind.Treatment
+		out = append(out, l)
 	}
 	return out
 }
@@ -695,12 +692,8 @@ func (g *portGraph) add(sub, in, out int) {
 func (s *System) onDeclaredLoop(of func(*Info) *Feedthrough) []bool {
 	g := s.portGraph(of, true)
 	on := make([]bool, len(g.succ))
-	for _, scc := range components(len(g.succ), g.next) {
-		if cyclic(scc, g.next) {
-			for _, v := range scc {
-				on[v] = true
-			}
-		}
+	for _, v := range slices.Concat(g.cycles()...) {
+		on[v] = true
 	}
 	return on
 }

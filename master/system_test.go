@@ -51,9 +51,7 @@ func TestConnectionsRefused(t *testing.T) {
 		{[]master.Connection{{From: endpoint("a.y1"), To: endpoint("sys.b.u1"), Map: map[int32]int32{1: 2}}}, "does not apply to Real"},
 	} {
 		_, err := master.NewSystem(build(), test.connections)
-		if err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%v: %v, want … %s", test.connections, err, test.want)
-		}
+		contains(t, test.connections, err, test.want)
 	}
 	// All faults at once.
 	_, err := master.NewSystem(build(), []master.Connection{wire("c.y1", "a.u1"), wire("a.y1", "a.u9")})
@@ -163,13 +161,8 @@ func TestStatelessOrder(t *testing.T) {
 	for _, scheme := range []algorithms.Scheme{algorithms.Jacobi, algorithms.GaussSeidel} {
 		memory := &mastertest.Memory{}
 		small := system(t, subs[:4], wire("a.y1", "x.u1"), wire("x.y1", "y.u1"), wire("y.y1", "z.u1"))
-		r, err := master.NewRun(small, explicit(t, algorithms.Config{Scheme: scheme}), master.Options{Stop: 1, Step: 0.25, Recorders: []master.Recorder{memory}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		r := made(t, small, explicit(t, algorithms.Config{Scheme: scheme}), master.Options{Stop: 1, Step: 0.25, Recorders: []master.Recorder{memory}})
+		run(t, r)
 		for n, y := range memory.Y[1:] {
 			now := memory.T[n+1]
 			if want := []float64{now + 3, now + 2, now, now + 1}; !slices.Equal(y, want) {
@@ -243,18 +236,12 @@ func TestCoupling(t *testing.T) {
 	b.info.StartIn = []float64{7, 8}
 	c := master.Connection{From: endpoint("a.y1"), To: endpoint("b.u1"), Linear: &master.Linear{Gain: -2, Offset: 0.5}}
 	r := newRun(t, system(t, []master.Subsystem{a, b}, c), master.Options{Stop: 1, Step: 1})
-	if err := r.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Step(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	start(t, r)
+	step(t, r)
 	if !slices.Equal(b.u, []float64{-5.5, 8}) || !slices.Equal(r.Point().U, b.u) {
 		t.Errorf("inputs %v, point %v", b.u, r.Point().U)
 	}
-	if _, err := r.Close(); err != nil {
-		t.Error(err)
-	}
+	end(t, r)
 }
 
 // Discrete signals are copied at communication points, through their tables.
@@ -278,9 +265,7 @@ func TestDiscreteSignals(t *testing.T) {
 		master.Connection{From: endpoint("src.b"), To: endpoint("dst.b"), Map: map[int32]int32{0: 1, 1: 0}},
 		wire("src.s", "dst.s"), wire("src.i", "dst.k"))
 	r := newRun(t, sys, master.Options{Stop: 4, Step: 1})
-	if err := r.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	start(t, r)
 	for more := true; more; {
 		before := n
 		want := master.Values{Integer: []int32{100 + n, map[int32]int32{1: 1, 2: 20, 3: 30}[n], n}, Boolean: []bool{n%2 != 0}, String: []string{strings.Repeat("x", int(n))}}
@@ -298,9 +283,7 @@ func TestDiscreteSignals(t *testing.T) {
 			t.Errorf("t = %g: %v, want %v", r.Time(), dst.din, want)
 		}
 	}
-	if _, err := r.Close(); err != nil {
-		t.Error(err)
-	}
+	end(t, r)
 }
 
 // The history before the start must hold what is extrapolated.

@@ -64,10 +64,7 @@ func TestTransfers(t *testing.T) {
 	if len(s.Loops) != 0 {
 		t.Errorf("loops %v", s.Loops)
 	}
-	r, err := begun(t, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := initialized(t, s)
 	if got := fmt.Sprint(m.p.Real, last.p); got != "[10] {[23] [7] [false] [text]}" {
 		t.Errorf("parameters %s", got)
 	}
@@ -76,9 +73,7 @@ func TestTransfers(t *testing.T) {
 	}
 	// What the source gives later does not come there.
 	first.eval = func(u, y []float64) { y[0] = 20 }
-	if _, err := r.Step(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	step(t, r)
 	if m.p.Real[0] != 10 {
 		t.Errorf("the parameter is %v", m.p.Real[0])
 	}
@@ -104,9 +99,7 @@ func TestBadTransfers(t *testing.T) {
 		{[]master.Connection{wire("maker.x", "other.r")}, `no output "x"`},
 	} {
 		_, err := master.NewSystem([]master.Subsystem{maker(), newGiven("other"), plain}, c.connections)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v: %v, want %s", c.connections, err, c.want)
-		}
+		contains(t, c.connections, err, c.want)
 	}
 	// A loop, a value that is no number, and one that does not stay.
 	a, b := maker(), newGiven("b")

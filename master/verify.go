@@ -47,8 +47,8 @@ func WrongSlope(told float64, found []float64, floor float64) (truth float64, wr
 	return told, false
 }
 
-// tellLies tells what the initialisation has found out about dependencies, and
-// what is wrong with derivatives.
+// tellLies reports undeclared dependencies and wrong derivatives that the initialisation
+// has found.
 func (r *Run) tellLies(n *initializer) error {
 	for _, text := range n.notes {
 		if err := r.lie(text); err != nil {
@@ -125,8 +125,7 @@ func (r *Run) relies(i int) (ins []int) {
 	return ins
 }
 
-// lie tells what a subsystem claims and does not hold. It is an error in the
-// strict mode.
+// lie warns that a subsystem does not do what it claims. In a strict run that is an error.
 func (r *Run) lie(text string) error {
 	if r.opt.Strict {
 		return fmt.Errorf("%s (an error because the run is strict)", text)

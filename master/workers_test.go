@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
 )
@@ -44,28 +43,17 @@ func still() func() time.Time {
 func TestWorkersDropped(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	for _, algorithm := range []string{"explicit", "implicit"} {
-		run := func(workers int, clock func() time.Time) ([]string, master.Result) {
+		timed := func(workers int, clock func() time.Time) ([]string, master.Result) {
 			t.Helper()
 			subs := mastertest.Oscillator()
 			sys := system(t, []master.Subsystem{&priced{Subsystem: subs[0], cost: 1}, &priced{Subsystem: subs[1], cost: 1}}, mastertest.OscillatorConnections()...)
-			choice, err := algorithms.New(algorithm, nil, algorithms.With{})
-			if err != nil {
-				t.Fatal(err)
-			}
 			rows := &everything{}
-			o := master.Options{Stop: 0.15, Step: 0.0005, Workers: workers, Recorders: []master.Recorder{rows}}
-			var result master.Result
-			r, err := master.NewRun(sys, choice.Algorithm, o)
-			if err == nil {
-				r.SetClock(clock)
-				result, err = r.Run(t.Context())
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := made(t, sys, preset(t, algorithm, nil), master.Options{Stop: 0.15, Step: 0.0005, Workers: workers, Recorders: []master.Recorder{rows}})
+			r.SetClock(clock)
+			result := run(t, r)
 			return rows.rows, result
 		}
-		want, _ := run(1, still())
+		want, _ := timed(1, still())
 		for _, c := range []struct {
 			name            string
 			asked           int
@@ -77,7 +65,7 @@ func TestWorkersDropped(t *testing.T) {
 			{"chosen, and does not pay", 0, laggard(), 1, 1, 0},
 			{"asked for, and does not pay", 2, laggard(), 2, 0, 1},
 		} {
-			rows, result := run(c.asked, c.clock)
+			rows, result := timed(c.asked, c.clock)
 			if !slices.Equal(rows, want) {
 				t.Errorf("%s, %s: other results", algorithm, c.name)
 			}

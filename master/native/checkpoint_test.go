@@ -90,9 +90,7 @@ func ring(t *testing.T, subs ...master.Subsystem) *master.System {
 		connections = append(connections, master.Connection{From: master.Endpoint{Subsystem: s.Info().Name, Port: s.Info().Out[0].Name}, To: master.Endpoint{Subsystem: next.Name, Port: next.In[0].Name}})
 	}
 	sys, err := master.NewSystem(subs, connections)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return sys
 }
 
@@ -102,15 +100,11 @@ func TestCheckpoints(t *testing.T) {
 	start := func(o master.Options) (*master.Run, *mastertest.Memory) {
 		t.Helper()
 		c, err := algorithms.New("explicit", map[string]string{"order": "1"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		m := &mastertest.Memory{}
 		o.Step, o.Recorders = 0.01, []master.Recorder{m}
 		r, err := master.NewRun(fresh(), c.Algorithm, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return r, m
 	}
 	r, want := start(master.Options{Stop: 0.4})
@@ -119,9 +113,7 @@ func TestCheckpoints(t *testing.T) {
 	}
 	var made []master.Checkpoint
 	r, _ = start(master.Options{Stop: 0.2, Checkpoints: &master.Checkpoints{Every: 0.03, Write: func(c master.Checkpoint) error { made = append(made, c); return nil }}})
-	if err := r.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Start(t.Context()))
 	for more := true; more; {
 		var err error
 		if more, err = r.Step(t.Context()); err != nil {
@@ -129,9 +121,7 @@ func TestCheckpoints(t *testing.T) {
 		}
 	}
 	last, err := r.Checkpoint()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if made = append(made, last); len(made) != 7 {
 		t.Errorf("%d checkpoints", len(made))
 	}
@@ -149,9 +139,7 @@ func TestCheckpoints(t *testing.T) {
 // What offers no state is named, with what it takes; what does not read what it wrote, too.
 func TestNoCheckpoints(t *testing.T) {
 	c, err := algorithms.New("explicit", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	o := master.Options{Stop: 1, Step: 0.1, Checkpoints: &master.Checkpoints{}}
 	_, err = master.NewRun(ring(t, gain(), queue(nil)), c.Algorithm, o)
 	if !errors.Is(err, master.ErrCapability) || !strings.Contains(err.Error(), "queue does not offer its state") || !strings.Contains(err.Error(), "native.Model has the field Archive") || strings.Contains(err.Error(), "FMU") {

@@ -19,7 +19,6 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"unsafe"
 
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/record"
@@ -144,11 +143,7 @@ func (s *function) RestoreState(state master.State) error {
 func (s *function) FreeState(master.State) error { return nil }
 
 // Archive carries the instant into a checkpoint or back.
-func (s *function) Archive(a *master.Archive) {
-	a.Float(&s.t)
-	a.Floats(s.u)
-	a.Floats(s.y)
-}
+func (s *function) Archive(a *master.Archive) { a.All(&s.t, s.u, s.y) }
 
 // DirectionalDerivative returns the slope of f along du by a central difference.
 func (s *function) DirectionalDerivative(du, dy []float64) error {
@@ -299,47 +294,7 @@ func (m *model[S]) Archive(a *master.Archive) {
 	a.Floats(m.u)
 	if m.Model.Archive != nil {
 		m.Model.Archive(&m.state, a)
-		return
-	}
-	archive(a, reflect.ValueOf(&m.state).Elem())
-}
-
-// archive carries a value that refers to nothing.
-func archive(a *master.Archive, v reflect.Value) {
-	word := func(is uint64, set func(uint64)) {
-		if a.Word(&is); a.Reading() && a.Err() == nil {
-			set(is)
-		}
-	}
-	switch k := v.Kind(); {
-	case k == reflect.Bool:
-		is := v.Bool()
-		a.Bool(&is)
-		v.SetBool(is)
-	case v.CanInt():
-		word(uint64(v.Int()), func(is uint64) { v.SetInt(int64(is)) })
-	case v.CanUint():
-		word(v.Uint(), v.SetUint)
-	case v.CanFloat():
-		word(math.Float64bits(v.Float()), func(is uint64) { v.SetFloat(math.Float64frombits(is)) })
-	case v.CanComplex():
-		re, im := real(v.Complex()), imag(v.Complex())
-		a.Float(&re)
-		a.Float(&im)
-		v.SetComplex(complex(re, im))
-	case k == reflect.String:
-		is := v.String()
-		a.String(&is)
-		v.SetString(is)
-	case k == reflect.Array:
-		for i := range v.Len() {
-			archive(a, v.Index(i))
-		}
-	case k == reflect.Struct:
-		for i := range v.NumField() {
-			f := v.Field(i)
-			// Unexported fields cannot be set otherwise.
-			archive(a, reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem())
-		}
+	} else {
+		a.All(&m.state)
 	}
 }

@@ -64,17 +64,11 @@ func TestImplicit(t *testing.T) {
 		half := native.Func("half", []string{"u"}, []string{"y"}, func(_ float64, u, y []float64) { y[0] = 1 + math.Cos(u[0])/2 })
 		twice := native.Func("twice", []string{"u"}, []string{"y"}, func(_ float64, u, y []float64) { y[0] = u[0] })
 		sys, err := master.NewSystem([]master.Subsystem{half, twice}, []master.Connection{{From: at("half", "y"), To: at("twice", "u")}, {From: at("twice", "y"), To: at("half", "u")}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c, err := algorithms.New("implicit", map[string]string{"solver.kind": solver})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		run, err := master.NewRun(sys, c.Algorithm, master.Options{Stop: 0.1, Step: 0.01})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := run.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -86,30 +80,18 @@ func TestImplicit(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "road.csv")
-	if err := os.WriteFile(path, []byte("time,z,v\n0,0,1\n1,2,1\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("time,z,v\n0,0,1\n1,2,1\n"), 0o666))
 	signals, err := record.ReadSignals(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	road, err := native.Table("road", signals)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
 	sys, err := master.NewSystem([]master.Subsystem{road, gain()}, []master.Connection{{From: at("road", "z"), To: at("gain", "u")}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c, err := algorithms.New("explicit", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	run, err := master.NewRun(sys, c.Algorithm, master.Options{Stop: 0.5, Step: 0.1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := run.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -119,9 +101,7 @@ func TestTable(t *testing.T) {
 		t.Errorf("z = %g, y = %g", z, y)
 	}
 	bad := filepath.Join(t.TempDir(), "bad.csv")
-	if err := os.WriteFile(bad, []byte("time,z\n0,x\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(bad, []byte("time,z\n0,x\n"), 0o666))
 	if signals, err = record.ReadSignals(t.Context(), bad); err == nil {
 		_, err = native.Table("bad", signals)
 	}
@@ -160,4 +140,12 @@ func Example() {
 	level, _ := run.Real("tank.level")
 	fmt.Printf("level %.3f\n", level)
 	// Output: level 0.800
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -78,31 +78,22 @@ func appendBatch(t *testing.T, b []byte, batch arrow.RecordBatch) []byte {
 // tableRows reads a result file of any format as the rows of a CSV table.
 func tableRows(t *testing.T, f Format, path string) string {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := mustRead(t, path)
 	switch f {
 	case CSV:
 		_, rows, _ := strings.Cut(string(data), "\n")
 		return rows
 	case ArrowStream:
 		rows, _, err := arrowRows(t, bytes.NewReader(data))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return rows
 	}
 	r, err := ipc.NewFileReader(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var b []byte
 	for i := range r.NumRecords() {
 		batch, err := r.RecordBatch(i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		b = appendBatch(t, b, batch)
 	}
 	return string(b)
@@ -124,16 +115,12 @@ func TestFormatsAgree(t *testing.T) {
 	for _, f := range formats {
 		path := filepath.Join(t.TempDir(), "r")
 		c := NewTable(path, Options{Format: f, Describe: describe})
-		if err := c.Begin(sys, []master.Port{{Name: "bond.P", Unit: "W"}}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Begin(sys, []master.Port{{Name: "bond.P", Unit: "W"}}))
 		p := testPoint(sys)
 		p.Measured = []float64{4.5}
 		for i := range rows {
 			vary(p, i)
-			if err := c.Record(p); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.Record(p))
 		}
 		if err := c.End(master.Result{}); err != nil || c.Rows() != rows || c.Columns() != 15 {
 			t.Fatal(err, c.Rows(), c.Columns())
@@ -150,9 +137,7 @@ func TestFormatsAgree(t *testing.T) {
 		}
 		data, _ := os.ReadFile(path)
 		s, err := ipc.NewReader(bytes.NewReader(stream(f, data)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var have []string
 		for _, field := range s.Schema().Fields() {
 			have = append(have, strings.TrimSpace(fmt.Sprint(field.Name, " ", field.Type, " ", field.Metadata.String())))
@@ -191,58 +176,34 @@ func TestArrowPrefix(t *testing.T) {
 	sys := testSystem(t)
 	for _, f := range []Format{ArrowFile, ArrowStream} {
 		path := filepath.Join(t.TempDir(), "r")
-		c := NewTable(path, Options{Format: f})
-		if err := c.Begin(sys, nil); err != nil {
-			t.Fatal(err)
-		}
-		p := testPoint(sys)
-		var ends []int64 // of the file after each checkpoint
+		c := begun(t, sys, path, Options{Format: f})
+		var ends []int // of the file after each checkpoint
 		for i := range 60 {
-			vary(p, i)
-			if err := c.Record(p); err != nil {
-				t.Fatal(err)
-			}
+			recordRows(t, c, sys, i, i+1)
 			if i%3 == 1 {
-				if err := c.Flush(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, c.Flush())
 			}
 			if i%20 == 19 {
-				if err := checkpoint(c); err != nil {
-					t.Fatal(err)
-				}
-				info, err := os.Stat(path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				ends = append(ends, info.Size())
+				must(t, checkpoint(c))
+				ends = append(ends, len(mustRead(t, path)))
 			}
 		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := mustRead(t, path)
 		if _, n, err := arrowRows(t, bytes.NewReader(stream(f, data))); n != 1+len(ends) || err != nil {
 			t.Errorf("%v: %d batches after %d checkpoints: %v", f, n, len(ends), err)
 		}
 		for n := ends[0]; n <= ends[2]; n += 7 {
 			rows, _, err := arrowRows(t, bytes.NewReader(stream(f, data[:n])))
-			whole := 0
-			for _, end := range ends {
-				if n >= end {
-					whole += 20
-				}
+			at, exact := slices.BinarySearch(ends, n)
+			whole := 20 * at
+			if exact {
+				whole += 20
 			}
-			if strings.Count(rows, "row ") != whole {
+			if strings.Count(rows, "row ") != whole || exact && err != nil {
 				t.Fatalf("%v, %d of %d bytes: %d rows, want %d: %v", f, n, len(data), strings.Count(rows, "row "), whole, err)
 			}
-			if slices.Contains(ends, n) && err != nil {
-				t.Errorf("%v, cut behind a batch: %v", f, err)
-			}
 		}
-		if err := c.End(master.Result{}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.End(master.Result{}))
 	}
 }
 
@@ -253,10 +214,7 @@ func TestArrowEqual(t *testing.T) {
 		var files [2][]byte
 		for k := range files {
 			path := filepath.Join(t.TempDir(), "r")
-			c := NewTable(path, Options{Format: f, Interval: 0.25})
-			if err := c.Begin(sys, nil); err != nil {
-				t.Fatal(err)
-			}
+			c := begun(t, sys, path, Options{Format: f, Interval: 0.25})
 			p := testPoint(sys)
 			for i := range 60_000 {
 				vary(p, i)
@@ -269,13 +227,9 @@ func TestArrowEqual(t *testing.T) {
 					err = errors.Join(err, c.Flush())
 					runtime.Gosched()
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 			}
-			if err := c.End(master.Result{}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.End(master.Result{}))
 			files[k], _ = os.ReadFile(path)
 		}
 		if !bytes.Equal(files[0], files[1]) || len(files[0]) < 1<<20 {
@@ -285,61 +239,36 @@ func TestArrowEqual(t *testing.T) {
 }
 
 // A table that is continued from a checkpoint is the table of the unbroken run,
-// whatever the first part has left behind the checkpoint.
+// whatever the first part has left after the checkpoint.
 func TestTableContinued(t *testing.T) {
 	const checkpoint, end = 7001, 9000
 	sys := testSystem(t)
 	for _, f := range formats {
-		p := testPoint(sys)
-		part := func(c *Table, from, to int) {
-			t.Helper()
-			for i := from; i < to; i++ {
-				vary(p, i)
-				if err := c.Record(p); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		whole := NewTable(filepath.Join(t.TempDir(), "whole"), Options{Format: f})
-		if err := whole.Begin(sys, nil); err != nil {
-			t.Fatal(err)
-		}
-		part(whole, 0, end)
-		if err := whole.End(master.Result{}); err != nil {
-			t.Fatal(err)
-		}
+		whole := begun(t, sys, filepath.Join(t.TempDir(), "whole"), Options{Format: f})
+		recordRows(t, whole, sys, 0, end)
+		must(t, whole.End(master.Result{}))
 		want := tableRows(t, f, whole.path)
 		for _, left := range []string{"nothing more", "further rows", "an end"} {
 			path := filepath.Join(t.TempDir(), "r")
-			first := NewTable(path, Options{Format: f})
-			if err := first.Begin(sys, nil); err != nil {
-				t.Fatal(err)
-			}
-			part(first, 0, 10)
-			early := master.NewArchive()
-			first.Archive(early) // the checksum goes on from here
-			part(first, 10, checkpoint)
+			first := begun(t, sys, path, Options{Format: f})
+			recordRows(t, first, sys, 0, 10)
+			first.Archive(master.NewArchive()) // the checksum goes on from here
+			recordRows(t, first, sys, 10, checkpoint)
 			kept := master.NewArchive()
 			first.Archive(kept)
-			if kept.Err() != nil {
-				t.Fatal(kept.Err())
-			}
+			must(t, kept.Err())
 			if left != "nothing more" {
-				part(first, 0, 3000)
+				recordRows(t, first, sys, 0, 3000)
 			}
 			if left == "an end" {
-				if err := first.End(master.Result{}); err != nil {
-					t.Fatal(err)
-				}
-			} else if err := errors.Join(first.Flush(), first.file.Close()); err != nil {
-				t.Fatal(err) // a killed process lets go of it too
+				must(t, first.End(master.Result{}))
+			} else {
+				must(t, errors.Join(first.Flush(), first.file.Close())) // a killed process lets go of it too
 			}
 			second := NewTable(path, Options{Format: f})
 			second.Archive(master.ReadArchive(kept.Data()))
-			if err := second.Begin(sys, nil); err != nil {
-				t.Fatal(err)
-			}
-			part(second, checkpoint, end)
+			must(t, second.Begin(sys, nil))
+			recordRows(t, second, sys, checkpoint, end)
 			if err := second.End(master.Result{}); err != nil || second.Rows() != end {
 				t.Fatalf("%v with %s: %d rows: %v", f, left, second.Rows(), err)
 			}
@@ -350,15 +279,10 @@ func TestTableContinued(t *testing.T) {
 		// Another table in its place is refused.
 		kept := master.NewArchive()
 		path := filepath.Join(t.TempDir(), "r")
-		other := NewTable(path, Options{Format: f, Select: selection(t, "all.y")})
-		if err := other.Begin(sys, nil); err != nil {
-			t.Fatal(err)
-		}
-		part(other, 0, 10)
+		other := begun(t, sys, path, Options{Format: f, Select: selection(t, "all.y")})
+		recordRows(t, other, sys, 0, 10)
 		other.Archive(kept)
-		if err := other.End(master.Result{}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, other.End(master.Result{}))
 		again := NewTable(path, Options{Format: f})
 		again.Archive(master.ReadArchive(kept.Data()))
 		if err := again.Begin(sys, nil); err == nil || !strings.Contains(err.Error(), "other columns") {

@@ -61,13 +61,13 @@ func (a *Attempts) ArchiveName() string { return "attempts" }
 func (a *Attempts) Archive(to *master.Archive) {
 	if to.Reading() {
 		a.resumed = &position{}
-		a.resumed.archive(to)
+		to.All(a.resumed)
 		return
 	}
 	to.Fail(a.Flush())
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.recorded.archive(to)
+	to.All(&a.recorded)
 }
 
 // RecordAttempt adds a row.

@@ -51,20 +51,13 @@ func TestTablesTouchedMeanwhile(t *testing.T) {
 				"results":  {table, func() error { return table.Record(testPoint(sys)) }, table.path},
 				"attempts": {attempts, func() error { return attempts.RecordAttempt(0, 1, master.Trial{}, true, nil) }, attempts.path},
 			} {
-				if err := r.Begin(sys, nil); err != nil {
-					t.Fatal(err)
-				}
-				check := func(err error) {
-					if err != nil {
-						t.Fatal(err)
-					}
-				}
-				check(r.row())
-				check(r.Flush())
-				check(c.touch(r.path))
+				must(t, r.Begin(sys, nil))
+				must(t, r.row())
+				must(t, r.Flush())
+				must(t, c.touch(r.path))
 				var err error
 				if more {
-					check(r.row())
+					must(t, r.row())
 					err = r.Flush()
 				}
 				if end := r.End(master.Result{}); err == nil {

@@ -12,8 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/macrostep/macrostep/master"
 )
 
 // ErrBusy is the error of a file that another run is writing to.
@@ -150,14 +148,6 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 func (p *position) wrote(rows []byte) {
 	p.bytes += int64(len(rows))
 	p.sum = crc32.Update(p.sum, castagnoli, rows)
-}
-
-func (p *position) archive(a *master.Archive) {
-	n, sum := uint64(p.bytes), uint64(p.sum)
-	a.String(&p.path)
-	a.Word(&n)
-	a.Word(&sum)
-	p.bytes, p.sum = int64(n), uint32(sum)
 }
 
 // whole reports whether a table still has the bytes that were written to f, no more and

@@ -92,30 +92,20 @@ func TestKilledChild(t *testing.T) {
 	sys := testSystem(t)
 	c := NewTable(k.Path, Options{Format: k.Format, Memory: memory})
 	a := NewAttempts(k.Attempts, memory)
-	if err := errors.Join(c.Begin(sys, nil), a.Begin(nil, nil)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(c.Begin(sys, nil), a.Begin(nil, nil)))
 	fmt.Println("ready")
 	p := testPoint(sys)
 	for i := 0; ; i++ {
 		killedPoint(p, i)
-		if err := c.Record(p); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Record(p))
 		count[0].Store(uint64(i + 1))
-		if err := a.RecordAttempt(float64(i), 1, master.Trial{}, true, nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.RecordAttempt(float64(i), 1, master.Trial{}, true, nil))
 		count[1].Store(uint64(i + 1))
 		if i%k.Flush == 0 {
-			if err := errors.Join(c.Flush(), a.Flush()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(c.Flush(), a.Flush()))
 		}
 		if i%k.Checkpoint == k.Checkpoint-1 {
-			if err := checkpoint(c); err != nil {
-				t.Fatal(err)
-			}
+			must(t, checkpoint(c))
 		}
 	}
 }
@@ -135,9 +125,7 @@ func TestSalvageKilled(t *testing.T) {
 			Path: filepath.Join(dir, "r"), Attempts: filepath.Join(dir, "a.csv"), Memory: filepath.Join(dir, "memory"),
 			Format: formats[n%len(formats)], Flush: 1 + random.IntN(3000), Checkpoint: 1 + random.IntN(20_000),
 		}
-		if err := os.Mkdir(k.Memory, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(k.Memory, 0o700))
 		after := uint64(random.IntN(most))
 		if n < 2*len(formats) {
 			after = uint64(n)
@@ -180,18 +168,14 @@ func TestSalvageKilled(t *testing.T) {
 func killOne(t *testing.T, k killed, after uint64) {
 	t.Helper()
 	about, err := json.Marshal(k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestKilledChild$")
 	cmd.Env = append(os.Environ(), "RECORD_TEST_KILLED="+string(about))
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
 		t.Fatal(line, err, cmd.Wait())
 	}
@@ -206,9 +190,7 @@ func killOne(t *testing.T, k killed, after uint64) {
 			time.Sleep(50 * time.Microsecond)
 		}
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Process.Kill())
 	<-ended
 }
 
@@ -235,10 +217,7 @@ func csvRow(p *master.Point) string {
 // checkAttempts returns the number of attempts in a file, all of which must be right.
 func checkAttempts(t *testing.T, path string) (rows int) {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := mustRead(t, path)
 	lines := strings.SplitAfter(string(data), "\n")
 	for i, line := range lines[1 : len(lines)-1] {
 		if line != fmt.Sprintf("%v,1,0,0,0,0,1\n", float64(i)) {
@@ -256,19 +235,12 @@ func TestSalvagePipe(t *testing.T) {
 	sys := testSystem(t)
 	for _, f := range formats {
 		path := filepath.Join(t.TempDir(), "pipe")
-		if err := syscall.Mkfifo(path, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, syscall.Mkfifo(path, 0o600))
 		pipe, err := os.OpenFile(path, os.O_RDWR, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer pipe.Close()
 		memory := kept{}
-		c := NewTable(path, Options{Format: f, Memory: memory})
-		if err := c.Begin(sys, nil); err != nil {
-			t.Fatal(err)
-		}
+		c := begun(t, sys, path, Options{Format: f, Memory: memory})
 		p := testPoint(sys)
 		want := ""
 		for i := range 20 {
@@ -278,21 +250,15 @@ func TestSalvagePipe(t *testing.T) {
 			if i == 9 {
 				err = errors.Join(err, checkpoint(c))
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 		}
-		if err := c.file.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.file.Close())
 		if s, err := Salvage(memory.find); err != nil || s.Rows != 20 || s.Added != 10 {
 			t.Fatalf("%v: %+v, %v", f, s, err)
 		}
 		buf := make([]byte, 60_000) // less than a pipe holds
 		n, err := pipe.Read(buf)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got := ""
 		if f == CSV {
 			_, got, _ = strings.Cut(string(buf[:n]), "\n")

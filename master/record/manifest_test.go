@@ -39,22 +39,12 @@ func testManifest(t *testing.T) *Manifest {
 func TestManifestGolden(t *testing.T) {
 	golden := filepath.Join("testdata", "manifest.json")
 	path := filepath.Join(t.TempDir(), "m.json")
-	if err := testManifest(t).Write(path); err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, testManifest(t).Write(path))
+	got := mustRead(t, path)
 	if *update {
-		if err := os.WriteFile(golden, got, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(golden, got, 0o666))
 	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := mustRead(t, golden)
 	if !bytes.Equal(got, want) {
 		t.Errorf("the manifest is\n%s", got)
 	}
@@ -71,17 +61,10 @@ func TestManifestNotFinite(t *testing.T) {
 	m.ReplayNoise = map[string]float64{"bad": math.NaN(), "good": 2}
 	m.Slopes = map[string]master.SlopeTest{"bad": {Difference: math.Inf(-1)}}
 	path := filepath.Join(t.TempDir(), "m.json")
-	if err := m.Write(path); err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.Write(path))
+	data := mustRead(t, path)
 	var got Manifest
-	if err := json.Unmarshal(data, &got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &got))
 	if len(got.Bonds) != 1 || got.Bonds["good"] != good || len(got.ReplayNoise) != 1 || got.ReplayNoise["good"] != 2 ||
 		len(got.Models)+len(got.Replay)+len(got.Slopes) != 0 {
 		t.Errorf("the manifest is\n%s", data)
@@ -94,17 +77,10 @@ func TestManifestNotFinite(t *testing.T) {
 
 func TestManifestEmpty(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.json")
-	if err := (&Manifest{}).Write(path); err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, (&Manifest{}).Write(path))
+	data := mustRead(t, path)
 	var fields map[string]any
-	if err := json.Unmarshal(data, &fields); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &fields))
 	if fields["status"] != "incomplete" {
 		t.Errorf("status %v", fields["status"])
 	}
@@ -118,22 +94,16 @@ func TestManifestEmpty(t *testing.T) {
 func TestManifestReplaces(t *testing.T) {
 	dir := t.TempDir()
 	path, link := filepath.Join(dir, "m.json"), filepath.Join(dir, "link.json")
-	if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("old"), 0o600))
 	if err := os.Symlink(path, link); err != nil {
 		link = path // no links on this system
 	}
-	if err := testManifest(t).Write(link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, testManifest(t).Write(link))
 	if data, err := os.ReadFile(path); err != nil || !json.Valid(data) {
 		t.Errorf("%s: %v", data, err)
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), ".tmp") {
 			t.Errorf("%s is left", e.Name())
@@ -163,15 +133,11 @@ func TestManifestBusy(t *testing.T) {
 				}
 			}
 		}
-		if err := first.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, first.Close())
 		if err := second.Write(m); err != nil {
 			t.Fatal(old, err)
 		}
-		if err := errors.Join(second.Close(), second.Close(), m.Write(path)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(second.Close(), second.Close(), m.Write(path)))
 	}
 	// Of several that begin at once, one gets it.
 	for range 50 {
@@ -191,9 +157,7 @@ func TestManifestBusy(t *testing.T) {
 		}
 		begun.Wait()
 		for i := range files {
-			if err := files[i].Close(); err != nil {
-				t.Error(err)
-			}
+			must(t, files[i].Close())
 		}
 		if got.Load() != 1 {
 			t.Fatalf("%d runs write the manifest", got.Load())
@@ -209,15 +173,11 @@ func TestManifestBusy(t *testing.T) {
 func TestTemporaryFiles(t *testing.T) {
 	dir := t.TempDir()
 	path, precious := filepath.Join(dir, "m.json"), filepath.Join(dir, "precious")
-	if err := os.WriteFile(precious, []byte("precious"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(precious, []byte("precious"), 0o600))
 	if err := os.Symlink(precious, path+temporaryBegin+"00000001"+temporaryEnd); err != nil {
 		t.Skip("this system has no symbolic links, so that none can be followed")
 	}
-	if err := os.WriteFile(path+temporaryBegin+"00000002"+temporaryEnd, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path+temporaryBegin+"00000002"+temporaryEnd, nil, 0o600))
 	m := testManifest(t)
 	done := make(chan bool)
 	go func() {

@@ -184,9 +184,7 @@ func (t *Table) archive(a *master.Archive) {
 		kind := int(c.kind)
 		a.Index(&kind, int(master.Real), int(master.String))
 		c.kind = master.Kind(kind)
-		for _, s := range []*string{&c.name, &c.unit, &c.about.Text, &c.about.Causality, &c.about.Variability} {
-			a.String(s)
-		}
+		a.All(&c.name, &c.unit, &c.about)
 		if a.Reading() {
 			t.layout.addColumn(c)
 		}

@@ -16,9 +16,7 @@ import (
 // later gets all that is written, also more than the pipe holds.
 func TestNamedPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(path, 0o600))
 	if f, err := create(path, os.O_TRUNC, 50*time.Millisecond); err == nil || !strings.Contains(err.Error(), "named pipe") {
 		t.Fatalf("file %v, error %v", f, err)
 	}
@@ -39,16 +37,12 @@ func TestNamedPipe(t *testing.T) {
 		got <- string(data)
 	}()
 	f, err := create(path, 0, 5*time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	long := strings.Repeat("0123456789", 50_000)
 	if _, err := io.WriteString(f, long); err != nil {
 		t.Error(err)
 	}
-	if err := f.Close(); err != nil {
-		t.Error(err)
-	}
+	must(t, f.Close())
 	if text := <-got; text != long {
 		t.Errorf("%d bytes have come, of %d", len(text), len(long))
 	}

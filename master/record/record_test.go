@@ -65,9 +65,7 @@ func testSystem(t *testing.T) *master.System {
 		{From: master.Endpoint{Subsystem: "all", Port: "y"}, To: master.Endpoint{Subsystem: "sys.inner", Port: "u"}},
 		{From: master.Endpoint{Subsystem: "all", Port: "m"}, To: master.Endpoint{Subsystem: "all", Port: "gear"}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return sys
 }
 
@@ -90,9 +88,7 @@ func testPoint(sys *master.System) *master.Point {
 func selection(t *testing.T, patterns ...string) Selection {
 	t.Helper()
 	s, err := ParseSelection(patterns)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -111,17 +107,9 @@ lines",NaN
 	} {
 		sys := testSystem(t)
 		path := filepath.Join(t.TempDir(), "r.csv")
-		c := NewTable(path, Options{Select: selection(t, tt.patterns...)})
-		if err := c.Begin(sys, nil); err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(c.Record(testPoint(sys)), c.End(master.Result{})); err != nil {
-			t.Fatal(err)
-		}
-		got, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := begun(t, sys, path, Options{Select: selection(t, tt.patterns...)})
+		must(t, errors.Join(c.Record(testPoint(sys)), c.End(master.Result{})))
+		got := mustRead(t, path)
 		if string(got) != tt.want {
 			t.Errorf("%v:\n%s\nwant\n%s", tt.patterns, got, tt.want)
 		}
@@ -172,30 +160,20 @@ func TestCSVErrorsNameFile(t *testing.T) {
 func TestCSVWholeRows(t *testing.T) {
 	sys := testSystem(t)
 	path := filepath.Join(t.TempDir(), "r.csv")
-	c := NewTable(path, Options{Select: selection(t, "all.y", "bare.w")})
-	if err := c.Begin(sys, nil); err != nil {
-		t.Fatal(err)
-	}
+	c := begun(t, sys, path, Options{Select: selection(t, "all.y", "bare.w")})
 	p := testPoint(sys)
 	writes, size := 0, int64(0)
 	for i := range 80000 {
 		p.T, p.Y[0] = float64(i)/3, rand.Float64()
-		if err := c.Record(p); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Record(p))
 		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if info.Size() == size {
 			continue
 		}
 		size = info.Size()
 		writes++
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := mustRead(t, path)
 		rows, err := csv.NewReader(bytes.NewReader(data[:bytes.LastIndexByte(data, '\n')+1])).ReadAll()
 		if err != nil || len(rows) > 1 && rows[len(rows)-1][0] != string(appendReal(nil, float64(len(rows)-2)/3)) {
 			t.Fatalf("after point %d the file is not whole rows in order: %v", i, err)
@@ -207,9 +185,7 @@ func TestCSVWholeRows(t *testing.T) {
 	// What is flushed is there, whoever asks.
 	done := make(chan error)
 	go func() { done <- c.Flush() }()
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-done)
 	if s, err := ReadSignals(t.Context(), path); err != nil || len(s.Times) != 80000 || s.Times[79999] != p.T {
 		t.Errorf("flushed: %v", err)
 	}
@@ -270,32 +246,20 @@ func TestCSVIntervalLong(t *testing.T) {
 // Recording allocates nothing a point, in any format: what batches take is spread over
 // all of their points.
 func TestRecordAllocatesNothing(t *testing.T) {
-	var names []string
-	for i := range 1000 {
-		names = append(names, fmt.Sprint("y", i))
-	}
-	wide, err := master.NewSystem([]master.Subsystem{&still{master.Info{Name: "s", Out: ports(master.Real, names...)}}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, f := range formats {
-		for name, sys := range map[string]*master.System{"of all kinds": testSystem(t), "wide": wide} {
-			c := NewTable(filepath.Join(t.TempDir(), "r"), Options{Format: f})
-			if err := c.Begin(sys, nil); err != nil {
-				t.Fatal(err)
-			}
-			p := &master.Point{Y: make([]float64, 1000), DiscreteIn: make([]master.Values, 1), DiscreteOut: make([]master.Values, 1), Watch: make([]master.Values, 1)}
-			if sys != wide {
+		for _, name := range []string{"of all kinds", "wide"} {
+			sys, p := wide(t, 1000)
+			if name != "wide" {
+				sys = testSystem(t)
 				p = testPoint(sys)
 			}
+			c := begun(t, sys, filepath.Join(t.TempDir(), "r"), Options{Format: f})
 			point := func() {
 				p.T += 0.001
 				for k := range p.Y {
 					p.Y[k] = p.T + float64(k)
 				}
-				if err := c.Record(p); err != nil {
-					t.Fatal(err)
-				}
+				must(t, c.Record(p))
 			}
 			for range 1200 { // buffers grow, two batches are written
 				point()
@@ -303,9 +267,7 @@ func TestRecordAllocatesNothing(t *testing.T) {
 			if n := testing.AllocsPerRun(3000, point); n != 0 {
 				t.Errorf("%v, table %s: %g allocations a point", f, name, n)
 			}
-			if err := c.End(master.Result{}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.End(master.Result{}))
 		}
 	}
 }
@@ -375,34 +337,20 @@ func TestParseSelection(t *testing.T) {
 
 // TestRun records a real run, and reads the table back to the same bits.
 func TestRun(t *testing.T) {
-	subs := mastertest.Oscillator()
-	sys, err := master.NewSystem([]master.Subsystem{subs[0], subs[1]}, mastertest.OscillatorConnections())
-	if err != nil {
-		t.Fatal(err)
-	}
+	sys := oscillator(t)
 	choice, err := algorithms.New("explicit", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := filepath.Join(t.TempDir(), "r.csv")
 	memory := &mastertest.Memory{}
 	run, err := master.NewRun(sys, choice.Algorithm, master.Options{Stop: 1, Step: 0.01,
 		Recorders: []master.Recorder{NewTable(path, Options{}), memory}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := run.Run(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	_, err = run.Run(t.Context())
+	must(t, err)
 	s, err := ReadSignals(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(s.Times, memory.T) {
-		t.Error("times differ")
-	}
-	if want := []string{"first.y1", "first.y2", "first.u1", "second.y1", "second.u1", "second.u2"}; !slices.Equal(s.Names, want) {
-		t.Errorf("columns %v", s.Names)
+	must(t, err)
+	if want := []string{"first.y1", "first.y2", "first.u1", "second.y1", "second.u1", "second.u2"}; !slices.Equal(s.Times, memory.T) || !slices.Equal(s.Names, want) {
+		t.Errorf("times %v, columns %v", s.Times, s.Names)
 	}
 	for i, at := range s.Times {
 		for k := range memory.Y[i] {
@@ -414,31 +362,39 @@ func TestRun(t *testing.T) {
 	}
 	// The same table is a history for a run that starts later.
 	past, err := BindHistory(s, sys, 0.5, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(past) != 50 || past[49].T != memory.T[49] || past[49].Y[2] != memory.Y[49][2] {
 		t.Errorf("%d points of history", len(past))
 	}
+}
+
+// oscillator returns the coupled oscillator of mastertest.
+func oscillator(t *testing.T) *master.System {
+	t.Helper()
+	subs := mastertest.Oscillator()
+	sys, err := master.NewSystem([]master.Subsystem{subs[0], subs[1]}, mastertest.OscillatorConnections())
+	must(t, err)
+	return sys
+}
+
+// wide returns a system of so many outputs and a point of it.
+func wide(t testing.TB, outputs int) (*master.System, *master.Point) {
+	t.Helper()
+	var names []string
+	for i := range outputs {
+		names = append(names, fmt.Sprint("y", i))
+	}
+	sys, err := master.NewSystem([]master.Subsystem{&still{master.Info{Name: "s", Out: ports(master.Real, names...)}}}, nil)
+	must(t, err)
+	return sys, &master.Point{Y: make([]float64, outputs), DiscreteIn: make([]master.Values, 1), DiscreteOut: make([]master.Values, 1), Watch: make([]master.Values, 1)}
 }
 
 func BenchmarkRecord(b *testing.B) {
 	for _, f := range formats {
 		for _, columns := range []int{1, 10, 100, 1000} {
 			b.Run(fmt.Sprintf("%v/%d", f, columns), func(b *testing.B) {
-				var names []string
-				for i := range columns {
-					names = append(names, fmt.Sprint("y", i))
-				}
-				sys, err := master.NewSystem([]master.Subsystem{&still{master.Info{Name: "s", Out: ports(master.Real, names...)}}}, nil)
-				if err != nil {
-					b.Fatal(err)
-				}
-				c := NewTable(os.DevNull, Options{Format: f})
-				if err := c.Begin(sys, nil); err != nil {
-					b.Fatal(err)
-				}
-				p := &master.Point{Y: make([]float64, columns), DiscreteIn: make([]master.Values, 1), DiscreteOut: make([]master.Values, 1), Watch: make([]master.Values, 1)}
+				sys, p := wide(b, columns)
+				c := begun(b, sys, os.DevNull, Options{Format: f})
 				b.ReportAllocs()
 				x := 0.1
 				for b.Loop() {
@@ -447,13 +403,9 @@ func BenchmarkRecord(b *testing.B) {
 						x = 3.9 * x * (1 - x) // all digits vary
 						p.Y[i] = x
 					}
-					if err := c.Record(p); err != nil {
-						b.Fatal(err)
-					}
+					must(b, c.Record(p))
 				}
-				if err := c.End(master.Result{}); err != nil {
-					b.Fatal(err)
-				}
+				must(b, c.End(master.Result{}))
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*(columns+1)), "ns/value")
 			})
 		}
@@ -492,5 +444,38 @@ func TestSeenReal(t *testing.T) {
 		if got := string(s.append([]byte("12"), v)); got != "12"+want {
 			t.Fatalf("%x: %s, want %s", math.Float64bits(v), got[2:], want)
 		}
+	}
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mustRead(t testing.TB, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	must(t, err)
+	return data
+}
+
+// begun returns a table that has begun.
+func begun(t testing.TB, sys *master.System, path string, o Options) *Table {
+	t.Helper()
+	c := NewTable(path, o)
+	must(t, c.Begin(sys, nil))
+	return c
+}
+
+// recordRows records rows of varied points.
+func recordRows(t testing.TB, c *Table, sys *master.System, from, to int) {
+	t.Helper()
+	p := testPoint(sys)
+	for i := from; i < to; i++ {
+		vary(p, i)
+		must(t, c.Record(p))
 	}
 }

@@ -22,14 +22,9 @@ import (
 func TestTableWithoutRoom(t *testing.T) {
 	if path := os.Getenv("RECORD_TEST_NO_ROOM"); path != "" { // the process with the limit
 		f, err := FormatOf(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		sys := testSystem(t)
-		c := NewTable(path, Options{Format: f})
-		if err := c.Begin(sys, nil); err != nil {
-			t.Fatal(err)
-		}
+		c := begun(t, sys, path, Options{Format: f})
 		p := testPoint(sys)
 		for i := 0; err == nil && i < 1e6; i++ {
 			vary(p, i)
@@ -76,19 +71,12 @@ func TestTableWithoutRoom(t *testing.T) {
 // A run that is faster than what takes its results waits: memory is bounded.
 func TestTableWaitsForReader(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(path, 0o600))
 	pipe, err := os.OpenFile(path, os.O_RDWR, 0) // so that opening it waits for nobody
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer pipe.Close()
 	sys := testSystem(t)
-	c := NewTable(path, Options{Select: selection(t, "all.y")})
-	if err := c.Begin(sys, nil); err != nil {
-		t.Fatal(err)
-	}
+	c := begun(t, sys, path, Options{Select: selection(t, "all.y")})
 	const rows = 600_000
 	done := make(chan error)
 	go func() {
@@ -113,14 +101,10 @@ func TestTableWaitsForReader(t *testing.T) {
 	text, buf := "", make([]byte, 1<<20)
 	for strings.Count(text[max(0, len(text)-1<<20):], "\n") == 0 || !strings.HasSuffix(text, fmt.Sprintf("\n%d,%s\n", rows-1, appendReal(nil, math.Sqrt(rows-1)))) {
 		n, err := pipe.Read(buf)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		text += string(buf[:n])
 	}
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-done)
 	if n := strings.Count(text, "\n"); n != rows+1 {
 		t.Errorf("%d lines", n)
 	}

@@ -50,44 +50,24 @@ func moments(t *testing.T, path string, f Format) []moment {
 	t.Helper()
 	sys := testSystem(t)
 	memory := kept{}
-	c := NewTable(path, Options{Format: f, Memory: memory})
-	if err := c.Begin(sys, nil); err != nil {
-		t.Fatal(err)
-	}
-	var all []moment
-	stop := func() {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, moment{memory.copy(), data, c.Rows()})
-	}
+	c := begun(t, sys, path, Options{Format: f, Memory: memory})
 	first := memory.copy() // as it is before the header is written
 	l, _, at, err := openLedger(first[tableRegion])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	at.bytes = 0
 	l.publish(at)
-	all = append(all, moment{memory: first})
+	all := []moment{{memory: first}}
+	stop := func() { all = append(all, moment{memory.copy(), mustRead(t, path), c.Rows()}) }
 	stop()
-	p := testPoint(sys)
 	for i := range 12 {
-		vary(p, i)
-		if err := c.Record(p); err != nil {
-			t.Fatal(err)
-		}
+		recordRows(t, c, sys, i, i+1)
 		stop()
 		if i%4 == 1 {
-			if err := checkpoint(c); err != nil {
-				t.Fatal(err)
-			}
+			must(t, checkpoint(c))
 			stop()
 		}
 	}
-	if err := c.End(master.Result{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.End(master.Result{}))
 	stop()
 	return all
 }
@@ -113,9 +93,7 @@ func TestSalvageEverywhere(t *testing.T) {
 					l, _, _, _ := openLedger(memory[tableRegion])
 					l.places[(l.turn.Load()+1)%2].bytes = 1 << 40
 				}
-				if err := os.WriteFile(path, next.file[:n], 0o666); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(path, next.file[:n], 0o666))
 				for again := range 2 {
 					s, err := Salvage(memory.find)
 					if err != nil {
@@ -142,28 +120,17 @@ func TestSalvageLastPoint(t *testing.T) {
 	for _, f := range formats {
 		path := filepath.Join(t.TempDir(), "r")
 		memory := kept{}
-		c := NewTable(path, Options{Format: f, Memory: memory, Interval: 0.5})
-		if err := c.Begin(sys, nil); err != nil {
-			t.Fatal(err)
-		}
-		p := testPoint(sys)
+		c := begun(t, sys, path, Options{Format: f, Memory: memory, Interval: 0.5})
 		var left []kept
 		for i := range 12 { // the interval wants 0, 4 and 8
-			vary(p, i)
-			if err := c.Record(p); err != nil {
-				t.Fatal(err)
-			}
+			recordRows(t, c, sys, i, i+1)
 			left = append(left, memory.copy())
 		}
-		if err := c.End(master.Result{}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.End(master.Result{}))
 		left = append(left, memory.copy())
 		want := tableRows(t, f, path)
 		for i, m := range left {
-			if i == 12 {
-				i--
-			}
+			i = min(i, 11)
 			s, err := Salvage(m.find)
 			if err != nil || s.Rows != 1+(i+3)/4 || s.Newest != float64(i)/8 {
 				t.Fatalf("%v, after point %d: %+v, %v", f, i, s, err)
@@ -180,53 +147,30 @@ func TestSalvageContinued(t *testing.T) {
 	sys := testSystem(t)
 	for _, f := range formats {
 		path := filepath.Join(t.TempDir(), "r")
-		record := func(c *Table, from, to int) {
-			t.Helper()
-			p := testPoint(sys)
-			for i := from; i < to; i++ {
-				vary(p, i)
-				if err := c.Record(p); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		first := NewTable(path, Options{Format: f})
-		if err := first.Begin(sys, nil); err != nil {
-			t.Fatal(err)
-		}
-		record(first, 0, 30)
+		first := begun(t, sys, path, Options{Format: f})
+		recordRows(t, first, sys, 0, 30)
 		a := master.NewArchive()
 		first.Archive(a)
-		record(first, 30, 40)
-		if err := first.End(master.Result{}); err != nil {
-			t.Fatal(err)
-		}
+		recordRows(t, first, sys, 30, 40)
+		must(t, first.End(master.Result{}))
 		want := tableRows(t, f, path)
 		for _, rows := range []int{0, 1, 10} {
 			memory := kept{}
 			second := NewTable(path, Options{Format: f, Memory: memory})
 			second.Archive(master.ReadArchive(a.Data()))
-			if err := second.Begin(sys, nil); err != nil {
-				t.Fatal(err)
-			}
-			record(second, 30, 30+rows)
-			if err := second.file.Close(); err != nil { // as if the process had ended
-				t.Fatal(err)
-			}
+			must(t, second.Begin(sys, nil))
+			recordRows(t, second, sys, 30, 30+rows)
+			must(t, second.file.Close()) // as if the process had ended
 			s, err := Salvage(memory.find)
 			if err != nil || s.Rows != 30+rows || s.Added != rows {
 				t.Fatalf("%v: %+v, %v", f, s, err)
 			}
 			got := tableRows(t, f, path)
-			switch rows {
-			case 0, 10:
-				if got != want {
-					t.Errorf("%v, %d rows: not the file of the run before", f, rows)
-				}
-			default:
-				if !strings.HasPrefix(want, got) || strings.Count(got, "row ") != s.Rows {
-					t.Errorf("%v: the rows are\n%s", f, got)
-				}
+			if rows != 1 && got != want {
+				t.Errorf("%v, %d rows: not the file of the run before", f, rows)
+			}
+			if rows == 1 && (!strings.HasPrefix(want, got) || strings.Count(got, "row ") != s.Rows) {
+				t.Errorf("%v: the rows are\n%s", f, got)
 			}
 		}
 	}
@@ -238,10 +182,7 @@ func TestLongStrings(t *testing.T) {
 	for _, f := range formats {
 		path := filepath.Join(t.TempDir(), "r")
 		memory := kept{}
-		c := NewTable(path, Options{Format: f, Memory: memory, Interval: 0.25})
-		if err := c.Begin(sys, nil); err != nil {
-			t.Fatal(err)
-		}
+		c := begun(t, sys, path, Options{Format: f, Memory: memory, Interval: 0.25})
 		random := rand.New(rand.NewPCG(1, uint64(f)))
 		p := testPoint(sys)
 		var want []byte
@@ -263,9 +204,7 @@ func TestLongStrings(t *testing.T) {
 			if i%2 == 0 {
 				want = fmt.Appendf(want, "%v,%c %d %d\n", p.T, 'a'+i%26, n, n/3)
 			}
-			if err := c.Record(p); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.Record(p))
 		}
 		c.mu.Lock()
 		left := memory.copy()
@@ -285,9 +224,7 @@ func TestLongStrings(t *testing.T) {
 				t.Errorf("%v, %s: the rows are\n%s", f, what, got)
 			}
 		}
-		if err := c.End(master.Result{}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.End(master.Result{}))
 		check("written")
 		if _, err := Salvage(left.find); err != nil {
 			t.Fatal(err)
@@ -329,9 +266,7 @@ func TestSalvageScribbled(t *testing.T) {
 			case 2:
 				memory[name] = b[:random.IntN(len(b))&^7]
 			}
-			if err := os.WriteFile(path, m.file, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, m.file, 0o666))
 			_, err := Salvage(memory.find)
 			if err != nil {
 				failed++
@@ -361,18 +296,14 @@ func TestSalvageForeign(t *testing.T) {
 		m := all[slices.IndexFunc(all, func(m moment) bool { return m.rows == 9 })]
 		other := bytes.Repeat([]byte("other "), len(m.file))
 		for _, data := range [][]byte{other, nil, m.file[:len(m.file)-1]} {
-			if err := os.WriteFile(path, data, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, data, 0o666))
 			_, err := Salvage(m.memory.find)
 			got, _ := os.ReadFile(path)
 			if err == nil || !bytes.Equal(got, data) {
 				t.Errorf("%v: %v", f, err)
 			}
 		}
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Remove(path))
 		if _, err := Salvage(m.memory.find); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%v: %v", f, err)
 		}
@@ -384,60 +315,37 @@ func TestSalvageAttempts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.csv")
 	memory := kept{}
 	a := NewAttempts(path, memory)
-	if err := a.Begin(nil, nil); err != nil {
-		t.Fatal(err)
-	}
-	type left struct {
-		memory kept
-		file   []byte
-		rows   int
-	}
-	var all []left
+	must(t, a.Begin(nil, nil))
+	var all []moment
 	rows := 0
-	stop := func() {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, left{memory.copy(), data, rows})
-	}
+	stop := func() { all = append(all, moment{memory.copy(), mustRead(t, path), rows}) }
 	for i := range 5000 { // more than the buffer holds
-		if err := a.RecordAttempt(float64(i)/3, 1e-3, master.Trial{Order: i % 4, Est: float64(i) / 7}, i%5 > 0, nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.RecordAttempt(float64(i)/3, 1e-3, master.Trial{Order: i % 4, Est: float64(i) / 7}, i%5 > 0, nil))
 		rows++
 		if i%500 == 77 {
 			stop()
-			if err := a.Flush(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, a.Flush())
 			stop()
 		}
 	}
 	stop()
-	if err := a.End(master.Result{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.End(master.Result{}))
 	stop()
 	lines := bytes.SplitAfter(all[len(all)-1].file, []byte("\n"))
 	for k, m := range all {
 		longest := all[min(k+1, len(all)-1)].file
 		for n := len(m.file); n <= len(longest); n += 1 + (len(longest)-len(m.file))/7 {
-			if err := os.WriteFile(path, longest[:n], 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, longest[:n], 0o666))
 			s, err := Salvage(m.memory.find)
 			if err != nil || s.Attempts != path || s.Path != "" {
 				t.Fatalf("%+v, %v", s, err)
 			}
-			if got, _ := os.ReadFile(path); !bytes.Equal(got, bytes.Join(lines[:1+m.rows], nil)) {
+			if got := mustRead(t, path); !bytes.Equal(got, bytes.Join(lines[:1+m.rows], nil)) {
 				t.Fatalf("moment %d, %d bytes: %d bytes are there", k, n, len(got))
 			}
 		}
 	}
-	if err := os.WriteFile(path, []byte("other"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("other"), 0o666))
 	if _, err := Salvage(all[0].memory.find); err == nil {
 		t.Error("another file is taken for the table of attempts")
 	}
@@ -448,9 +356,7 @@ func TestSalvageCalls(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "calls.txt")
 	memory := kept{}
 	c := NewCallLog(path, memory)
-	if err := c.Begin(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Begin())
 	const writers = 3
 	var wg sync.WaitGroup
 	write := func(line []byte) {
@@ -474,9 +380,7 @@ func TestSalvageCalls(t *testing.T) {
 	long := bytes.Repeat([]byte("long "), chunk/2)
 	write(long)
 	left, file := memory.copy(), mustRead(t, path) // of a process that dies now
-	if err := errors.Join(c.Close(), c.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(c.Close(), c.Close()))
 	write([]byte("late\n"))
 	s, err := Salvage(memory.find, "- a fmi2DoStep -> unfinished\n")
 	whole := mustRead(t, path)
@@ -495,9 +399,7 @@ func TestSalvageCalls(t *testing.T) {
 			t.Fatalf("there are %v lines", next)
 		}
 	}
-	if err := os.WriteFile(path, file, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, file, 0o666))
 	const more = "- a fmi2DoStep -> unfinished\n- b fmi2GetReal -> unfinished\n"
 	s, err = Salvage(left.find, strings.SplitAfter(more, "\n")...)
 	if got := mustRead(t, path); err != nil || s.Calls != path || s.Attempts != "" || len(file) == len(whole) || string(got) != string(whole)+more {
@@ -505,40 +407,23 @@ func TestSalvageCalls(t *testing.T) {
 	}
 }
 
-func mustRead(t *testing.T, path string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
 func TestCallLogAllocates(t *testing.T) {
 	c := NewCallLog(filepath.Join(t.TempDir(), "calls.txt"), nil)
-	if err := c.Begin(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Begin())
 	line := []byte("0.001273 engine fmi2SetReal vr=[0 3] v=[1 2.5] -> OK 0.4µs\n")
 	if n := testing.AllocsPerRun(10_000, func() { _, _ = c.Write(line) }); n > 0 {
 		t.Errorf("%v allocations for a line", n)
 	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Close())
 }
 
 func BenchmarkCallLog(b *testing.B) {
 	c := NewCallLog(filepath.Join(b.TempDir(), "calls.txt"), nil)
-	if err := c.Begin(); err != nil {
-		b.Fatal(err)
-	}
+	must(b, c.Begin())
 	line := []byte("0.001273 engine fmi2SetReal vr=[0 3] v=[1 2.5] -> OK 0.4µs\n")
 	b.ReportAllocs()
 	for b.Loop() {
 		_, _ = c.Write(line)
 	}
-	if err := c.Close(); err != nil {
-		b.Fatal(err)
-	}
+	must(b, c.Close())
 }

@@ -88,7 +88,7 @@ func (s Selection) check(names []string) error {
 }
 
 // inQuotes names, as the end of a message, the first components that a pattern would match
-// without the quotes which tell them apart.
+// without the quotes which distinguish them.
 func inQuotes(pattern string, names []string) string {
 	const most = 4
 	var quoted []string

@@ -13,9 +13,7 @@ func TestUnmatchedInQuotes(t *testing.T) {
 		"a.b.q": `no variable matches "a.b.q"`,
 	} {
 		s, err := ParseSelection([]string{pattern, "c.*", "'a.b'.*"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := s.check(names); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", pattern, err, want)
 		}

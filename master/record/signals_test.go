@@ -13,15 +13,12 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/master"
-	"github.com/macrostep/macrostep/master/mastertest"
 )
 
 func table(t *testing.T, text string) *Signals {
 	t.Helper()
 	s, err := parseSignals(t.Context(), []byte(text), "in.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -76,9 +73,7 @@ func TestReadSignalsErrors(t *testing.T) {
 		t.Errorf("a missing file: %v", err)
 	}
 	path := filepath.Join(t.TempDir(), "bom.csv")
-	if err := os.WriteFile(path, []byte("\xef\xbb\xbfTime,a\n0,1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("\xef\xbb\xbfTime,a\n0,1\n"), 0o600))
 	if s, err := ReadSignals(t.Context(), path); err != nil || !slices.Equal(s.Names, []string{"a"}) {
 		t.Errorf("a byte order mark: %v", err)
 	}
@@ -90,9 +85,7 @@ func TestBindInputs(t *testing.T) {
 	s := table(t, "time,all.free,all.x[1],all.on,all.mode,all.name,bare.w\n"+
 		"0,0,1,false,1,1.0,5\n1,10,2,TRUE,2,\"b,c\",6\n2,20,3,0,-3,x,7\n")
 	in, err := BindInputs(s, sys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !slices.Equal(in.Inputs(), []int{0, 1, 4}) {
 		t.Fatalf("drives %v", in.Inputs())
 	}
@@ -140,9 +133,7 @@ func TestExpand(t *testing.T) {
 		t.Fatal(err)
 	}
 	in, err := BindInputs(s, sys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	v := master.NewValues(sys.Infos[0].DiscreteIn)
 	for _, tt := range []struct {
 		at, free, w float64
@@ -191,9 +182,7 @@ func TestLongestComponent(t *testing.T) {
 	outer := &still{master.Info{Name: "a", In: ports(master.Real, "b.c")}}
 	inner := &still{master.Info{Name: "a.b", In: ports(master.Real, "c")}}
 	sys, err := master.NewSystem([]master.Subsystem{outer, inner}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	in, err := BindInputs(table(t, "time,a.b.c\n0,1\n"), sys)
 	if err != nil || !slices.Equal(in.Inputs(), []int{1}) {
 		t.Errorf("%v %v", in, err)
@@ -201,11 +190,7 @@ func TestLongestComponent(t *testing.T) {
 }
 
 func TestBindHistoryErrors(t *testing.T) {
-	subs := mastertest.Oscillator()
-	sys, err := master.NewSystem([]master.Subsystem{subs[0], subs[1]}, mastertest.OscillatorConnections())
-	if err != nil {
-		t.Fatal(err)
-	}
+	sys := oscillator(t)
 	head := "time,first.y1,first.y2,second.y1,other\n"
 	for text, want := range map[string]string{
 		"time,first.y1,first.y2,second.y\n-2,1,1,1\n-1,1,1,1\n":      `in.csv:1: there is no column "second.y1"; did you mean "second.y"?`,
@@ -269,15 +254,8 @@ func FuzzSignals(f *testing.F) {
 
 // Cells of enumerations are names of items or their numbers.
 func TestSignalItems(t *testing.T) {
-	read := func(text string) *Signals {
-		s, err := parseSignals(t.Context(), []byte(text), "in.csv")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
 	items := map[string]map[string]int32{"a.e": {"red": 1, "blue": 7, "3": 7}, "absent": {"x": 1}}
-	s := read("time,a.e,a.u\n0,red,1\n1, blue ,2\n2,7,3\n3,3,4\n")
+	s := table(t, "time,a.e,a.u\n0,red,1\n1, blue ,2\n2,7,3\n3,3,4\n")
 	if err := s.Items(items); err != nil || !slices.Equal(s.columns[0], []float64{1, 7, 7, 7}) || !slices.Equal(s.columns[1], []float64{1, 2, 3, 4}) {
 		t.Errorf("%v, %v", s.columns, err)
 	}
@@ -285,7 +263,7 @@ func TestSignalItems(t *testing.T) {
 		"green": `in.csv:3: a.e: "green" is neither the name nor the number of an item; there are red (1), 3 (7), blue (7)`,
 		"2":     `in.csv:3: a.e: "2" is neither`, "NaN": "neither", "1.5": "neither",
 	} {
-		if err := read("time,a.e\n0,red\n1," + cell + "\n").Items(items); err == nil || !strings.Contains(err.Error(), want) {
+		if err := table(t, "time,a.e\n0,red\n1,"+cell+"\n").Items(items); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", cell, err, want)
 		}
 	}
@@ -325,9 +303,7 @@ func TestReadSignalsInterrupted(t *testing.T) {
 	why := errors.New("enough")
 	cancel(why)
 	path := filepath.Join(t.TempDir(), "in.csv")
-	if err := os.WriteFile(path, []byte("time,a\n0,1\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("time,a\n0,1\n"), 0o666))
 	if _, err := ReadSignals(ctx, path); !errors.Is(err, why) {
 		t.Error(err)
 	}

@@ -357,13 +357,7 @@ func (t *Table) Archive(a *master.Archive) {
 			}
 		}
 	}
-	at.archive(a)
-	a.Int(rows)
-	a.Float(&t.newest)
-	a.Int(&t.points)
-	a.Float(&t.first)
-	a.Float(&t.last)
-	a.Int(&t.due)
+	a.All(at, rows, &t.newest, &t.points, &t.first, &t.last, &t.due)
 }
 
 func createRemedy(err error) string {
@@ -644,7 +638,7 @@ func (t *Table) wrote(p piece) {
 	t.publish(p.last)
 }
 
-// publish tells another process where the file stands.
+// publish shows another process how far the file has come.
 func (t *Table) publish(ends bool) {
 	at := t.place()
 	if ends {

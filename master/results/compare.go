@@ -85,7 +85,7 @@ type Difference struct {
 	Name  string  // in A, without the unit behind it
 	InB   string  // its name in B, likewise
 	Scale float64 // of the norm; of the magnitude if the variable is constant; 0 if it is 0
-	// Constant tells that A does not change.
+	// Constant reports that A does not change.
 	Constant bool
 	// Max is the greatest |B − A|, at the time At with the values A and B; NaN if there
 	// is no point with two numbers.

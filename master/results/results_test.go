@@ -19,9 +19,7 @@ import (
 func table(t testing.TB, text string) *Table {
 	t.Helper()
 	got, err := parseText(text, ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return got
 }
 
@@ -82,9 +80,7 @@ func TestCompare(t *testing.T) {
 
 func TestErrorsOverTime(t *testing.T) {
 	c, err := Compare(table(t, "time,y,x\n0,9,0\n1,9,1\n2,9,2\n"), table(t, "time,x\n0,0\n1,1\n1,5\n2,NaN\n"), CompareOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	at, e := c.Errors(0)
 	if !slices.Equal(at, []float64{0, 1, 1, 2}) || !slices.Equal(e[:3], []float64{0, 0, 4}) || !math.IsNaN(e[3]) {
 		t.Errorf("%v, %v", at, e)
@@ -117,9 +113,7 @@ func TestCompareTells(t *testing.T) {
 	a := table(t, "time,car.v,car.F,car.s,name.x\n0,0,1,2,on\n1,1,1,2,off\n2,2,1,2,off\n")
 	b := table(t, "Time;root.car.v [m/s];Car F;z\n0,5;0,5;1;9\n1;1;1;9\n3;1;1;9\n")
 	c, err := Compare(a, b, CompareOptions{Map: map[string]string{"car.F": "Car F"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var names []string
 	for _, d := range c.Variables {
 		names = append(names, d.Name+"="+d.InB)
@@ -283,17 +277,13 @@ func arrowTable(t testing.TB) (stream []byte, half int) {
 			b.Field(4).(*array.StringBuilder).Append("x")
 		}
 		r := b.NewRecordBatch()
-		if err := w.Write(r); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Write(r))
 		r.Release()
 		if batch == 0 {
 			half = buffer.Len()
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return buffer.Bytes(), half
 }
 
@@ -497,9 +487,7 @@ func BenchmarkThin(b *testing.B) {
 
 func TestReadFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.csv")
-	if err := os.WriteFile(path, []byte("time,a\n0,1\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("time,a\n0,1\n"), 0o666))
 	if got, err := Read(path, ReadOptions{}); err != nil || got.Path != path || len(got.Columns) != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -508,9 +496,7 @@ func TestReadFile(t *testing.T) {
 // The header alone says which columns there are.
 func TestHeader(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.csv")
-	if err := os.WriteFile(path, []byte("# made by hand\na.v [m/s];time;b.x\n1,5;0;broken"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("# made by hand\na.v [m/s];time;b.x\n1,5;0;broken"), 0o600))
 	columns, err := Header(path)
 	if err != nil || len(columns) != 2 || columns[0].Bare != "a.v" || columns[0].Unit != "m/s" || columns[1].Name != "b.x" {
 		t.Errorf("%+v, %v", columns, err)
@@ -545,5 +531,13 @@ func TestUnits(t *testing.T) {
 	c, err := Compare(a, b, CompareOptions{})
 	if err != nil || math.Abs(c.Variables[0].Max-0.1) > 1e-12 || math.Abs(c.Variables[0].B-10.1) > 1e-12 || len(c.Notes) != 1 || !strings.Contains(c.Notes[0], "v is in m/s and in km/h; the second is converted") {
 		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

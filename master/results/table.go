@@ -175,21 +175,16 @@ func parse(from io.Reader, size int64, path string, o ReadOptions) (*Table, erro
 // separatorOf finds what separates the fields of a header: names hold commas more
 // often than semicolons or tabs.
 func separatorOf(header string) byte {
-	quoted := false
-	var found [128]bool
-	for i := range len(header) {
-		switch c := header[i]; {
-		case c == '"':
-			quoted = !quoted
-		case !quoted && c < 128:
-			found[c] = true
+	plain := "" // what is not in quotes
+	for i, part := range strings.Split(header, `"`) {
+		if i%2 == 0 {
+			plain += part
 		}
 	}
-	switch {
-	case found[';']:
-		return ';'
-	case found['\t']:
-		return '\t'
+	for _, separator := range []byte(";\t") {
+		if strings.IndexByte(plain, separator) >= 0 {
+			return separator
+		}
 	}
 	return ','
 }
@@ -396,7 +391,7 @@ func (p *parser) readRows() error {
 	return p.finish()
 }
 
-// oddCell tells of a cell that is no number, and why that may be.
+// oddCell describes a cell that is no number, with a probable reason.
 func oddCell(cell string, line int) string {
 	const shown = 40
 	cell = strings.TrimSpace(strings.Clone(cell))

@@ -32,9 +32,7 @@ func (l *lamp) Step(_ context.Context, t, H float64) (float64, error) {
 func TestItems(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"colours.csv": "time,set\n0.5,green\n0.8,7\n", "wrong.csv": "time,set\n0,3\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 	}
 	items := map[string]int32{"red": 1, "green": 2, "blue": 7}
 	play := func(text string) (*Player, error) {
@@ -44,13 +42,9 @@ func TestItems(t *testing.T) {
 			return nil, err
 		}
 		sys, err := master.NewSystem([]master.Subsystem{&lamp{}}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c, err := algorithms.New("explicit", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		p := s.Play()
 		p.Items = func(name string) map[string]int32 {
 			return map[string]map[string]int32{"lamp.set": items, "lamp.colour": items}[name]

@@ -109,128 +109,158 @@ func (s *Scenario) Play() *Player {
 // Bind finds the variables in the run and checks what is to be done with them. The
 // error names every line at fault.
 func (p *Player) Bind(r *master.Run) error {
-	// Nothing is left of a run before.
+	// Nothing is left of an earlier run.
 	*p = Player{Items: p.Items, Resolve: p.Resolve, s: p.s, run: r, inForce: map[*master.Variable]int{}, plays: map[*master.Variable]int{}}
 	_, stop, step := r.Span()
 	p.tiny = 1e-9 * step
-	var errs []error
-	fail := func(line int, format string, args ...any) {
-		if len(errs) < mostErrors {
-			errs = append(errs, fmt.Errorf("%s:%d: %s", p.s.Path, line, fmt.Sprintf(format, args...)))
-		}
-	}
-	find := func(line int, name string) *master.Variable {
-		if len(errs) == mostErrors {
-			return nil
-		}
-		if p.Resolve != nil {
-			full, err := p.Resolve(name)
-			if err != nil {
-				fail(line, "%v", err)
-				return nil
-			}
-			name = full
-		}
-		v, err := r.Variable(name)
-		if err != nil {
-			fail(line, "%v%s", err, diag.DidYouMean(name, r.Variables()))
-		}
-		return v
-	}
-	scalar := func(line int, l literal, v *master.Variable) master.Scalar {
-		s, err := l.as(v.Port.Kind, p.items(v))
-		if err != nil {
-			fail(line, "%s: %v", v.Name, err)
-		}
-		return s
-	}
-	read := func(line int, v *master.Variable) {
-		if !v.Readable() {
-			fail(line, "%s is not read in this run; add it to what is recorded", v.Name)
-		}
-	}
-	type replayed struct {
-		table  *record.Signals
-		column string
-		v      *master.Variable
-	}
-	tables := map[replayed]func(t float64) master.Scalar{}
+	b := &binder{Player: p, tables: map[replayed]func(t float64) master.Scalar{}}
 	for k := range p.s.events {
-		if len(errs) == mostErrors {
+		if b.full() {
 			break
 		}
-		e := liveEvent{event: &p.s.events[k], release: math.NaN()}
-		for c := range e.when {
-			live := liveCondition{condition: &e.when[c]}
-			if live.v = find(live.line, live.variable); live.v == nil {
-				continue
-			}
-			read(live.line, live.v)
-			live.value = scalar(live.line, live.condition.value, live.v)
-			if kind := live.v.Port.Kind; (kind == master.Boolean || kind == master.String) && live.operator != "==" && live.operator != "!=" {
-				fail(live.line, "%s is no number: it is compared by == or != only", live.v.Name)
-			}
-			e.conditions = append(e.conditions, live)
-		}
-		for a := range e.event.actions {
-			live := liveAction{action: &e.event.actions[a]}
-			if live.v = find(live.line, live.variable); live.v == nil {
-				continue
-			}
-			if err := live.v.Settable(); err != nil {
-				fail(live.line, "%v", err)
-				continue
-			}
-			switch live.verb {
-			case set:
-				live.value = scalar(live.line, live.action.value, live.v)
-			case adjust:
-				if live.v.Port.Kind != master.Real {
-					fail(live.line, "%s is no Real: it can be set, frozen and replayed, not scaled or offset", live.v.Name)
-				}
-				read(live.line, live.v)
-			case freeze:
-				read(live.line, live.v)
-			case replay:
-				source := replayed{live.action.table, live.column, live.v}
-				table, known := tables[source]
-				if !known {
-					var err error
-					if items := p.items(live.v); items != nil {
-						table, err = live.action.table.ReplayItems(live.column, items)
-					} else {
-						table, err = live.action.table.Replay(live.column, live.v.Port.Kind, live.v.Port.Discrete)
-					}
-					if err != nil {
-						fail(live.line, "%v", err)
-					}
-					tables[source] = table
-				}
-				live.table = table
-			}
-			e.actions = append(e.actions, live)
-		}
-		p.events = append(p.events, e)
+		p.events = append(p.events, b.event(&p.s.events[k]))
 	}
 	for k := range p.s.expectations {
-		if len(errs) == mostErrors {
+		if b.full() {
 			break
 		}
-		j := judge{expectation: &p.s.expectations[k]}
-		if j.v = find(j.line, j.variable); j.v == nil {
-			continue
-		}
-		read(j.line, j.v)
-		if err := j.prepare(p.items(j.v)); err != nil {
-			fail(j.line, "%s: %v", j.v.Name, err)
-		}
-		if late := j.earliest(); late > stop+p.tiny {
-			fail(j.line, "the expectation is not judged before %g s, and the run ends at %g s", late, stop)
-		}
-		p.judges = append(p.judges, j)
+		b.expectation(&p.s.expectations[k], stop)
 	}
 	p.plan()
-	return errors.Join(errs...)
+	return errors.Join(b.errs...)
+}
+
+// binder finds the variables of a scenario in a run.
+type binder struct {
+	*Player
+	errs   []error // at most mostErrors
+	tables map[replayed]func(t float64) master.Scalar
+}
+
+// replayed is a column of a table that a variable follows.
+type replayed struct {
+	table  *record.Signals
+	column string
+	v      *master.Variable
+}
+
+func (b *binder) full() bool { return len(b.errs) >= mostErrors }
+
+func (b *binder) fail(line int, format string, args ...any) {
+	if !b.full() {
+		b.errs = append(b.errs, fmt.Errorf("%s:%d: %s", b.s.Path, line, fmt.Sprintf(format, args...)))
+	}
+}
+
+// find returns the variable that a line names; nil = there is none.
+func (b *binder) find(line int, name string) *master.Variable {
+	if b.full() {
+		return nil
+	}
+	if b.Resolve != nil {
+		full, err := b.Resolve(name)
+		if err != nil {
+			b.fail(line, "%v", err)
+			return nil
+		}
+		name = full
+	}
+	v, err := b.run.Variable(name)
+	if err != nil {
+		b.fail(line, "%v%s", err, diag.DidYouMean(name, b.run.Variables()))
+	}
+	return v
+}
+
+// scalar returns a literal as a value of a variable.
+func (b *binder) scalar(line int, l literal, v *master.Variable) master.Scalar {
+	s, err := l.as(v.Port.Kind, b.items(v))
+	if err != nil {
+		b.fail(line, "%s: %v", v.Name, err)
+	}
+	return s
+}
+
+// read fails unless the run reads a variable.
+func (b *binder) read(line int, v *master.Variable) {
+	if !v.Readable() {
+		b.fail(line, "%s is not read in this run; add it to what is recorded", v.Name)
+	}
+}
+
+func (b *binder) event(of *event) liveEvent {
+	e := liveEvent{event: of, release: math.NaN()}
+	for c := range of.when {
+		live := liveCondition{condition: &of.when[c]}
+		if live.v = b.find(live.line, live.variable); live.v == nil {
+			continue
+		}
+		b.read(live.line, live.v)
+		live.value = b.scalar(live.line, live.condition.value, live.v)
+		if kind := live.v.Port.Kind; (kind == master.Boolean || kind == master.String) && live.operator != "==" && live.operator != "!=" {
+			b.fail(live.line, "%s is no number: it is compared by == or != only", live.v.Name)
+		}
+		e.conditions = append(e.conditions, live)
+	}
+	for a := range of.actions {
+		live := liveAction{action: &of.actions[a]}
+		if live.v = b.find(live.line, live.variable); live.v == nil {
+			continue
+		}
+		if err := live.v.Settable(); err != nil {
+			b.fail(live.line, "%v", err)
+			continue
+		}
+		b.action(&live)
+		e.actions = append(e.actions, live)
+	}
+	return e
+}
+
+// action finds what an action takes beside its variable.
+func (b *binder) action(live *liveAction) {
+	switch live.verb {
+	case set:
+		live.value = b.scalar(live.line, live.action.value, live.v)
+	case adjust:
+		if live.v.Port.Kind != master.Real {
+			b.fail(live.line, "%s is no Real: it can be set, frozen and replayed, not scaled or offset", live.v.Name)
+		}
+		b.read(live.line, live.v)
+	case freeze:
+		b.read(live.line, live.v)
+	case replay:
+		source := replayed{live.action.table, live.column, live.v}
+		table, known := b.tables[source]
+		if !known {
+			var err error
+			if items := b.items(live.v); items != nil {
+				table, err = source.table.ReplayItems(live.column, items)
+			} else {
+				table, err = source.table.Replay(live.column, live.v.Port.Kind, live.v.Port.Discrete)
+			}
+			if err != nil {
+				b.fail(live.line, "%v", err)
+			}
+			b.tables[source] = table
+		}
+		live.table = table
+	}
+}
+
+func (b *binder) expectation(of *expectation, stop float64) {
+	j := judge{expectation: of}
+	if j.v = b.find(j.line, j.variable); j.v == nil {
+		return
+	}
+	b.read(j.line, j.v)
+	if err := j.prepare(b.items(j.v)); err != nil {
+		b.fail(j.line, "%s: %v", j.v.Name, err)
+	}
+	if late := j.earliest(); late > stop+b.tiny {
+		b.fail(j.line, "the expectation is not judged before %g s, and the run ends at %g s", late, stop)
+	}
+	b.judges = append(b.judges, j)
 }
 
 // plan finds what is still to come.
@@ -495,7 +525,7 @@ func (p *Player) fire(k int, t float64) error {
 	return nil
 }
 
-// act does one thing, action i of event k, and tells it.
+// act carries out action i of event k, and returns a description of it.
 func (p *Player) act(k, i int, t float64) (did string, err error) {
 	a := &p.events[k].actions[i]
 	name := a.v.Name
@@ -542,8 +572,7 @@ func (p *Player) Archive(a *master.Archive) {
 	for k := range p.events {
 		e := &p.events[k]
 		actions += len(e.actions)
-		a.Bool(&e.fired)
-		a.Float(&e.release)
+		a.All(&e.fired, &e.release)
 		held := make([]bool, len(e.actions))
 		for i := range held {
 			by, ok := p.inForce[e.actions[i].v]
@@ -577,8 +606,7 @@ func (p *Player) Archive(a *master.Archive) {
 			a.Fail(fmt.Errorf("line %d of %s replays nothing", q.line, p.s.Path))
 			return
 		}
-		a.Float(&q.zero)
-		a.Bool(&q.on)
+		a.All(&q.zero, &q.on)
 		p.plays[q.v] = i
 	}
 	n = len(p.happened)
@@ -588,8 +616,7 @@ func (p *Player) Archive(a *master.Archive) {
 	}
 	for i := range p.happened {
 		did := &p.happened[i]
-		a.Int(&did.Line)
-		a.Float(&did.Time)
+		a.All(&did.Line, &did.Time)
 		n := len(did.Did)
 		a.Index(&n, 0, actions+1)
 		if a.Reading() {
@@ -602,15 +629,7 @@ func (p *Player) Archive(a *master.Archive) {
 	a.String(&p.stopping)
 	a.Count(len(p.judges), "expectations")
 	for k := range p.judges {
-		j := &p.judges[k]
-		for _, is := range []*bool{&j.looked, &j.done, &j.failed} {
-			a.Bool(is)
-		}
-		for _, v := range []*float64{&j.when, &j.distance, &j.first} {
-			a.Float(v)
-		}
-		a.Scalar(&j.is)
-		a.Scalar(&j.firstIs)
+		a.All(&p.judges[k].judged)
 	}
 	if a.Reading() {
 		p.plan()
@@ -640,7 +659,7 @@ func (p *Player) end(k int, t float64) error {
 	return nil
 }
 
-// Report tells, after the run, what happened and what came of the expectations.
+// Report returns, after the run, what happened and the verdicts on the expectations.
 func (p *Player) Report() *record.Scenario {
 	r := &record.Scenario{Path: p.s.Path, Hash: p.s.Hash, Name: p.s.Name, Given: len(p.s.events), Happened: len(p.s.events) - len(p.Idle()), Events: append([]record.ScenarioEvent{}, p.happened...), Expectations: []record.Expectation{}}
 	for k := range p.judges {
@@ -689,10 +708,15 @@ func digits(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 // judge judges one expectation.
 type judge struct {
 	*expectation
-	v        *master.Variable
-	wanted   master.Scalar // with a value that is no Real
-	low      float64
-	high     float64
+	v      *master.Variable
+	wanted master.Scalar // with a value that is no Real
+	low    float64
+	high   float64
+	judged
+}
+
+// judged is what has been seen of an expectation, which goes into checkpoints.
+type judged struct {
 	looked   bool
 	done     bool
 	failed   bool

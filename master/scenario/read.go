@@ -92,7 +92,7 @@ type literal struct {
 	quoted bool // it is a string, whatever it looks like
 }
 
-// mode tells when an expectation is judged.
+// mode is when an expectation is judged.
 type mode uint8
 
 const (
@@ -181,7 +181,7 @@ type reader struct {
 	tables map[string]*record.Signals // by path; nil = it cannot be read, which was reported
 }
 
-// mostErrors are told of one file.
+// mostErrors is how many errors of one file are reported.
 const mostErrors = 20
 
 func (r *reader) failLine(line int, format string, args ...any) {

@@ -17,7 +17,23 @@ import (
 	"github.com/macrostep/macrostep/master/mastertest"
 )
 
-// play runs the coupled oscillator of mastertest with a scenario.
+// newRun makes a run of the two parts of mastertest's oscillator in which a scenario is played.
+func newRun(t testing.TB, s *Scenario, preset string, o master.Options, first, second master.Subsystem) (*Player, *master.Run, error) {
+	t.Helper()
+	sys, err := master.NewSystem([]master.Subsystem{first, second}, mastertest.OscillatorConnections())
+	must(t, err)
+	c, err := algorithms.New(preset, nil)
+	must(t, err)
+	if o.Stop == 0 {
+		o.Stop, o.Step = 1, 0.01
+	}
+	p := s.Play()
+	o.Hooks = []master.Hook{p}
+	run, err := master.NewRun(sys, c.Algorithm, o)
+	return p, run, err
+}
+
+// play runs the oscillator with a scenario.
 func play(t testing.TB, preset string, text string, o master.Options) (*Player, *mastertest.Memory, master.Result, error) {
 	t.Helper()
 	s, err := parse(t.Context(), "test.yaml", []byte(text))
@@ -25,21 +41,9 @@ func play(t testing.TB, preset string, text string, o master.Options) (*Player, 
 		return nil, nil, master.Result{}, err
 	}
 	linear := mastertest.Oscillator()
-	sys, err := master.NewSystem([]master.Subsystem{linear[0], linear[1]}, mastertest.OscillatorConnections())
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := algorithms.New(preset, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	m := &mastertest.Memory{}
-	p := s.Play()
-	o.Recorders, o.Hooks = []master.Recorder{m}, []master.Hook{p}
-	if o.Stop == 0 {
-		o.Stop, o.Step = 1, 0.01
-	}
-	run, err := master.NewRun(sys, c.Algorithm, o)
+	o.Recorders = []master.Recorder{m}
+	p, run, err := newRun(t, s, preset, o, linear[0], linear[1])
 	if err != nil {
 		return p, m, master.Result{}, err
 	}
@@ -115,9 +119,7 @@ expect:
   - {variable: first.y1, at: 0.654321, max: 10}
   - {variable: first.y1, always: {from: 0.3333, until: 0.7777}, max: 10}
 `, master.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, want := range []float64{0.123456789, 0.123456789 + 0.1, 0.654321, 0.3333, 0.7777} {
 			if !slices.Contains(m.T, want) {
 				t.Errorf("%s: no step ends at %v", preset, want)
@@ -135,9 +137,7 @@ events:
 `
 	for _, preset := range []string{"explicit", "implicit", "ex-slocal"} {
 		_, one, _, err := play(t, preset, text, master.Options{Stop: 1, Step: 0.01, Workers: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, two, result, err := play(t, preset, text, master.Options{Stop: 1, Step: 0.01, Workers: 2})
 		if err != nil || len(result.Manipulated) != 2 {
 			t.Fatal(err, result.Manipulated)
@@ -151,9 +151,7 @@ events:
 // Tables drive connected inputs, by the time of the run and by that since the event.
 func TestReplay(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "ramp.csv"), []byte("time,first.u1,other\n0,0,5\n1,10,5\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "ramp.csv"), []byte("time,first.u1,other\n0,0,5\n1,10,5\n"), 0o666))
 	path := filepath.Join(dir, "s.yaml")
 	s, err := parse(t.Context(), path, []byte(`
 events:
@@ -164,14 +162,13 @@ expect:
   - {variable: first.u1, at: 0.69, value: 6.9, tolerance: 1e-9}
   - {variable: first.u1, at: 0.7, min: 100}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !slices.Equal(s.Files(), []string{filepath.Join(dir, "ramp.csv")}) {
 		t.Errorf("files: %v", s.Files())
 	}
 	linear := mastertest.Oscillator()
-	p, run := explicitly(t, s, linear[0], linear[1])
+	p, run, err := newRun(t, s, "explicit", master.Options{}, linear[0], linear[1])
+	must(t, err)
 	if _, err := run.Run(t.Context()); err != nil || p.Err() != nil {
 		t.Fatal(err, p.Err())
 	}
@@ -217,34 +214,14 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// explicitly makes a run of the oscillator's parts over 1 s in which a scenario is played.
-func explicitly(t *testing.T, s *Scenario, first, second master.Subsystem) (*Player, *master.Run) {
-	t.Helper()
-	sys, err := master.NewSystem([]master.Subsystem{first, second}, mastertest.OscillatorConnections())
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := algorithms.New("explicit", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := s.Play()
-	run, err := master.NewRun(sys, c.Algorithm, master.Options{Stop: 1, Step: 0.01, Hooks: []master.Hook{p}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p, run
-}
-
 // Where a subsystem ends the simulation, an expectation over the whole run is judged; one
 // that reaches beyond the end is not.
 func TestTerminated(t *testing.T) {
 	s, err := parse(t.Context(), "test.yaml", []byte("\nexpect:\n  - {variable: first.y1, always: , min: -5}\n  - {variable: first.y1, always: {until: 0.9}, min: -5}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	linear := mastertest.Oscillator()
-	p, run := explicitly(t, s, &mastertest.Faulty{Subsystem: linear[0], AtStep: 51, Terminate: true}, linear[1])
+	p, run, err := newRun(t, s, "explicit", master.Options{}, &mastertest.Faulty{Subsystem: linear[0], AtStep: 51, Terminate: true}, linear[1])
+	must(t, err)
 	result, err := run.Run(t.Context())
 	if err != nil || result.Status != master.Terminated {
 		t.Fatalf("%v, %s", err, result.Status)
@@ -331,9 +308,7 @@ func TestHelp(t *testing.T) {
 	_, text, _ := strings.Cut(Help, "\n\n")
 	text, _, _ = strings.Cut(text, "\n\nEvents happen")
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "pedal.csv"), []byte("time,pedal\n0,1\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "pedal.csv"), []byte("time,pedal\n0,1\n"), 0o666))
 	s, err := parse(t.Context(), filepath.Join(dir, "x.yaml"), []byte(text))
 	if err != nil || s.Events() != 4 || s.Expectations() != 3 || !s.StopOnFailure || len(s.Variables) != 6 {
 		t.Errorf("%v: %+v", err, s)
@@ -343,9 +318,7 @@ func TestHelp(t *testing.T) {
 // The page in the documentation is the help.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "scenarios.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var want strings.Builder
 	for line := range strings.Lines(Help) {
 		if strings.HasPrefix(line, "   ") {
@@ -421,9 +394,7 @@ func TestManyEvents(t *testing.T) {
 // A context interrupts reading.
 func TestReadInterrupted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.yaml")
-	if err := os.WriteFile(path, []byte("events:\n  - {at: 0, stop: now}\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("events:\n  - {at: 0, stop: now}\n"), 0o666))
 	if _, err := Read(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
@@ -435,5 +406,13 @@ func TestReadInterrupted(t *testing.T) {
 	}
 	if _, err := read(ctx, path); !errors.Is(err, why) {
 		t.Error(err)
+	}
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

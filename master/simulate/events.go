@@ -18,7 +18,7 @@ type Event struct {
 	Progress master.Progress // of Progress
 }
 
-// EventKind tells events apart.
+// EventKind distinguishes events.
 type EventKind int
 
 // The kinds of events.

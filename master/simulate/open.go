@@ -193,7 +193,7 @@ func Open(ctx context.Context, path string, o OpenOptions) (*System, error) {
 	return out, nil
 }
 
-// describe tells what the description of an FMU says of a variable of a system.
+// describe returns what the description of an FMU says of a variable of a system.
 func describe(a *assemble.Assembly, name string) record.Description {
 	v := a.Variable(name)
 	if v == nil {

@@ -54,9 +54,7 @@ type change struct {
 func readExamples(t *testing.T) []*example {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", "examples.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var list []*example
 	file := ""
 	for n, line := range strings.Split(string(data), "\n") {
@@ -123,14 +121,10 @@ func (e *example) make(t *testing.T) string {
 	if name := e.options["in"]; name != "" {
 		dir = filepath.Join(filepath.Dir(dir), name)
 	}
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", e.base))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", e.base))))
 	folder, suffix := here(t)
 	fmus, err := filepath.Glob(filepath.Join(dir, "*.fmu"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, f := range append(fmus, filepath.Join(dir, "base.fmu")) {
 		name := strings.TrimSuffix(filepath.Base(f), ".fmu")
 		if name == "base" {
@@ -148,9 +142,7 @@ func (e *example) make(t *testing.T) string {
 			continue
 		}
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if n := strings.Count(string(data), c.old); n != 1 {
 			t.Fatalf("examples.txt:%d: %q stands %d times in %s", e.line, c.old, n, c.file)
 		}
@@ -165,9 +157,7 @@ func write(t *testing.T, path, text string) {
 	if err == nil {
 		err = os.WriteFile(path, []byte(text), 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // judge validates an example.
@@ -284,5 +274,13 @@ func TestExamples(t *testing.T) {
 		if !passes[r.ID] {
 			t.Errorf("%s has no example that passes", r.ID)
 		}
+	}
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -42,9 +42,7 @@ func check(t *testing.T, list []outcome, ours func(id string) bool) {
 				want bool
 			}{{c.fails, true}, {c.pass, false}} {
 				r, err := validate.File(t.Context(), side.make(t), c.options)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				i := slices.IndexFunc(r.Findings, func(f finding) bool { return f.ID == c.rule })
 				switch {
 				case (i >= 0) != side.want:
@@ -76,13 +74,9 @@ func packed(name string, entries ...entry) func(t *testing.T) string {
 			if err == nil {
 				_, err = io.WriteString(f, e.text)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Close())
 		path := filepath.Join(t.TempDir(), name)
 		write(t, path, b.String())
 		return path
@@ -95,9 +89,7 @@ func changed(of func(t *testing.T) string, change func(data []byte) []byte) func
 		t.Helper()
 		path := of(t)
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		write(t, path, string(change(data)))
 		return path
 	}
@@ -138,9 +130,7 @@ func once(t *testing.T, key string, build func(dir string) (string, error)) stri
 		if err == nil {
 			made[key], err = build(dir)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	return made[key]
 }
@@ -170,14 +160,10 @@ func unpacked(of func(t *testing.T) string, change func(t *testing.T, dir string
 	return func(t *testing.T) string {
 		t.Helper()
 		z, err := zip.OpenReader(of(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer z.Close()
 		dir := filepath.Join(t.TempDir(), "unpacked")
-		if err := os.CopyFS(dir, z); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.CopyFS(dir, z))
 		change(t, dir)
 		return dir
 	}
@@ -189,9 +175,7 @@ func inDescription(old, new string) func(t *testing.T, dir string) {
 		t.Helper()
 		path := filepath.Join(dir, "modelDescription.xml")
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !strings.Contains(string(data), old) {
 			t.Fatalf("%q is not in the description:\n%s", old, data)
 		}
@@ -232,9 +216,7 @@ func loop(b string) func(t *testing.T) string {
 	return func(t *testing.T) string {
 		t.Helper()
 		fmu, err := os.ReadFile(built("polynomial")(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		component := func(name, b string) string {
 			return `<ssd:Component name="` + name + `" source="p.fmu"><ssd:Connectors><ssd:Connector name="u" kind="input"/><ssd:Connector name="y" kind="output"/></ssd:Connectors>
 <ssd:ParameterBindings><ssd:ParameterBinding><ssd:ParameterValues><ssv:ParameterSet version="1.0" name="s"><ssv:Parameters><ssv:Parameter name="b"><ssv:Real value="` + b + `"/></ssv:Parameter></ssv:Parameters></ssv:ParameterSet></ssd:ParameterValues></ssd:ParameterBinding></ssd:ParameterBindings></ssd:Component>`
@@ -254,9 +236,7 @@ func alone(of func(t *testing.T) string) func(t *testing.T) string {
 	return func(t *testing.T) string {
 		t.Helper()
 		fmu, err := os.ReadFile(of(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "p.fmu"), string(fmu))
 		write(t, filepath.Join(dir, "SystemStructure.ssd"), `<ssd:SystemStructureDescription version="1.0" name="alone" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription">
@@ -295,15 +275,11 @@ func TestTrials(t *testing.T) {
 		{rule: "FA6G", fails: misbehaving("misbehave_load"), pass: plain, options: o},
 		{rule: "FA6N", fails: unpacked(plain, func(t *testing.T, dir string) {
 			path := library(t, dir)
-			if err := os.Rename(path, filepath.Join(filepath.Dir(path), "other"+suffix)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Rename(path, filepath.Join(filepath.Dir(path), "other"+suffix)))
 		}), pass: plain},
 		{rule: "FA7", fails: func(t *testing.T) string {
 			path, err := fmus.Pack(t.TempDir(), "a", smallest, "int fmi2DoStep(void) { return 0; }")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return path
 		}, pass: plain, options: o},
 		{rule: "FA7M", fails: stored("r[1] = r[0]", reset, ""), pass: good, options: o},
@@ -349,9 +325,7 @@ func TestTrialEnds(t *testing.T) {
 				continue
 			}
 			r, err := validate.File(t.Context(), misbehaving("misbehave", "fault", fault, "during", during)(t), validate.Options{Dynamic: true, Launcher: &worker.Launcher{}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if !slices.ContainsFunc(r.Findings, func(f finding) bool { return f.ID == "DY1" && strings.Contains(f.Message, "fmi2"+during) }) {
 				t.Errorf("%s in %s: %v", fault, during, r.Findings)
 			}
@@ -359,9 +333,7 @@ func TestTrialEnds(t *testing.T) {
 	}
 	pending := misbehaving("misbehave", "fault", "Pending", "polls", "-1")(t)
 	r, err := validate.File(t.Context(), pending, validate.Options{Dynamic: true, Launcher: &worker.Launcher{}, StepTimeout: 100 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !slices.ContainsFunc(r.Findings, func(f finding) bool { return f.ID == "DY1" && strings.Contains(f.Message, "still pending after 100ms") }) {
 		t.Errorf("Pending: %v", r.Findings)
 	}
