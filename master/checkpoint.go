@@ -427,8 +427,10 @@ func (r *Run) archiveProgress(a *Archive, stop float64) {
 	}
 	a.All(&r.lost, &r.want, &r.accepted, &r.rejected)
 	a.Index(&r.onGrid, 0, r.grid.points())
-	if at := r.grid.at(r.onGrid); a.Reading() && r.want == 0 && r.t == stop && r.onGrid <= r.grid.whole && math.Abs(at-r.t) <= r.grid.rounding() {
-		r.t = at // the end of a run that goes on lies on the grid
+	if a.Reading() && r.want == 0 && r.t == stop && r.onGrid <= r.grid.whole {
+		if at := r.grid.at(r.onGrid); math.Abs(at-r.t) <= r.grid.rounding() {
+			r.t = at // the end of a run that goes on lies on the grid
+		}
 	}
 	r.clipped = r.clipped || r.want == 0 && r.onGrid > r.grid.whole
 	a.IntList(&r.result.Orders)

@@ -186,14 +186,16 @@ func resumes(t *testing.T, intervals []float64, talkers func(testing.TB) *master
 		for _, every := range intervals {
 			whole := &everything{}
 			var made []master.Checkpoint
-			want := run(t, newRun(t, talkers(t), master.Options{Stop: 1, Step: 0.01, Workers: workers, Recorders: []master.Recorder{whole}, Hooks: hooks(), Checkpoints: checkpointsTo(&made, every)}))
+			want := run(t, newRun(t, talkers(t), master.Options{Stop: 1, Step: 0.01, Workers: workers,
+				Recorders: []master.Recorder{whole}, Hooks: hooks(), Checkpoints: checkpointsTo(&made, every)}))
 			if n := int(1/every+1e-9) - 1; len(made) < n || len(made) > n+1 {
 				t.Errorf("%d checkpoints every %g s", len(made), every)
 			}
 			for k, c := range made {
 				rest := &everything{}
 				var later []master.Checkpoint
-				r := newRun(t, talkers(t), master.Options{Stop: 1, Step: 0.01, Workers: workers, Recorders: []master.Recorder{rest}, Hooks: hooks(), Checkpoints: checkpointsTo(&later, every), Resume: c.State})
+				r := newRun(t, talkers(t), master.Options{Stop: 1, Step: 0.01, Workers: workers,
+					Recorders: []master.Recorder{rest}, Hooks: hooks(), Checkpoints: checkpointsTo(&later, every), Resume: c.State})
 				start(t, r)
 				if now := row(r.Point()); now != whole.rows[c.Steps] {
 					t.Errorf("resumed at %g: the point is\n%s, want\n%s", c.T, now, whole.rows[c.Steps])
@@ -322,10 +324,13 @@ func TestCheckpointOnInterrupt(t *testing.T) {
 // run, but never to a panic; the subsystems are ended.
 func TestForeignState(t *testing.T) {
 	var made []master.Checkpoint
-	run(t, newRun(t, tunedTalkers(t), master.Options{Stop: 1, Step: 0.1, Hooks: []master.Hook{&meddler{}}, Checkpoints: checkpointsTo(&made, 0.45)}))
+	o := master.Options{Stop: 1, Step: 0.1, Hooks: []master.Hook{&meddler{}}, Checkpoints: checkpointsTo(&made, 0.45)}
+	run(t, newRun(t, tunedTalkers(t), o))
+	o.Checkpoints = nil
 	good := made[0].State
 	a, b := newKept("one", 1, 1), newKept("two", 1, 1)
-	_, err := newRun(t, system(t, []master.Subsystem{a, b}, wire("one.y1", "two.u1")), master.Options{Stop: 1, Step: 0.1, Hooks: []master.Hook{&meddler{}}, Resume: good}).Run(t.Context())
+	o.Resume = good
+	_, err := newRun(t, system(t, []master.Subsystem{a, b}, wire("one.y1", "two.u1")), o).Run(t.Context())
 	if contains(t, "a system with other signals", err, "does not fit this run"); a.closed != 1 || a.terminated != 1 {
 		t.Errorf("closed %d times, terminated %d times", a.closed, a.terminated)
 	}
@@ -338,7 +343,8 @@ func TestForeignState(t *testing.T) {
 		if rng.IntN(4) == 0 {
 			bad = bad[:rng.IntN(len(bad))]
 		}
-		r := newRun(t, tunedTalkers(t), master.Options{Stop: 1, Step: 0.1, Hooks: []master.Hook{&meddler{}}, Resume: bad})
+		o.Hooks, o.Resume = []master.Hook{&meddler{}}, bad
+		r := newRun(t, tunedTalkers(t), o)
 		more := r.Start(t.Context()) == nil
 		for k := 0; more && k < 20; k++ {
 			more, _ = r.Step(t.Context())
@@ -382,7 +388,8 @@ func TestCheckpointOnDemand(t *testing.T) {
 		fresh := func(resume []byte) (*master.Run, *everything) {
 			sys, _ := talkers(t)
 			rows := &everything{}
-			return newRun(t, unverified(t, sys, announced == nil), master.Options{Stop: 1, Step: 0.1, Recorders: []master.Recorder{rows}, Checkpoints: announced, Resume: resume}), rows
+			o := master.Options{Stop: 1, Step: 0.1, Recorders: []master.Recorder{rows}, Checkpoints: announced, Resume: resume}
+			return newRun(t, unverified(t, sys, announced == nil), o), rows
 		}
 		undisturbed, whole := fresh(nil)
 		run(t, undisturbed)

@@ -248,8 +248,11 @@ func TestSubsystemFalters(t *testing.T) {
 				t.Errorf("%s: %v", stage, err)
 			}
 		}
-		if result.Status != master.Failed || result.Accepted != steps || len(memory.T) != points || !memory.Ended || memory.Result.Status != master.Failed || !strings.Contains(memory.Result.Reason, "boom") {
-			t.Errorf("%s: %+v, recorded %v, %+v", stage, result, memory.T, memory.Result)
+		if result.Status != master.Failed || result.Accepted != steps {
+			t.Errorf("%s: %+v", stage, result)
+		}
+		if end := memory.Result; len(memory.T) != points || !memory.Ended || end.Status != master.Failed || !strings.Contains(end.Reason, "boom") {
+			t.Errorf("%s: recorded %v, %+v", stage, memory.T, end)
 		}
 		for _, f := range others {
 			if f.closed != 1 || !initializing && f.terminated != 1 {
@@ -357,7 +360,8 @@ func TestCancel(t *testing.T) {
 		}
 		memory := &mastertest.Memory{}
 		result, err := newRun(t, system(t, []master.Subsystem{f}), master.Options{Stop: 1, Step: 0.1, Recorders: []master.Recorder{memory}}).Run(ctx)
-		if !errors.Is(err, master.ErrInterrupted) || result.Status != master.Incomplete || !strings.Contains(result.Reason, fmt.Sprintf("t = %.1g", 0.1*float64(steps))) || result.Accepted != steps {
+		at := fmt.Sprintf("t = %.1g", 0.1*float64(steps))
+		if !errors.Is(err, master.ErrInterrupted) || result.Status != master.Incomplete || !strings.Contains(result.Reason, at) || result.Accepted != steps {
 			t.Errorf("%v, %+v", err, result)
 		}
 		if len(memory.T) != points || !memory.Ended || memory.Result.Status != master.Incomplete || f.terminated != 1 || f.closed != 1 {
@@ -406,7 +410,8 @@ func TestStepAPI(t *testing.T) {
 		p := r.Point()
 		y, errY := r.Real("first.y1")
 		u, errU := r.Real("second.u2")
-		if r.Time() != a.T[n] || r.Steps() != n || !slices.Equal(p.Y, a.Y[n]) || !slices.Equal(p.U, a.U[n]) || y != a.Y[n][0] || u != a.U[n][2] || errY != nil || errU != nil {
+		must(t, errors.Join(errY, errU))
+		if r.Time() != a.T[n] || r.Steps() != n || !slices.Equal(p.Y, a.Y[n]) || !slices.Equal(p.U, a.U[n]) || y != a.Y[n][0] || u != a.U[n][2] {
 			t.Fatalf("step %d at %g: %v", n, r.Time(), p)
 		}
 		if more := step(t, r); more != (n < len(a.T)-2) { // the last one is past the end

@@ -349,7 +349,8 @@ func TestRun(t *testing.T) {
 	must(t, err)
 	s, err := ReadSignals(t.Context(), path)
 	must(t, err)
-	if want := []string{"first.y1", "first.y2", "first.u1", "second.y1", "second.u1", "second.u2"}; !slices.Equal(s.Times, memory.T) || !slices.Equal(s.Names, want) {
+	want := []string{"first.y1", "first.y2", "first.u1", "second.y1", "second.u1", "second.u2"}
+	if !slices.Equal(s.Times, memory.T) || !slices.Equal(s.Names, want) {
 		t.Errorf("times %v, columns %v", s.Times, s.Names)
 	}
 	for i, at := range s.Times {
@@ -386,7 +387,8 @@ func wide(t testing.TB, outputs int) (*master.System, *master.Point) {
 	}
 	sys, err := master.NewSystem([]master.Subsystem{&still{master.Info{Name: "s", Out: ports(master.Real, names...)}}}, nil)
 	must(t, err)
-	return sys, &master.Point{Y: make([]float64, outputs), DiscreteIn: make([]master.Values, 1), DiscreteOut: make([]master.Values, 1), Watch: make([]master.Values, 1)}
+	none := make([]master.Values, 1)
+	return sys, &master.Point{Y: make([]float64, outputs), DiscreteIn: none, DiscreteOut: none, Watch: none}
 }
 
 func BenchmarkRecord(b *testing.B) {
