@@ -7,7 +7,7 @@ func integer(name string, start, lowest float64, description string) variable {
 	return variable{name: name, description: description, role: count, start: start, min: &lowest}
 }
 
-// scaled returns a variable a nominal value.
+// scaled returns the variable with a nominal value.
 func (v variable) scaled(nominal float64) variable {
 	v.nominal = nominal
 	return v

@@ -26,7 +26,7 @@ type checklistLine struct {
 	tests   []testName
 }
 
-// testName is a test as the table names it: `fmi TestStatuses/discard in set`.
+// testName is a test as the table names it: `fmi TestStatuses/discard in doStep`.
 type testName struct {
 	folder, function, sub string
 	at                    int // line of the table
@@ -34,7 +34,7 @@ type testName struct {
 
 var (
 	headingOfLine = regexp.MustCompile(`^### (\d+) \S`)
-	namedTest     = regexp.MustCompile("`([a-z/]+) ((?:Test|Fuzz)\\w+)(?:/([^`]+))?`")
+	namedTest     = regexp.MustCompile("`([a-z0-9/]+) ((?:Test|Fuzz)\\w+)(?:/([^`]+))?`")
 )
 
 // parseChecklist reads the table. All faults of its form are told.
@@ -174,7 +174,7 @@ func TestChecklist(t *testing.T) {
 // A table that lacks something is not let pass.
 func TestChecklistFaults(t *testing.T) {
 	t.Parallel()
-	const good = "Required by the standard: 1 2\n### 1 first\n- a → `fmi TestFatal`\n### 2 second\n- b → `fmi TestStatuses/discard in set`, `test TestHostile`\n"
+	const good = "Required by the standard: 1 2\n### 1 first\n- a → `fmi TestFatal`\n### 2 second\n- b → `fmi TestStatuses/discard in doStep`, `test TestHostile`\n"
 	for _, c := range []struct{ name, old, new, want string }{
 		{"good", "", "", ""},
 		{"no test", "a → `fmi TestFatal`", "a", `no test holds "a"`},
