@@ -117,7 +117,7 @@ func TestValidate(t *testing.T) {
 		{"validate --explain MD9", 0, []string{"MD9 (warning, an error with --strict)"}},
 		{"validate --explain CC8", 0, []string{"CC8 has no rule of its own", "SD6 and SD8"}},
 		{"validate --explain XY", 2, []string{`there is no rule "XY"`}},
-		{"validate --list " + bad, 2, []string{"--list and --explain look at no file"}},
+		{"validate --list " + bad, 2, []string{"--list and --explain take no file"}},
 		{"help validate", 0, []string{"macrostep validate FILE…", "--disable ID", "Exit codes: 0 no errors; 1 errors found"}},
 		{"__complete validate --format ", 0, []string{"sarif\t"}},
 		{"__complete validate --explain MD1", 0, []string{"MD17\tNames of variables are unique."}},
