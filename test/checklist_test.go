@@ -186,7 +186,7 @@ func TestChecklistFaults(t *testing.T) {
 		{"no such folder", "`fmi TestFatal`", "`fmi/none TestFatal`", "fmi/none has no tests"},
 		{"no such test", "`fmi TestFatal`", "`fmi TestFetal`", "fmi has no test TestFetal"},
 		{"test of another folder", "`fmi TestFatal`", "`ssp TestFatal`", "ssp has no test TestFatal"},
-		{"no such subtest", "discard in set", "discard in sat", `"discard in sat" does not stand`},
+		{"no such subtest", "discard in doStep", "discard in dostap", `"discard in dostap" does not stand`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			list, faults := parseChecklist(strings.Replace(good, c.old, c.new, 1))

@@ -196,7 +196,7 @@ func TestRealtime(t *testing.T) {
 		"--realtime=0":                       "0 is not greater than 0",
 		"--realtime --overrun late":          "none of catch-up, skip, stop",
 		"--overrun stop":                     "needs --realtime",
-		"--realtime --realtime-priority 100": "is not 1 to 99",
+		"--realtime --realtime-priority 100": "is not between 1 and 99",
 		"--realtime=1e9":                     "less than a microsecond",
 	} {
 		if code, out := macrostepIn(t, dir, append([]string{"run", system(t, "quarter-car-a")}, strings.Fields(args)...)...); code != 2 || !strings.Contains(out, want) {

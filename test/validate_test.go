@@ -108,7 +108,7 @@ func TestValidate(t *testing.T) {
 		{"validate --explain md17", 0, []string{"MD17 (error)", "Names of variables are unique.", "Remedy: rename one of the variables", "Source: fmi2 18"}},
 		{"validate --explain CC8", 0, []string{"CC8 has no rule of its own", "SD6 and SD8"}},
 		{"validate --explain XY", 2, []string{`there is no rule "XY"`}},
-		{"validate --list " + bad, 2, []string{"--list and --explain look at no file"}},
+		{"validate --list " + bad, 2, []string{"--list and --explain take no file"}},
 	} {
 		args := strings.Split(c.args, " ")
 		code, output := macrostepIn(t, ".", args...)

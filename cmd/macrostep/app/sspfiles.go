@@ -16,7 +16,7 @@ import (
 )
 
 // target returns the file that a command writes: --output, else the default. Unless --force
-// is given, nothing may be there.
+// is given, nothing may be there. Empty values of flags are refused.
 func target(c *cli.Context, byDefault string) (path string, err error) {
 	if err := newInput(c).err(); err != nil {
 		return "", err
