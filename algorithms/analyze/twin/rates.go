@@ -11,7 +11,7 @@ import (
 // mostRates bounds the steps of a component in a macro step, and the macro steps of a period, that are analysed.
 const mostRates = 1000
 
-// ownRatesOf gives the rates that are another than that of the macro step.
+// OwnRates returns the rates that are other than that of the macro step.
 func OwnRates(all []algorithms.Rate) []algorithms.Rate {
 	var out []algorithms.Rate
 	for _, r := range all {

@@ -119,7 +119,7 @@ func (p *Point) Absolute(i int, t *Twin) {
 	copy(t.Decl.StartIn, t.Taken)
 }
 
-// coupledTwins couples twins as the system is, but for the gain of input scaled.
+// Couple connects twins like the system, with another gain of input scaled.
 func (p *Point) Couple(twins []*Twin, scaled int, gain float64) (*master.System, error) {
 	sys := p.X.Sys
 	var subs []master.Subsystem
