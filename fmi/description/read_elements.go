@@ -44,7 +44,6 @@ func (p *reader) root(e *xml.StartElement) {
 			d.GenerationTool = a.Value
 		case "generationDateAndTime":
 			d.GenerationDateAndTime = a.Value
-			p.date(a)
 		case "variableNamingConvention":
 			if k, ok := p.word(a, []string{"flat", "structured"}); ok {
 				d.VariableNamingConvention = [...]string{"flat", "structured"}[k]

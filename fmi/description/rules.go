@@ -60,11 +60,6 @@ var (
 		Doc:    "modelIdentifier names a file in the folder of the platform.",
 		Remedy: "do not use the FMU if you do not trust its source; else correct modelIdentifier",
 	}
-	ruleDate = &diag.Rule{
-		ID: "MD5", Level: diag.Warning, Strict: true, Ref: "fmi2 68",
-		Doc:    "generationDateAndTime has the form YYYY-MM-DDThh:mm:ssZ. It is not used.",
-		Remedy: "harmless",
-	}
 	ruleNames = &diag.Rule{
 		ID: "MD6", Level: diag.Warning, Ref: "fmi2 24",
 		Doc:    "Source files, tools of annotations and log categories are named once. The repeated ones are kept.",
@@ -134,11 +129,6 @@ var (
 		ID: "MD17", Level: diag.Error, Ref: "fmi2 18",
 		Doc:    "Names of variables are unique.",
 		Remedy: "rename one of the variables",
-	}
-	ruleNaming = &diag.Rule{
-		ID: "MD18", Level: diag.Warning, Strict: true, Ref: "fmi2 25",
-		Doc:    "Names follow variableNamingConvention. Others are taken as plain text.",
-		Remedy: "harmless here; other tools may show the variables in another place",
 	}
 	ruleVariability = &diag.Rule{
 		ID: "MD19", Level: diag.Warning, Strict: true, Ref: "fmi2 19, 63",
@@ -282,9 +272,9 @@ func Rules() []*diag.Rule {
 	return []*diag.Rule{
 		ruleFMIVersion, ruleFMIVersionForm,
 		ruleSchema, ruleSchemaLoose, ruleUnknown, ruleEncoding, ruleNotANumber, RuleCoSimulation,
-		ruleIdentifier, ruleIdentifierPath, ruleDate, ruleNames, ruleDefinitions, ruleFactor,
+		ruleIdentifier, ruleIdentifierPath, ruleNames, ruleDefinitions, ruleFactor,
 		ruleUnit, ruleDisplayUnit, ruleDeclaredType, ruleTypeName, ruleItems, ruleRange,
-		ruleRangeOfType, ruleNominal, ruleStartRange, ruleNoStartRange, ruleDuplicate, ruleNaming, ruleVariability,
+		ruleRangeOfType, ruleNominal, ruleStartRange, ruleNoStartRange, ruleDuplicate, ruleVariability,
 		ruleInitial, ruleNoStart, ruleStart, ruleContinuous, ruleIndependent, ruleForModelExchange,
 		ruleAliasStart, ruleAliasSettable, ruleAliasUnit, ruleAliasVariability, ruleDerivative,
 		ruleOutputs, ruleDerivatives, ruleDerivativesMissing, ruleInitialUnknowns, ruleDependencies, ruleDependencyOrder,

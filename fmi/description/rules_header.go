@@ -6,7 +6,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/macrostep/macrostep/fmi/diag"
 )
@@ -23,12 +22,6 @@ func (p *reader) version(a *xml.Attr) string {
 		return ""
 	}
 	return "2.0"
-}
-
-func (p *reader) date(a *xml.Attr) {
-	if _, err := time.Parse(time.RFC3339, a.Value); err != nil || !strings.HasSuffix(a.Value, "Z") {
-		p.add(ruleDate, p.path(a.Name.Local), p.line, "", "generationDateAndTime is %q", clip(a.Value))
-	}
 }
 
 // identifier judges modelIdentifier, which becomes part of a path.
@@ -234,3 +227,7 @@ func (p *reader) checkUnit(r *RealAttributes, at location) {
 	}
 	p.mark(at, ruleDisplayUnit, "%q has the display unit %q, which is not defined for the unit %q", clip(at.name), clip(r.DisplayUnit), clip(r.Unit))
 }
+
+func isNondigit(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }

@@ -2,7 +2,6 @@ package description
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/macrostep/macrostep/fmi/diag"
 )
@@ -34,7 +33,6 @@ func (p *reader) checkVariables() {
 	}
 	for i := range d.Variables {
 		v := &d.Variables[i]
-		p.checkName(i, v)
 		p.checkDeclaredType(i, v)
 		p.checkKind(i, v)
 		p.checkStart(i, v)
@@ -80,22 +78,6 @@ func (p *reader) checkDerivative(i int, v *ScalarVariable) {
 		return
 	}
 	v.Derivative = 0
-}
-
-// checkName judges a name by variableNamingConvention (fmi2 25).
-func (p *reader) checkName(i int, v *ScalarVariable) {
-	switch {
-	case v.Name == "":
-		p.at(i, ruleNaming, "the variable has an empty name")
-	case p.d.VariableNamingConvention == "flat":
-		if strings.ContainsAny(v.Name, "\r\n\t") {
-			p.at(i, ruleNaming, "the name %q has a tab or line break", clip(v.Name))
-		}
-	case !structured(v.Name):
-		p.at(i, ruleNaming, "%q is no structured name", clip(v.Name))
-	case v.Type != Real && strings.HasPrefix(v.Name, "der("):
-		p.at(i, ruleNaming, "%q has the name of a derivative and is no Real", clip(v.Name))
-	}
 }
 
 // checkDeclaredType merges the attributes of the declared type into the

@@ -34,7 +34,7 @@ var ruleRollback = &diag.Rule{
 
 // Rules lists all rules, by section and number.
 func Rules() []*diag.Rule {
-	all := slices.Concat(archive.Rules(), fmi.Rules(), fmi.BinaryRules(), description.Rules(), description.ExtraRules(), trialRules,
+	all := slices.Concat(archive.Rules(), fmi.Rules(), fmi.BinaryRules(), description.Rules(), trialRules,
 		ssp.Rules(), assemble.Rules(), assemble.CouplingRules(), []*diag.Rule{ruleSystem, ruleEmpty, ruleGain, ruleRollback})
 	for _, d := range dialect.All() {
 		all = append(all, d.Rules...)

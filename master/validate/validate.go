@@ -104,8 +104,6 @@ const (
 	kindFMU         = "FMU"
 	kindSystem      = "system"
 	kindDescription = "modelDescription"
-	kindTerminals   = "fmiTerminalsAndIcons"
-	kindBuild       = "fmiBuildDescription"
 	kindPart        = "SSP document"
 )
 
@@ -166,8 +164,6 @@ func kindOf(path string) (string, error) {
 		return kindSystem, nil
 	case root == "ParameterSet", root == "ParameterMapping", root == "SignalDictionary":
 		return kindPart, nil
-	case root == kindTerminals, root == kindBuild:
-		return root, nil
 	case root != "":
 		return "", fmt.Errorf("%s: there are no rules for a document with the root element %s", path, root)
 	}
@@ -285,7 +281,6 @@ func (j *judge) rest(f *fmi.FMU, shown func([]diag.Finding) []diag.Finding) {
 	if !j.o.Dynamic || failed != nil { // loading says the same
 		own.Findings = slices.Clone(located.Findings)
 	}
-	f.CheckExtras(own)
 	if j.o.Dynamic && failed == nil {
 		own.Append(try(j.ctx, f, j.o))
 	}
@@ -357,10 +352,6 @@ func (j *judge) document() error {
 		if _, err := description.Read(f, j.path, j.l); err != nil {
 			return j.stop(err, "")
 		}
-	case kindTerminals:
-		description.CheckTerminals(f, j.path, nil, j.l)
-	case kindBuild:
-		description.CheckBuild(f, j.path, nil, nil, j.l)
 	case kindPart:
 		data, err := io.ReadAll(io.LimitReader(f, mostDocument+1))
 		if err != nil {
