@@ -34,6 +34,7 @@ type OpenOptions struct {
 	Quirks    []Assignment // component = quirk; component "" = the only one
 	Compile   bool
 	Isolation Isolation
+	Dialects  []ssp.Dialect          // nil: those of package dialect
 	Driven    []string               // inputs "component.variable" given from outside
 	DrivenBy  string                 // what gives them, for messages
 	Record    func(name string) bool // variables to record; nil = the default choice
@@ -94,6 +95,7 @@ func Open(ctx context.Context, path string, o OpenOptions) (*System, error) {
 		return nil, err
 	}
 	options := Reading(ctx)
+	options.Dialects = o.Dialects
 	options.Strict, options.Stateless, options.Compile, options.Cache = o.Strict, o.Stateless, o.Compile, fmuslave.CacheDir()
 	options.Driven, options.DrivenBy, options.Record, options.Read = o.Driven, o.DrivenBy, o.Record, o.Read
 	options.Isolate, options.IsolateGiven, options.IsolateComponents = o.Isolation.Mode, o.Isolation.Given, o.Isolation.Components

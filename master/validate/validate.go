@@ -21,6 +21,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/dialect"
 )
 
 // Options of a validation. The zero value judges tolerantly and executes nothing.
@@ -78,7 +79,10 @@ func File(ctx context.Context, path string, o Options) (*Report, error) {
 			return nil, fmt.Errorf("there is no rule %s", id)
 		}
 	}
-	kind, err := kindOf(path)
+	if o.Assemble.Dialects == nil {
+		o.Assemble.Dialects = dialect.All()
+	}
+	kind, err := kindOf(path, o.Assemble.Dialects)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +115,13 @@ const (
 const mostDocument = 256 << 20
 
 // kindOf finds out what a path holds.
-func kindOf(path string) (string, error) {
+func kindOf(path string, dialects []ssp.Dialect) (string, error) {
+	names, roots := []string{"SystemStructure.ssd"}, []string{"SystemStructureDescription"} // of system structures
+	for _, d := range dialects {
+		if d.Format != nil {
+			names, roots = append(names, d.Format.File), append(roots, d.Format.Root)
+		}
+	}
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -122,12 +132,12 @@ func kindOf(path string) (string, error) {
 		if assemble.IsFMU(path) {
 			return kindFMU, nil
 		}
-		for _, pattern := range []string{"*.ssd", "OspSystemStructure.xml"} {
+		for _, pattern := range append([]string{"*.ssd"}, names...) {
 			if found, _ := filepath.Glob(filepath.Join(path, pattern)); len(found) > 0 {
 				return kindSystem, nil
 			}
 		}
-		return "", fmt.Errorf("%s: the folder has neither modelDescription.xml nor SystemStructure.ssd nor OspSystemStructure.xml; give a file in it", path)
+		return "", fmt.Errorf("%s: the folder has neither modelDescription.xml nor %s; give a file in it", path, strings.Join(names, " nor "))
 	case !info.Mode().IsRegular(): // opening a named pipe would wait for ever
 		return "", fmt.Errorf("%s is neither a file nor a folder", path)
 	}
@@ -160,7 +170,7 @@ func kindOf(path string) (string, error) {
 	switch root := rootOf(f); {
 	case root == "fmiModelDescription", root == "" && filepath.Base(path) == "modelDescription.xml":
 		return kindDescription, nil
-	case root == "SystemStructureDescription", root == "OspSystemStructure":
+	case slices.Contains(roots, root):
 		return kindSystem, nil
 	case root == "ParameterSet", root == "ParameterMapping", root == "SignalDictionary":
 		return kindPart, nil

@@ -12,11 +12,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/master/supervise"
+	"github.com/macrostep/macrostep/ssp/dialect"
 )
 
 // Exit codes.
@@ -34,7 +34,7 @@ type program struct {
 	stdout, stderr io.Writer // for people
 	out            io.Writer // standard output unchanged, see data
 	backend        backend
-	presets        algorithms.Catalog
+	extensions
 	// A command that runs FMUs does so in an engine. engine starts it; job is the command
 	// inside it. Both nil = in this process, as in tests.
 	engine *supervise.Engine
@@ -58,7 +58,8 @@ func (e *runError) Unwrap() error { return e.err }
 
 // newProgram makes a call of the command line.
 func newProgram(args []string, stdin io.Reader, stdout, stderr io.Writer, b backend) *program {
-	return &program{args: args, stdin: stdin, stdout: &screen{to: stdout}, stderr: &screen{to: stderr}, out: stdout, backend: b}
+	return &program{args: args, stdin: stdin, stdout: &screen{to: stdout}, stderr: &screen{to: stderr}, out: stdout, backend: b,
+		extensions: extensions{dialects: dialect.All()}}
 }
 
 // run does what the arguments ask for, and returns the exit code.

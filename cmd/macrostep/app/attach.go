@@ -95,7 +95,7 @@ func (a *attached) prepare(ctx context.Context, run *simulate.Prepared) (context
 		if ctx, err = a.live.follow(ctx, r.Live); err != nil {
 			return nil, err
 		}
-		a.live.graph, a.live.noGraph = picture(r.System)
+		a.live.graph, a.live.noGraph = picture(r.System, a.p.dialects)
 		opt.Admit = a.live.admit
 		a.ctx = ctx
 		a.con.print("the run can be followed at " + a.live.url)

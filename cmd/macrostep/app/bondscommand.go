@@ -34,7 +34,7 @@ func (p *program) bondsCommand() *cli.Command {
 			if err := arguments(c, 1, 1, systemArgument); err != nil {
 				return err
 			}
-			a, err := assemble.Open(c.Args().First(), looking())
+			a, err := assemble.Open(c.Args().First(), looking(p.dialects))
 			defer func() { err = errors.Join(err, a.Close()) }()
 			if err != nil {
 				return err

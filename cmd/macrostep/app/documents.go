@@ -15,10 +15,11 @@ import (
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/simulate"
+	"github.com/macrostep/macrostep/ssp"
 )
 
 // documents is the backend of the program: documents and FMUs.
-type documents struct{}
+type documents struct{ dialects []ssp.Dialect }
 
 var _ backend = documents{}
 
@@ -51,7 +52,8 @@ func (documents) Describe(path string, o assemble.Options) (*fileDescription, er
 }
 
 // Open reads a system for a run.
-func (documents) Open(ctx context.Context, path string, o simulate.OpenOptions) (*simulate.System, error) {
+func (d documents) Open(ctx context.Context, path string, o simulate.OpenOptions) (*simulate.System, error) {
+	o.Dialects = d.dialects
 	return simulate.Open(ctx, path, o)
 }
 
@@ -75,15 +77,16 @@ func (documents) Explain(path string, names []string, o assemble.Options) (list 
 
 // looking are the options for a look at a system that is not run: what a run would accept
 // is accepted.
-func looking() assemble.Options {
+func looking(dialects []ssp.Dialect) assemble.Options {
 	o := simulate.Reading(context.Background())
+	o.Dialects = dialects
 	o.Launcher = &worker.Launcher{}
 	return o
 }
 
 // Variables lists the variables of the FMUs of a system.
-func (documents) Variables(path string) ([]namedVariable, error) {
-	a, err := assemble.Open(path, looking())
+func (d documents) Variables(path string) ([]namedVariable, error) {
+	a, err := assemble.Open(path, looking(d.dialects))
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -106,7 +109,7 @@ func (documents) Variables(path string) ([]namedVariable, error) {
 func describeSystem(path string, o assemble.Options) (*fileDescription, error) {
 	a, err := assemble.Open(path, o)
 	if err != nil {
-		return outline(path), errors.Join(err, a.Close())
+		return outline(path, o.Dialects), errors.Join(err, a.Close())
 	}
 	a.Override(nil, nil, nil, nil) // records the source of guessed numbers
 	s := &systemDescription{

@@ -55,7 +55,7 @@ func (p *program) infoCommand() *cli.Command {
 			if err := arguments(c, 1, 1, "FILE (an .fmu, an .ssp, a folder or an .ssd)"); err != nil {
 				return err
 			}
-			in, o := newInput(c), looking()
+			in, o := newInput(c), looking(p.dialects)
 			o.Strict, o.Set = c.Bool("strict"), in.assignments(flagSet)
 			if err := in.err(); err != nil {
 				return err

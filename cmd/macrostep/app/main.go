@@ -19,6 +19,8 @@ import (
 	"github.com/macrostep/macrostep/fmi/worker"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/supervise"
+	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/dialect"
 )
 
 // Options are what a program adds to macrostep.
@@ -27,6 +29,15 @@ type Options struct {
 	// --algorithm or by a system, and listed by macrostep algorithms. macrostep analyze does
 	// not judge them.
 	Presets []algorithms.Preset
+	// Dialects are what further tools add to SSP, after those of package dialect.
+	Dialects []ssp.Dialect
+}
+
+// extensions are what a program offers: that of macrostep and its own. Nil stands for that of
+// macrostep alone.
+type extensions struct {
+	presets  algorithms.Catalog
+	dialects []ssp.Dialect
 }
 
 // Main carries out a command line, args without the name of the program, and ends the process
@@ -39,11 +50,12 @@ func Main(args []string, o Options) {
 	if err != nil {
 		log.Fatal("macrostep: ", err)
 	}
+	with := extensions{presets, append(dialect.All(), o.Dialects...)}
 	supervise.Main(supervise.Config{Works: map[string]supervise.Work{commandWork: func(j *supervise.Job) (any, error) {
-		return engineCommand(j, presets)
+		return engineCommand(j, with)
 	}}})
-	p := newProgram(args, os.Stdin, os.Stdout, os.Stderr, documents{})
-	p.presets = presets
+	p := newProgram(args, os.Stdin, os.Stdout, os.Stderr, documents{with.dialects})
+	p.extensions = with
 	p.engine = supervise.New(supervise.Options{Stdin: os.Stdin})
 	var how answering
 	ctx, cancel := context.WithCancelCause(context.WithValue(context.Background(), answeringKey{}, &how))
@@ -105,13 +117,13 @@ const again = 50 * time.Millisecond
 // commandWork is a command with its arguments, as an engine does it.
 const commandWork = "command"
 
-func engineCommand(j *supervise.Job, presets algorithms.Catalog) (any, error) {
+func engineCommand(j *supervise.Job, with extensions) (any, error) {
 	var args []string
 	if err := json.Unmarshal(j.Request, &args); err != nil {
 		return nil, err
 	}
-	p := newProgram(args, os.Stdin, os.Stdout, os.Stderr, documents{})
-	p.presets, p.job = presets, j
+	p := newProgram(args, os.Stdin, os.Stdout, os.Stderr, documents{with.dialects})
+	p.extensions, p.job = with, j
 	defer cleanUp()
 	return p.run(j.Context), nil
 }

@@ -11,14 +11,13 @@ import (
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/ssp"
-	"github.com/macrostep/macrostep/ssp/dialect"
 )
 
 // outline describes a system by its documents alone, where it cannot be assembled;
 // nil if they cannot be read.
-func outline(path string) *fileDescription {
+func outline(path string, dialects []ssp.Dialect) *fileDescription {
 	list := &diag.List{}
-	pkg, err := ssp.Open(path, list, dialect.All()...)
+	pkg, err := ssp.Open(path, list, dialects...)
 	if err != nil || assemble.IsFMU(path) {
 		return nil
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/macrostep/macrostep/master/results"
 	"github.com/macrostep/macrostep/master/results/page"
 	"github.com/macrostep/macrostep/master/simulate"
+	"github.com/macrostep/macrostep/ssp"
 )
 
 const reportHelp = `Makes a web page of the results of a run: how it ended, its warnings, the system
@@ -87,7 +88,7 @@ func (p *program) report(c *cli.Context) error {
 			return err
 		}
 	}
-	r.findSystem(c.String("system"))
+	r.findSystem(c.String("system"), p.dialects)
 	size, err := writeReport(output, c.Bool(flagForce), r)
 	if err == nil {
 		printReport(p.stdout, output, r, size)
@@ -165,7 +166,7 @@ func (p *program) reportRun(a *attached, out *simulate.Outcome) error {
 	if parts.source == "" && !r.Record.IsNone() {
 		parts.source = r.Output
 	}
-	parts.findSystem(r.System)
+	parts.findSystem(r.System, p.dialects)
 	size, err := writeReport(a.report, true, parts)
 	if err != nil {
 		return fmt.Errorf("--%s: %w", flagReport, err)
@@ -318,7 +319,7 @@ func readAnalysis(path string) (*analyze.Report, error) {
 }
 
 // findSystem makes the picture of the system.
-func (r *reportParts) findSystem(path string) {
+func (r *reportParts) findSystem(path string, dialects []ssp.Dialect) {
 	if path == "" {
 		if r.manifest == nil {
 			return
@@ -330,7 +331,7 @@ func (r *reportParts) findSystem(path string) {
 		}
 	}
 	var svg template.HTML
-	if svg, r.noGraph = picture(path); svg != "" {
+	if svg, r.noGraph = picture(path, dialects); svg != "" {
 		r.graph = svg
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/macrostep/macrostep/master/results"
 	"github.com/macrostep/macrostep/master/results/page"
 	"github.com/macrostep/macrostep/master/simulate"
+	"github.com/macrostep/macrostep/ssp"
 	"github.com/macrostep/macrostep/ssp/graph"
 )
 
@@ -560,8 +561,8 @@ func componentsOf(m *record.Manifest) []string {
 }
 
 // picture draws a system for a page.
-func picture(path string) (svg template.HTML, why string) {
-	s, err := pictured(path)
+func picture(path string, dialects []ssp.Dialect) (svg template.HTML, why string) {
+	s, err := pictured(path, dialects)
 	if err != nil {
 		first, _, _ := strings.Cut(err.Error(), "\n")
 		return "", first

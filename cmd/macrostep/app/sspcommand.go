@@ -291,7 +291,7 @@ func (p *program) sspNew(r *newRequest) (err error) {
 		_, err := w.Write(data)
 		return err
 	}, func(temp string) error {
-		a, err := assemble.Open(temp, looking())
+		a, err := assemble.Open(temp, looking(p.dialects))
 		if err == nil {
 			list := slices.DeleteFunc(a.Findings.Findings, func(f diag.Finding) bool { return !strings.HasPrefix(f.ID, "SD") }) // those of FMUs were printed above
 			for i := range list {

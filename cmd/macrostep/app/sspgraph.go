@@ -15,7 +15,6 @@ import (
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/ssp"
-	"github.com/macrostep/macrostep/ssp/dialect"
 	"github.com/macrostep/macrostep/ssp/graph"
 )
 
@@ -173,7 +172,7 @@ func regrouped(s *graph.System, nodes []graph.Node, group []int) *graph.System {
 }
 
 func (p *program) sspGraph(path, output string, q part, force bool) error {
-	s, err := pictured(path)
+	s, err := pictured(path, p.dialects)
 	if err != nil {
 		if s, err = p.picturedAlone(path, err); err != nil {
 			return err
@@ -196,8 +195,8 @@ func (p *program) sspGraph(path, output string, q part, force bool) error {
 }
 
 // pictured makes the picture of a system with its FMUs.
-func pictured(path string) (s *graph.System, err error) {
-	a, err := assemble.Open(path, looking())
+func pictured(path string, dialects []ssp.Dialect) (s *graph.System, err error) {
+	a, err := assemble.Open(path, looking(dialects))
 	defer func() { err = errors.Join(err, a.Close()) }()
 	if err != nil {
 		return nil, err
@@ -301,7 +300,7 @@ func loopOf(loops []master.Loop, from, to string) (number int, assumed bool) {
 
 // picturedAlone makes the picture from a document whose FMUs are missing.
 func (p *program) picturedAlone(path string, why error) (s *graph.System, err error) {
-	pkg, failed := ssp.Open(path, &diag.List{}, dialect.All()...)
+	pkg, failed := ssp.Open(path, &diag.List{}, p.dialects...)
 	if failed != nil || assemble.IsFMU(path) {
 		return nil, why
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/ssp"
-	"github.com/macrostep/macrostep/ssp/dialect"
 	"github.com/macrostep/macrostep/ssp/edit"
 )
 
@@ -71,16 +70,16 @@ func (p *program) sspPack(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := writeChecked(output, c.Bool(flagForce), func(w io.Writer) error { return edit.WriteArchive(w, files) }, complete); err != nil {
+	if err := writeChecked(output, c.Bool(flagForce), func(w io.Writer) error { return edit.WriteArchive(w, files) }, p.whole); err != nil {
 		return err
 	}
 	fmt.Fprintf(p.stdout, "wrote %s: %d files\n", output, len(files))
 	return nil
 }
 
-// complete reports whether all that a package refers to is in it.
-func complete(path string) error {
-	pkg, err := ssp.Open(path, nil, dialect.All()...)
+// whole reports whether all that a package refers to is in it.
+func (p *program) whole(path string) error {
+	pkg, err := ssp.Open(path, nil, p.dialects...)
 	if err != nil {
 		return err
 	}
@@ -90,7 +89,7 @@ func complete(path string) error {
 // packed lists what goes into the archive, once the documents are known to be sound.
 func (p *program) packed(path string, folder bool, output string) (files []edit.File, err error) {
 	list := &diag.List{}
-	pkg, err := ssp.Open(path, list, dialect.All()...)
+	pkg, err := ssp.Open(path, list, p.dialects...)
 	if err != nil {
 		return nil, err
 	}

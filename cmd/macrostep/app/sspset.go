@@ -69,7 +69,7 @@ func (p *program) sspSet(path string, list []assemble.Assignment, output string,
 	if err := free(output); err != nil && !force {
 		return err
 	}
-	a, err := assemble.Open(path, looking())
+	a, err := assemble.Open(path, looking(p.dialects))
 	defer func() { err = errors.Join(err, a.Close()) }()
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (p *program) sspSet(path string, list []assemble.Assignment, output string,
 	}
 	var weak []string
 	check := func(written string) (err error) {
-		weak, err = inForce(written+variant, changes)
+		weak, err = p.inForce(written+variant, changes)
 		unwritten(err, files[0].Name, changes, len(files) > 1)
 		return err
 	}
@@ -181,8 +181,8 @@ func unwritten(err error, file string, changes []assemble.Change, fresh bool) {
 
 // inForce checks that a written system has the values, and returns warnings on those that
 // count until the first exchange only.
-func inForce(path string, changes []assemble.Change) (weak []string, err error) {
-	a, err := assemble.Open(path, looking())
+func (p *program) inForce(path string, changes []assemble.Change) (weak []string, err error) {
+	a, err := assemble.Open(path, looking(p.dialects))
 	defer func() { err = errors.Join(err, a.Close()) }()
 	if err != nil {
 		return nil, err

@@ -125,6 +125,7 @@ func (p *program) validate(c *cli.Context) error {
 	var failed error
 	for _, path := range c.Args().Slice() {
 		request.System = path
+		o.Assemble.Dialects = p.dialects
 		o.Strategy = func(a *assemble.Assembly) assemble.Strategy { return simulate.StrategyOf(p.presets, a, &request) }
 		report, err := validate.File(c.Context, path, o)
 		if cause := context.Cause(c.Context); cause != nil {
