@@ -180,8 +180,8 @@ func testRestartRefused(t *testing.T) {
 		{"misbehave", 2, []string{"--on-crash", "restart", "--quirk", "bad=noRollback"}, []string{"bad (misbehave.fmu) cannot serialise"}},
 		{"misbehave", 2, []string{"--on-crash", "again"}, []string{`"again" is none of stop, restart`}},
 		{"misbehave", 2, []string{"--restart-limit", "3"}, []string{"--restart-limit", "--on-crash restart"}},
-		{"misbehave", 2, []string{"--on-crash", "restart", "--restart-limit", "0"}, []string{"whole number from 1 on"}},
-		{"misbehave", 2, []string{"--on-crash", "restart", "--isolate", "never"}, []string{"--on-crash restart needs FMUs in processes of their own"}},
+		{"misbehave", 2, []string{"--on-crash", "restart", "--restart-limit", "0"}, []string{"not a whole number of at least 1"}},
+		{"misbehave", 2, []string{"--on-crash", "restart", "--isolate", "never"}, []string{"--on-crash restart needs FMUs in separate processes"}},
 		{"misbehave_lies", 1, []string{"--on-crash", "restart"}, []string{"bad (misbehave_lies.fmu)", "fmi2GetFMUstate"}},
 	} {
 		a := runApart(t, badPair(t, test.fmu), "", test.args...)
