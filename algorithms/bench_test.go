@@ -68,7 +68,7 @@ func (r *relay) SetInputDerivatives(int, []float64) error { return nil }
 
 var relayStates = make([]master.StateInfo, 1)
 
-// ring gives n relays, each fed by the one before.
+// ring returns n relays, each fed by the one before.
 func ring(tb testing.TB, n int) *master.System {
 	tb.Helper()
 	var subs []master.Subsystem
@@ -84,7 +84,7 @@ func ring(tb testing.TB, n int) *master.System {
 	return system(tb, subs, wires...)
 }
 
-// startedOn gives a run that can be stepped for a long time, and is closed at the end of the test.
+// startedOn returns a run that can be stepped for a long time, and is closed at the end of the test.
 func startedOn(tb testing.TB, sys *master.System, c Config) *master.Run {
 	tb.Helper()
 	r, err := master.NewRun(sys, newExplicit(tb, c), master.Options{Stop: 1e6, Step: 1.0 / 1024})

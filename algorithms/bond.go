@@ -68,13 +68,13 @@ type bondPair struct {
 	sign             float64 // σ
 }
 
-// power gives u_b y_b for inputs that agree with the outputs: the power into b,
+// power returns u_b y_b for inputs that agree with the outputs: the power into b,
 // or, of opposed variables, out of it.
 func (p *bondPair) power(y []float64) float64 {
 	return p.watt * p.gain * float64(y[p.effort]*y[p.flow])
 }
 
-// residual gives δP = σ (ũ_b y_b − (g_e/g_f) ũ_a y_a) in W, (8), (10a) of sadjina
+// residual returns δP = σ (ũ_b y_b − (g_e/g_f) ũ_a y_a) in W, (8), (10a) of sadjina
 // and (9) of rodriguez: the power that the coupling lets appear.
 func (p *bondPair) residual(y []float64, effortIn, flowIn float64) float64 {
 	return p.sign * p.watt * (float64(effortIn*y[p.flow]) - p.ratio*float64(flowIn*y[p.effort]))
@@ -148,7 +148,7 @@ func resolvePair(sys *master.System, p Pair) (bondPair, error) {
 	return bondPair{effort: effort, flow: flow, effortIn: effortIn, flowIn: flowIn, gain: sys.Gain(effortIn), ratio: ratio, watt: watt, sign: sign}, nil
 }
 
-// fedInput gives the one input of subsystem i that an output feeds.
+// fedInput returns the one input of subsystem i that an output feeds.
 func fedInput(sys *master.System, y, i int) (int, error) {
 	found := -1
 	for k := sys.InAt[i]; k < sys.InAt[i+1]; k++ {

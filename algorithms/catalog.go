@@ -38,7 +38,7 @@ type Preset struct {
 // Catalog is the table of presets that a program offers. The nil catalog is that of Presets.
 type Catalog []Preset
 
-// All returns the presets.
+// All returns the presets, in the order in which they are listed.
 func (c Catalog) All() []Preset {
 	if c == nil {
 		return Presets()
@@ -553,7 +553,7 @@ func controlParam(def string) Param {
 	}
 }
 
-// Presets gives the table of presets.
+// Presets returns the table of presets.
 func Presets() []Preset {
 	delivery := []Param{substepsParam, deliveryParam}
 	explicit := func(scheme string) []Param {
@@ -686,12 +686,12 @@ type With struct {
 	Spike float64 // see Config
 }
 
-// New gives the algorithm of a preset of this package.
+// New returns the algorithm of a preset of this package.
 func New(preset string, params map[string]string, with ...With) (*Choice, error) {
 	return Catalog(nil).New(preset, params, with...)
 }
 
-// New gives the algorithm of a preset with parameters. Unknown presets and
+// New returns the algorithm of a preset with parameters. Unknown presets and
 // parameters, and values out of range, are errors that tell what there is.
 func (c Catalog) New(preset string, params map[string]string, with ...With) (*Choice, error) {
 	p, err := c.Find(preset)
@@ -751,7 +751,7 @@ func (p *Preset) coupling(values map[string]string, w With) (*Choice, error) {
 	return c, err
 }
 
-// oneOf gives the place of a value among the choices.
+// oneOf returns the place of a value among the choices.
 func oneOf(v string, choices ...string) (int, error) {
 	i := slices.Index(choices, v)
 	if i < 0 {
@@ -768,7 +768,7 @@ func between(field func(*settings) *float64, lowest, highest float64) func(*sett
 		switch {
 		case err != nil || math.IsNaN(x) || x < lowest || x > highest || x == 0:
 			if lowest == 0 {
-				return fmt.Errorf("must be a number above 0 and not above %g", highest)
+				return fmt.Errorf("must be greater than 0 and at most %g", highest)
 			}
 			return fmt.Errorf("must be a number from %g to %g", lowest, highest)
 		}

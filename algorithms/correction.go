@@ -93,7 +93,7 @@ func (c *energyCorrection) init(x *master.Exec, _ float64) error {
 	return nil
 }
 
-// share gives μ (rodriguez 3.3): μ_SR = 1/2 if one of the two subsystems has direct
+// share returns μ (rodriguez 3.3): μ_SR = 1/2 if one of the two subsystems has direct
 // feedthrough within the bond, else 0; with R = h_df/h_ndf the ratio of its step
 // to that of the other, and hold or polynomials in the one that steps more often,
 //
@@ -137,7 +137,7 @@ func (c *energyCorrection) share(sys *master.System, b *bond) (mu float64, why s
 // singleRateShare is μ_SR with direct feedthrough.
 const singleRateShare = 0.5
 
-// step gives the step of subsystem i in macro steps.
+// step returns the step of subsystem i in macro steps.
 func (c *energyCorrection) step(i int) float64 {
 	return float64(c.in.Over(i)) / float64(c.in.Rate(i).Steps)
 }
@@ -172,7 +172,7 @@ func (b *bond) takes(k int) bool {
 	return false
 }
 
-// feedsThrough gives an input on which output y depends directly and that
+// feedsThrough returns an input on which output y depends directly and that
 // subsystem from feeds, be it a displacement beside the velocity of a bond; −1 =
 // there is none. assumed: the dependencies are not declared.
 func feedsThrough(sys *master.System, from, y int) (input int, assumed bool) {

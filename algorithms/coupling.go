@@ -150,7 +150,7 @@ var (
 	_ master.Sequential          = (*Coupling)(nil)
 )
 
-// NewCoupling gives a coupling algorithm. Values out of range, and parts that do
+// NewCoupling returns a coupling algorithm. Values out of range, and parts that do
 // not go together, are errors.
 func NewCoupling(c Config) (*Coupling, error) {
 	if c.Order < 0 || c.Order > MaxOrder {
@@ -267,7 +267,7 @@ func (c *Coupling) takeRates(s *master.System) error {
 		case slices.Contains(s.Late, i):
 			return fmt.Errorf("%s is stateless and stepped after its sources; it has no rate of its own", r.Component)
 		case r.Over > 1 && c.control != nil && c.control.repeats():
-			return fmt.Errorf("%s takes one step over %d macro steps, which cannot be repeated: choose control without rollback", r.Component, r.Over)
+			return fmt.Errorf("%s takes one step over %d macro steps and cannot repeat it: choose a step control without rollback", r.Component, r.Over)
 		}
 		rates[i] = input.Rate{Steps: r.Steps, Over: r.Over}
 	}
@@ -282,7 +282,7 @@ func componentNames(s *master.System) (all []string) {
 	return all
 }
 
-// NeedsRollback gives the subsystems that are taken back: those an implicit
+// NeedsRollback returns the subsystems that are taken back: those an implicit
 // scheme repeats, and all if steps are repeated or taken twice.
 func (c *Coupling) NeedsRollback(s *master.System) []int {
 	if c.control != nil && c.control.repeats() {
@@ -301,7 +301,7 @@ func (c *Coupling) NeedsRollback(s *master.System) []int {
 	return nil
 }
 
-// NeedsDerivatives gives the subsystems whose directional derivatives are used.
+// NeedsDerivatives returns the subsystems whose directional derivatives are used.
 func (c *Coupling) NeedsDerivatives(s *master.System) []int {
 	if i, ok := c.scheme.(*implicit); ok {
 		return i.needsDerivatives(s)
@@ -369,7 +369,7 @@ func settlingSteps(s *master.System) int {
 	return min(n, most)
 }
 
-// StepSizes gives the first step size, if they are chosen.
+// StepSizes returns the first step size, if they are chosen.
 func (c *Coupling) StepSizes(H float64) float64 {
 	if c.control == nil {
 		return 0
@@ -522,7 +522,7 @@ func (c *Coupling) Quantities() []master.Port {
 	return out
 }
 
-// Measured gives them.
+// Measured returns them.
 func (c *Coupling) Measured(dst []float64) {
 	if c.energy != nil {
 		n := len(c.energy.declared) * len(bondQuantities)
@@ -542,7 +542,7 @@ func (c *Coupling) Models() map[string]master.ModelUse {
 	return c.model.report()
 }
 
-// BondEnergies gives the totals of the bonds.
+// BondEnergies returns the totals of the bonds.
 func (c *Coupling) BondEnergies() map[string]master.BondEnergy {
 	if c.energy == nil {
 		return nil

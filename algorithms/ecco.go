@@ -71,7 +71,7 @@ func (e *ecco) measure(_ *master.Exec, _, _ float64, _ int) float64 {
 	return math.Sqrt(sum / float64(len(e.energy.bonds)))
 }
 
-// scaleOf gives E0 of a bond.
+// scaleOf returns E0 of a bond.
 func (e *ecco) scaleOf(i int) float64 {
 	if s := e.energy.bonds[i].scale; s > 0 {
 		return s
@@ -118,7 +118,7 @@ func (e *ecco) review() []string {
 		"the result may be off by as much; take a smaller ecco.tolerance, a higher order, or an implicit algorithm", b.name, b.energy, 100*math.Abs(b.energy)/e.scaleOf(at))}
 }
 
-// toleranceOf gives r of a bond.
+// toleranceOf returns r of a bond.
 func (e *ecco) toleranceOf(i int) float64 {
 	if r := e.energy.bonds[i].tolerance; r > 0 {
 		return r

@@ -196,7 +196,7 @@ func (m *energyMonitor) measured(dst []float64) {
 	}
 }
 
-// report gives the totals by name.
+// report returns the totals by name.
 func (m *energyMonitor) report() map[string]master.BondEnergy {
 	out := map[string]master.BondEnergy{}
 	T := m.t - m.t0
@@ -211,7 +211,7 @@ func (m *energyMonitor) report() map[string]master.BondEnergy {
 	return out
 }
 
-// review warns of residual power that jumps out of what it was before.
+// review warns when the residual power jumps out of its earlier range.
 func (m *energyMonitor) review() []string {
 	var out []string
 	for i := range m.bonds {

@@ -64,7 +64,7 @@ func doubleOscillator(t testing.TB) *master.System {
 		"left.f right.f", "right.x left.x", "right.v left.v")
 }
 
-// lastEnergy gives the mean mechanical energy over the last second of 10 s in
+// lastEnergy returns the mean mechanical energy over the last second of 10 s in
 // steps of 1 ms: symplectic Euler makes it oscillate.
 func lastEnergy(t testing.TB, c Config) float64 {
 	t.Helper()

@@ -245,7 +245,7 @@ func (j *errorControl) attempt(ctx context.Context, x *master.Exec, t, H float64
 	return trial, nil
 }
 
-// withNew gives the history with the end of the step in front.
+// withNew returns the history with the end of the step in front.
 func (j *errorControl) withNew(t float64) num.History {
 	n := 0
 	put := func(t float64, v []float64) { j.past.Times[n], j.past.Values[n] = t, v; n++ }
@@ -278,7 +278,7 @@ func (j *errorControl) take(ctx context.Context, x *master.Exec, t, H float64, k
 	return j.solve(ctx, j, x, t, H, k, judged)
 }
 
-// norms gives the weighted norms of the estimated errors.
+// norms returns the weighted norms of the estimated errors.
 func (j *errorControl) norms(x *master.Exec, H float64, k int) errorNorms {
 	n := unknownNorms
 	if j.byInputs {
@@ -306,7 +306,7 @@ func (p share) String() string {
 	return fmt.Sprintf("of %s (%.2g, tolerance %.2g)", p.name, p.error, p.tolerance)
 }
 
-// most gives the variable that has the greatest part in the error of the step of size H
+// most returns the variable that has the greatest part in the error of the step of size H
 // that was just estimated.
 func (j *errorControl) most(x *master.Exec, H float64, k int) (worst share) {
 	take := func(name string, input int, e, w float64) {
@@ -330,7 +330,7 @@ func (j *errorControl) most(x *master.Exec, H float64, k int) (worst share) {
 	return worst
 }
 
-// norm gives the weighted norm of the difference between some outputs and the second
+// norm returns the weighted norm of the difference between some outputs and the second
 // solution, times a factor.
 func (j *errorControl) norm(x *master.Exec, outputs []int, factor float64) float64 {
 	for i, y := range outputs {

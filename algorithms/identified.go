@@ -153,10 +153,10 @@ func newIdentified(x *master.Exec, of *modelCorrector, i int) *identified {
 	return s
 }
 
-// size gives the number of regressors of an order.
+// size returns the number of regressors of an order.
 func (s *identified) size(order int) int { return 1 + s.nq + order*(s.ny+s.nlag) }
 
-// regressorOf gives the regressor of the present step that is input j along ℓ, or its
+// regressorOf returns the regressor of the present step that is input j along ℓ, or its
 // constant part.
 func (s *identified) regressorOf(j int, along bool) int {
 	width := s.nq / len(s.inputs)
@@ -202,7 +202,7 @@ type excitation struct {
 	attempted    bool // an attempt has changed it since
 }
 
-// random gives a number in [−1, 1), by xorshift64.
+// random returns a number in [−1, 1), by xorshift64.
 func (s *identified) random() float64 {
 	s.seed ^= s.seed << 13
 	s.seed ^= s.seed >> 7
@@ -397,7 +397,7 @@ func (s *identified) regressors() {
 	}
 }
 
-// predict gives the largest error of an output, relative to its change over the
+// predict returns the largest error of an output, relative to its change over the
 // step or to a thousandth of the largest change so far.
 func (s *identified) predict() float64 {
 	worst := 0.0
@@ -527,7 +527,7 @@ func (s *identified) raisable(n int) bool {
 	return true
 }
 
-// uncertain gives the first input for whose responses, to a constant and along ℓ, the
+// uncertain returns the first input for whose responses, to a constant and along ℓ, the
 // standard error moves an output by more than the bound of what the errors of
 // the inputs move it, and by more than a small part of what is missed of it anyway; −1 = none.
 func (s *identified) uncertain(n int) int {
@@ -628,7 +628,7 @@ func (s *identified) archive(a *master.Archive) {
 
 func (s *identified) predictionError() float64 { return s.worst }
 
-// found gives the order of the model in force, nil if there is none, and the singular
+// found returns the order of the model in force, nil if there is none, and the singular
 // values that tell it.
 func (s *identified) found() (order *int, singular []float64) {
 	if s.order < 0 {

@@ -214,7 +214,7 @@ func (s *implicit) iterates(sys *master.System, i int) bool {
 	return ok && sys.Infos[i].Caps.SaveState
 }
 
-// needsRollback gives the subsystems that are repeated: those on loops.
+// needsRollback returns the subsystems that are repeated: those on loops.
 func (s *implicit) needsRollback(sys *master.System) []int {
 	var out []int
 	for _, b := range sys.Blocks() {
@@ -662,7 +662,7 @@ func (b *block) residual(x *master.Exec, t, H float64) error {
 			b.z[j], b.r[j] = x.U[k], 0
 		}
 		if v := b.r[j] + b.z[j]; v-v != 0 {
-			return fmt.Errorf("%w: the outputs give no finite value for %s", errNotConverged, x.Sys.InName(k))
+			return fmt.Errorf("%w: the value of %s computed from the outputs is NaN or infinite", errNotConverged, x.Sys.InName(k))
 		}
 		b.size[j] = max(b.size[j], math.Abs(b.z[j]))
 	}

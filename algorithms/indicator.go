@@ -62,7 +62,7 @@ const (
 func (c *indicatorControl) check(s *master.System) error { return c.quality.check(s) }
 func (c *indicatorControl) repeats() bool                { return false }
 
-// firstStep gives the smallest step, as sadjina IV starts, and settles the bounds.
+// firstStep returns the smallest step, as sadjina IV starts, and settles the bounds.
 func (c *indicatorControl) firstStep(H float64) float64 {
 	if c.config.FixedStep {
 		return 0

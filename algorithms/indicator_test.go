@@ -117,7 +117,7 @@ func TestPIControllerSettles(t *testing.T) {
 	}
 }
 
-// recorded gives the indicator (17) outputs 3 and 0 of a system, each with its
+// recorded returns the indicator (17) outputs 3 and 0 of a system, each with its
 // own TOL and ρ.
 func recorded(times []float64, values [][2]float64) (*predictorCorrector, *master.Exec) {
 	p := &predictorCorrector{outputs: []int{0, 3}, tol: []float64{0.5, 0.01}, r: []float64{1e-4, 0.2}}

@@ -235,7 +235,7 @@ func (c *modelCorrector) sourceOf(s *master.System, i int) (JacobianSource, stri
 // keptY is output y at the last accepted point, as it was handed on.
 func (c *modelCorrector) keptY(y int) float64 { return c.then[y] }
 
-// with gives the subsystems whose model comes from a source.
+// with returns the subsystems whose model comes from a source.
 func (c *modelCorrector) with(source JacobianSource) []int {
 	var out []int
 	for i, s := range c.source {
@@ -347,7 +347,7 @@ func (c *modelCorrector) renewOf(i int) error {
 	return nil
 }
 
-// span gives the length of the step of subsystem i that ends with the present
+// span returns the length of the step of subsystem i that ends with the present
 // macro step.
 func (c *modelCorrector) span(i int) float64 {
 	if c.in.Over(i) == 1 {

@@ -42,7 +42,7 @@ func oscillatorSystem(t testing.TB, one, two master.Subsystem) *master.System {
 	return system(t, []master.Subsystem{one, two}, "two.y1 one.u1", "one.y1 two.u1", "one.y2 two.u2")
 }
 
-// outputs gives y at a time, of the coupled system (haid (34), (35)).
+// outputs returns y at a time, of the coupled system (haid (34), (35)).
 func (o oscillator) outputs(t float64) []float64 {
 	a := mat.NewDense(4, 4, []float64{
 		0, 1, 0, 0,

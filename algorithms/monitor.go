@@ -8,7 +8,7 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// coupledInputs gives the connected inputs of the subsystems that are not stepped late:
+// coupledInputs returns the connected inputs of the subsystems that are not stepped late:
 // those that are extrapolated, and those that are held.
 func coupledInputs(sys *master.System) (extrapolated, held []int) {
 	holds := sys.Holds()

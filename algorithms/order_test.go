@@ -13,7 +13,7 @@ import (
 	"github.com/macrostep/macrostep/test/oracle"
 )
 
-// convergence gives the slope of the global error over H in the norm of
+// convergence returns the slope of the global error over H in the norm of
 // schweizer (36), over positions or velocities, fitted through four step sizes.
 // The subsystems are exact, so it is the coupling error alone.
 func convergence(t *testing.T, o exact.TwoMass, name string, c Config, history, velocity bool) float64 {

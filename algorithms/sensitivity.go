@@ -45,7 +45,7 @@ func lacksModel(sys *master.System, i int) string {
 	return ""
 }
 
-// needsDerivatives gives the subsystems whose sensitivities are taken from
+// needsDerivatives returns the subsystems whose sensitivities are taken from
 // directional derivatives: the iterated ones on loops, and what is stepped late
 // among them.
 func (s *implicit) needsDerivatives(sys *master.System) []int {

@@ -28,7 +28,7 @@ type errorNorms struct{ pos, vel, u, inner float64 }
 
 var unknownNorms = errorNorms{math.NaN(), math.NaN(), math.NaN(), math.NaN()}
 
-// largest gives the largest norm; NaN if nothing is judged.
+// largest returns the largest norm; NaN if nothing is judged.
 func (e errorNorms) largest() float64 {
 	v := math.NaN()
 	for _, n := range [...]float64{e.pos, e.vel, e.u, e.inner} {
@@ -150,7 +150,7 @@ func (s *stepControl) conclude(o attemptOutcome, hist num.History, entries []int
 	return next, nil
 }
 
-// chooseOrder is the scheme of bullets of meyer 5.2.2.
+// chooseOrder chooses the order by the rules of meyer 5.2.2.
 func (s *stepControl) chooseOrder(k int, hist num.History, sdn func(j int) float64) int {
 	next := k
 	switch {
@@ -181,7 +181,7 @@ func (s *stepControl) chooseOrder(k int, hist num.History, sdn func(j int) float
 	return min(next, s.config.MaxOrder)
 }
 
-// ratio gives r of (32) from the errors of the step, or of (33) from the a-priori
+// ratio returns r of (32) from the errors of the step, or of (33) from the a-priori
 // estimate if the order changes.
 func (s *stepControl) ratio(o attemptOutcome, order int, hist num.History, entries []int, w, scratch []float64) float64 {
 	if order != o.order {
@@ -194,7 +194,7 @@ func (s *stepControl) ratio(o attemptOutcome, order int, hist num.History, entri
 	return min(s.toPower(o.norms.pos, o.order+3), s.toPower(o.norms.vel, o.order+2), s.toPower(o.norms.u, o.order+1), s.toPower(o.norms.inner, innerOrder))
 }
 
-// toPower gives the ratio of step sizes after an error that goes with power p of the step;
+// toPower returns the ratio of step sizes after an error that goes with power p of the step;
 // +Inf where it is not known.
 func (s *stepControl) toPower(norm float64, p int) float64 {
 	if math.IsNaN(norm) {

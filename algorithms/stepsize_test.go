@@ -23,7 +23,7 @@ func cubic(n int) num.History {
 	return h
 }
 
-// chooser gives the next order for given SDN(1), SDN(2), ….
+// chooser returns the next order for given SDN(1), SDN(2), ….
 func chooser(s *stepControl, k, points int, sdn ...float64) int {
 	return s.chooseOrder(k, num.History{Times: make([]float64, points)}, func(j int) float64 { return sdn[j-1] })
 }

@@ -160,12 +160,12 @@ func named(list []Tolerance, name string) bool {
 // general returns the tolerance of variables that are not named.
 func general(list []Tolerance, otherwise float64) float64 { return valueOf(list, "", otherwise) }
 
-// input gives the weight of input k at a value.
+// input returns the weight of input k at a value.
 func (t *tolerances) input(k int, value float64) float64 {
 	return t.inAbs[k] + float64(t.inRel[k]*math.Abs(value))
 }
 
-// output gives the weight of output k at a value.
+// output returns the weight of output k at a value.
 func (t *tolerances) output(k int, value float64) float64 {
 	return t.outAbs[k] + float64(t.outRel[k]*math.Abs(value))
 }

@@ -97,7 +97,7 @@ func (s *split) wrapped(t testing.TB, wrap func(i int, l *mastertest.Linear) mas
 	return systemOf(t, subs, s.connections)
 }
 
-// run gives the states at every communication point.
+// run returns the states at every communication point.
 func (s *split) run(t testing.TB, alg master.Algorithm, o master.Options) [][4]float64 {
 	t.Helper()
 	_, memory := simulate(t, s.system(t), alg, o)
@@ -108,7 +108,7 @@ func (s *split) run(t testing.TB, alg master.Algorithm, o master.Options) [][4]f
 	return states
 }
 
-// history gives the exact past of k points.
+// history returns the exact past of k points.
 func (s *split) history(k int, H float64) []master.PastOutputs {
 	var past []master.PastOutputs
 	for j := k; j > 0; j-- {

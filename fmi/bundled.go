@@ -14,7 +14,7 @@ import (
 // the first. Guarded by loading.
 var bundles = map[string]string{}
 
-// Bundled gives the shared libraries that lie beside that of the FMU: name to
+// Bundled returns the shared libraries that lie beside that of the FMU: name to
 // a hash of the content. It is empty if the FMU has no library for this platform.
 func (f *FMU) Bundled() map[string]string {
 	loading.Lock()
@@ -59,7 +59,7 @@ func (f *FMU) Clash() string {
 	return ""
 }
 
-// TakenBy gives the name of the instance that took the only place which this
+// TakenBy returns the name of the instance that took the only place which this
 // process has for the FMU, "" if it is free or the FMU has no such limit.
 func (f *FMU) TakenBy() string {
 	if !f.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess {

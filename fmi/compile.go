@@ -117,7 +117,7 @@ func (f *FMU) buildSources(dir string, add adder) (string, error) {
 	return library, nil
 }
 
-// buildArguments gives the sources, relative to their folder, and what the
+// buildArguments returns the sources, relative to their folder, and what the
 // compiler is told about them.
 func (f *FMU) buildArguments(sources string, add adder, refuse func(path, format string, args ...any) error) ([]string, error) {
 	const where = "sources/" + buildDescriptionName

@@ -15,7 +15,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
-// compiler gives the C compiler: $CC, else the first of cc, gcc and clang.
+// compiler returns the C compiler: $CC, else the first of cc, gcc and clang.
 func compiler(tb testing.TB) string {
 	tb.Helper()
 	if cc := os.Getenv("CC"); cc != "" {
@@ -61,7 +61,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// described gives the description of the probe, everything declared.
+// described returns the description of the probe, everything declared.
 func described() *description.ModelDescription {
 	return &description.ModelDescription{
 		FMIVersion: "2.0", ModelName: "probe", GUID: "{probe}",
@@ -99,7 +99,7 @@ func probeFMU(tb testing.TB, flags ...string) *FMU {
 	return f
 }
 
-// placed gives a new FMU whose library holds some bytes.
+// placed returns a new FMU whose library holds some bytes.
 func placed(tb testing.TB, library []byte) *FMU {
 	tb.Helper()
 	f, lib := place(tb)
@@ -108,7 +108,7 @@ func placed(tb testing.TB, library []byte) *FMU {
 	return f
 }
 
-// copied gives a new FMU with a copy of a library.
+// copied returns a new FMU with a copy of a library.
 func copied(tb testing.TB, library string) *FMU {
 	tb.Helper()
 	data, err := os.ReadFile(library)
@@ -119,7 +119,7 @@ func copied(tb testing.TB, library string) *FMU {
 // plainOnce guards the building of the plain probe.
 var plainOnce sync.Once
 
-// plainFMU gives a new FMU with a copy of the plain probe.
+// plainFMU returns a new FMU with a copy of the plain probe.
 func plainFMU(tb testing.TB) *FMU {
 	tb.Helper()
 	src := filepath.Join(tempDir, "plain", "probe"+native.LibrarySuffix)
@@ -187,7 +187,7 @@ func start(tb testing.TB, in *Instance) {
 	must(tb, in.ExitInitializationMode())
 }
 
-// running gives an instance of a plain probe in stepComplete.
+// running returns an instance of a plain probe in stepComplete.
 func running(tb testing.TB, f *FMU, name string) *Instance {
 	tb.Helper()
 	in := instance(tb, f, name, InstanceOptions{})

@@ -209,7 +209,7 @@ func (in *Instance) watch() *native.Guard {
 	return native.Watch()
 }
 
-// lost gives the error of an instance whose process is lost, else nil.
+// lost returns the error of an instance whose process is lost, else nil.
 func (in *Instance) lost() error {
 	if in.remote == nil {
 		return in.gone
@@ -217,7 +217,7 @@ func (in *Instance) lost() error {
 	return in.remote.err
 }
 
-// refuse gives the error of a call of f that is not legal in state s.
+// refuse returns the error of a call of f that is not legal in state s.
 func (in *Instance) refuse(f fmi2.Function, s State) error {
 	if err := in.lost(); err != nil && s == StateFatal {
 		return err
@@ -239,7 +239,7 @@ func (in *Instance) report(g *native.Guard) {
 // OwnCategory, for those who use the binding and learn something that it cannot know.
 func (in *Instance) Tell(text string) { in.log.Say(text) }
 
-// dispose gives back what the instance holds; nothing is called. A process of its
+// dispose returns back what the instance holds; nothing is called. A process of its
 // own is ended.
 func (in *Instance) dispose() error {
 	var err error
@@ -262,13 +262,13 @@ func (in *Instance) dispose() error {
 	return err
 }
 
-// Name gives the name of the instance.
+// Name returns the name of the instance.
 func (in *Instance) Name() string { return in.name }
 
-// FMU gives the FMU that the instance is of.
+// FMU returns the FMU that the instance is of.
 func (in *Instance) FMU() *FMU { return in.fmu }
 
-// State gives the state of the instance (checklist fmi2 39).
+// State returns the state of the instance (checklist fmi2 39).
 func (in *Instance) State() State {
 	if in.state != StateFreed && in.fatal.Load() {
 		return StateFatal
@@ -276,7 +276,7 @@ func (in *Instance) State() State {
 	return in.state
 }
 
-// Ticks gives the time-stamp ticks spent inside the FMU so far; see TickRate.
+// Ticks returns the time-stamp ticks spent inside the FMU so far; see TickRate.
 func (in *Instance) Ticks() uint64 { return in.ticks }
 
 func flag(b bool) uintptr {
@@ -618,7 +618,7 @@ func (in *Instance) DoStep(t, h float64, noRestoreBefore bool) (Status, error) {
 	return in.lastStatus(), err
 }
 
-// lastStatus gives the status of the last single call, undefined ones as Error.
+// lastStatus returns the status of the last single call, undefined ones as Error.
 func (in *Instance) lastStatus() Status { return defined(Status(in.rec.Status())) }
 
 func defined(s Status) Status {

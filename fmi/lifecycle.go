@@ -38,7 +38,7 @@ var stateNames = [...]string{
 	StateFreed:          "freed",
 }
 
-// String gives the name of the standard.
+// String returns the name of the standard.
 func (s State) String() string {
 	if int(s) < len(stateNames) {
 		return stateNames[s]

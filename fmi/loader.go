@@ -325,7 +325,7 @@ func (f *FMU) Loaded() bool {
 	return f.elsewhere != nil
 }
 
-// Library gives the path of the loaded library, "" before Load.
+// Library returns the path of the loaded library, "" before Load.
 func (f *FMU) Library() string {
 	if f.image == nil {
 		return ""
@@ -363,7 +363,7 @@ func platforms(goos, goarch string) []string {
 	return []string{arch + "-" + goos}
 }
 
-// findLibrary gives the library for this platform: the one named after
+// findLibrary returns the library for this platform: the one named after
 // modelIdentifier, else the one named after the archive, else the only one. It
 // is "" if there is none and the sources are to be compiled.
 func (f *FMU) findLibrary(dir string, add adder) (string, error) {
@@ -437,7 +437,7 @@ func offers(dir string) string {
 	return "the FMU holds no library at all"
 }
 
-// resourceURI gives fmuResourceLocation for the absolute folder of an unpacked
+// resourceURI returns fmuResourceLocation for the absolute folder of an unpacked
 // FMU: file:///… with three slashes (on Windows also before a drive letter, and
 // file://host/… for a share), percent-encoded, without slash at the end
 // (checklist fmi2 4).
@@ -455,7 +455,7 @@ func resourceURI(dir string, windows bool) string {
 	return u.String()
 }
 
-// variableName gives the name of the variable that a log message refers to.
+// variableName returns the name of the variable that a log message refers to.
 func (f *FMU) variableName(kind byte, vr uint32) (string, bool) {
 	f.nameOnce.Do(func() {
 		f.nameOf = make(map[variableKey]string, len(f.Description.Variables))
@@ -496,7 +496,7 @@ func (f *FMU) claimOnce(instance string) error {
 	return nil
 }
 
-// releaseOnce gives the place back, if no instance came to be.
+// releaseOnce returns the place back, if no instance came to be.
 func (f *FMU) releaseOnce() {
 	if !f.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess {
 		return

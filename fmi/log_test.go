@@ -13,7 +13,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
-// logging gives a running instance called "log", and what it logs.
+// logging returns a running instance called "log", and what it logs.
 func logging(tb testing.TB) (*Instance, *collector) {
 	tb.Helper()
 	c := new(collector)

@@ -60,7 +60,7 @@ type Ended struct {
 	Crash bool
 }
 
-// Error gives the reason.
+// Error returns the reason.
 func (e *Ended) Error() string { return e.Reason }
 
 // ProcessError is a call that the process of an isolated instance did not
@@ -89,7 +89,7 @@ func (e *ProcessError) Error() string {
 	return b.String()
 }
 
-// Unwrap gives how the process ended.
+// Unwrap returns how the process ended.
 func (e *ProcessError) Unwrap() error { return e.Err }
 
 // remote is an instance in another process.
@@ -149,7 +149,7 @@ func (r *remote) launch(l Launcher, again bool) (protocol.Link, error) {
 		}
 		// The library is loaded from there, and the FMU reads its resources when it likes.
 		if _, err := os.Stat(f.place.Path); err != nil {
-			return nil, fmt.Errorf("the FMU as it was unpacked is gone: %w; something has removed it from the folder for temporary files: set TMPDIR to one that is left alone", err)
+			return nil, fmt.Errorf("the unpacked FMU has been deleted: %w; another program probably cleans the temporary folder: set TMPDIR to a folder that is not cleaned", err)
 		}
 	}
 	return l.Launch(Launch{Instance: r.in.name, FMU: f.Path, Hash: f.Hash, Model: f.Description.ModelName, Log: r.relay, Output: r.print})
@@ -216,9 +216,8 @@ func (r *remote) lost(call string, cause error) error {
 	return e
 }
 
-// Waiting tells what an instance in a process of its own is doing: the function, or
-// those that come into question, and since when. It is "" if the instance is not
-// called. It may be called by another goroutine than the caller of the instance.
+// Waiting returns the function that an instance in another process is executing (or the candidates), and since
+// when; "" if no call is active. It may be called from any goroutine.
 func (in *Instance) Waiting() (call string, since time.Time) {
 	if in.remote == nil {
 		return "", time.Time{}

@@ -52,7 +52,7 @@ func (l *mortalLink) Close() error {
 // kill ends the last process in its next call.
 func (m *mortal) kill() { m.link.dead = true }
 
-// stepping gives an instance behind its initialisation, and a stepper whose output
+// stepping returns an instance behind its initialisation, and a stepper whose output
 // is a state that its input drives.
 func stepping(t *testing.T, o InstanceOptions) (*Instance, *Stepper) {
 	t.Helper()
@@ -211,7 +211,7 @@ func TestRestartWithoutFolder(t *testing.T) {
 	place.Path += ".gone"
 	m.kill()
 	_, err := s.Step(0, 0.1, true)
-	if err == nil || !strings.Contains(err.Error(), "the FMU as it was unpacked is gone") || !strings.Contains(err.Error(), place.Path) {
+	if err == nil || !strings.Contains(err.Error(), "the unpacked FMU has been deleted") || !strings.Contains(err.Error(), place.Path) {
 		t.Errorf("error %v", err)
 	}
 	if n := len(in.Restarts()); n != 1 || m.launched != 1 {

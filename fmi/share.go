@@ -25,8 +25,8 @@ type tree struct {
 	dir *archive.Dir
 }
 
-// shareTree gives the tree with the content of hash below parent; unpack fills
-// a new one. Release it after use.
+// shareTree returns the shared folder below parent for the content with this hash; unpack fills a new one.
+// Release it after use.
 func shareTree(parent, hash string, unpack func(dir string) error) (*tree, error) {
 	key := treeKey{parent, hash}
 	trees.Lock()

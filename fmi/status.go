@@ -20,7 +20,7 @@ const (
 	StatusNotRun Status = -1
 )
 
-// String gives the name of the standard without its prefix fmi2.
+// String returns the name of the standard without its prefix fmi2.
 func (s Status) String() string {
 	switch s {
 	case StatusOK:
@@ -52,7 +52,7 @@ const (
 	Terminated                           // GetBooleanStatus: whether the FMU wants to end
 )
 
-// String gives the name of the standard without its prefix fmi2.
+// String returns the name of the standard without its prefix fmi2.
 func (k StatusKind) String() string {
 	switch k {
 	case DoStepStatus:

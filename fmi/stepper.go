@@ -193,10 +193,10 @@ func (s *Stepper) clear() {
 	*s = Stepper{in: s.in, ticks: s.ticks}
 }
 
-// Instance gives the instance that is stepped.
+// Instance returns the instance that is stepped.
 func (s *Stepper) Instance() *Instance { return s.in }
 
-// Ticks gives the time-stamp ticks that this stepper spent inside the FMU, in
+// Ticks returns the time-stamp ticks that this stepper spent inside the FMU, in
 // groups too; see TickRate.
 func (s *Stepper) Ticks() uint64 { return s.ticks }
 
@@ -253,7 +253,7 @@ func (s *Stepper) Post(t, h float64) error {
 	return nil
 }
 
-// Collect gives what Step gives, for the step that was posted.
+// Collect returns what Step gives, for the step that was posted.
 func (s *Stepper) Collect() (Status, error) {
 	if !s.posted {
 		step := &s.recs[s.do]
@@ -319,7 +319,7 @@ func (s *Stepper) carryOut(lo, hi int, t, h float64) (Status, error) {
 	return s.outcome(lo, last)
 }
 
-// outcome gives the worst status of the records from lo to last.
+// outcome returns the worst status of the records from lo to last.
 func (s *Stepper) outcome(lo, last int) (Status, error) {
 	if s.batch.Worst == 0 && !s.in.single {
 		return StatusOK, nil
@@ -404,7 +404,7 @@ func (s *Stepper) length(read bool) int {
 	return s.do + 1
 }
 
-// Status gives the worst status of member i in the last Step, StatusNotRun if it was not
+// Status returns the worst status of member i in the last Step, StatusNotRun if it was not
 // called.
 func (g *Group) Status(i int) Status {
 	if g.healthy {

@@ -30,7 +30,7 @@ type Trace struct {
 // NewTrace makes a trace that writes to w.
 func NewTrace(w io.Writer) *Trace { return &Trace{w: w, start: time.Now()} }
 
-// Err gives the first error of the writer; after it nothing more is written.
+// Err returns the first error of the writer; after it nothing more is written.
 func (t *Trace) Err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -165,7 +165,7 @@ func (in *Instance) strings(f fmi2.Function, pointers []uintptr, v []string) err
 	return nil
 }
 
-// GetDirectionalDerivative gives dvUnknown = J dvKnown with
+// GetDirectionalDerivative returns dvUnknown = J dvKnown with
 // J = ∂unknown/∂known at the present point (checklist fmi2 60); the slices are
 // as long as the lists of references before them.
 func (in *Instance) GetDirectionalDerivative(unknown, known []description.ValueReference, dvKnown, dvUnknown []float64) error {

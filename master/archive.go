@@ -251,7 +251,7 @@ func (a *Archive) FloatList(v *[]float64) {
 	}
 }
 
-// Ints carries whole numbers; there must be as many in reading.
+// Ints writes or reads integers; as many must be read as were written.
 func (a *Archive) Ints(v []int) {
 	words := toWords(v)
 	a.numbers(kindInts, len(v), 8, words)

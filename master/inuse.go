@@ -79,7 +79,7 @@ func embedded(r reflect.Value, role reflect.Type) reflect.Value {
 	return reflect.Value{}
 }
 
-// hasReference reports whether copies of a struct share something.
+// hasReference reports whether a struct holds a pointer, slice or map, so that its copies share memory.
 func hasReference(r reflect.Value) bool {
 	for i := range r.NumField() {
 		switch r.Field(i).Kind() {

@@ -50,7 +50,7 @@ func (n *initializer) observe(i int) error {
 	return n.blame(i, before, now, ins, outs)
 }
 
-// moves reports whether an output is another one and not the same with noise.
+// moves reports whether an output has changed by more than noise.
 func (n *initializer) moves(i, o int, y, z float64) bool {
 	d := math.Abs(z - y)
 	return d > SmallSlope*max(n.x.Sys.Infos[i].Out[o].Magnitude(), math.Abs(y), math.Abs(z)) && !math.IsInf(d, 0)

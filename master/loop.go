@@ -20,7 +20,7 @@ const (
 	flushInterval = time.Second
 )
 
-var errOnce = errors.New("a run starts once; make another one with NewRun, of subsystems that are made anew")
+var errOnce = errors.New("a run can be started only once; call NewRun with new subsystems")
 
 // Run takes the system from start to stop, once. The result holds also if err is not
 // nil; it ends on cancellation of ctx at the next communication point.
@@ -53,7 +53,7 @@ func (r *Run) Step(ctx context.Context) (more bool, err error) {
 		return false, r.err
 	}
 	if r.phase == fresh || r.phase == closed {
-		return false, errors.New("a run is stepped between its start and its close")
+		return false, errors.New("a run can be stepped only after its start and before its close")
 	}
 	if r.phase == finished {
 		return false, nil

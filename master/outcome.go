@@ -158,7 +158,7 @@ func (g *growth) begin(y []float64) {
 	g.samples, g.every, g.next = g.samples[:0], 1, 1
 }
 
-// see takes the outputs after a number of accepted macro steps.
+// see records the outputs after a number of accepted macro steps.
 func (g *growth) see(accepted int, y []float64) {
 	if accepted < g.next {
 		return
@@ -190,8 +190,7 @@ func (g *growth) peaks(k int, y float64) (highest [quarters]float64, ok bool) {
 	return highest, n >= quarters
 }
 
-// beyond returns an output that has grown beyond all bounds, -1 = none. y are the outputs at
-// the end.
+// beyond returns the index of an output that has diverged, -1 = none; y are the outputs at the end.
 func (g *growth) beyond(y []float64, magnitude func(k int) float64) int {
 	for k, v := range y {
 		grown := math.Abs(v) / max(math.Abs(g.start[k]), magnitude(k))

@@ -235,7 +235,7 @@ func (r *Run) preparePace() error {
 	case int(o.Overrun) >= len(overrunNames):
 		return fmt.Errorf("there is no overrun policy %d", o.Overrun)
 	case o.Priority < 0 || o.Priority > 99:
-		return fmt.Errorf("the real-time priority is %d; it is 1 to 99, or 0 for none", o.Priority)
+		return fmt.Errorf("the real-time priority is %d; it must be 1 to 99, or 0 for none", o.Priority)
 	case (r.opt.Stop-r.opt.Start)/p.opt.Factor > math.MaxInt64/4e9:
 		return fmt.Errorf("the run would take %.3g s of real time; choose an earlier stop time or a larger factor", (r.opt.Stop-r.opt.Start)/p.opt.Factor)
 	case slot < 1e-6:

@@ -124,7 +124,7 @@ func TestRunsOnce(t *testing.T) {
 	r := newRun(t, system(t, []master.Subsystem{newFake("fake", 0, 1)}), master.Options{Stop: 1, Step: 0.1})
 	run(t, r)
 	res, err := r.Run(t.Context())
-	contains(t, "again", err, "a run starts once; make another one with NewRun")
+	contains(t, "again", err, "a run can be started only once; call NewRun")
 	if res.Status != master.Complete || res.Accepted != 10 {
 		t.Errorf("%+v", res)
 	}

@@ -456,7 +456,7 @@ func (s *System) holds(i int) bool {
 	return s.Infos[from].Out[src-s.OutAt[from]].Discrete
 }
 
-// Holds is holds for every input, in the order of u.
+// Holds reports for every input, in the order of u, whether it is held over a macro step instead of extrapolated.
 func (s *System) Holds() []bool {
 	h := make([]bool, len(s.source))
 	for i := range h {

@@ -29,7 +29,7 @@ type collision struct {
 	joint string
 }
 
-// name gives components and functions the paths by which they go outside of the
+// name returns components and functions the paths by which they go outside of the
 // documents: names joined with dots, and in quotes where that, with a variable behind it,
 // would mean two things (ssp 11). Without their variables (nil) only the paths themselves
 // are told apart.

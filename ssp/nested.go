@@ -276,7 +276,7 @@ func (p *Package) open(h home, rel string, packed bool, l *diag.List) (home, err
 		return in, nil
 	}
 	if h.depth >= maxPackaged {
-		return home{}, fmt.Errorf("%d packages lie within each other; that is taken for a package that contains itself", maxPackaged)
+		return home{}, fmt.Errorf("packages are nested %d deep; the package probably contains itself: remove the inner copy", maxPackaged)
 	}
 	if len(p.packages) >= maxPackages {
 		return home{}, fmt.Errorf("the system has more than %d packages", maxPackages)

@@ -372,7 +372,7 @@ func TestNestedDepth(t *testing.T) {
 	}
 	before := len(unpacked(t))
 	_, err := ssp.Open(Folder(t, map[string]string{ssp.DocumentName: Single("x.ssp"), "x.ssp": inner}), nil)
-	if !diag.Has(err, "SD19") || !strings.Contains(err.Error(), "packages lie within each other") {
+	if !diag.Has(err, "SD19") || !strings.Contains(err.Error(), "packages are nested") {
 		t.Errorf("error %v", err)
 	}
 	if after := len(unpacked(t)); after != before {

@@ -289,7 +289,7 @@ func (in *instance) String() string {
 // Network, so their indices agree.
 func (p *Package) Components() []*FlatComponent { return p.components }
 
-// Clone gives a package with the same documents whose components are its own: Flatten, Give
+// Clone returns a package with the same documents whose components are its own: Flatten, Give
 // and Beat do not touch the original, which others may read meanwhile. Only the original is
 // to be closed.
 func (p *Package) Clone() *Package {

@@ -101,7 +101,7 @@ func TestOSP(t *testing.T) {
 func TestOSPRefused(t *testing.T) {
 	dir := structure(t, truckHead+"<BaseStepSize>0.0001</BaseStepSize><Algorithm>ecco</Algorithm>"+truckParts+truckConnections+strings.Replace(truckEcco, "0.99", "1.5", 1)+truckTail)
 	o := run(t, dir)
-	o.is(t, 2, "OspSystemStructure.xml:16 (OspSystemStructure EccoConfiguration SafetyFactor): parameter control.safety=1.5: must be a number above 0 and not above 1")
+	o.is(t, 2, "OspSystemStructure.xml:16 (OspSystemStructure EccoConfiguration SafetyFactor): parameter control.safety=1.5: must be greater than 0 and at most 1")
 }
 
 func last(v []float64) float64 { return v[len(v)-1] }

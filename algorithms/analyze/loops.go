@@ -62,8 +62,8 @@ func (p *analysis) slopes(i int, h float64) (*mat.Dense, error) {
 	return d, nil
 }
 
-// gain returns the spectral radius of L D over the Real inputs on a loop, D being the slopes at
-// once or over a step.
+// gain returns the spectral radius of L D over the Real inputs on a loop; D holds the slopes, instantaneous or
+// over a step.
 func (p *analysis) gain(l *master.Loop, h float64) (float64, error) {
 	sys := p.X.Sys
 	var ins []int // entries of u

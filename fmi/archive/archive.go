@@ -189,7 +189,7 @@ func open(src io.ReaderAt, size int64, path string, l *diag.List, limits Limits)
 	return a, mine.Err()
 }
 
-// lastPart gives the number, from 0, of a part of a split archive that its
+// lastPart returns the number, from 0, of a part of a split archive that its
 // directory ends in; 0 for whole archives and for what is no archive. Package
 // zip does not look at it.
 func lastPart(src io.ReaderAt, size int64) int {
@@ -232,7 +232,7 @@ type judge struct {
 	firstNeeds      int
 }
 
-// entry gives the clean name of an entry, and whether it is a folder.
+// entry returns the clean name of an entry, and whether it is a folder.
 func (j *judge) entry(f *zip.File) (name string, dir, ok bool) {
 	refuse := func(format string, args ...any) (string, bool, bool) {
 		j.list.Add(ruleEntry, j.file, f.Name, 0, format, args...)
@@ -284,7 +284,7 @@ func (j *judge) summarise() {
 	}
 }
 
-// cleanName gives the path of an entry inside the archive's tree, "." for the
+// cleanName returns the path of an entry inside the archive's tree, "." for the
 // root itself; why says what was repaired on the way.
 func cleanName(raw string) (name, why string, err error) {
 	name = raw
@@ -327,7 +327,7 @@ func (a *Archive) Close() error {
 	return a.file.Close()
 }
 
-// Hash gives "sha256:" and the digest of the bytes of the archive.
+// Hash returns "sha256:" and the digest of the bytes of the archive.
 func (a *Archive) Hash() (string, error) {
 	h := sha256.New()
 	if _, err := io.Copy(h, io.NewSectionReader(a.src, 0, a.size)); err != nil {
@@ -336,7 +336,7 @@ func (a *Archive) Hash() (string, error) {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// Names gives the clean names of all files, in the order of the archive.
+// Names returns the clean names of all files, in the order of the archive.
 func (a *Archive) Names() []string {
 	var names []string
 	for _, e := range a.entries {

@@ -31,7 +31,7 @@ func createLock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// takeLock gives a lock file whose owner is dead, locked, or nil.
+// takeLock returns a lock file whose owner is dead, locked, or nil.
 func takeLock(path string) *os.File {
 	f, err := os.OpenFile(path, os.O_RDWR|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -13,7 +13,7 @@ func createLock(path string) (*os.File, error) {
 	return openAlone(path, syscall.CREATE_NEW)
 }
 
-// takeLock gives a lock file whose owner is dead, locked, or nil.
+// takeLock returns a lock file whose owner is dead, locked, or nil.
 func takeLock(path string) *os.File {
 	f, err := openAlone(path, syscall.OPEN_EXISTING)
 	if err != nil {

@@ -120,7 +120,7 @@ func (t *temporary) make(parent, prefix, ext string, create func(path string) er
 		}
 		return nil
 	}
-	return fmt.Errorf("all names tried in %s are in use", parent)
+	return fmt.Errorf("no free name was found in %s; delete left-over temporary folders there, or set TMPDIR to another folder", parent)
 }
 
 func place(parent string) (string, error) {

@@ -22,7 +22,7 @@ func (d *ModelDescription) Variable(name string) (*ScalarVariable, bool) {
 	return &d.Variables[i], true
 }
 
-// OutputVariables gives the variables of causality output, in document order.
+// OutputVariables returns the variables of causality output, in document order.
 // They stay part of the description.
 func (d *ModelDescription) OutputVariables() []*ScalarVariable {
 	var list []*ScalarVariable
@@ -34,7 +34,7 @@ func (d *ModelDescription) OutputVariables() []*ScalarVariable {
 	return list
 }
 
-// Enumeration gives the items of an enumeration type, nil if there is no such type.
+// Enumeration returns the items of an enumeration type, nil if there is no such type.
 func (d *ModelDescription) Enumeration(declaredType string) []EnumerationItem {
 	for i := range d.Types {
 		if t := &d.Types[i]; t.Name == declaredType {
@@ -87,19 +87,19 @@ func (d *ModelDescription) Stateless() bool {
 	return false
 }
 
-// String gives the name of the element in modelDescription.xml.
+// String returns the name of the element in modelDescription.xml.
 func (t BaseType) String() string { return wordOf(baseTypes, t) }
 
-// String gives the word of the attribute in modelDescription.xml.
+// String returns the word of the attribute in modelDescription.xml.
 func (c Causality) String() string { return wordOf(causalityWords, c) }
 
-// String gives the word of the attribute in modelDescription.xml.
+// String returns the word of the attribute in modelDescription.xml.
 func (v Variability) String() string { return wordOf(variabilityWords, v) }
 
-// String gives the word of the attribute in modelDescription.xml, "" for none.
+// String returns the word of the attribute in modelDescription.xml, "" for none.
 func (k Initial) String() string { return wordOf(initialWords, k) }
 
-// String gives the word in modelDescription.xml.
+// String returns the word in modelDescription.xml.
 func (k DependencyKind) String() string { return wordOf(kindWords, k) }
 
 func wordOf[T ~uint8](words []string, k T) string {

@@ -149,7 +149,7 @@ func (p *reader) read(r io.Reader) {
 	}
 }
 
-// child gives the start tag of the next child of the innermost open element. If
+// child returns the start tag of the next child of the innermost open element. If
 // there is none, it has read the end tag; after an error it gives none either.
 func (p *reader) child() (*xml.StartElement, bool) {
 	for p.err == nil {
@@ -268,7 +268,7 @@ func (p *reader) unknownElement(e *xml.StartElement) {
 	p.skip()
 }
 
-// local gives the name of an attribute, "" if it belongs to another namespace.
+// local returns the name of an attribute, "" if it belongs to another namespace.
 func local(a *xml.Attr) string {
 	if a.Name.Space != "" {
 		return ""
@@ -304,7 +304,7 @@ func (p *reader) raw() string {
 	return string(p.src.record[:min(p.end-start, int64(len(p.src.record)))])
 }
 
-// path gives the place of the innermost open element, or of an attribute of it.
+// path returns the place of the innermost open element, or of an attribute of it.
 func (p *reader) path(attribute string) string {
 	if len(p.open) == 0 {
 		return "/"

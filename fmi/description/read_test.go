@@ -130,7 +130,7 @@ func TestReadEverything(t *testing.T) {
 	}
 }
 
-// values gives what a field holds, also if it is not exported.
+// values returns what a field holds, also if it is not exported.
 func values(v reflect.Value) any {
 	if !v.CanInterface() {
 		return nil

@@ -63,7 +63,7 @@ func readText(text string, strict bool) (*ModelDescription, *diag.List, error) {
 	return d, l, err
 }
 
-// lineOf gives the line of a text that stands once in base.
+// lineOf returns the line of a text that stands once in base.
 func lineOf(t *testing.T, text string) int {
 	t.Helper()
 	if n := strings.Count(baseXML, text); n != 1 {

@@ -23,7 +23,7 @@ const (
 	Error
 )
 
-// String gives the lower-case name of the level.
+// String returns the lower-case name of the level.
 func (l Level) String() string {
 	switch l {
 	case Info:
@@ -74,7 +74,7 @@ type Finding struct {
 	Remedy  string `json:"remedy,omitempty"`
 }
 
-// String gives the finding in one line, remedy last.
+// String returns the finding in one line, remedy last.
 func (f Finding) String() string {
 	var b strings.Builder
 	if f.File != "" {
@@ -131,7 +131,7 @@ func (l *List) Append(other *List) {
 	}
 }
 
-// At gives the findings of one level, in the order they were added.
+// At returns the findings of one level, in the order they were added.
 func (l *List) At(level Level) []Finding {
 	var out []Finding
 	for _, f := range l.Findings {
@@ -142,7 +142,7 @@ func (l *List) At(level Level) []Finding {
 	return out
 }
 
-// Err gives nil if no finding is an Error, else a *ListError with the errors.
+// Err returns nil if no finding is an Error, else a *ListError with the errors.
 func (l *List) Err() error {
 	if errs := l.At(Error); len(errs) > 0 {
 		return &ListError{Findings: errs}
@@ -153,7 +153,7 @@ func (l *List) Err() error {
 // ListError is a list with at least one Error, as a Go error.
 type ListError struct{ Findings []Finding }
 
-// Error gives one finding a line.
+// Error returns one finding a line.
 func (e *ListError) Error() string {
 	lines := make([]string, len(e.Findings))
 	for i, f := range e.Findings {

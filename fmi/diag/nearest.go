@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// DidYouMean gives "; did you mean …?" for the names that s may stand for, to be
+// DidYouMean returns "; did you mean …?" for the names that s may stand for, to be
 // put behind a message that there is no s: those that differ in upper and lower
 // case only, begin with s or end in ".s", three at the most and the shortest
 // first; else the one with the fewest letters to change. It is empty if no name

@@ -191,7 +191,7 @@ func (p *Page) extent(size int) (extent, bool) {
 	return x, true
 }
 
-// Drop gives a region back: it is not found any more, and its memory becomes that of a
+// Drop returns a region back: it is not found any more, and its memory becomes that of a
 // later region. It does nothing if Region has returned ordinary memory.
 func (p *Page) Drop(name string) {
 	if p == nil {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Hand gives a command that is not started yet open files, and returns their numbers in
+// Hand returns a command that is not started yet open files, and returns their numbers in
 // the process. It is called once for a command.
 func Hand(cmd *exec.Cmd, files ...*os.File) []uintptr {
 	const first = 3 // after stdin, stdout and stderr

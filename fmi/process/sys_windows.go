@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Hand gives a command that is not started yet open files, and returns their numbers in
+// Hand returns a command that is not started yet open files, and returns their numbers in
 // the process, which are the same as here. It is called once for a command.
 func Hand(cmd *exec.Cmd, files ...*os.File) []uintptr {
 	a := attributes(cmd)

@@ -45,7 +45,7 @@ func (e *DimensionError) Error() string {
 	return fmt.Sprintf("the dimensions differ: %s and %s", e.From.Dimension(), e.To.Dimension())
 }
 
-// Convert gives gain and offset of the change from one unit into another:
+// Convert returns gain and offset of the change from one unit into another:
 //
 //	v2 = gain·v1 + offset,  gain = f1/f2,  offset = (o1 − o2)/f2.
 //
@@ -74,7 +74,7 @@ func (b Base) exponents() [8]int {
 	return [8]int{b.Kg, b.M, b.S, b.A, b.K, b.Mol, b.Cd, b.Rad}
 }
 
-// SameDimension reports whether the exponents are equal, that of rad too (fmi2 16).
+// SameDimension reports whether two units have the same exponents of the base units, rad included (fmi2 16).
 func (b Base) SameDimension(o Base) bool { return b.exponents() == o.exponents() }
 
 // SamePhysicalDimension reports whether the exponents are equal with rad counted
@@ -84,7 +84,7 @@ func (b Base) SamePhysicalDimension(o Base) bool {
 	return b.SameDimension(o)
 }
 
-// Times gives the dimension of a product of two values, with the product of
+// Times returns the dimension of a product of two values, with the product of
 // the factors. Offsets have no meaning in a product and are dropped.
 func (b Base) Times(o Base) Base {
 	return Base{

@@ -101,7 +101,7 @@ func TestStepsWithoutAllocation(t *testing.T) {
 	}
 }
 
-// ready gives an instance behind its initialisation.
+// ready returns an instance behind its initialisation.
 func ready(tb testing.TB, f *fmi.FMU, name string, o fmi.InstanceOptions) *fmi.Stepper {
 	tb.Helper()
 	in, err := f.Instantiate(name, o)

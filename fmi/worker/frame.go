@@ -33,7 +33,7 @@ type frames struct {
 	from, to int // what is read and not used
 }
 
-// next gives the next frame. The message is valid until the next call.
+// next returns the next frame. The message is valid until the next call.
 func (f *frames) next() (kind uint64, message []byte, err error) {
 	if err := f.need(frameHeader); err != nil {
 		return 0, nil, err

@@ -40,7 +40,7 @@ var buildKiller = sync.OnceValues(func() (string, error) {
 	return dir, csrc.Library(context.Background(), cc, source, filepath.Join(library, "kill"+csrc.Extension()), "-fPIC", "-w", "-I"+dir, "kill.c", "-lpthread")
 })
 
-// killer gives the FMU of testdata/kill.c.
+// killer returns the FMU of testdata/kill.c.
 func killer(t testing.TB) *fmi.FMU {
 	t.Helper()
 	dir, err := buildKiller()

@@ -62,7 +62,7 @@ func (l *link) Await() ([]byte, error) {
 	return answer, nil
 }
 
-// judge ends the time of a request, and makes an error of too long a one.
+// judge stops the clock of a request and returns an error if it took too long.
 func (l *link) judge(err error) error {
 	l.loaded = true
 	if l.timeout > 0 && l.watch.end() {

@@ -270,7 +270,7 @@ func (s *shared) begun() int {
 	return remote.Begun(s.progress())
 }
 
-// said gives the last messages of the FMU.
+// said returns the last messages of the FMU.
 func (s *shared) said() []string {
 	if s == nil {
 		return nil
@@ -330,7 +330,7 @@ func (s *shared) request(in *frames) ([]byte, error) {
 	}
 }
 
-// answer gives an answer and tells whether it is all; otherwise the answer has
+// answer returns an answer and tells whether it is all; otherwise the answer has
 // to be sent through the pipe now.
 func (s *shared) answer(answer []byte) bool {
 	if s == nil {

@@ -307,7 +307,7 @@ func (a *Assembly) openAll(components []*ssp.FlatComponent) (resolver, error) {
 // FMUs lists the FMUs, each file once. They stay the assembly's.
 func (a *Assembly) FMUs() []*fmi.FMU { return slices.Clone(a.fmus) }
 
-// Root gives the name of the document that the system was read from, as the user knows it.
+// Root returns the name of the document that the system was read from, as the user knows it.
 func (a *Assembly) Root() string {
 	if a.pkg == nil {
 		return a.Components[0].Source
@@ -315,7 +315,7 @@ func (a *Assembly) Root() string {
 	return a.pkg.Root.File
 }
 
-// Shown gives findings about an FMU of the system the name of its file that the user
+// Shown returns findings about an FMU of the system the name of its file that the user
 // knows.
 func (a *Assembly) Shown(f *fmi.FMU, findings []diag.Finding) []diag.Finding {
 	out := slices.Clone(findings)
@@ -720,7 +720,7 @@ func (a *Assembly) componentNames() string {
 	return strings.Join(names, ", ")
 }
 
-// Variable gives the variable of an FMU that results call by this name, nil if there is
+// Variable returns the variable of an FMU that results call by this name, nil if there is
 // none. It stays the assembly's.
 func (a *Assembly) Variable(name string) *description.ScalarVariable {
 	all, _ := a.meanings(name)
@@ -732,7 +732,7 @@ func (a *Assembly) Variable(name string) *description.ScalarVariable {
 	return nil
 }
 
-// Resolve gives the name by which results call the variable that a user means by a name:
+// Resolve returns the name by which results call the variable that a user means by a name:
 // "component.variable", of an FMU alone also "variable". A name that no FMU knows stays as
 // it is: that of a function, for example. One that means several variables is an error.
 func (a *Assembly) Resolve(name string) (string, error) {
@@ -746,7 +746,7 @@ func (a *Assembly) Resolve(name string) (string, error) {
 	return name, nil
 }
 
-// Alone gives the name of the component of an FMU that is opened alone, whose variables
+// Alone returns the name of the component of an FMU that is opened alone, whose variables
 // need no name of a component; "" for a system.
 func (a *Assembly) Alone() string {
 	if a.pkg != nil {
@@ -755,7 +755,7 @@ func (a *Assembly) Alone() string {
 	return a.Components[0].Name
 }
 
-// paths gives the names by which a component may be called: joined with dots, and in
+// paths returns the names by which a component may be called: joined with dots, and in
 // quotes, which means no other one. Its Name is one of them.
 func (a *Assembly) paths(component int) (joined, quoted string) {
 	if a.pkg == nil {
@@ -815,7 +815,7 @@ func (a *Assembly) meanings(name string) (out []meaning, longest int) {
 	return out, longest
 }
 
-// index enters the components by their names, of which large systems ask often.
+// index maps names to components; large systems look them up often.
 func (a *Assembly) index() {
 	a.called = make(map[string][]int, len(a.Components))
 	for i := range a.Components {
@@ -842,7 +842,7 @@ func (e *ambiguousError) Error() string {
 	return fmt.Sprintf("%q means %d things: %s; write the one that is meant so%s", e.name, len(e.quoted), strings.Join(e.quoted, " and "), hint)
 }
 
-// find gives the variable that a user means by a name.
+// find returns the variable that a user means by a name.
 func (a *Assembly) find(name string) (component int, v *description.ScalarVariable, err error) {
 	all, longest := a.meanings(name)
 	switch {

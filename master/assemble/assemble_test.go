@@ -50,7 +50,7 @@ func must(tb testing.TB, err error) {
 // built are the probes, each built at its first use.
 var built sync.Map
 
-// probeFMU gives the file of a probe.
+// probeFMU returns the file of a probe.
 func probeFMU(tb testing.TB, capabilities, elements string) string {
 	tb.Helper()
 	type result struct {

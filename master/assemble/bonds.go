@@ -70,7 +70,7 @@ func (a *Assembly) Bonds() (bonds []BondCandidate, others []NoBond) {
 	return bonds, others
 }
 
-// Power gives the power in W per unit of the product of two outputs, 0 if the
+// Power returns the power in W per unit of the product of two outputs, 0 if the
 // units do not tell. The error says why the product is no power, or that the two
 // stand the wrong way round.
 func (a *Assembly) Power(effort, flow string) (watt float64, err error) {
@@ -132,7 +132,7 @@ func alike(x, y unit.Base) bool {
 	return x == y
 }
 
-// baseOf gives the base unit of a Real variable "component.variable".
+// baseOf returns the base unit of a Real variable "component.variable".
 func (a *Assembly) baseOf(name string) (base unit.Base, known bool, unitName string) {
 	i, v, err := a.find(name)
 	if err != nil || v.Real.Unit == "" {

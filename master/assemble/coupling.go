@@ -48,7 +48,7 @@ func (a *Assembly) Check(s Strategy) *diag.List {
 	return c.l
 }
 
-// CheckErrors gives what a run is not begun with and nothing else finds: enumerations
+// CheckErrors returns what a run is not begun with and nothing else finds: enumerations
 // whose numbers mean different things, and power bonds that are none.
 func (a *Assembly) CheckErrors() error {
 	c := &checker{a: a, l: &diag.List{Strict: a.Findings.Strict}}
@@ -82,7 +82,7 @@ func (c *checker) add(r *diag.Rule, at ssp.Place, format string, args ...any) {
 	c.l.Add(r, at.File, at.Path, at.Line, format, args...)
 }
 
-// place gives where a component stands in a document, of a single FMU its file.
+// place returns where a component stands in a document, of a single FMU its file.
 func (c *checker) place(component int) ssp.Place {
 	switch n := c.a.network; {
 	case component < len(n.Components):
@@ -93,7 +93,7 @@ func (c *checker) place(component int) ssp.Place {
 	return ssp.Place{File: c.a.Components[component].Source}
 }
 
-// whole gives the place of the system.
+// whole returns the place of the system.
 func (c *checker) whole() ssp.Place {
 	if c.a.pkg == nil {
 		return c.place(0)
@@ -101,7 +101,7 @@ func (c *checker) whole() ssp.Place {
 	return ssp.Place{File: c.a.pkg.Root.File, Path: "/SystemStructureDescription"}
 }
 
-// variable gives the variable of an FMU at an end of a connection; nil of a function.
+// variable returns the variable of an FMU at an end of a connection; nil of a function.
 func (c *checker) variable(e ssp.FlatEnd) (*description.ScalarVariable, *description.ModelDescription) {
 	if e.Component >= len(c.a.Components) {
 		return nil, nil
@@ -217,7 +217,7 @@ func cycleText(variables []string) string {
 	return strings.Join(append(slices.Clone(variables), variables[0]), " → ")
 }
 
-// ofVariable gives the place of the component whose variable is named first.
+// ofVariable returns the place of the component whose variable is named first.
 func (c *checker) ofVariable(names []string) ssp.Place {
 	for _, name := range names {
 		if i, _, err := c.a.find(name); err == nil {

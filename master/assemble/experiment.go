@@ -56,7 +56,7 @@ func (a *Assembly) experiment() {
 	}
 }
 
-// smallest gives the least of the values that the default experiments of the
+// smallest returns the least of the values that the default experiments of the
 // FMUs have and that make sense, and whose it is.
 func (a *Assembly) smallest(sensible func(float64) bool, of func(*description.DefaultExperiment) *float64) (least Sourced, ok bool) {
 	for _, c := range a.Components {

@@ -148,7 +148,7 @@ func (a *Assembly) explainConnector(name string) error {
 		}
 	}
 	if len(reached) == 0 {
-		return fmt.Errorf("%q is a connector of a system, and gives no variable of an FMU a value", name)
+		return fmt.Errorf("%q is a connector of a system and sets no variable of an FMU; name a connector of a component", name)
 	}
 	return fmt.Errorf("%q is a connector of a system; it gives %s a value: explain that", name, strings.Join(reached, ", "))
 }
@@ -176,7 +176,7 @@ type FunctionInfo struct {
 	Equations []string `json:"equations"`
 }
 
-// unitOf gives the unit of an end, "" if there is none.
+// unitOf returns the unit of an end, "" if there is none.
 func (a *Assembly) unitOf(e ssp.FlatEnd) string {
 	if e.Component >= len(a.Components) {
 		return "" // of a function

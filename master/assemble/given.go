@@ -153,7 +153,7 @@ func (a *Assembly) Inputs() map[string][]Input {
 	return out
 }
 
-// ItemsOf gives the items of a variable "component.variable" of an FMU that is an
+// ItemsOf returns the items of a variable "component.variable" of an FMU that is an
 // enumeration, by their names; nil = it is none.
 func (a *Assembly) ItemsOf(name string) map[string]int32 {
 	for i := range a.Components {
@@ -168,7 +168,7 @@ func (a *Assembly) ItemsOf(name string) map[string]int32 {
 	return nil
 }
 
-// Items gives the items of those of Options.Driven that are enumerations.
+// Items returns the items of those of Options.Driven that are enumerations.
 func (a *Assembly) Items() map[string]map[string]int32 {
 	out := map[string]map[string]int32{}
 	for _, name := range a.options.Driven {

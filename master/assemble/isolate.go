@@ -40,7 +40,7 @@ func ParseIsolation(name string) (Isolation, error) {
 	return Isolation(k), nil
 }
 
-// String gives the name.
+// String returns the name.
 func (i Isolation) String() string { return IsolationNames[i] }
 
 // planIsolation settles which components run in processes of their own.

@@ -127,7 +127,7 @@ func (m *Model) enter(a *Assembly) error {
 // Close removes what was unpacked, when the last system is closed, too.
 func (m *Model) Close() error { return m.first.Close() }
 
-// Close gives the system up. Call it after the run has been closed. The last one to be closed
+// Close returns the system up. Call it after the run has been closed. The last one to be closed
 // removes what was unpacked.
 func (a *Assembly) Close() error {
 	m := a.model

@@ -13,7 +13,7 @@ import (
 // resolver tells package ssp about the FMUs of a system, by their files.
 type resolver map[string]*fmi.FMU
 
-// Variables gives the variables of the FMU behind a component.
+// Variables returns the variables of the FMU behind a component.
 func (r resolver) Variables(c *ssp.FlatComponent) (ssp.VariableSet, error) {
 	return variables{r[c.Source].Description}, nil
 }
@@ -21,7 +21,7 @@ func (r resolver) Variables(c *ssp.FlatComponent) (ssp.VariableSet, error) {
 // variables is the view of a model description that package ssp takes.
 type variables struct{ d *description.ModelDescription }
 
-// ModelName gives the name by which OSP finds its model description.
+// ModelName returns the name by which OSP finds its model description.
 func (s variables) ModelName() string { return s.d.ModelName }
 
 // Lookup finds a variable by its name.
@@ -41,7 +41,7 @@ func (s variables) Unit(name string) *unit.Base {
 	return nil
 }
 
-// All gives the variables in document order.
+// All returns the variables in document order.
 func (s variables) All() iter.Seq[ssp.Variable] {
 	return func(yield func(ssp.Variable) bool) {
 		for i := range s.d.Variables {

@@ -19,7 +19,7 @@ import (
 // variable without a value so far.
 type Change struct{ Name, Old, New string }
 
-// Bind gives variables "component.variable" values in the documents of the system:
+// Bind returns variables "component.variable" values in the documents of the system:
 // edit.Bind with the types and units of the FMUs. Values are written as for
 // Options.Set, in the unit of the variable. A name may also be that of a connector of
 // a system, "connector" or "system.connector", whose value goes on to all that it is
@@ -59,7 +59,7 @@ func (a *Assembly) Bind(list []Assignment) (changes []Change, files []edit.File,
 	return changes, files, err
 }
 
-// inDocuments gives the name of a variable or connector in results and settings, and as
+// inDocuments returns the name of a variable or connector in results and settings, and as
 // parameter sets have it.
 func (a *Assembly) inDocuments(name string) (settled, joined string) {
 	i, v, connector, err := a.target(name)
@@ -101,7 +101,7 @@ func (a *Assembly) parameter(set Assignment) (ssp.ParameterValue, *unit.Definiti
 		return out, nil, err
 	}
 	if !fmuslave.Settable(v) {
-		return out, nil, fmt.Errorf("it cannot be set: its causality is %s, its variability %s, its initial %s; set what it follows from", v.Causality, v.Variability, v.Initial)
+		return out, nil, fmt.Errorf("it cannot be set: its causality is %s, its variability %s, its initial %s; set the variables from which it is calculated", v.Causality, v.Variability, v.Initial)
 	}
 	if low, high, inside := bounds(v, value); !inside {
 		return out, nil, fmt.Errorf("the value lies outside the bounds %g to %g", low, high)
@@ -126,7 +126,7 @@ func (a *Assembly) parameter(set Assignment) (ssp.ParameterValue, *unit.Definiti
 	return out, nil, nil
 }
 
-// typed gives the connector of a system; where it has no type, or an enumeration that its
+// typed returns the connector of a system; where it has no type, or an enumeration that its
 // document does not define, it has that of the variable to which it leads.
 func (a *Assembly) typed(c *ssp.SystemConnector) *ssp.Variable {
 	v := c.Variable
@@ -193,7 +193,7 @@ func connectorValue(c *ssp.Variable, set Assignment) (ssp.ParameterValue, *unit.
 	return out, nil, nil
 }
 
-// valueNow gives the value of a variable before the run: of the documents, else of
+// valueNow returns the value of a variable before the run: of the documents, else of
 // the FMU; of a connector of a system what it is bound to; "" if there is none.
 func (a *Assembly) valueNow(name string) string {
 	for _, s := range a.Settings() {
@@ -219,6 +219,6 @@ func (a *Assembly) valueNow(name string) string {
 	return strconv.Itoa(int(v.StartInteger))
 }
 
-// Package gives the documents of the system, nil for an FMU alone. It is closed with
+// Package returns the documents of the system, nil for an FMU alone. It is closed with
 // the assembly.
 func (a *Assembly) Package() *ssp.Package { return a.pkg }

@@ -143,7 +143,7 @@ func (s *sum) RestoreState(state master.State) error {
 // FreeState does nothing.
 func (s *sum) FreeState(master.State) error { return nil }
 
-// SerializeState gives the bytes of a saved state.
+// SerializeState returns the bytes of a saved state.
 func (s *sum) SerializeState(state master.State) ([]byte, error) {
 	var data []byte
 	for _, v := range state.([]float64) {
@@ -164,7 +164,7 @@ func (s *sum) DeserializeState(data []byte) (master.State, error) {
 	return state, nil
 }
 
-// DirectionalDerivative gives dy = ∂y/∂u · du.
+// DirectionalDerivative returns dy = ∂y/∂u · du.
 func (s *sum) DirectionalDerivative(du, dy []float64) error {
 	s.add(du, dy)
 	return nil
@@ -173,7 +173,7 @@ func (s *sum) DirectionalDerivative(du, dy []float64) error {
 // States: there are none.
 func (s *sum) States() []master.StateInfo { return nil }
 
-// Linearize gives dy = ∂y/∂u · du.
+// Linearize returns dy = ∂y/∂u · du.
 func (s *sum) Linearize(_, du, _, dy []float64) error {
 	switch {
 	case dy == nil:

@@ -32,7 +32,7 @@ func (a *Assembly) planStarts(o Options, plan []componentPlan) error {
 		}
 		value, err := parseValue(v, a.Components[i].FMU.Description, set.Value)
 		if err == nil && !fmuslave.Settable(v) {
-			err = fmt.Errorf("it cannot be set: its causality is %s, its variability %s, its initial %s; set what it follows from", v.Causality, v.Variability, v.Initial)
+			err = fmt.Errorf("it cannot be set: its causality is %s, its variability %s, its initial %s; set the variables from which it is calculated", v.Causality, v.Variability, v.Initial)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s=%s: %w", set.Name, set.Value, err))
@@ -100,7 +100,7 @@ func listed(items []description.EnumerationItem) string {
 	return ": " + diag.ListItems(by)
 }
 
-// bounds reports whether a value lies within those of the variable (fmi2 45).
+// bounds reports whether a value lies between min and max of the variable (fmi2 45).
 func bounds(v *description.ScalarVariable, value fmuslave.Value) (low, high float64, inside bool) {
 	low, high = math.Inf(-1), math.Inf(1)
 	x, from, to := value.Real, v.Real.Min, v.Real.Max

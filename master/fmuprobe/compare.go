@@ -113,7 +113,7 @@ func (r *Comparison) differences(a, b []Reading, found func(Difference)) {
 	}
 }
 
-// shown gives a value in the digits that matter in a message.
+// shown returns a value in the digits that matter in a message.
 func shown(v any) string {
 	if x, ok := v.(float64); ok {
 		return fmt.Sprintf("%.9g", x)

@@ -128,7 +128,7 @@ func (t *leakTest) test(ins []int) (found []master.Leak, whole bool) {
 	return found, t.ctx.Err() == nil
 }
 
-// moved gives the inputs with some of them moved.
+// moved returns the inputs with some of them moved.
 func (t *leakTest) moved(ins []int) Inputs {
 	u := t.u
 	u.Real = slices.Clone(u.Real)
@@ -138,7 +138,7 @@ func (t *leakTest) moved(ins []int) Inputs {
 	return u
 }
 
-// pulse gives what each output moves by in a step, as short as it may be, over
+// pulse returns what each output moves by in a step, as short as it may be, over
 // which inputs are moved; 0 where it need not depend on them directly.
 func (t *leakTest) pulse(ins []int) ([]float64, bool) {
 	type size struct{ y1, z1, y2, z2, noise []float64 }

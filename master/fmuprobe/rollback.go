@@ -155,7 +155,7 @@ func testPromise(ctx context.Context, e master.Experiment, H float64, u Inputs, 
 	return fmt.Sprintf("%s after step %d of %g s is %s with true and %s with false", worst.Name, worst.Step, H, worst.First, worst.Then), H, nil
 }
 
-// ended tells that an FMU has ended its process: that is no matter of what it declares.
+// ended reports whether an FMU has ended its process: that is no matter of what it declares.
 func ended(err error) bool {
 	var lost *fmi.ProcessError
 	return errors.As(err, &lost)
@@ -438,7 +438,7 @@ func (r *rollbackTest) stray(ctx context.Context, steps int) error {
 	return context.Cause(ctx) // anything else only shortens the way
 }
 
-// kicked gives the inputs, moved so far that the FMU goes elsewhere.
+// kicked returns the inputs, moved so far that the FMU goes elsewhere.
 func (r *rollbackTest) kicked() Inputs {
 	u := r.u
 	u.Real = slices.Clone(u.Real)

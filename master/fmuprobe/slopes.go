@@ -59,7 +59,7 @@ type LinearSubject interface {
 	Subject
 	master.Initializer
 	master.Linearizer
-	// InitialSlopes gives dy = ∂y/∂u · du in the initialisation.
+	// InitialSlopes returns dy = ∂y/∂u · du in the initialisation.
 	InitialSlopes(du, dy []float64) error
 }
 
@@ -238,7 +238,7 @@ func (r *responses) respond(k int) bool {
 	return true
 }
 
-// told gives D, C B and C A B for input k, as the FMU says.
+// told returns D, C B and C A B for input k, as the FMU says.
 func (r *responses) told(k int) (told [3][]float64, ok bool) {
 	if r.s.RestoreState(r.origin) != nil {
 		return told, false

@@ -30,7 +30,7 @@ type Inputs struct {
 	Discrete master.Values
 }
 
-// Stage gives them to a subject.
+// Stage returns them to a subject.
 func (u *Inputs) Stage(s interface {
 	SetInputs(u []float64) error
 	master.DiscreteIO

@@ -31,7 +31,7 @@ func (s *Slave) Restarts() []master.Restart {
 	return out
 }
 
-// SerializeState gives the bytes of a saved state (fmi2 59).
+// SerializeState returns the bytes of a saved state (fmi2 59).
 func (s *Slave) SerializeState(state master.State) ([]byte, error) {
 	return s.instance.SerializeFMUState(state.(*fmi.FMUState), nil)
 }

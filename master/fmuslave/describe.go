@@ -15,7 +15,7 @@ type signal struct {
 	kind     master.Kind
 }
 
-// kindOf gives the kind in which a variable travels: an enumeration as Integer.
+// kindOf returns the kind in which a variable travels: an enumeration as Integer.
 func kindOf(t description.BaseType) master.Kind {
 	switch t {
 	case description.Integer, description.Enumeration:

@@ -264,7 +264,7 @@ func (g *stateGroup) Save(states []master.State) (failed int, err error) {
 	return 0, nil
 }
 
-// Restore takes all members back. Staged inputs stay staged.
+// Restore returns all members to their saved states. It keeps staged inputs.
 func (g *stateGroup) Restore(states []master.State) (failed int, err error) {
 	for k := range g.members {
 		g.states[k], _ = states[k].(*fmi.FMUState)

@@ -66,13 +66,13 @@ func open(tb testing.TB, key string, build func() (string, error)) *fmi.FMU {
 	return f
 }
 
-// example gives one of our FMUs.
+// example returns one of our FMUs.
 func example(tb testing.TB, name string) *fmi.FMU {
 	tb.Helper()
 	return open(tb, name, func() (string, error) { return fmus.Build(work, name) })
 }
 
-// probeFMU gives a probe with these capabilities.
+// probeFMU returns a probe with these capabilities.
 func probeFMU(tb testing.TB, capabilities string) *fmi.FMU {
 	tb.Helper()
 	return open(tb, "probe "+capabilities, func() (string, error) {
@@ -137,7 +137,7 @@ func ints(list ...any) []fmuslave.Value {
 	return out
 }
 
-// calls gives the functions in a trace without their prefix, states and status
+// calls returns the functions in a trace without their prefix, states and status
 // left out; of instance, or of all if it is "".
 func calls(trace *bytes.Buffer, instance string) []string {
 	var out []string
@@ -150,7 +150,7 @@ func calls(trace *bytes.Buffer, instance string) []string {
 	return out
 }
 
-// outputs gives y.
+// outputs returns y.
 func outputs(tb testing.TB, s master.Subsystem) []float64 {
 	tb.Helper()
 	y := make([]float64, len(s.Info().Out))

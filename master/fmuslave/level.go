@@ -51,7 +51,7 @@ func newLevels(d *description.ModelDescription) *levels {
 	return l
 }
 
-// level gives that of one Real.
+// level returns that of one Real.
 func (l *levels) level(r description.ValueReference) master.Level {
 	x, isRate := l.of[r]
 	n := 0

@@ -30,7 +30,7 @@ func matrices(t testing.TB, text string) []fmuslave.Value {
 	return out
 }
 
-// silent gives linear with a description by which y[1] and y[2] depend on u[2] only.
+// silent returns linear with a description by which y[1] and y[2] depend on u[2] only.
 func silent(t testing.TB) *fmi.FMU {
 	twelve := strings.TrimSpace(strings.Repeat("fixed ", 12))
 	var changes []string

@@ -55,7 +55,7 @@ func (a slopeAt) of(slope, dx []float64) float64 {
 	return math.NaN()
 }
 
-// continuousStates gives the states that ModelStructure/Derivatives names, each
+// continuousStates returns the states that ModelStructure/Derivatives names, each
 // once, and the derivative of each (fmi2 26).
 func continuousStates(d *description.ModelDescription) (rates, states []*description.ScalarVariable) {
 	seen := map[description.ValueReference]bool{}
@@ -166,7 +166,7 @@ func (s *Slave) planLinearization() {
 	l.seed, l.slope = make([]float64, len(l.known)), make([]float64, len(l.unknown))
 }
 
-// dependencies gives the columns that an unknown depends on by ModelStructure
+// dependencies returns the columns that an unknown depends on by ModelStructure
 // (fmi2 27), nil for all.
 func dependencies(d *description.ModelDescription, v *description.ScalarVariable, columns map[*description.ScalarVariable]int, at slopeAt) []int {
 	on := []int{}
@@ -198,7 +198,7 @@ var (
 	_ master.JacobianPattern = (*Slave)(nil)
 )
 
-// Dependencies gives those that ModelStructure declares.
+// Dependencies returns those that ModelStructure declares.
 func (s *Slave) Dependencies() (rates, outputs [][]int) { return s.linear.rateOn, s.linear.outOn }
 
 // States lists the continuous states that ModelStructure/Derivatives names,
@@ -225,7 +225,7 @@ func (s *Slave) ReadStates(x, xdot []float64) error {
 	return nil
 }
 
-// Linearize gives the derivatives in one call of the FMU; none is made for what
+// Linearize returns the derivatives in one call of the FMU; none is made for what
 // is a state itself. The first call tries on instances of its own what the FMU
 // takes, and what asking does to it.
 func (s *Slave) Linearize(dx, du, dxdot, dy []float64) error {
@@ -321,7 +321,7 @@ func (s *Slave) settle() error {
 	return s.instance.SetFMUState(s.linear.before)
 }
 
-// DirectionalDerivative gives dy = ∂y/∂u · du. The FMU is asked for unknowns of
+// DirectionalDerivative returns dy = ∂y/∂u · du. The FMU is asked for unknowns of
 // its present mode only (fmi2 60): in the initialisation outputs with an exact
 // start are none, after it calculated parameters are none. They stand still.
 // What is only monitored has no slope in the initialisation, NaN.

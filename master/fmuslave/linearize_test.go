@@ -23,7 +23,7 @@ import (
 	"github.com/macrostep/macrostep/test/probe"
 )
 
-// redescribed gives one of our FMUs with changes of its description, old and new
+// redescribed returns one of our FMUs with changes of its description, old and new
 // text in turn.
 func redescribed(tb testing.TB, name, as string, changes ...string) *fmi.FMU {
 	tb.Helper()
@@ -67,7 +67,7 @@ func changed(text string, changes ...string) (string, error) {
 	return text, nil
 }
 
-// directional gives the arguments of the calls for derivatives in a trace, and
+// directional returns the arguments of the calls for derivatives in a trace, and
 // empties it.
 func directional(trace *bytes.Buffer) []string {
 	var out []string

@@ -14,13 +14,13 @@ type owner struct {
 	fmu *fmi.FMU
 }
 
-// Unwrap gives the slave.
+// Unwrap returns the slave.
 func (o *owner) Unwrap() master.Subsystem { return o.Slave }
 
 // Close frees the instance and closes the FMU.
 func (o *owner) Close() error { return errors.Join(o.Slave.Close(), o.fmu.Close()) }
 
-// Open gives the FMU at path as a subsystem of a name, with all its inputs and
+// Open returns the FMU at path as a subsystem of a name, with all its inputs and
 // outputs. A run closes it; without one, Close does (io.Closer). An FMU that is opened
 // already becomes one by Of; for systems of documents there is master/assemble.
 func Open(name, path string, starts ...Value) (master.Subsystem, error) {

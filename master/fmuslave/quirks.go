@@ -30,7 +30,7 @@ type QuirkInfo struct {
 	Name, Doc string
 }
 
-// Quirks gives all quirks there are. Four that fmi2 74 names are no switches,
+// Quirks returns all quirks there are. Four that fmi2 74 names are no switches,
 // because macrostep does so with every FMU: libraries are never unloaded
 // (noUnload), no stop time is told (noStopTime; StopTime is the opposite), Reset
 // is never called, and outputs are read early, in initialisation mode, and again

@@ -14,7 +14,7 @@ import (
 	"github.com/macrostep/macrostep/test/probe"
 )
 
-// lifeFMU gives an FMU compiled from sources with these macros.
+// lifeFMU returns an FMU compiled from sources with these macros.
 func lifeFMU(tb testing.TB, capabilities string, macros ...string) *fmi.FMU {
 	tb.Helper()
 	path, err := probe.Sources(tb.TempDir(), "life", capabilities, macros...)
@@ -25,7 +25,7 @@ func lifeFMU(tb testing.TB, capabilities string, macros ...string) *fmi.FMU {
 	return f
 }
 
-// initialised gives a slave after its initialisation with the start values.
+// initialised returns a slave after its initialisation with the start values.
 func initialised(tb testing.TB, c fmuslave.Config) *fmuslave.Slave {
 	tb.Helper()
 	if c.Name == "" {

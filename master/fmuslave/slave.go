@@ -232,7 +232,7 @@ func (s *Slave) instantiate() (err error) {
 	return err
 }
 
-// enter takes the instance, which is as new, into the initialisation mode.
+// enter puts a new or reset instance into Initialization Mode.
 func (s *Slave) enter(e master.Experiment) error {
 	if err := s.setUp(s.instance, e); err != nil {
 		return err
@@ -303,7 +303,7 @@ func (s *Slave) prepare(plan fmi.StepPlan) error {
 	return nil
 }
 
-// NoRestoreBefore gives or withdraws the promise for the following steps.
+// NoRestoreBefore returns or withdraws the promise for the following steps.
 func (s *Slave) NoRestoreBefore(promised bool) {
 	s.undoable = !promised
 	if s.stepper != nil {
@@ -434,7 +434,7 @@ func (s *Slave) SetDiscrete(v *master.Values) error {
 // are made after it.
 func (s *Slave) PrepareInputDerivatives(order int) error {
 	if order > s.derivatives {
-		return fmt.Errorf("%w: the FMU takes input derivatives up to order %d, not %d", master.ErrCapability, s.derivatives, order)
+		return fmt.Errorf("%w: the FMU accepts input derivatives up to order %d, not %d; choose a lower order", master.ErrCapability, s.derivatives, order)
 	}
 	if s.stepPlan.DerivativeOrders == order {
 		return nil
@@ -553,7 +553,7 @@ func (s *Slave) discarded(t, H float64, cause error) (float64, error) {
 		last = t + H
 	}
 	if unknown != nil {
-		return math.NaN(), fmt.Errorf("%w, but does not tell up to which time it got (%w): %w", master.ErrTerminated, unknown, cause)
+		return math.NaN(), fmt.Errorf("%w, and the time it reached could not be read (%w): %w", master.ErrTerminated, unknown, cause)
 	}
 	last = max(last, t)
 	return last, fmt.Errorf("%w at t = %.12g s: %w", master.ErrTerminated, last, cause)
@@ -666,7 +666,7 @@ func (s *Slave) restored() {
 	s.linear.displaced = false
 }
 
-// FreeState gives the memory of a state back. Where the FMU may not be called
+// FreeState returns the memory of a state back. Where the FMU may not be called
 // for it, the state ends with the instance.
 func (s *Slave) FreeState(state master.State) error {
 	switch s.instance.State() {

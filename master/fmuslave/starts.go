@@ -27,7 +27,7 @@ func (b *batch) remove(v *description.ScalarVariable) {
 	*b = slices.DeleteFunc(*b, func(x expectation) bool { return aliasOf(x.variable) == aliasOf(v) })
 }
 
-// of gives the values of one kind.
+// of returns the values of one kind.
 func (b batch) of(kind master.Kind) batch {
 	return slices.DeleteFunc(slices.Clone(b), func(x expectation) bool { return kindOf(x.variable.Type) != kind })
 }
@@ -150,7 +150,7 @@ func Settable(v *description.ScalarVariable) bool {
 		v.Causality != description.Independent && v.Variability != description.Constant && (v.Initial == description.Exact || v.Initial == description.Approx)
 }
 
-// documentedStart gives the start value of the document.
+// documentedStart returns the start value of the document.
 func documentedStart(v *description.ScalarVariable) Value {
 	return Value{Variable: v.Name, Real: v.StartReal, Integer: v.StartInteger, Boolean: v.StartBoolean, String: v.StartString}
 }

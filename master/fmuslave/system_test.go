@@ -331,7 +331,7 @@ func TestShortened(t *testing.T) {
 	}
 }
 
-// ring gives n of our linear FMUs, each fed by the one before, ready to step.
+// ring returns n of our linear FMUs, each fed by the one before, ready to step.
 func ring(tb testing.TB, n int, single bool, fmu string, alg master.Algorithm, recorders ...master.Recorder) *master.Run {
 	tb.Helper()
 	f := example(tb, fmu)

@@ -112,7 +112,7 @@ func (s *Slave) tryOutInitially() *trial {
 
 func nothing(*fmi.Instance) error { return nil }
 
-// spare gives an instance at the start of the experiment, nil if there is none to
+// spare returns an instance at the start of the experiment, nil if there is none to
 // be had. What it logs is for debugging. Something may be done to it before it
 // leaves the initialisation.
 func (s *Slave) spare(initially func(*fmi.Instance) error) *fmi.Instance {

@@ -90,7 +90,7 @@ func (s *Slave) testTwins(ctx context.Context, e master.Experiment, H float64) (
 	})
 }
 
-// newTwin gives an instance of its own at the start of the steps.
+// newTwin returns an instance of its own at the start of the steps.
 func newTwin(ctx context.Context, e master.Experiment, c Config, u fmuprobe.Inputs) (*Slave, error) {
 	twin, err := New(c)
 	if err != nil {
@@ -212,7 +212,7 @@ func (s *Slave) VerifyFeedthrough(ctx context.Context, e master.Experiment, H fl
 	return own, nil
 }
 
-// dependent gives a twin that shows every output whose dependencies are declared.
+// dependent returns a twin that shows every output whose dependencies are declared.
 func (s *Slave) dependent() (*Slave, error) {
 	c := s.config
 	c.Name += " (test of dependencies)"
@@ -271,7 +271,7 @@ type slopeTest struct {
 	H   float64
 }
 
-// twin gives a slave like that of the run, in its initialisation; nil if there is
+// twin returns a slave like that of the run, in its initialisation; nil if there is
 // none to be had: the instance of the run says what is wrong.
 func (t *slopeTest) twin() (s *Slave, u fmuprobe.Inputs, end func()) {
 	c := t.run.config
@@ -372,7 +372,7 @@ func (c *Config) identity() string {
 	return c.FMU.Hash + "+" + hex.EncodeToString(h.Sum(nil))
 }
 
-// CacheDir gives the folder in which macrostep keeps what it has measured about
+// CacheDir returns the folder in which macrostep keeps what it has measured about
 // FMUs, "" if the system has no place for that. It need not exist.
 func CacheDir() string {
 	base, err := os.UserCacheDir()

@@ -463,7 +463,7 @@ func (a *scripted) Accept(x *master.Exec, t float64) {
 // quantum is small beside each step, and times of the experiment are multiples of it.
 const quantum = 0x1p-40
 
-// next gives the size of the step from t, where the algorithm wants this one; 0 = any.
+// next returns the size of the step from t, where the algorithm wants this one; 0 = any.
 func (a *scripted) next(t, wanted float64) float64 {
 	i, _ := slices.BinarySearch(a.points, math.Nextafter(t, math.Inf(1)))
 	if i == len(a.points) {

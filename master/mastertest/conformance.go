@@ -151,7 +151,7 @@ func alike(a, b [][]float64) bool {
 	return true
 }
 
-// trajectory gives the outputs after each of a few steps, and whether rollback
+// trajectory returns the outputs after each of a few steps, and whether rollback
 // is claimed. With rollback each step is taken three times, from a restore each
 // time, and must repeat itself.
 func trajectory(fresh func() (master.Subsystem, error), u []float64, t0, H float64, rollback bool) (ys [][]float64, claimed bool, err error) {
@@ -176,7 +176,7 @@ func trajectory(fresh func() (master.Subsystem, error), u []float64, t0, H float
 			return nil, err
 		}
 		if !(math.Abs(reached-(t+H)) <= 1e-9*H+4*0x1p-52*math.Abs(t+H)) {
-			return nil, fmt.Errorf("the step from %g by %g reached %g", t, H, reached)
+			return nil, fmt.Errorf("the step from t = %g by H = %g ended at t = %g", t, H, reached)
 		}
 		y := make([]float64, len(info.Out))
 		err = sub.Outputs(y)
@@ -253,7 +253,7 @@ func equalBits(a, b [][]float64) bool {
 	return slices.EqualFunc(a, b, func(p, q []float64) bool { return slices.Equal(p, q) })
 }
 
-// distance gives how far the outputs at the end are off the exact solution of
+// distance returns how far the outputs at the end are off the exact solution of
 // the oscillator.
 func distance(m *Memory) float64 {
 	subs := Oscillator()
@@ -273,7 +273,7 @@ func distance(m *Memory) float64 {
 	return math.Hypot(m.Y[last][0]-y.AtVec(0), m.Y[last][1]-y.AtVec(1))
 }
 
-// Oscillator gives two masses on springs, coupled by a spring and a damper,
+// Oscillator returns two masses on springs, coupled by a spring and a damper,
 // which the second subsystem holds: the first takes a force and gives position
 // and velocity, the second takes these and gives the force back.
 func Oscillator() []*Linear {

@@ -49,7 +49,7 @@ var (
 	_ master.StateSerializer       = (*Linear)(nil)
 )
 
-// NewLinear gives a subsystem with inputs u1, u2, …, states x1, x2, … and
+// NewLinear returns a subsystem with inputs u1, u2, …, states x1, x2, … and
 // outputs y1, y2, … that starts at x0. Feedthrough is declared where D is not zero.
 func NewLinear(name string, m Matrices, x0 []float64) *Linear {
 	l := &Linear{n: len(x0), x0: x0, x: append([]float64(nil), x0...), next: make([]float64, len(x0))}
@@ -243,7 +243,7 @@ func (l *Linear) RestoreState(s master.State) error {
 // FreeState counts.
 func (l *Linear) FreeState(master.State) error { l.Calls.Free++; return nil }
 
-// SerializeState gives the numbers of a state.
+// SerializeState returns the numbers of a state.
 func (l *Linear) SerializeState(s master.State) ([]byte, error) {
 	var out []byte
 	for _, v := range s.([]float64) {
@@ -264,7 +264,7 @@ func (l *Linear) DeserializeState(data []byte) (master.State, error) {
 	return v, nil
 }
 
-// DirectionalDerivative gives D du.
+// DirectionalDerivative returns D du.
 func (l *Linear) DirectionalDerivative(du, dy []float64) error {
 	return l.Linearize(nil, du, nil, dy)
 }
@@ -272,7 +272,7 @@ func (l *Linear) DirectionalDerivative(du, dy []float64) error {
 // States names the states.
 func (l *Linear) States() []master.StateInfo { return l.state }
 
-// Linearize gives A dx + B du and C dx + D du.
+// Linearize returns A dx + B du and C dx + D du.
 func (l *Linear) Linearize(dx, du, dxdot, dy []float64) error {
 	l.owner++
 	l.Calls.Linearize++
@@ -294,7 +294,7 @@ func (l *Linear) Linearize(dx, du, dxdot, dy []float64) error {
 	return nil
 }
 
-// ReadStates gives x and A x + B u.
+// ReadStates returns x and A x + B u.
 func (l *Linear) ReadStates(x, xdot []float64) error {
 	l.owner++
 	copy(x, l.x)
@@ -323,7 +323,7 @@ type Faulty struct {
 	nan       bool
 }
 
-// Unwrap gives the healthy subsystem.
+// Unwrap returns the healthy subsystem.
 func (f *Faulty) Unwrap() master.Subsystem { return f.Subsystem }
 
 // Step fails as asked, else steps.

@@ -224,7 +224,7 @@ func takeJacobians(s master.Subsystem) (*jacobians, error) {
 	return j, errors.Join(errs...)
 }
 
-// response gives how the outputs after a step of h follow inputs that are held:
+// response returns how the outputs after a step of h follow inputs that are held:
 // C ∫ e^{A s} ds B + D over the step.
 func (j *jacobians) response(h float64) *mat.Dense {
 	r := mat.NewDense(max(1, j.p), max(1, j.m), nil)

@@ -27,7 +27,7 @@ func TestTablesTouchedMeanwhile(t *testing.T) {
 			}
 			return os.WriteFile(path, []byte("other"), 0o644)
 		}, "was replaced by another file"},
-		{"emptied", func(path string) error { return os.Truncate(path, 0) }, "was changed by others during the run: it has 0 bytes"},
+		{"emptied", func(path string) error { return os.Truncate(path, 0) }, "was changed by another program during the run: it has 0 bytes"},
 		{"longer", func(path string) error {
 			f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 			if err != nil {
@@ -37,7 +37,7 @@ func TestTablesTouchedMeanwhile(t *testing.T) {
 				return err
 			}
 			return f.Close()
-		}, "was changed by others during the run"},
+		}, "was changed by another program during the run"},
 	} {
 		for _, more := range []bool{false, true} { // rows after it
 			sys := testSystem(t)

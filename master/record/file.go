@@ -92,8 +92,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// Sweep removes what runs have left beside path that were killed while they
-// replaced the file there: a manifest or a checkpoint. "" = nothing.
+// Sweep deletes temporary files beside path, left by runs that were killed while they replaced it (a manifest or
+// a checkpoint). An empty path does nothing.
 func Sweep(path string) {
 	if path == "" {
 		return
@@ -158,7 +158,7 @@ func whole(f *os.File, bytes int64) error {
 	if err != nil || !info.Mode().IsRegular() || info.Size() == bytes {
 		return nil
 	}
-	return fmt.Errorf("%s was changed by others during the run: it has %d bytes, and %d were written; it does not hold the results. "+
+	return fmt.Errorf("%s was changed by another program during the run: it has %d bytes, but %d were written; it does not contain the results of this run. "+
 		"Run again, and leave the file alone meanwhile; if an FMU writes to it, --isolate always keeps it away", f.Name(), info.Size(), bytes)
 }
 

@@ -181,7 +181,7 @@ func checkArrow(data []byte) (body int64, err error) {
 	case kind == isBatch:
 		err = errors.Join(short(&header, batchNodes), short(&header, batchBuffers), short(&header, batchCounts))
 	default:
-		err = errors.New("a message is neither schema nor record batch; write texts without dictionaries")
+		err = errors.New("a message is neither schema nor record batch; write strings without dictionary encoding")
 	}
 	return max(message.GetInt64Slot(messageBody, 0), 0), err
 }

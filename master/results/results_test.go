@@ -236,7 +236,7 @@ func TestReadErrors(t *testing.T) {
 		"ARROW1\x00\x00":              "r.csv cannot be read as Apache Arrow",
 		"\xff\xff\xff\xff\x10":        "r.csv cannot be read as Apache Arrow",
 		"PK\x03\x04\x00":              "r.csv is neither text nor Apache Arrow",
-		"time,a\n-1e308,1\n1e308,2\n": "r.csv: the times go from -1e+308 to 1e+308 s, which is longer than the greatest number",
+		"time,a\n-1e308,1\n1e308,2\n": "r.csv: the time span from -1e+308 to 1e+308 s is too large for a number",
 		"sep=|\ntime|a\n0|1\n":        "the separator '|' is none of comma, semicolon and tab",
 	} {
 		if _, err := parseText(text, ReadOptions{}); err == nil || !strings.Contains(err.Error(), want) {

@@ -414,7 +414,7 @@ func (p *parser) finish() error {
 		return fmt.Errorf("%s: there is no row below the header; give at least one", t.Path)
 	}
 	if first, last := t.Times[0], t.Times[len(t.Times)-1]; math.IsInf(last-first, 0) {
-		return fmt.Errorf("%s: the times go from %g to %g s, which is longer than the greatest number; correct the column of times", t.Path, first, last)
+		return fmt.Errorf("%s: the time span from %g to %g s is too large for a number; correct the time column", t.Path, first, last)
 	}
 	if p.commaAt > 0 {
 		if p.pointAt > 0 {

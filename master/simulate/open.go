@@ -262,7 +262,7 @@ func (n *notices) list() []string {
 	return slices.Clone(n.texts)
 }
 
-// levelOf returns the level of a message of an FMU: what is OK is for debugging.
+// levelOf returns the log level of an FMU's message; those with status OK are for debugging.
 func levelOf(s fmi.Status) slog.Level {
 	switch s {
 	case fmi.StatusOK, fmi.StatusPending:

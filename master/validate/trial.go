@@ -499,7 +499,7 @@ func (t *tryout) again(first *fmuslave.Slave, readings []fmuprobe.Reading) {
 	_ = first.Terminate() // ended well before
 }
 
-// started gives an instance at the start of the steps, nil if there is none to be had.
+// started returns an instance at the start of the steps, nil if there is none to be had.
 func (t *tryout) started(name string) *fmuslave.Slave {
 	s, err := fmuslave.New(t.config(name, false))
 	if err != nil || s.EnterInit(t.ctx, t.e) != nil || s.EvalInit() != nil || s.ExitInit() != nil {

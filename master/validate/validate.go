@@ -209,7 +209,7 @@ type judge struct {
 	l    *diag.List
 }
 
-// finish returns the findings with the levels asked for.
+// finish returns the findings at the requested levels.
 func (j *judge) finish() []diag.Finding {
 	rules := map[string]*diag.Rule{}
 	for _, r := range Rules() {

@@ -12,7 +12,7 @@ import (
 	"github.com/macrostep/macrostep/ssp"
 )
 
-// Bind gives parameters values that win over all others that the document binds
+// Bind returns parameters values that win over all others that the document binds
 // (ssp 36): in the set that the outermost system binds last, if that is a file of
 // its own without prefix and mapping, else in a new file that is bound behind the
 // others. Names are paths below the outermost system, "component.variable", or

@@ -104,7 +104,7 @@ func look(t testing.TB, svg string) picture {
 
 var numbers = regexp.MustCompile(`-?[0-9.]+`)
 
-// ends gives the points where a curve begins and ends.
+// ends returns the points where a curve begins and ends.
 func ends(t testing.TB, path string) (x1, y1, x2, y2 float64) {
 	t.Helper()
 	all := numbers.FindAllString(path, -1)

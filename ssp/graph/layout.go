@@ -544,7 +544,7 @@ func (l *layout) place() {
 	}
 }
 
-// extent gives the range of the heights of some layers.
+// extent returns the range of the heights of some layers.
 func (l *layout) extent(from, to int) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, layer := range l.layers[from:to] {
@@ -556,8 +556,7 @@ func (l *layout) extent(from, to int) (low, high float64) {
 	return low, high
 }
 
-// apart is the least distance of two items, one below the other; above it, where the
-// band is upside down.
+// apart is the minimum vertical distance from an item to the one below it, or above it in an inverted band.
 func (l *layout) apart(a, b int) float64 {
 	x, y := l.items[a], l.items[b]
 	if l.reversed[x.layer] {

@@ -230,7 +230,7 @@ func (d *drawing) box(l *layout, it *item) {
 	d.printf("</g>\n")
 }
 
-// sideOf gives the x of a side of an item: of the box, or of the column of a crossing.
+// sideOf returns the x of a side of an item: of the box, or of the column of a crossing.
 func (d *drawing) sideOf(l *layout, it *item, side int) float64 {
 	x, w := d.left+l.x[it.layer], l.width[it.layer]
 	if it.node >= 0 {
@@ -242,7 +242,7 @@ func (d *drawing) sideOf(l *layout, it *item, side int) float64 {
 	return x
 }
 
-// route gives the curve of a bundle, and where its name goes.
+// route returns the curve of a bundle, and where its name goes.
 func (d *drawing) route(l *layout, b *bundle) (path string, nameX, nameY float64) {
 	f, t := l.items[l.nodes[b.from]], l.items[l.nodes[b.to]]
 	leave, enter := behind, before

@@ -61,7 +61,7 @@ func (p *Scanner) followed(s *twin.Scheme, h float64, twins []*twin.Twin, sys *m
 		series = append(series, y)
 	}
 	if len(series) < 4*followedLags {
-		return Eigen{}, errors.New("the coupled run leaves the numbers at once")
+		return Eigen{}, errors.New("the coupled run diverges to NaN or infinity at once")
 	}
 	later := series[len(series)/3:]
 	tail := series[max(0, len(series)-followedTail):]

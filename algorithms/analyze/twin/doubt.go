@@ -24,7 +24,7 @@ func (p *Point) invariant(i int, h float64, r *linear.Response) error {
 	const always = -1
 	stands := func(y [][]float64) error {
 		if j := stillness(p.Y[p.X.Sys.OutAt[i]:p.X.Sys.OutAt[i]+m.Outputs()], y); j > 0 {
-			return fmt.Errorf("its outputs stand still over step %d and move over steps before and after it: it takes steps of its own%s", j+1, remedy)
+			return fmt.Errorf("its outputs do not change over step %d but change in the steps before and after it: it takes internal steps of its own%s", j+1, remedy)
 		}
 		return nil
 	}

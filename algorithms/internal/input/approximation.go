@@ -185,7 +185,7 @@ func (a *Approximation) placeOnGrids(x *master.Exec) {
 	}
 }
 
-// choose gives the delivery for subsystem i: the one asked for, or the next
+// choose returns the delivery for subsystem i: the one asked for, or the next
 // that it supports.
 func (a *Approximation) choose(x *master.Exec, i int) (Delivery, error) {
 	info := x.Sys.Infos[i]
@@ -223,7 +223,7 @@ func (a *Approximation) choose(x *master.Exec, i int) (Delivery, error) {
 	return delivery, nil
 }
 
-// gridWith gives the history with a period.
+// gridWith returns the history with a period.
 func (a *Approximation) gridWith(period int) *grid {
 	for _, g := range a.slow {
 		if g.period == period {

@@ -81,7 +81,7 @@ func (a *Approximation) biased(k int, v float64) float64 {
 	return v
 }
 
-// inSubstep gives the value of input k over substep j of the polynomial: at its midpoint.
+// inSubstep returns the value of input k over substep j of the polynomial: at its midpoint.
 // Outputs that depend on the input directly show at the end what it was in the last
 // substep; there it is the value at the end, for which the substep before makes
 // up, so that the integral is as good.

@@ -65,7 +65,7 @@ func (a *Approximation) TimesOf(k int) []float64 {
 // Newest returns the value of input k at the newest of its points.
 func (a *Approximation) Newest(k int) float64 { return a.gridOf[k].at(0)[k] }
 
-// History gives the communication points, newest first.
+// History returns the communication points, newest first.
 func (a *Approximation) History() num.History {
 	h := num.History{Times: a.times[:a.points]}
 	for p := range a.points {
@@ -98,7 +98,7 @@ func (a *Approximation) Ahead(k int) (value float64, known bool) { return a.newe
 // Withdraw takes back what Arrived has set.
 func (a *Approximation) Withdraw(k int) { a.isAhead[k] = false }
 
-// Extrapolated gives the value of input k at the end of the step by the
+// Extrapolated returns the value of input k at the end of the step by the
 // polynomial through old points only.
 func (a *Approximation) Extrapolated(k int) float64 {
 	g := a.gridOf[k]

@@ -118,7 +118,7 @@ func NewHold(a, b mat.Matrix, h float64, order int) (*Hold, error) {
 	return d, nil
 }
 
-// sizesOf gives the number of states and inputs.
+// sizesOf returns the number of states and inputs.
 func sizesOf(a, b mat.Matrix) (n, m int, err error) {
 	n, cols := dims(a)
 	if n != cols {
@@ -142,7 +142,7 @@ func dims(a mat.Matrix) (rows, columns int) {
 	return a.Dims()
 }
 
-// expHold gives e^M of the leading n rows and columns, and e^M − I as a whole.
+// expHold returns e^M of the leading n rows and columns, and e^M − I as a whole.
 // M is overwritten.
 func expHold(m *mat.Dense, n int) (lead, x *mat.Dense) {
 	// θ₁₃ and the coefficients of the [13/13] Padé approximant: Higham, table 10.4.
@@ -228,7 +228,7 @@ func balance(a []float64, n int) []float64 {
 	return t
 }
 
-// powerOfTwo gives the power of two next below or equal to x > 0; 1 for 0.
+// powerOfTwo returns the power of two next below or equal to x > 0; 1 for 0.
 func powerOfTwo(x float64) float64 {
 	if !(x > 0) || math.IsInf(x, 0) {
 		return 1

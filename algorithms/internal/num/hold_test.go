@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// bigHold gives A_d and all B_i side by side by the Taylor series of the block
+// bigHold returns A_d and all B_i side by side by the Taylor series of the block
 // matrix in 400 bits, scaled and squared.
 func bigHold(a, b [][]float64, h float64, order int) (ad, bs *mat.Dense) {
 	const precision, terms, halvings = 400, 40, 60
@@ -107,7 +107,7 @@ func denseRows(x [][]float64) *mat.Dense {
 	return d
 }
 
-// relative gives the largest difference of got from want, in parts of the
+// relative returns the largest difference of got from want, in parts of the
 // largest of want (of one, if want is zero).
 func relative(got, want mat.Matrix) float64 {
 	var d mat.Dense

@@ -62,7 +62,7 @@ func TestWeightsExactForPolynomials(t *testing.T) {
 	}
 }
 
-// polynomialAt gives the m-th derivative of Σ c_i zⁱ.
+// polynomialAt returns the m-th derivative of Σ c_i zⁱ.
 func polynomialAt(c []float64, m int, z float64) float64 {
 	sum := 0.0
 	for i := m; i < len(c); i++ {

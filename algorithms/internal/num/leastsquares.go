@@ -88,7 +88,7 @@ func (l *LeastSquares) Add(phi, z []float64, forget float64) {
 	}
 }
 
-// Residual gives the sum of squares of output o that the first k regressors leave.
+// Residual returns the sum of squares of output o that the first k regressors leave.
 func (l *LeastSquares) Residual(k, o int) float64 {
 	sum := l.rest[o]
 	for i := k; i < l.n; i++ {
@@ -132,7 +132,7 @@ func (l *LeastSquares) Solve(k int, theta []float64) {
 	}
 }
 
-// Spread gives √((RᵀR)⁻¹)_ii of a fit by the first k regressors: the standard
+// Spread returns √((RᵀR)⁻¹)_ii of a fit by the first k regressors: the standard
 // error of coefficient i for residuals of 1. scratch holds k numbers.
 func (l *LeastSquares) Spread(i, k int, scratch []float64) float64 {
 	// Rᵀ w = e_i

@@ -19,7 +19,7 @@ func WRMS(e, w []float64) float64 {
 	return math.Sqrt(sum / float64(len(e)))
 }
 
-// NewShape gives the coefficients p of
+// NewShape returns the coefficients p of
 //
 //	L^j(t) = Π_{i<j} (t − T_{N−i}) / (T_{N+1} − T_{N−i}) = Σ p_m s^m, s = (t − start)/H
 //
@@ -43,7 +43,7 @@ func NewShape(j int, start, H float64, times []float64) (p Shape) {
 // Shape holds the coefficients of a polynomial in s; those above its degree are 0.
 type Shape [MaxNodes + 2]float64
 
-// ErrorConstants gives C_pos^j (17) and C_vel^j (20) of meyer for L^j
+// ErrorConstants returns C_pos^j (17) and C_vel^j (20) of meyer for L^j
 // ([NewShape]) on steps that start at times[0]; the integrals of its powers
 // are exact.
 func ErrorConstants(j int, H float64, times []float64) (pos, vel float64) {
@@ -64,7 +64,7 @@ type History struct {
 // Holds reports whether there are enough points for a polynomial of degree j.
 func (h History) Holds(j int) bool { return len(h.Times) > j }
 
-// ScaledDerivative gives SDN(j) of meyer 5.2.2: the norm of H^j P^(j), with P the
+// ScaledDerivative returns SDN(j) of meyer 5.2.2: the norm of H^j P^(j), with P the
 // polynomial of degree j through the newest points, over some entries with
 // weights w.
 func (h History) ScaledDerivative(j int, H float64, entries []int, w, scratch []float64) float64 {
@@ -75,7 +75,7 @@ func (h History) ScaledDerivative(j int, H float64, entries []int, w, scratch []
 	return h.differences(j, scale, entries, w, scratch)
 }
 
-// APriori gives the norm of the estimate (31) of meyer for the next step of size
+// APriori returns the norm of the estimate (31) of meyer for the next step of size
 // H with polynomials of degree k.
 func (h History) APriori(k int, H float64, entries []int, w, scratch []float64) float64 {
 	scale := 1.0
@@ -85,7 +85,7 @@ func (h History) APriori(k int, H float64, entries []int, w, scratch []float64) 
 	return h.differences(k+1, scale, entries, w, scratch)
 }
 
-// differences gives the norm of scale times the divided differences of order j,
+// differences returns the norm of scale times the divided differences of order j,
 // which are the j-th derivatives over j!.
 func (h History) differences(j int, scale float64, entries []int, w, scratch []float64) float64 {
 	var c [MaxNodes + 2]float64

@@ -439,7 +439,7 @@ type quotientGraph struct {
 	pool                []int   // all members
 }
 
-// newQuotientGraph gives the graph of A + Aᵀ without the diagonal.
+// newQuotientGraph returns the graph of A + Aᵀ without the diagonal.
 func newQuotientGraph(a *Matrix) *quotientGraph {
 	n := a.N
 	g := &quotientGraph{variables: make([][]int, n), elements: make([][]int, n), members: make([][]int, n)}

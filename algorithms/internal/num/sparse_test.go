@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// newSparse gives the matrix with value(i, j) where has(i, j), and a diagonal.
+// newSparse returns the matrix with value(i, j) where has(i, j), and a diagonal.
 func newSparse(n int, has func(i, j int) bool, value func(i, j int) float64) *Matrix {
 	a := &Matrix{N: n, ColStart: []int{0}}
 	for j := range n {
@@ -42,7 +42,7 @@ func factored(t testing.TB, a *Matrix) *LU {
 	return f
 }
 
-// denseOf gives the full form of a.
+// denseOf returns the full form of a.
 func denseOf(a *Matrix) *mat.Dense {
 	d := mat.NewDense(a.N, a.N, nil)
 	for j := range a.N {
@@ -328,7 +328,7 @@ func chainMatrix(blocks int, seed uint64) *Matrix {
 	return a
 }
 
-// shuffled gives a with its unknowns in random order.
+// shuffled returns a with its unknowns in random order.
 func shuffled(a *Matrix, seed uint64) *Matrix {
 	to := rand.New(rand.NewPCG(seed, 1)).Perm(a.N)
 	from := make([]int, a.N)

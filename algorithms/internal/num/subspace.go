@@ -90,7 +90,7 @@ func (w *SubspaceWindow) States() int         { return w.states }
 func (w *SubspaceWindow) Singular() []float64 { return w.singular }
 func (w *SubspaceWindow) Residual() float64   { return w.residual }
 
-// step gives the inputs and outputs of the step k, counted from the oldest, unscaled.
+// step returns the inputs and outputs of the step k, counted from the oldest, unscaled.
 func (w *SubspaceWindow) step(k int) (q, y []float64) {
 	row := w.rows[(w.at+k)%w.size*(w.nq+w.ny):][:w.nq+w.ny]
 	return row[:w.nq], row[w.nq:]

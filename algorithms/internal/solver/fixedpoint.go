@@ -87,7 +87,7 @@ func (s *FixedPoint) Correct(z, r, dz []float64) error {
 	return num.CheckFinite(dz)
 }
 
-// extrapolate gives the next ω from the residual and the one before.
+// extrapolate returns the next ω from the residual and the one before.
 func (s *FixedPoint) extrapolate(r []float64) {
 	for i, v := range r {
 		s.change[i] = v - s.r[i]

@@ -77,7 +77,7 @@ func (e *equation) errorOf(z []float64) float64 {
 	return worst
 }
 
-// linearEquation gives r = z − G z − c with a random G whose largest singular
+// linearEquation returns r = z − G z − c with a random G whose largest singular
 // value is gain.
 func linearEquation(rng *rand.Rand, n int, gain float64) *equation {
 	g := mat.NewDense(n, n, randomVector(rng, n*n))
@@ -181,7 +181,7 @@ func banded(n, width int) *num.Matrix {
 	return a
 }
 
-// everySolver gives fresh solvers by name.
+// everySolver returns fresh solvers by name.
 func everySolver() map[string]func() Solver {
 	return map[string]func() Solver{
 		"newton":   func() Solver { return &Newton{} },
@@ -207,7 +207,7 @@ func (e *equation) take(t testing.TB, s Solver, z []float64) {
 	}
 }
 
-// correct gives the correction at z.
+// correct returns the correction at z.
 func correct(t testing.TB, s Solver, z, r []float64) (dz []float64) {
 	t.Helper()
 	dz = make([]float64, len(z))

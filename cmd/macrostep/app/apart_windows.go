@@ -2,5 +2,5 @@ package app
 
 import "os"
 
-// setAside does nothing: no path leads to standard output.
+// setAside does nothing: on Windows no path refers to standard output.
 func setAside(*os.File) (path string, release func(), err error) { return "", func() {}, nil }

@@ -166,7 +166,7 @@ func (w *watcher) watch(opt *master.Options, choice *algorithms.Choice) {
 	opt.Attempts = w
 }
 
-// parts returns what the page of the run is made of.
+// parts returns the sections of the page of the run.
 func (w *watcher) parts(title string, m *record.Manifest) *reportParts {
 	return &reportParts{title: title, manifest: m, curves: w.curves, left: w.left, steps: w.attempt}
 }

@@ -287,7 +287,7 @@ func (q *Log) hand(m Message) {
 	q.Sink(m)
 }
 
-// TakeRecent gives the last lines at Warning or above and forgets them.
+// TakeRecent returns the last lines at Warning or above and forgets them.
 func (q *Log) TakeRecent() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()

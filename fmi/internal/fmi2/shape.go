@@ -72,7 +72,7 @@ var Shapes = func() (s [NumFunctions][]Argument) {
 	return s
 }()
 
-// Elements gives the number of elements of an argument.
+// Elements returns the number of elements of an argument.
 func (a Argument) Elements(r *native.Record) uintptr {
 	if a.count == one {
 		return 1
@@ -82,7 +82,7 @@ func (a Argument) Elements(r *native.Record) uintptr {
 
 func (a Argument) Bytes(r *native.Record) uintptr { return uintptr(a.size) * a.Elements(r) }
 
-// Floats gives the floating-point arguments of a function.
+// Floats returns the floating-point arguments of a function.
 func Floats(f Function) int {
 	switch f {
 	case DoStep:
@@ -93,7 +93,7 @@ func Floats(f Function) int {
 	return 0
 }
 
-// Signature gives how a function mixes its arguments.
+// Signature returns how a function mixes its arguments.
 func Signature(f Function) uintptr {
 	switch f {
 	case DoStep:

@@ -86,8 +86,8 @@ func (b *Batch) keepModes(r *Record, before uint64) {
 // on Go addresses out of it.
 func Pointer(p uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&p)) }
 
-// Span gives the ticks between two stamps. A thread that moves between
-// processors whose counters differ must not make it negative.
+// Span returns the ticks between two stamps. It is not negative even if the thread has moved to a processor with
+// another counter.
 func Span(start, end uint64) uint64 {
 	if end < start {
 		return 0

@@ -22,7 +22,7 @@ type (
 	experimentFunc = func(c, tolDefined uintptr, tol, start float64, stopDefined uintptr, stop float64) uintptr
 )
 
-// bound gives the Go function for a C function at an address.
+// bound returns the Go function for a C function at an address.
 func bound[F any](m *sync.Map, addr uintptr) F {
 	if f, ok := m.Load(addr); ok {
 		return f.(F)

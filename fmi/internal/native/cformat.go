@@ -119,7 +119,7 @@ flags:
 	return c, i + 1
 }
 
-// format gives the text of one conversion, and whether the verb is known.
+// format returns the text of one conversion, and whether the verb is known.
 func (c *conversion) format(a cArgs) (string, bool) {
 	switch c.verb {
 	case '%':
@@ -232,7 +232,7 @@ func unsigned(u uint64, length string) uint64 {
 	return u
 }
 
-// sign gives what stands before a number.
+// sign returns what stands before a number.
 func (c *conversion) sign(negative bool) string {
 	switch {
 	case negative:
@@ -307,7 +307,7 @@ func (c *conversion) float(x float64) string {
 	return c.pad(sign, s, !math.IsNaN(x) && !math.IsInf(x, 0))
 }
 
-// hex gives the digits of %a behind 0x, with C's exponent of no leading zero.
+// hex returns the digits of %a behind 0x, with C's exponent of no leading zero.
 func (c *conversion) hex(x float64) string {
 	s := strconv.FormatFloat(x, 'x', c.prec, 64)[len("0x"):]
 	mantissa, exponent, _ := strings.Cut(s, "p")
@@ -321,7 +321,7 @@ func (c *conversion) hex(x float64) string {
 	return mantissa + "p" + exponent[:1] + digits
 }
 
-// general gives %g of a non-negative number: P significant digits, as %e if the
+// general returns %g of a non-negative number: P significant digits, as %e if the
 // exponent X is below -4 or not below P, without trailing zeros unless the flag
 // # asks for them (C11 7.21.6.1).
 func (c *conversion) general(x float64) string {
@@ -396,7 +396,7 @@ func (s *slots) next() uintptr {
 	return s.stack[s.used-1]
 }
 
-// Int gives the next integer or pointer.
+// Int returns the next integer or pointer.
 func (s *slots) Int() uint64 {
 	if len(s.ints) > 0 {
 		v := s.ints[0]
@@ -406,7 +406,7 @@ func (s *slots) Int() uint64 {
 	return uint64(s.next())
 }
 
-// Float gives the next double.
+// Float returns the next double.
 func (s *slots) Float() float64 {
 	if len(s.floats) > 0 {
 		v := s.floats[0]
@@ -416,7 +416,7 @@ func (s *slots) Float() float64 {
 	return math.Float64frombits(uint64(s.next()))
 }
 
-// LongDouble gives the next long double, rounded to double.
+// LongDouble returns the next long double, rounded to double.
 func (s *slots) LongDouble() (float64, bool) {
 	if s.longDouble == longDoubleDouble {
 		return s.Float(), true

@@ -77,7 +77,7 @@ func allCategories() uintptr {
 
 const maxLocale = 4096
 
-// Locale gives the locale that the C library works in, for all categories; ""
+// Locale returns the locale that the C library works in, for all categories; ""
 // where it cannot be told.
 func Locale() string {
 	f := cSetLocale()

@@ -54,7 +54,7 @@ func (t *signalTable) restore() (signals string, handlers []uintptr) {
 	return strings.Join(names, ", "), handlers
 }
 
-// LibraryOf gives the path of the library that holds a C function; "" if it cannot
+// LibraryOf returns the path of the library that holds a C function; "" if it cannot
 // be told.
 func LibraryOf(fn uintptr) string {
 	f, err := libcSymbol("dladdr")

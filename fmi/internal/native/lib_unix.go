@@ -150,7 +150,7 @@ func loaderRemedy(msg string) string {
 	return ""
 }
 
-// Symbol gives the address of an exported function, or 0.
+// Symbol returns the address of an exported function, or 0.
 func Symbol(lib uintptr, name string) uintptr {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -161,7 +161,7 @@ func Symbol(lib uintptr, name string) uintptr {
 	return p
 }
 
-// libcSymbol gives the address of a function of the C library.
+// libcSymbol returns the address of a function of the C library.
 func libcSymbol(name string) (uintptr, error) {
 	p, err := purego.Dlsym(purego.RTLD_DEFAULT, name)
 	if err != nil {

@@ -41,7 +41,7 @@ func OpenLibrary(path string, t Tag) (h uintptr, changed bool, err error) {
 	return 0, changed, err
 }
 
-// Symbol gives the address of an exported function, or 0.
+// Symbol returns the address of an exported function, or 0.
 func Symbol(lib uintptr, name string) uintptr {
 	p, err := windows.GetProcAddress(windows.Handle(lib), name)
 	if err != nil {
@@ -50,7 +50,7 @@ func Symbol(lib uintptr, name string) uintptr {
 	return p
 }
 
-// libcSymbol gives the address of a function of the C library.
+// libcSymbol returns the address of a function of the C library.
 func libcSymbol(name string) (uintptr, error) {
 	var first error
 	for _, dll := range []string{"ucrtbase.dll", "msvcrt.dll"} {

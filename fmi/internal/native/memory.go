@@ -23,7 +23,7 @@ func Allocator() (calloc, free uintptr, err error) {
 	return l.calloc, l.free, err
 }
 
-// Alloc gives zeroed C memory of at least one byte.
+// Alloc returns zeroed C memory of at least one byte.
 func Alloc(size uintptr) (unsafe.Pointer, error) {
 	l, err := libc()
 	if err != nil {
@@ -57,7 +57,7 @@ const (
 	smallPiece = 128
 )
 
-// Alloc gives zeroed memory of at least one byte.
+// Alloc returns zeroed memory of at least one byte.
 func (m *Memory) Alloc(size uintptr) (unsafe.Pointer, error) {
 	if size > smallPiece {
 		return m.block(size)
@@ -76,7 +76,7 @@ func (m *Memory) Alloc(size uintptr) (unsafe.Pointer, error) {
 	return p, nil
 }
 
-// block gives a block of its own.
+// block returns a block of its own.
 func (m *Memory) block(size uintptr) (unsafe.Pointer, error) {
 	p, err := Alloc(size)
 	if err != nil {
@@ -86,7 +86,7 @@ func (m *Memory) block(size uintptr) (unsafe.Pointer, error) {
 	return p, nil
 }
 
-// Batch gives a batch that is given back with m.
+// Batch returns a batch that is given back with m.
 func (m *Memory) Batch() *Batch {
 	c := newCell()
 	m.cells = append(m.cells, c)
@@ -106,7 +106,7 @@ func (m *Memory) Release() {
 	m.blocks, m.free = nil, nil
 }
 
-// Slice gives n zeroed elements of C memory that live as long as m.
+// Slice returns n zeroed elements of C memory that live as long as m.
 func Slice[T any](m *Memory, n int) ([]T, error) {
 	var t T
 	p, err := m.Alloc(uintptr(n) * unsafe.Sizeof(t))
@@ -116,10 +116,10 @@ func Slice[T any](m *Memory, n int) ([]T, error) {
 	return unsafe.Slice((*T)(p), n), nil
 }
 
-// AddressOf gives the address of a value in C memory.
+// AddressOf returns the address of a value in C memory.
 func AddressOf[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
 
-// Address gives where a slice in C memory begins.
+// Address returns where a slice in C memory begins.
 func Address[T any](s []T) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(s))) }
 
 // Buffer is C memory that grows on demand and is used again by later calls.
@@ -148,7 +148,7 @@ func (b *Buffer) Release() {
 	*b = Buffer{}
 }
 
-// BufferSlice gives n elements of the buffer, uncleared.
+// BufferSlice returns n elements of the buffer, uncleared.
 func BufferSlice[T any](b *Buffer, n int) ([]T, error) {
 	var t T
 	if err := b.reserve(uintptr(n) * unsafe.Sizeof(t)); err != nil {
@@ -166,13 +166,13 @@ type Scratch struct {
 
 const scratchBlock = 1 << 16
 
-// Reset gives everything back.
+// Reset returns everything back.
 func (s *Scratch) Reset() {
 	s.used = 0
 	s.mem.Release()
 }
 
-// Alloc gives zeroed memory.
+// Alloc returns zeroed memory.
 func (s *Scratch) Alloc(size uintptr) (uintptr, error) {
 	if s.block.p == nil {
 		if err := s.block.reserve(scratchBlock); err != nil {

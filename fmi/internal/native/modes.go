@@ -2,7 +2,7 @@
 
 package native
 
-// modes gives the floating-point modes of this thread: rounding, traps, flush to
+// modes returns the floating-point modes of this thread: rounding, traps, flush to
 // zero, denormals are zero; the precision of the x87 unit.
 func modes() uint64
 

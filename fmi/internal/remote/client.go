@@ -214,7 +214,7 @@ func (r *Client) Await(b *native.Batch) {
 	}
 }
 
-// underWay gives what was called when a process ended: how many records were
+// underWay returns what was called when a process ended: how many records were
 // begun, the function, or those that come into question, and the time. It is the
 // first record if none is known to be begun.
 func (r *Client) underWay(recs []native.Record, err error) (begun int, call string, time float64) {

@@ -351,7 +351,7 @@ func (h *Host) reserve(r *wireReader, c *native.Record, j int, a fmi2.Argument, 
 	return nil
 }
 
-// room gives C memory, until the next request or for good.
+// room returns C memory, until the next request or for good.
 func (h *Host) room(size uintptr, keep bool) (uintptr, error) {
 	if !keep {
 		return h.scratch.Alloc(size)
