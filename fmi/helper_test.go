@@ -204,7 +204,7 @@ func fail(tb testing.TB, in *Instance, f fmi2.Function, s Status, n int32) {
 // export calls an exported helper of the probe.
 func export(tb testing.TB, in *Instance, name string, args ...uintptr) uintptr {
 	tb.Helper()
-	h, _, err := native.OpenLibrary(in.fmu.image.Path, 0)
+	h, _, err := native.OpenLibrary(in.fmu.Library(), 0)
 	must(tb, err)
 	p := native.Symbol(h, name)
 	if p == 0 {

@@ -138,7 +138,8 @@ func (in *Instance) instantiateHere(o InstanceOptions) error {
 	if _, err := f.loadOnce(in.name); err != nil {
 		return err
 	}
-	in.library, in.sym, in.fatal = f.image.Path, &f.image.Sym, &f.image.Fatal
+	img := f.image.Load()
+	in.library, in.sym, in.fatal = img.Path, &img.Sym, &img.Fatal
 	if in.fatal.Load() {
 		return orderError(in.name, fmi2.Instantiate, StateFatal)
 	}

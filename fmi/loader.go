@@ -75,11 +75,11 @@ type loader struct {
 	once      sync.Once
 	err       error
 	findings  diag.List
-	told      atomic.Bool   // the findings were given to someone
-	modes     atomic.Bool   // it was said that the FMU changes floating-point modes
-	uri       string        // fmuResourceLocation
-	image     *fmi2.Library // nil until it is loaded here
-	elsewhere *fmi2.Shown   // what it has shown in another process, nil if it was in none
+	told      atomic.Bool                  // the findings were given to someone
+	modes     atomic.Bool                  // it was said that the FMU changes floating-point modes
+	uri       string                       // fmuResourceLocation
+	image     atomic.Pointer[fmi2.Library] // nil until it is loaded here
+	elsewhere *fmi2.Shown                  // what it has shown in another process, nil if it was in none
 
 	place   libraryPlace
 	beside  map[string]string // shared libraries beside its own, name to content; nil = not looked for yet
@@ -149,7 +149,7 @@ func (f *FMU) load(instance string) error {
 	native.StartTicker()
 	key := cmp.Or(f.Hash, f.place.Path)
 	if img := images[key]; img != nil && key != "" {
-		f.image = img
+		f.image.Store(img)
 		return f.check(&img.Shown, add)
 	}
 	if err := f.compileOnce(add); err != nil {
@@ -162,7 +162,8 @@ func (f *FMU) load(instance string) error {
 		return err
 	}
 	markLoaded(t)
-	images[cmp.Or(f.Hash, f.place.Path)], f.image = img, img
+	images[cmp.Or(f.Hash, f.place.Path)] = img
+	f.image.Store(img)
 	for name, content := range f.bundled() {
 		if bundles[name] == "" {
 			bundles[name] = content
@@ -304,11 +305,11 @@ func (f *FMU) soften(add adder, inside string, fn fmi2.Function) {
 // "fmi2GetFMUstate". It is false before Load and LoadIn.
 func (f *FMU) Exports(name string) bool {
 	k := slices.Index(fmi2.Names[:], name)
-	switch {
-	case k < 0:
+	if k < 0 {
 		return false
-	case f.image != nil:
-		return f.image.Shown.Has(fmi2.Function(k))
+	}
+	if img := f.image.Load(); img != nil {
+		return img.Shown.Has(fmi2.Function(k))
 	}
 	loading.Lock()
 	defer loading.Unlock()
@@ -317,7 +318,7 @@ func (f *FMU) Exports(name string) bool {
 
 // Loaded reports whether Exports knows what the library has.
 func (f *FMU) Loaded() bool {
-	if f.image != nil {
+	if f.image.Load() != nil {
 		return true
 	}
 	loading.Lock()
@@ -327,10 +328,11 @@ func (f *FMU) Loaded() bool {
 
 // Library returns the path of the loaded library, "" before Load.
 func (f *FMU) Library() string {
-	if f.image == nil {
+	img := f.image.Load()
+	if img == nil {
 		return ""
 	}
-	return f.image.Path
+	return img.Path
 }
 
 // platforms lists the folders of binaries that serve a system, the standard's
@@ -488,11 +490,11 @@ func (f *FMU) claimOnce(instance string) error {
 	}
 	onlyOnce.Lock()
 	defer onlyOnce.Unlock()
-	if other, taken := onlyOnce.used[f.image.Key]; taken {
+	if other, taken := onlyOnce.used[f.image.Load().Key]; taken {
 		return fmt.Errorf("%s: %s declares canBeInstantiatedOnlyOncePerProcess and this process has had instance %q of it; a second one needs a process of its own",
 			instance, f.Path, other)
 	}
-	onlyOnce.used[f.image.Key] = instance
+	onlyOnce.used[f.image.Load().Key] = instance
 	return nil
 }
 
@@ -503,5 +505,5 @@ func (f *FMU) releaseOnce() {
 	}
 	onlyOnce.Lock()
 	defer onlyOnce.Unlock()
-	delete(onlyOnce.used, f.image.Key)
+	delete(onlyOnce.used, f.image.Load().Key)
 }

@@ -98,7 +98,7 @@ func TestLateMessage(t *testing.T) {
 	in, c := logging(t)
 	export(t, in, "log_late", in.comp)
 	n := len(c.texts())
-	h, _, err := native.OpenLibrary(in.fmu.image.Path, 0)
+	h, _, err := native.OpenLibrary(in.fmu.Library(), 0)
 	must(t, err)
 	must(t, in.Free())
 	native.CallInts(native.Symbol(h, "log_go"))

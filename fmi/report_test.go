@@ -91,7 +91,7 @@ var reporters = map[string]func(t *testing.T, r *reporter){
 		must(t, err)
 		must(t, in.Free())
 		r.instance(t, "one")
-		in, err = copied(t, r.fmu.image.Path).Instantiate("gone", InstanceOptions{})
+		in, err = copied(t, r.fmu.Library()).Instantiate("gone", InstanceOptions{})
 		must(t, err)
 		must(t, in.Free())
 		die()

@@ -45,7 +45,7 @@ func (w *ProcessWatch) who(c native.Change) string {
 	for _, f := range w.fmus {
 		name := filepath.Base(f.Path)
 		for _, h := range c.Handlers {
-			if lib := native.LibraryOf(h); lib != "" && f.image != nil && filepath.Dir(lib) == filepath.Dir(f.image.Path) {
+			if lib, own := native.LibraryOf(h), f.Library(); lib != "" && own != "" && filepath.Dir(lib) == filepath.Dir(own) {
 				return name + ": in a step the FMU"
 			}
 		}
