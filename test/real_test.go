@@ -536,16 +536,6 @@ var named = map[string]string{
 	"fmil/type_definitions":                   "FA4!", // of FMI 3
 	"fmil/variable_test":                      "",
 	"fmil/variable_bad_variability_causality": "MD19",
-
-	"fmil/naming_conventions_xmls/array/a":                         "",
-	"fmil/naming_conventions_xmls/array/a.a":                       "",
-	"fmil/naming_conventions_xmls/array/a1":                        "",
-	"fmil/naming_conventions_xmls/array/n0":                        "",
-	"fmil/naming_conventions_xmls/der/der0":                        "",
-	"fmil/naming_conventions_xmls/implementation/_0":               "",
-	"fmil/naming_conventions_xmls/q-name/q-char":                   "",
-	"fmil/naming_conventions_xmls/standard/robot.axis.motor234":    "",
-	"fmil/naming_conventions_xmls/standard/vehicle.engine.speed":   "",
 }
 
 // besides are rules that many of the documents break beside what their names
@@ -566,7 +556,7 @@ func testRealDocuments(t *testing.T) {
 		}
 		name := strings.TrimSuffix(filepath.ToSlash(rel), "/modelDescription.xml")
 		want, ok := left[name]
-		if !ok {
+		if !ok && !strings.HasPrefix(name, "fmil/naming_conventions_xmls/") { // these differ in names only, which are plain text
 			t.Errorf("%s: nothing is said about this document", name)
 			return nil
 		}
