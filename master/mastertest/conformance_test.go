@@ -86,7 +86,7 @@ func TestBrokenSubsystems(t *testing.T) {
 			return mastertest.NewLinear("l", mastertest.Matrices{A: [][]float64{{-1}}, B: [][]float64{{1}}, C: [][]float64{{1}}}, []float64{float64(made)})
 		}, "two runs differ"},
 		{"NaN", func() master.Subsystem { return &mastertest.Faulty{Subsystem: linear(), AtStep: 2, NaN: true} }, "output y1 is NaN"},
-		{"short reach", func() master.Subsystem { return short{linear()} }, "reached"},
+		{"short reach", func() master.Subsystem { return short{linear()} }, "ended at"},
 		{"error", func() master.Subsystem {
 			return &mastertest.Faulty{Subsystem: linear(), AtStep: 3, Err: errors.New("boom")}
 		}, "boom"},
