@@ -107,10 +107,16 @@ func TestLateMessage(t *testing.T) {
 	}
 }
 
-// TestForeignStorm: of 8 × 1000 messages each is delivered whole or counted.
+// TestForeignStorm: of the messages of 8 threads each is delivered whole or counted; none is
+// dropped as long as they are fewer than the queue holds.
 func TestForeignStorm(t *testing.T) {
+	t.Run("within the queue", func(t *testing.T) { foreignStorm(t, 200) })
+	t.Run("beyond it", func(t *testing.T) { foreignStorm(t, 1000) })
+}
+
+func foreignStorm(t *testing.T, each uintptr) {
 	in, c := logging(t)
-	const threads, each = 8, 1000
+	const threads = 8
 	export(t, in, "log_threads", in.comp, threads, each)
 	must(t, in.Free())
 	counts, delivered, dropped := map[string]int{}, 0, 0
@@ -125,12 +131,25 @@ func TestForeignStorm(t *testing.T) {
 	}
 	for s, n := range counts {
 		var k int
-		if _, err := fmt.Sscanf(s, "line %d", &k); err != nil || s != fmt.Sprint("line ", k) || k >= each || n > threads {
+		if _, err := fmt.Sscanf(s, "line %d", &k); err != nil || s != fmt.Sprint("line ", k) || k >= int(each) || n > threads {
 			t.Errorf("%q came %d times", s, n)
 		}
 	}
-	if delivered+dropped != threads*each || delivered < fmi2.MaxMessages {
-		t.Errorf("%d messages delivered and %d dropped of %d", delivered, dropped, threads*each)
+	if all := threads * int(each); delivered+dropped != all || delivered < min(all, fmi2.MaxMessages) {
+		t.Errorf("%d messages delivered and %d dropped of %d", delivered, dropped, all)
+	}
+}
+
+// TestLogStorm: of the messages within one call those beyond the queue are counted.
+func TestLogStorm(t *testing.T) {
+	in, c := logging(t)
+	export(t, in, "log_many", in.comp, fmi2.MaxMessages+500)
+	if n := len(c.texts()); n != fmi2.MaxMessages {
+		t.Errorf("%d messages delivered, want %d", n, fmi2.MaxMessages)
+	}
+	must(t, in.Free())
+	if !c.has("500 log messages of the FMU dropped") {
+		t.Errorf("the last messages are %q", c.texts()[fmi2.MaxMessages:])
 	}
 }
 

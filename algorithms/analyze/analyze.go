@@ -328,7 +328,7 @@ func (p *analysis) refused(s *twin.Scheme) string {
 	return p.fails(alg)
 }
 
-// CheckRates tells of rates that no run would take, such as those of components that there are not.
+// CheckRates returns an error for rates that a run would refuse, such as rates of unknown components.
 func CheckRates(sys *master.System, rates []algorithms.Rate) error {
 	if len(rates) == 0 {
 		return nil

@@ -68,7 +68,7 @@ type Applicability struct {
 	Preset string `json:"algorithm"`
 	// Refused is why it cannot be used, "" if it can.
 	Refused string `json:"refused,omitempty"`
-	// Unanalysed is why nothing is told of its stability, "" if it is among the strategies.
+	// Unanalysed is the reason why its stability is not analysed, "" if it is among the strategies.
 	Unanalysed string `json:"not_analysed,omitempty"`
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,6 +76,29 @@ func trail(t testing.TB, f *fmi.FMU, l fmi.Launcher) string {
 	}
 	must(t, errors.Join(in.Terminate(), in.Free()))
 	return b.String()
+}
+
+// A step that was begun and is not waited for is made all the same, before the next call.
+func TestStepLeftAlone(t *testing.T) {
+	f := open(t, "mass_force")
+	outputs := func(alone bool) []float64 {
+		in, err := f.Instantiate("c", fmi.InstanceOptions{Launcher: &worker.Launcher{TempDir: t.TempDir()}})
+		must(t, err)
+		s, err := begin(in, fmi.StepPlan{RealIn: []description.ValueReference{0}, RealOut: []description.ValueReference{0}})
+		must(t, err)
+		s.RealIn[0] = 1
+		if must(t, s.Post(0, 0.1)); !alone {
+			_, err := s.Collect()
+			must(t, err)
+		}
+		y := make([]float64, 1)
+		must(t, in.GetReal([]description.ValueReference{0}, y))
+		must(t, errors.Join(in.Terminate(), in.Free()))
+		return y
+	}
+	if got, want := outputs(true), outputs(false); !slices.Equal(got, want) {
+		t.Errorf("the outputs are %v, and %v if the step is waited for", got, want)
+	}
 }
 
 // In a worker an FMU gets the same calls and gives the same, by shared memory and

@@ -10,22 +10,22 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Forecast is what a strategy is expected to do with one macro step.
+// Forecast is the expected error and cost of a strategy at one macro step size.
 type Forecast struct {
 	Step float64 `json:"step"` // s
-	// Error is the root mean square of the error of an output over the horizon, by the
-	// standard deviation of the output (haid (33)), of the output Of, where it is largest.
+	// Error is the root mean square error over the horizon of the output Of, which has the largest, relative to the
+	// standard deviation of that output (haid (33)).
 	Error float64 `json:"error"`
 	Of    string  `json:"of"`
-	// Doubt is what the error is uncertain by, in the same measure: how far the models stray from
-	// the components along the motion. Where it is not below the error, that is an order of magnitude.
+	// Doubt is the uncertainty of Error, in the same measure: the distance of the models from the components along
+	// the motion. If it is not below Error, Error is only an order of magnitude.
 	Doubt float64 `json:"doubt"`
 	// FMUSteps is the cost: steps of all subsystems per simulated second, repeated ones and
 	// substeps included.
 	FMUSteps float64 `json:"fmu_steps_per_second"`
 }
 
-// IsRough reports whether the error is an order of magnitude.
+// IsRough reports whether the error is only an order of magnitude.
 func (f *Forecast) IsRough() bool { return f.Doubt > rough*f.Error && f.Doubt > negligible }
 
 // Size returns the expected error, marked with ~ where it is an order of magnitude.

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// rough is the part of an error that its uncertainty has at most where it is more than an order
-	// of magnitude; below negligible none is told of: rounding and solvers decide.
+	// rough is the largest uncertainty, relative to an error, of an error that is more than an order of magnitude.
+	// Uncertainties below negligible are ignored: rounding and solvers decide there.
 	rough, negligible = 0.5, 1e-4
 	// horizonSteps is the length of a forecast in steps of the analysis, at most.
 	horizonSteps = 1000
@@ -27,11 +27,11 @@ const (
 	ownDoubt = 0.1
 )
 
-// Stray is how far a component is from its model along the forecast motion, as root mean squares
-// over time relative to how much the output moves.
+// Stray is the distance of a component from its model along the forecast motion: the root mean square over time,
+// relative to the motion of the output.
 type Stray struct {
 	Off float64 `json:"off"`
-	Of  string  `json:"of"` // the output that is farthest off
+	Of  string  `json:"of"` // the output with the largest distance
 }
 
 // Forecaster forecasts what strategies do along the coupled motion from the operating point on.
@@ -45,14 +45,14 @@ type Forecaster struct {
 // Motion is what is known of the coupled motion.
 type Motion struct {
 	Horizon float64 `json:"horizon,omitempty"` // s after the operating point, over which errors are forecast
-	// Stray returns how far the models are off the components along the forecast motion.
+	// Stray is the largest distance of a model from its component along the forecast motion.
 	Stray *Stray `json:"stray,omitempty"`
-	// Large tells that the motion is too large for linear models, so that what is told of the
-	// stability holds for small motions about the operating point alone; "" = it is not.
+	// Large explains why the motion is too large for linear models; "" = it is not. The stability then holds only for
+	// small motions about the operating point.
 	Large string `json:"large,omitempty"`
-	// WhyNoError tells why errors are not forecast.
+	// WhyNoError is the reason why errors are not forecast; "" = they are.
 	WhyNoError string `json:"why_no_error,omitempty"`
-	// Apart are outputs that feed nobody and are not linear: they do not count in the errors.
+	// Apart lists outputs that feed no input and are not linear; errors leave them out.
 	Apart []string `json:"-"`
 }
 

@@ -12,15 +12,15 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Varying is an algorithm that chooses its steps, at the orders that it is looked at: a number, or "auto" where it
-// chooses the order too.
+// Varying is the forecast of an algorithm with variable steps, at one order: a number, or "auto" if it chooses the
+// order too.
 type Varying struct {
 	Preset string `json:"algorithm"`
 	Order  string `json:"order"`
-	// Tolerance is the parameter by which it is told how exact to be.
+	// Tolerance is the name of its tolerance parameter.
 	Tolerance string    `json:"tolerance"`
 	Settled   []Settled `json:"settled,omitempty"` // by falling tolerance
-	Why       string    `json:"why,omitempty"`     // nothing is told of it, because of this
+	Why       string    `json:"why,omitempty"`     // reason why there is no forecast; "" = there is one
 	usual     float64   // value of the tolerance
 }
 
@@ -70,8 +70,7 @@ const (
 	beyond = 1.5
 )
 
-// ToleranceOf returns the parameter by which a preset that chooses its steps is told how exact to be, "" for those with
-// steps of one size.
+// ToleranceOf returns the tolerance parameter of a preset with variable steps, "" for those with fixed steps.
 func ToleranceOf(preset string) string {
 	switch preset {
 	case "ex-local", "ex-milne", "ex-slocal", "richardson", "im-milne", "im-slocal":
