@@ -91,8 +91,69 @@ type System struct {
 // Open reads a system and its FMUs. Their libraries are loaded, so that one that cannot
 // be is found before the first FMU is instantiated.
 func Open(ctx context.Context, path string, o OpenOptions) (*System, error) {
-	if err := errors.Join(CheckLimits(), There(path)); err != nil {
+	m, options, err := opening(ctx, path, o)
+	if err != nil {
 		return nil, err
+	}
+	a, err := assemble.Open(path, options)
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	sys, err := m.system(a, a.Load, o)
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return sys, nil
+}
+
+// Model is a system whose documents and FMUs are opened once for many runs. Its methods may be
+// called by several goroutines at a time.
+type Model struct {
+	model    *assemble.Model
+	launcher *worker.Launcher
+	trace    *fmi.Trace // nil = none
+	seen     notices
+	limits   sync.Once
+	refused  error // a limit of the documents; nil = none
+}
+
+// OpenModel opens a system for many runs. [Runner.Open] makes them use it: see
+// [Model.Instantiate].
+func OpenModel(ctx context.Context, path string, o OpenOptions) (*Model, error) {
+	m, options, err := opening(ctx, path, o)
+	if err != nil {
+		return nil, err
+	}
+	if m.model, err = assemble.OpenModel(path, options); err != nil {
+		return nil, err
+	}
+	if err := m.model.Load(); err != nil {
+		return nil, errors.Join(err, m.model.Close())
+	}
+	return m, nil
+}
+
+// Instantiate makes a system for one run. Of the options, Set is added to that of OpenModel, and
+// Start, Stop, Step and Tolerance apply; the others are those of OpenModel.
+func (m *Model) Instantiate(o OpenOptions) (*System, error) {
+	a, err := m.model.Instantiate(o.Set...)
+	if err != nil {
+		return nil, err
+	}
+	sys, err := m.system(a, func() error { return nil }, o)
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return sys, nil
+}
+
+// Close removes what was unpacked once the last system is closed, too.
+func (m *Model) Close() error { return m.model.Close() }
+
+// opening prepares the options with which assemble opens a system.
+func opening(ctx context.Context, path string, o OpenOptions) (*Model, assemble.Options, error) {
+	if err := errors.Join(CheckLimits(), There(path)); err != nil {
+		return nil, assemble.Options{}, err
 	}
 	options := Reading(ctx)
 	options.Dialects = o.Dialects
@@ -102,32 +163,33 @@ func Open(ctx context.Context, path string, o OpenOptions) (*System, error) {
 	options.Restarts, options.RestartsGiven = o.Isolation.Restarts, o.Isolation.RestartsGiven
 	crashes := &worker.Record{Dir: fmuslave.CacheDir()}
 	options.Crashed = crashes.Crashed
-	launcher := &worker.Launcher{Timeout: o.Isolation.StepTimeout, Memory: o.Isolation.MemoryLimit, Lost: crashes.Lost}
-	options.Launcher = launcher
+	m := &Model{launcher: &worker.Launcher{Timeout: o.Isolation.StepTimeout, Memory: o.Isolation.MemoryLimit, Lost: crashes.Lost}}
+	options.Launcher = m.launcher
 	for _, q := range o.Quirks {
 		options.Quirks = append(options.Quirks, assemble.Quirk{Component: q.Name, Name: q.Value})
 	}
 	options.Set = append(options.Set, o.Set...)
-	seen := &notices{}
-	options.Instance = fmi.InstanceOptions{LoggingOn: o.Debug, StepTimeout: o.Isolation.StepTimeout, CallByCall: o.CallByCall, Log: func(m fmi.LogMessage) {
-		if m.Category == fmi.OwnCategory {
-			seen.add(m)
-			o.Logger.Log(context.Background(), levelOf(m.Status), m.Instance+": "+m.Text)
+	options.Instance = fmi.InstanceOptions{LoggingOn: o.Debug, StepTimeout: o.Isolation.StepTimeout, CallByCall: o.CallByCall, Log: func(msg fmi.LogMessage) {
+		if msg.Category == fmi.OwnCategory {
+			m.seen.add(msg)
+			o.Logger.Log(context.Background(), levelOf(msg.Status), msg.Instance+": "+msg.Text)
 			return
 		}
-		o.Logger.Log(context.Background(), levelOf(m.Status), m.Text, "slave", m.Instance, "category", m.Category)
+		o.Logger.Log(context.Background(), levelOf(msg.Status), msg.Text, "slave", msg.Instance, "category", msg.Category)
 	}}
-	var trace *fmi.Trace
 	if o.Trace != nil {
-		trace = fmi.NewTrace(o.Trace)
-		options.Instance.Trace = trace
+		m.trace = fmi.NewTrace(o.Trace)
+		options.Instance.Trace = m.trace
 	}
-	a, err := assemble.Open(path, options)
-	if err != nil {
-		return nil, errors.Join(err, a.Close())
-	}
-	if err := limit(launcher, &a.Asked); err != nil {
-		return nil, errors.Join(err, a.Close())
+	return m, options, nil
+}
+
+// system returns an assembly, whose libraries load brings into the process, as a system. The
+// caller closes the assembly if there is an error.
+func (m *Model) system(a *assemble.Assembly, load func() error, o OpenOptions) (*System, error) {
+	m.limits.Do(func() { m.refused = limit(m.launcher, &a.Asked) })
+	if m.refused != nil {
+		return nil, m.refused
 	}
 	var here []*fmi.FMU
 	for _, c := range a.Components {
@@ -136,16 +198,16 @@ func Open(ctx context.Context, path string, o OpenOptions) (*System, error) {
 		}
 	}
 	if err := a.CheckErrors(); err != nil {
-		return nil, errors.Join(err, a.Close())
+		return nil, err
 	}
-	if err := a.Load(); err != nil {
-		return nil, errors.Join(err, a.Close())
+	if err := load(); err != nil {
+		return nil, err
 	}
 	warnings := a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))
 	out := &System{
 		System: a.System, Start: toSetting(a.Start, o.Start), Stop: toSetting(a.Stop, o.Stop), Step: toSetting(a.Step, o.Step),
 		Algorithm: a.Algorithm, Params: a.Params, Asked: a.Asked, Findings: a.Findings.Findings, Warnings: warnings,
-		Files: a.Files(), Notices: seen.list, Tidy: fmi.WatchProcess(here).Restore,
+		Files: a.Files(), Notices: m.seen.list, Tidy: fmi.WatchProcess(here).Restore,
 		Power:     a.Power,
 		Describe:  func(name string) record.Description { return describe(a, name) },
 		Bonds:     declaredBonds(a.DeclaredBonds),
@@ -163,14 +225,14 @@ func Open(ctx context.Context, path string, o OpenOptions) (*System, error) {
 			if process.Shared() != nil {
 				err = nil // the supervisor removes what is left
 			}
-			if trace != nil && trace.Err() != nil {
-				err = errors.Join(err, fmt.Errorf("the log of FMI calls ends early: %w", trace.Err()))
+			if m.trace != nil && m.trace.Err() != nil {
+				err = errors.Join(err, fmt.Errorf("the log of FMI calls ends early: %w", m.trace.Err()))
 			}
 			return err
 		},
 	}
 	if len(here) > 0 {
-		out.StepTimeout, out.MemoryLimit = launcher.Timeout, launcher.Memory
+		out.StepTimeout, out.MemoryLimit = m.launcher.Timeout, m.launcher.Memory
 	}
 	out.Rates = ratesOf(a.Rates)
 	out.Items, out.ItemsOf = a.Items(), a.ItemsOf
@@ -355,4 +417,34 @@ func There(path string) error {
 		hint = "; there are " + diag.Some(systems)
 	}
 	return fmt.Errorf("%s: no such file%s", file, hint)
+}
+
+// Inspection is what documents say of a system before its FMUs are loaded.
+type Inspection struct {
+	Files []string // on disk that the system is read from
+	Step  Setting  // macro step in s
+}
+
+// Inspect reads the documents of a system and of its FMUs. It runs no code of FMUs.
+func Inspect(ctx context.Context, path string, o OpenOptions) (*Inspection, error) {
+	_, options, err := opening(ctx, path, o)
+	if err != nil {
+		return nil, err
+	}
+	a, err := assemble.Open(path, options)
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	_ = a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))
+	i := &Inspection{Step: toSetting(a.Step, o.Step)}
+	files := a.Files()
+	if err := a.Close(); err != nil {
+		return nil, err
+	}
+	for _, f := range files { // what was unpacked is gone now
+		if info, err := os.Stat(f); err == nil && info.Mode().IsRegular() {
+			i.Files = append(i.Files, f)
+		}
+	}
+	return i, nil
 }

@@ -158,7 +158,7 @@ func (p *program) app() *cli.App {
 		UsageText:   "macrostep COMMAND [ARGUMENTS AND FLAGS]",
 		Version:     simulate.Version(),
 		Description: programHelp,
-		Commands:    []*cli.Command{p.runCommand(), p.infoCommand(), p.validateCommand(), p.bondsCommand(), p.analyzeCommand(), p.algorithmsCommand(), p.plotCommand(), p.compareCommand(), p.reportCommand(), p.sspCommand(), p.scenarioCommand(), p.demoCommand(), p.completionCommand(), p.manCommand(), p.versionCommand()},
+		Commands:    []*cli.Command{p.runCommand(), p.infoCommand(), p.validateCommand(), p.bondsCommand(), p.analyzeCommand(), p.algorithmsCommand(), p.plotCommand(), p.compareCommand(), p.reportCommand(), p.studyCommand(), p.workerCommand(), p.sspCommand(), p.scenarioCommand(), p.demoCommand(), p.completionCommand(), p.manCommand(), p.versionCommand()},
 		Writer:      p.stdout, ErrWriter: p.stderr, Reader: p.stdin,
 		DisableSliceFlagSeparator: true, // values may hold commas
 		Suggest:                   true,

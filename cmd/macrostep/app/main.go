@@ -51,9 +51,9 @@ func Main(args []string, o Options) {
 		log.Fatal("macrostep: ", err)
 	}
 	with := extensions{presets, append(dialect.All(), o.Dialects...)}
-	supervise.Main(supervise.Config{Works: map[string]supervise.Work{commandWork: func(j *supervise.Job) (any, error) {
-		return engineCommand(j, with)
-	}}})
+	works := studyWorks(with)
+	works[commandWork] = func(j *supervise.Job) (any, error) { return engineCommand(j, with) }
+	supervise.Main(supervise.Config{Works: works})
 	p := newProgram(args, os.Stdin, os.Stdout, os.Stderr, documents{with.dialects})
 	p.extensions = with
 	p.engine = supervise.New(supervise.Options{Stdin: os.Stdin})

@@ -1,0 +1,364 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/macrostep/macrostep/cmd/macrostep/internal/cluster"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/study"
+)
+
+const studyHelp = `Makes many runs of one system, with other parameters, start values or settings in
+each, and writes a row of numbers for each run. FILE.yaml describes the study; for
+a small one, flags do:
+
+   macrostep study SYSTEM --vary 'wheel.k_w=linear(1e5, 2e5, 11)' --collect 'maximum(chassis.v_c)'
+
+The runs are made by supervised processes, as many as there are cores. A run that
+crashes, hangs or becomes unstable gets a row with its status and the reason, and
+the study goes on. Everything is in the folder --output: the table results.csv (and
+results.parquet), the page report.html, and all that is needed to continue with
+--resume after Ctrl-C or a crash of the machine.
+
+FILE.yaml:
+
+   system: quarter-car.ssp
+   scenario: bump.yaml                  # optional
+   run: {stop-time: 1, step-size: 1e-3} # any flag of macrostep run
+   vary:
+     wheel.k_w: linear(1e5, 2e5)        # or a list, log(…), uniform(…), normal(…), …
+     run.algorithm: [explicit, gauss-seidel]
+   design: latin-hypercube              # grid, one-at-a-time, halton, monte-carlo,
+   samples: 500                         #   morris, saltelli, table
+   seed: 1
+   collect:
+     peak: maximum(chassis.v_c)         # final, minimum, mean, rms, integral, value,
+     dead: crossing(chassis.v_c, 0)     #   crossing, deviation, …
+   keep: failed                         # tables of results: none, failed, all
+   time-limit: 30s                      # of a run
+
+Instead of a design: "optimise: {minimise: peak}", "optimise: {fit: measured.csv}"
+to calibrate, or "convergence: {of: peak}" to halve the step until a value settles.
+docs/studies.md describes all of it.
+
+More machines: --serve HOST:PORT lets "macrostep worker" on other machines join with
+the file join.json in the folder; --nats uses a NATS JetStream cluster of yours.
+
+Examples:
+   macrostep study study.yaml
+   macrostep study study.yaml --output tires --engines 8
+   macrostep study --resume tires
+   macrostep study car.ssp --vary 'wheel.k_w=uniform(1e5, 2e5)' --samples 200 --collect 'rms(chassis.v_c)'
+   macrostep study study.yaml --serve :4222`
+
+// Names of the flags about servers.
+const (
+	flagNATS        = "nats"
+	flagServe       = "serve"
+	flagCredentials = "credentials"
+	flagCA          = "ca"
+	flagEngines     = "engines"
+)
+
+func credentialFlags() []cli.Flag {
+	return []cli.Flag{
+		stringFlag(flagCredentials, "`FILE` that proves who connects: the join.json of a study, a .creds file, or the seed of an NKey"),
+		stringFlag(flagCA, "`FILE.pem` of the authority for the server's certificate (default: those of the system)"),
+	}
+}
+
+func (p *program) studyCommand() *cli.Command {
+	return &cli.Command{
+		Name: "study", Usage: "run a system many times with other values", ArgsUsage: "FILE.yaml",
+		UsageText: "macrostep study FILE.yaml [FLAGS]\n   macrostep study SYSTEM --vary … --collect … [FLAGS]\n   macrostep study --resume FOLDER", Description: studyHelp,
+		Flags: slices.Concat(inCategory("Study without a file",
+			listFlag("vary", "`NAME=VALUES`: a list 1, 2, 5, or linear(FROM, TO, N), log(FROM, TO, N), uniform(FROM, TO), normal(MEAN, SIGMA), …; NAME is component.variable or run.SETTING"),
+			listFlag("collect", "`[NAME=]QUANTITY`, such as maximum(component.variable)"),
+			stringFlag("design", "`DESIGN`: "+strings.Join(study.Designs, ", ")),
+			stringFlag("samples", "`N` runs of a design that samples"),
+			stringFlag("seed", "`N` for random numbers; the same seed gives the same runs"),
+			listFlag("run", "`SETTING=VALUE`: a flag of macrostep run, for every run"),
+			stringFlag("keep", "keep tables of results of `RUNS`: none, failed, all"),
+			stringFlag("time-limit", "end a run after `TIME`, such as 30s"),
+		), inCategory("Engines",
+			&cli.IntFlag{Name: flagEngines, Usage: "make `N` runs at a time; 0: as many as there are cores"},
+			stringFlag(flagServe, "let workers join at `[HOST]:PORT`, with TLS and the credentials in join.json of the folder"),
+			stringFlag(flagNATS, "use the NATS JetStream server or cluster at `URL` in place of one in this process"),
+			listFlag("max-instances", "`COMPONENT=N`: make at most N runs at a time, on all machines, since its FMU has no more licences or instances"),
+		), inCategory("Engines", credentialFlags()...), inCategory("Results",
+			outputFlag("`FOLDER` for the study (default: named after FILE or SYSTEM)"),
+			stringFlag("resume", "continue the study in `FOLDER`"),
+			boolFlag("strict", "exit with 1 unless every run is ok"),
+			boolFlag("quiet", "print errors only"),
+			forceFlag(),
+		)),
+		Action: p.runStudy,
+	}
+}
+
+// studyRequest is a study as the user asked for it.
+type studyRequest struct {
+	folder               string
+	resume               bool
+	text                 []byte // plan, of a new one
+	path                 string // of the plan; of one from flags, where it would be
+	engines              int
+	serve, nats          string
+	credentials          cluster.Credentials
+	strict, quiet, force bool
+	maxInstances         map[string]int
+}
+
+func (p *program) runStudy(c *cli.Context) error {
+	r, err := parseStudy(c)
+	if err != nil {
+		return err
+	}
+	f, err := p.studyFolder(c.Context, r)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return p.carryOut(c.Context, r, f)
+}
+
+func parseStudy(c *cli.Context) (*studyRequest, error) {
+	in := newInput(c)
+	r := &studyRequest{
+		folder: c.String(flagOutput), engines: c.Int(flagEngines), serve: c.String(flagServe), nats: c.String(flagNATS),
+		credentials: cluster.Credentials{File: c.String(flagCredentials), CA: c.String(flagCA)},
+		strict:      c.Bool("strict"), quiet: c.Bool("quiet"), force: c.Bool(flagForce), maxInstances: map[string]int{},
+	}
+	if r.engines < 0 {
+		in.fail(flagEngines, fmt.Errorf("%d is less than 0", r.engines))
+	}
+	if r.serve != "" && r.nats != "" {
+		in.add(fmt.Errorf("--%s starts a server and --%s uses one; give one of them", flagServe, flagNATS))
+	}
+	for _, text := range c.StringSlice("max-instances") {
+		name, value, _ := strings.Cut(text, "=")
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 1 {
+			in.fail("max-instances", fmt.Errorf("%q is not COMPONENT=N with N from 1 up", text))
+		}
+		r.maxInstances[name] = n
+	}
+	if resume := c.String("resume"); resume != "" {
+		for _, flag := range slices.Concat(planFlags, []string{flagOutput, flagForce}) {
+			if c.IsSet(flag) {
+				in.add(fmt.Errorf("--%s does not go with --resume: the folder has the plan", flag))
+			}
+		}
+		r.folder, r.resume = resume, true
+		in.add(arguments(c, 0, 0, ""))
+		return r, in.err()
+	}
+	if err := arguments(c, 1, 1, "FILE.yaml, or SYSTEM with --vary and --collect,"); err != nil {
+		return nil, err
+	}
+	r.path = c.Args().First()
+	isFile := slices.Contains([]string{".yaml", ".yml"}, strings.ToLower(filepath.Ext(r.path)))
+	name := strings.TrimSuffix(filepath.Base(r.path), filepath.Ext(r.path))
+	if isFile {
+		for _, flag := range planFlags {
+			if c.IsSet(flag) {
+				in.add(fmt.Errorf("--%s is for a study without a file; write it into %s", flag, r.path))
+			}
+		}
+		var err error
+		r.text, err = os.ReadFile(r.path)
+		in.add(err)
+	} else {
+		r.text = in.planText()
+		r.path = filepath.Join(filepath.Dir(r.path), name+"-study.yaml")
+		name += "-study"
+	}
+	if r.folder == "" {
+		r.folder = name
+	}
+	return r, in.err()
+}
+
+// planFlags describe a study without a file.
+var planFlags = []string{"vary", "collect", "design", "samples", "seed", "run", "keep", "time-limit"}
+
+// planText returns the flags as a plan, in JSON, which is YAML.
+func (in *input) planText() []byte {
+	var b strings.Builder
+	field := func(key, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "%s: %s\n", key, yamlText(value))
+		}
+	}
+	system, err := filepath.Abs(in.Args().First())
+	in.add(err)
+	field("system", system)
+	section := func(key string, each func(text string) string) {
+		if list := in.StringSlice(key); len(list) > 0 {
+			fmt.Fprintf(&b, "%s:\n", key)
+			for _, text := range list {
+				b.WriteString(each(text))
+			}
+		}
+	}
+	assignment := func(flag string) func(string) string {
+		return func(text string) string {
+			name, value, ok := strings.Cut(text, "=")
+			if !ok {
+				in.fail(flag, fmt.Errorf("%q has no =; write NAME=VALUE", text))
+			}
+			return fmt.Sprintf("  %s: %s\n", yamlText(name), yamlText(value))
+		}
+	}
+	section("vary", assignment("vary"))
+	section("collect", func(text string) string {
+		if name, value, ok := strings.Cut(text, "="); ok {
+			return fmt.Sprintf("  %s: %s\n", yamlText(name), yamlText(value))
+		}
+		return fmt.Sprintf("  %s: %s\n", yamlText(text), yamlText(text))
+	})
+	settings := map[string][]string{}
+	var order []string
+	for _, text := range in.StringSlice("run") {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok {
+			value = "true"
+		}
+		if settings[name] == nil {
+			order = append(order, name)
+		}
+		settings[name] = append(settings[name], yamlText(value))
+	}
+	if order != nil {
+		b.WriteString("run:\n")
+	}
+	for _, name := range order {
+		fmt.Fprintf(&b, "  %s: [%s]\n", yamlText(name), strings.Join(settings[name], ", "))
+	}
+	for _, key := range []string{"design", "samples", "seed", "keep", "time-limit"} {
+		field(key, in.String(key))
+	}
+	return []byte(b.String())
+}
+
+func yamlText(text string) string {
+	data, _ := json.Marshal(text) // a string can be written
+	return string(data)
+}
+
+// studyFolder opens the folder of a study, or makes one.
+func (p *program) studyFolder(ctx context.Context, r *studyRequest) (*study.Folder, error) {
+	if r.resume {
+		return study.OpenFolder(r.folder, study.ReadWrite)
+	}
+	plan, err := study.Parse(r.path, r.text, nil)
+	if err != nil {
+		return nil, &usageError{"study", err}
+	}
+	files, step, err := study.Inspect(ctx, plan, p.studyOptions())
+	if err != nil {
+		return nil, err
+	}
+	if r.force {
+		if err := study.Remove(r.folder); err != nil {
+			return nil, err
+		}
+	}
+	return study.Create(r.folder, plan, r.text, files, step)
+}
+
+// carryOut makes the runs of a study and prints what they give.
+func (p *program) carryOut(ctx context.Context, r *studyRequest, f *study.Folder) (err error) {
+	for name, n := range r.maxInstances {
+		if f.Plan.MaxInstances == nil {
+			f.Plan.MaxInstances = map[string]int{}
+		}
+		f.Plan.MaxInstances[name] = n
+	}
+	link, err := openLink(r, f)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, link.Close()) }()
+	remote := r.serve != "" || r.nats != ""
+	coordinator, err := cluster.Coordinate(ctx, link, f, remote)
+	if err != nil {
+		return err
+	}
+	con := newConsole(p.stderr)
+	if remote && !r.quiet {
+		con.print("other machines join with: " + joining(r, f, coordinator.Identity()))
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	worked := make(chan error, 1)
+	worker := &cluster.Worker{Link: link, Identity: coordinator.Identity(), Folder: f.Path, Plan: f.Plan, Engines: r.engines,
+		New: func(number int) cluster.Engine { return newStudyEngine(f, number) }, Log: con.print}
+	go func() {
+		err := worker.Run(ctx)
+		if err != nil {
+			cancel(err)
+		}
+		worked <- err
+	}()
+	meter := newStudyMeter(con, r.quiet, len(f.Rows()))
+	s := &study.Study{Plan: f.Plan, Folder: f, Events: meter.event}
+	findings, err := s.Run(ctx, coordinator)
+	con.clear()
+	if err == nil {
+		err = coordinator.End(ctx)
+	} else {
+		coordinator.Leave()
+	}
+	cancel(nil)
+	if failed := <-worked; failed != nil && !errors.Is(err, failed) {
+		err = errors.Join(err, failed)
+	}
+	if err == nil {
+		err = f.Sort()
+	}
+	report, wrote := study.Conclude(f, findings)
+	if err = errors.Join(err, wrote); !r.quiet {
+		printStudy(p.stdout, f, report)
+	}
+	if err != nil {
+		return &runError{fmt.Errorf("%w\nto continue: macrostep study --resume %s", cause(err), f.Path)}
+	}
+	if ok := report.Statuses[study.OK]; ok == 0 || r.strict && ok < len(findings.Rows) {
+		return &runError{fmt.Errorf("%d of %d runs are not ok; the reasons are in %s", len(findings.Rows)-ok, len(findings.Rows), filepath.Join(f.Path, study.ResultsFile))}
+	}
+	return nil
+}
+
+// cause names an interrupt as such.
+func cause(err error) error {
+	if errors.Is(err, master.ErrInterrupted) {
+		return errors.New("interrupted; the rows so far are kept")
+	}
+	return err
+}
+
+func openLink(r *studyRequest, f *study.Folder) (*cluster.Link, error) {
+	if r.nats != "" {
+		return cluster.Connect(r.nats, r.credentials)
+	}
+	return cluster.Serve(cluster.ServerOptions{Store: filepath.Join(f.Path, "queue"), Listen: r.serve, Ticket: filepath.Join(f.Path, "join.json")})
+}
+
+// joining is the command for workers.
+func joining(r *studyRequest, f *study.Folder, identity string) string {
+	if r.nats != "" {
+		return fmt.Sprintf("macrostep worker --join %s --study %s", r.nats, identity)
+	}
+	return "macrostep worker --credentials " + filepath.Join(f.Path, "join.json")
+}

@@ -1,0 +1,186 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/macrostep/macrostep/cmd/macrostep/internal/cluster"
+	"github.com/macrostep/macrostep/master/simulate"
+	"github.com/macrostep/macrostep/master/study"
+	"github.com/macrostep/macrostep/master/supervise"
+)
+
+// The works of an engine of a study.
+const (
+	studyOpenWork = "study open"
+	studyRunWork  = "study run"
+)
+
+// studyWorks are done in an engine: opening the system of a folder, and running a variant of it.
+func studyWorks(with extensions) map[string]supervise.Work {
+	var folder *study.Folder
+	var model *study.Model
+	return map[string]supervise.Work{
+		studyOpenWork: func(j *supervise.Job) (any, error) {
+			var from studyEngine
+			if err := json.Unmarshal(j.Request, &from); err != nil {
+				return nil, err
+			}
+			var err error
+			if folder, err = study.OpenFolder(from.Folder, study.ReadOnly); err != nil {
+				return nil, err
+			}
+			o := with.studyOptions()
+			o.Engine = from.Name
+			if folder.Plan.Keep != study.KeepNone {
+				if o.Kept, err = folder.Runs(); err != nil {
+					return nil, err
+				}
+			}
+			model, err = study.Open(j.Context, folder.Plan, o)
+			return nil, err
+		},
+		studyRunWork: func(j *supervise.Job) (any, error) {
+			var v study.Variant
+			if err := json.Unmarshal(j.Request, &v); err != nil {
+				return nil, err
+			}
+			return model.Run(j.Context, v)
+		},
+	}
+}
+
+// studyOptions are those of every study of the program.
+func (with extensions) studyOptions() study.Options {
+	return study.Options{Presets: with.presets, Dialects: with.dialects, Request: with.runOf}
+}
+
+// runOf returns the run that settings ask for, read as the flags of macrostep run.
+func (with extensions) runOf(system string, settings []study.Setting) (r simulate.Request, err error) {
+	p := newProgram(nil, nil, io.Discard, io.Discard, documents{with.dialects})
+	p.extensions = with
+	app := p.app()
+	cmd := app.Command("run")
+	args := []string{system, "--" + flagOutput + "=" + os.DevNull}
+	if !slices.ContainsFunc(settings, func(s study.Setting) bool { return s.Name == flagWorkers }) {
+		args = append(args, "--"+flagWorkers+"=1") // the other cores have runs of their own
+	}
+	for _, s := range settings {
+		args = append(args, "--"+s.Name+"="+s.Value)
+	}
+	flags, rest, _, err := arrange(cmd, args)
+	if err != nil {
+		return r, fmt.Errorf("run: %w", err)
+	}
+	cmd.Action = func(c *cli.Context) error {
+		parsed, err := parseRun(c)
+		if err == nil {
+			r = parsed.Request
+		}
+		return err
+	}
+	err = app.RunContext(context.Background(), slices.Concat([]string{"macrostep", "run"}, flags, []string{"--"}, rest))
+	var usage *usageError
+	if errors.As(err, &usage) {
+		err = usage.err
+	}
+	if err != nil {
+		err = fmt.Errorf("run: %w", err)
+	}
+	return r, err
+}
+
+// studyEngine makes runs of a study in a supervised process.
+type studyEngine struct {
+	Folder, Name string
+
+	plan   *study.Plan
+	engine *supervise.Engine
+	opened bool
+	deaths int // while the system was being opened, in a row
+}
+
+func newStudyEngine(f *study.Folder, number int) cluster.Engine {
+	host, _ := os.Hostname()
+	return &studyEngine{Folder: f.Path, Name: fmt.Sprintf("%s:%d:%d", host, os.Getpid(), number), plan: f.Plan, engine: supervise.New(supervise.Options{Stdout: os.Stderr})}
+}
+
+// mostOpenings bounds the engines that end while they open the system.
+const mostOpenings = 5
+
+// Run makes a run: see cluster.Engine.
+func (e *studyEngine) Run(ctx context.Context, v study.Variant) (study.Row, error) {
+	if !e.opened {
+		_, err := e.engine.Do(ctx, studyOpenWork, e, nil)
+		var death *supervise.Death
+		if errors.As(err, &death) {
+			if e.deaths++; e.deaths < mostOpenings {
+				return e.Run(ctx, v)
+			}
+			return study.Row{}, fmt.Errorf("the system cannot be opened: %s", death.Reason())
+		}
+		if err != nil {
+			return study.Row{}, err
+		}
+		e.opened, e.deaths = true, 0
+	}
+	within, end := e.limit(ctx)
+	defer end()
+	text, err := e.engine.Do(within, studyRunWork, v, nil)
+	var death *supervise.Death
+	if errors.As(err, &death) {
+		e.opened = false
+	}
+	switch {
+	case ctx.Err() != nil:
+		return study.Row{}, context.Cause(ctx)
+	case within.Err() != nil && err != nil:
+		reason := context.Cause(within).Error()
+		if death != nil {
+			reason += "; " + death.Reason()
+		}
+		return e.plan.NoRow(v, study.TimedOut, reason), nil
+	case death != nil:
+		return study.Row{}, &cluster.Death{Reason: death.Reason()}
+	case err != nil:
+		return study.Row{}, err
+	}
+	var row study.Row
+	return row, json.Unmarshal(text, &row)
+}
+
+// overtimePatience is how long a run over its time limit may take to end by itself.
+const overtimePatience = 300 * time.Millisecond
+
+// limit bounds a run by the time limit of the plan; an FMU that does not return loses its engine.
+func (e *studyEngine) limit(ctx context.Context) (context.Context, func()) {
+	if e.plan.TimeLimit == 0 {
+		return ctx, func() {}
+	}
+	within, cancel := context.WithTimeoutCause(ctx, e.plan.TimeLimit, e.plan.OverTime())
+	var once sync.Once
+	kill := time.AfterFunc(e.plan.TimeLimit+overtimePatience, func() { once.Do(func() { e.engine.Kill("ended at the time limit of the run") }) })
+	return within, func() { kill.Stop(); once.Do(func() {}); cancel() }
+}
+
+// Close ends the process.
+func (e *studyEngine) Close() error { return e.engine.Close() }
+
+// studyCache is the folder for files of studies from other machines.
+func studyCache() (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "macrostep", "studies"), nil
+}

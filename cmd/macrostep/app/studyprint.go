@@ -1,0 +1,163 @@
+package app
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/macrostep/macrostep/master/study"
+)
+
+// studyMeter shows how far a study is.
+type studyMeter struct {
+	con         *console
+	quiet       bool
+	began, last time.Time
+	before      int // rows that were there when it began
+	done        int
+	failed      int
+}
+
+func newStudyMeter(con *console, quiet bool, before int) *studyMeter {
+	now := time.Now()
+	return &studyMeter{con: con, quiet: quiet, began: now, last: now, before: before}
+}
+
+func (m *studyMeter) event(e study.Event) {
+	m.done++
+	if e.Row.Status != study.OK {
+		m.failed++
+	}
+	now := time.Now()
+	every := 200 * time.Millisecond
+	if _, ok := m.con.terminal(); !ok {
+		every = lineEvery
+	}
+	if m.quiet || now.Sub(m.last) < every {
+		return
+	}
+	m.last = now
+	m.con.status(m.line(e.Total, now.Sub(m.began)))
+}
+
+func (m *studyMeter) line(total int, since time.Duration) string {
+	rate := float64(m.done-m.before) / since.Seconds()
+	text := plural(m.done, "run")
+	if total > 0 {
+		text = fmt.Sprintf("%d of %s  %3.0f %%", m.done, plural(total, "run"), 100*float64(m.done)/float64(total))
+	}
+	text += fmt.Sprintf("  %s runs/s", short(rate))
+	if m.failed > 0 {
+		text += fmt.Sprintf("  %d not ok", m.failed)
+	}
+	if total > 0 && rate > 0 {
+		text += fmt.Sprintf("  %s left", duration(float64(total-m.done)/rate))
+	}
+	return text
+}
+
+// shownReasons bounds the reasons that are printed.
+const shownReasons = 5
+
+// printStudy prints what a study found out.
+func printStudy(w io.Writer, f *study.Folder, r *study.Report) {
+	total := 0
+	for _, n := range r.Statuses {
+		total += n
+	}
+	fmt.Fprintf(w, "%s: %d ok", plural(total, "run"), r.Statuses[study.OK])
+	for _, s := range []study.Status{study.Unstable, study.Failed, study.Crashed, study.TimedOut} {
+		if n := r.Statuses[s]; n > 0 {
+			fmt.Fprintf(w, ", %d %s", n, s)
+		}
+	}
+	fmt.Fprintln(w)
+	for _, reason := range r.Reasons[:min(len(r.Reasons), shownReasons)] {
+		fmt.Fprintf(w, "  %s, %s (first: run %d): %s\n", plural(reason.Runs, "run"), reason.Status, reason.First, reason.Text)
+	}
+	if more := len(r.Reasons) - shownReasons; more > 0 {
+		fmt.Fprintf(w, "  and %s more\n", plural(more, "reason"))
+	}
+	rows := [][]string{{"quantity", "mean", "deviation", "minimum", "median", "maximum"}}
+	for _, s := range r.Statistics {
+		rows = append(rows, []string{s.Quantity, numberOr(s.Mean), numberOr(s.Deviation), numberOr(s.Minimum), numberOr(s.Median), numberOr(s.Maximum)})
+	}
+	if r.Optimum == nil && r.Settled == nil {
+		table(w, rows)
+	}
+	if o := r.Optimum; o != nil {
+		fmt.Fprintf(w, "best      run %d of %s (%s: %s), goal %s\n", o.ID, plural(o.Runs, "run"), o.Method, o.Ended, number(o.Goal))
+		for i := range f.Plan.Factors {
+			fmt.Fprintf(w, "  %s = %s\n", f.Plan.Factors[i].Name, o.Values[i])
+		}
+	}
+	for _, q := range r.Settled {
+		verdict := "settled"
+		if !q.Settled {
+			verdict = "not settled"
+		}
+		fmt.Fprintf(w, "%s: %s\n", q.Quantity, verdict)
+		rows := [][]string{{"  " + f.Plan.Convergence.Setting, "value", "change", "observed order"}}
+		for i := range q.Values {
+			rows = append(rows, []string{"  " + number(q.Settings[i]), fmt.Sprintf("%.10g", q.Values[i]), numberOr(study.Number(q.Changes[i])), numberOr(study.Number(q.Orders[i]))})
+		}
+		table(w, rows)
+	}
+	if r.Sobol != nil {
+		rows := [][]string{{"Sobol indices", "quantity", "first order", "total"}}
+		for _, s := range r.Sobol {
+			rows = append(rows, []string{s.Factor, s.Quantity, numberOr(s.First) + " ± " + numberOr(s.FirstError), numberOr(s.Total) + " ± " + numberOr(s.TotalError)})
+		}
+		table(w, rows)
+	}
+	if r.Morris != nil {
+		rows := [][]string{{"elementary effects", "quantity", "mean magnitude", "mean", "deviation"}}
+		for _, e := range r.Morris {
+			rows = append(rows, []string{e.Factor, e.Quantity, numberOr(e.MuStar), numberOr(e.Mu), numberOr(e.Sigma)})
+		}
+		table(w, rows)
+	}
+	if r.Sobol == nil && r.Morris == nil && r.Optimum == nil {
+		printStrongest(w, r)
+	}
+	fmt.Fprintf(w, "results   %s\n", filepath.Join(f.Path, study.ResultsFile))
+}
+
+// shownEffects bounds the correlations that are printed.
+const shownEffects = 5
+
+// printStrongest prints the strongest correlations.
+func printStrongest(w io.Writer, r *study.Report) {
+	var effects []study.Effect
+	for _, e := range r.Effects {
+		if e.Rank == e.Rank {
+			effects = append(effects, e)
+		}
+	}
+	slices.SortStableFunc(effects, func(a, b study.Effect) int {
+		switch x, y := a.Rank*a.Rank, b.Rank*b.Rank; {
+		case x > y:
+			return -1
+		case x < y:
+			return 1
+		}
+		return 0
+	})
+	rows := [][]string{{"strongest effects", "on", "rank correlation"}}
+	for _, e := range effects[:min(len(effects), shownEffects)] {
+		rows = append(rows, []string{e.Factor, e.Quantity, fmt.Sprintf("%.2f", e.Rank)})
+	}
+	if len(rows) > 1 {
+		table(w, rows)
+	}
+}
+
+// numberOr writes a number, – if it is missing.
+func numberOr(v study.Number) string {
+	if v != v {
+		return "–"
+	}
+	return number(float64(v))
+}

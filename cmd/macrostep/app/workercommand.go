@@ -1,0 +1,106 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/macrostep/macrostep/cmd/macrostep/internal/cluster"
+	"github.com/macrostep/macrostep/master/study"
+)
+
+const workerHelp = `Joins a study on another machine and makes runs for it until it is over. System and
+FMUs are fetched once, and kept by their hashes in the user's cache. While the
+study is away, the worker waits and connects again.
+
+A study that was started with --serve writes the file join.json into its folder. It
+holds the address and the key: copy it to this machine, and keep it secret. For a
+cluster of yours, give its URL and your credentials.
+
+Examples:
+   macrostep worker --credentials join.json
+   macrostep worker --join tls://head:4222 --credentials join.json --engines 16
+   macrostep worker --join nats://cluster:4222 --credentials me.creds --study 3f9a…`
+
+func (p *program) workerCommand() *cli.Command {
+	return &cli.Command{
+		Name: "worker", Usage: "make runs for a study on another machine",
+		UsageText: "macrostep worker [--join URL] --credentials FILE [FLAGS]", Description: workerHelp,
+		Flags: append([]cli.Flag{
+			stringFlag("join", "`URL` of the server (default: that in join.json)"),
+			stringFlag("study", "`ID` of the study, if the server has several"),
+			&cli.IntFlag{Name: flagEngines, Usage: "make `N` runs at a time; 0: as many as there are cores"},
+		}, credentialFlags()...),
+		Action: p.runWorker,
+	}
+}
+
+func (p *program) runWorker(c *cli.Context) (err error) {
+	if err := arguments(c, 0, 0, ""); err != nil {
+		return err
+	}
+	in := newInput(c)
+	if !c.IsSet("join") && !c.IsSet(flagCredentials) {
+		in.add(errors.New("give --credentials join.json, or --join URL"))
+	}
+	if err := in.err(); err != nil {
+		return err
+	}
+	link, err := cluster.Connect(c.String("join"), cluster.Credentials{File: c.String(flagCredentials), CA: c.String(flagCA)})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, link.Close()) }()
+	identity := c.String("study")
+	for identity == "" {
+		all, err := link.Studies(c.Context)
+		switch {
+		case err != nil:
+			return err
+		case len(all) == 1:
+			identity = all[0]
+		case len(all) > 1:
+			return &usageError{"worker", fmt.Errorf("the server has several studies; choose one with --study: %s", strings.Join(all, ", "))}
+		default:
+			fmt.Fprintln(p.stderr, "waiting for a study")
+			select {
+			case <-c.Context.Done():
+				return nil
+			case <-time.After(time.Second):
+			}
+		}
+	}
+	cache, err := studyCache()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(cache, 0o700); err != nil {
+		return err
+	}
+	folder, err := os.MkdirTemp(cache, "study-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	if err := cluster.Download(c.Context, link, identity, filepath.Join(cache, "files"), folder); err != nil {
+		return fmt.Errorf("the files of the study: %w", err)
+	}
+	f, err := study.OpenFolder(folder, study.ReadOnly)
+	if err != nil {
+		return err
+	}
+	con := newConsole(p.stderr)
+	con.print("joined study " + identity)
+	w := &cluster.Worker{Link: link, Identity: identity, Folder: folder, Plan: f.Plan, Engines: c.Int(flagEngines), Upload: f.Plan.Keep != study.KeepNone,
+		New: func(number int) cluster.Engine { return newStudyEngine(f, number) }, Log: con.print}
+	if err := w.Run(c.Context); err != nil {
+		return &runError{err}
+	}
+	con.print("the study is over")
+	return nil
+}

@@ -1,0 +1,374 @@
+package study
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/macrostep/macrostep/master/record"
+)
+
+// Folder is where a study lives: its plan with all files that its runs read, its design, and its rows.
+// Nothing outside of it is needed to go on with the study, or to run it elsewhere.
+//
+//	study.json     the plan's place in files
+//	files/         the plan, the system and what else runs read
+//	variants.csv   the design: a row for each run, written before the first
+//	results.csv    a row for each run that is done, in the order of their ends; when all are done, in that of the design
+//	runs/          tables and manifests of the runs that are kept
+type Folder struct {
+	Path string
+	Plan *Plan
+
+	file *os.File // results.csv, behind the last row
+	held *os.File // locked
+	rows []Row
+}
+
+// Names in a folder.
+const (
+	folderIndex  = "study.json"
+	folderFiles  = "files"
+	folderRuns   = "runs"
+	VariantsFile = "variants.csv"
+	ResultsFile  = "results.csv"
+)
+
+// index is study.json.
+type index struct {
+	Plan string `json:"plan"` // path of the plan below files
+	Root string `json:"root"` // folder that files is a copy of
+	// Step is the macro step in s of the system.
+	Step float64 `json:"step"`
+}
+
+// Create makes a folder for a study: text is its plan at the path of p, files are those that its runs read,
+// and step is the macro step in s of the system (see Inspect). The folder must not hold a study.
+func Create(path string, p *Plan, text []byte, files []string, step float64) (_ *Folder, err error) {
+	if _, err := os.Stat(filepath.Join(path, folderIndex)); err == nil {
+		return nil, fmt.Errorf("%s holds a study already; continue it with --resume, or name another folder", path)
+	}
+	plan, err := filepath.Abs(p.Path)
+	if err != nil {
+		return nil, err
+	}
+	root := filepath.Dir(plan)
+	paths := make([]string, len(files))
+	for i, f := range files {
+		if paths[i], err = filepath.Abs(f); err != nil {
+			return nil, err
+		}
+		for !within(root, paths[i]) {
+			if root == filepath.Dir(root) {
+				return nil, fmt.Errorf("%s and %s are on different volumes; put the files of a study on one", plan, paths[i])
+			}
+			root = filepath.Dir(root)
+		}
+	}
+	for _, f := range paths {
+		if err := copyFile(filepath.Join(path, folderFiles, relative(root, f)), f); err != nil {
+			return nil, err
+		}
+	}
+	i := index{filepath.ToSlash(relative(root, plan)), root, step}
+	if err := writeFile(filepath.Join(path, folderFiles, relative(root, plan)), text); err != nil {
+		return nil, err
+	}
+	if p.Optimise == nil && p.Convergence == nil {
+		design, err := p.Variants()
+		if err != nil {
+			return nil, err
+		}
+		if err := writeFile(filepath.Join(path, VariantsFile), design.csv()); err != nil {
+			return nil, err
+		}
+	}
+	data, err := json.MarshalIndent(i, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	// Last: without it, the folder is no study.
+	if err := writeFile(filepath.Join(path, folderIndex), append(data, '\n')); err != nil {
+		return nil, err
+	}
+	return OpenFolder(path, ReadWrite)
+}
+
+// Access is what the folder of a study is opened for.
+type Access int
+
+// The kinds of access.
+const (
+	ReadWrite Access = iota // by one process at a time
+	ReadOnly                // of the plan; the rows are not read
+)
+
+// OpenFolder opens the folder of a study that has begun.
+func OpenFolder(path string, a Access) (*Folder, error) {
+	f := &Folder{Path: path}
+	if err := f.read(); err != nil || a == ReadOnly {
+		return f, err
+	}
+	return f, f.openRows()
+}
+
+// read reads the plan.
+func (f *Folder) read() error {
+	data, err := os.ReadFile(filepath.Join(f.Path, folderIndex))
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%s holds no study: there is no %s", f.Path, folderIndex)
+	}
+	if err != nil {
+		return err
+	}
+	var i index
+	if err := json.Unmarshal(data, &i); err != nil {
+		return fmt.Errorf("%s: %w", filepath.Join(f.Path, folderIndex), err)
+	}
+	files, err := filepath.Abs(filepath.Join(f.Path, folderFiles))
+	if err != nil {
+		return err
+	}
+	if !filepath.IsLocal(filepath.FromSlash(i.Plan)) {
+		return fmt.Errorf("%s: %q leaves the folder", filepath.Join(f.Path, folderIndex), i.Plan)
+	}
+	place := filepath.Join(files, filepath.FromSlash(i.Plan))
+	text, err := os.ReadFile(place)
+	if err != nil {
+		return err
+	}
+	f.Plan, err = Parse(place, text, func(path string) string {
+		if within(i.Root, path) {
+			return filepath.Join(files, relative(i.Root, path))
+		}
+		return path
+	})
+	if err != nil {
+		return err
+	}
+	if c := f.Plan.Convergence; c != nil && c.From == 0 {
+		c.From = i.Step
+	}
+	return nil
+}
+
+// openRows reads the rows, and removes a last one that breaks off.
+func (f *Folder) openRows() error {
+	path := filepath.Join(f.Path, ResultsFile)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return err
+	}
+	if err := f.lock(); err != nil {
+		return errors.Join(err, file.Close())
+	}
+	data, err := io.ReadAll(file)
+	if err != nil {
+		return errors.Join(err, file.Close())
+	}
+	whole := bytes.LastIndexByte(data, '\n') + 1
+	r := csv.NewReader(bytes.NewReader(data[:whole]))
+	r.FieldsPerRecord = -1
+	seen := map[int]bool{}
+	for first := true; ; first = false {
+		at := r.InputOffset()
+		record, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if first && err == nil {
+			if !slices.Equal(record, f.Plan.Columns()) {
+				err = errors.New("the header is not that of this study")
+			}
+			if err == nil {
+				continue
+			}
+		}
+		var row Row
+		if err == nil {
+			row, err = f.Plan.parseRow(record)
+		}
+		if err != nil {
+			if r.InputOffset() >= int64(whole) { // a quoted reason that breaks off
+				whole = int(at)
+				break
+			}
+			return errors.Join(fmt.Errorf("%s: %w", path, err), file.Close())
+		}
+		if !seen[row.ID] {
+			seen[row.ID] = true
+			f.rows = append(f.rows, row)
+		}
+	}
+	if err := file.Truncate(int64(whole)); err != nil {
+		return errors.Join(err, file.Close())
+	}
+	if _, err := file.Seek(int64(whole), io.SeekStart); err != nil {
+		return errors.Join(err, file.Close())
+	}
+	f.file = file
+	if whole == 0 {
+		return f.write(func(w io.Writer) error { return writeHeader(w, f.Plan) })
+	}
+	return nil
+}
+
+func writeHeader(to io.Writer, p *Plan) error {
+	w := csv.NewWriter(to)
+	if err := w.Write(p.Columns()); err != nil {
+		return err
+	}
+	w.Flush()
+	return w.Error()
+}
+
+// write appends to the table with a single write, so that no line is torn when the process ends.
+func (f *Folder) write(fill func(io.Writer) error) error {
+	var b bytes.Buffer
+	if err := fill(&b); err != nil {
+		return err
+	}
+	_, err := f.file.Write(b.Bytes())
+	return err
+}
+
+// Rows returns the rows so far.
+func (f *Folder) Rows() []Row { return slices.Clone(f.rows) }
+
+// Add appends a row to the table. It is in the file when Add returns.
+func (f *Folder) Add(r Row) error {
+	if err := f.write(func(w io.Writer) error { return writeRows(w, r) }); err != nil {
+		return fmt.Errorf("%s: %w", filepath.Join(f.Path, ResultsFile), err)
+	}
+	f.rows = append(f.rows, r)
+	return nil
+}
+
+// Sort puts the rows of the table in the order of the design.
+func (f *Folder) Sort() error {
+	slices.SortFunc(f.rows, func(a, b Row) int { return a.ID - b.ID })
+	var b bytes.Buffer
+	if err := errors.Join(writeHeader(&b, f.Plan), writeRows(&b, f.rows...)); err != nil {
+		return err
+	}
+	path := filepath.Join(f.Path, ResultsFile)
+	if err := errors.Join(f.file.Close(), writeFile(path, b.Bytes())); err != nil {
+		return err
+	}
+	var err error
+	f.file, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	return err
+}
+
+// Close closes the table.
+func (f *Folder) Close() error { return errors.Join(f.file.Close(), f.held.Close()) }
+
+// lock keeps a second process from continuing the study at the same time.
+func (f *Folder) lock() error {
+	file, err := os.OpenFile(filepath.Join(f.Path, "lock"), os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return err
+	}
+	if err := record.Lock(file); err != nil {
+		return errors.Join(fmt.Errorf("%s: another process is running this study; wait for it, or end it", f.Path), file.Close())
+	}
+	f.held = file
+	return nil
+}
+
+// Remove removes the study in a folder, and nothing else that is there. A folder without a study stays.
+func Remove(path string) error {
+	if _, err := os.Stat(filepath.Join(path, folderIndex)); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	f := &Folder{Path: path}
+	if err := f.lock(); err != nil {
+		return err
+	}
+	var errs []error
+	for _, name := range []string{folderIndex, folderFiles, folderRuns, VariantsFile, ResultsFile, ReportFile, "results.parquet", "report.html", "queue", "identity", "join.json"} {
+		errs = append(errs, os.RemoveAll(filepath.Join(path, name)))
+	}
+	return errors.Join(append(errs, f.held.Close())...)
+}
+
+// Runs returns the folder for tables of runs that are kept.
+func (f *Folder) Runs() (string, error) {
+	path, err := filepath.Abs(filepath.Join(f.Path, folderRuns))
+	if err != nil {
+		return "", err
+	}
+	return path, os.MkdirAll(path, 0o777)
+}
+
+// csv returns a design as a table.
+func (v *Variants) csv() []byte {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	_ = w.Write(append([]string{columnID}, v.Names...)) // a buffer takes everything
+	for _, e := range v.List {
+		_ = w.Write(append([]string{fmt.Sprint(e.ID)}, e.Values...))
+	}
+	w.Flush()
+	return b.Bytes()
+}
+
+// within reports whether a path is below a folder.
+func within(folder, path string) bool { return filepath.IsLocal(relative(folder, path)) }
+
+// relative returns a path below a folder, ".." if there is none.
+func relative(folder, path string) string {
+	rel, err := filepath.Rel(folder, path)
+	if err != nil {
+		return ".."
+	}
+	return rel
+}
+
+// writeFile writes a file that is whole or not there, and the folders that it is in.
+func writeFile(path string, data []byte) error {
+	return replace(path, func(w io.Writer) error { _, err := w.Write(data); return err })
+}
+
+func copyFile(to, from string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	return replace(to, func(w io.Writer) error { _, err := io.Copy(w, in); return err })
+}
+
+func replace(path string, fill func(io.Writer) error) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
+	}
+	partial := path + ".partial"
+	file, err := os.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(fill(file), file.Close()); err != nil {
+		return errors.Join(err, os.Remove(partial))
+	}
+	return os.Rename(partial, path)
+}
+
+// FilesOf lists what a machine needs to make runs of the study in a folder: paths in it, with slashes.
+func FilesOf(folder string) ([]string, error) {
+	list := []string{folderIndex}
+	root := filepath.Join(folder, folderFiles)
+	err := filepath.WalkDir(root, func(path string, e os.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			list = append(list, filepath.ToSlash(relative(folder, path)))
+		}
+		return err
+	})
+	return list, err
+}

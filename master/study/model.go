@@ -1,0 +1,294 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/master/scenario"
+	"github.com/macrostep/macrostep/master/simulate"
+	"github.com/macrostep/macrostep/ssp"
+)
+
+// Options are what a program knows and a plan does not.
+type Options struct {
+	// Request returns the run that settings of macrostep run ask for, of a plan's system. nil = there
+	// are no settings but those of Base.
+	Request  func(system string, settings []Setting) (simulate.Request, error)
+	Presets  algorithms.Catalog
+	Dialects []ssp.Dialect // nil: those of package dialect
+	// Kept is the folder for tables of the runs that the plan keeps; "" = none is kept.
+	Kept string
+	// Engine names this process in rows.
+	Engine string
+	Logger *slog.Logger // of what opening reports; nil = nothing is logged
+}
+
+// Model is the system of a plan, opened once. Its methods may be called by several goroutines.
+type Model struct {
+	plan     *Plan
+	options  Options
+	model    *simulate.Model
+	selected record.Selection // of the collected variables
+
+	mu       sync.Mutex
+	requests map[string]simulate.Request // by the settings that vary
+}
+
+// Open opens the system of a plan and loads its FMUs.
+func Open(ctx context.Context, p *Plan, o Options) (*Model, error) {
+	m := newModel(p, o)
+	opening, _, err := m.opening(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if m.model, err = simulate.OpenModel(ctx, p.System, opening); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// Inspect returns the files that the runs of a plan read, and the macro step in s that its system has.
+// It reads documents, and runs no code of FMUs.
+func Inspect(ctx context.Context, p *Plan, o Options) (files []string, step float64, err error) {
+	opening, files, err := newModel(p, o).opening(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	i, err := simulate.Inspect(ctx, p.System, opening)
+	if err != nil {
+		return nil, 0, err
+	}
+	return slices.Concat(p.files, files, i.Files), i.Step.Value, nil
+}
+
+func newModel(p *Plan, o Options) *Model {
+	if o.Request == nil {
+		o.Request = noSettings
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Model{plan: p, options: o, requests: map[string]simulate.Request{}}
+}
+
+// opening returns how the system is opened, and the files beside it that a run reads.
+func (m *Model) opening(ctx context.Context) (_ simulate.OpenOptions, files []string, err error) {
+	r, err := m.request(Variant{})
+	if err != nil {
+		return simulate.OpenOptions{}, nil, err
+	}
+	var names []string
+	for i := range m.plan.Quantities {
+		names = append(names, m.plan.Quantities[i].Variable)
+	}
+	if m.selected, err = record.ParseSelection(names); err != nil {
+		return simulate.OpenOptions{}, nil, err
+	}
+	open := simulate.OpenOptions{
+		Strict: r.Strict, Stateless: r.Stateless, Set: r.Set, Quirks: r.Quirks, Compile: r.Compile, Isolation: r.Isolation,
+		Dialects: m.options.Dialects, Logger: m.options.Logger, Read: m.selected.Match,
+		Start: r.Start, Stop: r.Stop, Step: r.Step, Tolerance: r.Tolerance,
+	}
+	if r.Scenario != "" {
+		s, err := scenario.Read(ctx, r.Scenario)
+		if err != nil {
+			return open, nil, err
+		}
+		open.Read = func(name string) bool { return m.selected.Match(name) || s.Uses(name) }
+		files = append(s.Files(), r.Scenario)
+	}
+	if r.Input != "" {
+		s, err := record.ReadSignals(ctx, r.Input)
+		if err != nil {
+			return open, nil, fmt.Errorf("input: %w", err)
+		}
+		open.Driven, open.DrivenBy = s.Names, "the setting input "+r.Input
+		files = append(files, r.Input)
+	}
+	if r.History != "" {
+		files = append(files, r.History)
+	}
+	if m.plan.Keep != KeepNone && !r.Record.IsDefault() {
+		open.Record = r.Record.Match
+	}
+	return open, files, nil
+}
+
+// noSettings makes the run of a plan without settings.
+func noSettings(system string, settings []Setting) (simulate.Request, error) {
+	if len(settings) > 0 {
+		return simulate.Request{}, fmt.Errorf("the setting %s needs study.Options.Request, which reads settings", settings[0].Name)
+	}
+	return simulate.Request{System: system}, nil
+}
+
+// Close closes the system.
+func (m *Model) Close() error { return m.model.Close() }
+
+// request returns the run of a variant, without what it sets.
+func (m *Model) request(v Variant) (simulate.Request, error) {
+	settings := m.plan.Run
+	key := ""
+	for i, value := range v.Values {
+		name, ok := strings.CutPrefix(m.plan.factorNames()[i], SettingPrefix)
+		if !ok || value == "" {
+			continue
+		}
+		if setting, part, ok := strings.Cut(name, "."); ok { // param.order
+			name, value = setting, part+"="+value
+		}
+		settings = override(settings, Setting{name, value})
+		key += name + "\x00" + value + "\x00"
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, ok := m.requests[key]
+	if !ok {
+		var err error
+		if r, err = m.options.Request(m.plan.System, settings); err != nil {
+			return r, err
+		}
+		m.requests[key] = r
+	}
+	return r, nil
+}
+
+// override returns the settings with another value for one of them.
+func override(settings []Setting, s Setting) []Setting {
+	key, _, part := strings.Cut(s.Value, "=")
+	var out []Setting
+	for _, o := range settings {
+		if o.Name != s.Name || part && !strings.HasPrefix(o.Value, key+"=") {
+			out = append(out, o)
+		}
+	}
+	return append(out, s)
+}
+
+// Run makes the run of a variant. What goes wrong in it is in the row; the error is that of a context
+// which is done.
+func (m *Model) Run(ctx context.Context, v Variant) (Row, error) {
+	began := time.Now()
+	row, err := m.run(ctx, v)
+	if m.plan.Keep == KeepFailed && row.Status == OK && m.options.Kept != "" {
+		for _, file := range []string{".csv", ".json"} {
+			_ = os.Remove(filepath.Join(m.options.Kept, fmt.Sprint(v.ID, file))) // at worst, there is a file more
+		}
+	}
+	row.Seconds, row.Engine = time.Since(began).Seconds(), m.options.Engine
+	return row, err
+}
+
+func (m *Model) run(ctx context.Context, v Variant) (Row, error) {
+	r, err := m.request(v)
+	if err != nil {
+		return m.plan.NoRow(v, Failed, err.Error()), nil
+	}
+	var set []simulate.Assignment
+	for i, value := range v.Values {
+		if name := m.plan.factorNames()[i]; value != "" && !strings.HasPrefix(name, SettingPrefix) {
+			set = append(set, simulate.Assignment{Name: name, Value: value})
+		}
+	}
+	selection := r.Record
+	r.Output, r.Manifest, r.Record = "", "", none
+	if m.plan.Keep != KeepNone && m.options.Kept != "" {
+		r.Output, r.Record = filepath.Join(m.options.Kept, fmt.Sprintf("%d.csv", v.ID)), selection
+		if err := r.Place(); err != nil {
+			return m.plan.NoRow(v, Failed, err.Error()), nil
+		}
+	}
+	var columns record.Columns
+	resolve := func(name string) (string, error) { return name, nil }
+	runner := simulate.Runner{
+		Presets: m.options.Presets,
+		Open: func(_ context.Context, _ string, o simulate.OpenOptions) (*simulate.System, error) {
+			o.Set = set
+			sys, err := m.model.Instantiate(o)
+			if err != nil {
+				return nil, err
+			}
+			columns.Select = m.selected.Of(sys.Alone)
+			if sys.Resolve != nil {
+				resolve = sys.Resolve
+			}
+			return sys, nil
+		},
+		Prepare: func(ctx context.Context, p *simulate.Prepared) (context.Context, error) {
+			p.Options.Recorders = append(p.Options.Recorders, &columns)
+			return ctx, nil
+		},
+	}
+	out, err := runner.Run(ctx, r)
+	if ctx.Err() != nil {
+		return Row{}, context.Cause(ctx)
+	}
+	row := m.plan.NoRow(v, OK, "")
+	row.Steps, row.Rejected = out.Result.Accepted, out.Result.Rejected
+	if out.Manifest != nil {
+		row.Verdict = out.Manifest.Outcome.Expectations
+	}
+	var unmet *scenario.FailedError
+	switch {
+	case out.Manifest != nil && out.Manifest.Outcome.Stability == master.Unstable:
+		row.Status, row.Reason = Unstable, oneLine(out.Manifest.Outcome.Unstable)
+		return row, nil
+	case err != nil && !(errors.As(err, &unmet) && out.Manifest.Outcome.Regular()):
+		row.Status, row.Reason = Failed, oneLine(err.Error())
+		return row, nil
+	}
+	for i := range m.plan.Quantities {
+		q := &m.plan.Quantities[i]
+		name, err := resolve(q.Variable)
+		var values []float64
+		if err == nil {
+			values, err = columnOf(&columns, name)
+		}
+		if err != nil {
+			return m.plan.NoRow(v, Failed, err.Error()), nil
+		}
+		row.Collected[i] = q.of(columns.Time(), values)
+	}
+	return row, nil
+}
+
+var none, _ = record.ParseSelection([]string{"none"})
+
+// columnOf returns a variable as numbers; true is 1.
+func columnOf(c *record.Columns, name string) ([]float64, error) {
+	if v, err := c.Real(name); err == nil {
+		return v, nil
+	}
+	if v, err := c.Integer(name); err == nil {
+		return convert(v, func(e int32) float64 { return float64(e) }), nil
+	}
+	v, err := c.Boolean(name)
+	if err != nil {
+		return nil, fmt.Errorf("collect: %w", err)
+	}
+	return convert(v, func(e bool) float64 {
+		if e {
+			return 1
+		}
+		return 0
+	}), nil
+}
+
+func convert[T any](in []T, number func(T) float64) []float64 {
+	out := make([]float64, len(in))
+	for i, v := range in {
+		out[i] = number(v)
+	}
+	return out
+}

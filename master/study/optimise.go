@@ -1,0 +1,279 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/optimize"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/master/results"
+)
+
+// The methods of an optimisation.
+const (
+	MethodNelderMead = "nelder-mead" // a simplex; one run at a time
+	MethodCMAES      = "cma-es"      // a population, whose runs are parallel; for many local minima
+	MethodLBFGS      = "l-bfgs"      // gradients by central differences, whose runs are parallel; for smooth goals
+)
+
+var methods = []string{MethodNelderMead, MethodCMAES, MethodLBFGS}
+
+// usualEvaluations is the bound of an optimisation that gives none.
+const usualEvaluations = 500
+
+// AddFit adds a quantity "deviation(NAME)" for each column NAME = component.variable of a table, and makes the
+// optimisation reduce the sum of their squares, each over the range of its column.
+func (p *Plan) AddFit(o *Optimisation, path string) error {
+	t, err := results.Read(path, results.ReadOptions{})
+	if err != nil {
+		return err
+	}
+	for _, c := range t.Columns {
+		if c.Values == nil {
+			continue
+		}
+		low, high := math.Inf(1), math.Inf(-1)
+		for _, v := range c.Values {
+			if v-v == 0 {
+				low, high = min(low, v), max(high, v)
+			}
+		}
+		if !(high > low) {
+			return fmt.Errorf("%s: column %s does not change; a fit needs measured values that do", path, c.Name)
+		}
+		q := Quantity{Name: "deviation(" + c.Name + ")", Text: fmt.Sprintf("deviation(%s, %s)", c.Name, path), Variable: c.Name}
+		if err := q.readDeviation([]string{c.Name, path}, func(name string) string { return name }); err != nil {
+			return err
+		}
+		p.Quantities = append(p.Quantities, q)
+		o.Fit = append(o.Fit, Fit{q.Name, high - low})
+	}
+	if o.Fit == nil {
+		return fmt.Errorf("%s: the table has no columns beside time; name them component.variable", path)
+	}
+	return nil
+}
+
+func (p *Plan) checkOptimise() error {
+	o := p.Optimise
+	var errs []error
+	if !slices.Contains(methods, o.Method) {
+		errs = append(errs, fmt.Errorf("optimise: there is no method %q%s; there are %s", o.Method, diag.DidYouMean(o.Method, methods), strings.Join(methods, ", ")))
+	}
+	if o.Evaluations == 0 {
+		o.Evaluations = usualEvaluations
+	}
+	if o.Fit == nil {
+		_, err := p.quantity(o.Goal)
+		errs = append(errs, err)
+	}
+	if len(p.Factors) == 0 {
+		errs = append(errs, errors.New("optimise: nothing varies; give ranges in vary"))
+	}
+	for i := range p.Factors {
+		if f := &p.Factors[i]; f.Levels != nil {
+			errs = append(errs, fmt.Errorf("optimise: %s: %s is a list; give a range, linear(FROM, TO)", f.Name, f.Text))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Optimum is the best run of an optimisation.
+type Optimum struct {
+	Row
+	Goal   float64 // value of what was minimised or maximised; of a fit, the sum of squares
+	Runs   int
+	Ended  string // why the search ended
+	Method string
+}
+
+// search is an optimisation under way. Each factor is a function of one coordinate z without bounds: a
+// range of the sine of z, so that its ends are reached, other distributions by their quantiles.
+type search struct {
+	study *Study
+	runs  int
+	best  Optimum
+	err   error // that ends the search
+	ctx   context.Context
+	exec  Executor
+}
+
+// at returns the value of a factor at a coordinate; that of 0 is the middle.
+func (f *Factor) coordinate(z float64) float64 {
+	if f.finite() {
+		return f.at((1 + math.Sin(z)) / 2)
+	}
+	return f.quantile(min(max(math.Erfc(-z/math.Sqrt2)/2, 0x1p-53), 1-0x1p-53))
+}
+
+// goal returns what is to be as small as possible; +Inf of a run without the value.
+func (p *Plan) goal(r *Row) float64 {
+	o, sum := p.Optimise, 0.0
+	if o.Fit == nil {
+		i, _ := p.quantity(o.Goal)
+		if sum = r.Collected[i]; o.Maximise {
+			sum = -sum
+		}
+	}
+	for _, f := range o.Fit {
+		i, _ := p.quantity(f.Quantity)
+		sum += (r.Collected[i] / f.Scale) * (r.Collected[i] / f.Scale)
+	}
+	if math.IsNaN(sum) {
+		return math.Inf(1)
+	}
+	return sum
+}
+
+// evaluate makes the runs at some points, side by side, and returns their goals.
+func (s *search) evaluate(points ...[]float64) []float64 {
+	p := s.study.Plan
+	goals := make([]float64, len(points))
+	for i := range goals {
+		goals[i] = math.Inf(1)
+	}
+	if s.err != nil {
+		return goals
+	}
+	first := s.runs
+	variants := make([]Variant, len(points))
+	for i, z := range points {
+		values := make([]string, len(z))
+		for j := range z {
+			values[j] = formatNumber(p.Factors[j].coordinate(z[j]))
+		}
+		variants[i] = Variant{first + i, values}
+	}
+	s.runs += len(points)
+	rows := make([]Row, len(points))
+	if s.err = s.study.make(s.ctx, s.exec, variants, func(r Row) { rows[r.ID-first] = r }); s.err != nil {
+		return goals
+	}
+	for i := range rows {
+		if goals[i] = p.goal(&rows[i]); goals[i] < s.best.Goal || s.best.Runs == 0 {
+			s.best = Optimum{Row: rows[i], Goal: goals[i], Runs: 1}
+		}
+	}
+	return goals
+}
+
+func (s *search) status() (optimize.Status, error) {
+	if s.err != nil {
+		return optimize.Failure, s.err
+	}
+	if s.runs >= s.study.Plan.Optimise.Evaluations {
+		return optimize.FunctionEvaluationLimit, nil
+	}
+	return optimize.NotTerminated, nil
+}
+
+// optimise carries out the optimisation of a plan.
+func (s *Study) optimise(ctx context.Context, exec Executor) (*Optimum, error) {
+	o := s.Plan.Optimise
+	dim := len(s.Plan.Factors)
+	w := &search{study: s, ctx: ctx, exec: exec, best: Optimum{Goal: math.Inf(1)}}
+	ended := ""
+	if o.Method == MethodCMAES {
+		ended = w.cmaes(dim)
+	} else {
+		problem := optimize.Problem{
+			Func:   func(z []float64) float64 { return w.evaluate(slices.Clone(z))[0] },
+			Status: w.status,
+		}
+		var method optimize.Method = &optimize.NelderMead{SimplexSize: 0.5}
+		if o.Method == MethodLBFGS {
+			problem.Grad, method = w.gradient, &optimize.LBFGS{}
+		}
+		settings := &optimize.Settings{Converger: &optimize.FunctionConverge{Absolute: 1e-14, Relative: 1e-7, Iterations: 10 + 5*dim}}
+		result, err := optimize.Minimize(problem, make([]float64, dim), settings, method)
+		if err != nil {
+			ended = err.Error() // such as a line search that finds nothing better
+		} else {
+			ended = result.Status.String()
+		}
+	}
+	if w.err != nil {
+		return nil, w.err
+	}
+	if math.IsInf(w.best.Goal, 1) {
+		return nil, errors.New("optimise: no run had the quantity that is optimised; see the reasons in the table")
+	}
+	w.best.Runs, w.best.Ended, w.best.Method = w.runs, ended, o.Method
+	if o.Maximise {
+		w.best.Goal = -w.best.Goal
+	}
+	return &w.best, nil
+}
+
+// gradient computes central differences, with all runs side by side.
+func (s *search) gradient(grad, z []float64) {
+	const h = 1e-4
+	var points [][]float64
+	for i := range z {
+		for _, d := range []float64{-h, h} {
+			point := slices.Clone(z)
+			point[i] += d
+			points = append(points, point)
+		}
+	}
+	goals := s.evaluate(points...)
+	for i := range grad {
+		grad[i] = (goals[2*i+1] - goals[2*i]) / (2 * h)
+		if grad[i]-grad[i] != 0 { // no run on one side
+			grad[i] = 0
+		}
+	}
+}
+
+// cmaes drives the method generation by generation, so that the order of its runs does not depend on how
+// many of them are parallel.
+func (s *search) cmaes(dim int) (ended string) {
+	o := s.study.Plan.Optimise
+	population := 4 + int(3*math.Log(float64(dim)))
+	population = max(population, 4)
+	method := &optimize.CmaEsChol{InitStepSize: 0.5, Population: population, Src: rand.NewPCG(o.Seed, seedStream)}
+	n := method.Init(dim, population)
+	operations, answers := make(chan optimize.Task, n), make(chan optimize.Task, n)
+	tasks := make([]optimize.Task, n)
+	for i := range tasks {
+		tasks[i].Location = &optimize.Location{X: make([]float64, dim)}
+	}
+	go method.Run(operations, answers, tasks)
+	settled := &optimize.FunctionConverge{Absolute: 1e-14, Relative: 1e-7, Iterations: 10 + 5*dim}
+	settled.Init(dim)
+	status := optimize.NotTerminated
+	for status == optimize.NotTerminated {
+		generation := make([]optimize.Task, n)
+		points := make([][]float64, n)
+		for i := range generation {
+			generation[i] = <-operations
+			points[i] = slices.Clone(generation[i].X)
+		}
+		for i, goal := range s.evaluate(points...) {
+			generation[i].F = goal
+			answers <- generation[i]
+		}
+		next := <-operations
+		if next.Op == optimize.MethodDone {
+			status = optimize.MethodConverge
+			break
+		}
+		if status = settled.Converged(next.Location); status == optimize.NotTerminated {
+			status, _ = s.status()
+		}
+		if status == optimize.NotTerminated {
+			answers <- next
+		}
+	}
+	answers <- optimize.Task{Op: optimize.PostIteration}
+	close(answers)
+	for range operations { // until the method has ended
+	}
+	return status.String()
+}

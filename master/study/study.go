@@ -1,0 +1,106 @@
+package study
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// Study carries out a plan and keeps its rows in a folder.
+type Study struct {
+	Plan   *Plan
+	Folder *Folder // nil = rows are only returned
+	// Events takes what happens, one event at a time; nil discards it.
+	Events func(Event)
+
+	rows map[string]Row // made before, by the values of their variants
+}
+
+// Event is what a study reports while it goes on.
+type Event struct {
+	Row   Row
+	Total int // runs of the design; 0 = not known beforehand
+}
+
+// Findings is what a study found out.
+type Findings struct {
+	Rows    []Row // by ID
+	Optimum *Optimum
+	Settled []Settled
+}
+
+// Run makes the runs that the folder does not have yet. With an error, the findings hold what is
+// known; the rows are in the folder.
+func (s *Study) Run(ctx context.Context, exec Executor) (*Findings, error) {
+	s.rows = map[string]Row{}
+	out := &Findings{}
+	if s.Folder != nil {
+		for _, r := range s.Folder.Rows() {
+			s.rows[s.key(r.Variant)] = r
+		}
+	}
+	take := func(r Row) { out.Rows = append(out.Rows, r) }
+	tell := s.Events
+	s.Events = func(e Event) {
+		take(e.Row)
+		if tell != nil {
+			tell(e)
+		}
+	}
+	defer func() { s.Events = tell }()
+	var err error
+	switch {
+	case s.Plan.Optimise != nil:
+		out.Optimum, err = s.optimise(ctx, exec)
+	case s.Plan.Convergence != nil:
+		out.Settled, err = s.converge(ctx, exec)
+	default:
+		var design *Variants
+		if design, err = s.Plan.Variants(); err == nil {
+			err = s.make(ctx, exec, design.List, func(Row) {})
+		}
+	}
+	slices.SortFunc(out.Rows, func(a, b Row) int { return a.ID - b.ID })
+	return out, err
+}
+
+// key distinguishes the variants of a study. What an optimisation evaluates again has its row already.
+func (s *Study) key(v Variant) string {
+	if s.Plan.Optimise != nil {
+		return fmt.Sprint(v.Values)
+	}
+	return fmt.Sprint(v.ID)
+}
+
+// make hands the rows of variants to done: those of the folder at once, then the others as they are made.
+func (s *Study) make(ctx context.Context, exec Executor, variants []Variant, done func(Row)) error {
+	total := 0
+	if s.Plan.Optimise == nil && s.Plan.Convergence == nil {
+		total = len(variants)
+	}
+	var missing []Variant
+	for _, v := range variants {
+		row, ok := s.rows[s.key(v)]
+		if !ok {
+			missing = append(missing, v)
+			continue
+		}
+		row.ID = v.ID
+		done(row)
+		s.Events(Event{row, total})
+	}
+	if missing == nil {
+		return nil
+	}
+	return exec.Run(ctx, missing, func(r Row) error {
+		if s.Folder != nil {
+			if err := s.Folder.Add(r); err != nil {
+				return err
+			}
+		}
+		s.rows[s.key(r.Variant)] = r
+		done(r)
+		s.Events(Event{r, total})
+		return nil
+	})
+}
