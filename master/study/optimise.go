@@ -245,7 +245,7 @@ func (s *search) cmaes(dim int) (ended string) {
 		tasks[i].Location = &optimize.Location{X: make([]float64, dim)}
 	}
 	go method.Run(operations, answers, tasks)
-	settled := &optimize.FunctionConverge{Absolute: 1e-14, Relative: 1e-7, Iterations: 10 + 5*dim}
+	settled := &optimize.FunctionConverge{Absolute: 1e-14, Relative: 1e-7, Iterations: 50 + 20*dim}
 	settled.Init(dim)
 	status := optimize.NotTerminated
 	for status == optimize.NotTerminated {
@@ -266,6 +266,9 @@ func (s *search) cmaes(dim int) (ended string) {
 		}
 		if status = settled.Converged(next.Location); status == optimize.NotTerminated {
 			status, _ = s.status()
+		}
+		if s.runs+n > o.Evaluations && status == optimize.NotTerminated {
+			status = optimize.FunctionEvaluationLimit
 		}
 		if status == optimize.NotTerminated {
 			answers <- next

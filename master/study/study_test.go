@@ -1,0 +1,467 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// parse reads a plan; table are files beside it.
+func parse(t *testing.T, text string, tables ...string) (*Plan, error) {
+	t.Helper()
+	dir := t.TempDir()
+	for i := 0; i+1 < len(tables); i += 2 {
+		if err := os.WriteFile(filepath.Join(dir, tables[i]), []byte(tables[i+1]), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return Parse(filepath.Join(dir, "plan.yaml"), []byte(text), nil)
+}
+
+func mustParse(t *testing.T, text string, tables ...string) *Plan {
+	t.Helper()
+	p, err := parse(t, text, tables...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// function is an executor whose rows are a function of the values.
+type function struct {
+	plan *Plan
+	of   func(x []float64) []float64
+}
+
+func (f function) Run(_ context.Context, variants []Variant, done func(Row) error) error {
+	for _, v := range variants {
+		x := make([]float64, len(v.Values))
+		for i, text := range v.Values {
+			x[i], _ = strconv.ParseFloat(text, 64)
+		}
+		r := f.plan.NoRow(v, OK, "")
+		r.Collected = f.of(x)
+		if r.Collected == nil {
+			r = f.plan.NoRow(v, Crashed, "it crashed")
+		}
+		if err := done(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// report carries out a study of a function.
+func report(t *testing.T, p *Plan, of func(x []float64) []float64) *Report {
+	t.Helper()
+	found, err := (&Study{Plan: p}).Run(t.Context(), function{p, of})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Summarise(p, found)
+}
+
+func TestGrid(t *testing.T) {
+	p := mustParse(t, `
+system: s.ssp
+vary:
+  a.x: linear(1, 2, 3)
+  a.y: log(1, 100, 3)
+  run.algorithm: [explicit, gauss-seidel]
+collect: [final(a.z)]
+`)
+	v, err := p.Variants()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"a.x", "a.y", "run.algorithm"}; !slices.Equal(v.Names, want) {
+		t.Errorf("%v", v.Names)
+	}
+	if len(v.List) != 18 || !slices.Equal(v.List[0].Values, []string{"1", "1", "explicit"}) || !slices.Equal(v.List[17].Values, []string{"2", "100", "gauss-seidel"}) {
+		t.Errorf("%v", v.List)
+	}
+	if x, _ := strconv.ParseFloat(v.List[2].Values[1], 64); math.Abs(x-10) > 1e-12 {
+		t.Errorf("the middle of a logarithmic range is %g", x)
+	}
+}
+
+// One at a time begins with the system as it is.
+func TestOneAtATime(t *testing.T) {
+	p := mustParse(t, "{system: s, vary: {a.x: [1, 2], a.y: [3]}, design: one-at-a-time, collect: [final(a.z)]}")
+	v, err := p.Variants()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range v.List {
+		got = append(got, strings.Join(e.Values, "/"))
+	}
+	if want := []string{"/", "1/", "2/", "/3"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
+// Each design that samples has the mean and the standard deviation of its distributions, and gives the
+// same values to the same seed.
+func TestSampling(t *testing.T) {
+	const text = `
+system: s
+vary:
+  a.u: uniform(2, 4)
+  a.n: normal(10, 3)
+  a.l: lognormal(0, 0.25)
+  a.t: triangular(0, 1, 5)
+  a.e: [0, 1]
+design: %s
+samples: 4000
+seed: %d
+collect: [final(a.z)]
+`
+	mean := []float64{3, 10, math.Exp(0.25 * 0.25 / 2), 2, 0.5}
+	deviation := []float64{2 / math.Sqrt(12), 3, math.Exp(0.25*0.25/2) * math.Sqrt(math.Exp(0.25*0.25)-1), math.Sqrt((0 + 1 + 25 - 0 - 0 - 5) / 18.), 0.5}
+	for _, design := range []string{DesignMonteCarlo, DesignLatinHypercube, DesignHalton} {
+		v, err := mustParse(t, fmt.Sprintf(text, design, 7)).Variants()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range mean {
+			var x []float64
+			for _, e := range v.List {
+				n, err := strconv.ParseFloat(e.Values[i], 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				x = append(x, n)
+			}
+			got := describe("", rowsOf(x), 0)
+			within := 4 * deviation[i] / math.Sqrt(float64(len(x))) // of independent samples; the others are better
+			if math.Abs(float64(got.Mean)-want) > within || math.Abs(float64(got.Deviation)/deviation[i]-1) > 0.08 {
+				t.Errorf("%s: factor %d: mean %g, want %g ± %g; deviation %g, want %g", design, i, got.Mean, want, within, got.Deviation, deviation[i])
+			}
+		}
+		again, _ := mustParse(t, fmt.Sprintf(text, design, 7)).Variants()
+		other, _ := mustParse(t, fmt.Sprintf(text, design, 8)).Variants()
+		if !slices.Equal(v.List[17].Values, again.List[17].Values) || slices.Equal(v.List[17].Values, other.List[17].Values) {
+			t.Errorf("%s: %v with a seed, %v with it again, %v with another", design, v.List[17], again.List[17], other.List[17])
+		}
+	}
+}
+
+func rowsOf(values []float64) (rows []Row) {
+	for _, v := range values {
+		rows = append(rows, Row{Collected: []float64{v}, Status: OK})
+	}
+	return rows
+}
+
+// A latin hypercube has one sample in each of N equal parts of every factor.
+func TestLatinHypercube(t *testing.T) {
+	v, err := mustParse(t, "{system: s, vary: {a.x: 'linear(0, 50)', a.y: 'linear(0, 50)'}, samples: 50, collect: [final(a.z)]}").Variants()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		seen := map[int]bool{}
+		for _, e := range v.List {
+			x, _ := strconv.ParseFloat(e.Values[i], 64)
+			seen[int(x)] = true
+		}
+		if len(seen) != 50 {
+			t.Errorf("factor %d: %d of 50 parts have a sample", i, len(seen))
+		}
+	}
+}
+
+// The model y = 3x₁ + 2x₂ + 0·x₃ with independent uniform factors on [0, 1] has the mean 2.5, the variance
+// 13/12, and indices 9/13, 4/13 and 0, of first order and total.
+func TestSobol(t *testing.T) {
+	const text = "{system: s, vary: {a.x: 'linear(0, 1)', a.y: 'linear(0, 1)', a.z: 'linear(0, 1)'}, design: %s, samples: %d, seed: 3, collect: [final(a.w)]}"
+	linear := func(x []float64) []float64 { return []float64{3*x[0] + 2*x[1]} }
+	r := report(t, mustParse(t, fmt.Sprintf(text, DesignSaltelli, 2000)), linear)
+	for i, want := range []float64{9. / 13, 4. / 13, 0} {
+		s := r.Sobol[i]
+		if math.Abs(float64(s.First)-want) > 3*float64(s.FirstError)+1e-12 || math.Abs(float64(s.Total)-want) > 3*float64(s.TotalError)+1e-12 || s.FirstError > 0.05 {
+			t.Errorf("%+v, want %g", s, want)
+		}
+	}
+	r = report(t, mustParse(t, fmt.Sprintf(text, DesignMonteCarlo, 2000)), linear)
+	if s := r.Statistics[0]; math.Abs(float64(s.Mean)-2.5) > 3*float64(s.StandardError) || math.Abs(float64(s.Deviation)-math.Sqrt(13./12)) > 0.05 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// Elementary effects of a linear model are its slopes over the whole range; a product spreads.
+func TestMorris(t *testing.T) {
+	p := mustParse(t, "{system: s, vary: {a.x: 'linear(0, 10)', a.y: 'log(1, 100)', a.z: 'linear(-1, 1)'}, design: morris, samples: 20, collect: [final(a.w)]}")
+	r := report(t, p, func(x []float64) []float64 { return []float64{-2*x[0] + math.Log10(x[1]) + x[0]*x[2]} })
+	want := []struct{ mu, within float64 }{{-20, 10}, {2, 1e-9}, {0, 30}}
+	for i, e := range r.Morris {
+		if math.Abs(float64(e.Mu)-want[i].mu) > want[i].within {
+			t.Errorf("%+v, want %g", e, want[i].mu)
+		}
+	}
+	if r.Morris[1].Sigma > 1e-9 || r.Morris[0].Sigma < 1 {
+		t.Errorf("%+v", r.Morris)
+	}
+	dropped := report(t, p, func(x []float64) []float64 {
+		if x[0] == 10 {
+			return nil
+		}
+		return []float64{x[0]}
+	})
+	if dropped.Dropped == 0 || dropped.Dropped == 20 || dropped.Statuses[Crashed] == 0 || dropped.Reasons[0].Text != "it crashed" {
+		t.Errorf("%+v", dropped)
+	}
+}
+
+// Quantities of a line, a parabola and a jump against their exact values.
+func TestQuantities(t *testing.T) {
+	times := []float64{0, 0.5, 1, 1, 2}
+	values := []float64{0, 1, 2, 4, -4} // up with slope 2, a jump, down with slope 8
+	exact := map[string]float64{
+		"final(a.x)": -4, "minimum(a.x)": -4, "maximum(a.x)": 4, "time-of-minimum(a.x)": 2, "time-of-maximum(a.x)": 1,
+		"integral(a.x)": 1, "mean(a.x)": 0.5, "rms(a.x)": math.Sqrt((4./3 + 16./3) / 2),
+		"value(a.x, 0.25)": 0.5, "value(a.x, 1)": 4, "value(a.x, 1.25)": 2, "value(a.x, 2)": -4, "value(a.x, 3)": math.NaN(),
+		"crossing(a.x, 1.5)": 0.75, "crossing(a.x, 0, down)": 1.5, "crossing(a.x, 5)": math.NaN(), "crossing(a.x, 3, up)": 1,
+		"deviation(a.x, ref.csv)": math.Sqrt(2), "deviation(a.x, ref.csv, other)": math.NaN(),
+	}
+	for text, want := range exact {
+		p := mustParse(t, "{system: s, collect: ['"+text+"']}", "ref.csv", "time,a.x,other\n0,2,0\n0.5,1,0\n3,,1\n")
+		if got := p.Quantities[0].of(times, values); !(math.Abs(got-want) <= 1e-14 || math.IsNaN(got) && math.IsNaN(want)) {
+			t.Errorf("%s = %g, want %g", text, got, want)
+		}
+	}
+}
+
+// Each method finds the minimum of a function, also at the end of a range, and maximises, fits and
+// counts its runs.
+func TestOptimise(t *testing.T) {
+	for _, method := range methods {
+		p := mustParse(t, "{system: s, vary: {a.x: 'linear(-5, 5)', a.y: 'log(0.1, 100)', a.z: 'linear(0, 1)'}, optimise: {minimise: w, evaluations: 3000, method: "+method+"}, collect: {w: final(a.w)}}")
+		bowl := func(x []float64) []float64 {
+			return []float64{(x[0]-1.5)*(x[0]-1.5) + math.Pow(math.Log(x[1]/3), 2) + x[2]}
+		}
+		o := report(t, p, bowl).Optimum
+		x, _ := strconv.ParseFloat(o.Values[0], 64)
+		y, _ := strconv.ParseFloat(o.Values[1], 64)
+		z, _ := strconv.ParseFloat(o.Values[2], 64)
+		if math.Abs(x-1.5) > 1e-3 || math.Abs(y-3) > 1e-2 || z > 1e-3 || o.Runs > 3000 {
+			t.Errorf("%s: %v after %d runs: %s", method, o.Values, o.Runs, o.Ended)
+		}
+		p.Optimise.Maximise = true
+		top := report(t, p, func(x []float64) []float64 { return []float64{4 - bowl(x)[0]} }).Optimum
+		if math.Abs(top.Goal-4) > 1e-2 {
+			t.Errorf("%s: the greatest value is %g, want 4", method, top.Goal)
+		}
+	}
+}
+
+// Runs that fail are no minimum, and bounds on evaluations hold.
+func TestOptimiseAroundFailures(t *testing.T) {
+	for _, method := range methods {
+		p := mustParse(t, "{system: s, vary: {a.x: 'linear(-1, 1)'}, optimise: {minimise: w, evaluations: 40, method: "+method+"}, collect: {w: final(a.w)}}")
+		o := report(t, p, func(x []float64) []float64 {
+			if x[0] < -0.5 {
+				return nil
+			}
+			return []float64{x[0]}
+		}).Optimum
+		if x, _ := strconv.ParseFloat(o.Values[0], 64); x < -0.5 || x > 0.1 || o.Runs > 50 {
+			t.Errorf("%s: %v after %d runs", method, o.Values, o.Runs)
+		}
+	}
+}
+
+// A value v = 1 + c Hᵖ is found to converge with order p.
+func TestConvergence(t *testing.T) {
+	for order := 1; order <= 3; order++ {
+		p := mustParse(t, "{system: s, convergence: {of: v, from: 0.1, most: 30}, collect: {v: final(a.v), w: final(a.w)}}")
+		r := report(t, p, func(x []float64) []float64 { return []float64{1 + 3*math.Pow(x[0], float64(order)), 0} })
+		s := r.Settled[0]
+		n := len(s.Orders) - 1
+		if len(r.Settled) != 1 || !s.Settled || math.Abs(s.Orders[n]-float64(order)) > 1e-3 || math.Abs(s.Changes[n]) > 1e-4 || math.Abs(s.Changes[n-1]) < 1e-4 {
+			t.Errorf("order %d: %+v", order, s)
+		}
+	}
+}
+
+// What is wrong with a plan is said with its line and a remedy, all at once.
+func TestPlanErrors(t *testing.T) {
+	for _, c := range []struct{ plan, want string }{
+		{"", "the file is empty"},
+		{"[1]", "line 1"},
+		{"{system: s, colect: [final(a.x)]}", `line 1: there is no key "colect"; did you mean "collect"?`},
+		{"{system: s}", "nothing is collected"},
+		{"{collect: [final(a.x)]}", "system is missing"},
+		{"system: s\ncollect: [top(a.x)]", `plan.yaml:2: top(a.x): there is no quantity "top"`},
+		{"{system: s, collect: [final(a.x), final(a.x)]}", "is used twice"},
+		{"{system: s, collect: {status: final(a.x)}}", "is used twice"},
+		{"{system: s, collect: ['crossing(a.x)']}", "give crossing(VARIABLE, LEVEL)"},
+		{"{system: s, collect: ['value(a.x, soon)']}", `"soon" is no time`},
+		{"{system: s, collect: ['deviation(a.x, none.csv)']}", "none.csv"},
+		{"{system: s, vary: {a.x: 'linear(2, 1)'}, collect: [final(a.x)]}", "TO = 1 is not above FROM = 2"},
+		{"{system: s, vary: {a.x: 'log(0, 1)'}, collect: [final(a.x)]}", "above 0"},
+		{"{system: s, vary: {a.x: 'normal(0, 0)'}, collect: [final(a.x)]}", "SIGMA is not above 0"},
+		{"{system: s, vary: {a.x: 'linear(0, 1)'}, collect: [final(a.x)]}", "has no number of points"},
+		{"{system: s, vary: {a.x: 'normal(0, 1)'}, design: morris, samples: 3, collect: [final(a.x)]}", "moves factors between two ends"},
+		{"{system: s, vary: {a.x: 'linear(0, 1)'}, design: sobol, samples: 3, collect: [final(a.x)]}", `there is no design "sobol"`},
+		{"{system: s, vary: {a.x: 'linear(0, 1)'}, design: halton, collect: [final(a.x)]}", "halton needs samples"},
+		{"{system: s, vary: {run.output: [a, b]}, collect: [final(a.x)]}", `the setting "output" cannot vary`},
+		{"{system: s, run: {checkpoint: c}, collect: [final(a.x)]}", "--checkpoint does not apply"},
+		{"{system: s, vary: {a.x: [1, 2]}, optimise: {minimise: y}, collect: {y: final(a.x)}}", "is a list; give a range"},
+		{"{system: s, vary: {a.x: 'linear(0, 1)'}, optimise: {minimise: z}, collect: {y: final(a.x)}}", `"z" is not collected`},
+		{"{system: s, vary: {a.x: 'linear(0, 1)'}, optimise: {minimise: y, maximise: y}, collect: {y: final(a.x)}}", "give one of minimise"},
+		{"{system: s, convergence: {of: y, setting: stop-time}, collect: {y: final(a.x)}}", "none that becomes smaller"},
+		{"{system: s, design: table, collect: [final(a.x)]}", "needs table"},
+		{"{system: s, time-limit: 5, collect: [final(a.x)]}", "write for example 30s"},
+		{"{system: s, samples: some, collect: [final(a.x)]}", "not a whole number"},
+		{"{system: s, keep: some, collect: [final(a.x)]}", `there is no choice "some"`},
+	} {
+		if _, err := parse(t, c.plan); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s\n\tgives %v\n\twant %s", c.plan, err, c.want)
+		}
+	}
+}
+
+// A folder keeps rows with all kinds of texts, drops a last row that breaks off, and continues with the runs
+// that are missing.
+func TestFolder(t *testing.T) {
+	text := "{system: s, vary: {a.x: 'linear(1, 5, 5)', a.t: ['q\"uote', ' blank']}, collect: {y: final(a.y)}}"
+	p := mustParse(t, text)
+	path := filepath.Join(t.TempDir(), "study")
+	f, err := Create(path, p, []byte(text), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenFolder(path, ReadWrite); err == nil || !strings.Contains(err.Error(), "another process") {
+		t.Errorf("opened twice: %v", err)
+	}
+	if _, err := Create(path, p, []byte(text), nil, 0); err == nil || !strings.Contains(err.Error(), "--resume") {
+		t.Errorf("made twice: %v", err)
+	}
+	broken := errors.New("enough")
+	seen := 0
+	stops := func(x []float64) []float64 {
+		if x[0] == 2 {
+			return nil
+		}
+		return []float64{x[0] / 3}
+	}
+	s := &Study{Plan: f.Plan, Folder: f, Events: func(Event) { seen++ }}
+	_, err = s.Run(t.Context(), executor(func(ctx context.Context, v []Variant, done func(Row) error) error {
+		if err := (function{f.Plan, stops}).Run(ctx, v[:7], done); err != nil {
+			return err
+		}
+		return broken
+	}))
+	if !errors.Is(err, broken) || seen != 7 {
+		t.Errorf("%d rows, %v", seen, err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	results := filepath.Join(path, ResultsFile)
+	whole, err := os.ReadFile(results)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, torn := range []string{"", "7,4,\"q", "7,4,\"q\"\"uote\n", "7"} {
+		if err := os.WriteFile(results, append(slices.Clone(whole), torn...), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		f, err := OpenFolder(path, ReadWrite)
+		if err != nil {
+			t.Fatalf("%q: %v", torn, err)
+		}
+		if n := len(f.Rows()); n != 7 {
+			t.Errorf("%q: %d rows", torn, n)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if f, err = OpenFolder(path, ReadWrite); err != nil {
+		t.Fatal(err)
+	}
+	made := 0
+	found, err := (&Study{Plan: f.Plan, Folder: f}).Run(t.Context(), executor(func(ctx context.Context, v []Variant, done func(Row) error) error {
+		made += len(v)
+		slices.Reverse(v)
+		return function{f.Plan, stops}.Run(ctx, v, done)
+	}))
+	if err != nil || made != 3 || len(found.Rows) != 10 {
+		t.Errorf("%d runs, %d rows, %v", made, len(found.Rows), err)
+	}
+	if err := errors.Join(f.Sort(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	table, err := readTable(results)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, row := range table.Rows {
+		if row[0] != fmt.Sprint(i) || (row[4] == "crashed") != (i == 2 || i == 3) || row[2] != []string{"q\"uote", "blank"}[i%2] {
+			t.Errorf("row %d: %q", i, row)
+		}
+	}
+	if err := Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenFolder(path, ReadWrite); err == nil || !strings.Contains(err.Error(), "holds no study") {
+		t.Errorf("removed: %v", err)
+	}
+}
+
+type executor func(ctx context.Context, v []Variant, done func(Row) error) error
+
+func (e executor) Run(ctx context.Context, v []Variant, done func(Row) error) error {
+	return e(ctx, v, done)
+}
+
+// A folder has copies of all files at the same places to each other, and its plan reads those.
+func TestFolderFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a/ref.csv", "b/c/s.ssp", "b/t.csv"} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("time,a.x\n0,1\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := fmt.Sprintf("{system: ../b/c/s.ssp, run: {input: '%s'}, collect: ['deviation(a.x, ref.csv)']}", filepath.Join(dir, "b", "t.csv"))
+	p, err := Parse(filepath.Join(dir, "a", "plan.yaml"), []byte(text), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "study")
+	f, err := Create(path, p, []byte(text), []string{filepath.Join(dir, "a/ref.csv"), filepath.Join(dir, "b/c/s.ssp"), filepath.Join(dir, "b/t.csv")}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	f, err = OpenFolder(path, ReadOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{f.Plan.System, f.Plan.Run[0].Value} {
+		if _, err := os.Stat(file); err != nil || !strings.HasPrefix(file, path) {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	all, err := FilesOf(path)
+	if want := []string{"study.json", "files/a/plan.yaml", "files/a/ref.csv", "files/b/c/s.ssp", "files/b/t.csv"}; err != nil || !slices.Equal(all, want) {
+		t.Errorf("%q, %v", all, err)
+	}
+}
