@@ -70,7 +70,12 @@ func Start(cmd *exec.Cmd, o Options) (*Child, error) {
 	result := make(chan error)
 	starter() <- func() {
 		restore := raiseStack(o.Stack)
+		children.Lock()
 		err := cmd.Start()
+		if err == nil {
+			children.pids[cmd.Process.Pid] = true
+		}
+		children.Unlock()
 		restore()
 		result <- err
 	}
@@ -80,6 +85,24 @@ func Start(cmd *exec.Cmd, o Options) (*Child, error) {
 	c := &Child{cmd: cmd, group: o.Group, done: make(chan struct{})}
 	go c.wait()
 	return c, nil
+}
+
+// children are the processes that Start has started and that have not been waited for.
+var children = struct {
+	sync.Mutex
+	pids map[int]bool
+}{pids: map[int]bool{}}
+
+// Others calls f with those of some processes that Start has not started, such as adopted
+// orphans. No process is started meanwhile.
+func Others(pids []int, f func(pid int)) {
+	children.Lock()
+	defer children.Unlock()
+	for _, pid := range pids {
+		if !children.pids[pid] {
+			f(pid)
+		}
+	}
 }
 
 // Output runs a command to its end, with what it starts in its group, and returns what it
@@ -127,6 +150,9 @@ func (c *Child) wait() {
 		_ = c.cmd.Wait()
 	}
 	c.state, c.reaped = c.cmd.ProcessState, true
+	children.Lock()
+	delete(children.pids, c.Pid())
+	children.Unlock()
 	c.mu.Unlock()
 	c.gone.Store(true)
 	close(c.done)

@@ -39,6 +39,9 @@ type OpenOptions struct {
 	DrivenBy  string                 // what gives them, for messages
 	Record    func(name string) bool // variables to record; nil = the default choice
 	Read      func(name string) bool // further variables to read; nil = none
+	// Expendable says that this process may end with an FMU: those which have ended one before
+	// stay in it all the same, unless Isolation says otherwise.
+	Expendable bool
 	// Times in s and tolerance of the user, which beat those of the documents;
 	// nil = not given.
 	Start, Stop, Step, Tolerance *Setting
@@ -162,7 +165,9 @@ func opening(ctx context.Context, path string, o OpenOptions) (*Model, assemble.
 	options.Isolate, options.IsolateGiven, options.IsolateComponents = o.Isolation.Mode, o.Isolation.Given, o.Isolation.Components
 	options.Restarts, options.RestartsGiven = o.Isolation.Restarts, o.Isolation.RestartsGiven
 	crashes := &worker.Record{Dir: fmuslave.CacheDir()}
-	options.Crashed = crashes.Crashed
+	if !o.Expendable {
+		options.Crashed = crashes.Crashed
+	}
 	m := &Model{launcher: &worker.Launcher{Timeout: o.Isolation.StepTimeout, Memory: o.Isolation.MemoryLimit, Lost: crashes.Lost}}
 	options.Launcher = m.launcher
 	for _, q := range o.Quirks {
@@ -425,8 +430,9 @@ type Inspection struct {
 	Step  Setting  // macro step in s
 }
 
-// Inspect reads the documents of a system and of its FMUs. It runs no code of FMUs.
-func Inspect(ctx context.Context, path string, o OpenOptions) (*Inspection, error) {
+// Inspect reads the documents of a system and of its FMUs, and checks that the system has some
+// variables. It runs no code of FMUs.
+func Inspect(ctx context.Context, path string, o OpenOptions, variables []string) (*Inspection, error) {
 	_, options, err := opening(ctx, path, o)
 	if err != nil {
 		return nil, err
@@ -438,7 +444,7 @@ func Inspect(ctx context.Context, path string, o OpenOptions) (*Inspection, erro
 	_ = a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))
 	i := &Inspection{Step: toSetting(a.Step, o.Step)}
 	files := a.Files()
-	if err := a.Close(); err != nil {
+	if err := errors.Join(known(a, variables), a.Close()); err != nil {
 		return nil, err
 	}
 	for _, f := range files { // what was unpacked is gone now
@@ -447,4 +453,28 @@ func Inspect(ctx context.Context, path string, o OpenOptions) (*Inspection, erro
 		}
 	}
 	return i, nil
+}
+
+// known returns an error for the variables that a system does not have.
+func known(a *assemble.Assembly, variables []string) error {
+	var errs []error
+	for _, v := range variables {
+		name, err := a.Resolve(v)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		_, isOutput := a.System.FindOut(name) // of a function, for example
+		if isOutput || a.Variable(name) != nil {
+			continue
+		}
+		var all []string
+		for _, c := range a.Components {
+			for i := range c.FMU.Description.Variables {
+				all = append(all, c.Name+"."+c.FMU.Description.Variables[i].Name)
+			}
+		}
+		errs = append(errs, fmt.Errorf("the system has no variable %q%s", v, diag.DidYouMean(v, all)))
+	}
+	return errors.Join(errs...)
 }

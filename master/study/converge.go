@@ -13,12 +13,13 @@ import (
 
 // Settled is what a convergence study found of a quantity.
 type Settled struct {
-	Quantity string
-	Settings []float64 // step size, or tolerance, of each run
-	Values   []float64
-	Changes  []float64 // from the run before; NaN = there is none
-	Orders   []float64 // observed: log(change before / change) / log(divisor); NaN before the third run
-	Settled  bool
+	Quantity string    `json:"quantity"`
+	Settings []float64 `json:"settings"` // step size, or tolerance, of each run
+	Values   []Number  `json:"values"`
+	Changes  []Number  `json:"changes"` // from the run before; NaN = there is none
+	// Orders are those observed, log(change before / change) / log(divisor); NaN before the third run.
+	Orders  []Number `json:"orders"`
+	Settled bool     `json:"settled"`
 }
 
 func (p *Plan) checkConvergence() error {
@@ -99,12 +100,12 @@ func (s *Study) converge(ctx context.Context, exec Executor) ([]Settled, error) 
 func (q *Settled) add(setting, value float64, c *Convergence) {
 	change, order, n := math.NaN(), math.NaN(), len(q.Values)
 	if n > 0 {
-		change = value - q.Values[n-1]
+		change = value - float64(q.Values[n-1])
 	}
 	if n > 1 {
-		order = math.Log(math.Abs(q.Changes[n-1]/change)) / math.Log(c.Divide)
+		order = math.Log(math.Abs(float64(q.Changes[n-1])/change)) / math.Log(c.Divide)
 	}
-	q.Settings, q.Values = append(q.Settings, setting), append(q.Values, value)
-	q.Changes, q.Orders = append(q.Changes, change), append(q.Orders, order)
+	q.Settings, q.Values = append(q.Settings, setting), append(q.Values, Number(value))
+	q.Changes, q.Orders = append(q.Changes, Number(change)), append(q.Orders, Number(order))
 	q.Settled = math.Abs(change) <= c.Tolerance*math.Abs(value)
 }

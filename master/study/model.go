@@ -31,6 +31,8 @@ type Options struct {
 	Kept string
 	// Engine names this process in rows.
 	Engine string
+	// Expendable says that this process may end with an FMU (see simulate.OpenOptions).
+	Expendable bool
 	Logger *slog.Logger // of what opening reports; nil = nothing is logged
 }
 
@@ -59,13 +61,23 @@ func Open(ctx context.Context, p *Plan, o Options) (*Model, error) {
 }
 
 // Inspect returns the files that the runs of a plan read, and the macro step in s that its system has.
-// It reads documents, and runs no code of FMUs.
+// It checks that the system has what varies and what is collected. It runs no code of FMUs.
 func Inspect(ctx context.Context, p *Plan, o Options) (files []string, step float64, err error) {
-	opening, files, err := newModel(p, o).opening(ctx)
+	m := newModel(p, o)
+	opening, files, err := m.opening(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
-	i, err := simulate.Inspect(ctx, p.System, opening)
+	first := p.first()
+	if _, err := m.request(first); err != nil {
+		return nil, 0, err
+	}
+	opening.Set = append(opening.Set, p.assignments(first)...)
+	var variables []string
+	for i := range p.Quantities {
+		variables = append(variables, p.Quantities[i].Variable)
+	}
+	i, err := simulate.Inspect(ctx, p.System, opening, variables)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -97,7 +109,7 @@ func (m *Model) opening(ctx context.Context) (_ simulate.OpenOptions, files []st
 	}
 	open := simulate.OpenOptions{
 		Strict: r.Strict, Stateless: r.Stateless, Set: r.Set, Quirks: r.Quirks, Compile: r.Compile, Isolation: r.Isolation,
-		Dialects: m.options.Dialects, Logger: m.options.Logger, Read: m.selected.Match,
+		Dialects: m.options.Dialects, Logger: m.options.Logger, Read: m.selected.Match, Expendable: m.options.Expendable,
 		Start: r.Start, Stop: r.Stop, Step: r.Step, Tolerance: r.Tolerance,
 	}
 	if r.Scenario != "" {
@@ -195,12 +207,7 @@ func (m *Model) run(ctx context.Context, v Variant) (Row, error) {
 	if err != nil {
 		return m.plan.NoRow(v, Failed, err.Error()), nil
 	}
-	var set []simulate.Assignment
-	for i, value := range v.Values {
-		if name := m.plan.factorNames()[i]; value != "" && !strings.HasPrefix(name, SettingPrefix) {
-			set = append(set, simulate.Assignment{Name: name, Value: value})
-		}
-	}
+	set := m.plan.assignments(v)
 	selection := r.Record
 	r.Output, r.Manifest, r.Record = "", "", none
 	if m.plan.Keep != KeepNone && m.options.Kept != "" {
@@ -261,6 +268,28 @@ func (m *Model) run(ctx context.Context, v Variant) (Row, error) {
 		row.Collected[i] = q.of(columns.Time(), values)
 	}
 	return row, nil
+}
+
+// assignments returns the parameters and start values of a variant.
+func (p *Plan) assignments(v Variant) (set []simulate.Assignment) {
+	for i, value := range v.Values {
+		if name := p.factorNames()[i]; value != "" && !strings.HasPrefix(name, SettingPrefix) {
+			set = append(set, simulate.Assignment{Name: name, Value: value})
+		}
+	}
+	return set
+}
+
+// first returns a variant that gives every factor a value, as far as its kind is known beforehand.
+func (p *Plan) first() Variant {
+	var v Variant
+	if t := p.Design.Table; t != nil {
+		v.Values = slices.Clone(t.Rows[0])
+	}
+	for i := range p.Factors {
+		v.Values = append(v.Values, p.Factors[i].Quantile(0.5))
+	}
+	return v
 }
 
 var none, _ = record.ParseSelection([]string{"none"})

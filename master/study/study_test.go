@@ -286,7 +286,7 @@ func TestConvergence(t *testing.T) {
 		r := report(t, p, func(x []float64) []float64 { return []float64{1 + 3*math.Pow(x[0], float64(order)), 0} })
 		s := r.Settled[0]
 		n := len(s.Orders) - 1
-		if len(r.Settled) != 1 || !s.Settled || math.Abs(s.Orders[n]-float64(order)) > 1e-3 || math.Abs(s.Changes[n]) > 1e-4 || math.Abs(s.Changes[n-1]) < 1e-4 {
+		if len(r.Settled) != 1 || !s.Settled || math.Abs(float64(s.Orders[n])-float64(order)) > 1e-3 || math.Abs(float64(s.Changes[n])) > 1e-4 || math.Abs(float64(s.Changes[n-1])) < 1e-4 {
 			t.Errorf("order %d: %+v", order, s)
 		}
 	}

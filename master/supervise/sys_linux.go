@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/macrostep/macrostep/fmi/process"
 )
 
 // AdoptOrphans makes this process the parent of processes whose own parents end, so that
 // what an FMU has left running is found when its engine has died. It is for a program
-// that starts no other processes than engines.
+// that starts other processes by package process only.
 func AdoptOrphans() {
 	if unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil {
 		adopting = true
@@ -23,7 +25,7 @@ func AdoptOrphans() {
 
 var adopting bool
 
-// endOrphans ends them. No engine runs.
+// endOrphans ends them. Other engines and what they have started stay.
 func endOrphans() {
 	const rounds = 100 // some may begin others meanwhile
 	for range rounds {
@@ -35,9 +37,14 @@ func endOrphans() {
 		if len(children) == 0 {
 			return
 		}
-		for _, pid := range children {
+		found := false
+		process.Others(children, func(pid int) {
+			found = true
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 			_, _ = syscall.Wait4(pid, nil, 0, nil)
+		})
+		if !found {
+			return
 		}
 	}
 }

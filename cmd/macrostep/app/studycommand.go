@@ -327,6 +327,11 @@ func (p *program) carryOut(ctx context.Context, r *studyRequest, f *study.Folder
 	if err == nil {
 		err = f.Sort()
 	}
+	if err == nil && r.nats == "" { // nobody needs the server any more
+		for _, name := range []string{"queue", "join.json"} {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(f.Path, name)))
+		}
+	}
 	report, wrote := study.Conclude(f, findings)
 	if err = errors.Join(err, wrote); !r.quiet {
 		printStudy(p.stdout, f, report)

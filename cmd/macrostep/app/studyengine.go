@@ -41,7 +41,7 @@ func studyWorks(with extensions) map[string]supervise.Work {
 				return nil, err
 			}
 			o := with.studyOptions()
-			o.Engine = from.Name
+			o.Engine, o.Expendable = from.Name, true
 			if folder.Plan.Keep != study.KeepNone {
 				if o.Kept, err = folder.Runs(); err != nil {
 					return nil, err

@@ -101,7 +101,7 @@ func printStudy(w io.Writer, f *study.Folder, r *study.Report) {
 		fmt.Fprintf(w, "%s: %s\n", q.Quantity, verdict)
 		rows := [][]string{{"  " + f.Plan.Convergence.Setting, "value", "change", "observed order"}}
 		for i := range q.Values {
-			rows = append(rows, []string{"  " + number(q.Settings[i]), fmt.Sprintf("%.10g", q.Values[i]), numberOr(study.Number(q.Changes[i])), numberOr(study.Number(q.Orders[i]))})
+			rows = append(rows, []string{"  " + number(q.Settings[i]), fmt.Sprintf("%.10g", float64(q.Values[i])), numberOr(q.Changes[i]), numberOr(q.Orders[i])})
 		}
 		table(w, rows)
 	}

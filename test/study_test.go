@@ -1,0 +1,201 @@
+package test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// table is a table of a study, by column.
+type studyTable map[string][]string
+
+// rowsOfStudy reads the results of a study.
+func rowsOfStudy(t testing.TB, folder string) studyTable {
+	t.Helper()
+	rows := readCSV(t, filepath.Join(folder, "results.csv"))
+	out := studyTable{}
+	for i, name := range rows[0] {
+		for _, row := range rows[1:] {
+			out[name] = append(out[name], row[i])
+		}
+	}
+	return out
+}
+
+// numbers returns a column as numbers.
+func (s studyTable) numbers(t testing.TB, name string) []float64 {
+	t.Helper()
+	var out []float64
+	for _, text := range s[name] {
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// makeStudy carries out a study in a folder of its own, which it returns.
+func makeStudy(t testing.TB, plan string, files ...string) (folder string, o *outcome) {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "plan.yaml"), plan)
+	for i := 0; i+1 < len(files); i += 2 {
+		write(t, filepath.Join(dir, files[i]), files[i+1])
+	}
+	code, output := macrostepIn(t, dir, "study", "plan.yaml", "--output", "study")
+	return filepath.Join(dir, "study"), &outcome{args: []string{"study"}, code: code, output: output}
+}
+
+// A row of a study has the values that macrostep run gives with the same settings, to the bit.
+func TestStudyEqualsRuns(t *testing.T) {
+	t.Parallel()
+	folder, o := makeStudy(t, fmt.Sprintf(`
+system: %s
+run: {stop-time: 0.2}
+vary:
+  coupling.c_c: [300, 500]
+  run.param.order: [0, 2]
+  run.step-size: [1e-3, 2e-3]
+collect: {last: final(mass1.x), top: maximum(mass2.x), early: "value(mass1.x, 0.1)"}
+keep: all
+`, system(t, "two-mass-ff")))
+	o.is(t, 0, "8 runs: 8 ok")
+	rows := rowsOfStudy(t, folder)
+	for i := range rows["run"] {
+		one := complete(t, system(t, "two-mass-ff"), "--stop-time", "0.2", "--algorithm", "explicit", "--set", "coupling.c_c="+rows["coupling.c_c"][i],
+			"--param", "order="+rows["run.param.order"][i], "--step-size", rows["run.step-size"][i])
+		x := one.columns["mass1.x"]
+		if got := rows.numbers(t, "last")[i]; got != x[len(x)-1] {
+			t.Errorf("run %d ends at %g, and alone at %g", i, got, x[len(x)-1])
+		}
+		if got, want := rows.numbers(t, "top")[i], slices.Max(one.columns["mass2.x"]); got != want {
+			t.Errorf("run %d: maximum %g, alone %g", i, got, want)
+		}
+		if kept := string(read(t, filepath.Join(folder, "runs", fmt.Sprint(i, ".csv")))); kept != string(read(t, one.results)) {
+			t.Errorf("run %d: its table is not that of a run alone", i)
+		}
+	}
+}
+
+// Runs that crash, hang, fail or become unstable have rows that say so, and do no harm to the others: their values
+// are those of runs alone.
+func TestStudySurvives(t *testing.T) {
+	t.Parallel()
+	var rows strings.Builder
+	rows.WriteString("bad.fault,bad.during,bad.at,run.step-size\n")
+	for i := range 24 {
+		fault := map[int]string{3: "Segfault,DoStep,0.05,0.01", 8: "Exit7,DoStep,0.02,0.01", 13: "EndlessSleep,DoStep,0.03,0.01", 17: "Error,DoStep,0.04,0.01"}[i]
+		if fault == "" {
+			fault = "None,DoStep,0,0.01"
+		}
+		fmt.Fprintln(&rows, fault)
+	}
+	folder, o := makeStudy(t, fmt.Sprintf(`
+system: %s
+run: {stop-time: 0.1}
+design: table
+table: rows.csv
+time-limit: 2s
+collect: {x: final(good.x)}
+`, badPair(t, "misbehave")), "rows.csv", rows.String())
+	o.is(t, 0, "24 runs: 20 ok, 1 failed, 2 crashed, 1 time limit")
+	table := rowsOfStudy(t, folder)
+	want := map[int][2]string{
+		3:  {"crashed", "SIGSEGV"},
+		8:  {"crashed", "fmi2DoStep"},
+		13: {"time limit", "2s"},
+		17: {"failed", "bad"},
+	}
+	for i, status := range table["status"] {
+		if w, bad := want[i]; bad && (status != w[0] || !strings.Contains(table["reason"][i], w[1]) || table["x"][i] != "") {
+			t.Errorf("run %d: %s, %s, x = %q", i, status, table["reason"][i], table["x"][i])
+		} else if !bad && (status != "ok" || table["x"][i] != table["x"][0]) {
+			t.Errorf("run %d: %s %s, x = %s", i, status, table["reason"][i], table["x"][i])
+		}
+	}
+}
+
+// The observed order of a convergence study is k + 1 for extrapolation of the order k.
+func TestStudyConvergence(t *testing.T) {
+	t.Parallel()
+	for k, from := range []float64{1e-3, 1e-3, 2e-3} {
+		folder, o := makeStudy(t, fmt.Sprintf(`
+system: %s
+run: {algorithm: explicit, param: {order: %d}, stop-time: 0.1, set: {coupling.d_c: 0}} # so that inputs are flat at the start
+convergence: {from: %g, tolerance: 1e-15, most: 5}
+collect: {x: final(mass1.x)}
+`, system(t, "two-mass-ff"), k, from))
+		o.is(t, 0, "not settled")
+		x := rowsOfStudy(t, folder).numbers(t, "x")
+		n := len(x) - 1
+		if order := math.Log2(math.Abs((x[n-1] - x[n-2]) / (x[n] - x[n-1]))); math.Abs(order-float64(k+1)) > 0.1 {
+			t.Errorf("order %d: observed %g, of %v", k, order, x)
+		}
+	}
+}
+
+// Stiffness and damping are found from 1000 measured points with noise of 1 % of the range, to 1 %.
+func TestStudyCalibrates(t *testing.T) {
+	t.Parallel()
+	const stiffness, damping = 730., 6.5
+	truth := complete(t, system(t, "two-mass-ff"), "--set", fmt.Sprint("coupling.c_c=", stiffness), "--set", fmt.Sprint("coupling.d_c=", damping),
+		"--step-size", "1e-3", "--stop-time", "1", "--algorithm", "explicit", "--param", "order=2")
+	random := rand.New(rand.NewPCG(1, 2))
+	var csv strings.Builder
+	csv.WriteString("time,mass1.x\n")
+	x := truth.columns["mass1.x"]
+	span := slices.Max(x) - slices.Min(x)
+	for i := 1; i < len(x); i++ {
+		fmt.Fprintf(&csv, "%g,%g\n", truth.columns["time"][i], x[i]+0.01*span*random.NormFloat64())
+	}
+	folder, o := makeStudy(t, fmt.Sprintf(`
+system: %s
+run: {step-size: 1e-3, stop-time: 1, algorithm: explicit, param: {order: 2}}
+vary:
+  coupling.c_c: linear(100, 2000)
+  coupling.d_c: log(0.5, 50)
+optimise: {fit: measured.csv, evaluations: 200}
+collect: {end: final(mass1.x)}
+`, system(t, "two-mass-ff")), "measured.csv", csv.String())
+	o.is(t, 0, "best")
+	rows := rowsOfStudy(t, folder)
+	best, least := 0, math.Inf(1)
+	for i, d := range rows.numbers(t, "deviation(mass1.x)") {
+		if d < least {
+			best, least = i, d
+		}
+	}
+	c, d := rows.numbers(t, "coupling.c_c")[best], rows.numbers(t, "coupling.d_c")[best]
+	if math.Abs(c/stiffness-1) > 0.01 || math.Abs(d/damping-1) > 0.01 || len(x) != 1001 {
+		t.Errorf("found %g and %g, want %g and %g, from %d points", c, d, stiffness, damping, len(x))
+	}
+}
+
+// What is wrong is said before the first run: the file, the system and the variables.
+func TestStudyRefuses(t *testing.T) {
+	t.Parallel()
+	s := system(t, "two-mass-ff")
+	for plan, want := range map[string]string{
+		"{system: " + s + ", vary: {coupling.c_x: [1]}, collect: [final(mass1.x)]}":                      `no variable "c_x"`,
+		"{system: " + s + ", vary: {coupling.c_c: [1]}, collect: [final(mass1.y)]}":                      `no variable "mass1.y"`,
+		"{system: " + s + ", vary: {run.algorithm: [explicitt]}, collect: [final(mass1.x)]}":             "explicitt",
+		"{system: " + s + ", run: {step: 1}, vary: {coupling.c_c: [1]}, collect: [final(mass1.x)]}":      "--step",
+		"{system: none.ssp, vary: {coupling.c_c: [1]}, collect: [final(mass1.x)]}":                       "none.ssp",
+		"{system: " + s + ", scenario: none.yaml, vary: {coupling.c_c: [1]}, collect: [final(mass1.x)]}": "none.yaml",
+		"{system: " + s + ", vary: {coupling.c_c: [1]}, collect: ['deviation(mass1.x, none.csv)']}":      "none.csv",
+	} {
+		folder, o := makeStudy(t, plan)
+		o.is(t, 2, want)
+		if _, err := os.Stat(folder); err == nil {
+			t.Errorf("%s: a folder is left", plan)
+		}
+	}
+}
