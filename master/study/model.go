@@ -33,12 +33,13 @@ type Options struct {
 	Engine string
 	// Expendable says that this process may end with an FMU (see simulate.OpenOptions).
 	Expendable bool
-	Logger *slog.Logger // of what opening reports; nil = nothing is logged
+	Logger     *slog.Logger // of what opening reports; nil = nothing is logged
 }
 
 // Model is the system of a plan, opened once. Its methods may be called by several goroutines.
 type Model struct {
 	plan     *Plan
+	names    []string // of factors
 	options  Options
 	model    *simulate.Model
 	selected record.Selection // of the collected variables
@@ -69,7 +70,7 @@ func Inspect(ctx context.Context, p *Plan, o Options) (files []string, step floa
 		return nil, 0, err
 	}
 	first := p.first()
-	if _, err := m.request(first); err != nil {
+	if err := m.checkSettings(first); err != nil {
 		return nil, 0, err
 	}
 	opening.Set = append(opening.Set, p.assignments(first)...)
@@ -84,6 +85,34 @@ func Inspect(ctx context.Context, p *Plan, o Options) (files []string, step floa
 	return slices.Concat(p.files, files, i.Files), i.Step.Value, nil
 }
 
+// checkSettings refuses settings that no run takes: of a variant, and of a design.
+func (m *Model) checkSettings(first Variant) error {
+	list := []Variant{first}
+	if m.plan.Optimise == nil && m.plan.Convergence == nil {
+		design, err := m.plan.Variants()
+		if err != nil {
+			return err
+		}
+		list = append(list, design.List...)
+	}
+	known := map[string]bool{}
+	for _, v := range list {
+		key, _ := m.settings(v)
+		if known[key] {
+			continue
+		}
+		known[key] = true
+		r, err := m.request(v)
+		if err == nil && r.Algorithm != "" { // documents may add to the parameters
+			_, err = m.options.Presets.New(r.Algorithm, r.Params, algorithms.With{Rates: r.Rates})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func newModel(p *Plan, o Options) *Model {
 	if o.Request == nil {
 		o.Request = noSettings
@@ -91,7 +120,7 @@ func newModel(p *Plan, o Options) *Model {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Model{plan: p, options: o, requests: map[string]simulate.Request{}}
+	return &Model{plan: p, names: p.factorNames(), options: o, requests: map[string]simulate.Request{}}
 }
 
 // opening returns how the system is opened, and the files beside it that a run reads.
@@ -148,12 +177,11 @@ func noSettings(system string, settings []Setting) (simulate.Request, error) {
 // Close closes the system.
 func (m *Model) Close() error { return m.model.Close() }
 
-// request returns the run of a variant, without what it sets.
-func (m *Model) request(v Variant) (simulate.Request, error) {
-	settings := m.plan.Run
-	key := ""
+// settings returns those of a variant, and a key that distinguishes them from those of others.
+func (m *Model) settings(v Variant) (key string, settings []Setting) {
+	settings = m.plan.Run
 	for i, value := range v.Values {
-		name, ok := strings.CutPrefix(m.plan.factorNames()[i], SettingPrefix)
+		name, ok := strings.CutPrefix(m.names[i], SettingPrefix)
 		if !ok || value == "" {
 			continue
 		}
@@ -163,6 +191,12 @@ func (m *Model) request(v Variant) (simulate.Request, error) {
 		settings = override(settings, Setting{name, value})
 		key += name + "\x00" + value + "\x00"
 	}
+	return key, settings
+}
+
+// request returns the run of a variant, without what it sets.
+func (m *Model) request(v Variant) (simulate.Request, error) {
+	key, settings := m.settings(v)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, ok := m.requests[key]
