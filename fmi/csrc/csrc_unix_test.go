@@ -18,9 +18,7 @@ func hanging(t *testing.T) (cc []string, pipe string) {
 	t.Helper()
 	dir := t.TempDir()
 	pipe = filepath.Join(dir, "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(pipe, 0o600))
 	return []string{"sh", "-c", `(echo begun; exec sleep 1000) > "$0" & sleep 1000`, pipe}, pipe
 }
 
@@ -36,9 +34,7 @@ func gone(t *testing.T, pipe *os.File) {
 func open(t *testing.T, path string) *os.File {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { f.Close() })
 	if n, err := f.Read(make([]byte, 10)); n != len("begun\n") {
 		t.Fatal(n, err)

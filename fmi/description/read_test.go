@@ -68,9 +68,7 @@ func ptr[T any](v T) *T { return &v }
 
 func TestReadEverything(t *testing.T) {
 	got, l, err := readText(fullXML, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(l.Findings) != 2 { // an alias of a parameter, and a rule for Model Exchange
 		t.Errorf("findings %v", l.Findings)
 	}
@@ -184,9 +182,7 @@ func TestTypeAttributes(t *testing.T) {
 		`nominal="5"`:              func(r *RealAttributes) { r.Nominal = ptr(5.) },
 	} {
 		d, _, err := readText(fmt.Sprintf(document, `<ScalarVariable name="v" valueReference="0"><Real declaredType="R" `+attributes+`/></ScalarVariable>`), false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want := of()
 		change(&want)
 		if got := d.Variables[0].Real; !reflect.DeepEqual(got, want) {
@@ -200,9 +196,7 @@ func TestTypeAttributes(t *testing.T) {
 		`max="0"`:      {Quantity: "Q", Min: ptr[int32](-1), Max: ptr[int32](0)},
 	} {
 		d, _, err := readText(fmt.Sprintf(document, `<ScalarVariable name="v" valueReference="0" variability="discrete"><Integer declaredType="N" `+attributes+`/></ScalarVariable>`), false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := d.Variables[0].Integer; !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, want %+v", attributes, got, want)
 		}
@@ -245,9 +239,7 @@ func TestInitialTable(t *testing.T) {
 				text := fmt.Sprintf(`<fmiModelDescription fmiVersion="2.0" modelName="x" guid="1"><CoSimulation modelIdentifier="x"/><ModelVariables>
 					<ScalarVariable name="v" valueReference="0" causality="%v" variability="%v"%s><Real start="0"/></ScalarVariable></ModelVariables><ModelStructure/></fmiModelDescription>`, c, v, initial)
 				d, l, err := readText(text, false)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				has := func(id string) bool {
 					for _, f := range l.Findings {
 						if f.ID == id {
@@ -397,9 +389,7 @@ func TestStateAsOutput(t *testing.T) {
 
 func TestLookups(t *testing.T) {
 	d, _, err := readText(fullXML, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if v, ok := d.Variable("k"); !ok || v != &d.Variables[6] {
 		t.Error("k is not found")
 	}
@@ -437,9 +427,7 @@ func TestStateless(t *testing.T) {
 		`<Tool name="macrostep"><!-- <stateless/> --></Tool>`:                      false,
 	} {
 		d, _, err := readText(strings.Replace(baseXML, `<Tool name="one"/>`, xml, 1), false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := d.Stateless(); got != want {
 			t.Errorf("%s: %v", xml, got)
 		}

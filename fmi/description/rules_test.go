@@ -74,9 +74,7 @@ func lineOf(t *testing.T, text string) int {
 
 func TestBaseKeepsEveryRule(t *testing.T) {
 	d, l, err := readText(baseXML, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(l.Findings) > 0 {
 		t.Errorf("findings: %v", l.Findings)
 	}

@@ -188,9 +188,7 @@ func TestGroup(t *testing.T) {
 func TestSignal(t *testing.T) {
 	c, _, lines := start(t, "family", nil, process.Options{Group: true})
 	line, _ := lines.ReadString('\n')
-	if err := c.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Signal(syscall.SIGTERM))
 	<-c.Done()
 	gone(t, strings.TrimSpace(line))
 	if text, outside := process.Reason(c.State()); text != "killed by signal SIGTERM (terminated), from outside" || !outside {
@@ -200,9 +198,7 @@ func TestSignal(t *testing.T) {
 		t.Errorf("it used %d bytes", process.Peak(c.State()))
 	}
 	c, _, _ = start(t, "wait", nil, process.Options{})
-	if err := c.Signal(syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Signal(syscall.SIGKILL))
 	<-c.Done()
 	if text, outside := process.Reason(c.State()); !strings.HasPrefix(text, "killed by signal SIGKILL (killed), from outside") || !outside {
 		t.Errorf("%s, %v", text, outside)
@@ -233,9 +229,7 @@ func TestDefaultSignals(t *testing.T) {
 
 func TestStack(t *testing.T) {
 	var before, after unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_STACK, &before); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Getrlimit(unix.RLIMIT_STACK, &before))
 	if before.Max < 64<<20 {
 		t.Skip("the limit on stacks cannot be raised here (ulimit -H -s)")
 	}
@@ -269,9 +263,7 @@ func TestLimitMemory(t *testing.T) {
 func newPage(t *testing.T) *process.Page {
 	t.Helper()
 	page, err := process.NewPage()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = page.Close() })
 	return page
 }

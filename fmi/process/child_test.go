@@ -65,17 +65,11 @@ func openPage() (*process.Page, error) {
 func command(t *testing.T, name string, page *process.Page) (cmd *exec.Cmd, stdin *os.File, lines *bufio.Reader) {
 	t.Helper()
 	inR, inW, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	outR, outW, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, path, err := process.Image()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd = exec.Command(path)
 	cmd.Env = append(os.Environ(), role+"="+name, "GORACE=atexit_sleep_ms=0")
 	if page != nil {
@@ -95,9 +89,7 @@ func start(t *testing.T, name string, page *process.Page, o process.Options) (c 
 	t.Helper()
 	cmd, stdin, lines := command(t, name, page)
 	c, err := process.Start(cmd, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(c.Kill)
 	if line, err := lines.ReadString('\n'); line != "ready\n" {
 		rest, _ := lines.Peek(lines.Buffered())
@@ -109,9 +101,7 @@ func start(t *testing.T, name string, page *process.Page, o process.Options) (c 
 // What a child has left in its page is found when it is dead.
 func TestPageOfTheDead(t *testing.T) {
 	page, err := process.NewPage()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer page.Close()
 	c, _, _ := start(t, "report", page, process.Options{Group: true})
 	if c.Gone() || c.Within(0) {
@@ -137,9 +127,7 @@ func TestPageOfTheDead(t *testing.T) {
 func TestReason(t *testing.T) {
 	cmd, _, _ := command(t, "exit7", nil)
 	c, err := process.Start(cmd, process.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	<-c.Done()
 	if text, outside := process.Reason(c.State()); text != "it exited with code 7" || outside {
 		t.Errorf("%s, %v", text, outside)

@@ -13,8 +13,6 @@ import (
 func duplicate(t *testing.T, f *os.File) *os.File {
 	t.Helper()
 	fd, err := unix.Dup(int(f.Fd()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return os.NewFile(uintptr(fd), "page")
 }

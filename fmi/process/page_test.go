@@ -16,18 +16,14 @@ import (
 func both(t *testing.T) (parent, child *process.Page) {
 	t.Helper()
 	parent, err := process.NewPage()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := parent.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	child, err = process.OpenPage(duplicate(t, parent.File()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return parent, child
 }
 
@@ -140,9 +136,8 @@ func TestScribbledList(t *testing.T) {
 	}
 	const listAt = 1 << 16
 	list := make([]byte, 1<<16)
-	if _, err := parent.File().ReadAt(list, listAt); err != nil {
-		t.Fatal(err)
-	}
+	_, err = parent.File().ReadAt(list, listAt)
+	must(t, err)@@
 	random := rand.New(rand.NewPCG(1, 2))
 	odd := []uint64{0, 1, 4095, 1 << 16, 1<<16 + 1, 1 << 17, 1 << 20, 1 << 40, 1 << 62, 1 << 63, 1<<64 - 1, 1<<64 - 1<<16}
 	var sum byte
@@ -159,9 +154,8 @@ func TestScribbledList(t *testing.T) {
 				spoiled[at+random.IntN(8)]++
 			}
 		}
-		if _, err := parent.File().WriteAt(spoiled, listAt); err != nil {
-			t.Fatal(err)
-		}
+		_, err = parent.File().WriteAt(spoiled, listAt)
+		must(t, err)@@
 		for _, name := range names {
 			if r := parent.Find(name); r != nil {
 				for k := 0; k < len(r); k += 1024 {
@@ -172,9 +166,8 @@ func TestScribbledList(t *testing.T) {
 		}
 	}
 	for _, fill := range []byte{0, 1, 0xff} {
-		if _, err := parent.File().WriteAt(bytes.Repeat([]byte{fill}, 1<<16), listAt); err != nil {
-			t.Fatal(err)
-		}
+		_, err = parent.File().WriteAt(bytes.Repeat([]byte{fill}, 1<<16), listAt)
+		must(t, err)@@
 		for _, name := range names {
 			if parent.Find(name) != nil {
 				t.Errorf("%s is found in a list of bytes %d", name, fill)
