@@ -25,8 +25,7 @@ func init() {
 			if err := cmd.Start(); err != nil {
 				return err
 			}
-			fmt.Println("ready")
-			fmt.Println(cmd.Process.Pid)
+			_ = answer(cmd.Process.Pid)
 			return wait()
 		},
 		// It starts a bound child and ends at once.
@@ -36,8 +35,7 @@ func init() {
 			if err != nil {
 				return err
 			}
-			fmt.Println("ready")
-			fmt.Println(c.Pid())
+			_ = answer(c.Pid())
 			return wait()
 		},
 		"nil":  func() error { return fatal(func() { *(*int)(nil) = 1 }) },
@@ -48,9 +46,7 @@ func init() {
 			if err := unix.Getrlimit(unix.RLIMIT_STACK, &limit); err != nil {
 				return err
 			}
-			fmt.Println("ready")
-			fmt.Println(limit.Cur, process.ThreadStack())
-			return nil
+			return answer(limit.Cur, process.ThreadStack())
 		},
 		"stdin": func() error {
 			life, err := process.TakeStdin()
@@ -64,13 +60,11 @@ func init() {
 			return nil
 		},
 		"memory": func() error {
-			if err := process.LimitMemory(64 << 20); err != nil {
-				return err
+			err := process.LimitMemory(64 << 20)
+			if err == nil {
+				_, err = syscall.Mmap(-1, 0, 256<<20, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
 			}
-			_, err := syscall.Mmap(-1, 0, 256<<20, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
-			fmt.Println("ready")
-			fmt.Println(err)
-			return nil
+			return answer(err)
 		},
 		// Foreign code closes all files.
 		"closed": func() error {
@@ -91,9 +85,7 @@ func init() {
 				return err
 			}
 			out, err := exec.Command("ls", fmt.Sprint("/proc/self/fd/", p.File().Fd())).CombinedOutput()
-			fmt.Println("ready")
-			fmt.Printf("%v %s\n", err, out)
-			return nil
+			return answer(err, string(out))
 		},
 		// No more than the list and three regions fits.
 		"limited": func() error {
@@ -109,13 +101,18 @@ func init() {
 			if err != nil {
 				return err
 			}
-			fmt.Println("ready")
-			fmt.Println(info.Size())
-			return nil
+			return answer(info.Size())
 		},
 	} {
 		roles[name] = f
 	}
+}
+
+// answer prints that the process is ready, and a line of values.
+func answer(values ...any) error {
+	fmt.Println("ready")
+	fmt.Println(values...)
+	return nil
 }
 
 // fatal does what ends the process.
@@ -197,12 +194,6 @@ func TestSignal(t *testing.T) {
 	if process.Peak(c.State()) < 1<<20 {
 		t.Errorf("it used %d bytes", process.Peak(c.State()))
 	}
-	c, _, _ = start(t, "wait", nil, process.Options{})
-	must(t, c.Signal(syscall.SIGKILL))
-	<-c.Done()
-	if text, outside := process.Reason(c.State()); !strings.HasPrefix(text, "killed by signal SIGKILL (killed), from outside") || !outside {
-		t.Errorf("%s, %v", text, outside)
-	}
 }
 
 // A bound process ends with its parent.
@@ -259,17 +250,9 @@ func TestLimitMemory(t *testing.T) {
 	}
 }
 
-// newPage makes a page that is closed at the end of the test.
-func newPage(t *testing.T) *process.Page {
-	t.Helper()
-	page, err := process.NewPage()
-	must(t, err)
-	t.Cleanup(func() { _ = page.Close() })
-	return page
-}
-
-// A child that has lost all of its files shares more memory.
-func TestPageWithoutFiles(t *testing.T) {
+// A child that has lost all of its files can still share more memory. Programs that it starts do not get the page.
+// Under a limit on the size of files a page has less room. A child cannot shorten the page.
+func TestPageFiles(t *testing.T) {
 	page := newPage(t)
 	if _, reason := ended(t, "closed", page, process.Options{}); reason != "it exited with code 0" {
 		t.Error(reason)
@@ -277,31 +260,13 @@ func TestPageWithoutFiles(t *testing.T) {
 	if r := page.Find("after"); len(r) != 10_000_000 || string(r[:5]) != "after" {
 		t.Errorf("%d bytes are found", len(r))
 	}
-}
-
-// Programs that the child starts do not get the page.
-func TestPageIsNotPassedOn(t *testing.T) {
 	if line, _ := ended(t, "files", newPage(t), process.Options{}); !strings.HasPrefix(line, "exit status 2") {
 		t.Error(line)
 	}
-}
-
-// Under a limit on the size of files, a page has less room.
-func TestPageWithoutRoom(t *testing.T) {
 	if line, reason := ended(t, "limited", nil, process.Options{}); line != fmt.Sprint(2<<20) {
 		t.Errorf("%q, %s", line, reason)
 	}
-}
-
-// Nobody can shorten the page under the eyes of the parent.
-func TestPageKeepsItsLength(t *testing.T) {
-	page, child := both(t)
-	r := child.Region("a", 100_000)
-	copy(r, "text")
 	if err := page.File().Truncate(0); err == nil {
 		t.Error("the page was shortened")
-	}
-	if found := page.Find("a"); len(found) != 100_000 || string(found[:4]) != "text" {
-		t.Errorf("%d bytes", len(found))
 	}
 }

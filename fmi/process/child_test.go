@@ -28,6 +28,14 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// must fails the test if an error is not nil.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // roles are what this program does as a child.
 var roles = map[string]func() error{
 	"exit7": func() error { os.Exit(7); return nil },
@@ -58,6 +66,15 @@ func openPage() (*process.Page, error) {
 		return nil, err
 	}
 	return process.OpenPage(os.NewFile(uintptr(n), "page"))
+}
+
+// newPage makes a page that is closed at the end of the test.
+func newPage(t *testing.T) *process.Page {
+	t.Helper()
+	page, err := process.NewPage()
+	must(t, err)
+	t.Cleanup(func() { must(t, page.Close()) })
+	return page
 }
 
 // command is this program in a role. Its input ends when stdin is closed; lines reads its
@@ -100,9 +117,7 @@ func start(t *testing.T, name string, page *process.Page, o process.Options) (c 
 
 // What a child has left in its page is found when it is dead.
 func TestPageOfTheDead(t *testing.T) {
-	page, err := process.NewPage()
-	must(t, err)
-	defer page.Close()
+	page := newPage(t)
 	c, _, _ := start(t, "report", page, process.Options{Group: true})
 	if c.Gone() || c.Within(0) {
 		t.Error("it is gone already")
