@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -24,21 +25,22 @@ func (p *reader) version(a *xml.Attr) string {
 	return "2.0"
 }
 
-// identifier judges modelIdentifier, which becomes part of a path.
-func (p *reader) identifier(a *xml.Attr) {
-	s := a.Value
-	valid := s != ""
-	for i := range len(s) {
-		valid = valid && (isNondigit(s[i]) || i > 0 && isDigit(s[i]))
-	}
-	switch {
-	case valid:
-	case s == "" || s == "." || s == ".." || strings.ContainsAny(s, "/\\:\x00"):
-		p.add(ruleIdentifierPath, p.path(a.Name.Local), p.line, "", "modelIdentifier is %q, which cannot name a file", clip(s))
-	default:
-		p.add(ruleIdentifier, p.path(a.Name.Local), p.line, "", "modelIdentifier is %q, which is no C identifier", clip(s))
+// identifier reads modelIdentifier, which becomes part of a path.
+func (p *reader) identifier(to *string) func(*xml.Attr) {
+	return func(a *xml.Attr) {
+		s := a.Value
+		*to = s
+		switch {
+		case cIdentifier.MatchString(s):
+		case s == "" || s == "." || s == ".." || strings.ContainsAny(s, "/\\:\x00"):
+			p.add(ruleIdentifierPath, p.path(a.Name.Local), p.line, "", "modelIdentifier is %q, which cannot name a file", clip(s))
+		default:
+			p.add(ruleIdentifier, p.path(a.Name.Local), p.line, "", "modelIdentifier is %q, which is no C identifier", clip(s))
+		}
 	}
 }
+
+var cIdentifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // check applies the rules that need the whole document, and makes what was
 // read consistent.
@@ -227,7 +229,3 @@ func (p *reader) checkUnit(r *RealAttributes, at location) {
 	}
 	p.mark(at, ruleDisplayUnit, "%q has the display unit %q, which is not defined for the unit %q", clip(at.name), clip(r.DisplayUnit), clip(r.Unit))
 }
-
-func isNondigit(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' }
-
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }

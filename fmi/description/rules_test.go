@@ -63,6 +63,14 @@ func readText(text string, strict bool) (*ModelDescription, *diag.List, error) {
 	return d, l, err
 }
 
+// must fails the test if an error is not nil.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // lineOf returns the line of a text that stands once in base.
 func lineOf(t *testing.T, text string) int {
 	t.Helper()
