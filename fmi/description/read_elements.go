@@ -74,7 +74,7 @@ func (p *reader) root(e *xml.StartElement) {
 			}
 		},
 	}, "fmiVersion", "modelName", "guid")
-	if d.FMIVersion == "" { // FMI 1 to 3 have it: this is something else
+	if d.FMIVersion == "" { // not FMI 1 to 3, or another version
 		p.err = errStop
 		return
 	}
@@ -92,13 +92,13 @@ func (p *reader) root(e *xml.StartElement) {
 			continue
 		}
 		if first := p.sections[section]; first > 0 {
-			p.add(ruleSchema, p.path(""), p.line, "", "the element %s stands twice, first in line %d", section, first)
+			p.add(ruleSchema, p.path(""), p.line, "", "duplicate element %s; the first is in line %d", section, first)
 			p.skip()
 			continue
 		}
 		p.sections[section] = p.line
 		if order < last {
-			p.add(ruleSchemaLoose, p.path(""), p.line, section, "the element %s stands too late", section)
+			p.add(ruleSchemaLoose, p.path(""), p.line, section, "the element %s is out of order", section)
 		}
 		last = max(last, order)
 		switch section {
@@ -143,7 +143,7 @@ func (p *reader) list1(name string, read func(*xml.StartElement)) {
 		}
 	}
 	if n == 0 && p.err == nil {
-		p.add(ruleSchemaLoose, at, line, "", "the list has no %s", name)
+		p.add(ruleSchemaLoose, at, line, "", "the list is empty; it needs at least one %s", name)
 	}
 }
 
@@ -223,7 +223,7 @@ func (p *reader) sourceFiles() []string {
 		p.list1("File", func(e *xml.StartElement) {
 			name := p.onlyName(e)
 			if seen[name] {
-				p.add(ruleNames, p.path(""), p.line, name, "the source file %q stands twice", clip(name))
+				p.add(ruleNames, p.path(""), p.line, name, "duplicate source file %q", clip(name))
 			}
 			seen[name] = true
 			files = append(files, name)
@@ -373,8 +373,8 @@ func (p *reader) items() []EnumerationItem {
 	}
 }
 
-// realAttribute reads one of the attributes that Real types and variables
-// share. The flags note what stands there, if not nil.
+// realAttribute reads an attribute that Real types and variables share, and
+// adds it to g, which may be nil. It returns false for any other attribute.
 func (p *reader) realAttribute(a *xml.Attr, r *RealAttributes, g *given) bool {
 	switch local(a) {
 	case "quantity":
@@ -405,7 +405,7 @@ func (p *reader) realAttribute(a *xml.Attr, r *RealAttributes, g *given) bool {
 	return true
 }
 
-// integerAttribute reads one of the attributes that Integer and Enumeration share.
+// integerAttribute reads an attribute that Integer and Enumeration share; false for any other.
 func (p *reader) integerAttribute(a *xml.Attr, n *IntegerAttributes) bool {
 	switch local(a) {
 	case "quantity":
@@ -424,7 +424,7 @@ func (p *reader) logCategory(e *xml.StartElement) {
 	var c LogCategory
 	p.attributes(e, map[string]any{"name": &c.Name, "description": &c.Description}, "name")
 	if p.categories[c.Name] {
-		p.add(ruleNames, p.path(""), p.line, c.Name, "the log category %q stands twice", clip(c.Name))
+		p.add(ruleNames, p.path(""), p.line, c.Name, "duplicate log category %q", clip(c.Name))
 	}
 	p.categories[c.Name] = true
 	p.none()
@@ -461,8 +461,8 @@ var (
 	kindWords        = []string{"dependent", "constant", "fixed", "tunable", "discrete"}
 )
 
-// newVariable makes room for a variable. They are collected in chunks: a slice
-// that grows would copy them several times.
+// newVariable returns a new variable. Variables are stored in chunks, since
+// a growing slice would copy them several times.
 func (p *reader) newVariable() *ScalarVariable {
 	n := len(p.chunks) - 1
 	if n < 0 || len(p.chunks[n]) == cap(p.chunks[n]) {
@@ -548,7 +548,7 @@ func (p *reader) typed(e *xml.StartElement, v *ScalarVariable, g *given) {
 			n, _ := p.unsigned(a)
 			v.Derivative = int(min(n, math.MaxInt32))
 			if n == 0 {
-				v.Derivative = math.MaxInt32 // out of range, to be found by the rule
+				v.Derivative = math.MaxInt32 // out of range, as the rule reports
 			}
 		case v.Type == Real && name == "reinit":
 			v.Reinit = p.flag(a)
