@@ -68,11 +68,11 @@ func TestDocuments(t *testing.T) {
 		want    string // of the findings "id message", joined
 	}{
 		{"all", append([]string{"modelDescription.xml", baseXML}, documents...), ""},
-		{"none", []string{"modelDescription.xml", baseXML}, "FA12 the FMU brings no documentation/index.html and no licence"},
-		{"no licence", []string{"modelDescription.xml", baseXML, "documentation/index.html", ""}, "FA12 the FMU brings no licence"},
+		{"none", []string{"modelDescription.xml", baseXML}, "FA12 the FMU has no documentation/index.html and no licence"},
+		{"no licence", []string{"modelDescription.xml", baseXML, "documentation/index.html", ""}, "FA12 the FMU has no licence"},
 		{"licence in the description", []string{"modelDescription.xml", strings.Replace(baseXML, `modelName="base"`, `modelName="base" license="free"`, 1), "documentation/index.html", ""}, ""},
 		{"tool in HTML", []string{"modelDescription.xml", named, "documentation/externalDependencies.html", "", "documentation/index.html", ""},
-			"FA11 the FMU needs Hammer 3 to run; documentation/externalDependencies.html in it says what else"},
+			"FA11 the FMU needs Hammer 3 to run; see documentation/externalDependencies.html in it for further requirements"},
 		{"tool that says nothing", []string{"modelDescription.xml", named, "documentation/index.html", ""},
 			"FA11 the FMU needs Hammer 3 to run; FA11D the FMU has neither documentation/externalDependencies.txt nor .html"},
 	} {
@@ -182,7 +182,7 @@ func TestOpenFails(t *testing.T) {
 		{"in a folder", packed(t, "model/modelDescription.xml", baseXML), "FA3", "but model/modelDescription.xml"},
 		{"in capitals", packed(t, "ModelDescription.XML", baseXML), "FA3", "but ModelDescription.XML"},
 		{"nothing", packed(t, "a", ""), "FA3", "no modelDescription.xml at its root ["},
-		{"empty folder", t.TempDir(), "FA3", "no unpacked FMU"},
+		{"empty folder", t.TempDir(), "FA3", "not an unpacked FMU"},
 		{"version", packed(t, "modelDescription.xml", strings.Replace(baseXML, `fmiVersion="2.0"`, `fmiVersion="3.0"`, 1)), "FA4", "model.fmu!modelDescription.xml:2"},
 		{"Model Exchange", packed(t, "modelDescription.xml", onlyModelExchange), "MD3", "offers Model Exchange only"},
 		{"schema", packed(t, "modelDescription.xml", `<a/>`), "MD1", "root element"},

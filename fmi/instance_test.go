@@ -218,7 +218,7 @@ func TestStatuses(t *testing.T) {
 				}
 				must(t, err)
 			}
-			if got := c.texts(); len(got) != 1 || !strings.Contains(got[0], "fmi2DoStep returns Warning and does not log why") {
+			if got := c.texts(); len(got) != 1 || !strings.Contains(got[0], "fmi2DoStep returned Warning without logging a reason") {
 				t.Errorf("%s: log %q", how, got)
 			}
 		}

@@ -140,10 +140,10 @@ func TestCompile(t *testing.T) {
 				`<PreprocessorDefinition name="X" value="1"/><PreprocessorDefinition name="Y"/><PreprocessorDefinition name="DIVIDE" optional="true"/>`+
 				`<IncludeDirectory name="inc"/></SourceFileSet><Library name="m" external="true"/>`)}, "FA11O", ""},
 		{"compiler's message", []string{"modelDescription.xml", named("life.c"), "sources/life.c", "#error no licence"}, "", "no licence"},
-		{"missing file", []string{"modelDescription.xml", named("none.c"), "sources/life.c", life}, "", `"none.c" is not there`},
+		{"missing file", []string{"modelDescription.xml", named("none.c"), "sources/life.c", life}, "", `"none.c" does not exist`},
 		{"outside", []string{"modelDescription.xml", named("../x.c"), "sources/life.c", life}, "", "outside"},
 		{"nothing to compile", []string{"modelDescription.xml", plain, "sources/read.me", "x"}, "", "no C file"},
-		{"no sources at all", []string{"modelDescription.xml", plain}, "", "holds no library at all"},
+		{"no sources at all", []string{"modelDescription.xml", plain}, "", "has no library at all"},
 		{"broken build description", []string{"modelDescription.xml", plain, "sources/life.c", life, files, "<x"}, "", "buildDescription.xml"},
 		{"other model", []string{"modelDescription.xml", plain, "sources/life.c", life, files, build(`modelIdentifier="death"`, "")}, "", `modelIdentifier "life"`},
 		{"other platform", []string{"modelDescription.xml", plain, "sources/life.c", life, files, build(`modelIdentifier="life" platform="vax"`, "")}, "", "no BuildConfiguration"},
