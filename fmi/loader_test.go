@@ -248,7 +248,7 @@ func TestGuard(t *testing.T) {
 	if l := native.Locale(); l != "C" {
 		t.Errorf("locale %q", l)
 	}
-	if !c.has(`locale of the C library to "C.UTF-8"; it is back at "C"`) {
+	if !c.has(`locale of the C library to "C.UTF-8"; it is restored to "C"`) {
 		t.Errorf("log %q", c.texts())
 	}
 	c = new(collector)
