@@ -13,6 +13,14 @@ import (
 	"time"
 )
 
+// must fails the test if an error is not nil.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // hanging is a compiler that starts a process, which holds a pipe, and does not end.
 func hanging(t *testing.T) (cc []string, pipe string) {
 	t.Helper()

@@ -38,7 +38,7 @@ func TestScribble(t *testing.T) {
 				t.Fatalf("%s in %s: error %v", fault, place, err)
 			}
 			if text := err.Error(); strings.Contains(text, "goroutine") || strings.Contains(text, "worker.Main") ||
-				!strings.Contains(text, "written over memory") && !strings.Contains(text, "did not return") && !strings.Contains(text, "does not answer as it should") {
+				!strings.Contains(text, "written over memory") && !strings.Contains(text, "did not return") && !strings.Contains(text, "sent an invalid answer") {
 				t.Errorf("%s in %s: %v", fault, place, err)
 			}
 			remains(t, temp)
