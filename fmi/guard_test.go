@@ -34,10 +34,3 @@ func TestProcessWatch(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkProcessWatch(b *testing.B) {
-	w := WatchProcess([]*FMU{plainFMU(b)})
-	for b.Loop() {
-		w.Restore()
-	}
-}

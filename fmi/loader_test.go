@@ -1,7 +1,6 @@
 package fmi
 
 import (
-	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -226,42 +225,4 @@ func TestOncePerProcess(t *testing.T) {
 		}
 		must(t, a.Free()) // it may be called again
 	}
-}
-
-func TestGuard(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		return // no chdir probe there
-	}
-	dir, err := os.Getwd()
-	must(t, err)
-	c := new(collector)
-	instance(t, probeFMU(t, "-DCHDIR"), "x", InstanceOptions{Log: c.log})
-	if now, err := os.Getwd(); err != nil || now != dir {
-		t.Errorf("working directory %s, %v", now, err)
-	}
-	if !c.has(`working directory to "/"`) {
-		t.Errorf("log %q", c.texts())
-	}
-	if runtime.GOOS != "linux" {
-		return
-	}
-	if l := native.Locale(); l != "C" {
-		t.Errorf("locale %q", l)
-	}
-	if !c.has(`locale of the C library to "C.UTF-8"; it is restored to "C"`) {
-		t.Errorf("log %q", c.texts())
-	}
-	c = new(collector)
-	instance(t, probeFMU(t, "-DSIGNALS"), "x", InstanceOptions{Log: c.log})
-	if !c.has("signals 11 (segmentation fault), 27") {
-		t.Errorf("log %q", c.texts())
-	}
-	defer func() {
-		var re runtime.Error
-		if e, ok := recover().(error); !ok || !errors.As(e, &re) {
-			t.Error("a nil dereference in Go is not recovered")
-		}
-	}()
-	var p *FMU
-	_ = p.Path
 }

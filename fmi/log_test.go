@@ -230,20 +230,11 @@ func TestParallelInstances(t *testing.T) {
 	for k := range 4 {
 		var c collector
 		in := instance(t, f, fmt.Sprint("p", k), InstanceOptions{Log: c.log})
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
+		start(t, in)
+		s := stepper(t, in, plan)
+		fail(t, in, fmi2.DoStep, StatusWarning, 0)
+		wg.Go(func() {
 			runtime.LockOSThread()
-			start(t, in)
-			s, err := in.NewStepper(plan)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			if err := in.SetInteger([]description.ValueReference{100, 101, 102}, []int32{int32(fmi2.DoStep), 1, 0}); err != nil {
-				t.Error(err)
-				return
-			}
 			for n := range 100 {
 				if _, err := s.Step(float64(n), 1, true); err != nil {
 					t.Error(err)
@@ -252,7 +243,7 @@ func TestParallelInstances(t *testing.T) {
 			if n := len(c.texts()); n != 100 {
 				t.Errorf("instance %d logged %d lines", k, n)
 			}
-		}()
+		})
 	}
 	wg.Wait()
 }

@@ -18,14 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#if defined(CHDIR)
-#include <locale.h>
-#include <unistd.h>
-#endif
-#if defined(SIGNALS)
-#include <signal.h>
-static void handler(int s) { (void)s; }
-#endif
 #ifndef TYPES
 #define TYPES "default"
 #endif
@@ -96,14 +88,6 @@ EXPORT fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String 
   snprintf(p->uri, sizeof p->uri, "%s", uri);
   p->visible = visible;
   p->logging = logging;
-#ifdef CHDIR
-  if (chdir("/")) return NULL;
-  setlocale(LC_ALL, "C.UTF-8");
-#endif
-#ifdef SIGNALS
-  signal(SIGSEGV, handler);
-  signal(SIGPROF, handler);
-#endif
 #ifdef NEEDS_LIBM
   volatile double two = 2;
   p->v.real[10] = sqrt(two);
