@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi/description"
-	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
 // mortal starts processes that end when they are told to.
@@ -124,21 +123,6 @@ func TestRestartIsTheSame(t *testing.T) {
 		if r := in.Restarts(); len(r) < 3 || len(r) != said || m.launched != 1+len(r) {
 			t.Errorf("%d restarts, %d said, %d processes", len(r), said, m.launched)
 		}
-	}
-}
-
-func TestRestartCostsNoAllocation(t *testing.T) {
-	if native.CallPath == "portable" {
-		return // as in TestNoAllocations
-	}
-	in, s := stepping(t, InstanceOptions{Launcher: &directLauncher{}, Restarts: 1})
-	at := 0.0
-	if n := testing.AllocsPerRun(100, func() {
-		must(t, in.Keep())
-		must(t, second(s.Step(at, 1, true)))
-		at++
-	}); n != 0 {
-		t.Errorf("%v allocations a step", n)
 	}
 }
 

@@ -78,7 +78,11 @@ func (p *reader) root(e *xml.StartElement) {
 		p.err = errStop
 		return
 	}
+	p.readSections()
+}
 
+// readSections reads the children of the root.
+func (p *reader) readSections() {
 	last := 0
 	for {
 		e, ok := p.child()
@@ -115,10 +119,10 @@ func (p *reader) root(e *xml.StartElement) {
 		case "DefaultExperiment":
 			p.defaultExperiment(e)
 		case "VendorAnnotations":
-			d.VendorAnnotations = p.annotations()
+			p.d.VendorAnnotations = p.annotations()
 		case "ModelVariables":
 			p.list1("ScalarVariable", p.scalarVariable)
-			d.Variables = slices.Concat(p.chunks...)
+			p.d.Variables = slices.Concat(p.chunks...)
 			p.chunks = nil
 		case "ModelStructure":
 			p.modelStructure()

@@ -325,9 +325,7 @@ func (p *reader) checkAliases() {
 // checkAliasSet checks one set of aliases, given by ascending indices from 0.
 func (p *reader) checkAliasSet(set []int) {
 	vars := p.d.Variables
-	first := &vars[set[0]]
-	constant, settable, start, united := -1, -1, -1, -1
-	variable, independent := -1, -1
+	constant, variable, start := -1, -1, -1 // the last of each kind, and the variable whose start value is used
 	for _, i := range set {
 		v := &vars[i]
 		if i != set[0] {
@@ -338,46 +336,61 @@ func (p *reader) checkAliasSet(set []int) {
 		} else {
 			variable = i
 		}
-		if v.Causality == Independent {
-			independent = i
-		}
 		if v.HasStart && (start < 0 || v.settable() && !vars[start].settable()) {
 			start = i
 		}
 	}
 	mixed := constant >= 0 && variable >= 0
 	if mixed {
-		p.at(constant, ruleAliasStart, "the constant %q and %q, which is not constant, have the same valueReference", clip(vars[constant].Name), clip(vars[variable].Name))
+		p.at(constant, ruleAliasStart, "the constant %q and %q, which is not constant, have the same valueReference",
+			clip(vars[constant].Name), clip(vars[variable].Name))
 	}
+	p.checkAliasSettable(set)
+	united := -1
 	for _, i := range set {
 		v := &vars[i]
-		if v.settable() {
-			if settable >= 0 {
-				p.at(i, ruleAliasSettable, "%q and %q have the same valueReference and can both be set", clip(vars[settable].Name), clip(v.Name))
-			} else if independent >= 0 {
-				p.at(i, ruleAliasSettable, "%q can be set but has the valueReference of the independent variable %q", clip(v.Name), clip(vars[independent].Name))
-			}
-			settable = i
-		}
 		if v.HasStart && i != start {
+			name := clip(vars[start].Name)
 			if variable >= 0 {
-				p.at(i, ruleAliasStart, "%q and %q have the same valueReference and both have a start value", clip(vars[start].Name), clip(v.Name))
+				p.at(i, ruleAliasStart, "%q and %q have the same valueReference and both have a start value", name, clip(v.Name))
 				v.dropStart()
 			} else if !sameStart(v, &vars[start]) {
-				p.at(i, ruleAliasStart, "the constants %q and %q have the same valueReference but different values", clip(vars[start].Name), clip(v.Name))
+				p.at(i, ruleAliasStart, "the constants %q and %q have the same valueReference but different values", name, clip(v.Name))
 				v.dropStart()
 			}
 		}
 		if v.Real.Unit != "" {
 			if united >= 0 && vars[united].Real.Unit != v.Real.Unit {
-				p.at(i, ruleAliasUnit, "%q and %[3]q have the same valueReference but different units: %[2]q and %[4]q", clip(v.Name), clip(v.Real.Unit), clip(vars[united].Name), clip(vars[united].Real.Unit))
+				p.at(i, ruleAliasUnit, "%q and %q have the same valueReference but different units: %q and %q",
+					clip(v.Name), clip(vars[united].Name), clip(v.Real.Unit), clip(vars[united].Real.Unit))
 			} else {
 				united = i
 			}
 		}
-		if !mixed && v.Variability != first.Variability {
-			p.at(i, ruleAliasVariability, "%q and %[3]q have the same valueReference but different variabilities: %[2]s and %[4]s", clip(v.Name), v.Variability, clip(first.Name), first.Variability)
+		if first := &vars[set[0]]; !mixed && v.Variability != first.Variability {
+			p.at(i, ruleAliasVariability, "%q and %q have the same valueReference but different variabilities: %s and %s",
+				clip(v.Name), clip(first.Name), v.Variability, first.Variability)
 		}
+	}
+}
+
+// checkAliasSettable checks that at most one alias can be set, and none of the independent variable.
+func (p *reader) checkAliasSettable(set []int) {
+	vars := p.d.Variables
+	independent := slices.IndexFunc(set, func(i int) bool { return vars[i].Causality == Independent })
+	settable := -1
+	for _, i := range set {
+		name := clip(vars[i].Name)
+		switch {
+		case !vars[i].settable():
+			continue
+		case settable >= 0:
+			p.at(i, ruleAliasSettable, "%q and %q have the same valueReference and can both be set", clip(vars[settable].Name), name)
+		case independent >= 0:
+			p.at(i, ruleAliasSettable, "%q can be set but has the valueReference of the independent variable %q",
+				name, clip(vars[set[independent]].Name))
+		}
+		settable = i
 	}
 }
 

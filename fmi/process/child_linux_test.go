@@ -2,7 +2,6 @@ package process_test
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -28,19 +27,6 @@ func init() {
 			_ = answer(cmd.Process.Pid)
 			return wait()
 		},
-		// It starts a bound child and ends at once.
-		"parent": func() error {
-			cmd := exec.Command("sleep", "1000")
-			c, err := process.Start(cmd, process.Options{Group: true, Bound: true})
-			if err != nil {
-				return err
-			}
-			_ = answer(c.Pid())
-			return wait()
-		},
-		"nil":  func() error { return fatal(func() { *(*int)(nil) = 1 }) },
-		"quit": func() error { return fatal(func() { _ = syscall.Kill(os.Getpid(), syscall.SIGQUIT) }) },
-		"sys":  func() error { return fatal(func() { _ = syscall.Kill(os.Getpid(), syscall.SIGSYS) }) },
 		"stack": func() error {
 			var limit unix.Rlimit
 			if err := unix.Getrlimit(unix.RLIMIT_STACK, &limit); err != nil {
@@ -115,17 +101,6 @@ func answer(values ...any) error {
 	return nil
 }
 
-// fatal does what ends the process.
-func fatal(f func()) error {
-	if err := process.DefaultSignals(); err != nil {
-		return err
-	}
-	fmt.Println("ready")
-	f()
-	time.Sleep(10 * time.Second)
-	return errors.New("it goes on")
-}
-
 // ended starts this program in a role and returns how it ends, and the line that some roles
 // print after they are ready.
 func ended(t *testing.T, name string, page *process.Page, o process.Options) (line, reason string) {
@@ -193,28 +168,6 @@ func TestSignal(t *testing.T) {
 	}
 	if process.Peak(c.State()) < 1<<20 {
 		t.Errorf("it used %d bytes", process.Peak(c.State()))
-	}
-}
-
-// A bound process ends with its parent.
-func TestBound(t *testing.T) {
-	c, _, lines := start(t, "parent", nil, process.Options{})
-	line, _ := lines.ReadString('\n')
-	c.Kill()
-	<-c.Done()
-	gone(t, strings.TrimSpace(line))
-}
-
-// The signals of what has gone wrong end the process by themselves.
-func TestDefaultSignals(t *testing.T) {
-	for name, want := range map[string]string{
-		"nil":  "killed by signal SIGSEGV (segmentation fault)",
-		"quit": "killed by signal SIGQUIT (quit), from outside",
-		"sys":  "killed by signal SIGSYS (bad system call)",
-	} {
-		if _, reason := ended(t, name, nil, process.Options{}); reason != want {
-			t.Errorf("%s: %s", name, reason)
-		}
 	}
 }
 

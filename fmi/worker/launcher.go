@@ -60,6 +60,25 @@ func (l *Launcher) Launch(to fmi.Launch) (fmi.Link, error) {
 	return link, nil
 }
 
+// pipes makes n pipes and returns their ends for reading and writing. After an error there are none.
+func pipes(n int) (r, w []*os.File, err error) {
+	for range n {
+		from, to, err := os.Pipe()
+		if err != nil {
+			closeAll(append(r, w...))
+			return nil, nil, err
+		}
+		r, w = append(r, from), append(w, to)
+	}
+	return r, w, nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close()
+	}
+}
+
 func (l *Launcher) start(to fmi.Launch, dir *archive.Dir) (_ *link, err error) {
 	program := l.Program
 	image := program
@@ -68,50 +87,35 @@ func (l *Launcher) start(to fmi.Launch, dir *archive.Dir) (_ *link, err error) {
 			return nil, err
 		}
 	}
-	var files []*os.File
-	defer func() { // the files of the worker, or all after an error
-		for _, f := range files {
-			_ = f.Close()
-		}
-	}()
-	pipe := func() (r, w *os.File) {
-		if err != nil {
-			return nil, nil
-		}
-		if r, w, err = os.Pipe(); err == nil {
-			files = append(files, r, w)
-		}
-		return r, w
-	}
-	lifeR, lifeW := pipe()
-	outR, outW := pipe()
-	requestR, requestW := pipe()
-	answerR, answerW := pipe()
+	r, w, err := pipes(4)
 	if err != nil {
 		return nil, err
 	}
-	c := config{Memory: l.Memory, Threads: process.ThreadStack()}
-	cmd := exec.Command(program, argument, to.Instance)
-	cmd.Path = image
-	cmd.Dir = dir.Path
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = lifeR, outW, outW
+	const life, output, request, answer = 0, 1, 2, 3
+	inherited := []*os.File{r[life], w[output], r[request], w[answer]}
+	own := []*os.File{w[life], r[output], w[request], r[answer]}
 	var common *shared
 	if !l.Pipes {
 		// Without room, for example under a limit on the size of files, pipes are enough.
 		common, _ = newShared()
-		defer func() {
-			if err != nil {
-				common.close()
-			}
-		}()
 	}
-	handed := process.Hand(cmd, append([]*os.File{requestR, answerW}, common.files()...)...)
-	c.Requests, c.Answers = handed[0], handed[1]
-	if len(handed) > 2 {
-		c.Shared = handed[2]
+	defer closeAll(inherited)
+	defer func() {
+		if err != nil {
+			closeAll(own)
+			common.close()
+		}
+	}()
+	cmd := exec.Command(program, argument, to.Instance)
+	cmd.Path, cmd.Dir = image, dir.Path
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = r[life], w[output], w[output]
+	numbers := process.Hand(cmd, append([]*os.File{r[request], w[answer]}, common.files()...)...)
+	c := config{Memory: l.Memory, Threads: process.ThreadStack(), Requests: numbers[0], Answers: numbers[1]}
+	if len(numbers) > 2 {
+		c.Shared = numbers[2]
 	}
-	var text []byte
-	if text, err = json.Marshal(c); err != nil {
+	text, err := json.Marshal(c)
+	if err != nil {
 		return nil, err
 	}
 	cmd.Env = append(environment(), variable+"="+string(text))
@@ -119,17 +123,16 @@ func (l *Launcher) start(to fmi.Launch, dir *archive.Dir) (_ *link, err error) {
 	if err != nil {
 		return nil, err
 	}
-	files = []*os.File{lifeR, outW, requestR, answerW}
-	process.Blocking(requestW, answerR)
+	process.Blocking(w[request], r[answer])
 	common.handed()
-	p := newProcess(child, outR, to.Output, common.wake)
-	k := &link{process: p, dir: dir, life: lifeW, requests: requestW, answers: answerR, shared: common,
+	p := newProcess(child, r[output], to.Output, common.wake)
+	k := &link{process: p, dir: dir, life: w[life], requests: w[request], answers: r[answer], shared: common,
 		log: to.Log, timeout: l.Timeout, memory: l.Memory, lost: func(e *fmi.Ended) {
 			if l.Lost != nil {
 				l.Lost(to, e)
 			}
 		}}
-	k.in.r, k.watch.giveUp = answerR, p.Kill
+	k.in.r, k.watch.giveUp = r[answer], p.Kill
 	return k, nil
 }
 

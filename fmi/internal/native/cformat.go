@@ -143,31 +143,8 @@ func (c *conversion) format(a *slots) (string, bool) {
 			s = strings.ToUpper(s)
 		}
 		return s, true
-	case 'p':
-		u := a.Int()
-		if u == 0 {
-			return c.pad("", "(nil)", false), true
-		}
-		return c.pad("", "0x"+strconv.FormatUint(u, 16), false), true
-	case 'c':
-		v := a.Int()
-		if c.length == "l" {
-			return c.pad("", string(rune(int32(v))), false), true
-		}
-		return c.pad("", string([]byte{byte(v)}), false), true
-	case 's':
-		limit := maxMessage
-		if c.prec >= 0 {
-			limit = c.prec
-		}
-		p := uintptr(a.Int())
-		switch {
-		case p == 0:
-			return c.pad("", "(null)", false), true
-		case c.length == "l":
-			return c.pad("", wideString(p, limit), false), true
-		}
-		return c.pad("", String(p, limit), false), true
+	case 'p', 'c', 's':
+		return c.pad("", c.text(a.Int()), false), true
 	case 'f', 'F', 'e', 'E', 'g', 'G', 'a', 'A':
 		if c.length != "L" {
 			return c.float(a.Float()), true
@@ -182,6 +159,29 @@ func (c *conversion) format(a *slots) (string, bool) {
 		return "", true
 	}
 	return "", false
+}
+
+// text returns the text of a pointer, character or string.
+func (c *conversion) text(v uint64) string {
+	limit := maxMessage
+	if c.prec >= 0 {
+		limit = c.prec
+	}
+	switch {
+	case c.verb == 'p' && v == 0:
+		return "(nil)"
+	case c.verb == 'p':
+		return "0x" + strconv.FormatUint(v, 16)
+	case c.verb == 'c' && c.length == "l":
+		return string(rune(int32(v)))
+	case c.verb == 'c':
+		return string([]byte{byte(v)})
+	case v == 0:
+		return "(null)"
+	case c.length == "l":
+		return wideString(uintptr(v), limit)
+	}
+	return String(uintptr(v), limit)
 }
 
 // On Windows C's long has 32 bits and wchar_t 16, elsewhere 64 and 32.

@@ -265,14 +265,13 @@ func (r *Client) encode(c *native.Record) {
 		}
 	}
 	w.word(head)
-	shape := fmi2.Shapes[f]
 	if define {
-		for k, a := range shape {
+		for k, a := range fmi2.Shapes[f] {
 			if a.Kind == fmi2.ArgCount {
 				w.word(uint64(c.Int[k]))
 			}
 		}
-		for k, a := range shape {
+		for k, a := range fmi2.Shapes[f] {
 			if a.Kind == fmi2.ArgFixed {
 				w.memory(c.Int[k], a.Bytes(c))
 			}
@@ -281,7 +280,19 @@ func (r *Client) encode(c *native.Record) {
 			r.define(r.out[begin:])
 		}
 	}
-	for k, a := range shape {
+	r.encodeArguments(f, c)
+	switch f {
+	case fmi2.DoStep:
+		r.Time = c.Float[0]
+	case fmi2.SetupExperiment:
+		r.Time, r.Timed = c.Float[1], true
+	}
+}
+
+// encodeArguments writes the arguments of a record that are not constant.
+func (r *Client) encodeArguments(f fmi2.Function, c *native.Record) {
+	w := &r.out
+	for k, a := range fmi2.Shapes[f] {
 		switch a.Kind {
 		case fmi2.ArgInt, fmi2.ArgState:
 			w.word(uint64(c.Int[k]))
@@ -302,12 +313,6 @@ func (r *Client) encode(c *native.Record) {
 			}
 			w.word(uint64(*slot))
 		}
-	}
-	switch f {
-	case fmi2.DoStep:
-		r.Time = c.Float[0]
-	case fmi2.SetupExperiment:
-		r.Time, r.Timed = c.Float[1], true
 	}
 	for k := range fmi2.Floats(f) {
 		w.memory(native.AddressOf(&c.Float[k]), 8)
