@@ -147,7 +147,7 @@ func TestSweepAfterKill(t *testing.T) {
 
 func TestSweepLeavesOthersAlone(t *testing.T) {
 	parent, outside := t.TempDir(), t.TempDir()
-	names := []string{"ms-0123456g.lock", "ms-012345678.lock", "other-01234567.lock", "ms-01234567"}
+	names := []string{"ms-0123456g.lock", "ms-0123456789.lock", "other-01234567.lock", "ms-01234567"}
 	links := map[string]string{"ms-aaaaaaaa.lock": filepath.Join(outside, "f"), "ms-bbbbbbbb": outside}
 	must(t, os.WriteFile(filepath.Join(outside, "f"), nil, 0o600))
 	for _, name := range append(names, "ms-bbbbbbbb.lock") {
