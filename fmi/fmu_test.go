@@ -55,10 +55,10 @@ func empty(t *testing.T, dir string) bool {
 	return len(list) == 0
 }
 
-// documents are what an FMU that needs a tool should bring beside its model.
+// documents are the recommended documents of an FMU that needs a tool.
 var documents = []string{"documentation/externalDependencies.txt", "a tool", "documentation/index.html", "<html/>", "documentation/licenses/license.txt", "free"}
 
-// What an FMU should tell its users and does not is told (fmi2 9, 11).
+// Missing documents are reported (fmi2 9, 11).
 func TestDocuments(t *testing.T) {
 	tool := strings.Replace(baseXML, `<CoSimulation `, `<CoSimulation needsExecutionTool="true" `, 1)
 	named := strings.Replace(tool, `modelName="base"`, `modelName="base" generationTool="Hammer 3" license="none"`, 1)
@@ -96,8 +96,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// What others put into an FMU, beside what the standard gives a meaning, is no
-// concern of the master (fmi2 11).
+// Files without meaning in the standard are ignored (fmi2 11).
 func TestForeignContent(t *testing.T) {
 	path := packed(t, append(documents, "modelDescription.xml", baseXML,
 		"extra/org.example/settings.xml", "<not XML", "extra/binaries/linux64/base.so", "", "terminalsAndIcons/terminalsAndIcons.xml", "<fmiTerminalsAndIcons",

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What was changed is put back each time, and told once.
+// Changes are restored each time and reported once.
 func TestProcessWatch(t *testing.T) {
 	home, err := os.Getwd()
 	must(t, err)

@@ -32,7 +32,7 @@ func build(tb testing.TB, out string, sources []string, flags ...string) {
 	}
 }
 
-// tempDir is for what outlives a test, since libraries stay loaded.
+// tempDir is for libraries, which stay loaded after a test.
 var tempDir string
 
 func TestMain(m *testing.M) {
@@ -67,7 +67,7 @@ func described() *description.ModelDescription {
 
 var fmuCount int
 
-// place makes the folder of an unpacked FMU and gives the FMU and the path at
+// place makes the folder of an unpacked FMU and returns the FMU and the path at
 // which its library belongs.
 func place(testing.TB) (*FMU, string) {
 	fmuCount++

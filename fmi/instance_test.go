@@ -20,7 +20,7 @@ func paths(t *testing.T, f func(t *testing.T, run func(*native.Batch))) {
 	t.Run("portable", func(t *testing.T) { f(t, native.RunPortable) })
 }
 
-// What is given to an FMU outside of the trace arrives, on both paths.
+// Arguments arrive in the FMU on both paths, also those that are not in a trace.
 func TestArrives(t *testing.T) {
 	paths(t, func(t *testing.T, run func(*native.Batch)) {
 		f := plainFMU(t)
@@ -156,8 +156,8 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// After Reset the experiment is due again, values are those of the start, and what was saved
-// before is freed with the instance (fmi2 61).
+// After Reset, SetupExperiment must be called again, values are the start values, and earlier saved
+// states are freed with the instance (fmi2 61).
 func TestReset(t *testing.T) {
 	f := plainFMU(t)
 	in, other := running(t, f, "reset"), instance(t, f, "other", InstanceOptions{})

@@ -156,8 +156,7 @@ func TestLoadDeviations(t *testing.T) {
 	}
 }
 
-// TestLibraryOfCoSimulation: where Model Exchange has a library of its own, that
-// of Co-Simulation is loaded (fmi2 5).
+// If Model Exchange has a separate library, that of Co-Simulation is loaded (fmi2 5).
 func TestLibraryOfCoSimulation(t *testing.T) {
 	f := plainFMU(t)
 	f.Description.ModelExchange = &description.ModelExchange{ModelIdentifier: "probe_me"}
@@ -171,8 +170,8 @@ func TestLibraryOfCoSimulation(t *testing.T) {
 	}
 }
 
-// A library that needs another one in its folder, without saying where to look for it, and one
-// that uses libm without naming it, load.
+// A library can be loaded if it needs another one in its folder without a search path, or uses libm
+// without naming it.
 func TestUnnamedLibraries(t *testing.T) {
 	f, lib := place(t)
 	dir := filepath.Dir(lib)
@@ -206,8 +205,8 @@ func TestNull(t *testing.T) {
 	}
 }
 
-// One place in the process for all archives with the same library, and for good; a refused
-// instance gives it back.
+// A process can have one instance of a library, also after it was freed. A failed Instantiate does
+// not count.
 func TestOncePerProcess(t *testing.T) {
 	f := probeFMU(t, "-O0") // other bytes than the plain probe
 	g := copied(t, filepath.Join(binaries(f), "probe"+native.LibrarySuffix))

@@ -22,7 +22,7 @@ import (
 // A process that reports is this program once more, in TestReporter.
 const reporterRole, reporterPage, reporterLibrary = "MACROSTEP_REPORTER", "MACROSTEP_REPORTER_PAGE", "MACROSTEP_REPORTER_LIBRARY"
 
-// reporters are what such a process does.
+// reporters are the functions of such a process.
 var reporters = map[string]func(t *testing.T, r *reporter){
 	// Every call reports itself, however it is made.
 	"calls": func(t *testing.T, r *reporter) {
@@ -256,7 +256,7 @@ two archive1.fmu probe fmi2GetBoolean 20.5
 	}
 }
 
-// What a process was doing is known when it is dead.
+// The active calls of a process can be read after its end.
 func TestReportOfTheDead(t *testing.T) {
 	for role, want := range map[string]struct{ calls, loaded string }{
 		"step":    {"two archive1.fmu probe fmi2DoStep 0", "one archive1.fmu probe , two archive1.fmu probe "},
@@ -307,7 +307,7 @@ func TestReportedMessages(t *testing.T) {
 	}
 }
 
-// Whatever a process leaves in its page, reading it does no harm.
+// Any content of a page can be read without a crash.
 func TestScribbledReport(t *testing.T) {
 	if len(Calls(nil)) > 0 || len(Loaded(nil)) > 0 || len(LastMessages(nil)) > 0 {
 		t.Error("a report without page")

@@ -34,8 +34,8 @@ func instances(t *testing.T, f *fmi.FMU) int32 {
 	return n[0]
 }
 
-// Archives of equal content share one unpacked tree, which goes with the last
-// user, and one library, which stays (fmi2 3).
+// Archives of equal content share one unpacked tree, which the last user removes, and one
+// library, which stays loaded (fmi2 3).
 func TestShare(t *testing.T) {
 	dir, temp := t.TempDir(), t.TempDir()
 	a, err := probe.Sources(dir, "a", probe.LifeCapabilities, "SHARE")
@@ -91,8 +91,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// FMUs that hold sources only are compiled when asked, as their documents say
-// (fmi2 10, 11).
+// FMUs with sources only are compiled according to their documents (fmi2 10, 11).
 func TestCompile(t *testing.T) {
 	life := probe.LifeSource()
 	plain := probe.LifeDescription("", "")
@@ -167,8 +166,8 @@ func TestCompile(t *testing.T) {
 	}
 }
 
-// prefixed is the source with the prefix of the standard before its functions,
-// by a header of its own that knows no override.
+// prefixed returns the source with the prefix of the standard before its functions, which no
+// macro can override.
 func prefixed(source string) string {
 	var names strings.Builder
 	for _, n := range []string{"GetTypesPlatform", "GetVersion", "Instantiate", "FreeInstance", "SetupExperiment", "EnterInitializationMode",
@@ -199,8 +198,7 @@ func TestNotCompiled(t *testing.T) {
 	}
 }
 
-// LoadInItsFolder changes the working directory while the library loads, and
-// only then (fmi2 7).
+// LoadInItsFolder changes the working directory only while the library is loaded (fmi2 7).
 func TestLoadInItsFolder(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		return // the probe asks by getcwd

@@ -340,7 +340,7 @@ func TestNoAllocations(t *testing.T) {
 }
 
 // TestFloatingPointModes lets one FMU leave rounding and flush-to-zero changed.
-// Neither the next FMU in the same batch nor Go may see it, and it is said once.
+// Neither the next FMU in the same batch nor Go may be affected, and it is logged once.
 func TestFloatingPointModes(t *testing.T) {
 	c := new(collector)
 	s := members(t, 2, InstanceOptions{Log: c.log})

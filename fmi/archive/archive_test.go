@@ -218,7 +218,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestNothingLeavesTheFolder unpacks what the rules refuse, past the rules.
+// TestNothingLeavesTheFolder unpacks an invalid entry without checking the rules.
 func TestNothingLeavesTheFolder(t *testing.T) {
 	outer := t.TempDir()
 	into := filepath.Join(outer, "in")

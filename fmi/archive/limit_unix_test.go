@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Where the place is to blame, the message says so and does not blame the archive.
+// If the folder is the cause of an error, the message does not blame the archive.
 func TestNoRoom(t *testing.T) {
 	if os.Getenv("ARCHIVE_TEST_UNPACK") != "" { // the process with the limit
 		must(t, Unpack(os.Getenv("ARCHIVE_TEST_UNPACK"), t.TempDir(), nil, Limits{}))

@@ -52,7 +52,7 @@ func child(parent string) {
 	time.Sleep(time.Minute) // until it is killed; a select without cases would count as a deadlock
 }
 
-// start runs a child and gives the path of its folder.
+// start runs a child and returns the path of its folder or file.
 func start(t *testing.T, parent string) (*exec.Cmd, string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

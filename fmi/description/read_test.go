@@ -132,8 +132,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestTypeAttributes: what a variable says itself wins over its declared type,
-// one attribute at a time, and what it does not say comes from the type (fmi2 17).
+// An attribute of a variable takes precedence over that of its declared type; missing
+// attributes come from the type (fmi2 17).
 func TestTypeAttributes(t *testing.T) {
 	const document = `<fmiModelDescription fmiVersion="2.0" modelName="x" guid="1"><CoSimulation modelIdentifier="x"/>
 		<UnitDefinitions><Unit name="m"><DisplayUnit name="km"/><DisplayUnit name="mm"/></Unit><Unit name="s"/></UnitDefinitions>
@@ -177,7 +177,7 @@ func TestTypeAttributes(t *testing.T) {
 	}
 }
 
-// TestNames: names are plain text, whatever the naming convention (fmi2 25).
+// Names are plain text with any naming convention (fmi2 25).
 func TestNames(t *testing.T) {
 	for _, convention := range []string{"flat", "structured"} {
 		for _, name := range []string{"a", "0 a", "a[", "ä→b", "der(", "a.&lt;b&gt;", "a&#9;b"} {
@@ -190,10 +190,10 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestInitialTable compares the whole table of fmi2 19 with what reading gives.
+// TestInitialTable compares the table of fmi2 19 with the results of Read.
 func TestInitialTable(t *testing.T) {
 	// By variability: constant, fixed, tunable, discrete, continuous. In each
-	// the default, then what else is allowed; "" = not allowed, "-" = none.
+	// the default, then other allowed values; "" = not allowed, "-" = none.
 	table := map[Causality][5]string{
 		Parameter:           {"", "e", "e", "", ""},
 		CalculatedParameter: {"", "ca", "ca", "", ""},
@@ -326,7 +326,7 @@ func TestGrouping(t *testing.T) {
 	}
 }
 
-// TestStateAsOutput: y = x depends on x, as a known.
+// An output that is a state depends on itself as a known.
 func TestStateAsOutput(t *testing.T) {
 	text := strings.NewReplacer(`name="x" valueReference="2"`, `name="x" valueReference="2" causality="output"`,
 		`<Outputs>`, `<Outputs><Unknown index="5" dependencies="5"/>`).Replace(baseXML)

@@ -23,7 +23,8 @@ var (
 	}
 	ruleSchemaLoose = &diag.Rule{
 		ID: "MD1L", Level: diag.Warning, Strict: true, Ref: "fmi2 13",
-		Doc:    "Elements are in the order of the schema, and lists are present and not empty. The document is read nevertheless.",
+		Doc: "Elements are in the order of the schema, and lists are present and not empty. The document is read " +
+			"nevertheless.",
 		Remedy: "the exporter should follow the schema; other tools may refuse the FMU",
 	}
 	ruleUnknown = &diag.Rule{
@@ -85,7 +86,8 @@ var (
 	}
 	ruleDeclaredType = &diag.Rule{
 		ID: "MD11", Level: diag.Warning, Strict: true, Ref: "fmi2 66",
-		Doc:    "declaredType names a type of the same base type, and every enumeration has one. Otherwise it is ignored, and the enumeration is treated as an Integer.",
+		Doc: "declaredType names a type of the same base type, and every enumeration has one. Otherwise it is " +
+			"ignored, and the enumeration is treated as an Integer.",
 		Remedy: "define the type",
 	}
 	ruleTypeName = &diag.Rule{
@@ -140,7 +142,8 @@ var (
 	}
 	ruleNoStart = &diag.Rule{
 		ID: "MD21", Level: diag.Warning, Strict: true, Ref: "fmi2 19, 64",
-		Doc:    "Inputs, parameters, constants and variables with initial exact or approx have a start value. Without one the FMU's own value is used.",
+		Doc: "Inputs, parameters, constants and variables with initial exact or approx have a start value. " +
+			"Without one the FMU's own value is used.",
 		Remedy: "set or connect the variable if the FMU's own value is wrong",
 	}
 	ruleStart = &diag.Rule{
@@ -150,7 +153,8 @@ var (
 	}
 	ruleContinuous = &diag.Rule{
 		ID: "MD23", Level: diag.Warning, Strict: true, Ref: "fmi2 19, 63",
-		Doc:    "Only Reals are continuous; variables of other types must set variability, whose default is continuous. Otherwise it is replaced with the default for the causality.",
+		Doc: "Only Reals are continuous; variables of other types must set variability, whose default is " +
+			"continuous. Otherwise it is replaced with the default for the causality.",
 		Remedy: "check that the assumed variability is right",
 	}
 	ruleIndependent = &diag.Rule{
@@ -160,12 +164,14 @@ var (
 	}
 	ruleForModelExchange = &diag.Rule{
 		ID: "MD25", Level: diag.Warning, Ref: "fmi2 18",
-		Doc:    "Only continuous states have reinit, and only inputs have canHandleMultipleSetPerTimeInstant; both are for Model Exchange.",
+		Doc: "Only continuous states have reinit, and only inputs have canHandleMultipleSetPerTimeInstant; both " +
+			"are for Model Exchange.",
 		Remedy: "harmless in Co-Simulation",
 	}
 	ruleAliasStart = &diag.Rule{
 		ID: "MD26", Level: diag.Warning, Strict: true, Ref: "fmi2 21, 67",
-		Doc:    "Of variables with the same valueReference at most one has a start value, or all are constants with the same value. Only the first start value is used.",
+		Doc: "Of variables with the same valueReference at most one has a start value, or all are constants with " +
+			"the same value. Only the first start value is used.",
 		Remedy: "set at most one of these variables: they are the same",
 	}
 	ruleAliasSettable = &diag.Rule{
@@ -190,12 +196,15 @@ var (
 	}
 	ruleOutputs = &diag.Rule{
 		ID: "MD30", Level: diag.Warning, Strict: true, Ref: "fmi2 26, 65",
-		Doc:    "ModelStructure/Outputs lists all variables with causality output and no others, each once. Missing outputs are added, dependent on everything; other entries are ignored.",
-		Remedy: "the exporter should list the outputs with their dependencies; otherwise macrostep may assume loops that do not exist",
+		Doc: "ModelStructure/Outputs lists all variables with causality output and no others, each once. Missing " +
+			"outputs are added, dependent on everything; other entries are ignored.",
+		Remedy: "the exporter should list the outputs with their dependencies; otherwise macrostep may assume loops " +
+			"that do not exist",
 	}
 	ruleDerivatives = &diag.Rule{
 		ID: "MD31", Level: diag.Warning, Strict: true, Ref: "fmi2 26",
-		Doc:    "ModelStructure/Derivatives lists only continuous Reals with the attribute derivative, each once. Other entries are ignored.",
+		Doc: "ModelStructure/Derivatives lists only continuous Reals with the attribute derivative, each once. " +
+			"Other entries are ignored.",
 		Remedy: "usually harmless in Co-Simulation",
 	}
 	ruleDerivativesMissing = &diag.Rule{
@@ -205,8 +214,11 @@ var (
 	}
 	ruleInitialUnknowns = &diag.Rule{
 		ID: "MD32", Level: diag.Warning, Strict: true, Ref: "fmi2 26, 65",
-		Doc:    "ModelStructure/InitialUnknowns lists the calculated parameters and the outputs, states and derivatives with initial approx or calculated, each once, in ascending order. Missing ones are added, dependent on everything; other entries are ignored.",
-		Remedy: "the exporter should complete the list; otherwise macrostep may assume loops in the initialisation that do not exist",
+		Doc: "ModelStructure/InitialUnknowns lists the calculated parameters and the outputs, states and " +
+			"derivatives with initial approx or calculated, each once, in ascending order. Missing ones are " +
+			"added, dependent on everything; other entries are ignored.",
+		Remedy: "the exporter should complete the list; otherwise macrostep may assume loops in the initialisation " +
+			"that do not exist",
 	}
 	ruleDependencies = &diag.Rule{
 		ID: "MD33", Level: diag.Warning, Strict: true, Ref: "fmi2 29",
@@ -220,7 +232,8 @@ var (
 	}
 	ruleKinds = &diag.Rule{
 		ID: "MD34", Level: diag.Warning, Strict: true, Ref: "fmi2 28, 29",
-		Doc:    "dependenciesKind has as many entries as dependencies, all defined by the standard. Otherwise the unknown is assumed to depend on everything.",
+		Doc: "dependenciesKind has as many entries as dependencies, all defined by the standard. Otherwise the " +
+			"unknown is assumed to depend on everything.",
 		Remedy: "correct the list; otherwise macrostep may assume loops that do not exist",
 	}
 	ruleInitialKinds = &diag.Rule{
@@ -235,7 +248,8 @@ var (
 	}
 	ruleKnown = &diag.Rule{
 		ID: "MD37", Level: diag.Warning, Ref: "fmi2 27",
-		Doc:    "Unknowns depend on knowns only: inputs, states and the independent variable; in the initialisation inputs, variables with initial exact and the independent variable. Other entries have no effect.",
+		Doc: "Unknowns depend on knowns only: inputs, states and the independent variable; in the initialisation " +
+			"inputs, variables with initial exact and the independent variable. Other entries have no effect.",
 		Remedy: "usually harmless",
 	}
 	ruleLinear = &diag.Rule{
@@ -245,12 +259,14 @@ var (
 	}
 	ruleExperiment = &diag.Rule{
 		ID: "MD39", Level: diag.Warning, Ref: "fmi2 23",
-		Doc:    "In the default experiment the stop time is after the start time, the step size is shorter than the time span, and the tolerance is not negative. A negative tolerance is ignored.",
+		Doc: "In the default experiment the stop time is after the start time, the step size is shorter than the " +
+			"time span, and the tolerance is not negative. A negative tolerance is ignored.",
 		Remedy: "set start time, stop time and step size yourself",
 	}
 	ruleStepSize = &diag.Rule{
 		ID: "MD40", Level: diag.Warning, Ref: "fmi2 23, 49",
-		Doc:    "The step size is greater than 0, and divides the time span if steps must be constant. A step size that is not greater than 0 is ignored.",
+		Doc: "The step size is greater than 0, and divides the time span if steps must be constant. A step size " +
+			"that is not greater than 0 is ignored.",
 		Remedy: "set the step size yourself",
 	}
 	ruleSerialize = &diag.Rule{

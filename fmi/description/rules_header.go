@@ -98,7 +98,8 @@ func (p *reader) checkExperiment() {
 	}
 	if c := p.d.CoSimulation; c != nil && !c.CanHandleVariableCommunicationStepSize {
 		if n := span / *x.StepSize; math.Abs(n-math.Round(n)) > 1e-9*n {
-			p.add(ruleStepSize, path+"/@stepSize", line, "", "the FMU needs a constant step size, but the time span %g is %.6g steps of %g", span, n, *x.StepSize)
+			p.add(ruleStepSize, path+"/@stepSize", line, "", "the FMU needs a constant step size, but the time span %g is %.6g steps of %g",
+				span, n, *x.StepSize)
 		}
 	}
 }
@@ -227,5 +228,6 @@ func (p *reader) checkUnit(r *RealAttributes, at location) {
 	case r.DisplayUnit == "" || p.displays[display{i, r.DisplayUnit}]:
 		return
 	}
-	p.mark(at, ruleDisplayUnit, "%q has the display unit %q, which is not defined for the unit %q", clip(at.name), clip(r.DisplayUnit), clip(r.Unit))
+	p.mark(at, ruleDisplayUnit, "%q has the display unit %q, which is not defined for the unit %q",
+		clip(at.name), clip(r.DisplayUnit), clip(r.Unit))
 }

@@ -74,7 +74,8 @@ func (p *reader) checkStructure() {
 	}
 	for _, u := range d.Outputs {
 		if !u.Declared {
-			p.at(u.Index-1, ruleNoDependencies, "the output %q has no attribute dependencies; it is assumed to depend on all inputs", clip(d.Variables[u.Index-1].Name))
+			p.at(u.Index-1, ruleNoDependencies, "the output %q has no attribute dependencies; it is assumed to depend on all inputs",
+				clip(d.Variables[u.Index-1].Name))
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 )
 
-// base keeps every rule, and has a place to break each.
+// baseXML keeps every rule and can be changed to break each.
 const baseXML = `<?xml version="1.0" encoding="UTF-8"?>
 <fmiModelDescription fmiVersion="2.0" modelName="base" guid="{1}" generationDateAndTime="2026-01-02T03:04:05Z" variableNamingConvention="structured">
   <ModelExchange modelIdentifier="base_me"><SourceFiles><File name="a.c"/><File name="b.c"/></SourceFiles></ModelExchange>
@@ -71,7 +71,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// lineOf returns the line of a text that stands once in base.
+// lineOf returns the line of a text that occurs once in baseXML.
 func lineOf(t *testing.T, text string) int {
 	t.Helper()
 	if n := strings.Count(baseXML, text); n != 1 {
@@ -382,7 +382,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// consistent checks what every description promises.
+// consistent checks the invariants of every description.
 func consistent(t *testing.T, d *ModelDescription) {
 	t.Helper()
 	n := len(d.Variables)

@@ -18,7 +18,7 @@ import (
 
 func init() {
 	for name, f := range map[string]func() error{
-		// It starts a process of its own, whose number it prints.
+		// It starts a child process and prints its number.
 		"family": func() error {
 			cmd := exec.Command("sleep", "1000")
 			if err := cmd.Start(); err != nil {
@@ -137,7 +137,7 @@ func gone(t *testing.T, pid string) {
 	t.Errorf("process %s goes on", pid)
 }
 
-// What a process with a group has started ends with it, whether it is killed or ends.
+// The child processes of a process with a group end with it, whether it is killed or ends.
 func TestGroup(t *testing.T) {
 	for _, kill := range []bool{true, false} {
 		c, stdin, lines := start(t, "family", nil, process.Options{Group: true})

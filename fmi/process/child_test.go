@@ -36,7 +36,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// roles are what this program does as a child.
+// roles are the functions of this program as a child.
 var roles = map[string]func() error{
 	"exit7": func() error { os.Exit(7); return nil },
 	"wait":  wait,
@@ -115,7 +115,7 @@ func start(t *testing.T, name string, page *process.Page, o process.Options) (c 
 	return c, stdin, lines
 }
 
-// What a child has left in its page is found when it is dead.
+// The regions of a child are found after its end.
 func TestPageOfTheDead(t *testing.T) {
 	page := newPage(t)
 	c, _, _ := start(t, "report", page, process.Options{Group: true})

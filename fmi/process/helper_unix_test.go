@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// duplicate returns what a child would get.
+// duplicate returns a file like the one that a child inherits.
 func duplicate(t *testing.T, f *os.File) *os.File {
 	t.Helper()
 	fd, err := unix.Dup(int(f.Fd()))

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// duplicate returns what a child would get.
+// duplicate returns a file like the one that a child inherits.
 func duplicate(t *testing.T, f *os.File) *os.File {
 	t.Helper()
 	var h windows.Handle

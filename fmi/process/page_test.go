@@ -112,7 +112,7 @@ func TestOrdinaryRegions(t *testing.T) {
 	}
 }
 
-// Whatever stands in the list, Find returns memory that is there, or nothing.
+// With any content of the list, Find returns accessible memory or nil.
 func TestScribbledList(t *testing.T) {
 	parent, child := both(t)
 	names := []string{"a", "b", "c"}

@@ -11,8 +11,8 @@ import (
 	"github.com/macrostep/macrostep/fmi/worker"
 )
 
-// A forked process that returns from a call of the FMU ends, without an answer or messages of its own. The FMU gives
-// the same numbers as without a fork, in this process and in workers.
+// A forked process that returns from a call of the FMU ends without an answer or messages. The results are those
+// without a fork, in this process and in workers.
 func TestForks(t *testing.T) {
 	if fmi.CallPath != "trampoline" {
 		t.Skip("in a forked process Go may wait for ever, and only the trampoline ends it before; run without -tags macrostep_portable")
@@ -53,7 +53,7 @@ func TestForks(t *testing.T) {
 	remains(t, temp)
 }
 
-// killerCopy returns the FMU of testdata/kill.c with a library of its own.
+// killerCopy returns the FMU of testdata/kill.c with a separate library.
 func killerCopy(t *testing.T, name string) *fmi.FMU {
 	t.Helper()
 	f := killer(t)

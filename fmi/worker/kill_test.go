@@ -64,8 +64,7 @@ func begin(in *fmi.Instance, p fmi.StepPlan) (*fmi.Stepper, error) {
 	return in.NewStepper(p)
 }
 
-// live does all that a master does with an instance, until something fails, and returns what
-// it reads.
+// live uses an instance like a master until the first error, and returns the values read.
 func live(f *fmi.FMU, o fmi.InstanceOptions) (read []float64, err error) {
 	in, err := f.Instantiate("victim", o)
 	if err != nil {
