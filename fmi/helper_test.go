@@ -22,7 +22,7 @@ func build(tb testing.TB, out string, sources []string, flags ...string) {
 	must(tb, os.MkdirAll(filepath.Dir(out), 0o755))
 	cc, err := csrc.Compiler()
 	must(tb, err)
-	args := append(cc[1:], "-shared", "-fPIC", "-O1", "-fno-builtin", "-w", "-o", out)
+	args := append(cc[1:], "-shared", "-fPIC", "-O1", "-fno-builtin", "-w", "-Icsrc", "-DEXPORT=FMI2_EXPORT", "-o", out)
 	for _, s := range sources {
 		args = append(args, filepath.Join("testdata", s))
 	}

@@ -64,7 +64,7 @@ static fmi2Status answer(probe *p, int f) {
   int s = c[101];
   if (c[102] > 0 && --c[102] == 0) c[101] = 0;
   if (s != fmi2OK && s != fmi2Pending && !c[104])
-    p->cb->logger(p->cb->environment, p->name, s, "status", "function %d returns %d at %g of #r3#", f, s, p->v.real[3]);
+    p->cb->logger(p->cb->componentEnvironment, p->name, s, "status", "function %d returns %d at %g of #r3#", f, s, p->v.real[3]);
   return s;
 }
 
@@ -74,7 +74,7 @@ EXPORT const char *fmi2GetVersion(void) { return VERSION; }
 EXPORT fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, fmi2String uri,
                                      const fmi2CallbackFunctions *cb, fmi2Boolean visible, fmi2Boolean logging) {
   if (type != fmi2CoSimulation || !cb || strcmp(guid, "{probe}") != 0) {
-    if (cb) cb->logger(cb->environment, name, fmi2Error, "status", "guid %s is not {probe}", guid);
+    if (cb) cb->logger(cb->componentEnvironment, name, fmi2Error, "status", "guid %s is not {probe}", guid);
     return NULL;
   }
   probe *p = cb->allocateMemory(1, sizeof *p);
