@@ -102,6 +102,12 @@ func TestCompile(t *testing.T) {
 		return `<fmiBuildDescription fmiVersion="3.0"><BuildConfiguration ` + head + `>` + set + `</BuildConfiguration></fmiBuildDescription>`
 	}
 	const files = "sources/buildDescription.xml"
+	built := func(head, set string) []string {
+		return []string{"modelDescription.xml", plain, "sources/life.c", life, files, build(head, set)}
+	}
+	one := func(more string) string {
+		return `<SourceFileSet><SourceFile name="life.c"/>` + more + `</SourceFileSet>`
+	}
 	part := `int part(void) { return 1; }`
 	for _, c := range []struct {
 		name     string
@@ -125,14 +131,14 @@ func TestCompile(t *testing.T) {
 		{"nothing to compile", []string{"modelDescription.xml", plain, "sources/read.me", "x"}, "", "no C file"},
 		{"no sources at all", []string{"modelDescription.xml", plain}, "", "has no library at all"},
 		{"broken build description", []string{"modelDescription.xml", plain, "sources/life.c", life, files, "<x"}, "", "buildDescription.xml"},
-		{"other model", []string{"modelDescription.xml", plain, "sources/life.c", life, files, build(`modelIdentifier="death"`, "")}, "", `modelIdentifier "life"`},
-		{"other platform", []string{"modelDescription.xml", plain, "sources/life.c", life, files, build(`modelIdentifier="life" platform="vax"`, "")}, "", "no BuildConfiguration"},
-		{"C++", []string{"modelDescription.xml", plain, "sources/life.c", life, files, build(`modelIdentifier="life"`, `<SourceFileSet language="C++11"><SourceFile name="life.c"/></SourceFileSet>`)}, "", "C++11"},
-		{"no file named", []string{"modelDescription.xml", plain, "sources/life.c", life, files, build(`modelIdentifier="life"`, `<SourceFileSet/>`)}, "", "no source file"},
-		{"odd macro", []string{"modelDescription.xml", plain, "sources/life.c", life, files, build(`modelIdentifier="life"`, `<SourceFileSet><PreprocessorDefinition name="A B"/></SourceFileSet>`)}, "", "A B"},
-		{"include outside", []string{"modelDescription.xml", plain, "sources/life.c", life, files, build(`modelIdentifier="life"`, `<SourceFileSet><SourceFile name="life.c"/><IncludeDirectory name="/usr"/></SourceFileSet>`)}, "", "/usr"},
-		{"library inside", []string{"modelDescription.xml", plain, "sources/life.c", life, files, build(`modelIdentifier="life"`, `<SourceFileSet><SourceFile name="life.c"/></SourceFileSet><Library name="z"/>`)}, "", `"z"`},
-		{"option as library", []string{"modelDescription.xml", plain, "sources/life.c", life, files, build(`modelIdentifier="life"`, `<SourceFileSet><SourceFile name="life.c"/></SourceFileSet><Library name="-x" external="true"/>`)}, "", `"-x"`},
+		{"other model", built(`modelIdentifier="death"`, ""), "", `modelIdentifier "life"`},
+		{"other platform", built(`modelIdentifier="life" platform="vax"`, ""), "", "no BuildConfiguration"},
+		{"C++", built(`modelIdentifier="life"`, `<SourceFileSet language="C++11"><SourceFile name="life.c"/></SourceFileSet>`), "", "C++11"},
+		{"no file named", built(`modelIdentifier="life"`, `<SourceFileSet/>`), "", "no source file"},
+		{"odd macro", built(`modelIdentifier="life"`, `<SourceFileSet><PreprocessorDefinition name="A B"/></SourceFileSet>`), "", "A B"},
+		{"include outside", built(`modelIdentifier="life"`, one(`<IncludeDirectory name="/usr"/>`)), "", "/usr"},
+		{"library inside", built(`modelIdentifier="life"`, one("")+`<Library name="z"/>`), "", `"z"`},
+		{"option as library", built(`modelIdentifier="life"`, one("")+`<Library name="-x" external="true"/>`), "", `"-x"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			temp := t.TempDir()
