@@ -380,17 +380,6 @@ func TestStateless(t *testing.T) {
 	}
 }
 
-func TestWords(t *testing.T) {
-	for got, want := range map[string]string{
-		Enumeration.String(): "Enumeration", CalculatedParameter.String(): "calculatedParameter", Discrete.String(): "discrete",
-		Approx.String(): "approx", InitialNone.String(): "", TunableFactor.String(): "tunable", Causality(99).String(): "99?",
-	} {
-		if got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(baseXML), false)
 	f.Add([]byte(fullXML), true)

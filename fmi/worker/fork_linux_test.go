@@ -20,11 +20,17 @@ func TestForks(t *testing.T) {
 	temp := t.TempDir()
 	want, err := live(killer(t), fmi.InstanceOptions{})
 	must(t, err)
-	for how, l := range map[string]fmi.Launcher{"here": nil, "shared": &worker.Launcher{TempDir: temp}, "pipes": &worker.Launcher{TempDir: temp, Pipes: true}} {
+	launchers := map[string]fmi.Launcher{
+		"here": nil, "shared": &worker.Launcher{TempDir: temp}, "pipes": &worker.Launcher{TempDir: temp, Pipes: true},
+	}
+	faults := map[string][]string{
+		"here": {"forkreturn", "forklog"}, "shared": {"forkreturn", "forklog", "forkexec"}, "pipes": {"forkexec"},
+	}
+	for how, l := range launchers {
 		for _, place := range places {
-			for _, fault := range []string{"forkreturn", "forklog", "forkexec"} {
-				if some := slices.Contains([]string{"fmi2Instantiate", "fmi2DoStep", "fmi2GetReal"}, place); !some && (fault != "forkreturn" || how != "shared") ||
-					how == "here" && fault == "forkexec" || how == "pipes" && fault != "forkexec" {
+			for _, fault := range faults[how] {
+				everywhere := how == "shared" && fault == "forkreturn"
+				if !everywhere && place != "fmi2Instantiate" && place != "fmi2DoStep" && place != "fmi2GetReal" {
 					continue
 				}
 				t.Setenv("KILL", fault+"@"+place+"@0")
