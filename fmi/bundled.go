@@ -9,13 +9,13 @@ import (
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
-// bundles are the shared libraries that FMUs of this process brought beside
-// their own: name to content. The loader takes a second one of equal name for
-// the first. Guarded by loading.
+// bundles are the additional shared libraries of the FMUs in this process: name to
+// hash. The loader uses only the first of several libraries with one name. Guarded
+// by loading.
 var bundles = map[string]string{}
 
-// Bundled returns the shared libraries that lie beside that of the FMU: name to
-// a hash of the content. It is empty if the FMU has no library for this platform.
+// Bundled returns the other shared libraries in the folder of the FMU's library:
+// name to hash. It is empty if the FMU has no library for this platform.
 func (f *FMU) Bundled() map[string]string {
 	loading.Lock()
 	defer loading.Unlock()
@@ -45,9 +45,9 @@ func (f *FMU) bundled() map[string]string {
 	return out
 }
 
-// Clash names a library that the FMU brings and of which this process has loaded
-// another one, of equal name and other content, with another FMU; "" if there is
-// none. Of the two only the first would be used.
+// Clash returns the name of a bundled library for which another FMU of this process
+// has already loaded a library with equal name and different content; "" if there is
+// none. The loader would use only the first one.
 func (f *FMU) Clash() string {
 	loading.Lock()
 	defer loading.Unlock()
@@ -59,8 +59,9 @@ func (f *FMU) Clash() string {
 	return ""
 }
 
-// TakenBy returns the name of the instance that took the only place which this
-// process has for the FMU, "" if it is free or the FMU has no such limit.
+// TakenBy returns the name of the only instance that this process can have of an FMU
+// with canBeInstantiatedOnlyOncePerProcess; "" if there has been none, or there is no
+// such limit.
 func (f *FMU) TakenBy() string {
 	if !f.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess {
 		return ""

@@ -21,31 +21,31 @@ import (
 var (
 	ruleSources = &diag.Rule{
 		ID: "FA11S", Level: diag.Error, Ref: "fmi2 11",
-		Doc: "The sources of an FMU are named, lie in its folder sources and compile.",
+		Doc: "The source files of an FMU are listed, are in its folder sources and compile.",
 	}
 	ruleGuessed = &diag.Rule{
 		ID: "FA11G", Level: diag.Warning, Ref: "fmi2 11",
-		Doc:    "SourceFiles or sources/buildDescription.xml names the source files.",
-		Remedy: "have the exporter name them",
+		Doc:    "SourceFiles or sources/buildDescription.xml lists the source files.",
+		Remedy: "have the exporter list them",
 	}
 	ruleBuildOption = &diag.Rule{
 		ID: "FA11O", Level: diag.Warning, Ref: "fmi2 11",
-		Doc:    "What the build description asks for is carried out.",
+		Doc:    "The build description has no compiler options. They are ignored.",
 		Remedy: "compile the FMU with the exporter's tool if its results differ",
 	}
 )
 
-// buildDescriptionName outranks the list in modelDescription.xml (fmi2 11).
+// buildDescriptionName takes precedence over the list in modelDescription.xml (fmi2 11).
 const buildDescriptionName = "buildDescription.xml"
 
-// hasSources reports whether an unpacked FMU holds sources.
+// hasSources reports whether an unpacked FMU has sources.
 func hasSources(dir string) bool {
 	info, err := os.Stat(filepath.Join(dir, "sources"))
 	return err == nil && info.IsDir()
 }
 
-// buildDescription is sources/buildDescription.xml, which FMI 2.0.4 has taken
-// over from FMI 3.
+// buildDescription is sources/buildDescription.xml, which FMI 2.0.4 adopted from
+// FMI 3.
 type buildDescription struct {
 	XMLName        xml.Name             `xml:"fmiBuildDescription"`
 	Configurations []buildConfiguration `xml:"BuildConfiguration"`
@@ -80,8 +80,8 @@ var (
 	libraryName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+-]*$`)
 )
 
-// buildSources compiles the sources in an unpacked FMU to a library in a folder
-// of its own and gives its path.
+// buildSources compiles the sources of an unpacked FMU to a library in a temporary
+// folder and returns its path.
 func (f *FMU) buildSources(dir string, add adder) (string, error) {
 	sources := filepath.Join(dir, "sources")
 	refuse := func(path, format string, args ...any) error {
@@ -89,7 +89,7 @@ func (f *FMU) buildSources(dir string, add adder) (string, error) {
 	}
 	cc, err := csrc.Compiler()
 	if err != nil {
-		return "", add(ruleSources, "sources", "", "the FMU holds C sources only: %v", err)
+		return "", add(ruleSources, "sources", "", "the FMU has C sources only: %v", err)
 	}
 	args, err := f.buildArguments(sources, add, refuse)
 	if err != nil {
@@ -106,7 +106,7 @@ func (f *FMU) buildSources(dir string, add adder) (string, error) {
 		return "", err
 	}
 	library := filepath.Join(f.built.Path, f.Description.CoSimulation.ModelIdentifier+csrc.Extension())
-	// Headers that the FMU brings itself come first.
+	// Headers of the FMU take precedence.
 	args = append(args, "-w", "-DFMI2_OVERRIDE_FUNCTION_PREFIX", "-I.", "-I"+headers)
 	if err := csrc.Library(f.ctx, cc, sources, library, args...); err != nil {
 		if f.ctx.Err() != nil {
@@ -117,50 +117,66 @@ func (f *FMU) buildSources(dir string, add adder) (string, error) {
 	return library, nil
 }
 
-// buildArguments returns the sources, relative to their folder, and what the
-// compiler is told about them.
-func (f *FMU) buildArguments(sources string, add adder, refuse func(path, format string, args ...any) error) ([]string, error) {
-	const where = "sources/" + buildDescriptionName
+// refuser reports a violation of ruleSources and returns the error.
+type refuser func(path, format string, args ...any) error
+
+const buildDescriptionPath = "sources/" + buildDescriptionName
+
+// buildArguments returns the compiler arguments: source files, relative to their
+// folder, and options.
+func (f *FMU) buildArguments(sources string, add adder, refuse refuser) ([]string, error) {
 	data, err := os.ReadFile(filepath.Join(sources, buildDescriptionName))
 	if errors.Is(err, fs.ErrNotExist) {
-		files := slices.Clone(f.Description.CoSimulation.SourceFiles)
-		if len(files) == 0 {
-			if files, err = listSources(sources); err != nil {
-				return nil, err
-			}
-			if len(files) == 0 {
-				return nil, refuse("sources", "there is no C file in the folder sources")
-			}
-			add(ruleGuessed, "sources", "", "the FMU does not say which files to compile; taken are %s", strings.Join(files, ", "))
-		}
-		return files, checkSources(sources, files, refuse)
+		return f.listedSources(sources, add, refuse)
 	}
 	if err != nil {
 		return nil, err
 	}
 	var b buildDescription
 	if err := xml.Unmarshal(data, &b); err != nil {
-		return nil, refuse(where, "the build description cannot be read: %v", err)
+		return nil, refuse(buildDescriptionPath, "the build description cannot be read: %v", err)
 	}
 	id := f.Description.CoSimulation.ModelIdentifier
-	k := slices.IndexFunc(b.Configurations, func(c buildConfiguration) bool {
-		return c.ModelIdentifier == id && (c.Platform == "" || slices.Contains(platforms(runtime.GOOS, runtime.GOARCH), c.Platform))
-	})
-	if k < 0 {
-		return nil, refuse(where, "there is no BuildConfiguration for modelIdentifier %q on %s/%s", id, runtime.GOOS, runtime.GOARCH)
+	for k := range b.Configurations {
+		c := &b.Configurations[k]
+		if c.ModelIdentifier == id && (c.Platform == "" || slices.Contains(platforms(runtime.GOOS, runtime.GOARCH), c.Platform)) {
+			return c.arguments(sources, add, refuse)
+		}
 	}
+	return nil, refuse(buildDescriptionPath, "there is no BuildConfiguration for modelIdentifier %q on %s/%s",
+		id, runtime.GOOS, runtime.GOARCH)
+}
+
+// listedSources returns the source files in SourceFiles, or all C files if it is empty.
+func (f *FMU) listedSources(sources string, add adder, refuse refuser) ([]string, error) {
+	files := slices.Clone(f.Description.CoSimulation.SourceFiles)
+	if len(files) == 0 {
+		var err error
+		if files, err = listSources(sources); err != nil {
+			return nil, err
+		}
+		if len(files) == 0 {
+			return nil, refuse("sources", "there is no C file in the folder sources")
+		}
+		add(ruleGuessed, "sources", "", "the FMU does not list the files to compile; macrostep compiles %s", strings.Join(files, ", "))
+	}
+	return files, checkSources(sources, files, refuse)
+}
+
+// arguments returns the compiler arguments of a configuration.
+func (c *buildConfiguration) arguments(sources string, add adder, refuse refuser) ([]string, error) {
 	var files, args []string
-	for _, set := range b.Configurations[k].Sets {
+	for _, set := range c.Sets {
 		if l := set.Language; l != "" && (l[0] != 'C' || strings.HasPrefix(l, "C++")) {
-			return nil, refuse(where, "the sources are in %s; only C is compiled", l)
+			return nil, refuse(buildDescriptionPath, "the sources are in %s; macrostep compiles only C", l)
 		}
 		if set.CompilerOptions != "" {
-			add(ruleBuildOption, where, "", "the compiler options %q are not passed on", set.CompilerOptions)
+			add(ruleBuildOption, buildDescriptionPath, "", "the compiler options %q are ignored", set.CompilerOptions)
 		}
 		for _, d := range set.Definitions {
 			switch {
 			case !macroName.MatchString(d.Name):
-				return nil, refuse(where, "%q cannot name a preprocessor definition", d.Name)
+				return nil, refuse(buildDescriptionPath, "%q is not a valid name of a preprocessor definition", d.Name)
 			case d.Optional:
 			case d.Value == "":
 				args = append(args, "-D"+d.Name)
@@ -170,7 +186,7 @@ func (f *FMU) buildArguments(sources string, add adder, refuse func(path, format
 		}
 		for _, i := range set.Includes {
 			if !filepath.IsLocal(filepath.FromSlash(i.Name)) {
-				return nil, refuse(where, "the include folder %q lies outside of sources", i.Name)
+				return nil, refuse(buildDescriptionPath, "the include folder %q is outside the folder sources", i.Name)
 			}
 			args = append(args, "-I"+filepath.FromSlash(i.Name))
 		}
@@ -179,25 +195,25 @@ func (f *FMU) buildArguments(sources string, add adder, refuse func(path, format
 		}
 	}
 	if len(files) == 0 {
-		return nil, refuse(where, "the build description names no source file")
+		return nil, refuse(buildDescriptionPath, "the build description lists no source file")
 	}
 	if err := checkSources(sources, files, refuse); err != nil {
 		return nil, err
 	}
 	args = append(args, files...)
-	for _, l := range b.Configurations[k].Libraries {
+	for _, l := range c.Libraries {
 		if !libraryName.MatchString(l.Name) {
-			return nil, refuse(where, "%q cannot name a library", l.Name)
+			return nil, refuse(buildDescriptionPath, "%q is not a valid name of a library", l.Name)
 		}
 		if !l.External {
-			return nil, refuse(where, "the library %q inside the FMU cannot be linked with", l.Name)
+			return nil, refuse(buildDescriptionPath, "macrostep cannot link the library %q inside the FMU", l.Name)
 		}
 		args = append(args, "-l"+l.Name)
 	}
 	return args, nil
 }
 
-// listSources lists the C files that lie in the folder itself.
+// listSources lists the C files in a folder, without subfolders.
 func listSources(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -212,16 +228,16 @@ func listSources(dir string) ([]string, error) {
 	return files, nil
 }
 
-// checkSources makes names into paths and checks that the files are there. A
-// leading ./ keeps the compiler from taking a name for an option.
-func checkSources(dir string, files []string, refuse func(path, format string, args ...any) error) error {
+// checkSources replaces names with paths and checks that the files exist. The leading
+// ./ prevents that a name is an option for the compiler.
+func checkSources(dir string, files []string, refuse refuser) error {
 	for k, name := range files {
 		local := filepath.FromSlash(name)
 		if !filepath.IsLocal(local) {
-			return refuse("sources", "the source file %q lies outside of sources", name)
+			return refuse("sources", "the source file %q is outside the folder sources", name)
 		}
 		if info, err := os.Stat(filepath.Join(dir, local)); err != nil || !info.Mode().IsRegular() {
-			return refuse("sources", "the source file %q is not there", name)
+			return refuse("sources", "the source file %q does not exist", name)
 		}
 		files[k] = "." + string(filepath.Separator) + local
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 )
 
-// Whatever a build description says, what reaches the compiler are files and
-// folders inside sources, macros and libraries, and no other option.
+// The compiler arguments from any build description are files and folders inside
+// sources, macros and libraries.
 func FuzzBuildDescription(f *testing.F) {
 	f.Add(`<fmiBuildDescription><BuildConfiguration modelIdentifier="probe"><SourceFileSet language="C99" compilerOptions="-O3">` +
 		`<SourceFile name="a.c"/><PreprocessorDefinition name="X" value="1"/><IncludeDirectory name="inc"/></SourceFileSet>` +

@@ -16,35 +16,34 @@
 //	err = in.Free()
 //	err = f.Close()
 //
-// Package fmi/description reads and judges modelDescription.xml. Numbers such as
+// Package fmi/description reads and checks modelDescription.xml. Numbers such as
 // "fmi2 39" in the documentation refer to the items of docs/fmi2.md; ids
-// such as FA3 name rules (see Rules).
+// such as FA3 are rules (see Rules).
 //
 // # How an FMU is called
 //
-// A call is a record in C memory: function, arguments, result. A row of records
-// is carried out in one crossing into C by an assembly routine (Linux, macOS
-// and BSD on amd64 and arm64), which also puts back the floating-point modes that
-// an FMU changes and takes time stamps. It stops at the first status above
-// Warning. So a Stepper sets, steps and gets in one crossing, and a Group does so
-// for many instances, without allocation. On Windows a crossing is made per call;
-// elsewhere, or with the build tag macrostep_portable, purego's reflected calls do
-// the same at ten times the cost. CallPath tells which.
+// A call is a record in C memory: function, arguments, result. On Linux, macOS and
+// BSD (amd64 and arm64) an assembly routine makes the calls of a batch of records
+// in one switch from Go to C (a crossing). It stops at the first status above
+// Warning, restores floating-point modes that an FMU changes and takes time stamps.
+// A Stepper sets inputs, steps and reads outputs in one crossing without
+// allocation; a Group does so for many instances. Windows needs a crossing per
+// call. On other platforms, or with the build tag macrostep_portable, reflected
+// calls of purego take about ten times as long. CallPath names the method in use.
 //
 // # Invariants
 //
-//   - The order of calls is checked before C is entered (checklist fmi2 39).
-//   - What C sees stands in C memory that lives as long as the instance.
-//   - An instance has one caller at a time, from one locked thread. FMUs may want
-//     LargeStack there.
-//   - After Fatal nothing of that FMU is called again; libraries are never
-//     unloaded.
-//   - FMUs run in the process: one that crashes takes it along. Package fmi/worker
-//     runs an instance in a process of its own. A parent process that shares memory
-//     with this one (see fmi/process) can read there which calls were under way
-//     (Calls), which FMUs there were (Loaded) and what they said last (LastMessages).
-//   - What can be undone is undone: signal handlers, locale and working directory
-//     that an FMU changes while it is loaded, created, initialised or ended are put
-//     back, floating-point modes before another FMU is called (on amd64 and arm64), and a
-//     message of the category OwnCategory names the FMU.
+//   - Illegal calls are refused before C is entered (checklist fmi2 39).
+//   - Memory that an FMU may access is C memory that lives as long as the instance.
+//   - An instance has one caller at a time, on one locked thread. Some FMUs need a
+//     stack of LargeStack there.
+//   - After Fatal no function of that FMU is called; libraries are never unloaded.
+//   - An FMU that crashes ends the process. Package fmi/worker runs an instance in a
+//     separate process. A parent process that shares memory with this one (see
+//     fmi/process) can read the active calls (Calls), the FMUs (Loaded) and their
+//     last messages (LastMessages).
+//   - Signal handlers, locale and working directory that an FMU changes while it is
+//     loaded, created, initialised or ended are restored; floating-point modes before
+//     another FMU is called (on amd64 and arm64). A message of the category
+//     OwnCategory then names the FMU.
 package fmi

@@ -21,38 +21,38 @@ import (
 // descriptionName is the file at the root of every FMU.
 const descriptionName = "modelDescription.xml"
 
-// OpenOptions says how to open an FMU. The zero value is what most want.
+// OpenOptions are the options of Open. The zero value suits most programs.
 type OpenOptions struct {
-	Strict  bool           // what the rules call strict warnings are errors
-	TempDir string         // where to unpack; "" = os.TempDir()
+	Strict  bool           // strict rules are errors instead of warnings
+	TempDir string         // parent folder for unpacking; "" = os.TempDir()
 	Limits  archive.Limits // of the archive; zero fields have defaults
-	// Compile lets Load compile the C sources of an FMU that has no library for
-	// this platform, with $CC, else cc, gcc or clang.
+	// Compile allows Load to compile the C sources of an FMU without a library for
+	// this platform, with $CC, cc, gcc or clang.
 	Compile bool
-	// Context ends a compilation that is under way; nil = nothing does.
+	// Context cancels compiling; nil = context.Background().
 	Context context.Context
 }
 
-// FMU is an unpacked FMU. Several instances may share it, at the same time too.
+// FMU is an unpacked FMU. Several instances may share it concurrently.
 type FMU struct {
 	Description *description.ModelDescription
-	Path        string // the archive, or the folder it was opened from; absolute
-	Dir         string // the unpacked tree; absolute
+	Path        string // archive or folder that was opened; absolute
+	Dir         string // folder with the unpacked FMU; absolute
 	Hash        string // "sha256:…" of the archive, "sha256-tree:…" of a folder
 
-	tree *tree  // nil if Dir is not ours
-	temp string // where temporary folders go
+	tree *tree  // nil if Open did not unpack
+	temp string // parent of temporary folders
 
 	loader
 }
 
 // Open unpacks an FMU into a private folder and reads its modelDescription.xml.
-// The path may also be a folder with an unpacked FMU, which is used where it is
-// and left alone. The FMU must offer Co-Simulation in FMI 2.0.
+// The path may also be a folder with an unpacked FMU, which is used in place and
+// not changed. The FMU must offer Co-Simulation in FMI 2.0.
 //
-// The list of findings is there with and without an error; an error that
-// comes from findings is a *diag.ListError. Close the FMU after use; folders
-// of programs that did not get to it are removed by the next Open.
+// The list of findings is never nil; an error that results from findings is a
+// *diag.ListError. The caller must Close the FMU. Open also removes the folders of
+// killed programs.
 func Open(path string, o OpenOptions) (*FMU, *diag.List, error) {
 	l := &diag.List{Strict: o.Strict}
 	abs, err := filepath.Abs(path)
@@ -64,7 +64,7 @@ func Open(path string, o OpenOptions) (*FMU, *diag.List, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, l, fmt.Errorf("%s: there is no such FMU; check the path: %w", path, fs.ErrNotExist)
 	case err != nil:
-		return nil, l, fmt.Errorf("the FMU cannot be read: %w; check the path and who may read it", err)
+		return nil, l, fmt.Errorf("the FMU cannot be read: %w; check the path and its permissions", err)
 	}
 	f := &FMU{Path: abs, temp: o.TempDir}
 	if f.compile, f.ctx = o.Compile, o.Context; f.ctx == nil {
@@ -86,12 +86,12 @@ func (f *FMU) openFolder(path string, l *diag.List) error {
 	info, err := os.Stat(inside)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		l.Add(ruleNoDescription, path, "", 0, "the folder has no %s, so it is no unpacked FMU", descriptionName)
+		l.Add(ruleNoDescription, path, "", 0, "the folder has no %s, so it is not an unpacked FMU", descriptionName)
 		return l.Err()
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular(): // opening a named pipe would wait for ever
-		l.Add(ruleNoDescription, path, "", 0, "%s is no plain file", descriptionName)
+		l.Add(ruleNoDescription, path, "", 0, "%s is not a regular file", descriptionName)
 		return l.Err()
 	}
 	r, err := os.Open(inside)
@@ -111,8 +111,7 @@ func (f *FMU) openFolder(path string, l *diag.List) error {
 	return err
 }
 
-// openArchive reads the description before it unpacks: what cannot be used is
-// not unpacked.
+// openArchive reads the description first, and does not unpack an unusable FMU.
 func (f *FMU) openArchive(path string, o OpenOptions, l *diag.List) error {
 	a, err := archive.Open(f.Path, l, o.Limits)
 	if err != nil {
@@ -145,7 +144,7 @@ func (f *FMU) openArchive(path string, o OpenOptions, l *diag.List) error {
 		if err := a.Unpack(dir); err != nil {
 			return err
 		}
-		// FMUs may look into it even if it was empty and so got lost (fmi2 4).
+		// FMUs may access it although it is empty and thus not in the archive (fmi2 4).
 		return os.MkdirAll(filepath.Join(dir, "resources"), 0o700)
 	})
 	if err != nil {
@@ -155,8 +154,8 @@ func (f *FMU) openArchive(path string, o OpenOptions, l *diag.List) error {
 	return nil
 }
 
-// describe reads the description and asks for Co-Simulation; has tells what else
-// is in the FMU, files and folders.
+// describe reads the description and checks that the FMU offers Co-Simulation; has
+// reports whether the FMU has a file or folder.
 func (f *FMU) describe(r io.Reader, name, path string, has func(name string) bool, l *diag.List) error {
 	d, err := description.Read(r, name, l)
 	if err != nil {
@@ -179,21 +178,21 @@ func (f *FMU) describe(r io.Reader, name, path string, has func(name string) boo
 		lacks = append(lacks, "no licence")
 	}
 	if len(lacks) > 0 {
-		l.Add(ruleDocumentation, path, "documentation", 0, "the FMU brings %s", strings.Join(lacks, " and "))
+		l.Add(ruleDocumentation, path, "documentation", 0, "the FMU has %s", strings.Join(lacks, " and "))
 	}
 	return nil
 }
 
-// describeTool says which tool an FMU for tool coupling needs, and where it says
-// what else (fmi2 9).
+// describeTool reports which tool an FMU for tool coupling needs, and which of its
+// documents lists further requirements (fmi2 9).
 func (f *FMU) describeTool(path string, has func(name string) bool, l *diag.List) {
 	tool := f.Description.GenerationTool
 	if tool == "" {
-		tool = "a tool that it does not name"
+		tool = "an unnamed tool"
 	}
 	for _, ending := range []string{"txt", "html"} {
 		if name := "documentation/externalDependencies." + ending; has(name) {
-			l.Add(ruleTool, path, name, 0, "the FMU needs %s to run; %s in it says what else", tool, name)
+			l.Add(ruleTool, path, name, 0, "the FMU needs %s to run; see %s in it for further requirements", tool, name)
 			return
 		}
 	}
@@ -201,7 +200,7 @@ func (f *FMU) describeTool(path string, has func(name string) bool, l *diag.List
 	l.Add(ruleToolNeeds, path, "documentation", 0, "the FMU has neither documentation/externalDependencies.txt nor .html")
 }
 
-// elsewhere returns where in an archive a description lies that is not at the root.
+// elsewhere returns a remark on a description that is not at the root of an archive, "" for none.
 func elsewhere(names []string) string {
 	for _, name := range names {
 		if base := name[strings.LastIndexByte(name, '/')+1:]; strings.EqualFold(base, descriptionName) {
@@ -211,9 +210,9 @@ func elsewhere(names []string) string {
 	return ""
 }
 
-// Close gives the unpacked tree back, if Open made it; it is removed when no
-// other FMU of equal content uses it. Free all instances first. The library stays
-// loaded: unloading it can crash the process. Close may be called again.
+// Close removes the folder that Open made, unless another FMU of equal content uses
+// it. Free all instances first. The library stays loaded, since unloading can crash
+// the process. Further calls of Close have no effect.
 func (f *FMU) Close() error {
 	var errs []error
 	if f.built != nil {
@@ -226,8 +225,8 @@ func (f *FMU) Close() error {
 	return errors.Join(errs...)
 }
 
-// hashTree hashes names and contents of all files but those in extra/, which
-// anyone may change (fmi2 3, 11).
+// hashTree hashes names and contents of all files except those in extra/, which
+// tools may change (fmi2 3, 11).
 func hashTree(dir string) (string, error) {
 	h := sha256.New()
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What was changed is put back each time, and told once.
+// Changes are restored each time and reported once.
 func TestProcessWatch(t *testing.T) {
 	home, err := os.Getwd()
 	must(t, err)
@@ -32,12 +32,5 @@ func TestProcessWatch(t *testing.T) {
 				t.Errorf("the directory is %q, want %q (%v)", dir, home, err)
 			}
 		}
-	}
-}
-
-func BenchmarkProcessWatch(b *testing.B) {
-	w := WatchProcess([]*FMU{plainFMU(b)})
-	for b.Loop() {
-		w.Restore()
 	}
 }

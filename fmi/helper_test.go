@@ -10,43 +10,29 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/macrostep/macrostep/fmi/csrc"
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/internal/fmi2"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
-// compiler returns the C compiler: $CC, else the first of cc, gcc and clang.
-func compiler(tb testing.TB) string {
-	tb.Helper()
-	if cc := os.Getenv("CC"); cc != "" {
-		return cc
-	}
-	for _, c := range []string{"cc", "gcc", "clang"} {
-		if p, err := exec.LookPath(c); err == nil {
-			return p
-		}
-	}
-	tb.Fatal("no C compiler: these tests build small libraries; install gcc or clang, or set CC")
-	return ""
-}
-
 // build compiles sources of testdata to a library.
 func build(tb testing.TB, out string, sources []string, flags ...string) {
 	tb.Helper()
-	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
-		tb.Fatal(err)
-	}
-	args := []string{"-shared", "-fPIC", "-O1", "-fno-builtin", "-w", "-o", out}
+	must(tb, os.MkdirAll(filepath.Dir(out), 0o755))
+	cc, err := csrc.Compiler()
+	must(tb, err)
+	args := append(cc[1:], "-shared", "-fPIC", "-O1", "-fno-builtin", "-w", "-Icsrc", "-DEXPORT=FMI2_EXPORT", "-o", out)
 	for _, s := range sources {
 		args = append(args, filepath.Join("testdata", s))
 	}
 	args = append(args, flags...)
-	if text, err := exec.Command(compiler(tb), args...).CombinedOutput(); err != nil {
+	if text, err := exec.Command(cc[0], args...).CombinedOutput(); err != nil {
 		tb.Fatalf("%v: %v\n%s", args, err, text)
 	}
 }
 
-// tempDir is for what outlives a test, since libraries stay loaded.
+// tempDir is for libraries, which stay loaded after a test.
 var tempDir string
 
 func TestMain(m *testing.M) {
@@ -81,7 +67,7 @@ func described() *description.ModelDescription {
 
 var fmuCount int
 
-// place makes the folder of an unpacked FMU and gives the FMU and the path at
+// place makes the folder of an unpacked FMU and returns the FMU and the path at
 // which its library belongs.
 func place(testing.TB) (*FMU, string) {
 	fmuCount++
@@ -157,16 +143,12 @@ func (c *collector) has(part string) bool {
 func instance(tb testing.TB, f *FMU, name string, o InstanceOptions) *Instance {
 	tb.Helper()
 	in, err := f.Instantiate(name, o)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	tb.Cleanup(func() {
 		if in.State() == StateStepInProgress {
 			in.state = StateStepComplete
 		}
-		if err := in.Free(); err != nil {
-			tb.Error(err)
-		}
+		must(tb, in.Free())
 	})
 	return in
 }

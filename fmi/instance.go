@@ -16,76 +16,74 @@ import (
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
-// InstanceOptions says how an instance is made.
+// InstanceOptions are the options of Instantiate.
 type InstanceOptions struct {
-	Visible   bool // the FMU may show windows and ask the user
-	LoggingOn bool // the FMU logs for debugging
-	// Log takes the messages of the instance, one at a time, in the goroutine
-	// that is in a call of the instance or in a thread of the FMU's own. Nil
-	// discards them. It must not call runtime.Goexit (so not t.Fatal either)
-	// nor take a lock that is held across calls of the instance; a panic in it
-	// is swallowed, since it must not unwind the FMU's frames.
+	Visible   bool // the FMU may interact with the user
+	LoggingOn bool // the FMU logs debug messages
+	// Log receives the messages of the instance, one at a time, in the goroutine
+	// that calls the instance or in a thread of the FMU. Nil discards them. Log must
+	// not call runtime.Goexit (or t.Fatal), nor acquire a lock that is held across
+	// calls of the instance. A panic in Log is discarded, because it must not unwind
+	// the frames of the FMU.
 	Log func(LogMessage)
-	// Trace writes down every call; nil for none.
+	// Trace logs every call; nil = none.
 	Trace *Trace
-	// CallByCall makes every call a crossing into C of its own, as with a Trace: the
-	// reference that crossings with many calls are compared with.
+	// CallByCall enters C separately for each call, as a Trace does. It is for
+	// comparison with batches of calls.
 	CallByCall bool
-	// Launcher starts a process of its own for the instance (see package
-	// fmi/worker); nil = this process. What the FMU does there, it can do to
-	// nobody else: if it crashes or ends its process, the call gives a
-	// *ProcessError. All else is as here, and so are the results.
+	// Launcher starts a separate process for the instance (see package fmi/worker);
+	// nil = this process. If the FMU crashes or ends its process, the call returns a
+	// *ProcessError. The results are the same as in this process.
 	Launcher Launcher
-	// Restarts is how often the process of the instance may be replaced when it
-	// has come to its end in a call; 0 = never. It takes Launcher, and Keep.
+	// Restarts is how often the process of the instance may be replaced after it ended
+	// in a call; 0 = never. It requires Launcher and calls of Keep.
 	Restarts int
-	// StepTimeout ends a step that is Pending for longer, the time in fmi2DoStep
-	// included: GetStatus returns the error then. 0 = never. A process of the
-	// instance's own is ended and not replaced; in this process the step is cancelled,
-	// and an FMU that cannot do that is given up. Calls that do not return at all are
-	// the Launcher's to end.
+	// StepTimeout is the longest time that a step may be Pending, including the time
+	// in fmi2DoStep; 0 = unlimited. After it GetStatus returns an error: in this process
+	// the step is cancelled, or the instance is unusable if the FMU cannot cancel; a
+	// separate process is ended and not replaced. The Launcher limits the time of calls
+	// that do not return.
 	StepTimeout time.Duration
 }
 
 // Instance is one instance of an FMU for Co-Simulation. It has one caller at a
 // time, which should always be in the same locked thread (checklist fmi2 38).
 //
-// Every method checks the order of calls (checklist fmi2 39) before the FMU is
-// entered and gives a *CallOrderError if it forbids the call, a
-// *CapabilityError if the FMU does not offer it, an *ArgumentError if lengths
-// do not match. A call that returns Discard, Error or Fatal gives a
-// *StatusError; Warning is no error. After Error only SetFMUState, Reset and
-// Free are of use; after Fatal no call to any instance of the FMU is made.
-// Calls with empty lists do not enter the FMU (checklist fmi2 45).
+// Before it calls the FMU, every method returns a *CallOrderError if the state
+// machine forbids the call (checklist fmi2 39), a *CapabilityError if the FMU does
+// not support it, or an *ArgumentError if lengths do not match. If the FMU returns
+// Discard, Error or Fatal, the error is a *StatusError; Warning is not an error.
+// After Error only SetFMUState, Reset and Free are useful; after Fatal no instance
+// of the FMU is called. Methods with empty lists do not call the FMU (checklist
+// fmi2 45).
 type Instance struct {
 	fmu  *FMU
 	name string
-	tag  native.Tag // 0 in a process of its own
-	// Of the library, wherever it is loaded.
+	tag  native.Tag // 0 in a separate process
+	// The library, in this or a separate process.
 	library string
 	sym     *[fmi2.NumFunctions]uintptr
 	fatal   *atomic.Bool
 	comp    uintptr // fmi2Component
 	state   State
 	setup   bool    // SetupExperiment was called since Instantiated
-	from    float64 // where its last step began, s
-	time    float64 // where it is, or will be after the step under way, s
-	gone    error   // why nothing may be called in this process any more; nil = it may
-	// warned tells that a Warning without a message was reported.
-	warned bool
+	from    float64 // start time of its last step, s
+	time    float64 // its time, at the end of a pending step, s
+	gone    error   // why an instance in this process is unusable; nil = usable
+	warned  bool    // a Warning without a message has been reported
 
 	run    func(*native.Batch)
 	remote *remote // nil in this process
 	batch  *native.Batch
 	rec    *native.Record // the one record of batch
 
-	// crossings counts the entries into C. It is not atomic on purpose: the
-	// race detector does not see what C writes, but it sees two callers here.
+	// crossings counts the entries into C. It is deliberately not atomic: the race
+	// detector does not see accesses in C, but it detects two callers here.
 	crossings uint64
 	ticks     uint64
 	spent     uint64        // ticks of the last crossing
-	pending   pending       // how long the step under way has been
-	took      time.Duration // of the last call, only with a trace
+	pending   pending       // duration of the pending step
+	took      time.Duration // duration of the last call; only with a trace
 
 	mem          native.Memory // lives as long as the instance
 	vrBuf        native.Buffer
@@ -99,18 +97,20 @@ type Instance struct {
 	log          *fmi2.Log
 	trace        *Trace
 	line         line    // of the trace
-	single       bool    // every call is a crossing of its own
-	environments uintptr // callback struct
+	single       bool    // one call per crossing
+	environments uintptr // address of the callback struct
 }
 
-// Instantiate loads the library, unless Load has done so, and makes an instance
-// (checklist fmi2 30–37); what loading has found goes to the log then. The name must not be blank and should be unique. The
-// caller must Free the instance.
+// Instantiate makes an instance (checklist fmi2 30–37), whose name must not be blank
+// and should be unique. If Load has not been called, it loads the library and logs
+// the findings of Load. The caller must Free the instance.
 func (f *FMU) Instantiate(name string, o InstanceOptions) (*Instance, error) {
 	if strings.TrimSpace(name) == "" || strings.ContainsRune(name, 0) {
-		return nil, &ArgumentError{name, fmi2.Instantiate.String(), fmt.Sprintf("%q cannot name an instance: the name must not be blank nor hold a NUL", name)}
+		return nil, &ArgumentError{name, fmi2.Instantiate.String(),
+			fmt.Sprintf("%q is not a valid name: it must not be blank or contain NUL", name)}
 	}
-	in := &Instance{fmu: f, name: name, run: native.Run, pending: pending{limit: o.StepTimeout}, trace: o.Trace, single: o.CallByCall || o.Trace != nil}
+	in := &Instance{fmu: f, name: name, run: native.Run, pending: pending{limit: o.StepTimeout},
+		trace: o.Trace, single: o.CallByCall || o.Trace != nil}
 	in.log = &fmi2.Log{Instance: name, FMU: filepath.Base(f.Path), VariableName: f.variableName, Keep: report}
 	if o.Log != nil {
 		in.log.Sink = func(m fmi2.Message) { o.Log(public(m)) }
@@ -124,7 +124,7 @@ func (f *FMU) Instantiate(name string, o InstanceOptions) (*Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.told.CompareAndSwap(false, true) { // nobody has called Load
+	if f.told.CompareAndSwap(false, true) { // Load has not been called
 		for _, d := range f.findings.Findings {
 			in.log.Say(d.String())
 		}
@@ -154,7 +154,7 @@ func (in *Instance) instantiateHere(o InstanceOptions) error {
 	return nil
 }
 
-// instantiate allocates what C sees and calls fmi2Instantiate.
+// instantiate allocates the C memory of the instance and calls fmi2Instantiate.
 func (in *Instance) instantiate(o InstanceOptions) error {
 	in.batch = in.mem.Batch()
 	recs, err := native.Slice[native.Record](&in.mem, 1)
@@ -172,7 +172,7 @@ func (in *Instance) instantiate(o InstanceOptions) error {
 			return err
 		}
 	}
-	var texts [3]uintptr // kept until Free: older exporters keep the pointers
+	var texts [3]uintptr // valid until Free, since some FMUs keep the pointers
 	for k, s := range []string{in.name, in.fmu.Description.GUID, in.fmu.uri} {
 		b, err := native.Slice[byte](&in.mem, len(s)+1)
 		if err != nil {
@@ -183,7 +183,8 @@ func (in *Instance) instantiate(o InstanceOptions) error {
 	}
 	const coSimulation = 1
 	g := in.watch()
-	in.prepare(fmi2.Instantiate, texts[0], coSimulation, texts[1], texts[2], in.environments, flag(o.Visible), flag(o.LoggingOn))
+	in.prepare(fmi2.Instantiate, texts[0], coSimulation, texts[1], texts[2],
+		in.environments, flag(o.Visible), flag(o.LoggingOn))
 	in.cross(in.batch, in.now(), 0)
 	in.comp = in.rec.Ret
 	in.traceCall(fmi2.Instantiate, in.rec)
@@ -196,13 +197,14 @@ func (in *Instance) instantiate(o InstanceOptions) error {
 		if msg == "" {
 			msg = "it gave no reason"
 		}
-		return fmt.Errorf("%s: fmi2Instantiate of %s refused: %s; common causes are a guid in modelDescription.xml that is not the library's (%s here), a missing file in resources, or a missing licence of the exporting tool",
-			in.name, in.fmu.Path, msg, in.fmu.Description.GUID)
+		return fmt.Errorf("%s: fmi2Instantiate of %s refused: %s; common causes are a guid in modelDescription.xml "+
+			"that differs from that of the library (%s here), a missing file in resources, "+
+			"or a missing licence of the exporting tool", in.name, in.fmu.Path, msg, in.fmu.Description.GUID)
 	}
 	return nil
 }
 
-// watch takes down what an FMU in this process must not change.
+// watch returns a guard of the process settings; nil for an instance in a separate process.
 func (in *Instance) watch() *native.Guard {
 	if in.remote != nil {
 		return nil
@@ -210,7 +212,7 @@ func (in *Instance) watch() *native.Guard {
 	return native.Watch()
 }
 
-// lost returns the error of an instance whose process is lost, else nil.
+// lost returns the error of an unusable instance, else nil.
 func (in *Instance) lost() error {
 	if in.remote == nil {
 		return in.gone
@@ -226,7 +228,7 @@ func (in *Instance) refuse(f fmi2.Function, s State) error {
 	return orderError(in.name, f, s)
 }
 
-// report restores what the FMU changed in the process and says so.
+// report restores the process settings that the FMU changed, and logs them.
 func (in *Instance) report(g *native.Guard) {
 	if g == nil {
 		return
@@ -236,12 +238,11 @@ func (in *Instance) report(g *native.Guard) {
 	}
 }
 
-// Tell puts a message about the instance into its log, of the category
-// OwnCategory, for those who use the binding and learn something that it cannot know.
+// Tell logs a message about the instance, with the category OwnCategory.
 func (in *Instance) Tell(text string) { in.log.Say(text) }
 
-// dispose returns back what the instance holds; nothing is called. A process of its
-// own is ended.
+// dispose releases the memory of the instance without calling the FMU, and ends its
+// separate process.
 func (in *Instance) dispose() error {
 	var err error
 	if in.remote != nil {
@@ -266,7 +267,7 @@ func (in *Instance) dispose() error {
 // Name returns the name of the instance.
 func (in *Instance) Name() string { return in.name }
 
-// FMU returns the FMU that the instance is of.
+// FMU returns the FMU of the instance.
 func (in *Instance) FMU() *FMU { return in.fmu }
 
 // State returns the state of the instance (checklist fmi2 39).
@@ -277,7 +278,7 @@ func (in *Instance) State() State {
 	return in.state
 }
 
-// Ticks returns the time-stamp ticks spent inside the FMU so far; see TickRate.
+// Ticks returns the time spent inside the FMU so far, in ticks (see TickRate).
 func (in *Instance) Ticks() uint64 { return in.ticks }
 
 func flag(b bool) uintptr {
@@ -292,6 +293,11 @@ func (in *Instance) begin(f fmi2.Function) error {
 	if s := in.State(); !legal[f].has(s) {
 		return in.refuse(f, s)
 	}
+	return in.supports(f)
+}
+
+// supports checks whether the library exports f and the description declares it.
+func (in *Instance) supports(f fmi2.Function) error {
 	if in.sym[f] == 0 {
 		return &CapabilityError{Instance: in.name, Func: f.String(), Library: in.library}
 	}
@@ -301,7 +307,7 @@ func (in *Instance) begin(f fmi2.Function) error {
 	return nil
 }
 
-// declares reports whether the description allows f, and the attribute that does.
+// declares reports whether the description allows f, and the attribute of CoSimulation for it.
 func (f *FMU) declares(fn fmi2.Function) (attribute string, ok bool) {
 	c := f.Description.CoSimulation
 	switch fn {
@@ -319,21 +325,21 @@ func (f *FMU) declares(fn fmi2.Function) (attribute string, ok bool) {
 	return "", true
 }
 
-// prepare fills the record for a function with integer arguments only.
+// prepare sets up the record for a call of f with integer arguments only.
 func (in *Instance) prepare(f fmi2.Function, args ...uintptr) *native.Record {
 	r := in.aim(f, native.SigInts)
 	copy(r.Int[:], args)
 	return r
 }
 
-// aim makes the record one that calls f.
+// aim sets function and signature of the record.
 func (in *Instance) aim(f fmi2.Function, sig uintptr) *native.Record {
 	r := in.rec
 	r.Fn, r.Sig, r.Tag = in.sym[f], sig, in.tag.Of(uint8(f))
 	return r
 }
 
-// now returns where the instance is, s; NaN before SetupExperiment.
+// now returns the time of the instance, s; NaN before SetupExperiment.
 func (in *Instance) now() float64 {
 	if !in.setup {
 		return math.NaN()
@@ -341,7 +347,7 @@ func (in *Instance) now() float64 {
 	return in.time
 }
 
-// cross enters C, at time t or in a step from t by h.
+// cross makes the calls of a batch, at time t or in a step from t by h.
 func (in *Instance) cross(b *native.Batch, t, h float64) {
 	in.crossings++
 	b.Time, b.Step = t, h
@@ -355,7 +361,7 @@ func (in *Instance) cross(b *native.Batch, t, h float64) {
 	in.crossed(b)
 }
 
-// crossed notes what a crossing has left.
+// crossed evaluates time and floating-point modes of a crossing.
 func (in *Instance) crossed(b *native.Batch) {
 	in.spend(native.Span(b.Start, b.End))
 	if b.Modes != 0 {
@@ -363,14 +369,14 @@ func (in *Instance) crossed(b *native.Batch) {
 	}
 }
 
-// spend counts the time of a crossing.
+// spend adds the ticks of a crossing.
 func (in *Instance) spend(ticks uint64) {
 	in.spent = ticks
 	in.ticks += ticks
 }
 
-// changedModes says, once for an FMU, that it changes floating-point modes, in which call or,
-// in a crossing with several calls of it, near which. The trampoline has put them back.
+// changedModes logs, once for an FMU, that it changed the floating-point modes, and in
+// or near which call. The trampoline has restored them.
 func (in *Instance) changedModes(recs []native.Record) {
 	for k := range recs {
 		r := &recs[k]
@@ -383,15 +389,16 @@ func (in *Instance) changedModes(recs []native.Record) {
 			if len(recs) > 1 {
 				where += " or in the calls before it"
 			}
-			in.log.Say(fmt.Sprintf("the FMU changes the floating-point modes (rounding, flush to zero or exceptions) %s; they are put back behind it", where))
+			in.log.Say(fmt.Sprintf("the FMU changes the floating-point modes (rounding, flush to zero or exceptions) %s; "+
+				"they are restored after it", where))
 		}
 	}
 }
 
-// call carries out the prepared record and gives its outcome.
+// call makes the prepared call.
 func (in *Instance) call(f fmi2.Function) error { return in.callAt(f, in.now(), 0) }
 
-// callAt does so for a call at time t or in a step from t by h.
+// callAt makes the prepared call at time t, or a step from t by h.
 func (in *Instance) callAt(f fmi2.Function, t, h float64) error {
 	in.cross(in.batch, t, h)
 	in.traceCall(f, in.rec)
@@ -407,8 +414,8 @@ func (in *Instance) traceCall(f fmi2.Function, r *native.Record) {
 	}
 }
 
-// settle draws the consequences of a status other than OK (checklist fmi2
-// 51–55). A status query that fails means only that there is no information
+// settle sets the state after a status other than OK, and returns the error
+// (checklist fmi2 51–55). After a failed status query the state is unchanged
 // (checklist fmi2 69).
 func (in *Instance) settle(f fmi2.Function, s Status) error {
 	if err := in.lost(); err != nil {
@@ -439,11 +446,11 @@ func (in *Instance) settle(f fmi2.Function, s Status) error {
 	return &StatusError{Instance: in.name, Func: f.String(), Status: s, Msg: msg}
 }
 
-// tellWarning says, once, that a call gives Warning without a message.
+// tellWarning logs, once, that a call returned Warning without a message.
 func (in *Instance) tellWarning(call, msg string) {
 	if msg == "" && !in.warned {
 		in.warned = true
-		in.log.Say(call + " returns Warning and does not log why")
+		in.log.Say(call + " returned Warning without logging a reason")
 	}
 }
 
@@ -451,8 +458,8 @@ func (in *Instance) argument(f fmi2.Function, format string, args ...any) error 
 	return &ArgumentError{in.name, f.String(), fmt.Sprintf(format, args...)}
 }
 
-// SetDebugLogging switches debug logging of the given categories, which must be
-// declared (checklist fmi2 24); none means all.
+// SetDebugLogging switches debug logging of the given declared categories on or off
+// (checklist fmi2 24); none means all.
 func (in *Instance) SetDebugLogging(on bool, categories []string) error {
 	if err := in.begin(fmi2.SetDebugLogging); err != nil {
 		return err
@@ -477,17 +484,16 @@ func (in *Instance) SetDebugLogging(on bool, categories []string) error {
 	return in.call(fmi2.SetDebugLogging)
 }
 
-// Experiment is what an FMU is told before initialisation (checklist fmi2 40).
+// Experiment holds the arguments of SetupExperiment (checklist fmi2 40).
 type Experiment struct {
-	Tolerance *float64 // relative; nil if the master does not control the error
+	Tolerance *float64 // relative; nil without error control
 	Start     float64  // s
-	// Stop obliges the FMU to refuse steps beyond it, s; nil if no step may
-	// end exactly there.
+	// Stop is the stop time, s; FMUs must refuse steps beyond it. Nil = not defined.
 	Stop *float64
 }
 
-// SetupExperiment tells the FMU about the experiment; EnterInitializationMode
-// needs it.
+// SetupExperiment passes the experiment to the FMU. It must precede
+// EnterInitializationMode.
 func (in *Instance) SetupExperiment(e Experiment) error {
 	if err := in.begin(fmi2.SetupExperiment); err != nil {
 		return err
@@ -516,8 +522,8 @@ func (in *Instance) SetupExperiment(e Experiment) error {
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// transition calls a function that takes nothing but the component and leads
-// to another state. What the FMU changes in the process meanwhile is undone.
+// transition calls a function whose only argument is the component and sets the
+// state. It restores the process settings that the FMU changes meanwhile.
 func (in *Instance) transition(f fmi2.Function, to State) error {
 	if err := in.begin(f); err != nil {
 		return err
@@ -541,16 +547,16 @@ func (in *Instance) EnterInitializationMode() error {
 	return in.transition(fmi2.EnterInitializationMode, StateInitialization)
 }
 
-// ExitInitializationMode ends the initialisation; steps may follow.
+// ExitInitializationMode ends the initialisation. Steps may follow.
 func (in *Instance) ExitInitializationMode() error {
 	return in.transition(fmi2.ExitInitializationMode, StateStepComplete)
 }
 
-// Terminate tells the FMU that the simulation is over; values may still be got.
+// Terminate ends the simulation of the FMU. Values may still be read.
 func (in *Instance) Terminate() error { return in.transition(fmi2.Terminate, StateTerminated) }
 
-// Reset brings the instance back to what it was after Instantiate; start values
-// and SetupExperiment are due again (checklist fmi2 61).
+// Reset returns the instance to the state after Instantiate; start values and
+// SetupExperiment must be set again (checklist fmi2 61).
 func (in *Instance) Reset() error {
 	err := in.transition(fmi2.Reset, StateInstantiated)
 	if err == nil {
@@ -559,18 +565,17 @@ func (in *Instance) Reset() error {
 	return err
 }
 
-// Free frees every state that was got and not freed, and then the instance
-// (checklist fmi2 58, 62). Steppers and their slices end with it. It may be
-// called again without effect. After Fatal nothing is called, and the memory
-// that the FMU may still use stays allocated. While a step is in progress it is
-// refused, as the standard demands: ask GetStatus until it is done, or
-// CancelStep.
+// Free frees all saved states and then the instance (checklist fmi2 58, 62). Its
+// steppers and their slices become invalid. Further calls have no effect. After
+// Fatal the FMU is not called, and memory that it may still use stays allocated.
+// While a step is in progress Free returns an error, as the standard requires: call
+// GetStatus until the step is done, or CancelStep.
 func (in *Instance) Free() error {
 	switch in.State() {
 	case StateFreed:
 		return nil
 	case StateFatal:
-		if in.remote != nil { // no memory of this process was given to the FMU
+		if in.remote != nil { // the FMU uses no memory of this process
 			return in.dispose()
 		}
 		in.log.Close()
@@ -600,10 +605,10 @@ func (in *Instance) Free() error {
 	return errors.Join(append(errs, in.lost(), in.dispose())...)
 }
 
-// DoStep advances the instance from time t by h > 0, both s (checklist fmi2
-// 48–53). noRestoreBefore promises that no state before t will be set. The
-// status is OK or Warning; Pending (no error; ask GetStatus until it is done);
-// or Discard, Error or Fatal together with a *StatusError.
+// DoStep advances the instance from time t by h > 0, both in s (checklist fmi2
+// 48–53). noRestoreBefore promises that no state before t will be set. The status is
+// OK or Warning; Pending without an error (call GetStatus until the step is done);
+// or Discard, Error or Fatal with a *StatusError.
 func (in *Instance) DoStep(t, h float64, noRestoreBefore bool) (Status, error) {
 	if err := in.begin(fmi2.DoStep); err != nil {
 		return StatusErr, err
@@ -619,7 +624,7 @@ func (in *Instance) DoStep(t, h float64, noRestoreBefore bool) (Status, error) {
 	return in.lastStatus(), err
 }
 
-// lastStatus returns the status of the last single call, undefined ones as Error.
+// lastStatus returns the status of the last single call; an undefined status is Error.
 func (in *Instance) lastStatus() Status { return defined(Status(in.rec.Status())) }
 
 func defined(s Status) Status {
@@ -631,36 +636,39 @@ func defined(s Status) Status {
 
 func (in *Instance) checkStep(t, h float64) error {
 	if !(h > 0) || !finite(t) || !finite(h) {
-		return in.argument(fmi2.DoStep, "cannot step from t = %v by h = %v: t and h must be finite and h above zero", t, h)
+		return in.argument(fmi2.DoStep, "cannot step from t = %v by h = %v: both must be finite, and h greater than 0", t, h)
 	}
 	return nil
 }
 
-// CancelStep stops a pending step. Only SetFMUState, Reset and Free lead on.
+// CancelStep cancels a pending step. Afterwards SetFMUState, Reset or Free must follow.
 func (in *Instance) CancelStep() error { return in.transition(fmi2.CancelStep, StateStepCanceled) }
 
-// query calls one of the status functions; size bytes are for the answer.
-func (in *Instance) query(f fmi2.Function, k StatusKind) (unsafe.Pointer, error) {
+// queryStatus calls one of the status functions, whose value has the C type T.
+func queryStatus[T any](in *Instance, f fmi2.Function, k StatusKind) (T, error) {
+	var none T
 	if err := in.begin(f); err != nil {
-		return nil, err
+		return none, err
 	}
 	*in.handle = 0
-	p := unsafe.Pointer(in.handle)
-	in.prepare(f, in.comp, uintptr(k), uintptr(p))
-	return p, in.call(f)
+	value := (*T)(unsafe.Pointer(in.handle))
+	in.prepare(f, in.comp, uintptr(k), in.handleAddress())
+	if err := in.call(f); err != nil {
+		return none, err
+	}
+	return *value, nil
 }
 
-// GetStatus asks for a status; of the kinds only DoStepStatus has one. Once a
-// pending step is done, the instance leaves the state StateStepInProgress as if
-// DoStep had returned the status. One that is pending for longer than
-// InstanceOptions.StepTimeout gives a *PendingError, or a *ProcessError if the
-// instance has a process of its own.
+// GetStatus returns the status of kind DoStepStatus. When a pending step is done, the
+// state of the instance changes as if DoStep had returned the status. If the step has
+// been pending for longer than InstanceOptions.StepTimeout, the error is a
+// *PendingError, or a *ProcessError in a separate process.
 func (in *Instance) GetStatus(k StatusKind) (Status, error) {
-	p, err := in.query(fmi2.GetStatus, k)
+	value, err := queryStatus[int32](in, fmi2.GetStatus, k)
 	if err != nil {
 		return StatusErr, err
 	}
-	s := Status(*(*int32)(p))
+	s := Status(value)
 	if in.state == StateStepInProgress && k == DoStepStatus {
 		if s == StatusPending {
 			if in.pending.late() {
@@ -676,38 +684,24 @@ func (in *Instance) GetStatus(k StatusKind) (Status, error) {
 	return defined(s), err
 }
 
-// GetRealStatus asks for a Real status: LastSuccessfulTime, s.
+// GetRealStatus returns the Real status LastSuccessfulTime, s.
 func (in *Instance) GetRealStatus(k StatusKind) (float64, error) {
-	p, err := in.query(fmi2.GetRealStatus, k)
-	if err != nil {
-		return 0, err
-	}
-	return *(*float64)(p), nil
+	return queryStatus[float64](in, fmi2.GetRealStatus, k)
 }
 
-// GetIntegerStatus asks for an Integer status; the standard defines none.
+// GetIntegerStatus returns an Integer status; the standard defines none.
 func (in *Instance) GetIntegerStatus(k StatusKind) (int32, error) {
-	p, err := in.query(fmi2.GetIntegerStatus, k)
-	if err != nil {
-		return 0, err
-	}
-	return *(*int32)(p), nil
+	return queryStatus[int32](in, fmi2.GetIntegerStatus, k)
 }
 
-// GetBooleanStatus asks for a Boolean status: Terminated.
+// GetBooleanStatus returns the Boolean status Terminated.
 func (in *Instance) GetBooleanStatus(k StatusKind) (bool, error) {
-	p, err := in.query(fmi2.GetBooleanStatus, k)
-	if err != nil {
-		return false, err
-	}
-	return *(*int32)(p) != 0, nil
+	value, err := queryStatus[int32](in, fmi2.GetBooleanStatus, k)
+	return value != 0, err
 }
 
-// GetStringStatus asks for a String status: PendingStatus.
+// GetStringStatus returns the String status PendingStatus.
 func (in *Instance) GetStringStatus(k StatusKind) (string, error) {
-	p, err := in.query(fmi2.GetStringStatus, k)
-	if err != nil {
-		return "", err
-	}
-	return fmi2.ValidUTF8(native.String(*(*uintptr)(p), native.MaxString)), nil
+	value, err := queryStatus[uintptr](in, fmi2.GetStringStatus, k)
+	return fmi2.ValidUTF8(native.String(value, native.MaxString)), err
 }

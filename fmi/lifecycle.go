@@ -68,8 +68,8 @@ const (
 )
 
 // legal is the table of the states in which each function may be called
-// (checklist fmi2 39). The table also says which variables may be set or got in
-// which state; that is left to the caller, who knows the variables.
+// (checklist fmi2 39). It does not restrict which variables may be set or got in a
+// state; that is up to the caller.
 var legal = [fmi2.NumFunctions]stateSet{
 	fmi2.GetTypesPlatform:         whenHandle | inP,
 	fmi2.GetVersion:               whenHandle | inP,
@@ -106,25 +106,26 @@ var legal = [fmi2.NumFunctions]stateSet{
 	fmi2.GetRealOutputDerivatives: whenGet &^ inI,
 }
 
-// CallOrderError is a call that the state machine forbids (checklist fmi2 39).
-// The FMU was not entered.
+// CallOrderError is the error of a call that the state machine forbids (checklist
+// fmi2 39). The FMU was not called.
 type CallOrderError struct {
 	Instance string
 	Func     string  // for example "fmi2DoStep"
-	State    State   // the instance's
-	Legal    []State // where the call would be legal; none after Fatal and Free
-	Reason   string  // "" or what else is missing
+	State    State   // of the instance
+	Legal    []State // in which the call is legal; nil after Fatal and Free
+	Reason   string  // another reason, or ""
 }
 
-// Error names instance, call and state, and says where the call is legal.
+// Error names instance, call and state, and the states in which the call is legal.
 func (e *CallOrderError) Error() string {
 	switch {
 	case e.Reason != "":
 		return fmt.Sprintf("%s: %s in state %s: %s", e.Instance, e.Func, e.State, e.Reason)
 	case e.State == StateFatal:
-		return fmt.Sprintf("%s: %s refused: an instance of this FMU returned Fatal, after which no function of the FMU may be called; start it in a new process", e.Instance, e.Func)
+		return fmt.Sprintf("%s: %s refused: an instance of this FMU returned Fatal, after which no function of the FMU may be called; "+
+			"start it in a new process", e.Instance, e.Func)
 	case e.State == StateFreed:
-		return fmt.Sprintf("%s: %s refused: the instance is freed; instantiate a new one", e.Instance, e.Func)
+		return fmt.Sprintf("%s: %s refused: the instance has been freed; instantiate a new one", e.Instance, e.Func)
 	}
 	names := make([]string, len(e.Legal))
 	for i, s := range e.Legal {
@@ -141,7 +142,7 @@ func (e *CallOrderError) Error() string {
 		e.Instance, e.Func, e.State, strings.Join(names, ", "), hint)
 }
 
-// orderError builds the error for a call of f in state s.
+// orderError returns the error of a call of f in state s.
 func orderError(instance string, f fmi2.Function, s State) error {
 	e := &CallOrderError{Instance: instance, Func: f.String(), State: s}
 	if s == StateFatal || s == StateFreed {

@@ -25,16 +25,16 @@ var (
 	ruleNoBinary = &diag.Rule{
 		ID: "FA5", Level: diag.Error, Ref: "fmi2 5, 10",
 		Doc:    "An FMU needs a library for the platform that runs it.",
-		Remedy: "have the FMU exported for this platform, or run it on one that it holds a library for",
+		Remedy: "have the FMU exported for this platform, or run it on a platform for which it has a library",
 	}
 	ruleLoad = &diag.Rule{
 		ID: "FA6", Level: diag.Error, Ref: "fmi2 7",
-		Doc: "The library loads with what this system has.",
+		Doc: "The library can be loaded on this system.",
 	}
 	ruleLibraryName = &diag.Rule{
 		ID: "FA6N", Level: diag.Warning, Strict: true, Ref: "fmi2 5",
-		Doc:    "The library is named after modelIdentifier and stands in the folder of the platform.",
-		Remedy: "harmless here; the exporter should name folder and file as FMI 2.0.4 says",
+		Doc:    "The library is named after modelIdentifier and is in the folder of the platform.",
+		Remedy: "harmless here; the exporter should name folder and file as FMI 2.0.4 requires",
 	}
 	ruleSymbol = &diag.Rule{
 		ID: "FA7", Level: diag.Error, Ref: "fmi2 6",
@@ -43,23 +43,24 @@ var (
 	}
 	ruleSymbolMissing = &diag.Rule{
 		ID: "FA7M", Level: diag.Warning, Ref: "fmi2 6",
-		Doc:    "The library exports every function of FMI 2.0 for Co-Simulation. One that is missing cannot be used; what needs it counts as not offered, or fails when it is called.",
-		Remedy: "harmless while nothing needs the function; the exporter should provide all of them",
+		Doc: "The library exports every function of FMI 2.0 for Co-Simulation. " +
+			"Features that need a missing function are not available, or fail when they are used.",
+		Remedy: "harmless if no feature that needs the function is used; the exporter should provide all functions",
 	}
 	ruleTypes = &diag.Rule{
 		ID: "FA8", Level: diag.Error, Ref: "fmi2 8",
-		Doc:    `fmi2GetTypesPlatform gives "default".`,
-		Remedy: "have the FMU exported for the default types platform; no other can be called",
+		Doc:    `fmi2GetTypesPlatform returns "default".`,
+		Remedy: "have the FMU exported for the default types platform; macrostep supports no other",
 	}
 	ruleVersion = &diag.Rule{
 		ID: "FA8V", Level: diag.Warning, Ref: "fmi2 8",
-		Doc:    `fmi2GetVersion gives "2.0".`,
+		Doc:    `fmi2GetVersion returns "2.0".`,
 		Remedy: "usually harmless; the exporter should correct it",
 	}
 	ruleProcess = &diag.Rule{
 		ID: "FA6G", Level: diag.Warning, Ref: "fmi2 73",
-		Doc:    "Loading the library changes nothing in the process: working folder, signal handlers, floating-point modes.",
-		Remedy: "run the FMU in a process of its own if this disturbs it",
+		Doc:    "Loading the library does not change working directory, signal handlers or floating-point modes of the process.",
+		Remedy: "isolate the FMU if the change causes trouble",
 	}
 )
 
@@ -69,49 +70,49 @@ func BinaryRules() []*diag.Rule {
 		ruleSources, ruleGuessed, ruleBuildOption}
 }
 
-// loader is the half of FMU that holds its library, which it shares with other
-// FMUs of equal content in this process.
+// loader is the part of FMU for its library, which FMUs of equal content share in
+// this process.
 type loader struct {
 	once      sync.Once
 	err       error
 	findings  diag.List
-	told      atomic.Bool                  // the findings were given to someone
-	modes     atomic.Bool                  // it was said that the FMU changes floating-point modes
+	told      atomic.Bool                  // the findings have been returned or logged
+	modes     atomic.Bool                  // a message about changed floating-point modes has been logged
 	uri       string                       // fmuResourceLocation
 	image     atomic.Pointer[fmi2.Library] // nil until it is loaded here
-	elsewhere *fmi2.Shown                  // what it has shown in another process, nil if it was in none
+	elsewhere *fmi2.Shown                  // exports of the library in another process; nil if none
 
 	place   libraryPlace
-	beside  map[string]string // shared libraries beside its own, name to content; nil = not looked for yet
-	compile bool              // sources, if there is no library
-	ctx     context.Context   // ends that
+	beside  map[string]string // other shared libraries in its folder, name to hash; nil = not yet searched
+	compile bool              // compile the sources if there is no library
+	ctx     context.Context   // cancels compiling
 	chdir   bool              // load in the folder of the library
-	built   *archive.Dir      // with what was compiled; nil = none
+	built   *archive.Dir      // with the compiled library; nil = none
 
 	nameOnce sync.Once
 	nameOf   map[variableKey]string
 }
 
-// variableKey is what a log message refers to a variable by.
+// variableKey is a reference to a variable in a log message.
 type variableKey struct {
 	kind byte // r, i, b or s
 	vr   uint32
 }
 
-// loading is held while a library loads: its initialisers run, and the guard
+// loading is held while a library loads and its initialisers run, since the guard
 // compares the process before and after.
 var loading sync.Mutex
 
-// Load finds and loads the library of the FMU, once; Instantiate does so too. It is named
-// as the call of an instance (see Calls); "" = of none.
-// The findings tell what deviates from the standard without harm. The error is
-// a *diag.ListError that names library, cause and remedy.
+// Load finds and loads the library of the FMU, once; Instantiate also does so. Calls
+// attributes loading to the given instance; "" = none. The findings are harmless
+// deviations from the standard. The error is a *diag.ListError with library, cause
+// and remedy.
 func (f *FMU) Load(instance string) (*diag.List, error) {
 	f.told.Store(true)
 	return f.loadOnce(instance)
 }
 
-// loadOnce loads the library for an instance; its name is "" for none.
+// loadOnce is Load without marking the findings as returned.
 func (f *FMU) loadOnce(instance string) (*diag.List, error) {
 	f.once.Do(func() {
 		loading.Lock()
@@ -121,10 +122,10 @@ func (f *FMU) loadOnce(instance string) (*diag.List, error) {
 	return &f.findings, f.err
 }
 
-// adder adds a finding; the error is that of the list.
+// adder adds a finding and returns the error of the list. A remedy of "" is that of the rule.
 type adder = func(r *diag.Rule, path, remedy, format string, args ...any) error
 
-// adder adds to the findings of the FMU.
+// adder returns an adder to the findings of the FMU.
 func (f *FMU) adder() adder { return f.addTo(&f.findings) }
 
 func (f *FMU) addTo(l *diag.List) adder {
@@ -137,7 +138,7 @@ func (f *FMU) addTo(l *diag.List) adder {
 	}
 }
 
-// load brings the library into this process.
+// load loads the library into this process.
 func (f *FMU) load(instance string) error {
 	if err := f.locate(); err != nil {
 		return err
@@ -172,7 +173,7 @@ func (f *FMU) load(instance string) error {
 	return f.check(&img.Shown, add)
 }
 
-// judge reports what loading changed in the process, and why it failed.
+// judge reports changes of the process during loading, and the error of loading.
 func (f *FMU) judge(changes []string, failed error, add adder) error {
 	for _, change := range changes {
 		add(ruleProcess, f.place.inside, "", "while loading: %s", change)
@@ -183,15 +184,15 @@ func (f *FMU) judge(changes []string, failed error, add adder) error {
 	return nil
 }
 
-// libraryPlace is where the library of an FMU is.
+// libraryPlace is the place of the library of an FMU.
 type libraryPlace struct {
 	fmi2.File
 	known  bool
 	err    error
-	inside string // within the FMU, with slashes
+	inside string // path within the FMU, with slashes
 }
 
-// locate finds the library, once. The lock loading is held.
+// locate finds the library, once. The caller holds loading.
 func (f *FMU) locate() error {
 	p := &f.place
 	if !p.known {
@@ -200,8 +201,8 @@ func (f *FMU) locate() error {
 	return p.err
 }
 
-// Locate finds the library for this platform, without loading it: the rules on
-// where it is and what it is called. The list holds the error too.
+// Locate finds the library for this platform without loading it, and checks the
+// rules on its folder and name. The list includes the error.
 func (f *FMU) Locate() (*diag.List, error) {
 	loading.Lock()
 	defer loading.Unlock()
@@ -244,7 +245,7 @@ func (f *FMU) compileOnce(add adder) error {
 	return err
 }
 
-// check judges what the library shows.
+// check checks the exports of the library, its types platform and version.
 func (f *FMU) check(s *fmi2.Shown, add adder) error {
 	inside := f.place.inside
 	if !s.Has(fmi2.Instantiate) {
@@ -253,35 +254,34 @@ func (f *FMU) check(s *fmi2.Shown, add adder) error {
 	if !s.Has(fmi2.GetTypesPlatform) {
 		f.soften(add, inside, fmi2.GetTypesPlatform)
 	} else if s.Types != "default" {
-		return add(ruleTypes, inside, "", `fmi2GetTypesPlatform gives %q instead of "default"`, s.Types)
+		return add(ruleTypes, inside, "", `fmi2GetTypesPlatform returns %q instead of "default"`, s.Types)
 	}
 	if !s.Has(fmi2.GetVersion) {
 		f.soften(add, inside, fmi2.GetVersion)
 	} else if s.Version != "2.0" {
-		add(ruleVersion, inside, "", `fmi2GetVersion gives %q instead of "2.0"`, s.Version)
+		add(ruleVersion, inside, "", `fmi2GetVersion returns %q instead of "2.0"`, s.Version)
 	}
 	return nil
 }
 
-// CheckSymbols judges which functions the loaded library exports, by what every run
-// calls and by the capabilities that the description claims.
+// everyRun are the functions that every run calls and Load does not check.
+var everyRun = []fmi2.Function{
+	fmi2.FreeInstance, fmi2.SetupExperiment, fmi2.EnterInitializationMode, fmi2.ExitInitializationMode, fmi2.DoStep,
+}
+
+// CheckSymbols reports functions that the loaded library does not export.
 func (f *FMU) CheckSymbols(l *diag.List) {
 	if !f.Loaded() {
 		return
 	}
 	var lacks []string
-	for _, k := range []fmi2.Function{fmi2.FreeInstance, fmi2.SetupExperiment, fmi2.EnterInitializationMode, fmi2.ExitInitializationMode, fmi2.DoStep} {
-		if !f.Exports(k.String()) {
-			l.Add(ruleSymbol, f.Path, f.place.inside, 0, "the library does not export %s, which every run calls", k)
-		}
-	}
-	for k := range fmi2.Names {
-		switch fmi2.Function(k) {
-		case fmi2.FreeInstance, fmi2.SetupExperiment, fmi2.EnterInitializationMode, fmi2.ExitInitializationMode, fmi2.DoStep, fmi2.Instantiate, fmi2.GetTypesPlatform, fmi2.GetVersion:
-		default:
-			if !f.Exports(fmi2.Names[k]) {
-				lacks = append(lacks, fmi2.Names[k])
-			}
+	for k, name := range fmi2.Names {
+		switch fn := fmi2.Function(k); {
+		case f.Exports(name):
+		case slices.Contains(everyRun, fn):
+			l.Add(ruleSymbol, f.Path, f.place.inside, 0, "the library does not export %s, which every run calls", name)
+		case fn != fmi2.Instantiate && fn != fmi2.GetTypesPlatform && fn != fmi2.GetVersion:
+			lacks = append(lacks, name)
 		}
 	}
 	if lacks != nil {
@@ -289,12 +289,12 @@ func (f *FMU) CheckSymbols(l *diag.List) {
 	}
 }
 
-// LoadInItsFolder makes Load change the working directory to the folder of the
-// library while it loads, for libraries that look for others there (checklist
-// fmi2 7). It has an effect before the first Load only.
+// LoadInItsFolder makes the folder of the library the working directory during Load,
+// for libraries that search for others there (checklist fmi2 7). It must be called
+// before Load.
 func (f *FMU) LoadInItsFolder() { f.chdir = true }
 
-// soften reports a missing function that the FMU can be run without.
+// soften reports a missing function that is not essential.
 func (f *FMU) soften(add adder, inside string, fn fmi2.Function) {
 	r := *ruleSymbol
 	r.Level = diag.Warning
@@ -316,7 +316,7 @@ func (f *FMU) Exports(name string) bool {
 	return f.elsewhere != nil && f.elsewhere.Has(fmi2.Function(k))
 }
 
-// Loaded reports whether Exports knows what the library has.
+// Loaded reports whether the library has been loaded, here or by LoadIn.
 func (f *FMU) Loaded() bool {
 	if f.image.Load() != nil {
 		return true
@@ -335,8 +335,8 @@ func (f *FMU) Library() string {
 	return img.Path
 }
 
-// platforms lists the folders of binaries that serve a system, the standard's
-// own name first (checklist fmi2 5).
+// platforms lists the folders of binaries for a system, the name of the standard
+// first (checklist fmi2 5).
 func platforms(goos, goarch string) []string {
 	switch goos + "/" + goarch {
 	case "linux/amd64":
@@ -365,9 +365,9 @@ func platforms(goos, goarch string) []string {
 	return []string{arch + "-" + goos}
 }
 
-// findLibrary returns the library for this platform: the one named after
-// modelIdentifier, else the one named after the archive, else the only one. It
-// is "" if there is none and the sources are to be compiled.
+// findLibrary returns the path of the library for this platform: it is named after
+// modelIdentifier, or after the archive, or the only one. The path is "" if there is
+// none and the sources will be compiled.
 func (f *FMU) findLibrary(dir string, add adder) (string, error) {
 	id := f.Description.CoSimulation.ModelIdentifier
 	folders := platforms(runtime.GOOS, runtime.GOARCH)
@@ -385,10 +385,12 @@ func (f *FMU) findLibrary(dir string, add adder) (string, error) {
 			}
 		case slices.Contains(found, base+native.LibrarySuffix):
 			name = base + native.LibrarySuffix
-			add(ruleLibraryName, "binaries/"+p+"/"+name, "", "the library is named after the archive and not after modelIdentifier %q", id)
+			add(ruleLibraryName, "binaries/"+p+"/"+name, "",
+				"the library is named after the archive, not after modelIdentifier %q", id)
 		case len(found) == 1:
 			name = found[0]
-			add(ruleLibraryName, "binaries/"+p+"/"+name, "", "the library is not named after modelIdentifier %q; it is the only one, so it is taken", id)
+			add(ruleLibraryName, "binaries/"+p+"/"+name, "",
+				"the library is not named after modelIdentifier %q; it is used as the only one", id)
 		default:
 			return "", add(ruleNoBinary, "binaries/"+p, "rename the right library to "+name,
 				"none of the libraries %s is named after modelIdentifier %q", strings.Join(found, ", "), id)
@@ -400,13 +402,13 @@ func (f *FMU) findLibrary(dir string, add adder) (string, error) {
 	}
 	remedy := ""
 	if hasSources(dir) {
-		remedy = "let macrostep compile the sources: with --compile, which needs a C compiler"
+		remedy = "let macrostep compile the sources (--compile); this needs a C compiler"
 	}
 	return "", add(ruleNoBinary, "binaries", remedy, "no library for %s/%s (looked in %s); %s",
 		runtime.GOOS, runtime.GOARCH, strings.Join(folders, ", "), offers(dir))
 }
 
-// libraries lists the shared libraries of this system's kind in a folder.
+// libraries lists the names of shared libraries in a folder.
 func libraries(dir string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -421,7 +423,7 @@ func libraries(dir string) []string {
 	return out
 }
 
-// offers returns which platforms an unpacked FMU has libraries for.
+// offers returns a clause on the platforms for which an unpacked FMU has libraries.
 func offers(dir string) string {
 	var have []string
 	entries, _ := os.ReadDir(filepath.Join(dir, "binaries")) // absent is an answer too
@@ -431,18 +433,17 @@ func offers(dir string) string {
 		}
 	}
 	if len(have) > 0 {
-		return "the FMU holds libraries for " + strings.Join(have, ", ")
+		return "the FMU has libraries for " + strings.Join(have, ", ")
 	}
 	if hasSources(dir) {
-		return "the FMU holds C sources only, which have to be compiled first"
+		return "the FMU has C sources only, which must be compiled"
 	}
-	return "the FMU holds no library at all"
+	return "the FMU has no library at all"
 }
 
 // resourceURI returns fmuResourceLocation for the absolute folder of an unpacked
-// FMU: file:///… with three slashes (on Windows also before a drive letter, and
-// file://host/… for a share), percent-encoded, without slash at the end
-// (checklist fmi2 4).
+// FMU: percent-encoded, with three slashes (also before a drive letter) or
+// file://host/… for a Windows share, without a final slash (checklist fmi2 4).
 func resourceURI(dir string, windows bool) string {
 	u := url.URL{Scheme: "file"}
 	if windows {
@@ -457,15 +458,16 @@ func resourceURI(dir string, windows bool) string {
 	return u.String()
 }
 
-// variableName returns the name of the variable that a log message refers to.
+// variableName returns the name of a variable that a log message references.
 func (f *FMU) variableName(kind byte, vr uint32) (string, bool) {
 	f.nameOnce.Do(func() {
 		f.nameOf = make(map[variableKey]string, len(f.Description.Variables))
-		kinds := [...]byte{description.Real: 'r', description.Integer: 'i', description.Boolean: 'b', description.String: 's', description.Enumeration: 'i'}
+		kinds := [...]byte{description.Real: 'r', description.Integer: 'i', description.Enumeration: 'i',
+			description.Boolean: 'b', description.String: 's'}
 		for k := range f.Description.Variables {
 			v := &f.Description.Variables[k]
 			key := variableKey{kinds[v.Type], uint32(v.ValueReference)}
-			if _, taken := f.nameOf[key]; !taken { // of aliases the first
+			if _, taken := f.nameOf[key]; !taken { // the first of aliases
 				f.nameOf[key] = v.Name
 			}
 		}
@@ -474,16 +476,15 @@ func (f *FMU) variableName(kind byte, vr uint32) (string, bool) {
 	return n, ok
 }
 
-// onlyOnce holds the FMUs with canBeInstantiatedOnlyOncePerProcess that had an
-// instance: hash of the library to name of the instance. The limit is one of
-// the process, whatever archive the library came from, and lasts as long as the
-// process: the library stays loaded with its static state.
+// onlyOnce has the instances of FMUs with canBeInstantiatedOnlyOncePerProcess: hash of
+// the library to name of the instance. Entries are never removed, since the library
+// stays loaded with its static data.
 var onlyOnce = struct {
 	sync.Mutex
 	used map[string]string
 }{used: map[string]string{}}
 
-// claimOnce takes the only place in the process, if the FMU has only one.
+// claimOnce registers an instance of an FMU with canBeInstantiatedOnlyOncePerProcess.
 func (f *FMU) claimOnce(instance string) error {
 	if !f.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess {
 		return nil
@@ -491,14 +492,14 @@ func (f *FMU) claimOnce(instance string) error {
 	onlyOnce.Lock()
 	defer onlyOnce.Unlock()
 	if other, taken := onlyOnce.used[f.image.Load().Key]; taken {
-		return fmt.Errorf("%s: %s declares canBeInstantiatedOnlyOncePerProcess and this process has had instance %q of it; a second one needs a process of its own",
-			instance, f.Path, other)
+		return fmt.Errorf("%s: %s declares canBeInstantiatedOnlyOncePerProcess and this process has had instance %q of it; "+
+			"a second one needs a process of its own", instance, f.Path, other)
 	}
 	onlyOnce.used[f.image.Load().Key] = instance
 	return nil
 }
 
-// releaseOnce returns the place back, if no instance came to be.
+// releaseOnce reverts claimOnce after Instantiate failed.
 func (f *FMU) releaseOnce() {
 	if !f.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess {
 		return

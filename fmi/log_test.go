@@ -13,14 +13,14 @@ import (
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
-// logging returns a running instance called "log", and what it logs.
+// logging returns an instance called "log" and the collector of its messages.
 func logging(tb testing.TB) (*Instance, *collector) {
 	tb.Helper()
 	c := new(collector)
 	return instance(tb, plainFMU(tb), "log", InstanceOptions{Log: c.log}), c
 }
 
-// TestFormat compares each message with what snprintf makes of it.
+// TestFormat compares each message with the result of snprintf.
 func TestFormat(t *testing.T) {
 	in, c := logging(t)
 	buf := make([]byte, 4096)
@@ -92,8 +92,7 @@ func TestWrongEnvironment(t *testing.T) {
 	}
 }
 
-// A message after FreeInstance, from a thread of the FMU, with a name that cannot be read, is
-// ignored.
+// A message after FreeInstance, from a thread of the FMU and with an unreadable name, is ignored.
 func TestLateMessage(t *testing.T) {
 	in, c := logging(t)
 	export(t, in, "log_late", in.comp)
@@ -107,8 +106,8 @@ func TestLateMessage(t *testing.T) {
 	}
 }
 
-// TestForeignStorm: of the messages of 8 threads each is delivered whole or counted; none is
-// dropped as long as they are fewer than the queue holds.
+// Each message of 8 threads is delivered completely or counted as dropped; none is dropped unless the
+// queue is full.
 func TestForeignStorm(t *testing.T) {
 	t.Run("within the queue", func(t *testing.T) { foreignStorm(t, 200) })
 	t.Run("beyond it", func(t *testing.T) { foreignStorm(t, 1000) })
@@ -199,8 +198,8 @@ func deep(n int) int {
 	return 1 + deep(n-1) + int(pad[n%256])
 }
 
-// A panic in the sink neither unwinds the FMU nor stops the log. A sink that makes its own
-// instance log again gets that message after it has returned.
+// A panic in the sink neither unwinds the FMU nor stops the log. If the sink makes its instance log,
+// it receives the message after it has returned.
 func TestSink(t *testing.T) {
 	var in *Instance
 	var got []string
@@ -230,20 +229,11 @@ func TestParallelInstances(t *testing.T) {
 	for k := range 4 {
 		var c collector
 		in := instance(t, f, fmt.Sprint("p", k), InstanceOptions{Log: c.log})
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
+		start(t, in)
+		s := stepper(t, in, plan)
+		fail(t, in, fmi2.DoStep, StatusWarning, 0)
+		wg.Go(func() {
 			runtime.LockOSThread()
-			start(t, in)
-			s, err := in.NewStepper(plan)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			if err := in.SetInteger([]description.ValueReference{100, 101, 102}, []int32{int32(fmi2.DoStep), 1, 0}); err != nil {
-				t.Error(err)
-				return
-			}
 			for n := range 100 {
 				if _, err := s.Step(float64(n), 1, true); err != nil {
 					t.Error(err)
@@ -252,7 +242,7 @@ func TestParallelInstances(t *testing.T) {
 			if n := len(c.texts()); n != 100 {
 				t.Errorf("instance %d logged %d lines", k, n)
 			}
-		}()
+		})
 	}
 	wg.Wait()
 }

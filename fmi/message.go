@@ -2,23 +2,23 @@ package fmi
 
 import "github.com/macrostep/macrostep/fmi/internal/fmi2"
 
-// LogMessage is one message of an FMU, or of the binding about it (category
-// "macrostep").
+// LogMessage is a message of an FMU, or of this package about it (category
+// OwnCategory).
 type LogMessage struct {
 	Instance string
 	Status   Status
-	Category string // "" if the FMU gave none; it need not be a declared one
+	Category string // "" if none; it may be undeclared
 	Text     string // formatted, valid UTF-8, variable references replaced by names
 }
 
-// OwnCategory is the category of messages that come from the binding itself.
+// OwnCategory is the category of messages of this package.
 const OwnCategory = fmi2.OwnCategory
 
-// WrongEnvironment is the message of the binding about an FMU that does not hand back
-// its componentEnvironment (checklist fmi2 33).
+// WrongEnvironment is the message about an FMU that passes a wrong
+// componentEnvironment to the logger (checklist fmi2 33).
 const WrongEnvironment = fmi2.WrongEnvironment
 
-// public returns a message as the caller gets it.
+// public converts a message for the caller.
 func public(m fmi2.Message) LogMessage {
 	return LogMessage{m.Instance, Status(m.Status), m.Category, m.Text}
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
-// PendingError is a step that was Pending for longer than
-// InstanceOptions.StepTimeout allows, of an instance in this process.
+// PendingError is the error of a step that was Pending for longer than
+// InstanceOptions.StepTimeout, of an instance in this process.
 type PendingError struct {
 	Instance string
-	FMU      string        // file
+	FMU      string        // name of the file
 	Time     float64       // s, where the step began
-	Limit    time.Duration // that it exceeded
-	Err      error         // of fmi2CancelStep; nil = the step is cancelled
+	Limit    time.Duration // the StepTimeout
+	Err      error         // of fmi2CancelStep; nil = the step was cancelled
 }
 
 // Error names instance, FMU, call, time and remedy.
@@ -26,7 +26,8 @@ func (e *PendingError) Error() string {
 	if e.Err != nil {
 		end = fmt.Sprintf("and cannot be cancelled (%v)", e.Err)
 	}
-	return fmt.Sprintf("%s: fmi2DoStep of %s at t = %.12g s: the step was still pending after %v %s; %s", e.Instance, e.FMU, e.Time, e.Limit, end, moreTime)
+	return fmt.Sprintf("%s: fmi2DoStep of %s at t = %.12g s: the step was still pending after %v %s; %s",
+		e.Instance, e.FMU, e.Time, e.Limit, end, moreTime)
 }
 
 // Unwrap returns the error of fmi2CancelStep.
@@ -34,15 +35,15 @@ func (e *PendingError) Unwrap() error { return e.Err }
 
 const moreTime = "if the FMU needs longer steps, give them more time (--step-timeout)"
 
-// pending measures how long a step is Pending. A long time without a question counts
-// only in part: the program may have been stopped, and the FMU with it.
+// pending measures how long a step is Pending. A long time between two calls of late
+// counts only in part, because the program and the FMU may have been suspended.
 type pending struct {
 	limit time.Duration // 0 = none
 	used  time.Duration
 	asked time.Time
 }
 
-// begin starts with the ticks that fmi2DoStep took.
+// begin starts the measurement; ticks is the time of fmi2DoStep.
 func (p *pending) begin(ticks uint64) {
 	if p.limit <= 0 {
 		return
@@ -53,6 +54,7 @@ func (p *pending) begin(ticks uint64) {
 	}
 }
 
+// slice is the longest time between two calls of late that counts in full.
 func (p *pending) slice() time.Duration { return p.limit / 8 }
 
 // late reports whether the step takes too long.
@@ -69,7 +71,7 @@ func (p *pending) late() bool {
 	return p.used >= p.limit
 }
 
-// giveUp ends a step that is pending for too long, and returns the error.
+// giveUp cancels a step that is pending for too long, or ends its process, and returns the error.
 func (in *Instance) giveUp() error {
 	if in.remote != nil {
 		cause := fmt.Sprintf("the step was still pending after %v, so the process was ended; %s", in.pending.limit, moreTime)
@@ -78,7 +80,7 @@ func (in *Instance) giveUp() error {
 	}
 	e := &PendingError{Instance: in.name, FMU: filepath.Base(in.fmu.Path), Time: in.from, Limit: in.pending.limit}
 	e.Err = in.CancelStep()
-	if in.state == StateStepInProgress { // nothing may be called while it goes on
+	if in.state == StateStepInProgress { // not cancelled: no call is legal
 		in.state, in.gone = StateFatal, e
 	}
 	return e

@@ -18,64 +18,61 @@ import (
 
 // Launcher starts processes for instances. Package fmi/worker has one.
 type Launcher interface {
-	// Launch starts a process with a Host that answers requests.
+	// Launch starts a process with a Host that executes requests.
 	Launch(Launch) (Link, error)
 }
 
-// Launch says what a process is for.
+// Launch describes the instance for a new process.
 type Launch struct {
 	Instance string // name of the instance
 	FMU      string // path of the archive or folder
-	Hash     string // of the FMU; "" = not known
+	Hash     string // of the FMU; "" = unknown
 	Model    string // name of the model
-	// Log takes the messages that the Host sends, and Output the lines that the
-	// FMU prints. They are called one at a time in each case, in any goroutine.
+	// Log receives the messages of the Host, Output the lines that the FMU prints.
+	// Neither is called concurrently with itself; both may be called in any goroutine.
 	Log    func(message []byte)
 	Output func(line string)
 }
 
-// Link is the way to one process. It has one caller at a time.
+// Link is the connection to a process. It has one caller at a time.
 type Link interface {
-	// Post hands a request to the Host and does not wait for the answer, which
-	// Await gives: once after each Post that gave no error. The answer is valid
-	// until the next Post. All that the Host has logged before it answered was
-	// given to Launch.Log. An error means that the process is of no use any more;
-	// it is an *Ended if the process has come to its end.
+	// Post sends a request to the Host without waiting. After each Post without an
+	// error, Await must be called once. Its answer is valid until the next Post;
+	// Launch.Log has received all messages that the Host logged before. After an
+	// error the process is unusable; the error is an *Ended if the process has ended.
 	Post(request []byte) error
 	Await() (answer []byte, err error)
-	// Close ends the process and waits until it is gone, also when it has ended
-	// before.
+	// Close ends the process and waits for its end.
 	Close() error
 }
 
-// Ended tells how a process came to its end.
+// Ended is the error of a process that has ended.
 type Ended struct {
 	Reason string // for example "killed by signal SIGSEGV (segmentation fault)"
-	// Begun counts the calls of the request that were begun, 0 if that is not known.
+	// Begun is the number of calls of the request that were begun, 0 if unknown.
 	Begun  int
 	Output []string // the last lines that the FMU printed
-	Said   []string // its last log messages, those that were too many to be logged included; nil = not known
-	// Crash tells that nothing else is known to have ended it: no limit, and
-	// nobody from outside.
+	Said   []string // its last log messages, including dropped ones; nil = unknown
+	// Crash is true unless a limit, or another process, is known to have ended it.
 	Crash bool
 }
 
 // Error returns the reason.
 func (e *Ended) Error() string { return e.Reason }
 
-// ProcessError is a call that the process of an isolated instance did not
-// return from. The instance is lost; Free it.
+// ProcessError is the error of a call during which the process of an isolated instance
+// ended. The instance is unusable and must be freed.
 type ProcessError struct {
 	Instance string
-	FMU      string  // file
-	Func     string  // for example "fmi2DoStep"; several with commas if it is not known which
-	Time     float64 // s, where the FMU was or where the step began; see Timed
-	Timed    bool    // SetupExperiment had been called
-	Err      error   // how it ended: usually an *Ended
-	Lines    []string
+	FMU      string   // name of the file
+	Func     string   // for example "fmi2DoStep"; a list of candidates if unknown
+	Time     float64  // of the FMU, or start of the step, s; see Timed
+	Timed    bool     // Time is valid: SetupExperiment had been called
+	Err      error    // how the process ended: usually an *Ended
+	Lines    []string // last messages of the FMU
 }
 
-// Error names instance, FMU, call, time and cause, and quotes the last messages.
+// Error names instance, FMU, call, time and cause, and quotes the last messages of the FMU.
 func (e *ProcessError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: the process of %s ended in %s", e.Instance, e.FMU, e.Func)
@@ -96,10 +93,10 @@ func (e *ProcessError) Unwrap() error { return e.Err }
 type remote struct {
 	*protocol.Client
 	in  *Instance
-	err error // the process is lost
+	err error // of a process that has ended
 
 	slot        *FMUState // of Keep
-	state, next []byte    // as SerializeFMUState gives it; being written
+	state, next []byte    // from SerializeFMUState: of the last Keep, and a buffer for the next
 
 	mu    sync.Mutex
 	lines []string // last messages
@@ -113,9 +110,8 @@ func newRemote(in *Instance, l Launcher, restarts int) *remote {
 	return r
 }
 
-// LoadIn loads the library in a process of its own, which ends at once, and
-// checks what it shows there. It tells early what Instantiate with the same
-// Launcher would tell.
+// LoadIn loads and checks the library in a separate process and ends the process. It
+// returns the findings of Instantiate with the same Launcher in advance.
 func (f *FMU) LoadIn(l Launcher) (*diag.List, error) {
 	f.told.Store(true)
 	r := newRemote(&Instance{fmu: f, name: filepath.Base(f.Path), log: &fmi2.Log{}}, l, 0)
@@ -137,7 +133,7 @@ func (r *remote) open() error {
 	return f.judgeElsewhere(l.Shown, l.Changes, l.Failed)
 }
 
-// launch starts a process; again: in the place of one that has ended.
+// launch starts a process. If again is true, it replaces a process that has ended.
 func (r *remote) launch(l Launcher, again bool) (protocol.Link, error) {
 	f := r.in.fmu
 	if again {
@@ -147,15 +143,17 @@ func (r *remote) launch(l Launcher, again bool) (protocol.Link, error) {
 		for _, state := range r.in.states {
 			state.lost = state.epoch < r.Epoch
 		}
-		// The library is loaded from there, and the FMU reads its resources when it likes.
+		// The library and the resources are still needed.
 		if _, err := os.Stat(f.place.Path); err != nil {
-			return nil, fmt.Errorf("the unpacked FMU has been deleted: %w; another program probably cleans the temporary folder: set TMPDIR to a folder that is not cleaned", err)
+			return nil, fmt.Errorf("the unpacked FMU has been deleted: %w; another program probably cleans the temporary folder: "+
+				"set TMPDIR to a folder that is not cleaned", err)
 		}
 	}
-	return l.Launch(Launch{Instance: r.in.name, FMU: f.Path, Hash: f.Hash, Model: f.Description.ModelName, Log: r.relay, Output: r.print})
+	return l.Launch(Launch{Instance: r.in.name, FMU: f.Path, Hash: f.Hash, Model: f.Description.ModelName,
+		Log: r.relay, Output: r.print})
 }
 
-// begun interprets an error of a Link (protocol.Client).
+// begun reports whether an error of a Link is an *Ended, and how many calls were begun.
 func begun(err error) (calls int, ended bool) {
 	var e *Ended
 	if errors.As(err, &e) {
@@ -164,7 +162,7 @@ func begun(err error) (calls int, ended bool) {
 	return 0, false
 }
 
-// prepareElsewhere finds the library, for another process.
+// prepareElsewhere finds the library for another process and compiles it if needed.
 func (f *FMU) prepareElsewhere() error {
 	loading.Lock()
 	defer loading.Unlock()
@@ -178,8 +176,8 @@ func (f *FMU) prepareElsewhere() error {
 	return f.compileOnce(f.adder())
 }
 
-// judgeElsewhere judges what loading in another process has shown; the findings
-// are kept the first time.
+// judgeElsewhere checks a library that was loaded in another process. It keeps the
+// findings of the first time.
 func (f *FMU) judgeElsewhere(s *fmi2.Shown, changes []string, failed error) error {
 	loading.Lock()
 	defer loading.Unlock()
@@ -194,9 +192,10 @@ func (f *FMU) judgeElsewhere(s *fmi2.Shown, changes []string, failed error) erro
 	return f.check(s, f.addTo(l))
 }
 
-// lost makes the error of a process that does not answer.
+// lost returns the error of a process that has ended in a call.
 func (r *remote) lost(call string, cause error) error {
-	e := &ProcessError{Instance: r.in.name, FMU: filepath.Base(r.in.fmu.Path), Func: call, Time: r.Time, Timed: r.Timed, Err: cause}
+	e := &ProcessError{Instance: r.in.name, FMU: filepath.Base(r.in.fmu.Path), Func: call,
+		Time: r.Time, Timed: r.Timed, Err: cause}
 	r.mu.Lock()
 	e.Lines = append(e.Lines, r.lines...)
 	r.mu.Unlock()
@@ -216,8 +215,8 @@ func (r *remote) lost(call string, cause error) error {
 	return e
 }
 
-// Waiting returns the function that an instance in another process is executing (or the candidates), and since
-// when; "" if no call is active. It may be called from any goroutine.
+// Waiting returns the active function of an instance in another process (or the
+// candidates) and its start; "" if none is active. Any goroutine may call it.
 func (in *Instance) Waiting() (call string, since time.Time) {
 	if in.remote == nil {
 		return "", time.Time{}
@@ -225,7 +224,7 @@ func (in *Instance) Waiting() (call string, since time.Time) {
 	return in.remote.Waiting()
 }
 
-// relay takes a log message of the host.
+// relay logs a message of the host.
 func (r *remote) relay(message []byte) {
 	m, ok := protocol.ReadMessage(r.in.name, message)
 	if !ok || r.Replaying() {
@@ -238,7 +237,7 @@ func (r *remote) relay(message []byte) {
 	r.in.log.Relay(m)
 }
 
-// print takes a line that the FMU has printed.
+// print logs a line that the FMU has printed.
 func (r *remote) print(line string) {
 	if r.Replaying() {
 		return
@@ -246,18 +245,18 @@ func (r *remote) print(line string) {
 	r.in.log.Relay(fmi2.Message{Instance: r.in.name, Category: OutputCategory, Text: fmi2.ValidUTF8(line)})
 }
 
-// OutputCategory is the category of messages that hold a line which an FMU in a
-// process of its own has printed.
+// OutputCategory is the category of messages with a line that an FMU in a separate
+// process has printed.
 const OutputCategory = "output"
 
-// remember keeps the last messages.
+// remember adds to the last messages.
 func (r *remote) remember(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lines = fmi2.LastLines(r.lines, text)
 }
 
-// instantiateIn makes the instance in a process of its own.
+// instantiateIn makes the instance in a separate process.
 func (in *Instance) instantiateIn(l Launcher, o InstanceOptions) error {
 	in.remote, in.fatal = newRemote(in, l, o.Restarts), new(atomic.Bool)
 	err := in.remote.open()
@@ -271,19 +270,17 @@ func (in *Instance) instantiateIn(l Launcher, o InstanceOptions) error {
 	return nil
 }
 
-// Keep makes the present state the one from which the instance goes on if its
-// process ends in a call (InstanceOptions.Restarts). It is for communication
-// points: what is asked of the instance after it is written down and done again in
-// the new process. Before the first Keep a process that ends is lost, and after
-// Reset; those that end in Terminate or Free are not replaced. States saved before
-// the last Keep are lost with a process.
+// Keep saves the present state for a restart: if the process ends in a later call, a
+// new process continues from this state and repeats the calls made since (see
+// InstanceOptions.Restarts). Call Keep at communication points. There is no restart
+// before the first Keep, after Reset, or in Terminate and Free. A restart loses the
+// states that were saved before the last Keep.
 //
-// The FMU has to save and serialise its state; else the error is a
-// *CapabilityError.
+// The FMU must be able to serialise its state, or the error is a *CapabilityError.
 func (in *Instance) Keep() error {
 	r := in.remote
 	if r == nil || r.Limit == 0 {
-		return in.argument(fmi2.SerializeFMUState, "no restarts of the instance were asked for")
+		return in.argument(fmi2.SerializeFMUState, "the instance has no restarts (InstanceOptions.Restarts)")
 	}
 	var err error
 	if r.slot, err = in.GetFMUState(r.slot); err != nil {
@@ -297,15 +294,14 @@ func (in *Instance) Keep() error {
 	return nil
 }
 
-// Restart tells of a process of an instance that came to its end, and in whose
-// place the instance goes on in another.
+// Restart describes a process of an instance that ended and was replaced.
 type Restart struct {
-	Func  string  // for example "fmi2DoStep"; several if it is not known which
-	Time  float64 // s, where the FMU was or where the step began
+	Func  string  // for example "fmi2DoStep"; a list of candidates if unknown
+	Time  float64 // of the FMU, or start of the step, s
 	Cause string  // how the process ended
 }
 
-// Restarts lists those so far.
+// Restarts lists the restarts so far.
 func (in *Instance) Restarts() (made []Restart) {
 	if in.remote != nil {
 		for _, m := range in.remote.Made {
@@ -315,7 +311,7 @@ func (in *Instance) Restarts() (made []Restart) {
 	return made
 }
 
-// epoch counts the Keeps.
+// epoch returns the number of calls of Keep.
 func (r *remote) epoch() int {
 	if r == nil {
 		return 0

@@ -46,7 +46,7 @@ func (l *directLauncher) Launch(to Launch) (Link, error) {
 	return l.last, err
 }
 
-// use makes each call of an instance and gives what came of it, call by call.
+// use makes every call of an instance and returns a log of calls, messages and errors.
 func use(t *testing.T, f *FMU, l Launcher, run func(*native.Batch)) string {
 	t.Helper()
 	var b strings.Builder
@@ -118,7 +118,7 @@ func use(t *testing.T, f *FMU, l Launcher, run func(*native.Batch)) string {
 	return b.String()
 }
 
-// timeless takes what differs from run to run out of a log of calls.
+// timeless removes times and addresses from a log of calls.
 func timeless(log string) string {
 	var b strings.Builder
 	for line := range strings.Lines(log) {
@@ -133,7 +133,7 @@ func timeless(log string) string {
 	return b.String()
 }
 
-// By the portable calls and through a host an FMU gets the same calls and gives the same.
+// Portable calls and calls through a host have the same arguments and results.
 func TestPathsAreTheSame(t *testing.T) {
 	f := plainFMU(t)
 	here := timeless(use(t, f, nil, nil))
@@ -152,7 +152,7 @@ func TestPathsAreTheSame(t *testing.T) {
 	}
 }
 
-// An answer that is damaged ends the instance, whatever it holds.
+// A damaged answer does not crash the program.
 func FuzzAnswer(f *testing.F) {
 	for _, seed := range []string{"", "\x01\x00\x00\x00\x00\x00\x00\x00", strings.Repeat("\xff", 64)} {
 		f.Add([]byte(seed), uint16(0))
@@ -190,7 +190,7 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// A lost process gives the same error from then on, and can be freed.
+// After the end of its process an instance returns the same error from all calls, and can be freed.
 func TestLost(t *testing.T) {
 	l := &directLauncher{}
 	in, err := plainFMU(t).Instantiate("x", InstanceOptions{Launcher: l})

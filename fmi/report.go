@@ -18,21 +18,21 @@ import (
 	"github.com/macrostep/macrostep/fmi/process"
 )
 
-// A process reports into the memory that it shares with its parent (process.Shared) which
-// calls of FMUs are under way, what instances there are and what FMUs have logged last:
+// A process records its active FMI calls, its instances and the last log messages of its
+// FMUs in the memory that it shares with its parent (process.Shared):
 //
-//   - The batches lie there, so that the calls under way can be read (crossings).
-//   - Regions instances.0, instances.1 … consist of entries, which the tags refer to by
-//     number.
-//   - Region messages holds the last messages.
+//   - Batches of calls, from which the active calls can be read.
+//   - Regions instances.0, instances.1 … with an entry for each instance or library. The
+//     tags of calls are numbers of entries.
+//   - Region messages with the last messages.
 //
-// Without shared memory all this is ordinary memory.
+// Without shared memory they are in ordinary memory.
 const (
 	instancesRegion = "instances."
 	messagesRegion  = "messages"
 )
 
-// functionName returns the name of what a tag says is called, "" if it is none.
+// functionName returns the name of the function in a tag, "" if the tag is invalid.
 func functionName(t native.Tag) string {
 	switch f, loading := t.Function(); {
 	case loading:
@@ -44,12 +44,12 @@ func functionName(t native.Tag) string {
 	}
 }
 
-// Loads is the function of a Call in which a library is loaded: its initialisers run.
+// Loads is the function of a Call that loads a library and runs its initialisers.
 const Loads = "loading"
 
 // noted is the entry of an instance or of a library.
 type noted struct {
-	use                             uint64 // 0 = free, else one of the uses below
+	use                             uint64 // 0 = free, notedInstance or notedLibrary
 	nComponent, nFMU, nHash, nModel uint32
 	component                       [128]byte
 	fmu                             [640]byte
@@ -63,21 +63,22 @@ const (
 	notedLibrary
 )
 
-const notedMany = 64 // entries of a region
+const notedMany = 64 // entries in a region
 
-// entries are those of this process; number k+1 is that of entry k.
+// entries are the entries of this process; entry k has the number k+1.
 var entries struct {
 	sync.Mutex
 	all  []*noted
 	free []int
 }
 
-// note enters an instance or a library and returns the tag that refers to it.
+// note makes an entry for an instance or a library and returns its tag.
 func note(use uint64, component string, f *FMU) native.Tag {
 	entries.Lock()
 	defer entries.Unlock()
 	if len(entries.free) == 0 {
-		memory := process.Shared().Region(fmt.Sprint(instancesRegion, len(entries.all)/notedMany), notedMany*int(unsafe.Sizeof(noted{})))
+		name := fmt.Sprint(instancesRegion, len(entries.all)/notedMany)
+		memory := process.Shared().Region(name, notedMany*int(unsafe.Sizeof(noted{})))
 		all := unsafe.Slice((*noted)(unsafe.Pointer(&memory[0])), notedMany)
 		for k := range all {
 			entries.free = append(entries.free, len(entries.all))
@@ -101,7 +102,7 @@ func note(use uint64, component string, f *FMU) native.Tag {
 	return native.NewTag(k + 1)
 }
 
-// forget gives the entry of a tag back.
+// forget frees the entry of a tag.
 func forget(t native.Tag) {
 	if t == 0 {
 		return
@@ -113,14 +114,14 @@ func forget(t native.Tag) {
 	entries.free = append(entries.free, k)
 }
 
-// loaded makes the entry of a library that is being loaded one of a loaded library.
+// markLoaded removes the instance from the entry of a library after loading.
 func markLoaded(t native.Tag) {
 	entries.Lock()
 	defer entries.Unlock()
 	entries.all[t.Number()-1].nComponent = 0
 }
 
-// put copies as much of a text as fits, whole characters, and returns its length.
+// put copies as many whole characters of a text as fit, and returns their length in bytes.
 func put(to []byte, text string) uint32 {
 	n := min(len(to), len(text))
 	for n < len(text) && n > 0 && !utf8.RuneStart(text[n]) {
@@ -155,9 +156,8 @@ func (c Call) String() string {
 	return text
 }
 
-// Calls returns the calls of FMUs that are under way in the process that reports into a
-// page, or were when it ended. What the process has written over is left out. Calls of
-// instances that have processes of their own are none of that process.
+// Calls returns the active FMI calls of the process that shares a page, or those at its
+// end. It omits entries that have been overwritten, and calls in other processes.
 func Calls(p *process.Page) []Call {
 	var calls []Call
 	known := instances(p)
@@ -176,8 +176,8 @@ func Calls(p *process.Page) []Call {
 	return calls
 }
 
-// instances returns what is in the entries, as calls without function: number k+1 is at k;
-// without FMU where there is none.
+// instances returns the entries as calls without function; entry k+1 has the index k. Free
+// entries have no FMU.
 func instances(p *process.Page) []Call {
 	var all []Call
 	eachNoted(p, func(e *noted) {
@@ -196,7 +196,8 @@ func eachNoted(p *process.Page, f func(*noted)) {
 		if memory == nil {
 			return
 		}
-		all := unsafe.Slice((*noted)(unsafe.Pointer(&memory[0])), min(len(memory)/int(unsafe.Sizeof(noted{})), notedMany))
+		n := min(len(memory)/int(unsafe.Sizeof(noted{})), notedMany)
+		all := unsafe.Slice((*noted)(unsafe.Pointer(&memory[0])), n)
 		for j := range all {
 			f(&all[j])
 		}
@@ -208,7 +209,7 @@ func (e *noted) call() Call {
 		Hash: taken(e.hash[:], e.nHash), Model: taken(e.model[:], e.nModel)}
 }
 
-// taken returns a text from memory that anything may stand in.
+// taken returns a text from memory that may have been overwritten with anything.
 func taken(from []byte, length uint32) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -218,9 +219,9 @@ func taken(from []byte, length uint32) string {
 	}, fmi2.ValidUTF8(string(from[:min(int64(length), int64(len(from)))])))
 }
 
-// Loaded returns the FMUs in the process that reports into a page, as calls without
-// function: those that may have ended it by a thread of their own, when no call is under
-// way. First the instances, then, without component, the libraries that have none.
+// Loaded returns the FMUs in the process that shares a page, as calls without function.
+// If no call is active, a thread of one of them may have ended the process. The instances
+// come first, then the libraries without instance.
 func Loaded(p *process.Page) []Call {
 	var all, libraries []Call
 	eachNoted(p, func(e *noted) {
@@ -239,7 +240,7 @@ func Loaded(p *process.Page) []Call {
 	return all
 }
 
-// message is a place for a log message.
+// message is a slot for a log message.
 type message struct {
 	count            uint64 // 1 is the first message
 	status           int32
@@ -251,14 +252,14 @@ type message struct {
 
 const keptMessages = 8
 
-// messages are the last ones of the FMUs.
+// messages are the last messages of the FMUs.
 var messages struct {
 	sync.Mutex
 	count uint64
 	all   []message
 }
 
-// report keeps a message where the parent finds it.
+// report stores a message for the parent.
 func report(m fmi2.Message) {
 	if process.Shared() == nil {
 		return
@@ -277,9 +278,9 @@ func report(m fmi2.Message) {
 	atomic.StoreUint64(&to.count, messages.count)
 }
 
-// LastMessages returns the last messages that FMUs have logged in the process that reports
-// into a page, at most eight, the oldest first: instance, status, and the first 400 bytes
-// of the text. Those of instances that have processes of their own are among them.
+// LastMessages returns up to eight last log messages of FMUs in the process that shares a
+// page, the oldest first: instance, status, and the first 400 bytes of the text. They
+// include messages of instances in other processes.
 func LastMessages(p *process.Page) []LogMessage {
 	type counted struct {
 		count uint64
@@ -290,11 +291,13 @@ func LastMessages(p *process.Page) []LogMessage {
 	if memory == nil {
 		return nil
 	}
-	kept := unsafe.Slice((*message)(unsafe.Pointer(&memory[0])), min(len(memory)/int(unsafe.Sizeof(message{})), keptMessages))
+	n := min(len(memory)/int(unsafe.Sizeof(message{})), keptMessages)
+	kept := unsafe.Slice((*message)(unsafe.Pointer(&memory[0])), n)
 	for k := range kept {
 		m := &kept[k]
 		if n := atomic.LoadUint64(&m.count); n > 0 {
-			all = append(all, counted{n, LogMessage{Instance: taken(m.instance[:], m.nInstance), Status: Status(m.status), Text: taken(m.text[:], m.nText)}})
+			all = append(all, counted{n, LogMessage{Instance: taken(m.instance[:], m.nInstance),
+				Status: Status(m.status), Text: taken(m.text[:], m.nText)}})
 		}
 	}
 	slices.SortFunc(all, func(a, b counted) int { return cmp.Compare(a.count, b.count) })

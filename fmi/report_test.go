@@ -3,7 +3,6 @@ package fmi
 import (
 	"bufio"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -23,7 +22,7 @@ import (
 // A process that reports is this program once more, in TestReporter.
 const reporterRole, reporterPage, reporterLibrary = "MACROSTEP_REPORTER", "MACROSTEP_REPORTER_PAGE", "MACROSTEP_REPORTER_LIBRARY"
 
-// reporters are what such a process does.
+// reporters are the functions of such a process.
 var reporters = map[string]func(t *testing.T, r *reporter){
 	// Every call reports itself, however it is made.
 	"calls": func(t *testing.T, r *reporter) {
@@ -122,21 +121,6 @@ var reporters = map[string]func(t *testing.T, r *reporter){
 		report(fmi2.Message{Instance: "odd", Status: int32(StatusErr), Text: "a\x1b[31m\xff\nb"})
 		die()
 	},
-	// A call lasts, then another one, as long as the parent wants it.
-	"last": func(t *testing.T, r *reporter) {
-		in := r.instance(t, "one")
-		start(t, in)
-		input := bufio.NewReader(os.Stdin)
-		r.during = func() {
-			r.line("waits")
-			_, _ = input.ReadString('\n')
-		}
-		for k := range 2 {
-			fail(t, in, fmi2.DoStep, StatusWarning, 1)
-			_, err := in.DoStep(float64(k), 1, false)
-			must(t, err)
-		}
-	},
 }
 
 // die ends this process.
@@ -198,7 +182,7 @@ func TestReporter(t *testing.T) {
 }
 
 // startReporter starts a process that reports into a page.
-func startReporter(t *testing.T, role string) (p *process.Page, c *process.Child, stdin io.Writer, lines *bufio.Scanner) {
+func startReporter(t *testing.T, role string) (p *process.Page, c *process.Child, lines *bufio.Scanner) {
 	t.Helper()
 	lib := filepath.Join(tempDir, "reporter"+native.LibrarySuffix)
 	if _, err := os.Stat(lib); err != nil {
@@ -213,26 +197,24 @@ func startReporter(t *testing.T, role string) (p *process.Page, c *process.Child
 	cmd := exec.Command(os.Args[0], "-test.run=^TestReporter$")
 	cmd.Env = append(os.Environ(), reporterRole+"="+role, reporterLibrary+"="+lib, "GORACE=atexit_sleep_ms=0",
 		fmt.Sprint(reporterPage, "=", process.Hand(cmd, p.File())[0]), "TMPDIR="+t.TempDir())
-	inR, inW, err := os.Pipe()
-	must(t, err)
 	outR, outW, err := os.Pipe()
 	must(t, err)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = inR, outW, outW
+	cmd.Stdout, cmd.Stderr = outW, outW
 	c, err = process.Start(cmd, process.Options{Group: true})
 	must(t, err)
-	_, _ = inR.Close(), outW.Close()
+	_ = outW.Close()
 	t.Cleanup(func() {
 		c.Kill()
-		_, _ = inW.Close(), outR.Close()
+		_ = outR.Close()
 	})
-	return p, c, inW, bufio.NewScanner(outR)
+	return p, c, bufio.NewScanner(outR)
 }
 
 // reported runs a process that reports to its end and returns the page and the lines that
 // it printed.
 func reported(t *testing.T, role string) (p *process.Page, lines []string) {
 	t.Helper()
-	p, c, _, out := startReporter(t, role)
+	p, c, out := startReporter(t, role)
 	for out.Scan() {
 		if line, ok := strings.CutPrefix(out.Text(), "- "); ok {
 			lines = append(lines, line)
@@ -274,7 +256,7 @@ two archive1.fmu probe fmi2GetBoolean 20.5
 	}
 }
 
-// What a process was doing is known when it is dead.
+// The active calls of a process can be read after its end.
 func TestReportOfTheDead(t *testing.T) {
 	for role, want := range map[string]struct{ calls, loaded string }{
 		"step":    {"two archive1.fmu probe fmi2DoStep 0", "one archive1.fmu probe , two archive1.fmu probe "},
@@ -325,29 +307,7 @@ func TestReportedMessages(t *testing.T) {
 	}
 }
 
-// A call that lasts has the same number each time, another one has another.
-func TestReportedCallLasts(t *testing.T) {
-	p, c, stdin, lines := startReporter(t, "last")
-	seen := map[uint64]bool{}
-	for k := range 2 {
-		for lines.Scan() && lines.Text() != "- waits" {
-		}
-		first, again := Calls(p), Calls(p)
-		if len(first) != 1 || len(again) != 1 || first[0] != again[0] || first[0].Time != float64(k) || seen[first[0].ID] {
-			t.Fatalf("step %d: %+v, again %+v; before %v", k, first, again, seen)
-		}
-		seen[first[0].ID] = true
-		must(t, second(fmt.Fprintln(stdin)))
-	}
-	for lines.Scan() {
-	}
-	<-c.Done()
-	if calls := Calls(p); len(calls) > 0 {
-		t.Errorf("at the end: %+v", calls)
-	}
-}
-
-// Whatever a process leaves in its page, reading it does no harm.
+// Any content of a page can be read without a crash.
 func TestScribbledReport(t *testing.T) {
 	if len(Calls(nil)) > 0 || len(Loaded(nil)) > 0 || len(LastMessages(nil)) > 0 {
 		t.Error("a report without page")

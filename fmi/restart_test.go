@@ -7,10 +7,9 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi/description"
-	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
-// mortal starts processes that end when they are told to.
+// mortal starts processes that kill ends.
 type mortal struct {
 	directLauncher
 	launched int
@@ -52,7 +51,7 @@ func (l *mortalLink) Close() error {
 // kill ends the last process in its next call.
 func (m *mortal) kill() { m.link.dead = true }
 
-// stepping returns an instance behind its initialisation, and a stepper whose output
+// stepping returns an initialised instance, and a stepper whose output
 // is a state that its input drives.
 func stepping(t *testing.T, o InstanceOptions) (*Instance, *Stepper) {
 	t.Helper()
@@ -61,8 +60,7 @@ func stepping(t *testing.T, o InstanceOptions) (*Instance, *Stepper) {
 	return in, stepper(t, in, StepPlan{RealIn: []description.ValueReference{0}, RealOut: []description.ValueReference{1, 2}})
 }
 
-// What an instance does after restarts is what it does without: steps, substeps,
-// states saved since, states serialised.
+// Restarts do not change the results of steps, substeps, and saved and serialised states.
 func TestRestartIsTheSame(t *testing.T) {
 	course := func(in *Instance, s *Stepper, may func()) (out []float64) {
 		var state *FMUState
@@ -127,23 +125,8 @@ func TestRestartIsTheSame(t *testing.T) {
 	}
 }
 
-func TestRestartCostsNoAllocation(t *testing.T) {
-	if native.CallPath == "portable" {
-		return // as in TestNoAllocations
-	}
-	in, s := stepping(t, InstanceOptions{Launcher: &directLauncher{}, Restarts: 1})
-	at := 0.0
-	if n := testing.AllocsPerRun(100, func() {
-		must(t, in.Keep())
-		must(t, second(s.Step(at, 1, true)))
-		at++
-	}); n != 0 {
-		t.Errorf("%v allocations a step", n)
-	}
-}
-
-// A state from before the last Keep is lost with the process, and said to be; it can
-// be overwritten and freed. Going back to one leaves nothing to restart from.
+// A restart loses states from before the last Keep. Setting one is an error; they can be
+// overwritten and freed. After setting one before a restart there is no restart.
 func TestRestartLosesStates(t *testing.T) {
 	m := &mortal{}
 	in, s := stepping(t, InstanceOptions{Launcher: m, Restarts: 5})
@@ -167,8 +150,8 @@ func TestRestartLosesStates(t *testing.T) {
 	}
 }
 
-// Restarts have their limit, also where the new processes end at once, and an end:
-// nothing is restarted before the first Keep and after Reset.
+// The number of restarts is limited, also if new processes end at once. There is no restart
+// before the first Keep and after Reset.
 func TestRestartEnds(t *testing.T) {
 	var lost *ProcessError
 	m := &mortal{}
@@ -201,7 +184,7 @@ func TestRestartEnds(t *testing.T) {
 	}
 }
 
-// Where the unpacked FMU was removed there is one restart, whose error names the cause.
+// If the unpacked FMU has been removed, the only restart fails with the cause.
 func TestRestartWithoutFolder(t *testing.T) {
 	m := &mortal{}
 	in, s := stepping(t, InstanceOptions{Launcher: m, Restarts: 10})

@@ -7,8 +7,8 @@ import (
 	"github.com/macrostep/macrostep/fmi/internal/fmi2"
 )
 
-// trees are the unpacked archives of this process, by the place and the hash of
-// their content: archives with equal content share one tree.
+// trees are the unpacked archives of this process. Archives with equal content in
+// one parent folder share a tree.
 var trees = struct {
 	sync.Mutex
 	by map[treeKey]*tree
@@ -16,17 +16,17 @@ var trees = struct {
 
 type treeKey struct{ parent, hash string }
 
-// tree is one unpacked archive. It goes with its last user.
+// tree is one unpacked archive. Its last user removes it.
 type tree struct {
 	key   treeKey
 	users int // guarded by trees
 
-	mu  sync.Mutex // held while it is unpacked and while it is removed
+	mu  sync.Mutex // held during unpacking and removal
 	dir *archive.Dir
 }
 
-// shareTree returns the shared folder below parent for the content with this hash; unpack fills a new one.
-// Release it after use.
+// shareTree returns the shared folder below parent for the content with this hash;
+// unpack fills a new one. The caller must release it.
 func shareTree(parent, hash string, unpack func(dir string) error) (*tree, error) {
 	key := treeKey{parent, hash}
 	trees.Lock()
@@ -46,7 +46,7 @@ func shareTree(parent, hash string, unpack func(dir string) error) (*tree, error
 	dir, err := archive.NewTempDir(parent, archive.Prefix)
 	if err == nil {
 		if err = unpack(dir.Path); err != nil {
-			_ = dir.Remove() // the error that counts is that of unpacking
+			_ = dir.Remove() // the error of unpack matters more
 		}
 	}
 	if err != nil {
@@ -57,19 +57,19 @@ func shareTree(parent, hash string, unpack func(dir string) error) (*tree, error
 	return t, nil
 }
 
-// leave takes one user off and tells whether it was the last.
+// leave removes a user and reports whether it was the last.
 func (t *tree) leave() (last bool) {
 	trees.Lock()
 	defer trees.Unlock()
 	if t.users--; t.users > 0 {
 		return false
 	}
-	// Whoever comes now makes a tree of its own.
+	// The next user makes a new tree.
 	delete(trees.by, t.key)
 	return true
 }
 
-// release removes the tree with its last user.
+// release removes a user, and the tree after the last one.
 func (t *tree) release() error {
 	if !t.leave() {
 		return nil
@@ -79,6 +79,5 @@ func (t *tree) release() error {
 	return t.dir.Remove()
 }
 
-// images are the libraries of this process, by the content of their FMU.
-// Guarded by loading.
+// images are the loaded libraries, by hash or path of the FMU. Guarded by loading.
 var images = map[string]*fmi2.Library{}

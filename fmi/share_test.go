@@ -34,8 +34,8 @@ func instances(t *testing.T, f *fmi.FMU) int32 {
 	return n[0]
 }
 
-// Archives of equal content share one unpacked tree, which goes with the last
-// user, and one library, which stays (fmi2 3).
+// Archives of equal content share one unpacked tree, which the last user removes, and one
+// library, which stays loaded (fmi2 3).
 func TestShare(t *testing.T) {
 	dir, temp := t.TempDir(), t.TempDir()
 	a, err := probe.Sources(dir, "a", probe.LifeCapabilities, "SHARE")
@@ -91,27 +91,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// A second run of a once-per-process FMU is refused even if everything of the
-// first has been closed (fmi2 37).
-func TestOncePerProcessForLife(t *testing.T) {
-	path, err := probe.Sources(t.TempDir(), "a", `canBeInstantiatedOnlyOncePerProcess="true"`)
-	must(t, err)
-	for k := range 2 {
-		f, _, err := fmi.Open(path, fmi.OpenOptions{Compile: true})
-		must(t, err)
-		in, err := f.Instantiate("x", fmi.InstanceOptions{})
-		if k == 0 {
-			must(t, err)
-			must(t, in.Free())
-		} else if err == nil || !strings.Contains(err.Error(), "process of its own") {
-			t.Errorf("%v", err)
-		}
-		must(t, f.Close())
-	}
-}
-
-// FMUs that hold sources only are compiled when asked, as their documents say
-// (fmi2 10, 11).
+// FMUs with sources only are compiled according to their documents (fmi2 10, 11).
 func TestCompile(t *testing.T) {
 	life := probe.LifeSource()
 	plain := probe.LifeDescription("", "")
@@ -122,6 +102,12 @@ func TestCompile(t *testing.T) {
 		return `<fmiBuildDescription fmiVersion="3.0"><BuildConfiguration ` + head + `>` + set + `</BuildConfiguration></fmiBuildDescription>`
 	}
 	const files = "sources/buildDescription.xml"
+	built := func(head, set string) []string {
+		return []string{"modelDescription.xml", plain, "sources/life.c", life, files, build(head, set)}
+	}
+	one := func(more string) string {
+		return `<SourceFileSet><SourceFile name="life.c"/>` + more + `</SourceFileSet>`
+	}
 	part := `int part(void) { return 1; }`
 	for _, c := range []struct {
 		name     string
@@ -140,19 +126,19 @@ func TestCompile(t *testing.T) {
 				`<PreprocessorDefinition name="X" value="1"/><PreprocessorDefinition name="Y"/><PreprocessorDefinition name="DIVIDE" optional="true"/>`+
 				`<IncludeDirectory name="inc"/></SourceFileSet><Library name="m" external="true"/>`)}, "FA11O", ""},
 		{"compiler's message", []string{"modelDescription.xml", named("life.c"), "sources/life.c", "#error no licence"}, "", "no licence"},
-		{"missing file", []string{"modelDescription.xml", named("none.c"), "sources/life.c", life}, "", `"none.c" is not there`},
+		{"missing file", []string{"modelDescription.xml", named("none.c"), "sources/life.c", life}, "", `"none.c" does not exist`},
 		{"outside", []string{"modelDescription.xml", named("../x.c"), "sources/life.c", life}, "", "outside"},
 		{"nothing to compile", []string{"modelDescription.xml", plain, "sources/read.me", "x"}, "", "no C file"},
-		{"no sources at all", []string{"modelDescription.xml", plain}, "", "holds no library at all"},
+		{"no sources at all", []string{"modelDescription.xml", plain}, "", "has no library at all"},
 		{"broken build description", []string{"modelDescription.xml", plain, "sources/life.c", life, files, "<x"}, "", "buildDescription.xml"},
-		{"other model", []string{"modelDescription.xml", plain, "sources/life.c", life, files, build(`modelIdentifier="death"`, "")}, "", `modelIdentifier "life"`},
-		{"other platform", []string{"modelDescription.xml", plain, "sources/life.c", life, files, build(`modelIdentifier="life" platform="vax"`, "")}, "", "no BuildConfiguration"},
-		{"C++", []string{"modelDescription.xml", plain, "sources/life.c", life, files, build(`modelIdentifier="life"`, `<SourceFileSet language="C++11"><SourceFile name="life.c"/></SourceFileSet>`)}, "", "C++11"},
-		{"no file named", []string{"modelDescription.xml", plain, "sources/life.c", life, files, build(`modelIdentifier="life"`, `<SourceFileSet/>`)}, "", "no source file"},
-		{"odd macro", []string{"modelDescription.xml", plain, "sources/life.c", life, files, build(`modelIdentifier="life"`, `<SourceFileSet><PreprocessorDefinition name="A B"/></SourceFileSet>`)}, "", "A B"},
-		{"include outside", []string{"modelDescription.xml", plain, "sources/life.c", life, files, build(`modelIdentifier="life"`, `<SourceFileSet><SourceFile name="life.c"/><IncludeDirectory name="/usr"/></SourceFileSet>`)}, "", "/usr"},
-		{"library inside", []string{"modelDescription.xml", plain, "sources/life.c", life, files, build(`modelIdentifier="life"`, `<SourceFileSet><SourceFile name="life.c"/></SourceFileSet><Library name="z"/>`)}, "", `"z"`},
-		{"option as library", []string{"modelDescription.xml", plain, "sources/life.c", life, files, build(`modelIdentifier="life"`, `<SourceFileSet><SourceFile name="life.c"/></SourceFileSet><Library name="-x" external="true"/>`)}, "", `"-x"`},
+		{"other model", built(`modelIdentifier="death"`, ""), "", `modelIdentifier "life"`},
+		{"other platform", built(`modelIdentifier="life" platform="vax"`, ""), "", "no BuildConfiguration"},
+		{"C++", built(`modelIdentifier="life"`, `<SourceFileSet language="C++11"><SourceFile name="life.c"/></SourceFileSet>`), "", "C++11"},
+		{"no file named", built(`modelIdentifier="life"`, `<SourceFileSet/>`), "", "no source file"},
+		{"odd macro", built(`modelIdentifier="life"`, `<SourceFileSet><PreprocessorDefinition name="A B"/></SourceFileSet>`), "", "A B"},
+		{"include outside", built(`modelIdentifier="life"`, one(`<IncludeDirectory name="/usr"/>`)), "", "/usr"},
+		{"library inside", built(`modelIdentifier="life"`, one("")+`<Library name="z"/>`), "", `"z"`},
+		{"option as library", built(`modelIdentifier="life"`, one("")+`<Library name="-x" external="true"/>`), "", `"-x"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			temp := t.TempDir()
@@ -186,8 +172,8 @@ func TestCompile(t *testing.T) {
 	}
 }
 
-// prefixed is the source with the prefix of the standard before its functions,
-// by a header of its own that knows no override.
+// prefixed returns the source with the prefix of the standard before its functions, which no
+// macro can override.
 func prefixed(source string) string {
 	var names strings.Builder
 	for _, n := range []string{"GetTypesPlatform", "GetVersion", "Instantiate", "FreeInstance", "SetupExperiment", "EnterInitializationMode",
@@ -197,34 +183,28 @@ func prefixed(source string) string {
 	return names.String() + source
 }
 
-// Without being asked nothing is compiled, and the message says how to.
+// Sources are compiled only if OpenOptions.Compile is set and there is a compiler; the message has the remedy.
 func TestNotCompiled(t *testing.T) {
 	path, err := probe.Sources(t.TempDir(), "a", "", "NOT_COMPILED")
 	must(t, err)
-	f, _, err := fmi.Open(path, fmi.OpenOptions{})
-	must(t, err)
-	defer f.Close()
-	if _, err := f.Load(""); err == nil || !strings.Contains(err.Error(), "--compile") || !strings.Contains(err.Error(), "C sources only") {
-		t.Errorf("%v", err)
+	for compile, words := range map[bool][]string{false: {"--compile", "C sources only"}, true: {"no C compiler", "install"}} {
+		if compile {
+			t.Setenv("CC", "")
+			t.Setenv("PATH", t.TempDir())
+		}
+		f, _, err := fmi.Open(path, fmi.OpenOptions{Compile: compile})
+		must(t, err)
+		defer f.Close()
+		_, err = f.Load("")
+		for _, w := range words {
+			if err == nil || !strings.Contains(err.Error(), w) {
+				t.Errorf("no %q in: %v", w, err)
+			}
+		}
 	}
 }
 
-// Without a compiler the message says what to install.
-func TestNoCompiler(t *testing.T) {
-	path, err := probe.Sources(t.TempDir(), "a", "", "NO_COMPILER")
-	must(t, err)
-	t.Setenv("CC", "")
-	t.Setenv("PATH", t.TempDir())
-	f, _, err := fmi.Open(path, fmi.OpenOptions{Compile: true})
-	must(t, err)
-	defer f.Close()
-	if _, err := f.Load(""); err == nil || !strings.Contains(err.Error(), "no C compiler") || !strings.Contains(err.Error(), "install") {
-		t.Errorf("%v", err)
-	}
-}
-
-// LoadInItsFolder changes the working directory while the library loads, and
-// only then (fmi2 7).
+// LoadInItsFolder changes the working directory only while the library is loaded (fmi2 7).
 func TestLoadInItsFolder(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		return // the probe asks by getcwd

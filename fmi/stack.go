@@ -1,7 +1,6 @@
 package fmi
 
-// LargeStack is the size of the stack, in bytes, that FMUs which solve large systems on it
-// may want: that of processes of FMUs of their own. A program that calls FMUs itself gets
-// it from whoever starts the program (see process.Options); a thread has as much as
-// ulimit -s says when the program starts.
+// LargeStack is a stack size in bytes for FMUs that keep large arrays on the stack.
+// Processes of isolated FMUs have it. Other programs must be started with it (see
+// process.Options or ulimit -s).
 const LargeStack = 64 << 20

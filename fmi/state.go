@@ -8,19 +8,18 @@ import (
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
-// FMUState is a saved state of an instance. It belongs to the instance and ends
-// with it.
+// FMUState is a saved state of an instance. It is valid as long as the instance.
 type FMUState struct {
 	in     *Instance
 	handle uintptr // fmi2FMUstate
-	state  State   // of the life cycle, which setting restores too (checklist fmi2 58)
+	state  State   // of the instance, restored by SetFMUState (checklist fmi2 58)
 	setup  bool
 	time   float64 // s
-	epoch  int     // number of Keeps before it was saved
-	lost   bool    // with a process
+	epoch  int     // number of calls of Keep before
+	lost   bool    // its process has ended
 }
 
-// owned checks that s can be used with in.
+// owned checks that f can be called with s.
 func (in *Instance) owned(f fmi2.Function, s *FMUState) error {
 	switch {
 	case s == nil || s.in == nil:
@@ -33,9 +32,8 @@ func (in *Instance) owned(f fmi2.Function, s *FMUState) error {
 	return nil
 }
 
-// GetFMUState saves the state. With reuse, a state of the same instance, it is
-// overwritten and given back, which saves the FMU an allocation; nil makes a
-// new one. States are freed by FreeFMUState or with the instance.
+// GetFMUState saves the state. It overwrites and returns reuse, a state of the same
+// instance, or makes a new one if reuse is nil. FreeFMUState or Free frees states.
 func (in *Instance) GetFMUState(reuse *FMUState) (*FMUState, error) {
 	const f = fmi2.GetFMUState
 	if err := in.begin(f); err != nil {
@@ -66,9 +64,8 @@ func (in *Instance) GetFMUState(reuse *FMUState) (*FMUState, error) {
 
 func (in *Instance) handleAddress() uintptr { return native.AddressOf(in.handle) }
 
-// SetFMUState goes back to a saved state, also out of StateError and
-// StateStepCanceled; the state of the life cycle is restored with it. The saved
-// state stays valid.
+// SetFMUState restores a saved state, which remains valid, and State of that time. It
+// is also legal in StateError and StateStepCanceled.
 func (in *Instance) SetFMUState(s *FMUState) error {
 	const f = fmi2.SetFMUState
 	if err := in.begin(f); err != nil {
@@ -93,13 +90,13 @@ func (in *Instance) SetFMUState(s *FMUState) error {
 type StateGroup struct {
 	members []*Instance
 	batch   *native.Batch
-	recs    []native.Record // of the members, a time stamp between two
+	recs    []native.Record // of the members, with a time stamp between two members
 
 	saving, restoring timing
 }
 
-// NewStateGroup makes a group of different instances. It can be used as long as all of them
-// live; its memory is freed with the first one's.
+// NewStateGroup makes a group of different instances. It must not be used after Free of
+// one of them; the first one owns its memory.
 func NewStateGroup(members []*Instance) (*StateGroup, error) {
 	if len(members) == 0 {
 		return nil, fmt.Errorf("a group needs at least one instance")
@@ -124,9 +121,9 @@ func NewStateGroup(members []*Instance) (*StateGroup, error) {
 	return g, nil
 }
 
-// Save does what GetFMUState does for each member, in order: states[k] is what may be used
-// again of member k, or nil, and becomes its state. failed is the member with the error, those
-// behind it are not called.
+// Save saves the states of the members in order. It overwrites states[k], a state of
+// member k, or makes a new one if it is nil. failed is the index of the member with the
+// error; later members are not called.
 func (g *StateGroup) Save(states []*FMUState) (failed int, err error) {
 	const f = fmi2.GetFMUState
 	for k, in := range g.members {
@@ -156,7 +153,7 @@ func (g *StateGroup) Save(states []*FMUState) (failed int, err error) {
 	return 0, nil
 }
 
-// Restore does what SetFMUState does for each member, in order.
+// Restore restores the states of the members in order. failed is as in Save.
 func (g *StateGroup) Restore(states []*FMUState) (failed int, err error) {
 	const f = fmi2.SetFMUState
 	for k, in := range g.members {
@@ -174,7 +171,7 @@ func (g *StateGroup) Restore(states []*FMUState) (failed int, err error) {
 	return 0, nil
 }
 
-// each goes through the members one by one.
+// each calls do for each member until an error.
 func (g *StateGroup) each(do func(k int) error) (failed int, err error) {
 	for k := range g.members {
 		if err := do(k); err != nil {
@@ -189,7 +186,7 @@ func (g *StateGroup) aim(k int, f fmi2.Function, argument uintptr) {
 	r.Fn, r.Sig, r.Tag, r.Int[0], r.Int[1] = in.sym[f], native.SigInts, in.tag.Of(uint8(f)), in.comp, argument
 }
 
-// cross calls f of all members.
+// cross calls f of all members in one crossing.
 func (g *StateGroup) cross(f fmi2.Function, timing *timing) (failed int, err error) {
 	b, weight := g.batch, timing.next()
 	b.Time, b.Step, b.Untimed = g.members[0].now(), 0, flag(weight == 0)
@@ -213,8 +210,8 @@ func (g *StateGroup) cross(f fmi2.Function, timing *timing) (failed int, err err
 	return 0, nil
 }
 
-// FreeFMUState frees a saved state; nil and a freed one are ignored. Whatever
-// the FMU answers, the state cannot be used any more.
+// FreeFMUState frees a saved state, which must not be used afterwards, not even after
+// an error. It ignores nil and freed states.
 func (in *Instance) FreeFMUState(s *FMUState) error {
 	const f = fmi2.FreeFMUState
 	if s == nil || s.in == nil {
@@ -239,16 +236,16 @@ func (in *Instance) FreeFMUState(s *FMUState) error {
 	return in.call(f)
 }
 
-// A serialised state is what the FMU gives behind a header of eight bytes: a
-// mark, the version of the header, the state of the life cycle and whether
-// SetupExperiment was called.
+// A serialised state consists of a header of eight bytes and the bytes of the FMU. The
+// header is a mark of four bytes, its version, the State, whether SetupExperiment was
+// called, and 0.
 const stateHeader = 8
 
 var stateMark = [5]byte{'M', 'F', 'S', '2', 1}
 
-// SerializeFMUState appends the bytes of a saved state to buf. They are for
-// DeserializeFMUState with an instance of the same FMU; whether they survive
-// the process is up to the FMU (checklist fmi2 59).
+// SerializeFMUState appends the bytes of a saved state to buf, for DeserializeFMUState
+// of any instance of the FMU. Some FMUs accept them only in the same process
+// (checklist fmi2 59).
 func (in *Instance) SerializeFMUState(s *FMUState, buf []byte) ([]byte, error) {
 	if err := in.begin(fmi2.SerializeFMUState); err != nil {
 		return buf, err
@@ -266,7 +263,8 @@ func (in *Instance) SerializeFMUState(s *FMUState, buf []byte) ([]byte, error) {
 	}
 	size := *in.size
 	if size > fmi2.MaxState {
-		return buf, in.argument(fmi2.SerializedFMUStateSize, "the FMU gives %d bytes as the size of its state, more than the bound of %d", size, uint64(fmi2.MaxState))
+		return buf, in.argument(fmi2.SerializedFMUStateSize,
+			"the FMU returned %d bytes as the size of its state, more than the limit of %d", size, uint64(fmi2.MaxState))
 	}
 	b, err := native.BufferSlice[byte](&in.valBuf, int(size))
 	if err != nil {
@@ -281,15 +279,15 @@ func (in *Instance) SerializeFMUState(s *FMUState, buf []byte) ([]byte, error) {
 	return append(buf, b...), nil
 }
 
-// DeserializeFMUState makes a saved state of bytes from SerializeFMUState, also
-// of another instance of the same FMU.
+// DeserializeFMUState makes a saved state from the bytes of SerializeFMUState, also of
+// another instance of the same FMU.
 func (in *Instance) DeserializeFMUState(data []byte) (*FMUState, error) {
 	const f = fmi2.DeSerializeFMUState
 	if err := in.begin(f); err != nil {
 		return nil, err
 	}
 	if len(data) < stateHeader || [5]byte(data[:5]) != stateMark || State(data[5]) > StateError {
-		return nil, in.argument(f, "the %d bytes are no state that SerializeFMUState gave", len(data))
+		return nil, in.argument(f, "the %d bytes are not a state from SerializeFMUState", len(data))
 	}
 	body := data[stateHeader:]
 	b, err := native.BufferSlice[byte](&in.valBuf, len(body))
@@ -302,12 +300,13 @@ func (in *Instance) DeserializeFMUState(data []byte) (*FMUState, error) {
 	if err := in.call(f); err != nil {
 		return nil, err
 	}
-	s := &FMUState{in: in, handle: *in.handle, state: State(data[5]), setup: data[6] != 0, time: in.time, epoch: in.remote.epoch()}
+	s := &FMUState{in: in, handle: *in.handle, state: State(data[5]), setup: data[6] != 0,
+		time: in.time, epoch: in.remote.epoch()}
 	in.states = append(in.states, s)
 	return s, nil
 }
 
-// String tells what the state is of.
+// String returns the instance and its State.
 func (s *FMUState) String() string {
 	if s == nil || s.in == nil {
 		return "freed state"

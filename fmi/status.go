@@ -5,8 +5,7 @@ import "fmt"
 // Status is what an FMI function returns (checklist fmi2 51–55).
 type Status int32
 
-// The statuses. The one that the standard calls fmi2Error is StatusErr,
-// because StatusError is the Go error that carries a status.
+// The statuses. StatusErr is fmi2Error; StatusError is the Go error for a status.
 const (
 	StatusOK Status = iota
 	StatusWarning
@@ -15,8 +14,8 @@ const (
 	StatusFatal
 	StatusPending
 
-	// StatusNotRun is no status of the standard: a member of a Group that was
-	// not called because an earlier one stopped the group.
+	// StatusNotRun is not in the standard: it is the status of a member of a Group
+	// that was not called, because the group stopped at an earlier member.
 	StatusNotRun Status = -1
 )
 
@@ -41,14 +40,14 @@ func (s Status) String() string {
 	return fmt.Sprintf("status(%d)", int32(s))
 }
 
-// StatusKind names what GetStatus and its relatives ask for.
+// StatusKind selects what GetStatus, GetRealStatus and so on return.
 type StatusKind int32
 
-// The kinds, with the function that answers each.
+// The kinds, each with the function that returns it.
 const (
-	DoStepStatus       StatusKind = iota // GetStatus: the step that was Pending
-	PendingStatus                        // GetStringStatus: why it still is
-	LastSuccessfulTime                   // GetRealStatus: where a discarded step got to
+	DoStepStatus       StatusKind = iota // GetStatus: status of the Pending step
+	PendingStatus                        // GetStringStatus: why the step is still Pending
+	LastSuccessfulTime                   // GetRealStatus: time up to which a discarded step succeeded, s
 	Terminated                           // GetBooleanStatus: whether the FMU wants to end
 )
 

@@ -2,42 +2,42 @@ package fmi
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/internal/fmi2"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
-// StepPlan says what a Stepper exchanges with its instance at each step.
-// Strings go by the ordinary calls.
+// StepPlan lists the values that a Stepper exchanges at each step. Strings need
+// GetString and SetString.
 type StepPlan struct {
 	RealIn, IntegerIn, BooleanIn    []description.ValueReference
 	RealOut, IntegerOut, BooleanOut []description.ValueReference
-	// DerivativeOrders is the highest order of input derivatives sent with each
-	// step; 0 sends none.
+	// DerivativeOrders is the highest order of input derivatives that are set at each
+	// step; 0 = none.
 	DerivativeOrders int
-	// DerivativeIn are the indices into RealIn that get derivatives; nil = all.
+	// DerivativeIn are the indices into RealIn of inputs with derivatives; nil = all.
 	DerivativeIn []int
 }
 
 // Stepper sets the inputs and their derivatives, steps and reads the outputs of
-// one instance in one crossing into C, without allocation. Write the inputs,
-// call Step, read the outputs.
+// one instance in one crossing into C, without allocation. The caller fills the
+// input slices, calls Step and reads the output slices.
 //
-// The slices are views into C memory: they keep their place until Free of the
-// instance, which makes them nil; a copy of a slice header must not be used
-// after that. Booleans are 0 or 1 on the way in; what is not 0 on the way out
-// is true.
+// The slices are C memory. Free of the instance makes them nil; copies of them must
+// not be used afterwards. Boolean inputs are 0 or 1; Boolean outputs other than 0
+// are true.
 type Stepper struct {
 	RealIn               []float64
 	IntegerIn, BooleanIn []int32
-	// Derivatives holds the derivatives of order 1 of all inputs in
-	// DerivativeIn, then those of order 2 and so on, at the start of the step.
+	// Derivatives holds the derivatives at the start of the step: order 1 of all
+	// inputs in DerivativeIn, then order 2, and so on.
 	Derivatives            []float64
 	RealOut                []float64
 	IntegerOut, BooleanOut []int32
 
-	// NoRestoreBefore is what DoStep takes as noRestoreBefore.
+	// NoRestoreBefore is the argument noRestoreBefore of DoStep.
 	NoRestoreBefore bool
 
 	in    *Instance
@@ -47,17 +47,18 @@ type Stepper struct {
 	do    int             // index of doStep
 	ticks uint64
 
-	posted bool // Post has handed the calls over
+	posted bool // the step has been sent to a separate process
 }
 
-// NewStepper prepares the calls of a plan. A CapabilityError says what the FMU
-// lacks for it.
+// NewStepper prepares the calls of a plan. The error is a *CapabilityError if the FMU
+// does not support a call.
 func (in *Instance) NewStepper(p StepPlan) (*Stepper, error) {
 	if s := in.State(); s == StateFatal || s == StateFreed {
 		return nil, in.refuse(fmi2.DoStep, s)
 	}
 	if p.DerivativeOrders < 0 || p.DerivativeOrders > 16 {
-		return nil, in.argument(fmi2.SetRealInputDerivatives, "derivatives up to order %d cannot be sent; the orders 0 to 16 can", p.DerivativeOrders)
+		return nil, in.argument(fmi2.SetRealInputDerivatives,
+			"DerivativeOrders is %d; it must be 0 to 16", p.DerivativeOrders)
 	}
 	s := &Stepper{in: in, do: -1}
 	err := s.build(p)
@@ -68,11 +69,11 @@ func (in *Instance) NewStepper(p StepPlan) (*Stepper, error) {
 	return s, nil
 }
 
-// build allocates the buffers and fills the records. What a failed one has
-// allocated is freed with the instance.
+// build allocates the buffers and fills the records. Free of the instance releases
+// the memory, also after an error.
 func (s *Stepper) build(p StepPlan) error {
 	in := s.in
-	const others = 7 // calls of a step beside those of the derivatives
+	const others = 7 // calls of a step without those for derivatives
 	recs, err := native.Slice[native.Record](&in.mem, others+p.DerivativeOrders)
 	if err != nil {
 		return err
@@ -106,14 +107,11 @@ func (s *Stepper) build(p StepPlan) error {
 	return err
 }
 
-// add appends a record for f; the component is filled in.
+// add completes a record for f and appends it.
 func (s *Stepper) add(f fmi2.Function, r native.Record) error {
 	in := s.in
-	if in.sym[f] == 0 {
-		return &CapabilityError{Instance: in.name, Func: f.String(), Library: in.library}
-	}
-	if name, ok := in.fmu.declares(f); !ok {
-		return &CapabilityError{Instance: in.name, Func: f.String(), Flag: name}
+	if err := in.supports(f); err != nil {
+		return err
 	}
 	r.Fn, r.Int[0], r.Tag = in.sym[f], in.comp, in.tag.Of(uint8(f))
 	if s.do >= 0 && f != fmi2.DoStep {
@@ -122,12 +120,12 @@ func (s *Stepper) add(f fmi2.Function, r native.Record) error {
 	if in.remote != nil {
 		in.remote.Define(&r)
 	}
-	s.recs = append(s.recs, r) // within the capacity, so it stays in C memory
+	s.recs = append(s.recs, r) // within the capacity, thus in C memory
 	s.fns = append(s.fns, f)
 	return nil
 }
 
-// access adds a getter or setter for the references and gives its values.
+// access adds a getter or setter for the references and returns its values.
 func access[T number](s *Stepper, f fmi2.Function, vr []description.ValueReference) ([]T, error) {
 	if len(vr) == 0 {
 		return nil, nil
@@ -144,8 +142,8 @@ func access[T number](s *Stepper, f fmi2.Function, vr []description.ValueReferen
 	return v, s.add(f, native.Record{Int: [7]uintptr{1: native.Address(refs), 2: uintptr(len(vr)), 3: native.Address(v)}})
 }
 
-// derivatives adds the setters of the input derivatives, one for each order:
-// some FMUs refuse more values in one call than they have inputs.
+// derivatives adds a setter of input derivatives for each order, since some FMUs
+// refuse calls with more values than inputs.
 func (s *Stepper) derivatives(p StepPlan) error {
 	const f = fmi2.SetRealInputDerivatives
 	which := p.DerivativeIn
@@ -180,7 +178,8 @@ func (s *Stepper) derivatives(p StepPlan) error {
 		for k := range orders {
 			orders[k] = int32(order + 1)
 		}
-		err = s.add(f, native.Record{Int: [7]uintptr{1: native.Address(refs), 2: uintptr(n), 3: native.Address(orders), 4: native.Address(s.Derivatives[order*n:])}})
+		err = s.add(f, native.Record{Int: [7]uintptr{1: native.Address(refs), 2: uintptr(n),
+			3: native.Address(orders), 4: native.Address(s.Derivatives[order*n:])}})
 		if err != nil {
 			return err
 		}
@@ -188,44 +187,41 @@ func (s *Stepper) derivatives(p StepPlan) error {
 	return nil
 }
 
-// clear takes the views into freed memory away.
+// clear resets the slices, whose memory is freed.
 func (s *Stepper) clear() {
 	*s = Stepper{in: s.in, ticks: s.ticks}
 }
 
-// Instance returns the instance that is stepped.
+// Instance returns the instance of the stepper.
 func (s *Stepper) Instance() *Instance { return s.in }
 
-// Ticks returns the time-stamp ticks that this stepper spent inside the FMU, in
-// groups too; see TickRate.
+// Ticks returns the time that this stepper spent inside the FMU, also in groups, in
+// ticks (see TickRate).
 func (s *Stepper) Ticks() uint64 { return s.ticks }
 
-// ready fills in the arguments of a step.
+// ready sets the arguments of a step.
 func (s *Stepper) ready(r *native.Record, t, h float64) {
 	r.Float[0], r.Float[1] = t, h
 	r.Int[1] = flag(s.NoRestoreBefore)
 	s.in.from, s.in.time = t, t+h
 }
 
-// check reports whether a step may be made.
+// check checks whether a step from t by h is legal.
 func (s *Stepper) check(t, h float64) error {
 	in := s.in
 	if st := in.State(); st != StateStepComplete {
 		return in.refuse(fmi2.DoStep, st)
 	}
-	if h > 0 && t-t == 0 && h-h == 0 { // finite
-		return nil
-	}
 	return in.checkStep(t, h)
 }
 
-// Step sends the inputs and their derivatives, steps from t by h (s) and, with
-// read, reads the outputs; without, they stay as they were (substeps). It stops
-// at the first call that gives anything but OK or Warning.
+// Step sets the inputs and their derivatives, steps from t by h (s) and, if read is
+// true, reads the outputs; otherwise they do not change (for substeps). It stops at
+// the first status other than OK or Warning.
 //
-// Status and error are as for DoStep. If a setter was what failed, the Func of
-// the *StatusError says so and the step was not made; if a getter, it was. After
-// Pending and the wait for its end, Read reads the outputs.
+// Status and error are those of DoStep. If Func of the *StatusError is a setter, the
+// step was not made; if it is a getter, the step was made. After Pending, wait for the
+// end of the step and then call Read.
 func (s *Stepper) Step(t, h float64, read bool) (Status, error) {
 	if err := s.check(t, h); err != nil {
 		return StatusErr, err
@@ -234,10 +230,9 @@ func (s *Stepper) Step(t, h float64, read bool) (Status, error) {
 	return s.carryOut(0, s.length(read), t, h)
 }
 
-// Post begins what Step with reading does, and Collect ends it. In between the
-// instance steps, if it has a process of its own, and others can be posted
-// meanwhile; nothing else may be asked of it. Without an error Collect is due,
-// also when the outcome does not matter any more.
+// Post starts a step with reading, and Collect waits for its end. Instances in
+// separate processes thus step in parallel. In between, no other method of the
+// instance may be called. After Post without an error, Collect must be called.
 func (s *Stepper) Post(t, h float64) error {
 	if err := s.check(t, h); err != nil {
 		return err
@@ -253,7 +248,7 @@ func (s *Stepper) Post(t, h float64) error {
 	return nil
 }
 
-// Collect returns what Step gives, for the step that was posted.
+// Collect returns status and error of the step that Post started.
 func (s *Stepper) Collect() (Status, error) {
 	if !s.posted {
 		step := &s.recs[s.do]
@@ -266,8 +261,7 @@ func (s *Stepper) Collect() (Status, error) {
 	return s.outcome(0, int(s.batch.Done)-1)
 }
 
-// Read reads the outputs, for example at the start and while the
-// initialisation is iterated.
+// Read reads the outputs, for example during and after the initialisation.
 func (s *Stepper) Read() error {
 	if st := s.in.State(); !whenGet.has(st) {
 		return s.in.refuse(fmi2.GetReal, st)
@@ -276,9 +270,9 @@ func (s *Stepper) Read() error {
 	return err
 }
 
-// Write sends the inputs, without derivatives, as the iteration of the
-// initialisation needs it. (Before a step it is not needed, and after it no
-// output may be read until the step is made; checklist fmi2 44.)
+// Write sets the inputs without derivatives, for iterations in the initialisation.
+// It is not needed before Step. In stepComplete no output may be read between Write
+// and the next step (checklist fmi2 44).
 func (s *Stepper) Write() error {
 	if st := s.in.State(); !whenSet.has(st) {
 		return s.in.refuse(fmi2.SetReal, st)
@@ -291,8 +285,8 @@ func (s *Stepper) Write() error {
 	return err
 }
 
-// carryOut calls the records from lo to below hi, at time t or in a step from t by h, and
-// gives the worst status.
+// carryOut makes the calls of the records lo to hi-1, at time t or in a step from t by h,
+// and returns the last status other than OK.
 func (s *Stepper) carryOut(lo, hi int, t, h float64) (Status, error) {
 	if lo >= hi {
 		return StatusOK, nil
@@ -319,41 +313,47 @@ func (s *Stepper) carryOut(lo, hi int, t, h float64) (Status, error) {
 	return s.outcome(lo, last)
 }
 
-// outcome returns the worst status of the records from lo to last.
+// outcome returns the last status other than OK of the records lo to last.
 func (s *Stepper) outcome(lo, last int) (Status, error) {
 	if s.batch.Worst == 0 && !s.in.single {
 		return StatusOK, nil
 	}
-	worst, from := StatusOK, last
-	for k := lo; k <= last; k++ {
-		if st := Status(s.recs[k].Status()); st != StatusOK {
-			worst, from = st, k
-		}
-	}
+	worst, from := lastNotOK(s.recs[lo : last+1])
 	if worst == StatusOK {
 		return StatusOK, nil
 	}
-	return defined(worst), s.in.settle(s.fns[from], worst)
+	return defined(worst), s.in.settle(s.fns[lo+from], worst)
+}
+
+// lastNotOK returns the last status other than OK and the index of its record. It is the
+// worst status, since a batch stops at the first status above Warning.
+func lastNotOK(recs []native.Record) (s Status, index int) {
+	for k := range recs {
+		if st := Status(recs[k].Status()); st != StatusOK {
+			s, index = st, k
+		}
+	}
+	return s, index
 }
 
 // Group steps several steppers in one crossing into C.
 type Group struct {
 	members []*Stepper
-	reads   bool // it reads the outputs
-	single  bool // a member is called call by call
+	reads   bool // outputs are read
+	single  bool // a member needs a crossing per call
 	batch   *native.Batch
-	recs    []native.Record // those of the members, a time stamp between two members
+	recs    []native.Record // of the members, with a time stamp between two members
 	first   []int           // index of the first record of each member
-	do      []int           // index of each member's doStep
+	do      []int           // index of doStep of each member
 	healthy bool            // all calls of the last Step returned OK
-	status  []Status        // else, by member
+	status  []Status        // of each member, unless healthy
 	timing  timing
 	run     func(*native.Batch)
 }
 
-// NewGroup makes a group that steps the members in the given order; reads: and reads
-// their outputs. They must belong to different instances. A group can be used as long as
-// all of those live; its memory is freed with the first one's.
+// NewGroup makes a group that steps the members in the given order and, if reads is
+// true, reads their outputs. The members must belong to different instances. The group
+// must not be used after Free of one of them; the first one owns its memory.
 func NewGroup(members []*Stepper, reads bool) (*Group, error) {
 	if len(members) == 0 {
 		return nil, fmt.Errorf("a group needs at least one stepper")
@@ -381,7 +381,7 @@ func NewGroup(members []*Stepper, reads bool) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Group{members: append([]*Stepper(nil), members...), reads: reads, batch: mem.Batch(), recs: recs[:0], run: members[0].in.run}
+	g := &Group{members: slices.Clone(members), reads: reads, batch: mem.Batch(), recs: recs[:0], run: members[0].in.run}
 	for _, m := range members {
 		if len(g.recs) > 0 {
 			g.recs = append(g.recs, native.Record{})
@@ -396,7 +396,7 @@ func NewGroup(members []*Stepper, reads bool) (*Group, error) {
 	return g, nil
 }
 
-// length returns how many calls a step is.
+// length returns the number of calls of a step.
 func (s *Stepper) length(read bool) int {
 	if read {
 		return len(s.recs)
@@ -404,8 +404,7 @@ func (s *Stepper) length(read bool) int {
 	return s.do + 1
 }
 
-// Status returns the worst status of member i in the last Step, StatusNotRun if it was not
-// called.
+// Status returns the worst status of member i in the last Step, or StatusNotRun.
 func (g *Group) Status(i int) Status {
 	if g.healthy {
 		return StatusOK
@@ -413,12 +412,12 @@ func (g *Group) Status(i int) Status {
 	return g.status[i]
 }
 
-// timing chooses which crossings of a group are timed: the first ones, and then one of so many.
+// timing selects the crossings of a group that are timed: the first 16, then every 16th.
 type timing struct{ crossings int }
 
 const timedFirst, timedEach = 16, 16
 
-// next returns for how many crossings the time of the next one counts; 0 = it is not timed.
+// next returns the weight of the next crossing in the time of all; 0 = it is not timed.
 func (t *timing) next() (weight uint64) {
 	t.crossings++
 	switch {
@@ -430,11 +429,11 @@ func (t *timing) next() (weight uint64) {
 	return 0
 }
 
-// Step does what Stepper.Step does, for one member after the other, and with the same
-// outcome. It stops at the first member that gives anything but OK or Warning; the later
-// ones stay where they are. ran counts the members that were called; if err is not nil, the
-// last of them failed, or, with a *StatusError of StatusPending, its step goes on. If a
-// member cannot be stepped at all, none is called and ran is 0.
+// Step steps one member after the other, with the same results as Stepper.Step. It
+// stops at the first member with a status other than OK or Warning. ran is the number
+// of members that were called; if err is not nil, it concerns the last of them. For a
+// pending step err is a *StatusError with StatusPending. If a step is illegal for a
+// member, no member is called and ran is 0.
 func (g *Group) Step(t, h float64) (ran int, err error) {
 	finite := t-t+h-h == 0
 	for _, m := range g.members {
@@ -464,7 +463,7 @@ func (g *Group) Step(t, h float64) (ran int, err error) {
 	return g.outcome()
 }
 
-// forget forgets the outcome of the last step.
+// forget resets the status of all members.
 func (g *Group) forget() {
 	g.healthy = false
 	for i := range g.status {
@@ -472,7 +471,7 @@ func (g *Group) forget() {
 	}
 }
 
-// meter adds the time of the last crossing to that of the members, so many times.
+// meter adds the time of the last crossing, times weight, to the ticks of the members.
 func (g *Group) meter(weight uint64) {
 	start, done := g.batch.Start, int(g.batch.Done)
 	for i, m := range g.members {
@@ -480,7 +479,7 @@ func (g *Group) meter(weight uint64) {
 		if i+1 < len(g.first) {
 			next = g.first[i+1]
 		}
-		if next <= done && next < len(g.recs) { // the stamp behind the member
+		if next <= done && next < len(g.recs) { // the time stamp after the member
 			end = uint64(g.recs[next-1].Ret)
 		}
 		spent := weight * native.Span(start, end)
@@ -492,7 +491,7 @@ func (g *Group) meter(weight uint64) {
 	}
 }
 
-// outcome judges the calls of the last crossing.
+// outcome evaluates the last crossing: the number of members called and the error.
 func (g *Group) outcome() (ran int, err error) {
 	g.forget()
 	done := int(g.batch.Done)
@@ -503,12 +502,7 @@ func (g *Group) outcome() (ran int, err error) {
 		}
 		recs := g.recs[lo:min(done, lo+m.length(g.reads))]
 		m.in.changedModes(recs)
-		worst, from := StatusOK, 0
-		for k := range recs {
-			if st := Status(recs[k].Status()); st != StatusOK {
-				worst, from = st, k
-			}
-		}
+		worst, from := lastNotOK(recs)
 		ran, g.status[i] = i+1, defined(worst)
 		if worst != StatusOK {
 			if g.batch.Untimed != 0 {
@@ -539,7 +533,8 @@ func (g *Group) stepEach(t, h float64) (int, error) {
 	return len(g.members), nil
 }
 
+// goesOn returns the error of a group for a pending step.
 func goesOn(m *Stepper) error {
 	return &StatusError{Instance: m.in.name, Func: fmi2.DoStep.String(), Status: StatusPending,
-		Msg: "the step goes on in the background; ask GetStatus until it is done, then Read"}
+		Msg: "the step continues in the background; call GetStatus until it is done, then Read"}
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
-// Trace writes every call of the instances that it is given to, one line each:
+// Trace logs every call of its instances as a line:
 //
 //	0.001273 engine fmi2SetReal vr=[0 3] v=[1 2.5] -> OK 0.4µs
 //
-// that is seconds since NewTrace, instance, function, arguments (of lists the
-// first 16), status and duration. A line is one Write. The steppers and groups
-// of a traced instance go call by call, with the same outcome. Several instances
-// may share a trace, also from several goroutines.
+// with seconds since NewTrace, instance, function, arguments (the first 16 items of
+// lists), status and duration. Each line is one Write. Steppers and groups with a
+// traced instance enter C separately for each call, with the same results. Several
+// instances and goroutines may share a trace.
 type Trace struct {
 	mu    sync.Mutex
 	w     io.Writer
@@ -30,17 +30,17 @@ type Trace struct {
 // NewTrace makes a trace that writes to w.
 func NewTrace(w io.Writer) *Trace { return &Trace{w: w, start: time.Now()} }
 
-// Err returns the first error of the writer; after it nothing more is written.
+// Err returns the first error of the writer, after which nothing is written.
 func (t *Trace) Err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.err
 }
 
-// line is a line of a trace. It grows in place.
+// line is a line of a trace.
 type line []byte
 
-// add writes the line for a record that has been carried out.
+// add writes the line of a completed call.
 func (t *Trace) add(in *Instance, f fmi2.Function, r *native.Record) {
 	b := &in.line
 	*b = (*b)[:0]
@@ -100,7 +100,7 @@ func (b *line) call(instance, f string) {
 	b.text(f)
 }
 
-// decimal appends d, which is not negative, in a unit with some digits.
+// decimal appends d ≥ 0 in a unit, with a number of decimal digits.
 func (b *line) decimal(d, unit time.Duration, digits int) {
 	*b = strconv.AppendInt(*b, int64(d/unit), 10)
 	*b = append(*b, '.')
@@ -111,7 +111,7 @@ func (b *line) decimal(d, unit time.Duration, digits int) {
 	}
 }
 
-// int, real, hex and quote append a name with a value.
+// int, real, hex and quote append a name and a value.
 func (b *line) int(name string, v int64) {
 	b.text(name)
 	*b = strconv.AppendInt(*b, v, 10)
@@ -128,7 +128,7 @@ func (b *line) hex(name string, v uintptr) {
 	*b = strconv.AppendUint(*b, uint64(v), 16)
 }
 
-// quote appends a C string, bounded.
+// quote appends the first 200 bytes of a C string.
 func (b *line) quote(name string, p uintptr) {
 	b.text(name)
 	if p == 0 {
@@ -139,7 +139,7 @@ func (b *line) quote(name string, p uintptr) {
 	*b = strconv.AppendQuote(*b, unsafe.String(unsafe.SliceData(s), len(s)))
 }
 
-// list appends an array of n values in C memory, bounded.
+// list appends the first 16 of n values in C memory.
 func list[T any](b *line, name string, p, n uintptr, item func(b *line, separator string, v T)) {
 	b.text(name)
 	b.text("[")
@@ -168,7 +168,7 @@ func (b *line) reals(name string, p, n uintptr) { list(b, name, p, n, (*line).re
 
 func (b *line) quotes(name string, p, n uintptr) { list(b, name, p, n, (*line).quote) }
 
-// describe appends the arguments of a call, and its results.
+// describe appends the arguments and results of a call.
 func (b *line) describe(in *Instance, f fmi2.Function, r *native.Record) {
 	a := &r.Int
 	switch f {
@@ -225,20 +225,25 @@ func (b *line) describe(in *Instance, f fmi2.Function, r *native.Record) {
 		b.real(" h=", r.Float[1])
 		b.int(" noRestoreBefore=", int64(a[1]))
 	case fmi2.GetStatus, fmi2.GetRealStatus, fmi2.GetIntegerStatus, fmi2.GetBooleanStatus, fmi2.GetStringStatus:
-		b.text(" kind=")
-		b.text(StatusKind(a[1]).String())
-		switch value := native.Pointer(a[2]); f {
-		case fmi2.GetStatus:
-			b.text(" value=")
-			b.text(Status(*(*int32)(value)).String())
-		case fmi2.GetRealStatus:
-			b.real(" value=", *(*float64)(value))
-		case fmi2.GetIntegerStatus, fmi2.GetBooleanStatus:
-			b.int(" value=", int64(*(*int32)(value)))
-		case fmi2.GetStringStatus:
-			if !native.Stops(r.Status()) {
-				b.quote(" value=", *(*uintptr)(value))
-			}
+		b.status(f, r)
+	}
+}
+
+// status appends kind and result of a status query.
+func (b *line) status(f fmi2.Function, r *native.Record) {
+	b.text(" kind=")
+	b.text(StatusKind(r.Int[1]).String())
+	switch value := native.Pointer(r.Int[2]); f {
+	case fmi2.GetStatus:
+		b.text(" value=")
+		b.text(Status(*(*int32)(value)).String())
+	case fmi2.GetRealStatus:
+		b.real(" value=", *(*float64)(value))
+	case fmi2.GetIntegerStatus, fmi2.GetBooleanStatus:
+		b.int(" value=", int64(*(*int32)(value)))
+	case fmi2.GetStringStatus:
+		if !native.Stops(r.Status()) {
+			b.quote(" value=", *(*uintptr)(value))
 		}
 	}
 }

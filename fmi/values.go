@@ -8,7 +8,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
-// number is a value type that Go and C share.
+// number is a numeric type with the same layout in Go and C.
 type number interface{ ~float64 | ~int32 }
 
 // references copies value references to C memory.
@@ -24,8 +24,8 @@ func (in *Instance) references(f fmi2.Function, vr []description.ValueReference,
 	return native.Address(b), nil
 }
 
-// stage prepares a getter or setter, which share one shape, and returns the values in C
-// memory, uncleared; nil if nothing is to be called.
+// stage prepares a getter or setter and returns its values in C memory, not cleared;
+// nil if there is nothing to call.
 func stage[T any](in *Instance, f fmi2.Function, vr []description.ValueReference, values int) ([]T, error) {
 	if err := in.begin(f); err != nil {
 		return nil, err
@@ -48,10 +48,15 @@ func getNumbers[T number](in *Instance, f fmi2.Function, vr []description.ValueR
 	if b == nil {
 		return err
 	}
+	return fetch(in, f, b, v)
+}
+
+// fetch makes the prepared call of a getter and copies its values from C memory.
+func fetch[T number](in *Instance, f fmi2.Function, from, to []T) error {
 	if err := in.call(f); err != nil {
 		return err
 	}
-	copy(v, b)
+	copy(to, from)
 	return nil
 }
 
@@ -64,29 +69,29 @@ func setNumbers[T number](in *Instance, f fmi2.Function, vr []description.ValueR
 	return in.call(f)
 }
 
-// GetReal reads variables of type Real; v must be as long as vr. Discard, an
-// error, means that a value is not available; v is then untouched.
+// GetReal reads variables of type Real; v must be as long as vr. After Discard,
+// which is an error, a value is not available; v is then unchanged.
 func (in *Instance) GetReal(vr []description.ValueReference, v []float64) error {
 	return getNumbers(in, fmi2.GetReal, vr, v)
 }
 
-// SetReal writes variables of type Real; v must be as long as vr. Discard, an
-// error, means that a value was rejected; the instance can go on.
+// SetReal writes variables of type Real; v must be as long as vr. After Discard,
+// which is an error, a value was rejected; the instance remains usable.
 func (in *Instance) SetReal(vr []description.ValueReference, v []float64) error {
 	return setNumbers(in, fmi2.SetReal, vr, v)
 }
 
-// GetInteger reads variables of type Integer or Enumeration, as GetReal.
+// GetInteger reads variables of type Integer or Enumeration like GetReal.
 func (in *Instance) GetInteger(vr []description.ValueReference, v []int32) error {
 	return getNumbers(in, fmi2.GetInteger, vr, v)
 }
 
-// SetInteger writes variables of type Integer or Enumeration, as SetReal.
+// SetInteger writes variables of type Integer or Enumeration like SetReal.
 func (in *Instance) SetInteger(vr []description.ValueReference, v []int32) error {
 	return setNumbers(in, fmi2.SetInteger, vr, v)
 }
 
-// GetBoolean reads variables of type Boolean, as GetReal.
+// GetBoolean reads variables of type Boolean like GetReal.
 func (in *Instance) GetBoolean(vr []description.ValueReference, v []bool) error {
 	b, err := stage[int32](in, fmi2.GetBoolean, vr, len(v))
 	if b == nil {
@@ -101,7 +106,7 @@ func (in *Instance) GetBoolean(vr []description.ValueReference, v []bool) error 
 	return nil
 }
 
-// SetBoolean writes variables of type Boolean, as SetReal.
+// SetBoolean writes variables of type Boolean like SetReal.
 func (in *Instance) SetBoolean(vr []description.ValueReference, v []bool) error {
 	b, err := stage[int32](in, fmi2.SetBoolean, vr, len(v))
 	if b == nil {
@@ -113,8 +118,8 @@ func (in *Instance) SetBoolean(vr []description.ValueReference, v []bool) error 
 	return in.call(fmi2.SetBoolean)
 }
 
-// GetString reads variables of type String, as GetReal. The strings are copied
-// before anything else is called (checklist fmi2 47); null gives "".
+// GetString reads variables of type String like GetReal. It copies the strings
+// (checklist fmi2 47); a null pointer becomes "".
 func (in *Instance) GetString(vr []description.ValueReference, v []string) error {
 	b, err := stage[uintptr](in, fmi2.GetString, vr, len(v))
 	if b == nil {
@@ -130,8 +135,8 @@ func (in *Instance) GetString(vr []description.ValueReference, v []string) error
 	return nil
 }
 
-// SetString writes variables of type String, as SetReal. A string that holds a
-// NUL is refused, since C would cut it there.
+// SetString writes variables of type String like SetReal. It refuses strings with
+// NUL, which ends a string in C.
 func (in *Instance) SetString(vr []description.ValueReference, v []string) error {
 	b, err := stage[uintptr](in, fmi2.SetString, vr, len(v))
 	if b == nil {
@@ -143,12 +148,12 @@ func (in *Instance) SetString(vr []description.ValueReference, v []string) error
 	return in.call(fmi2.SetString)
 }
 
-// strings copies strings to C memory and makes pointers to them.
+// strings copies strings to C memory and stores their addresses in pointers.
 func (in *Instance) strings(f fmi2.Function, pointers []uintptr, v []string) error {
 	total := 0
 	for _, s := range v {
 		if strings.ContainsRune(s, 0) {
-			return in.argument(f, "the string %q holds a NUL, which C cannot pass", s)
+			return in.argument(f, "the string %q contains NUL, which ends a string in C", s)
 		}
 		total += len(s) + 1
 	}
@@ -166,15 +171,16 @@ func (in *Instance) strings(f fmi2.Function, pointers []uintptr, v []string) err
 }
 
 // GetDirectionalDerivative returns dvUnknown = J dvKnown with
-// J = ∂unknown/∂known at the present point (checklist fmi2 60); the slices are
-// as long as the lists of references before them.
+// J = ∂unknown/∂known at the current point (checklist fmi2 60). dvKnown is as long as
+// known, dvUnknown as long as unknown.
 func (in *Instance) GetDirectionalDerivative(unknown, known []description.ValueReference, dvKnown, dvUnknown []float64) error {
 	const f = fmi2.GetDirectionalDerivative
 	if err := in.begin(f); err != nil {
 		return err
 	}
 	if len(known) != len(dvKnown) || len(unknown) != len(dvUnknown) {
-		return in.argument(f, "%d knowns with %d values, %d unknowns with %d values", len(known), len(dvKnown), len(unknown), len(dvUnknown))
+		return in.argument(f, "%d knowns with %d values, %d unknowns with %d values",
+			len(known), len(dvKnown), len(unknown), len(dvUnknown))
 	}
 	if len(unknown) == 0 {
 		return nil
@@ -197,11 +203,7 @@ func (in *Instance) GetDirectionalDerivative(unknown, known []description.ValueR
 	r := in.aim(f, native.SigInts)
 	r.Int = [7]uintptr{in.comp, native.Address(vr), uintptr(len(unknown)), native.Address(vr[len(unknown):]), uintptr(len(known)),
 		native.Address(v), native.Address(v[len(known):])}
-	if err := in.call(f); err != nil {
-		return err
-	}
-	copy(dvUnknown, v[len(known):])
-	return nil
+	return fetch(in, f, v[len(known):], dvUnknown)
 }
 
 // SetRealInputDerivatives sets derivatives of Real inputs of the given orders
@@ -218,23 +220,19 @@ func (in *Instance) SetRealInputDerivatives(vr []description.ValueReference, ord
 }
 
 // GetRealOutputDerivatives reads derivatives of Real outputs of orders 1 to
-// maxOutputDerivativeOrder; zero also means that an order is not known
-// (checklist fmi2 56). The slices are as long as vr.
+// maxOutputDerivativeOrder (checklist fmi2 56). FMUs return 0 for an unknown
+// derivative. The slices are as long as vr.
 func (in *Instance) GetRealOutputDerivatives(vr []description.ValueReference, order []int32, v []float64) error {
 	const f = fmi2.GetRealOutputDerivatives
 	b, err := in.derivatives(f, vr, order, len(v))
 	if b == nil {
 		return err
 	}
-	if err := in.call(f); err != nil {
-		return err
-	}
-	copy(v, b)
-	return nil
+	return fetch(in, f, b, v)
 }
 
-// derivatives prepares one of the two functions above and returns the values in C memory; nil
-// if nothing is to be called.
+// derivatives prepares one of the two functions above and returns its values in C
+// memory; nil if there is nothing to call.
 func (in *Instance) derivatives(f fmi2.Function, vr []description.ValueReference, order []int32, values int) ([]float64, error) {
 	b, err := stage[float64](in, f, vr, values)
 	if b == nil {
@@ -246,7 +244,7 @@ func (in *Instance) derivatives(f fmi2.Function, vr []description.ValueReference
 	highest := int32(in.fmu.Description.CoSimulation.MaxOutputDerivativeOrder)
 	for _, k := range order {
 		if k < 1 || f == fmi2.GetRealOutputDerivatives && k > highest {
-			return nil, in.argument(f, "the order %d of a derivative is outside what the FMU offers (orders from 1; of outputs up to %d)", k, highest)
+			return nil, in.argument(f, "the FMU does not support derivatives of order %d: orders begin at 1, and end at %d for outputs", k, highest)
 		}
 	}
 	o, err := native.BufferSlice[int32](&in.auxBuf, len(order))

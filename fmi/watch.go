@@ -8,26 +8,26 @@ import (
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
-// ProcessWatch puts back what FMUs change in the process in their steps: signal
-// handlers (on Linux), locale and working directory. What they change while they
-// are loaded, created, initialised or ended is put back at once, without it.
+// ProcessWatch restores signal handlers (on Linux), locale and working directory that
+// FMUs change in their steps. Changes while FMUs are loaded, created, initialised or
+// ended are always restored, without a ProcessWatch.
 type ProcessWatch struct {
 	guard *native.Guard
 	fmus  []*FMU
 	told  map[string]bool
 }
 
-// WatchProcess takes the process as it is now for what it is to be. The program
-// itself must not change it before the watch is given up, but that Go's own
-// signal handlers may be put in place.
+// WatchProcess returns a watch that restores the present settings of the process.
+// While the watch is in use, the program itself must not change them, except for
+// the signal handlers of Go.
 func WatchProcess(fmus []*FMU) *ProcessWatch {
 	return &ProcessWatch{guard: native.Watch(), fmus: fmus, told: map[string]bool{}}
 }
 
-// Restore puts back what has changed, while no FMU is called. It takes some tens
-// of microseconds, so that it can be called a few times a second and does not fit
-// into every step. It gives one sentence, once, for each kind of change; it names
-// the FMU, or those that it may have been.
+// Restore restores what FMUs have changed; no FMU may be called meanwhile. It takes
+// some tens of microseconds, so call it a few times a second and not in every step.
+// It returns a sentence for the first change of each kind, with the FMU or the
+// possible FMUs.
 func (w *ProcessWatch) Restore() []string {
 	var out []string
 	for _, c := range w.guard.Restore() {
@@ -39,7 +39,7 @@ func (w *ProcessWatch) Restore() []string {
 	return out
 }
 
-// who names the FMU that made a change.
+// who names the FMU that made a change, or the candidates.
 func (w *ProcessWatch) who(c native.Change) string {
 	var names []string
 	for _, f := range w.fmus {

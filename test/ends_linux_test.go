@@ -155,7 +155,7 @@ func testProgramReplacedMeanwhile(t *testing.T) {
 		if err := exec.Command("kill", "-9", offspring(t, p.Process.Pid)[0]).Run(); err != nil {
 			t.Fatal(err)
 		}
-		if code := p.end(); code != 0 || !strings.Contains(p.out.String(), "goes on in another one") {
+		if code := p.end(); code != 0 || !strings.Contains(p.out.String(), "continues in a new process") {
 			t.Errorf("%s: exit code %d\n%s", name, code, p.out.String())
 		}
 	}

@@ -240,7 +240,7 @@ func hostileArchives() []hostile {
 		}), "entries, more than", "FA2S"),
 		refused("size that lies", withBytes(func(t *testing.T, data []byte) []byte {
 			return patchDirectory(t, data, "sources/fmu.c", func(h []byte) { binary.LittleEndian.PutUint32(h[24:], 10) })
-		}), "sources/fmu.c", "does not unpack"),
+		}), "sources/fmu.c", "cannot unpack"),
 		refused("encrypted", withBytes(func(t *testing.T, data []byte) []byte {
 			return patchDirectory(t, data, "sources/fmu.c", func(h []byte) { h[8] |= 1 })
 		}), "sources/fmu.c", "encrypted", "FA2"),

@@ -23,12 +23,12 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 )
 
-// Limits bound what an archive may hold. A field that is 0 has its default.
+// Limits bound the content of an archive. A field that is 0 has its default.
 type Limits struct {
 	Entries int   // files and folders; default 100 000
 	Bytes   int64 // unpacked size of all files; default 8 GiB
-	// Ratio of the unpacked size to the size of the archive; default 200. It
-	// counts only above 64 MiB: small files may well compress better.
+	// Ratio of the unpacked size to the size of the archive; default 200. It applies only
+	// above 64 MiB, because small files may compress better.
 	Ratio int64
 }
 
@@ -47,13 +47,12 @@ func (m Limits) orDefault() Limits {
 	return m
 }
 
-// Rules on archives. The letter after a number marks a variant of the rule in
-// the catalogue, with a level of its own.
+// Rules on archives. A letter after the number of an id marks a variant with another level.
 var (
 	ruleZIP = &diag.Rule{
 		ID: "FA0", Level: diag.Error, Ref: "fmi2 1, ssp 1",
 		Doc:    "FMUs and SSPs are ZIP archives.",
-		Remedy: "export or download the file again; if it is an unpacked FMU or SSP, give the folder",
+		Remedy: "export or download the file again; for an unpacked FMU or SSP give the folder",
 	}
 	ruleName = &diag.Rule{
 		ID: "FA1", Level: diag.Warning, Strict: true, Ref: "fmi2 1, ssp 1",
@@ -62,18 +61,18 @@ var (
 	}
 	ruleVersion = &diag.Rule{
 		ID: "FA1V", Level: diag.Warning, Strict: true, Ref: "fmi2 1, ssp 1",
-		Doc:    "Entries need no more than version 2.0 of the ZIP format.",
+		Doc:    "Entries need at most version 2.0 of the ZIP format.",
 		Remedy: "other tools may refuse the archive; pack it with plain deflate",
 	}
 	ruleEntry = &diag.Rule{
 		ID: "FA2", Level: diag.Error, Ref: "fmi2 1, ssp 1",
-		Doc:    "Entries are plain files and folders inside the archive's own tree, stored or deflated, not encrypted, each once.",
-		Remedy: "do not use the archive if you do not trust its source; else pack it again with a current ZIP tool",
+		Doc:    "Entries are regular files and folders with unique names inside the folder, stored or deflated, not encrypted.",
+		Remedy: "do not use the archive unless you trust its source; pack it again with a current ZIP tool",
 	}
 	ruleSize = &diag.Rule{
 		ID: "FA2S", Level: diag.Error, Ref: "fmi2 1",
-		Doc:    "An archive unpacks to a sane number and size of files.",
-		Remedy: "do not use the archive if you do not trust its source; else unpack it by hand and give the folder",
+		Doc:    "Number, size and compression ratio of the entries are within the limits.",
+		Remedy: "do not use the archive unless you trust its source; then unpack it yourself and give the folder",
 	}
 )
 
@@ -82,12 +81,12 @@ func Rules() []*diag.Rule {
 	return []*diag.Rule{ruleZIP, ruleName, ruleVersion, ruleEntry, ruleSize}
 }
 
-// Archive is an open ZIP archive all of whose entries have been judged.
+// Archive is an open ZIP archive whose entries have been checked.
 type Archive struct {
 	path    string
 	src     io.ReaderAt
 	size    int64
-	file    *os.File // nil if the source is not ours to close
+	file    *os.File // for Close; may be nil
 	entries []entry
 	byName  map[string]int
 }
@@ -98,9 +97,9 @@ type entry struct {
 	dir  bool
 }
 
-// Open opens an archive and judges all its entries. Findings go to l, which may
-// be nil; the error is a *diag.ListError with those that forbid the use, or
-// what the system said. Close the archive after use.
+// Open opens an archive and checks all entries. It appends its findings to l, which may be nil.
+// The error is a *diag.ListError with the findings that forbid the use of the archive, or an
+// error of the system. The caller must Close the archive.
 func Open(path string, l *diag.List, limits Limits) (*Archive, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -108,7 +107,7 @@ func Open(path string, l *diag.List, limits Limits) (*Archive, error) {
 	}
 	if !info.Mode().IsRegular() { // opening a named pipe would wait for ever
 		own := diag.List{}
-		own.Add(ruleZIP, path, "", 0, "not a file but %s", kindOf(info.Mode()))
+		own.Add(ruleZIP, path, "", 0, "this is not a file but %s", kindOf(info.Mode()))
 		if l != nil {
 			l.Append(&own)
 		}
@@ -127,7 +126,7 @@ func Open(path string, l *diag.List, limits Limits) (*Archive, error) {
 	return a, nil
 }
 
-// kindOf names what is no plain file.
+// kindOf names the kind of something that is not a regular file.
 func kindOf(mode fs.FileMode) string {
 	switch {
 	case mode.IsDir():
@@ -145,12 +144,12 @@ func open(src io.ReaderAt, size int64, path string, l *diag.List, limits Limits)
 		defer func() { l.Append(&mine) }()
 	}
 	if n := lastPart(src, size); n > 0 {
-		mine.Add(ruleZIP, path, "", 0, "the archive is number %d of the parts of a split one", n+1)
+		mine.Add(ruleZIP, path, "", 0, "the file is part %d of a split archive", n+1)
 		mine.Findings[len(mine.Findings)-1].Remedy = "join the parts with the ZIP tool that made them, or pack the files again into one archive"
 		return nil, mine.Err()
 	}
 	z, err := zip.NewReader(src, size)
-	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // judged below
+	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // checked below
 		mine.Add(ruleZIP, path, "", 0, "not a readable ZIP archive: %v", err)
 		return nil, mine.Err()
 	}
@@ -170,7 +169,7 @@ func open(src io.ReaderAt, size int64, path string, l *diag.List, limits Limits)
 		}
 		if first, twice := a.byName[name]; twice {
 			if !dir || !a.entries[first].dir {
-				mine.Add(ruleEntry, path, f.Name, 0, "the entry %q stands twice in the archive", name)
+				mine.Add(ruleEntry, path, f.Name, 0, "the archive has two entries %q", name)
 			}
 			continue
 		}
@@ -181,7 +180,8 @@ func open(src io.ReaderAt, size int64, path string, l *diag.List, limits Limits)
 	case unpacked > uint64(limits.Bytes):
 		mine.Add(ruleSize, path, "", 0, "the archive unpacks to %d MB, more than %d MB", unpacked>>20, limits.Bytes>>20)
 	case unpacked > ratioCountsFrom && unpacked/uint64(limits.Ratio) > uint64(size):
-		mine.Add(ruleSize, path, "", 0, "the archive unpacks to %d times its size, more than %d times", unpacked/uint64(max(size, 1)), limits.Ratio)
+		mine.Add(ruleSize, path, "", 0, "the archive unpacks to %d times its size, more than %d times",
+			unpacked/uint64(max(size, 1)), limits.Ratio)
 	case packed > uint64(size):
 		mine.Add(ruleSize, path, "", 0, "entries of the archive overlap: together they are longer than the archive")
 	}
@@ -189,9 +189,8 @@ func open(src io.ReaderAt, size int64, path string, l *diag.List, limits Limits)
 	return a, mine.Err()
 }
 
-// lastPart returns the number, from 0, of a part of a split archive that its
-// directory ends in; 0 for whole archives and for what is no archive. Package
-// zip does not look at it.
+// lastPart returns the number, from 0, of the last part of a split archive; 0 for other files.
+// Package zip does not check it.
 func lastPart(src io.ReaderAt, size int64) int {
 	const record, longestComment = 22, 1<<16 - 1
 	n := min(size, record+longestComment)
@@ -204,7 +203,7 @@ func lastPart(src io.ReaderAt, size int64) int {
 		if string(r[:4]) != "PK\x05\x06" || int(binary.LittleEndian.Uint16(r[20:])) > len(r)-record {
 			continue
 		}
-		if part := binary.LittleEndian.Uint16(r[4:]); part != math.MaxUint16 { // that means: see the 64-bit record
+		if part := binary.LittleEndian.Uint16(r[4:]); part != math.MaxUint16 { // MaxUint16: in the 64-bit record
 			return int(part)
 		}
 		return 0
@@ -219,9 +218,8 @@ func addSaturated(a, b uint64) uint64 {
 	return a + b
 }
 
-// judge looks at the entries one by one. Repairs are reported once per kind,
-// with the first entry concerned: an archive made with the wrong separator has
-// it everywhere.
+// judge checks the entries one by one. It reports the first repair of each kind with the number
+// of entries, because a wrong separator usually concerns all entries.
 type judge struct {
 	list            *diag.List
 	file            string
@@ -257,7 +255,7 @@ func (j *judge) entry(f *zip.File) (name string, dir, ok bool) {
 	case f.Flags&0x1 != 0:
 		return refuse("the entry is encrypted")
 	case f.Method != zip.Store && f.Method != zip.Deflate:
-		return refuse("the entry is packed with method %d; only stored and deflated ones are allowed", f.Method)
+		return refuse("the entry is packed with method %d; only stored and deflated entries are allowed", f.Method)
 	case f.UncompressedSize64 > math.MaxInt64 || dir && f.UncompressedSize64 > 0:
 		return refuse("the entry claims an impossible size")
 	}
@@ -274,18 +272,19 @@ func (j *judge) summarise() {
 		if n <= 1 {
 			return ""
 		}
-		return fmt.Sprintf(" (so in %d entries)", n)
+		return fmt.Sprintf(" (%d entries like this)", n)
 	}
 	if j.repaired > 0 {
 		j.list.Add(ruleName, j.file, j.firstRepair, 0, "the name of the entry %q %s%s", j.firstRepair, j.why, more(j.repaired))
 	}
 	if j.newer > 0 {
-		j.list.Add(ruleVersion, j.file, j.firstNew, 0, "the entry needs version %d.%d of the ZIP format%s", j.firstNeeds/10, j.firstNeeds%10, more(j.newer))
+		j.list.Add(ruleVersion, j.file, j.firstNew, 0, "the entry needs version %d.%d of the ZIP format%s",
+			j.firstNeeds/10, j.firstNeeds%10, more(j.newer))
 	}
 }
 
-// cleanName returns the path of an entry inside the archive's tree, "." for the
-// root itself; why says what was repaired on the way.
+// cleanName returns the relative path of an entry, "." for the root, and why it had to be
+// repaired, "" if not.
 func cleanName(raw string) (name, why string, err error) {
 	name = raw
 	if !utf8.ValidString(name) {
@@ -306,15 +305,15 @@ func cleanName(raw string) (name, why string, err error) {
 	}
 	for part := range strings.SplitSeq(name, "/") {
 		if part == ".." {
-			return "", "", errors.New(`the name of the entry leads out of the archive by ".."`)
+			return "", "", errors.New(`the name of the entry contains ".."`)
 		}
 	}
 	clean := path.Clean(name)
 	if clean != strings.TrimSuffix(name, "/") && why == "" {
 		why = `has needless "./" or "//"`
 	}
-	if !filepath.IsLocal(filepath.FromSlash(clean)) { // reserved names of Windows too, on Windows
-		return "", "", errors.New("the name of the entry is not possible on this system")
+	if !filepath.IsLocal(filepath.FromSlash(clean)) { // on Windows also reserved names
+		return "", "", errors.New("the name of the entry is not valid on this system")
 	}
 	return clean, why, nil
 }
@@ -327,7 +326,7 @@ func (a *Archive) Close() error {
 	return a.file.Close()
 }
 
-// Hash returns "sha256:" and the digest of the bytes of the archive.
+// Hash returns "sha256:" and the digest of the archive.
 func (a *Archive) Hash() (string, error) {
 	h := sha256.New()
 	if _, err := io.Copy(h, io.NewSectionReader(a.src, 0, a.size)); err != nil {
@@ -377,17 +376,16 @@ func (a *Archive) ReadFile(name string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// Unpack writes the tree into a folder that exists and is empty. Folders and
-// files belong to the user alone; what is executable in the archive stays so.
-// After an error some of the tree may stand; remove the folder then.
+// Unpack writes all files into an existing empty folder. Only the user can access them; the
+// executable bit is kept. After an error the folder may have some of the files.
 func (a *Archive) Unpack(into string) error {
-	root, err := os.OpenRoot(into) // a second fence: it refuses to leave the folder
+	root, err := os.OpenRoot(into) // a second protection against paths outside the folder
 	if err != nil {
 		return err
 	}
 	defer root.Close()
 	wrap := func(e *entry, err error) error {
-		return fmt.Errorf("%s: entry %s does not unpack: %w; %s", a.path, e.name, err, remedy(err))
+		return fmt.Errorf("%s: cannot unpack entry %s: %w; %s", a.path, e.name, err, remedy(err))
 	}
 	made := map[string]bool{".": true}
 	for i := range a.entries {
@@ -457,33 +455,34 @@ func (e *entry) write(root *os.Root, buf []byte) (err error) {
 	size := int64(e.zip.UncompressedSize64)
 	n, err := io.CopyBuffer(struct{ io.Writer }{w}, io.LimitReader(r, size+1), buf)
 	if err == nil && n != size {
-		err = fmt.Errorf("it holds %d bytes or more, and not %d", n, size)
+		err = fmt.Errorf("it has %d bytes or more instead of %d", n, size)
 	}
 	return err
 }
 
-// diskFull is ERROR_DISK_FULL of Windows, which ENOSPC does not stand for there.
+// diskFull is ERROR_DISK_FULL of Windows, which is not ENOSPC.
 const diskFull = syscall.Errno(112)
 
-// remedy tells what to do about an entry that does not unpack: what is wrong may be
-// the archive, or the place that it is unpacked to.
+// remedy returns what to do about an error of unpacking, whose cause may be the archive or the
+// folder.
 func remedy(err error) string {
-	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || runtime.GOOS == "windows" && errors.Is(err, diskFull)
+	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) ||
+		runtime.GOOS == "windows" && errors.Is(err, diskFull)
 	switch {
 	case full:
-		return "the archive may be sound: make room there, or let TMPDIR (TEMP on Windows) name a folder for temporary files with more"
+		return "the archive may be sound: free some space, or set TMPDIR (on Windows TEMP) to a folder with more"
 	case errors.Is(err, syscall.EFBIG):
-		return "the archive may be sound: files of this size are not allowed here (ulimit -f); raise the limit"
+		return "the archive may be sound: the size of files is limited (ulimit -f); raise the limit"
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		return "the archive may be sound: no more files may be open (ulimit -n); raise the limit"
+		return "the archive may be sound: the number of open files is limited (ulimit -n); raise the limit"
 	case errors.Is(err, syscall.EIO), errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
-		return "the archive may be sound: the disk refuses it; let TMPDIR (TEMP on Windows) name another folder for temporary files"
+		return "the archive may be sound: the disk refuses the file; set TMPDIR (on Windows TEMP) to another folder"
 	}
-	return "the archive is damaged or wrong: export or download it again"
+	return "the archive is damaged: export or download it again"
 }
 
-// Unpack opens the archive at zipPath and writes its tree into a folder that
-// exists and is empty. See Open and Archive.Unpack.
+// Unpack opens the archive at zipPath and unpacks it into an existing empty folder; see Open and
+// Archive.Unpack.
 func Unpack(zipPath, into string, l *diag.List, limits Limits) error {
 	a, err := Open(zipPath, l, limits)
 	if err != nil {

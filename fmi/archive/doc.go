@@ -1,16 +1,15 @@
-// Package archive unpacks FMUs and SSPs, which are ZIP archives from others,
-// into private folders that do not outlive the program.
+// Package archive unpacks FMUs and SSPs, which are untrusted ZIP archives, into private temporary
+// folders.
 //
 //	dir, err := archive.NewTempDir("", "macrostep-")
 //	…
 //	defer dir.Remove()
 //	err = archive.Unpack("model.fmu", dir.Path, &findings, archive.Limits{})
 //
-// Nothing an archive holds is written outside the given folder, and no archive
-// fills the disk: names, kinds and sizes of all entries are judged before the
-// first byte is written, and the sizes again while writing (fmi2 1–3, ssp 1).
+// No archive can write outside the given folder or fill the disk: names, kinds and sizes of all
+// entries are checked before unpacking, and sizes again while writing (fmi2 1–3, ssp 1).
 //
-// A folder of NewTempDir, or a file of NewTempFile that has not come to its place, is
-// removed by Remove, by Cleanup or End on the way out of the program, or, if the program
-// was killed, by the next program that asks for one in the same place.
+// A folder of NewTempDir, or a file of NewTempFile before Place, is removed by Remove, or at the
+// end of the program by Cleanup or End. If the program was killed, the next program that makes
+// one in the same place removes it.
 package archive

@@ -4,7 +4,7 @@ package archive
 
 import "os"
 
-// Without locks nothing is swept: a folder might be in use.
+// Without locks there is no sweeping, since a folder might be in use.
 
 func createLock(string) (*os.File, error) { return nil, errNoLocks }
 

@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// createLock makes a lock file and locks it. Between the two a sweeper may
-// take it: then errTaken.
+// createLock makes and locks a lock file. The error is errTaken if a sweeper locked it first.
 func createLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -31,7 +30,7 @@ func createLock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// takeLock returns a lock file whose owner is dead, locked, or nil.
+// takeLock locks and returns a lock file whose owner is dead; nil otherwise.
 func takeLock(path string) *os.File {
 	f, err := os.OpenFile(path, os.O_RDWR|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -44,7 +43,7 @@ func takeLock(path string) *os.File {
 	return f
 }
 
-// dropLock removes a lock file that is held.
+// dropLock removes and closes a locked lock file.
 func dropLock(f *os.File) {
 	os.Remove(f.Name())
 	f.Close()
@@ -59,7 +58,7 @@ func flock(f *os.File) error {
 	}
 }
 
-// stillThere reports whether an open file still stands under its name.
+// stillThere reports whether an open file still exists with its name.
 func stillThere(f *os.File) bool {
 	a, err := f.Stat()
 	if err != nil {
@@ -69,7 +68,7 @@ func stillThere(f *os.File) bool {
 	return err == nil && os.SameFile(a, b)
 }
 
-// mine reports whether a file is a regular one of this user.
+// mine reports whether a file is a regular file of this user.
 func mine(f *os.File) bool {
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {

@@ -5,15 +5,14 @@ import (
 	"syscall"
 )
 
-// On Windows a file that is open without sharing cannot be opened again, and
-// it is made and locked at once.
+// On Windows, opening a file without sharing locks it.
 
-// createLock makes a lock file and locks it.
+// createLock makes and locks a lock file.
 func createLock(path string) (*os.File, error) {
 	return openAlone(path, syscall.CREATE_NEW)
 }
 
-// takeLock returns a lock file whose owner is dead, locked, or nil.
+// takeLock locks and returns a lock file whose owner is dead; nil otherwise.
 func takeLock(path string) *os.File {
 	f, err := openAlone(path, syscall.OPEN_EXISTING)
 	if err != nil {
@@ -22,8 +21,8 @@ func takeLock(path string) *os.File {
 	return f
 }
 
-// dropLock removes a lock file that is held. It cannot be removed while it is
-// open; nobody minds who takes it in between, since its folder is gone.
+// dropLock closes and removes a locked lock file; an open file cannot be removed. Another process
+// may lock it in between, which is harmless because its folder has been removed.
 func dropLock(f *os.File) {
 	f.Close()
 	os.Remove(f.Name())

@@ -17,23 +17,22 @@ import (
 	"syscall"
 )
 
-// A temporary folder P, or a file P or P.ext, has a lock file P.lock beside it. Its
-// owner makes and locks the lock file before anything else, holds the lock as long as
-// it lives, and removes the lock file last. So whoever gets the lock of a file that
-// still stands under its name knows that the owner is dead and that the rest may go;
-// the system releases the lock of a killed process by itself.
+// A temporary folder P, or a file P or P.ext, has a lock file P.lock. Its owner first makes and
+// locks the lock file, holds the lock as long as it lives, and removes the lock file last. The
+// system releases the locks of a killed process. So if another process gets the lock of an
+// existing lock file, the owner is dead and the rest can be removed.
 
 const lockSuffix = ".lock"
 
-// Prefix begins the names of temporary folders of macrostep's packages, so that each
-// of them sweeps what any of them left; Hidden those of temporary folders and files
-// beside what they become.
+// Prefix is the prefix of temporary folders of all packages of macrostep, so that each package
+// also sweeps those of the others. Hidden is the prefix of temporary folders and files next to
+// their final place.
 const (
 	Prefix = "macrostep-"
 	Hidden = "." + Prefix
 )
 
-// Dir is a private folder of this process.
+// Dir is a private temporary folder of this process.
 type Dir struct{ temporary }
 
 // temporary is a folder or file of this process.
@@ -42,35 +41,35 @@ type temporary struct {
 
 	mu   sync.Mutex
 	gone bool
-	file *os.File // nil = a folder, or placed
-	lock *os.File // nil where the file system has no locks
+	file *os.File // nil for a folder and after Place
+	lock *os.File // nil if the file system has no locks
 }
 
-// What this process has made, for Cleanup, and the places already swept.
+// registry has the folders and files of this process, for Cleanup, and the places already swept.
 var registry struct {
 	sync.Mutex
 	made  map[*temporary]bool
 	swept map[string]bool
 }
 
-// errTaken says that a sweeper got hold of a lock file before its owner did.
+// errTaken means that a sweeper locked a lock file before its owner.
 var errTaken = errors.New("lock file taken")
 
-// errNoLocks says that the file system has no locks.
+// errNoLocks means that the file system has no locks.
 var errNoLocks = errors.New("no locks here")
 
-// NewTempDir makes a folder that only this user can enter, under parent, or
-// under os.TempDir if parent is "". Its name is the prefix and eight digits. The
-// first call for a place also sweeps it (see Sweep). Remove the folder after use.
+// NewTempDir makes a folder that only this user can access, in parent or, if that is "", in
+// os.TempDir(). Its name is the prefix and eight digits. The first call for a place also calls
+// Sweep. The caller must Remove the folder.
 func NewTempDir(parent, prefix string) (*Dir, error) {
 	d := &Dir{}
 	if err := d.make(parent, prefix, "", func(path string) error { return os.Mkdir(path, 0o700) }); err != nil {
-		return nil, fmt.Errorf("no temporary folder: %w", err)
+		return nil, fmt.Errorf("cannot make a temporary folder: %w", err)
 	}
 	return d, nil
 }
 
-// make makes something under a name that nobody has.
+// make makes a folder or file with an unused name.
 func (t *temporary) make(parent, prefix, ext string, create func(path string) error) error {
 	parent, err := place(parent)
 	if err != nil {
@@ -86,7 +85,7 @@ func (t *temporary) make(parent, prefix, ext string, create func(path string) er
 	}
 	registry.Unlock()
 	if first {
-		// What does not go away now is no reason not to work.
+		// An error of Sweep does no harm.
 		_, _ = Sweep(parent, prefix)
 	}
 	for range 100 {
@@ -115,12 +114,12 @@ func (t *temporary) make(parent, prefix, ext string, create func(path string) er
 		}
 		registry.made[t] = true
 		registry.Unlock()
-		if ending.Load() { // perhaps End has not seen it
+		if ending.Load() { // End may have missed it
 			return errors.Join(errEnding, t.Remove())
 		}
 		return nil
 	}
-	return fmt.Errorf("no free name was found in %s; delete left-over temporary folders there, or set TMPDIR to another folder", parent)
+	return fmt.Errorf("found no unused name in %s; delete old temporary folders there, or set TMPDIR to another folder", parent)
 }
 
 func place(parent string) (string, error) {
@@ -130,9 +129,9 @@ func place(parent string) (string, error) {
 	return filepath.Abs(parent)
 }
 
-// Remove removes the folder and all in it, or the file. It may be called again. On
-// Windows a library that is loaded cannot be removed; then the folder is left to the
-// sweep of the next program, without an error.
+// Remove removes the folder with its content, or the file. Further calls have no effect. On Windows
+// a loaded library cannot be removed; then the folder remains for the next program to sweep,
+// without an error.
 func (t *temporary) Remove() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -147,13 +146,13 @@ func (t *temporary) Remove() error {
 		if runtime.GOOS == "windows" {
 			return nil
 		}
-		return err // the lock is kept: nobody else shall try while we live
+		return err // keep the lock, so that no other process tries
 	}
 	t.leave()
 	return nil
 }
 
-// leave gives up the lock of what is gone.
+// leave releases the lock after removal.
 func (t *temporary) leave() {
 	t.gone = true
 	if t.lock != nil {
@@ -164,19 +163,19 @@ func (t *temporary) leave() {
 	registry.Unlock()
 }
 
-// ending says that the process ends: nothing is made or unpacked any more.
+// ending is true after End: nothing may be made or unpacked.
 var ending atomic.Bool
 
 var errEnding = errors.New("the program ends")
 
-// End is Cleanup for a process that ends, whatever other goroutines still do: nothing
-// temporary is made after it, and nothing unpacked.
+// End is Cleanup at the end of the process. Other goroutines can then neither unpack nor make
+// temporary folders and files.
 func End() error {
 	ending.Store(true)
 	return Cleanup()
 }
 
-// Cleanup removes all temporary folders and files of this process, as it ends.
+// Cleanup removes all temporary folders and files of this process.
 func Cleanup() error {
 	registry.Lock()
 	made := slices.Collect(maps.Keys(registry.made))
@@ -188,9 +187,8 @@ func Cleanup() error {
 	return errors.Join(errs...)
 }
 
-// Sweep removes the folders and files that killed processes of the same user left
-// under parent with this prefix, and gives their paths. Those of living processes
-// stay.
+// Sweep removes the folders and files in parent with this prefix that killed processes of the same
+// user left, and returns their paths.
 func Sweep(parent, prefix string) (removed []string, err error) {
 	parent, err = place(parent)
 	if err != nil {
@@ -223,8 +221,8 @@ func Sweep(parent, prefix string) (removed []string, err error) {
 	return removed, errors.Join(errs...)
 }
 
-// sweep removes a folder or file that was left, whose name may have an ending. The
-// folder is read once more: what belongs to the lock may be newer than the list.
+// sweep removes a folder or file with this name, or this name and an extension. It reads parent
+// again, because the folder or file may be newer than the list of Sweep.
 func sweep(parent, name string) (removed []string, err error) {
 	list, err := os.ReadDir(parent)
 	if err != nil {
@@ -243,8 +241,8 @@ func sweep(parent, name string) (removed []string, err error) {
 	return removed, nil
 }
 
-// removeAll removes a tree, also one with folders that were made read-only, or in which
-// Unpack writes what it has begun when the process ends.
+// removeAll removes a folder with its content, also with read-only folders, and while Unpack still
+// writes into it.
 func removeAll(dir string) error {
 	const tries = 20
 	for range tries {

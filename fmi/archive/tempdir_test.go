@@ -1,9 +1,7 @@
 package archive
 
 import (
-	"archive/zip"
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -53,18 +52,14 @@ func child(parent string) {
 	time.Sleep(time.Minute) // until it is killed; a select without cases would count as a deadlock
 }
 
-// start runs a child and gives the path of its folder.
+// start runs a child and returns the path of its folder or file.
 func start(t *testing.T, parent string) (*exec.Cmd, string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childEnv+"="+parent)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	t.Cleanup(func() { kill(cmd) })
 	lines := bufio.NewScanner(out)
 	if !lines.Scan() || !exists(lines.Text()) {
@@ -78,6 +73,14 @@ func kill(cmd *exec.Cmd) {
 	cmd.Wait()
 }
 
+// nothingIn checks that a folder is empty.
+func nothingIn(t *testing.T, dir string) {
+	t.Helper()
+	if list, _ := os.ReadDir(dir); len(list) > 0 {
+		t.Errorf("left: %v", list)
+	}
+}
+
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
@@ -86,9 +89,7 @@ func exists(path string) bool {
 func TestTempDir(t *testing.T) {
 	parent := t.TempDir()
 	d, err := NewTempDir(parent, "ms-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	info, err := os.Stat(d.Path)
 	if err != nil || !info.IsDir() || filepath.Dir(d.Path) != parent {
 		t.Fatalf("%s: %v, %v", d.Path, info, err)
@@ -97,104 +98,73 @@ func TestTempDir(t *testing.T) {
 		t.Errorf("mode %v", info.Mode())
 	}
 	deep := filepath.Join(d.Path, "a", "b")
-	if err := os.MkdirAll(deep, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(deep, "f"), nil, 0o400); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(deep, 0o500); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if err := d.Remove(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if list, _ := os.ReadDir(parent); len(list) > 0 {
-		t.Errorf("left: %v", list)
-	}
-}
-
-func TestTempDirNowhere(t *testing.T) {
-	if _, err := NewTempDir(filepath.Join(t.TempDir(), "none"), "ms-"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestCleanup(t *testing.T) {
-	parent := t.TempDir()
+	must(t, os.MkdirAll(deep, 0o700))
+	must(t, os.WriteFile(filepath.Join(deep, "f"), nil, 0o400))
+	must(t, os.Chmod(deep, 0o500))
+	must(t, d.Remove())
+	must(t, d.Remove())
+	nothingIn(t, parent)
 	for range 3 {
-		if _, err := NewTempDir(parent, "ms-"); err != nil {
-			t.Fatal(err)
-		}
+		_, err = NewTempDir(parent, "ms-")
+		must(t, err)
 	}
-	if err := Cleanup(); err != nil {
-		t.Fatal(err)
-	}
-	if list, _ := os.ReadDir(parent); len(list) > 0 {
-		t.Errorf("left: %v", list)
+	must(t, Cleanup())
+	nothingIn(t, parent)
+	if _, err := NewTempDir(filepath.Join(t.TempDir(), "none"), "ms-"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("in a missing folder: %v", err)
 	}
 }
 
+// The first temporary folder or file in a place removes what killed processes left there, and nothing of living ones.
 func TestSweepAfterKill(t *testing.T) {
-	parent := t.TempDir()
-	_, alive := start(t, parent)
-	dead, left := start(t, parent)
-	kill(dead)
-	if !exists(left) {
-		t.Fatal("the killed child left nothing: the test tests nothing")
-	}
-	own, err := NewTempDir(parent, "ms-") // the first in this place sweeps
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer own.Remove()
-	if exists(left) || exists(left+lockSuffix) {
-		t.Error("the folder of the killed process stands")
-	}
-	for _, stays := range []string{alive, filepath.Join(alive, "x"), alive + lockSuffix, own.Path, own.Path + lockSuffix} {
-		if !exists(stays) {
-			t.Errorf("%s is gone", stays)
+	for _, prefix := range []string{"ms-", Hidden} {
+		dir := t.TempDir()
+		parent, first := dir, func() error {
+			d, err := NewTempDir(dir, prefix)
+			return errors.Join(err, d.Remove())
+		}
+		if prefix == Hidden { // of a file
+			parent = filepath.Join(dir, "a.txt")
+			first = func() error { return WriteFile(parent, nil) }
+		}
+		lock := func(path string) string { return strings.TrimSuffix(path, ".txt") + lockSuffix }
+		living, alive := start(t, parent)
+		dead, left := start(t, parent)
+		kill(dead)
+		if !exists(left) {
+			t.Fatal("the killed child left nothing")
+		}
+		must(t, first())
+		if exists(left) || exists(lock(left)) || !exists(alive) || !exists(lock(alive)) {
+			t.Errorf("%s: of the killed process: %v, of the living one: %v", prefix, exists(left), exists(alive))
+		}
+		kill(living)
+		if got, err := Sweep(dir, prefix); err != nil || !slices.Equal(got, []string{alive}) || exists(lock(alive)) {
+			t.Errorf("removed %v, %v, want %s", got, err, alive)
 		}
 	}
 }
 
 func TestSweepLeavesOthersAlone(t *testing.T) {
 	parent, outside := t.TempDir(), t.TempDir()
-	for _, name := range []string{"ms-0123456g.lock", "ms-012345678.lock", "other-01234567.lock", "ms-01234567"} {
-		if err := os.WriteFile(filepath.Join(parent, name), nil, 0o600); err != nil {
-			t.Fatal(err)
+	names := []string{"ms-0123456g.lock", "ms-0123456789.lock", "other-01234567.lock", "ms-01234567"}
+	links := map[string]string{"ms-aaaaaaaa.lock": filepath.Join(outside, "f"), "ms-bbbbbbbb": outside}
+	must(t, os.WriteFile(filepath.Join(outside, "f"), nil, 0o600))
+	for _, name := range append(names, "ms-bbbbbbbb.lock") {
+		must(t, os.WriteFile(filepath.Join(parent, name), nil, 0o600))
+	}
+	if runtime.GOOS != "windows" {
+		for name, target := range links {
+			must(t, os.Symlink(target, filepath.Join(parent, name)))
 		}
+		names = append(names, "ms-aaaaaaaa.lock")
 	}
-	want := 4
-	if runtime.GOOS != "windows" { // a lock file that is a link, and a folder that is one
-		if err := os.Symlink(filepath.Join(outside, "f"), filepath.Join(parent, "ms-aaaaaaaa.lock")); err != nil {
-			t.Fatal(err)
+	_, err := Sweep(parent, "ms-")
+	must(t, err)
+	for _, name := range names {
+		if !exists(filepath.Join(parent, name)) {
+			t.Errorf("%s was removed", name)
 		}
-		want++
-	}
-	removed, err := Sweep(parent, "ms-")
-	if err != nil || len(removed) > 0 {
-		t.Errorf("removed %v, %v", removed, err)
-	}
-	if list, _ := os.ReadDir(parent); len(list) != want {
-		t.Errorf("left: %v", list)
-	}
-	if runtime.GOOS == "windows" {
-		return
-	}
-	if err := os.WriteFile(filepath.Join(outside, "f"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(outside, filepath.Join(parent, "ms-bbbbbbbb")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(parent, "ms-bbbbbbbb.lock"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Sweep(parent, "ms-"); err != nil {
-		t.Fatal(err)
 	}
 	if !exists(filepath.Join(outside, "f")) {
 		t.Error("the sweep followed a link")
@@ -236,45 +206,26 @@ func TestSweepRace(t *testing.T) {
 	makers.Wait()
 	close(stop)
 	sweepers.Wait()
-	if list, _ := os.ReadDir(parent); len(list) > 0 {
-		t.Errorf("left: %v", list)
-	}
-}
-
-func TestSweepGivesNames(t *testing.T) {
-	parent := t.TempDir()
-	cmd, left := start(t, parent)
-	kill(cmd)
-	got, err := Sweep(parent, "ms-")
-	if err != nil || !slices.Equal(got, []string{left}) {
-		t.Errorf("removed %v, %v, want %s", got, err, left)
-	}
+	nothingIn(t, parent)
 }
 
 func TestTempFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.txt")
 	for _, text := range []string{"one", "two"} {
-		if err := WriteFile(path, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, WriteFile(path, []byte(text)))
 	}
 	f, err := NewTempFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if filepath.Dir(f.Path) != dir || filepath.Ext(f.Path) != ".txt" {
 		t.Errorf("%s is not beside %s", f.Path, path)
 	}
-	if _, err := f.WriteString("three"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = f.WriteString("three")
+	must(t, err)
 	if data, err := os.ReadFile(path); string(data) != "two" {
 		t.Errorf("before: %q, %v", data, err)
 	}
-	if err := f.Place(path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Place(path))
 	if err := f.Remove(); err != nil { // it is in its place
 		t.Error(err)
 	}
@@ -293,9 +244,7 @@ func TestTempFile(t *testing.T) {
 	if err := WriteFile(filepath.Join(path, "b"), nil); err == nil {
 		t.Error("a file is a folder")
 	}
-	if err := os.Mkdir(filepath.Join(dir, "folder"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
 	if err := WriteFile(filepath.Join(dir, "folder"), []byte("x")); err == nil {
 		t.Error("a folder is replaced")
 	}
@@ -304,54 +253,19 @@ func TestTempFile(t *testing.T) {
 	}
 }
 
-func TestSweepFile(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "a.txt")
-	alive, writing := start(t, path)
-	dead, left := start(t, path)
-	kill(dead)
-	if !exists(left) {
-		t.Fatal("the killed child left nothing: the test tests nothing")
-	}
-	if err := WriteFile(path, nil); err != nil { // the first in this place sweeps
-		t.Fatal(err)
-	}
-	if exists(left) || !exists(writing) {
-		t.Errorf("of the killed process: %v, of the living one: %v", exists(left), exists(writing))
-	}
-	kill(alive)
-	if _, err := Sweep(dir, Hidden); err != nil {
-		t.Error(err)
-	}
-	if list, _ := os.ReadDir(dir); len(list) != 1 {
-		t.Errorf("left: %v", list)
-	}
-}
-
 // When the process ends while it unpacks, nothing is left, and nothing comes after.
 func TestEnd(t *testing.T) {
 	defer ending.Store(false)
-	var b bytes.Buffer
-	z := zip.NewWriter(&b)
+	var items []item
 	for i := range 3000 {
-		if _, err := z.Create(fmt.Sprintf("%d/%d", i%10, i)); err != nil {
-			t.Fatal(err)
-		}
+		items = append(items, file(fmt.Sprintf("%d/%d", i%10, i), ""))
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "a.zip")
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	path := save(t, pack(t, items...))
 	for range 5 {
 		ending.Store(false)
 		parent := t.TempDir()
 		d, err := NewTempDir(parent, "ms-")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		done := make(chan error)
 		go func() { done <- Unpack(path, d.Path, &diag.List{}, Limits{}) }()
 		for !exists(filepath.Join(d.Path, "0", "100")) {
@@ -367,8 +281,6 @@ func TestEnd(t *testing.T) {
 		if err := WriteFile(filepath.Join(parent, "a"), nil); !errors.Is(err, errEnding) {
 			t.Error(err)
 		}
-		if list, _ := os.ReadDir(parent); len(list) > 0 {
-			t.Errorf("left: %v", list)
-		}
+		nothingIn(t, parent)
 	}
 }

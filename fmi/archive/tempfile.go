@@ -6,15 +6,15 @@ import (
 	"path/filepath"
 )
 
-// File is a file of this process on its way to its place: nobody sees a part of it
-// there. It is swept like a folder of NewTempDir if the process is killed before.
+// File is a temporary file until Place moves it to its final path. If the process is killed
+// before, it is swept like a folder of NewTempDir.
 type File struct {
 	*os.File
 	temporary
 }
 
-// NewTempFile makes an empty file beside path, under a name that nobody has, with the
-// ending of path, since that tells what kind of file it is.
+// NewTempFile makes an empty file in the folder of path, with an unused name and the extension of
+// path.
 func NewTempFile(path string) (*File, error) {
 	f := &File{}
 	ext := filepath.Ext(path)
@@ -33,8 +33,7 @@ func NewTempFile(path string) (*File, error) {
 	return f, nil
 }
 
-// Place closes the file and puts it in its place, in one go. What is there is
-// replaced.
+// Place closes the file and moves it to path atomically. It replaces an existing file.
 func (f *File) Place(path string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -52,8 +51,8 @@ func (f *File) Place(path string) error {
 	return nil
 }
 
-// WriteFile writes data to path in one go: a reader sees the old content or the new
-// one, and after an error the old one.
+// WriteFile writes data to path atomically: readers see the old content or the new one, after an
+// error the old one.
 func WriteFile(path string, data []byte) error {
 	f, err := NewTempFile(path)
 	if err != nil {

@@ -1,5 +1,4 @@
-// Package csrc compiles C sources of FMUs and holds the C interface of FMI 2.0
-// that they are compiled with.
+// Package csrc compiles C sources of FMUs with its own header of FMI 2.0.
 package csrc
 
 import (
@@ -22,12 +21,10 @@ import (
 //go:embed fmi2.h
 var Header []byte
 
-// standardHeaders are the names that sources written for the headers of the
-// standard include. The standard lets FMUs leave these out.
+// standardHeaders are the headers of the standard, which FMUs need not contain.
 var standardHeaders = []string{"fmi2TypesPlatform.h", "fmi2FunctionTypes.h", "fmi2Functions.h"}
 
-// WriteHeaders puts the headers into a folder: fmi2.h, and those of the standard,
-// which lead to it.
+// WriteHeaders writes fmi2.h and the headers of the standard, which include it, into a folder.
 func WriteHeaders(dir string) error {
 	if err := os.WriteFile(filepath.Join(dir, "fmi2.h"), Header, 0o600); err != nil {
 		return err
@@ -40,12 +37,13 @@ func WriteHeaders(dir string) error {
 	return nil
 }
 
-// Compiler finds the C compiler: $CC (with arguments, if it holds some), else
-// the first of cc, gcc and clang on the path. The error says what to install.
+// Compiler returns the C compiler: $CC with its arguments, or the first of cc, gcc and clang on the
+// path. The error names what to install.
 func Compiler() ([]string, error) {
 	if cc := strings.Fields(os.Getenv("CC")); len(cc) > 0 {
 		if _, err := exec.LookPath(cc[0]); err != nil {
-			return nil, fmt.Errorf("the C compiler named by CC, %q, cannot be run: %w; set CC to one that is installed or unset it", cc[0], err)
+			return nil, fmt.Errorf("cannot run the C compiler %q of the variable CC: %w; "+
+				"set CC to an installed compiler, or unset it", cc[0], err)
 		}
 		return cc, nil
 	}
@@ -59,7 +57,7 @@ func Compiler() ([]string, error) {
 		"Windows: MinGW-w64) or set CC to the path of yours")
 }
 
-// Extension ends the name of a shared library of this system.
+// Extension returns the suffix of shared libraries.
 func Extension() string {
 	switch runtime.GOOS {
 	case "windows":
@@ -70,13 +68,12 @@ func Extension() string {
 	return ".so"
 }
 
-// Library makes the shared library out. The working folder is dir, so that no
-// path of this machine gets into the library; args are the sources, relative to
-// dir, and what else the compiler is told. The error holds its messages. The compiler
-// and what it starts are ended when ctx ends, whose cause is the error then, and after
-// ten minutes.
+// Library compiles the shared library out. args are source files, relative to the working directory
+// dir, and compiler options. Thus no path of this machine gets into the library. The error
+// includes the messages of the compiler. The compiler and its child processes are ended after ten
+// minutes or when ctx ends; the error is then the cause of ctx.
 func Library(ctx context.Context, cc []string, dir, out string, args ...string) error {
-	// Contraction into fused operations would make results depend on the machine.
+	// With fused operations results would depend on the machine.
 	all := append(cc[1:len(cc):len(cc)], "-O2", "-ffp-contract=off", "-shared", "-o", out)
 	switch runtime.GOOS {
 	case "windows":
@@ -104,5 +101,5 @@ func Library(ctx context.Context, cc []string, dir, out string, args ...string) 
 	return nil
 }
 
-// limit bounds a compilation.
+// limit is the longest time of a compilation.
 var limit = 10 * time.Minute

@@ -13,14 +13,20 @@ import (
 	"time"
 )
 
+// must fails the test if an error is not nil.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // hanging is a compiler that starts a process, which holds a pipe, and does not end.
 func hanging(t *testing.T) (cc []string, pipe string) {
 	t.Helper()
 	dir := t.TempDir()
 	pipe = filepath.Join(dir, "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(pipe, 0o600))
 	return []string{"sh", "-c", `(echo begun; exec sleep 1000) > "$0" & sleep 1000`, pipe}, pipe
 }
 
@@ -36,9 +42,7 @@ func gone(t *testing.T, pipe *os.File) {
 func open(t *testing.T, path string) *os.File {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { f.Close() })
 	if n, err := f.Read(make([]byte, 10)); n != len("begun\n") {
 		t.Fatal(n, err)

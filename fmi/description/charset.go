@@ -12,13 +12,13 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// maxDescription bounds the size of a modelDescription.xml: eight times that of
-// half a million variables.
+// maxDescription bounds the size of a modelDescription.xml, in bytes: half a
+// million variables take an eighth of it.
 const maxDescription = 1 << 30
 
-// source gives a document in UTF-8, byte by byte as the XML decoder wants it,
-// and can record what passes. The standard asks for UTF-8 (fmi2 12); exporters
-// also write the eight-bit sets of Western Europe and UTF-16.
+// source reads a document byte by byte, for the XML decoder, and converts it to
+// UTF-8. It can record the bytes read. The standard requires UTF-8 (fmi2 12), but
+// some exporters write UTF-16 or an 8-bit encoding of Western Europe.
 type source struct {
 	r        io.Reader // in UTF-8
 	memory   []byte
@@ -57,7 +57,7 @@ func newSource(r io.Reader) (*source, error) {
 	return s, nil
 }
 
-// bounded is a reader with a longest length.
+// bounded is a reader that fails beyond maxDescription bytes.
 type bounded struct {
 	io.Reader
 	left int64
@@ -66,12 +66,12 @@ type bounded struct {
 func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
 	if b.left -= int64(n); b.left < 0 {
-		return 0, fmt.Errorf("longer than %d MB", maxDescription>>20)
+		return 0, fmt.Errorf("the document is longer than %d MB", maxDescription>>20)
 	}
 	return n, err
 }
 
-// more reads on; it reports whether there is a byte to give.
+// more fills the buffer and reports whether it holds a byte.
 func (s *source) more() bool {
 	for s.pos == len(s.buf) && s.err == nil {
 		var n int
@@ -81,7 +81,7 @@ func (s *source) more() bool {
 	return s.pos < len(s.buf)
 }
 
-// ReadByte is what the decoder calls.
+// ReadByte returns the next byte; the decoder calls it.
 func (s *source) ReadByte() (byte, error) {
 	if s.pos == len(s.buf) && !s.more() {
 		return 0, s.err
@@ -94,7 +94,7 @@ func (s *source) ReadByte() (byte, error) {
 	return b, nil
 }
 
-// Read is here because the decoder hands its reader on as an io.Reader.
+// Read makes source an io.Reader, which xml.NewDecoder wants.
 func (s *source) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -107,7 +107,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return 1, nil
 }
 
-// declaredEncoding looks at the XML declaration. Without one a document is in UTF-8.
+// declaredEncoding returns the encoding in the XML declaration; without one a document is in UTF-8.
 func declaredEncoding(head []byte) (string, encoding.Encoding, error) {
 	if !bytes.HasPrefix(head, []byte("<?xml")) {
 		return "", nil, nil
@@ -123,17 +123,17 @@ func declaredEncoding(head []byte) (string, encoding.Encoding, error) {
 	}
 	end := bytes.IndexByte(value[1:], value[0])
 	if value[0] != '"' && value[0] != '\'' || end < 0 {
-		return "", nil, nil // the decoder will complain
+		return "", nil, nil // the decoder reports it
 	}
 	name := string(value[1 : 1+end])
 	switch strings.ToLower(name) {
 	case "utf-8":
 		return "", nil, nil
-	case "us-ascii", "ascii", "utf8": // in UTF-8 whatever they are called
+	case "us-ascii", "ascii", "utf8": // valid UTF-8
 		return name, nil, nil
 	case "iso-8859-1", "iso8859-1", "iso_8859-1", "latin1", "latin-1", "windows-1252", "cp1252":
-		// As browsers do: the codes in which the two differ are no characters
-		// in ISO-8859-1, so who uses them means Windows-1252.
+		// Browsers do the same: codes in which the two differ are not
+		// characters in ISO-8859-1.
 		return name, charmap.Windows1252, nil
 	case "iso-8859-15", "latin9", "latin-9":
 		return name, charmap.ISO8859_15, nil
@@ -141,7 +141,7 @@ func declaredEncoding(head []byte) (string, encoding.Encoding, error) {
 	return "", nil, encodingError(name)
 }
 
-// encodingError is the name of an encoding that is not supported.
+// encodingError is the name of an unsupported encoding.
 type encodingError string
 
 func (e encodingError) Error() string {

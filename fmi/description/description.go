@@ -3,9 +3,8 @@ package description
 import "github.com/macrostep/macrostep/fmi/unit"
 
 // ModelDescription is modelDescription.xml of an FMI 2.0 FMU, read whole
-// (checklist 13–28). Every attribute of the schema stands here; what is absent
-// in the document has the default of the standard, or a nil pointer where
-// absence differs from every value.
+// (checklist 13–28). It has every attribute of the schema. Absent attributes have
+// the default of the standard, or are nil if the standard has no default.
 type ModelDescription struct {
 	FMIVersion               string
 	ModelName                string
@@ -52,7 +51,7 @@ type CoSimulation struct {
 	SourceFiles                            []string
 }
 
-// ModelExchange is the element of the same name; macrostep only tells that it is there.
+// ModelExchange is the element of the same name. macrostep does not run Model Exchange.
 type ModelExchange struct {
 	ModelIdentifier                     string
 	NeedsExecutionTool                  bool
@@ -65,7 +64,7 @@ type ModelExchange struct {
 	SourceFiles                         []string
 }
 
-// BaseType is the type of a variable at the FMI functions. Enumeration travels as Integer.
+// BaseType is the type of a variable. The FMI functions pass Enumeration as Integer.
 type BaseType uint8
 
 // The base types.
@@ -107,7 +106,7 @@ const (
 	Discrete
 )
 
-// The kinds of initial value; InitialNone stands for inputs and the independent variable.
+// The kinds of initial value; inputs and the independent variable have InitialNone.
 const (
 	InitialNone Initial = iota
 	Exact
@@ -115,7 +114,7 @@ const (
 	Calculated
 )
 
-// RealAttributes are those of a Real type or variable (checklist 17).
+// RealAttributes are the attributes of a Real type or variable (checklist 17).
 // Min, Max and Nominal are nil if absent.
 type RealAttributes struct {
 	Quantity, Unit, DisplayUnit string
@@ -123,7 +122,7 @@ type RealAttributes struct {
 	Min, Max, Nominal           *float64
 }
 
-// IntegerAttributes are those of an Integer or Enumeration type or variable.
+// IntegerAttributes are the attributes of an Integer or Enumeration type or variable.
 type IntegerAttributes struct {
 	Quantity string
 	Min, Max *int32
@@ -148,7 +147,7 @@ type SimpleType struct {
 // LogCategory is one category that fmi2SetDebugLogging accepts (checklist 24).
 type LogCategory struct{ Name, Description string }
 
-// DefaultExperiment holds the suggestions of the exporter; nil where absent (checklist 23).
+// DefaultExperiment holds suggestions of the exporter, nil if absent; times in s (checklist 23).
 type DefaultExperiment struct {
 	StartTime, StopTime, Tolerance, StepSize *float64
 }
@@ -156,8 +155,8 @@ type DefaultExperiment struct {
 // VendorAnnotation is the content of one Tool element, kept as raw XML (checklist 24).
 type VendorAnnotation struct{ Tool, XML string }
 
-// ScalarVariable is one variable (checklist 18–22). Attributes of the declared
-// type are already merged in, those on the variable winning.
+// ScalarVariable is one variable (checklist 18–22). It includes the attributes of
+// its declared type that it does not set itself.
 type ScalarVariable struct {
 	Name           string
 	ValueReference ValueReference
@@ -182,8 +181,8 @@ type ScalarVariable struct {
 	StartString  string
 
 	// AliasOf is the 1-based index of the first variable with the same base type
-	// and value reference, if that is another one; 0 = none. All of them are one
-	// quantity: at most one may be set (fmi2 21, 67).
+	// and value reference, 0 for that variable itself. Aliases are one quantity: at
+	// most one of them may be set (fmi2 21, 67).
 	AliasOf int
 
 	Annotations []VendorAnnotation
@@ -206,8 +205,8 @@ const (
 // Unknown is an entry of Outputs, Derivatives or InitialUnknowns (checklist 26–28).
 type Unknown struct {
 	Index int // 1-based index into the variables
-	// Declared reports whether the attribute dependencies is present. If it is
-	// not, the unknown depends on all knowns (checklist 27).
+	// Declared is true if the attribute dependencies is present; otherwise the
+	// unknown depends on all knowns (checklist 27).
 	Declared     bool
 	Dependencies []int // 1-based indices
 	Kinds        []DependencyKind

@@ -9,7 +9,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/unit"
 )
 
-// Variable finds a variable by its name. It stays part of the description.
+// Variable returns the variable with this name. The pointer is into d.
 func (d *ModelDescription) Variable(name string) (*ScalarVariable, bool) {
 	i, ok := d.byName[name]
 	if d.byName == nil { // made by hand
@@ -23,7 +23,7 @@ func (d *ModelDescription) Variable(name string) (*ScalarVariable, bool) {
 }
 
 // OutputVariables returns the variables of causality output, in document order.
-// They stay part of the description.
+// The pointers are into d.
 func (d *ModelDescription) OutputVariables() []*ScalarVariable {
 	var list []*ScalarVariable
 	for i := range d.Variables {
@@ -44,7 +44,7 @@ func (d *ModelDescription) Enumeration(declaredType string) []EnumerationItem {
 	return nil
 }
 
-// Unit finds a unit by its name. It stays part of the description.
+// Unit returns the unit with this name. The pointer is into d.
 func (d *ModelDescription) Unit(name string) (*unit.Definition, bool) {
 	for i := range d.Units {
 		if d.Units[i].Name == name {
@@ -59,7 +59,7 @@ func (d *ModelDescription) Unit(name string) (*unit.Definition, bool) {
 //
 //	<VendorAnnotations><Tool name="macrostep"><stateless/></Tool></VendorAnnotations>
 //
-// <stateless value="false"/> takes it back.
+// <stateless value="false"/> revokes it.
 func (d *ModelDescription) Stateless() bool {
 	for _, a := range d.VendorAnnotations {
 		if a.Tool != "macrostep" {

@@ -15,10 +15,9 @@ import (
 // maxDepth bounds the nesting of elements, which only annotations can have.
 const maxDepth = 100
 
-// reader reads one modelDescription.xml. It goes through the document once,
-// with the tokens of encoding/xml but without its namespaces, which FMI does
-// not use and which cost a fifth of the time; then the rules are checked on
-// what was read.
+// reader reads one modelDescription.xml in a single pass and then checks the
+// rules. It uses the raw tokens of encoding/xml: FMI needs no namespaces, and
+// resolving them would cost a fifth of the time.
 //
 // Each method for an element gets its start tag and reads up to its end tag.
 // The start tag is valid until the next call of child.
@@ -33,7 +32,7 @@ type reader struct {
 	line  int              // of its start tag
 	end   int64            // offset of the end tag read last
 
-	opaque int // > 0 in elements that are passed over or kept as they are
+	opaque int // > 0 inside elements that are skipped or kept as raw XML
 
 	list   diag.List
 	groups map[*diag.Rule]*group
@@ -43,7 +42,7 @@ type reader struct {
 	given    []given            // of each variable
 	lines    struct{ units, types, outputs, derivatives, initialUnknowns []int }
 	sections map[string]int // line of each child of the root
-	numbers  []float64      // where min, max and nominal stand
+	numbers  []float64      // memory of min, max and nominal
 
 	// For the rules on the whole document.
 	unitOf, typeOf map[string]int  // first index by name
@@ -60,7 +59,7 @@ type level struct {
 	children int
 }
 
-// given says which attributes stand in the document, where the value alone does not tell.
+// given is a set of attributes that the document has, possibly with the default value.
 type given uint8
 
 const (
@@ -72,14 +71,13 @@ const (
 	givenReinit
 )
 
-// Read reads a modelDescription.xml (checklist 12–28) whose name is
-// used in findings. The findings go to l, which may be nil and whose Strict
-// says how strict the reading is. It gives a description or an error, never
-// both: a *diag.ListError with all violations that forbid the use of the
-// document, or what r said.
+// Read reads a modelDescription.xml (checklist 12–28); findings refer to it by
+// name. It appends its findings to l, which may be nil; l.Strict selects strict
+// mode. It returns either a description or an error: an error of r, or a
+// *diag.ListError with all violations that make the document unusable.
 //
-// Several violations of one rule are one finding, which counts them, unless
-// they are errors. A document that breaks the schema is not judged further.
+// Several violations of one rule make one finding with their number, unless
+// they are errors. If a document breaks the schema, no other rules are checked.
 func Read(r io.Reader, name string, l *diag.List) (*ModelDescription, error) {
 	p := &reader{
 		file:       name,
@@ -106,7 +104,7 @@ func Read(r io.Reader, name string, l *diag.List) (*ModelDescription, error) {
 	return p.d, nil
 }
 
-// errStop ends the reading after a finding that says why.
+// errStop ends the reading; a finding has the reason.
 var errStop = errors.New("stop")
 
 func (p *reader) read(r io.Reader) {
@@ -122,7 +120,7 @@ func (p *reader) read(r io.Reader) {
 	}
 	p.src = src
 	if src.encoding != "" {
-		p.add(ruleEncoding, "/", 1, "", "the document is in %s and not in UTF-8", src.encoding)
+		p.add(ruleEncoding, "/", 1, "", "the document is in %s, not in UTF-8", src.encoding)
 	}
 	p.dec = xml.NewDecoder(src)
 	p.dec.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil } // converted by src
@@ -131,7 +129,7 @@ func (p *reader) read(r io.Reader) {
 	case ok && e.Name.Local == "fmiModelDescription" && e.Name.Space == "":
 		p.root(e)
 	case ok:
-		p.add(ruleSchema, p.path(""), p.line, "", "the root element is %s and not fmiModelDescription", clip(e.Name.Local))
+		p.add(ruleSchema, p.path(""), p.line, "", "the root element is %s, not fmiModelDescription", clip(e.Name.Local))
 		p.err = errStop
 	case p.err == nil:
 		p.add(ruleSchema, "/", 0, "", "the document has no element")
@@ -143,14 +141,14 @@ func (p *reader) read(r io.Reader) {
 			p.err = errStop
 		}
 	}
-	// Where values are missing the other rules would find what is not so.
+	// Missing values would cause false findings of the other rules.
 	if p.err == nil && p.groups[ruleSchema] == nil && p.groups[ruleNotANumber] == nil {
 		p.check()
 	}
 }
 
-// child returns the start tag of the next child of the innermost open element. If
-// there is none, it has read the end tag; after an error it gives none either.
+// child returns the start tag of the next child of the innermost open element. It
+// returns false after the end tag of that element, or after an error.
 func (p *reader) child() (*xml.StartElement, bool) {
 	for p.err == nil {
 		line, _ := p.dec.InputPos()
@@ -179,7 +177,7 @@ func (p *reader) child() (*xml.StartElement, bool) {
 		case xml.EndElement:
 			n := len(p.open) - 1
 			if n < 0 || p.open[n].name != t.Name {
-				p.syntax(line, "the end tag %s closes nothing", clip(t.Name.Local))
+				p.syntax(line, "unexpected end tag %s", clip(t.Name.Local))
 				break
 			}
 			p.open = p.open[:n]
@@ -187,14 +185,14 @@ func (p *reader) child() (*xml.StartElement, bool) {
 			return nil, false
 		case xml.CharData:
 			if len(p.open) > 0 && p.opaque == 0 && len(bytes.TrimLeft(t, " \t\r\n")) > 0 {
-				p.add(ruleUnknown, p.path(""), line, "", "text stands between the elements")
+				p.add(ruleUnknown, p.path(""), line, "", "unexpected text between elements")
 			}
 		}
 	}
 	return nil, false
 }
 
-// stop ends the reading at an error of the decoder.
+// stop ends the reading after an error of the decoder.
 func (p *reader) stop(err error, line int) {
 	var s *xml.SyntaxError
 	switch {
@@ -204,7 +202,7 @@ func (p *reader) stop(err error, line int) {
 		if len(p.open) > 0 {
 			p.syntax(line, "the document ends inside %s", p.open[len(p.open)-1].name.Local)
 		}
-	case strings.HasPrefix(err.Error(), "xml: "): // an XML version or encoding it does not take
+	case strings.HasPrefix(err.Error(), "xml: "): // unsupported XML version or encoding
 		p.syntax(line, "%s", strings.TrimPrefix(err.Error(), "xml: "))
 	default:
 		p.err = fmt.Errorf("%s: line %d: %w", p.file, line, err)
@@ -216,13 +214,16 @@ func (p *reader) syntax(line int, format string, args ...any) {
 	p.err = errStop
 }
 
-// unique checks that no attribute stands twice, which the decoder does not.
+// unique reports duplicate attributes, which the decoder accepts.
 func (p *reader) unique(attrs []xml.Attr) {
-	if len(attrs) > 64 {
+	duplicate := func(a *xml.Attr) {
+		p.syntax(p.line, "the document is not well-formed: duplicate attribute %s", clip(a.Name.Local))
+	}
+	if len(attrs) > 64 { // comparing all pairs would take too long
 		seen := make(map[xml.Name]bool, len(attrs))
 		for i := range attrs {
 			if seen[attrs[i].Name] {
-				p.syntax(p.line, "the document is not well-formed: the attribute %s stands twice", clip(attrs[i].Name.Local))
+				duplicate(&attrs[i])
 				return
 			}
 			seen[attrs[i].Name] = true
@@ -232,7 +233,7 @@ func (p *reader) unique(attrs []xml.Attr) {
 	for i := range attrs {
 		for k := range i {
 			if attrs[k].Name == attrs[i].Name {
-				p.syntax(p.line, "the document is not well-formed: the attribute %s stands twice", clip(attrs[i].Name.Local))
+				duplicate(&attrs[i])
 				return
 			}
 		}
@@ -262,7 +263,7 @@ func (p *reader) none() {
 	}
 }
 
-// unknownElement passes over an element that does not belong where it stands.
+// unknownElement reports and skips an element that the schema does not have here.
 func (p *reader) unknownElement(e *xml.StartElement) {
 	p.add(ruleUnknown, p.path(""), p.line, "", "the element %s is not known here", clip(e.Name.Local))
 	p.skip()
@@ -276,7 +277,7 @@ func local(a *xml.Attr) string {
 	return a.Name.Local
 }
 
-// unknownAttribute reports an attribute that the schema does not know.
+// unknownAttribute reports an attribute that the schema does not have.
 func (p *reader) unknownAttribute(a *xml.Attr) {
 	if a.Name.Space == "" && a.Name.Local != "xmlns" {
 		p.add(ruleUnknown, p.path(""), p.line, "", "the attribute %s is not known here", clip(a.Name.Local))
@@ -290,8 +291,8 @@ func (p *reader) required(present bool, attribute string) {
 	}
 }
 
-// raw reads up to the end tag of the innermost open element and gives what
-// stands before it as it is, in UTF-8.
+// raw returns the content of the innermost open element as XML in UTF-8, and
+// reads its end tag.
 func (p *reader) raw() string {
 	start := p.dec.InputOffset()
 	p.src.recording, p.src.record = true, p.src.record[:0]
@@ -300,11 +301,11 @@ func (p *reader) raw() string {
 	if p.err != nil {
 		return ""
 	}
-	// <Tool name="x"/> makes an end tag out of nothing.
+	// The decoder makes up an end tag for <Tool name="x"/>.
 	return string(p.src.record[:min(p.end-start, int64(len(p.src.record)))])
 }
 
-// path returns the place of the innermost open element, or of an attribute of it.
+// path returns the path of the innermost open element, or of one of its attributes.
 func (p *reader) path(attribute string) string {
 	if len(p.open) == 0 {
 		return "/"
@@ -325,7 +326,7 @@ func (p *reader) path(attribute string) string {
 	return b.String()
 }
 
-// clip shortens a text from the document for a message.
+// clip shortens text of the document for a message.
 func clip(s string) string {
 	const most = 60
 	if len(s) <= most {
@@ -334,22 +335,22 @@ func clip(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
-// group is the violations of one rule beyond those listed.
+// group counts the violations of one rule.
 type group struct {
-	last  int // index in the list of the finding that stands for the others
+	last  int // index of the finding that represents those not listed
 	count int // listed
 	more  int // not listed
 	names []string
 }
 
-// Errors are listed one by one up to a bound, everything else once.
+// The first errors of a rule are separate findings; warnings share one finding.
 const (
 	errorsListed = 20
 	namesListed  = 8
 )
 
-// add reports a violation. The subject is what the place is called, for the
-// finding that stands for several; it may be "".
+// add reports a violation of r. A finding for several violations lists their
+// subjects, for example names of variables; "" is not listed.
 func (p *reader) add(r *diag.Rule, path string, line int, subject, format string, args ...any) {
 	g := p.groups[r]
 	if g == nil {
@@ -372,7 +373,7 @@ func (p *reader) add(r *diag.Rule, path string, line int, subject, format string
 	}
 }
 
-// finishFindings completes the findings that stand for several, and sorts all.
+// finishFindings completes the findings for several violations, and sorts all by line.
 func (p *reader) finishFindings() {
 	for _, g := range p.groups {
 		if g.more == 0 {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// large gives a description of 50 000 variables, 17 MB, like those of large
-// models: parameters, states with derivatives, aliases, inputs and outputs.
+// large returns a description of 50 000 variables (17 MB), like those of large
+// models: parameters, inputs, outputs and local variables.
 var large = sync.OnceValue(func() []byte {
 	const n = 50_000
 	var b bytes.Buffer

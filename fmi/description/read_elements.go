@@ -14,55 +14,75 @@ var sectionOrder = map[string]int{
 	"DefaultExperiment": 5, "VendorAnnotations": 6, "ModelVariables": 7, "ModelStructure": 8,
 }
 
-func (p *reader) root(e *xml.StartElement) {
-	d := p.d
-	var version, name, guid bool
+// attributes reads the attributes of a start tag by name. The target of each is a pointer to a string, flag, count
+// (an xs:unsignedInt) or double, or a function. It reports the required ones that are missing.
+func (p *reader) attributes(e *xml.StartElement, targets map[string]any, required ...string) {
+	present := map[string]bool{}
 	for i := range e.Attr {
 		a := &e.Attr[i]
-		switch local(a) {
-		case "fmiVersion":
-			version = true
-			if d.FMIVersion = p.version(a); d.FMIVersion == "" {
-				p.err = errStop // the rest has another schema
-				return
-			}
-		case "modelName":
-			d.ModelName, name = a.Value, true
-		case "guid":
-			d.GUID, guid = a.Value, true
-		case "description":
-			d.Description = a.Value
-		case "author":
-			d.Author = a.Value
-		case "version":
-			d.Version = a.Value
-		case "copyright":
-			d.Copyright = a.Value
-		case "license":
-			d.License = a.Value
-		case "generationTool":
-			d.GenerationTool = a.Value
-		case "generationDateAndTime":
-			d.GenerationDateAndTime = a.Value
-		case "variableNamingConvention":
-			if k, ok := p.word(a, []string{"flat", "structured"}); ok {
-				d.VariableNamingConvention = [...]string{"flat", "structured"}[k]
-			}
-		case "numberOfEventIndicators":
+		name := local(a)
+		present[name] = true
+		switch to := targets[name].(type) {
+		case *string:
+			*to = a.Value
+		case *bool:
+			*to = p.flag(a)
+		case *int:
 			n, _ := p.unsigned(a)
-			d.NumberOfEventIndicators = int(min(n, math.MaxInt32))
+			*to = int(min(n, math.MaxInt32))
+		case *int32:
+			*to, _ = p.integer(a)
+		case *float64:
+			*to, _ = p.double(a)
+		case **float64:
+			*to = p.doublePointer(a)
+		case func(*xml.Attr):
+			to(a)
 		default:
 			p.unknownAttribute(a)
 		}
+		if p.err != nil {
+			return
+		}
 	}
-	if !version { // FMI 1 to 3 have it: this is something else
-		p.required(false, "fmiVersion")
+	for _, name := range required {
+		p.required(present[name], name)
+	}
+}
+
+func (p *reader) root(e *xml.StartElement) {
+	d := p.d
+	p.attributes(e, map[string]any{
+		"fmiVersion": func(a *xml.Attr) {
+			if d.FMIVersion = p.version(a); d.FMIVersion == "" {
+				p.err = errStop // another version has another schema
+			}
+		},
+		"modelName":               &d.ModelName,
+		"guid":                    &d.GUID,
+		"description":             &d.Description,
+		"author":                  &d.Author,
+		"version":                 &d.Version,
+		"copyright":               &d.Copyright,
+		"license":                 &d.License,
+		"generationTool":          &d.GenerationTool,
+		"generationDateAndTime":   &d.GenerationDateAndTime,
+		"numberOfEventIndicators": &d.NumberOfEventIndicators,
+		"variableNamingConvention": func(a *xml.Attr) {
+			if _, ok := p.word(a, []string{"flat", "structured"}); ok {
+				d.VariableNamingConvention = a.Value
+			}
+		},
+	}, "fmiVersion", "modelName", "guid")
+	if d.FMIVersion == "" { // not FMI 1 to 3, or another version
 		p.err = errStop
 		return
 	}
-	p.required(name, "modelName")
-	p.required(guid, "guid")
+	p.readSections()
+}
 
+// readSections reads the children of the root.
+func (p *reader) readSections() {
 	last := 0
 	for {
 		e, ok := p.child()
@@ -76,13 +96,13 @@ func (p *reader) root(e *xml.StartElement) {
 			continue
 		}
 		if first := p.sections[section]; first > 0 {
-			p.add(ruleSchema, p.path(""), p.line, "", "the element %s stands twice, first in line %d", section, first)
+			p.add(ruleSchema, p.path(""), p.line, "", "duplicate element %s; the first is in line %d", section, first)
 			p.skip()
 			continue
 		}
 		p.sections[section] = p.line
 		if order < last {
-			p.add(ruleSchemaLoose, p.path(""), p.line, section, "the element %s stands too late", section)
+			p.add(ruleSchemaLoose, p.path(""), p.line, section, "the element %s is out of order", section)
 		}
 		last = max(last, order)
 		switch section {
@@ -99,10 +119,10 @@ func (p *reader) root(e *xml.StartElement) {
 		case "DefaultExperiment":
 			p.defaultExperiment(e)
 		case "VendorAnnotations":
-			d.VendorAnnotations = p.annotations()
+			p.d.VendorAnnotations = p.annotations()
 		case "ModelVariables":
 			p.list1("ScalarVariable", p.scalarVariable)
-			d.Variables = slices.Concat(p.chunks...)
+			p.d.Variables = slices.Concat(p.chunks...)
 			p.chunks = nil
 		case "ModelStructure":
 			p.modelStructure()
@@ -110,7 +130,7 @@ func (p *reader) root(e *xml.StartElement) {
 	}
 }
 
-// list1 reads an element that holds one or more of another.
+// list1 reads an element that must hold at least one element of a name.
 func (p *reader) list1(name string, read func(*xml.StartElement)) {
 	at, line, n := p.path(""), p.line, 0
 	p.noAttributes()
@@ -127,7 +147,7 @@ func (p *reader) list1(name string, read func(*xml.StartElement)) {
 		}
 	}
 	if n == 0 && p.err == nil {
-		p.add(ruleSchemaLoose, at, line, "", "the list has no %s", name)
+		p.add(ruleSchemaLoose, at, line, "", "the list is empty; it needs at least one %s", name)
 	}
 }
 
@@ -140,33 +160,17 @@ func (p *reader) noAttributes() {
 func (p *reader) modelExchange(e *xml.StartElement) {
 	m := &ModelExchange{}
 	p.d.ModelExchange = m
-	identifier := false
-	for i := range e.Attr {
-		a := &e.Attr[i]
-		switch local(a) {
-		case "modelIdentifier":
-			m.ModelIdentifier, identifier = a.Value, true
-			p.identifier(a)
-		case "needsExecutionTool":
-			m.NeedsExecutionTool = p.flag(a)
-		case "completedIntegratorStepNotNeeded":
-			m.CompletedIntegratorStepNotNeeded = p.flag(a)
-		case "canBeInstantiatedOnlyOncePerProcess":
-			m.CanBeInstantiatedOnlyOncePerProcess = p.flag(a)
-		case "canNotUseMemoryManagementFunctions":
-			m.CanNotUseMemoryManagementFunctions = p.flag(a)
-		case "canGetAndSetFMUstate":
-			m.CanGetAndSetFMUState = p.flag(a)
-		case "canSerializeFMUstate":
-			m.CanSerializeFMUState = p.flag(a)
-		case "providesDirectionalDerivative", "providesDirectionalDerivatives":
-			m.ProvidesDirectionalDerivative = p.flag(a)
-			p.plural(a)
-		default:
-			p.unknownAttribute(a)
-		}
-	}
-	p.required(identifier, "modelIdentifier")
+	p.attributes(e, map[string]any{
+		"modelIdentifier":                     p.identifier(&m.ModelIdentifier),
+		"needsExecutionTool":                  &m.NeedsExecutionTool,
+		"completedIntegratorStepNotNeeded":    &m.CompletedIntegratorStepNotNeeded,
+		"canBeInstantiatedOnlyOncePerProcess": &m.CanBeInstantiatedOnlyOncePerProcess,
+		"canNotUseMemoryManagementFunctions":  &m.CanNotUseMemoryManagementFunctions,
+		"canGetAndSetFMUstate":                &m.CanGetAndSetFMUState,
+		"canSerializeFMUstate":                &m.CanSerializeFMUState,
+		"providesDirectionalDerivative":       &m.ProvidesDirectionalDerivative,
+		"providesDirectionalDerivatives":      p.plural(&m.ProvidesDirectionalDerivative),
+	}, "modelIdentifier")
 	p.serialize(m.CanGetAndSetFMUState, &m.CanSerializeFMUState)
 	m.SourceFiles = p.sourceFiles()
 }
@@ -174,52 +178,33 @@ func (p *reader) modelExchange(e *xml.StartElement) {
 func (p *reader) coSimulation(e *xml.StartElement) {
 	c := &CoSimulation{}
 	p.d.CoSimulation = c
-	identifier := false
-	for i := range e.Attr {
-		a := &e.Attr[i]
-		switch local(a) {
-		case "modelIdentifier":
-			c.ModelIdentifier, identifier = a.Value, true
-			p.identifier(a)
-		case "needsExecutionTool":
-			c.NeedsExecutionTool = p.flag(a)
-		case "canHandleVariableCommunicationStepSize":
-			c.CanHandleVariableCommunicationStepSize = p.flag(a)
-		case "canInterpolateInputs":
-			c.CanInterpolateInputs = p.flag(a)
-		case "maxOutputDerivativeOrder":
-			n, _ := p.unsigned(a)
-			c.MaxOutputDerivativeOrder = int(min(n, math.MaxInt32))
-		case "canRunAsynchronuously":
-			c.CanRunAsynchronously = p.flag(a)
-		case "canBeInstantiatedOnlyOncePerProcess":
-			c.CanBeInstantiatedOnlyOncePerProcess = p.flag(a)
-		case "canNotUseMemoryManagementFunctions":
-			c.CanNotUseMemoryManagementFunctions = p.flag(a)
-		case "canGetAndSetFMUstate":
-			c.CanGetAndSetFMUState = p.flag(a)
-		case "canSerializeFMUstate":
-			c.CanSerializeFMUState = p.flag(a)
-		case "providesDirectionalDerivative", "providesDirectionalDerivatives":
-			c.ProvidesDirectionalDerivative = p.flag(a)
-			p.plural(a)
-		default:
-			p.unknownAttribute(a)
-		}
-	}
-	p.required(identifier, "modelIdentifier")
+	p.attributes(e, map[string]any{
+		"modelIdentifier":                        p.identifier(&c.ModelIdentifier),
+		"needsExecutionTool":                     &c.NeedsExecutionTool,
+		"canHandleVariableCommunicationStepSize": &c.CanHandleVariableCommunicationStepSize,
+		"canInterpolateInputs":                   &c.CanInterpolateInputs,
+		"maxOutputDerivativeOrder":               &c.MaxOutputDerivativeOrder,
+		"canRunAsynchronuously":                  &c.CanRunAsynchronously,
+		"canBeInstantiatedOnlyOncePerProcess":    &c.CanBeInstantiatedOnlyOncePerProcess,
+		"canNotUseMemoryManagementFunctions":     &c.CanNotUseMemoryManagementFunctions,
+		"canGetAndSetFMUstate":                   &c.CanGetAndSetFMUState,
+		"canSerializeFMUstate":                   &c.CanSerializeFMUState,
+		"providesDirectionalDerivative":          &c.ProvidesDirectionalDerivative,
+		"providesDirectionalDerivatives":         p.plural(&c.ProvidesDirectionalDerivative),
+	}, "modelIdentifier")
 	p.serialize(c.CanGetAndSetFMUState, &c.CanSerializeFMUState)
 	c.SourceFiles = p.sourceFiles()
 }
 
-// plural reports the name that some exporters took from a draft (fmi2 14).
-func (p *reader) plural(a *xml.Attr) {
-	if a.Name.Local == "providesDirectionalDerivatives" {
+// plural reads providesDirectionalDerivatives, which some exporters took from a draft of the standard (fmi2 14).
+func (p *reader) plural(to *bool) func(*xml.Attr) {
+	return func(a *xml.Attr) {
+		*to = p.flag(a)
 		p.add(ruleUnknown, p.path(a.Name.Local), p.line, "", "the attribute is read as providesDirectionalDerivative")
 	}
 }
 
-// serialize checks that serialising goes with getting and setting (fmi2 14).
+// serialize resets canSerializeFMUstate without canGetAndSetFMUstate (fmi2 14).
 func (p *reader) serialize(getAndSet bool, serialize *bool) {
 	if *serialize && !getAndSet {
 		p.add(ruleSerialize, p.path("canSerializeFMUstate"), p.line, "", "canSerializeFMUstate is true, but canGetAndSetFMUstate is not")
@@ -242,7 +227,7 @@ func (p *reader) sourceFiles() []string {
 		p.list1("File", func(e *xml.StartElement) {
 			name := p.onlyName(e)
 			if seen[name] {
-				p.add(ruleNames, p.path(""), p.line, name, "the source file %q stands twice", clip(name))
+				p.add(ruleNames, p.path(""), p.line, name, "duplicate source file %q", clip(name))
 			}
 			seen[name] = true
 			files = append(files, name)
@@ -253,15 +238,7 @@ func (p *reader) sourceFiles() []string {
 
 // onlyName reads the attributes of an element that has only a name.
 func (p *reader) onlyName(e *xml.StartElement) (name string) {
-	present := false
-	for i := range e.Attr {
-		if a := &e.Attr[i]; local(a) == "name" {
-			name, present = a.Value, true
-		} else {
-			p.unknownAttribute(a)
-		}
-	}
-	p.required(present, "name")
+	p.attributes(e, map[string]any{"name": &name}, "name")
 	return name
 }
 
@@ -287,72 +264,36 @@ func (p *reader) unit(e *xml.StartElement) {
 
 func (p *reader) baseUnit(e *xml.StartElement) *unit.Base {
 	b := &unit.Base{Factor: 1}
-	for i := range e.Attr {
-		a := &e.Attr[i]
-		var exponent *int
-		switch local(a) {
-		case "kg":
-			exponent = &b.Kg
-		case "m":
-			exponent = &b.M
-		case "s":
-			exponent = &b.S
-		case "A":
-			exponent = &b.A
-		case "K":
-			exponent = &b.K
-		case "mol":
-			exponent = &b.Mol
-		case "cd":
-			exponent = &b.Cd
-		case "rad":
-			exponent = &b.Rad
-		case "factor":
-			p.factor(a, &b.Factor)
-			continue
-		case "offset":
-			b.Offset, _ = p.double(a)
-			continue
-		default:
-			p.unknownAttribute(a)
-			continue
+	exponent := func(to *int) func(*xml.Attr) {
+		return func(a *xml.Attr) {
+			n, _ := p.integer(a)
+			*to = int(n)
 		}
-		n, _ := p.integer(a)
-		*exponent = int(n)
 	}
+	p.attributes(e, map[string]any{
+		"kg": exponent(&b.Kg), "m": exponent(&b.M), "s": exponent(&b.S), "A": exponent(&b.A),
+		"K": exponent(&b.K), "mol": exponent(&b.Mol), "cd": exponent(&b.Cd), "rad": exponent(&b.Rad),
+		"factor": p.factor(&b.Factor), "offset": &b.Offset,
+	})
 	p.none()
 	return b
 }
 
 // factor reads the factor of a unit, which must not be 0.
-func (p *reader) factor(a *xml.Attr, to *float64) {
-	f, ok := p.double(a)
-	if ok && f == 0 {
-		p.add(ruleFactor, p.path(a.Name.Local), p.line, "", "the factor is 0")
-		ok = false
-	}
-	if ok {
-		*to = f
+func (p *reader) factor(to *float64) func(*xml.Attr) {
+	return func(a *xml.Attr) {
+		switch f, ok := p.double(a); {
+		case ok && f == 0:
+			p.add(ruleFactor, p.path(a.Name.Local), p.line, "", "the factor is 0")
+		case ok:
+			*to = f
+		}
 	}
 }
 
 func (p *reader) displayUnit(e *xml.StartElement) unit.Display {
 	u := unit.Display{Factor: 1}
-	name := false
-	for i := range e.Attr {
-		a := &e.Attr[i]
-		switch local(a) {
-		case "name":
-			u.Name, name = a.Value, true
-		case "factor":
-			p.factor(a, &u.Factor)
-		case "offset":
-			u.Offset, _ = p.double(a)
-		default:
-			p.unknownAttribute(a)
-		}
-	}
-	p.required(name, "name")
+	p.attributes(e, map[string]any{"name": &u.Name, "factor": p.factor(&u.Factor), "offset": &u.Offset}, "name")
 	p.none()
 	return u
 }
@@ -373,19 +314,7 @@ func baseType(e *xml.StartElement) (BaseType, bool) {
 
 func (p *reader) simpleType(e *xml.StartElement) {
 	t := SimpleType{}
-	name := false
-	for i := range e.Attr {
-		a := &e.Attr[i]
-		switch local(a) {
-		case "name":
-			t.Name, name = a.Value, true
-		case "description":
-			t.Description = a.Value
-		default:
-			p.unknownAttribute(a)
-		}
-	}
-	p.required(name, "name")
+	p.attributes(e, map[string]any{"name": &t.Name, "description": &t.Description}, "name")
 	line := p.line
 	p.lines.types = append(p.lines.types, line)
 	typed := false
@@ -442,30 +371,14 @@ func (p *reader) items() []EnumerationItem {
 			continue
 		}
 		var it EnumerationItem
-		name, value := false, false
-		for i := range e.Attr {
-			a := &e.Attr[i]
-			switch local(a) {
-			case "name":
-				it.Name, name = a.Value, true
-			case "value":
-				it.Value, _ = p.integer(a)
-				value = true
-			case "description":
-				it.Description = a.Value
-			default:
-				p.unknownAttribute(a)
-			}
-		}
-		p.required(name, "name")
-		p.required(value, "value")
+		p.attributes(e, map[string]any{"name": &it.Name, "value": &it.Value, "description": &it.Description}, "name", "value")
 		p.none()
 		items = append(items, it)
 	}
 }
 
-// realAttribute reads one of the attributes that Real types and variables
-// share. The flags note what stands there, if not nil.
+// realAttribute reads an attribute that Real types and variables share, and
+// adds it to g, which may be nil. It returns false for any other attribute.
 func (p *reader) realAttribute(a *xml.Attr, r *RealAttributes, g *given) bool {
 	switch local(a) {
 	case "quantity":
@@ -496,7 +409,7 @@ func (p *reader) realAttribute(a *xml.Attr, r *RealAttributes, g *given) bool {
 	return true
 }
 
-// integerAttribute reads one of the attributes that Integer and Enumeration share.
+// integerAttribute reads an attribute that Integer and Enumeration share; false for any other.
 func (p *reader) integerAttribute(a *xml.Attr, n *IntegerAttributes) bool {
 	switch local(a) {
 	case "quantity":
@@ -513,21 +426,9 @@ func (p *reader) integerAttribute(a *xml.Attr, n *IntegerAttributes) bool {
 
 func (p *reader) logCategory(e *xml.StartElement) {
 	var c LogCategory
-	name := false
-	for i := range e.Attr {
-		a := &e.Attr[i]
-		switch local(a) {
-		case "name":
-			c.Name, name = a.Value, true
-		case "description":
-			c.Description = a.Value
-		default:
-			p.unknownAttribute(a)
-		}
-	}
-	p.required(name, "name")
+	p.attributes(e, map[string]any{"name": &c.Name, "description": &c.Description}, "name")
 	if p.categories[c.Name] {
-		p.add(ruleNames, p.path(""), p.line, c.Name, "the log category %q stands twice", clip(c.Name))
+		p.add(ruleNames, p.path(""), p.line, c.Name, "duplicate log category %q", clip(c.Name))
 	}
 	p.categories[c.Name] = true
 	p.none()
@@ -537,21 +438,7 @@ func (p *reader) logCategory(e *xml.StartElement) {
 func (p *reader) defaultExperiment(e *xml.StartElement) {
 	x := &DefaultExperiment{}
 	p.d.DefaultExperiment = x
-	for i := range e.Attr {
-		a := &e.Attr[i]
-		switch local(a) {
-		case "startTime":
-			x.StartTime = p.doublePointer(a)
-		case "stopTime":
-			x.StopTime = p.doublePointer(a)
-		case "tolerance":
-			x.Tolerance = p.doublePointer(a)
-		case "stepSize":
-			x.StepSize = p.doublePointer(a)
-		default:
-			p.unknownAttribute(a)
-		}
-	}
+	p.attributes(e, map[string]any{"startTime": &x.StartTime, "stopTime": &x.StopTime, "tolerance": &x.Tolerance, "stepSize": &x.StepSize})
 	p.none()
 }
 
@@ -578,8 +465,8 @@ var (
 	kindWords        = []string{"dependent", "constant", "fixed", "tunable", "discrete"}
 )
 
-// newVariable makes room for a variable. They are collected in chunks: a slice
-// that grows would copy them several times.
+// newVariable returns a new variable. Variables are stored in chunks, since
+// a growing slice would copy them several times.
 func (p *reader) newVariable() *ScalarVariable {
 	n := len(p.chunks) - 1
 	if n < 0 || len(p.chunks[n]) == cap(p.chunks[n]) {
@@ -665,7 +552,7 @@ func (p *reader) typed(e *xml.StartElement, v *ScalarVariable, g *given) {
 			n, _ := p.unsigned(a)
 			v.Derivative = int(min(n, math.MaxInt32))
 			if n == 0 {
-				v.Derivative = math.MaxInt32 // out of range, to be found by the rule
+				v.Derivative = math.MaxInt32 // out of range, as the rule reports
 			}
 		case v.Type == Real && name == "reinit":
 			v.Reinit = p.flag(a)

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// The lexical forms of XML Schema. Each method reports a value that has not
-// its form and gives false; the value is then to be ignored.
+// The methods below parse the lexical forms of XML Schema. Each reports an
+// invalid value and returns false; the caller then ignores the value.
 
 const xmlSpace = " \t\r\n"
 
@@ -23,7 +23,7 @@ func (p *reader) double(a *xml.Attr) (float64, bool) {
 	for i := range len(s) {
 		switch c := s[i]; {
 		case c >= '0' && c <= '9', c == '.', c == '-', c == '+', c == 'e', c == 'E':
-		default: // what only Go takes for a number
+		default: // Go would also parse 0x1p-2, 1_000 and NaN
 			switch strings.ToLower(strings.TrimLeft(s, "+-")) {
 			case "nan", "inf", "infinity":
 				p.add(ruleNotANumber, p.path(a.Name.Local), p.line, "", "the value is %s", s)
@@ -108,7 +108,7 @@ func (p *reader) flag(a *xml.Attr) bool {
 	return v
 }
 
-// word finds a value in a list of allowed ones, where its place is its meaning.
+// word returns the index of a value in the list of allowed ones.
 func (p *reader) word(a *xml.Attr, words []string) (int, bool) {
 	for i, w := range words {
 		if a.Value == w && w != "" {
@@ -119,7 +119,7 @@ func (p *reader) word(a *xml.Attr, words []string) (int, bool) {
 	return 0, false
 }
 
-// indices reads a list of xs:unsignedInt, and false if it is none.
+// indices parses a list of xs:unsignedInt; false means that it is invalid.
 func indices(s string) ([]int, bool) {
 	n, inside := 0, false
 	for i := range len(s) {
@@ -140,8 +140,8 @@ func indices(s string) ([]int, bool) {
 	return list, true
 }
 
-// kinds reads dependenciesKind into u, whose Dependencies are read already. It
-// reports a list that does not fit and gives false.
+// kinds reads dependenciesKind into u, whose Dependencies have been read. It
+// reports an invalid list and returns false.
 func (p *reader) kinds(a *xml.Attr, u *Unknown) bool {
 	bad := func(format string, args ...any) bool {
 		p.add(ruleKinds, p.path(a.Name.Local), p.line, "", format, args...)
@@ -163,12 +163,12 @@ next:
 	}
 	if !u.Declared {
 		if len(kinds) > 0 {
-			return bad("dependenciesKind stands without dependencies")
+			return bad("dependenciesKind is present without dependencies")
 		}
 		return true
 	}
 	if len(kinds) != len(u.Dependencies) {
-		return bad("dependenciesKind has %d entries, dependencies %d", len(kinds), len(u.Dependencies))
+		return bad("dependenciesKind has %d entries, dependencies has %d", len(kinds), len(u.Dependencies))
 	}
 	u.Kinds = kinds
 	return true

@@ -2,10 +2,9 @@ package description
 
 import "github.com/macrostep/macrostep/fmi/diag"
 
-// Rules on modelDescription.xml, by their ids in the catalogue. A letter after
-// the number marks a variant with a level of its own. Where the document can be
-// understood in spite of a violation, the rule is a strict Warning; what reading
-// then does stands in Doc.
+// Rules on modelDescription.xml. A letter after the number of an id marks a
+// variant with another level. If the meaning of a document is clear in spite of
+// a violation, the rule is a strict Warning, and Doc states how Read repairs it.
 var (
 	ruleFMIVersion = &diag.Rule{
 		ID: "FA4", Level: diag.Error, Ref: "fmi2 2",
@@ -14,23 +13,24 @@ var (
 	}
 	ruleFMIVersionForm = &diag.Rule{
 		ID: "FA4V", Level: diag.Warning, Strict: true, Ref: "fmi2 2",
-		Doc:    `fmiVersion is "2.0" for every 2.0.x. Another writing is read as "2.0".`,
+		Doc:    `fmiVersion is "2.0", also for 2.0.x. Other forms are read as "2.0".`,
 		Remedy: `write fmiVersion="2.0"`,
 	}
 	ruleSchema = &diag.Rule{
 		ID: "MD1", Level: diag.Error, Ref: "fmi2 13",
 		Doc:    "The document is well-formed and follows the schema of FMI 2.0.",
-		Remedy: "export the FMU again or correct modelDescription.xml at this place",
+		Remedy: "export the FMU again, or correct modelDescription.xml at this place",
 	}
 	ruleSchemaLoose = &diag.Rule{
 		ID: "MD1L", Level: diag.Warning, Strict: true, Ref: "fmi2 13",
-		Doc:    "Elements stand in the order of the schema, and lists are neither missing nor empty. They are read all the same.",
+		Doc: "Elements are in the order of the schema, and lists are present and not empty. The document is read " +
+			"nevertheless.",
 		Remedy: "the exporter should follow the schema; other tools may refuse the FMU",
 	}
 	ruleUnknown = &diag.Rule{
 		ID: "MD1U", Level: diag.Warning, Ref: "fmi2 13, 68",
-		Doc:    "There is nothing in the document that the schema does not know. It is passed over.",
-		Remedy: "usually harmless; check the spelling if it was meant to have an effect",
+		Doc:    "The document has only elements and attributes of the schema. Others are ignored.",
+		Remedy: "usually harmless; check the spelling if it should have an effect",
 	}
 	ruleEncoding = &diag.Rule{
 		ID: "MD2", Level: diag.Warning, Strict: true, Ref: "fmi2 12",
@@ -40,11 +40,10 @@ var (
 	ruleNotANumber = &diag.Rule{
 		ID: "MD2N", Level: diag.Error, Ref: "fmi2 12",
 		Doc:    "Numbers are finite: neither NaN nor INF.",
-		Remedy: "leave the attribute out, or write a number",
+		Remedy: "omit the attribute, or write a finite number",
 	}
-	// RuleCoSimulation is the rule on the interfaces that an FMU offers. Read
-	// applies it only to an FMU with neither interface, since it also reads FMUs for
-	// Model Exchange.
+	// RuleCoSimulation is the rule on the interfaces of an FMU. Read also accepts
+	// FMUs for Model Exchange and reports only FMUs without any interface.
 	RuleCoSimulation = &diag.Rule{
 		ID: "MD3", Level: diag.Error, Ref: "fmi2 13",
 		Doc:    "An FMU offers Co-Simulation, Model Exchange or both; macrostep needs Co-Simulation.",
@@ -52,42 +51,43 @@ var (
 	}
 	ruleIdentifier = &diag.Rule{
 		ID: "MD4", Level: diag.Warning, Strict: true, Ref: "fmi2 5",
-		Doc:    "modelIdentifier is a C identifier. Another name is used as it stands.",
+		Doc:    "modelIdentifier is a C identifier. Other names are used unchanged.",
 		Remedy: "harmless if the library loads; the exporter should use letters, digits and underscores",
 	}
 	ruleIdentifierPath = &diag.Rule{
 		ID: "MD4P", Level: diag.Error, Ref: "fmi2 5",
 		Doc:    "modelIdentifier names a file in the folder of the platform.",
-		Remedy: "do not use the FMU if you do not trust its source; else correct modelIdentifier",
+		Remedy: "do not use the FMU unless you trust its source; correct modelIdentifier",
 	}
 	ruleNames = &diag.Rule{
 		ID: "MD6", Level: diag.Warning, Ref: "fmi2 24",
-		Doc:    "Source files, tools of annotations and log categories are named once. The repeated ones are kept.",
+		Doc:    "Names of source files, tools of annotations and log categories are unique. Duplicates are kept.",
 		Remedy: "usually harmless",
 	}
 	ruleDefinitions = &diag.Rule{
 		ID: "MD7", Level: diag.Warning, Strict: true, Ref: "fmi2 15, 17",
-		Doc:    "Names of units, of display units within a unit, and of types are unique. The first one counts.",
+		Doc:    "Names of units, of display units within a unit, and of types are unique. The first definition is used.",
 		Remedy: "remove the other definition",
 	}
 	ruleFactor = &diag.Rule{
 		ID: "MD8", Level: diag.Error, Ref: "fmi2 15",
-		Doc:    "The factor of a unit is not 0, or values could not be converted.",
+		Doc:    "The factor of a unit is not 0; otherwise values cannot be converted.",
 		Remedy: "correct the factor",
 	}
 	ruleUnit = &diag.Rule{
 		ID: "MD9", Level: diag.Warning, Strict: true, Ref: "fmi2 66",
-		Doc:    "Units are defined in UnitDefinitions. An undefined one counts as unknown: it is not converted.",
-		Remedy: "define the unit, or check by hand that connected variables have the same",
+		Doc:    "Units are defined in UnitDefinitions. Values in an undefined unit are not converted.",
+		Remedy: "define the unit, or make sure that connected variables have the same unit",
 	}
 	ruleDisplayUnit = &diag.Rule{
 		ID: "MD10", Level: diag.Warning, Strict: true, Ref: "fmi2 66",
-		Doc:    "A display unit is defined for the unit of the variable or type. Another one is not used.",
-		Remedy: "harmless: values are exchanged in the unit itself",
+		Doc:    "A display unit is defined for the unit of the variable or type. Undefined display units are ignored.",
+		Remedy: "harmless: values are exchanged in the unit, not in the display unit",
 	}
 	ruleDeclaredType = &diag.Rule{
 		ID: "MD11", Level: diag.Warning, Strict: true, Ref: "fmi2 66",
-		Doc:    "declaredType names a type of the same base type, and every enumeration has one. Otherwise it is not used, and the enumeration is an Integer.",
+		Doc: "declaredType names a type of the same base type, and every enumeration has one. Otherwise it is " +
+			"ignored, and the enumeration is treated as an Integer.",
 		Remedy: "define the type",
 	}
 	ruleTypeName = &diag.Rule{
@@ -98,32 +98,32 @@ var (
 	ruleItems = &diag.Rule{
 		ID: "MD13", Level: diag.Warning, Strict: true, Ref: "fmi2 17",
 		Doc:    "An enumeration has items, with unique names and values. All are kept.",
-		Remedy: "correct the items; a name or value used twice means the first of them",
+		Remedy: "correct the items; for a duplicate name or value the first item is used",
 	}
 	ruleRange = &diag.Rule{
 		ID: "MD14", Level: diag.Warning, Strict: true, Ref: "fmi2 17",
-		Doc:    "min is not greater than max. The bounds are advice and kept.",
+		Doc:    "min is not greater than max. The bounds are kept; they do not limit values.",
 		Remedy: "correct the bounds",
 	}
 	ruleRangeOfType = &diag.Rule{
 		ID: "MD14T", Level: diag.Warning, Ref: "fmi2 17",
-		Doc:    "The range of a variable lies in that of its type. The variable's counts.",
-		Remedy: "check which bounds are meant",
+		Doc:    "The range of a variable lies within that of its type. The range of the variable is used.",
+		Remedy: "check which bounds are right",
 	}
 	ruleNominal = &diag.Rule{
 		ID: "MD15", Level: diag.Warning, Strict: true, Ref: "fmi2 17",
-		Doc:    "nominal is greater than 0. Another one is dropped.",
+		Doc:    "nominal is greater than 0. Other values are ignored.",
 		Remedy: "correct the nominal value",
 	}
 	ruleStartRange = &diag.Rule{
 		ID: "MD16", Level: diag.Warning, Strict: true, Ref: "fmi2 17, 45",
-		Doc:    "The start value lies between min and max. The bounds are advice, and the value is kept.",
+		Doc:    "The start value lies between min and max. The value is kept.",
 		Remedy: "check start value and bounds",
 	}
 	ruleNoStartRange = &diag.Rule{
 		ID: "MD16Z", Level: diag.Warning, Ref: "fmi2 17, 19",
-		Doc:    "Where a start value is missing, 0 lies between min and max: many FMUs and tools begin with 0 then.",
-		Remedy: "set the variable, or connect it",
+		Doc:    "If a start value is missing, 0 lies between min and max, since many FMUs and tools then start from 0.",
+		Remedy: "set or connect the variable",
 	}
 	ruleDuplicate = &diag.Rule{
 		ID: "MD17", Level: diag.Error, Ref: "fmi2 18",
@@ -132,53 +132,57 @@ var (
 	}
 	ruleVariability = &diag.Rule{
 		ID: "MD19", Level: diag.Warning, Strict: true, Ref: "fmi2 19, 63",
-		Doc:    "Variability and causality fit together. Otherwise causality stands, and variability becomes the default for it.",
-		Remedy: "check that the variability assumed is right",
+		Doc:    "Variability fits causality. Otherwise it is replaced with the default for the causality.",
+		Remedy: "check that the assumed variability is right",
 	}
 	ruleInitial = &diag.Rule{
 		ID: "MD20", Level: diag.Warning, Strict: true, Ref: "fmi2 19, 63",
-		Doc:    "initial fits causality and variability. Otherwise it becomes the default for them.",
-		Remedy: "check that the kind of initial value assumed is right",
+		Doc:    "initial fits causality and variability. Otherwise it is replaced with their default.",
+		Remedy: "check that the assumed value of initial is right",
 	}
 	ruleNoStart = &diag.Rule{
 		ID: "MD21", Level: diag.Warning, Strict: true, Ref: "fmi2 19, 64",
-		Doc:    "Inputs, parameters, constants and what has initial exact or approx have a start value. Without one the variable is not set, and the FMU's own value holds.",
-		Remedy: "set or connect the variable if the FMU's own value is not the right one",
+		Doc: "Inputs, parameters, constants and variables with initial exact or approx have a start value. " +
+			"Without one the FMU's own value is used.",
+		Remedy: "set or connect the variable if the FMU's own value is wrong",
 	}
 	ruleStart = &diag.Rule{
 		ID: "MD22", Level: diag.Warning, Strict: true, Ref: "fmi2 19, 64",
-		Doc:    "Calculated variables and the independent one have no start value. It is passed over.",
-		Remedy: "harmless, unless the value was meant as initial value: then the exporter must write initial",
+		Doc:    "Calculated variables and the independent variable have no start value. It is ignored.",
+		Remedy: "harmless, unless the value is meant as the initial value: then the exporter must write initial",
 	}
 	ruleContinuous = &diag.Rule{
 		ID: "MD23", Level: diag.Warning, Strict: true, Ref: "fmi2 19, 63",
-		Doc:    "Only Reals are continuous, which is the default: others state their variability. Otherwise it becomes the default for the causality.",
-		Remedy: "check that the variability assumed is right",
+		Doc: "Only Reals are continuous; variables of other types must set variability, whose default is " +
+			"continuous. Otherwise it is replaced with the default for the causality.",
+		Remedy: "check that the assumed variability is right",
 	}
 	ruleIndependent = &diag.Rule{
 		ID: "MD24", Level: diag.Error, Ref: "fmi2 20",
-		Doc:    "At most one variable is the independent one, and it is a Real.",
+		Doc:    "At most one variable is independent, and it is a Real.",
 		Remedy: "give the others another causality",
 	}
 	ruleForModelExchange = &diag.Rule{
 		ID: "MD25", Level: diag.Warning, Ref: "fmi2 18",
-		Doc:    "reinit is for continuous states and canHandleMultipleSetPerTimeInstant for inputs, both for Model Exchange only.",
+		Doc: "Only continuous states have reinit, and only inputs have canHandleMultipleSetPerTimeInstant; both " +
+			"are for Model Exchange.",
 		Remedy: "harmless in Co-Simulation",
 	}
 	ruleAliasStart = &diag.Rule{
 		ID: "MD26", Level: diag.Warning, Strict: true, Ref: "fmi2 21, 67",
-		Doc:    "Of variables with the same valueReference one at most has a start value; constants only go with constants, and have the same value. Only the first start value is used.",
+		Doc: "Of variables with the same valueReference at most one has a start value, or all are constants with " +
+			"the same value. Only the first start value is used.",
 		Remedy: "set at most one of these variables: they are the same",
 	}
 	ruleAliasSettable = &diag.Rule{
 		ID: "MD27", Level: diag.Warning, Strict: true, Ref: "fmi2 21, 67",
-		Doc:    "Of variables with the same valueReference one at most can be set, and none if one is independent. All are kept.",
+		Doc:    "Of variables with the same valueReference at most one can be set, and none if one is independent. All are kept.",
 		Remedy: "set or connect at most one of these variables: they are the same",
 	}
 	ruleAliasUnit = &diag.Rule{
 		ID: "MD28", Level: diag.Warning, Strict: true, Ref: "fmi2 21",
-		Doc:    "Variables with the same valueReference have the same unit. All are kept as they are.",
-		Remedy: "find out which unit is right before using the variables",
+		Doc:    "Variables with the same valueReference have the same unit. The units are kept.",
+		Remedy: "find out which unit is right before you use the variables",
 	}
 	ruleAliasVariability = &diag.Rule{
 		ID: "MD28V", Level: diag.Warning, Ref: "fmi2 21",
@@ -187,83 +191,93 @@ var (
 	}
 	ruleDerivative = &diag.Rule{
 		ID: "MD29", Level: diag.Warning, Strict: true, Ref: "fmi2 22",
-		Doc:    "derivative is the index of another Real variable. Otherwise it is dropped.",
+		Doc:    "derivative is the index of another Real variable. Otherwise it is ignored.",
 		Remedy: "harmless unless an algorithm needs to know the states",
 	}
 	ruleOutputs = &diag.Rule{
 		ID: "MD30", Level: diag.Warning, Strict: true, Ref: "fmi2 26, 65",
-		Doc:    "ModelStructure/Outputs lists the variables with causality output, each once. Missing ones are added with dependencies on everything, others dropped.",
-		Remedy: "the exporter should list the outputs with their dependencies; until then loops may be assumed that are none",
+		Doc: "ModelStructure/Outputs lists all variables with causality output and no others, each once. Missing " +
+			"outputs are added, dependent on everything; other entries are ignored.",
+		Remedy: "the exporter should list the outputs with their dependencies; otherwise macrostep may assume loops " +
+			"that do not exist",
 	}
 	ruleDerivatives = &diag.Rule{
 		ID: "MD31", Level: diag.Warning, Strict: true, Ref: "fmi2 26",
-		Doc:    "ModelStructure/Derivatives lists continuous Reals with the attribute derivative, each once. Others are dropped.",
+		Doc: "ModelStructure/Derivatives lists only continuous Reals with the attribute derivative, each once. " +
+			"Other entries are ignored.",
 		Remedy: "usually harmless in Co-Simulation",
 	}
 	ruleDerivativesMissing = &diag.Rule{
 		ID: "MD31M", Level: diag.Info, Ref: "fmi2 26",
-		Doc:    "ModelStructure/Derivatives lists all derivatives. In Co-Simulation it may be left out.",
+		Doc:    "ModelStructure/Derivatives lists all derivatives. For Co-Simulation it is optional.",
 		Remedy: "harmless in Co-Simulation",
 	}
 	ruleInitialUnknowns = &diag.Rule{
 		ID: "MD32", Level: diag.Warning, Strict: true, Ref: "fmi2 26, 65",
-		Doc:    "ModelStructure/InitialUnknowns lists the outputs, states and derivatives with initial approx or calculated and the calculated parameters, each once, in ascending order. Missing ones are added with dependencies on everything, others dropped.",
-		Remedy: "the exporter should complete the list; until then loops in the initialisation may be assumed that are none",
+		Doc: "ModelStructure/InitialUnknowns lists the calculated parameters and the outputs, states and " +
+			"derivatives with initial approx or calculated, each once, in ascending order. Missing ones are " +
+			"added, dependent on everything; other entries are ignored.",
+		Remedy: "the exporter should complete the list; otherwise macrostep may assume loops in the initialisation " +
+			"that do not exist",
 	}
 	ruleDependencies = &diag.Rule{
 		ID: "MD33", Level: diag.Warning, Strict: true, Ref: "fmi2 29",
-		Doc:    "dependencies are indices of variables. Otherwise the unknown is taken to depend on everything.",
-		Remedy: "correct the list; until then loops may be assumed that are none",
+		Doc:    "dependencies holds indices of variables. Otherwise the unknown is assumed to depend on everything.",
+		Remedy: "correct the list; otherwise macrostep may assume loops that do not exist",
 	}
 	ruleDependencyOrder = &diag.Rule{
 		ID: "MD33O", Level: diag.Warning, Ref: "fmi2 27",
-		Doc:    "dependencies are ascending and without repetition. They are sorted.",
+		Doc:    "dependencies are in ascending order without duplicates. They are sorted.",
 		Remedy: "harmless",
 	}
 	ruleKinds = &diag.Rule{
 		ID: "MD34", Level: diag.Warning, Strict: true, Ref: "fmi2 28, 29",
-		Doc:    "dependenciesKind has the length of dependencies, and only known words. Otherwise the unknown is taken to depend on everything.",
-		Remedy: "correct the list; until then loops may be assumed that are none",
+		Doc: "dependenciesKind has as many entries as dependencies, all defined by the standard. Otherwise the " +
+			"unknown is assumed to depend on everything.",
+		Remedy: "correct the list; otherwise macrostep may assume loops that do not exist",
 	}
 	ruleInitialKinds = &diag.Rule{
 		ID: "MD35", Level: diag.Warning, Ref: "fmi2 28",
-		Doc:    "Dependencies of InitialUnknowns are only dependent or constant.",
-		Remedy: "harmless: the kind is not relied on",
+		Doc:    "The kinds of dependencies in InitialUnknowns are dependent or constant.",
+		Remedy: "harmless: macrostep does not use the kind",
 	}
 	ruleOwnDependency = &diag.Rule{
 		ID: "MD36", Level: diag.Warning, Ref: "fmi2 27",
-		Doc:    "No unknown depends on itself. The entry is dropped.",
+		Doc:    "No unknown depends on itself. The entry is ignored.",
 		Remedy: "harmless",
 	}
 	ruleKnown = &diag.Rule{
 		ID: "MD37", Level: diag.Warning, Ref: "fmi2 27",
-		Doc:    "Unknowns depend on knowns only: inputs, states and the independent variable, in the initialisation inputs, what has initial exact and the independent variable. Other entries are kept and have no effect.",
+		Doc: "Unknowns depend on knowns only: inputs, states and the independent variable; in the initialisation " +
+			"inputs, variables with initial exact and the independent variable. Other entries have no effect.",
 		Remedy: "usually harmless",
 	}
 	ruleLinear = &diag.Rule{
 		ID: "MD38", Level: diag.Warning, Ref: "fmi2 28",
-		Doc:    "Only Reals depend linearly. The kind becomes dependent.",
+		Doc:    "Only dependencies between Reals are linear. The kind is replaced with dependent.",
 		Remedy: "harmless",
 	}
 	ruleExperiment = &diag.Rule{
 		ID: "MD39", Level: diag.Warning, Ref: "fmi2 23",
-		Doc:    "The default experiment is possible: it stops after it starts, its step is shorter than it, its tolerance is not negative. A negative tolerance is dropped.",
-		Remedy: "give start, stop and step explicitly",
+		Doc: "In the default experiment the stop time is after the start time, the step size is shorter than the " +
+			"time span, and the tolerance is not negative. A negative tolerance is ignored.",
+		Remedy: "set start time, stop time and step size yourself",
 	}
 	ruleStepSize = &diag.Rule{
 		ID: "MD40", Level: diag.Warning, Ref: "fmi2 23, 49",
-		Doc:    "The step size is greater than 0, and divides the time span if steps must be constant. One that is not greater than 0 is dropped.",
-		Remedy: "give the step size explicitly",
+		Doc: "The step size is greater than 0, and divides the time span if steps must be constant. A step size " +
+			"that is not greater than 0 is ignored.",
+		Remedy: "set the step size yourself",
 	}
 	ruleSerialize = &diag.Rule{
 		ID: "MD41", Level: diag.Warning, Strict: true, Ref: "fmi2 14",
-		Doc:    "Who can serialise the state can also get and set it. Otherwise it counts as not able to serialise.",
+		Doc:    "An FMU that can serialise its state can also get and set it. Otherwise canSerializeFMUstate is ignored.",
 		Remedy: "correct the capability flags",
 	}
 	ruleNoDependencies = &diag.Rule{
 		ID: "MD42", Level: diag.Info, Ref: "fmi2 27",
-		Doc:    "Outputs without dependencies are taken to depend on all inputs.",
-		Remedy: "if loops are assumed that are none, have the exporter write dependencies",
+		Doc:    "Outputs without the attribute dependencies are assumed to depend on all inputs.",
+		Remedy: "if macrostep assumes loops that do not exist, have the exporter write dependencies",
 	}
 )
 

@@ -4,13 +4,14 @@ import (
 	"encoding/xml"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi/diag"
 )
 
-// version judges fmiVersion; it gives "" if the document is of another version.
+// version checks fmiVersion and returns "2.0", or "" for another version.
 func (p *reader) version(a *xml.Attr) string {
 	v := strings.Trim(a.Value, xmlSpace)
 	switch {
@@ -18,30 +19,31 @@ func (p *reader) version(a *xml.Attr) string {
 	case v == "2.0" || strings.HasPrefix(v, "2.0."):
 		p.add(ruleFMIVersionForm, p.path(a.Name.Local), p.line, "", "fmiVersion is %q", clip(a.Value))
 	default:
-		p.add(ruleFMIVersion, p.path(a.Name.Local), p.line, "", "the FMU is of FMI %s; macrostep runs FMI 2.0", clip(v))
+		p.add(ruleFMIVersion, p.path(a.Name.Local), p.line, "", "the FMU is an FMI %s FMU; macrostep runs FMI 2.0", clip(v))
 		return ""
 	}
 	return "2.0"
 }
 
-// identifier judges modelIdentifier, which becomes part of a path.
-func (p *reader) identifier(a *xml.Attr) {
-	s := a.Value
-	valid := s != ""
-	for i := range len(s) {
-		valid = valid && (isNondigit(s[i]) || i > 0 && isDigit(s[i]))
-	}
-	switch {
-	case valid:
-	case s == "" || s == "." || s == ".." || strings.ContainsAny(s, "/\\:\x00"):
-		p.add(ruleIdentifierPath, p.path(a.Name.Local), p.line, "", "modelIdentifier is %q, which cannot name a file", clip(s))
-	default:
-		p.add(ruleIdentifier, p.path(a.Name.Local), p.line, "", "modelIdentifier is %q, which is no C identifier", clip(s))
+// identifier reads modelIdentifier, which becomes part of a path.
+func (p *reader) identifier(to *string) func(*xml.Attr) {
+	return func(a *xml.Attr) {
+		s := a.Value
+		*to = s
+		switch {
+		case cIdentifier.MatchString(s):
+		case s == "" || s == "." || s == ".." || strings.ContainsAny(s, "/\\:\x00"):
+			p.add(ruleIdentifierPath, p.path(a.Name.Local), p.line, "", "modelIdentifier is %q, which cannot name a file", clip(s))
+		default:
+			p.add(ruleIdentifier, p.path(a.Name.Local), p.line, "", "modelIdentifier is %q, which is not a C identifier", clip(s))
+		}
 	}
 }
 
-// check applies the rules that need the whole document, and makes what was
-// read consistent.
+var cIdentifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// check applies the rules that need the whole document and repairs what
+// breaks them.
 func (p *reader) check() {
 	d := p.d
 	if d.CoSimulation == nil && d.ModelExchange == nil {
@@ -96,7 +98,8 @@ func (p *reader) checkExperiment() {
 	}
 	if c := p.d.CoSimulation; c != nil && !c.CanHandleVariableCommunicationStepSize {
 		if n := span / *x.StepSize; math.Abs(n-math.Round(n)) > 1e-9*n {
-			p.add(ruleStepSize, path+"/@stepSize", line, "", "steps must be constant, but the time span %g is %.6g steps of %g", span, n, *x.StepSize)
+			p.add(ruleStepSize, path+"/@stepSize", line, "", "the FMU needs a constant step size, but the time span %g is %.6g steps of %g",
+				span, n, *x.StepSize)
 		}
 	}
 }
@@ -113,7 +116,7 @@ func (p *reader) checkUnits() {
 		u := &p.d.Units[i]
 		path := fmt.Sprintf("/fmiModelDescription/UnitDefinitions/Unit[%d]", i+1)
 		if first, twice := seen[u.Name]; twice {
-			p.add(ruleDefinitions, path, p.lines.units[i], u.Name, "the unit %q is defined already in line %d", clip(u.Name), p.lines.units[first])
+			p.add(ruleDefinitions, path, p.lines.units[i], u.Name, "the unit %q is already defined in line %d", clip(u.Name), p.lines.units[first])
 		} else {
 			seen[u.Name] = i
 		}
@@ -129,7 +132,7 @@ func (p *reader) checkUnits() {
 	p.unitOf = seen
 }
 
-// location is where a type or a variable stands.
+// location is the place of a type or a variable.
 type location struct {
 	element string
 	index   int // from 0
@@ -137,7 +140,7 @@ type location struct {
 	name    string
 }
 
-// mark reports a violation at a place.
+// mark reports a violation at a location.
 func (p *reader) mark(at location, r *diag.Rule, format string, args ...any) {
 	p.add(r, "/fmiModelDescription/"+at.element+"["+strconv.Itoa(at.index+1)+"]", at.line, at.name, format, args...)
 }
@@ -153,7 +156,7 @@ func (p *reader) checkTypes() {
 		t, line := &p.d.Types[i], p.lines.types[i]
 		at := location{typeElement, i, line, t.Name}
 		if first, twice := p.typeOf[t.Name]; twice {
-			p.mark(at, ruleDefinitions, "the type %q is defined already in line %d", clip(t.Name), p.lines.types[first])
+			p.mark(at, ruleDefinitions, "the type %q is already defined in line %d", clip(t.Name), p.lines.types[first])
 		} else {
 			p.typeOf[t.Name] = i
 		}
@@ -184,13 +187,13 @@ func (p *reader) checkItems(t *SimpleType, at location) {
 	}
 }
 
-// checkReal judges the attributes of a Real type or variable.
+// checkReal checks the attributes of a Real type or variable.
 func (p *reader) checkReal(r *RealAttributes, at location) {
 	if r.Unit != "" || r.DisplayUnit != "" {
 		p.checkUnit(r, at)
 	}
 	if r.Min != nil && r.Max != nil && *r.Min > *r.Max {
-		p.mark(at, ruleRange, "%q has the minimum %g, greater than its maximum %g", clip(at.name), *r.Min, *r.Max)
+		p.mark(at, ruleRange, "the minimum %[2]g of %[1]q is greater than its maximum %[3]g", clip(at.name), *r.Min, *r.Max)
 	}
 	if r.Nominal != nil && *r.Nominal <= 0 {
 		p.mark(at, ruleNominal, "%q has the nominal value %g", clip(at.name), *r.Nominal)
@@ -200,16 +203,16 @@ func (p *reader) checkReal(r *RealAttributes, at location) {
 
 func (p *reader) checkInteger(n *IntegerAttributes, at location) {
 	if n.Min != nil && n.Max != nil && *n.Min > *n.Max {
-		p.mark(at, ruleRange, "%q has the minimum %d, greater than its maximum %d", clip(at.name), *n.Min, *n.Max)
+		p.mark(at, ruleRange, "the minimum %[2]d of %[1]q is greater than its maximum %[3]d", clip(at.name), *n.Min, *n.Max)
 	}
 }
 
-// checkUnit judges unit and displayUnit. Each undefined unit is reported once.
+// checkUnit checks unit and displayUnit. It reports each undefined unit once.
 func (p *reader) checkUnit(r *RealAttributes, at location) {
 	i, defined := p.unitOf[r.Unit]
 	switch {
 	case r.Unit == "":
-		p.mark(at, ruleDisplayUnit, "%q has the display unit %q and no unit", clip(at.name), clip(r.DisplayUnit))
+		p.mark(at, ruleDisplayUnit, "%q has the display unit %q but no unit", clip(at.name), clip(r.DisplayUnit))
 		return
 	case !defined:
 		if !p.undefined[r.Unit] {
@@ -218,16 +221,13 @@ func (p *reader) checkUnit(r *RealAttributes, at location) {
 			}
 			p.undefined[r.Unit] = true
 			name := at.name
-			at.name = r.Unit // the further ones are listed by unit
+			at.name = r.Unit // a finding for several violations lists units
 			p.mark(at, ruleUnit, "the unit %q of %q is not defined", clip(r.Unit), clip(name))
 		}
 		return
 	case r.DisplayUnit == "" || p.displays[display{i, r.DisplayUnit}]:
 		return
 	}
-	p.mark(at, ruleDisplayUnit, "%q has the display unit %q, which is not defined for the unit %q", clip(at.name), clip(r.DisplayUnit), clip(r.Unit))
+	p.mark(at, ruleDisplayUnit, "%q has the display unit %q, which is not defined for the unit %q",
+		clip(at.name), clip(r.DisplayUnit), clip(r.Unit))
 }
-
-func isNondigit(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' }
-
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }

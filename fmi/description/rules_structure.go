@@ -13,15 +13,15 @@ type structureList struct {
 	rule    *diag.Rule
 	list    *[]Unknown
 	lines   []int
-	wanted  func(v *ScalarVariable) bool        // must be there
-	allowed func(i int, v *ScalarVariable) bool // may be there, by index from 0
-	why     string                              // what is allowed, for a message
+	wanted  func(v *ScalarVariable) bool        // v must be in the list
+	allowed func(i int, v *ScalarVariable) bool // v, at index i from 0, may be in the list
+	why     string                              // why others may not, for a message
 	sorted  bool
-	known   func(i int, v *ScalarVariable) bool // may be depended on
+	known   func(i int, v *ScalarVariable) bool // v may be in dependencies
 	initial bool
 }
 
-// checkStructure judges ModelStructure, and completes its lists (fmi2 26–29, 65).
+// checkStructure checks ModelStructure and completes its lists (fmi2 26–29, 65).
 func (p *reader) checkStructure() {
 	d := p.d
 	open := func(v *ScalarVariable) bool { return v.Initial == Approx || v.Initial == Calculated }
@@ -33,7 +33,7 @@ func (p *reader) checkStructure() {
 			name: "Outputs", rule: ruleOutputs, list: &d.Outputs, lines: p.lines.outputs,
 			wanted:  func(v *ScalarVariable) bool { return v.Causality == Output },
 			allowed: func(_ int, v *ScalarVariable) bool { return v.Causality == Output },
-			why:     "no output", known: stepKnown,
+			why:     "not an output", known: stepKnown,
 		},
 		{
 			name: "Derivatives", rule: ruleDerivatives, list: &d.Derivatives, lines: p.lines.derivatives,
@@ -41,7 +41,7 @@ func (p *reader) checkStructure() {
 			allowed: func(_ int, v *ScalarVariable) bool {
 				return v.Derivative > 0 && v.Type == Real && v.Variability == Continuous
 			},
-			why: "no derivative of a continuous state", known: stepKnown,
+			why: "not the derivative of a continuous state", known: stepKnown,
 		},
 		{
 			name: "InitialUnknowns", rule: ruleInitialUnknowns, list: &d.InitialUnknowns, lines: p.lines.initialUnknowns,
@@ -51,7 +51,7 @@ func (p *reader) checkStructure() {
 			allowed: func(i int, v *ScalarVariable) bool {
 				return open(v) && (v.Causality == Output || v.Causality == CalculatedParameter || v.Derivative > 0 || p.isState[i])
 			},
-			why: "nothing that the initialisation leaves open", sorted: true, initial: true,
+			why: "not an unknown of the initialisation", sorted: true, initial: true,
 			known: func(_ int, v *ScalarVariable) bool {
 				return v.Causality == Input || v.Causality == Independent || v.Initial == Exact
 			},
@@ -65,7 +65,7 @@ func (p *reader) checkStructure() {
 	}
 	for i := range d.Variables {
 		if d.Variables[i].Derivative > 0 && !listed[i+1] {
-			p.at(i, ruleDerivativesMissing, "Derivatives does not name %q", clip(d.Variables[i].Name))
+			p.at(i, ruleDerivativesMissing, "Derivatives does not list %q", clip(d.Variables[i].Name))
 		}
 	}
 	inputs := slices.ContainsFunc(d.Variables, func(v ScalarVariable) bool { return v.Causality == Input })
@@ -74,7 +74,8 @@ func (p *reader) checkStructure() {
 	}
 	for _, u := range d.Outputs {
 		if !u.Declared {
-			p.at(u.Index-1, ruleNoDependencies, "the output %q has no dependencies; it is taken to depend on all inputs", clip(d.Variables[u.Index-1].Name))
+			p.at(u.Index-1, ruleNoDependencies, "the output %q has no attribute dependencies; it is assumed to depend on all inputs",
+				clip(d.Variables[u.Index-1].Name))
 		}
 	}
 }
@@ -89,20 +90,20 @@ func (p *reader) checkList(s *structureList) {
 	for k := range *s.list {
 		u, line := (*s.list)[k], s.lines[k]
 		if u.Index < 1 || u.Index > len(vars) {
-			p.add(s.rule, path(k), line, "", "%s names variable number %d, and there are %d", s.name, u.Index, len(vars))
+			p.add(s.rule, path(k), line, "", "%s lists the variable %d, but the indices are 1 to %d", s.name, u.Index, len(vars))
 			continue
 		}
 		v := &vars[u.Index-1]
 		switch {
 		case seen[u.Index-1]:
-			p.add(s.rule, path(k), line, v.Name, "%s names %q twice", s.name, clip(v.Name))
+			p.add(s.rule, path(k), line, v.Name, "%s lists %q twice", s.name, clip(v.Name))
 			continue
 		case !s.allowed(u.Index-1, v):
-			p.add(s.rule, path(k), line, v.Name, "%s names %q, which is %s", s.name, clip(v.Name), s.why)
+			p.add(s.rule, path(k), line, v.Name, "%s lists %q, which is %s", s.name, clip(v.Name), s.why)
 			continue
 		}
 		if s.sorted && u.Index < last {
-			p.add(s.rule, path(k), line, v.Name, "%s names %q too late: indices ascend", s.name, clip(v.Name))
+			p.add(s.rule, path(k), line, v.Name, "%s lists %q out of order; indices must ascend", s.name, clip(v.Name))
 			changed = true
 		}
 		last = max(last, u.Index)
@@ -112,7 +113,7 @@ func (p *reader) checkList(s *structureList) {
 	}
 	for i := range vars {
 		if !seen[i] && s.wanted(&vars[i]) {
-			p.add(s.rule, base, p.sections["ModelStructure"], vars[i].Name, "%s does not name %q", s.name, clip(vars[i].Name))
+			p.add(s.rule, base, p.sections["ModelStructure"], vars[i].Name, "%s does not list %q", s.name, clip(vars[i].Name))
 			kept = append(kept, Unknown{Index: i + 1})
 			changed = true
 		}
@@ -123,13 +124,13 @@ func (p *reader) checkList(s *structureList) {
 	*s.list = kept
 }
 
-// checkDependencies judges the dependencies of one unknown, which is valid itself.
+// checkDependencies checks the dependencies of one valid unknown.
 func (p *reader) checkDependencies(s *structureList, u *Unknown, path string, line int) {
 	vars := p.d.Variables
 	name := vars[u.Index-1].Name
 	for _, k := range u.Dependencies {
 		if k < 1 || k > len(vars) {
-			p.add(ruleDependencies, path, line, name, "%q depends on variable number %d, and there are %d", clip(name), k, len(vars))
+			p.add(ruleDependencies, path, line, name, "%q depends on the variable %d, but the indices are 1 to %d", clip(name), k, len(vars))
 			u.Declared, u.Dependencies, u.Kinds = false, nil, nil
 			return
 		}
@@ -147,7 +148,7 @@ func (p *reader) checkDependencies(s *structureList, u *Unknown, path string, li
 			p.add(ruleOwnDependency, path, line, name, "%q depends on itself", clip(name))
 			own = n
 		default:
-			p.add(ruleKnown, path, line, name, "%q depends on %q, which is no known", clip(name), clip(v.Name))
+			p.add(ruleKnown, path, line, name, "%q depends on %q, which is not a known", clip(name), clip(v.Name))
 		}
 		if u.Kinds == nil || u.Kinds[n] == Dependent {
 			continue
@@ -156,7 +157,7 @@ func (p *reader) checkDependencies(s *structureList, u *Unknown, path string, li
 			p.add(ruleInitialKinds, path, line, name, "%q has a dependency of kind %s", clip(name), u.Kinds[n])
 		}
 		if vars[u.Index-1].Type != Real || v.Type != Real {
-			p.add(ruleLinear, path, line, name, "%q depends on %q with the kind %s, and not both are Real", clip(name), clip(v.Name), u.Kinds[n])
+			p.add(ruleLinear, path, line, name, "%q depends on %q with the kind %s, but not both are Real", clip(name), clip(v.Name), u.Kinds[n])
 			u.Kinds[n] = Dependent
 		}
 	}
@@ -177,7 +178,7 @@ func strictlyAscending(list []int) bool {
 	return true
 }
 
-// sort puts the dependencies in order. Of a repeated one the first counts.
+// sort sorts the dependencies. Of repeated ones it keeps the first.
 func (u *Unknown) sort() {
 	order := make([]int, len(u.Dependencies))
 	for i := range order {

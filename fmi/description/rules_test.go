@@ -9,7 +9,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 )
 
-// base keeps every rule, and has a place to break each.
+// baseXML keeps every rule and can be changed to break each.
 const baseXML = `<?xml version="1.0" encoding="UTF-8"?>
 <fmiModelDescription fmiVersion="2.0" modelName="base" guid="{1}" generationDateAndTime="2026-01-02T03:04:05Z" variableNamingConvention="structured">
   <ModelExchange modelIdentifier="base_me"><SourceFiles><File name="a.c"/><File name="b.c"/></SourceFiles></ModelExchange>
@@ -63,7 +63,15 @@ func readText(text string, strict bool) (*ModelDescription, *diag.List, error) {
 	return d, l, err
 }
 
-// lineOf returns the line of a text that stands once in base.
+// must fails the test if an error is not nil.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lineOf returns the line of a text that occurs once in baseXML.
 func lineOf(t *testing.T, text string) int {
 	t.Helper()
 	if n := strings.Count(baseXML, text); n != 1 {
@@ -74,9 +82,7 @@ func lineOf(t *testing.T, text string) int {
 
 func TestBaseKeepsEveryRule(t *testing.T) {
 	d, l, err := readText(baseXML, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(l.Findings) > 0 {
 		t.Errorf("findings: %v", l.Findings)
 	}
@@ -96,31 +102,27 @@ type ruleCase struct {
 func variableIs(name string, check func(v *ScalarVariable) bool) func(d *ModelDescription) string {
 	return func(d *ModelDescription) string {
 		v, ok := d.Variable(name)
-		if !ok {
-			return "the variable is gone"
-		}
-		if !check(v) {
-			return fmt.Sprintf("%+v", *v)
+		if !ok || !check(v) {
+			return fmt.Sprintf("%s is %+v", name, v)
 		}
 		return ""
 	}
 }
 
 func outputsAre(want ...Unknown) func(d *ModelDescription) string {
-	return unknownsAre(func(d *ModelDescription) []Unknown { return d.Outputs }, want)
+	return func(d *ModelDescription) string { return differ(d.Outputs, want) }
 }
 
 func initialsAre(want ...Unknown) func(d *ModelDescription) string {
-	return unknownsAre(func(d *ModelDescription) []Unknown { return d.InitialUnknowns }, want)
+	return func(d *ModelDescription) string { return differ(d.InitialUnknowns, want) }
 }
 
-func unknownsAre(of func(d *ModelDescription) []Unknown, want []Unknown) func(d *ModelDescription) string {
-	return func(d *ModelDescription) string {
-		if got := fmt.Sprint(of(d)); got != fmt.Sprint(want) {
-			return fmt.Sprintf("unknowns %s, want %v", got, want)
-		}
+// differ returns a message if the values differ, else "".
+func differ(got, want any) string {
+	if fmt.Sprint(got) == fmt.Sprint(want) {
 		return ""
 	}
+	return fmt.Sprintf("%v, want %v", got, want)
 }
 
 var (
@@ -134,7 +136,7 @@ const dependentXML = `<Unknown index="9" dependencies="3" dependenciesKind="depe
 
 var ruleCases = []ruleCase{
 	// Well-formedness and schema.
-	{old: `</ModelStructure>`, new: ``, want: "MD1:closes nothing", at: "-"},
+	{old: `</ModelStructure>`, new: ``, want: "MD1:unexpected end tag", at: "-"},
 	{old: `</fmiModelDescription>`, new: ``, want: "MD1:ends inside fmiModelDescription", at: "-"},
 	{old: `</fmiModelDescription>`, new: `</fmiModelDescription><x/>`, want: "MD1:second root"},
 	{old: baseXML, new: ``, want: "MD1:no element", at: "-"},
@@ -144,25 +146,22 @@ var ruleCases = []ruleCase{
 	{old: `<?xml version="1.0"`, new: `<?xml version="1.1"`, want: "MD1:version"},
 	{old: `encoding="UTF-8"`, new: `encoding="EBCDIC"`, want: "MD1:convert the file to UTF-8", at: "-"},
 	{old: `modelName="base"`, new: `modelName="b` + "\xff" + `se"`, want: "MD1:invalid UTF-8"},
-	{old: `modelName="base"`, new: `modelName="b" modelName="c"`, want: "MD1:stands twice"},
+	{old: `modelName="base"`, new: `modelName="b" modelName="c"`, want: "MD1:duplicate attribute modelName"},
 	{old: ` modelName="base"`, new: ``, want: "MD1:modelName is missing", at: "modelName"},
 	{old: ` guid="{1}"`, new: ``, want: "MD1:guid is missing", at: "modelName"},
 	{old: `variableNamingConvention="structured"`, new: `variableNamingConvention="free"`, want: "MD1:one of flat, structured"},
 	{old: ` modelIdentifier="base"`, new: ``, want: "MD1:modelIdentifier is missing"},
 	{old: `canGetAndSetFMUstate="true"`, new: `canGetAndSetFMUstate="True"`, want: "MD1:true, false|MD41:but canGetAndSetFMUstate is not"},
-	{old: `  <LogCategories>`, new: `<CoSimulation modelIdentifier="z"/><LogCategories>`, want: "MD1:stands twice"},
+	{old: `  <LogCategories>`, new: `<CoSimulation modelIdentifier="z"/><LogCategories>`, want: "MD1:duplicate element CoSimulation"},
 	{old: `<BaseUnit K="1"/>`, new: `<BaseUnit K="1.0"/>`, want: "MD1:integer of 32 bits"},
 	{old: `<Unit name="K">`, new: `<Unit>`, want: "MD1:name is missing"},
 	{old: `<DisplayUnit name="mm" factor="1000"/>`, new: `<DisplayUnit factor="1000"/>`, want: "MD1:name is missing"},
 	{old: `<Integer min="0" max="9"/>`, new: ``, want: "MD1:no base type"},
-	{old: `<Item name="low" value="1"/>`, new: `<Item name="low"/>`, want: "MD1:value is missing"},
 	{old: `<Integer min="0" max="9"/>`, new: `<Integer min="0" max="3000000000"/>`, want: "MD1:32 bits"},
-	{old: `stepSize="0.25"`, new: `stepSize="1/4"`, want: "MD1:not a number"},
 	{old: `stepSize="0.25"`, new: `stepSize="0x1p-2"`, want: "MD1:not a number"},
 	{old: `stepSize="0.25"`, new: `stepSize=""`, want: "MD1:not a number"},
 	{old: `name="u" valueReference="1"`, new: `name="u"`, want: "MD1:valueReference is missing"},
 	{old: `name="u" valueReference="1"`, new: `name="u" valueReference="4294967296"`, want: "MD1:4294967295"},
-	{old: `name="u" valueReference="1"`, new: `name="u" valueReference="-1"`, want: "MD1:4294967295"},
 	{old: `name="on" valueReference="0" causality="output"`, new: `name="on" valueReference="0" causality="out"`, want: "MD1:one of local"},
 	{old: `causality="output" variability="discrete"><Boolean/>`, new: `causality="output" variability="discrete">`, want: "MD1:no base type"},
 	{old: `<Boolean/>`, new: `<Boolean/><Real/>`, want: "MD1:second base type"},
@@ -174,67 +173,40 @@ var ruleCases = []ruleCase{
 	{old: ` stepSize="0.25"`, new: ` stepSize="0.25" interval="3"`, want: "MD1U:interval"},
 	{old: `<x/></Tool></VendorAnnotations>`, new: `<x/></Tool></VendorAnnotations><Extra><deep>text</deep></Extra>`, want: "MD1U:Extra"},
 	{old: `canSerializeFMUstate="true"`, new: `canSerializeFMUstate="true" providesDirectionalDerivatives="true"`, want: "MD1U:read as",
-		check: func(d *ModelDescription) string {
-			if !d.CoSimulation.ProvidesDirectionalDerivative {
-				return "the plural is not read"
-			}
-			return ""
-		}},
-	{old: `  <ModelVariables>`, new: `  <ModelVariables>text`, want: "MD1U:text stands"},
-	{old: `<Category name="error"/><Category name="info"/>`, new: ``, want: "MD1L:no Category"},
-	{old: `  <CoSimulation`, new: `  <DefaultExperiment/><CoSimulation`, want: "MD1L:CoSimulation stands too late|MD1:twice", at: "-"},
+		check: func(d *ModelDescription) string { return differ(d.CoSimulation.ProvidesDirectionalDerivative, true) }},
+	{old: `  <ModelVariables>`, new: `  <ModelVariables>text`, want: "MD1U:unexpected text"},
+	{old: `<Category name="error"/><Category name="info"/>`, new: ``, want: "MD1L:at least one Category"},
+	{old: `  <CoSimulation`, new: `  <DefaultExperiment/><CoSimulation`, want: "MD1L:CoSimulation is out of order|MD1:duplicate", at: "-"},
 	{old: `encoding="UTF-8"`, new: `encoding="ISO-8859-1"`, want: "MD2:ISO-8859-1"},
 	{old: `nominal="0.5"`, new: `nominal="NaN"`, want: "MD2N:NaN"},
-	{old: `min="-10"`, new: `min="-INF"`, want: "MD2N:-INF"},
 	{old: `min="-10"`, new: `min="-1e999"`, want: "MD2N:too large"},
 
 	// Header.
 	{old: `fmiVersion="2.0"`, new: `fmiVersion="3.0"`, want: "FA4:FMI 3.0"},
-	{old: `fmiVersion="2.0"`, new: `fmiVersion="1.0"`, want: "FA4:FMI 1.0"},
 	{old: `fmiVersion="2.0"`, new: `fmiVersion=" 2.0.3 "`, want: "FA4V:2.0.3",
-		check: func(d *ModelDescription) string {
-			if d.FMIVersion != "2.0" {
-				return d.FMIVersion
-			}
-			return ""
-		}},
+		check: func(d *ModelDescription) string { return differ(d.FMIVersion, "2.0") }},
 	{old: baseXML, new: `<fmiModelDescription fmiVersion="2.0" modelName="x" guid="1"/>`, want: "MD3:neither|MD1L:ModelVariables", at: "-"},
 	{old: baseXML, new: `<fmiModelDescription fmiVersion="2.0" modelName="x" guid="1"><CoSimulation modelIdentifier="x"/><ModelVariables><ScalarVariable name="v" valueReference="0"><Real/></ScalarVariable></ModelVariables></fmiModelDescription>`, want: "MD1L:ModelStructure", at: "-"},
-	{old: `modelIdentifier="base"`, new: `modelIdentifier="2 base"`, want: "MD4:no C identifier"},
+	{old: `modelIdentifier="base"`, new: `modelIdentifier="2 base"`, want: "MD4:not a C identifier"},
 	{old: `modelIdentifier="base"`, new: `modelIdentifier="../../base"`, want: "MD4P:cannot name a file"},
 	{old: `modelIdentifier="base"`, new: `modelIdentifier=""`, want: "MD4P:cannot name a file"},
 	{old: `<File name="b.c"/>`, new: `<File name="a.c"/>`, want: "MD6:a.c"},
 	{old: `<Category name="info"/>`, new: `<Category name="error"/>`, want: "MD6:error"},
 	{old: `<Tool name="two">`, new: `<Tool name="one">`, want: "MD6:one"},
 	{old: `canGetAndSetFMUstate="true" canSerialize`, new: `canSerialize`, want: "MD41:canSerializeFMUstate",
-		check: func(d *ModelDescription) string {
-			if d.CoSimulation.CanSerializeFMUState {
-				return "it still serialises"
-			}
-			return ""
-		}},
+		check: func(d *ModelDescription) string { return differ(d.CoSimulation.CanSerializeFMUState, false) }},
 	{old: `stopTime="1"`, new: `stopTime="-1"`, want: "MD39:not after"},
 	{old: `stepSize="0.25"`, new: `stepSize="1"`, want: "MD39:not shorter"},
 	{old: `tolerance="1e-6"`, new: `tolerance="-1e-6"`, want: "MD39:negative",
-		check: func(d *ModelDescription) string {
-			if d.DefaultExperiment.Tolerance != nil {
-				return "the tolerance is kept"
-			}
-			return ""
-		}},
+		check: func(d *ModelDescription) string { return differ(d.DefaultExperiment.Tolerance == nil, true) }},
 	{old: `stepSize="0.25"`, new: `stepSize="0"`, want: "MD40:not greater than 0",
-		check: func(d *ModelDescription) string {
-			if d.DefaultExperiment.StepSize != nil {
-				return "the step size is kept"
-			}
-			return ""
-		}},
+		check: func(d *ModelDescription) string { return differ(d.DefaultExperiment.StepSize == nil, true) }},
 	{old: `stepSize="0.25"`, new: `stepSize="0.3"`, want: "MD40:3.33333 steps of 0.3"},
 
 	// Units and types.
-	{old: `<Unit name="K">`, new: `<Unit name="m">`, want: "MD7:defined already in line 6"},
+	{old: `<Unit name="K">`, new: `<Unit name="m">`, want: "MD7:already defined in line 6"},
 	{old: `<DisplayUnit name="km"`, new: `<DisplayUnit name="mm"`, want: "MD7:twice|MD10:km", at: "-"},
-	{old: `<SimpleType name="Count">`, new: `<SimpleType name="Length">`, want: "MD7:defined already|MD11:Count", at: "-"},
+	{old: `<SimpleType name="Count">`, new: `<SimpleType name="Length">`, want: "MD7:already defined|MD11:Count", at: "-"},
 	{old: `factor="1000"`, new: `factor="0"`, want: "MD8:factor is 0"},
 	{old: `<BaseUnit K="1"/>`, new: `<BaseUnit K="1" factor="0.0"/>`, want: "MD8:factor is 0"},
 	{old: `<Real unit="m" displayUnit="km"`, new: `<Real unit="ft"`, want: "MD9:ft"},
@@ -258,27 +230,23 @@ var ruleCases = []ruleCase{
 	{old: `<Real start="2" min="0" max="5" nominal="1"/>`, new: `<Real min="1" max="5" nominal="1"/>`, want: "MD16Z:the parameter \"p\" has no start value, and 0 lies outside its bounds|MD21:the parameter",
 		check: variableIs("p", func(v *ScalarVariable) bool { return !v.HasStart })},
 	{old: `declaredType="Count" start="3"`, new: `declaredType="Count" min="1"`, want: "MD16Z:the input|MD21:the input"},
-	{old: `<Real start="2" min="0" max="5" nominal="1"/>`, new: `<Real min="-5" max="-1" nominal="1"/>`, want: "MD16Z:the parameter|MD21:the parameter"},
 
 	// Variables.
-	{old: `name="u" valueReference`, new: `name="n" valueReference`, want: "MD17:stands already in line 19", at: `name="n"`},
+	{old: `name="u" valueReference`, new: `name="n" valueReference`, want: "MD17:the first is in line 19", at: `name="n"`},
 	{old: `causality="output" initial="calculated"`, new: `causality="output" variability="tunable"`, want: "MD19:taken as continuous",
 		check: variableIs("y", func(v *ScalarVariable) bool {
 			return v.Causality == Output && v.Variability == Continuous && v.Initial == Calculated
 		})},
 	{old: `causality="parameter" variability="tunable"`, new: `causality="parameter" variability="constant"`, want: "MD19:taken as fixed",
 		check: variableIs("p", func(v *ScalarVariable) bool { return v.Variability == Fixed && v.Initial == Exact && v.HasStart })},
-	{old: `causality="parameter" variability="tunable"`, new: `causality="parameter"`, want: "MD19:taken as fixed"},
 	{old: `name="u" valueReference="1" causality="input"`, new: `name="u" valueReference="1" causality="input" variability="fixed"`, want: "MD19:taken as continuous",
 		check: variableIs("u", func(v *ScalarVariable) bool { return v.Causality == Input && v.Variability == Continuous })},
 	{old: `causality="calculatedParameter" variability="fixed"`, new: `causality="calculatedParameter" variability="fixed" initial="exact"`, want: "MD20:taken as calculated",
 		check: variableIs("half", func(v *ScalarVariable) bool { return v.Initial == Calculated })},
 	{old: `name="u" valueReference="1" causality="input"`, new: `name="u" valueReference="1" causality="input" initial="exact"`, want: "MD20:has initial exact",
 		check: variableIs("u", func(v *ScalarVariable) bool { return v.Initial == InitialNone })},
-	{old: `name="time" valueReference="0" causality="independent"`, new: `name="time" valueReference="0" causality="independent" initial="approx"`, want: "MD20:has initial approx"},
 	{old: `declaredType="Length" start="1"`, new: `declaredType="Length"`, want: "MD21:the input", check: variableIs("u", func(v *ScalarVariable) bool { return !v.HasStart })},
 	{old: `<Real start="2" min`, new: `<Real min`, want: "MD21:the parameter"},
-	{old: `displayUnit="km" start="0"`, new: `displayUnit="km"`, want: "MD21:the local"},
 	{old: `name="x" valueReference="2" initial="exact"><Real unit="m" displayUnit="km" start="0"`, new: `name="x" valueReference="2" initial="approx"><Real unit="m" displayUnit="km"`, want: "MD21:the local"},
 	{old: `name="g_copy" valueReference="6" variability="constant"><Real start="9.81"/>`, new: `name="g_copy" valueReference="66" variability="constant"><Real/>`, want: "MD21:the local"},
 	{old: `<Boolean/>`, new: `<Boolean start="true"/>`, want: "MD22:calculated", check: variableIs("on", func(v *ScalarVariable) bool { return !v.HasStart && !v.StartBoolean })},
@@ -287,49 +255,45 @@ var ruleCases = []ruleCase{
 		check: variableIs("n", func(v *ScalarVariable) bool { return v.Variability == Discrete })},
 	{old: `causality="parameter" variability="fixed"`, new: `causality="parameter" variability="continuous"`, want: "MD23:is Enumeration and continuous; taken as fixed"},
 	{old: `causality="independent"><Real/>`, new: `causality="independent"><Boolean/>`, want: "MD24:instead of Real|MD28V", at: "-"},
-	{old: `name="y_copy" valueReference="4"`, new: `name="y_copy" valueReference="44" causality="independent"`, want: "MD24:as"},
-	{old: `name="p" valueReference="7"`, new: `name="p" canHandleMultipleSetPerTimeInstant="false" valueReference="7"`, want: "MD25:no input"},
+	{old: `name="y_copy" valueReference="4"`, new: `name="y_copy" valueReference="44" causality="independent"`, want: "MD24:already is"},
+	{old: `name="p" valueReference="7"`, new: `name="p" canHandleMultipleSetPerTimeInstant="false" valueReference="7"`, want: "MD25:not an input"},
 	{old: `<Real start="2" min`, new: `<Real reinit="true" start="2" min`, want: "MD25:reinit"},
 
 	// Aliases.
-	{old: `name="p" valueReference="7"`, new: `name="p" valueReference="6"`, want: "MD26:is constant", at: `name="g_copy"`,
+	{old: `name="p" valueReference="7"`, new: `name="p" valueReference="6"`, want: "MD26:not constant", at: `name="g_copy"`,
 		check: variableIs("p", func(v *ScalarVariable) bool { return v.AliasOf == 11 && v.HasStart })},
 	{old: `name="p" valueReference="7"`, new: `name="p" valueReference="2"`, want: "MD26:both have a start|MD28V", at: "-",
 		check: variableIs("x", func(v *ScalarVariable) bool { return !v.HasStart })}, // the start of the parameter counts
 	{old: `name="g_copy" valueReference="6" variability="constant"><Real start="9.81"/>`, new: `name="g_copy" valueReference="6" variability="constant"><Real start="9.80"/>`, want: "MD26:different values"},
 	{old: `name="n" valueReference="1"`, new: `name="n" valueReference="2"`, want: "MD27:both be set|MD26:both have a start|MD28V", at: "-"},
 	{old: `name="p" valueReference="7"`, new: `name="p" valueReference="0"`, want: "MD27:independent|MD28V", at: "-"},
-	{old: `name="y_copy" valueReference="4"><Real unit="m"/>`, new: `name="y_copy" valueReference="4"><Real unit="K"/>`, want: "MD28:is in"},
+	{old: `name="y_copy" valueReference="4"><Real unit="m"/>`, new: `name="y_copy" valueReference="4"><Real unit="K"/>`, want: "MD28:different units"},
 	{old: `name="y_copy" valueReference="4"`, new: `name="y_copy" valueReference="4" variability="discrete"`, want: "MD28V:discrete"},
 
 	// Structure.
-	{old: `derivative="5"`, new: `derivative="14"`, want: "MD29:there are 13|MD25|MD31|MD32|MD37", at: "-",
+	{old: `derivative="5"`, new: `derivative="14"`, want: "MD29:1 to 13|MD25|MD31|MD32|MD37", at: "-",
 		check: variableIs("der(x)", func(v *ScalarVariable) bool { return v.Derivative == 0 })},
-	{old: `derivative="5"`, new: `derivative="0"`, want: "MD29:there are 13|MD25|MD31|MD32|MD37", at: "-"},
 	{old: `derivative="5"`, new: `derivative="6"`, want: "MD29:of itself|MD25|MD31|MD32|MD37", at: "-"},
-	{old: `derivative="5"`, new: `derivative="3"`, want: "MD29:no Real|MD25|MD31|MD32|MD37", at: "-"},
-	{old: dependentXML, new: ``, want: "MD30:does not name|MD42", at: "-", check: outputsAre(unknownY, Unknown{Index: 9})},
+	{old: `derivative="5"`, new: `derivative="3"`, want: "MD29:not a Real|MD25|MD31|MD32|MD37", at: "-"},
+	{old: dependentXML, new: ``, want: "MD30:does not list|MD42", at: "-", check: outputsAre(unknownY, Unknown{Index: 9})},
 	{old: dependentXML, new: dependentXML + dependentXML, want: "MD30:twice", check: outputsAre(unknownY, unknownOn)},
-	{old: dependentXML, new: dependentXML + `<Unknown index="2"/>`, want: "MD30:which is no output", check: outputsAre(unknownY, unknownOn)},
-	{old: dependentXML, new: dependentXML + `<Unknown index="14"/>`, want: "MD30:there are 13", check: outputsAre(unknownY, unknownOn)},
-	{old: dependentXML, new: dependentXML + `<Unknown index="0"/>`, want: "MD30:there are 13", check: outputsAre(unknownY, unknownOn)},
-	{old: `<Unknown index="6" dependencies="2"/>`, new: `<Unknown index="6" dependencies="2"/><Unknown index="8"/>`, want: "MD31:no derivative"},
+	{old: dependentXML, new: dependentXML + `<Unknown index="2"/>`, want: "MD30:not an output", check: outputsAre(unknownY, unknownOn)},
+	{old: dependentXML, new: dependentXML + `<Unknown index="0"/>`, want: "MD30:1 to 13", check: outputsAre(unknownY, unknownOn)},
+	{old: `<Unknown index="6" dependencies="2"/>`, new: `<Unknown index="6" dependencies="2"/><Unknown index="8"/>`, want: "MD31:not the derivative"},
 	{old: `    <Derivatives><Unknown index="6" dependencies="2"/></Derivatives>`, new: ``, want: "MD31M:der(x)", at: `name="der(x)"`},
-	{old: `      <Unknown index="10"/>`, new: ``, want: "MD32:does not name", at: `<ModelStructure>`, check: initialsAre(Unknown{Index: 6}, initialY, initialOn, Unknown{Index: 10})},
-	{old: `<Unknown index="10"/>`, new: `<Unknown index="10"/><Unknown index="2"/>`, want: "MD32:leaves open", check: initialsAre(Unknown{Index: 6}, initialY, initialOn, Unknown{Index: 10})},
-	{old: `<Unknown index="9" dependencies=""/>`, new: `<Unknown index="10"/><Unknown index="9" dependencies=""/>`, want: "MD32:too late", check: initialsAre(Unknown{Index: 6}, initialY, initialOn, Unknown{Index: 10})},
-	{old: `dependencies="2 5"`, new: `dependencies="2 14"`, want: "MD33:number 14|MD42", at: "-", check: outputsAre(Unknown{Index: 7}, unknownOn)},
-	{old: `dependencies="2 5"`, new: `dependencies="0 2"`, want: "MD33:number 0|MD42", at: "-", check: outputsAre(Unknown{Index: 7}, unknownOn)},
+	{old: `      <Unknown index="10"/>`, new: ``, want: "MD32:does not list", at: `<ModelStructure>`, check: initialsAre(Unknown{Index: 6}, initialY, initialOn, Unknown{Index: 10})},
+	{old: `<Unknown index="10"/>`, new: `<Unknown index="10"/><Unknown index="2"/>`, want: "MD32:not an unknown", check: initialsAre(Unknown{Index: 6}, initialY, initialOn, Unknown{Index: 10})},
+	{old: `<Unknown index="9" dependencies=""/>`, new: `<Unknown index="10"/><Unknown index="9" dependencies=""/>`, want: "MD32:out of order", check: initialsAre(Unknown{Index: 6}, initialY, initialOn, Unknown{Index: 10})},
+	{old: `dependencies="2 5"`, new: `dependencies="0 2"`, want: "MD33:variable 0|MD42", at: "-", check: outputsAre(Unknown{Index: 7}, unknownOn)},
 	{old: `dependencies="2 5"`, new: `dependencies="2 x"`, want: "MD33:not a list|MD42", at: "-", check: outputsAre(Unknown{Index: 7}, unknownOn)},
 	{old: `dependencies="2 5" dependenciesKind="constant dependent"`, new: `dependencies="5 2 5" dependenciesKind="dependent constant tunable"`, want: "MD33O:not ascending", check: outputsAre(unknownY, unknownOn)},
-	{old: `dependenciesKind="constant dependent"`, new: `dependenciesKind="constant"`, want: "MD34:1 entries, dependencies 2|MD42", at: "-", check: outputsAre(Unknown{Index: 7}, unknownOn)},
+	{old: `dependenciesKind="constant dependent"`, new: `dependenciesKind="constant"`, want: "MD34:1 entries, dependencies has 2|MD42", at: "-", check: outputsAre(Unknown{Index: 7}, unknownOn)},
 	{old: `dependenciesKind="constant dependent"`, new: `dependenciesKind="constant linear"`, want: "MD34:linear|MD42", at: "-"},
 	{old: `<Unknown index="6" dependencies="2"/>`, new: `<Unknown index="6" dependenciesKind="dependent"/>`, want: "MD34:without dependencies"},
 	{old: `dependencies="2" dependenciesKind="constant"`, new: `dependencies="2" dependenciesKind="tunable"`, want: "MD35:tunable"},
 	{old: `dependencies="2 5" dependenciesKind="constant dependent"`, new: `dependencies="2 5 7" dependenciesKind="constant dependent dependent"`, want: "MD36:itself", check: outputsAre(unknownY, unknownOn)},
-	{old: `dependencies="2 5" dependenciesKind="constant dependent"`, new: `dependencies="2 13"`, want: "MD37:no known"},
-	{old: `dependencies="2" dependenciesKind="constant"`, new: `dependencies="13 2"`, want: "MD33O"},
-	{old: `dependencies="2" dependenciesKind="constant"`, new: `dependencies="10"`, want: "MD37:no known"},
+	{old: `dependencies="2 5" dependenciesKind="constant dependent"`, new: `dependencies="2 13"`, want: "MD37:not a known"},
+	{old: `dependencies="2" dependenciesKind="constant"`, new: `dependencies="10"`, want: "MD37:not a known"},
 	{old: dependentXML, new: `<Unknown index="9" dependencies="3" dependenciesKind="discrete"/>`, want: "MD38:not both are Real", check: outputsAre(unknownY, unknownOn)},
 	{old: dependentXML, new: `<Unknown index="9"/>`, want: "MD42:depend on all inputs", at: `name="on"`, check: outputsAre(unknownY, Unknown{Index: 9})},
 }
@@ -418,7 +382,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// consistent checks what every description promises.
+// consistent checks the invariants of every description.
 func consistent(t *testing.T, d *ModelDescription) {
 	t.Helper()
 	n := len(d.Variables)

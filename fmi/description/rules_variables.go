@@ -6,7 +6,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 )
 
-// at reports a violation by a variable, given by its index from 0.
+// at reports a violation by the variable with this index, from 0.
 func (p *reader) at(i int, r *diag.Rule, format string, args ...any) {
 	p.mark(p.variable(i), r, format, args...)
 }
@@ -25,7 +25,7 @@ func (p *reader) checkVariables() {
 	for i := range d.Variables {
 		v := &d.Variables[i]
 		if first, twice := d.byName[v.Name]; twice {
-			p.at(i, ruleDuplicate, "a variable %q stands already in line %d", clip(v.Name), d.Variables[first].Line)
+			p.at(i, ruleDuplicate, "duplicate variable %q; the first is in line %d", clip(v.Name), d.Variables[first].Line)
 		} else {
 			d.byName[v.Name] = i
 		}
@@ -39,17 +39,17 @@ func (p *reader) checkVariables() {
 		p.checkRange(i, v)
 		if v.Causality == Independent {
 			if independent >= 0 {
-				p.at(i, ruleIndependent, "%q is independent, as %q is", clip(v.Name), clip(d.Variables[independent].Name))
+				p.at(i, ruleIndependent, "%q is independent, but %q already is", clip(v.Name), clip(d.Variables[independent].Name))
 			} else if v.Type != Real {
-				p.at(i, ruleIndependent, "%q is independent and %s instead of Real", clip(v.Name), v.Type)
+				p.at(i, ruleIndependent, "%q is independent, but %s instead of Real", clip(v.Name), v.Type)
 			}
 			independent = i
 		}
 		if v.Reinit && !p.isState[i] {
-			p.at(i, ruleForModelExchange, "%q has reinit and is no continuous state", clip(v.Name))
+			p.at(i, ruleForModelExchange, "%q has reinit but is not a continuous state", clip(v.Name))
 		}
 		if p.given[i]&givenMultipleSet != 0 && v.Causality != Input {
-			p.at(i, ruleForModelExchange, "%q has canHandleMultipleSetPerTimeInstant and is no input", clip(v.Name))
+			p.at(i, ruleForModelExchange, "%q has canHandleMultipleSetPerTimeInstant but is not an input", clip(v.Name))
 		}
 	}
 	for i := range d.Types {
@@ -61,18 +61,18 @@ func (p *reader) checkVariables() {
 	}
 }
 
-// checkDerivative judges the attribute derivative and notes the states.
+// checkDerivative checks the attribute derivative and collects the states.
 func (p *reader) checkDerivative(i int, v *ScalarVariable) {
 	if v.Derivative == 0 {
 		return
 	}
 	switch of := v.Derivative - 1; {
 	case of >= len(p.d.Variables):
-		p.at(i, ruleDerivative, "%q is the derivative of a variable that there is not; there are %d", clip(v.Name), len(p.d.Variables))
+		p.at(i, ruleDerivative, "%q is the derivative of a variable out of range; the indices are 1 to %d", clip(v.Name), len(p.d.Variables))
 	case of == i:
 		p.at(i, ruleDerivative, "%q is the derivative of itself", clip(v.Name))
 	case p.d.Variables[of].Type != Real:
-		p.at(i, ruleDerivative, "%q is the derivative of %q, which is no Real", clip(v.Name), clip(p.d.Variables[of].Name))
+		p.at(i, ruleDerivative, "%q is the derivative of %q, which is not a Real", clip(v.Name), clip(p.d.Variables[of].Name))
 	default:
 		p.isState[of] = true
 		return
@@ -80,8 +80,8 @@ func (p *reader) checkDerivative(i int, v *ScalarVariable) {
 	v.Derivative = 0
 }
 
-// checkDeclaredType merges the attributes of the declared type into the
-// variable; those of the variable win (fmi2 17).
+// checkDeclaredType adds the attributes of the declared type to the variable,
+// whose own attributes take precedence (fmi2 17).
 func (p *reader) checkDeclaredType(i int, v *ScalarVariable) {
 	if v.DeclaredType == "" {
 		if v.Type == Enumeration {
@@ -119,7 +119,7 @@ func (p *reader) checkDeclaredType(i int, v *ScalarVariable) {
 	}
 }
 
-// below reports whether both are there and the first is less.
+// below reports whether both are present and *a < *b.
 func below[T int32 | float64](a, b *T) bool { return a != nil && b != nil && *a < *b }
 
 func (p *reader) mergeReal(i int, v *ScalarVariable, t *RealAttributes) {
@@ -197,7 +197,7 @@ func (c combination) allows(k Initial) bool {
 	return k == InitialNone
 }
 
-// defaultVariability is what a variability that does not fit is replaced with
+// defaultVariability returns the replacement of an invalid variability
 // (fmi2 63).
 func defaultVariability(c Causality, t BaseType) Variability {
 	switch {
@@ -209,7 +209,7 @@ func defaultVariability(c Causality, t BaseType) Variability {
 	return Discrete
 }
 
-// checkKind makes variability and initial fit the causality.
+// checkKind repairs variability and initial if they do not fit the causality.
 func (p *reader) checkKind(i int, v *ScalarVariable) {
 	g := p.given[i]
 	want := v.Variability
@@ -236,7 +236,7 @@ func (p *reader) checkKind(i int, v *ScalarVariable) {
 	}
 }
 
-// checkStart judges whether there is a start value where one belongs.
+// checkStart checks that there is a start value where the standard wants one, and none elsewhere.
 func (p *reader) checkStart(i int, v *ScalarVariable) {
 	switch {
 	case !v.HasStart && (v.Causality == Input || v.Initial == Exact || v.Initial == Approx):
@@ -248,7 +248,7 @@ func (p *reader) checkStart(i int, v *ScalarVariable) {
 		p.at(i, ruleStart, "the independent variable %q has a start value", clip(v.Name))
 		v.dropStart()
 	case v.HasStart && v.Initial == Calculated:
-		p.at(i, ruleStart, "%q is calculated and has a start value", clip(v.Name))
+		p.at(i, ruleStart, "%q is calculated but has a start value", clip(v.Name))
 		v.dropStart()
 	}
 }
@@ -269,7 +269,7 @@ func (v *ScalarVariable) dropStart() {
 	v.HasStart, v.StartReal, v.StartInteger, v.StartBoolean, v.StartString = false, 0, 0, false, ""
 }
 
-// checkRange judges bounds, units and the start value.
+// checkRange checks bounds, units and the start value.
 func (p *reader) checkRange(i int, v *ScalarVariable) {
 	switch v.Type {
 	case Real:
@@ -287,15 +287,15 @@ func (p *reader) checkRange(i int, v *ScalarVariable) {
 	}
 }
 
-// settable reports whether the variable is there to be set from outside.
+// settable reports whether a user may set the variable.
 func (v *ScalarVariable) settable() bool { return v.Causality == Input || v.Causality == Parameter }
 
-// checkAliases judges the variables that share a base type and a value
-// reference (fmi2 21), where Integer and Enumeration are one.
+// checkAliases checks the variables that share a base type and a value
+// reference (fmi2 21); Integer and Enumeration count as one type.
 func (p *reader) checkAliases() {
 	vars := p.d.Variables
-	// One word each, so that sorting is cheap: 2 bits of type, 32 of reference,
-	// 30 of index, which maxDescription keeps below a billion.
+	// One word for each variable makes sorting fast: 2 bits of type, 32 of
+	// reference, 30 of index. maxDescription bounds the index.
 	keys := make([]uint64, len(vars))
 	for i := range vars {
 		class := vars[i].Type
@@ -322,12 +322,10 @@ func (p *reader) checkAliases() {
 	}
 }
 
-// checkAliasSet judges one set, given by ascending indices from 0.
+// checkAliasSet checks one set of aliases, given by ascending indices from 0.
 func (p *reader) checkAliasSet(set []int) {
 	vars := p.d.Variables
-	first := &vars[set[0]]
-	constant, settable, start, united := -1, -1, -1, -1
-	variable, independent := -1, -1
+	constant, variable, start := -1, -1, -1 // the last of each kind, and the variable whose start value is used
 	for _, i := range set {
 		v := &vars[i]
 		if i != set[0] {
@@ -338,46 +336,61 @@ func (p *reader) checkAliasSet(set []int) {
 		} else {
 			variable = i
 		}
-		if v.Causality == Independent {
-			independent = i
-		}
 		if v.HasStart && (start < 0 || v.settable() && !vars[start].settable()) {
 			start = i
 		}
 	}
 	mixed := constant >= 0 && variable >= 0
 	if mixed {
-		p.at(constant, ruleAliasStart, "%q is constant and has the valueReference of %q, which is not", clip(vars[constant].Name), clip(vars[variable].Name))
+		p.at(constant, ruleAliasStart, "the constant %q and %q, which is not constant, have the same valueReference",
+			clip(vars[constant].Name), clip(vars[variable].Name))
 	}
+	p.checkAliasSettable(set)
+	united := -1
 	for _, i := range set {
 		v := &vars[i]
-		if v.settable() {
-			if settable >= 0 {
-				p.at(i, ruleAliasSettable, "%q and %q can both be set and have the same valueReference", clip(vars[settable].Name), clip(v.Name))
-			} else if independent >= 0 {
-				p.at(i, ruleAliasSettable, "%q can be set and has the valueReference of the independent variable %q", clip(v.Name), clip(vars[independent].Name))
-			}
-			settable = i
-		}
 		if v.HasStart && i != start {
+			name := clip(vars[start].Name)
 			if variable >= 0 {
-				p.at(i, ruleAliasStart, "%q and %q both have a start value and the same valueReference", clip(vars[start].Name), clip(v.Name))
+				p.at(i, ruleAliasStart, "%q and %q have the same valueReference and both have a start value", name, clip(v.Name))
 				v.dropStart()
 			} else if !sameStart(v, &vars[start]) {
-				p.at(i, ruleAliasStart, "the constants %q and %q have the same valueReference and different values", clip(vars[start].Name), clip(v.Name))
+				p.at(i, ruleAliasStart, "the constants %q and %q have the same valueReference but different values", name, clip(v.Name))
 				v.dropStart()
 			}
 		}
 		if v.Real.Unit != "" {
 			if united >= 0 && vars[united].Real.Unit != v.Real.Unit {
-				p.at(i, ruleAliasUnit, "%q is in %q and %q, with the same valueReference, in %q", clip(v.Name), clip(v.Real.Unit), clip(vars[united].Name), clip(vars[united].Real.Unit))
+				p.at(i, ruleAliasUnit, "%q and %q have the same valueReference but different units: %q and %q",
+					clip(v.Name), clip(vars[united].Name), clip(v.Real.Unit), clip(vars[united].Real.Unit))
 			} else {
 				united = i
 			}
 		}
-		if !mixed && v.Variability != first.Variability {
-			p.at(i, ruleAliasVariability, "%q is %s and %q, with the same valueReference, %s", clip(v.Name), v.Variability, clip(first.Name), first.Variability)
+		if first := &vars[set[0]]; !mixed && v.Variability != first.Variability {
+			p.at(i, ruleAliasVariability, "%q and %q have the same valueReference but different variabilities: %s and %s",
+				clip(v.Name), clip(first.Name), v.Variability, first.Variability)
 		}
+	}
+}
+
+// checkAliasSettable checks that at most one alias can be set, and none of the independent variable.
+func (p *reader) checkAliasSettable(set []int) {
+	vars := p.d.Variables
+	independent := slices.IndexFunc(set, func(i int) bool { return vars[i].Causality == Independent })
+	settable := -1
+	for _, i := range set {
+		name := clip(vars[i].Name)
+		switch {
+		case !vars[i].settable():
+			continue
+		case settable >= 0:
+			p.at(i, ruleAliasSettable, "%q and %q have the same valueReference and can both be set", clip(vars[settable].Name), name)
+		case independent >= 0:
+			p.at(i, ruleAliasSettable, "%q can be set but has the valueReference of the independent variable %q",
+				name, clip(vars[set[independent]].Name))
+		}
+		settable = i
 	}
 }
 

@@ -1,10 +1,8 @@
-// Package diag holds what every parser and checker of macrostep reports with:
-// rules as data, findings that name rule, file, path, line and remedy, and the
-// list that collects them.
+// Package diag has the types by which all parsers and checkers of macrostep report problems:
+// rules, findings with rule, file, path, line and remedy, and lists of findings.
 //
-// A Rule is declared once beside the code that checks it. Its level is Error,
-// Warning or Info; a Strict rule is a Warning that becomes an Error in strict
-// mode.
+// A Rule is declared next to the code that checks it. Its level is Error, Warning or Info; a
+// Strict rule becomes an Error in strict mode.
 package diag
 
 import (
@@ -13,10 +11,10 @@ import (
 	"strings"
 )
 
-// Level is the weight of a finding.
+// Level is the severity of a finding.
 type Level uint8
 
-// The levels, from light to heavy.
+// The levels, by increasing severity.
 const (
 	Info Level = iota
 	Warning
@@ -39,14 +37,14 @@ func (l Level) String() string {
 // Rule is one requirement on a document or archive.
 type Rule struct {
 	ID     string // stable, for example "MD17"
-	Level  Level  // weight in the tolerant reading
-	Strict bool   // raised to Error in the strict reading
-	Doc    string // what is required, and why
+	Level  Level  // unless in strict mode
+	Strict bool   // Error in strict mode
+	Doc    string // the requirement
 	Remedy string // what the user can do about a violation
 	Ref    string // item of docs/fmi2.md or docs/ssp.md, or source, for example "fmi2 17"
 }
 
-// Place is where something is in a document.
+// Place is a place in a document.
 type Place struct {
 	File   string // as shown to the user; in an archive "system.ssp/resources/set.ssv"
 	Path   string // XPath-like
@@ -62,7 +60,7 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s:%d", p.File, p.Line)
 }
 
-// Finding is one violation of a rule, or one thing worth knowing.
+// Finding is a violation of a rule, or an information.
 type Finding struct {
 	ID      string `json:"id"`
 	Level   Level  `json:"-"`
@@ -101,9 +99,9 @@ func (f Finding) String() string {
 	return b.String()
 }
 
-// List collects findings. The zero value is ready to use and tolerant.
+// List collects findings. The zero value is ready to use and not strict.
 type List struct {
-	Strict   bool // raise strict rules to Error
+	Strict   bool // strict mode
 	Findings []Finding
 }
 
@@ -124,7 +122,7 @@ func (l *List) Report(r *Rule, at Place, format string, args ...any) {
 	})
 }
 
-// Append takes over the findings of another list, levels as they are.
+// Append appends the findings of another list, with their levels.
 func (l *List) Append(other *List) {
 	if other != nil {
 		l.Findings = append(l.Findings, other.Findings...)
@@ -150,10 +148,10 @@ func (l *List) Err() error {
 	return nil
 }
 
-// ListError is a list with at least one Error, as a Go error.
+// ListError is the error for a list with findings of level Error.
 type ListError struct{ Findings []Finding }
 
-// Error returns one finding a line.
+// Error returns one line for each finding.
 func (e *ListError) Error() string {
 	lines := make([]string, len(e.Findings))
 	for i, f := range e.Findings {
@@ -162,8 +160,8 @@ func (e *ListError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Has reports whether an error carries a finding of the rule with this id; of
-// joined errors all are searched.
+// Has reports whether an error, which may be wrapped or joined, has a finding of the rule with
+// this id.
 func Has(err error, id string) bool {
 	switch e := err.(type) {
 	case *ListError:

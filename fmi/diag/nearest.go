@@ -8,11 +8,9 @@ import (
 	"strings"
 )
 
-// DidYouMean returns "; did you mean …?" for the names that s may stand for, to be
-// put behind a message that there is no s: those that differ in upper and lower
-// case only, begin with s or end in ".s", three at the most and the shortest
-// first; else the one with the fewest letters to change. It is empty if no name
-// is near.
+// DidYouMean returns "; did you mean …?" with up to three names, for a message about an unknown name
+// s. The names differ from s only in case, begin with s or end in "."+s; the shortest come first.
+// If there are none it is the most similar name. It returns "" if no name is similar.
 func DidYouMean(s string, names []string) string {
 	var close []string
 	best, nearest := len(s)/3+1, ""
@@ -47,8 +45,7 @@ func quoted(names []string) string {
 	return strings.Join(out, ", ")
 }
 
-// distance is the number of bytes to insert, delete or replace that lead from a
-// to b (Levenshtein).
+// distance returns the Levenshtein distance of a and b in bytes.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -69,7 +66,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// ListItems writes the items of an enumeration by their numbers: "red (1), green (2)".
+// ListItems returns the items of an enumeration in order of their values: "red (1), green (2)".
 func ListItems(items map[string]int32) string {
 	names := slices.SortedFunc(maps.Keys(items), func(a, b string) int {
 		return cmp.Or(cmp.Compare(items[a], items[b]), cmp.Compare(a, b))
@@ -80,7 +77,7 @@ func ListItems(items map[string]int32) string {
 	return strings.Join(names, ", ")
 }
 
-// Some lists the first of many names.
+// Some returns up to four names and the number of further ones.
 func Some(names []string) string {
 	const most = 4
 	if len(names) == 0 {

@@ -13,24 +13,21 @@ import (
 
 // Options say how a process is started. The zero value starts it as os/exec does.
 type Options struct {
-	// Group gives the process a process group of its own: signals of the terminal do not
-	// reach it, and what it starts ends with it. On Windows it is out of reach of Ctrl-C
-	// only.
+	// Group starts the process in a new process group, which signals of the terminal do not
+	// reach, and which ends with the process. On Windows it only disables Ctrl-C.
 	Group bool
-	// Bound ends the process together with this one, however that ends. It works on Linux
-	// only.
+	// Bound ends the process when this one ends. Linux only.
 	Bound bool
-	// Wake makes the process continue, if it is stopped, when this one ends. It works on
-	// Linux only, and not with Bound.
+	// Wake continues the process, if it is suspended, when this one ends. Linux only, and not
+	// with Bound.
 	Wake bool
-	// Stack is the least size of the main stack of the process and of the stacks of its
-	// threads, in bytes; 0 = the same as here. Where the address space is limited to less
-	// than sixteen such stacks, or the limit on stacks cannot be raised so far, they are
-	// smaller. It works on Linux only.
+	// Stack is the least size of the stacks of the main thread and of other threads, in bytes;
+	// 0 = as in this process. They are smaller if the limit on stacks cannot be raised, or if
+	// the address space is limited to less than sixteen such stacks. Linux only.
 	Stack uint64
 }
 
-// Child is a process that was started. Its methods may be called by several goroutines.
+// Child is a started process. Several goroutines may call its methods.
 type Child struct {
 	cmd   *exec.Cmd
 	group bool
@@ -39,7 +36,7 @@ type Child struct {
 	state *os.ProcessState
 
 	mu     sync.Mutex
-	reaped bool // its number may belong to another process
+	reaped bool // the process number may be reused
 }
 
 // starter starts processes. Linux ends a bound process together with the thread that
@@ -105,8 +102,8 @@ func Others(pids []int, f func(pid int)) {
 	}
 }
 
-// Output runs a command to its end, with what it starts in its group, and returns what it
-// prints. They are ended when ctx ends.
+// Output runs a command in a new process group and returns its output. The group is ended when ctx
+// ends.
 func Output(ctx context.Context, cmd *exec.Cmd) ([]byte, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -122,25 +119,25 @@ func Output(ctx context.Context, cmd *exec.Cmd) ([]byte, error) {
 	defer context.AfterFunc(ctx, c.Kill)()
 	text := make(chan []byte, 1)
 	go func() {
-		all, _ := io.ReadAll(r) // what there is
+		all, _ := io.ReadAll(r) // as far as possible
 		text <- all
 	}()
 	<-c.Done()
-	_ = r.SetReadDeadline(time.Now().Add(outputGrace)) // another group may hold the other end
+	_ = r.SetReadDeadline(time.Now().Add(outputGrace)) // another process group may have the other end
 	if !c.State().Success() {
 		err = &exec.ExitError{ProcessState: c.State()}
 	}
 	return <-text, err
 }
 
-// outputGrace is how long the output of an ended process is read.
+// outputGrace is the time for reading the output of an ended process.
 const outputGrace = time.Second
 
-// wait ends the group of the process when the process has ended.
+// wait waits for the end of the process and then ends its group.
 func (c *Child) wait() {
 	zombie := awaitEnd(c.Pid())
 	if !zombie {
-		_ = c.cmd.Wait() // the state holds everything
+		_ = c.cmd.Wait() // the state has the result
 	}
 	c.mu.Lock()
 	if c.group {
@@ -161,7 +158,7 @@ func (c *Child) wait() {
 // Pid returns the number of the process.
 func (c *Child) Pid() int { return c.cmd.Process.Pid }
 
-// Done is closed when the process, and its group, has ended.
+// Done returns a channel that is closed when the process and its group have ended.
 func (c *Child) Done() <-chan struct{} { return c.done }
 
 // Gone reports whether Done is closed, or will be at once.
@@ -213,6 +210,6 @@ func (c *Child) Signal(s os.Signal) error {
 
 var threadStack atomic.Uint64
 
-// SetThreadStack sets what ThreadStack returns, for a process that was started with
-// larger stacks than usual.
+// SetThreadStack sets the result of ThreadStack in bytes, for a process that was started with larger
+// stacks.
 func SetThreadStack(bytes uint64) { threadStack.Store(bytes) }

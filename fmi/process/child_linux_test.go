@@ -2,7 +2,6 @@ package process_test
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,38 +18,21 @@ import (
 
 func init() {
 	for name, f := range map[string]func() error{
-		// It starts a process of its own, whose number it prints.
+		// It starts a child process and prints its number.
 		"family": func() error {
 			cmd := exec.Command("sleep", "1000")
 			if err := cmd.Start(); err != nil {
 				return err
 			}
-			fmt.Println("ready")
-			fmt.Println(cmd.Process.Pid)
+			_ = answer(cmd.Process.Pid)
 			return wait()
 		},
-		// It starts a bound child and ends at once.
-		"parent": func() error {
-			cmd := exec.Command("sleep", "1000")
-			c, err := process.Start(cmd, process.Options{Group: true, Bound: true})
-			if err != nil {
-				return err
-			}
-			fmt.Println("ready")
-			fmt.Println(c.Pid())
-			return wait()
-		},
-		"nil":  func() error { return fatal(func() { *(*int)(nil) = 1 }) },
-		"quit": func() error { return fatal(func() { _ = syscall.Kill(os.Getpid(), syscall.SIGQUIT) }) },
-		"sys":  func() error { return fatal(func() { _ = syscall.Kill(os.Getpid(), syscall.SIGSYS) }) },
 		"stack": func() error {
 			var limit unix.Rlimit
 			if err := unix.Getrlimit(unix.RLIMIT_STACK, &limit); err != nil {
 				return err
 			}
-			fmt.Println("ready")
-			fmt.Println(limit.Cur, process.ThreadStack())
-			return nil
+			return answer(limit.Cur, process.ThreadStack())
 		},
 		"stdin": func() error {
 			life, err := process.TakeStdin()
@@ -64,13 +46,11 @@ func init() {
 			return nil
 		},
 		"memory": func() error {
-			if err := process.LimitMemory(64 << 20); err != nil {
-				return err
+			err := process.LimitMemory(64 << 20)
+			if err == nil {
+				_, err = syscall.Mmap(-1, 0, 256<<20, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
 			}
-			_, err := syscall.Mmap(-1, 0, 256<<20, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
-			fmt.Println("ready")
-			fmt.Println(err)
-			return nil
+			return answer(err)
 		},
 		// Foreign code closes all files.
 		"closed": func() error {
@@ -91,9 +71,7 @@ func init() {
 				return err
 			}
 			out, err := exec.Command("ls", fmt.Sprint("/proc/self/fd/", p.File().Fd())).CombinedOutput()
-			fmt.Println("ready")
-			fmt.Printf("%v %s\n", err, out)
-			return nil
+			return answer(err, string(out))
 		},
 		// No more than the list and three regions fits.
 		"limited": func() error {
@@ -109,24 +87,18 @@ func init() {
 			if err != nil {
 				return err
 			}
-			fmt.Println("ready")
-			fmt.Println(info.Size())
-			return nil
+			return answer(info.Size())
 		},
 	} {
 		roles[name] = f
 	}
 }
 
-// fatal does what ends the process.
-func fatal(f func()) error {
-	if err := process.DefaultSignals(); err != nil {
-		return err
-	}
+// answer prints that the process is ready, and a line of values.
+func answer(values ...any) error {
 	fmt.Println("ready")
-	f()
-	time.Sleep(10 * time.Second)
-	return errors.New("it goes on")
+	fmt.Println(values...)
+	return nil
 }
 
 // ended starts this program in a role and returns how it ends, and the line that some roles
@@ -165,7 +137,7 @@ func gone(t *testing.T, pid string) {
 	t.Errorf("process %s goes on", pid)
 }
 
-// What a process with a group has started ends with it, whether it is killed or ends.
+// The child processes of a process with a group end with it, whether it is killed or ends.
 func TestGroup(t *testing.T) {
 	for _, kill := range []bool{true, false} {
 		c, stdin, lines := start(t, "family", nil, process.Options{Group: true})
@@ -188,9 +160,7 @@ func TestGroup(t *testing.T) {
 func TestSignal(t *testing.T) {
 	c, _, lines := start(t, "family", nil, process.Options{Group: true})
 	line, _ := lines.ReadString('\n')
-	if err := c.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Signal(syscall.SIGTERM))
 	<-c.Done()
 	gone(t, strings.TrimSpace(line))
 	if text, outside := process.Reason(c.State()); text != "killed by signal SIGTERM (terminated), from outside" || !outside {
@@ -199,43 +169,11 @@ func TestSignal(t *testing.T) {
 	if process.Peak(c.State()) < 1<<20 {
 		t.Errorf("it used %d bytes", process.Peak(c.State()))
 	}
-	c, _, _ = start(t, "wait", nil, process.Options{})
-	if err := c.Signal(syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	<-c.Done()
-	if text, outside := process.Reason(c.State()); !strings.HasPrefix(text, "killed by signal SIGKILL (killed), from outside") || !outside {
-		t.Errorf("%s, %v", text, outside)
-	}
-}
-
-// A bound process ends with its parent.
-func TestBound(t *testing.T) {
-	c, _, lines := start(t, "parent", nil, process.Options{})
-	line, _ := lines.ReadString('\n')
-	c.Kill()
-	<-c.Done()
-	gone(t, strings.TrimSpace(line))
-}
-
-// The signals of what has gone wrong end the process by themselves.
-func TestDefaultSignals(t *testing.T) {
-	for name, want := range map[string]string{
-		"nil":  "killed by signal SIGSEGV (segmentation fault)",
-		"quit": "killed by signal SIGQUIT (quit), from outside",
-		"sys":  "killed by signal SIGSYS (bad system call)",
-	} {
-		if _, reason := ended(t, name, nil, process.Options{}); reason != want {
-			t.Errorf("%s: %s", name, reason)
-		}
-	}
 }
 
 func TestStack(t *testing.T) {
 	var before, after unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_STACK, &before); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Getrlimit(unix.RLIMIT_STACK, &before))
 	if before.Max < 64<<20 {
 		t.Skip("the limit on stacks cannot be raised here (ulimit -H -s)")
 	}
@@ -265,19 +203,9 @@ func TestLimitMemory(t *testing.T) {
 	}
 }
 
-// newPage makes a page that is closed at the end of the test.
-func newPage(t *testing.T) *process.Page {
-	t.Helper()
-	page, err := process.NewPage()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = page.Close() })
-	return page
-}
-
-// A child that has lost all of its files shares more memory.
-func TestPageWithoutFiles(t *testing.T) {
+// A child that has lost all of its files can still share more memory. Programs that it starts do not get the page.
+// Under a limit on the size of files a page has less room. A child cannot shorten the page.
+func TestPageFiles(t *testing.T) {
 	page := newPage(t)
 	if _, reason := ended(t, "closed", page, process.Options{}); reason != "it exited with code 0" {
 		t.Error(reason)
@@ -285,31 +213,13 @@ func TestPageWithoutFiles(t *testing.T) {
 	if r := page.Find("after"); len(r) != 10_000_000 || string(r[:5]) != "after" {
 		t.Errorf("%d bytes are found", len(r))
 	}
-}
-
-// Programs that the child starts do not get the page.
-func TestPageIsNotPassedOn(t *testing.T) {
 	if line, _ := ended(t, "files", newPage(t), process.Options{}); !strings.HasPrefix(line, "exit status 2") {
 		t.Error(line)
 	}
-}
-
-// Under a limit on the size of files, a page has less room.
-func TestPageWithoutRoom(t *testing.T) {
 	if line, reason := ended(t, "limited", nil, process.Options{}); line != fmt.Sprint(2<<20) {
 		t.Errorf("%q, %s", line, reason)
 	}
-}
-
-// Nobody can shorten the page under the eyes of the parent.
-func TestPageKeepsItsLength(t *testing.T) {
-	page, child := both(t)
-	r := child.Region("a", 100_000)
-	copy(r, "text")
 	if err := page.File().Truncate(0); err == nil {
 		t.Error("the page was shortened")
-	}
-	if found := page.Find("a"); len(found) != 100_000 || string(found[:4]) != "text" {
-		t.Errorf("%d bytes", len(found))
 	}
 }

@@ -28,7 +28,15 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// roles are what this program does as a child.
+// must fails the test if an error is not nil.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// roles are the functions of this program as a child.
 var roles = map[string]func() error{
 	"exit7": func() error { os.Exit(7); return nil },
 	"wait":  wait,
@@ -60,22 +68,25 @@ func openPage() (*process.Page, error) {
 	return process.OpenPage(os.NewFile(uintptr(n), "page"))
 }
 
+// newPage makes a page that is closed at the end of the test.
+func newPage(t *testing.T) *process.Page {
+	t.Helper()
+	page, err := process.NewPage()
+	must(t, err)
+	t.Cleanup(func() { must(t, page.Close()) })
+	return page
+}
+
 // command is this program in a role. Its input ends when stdin is closed; lines reads its
 // output.
 func command(t *testing.T, name string, page *process.Page) (cmd *exec.Cmd, stdin *os.File, lines *bufio.Reader) {
 	t.Helper()
 	inR, inW, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	outR, outW, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, path, err := process.Image()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd = exec.Command(path)
 	cmd.Env = append(os.Environ(), role+"="+name, "GORACE=atexit_sleep_ms=0")
 	if page != nil {
@@ -95,9 +106,7 @@ func start(t *testing.T, name string, page *process.Page, o process.Options) (c 
 	t.Helper()
 	cmd, stdin, lines := command(t, name, page)
 	c, err := process.Start(cmd, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(c.Kill)
 	if line, err := lines.ReadString('\n'); line != "ready\n" {
 		rest, _ := lines.Peek(lines.Buffered())
@@ -106,13 +115,9 @@ func start(t *testing.T, name string, page *process.Page, o process.Options) (c 
 	return c, stdin, lines
 }
 
-// What a child has left in its page is found when it is dead.
+// The regions of a child are found after its end.
 func TestPageOfTheDead(t *testing.T) {
-	page, err := process.NewPage()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer page.Close()
+	page := newPage(t)
 	c, _, _ := start(t, "report", page, process.Options{Group: true})
 	if c.Gone() || c.Within(0) {
 		t.Error("it is gone already")
@@ -137,9 +142,7 @@ func TestPageOfTheDead(t *testing.T) {
 func TestReason(t *testing.T) {
 	cmd, _, _ := command(t, "exit7", nil)
 	c, err := process.Start(cmd, process.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	<-c.Done()
 	if text, outside := process.Reason(c.State()); text != "it exited with code 7" || outside {
 		t.Errorf("%s, %v", text, outside)

@@ -1,5 +1,5 @@
-// Package process starts processes, ends them with all that they have started, says how
-// they ended, and shares memory with them that can be read after their death.
+// Package process starts processes, ends them with their child processes, reports how they
+// ended, and shares memory with them that can be read after their end.
 //
 // A parent and its child are usually the same program:
 //
@@ -12,6 +12,6 @@
 //	text, _ := process.Reason(child.State())
 //	last := page.Find("log") // what the child has left there
 //
-// The child opens the page with OpenPage and makes it known with SetShared; packages that
-// have something to report ask Shared for a region.
+// The child opens the page with OpenPage and sets it with SetShared. Its packages get regions from
+// Shared.
 package process

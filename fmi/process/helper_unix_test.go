@@ -9,12 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// duplicate returns what a child would get.
+// duplicate returns a file like the one that a child inherits.
 func duplicate(t *testing.T, f *os.File) *os.File {
 	t.Helper()
 	fd, err := unix.Dup(int(f.Fd()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return os.NewFile(uintptr(fd), "page")
 }

@@ -7,13 +7,11 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// duplicate returns what a child would get.
+// duplicate returns a file like the one that a child inherits.
 func duplicate(t *testing.T, f *os.File) *os.File {
 	t.Helper()
 	var h windows.Handle
 	self := windows.CurrentProcess()
-	if err := windows.DuplicateHandle(self, windows.Handle(f.Fd()), self, &h, 0, false, windows.DUPLICATE_SAME_ACCESS); err != nil {
-		t.Fatal(err)
-	}
+	must(t, windows.DuplicateHandle(self, windows.Handle(f.Fd()), self, &h, 0, false, windows.DUPLICATE_SAME_ACCESS))
 	return os.NewFile(uintptr(h), "page")
 }

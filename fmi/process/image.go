@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// firstImage is the file of the program when it was first asked for.
+// firstImage is the file of the program at the first call.
 var firstImage = sync.OnceValues(func() (os.FileInfo, error) {
 	path, err := os.Executable()
 	if err != nil {
@@ -15,8 +15,8 @@ var firstImage = sync.OnceValues(func() (os.FileInfo, error) {
 	return os.Stat(path)
 })
 
-// Image returns the name of the running program and the path that starts it once more.
-// The two differ, or there is an error, if an update has removed or replaced the file.
+// Image returns the name of the running program and a path that starts it again. They differ, or
+// there is an error, if an update has removed or replaced the file.
 func Image() (name, path string, err error) {
 	if name, err = os.Executable(); err != nil {
 		return "", "", err
@@ -29,11 +29,13 @@ func Image() (name, path string, err error) {
 		return name, name, nil
 	}
 	if err != nil {
-		return "", "", fmt.Errorf("the file of the program is gone, and the program has to start itself once more: %w; put it back, or start again", err)
+		return "", "", fmt.Errorf("cannot start the program once more, because its file has been removed: %w; "+
+			"restore the file, or start the program again", err)
 	}
 	first, err := firstImage()
 	if err == nil && (!os.SameFile(first, now) || first.Size() != now.Size() || !first.ModTime().Equal(now.ModTime())) {
-		return "", "", fmt.Errorf("%s was replaced by another version while it runs, and it has to start itself once more; start again", name)
+		return "", "", fmt.Errorf("cannot start %s once more, because its file has been replaced by another version; "+
+			"start the program again", name)
 	}
 	return name, name, nil
 }

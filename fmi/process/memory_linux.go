@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// Memory returns how much memory the process has in use now, in bytes; 0 = not known.
+// Memory returns the present memory use of the process in bytes; 0 = unknown.
 func (c *Child) Memory() uint64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", c.Pid()))
 	var all, resident uint64

@@ -2,5 +2,5 @@
 
 package process
 
-// Memory returns how much memory the process has in use now, in bytes; 0 = not known.
+// Memory returns the present memory use of the process in bytes; 0 = unknown.
 func (c *Child) Memory() uint64 { return 0 }

@@ -11,14 +11,12 @@ import (
 	"unsafe"
 )
 
-// Page is memory that a parent and a child share. The child divides it into regions with
-// names; the parent finds them by name, also when the child has ended, however that came
-// about. A list of them stands in front. The child maps it once and closes the file:
-// what it does to its files later does no harm.
+// Page is shared memory of a parent and a child. The child makes named regions in it; the parent
+// finds them by name, also after the end of the child. The page begins with a list of the regions.
+// The child maps it once and closes the file, so later changes of its files do no harm.
 //
-// The child may write over everything: the parent believes nothing that it reads there.
-// Its methods may be called by several goroutines. The methods of a nil Page work as if
-// the system had no shared memory.
+// The child may overwrite everything, so the parent checks all values. Several goroutines may call
+// the methods of a page. The methods of a nil Page behave as if the system had no shared memory.
 type Page struct {
 	mu   sync.Mutex
 	file *os.File // of the parent
@@ -26,15 +24,15 @@ type Page struct {
 
 	// Of the child.
 	list  []entry
-	used  int                  // bytes of the view, by extents
+	used  int                  // bytes of the view in extents
 	taken map[string]placement // by name
 	free  []extent
 	uses  uint64
 }
 
-// entry lists a region. It lies in shared memory.
+// entry describes a region. It is in shared memory.
 type entry struct {
-	use    uint64 // number of the use of this entry; 0 = free
+	use    uint64 // unique number of the region; 0 = free
 	offset uint64
 	size   uint64
 	name   [maxName]byte // the rest is zero
@@ -44,12 +42,11 @@ const (
 	maxName  = 40
 	entries  = 1024
 	listSize = entries * int(unsafe.Sizeof(entry{}))
-	// extentUnit suits the pages of every system. So much before and behind each region cannot
-	// be accessed, where the system can do that: writing beyond the end of other memory does
-	// not get there.
+	// extentUnit is a multiple of the memory pages of all systems. On Unix, as much memory before
+	// and after each region is inaccessible, to protect it from writes beyond other memory.
 	extentUnit = 64 << 10
 	listAt     = extentUnit
-	// leastPage is the size below which a page is of no use.
+	// leastPage is the smallest useful size of a page.
 	leastPage = 1 << 20
 )
 
@@ -67,21 +64,19 @@ type placement struct {
 
 var shared atomic.Pointer[Page]
 
-// Shared returns the page that this process reports into, nil if it has none.
+// Shared returns the page that this process shares with its parent, nil for none.
 func Shared() *Page { return shared.Load() }
 
-// SetShared makes a page the one that Shared returns. What asked for regions before is not
-// found in it.
+// SetShared sets the result of Shared. It must precede the first use of regions.
 func SetShared(p *Page) { shared.Store(p) }
 
-// NewPage makes a page. The parent hands its File to the child and closes the page when
-// it needs no region any more.
+// NewPage makes a page. The parent passes its File to the child, and must Close the page after use.
 func NewPage() (*Page, error) {
 	f, err := newFile()
 	if err != nil {
 		return nil, err
 	}
-	for size := pageSize; ; size /= 2 { // files, or memory, may be limited
+	for size := pageSize; ; size /= 2 { // the size of files, or memory, may be limited
 		p := &Page{file: f}
 		if err = makeRoom(f, size); err == nil {
 			if p.view, err = mapFile(f, size); err == nil {
@@ -94,10 +89,10 @@ func NewPage() (*Page, error) {
 	}
 }
 
-// File returns what the child opens the page by. It belongs to the page.
+// File returns the file for OpenPage in the child. The page owns it.
 func (p *Page) File() *os.File { return p.file }
 
-// OpenPage opens in a child the page whose file it was handed, and closes the file.
+// OpenPage opens a page in a child and closes its file.
 func OpenPage(f *os.File) (_ *Page, err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	info, err := f.Stat()
@@ -119,10 +114,9 @@ func listOf(view []byte) []entry {
 	return unsafe.Slice((*entry)(unsafe.Pointer(&view[listAt])), entries)
 }
 
-// Region returns zeroed memory of a size under a name of at most 40 bytes. It begins at
-// the beginning of a page of memory and keeps its place until Drop. It is ordinary memory,
-// which Find does not find, if the page is nil, the name is in use, or the system refuses
-// to share so much.
+// Region returns zeroed memory of a size in bytes, with a name of 1 to 40 bytes. It is aligned to 4096
+// bytes and valid until Drop. If the page is nil or full, or the name is invalid or in use, it is
+// ordinary memory, which Find does not return.
 func (p *Page) Region(name string, size int) []byte {
 	if p != nil && name != "" && len(name) <= maxName && size > 0 {
 		if memory := p.region(name, size); memory != nil {
@@ -167,7 +161,7 @@ func (p *Page) region(name string, size int) []byte {
 	return memory
 }
 
-// extent returns a free one of at least a size, the smallest, or a new one.
+// extent returns the smallest free extent of at least a size, or a new one.
 func (p *Page) extent(size int) (extent, bool) {
 	best := -1
 	for k, x := range p.free {
@@ -180,7 +174,7 @@ func (p *Page) extent(size int) (extent, bool) {
 		p.free = slices.Delete(p.free, best, best+1)
 		return x, true
 	}
-	// Few sizes, so that regions of about the same size can follow each other.
+	// Sizes are powers of two, so that extents can be reused for regions of similar size.
 	x := extent{offset: p.used, size: extentUnit << bits.Len(uint(size-1)/extentUnit)}
 	next := x.offset + x.size + extentUnit
 	if next > len(p.view) {
@@ -191,8 +185,8 @@ func (p *Page) extent(size int) (extent, bool) {
 	return x, true
 }
 
-// Drop returns a region back: it is not found any more, and its memory becomes that of a
-// later region. It does nothing if Region has returned ordinary memory.
+// Drop removes a region, whose memory later regions may reuse. It has no effect if Region returned
+// ordinary memory.
 func (p *Page) Drop(name string) {
 	if p == nil {
 		return
@@ -209,9 +203,8 @@ func (p *Page) Drop(name string) {
 	p.free = append(p.free, t.extent)
 }
 
-// Find returns the region with a name as it is at present, nil if there is none. The
-// memory is that of the child, which may write to it as long as it lives, and after a
-// Drop use it for something else. It is valid until Close.
+// Find returns the region with a name, nil if there is none. The child may change the memory as long
+// as it lives, and reuse it after Drop. It is valid until Close.
 func (p *Page) Find(name string) []byte {
 	if p == nil || name == "" || len(name) > maxName {
 		return nil
@@ -232,8 +225,9 @@ func (p *Page) Find(name string) []byte {
 		}
 		offset, size := atomic.LoadUint64(&e.offset), atomic.LoadUint64(&e.size)
 		switch {
-		case atomic.LoadUint64(&e.use) != use: // it is just being changed
-		case offset < uint64(listAt+listSize), offset%extentUnit != 0, size == 0, offset > uint64(len(p.view)), size > uint64(len(p.view))-offset:
+		case atomic.LoadUint64(&e.use) != use: // the child is changing it
+		case offset < uint64(listAt+listSize), offset%extentUnit != 0, size == 0,
+			offset > uint64(len(p.view)), size > uint64(len(p.view))-offset: // invalid
 		default:
 			return p.view[offset : offset+size : offset+size]
 		}
@@ -241,8 +235,7 @@ func (p *Page) Find(name string) []byte {
 	return nil
 }
 
-// whole reports whether a file still has its length: what lies after its end must not be
-// touched.
+// whole reports whether a file still has its size. Memory beyond its end is inaccessible.
 func whole(f *os.File, size int) bool {
 	if f == nil { // of a child: a mapping of its own
 		return true
@@ -251,8 +244,8 @@ func whole(f *os.File, size int) bool {
 	return err == nil && info.Size() >= int64(size)
 }
 
-// Close gives the page back in a parent: what Find has returned must not be used any more.
-// In a child it does nothing, for who uses a region knows of no end.
+// Close releases the page in a parent; the results of Find are then invalid. In a child it has no
+// effect, because regions may still be in use.
 func (p *Page) Close() error {
 	if p == nil {
 		return nil

@@ -18,7 +18,7 @@ func newFile() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "page"), nil
 }
 
-// makeRoom gives the file its length, which the system keeps.
+// makeRoom sets the size of the file and seals it, so that the child cannot change it.
 func makeRoom(f *os.File, size int) error {
 	if err := f.Truncate(int64(size)); err != nil {
 		return err
@@ -27,5 +27,5 @@ func makeRoom(f *os.File, size int) error {
 	return nil
 }
 
-// release gives memory back to the system; it is zero afterwards.
+// release returns memory to the system and reports whether it is then zero.
 func release(memory []byte) bool { return unix.Madvise(memory, unix.MADV_REMOVE) == nil }

@@ -16,18 +16,10 @@ import (
 func both(t *testing.T) (parent, child *process.Page) {
 	t.Helper()
 	parent, err := process.NewPage()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := parent.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must(t, err)
+	t.Cleanup(func() { must(t, parent.Close()) })
 	child, err = process.OpenPage(duplicate(t, parent.File()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return parent, child
 }
 
@@ -69,31 +61,20 @@ func TestRegions(t *testing.T) {
 	}
 }
 
-// A process that makes many regions, one after the other, does not grow without bound.
+// Dropped regions are reused, also by several goroutines: together these need more than a page has.
 func TestRegionsAreUsedAgain(t *testing.T) {
-	parent, child := both(t)
-	for run := range 4000 { // together more than a page has
-		size := 1 + 137*run%300_000
-		name := fmt.Sprint("run", run)
-		r := child.Region(name, size)
-		if !zero(r) || len(parent.Find(name)) != size {
-			t.Fatalf("run %d", run)
-		}
-		fill(r, 1)
-		child.Drop(name)
-	}
-}
-
-func TestRegionsOfManyGoroutines(t *testing.T) {
 	parent, child := both(t)
 	var wg sync.WaitGroup
 	for g := range 8 {
 		wg.Go(func() {
-			for k := range 100 {
-				name := fmt.Sprint(g, ".", k%3)
-				r := child.Region(name, 1000*(g+1))
+			for k := range 500 {
+				name, size := fmt.Sprint(g, ".", k%3), 1+137*(8*k+g)%300_000
+				r := child.Region(name, size)
+				if !zero(r) {
+					t.Errorf("%s is not zero", name)
+				}
 				fill(r, byte(g+1))
-				if f := parent.Find(name); len(f) != len(r) || !filled(f, byte(g+1)) {
+				if f := parent.Find(name); len(f) != size || !filled(f, byte(g+1)) {
 					t.Errorf("%s: %d bytes", name, len(f))
 				}
 				child.Drop(name)
@@ -131,7 +112,7 @@ func TestOrdinaryRegions(t *testing.T) {
 	}
 }
 
-// Whatever stands in the list, Find returns memory that is there, or nothing.
+// With any content of the list, Find returns accessible memory or nil.
 func TestScribbledList(t *testing.T) {
 	parent, child := both(t)
 	names := []string{"a", "b", "c"}
@@ -140,9 +121,8 @@ func TestScribbledList(t *testing.T) {
 	}
 	const listAt = 1 << 16
 	list := make([]byte, 1<<16)
-	if _, err := parent.File().ReadAt(list, listAt); err != nil {
-		t.Fatal(err)
-	}
+	_, err := parent.File().ReadAt(list, listAt)
+	must(t, err)
 	random := rand.New(rand.NewPCG(1, 2))
 	odd := []uint64{0, 1, 4095, 1 << 16, 1<<16 + 1, 1 << 17, 1 << 20, 1 << 40, 1 << 62, 1 << 63, 1<<64 - 1, 1<<64 - 1<<16}
 	var sum byte
@@ -159,9 +139,8 @@ func TestScribbledList(t *testing.T) {
 				spoiled[at+random.IntN(8)]++
 			}
 		}
-		if _, err := parent.File().WriteAt(spoiled, listAt); err != nil {
-			t.Fatal(err)
-		}
+		_, err = parent.File().WriteAt(spoiled, listAt)
+		must(t, err)
 		for _, name := range names {
 			if r := parent.Find(name); r != nil {
 				for k := 0; k < len(r); k += 1024 {
@@ -172,9 +151,8 @@ func TestScribbledList(t *testing.T) {
 		}
 	}
 	for _, fill := range []byte{0, 1, 0xff} {
-		if _, err := parent.File().WriteAt(bytes.Repeat([]byte{fill}, 1<<16), listAt); err != nil {
-			t.Fatal(err)
-		}
+		_, err = parent.File().WriteAt(bytes.Repeat([]byte{fill}, 1<<16), listAt)
+		must(t, err)
 		for _, name := range names {
 			if parent.Find(name) != nil {
 				t.Errorf("%s is found in a list of bytes %d", name, fill)
@@ -193,18 +171,6 @@ func TestClose(t *testing.T) {
 	}
 	if err := parent.Close(); err != nil || parent.Find("a") != nil {
 		t.Errorf("closed: %v", err)
-	}
-}
-
-func TestShared(t *testing.T) {
-	_, child := both(t)
-	if process.Shared() != nil {
-		t.Error("there is a page that nobody has set")
-	}
-	process.SetShared(child)
-	defer process.SetShared(nil)
-	if process.Shared() != child {
-		t.Error("it is another page")
 	}
 }
 

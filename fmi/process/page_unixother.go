@@ -8,10 +8,10 @@ import (
 	"os"
 )
 
-// pageSize is written as a whole when a page is made.
+// pageSize is the size of a page, which makeRoom writes completely.
 const pageSize = 8 << 20
 
-// newFile makes a file in the folder for temporary files that has no name any more.
+// newFile makes a temporary file without name.
 func newFile() (*os.File, error) {
 	f, err := os.CreateTemp("", "macrostep-page-")
 	if err != nil {
@@ -23,8 +23,7 @@ func newFile() (*os.File, error) {
 	return f, nil
 }
 
-// makeRoom makes the system find room for the file now; without, an access would end the
-// process when there is none.
+// makeRoom writes the whole file, because an access without space on the disk would end the process.
 func makeRoom(f *os.File, size int) error {
 	if err := f.Truncate(0); err != nil {
 		return err

@@ -10,11 +10,10 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// pageSize is the room that the file takes on the disk.
+// pageSize is the size of the file on the disk.
 const pageSize = 64 << 20
 
-// newFile makes a file in the folder for temporary files that goes when nobody has it
-// open any more.
+// newFile makes a temporary file that is deleted when it is closed.
 func newFile() (*os.File, error) {
 	var random [8]byte
 	rand.Read(random[:])
@@ -23,7 +22,8 @@ func newFile() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := windows.CreateFile(name, windows.GENERIC_READ|windows.GENERIC_WRITE, windows.FILE_SHARE_READ|windows.FILE_SHARE_WRITE|windows.FILE_SHARE_DELETE,
+	h, err := windows.CreateFile(name, windows.GENERIC_READ|windows.GENERIC_WRITE,
+		windows.FILE_SHARE_READ|windows.FILE_SHARE_WRITE|windows.FILE_SHARE_DELETE,
 		nil, windows.CREATE_NEW, windows.FILE_ATTRIBUTE_TEMPORARY|windows.FILE_FLAG_DELETE_ON_CLOSE, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "create", Path: path, Err: err}

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Hand returns a command that is not started yet open files, and returns their numbers in
-// the process. It is called once for a command.
+// Hand passes open files to a command before its start, and returns their numbers in the process. It
+// may be called once for a command.
 func Hand(cmd *exec.Cmd, files ...*os.File) []uintptr {
 	const first = 3 // after stdin, stdout and stderr
 	cmd.ExtraFiles = files
@@ -23,7 +23,7 @@ func Hand(cmd *exec.Cmd, files ...*os.File) []uintptr {
 	return numbers
 }
 
-// attributes returns those of a command.
+// attributes returns the system attributes of a command.
 func attributes(cmd *exec.Cmd) *syscall.SysProcAttr {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -33,34 +33,34 @@ func attributes(cmd *exec.Cmd) *syscall.SysProcAttr {
 
 func setGroup(a *syscall.SysProcAttr) { a.Setpgid = true }
 
-// endGroup ends what is left of a process group.
+// endGroup kills a process group.
 func endGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
 
 // signalGroup sends a signal to the group of a process.
 func signalGroup(p *os.Process, s os.Signal) error {
 	n, ok := s.(syscall.Signal)
 	if !ok {
-		return fmt.Errorf("%v is no signal of this system", s)
+		return fmt.Errorf("%v is not a signal of this system", s)
 	}
 	return syscall.Kill(-p.Pid, n)
 }
 
-// Blocking takes the runtime's poller out of the way to files.
+// Blocking makes files blocking, so that the runtime does not poll them.
 func Blocking(files ...*os.File) {
 	for _, f := range files {
 		_ = unix.SetNonblock(int(f.Fd()), false)
 	}
 }
 
-// CloseOnExec keeps files, by their numbers, from programs that this process starts.
+// CloseOnExec prevents that programs inherit the files with these numbers.
 func CloseOnExec(files ...uintptr) {
 	for _, f := range files {
 		unix.CloseOnExec(int(f))
 	}
 }
 
-// TakeStdin returns the file that is standard input and puts the null device in its place,
-// so that foreign code reads nothing from it.
+// TakeStdin returns the file of standard input and replaces it with the null device, so that foreign
+// code cannot read it.
 func TakeStdin() (*os.File, error) {
 	fd, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
@@ -80,8 +80,8 @@ func TakeStdin() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "stdin"), nil
 }
 
-// Reason says how a process ended. outside tells that somebody else may have ended it, or
-// a limit.
+// Reason returns how a process ended. outside reports whether a limit or another process may have ended
+// it.
 func Reason(s *os.ProcessState) (text string, outside bool) {
 	w, ok := s.Sys().(syscall.WaitStatus)
 	if !ok || !w.Signaled() {
@@ -94,7 +94,8 @@ func Reason(s *os.ProcessState) (text string, outside bool) {
 		return text + ", by the limit on processor time (ulimit -t)", true
 	case syscall.SIGKILL:
 		var cpu unix.Rlimit // the same as in the process
-		if unix.Getrlimit(unix.RLIMIT_CPU, &cpu) == nil && uint64((s.UserTime()+s.SystemTime()).Milliseconds()+spareTime)/1000 >= uint64(cpu.Max) {
+		used := uint64((s.UserTime()+s.SystemTime()).Milliseconds()+spareTime) / 1000
+		if unix.Getrlimit(unix.RLIMIT_CPU, &cpu) == nil && used >= uint64(cpu.Max) {
 			return text + fmt.Sprintf(", by the limit on processor time (ulimit -t %d)", cpu.Max), true
 		}
 		return text + ", from outside or because the system is short of memory", true
@@ -104,10 +105,10 @@ func Reason(s *os.ProcessState) (text string, outside bool) {
 	return text, false
 }
 
-// spareTime is by how much the time that is accounted for may lag behind a limit, ms.
+// spareTime is the largest error of the measured processor time, ms.
 const spareTime = 100
 
-// Peak returns the most memory that a process had in use, in bytes; 0 = not known.
+// Peak returns the peak memory use of a process in bytes; 0 = unknown.
 func Peak(s *os.ProcessState) uint64 {
 	u, ok := s.SysUsage().(*syscall.Rusage)
 	if !ok {

@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// rssUnit is that of the memory in use: bytes on macOS.
+// rssUnit is the unit of Maxrss in bytes.
 var rssUnit = map[bool]uint64{true: 1, false: 1024}[runtime.GOOS == "darwin"]
 
-// bind does nothing: a child learns of the end of its parent by a pipe that ends.
+// bind does nothing: a child notices the end of its parent by the end of a pipe.
 func bind(*syscall.SysProcAttr) {}
 
 func wake(*syscall.SysProcAttr) {}
@@ -19,7 +19,7 @@ func awaitEnd(int) bool { return false }
 
 func raiseStack(uint64) (restore func()) { return func() {} }
 
-// ThreadStack returns 0, for not known; see the variant for Linux.
+// ThreadStack returns 0 for unknown; see the variant for Linux.
 func ThreadStack() uint64 { return 0 }
 
 // DefaultSignals does nothing here; see the variant for Linux.

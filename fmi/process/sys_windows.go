@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Hand returns a command that is not started yet open files, and returns their numbers in
-// the process, which are the same as here. It is called once for a command.
+// Hand passes open files to a command before its start, and returns their numbers in the process. It
+// may be called once for a command.
 func Hand(cmd *exec.Cmd, files ...*os.File) []uintptr {
 	a := attributes(cmd)
 	var numbers []uintptr
@@ -23,7 +23,7 @@ func Hand(cmd *exec.Cmd, files ...*os.File) []uintptr {
 	return numbers
 }
 
-// attributes returns those of a command.
+// attributes returns the system attributes of a command.
 func attributes(cmd *exec.Cmd) *syscall.SysProcAttr {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -41,7 +41,7 @@ func awaitEnd(int) bool { return false }
 
 func endGroup(int) {}
 
-// signalGroup sends a signal to a process that has a group.
+// signalGroup sends a signal to a process with a group.
 func signalGroup(p *os.Process, s os.Signal) error {
 	if s == os.Interrupt {
 		return windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(p.Pid))
@@ -52,22 +52,22 @@ func signalGroup(p *os.Process, s os.Signal) error {
 // Blocking does nothing here; see the variant for Unix.
 func Blocking(...*os.File) {}
 
-// CloseOnExec keeps files, by their numbers, from programs that this process starts.
+// CloseOnExec prevents that programs inherit the files with these numbers.
 func CloseOnExec(files ...uintptr) {
 	for _, f := range files {
 		_ = windows.SetHandleInformation(windows.Handle(f), windows.HANDLE_FLAG_INHERIT, 0)
 	}
 }
 
-// TakeStdin returns the file that is standard input and puts the null device in its place,
-// so that foreign code reads nothing from it.
+// TakeStdin returns the file of standard input and replaces it with the null device, so that foreign
+// code cannot read it.
 func TakeStdin() (*os.File, error) {
 	old := os.Stdin
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return nil, err
 	}
-	os.Stdin = null // which keeps it open
+	os.Stdin = null // keeps it open
 	return old, windows.SetStdHandle(windows.STD_INPUT_HANDLE, windows.Handle(null.Fd()))
 }
 
@@ -81,11 +81,10 @@ const runningImage = "" // there is no such path
 
 func raiseStack(uint64) (restore func()) { return func() {} }
 
-// ThreadStack returns 0, for not known; see the variant for Linux.
+// ThreadStack returns 0 for unknown; see the variant for Linux.
 func ThreadStack() uint64 { return 0 }
 
-// Reason says how a process ended. outside tells that somebody else may have ended it, or
-// a limit.
+// Reason returns how a process ended. outside is always false.
 func Reason(s *os.ProcessState) (text string, outside bool) {
 	code := uint32(s.ExitCode())
 	if code < 0xC0000000 {
@@ -110,5 +109,5 @@ func exception(code uint32) string {
 	return "see the list of NTSTATUS codes"
 }
 
-// Peak returns 0, for not known; see the variant for Unix.
+// Peak returns 0 for unknown; see the variant for Unix.
 func Peak(*os.ProcessState) uint64 { return 0 }

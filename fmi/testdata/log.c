@@ -14,7 +14,7 @@ typedef struct { const fmi2CallbackFunctions *cb; } head; /* of struct probe */
   do {                                                                                               \
     if (k == n++) {                                                                                  \
       snprintf(buf, size, __VA_ARGS__);                                                              \
-      cb->logger(cb->environment, "log", fmi2OK, "format", __VA_ARGS__);                             \
+      cb->logger(cb->componentEnvironment, "log", fmi2OK, "format", __VA_ARGS__);                             \
       return 1;                                                                                      \
     }                                                                                                \
   } while (0)
@@ -60,22 +60,22 @@ EXPORT int log_case(head *h, int k, char *buf, size_t size) {
   return 0;
 }
 
-EXPORT void log_null(head *h) { h->cb->logger(h->cb->environment, NULL, fmi2Warning, NULL, "no %s, no category", "name"); }
-EXPORT void log_nulltext(head *h) { h->cb->logger(h->cb->environment, "log", fmi2Warning, "c", NULL); }
+EXPORT void log_null(head *h) { h->cb->logger(h->cb->componentEnvironment, NULL, fmi2Warning, NULL, "no %s, no category", "name"); }
+EXPORT void log_nulltext(head *h) { h->cb->logger(h->cb->componentEnvironment, "log", fmi2Warning, "c", NULL); }
 EXPORT void log_percent_n(head *h) {
   int x = 77;
-  h->cb->logger(h->cb->environment, "log", fmi2OK, "c", "a%nb%d", &x, x);
+  h->cb->logger(h->cb->componentEnvironment, "log", fmi2OK, "c", "a%nb%d", &x, x);
 }
 EXPORT void log_reference(head *h) {
-  h->cb->logger(h->cb->environment, "log", fmi2OK, "c", "#r0# ## #i%d# #b7# #s0# #r99# #x1# #r# 50%% #", 5);
+  h->cb->logger(h->cb->componentEnvironment, "log", fmi2OK, "c", "#r0# ## #i%d# #b7# #s0# #r99# #x1# #r# 50%% #", 5);
 }
-EXPORT void log_nullstring(head *h) { h->cb->logger(h->cb->environment, "log", fmi2OK, "c", "%s|%d", (char *)NULL, 3); }
+EXPORT void log_nullstring(head *h) { h->cb->logger(h->cb->componentEnvironment, "log", fmi2OK, "c", "%s|%d", (char *)NULL, 3); }
 EXPORT void log_wrong(head *h, const char *name) { h->cb->logger((void *)h, name, fmi2OK, "c", "wrong %d", 1); }
 EXPORT void log_many(head *h, int n) {
-  for (int i = 0; i < n; i++) h->cb->logger(h->cb->environment, "log", fmi2OK, "c", "line %d", i);
+  for (int i = 0; i < n; i++) h->cb->logger(h->cb->componentEnvironment, "log", fmi2OK, "c", "line %d", i);
 }
-EXPORT void log_bytes(head *h) { h->cb->logger(h->cb->environment, "log", fmi2OK, "c", "bad \xff byte"); }
-EXPORT void log_wide(head *h) { h->cb->logger(h->cb->environment, "log", fmi2OK, "c", "%2000000000d|%.2000000000d", 1, 2); }
+EXPORT void log_bytes(head *h) { h->cb->logger(h->cb->componentEnvironment, "log", fmi2OK, "c", "bad \xff byte"); }
+EXPORT void log_wide(head *h) { h->cb->logger(h->cb->componentEnvironment, "log", fmi2OK, "c", "%2000000000d|%.2000000000d", 1, 2); }
 
 static int lines;
 static void *many(void *p) {
@@ -99,7 +99,7 @@ static struct { pthread_t t; volatile int go; const fmi2CallbackFunctions *p; } 
 static void *later(void *unused) {
   (void)unused;
   while (!late.go) ;
-  late.p->logger(late.p->environment, (const char *)1, fmi2OK, "c", "late %d", 1);
+  late.p->logger(late.p->componentEnvironment, (const char *)1, fmi2OK, "c", "late %d", 1);
   return NULL;
 }
 /* log_late starts a thread that logs when log_go says so, with a name that must not be read. */

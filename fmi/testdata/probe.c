@@ -18,14 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#if defined(CHDIR)
-#include <locale.h>
-#include <unistd.h>
-#endif
-#if defined(SIGNALS)
-#include <signal.h>
-static void handler(int s) { (void)s; }
-#endif
 #ifndef TYPES
 #define TYPES "default"
 #endif
@@ -72,7 +64,7 @@ static fmi2Status answer(probe *p, int f) {
   int s = c[101];
   if (c[102] > 0 && --c[102] == 0) c[101] = 0;
   if (s != fmi2OK && s != fmi2Pending && !c[104])
-    p->cb->logger(p->cb->environment, p->name, s, "status", "function %d returns %d at %g of #r3#", f, s, p->v.real[3]);
+    p->cb->logger(p->cb->componentEnvironment, p->name, s, "status", "function %d returns %d at %g of #r3#", f, s, p->v.real[3]);
   return s;
 }
 
@@ -82,7 +74,7 @@ EXPORT const char *fmi2GetVersion(void) { return VERSION; }
 EXPORT fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, fmi2String uri,
                                      const fmi2CallbackFunctions *cb, fmi2Boolean visible, fmi2Boolean logging) {
   if (type != fmi2CoSimulation || !cb || strcmp(guid, "{probe}") != 0) {
-    if (cb) cb->logger(cb->environment, name, fmi2Error, "status", "guid %s is not {probe}", guid);
+    if (cb) cb->logger(cb->componentEnvironment, name, fmi2Error, "status", "guid %s is not {probe}", guid);
     return NULL;
   }
   probe *p = cb->allocateMemory(1, sizeof *p);
@@ -96,14 +88,6 @@ EXPORT fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String 
   snprintf(p->uri, sizeof p->uri, "%s", uri);
   p->visible = visible;
   p->logging = logging;
-#ifdef CHDIR
-  if (chdir("/")) return NULL;
-  setlocale(LC_ALL, "C.UTF-8");
-#endif
-#ifdef SIGNALS
-  signal(SIGSEGV, handler);
-  signal(SIGPROF, handler);
-#endif
 #ifdef NEEDS_LIBM
   volatile double two = 2;
   p->v.real[10] = sqrt(two);

@@ -9,8 +9,8 @@ import (
 	"github.com/macrostep/macrostep/fmi/csrc"
 )
 
-// BenchmarkBareC measures what BenchmarkStep's shared memory is to be compared
-// with: two processes in C that wait for each other on futexes.
+// BenchmarkBareC is for comparison with BenchmarkStep by shared memory: two processes in C
+// wait for each other on futexes.
 func BenchmarkBareC(b *testing.B) {
 	cc, err := csrc.Compiler()
 	must(b, err)

@@ -12,9 +12,8 @@ import (
 	"github.com/macrostep/macrostep/fmi/worker"
 )
 
-// BenchmarkStep measures a step (set, step, get; ten Reals each way) of several
-// FMUs: one after the other in this process, at the same time in processes of their
-// own. The figures by FMU are that of all divided by their number.
+// BenchmarkStep measures a step (set, step, get; ten Reals each way) of several FMUs: one after
+// the other in this process, or in parallel in separate processes. Metrics are per FMU.
 func BenchmarkStep(b *testing.B) {
 	for _, c := range []struct {
 		name string
@@ -66,8 +65,7 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
-// A step costs no allocation, however it gets to its process, and whether its time
-// is bounded and its state kept for a restart or not.
+// A step allocates no memory by shared memory or pipes, with or without time limit and Keep.
 func TestStepsWithoutAllocation(t *testing.T) {
 	f := open(t, "mass_force")
 	for name, o := range map[string]fmi.InstanceOptions{
@@ -101,7 +99,7 @@ func TestStepsWithoutAllocation(t *testing.T) {
 	}
 }
 
-// ready returns an instance behind its initialisation.
+// ready returns a stepper of an initialised instance.
 func ready(tb testing.TB, f *fmi.FMU, name string, o fmi.InstanceOptions) *fmi.Stepper {
 	tb.Helper()
 	in, err := f.Instantiate(name, o)

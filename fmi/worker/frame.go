@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// A frame is a message in a pipe: its kind and its length in bytes, eight bytes
-// each in the order of the machine, then the message.
+// A frame is a message in a pipe: its kind and its length in bytes, eight bytes each in native
+// order, then the message.
 const frameHeader = 16
 
 // Kinds of frames.
@@ -23,14 +23,14 @@ func appendFrame(b []byte, kind uint64, message []byte) []byte {
 	return append(b, message...)
 }
 
-// maxFrame bounds what is believed of a length.
+// maxFrame bounds a valid length.
 const maxFrame = 1 << 40
 
-// frames reads frames, with as few reads as possible.
+// frames reads frames with a buffer.
 type frames struct {
 	r        io.Reader
 	buf      []byte
-	from, to int // what is read and not used
+	from, to int // unused part of buf
 }
 
 // next returns the next frame. The message is valid until the next call.
@@ -52,7 +52,7 @@ func (f *frames) next() (kind uint64, message []byte, err error) {
 	return kind, message, nil
 }
 
-// need reads until n bytes are there.
+// need reads until n bytes are available.
 func (f *frames) need(n int) error {
 	if f.to-f.from >= n {
 		return nil

@@ -14,41 +14,36 @@ import (
 	"github.com/macrostep/macrostep/fmi/process"
 )
 
-// Launcher starts workers. The zero value is ready for use, by several
-// goroutines too.
+// Launcher starts workers. The zero value is ready for use, also by several goroutines.
 type Launcher struct {
-	// Program is what is started; "" = the running program. It calls Main.
+	// Program is the path of a program that calls Main; "" = the running program.
 	Program string
-	// TempDir is where the working directories are made; "" = os.TempDir().
+	// TempDir is the parent of the working directories; "" = os.TempDir().
 	TempDir string
-	// Timeout ends a worker whose FMU does not return from a call for so long;
-	// 0 = never.
+	// Timeout is the longest time of a call, after which the worker is ended; 0 = unlimited.
 	Timeout time.Duration
-	// Memory bounds the memory that an FMU may allocate, in bytes; 0 = no bound.
-	// It has an effect on Linux only.
+	// Memory bounds the memory that an FMU may allocate, in bytes; 0 = unlimited. Linux only.
 	Memory uint64
-	// Stack is the size of the stack that the FMU is called on, in bytes; 0 =
-	// 64 MiB. It has an effect on Linux only.
+	// Stack is the stack size for calls of the FMU, in bytes; 0 = 64 MiB. Linux only.
 	Stack uint64
-	// Pipes leaves shared memory out, as it is where the system gives none.
+	// Pipes disables shared memory, which not all systems support.
 	Pipes bool
-	// Lost is told of each worker that came to its end in a call; nil = nobody
-	// is. It may be called by several goroutines at the same time.
+	// Lost is called for each worker that ended in a call, also concurrently. It may be nil.
 	Lost func(fmi.Launch, *fmi.Ended)
 }
 
-// How a worker is told that it is one: both, since what an FMU starts inherits
-// the variable.
+// A worker has this environment variable and this argument. The variable is not enough, since
+// programs that an FMU starts inherit it.
 const (
 	variable = "MACROSTEP_WORKER"
 	argument = "worker"
 )
 
-// config is what a worker is told, in the variable.
+// config is the content of the variable.
 type config struct {
-	Requests, Answers, Shared uintptr // files; no Shared = 0
+	Requests, Answers, Shared uintptr // numbers of files; Shared may be 0
 	Memory                    uint64
-	Threads                   uint64 // stack of threads that the FMU makes; 0 = as it is
+	Threads                   uint64 // stack size of threads of the FMU in bytes; 0 = default
 }
 
 // Launch starts a worker.
@@ -59,10 +54,29 @@ func (l *Launcher) Launch(to fmi.Launch) (fmi.Link, error) {
 	}
 	link, err := l.start(to, dir)
 	if err != nil {
-		_ = dir.Remove() // the error that counts is that of starting
-		return nil, fmt.Errorf("no worker can be started: %w", err)
+		_ = dir.Remove() // the error of start matters more
+		return nil, fmt.Errorf("cannot start a worker: %w", err)
 	}
 	return link, nil
+}
+
+// pipes makes n pipes and returns their ends for reading and writing. After an error there are none.
+func pipes(n int) (r, w []*os.File, err error) {
+	for range n {
+		from, to, err := os.Pipe()
+		if err != nil {
+			closeAll(append(r, w...))
+			return nil, nil, err
+		}
+		r, w = append(r, from), append(w, to)
+	}
+	return r, w, nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close()
+	}
 }
 
 func (l *Launcher) start(to fmi.Launch, dir *archive.Dir) (_ *link, err error) {
@@ -73,50 +87,35 @@ func (l *Launcher) start(to fmi.Launch, dir *archive.Dir) (_ *link, err error) {
 			return nil, err
 		}
 	}
-	var files []*os.File
-	defer func() { // those of the worker; all, if it does not start
-		for _, f := range files {
-			_ = f.Close()
-		}
-	}()
-	pipe := func() (r, w *os.File) {
-		if err != nil {
-			return nil, nil
-		}
-		if r, w, err = os.Pipe(); err == nil {
-			files = append(files, r, w)
-		}
-		return r, w
-	}
-	lifeR, lifeW := pipe()
-	outR, outW := pipe()
-	requestR, requestW := pipe()
-	answerR, answerW := pipe()
+	r, w, err := pipes(4)
 	if err != nil {
 		return nil, err
 	}
-	c := config{Memory: l.Memory, Threads: process.ThreadStack()}
-	cmd := exec.Command(program, argument, to.Instance)
-	cmd.Path = image
-	cmd.Dir = dir.Path
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = lifeR, outW, outW
+	const life, output, request, answer = 0, 1, 2, 3
+	inherited := []*os.File{r[life], w[output], r[request], w[answer]}
+	own := []*os.File{w[life], r[output], w[request], r[answer]}
 	var common *shared
 	if !l.Pipes {
-		// Where there is no room for it, as under a limit on the size of files, pipes do.
+		// Without room, for example under a limit on the size of files, pipes are enough.
 		common, _ = newShared()
-		defer func() {
-			if err != nil {
-				common.close()
-			}
-		}()
 	}
-	handed := process.Hand(cmd, append([]*os.File{requestR, answerW}, common.files()...)...)
-	c.Requests, c.Answers = handed[0], handed[1]
-	if len(handed) > 2 {
-		c.Shared = handed[2]
+	defer closeAll(inherited)
+	defer func() {
+		if err != nil {
+			closeAll(own)
+			common.close()
+		}
+	}()
+	cmd := exec.Command(program, argument, to.Instance)
+	cmd.Path, cmd.Dir = image, dir.Path
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = r[life], w[output], w[output]
+	numbers := process.Hand(cmd, append([]*os.File{r[request], w[answer]}, common.files()...)...)
+	c := config{Memory: l.Memory, Threads: process.ThreadStack(), Requests: numbers[0], Answers: numbers[1]}
+	if len(numbers) > 2 {
+		c.Shared = numbers[2]
 	}
-	var text []byte
-	if text, err = json.Marshal(c); err != nil {
+	text, err := json.Marshal(c)
+	if err != nil {
 		return nil, err
 	}
 	cmd.Env = append(environment(), variable+"="+string(text))
@@ -124,21 +123,20 @@ func (l *Launcher) start(to fmi.Launch, dir *archive.Dir) (_ *link, err error) {
 	if err != nil {
 		return nil, err
 	}
-	files = []*os.File{lifeR, outW, requestR, answerW}
-	process.Blocking(requestW, answerR)
+	process.Blocking(w[request], r[answer])
 	common.handed()
-	p := newProcess(child, outR, to.Output, common.wake)
-	k := &link{process: p, dir: dir, life: lifeW, requests: requestW, answers: answerR, shared: common,
+	p := newProcess(child, r[output], to.Output, common.wake)
+	k := &link{process: p, dir: dir, life: w[life], requests: w[request], answers: r[answer], shared: common,
 		log: to.Log, timeout: l.Timeout, memory: l.Memory, lost: func(e *fmi.Ended) {
 			if l.Lost != nil {
 				l.Lost(to, e)
 			}
 		}}
-	k.in.r, k.watch.giveUp = answerR, p.Kill
+	k.in.r, k.watch.giveUp = r[answer], p.Kill
 	return k, nil
 }
 
-// environment is that of the program, with the locale C.
+// environment returns the environment of the program with the locale C.
 func environment() []string {
 	var out []string
 	for _, v := range os.Environ() {

@@ -12,15 +12,15 @@ import (
 	"github.com/macrostep/macrostep/fmi/process"
 )
 
-// link is the way to a worker: through pipes, or through shared memory with the
-// pipes for what does not fit into it and for log messages.
+// link is the connection to a worker by pipes, or by shared memory with pipes for large messages
+// and log messages.
 type link struct {
 	process  *workerProcess
 	dir      *archive.Dir
-	life     *os.File // the worker ends when it is closed
+	life     *os.File // closing it ends the worker
 	requests *os.File
 	answers  *os.File
-	shared   *shared // nil = all goes through the pipes
+	shared   *shared // nil = pipes only
 	log      func([]byte)
 	timeout  time.Duration
 	memory   uint64
@@ -28,9 +28,9 @@ type link struct {
 
 	out    []byte
 	in     frames
-	logs   uint64 // messages so far
+	logs   uint64 // log messages so far
 	watch  watchdog
-	limit  time.Duration // of the request under way
+	limit  time.Duration // of the present request
 	loaded bool
 	closed bool
 }
@@ -42,7 +42,7 @@ func (l *link) Post(request []byte) error {
 	}
 	l.limit = l.timeout
 	if !l.loaded {
-		l.limit = max(l.limit, loadTimeout) // that of the first call, for the start of the process
+		l.limit = max(l.limit, loadTimeout)
 	}
 	if l.timeout > 0 {
 		l.watch.begin(l.limit)
@@ -62,7 +62,7 @@ func (l *link) Await() ([]byte, error) {
 	return answer, nil
 }
 
-// judge stops the clock of a request and returns an error if it took too long.
+// judge stops the watchdog and returns an error if the request took too long.
 func (l *link) judge(err error) error {
 	l.loaded = true
 	if l.timeout > 0 && l.watch.end() {
@@ -71,11 +71,10 @@ func (l *link) judge(err error) error {
 	return err
 }
 
-// loadTimeout is what a process is given at least to start and to load a library,
-// if there is a limit.
+// loadTimeout is the least time limit for starting a process and loading a library.
 const loadTimeout = 10 * time.Second
 
-// hungError is a worker that was ended because it took too long.
+// hungError is the error for a worker that was ended because it took too long.
 type hungError struct{ limit time.Duration }
 
 func (e *hungError) Error() string {
@@ -103,7 +102,7 @@ func (l *link) write(request []byte) error {
 	if err == nil {
 		return nil
 	}
-	// What the worker has said before it ended is to be had all the same.
+	// Read the log messages of a worker that has ended.
 	if _, end := l.answer(); end != nil {
 		err = end
 	}
@@ -126,7 +125,7 @@ func (l *link) answer() ([]byte, error) {
 	}
 }
 
-// ended makes the error of a worker that does not answer.
+// ended returns the error for a worker without an answer, and ends the worker.
 func (l *link) ended(err error) error {
 	e := &fmi.Ended{}
 	var hung *hungError
@@ -134,10 +133,10 @@ func (l *link) ended(err error) error {
 	case errors.As(err, &hung):
 		<-l.process.done
 		e.Reason = hung.Error()
-	case !l.process.within(closeGrace): // it lives, but has closed its pipe or talks nonsense
+	case !l.process.within(closeGrace): // it has closed its pipe or sent an invalid message
 		l.process.Kill()
 		<-l.process.done
-		e.Reason = fmt.Sprintf("the worker does not answer as it should (%v) and was ended", err)
+		e.Reason = fmt.Sprintf("the worker sent an invalid answer (%v) and was ended", err)
 	default:
 		e.Reason, e.Crash = l.process.reason()
 	}
@@ -158,7 +157,7 @@ func (l *link) Close() error {
 		return nil
 	}
 	l.closed = true
-	_ = l.requests.Close() // the worker ends when it reads that
+	_ = l.requests.Close() // this ends the worker
 	l.shared.end()
 	if !l.process.within(closeGrace) {
 		l.process.Kill()
@@ -170,28 +169,28 @@ func (l *link) Close() error {
 	return l.dir.Remove()
 }
 
-// watchdog bounds the time of calls. It counts the time in slices, and one that
-// takes much longer than it should as one: then the program did not run, because it
-// was stopped (Ctrl-Z) or the machine slept, and could not take an answer either.
+// watchdog bounds the time of calls. It adds slices of time, and a slice that takes more than
+// twice as long counts once, because the program was suspended (Ctrl-Z, or sleep of the
+// machine).
 type watchdog struct {
 	giveUp func() // called when a call takes too long
 
 	mu      sync.Mutex
 	timer   *time.Timer
-	waiting bool // a call is under way
-	late    bool // it was given up
+	waiting bool // a call is active
+	late    bool // it took too long
 	limit   time.Duration
 	used    time.Duration
 	looked  time.Time
 }
 
-// slice is how often it looks.
+// slice returns the interval of look.
 func (w *watchdog) slice() time.Duration {
 	const slices, shortest, longest = 8, time.Millisecond, time.Second
 	return min(max(w.limit/slices, shortest), longest)
 }
 
-// begin starts the clock of a call.
+// begin starts the time of a call.
 func (w *watchdog) begin(limit time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -203,18 +202,18 @@ func (w *watchdog) begin(limit time.Duration) {
 	w.timer.Reset(w.slice())
 }
 
-// look counts a slice.
+// look adds a slice.
 func (w *watchdog) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.waiting || w.late {
-		return // it was meant for an earlier call
+		return // the timer of an earlier call
 	}
 	now := time.Now()
 	slice, passed := w.slice(), now.Sub(w.looked)
 	w.looked = now
 	if w.used += passed; passed > 2*slice {
-		// What is left for an answer that has come meanwhile.
+		// One slice remains for an answer that is already there.
 		w.used = min(w.used-passed+slice, w.limit-slice)
 	}
 	if w.used < w.limit {
@@ -225,7 +224,7 @@ func (w *watchdog) look() {
 	w.giveUp()
 }
 
-// end stops the clock and tells whether the call was given up.
+// end stops the time and reports whether the call took too long.
 func (w *watchdog) end() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

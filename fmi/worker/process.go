@@ -13,22 +13,22 @@ import (
 // workerProcess is the process of a worker.
 type workerProcess struct {
 	*process.Child
-	done chan struct{} // closed when it has ended and what it printed is read
+	done chan struct{} // closed when it has ended and its output has been read
 
 	mu    sync.Mutex
-	lines []string // the last ones printed
+	lines []string // last lines of output
 }
 
 const (
 	keptLines   = 4
 	lineLength  = 400
-	outputGrace = 200 * time.Millisecond // for what an ended worker has printed
-	closeGrace  = time.Second            // for a worker to end when it is asked to
+	outputGrace = 200 * time.Millisecond // for the output of an ended worker
+	closeGrace  = time.Second            // for a worker to end after Close
 	mebibyte    = 1 << 20
 )
 
-// newProcess watches a process that was started; each line that it prints goes to
-// print, and wake is called when it has ended.
+// newProcess watches a started process: it passes each line of output to print, and calls wake
+// when the process has ended.
 func newProcess(c *process.Child, output *os.File, print func(string), wake func()) *workerProcess {
 	p := &workerProcess{Child: c, done: make(chan struct{})}
 	read := make(chan struct{})
@@ -47,7 +47,7 @@ func newProcess(c *process.Child, output *os.File, print func(string), wake func
 	return p
 }
 
-// read takes what the process prints.
+// read reads the output of the process.
 func (p *workerProcess) read(output *os.File, print func(string)) {
 	s := bufio.NewReaderSize(output, 1<<16)
 	for {
@@ -83,8 +83,7 @@ func (p *workerProcess) output() []string {
 	return append([]string(nil), p.lines...)
 }
 
-// within waits up to d for the end and for what was printed, and reports whether they
-// have come.
+// within waits up to d for the end of process and output, and reports whether they have ended.
 func (p *workerProcess) within(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -96,10 +95,10 @@ func (p *workerProcess) within(d time.Duration) bool {
 	}
 }
 
-// reason says how the process ended, and whether nobody else may have ended it.
+// reason returns how the process ended, and whether it crashed.
 func (p *workerProcess) reason() (text string, crash bool) {
 	if p.State().ExitCode() == exitServe {
-		return "the worker gave up, as it does when the FMU has written over memory that is not its own", true
+		return "the worker failed; the FMU has probably written over memory that is not its own", true
 	}
 	text, outside := process.Reason(p.State())
 	return text, !outside

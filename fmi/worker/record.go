@@ -12,20 +12,18 @@ import (
 	"github.com/macrostep/macrostep/fmi"
 )
 
-// Record keeps in a folder which FMUs have crashed, so that they are isolated the next
-// time.
-//
-// It is a convenience: what cannot be read or written counts as not there.
+// Record is a folder with files about FMUs that have crashed, which are isolated in later runs.
+// Errors of reading and writing are ignored.
 type Record struct{ Dir string }
 
-// recordVersion is that of the files.
+// recordVersion is the version of the files.
 const recordVersion = 1
 
-// crashFile is kept about an FMU.
+// crashFile is the file about an FMU.
 type crashFile struct {
 	Version  int    `json:"version"`
 	FMU      string `json:"fmu"`   // hash
-	Model    string `json:"model"` // for whoever looks into the file
+	Model    string `json:"model"` // for information
 	Platform string `json:"platform"`
 	How      string `json:"how"`
 }
@@ -37,7 +35,7 @@ func (r *Record) path(hash string) string {
 	return filepath.Join(r.Dir, "crashed", hex.EncodeToString(sum[:])+".json")
 }
 
-// Crashed returns how an FMU has crashed, "" if it is not known to have.
+// Crashed returns how an FMU has crashed, "" if it has no record.
 func (r *Record) Crashed(f *fmi.FMU) string {
 	if r.Dir == "" || f.Hash == "" {
 		return ""
@@ -50,10 +48,10 @@ func (r *Record) Crashed(f *fmi.FMU) string {
 	return ""
 }
 
-// Lost takes down that an FMU has ended its worker; it is for Launcher.Lost.
+// Lost records that an FMU has crashed; it is for Launcher.Lost.
 func (r *Record) Lost(to fmi.Launch, e *fmi.Ended) { r.Take(to, e) }
 
-// Take takes down that an FMU has crashed, and tells whether that will be known.
+// Take records that an FMU has crashed, and reports whether it made a record.
 func (r *Record) Take(to fmi.Launch, e *fmi.Ended) (known bool) {
 	if r.Dir == "" || to.Hash == "" || !e.Crash {
 		return false

@@ -10,7 +10,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/worker"
 )
 
-// Messages that are too many to be logged are told when the process ends.
+// The error for a process that ended quotes its last messages, including dropped ones.
 func TestLastMessages(t *testing.T) {
 	t.Setenv("KILL", "flood@fmi2DoStep@0.5")
 	_, err := live(killer(t), fmi.InstanceOptions{Launcher: &worker.Launcher{TempDir: t.TempDir()}})
@@ -19,8 +19,8 @@ func TestLastMessages(t *testing.T) {
 	}
 }
 
-// An FMU that writes over the memory which its process shares with the master's
-// ends its process only, with an error that says so and no trace of Go.
+// An FMU that overwrites the memory shared with the master ends only its process. The error names the
+// cause, without a stack trace of Go.
 func TestScribble(t *testing.T) {
 	found := 0
 	for _, fault := range []string{"scribble0", "scribble1", "scribble7", "scribble255"} {
@@ -38,7 +38,7 @@ func TestScribble(t *testing.T) {
 				t.Fatalf("%s in %s: error %v", fault, place, err)
 			}
 			if text := err.Error(); strings.Contains(text, "goroutine") || strings.Contains(text, "worker.Main") ||
-				!strings.Contains(text, "written over memory") && !strings.Contains(text, "did not return") && !strings.Contains(text, "does not answer as it should") {
+				!strings.Contains(text, "written over memory") && !strings.Contains(text, "did not return") && !strings.Contains(text, "sent an invalid answer") {
 				t.Errorf("%s in %s: %v", fault, place, err)
 			}
 			remains(t, temp)

@@ -14,47 +14,45 @@ import (
 	"github.com/macrostep/macrostep/fmi/internal/remote"
 )
 
-// shared is memory that a master and a worker have in common. The master writes
-// a request and counts it in posted; the worker writes the answer and counts it in
-// answered. Who waits looks a while (see spinner) and then sleeps on a futex. What
-// does not fit goes through the pipes.
+// shared is memory of master and worker. The master writes a request and increments posted; the
+// worker writes the answer and increments answered. A waiting side polls (see spinner) and then
+// sleeps on a futex. Larger messages use the pipes.
 //
-// The worker may be out of its mind: nothing that it writes here is believed to
-// be in bounds, and what the master decodes is a copy.
+// An FMU may overwrite this memory, so the master checks all bounds and decodes a copy.
 type shared struct {
-	file   *os.File // of the master, until it is handed on
+	file   *os.File // of the master, until the worker has it
 	memory []byte
 	c      *control
-	count  uint32 // of the request under way
+	count  uint32 // number of the present request
 	spin   spinner
-	hot    atomic.Bool // the worker may spin; of the master, see warm
+	hot    atomic.Bool // of the master: the worker may yield, see warm
 	buf    []byte
 }
 
-// control is at the start of the memory. What one side writes often has a cache
-// line of its own.
+// control is at the start of the memory. Data that each side writes often are in separate cache
+// lines.
 type control struct {
 	posted   atomic.Uint32 // futex of the worker
 	asleep   atomic.Uint32 // the worker sleeps
-	request  atomic.Uint64 // length, or one of the marks below
-	hot      atomic.Uint32 // the worker may spin
+	request  atomic.Uint64 // length, or byPipe or theEnd
+	hot      atomic.Uint32 // the worker may yield
 	_        [44]byte
-	event    atomic.Uint32 // futex of the master: anything that it waits for
+	event    atomic.Uint32 // futex of the master
 	waits    atomic.Uint32 // the master sleeps
 	answered atomic.Uint32
 	_        uint32
 	answer   atomic.Uint64 // length, or byPipe
-	logs     atomic.Uint64 // log messages that are in the pipe or will be at once
+	logs     atomic.Uint64 // number of log messages in the pipe, including one that is about to be sent
 	_        [32]byte
 	progress [192]byte
-	messages atomic.Uint64 // log messages of the FMU, whether they were sent or not
+	messages atomic.Uint64 // number of log messages of the FMU, including dropped ones
 	last     [keptLines]struct {
 		length uint64
 		text   [lineLength]byte
 	}
 }
 
-// The process of the FMU reports into progress.
+// progress must be large enough for the Host.
 var _ [len(control{}.progress) - remote.ProgressSize]byte
 
 const (
@@ -82,7 +80,7 @@ func newShared() (*shared, error) {
 	return s, nil
 }
 
-// openShared maps the memory in the worker; 0 = there is none.
+// openShared maps the memory in the worker; fd 0 = none.
 func openShared(fd uintptr) (*shared, error) {
 	if fd == 0 {
 		return nil, nil
@@ -110,7 +108,7 @@ func (s *shared) files() []*os.File {
 	return []*os.File{s.file}
 }
 
-// handed closes the master's file, when the worker has it.
+// handed closes the file of the master after the worker has inherited it.
 func (s *shared) handed() {
 	if s != nil {
 		_ = s.file.Close()
@@ -147,18 +145,18 @@ const (
 	futexWake = 1
 )
 
-// sleep waits until the word is no more what it was, or for nothing. For a short
-// time it does so behind the back of Go's scheduler, which takes as long as a
-// step of an FMU to learn of a system call that lasts and of its end.
+// sleep waits until the word changes; it may return early. For a short time it does so without
+// notifying the scheduler of Go, which would take as long as a step of an FMU.
 func sleep(word *atomic.Uint32, was uint32, short time.Duration) {
 	limit := syscall.NsecToTimespec(int64(short))
-	_, _, e := syscall.RawSyscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait, uintptr(was), uintptr(unsafe.Pointer(&limit)), 0, 0)
+	_, _, e := syscall.RawSyscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait, uintptr(was),
+		uintptr(unsafe.Pointer(&limit)), 0, 0)
 	if e == syscall.ETIMEDOUT {
 		_, _, _ = syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait, uintptr(was), 0, 0, 0)
 	}
 }
 
-// The master has other things to do, such as to collect garbage; a worker has not.
+// The time is shorter in the master, which also collects garbage.
 const (
 	shortOfMaster = 200 * time.Microsecond
 	shortOfWorker = 5 * time.Millisecond
@@ -187,7 +185,7 @@ func (l *link) sendShared(request []byte) error {
 	return nil
 }
 
-// post counts a request, or the end.
+// post notifies the worker of a request, or of the end.
 func (s *shared) post(length uint64) {
 	s.c.request.Store(length)
 	s.warm()
@@ -198,14 +196,14 @@ func (s *shared) post(length uint64) {
 	}
 }
 
-// receiveShared waits for the answer and hands on what is logged meanwhile.
+// receiveShared waits for the answer and delivers log messages meanwhile.
 func (l *link) receiveShared() ([]byte, error) {
 	s, c := l.shared, l.shared.c
 	s.spin.begin()
 	for {
 		event := c.event.Load()
 		done := c.answered.Load() == s.count
-		// After answered, so that nothing logged before it is missed.
+		// Read logs after answered, so that no earlier message is missed.
 		for logs := c.logs.Load(); l.logs < logs; {
 			if err := l.readLog(); err != nil {
 				return nil, err
@@ -247,7 +245,7 @@ func (l *link) readLog() error {
 	return err
 }
 
-// wake wakes the master, when the worker is gone.
+// wake wakes the master after the end of the worker.
 func (s *shared) wake() {
 	if s != nil && s.c != nil {
 		s.c.event.Add(1)
@@ -255,14 +253,14 @@ func (s *shared) wake() {
 	}
 }
 
-// end asks the worker to end.
+// end requests the end of the worker.
 func (s *shared) end() {
 	if s != nil {
 		s.post(theEnd)
 	}
 }
 
-// begun counts the calls of the request under way that were begun.
+// begun returns the number of calls of the present request that were begun.
 func (s *shared) begun() int {
 	if s == nil {
 		return 0
@@ -286,8 +284,7 @@ func (s *shared) said() []string {
 
 // The side of the worker.
 
-// keep keeps the text of a log message for as long as it is among the last. It has
-// one caller at a time.
+// keep stores the text of a log message among the last ones. It has one caller at a time.
 func (s *shared) keep(text string) {
 	if s == nil {
 		return
@@ -298,7 +295,7 @@ func (s *shared) keep(text string) {
 	s.c.messages.Store(n + 1)
 }
 
-// request waits for a request; without shared memory it comes through the pipe.
+// request waits for a request; without shared memory it reads the pipe.
 func (s *shared) request(in *frames) ([]byte, error) {
 	if s == nil {
 		return readRequest(in)
@@ -330,8 +327,7 @@ func (s *shared) request(in *frames) ([]byte, error) {
 	}
 }
 
-// answer returns an answer and tells whether it is all; otherwise the answer has
-// to be sent through the pipe now.
+// answer writes an answer; false means that the caller must send it through the pipe.
 func (s *shared) answer(answer []byte) bool {
 	if s == nil {
 		return false
@@ -348,7 +344,7 @@ func (s *shared) answer(answer []byte) bool {
 	return n != byPipe
 }
 
-// announce counts a log message that is about to be sent.
+// announce counts a log message before it is sent.
 func (s *shared) announce() {
 	if s != nil {
 		s.c.logs.Add(1)

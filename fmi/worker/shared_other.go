@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// shared is memory that a master and a worker have in common; here there is none.
+// shared is memory of master and worker, which this system does not support.
 type shared struct{}
 
 func newShared() (*shared, error)                  { return nil, nil }
@@ -26,7 +26,7 @@ func (*shared) answer([]byte) bool                 { return false }
 func (*shared) announce()                          {}
 func (*shared) request(in *frames) ([]byte, error) { return readRequest(in) }
 
-// Without shared memory nobody calls these.
+// Without shared memory they are never called.
 func (l *link) sendShared([]byte) error        { return errNone }
 func (l *link) receiveShared() ([]byte, error) { return nil, errNone }
 

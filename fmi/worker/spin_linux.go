@@ -7,23 +7,21 @@ import (
 	"time"
 )
 
-// To wake a sleeper on a processor that has gone idle takes 20 to 40 µs on a
-// virtual machine, a step of an FMU often less than one. So who waits first
-// looks some times, then gives way to others between looks, which keeps the
-// processor awake for whoever is to run there, and sleeps only after that. That
-// pays only while few do it at the same time: of the workers those that were
-// called last. And where a look costs a time slice, because others need the
-// processor, it is left alone for a while.
+// Waking a thread on an idle processor takes 20 to 40 µs on a virtual machine, a step of an FMU
+// often less than 1 µs. So a waiting process first polls, then polls with yields, which keep the
+// processor awake, and then sleeps. This helps only if few processes do it, so only the workers
+// that were called last may yield. If a yield takes a time slice, because another program needs
+// the processor, the process does not yield for a while.
 const (
 	spinLooks   = 50
 	spinYields  = 100
-	spinSlice   = time.Millisecond // a yield that takes so long has let another program run
-	spinRefrain = 100              // waits without yields after one
+	spinSlice   = time.Millisecond // a longer yield has run another program
+	spinRefrain = 100              // waits without yields after a long yield
 )
 
 var origin = time.Now()
 
-// spinner is one side's waiting.
+// spinner counts the polls of one side.
 type spinner struct {
 	looks   int
 	refrain int
@@ -36,7 +34,7 @@ func (s *spinner) begin() {
 	}
 }
 
-// again reports whether to look once more rather than to sleep.
+// again reports whether to poll again instead of sleeping.
 func (s *spinner) again(hot bool) bool {
 	s.looks++
 	switch {
@@ -53,14 +51,14 @@ func (s *spinner) again(hot bool) bool {
 	return true
 }
 
-// hot are the workers that were called last and may spin.
+// hot are the workers that were called last and may yield.
 var hot = struct {
 	sync.Mutex
 	ring []*shared
 	next int
 }{ring: make([]*shared, runtime.NumCPU())}
 
-// warm lets the worker spin after the request that is about to be sent.
+// warm allows the worker to yield after the next request.
 func (s *shared) warm() {
 	if s.hot.Load() {
 		return
@@ -76,7 +74,7 @@ func (s *shared) warm() {
 	s.c.hot.Store(1)
 }
 
-// cool takes a worker off the ring.
+// cool removes a worker from the ring.
 func (s *shared) cool() {
 	hot.Lock()
 	defer hot.Unlock()
@@ -88,7 +86,7 @@ func (s *shared) cool() {
 	}
 }
 
-// chill has the worker sleep at once; the lock of hot is held.
+// chill forbids the worker to yield. The caller holds hot.
 func (s *shared) chill() {
 	s.hot.Store(false)
 	s.c.hot.Store(0)

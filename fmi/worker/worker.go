@@ -19,14 +19,13 @@ func isWorker() bool {
 
 func init() {
 	if isWorker() {
-		// The main thread is the one whose stack grows, and package initialisers
-		// run in it.
+		// Only the stack of the main thread grows. Package initialisers run in it.
 		runtime.LockOSThread()
 	}
 }
 
-// Main serves an instance, if the process was started for one, and does not
-// return then. Call it at the beginning of main.
+// Main runs the worker and does not return if the process was started for an instance. Call it at
+// the beginning of main.
 func Main() {
 	if !isWorker() {
 		return
@@ -43,10 +42,10 @@ func Main() {
 	os.Exit(0)
 }
 
-// exitServe is the exit code of a worker that cannot go on for a reason of its own.
+// exitServe is the exit code of a worker after an error of its own.
 const exitServe = 125
 
-// serve answers requests until there are no more.
+// serve executes requests until the end.
 func serve(c config) error {
 	requests, answers := os.NewFile(c.Requests, "requests"), os.NewFile(c.Answers, "answers")
 	process.Blocking(requests, answers)
@@ -54,7 +53,7 @@ func serve(c config) error {
 	if err != nil {
 		return err
 	}
-	go func() { // also while the FMU does not return
+	go func() { // also ends the process while the FMU does not return
 		_, _ = io.Copy(io.Discard, life)
 		os.Exit(0)
 	}()
@@ -87,13 +86,13 @@ func serve(c config) error {
 			continue
 		}
 		if err := w.send(frameAnswer, answer); err != nil {
-			return nil // nobody is there any more
+			return nil // the master has ended
 		}
 	}
 }
 
-// settle makes the process fit for an FMU. The FMU reads nothing from standard input, by
-// which the worker learns that its master has ended.
+// settle prepares the process for an FMU. It takes away standard input, whose end means the end
+// of the master.
 func settle(c *config) (life *os.File, err error) {
 	if life, err = process.TakeStdin(); err != nil {
 		return nil, err
@@ -134,4 +133,4 @@ func (w *writer) send(kind uint64, message []byte) error {
 	return err
 }
 
-func (w *writer) log(message []byte) { _ = w.send(frameLog, message) } // nobody is there any more
+func (w *writer) log(message []byte) { _ = w.send(frameLog, message) } // the master may have ended

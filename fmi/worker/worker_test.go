@@ -60,7 +60,7 @@ func open(t testing.TB, name string) *fmi.FMU {
 	return f
 }
 
-// trail does what a master does with an instance and gives the log of the calls.
+// trail uses an instance like a master and returns the log of its calls.
 func trail(t testing.TB, f *fmi.FMU, l fmi.Launcher) string {
 	var b strings.Builder
 	in, err := f.Instantiate("c", fmi.InstanceOptions{Launcher: l, Trace: fmi.NewTrace(&b), Log: func(m fmi.LogMessage) {
@@ -78,7 +78,7 @@ func trail(t testing.TB, f *fmi.FMU, l fmi.Launcher) string {
 	return b.String()
 }
 
-// A step that was begun and is not waited for is made all the same, before the next call.
+// A posted step is completed before the next call, also without Collect.
 func TestStepLeftAlone(t *testing.T) {
 	f := open(t, "mass_force")
 	outputs := func(alone bool) []float64 {
@@ -101,8 +101,7 @@ func TestStepLeftAlone(t *testing.T) {
 	}
 }
 
-// In a worker an FMU gets the same calls and gives the same, by shared memory and
-// by pipes.
+// In a worker, calls have the same arguments and results, by shared memory and by pipes.
 func TestWorkerIsTheSame(t *testing.T) {
 	f := open(t, "mass_force")
 	timeless := func(trail string) string {

@@ -1,4 +1,3 @@
-// Package fmi2 is what is particular to FMI 2.0 for Co-Simulation in calling an FMU: the
-// functions and the shapes of their arguments, the library that exports them, the callbacks
-// and what comes through the logger.
+// Package fmi2 is the part of calling FMUs that is specific to FMI 2.0 for Co-Simulation:
+// functions and their arguments, libraries, callbacks and log messages.
 package fmi2

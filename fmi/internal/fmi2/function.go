@@ -1,6 +1,6 @@
 package fmi2
 
-// Function numbers the FMI functions; it indexes the symbol table of a library.
+// Function is the number of an FMI function, the index into the symbol table of a library.
 type Function uint8
 
 const (

@@ -14,34 +14,34 @@ import (
 
 // File is a library that can be loaded.
 type File struct {
-	Path   string // absolute; "" = to be compiled
-	Prefix string // of the names of the functions, where they may have one
-	Chdir  bool   // load it in its own folder
+	Path   string // absolute; "" = not yet compiled
+	Prefix string // optional prefix of function names
+	Chdir  bool   // make its folder the working directory while loading
 	ID     string // modelIdentifier
 }
 
-// Library is a library in this process. It is loaded once and stays: unloading
-// libraries with threads of their own crashes the process.
+// Library is a library in this process. It is never unloaded, because unloading a library
+// with running threads crashes the process.
 type Library struct {
-	Path string // absolute path it was loaded from
-	Key  string // see contentKey
+	Path string // absolute
+	Key  string // see ContentKey
 
 	Shown Shown
 	Sym   [NumFunctions]uintptr
 	Fatal atomic.Bool // an instance returned Fatal: no further call (checklist fmi2 55)
 }
 
-// Shown is what a loaded library shows of itself.
+// Shown describes a loaded library.
 type Shown struct {
 	Exports uint64 // a bit for each function
-	Types   string // fmi2GetTypesPlatform
-	Version string // fmi2GetVersion
-	Foreign string // function of another interface, if there is no fmi2Instantiate
+	Types   string // from fmi2GetTypesPlatform
+	Version string // from fmi2GetVersion
+	Foreign string // a function of another interface, if there is no fmi2Instantiate
 }
 
 func (s *Shown) Has(fn Function) bool { return s.Exports>>fn&1 != 0 }
 
-// Explain says what a library is that has no fmi2Instantiate; "" = nothing is known.
+// Explain returns a remark on a library without fmi2Instantiate, "" for none.
 func (s *Shown) Explain() string {
 	switch {
 	case s.Foreign == fmi3Instantiate:
@@ -54,16 +54,16 @@ func (s *Shown) Explain() string {
 	return ""
 }
 
-// What a library without fmi2Instantiate may export instead; the last two after
-// modelIdentifier.
+// Functions that a library may export instead of fmi2Instantiate; modelIdentifier precedes
+// the last two.
 const (
 	fmi3Instantiate     = "fmi3InstantiateCoSimulation"
 	fmi1Instantiate     = "_fmiInstantiateSlave"
 	prefixedInstantiate = "_fmi2Instantiate"
 )
 
-// Load loads a library into this process. It returns what that changed in the
-// process, also with an error. The tag is that of the FMU, 0 if nobody looks.
+// Load loads a library into this process and returns the changes of the process, also with
+// an error. The tag is that of the FMU, 0 = none.
 func Load(p *File, t native.Tag) (_ *Library, changes []string, err error) {
 	folder := ""
 	if p.Chdir {
@@ -71,7 +71,7 @@ func Load(p *File, t native.Tag) (_ *Library, changes []string, err error) {
 			err = os.Chdir(filepath.Dir(p.Path))
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("the folder of the library cannot be made the working directory: %w", err)
+			return nil, nil, fmt.Errorf("cannot change the working directory to the folder of the library: %w", err)
 		}
 	}
 	g := native.Watch()
@@ -80,7 +80,7 @@ func Load(p *File, t native.Tag) (_ *Library, changes []string, err error) {
 		changes = append(changes, "the FMU "+c.Text)
 	}
 	if modes {
-		changes = append(changes, "the FMU changes the floating-point modes (rounding, flush to zero or exceptions); they are put back")
+		changes = append(changes, "the FMU changes the floating-point modes (rounding, flush to zero or exceptions); they are restored")
 	}
 	if folder != "" {
 		if back := os.Chdir(folder); back != nil {
@@ -88,13 +88,13 @@ func Load(p *File, t native.Tag) (_ *Library, changes []string, err error) {
 		}
 	}
 	if err != nil {
-		return nil, changes, fmt.Errorf("the library does not load: %w", err)
+		return nil, changes, fmt.Errorf("the library cannot be loaded: %w", err)
 	}
 	l := &Library{Path: p.Path, Key: ContentKey(p.Path)}
 	return l, changes, l.resolve(handle, p, t)
 }
 
-// ContentKey identifies a file by its content.
+// ContentKey returns the hash of the content of a file, or its path if it is unreadable.
 func ContentKey(path string) string {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -104,7 +104,7 @@ func ContentKey(path string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// resolve finds the functions.
+// resolve finds the functions and calls those on types platform and version.
 func (l *Library) resolve(handle uintptr, p *File, t native.Tag) (err error) {
 	s := &l.Shown
 	for k, name := range Names {

@@ -11,17 +11,17 @@ import (
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
-// Message is one message of an FMU, or of the binding about it.
+// Message is a message of an FMU, or of macrostep about it.
 type Message struct {
 	Instance       string
 	Status         int32
 	Category, Text string // valid UTF-8
 }
 
-// What the binding says itself.
+// Messages of macrostep.
 const (
 	OwnCategory      = "macrostep" // of messages
-	WrongEnvironment = "the FMU calls the logger with a wrong componentEnvironment; its messages are found by instance name"
+	WrongEnvironment = "the FMU calls the logger with a wrong componentEnvironment; its messages are assigned by instance name"
 )
 
 // callbackFunctions is fmi2CallbackFunctions (checklist fmi2 31).
@@ -29,9 +29,9 @@ type callbackFunctions struct {
 	logger, allocateMemory, freeMemory, stepFinished, environment uintptr
 }
 
-// NewCallbacks makes q receive what is logged and returns the address of its callback
-// struct. The struct is never freed: a thread that the FMU left behind may still
-// read it, and old exporters keep the pointer (checklist fmi2 31).
+// NewCallbacks registers q for log messages and returns the address of its callback struct.
+// The struct is never freed: threads of the FMU may still read it, and some FMUs keep the
+// pointer (checklist fmi2 31).
 func NewCallbacks(q *Log) (uintptr, error) {
 	calloc, free, err := native.Allocator()
 	if err != nil {
@@ -49,16 +49,16 @@ func NewCallbacks(q *Log) (uintptr, error) {
 	return uintptr(p), nil
 }
 
-// Unregister makes later messages of the instance be ignored.
+// Unregister discards later messages of the instance.
 func (q *Log) Unregister() { native.Unlisten(q.handle) }
 
-// Name returns the name that the instance logs under.
+// Name returns the name of the instance.
 func (q *Log) Name() string { return q.Instance }
 
-// Logged takes a message from C.
+// Logged receives a message from C.
 func (q *Log) Logged(l native.Logged) {
 	if l.Unreadable {
-		q.Say("the FMU logs a text that cannot be read, or with values that are none")
+		q.Say("the FMU logs an unreadable text or invalid arguments")
 		return
 	}
 	if q.VariableName != nil {
@@ -69,8 +69,8 @@ func (q *Log) Logged(l native.Logged) {
 
 func ValidUTF8(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// Escaped makes control characters visible: what an FMU says becomes part of an
-// error, and is to do nothing to a terminal.
+// Escaped escapes control characters, so that messages of an FMU in errors cannot control
+// a terminal.
 func Escaped(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -86,9 +86,8 @@ func Escaped(s string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// ExpandReferences replaces #r12# by the name of the Real variable with value
-// reference 12, likewise i, b and s, and ## by # (checklist fmi2 34). What does
-// not match stays as it is.
+// ExpandReferences replaces #r12# with the name of the Real variable with value reference
+// 12, likewise i, b and s, and ## with # (checklist fmi2 34). Other text is unchanged.
 func ExpandReferences(s string, name func(kind byte, vr uint32) (string, bool)) string {
 	k := strings.IndexByte(s, '#')
 	if k < 0 {
@@ -115,7 +114,7 @@ func ExpandReferences(s string, name func(kind byte, vr uint32) (string, bool)) 
 	return o.String()
 }
 
-// parseReference reads #r12# at the start of s and gives its length, 0 if it is none.
+// parseReference parses #r12# at the start of s and returns its length, 0 if it is invalid.
 func parseReference(s string, name func(kind byte, vr uint32) (string, bool)) (int, string) {
 	if len(s) < 4 || strings.IndexByte("ribs", s[1]) < 0 {
 		return 0, ""
@@ -139,8 +138,8 @@ func parseReference(s string, name func(kind byte, vr uint32) (string, bool)) (i
 	return 0, ""
 }
 
-// Bounds on what an FMU may log within a second; the rest is counted and
-// reported as one message.
+// Bounds on the messages of an FMU within a second. A final message reports the number of
+// dropped ones.
 const (
 	logWindow   = time.Second
 	MaxMessages = 2000
@@ -149,17 +148,16 @@ const (
 	MaxLine     = 400 // bytes of each
 )
 
-// Log takes the messages of one instance from whatever thread they come,
-// and delivers them one at a time: who finds no delivery going on delivers, in
-// order, all that has come meanwhile. The lock is not held while the sink runs,
-// so that a sink which calls an FMU that logs does not block itself.
+// Log receives the messages of an instance from any thread and passes them to Sink one at a
+// time, in order: the first caller drains the queue. Sink is called without the lock, so it
+// may call an FMU that logs.
 type Log struct {
 	Instance     string
-	FMU          string // its file
+	FMU          string // name of its file
 	handle       uintptr
 	VariableName func(kind byte, vr uint32) (string, bool)
 	Sink         func(Message)
-	Keep         func(Message) // gets each message of the FMU before any is dropped, one at a time; may be nil
+	Keep         func(Message) // receives all messages of the FMU, including dropped ones, one at a time; may be nil
 
 	mu         sync.Mutex
 	queue      []Message
@@ -172,7 +170,7 @@ type Log struct {
 	dropped      int
 }
 
-// receive takes one message of the FMU.
+// receive queues a message of the FMU.
 func (q *Log) receive(m Message, wrong bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -198,7 +196,7 @@ func (q *Log) receive(m Message, wrong bool) {
 	q.deliver()
 }
 
-// Relay takes a message that the queue of another process has let pass.
+// Relay queues a message from the Log of another process, without bounds.
 func (q *Log) Relay(m Message) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -211,7 +209,7 @@ func (q *Log) Relay(m Message) {
 	}
 }
 
-// remember keeps the last lines at Warning or above; q.mu is held.
+// remember stores the last lines at Warning or above. The caller holds q.mu.
 func (q *Log) remember(m Message) {
 	if q.Keep != nil {
 		q.Keep(m)
@@ -221,7 +219,7 @@ func (q *Log) remember(m Message) {
 	}
 }
 
-// LastLines adds a line, bounded, to the last few.
+// LastLines adds a shortened line to the last four.
 func LastLines(lines []string, line string) []string {
 	line = Escaped(line)
 	if len(line) > MaxLine {
@@ -233,7 +231,7 @@ func LastLines(lines []string, line string) []string {
 	return append(lines, strings.TrimSpace(line))
 }
 
-// Say queues a message of the binding about the instance.
+// Say queues a message of macrostep about the instance.
 func (q *Log) Say(text string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -243,7 +241,7 @@ func (q *Log) Say(text string) {
 	}
 }
 
-// Close reports what is still to be reported.
+// Close reports the number of dropped messages.
 func (q *Log) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -265,7 +263,7 @@ func (q *Log) endWindow() {
 	q.count, q.bytes, q.dropped = 0, 0, 0
 }
 
-// deliver hands the queue to the sink; q.mu is held on entry and on return.
+// deliver passes the queue to Sink, unless another caller does. The caller holds q.mu.
 func (q *Log) deliver() {
 	if q.delivering {
 		return
@@ -280,14 +278,14 @@ func (q *Log) deliver() {
 	q.queue = nil
 }
 
-// hand calls the sink without the lock.
+// hand calls Sink without the lock.
 func (q *Log) hand(m Message) {
 	q.mu.Unlock()
 	defer q.mu.Lock()
 	q.Sink(m)
 }
 
-// TakeRecent returns the last lines at Warning or above and forgets them.
+// TakeRecent returns and clears the last lines at Warning or above.
 func (q *Log) TakeRecent() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()

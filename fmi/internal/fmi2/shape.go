@@ -2,35 +2,35 @@ package fmi2
 
 import "github.com/macrostep/macrostep/fmi/internal/native"
 
-// argKind tells how an argument gets to the other process.
+// argKind is how an argument is passed to another process.
 type argKind uint8
 
 const (
-	ArgComponent argKind = iota // the host's own
-	ArgInt                      // a number or a handle
-	ArgCount                    // number of elements of others; fixed
-	ArgFixed                    // array that a defined record keeps
-	ArgIn                       // array that is given with every call
-	ArgOut                      // array that comes back
-	ArgInOut                    // one that is given and comes back
-	ArgText                     // C string that is given, for as long as the instance
-	ArgTexts                    // array of C strings that is given
-	ArgTextsOut                 // array of C strings that comes back
-	ArgState                    // saved state; what goes over is its number, by which the host finds the FMU's own handle
-	ArgStateSlot                // place for a saved state, likewise
-	ArgLocal                    // the callbacks, which are the host's
+	ArgComponent argKind = iota // component, known to the host
+	ArgInt                      // number or handle
+	ArgCount                    // number of elements of other arguments; constant
+	ArgFixed                    // constant input array
+	ArgIn                       // input array
+	ArgOut                      // output array
+	ArgInOut                    // input and output array
+	ArgText                     // C string, valid as long as the instance
+	ArgTexts                    // input array of C strings
+	ArgTextsOut                 // output array of C strings
+	ArgState                    // saved state, passed as a number for which the host has the handle
+	ArgStateSlot                // address of a saved state, passed likewise
+	ArgLocal                    // callbacks, known to the host
 )
 
 // Argument is one integer or pointer argument of a function.
 type Argument struct {
 	Kind  argKind
 	size  uint8 // bytes of an element
-	count int8  // index of the argument with the number of elements, or one
+	count int8  // index of the argument with the number of elements; one = one element
 }
 
 const one int8 = -1
 
-// Shapes are the arguments of all functions that an instance has.
+// Shapes are the integer and pointer arguments of all functions with an instance.
 var Shapes = func() (s [NumFunctions][]Argument) {
 	component := Argument{Kind: ArgComponent}
 	number, count := Argument{Kind: ArgInt}, Argument{Kind: ArgCount}
@@ -52,7 +52,8 @@ var Shapes = func() (s [NumFunctions][]Argument) {
 	access(ArgTextsOut, 0, GetString)
 	s[SetRealInputDerivatives] = []Argument{component, vr, count, array(ArgFixed, 4, 2), array(ArgIn, 8, 2)}
 	s[GetRealOutputDerivatives] = []Argument{component, vr, count, array(ArgFixed, 4, 2), array(ArgOut, 8, 2)}
-	s[GetDirectionalDerivative] = []Argument{component, vr, count, array(ArgFixed, 4, 4), count, array(ArgIn, 8, 4), array(ArgOut, 8, 2)}
+	s[GetDirectionalDerivative] = []Argument{component, vr, count, array(ArgFixed, 4, 4), count,
+		array(ArgIn, 8, 4), array(ArgOut, 8, 2)}
 	text := Argument{Kind: ArgText}
 	s[Instantiate] = []Argument{text, number, text, text, {Kind: ArgLocal}, number, number}
 	s[SetDebugLogging] = []Argument{component, number, count, array(ArgTexts, 0, 2)}
@@ -82,7 +83,7 @@ func (a Argument) Elements(r *native.Record) uintptr {
 
 func (a Argument) Bytes(r *native.Record) uintptr { return uintptr(a.size) * a.Elements(r) }
 
-// Floats returns the floating-point arguments of a function.
+// Floats returns the number of floating-point arguments of a function.
 func Floats(f Function) int {
 	switch f {
 	case DoStep:
@@ -93,7 +94,7 @@ func Floats(f Function) int {
 	return 0
 }
 
-// Signature returns how a function mixes its arguments.
+// Signature returns the order of integer and floating-point arguments of a function.
 func Signature(f Function) uintptr {
 	switch f {
 	case DoStep:

@@ -36,7 +36,7 @@ func TestCallbackStruct(t *testing.T) {
 	}
 }
 
-// What an FMU says does nothing to a terminal when it becomes part of an error.
+// Messages of an FMU in errors cannot control a terminal.
 func TestEscaped(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain äö":         "plain äö",

@@ -7,29 +7,28 @@ import (
 	"unsafe"
 )
 
-// Record is one call of a C function, with the layout that the assembly
-// trampolines know. Records stand in libc memory: the addresses in them mean
-// nothing to Go's collector, and all they point to is libc memory too.
+// Record is a call of a C function. The assembly routines depend on its layout. Records,
+// and all memory that they refer to, are memory of the C library.
 type Record struct {
-	Fn    uintptr    // 0: no call, the time stamp goes to ret
+	Fn    uintptr    // 0 = no call; Ret becomes a time stamp
 	Int   [7]uintptr // integer and pointer arguments in order; fmi2Instantiate has seven
 	Float [3]float64 // floating-point arguments in order
 	Ret   uintptr    // result; a Status is its low 32 bits
-	Sig   uintptr    // how integer and floating-point arguments mix, see below
-	Tag   Tag        // what is called, for who looks at the batch meanwhile
+	Sig   uintptr    // order of integer and floating-point arguments, see below
+	Tag   Tag        // of the call, for the parent process
 }
 
-// The FMI functions mix integer and floating-point arguments in three ways.
-// Register-based ABIs number both kinds apart and ignore this; Win64 and the
-// portable path need it.
+// The FMI functions have three orders of integer and floating-point arguments. Only
+// Win64 and the portable path use them; other ABIs count registers of both kinds
+// separately.
 const (
 	SigInts   = iota // integers only
 	SigIFFI          // int double double int
 	SigIIFFIF        // int int double double int double
 )
 
-// SigModes is set in sig when the call, or one of the same instance before it in the crossing,
-// left other floating-point modes than there were on entry. They are put back.
+// SigModes is set in Sig if the call, or an earlier call of the instance in the crossing,
+// changed the floating-point modes. They are restored.
 const SigModes = 1 << 8
 
 // Status returns the result as the status that functions of FMUs return.
@@ -38,21 +37,21 @@ func (r *Record) Status() int32 { return int32(uint32(r.Ret)) }
 // Stops reports whether a status ends a batch: anything but OK and Warning.
 func Stops(status int32) bool { return uint32(status) > 1 }
 
-// Batch is a row of records that are called in one crossing. It stops after
-// the first call whose status is not OK or Warning (compared unsigned, so that
-// undefined statuses stop it too). It stands in libc memory.
+// Batch is a list of records that are called in one crossing. It stops after the first
+// call with a status other than OK or Warning, including undefined ones. It is memory of
+// the C library or shared memory.
 type Batch struct {
 	N     uintptr
 	Recs  uintptr // address of the first record
-	Done  uintptr // records carried out; the last of them has the status that stopped the batch
-	Start uint64  // time stamps before the first record and after the last one, if it is timed
+	Done  uintptr // number of records called
+	Start uint64  // time stamps before the first record and after the last one, unless Untimed
 	End   uint64
-	Modes uintptr // not 0: a record of this crossing has sigModes
+	Modes uintptr // not 0: a record of this crossing has SigModes
 
-	tag        Tag     // of the call under way; 0 = the crossing is over
-	Time, Step float64 // s, where the instances are or the step begins, and its size; NaN = not known
-	Worst      uintptr // all statuses, or'ed: 0 = all calls returned OK
-	Untimed    uintptr // not 0: no time stamps are taken
+	tag        Tag     // of the active call; 0 = none
+	Time, Step float64 // time of the instances and size of the step, s; NaN = unknown
+	Worst      uintptr // bitwise or of all statuses: 0 = all calls returned OK
+	Untimed    uintptr // not 0: take no time stamps
 	crossings  uint64
 }
 
@@ -62,18 +61,17 @@ func (b *Batch) Records() []Record {
 	return unsafe.Slice((*Record)(Pointer(b.Recs)), b.N)
 }
 
-// Begin begins a crossing, where the trampoline does not do it.
+// Begin starts a crossing without the trampoline.
 func (b *Batch) Begin() {
 	b.Done, b.Modes, b.Worst = 0, 0, 0
 	atomic.AddUint64(&b.crossings, 1)
 }
 
-// mark notes what is called, where the trampoline does not do it; 0 = nothing any more.
+// mark sets the tag of the active call without the trampoline; 0 = none.
 func (b *Batch) mark(t Tag) { atomic.StoreUint64((*uint64)(&b.tag), uint64(t)) }
 
-// keepModes puts the floating-point modes back that a call has changed, and marks
-// the call, where the trampoline does not do it. It is called on the same thread
-// right after the call.
+// keepModes restores the floating-point modes after a call without the trampoline, and
+// marks the call if it changed them. It must follow the call on the same thread.
 func (b *Batch) keepModes(r *Record, before uint64) {
 	if modes() != before {
 		setModes(before)
@@ -82,12 +80,12 @@ func (b *Batch) keepModes(r *Record, before uint64) {
 	}
 }
 
-// Pointer makes a pointer of an address in C memory. The detour keeps vet's rule
-// on Go addresses out of it.
+// Pointer converts an address in C memory to a pointer. The indirection avoids the rule
+// of vet for Go addresses.
 func Pointer(p uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&p)) }
 
-// Span returns the ticks between two stamps. It is not negative even if the thread has moved to a processor with
-// another counter.
+// Span returns the ticks between two time stamps; 0 if the counter of another processor is
+// behind.
 func Span(start, end uint64) uint64 {
 	if end < start {
 		return 0
@@ -95,7 +93,7 @@ func Span(start, end uint64) uint64 {
 	return end - start
 }
 
-// ticker relates time-stamp ticks to Go's monotonic clock from the first use on.
+// ticker relates ticks to the monotonic clock of Go, from StartTicker on.
 var ticker struct {
 	once  sync.Once
 	b     *Batch
@@ -104,8 +102,8 @@ var ticker struct {
 	time  time.Time
 }
 
-// now reads the time stamp and the clock within two microseconds, if it is not interrupted
-// again and again: an empty batch does nothing else.
+// now reads time stamp and clock within two microseconds, unless it is interrupted ten
+// times. An empty batch only takes time stamps.
 func now() (uint64, time.Time) {
 	for try := 0; ; try++ {
 		t := time.Now()
@@ -116,7 +114,7 @@ func now() (uint64, time.Time) {
 	}
 }
 
-// StartTicker begins the calibration; it is called when the first library is loaded.
+// StartTicker starts the calibration. It is called before the first library is loaded.
 func StartTicker() {
 	ticker.once.Do(func() {
 		p, err := Alloc(BatchSize)
@@ -128,8 +126,8 @@ func StartTicker() {
 	})
 }
 
-// TickRate returns the ticks per second of the time stamps. The longer ago StartTicker was
-// called, the better; the first 20 ms are waited for. It is 0 before StartTicker.
+// TickRate returns the ticks per second, 0 before StartTicker. It waits until 20 ms after
+// StartTicker; the accuracy grows with time.
 func TickRate() float64 {
 	if ticker.b == nil {
 		return 0

@@ -14,7 +14,7 @@ DATA ·runBatchABI0(SB)/8, $runBatch(SB)
 	SHLQ $32, DX  \
 	ORQ  DX, AX
 
-// After a call a process that was forked off ends; see fork.go.
+// After a call a forked process ends; see fork.go.
 #ifdef GOOS_linux
 #define ALONE \
 	MOVQ ·alone(SB), CX \
@@ -25,7 +25,7 @@ DATA ·runBatchABI0(SB)/8, $runBatch(SB)
 #endif
 
 // runBatch runs on the system stack under the C ABI; DI = *batch.
-// The frame is a multiple of 16, which keeps the stack aligned as C wants it:
+// The frame is a multiple of 16, which keeps the stack aligned for C:
 // 0 seventh integer argument, 8 R12, 16 R13, 24 R14,
 // 32 MXCSR and 36 x87 control word on entry, 40 and 44 the current ones.
 TEXT runBatch(SB), NOSPLIT, $48-0
@@ -82,9 +82,9 @@ next:
 	TESTQ R13, R13
 	JNZ   loop
 
-	// Before another instance is called, and at the end: undo what the FMU did to the
-	// control bits: rounding, masks, flush to zero, denormals are zero; and remember with
-	// its last record that it did. Sticky flags may stay.
+	// Before another instance is called, and at the end: restore the control bits (rounding,
+	// masks, flush to zero, denormals are zero) and set sigModes in the last record if they
+	// changed. Sticky flags are ignored.
 modes:
 	STMXCSR 40(SP)
 	MOVL    40(SP), CX

@@ -9,7 +9,7 @@
 GLOBL ·runBatchABI0(SB), NOPTR|RODATA, $8
 DATA ·runBatchABI0(SB)/8, $runBatch(SB)
 
-// After a call a process that was forked off ends; see fork.go.
+// After a call a forked process ends; see fork.go.
 #ifdef GOOS_linux
 #define ALONE \
 	MOVD  $·alone(SB), R9 \
@@ -65,8 +65,7 @@ loop:
 	ALONE
 	MOVD  R0, 88(R20)
 
-	// Undo what the FMU did to rounding, traps and flush to zero; and remember
-	// that it did (sigModes).
+	// Restore rounding, traps and flush to zero, and set sigModes if they changed.
 	MOVD 32(RSP), R9
 	MOVD FPCR, R10
 	CMP  R9, R10

@@ -8,9 +8,8 @@ import (
 	_ "github.com/ebitengine/purego" // gives a program without cgo the C runtime that runtime.cgocall needs
 )
 
-// The runtime keeps this name for purego ("do not remove or change the type
-// signature"). It is not marked noescape: a callback may grow and move the
-// goroutine's stack while C runs.
+// The runtime guarantees this name for purego. It is not marked noescape, since a callback
+// may move the stack of the goroutine while C runs.
 //
 //go:linkname runtime_cgocall runtime.cgocall
 func runtime_cgocall(fn uintptr, arg unsafe.Pointer) int32
@@ -18,8 +17,8 @@ func runtime_cgocall(fn uintptr, arg unsafe.Pointer) int32
 // runBatchABI0 is the address of the assembly routine.
 var runBatchABI0 uintptr
 
-// CallPath names how batches are carried out.
+// CallPath is the method of calling batches.
 const CallPath = "trampoline"
 
-// Run carries out a batch in one crossing, without allocation.
+// Run calls a batch in one crossing, without allocation.
 func Run(b *Batch) { runtime_cgocall(runBatchABI0, unsafe.Pointer(b)) }

@@ -2,8 +2,8 @@
 
 package native
 
-// CallPath names how batches are carried out.
+// CallPath is the method of calling batches.
 const CallPath = "portable"
 
-// Run carries out a batch; here by the portable path.
+// Run calls a batch by the portable path.
 func Run(b *Batch) { RunPortable(b) }

@@ -8,8 +8,7 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// portable caches the functions that purego makes: they cost a reflected type
-// each, and a symbol is called many times.
+// portable caches the functions of purego, which are expensive to make.
 var portable struct {
 	ints, doStep, experiment sync.Map // address -> function
 	origin                   time.Time
@@ -33,15 +32,14 @@ func bound[F any](m *sync.Map, addr uintptr) F {
 	return f
 }
 
-// RunPortable carries out a batch call by call through purego's ordinary
-// functions. It has the same outcome as the trampolines at ten times the cost;
-// ticks are nanoseconds.
+// RunPortable calls a batch one by one through functions of purego. Its results are those
+// of the trampolines, at ten times the cost. Ticks are nanoseconds.
 func RunPortable(b *Batch) {
 	portable.once.Do(func() { portable.origin = time.Now() })
 	b.Begin()
 	b.Start = uint64(time.Since(portable.origin))
 	if b.N > 0 {
-		runtime.LockOSThread() // the modes are the thread's
+		runtime.LockOSThread() // floating-point modes belong to the thread
 		callPortable(b)
 		runtime.UnlockOSThread()
 	}
@@ -62,9 +60,11 @@ func callPortable(b *Batch) {
 		case r.Sig == SigIFFI:
 			r.Ret = bound[doStepFunc](&portable.doStep, r.Fn)(r.Int[0], r.Float[0], r.Float[1], r.Int[1])
 		case r.Sig == SigIIFFIF:
-			r.Ret = bound[experimentFunc](&portable.experiment, r.Fn)(r.Int[0], r.Int[1], r.Float[0], r.Float[1], r.Int[2], r.Float[2])
+			call := bound[experimentFunc](&portable.experiment, r.Fn)
+			r.Ret = call(r.Int[0], r.Int[1], r.Float[0], r.Float[1], r.Int[2], r.Float[2])
 		default:
-			r.Ret = bound[intsFunc](&portable.ints, r.Fn)(r.Int[0], r.Int[1], r.Int[2], r.Int[3], r.Int[4], r.Int[5], r.Int[6])
+			call := bound[intsFunc](&portable.ints, r.Fn)
+			r.Ret = call(r.Int[0], r.Int[1], r.Int[2], r.Int[3], r.Int[4], r.Int[5], r.Int[6])
 		}
 		leaveFork()
 		b.keepModes(r, before)

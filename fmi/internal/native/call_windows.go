@@ -11,15 +11,14 @@ import (
 
 var clock = time.Now()
 
-// CallPath names how batches are carried out.
+// CallPath is the method of calling batches.
 const CallPath = "syscall"
 
-// Run carries out a batch call by call. Win64 takes arguments by position
-// whatever their kind, and the runtime loads integer and floating-point
-// registers from the same slots, so that SyscallN serves every signature
-// without allocation. Ticks are nanoseconds.
+// Run calls a batch one by one. Win64 passes arguments by position for both kinds, and the
+// runtime loads integer and floating-point registers from the same slots, so SyscallN is
+// suitable for every signature, without allocation. Ticks are nanoseconds.
 func Run(b *Batch) {
-	runtime.LockOSThread() // the floating-point modes are the thread's
+	runtime.LockOSThread() // floating-point modes belong to the thread
 	defer runtime.UnlockOSThread()
 	b.Begin()
 	b.Start = uint64(time.Since(clock))

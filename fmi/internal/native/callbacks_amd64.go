@@ -4,10 +4,9 @@ package native
 
 import "github.com/ebitengine/purego"
 
-// newLogCallback makes the logger callback. C calls it with five fixed
-// arguments and variadic ones. System V passes them in the
-// one integer register that is left, in eight floating-point registers and
-// then, both kinds in order, on the stack: a Go function of that shape sees all.
+// newLogCallback makes the logger callback. C passes five fixed arguments and
+// variadic ones. System V passes the latter in the remaining integer register and
+// eight floating-point registers, and the rest of both kinds in order on the stack.
 func newLogCallback() uintptr {
 	return purego.NewCallback(func(env, instance, status, category, message, r9 uintptr,
 		x0, x1, x2, x3, x4, x5, x6, x7 float64,

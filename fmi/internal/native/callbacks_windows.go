@@ -4,9 +4,9 @@ package native
 
 import "syscall"
 
-// newLogCallback makes the logger callback. C calls it with five fixed
-// arguments and variadic ones, which Windows passes like integers in slots of
-// eight bytes, the bits of a double too.
+// newLogCallback makes the logger callback. C passes five fixed arguments and
+// variadic ones, which Windows passes like integers in slots of eight bytes,
+// including the bits of a double.
 func newLogCallback() uintptr {
 	return syscall.NewCallbackCDecl(func(env, instance, status, category, message,
 		s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11,

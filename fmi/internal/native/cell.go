@@ -11,21 +11,21 @@ import (
 	"github.com/macrostep/macrostep/fmi/process"
 )
 
-// Tag names a call: from bit 0 on the number of the function plus one, at bit 8 whether the
-// step of the crossing has been made, from bit 16 on the number of the instance. 0 = no call.
+// Tag identifies a call: bits 0 to 7 are the number of the function plus one, bit 8 is set
+// after the step of the crossing, bits from 16 are the number of the instance. 0 = no call.
 type Tag uint64
 
 const (
 	tagFunction Tag = 0xff   // mask
-	tagLoading  Tag = 0xff   // in place of the function
+	tagLoading  Tag = 0xff   // instead of a function: loading
 	Stepped     Tag = 1 << 8 // the instance is at the end of the step
 	tagNumber       = 16     // shift
 )
 
-// NewTag returns the tag of an instance; its number is above 0.
+// NewTag returns the tag of an instance with a number > 0.
 func NewTag(number int) Tag { return Tag(number) << tagNumber }
 
-// Of returns the tag for a call of a function; t is that of the instance.
+// Of returns the tag for a call of f; t is the tag of the instance.
 func (t Tag) Of(f uint8) Tag {
 	if t == 0 {
 		return 0
@@ -33,7 +33,7 @@ func (t Tag) Of(f uint8) Tag {
 	return t | Tag(f+1)
 }
 
-// loading returns the tag for loading what t refers to.
+// loading returns the tag for loading a library; t is the tag of the library.
 func (t Tag) loading() Tag {
 	if t == 0 {
 		return 0
@@ -41,18 +41,17 @@ func (t Tag) loading() Tag {
 	return t | tagLoading
 }
 
-// Function returns the number of the function that is called, -1 for none, or that a library
-// is being loaded.
+// Function returns the number of the function, -1 for none, or whether a library is loaded.
 func (t Tag) Function() (f int, loading bool) {
 	f = int(t & tagFunction)
 	return f - 1, f == int(tagLoading)
 }
 
-// Number returns the number of the instance, 0 if there is none.
+// Number returns the number of the instance, 0 for none.
 func (t Tag) Number() int { return int(t >> tagNumber) }
 
-// cell is a place for a batch in memory that the parent process sees. It lies away from
-// the heap of the C library: an FMU that writes beyond its own memory does not get there.
+// cell holds a batch in memory that the parent process can read. It is not in the heap of
+// the C library, where an FMU that writes beyond its memory would overwrite it.
 type cell struct {
 	content [cellSize - 8]byte
 	mark    uint64
@@ -61,13 +60,13 @@ type cell struct {
 const (
 	callsRegion = "calls." // of the shared memory: calls.0, calls.1, …
 	cellSize    = 256
-	callsMany   = 256 // cells of a region
+	callsMany   = 256 // cells in a region
 )
 
-// batchCell marks a cell that is in use; it is unlikely to be there by accident.
+// batchCell marks a used cell. The value is unlikely to occur by accident.
 const batchCell = 0x4d53_6261_7463_6800 // "MSbatch"
 
-// cells are the free ones.
+// cells are the free cells.
 var cells struct {
 	sync.Mutex
 	free    []*cell
@@ -82,7 +81,7 @@ func newCell() *cell {
 		memory := process.Shared().Region(fmt.Sprint(callsRegion, cells.regions), callsMany*cellSize)
 		cells.regions++
 		all := unsafe.Slice((*cell)(unsafe.Pointer(&memory[0])), callsMany)
-		for k := range slices.Backward(all) { // the first one is used first
+		for k := range slices.Backward(all) { // use the first one first
 			cells.free = append(cells.free, &all[k])
 		}
 	}
@@ -96,7 +95,7 @@ func newCell() *cell {
 
 func (c *cell) batch() *Batch { return (*Batch)(unsafe.Pointer(&c.content)) }
 
-// freeCells takes cells back.
+// freeCells frees cells.
 func freeCells(all []*cell) {
 	cells.Lock()
 	defer cells.Unlock()
@@ -106,15 +105,15 @@ func freeCells(all []*cell) {
 	cells.free = append(cells.free, all...)
 }
 
-// Crossing is a call that is under way.
+// Crossing is an active call.
 type Crossing struct {
 	Tag  Tag
-	Time float64 // s, where the instance is or where its step began; NaN = not known
-	ID   uint64  // differs from that of every other call
+	Time float64 // of the instance, or start of its step, s; NaN = unknown
+	ID   uint64  // differs from the ID of every other call
 }
 
-// Crossings returns the calls under way in the process that reports into a page. The memory
-// may hold anything.
+// Crossings returns the active calls of the process that shares a page. The memory may have
+// been overwritten with anything.
 func Crossings(p *process.Page) []Crossing {
 	var out []Crossing
 	for k := uint64(0); ; k++ {
@@ -125,7 +124,7 @@ func Crossings(p *process.Page) []Crossing {
 		all := unsafe.Slice((*cell)(unsafe.Pointer(&memory[0])), min(len(memory)/cellSize, callsMany))
 		for j := range all {
 			c := all[j].read()
-			if again := all[j].read(); c.Tag == 0 || again.Tag != c.Tag || again.ID != c.ID { // it was just changing
+			if again := all[j].read(); c.Tag == 0 || again.Tag != c.Tag || again.ID != c.ID { // none, or changing
 				continue
 			}
 			c.ID = mixed(c.ID, k<<32|uint64(j))
@@ -134,7 +133,7 @@ func Crossings(p *process.Page) []Crossing {
 	}
 }
 
-// read returns the call under way in a cell; its tag is 0 if there is none.
+// read returns the active call of a cell, with tag 0 for none.
 func (c *cell) read() Crossing {
 	if atomic.LoadUint64(&c.mark) != batchCell {
 		return Crossing{}
@@ -152,7 +151,7 @@ func loadFloat(p *float64) float64 {
 	return math.Float64frombits(atomic.LoadUint64((*uint64)(unsafe.Pointer(p))))
 }
 
-// mixed returns a number that changes with either of two.
+// mixed returns a hash of two numbers.
 func mixed(a, b uint64) uint64 {
 	a = (a ^ b) * 0x9e3779b97f4a7c15
 	return a ^ a>>29

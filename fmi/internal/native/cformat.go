@@ -8,15 +8,7 @@ import (
 	"unsafe"
 )
 
-// cArgs hands out the arguments of a variadic C call in order.
-type cArgs interface {
-	Int() uint64                      // next integer or pointer, raw 64 bits
-	Float() float64                   // next double
-	LongDouble() (x float64, ok bool) // next long double; not ok where it cannot be read
-}
-
-// Bounds on what one log message may become, since widths, precisions and
-// strings come from foreign code.
+// Bounds in bytes, because widths, precisions and strings come from FMUs.
 const (
 	maxField   = 4096
 	maxMessage = 64 << 10
@@ -30,9 +22,9 @@ type conversion struct {
 	verb                          byte
 }
 
-// cformat formats as C's printf does, with the arguments of a. It never writes
-// through %n. What it does not know it prints as it stands.
-func cformat(format string, a cArgs) string {
+// cformat formats like printf in C, with the arguments of a. It never writes through
+// %n. It copies unknown conversions unchanged.
+func cformat(format string, a *slots) string {
 	var o strings.Builder
 	for i := 0; i < len(format) && o.Len() < maxMessage; {
 		k := strings.IndexByte(format[i:], '%')
@@ -61,10 +53,9 @@ func cformat(format string, a cArgs) string {
 	return s
 }
 
-// parseConversion reads the specification at the start of s, which begins with
-// %, and gives its length; 0 if s ends before it does. It takes the arguments
-// that stand for * from a.
-func parseConversion(s string, a cArgs) (c conversion, n int) {
+// parseConversion parses the specification at the start of s, which begins with %,
+// and returns its length, 0 if it is incomplete. It takes arguments for * from a.
+func parseConversion(s string, a *slots) (c conversion, n int) {
 	c.prec = -1
 	i := 1
 flags:
@@ -120,7 +111,7 @@ flags:
 }
 
 // format returns the text of one conversion, and whether the verb is known.
-func (c *conversion) format(a cArgs) (string, bool) {
+func (c *conversion) format(a *slots) (string, bool) {
 	switch c.verb {
 	case '%':
 		return "%", true
@@ -152,31 +143,8 @@ func (c *conversion) format(a cArgs) (string, bool) {
 			s = strings.ToUpper(s)
 		}
 		return s, true
-	case 'p':
-		u := a.Int()
-		if u == 0 {
-			return c.pad("", "(nil)", false), true
-		}
-		return c.pad("", "0x"+strconv.FormatUint(u, 16), false), true
-	case 'c':
-		v := a.Int()
-		if c.length == "l" {
-			return c.pad("", string(rune(int32(v))), false), true
-		}
-		return c.pad("", string([]byte{byte(v)}), false), true
-	case 's':
-		limit := maxMessage
-		if c.prec >= 0 {
-			limit = c.prec
-		}
-		p := uintptr(a.Int())
-		switch {
-		case p == 0:
-			return c.pad("", "(null)", false), true
-		case c.length == "l":
-			return c.pad("", wideString(p, limit), false), true
-		}
-		return c.pad("", String(p, limit), false), true
+	case 'p', 'c', 's':
+		return c.pad("", c.text(a.Int()), false), true
 	case 'f', 'F', 'e', 'E', 'g', 'G', 'a', 'A':
 		if c.length != "L" {
 			return c.float(a.Float()), true
@@ -193,13 +161,36 @@ func (c *conversion) format(a cArgs) (string, bool) {
 	return "", false
 }
 
+// text returns the text of a pointer, character or string.
+func (c *conversion) text(v uint64) string {
+	limit := maxMessage
+	if c.prec >= 0 {
+		limit = c.prec
+	}
+	switch {
+	case c.verb == 'p' && v == 0:
+		return "(nil)"
+	case c.verb == 'p':
+		return "0x" + strconv.FormatUint(v, 16)
+	case c.verb == 'c' && c.length == "l":
+		return string(rune(int32(v)))
+	case c.verb == 'c':
+		return string([]byte{byte(v)})
+	case v == 0:
+		return "(null)"
+	case c.length == "l":
+		return wideString(uintptr(v), limit)
+	}
+	return String(uintptr(v), limit)
+}
+
 // On Windows C's long has 32 bits and wchar_t 16, elsewhere 64 and 32.
 const (
 	longIs32  = runtime.GOOS == "windows"
 	wcharIs16 = runtime.GOOS == "windows"
 )
 
-// signed cuts an argument to the type that the length modifier names.
+// signed truncates an argument to the type of the length modifier.
 func signed(u uint64, length string) int64 {
 	switch length {
 	case "hh":
@@ -232,7 +223,7 @@ func unsigned(u uint64, length string) uint64 {
 	return u
 }
 
-// sign returns what stands before a number.
+// sign returns the sign of a number, or the space for it.
 func (c *conversion) sign(negative bool) string {
 	switch {
 	case negative:
@@ -254,10 +245,10 @@ func (c *conversion) integer(prefix string, u uint64, base int) string {
 	if n := c.prec - len(s); n > 0 {
 		s = strings.Repeat("0", n) + s
 	}
-	return c.pad(prefix, s, c.prec < 0) // a precision switches the flag 0 off
+	return c.pad(prefix, s, c.prec < 0) // a precision disables the flag 0
 }
 
-// pad fills prefix and s up to the width; zero allows the flag 0.
+// pad pads prefix and s to the width; zero allows the flag 0.
 func (c *conversion) pad(prefix, s string, zero bool) string {
 	n := c.width - len(prefix) - len(s)
 	switch {
@@ -271,7 +262,7 @@ func (c *conversion) pad(prefix, s string, zero bool) string {
 	return strings.Repeat(" ", n) + prefix + s
 }
 
-// float formats one of the verbs for floating point.
+// float formats a floating-point number.
 func (c *conversion) float(x float64) string {
 	sign := c.sign(math.Signbit(x))
 	x = math.Abs(x)
@@ -307,7 +298,7 @@ func (c *conversion) float(x float64) string {
 	return c.pad(sign, s, !math.IsNaN(x) && !math.IsInf(x, 0))
 }
 
-// hex returns the digits of %a behind 0x, with C's exponent of no leading zero.
+// hex returns the digits of %a after 0x; like in C the exponent has no leading zeros.
 func (c *conversion) hex(x float64) string {
 	s := strconv.FormatFloat(x, 'x', c.prec, 64)[len("0x"):]
 	mantissa, exponent, _ := strings.Cut(s, "p")
@@ -321,9 +312,9 @@ func (c *conversion) hex(x float64) string {
 	return mantissa + "p" + exponent[:1] + digits
 }
 
-// general returns %g of a non-negative number: P significant digits, as %e if the
-// exponent X is below -4 or not below P, without trailing zeros unless the flag
-// # asks for them (C11 7.21.6.1).
+// general returns %g of a non-negative number: P significant digits, like %e if the
+// exponent X is < -4 or ≥ P, without trailing zeros unless the flag # is set
+// (C11 7.21.6.1).
 func (c *conversion) general(x float64) string {
 	p := c.prec
 	if p < 0 {
@@ -367,23 +358,21 @@ func wideString(p uintptr, limit int) string {
 	return o.String()
 }
 
-// slots hands out the arguments of a System V or AAPCS64 call: what is left of
-// the integer registers, the floating-point registers, then the stack area that
-// both overflow into.
+// slots returns the arguments of a variadic C call in order: from the remaining
+// integer registers, from the floating-point registers, then both kinds from the stack.
 type slots struct {
-	ints   []uintptr
-	floats []float64
-	stack  []uintptr
-	used   int
-	// longDouble says how a long double is passed.
-	longDouble longDouble
+	ints       []uintptr
+	floats     []float64
+	stack      []uintptr
+	used       int
+	longDouble longDouble // how long doubles are passed
 }
 
 type longDouble uint8
 
 const (
 	longDoubleX87    longDouble = iota // 80 bits in an aligned pair of stack slots
-	longDoubleQuad                     // 128 bits, in a vector register, of which a callback sees half, or on the stack
+	longDoubleQuad                     // 128 bits, in a vector register (a callback sees half of it) or on the stack
 	longDoubleDouble                   // the same as double
 )
 
@@ -416,7 +405,7 @@ func (s *slots) Float() float64 {
 	return math.Float64frombits(uint64(s.next()))
 }
 
-// LongDouble returns the next long double, rounded to double.
+// LongDouble returns the next long double, rounded to double; not ok if it is unreadable.
 func (s *slots) LongDouble() (float64, bool) {
 	if s.longDouble == longDoubleDouble {
 		return s.Float(), true
@@ -433,8 +422,8 @@ func (s *slots) LongDouble() (float64, bool) {
 	return extended(lo, uint16(hi)), true
 }
 
-// quad converts the upper half of an IEEE number of 128 bits, sign, 15 bits of
-// exponent and 48 of the mantissa, which is enough for a message.
+// quad converts the upper half of an IEEE number of 128 bits: sign, 15 bits of
+// exponent and 48 bits of the mantissa. That is accurate enough for a message.
 func quad(hi uint64) float64 {
 	e, m := int(hi>>48&0x7fff), hi&(1<<48-1)
 	var v float64
@@ -449,8 +438,8 @@ func quad(hi uint64) float64 {
 	return math.Copysign(v, float64(int64(hi)))
 }
 
-// extended converts an x87 number: 64 bits of mantissa with an explicit leading
-// one, 15 bits of exponent and the sign.
+// extended converts an x87 number: 64 bits of mantissa with explicit leading one,
+// 15 bits of exponent and the sign.
 func extended(mantissa uint64, se uint16) float64 {
 	e := int(se & 0x7fff)
 	var v float64

@@ -21,6 +21,9 @@ func TestFormatBounds(t *testing.T) {
 	if got := cformat(strings.Repeat("%9999d", 100), a); len(got) > maxMessage+maxField {
 		t.Errorf("%d bytes", len(got))
 	}
+	if got := cformat("%3c|%lc", &slots{stack: []uintptr{'a', '€'}}); got != "  a|€" {
+		t.Errorf("characters give %q", got)
+	}
 	if got := extended(0x8000000000000000, 0x3fff); got != 1 {
 		t.Error(got)
 	}

@@ -1,14 +1,15 @@
-// Package native calls C functions without cgo: many in one crossing, without allocation. It
-// knows no version of FMI.
+// Package native calls C functions without cgo, many in one crossing and without
+// allocation. It is independent of the version of FMI.
 //
-//   - A Record is one call, a Batch a row of them. Run carries a batch out: by an assembly
-//     routine where there is one, else call by call (CallPath). RunPortable does the same by
-//     purego's reflected calls; tests compare with it.
-//   - Memory, Buffer and Scratch are memory of the C library: what C sees is there.
+//   - A Record is a call, a Batch a list of calls. Run makes the calls by an assembly
+//     routine or, on some platforms, one by one (CallPath). RunPortable uses reflected calls
+//     of purego; tests compare both.
+//   - Memory, Buffer and Scratch provide memory of the C library for everything that C
+//     accesses.
 //   - OpenLibrary loads a shared library, Symbol finds its functions.
-//   - Listen receives the calls of a logger with variadic arguments, formatted as printf does.
-//   - Watch remembers what foreign code must not change in the process, Guard.Restore puts it
-//     back. Floating-point modes are put back within a batch.
-//   - Batches lie in memory that a parent process can read (Crossings): it sees which call was
-//     under way when this process ended.
+//   - Listen receives calls of a logger with variadic arguments, formatted like printf.
+//   - Watch stores settings of the process that foreign code must not change, Guard.Restore
+//     restores them. Floating-point modes are restored within a batch.
+//   - A parent process can read the batches (Crossings), and thus the active call at the end
+//     of this process.
 package native

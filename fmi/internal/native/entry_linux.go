@@ -2,16 +2,16 @@
 
 package native
 
-// enterLogABI0 is the address of the assembly routine by which C enters Go to log. A
-// process that was forked off ends there: Go would wait for threads that it does not have.
+// enterLogABI0 is the address of the assembly routine by which C enters Go to log. It ends a
+// forked process, where Go would wait for its lost threads.
 var enterLogABI0 uintptr
 
-// logTarget is where enterLog goes on.
+// logTarget is the callback that enterLog calls.
 //
 //lint:ignore U1000 it is read in assembly
 var logTarget uintptr
 
-// logEntry returns what C calls instead of a callback.
+// logEntry returns the address that C calls instead of the callback.
 func logEntry(callback uintptr) uintptr {
 	logTarget = callback
 	return enterLogABI0

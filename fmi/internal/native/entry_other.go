@@ -2,5 +2,5 @@
 
 package native
 
-// logEntry returns what C calls to log.
+// logEntry returns the callback.
 func logEntry(callback uintptr) uintptr { return callback }

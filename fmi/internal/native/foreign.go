@@ -1,8 +1,7 @@
 package native
 
-// callForeign calls a C function that is an FMU's or runs an FMU's code, with arguments that
-// are integers and C addresses. The tag names the call. modes tells that it left with other
-// floating-point modes.
+// callForeign calls a C function that runs code of an FMU, with integers and C addresses as
+// arguments. modes reports whether it changed the floating-point modes, which are restored.
 func callForeign(t Tag, fn uintptr, args ...uintptr) (ret uintptr, modes bool, err error) {
 	var mem Memory
 	defer mem.Release()
@@ -18,7 +17,7 @@ func callForeign(t Tag, fn uintptr, args ...uintptr) (ret uintptr, modes bool, e
 	return recs[0].Ret, b.Modes != 0, nil
 }
 
-// CallText calls a function of an FMU that gives a short text.
+// CallText calls a function of an FMU that returns a string, and returns at most 64 bytes of it.
 func CallText(t Tag, fn uintptr) (string, error) {
 	p, _, err := callForeign(t, fn)
 	const longest = 64

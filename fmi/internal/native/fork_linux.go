@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watchForks puts the word that alone points to into memory that the system clears in
-// processes that are forked off.
+// watchForks moves the word of alone into memory that Linux clears in forked processes.
 var watchForks = sync.OnceFunc(func() {
 	page, err := unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
@@ -25,8 +24,8 @@ var watchForks = sync.OnceFunc(func() {
 	alone = word
 })
 
-// leaveFork ends this process if it was forked off: without Go, which has lost its threads,
-// and without what C does at an exit.
+// leaveFork ends a forked process by a system call, since Go has lost its threads there and
+// exit functions of C must not run.
 //
 //go:norace
 func leaveFork() {

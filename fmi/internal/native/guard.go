@@ -8,31 +8,30 @@ import (
 	"unsafe"
 )
 
-// Guard remembers what an FMU must not change in the process (checklist fmi2 73).
+// Guard holds settings of the process that an FMU must not change (checklist fmi2 73).
 type Guard struct {
 	dir     string
 	locale  string
 	signals signalTable
 }
 
-// Watch takes down working directory, locale and signal handlers.
+// Watch returns a guard with the present working directory, locale and signal handlers.
 func Watch() *Guard {
 	g := new(Guard)
-	g.dir, _ = os.Getwd() // "" where there is none; then it is not compared
+	g.dir, _ = os.Getwd() // "" if unknown; then it is not compared
 	g.locale = Locale()
 	g.signals.read()
 	return g
 }
 
-// Change is something that an FMU did to the process, and what became of it.
+// Change is a change of the process by an FMU.
 type Change struct {
-	Kind string // tells changes of different things apart
-	Text string // "changed the …; it is restored"
-	// handlers are the addresses of the functions that were put in place, if any.
-	Handlers []uintptr
+	Kind     string    // setting that changed
+	Text     string    // "changed the …; it is restored"
+	Handlers []uintptr // addresses of the new signal handlers
 }
 
-// Restore undoes what has changed.
+// Restore restores the settings and returns the changes.
 func (g *Guard) Restore() []Change {
 	var out []Change
 	add := func(kind, format string, args ...any) {
@@ -44,16 +43,16 @@ func (g *Guard) Restore() []Change {
 	}
 	if dir, err := os.Getwd(); g.dir != "" && (err != nil || dir != g.dir) {
 		if err := os.Chdir(g.dir); err != nil {
-			add("directory", "changed the working directory to %q and it cannot be restored: %v", dir, err)
+			add("directory", "changed the working directory to %q, which cannot be restored: %v", dir, err)
 		} else {
 			add("directory", "changed the working directory to %q; it is restored", dir)
 		}
 	}
 	if l := Locale(); l != g.locale {
 		if setLocale(g.locale) {
-			add("locale", "changed the locale of the C library to %q; it is back at %q", l, g.locale)
+			add("locale", "changed the locale of the C library to %q; it is restored to %q", l, g.locale)
 		} else {
-			add("locale", "changed the locale of the C library to %q and it cannot be put back to %q", l, g.locale)
+			add("locale", "changed the locale of the C library to %q; it cannot be restored to %q", l, g.locale)
 		}
 	}
 	return out
@@ -77,8 +76,7 @@ func allCategories() uintptr {
 
 const maxLocale = 4096
 
-// Locale returns the locale that the C library works in, for all categories; ""
-// where it cannot be told.
+// Locale returns the locale of the C library for all categories, "" if unknown.
 func Locale() string {
 	f := cSetLocale()
 	if f == 0 {
@@ -87,7 +85,7 @@ func Locale() string {
 	return String(CallInts(f, allCategories(), 0), maxLocale)
 }
 
-// setLocale sets what locale gave.
+// setLocale sets a locale that Locale returned.
 func setLocale(name string) bool {
 	f := cSetLocale()
 	p, err := Alloc(uintptr(len(name) + 1))

@@ -24,20 +24,19 @@ func rtSigaction(sig int, set, get *sigaction) bool {
 	return e == 0
 }
 
-// read takes down the handlers now in force.
+// read stores the present handlers.
 func (t *signalTable) read() {
 	for s := 1; s <= 64; s++ {
 		rtSigaction(s, nil, &t[s])
 	}
 }
 
-// restore puts back the handlers that were replaced since read, and names the
-// signals. An FMU that takes Go's handlers away breaks the program: a nil
-// pointer in Go then spins for ever, a profile signal kills the process.
+// restore restores the handlers that were replaced since read, and returns the names of
+// their signals. Without the handlers of Go, a nil pointer in Go would loop forever and a
+// profile signal would kill the process.
 //
-// A handler of Go's own that is new stays: the program may ask for a signal in
-// another goroutine at the same time. SIGURG tells which handler is Go's, since
-// the runtime always holds it for preemption.
+// New handlers of Go remain, since another goroutine may have requested a signal. The
+// handler of SIGURG is always that of Go, which needs it for preemption.
 func (t *signalTable) restore() (signals string, handlers []uintptr) {
 	gos := t[syscall.SIGURG].handler
 	var names []string
@@ -54,8 +53,7 @@ func (t *signalTable) restore() (signals string, handlers []uintptr) {
 	return strings.Join(names, ", "), handlers
 }
 
-// LibraryOf returns the path of the library that holds a C function; "" if it cannot
-// be told.
+// LibraryOf returns the path of the library with a C function, "" if unknown.
 func LibraryOf(fn uintptr) string {
 	f, err := libcSymbol("dladdr")
 	if err != nil {

@@ -2,7 +2,7 @@
 
 package native
 
-// signalTable is empty where the handlers cannot be read without the C library.
+// signalTable is empty, because reading the handlers would need the C library.
 type signalTable struct{}
 
 func (*signalTable) read() {}

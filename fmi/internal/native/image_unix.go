@@ -15,12 +15,10 @@ import (
 // machines are the processors of libraries by GOARCH.
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 
-// checkImage looks whether a file is an ELF library for this processor and holds
-// all that it says it holds. The loader maps what the headers name and touches
-// it unchecked: a library that was cut off in a transfer ends the process by
-// SIGBUS. For a foreign processor glibc says that there is no such file. What
-// else can be wrong with a file the loader refuses by itself, as those of macOS
-// and Windows do in these cases too.
+// checkImage checks that a file is a complete ELF library for this processor. The loader
+// maps it unchecked, so an incomplete library would end the process by SIGBUS; for another
+// processor the message of glibc is misleading. The loader detects all other defects, and
+// on macOS and Windows also these.
 func checkImage(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -40,7 +38,7 @@ func checkImage(path string) error {
 		if runtime.GOOS == "darwin" {
 			return nil
 		}
-		return fmt.Errorf("the file of %d bytes is no ELF library; export or copy the FMU again", size)
+		return fmt.Errorf("the file of %d bytes is not an ELF library; export or copy the FMU again", size)
 	}
 	if elf.Class(ident[elf.EI_CLASS]) != elf.ELFCLASS64 || elf.Data(ident[elf.EI_DATA]) != elf.ELFDATA2LSB {
 		return nil
@@ -50,7 +48,8 @@ func checkImage(path string) error {
 		return cut(uint64(binary.Size(h)))
 	}
 	if own, ok := machines[runtime.GOARCH]; ok && elf.Machine(h.Machine) != own {
-		return fmt.Errorf("the ELF library is for another processor, %s and not %s; have the FMU exported for this one", elf.Machine(h.Machine), own)
+		return fmt.Errorf("the ELF library is for another processor, %s instead of %s; have the FMU exported for this one",
+			elf.Machine(h.Machine), own)
 	}
 	var p elf.Prog64
 	entry := uint64(binary.Size(p))

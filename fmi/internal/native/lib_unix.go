@@ -14,21 +14,20 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// LibrarySuffix ends the name of a shared library.
+// LibrarySuffix is the suffix of shared libraries.
 var LibrarySuffix = map[bool]string{true: ".dylib", false: ".so"}[runtime.GOOS == "darwin"]
 
-// preloadBase brings into the global scope, once, what exporters take for
-// granted: some name neither libm nor libpthread among the needs of their
-// library, and a program without cgo has not loaded them. Absent ones are
-// passed over; the FMU's own load then tells what is missing.
+// preloadBase loads libraries into the global scope, once, that some FMUs use without
+// naming them, such as libm and libpthread; a program without cgo has not loaded them. It
+// ignores errors, since loading the FMU reports missing libraries.
 var preloadBase = sync.OnceFunc(func() {
 	if runtime.GOOS == "linux" {
 		preload("libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1")
 	}
 })
 
-// preloadLanguages does the same with the run-time libraries of compilers. It
-// waits until a load has failed: an FMU may bundle another version.
+// preloadLanguages does the same with the run-time libraries of compilers. It is called only
+// after a failure, because an FMU may bundle another version.
 var preloadLanguages = sync.OnceFunc(func() {
 	if runtime.GOOS == "linux" {
 		preload("libgcc_s.so.1", "libstdc++.so.6", "libquadmath.so.0", "libgfortran.so.5")
@@ -37,16 +36,15 @@ var preloadLanguages = sync.OnceFunc(func() {
 
 func preload(names ...string) {
 	for _, n := range names {
-		_, _ = purego.Dlopen(n, purego.RTLD_LAZY|purego.RTLD_GLOBAL) // best effort, see above
+		_, _ = purego.Dlopen(n, purego.RTLD_LAZY|purego.RTLD_GLOBAL)
 	}
 }
 
-// OpenLibrary loads the library at an absolute path: all symbols at once and
-// into a scope of its own, so that FMUs with equal symbol names do not call
-// each other (checklist fmi2 7). If that fails, the other libraries in its
-// folder are loaded first, since many exporters bundle them without a search
-// path; then the languages' run-time libraries. modes tells that an initialiser
-// left with other floating-point modes, as the start-up code of -ffast-math does.
+// OpenLibrary loads the library at an absolute path, with all symbols and in a local scope,
+// so that FMUs with equal symbol names do not call each other (checklist fmi2 7). If that
+// fails, it first loads the other libraries in the folder, which many exporters bundle
+// without a search path, then the run-time libraries of compilers. modes reports whether an
+// initialiser changed the floating-point modes, such as the start-up code of -ffast-math.
 func OpenLibrary(path string, t Tag) (h uintptr, modes bool, err error) {
 	// dlerror reports the last error of this thread.
 	runtime.LockOSThread()
@@ -69,7 +67,7 @@ func OpenLibrary(path string, t Tag) (h uintptr, modes bool, err error) {
 	pending := siblings(path)
 	for len(pending) > 0 {
 		var failed []string
-		for _, s := range pending { // they may need each other: repeat while any loads
+		for _, s := range pending { // they may need each other: repeat until none loads
 			if _, err := open(s); err != nil {
 				failed = append(failed, s)
 			}
@@ -89,14 +87,14 @@ func OpenLibrary(path string, t Tag) (h uintptr, modes bool, err error) {
 	return 0, modes, fmt.Errorf("%w%s", first, loaderRemedy(first.Error()))
 }
 
-// dlopen is that of the C library, by the path of all calls into FMUs: it keeps
-// the floating-point modes, and tells whether it had to.
+// dlopen calls dlopen of the C library like a function of an FMU. modes reports whether the
+// floating-point modes changed; they are restored.
 func dlopen(path string, mode int, t Tag) (h uintptr, modes bool, err error) {
 	open, err := libcSymbol("dlopen")
 	if err != nil {
 		return 0, false, err
 	}
-	reason, err := libcSymbol("dlerror") // now: a look-up makes dlerror forget
+	reason, err := libcSymbol("dlerror") // before dlopen, since looking it up clears the error
 	if err != nil {
 		return 0, false, err
 	}
@@ -135,17 +133,19 @@ func siblings(path string) []string {
 	return out
 }
 
-// loaderRemedy says what can be done about a message of the dynamic loader.
+// loaderRemedy returns the remedy for a message of the dynamic loader.
 func loaderRemedy(msg string) string {
 	switch {
 	case strings.Contains(msg, "GLIBC"):
-		return "; the FMU was built for a newer C or C++ library than this system has: run it on a newer system or have it exported for this one"
+		return "; the FMU was built for a newer C or C++ library than that of this system: " +
+			"run it on a newer system or have it exported for this one"
 	case strings.Contains(msg, "cannot open shared object"), strings.Contains(msg, "Library not loaded"):
-		return "; install the library named here, or put it on the loader's search path (LD_LIBRARY_PATH, on macOS DYLD_LIBRARY_PATH)"
+		return "; install this library, or add its folder to the search path of the loader " +
+			"(LD_LIBRARY_PATH, on macOS DYLD_LIBRARY_PATH)"
 	case strings.Contains(msg, "undefined symbol"), strings.Contains(msg, "symbol not found"):
-		return "; the FMU was linked without the library that holds this symbol: install that library and start with it in LD_PRELOAD"
+		return "; the FMU was linked without the library that has this symbol: install the library and add it to LD_PRELOAD"
 	case strings.Contains(msg, "ELF"), strings.Contains(msg, "mach-o"), strings.Contains(msg, "architecture"):
-		return "; the file is no library for this processor: have the FMU exported for it"
+		return "; the file is not a library for this processor: have the FMU exported for it"
 	}
 	return ""
 }

@@ -12,10 +12,9 @@ import (
 
 const LibrarySuffix = ".dll"
 
-// OpenLibrary loads the library at an absolute path. The altered search path
-// puts the library's own folder first, where exporters leave what they bundle
-// (checklist fmi2 7). changed tells that an initialiser left with other
-// floating-point modes; they are put back.
+// OpenLibrary loads the library at an absolute path. The search path begins with its
+// folder, where exporters bundle other libraries (checklist fmi2 7). changed reports
+// whether an initialiser changed the floating-point modes, which are restored.
 func OpenLibrary(path string, t Tag) (h uintptr, changed bool, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -34,9 +33,9 @@ func OpenLibrary(path string, t Tag) (h uintptr, changed bool, err error) {
 	case err == nil:
 		return uintptr(l), changed, nil
 	case errors.Is(err, windows.ERROR_MOD_NOT_FOUND):
-		return 0, changed, fmt.Errorf("%w; a DLL that it needs is missing: install the run-time libraries of the exporting tool or compiler", err)
+		return 0, changed, fmt.Errorf("%w; a required DLL is missing: install the run-time libraries of the exporting tool or compiler", err)
 	case errors.Is(err, windows.ERROR_BAD_EXE_FORMAT):
-		return 0, changed, fmt.Errorf("%w; the file is no library for this processor: have the FMU exported for it", err)
+		return 0, changed, fmt.Errorf("%w; the file is not a library for this processor: have the FMU exported for it", err)
 	}
 	return 0, changed, err
 }

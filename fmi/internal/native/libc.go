@@ -2,8 +2,8 @@ package native
 
 import "runtime"
 
-// BufferLines has what the FMU prints leave the process line by line, into a
-// pipe too, so that the last lines before a crash are not lost.
+// BufferLines makes standard output of C line-buffered, also into a pipe, so that the last
+// lines before a crash are not lost.
 func BufferLines() {
 	name, byLine := "stdout", uintptr(1)
 	switch runtime.GOOS {

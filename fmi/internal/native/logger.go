@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Listener takes what an instance logs, in any thread.
+// Listener receives the log messages of an instance, in any thread.
 type Listener interface {
 	Name() string // of the instance
 	Logged(Logged)
@@ -15,29 +15,28 @@ type Listener interface {
 type Logged struct {
 	Status         int32
 	Category, Text string // as C gave them; the text is formatted
-	Wrong          bool   // the environment was not that of the instance, which was found by its name
-	Unreadable     bool   // text or arguments; there is nothing else then
+	Wrong          bool   // the environment was wrong; the instance was found by its name
+	Unreadable     bool   // text or arguments are unreadable; the other fields are empty
 }
 
-// handleBase starts the numbers that instances get as environment. They are
-// numbers and not addresses, because some FMUs hand back something else: a
-// number is looked up and never dereferenced (checklist fmi2 33). The high bits
-// are those of no user address, so that a stray pointer is not taken for one.
+// handleBase precedes the environments of instances. These are numbers that are looked
+// up and never dereferenced, because some FMUs pass something else (checklist fmi2 33).
+// No user address has these high bits, so a stray pointer is not a valid environment.
 const handleBase uintptr = 0x4d53 << 48
 
-// listeners routes log messages to instances. There is one logger callback
-// in the process, since callbacks of Go can never be freed.
+// listeners are the receivers of log messages by environment. The process has one logger
+// callback, since callbacks of Go cannot be freed.
 var listeners = struct {
 	sync.Mutex
 	issued uintptr // handles given out so far, handleBase+1 … handleBase+issued
 	by     map[uintptr]Listener
 }{by: map[uintptr]Listener{}}
 
-// LogCallback returns the function that C calls to log: environment, name of the instance,
-// status, category, format, variadic arguments.
+// LogCallback returns the address of the logger callback. Its arguments are environment,
+// name of the instance, status, category, format and variadic arguments.
 var LogCallback = sync.OnceValue(func() uintptr { return logEntry(newLogCallback()) })
 
-// Listen hands out the environment with which l is called.
+// Listen returns a new environment for l.
 func Listen(l Listener) (environment uintptr) {
 	listeners.Lock()
 	defer listeners.Unlock()
@@ -47,16 +46,16 @@ func Listen(l Listener) (environment uintptr) {
 	return environment
 }
 
-// Unlisten makes later messages with an environment be ignored.
+// Unlisten discards later messages with an environment.
 func Unlisten(environment uintptr) {
 	listeners.Lock()
 	defer listeners.Unlock()
 	delete(listeners.by, environment)
 }
 
-// findListener returns the listener for an environment, else for the name of an
-// instance; wrong reports that the environment was none that was handed out. The
-// name is not read for the environment of a freed instance: it may be freed as well.
+// findListener returns the listener for an environment or, if the environment is wrong,
+// for the name of an instance. For the environment of a freed instance it does not read
+// the name, which may be freed as well.
 func findListener(environment, name uintptr) (l Listener, wrong bool) {
 	listeners.Lock()
 	defer listeners.Unlock()
@@ -73,10 +72,9 @@ func findListener(environment, name uintptr) (l Listener, wrong bool) {
 }
 
 // receiveLog is the body of every platform's logger callback.
-func receiveLog(environment, instance uintptr, status int32, category, message uintptr, args cArgs) {
+func receiveLog(environment, instance uintptr, status int32, category, message uintptr, args *slots) {
 	leaveFork()
-	// A panic must not unwind C's frames: the FMU would be left half-done. Memory that
-	// cannot be read panics too.
+	// A panic must not unwind the frames of C. Unreadable memory also panics.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() { _ = recover() }()
 	if l, wrong := findListener(environment, instance); l != nil {
@@ -87,7 +85,7 @@ func receiveLog(environment, instance uintptr, status int32, category, message u
 }
 
 // readLogged reads the texts of a message.
-func readLogged(category, message uintptr, args cArgs) (m Logged) {
+func readLogged(category, message uintptr, args *slots) (m Logged) {
 	m.Unreadable = true
 	defer func() { _ = recover() }()
 	text := cformat(String(message, maxMessage), args)

@@ -16,8 +16,8 @@ var libc = sync.OnceValues(func() (l struct{ calloc, free uintptr }, err error) 
 	return l, err
 })
 
-// Allocator returns the C library's allocator. FMUs get the very same functions as
-// memory callbacks: a pair of them costs 0.04 µs, Go callbacks 1.25 µs.
+// Allocator returns the allocator of the C library. FMUs get its functions as memory
+// callbacks: a pair of calls takes 0.04 µs, Go callbacks would take 1.25 µs.
 func Allocator() (calloc, free uintptr, err error) {
 	l, err := libc()
 	return l.calloc, l.free, err
@@ -42,13 +42,13 @@ func cfree(p unsafe.Pointer) {
 	}
 }
 
-// Memory owns C memory that lives as long as an instance. What C sees stands
-// here and not in Go memory, so that no rule of the collector is stretched.
+// Memory owns C memory until Release. C must not access Go memory, which the garbage
+// collector manages.
 type Memory struct {
 	blocks []unsafe.Pointer
 	cells  []*cell
-	// What is left of the block that small pieces come from: those of one instance
-	// are used together, and stand together.
+	// The rest of the block for small pieces, which are adjacent since they are used
+	// together.
 	free []byte
 }
 
@@ -76,7 +76,7 @@ func (m *Memory) Alloc(size uintptr) (unsafe.Pointer, error) {
 	return p, nil
 }
 
-// block returns a block of its own.
+// block returns a separate block.
 func (m *Memory) block(size uintptr) (unsafe.Pointer, error) {
 	p, err := Alloc(size)
 	if err != nil {
@@ -86,7 +86,7 @@ func (m *Memory) block(size uintptr) (unsafe.Pointer, error) {
 	return p, nil
 }
 
-// Batch returns a batch that is given back with m.
+// Batch returns a batch that is valid until Release.
 func (m *Memory) Batch() *Batch {
 	c := newCell()
 	m.cells = append(m.cells, c)
@@ -106,7 +106,7 @@ func (m *Memory) Release() {
 	m.blocks, m.free = nil, nil
 }
 
-// Slice returns n zeroed elements of C memory that live as long as m.
+// Slice returns n zeroed elements of C memory, valid until Release of m.
 func Slice[T any](m *Memory, n int) ([]T, error) {
 	var t T
 	p, err := m.Alloc(uintptr(n) * unsafe.Sizeof(t))
@@ -119,16 +119,16 @@ func Slice[T any](m *Memory, n int) ([]T, error) {
 // AddressOf returns the address of a value in C memory.
 func AddressOf[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
 
-// Address returns where a slice in C memory begins.
+// Address returns the address of a slice in C memory.
 func Address[T any](s []T) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(s))) }
 
-// Buffer is C memory that grows on demand and is used again by later calls.
+// Buffer is C memory that grows on demand and is reused.
 type Buffer struct {
 	p    unsafe.Pointer
 	size uintptr
 }
 
-// reserve makes room for size bytes; the old content is lost.
+// reserve provides at least size bytes; the old content is lost.
 func (b *Buffer) reserve(size uintptr) error {
 	if size <= b.size {
 		return nil
@@ -148,7 +148,7 @@ func (b *Buffer) Release() {
 	*b = Buffer{}
 }
 
-// BufferSlice returns n elements of the buffer, uncleared.
+// BufferSlice returns n elements of the buffer, not cleared.
 func BufferSlice[T any](b *Buffer, n int) ([]T, error) {
 	var t T
 	if err := b.reserve(uintptr(n) * unsafe.Sizeof(t)); err != nil {
@@ -157,16 +157,16 @@ func BufferSlice[T any](b *Buffer, n int) ([]T, error) {
 	return unsafe.Slice((*T)(b.p), n), nil
 }
 
-// Scratch is C memory that is given back all at once and used again.
+// Scratch is C memory that is released all at once and reused.
 type Scratch struct {
-	mem   Memory // what is too large for block
+	mem   Memory // for pieces that do not fit into block
 	block Buffer
 	used  uintptr
 }
 
 const scratchBlock = 1 << 16
 
-// Reset returns everything back.
+// Reset releases everything.
 func (s *Scratch) Reset() {
 	s.used = 0
 	s.mem.Release()
@@ -190,14 +190,14 @@ func (s *Scratch) Alloc(size uintptr) (uintptr, error) {
 	return p, nil
 }
 
-// MaxString bounds what is read of a C string that lacks its end.
+// MaxString bounds the length of C strings, which may lack their end.
 const MaxString = 1 << 26
 
-// String copies a C string of at most limit bytes; a null pointer gives "".
+// String copies at most limit bytes of a C string; a null pointer yields "".
 func String(p uintptr, limit int) string { return string(Bytes(p, limit)) }
 
-// Bytes returns the bytes of a C string where they are.
-// It reads byte by byte, because what lies behind the end may not be mapped.
+// Bytes returns at most limit bytes of a C string without copying. It reads byte by byte,
+// because memory after the end may not be mapped.
 func Bytes(p uintptr, limit int) []byte {
 	if p == 0 {
 		return nil

@@ -2,10 +2,10 @@
 
 package native
 
-// modes returns the floating-point modes of this thread: rounding, traps, flush to
-// zero, denormals are zero; the precision of the x87 unit.
+// modes returns the floating-point modes of this thread: rounding, traps, flush to zero,
+// denormals are zero, precision of the x87 unit.
 func modes() uint64
 
-// setModes puts them back. Calls into C leave the thread with those that C left,
-// so both are used between a call and the next and on a locked thread.
+// setModes sets the modes. A call into C may change the modes of the thread, so the
+// goroutine must be locked to it.
 func setModes(m uint64)

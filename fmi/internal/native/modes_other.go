@@ -2,7 +2,7 @@
 
 package native
 
-// modes knows nothing of the floating-point modes of this processor.
+// modes returns 0: the modes of this processor are not supported.
 func modes() uint64 { return 0 }
 
 func setModes(uint64) {}

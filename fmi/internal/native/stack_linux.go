@@ -1,6 +1,6 @@
 package native
 
-// SetThreadStack sets the size of the stacks of new threads, where the C library does so.
+// SetThreadStack sets the stack size of new threads in bytes, if the C library supports it.
 func SetThreadStack(size uintptr) {
 	get, err := libcSymbol("pthread_getattr_default_np")
 	if err != nil {

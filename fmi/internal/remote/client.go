@@ -12,19 +12,14 @@ import (
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
-// Link is the way to one process. It has one caller at a time.
+// Link is the connection to a process; see fmi.Link.
 type Link interface {
-	// Post hands a request to the Host and does not wait for the answer, which
-	// Await returns: once after each Post that gave no error. The answer is valid
-	// until the next Post. An error means that the process is of no use any more.
 	Post(request []byte) error
 	Await() (answer []byte, err error)
-	// Close ends the process and waits until it is gone, also when it has ended
-	// before.
 	Close() error
 }
 
-// call has a request answered.
+// call sends a request and waits for the answer.
 func call(l Link, request []byte) ([]byte, error) {
 	if err := l.Post(request); err != nil {
 		return nil, err
@@ -32,47 +27,45 @@ func call(l Link, request []byte) ([]byte, error) {
 	return l.Await()
 }
 
-// Client makes the calls of an instance in another process. It takes the place of
-// the crossing into C: everything above it is the same for both. The address of a function
-// in its records is that of Symbols.
+// Client makes the calls of an instance in another process, instead of a crossing into C. The
+// addresses of functions in its records are those of Symbols.
 type Client struct {
 	Name string // of the instance
-	// Launch starts a process; again: in the place of one that has ended.
+	// Launch starts a process. again is true if it replaces one that has ended.
 	Launch func(again bool) (Link, error)
-	// Begun interprets an error of a link: whether the process has ended, and how many calls
-	// of the request under way had been begun, 0 if that is not known.
+	// Begun reports whether an error of a link means that the process has ended, and the
+	// number of calls of the request that were begun, 0 if unknown.
 	Begun func(error) (calls int, ended bool)
-	// Lost is called when a process does not answer and is not replaced, and returns the error
-	// for that. call names what was under way.
+	// Lost returns the error for a process that has ended in a call and is not replaced.
 	Lost func(call string, cause error) error
-	Say  func(text string) // takes messages about the instance
+	Say  func(text string) // receives messages about the instance
 
-	Time  float64 // where the FMU is, s
-	Timed bool    // SetupExperiment had been called
+	Time  float64 // of the FMU, s
+	Timed bool    // SetupExperiment has been called
 
 	restart
 
 	link   Link
 	out    wireWriter
-	posted error         // by the link, of the request in out
-	under  *native.Batch // handed over and not waited for yet
-	kept   uint64        // records that the host was told to keep
-	states uint64        // saved states that were given a number
-	texts  native.Buffer // C strings that came back
+	posted error         // of link.Post for the request in out
+	under  *native.Batch // posted without Await
+	kept   uint64        // number of records that the host keeps
+	states uint64        // number of saved states so far
+	texts  native.Buffer // C strings from the host
 
 	waitMu sync.Mutex
-	wait   []native.Record // what is waited for
-	from   time.Time       // since when
+	wait   []native.Record // posted without an answer
+	from   time.Time       // time of Post
 }
 
-// Loaded is what loading a library in another process has shown.
+// Loaded is the result of loading a library in another process.
 type Loaded struct {
 	Shown   *fmi2.Shown
-	Changes []string // to the process
-	Failed  error    // why the library does not load
+	Changes []string // of the process
+	Failed  error    // why the library cannot be loaded; nil = loaded
 }
 
-// Symbols returns what takes the place of the functions' addresses in records.
+// Symbols returns numbers that replace the addresses of functions in records; 0 = not exported.
 func Symbols(s *fmi2.Shown) *[fmi2.NumFunctions]uintptr {
 	sym := new([fmi2.NumFunctions]uintptr)
 	for k := range sym {
@@ -83,11 +76,10 @@ func Symbols(s *fmi2.Shown) *[fmi2.NumFunctions]uintptr {
 	return sym
 }
 
-// called returns the function that a record calls.
+// called returns the function of a record.
 func called(c *native.Record) fmi2.Function { return fmi2.Function(c.Fn - 1) }
 
-// Open starts the process and has the library of an FMU loaded in it. l.Shown is nil with an
-// error.
+// Open starts the process and loads the library of an FMU there. l.Shown is nil after an error.
 func (r *Client) Open(fmu string, f fmi2.File) (l Loaded, err error) {
 	if r.link, err = r.Launch(false); err != nil {
 		return l, fmt.Errorf("%s: no process for the FMU: %w", r.Name, err)
@@ -114,7 +106,7 @@ func (r *Client) Open(fmu string, f fmi2.File) (l Loaded, err error) {
 	return l, err
 }
 
-// errVersion is that of a process of another version of the program.
+// errVersion is the error for a process with another version of the program.
 type errVersion string
 
 func (e errVersion) Error() string { return string(e) }
@@ -123,7 +115,8 @@ func (e errVersion) Error() string { return string(e) }
 func (r *Client) loaded(answer []byte) (l Loaded, err error) {
 	a := wireReader{rest: answer}
 	if v := a.word(); v != wireVersion {
-		return l, errVersion(fmt.Sprintf("%s: the process of the FMU speaks version %d of the protocol and not %d: the program was replaced meanwhile; start it again", r.Name, v, wireVersion))
+		return l, errVersion(fmt.Sprintf("%s: the process of the FMU uses version %d of the protocol instead of %d: "+
+			"the program has been replaced; start it again", r.Name, v, wireVersion))
 	}
 	if text := a.text(); text != "" {
 		l.Failed = errors.New(text)
@@ -138,14 +131,14 @@ func (r *Client) loaded(answer []byte) (l Loaded, err error) {
 	return l, nil
 }
 
-// Run is what native.Run is for instances in this process. If the process is lost, the
-// record under way returns Fatal, and Lost was called.
+// Run calls a batch, like native.Run in this process. If the process ends, the active record
+// returns Fatal, after a call of Lost.
 func (r *Client) Run(b *native.Batch) {
 	r.Post(b)
 	r.Await(b)
 }
 
-// Post hands a batch over. One that was left without being waited for is ended first.
+// Post sends a batch. It first waits for a batch that was posted without Await.
 func (r *Client) Post(b *native.Batch) {
 	if r.under != nil {
 		r.Await(r.under)
@@ -153,7 +146,7 @@ func (r *Client) Post(b *native.Batch) {
 	r.under = b
 	recs := b.Records()
 	b.Begin()
-	b.Start, b.End, b.Worst = 0, 0, 1 // whose statuses are looked at
+	b.Start, b.End, b.Worst = 0, 0, 1 // so that the caller evaluates the statuses
 	r.out = r.out[:0]
 	r.out.word(askRun)
 	r.out.word(uint64(len(recs)))
@@ -172,8 +165,8 @@ func (r *Client) waitFor(recs []native.Record) {
 	}
 }
 
-// Waiting returns what is being called: the function, or those that come into question, and
-// since when. It is "" if nothing is called. It may be called by another goroutine.
+// Waiting returns the active function or the candidates, and its start; "" if none is active.
+// Any goroutine may call it.
 func (r *Client) Waiting() (call string, since time.Time) {
 	r.waitMu.Lock()
 	defer r.waitMu.Unlock()
@@ -189,7 +182,7 @@ func (r *Client) Waiting() (call string, since time.Time) {
 	return strings.Join(names, " or "), r.from
 }
 
-// Await waits until a batch that was handed over is carried out.
+// Await waits for the result of a posted batch.
 func (r *Client) Await(b *native.Batch) {
 	defer r.waitFor(nil)
 	r.under = nil
@@ -214,9 +207,8 @@ func (r *Client) Await(b *native.Batch) {
 	}
 }
 
-// underWay returns what was called when a process ended: how many records were
-// begun, the function, or those that come into question, and the time. It is the
-// first record if none is known to be begun.
+// underWay returns the call in which a process ended: the number of records begun, the
+// function or the candidates, and the time. If the number is unknown it is 1.
 func (r *Client) underWay(recs []native.Record, err error) (begun int, call string, time float64) {
 	begun, _ = r.Begun(err)
 	begun = min(begun, len(recs))
@@ -243,7 +235,7 @@ func (r *Client) underWay(recs []native.Record, err error) (begun int, call stri
 	return begun, name, time
 }
 
-// fail marks the record under way.
+// fail sets the results of a batch whose process has ended, and calls Lost.
 func (r *Client) fail(b *native.Batch, recs []native.Record, err error) {
 	begun, call, time := r.underWay(recs, err)
 	for k := range begun {
@@ -273,14 +265,13 @@ func (r *Client) encode(c *native.Record) {
 		}
 	}
 	w.word(head)
-	shape := fmi2.Shapes[f]
 	if define {
-		for k, a := range shape {
+		for k, a := range fmi2.Shapes[f] {
 			if a.Kind == fmi2.ArgCount {
 				w.word(uint64(c.Int[k]))
 			}
 		}
-		for k, a := range shape {
+		for k, a := range fmi2.Shapes[f] {
 			if a.Kind == fmi2.ArgFixed {
 				w.memory(c.Int[k], a.Bytes(c))
 			}
@@ -289,7 +280,19 @@ func (r *Client) encode(c *native.Record) {
 			r.define(r.out[begin:])
 		}
 	}
-	for k, a := range shape {
+	r.encodeArguments(f, c)
+	switch f {
+	case fmi2.DoStep:
+		r.Time = c.Float[0]
+	case fmi2.SetupExperiment:
+		r.Time, r.Timed = c.Float[1], true
+	}
+}
+
+// encodeArguments writes the arguments of a record that are not constant.
+func (r *Client) encodeArguments(f fmi2.Function, c *native.Record) {
+	w := &r.out
+	for k, a := range fmi2.Shapes[f] {
 		switch a.Kind {
 		case fmi2.ArgInt, fmi2.ArgState:
 			w.word(uint64(c.Int[k]))
@@ -311,26 +314,20 @@ func (r *Client) encode(c *native.Record) {
 			w.word(uint64(*slot))
 		}
 	}
-	switch f {
-	case fmi2.DoStep:
-		r.Time = c.Float[0]
-	case fmi2.SetupExperiment:
-		r.Time, r.Timed = c.Float[1], true
-	}
 	for k := range fmi2.Floats(f) {
 		w.memory(native.AddressOf(&c.Float[k]), 8)
 	}
 }
 
-// Bits of a record's sig above the shift, for a record that the host keeps: its
-// number, and that the host has it.
+// Bits of Sig above the shift, for a record that the host keeps: its number, and whether it
+// has been sent.
 const (
 	keptShift = 16
 	maxID     = maxKept - 1
 	keptSent  = maxKept
 )
 
-// Define gives a record a number under which the host keeps what is fixed in it.
+// Define assigns a number to a record, under which the host keeps its constant arguments.
 func (r *Client) Define(c *native.Record) {
 	if r.kept < maxID {
 		r.kept++
@@ -338,7 +335,7 @@ func (r *Client) Define(c *native.Record) {
 	}
 }
 
-// decode reads what came of the records.
+// decode reads the results of the records.
 func (r *Client) decode(b *native.Batch, recs []native.Record, answer []byte) error {
 	a := wireReader{rest: answer}
 	outcome := a.word()
@@ -370,8 +367,8 @@ func (r *Client) decode(b *native.Batch, recs []native.Record, answer []byte) er
 			}
 		}
 	}
-	// Calls end early only after a status that stops them; an FMU that has written over the
-	// count makes them seem to.
+	// A batch ends early only after a status that stops it. Otherwise the FMU has overwritten
+	// the count.
 	if a.bad || done < uint64(len(recs)) && !native.Stops(recs[done-1].Status()) {
 		return errWire
 	}
@@ -379,8 +376,8 @@ func (r *Client) decode(b *native.Batch, recs []native.Record, answer []byte) er
 	return nil
 }
 
-// readTexts places strings in C memory and the pointers to them at p. They stay
-// until the next that come.
+// readTexts stores strings in C memory and pointers to them at p. They are valid until the
+// next call.
 func (r *Client) readTexts(a *wireReader, p, n uintptr) error {
 	rest, total := *a, uintptr(0)
 	for range n {
@@ -389,7 +386,7 @@ func (r *Client) readTexts(a *wireReader, p, n uintptr) error {
 			total += uintptr(length) + 1
 		}
 	}
-	if rest.bad { // so total is no more than the message
+	if rest.bad { // otherwise total is at most the length of the message
 		return errWire
 	}
 	text, err := native.BufferSlice[byte](&r.texts, int(total))
@@ -411,14 +408,14 @@ func (r *Client) readTexts(a *wireReader, p, n uintptr) error {
 	return nil
 }
 
-// ReadMessage reads a log message that a Host has sent.
+// ReadMessage decodes a log message of a Host.
 func ReadMessage(instance string, message []byte) (m fmi2.Message, ok bool) {
 	a := wireReader{rest: message}
 	m = fmi2.Message{Instance: instance, Status: int32(a.word()), Category: a.text(), Text: a.text()}
 	return m, !a.bad
 }
 
-// Close ends the process and frees what came from it.
+// Close ends the process and releases memory.
 func (r *Client) Close() error {
 	err := r.Disconnect()
 	r.texts.Release()

@@ -1,7 +1,6 @@
-// Package remote makes the calls of an instance in another process: Client is the end where the
-// run is, Host the end where the FMU is. A Link carries the messages between them.
+// Package remote makes the calls of an instance in another process. Client is in the process of
+// the run, Host in that of the FMU. A Link transports messages between them.
 //
-// Records of calls travel (see native.Record), with what their arguments point to. If the
-// process ends, Client starts another one and brings the instance there to where it was
-// (Client.Keep).
+// The messages contain records of calls (see native.Record) with the memory of their arguments.
+// If the process ends, Client can start another one and restore the instance (Client.Keep).
 package remote

@@ -9,9 +9,8 @@ import (
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
-// Host answers the requests of an instance that lives in another process, by
-// calls into the FMU in this one. It has one caller at a time, always in the
-// same thread. It is for package fmi/worker.
+// Host executes the requests of a Client in another process by calls of the FMU in this one.
+// It has one caller at a time, always on the same thread.
 type Host struct {
 	send func(message []byte)
 	keep func(text string)
@@ -21,33 +20,31 @@ type Host struct {
 
 	batch     *native.Batch
 	mem       native.Memory   // lives as long as the process
-	recs      []native.Record // of the batch under way
+	recs      []native.Record // of the present batch
 	fns       []fmi2.Function
-	slots     []uint64 // number of the state in each record's slot
+	slots     []uint64 // number of the state in each record with ArgStateSlot
 	kept      []kept
-	states    map[uint64]uintptr // fmi2FMUstate, by the number that the other side gives it
+	states    map[uint64]uintptr // fmi2FMUstate by number
 	out       wireWriter
 	scratch   native.Scratch
 	callbacks uintptr
 
-	guard  *native.Guard // the process before the first instance
-	tidied time.Time
-	told   map[string]bool
+	guard  *native.Guard   // settings of the process before the first instance
+	tidied time.Time       // of the last tidy
+	told   map[string]bool // kinds of changes that have been logged
 }
 
-// kept is a record that requests refer to by a number.
+// kept is a record with a number for requests.
 type kept struct {
 	rec   native.Record
 	there bool
 }
 
-// NewHost makes a host. Log messages go to send, one at a time and in any
-// thread; they belong to the caller only during the call. keep is told of the text of
-// each, one at a time, also of those that are too many to be sent; nil = nobody is. In
-// progress, of
-// ProgressSize bytes outside of Go's heap and aligned to eight, Begun can be read
-// while and after the FMU is called, also by another process; nil = nobody reads
-// it. Threads that the FMU makes get a stack of so many bytes, 0 = as it is.
+// NewHost makes a host. send receives log messages one at a time in any thread; a message is
+// valid only during the call. keep receives the text of each message, including dropped ones,
+// one at a time; it may be nil. progress is memory for Begun of ProgressSize bytes, outside of
+// the Go heap and aligned to 8 bytes, which another process may read; it may be nil.
+// threadStack is the stack size in bytes of threads that the FMU makes, 0 = the default.
 func NewHost(send func(message []byte), keep func(text string), progress unsafe.Pointer, threadStack uint64) (*Host, error) {
 	if _, _, err := native.Allocator(); err != nil {
 		return nil, err
@@ -67,19 +64,19 @@ func NewHost(send func(message []byte), keep func(text string), progress unsafe.
 	return h, nil
 }
 
-// ProgressSize is the size of what NewHost takes.
+// ProgressSize is the size of the memory for progress in NewHost, in bytes.
 const ProgressSize = int(native.BatchSize)
 
-// Begun counts the calls of the request under way that were begun.
+// Begun returns the number of calls of the present request that were begun.
 func Begun(progress unsafe.Pointer) int {
 	return int(min(atomic.LoadUintptr(&(*native.Batch)(progress).Done), maxKept))
 }
 
-// Forget makes Begun 0, before a request.
+// Forget resets Begun to 0 before a request.
 func Forget(progress unsafe.Pointer) { atomic.StoreUintptr(&(*native.Batch)(progress).Done, 0) }
 
-// Answer carries out a request. The answer is valid until the next one. An error
-// means that the request is no such; the process should end.
+// Answer executes a request. The answer is valid until the next call. After an error, which
+// means an invalid request, the process should end.
 func (h *Host) Answer(request []byte) ([]byte, error) {
 	r := wireReader{rest: request}
 	h.out = h.out[:0]
@@ -138,7 +135,7 @@ func (h *Host) load(r *wireReader) error {
 	return nil
 }
 
-// forward sends a log message.
+// forward encodes and sends a log message.
 func (h *Host) forward(m fmi2.Message) {
 	var w wireWriter
 	w.word(uint64(uint32(m.Status)))
@@ -147,7 +144,7 @@ func (h *Host) forward(m fmi2.Message) {
 	h.send(w)
 }
 
-// run carries out records.
+// run executes the records of a request.
 func (h *Host) run(r *wireReader) error {
 	n := r.word()
 	if h.img == nil || n == 0 || n > maxKept {
@@ -183,7 +180,7 @@ func (h *Host) run(r *wireReader) error {
 		h.tidy(tidyInterval)
 	}
 	done := b.Done
-	if done == 0 || done > uintptr(n) { // it stands in memory that the FMU may write over
+	if done == 0 || done > uintptr(n) { // the FMU may have overwritten it
 		return errWire
 	}
 	if h.fns[0] == fmi2.FreeInstance {
@@ -198,14 +195,13 @@ func (h *Host) run(r *wireReader) error {
 	return nil
 }
 
-// maxName bounds what is read of the name of an instance.
+// maxName bounds the length of the name of an instance.
 const maxName = 4096
 
 const tidyInterval = 250 * time.Millisecond
 
-// tidy puts back what steps have changed in the process, a few times a second and
-// before calls that are watched themselves: the FMU is to do what it would do in
-// the process of the run.
+// tidy restores settings of the process that steps have changed. It runs a few times a second
+// and before the calls in changesProcess, as in the process of the run.
 func (h *Host) tidy(interval time.Duration) {
 	if time.Since(h.tidied) < interval {
 		return
@@ -219,18 +215,18 @@ func (h *Host) tidy(interval time.Duration) {
 	h.tidied = time.Now()
 }
 
-// changesProcess are the calls after which what the FMU changed in the process
-// is put back at once.
-const changesProcess fmi2.FunctionSet = 1<<fmi2.Instantiate | 1<<fmi2.EnterInitializationMode | 1<<fmi2.ExitInitializationMode |
+// changesProcess are the calls after which changed settings of the process are restored at once.
+const changesProcess fmi2.FunctionSet = 1<<fmi2.Instantiate |
+	1<<fmi2.EnterInitializationMode | 1<<fmi2.ExitInitializationMode |
 	1<<fmi2.Terminate | 1<<fmi2.Reset | 1<<fmi2.CancelStep | 1<<fmi2.FreeInstance
 
-// outcome returns how many records were carried out, and whether the last of them
-// stopped the batch.
+// outcome returns the number of records called, and wireStopped if the last one stopped the
+// batch.
 func (h *Host) outcome(records uintptr) uint64 {
 	done := uint64(records)
 	last, f := &h.recs[done-1], h.fns[done-1]
 	switch f {
-	case fmi2.FreeInstance: // gives nothing
+	case fmi2.FreeInstance: // returns nothing
 	case fmi2.Instantiate:
 		if last.Ret == 0 {
 			return done | wireStopped
@@ -243,8 +239,8 @@ func (h *Host) outcome(records uintptr) uint64 {
 	return done
 }
 
-// define reads the beginning of a record: what is fixed in it, or under which
-// number that is kept.
+// define reads the first part of a record: its constant arguments, or the number under which
+// they are kept.
 func (h *Host) define(r *wireReader, c *native.Record) (f fmi2.Function, shape []fmi2.Argument, err error) {
 	head := r.word()
 	f = fmi2.Function(head & 0xff)
@@ -327,7 +323,7 @@ func (h *Host) decode(r *wireReader, k int) error {
 	return nil
 }
 
-// reserve makes room for what argument j points to, and reads it if it is fixed.
+// reserve allocates the memory of argument j, and reads it if it is constant.
 func (h *Host) reserve(r *wireReader, c *native.Record, j int, a fmi2.Argument, keep bool) error {
 	size := a.Bytes(c)
 	switch a.Kind {
@@ -351,7 +347,7 @@ func (h *Host) reserve(r *wireReader, c *native.Record, j int, a fmi2.Argument, 
 	return nil
 }
 
-// room returns C memory, until the next request or for good.
+// room returns C memory, valid until the next request or, with keep, forever.
 func (h *Host) room(size uintptr, keep bool) (uintptr, error) {
 	if !keep {
 		return h.scratch.Alloc(size)
@@ -362,7 +358,7 @@ func (h *Host) room(size uintptr, keep bool) (uintptr, error) {
 
 // readTexts reads the strings of argument j.
 func (h *Host) readTexts(r *wireReader, c *native.Record, j int, a fmi2.Argument) error {
-	keep := a.Kind == fmi2.ArgText // older exporters keep the pointers
+	keep := a.Kind == fmi2.ArgText // some FMUs keep the pointers
 	place := func() (uintptr, error) {
 		s := r.raw(r.word())
 		p, err := h.room(uintptr(len(s))+1, keep)
@@ -400,7 +396,7 @@ func (h *Host) readTexts(r *wireReader, c *native.Record, j int, a fmi2.Argument
 	return nil
 }
 
-// encode writes what came of record k.
+// encode writes the results of record k.
 func (h *Host) encode(k int) {
 	c, f := &h.recs[k], h.fns[k]
 	w := &h.out

@@ -9,36 +9,35 @@ import (
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
-// Restart is a process of an instance that came to its end, and in whose
-// place the instance goes on in another.
+// Restart describes a process that ended and was replaced; see fmi.Restart.
 type Restart struct {
-	Func  string  // for example "fmi2DoStep"; several if it is not known which
-	Time  float64 // s, where the FMU was or where the step began
-	Cause string  // how the process ended
+	Func  string
+	Time  float64 // s
+	Cause string
 }
 
-// restart holds what takes an instance into another process: how it was brought
-// there, the bytes of a state, what was asked of it since.
+// restart holds the data for a restart: the requests up to the end of the initialisation, a
+// saved state, and the requests after it.
 type restart struct {
-	Limit int       // how often the process may be replaced; 0 = never, and nothing is held
-	Made  []Restart // so far
-	Epoch int       // number of Keeps
+	Limit int       // largest number of restarts; 0 = none, and no data is stored
+	Made  []Restart // restarts so far
+	Epoch int       // number of calls of Keep
 
-	load    []byte // the request
-	defined []byte // what is fixed in records that the host keeps, for askDefine
-	records uint64 // number of those
-	birth   tape   // up to the end of the initialisation
-	born    bool
-	ready   bool // there is a state
+	load    []byte // request
+	defined []byte // constant arguments of records that the host keeps, for askDefine
+	records uint64 // number of these records
+	birth   tape   // requests up to the end of the initialisation
+	born    bool   // birth is complete
+	ready   bool   // state is valid
 
 	state []byte  // serialised
-	time  float64 // s, of the state
-	since tape
+	time  float64 // of the state, s
+	since tape    // requests after the state
 
 	replaying atomic.Bool
 }
 
-// tape holds requests, and the outcome that each had.
+// tape stores requests with their outcomes.
 type tape struct {
 	data     []byte
 	ends     []int // of each request in data
@@ -53,8 +52,8 @@ func (t *tape) add(request []byte, outcome uint64) {
 
 func (t *tape) clear() { t.data, t.ends, t.outcomes = t.data[:0], t.ends[:0], t.outcomes[:0] }
 
-// Keep makes a serialised state, the present one of the instance, that from which the instance
-// goes on in another process. It stays in use.
+// Keep sets the state for a restart to the present state of the instance, serialised. The
+// slice remains in use.
 func (r *Client) Keep(state []byte) {
 	r.state, r.time = state, r.Time
 	r.since.clear()
@@ -62,19 +61,20 @@ func (r *Client) Keep(state []byte) {
 	r.ready = true
 }
 
-// Forget tells that the instance went back to a state from before the last Keep, which is in no
-// other process: until the next Keep there is nothing to go on from.
+// Forget disables restarts until the next Keep, after the instance was restored to a state from
+// before the last Keep, which a new process would not have.
 func (r *Client) Forget() { r.ready = false }
 
-// Replaying reports whether what the FMU does was done before, in a process that has ended.
+// Replaying reports whether requests are being repeated after a restart.
 func (r *Client) Replaying() bool { return r.replaying.Load() }
 
-// reading are the calls that leave an instance as it is.
-const reading fmi2.FunctionSet = 1<<fmi2.GetReal | 1<<fmi2.GetInteger | 1<<fmi2.GetBoolean | 1<<fmi2.GetString | 1<<fmi2.GetRealOutputDerivatives |
+// reading are the calls that do not change an instance.
+const reading fmi2.FunctionSet = 1<<fmi2.GetReal | 1<<fmi2.GetInteger | 1<<fmi2.GetBoolean | 1<<fmi2.GetString |
+	1<<fmi2.GetRealOutputDerivatives |
 	1<<fmi2.SerializedFMUStateSize | 1<<fmi2.SerializeFMUState |
 	1<<fmi2.GetStatus | 1<<fmi2.GetRealStatus | 1<<fmi2.GetIntegerStatus | 1<<fmi2.GetBooleanStatus | 1<<fmi2.GetStringStatus
 
-// write takes a request down that was answered.
+// write stores an answered request.
 func (s *restart) write(recs []native.Record, request []byte, outcome uint64) {
 	f := called(&recs[len(recs)-1])
 	switch {
@@ -89,9 +89,8 @@ func (s *restart) write(recs []native.Record, request []byte, outcome uint64) {
 	}
 }
 
-// goOn takes the instance into a new process where the last one has ended, so
-// that the request under way can be made again. If it cannot, or may not any more,
-// the error is the cause with what there is to add.
+// goOn restores the instance in a new process, so that the failed request can be repeated. If
+// that is not possible, or the limit is reached, the error includes the cause.
 func (r *Client) goOn(recs []native.Record, cause error) error {
 	s := &r.restart
 	if !s.ready {
@@ -107,21 +106,22 @@ func (r *Client) goOn(recs []native.Record, cause error) error {
 			return fmt.Errorf("%w; its process was replaced %d times, and no more is allowed", cause, s.Limit)
 		}
 		s.Made = append(s.Made, Restart{call, at, cause.Error()})
-		r.Say(fmt.Sprintf("its process ended in %s at t = %.12g s: %v; it goes on in another one from its state at t = %.12g s (restart %d of at most %d)",
+		r.Say(fmt.Sprintf("its process ended in %s at t = %.12g s: %v; "+
+			"it continues in a new process from its state at t = %.12g s (restart %d of at most %d)",
 			call, at, cause, s.time, len(s.Made), s.Limit))
 		failed := r.replay()
 		if failed == nil {
 			return nil
 		}
 		if _, ended := r.Begun(failed); !ended {
-			return fmt.Errorf("%w; it cannot go on in another process: %w", cause, failed)
+			return fmt.Errorf("%w; it cannot continue in a new process: %w", cause, failed)
 		}
-		cause, call, at = failed, "what was done again after a restart", s.time
+		cause, call, at = failed, "a repeated call after a restart", s.time
 	}
 }
 
-// replay starts another process and brings the instance there to where it was
-// before the request under way. What the FMU says meanwhile it has said before.
+// replay starts a new process and restores the instance there to its state before the failed
+// request. Log messages of the FMU are repeated ones meanwhile.
 func (r *Client) replay() error {
 	s := &r.restart
 	s.replaying.Store(true)
@@ -155,9 +155,9 @@ func (r *Client) replay() error {
 	return r.play(&s.since)
 }
 
-var errOtherway = errors.New("the FMU does not do there what it did before")
+var errOtherway = errors.New("the FMU behaves differently there")
 
-// play makes the requests of a tape.
+// play repeats the requests of a tape.
 func (r *Client) play(t *tape) error {
 	from := 0
 	for k, end := range t.ends {
@@ -174,7 +174,7 @@ func (r *Client) play(t *tape) error {
 	return nil
 }
 
-// putBack takes the instance to a serialised state.
+// putBack sets a serialised state.
 func (r *Client) putBack(state []byte) error {
 	r.states++
 	id := r.states
@@ -198,13 +198,13 @@ func (r *Client) putBack(state []byte) error {
 		}
 		a := wireReader{rest: answer}
 		if outcome := a.word(); a.bad || outcome != 1 {
-			return errors.New("the FMU does not take its serialised state back (canSerializeFMUstate)")
+			return errors.New("the FMU does not accept its serialised state (canSerializeFMUstate)")
 		}
 	}
 	return nil
 }
 
-// define takes down what is fixed in a record that the host keeps.
+// define stores the constant arguments of a record that the host keeps.
 func (s *restart) define(fixed []byte) {
 	if s.Limit > 0 {
 		s.defined = append(s.defined, fixed...)

@@ -8,35 +8,34 @@ import (
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
-// Between the process of a run and that of an isolated instance go records, as
-// a trampoline would carry them out: function, arguments, what the arguments
-// point to. Both are the same program on the same machine, so numbers have the
-// machine's layout. Everything is a row of words of eight bytes; arrays and
-// texts are filled up with zeros to whole words.
+// The process of a run and that of an isolated instance exchange records: function, arguments,
+// and the memory of the arguments. Both run the same program on the same machine, so numbers
+// have the native layout. A message consists of words of eight bytes; arrays and texts are
+// padded with zeros to whole words.
 
-// wireVersion is that of the messages. The processes run the same binary, unless
-// it is replaced while a run goes on.
+// wireVersion is the version of the messages. The versions of the processes differ only if the
+// program is replaced during a run.
 const wireVersion = 2
 
 // Requests.
 const (
 	askLoad   uint64 = iota + 1
-	askDefine        // records to be kept, as in askRun up to what is fixed in them
+	askDefine        // constant arguments of records to be kept, as in askRun
 	askRun
 )
 
-// wireNull stands for the length of a string that is a null pointer.
+// wireNull is the length of a string that is a null pointer.
 const wireNull = ^uint64(0)
 
-// errWire is a message that cannot be read.
-var errWire = errors.New("a message between the processes is damaged, as it is when the FMU has written over memory that is not its own")
+// errWire is the error for an invalid message.
+var errWire = errors.New("a message between the processes is damaged; the FMU has probably written over memory that is not its own")
 
-// wireWriter is a message that is being written.
+// wireWriter builds a message.
 type wireWriter []byte
 
 func (w *wireWriter) word(v uint64) { *w = binary.NativeEndian.AppendUint64(*w, v) }
 
-// raw writes bytes that the reader knows the number of.
+// raw writes bytes without their number.
 func (w *wireWriter) raw(b []byte) {
 	*w = append(*w, b...)
 	if odd := len(b) & 7; odd != 0 {
@@ -56,8 +55,8 @@ func (w *wireWriter) memory(p, n uintptr) {
 	}
 }
 
-// wireReader is a message that is being read. What it gives belongs to the
-// message. Once something is missing it gives zeros.
+// wireReader reads a message. Slices that it returns are parts of the message. If the message
+// is too short, it returns zeros and sets bad.
 type wireReader struct {
 	rest []byte
 	bad  bool
@@ -92,15 +91,14 @@ func (r *wireReader) memory(p, n uintptr) {
 	}
 }
 
-// A record of a message begins with a word: the function in the lowest byte,
-// then the number under which the host keeps it, 0 = not at all, and whether
-// what is fixed follows because the host does not have it yet.
+// A record begins with a word: the function in the lowest byte, the number under which the host
+// keeps the record (0 = not kept), and whether its constant arguments follow.
 const (
 	wireKept    = 8
 	wireDefines = 1 << 40
 	maxKept     = 1 << 20
 )
 
-// An answer to askRun begins with the number of records that were carried out,
-// and whether the last of them gave a status that stops.
+// An answer to askRun begins with the number of records called; wireStopped is set if the last
+// one stopped the batch.
 const wireStopped = 1 << 40

@@ -26,18 +26,7 @@ static int overflow(int n)
 	return overflow(n + 1) + block[0];
 }
 
-/* Goes down that many KiB of stack and logs there. */
 static const fmi2CallbackFunctions *shown;
-static int deep(int kib)
-{
-	volatile char block[1024];
-	block[0] = (char)kib;
-	if (kib == 0)
-		shown->logger(shown->componentEnvironment, "victim", fmi2OK, "deep", "at the bottom");
-	else
-		sink += deep(kib - 1);
-	return block[0];
-}
 
 static void segv(void) { *(volatile int *)sink = 1; }
 
@@ -120,8 +109,7 @@ static void may_kill(const char *function)
 	else if (!strcmp(fault, "thread")) {
 		pthread_create(&thread, 0, in_thread, 0);
 		pthread_join(thread, 0);
-	} else if (!strcmp(fault, "deep")) deep(56 << 10);
-	else if (!strcmp(fault, "hog")) {
+	} else if (!strcmp(fault, "hog")) {
 		for (;;) {
 			char *p = malloc(1 << 20);
 			if (!p) abort();
