@@ -62,11 +62,8 @@ func TestComposedReal(t *testing.T) {
 		ways         [3]string
 		gain, offset float64
 	}{
-		{"nothing known", y, u, [4]string{"", "", "", ""}, [3]string{}, 1, 0},
 		{"no types", y, u, [4]string{"-", "-", "-", "-"}, [3]string{}, 1, 0},
 		{"FMU units, connectors silent", With(y, "mm", MM), With(u, "m", Metre), [4]string{"", "", "", ""}, [3]string{}, 0.001, 0},
-		{"connector units, FMUs silent", y, u, [4]string{"m", "", "", "mm"}, [3]string{}, 1000, 0},
-		{"one side unknown", With(y, "mm", MM), u, [4]string{"", "", "", ""}, [3]string{}, 1, 0},
 		{"unit in the middle only", y, u, [4]string{"", "mm", "", ""}, [3]string{}, 1, 0},
 		{"there and back", y, u, [4]string{"m", "mm", "", "m"}, [3]string{}, 1, 0},
 		{"offset units", With(y, "degC", DegC), With(u, "K", Kelvin), [4]string{"", "", "", ""}, [3]string{}, 1, 273.15},
@@ -74,14 +71,11 @@ func TestComposedReal(t *testing.T) {
 		{"factor and offset units", y, u, [4]string{"degC", "", "", "degF"}, [3]string{}, 2, 36.3},
 		// m → mm: 1000 y; then 2·+5: 2000 y + 5 mm; mm → m: 2 y + 0.005; then 3·−1
 		{"unit before transformation", y, u, [4]string{"m", "mm", "m", ""}, [3]string{LinearTransform(2, 5), LinearTransform(3, -1), ""}, 6, -0.985},
-		{"three transformations", y, u, [4]string{"", "", "", ""}, [3]string{LinearTransform(2, 1), LinearTransform(3, 1), LinearTransform(5, 1)}, 30, 21},
 		{"unit lost behind a transformation", y, u, [4]string{"m", "", "", "mm"}, [3]string{LinearTransform(2, 0), "", ""}, 2, 0},
-		{"suppressed", y, u, [4]string{"m", "mm", "mm", "mm"}, [3]string{"suppressUnitConversion=\"true\">", "", ""}, 1, 0},
 		{"suppressed, transformation kept", y, u, [4]string{"m", "mm", "", "mm"}, [3]string{"suppressUnitConversion=\"true\">" + LinearTransform(4, 1), "", ""}, 4, 1},
 		{"other dimension, suppressed", y, u, [4]string{"K", "mm", "", "m"}, [3]string{"suppressUnitConversion=\"true\">", "", ""}, 0.001, 0},
 		// the FMU gives mm; its connector says m, which is a stage of its own
 		{"connector against FMU", With(y, "mm", MM), u, [4]string{"m", "", "", "m"}, [3]string{}, 0.001, 0},
-		{"connector against FMU at the end", y, With(u, "mm", MM), [4]string{"m", "", "", "m"}, [3]string{}, 1000, 0},
 		// the transformation works in the unit of the connector, not of the FMU: (2·y[m] + 1 m) in mm
 		{"transformation in the connector's unit", y, With(u, "mm", MM), [4]string{"m", "m", "m", "m"}, [3]string{"", "", LinearTransform(2, 1)}, 2000, 1000},
 	}
@@ -150,8 +144,6 @@ func TestComposedTables(t *testing.T) {
 		ways       [3]string
 		want       map[int32]int32
 	}{
-		{"none", Out("y", ssp.Integer), In("u", ssp.Integer), [4]string{integer, integer, integer, integer}, [3]string{}, nil},
-		{"one", Out("y", ssp.Integer), In("u", ssp.Integer), [4]string{integer, integer, integer, integer}, [3]string{"", Mapping("Integer", 1, 2), ""}, map[int32]int32{1: 2}},
 		// 1 → 2 → 5, 2 → 5 (passes the first), 3 → 4 → 4, 7 → 2 → 5
 		{"two", Out("y", ssp.Integer), In("u", ssp.Integer), [4]string{integer, integer, integer, integer},
 			[3]string{Mapping("Integer", 1, 2, 3, 4, 7, 2), "", Mapping("Integer", 2, 5)}, map[int32]int32{1: 5, 2: 5, 3: 4, 7: 5}},
@@ -161,8 +153,6 @@ func TestComposedTables(t *testing.T) {
 			[3]string{Mapping("Boolean", true, false, "0", "1"), "", ""}, map[int32]int32{1: 0, 0: 1}},
 		{"by name", Enum(Out("y", ssp.Enumeration), abc), Enum(In("u", ssp.Enumeration), xyz), [4]string{typeABC, typeXYZ, typeXYZ, typeXYZ},
 			[3]string{Mapping("Enumeration", "A", "X", "B", "X", "C", "Z"), "", ""}, map[int32]int32{1: 10, 2: 10, 3: 30}},
-		{"by name, types of the FMUs", Enum(Out("y", ssp.Enumeration), abc), Enum(In("u", ssp.Enumeration), xyz), [4]string{},
-			[3]string{"", "", Mapping("Enumeration", "A", "Z", "B", "Y", "C", "X")}, map[int32]int32{1: 30, 2: 20, 3: 10}},
 		{"by name and number", Enum(Out("y", ssp.Enumeration), abc), In("u", ssp.Integer), [4]string{typeABC, typeXYZ, typeXYZ, integer},
 			[3]string{Mapping("Enumeration", "A", "X", "B", "Y"), "", Mapping("Integer", 10, 7)}, map[int32]int32{1: 7, 2: 20, 10: 7}},
 		// blue is mapped; red keeps its name and not its number
@@ -223,9 +213,7 @@ func TestItemsArrive(t *testing.T) {
 		want     map[int32]int32
 	}{
 		{"unmapped", y, In("u", ssp.Enumeration), redOnly, "SD12", `"blue" of the source, 5, arrives as 5, which is no item of the target; it has rot (1), gruen (2), blau (7)`, nil},
-		{"by number", y, In("u", ssp.Enumeration), Mapping("Integer", 1, 7), "SD12", `"blue"`, nil},
 		{"no mapping", y, In("u", ssp.Enumeration), "", "SD12", `"blue"`, nil},
-		{"parameter", calculated, Par("u", ssp.Enumeration), redOnly, "SD12", `"blue"`, nil},
 		{"parameter without mapping", calculated, Par("u", ssp.Enumeration), "", "SD12", `"blue"`, nil},
 		{"all mapped", y, In("u", ssp.Enumeration), blueToo, "", "", map[int32]int32{5: 7}},
 		{"Integer", Out("y", ssp.Integer), In("u", ssp.Enumeration), Mapping("Integer", 5, 7), "SD10E", "numbers that the mapping does not name", map[int32]int32{5: 7}},
@@ -309,7 +297,7 @@ func TestTypesOfEnds(t *testing.T) {
 // passes through systems; at an FMU only outputs are sources.
 func TestKinds2(t *testing.T) {
 	way := func(a, s, b string) string {
-		return strings.Replace(Head, `version="1.0" name`, `version="2.0" name`, 1) + Sys("top", "",
+		return Head2 + Sys("top", "",
 			Sys("s", Conns(Con("o", s, "")), Comp("a", Conns(Con("y", a, ""))), Link("a/y", "o", ""))+Comp("b", Conns(Con("u", b, ""))), Link("s/o", "b/u", "")) + Tail
 	}
 	for _, c := range []struct{ a, s, b, causality, id, message string }{

@@ -278,16 +278,3 @@ func TestFold(t *testing.T) {
 		t.Errorf("the page is %g × %g", p.w, p.h)
 	}
 }
-
-// A thousand components can be drawn.
-func TestLarge(t *testing.T) {
-	r := rand.New(rand.NewSource(1))
-	s := &graph.System{Title: "large"}
-	for i := range 1000 {
-		s.Nodes = append(s.Nodes, graph.Node{Name: fmt.Sprint("c", i)})
-		for range min(i, 2) {
-			s.Edges = append(s.Edges, graph.Edge{From: max(0, i-1-r.Intn(20)), To: i, Output: "y", Input: "u"})
-		}
-	}
-	draw(t, s)
-}

@@ -240,6 +240,9 @@ const Head = `<?xml version="1.0" encoding="UTF-8"?>
   xmlns:oms="https://raw.githubusercontent.com/OpenModelica/OMSimulator/master/schema/oms.xsd">
 `
 
+// Head2 is Head for a document of version 2.0.
+var Head2 = strings.Replace(Head, `version="1.0" name`, `version="2.0" name`, 1)
+
 const Tail = `
 </ssd:SystemStructureDescription>
 `

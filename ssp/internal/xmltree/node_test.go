@@ -31,15 +31,6 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// Text where the standard has elements only is found where it begins.
-func TestStrayText(t *testing.T) {
-	r := &Reader{List: &diag.List{}, File: "f.xml"}
-	r.Parse([]byte("<s:ParameterSet xmlns:s=\"" + SSV + "\" version=\"1.0\" name=\"n\">\n\n  odd\n<s:Parameters/>more</s:ParameterSet>"))
-	if f := r.List.Findings; len(f) != 1 || f[0].ID != "SD1S" || f[0].Line != 3 || f[0].Column != 3 {
-		t.Errorf("%+v", f)
-	}
-}
-
 // What is not well-formed is refused with its line.
 func TestMalformed(t *testing.T) {
 	for text, want := range map[string]string{
