@@ -50,59 +50,6 @@ func signal(kind, content string) string {
 	return `<ssd:Connector name="x" kind="` + kind + `">` + content + `</ssd:Connector>`
 }
 
-// A signal goes from the component that writes an entry to all that read it, at any
-// level, through the units of the references and of the entry (ssp 20, 31), whether
-// the dictionary stands in the document or in a file.
-func TestDictionary(t *testing.T) {
-	const kinds = "input output inout"
-	ab, ba := map[string]int32{"A": 1, "B": 2}, map[string]int32{"A": 10, "B": 20}
-	for _, c := range []struct {
-		name         string
-		entry        string
-		write, read  string // content of the connectors
-		to, from     string // content of the connections
-		y, u         ssp.Variable
-		gain, offset float64
-		table        map[int32]int32
-	}{
-		{"transformations in the unit of the entry", `<ssc:Real unit="u"/>`, "", "", "", LinearTransform(2, 0), With(Out("y", ssp.Real), "m", Metre), With(In("u", ssp.Real), "m", Metre), 2, 0, nil},
-		// mm: 1000 y + 7; cm: 100 y + 0.7; m: y + 0.007
-		{"transformation in the unit of the reference", `<ssc:Real unit="u"/>`, RealType("mm"), RealType("m"), LinearTransform(1, 7), "", With(Out("y", ssp.Real), "m", Metre), In("u", ssp.Real), 1, 0.007, nil},
-		{"integer", "<ssc:Integer/>", "", "", Mapping("Integer", 1, 2), Mapping("Integer", 2, 3), Out("y", ssp.Integer), In("u", ssp.Integer), 1, 0, map[int32]int32{1: 3, 2: 3}},
-		{"enumeration", `<ssc:Enumeration name="e"/>`, "", "", "", Mapping("Enumeration", "A", "A", "B", "B"), Enum(Out("y", ssp.Enumeration), ab), Enum(In("u", ssp.Enumeration), ba), 1, 0, map[int32]int32{1: 10, 2: 20}},
-		{"boolean", "<ssc:Boolean/>", "", "", Mapping("Boolean", true, false), "", Out("y", ssp.Boolean), In("u", ssp.Boolean), 1, 0, map[int32]int32{1: 0}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			for kind := range strings.FieldsSeq(kinds) {
-				if kind == "output" { // cannot be written
-					continue
-				}
-				d := dictionary(entry("x", c.entry), entry("unused", "<ssc:Binary/>"))
-				for _, where := range []string{"inline", "file"} {
-					element, files := inDocument(d), map[string]string(nil)
-					if where == "file" {
-						element, files = `<ssd:SignalDictionary name="d" source="in/d.ssb"/>`, map[string]string{"in/d.ssb": d}
-					}
-					back := map[string]string{"input": "output", "inout": "inout"}[kind]
-					n, l := Sound(t, bus(element, signal(kind, c.write), signal(back, c.read), ">"+c.to, ">"+c.from), files, Fakes{"a": {c.y}, "s.b": {c.u}})
-					got, ok := Links(n)["a.y → s.b.u"]
-					if !ok || len(n.Connections) != 1 || !Near(got.Gain, c.gain) || !Near(got.Offset, c.offset) || len(got.Map) != len(c.table) {
-						t.Fatalf("%s, %s: %+v", kind, where, n.Connections)
-					}
-					for k, v := range c.table {
-						if got.Map[k] != v {
-							t.Errorf("%s, %s: map %v, want %v", kind, where, got.Map, c.table)
-						}
-					}
-					if len(l.Findings) > 0 {
-						t.Errorf("%s, %s: findings %v", kind, where, l.Findings)
-					}
-				}
-			}
-		})
-	}
-}
-
 // Two dictionaries with other names and units are joined by connections between their
 // references; the same connector may be written and read; system connectors take part.
 func TestDictionariesJoined(t *testing.T) {

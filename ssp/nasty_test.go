@@ -33,6 +33,16 @@ const nastyNames = `<ssd:Enumerations>
 <ssc:Unit name="km"><ssc:BaseUnit m="1" factor="1000"/></ssc:Unit>
 </ssd:Units>`
 
+// nasty is a case of TestNasty.
+type nasty struct {
+	name     string
+	document string // between head and tail, but for nastyNames
+	files    map[string]string
+	vars     Fakes
+	want     string // the summary
+	findings string
+}
+
 // Systems that ask for several things at once, each against what the standard gives
 // by hand. The summary has the connections as "from → to type gain offset table", the
 // values as "component variable value level others".
@@ -42,14 +52,7 @@ func TestNasty(t *testing.T) {
 	abc, cba := map[string]int32{"A": 1, "B": 2, "C": 7}, map[string]int32{"A": 7, "B": 2, "C": 1}
 	calc := Out("q", ssp.Real)
 	calc.Causality = "calculatedParameter"
-	cases := []struct {
-		name     string
-		document string // what stands between head and tail, but for nastyNames
-		files    map[string]string
-		vars     Fakes
-		want     string
-		findings string
-	}{
+	cases := []nasty{
 		{"three levels, a unit at each, transformations in between", Sys("top", "",
 			Comp("a", "")+Sys("s1", Conns(Con("i", "input", RealType("mm"))),
 				Sys("s2", Conns(Con("i", "input", RealType("km"))), Comp("b", ""), Link("i", "b/u", LinearTransform(10, 1))), Link("i", "s2/i", LinearTransform(3, 5))),
@@ -114,7 +117,26 @@ func TestNasty(t *testing.T) {
 			Fakes{"a": {Out("y", ssp.Real)}, "s.b": {In("u", ssp.Real)}, "s.c": {Out("y", ssp.Real)}, "e": {In("u", ssp.Real), In("v", ssp.Real)}, "far.deep.b": {In("u", ssp.Real)}},
 			"a.y → e.u Real 3 0 map[]\na.y → e.v Real 1 0 map[]\na.y → far.deep.b.u Real 6 0 map[]\ns.c.y → s.b.u Real 1 0 map[]\n", "SD1S SD1S SD5U SD5U SD5U SD5U SD5U SD5U SD5U"},
 	}
-	for _, c := range cases {
+	bus := func(write, read, to, from, content string) string {
+		reference := func(name, connector string) string {
+			return `<ssd:SignalDictionaryReference name="` + name + `" dictionary="d">` + Conns(connector) + `</ssd:SignalDictionaryReference>`
+		}
+		return Sys("top", `<ssd:SignalDictionaries><ssd:SignalDictionary name="d">`+dictionary(entry("x", content))+`</ssd:SignalDictionary></ssd:SignalDictionaries>`,
+			Comp("a", Conns(Con("y", "output", "")))+reference("w", Con("x", "input", write))+
+				Sys("s", "", Comp("b", Conns(Con("u", "input", "")))+reference("r", Con("x", "output", read)), Link("r/x", "b/u", from)),
+			Link("w/x", "a/y", to))
+	}
+	for _, c := range append(cases, []nasty{
+		{"transformation in the unit of a reference to a dictionary", bus(RealType("mm"), RealType("m"), LinearTransform(1, 7), "", `<ssc:Real unit="u"/>`), nil,
+			Fakes{"a": {With(Out("y", ssp.Real), "m", Metre)}, "s.b": {In("u", ssp.Real)}},
+			// mm: 1000 y + 7; cm: 100 y + 0.7; m: y + 0.007
+			"a.y → s.b.u Real 1 0.007 map[]\n", "SD1S"},
+		{"enumeration of a dictionary", bus("", "", "", Mapping("Enumeration", "A", "A", "B", "B"), `<ssc:Enumeration name="e"/>`), nil,
+			Fakes{"a": {Enum(Out("y", ssp.Enumeration), map[string]int32{"A": 1, "B": 2})}, "s.b": {Enum(In("u", ssp.Enumeration), map[string]int32{"A": 10, "B": 20})}},
+			"a.y → s.b.u Enumeration 1 0 map[1:10 2:20]\n", "SD1S"},
+		{"integers through a dictionary", bus("", "", Mapping("Integer", 1, 2), Mapping("Integer", 2, 3), "<ssc:Integer/>"), nil,
+			Fakes{"a": {Out("y", ssp.Integer)}, "s.b": {In("u", ssp.Integer)}}, "a.y → s.b.u Integer 1 0 map[1:3 2:3]\n", "SD1S"},
+	}...) {
 		t.Run(c.name, func(t *testing.T) {
 			n, l, err := Flatten(t, Head+c.document+nastyNames+Tail, c.files, c.vars, false)
 			if err != nil {
@@ -215,37 +237,31 @@ func TestVanishing(t *testing.T) {
 	}
 }
 
-// A mapping gives items by their names. A connection without one behind it passes
-// numbers, which must not mix the items up.
+// A mapping gives items by their names. A connection without one after it passes numbers,
+// which must not mix the items up. Without any mapping, a connector that numbers the items
+// differently is only reported.
 func TestSplitMapping(t *testing.T) {
 	abc, cba := map[string]int32{"A": 1, "B": 2, "C": 7}, map[string]int32{"A": 7, "B": 2, "C": 1}
 	const ab, ba = `<ssc:Enumeration name="abc"/>`, `<ssc:Enumeration name="cba"/>`
 	swap := `<ssc:EnumerationMappingTransformation><ssc:MapEntry source="A" target="B"/></ssc:EnumerationMappingTransformation>`
-	for _, tt := range []struct{ inner, outer, inside, want string }{
-		{ab, "", swap, "SD12"},
-		{ab, swap, "", "SD12"},
-		{ba, swap, "", ""},
-		{ab, swap, swap, ""},
+	for _, tt := range []struct {
+		from, to             map[string]int32
+		inner, outer, inside string
+		id, message          string
+	}{
+		{cba, cba, ab, "", swap, "SD12", `the item "A" is`}, // the first connection renumbers, the second maps
+		{abc, cba, ab, swap, "", "SD12", `the item "A" is`},
+		{abc, cba, ba, swap, "", "", ""},
+		{abc, cba, ab, swap, swap, "", ""},
+		{abc, abc, ba, "", "", "SD7", `a.y → s.i: the item "A" is 1 in one enumeration and 7 in the other`},
 	} {
-		document := Head + Sys("top", "", Comp("a", "")+Sys("s", Conns(Con("i", "input", tt.inner)), Comp("b", ""), Link("i", "b/u", tt.inside)), Link("a/y", "s/i", tt.outer)) +
-			nastyNames + Tail
-		vars := Fakes{"a": {Enum(Out("y", ssp.Enumeration), abc)}, "s.b": {Enum(In("u", ssp.Enumeration), cba)}}
-		if tt.inner == ab && tt.outer == "" { // the first connection renumbers, the second maps
-			vars["a"] = []ssp.Variable{Enum(Out("y", ssp.Enumeration), cba)}
-		}
+		inside := Sys("s", Conns(Con("i", "input", tt.inner)), Comp("b", ""), Link("i", "b/u", tt.inside))
+		document := Head + Sys("top", "", Comp("a", "")+inside, Link("a/y", "s/i", tt.outer)) + nastyNames + Tail
+		vars := Fakes{"a": {Enum(Out("y", ssp.Enumeration), tt.from)}, "s.b": {Enum(In("u", ssp.Enumeration), tt.to)}}
 		_, l, err := Flatten(t, document, nil, vars, false)
-		if got := strings.Join(Told(l, "SD12"), " "); (err == nil) != (tt.want == "") || tt.want != "" && !strings.Contains(got, `the item "A" is`) {
+		got := strings.Join(Told(l, "SD12", "SD7"), " ")
+		if (err != nil) != (tt.id == "SD12") || !strings.Contains(got, tt.id) || !strings.Contains(got, tt.message) || tt.id == "" && got != "" {
 			t.Errorf("%+v: %s %v", tt, got, err)
 		}
-	}
-}
-
-// A connector of a system that numbers items differently passes numbers, which is told.
-func TestOtherEnumerationBetween(t *testing.T) {
-	abc := map[string]int32{"A": 1, "B": 2, "C": 7}
-	document := Head + Sys("top", "", Comp("a", "")+Sys("s", Conns(Con("i", "input", `<ssc:Enumeration name="cba"/>`)), Comp("b", ""), Link("i", "b/u", "")), Link("a/y", "s/i", "")) + nastyNames + Tail
-	_, l := Sound(t, document, nil, Fakes{"a": {Enum(Out("y", ssp.Enumeration), abc)}, "s.b": {Enum(In("u", ssp.Enumeration), abc)}})
-	if got := Told(l, "SD7"); len(got) != 1 || !strings.Contains(got[0], `a.y → s.i: the item "A" is 1 in one enumeration and 7 in the other`) {
-		t.Errorf("%q", got)
 	}
 }

@@ -93,10 +93,7 @@ func TestNested(t *testing.T) {
 					dir = Pack(t, Entries(all)...)
 				}
 				l := &diag.List{}
-				p, err := ssp.Open(dir, l)
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := Open(t, dir, l)
 				if err := p.CheckSources(l); err != nil {
 					t.Fatal(err)
 				}

@@ -24,10 +24,7 @@ func TestForms(t *testing.T) {
 	zipped := Pack(t, "resources/", "", ssp.DocumentName, files[ssp.DocumentName], "resources/c d.fmu", "x", "Variant.ssd", "")
 	for _, path := range []string{dir, filepath.Join(dir, ssp.DocumentName), zipped} {
 		l := &diag.List{}
-		p, err := ssp.Open(path, l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := Open(t, path, l)
 		if err := p.CheckSources(l); err != nil {
 			t.Error(err)
 		}
@@ -46,11 +43,8 @@ func TestForms(t *testing.T) {
 				t.Errorf("file %s, want %s", p.Root.File, want)
 			}
 		}
-		if err := p.Close(); err != nil {
+		if err := p.Close(); err != nil { // Open closes it a second time
 			t.Error(err)
-		}
-		if err := p.Close(); err != nil {
-			t.Errorf("second Close: %v", err)
 		}
 		if _, err := os.Stat(p.Dir); (err != nil) != (path == zipped) {
 			t.Errorf("%s: after Close %v", path, err)
@@ -67,16 +61,9 @@ func TestVariants(t *testing.T) {
 	odd := filepath.Join(Folder(t, map[string]string{"odd#1.ssd": Single("a.fmu")}), "odd#1.ssd")
 	for path, want := range map[string]string{dir: "test a.fmu", dir + "#Other.ssd": "other b.fmu", zipped + "#Other.ssd": "other b.fmu",
 		zipped + "#" + ssp.DocumentName: "test a.fmu", zipped + "#": "test a.fmu", odd: "test a.fmu"} {
-		p, err := ssp.Open(path, nil)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
+		p := Open(t, path, nil)
 		if got := p.Root.Name + " " + p.Components()[0].URI; got != want {
 			t.Errorf("%s is %s, want %s", path, got, want)
-		}
-		if err := p.Close(); err != nil {
-			t.Error(err)
 		}
 	}
 	for path, message := range map[string]string{dir + "#None.ssd": "there is no None.ssd, only Other.ssd, SystemStructure.ssd", zipped + "#sub/x.ssd": "at the root",
@@ -143,13 +130,8 @@ func TestSources(t *testing.T) {
 		{"part of an FMU", Folder(t, map[string]string{ssp.DocumentName: Single("x.fmu#model")}), "SD2", diag.Error, "which only systems have"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p, err := ssp.Open(c.path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer p.Close()
-			l := &diag.List{}
-			err = p.CheckSources(l)
+			p, l := Open(t, c.path, nil), &diag.List{}
+			err := p.CheckSources(l)
 			if len(l.Findings) != 1 || l.Findings[0].ID != c.id || l.Findings[0].Level != c.level ||
 				!strings.Contains(l.Findings[0].Message, c.message) || l.Findings[0].Line == 0 || l.Findings[0].Remedy == "" {
 				t.Errorf("findings %v, want %s with %q", l.Findings, c.id, c.message)
@@ -171,10 +153,7 @@ func (missing) Variables(c *ssp.FlatComponent) (ssp.VariableSet, error) {
 
 // A resolver that does not find the file gets the same hint.
 func TestResolverMisses(t *testing.T) {
-	p, err := ssp.Open(Folder(t, map[string]string{ssp.DocumentName: Single("x.fmu"), "resources/x.fmu": ""}), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := Open(t, Folder(t, map[string]string{ssp.DocumentName: Single("x.fmu"), "resources/x.fmu": ""}), nil)
 	if _, err := p.Flatten(missing{}, nil); !diag.Has(err, "SD2") || !strings.Contains(err.Error(), `at "resources/x.fmu"`) {
 		t.Errorf("error %v", err)
 	}

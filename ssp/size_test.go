@@ -62,12 +62,8 @@ func (c *counting) Lookup(name string) (ssp.Variable, bool) {
 func read(t testing.TB, dir string, n int) *counting {
 	t.Helper()
 	l := &diag.List{}
-	p, err := ssp.Open(dir, l)
-	if err != nil {
-		t.Fatal(err)
-	}
 	c := &counting{}
-	net, err := p.Flatten(c, l)
+	net, err := Open(t, dir, l).Flatten(c, l)
 	if err != nil {
 		t.Fatal(err)
 	}

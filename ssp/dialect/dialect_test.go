@@ -200,20 +200,12 @@ func TestPrepare(t *testing.T) {
 			t.Errorf("%s stands %d times, not %d", part, got, n)
 		}
 	}
-	p, err := ssp.Open(written(t, text), nil, dialect.All()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
+	p := Open(t, written(t, text), nil, dialect.All()...)
 	if got := len(p.Root.Experiment.Annotations) + len(p.Root.System.Annotations); got != 2 {
 		t.Errorf("%d annotations", got)
 	}
 	alone := &ssp.Document{Name: "d", System: &ssp.System{Common: ssp.Common{Name: "s"}}}
-	fresh, err := ssp.Open(written(t, encode(t, alone)), nil, dialect.All()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fresh.Close()
+	fresh := Open(t, written(t, encode(t, alone)), nil, dialect.All()...)
 	if _, err := dialect.Prepare(fresh.Root, "osp", 1e-3, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -318,8 +318,8 @@ func TestOSPModelVersions(t *testing.T) {
 	}
 }
 
-// Without units the model description tells the effort; without that a notice tells
-// that nothing does.
+// Without units in the FMUs the model descriptions decide which end of a bond is the effort;
+// without these, too, a finding says that nothing decides.
 func TestOSPBondDirection(t *testing.T) {
 	plain := truckFakes()
 	for path := range plain {
@@ -327,25 +327,16 @@ func TestOSPBondDirection(t *testing.T) {
 			plain[path][i].Unit, plain[path][i].UnitBase = "", nil
 		}
 	}
-	for _, c := range []struct {
-		file  string
-		told  bool
-		first string
-	}{{ospPort("out_f", "in_vel", false), true, ""}, {"", false, ""}} {
-		files := map[string]string{}
-		if c.told {
-			files["Wheel_OspModelDescription.xml"], files["Chassis_OspModelDescription.xml"] = c.file, ospPort("force", "velocity", false)
-		}
+	described := map[string]string{"Wheel_OspModelDescription.xml": ospPort("out_f", "in_vel", false),
+		"Chassis_OspModelDescription.xml": ospPort("force", "velocity", false)}
+	for _, files := range []map[string]string{described, nil} {
 		n, l, err := structure(t, ospTruck, files, plain)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p := n.Own.Bonds[0].Pairs[0]; p.Effort != "wheel.out_f" {
-			t.Errorf("told %v: pair %+v", c.told, p)
-		}
 		unsure := slices.ContainsFunc(l.Findings, func(f diag.Finding) bool { return strings.Contains(f.Message, "units do not tell") })
-		if unsure == c.told {
-			t.Errorf("told %v: findings %v", c.told, l.Findings)
+		if p := n.Own.Bonds[0].Pairs[0]; p.Effort != "wheel.out_f" || unsure != (files == nil) {
+			t.Errorf("pair %+v, findings %v", p, l.Findings)
 		}
 	}
 }
@@ -360,7 +351,6 @@ func TestOSPFaults(t *testing.T) {
 		return strings.Replace(ospTruck, old, by, 1)
 	}
 	ports := map[string]string{"Chassis_OspModelDescription.xml": ospPort("force", "velocity", false), "Wheel_OspModelDescription.xml": ospPort("out_f", "in_vel", false)}
-	found := map[string]bool{}
 	for _, c := range []struct {
 		name, document string
 		files          map[string]string
@@ -416,7 +406,6 @@ func TestOSPFaults(t *testing.T) {
 		{"bond over a function", ospSystem(`<LinearTransformation name="f"/>`, ospSignal("chassis.plain", "f.in"), ospSignal("wheel.more", "f.out"),
 			strings.Replace(ospVariables("chassis.velocity", "wheel.in_vel"), ">", ` powerBond="b">`, 1)), nil, "SD22", diag.Error, "not as many"},
 	} {
-		found[c.id] = true
 		t.Run(c.name, func(t *testing.T) {
 			n, l, err := structure(t, c.document, c.files, truckFakes())
 			if (err != nil) != (c.level == diag.Error) || (n == nil) != (err != nil) {
@@ -432,11 +421,6 @@ func TestOSPFaults(t *testing.T) {
 				t.Errorf("no place: %+v", f)
 			}
 		})
-	}
-	for _, r := range dialect.All()[0].Rules {
-		if !found[r.ID] || r.Doc == "" || r.Ref == "" || r.Remedy == "" {
-			t.Errorf("rule %+v lacks a case or a text", r)
-		}
 	}
 }
 

@@ -116,7 +116,8 @@ func ends(t testing.TB, path string) (x1, y1, x2, y2 float64) {
 }
 
 // In every picture each component has a box, no two overlap, all is on the page, each
-// pair of connected components has its curve, and it begins and ends at sides of boxes.
+// pair of connected components has its curve, it begins and ends at sides of boxes, and its
+// straight parts cross none.
 func TestPictures(t *testing.T) {
 	for seed := range int64(300) {
 		s := random(seed)
@@ -158,35 +159,37 @@ func TestPictures(t *testing.T) {
 			if !at(x1, y1) || !at(x2, y2) {
 				t.Fatalf("seed %d: the curve %s does not join boxes", seed, w)
 			}
-		}
-	}
-}
-
-// Where a curve crosses a layer, it runs straight beside the boxes.
-func TestCurvesPassBoxes(t *testing.T) {
-	for seed := range int64(100) {
-		p := look(t, draw(t, random(seed)))
-		for _, wire := range p.wires {
-			var x, y float64
-			for _, part := range segments.FindAllStringSubmatch(wire, -1) {
-				var to []float64
-				for _, n := range strings.Fields(part[2]) {
-					to = append(to, number(t, n))
-				}
-				for _, b := range p.boxes {
-					if part[1] == "H" && y > b.y && y < b.y+b.h && min(x, to[0]) < b.x+b.w && max(x, to[0]) > b.x {
-						t.Fatalf("seed %d: the curve %s crosses the box %v", seed, wire, b)
-					}
-				}
-				if x = to[len(to)-1]; part[1] != "H" {
-					x, y = to[len(to)-2], to[len(to)-1]
-				}
+			if b := p.crossed(t, w); b != nil {
+				t.Fatalf("seed %d: the curve %s crosses the box %v", seed, w, *b)
 			}
 		}
 	}
 }
 
 var segments = regexp.MustCompile(`([MCH])([-0-9. ]+)`)
+
+// crossed returns a box that a straight part of a curve crosses, nil if there is none.
+func (p *picture) crossed(t testing.TB, wire string) *rect {
+	t.Helper()
+	var x, y float64
+	for _, part := range segments.FindAllStringSubmatch(wire, -1) {
+		var to []float64
+		for _, n := range strings.Fields(part[2]) {
+			to = append(to, number(t, n))
+		}
+		if part[1] != "H" {
+			x, y = to[len(to)-2], to[len(to)-1]
+			continue
+		}
+		for i, b := range p.boxes {
+			if y > b.y && y < b.y+b.h && min(x, to[0]) < b.x+b.w && max(x, to[0]) > b.x {
+				return &p.boxes[i]
+			}
+		}
+		x = to[0]
+	}
+	return nil
+}
 
 // A flow without feedback leads to the right only, and its layers are as the longest
 // paths say.

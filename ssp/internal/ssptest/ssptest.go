@@ -119,6 +119,21 @@ func Archived(t testing.TB, entries ...string) string {
 
 func Near(a, b float64) bool { return a-b <= 1e-12*b && b-a <= 1e-12*b }
 
+// Open opens a system without errors, and closes it when the test ends.
+func Open(t testing.TB, path string, l *diag.List, dialects ...ssp.Dialect) *ssp.Package {
+	t.Helper()
+	p, err := ssp.Open(path, l, dialects...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
 // Pack writes an archive as a .ssp and returns its path.
 func Pack(t testing.TB, entries ...string) string {
 	t.Helper()
