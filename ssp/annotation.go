@@ -223,7 +223,7 @@ func (s *settings) report() {
 		if n := s.counted[t]; n > 1 {
 			more = " (" + strconv.Itoa(n) + " times; this is the first)"
 		}
-		s.l.Report(RuleForeign, s.first[t], "the annotation %q is not understood here and has no effect%s", t, more)
+		s.l.Report(RuleForeign, s.first[t], "the annotation %q is not known here and has no effect%s", t, more)
 	}
 }
 

@@ -214,7 +214,7 @@ func (f *flattener) assignTo(t end, in level, b *Binding, v *ParameterValue, nam
 	}
 	if e != nil && e.Transformation != nil {
 		if a.unitName != "" && target.UnitBase == nil && p.variable == nil && e.Transformation.Kind == Linear {
-			f.once(ruleUnitLost, at, "%q: the connector %q has no unit; after the transformation the unit is taken as unknown", v.Name, t)
+			f.once(ruleUnitLost, at, "%q: the connector %q has no unit; after the transformation the unit is unknown", v.Name, t)
 			a.unit, a.unitName = nil, ""
 		}
 		from := a.items

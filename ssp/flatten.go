@@ -122,57 +122,13 @@ func (f *flattener) settings() []Annotations {
 	}
 	s.experiment(f.p.Root)
 	byPath := make(map[string]*FlatComponent)
-	f.p.top.each(func(in *instance) {
-		switch e := in.element.(type) {
-		case *Component:
-			own, steps := s.component(e, in.path)
-			if in.index < 0 {
-				if in.system != nil && (own.stateless || own.isolate || len(own.quirks) > 0 || len(steps) > 0) {
-					f.l.Report(ruleOwn, e.Place, "the annotations of component %q are meant for an FMU, and a system stands for it; annotate its components", in.path)
-				}
-				break
-			}
-			c := f.net.Components[in.index]
-			c.Stateless, c.Isolate, c.Quirks, c.StepHints = own.stateless, own.isolate || c.proxy, own.quirks, steps
-			if c.proxy {
-				f.l.Report(RuleTaken, c.Place, "component %q runs in a process of its own, as its source asks", c.Path)
-			}
-			byPath[c.Path] = c
-			own.sources(&s.own, c)
-		case *DictionaryReference:
-			for _, a := range e.Annotations {
-				s.unknown(a)
-			}
-		}
-		if in.system != nil {
-			for _, c := range in.system.Connections {
-				for _, a := range c.Annotations {
-					s.tool(a, AtConnection, "")
-				}
-			}
-			if !in.isRoot() {
-				for _, a := range in.system.Annotations {
-					s.unknown(a)
-				}
-			}
-		}
-	})
+	f.p.top.each(func(in *instance) { f.instanceSettings(s, in, byPath) })
 	for _, n := range s.named {
 		if byPath[n.path] == nil && n.path != "" {
 			f.l.Report(ruleOwn, n.place, "there is no component %q%s", n.path, f.called(n.path))
 		}
 	}
-	for _, path := range s.own.Stateless {
-		if c := byPath[path]; c != nil {
-			c.Stateless = true
-		}
-	}
-	s.own.Stateless = nil
-	for _, c := range f.net.Components {
-		if c.Stateless {
-			s.own.Stateless = append(s.own.Stateless, c.Path)
-		}
-	}
+	f.stateless(&s.own, byPath)
 	s.report()
 	s.finish(f.net.Components)
 	if f.p.structure != nil {
@@ -191,6 +147,65 @@ func (f *flattener) settings() []Annotations {
 		f.table(t)
 	}
 	return s.dialects
+}
+
+// instanceSettings reads the annotations at one element, and those of the connections in it.
+func (f *flattener) instanceSettings(s *settings, in *instance, byPath map[string]*FlatComponent) {
+	switch e := in.element.(type) {
+	case *Component:
+		f.componentSettings(s, in, e, byPath)
+	case *DictionaryReference:
+		for _, a := range e.Annotations {
+			s.unknown(a)
+		}
+	}
+	if in.system == nil {
+		return
+	}
+	for _, c := range in.system.Connections {
+		for _, a := range c.Annotations {
+			s.tool(a, AtConnection, "")
+		}
+	}
+	if !in.isRoot() {
+		for _, a := range in.system.Annotations {
+			s.unknown(a)
+		}
+	}
+}
+
+func (f *flattener) componentSettings(s *settings, in *instance, e *Component, byPath map[string]*FlatComponent) {
+	own, steps := s.component(e, in.path)
+	if in.index < 0 {
+		if in.system != nil && (own.stateless || own.isolate || len(own.quirks) > 0 || len(steps) > 0) {
+			f.l.Report(ruleOwn, e.Place, "the annotations of component %q require an FMU, but a system stands for it; "+
+				"annotate its components", in.path)
+		}
+		return
+	}
+	c := f.net.Components[in.index]
+	c.Stateless, c.Isolate, c.Quirks, c.StepHints = own.stateless, own.isolate || c.proxy, own.quirks, steps
+	if c.proxy {
+		f.l.Report(RuleTaken, c.Place, "component %q runs in a separate process, as its source demands", c.Path)
+	}
+	byPath[c.Path] = c
+	own.sources(&s.own, c)
+}
+
+// stateless marks the components that the annotation of macrostep lists, and lists all that
+// are marked.
+func (f *flattener) stateless(own *OwnSettings, byPath map[string]*FlatComponent) {
+	for _, path := range own.Stateless {
+		if c := byPath[path]; c != nil {
+			c.Stateless = true
+		}
+	}
+	own.Stateless = nil
+	for _, c := range f.net.Components {
+		if c.Stateless {
+			own.Stateless = append(own.Stateless, c.Path)
+		}
+	}
 }
 
 // called names, as the end of a message, the components that would have a path if dots in
@@ -636,85 +651,121 @@ type carrier struct {
 	constant bool
 }
 
-// follow compiles the way of a signal into stages: at each connection the unit
-// is converted first and then the transformation applied (ssp 30). A connector
-// of a system without unit has the unit of what feeds it (ssp 31), unless a linear
-// transformation leads into it: then its unit is unknown. At a component
-// the unit of the connector is a stage between that of the connection and that of
-// what is inside.
+// follow compiles the path of a signal into stages. Each connection converts the unit first, then
+// applies its transformation (ssp 30). A connector of a system without a unit has the unit of
+// its source (ssp 31), but after a linear transformation its unit is unknown. At a component
+// the signal is converted into the unit of the connector, then into that of the variable, or
+// of the system, behind it.
 func (f *flattener) follow(c carrier, path []edge) (out []stage, last carrier, ok bool) {
-	convert := func(to face, at Place, what way) bool {
-		stages, ok := f.convert(&c, to, at, what)
-		out = append(out, stages...)
-		return ok
-	}
-	mapped, renumbered := false, (func())(nil) // reports the first connection that would mix up items
+	w := walker{flattener: f, carrier: c}
 	for _, g := range path {
-		to, _ := f.at(g.to)
-		what := way{g.from, g.to}
-		at := g.c.Place
-		if !alike(c.typ, to.typ) && !(c.constant && c.typ == Integer && to.typ == Real) {
-			f.l.Report(ruleTypes, at, "%s: the source is of type %s, the target of type %s", what, c.typ, to.typ)
-			return nil, c, false
-		}
-		first, second := to.outside, to.inner
-		if g.to.in == g.within { // from inside
-			first, second = second, first
-		}
-		if g.c.SuppressUnitConversion {
-			c.unit, c.unitName = first.unit, first.unitName
-		} else if !convert(first, at, what) {
-			return nil, c, false
-		}
-		if t := g.c.Transformation; t != nil {
-			if !t.suits(c.typ) {
-				f.l.Report(ruleTransformation, at, "%s: %s does not suit the type %s", what, t, c.typ)
-				return nil, c, false
-			}
-			if first.unit == nil && c.unit != nil && to.variable == nil && t.Kind == Linear {
-				f.once(ruleUnitLost, at, "%s: the connector has no unit; after the transformation the unit is taken as unknown", what)
-				c.unit, c.unitName = nil, ""
-			}
-			target := first.items
-			if target == nil {
-				target = c.items
-			}
-			s := stage{gain: t.Factor, offset: t.Offset, t: t, from: c.items, to: target, at: t.Place}
-			if !f.checkTargets(&s, to.typ, first.items, at, what) {
-				return nil, c, false
-			}
-			out = append(out, s)
-			mapped = mapped || t.Kind == EnumerationMapping
-		} else if !c.constant { // of bound values the names pass
-			name, is := renumber(c.items, first.items)
-			if is && to.variable == nil {
-				f.once(ruleConnectorType, at, "%s: the item %q is %d in one enumeration and %d in the other; the number passes unchanged", what, name, c.items[name], first.items[name])
-			}
-			if is && renumbered == nil {
-				had, has := c.items[name], first.items[name]
-				renumbered = func() {
-					f.l.Report(ruleTransformation, at, "%s: a mapping on the way gives items by their names, and this connection has none, so that numbers pass; the item %q is %d before it and %d behind: put an EnumerationMappingTransformation on it", what, name, had, has)
-				}
-			}
-		}
-		if to.typ != Unspecified {
-			c.typ = to.typ
-		}
-		if first.items != nil {
-			c.items = first.items
-		}
-		if !convert(second, at, what) {
-			return nil, c, false
-		}
-		if second.items != nil {
-			c.items = second.items
+		if !w.pass(g) {
+			return nil, w.carrier, false
 		}
 	}
-	if mapped && renumbered != nil {
-		renumbered()
-		return nil, c, false
+	if w.mapped && w.mixed != nil {
+		w.mixed()
+		return nil, w.carrier, false
 	}
-	return out, c, true
+	return w.stages, w.carrier, true
+}
+
+// walker follows a signal.
+type walker struct {
+	*flattener
+	carrier
+	stages []stage
+	mapped bool   // a mapping by item names is on the path
+	mixed  func() // reports the first connection whose numbers would mix up items; nil if there is none
+}
+
+// pass takes the signal over one connection. It returns false after an error.
+func (w *walker) pass(g edge) bool {
+	to, _ := w.at(g.to)
+	what, at := way{g.from, g.to}, g.c.Place
+	if !alike(w.typ, to.typ) && !(w.constant && w.typ == Integer && to.typ == Real) {
+		w.l.Report(ruleTypes, at, "%s: the source is of type %s, the target of type %s", what, w.typ, to.typ)
+		return false
+	}
+	first, second := to.outside, to.inner
+	if g.to.in == g.within { // from inside
+		first, second = second, first
+	}
+	if g.c.SuppressUnitConversion {
+		w.unit, w.unitName = first.unit, first.unitName
+	} else if !w.convertTo(first, at, what) {
+		return false
+	}
+	if t := g.c.Transformation; t != nil {
+		if !w.transform(t, to, first, at, what) {
+			return false
+		}
+	} else if !w.constant { // bound values pass by item name
+		w.passNumbers(to, first, at, what)
+	}
+	if to.typ != Unspecified {
+		w.typ = to.typ
+	}
+	if first.items != nil {
+		w.items = first.items
+	}
+	if !w.convertTo(second, at, what) {
+		return false
+	}
+	if second.items != nil {
+		w.items = second.items
+	}
+	return true
+}
+
+// convertTo converts the unit of the signal.
+func (w *walker) convertTo(to face, at Place, what way) bool {
+	stages, ok := w.convert(&w.carrier, to, at, what)
+	w.stages = append(w.stages, stages...)
+	return ok
+}
+
+// transform applies a transformation to the signal, at a connector with this face.
+func (w *walker) transform(t *Transformation, to port, at face, place Place, what way) bool {
+	if !t.suits(w.typ) {
+		w.l.Report(ruleTransformation, place, "%s: %s does not suit the type %s", what, t, w.typ)
+		return false
+	}
+	if at.unit == nil && w.unit != nil && to.variable == nil && t.Kind == Linear {
+		w.once(ruleUnitLost, place, "%s: the connector has no unit; after the transformation the unit is unknown", what)
+		w.unit, w.unitName = nil, ""
+	}
+	target := at.items
+	if target == nil {
+		target = w.items
+	}
+	s := stage{gain: t.Factor, offset: t.Offset, t: t, from: w.items, to: target, at: t.Place}
+	if !w.checkTargets(&s, to.typ, at.items, place, what) {
+		return false
+	}
+	w.stages = append(w.stages, s)
+	w.mapped = w.mapped || t.Kind == EnumerationMapping
+	return true
+}
+
+// passNumbers notes a connection without a transformation whose ends number an item differently.
+func (w *walker) passNumbers(to port, at face, place Place, what way) {
+	name, differs := renumber(w.items, at.items)
+	if !differs {
+		return
+	}
+	before, after := w.items[name], at.items[name]
+	if to.variable == nil {
+		w.once(ruleConnectorType, place, "%s: the item %q is %d in one enumeration and %d in the other; "+
+			"the number passes unchanged", what, name, before, after)
+	}
+	if w.mixed == nil {
+		w.mixed = func() {
+			w.l.Report(ruleTransformation, place, "%s: a mapping on the path gives items by name, but this connection has none "+
+				"and passes numbers; the item %q is %d before it and %d after it: "+
+				"add an EnumerationMappingTransformation to it", what, name, before, after)
+		}
+	}
 }
 
 // renumber finds an item that two enumerations number differently, the first by name.
@@ -846,20 +897,12 @@ func (f *flattener) vanishing() {
 	}
 }
 
+// flat makes one flat connection.
 func (f *flattener) flat(from, to end, path []edge) {
 	at := f.inbound[to].c.Place
 	v, _ := f.variable(from)
 	w, _ := f.variable(to)
-	switch {
-	case v.Causality != string(Output) && v.Causality != string(CalculatedParameter):
-		f.l.Report(ruleKinds, at, "%q has the causality %s in its FMU; only an output or a calculated parameter can feed %q", from, v.Causality, to)
-		return
-	case w.Causality == string(Input):
-	case w.Causality != string(Parameter) || v.Causality != string(CalculatedParameter):
-		f.l.Report(ruleKinds, at, "%q has the causality %s in its FMU; an output can feed inputs, and a calculated parameter inputs and parameters", to, w.Causality)
-		return
-	case !w.Settable:
-		f.l.Report(ruleNotSettable, at, "%q cannot be set: causality %s, variability %s, initial %q", to, w.Causality, w.Variability, w.Initial)
+	if !f.checkEnds(from, to, &v, &w, at) {
 		return
 	}
 	all, ok := f.compile(from, path, at)
@@ -871,18 +914,13 @@ func (f *flattener) flat(from, to end, path []edge) {
 		if v.UnitBase.Offset != 0 || w.UnitBase.Offset != 0 {
 			rule = ruleDimension
 		}
-		f.l.Report(rule, at, "%q and %q differ in relativeQuantity: one is a difference of two values, the other is not", from, to)
+		f.l.Report(rule, at, "%q and %q differ in relativeQuantity: only one is a difference of two values", from, to)
 	}
 	if !f.arrive(from, to, v, w.Items, all.table, at) {
 		return
 	}
-	if v.Type != w.Type && all.table == nil {
-		f.l.Report(ruleEnumeration, at, "%q is of type %s and %q of type %s; the number passes unchanged", from, v.Type, to, w.Type)
-	}
-	if v.Type == Enumeration && w.Type == Enumeration && all.table == nil && v.Items != nil && w.Items != nil {
-		if what := differ(v.Items, w.Items); what != "" {
-			f.l.Report(ruleConnectorType, at, "the enumerations of %q and %q differ (%s); the number passes unchanged", from, to, what)
-		}
+	if all.table == nil {
+		f.checkNumbers(from, to, &v, &w, at)
 	}
 	var via []string
 	for _, g := range path[:len(path)-1] {
@@ -892,6 +930,40 @@ func (f *flattener) flat(from, to end, path []edge) {
 		From: FlatEnd{from.in.index, from.name}, To: FlatEnd{to.in.index, to.name}, Type: w.Type,
 		Gain: all.gain, Offset: all.offset, Map: all.table, Via: via, Bond: f.inbound[to].c.Bond, Place: at,
 	})
+}
+
+// checkEnds reports variables that cannot be connected.
+func (f *flattener) checkEnds(from, to end, v, w *Variable, at Place) bool {
+	switch {
+	case v.Causality != string(Output) && v.Causality != string(CalculatedParameter):
+		f.l.Report(ruleKinds, at, "%q has the causality %s in its FMU; only an output or a calculated parameter can feed %q",
+			from, v.Causality, to)
+	case w.Causality == string(Input):
+		return true
+	case w.Causality != string(Parameter) || v.Causality != string(CalculatedParameter):
+		f.l.Report(ruleKinds, at, "%q has the causality %s in its FMU; an output can feed inputs, "+
+			"and a calculated parameter inputs and parameters", to, w.Causality)
+	case !w.Settable:
+		f.l.Report(ruleNotSettable, at, "%q cannot be set: causality %s, variability %s, initial %q",
+			to, w.Causality, w.Variability, w.Initial)
+	default:
+		return true
+	}
+	return false
+}
+
+// checkNumbers reports ends without a mapping whose numbers may mean different things.
+func (f *flattener) checkNumbers(from, to end, v, w *Variable, at Place) {
+	if v.Type != w.Type {
+		f.l.Report(ruleEnumeration, at, "%q is of type %s and %q of type %s; the number passes unchanged",
+			from, v.Type, to, w.Type)
+		return
+	}
+	if v.Type == Enumeration && v.Items != nil && w.Items != nil {
+		if what := differ(v.Items, w.Items); what != "" {
+			f.l.Report(ruleConnectorType, at, "the enumerations of %q and %q differ (%s); the number passes unchanged", from, to, what)
+		}
+	}
 }
 
 // arrive judges what comes to an enumeration at the end of a way: an item of the source

@@ -160,10 +160,10 @@ func TestBadValues(t *testing.T) {
 		{"unknown item", Enum(Par("p", ssp.Enumeration), gears), `<ssv:Enumeration value="D"/>`, "it has P (0), N (1)"},
 		{"item to integer", Par("p", ssp.Integer), `<ssv:Enumeration value="D"/>`, "is not known"},
 		{"above maximum", bounded, `<ssv:Integer value="3"/>`, "above the maximum 2"},
-		{"too large", Par("p", ssp.Integer), `<ssv:Integer value="3000000000"/>`, "no integer of 32 bits"},
+		{"too large", Par("p", ssp.Integer), `<ssv:Integer value="3000000000"/>`, "not an integer of 32 bits"},
 		{"array", Par("p", ssp.Real), `<ssv:Real value="1 2 3"/>`, "is an array"},
 		{"array of something else", Par("p", ssp.Real), `<ssv:Real value="1 two 3"/>`, `entry 2 of the value of parameter "p"`},
-		{"Float32", Par("p", ssp.Real), `<ssv:Float32 value="1e300"/>`, "beyond what a Float32 can hold"},
+		{"Float32", Par("p", ssp.Real), `<ssv:Float32 value="1e300"/>`, "beyond the range of a Float32"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -182,7 +182,7 @@ func TestRules(t *testing.T) {
 		{"order", []change{{ssd, "<ssd:Enumerations>\n", "<ssd:Units><ssc:Unit name=\"m\"><ssc:BaseUnit m=\"1\"/></ssc:Unit></ssd:Units>\n<ssd:Enumerations>\n"}, {ssd, "<ssd:Units>\n  <ssc:Unit name=\"m\"><ssc:BaseUnit m=\"1\"/></ssc:Unit>\n</ssd:Units>\n", ""}}, nil, "SD1S", diag.Warning, `"ssd:Enumerations" stands behind "ssd:Units"`, "<ssd:Enumerations>"},
 		{"empty list", []change{{ssd, "</ssd:System>\n<ssd:Enumerations>", "<ssd:GraphicalElements/></ssd:System>\n<ssd:Enumerations>"}}, nil, "SD1S", diag.Warning, `"ssd:GraphicalElements" holds no Note`, "<ssd:GraphicalElements/>"},
 		{"empty unit", []change{{ssd, "</ssd:Units>", `<ssc:Unit name="e"/></ssd:Units>`}}, nil, "SD13", diag.Warning, `"e" has no BaseUnit`, ""},
-		{"twin parameter", []change{{ssv, `value="3" unit="m"/></ssv:Parameter>`, `value="3" unit="m"/></ssv:Parameter><ssv:Parameter name="gain"><ssv:Real value="3"/></ssv:Parameter>`}}, nil, "SD16T", diag.Warning, "in this set twice", ""},
+		{"twin parameter", []change{{ssv, `value="3" unit="m"/></ssv:Parameter>`, `value="3" unit="m"/></ssv:Parameter><ssv:Parameter name="gain"><ssv:Real value="3"/></ssv:Parameter>`}}, nil, "SD16T", diag.Warning, "occurs twice in this set", ""},
 		{"twin parameter of another value", []change{{ssm, `<ssm:MappingEntry source="gain"`, "\n<ssm:MappingEntry source=\"gain\""}, {ssv, `value="3" unit="m"/></ssv:Parameter>`, `value="3" unit="m"/></ssv:Parameter><ssv:Parameter name="gain"><ssv:Real value="5" unit="m"/></ssv:Parameter>`}},
 			nil, "SD16D", diag.Error, `"a.k" gets two values from one binding: 30 from line 5 and 50 from here`, "<ssm:MappingEntry source=\"gain\""},
 		{"undeclared prefix", []change{{ssd, `xmlns:ssm="http://ssp-standard.org/SSP1/SystemStructureParameterMapping"`, ""},
@@ -242,7 +242,7 @@ func TestRules(t *testing.T) {
 		{"no dictionary", []change{{ssd, `<ssd:System name="inner">`, `<ssd:SignalDictionaryReference name="bus" dictionary="d"/>` + "\n" + `<ssd:System name="inner">`}}, nil, "SD19", diag.Error, `no signal dictionary "d"`, ""},
 		{"inout", []change{{ssd, `name="level" kind="input"`, `name="level" kind="inout"`}}, nil, "SD8", diag.Error, "neither can feed the other", `startConnector="level"`},
 		{"clock", []change{{ssd, `<ssd:Connector name="n" kind="output"><ssc:Integer/>`, `<ssd:Connector name="n" kind="output"><ssc:Integer/><ssd:Clock name="tick"/>`}, {ssd, `version="1.0" name="test"`, `version="2.0" name="test"`}}, nil, "SD3C", diag.Warning, `the clock "tick"`, "<ssd:Clock"},
-		{"sourceBase of a system", []change{{ssd, `source="set.ssv"`, `source="set.ssv" sourceBase="component"`}}, nil, "SD18B", diag.Error, "but this is none", ""},
+		{"sourceBase of a system", []change{{ssd, `source="set.ssv"`, `source="set.ssv" sourceBase="component"`}}, nil, "SD18B", diag.Error, "not a component", ""},
 		{"experiment of nested system", []change{{ssd, `<ssd:System name="inner">`, `<ssd:Component name="box" type="application/x-ssp-definition" source="box.ssd"/>` + "\n" + `<ssd:System name="inner">`},
 			{"box.ssd", "", Head + `<ssd:System name="b"/><ssd:DefaultExperiment stopTime="3"/>` + Tail}}, nil, "SD19N", diag.Info, "has no effect where it stands", `source="box.ssd"`},
 		{"placeholder", []change{{ssd, `<ssd:System name="inner">`, `<ssd:Component name="box"/>` + "\n" + `<ssd:System name="inner">`}}, nil, "SD19P", diag.Warning, `"box" has no source`, `<ssd:Component name="box"/>`},
@@ -252,7 +252,7 @@ func TestRules(t *testing.T) {
 		{"step of another tool", []change{{ssd, `stepSize="0.01"><ms:Stateless component="inner.b"/></ms:Settings>
     </ssc:Annotation>`, `><ms:Stateless component="inner.b"/></ms:Settings>
     </ssc:Annotation><ssc:Annotation type="org.tool"><x:Step xmlns:x="urn:x"/></ssc:Annotation>`}}, nil, "SD21T", diag.Info, "the macro step of 0.1 s is taken from org.tool", "<x:Step"},
-		{"unit lost", []change{{ssd, `<ssd:Connection startElement="a" startConnector="y" endElement="inner" endConnector="x"/>`, `<ssd:Connection startElement="a" startConnector="y" endElement="inner" endConnector="x">` + LinearTransform(1, 1) + `</ssd:Connection>`}}, nil, "SD11L", diag.Warning, "the unit is taken as unknown", ""},
+		{"unit lost", []change{{ssd, `<ssd:Connection startElement="a" startConnector="y" endElement="inner" endConnector="x"/>`, `<ssd:Connection startElement="a" startConnector="y" endElement="inner" endConnector="x">` + LinearTransform(1, 1) + `</ssd:Connection>`}}, nil, "SD11L", diag.Warning, "the unit is unknown", ""},
 		{"same path", []change{{ssd, `<ssd:System name="inner">`, `<ssd:Component name="inner.b" source="a.fmu"/>` + "\n" + `<ssd:System name="inner">`}, {ssd, `<ms:Stateless component="inner.b"/>`, `<ms:Stateless component="'inner'.'b'"/>`}},
 			func(f Fakes) { f["'inner.b'"], f["'inner'.'b'"] = f["a"], f["inner.b"] }, "SD20P", diag.Warning, `they are called 'inner.b' and 'inner'.'b'`, `name="b"`},
 		{"own annotation elsewhere", []change{{ssd, `<ssd:Connection startConnector="level" endElement="a" endConnector="u"/>`, `<ssd:Connection startConnector="level" endElement="a" endConnector="u"><ssd:Annotations><ssc:Annotation type="com.github.macrostep"/></ssd:Annotations></ssd:Connection>`}}, nil, "SD21O", diag.Error, "has no place here", ""},
