@@ -161,8 +161,8 @@ func TestValuesWithoutUnit(t *testing.T) {
 		want          float64
 		warning, step string
 	}{
-		{"at the component", km, "", Inline("", Parameter("k", RealValue(3, "")), ""), "", 3000, `"k" has no unit; it is taken in "km", the unit of the connector of the component, not in "unit"`, "no unit"},
-		{"at the outermost system", km, Inline("", Parameter("s.k", RealValue(3, "")), ""), "", "", 3000, `"s.k" has no unit; it is taken in "km"`, "km → unit"},
+		{"at the component", km, "", Inline("", Parameter("k", RealValue(3, "")), ""), "", 3000, `"k" has no unit; it is read in "km", the unit of the connector of the component, not in "unit"`, "no unit"},
+		{"at the outermost system", km, Inline("", Parameter("s.k", RealValue(3, "")), ""), "", "", 3000, `"s.k" has no unit; it is read in "km"`, "km → unit"},
 		{"with a unit", km, "", Inline("", Parameter("k", RealValue(3, "unit")), ""), "", 3, "", ""},
 		{"mapped", km, "", Inline("", Parameter("x", RealValue(3, "")), mapped("", LinearTransform(2, 1))), "", 7000, `"x" has no unit`, "km → unit"},
 		{"not converted", km, "", Inline("", Parameter("x", RealValue(3, "unit")), mapped(` suppressUnitConversion="true"`, "")), "", 3000, "", "km → unit"},
@@ -262,10 +262,10 @@ func TestNestedConnectors(t *testing.T) {
 		level          diag.Level
 		message        string
 	}{
-		{"kind", strings.Replace(u, "input", "parameter", 1), y, "SD6", diag.Error, "of kind parameter; in the system that stands for it, of kind input"},
+		{"kind", strings.Replace(u, "input", "parameter", 1), y, "SD6", diag.Error, "of kind parameter, but of kind input in the system"},
 		{"unknown", u, y + `<ssd:Connector name="z" kind="output"/>`, "SD6U", diag.Warning, `has no connector "z"`},
 		{"not declared", u, "", "SD5U", diag.Warning, `does not declare the connector "y"`},
-		{"type", `<ssd:Connector name="u" kind="input"><ssc:Integer/></ssd:Connector>`, y, "SD7", diag.Warning, "of type Integer; in the system that stands for it of type Real"},
+		{"type", `<ssd:Connector name="u" kind="input"><ssc:Integer/></ssd:Connector>`, y, "SD7", diag.Warning, "of type Integer, but of type Real in the system"},
 		{"unit", `<ssd:Connector name="u" kind="input"><ssc:Real unit="km"/></ssd:Connector>`, y, "SD7", diag.Warning, "values are converted"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

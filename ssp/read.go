@@ -383,7 +383,7 @@ func (p *parser) signalTypes(n *xmltree.Node, c *Connector) {
 	}
 }
 
-// leftOver reports an element that has no place here, unless it is inert.
+// leftOver reports an element that is not allowed here, unless it is inert.
 func (p *parser) leftOver(n *xmltree.Node) {
 	if !p.inert(n) {
 		p.Unknown(n)

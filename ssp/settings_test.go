@@ -399,9 +399,9 @@ func TestGivenAtConnectors(t *testing.T) {
 		told  string
 	}{
 		{"nothing", nil, 20, 2, `"m.U" is bound to 7000, but connected to the connector "X"`},
-		{"inside", map[string]float64{"m.U": 4000}, 40, 2, `"X" is bound to 2000; behind "m.U", which it feeds, the value given there counts`},
+		{"inside", map[string]float64{"m.U": 4000}, 40, 2, `"X" is bound to 2000; after "m.U", which it feeds, the value given there counts`},
 		{"outside", map[string]float64{"X": 3000}, 30, 3, `"m.U" is bound to 7000, but connected to the connector "X"`},
-		{"both", map[string]float64{"X": 3000, "m.U": 4000}, 40, 3, `"X" is bound to 3000; behind "m.U"`},
+		{"both", map[string]float64{"X": 3000, "m.U": 4000}, 40, 3, `"X" is bound to 3000; after "m.U"`},
 	} {
 		l := &diag.List{}
 		p := Open(t, Folder(t, map[string]string{ssp.DocumentName: document}), l)

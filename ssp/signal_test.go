@@ -213,13 +213,13 @@ func TestItemsArrive(t *testing.T) {
 		message  string
 		want     map[int32]int32
 	}{
-		{"unmapped", y, In("u", ssp.Enumeration), redOnly, "SD12", `"blue" of the source, 5, arrives as 5, which is no item of the target; it has rot (1), gruen (2), blau (7)`, nil},
+		{"unmapped", y, In("u", ssp.Enumeration), redOnly, "SD12", `"blue" of the source, 5, becomes 5, which is not an item of the target; it has rot (1), gruen (2), blau (7)`, nil},
 		{"no mapping", y, In("u", ssp.Enumeration), "", "SD12", `"blue"`, nil},
 		{"parameter without mapping", calculated, Par("u", ssp.Enumeration), "", "SD12", `"blue"`, nil},
 		{"all mapped", y, In("u", ssp.Enumeration), blueToo, "", "", map[int32]int32{5: 7}},
-		{"Integer", Out("y", ssp.Integer), In("u", ssp.Enumeration), Mapping("Integer", 5, 7), "SD10E", "numbers that the mapping does not name", map[int32]int32{5: 7}},
+		{"Integer", Out("y", ssp.Integer), In("u", ssp.Enumeration), Mapping("Integer", 5, 7), "SD10E", "numbers that the mapping does not contain", map[int32]int32{5: 7}},
 		{"bounded Integer", bounded(1, 2), In("u", ssp.Enumeration), Mapping("Integer", 5, 7), "", "", map[int32]int32{5: 7}},
-		{"wider Integer", bounded(1, 3), In("u", ssp.Enumeration), Mapping("Integer", 5, 7), "SD10E", "numbers that the mapping does not name", map[int32]int32{5: 7}},
+		{"wider Integer", bounded(1, 3), In("u", ssp.Enumeration), Mapping("Integer", 5, 7), "SD10E", "numbers that the mapping does not contain", map[int32]int32{5: 7}},
 	} {
 		c.to = Enum(c.to, farben)
 		document := Head + Sys("top", "", Comp("a", Conns(Con("y", c.from.Causality, "")))+Comp("b", Conns(Con("u", c.to.Causality, ""))), Link("a/y", "b/u", c.way)) + Tail

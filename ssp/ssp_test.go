@@ -197,7 +197,7 @@ func TestRules(t *testing.T) {
 		{"undeclared connector", []change{{ssd, `<ssd:Connector name="u" kind="input"><ssc:Real unit="m"/></ssd:Connector>`, ``}}, nil, "SD5U", diag.Warning, `does not declare the connector "u"`, `endElement="b" endConnector="u"`},
 		{"no variable, unused", nil, func(f Fakes) { f["a"][1].Name = "N" }, "SD6U", diag.Warning, `no variable "n"`, `name="n"`},
 		{"kind and causality", nil, func(f Fakes) { f["inner.b"][1].Causality = "output" }, "SD6U", diag.Warning, "causality output", `name="m" kind="input"`},
-		{"type of connector", []change{{ssd, `name="m" kind="input"><ssc:Integer/>`, `name="m" kind="input"><ssc:Real/>`}}, nil, "SD7", diag.Warning, "type Integer, which counts", ""},
+		{"type of connector", []change{{ssd, `name="m" kind="input"><ssc:Integer/>`, `name="m" kind="input"><ssc:Real/>`}}, nil, "SD7", diag.Warning, "type Integer, which is used", ""},
 		{"items of connector", nil, func(f Fakes) { f["a"][3].Items = map[string]int32{"park": 0, "drive": 2} }, "SD7", diag.Warning, `"drive" is 1 in one and 2`, `name="e"`},
 		{"dimension of connector", nil, func(f Fakes) { f["a"][0].UnitBase = &Second }, "SD7D", diag.Error, "contradicts the unit", `name="y" kind="output"`},
 		{"unit of connector", nil, func(f Fakes) { f["inner.b"][2].UnitBase = &MM }, "SD7", diag.Warning, "values are converted", `name="y" kind="output"><ssc:Real unit="m"/></ssd:Connector>` + "\n          </ssd"},
@@ -224,7 +224,7 @@ func TestRules(t *testing.T) {
 		{"unknown unit of value", []change{{ssm, `target="a.k"`, `target="a.k" `}, {ssv, `value="3" unit="m"`, `value="3" unit="[k]"`}}, nil, "SD13C", diag.Error, `the unit "[k]", which neither`, ""},
 		{"undefined enumeration", []change{{ssd, `<ssc:Enumeration name="gear"/>`, `<ssc:Enumeration name="gears"/>`}}, nil, "SD13", diag.Warning, `"gears"`, ""},
 		{"value without unit", []change{{ssv, `value="3" unit="m"`, `value="3"`}, {ssd, `<ssd:Connector name="k" kind="parameter"/>`, `<ssd:Connector name="k" kind="parameter"><ssc:Real unit="mm"/></ssd:Connector>`},
-			{ssd, `<ssc:Unit name="m">`, `<ssc:Unit name="mm"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit><ssc:Unit name="m">`}}, nil, "SD13V", diag.Warning, `it is taken in "m", the unit of the FMU variable, not in "mm"`, "-"},
+			{ssd, `<ssc:Unit name="m">`, `<ssc:Unit name="mm"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit><ssc:Unit name="m">`}}, nil, "SD13V", diag.Warning, `it is read in "m", the unit of the FMU variable, not in "mm"`, "-"},
 		{"unmatched with hint", []change{{ssd, `<ssv:Parameter name="p">`, `<ssv:Parameter name="b.p">`}}, nil, "SD14", diag.Info, `a binding here calls it "p"`, ""},
 		{"not settable", []change{{ssm, `target="a.k"`, `target="a.hidden"`}}, nil, "SD14S", diag.Error, "cannot be set", ""},
 		{"two sources of a target", []change{{ssm, `target="level"`, `target="a.k"`}}, nil, "SD15", diag.Error, "gets two values from one binding", `source="height"`},
@@ -255,7 +255,7 @@ func TestRules(t *testing.T) {
 		{"unit lost", []change{{ssd, `<ssd:Connection startElement="a" startConnector="y" endElement="inner" endConnector="x"/>`, `<ssd:Connection startElement="a" startConnector="y" endElement="inner" endConnector="x">` + LinearTransform(1, 1) + `</ssd:Connection>`}}, nil, "SD11L", diag.Warning, "the unit is unknown", ""},
 		{"same path", []change{{ssd, `<ssd:System name="inner">`, `<ssd:Component name="inner.b" source="a.fmu"/>` + "\n" + `<ssd:System name="inner">`}, {ssd, `<ms:Stateless component="inner.b"/>`, `<ms:Stateless component="'inner'.'b'"/>`}},
 			func(f Fakes) { f["'inner.b'"], f["'inner'.'b'"] = f["a"], f["inner.b"] }, "SD20P", diag.Warning, `they are called 'inner.b' and 'inner'.'b'`, `name="b"`},
-		{"own annotation elsewhere", []change{{ssd, `<ssd:Connection startConnector="level" endElement="a" endConnector="u"/>`, `<ssd:Connection startConnector="level" endElement="a" endConnector="u"><ssd:Annotations><ssc:Annotation type="com.github.macrostep"/></ssd:Annotations></ssd:Connection>`}}, nil, "SD21O", diag.Error, "has no place here", ""},
+		{"own annotation elsewhere", []change{{ssd, `<ssd:Connection startConnector="level" endElement="a" endConnector="u"/>`, `<ssd:Connection startConnector="level" endElement="a" endConnector="u"><ssd:Annotations><ssc:Annotation type="com.github.macrostep"/></ssd:Annotations></ssd:Connection>`}}, nil, "SD21O", diag.Error, "is not allowed here", ""},
 		{"dangling", []change{{ssd, `<ssd:Connection startElement="a" startConnector="y" endElement="inner" endConnector="x"/>`, ""}}, nil, "SD5D", diag.Warning, "which nothing feeds", `startConnector="x"`},
 	}
 	for _, c := range cases {

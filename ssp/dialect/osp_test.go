@@ -375,7 +375,7 @@ func TestOSPFaults(t *testing.T) {
 		{"variable", replace(`name="in_vel"`, `name="velo"`), nil, "SD5", diag.Error, `has no connector "velo"`},
 		{"causality", replace(`name="in_vel" causality="output"`, `name="in_vel" causality="parameter"`), nil, "SD1", diag.Error, `"parameter" is neither`},
 		{"causalities", replace(`name="in_vel" causality="output"`, `name="in_vel" causality="input"`), nil, "SD22P", diag.Warning, "both ends have the causality input"},
-		{"bond name", replace(`powerBond="axle"`, `powerBond="a,b"`), nil, "SD22", diag.Error, "does not suit a column"},
+		{"bond name", replace(`powerBond="axle"`, `powerBond="a,b"`), nil, "SD22", diag.Error, "cannot be part of a column name"},
 		{"half a bond", replace(`powerBond="axle"`, ``), nil, "SD22", diag.Error, "not as many in either direction"},
 		{"units", ospSystem("", ospVariables("chassis.z", "wheel.in_vel")), nil, "SD22U", diag.Warning, `in "m" and wheel.in_vel in "m/s"; the number passes unchanged`},
 		{"two inputs", ospSystem("", ospVariables("chassis.force", "wheel.more")), nil, "SD8", diag.Error, "neither can feed the other"},
@@ -492,7 +492,7 @@ func TestProxy(t *testing.T) {
 		if c := n.Components[1]; !c.Isolate || !strings.HasSuffix(filepath.ToSlash(c.Source), "/"+want) || n.Components[0].Isolate {
 			t.Errorf("%s: %+v", source, c)
 		}
-		if !slices.ContainsFunc(l.Findings, func(f diag.Finding) bool { return strings.Contains(f.Message, "a process of its own") }) {
+		if !slices.ContainsFunc(l.Findings, func(f diag.Finding) bool { return strings.Contains(f.Message, "a separate process") }) {
 			t.Errorf("%s: nothing is told", source)
 		}
 	}

@@ -434,7 +434,7 @@ func (r *ospReader) causalities(n *ssp.Node) {
 func (r *ospReader) bond(n *ssp.Node) string {
 	name := n.Str("powerBond", "")
 	if strings.ContainsAny(name, ",\"\r\n") {
-		r.Add(ruleOSP, n, "the name %q of the power bond does not suit a column of results; leave out commas, quotation marks and line breaks", name)
+		r.Add(ruleOSP, n, "the name %q of the power bond cannot be part of a column name; remove commas, quotation marks and line breaks", name)
 		return ""
 	}
 	if _, seen := r.out.places[name]; name != "" && !seen {
