@@ -154,7 +154,7 @@ func TestBadValues(t *testing.T) {
 		value    string
 		message  string
 	}{
-		{"fraction to integer", Par("p", ssp.Integer), RealValue(1.5, ""), "no 32-bit integer"},
+		{"fraction to integer", Par("p", ssp.Integer), RealValue(1.5, ""), "not a 32-bit integer"},
 		{"boolean to real", Par("p", ssp.Real), `<ssv:Boolean value="true"/>`, "Boolean cannot be given"},
 		{"integer to boolean", Par("p", ssp.Boolean), `<ssv:Integer value="1"/>`, "Integer cannot be given"},
 		{"unknown item", Enum(Par("p", ssp.Enumeration), gears), `<ssv:Enumeration value="D"/>`, "it has P (0), N (1)"},

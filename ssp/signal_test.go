@@ -176,8 +176,8 @@ func TestBadTables(t *testing.T) {
 	abc := map[string]int32{"A": 1, "B": 2}
 	y, u := Enum(Out("y", ssp.Enumeration), abc), Enum(In("u", ssp.Enumeration), abc)
 	for _, c := range []struct{ name, way, message string }{
-		{"source", Mapping("Enumeration", "Q", "A"), `"Q" is no item of the source`},
-		{"target", Mapping("Enumeration", "A", "Q"), `"Q" is no item of the target`},
+		{"source", Mapping("Enumeration", "Q", "A"), `"Q" is not an item of the source`},
+		{"target", Mapping("Enumeration", "A", "Q"), `"Q" is not an item of the target`},
 		{"number", Mapping("Integer", 1, 9), `1 is mapped to 9`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -792,6 +792,6 @@ func TestSSPSetUnwritten(t *testing.T) {
 		if code != exitUsage || strings.Contains(stderr, ".ssv") {
 			t.Errorf("%v: exit code %d: %s", args, code, stderr)
 		}
-		contains(t, "the error", stderr, "the values given: ", "Parameter[@name='k']", "is no item of the enumeration")
+		contains(t, "the error", stderr, "the values given: ", "Parameter[@name='k']", "is not an item of the enumeration")
 	}
 }
