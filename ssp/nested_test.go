@@ -323,7 +323,7 @@ func TestNestedErrors(t *testing.T) {
 		files            map[string]string
 		id, message      string
 	}{
-		{"missing", definition + `source="sub/x.ssd"`, map[string]string{"x.ssd": gain("x", "c.fmu")}, "SD2", `at "x.ssd": is that the one`},
+		{"missing", definition + `source="sub/x.ssd"`, map[string]string{"x.ssd": gain("x", "c.fmu")}, "SD2", `at "x.ssd": is it the right one`},
 		{"no document in it", packaged + `source="x.ssp"`, map[string]string{"x.ssp": Archived(t, "Other.ssd", "")}, "SD2", "SystemStructure.ssd, only Other.ssd"},
 		{"variant elsewhere", packaged + `source="x.ssp#../V.ssd"`, map[string]string{"x.ssp": Archived(t, ssp.DocumentName, gain("x", "c.fmu"))}, "SD2", "names no variant"},
 		{"no such part", definition + `source="x.ssd#y"`, map[string]string{"x.ssd": gain("x", "c.fmu")}, "SD19", `of "x.ssd" has the id "y"`},

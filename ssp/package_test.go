@@ -86,8 +86,8 @@ func TestOpenErrors(t *testing.T) {
 		Pack(t, "a.fmu", "x"):           "there is no readable SystemStructure.ssd",
 		Pack(t, "../a", "x"):            "../a",
 		Pack(t):                         "there is no readable SystemStructure.ssd",
-		Pack(t, "car/"+ssp.DocumentName, Single("c.fmu")): `there is car/SystemStructure.ssd: it must lie at the root`,
-		Pack(t, "systemStructure.SSD", Single("c.fmu")):   `there is "systemStructure.SSD": small and capital letters count`,
+		Pack(t, "car/"+ssp.DocumentName, Single("c.fmu")): `there is car/SystemStructure.ssd: it must be at the root`,
+		Pack(t, "systemStructure.SSD", Single("c.fmu")):   `there is "systemStructure.SSD": file names are case-sensitive`,
 	} {
 		before := unpacked(t)
 		p, err := ssp.Open(path, nil)
@@ -122,11 +122,11 @@ func TestSources(t *testing.T) {
 		{"outside a package", Pack(t, ssp.DocumentName, Single("../x.fmu")), "SD2", diag.Error, "leads out of the package"},
 		{"missing", Folder(t, map[string]string{ssp.DocumentName: Single("x.fmu")}), "SD2", diag.Error, `"x.fmu" of component "c" cannot be read`},
 		{"beside", Folder(t, map[string]string{ssp.DocumentName: Single("../../lib/x.fmu"), "x.fmu": "x"}), "SD2", diag.Error, `at "x.fmu"`},
-		{"other letters", Pack(t, ssp.DocumentName, Single("resources/x.fmu"), "resources/X.fmu", "x"), "SD2", diag.Error, `there is "X.fmu": small and capital`},
+		{"other letters", Pack(t, ssp.DocumentName, Single("resources/x.fmu"), "resources/X.fmu", "x"), "SD2", diag.Error, `there is "X.fmu": file names are case-sensitive`},
 		{"in resources", Pack(t, ssp.DocumentName, Single("x.fmu"), "resources/x.fmu", "x"), "SD2", diag.Error, `at "resources/x.fmu"`},
 		{"no unpacked FMU", Folder(t, map[string]string{ssp.DocumentName: Single("lib"), "lib/readme": ""}), "SD2", diag.Error, `"lib" of component "c" is a folder without modelDescription.xml`},
 		{"scheme", Folder(t, map[string]string{ssp.DocumentName: Single("https://far.away/x.fmu")}), "SD2", diag.Error, "not relative"},
-		{"backslash", Folder(t, map[string]string{ssp.DocumentName: Single(`resources\x.fmu`)}), "SD2", diag.Error, "folders are separated by /"},
+		{"backslash", Folder(t, map[string]string{ssp.DocumentName: Single(`resources\x.fmu`)}), "SD2", diag.Error, "separate folders by /"},
 		{"part of an FMU", Folder(t, map[string]string{ssp.DocumentName: Single("x.fmu#model")}), "SD2", diag.Error, "which only systems have"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -189,7 +189,7 @@ func TestRules(t *testing.T) {
 			{ssd, `<ssd:ParameterMapping source="map.ssm"/>`, `<ssd:ParameterMapping><ssm:ParameterMapping version="1.0"><ssm:MappingEntry source="gain" target="a.k"/></ssm:ParameterMapping></ssd:ParameterMapping>`}},
 			nil, "SD1T", diag.Warning, `prefix "ssm" is not declared`, "<ssm:ParameterMapping"},
 		{"namespace of old sets", []change{{ssv, "SSP1/SystemStructureParameterValues", "SSP1/ParameterValues"}}, nil, "SD1T", diag.Warning, "should be", "<ssv:ParameterSet"},
-		{"set elsewhere", []change{{ssd, `source="set.ssv"`, `source="sub/set.ssv"`}}, nil, "SD2", diag.Error, `at "set.ssv": is that the one meant`, ""},
+		{"set elsewhere", []change{{ssd, `source="set.ssv"`, `source="sub/set.ssv"`}}, nil, "SD2", diag.Error, `at "set.ssv": is it the right one`, ""},
 		{"empty name", []change{{ssd, `<ssd:System name="inner">`, `<ssd:System name="">`}, {ssd, `endElement="inner" endConnector="x"`, `endElement="a" endConnector="u"`},
 			{ssd, `startElement="inner" startConnector="z"`, `startElement="a" startConnector="y"`}}, nil, "SD4", diag.Error, "name is empty", ""},
 		{"twin element", []change{{ssd, `<ssd:System name="inner">`, `<ssd:System name="a">`}}, nil, "SD4", diag.Error, `called "a" too`, ""},
@@ -244,7 +244,7 @@ func TestRules(t *testing.T) {
 		{"clock", []change{{ssd, `<ssd:Connector name="n" kind="output"><ssc:Integer/>`, `<ssd:Connector name="n" kind="output"><ssc:Integer/><ssd:Clock name="tick"/>`}, {ssd, `version="1.0" name="test"`, `version="2.0" name="test"`}}, nil, "SD3C", diag.Warning, `the clock "tick"`, "<ssd:Clock"},
 		{"sourceBase of a system", []change{{ssd, `source="set.ssv"`, `source="set.ssv" sourceBase="component"`}}, nil, "SD18B", diag.Error, "not a component", ""},
 		{"experiment of nested system", []change{{ssd, `<ssd:System name="inner">`, `<ssd:Component name="box" type="application/x-ssp-definition" source="box.ssd"/>` + "\n" + `<ssd:System name="inner">`},
-			{"box.ssd", "", Head + `<ssd:System name="b"/><ssd:DefaultExperiment stopTime="3"/>` + Tail}}, nil, "SD19N", diag.Info, "has no effect where it stands", `source="box.ssd"`},
+			{"box.ssd", "", Head + `<ssd:System name="b"/><ssd:DefaultExperiment stopTime="3"/>` + Tail}}, nil, "SD19N", diag.Info, "has no effect because the document stands for", `source="box.ssd"`},
 		{"placeholder", []change{{ssd, `<ssd:System name="inner">`, `<ssd:Component name="box"/>` + "\n" + `<ssd:System name="inner">`}}, nil, "SD19P", diag.Warning, `"box" has no source`, `<ssd:Component name="box"/>`},
 		{"setting of another tool", []change{{ssd, `<ms:Settings version="1" stepSize="0.01"><ms:Stateless component="inner.b"/></ms:Settings>
     </ssc:Annotation>`, `<ms:Settings version="1" stepSize="0.01"><ms:Stateless component="inner.b"/></ms:Settings>
