@@ -137,7 +137,7 @@ func (r *ospReader) document(n *ssp.Node, name string) *ssp.Document {
 func known(r *ssp.Reader, n *ssp.Node, names ...string) {
 	for _, a := range n.El.Attr {
 		if a.Space == "" && a.Key != "xmlns" && !slices.Contains(names, a.Key) {
-			r.Add(xmltree.RuleUnknown, n, "the attribute %q is not known here and is left out", a.Key)
+			r.Add(xmltree.RuleUnknown, n, "the attribute %q is not known here and is ignored", a.Key)
 		}
 	}
 }

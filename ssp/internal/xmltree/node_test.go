@@ -44,7 +44,7 @@ func TestMalformed(t *testing.T) {
 		strings.Repeat("<a>", maxDepth+1): `line 1: elements are nested deeper than 500`,
 		"<?xml version='1.0' encoding='EBCDIC'?><a/>": `the file is encoded in "EBCDIC"; save it as UTF-8`,
 		"\xff\xfe<\x00a\x00":                          `the file is encoded in UTF-16; save it as UTF-8`,
-		"<a b='\xe4'/>":                               `if it is in ISO-8859-1, it must begin with <?xml`,
+		"<a b='\xe4'/>":                               `if it is in ISO-8859-1, begin it with <?xml`,
 	} {
 		r := &Reader{List: &diag.List{}, File: "f.xml"}
 		if n := r.Parse([]byte(text)); n != nil || len(r.List.Findings) != 1 || !strings.Contains(r.List.Findings[0].String(), want) {
