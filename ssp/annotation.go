@@ -189,7 +189,7 @@ func (s *settings) finish(components []*FlatComponent) {
 			case len(s.ownStep) > 0:
 				why = "of several tools the first counts, " + first
 			}
-			s.l.Report(RuleForeignPart, src.Place, "algorithm %s of %s is left out: %s", set.Algorithm, src.Text, why)
+			s.l.Report(RuleForeignPart, src.Place, "algorithm %s of %s is ignored: %s", set.Algorithm, src.Text, why)
 			set.Algorithm, set.Params = "", nil
 		}
 		s.tools = append(s.tools, set)

@@ -165,7 +165,7 @@ var (
 			"or rename one of the two"}
 	RuleForeign = &diag.Rule{ID: "SD21", Level: diag.Info, Ref: "ssp 21, 42-47",
 		Doc: "Unknown annotations of other tools have no effect.",
-		Remedy: "nothing, unless the setting matters: then give it on the command line " +
+		Remedy: "no action needed, unless the setting matters: then give it on the command line " +
 			"or in an annotation of macrostep"}
 	ruleOwn = &diag.Rule{ID: "SD21O", Level: diag.Error, Ref: "ssp 46",
 		Doc: "The annotation of macrostep is read strictly: version, attributes and elements are known, and values " +
@@ -177,7 +177,7 @@ var (
 	RuleTaken = &diag.Rule{ID: "SD21T", Level: diag.Info, Ref: "ssp 42-47",
 		Doc: "Known settings of other tools are used, unless the annotation of macrostep or the command line " +
 			"gives another value.",
-		Remedy: "nothing, unless another value is wanted: the command line and an annotation of macrostep override it"}
+		Remedy: "no action needed, unless another value is wanted: the command line and an annotation of macrostep override it"}
 )
 
 // Rules lists the rules of this package and those of its XML reader.

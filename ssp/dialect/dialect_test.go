@@ -118,15 +118,15 @@ func TestSequenceOfPlaceholders(t *testing.T) {
 	}
 }
 
-// Why a setting of another tool is left out.
+// Why a setting of another tool is ignored.
 func TestLeftOut(t *testing.T) {
 	osp := Annotate("com.opensimulationplatform", `<osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="1e-4"/></osp:Algorithm>`)
 	mcx := Annotate("com.avl.model.connect.ssp.task", `<mc:Task xmlns:mc="urn:mc" stepType="sequential"/>`)
 	trigger := Annotate("com.avl.model.connect.ssp.component", `<mc:Component xmlns:mc="urn:mc" triggerSequence="1"/>`)
 	for _, tt := range []struct{ name, component, experiment, want string }{
-		{"c", "", osp + mcx, "is left out: the algorithm is taken from the tool that gives the macro step: com.opensimulationplatform baseStepSize"},
-		{"c", "", Annotate(ssp.OwnType, `<ms:Settings version="1" algorithm="explicit"/>`) + osp + mcx, "is left out: the annotation of macrostep counts"},
-		{"c", "", Annotate(ssp.OwnType, `<ms:Settings version="1" stepSize="0.5"/>`) + osp + mcx, "is left out: of several tools the first counts"},
+		{"c", "", osp + mcx, "is ignored: the algorithm is taken from the tool that gives the macro step: com.opensimulationplatform baseStepSize"},
+		{"c", "", Annotate(ssp.OwnType, `<ms:Settings version="1" algorithm="explicit"/>`) + osp + mcx, "is ignored: the annotation of macrostep counts"},
+		{"c", "", Annotate(ssp.OwnType, `<ms:Settings version="1" stepSize="0.5"/>`) + osp + mcx, "is ignored: of several tools the first counts"},
 		{"c", "", mcx, ""},
 		{"c,d", trigger, mcx, `component "c,d" has a comma in its name`},
 	} {
@@ -182,9 +182,9 @@ func TestPrepare(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := map[string][]string{
-				"omsimulator": {`the system "in side"`, `component "b" has "b.fmu"`, "leaves an integer mapping out: a.mode to b.n"},
-				"osp": {"leaves connectors and parameter bindings of the system out", `takes components with FMUs only: "in side"`, "connectors of type Enumeration: a.mode",
-					"connectors of type unspecified: b.free", "connections with the system: u to b.u", "from the output to the input only: b.u to a.y", "neither prefixes nor mappings", "couples mm with m: a.y to b.u"},
+				"omsimulator": {`the system "in side"`, `component "b" has "b.fmu"`, "ignores an integer mapping: a.mode to b.n"},
+				"osp": {"ignores connectors and parameter bindings of the system", `supports only components with FMUs: "in side"`, "fails at connectors of type Enumeration: a.mode",
+					"connectors of type unspecified: b.free", "connections with the system: u to b.u", "only from output to input: b.u to a.y", "ignores prefixes and mappings", "couples mm with m: a.y to b.u"},
 			}[tool]
 			for _, w := range want {
 				if !strings.Contains(strings.Join(notes, "\n"), w) {
@@ -220,7 +220,7 @@ func TestPrepare(t *testing.T) {
 	if n, _ := sound(t, encode(t, alone)); len(n.Step) != 2 || n.Step[0].Value != 1e-3 || n.Step[1].Value != 1e-3 {
 		t.Errorf("steps %v", n.Step)
 	}
-	if _, err := dialect.Prepare(d, "other", 1, nil); err == nil || !strings.Contains(err.Error(), `there is no tool "other"`) {
+	if _, err := dialect.Prepare(d, "other", 1, nil); err == nil || !strings.Contains(err.Error(), `the tool "other" is not known`) {
 		t.Error(err)
 	}
 	if _, err := dialect.Prepare(d, "osp", 0, nil); err == nil {

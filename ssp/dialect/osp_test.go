@@ -334,7 +334,7 @@ func TestOSPBondDirection(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		unsure := slices.ContainsFunc(l.Findings, func(f diag.Finding) bool { return strings.Contains(f.Message, "units do not tell") })
+		unsure := slices.ContainsFunc(l.Findings, func(f diag.Finding) bool { return strings.Contains(f.Message, "units do not show") })
 		if p := n.Own.Bonds[0].Pairs[0]; p.Effort != "wheel.out_f" || unsure != (files == nil) {
 			t.Errorf("pair %+v, findings %v", p, l.Findings)
 		}
@@ -371,25 +371,25 @@ func TestOSPFaults(t *testing.T) {
 		{"initial value", replace(`variable="mass"`, `variable="masse"`), nil, "SD22N", diag.Error, `"masse" matches nothing`},
 		{"initial value twice", replace(`<Real value="400"/></InitialValue>`, `<Real value="400"/></InitialValue><InitialValue variable="mass"><Real value="400"/></InitialValue>`), nil, "SD16T", diag.Warning, "two initial values"},
 		{"initial values", replace(`<Real value="400"/></InitialValue>`, `<Real value="400"/></InitialValue><InitialValue variable="mass"><Real value="40"/></InitialValue>`), nil, "SD16D", diag.Error, "400 from line"},
-		{"initial type", replace(`<Real value="400"/>`, `<Complex value="400"/>`), nil, "SD1", diag.Error, `"Complex" is none of`},
+		{"initial type", replace(`<Real value="400"/>`, `<Complex value="400"/>`), nil, "SD1", diag.Error, `the type is "Complex"`},
 		{"variable", replace(`name="in_vel"`, `name="velo"`), nil, "SD5", diag.Error, `has no connector "velo"`},
 		{"causality", replace(`name="in_vel" causality="output"`, `name="in_vel" causality="parameter"`), nil, "SD1", diag.Error, `"parameter" is neither`},
 		{"causalities", replace(`name="in_vel" causality="output"`, `name="in_vel" causality="input"`), nil, "SD22P", diag.Warning, "both ends have the causality input"},
 		{"bond name", replace(`powerBond="axle"`, `powerBond="a,b"`), nil, "SD22", diag.Error, "cannot be part of a column name"},
-		{"half a bond", replace(`powerBond="axle"`, ``), nil, "SD22", diag.Error, "not as many in either direction"},
+		{"half a bond", replace(`powerBond="axle"`, ``), nil, "SD22", diag.Error, "not as many connections in either direction"},
 		{"units", ospSystem("", ospVariables("chassis.z", "wheel.in_vel")), nil, "SD22U", diag.Warning, `in "m" and wheel.in_vel in "m/s"; the number passes unchanged`},
 		{"two inputs", ospSystem("", ospVariables("chassis.force", "wheel.more")), nil, "SD8", diag.Error, "neither can feed the other"},
 		{"function", ospSystem(`<Product name="p"/>`), nil, "SD22", diag.Error, "LinearTransformation, Sum and VectorSum"},
 		{"function name", ospSystem(`<Sum name="wheel" inputCount="1"/>`), nil, "SD4", diag.Error, `called "wheel" too`},
-		{"function size", ospSystem(`<VectorSum name="s" inputCount="99999" dimension="99999"/>`), nil, "SD1", diag.Error, "more than makes sense"},
-		{"function input", ospSystem(`<LinearTransformation name="f"/>`, ospSignal("wheel.more", "f.out")), nil, "SD22", diag.Error, `inputs of the function "f": in`},
+		{"function size", ospSystem(`<VectorSum name="s" inputCount="99999" dimension="99999"/>`), nil, "SD1", diag.Error, "more than 10000 signals"},
+		{"function input", ospSystem(`<LinearTransformation name="f"/>`, ospSignal("wheel.more", "f.out")), nil, "SD22", diag.Error, `"f" has unconnected inputs: in`},
 		{"function output", ospSystem(`<LinearTransformation name="f"/>`, ospSignal("wheel.x", "f.in")), nil, "SD22P", diag.Warning, `"f" has no effect`},
 		{"signal", ospSystem(`<LinearTransformation name="f"/>`, ospSignal("wheel.x", "f.inn")), nil, "SD5", diag.Error, `no signal "inn"; it has in, out`},
 		{"signal of a simulator", ospSystem("", ospSignal("wheel.x", "chassis.force")), nil, "SD5", diag.Error, `no function "chassis"`},
 		{"signal group", ospSystem(`<Sum name="s" inputCount="1"/>`, `<SignalGroupConnection><VariableGroup simulator="wheel" name="g"/><SignalGroup function="s" name="in[0]"/></SignalGroupConnection>`),
 			nil, "SD5", diag.Error, "a VectorSum has"},
 		{"signal group size", ospSystem(`<VectorSum name="s" inputCount="1" dimension="2"/>`, ospSignal("wheel.more", "s.out[0]"),
-			`<SignalGroupConnection><VariableGroup simulator="wheel" name="the force"/><SignalGroup function="s" name="in[0]"/></SignalGroupConnection>`), ports, "SD22", diag.Error, "the signals of \"s.in[0]\" are 2"},
+			`<SignalGroupConnection><VariableGroup simulator="wheel" name="the force"/><SignalGroup function="s" name="in[0]"/></SignalGroupConnection>`), ports, "SD22", diag.Error, "\"s.in[0]\" has 2 signals"},
 		{"no model description", ospSystem("", ospGroups("", "chassis.port", "wheel.port")), nil, "SD22", diag.Error, "Chassis_OspModelDescription.xml"},
 		{"no group", ospSystem("", ospGroups("", "chassis.porte", "wheel.port")), ports, "SD22", diag.Error, `no group "porte"; it has port, the force, the velocity`},
 		{"kinds differ", ospSystem("", ospGroups("", "chassis.the force", "wheel.other")), map[string]string{"Chassis_OspModelDescription.xml": ports["Chassis_OspModelDescription.xml"],
@@ -399,7 +399,7 @@ func TestOSPFaults(t *testing.T) {
 		{"axes", ospSystem("", ospGroups("", "chassis.the force", "wheel.the force")), map[string]string{
 			"Chassis_OspModelDescription.xml": strings.Replace(ports["Chassis_OspModelDescription.xml"], `unit="N"`, `unit="N" axis="x"`, 1),
 			"Wheel_OspModelDescription.xml":   strings.Replace(ports["Wheel_OspModelDescription.xml"], `unit="N"`, `unit="N" axis="z"`, 1)},
-			"SD22P", diag.Warning, `"force" is of axis x and is connected with "out_f" of axis z`},
+			"SD22P", diag.Warning, `"force" of axis x is connected to "out_f" of axis z`},
 		{"two groups", ospSystem("", ospGroups("", "chassis.the force", "wheel.the force")), map[string]string{
 			"Chassis_OspModelDescription.xml": strings.Replace(ports["Chassis_OspModelDescription.xml"], "the velocity", "the force", 1),
 			"Wheel_OspModelDescription.xml":   ports["Wheel_OspModelDescription.xml"]}, "SD22", diag.Error, `2 groups of the name "the force"`},

@@ -295,7 +295,7 @@ func TestSSPNewFor(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	contains(t, "the warning", stderr, `warning: my system.ssp/SystemStructure.ssd:`, `the enumerations of "a.e" and "b.e" differ`)
-	contains(t, "the notes", out, "OSP ends at connectors of type Enumeration: a.e", "OSP does not convert units, and so couples km/h with m/s: a.w to b.a_w", "c1_c_d")
+	contains(t, "the notes", out, "OSP fails at connectors of type Enumeration: a.e", "OSP does not convert units, and so couples km/h with m/s: a.w to b.a_w", "c1_c_d")
 	pkg, err := ssp.Open(filepath.Join(dir, "my system.ssp"), &diag.List{Strict: true})
 	if err != nil {
 		t.Fatal(err)
@@ -313,7 +313,7 @@ func TestSSPNewFor(t *testing.T) {
 	done(t, dir, "ssp", "new", "a.fmu", "fine.fmu", "--for", "omsimulator", "--step-size=0.1", "-o", "fine.ssd")
 	contains(t, "the tolerance", read(t, filepath.Join(dir, "fine.ssd")), `relativeTolerance="2e-07"`)
 	out = done(t, dir, "ssp", "new", "a.fmu", "--for", "osp", "--dry-run")
-	contains(t, "enumerations", out, "a.e gets no connector: OSP ends at enumerations")
+	contains(t, "enumerations", out, "a.e gets no connector: OSP fails at enumerations")
 }
 
 func TestSSPPack(t *testing.T) {
