@@ -66,7 +66,7 @@ func TestWriteArchive(t *testing.T) {
 		`two files "A" and "a"`:               {{Name: "a"}, {Name: "A"}},
 		`"a" would be both a file and a fold`: {{Name: "a"}, {Name: "a/b"}},
 		"nothing":                             {{Name: "a", Path: filepath.Join(dir, "nothing")}},
-		"it is no ordinary file":              {{Name: "a", Path: dir}},
+		"it is not a regular file":            {{Name: "a", Path: dir}},
 	} {
 		if err := edit.WriteArchive(&bytes.Buffer{}, files); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
