@@ -383,15 +383,15 @@ func TestEncodeErrors(t *testing.T) {
 	for want, change := range map[string]func(*ssp.Document){
 		`/SystemStructureDescription: name="a\x00": XML cannot hold the character '\x00'`: func(d *ssp.Document) { d.Name = "a\x00" },
 		"the name is empty": func(d *ssp.Document) { d.System.Elements[0].Base().Name = "" },
-		`another element of this system is called "a" too`:    func(d *ssp.Document) { d.System.Elements[1].Base().Name = "a" },
-		"offset: NaN is no number":                            func(d *ssp.Document) { d.System.Connections[0].Transformation.Offset = math.NaN() },
-		"the mapping has no entry":                            func(d *ssp.Document) { d.System.Connections[1].Transformation.Numbers = nil },
-		"arrays can be kept, not made":                        func(d *ssp.Document) { d.System.Elements[0].Base().Connectors[0].Array = true },
-		"connections of single entries of arrays can be kept": func(d *ssp.Document) { d.System.Connections[0].Indexed = true },
-		`the unit "mm" has no base unit`:                      func(d *ssp.Document) { d.Units[0].Base = nil },
-		"the enumeration has no name":                         func(d *ssp.Document) { d.System.Elements[0].Base().Connectors[1].Enumeration = "" },
-		"signal dictionaries can be kept, not made":           func(d *ssp.Document) { d.System.Dictionaries = []ssp.Dictionary{{Name: "x"}} },
-		"the binding has neither a source nor a set":          func(d *ssp.Document) { d.System.Elements[1].Base().Bindings[0].Source = "" },
+		`another element of this system is called "a" too`: func(d *ssp.Document) { d.System.Elements[1].Base().Name = "a" },
+		"offset: NaN is not a finite number":               func(d *ssp.Document) { d.System.Connections[0].Transformation.Offset = math.NaN() },
+		"the mapping has no entry":                         func(d *ssp.Document) { d.System.Connections[1].Transformation.Numbers = nil },
+		"new arrays are not supported":                     func(d *ssp.Document) { d.System.Elements[0].Base().Connectors[0].Array = true },
+		"new connections of array entries":                 func(d *ssp.Document) { d.System.Connections[0].Indexed = true },
+		`the unit "mm" has no base unit`:                   func(d *ssp.Document) { d.Units[0].Base = nil },
+		"the enumeration has no name":                      func(d *ssp.Document) { d.System.Elements[0].Base().Connectors[1].Enumeration = "" },
+		"new signal dictionaries are not supported":        func(d *ssp.Document) { d.System.Dictionaries = []ssp.Dictionary{{Name: "x"}} },
+		"the binding has neither a source nor a set":       func(d *ssp.Document) { d.System.Elements[1].Base().Bindings[0].Source = "" },
 	} {
 		d := made()
 		change(d)
@@ -401,10 +401,10 @@ func TestEncodeErrors(t *testing.T) {
 		}
 	}
 	for want, v := range map[string]ssp.ParameterValue{
-		"no value of a type that a set can hold":         {Name: "k"},
-		"arrays can be kept":                             {Name: "k", Value: ssp.Value{Type: ssp.Real}, Array: true},
+		"has no value, or one of a type":                 {Name: "k"},
+		"new arrays are not supported":                   {Name: "k", Value: ssp.Value{Type: ssp.Real}, Array: true},
 		"the name is empty":                              {Value: ssp.Value{Type: ssp.Real}},
-		`the parameter "twice" stands twice in this set`: {Name: "twice", Value: ssp.Value{Type: ssp.Real}},
+		`the parameter "twice" occurs twice in this set`: {Name: "twice", Value: ssp.Value{Type: ssp.Real}},
 	} {
 		s := &ssp.ParameterSet{Name: "p", Parameters: []ssp.ParameterValue{{Name: "twice", Value: ssp.Value{Type: ssp.Real}}, v}}
 		data, err := edit.EncodeSet(s)

@@ -250,7 +250,7 @@ func TestMarks(t *testing.T) {
 func TestErrors(t *testing.T) {
 	for want, s := range map[string]*graph.System{
 		"connection 0 is from node 0 to node 3, but there are 1 nodes": {Nodes: []graph.Node{{}}, Edges: []graph.Edge{{From: 0, To: 3}}},
-		`bond "b" has the connection 2, but there are 0 connections`:                 {Nodes: []graph.Node{{}}, Bonds: []graph.Bond{{Name: "b", Edges: []int{2}}}},
+		`bond "b" has the connection 2, but there are 0 connections`:   {Nodes: []graph.Node{{}}, Bonds: []graph.Bond{{Name: "b", Edges: []int{2}}}},
 	} {
 		var b bytes.Buffer
 		if err := graph.SVG(&b, s); err == nil || err.Error() != want || b.Len() > 0 {
