@@ -92,25 +92,18 @@ func TestOwnStrict(t *testing.T) {
 	}
 	for _, c := range []struct{ component, experiment, message string }{
 		{"", "", "one element Settings"},
-		{"", good + good, "one element Settings"},
-		{"", `<ms:settings version="1"/>`, "one element Settings"},
 		{"", `<Settings version="1"/>`, "one element Settings"},
 		{"", `<ms:Settings/>`, `"version" is missing`},
 		{"", `<ms:Settings version="1.0"/>`, `version "1.0" is not known`},
-		{"", `<ms:Settings version="1" tolerance="small"/>`, "not a number above 0"},
 		{"", `<ms:Settings version="1"><ms:Param key="k"/></ms:Settings>`, `"value" is missing`},
-		{"", `<ms:Settings version="1"><ms:Param key="" value="1"/></ms:Settings>`, `"key" is missing or empty`},
 		{"", `<ms:Settings version="1"><ms:Param key="a" value="1" unit="m"/></ms:Settings>`, `"unit" is not known`},
 		{"", `<ms:Settings version="1"><ms:Param key="a" value="1"><ms:X/></ms:Param></ms:Settings>`, `"ms:X" is not known`},
 		{"", `<ms:Settings version="1"><ms:Param key="a" value="1"/><ms:Param key="a" value="2"/></ms:Settings>`, `"a" is given twice`},
 		{"", `<ms:Settings version="1"><ms:Rate component="c" ratio="1.5"/></ms:Settings>`, "not a whole number above 0"},
-		{"", `<ms:Settings version="1"><ms:Rate component="c" ratio="1/0"/></ms:Settings>`, "not a whole number above 0"},
 		{"", `<ms:Settings version="1"><ms:Rate component="c" ratio="2"/><ms:Rate component="c" ratio="1/2"/></ms:Settings>`, `component "c" has two rates`},
 		{"", `<ms:Settings version="1"><ms:Rate component="d" ratio="2"/></ms:Settings>`, `no component "d"`},
 		{"<ms:Component stateless='perhaps'/>", good, `neither "true" nor "false"`},
-		{"<ms:Component state='1'/>", good, `"state" is not known`},
 		{"<ms:Component><ms:X/></ms:Component>", good, `"ms:X" is not known`},
-		{"<ms:Settings version='1'/>", good, "one element Component"},
 	} {
 		component := ""
 		if c.component != "" {
@@ -123,20 +116,14 @@ func TestOwnStrict(t *testing.T) {
 		{`<ms:Bond name="b"/>`, "no Pair"},
 		{`<ms:Bond name="b" a="c.u" b="d.v"><ms:Pair effort="c.F" flow="d.v"/></ms:Bond>`, `"a" is not known`},
 		{`<ms:Bond name="b" energyScale="0"><ms:Pair effort="c.F" flow="d.v"/></ms:Bond>`, "not a number above 0"},
-		{`<ms:Bond name="b" tolerance="NaN"><ms:Pair effort="c.F" flow="d.v"/></ms:Bond>`, "not a number above 0"},
 		{`<ms:Bond name="a,b"><ms:Pair effort="c.F" flow="d.v"/></ms:Bond>`, "remove commas"},
-		{`<ms:Bond name="b"><ms:Port effort="c.F" flow="d.v"/></ms:Bond>`, `"ms:Port" is not known; Bond has Pair`},
 		{`<ms:Bond name="b"><ms:Pair effort="c.F" flow="d.v"><ms:X/></ms:Pair></ms:Bond>`, `"ms:X" is not known`},
 		{`<ms:Bond name="b"><ms:Pair effort="c.F"/></ms:Bond>`, `"flow" is missing`},
-		{`<ms:Bond name="b"><ms:Pair flow="d.v" effort=""/></ms:Bond>`, `"effort" is missing`},
-		{`<ms:Bond name="b"><ms:Pair effort="c.F" flow="d.v" sign="-1"/></ms:Bond>`, `"sign" is not known`},
 		{`<ms:Bond name="b"><ms:Pair effort="c.F" flow="d.v" opposed="-1"/></ms:Bond>`, `"opposed"`},
 		{`<ms:Bond name="b"><ms:Pair effort="c.F" flow="d.v"/></ms:Bond><ms:Bond name="b"><ms:Pair effort="c.F" flow="d.v"/></ms:Bond>`, `two bonds are called "b"`},
 		{`<ms:Bond name="b"><ms:Pair effort="c.F" flow="e.v"/></ms:Bond>`, `"e.v" is not a Real output, component.variable: there is no such component`},
-		{`<ms:Bond name="b"><ms:Pair effort="c.F" flow="v"/></ms:Bond>`, `"v" is not a Real output`},
 		{`<ms:Bond name="b"><ms:Pair effort="c.G" flow="d.v"/></ms:Bond>`, `component "c" has no such variable`},
 		{`<ms:Bond name="b"><ms:Pair effort="c.u" flow="d.v"/></ms:Bond>`, "its causality is input"},
-		{`<ms:Bond name="b"><ms:Pair effort="c.n" flow="d.v"/></ms:Bond>`, "its type is Integer"},
 		{`<ms:Bond name="b"><ms:Pair effort="c.F" flow="c.v"/></ms:Bond>`, "outputs of the same component"},
 	} {
 		refused(bonded(Annotate(ssp.OwnType, "<ms:Settings version='1'>\n"+c.bond+"</ms:Settings>")), bondFakes, c.message)

@@ -439,7 +439,8 @@ func (f *flattener) clashes(settings map[end]*Setting) {
 			continue // the value has no effect
 		}
 		c := s.From.clash
-		f.once(c.rule, s.From.Place, "%q gets two values from one binding: %s from line %d and %s from here", t, c.first.Bound, c.first.Place.Line, s.From.Bound)
+		f.once(c.rule, s.From.Place, "%q gets two values from one binding: %s from line %d and %s from here", t,
+			c.first.Bound, c.first.Place.Line, s.From.Bound)
 	}
 }
 
@@ -497,7 +498,8 @@ func (f *flattener) valueOver(t end, settings map[end]*Setting, used map[end]boo
 			"causality %s, variability %s, initial %q", t, start, v.Causality, v.Variability, v.Initial)
 		return
 	}
-	x := carried{flattener: f, from: start, to: t, place: a.from.Place, value: a.from.Value, unit: a.unitName, steps: slices.Clone(a.from.Steps)}
+	x := carried{flattener: f, from: start, to: t, place: a.from.Place, value: a.from.Value, unit: a.unitName,
+		steps: slices.Clone(a.from.Steps)}
 	if !x.carry(a, path[at:], &v) {
 		return
 	}
@@ -521,12 +523,14 @@ func (f *flattener) fedByOutput(t, source end, path []edge, direct *Setting, use
 		if v, _ := f.variable(t); v.Causality == string(Parameter) {
 			until = "the value has no effect"
 		}
-		f.l.Report(ruleConnected, direct.From.Place, "%q is bound to %s, but connected to the output %q; %s", t, direct.Value, source, until)
+		f.l.Report(ruleConnected, direct.From.Place, "%q is bound to %s, but connected to the output %q; %s", t,
+			direct.Value, source, until)
 	}
 	for _, g := range path {
 		if as := f.assigned[g.from]; g.from.in.index < 0 && len(as) > 0 && !used[g.from] {
 			used[g.from] = true
-			f.l.Report(ruleConnected, as[0].from.Place, "the connector %q is bound to a value, but connected to the output %q, which counts",
+			f.l.Report(ruleConnected, as[0].from.Place,
+				"the connector %q is bound to a value, but connected to the output %q, which counts",
 				g.from, source)
 		}
 	}
@@ -604,10 +608,12 @@ func (f *flattener) weaker(path []edge, at int) (out []Provenance) {
 			switch {
 			case !last:
 			case i < at:
-				f.once(ruleOverridden, weak.from.Place, "the connector %q is bound to %s; after %q, which it feeds, the value given there counts",
+				f.once(ruleOverridden, weak.from.Place,
+					"the connector %q is bound to %s; after %q, which it feeds, the value given there counts",
 					g.from, weak.from.Value, start)
 			default:
-				f.once(ruleConnected, weak.from.Place, "the connector %q is bound to %s, but connected to the connector %q, whose value counts",
+				f.once(ruleConnected, weak.from.Place,
+					"the connector %q is bound to %s, but connected to the connector %q, whose value counts",
 					g.from, weak.from.Value, start)
 			}
 		}

@@ -395,8 +395,9 @@ var allowed = map[pair][]pair{
 	{true, Input}:     {{true, Output}, {false, Input}, {false, Inout}, {true, Local}},
 	{true, StructuralParameter}: {{true, CalculatedParameter}, {true, Output}, {true, Local},
 		{false, StructuralParameter}, {false, Parameter}, {false, Input}, {false, Inout}},
-	{false, CalculatedParameter}: {{false, Parameter}, {false, Input}, {false, Inout}, {true, CalculatedParameter}, {true, Output}, {true, Local}},
-	{false, Output}:              {{false, Input}, {false, Inout}, {true, Output}, {true, Local}},
+	{false, CalculatedParameter}: {{false, Parameter}, {false, Input}, {false, Inout}, {true, CalculatedParameter},
+		{true, Output}, {true, Local}},
+	{false, Output}: {{false, Input}, {false, Inout}, {true, Output}, {true, Local}},
 	{false, Constant}: {{false, StructuralParameter}, {false, Parameter}, {false, Input}, {false, Inout},
 		{true, Constant}, {true, CalculatedParameter}, {true, Output}, {true, Local}},
 	{false, Local}: {{false, Input}, {false, Inout}, {true, Output}, {true, Local}},
@@ -1000,8 +1001,9 @@ func (f *flattener) arrive(from, to end, v Variable, items map[string]int32, tab
 	case v.Type == Enumeration:
 		for _, name := range slices.Sorted(maps.Keys(v.Items)) {
 			if n := becomes(v.Items[name]); !numbers[n] {
-				f.l.Report(ruleTransformation, at, "%q → %q: the item %q of the source, %d, becomes %d, which is not an item of the target; "+
-					"it has %s: map it with an EnumerationMappingTransformation", from, to, name, v.Items[name], n, diag.ListItems(items))
+				f.l.Report(ruleTransformation, at,
+					"%q → %q: the item %q of the source, %d, becomes %d, which is not an item of the target; "+
+						"it has %s: map it with an EnumerationMappingTransformation", from, to, name, v.Items[name], n, diag.ListItems(items))
 				return false
 			}
 		}
@@ -1078,7 +1080,8 @@ func (f *flattener) outputs() {
 			continue
 		}
 		if all, ok := f.compile(source, path, c.Place); ok {
-			f.net.Outputs = append(f.net.Outputs, SystemOutput{Name: c.Name, From: FlatEnd{source.in.index, source.name}, Gain: all.gain, Offset: all.offset})
+			f.net.Outputs = append(f.net.Outputs, SystemOutput{Name: c.Name, From: FlatEnd{source.in.index,
+				source.name}, Gain: all.gain, Offset: all.offset})
 		}
 	}
 }

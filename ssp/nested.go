@@ -286,7 +286,8 @@ func (p *Package) open(h home, rel string, packed bool, l *diag.List) (home, err
 		return in, nil
 	}
 	if h.depth >= maxPackaged {
-		return home{}, fmt.Errorf("packages are nested %d levels deep; the package probably contains itself: remove the inner copy", maxPackaged)
+		return home{}, fmt.Errorf("packages are nested %d levels deep; the package probably contains itself: "+
+			"remove the inner copy", maxPackaged)
 	}
 	if len(p.packages) >= maxPackages {
 		return home{}, fmt.Errorf("the system has more than %d packages", maxPackages)

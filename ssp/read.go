@@ -98,7 +98,8 @@ func (p *parser) since2(n *xmltree.Node, what string) {
 
 func (r *reader) document(n *xmltree.Node) *Document {
 	if !n.Is("SystemStructureDescription", xmltree.SSD) {
-		r.Add(xmltree.RuleSchema, n, "the root element is %q of namespace %q, not SystemStructureDescription of %q", n.El.FullTag(), n.URI, xmltree.SSD)
+		r.Add(xmltree.RuleSchema, n, "the root element is %q of namespace %q, not SystemStructureDescription of %q",
+			n.El.FullTag(), n.URI, xmltree.SSD)
 		return nil
 	}
 	d := &Document{File: r.File, Version: r.version(n), Name: r.Need(n, "name"), Metadata: make(map[string]string), Tree: n.El}
@@ -211,7 +212,8 @@ func (p *parser) connectorNames(c *Connector, scopes ...*names) {
 func (p *parser) setNames(s *ParameterSet, scopes ...*names) {
 	for i := range s.Parameters {
 		v := &s.Parameters[i]
-		v.face = p.lookUp(v.Unit, v.Enumeration, v.Place, "; a definition in the system that binds the value, or in the FMU, is used", scopes...)
+		v.face = p.lookUp(v.Unit, v.Enumeration, v.Place,
+			"; a definition in the system that binds the value, or in the FMU, is used", scopes...)
 	}
 }
 
@@ -465,7 +467,8 @@ func (p *parser) transformation(n *xmltree.Node) (t *Transformation, rest []*xml
 			p.Add(xmltree.RuleSchema, k, "there is more than one transformation")
 			continue
 		}
-		t = &Transformation{Kind: TransformationKind(at), Factor: p.NumberOr(k, "factor", 1), Offset: p.NumberOr(k, "offset", 0), Place: p.Place(k)}
+		t = &Transformation{Kind: TransformationKind(at), Factor: p.NumberOr(k, "factor", 1), Offset: p.NumberOr(k,
+			"offset", 0), Place: p.Place(k)}
 		entry := "MapEntry"
 		switch t.Kind {
 		case Linear:
@@ -664,7 +667,8 @@ func (r *reader) binding(n *xmltree.Node) Binding {
 
 // readPart reads a parameter set, mapping or dictionary, inline or from a file. n has the
 // attributes, inline the content if there is any. It returns nil after an error.
-func readPart[T any](r *reader, n, inline *xmltree.Node, source, mime, want, base string, read func(p *parser, n *xmltree.Node, inline bool) *T) *T {
+func readPart[T any](r *reader, n, inline *xmltree.Node, source, mime, want, base string, read func(p *parser,
+	n *xmltree.Node, inline bool) *T) *T {
 	switch {
 	case mime != want:
 		r.Add(ruleContent, n, "the type %q cannot be read; it must be %q", mime, want)

@@ -282,31 +282,31 @@ func TestUnitsOfSets(t *testing.T) {
 		{name: "nobody, and the connector has a unit", variable: "mm", connector: "mm"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			definition := func(prefix, factor string) string {
-				if factor == "" {
+			definition := func(prefix string, units ...string) (text string) { // names and factors
+				for i := 0; i < len(units); i += 2 {
+					if units[i+1] != "" {
+						text += fmt.Sprintf(`<ssc:Unit name=%q><ssc:BaseUnit m="1" factor=%q/></ssc:Unit>`, units[i], units[i+1])
+					}
+				}
+				if text == "" {
 					return ""
 				}
-				return "<" + prefix + `:Units><ssc:Unit name="x"><ssc:BaseUnit m="1" factor="` + factor + `"/></ssc:Unit></` + prefix + ":Units>"
+				return "<" + prefix + ":Units>" + text + "</" + prefix + ":Units>"
 			}
-			set := `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="` + xmltree.SSV + `" xmlns:ssc="` + xmltree.SSC + `"><ssv:Parameters>` + Parameter("p", RealValue(2, cmp.Or(tt.value, "x"))) +
-				"</ssv:Parameters>" + definition("ssv", tt.set) + "</ssv:ParameterSet>"
-			target, before, after := "c.p", "", ""
-			switch tt.connector {
-			case "none":
-				target, before = "k", Conns(Con("k", "parameter", "<ssc:Real/>"))
-			case "mm":
-				target, before = "k", Conns(Con("k", "parameter", RealType("mm")))
-			}
+			set := `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="` + xmltree.SSV + `" xmlns:ssc="` + xmltree.SSC + `"><ssv:Parameters>` +
+				Parameter("p", RealValue(2, cmp.Or(tt.value, "x"))) + "</ssv:Parameters>" + definition("ssv", "x", tt.set) + "</ssv:ParameterSet>"
+			target, before, suppress, links := "c.p", "", "", []string(nil)
 			if tt.connector != "" {
-				after = "<ssd:Connections>" + Link("k", "c/p", "") + "</ssd:Connections>"
+				target, before, links = "k", Conns(Con("k", "parameter", RealType(strings.TrimPrefix(tt.connector, "none")))), []string{Link("k", "c/p", "")}
 			}
-			mapping := `<ssd:ParameterMapping><ssm:ParameterMapping version="1.0">` + strings.Replace(Mapped("p", target, ""), "<ssm:MappingEntry", map[bool]string{true: `<ssm:MappingEntry suppressUnitConversion="true"`, false: "<ssm:MappingEntry"}[tt.suppress], 1) + `</ssm:ParameterMapping></ssd:ParameterMapping>`
-			document := Head + `<ssd:System name="top">` + before + Bindings(`<ssd:ParameterBinding source="s.ssv">`+mapping+`</ssd:ParameterBinding>`) +
-				"<ssd:Elements>" + Comp("c", Conns(Con("p", "parameter", ""))) + "</ssd:Elements>" + after + "</ssd:System>" +
-				strings.Replace(definition("ssd", tt.system), "</ssd:Units>", `<ssc:Unit name="mm"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit></ssd:Units>`, 1) + Tail
-			if tt.system == "" && tt.connector == "mm" {
-				document = strings.Replace(document, Tail, `<ssd:Units><ssc:Unit name="mm"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit></ssd:Units>`+Tail, 1)
+			if tt.suppress {
+				suppress = ` suppressUnitConversion="true"`
 			}
+			mapping := `<ssd:ParameterMapping><ssm:ParameterMapping version="1.0"><ssm:MappingEntry source="p" target="` + target + `"` + suppress +
+				`/></ssm:ParameterMapping></ssd:ParameterMapping>`
+			document := Head + Sys("top", before+Bindings(`<ssd:ParameterBinding source="s.ssv">`+mapping+`</ssd:ParameterBinding>`),
+				Comp("c", Conns(Con("p", "parameter", ""))), links...) +
+				definition("ssd", "mm", "0.001", "x", tt.system) + Tail
 			p := Par("p", ssp.Real)
 			if p.Unit = tt.variable; p.Unit == "mm" {
 				p.UnitBase = &mmUnit

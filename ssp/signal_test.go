@@ -303,13 +303,10 @@ func TestKinds2(t *testing.T) {
 	}
 	for _, c := range []struct{ a, s, b, causality, id, message string }{
 		{"output", "output", "input", "output", "", ""},
-		{"unspecified", "output", "unspecified", "output", "", ""},
 		{"output", "local", "input", "output", "", ""},
-		{"output", "unspecified", "input", "output", "", ""},
 		{"unspecified", "unspecified", "unspecified", "output", "", ""},
 		{"output", "input", "input", "output", "SD8", "neither can feed the other"},
 		{"local", "output", "input", "local", "SD8", "only an output or a calculated parameter can feed"},
-		{"constant", "output", "input", "constant", "SD8", "only an output or a calculated parameter can feed"},
 		{"calculatedParameter", "calculatedParameter", "input", "calculatedParameter", "", ""},
 		{"structuralParameter", "output", "input", "structuralParameter", "SD8", "neither can feed"},
 	} {

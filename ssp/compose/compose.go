@@ -134,7 +134,8 @@ func (m *matcher) match(i int, v *description.ScalarVariable) (o output, none *N
 }
 
 // mismatch returns the reason why an output cannot feed an input; "" if it can.
-func mismatch(from *description.ModelDescription, y *description.ScalarVariable, to *description.ModelDescription, u *description.ScalarVariable) string {
+func mismatch(from *description.ModelDescription, y *description.ScalarVariable, to *description.ModelDescription,
+	u *description.ScalarVariable) string {
 	discrete := func(t description.BaseType) bool { return t == description.Integer || t == description.Enumeration }
 	if y.Type != u.Type && !(discrete(y.Type) && discrete(u.Type)) {
 		return fmt.Sprintf("it is of type %s, but the input of type %s", y.Type, u.Type)
@@ -260,7 +261,8 @@ func Compose(parts []Part, c Composition) (d *ssp.Document, notes []string, err 
 		b.component(i, linked)
 	}
 	for _, l := range c.Links {
-		connection := ssp.Connection{StartElement: parts[l.From].Name, StartConnector: l.Output, EndElement: parts[l.To].Name, EndConnector: l.Input}
+		connection := ssp.Connection{StartElement: parts[l.From].Name, StartConnector: l.Output,
+			EndElement: parts[l.To].Name, EndConnector: l.Input}
 		if connection.Transformation, err = b.itemsByName(l); err != nil {
 			return nil, nil, err
 		}

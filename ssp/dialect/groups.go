@@ -267,7 +267,8 @@ func (f *ospConnector) group(at ssp.Place, e ospEnd) *ospGroup {
 // order.
 func (f *ospConnector) connectGroups(c ospGroupConnection, a, b *ospGroup) {
 	if len(a.groups) != len(b.groups) || len(a.variables) != len(b.variables) {
-		f.List.Report(ruleOSP, c.place, "the groups %q and %q cannot be connected: %q has %d variables and %d groups, %q has %d and %d", c.a, c.b,
+		f.List.Report(ruleOSP, c.place,
+			"the groups %q and %q cannot be connected: %q has %d variables and %d groups, %q has %d and %d", c.a, c.b,
 			a.name, len(a.variables), len(a.groups), b.name, len(b.variables), len(b.groups))
 		return
 	}
@@ -344,7 +345,8 @@ func (f *ospConnector) judgeUnits(n *ssp.Network) {
 		from, a, _ := f.unitOf(c.From)
 		to, b, _ := f.unitOf(c.To)
 		if gain, offset, err := unit.Convert(a, b, false); err != nil || gain != 1 || offset != 0 {
-			f.List.Report(ruleOSPUnit, c.Place, "%s is in %q and %s in %q; the number passes unchanged, as in OSP", f.name(c.From), from, f.name(c.To), to)
+			f.List.Report(ruleOSPUnit, c.Place, "%s is in %q and %s in %q; the number passes unchanged, as in OSP",
+				f.name(c.From), from, f.name(c.To), to)
 		}
 	}
 }

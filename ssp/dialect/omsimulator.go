@@ -189,7 +189,8 @@ func (o *omSimulator) Record(f *ssp.Resolved) (names []string, from ssp.SettingS
 		}
 	}
 	if missing > 0 {
-		f.List.Report(ssp.RuleForeign, at, "%s: %d names are not variables of FMUs (but connectors of systems, for example) and are ignored",
+		f.List.Report(ssp.RuleForeign, at,
+			"%s: %d names are not variables of FMUs (but connectors of systems, for example) and are ignored",
 			source, missing)
 	}
 	if len(names) == 0 {

@@ -56,7 +56,8 @@ func (e ospEnd) String() string { return e.element + "." + e.name }
 func readStructure(p *ssp.Reader, root *ssp.Node, name string) (*ssp.Document, ssp.Structure) {
 	r := &ospReader{Reader: p, functions: map[string]*ospFunction{}}
 	if !root.Is(ospRoot, nsOSPSystem) {
-		r.Add(xmltree.RuleSchema, root, "the root element is %q of namespace %q, not %s of %q", root.El.FullTag(), root.URI, ospRoot, nsOSPSystem)
+		r.Add(xmltree.RuleSchema, root, "the root element is %q of namespace %q, not %s of %q", root.El.FullTag(),
+			root.URI, ospRoot, nsOSPSystem)
 		return nil, nil
 	}
 	r.out = &ospStructure{names: map[string]ssp.Place{}, places: map[string]ssp.Place{}}
@@ -431,7 +432,8 @@ func (r *ospReader) causalities(n *ssp.Node) {
 func (r *ospReader) bond(n *ssp.Node) string {
 	name := n.Str("powerBond", "")
 	if strings.ContainsAny(name, ",\"\r\n") {
-		r.Add(ruleOSP, n, "the name %q of the power bond cannot be part of a column name; remove commas, quotation marks and line breaks", name)
+		r.Add(ruleOSP, n,
+			"the name %q of the power bond cannot be part of a column name; remove commas, quotation marks and line breaks", name)
 		return ""
 	}
 	if _, seen := r.out.places[name]; name != "" && !seen {

@@ -64,7 +64,8 @@ func EncodeMapping(m *ssp.ParameterMapping) ([]byte, error) {
 }
 
 // prefixesOf lists the namespaces that a new document declares, other than its own.
-var prefixesOf = map[string][]string{xmltree.SSD: {xmltree.SSC, xmltree.SSV, xmltree.SSM}, xmltree.SSV: {xmltree.SSC}, xmltree.SSM: {xmltree.SSC}}
+var prefixesOf = map[string][]string{xmltree.SSD: {xmltree.SSC, xmltree.SSV, xmltree.SSM}, xmltree.SSV: {xmltree.SSC},
+	xmltree.SSM: {xmltree.SSC}}
 
 // leastVersion returns the lowest version that a new document can have (ssp 5, 48).
 func leastVersion(d *ssp.Document) string {
@@ -248,7 +249,8 @@ func only(parent *etree.Element, uri, name string) *etree.Element {
 // items makes the elements of a list agree with n items of the model: one fills and returns the
 // element of an item, mine selects the elements of items. It removes other such elements, and keeps
 // comments before the element that they precede.
-func (w *writer) items(list *etree.Element, n int, at func(i int) ssp.Place, one func(i int) *etree.Element, mine func(*etree.Element) bool) {
+func (w *writer) items(list *etree.Element, n int, at func(i int) ssp.Place, one func(i int) *etree.Element,
+	mine func(*etree.Element) bool) {
 	for i := range n {
 		if p := at(i); p.File == w.file && p.Path != "" {
 			w.reserved[w.kept[p.Path]] = true
@@ -445,7 +447,8 @@ func is(uri, name string) func(*etree.Element) bool {
 }
 
 func endsOf(k *etree.Element) [4]string {
-	return [4]string{xmltree.Value(k, "startElement"), xmltree.Value(k, "startConnector"), xmltree.Value(k, "endElement"), xmltree.Value(k, "endConnector")}
+	return [4]string{xmltree.Value(k, "startElement"), xmltree.Value(k, "startConnector"),
+		xmltree.Value(k, "endElement"), xmltree.Value(k, "endConnector")}
 }
 
 func (w *writer) connection(list *etree.Element, c *ssp.Connection, ends map[[4]string][]*etree.Element) *etree.Element {

@@ -294,7 +294,8 @@ func (l *layout) ports() {
 			}
 			return n
 		}
-		it.width = math.Ceil(max(84, titleChar*float64(len([]rune(cut(node.Name, 34))))+2*boxPadding, textChar*float64(len([]rune(cut(node.Detail, 40))))+2*boxPadding,
+		it.width = math.Ceil(max(84, titleChar*float64(len([]rune(cut(node.Name, 34))))+2*boxPadding,
+			textChar*float64(len([]rune(cut(node.Detail, 40))))+2*boxPadding,
 			textChar*float64(longest(it.sides[before])+longest(it.sides[behind]))+4*boxPadding))
 		half := rowHeight * float64(max(len(it.sides[before]), len(it.sides[behind]))) / 2
 		it.up, it.down = titleHeight+half, half+boxPadding
@@ -385,7 +386,8 @@ func (l *layout) sort() {
 					case o.layer == at && it.node < 0: // beside the box
 						total, weight = total+n.weight*(float64(o.order)+0.4), weight+n.weight
 					case forward && o.layer < at, !forward && o.layer > at:
-						total, weight = total+n.weight*(float64(o.order)+0.5)/float64(len(l.layers[o.layer]))*float64(len(l.layers[at])), weight+n.weight
+						want := (float64(o.order) + 0.5) / float64(len(l.layers[o.layer]))
+						total, weight = total+n.weight*want*float64(len(l.layers[at])), weight+n.weight
 					}
 				}
 				key[i] = float64(it.order)

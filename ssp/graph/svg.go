@@ -229,9 +229,11 @@ func (d *drawing) box(l *layout, it *item) {
 	}
 	d.printf(`<g><title>%s</title><rect class="box%s" x="%s" y="%s" width="%s" height="%s" rx="5"/>`+"\n",
 		escape(strings.TrimSpace(node.Name+"\n"+node.Detail)), ring, num(x), num(y), num(it.width), num(it.up+it.down))
-	d.printf(`<text class="title" x="%s" y="%s" text-anchor="middle">%s</text>`+"\n", num(x+it.width/2), num(y+15), escape(cut(node.Name, 34)))
+	d.printf(`<text class="title" x="%s" y="%s" text-anchor="middle">%s</text>`+"\n", num(x+it.width/2), num(y+15),
+		escape(cut(node.Name, 34)))
 	if node.Detail != "" {
-		d.printf(`<text class="detail" x="%s" y="%s" text-anchor="middle">%s</text>`+"\n", num(x+it.width/2), num(y+28), escape(cut(node.Detail, 40)))
+		d.printf(`<text class="detail" x="%s" y="%s" text-anchor="middle">%s</text>`+"\n", num(x+it.width/2),
+			num(y+28), escape(cut(node.Detail, 40)))
 	}
 	for side, list := range it.sides {
 		for _, p := range list {
@@ -350,7 +352,8 @@ func (d *drawing) legend(x, y float64) {
 		class, mark, text string
 	}{
 		{true, "wire", "a", "connection"}, {d.used.many, "wire many", "a", "several connections"},
-		{d.used.loop, "wire loop", "al", "on an algebraic loop"}, {d.used.assumed, "wire assumed", "as", "on a loop if outputs depend on all inputs (not declared)"},
+		{d.used.loop, "wire loop", "al", "on an algebraic loop"}, {d.used.assumed, "wire assumed", "as",
+			"on a loop if outputs depend on all inputs (not declared)"},
 		{d.used.bond, "bond", "", "power bond"}, {d.used.proposed, "bond proposed", "", "power bond by its units"},
 	} {
 		if !e.used {
@@ -360,7 +363,8 @@ func (d *drawing) legend(x, y float64) {
 		if e.mark != "" {
 			marker = fmt.Sprintf(` marker-end="url(#%s)"`, e.mark)
 		}
-		d.printf(`<path class="%s" d="M%s %sh34"%s/><text x="%s" y="%s">%s</text>`+"\n", e.class, num(x), num(y), marker, num(x+42), num(y+3.5), escape(e.text))
+		d.printf(`<path class="%s" d="M%s %sh34"%s/><text x="%s" y="%s">%s</text>`+"\n", e.class, num(x), num(y),
+			marker, num(x+42), num(y+3.5), escape(e.text))
 		x += 42 + textChar*float64(len(e.text)) + 26
 	}
 }

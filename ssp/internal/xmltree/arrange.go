@@ -27,7 +27,8 @@ var commonElements = slices.Concat(types, Transformations,
 var sequence = func() map[string][]string {
 	component := []string{"Connectors", "ElementGeometry", "ParameterBindings", "MetaData", "Signature", "Annotations"}
 	return map[string][]string{
-		SSD + " SystemStructureDescription": {"System", "Enumerations", "Units", "DefaultExperiment", "MetaData", "Signature", "Annotations"},
+		SSD + " SystemStructureDescription": {"System", "Enumerations", "Units", "DefaultExperiment", "MetaData",
+			"Signature", "Annotations"},
 		SSD + " System": {"Connectors", "ElementGeometry", "ParameterBindings", "MetaData", "Signature", "Elements", "Connections",
 			"SignalDictionaries", "SystemGeometry", "GraphicalElements", "Annotations"},
 		SSD + " Component":                 component,

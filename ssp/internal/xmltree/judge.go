@@ -435,8 +435,9 @@ func empty(n *Node) bool {
 var needed = map[string][][]string{
 	"Connectors": {{"Connector"}}, "Elements": {{"Component", "System", "SignalDictionaryReference"}}, "Connections": {{"Connection"}},
 	"SignalDictionaries": {{"SignalDictionary"}}, "GraphicalElements": {{"Note"}}, "Units": {{"Unit"}}, "Enumerations": {{"Enumeration"}},
-	"ParameterBindings": {{"ParameterBinding"}}, "Annotations": {{"Annotation"}}, "Enumeration": {{"Item"}}, "ParameterSet": {{"Parameters"}},
-	"BooleanMappingTransformation": {{"MapEntry"}}, "IntegerMappingTransformation": {{"MapEntry"}}, "EnumerationMappingTransformation": {{"MapEntry"}},
+	"ParameterBindings": {{"ParameterBinding"}}, "Annotations": {{"Annotation"}}, "Enumeration": {{"Item"}},
+	"ParameterSet": {{"Parameters"}}, "BooleanMappingTransformation": {{"MapEntry"}},
+	"IntegerMappingTransformation": {{"MapEntry"}}, "EnumerationMappingTransformation": {{"MapEntry"}},
 }
 
 // written reports repeated identifiers, and a parameter set without a name.
