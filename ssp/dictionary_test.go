@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/ssp"
 	. "github.com/macrostep/macrostep/ssp/internal/ssptest"
 )
@@ -86,39 +85,6 @@ func TestDictionariesJoined(t *testing.T) {
 	}
 	if len(l.Findings) > 0 {
 		t.Errorf("findings %v", l.Findings)
-	}
-}
-
-// A value bound at a reference, or from outside by its name, is that of the signal.
-func TestDictionaryValue(t *testing.T) {
-	for _, c := range []struct {
-		name, top, mid, own string
-		want                float64
-		fed                 bool
-	}{
-		{"at the reference", "", "", Inline("", Parameter("x", RealValue(3, "")), ""), 3, false},
-		{"farther", Inline("", Parameter("w.x", RealValue(5, "")), ""), Inline("", Parameter("r.x", RealValue(4, "")), ""), "", 5, false},
-		{"written", "", "", Inline("", Parameter("x", RealValue(3, "")), ""), 0, true},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			document := bus(inDocument(dictionary(entry("x", "<ssc:Real/>"))), signal("input", ""), signal("output", "")+"</ssd:Connectors>"+Bindings(c.own)+"<ssd:Connectors>", ">", ">")
-			document = strings.Replace(document, "<ssd:Connectors></ssd:Connectors>", "", 1)
-			document = strings.Replace(document, `<ssd:System name="top">`, `<ssd:System name="top">`+Bindings(c.top), 1)
-			document = strings.Replace(document, `<ssd:System name="s">`, `<ssd:System name="s">`+Bindings(c.mid), 1)
-			if !c.fed {
-				document = strings.Replace(document, `<ssd:Connection startElement="w" startConnector="x" endElement="a" endConnector="y"></ssd:Connection>`, "", 1)
-			}
-			n, l := Sound(t, document, nil, Fakes{"a": {Out("y", ssp.Real)}, "s.b": {In("u", ssp.Real)}})
-			if c.fed {
-				if len(n.Settings) != 0 || len(l.At(diag.Warning)) != 1 || l.At(diag.Warning)[0].ID != "SD16C" {
-					t.Errorf("settings %+v, findings %v", n.Settings, l.Findings)
-				}
-				return
-			}
-			if s := Settings(n); len(s) != 1 || s["s.b.u"].Value.Real != c.want {
-				t.Errorf("settings %+v, want %v; findings %v", s, c.want, l.Findings)
-			}
-		})
 	}
 }
 

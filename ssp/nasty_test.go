@@ -136,6 +136,14 @@ func TestNasty(t *testing.T) {
 			"a.y → s.b.u Enumeration 1 0 map[1:10 2:20]\n", "SD1S"},
 		{"integers through a dictionary", bus("", "", Mapping("Integer", 1, 2), Mapping("Integer", 2, 3), "<ssc:Integer/>"), nil,
 			Fakes{"a": {Out("y", ssp.Integer)}, "s.b": {In("u", ssp.Integer)}}, "a.y → s.b.u Integer 1 0 map[1:3 2:3]\n", "SD1S"},
+		{"a value bound at a reference to a dictionary, and one from outside", Sys("top", dictionaries("d")+Bindings(Inline("", Parameter("r.n", RealValue(4, "")), "")),
+			Comp("b", "")+strings.Replace(reference("r", "d"), "</ssd:Connectors>", "</ssd:Connectors>"+Bindings(Inline("", Parameter("n", RealValue(3, "")), "")), 1),
+			Link("r/n", "b/u", "")), nil,
+			Fakes{"b": {In("u", ssp.Real)}}, "b u 4  1\n", "SD1S SD5U SD16"},
+		{"a value bound at a reference whose signal is written", Sys("top", dictionaries("d"),
+			Comp("a", "")+Comp("b", "")+strings.Replace(reference("r", "d"), "</ssd:Connectors>", "</ssd:Connectors>"+Bindings(Inline("", Parameter("n", RealValue(3, "")), "")), 1),
+			Link("a/y", "r/n", ""), Link("r/n", "b/u", "")), nil,
+			Fakes{"a": {Out("y", ssp.Real)}, "b": {In("u", ssp.Real)}}, "a.y → b.u Real 1 0 map[]\n", "SD1S SD5U SD5U SD16C"},
 	}...) {
 		t.Run(c.name, func(t *testing.T) {
 			n, l, err := Flatten(t, Head+c.document+nastyNames+Tail, c.files, c.vars, false)

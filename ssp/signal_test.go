@@ -13,43 +13,16 @@ import (
 	. "github.com/macrostep/macrostep/ssp/internal/ssptest"
 )
 
-// chain is a.y → outer.i → outer.deep.i → outer.deep.b.u: three connections
-// over two levels of systems. The placeholders are the content or attributes of
-// connectors (C) and connections (T), from the source on.
+// chain is a.y → outer.i → outer.deep.i → outer.deep.b.u: three connections over two levels of
+// systems, with the content of connectors (c) and connections (t) from the source on.
 func chain(c [4]string, t [3]string) string {
-	join := func(attrs, content string) string {
-		if content == "" {
-			return attrs + "/>"
-		}
-		if strings.HasPrefix(content, "suppress") {
-			word, rest, _ := strings.Cut(content, ">")
-			return attrs + " " + word + ">" + rest + "</ssd:Connection>"
-		}
-		return attrs + ">" + content + "</ssd:Connection>"
-	}
-	text := Head + `<ssd:System name="top"><ssd:Elements>
-<ssd:Component name="a" source="a.fmu"><ssd:Connectors><ssd:Connector name="y" kind="output">C0</ssd:Connector></ssd:Connectors></ssd:Component>
-<ssd:System name="outer"><ssd:Connectors><ssd:Connector name="i" kind="input">C1</ssd:Connector></ssd:Connectors><ssd:Elements>
-<ssd:System name="deep"><ssd:Connectors><ssd:Connector name="i" kind="input">C2</ssd:Connector></ssd:Connectors><ssd:Elements>
-<ssd:Component name="b" source="b.fmu"><ssd:Connectors><ssd:Connector name="u" kind="input">C3</ssd:Connector></ssd:Connectors></ssd:Component>
-</ssd:Elements><ssd:Connections>
-T2
-</ssd:Connections></ssd:System>
-</ssd:Elements><ssd:Connections>
-T1
-</ssd:Connections></ssd:System>
-</ssd:Elements><ssd:Connections>
-T0
-</ssd:Connections></ssd:System>
-<ssd:Enumerations>
+	deep := Sys("deep", Conns(Con("i", "input", c[2])), Comp("b", Conns(Con("u", "input", c[3]))), Link("i", "b/u", t[2]))
+	outer := Sys("outer", Conns(Con("i", "input", c[1])), deep, Link("deep/i", "i", t[1])) // reversed
+	return Head + Sys("top", "", Comp("a", Conns(Con("y", "output", c[0])))+outer, Link("a/y", "outer/i", t[0])) + `<ssd:Enumerations>
 <ssc:Enumeration name="abc"><ssc:Item name="A" value="1"/><ssc:Item name="B" value="2"/><ssc:Item name="C" value="3"/></ssc:Enumeration>
 <ssc:Enumeration name="xyz"><ssc:Item name="X" value="10"/><ssc:Item name="Y" value="20"/><ssc:Item name="Z" value="30"/></ssc:Enumeration>
 </ssd:Enumerations>
 ` + Units + Tail
-	return strings.NewReplacer("C0", c[0], "C1", c[1], "C2", c[2], "C3", c[3],
-		"T0", join(`<ssd:Connection startElement="a" startConnector="y" endElement="outer" endConnector="i"`, t[0]),
-		"T1", join(`<ssd:Connection startElement="deep" startConnector="i" endConnector="i"`, t[1]), // reversed
-		"T2", join(`<ssd:Connection startConnector="i" endElement="b" endConnector="u"`, t[2])).Replace(text)
 }
 
 // Composed by hand: at each connection the unit first, then the transformation
@@ -73,8 +46,8 @@ func TestComposedReal(t *testing.T) {
 		// m → mm: 1000 y; then 2·+5: 2000 y + 5 mm; mm → m: 2 y + 0.005; then 3·−1
 		{"unit before transformation", y, u, [4]string{"m", "mm", "m", ""}, [3]string{LinearTransform(2, 5), LinearTransform(3, -1), ""}, 6, -0.985},
 		{"unit lost behind a transformation", y, u, [4]string{"m", "", "", "mm"}, [3]string{LinearTransform(2, 0), "", ""}, 2, 0},
-		{"suppressed, transformation kept", y, u, [4]string{"m", "mm", "", "mm"}, [3]string{"suppressUnitConversion=\"true\">" + LinearTransform(4, 1), "", ""}, 4, 1},
-		{"other dimension, suppressed", y, u, [4]string{"K", "mm", "", "m"}, [3]string{"suppressUnitConversion=\"true\">", "", ""}, 0.001, 0},
+		{"suppressed, transformation kept", y, u, [4]string{"m", "mm", "", "mm"}, [3]string{"suppress" + LinearTransform(4, 1), "", ""}, 4, 1},
+		{"other dimension, suppressed", y, u, [4]string{"K", "mm", "", "m"}, [3]string{"suppress", "", ""}, 0.001, 0},
 		// the FMU gives mm; its connector says m, which is a stage of its own
 		{"connector against FMU", With(y, "mm", MM), u, [4]string{"m", "", "", "m"}, [3]string{}, 0.001, 0},
 		// the transformation works in the unit of the connector, not of the FMU: (2·y[m] + 1 m) in mm
@@ -106,27 +79,26 @@ func TestComposedReal(t *testing.T) {
 // Between relative quantities the offsets of units drop out (fmi2 15); between
 // a relative and an absolute one they cannot be right.
 func TestRelativeQuantity(t *testing.T) {
-	y, u := With(Out("y", ssp.Real), "degC", DegC), With(In("u", ssp.Real), "K", Kelvin)
-	y.RelativeQuantity, u.RelativeQuantity = true, true
+	degrees := [2]ssp.Variable{With(Out("y", ssp.Real), "degC", DegC), With(In("u", ssp.Real), "K", Kelvin)}
+	metres := [2]ssp.Variable{With(Out("y", ssp.Real), "m", Metre), With(In("u", ssp.Real), "m", Metre)}
 	silent := [4]string{RealType(""), RealType(""), RealType(""), RealType("")}
-	n, _ := Sound(t, chain(silent, [3]string{}), nil, Fakes{"a": {y}, "outer.deep.b": {u}})
-	if c := n.Connections[0]; c.Gain != 1 || c.Offset != 0 {
-		t.Errorf("gain %v offset %v, want 1 and 0", c.Gain, c.Offset)
-	}
-	u.RelativeQuantity = false
-	_, _, err := Flatten(t, chain(silent, [3]string{}), nil, Fakes{"a": {y}, "outer.deep.b": {u}}, false)
-	if !diag.Has(err, "SD11") {
-		t.Errorf("error %v, want SD11", err)
-	}
-	// Without offsets the number is the same; the strict reading refuses it.
-	y, u = With(Out("y", ssp.Real), "m", Metre), With(In("u", ssp.Real), "m", Metre)
-	y.RelativeQuantity = true
-	vars := Fakes{"a": {y}, "outer.deep.b": {u}}
-	if n, l, err := Flatten(t, chain(silent, [3]string{}), nil, vars, false); err != nil || n.Connections[0].Gain != 1 || len(l.Findings) != 1 || l.Findings[0].ID != "SD11R" {
-		t.Errorf("error %v, findings %v, want a warning SD11R", err, l.Findings)
-	}
-	if _, _, err := Flatten(t, chain(silent, [3]string{}), nil, vars, true); !diag.Has(err, "SD11R") {
-		t.Errorf("strict: error %v, want SD11R", err)
+	for _, c := range []struct {
+		ends     [2]ssp.Variable
+		relative [2]bool
+		strict   bool
+		id       string
+		fails    bool
+	}{
+		{degrees, [2]bool{true, true}, false, "", false},
+		{degrees, [2]bool{true, false}, false, "SD11", true},
+		{metres, [2]bool{true, false}, false, "SD11R", false}, // without offsets the number is the same
+		{metres, [2]bool{true, false}, true, "SD11R", true},
+	} {
+		c.ends[0].RelativeQuantity, c.ends[1].RelativeQuantity = c.relative[0], c.relative[1]
+		n, l, err := Flatten(t, chain(silent, [3]string{}), nil, Fakes{"a": {c.ends[0]}, "outer.deep.b": {c.ends[1]}}, c.strict)
+		if IDs(l.Findings) != c.id || (err != nil) != c.fails || err == nil && (n.Connections[0].Gain != 1 || n.Connections[0].Offset != 0) {
+			t.Errorf("%+v: error %v, findings %v", c, err, l.Findings)
+		}
 	}
 }
 

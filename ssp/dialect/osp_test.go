@@ -59,25 +59,22 @@ const ospTruck = `<?xml version="1.0" encoding="UTF-8"?>
 `
 
 var (
-	newton = &unit.Base{Kg: 1, M: 1, S: -2, Factor: 1}
-	length = &unit.Base{M: 1, Factor: 1}
-	speed  = &unit.Base{M: 1, S: -1, Factor: 1}
+	newton = unit.Base{Kg: 1, M: 1, S: -2, Factor: 1}
+	length = unit.Base{M: 1, Factor: 1}
+	speed  = unit.Base{M: 1, S: -1, Factor: 1}
 )
 
 func truckFakes() Fakes {
-	parameter := func(name string, t ssp.ValueType) ssp.Variable {
-		return ssp.Variable{Name: name, Type: t, Causality: "parameter", Variability: "fixed", Initial: "exact", Settable: true}
-	}
+	real := func(v func(string, ssp.ValueType) ssp.Variable, name string) ssp.Variable { return v(name, ssp.Real) }
 	return Fakes{
 		"chassis": {
-			{Name: "velocity", Type: ssp.Real, Causality: "output", Unit: "m/s", UnitBase: speed}, {Name: "force", Type: ssp.Real, Causality: "input", Unit: "N", UnitBase: newton, Settable: true},
-			{Name: "z", Type: ssp.Real, Causality: "output", Unit: "m", UnitBase: length}, {Name: "plain", Type: ssp.Real, Causality: "output"},
-			parameter("mass", ssp.Real), parameter("solver", ssp.String), parameter("gear", ssp.Enumeration), parameter("on", ssp.Boolean),
+			With(real(Out, "velocity"), "m/s", speed), With(real(In, "force"), "N", newton),
+			With(real(Out, "z"), "m", length), real(Out, "plain"),
+			real(Par, "mass"), Par("solver", ssp.String), Par("gear", ssp.Enumeration), Par("on", ssp.Boolean),
 		},
 		"wheel": {
-			{Name: "out_f", Type: ssp.Real, Causality: "output", Unit: "N", UnitBase: newton}, {Name: "in_vel", Type: ssp.Real, Causality: "input", Unit: "m/s", UnitBase: speed, Settable: true},
-			{Name: "more", Type: ssp.Real, Causality: "input", Settable: true}, {Name: "x", Type: ssp.Real, Causality: "output"}, {Name: "y", Type: ssp.Real, Causality: "output"},
-			{Name: "u[1]", Type: ssp.Real, Causality: "input", Settable: true}, {Name: "u[2]", Type: ssp.Real, Causality: "input", Settable: true},
+			With(real(Out, "out_f"), "N", newton), With(real(In, "in_vel"), "m/s", speed),
+			real(In, "more"), real(Out, "x"), real(Out, "y"), real(In, "u[1]"), real(In, "u[2]"),
 		},
 	}
 }
