@@ -10,20 +10,19 @@ import (
 	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
-// OwnType is the type of the annotations that macrostep writes and reads.
+// OwnType is the type of the annotations of macrostep.
 const OwnType = "com.github.macrostep"
 
-// OwnVersion is the version of ms:Settings that is understood.
+// OwnVersion is the supported version of ms:Settings.
 const OwnVersion = "1"
 
-// OwnSettings is the annotation of macrostep at the DefaultExperiment (ssp 46), and
-// what it leaves open and an annotation of another tool says. The zero value means
-// that there is none; nil and "" mean that a setting is not given.
+// OwnSettings holds the settings of the annotation of macrostep at the DefaultExperiment (ssp 46),
+// completed by annotations of other tools. nil and "" mean that a setting is not given.
 type OwnSettings struct {
 	Algorithm           string   // name of a preset
 	StepSize, Tolerance *float64 // macro step in s; relative tolerance
-	Params              []Param  // of the algorithm, or of all that take them if it is not given
-	Stateless           []string // paths of components, also those marked at the component
+	Params              []Param  // parameters of the algorithm
+	Stateless           []string // paths of components, including those marked at the component
 	Bonds               []Bond
 	Rates               []Rate
 
@@ -38,25 +37,25 @@ type OwnSettings struct {
 	OutputInterval *float64 // s
 	Input, History *Table
 
-	// Sources holds where each setting comes from, by its name: "algorithm",
-	// "param order", "bond axle", "rate motor" and so on.
+	// Sources holds the source of each setting by its name: "algorithm", "param order",
+	// "bond axle", "rate motor" and so on.
 	Sources map[string]SettingSource
 }
 
-// Table is a file with signals that a document names.
+// Table is a file with signals.
 type Table struct {
 	URI   string // as written
 	Path  string // absolute
-	Shown string // as the user knows it
+	Shown string // name in messages
 }
 
-// SettingSource is where a setting comes from.
+// SettingSource is the source of a setting.
 type SettingSource struct {
 	Text  string // for example "annotation of macrostep", "com.opensimulationplatform StepSizeHint"
 	Place Place
 }
 
-// From notes the source of a setting.
+// From records the source of a setting.
 func (o *OwnSettings) From(name, text string, at Place) {
 	if o.Sources == nil {
 		o.Sources = make(map[string]SettingSource)
@@ -70,79 +69,77 @@ type Param struct {
 	Place      Place
 }
 
-// Bond declares a power bond: an exchange of energy between components, whose
-// power is the sum over the pairs of effort times flow. A scalar exchange has one
-// pair; a vector, such as a planar force with its velocity, one for each entry.
+// Bond declares a power bond: an exchange of energy between components. Its power is the sum over
+// the pairs of effort times flow. A scalar exchange has one pair, a vector, such as a planar force
+// and its velocity, one for each entry.
 type Bond struct {
 	Name  string
 	Pairs []BondPair // at least one
-	// EnergyScale is the energy in J that residual energies are compared with,
-	// Tolerance the relative tolerance of that (sadjina (14), E0 and r). nil: those
-	// of the algorithm.
+	// EnergyScale in J and Tolerance are E0 and r of sadjina (14), the scale of residual
+	// energies and their relative tolerance. nil means those of the algorithm.
 	EnergyScale, Tolerance *float64
 	Place                  Place
 }
 
-// BondPair holds the two Real outputs "component.variable", of FMUs, of different
-// components, that make one factor pair of a power. By giving the effort the one
-// component takes the flow, and the other way round, so that the two outputs give
-// the causality too.
+// BondPair holds two Real outputs "component.variable" of different FMUs, the factors of a power.
+// The component that gives the effort receives the flow and the other way round, so the outputs
+// determine the causality.
 type BondPair struct {
 	Effort, Flow string
-	// Opposed means that the product is power that leaves the component which gives
-	// the flow; otherwise it enters that component.
+	// Opposed is true if the product is the power that leaves the component with the flow,
+	// and false if it is the power that enters it.
 	Opposed bool
 	Place   Place
 }
 
-// Rate lets a component make Ratio steps per macro step, or one step over Over of
-// them; one of the two is 1.
+// Rate gives a component Ratio steps per macro step, or one step per Over macro steps. One of the
+// two is 1.
 type Rate struct {
 	Component   string
 	Ratio, Over int
 	Place       Place
 }
 
-// Node returns the content of an annotation with the Annotation element itself on top.
+// Node returns the Annotation element.
 func (a Annotation) Node() *Node {
-	if a.node == nil { // made by hand
+	if a.node == nil { // it was not read
 		return xmltree.Of(a.Content)
 	}
 	return a.node
 }
 
-// StepHint is a macro step that a document asks for.
+// StepHint is a macro step that a document requests.
 type StepHint struct {
 	Value  float64 // s
 	Source string  // for example "com.opensimulationplatform baseStepSize"
-	Finer  bool    // of a component: it may be a part of the macro step, too
+	Finer  bool    // for a component: the step may be a fraction of the macro step
 	Place  Place
 }
 
-// settings is what the annotations of a document say.
+// settings collects the settings in the annotations of a document.
 type settings struct {
 	l        *diag.List
 	own      OwnSettings
-	seen     bool // an own annotation was there
+	seen     bool // an annotation of macrostep was found
 	dialects []Annotations
 	tools    []OwnSettings // by dialect
 	steps    [][]StepHint  // by dialect
 	named    []namedComponent
 	ownStep  []StepHint
 	foreign  []StepHint // in order of precedence
-	// counted holds the types not understood, in order of appearance.
+	// Types of unknown annotations: their numbers, first places and order.
 	counted map[string]int
 	first   map[string]Place
 	types   []string
 }
 
-// namedComponent is a path that our own annotation names.
+// namedComponent is a path in the annotation of macrostep.
 type namedComponent struct {
 	path  string
 	place Place
 }
 
-// experiment reads the annotations at the DefaultExperiment and the outermost
+// experiment reads the annotations at the document, at the DefaultExperiment and at the outermost
 // system (ssp 42–46).
 func (s *settings) experiment(d *Document) {
 	s.steps = make([][]StepHint, len(s.dialects))
@@ -161,8 +158,7 @@ func (s *settings) experiment(d *Document) {
 	}
 }
 
-// tool hands an annotation to the first dialect that takes it, and returns the steps that
-// it gives.
+// tool passes an annotation to the first dialect that takes it, and returns its steps.
 func (s *settings) tool(a Annotation, at Site, path string) []StepHint {
 	for i, d := range s.dialects {
 		steps, taken := d.Read(&s.parser(a).Reader, a, at, path)
@@ -178,7 +174,8 @@ func (s *settings) tool(a Annotation, at Site, path string) []StepHint {
 	return nil
 }
 
-// finish collects what the dialects say. The algorithm is that of the tool whose step counts.
+// finish collects the settings of the dialects. The algorithm is that of the tool whose macro step
+// counts.
 func (s *settings) finish(components []*FlatComponent) {
 	for i, d := range s.dialects {
 		set := d.Settings(components, len(s.foreign) == 0, s.l)
@@ -190,9 +187,9 @@ func (s *settings) finish(components []*FlatComponent) {
 			case s.own.Algorithm != "":
 				why = "the annotation of macrostep counts"
 			case len(s.ownStep) > 0:
-				why = "of several tools the first counts, and " + first + " stands before it"
+				why = "of several tools the first counts, " + first
 			}
-			s.l.Report(RuleForeignPart, src.Place, "algorithm %s of %s is left out: %s", set.Algorithm, src.Text, why)
+			s.l.Report(RuleForeignPart, src.Place, "algorithm %s of %s is ignored: %s", set.Algorithm, src.Text, why)
 			set.Algorithm, set.Params = "", nil
 		}
 		s.tools = append(s.tools, set)
@@ -200,7 +197,7 @@ func (s *settings) finish(components []*FlatComponent) {
 	}
 }
 
-// unknown notes an annotation that has no effect.
+// unknown notes an annotation without effect.
 func (s *settings) unknown(a Annotation) {
 	if a.Type == OwnType {
 		s.l.Report(ruleOwn, a.Place, noPlace)
@@ -216,25 +213,25 @@ func (s *settings) unknown(a Annotation) {
 	s.counted[a.Type]++
 }
 
-// report reports the annotations noted by unknown, one line per type.
+// report reports the annotations of unknown, one finding for each type.
 func (s *settings) report() {
 	for _, t := range s.types {
 		more := ""
 		if n := s.counted[t]; n > 1 {
 			more = " (" + strconv.Itoa(n) + " times; this is the first)"
 		}
-		s.l.Report(RuleForeign, s.first[t], "the annotation %q is not understood here and has no effect%s", t, more)
+		s.l.Report(RuleForeign, s.first[t], "the annotation %q is not known here and has no effect%s", t, more)
 	}
 }
 
 func (s *settings) parser(a Annotation) *parser { return newParser(s.l, a.Place.File) }
 
-// stepHints returns the hints in order of precedence and warns where tools disagree (ssp 47).
+// stepHints returns the macro steps in order of precedence, and warns if tools disagree (ssp 47).
 func (s *settings) stepHints() []StepHint {
 	if len(s.foreign) > 1 && len(s.ownStep) == 0 {
 		first := s.foreign[0]
 		for _, h := range s.foreign[1:] {
-			s.l.Report(RuleForeignPart, h.Place, "%s (%v s) is left out, because %s (%v s) counts", h.Source, h.Value, first.Source, first.Value)
+			s.l.Report(RuleForeignPart, h.Place, "%s (%v s) is ignored: %s (%v s) counts", h.Source, h.Value, first.Source, first.Value)
 		}
 	}
 	if len(s.ownStep) == 0 && len(s.foreign) > 0 {
@@ -244,15 +241,14 @@ func (s *settings) stepHints() []StepHint {
 	return slices.Concat(s.ownStep, s.foreign)
 }
 
-// ownComponent is what our own annotation says of a component.
+// ownComponent holds the settings of the annotation of macrostep at a component.
 type ownComponent struct {
 	stateless bool
 	isolate   bool
 	quirks    []string
 }
 
-// component reads the annotations at one component: our own, and the step that
-// another tool gives it.
+// component reads the annotations at a component. steps are those that other tools give it.
 func (s *settings) component(c *Component, path string) (own ownComponent, step []StepHint) {
 	for _, a := range c.Annotations {
 		p := s.parser(a)
@@ -272,24 +268,26 @@ func (s *settings) component(c *Component, path string) (own ownComponent, step 
 	return own, step
 }
 
-// hints reports the steps that other tools give to a component; its rate in our own
-// annotation counts first.
+// hints reports the steps that other tools give a component. A rate in the annotation of macrostep
+// overrides them.
 func (s *settings) hints(c *FlatComponent) {
 	own := slices.ContainsFunc(s.own.Rates, func(r Rate) bool { return r.Component == c.Path })
 	for i, h := range c.StepHints {
 		switch {
 		case own:
-			s.l.Report(RuleForeignPart, h.Place, "%s (%v s) is left out: the rate of component %q in the annotation of macrostep counts", h.Source, h.Value, c.Path)
+			s.l.Report(RuleForeignPart, h.Place, "%s (%v s) is ignored: the rate of component %q in the annotation of macrostep counts",
+				h.Source, h.Value, c.Path)
 		case i > 0:
-			s.l.Report(RuleForeignPart, h.Place, "%s (%v s) is left out: %s counts", h.Source, h.Value, c.StepHints[0].Source)
+			s.l.Report(RuleForeignPart, h.Place, "%s (%v s) is ignored: %s counts", h.Source, h.Value, c.StepHints[0].Source)
 		default:
 			s.own.From("rate "+c.Path, h.Source, h.Place)
-			s.l.Report(RuleTaken, h.Place, "component %q steps every %v s, as far as the macro step divides that: taken from %s", c.Path, h.Value, h.Source)
+			s.l.Report(RuleTaken, h.Place, "component %q steps every %v s, rounded to suit the macro step: taken from %s",
+				c.Path, h.Value, h.Source)
 		}
 	}
 }
 
-// merge takes the settings that our own annotation leaves open from other tools, and
+// merge adds the settings of other tools that the annotation of macrostep does not give, and
 // reports them. Parameters belong to the algorithm of the same tool.
 func (s *settings) merge() {
 	o := &s.own
@@ -298,18 +296,18 @@ func (s *settings) merge() {
 		s.l.Report(RuleTaken, src.Place, "the tolerance %v for the FMUs is taken from %s", *t.Tolerance, src.Text)
 	}
 	for _, t := range s.tools {
-		// fill takes a setting of the tool, unless there is one.
+		// fill uses a setting of the tool, unless it is given already.
 		fill := func(name, what string, there bool, set func()) {
 			src := t.Sources[name]
 			if there {
-				s.l.Report(RuleForeignPart, src.Place, "%s of %s is left out: %s counts", what, src.Text, o.Sources[name].Text)
+				s.l.Report(RuleForeignPart, src.Place, "%s of %s is ignored: %s counts", what, src.Text, o.Sources[name].Text)
 				return
 			}
 			set()
 			o.From(name, src.Text, src.Place)
 			s.l.Report(RuleTaken, src.Place, "%s is taken from %s", what, src.Text)
 		}
-		withParams := o.Algorithm == "" // else they are left out with the algorithm
+		withParams := o.Algorithm == "" // else they are ignored like the algorithm
 		if t.Algorithm != "" {
 			fill("algorithm", "algorithm "+t.Algorithm, o.Algorithm != "", func() { o.Algorithm = t.Algorithm })
 		}
@@ -320,10 +318,12 @@ func (s *settings) merge() {
 			}
 		}
 		if t.Record != nil {
-			fill("record", fmt.Sprintf("what is recorded (%s)", diag.Some(t.Record)), o.Record != nil, func() { o.Record = t.Record })
+			fill("record", fmt.Sprintf("the selection of recorded variables (%s)", diag.Some(t.Record)), o.Record != nil,
+				func() { o.Record = t.Record })
 		}
 		if t.OutputInterval != nil {
-			fill("output-interval", fmt.Sprintf("a row every %v s", *t.OutputInterval), o.OutputInterval != nil, func() { o.OutputInterval = t.OutputInterval })
+			fill("output-interval", fmt.Sprintf("a row every %v s", *t.OutputInterval), o.OutputInterval != nil,
+				func() { o.OutputInterval = t.OutputInterval })
 		}
 		if t.Workers != nil {
 			fill("workers", fmt.Sprintf("the number of %d workers", *t.Workers), o.Workers != nil, func() { o.Workers = t.Workers })
@@ -331,7 +331,7 @@ func (s *settings) merge() {
 	}
 }
 
-// tolerance returns the settings of the first tool that gives a tolerance, nil if none does.
+// tolerance returns the settings of the first tool with a tolerance, nil if there is none.
 func (s *settings) tolerance() *OwnSettings {
 	for i := range s.tools {
 		if s.tools[i].Tolerance != nil {
@@ -341,7 +341,7 @@ func (s *settings) tolerance() *OwnSettings {
 	return nil
 }
 
-// sources notes where the settings of a component come from.
+// sources records the sources of the settings of a component.
 func (own *ownComponent) sources(o *OwnSettings, c *FlatComponent) {
 	if own.stateless {
 		o.From("stateless "+c.Path, sourceOwn, c.Place)
@@ -354,19 +354,19 @@ func (own *ownComponent) sources(o *OwnSettings, c *FlatComponent) {
 	}
 }
 
-// strict reads elements of our own annotation: what it does not know is an error.
+// strict reads elements of the annotation of macrostep. Everything unknown is an error.
 type strict struct{ *parser }
 
-// content returns the one element that an annotation must hold; nil after a finding.
+// content returns the only element of an annotation; nil after a finding.
 func (p strict) content(a Annotation, name string) *xmltree.Node {
 	if kids := a.Node().Kids; len(kids) == 1 && kids[0].Is(name, xmltree.Own) {
 		return kids[0]
 	}
-	p.Add(ruleOwn, a.Node(), "the annotation must hold one element %s of namespace %q", name, xmltree.Own)
+	p.Add(ruleOwn, a.Node(), "the annotation must contain one element %s of namespace %q", name, xmltree.Own)
 	return nil
 }
 
-// attrs checks that an element has only these attributes.
+// attrs reports attributes of an element that are not in a list.
 func (p strict) attrs(n *xmltree.Node, known ...string) {
 	for _, a := range n.El.Attr {
 		if a.Space == "xmlns" || a.Space == "" && (a.Key == "xmlns" || slices.Contains(known, a.Key)) {
@@ -382,7 +382,7 @@ func (p strict) leaf(n *xmltree.Node) {
 	}
 }
 
-// text returns an attribute that must be there and not be empty.
+// text returns a required attribute, and reports an empty one.
 func (p strict) text(n *xmltree.Node, key string) string {
 	v := n.Str(key, "")
 	if v == "" {
@@ -391,7 +391,7 @@ func (p strict) text(n *xmltree.Node, key string) string {
 	return v
 }
 
-// positive returns a number above 0, nil if absent or wrong.
+// positive returns a number above 0, nil if the attribute is absent or wrong.
 func (p strict) positive(n *xmltree.Node, key string) *float64 {
 	text, ok := n.Attr(key)
 	if !ok {
@@ -399,7 +399,7 @@ func (p strict) positive(n *xmltree.Node, key string) *float64 {
 	}
 	v, err := xmltree.ParseReal(text)
 	if err != nil || v <= 0 {
-		p.Add(ruleOwn, n, "%s=%q is no number above 0", key, text)
+		p.Add(ruleOwn, n, "%s=%q is not a number above 0", key, text)
 		return nil
 	}
 	return &v
@@ -425,73 +425,81 @@ func (s *settings) readOwn(base *parser, a Annotation) {
 		if !k.Is("Bond", xmltree.Own) {
 			p.leaf(k)
 		}
-		at := p.Place(k)
-		switch {
-		case k.Is("Record", xmltree.Own):
-			p.attrs(k, "match")
-			s.own.Record = append(s.own.Record, p.text(k, "match"))
-			if len(s.own.Record) > 1 && slices.Contains(s.own.Record, "none") {
-				p.Add(ruleOwn, k, "none stands alone: nothing is recorded")
-			}
-			s.own.From("record", sourceOwn, at)
-		case k.Is("Param", xmltree.Own):
-			p.attrs(k, "key", "value")
-			if _, ok := k.Attr("value"); !ok {
-				p.Add(ruleOwn, k, "the attribute %q is missing", "value")
-			}
-			key := p.text(k, "key")
-			if slices.ContainsFunc(s.own.Params, func(q Param) bool { return q.Key == key }) {
-				p.Add(ruleOwn, k, "the parameter %q is given twice", key)
-			}
-			s.own.Params = append(s.own.Params, Param{Key: key, Value: k.Str("value", ""), Place: at})
-			s.own.From("param "+key, sourceOwn, at)
-		case k.Is("Stateless", xmltree.Own):
-			p.attrs(k, "component")
-			c := p.text(k, "component")
-			s.own.Stateless = append(s.own.Stateless, c)
-			s.own.From("stateless "+c, sourceOwn, at)
-			s.named = append(s.named, namedComponent{c, at})
-		case k.Is("Bond", xmltree.Own):
-			b := p.bond(k)
-			if b.Name != "" && slices.ContainsFunc(s.own.Bonds, func(o Bond) bool { return o.Name == b.Name }) {
-				p.Add(ruleOwn, k, "two bonds are called %q", b.Name)
-			}
-			s.own.Bonds = append(s.own.Bonds, b)
-			s.own.From("bond "+b.Name, sourceOwn, at)
-		case k.Is("Rate", xmltree.Own):
-			p.attrs(k, "component", "ratio")
-			ratio, over := 1, 1
-			number, slow := strings.CutPrefix(p.text(k, "ratio"), "1/")
-			n, err := strconv.Atoi(number)
-			if err != nil || n < 1 {
-				p.Add(ruleOwn, k, "ratio=%q is no whole number above 0, nor 1/ and one", k.Str("ratio", ""))
-			}
-			if slow {
-				over = n
-			} else {
-				ratio = n
-			}
-			c := p.text(k, "component")
-			if slices.ContainsFunc(s.own.Rates, func(o Rate) bool { return o.Component == c }) {
-				p.Add(ruleOwn, k, "component %q has two rates", c)
-			}
-			s.own.Rates = append(s.own.Rates, Rate{Component: c, Ratio: ratio, Over: over, Place: at})
-			s.own.From("rate "+c, sourceOwn, at)
-			s.named = append(s.named, namedComponent{c, at})
-		default:
-			p.Add(ruleOwn, k, "the element %q is not known; Settings has Param, Stateless, Bond, Rate, Record", k.El.FullTag())
-		}
+		s.child(p, k)
 	}
 }
 
-// sourceOwn is our own annotation as a source of settings, noPlace what is wrong where it
-// stands elsewhere.
+// child reads an element of ms:Settings.
+func (s *settings) child(p strict, k *xmltree.Node) {
+	o, at := &s.own, p.Place(k)
+	switch {
+	case k.Is("Record", xmltree.Own):
+		p.attrs(k, "match")
+		o.Record = append(o.Record, p.text(k, "match"))
+		if len(o.Record) > 1 && slices.Contains(o.Record, "none") {
+			p.Add(ruleOwn, k, "none must be the only Record: nothing is recorded then")
+		}
+		o.From("record", sourceOwn, at)
+	case k.Is("Param", xmltree.Own):
+		p.attrs(k, "key", "value")
+		if _, ok := k.Attr("value"); !ok {
+			p.Add(ruleOwn, k, "the attribute %q is missing", "value")
+		}
+		key := p.text(k, "key")
+		if slices.ContainsFunc(o.Params, func(q Param) bool { return q.Key == key }) {
+			p.Add(ruleOwn, k, "the parameter %q is given twice", key)
+		}
+		o.Params = append(o.Params, Param{Key: key, Value: k.Str("value", ""), Place: at})
+		o.From("param "+key, sourceOwn, at)
+	case k.Is("Stateless", xmltree.Own):
+		p.attrs(k, "component")
+		c := p.text(k, "component")
+		o.Stateless = append(o.Stateless, c)
+		o.From("stateless "+c, sourceOwn, at)
+		s.named = append(s.named, namedComponent{c, at})
+	case k.Is("Bond", xmltree.Own):
+		b := p.bond(k)
+		if b.Name != "" && slices.ContainsFunc(o.Bonds, func(o Bond) bool { return o.Name == b.Name }) {
+			p.Add(ruleOwn, k, "two bonds are called %q", b.Name)
+		}
+		o.Bonds = append(o.Bonds, b)
+		o.From("bond "+b.Name, sourceOwn, at)
+	case k.Is("Rate", xmltree.Own):
+		r := p.rate(k)
+		if slices.ContainsFunc(o.Rates, func(o Rate) bool { return o.Component == r.Component }) {
+			p.Add(ruleOwn, k, "component %q has two rates", r.Component)
+		}
+		o.Rates = append(o.Rates, r)
+		o.From("rate "+r.Component, sourceOwn, at)
+		s.named = append(s.named, namedComponent{r.Component, at})
+	default:
+		p.Add(ruleOwn, k, "the element %q is not known; Settings has Param, Stateless, Bond, Rate, Record", k.El.FullTag())
+	}
+}
+
+// rate reads ms:Rate: a whole number of steps per macro step, or 1/N.
+func (p strict) rate(n *xmltree.Node) Rate {
+	p.attrs(n, "component", "ratio")
+	text, slow := strings.CutPrefix(p.text(n, "ratio"), "1/")
+	number, err := strconv.Atoi(text)
+	if err != nil || number < 1 {
+		p.Add(ruleOwn, n, "ratio=%q is not a whole number above 0, nor 1/ and such a number", n.Str("ratio", ""))
+	}
+	r := Rate{Component: p.text(n, "component"), Ratio: number, Over: 1, Place: p.Place(n)}
+	if slow {
+		r.Ratio, r.Over = 1, number
+	}
+	return r
+}
+
+// sourceOwn names the annotation of macrostep as a source of settings; noPlace is the message
+// about one in a place where it has no effect.
 const (
 	sourceOwn = "annotation of macrostep"
-	noPlace   = "an annotation of macrostep has no place here; settings belong to the DefaultExperiment, ms:Component to a Component"
+	noPlace   = "the annotation of macrostep is not allowed here; ms:Settings belongs to the DefaultExperiment, ms:Component to a Component"
 )
 
-// attributes reads those of ms:Settings.
+// attributes reads the attributes of ms:Settings.
 func (s *settings) attributes(p strict, n *xmltree.Node) {
 	p.attrs(n, "version", "algorithm", "stepSize", "tolerance", "monitorEnergy", "energySpike", "workers",
 		"isolation", "restarts", "stepTimeout", "memoryLimit", "outputInterval", "input", "history")
@@ -509,8 +517,6 @@ func (s *settings) attributes(p strict, n *xmltree.Node) {
 	if o.StepSize = p.positive(n, "stepSize"); o.StepSize != nil {
 		s.ownStep = []StepHint{{Value: *o.StepSize, Source: sourceOwn, Place: at}}
 	}
-	given("tolerance", "tolerance")
-	o.Tolerance = p.positive(n, "tolerance")
 	if given("monitorEnergy", "monitor-energy") {
 		v := p.boolean(n, "monitorEnergy")
 		o.MonitorEnergy = &v
@@ -518,33 +524,36 @@ func (s *settings) attributes(p strict, n *xmltree.Node) {
 	if given("energySpike", "energy-spike") {
 		v, err := xmltree.ParseReal(n.Str("energySpike", ""))
 		if err != nil || v < 0 {
-			p.Add(ruleOwn, n, "energySpike=%q is no number of at least 0", n.Str("energySpike", ""))
+			p.Add(ruleOwn, n, "energySpike=%q is not a number of at least 0", n.Str("energySpike", ""))
 		}
 		o.EnergySpike = &v
 	}
-	whole := func(key string, least int, what string) *int {
+	whole := func(key string, least int) *int {
 		v, err := strconv.Atoi(n.Str(key, ""))
 		if err != nil || v < least {
-			p.Add(ruleOwn, n, "%s=%q is no whole number %s", key, n.Str(key, ""), what)
+			p.Add(ruleOwn, n, "%s=%q is not a whole number of at least %d", key, n.Str(key, ""), least)
 		}
 		return &v
 	}
 	if given("workers", "workers") {
-		o.Workers = whole("workers", 1, "above 0")
+		o.Workers = whole("workers", 1)
 	}
 	if given("isolation", "isolate") {
 		o.Isolation = p.text(n, "isolation")
 		if modes := []string{"", "auto", "always", "never"}; !slices.Contains(modes, o.Isolation) {
-			p.Add(ruleOwn, n, "isolation=%q is none of auto, always, never", o.Isolation)
+			p.Add(ruleOwn, n, "isolation=%q is not auto, always or never", o.Isolation)
 		}
 	}
 	if given("restarts", "on-crash") {
-		o.Restarts = whole("restarts", 0, "of at least 0")
+		o.Restarts = whole("restarts", 0)
 	}
 	for _, q := range []struct {
 		key, name string
 		to        **float64
-	}{{"stepTimeout", "step-timeout", &o.StepTimeout}, {"memoryLimit", "memory-limit", &o.MemoryLimit}, {"outputInterval", "output-interval", &o.OutputInterval}} {
+	}{
+		{"tolerance", "tolerance", &o.Tolerance}, {"stepTimeout", "step-timeout", &o.StepTimeout},
+		{"memoryLimit", "memory-limit", &o.MemoryLimit}, {"outputInterval", "output-interval", &o.OutputInterval},
+	} {
 		given(q.key, q.name)
 		*q.to = p.positive(n, q.key)
 	}
@@ -558,12 +567,12 @@ func (s *settings) attributes(p strict, n *xmltree.Node) {
 	}
 }
 
-// bond reads ms:Bond. What its pairs name is checked when the FMUs are known.
+// bond reads ms:Bond. bonds checks its pairs when the FMUs are known.
 func (p strict) bond(n *xmltree.Node) Bond {
 	p.attrs(n, "name", "energyScale", "tolerance")
 	b := Bond{Name: p.text(n, "name"), EnergyScale: p.positive(n, "energyScale"), Tolerance: p.positive(n, "tolerance"), Place: p.Place(n)}
 	if strings.ContainsAny(b.Name, ",\"\r\n") {
-		p.Add(ruleOwn, n, "the name %q does not suit a column of results; leave out commas, quotation marks and line breaks", b.Name)
+		p.Add(ruleOwn, n, "the name %q cannot be part of a column name; remove commas, quotation marks and line breaks", b.Name)
 	}
 	for _, k := range n.Kids {
 		if !k.Is("Pair", xmltree.Own) {
@@ -582,7 +591,7 @@ func (p strict) bond(n *xmltree.Node) Bond {
 	return b
 }
 
-// boolean returns an attribute that is false if absent or wrong.
+// boolean returns an attribute, false if it is absent or wrong.
 func (p strict) boolean(n *xmltree.Node, key string) bool {
 	text, ok := n.Attr(key)
 	if !ok {

@@ -16,22 +16,21 @@ type assignment struct {
 	of   *Binding
 }
 
-// bind applies the bindings of an element and of those in it. The outer level
-// comes last, and within a level the document order counts, so that the last
-// one wins (ssp 36).
+// bind applies the bindings of an element and of those in it. The outer level comes last, and each
+// level is in document order, so that the last value wins (ssp 36).
 func (f *flattener) bind(in *instance) {
 	for _, kid := range in.kids {
 		f.bind(kid)
 	}
-	// Those of a component stand behind those of the system in its place (ssp 15).
+	// The bindings of a component follow those of the system in its place (ssp 15).
 	if in.system != nil && in.inside != nil {
 		f.bindings(level{in, true}, in.system.Bindings)
 	}
 	f.bindings(level{in, false}, in.element.Base().Bindings)
 }
 
-// level is where a binding stands: at an element, or inside of it, at the system that
-// stands for a component.
+// level is the place of a binding: an element or, with within, the system that stands for a
+// component.
 type level struct {
 	*instance
 	within bool
@@ -43,7 +42,7 @@ func (f *flattener) bindings(in level, bindings []Binding) {
 	}
 }
 
-// binding applies one set, in the steps of the standard (ssp 34).
+// binding applies one binding, in the steps of the standard (ssp 34).
 func (f *flattener) binding(in level, b *Binding) {
 	if b.Mapping == nil {
 		for i := range b.Set.Parameters {
@@ -69,19 +68,19 @@ func (f *flattener) binding(in level, b *Binding) {
 			continue
 		}
 		if len(sources[e.Source]) == 0 {
-			f.l.Report(ruleMappingSource, e.Place, "the source %q is no parameter of %s", e.Source, b.Set.File)
+			f.l.Report(ruleMappingSource, e.Place, "the source %q is not a parameter of %s", e.Source, b.Set.File)
 		}
 		for _, v := range sources[e.Source] {
 			f.assign(in, b, v, e.Target, e)
 		}
 	}
 	if empty > 0 {
-		f.l.Report(ruleMappingSource, firstEmpty, "%d entries of the mapping have an empty source and do nothing; this is the first", empty)
+		f.l.Report(ruleMappingSource, firstEmpty, "%d entries of the mapping have an empty source and no effect; this is the first", empty)
 	}
 }
 
-// match finds everything below an instance that has a name (ssp 35): variables
-// of a component, connectors of a system, signals of a dictionary, and what follows
+// match finds everything below an instance with this name (ssp 35): variables of a component,
+// connectors of a system, signals of a dictionary, and the targets of the rest of the name after
 // "element.".
 func (f *flattener) match(in *instance, name string) []end {
 	if in.index >= 0 {
@@ -115,7 +114,7 @@ func (f *flattener) match(in *instance, name string) []end {
 	return out
 }
 
-// assign returns the value of a parameter to all that has the name.
+// assign gives the value of a parameter to all targets of a name.
 func (f *flattener) assign(in level, b *Binding, v *ParameterValue, name string, e *MappingEntry) {
 	at := v.Place
 	if e != nil {
@@ -137,131 +136,205 @@ func (f *flattener) assign(in level, b *Binding, v *ParameterValue, name string,
 		f.l.Report(rulePunning, at, "%q means %d things in %s; all of them get the value", name, len(targets), in)
 	}
 	if v.Array {
-		f.l.Report(RuleValue, v.Place, "the value of %q is an array; FMUs of version 2.0 have scalar variables only", v.Name)
+		f.l.Report(RuleValue, v.Place, "the value of %q is an array; FMUs of version 2.0 have only scalar variables", v.Name)
 		return
 	}
 	for _, t := range targets {
-		f.assignTo(t, in, b, v, name, e, at)
+		x := binder{flattener: f, in: in, of: b, v: v, name: name, e: e, place: at}
+		x.bindTo(t)
 	}
 }
 
-// assignTo converts a value for one target and enters it.
-func (f *flattener) assignTo(t end, in level, b *Binding, v *ParameterValue, name string, e *MappingEntry, at Place) {
-	p, _ := f.at(t)
-	if p.variable != nil && !p.variable.Settable {
-		f.l.Report(ruleNotSettable, at, "%q cannot be set: causality %s, variability %s, initial %q", t,
-			p.variable.Causality, p.variable.Variability, p.variable.Initial)
+// binder gives one value to one target.
+type binder struct {
+	*flattener
+	in    level
+	of    *Binding
+	v     *ParameterValue
+	name  string        // under which it is bound
+	e     *MappingEntry // nil if there is no mapping
+	place Place         // of the mapping entry or the parameter
+
+	to     end
+	port   port
+	border face     // unit of the target in the document of the binding
+	target Variable // the FMU variable, or the properties of the connector of a system
+	a      assignment
+	value  Value // after the steps so far
+	steps  []Step
+}
+
+// bindTo converts the value for a target and enters it there.
+func (x *binder) bindTo(t end) {
+	x.to, x.value = t, x.v.Value
+	x.port, _ = x.at(t)
+	if v := x.port.variable; v != nil && !v.Settable {
+		x.l.Report(ruleNotSettable, x.place, "%q cannot be set: causality %s, variability %s, initial %q",
+			t, v.Causality, v.Variability, v.Initial)
 		return
 	}
-	a := assignment{face: face{v.Unit, v.face.unit, v.face.items}, from: Provenance{Place: at, Level: in.path, Name: name}, of: b}
-	if a.unit == nil && a.unitName != "" {
-		if a.unit = f.unitNamed(t, a.unitName); a.unit == nil {
-			a.unitName = withoutBrackets(a.unitName)
-			a.unit = f.unitNamed(t, a.unitName)
-		}
+	x.a = assignment{face: face{x.v.Unit, x.v.face.unit, x.v.face.items},
+		from: Provenance{Place: x.place, Level: x.in.path, Name: x.name}, of: x.of}
+	x.findUnit()
+	x.aim()
+	x.steps = []Step{{What: fmt.Sprintf("parameter %q", x.v.Name), Value: x.value, Unit: x.v.Unit, Place: x.v.Place}}
+	if x.e != nil {
+		x.steps = append(x.steps, Step{What: fmt.Sprintf("mapping of %q to %q", x.e.Source, x.e.Target),
+			Value: x.value, Unit: x.v.Unit, Place: x.e.Place})
 	}
-	suppress := e != nil && e.SuppressUnitConversion
-	// target is the variable, or what stands for it at a system: at a component the
-	// connector of the document in which that stands, unless the binding stands within.
-	// With a unit and nothing else to be done the value needs no such stage.
-	border := p.outside
-	within := in.within && in.instance == t.in
-	if within || a.unit != nil && !suppress && (e == nil || e.Transformation == nil) {
-		border = p.inner
-	}
-	target := Variable{Name: t.String(), Type: p.typ, UnitBase: border.unit, Unit: border.unitName, Items: p.inner.items}
-	if p.variable != nil {
-		target = *p.variable
-		target.Name = t.String()
-	}
-	value := v.Value
-	isNumber := value.Type == Real || value.Type == Integer
-	steps := []Step{{What: fmt.Sprintf("parameter %q", v.Name), Value: value, Unit: v.Unit, Place: v.Place}}
-	if e != nil {
-		steps = append(steps, Step{What: fmt.Sprintf("mapping of %q to %q", e.Source, e.Target), Value: value, Unit: v.Unit, Place: e.Place})
-	}
-	if v.Unit == "" && !within && isNumber {
-		if text := p.whose(); text != "" {
-			f.l.Report(ruleNoUnit, at, "the value of %q has no unit; it is taken in %q, the unit of %s", v.Name, target.Unit, text)
-			counts := "connector"
-			if p.variable != nil {
-				counts = "FMU variable"
-			}
-			steps = append(steps, Step{"no unit: that of the " + counts, value, target.Unit, at})
-		}
-	}
-	if !suppress && a.unit == nil && a.unitName != "" && target.Unit != "" && a.unitName != target.Unit {
-		f.l.Report(ruleUnitUnknown, at, "the value of %q has the unit %q, which neither the parameter set nor the SSD nor the FMU defines, and %q has the unit %q: it cannot be converted", v.Name, v.Unit, t, target.Unit)
+	x.withoutUnit()
+	if !x.convertUnit() || !x.transform() {
 		return
 	}
-	// convert brings a number into another unit.
-	convert := func(from, to face, relative bool, at Place) error {
-		stages, err := conversion(from, to, relative, at)
-		for _, s := range stages {
-			value, _ = s.apply(value)
-			steps = append(steps, Step{s.String(), value, s.toUnit, at})
-		}
-		return err
+	inner := x.port.inner
+	if x.port.variable == nil && x.border.unit != inner.unit && inner.unit != nil && x.isNumber() {
+		_ = x.change(x.a.face, inner, false, x.port.decl.Place) // an error is reported with the connector
+		x.a.setUnit(inner)
 	}
-	if isNumber && !suppress && a.unit != nil {
-		if err := convert(a.face, target.face(), target.RelativeQuantity, at); err != nil {
-			f.l.Report(ruleDimension, at, "the value of %q has the unit %q, which cannot be converted into %q of %q: %v", v.Name, v.Unit, target.Unit, t, err)
-			return
+	x.enter()
+}
+
+// isNumber reports whether the value has a unit.
+func (x *binder) isNumber() bool { return x.value.Type == Real || x.value.Type == Integer }
+
+// suppressed reports whether the value is not to be converted.
+func (x *binder) suppressed() bool { return x.e != nil && x.e.SuppressUnitConversion }
+
+// within reports whether the target is a connector of the system with the binding, and the
+// system stands for a component.
+func (x *binder) within() bool { return x.in.within && x.in.instance == x.to.in }
+
+// findUnit looks up a unit in the FMU, with its name as written, then without brackets.
+func (x *binder) findUnit() {
+	if x.a.unit != nil || x.a.unitName == "" {
+		return
+	}
+	if x.a.unit = x.unitNamed(x.to, x.a.unitName); x.a.unit == nil {
+		x.a.unitName = withoutBrackets(x.a.unitName)
+		x.a.unit = x.unitNamed(x.to, x.a.unitName)
+	}
+}
+
+// aim determines the target. At a component that is a system it is the connector of the
+// component, unless the binding is in that system or the value needs no step in the unit of
+// the connector: it has a unit and no transformation.
+func (x *binder) aim() {
+	x.border = x.port.outside
+	if x.within() || x.a.unit != nil && !x.suppressed() && (x.e == nil || x.e.Transformation == nil) {
+		x.border = x.port.inner
+	}
+	x.target = Variable{Type: x.port.typ, UnitBase: x.border.unit, Unit: x.border.unitName, Items: x.port.inner.items}
+	if x.port.variable != nil {
+		x.target = *x.port.variable
+	}
+	x.target.Name = x.to.String()
+}
+
+// withoutUnit reports a value without a unit if several units could be meant.
+func (x *binder) withoutUnit() {
+	if x.v.Unit != "" || x.within() || !x.isNumber() {
+		return
+	}
+	text := x.port.whose()
+	if text == "" {
+		return
+	}
+	x.l.Report(ruleNoUnit, x.place, "the value of %q has no unit; it is read in %q, the unit of %s", x.v.Name, x.target.Unit, text)
+	owner := "connector"
+	if x.port.variable != nil {
+		owner = "FMU variable"
+	}
+	x.steps = append(x.steps, Step{"no unit: that of the " + owner, x.value, x.target.Unit, x.place})
+}
+
+// change converts the value into another unit.
+func (x *binder) change(from, to face, relative bool, at Place) error {
+	stages, err := conversion(from, to, relative, at)
+	for _, s := range stages {
+		x.value, _ = s.apply(x.value)
+		x.steps = append(x.steps, Step{s.String(), x.value, s.toUnit, at})
+	}
+	return err
+}
+
+// convertUnit converts the value into the unit of the target. It returns false after an error.
+func (x *binder) convertUnit() bool {
+	a, target := &x.a, &x.target
+	if !x.suppressed() && a.unit == nil && a.unitName != "" && target.Unit != "" && a.unitName != target.Unit {
+		x.l.Report(ruleUnitUnknown, x.place, "the value of %q has the unit %q, which neither the parameter set nor the SSD "+
+			"nor the FMU defines; it cannot be converted into %q, the unit of %q", x.v.Name, x.v.Unit, target.Unit, x.to)
+		return false
+	}
+	if x.isNumber() && !x.suppressed() && a.unit != nil {
+		if err := x.change(a.face, target.face(), target.RelativeQuantity, x.place); err != nil {
+			x.l.Report(ruleDimension, x.place, "the value of %q has the unit %q, which cannot be converted into %q of %q: %v",
+				x.v.Name, x.v.Unit, target.Unit, x.to, err)
+			return false
 		}
 	}
-	if target.UnitBase != nil || suppress { // without a unit the target has that of the value
+	if target.UnitBase != nil || x.suppressed() { // a target without a unit takes that of the value
 		a.unit, a.unitName = target.UnitBase, target.Unit
 	}
-	if e != nil && e.Transformation != nil {
-		if a.unitName != "" && target.UnitBase == nil && p.variable == nil && e.Transformation.Kind == Linear {
-			f.once(ruleUnitLost, at, "%q: the connector %q has no unit; after the transformation the unit is taken as unknown", v.Name, t)
-			a.unit, a.unitName = nil, ""
-		}
-		from := a.items
-		if from == nil {
-			from = target.Items
-		}
-		s := stage{gain: e.Transformation.Factor, offset: e.Transformation.Offset, t: e.Transformation, from: from, to: target.Items}
-		var err error
-		if value, err = s.apply(value); err != nil {
-			f.l.Report(ruleTransformation, at, "the value of %q for %q: %v", v.Name, t, err)
-			return
-		}
-		steps = append(steps, Step{s.String(), value, a.unitName, e.Transformation.Place})
+	return true
+}
+
+// transform applies the transformation of the mapping entry. It returns false after an error.
+func (x *binder) transform() bool {
+	if x.e == nil || x.e.Transformation == nil {
+		return true
 	}
-	if p.variable == nil && border.unit != p.inner.unit && p.inner.unit != nil && (value.Type == Real || value.Type == Integer) {
-		_ = convert(a.face, p.inner, false, p.decl.Place) // an error is reported with the connector
-		a.setUnit(p.inner)
+	t := x.e.Transformation
+	if x.a.unitName != "" && x.target.UnitBase == nil && x.port.variable == nil && t.Kind == Linear {
+		x.once(ruleUnitLost, x.place, "%q: the connector %q has no unit; after the transformation the unit is unknown", x.v.Name, x.to)
+		x.a.unit, x.a.unitName = nil, ""
 	}
-	value, err := coerceAt(value, &target, a.items, p.variable == nil)
+	s := stage{gain: t.Factor, offset: t.Offset, t: t, from: x.a.items, to: x.target.Items}
+	if s.from == nil {
+		s.from = x.target.Items
+	}
+	var err error
+	if x.value, err = s.apply(x.value); err != nil {
+		x.l.Report(ruleTransformation, x.place, "the value of %q for %q: %v", x.v.Name, x.to, err)
+		return false
+	}
+	x.steps = append(x.steps, Step{s.String(), x.value, x.a.unitName, t.Place})
+	return true
+}
+
+// enter adds the value to those of the target, and notes a different one of the same binding
+// and name.
+func (x *binder) enter() {
+	value, err := coerceAt(x.value, &x.target, x.a.items, x.port.variable == nil)
 	if err != nil {
-		f.l.Report(RuleValue, at, "the value of %q: %v", v.Name, err)
+		x.l.Report(RuleValue, x.place, "the value of %q: %v", x.v.Name, err)
 		return
 	}
-	a.from.Value, a.from.Bound, a.from.Steps = value, p.fromInside(value), steps
-	if e == nil && !within && value.Type == v.Value.Type && (v.Unit == "" || v.Unit == p.outside.unitName) {
-		a.from.Bound = v.Value // as it is written, not converted there and back
+	a := x.a
+	a.from.Value, a.from.Bound, a.from.Steps = value, x.port.fromInside(value), x.steps
+	if x.e == nil && !x.within() && value.Type == x.v.Value.Type && (x.v.Unit == "" || x.v.Unit == x.port.outside.unitName) {
+		a.from.Bound = x.v.Value // as written, not converted there and back
 	}
-	if len(f.assigned[t]) == 0 {
-		f.bound = append(f.bound, t)
+	if len(x.assigned[x.to]) == 0 {
+		x.bound = append(x.bound, x.to)
 	}
-	for _, first := range f.assigned[t] {
-		if first.of != b || first.from.Name != name {
+	for _, first := range x.assigned[x.to] {
+		if first.of != x.of || first.from.Name != x.name {
 			continue
 		}
 		if first.from.Value == value && first.unitName == a.unitName {
 			return
 		}
 		rule := ruleClash
-		if e != nil && first.from.Place != e.Place {
+		if x.e != nil && first.from.Place != x.e.Place {
 			rule = ruleMapping
 		}
 		a.from.clash = &clash{rule, first.from}
 	}
-	f.assigned[t] = append(f.assigned[t], a)
+	x.assigned[x.to] = append(x.assigned[x.to], a)
 }
 
-// fromInside returns a value of what stands for a component in the unit of the connector.
+// fromInside converts a value from the unit of the system that stands for a component into that of
+// the connector of the component.
 func (p *port) fromInside(v Value) Value {
 	if p.variable != nil || v.Type != Real {
 		return v
@@ -272,21 +345,21 @@ func (p *port) fromInside(v Value) Value {
 	return v
 }
 
-// whose returns in words which unit counts for a value without one, where that of a connector
-// and of what is inside the component differ; "" where they do not.
+// whose describes, for a message, which unit applies to a value without one, if the connector and
+// the variable or system behind it differ; "" if they do not.
 func (p *port) whose() string {
 	gain, offset, err := unit.Convert(p.inner.unit, p.outside.unit, false)
 	switch {
 	case p.typ != Real && p.typ != Unspecified, err == nil && gain == 1 && offset == 0:
 		return ""
 	case p.variable != nil:
-		return fmt.Sprintf("the FMU variable, not in %q, that of the connector", p.outside.unitName)
+		return fmt.Sprintf("the FMU variable, not in %q, the unit of the connector", p.outside.unitName)
 	}
-	return fmt.Sprintf("the connector of the component, not in %q, that of the system in its place", p.inner.unitName)
+	return fmt.Sprintf("the connector of the component, not in %q, the unit in the system that stands for it", p.inner.unitName)
 }
 
-// withoutBrackets returns the name of a unit that stands in brackets, as some tools write
-// what they do not define: "[m]".
+// withoutBrackets removes the brackets around the name of a unit. Some tools write undefined units
+// as "[m]".
 func withoutBrackets(name string) string {
 	if inner, ok := strings.CutPrefix(name, "["); ok && strings.HasSuffix(inner, "]") {
 		return strings.TrimSuffix(inner, "]")
@@ -294,7 +367,7 @@ func withoutBrackets(name string) string {
 	return name
 }
 
-// unitNamed returns what the FMU behind an end calls by the name of a unit; nil if nothing.
+// unitNamed returns the definition of a unit in the FMU of an end, nil if there is none.
 func (f *flattener) unitNamed(e end, name string) *unit.Base {
 	if e.in.index < 0 {
 		return nil
@@ -305,8 +378,8 @@ func (f *flattener) unitNamed(e end, name string) *unit.Base {
 	return nil
 }
 
-// coerceAt is coerce, but at the connector of a system without type everything
-// is taken as it is, and names of items wait for the FMU variable.
+// coerceAt is Value.coerce, except at the connector of a system: without a type it accepts every
+// value, and item names are resolved at the FMU variable.
 func coerceAt(v Value, target *Variable, own map[string]int32, atSystem bool) (Value, error) {
 	if atSystem && (target.Type == Unspecified || target.Type == Enumeration && v.Type == Enumeration && target.Items == nil) {
 		return v, nil
@@ -314,10 +387,10 @@ func coerceAt(v Value, target *Variable, own map[string]int32, atSystem bool) (V
 	return v.coerce(target, own)
 }
 
-// values makes the settings: what is bound to variables directly, and what
-// reaches them from connectors of systems (ssp 37).
+// values makes the settings: values bound to variables directly, and values of connectors of
+// systems (ssp 37).
 func (f *flattener) values() {
-	used := make(map[end]bool) // connectors of systems whose value reaches something
+	used := make(map[end]bool) // connectors of systems whose value reaches a variable
 	settings := make(map[end]*Setting)
 	for _, t := range f.bound {
 		if t.in.index < 0 {
@@ -355,7 +428,7 @@ func (f *flattener) values() {
 	f.clashes(settings)
 }
 
-// clashes reports variables whose value is one of two that a binding gives under one name.
+// clashes reports variables to which one binding gives two values with the same name.
 func (f *flattener) clashes(settings map[end]*Setting) {
 	for _, t := range slices.Concat(f.bound, f.fed) {
 		s := settings[t]
@@ -366,11 +439,12 @@ func (f *flattener) clashes(settings map[end]*Setting) {
 			continue // the value has no effect
 		}
 		c := s.From.clash
-		f.once(c.rule, s.From.Place, "%q gets two values from one binding: %s from line %d and %s from here", t, c.first.Bound, c.first.Place.Line, s.From.Bound)
+		f.once(c.rule, s.From.Place, "%q gets two values from one binding: %s from line %d and %s from here", t,
+			c.first.Bound, c.first.Place.Line, s.From.Bound)
 	}
 }
 
-// put enters a stronger value.
+// put sets a value that overrides the present one.
 func (s *Setting) put(p Provenance) {
 	if s.From.Place != (Place{}) {
 		s.Overrides = append(s.Overrides, s.From)
@@ -378,10 +452,9 @@ func (s *Setting) put(p Provenance) {
 	s.From, s.Value = p, p.Value
 }
 
-// counting returns the first connection of a way whose value counts: of the connectors that
-// a value is given to by Give the nearest to the variable, since what is given there is to
-// arrive behind it, else of all that are bound the farthest upstream (ssp 37); -1 if there
-// is none.
+// counting returns the index of the connection whose source has the value that counts, -1 if there
+// is none. Values of Give count at the connector nearest to the variable, other values at the one
+// farthest from it (ssp 37).
 func (f *flattener) counting(path []edge) int {
 	first := -1
 	for i, g := range slices.Backward(path) {
@@ -402,29 +475,15 @@ func (f *flattener) valueOver(t end, settings map[end]*Setting, used map[end]boo
 	if !ok {
 		return
 	}
-	direct := settings[t]
 	if source.in.index >= 0 {
-		if direct != nil {
-			direct.Connected = true
-			until := "the value counts until the first exchange only"
-			if v, _ := f.variable(t); v.Causality == string(Parameter) {
-				until = "the value has no effect"
-			}
-			f.l.Report(ruleConnected, direct.From.Place, "%q is bound to %s, but connected to the output %q; %s", t, direct.Value, source, until)
-		}
-		for _, g := range path {
-			if as := f.assigned[g.from]; g.from.in.index < 0 && len(as) > 0 && !used[g.from] {
-				used[g.from] = true
-				f.l.Report(ruleConnected, as[0].from.Place, "the connector %q is bound to a value, but connected to the output %q, which counts", g.from, source)
-			}
-		}
+		f.fedByOutput(t, source, path, settings[t], used)
 		return
 	}
 	at := f.counting(path)
 	if at < 0 {
 		return
 	}
-	for _, g := range path { // weaker ones are used up too
+	for _, g := range path { // also those whose values are overridden
 		used[g.from] = true
 	}
 	v, known := f.variable(t)
@@ -435,85 +494,137 @@ func (f *flattener) valueOver(t end, settings map[end]*Setting, used map[end]boo
 	as := f.assigned[start]
 	a := as[len(as)-1]
 	if !v.Settable {
-		f.l.Report(ruleNotSettable, a.from.Place, "%q, which gets the value of the connector %q, cannot be set: causality %s, variability %s, initial %q",
-			t, start, v.Causality, v.Variability, v.Initial)
+		f.l.Report(ruleNotSettable, a.from.Place, "%q, which gets the value of the connector %q, cannot be set: "+
+			"causality %s, variability %s, initial %q", t, start, v.Causality, v.Variability, v.Initial)
 		return
 	}
-	p, _ := f.at(start)
-	c := carrier{face: a.face, typ: a.from.Value.Type, relative: v.RelativeQuantity, constant: true}
+	x := carried{flattener: f, from: start, to: t, place: a.from.Place, value: a.from.Value, unit: a.unitName,
+		steps: slices.Clone(a.from.Steps)}
+	if !x.carry(a, path[at:], &v) {
+		return
+	}
+	s := &Setting{Component: t.in.index, Variable: t.name}
+	if direct := settings[t]; direct != nil {
+		s.Overrides = append(direct.Overrides, direct.From)
+		f.l.Report(ruleConnected, direct.From.Place, "%q is bound to %s, but connected to the connector %q, whose value %s counts",
+			t, direct.Value, start, x.value)
+	}
+	s.Overrides = append(s.Overrides, f.weaker(path, at)...)
+	s.From = a.from
+	s.From.Value, s.From.Steps, s.Value = x.value, x.steps, x.value
+	settings[t] = s
+}
+
+// fedByOutput reports values that an FMU output overrides.
+func (f *flattener) fedByOutput(t, source end, path []edge, direct *Setting, used map[end]bool) {
+	if direct != nil {
+		direct.Connected = true
+		until := "the value counts until the first exchange only"
+		if v, _ := f.variable(t); v.Causality == string(Parameter) {
+			until = "the value has no effect"
+		}
+		f.l.Report(ruleConnected, direct.From.Place, "%q is bound to %s, but connected to the output %q; %s", t,
+			direct.Value, source, until)
+	}
+	for _, g := range path {
+		if as := f.assigned[g.from]; g.from.in.index < 0 && len(as) > 0 && !used[g.from] {
+			used[g.from] = true
+			f.l.Report(ruleConnected, as[0].from.Place,
+				"the connector %q is bound to a value, but connected to the output %q, which counts",
+				g.from, source)
+		}
+	}
+}
+
+// carried is a value on its path from a connector to an FMU variable.
+type carried struct {
+	*flattener
+	from, to end
+	place    Place // of the value
+	value    Value
+	unit     string
+	steps    []Step
+}
+
+// carry takes the value over a path to a variable. It returns false after an error.
+func (x *carried) carry(a assignment, path []edge, v *Variable) bool {
+	p, _ := x.at(x.from)
+	c := carrier{face: a.face, typ: x.value.Type, relative: v.RelativeQuantity, constant: true}
 	if p.inner.items != nil {
 		c.items = p.inner.items
 	}
 	if c.unit == nil && c.unitName != "" {
-		c.unit = f.unitNamed(t, c.unitName)
+		c.unit = x.unitNamed(x.to, c.unitName)
 	}
-	value, unit := a.from.Value, a.unitName
-	steps := slices.Clone(a.from.Steps)
-	// send brings the value over some stages.
-	send := func(stages []stage) bool {
-		var err error
-		for i := range stages {
-			s := &stages[i]
-			if value, err = s.apply(value); err != nil {
-				f.l.Report(ruleTransformation, a.from.Place, "the value of the connector %q for %q: %v", start, t, err)
-				return false
-			}
-			if s.t == nil {
-				unit = s.toUnit
-			}
-			steps = append(steps, Step{s.String(), value, unit, s.at})
+	if path[0].within != x.from.in && !x.apply(x.leave(&c, p)) {
+		return false
+	}
+	for i, g := range path {
+		x.steps = append(x.steps, Step{"connection " + g.from.String() + " → " + g.to.String(), x.value, x.unit, g.c.Place})
+		stages, next, ok := x.follow(c, path[i:i+1])
+		if !ok || !x.apply(stages) {
+			return false
 		}
-		return true
+		c, x.unit = next, next.unitName
 	}
-	if path[at].within != start.in && !send(f.leave(&c, p)) {
-		return
+	target := *v
+	target.Name = x.to.String()
+	var err error
+	if x.value, err = x.value.coerce(&target, c.items); err != nil {
+		x.l.Report(RuleValue, x.place, "the value of the connector %q: %v", x.from, err)
 	}
-	for i, g := range path[at:] {
-		way := path[at+i : at+i+1]
-		steps = append(steps, Step{"connection " + g.from.String() + " → " + g.to.String(), value, unit, g.c.Place})
-		stages, next, ok := f.follow(c, way)
-		if !ok || !send(stages) {
-			return
-		}
-		c, unit = next, next.unitName
-	}
-	target := v
-	target.Name = t.String()
-	value, err := value.coerce(&target, c.items)
-	if err != nil {
-		f.l.Report(RuleValue, a.from.Place, "the value of the connector %q: %v", start, err)
-		return
-	}
-	s := &Setting{Component: t.in.index, Variable: t.name}
-	if direct != nil {
-		s.Overrides = append(direct.Overrides, direct.From)
-		f.l.Report(ruleConnected, direct.From.Place, "%q is bound to %s, but connected to the connector %q, whose value %s counts", t, direct.Value, start, value)
-	}
-	for i := len(path) - 1; i >= 0; i-- { // weaker values along the way, and at the connector itself
-		there := f.assigned[path[i].from]
-		for k, weak := range there {
-			if i == at && k == len(as)-1 {
-				continue
-			}
-			s.Overrides = append(s.Overrides, weak.from)
-			switch {
-			case k < len(there)-1:
-			case i < at:
-				f.once(ruleOverridden, weak.from.Place, "the connector %q is bound to %s; behind %q, which it feeds, the value given there counts", path[i].from, weak.from.Value, start)
-			default:
-				f.once(ruleConnected, weak.from.Place, "the connector %q is bound to %s, but connected to the connector %q, whose value counts", path[i].from, weak.from.Value, start)
-			}
-		}
-	}
-	s.From = a.from
-	s.From.Value, s.From.Steps, s.Value = value, steps, value
-	settings[t] = s
+	return err == nil
 }
 
-// Give has Flatten bind values behind all others of the outermost system, so that they
-// win (ssp 36), at a connector also over values of those that feed it. The document stays
-// as it is. Names are those of SystemConnectors, units
-// those that the values use; from says in findings where the values come from.
+// apply changes the value by some stages. It returns false after an error.
+func (x *carried) apply(stages []stage) bool {
+	for i := range stages {
+		s := &stages[i]
+		var err error
+		if x.value, err = s.apply(x.value); err != nil {
+			x.l.Report(ruleTransformation, x.place, "the value of the connector %q for %q: %v", x.from, x.to, err)
+			return false
+		}
+		if s.t == nil {
+			x.unit = s.toUnit
+		}
+		x.steps = append(x.steps, Step{s.String(), x.value, x.unit, s.at})
+	}
+	return true
+}
+
+// weaker returns the values on a path that do not count, the weakest first: the last value of
+// the connector with this index counts. It reports them.
+func (f *flattener) weaker(path []edge, at int) (out []Provenance) {
+	start := path[at].from
+	for i, g := range slices.Backward(path) {
+		as := f.assigned[g.from]
+		for k, weak := range as {
+			last := k == len(as)-1
+			if i == at && last {
+				continue
+			}
+			out = append(out, weak.from)
+			switch {
+			case !last:
+			case i < at:
+				f.once(ruleOverridden, weak.from.Place,
+					"the connector %q is bound to %s; after %q, which it feeds, the value given there counts",
+					g.from, weak.from.Value, start)
+			default:
+				f.once(ruleConnected, weak.from.Place,
+					"the connector %q is bound to %s, but connected to the connector %q, whose value counts",
+					g.from, weak.from.Value, start)
+			}
+		}
+	}
+	return out
+}
+
+// Give makes Flatten bind values of the outermost system that override all others (ssp 36), at a
+// connector also those of connectors that feed it. The document is not changed. Names are those of
+// SystemConnectors. units defines the units of the values. from names the origin of the values in
+// findings.
 func (p *Package) Give(values []ParameterValue, units []unit.Definition, from string) {
 	set := &ParameterSet{File: from, Parameters: slices.Clone(values)}
 	scope := newNames(units, nil)
@@ -525,13 +636,11 @@ func (p *Package) Give(values []ParameterValue, units []unit.Definition, from st
 	p.given = &Binding{Set: set, Place: Place{File: from}}
 }
 
-// Beaten is a variable of a component, by its number, to which the caller gives a value of
-// its own after Flatten.
+// Beaten is a variable of a component, given by its index, that the caller sets after Flatten.
 type Beaten struct {
 	Component int
 	Variable  string
 }
 
-// Beat lets Flatten accept that the document does not say which of several values such a
-// variable has.
+// Beat makes Flatten accept such variables even if the document gives them contradicting values.
 func (p *Package) Beat(variables map[Beaten]bool) { p.beaten = variables }

@@ -6,10 +6,10 @@ import (
 	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
-// CheckPart judges a document that is no system by itself: a parameter set, a
-// parameter mapping or a signal dictionary (ssp 4). The name is shown in findings,
-// which go to l. It gives the name of the root element, "" if the document cannot
-// be read; known is false, with an error, if it is of another kind.
+// CheckPart checks a document that is no system: a parameter set, parameter mapping or signal
+// dictionary (ssp 4). Findings go to l and name the file. It returns the name of the root element,
+// "" if the document cannot be read. known is false, after a finding, for any other kind of
+// document.
 func CheckPart(data []byte, file string, l *diag.List) (root string, known bool) {
 	p := newParser(l, file)
 	n := p.Parse(data)
@@ -24,14 +24,14 @@ func CheckPart(data []byte, file string, l *diag.List) (root string, known bool)
 	case "SignalDictionary":
 		p.signalDictionary(n, false)
 	default:
-		p.Add(xmltree.RuleSchema, n, "the root element is %s; parameter sets (ParameterSet), mappings (ParameterMapping) and signal dictionaries (SignalDictionary) stand by themselves", n.El.FullTag())
+		p.Add(xmltree.RuleSchema, n, "the root element is %s; expected ParameterSet, ParameterMapping or SignalDictionary", n.El.FullTag())
 		return n.Name, false
 	}
 	return n.Name, true
 }
 
-// ReadParameterSet reads an SSV document from memory (ssp 39). The name is shown
-// in findings, which go to l (nil: nowhere); the error holds those of level Error.
+// ReadParameterSet reads an SSV document from memory (ssp 39). Findings go to l (nil: nowhere) and
+// name the file; the error holds those of level Error.
 func ReadParameterSet(data []byte, file string, l *diag.List) (*ParameterSet, error) {
 	own, done := collect(l)
 	defer done()
@@ -46,9 +46,8 @@ func ReadParameterSet(data []byte, file string, l *diag.List) (*ParameterSet, er
 	return s, nil
 }
 
-// ReadTransformation returns the transformation in a Connection or MappingEntry, nil if
-// there is none. It reports nothing, like the functions below: they are for writers, which
-// leave what means the same as it is.
+// ReadTransformation returns the transformation in a Connection or MappingEntry, nil if there is
+// none. Like ReadItems and ReadValue it is for writers, which compare, and reports nothing.
 func ReadTransformation(el *etree.Element) *Transformation {
 	t, _ := newParser(&diag.List{}, "").transformation(xmltree.Of(el))
 	return t
@@ -59,8 +58,8 @@ func ReadItems(el *etree.Element) map[string]int32 {
 	return newParser(&diag.List{}, "").enumerations(&xmltree.Node{Kids: []*xmltree.Node{xmltree.Of(el)}})[0].Items
 }
 
-// ReadValue returns the value that the element of a type in a Parameter gives, with unit
-// and enumeration; sound is false where the value cannot be read.
+// ReadValue returns the value in the type element of a Parameter, with unit and enumeration. sound
+// is false if the value cannot be read.
 func ReadValue(el *etree.Element) (v ParameterValue, sound bool) {
 	p := newParser(&diag.List{}, "")
 	p.v2 = true

@@ -9,18 +9,17 @@ import (
 	"github.com/macrostep/macrostep/fmi/unit"
 )
 
-// stage is one step of a signal on its way: a linear change of a Real, or a
-// table for the other types.
+// stage is one step of a signal: a linear change of a Real, or a table for other types.
 type stage struct {
 	gain, offset float64
-	t            *Transformation  // nil for a plain conversion
-	from, to     map[string]int32 // items, for a mapping of names
+	t            *Transformation  // nil for a conversion of units
+	from, to     map[string]int32 // items, for a mapping by name
 
 	fromUnit, toUnit string // of a conversion
 	at               Place
 }
 
-// conversion returns the stage from one unit to another; none if a number stays as it is.
+// conversion returns the stage from one unit to another; none if the number stays the same.
 func conversion(from, to face, relative bool, at Place) ([]stage, error) {
 	gain, offset, err := unit.Convert(from.unit, to.unit, relative)
 	if err != nil || gain == 1 && offset == 0 {
@@ -29,7 +28,7 @@ func conversion(from, to face, relative bool, at Place) ([]stage, error) {
 	return []stage{{gain: gain, offset: offset, fromUnit: from.unitName, toUnit: to.unitName, at: at}}, nil
 }
 
-// String describes what a stage does to a value.
+// String describes the change of a value.
 func (s *stage) String() string {
 	switch {
 	case s.t == nil:
@@ -42,7 +41,7 @@ func (s *stage) String() string {
 	return s.t.String()
 }
 
-// linear reports whether a stage changes Reals.
+// linear reports whether the stage changes Reals.
 func (s *stage) linear() bool { return s.t == nil || s.t.Kind == Linear }
 
 // table returns a mapping by number.
@@ -55,15 +54,15 @@ func (s *stage) table() (map[int32]int32, error) {
 		target := s.t.Names[source]
 		a, ok := s.from[source]
 		if !ok {
-			return nil, fmt.Errorf("%q is no item of the source; it has %s", source, diag.ListItems(s.from))
+			return nil, fmt.Errorf("%q is not an item of the source; it has %s", source, diag.ListItems(s.from))
 		}
 		b, ok := s.to[target]
 		if !ok {
-			return nil, fmt.Errorf("%q is no item of the target; it has %s", target, diag.ListItems(s.to))
+			return nil, fmt.Errorf("%q is not an item of the target; it has %s", target, diag.ListItems(s.to))
 		}
 		out[a] = b
 	}
-	// Items that are not mapped keep their name where the target has it, as values of parameters do.
+	// An item without an entry keeps its name if the target has it, like values of parameters.
 	for source := range s.from {
 		if _, mapped := s.t.Names[source]; mapped {
 			continue
@@ -75,7 +74,7 @@ func (s *stage) table() (map[int32]int32, error) {
 	return out, nil
 }
 
-// compose returns what stages make of a signal together.
+// compose returns the joint effect of stages.
 func compose(stages []stage) (change, error) {
 	all := change{gain: 1}
 	for i := range stages {
@@ -109,48 +108,21 @@ func compose(stages []stage) (change, error) {
 	return all, nil
 }
 
-// apply sends one value the way.
+// apply changes one value.
 func (s *stage) apply(v Value) (Value, error) {
-	if s.linear() {
-		switch v.Type {
-		case Integer:
-			if s.gain == 1 && s.offset == 0 {
-				return v, nil
-			}
-			v = Value{Type: Real, Real: float64(v.Int)}
-		case Real:
-		default:
-			if s.t == nil {
-				return v, nil
-			}
-			return v, fmt.Errorf("a linear transformation needs a number, and the value is of type %s", v.Type)
-		}
-		v.Real = s.gain*v.Real + s.offset
-		return v, nil
-	}
-	switch s.t.Kind {
-	case EnumerationMapping:
-		if v.Type == Integer || v.Type == Enumeration && v.Text == "" {
-			v.Text = itemName(s.from, v.Int)
-		} else if v.Type != Enumeration {
-			return v, fmt.Errorf("an enumeration mapping needs an enumeration, and the value is of type %s", v.Type)
-		}
-		if target, ok := s.t.Names[v.Text]; ok {
-			n, known := s.to[target]
-			if len(s.to) > 0 && !known {
-				return v, fmt.Errorf("%q is no item of the target; it has %s", target, diag.ListItems(s.to))
-			}
-			v = Value{Type: Enumeration, Text: target, Int: n}
-		}
-		return v, nil
-	case BooleanMapping:
+	switch {
+	case s.linear():
+		return s.applyLinear(v)
+	case s.t.Kind == BooleanMapping:
 		if v.Type != Boolean {
-			return v, fmt.Errorf("a boolean mapping needs a Boolean, and the value is of type %s", v.Type)
+			return v, fmt.Errorf("a boolean mapping needs a Boolean, but the value is of type %s", v.Type)
 		}
 		if target, ok := s.t.Numbers[toNumber(v.Bool)]; ok {
 			v.Bool = target != 0
 		}
 		return v, nil
+	case s.t.Kind == EnumerationMapping:
+		return s.applyNames(v)
 	}
 	if v.Type == Enumeration && v.Text != "" {
 		n, ok := s.from[v.Text]
@@ -159,7 +131,7 @@ func (s *stage) apply(v Value) (Value, error) {
 		}
 		v.Int = n
 	} else if v.Type != Integer && v.Type != Enumeration {
-		return v, fmt.Errorf("an integer mapping needs an Integer, and the value is of type %s", v.Type)
+		return v, fmt.Errorf("an integer mapping needs an Integer, but the value is of type %s", v.Type)
 	}
 	if target, ok := s.t.Numbers[v.Int]; ok {
 		v = Value{Type: Integer, Int: target}
@@ -167,7 +139,44 @@ func (s *stage) apply(v Value) (Value, error) {
 	return v, nil
 }
 
-// toNumber returns a Boolean as mappings have it.
+// applyLinear changes a number. A conversion of units passes other types unchanged.
+func (s *stage) applyLinear(v Value) (Value, error) {
+	switch v.Type {
+	case Integer:
+		if s.gain == 1 && s.offset == 0 {
+			return v, nil
+		}
+		v = Value{Type: Real, Real: float64(v.Int)}
+	case Real:
+	default:
+		if s.t == nil {
+			return v, nil
+		}
+		return v, fmt.Errorf("a linear transformation needs a number, but the value is of type %s", v.Type)
+	}
+	v.Real = s.gain*v.Real + s.offset
+	return v, nil
+}
+
+// applyNames maps an item by its name.
+func (s *stage) applyNames(v Value) (Value, error) {
+	if v.Type == Integer || v.Type == Enumeration && v.Text == "" {
+		v.Text = itemName(s.from, v.Int)
+	} else if v.Type != Enumeration {
+		return v, fmt.Errorf("an enumeration mapping needs an enumeration, but the value is of type %s", v.Type)
+	}
+	target, ok := s.t.Names[v.Text]
+	if !ok {
+		return v, nil
+	}
+	n, known := s.to[target]
+	if len(s.to) > 0 && !known {
+		return v, fmt.Errorf("%q is not an item of the target; it has %s", target, diag.ListItems(s.to))
+	}
+	return Value{Type: Enumeration, Text: target, Int: n}, nil
+}
+
+// toNumber returns a Boolean as 0 or 1, as in mappings.
 func toNumber(v bool) int32 {
 	if v {
 		return 1
@@ -175,7 +184,7 @@ func toNumber(v bool) int32 {
 	return 0
 }
 
-// Equal reports whether two transformations, nil if there is none, change values alike.
+// Equal reports whether two transformations, or nil for none, have the same effect.
 func (t *Transformation) Equal(o *Transformation) bool {
 	if t == nil || o == nil {
 		return t == o

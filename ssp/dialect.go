@@ -12,26 +12,26 @@ type (
 	Reader = xmltree.Reader
 )
 
-// Dialect is what one tool adds to the standard (ssp 42–45). Every field but Name may be
-// empty. Of several dialects that give a setting the first counts.
+// Dialect is the support for the documents of one tool (ssp 42–45). Every field but Name may be
+// empty. If several dialects give a setting, the first counts.
 type Dialect struct {
 	Name string
-	// New makes a reader of annotations, for each Flatten.
+	// New returns a reader of annotations. Each Flatten calls it.
 	New func() Annotations
-	// Format is a document that the tool has in place of an SSD.
+	// Format is a document that the tool uses in place of an SSD.
 	Format *Format
-	// Source returns the FMU behind a URI with which the tool asks for a process of its own.
+	// Source returns the file of an FMU whose URI demands a separate process.
 	Source func(uri string) (file string, ok bool)
-	// Prefixes are namespaces by the prefix that documents may leave undeclared.
+	// Prefixes maps prefixes that documents may leave undeclared to namespaces.
 	Prefixes map[string]string
-	// Rules lists the rules that the dialect reports, beside those of this package.
+	// Rules lists the rules of the dialect, beyond those of this package.
 	Rules []*diag.Rule
 }
 
-// Site is where an annotation is.
+// Site is the place of an annotation.
 type Site uint8
 
-// The sites whose annotations dialects are asked for.
+// The sites at which dialects read annotations.
 const (
 	AtExperiment Site = iota // DefaultExperiment
 	AtSystem                 // the outermost System
@@ -39,26 +39,26 @@ const (
 	AtConnection
 )
 
-// Annotations reads the annotations of one tool in one system, and keeps their settings.
+// Annotations reads the annotations of one tool in one system, and collects their settings.
 type Annotations interface {
-	// Read takes an annotation; taken is false if the tool has none of this type there.
-	// The steps are macro steps; at a component, named by its path, they are its own.
-	// Read reports errors with RuleForeignPart, and what has no effect with RuleForeign.
+	// Read reads an annotation; taken is false if the tool has none of this type at the site.
+	// It returns macro steps or, at a component, given by its path, the steps of the component.
+	// Errors are findings of RuleForeignPart, settings without effect of RuleForeign.
 	Read(r *Reader, a Annotation, at Site, path string) (steps []StepHint, taken bool)
-	// Settings is called when all annotations are read. It returns settings, each with its
-	// source, for what the annotation of macrostep leaves open. leads reports that no
-	// earlier dialect gives a macro step.
+	// Settings is called after all annotations have been read. It returns settings, each with
+	// its source, to be used where the annotation of macrostep does not give them. leads is
+	// true if no earlier dialect gives a macro step.
 	Settings(components []*FlatComponent, leads bool, l *diag.List) OwnSettings
 }
 
 // Recorder is implemented by Annotations that select the recorded variables.
 type Recorder interface {
 	Annotations
-	// Record returns names "component.variable", and where they come from.
+	// Record returns names "component.variable" and their source.
 	Record(s *Resolved) (names []string, from SettingSource)
 }
 
-// Resolved is a package whose FMUs are known.
+// Resolved is a package with the variables of its FMUs.
 type Resolved struct {
 	*Package
 	List      *diag.List    // for findings
@@ -66,22 +66,22 @@ type Resolved struct {
 	Given     bool          // an annotation of macrostep selects the recorded variables
 }
 
-// Format is a document of a tool that describes a system in a way of its own.
+// Format is a document of a tool that describes a system in its own way.
 type Format struct {
 	File string // name in a folder or package without SystemStructure.ssd
 	Root string // name of the root element
-	// Read turns the document into one like those of SSP. Errors go to the list of r.
+	// Read converts the document. Errors go to the list of r.
 	Read func(r *Reader, root *Node, name string) (*Document, Structure)
 }
 
-// Structure is what a document of a Format holds beside its Document. Nothing in such a
-// document declares the connectors of components.
+// Structure holds the content of a document of a Format that a Document cannot hold. Such documents
+// do not declare the connectors of components.
 type Structure interface {
 	// Settings returns the settings of the run and its macro steps, each with its source.
 	Settings() (OwnSettings, []StepHint)
-	// Connect is called by each Flatten. It returns connections of the outermost system
-	// that depend on the FMUs. judge is called with the network when its connections are
-	// sound; it may report on them and add power bonds.
+	// Connect is called by each Flatten. It returns connections of the outermost system that
+	// depend on the FMUs. judge is called with the network if its connections are sound; it
+	// may report findings and add power bonds.
 	Connect(s *Resolved) (more []Connection, judge func(*Network))
 }
 

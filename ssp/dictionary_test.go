@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/ssp"
 	. "github.com/macrostep/macrostep/ssp/internal/ssptest"
 )
@@ -50,63 +49,6 @@ func signal(kind, content string) string {
 	return `<ssd:Connector name="x" kind="` + kind + `">` + content + `</ssd:Connector>`
 }
 
-// A signal goes from the component that writes an entry to all that read it, at any
-// level, through the units of the references and of the entry (ssp 20, 31), whether
-// the dictionary stands in the document or in a file.
-func TestDictionary(t *testing.T) {
-	const kinds = "input output inout"
-	ab, ba := map[string]int32{"A": 1, "B": 2}, map[string]int32{"A": 10, "B": 20}
-	for _, c := range []struct {
-		name         string
-		entry        string
-		write, read  string // content of the connectors
-		to, from     string // content of the connections
-		y, u         ssp.Variable
-		gain, offset float64
-		table        map[int32]int32
-	}{
-		{"plain", "<ssc:Real/>", "", "", "", "", Out("y", ssp.Real), In("u", ssp.Real), 1, 0, nil},
-		{"units of the FMUs", "<ssc:Real/>", "", "", "", "", With(Out("y", ssp.Real), "m", Metre), With(In("u", ssp.Real), "mm", MM), 1000, 0, nil},
-		{"unit of the entry", `<ssc:Real unit="u"/>`, "", "", "", "", With(Out("y", ssp.Real), "m", Metre), In("u", ssp.Real), 100, 0, nil},
-		{"transformations in the unit of the entry", `<ssc:Real unit="u"/>`, "", "", "", LinearTransform(2, 0), With(Out("y", ssp.Real), "m", Metre), With(In("u", ssp.Real), "m", Metre), 2, 0, nil},
-		// mm: 1000 y + 7; cm: 100 y + 0.7; m: y + 0.007
-		{"transformation in the unit of the reference", `<ssc:Real unit="u"/>`, RealType("mm"), RealType("m"), LinearTransform(1, 7), "", With(Out("y", ssp.Real), "m", Metre), In("u", ssp.Real), 1, 0.007, nil},
-		{"integer", "<ssc:Integer/>", "", "", Mapping("Integer", 1, 2), Mapping("Integer", 2, 3), Out("y", ssp.Integer), In("u", ssp.Integer), 1, 0, map[int32]int32{1: 3, 2: 3}},
-		{"enumeration", `<ssc:Enumeration name="e"/>`, "", "", "", Mapping("Enumeration", "A", "A", "B", "B"), Enum(Out("y", ssp.Enumeration), ab), Enum(In("u", ssp.Enumeration), ba), 1, 0, map[int32]int32{1: 10, 2: 20}},
-		{"boolean", "<ssc:Boolean/>", "", "", Mapping("Boolean", true, false), "", Out("y", ssp.Boolean), In("u", ssp.Boolean), 1, 0, map[int32]int32{1: 0}},
-		{"string", "<ssc:String/>", "", "", "", "", Out("y", ssp.String), In("u", ssp.String), 1, 0, nil},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			for kind := range strings.FieldsSeq(kinds) {
-				if kind == "output" { // cannot be written
-					continue
-				}
-				d := dictionary(entry("x", c.entry), entry("unused", "<ssc:Binary/>"))
-				for _, where := range []string{"inline", "file"} {
-					element, files := inDocument(d), map[string]string(nil)
-					if where == "file" {
-						element, files = `<ssd:SignalDictionary name="d" source="in/d.ssb"/>`, map[string]string{"in/d.ssb": d}
-					}
-					back := map[string]string{"input": "output", "inout": "inout"}[kind]
-					n, l := Sound(t, bus(element, signal(kind, c.write), signal(back, c.read), ">"+c.to, ">"+c.from), files, Fakes{"a": {c.y}, "s.b": {c.u}})
-					got, ok := Links(n)["a.y → s.b.u"]
-					if !ok || len(n.Connections) != 1 || !Near(got.Gain, c.gain) || !Near(got.Offset, c.offset) || len(got.Map) != len(c.table) {
-						t.Fatalf("%s, %s: %+v", kind, where, n.Connections)
-					}
-					for k, v := range c.table {
-						if got.Map[k] != v {
-							t.Errorf("%s, %s: map %v, want %v", kind, where, got.Map, c.table)
-						}
-					}
-					if len(l.Findings) > 0 {
-						t.Errorf("%s, %s: findings %v", kind, where, l.Findings)
-					}
-				}
-			}
-		})
-	}
-}
-
 // Two dictionaries with other names and units are joined by connections between their
 // references; the same connector may be written and read; system connectors take part.
 func TestDictionariesJoined(t *testing.T) {
@@ -146,61 +88,20 @@ func TestDictionariesJoined(t *testing.T) {
 	}
 }
 
-// A value bound at a reference, or from outside by its name, is that of the signal.
-func TestDictionaryValue(t *testing.T) {
-	for _, c := range []struct {
-		name, top, mid, own string
-		want                float64
-		fed                 bool
-	}{
-		{"at the reference", "", "", Inline("", Parameter("x", RealValue(3, "")), ""), 3, false},
-		{"around", "", Inline("", Parameter("r.x", RealValue(4, "")), ""), Inline("", Parameter("x", RealValue(3, "")), ""), 4, false},
-		{"farther", Inline("", Parameter("w.x", RealValue(5, "")), ""), Inline("", Parameter("r.x", RealValue(4, "")), ""), "", 5, false},
-		{"written", "", "", Inline("", Parameter("x", RealValue(3, "")), ""), 0, true},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			document := bus(inDocument(dictionary(entry("x", "<ssc:Real/>"))), signal("input", ""), signal("output", "")+"</ssd:Connectors>"+Bindings(c.own)+"<ssd:Connectors>", ">", ">")
-			document = strings.Replace(document, "<ssd:Connectors></ssd:Connectors>", "", 1)
-			document = strings.Replace(document, `<ssd:System name="top">`, `<ssd:System name="top">`+Bindings(c.top), 1)
-			document = strings.Replace(document, `<ssd:System name="s">`, `<ssd:System name="s">`+Bindings(c.mid), 1)
-			if !c.fed {
-				document = strings.Replace(document, `<ssd:Connection startElement="w" startConnector="x" endElement="a" endConnector="y"></ssd:Connection>`, "", 1)
-			}
-			n, l := Sound(t, document, nil, Fakes{"a": {Out("y", ssp.Real)}, "s.b": {In("u", ssp.Real)}})
-			if c.fed {
-				if len(n.Settings) != 0 || len(l.At(diag.Warning)) != 1 || l.At(diag.Warning)[0].ID != "SD16C" {
-					t.Errorf("settings %+v, findings %v", n.Settings, l.Findings)
-				}
-				return
-			}
-			if s := Settings(n); len(s) != 1 || s["s.b.u"].Value.Real != c.want {
-				t.Errorf("settings %+v, want %v; findings %v", s, c.want, l.Findings)
-			}
-		})
-	}
-}
-
 // What a dictionary or a reference may not be.
 func TestBadDictionaries(t *testing.T) {
 	sound := dictionary(entry("x", "<ssc:Real/>"))
 	w, r := signal("input", ""), signal("output", "")
 	for _, c := range []struct{ name, document, id, message string }{
-		{"no entry", bus(inDocument(dictionary(entry("z", "<ssc:Real/>"))), w, r, ">", ">"), "SD19", `no entry "x"`},
 		{"no type", bus(inDocument(dictionary(entry("x", ""))), w, r, ">", ">"), "SD1", `entry "x" has no type`},
 		{"two types", bus(inDocument(dictionary(entry("x", "<ssc:Real/><ssc:Integer/>"))), w, r, ">", ">"), "SD1", "more than one type"},
 		{"entry twice", bus(inDocument(dictionary(entry("x", "<ssc:Real/>"), entry("x", "<ssc:Real/>"))), w, r, ">", ">"), "SD4", `entry of this dictionary is called "x" too`},
-		{"dictionary twice", bus(inDocument(sound)+inDocument(sound), w, r, ">", ">"), "SD4", `dictionary of this system is called "d" too`},
-		{"other name", strings.Replace(bus(inDocument(sound), w, r, ">", ">"), `name="r" dictionary="d"`, `name="r" dictionary="e"`, 1), "SD19", `no signal dictionary "e"`},
 		{"in a system beside", strings.Replace(strings.Replace(bus("", w, r, ">", ">"), "<ssd:SignalDictionaries></ssd:SignalDictionaries>", "", 1),
 			"</ssd:Connections></ssd:System>", "</ssd:Connections><ssd:SignalDictionaries>"+inDocument(sound)+"</ssd:SignalDictionaries></ssd:System>", 1), "SD19", `around "w"`},
-		{"wrong root", bus(inDocument("<ssv:ParameterSet/>"), w, r, ">", ">"), "SD1", "not SignalDictionary"},
 		{"written at an output", bus(inDocument(sound), signal("output", ""), r, ">", ">"), "SD8", "neither can feed the other"},
-		{"read at an input", bus(inDocument(sound), w, signal("input", ""), ">", ">"), "SD8", "neither can feed the other"},
-		{"types", bus(inDocument(dictionary(entry("x", "<ssc:Integer/>"))), w, r, ">", ">"), "SD10", "of type Real, the target of type Integer"},
 		{"units", bus(inDocument(strings.Replace(dictionary(entry("x", `<ssc:Real unit="u"/>`)), `m="1" factor="0.01"`, `s="1"`, 1)), signal("input", RealType("m")), r, ">", ">"), "SD11", `"m" cannot be converted into "u"`},
 		{"array", bus(inDocument(dictionary(entry("x", "<ssc:Real/><ssc:Dimension size=\"3\"/>"))), signal("input", "<ssc:Dimension/>"), r, ">", ">"), "SD10", "is an array"},
 		{"dimension", bus(inDocument(dictionary(entry("x", `<ssc:Real/><ssc:Dimension size="3" sizeConnector="n"/>`))), w, r, ">", ">"), "SD1", "both size and sizeConnector"},
-		{"size", bus(inDocument(dictionary(entry("x", `<ssc:Real/><ssc:Dimension size="-3"/>`))), w, r, ">", ">"), "SD1", "no whole number"},
 		{"two writers", strings.Replace(strings.Replace(bus(inDocument(sound), w, signal("inout", ""), ">", ">"),
 			`<ssd:Component name="b" source="b.fmu"><ssd:Connectors>`, `<ssd:Component name="b" source="b.fmu"><ssd:Connectors><ssd:Connector name="y" kind="output"/>`, 1),
 			`<ssd:Connection startElement="r"`, `<ssd:Connection startElement="b" startConnector="y" endElement="r" endConnector="x"/><ssd:Connection startElement="r"`, 1), "SD9", `"d.x" has two sources`},

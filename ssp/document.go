@@ -10,11 +10,11 @@ import (
 	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
-// Document is one SystemStructureDescription (ssp 9), as written: nothing is
-// resolved but the names of units and enumerations, which are those of the file;
-// defaults of the standard are filled in.
+// Document is one SystemStructureDescription (ssp 9) as written, with the defaults of the standard
+// filled in. Only the names of units and enumerations are resolved, with the definitions of the
+// file.
 type Document struct {
-	File    string // as shown in findings
+	File    string // name in findings
 	Dir     string // folder against which sources are resolved
 	Version string
 	Name    string
@@ -26,10 +26,10 @@ type Document struct {
 	Experiment   Experiment
 	Annotations  []Annotation
 
-	// Tree is the root element as read, geometry and all; nil: made by hand.
+	// Tree is the root element as read, with geometry; nil if the document was not read.
 	Tree *etree.Element
 
-	home home // with Dir
+	home home
 }
 
 // Experiment is the DefaultExperiment (ssp 10); nil where absent.
@@ -38,7 +38,7 @@ type Experiment struct {
 	Annotations []Annotation
 }
 
-// Annotation is kept raw (ssp 21).
+// Annotation is an annotation as read (ssp 21).
 type Annotation struct {
 	Type    string
 	Content *etree.Element // the Annotation element itself
@@ -56,7 +56,7 @@ type EnumerationType struct {
 // Element is a *System, a *Component, a *DictionaryReference or a *FunctionElement.
 type Element interface{ Base() *Common }
 
-// Common is what all elements of a system have.
+// Common has the fields of all elements of a system.
 type Common struct {
 	Name, ID, Description string
 	Connectors            []Connector
@@ -65,7 +65,7 @@ type Common struct {
 	Place                 Place
 }
 
-// Base returns the part that all elements share.
+// Base returns the fields that all elements share.
 func (c *Common) Base() *Common { return c }
 
 // System contains elements and connects them.
@@ -97,28 +97,28 @@ func (s *System) all(yield func(Element) bool) bool {
 	return true
 }
 
-// Dictionary is a SignalDictionary of a system (ssp 20). What it holds is loaded,
-// also from a file of its own.
+// Dictionary is a SignalDictionary of a system (ssp 20). Its content is loaded, also from a
+// separate file.
 type Dictionary struct {
 	Name    string
 	Source  string // "" if inline
 	Signals *SignalDictionary
 	Place   Place
 
-	// Content is the element as read; it is written as it is.
+	// Content is the element as read. It is written unchanged.
 	Content *etree.Element
 }
 
-// SignalDictionary is an SSB document, inline or not (ssp 20).
+// SignalDictionary is an SSB document, inline or in a file (ssp 20).
 type SignalDictionary struct {
-	File         string // as shown
+	File         string // name in findings
 	Version      string
 	Entries      []Connector // of kind inout, each with a type
 	Units        []unit.Definition
 	Enumerations []EnumerationType
 }
 
-// Component stands for an FMU, or for another system (ssp 12–15).
+// Component is an FMU, or a system in a separate file (ssp 12–15).
 type Component struct {
 	Common
 	// Source is the URI as written. HasSource is false for a placeholder.
@@ -127,13 +127,13 @@ type Component struct {
 	Type           string // MIME type
 	Implementation string // any, CoSimulation, ModelExchange or ScheduledExecution
 
-	system *System   // what stands for it if it is another system; nil: an FMU or nothing
-	within *Document // the file of system
+	system *System   // the system that stands for it; nil for an FMU or a placeholder
+	within *Document // the document of system
 
-	StepHint *StepHint // of a simulator in a Structure; nil: none
+	StepHint *StepHint // of a simulator in a Structure; nil if there is none
 }
 
-// DictionaryReference returns access to a signal dictionary (ssp 20).
+// DictionaryReference gives access to a signal dictionary (ssp 20).
 type DictionaryReference struct {
 	Common
 	Dictionary string
@@ -142,7 +142,7 @@ type DictionaryReference struct {
 // Kind is the role of a connector (ssp 17).
 type Kind string
 
-// The kinds; the last four exist since version 2.0.
+// The kinds of connectors. Those from StructuralParameter on exist since version 2.0.
 const (
 	Input               Kind = "input"
 	Output              Kind = "output"
@@ -155,37 +155,37 @@ const (
 	AnyKind             Kind = "unspecified"
 )
 
-// Connector is one signal at the border of an element (ssp 16–18).
+// Connector is one signal of an element (ssp 16–18).
 type Connector struct {
 	Name, Description string
 	Kind              Kind
 	Type              ValueType
 	Unit              string // of a Real; "" if none is given
 	Enumeration       string // name of the type of an Enumeration
-	// Array reports that the connector has dimensions (version 2.0).
+	// Array is true if the connector has dimensions (version 2.0).
 	Array bool
 	Place Place
 
 	face face
 }
 
-// face is what a name of a unit or enumeration means in its file. The zero value is
-// a signal of which neither is known.
+// face is the unit and enumeration of a signal, as its file defines them. In the zero value both
+// are unknown.
 type face struct {
 	unitName string
-	unit     *unit.Base // nil: not known, unitName is ""
+	unit     *unit.Base // nil if not known; unitName is "" then
 	items    map[string]int32
 }
 
-// setUnit takes the unit of another face that has one.
+// setUnit copies the unit of another face if that has one.
 func (f *face) setUnit(of face) {
 	if of.unit != nil {
 		f.unit, f.unitName = of.unit, of.unitName
 	}
 }
 
-// Connection joins two connectors. Which end is the source follows from the
-// kinds, not from start and end (ssp 24). An empty element means this system.
+// Connection joins two connectors. The kinds determine which end is the source, not start and end
+// (ssp 24). An empty element means this system.
 type Connection struct {
 	StartElement, StartConnector string
 	EndElement, EndConnector     string
@@ -193,14 +193,14 @@ type Connection struct {
 	Transformation               *Transformation // nil if none
 	Indexed                      bool            // connects single entries of arrays (version 2.0)
 	Annotations                  []Annotation
-	Bond                         string // power bond that it belongs to, "" if none
+	Bond                         string // its power bond, "" if none
 	Place                        Place
 }
 
 // TransformationKind is a kind of transformation (ssp 29).
 type TransformationKind uint8
 
-// The kinds, in the order of the elements of the standard.
+// The kinds of transformations, in the order of xmltree.Transformations.
 const (
 	Linear TransformationKind = iota
 	BooleanMapping
@@ -208,9 +208,8 @@ const (
 	EnumerationMapping
 )
 
-// Transformation changes a value on its way (ssp 29). Linear: target =
-// Factor·value + Offset. The mappings replace the values in their table and
-// pass the others unchanged.
+// Transformation changes the values of a signal (ssp 29). Linear: target = Factor·value + Offset.
+// The mappings replace the values in their table and pass the others unchanged.
 type Transformation struct {
 	Kind           TransformationKind
 	Factor, Offset float64
@@ -219,8 +218,7 @@ type Transformation struct {
 	Place          Place
 }
 
-// Binding is a ParameterBinding (ssp 33). Its set and mapping are loaded, also
-// from files of their own.
+// Binding is a ParameterBinding (ssp 33). Its set and mapping are loaded, also from separate files.
 type Binding struct {
 	Source     string // "" if inline
 	Type       string // MIME type
@@ -231,16 +229,16 @@ type Binding struct {
 	Place      Place
 }
 
-// ParameterSet is an SSV document, inline or not (ssp 39).
+// ParameterSet is an SSV document, inline or in a file (ssp 39).
 type ParameterSet struct {
-	File          string // as shown
+	File          string // name in findings
 	Version, Name string
 	Parameters    []ParameterValue
 	Units         []unit.Definition
 	Enumerations  []EnumerationType
 
-	Unmatched *diag.Rule     // broken by a name that matches nothing; nil: SD14
-	Tree      *etree.Element // the set as read; nil: made by hand
+	Unmatched *diag.Rule     // for names that match nothing; nil for SD14
+	Tree      *etree.Element // the set as read; nil if it was not read
 }
 
 // ParameterValue is one Parameter of a set.
@@ -249,23 +247,23 @@ type ParameterValue struct {
 	Value       Value
 	Unit        string
 	Enumeration string // name of the enumeration type; "" if not given
-	// Array reports that the value has dimensions or is a list (version 2.0).
+	// Array is true if the value has dimensions or is a list (version 2.0).
 	Array bool
 	Place Place
 
 	face face
 }
 
-// ParameterMapping is an SSM document, inline or not (ssp 34).
+// ParameterMapping is an SSM document, inline or in a file (ssp 34).
 type ParameterMapping struct {
 	File    string
 	Version string
 	Entries []MappingEntry
 
-	Tree *etree.Element // the mapping as read; nil: made by hand
+	Tree *etree.Element // the mapping as read; nil if it was not read
 }
 
-// MappingEntry applies the parameter Source under the name Target.
+// MappingEntry gives the parameter Source the name Target.
 type MappingEntry struct {
 	Source, Target         string
 	SuppressUnitConversion bool

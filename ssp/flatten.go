@@ -26,26 +26,26 @@ func (e end) String() string {
 	return e.in.path + "." + e.name
 }
 
-// edge is the one connection that feeds an end.
+// edge is the only connection that feeds an end.
 type edge struct {
 	from, to end
 	c        *Connection
-	within   *instance // system of the connection; nil: it leads to or from the entry of a dictionary
+	within   *instance // system of the connection; nil if it leads to or from a dictionary entry
 }
 
-// port is what is known of an end. Seen from outside its face is that of the
-// connector which the component declares, from inside that of the FMU variable or of
-// the system that stands for the component (ssp 15, 31); elsewhere they are one.
+// port describes an end. From outside, its face is that of the connector of the component; from
+// inside, that of the FMU variable or of the system that stands for the component (ssp 15, 31). At
+// other ends both are the same.
 type port struct {
 	kind           Kind
 	typ            ValueType
 	outside, inner face
-	decl           *Connector // from outside; nil if not declared
+	decl           *Connector // connector of the component; nil if not declared
 	array          bool
 	variable       *Variable // nil at a system
 }
 
-// flattener carries one run of Flatten.
+// flattener is the state of one call of Flatten.
 type flattener struct {
 	p    *Package
 	l    *diag.List
@@ -53,19 +53,18 @@ type flattener struct {
 	vars []VariableSet // by component
 
 	inbound  map[end]edge
-	fed      []end // keys of inbound in document order
-	assigned map[end][]assignment
-	bound    []end // keys of assigned in order of first assignment
-	told     map[string]bool
-	way      []edge // scratch of trace
+	fed      []end                // keys of inbound in document order
+	assigned map[end][]assignment // bound values, the strongest last
+	bound    []end                // keys of assigned in order of first assignment
+	told     map[string]bool      // findings of once
+	way      []edge               // scratch of trace
 
-	more []Connection // of a Structure, in the outermost system
+	more []Connection // connections of the outermost system from a Structure
 }
 
-// Flatten resolves the document into FMUs, connections between them and
-// values. The resolver is asked once for each component. Findings go to l
-// (nil: nowhere); the error holds those of level Error and the errors of the
-// resolver, and the network is then nil.
+// Flatten resolves the document into FMUs, connections and values. It asks the resolver once for
+// each component. Findings go to l (nil: nowhere). The error holds those of level Error and the
+// errors of the resolver; the network is nil then.
 func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 	own, done := collect(l)
 	defer done()
@@ -95,7 +94,7 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 	if p.given != nil {
 		f.binding(level{p.top, false}, p.given)
 	}
-	if err := own.Err(); err != nil { // what follows relies on sound connections
+	if err := own.Err(); err != nil { // the next steps require sound connections
 		return nil, err
 	}
 	f.connections()
@@ -122,57 +121,13 @@ func (f *flattener) settings() []Annotations {
 	}
 	s.experiment(f.p.Root)
 	byPath := make(map[string]*FlatComponent)
-	f.p.top.each(func(in *instance) {
-		switch e := in.element.(type) {
-		case *Component:
-			own, steps := s.component(e, in.path)
-			if in.index < 0 {
-				if in.system != nil && (own.stateless || own.isolate || len(own.quirks) > 0 || len(steps) > 0) {
-					f.l.Report(ruleOwn, e.Place, "the annotations of component %q are meant for an FMU, and a system stands for it; annotate its components", in.path)
-				}
-				break
-			}
-			c := f.net.Components[in.index]
-			c.Stateless, c.Isolate, c.Quirks, c.StepHints = own.stateless, own.isolate || c.proxy, own.quirks, steps
-			if c.proxy {
-				f.l.Report(RuleTaken, c.Place, "component %q runs in a process of its own, as its source asks", c.Path)
-			}
-			byPath[c.Path] = c
-			own.sources(&s.own, c)
-		case *DictionaryReference:
-			for _, a := range e.Annotations {
-				s.unknown(a)
-			}
-		}
-		if in.system != nil {
-			for _, c := range in.system.Connections {
-				for _, a := range c.Annotations {
-					s.tool(a, AtConnection, "")
-				}
-			}
-			if !in.isRoot() {
-				for _, a := range in.system.Annotations {
-					s.unknown(a)
-				}
-			}
-		}
-	})
+	f.p.top.each(func(in *instance) { f.instanceSettings(s, in, byPath) })
 	for _, n := range s.named {
 		if byPath[n.path] == nil && n.path != "" {
 			f.l.Report(ruleOwn, n.place, "there is no component %q%s", n.path, f.called(n.path))
 		}
 	}
-	for _, path := range s.own.Stateless {
-		if c := byPath[path]; c != nil {
-			c.Stateless = true
-		}
-	}
-	s.own.Stateless = nil
-	for _, c := range f.net.Components {
-		if c.Stateless {
-			s.own.Stateless = append(s.own.Stateless, c.Path)
-		}
-	}
+	f.stateless(&s.own, byPath)
 	s.report()
 	s.finish(f.net.Components)
 	if f.p.structure != nil {
@@ -193,8 +148,67 @@ func (f *flattener) settings() []Annotations {
 	return s.dialects
 }
 
-// called names, as the end of a message, the components that would have a path if dots in
-// names did not make it ambiguous.
+// instanceSettings reads the annotations at one element, and those of the connections in it.
+func (f *flattener) instanceSettings(s *settings, in *instance, byPath map[string]*FlatComponent) {
+	switch e := in.element.(type) {
+	case *Component:
+		f.componentSettings(s, in, e, byPath)
+	case *DictionaryReference:
+		for _, a := range e.Annotations {
+			s.unknown(a)
+		}
+	}
+	if in.system == nil {
+		return
+	}
+	for _, c := range in.system.Connections {
+		for _, a := range c.Annotations {
+			s.tool(a, AtConnection, "")
+		}
+	}
+	if !in.isRoot() {
+		for _, a := range in.system.Annotations {
+			s.unknown(a)
+		}
+	}
+}
+
+func (f *flattener) componentSettings(s *settings, in *instance, e *Component, byPath map[string]*FlatComponent) {
+	own, steps := s.component(e, in.path)
+	if in.index < 0 {
+		if in.system != nil && (own.stateless || own.isolate || len(own.quirks) > 0 || len(steps) > 0) {
+			f.l.Report(ruleOwn, e.Place, "the annotations of component %q require an FMU, but a system stands for it; "+
+				"annotate its components", in.path)
+		}
+		return
+	}
+	c := f.net.Components[in.index]
+	c.Stateless, c.Isolate, c.Quirks, c.StepHints = own.stateless, own.isolate || c.proxy, own.quirks, steps
+	if c.proxy {
+		f.l.Report(RuleTaken, c.Place, "component %q runs in a separate process, as its source demands", c.Path)
+	}
+	byPath[c.Path] = c
+	own.sources(&s.own, c)
+}
+
+// stateless marks the components that the annotation of macrostep lists, and lists all that
+// are marked.
+func (f *flattener) stateless(own *OwnSettings, byPath map[string]*FlatComponent) {
+	for _, path := range own.Stateless {
+		if c := byPath[path]; c != nil {
+			c.Stateless = true
+		}
+	}
+	own.Stateless = nil
+	for _, c := range f.net.Components {
+		if c.Stateless {
+			own.Stateless = append(own.Stateless, c.Path)
+		}
+	}
+}
+
+// called lists, as the end of a message, the components whose joined path is ambiguous and equals
+// the given one.
 func (f *flattener) called(joined string) string {
 	var paths []string
 	for _, c := range f.net.Components {
@@ -208,7 +222,7 @@ func (f *flattener) called(joined string) string {
 	return ", only " + strings.Join(paths, " and ")
 }
 
-// bonds checks that the pairs of bonds are Real outputs of two components.
+// bonds checks that the pairs of bonds are Real outputs of two different components.
 func (f *flattener) bonds() {
 	for _, b := range f.net.Own.Bonds {
 		for _, p := range b.Pairs {
@@ -217,15 +231,15 @@ func (f *flattener) bonds() {
 			}
 			effort, flow := f.bondEnd(p.Place, p.Effort), f.bondEnd(p.Place, p.Flow)
 			if effort >= 0 && effort == flow {
-				f.l.Report(ruleOwn, p.Place, "%s and %s are outputs of the same component; a bond joins two", p.Effort, p.Flow)
+				f.l.Report(ruleOwn, p.Place, "%s and %s are outputs of the same component; a bond joins two components", p.Effort, p.Flow)
 			}
 		}
 	}
 }
 
-// bondEnd returns the component whose Real output is named, -1 after a finding.
+// bondEnd returns the index of the component with this Real output, -1 after a finding.
 func (f *flattener) bondEnd(at Place, name string) int {
-	wrong := "there is no component of that name"
+	wrong := "there is no such component"
 	for i, c := range f.net.Components {
 		variable, is := strings.CutPrefix(name, c.Path+".")
 		if !is {
@@ -242,20 +256,20 @@ func (f *flattener) bondEnd(at Place, name string) int {
 			return i
 		}
 	}
-	f.l.Report(ruleOwn, at, "%q is no Real output, component.variable: %s", name, wrong)
+	f.l.Report(ruleOwn, at, "%q is not a Real output, component.variable: %s", name, wrong)
 	return -1
 }
 
-// placeholders names the components that are left out.
+// placeholders reports the components without a source.
 func (f *flattener) placeholders() {
 	f.p.top.each(func(in *instance) {
 		if _, ok := in.element.(*Component); ok && in.index < 0 && in.system == nil {
-			f.l.Report(rulePlaceholder, in.element.Base().Place, "component %q has no source and is left out", in.path)
+			f.l.Report(rulePlaceholder, in.element.Base().Place, "component %q has no source and is omitted", in.path)
 		}
 	})
 }
 
-// resolve asks for the variables of all components.
+// resolve gets the variables of all components.
 func (f *flattener) resolve(r Resolver) (errs []error) {
 	f.vars = make([]VariableSet, len(f.net.Components))
 	for i, c := range f.net.Components {
@@ -266,7 +280,7 @@ func (f *flattener) resolve(r Resolver) (errs []error) {
 		vars, err := r.Variables(c)
 		switch {
 		case err == nil && vars == nil:
-			err = errors.New("the resolver gave no variables")
+			err = errors.New("the resolver returned no variables")
 		case errors.Is(err, fs.ErrNotExist):
 			f.l.Report(ruleFile, c.Place, "the FMU %q of component %q does not exist%s", c.URI, c.Path, c.hint())
 			continue
@@ -283,7 +297,7 @@ func (f *flattener) resolve(r Resolver) (errs []error) {
 	return errs
 }
 
-// variable returns the FMU variable behind an end.
+// variable returns the FMU variable of an end.
 func (f *flattener) variable(e end) (Variable, bool) {
 	if e.in.index < 0 {
 		return Variable{}, false
@@ -291,11 +305,10 @@ func (f *flattener) variable(e end) (Variable, bool) {
 	return f.vars[e.in.index].Lookup(e.name)
 }
 
-// at returns what is known of an end; false if there is neither a connector nor a
-// variable.
+// at describes an end. It returns false if there is neither a connector nor a variable.
 func (f *flattener) at(e end) (port, bool) {
 	p := port{decl: e.in.connectors[e.name]}
-	truth := p.decl // as what kind, type and inner face are
+	truth := p.decl // has the actual kind, type and inner face
 	switch v, ok := f.variable(e); {
 	case ok:
 		p.variable = &v
@@ -318,7 +331,7 @@ func (f *flattener) at(e end) (port, bool) {
 		return p, false
 	}
 	p.kind, p.typ, p.array, p.inner = truth.Kind, truth.Type, truth.Array, truth.face
-	if e.in.signals != nil { // what a reference leaves open is as in the entry
+	if e.in.signals != nil { // a reference without type or unit has those of the entry
 		p.orAs(e.in.signals.connectors[e.name])
 	}
 	p.outside = p.inner
@@ -334,7 +347,7 @@ func (f *flattener) at(e end) (port, bool) {
 	return p, true
 }
 
-// orAs takes from another connector what is not known.
+// orAs completes a port with the type, unit and items of a connector.
 func (p *port) orAs(c *Connector) {
 	if c == nil {
 		return
@@ -351,9 +364,8 @@ func (p *port) orAs(c *Connector) {
 	p.array = p.array || c.Array
 }
 
-// role reports whether an end can be the source or the destination of a
-// connection, seen from inside the system (ssp 25); own is true for the
-// connectors of that system.
+// role reports whether an end can be the source or the destination of a connection, seen from
+// inside the system (ssp 25). own is true for the connectors of that system.
 func role(k Kind, own bool) (source, destination bool) {
 	switch k {
 	case Input, Parameter, StructuralParameter:
@@ -370,27 +382,29 @@ func role(k Kind, own bool) (source, destination bool) {
 	return false, false
 }
 
+// pair is a kind of connector, of the system itself or of an element in it.
 type pair struct {
 	own  bool
 	kind Kind
 }
 
-// allowed is the table of connections of the standard (ssp 25). The kind
-// unspecified goes with every other.
+// allowed is the table of connections of the standard, from source to target (ssp 25). The kind
+// unspecified can be connected to every kind.
 var allowed = map[pair][]pair{
 	{true, Parameter}: {{true, CalculatedParameter}, {true, Output}, {false, Parameter}, {false, Input}, {false, Inout}, {true, Local}},
 	{true, Input}:     {{true, Output}, {false, Input}, {false, Inout}, {true, Local}},
 	{true, StructuralParameter}: {{true, CalculatedParameter}, {true, Output}, {true, Local},
 		{false, StructuralParameter}, {false, Parameter}, {false, Input}, {false, Inout}},
-	{false, CalculatedParameter}: {{false, Parameter}, {false, Input}, {false, Inout}, {true, CalculatedParameter}, {true, Output}, {true, Local}},
-	{false, Output}:              {{false, Input}, {false, Inout}, {true, Output}, {true, Local}},
+	{false, CalculatedParameter}: {{false, Parameter}, {false, Input}, {false, Inout}, {true, CalculatedParameter},
+		{true, Output}, {true, Local}},
+	{false, Output}: {{false, Input}, {false, Inout}, {true, Output}, {true, Local}},
 	{false, Constant}: {{false, StructuralParameter}, {false, Parameter}, {false, Input}, {false, Inout},
 		{true, Constant}, {true, CalculatedParameter}, {true, Output}, {true, Local}},
 	{false, Local}: {{false, Input}, {false, Inout}, {true, Output}, {true, Local}},
 	{false, Inout}: {{false, Input}, {true, Output}, {true, Local}},
 }
 
-// connect enters all connections, and returns the ends that are connected to something.
+// connect adds all connections, and returns the ends that are connected.
 func (f *flattener) connect() map[end]bool {
 	used := make(map[end]bool)
 	f.p.top.each(func(in *instance) {
@@ -431,7 +445,7 @@ func (f *flattener) end(in *instance, c *Connection, element, connector string) 
 	case !ok && at.index < 0:
 		f.l.Report(RuleEnd, c.Place, "%s has no connector %q", at, connector)
 	case !ok:
-		f.l.Report(RuleEnd, c.Place, "component %q has no connector %q, nor has its FMU such a variable", at.path, connector)
+		f.l.Report(RuleEnd, c.Place, "component %q has no connector %q, and its FMU has no such variable", at.path, connector)
 	case p.array || c.Indexed:
 		f.l.Report(ruleTypes, c.Place, "the connector %q is an array; FMUs of version 2.0 have scalar variables only", e)
 		return e, false
@@ -440,15 +454,15 @@ func (f *flattener) end(in *instance, c *Connection, element, connector string) 
 		return e, false
 	case at.index >= 0 && p.decl != nil && p.variable == nil: // reported with the connector
 		return e, false
-	case p.decl == nil && at != in && f.p.structure == nil: // there nothing declares connectors
+	case p.decl == nil && at != in && f.p.structure == nil: // a Structure declares no connectors
 		f.l.Report(ruleUndeclared, c.Place, "component %q does not declare the connector %q", at.path, connector)
 	}
 	return e, ok
 }
 
-// osmp returns what an FMU of version 2.0 has in place of a Binary by the convention of
-// OSMP: three Integers, two halves of an address in the memory of the process and a size
-// (ssp 18).
+// osmp returns, for a message, the three Integers that an FMU of version 2.0 has in place of a
+// Binary by the convention of OSMP: two halves of an address in the memory of the process, and a
+// size (ssp 18). It returns "" if there are none.
 func (f *flattener) osmp(e end, t ValueType) string {
 	if t != Binary || e.in.index < 0 {
 		return ""
@@ -458,10 +472,12 @@ func (f *flattener) osmp(e end, t ValueType) string {
 			return ""
 		}
 	}
-	return fmt.Sprintf("; the FMU has it as three Integers by the convention of OSMP: connect %[1]s.base.lo, %[1]s.base.hi and %[1]s.size instead, and run both FMUs in one process, since they are an address in its memory", e.name)
+	return fmt.Sprintf("; the FMU has three Integers in its place, by the convention of OSMP: "+
+		"connect %[1]s.base.lo, %[1]s.base.hi and %[1]s.size instead, and run both FMUs in one process, "+
+		"because they are an address in its memory", e.name)
 }
 
-// join enters a connection, in the direction that the kinds give (ssp 24).
+// join adds a connection, in the direction that follows from the kinds (ssp 24).
 func (f *flattener) join(in *instance, c *Connection, a, b end) {
 	pa, _ := f.at(a)
 	pb, _ := f.at(b)
@@ -470,10 +486,11 @@ func (f *flattener) join(in *instance, c *Connection, a, b end) {
 	forward, backward := aOut && bIn, bOut && aIn
 	switch {
 	case forward && backward:
-		f.l.Report(ruleKinds, c.Place, "the kinds of %q and %q do not tell which feeds which", a, b)
+		f.l.Report(ruleKinds, c.Place, "the kinds of %q and %q do not determine which one is the source", a, b)
 		return
 	case !forward && !backward:
-		f.l.Report(ruleKinds, c.Place, "%q (%s) and %q (%s) cannot be connected: neither can feed the other", a, pa.kind, b, pb.kind)
+		f.l.Report(ruleKinds, c.Place, "%q (%s) and %q (%s) cannot be connected: neither can feed the other",
+			a, pa.kind, b, pb.kind)
 		return
 	case backward:
 		a, b, pa, pb = b, a, pb, pa
@@ -484,7 +501,7 @@ func (f *flattener) join(in *instance, c *Connection, a, b end) {
 		f.l.Report(ruleKinds, c.Place, "%q (%s) must not feed %q (%s)", a, pa.kind, b, pb.kind)
 		return
 	}
-	if a.in.signals != nil { // what is read comes from the entry
+	if a.in.signals != nil { // read from the entry
 		entry := end{a.in.signals, a.name}
 		a.in = a.in.reader
 		f.inbound[a] = edge{from: entry, to: a, c: &Connection{Place: c.Place}}
@@ -492,7 +509,7 @@ func (f *flattener) join(in *instance, c *Connection, a, b end) {
 	if !f.feed(edge{from: a, to: b, c: c, within: in}) {
 		return
 	}
-	if b.in.signals != nil { // and what is written goes there
+	if b.in.signals != nil { // write to the entry
 		f.feed(edge{from: b, to: end{b.in.signals, b.name}, c: &Connection{Place: c.Place}})
 	}
 }
@@ -502,13 +519,15 @@ func (c *Connection) alike(o *Connection) bool {
 	return c.Transformation.Equal(o.Transformation) && c.SuppressUnitConversion == o.SuppressUnitConversion && c.Bond == o.Bond
 }
 
-// feed enters an edge; false if its target has a source already.
+// feed adds an edge. It returns false if its target has a source already.
 func (f *flattener) feed(g edge) bool {
 	if first, twice := f.inbound[g.to]; twice && first.from == g.from && first.within == g.within && first.c.alike(g.c) {
-		f.l.Report(RuleTwice, g.c.Place, "the connection of %q to %q is written twice, first in line %d", g.from, g.to, first.c.Place.Line)
+		f.l.Report(RuleTwice, g.c.Place, "the connection of %q to %q is repeated, first in line %d",
+			g.from, g.to, first.c.Place.Line)
 		return false
 	} else if twice {
-		f.l.Report(ruleWriters, g.c.Place, "%q has two sources: %q and, from line %d, %q", g.to, g.from, first.c.Place.Line, first.from)
+		f.l.Report(ruleWriters, g.c.Place, "%q has two sources: %q and, from line %d, %q",
+			g.to, g.from, first.c.Place.Line, first.from)
 		return false
 	}
 	f.inbound[g.to] = g
@@ -516,8 +535,8 @@ func (f *flattener) feed(g edge) bool {
 	return true
 }
 
-// checkConnectors compares the connectors of a component with its FMU, or with the
-// system that stands for it (SD6, SD7).
+// checkConnectors compares the connectors of a component with its FMU, or with the system that
+// stands for it (SD6, SD7).
 func (f *flattener) checkConnectors(in *instance, used map[end]bool) {
 	connectors := in.element.Base().Connectors
 	for k := range connectors {
@@ -538,17 +557,18 @@ func (f *flattener) checkConnectors(in *instance, used map[end]bool) {
 			continue
 		}
 		if c.Kind != AnyKind && string(c.Kind) != v.Causality {
-			f.l.Report(rule, c.Place, "the connector %q of component %q is of kind %s; its FMU variable has the causality %s", c.Name, in.path, c.Kind, v.Causality)
+			f.l.Report(rule, c.Place, "the connector %q of component %q is of kind %s; its FMU variable has the causality %s",
+				c.Name, in.path, c.Kind, v.Causality)
 		}
 		if c.Type != Unspecified && c.Type != v.Type {
-			f.l.Report(ruleConnectorType, c.Place, "the connector %q of component %q is of type %s; its FMU variable is of type %s, which counts", c.Name, in.path, c.Type, v.Type)
+			f.l.Report(ruleConnectorType, c.Place, "the connector %q of component %q is of type %s; "+
+				"its FMU variable is of type %s, which is used", c.Name, in.path, c.Type, v.Type)
 		}
 		f.checkFace(in, c, v.face(), v.RelativeQuantity, "FMU variable")
 	}
 }
 
-// checkNested compares a connector of a component with that of the system that stands
-// for it.
+// checkNested compares a connector of a component with that of the system that stands for it.
 func (f *flattener) checkNested(in *instance, c *Connector, rule *diag.Rule) {
 	inner := in.inside[c.Name]
 	if inner == nil {
@@ -556,53 +576,58 @@ func (f *flattener) checkNested(in *instance, c *Connector, rule *diag.Rule) {
 		return
 	}
 	if c.Kind != AnyKind && inner.Kind != AnyKind && c.Kind != inner.Kind {
-		f.l.Report(rule, c.Place, "the connector %q of component %q is of kind %s; in the system that stands for it, of kind %s", c.Name, in.path, c.Kind, inner.Kind)
+		f.l.Report(rule, c.Place, "the connector %q of component %q is of kind %s, but of kind %s in the system "+
+			"that stands for the component", c.Name, in.path, c.Kind, inner.Kind)
 	}
 	if c.Type != Unspecified && inner.Type != Unspecified && c.Type != inner.Type {
-		f.l.Report(ruleConnectorType, c.Place, "the connector %q of component %q is of type %s; in the system that stands for it of type %s, which counts", c.Name, in.path, c.Type, inner.Type)
+		f.l.Report(ruleConnectorType, c.Place, "the connector %q of component %q is of type %s, but of type %s in the system "+
+			"that stands for the component; the latter is used", c.Name, in.path, c.Type, inner.Type)
 	}
 	f.checkFace(in, c, inner.face, false, "system")
 }
 
-// checkFace compares enumeration and unit of a connector with those that count.
+// checkFace compares enumeration and unit of a connector with those of what is behind it.
 func (f *flattener) checkFace(in *instance, c *Connector, inner face, relative bool, what string) {
 	if c.face.items != nil && inner.items != nil {
 		if how := differ(c.face.items, inner.items); how != "" {
-			f.l.Report(ruleConnectorType, c.Place, "the enumeration %q of connector %q differs from that of the %s: %s", c.Enumeration, c.Name, strings.TrimSuffix(what, " variable"), how)
+			f.l.Report(ruleConnectorType, c.Place, "the enumeration %q of connector %q differs from that of the %s: %s",
+				c.Enumeration, c.Name, strings.TrimSuffix(what, " variable"), how)
 		}
 	}
 	switch gain, offset, err := unit.Convert(inner.unit, c.face.unit, relative); {
 	case err != nil:
-		f.l.Report(ruleConnectorUnit, c.Place, "the unit %q of connector %q of component %q contradicts the unit %q of its %s: %v", c.Unit, c.Name, in.path, inner.unitName, what, err)
+		f.l.Report(ruleConnectorUnit, c.Place, "the unit %q of connector %q of component %q contradicts the unit %q of its %s: %v",
+			c.Unit, c.Name, in.path, inner.unitName, what, err)
 	case gain != 1 || offset != 0:
-		f.l.Report(ruleConnectorType, c.Place, "the connector %q of component %q has the unit %q and its %s the unit %q; values are converted between them: connector = %g · inside + %g", c.Name, in.path, c.Unit, what, inner.unitName, gain, offset)
+		f.l.Report(ruleConnectorType, c.Place, "the connector %q of component %q has the unit %q, but its %s the unit %q; "+
+			"values are converted: connector = %g · inside + %g", c.Name, in.path, c.Unit, what, inner.unitName, gain, offset)
 	}
 }
 
-// differ returns in words where two sets of items differ; "" if they agree.
+// differ describes the first difference of two enumerations; "" if they agree.
 func differ(a, b map[string]int32) string {
 	for _, name := range slices.Sorted(maps.Keys(a)) {
 		switch n, ok := b[name]; {
 		case !ok:
-			return fmt.Sprintf("%q is an item of one only", name)
+			return fmt.Sprintf("only one has the item %q", name)
 		case n != a[name]:
 			return fmt.Sprintf("%q is %d in one and %d in the other", name, a[name], n)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(b)) {
 		if _, ok := a[name]; !ok {
-			return fmt.Sprintf("%q is an item of one only", name)
+			return fmt.Sprintf("only one has the item %q", name)
 		}
 	}
 	return ""
 }
 
-// trace follows the connections backwards from an end to where the signal
-// comes from. path is in the direction of the signal, and holds until the next call;
-// false means a ring.
+// trace follows the connections backwards from an end to the source of its signal. path is in the
+// direction of the signal, and valid until the next call. ok is false if the connections form a
+// ring.
 func (f *flattener) trace(e end) (source end, path []edge, ok bool) {
-	// A ring is met when a point of the way comes again. The point moves on after one,
-	// two, four … steps, so that it comes to lie in the ring (Brent 1980).
+	// A ring is found when the path returns to a mark. The mark moves after one, two, four …
+	// steps, so that it gets into the ring (Brent 1980).
 	mark, next := e, 1
 	path = f.way[:0]
 	defer func() { f.way = path[:0] }()
@@ -626,98 +651,134 @@ func (f *flattener) trace(e end) (source end, path []edge, ok bool) {
 	}
 }
 
-// carrier is what is known of a signal at a point of its way.
+// carrier describes a signal at a point of its path.
 type carrier struct {
 	face
 	typ      ValueType
 	relative bool
-	// constant marks a bound value, which may change from Integer to Real
-	// (ssp 40); between FMU variables that is not allowed.
+	// constant marks a bound value. It may change from Integer to Real (ssp 40), which a
+	// signal between FMU variables may not.
 	constant bool
 }
 
-// follow compiles the way of a signal into stages: at each connection the unit
-// is converted first and then the transformation applied (ssp 30). A connector
-// of a system without unit has the unit of what feeds it (ssp 31), unless a linear
-// transformation leads into it: then its unit is unknown. At a component
-// the unit of the connector is a stage between that of the connection and that of
-// what is inside.
+// follow compiles the path of a signal into stages. Each connection converts the unit first, then
+// applies its transformation (ssp 30). A connector of a system without a unit has the unit of
+// its source (ssp 31), but after a linear transformation its unit is unknown. At a component
+// the signal is converted into the unit of the connector, then into that of the variable, or
+// of the system, behind it.
 func (f *flattener) follow(c carrier, path []edge) (out []stage, last carrier, ok bool) {
-	convert := func(to face, at Place, what way) bool {
-		stages, ok := f.convert(&c, to, at, what)
-		out = append(out, stages...)
-		return ok
-	}
-	mapped, renumbered := false, (func())(nil) // reports the first connection that would mix up items
+	w := walker{flattener: f, carrier: c}
 	for _, g := range path {
-		to, _ := f.at(g.to)
-		what := way{g.from, g.to}
-		at := g.c.Place
-		if !alike(c.typ, to.typ) && !(c.constant && c.typ == Integer && to.typ == Real) {
-			f.l.Report(ruleTypes, at, "%s: the source is of type %s, the target of type %s", what, c.typ, to.typ)
-			return nil, c, false
-		}
-		first, second := to.outside, to.inner
-		if g.to.in == g.within { // from inside
-			first, second = second, first
-		}
-		if g.c.SuppressUnitConversion {
-			c.unit, c.unitName = first.unit, first.unitName
-		} else if !convert(first, at, what) {
-			return nil, c, false
-		}
-		if t := g.c.Transformation; t != nil {
-			if !t.suits(c.typ) {
-				f.l.Report(ruleTransformation, at, "%s: %s does not suit the type %s", what, t, c.typ)
-				return nil, c, false
-			}
-			if first.unit == nil && c.unit != nil && to.variable == nil && t.Kind == Linear {
-				f.once(ruleUnitLost, at, "%s: the connector has no unit; after the transformation the unit is taken as unknown", what)
-				c.unit, c.unitName = nil, ""
-			}
-			target := first.items
-			if target == nil {
-				target = c.items
-			}
-			s := stage{gain: t.Factor, offset: t.Offset, t: t, from: c.items, to: target, at: t.Place}
-			if !f.checkTargets(&s, to.typ, first.items, at, what) {
-				return nil, c, false
-			}
-			out = append(out, s)
-			mapped = mapped || t.Kind == EnumerationMapping
-		} else if !c.constant { // of bound values the names pass
-			name, is := renumber(c.items, first.items)
-			if is && to.variable == nil {
-				f.once(ruleConnectorType, at, "%s: the item %q is %d in one enumeration and %d in the other; the number passes unchanged", what, name, c.items[name], first.items[name])
-			}
-			if is && renumbered == nil {
-				had, has := c.items[name], first.items[name]
-				renumbered = func() {
-					f.l.Report(ruleTransformation, at, "%s: a mapping on the way gives items by their names, and this connection has none, so that numbers pass; the item %q is %d before it and %d behind: put an EnumerationMappingTransformation on it", what, name, had, has)
-				}
-			}
-		}
-		if to.typ != Unspecified {
-			c.typ = to.typ
-		}
-		if first.items != nil {
-			c.items = first.items
-		}
-		if !convert(second, at, what) {
-			return nil, c, false
-		}
-		if second.items != nil {
-			c.items = second.items
+		if !w.pass(g) {
+			return nil, w.carrier, false
 		}
 	}
-	if mapped && renumbered != nil {
-		renumbered()
-		return nil, c, false
+	if w.mapped && w.mixed != nil {
+		w.mixed()
+		return nil, w.carrier, false
 	}
-	return out, c, true
+	return w.stages, w.carrier, true
 }
 
-// renumber finds an item that two enumerations number differently, the first by name.
+// walker follows a signal.
+type walker struct {
+	*flattener
+	carrier
+	stages []stage
+	mapped bool   // a mapping by item names is on the path
+	mixed  func() // reports the first connection whose numbers would mix up items; nil if there is none
+}
+
+// pass takes the signal over one connection. It returns false after an error.
+func (w *walker) pass(g edge) bool {
+	to, _ := w.at(g.to)
+	what, at := way{g.from, g.to}, g.c.Place
+	if !alike(w.typ, to.typ) && !(w.constant && w.typ == Integer && to.typ == Real) {
+		w.l.Report(ruleTypes, at, "%s: the source is of type %s, the target of type %s", what, w.typ, to.typ)
+		return false
+	}
+	first, second := to.outside, to.inner
+	if g.to.in == g.within { // from inside
+		first, second = second, first
+	}
+	if g.c.SuppressUnitConversion {
+		w.unit, w.unitName = first.unit, first.unitName
+	} else if !w.convertTo(first, at, what) {
+		return false
+	}
+	if t := g.c.Transformation; t != nil {
+		if !w.transform(t, to, first, at, what) {
+			return false
+		}
+	} else if !w.constant { // bound values pass by item name
+		w.passNumbers(to, first, at, what)
+	}
+	if to.typ != Unspecified {
+		w.typ = to.typ
+	}
+	if first.items != nil {
+		w.items = first.items
+	}
+	if !w.convertTo(second, at, what) {
+		return false
+	}
+	if second.items != nil {
+		w.items = second.items
+	}
+	return true
+}
+
+// convertTo converts the unit of the signal.
+func (w *walker) convertTo(to face, at Place, what way) bool {
+	stages, ok := w.convert(&w.carrier, to, at, what)
+	w.stages = append(w.stages, stages...)
+	return ok
+}
+
+// transform applies a transformation to the signal, at a connector with this face.
+func (w *walker) transform(t *Transformation, to port, at face, place Place, what way) bool {
+	if !t.suits(w.typ) {
+		w.l.Report(ruleTransformation, place, "%s: %s does not suit the type %s", what, t, w.typ)
+		return false
+	}
+	if at.unit == nil && w.unit != nil && to.variable == nil && t.Kind == Linear {
+		w.once(ruleUnitLost, place, "%s: the connector has no unit; after the transformation the unit is unknown", what)
+		w.unit, w.unitName = nil, ""
+	}
+	target := at.items
+	if target == nil {
+		target = w.items
+	}
+	s := stage{gain: t.Factor, offset: t.Offset, t: t, from: w.items, to: target, at: t.Place}
+	if !w.checkTargets(&s, to.typ, at.items, place, what) {
+		return false
+	}
+	w.stages = append(w.stages, s)
+	w.mapped = w.mapped || t.Kind == EnumerationMapping
+	return true
+}
+
+// passNumbers notes a connection without a transformation whose ends number an item differently.
+func (w *walker) passNumbers(to port, at face, place Place, what way) {
+	name, differs := renumber(w.items, at.items)
+	if !differs {
+		return
+	}
+	before, after := w.items[name], at.items[name]
+	if to.variable == nil {
+		w.once(ruleConnectorType, place, "%s: the item %q is %d in one enumeration and %d in the other; "+
+			"the number passes unchanged", what, name, before, after)
+	}
+	if w.mixed == nil {
+		w.mixed = func() {
+			w.l.Report(ruleTransformation, place, "%s: a mapping on the path gives items by name, but this connection has none "+
+				"and passes numbers; the item %q is %d before it and %d after it: "+
+				"add an EnumerationMappingTransformation to it", what, name, before, after)
+		}
+	}
+}
+
+// renumber returns an item that two enumerations number differently, the first by name.
 func renumber(a, b map[string]int32) (name string, is bool) {
 	for _, name := range slices.Sorted(maps.Keys(a)) {
 		if n, both := b[name]; both && n != a[name] {
@@ -727,12 +788,13 @@ func renumber(a, b map[string]int32) (name string, is bool) {
 	return "", false
 }
 
-// way names a connection in messages. Most connections need none.
+// way names a connection in messages. It is formatted only if there is a message.
 type way struct{ from, to end }
 
 func (w way) String() string { return fmt.Sprintf("%s → %s", w.from, w.to) }
 
-// once reports what is found again for each signal that goes the same way.
+// once reports a finding that every signal on the same path would cause, once for each rule and
+// place.
 func (f *flattener) once(r *diag.Rule, at Place, format string, args ...any) {
 	key := r.ID + " " + at.String() + " " + at.Path
 	if !f.told[key] {
@@ -741,13 +803,14 @@ func (f *flattener) once(r *diag.Rule, at Place, format string, args ...any) {
 	}
 }
 
-// convert changes the unit of a signal where both are known.
+// convert changes the unit of a signal if both units are known.
 func (f *flattener) convert(c *carrier, to face, at Place, what way) (out []stage, ok bool) {
 	if c.typ != Real || to.unit == nil {
 		return nil, true
 	}
 	if c.constant && c.unit == nil && c.unitName != "" && c.unitName != to.unitName {
-		f.l.Report(ruleUnitUnknown, at, "%s: the value has the unit %q, which is not defined, and the target the unit %q: it cannot be converted", what, c.unitName, to.unitName)
+		f.l.Report(ruleUnitUnknown, at, "%s: the value has the undefined unit %q, which cannot be converted into %q",
+			what, c.unitName, to.unitName)
 		return nil, false
 	}
 	out, err := conversion(c.face, to, c.relative, at)
@@ -759,21 +822,22 @@ func (f *flattener) convert(c *carrier, to face, at Place, what way) (out []stag
 	return out, true
 }
 
-// checkTargets reports values of a mapping that the target does not have (ssp 29).
+// checkTargets reports a value of a mapping that the target does not have (ssp 29).
 func (f *flattener) checkTargets(s *stage, typ ValueType, items map[string]int32, at Place, what way) bool {
 	if s.t.Kind != IntegerMapping || typ != Enumeration || items == nil {
 		return true
 	}
 	for _, n := range slices.Sorted(maps.Keys(s.t.Numbers)) {
 		if v := s.t.Numbers[n]; itemName(items, v) == "" {
-			f.l.Report(ruleTransformation, at, "%s: %d is mapped to %d, which is no item of the target; it has %s", what, n, v, diag.ListItems(items))
+			f.l.Report(ruleTransformation, at, "%s: %d is mapped to %d, which is not an item of the target; it has %s",
+				what, n, v, diag.ListItems(items))
 			return false
 		}
 	}
 	return true
 }
 
-// fromVariable is the signal that an FMU variable gives.
+// fromVariable returns the signal of an FMU variable, and the stages to its connector.
 func (f *flattener) fromVariable(e end) (carrier, []stage) {
 	p, _ := f.at(e)
 	v := p.variable
@@ -781,7 +845,7 @@ func (f *flattener) fromVariable(e end) (carrier, []stage) {
 	return c, f.leave(&c, p)
 }
 
-// leave brings a signal from the inside of a component to its connector.
+// leave converts a signal from the unit inside a component into that of its connector.
 func (f *flattener) leave(c *carrier, p port) []stage {
 	if p.outside.unit == nil || c.typ != Real {
 		return nil
@@ -795,7 +859,7 @@ func (f *flattener) leave(c *carrier, p port) []stage {
 	return out
 }
 
-// connections makes the flat connections.
+// connections makes the flat connections, and reports inputs without a source.
 func (f *flattener) connections() {
 	for _, e := range f.fed {
 		if e.in.index < 0 {
@@ -818,10 +882,10 @@ func (f *flattener) connections() {
 	}
 }
 
-// vanishing reports connections into systems in which nothing takes the value (ssp 27).
-// One into a placeholder is reported with that.
+// vanishing reports connections into systems that do not use the signal (ssp 27). Connections into
+// placeholders are reported with the placeholder.
 func (f *flattener) vanishing() {
-	taken := make(map[end]bool) // what reaches an FMU or an output of the outermost system
+	taken := make(map[end]bool) // ends whose signal reaches an FMU or an output of the outermost system
 	for _, e := range f.fed {
 		if e.in.index < 0 && !e.in.isRoot() {
 			continue
@@ -842,24 +906,16 @@ func (f *flattener) vanishing() {
 		if _, outer := f.inbound[g.from]; outer && g.from.in == g.within { // reported outside
 			continue
 		}
-		f.l.Report(ruleDangling, g.c.Place, "%q is connected to %q, from where the value reaches nothing", g.from, e)
+		f.l.Report(ruleDangling, g.c.Place, "%q is connected to %q, but nothing uses the value there", g.from, e)
 	}
 }
 
+// flat makes one flat connection.
 func (f *flattener) flat(from, to end, path []edge) {
 	at := f.inbound[to].c.Place
 	v, _ := f.variable(from)
 	w, _ := f.variable(to)
-	switch {
-	case v.Causality != string(Output) && v.Causality != string(CalculatedParameter):
-		f.l.Report(ruleKinds, at, "%q has the causality %s in its FMU; only an output or a calculated parameter can feed %q", from, v.Causality, to)
-		return
-	case w.Causality == string(Input):
-	case w.Causality != string(Parameter) || v.Causality != string(CalculatedParameter):
-		f.l.Report(ruleKinds, at, "%q has the causality %s in its FMU; an output can feed inputs, and a calculated parameter inputs and parameters", to, w.Causality)
-		return
-	case !w.Settable:
-		f.l.Report(ruleNotSettable, at, "%q cannot be set: causality %s, variability %s, initial %q", to, w.Causality, w.Variability, w.Initial)
+	if !f.checkEnds(from, to, &v, &w, at) {
 		return
 	}
 	all, ok := f.compile(from, path, at)
@@ -871,18 +927,13 @@ func (f *flattener) flat(from, to end, path []edge) {
 		if v.UnitBase.Offset != 0 || w.UnitBase.Offset != 0 {
 			rule = ruleDimension
 		}
-		f.l.Report(rule, at, "%q and %q differ in relativeQuantity: one is a difference of two values, the other is not", from, to)
+		f.l.Report(rule, at, "%q and %q differ in relativeQuantity: only one is a difference of two values", from, to)
 	}
 	if !f.arrive(from, to, v, w.Items, all.table, at) {
 		return
 	}
-	if v.Type != w.Type && all.table == nil {
-		f.l.Report(ruleEnumeration, at, "%q is of type %s and %q of type %s; the number passes unchanged", from, v.Type, to, w.Type)
-	}
-	if v.Type == Enumeration && w.Type == Enumeration && all.table == nil && v.Items != nil && w.Items != nil {
-		if what := differ(v.Items, w.Items); what != "" {
-			f.l.Report(ruleConnectorType, at, "the enumerations of %q and %q differ (%s); the number passes unchanged", from, to, what)
-		}
+	if all.table == nil {
+		f.checkNumbers(from, to, &v, &w, at)
 	}
 	var via []string
 	for _, g := range path[:len(path)-1] {
@@ -894,10 +945,44 @@ func (f *flattener) flat(from, to end, path []edge) {
 	})
 }
 
-// arrive judges what comes to an enumeration at the end of a way: an item of the source
-// that arrives as none of the target is an error, with a mapping and without one, since
-// what a mapping does not name passes unchanged (ssp 29). Nothing says of an Integer which
-// numbers come, unless it has bounds. A Structure has no mappings to be corrected.
+// checkEnds reports variables that cannot be connected.
+func (f *flattener) checkEnds(from, to end, v, w *Variable, at Place) bool {
+	switch {
+	case v.Causality != string(Output) && v.Causality != string(CalculatedParameter):
+		f.l.Report(ruleKinds, at, "%q has the causality %s in its FMU; only an output or a calculated parameter can feed %q",
+			from, v.Causality, to)
+	case w.Causality == string(Input):
+		return true
+	case w.Causality != string(Parameter) || v.Causality != string(CalculatedParameter):
+		f.l.Report(ruleKinds, at, "%q has the causality %s in its FMU; an output can feed inputs, "+
+			"and a calculated parameter inputs and parameters", to, w.Causality)
+	case !w.Settable:
+		f.l.Report(ruleNotSettable, at, "%q cannot be set: causality %s, variability %s, initial %q",
+			to, w.Causality, w.Variability, w.Initial)
+	default:
+		return true
+	}
+	return false
+}
+
+// checkNumbers reports ends without a mapping whose numbers may mean different things.
+func (f *flattener) checkNumbers(from, to end, v, w *Variable, at Place) {
+	if v.Type != w.Type {
+		f.l.Report(ruleEnumeration, at, "%q is of type %s and %q of type %s; the number passes unchanged",
+			from, v.Type, to, w.Type)
+		return
+	}
+	if v.Type == Enumeration && v.Items != nil && w.Items != nil {
+		if what := differ(v.Items, w.Items); what != "" {
+			f.l.Report(ruleConnectorType, at, "the enumerations of %q and %q differ (%s); the number passes unchanged", from, to, what)
+		}
+	}
+}
+
+// arrive checks the values at an enumeration. Each item of the source must become an item of the
+// target, with or without a mapping, because values that a mapping does not contain pass unchanged
+// (ssp 29). The numbers of an Integer are known only if it has bounds. A Structure is not checked:
+// it has no mappings that could be corrected.
 func (f *flattener) arrive(from, to end, v Variable, items map[string]int32, table map[int32]int32, at Place) bool {
 	if len(items) == 0 || f.p.structure != nil {
 		return true
@@ -916,22 +1001,24 @@ func (f *flattener) arrive(from, to end, v Variable, items map[string]int32, tab
 	case v.Type == Enumeration:
 		for _, name := range slices.Sorted(maps.Keys(v.Items)) {
 			if n := becomes(v.Items[name]); !numbers[n] {
-				f.l.Report(ruleTransformation, at, "%q → %q: the item %q of the source, %d, arrives as %d, which is no item of the target; it has %s: give it one by an EnumerationMappingTransformation on the way",
-					from, to, name, v.Items[name], n, diag.ListItems(items))
+				f.l.Report(ruleTransformation, at,
+					"%q → %q: the item %q of the source, %d, becomes %d, which is not an item of the target; "+
+						"it has %s: map it with an EnumerationMappingTransformation", from, to, name, v.Items[name], n, diag.ListItems(items))
 				return false
 			}
 		}
 	case v.Type == Integer && table != nil && !v.within(func(n int32) bool { return numbers[becomes(n)] }):
-		f.l.Report(ruleEnumeration, at, "%q → %q: numbers that the mapping does not name pass unchanged, and the target has only %s", from, to, diag.ListItems(items))
+		f.l.Report(ruleEnumeration, at, "%q → %q: numbers that the mapping does not contain pass unchanged, but the target has only %s",
+			from, to, diag.ListItems(items))
 	}
 	return true
 }
 
-// mostNumbers bounds the range of an Integer of which each number is looked at.
+// mostNumbers is the largest range of an Integer whose numbers are checked one by one.
 const mostNumbers = 1000
 
-// within reports whether a condition holds for all numbers that a variable can have by its
-// bounds; false if it has none, or wide ones.
+// within reports whether a condition holds for all numbers within the bounds of a variable. It
+// returns false if the variable has no bounds or a range of more than mostNumbers.
 func (to *Variable) within(holds func(int32) bool) bool {
 	if to.Min == nil || to.Max == nil || *to.Max-*to.Min > mostNumbers {
 		return false
@@ -944,20 +1031,20 @@ func (to *Variable) within(holds func(int32) bool) bool {
 	return true
 }
 
-// change is what stages make of a signal together: a linear function of a Real, or a table
-// of the values that change.
+// change is the joint effect of stages: a linear function of a Real, or a table of the values that
+// change.
 type change struct {
 	gain, offset float64
 	table        map[int32]int32
 }
 
-// compile returns the change of a signal from an FMU variable.
+// compile returns the change of a signal from an FMU variable over a path.
 func (f *flattener) compile(from end, path []edge, at Place) (change, bool) {
 	c, stages := f.fromVariable(from)
 	return f.compose(c, stages, from, path, at)
 }
 
-// compose returns the change of a signal by stages and then on a way.
+// compose returns the change of a signal by some stages and then over a path.
 func (f *flattener) compose(c carrier, stages []stage, from end, path []edge, at Place) (change, bool) {
 	more, _, ok := f.follow(c, path)
 	if !ok {
@@ -968,7 +1055,7 @@ func (f *flattener) compose(c carrier, stages []stage, from end, path []edge, at
 	case err != nil:
 		f.l.Report(ruleTransformation, at, "the enumeration mapping from %q: %v", from, err)
 	case all.gain-all.gain != 0 || all.offset-all.offset != 0:
-		f.l.Report(ruleTransformation, at, "what units and transformations make of %q together is %v times it plus %v, which no number holds",
+		f.l.Report(ruleTransformation, at, "units and transformations turn %q into %v times its value plus %v, which is out of range",
 			from, all.gain, all.offset)
 	default:
 		return all, true
@@ -976,7 +1063,7 @@ func (f *flattener) compose(c carrier, stages []stage, from end, path []edge, at
 	return change{}, false
 }
 
-// outputs finds what feeds the outputs of the outermost system.
+// outputs finds the sources of the outputs of the outermost system.
 func (f *flattener) outputs() {
 	for i := range f.p.Root.System.Connectors {
 		c := &f.p.Root.System.Connectors[i]
@@ -993,12 +1080,13 @@ func (f *flattener) outputs() {
 			continue
 		}
 		if all, ok := f.compile(source, path, c.Place); ok {
-			f.net.Outputs = append(f.net.Outputs, SystemOutput{Name: c.Name, From: FlatEnd{source.in.index, source.name}, Gain: all.gain, Offset: all.offset})
+			f.net.Outputs = append(f.net.Outputs, SystemOutput{Name: c.Name, From: FlatEnd{source.in.index,
+				source.name}, Gain: all.gain, Offset: all.offset})
 		}
 	}
 }
 
-// inputs finds what the inputs of the outermost system feed.
+// inputs finds the FMU inputs that the inputs of the outermost system feed.
 func (f *flattener) inputs() {
 	for _, e := range f.fed {
 		v, isVariable := f.variable(e)

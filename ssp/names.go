@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// quoteName writes a name of an element so that its dots are its own: 'a.b', as FMI writes
-// names with other characters than letters and digits.
+// quoteName returns a name in quotes, so that its dots do not separate: 'a.b', like FMI writes
+// names with special characters.
 func quoteName(name string) string {
 	if strings.ContainsAny(name, `\'`) {
 		name = strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(name)
@@ -14,7 +14,7 @@ func quoteName(name string) string {
 	return "'" + name + "'"
 }
 
-// quoteAll writes the path of an instance with each name in quotes: 'a'.'b.c'.
+// quoteAll returns the path of an instance with each name in quotes: 'a'.'b.c'.
 func (in *instance) quoteAll() string {
 	if in.isRoot() {
 		return ""
@@ -22,17 +22,15 @@ func (in *instance) quoteAll() string {
 	return strings.TrimPrefix(in.parent.quoteAll()+"."+quoteName(in.name), ".")
 }
 
-// collision is a name that two instances would share: of a component, or with a variable
-// of both.
+// collision is a path shared by two instances, or by variables of both.
 type collision struct {
 	a, b  int // indices of the instances
 	joint string
 }
 
-// name returns components and functions the paths by which they go outside of the
-// documents: names joined with dots, and in quotes where that, with a variable behind it,
-// would mean two things (ssp 11). Without their variables (nil) only the paths themselves
-// are told apart.
+// name sets the paths of components and functions outside of documents: their names joined with
+// dots, or in quotes if the joined names are ambiguous, alone or together with the variables (ssp
+// 11). Without variables (nil) only the paths themselves are compared.
 func (p *Package) name(vars []VariableSet) []collision {
 	joined, quoted := make([]string, len(p.instances)), make([]string, len(p.instances))
 	for i, in := range p.instances {
@@ -68,7 +66,7 @@ func (p *Package) name(vars []VariableSet) []collision {
 	return all
 }
 
-// collisions finds names that mean two things as instances are called now.
+// collisions finds ambiguous names among the present paths.
 func (p *Package) collisions(vars []VariableSet) (out []collision) {
 	byPath := make(map[string]int, len(p.instances))
 	for i, in := range p.instances {
@@ -101,9 +99,9 @@ func (p *Package) collisions(vars []VariableSet) (out []collision) {
 	return out
 }
 
-// Name tells components apart whose variables would go by the same name in results: it
-// sets the Path of those to Quoted. Flatten does that, too. The resolver is asked once
-// for each component; one that it does not know keeps its name.
+// Name sets the Path of components to Quoted if their variables would be ambiguous in results.
+// Flatten does the same. The resolver is called once for each component; one without variables
+// keeps its name.
 func (p *Package) Name(r Resolver) {
 	vars := make([]VariableSet, len(p.instances))
 	for i, c := range p.components {
@@ -117,8 +115,7 @@ func (p *Package) Name(r Resolver) {
 	p.name(vars)
 }
 
-// names tells components apart by the variables that they have, and reports those that
-// have to be.
+// names sets the paths of components, and reports those that need quotes.
 func (f *flattener) names() {
 	told := make(map[[2]int]bool)
 	for _, c := range f.p.name(f.vars) {
@@ -127,25 +124,25 @@ func (f *flattener) names() {
 		}
 		told[[2]int{c.a, c.b}] = true
 		a, b := f.p.instances[c.a], f.p.instances[c.b]
-		f.l.Report(ruleSamePath, b.element.Base().Place, "%q would be the name of two things, at %q of %s and at %q of %s; they are called %s and %s", c.joint,
-			a.name, a.parent, b.name, b.parent, a.path, b.path)
+		f.l.Report(ruleSamePath, b.element.Base().Place, "%q is ambiguous: it is below %q of %s and below %q of %s; "+
+			"they are called %s and %s", c.joint, a.name, a.parent, b.name, b.parent, a.path, b.path)
 	}
 }
 
-// SystemConnector is a connector of a system, or of what a reference to a dictionary shares.
+// SystemConnector is a connector of a system or of a signal dictionary.
 type SystemConnector struct {
-	Variable        // Name is Joined, or Quoted where several connectors have that
-	Joined   string // names joined with dots, as a binding of the outermost system has it
-	Quoted   string // each name in quotes, which means nothing else
-	// To is the first FMU variable that connections inwards lead to, behind further
-	// connectors if these have no type; Component is -1 if there is none.
+	Variable        // Name is Joined, or Quoted if several connectors share Joined
+	Joined   string // names joined with dots, as in a binding of the outermost system
+	Quoted   string // each name in quotes, never ambiguous
+	// To is the first FMU variable on the connections inwards, through connectors without a
+	// type; Component is -1 if there is none.
 	To FlatEnd
 }
 
-// SystemConnectors finds what a name means to a parameter binding of the outermost
-// system, other than a variable of an FMU: "connector" or "system.connector". That may be
-// several things where names have dots; with each name in quotes it is one. The causality
-// is the kind of the connector, and the type is Unspecified if it has none.
+// SystemConnectors finds the connectors of systems that a parameter binding of the outermost system
+// could mean by a name: "connector" or "system.connector". There may be several if names contain
+// dots, but only one if each name is in quotes. The causality is the kind of the connector, the
+// type is Unspecified if it has none.
 func (p *Package) SystemConnectors(name string) []SystemConnector {
 	var out []SystemConnector
 	for _, e := range p.connectorsNamed(name) {
@@ -171,8 +168,8 @@ func (p *Package) SystemConnectors(name string) []SystemConnector {
 	return out
 }
 
-// inwards follows the connections of a system from one of its connectors without type to
-// a variable or to a connector that has one.
+// inwards follows the connections of a system from a connector without a type to a variable or to a
+// connector with one.
 func (e end) inwards(way []end) (end, bool) {
 	if slices.Contains(way, e) {
 		return end{}, false
@@ -187,7 +184,7 @@ func (e end) inwards(way []end) (end, bool) {
 		c := &e.in.system.Connections[i]
 		element, connector := c.EndElement, c.EndConnector
 		switch {
-		case c.Transformation != nil && c.Transformation.Kind != Linear: // has values of its own
+		case c.Transformation != nil && c.Transformation.Kind != Linear: // a mapping may change the type
 			continue
 		case c.StartElement == "" && c.StartConnector == e.name:
 		case c.EndElement == "" && c.EndConnector == e.name:
@@ -204,7 +201,7 @@ func (e end) inwards(way []end) (end, bool) {
 	return end{}, false
 }
 
-// declared returns the connector of a system by its name, nil if there is none.
+// declared returns a connector of a system, nil if there is none.
 func (in *instance) declared(name string) *Connector {
 	if in.inside != nil {
 		return in.inside[name]
@@ -239,7 +236,7 @@ func (p *Package) connectorsNamed(name string) (out []end) {
 	return out
 }
 
-// unquoteName returns a name that quoteName has written.
+// unquoteName reverses quoteName.
 func unquoteName(s string) (name string, ok bool) {
 	if len(s) < 3 || s[0] != '\'' || s[len(s)-1] != '\'' {
 		return "", false

@@ -1,6 +1,7 @@
 package ssp
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,8 +15,8 @@ import (
 	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
-// Bounds of what one system may unfold to: a few files can refer to each other so
-// that they stand for more than any memory holds.
+// Limits for one system. A few files that refer to each other could unfold to more than any
+// memory holds.
 const (
 	maxPackages  = 1000    // nested .ssp, unpacked
 	maxPackaged  = 32      // packages within packages
@@ -23,27 +24,26 @@ const (
 	maxInstances = 200_000 // elements, those of nested systems counted at each use
 )
 
-// home is where a document lies: what it refers to is found from here (ssp 12).
+// home is the folder of a document, against which its references are resolved (ssp 12).
 type home struct {
 	dir   string // absolute
-	root  string // absolute folder of the package, which nothing leads out of; "" = no package
-	shown string // dir as the user knows it
+	root  string // absolute folder of the package, which references must not leave; "" if there is no package
+	shown string // name of dir in messages
 	depth int    // packages around it
 }
 
-// show returns the name by which the user knows a file.
+// show returns the name of a file for messages.
 func (h *home) show(rel string) string { return filepath.Join(h.shown, rel) }
 
-// locate turns the URI of a source into a path relative to the folder, whether or
-// not there is such a file. Only relative URIs are followed, and in a package none
-// that leave it (ssp 12).
+// locate turns the URI of a source into a path relative to the folder, whether or not the file
+// exists. It refuses URIs that are not relative or, in a package, leave the package (ssp 12).
 func (h *home) locate(uri string) (string, error) {
 	u, err := url.Parse(uri)
 	if err != nil {
-		return "", fmt.Errorf("the source %q is no URI: %v", uri, err)
+		return "", fmt.Errorf("the source %q is not a URI: %v", uri, err)
 	}
 	if u.Scheme != "" || u.Host != "" || strings.HasPrefix(u.Path, "/") || filepath.IsAbs(filepath.FromSlash(u.Path)) {
-		return "", fmt.Errorf("the source %q is not relative to the document; only such sources are followed", uri)
+		return "", fmt.Errorf("the source %q is not relative to the document; only relative sources are supported", uri)
 	}
 	if u.RawQuery != "" || u.Path == "" {
 		return "", fmt.Errorf("the source %q names no file", uri)
@@ -52,7 +52,7 @@ func (h *home) locate(uri string) (string, error) {
 		return "", fmt.Errorf("the source %q names a part of a file (#%s), which only systems have", uri, u.Fragment)
 	}
 	if strings.ContainsAny(u.Path, "\\\x00") {
-		return "", fmt.Errorf("the source %q has a character that is not allowed in paths; folders are separated by /", uri)
+		return "", fmt.Errorf("the source %q has a character that is not allowed in paths; separate folders by /", uri)
 	}
 	rel := filepath.Clean(filepath.FromSlash(u.Path))
 	if h.root != "" {
@@ -63,13 +63,13 @@ func (h *home) locate(uri string) (string, error) {
 	return rel, nil
 }
 
-// hint returns where else a file of that name lies.
+// hint describes other places with a file of the same name.
 func (h *home) hint(rel string) string {
 	base := filepath.Base(rel)
 	entries, _ := os.ReadDir(filepath.Join(h.dir, filepath.Dir(rel)))
 	for _, e := range entries {
 		if strings.EqualFold(e.Name(), base) && e.Name() != base {
-			return fmt.Sprintf("; there is %q: small and capital letters count", e.Name())
+			return fmt.Sprintf("; there is %q: file names are case-sensitive", e.Name())
 		}
 	}
 	for _, candidate := range []string{base, filepath.Join("resources", base)} {
@@ -77,13 +77,13 @@ func (h *home) hint(rel string) string {
 			continue
 		}
 		if info, err := os.Stat(filepath.Join(h.dir, candidate)); err == nil && info.Mode().IsRegular() {
-			return fmt.Sprintf("; there is a file of that name at %q: is that the one meant?", filepath.ToSlash(candidate))
+			return fmt.Sprintf("; there is a file of this name at %q: is it the right one?", filepath.ToSlash(candidate))
 		}
 	}
 	return ""
 }
 
-// opener returns what reads the files that a document refers to (ssp 41).
+// opener returns a function that reads the files to which a document refers (ssp 41).
 func (p *Package) opener(h home) opener {
 	return func(uri string, inside *Component) ([]byte, string, bool, error) {
 		if inside != nil {
@@ -111,8 +111,8 @@ func (p *Package) openFile(h home, uri string) ([]byte, string, error) {
 	return data, h.show(rel), nil
 }
 
-// outside reports whether a file that a document refers to lies outside of the package, or
-// of the folder of the outermost document (ssp 12).
+// outside reports whether a file is outside of the package or, without one, of the folder of the
+// outermost document (ssp 12).
 func (p *Package) outside(h home, full string) bool {
 	root := h.root
 	if root == "" {
@@ -122,14 +122,13 @@ func (p *Package) outside(h home, full string) bool {
 	return err != nil || !filepath.IsLocal(rel)
 }
 
-// openInside reads a file inside a component (ssp 33): of an archive, an FMU or a
-// package, or of a folder with one, from its root; beside a document that stands
-// for the component.
+// openInside reads a file inside a component (ssp 33): in the archive of an FMU or a package, in an
+// unpacked one, or in the folder of a document.
 func (p *Package) openInside(h home, uri string, c *Component) ([]byte, string, error) {
 	source, _, _ := strings.Cut(c.Source, "#")
 	if source == "" {
 		if c.Source == "" {
-			return nil, "", fmt.Errorf("the file %q is to be found inside the component, which has no source", uri)
+			return nil, "", fmt.Errorf("the file %q should be inside the component, which has no source", uri)
 		}
 		return p.openFile(h, uri)
 	}
@@ -141,7 +140,7 @@ func (p *Package) openInside(h home, uri string, c *Component) ([]byte, string, 
 	in := home{dir: full, root: full, shown: h.show(rel), depth: h.depth}
 	switch info, err := os.Stat(full); {
 	case err != nil:
-		return nil, "", fmt.Errorf("the file %q is to be found inside %q, which cannot be read: %v%s", uri, source, unwrapPath(err), h.hint(rel))
+		return nil, "", fmt.Errorf("the file %q should be inside %q, which cannot be read: %v%s", uri, source, unwrapPath(err), h.hint(rel))
 	case info.IsDir():
 		return p.openFile(in, uri)
 	case !isZip(full):
@@ -155,7 +154,7 @@ func (p *Package) openInside(h home, uri string, c *Component) ([]byte, string, 
 	p.files = append(p.files, full)
 	a, err := archive.Open(full, &diag.List{}, archive.Limits{})
 	if err != nil {
-		return nil, "", fmt.Errorf("the file %q is to be found inside %q: %v", uri, source, err)
+		return nil, "", fmt.Errorf("the file %q should be inside %q: %v", uri, source, err)
 	}
 	data, err := a.ReadFile(filepath.ToSlash(name), xmltree.MaxDocument)
 	if err = errors.Join(err, a.Close()); err != nil {
@@ -164,8 +163,8 @@ func (p *Package) openInside(h home, uri string, c *Component) ([]byte, string, 
 	return data, in.show(name), nil
 }
 
-// isSystem reports whether a component stands for another system (ssp 14, 15): by its
-// type, or by its source where the type is that of an FMU.
+// isSystem reports whether a component is another system (ssp 14, 15): by its type, or by its
+// source if the type is that of an FMU.
 func (c *Component) isSystem() bool {
 	switch c.Type {
 	case mimeDefinition, mimePackage:
@@ -177,8 +176,8 @@ func (c *Component) isSystem() bool {
 	return false
 }
 
-// nested reads the documents that the components of a document refer to, and those
-// that they refer to. One that is referred to several times is read once.
+// nested reads the documents to which the components of a document refer, recursively. Each is read
+// once.
 func (p *Package) nested(d *Document, l *diag.List) {
 	byID := systemsByID(d.System)
 	for e := range d.System.All() {
@@ -188,8 +187,7 @@ func (p *Package) nested(d *Document, l *diag.List) {
 	}
 }
 
-// systemsByID returns the systems of a document that have an id; nil for an id that
-// several have.
+// systemsByID returns the systems of a document by id, nil for an id that occurs several times.
 func systemsByID(top *System) map[string]*System {
 	out := make(map[string]*System)
 	for e := range top.All() {
@@ -203,14 +201,14 @@ func systemsByID(top *System) map[string]*System {
 	return out
 }
 
-// refer finds the system that stands for a component, and reads it where that has
-// not been done.
+// refer finds the system that stands for a component, and reads its document unless that has
+// been read already.
 func (p *Package) refer(d *Document, c *Component, byID map[string]*System, l *diag.List) {
 	fail := func(r *diag.Rule, err error) { l.Report(r, c.Place, "component %q: %v", c.Name, err) }
 	source, fragment, _ := strings.Cut(c.Source, "#")
 	fragment, err := url.PathUnescape(fragment)
 	if err != nil {
-		fail(ruleFile, fmt.Errorf("the source %q is no URI: %v", c.Source, err))
+		fail(ruleFile, fmt.Errorf("the source %q is not a URI: %v", c.Source, err))
 		return
 	}
 	if source == "" { // a system of this document
@@ -220,53 +218,65 @@ func (p *Package) refer(d *Document, c *Component, byID map[string]*System, l *d
 		}
 		return
 	}
-	rel, err := d.home.locate(source)
+	t, rule, err := p.target(d, c, source, fragment, l)
 	if err != nil {
-		fail(ruleFile, err)
+		fail(rule, err)
 		return
 	}
-	full := filepath.Join(d.home.dir, rel)
-	info, err := os.Stat(full)
-	if err != nil {
-		fail(ruleFile, fmt.Errorf("the source %q cannot be read: %v%s", c.Source, unwrapPath(err), d.home.hint(rel)))
-		return
+	if c.Type != t.mime {
+		l.Report(ruleComponentType, c.Place, "component %q has the type %q; its source %q is of type %q", c.Name, c.Type, c.Source, t.mime)
 	}
-	if p.outside(d.home, full) {
-		l.Report(ruleFileOutside, c.Place, "the source %q of component %q lies outside the folder of the document", c.Source, c.Name)
-	}
-	h, name, want := home{dir: filepath.Dir(full), root: d.home.root, shown: d.home.show(filepath.Dir(rel)), depth: d.home.depth}, filepath.Base(full), mimeDefinition
-	packed := !info.IsDir() && isZip(full)
-	if packed || info.IsDir() {
-		h, err = p.open(d.home, rel, packed, l)
-		if err != nil {
-			fail(ruleReference, err)
-			return
-		}
-		name, want = DocumentName, mimePackage
-		if fragment != "" { // a variant
-			name, fragment = fragment, ""
-		}
-		if name != filepath.Base(name) {
-			fail(ruleFile, fmt.Errorf("the source %q names no variant: they lie at the root of a package", c.Source))
-			return
-		}
-	}
-	if c.Type != want {
-		l.Report(ruleComponentType, c.Place, "component %q has the type %q; its source %q is of type %q", c.Name, c.Type, c.Source, want)
-	}
-	inner := p.document(c, h, name, l)
+	inner := p.document(c, t.home, t.file, l)
 	if inner == nil {
 		return
 	}
 	c.system, c.within = inner.System, inner
-	if fragment != "" {
-		if c.system = systemsByID(inner.System)[fragment]; c.system == nil {
-			fail(ruleReference, fmt.Errorf("no system, or more than one, of %q has the id %q", source, fragment))
+	if t.id != "" {
+		if c.system = systemsByID(inner.System)[t.id]; c.system == nil {
+			fail(ruleReference, fmt.Errorf("no system, or more than one, of %q has the id %q", source, t.id))
 		}
 	}
 }
 
-// open makes the home of a nested package, which is unpacked once.
+// target is what the source of a component refers to.
+type target struct {
+	home home
+	file string // of the document
+	id   string // of a system in it, "" for the outermost one
+	mime string
+}
+
+// target resolves the source of a component that stands for a system: a document, in which the
+// fragment is an id, or a package, in which it is a variant. rule is that of the error.
+func (p *Package) target(d *Document, c *Component, source, fragment string, l *diag.List) (t target, rule *diag.Rule, err error) {
+	rel, err := d.home.locate(source)
+	if err != nil {
+		return t, ruleFile, err
+	}
+	full := filepath.Join(d.home.dir, rel)
+	info, err := os.Stat(full)
+	if err != nil {
+		return t, ruleFile, fmt.Errorf("the source %q cannot be read: %v%s", c.Source, unwrapPath(err), d.home.hint(rel))
+	}
+	if p.outside(d.home, full) {
+		l.Report(ruleFileOutside, c.Place, "the source %q of component %q lies outside the folder of the document", c.Source, c.Name)
+	}
+	packed := !info.IsDir() && isZip(full)
+	if !packed && !info.IsDir() {
+		h := home{dir: filepath.Dir(full), root: d.home.root, shown: d.home.show(filepath.Dir(rel)), depth: d.home.depth}
+		return target{h, filepath.Base(full), fragment, mimeDefinition}, nil, nil
+	}
+	t = target{file: cmp.Or(fragment, DocumentName), mime: mimePackage}
+	if t.home, err = p.open(d.home, rel, packed, l); err != nil {
+		return t, ruleReference, err
+	}
+	if t.file != filepath.Base(t.file) {
+		return t, ruleFile, fmt.Errorf("the source %q names no variant: variants are at the root of a package", c.Source)
+	}
+	return t, nil, nil
+}
+
+// open returns the home of a nested package, which is unpacked once.
 func (p *Package) open(h home, rel string, packed bool, l *diag.List) (home, error) {
 	full := filepath.Join(h.dir, rel)
 	if !packed {
@@ -276,7 +286,8 @@ func (p *Package) open(h home, rel string, packed bool, l *diag.List) (home, err
 		return in, nil
 	}
 	if h.depth >= maxPackaged {
-		return home{}, fmt.Errorf("packages are nested %d deep; the package probably contains itself: remove the inner copy", maxPackaged)
+		return home{}, fmt.Errorf("packages are nested %d levels deep; the package probably contains itself: "+
+			"remove the inner copy", maxPackaged)
 	}
 	if len(p.packages) >= maxPackages {
 		return home{}, fmt.Errorf("the system has more than %d packages", maxPackages)
@@ -295,8 +306,8 @@ func (p *Package) open(h home, rel string, packed bool, l *diag.List) (home, err
 	return in, nil
 }
 
-// document reads an SSD that a component of another one refers to, and what it
-// refers to; nil if it has errors.
+// document reads the SSD of a component, and the documents to which it refers; nil if it has
+// errors.
 func (p *Package) document(c *Component, h home, name string, l *diag.List) *Document {
 	full := filepath.Join(h.dir, name)
 	if d, ok := p.documents[full]; ok {
@@ -323,10 +334,11 @@ func (p *Package) document(c *Component, h home, name string, l *diag.List) *Doc
 		return nil
 	}
 	d.home, d.Dir = h, h.dir
-	p.documents[full] = d // before what it refers to, which may be itself
+	p.documents[full] = d // before nested, because it may refer to itself
 	e := &d.Experiment
 	if e.Start != nil || e.Stop != nil || len(e.Annotations) > 0 {
-		l.Report(ruleNested, c.Place, "the DefaultExperiment of %s, with %d annotations, has no effect where it stands for a component", d.File, len(e.Annotations))
+		l.Report(ruleNested, c.Place, "the DefaultExperiment of %s, with %d annotations, has no effect because the document "+
+			"stands for a component", d.File, len(e.Annotations))
 	}
 	p.nested(d, l)
 	return d

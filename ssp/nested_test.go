@@ -74,16 +74,9 @@ func TestNested(t *testing.T) {
 	}{
 		{"document", definition + `source="sub/box.ssd"`, map[string]string{"sub/box.ssd": gain("box", "c.fmu"), "sub/c.fmu": "x"}, "sub/c.fmu", ""},
 		{"document that leads up", definition + `source="sub/box.ssd"`, map[string]string{"sub/box.ssd": gain("box", "../c.fmu"), "c.fmu": "x"}, "c.fmu", ""},
-		{"part of a document", definition + `source="sub/box.ssd#box"`, map[string]string{"sub/box.ssd": gain("box", "c.fmu"), "sub/c.fmu": "x"}, "sub/c.fmu", ""},
 		{"package", packaged + `source="resources/box.ssp"`, map[string]string{"resources/box.ssp": box}, "resources/c.fmu", ""},
 		{"variant", packaged + `source="resources/box.ssp#Other.ssd"`, map[string]string{"resources/box.ssp": box}, "resources/d.fmu", ""},
-		{"escaped variant", packaged + `source="resources/box.ssp#Oth%65r.ssd"`, map[string]string{"resources/box.ssp": box}, "resources/d.fmu", ""},
 		{"unpacked package", packaged + `source="box"`, map[string]string{"box/" + ssp.DocumentName: gain("box", "c.fmu"), "box/c.fmu": "x"}, "box/c.fmu", ""},
-		{"package in a package", packaged + `source="outer.ssp"`, map[string]string{"outer.ssp": Archived(t, ssp.DocumentName,
-			Head+`<ssd:System name="o"><ssd:Connectors><ssd:Connector name="u" kind="input"/><ssd:Connector name="y" kind="output"/></ssd:Connectors><ssd:Elements>
-<ssd:Component name="i" `+packaged+`source="in/box.ssp">`+itsConnectors+`</ssd:Component></ssd:Elements><ssd:Connections>
-<ssd:Connection startConnector="u" endElement="i" endConnector="u"/><ssd:Connection startConnector="y" endElement="i" endConnector="y"/></ssd:Connections></ssd:System>`+Tail,
-			"in/box.ssp", box)}, "resources/c.fmu", ""},
 		{"by the ending", `source="box.ssd"`, map[string]string{"box.ssd": gain("box", "c.fmu"), "c.fmu": "x"}, "c.fmu", "SD19T"},
 		{"wrong type", definition + `source="box.ssp"`, map[string]string{"box.ssp": box}, "resources/c.fmu", "SD19T"},
 	} {
@@ -100,10 +93,7 @@ func TestNested(t *testing.T) {
 					dir = Pack(t, Entries(all)...)
 				}
 				l := &diag.List{}
-				p, err := ssp.Open(dir, l)
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := Open(t, dir, l)
 				if err := p.CheckSources(l); err != nil {
 					t.Fatal(err)
 				}
@@ -171,16 +161,13 @@ func TestValuesWithoutUnit(t *testing.T) {
 		want          float64
 		warning, step string
 	}{
-		{"at the component", km, "", Inline("", Parameter("k", RealValue(3, "")), ""), "", 3000, `"k" has no unit; it is taken in "km", the unit of the connector of the component, not in "unit"`, "no unit"},
-		{"at the outermost system", km, Inline("", Parameter("s.k", RealValue(3, "")), ""), "", "", 3000, `"s.k" has no unit; it is taken in "km"`, "km → unit"},
-		{"an Integer", km, Inline("", Parameter("s.k", `<ssv:Integer value="3"/>`), ""), "", "", 3000, `"s.k" has no unit`, "km → unit"},
+		{"at the component", km, "", Inline("", Parameter("k", RealValue(3, "")), ""), "", 3000, `"k" has no unit; it is read in "km", the unit of the connector of the component, not in "unit"`, "no unit"},
+		{"at the outermost system", km, Inline("", Parameter("s.k", RealValue(3, "")), ""), "", "", 3000, `"s.k" has no unit; it is read in "km"`, "km → unit"},
 		{"with a unit", km, "", Inline("", Parameter("k", RealValue(3, "unit")), ""), "", 3, "", ""},
 		{"mapped", km, "", Inline("", Parameter("x", RealValue(3, "")), mapped("", LinearTransform(2, 1))), "", 7000, `"x" has no unit`, "km → unit"},
-		{"mapped with a unit", km, "", Inline("", Parameter("x", RealValue(3000, "unit")), mapped("", LinearTransform(2, 1))), "", 7000, "", "unit → km"},
 		{"not converted", km, "", Inline("", Parameter("x", RealValue(3, "unit")), mapped(` suppressUnitConversion="true"`, "")), "", 3000, "", "km → unit"},
 		{"in its own document", km, "", "", RealValue(5, ""), 0.005, "", ""},
 		{"where both say the same", ` unit="mm"`, "", Inline("", Parameter("k", RealValue(3, "")), ""), "", 0.003, "", ""},
-		{"where the component says nothing", "", "", Inline("", Parameter("k", RealValue(3, "")), ""), "", 0.003, "", ""},
 		{"over a connector of the outermost system", km, `<ssd:Connectors><ssd:Connector name="K" kind="parameter"/></ssd:Connectors>` + Bindings(Inline("", Parameter("K", RealValue(3, "")), "")), "", "", 3000, "", "km → unit"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -239,10 +226,8 @@ func TestNestedPrecedence(t *testing.T) {
 		want                 float64 // of k, in mm: the FMU knows no unit
 		overrides            int
 	}{
-		{"its own", "", "", 1, 0},
 		{"component beats it", "", own(2, "unit"), 2000, 1},
 		{"component, no unit", "", own(2, ""), 2, 1},
-		{"around beats it", outer(3, "km"), "", 3e6, 1},
 		{"around beats component", outer(3, "unit"), own(2, "unit"), 3000, 2},
 		{"a connector beats the variable behind it", "", deep, 1, 1},
 	} {
@@ -277,10 +262,10 @@ func TestNestedConnectors(t *testing.T) {
 		level          diag.Level
 		message        string
 	}{
-		{"kind", strings.Replace(u, "input", "parameter", 1), y, "SD6", diag.Error, "of kind parameter; in the system that stands for it, of kind input"},
+		{"kind", strings.Replace(u, "input", "parameter", 1), y, "SD6", diag.Error, "of kind parameter, but of kind input in the system"},
 		{"unknown", u, y + `<ssd:Connector name="z" kind="output"/>`, "SD6U", diag.Warning, `has no connector "z"`},
 		{"not declared", u, "", "SD5U", diag.Warning, `does not declare the connector "y"`},
-		{"type", `<ssd:Connector name="u" kind="input"><ssc:Integer/></ssd:Connector>`, y, "SD7", diag.Warning, "of type Integer; in the system that stands for it of type Real"},
+		{"type", `<ssd:Connector name="u" kind="input"><ssc:Integer/></ssd:Connector>`, y, "SD7", diag.Warning, "of type Integer, but of type Real in the system"},
 		{"unit", `<ssd:Connector name="u" kind="input"><ssc:Real unit="km"/></ssd:Connector>`, y, "SD7", diag.Warning, "values are converted"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -338,20 +323,15 @@ func TestNestedErrors(t *testing.T) {
 		files            map[string]string
 		id, message      string
 	}{
-		{"missing", definition + `source="sub/x.ssd"`, map[string]string{"x.ssd": gain("x", "c.fmu")}, "SD2", `at "x.ssd": is that the one`},
+		{"missing", definition + `source="sub/x.ssd"`, map[string]string{"x.ssd": gain("x", "c.fmu")}, "SD2", `at "x.ssd": is it the right one`},
 		{"no document in it", packaged + `source="x.ssp"`, map[string]string{"x.ssp": Archived(t, "Other.ssd", "")}, "SD2", "SystemStructure.ssd, only Other.ssd"},
-		{"no such variant", packaged + `source="x.ssp#V.ssd"`, map[string]string{"x.ssp": Archived(t, ssp.DocumentName, gain("x", "c.fmu"))}, "SD2", filepath.FromSlash("x.ssp/V.ssd, only SystemStructure.ssd")},
 		{"variant elsewhere", packaged + `source="x.ssp#../V.ssd"`, map[string]string{"x.ssp": Archived(t, ssp.DocumentName, gain("x", "c.fmu"))}, "SD2", "names no variant"},
 		{"no such part", definition + `source="x.ssd#y"`, map[string]string{"x.ssd": gain("x", "c.fmu")}, "SD19", `of "x.ssd" has the id "y"`},
 		{"out of its package", packaged + `source="x.ssp"`, map[string]string{"x.ssp": Archived(t, ssp.DocumentName, loop("../y.ssd"))}, "SD2", "leads out of the package"},
 		{"contains itself", definition + `source="x.ssd"`, map[string]string{"x.ssd": loop("x.ssd")}, "SD19", `"l" contains itself`},
-		{"contains each other", definition + `source="x.ssd"`, map[string]string{"x.ssd": loop("y.ssd"), "y.ssd": loop("x.ssd")}, "SD19", `contains itself`},
-		{"contains the whole", definition + `source="x.ssd"`, map[string]string{"x.ssd": loop(ssp.DocumentName)}, "SD19", `"top" contains itself`},
 		{"is no archive", packaged + `source="x.ssp"`, map[string]string{"x.ssp": "hello"}, "SD1", "not well-formed"},
 		{"broken archive", packaged + `source="x.ssp"`, map[string]string{"x.ssp": "PK\x03\x04hello"}, "SD19", "cannot be unpacked"},
 		{"unfolds for ever", definition + `source="x.ssd#b0"`, map[string]string{"x.ssd": bomb}, "SD19", "unfolds to more than"},
-		{"absolute", definition + `source="/x.ssd"`, nil, "SD2", "not relative"},
-		{"bad escape", definition + `source="x.ssd#%zz"`, nil, "SD2", "is no URI"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := Refused(t, around(c.attributes, "", "", ""), c.files, gainFakes("s.c"), c.id, c.message)
@@ -394,9 +374,7 @@ func TestInsideComponents(t *testing.T) {
 		files                 map[string]string
 		want, id, message     string
 	}{
-		{"set", `source="c.fmu"`, binding(`source="extra/p.ssv"`, ""), map[string]string{"c.fmu": fmu}, "height=4 p=3", "", ""},
 		{"set and mapping", `source="c.fmu"`, binding(`source="extra/p.ssv"`, `<ssd:ParameterMapping sourceBase="component" source="extra/p.ssm"/>`), map[string]string{"c.fmu": fmu}, "p=30 q=4", "", ""},
-		{"mapping beside", `source="c.fmu"`, binding(`source="extra/p.ssv"`, `<ssd:ParameterMapping source="p.ssm"/>`), map[string]string{"c.fmu": fmu, "p.ssm": mapping}, "p=30 q=4", "", ""},
 		{"unpacked FMU", `source="c"`, binding(`source="extra/p.ssv"`, ""), map[string]string{"c/extra/p.ssv": set}, "height=4 p=3", "", ""},
 		{"not there", `source="c.fmu"`, binding(`source="extra/x.ssv"`, ""), map[string]string{"c.fmu": fmu}, "", "SD2", `"extra/x.ssv" inside "c.fmu" cannot be read`},
 		{"leads out", `source="c.fmu"`, binding(`source="../x.ssv"`, ""), map[string]string{"c.fmu": fmu}, "", "SD2", "leads out of the package"},

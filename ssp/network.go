@@ -11,80 +11,80 @@ import (
 	"github.com/macrostep/macrostep/fmi/unit"
 )
 
-// Variable is what a Resolver says of one FMU variable.
+// Variable describes one FMU variable.
 type Variable struct {
 	Name string
 	Type ValueType // Real, Integer, Boolean, String or Enumeration
-	// Causality, Variability and Initial as in modelDescription.xml, defaults
-	// of the standard filled in.
+	// Causality, Variability and Initial as in modelDescription.xml, with the defaults of the
+	// standard filled in.
 	Causality, Variability, Initial string
 	Unit                            string     // "" if none
 	UnitBase                        *unit.Base // nil if the dimension is not known
 	RelativeQuantity                bool
 	Items                           map[string]int32 // of an Enumeration, by name
 	Min, Max                        *float64         // of Real and Integer; nil if unbounded
-	// Settable reports that the variable takes a value before the run: an input,
-	// or not constant and initial exact or approx (ssp 38).
+	// Settable is true if the variable can be set before the run: an input, or not constant
+	// and initial exact or approx (ssp 38).
 	Settable bool
 }
 
 func (to *Variable) face() face { return face{to.Unit, to.UnitBase, to.Items} }
 
-// VariableSet returns the variables of one FMU.
+// VariableSet holds the variables of one FMU.
 type VariableSet interface {
 	Lookup(name string) (Variable, bool)
 	All() iter.Seq[Variable]
 }
 
-// Named is what a VariableSet may be, too: it knows the modelName of its FMU, by which
+// Named is optionally implemented by a VariableSet. It returns the modelName of the FMU, by which
 // dialects find files beside it.
 type Named interface{ ModelName() string }
 
-// UnitSet is what a VariableSet may be, too: it knows the units that its FMU defines, by
-// name; nil = not known.
+// UnitSet is optionally implemented by a VariableSet. It returns the unit of this name that the FMU
+// defines, nil if there is none.
 type UnitSet interface {
 	Unit(name string) *unit.Base
 }
 
-// Resolver knows the FMU behind a component. An error that wraps
-// fs.ErrNotExist is reported as a missing file, with a hint where the file may be.
+// Resolver returns the variables of a component. An error that wraps fs.ErrNotExist is reported as
+// a missing file, with a hint to other places.
 type Resolver interface {
 	Variables(c *FlatComponent) (VariableSet, error)
 }
 
 // FlatComponent is one FMU instance of the flattened system.
 type FlatComponent struct {
-	Path           string // by which it goes in results: Joined, or Quoted where that is ambiguous
-	Joined         string // names from the outermost system down, as parameter sets have them: "SuT.edrive_mass"
-	Quoted         string // the same with each name in quotes, which means nothing else: "'SuT'.'edrive_mass'"
+	Path           string // name in results: Joined, or Quoted if Joined is ambiguous
+	Joined         string // names from the outermost system down, as in parameter sets: "SuT.edrive_mass"
+	Quoted         string // the same with each name in quotes, never ambiguous: "'SuT'.'edrive_mass'"
 	URI            string // source as written
 	Source         string // absolute path of the FMU; "" if Problem is set
-	Shown          string // the same as the user knows it: "system.ssp/resources/a.fmu"
+	Shown          string // the same path for messages: "system.ssp/resources/a.fmu"
 	Type           string // MIME type
-	Implementation string // any, CoSimulation, ModelExchange or ScheduledExecution; the caller decides
+	Implementation string // any, CoSimulation, ModelExchange or ScheduledExecution, for the caller to check
 	Connectors     []Connector
 	Place          Place
-	// Problem says why there is no FMU that could be opened; nil if there is none.
+	// Problem is the reason why there is no FMU to open; nil if there is one.
 	Problem error
 
-	// Stateless is set by Flatten: the annotation of macrostep says that the
-	// outputs depend on the inputs of the same instant only.
+	// Flatten sets the fields below.
+
+	// Stateless: by the annotation of macrostep, the outputs depend only on the inputs at the
+	// same time.
 	Stateless bool
-	// Isolate is set by Flatten: the annotation of macrostep at the component asks
-	// for a process of its own.
+	// Isolate: the annotation of macrostep or the source demands a separate process.
 	Isolate bool
-	// Quirks is set by Flatten: the names that the annotation of macrostep at the
-	// component gives; the caller knows what they mean.
+	// Quirks are names in the annotation of macrostep, with a meaning for the caller only.
 	Quirks []string
-	// StepHints is set by Flatten: the steps that other tools give this component.
+	// StepHints are the steps that other tools give the component.
 	StepHints []StepHint
 
 	problemRule *diag.Rule
-	home        home // of the document that names the FMU
-	proxy       bool // the source asks for a process of its own
+	home        home // of the document with the component
+	proxy       bool // the source demands a separate process
 }
 
-// proxied returns the file behind a source with which a tool asks for a process of its own.
+// proxied returns the file of a source that demands a separate process.
 func (p *Package) proxied(source string) (file string, ok bool) {
 	for _, d := range p.dialects {
 		if d.Source == nil {
@@ -97,22 +97,22 @@ func (p *Package) proxied(source string) (file string, ok bool) {
 	return source, false
 }
 
-// Function is a sum of Reals that counts in a network like an FMU. Its outputs are
-// functions of its inputs at the same instant. Its signals have no unit.
+// Function is a sum of Reals that acts like an FMU in a network. Its outputs depend on its inputs
+// at the same time. Its signals have no unit.
 type Function struct {
 	Path            string // set by Open
 	Inputs, Outputs []string
-	Terms           [][]int // for each output the inputs whose sum it is
+	Terms           [][]int // for each output, the indices of the inputs in its sum
 	Place           Place
 }
 
 // FunctionElement is a Function among the elements of a system.
 type FunctionElement struct {
-	Common   // with a Connector for each signal, inputs first
+	Common   // has a Connector for each signal, inputs first
 	Function Function
 }
 
-// functionVariables shows the signals of a function like the variables of an FMU.
+// functionVariables presents the signals of a function as variables of an FMU.
 type functionVariables struct{ *instance }
 
 // Lookup finds a signal by its name.
@@ -137,96 +137,95 @@ func (s functionVariables) All() iter.Seq[Variable] {
 
 // FlatEnd is an FMU variable, or a signal of a function.
 type FlatEnd struct {
-	Component int // index in Network.Components, behind them that in Network.Functions
+	Component int // index in Network.Components followed by Network.Functions
 	Variable  string
 }
 
-// FlatConnection leads an FMU output to an FMU input, through whatever
-// connectors of systems lie between (ssp 27); or a calculated parameter to an input,
-// or to a parameter, which takes its value during the initialisation (ssp 28).
+// FlatConnection connects an FMU output to an FMU input, through any connectors of systems (ssp
+// 27); or a calculated parameter to an input or to a parameter, which takes its value during the
+// initialization (ssp 28).
 type FlatConnection struct {
 	From, To FlatEnd
 	// Type is that of the target.
 	Type ValueType
-	// Gain and Offset give a Real input: u = Gain·y + Offset, conversion of
-	// units and linear transformations composed along the path (ssp 30).
-	// 1 and 0 for every other type.
+	// For a Real input, u = Gain·y + Offset: conversions of units and linear transformations
+	// composed along the path (ssp 30). 1 and 0 for every other type.
 	Gain, Offset float64
-	// Map gives an Integer, Enumeration or Boolean (0, 1) input; values not in
-	// it pass unchanged. nil if there is nothing to replace.
+	// Map replaces values of an Integer, Enumeration or Boolean (0, 1) input. Others pass
+	// unchanged. nil if no value changes.
 	Map   map[int32]int32
-	Via   []string // connectors of systems on the way, in the direction of the signal
+	Via   []string // connectors of systems on the path, in the direction of the signal
 	Bond  string   // power bond of the connection at the input, "" if none
 	Place Place    // of that connection
 }
 
-// Provenance is where a value comes from.
+// Provenance is the origin of a value.
 type Provenance struct {
 	Place Place  // of the parameter in its set, or of the mapping entry
 	Level string // path of the element that has the binding; "" = the outermost system
 	Name  string // name under which it was bound
 	Value Value  // in the type and unit of the target
-	// Bound is the value at what has that name: at a connector of a system it differs
-	// from Value by what the connections make of it. It is in the unit of the connector
-	// in the document where that stands for a component.
+	// Bound is the value at the variable or connector called Name. At a connector it differs from
+	// Value by the effect of the connections. Where a system stands for a component, it is in the
+	// unit of the connector of the component.
 	Bound Value
-	// Steps is the way of the value: as written in its set, then after each mapping,
-	// conversion of units, transformation and connection, up to Value.
+	// Steps lists the value as written in its set, then after each mapping, conversion of units,
+	// transformation and connection, up to Value.
 	Steps []Step
 
-	clash *clash // nil: the binding gives no other value under this name
+	clash *clash // another value of the binding under this name; nil if there is none
 }
 
-// clash is a value that the same binding gives a variable under the same name before.
+// clash is an earlier, different value that the same binding gives a variable under the same name.
 type clash struct {
 	rule  *diag.Rule
 	first Provenance
 }
 
-// Step is one step of a value on its way to a variable, and what comes out of it.
+// Step is one step of a value to a variable, and the value after it.
 type Step struct {
 	What  string // in words: `parameter "k"`, "km → m", "× 2 + 1"
 	Value Value
-	Unit  string // of Value, "" if it is not known
+	Unit  string // of Value, "" if not known
 	Place Place
 }
 
-// At returns the path of what the value is bound to: "component.variable", or
-// "system.connector" if it comes from there over connections.
+// At returns the path to which the value is bound: "component.variable", or "system.connector" if
+// connections pass it on.
 func (p *Provenance) At() string { return strings.TrimPrefix(p.Level+"."+p.Name, ".") }
 
-// Setting returns a variable of an FMU a value before the run.
+// Setting is the value of an FMU variable before the run.
 type Setting struct {
 	Component int
 	Variable  string
 	Value     Value // type and unit of the variable
 	From      Provenance
 	Overrides []Provenance // weaker values for the same variable, weakest first (ssp 36)
-	// Connected reports that the variable is an input fed by an FMU output: the
-	// value counts until the first exchange only (ssp 37).
+	// Connected is true if an FMU output feeds the variable: the value counts only until the
+	// first exchange (ssp 37).
 	Connected bool
 }
 
-// SystemOutput is an output of the outermost system and the FMU output behind it.
+// SystemOutput is an output of the outermost system and the FMU output that feeds it.
 type SystemOutput struct {
 	Name         string
 	From         FlatEnd
 	Gain, Offset float64 // of a Real
 }
 
-// SystemInput is an input of the outermost system and an FMU input that it feeds. The
-// fields are those of FlatConnection; where the connector has no unit, what is given to
-// it counts in that of the first that has one on the way.
+// SystemInput is an input of the outermost system and an FMU input that it feeds. The fields are
+// those of FlatConnection. If the connector has no unit, its values are in the first known unit on
+// the path.
 type SystemInput struct {
 	Name         string
-	Quoted       string // Name in quotes, which means nothing else
+	Quoted       string // Name in quotes, never ambiguous
 	To           FlatEnd
 	Gain, Offset float64
 	Map          map[int32]int32
 	Place        Place
 }
 
-// Network is a system flattened to FMUs: nothing of SSP is left in it.
+// Network is a system flattened to FMUs, independent of SSP.
 type Network struct {
 	Name        string
 	Components  []*FlatComponent
@@ -234,8 +233,8 @@ type Network struct {
 	Connections []FlatConnection
 	Settings    []Setting // by component, then by name
 	Experiment  struct{ Start, Stop *float64 }
-	// Step holds what the document asks for as macro step, in order of
-	// precedence (ssp 47): our annotation, OSP, OMSimulator, OpenMCx.
+	// Step holds the macro steps that the document requests, in order of precedence (ssp 47):
+	// annotation of macrostep, OSP, OMSimulator, OpenMCx.
 	Step      []StepHint
 	Tolerance *float64 // relativeTolerance of OMSimulator; informative
 	Own       OwnSettings
@@ -243,26 +242,26 @@ type Network struct {
 	Inputs    []SystemInput // by FMU input, in the order of the connections to them
 }
 
-// instance is one element in the tree of systems. A component with an FMU has
-// an index, all others have -1. The same system of a document has an instance for
-// each component that it stands for.
+// instance is one element in the tree of systems. The index is that of a component with an FMU, or
+// of a function; -1 for all others. A system that stands for several components has an instance for
+// each of them.
 type instance struct {
 	name, path string
 	parent     *instance
 	element    Element
-	system     *System // that it is, or that stands for it; nil if it holds nothing
+	system     *System // the element, or the system that stands for it; nil if it has no content
 	index      int
 	kids       []*instance
 	byName     map[string]*instance
 	connectors map[string]*Connector // as the element declares them
-	// inside holds the connectors of the system that stands for a component; nil: the
-	// instance is no such component.
+	// inside holds the connectors of the system that stands for a component; nil for any
+	// other instance.
 	inside map[string]*Connector
-	// dictionaries holds the signals of the dictionaries of a system: an instance of
-	// its own for each, with the entries as connectors, which are both written and read.
+	// dictionaries holds an instance for each dictionary of a system. Its connectors are the
+	// entries, which are both written and read.
 	dictionaries map[string]*instance
-	// signals is, at a reference, the dictionary, and reader stands for the reference
-	// where it is read, since the same connector may be written and read.
+	// At a reference, signals is the instance of the dictionary. reader represents the reference
+	// for reading, because the same connector may be written and read.
 	signals, reader *instance
 }
 
@@ -284,14 +283,12 @@ func (in *instance) String() string {
 	return fmt.Sprintf("%q", in.path)
 }
 
-// Components returns the FMU instances of the system in document order, nested
-// systems walked. Placeholders are left out. The components are those of
-// Network, so their indices agree.
+// Components returns the FMU instances of the system and its nested systems, in document order and
+// without placeholders. Their indices are those of Network.Components.
 func (p *Package) Components() []*FlatComponent { return p.components }
 
-// Clone returns a package with the same documents whose components are its own: Flatten, Give
-// and Beat do not touch the original, which others may read meanwhile. Only the original is
-// to be closed.
+// Clone returns a package with the same documents and its own components: Flatten, Give and Beat do
+// not change the original, which may be read at the same time. Only the original needs Close.
 func (p *Package) Clone() *Package {
 	c := *p
 	c.components, c.functions, c.instances, c.cleanup = nil, nil, nil, nil
@@ -314,7 +311,7 @@ func (p *Package) instantiate(l *diag.List) {
 	p.name(nil)
 }
 
-// builder makes instances.
+// builder makes the tree of instances.
 type builder struct {
 	p         *Package
 	l         *diag.List
@@ -339,7 +336,7 @@ func byName(connectors []Connector) map[string]*Connector {
 	return m
 }
 
-// build makes the instance of an element of document d, and of all in it.
+// build makes the instance of an element of document d, and of all elements in it.
 func (b *builder) build(e Element, parent *instance, d *Document) *instance {
 	c := e.Base()
 	in := newInstance(c.Name, parent, e, c.Connectors)
@@ -364,7 +361,7 @@ func (b *builder) build(e Element, parent *instance, d *Document) *instance {
 	return in
 }
 
-// fill makes the instances in a system.
+// fill makes the instances of the elements of a system.
 func (b *builder) fill(in *instance, s *System, d *Document) {
 	in.system = s
 	in.dictionaries = make(map[string]*instance, len(s.Dictionaries))
@@ -391,7 +388,8 @@ func (b *builder) fill(in *instance, s *System, d *Document) {
 func (b *builder) refer(in *instance, e *Component) {
 	for at := in.parent; at != nil; at = at.parent {
 		if at.system == e.system {
-			b.l.Report(ruleReference, e.Place, "the system %q contains itself: by the source %q of component %q", e.system.Name, e.Source, in.path)
+			b.l.Report(ruleReference, e.Place, "the system %q contains itself, through the source %q of component %q",
+				e.system.Name, e.Source, in.path)
 			return
 		}
 	}
@@ -422,7 +420,8 @@ func (p *Package) component(e *Component, path string, h *home) *FlatComponent {
 		Connectors: e.Connectors, Place: e.Place, home: *h}
 	if e.Type != MIMEFMU {
 		c.problemRule = ruleReference
-		c.Problem = fmt.Errorf("component %q has the type %q; FMUs (%s) and systems (%s, %s) can be run", path, e.Type, MIMEFMU, mimeDefinition, mimePackage)
+		c.Problem = fmt.Errorf("component %q has the type %q; only FMUs (%s) and systems (%s, %s) can be run",
+			path, e.Type, MIMEFMU, mimeDefinition, mimePackage)
 		return c
 	}
 	var source string

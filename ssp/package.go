@@ -17,12 +17,11 @@ import (
 // DocumentName is the default variant of a package (ssp 2).
 const DocumentName = "SystemStructure.ssd"
 
-// Package is a system on disk: a .ssp, a folder, a bare .ssd, or a document of another
-// Format.
+// Package is a system on disk: a .ssp, a folder, an .ssd, or a document of another Format.
 type Package struct {
 	Path string    // as given to Open
 	Root *Document // the default variant, or the document given
-	Dir  string    // absolute folder of Root; for a .ssp a private one, gone after Close
+	Dir  string    // absolute folder of Root; for a .ssp a private one until Close
 
 	dialects   []Dialect
 	files      []string // read so far
@@ -30,97 +29,31 @@ type Package struct {
 	components []*FlatComponent
 	functions  []Function
 	instances  []*instance // by component, then by function
-	structure  Structure   // nil: an SSP
-	given      *Binding    // of Give; nil: nothing
+	structure  Structure   // nil for an SSP
+	given      *Binding    // values of Give, nil if there are none
 	beaten     map[Beaten]bool
-	packed     bool // a .ssp: nothing outside of Dir belongs to it
+	packed     bool // a .ssp: no file outside of Dir belongs to it
 	packages   map[string]home
-	documents  map[string]*Document // by path; nil: could not be read
+	documents  map[string]*Document // by path; nil if it could not be read
 	cleanup    []func() error
 }
 
-// Open reads a system structure: a .ssp (unpacked into a private folder that
-// Close removes), a folder with SystemStructure.ssd, or a single .ssd file,
-// and all documents that it refers to: parameter sets and mappings, also inside
-// FMUs, signal dictionaries, and systems that stand for components. Another document at
-// the root of a package or folder follows a #, as in documents: "system.ssp#Variant.ssd"
-// (ssp 2, 14). FMUs are not touched otherwise. The dialects add documents of other formats
-// and, in Flatten, the annotations of other tools.
+// Open reads a system structure and all documents that it refers to: parameter sets and
+// mappings, also inside FMUs, signal dictionaries, and systems in separate files. Otherwise it
+// does not open FMUs.
+//
+// The path is a .ssp, which is unpacked into a private folder until Close, a folder with
+// SystemStructure.ssd, or an .ssd file. Another document at the root of a package or folder is
+// given after #, as in documents: "system.ssp#Variant.ssd" (ssp 2, 14). The dialects add
+// formats of documents and, in Flatten, the annotations of other tools.
+//
 // Findings go to l (nil: nowhere); the error holds those of level Error.
 func Open(path string, l *diag.List, dialects ...Dialect) (*Package, error) {
 	own, done := collect(l)
 	defer done()
 	path, variant := SplitVariant(path)
 	p := &Package{Path: path, dialects: dialects, packages: make(map[string]home), documents: make(map[string]*Document)}
-	fail := func(format string, args ...any) (*Package, error) {
-		own.Add(ruleFile, path, "", 0, format, args...)
-		return nil, errors.Join(own.Err(), p.Close())
-	}
-	document := ""
-	switch info, err := os.Stat(path); {
-	case err != nil:
-		return fail("the system cannot be read: %v", err)
-	case info.IsDir():
-		p.Dir, document = path, DocumentName
-	case !info.Mode().IsRegular(): // opening a named pipe would wait for ever
-		return fail("the system is neither a file nor a folder")
-	case isZip(path):
-		p.packed = true
-		dir, cleanup, err := unpack(path, own)
-		if err != nil {
-			return nil, err
-		}
-		p.Dir, p.cleanup, document = dir, append(p.cleanup, cleanup), DocumentName
-	default:
-		p.Dir, document = filepath.Split(path)
-	}
-	dir, err := filepath.Abs(p.Dir)
-	if err != nil {
-		return fail("%v", err)
-	}
-	p.Dir = dir
-	if variant != "" {
-		if document != DocumentName || variant != filepath.Base(variant) {
-			return fail("the variant %q cannot be read: variants are documents at the root of a package or folder", variant)
-		}
-		document = variant
-	}
-	p.files = []string{path, filepath.Join(p.Dir, document)}
-	data, err := readDocument(filepath.Join(p.Dir, document))
-	for _, f := range p.formats() {
-		if document != DocumentName {
-			break
-		}
-		other, failed := readDocument(filepath.Join(p.Dir, f.File))
-		switch {
-		case errors.Is(failed, fs.ErrNotExist):
-		case errors.Is(err, fs.ErrNotExist):
-			document, data, err = f.File, other, failed
-			p.files[1] = filepath.Join(p.Dir, document)
-		default:
-			own.Add(ruleVariants, path, "", 0, "there is both %s, which is read, and %s; to run the latter, give its path", DocumentName, f.File)
-		}
-	}
-	if err != nil {
-		if others, _ := filepath.Glob(filepath.Join(p.Dir, "*.ssd")); errors.Is(err, fs.ErrNotExist) && len(others) > 0 {
-			return fail("there is no %s, only %s", document, strings.Join(baseNames(others), ", "))
-		}
-		return fail("there is no readable %s: %v%s", document, unwrapPath(err), p.misplaced(document))
-	}
-	if p.packed {
-		p.tellVariants(document, own)
-	}
-	h := home{dir: p.Dir, shown: p.shown("")}
-	if p.packed {
-		h.root = p.Dir
-	}
-	p.read(p.parser(own, h.show(document)), data, h)
-	if p.Root != nil {
-		p.Root.home, p.Root.Dir = h, p.Dir
-		p.documents[p.files[1]] = p.Root
-		p.nested(p.Root, own)
-	}
-	if err := own.Err(); err != nil {
+	if err := p.load(variant, own); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	p.instantiate(own)
@@ -128,6 +61,95 @@ func Open(path string, l *diag.List, dialects ...Dialect) (*Package, error) {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
+}
+
+// load reads the outermost document, or a variant of it, and the documents that it refers to.
+func (p *Package) load(variant string, l *diag.List) error {
+	document, err := p.locate(l)
+	if err != nil {
+		return err
+	}
+	if variant != "" {
+		if document != DocumentName || variant != filepath.Base(variant) {
+			return p.fail(l, "the variant %q cannot be read: variants are documents at the root of a package or folder", variant)
+		}
+		document = variant
+	}
+	document, data, err := p.choose(document, l)
+	p.files = []string{p.Path, filepath.Join(p.Dir, document)}
+	if err != nil {
+		if others, _ := filepath.Glob(filepath.Join(p.Dir, "*.ssd")); errors.Is(err, fs.ErrNotExist) && len(others) > 0 {
+			return p.fail(l, "there is no %s, only %s", document, strings.Join(baseNames(others), ", "))
+		}
+		return p.fail(l, "there is no readable %s: %v%s", document, unwrapPath(err), p.misplaced(document))
+	}
+	h := home{dir: p.Dir, shown: p.shown("")}
+	if p.packed {
+		p.tellVariants(document, l)
+		h.root = p.Dir
+	}
+	p.read(p.parser(l, h.show(document)), data, h)
+	if p.Root != nil {
+		p.Root.home, p.Root.Dir = h, p.Dir
+		p.documents[p.files[1]] = p.Root
+		p.nested(p.Root, l)
+	}
+	return l.Err()
+}
+
+// fail reports that the system cannot be read.
+func (p *Package) fail(l *diag.List, format string, args ...any) error {
+	l.Add(ruleFile, p.Path, "", 0, format, args...)
+	return l.Err()
+}
+
+// locate sets Dir, unpacking a .ssp, and returns the name of the default document in it.
+func (p *Package) locate(l *diag.List) (document string, err error) {
+	document = DocumentName
+	switch info, err := os.Stat(p.Path); {
+	case err != nil:
+		return "", p.fail(l, "the system cannot be read: %v", err)
+	case info.IsDir():
+		p.Dir = p.Path
+	case !info.Mode().IsRegular(): // opening a named pipe would wait forever
+		return "", p.fail(l, "the system is neither a file nor a folder")
+	case isZip(p.Path):
+		p.packed = true
+		dir, cleanup, err := unpack(p.Path, l)
+		if err != nil {
+			return "", err
+		}
+		p.Dir, p.cleanup = dir, append(p.cleanup, cleanup)
+	default:
+		p.Dir, document = filepath.Split(p.Path)
+	}
+	dir, err := filepath.Abs(p.Dir)
+	if err != nil {
+		return "", p.fail(l, "%v", err)
+	}
+	p.Dir = dir
+	return document, nil
+}
+
+// choose reads a document of Dir. If the default document does not exist, it reads one of
+// another format, if there is one.
+func (p *Package) choose(document string, l *diag.List) (chosen string, data []byte, err error) {
+	data, err = readDocument(filepath.Join(p.Dir, document))
+	if document != DocumentName {
+		return document, data, err
+	}
+	for _, f := range p.formats() {
+		other, failed := readDocument(filepath.Join(p.Dir, f.File))
+		switch {
+		case errors.Is(failed, fs.ErrNotExist):
+		case errors.Is(err, fs.ErrNotExist):
+			document, data, err = f.File, other, failed
+		default:
+			l.Add(ruleVariants, p.Path, "", 0, "there is both %s, which is read, and %s; to run the latter, give its path",
+				DocumentName, f.File)
+		}
+	}
+	return document, data, err
 }
 
 // formats lists the formats of the dialects.
@@ -140,7 +162,7 @@ func (p *Package) formats() (out []*Format) {
 	return out
 }
 
-// parser returns a parser that knows the prefixes of the dialects.
+// parser returns a parser with the prefixes of the dialects.
 func (p *Package) parser(l *diag.List, file string) *parser {
 	in := newParser(l, file)
 	in.Prefixes = make(map[string]string)
@@ -150,7 +172,7 @@ func (p *Package) parser(l *diag.List, file string) *parser {
 	return in
 }
 
-// read reads the outermost document. Root stays nil after an error.
+// read reads the outermost document. Root is nil after an error.
 func (p *Package) read(in *parser, data []byte, h home) {
 	root := in.Parse(data)
 	if root == nil {
@@ -160,7 +182,7 @@ func (p *Package) read(in *parser, data []byte, h home) {
 		if f.Root == root.Name {
 			p.Root, p.structure = f.Read(&in.Reader, root, filepath.Base(p.Dir))
 			if in.List.Err() == nil && (p.Root == nil || p.Root.System == nil) {
-				in.Add(xmltree.RuleSchema, root, "there is no system in the document")
+				in.Add(xmltree.RuleSchema, root, "the document has no system")
 			}
 			if in.List.Err() != nil {
 				p.Root = nil
@@ -171,8 +193,8 @@ func (p *Package) read(in *parser, data []byte, h home) {
 	p.Root = in.document(root, p.opener(h))
 }
 
-// ReadFile reads a file of bounded size by its path relative to Dir. It returns its name
-// for findings, too.
+// ReadFile reads a file of bounded size by its path relative to Dir. shown is its name for
+// findings.
 func (p *Package) ReadFile(rel string) (data []byte, shown string, err error) {
 	path := filepath.Join(p.Dir, rel)
 	p.files = append(p.files, path)
@@ -180,23 +202,22 @@ func (p *Package) ReadFile(rel string) (data []byte, shown string, err error) {
 	return data, p.shown(rel), unwrapPath(err)
 }
 
-// ReadURI reads a file to which the outermost document refers. It returns its name for
-// findings, too.
+// ReadURI reads a file that the outermost document refers to. shown is its name for findings.
 func (p *Package) ReadURI(uri string) (data []byte, shown string, err error) {
 	return p.openFile(p.Root.home, uri)
 }
 
-// Files lists the package itself and the documents that were read from it.
+// Files lists the package itself and the documents read from it.
 func (p *Package) Files() []string { return slices.Clone(p.files) }
 
-// Document returns the name of the file of Root, in Dir.
+// Document returns the file name of Root.
 func (p *Package) Document() string { return filepath.Base(p.files[1]) }
 
 // Packed reports whether the package is a .ssp, unpacked into a private folder.
 func (p *Package) Packed() bool { return p.packed }
 
-// Locate returns the path of a file relative to Dir, whether or not there is one. Only
-// relative URIs are followed, and in a package none that leave it (ssp 12).
+// Locate returns the path of a file relative to Dir, whether or not it exists. It refuses URIs that
+// are not relative or, in a package, leave the package (ssp 12).
 func (d *Document) Locate(uri string) (string, error) { return d.home.locate(uri) }
 
 // Close removes the private folders of packages. It may be called more than once.
@@ -209,7 +230,7 @@ func (p *Package) Close() error {
 	return errors.Join(errs...)
 }
 
-// shown returns the name by which the user knows a file of the package.
+// shown returns the name of a file of the package for messages.
 func (p *Package) shown(rel string) string {
 	if info, err := os.Stat(p.Path); err == nil && !info.IsDir() && !p.packed {
 		return filepath.Join(filepath.Dir(p.Path), rel)
@@ -217,24 +238,24 @@ func (p *Package) shown(rel string) string {
 	return filepath.Join(p.Path, rel)
 }
 
-// misplaced returns where else a document of that name lies: in a folder that was packed
-// whole, or written with other letters.
+// misplaced describes a document of the same name in another place: with other letter case, or in a
+// folder, if the package has everything in one.
 func (p *Package) misplaced(document string) string {
 	entries, _ := os.ReadDir(p.Dir)
 	for _, e := range entries {
 		if strings.EqualFold(e.Name(), document) && e.Name() != document {
-			return fmt.Sprintf("; there is %q: small and capital letters count", e.Name())
+			return fmt.Sprintf("; there is %q: file names are case-sensitive", e.Name())
 		}
 		if info, err := os.Stat(filepath.Join(p.Dir, e.Name(), document)); e.IsDir() && err == nil && info.Mode().IsRegular() {
-			return fmt.Sprintf("; there is %s/%s: it must lie at the root, so pack what is in the folder, not the folder", e.Name(), document)
+			return fmt.Sprintf("; there is %s/%s: it must be at the root, so pack the content of the folder, not the folder",
+				e.Name(), document)
 		}
 	}
 	return ""
 }
 
-// SplitVariant splits "system.ssp#Variant.ssd" into the package or folder and the
-// document in it; "" is the default one. A path that is there as it stands is left
-// whole.
+// SplitVariant splits "system.ssp#Variant.ssd" into the package or folder and the document in it,
+// "" for the default. It does not split the path of an existing file.
 func SplitVariant(path string) (file, variant string) {
 	at := strings.LastIndexByte(path, '#')
 	if at < 0 {
@@ -249,12 +270,12 @@ func SplitVariant(path string) (file, variant string) {
 	return path[:at], path[at+1:]
 }
 
-// tellVariants names the other documents at the root (ssp 2).
+// tellVariants reports the other documents at the root (ssp 2).
 func (p *Package) tellVariants(read string, l *diag.List) {
 	all, _ := filepath.Glob(filepath.Join(p.Dir, "*.ssd"))
 	others := slices.DeleteFunc(baseNames(all), func(name string) bool { return name == read })
 	if len(others) > 0 {
-		l.Add(ruleVariants, p.Path, "", 0, "the package has further variants, which are left out: %s", strings.Join(others, ", "))
+		l.Add(ruleVariants, p.Path, "", 0, "the package has further variants, which are not read: %s", strings.Join(others, ", "))
 	}
 }
 
@@ -266,8 +287,8 @@ func baseNames(paths []string) []string {
 	return out
 }
 
-// unwrapPath drops the path from a file error: it may be a private one, and the
-// message names the file already.
+// unwrapPath removes the path from a file error. It may be a private one, and the message names the
+// file.
 func unwrapPath(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -283,17 +304,17 @@ func readDocument(path string) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is no ordinary file")
+		return nil, errors.New("it is not a regular file")
 	}
 	if info.Size() > xmltree.MaxDocument {
-		return nil, fmt.Errorf("it has %d bytes; documents up to %d are read", info.Size(), xmltree.MaxDocument)
+		return nil, fmt.Errorf("it has %d bytes; the limit is %d", info.Size(), xmltree.MaxDocument)
 	}
 	return os.ReadFile(path)
 }
 
-// CheckSources reports components whose FMU is not there or cannot be one
-// (SD2, SD19): what Components cannot say, and Flatten learns only from its
-// resolver. The error holds the findings of level Error.
+// CheckSources reports components whose FMU does not exist or cannot be one (SD2, SD19). Open does
+// not check this, and Flatten only through its resolver. The error holds the findings of level
+// Error.
 func (p *Package) CheckSources(l *diag.List) error {
 	own, done := collect(l)
 	defer done()
@@ -312,7 +333,8 @@ func (p *Package) checkFile(c *FlatComponent, l *diag.List) {
 	info, err := os.Stat(c.Source)
 	if err == nil && info.IsDir() {
 		if _, failed := os.Stat(filepath.Join(c.Source, "modelDescription.xml")); errors.Is(failed, fs.ErrNotExist) {
-			l.Report(ruleFile, c.Place, "the source %q of component %q is a folder without modelDescription.xml, so it is no unpacked FMU%s", c.URI, c.Path, c.hint())
+			l.Report(ruleFile, c.Place, "the source %q of component %q is a folder without modelDescription.xml, "+
+				"so it is not an unpacked FMU%s", c.URI, c.Path, c.hint())
 			return
 		}
 	}
@@ -325,7 +347,7 @@ func (p *Package) checkFile(c *FlatComponent, l *diag.List) {
 	}
 }
 
-// hint returns where else a file of the name of the FMU lies.
+// hint describes other places with a file of the name of the FMU.
 func (c *FlatComponent) hint() string {
 	rel, err := filepath.Rel(c.home.dir, c.Source)
 	if err != nil {

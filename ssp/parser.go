@@ -10,16 +10,16 @@ import (
 	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
-// Place is where something is in a document.
+// Place is a position in a document.
 type Place = diag.Place
 
-// parser turns the elements of one file into the model and reports on the way.
+// parser reads the elements of one file into the model, and reports findings.
 type parser struct {
 	xmltree.Reader
-	v2 bool // the file says version 2
+	v2 bool // the file is of version 2
 }
 
-// collect returns a list for findings that done hands on to l, which may be nil.
+// collect returns a list for findings. done appends it to l, which may be nil.
 func collect(l *diag.List) (own *diag.List, done func()) {
 	if l == nil {
 		l = &diag.List{}
@@ -32,8 +32,8 @@ func newParser(l *diag.List, file string) *parser {
 	return &parser{Reader: xmltree.Reader{List: l, File: file}}
 }
 
-// inert reports whether an element has no effect on a run: a silent one, or annotations
-// where none has a meaning, which are reported.
+// inert reports whether an element has no effect on a run: it is silent, or contains annotations in
+// a place where none has an effect. It reports these annotations.
 func (p *parser) inert(n *xmltree.Node) bool {
 	if !n.Is("Annotations", xmltree.SSD, xmltree.SSC, xmltree.SSV, xmltree.SSM, xmltree.SSB) {
 		return xmltree.Silent(n)
@@ -46,27 +46,27 @@ func (p *parser) inert(n *xmltree.Node) bool {
 		case t == OwnType:
 			p.Add(ruleOwn, k, noPlace)
 		case p.Once("annotation " + t):
-			p.Add(RuleForeign, k, "the annotation %q is not understood here and has no effect", t)
+			p.Add(RuleForeign, k, "the annotation %q is not known here and has no effect", t)
 		}
 	}
 	return true
 }
 
-// parseSizedReal reads a Real of a parameter set. What a Float32 cannot hold is refused;
-// its digits are those of the text, and are not rounded to its precision.
+// parseSizedReal reads a Real of a parameter set. It refuses values beyond the range of a Float32,
+// but does not round to the precision of one.
 func parseSizedReal(element, text string) (float64, error) {
 	v, err := xmltree.ParseReal(text)
 	if err != nil || element != "Float32" {
 		return v, err
 	}
 	if narrow := float64(float32(v)); math.IsInf(narrow, 0) {
-		return 0, fmt.Errorf("%q is beyond what a Float32 can hold", text)
+		return 0, fmt.Errorf("%q is beyond the range of a Float32", text)
 	}
 	return v, nil
 }
 
-// parseSized reads an integer of a parameter set. What its type holds but an Integer
-// of FMI 2.0 does not is kept as a Real, which can go to a Real.
+// parseSized reads an integer of a parameter set. One that its type can hold but an Integer of FMI
+// 2.0 cannot becomes a Real.
 func parseSized(element, text string) (Value, error) {
 	t := strings.TrimSpace(text)
 	bits := 32
@@ -85,13 +85,13 @@ func parseSized(element, text string) (Value, error) {
 	const exact = 1 << 53
 	switch {
 	case err != nil && unsigned:
-		return Value{Type: Integer}, fmt.Errorf("%q is no integer of %d bits without sign", text, bits)
+		return Value{Type: Integer}, fmt.Errorf("%q is not an unsigned integer of %d bits", text, bits)
 	case err != nil:
-		return Value{Type: Integer}, fmt.Errorf("%q is no integer of %d bits", text, bits)
+		return Value{Type: Integer}, fmt.Errorf("%q is not an integer of %d bits", text, bits)
 	case v >= math.MinInt32 && v <= math.MaxInt32:
 		return Value{Type: Integer, Int: int32(v)}, nil
 	case v < -exact || v > exact:
-		return Value{Type: Integer}, fmt.Errorf("%q cannot be held exactly by a Real or an Integer of FMI 2.0; give a Float64", text)
+		return Value{Type: Integer}, fmt.Errorf("%q is not exact as a Real or an Integer of FMI 2.0; give a Float64", text)
 	}
 	return Value{Type: Real, Real: float64(v)}, nil
 }

@@ -23,13 +23,13 @@ const (
 	mimeDictionary = "application/x-ssp-signal-dictionary"
 )
 
-// opener reads a file that a document refers to and gives the name to show. The
-// file is found from the folder of the document, or inside a component (ssp 33); outside
-// means that it lies in neither.
+// opener reads a file that a document refers to, and returns its name for findings. The path is
+// relative to the folder of the document or, with inside, to the content of that component (ssp
+// 33). outside is true if the file is outside of the system.
 type opener func(uri string, inside *Component) (data []byte, file string, outside bool, err error)
 
-// parseDocument reads an SSD from memory; open reads the parameter files that the
-// document refers to. It returns nil if the document has errors.
+// parseDocument reads an SSD from memory. open reads the parameter files that it refers to. It
+// returns nil if the document has errors.
 func parseDocument(p *parser, data []byte, open opener) *Document {
 	own, done := collect(p.List)
 	defer done()
@@ -40,7 +40,7 @@ func parseDocument(p *parser, data []byte, open opener) *Document {
 	return nil
 }
 
-// document reads an SSD; nil if the list of the parser has errors.
+// document reads an SSD. It returns nil if the list of the parser has errors.
 func (p *parser) document(root *xmltree.Node, open opener) *Document {
 	r := &reader{parser: *p, open: open}
 	if d := r.document(root); p.List.Err() == nil {
@@ -52,17 +52,17 @@ func (p *parser) document(root *xmltree.Node, open opener) *Document {
 // MetadataKeys are the keys of Document.Metadata (ssp 8).
 var MetadataKeys = []string{"author", "fileversion", "copyright", "license", "generationTool", "generationDateAndTime", "description"}
 
-// reader turns an SSD into the model.
+// reader reads an SSD into the model.
 type reader struct {
 	parser
 	open   opener
-	of     *Component      // that is being read; nil: a system or a reference
-	inline []*ParameterSet // whose units may be those of the document
-	files  []*ParameterSet // whose units must be their own, but are those of the document where they are not
-	signal []*SignalDictionary
+	of     *Component          // the component that is being read; nil in a system or a reference
+	inline []*ParameterSet     // inline sets, which may use units of the document
+	files  []*ParameterSet     // sets in files, which use units of the document only if they do not define them
+	signal []*SignalDictionary // inline dictionaries, which may use units of the document
 }
 
-// version checks the version attribute of a root element (ssp 5).
+// version returns the version attribute of a root element, and checks it (ssp 5).
 func (p *parser) version(n *xmltree.Node) string {
 	v, ok := n.Attr("version")
 	p.v2 = v == "2" || strings.HasPrefix(v, "2.")
@@ -71,23 +71,35 @@ func (p *parser) version(n *xmltree.Node) string {
 		p.Need(n, "version")
 	case v == "1", v == "2":
 		p.Add(xmltree.RuleTolerated, n, "version %q should be %q", v, v+".0")
-		v += ".0" // as which it is written
+		v += ".0" // the form in which it is written
 	case !p.v2 && !strings.HasPrefix(v, "1."):
-		p.Add(xmltree.RuleSchema, n, "version %q is not known; versions 1 and 2 are read", v)
+		p.Add(xmltree.RuleSchema, n, "version %q is not supported; supported are versions 1 and 2", v)
 	}
 	return v
 }
 
-// since2 reports a feature of version 2.0 in an older file (SD3).
+// part begins an element that may be a document of its own. It reads the version, which applies
+// until done is called. ok is false, after a finding, if the element has another name.
+func (p *parser) part(n *xmltree.Node, name, uri string) (version string, done func(), ok bool) {
+	if !n.Is(name, uri) {
+		p.Add(xmltree.RuleSchema, n, "the element is %q of namespace %q, not %s of %q", n.El.FullTag(), n.URI, name, uri)
+		return "", nil, false
+	}
+	outer := p.v2
+	return p.version(n), func() { p.v2 = outer }, true
+}
+
+// since2 reports a feature of version 2.0 in an older file (SD3), once for each feature.
 func (p *parser) since2(n *xmltree.Node, what string) {
 	if !p.v2 && p.Once("version "+what) {
-		p.Add(ruleVersion, n, "%s exists since version 2.0 only", what)
+		p.Add(ruleVersion, n, "%s requires version 2.0", what)
 	}
 }
 
 func (r *reader) document(n *xmltree.Node) *Document {
 	if !n.Is("SystemStructureDescription", xmltree.SSD) {
-		r.Add(xmltree.RuleSchema, n, "the root element is %q of namespace %q, not SystemStructureDescription of %q", n.El.FullTag(), n.URI, xmltree.SSD)
+		r.Add(xmltree.RuleSchema, n, "the root element is %q of namespace %q, not SystemStructureDescription of %q",
+			n.El.FullTag(), n.URI, xmltree.SSD)
 		return nil
 	}
 	d := &Document{File: r.File, Version: r.version(n), Name: r.Need(n, "name"), Metadata: make(map[string]string), Tree: n.El}
@@ -100,7 +112,7 @@ func (r *reader) document(n *xmltree.Node) *Document {
 		switch {
 		case k.Is("System", xmltree.SSD):
 			if d.System != nil {
-				r.Add(xmltree.RuleSchema, k, "a document has one System at its root")
+				r.Add(xmltree.RuleSchema, k, "a second System at the root of the document")
 				continue
 			}
 			d.System = r.system(k)
@@ -109,14 +121,8 @@ func (r *reader) document(n *xmltree.Node) *Document {
 		case k.Is("Units", xmltree.SSD):
 			d.Units = r.units(k)
 		case k.Is("DefaultExperiment", xmltree.SSD):
-			d.Experiment.Start, d.Experiment.Stop = r.Number(k, "startTime"), r.Number(k, "stopTime")
-			for _, kk := range k.Kids {
-				if kk.Is("Annotations", xmltree.SSD) {
-					d.Experiment.Annotations = r.annotations(kk)
-				} else if !xmltree.Silent(kk) {
-					r.Unknown(kk)
-				}
-			}
+			d.Experiment = Experiment{Start: r.Number(k, "startTime"), Stop: r.Number(k, "stopTime"),
+				Annotations: r.annotationsAmong(k.Kids)}
 		case k.Is("Annotations", xmltree.SSD):
 			d.Annotations = r.annotations(k)
 		case xmltree.Silent(k):
@@ -125,14 +131,14 @@ func (r *reader) document(n *xmltree.Node) *Document {
 		}
 	}
 	if d.System == nil {
-		r.Add(xmltree.RuleSchema, n, "there is no System")
+		r.Add(xmltree.RuleSchema, n, "the document has no System")
 		return nil
 	}
 	r.names(d)
 	return d
 }
 
-// names finds the units and enumerations that the document names (ssp 9, SD13).
+// names resolves the units and enumerations that the document uses (ssp 9, SD13).
 func (r *reader) names(d *Document) {
 	own := newNames(d.Units, d.Enumerations)
 	for e := range d.System.All() {
@@ -158,7 +164,7 @@ func (r *reader) names(d *Document) {
 	}
 }
 
-// names are the definitions of a file.
+// names are the units and enumerations that a file defines.
 type names struct {
 	units map[string]*unit.Base
 	items map[string]map[string]int32
@@ -175,9 +181,8 @@ func newNames(units []unit.Definition, enumerations []EnumerationType) *names {
 	return n
 }
 
-// lookUp returns what the names of a unit and an enumeration mean in the first of
-// several scopes that defines them, and reports those that none does; otherwise says what
-// becomes of the unit then.
+// lookUp resolves the names of a unit and an enumeration in the first scope that defines them. It
+// reports undefined names; otherwise describes the consequence for a unit.
 func (p *parser) lookUp(unitName, enumeration string, at Place, otherwise string, scopes ...*names) (f face) {
 	found := unitName == ""
 	for _, s := range scopes {
@@ -195,19 +200,20 @@ func (p *parser) lookUp(unitName, enumeration string, at Place, otherwise string
 		p.List.Report(ruleUndefined, at, "the unit %q is not defined in this file%s", unitName, otherwise)
 	}
 	if enumeration != "" && f.items == nil && p.Once("enumeration "+enumeration) {
-		p.List.Report(ruleUndefined, at, "the enumeration %q is not defined in this file; the items of the FMU count", enumeration)
+		p.List.Report(ruleUndefined, at, "the enumeration %q is not defined in this file; the items of the FMU are used", enumeration)
 	}
 	return f
 }
 
 func (p *parser) connectorNames(c *Connector, scopes ...*names) {
-	c.face = p.lookUp(c.Unit, c.Enumeration, c.Place, " and counts as none", scopes...)
+	c.face = p.lookUp(c.Unit, c.Enumeration, c.Place, " and is ignored", scopes...)
 }
 
 func (p *parser) setNames(s *ParameterSet, scopes ...*names) {
 	for i := range s.Parameters {
 		v := &s.Parameters[i]
-		v.face = p.lookUp(v.Unit, v.Enumeration, v.Place, "; what the system that binds the value or the FMU calls so counts", scopes...)
+		v.face = p.lookUp(v.Unit, v.Enumeration, v.Place,
+			"; a definition in the system that binds the value, or in the FMU, is used", scopes...)
 	}
 }
 
@@ -217,7 +223,7 @@ func (p *parser) dictionaryNames(s *SignalDictionary, scopes ...*names) {
 	}
 }
 
-// common reads what all elements share and gives the children left over.
+// common reads the parts that all elements share, and returns the other children.
 func (r *reader) common(n *xmltree.Node, c *Common) (rest []*xmltree.Node) {
 	c.Name, c.ID, c.Description = r.Need(n, "name"), n.Str("id", ""), n.Str("description", "")
 	c.Place = r.Place(n)
@@ -280,23 +286,18 @@ func (r *reader) dictionaries(n *xmltree.Node) []Dictionary {
 }
 
 func (p *parser) signalDictionary(n *xmltree.Node, inline bool) *SignalDictionary {
-	if !n.Is("SignalDictionary", xmltree.SSB) {
-		p.Add(xmltree.RuleSchema, n, "the element is %q of namespace %q, not SignalDictionary of %q", n.El.FullTag(), n.URI, xmltree.SSB)
+	version, done, ok := p.part(n, "SignalDictionary", xmltree.SSB)
+	if !ok {
 		return nil
 	}
-	outer := p.v2
-	s := &SignalDictionary{File: p.File, Version: p.version(n)}
-	defer func() { p.v2 = outer }()
+	defer done()
+	s := &SignalDictionary{File: p.File, Version: version}
 	seen := make(map[string]bool)
 	for _, k := range n.Kids {
 		switch {
 		case k.Is("DictionaryEntry", xmltree.SSB):
 			c := Connector{Name: p.Need(k, "name"), Description: k.Str("description", ""), Kind: Inout, Place: p.Place(k)}
-			for _, kk := range k.Kids {
-				if !p.signalType(kk, &c) && !p.inert(kk) {
-					p.Unknown(kk)
-				}
-			}
+			p.signalTypes(k, &c)
 			if c.Type == Unspecified {
 				p.Add(xmltree.RuleSchema, k, "the entry %q has no type", c.Name)
 			}
@@ -306,9 +307,8 @@ func (p *parser) signalDictionary(n *xmltree.Node, inline bool) *SignalDictionar
 			s.Enumerations = p.enumerations(k)
 		case k.Is("Units", xmltree.SSB):
 			s.Units = p.units(k)
-		case p.inert(k):
 		default:
-			p.Unknown(k)
+			p.leftOver(k)
 		}
 	}
 	if !inline {
@@ -337,7 +337,7 @@ func (r *reader) elements(n *xmltree.Node) []Element {
 			case "ScheduledExecution":
 				r.since2(k, "ScheduledExecution")
 			default:
-				r.Add(xmltree.RuleSchema, k, "the implementation %q is none of any, CoSimulation, ModelExchange", c.Implementation)
+				r.Add(xmltree.RuleSchema, k, "the implementation is %q; it must be any, CoSimulation or ModelExchange", c.Implementation)
 			}
 			e = c
 		case k.Is("SignalDictionaryReference", xmltree.SSD):
@@ -369,25 +369,37 @@ func (r *reader) connectors(n *xmltree.Node) []Connector {
 		default:
 			r.Add(xmltree.RuleSchema, k, "the kind %q is not known", c.Kind)
 		}
-		for _, kk := range k.Kids {
-			if !r.signalType(kk, &c) && !r.inert(kk) {
-				r.Unknown(kk)
-			}
-		}
+		r.signalTypes(k, &c)
 		r.unique(seen, k, c.Name, "connector of this element")
 		out = append(out, c)
 	}
 	return out
 }
 
-// signalType reads a type, dimension or clock of a connector or dictionary entry;
-// false: the element is something else.
+// signalTypes reads the type of a connector or dictionary entry, and reports unknown elements.
+func (p *parser) signalTypes(n *xmltree.Node, c *Connector) {
+	for _, k := range n.Kids {
+		if !p.signalType(k, c) {
+			p.leftOver(k)
+		}
+	}
+}
+
+// leftOver reports an element that is not allowed here, unless it is inert.
+func (p *parser) leftOver(n *xmltree.Node) {
+	if !p.inert(n) {
+		p.Unknown(n)
+	}
+}
+
+// signalType reads a type, dimension or clock of a connector or dictionary entry. It returns false
+// for other elements.
 func (p *parser) signalType(n *xmltree.Node, c *Connector) bool {
 	t, v2, isType := TypeByName(n.Name)
 	switch {
-	case n.Is("Clock", xmltree.SSD): // names a clock; no type
+	case n.Is("Clock", xmltree.SSD): // a reference to a clock, not a type
 		p.since2(n, "Clock")
-		p.Add(ruleClock, n, "the connector %q is associated with the clock %q; FMUs of version 2.0 have no clocks", c.Name, p.Need(n, "name"))
+		p.Add(ruleClock, n, "the connector %q refers to the clock %q; FMUs of version 2.0 have no clocks", c.Name, p.Need(n, "name"))
 	case isType && n.Is(n.Name, xmltree.SSC, xmltree.SSD):
 		if v2 {
 			p.since2(n, "the type "+n.Name)
@@ -412,15 +424,15 @@ func (p *parser) signalType(n *xmltree.Node, c *Connector) bool {
 	return true
 }
 
-// dimension checks a dimension of an array: a number, the name of a connector that
-// gives it, or neither.
+// dimension checks a dimension of an array: it may have a size, or the name of a connector with the
+// size.
 func (p *parser) dimension(n *xmltree.Node) {
 	size, fixed := n.Attr("size")
 	if _, given := n.Attr("sizeConnector"); given && fixed {
 		p.Add(xmltree.RuleSchema, n, "a dimension has both size and sizeConnector")
 	}
 	if _, err := strconv.ParseUint(strings.TrimSpace(size), 10, 64); fixed && err != nil {
-		p.Add(xmltree.RuleSchema, n, "the size %q of a dimension is no whole number", size)
+		p.Add(xmltree.RuleSchema, n, "the size %q of a dimension is not a whole number", size)
 	}
 }
 
@@ -438,20 +450,12 @@ func (r *reader) connection(n *xmltree.Node) Connection {
 	}
 	var rest []*xmltree.Node
 	c.Transformation, rest = r.transformation(n)
-	for _, k := range rest {
-		switch {
-		case k.Is("Annotations", xmltree.SSD):
-			c.Annotations = r.annotations(k)
-		case xmltree.Silent(k):
-		default:
-			r.Unknown(k)
-		}
-	}
+	c.Annotations = r.annotationsAmong(rest)
 	return c
 }
 
-// transformation reads the transformation in a Connection or MappingEntry, if
-// there is one, and gives the other children.
+// transformation returns the transformation in a Connection or MappingEntry, nil if there is none,
+// and the other children.
 func (p *parser) transformation(n *xmltree.Node) (t *Transformation, rest []*xmltree.Node) {
 	for _, k := range n.Kids {
 		at := slices.Index(xmltree.Transformations, k.Name)
@@ -463,11 +467,12 @@ func (p *parser) transformation(n *xmltree.Node) (t *Transformation, rest []*xml
 			p.Add(xmltree.RuleSchema, k, "there is more than one transformation")
 			continue
 		}
-		t = &Transformation{Kind: TransformationKind(at), Factor: p.NumberOr(k, "factor", 1), Offset: p.NumberOr(k, "offset", 0), Place: p.Place(k)}
+		t = &Transformation{Kind: TransformationKind(at), Factor: p.NumberOr(k, "factor", 1), Offset: p.NumberOr(k,
+			"offset", 0), Place: p.Place(k)}
 		entry := "MapEntry"
 		switch t.Kind {
 		case Linear:
-			entry = "" // it has none
+			entry = "" // no children
 		case EnumerationMapping:
 			t.Names = make(map[string]string)
 		default:
@@ -510,7 +515,7 @@ func (p *parser) mapEntry(n *xmltree.Node, t *Transformation) {
 	t.Numbers[from] = to
 }
 
-// unique reports a name that is seen already.
+// unique reports a name that occurred before in a list.
 func (p *parser) unique(seen map[string]bool, n *xmltree.Node, name, what string) {
 	if seen[name] {
 		p.Add(RuleName, n, "another %s is called %q too", what, name)
@@ -518,8 +523,8 @@ func (p *parser) unique(seen map[string]bool, n *xmltree.Node, name, what string
 	seen[name] = true
 }
 
-// again reports an entry whose name an earlier one has: of the same meaning it is
-// harmless; of another it is not known which counts.
+// again reports a repeated entry of a list: as harmless if it means the same as the first, else
+// with the other rule, because it is unknown which one counts.
 func (p *parser) again(different *diag.Rule, n *xmltree.Node, same bool, format string, args ...any) {
 	rule := different
 	if same {
@@ -528,7 +533,22 @@ func (p *parser) again(different *diag.Rule, n *xmltree.Node, same bool, format 
 	p.Add(rule, n, format, args...)
 }
 
-// annotations keeps them raw; older files have them in the namespace ssd (ssp 42).
+// annotationsAmong returns the annotations among elements, and reports unknown elements.
+func (p *parser) annotationsAmong(list []*xmltree.Node) (out []Annotation) {
+	for _, n := range list {
+		switch {
+		case n.Is("Annotations", xmltree.SSD):
+			out = p.annotations(n)
+		case xmltree.Silent(n):
+		default:
+			p.Unknown(n)
+		}
+	}
+	return out
+}
+
+// annotations returns the annotations of a list. Older files have them in the namespace ssd (ssp
+// 42).
 func (p *parser) annotations(n *xmltree.Node) []Annotation {
 	var out []Annotation
 	for k := range p.Each(n, "Annotation", xmltree.SSC, xmltree.SSD) {
@@ -544,9 +564,7 @@ func (p *parser) enumerations(n *xmltree.Node) []EnumerationType {
 		e := EnumerationType{Name: p.Need(k, "name"), Items: make(map[string]int32)}
 		for _, i := range k.Kids {
 			if !i.Is("Item", xmltree.SSC, xmltree.SSD) {
-				if !p.inert(i) {
-					p.Unknown(i)
-				}
+				p.leftOver(i)
 				continue
 			}
 			name := p.Need(i, "name")
@@ -587,9 +605,7 @@ func (p *parser) units(n *xmltree.Node) []unit.Definition {
 		d := unit.Definition{Name: p.Need(k, "name")}
 		for _, b := range k.Kids {
 			if !b.Is("BaseUnit", xmltree.SSC, xmltree.SSD) {
-				if !p.inert(b) {
-					p.Unknown(b)
-				}
+				p.leftOver(b)
 				continue
 			}
 			base := &unit.Base{Factor: p.NumberOr(b, "factor", 1), Offset: p.NumberOr(b, "offset", 0)}
@@ -608,7 +624,7 @@ func (p *parser) units(n *xmltree.Node) []unit.Definition {
 			d.Base = base
 		}
 		if d.Base == nil {
-			p.Add(ruleUndefined, k, "the unit %q has no BaseUnit, without which it counts as none", d.Name)
+			p.Add(ruleUndefined, k, "the unit %q has no BaseUnit and is ignored", d.Name)
 		}
 		if first, twice := seen[d.Name]; twice {
 			same := first == d.Base || first != nil && d.Base != nil && *first == *d.Base
@@ -630,9 +646,8 @@ func (r *reader) binding(n *xmltree.Node) Binding {
 			values = k
 		case k.Is("ParameterMapping", xmltree.SSD):
 			mapping = k
-		case r.inert(k):
 		default:
-			r.Unknown(k)
+			r.leftOver(k)
 		}
 	}
 	b.Set = readPart(r, n, values, b.Source, b.Type, MIMESet, b.SourceBase, (*parser).parameterSet)
@@ -650,12 +665,13 @@ func (r *reader) binding(n *xmltree.Node) Binding {
 	return b
 }
 
-// readPart reads the set of a binding, a mapping or a dictionary: n has the
-// attributes, inline holds the content if there is any. It returns nil after an error.
-func readPart[T any](r *reader, n, inline *xmltree.Node, source, mime, want, base string, read func(p *parser, n *xmltree.Node, inline bool) *T) *T {
+// readPart reads a parameter set, mapping or dictionary, inline or from a file. n has the
+// attributes, inline the content if there is any. It returns nil after an error.
+func readPart[T any](r *reader, n, inline *xmltree.Node, source, mime, want, base string, read func(p *parser,
+	n *xmltree.Node, inline bool) *T) *T {
 	switch {
 	case mime != want:
-		r.Add(ruleContent, n, "content of type %q cannot be read; it must be %q", mime, want)
+		r.Add(ruleContent, n, "the type %q cannot be read; it must be %q", mime, want)
 		return nil
 	case base != "SSD" && base != "component":
 		r.Add(xmltree.RuleSchema, n, "the sourceBase %q is neither SSD nor component", base)
@@ -674,7 +690,7 @@ func readPart[T any](r *reader, n, inline *xmltree.Node, source, mime, want, bas
 		r.Add(ruleContent, n, "there is both a source and inline content")
 		return nil
 	case source != "" && base == "component" && r.of == nil:
-		r.Add(ruleBase, n, "%q is to be found inside the component, but this is none", source)
+		r.Add(ruleBase, n, `%q has sourceBase="component", but this element is not a component`, source)
 		return nil
 	case source != "":
 		var inside *Component
@@ -699,7 +715,7 @@ func readPart[T any](r *reader, n, inline *xmltree.Node, source, mime, want, bas
 	case len(content) == 1:
 		return read(&r.parser, content[0], true)
 	case len(content) > 1:
-		r.Add(ruleContent, content[1], "there are %d elements, and one is the content", len(content))
+		r.Add(ruleContent, content[1], "there are %d elements; only one may be the content", len(content))
 		return nil
 	}
 	r.Add(ruleContent, n, "there is neither a source nor inline content")
@@ -707,30 +723,28 @@ func readPart[T any](r *reader, n, inline *xmltree.Node, source, mime, want, bas
 }
 
 func (p *parser) parameterSet(n *xmltree.Node, inline bool) *ParameterSet {
-	if !n.Is("ParameterSet", xmltree.SSV) {
-		p.Add(xmltree.RuleSchema, n, "the element is %q of namespace %q, not ParameterSet of %q", n.El.FullTag(), n.URI, xmltree.SSV)
+	version, done, ok := p.part(n, "ParameterSet", xmltree.SSV)
+	if !ok {
 		return nil
 	}
-	s := &ParameterSet{File: p.File, Name: n.Str("name", ""), Tree: n.El}
-	outer := p.v2
-	s.Version = p.version(n)
-	defer func() { p.v2 = outer }()
+	defer done()
+	s := &ParameterSet{File: p.File, Version: version, Name: n.Str("name", ""), Tree: n.El}
 	seen := make(map[string]int)
 	for _, k := range n.Kids {
 		switch {
 		case k.Is("Parameters", xmltree.SSV):
 			for kk := range p.Each(k, "Parameter", xmltree.SSV) {
 				v := p.parameter(kk)
-				p.repeated(kk, seen, v.Name, "the parameter %q is in this set twice")
+				p.repeated(kk, seen, v.Name, "the parameter %q occurs twice in this set")
 				s.Parameters = append(s.Parameters, v)
 			}
 		case k.Is("Enumerations", xmltree.SSV):
 			s.Enumerations = p.enumerations(k)
 		case k.Is("Units", xmltree.SSV):
 			s.Units = p.units(k)
-		case p.inert(k), k.Is("MetaData", xmltree.SSV), k.Is("Signature", xmltree.SSV):
+		case k.Is("MetaData", xmltree.SSV), k.Is("Signature", xmltree.SSV):
 		default:
-			p.Unknown(k)
+			p.leftOver(k)
 		}
 	}
 	if !inline {
@@ -739,8 +753,8 @@ func (p *parser) parameterSet(n *xmltree.Node, inline bool) *ParameterSet {
 	return s
 }
 
-// repeated reports a name that is in the list already; seen holds the lines of the names.
-// Whether this matters shows when the values are bound.
+// repeated reports a name that occurred before; seen holds the lines of the names. Whether the
+// repetition is an error is decided when the values are bound.
 func (p *parser) repeated(n *xmltree.Node, seen map[string]int, name, what string) {
 	if first, twice := seen[name]; twice {
 		p.Add(RuleTwice, n, what+", first in line %d", name, first)
@@ -767,15 +781,14 @@ func (p *parser) parameter(n *xmltree.Node) ParameterValue {
 			p.since2(k, "Dimension")
 			p.dimension(k)
 			v.Array = true
-		case p.inert(k):
 		default:
-			p.Unknown(k)
+			p.leftOver(k)
 		}
 	}
 	if v.Value.Type == Unspecified {
 		what := "no value"
 		if len(n.Kids) > 0 {
-			what = fmt.Sprintf("no value of a type that the standard knows; it holds %q", n.Kids[0].El.FullTag())
+			what = fmt.Sprintf("no value of a known type; it contains %q", n.Kids[0].El.FullTag())
 		}
 		p.Add(xmltree.RuleSchema, n, "the parameter %q has %s", v.Name, what)
 	}
@@ -829,13 +842,12 @@ func (p *parser) parameterValue(n *xmltree.Node, t ValueType, v *ParameterValue)
 }
 
 func (p *parser) parameterMapping(n *xmltree.Node, _ bool) *ParameterMapping {
-	if !n.Is("ParameterMapping", xmltree.SSM) {
-		p.Add(xmltree.RuleSchema, n, "the element is %q of namespace %q, not ParameterMapping of %q", n.El.FullTag(), n.URI, xmltree.SSM)
+	version, done, ok := p.part(n, "ParameterMapping", xmltree.SSM)
+	if !ok {
 		return nil
 	}
-	outer := p.v2
-	m := &ParameterMapping{File: p.File, Version: p.version(n), Tree: n.El}
-	defer func() { p.v2 = outer }()
+	defer done()
+	m := &ParameterMapping{File: p.File, Version: version, Tree: n.El}
 	targets := make(map[string]int)
 	for _, k := range n.Kids {
 		switch {
@@ -845,17 +857,15 @@ func (p *parser) parameterMapping(n *xmltree.Node, _ bool) *ParameterMapping {
 			var rest []*xmltree.Node
 			e.Transformation, rest = p.transformation(k)
 			for _, kk := range rest {
-				if !p.inert(kk) {
-					p.Unknown(kk)
-				}
+				p.leftOver(kk)
 			}
 			if e.Source != "" {
 				p.repeated(k, targets, e.Target, "the target %q has two sources")
 			}
 			m.Entries = append(m.Entries, e)
-		case p.inert(k), k.Is("MetaData", xmltree.SSM), k.Is("Signature", xmltree.SSM):
+		case k.Is("MetaData", xmltree.SSM), k.Is("Signature", xmltree.SSM):
 		default:
-			p.Unknown(k)
+			p.leftOver(k)
 		}
 	}
 	return m

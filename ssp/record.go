@@ -7,7 +7,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 )
 
-// table finds a table that our own annotation names.
+// table finds a table that the annotation of macrostep names.
 func (f *flattener) table(t *Table) {
 	if t == nil || t.URI == "" {
 		return
@@ -27,7 +27,7 @@ func (f *flattener) table(t *Table) {
 	if info, err := os.Stat(t.Path); err != nil {
 		f.l.Report(ruleFile, at, "the table %q cannot be read: %v%s", t.URI, unwrapPath(err), home.hint(rel))
 	} else if !info.Mode().IsRegular() {
-		f.l.Report(ruleFile, at, "the table %q is no ordinary file", t.URI)
+		f.l.Report(ruleFile, at, "the table %q is not a regular file", t.URI)
 	}
 	f.p.files = append(f.p.files, t.Path)
 }
@@ -36,7 +36,8 @@ func (f *flattener) resolved() *Resolved {
 	return &Resolved{Package: f.p, List: f.l, Variables: f.vars, Given: f.net.Own.Record != nil}
 }
 
-// record asks the tools what is recorded, where our own annotation leaves it open.
+// record takes the recorded variables from other tools, unless the annotation of macrostep gives
+// them.
 func (f *flattener) record(tools []Annotations) {
 	for _, tool := range tools {
 		r, is := tool.(Recorder)
@@ -49,6 +50,6 @@ func (f *flattener) record(tools []Annotations) {
 		}
 		f.net.Own.Record = names
 		f.net.Own.From("record", from.Text, from.Place)
-		f.l.Report(RuleTaken, from.Place, "what is recorded is taken from %s: %s", from.Text, diag.Some(names))
+		f.l.Report(RuleTaken, from.Place, "the recorded variables are taken from %s: %s", from.Text, diag.Some(names))
 	}
 }

@@ -13,43 +13,33 @@ import (
 )
 
 // large is a document with n components of ten inputs and ten outputs each, in ten
-// systems, and 10·n connections: nine of each component to the next, and one over
-// the connectors of its system to all others. A binding at the top sets a parameter of
-// each, and each reads from a dictionary.
+// systems, and 10·n connections: nine from each component to the next, and one from a
+// neighbouring system to each component. A binding at the top sets a parameter of each.
 func large(n int) string {
-	var b strings.Builder
-	b.WriteString(Head + `<ssd:System name="top">` + "<ssd:ParameterBindings>")
-	b.WriteString(`<ssd:ParameterBinding><ssd:ParameterValues><ssv:ParameterSet version="1.0" name="s"><ssv:Parameters>`)
 	const systems = 10
 	each := n / systems
-	for k := range n {
-		fmt.Fprintf(&b, `<ssv:Parameter name="s%d.c%d.p"><ssv:Real value="%d" unit="m"/></ssv:Parameter>`+"\n", k/each, k%each, k)
+	var ports, links []string
+	for i := range 10 {
+		ports = append(ports, Con(fmt.Sprint("u", i), "input", RealType("m")), Con(fmt.Sprint("y", i), "output", RealType("mm")))
 	}
-	b.WriteString("</ssv:Parameters></ssv:ParameterSet></ssd:ParameterValues></ssd:ParameterBinding></ssd:ParameterBindings><ssd:Elements>\n")
+	var values, elements strings.Builder
 	for s := range systems {
-		fmt.Fprintf(&b, `<ssd:System name="s%d"><ssd:Connectors><ssd:Connector name="in" kind="input"/><ssd:Connector name="out" kind="output"/></ssd:Connectors><ssd:Elements>`+"\n", s)
+		system := fmt.Sprint("s", s)
+		var components strings.Builder
+		wires := []string{Link("c0/y9", "out", "")}
 		for k := range each {
-			fmt.Fprintf(&b, `<ssd:Component name="c%d" source="c.fmu"><ssd:Connectors>`, k)
-			for i := range 10 {
-				fmt.Fprintf(&b, `<ssd:Connector name="u%d" kind="input"><ssc:Real unit="m"/></ssd:Connector><ssd:Connector name="y%d" kind="output"><ssc:Real unit="mm"/></ssd:Connector>`+"\n", i, i)
-			}
-			b.WriteString("</ssd:Connectors></ssd:Component>\n")
-		}
-		b.WriteString("</ssd:Elements><ssd:Connections>\n")
-		for k := range each {
+			name := fmt.Sprint("c", k)
+			values.WriteString(Parameter(system+"."+name+".p", RealValue(float64(k), "m")))
+			components.WriteString(Comp(name, Conns(ports...)))
 			for i := range 9 {
-				fmt.Fprintf(&b, `<ssd:Connection startElement="c%d" startConnector="y%d" endElement="c%d" endConnector="u%d"/>`+"\n", k, i, (k+1)%each, i)
+				wires = append(wires, Link(fmt.Sprint(name, "/y", i), fmt.Sprint("c", (k+1)%each, "/u", i), ""))
 			}
-			fmt.Fprintf(&b, `<ssd:Connection startConnector="in" endElement="c%d" endConnector="u9">`+LinearTransform(2, 0)+`</ssd:Connection>`+"\n", k)
+			wires = append(wires, Link("in", name+"/u9", LinearTransform(2, 0)))
 		}
-		b.WriteString(`<ssd:Connection startElement="c0" startConnector="y9" endConnector="out"/></ssd:Connections></ssd:System>` + "\n")
+		elements.WriteString(Sys(system, Conns(Con("in", "input", ""), Con("out", "output", "")), components.String(), wires...))
+		links = append(links, Link(system+"/out", fmt.Sprint("s", (s+1)%systems, "/in"), ""))
 	}
-	b.WriteString("</ssd:Elements><ssd:Connections>\n")
-	for s := range systems {
-		fmt.Fprintf(&b, `<ssd:Connection startElement="s%d" startConnector="out" endElement="s%d" endConnector="in"/>`+"\n", s, (s+1)%systems)
-	}
-	b.WriteString("</ssd:Connections></ssd:System>\n" + Units + Tail)
-	return b.String()
+	return Head + Sys("top", Bindings(Inline("", values.String(), "")), elements.String(), links...) + Units + Tail
 }
 
 // counting answers for every component of large, and counts the questions.
@@ -72,12 +62,8 @@ func (c *counting) Lookup(name string) (ssp.Variable, bool) {
 func read(t testing.TB, dir string, n int) *counting {
 	t.Helper()
 	l := &diag.List{}
-	p, err := ssp.Open(dir, l)
-	if err != nil {
-		t.Fatal(err)
-	}
 	c := &counting{}
-	net, err := p.Flatten(c, l)
+	net, err := Open(t, dir, l).Flatten(c, l)
 	if err != nil {
 		t.Fatal(err)
 	}

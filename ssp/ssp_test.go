@@ -1,10 +1,8 @@
 package ssp_test
 
 import (
-	"errors"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -158,7 +156,8 @@ func lineOf(t testing.TB, text, marker string) int {
 }
 
 // Each case replaces one piece of the sound document (or of its set or mapping)
-// and gets exactly the findings it must get, with path and line. Every rule has one.
+// and has exactly the finding that it must have, with path and line. Package validate has an
+// example for every rule; these differ from them in what is checked or in the message.
 func TestRules(t *testing.T) {
 	const ssd, ssv, ssm = ssp.DocumentName, "set.ssv", "map.ssm"
 	type change struct{ file, old, new string }
@@ -175,43 +174,30 @@ func TestRules(t *testing.T) {
 		{"wrong root", []change{{ssv, `SystemStructureParameterValues"`, `Nothing"`}}, nil, "SD1", diag.Error, "not ParameterSet", "<ssv:ParameterSet"},
 		{"version", []change{{ssd, `version="1.0" name="test"`, `version="3.0" name="test"`}}, nil, "SD1", diag.Error, `version "3.0"`, "<ssd:SystemStructureDescription"},
 		{"version without its part", []change{{ssd, `version="1.0" name="test"`, `version="1" name="test"`}}, nil, "SD1T", diag.Warning, `version "1" should be "1.0"`, "<ssd:SystemStructureDescription"},
-		{"missing attribute", []change{{ssd, `<ssd:Connector name="n" kind="output">`, `<ssd:Connector name="n">`}}, nil, "SD1", diag.Error, `"kind" is missing`, ""},
-		{"twin attribute", []change{{ssd, `name="n" kind="output"`, `name="n" kind="output" kind="output"`}}, nil, "SD1", diag.Error, "stands twice", ""},
+		{"twin attribute", []change{{ssd, `name="n" kind="output"`, `name="n" kind="output" kind="output"`}}, nil, "SD1", diag.Error, "occurs twice", ""},
 		{"infinite number", []change{{ssd, `stopTime="2"`, `stopTime="INF"`}}, nil, "SD1", diag.Error, "not a finite number", ""},
 		{"unknown kind", []change{{ssd, `name="k" kind="parameter"`, `name="k" kind="knob"`}}, nil, "SD1", diag.Error, `"knob"`, ""},
-		{"unknown implementation", []change{{ssd, `source="a.fmu"`, `source="a.fmu" implementation="both"`}}, nil, "SD1", diag.Error, `"both"`, ""},
-		{"twin unit", []change{{ssd, `<ssc:Unit name="m"><ssc:BaseUnit m="1"/></ssc:Unit>`, `<ssc:Unit name="m"><ssc:BaseUnit m="1"/></ssc:Unit><ssc:Unit name="m"><ssc:BaseUnit m="1"/></ssc:Unit>`}}, nil, "SD16T", diag.Warning, "defined twice", ""},
 		{"twin unit of another meaning", []change{{ssd, `<ssc:Unit name="m"><ssc:BaseUnit m="1"/></ssc:Unit>`, `<ssc:Unit name="m"><ssc:BaseUnit m="1"/></ssc:Unit><ssc:Unit name="m"><ssc:BaseUnit s="1"/></ssc:Unit>`}}, nil, "SD1", diag.Error, "defined twice", ""},
-		{"twin list", []change{{ssd, "<ssd:DefaultExperiment", "<ssd:Units><ssc:Unit name=\"m\"><ssc:BaseUnit m=\"1\"/></ssc:Unit></ssd:Units>\n<ssd:DefaultExperiment"}}, nil, "SD1", diag.Error, `"Units" stands twice`, ""},
-		{"twin connectors", []change{{ssd, `<ssd:Connector name="z" kind="output"><ssc:Real/></ssd:Connector>
-      </ssd:Connectors>`, `</ssd:Connectors><ssd:Connectors><ssd:Connector name="z" kind="output"><ssc:Real/></ssd:Connector></ssd:Connectors>`}}, nil, "SD1", diag.Error, `"Connectors" stands twice`, ""},
-		{"order", []change{{ssd, "<ssd:Enumerations>\n", "<ssd:Units><ssc:Unit name=\"m\"><ssc:BaseUnit m=\"1\"/></ssc:Unit></ssd:Units>\n<ssd:Enumerations>\n"}, {ssd, "<ssd:Units>\n  <ssc:Unit name=\"m\"><ssc:BaseUnit m=\"1\"/></ssc:Unit>\n</ssd:Units>\n", ""}}, nil, "SD1S", diag.Warning, `"ssd:Enumerations" stands behind "ssd:Units"`, "<ssd:Enumerations>"},
-		{"empty list", []change{{ssd, "</ssd:System>\n<ssd:Enumerations>", "<ssd:GraphicalElements/></ssd:System>\n<ssd:Enumerations>"}}, nil, "SD1S", diag.Warning, `"ssd:GraphicalElements" holds no Note`, "<ssd:GraphicalElements/>"},
+		{"twin list", []change{{ssd, "<ssd:DefaultExperiment", "<ssd:Units><ssc:Unit name=\"m\"><ssc:BaseUnit m=\"1\"/></ssc:Unit></ssd:Units>\n<ssd:DefaultExperiment"}}, nil, "SD1", diag.Error, `"Units" occurs twice`, ""},
+		{"order", []change{{ssd, "<ssd:Enumerations>\n", "<ssd:Units><ssc:Unit name=\"m\"><ssc:BaseUnit m=\"1\"/></ssc:Unit></ssd:Units>\n<ssd:Enumerations>\n"}, {ssd, "<ssd:Units>\n  <ssc:Unit name=\"m\"><ssc:BaseUnit m=\"1\"/></ssc:Unit>\n</ssd:Units>\n", ""}}, nil, "SD1S", diag.Warning, `"ssd:Enumerations" comes after "ssd:Units"`, "<ssd:Enumerations>"},
+		{"empty list", []change{{ssd, "</ssd:System>\n<ssd:Enumerations>", "<ssd:GraphicalElements/></ssd:System>\n<ssd:Enumerations>"}}, nil, "SD1S", diag.Warning, `"ssd:GraphicalElements" contains no Note`, "<ssd:GraphicalElements/>"},
 		{"empty unit", []change{{ssd, "</ssd:Units>", `<ssc:Unit name="e"/></ssd:Units>`}}, nil, "SD13", diag.Warning, `"e" has no BaseUnit`, ""},
-		{"twin value", []change{{ssv, `<ssv:Parameter name="height">`, `<ssv:Parameter name="height"><ssv:Real value="7"/>`}}, nil, "SD1", diag.Error, "has a second value", ""},
-		{"twin parameter", []change{{ssv, `value="3" unit="m"/></ssv:Parameter>`, `value="3" unit="m"/></ssv:Parameter><ssv:Parameter name="gain"><ssv:Real value="3"/></ssv:Parameter>`}}, nil, "SD16T", diag.Warning, "in this set twice", ""},
+		{"twin parameter", []change{{ssv, `value="3" unit="m"/></ssv:Parameter>`, `value="3" unit="m"/></ssv:Parameter><ssv:Parameter name="gain"><ssv:Real value="3"/></ssv:Parameter>`}}, nil, "SD16T", diag.Warning, "occurs twice in this set", ""},
 		{"twin parameter of another value", []change{{ssm, `<ssm:MappingEntry source="gain"`, "\n<ssm:MappingEntry source=\"gain\""}, {ssv, `value="3" unit="m"/></ssv:Parameter>`, `value="3" unit="m"/></ssv:Parameter><ssv:Parameter name="gain"><ssv:Real value="5" unit="m"/></ssv:Parameter>`}},
 			nil, "SD16D", diag.Error, `"a.k" gets two values from one binding: 30 from line 5 and 50 from here`, "<ssm:MappingEntry source=\"gain\""},
-		{"unknown element", []change{{ssd, `<ssd:Units>`, `<ssd:Gadget/><ssd:Units>`}}, nil, "SD1U", diag.Warning, `"ssd:Gadget"`, ""},
 		{"undeclared prefix", []change{{ssd, `xmlns:ssm="http://ssp-standard.org/SSP1/SystemStructureParameterMapping"`, ""},
 			{ssd, `<ssd:ParameterMapping source="map.ssm"/>`, `<ssd:ParameterMapping><ssm:ParameterMapping version="1.0"><ssm:MappingEntry source="gain" target="a.k"/></ssm:ParameterMapping></ssd:ParameterMapping>`}},
 			nil, "SD1T", diag.Warning, `prefix "ssm" is not declared`, "<ssm:ParameterMapping"},
 		{"namespace of old sets", []change{{ssv, "SSP1/SystemStructureParameterValues", "SSP1/ParameterValues"}}, nil, "SD1T", diag.Warning, "should be", "<ssv:ParameterSet"},
-		{"missing set", []change{{ssd, `source="set.ssv"`, `source="other.ssv"`}}, nil, "SD2", diag.Error, `"other.ssv" cannot be read`, ""},
-		{"set elsewhere", []change{{ssd, `source="set.ssv"`, `source="sub/set.ssv"`}}, nil, "SD2", diag.Error, `at "set.ssv": is that the one meant`, ""},
-		{"feature of 2.0", []change{{ssd, `<ssd:Connector name="n" kind="output"><ssc:Integer/>`, `<ssd:Connector name="n" kind="output"><ssc:Int32/>`}}, nil, "SD3", diag.Warning, "the type Int32", ""},
+		{"set elsewhere", []change{{ssd, `source="set.ssv"`, `source="sub/set.ssv"`}}, nil, "SD2", diag.Error, `at "set.ssv": is it the right one`, ""},
 		{"empty name", []change{{ssd, `<ssd:System name="inner">`, `<ssd:System name="">`}, {ssd, `endElement="inner" endConnector="x"`, `endElement="a" endConnector="u"`},
 			{ssd, `startElement="inner" startConnector="z"`, `startElement="a" startConnector="y"`}}, nil, "SD4", diag.Error, "name is empty", ""},
 		{"twin element", []change{{ssd, `<ssd:System name="inner">`, `<ssd:System name="a">`}}, nil, "SD4", diag.Error, `called "a" too`, ""},
-		{"twin connector", []change{{ssd, `name="z" kind="output"`, `name="x" kind="output"`}}, nil, "SD4", diag.Error, `called "x" too`, ""},
-		{"unknown end element", []change{{ssd, `startElement="a" startConnector="y"`, `startElement="aa" startConnector="y"`}}, nil, "SD5", diag.Error, `no element "aa"`, ""},
 		{"unknown end connector", []change{{ssd, `endElement="inner" endConnector="x"`, `endElement="inner" endConnector="xx"`}}, nil, "SD5", diag.Error, `no connector "xx"`, ""},
-		{"unknown connector of component", []change{{ssd, `endElement="b" endConnector="u"`, `endElement="b" endConnector="uu"`}}, nil, "SD5", diag.Error, `nor has its FMU`, ""},
 		{"undeclared connector", []change{{ssd, `<ssd:Connector name="u" kind="input"><ssc:Real unit="m"/></ssd:Connector>`, ``}}, nil, "SD5U", diag.Warning, `does not declare the connector "u"`, `endElement="b" endConnector="u"`},
-		{"no variable", nil, func(f Fakes) { f["a"] = f["a"][1:] }, "SD6", diag.Error, `no variable "y"`, `<ssd:Connector name="y" kind="output"><ssc:Real unit="m"/>`},
 		{"no variable, unused", nil, func(f Fakes) { f["a"][1].Name = "N" }, "SD6U", diag.Warning, `no variable "n"`, `name="n"`},
 		{"kind and causality", nil, func(f Fakes) { f["inner.b"][1].Causality = "output" }, "SD6U", diag.Warning, "causality output", `name="m" kind="input"`},
-		{"type of connector", []change{{ssd, `name="m" kind="input"><ssc:Integer/>`, `name="m" kind="input"><ssc:Real/>`}}, nil, "SD7", diag.Warning, "type Integer, which counts", ""},
+		{"type of connector", []change{{ssd, `name="m" kind="input"><ssc:Integer/>`, `name="m" kind="input"><ssc:Real/>`}}, nil, "SD7", diag.Warning, "type Integer, which is used", ""},
 		{"items of connector", nil, func(f Fakes) { f["a"][3].Items = map[string]int32{"park": 0, "drive": 2} }, "SD7", diag.Warning, `"drive" is 1 in one and 2`, `name="e"`},
 		{"dimension of connector", nil, func(f Fakes) { f["a"][0].UnitBase = &Second }, "SD7D", diag.Error, "contradicts the unit", `name="y" kind="output"`},
 		{"unit of connector", nil, func(f Fakes) { f["inner.b"][2].UnitBase = &MM }, "SD7", diag.Warning, "values are converted", `name="y" kind="output"><ssc:Real unit="m"/></ssd:Connector>` + "\n          </ssd"},
@@ -225,77 +211,54 @@ func TestRules(t *testing.T) {
 		{"parameter that cannot be set", []change{{ssd, `startConnector="level" endElement="a" endConnector="u"`, `startElement="a" startConnector="q" endElement="a" endConnector="k"`},
 			{ssm, `<ssm:MappingEntry source="height" target="level"/>`, ``}, {ssm, `<ssm:MappingEntry source="gain" target="a.k"><ssc:LinearTransformation factor="10"/></ssm:MappingEntry>`, ``}},
 			func(f Fakes) { f["a"][5].Settable = false }, "SD14S", diag.Error, "cannot be set", ""},
-		{"two writers", []change{{ssd, `<ssd:Connection startConnector="level" endElement="a" endConnector="u"/>`, `<ssd:Connection startConnector="level" endElement="inner" endConnector="x"/>`}}, nil, "SD9", diag.Error, "two sources", ""},
 		{"types", []change{{ssd, `startElement="a" startConnector="y" endElement="inner" endConnector="x"`, `startElement="a" startConnector="n" endElement="inner" endConnector="x"`}}, nil, "SD10", diag.Error, "type Integer, the target of type Real", ""},
 		{"enumeration and integer", []change{{ssd, `startConnector="level" endElement="a" endConnector="u"`, `startElement="a" startConnector="n" endElement="a" endConnector="u"`},
 			{ssm, `<ssm:MappingEntry source="height" target="level"/>`, ``}}, func(f Fakes) { f["a"][4] = Enum(In("u", ssp.Enumeration), map[string]int32{"park": 0}) },
 			"SD10E", diag.Warning, `"a.n" is of type Integer and "a.u" of type Enumeration`, ""},
-		{"types in FMUs", []change{{ssd, `<ssd:Connector name="x" kind="input"><ssc:Real/>`, `<ssd:Connector name="x" kind="input">`}, {ssd, `<ssd:Connector name="u" kind="input"><ssc:Real unit="m"/></ssd:Connector>`, `<ssd:Connector name="u" kind="input"/>`}},
-			func(f Fakes) { f["inner.b"][0] = In("u", ssp.Boolean) }, "SD10", diag.Error, "type Real, the target of type Boolean", `startConnector="x" endElement="b"`},
 		{"dimension", []change{{ssd, `<ssd:Connector name="x" kind="input"><ssc:Real/>`, `<ssd:Connector name="x" kind="input"><ssc:Real unit="s"/>`}, {ssd, `<ssc:Unit name="m">`, `<ssc:Unit name="s"><ssc:BaseUnit s="1"/></ssc:Unit><ssc:Unit name="m">`}}, nil, "SD11", diag.Error, `"m" cannot be converted into "s"`, `startElement="a" startConnector="y"`},
 		{"relative quantity", nil, func(f Fakes) { f["a"][0].RelativeQuantity = true }, "SD11R", diag.Warning, "relativeQuantity", `startConnector="x"`},
 		{"dimension of value", []change{{ssv, `value="3" unit="m"`, `value="3" unit="s"`}, {ssv, `<ssc:Unit name="m">`, `<ssc:Unit name="s"><ssc:BaseUnit s="1"/></ssc:Unit><ssc:Unit name="m">`}}, nil, "SD11", diag.Error, "cannot be converted", "-"},
 		{"transformation of type", []change{{ssd, `<ssc:LinearTransformation factor="2"/>`, `<ssc:IntegerMappingTransformation><ssc:MapEntry source="1" target="2"/></ssc:IntegerMappingTransformation>`}}, nil, "SD12", diag.Error, "an integer mapping does not suit the type Real", ""},
 		{"twin map source", []change{{ssd, `<ssc:LinearTransformation factor="2"/>`, `<ssc:IntegerMappingTransformation><ssc:MapEntry source="1" target="2"/><ssc:MapEntry source="1" target="3"/></ssc:IntegerMappingTransformation>`}}, nil, "SD12", diag.Error, `source "1" is mapped twice`, ""},
-		{"transformation of value", []change{{ssm, `<ssc:LinearTransformation factor="10"/>`, `<ssc:BooleanMappingTransformation><ssc:MapEntry source="true" target="false"/></ssc:BooleanMappingTransformation>`}}, nil, "SD12", diag.Error, "needs a Boolean", ""},
 		{"undefined unit", []change{{ssd, `<ssd:Connector name="level" kind="input"><ssc:Real unit="m"/>`, `<ssd:Connector name="level" kind="input"><ssc:Real unit="[m]"/>`}}, nil, "SD13", diag.Warning, `unit "[m]"`, ""},
 		{"unknown unit of value", []change{{ssm, `target="a.k"`, `target="a.k" `}, {ssv, `value="3" unit="m"`, `value="3" unit="[k]"`}}, nil, "SD13C", diag.Error, `the unit "[k]", which neither`, ""},
-		{"undefined unit of value", []change{{ssv, `value="3" unit="m"`, `value="3" unit="[m]"`}}, func(f Fakes) {
-			f["a"][slices.IndexFunc(f["a"], func(v ssp.Variable) bool { return v.Name == "k" })].Unit = "[m]"
-		}, "SD13", diag.Warning, `unit "[m]"`, ""},
 		{"undefined enumeration", []change{{ssd, `<ssc:Enumeration name="gear"/>`, `<ssc:Enumeration name="gears"/>`}}, nil, "SD13", diag.Warning, `"gears"`, ""},
 		{"value without unit", []change{{ssv, `value="3" unit="m"`, `value="3"`}, {ssd, `<ssd:Connector name="k" kind="parameter"/>`, `<ssd:Connector name="k" kind="parameter"><ssc:Real unit="mm"/></ssd:Connector>`},
-			{ssd, `<ssc:Unit name="m">`, `<ssc:Unit name="mm"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit><ssc:Unit name="m">`}}, nil, "SD13V", diag.Warning, `it is taken in "m", the unit of the FMU variable, not in "mm"`, "-"},
-		{"unmatched name", []change{{ssm, `target="a.k"`, `target="a.kk"`}}, nil, "SD14", diag.Info, `"a.kk" matches nothing in the outermost system`, ""},
+			{ssd, `<ssc:Unit name="m">`, `<ssc:Unit name="mm"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit><ssc:Unit name="m">`}}, nil, "SD13V", diag.Warning, `it is read in "m", the unit of the FMU variable, not in "mm"`, "-"},
 		{"unmatched with hint", []change{{ssd, `<ssv:Parameter name="p">`, `<ssv:Parameter name="b.p">`}}, nil, "SD14", diag.Info, `a binding here calls it "p"`, ""},
 		{"not settable", []change{{ssm, `target="a.k"`, `target="a.hidden"`}}, nil, "SD14S", diag.Error, "cannot be set", ""},
-		{"value of no use", []change{{ssm, `target="level"`, `target="result"`}}, nil, "SD14C", diag.Info, "reaches no FMU", ""},
 		{"two sources of a target", []change{{ssm, `target="level"`, `target="a.k"`}}, nil, "SD15", diag.Error, "gets two values from one binding", `source="height"`},
 		{"unknown source", []change{{ssm, `source="gain"`, `source="gains"`}}, nil, "SD15S", diag.Info, `"gains"`, ""},
-		{"empty source", []change{{ssm, `source="gain"`, `source=""`}}, nil, "SD15S", diag.Info, "1 entries", ""},
 		{"bound twice", []change{{ssm, `target="level"`, `target="inner.b.p"`}}, nil, "SD16", diag.Info, "bound 2 times; 4 from here", ""},
 		{"bound and connected", []change{{ssm, `target="level"`, `target="inner.b.u"`}}, nil, "SD16C", diag.Warning, "until the first exchange", ""},
-		{"connector bound and connected", []change{{ssm, `target="level"`, `target="inner.x"`}}, nil, "SD16C", diag.Warning, "which counts", ""},
 		{"value out of bounds", []change{{ssv, `value="3"`, `value="-3"`}}, nil, "SD17", diag.Error, "below the minimum", "-"},
 		{"value is no number", []change{{ssv, `value="3"`, `value="three"`}}, nil, "SD17", diag.Error, "not a finite number", ""},
 		{"value of wrong type", []change{{ssm, `<ssc:LinearTransformation factor="10"/>`, ``}, {ssv, `<ssv:Real value="3" unit="m"/>`, `<ssv:String value="3"/>`}}, nil, "SD17", diag.Error, "of type String cannot be given", `source="gain"`},
 		{"source and content", []change{{ssd, `<ssd:ParameterMapping source="map.ssm"/>`, `<ssd:ParameterMapping source="map.ssm"><ssm:ParameterMapping version="1.0"/></ssd:ParameterMapping>`}}, nil, "SD18", diag.Error, "both a source and inline", ""},
-		{"neither source nor content", []change{{ssd, `<ssd:ParameterMapping source="map.ssm"/>`, `<ssd:ParameterMapping/>`}}, nil, "SD18", diag.Error, "neither a source nor inline", ""},
 		{"MIME type", []change{{ssd, `source="set.ssv"`, `source="set.ssv" type="text/csv"`}}, nil, "SD18", diag.Error, `"text/csv" cannot be read`, ""},
 		{"missing package", []change{{ssd, `source="a.fmu"`, `source="a.ssp"`}}, nil, "SD2", diag.Error, `source "a.ssp" cannot be read`, ""},
 		{"unknown id", []change{{ssd, `source="a.fmu"`, `source="#a"`}}, nil, "SD19", diag.Error, `has the id "a"`, ""},
 		{"system in itself", []change{{ssd, `source="a.fmu"`, `source="#self"`}, {ssd, `<ssd:System name="top">`, `<ssd:System name="top" id="self">`}}, nil, "SD19", diag.Error, `"top" contains itself`, ""},
-		{"MIME type of component", []change{{ssd, `source="a.fmu"`, `source="a.x" type="application/avl-mcx-x"`}}, nil, "SD19", diag.Error, "can be run", ""},
 		{"no dictionary", []change{{ssd, `<ssd:System name="inner">`, `<ssd:SignalDictionaryReference name="bus" dictionary="d"/>` + "\n" + `<ssd:System name="inner">`}}, nil, "SD19", diag.Error, `no signal dictionary "d"`, ""},
 		{"inout", []change{{ssd, `name="level" kind="input"`, `name="level" kind="inout"`}}, nil, "SD8", diag.Error, "neither can feed the other", `startConnector="level"`},
 		{"clock", []change{{ssd, `<ssd:Connector name="n" kind="output"><ssc:Integer/>`, `<ssd:Connector name="n" kind="output"><ssc:Integer/><ssd:Clock name="tick"/>`}, {ssd, `version="1.0" name="test"`, `version="2.0" name="test"`}}, nil, "SD3C", diag.Warning, `the clock "tick"`, "<ssd:Clock"},
-		{"sourceBase of a system", []change{{ssd, `source="set.ssv"`, `source="set.ssv" sourceBase="component"`}}, nil, "SD18B", diag.Error, "but this is none", ""},
-		{"type of nested system", []change{{ssd, `<ssd:System name="inner">`, `<ssd:Component name="box" source="box.ssd"/>` + "\n" + `<ssd:System name="inner">`}, {"box.ssd", "", Head + `<ssd:System name="b"/>` + Tail}}, nil, "SD19T", diag.Warning, `type "application/x-fmu-sharedlibrary"`, `source="box.ssd"`},
+		{"sourceBase of a system", []change{{ssd, `source="set.ssv"`, `source="set.ssv" sourceBase="component"`}}, nil, "SD18B", diag.Error, "not a component", ""},
 		{"experiment of nested system", []change{{ssd, `<ssd:System name="inner">`, `<ssd:Component name="box" type="application/x-ssp-definition" source="box.ssd"/>` + "\n" + `<ssd:System name="inner">`},
-			{"box.ssd", "", Head + `<ssd:System name="b"/><ssd:DefaultExperiment stopTime="3"/>` + Tail}}, nil, "SD19N", diag.Info, "has no effect where it stands", `source="box.ssd"`},
+			{"box.ssd", "", Head + `<ssd:System name="b"/><ssd:DefaultExperiment stopTime="3"/>` + Tail}}, nil, "SD19N", diag.Info, "has no effect because the document stands for", `source="box.ssd"`},
 		{"placeholder", []change{{ssd, `<ssd:System name="inner">`, `<ssd:Component name="box"/>` + "\n" + `<ssd:System name="inner">`}}, nil, "SD19P", diag.Warning, `"box" has no source`, `<ssd:Component name="box"/>`},
-		{"punning", []change{{ssm, `source="gain" target="a.k"`, `source="gain" target="inner.b.p"`}, {ssd, `<ssd:System name="inner">`, `<ssd:System name="inner.b"><ssd:Connectors><ssd:Connector name="p" kind="parameter"><ssc:Real unit="m"/></ssd:Connector></ssd:Connectors>
-<ssd:Elements><ssd:Component name="c" source="a.fmu"><ssd:Connectors><ssd:Connector name="k" kind="parameter"/></ssd:Connectors></ssd:Component></ssd:Elements>
-<ssd:Connections><ssd:Connection startConnector="p" endElement="c" endConnector="k"/></ssd:Connections></ssd:System>` + "\n" + `<ssd:System name="inner">`},
-			{ssd, `<ssv:Parameter name="p">`, `<ssv:Parameter name="m">`}, {ssd, `<ssv:Real value="1.5" unit="m"/>`, `<ssv:Integer value="1"/>`}}, func(f Fakes) { f["inner.b.c"] = []ssp.Variable{With(Par("k", ssp.Real), "m", Metre)} }, "SD20", diag.Warning, "means 2 things", `source="gain"`},
 		{"setting of another tool", []change{{ssd, `<ms:Settings version="1" stepSize="0.01"><ms:Stateless component="inner.b"/></ms:Settings>
     </ssc:Annotation>`, `<ms:Settings version="1" stepSize="0.01"><ms:Stateless component="inner.b"/></ms:Settings>
     </ssc:Annotation><ssc:Annotation type="org.tool"><x:Gadget xmlns:x="urn:x"/></ssc:Annotation>`}}, nil, "SD21P", diag.Warning, `"x:Gadget" is not understood`, "<x:Gadget"},
 		{"step of another tool", []change{{ssd, `stepSize="0.01"><ms:Stateless component="inner.b"/></ms:Settings>
     </ssc:Annotation>`, `><ms:Stateless component="inner.b"/></ms:Settings>
     </ssc:Annotation><ssc:Annotation type="org.tool"><x:Step xmlns:x="urn:x"/></ssc:Annotation>`}}, nil, "SD21T", diag.Info, "the macro step of 0.1 s is taken from org.tool", "<x:Step"},
-		{"unit lost", []change{{ssd, `<ssd:Connection startElement="a" startConnector="y" endElement="inner" endConnector="x"/>`, `<ssd:Connection startElement="a" startConnector="y" endElement="inner" endConnector="x">` + LinearTransform(1, 1) + `</ssd:Connection>`}}, nil, "SD11L", diag.Warning, "the unit is taken as unknown", ""},
+		{"unit lost", []change{{ssd, `<ssd:Connection startElement="a" startConnector="y" endElement="inner" endConnector="x"/>`, `<ssd:Connection startElement="a" startConnector="y" endElement="inner" endConnector="x">` + LinearTransform(1, 1) + `</ssd:Connection>`}}, nil, "SD11L", diag.Warning, "the unit is unknown", ""},
 		{"same path", []change{{ssd, `<ssd:System name="inner">`, `<ssd:Component name="inner.b" source="a.fmu"/>` + "\n" + `<ssd:System name="inner">`}, {ssd, `<ms:Stateless component="inner.b"/>`, `<ms:Stateless component="'inner'.'b'"/>`}},
 			func(f Fakes) { f["'inner.b'"], f["'inner'.'b'"] = f["a"], f["inner.b"] }, "SD20P", diag.Warning, `they are called 'inner.b' and 'inner'.'b'`, `name="b"`},
-		{"foreign annotation", []change{{ssd, `<ssd:Connection startConnector="level" endElement="a" endConnector="u"/>`, `<ssd:Connection startConnector="level" endElement="a" endConnector="u"><ssd:Annotations><ssc:Annotation type="org.example"/></ssd:Annotations></ssd:Connection>`}}, nil, "SD21", diag.Info, `"org.example"`, ""},
-		{"own annotation elsewhere", []change{{ssd, `<ssd:Connection startConnector="level" endElement="a" endConnector="u"/>`, `<ssd:Connection startConnector="level" endElement="a" endConnector="u"><ssd:Annotations><ssc:Annotation type="com.github.macrostep"/></ssd:Annotations></ssd:Connection>`}}, nil, "SD21O", diag.Error, "has no place here", ""},
+		{"own annotation elsewhere", []change{{ssd, `<ssd:Connection startConnector="level" endElement="a" endConnector="u"/>`, `<ssd:Connection startConnector="level" endElement="a" endConnector="u"><ssd:Annotations><ssc:Annotation type="com.github.macrostep"/></ssd:Annotations></ssd:Connection>`}}, nil, "SD21O", diag.Error, "is not allowed here", ""},
 		{"dangling", []change{{ssd, `<ssd:Connection startElement="a" startConnector="y" endElement="inner" endConnector="x"/>`, ""}}, nil, "SD5D", diag.Warning, "which nothing feeds", `startConnector="x"`},
-		{"ring", []change{{ssd, `<ssd:Connection startConnector="z" endElement="b" endConnector="y"/>`, `<ssd:Connection startConnector="x" endConnector="z"/>`},
-			{ssd, `startElement="a" startConnector="y" endElement="inner" endConnector="x"`, `startElement="inner" startConnector="z" endElement="inner" endConnector="x"`}, {ssd, `<ssd:Connection startElement="inner" startConnector="z" endConnector="result"/>`, ``}}, nil, "SD5R", diag.Error, "comes from itself", `startConnector="x" endElement="b"`},
 	}
-	found := make(map[string]bool)
 	for _, c := range cases {
-		found[c.id] = true
 		t.Run(c.name, func(t *testing.T) {
 			files := map[string]string{ssd: base, ssv: BaseSet, ssm: baseMap}
 			where, marker := ssd, c.line
@@ -365,30 +328,5 @@ func TestRules(t *testing.T) {
 				t.Errorf("the error does not hold %s: %v", c.id, err)
 			}
 		})
-	}
-	outside := Folder(t, map[string]string{"a.fmu": "x", "system/" + ssp.DocumentName: Single("../a.fmu")})
-	for id, path := range map[string]string{"SD2V": Pack(t, ssp.DocumentName, Single("a.fmu"), "a.fmu", "x", "Variant.ssd", ""), "SD2O": filepath.Join(outside, "system")} {
-		l := &diag.List{}
-		p, err := ssp.Open(path, l)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(p.CheckSources(l), p.Close()); err != nil {
-			t.Error(err)
-		}
-		if len(l.Findings) != 1 || l.Findings[0].ID != id {
-			t.Errorf("findings %v, want %s", l.Findings, id)
-		}
-		found[id] = true
-	}
-	for _, r := range ssp.Rules() {
-		if !found[r.ID] {
-			t.Errorf("no case is found by %s: %s", r.ID, r.Doc)
-		}
-	}
-	for n := 1; n <= 21; n++ { // of the catalogue
-		if id := "SD" + strconv.Itoa(n); !found[id] {
-			t.Errorf("no case is found by %s", id)
-		}
 	}
 }

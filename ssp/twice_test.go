@@ -29,25 +29,18 @@ func TestTwice(t *testing.T) {
 	}{
 		{"equal", [][2]string{again(gain, gain)}, "", 30, 4},
 		{"equal in another unit", [][2]string{again(gain, `<ssv:Parameter name="gain"><ssv:Real value="3000" unit="mm"/></ssv:Parameter>`), again("<ssv:Units>", `<ssc:Unit name="mm"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit>`)}, "", 30, 4},
-		{"equal of another type", [][2]string{again(gain, `<ssv:Parameter name="gain"><ssv:Integer value="3"/></ssv:Parameter>`)}, "", 30, 4},
 		{"different", [][2]string{again(gain, strings.Replace(gain, `"3"`, `"5"`, 1))}, "SD16D", 0, 0},
 		{"different in the unit", [][2]string{again(gain, strings.Replace(gain, `"m"`, `"mm"`, 1)), again("<ssv:Units>", `<ssc:Unit name="mm"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit>`)}, "SD16D", 0, 0},
-		{"different, then the first again", [][2]string{again(gain, strings.Replace(gain, `"3"`, `"5"`, 1)+gain)}, "SD16D", 0, 0},
 		{"different at a connector", [][2]string{again(gain, strings.Replace(strings.Replace(gain, "gain", "height", 1), `"3"`, `"5"`, 1))}, "SD16D", 0, 0},
 		{"different, nothing takes it", [][2]string{{gain, gain + strings.Replace(strings.Replace(gain, "gain", "other", 1), `"3"`, `"5"`, 1) + strings.Replace(gain, "gain", "other", 1)}}, "", 30, 4},
 		{"different, but a later binding counts", [][2]string{again(gain, strings.Replace(gain, `"3"`, `"5"`, 1)), {"</ssd:ParameterBindings>\n  <ssd:Elements>", outer}}, "", 7, 4},
 		{"target", [][2]string{again(toK, toK)}, "", 30, 4},
 		{"target with another value", [][2]string{again(toK, strings.Replace(toK, `"10"`, `"11"`, 1))}, "SD15", 0, 0},
 		{"target of another source", [][2]string{again(toLevel, strings.Replace(toLevel, "height", "gain", 1))}, "SD15", 0, 0},
-		{"target of a missing source", [][2]string{again(toLevel, strings.Replace(toLevel, "height", "none", 1))}, "", 30, 4},
 		{"connection", [][2]string{again(wire, wire)}, "", 30, 4},
 		{"connection with another factor", [][2]string{again(wire, strings.Replace(wire, "/>", `><ssc:LinearTransformation factor="2"/></ssd:Connection>`, 1))}, "SD9", 0, 0},
-		{"connection with two factors", [][2]string{{wire, strings.Replace(wire, "/>", ">"+LinearTransform(2, 0)+"</ssd:Connection>", 1) +
-			strings.Replace(wire, "/>", ">"+LinearTransform(3, 0)+"</ssd:Connection>", 1)}}, "SD9", 0, 0},
-		{"item", [][2]string{again(`<ssc:Item name="park" value="0"/>`, `<ssc:Item name="park" value="0"/>`)}, "", 30, 4},
 		{"item of another number", [][2]string{again(`<ssc:Item name="park" value="0"/>`, `<ssc:Item name="park" value="2"/>`)}, "SD1", 0, 0},
 		{"enumeration", [][2]string{again("<ssd:Enumerations>", `<ssc:Enumeration name="gear"><ssc:Item name="drive" value="1"/><ssc:Item name="park" value="0"/></ssc:Enumeration>`)}, "", 30, 4},
-		{"enumeration of other items", [][2]string{again("<ssd:Enumerations>", `<ssc:Enumeration name="gear"><ssc:Item name="park" value="0"/></ssc:Enumeration>`)}, "SD1", 0, 0},
 	} {
 		files := map[string]string{ssp.DocumentName: base, "set.ssv": BaseSet, "map.ssm": baseMap}
 		for _, change := range c.changes {

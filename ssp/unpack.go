@@ -9,7 +9,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 )
 
-// isZip reports whether a file begins like an archive.
+// isZip reports whether a file begins with the signature of a ZIP archive.
 func isZip(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {
@@ -21,7 +21,7 @@ func isZip(path string) bool {
 	return err == nil && (string(magic[:]) == "PK\x03\x04" || string(magic[:]) == "PK\x05\x06") // the latter is empty
 }
 
-// unpack puts the content of a .ssp into a private folder (ssp 1).
+// unpack extracts a .ssp into a private folder (ssp 1).
 func unpack(path string, l *diag.List) (dir string, cleanup func() error, err error) {
 	d, err := archive.NewTempDir("", archive.Prefix)
 	if err != nil {

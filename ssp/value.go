@@ -10,12 +10,11 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 )
 
-// ValueType is the type of a connector, a value or an FMU variable (ssp 18).
-// The sized numeric types of version 2.0 count as Real and Integer.
+// ValueType is the type of a connector, a value or an FMU variable (ssp 18). The sized numeric
+// types of version 2.0 count as Real and Integer.
 type ValueType uint8
 
-// The types. Unspecified stands for a connector without type, which then has
-// that of the FMU variable.
+// The types. Unspecified is the type of a connector without one; it has that of the FMU variable.
 const (
 	Unspecified ValueType = iota
 	Real
@@ -29,7 +28,7 @@ const (
 
 var typeNames = [...]string{"unspecified", "Real", "Integer", "Boolean", "String", "Enumeration", "Binary", "Clock"}
 
-// String returns the name of the element of the standard.
+// String returns the element name of the type.
 func (t ValueType) String() string {
 	if int(t) < len(typeNames) {
 		return typeNames[t]
@@ -37,8 +36,7 @@ func (t ValueType) String() string {
 	return fmt.Sprintf("type(%d)", uint8(t))
 }
 
-// TypeByName returns the type that an element stands for, and whether it exists
-// only since version 2.0.
+// TypeByName returns the type for an element name. v2 is true if the element requires version 2.0.
 func TypeByName(name string) (t ValueType, v2, ok bool) {
 	switch name {
 	case "Float64", "Float32":
@@ -56,19 +54,18 @@ func alike(a, b ValueType) bool {
 	return a == Unspecified || b == Unspecified || a == b || discrete(a) && discrete(b)
 }
 
-// Value is one typed value. Only the field of its type counts: Real, Int (also
-// of Enumeration), Bool or Text (String).
+// Value is a typed value. Only the field of its type is used: Real, Int (also of Enumeration), Bool
+// or Text (String).
 type Value struct {
 	Type ValueType
 	Real float64
 	Int  int32
 	Bool bool
-	// Text is a String; of an Enumeration it is the name of the item, or "" if
-	// the value was given as a number.
+	// Text is a String, or the item name of an Enumeration; "" if the item was given by number.
 	Text string
 }
 
-// String returns the value as it would stand in a parameter set.
+// String returns the value in the form of a parameter set.
 func (v Value) String() string {
 	switch v.Type {
 	case Real:
@@ -85,83 +82,31 @@ func (v Value) String() string {
 	return v.Text
 }
 
-// coerce turns a value into one of the type of a variable (ssp 40): Integer to
-// Real always, Real to Integer if it is integral, Enumeration and Integer into
-// each other, nothing else. Names of items are resolved with the items of the
-// variable (ssp 39); a value whose name is known only to its own file keeps the
-// number which that file gave it.
+// coerce converts a value into the type of a variable (ssp 40): Integer to Real always, Real to
+// Integer if it is whole, Enumeration and Integer into each other, nothing else. The items of
+// the variable resolve item names (ssp 39). own holds the items of the file with the value,
+// which give the number if the variable has no items.
 func (v Value) coerce(to *Variable, own map[string]int32) (Value, error) {
 	out := Value{Type: to.Type}
-	bad := func() (Value, error) {
-		return Value{}, fmt.Errorf("a value of type %s cannot be given to %q, which is of type %s", v.Type, to.Name, to.Type)
-	}
-	number := func() (int32, error) {
-		switch v.Type {
-		case Integer:
-			return v.Int, nil
-		case Real:
-			if v.Real != math.Trunc(v.Real) || math.Abs(v.Real) > math.MaxInt32 {
-				return 0, fmt.Errorf("%v is no 32-bit integer, which %q needs", v.Real, to.Name)
-			}
-			return int32(v.Real), nil
-		case Enumeration:
-			if v.Text == "" {
-				return v.Int, nil
-			}
-			if n, ok := own[v.Text]; ok {
-				return n, nil
-			}
-			return 0, fmt.Errorf("the number of the enumeration item %q is not known", v.Text)
-		}
-		_, err := bad()
-		return 0, err
-	}
 	var err error
-	switch to.Type {
-	case Real:
-		switch v.Type {
-		case Real:
-			out.Real = v.Real
-		case Integer:
-			out.Real = float64(v.Int)
-		default:
-			return bad()
-		}
+	switch {
+	case to.Type == Real && v.Type == Real:
+		out.Real = v.Real
 		if out.Real-out.Real != 0 {
-			return Value{}, fmt.Errorf("what units and transformations make of it is %v, which %q cannot take", out.Real, to.Name)
+			return Value{}, fmt.Errorf("units and transformations turn it into %v, which %q cannot take", out.Real, to.Name)
 		}
-	case Integer:
-		out.Int, err = number()
-	case Enumeration:
-		if n, ok := to.Items[v.Text]; v.Type == Enumeration && v.Text != "" && ok {
-			out.Int, out.Text = n, v.Text
-			return out, nil
-		}
-		if v.Type == Enumeration && v.Text != "" && len(to.Items) > 0 {
-			return Value{}, fmt.Errorf("%q has no enumeration item %q; it has %s", to.Name, v.Text, diag.ListItems(to.Items))
-		}
-		if v.Type == Real {
-			return bad()
-		}
-		if out.Int, err = number(); err != nil {
-			return Value{}, err
-		}
-		out.Text = itemName(to.Items, out.Int)
-		if out.Text == "" && len(to.Items) > 0 {
-			return Value{}, fmt.Errorf("%d is no item of the enumeration of %q; it has %s", out.Int, to.Name, diag.ListItems(to.Items))
-		}
-	case Boolean:
-		if v.Type != Boolean {
-			return bad()
-		}
+	case to.Type == Real && v.Type == Integer:
+		out.Real = float64(v.Int)
+	case to.Type == Integer && (v.Type == Integer || v.Type == Real || v.Type == Enumeration):
+		out.Int, err = v.number(to, own)
+	case to.Type == Enumeration && (v.Type == Integer || v.Type == Enumeration):
+		out, err = v.item(to, own)
+	case to.Type == Boolean && v.Type == Boolean:
 		out.Bool = v.Bool
-	case String:
-		if v.Type != String {
-			return bad()
-		}
+	case to.Type == String && v.Type == String:
 		out.Text = v.Text
 	default:
-		return bad()
+		err = fmt.Errorf("a value of type %s cannot be given to %q, which is of type %s", v.Type, to.Name, to.Type)
 	}
 	if err != nil {
 		return Value{}, err
@@ -169,7 +114,47 @@ func (v Value) coerce(to *Variable, own map[string]int32) (Value, error) {
 	return out, to.inRange(out)
 }
 
-// inRange checks the bounds of a variable.
+// number returns an Integer, Real or Enumeration as a 32-bit integer.
+func (v Value) number(to *Variable, own map[string]int32) (int32, error) {
+	switch {
+	case v.Type == Real:
+		if v.Real != math.Trunc(v.Real) || math.Abs(v.Real) > math.MaxInt32 {
+			return 0, fmt.Errorf("%v is not a 32-bit integer, which %q requires", v.Real, to.Name)
+		}
+		return int32(v.Real), nil
+	case v.Type == Enumeration && v.Text != "":
+		n, ok := own[v.Text]
+		if !ok {
+			return 0, fmt.Errorf("the number of the enumeration item %q is not known", v.Text)
+		}
+		return n, nil
+	}
+	return v.Int, nil
+}
+
+// item returns an Integer or Enumeration as an item of an enumeration, by its name if it has one.
+func (v Value) item(to *Variable, own map[string]int32) (Value, error) {
+	out := Value{Type: Enumeration}
+	if v.Type == Enumeration && v.Text != "" && len(to.Items) > 0 {
+		n, ok := to.Items[v.Text]
+		if !ok {
+			return out, fmt.Errorf("%q has no enumeration item %q; it has %s", to.Name, v.Text, diag.ListItems(to.Items))
+		}
+		out.Int, out.Text = n, v.Text
+		return out, nil
+	}
+	var err error
+	if out.Int, err = v.number(to, own); err != nil {
+		return out, err
+	}
+	out.Text = itemName(to.Items, out.Int)
+	if out.Text == "" && len(to.Items) > 0 {
+		return out, fmt.Errorf("%d is not an item of the enumeration of %q; it has %s", out.Int, to.Name, diag.ListItems(to.Items))
+	}
+	return out, nil
+}
+
+// inRange checks a value against the bounds of a variable.
 func (to *Variable) inRange(v Value) error {
 	x := v.Real
 	switch v.Type {
@@ -188,7 +173,7 @@ func (to *Variable) inRange(v Value) error {
 	return nil
 }
 
-// itemName returns the name of an item by its number, "" if there is none.
+// itemName returns the name of an item, "" if no item has the number.
 func itemName(items map[string]int32, n int32) string {
 	for _, name := range slices.Sorted(maps.Keys(items)) {
 		if items[name] == n {

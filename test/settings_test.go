@@ -451,8 +451,8 @@ func TestParameterTwice(t *testing.T) {
 		says   string
 		fails  bool
 	}{
-		{"equal", []string{"chassis.m_c=300", "chassis.m_c=3e2"}, "in this set twice", false},
-		{"of no variable", []string{"chassis.m_c=300", "engine.p=1", "engine.p=2"}, "in this set twice", false},
+		{"equal", []string{"chassis.m_c=300", "chassis.m_c=3e2"}, "occurs twice in this set", false},
+		{"of no variable", []string{"chassis.m_c=300", "engine.p=1", "engine.p=2"}, "occurs twice in this set", false},
 		{"different", []string{"chassis.m_c=300", "chassis.m_c=301"}, `"chassis.m_c" gets two values from one binding: 300 from line 7 and 301 from here [SD16D]`, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

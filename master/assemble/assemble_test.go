@@ -685,7 +685,7 @@ func TestAnnotation(t *testing.T) {
 		}
 	}
 	want := []string{
-		`SD19I implementation is ModelExchange`, `SD21P com.opensimulationplatform StepSizeHint value (0.1 s) is left out: the rate of component "c"`,
+		`SD19I implementation is ModelExchange`, `SD21P com.opensimulationplatform StepSizeHint value (0.1 s) is ignored: the rate of component "c"`,
 	}
 	slices.Sort(told)
 	slices.Sort(want)

@@ -1,6 +1,6 @@
-// Package compose makes the SSP document of a system of FMUs, from their model descriptions.
+// Package compose makes the SSP document of a system of FMUs from their model descriptions.
 //
-//	links, open := compose.MatchByName(parts, nil) // what the names of variables suggest
+//	links, open := compose.MatchByName(parts, nil) // connections by the names of variables
 //	d, notes, err := compose.Compose(parts, compose.Composition{Name: "pair", Links: links})
 //	data, err := edit.Encode(d)
 package compose
@@ -34,38 +34,33 @@ type Link struct {
 	Input  string
 }
 
-// What a guess of the step size for other tools takes for granted: a run of a second, in
-// a thousand steps.
+// The default step size for other tools: a thousandth of the time span, of a second if there is
+// no stop time.
 const (
 	defaultSpan  = 1.0 // s
 	defaultSteps = 1000
 )
 
-// NoLink is an input that is left open, and why.
+// NoLink is an input without a connection, and the reason.
 type NoLink struct {
 	Input      string   // "component.variable"
-	Candidates []string // outputs that it might be connected with
+	Candidates []string // outputs that it might be connected to
 	Why        string
 }
 
-// MatchByName finds for each input of the parts that is not connected yet the
-// output it is called after: of the same name, else called as the input without the
-// name of the component before it ("chassis.v" or "chassis_v" for v of chassis). It
-// must be of another component, of a type and a unit that go together with those of
-// the input, and the only one. Inputs of several candidates or of none that fits
-// are given back; those that no output is called like, too, without candidates.
+// MatchByName finds the output for each input of the parts that is not connected yet, by name:
+// the output has the same name, or the input is called after the component and the output
+// ("chassis.v" or "chassis_v" for v of chassis). The output must be of another component, have a
+// suitable type and unit, and be the only one. Other inputs are returned in open, with the
+// outputs of suitable names as candidates.
 func MatchByName(parts []Part, connected []Link) (links []Link, open []NoLink) {
-	type output struct {
-		part int
-		v    *description.ScalarVariable
-	}
-	exact, qualified := map[string][]output{}, map[string][]output{}
+	m := matcher{parts: parts, exact: map[string][]output{}, qualified: map[string][]output{}}
 	for i, p := range parts {
 		for _, v := range p.Description.OutputVariables() {
 			o := output{i, v}
-			exact[v.Name] = append(exact[v.Name], o)
+			m.exact[v.Name] = append(m.exact[v.Name], o)
 			for _, separator := range []string{".", "_"} {
-				qualified[p.Name+separator+v.Name] = append(qualified[p.Name+separator+v.Name], o)
+				m.qualified[p.Name+separator+v.Name] = append(m.qualified[p.Name+separator+v.Name], o)
 			}
 		}
 	}
@@ -79,60 +74,83 @@ func MatchByName(parts []Part, connected []Link) (links []Link, open []NoLink) {
 			if v.Causality != description.Input || taken[[2]any{i, v.Name}] {
 				continue
 			}
-			others := func(list []output) []output {
-				return slices.DeleteFunc(slices.Clone(list), func(o output) bool { return o.part == i })
+			if o, none := m.match(i, v); none == nil {
+				links = append(links, Link{o.part, o.v.Name, i, v.Name})
+			} else {
+				open = append(open, *none)
 			}
-			found := others(exact[v.Name])
-			if len(found) == 0 {
-				found = others(qualified[v.Name])
-			}
-			none := NoLink{Input: p.Name + "." + v.Name}
-			var fits []output
-			for _, o := range found {
-				name := parts[o.part].Name + "." + o.v.Name
-				none.Candidates = append(none.Candidates, name)
-				why := mismatch(parts[o.part].Description, o.v, p.Description, v)
-				if why == "" && !maps.Equal(items(parts[o.part].Description, o.v), items(p.Description, v)) {
-					why = "its items are not those of the input"
-				}
-				if why != "" {
-					none.Why = name + ": " + why
-				} else {
-					fits = append(fits, o)
-				}
-			}
-			switch {
-			case len(fits) == 1:
-				links = append(links, Link{fits[0].part, fits[0].v.Name, i, v.Name})
-				continue
-			case len(fits) > 1:
-				none.Why = fmt.Sprintf("%d outputs are called so", len(fits))
-			case len(found) == 0:
-				none.Why = "no output is called so"
-			}
-			open = append(open, none)
 		}
 	}
 	return links, open
 }
 
-// mismatch returns why an output cannot feed an input; "" if it can.
-func mismatch(from *description.ModelDescription, y *description.ScalarVariable, to *description.ModelDescription, u *description.ScalarVariable) string {
+// output is an output of a part.
+type output struct {
+	part int
+	v    *description.ScalarVariable
+}
+
+// matcher finds outputs by name.
+type matcher struct {
+	parts            []Part
+	exact, qualified map[string][]output // by name, without and with the component
+}
+
+// match returns the only output for an input of part i; else none gives the reason.
+func (m *matcher) match(i int, v *description.ScalarVariable) (o output, none *NoLink) {
+	others := func(list []output) []output {
+		return slices.DeleteFunc(slices.Clone(list), func(o output) bool { return o.part == i })
+	}
+	found := others(m.exact[v.Name])
+	if len(found) == 0 {
+		found = others(m.qualified[v.Name])
+	}
+	to := m.parts[i]
+	none = &NoLink{Input: to.Name + "." + v.Name}
+	var fits []output
+	for _, o := range found {
+		from := m.parts[o.part]
+		name := from.Name + "." + o.v.Name
+		none.Candidates = append(none.Candidates, name)
+		why := mismatch(from.Description, o.v, to.Description, v)
+		if why == "" && !maps.Equal(items(from.Description, o.v), items(to.Description, v)) {
+			why = "its items differ from those of the input"
+		}
+		if why != "" {
+			none.Why = name + ": " + why
+		} else {
+			fits = append(fits, o)
+		}
+	}
+	switch {
+	case len(fits) == 1:
+		return fits[0], nil
+	case len(fits) > 1:
+		none.Why = fmt.Sprintf("%d outputs have this name", len(fits))
+	case len(found) == 0:
+		none.Why = "no output has this name"
+	}
+	return output{}, none
+}
+
+// mismatch returns the reason why an output cannot feed an input; "" if it can.
+func mismatch(from *description.ModelDescription, y *description.ScalarVariable, to *description.ModelDescription,
+	u *description.ScalarVariable) string {
 	discrete := func(t description.BaseType) bool { return t == description.Integer || t == description.Enumeration }
 	if y.Type != u.Type && !(discrete(y.Type) && discrete(u.Type)) {
-		return fmt.Sprintf("it is of type %s, and the input of type %s", y.Type, u.Type)
+		return fmt.Sprintf("it is of type %s, but the input of type %s", y.Type, u.Type)
 	}
 	if y.Type != description.Real {
 		return ""
 	}
 	a, b := base(from, y), base(to, u)
 	if a != nil && b != nil && !a.SameDimension(*b) {
-		return fmt.Sprintf("its unit %s does not go together with %s", y.Real.Unit, u.Real.Unit)
+		return fmt.Sprintf("its unit %s cannot be converted into %s", y.Real.Unit, u.Real.Unit)
 	}
 	return ""
 }
 
-// items returns those of an enumeration; nil for everything else.
+// items returns the items of an enumeration; nil for other types.
 func items(d *description.ModelDescription, v *description.ScalarVariable) map[string]int32 {
 	if v.Type != description.Enumeration {
 		return nil
@@ -154,7 +172,7 @@ func base(d *description.ModelDescription, v *description.ScalarVariable) *unit.
 // ParseLink reads "component.output:component.input".
 func ParseLink(parts []Part, text string) (Link, error) {
 	var first error
-	for i, r := range text { // names may hold colons, too
+	for i, r := range text { // names may contain colons too
 		if r != ':' {
 			continue
 		}
@@ -193,7 +211,7 @@ func findPart(parts []Part, name string, c description.Causality) (int, *descrip
 			return i, v, nil
 		}
 		if ok {
-			return 0, nil, fmt.Errorf("%s is no %s: its causality is %s", name, c, v.Causality)
+			return 0, nil, fmt.Errorf("%s is not an %s: its causality is %s", name, c, v.Causality)
 		}
 		var like []string
 		for k := range p.Description.Variables {
@@ -206,25 +224,24 @@ func findPart(parts []Part, name string, c description.Causality) (int, *descrip
 	return 0, nil, fmt.Errorf("%q names no component; there are %s", name, strings.Join(names, ", "))
 }
 
-// Composition says what goes into a new document beside the parts.
+// Composition describes a new document.
 type Composition struct {
 	Name       string // of document and system
 	Links      []Link
 	Parameters bool // connectors for parameters, too
-	// Times in s; nil = as the default experiments of the FMUs say: the earliest
-	// start, the earliest stop after it, the smallest step.
+	// Times in s; nil for those of the default experiments of the FMUs: the earliest start, the
+	// earliest stop after it, the smallest step.
 	Start, Stop, Step *float64
-	Tolerance         *float64 // nil = none
-	Algorithm         string   // preset; "" = none
+	Tolerance         *float64 // nil for none
+	Algorithm         string   // preset; "" for none
 	For               []string // tools of dialect.Prepare
 }
 
-// Compose makes the document of a system of FMUs (ssp 16, 19, 48, 49): a connector
-// with type and unit for each input and output, the units and enumerations that
-// they use, the connections, the default experiment, and where step, tolerance,
-// algorithm or tools are given our annotation, which holds the step for macrostep
-// whatever other tools are told. The notes name what could not be written as
-// the FMUs have it, and what the tools asked for cannot take.
+// Compose makes the document of a system of FMUs (ssp 16, 19, 48, 49): a connector with type and
+// unit for each input and output, the units and enumerations that they use, the connections and the
+// default experiment. If step, tolerance, algorithm or tools are given, it adds the annotation of
+// macrostep, which has the step too. The notes list differences from the FMUs, and features that
+// the tools do not support.
 func Compose(parts []Part, c Composition) (d *ssp.Document, notes []string, err error) {
 	b := &composer{parts: parts, c: c, d: &ssp.Document{
 		Name: c.Name, Metadata: map[string]string{"generationTool": "macrostep"},
@@ -235,7 +252,7 @@ func Compose(parts []Part, c Composition) (d *ssp.Document, notes []string, err 
 	for _, l := range c.Links {
 		from, to := parts[l.From].Name+"."+l.Output, parts[l.To].Name+"."+l.Input
 		if other, twice := fed[to]; twice {
-			return nil, nil, fmt.Errorf("%s is connected with both %s and %s; an input has one source", to, other, from)
+			return nil, nil, fmt.Errorf("%s is connected to both %s and %s; an input has one source", to, other, from)
 		}
 		fed[to] = from
 		linked[from], linked[to] = true, true
@@ -244,7 +261,8 @@ func Compose(parts []Part, c Composition) (d *ssp.Document, notes []string, err 
 		b.component(i, linked)
 	}
 	for _, l := range c.Links {
-		connection := ssp.Connection{StartElement: parts[l.From].Name, StartConnector: l.Output, EndElement: parts[l.To].Name, EndConnector: l.Input}
+		connection := ssp.Connection{StartElement: parts[l.From].Name, StartConnector: l.Output,
+			EndElement: parts[l.To].Name, EndConnector: l.Input}
 		if connection.Transformation, err = b.itemsByName(l); err != nil {
 			return nil, nil, err
 		}
@@ -288,7 +306,7 @@ func (b *composer) component(i int, linked map[string]bool) {
 		connector.Type, _, _ = ssp.TypeByName(v.Type.String())
 		if v.Type == description.Enumeration {
 			if slices.Contains(b.c.For, "osp") && !linked[p.Name+"."+v.Name] {
-				b.note("%s.%s gets no connector: OSP ends at enumerations", p.Name, v.Name)
+				b.note("%s.%s gets no connector: OSP fails at enumerations", p.Name, v.Name)
 				continue
 			}
 			connector.Enumeration = b.enumeration(p, v)
@@ -304,9 +322,8 @@ func (b *composer) component(i int, linked map[string]bool) {
 	b.d.System.Elements = append(b.d.System.Elements, c)
 }
 
-// itemsByName returns the mapping that a connection of two enumerations needs, because
-// they number items of the same name differently: to the item of the same name. nil if
-// none is needed.
+// itemsByName returns the mapping for a connection of enumerations that number items of the same
+// name differently; nil if none is needed.
 func (b *composer) itemsByName(l Link) (*ssp.Transformation, error) {
 	from, to := b.parts[l.From], b.parts[l.To]
 	y, okY := from.Description.Variable(l.Output)
@@ -330,14 +347,16 @@ func (b *composer) itemsByName(l Link) (*ssp.Transformation, error) {
 	case !renumbered || len(target) == 0:
 		return nil, nil
 	case len(lost) > 0:
-		return nil, fmt.Errorf("%s.%s cannot feed %s.%s: their enumerations number items of the same name differently, and the input has no item %s to map to", from.Name, l.Output, to.Name, l.Input, strings.Join(lost, ", "))
+		return nil, fmt.Errorf("%s.%s cannot feed %s.%s: their enumerations number items of the same name differently, "+
+			"and the input has no item %s to map to", from.Name, l.Output, to.Name, l.Input, strings.Join(lost, ", "))
 	}
-	b.note("%s.%s and %s.%s number their items differently: the connection gets a mapping to the items of the same name", from.Name, l.Output, to.Name, l.Input)
+	b.note("%s.%s and %s.%s number their items differently: the connection gets a mapping to the items of the same name",
+		from.Name, l.Output, to.Name, l.Input)
 	return &ssp.Transformation{Kind: ssp.EnumerationMapping, Names: names}, nil
 }
 
-// unit defines the unit of a variable and gives its name, or "" where the document
-// cannot say it: then the FMU's counts all the same (ssp 31).
+// unit defines the unit of a variable and returns its name, or "" if the document cannot define it.
+// The unit of the FMU applies in any case (ssp 31).
 func (b *composer) unit(p Part, v *description.ScalarVariable) string {
 	name := v.Real.Unit
 	if name == "" {
@@ -345,13 +364,13 @@ func (b *composer) unit(p Part, v *description.ScalarVariable) string {
 	}
 	base := base(p.Description, v)
 	if base == nil {
-		b.note("the unit %s of %s is left out: the FMU does not say what it is in base units", name, p.Name)
+		b.note("the unit %s of %s is omitted: the FMU does not define it in base units", name, p.Name)
 		return ""
 	}
 	for _, u := range b.d.Units {
 		if u.Name == name {
 			if *u.Base != *base {
-				b.note("the unit %s of %s is left out: another FMU means something else by it", name, p.Name)
+				b.note("the unit %s of %s is omitted: another FMU defines this name differently", name, p.Name)
 				return ""
 			}
 			return name
@@ -362,8 +381,8 @@ func (b *composer) unit(p Part, v *description.ScalarVariable) string {
 	return name
 }
 
-// enumeration defines the type of a variable and gives its name, that of the FMU
-// before it where FMUs mean different things by one name.
+// enumeration defines the type of a variable and returns its name, with the name of the component
+// before it if FMUs define one name differently.
 func (b *composer) enumeration(p Part, v *description.ScalarVariable) string {
 	items := items(p.Description, v)
 	if len(items) == 0 {
@@ -382,7 +401,7 @@ func (b *composer) enumeration(p Part, v *description.ScalarVariable) string {
 	return ""
 }
 
-// experiment settles times and settings.
+// experiment sets times and settings.
 func (b *composer) experiment() error {
 	start, stop, step := b.c.Start, b.c.Stop, b.c.Step
 	if start == nil {
@@ -408,7 +427,7 @@ func (b *composer) experiment() error {
 			}
 			h := (last - first) / defaultSteps
 			step = &h
-			b.note("the step size for other tools is a guess, %g s, a thousandth of the time span; give --step-size", h)
+			b.note("the step size for other tools is assumed as %g s, a thousandth of the time span; give --step-size", h)
 		}
 	}
 	if step != nil || b.c.Tolerance != nil || b.c.Algorithm != "" {
@@ -420,7 +439,7 @@ func (b *composer) experiment() error {
 		b.d.Experiment.Annotations = append(b.d.Experiment.Annotations, a)
 	}
 	tolerance := b.c.Tolerance
-	if tolerance == nil { // OMSimulator gives one to all FMUs: the finest that one of them suggests
+	if tolerance == nil { // OMSimulator has one for all FMUs: the smallest of their default experiments
 		zero := 0.0
 		tolerance = b.least(func(e *description.DefaultExperiment) *float64 { return e.Tolerance }, &zero)
 	}
@@ -434,8 +453,8 @@ func (b *composer) experiment() error {
 	return nil
 }
 
-// least returns the smallest value of the default experiments that is greater than a
-// bound; nil if there is none.
+// least returns the smallest value of the default experiments above a bound (nil: any); nil if
+// there is none.
 func (b *composer) least(of func(*description.DefaultExperiment) *float64, above *float64) *float64 {
 	var least *float64
 	for _, p := range b.parts {

@@ -19,21 +19,21 @@ const (
 	nsOSPModel     = "https://open-simulation-platform.com/OspModelDescription/1.0.1"
 )
 
-// ospModelVersions are the namespaces of the versions 1.0.1, 1.0.0 and 0.1. Version 1.0.1
-// adds the attribute axis of a variable to 1.0.0.
+// ospModelVersions are the namespaces of the versions 1.0.1, 1.0.0 and 0.1. Version 1.0.1 adds the
+// attribute axis of a variable.
 var ospModelVersions = []string{nsOSPModel, "https://open-simulation-platform.com/OspModelDescription/1.0.0",
 	"http://opensimulationplatform.com/MSMI/OSPModelDescription"}
 
-// ospModel is one model description of OSP.
+// ospModel is a model description of OSP.
 type ospModel struct {
-	file   string // as shown
+	file   string // name in messages
 	groups []*ospGroup
 	units  []unit.Definition
 	broken bool // the document cannot be read
 }
 
-// ospGroup is a group of variables: "Force" with name "force" holds variables, a
-// "LinearMechanicalPort" further groups.
+// ospGroup is a group of variables: a "Force" has variables, a "LinearMechanicalPort" further
+// groups.
 type ospGroup struct {
 	kind, name string
 	variables  []ospVariable
@@ -43,10 +43,10 @@ type ospGroup struct {
 type ospVariable struct {
 	ref, unit string
 	axis      string // x, y or z; "" if not given
-	kind      string // of the innermost group
+	kind      string // of its group
 }
 
-// findGroups returns the groups of a name: those of the outermost level that has one.
+// findGroups returns the groups with a name at the outermost level that has one.
 func findGroups(groups []*ospGroup, name string) (found []*ospGroup) {
 	var inner []*ospGroup
 	for _, g := range groups {
@@ -83,11 +83,11 @@ func variable(groups []*ospGroup, ref string) (v ospVariable, ok bool) {
 	return ospVariable{}, false
 }
 
-// ospConnector is one run of Connect.
+// ospConnector is the state of one call of Connect.
 type ospConnector struct {
 	*ospStructure
 	*ssp.Resolved
-	models map[int]*ospModel // by component; nil: there is none
+	models map[int]*ospModel // by component; nil if there is none
 	more   []ssp.Connection
 }
 
@@ -103,7 +103,8 @@ func (o *ospStructure) Connect(s *ssp.Resolved) (more []ssp.Connection, judge fu
 			}
 		case a == nil:
 		case len(a.groups) > 0 || len(a.variables) != len(c.signals):
-			f.List.Report(ruleOSP, c.place, "the group %q has %d variables and %d groups; the signals of %q are %d", c.a, len(a.variables), len(a.groups), c.b, len(c.signals))
+			f.List.Report(ruleOSP, c.place, "the group %q has %d variables and %d groups, but %q has %d signals",
+				c.a, len(a.variables), len(a.groups), c.b, len(c.signals))
 		default:
 			for i, v := range a.variables {
 				f.connectVariables(c, v, ospVariable{ref: c.signals[i]})
@@ -116,9 +117,8 @@ func (o *ospStructure) Connect(s *ssp.Resolved) (more []ssp.Connection, judge fu
 	}
 }
 
-// model reads the model description of a component, once; nil if there is none. What is
-// wrong in it is a warning: only a connection of groups needs it, which then reports what
-// it lacks.
+// model returns the model description of a component, read once; nil if there is none. Errors in it
+// are warnings, because only connections of groups need it, and they report missing parts.
 func (f *ospConnector) model(component int) *ospModel {
 	m, known := f.models[component]
 	if known {
@@ -143,10 +143,9 @@ func (f *ospConnector) model(component int) *ospModel {
 	return m
 }
 
-// findModel returns the path, relative to the folder of the document, of the model
-// description of a component, "" if there is none: MODEL_OspModelDescription.xml
-// beside the FMU, else beside the document. MODEL is the modelName of the FMU or
-// the name of its file; it need not agree in case.
+// findModel returns the path of the model description of a component, relative to the folder of the
+// document, "" if there is none: MODEL_OspModelDescription.xml beside the FMU, else beside the
+// document. MODEL is the modelName of the FMU or the name of its file, regardless of case.
 func (f *ospConnector) findModel(component int) string {
 	rel, err := filepath.Rel(f.Dir, f.Components()[component].Source)
 	if err != nil {
@@ -196,7 +195,7 @@ func parseModel(data []byte, p *ssp.Reader) *ospModel {
 	for _, k := range root.Kids {
 		switch k.Name {
 		case "UnitDefinitions":
-			for _, u := range k.Kids { // they are those of the SSP but for the namespace
+			for _, u := range k.Kids { // like those of SSP, in another namespace
 				if u.URI = xmltree.SSC; len(u.Kids) > 0 {
 					u.Kids[0].URI = xmltree.SSC
 				}
@@ -217,8 +216,8 @@ func parseModel(data []byte, p *ssp.Reader) *ospModel {
 }
 
 func readGroup(p *ssp.Reader, n *ssp.Node) *ospGroup {
-	g := &ospGroup{kind: n.Name, name: n.Str("name", "")} // without a name nothing can refer to it
-	if n.Name == "VariableGroup" {                        // of the older form
+	g := &ospGroup{kind: n.Name, name: n.Str("name", "")} // a group without a name cannot be referred to
+	if n.Name == "VariableGroup" {                        // older form
 		g.kind = n.Str("type", n.Name)
 	}
 	for _, k := range n.Kids {
@@ -229,7 +228,7 @@ func readGroup(p *ssp.Reader, n *ssp.Node) *ospGroup {
 		v := ospVariable{unit: k.Str("unit", ""), axis: k.Str("axis", ""), kind: g.kind}
 		var ok bool
 		if v.ref, ok = k.Attr("ref"); !ok {
-			v.ref = p.Need(k, "name") // of the older form
+			v.ref = p.Need(k, "name") // older form
 		}
 		known(p, k, "ref", "name", "unit", "axis")
 		g.variables = append(g.variables, v)
@@ -237,7 +236,7 @@ func readGroup(p *ssp.Reader, n *ssp.Node) *ospGroup {
 	return g
 }
 
-// group finds one group; nil after a finding.
+// group returns one group; nil after a finding.
 func (f *ospConnector) group(at ssp.Place, e ospEnd) *ospGroup {
 	in := slices.IndexFunc(f.Components(), func(c *ssp.FlatComponent) bool { return c.Place == f.names[e.element] })
 	if in < 0 {
@@ -245,8 +244,8 @@ func (f *ospConnector) group(at ssp.Place, e ospEnd) *ospGroup {
 	}
 	m := f.model(in)
 	if m == nil {
-		f.List.Report(ruleOSP, at, "there is no model description of OSP for %q, which must tell the group %q: no %s beside the FMU or the document",
-			e.element, e.name, modelFile(f.Components()[in].URI))
+		f.List.Report(ruleOSP, at, "the group %q of %q needs a model description of OSP, but there is no %s beside the FMU or the document",
+			e.name, e.element, modelFile(f.Components()[in].URI))
 		return nil
 	}
 	if m.broken {
@@ -259,21 +258,22 @@ func (f *ospConnector) group(at ssp.Place, e ospEnd) *ospGroup {
 	case 1:
 		return found[0]
 	default:
-		f.List.Report(ruleOSP, at, "%s has %d groups of the name %q, and nothing says which is meant", m.file, len(found), e.name)
+		f.List.Report(ruleOSP, at, "%s has %d groups of the name %q; it is unknown which one is meant", m.file, len(found), e.name)
 	}
 	return nil
 }
 
-// connectGroups connects the parts of two groups: those of one kind that each side
-// has once, else in their order.
+// connectGroups connects the parts of two groups: by kind if each side has each kind once, else in
+// order.
 func (f *ospConnector) connectGroups(c ospGroupConnection, a, b *ospGroup) {
 	if len(a.groups) != len(b.groups) || len(a.variables) != len(b.variables) {
-		f.List.Report(ruleOSP, c.place, "the groups %q and %q cannot be connected: %q has %d variables and %d groups, %q has %d and %d", c.a, c.b,
+		f.List.Report(ruleOSP, c.place,
+			"the groups %q and %q cannot be connected: %q has %d variables and %d groups, %q has %d and %d", c.a, c.b,
 			a.name, len(a.variables), len(a.groups), b.name, len(b.variables), len(b.groups))
 		return
 	}
 	if a.kind != b.kind {
-		f.List.Report(ruleOSPPart, c.place, "%s %q is connected with %s %q, which is of another kind", a.kind, a.name, b.kind, b.name)
+		f.List.Report(ruleOSPPart, c.place, "%s %q is connected to %s %q, which is of another kind", a.kind, a.name, b.kind, b.name)
 	}
 	for i := range a.variables {
 		f.connectVariables(c, a.variables[i], b.variables[i])
@@ -284,8 +284,8 @@ func (f *ospConnector) connectGroups(c ospGroupConnection, a, b *ospGroup) {
 	}
 }
 
-// sameKinds orders the groups of b as those of a, by kind; it leaves them as they are if
-// two groups are of one kind.
+// sameKinds returns the groups of b in the order of those of a, by kind. If the kinds are not
+// unique or differ, it returns b.
 func sameKinds(a, b []*ospGroup) []*ospGroup {
 	byKind := map[string]*ospGroup{}
 	for _, g := range b {
@@ -306,14 +306,14 @@ func sameKinds(a, b []*ospGroup) []*ospGroup {
 
 func (f *ospConnector) connectVariables(c ospGroupConnection, a, b ospVariable) {
 	if a.axis != "" && b.axis != "" && a.axis != b.axis {
-		f.List.Report(ruleOSPPart, c.place, "%q is of axis %s and is connected with %q of axis %s: variables of groups are connected in their order", a.ref, a.axis, b.ref, b.axis)
+		f.List.Report(ruleOSPPart, c.place, "%q of axis %s is connected to %q of axis %s: variables of groups are connected in order",
+			a.ref, a.axis, b.ref, b.axis)
 	}
 	f.more = append(f.more, connect(ospEnd{c.a.element, a.ref}, ospEnd{c.b.element, b.ref}, c.bond, c.place))
 }
 
-// unitOf returns the unit of a variable: that of the FMU, else that of the model
-// description of OSP. It is not known of the signals of functions. kind is that of the
-// group of the variable.
+// unitOf returns the unit of a variable, from the FMU or else from the model description of OSP,
+// and the kind of its group. Signals of functions have no unit.
 func (f *ospConnector) unitOf(e ssp.FlatEnd) (name string, dimension *unit.Base, kind string) {
 	if e.Component >= len(f.Components()) {
 		return "", nil, ""
@@ -336,8 +336,7 @@ func (f *ospConnector) name(e ssp.FlatEnd) string {
 	return f.Components()[e.Component].Path + "." + e.Variable
 }
 
-// judgeUnits warns where the number of a signal passes unchanged although the units
-// of its ends differ: OSP converts nothing.
+// judgeUnits warns if the units of two ends differ, because OSP converts no units.
 func (f *ospConnector) judgeUnits(n *ssp.Network) {
 	for _, c := range n.Connections {
 		if c.Type != ssp.Real {
@@ -346,42 +345,22 @@ func (f *ospConnector) judgeUnits(n *ssp.Network) {
 		from, a, _ := f.unitOf(c.From)
 		to, b, _ := f.unitOf(c.To)
 		if gain, offset, err := unit.Convert(a, b, false); err != nil || gain != 1 || offset != 0 {
-			f.List.Report(ruleOSPUnit, c.Place, "%s is in %q and %s in %q; the number passes unchanged, as in OSP", f.name(c.From), from, f.name(c.To), to)
+			f.List.Report(ruleOSPUnit, c.Place, "%s is in %q and %s in %q; the number passes unchanged, as in OSP",
+				f.name(c.From), from, f.name(c.To), to)
 		}
 	}
 }
 
-// efforts are the kinds of group whose variables are the effort of a bond.
+// efforts are the kinds of groups whose variables are efforts.
 var efforts = []string{"Force", "Torque", "Pressure", "Voltage"}
 
 // makeBonds makes power bonds of the connections that name them.
 func (f *ospConnector) makeBonds(n *ssp.Network) {
 	for _, name := range f.bonds {
 		at := f.places[name]
-		var there, back []ssp.FlatEnd // sources of the connections in either direction
-		var first ssp.FlatConnection
-		wrong := ""
-		for _, c := range n.Connections {
-			if c.Bond != name {
-				continue
-			}
-			if there == nil {
-				first = c
-			}
-			switch {
-			case c.From.Component == first.From.Component && c.To.Component == first.To.Component:
-				there = append(there, c.From)
-			case c.From.Component == first.To.Component && c.To.Component == first.From.Component:
-				back = append(back, c.From)
-			default:
-				wrong = "its connections join more than two simulators"
-			}
-		}
-		if wrong == "" && (len(there) != len(back) || len(there) == 0) {
-			wrong = "an effort and a flow that leads back make a pair, and the connections are not as many in either direction"
-		}
+		there, back, wrong := bondSources(n, name)
 		if wrong != "" {
-			f.List.Report(ruleOSP, at, "the power bond %q cannot be followed: %s", name, wrong)
+			f.List.Report(ruleOSP, at, "the power bond %q cannot be formed: %s", name, wrong)
 			continue
 		}
 		b, sure := ssp.Bond{Name: name, Place: at}, true
@@ -396,15 +375,42 @@ func (f *ospConnector) makeBonds(n *ssp.Network) {
 			b.Pairs = append(b.Pairs, ssp.BondPair{Effort: f.name(effort), Flow: f.name(flow), Place: at})
 		}
 		if !sure {
-			f.List.Report(ssp.RuleTaken, at, "units do not tell which output of the power bond %q is the effort and which the flow; the residual energy may have the other sign", name)
+			f.List.Report(ssp.RuleTaken, at, "the units do not show which output of the power bond %q is the effort and which the flow; "+
+				"the sign of the residual energy may be wrong", name)
 		}
 		n.Own.Bonds = append(n.Own.Bonds, b)
 		n.Own.From("bond "+name, sourceOSP+" powerBond", at)
 	}
 }
 
-// isEffort reports whether an output is the effort of its bond, by its unit or else by the
-// kind of its group.
+// bondSources returns the sources of the connections of a bond in either direction. wrong is the
+// reason why they form no bond, "" if they do.
+func bondSources(n *ssp.Network, name string) (there, back []ssp.FlatEnd, wrong string) {
+	var first ssp.FlatConnection
+	for _, c := range n.Connections {
+		if c.Bond != name {
+			continue
+		}
+		if there == nil {
+			first = c
+		}
+		switch {
+		case c.From.Component == first.From.Component && c.To.Component == first.To.Component:
+			there = append(there, c.From)
+		case c.From.Component == first.To.Component && c.To.Component == first.From.Component:
+			back = append(back, c.From)
+		default:
+			wrong = "its connections join more than two simulators"
+		}
+	}
+	if wrong == "" && (len(there) != len(back) || len(there) == 0) {
+		wrong = "it needs pairs of an effort and a flow in opposite directions, but there are not as many connections in either direction"
+	}
+	return there, back, wrong
+}
+
+// isEffort reports whether an output is the effort of its bond, by its unit or else by the kind of
+// its group. known is false if there is neither.
 func (f *ospConnector) isEffort(e ssp.FlatEnd) (is, known bool) {
 	_, base, kind := f.unitOf(e)
 	return base != nil && base.Kg != 0 || slices.Contains(efforts, kind), base != nil || kind != ""

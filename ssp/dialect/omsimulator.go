@@ -2,7 +2,6 @@ package dialect
 
 import (
 	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi/diag"
@@ -20,20 +19,20 @@ var prefixOMS = map[string]string{"oms": nsOMS}
 // omSimulator reads the annotations of OMSimulator.
 type omSimulator struct {
 	set    ssp.OwnSettings
-	filter *signalFilter // nil = none
+	filter *signalFilter // nil if there is none
 }
 
 var _ ssp.Recorder = (*omSimulator)(nil)
 
-// Read takes annotations at the experiment and at the outermost system.
+// Read reads annotations at the experiment and at the outermost system.
 func (o *omSimulator) Read(p *ssp.Reader, a ssp.Annotation, at ssp.Site, _ string) (steps []ssp.StepHint, taken bool) {
 	switch {
 	case a.Type != typeOMS:
 	case at == ssp.AtExperiment:
 		o.experiment(p, a.Node())
 		return nil, true
-	case at == ssp.AtSystem:
-		return o.system(p, a), true
+	case at == ssp.AtSystem: // old and new form, with or without the level oms:Annotations (ssp 42)
+		return o.masters(p, a.Node()), true
 	}
 	return nil, false
 }
@@ -41,66 +40,70 @@ func (o *omSimulator) Read(p *ssp.Reader, a ssp.Annotation, at ssp.Site, _ strin
 // Settings returns algorithm, tolerance and output interval.
 func (o *omSimulator) Settings([]*ssp.FlatComponent, bool, *diag.List) ssp.OwnSettings { return o.set }
 
-// system reads the annotation of OMSimulator at a system, in its old and new
-// form, with or without the level oms:Annotations (ssp 42).
-func (o *omSimulator) system(p *ssp.Reader, a ssp.Annotation) []ssp.StepHint {
-	set := &o.set
-	var out []ssp.StepHint
-	read := func(n *ssp.Node, step string) {
-		out = append(out, hint(p, n, step, typeOMS)...)
-		if t := hint(p, n, "relativeTolerance", typeOMS); t != nil && set.Tolerance == nil {
-			set.Tolerance = &t[0].Value
-			set.From("tolerance", t[0].Source, t[0].Place)
-		}
-	}
-	// The variable-step masters of OMSimulator compare a step with two of half the
-	// size, and go back (rollback).
-	adaptive := func(n *ssp.Node) {
-		read(n, "initialStepSize")
-		set.Algorithm = "richardson"
-		set.From("algorithm", typeOMS+" "+n.Str("description", n.Str("method", n.Name)), p.Place(n))
-		for _, k := range []struct{ key, param string }{{"initialStepSize", "control.h0"}, {"minimumStepSize", "control.h-min"},
-			{"maximumStepSize", "control.h-max"}, {"relativeTolerance", "control.rtol"}, {"absoluteTolerance", "control.atol"}} {
-			for _, h := range hint(&ssp.Reader{List: &diag.List{}, File: p.File}, n, k.key, typeOMS) { // reported before
-				set.Params = append(set.Params, ssp.Param{Key: k.param, Value: strconv.FormatFloat(h.Value, 'g', -1, 64), Place: h.Place})
-				set.From("param "+k.param, h.Source, h.Place)
-			}
-		}
-	}
-	var walk func(n *ssp.Node)
-	walk = func(n *ssp.Node) {
-		for _, k := range n.Kids {
-			switch k.Name {
-			case "Annotations":
-				walk(k)
-			case "SimulationInformation":
-				switch k.Str("method", "") {
-				case "oms_ma":
-					read(k, "fixedStepSize")
-				case "oms_mav", "oms_mav2":
-					adaptive(k)
-				case "":
-					walk(k)
-				default:
-					p.Add(ssp.RuleForeign, k, "the solver %q of OMSimulator is for model exchange and has no effect", k.Str("method", ""))
-				}
-			case "FixedStepMaster":
-				read(k, "stepSize")
-			case "VariableStepMaster":
-				adaptive(k)
-			case "VariableStepSolver":
-				p.Add(ssp.RuleForeign, k, "the solver %q of OMSimulator is for model exchange and has no effect", k.Str("description", ""))
+// masters reads the masters and solvers below an element, and returns their steps.
+func (o *omSimulator) masters(p *ssp.Reader, n *ssp.Node) (steps []ssp.StepHint) {
+	for _, k := range n.Kids {
+		switch k.Name {
+		case "Annotations":
+			steps = append(steps, o.masters(p, k)...)
+		case "SimulationInformation":
+			switch method := k.Str("method", ""); method {
+			case "oms_ma":
+				steps = append(steps, o.master(p, k, "fixedStepSize")...)
+			case "oms_mav", "oms_mav2":
+				steps = append(steps, o.adaptive(p, k)...)
+			case "":
+				steps = append(steps, o.masters(p, k)...)
 			default:
-				p.Add(ssp.RuleForeign, k, "the setting %q of OMSimulator is not understood", k.El.FullTag())
+				p.Add(ssp.RuleForeign, k, "the solver %q of OMSimulator is for model exchange and has no effect", method)
 			}
+		case "FixedStepMaster":
+			steps = append(steps, o.master(p, k, "stepSize")...)
+		case "VariableStepMaster":
+			steps = append(steps, o.adaptive(p, k)...)
+		case "VariableStepSolver":
+			p.Add(ssp.RuleForeign, k, "the solver %q of OMSimulator is for model exchange and has no effect", k.Str("description", ""))
+		default:
+			p.Add(ssp.RuleForeign, k, "the setting %q of OMSimulator is not known", k.El.FullTag())
 		}
 	}
-	walk(a.Node())
-	return out
+	return steps
 }
 
-// experiment reads the annotation of OMSimulator at the experiment: which
-// signals are recorded, and how often (ssp 42).
+// master reads the step, from this attribute, and the tolerance of a master.
+func (o *omSimulator) master(p *ssp.Reader, n *ssp.Node, step string) []ssp.StepHint {
+	steps := hint(p, n, step, typeOMS)
+	if t := hint(p, n, "relativeTolerance", typeOMS); t != nil && o.set.Tolerance == nil {
+		o.set.Tolerance = &t[0].Value
+		o.set.From("tolerance", t[0].Source, t[0].Place)
+	}
+	return steps
+}
+
+// adaptiveParams are the parameters of richardson by the attributes of OMSimulator.
+var adaptiveParams = []struct{ key, param string }{
+	{"initialStepSize", "control.h0"}, {"minimumStepSize", "control.h-min"}, {"maximumStepSize", "control.h-max"},
+	{"relativeTolerance", "control.rtol"}, {"absoluteTolerance", "control.atol"},
+}
+
+// adaptive reads a variable-step master. Those of OMSimulator compare a step with two of half
+// the size, with rollback.
+func (o *omSimulator) adaptive(p *ssp.Reader, n *ssp.Node) []ssp.StepHint {
+	steps := o.master(p, n, "initialStepSize")
+	o.set.Algorithm = "richardson"
+	o.set.From("algorithm", typeOMS+" "+n.Str("description", n.Str("method", n.Name)), p.Place(n))
+	silent := &ssp.Reader{List: &diag.List{}, File: p.File} // master has reported errors
+	for _, k := range adaptiveParams {
+		for _, h := range hint(silent, n, k.key, typeOMS) {
+			o.set.Params = append(o.set.Params, ssp.Param{Key: k.param, Value: number(h.Value), Place: h.Place})
+			o.set.From("param "+k.param, h.Source, h.Place)
+		}
+	}
+	return steps
+}
+
+// experiment reads the annotation of OMSimulator at the experiment: the selection of recorded
+// signals, and their interval (ssp 42).
 func (o *omSimulator) experiment(p *ssp.Reader, n *ssp.Node) {
 	for _, k := range n.Kids {
 		switch k.Name {
@@ -108,40 +111,45 @@ func (o *omSimulator) experiment(p *ssp.Reader, n *ssp.Node) {
 			o.experiment(p, k)
 		case "SimulationInformation":
 			for _, a := range k.El.Attr {
-				switch a.Key {
-				case "loggingInterval":
-					if v, err := xmltree.ParseReal(a.Value); err != nil || v < 0 {
-						p.Add(ssp.RuleForeignPart, k, "loggingInterval=%q is no time and is left out", a.Value)
-					} else if v > 0 { // 0: every communication point
-						o.set.OutputInterval = &v
-						o.set.From("output-interval", typeOMS+" loggingInterval", p.Place(k))
-					}
-				case "signalFilter":
-					o.filter = &signalFilter{a.Value, p.Place(k)}
-				case "resultFile":
-					p.Add(ssp.RuleForeign, k, "%s=%q of OMSimulator has no effect: the command line names the file of the results (--output)", a.Key, a.Value)
-				case "bufferSize":
-					p.Add(ssp.RuleForeign, k, "%s=%q of OMSimulator has no effect: results need no buffer of a given size", a.Key, a.Value)
-				default:
-					if a.Space != "xmlns" && a.Key != "xmlns" {
-						p.Add(ssp.RuleForeignPart, k, "the setting %s=%q of OMSimulator is not understood", a.Key, a.Value)
-					}
+				if a.Space != "xmlns" && a.Key != "xmlns" {
+					o.output(p, k, a.Key, a.Value)
 				}
 			}
 		default:
-			p.Add(ssp.RuleForeign, k, "the setting %q of OMSimulator is not understood", k.El.FullTag())
+			p.Add(ssp.RuleForeign, k, "the setting %q of OMSimulator is not known", k.El.FullTag())
 		}
 	}
 }
 
-// signalFilter is what OMSimulator says that is recorded.
+// output reads one attribute of the settings for results.
+func (o *omSimulator) output(p *ssp.Reader, n *ssp.Node, key, value string) {
+	switch key {
+	case "loggingInterval":
+		if v, err := xmltree.ParseReal(value); err != nil || v < 0 {
+			p.Add(ssp.RuleForeignPart, n, "loggingInterval=%q is not a time and is ignored", value)
+		} else if v > 0 { // 0 means every communication point
+			o.set.OutputInterval = &v
+			o.set.From("output-interval", typeOMS+" loggingInterval", p.Place(n))
+		}
+	case "signalFilter":
+		o.filter = &signalFilter{value, p.Place(n)}
+	case "resultFile":
+		p.Add(ssp.RuleForeign, n, "%s=%q of OMSimulator has no effect: --output names the result file", key, value)
+	case "bufferSize":
+		p.Add(ssp.RuleForeign, n, "%s=%q of OMSimulator has no effect: results need no buffer of a given size", key, value)
+	default:
+		p.Add(ssp.RuleForeignPart, n, "the setting %s=%q of OMSimulator is not known", key, value)
+	}
+}
+
+// signalFilter selects recorded variables.
 type signalFilter struct {
 	text  string // a regular expression over model.system.component.variable, or a file
 	place ssp.Place
 }
 
-// Record turns the signal filter into names of variables (ssp 42). Its names begin with
-// those of the document and of the outermost system.
+// Record returns the variables that the signal filter selects (ssp 42). Names in OMSimulator begin
+// with those of the document and the outermost system.
 func (o *omSimulator) Record(f *ssp.Resolved) (names []string, from ssp.SettingSource) {
 	if o.filter == nil {
 		return nil, from
@@ -151,10 +159,11 @@ func (o *omSimulator) Record(f *ssp.Resolved) (names []string, from ssp.SettingS
 	missing := 0
 	switch {
 	case f.Given:
-		f.List.Report(ssp.RuleForeignPart, at, "%s is left out: the annotation of macrostep tells what is recorded", source)
+		f.List.Report(ssp.RuleForeignPart, at, "%s is ignored: the annotation of macrostep selects the recorded variables", source)
 		return nil, from
 	case text == "" || text == ".*":
-		f.List.Report(ssp.RuleForeign, at, "%s=%q selects everything and has no effect: outputs and connected inputs are recorded; --record '*' records all", source, text)
+		f.List.Report(ssp.RuleForeign, at, "%s=%q selects everything and has no effect: outputs and connected inputs are recorded; "+
+			"--record '*' records all variables", source, text)
 		return nil, from
 	case strings.HasSuffix(text, ".xml"):
 		for _, name := range readFilter(f, at, text) {
@@ -167,7 +176,7 @@ func (o *omSimulator) Record(f *ssp.Resolved) (names []string, from ssp.SettingS
 	default:
 		pattern, err := regexp.Compile(`^(?:` + text + `)$`)
 		if err != nil {
-			f.List.Report(ssp.RuleForeignPart, at, "%s=%q is no regular expression that is understood, and is left out: %v", source, text, err)
+			f.List.Report(ssp.RuleForeignPart, at, "%s=%q is not a supported regular expression and is ignored: %v", source, text, err)
 			return nil, from
 		}
 		prefix := f.Root.Name + "." + f.Root.System.Name + "."
@@ -180,16 +189,18 @@ func (o *omSimulator) Record(f *ssp.Resolved) (names []string, from ssp.SettingS
 		}
 	}
 	if missing > 0 {
-		f.List.Report(ssp.RuleForeign, at, "%s: %d names are no variables of FMUs, such as connectors of systems, and are left out", source, missing)
+		f.List.Report(ssp.RuleForeign, at,
+			"%s: %d names are not variables of FMUs (but connectors of systems, for example) and are ignored",
+			source, missing)
 	}
 	if len(names) == 0 {
-		f.List.Report(ssp.RuleForeignPart, at, "%s=%q selects no variable of an FMU, and is left out", source, text)
+		f.List.Report(ssp.RuleForeignPart, at, "%s=%q selects no variable of an FMU and is ignored", source, text)
 		return nil, from
 	}
 	return names, ssp.SettingSource{Text: source, Place: at}
 }
 
-// ownName returns "component.variable" for a name of OMSimulator.
+// ownName returns "component.variable" for a name in OMSimulator.
 func ownName(f *ssp.Resolved, name string) (string, bool) {
 	for _, prefix := range []string{f.Root.Name + "." + f.Root.System.Name + ".", ""} {
 		rest, ok := strings.CutPrefix(name, prefix)
@@ -209,21 +220,21 @@ func ownName(f *ssp.Resolved, name string) (string, bool) {
 	return "", false
 }
 
-// readFilter reads the names in a file of OMSimulator.
+// readFilter reads the names in a signal filter file of OMSimulator.
 func readFilter(f *ssp.Resolved, at ssp.Place, uri string) (names []string) {
 	data, file, err := f.ReadURI(uri)
 	if err != nil {
-		f.List.Report(ssp.RuleForeignPart, at, "the signal filter is left out: %v", err)
+		f.List.Report(ssp.RuleForeignPart, at, "the signal filter is ignored: %v", err)
 		return nil
 	}
 	p := &ssp.Reader{List: f.List, File: file, Prefixes: prefixOMS}
-	p.Once("prefix oms") // OMSimulator writes these files without declaring it
+	p.Once("prefix oms") // no finding: OMSimulator does not declare it in these files
 	root := p.Parse(data)
 	if root == nil {
 		return nil
 	}
 	if !root.Is("SignalFilter", nsOMS) {
-		p.Add(ssp.RuleForeignPart, root, "the root element is %q, not SignalFilter of OMSimulator; the file is left out", root.El.FullTag())
+		p.Add(ssp.RuleForeignPart, root, "the root element is %q, not SignalFilter of OMSimulator; the file is ignored", root.El.FullTag())
 		return nil
 	}
 	for k := range p.Each(root, "Variable", nsOMS) {

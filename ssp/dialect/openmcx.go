@@ -15,13 +15,13 @@ const typeMCX = "com.avl.model.connect.ssp."
 // openMCx reads the annotations of OpenMCx.
 type openMCx struct {
 	set      ssp.OwnSettings
-	triggers map[string]int      // when components are triggered, by path
-	orders   []ssp.SettingSource // at which connections extrapolate
+	triggers map[string]int      // position of components in the trigger sequence, by path
+	orders   []ssp.SettingSource // extrapolation orders of connections
 }
 
 var _ ssp.Annotations = (*openMCx)(nil)
 
-// Read takes the task at the experiment, and annotations of components and connections.
+// Read reads the task at the experiment, and annotations of components and connections.
 func (m *openMCx) Read(p *ssp.Reader, a ssp.Annotation, at ssp.Site, path string) (steps []ssp.StepHint, taken bool) {
 	switch {
 	case at == ssp.AtExperiment && a.Type == typeMCX+"task":
@@ -55,14 +55,14 @@ func (m *openMCx) task(p *ssp.Reader, a ssp.Annotation) []ssp.StepHint {
 				m.set.From("algorithm", typeMCX+"task stepType", p.Place(k))
 			case attr.Key == "stepType" && strings.HasPrefix(attr.Value, "parallel"): // explicit, the default
 			default:
-				p.Add(ssp.RuleForeignPart, k, "the setting %s=%q of OpenMCx is not understood", attr.Key, attr.Value)
+				p.Add(ssp.RuleForeignPart, k, "the setting %s=%q of OpenMCx is not known", attr.Key, attr.Value)
 			}
 		}
 	}
 	return out
 }
 
-// trigger reads what OpenMCx says of a component beside its step.
+// trigger reads the trigger sequence of a component.
 func (m *openMCx) trigger(p *ssp.Reader, n *ssp.Node, path string) {
 	for _, a := range n.El.Attr {
 		switch {
@@ -70,7 +70,7 @@ func (m *openMCx) trigger(p *ssp.Reader, n *ssp.Node, path string) {
 		case a.Key == "triggerSequence":
 			v, err := strconv.Atoi(a.Value)
 			if err != nil {
-				p.Add(ssp.RuleForeignPart, n, "triggerSequence=%q is no whole number and is left out", a.Value)
+				p.Add(ssp.RuleForeignPart, n, "triggerSequence=%q is not a whole number and is ignored", a.Value)
 				continue
 			}
 			if m.triggers == nil {
@@ -78,12 +78,12 @@ func (m *openMCx) trigger(p *ssp.Reader, n *ssp.Node, path string) {
 			}
 			m.triggers[path] = v
 		default:
-			p.Add(ssp.RuleForeignPart, n, "the setting %s=%q of OpenMCx is not understood", a.Key, a.Value)
+			p.Add(ssp.RuleForeignPart, n, "the setting %s=%q of OpenMCx is not known", a.Key, a.Value)
 		}
 	}
 }
 
-// connection reads how the signal of a connection is extrapolated (ssp 45).
+// connection reads the extrapolation order of a connection (ssp 45).
 func (m *openMCx) connection(p *ssp.Reader, a ssp.Annotation) {
 	for _, k := range a.Node().Kids {
 		for _, attr := range k.El.Attr {
@@ -92,14 +92,14 @@ func (m *openMCx) connection(p *ssp.Reader, a ssp.Annotation) {
 			case attr.Key == "extrapolationOrder" && order != "":
 				m.orders = append(m.orders, ssp.SettingSource{Text: order, Place: p.Place(k)})
 			default:
-				p.Add(ssp.RuleForeignPart, k, "the setting %s=%q of OpenMCx is not understood", attr.Key, attr.Value)
+				p.Add(ssp.RuleForeignPart, k, "the setting %s=%q of OpenMCx is not known", attr.Key, attr.Value)
 			}
 		}
 	}
 }
 
-// Settings makes parameters of what OpenMCx says at components and connections: the
-// sequence if it has all components, the order if all connections agree.
+// Settings returns the algorithm. If OpenMCx gives the macro step, it adds the sequence, if all
+// components have one, and the order, if all connections agree.
 func (m *openMCx) Settings(components []*ssp.FlatComponent, leads bool, l *diag.List) ssp.OwnSettings {
 	if leads {
 		m.params(components, l)
@@ -115,13 +115,14 @@ func (m *openMCx) params(components []*ssp.FlatComponent, l *diag.List) {
 	if len(m.orders) > 0 {
 		first := m.orders[0]
 		if slices.ContainsFunc(m.orders, func(o ssp.SettingSource) bool { return o.Text != first.Text }) {
-			l.Report(ssp.RuleForeignPart, first.Place, "the extrapolation orders of OpenMCx are left out: connections differ in them, and here all have one")
+			l.Report(ssp.RuleForeignPart, first.Place, "the extrapolation orders of OpenMCx are ignored: they differ, "+
+				"but macrostep has one order for all connections")
 		} else {
 			param("order", first.Text, typeMCX+"connection.inter_extrapolation extrapolationOrder", first.Place)
 		}
 	}
 	if m.set.Algorithm != "gauss-seidel" || len(m.triggers) == 0 || len(components) == 0 {
-		return // triggers of placeholders say nothing
+		return // placeholders have no place in a sequence
 	}
 	var names []string
 	for _, c := range components {
@@ -129,10 +130,10 @@ func (m *openMCx) params(components []*ssp.FlatComponent, l *diag.List) {
 		if _, ok := m.triggers[c.Path]; !ok {
 			why = "has none"
 		} else if strings.Contains(c.Path, ",") {
-			why = "has a comma in its name, which separates the names of a sequence"
+			why = "has a comma in its name, but commas separate the names of a sequence"
 		}
 		if why != "" {
-			l.Report(ssp.RuleForeignPart, c.Place, "the trigger sequence of OpenMCx is left out: component %q %s", c.Path, why)
+			l.Report(ssp.RuleForeignPart, c.Place, "the trigger sequence of OpenMCx is ignored: component %q %s", c.Path, why)
 			return
 		}
 		names = append(names, c.Path)

@@ -11,12 +11,12 @@ import (
 const (
 	typeOSP = "com.opensimulationplatform"
 	nsOSP   = "http://opensimulationplatform.com/SSP/OSPAnnotations"
-	// Vico reads the hints of OSP beside its own (ssp 44).
+	// Vico reads the hints of OSP and its own (ssp 44).
 	typeVico = "com.github.ntnu-ihb.vico"
 )
 
-// proxied returns the file behind a source "proxyfmu://localhost?file=a.fmu" of OSP: an
-// FMU that a process of its own runs, on this machine.
+// proxied returns the file in a source "proxyfmu://localhost?file=a.fmu" of OSP: an FMU in a
+// separate process on this machine.
 func proxied(source string) (file string, ok bool) {
 	u, err := url.Parse(source)
 	if err != nil || u.Scheme != "proxyfmu" || u.Hostname() != "localhost" {
@@ -40,7 +40,7 @@ func (osp) Read(p *ssp.Reader, a ssp.Annotation, at ssp.Site, _ string) (steps [
 			if k.Name == "StepSizeHint" {
 				steps = append(steps, hint(p, k, "value", a.Type+" StepSizeHint")...)
 			} else {
-				p.Add(ssp.RuleForeignPart, k, "the setting %q is not understood", k.El.FullTag())
+				p.Add(ssp.RuleForeignPart, k, "the setting %q is not known", k.El.FullTag())
 			}
 		}
 		return steps, true
@@ -48,7 +48,7 @@ func (osp) Read(p *ssp.Reader, a ssp.Annotation, at ssp.Site, _ string) (steps [
 	return nil, false
 }
 
-// Settings returns none: OSP gives steps only.
+// Settings returns no settings: OSP gives only steps.
 func (osp) Settings([]*ssp.FlatComponent, bool, *diag.List) ssp.OwnSettings { return ssp.OwnSettings{} }
 
 // readOSP reads osp:Algorithm (ssp 43).
@@ -56,17 +56,17 @@ func readOSP(p *ssp.Reader, a ssp.Annotation) []ssp.StepHint {
 	var out []ssp.StepHint
 	for _, k := range a.Node().Kids {
 		if k.Name != "Algorithm" {
-			p.Add(ssp.RuleForeignPart, k, "the setting %q of OSP is not understood", k.El.FullTag())
+			p.Add(ssp.RuleForeignPart, k, "the setting %q of OSP is not known", k.El.FullTag())
 			continue
 		}
 		for _, kk := range k.Kids {
 			if kk.Name != "FixedStepAlgorithm" {
-				p.Add(ssp.RuleForeignPart, kk, "the algorithm %q of OSP is not understood", kk.El.FullTag())
+				p.Add(ssp.RuleForeignPart, kk, "the algorithm %q of OSP is not supported", kk.El.FullTag())
 				continue
 			}
 			out = append(out, hint(p, kk, "baseStepSize", typeOSP)...)
 			if n, ok := kk.Attr("numWorkerThreads"); ok {
-				p.Add(ssp.RuleForeign, kk, "numWorkerThreads=%q of OSP has no effect: how many threads pay depends on the machine, see --workers", n)
+				p.Add(ssp.RuleForeign, kk, "numWorkerThreads=%q of OSP has no effect: use --workers, to suit the machine", n)
 			}
 		}
 	}

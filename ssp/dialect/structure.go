@@ -12,9 +12,8 @@ import (
 	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
-// The system structure of OSP (Open Simulation Platform), read as libcosim reads
-// it: a document of its own, OspSystemStructure.xml, which becomes a Document
-// like that of an SSP.
+// The system structure of OSP (Open Simulation Platform), OspSystemStructure.xml. It is read
+// like by libcosim, into a Document like that of an SSP.
 const (
 	ospDocumentName = "OspSystemStructure.xml"
 	ospRoot         = "OspSystemStructure"
@@ -23,25 +22,24 @@ const (
 	sourceOSP       = "OspSystemStructure"
 )
 
-// mostFunctionSignals bounds what a few digits in a document can make.
+// mostFunctionSignals limits the number of signals of a function.
 const mostFunctionSignals = 10_000
 
-// ospStructure is what a structure of OSP has beside its Document.
+// ospStructure is the content of a structure that a Document cannot hold.
 type ospStructure struct {
-	names  map[string]ssp.Place // of simulators and functions
-	groups []ospGroupConnection
-	// settings of the run, in the words of this program; merged like those of an annotation.
-	settings ssp.OwnSettings
+	names    map[string]ssp.Place // of simulators and functions
+	groups   []ospGroupConnection
+	settings ssp.OwnSettings // merged like those of an annotation
 	steps    []ssp.StepHint
 	bonds    []string // names in order of appearance
 	places   map[string]ssp.Place
 }
 
-// ospGroupConnection connects two groups of variables, or one with the signals of
-// a function. The groups are in the model descriptions of OSP.
+// ospGroupConnection connects two groups of variables, or one to the signals of a function. The
+// groups are in the model descriptions of OSP.
 type ospGroupConnection struct {
 	a, b    ospEnd
-	signals []string // of b, which is a function then
+	signals []string // of b if that is a function, else nil
 	bond    string
 	place   ssp.Place
 }
@@ -49,7 +47,7 @@ type ospGroupConnection struct {
 // Settings returns the settings of the run and the macro step.
 func (o *ospStructure) Settings() (ssp.OwnSettings, []ssp.StepHint) { return o.settings, o.steps }
 
-// ospEnd is a variable, a signal or a group of them.
+// ospEnd is a variable, a signal or a group.
 type ospEnd struct{ element, name string }
 
 func (e ospEnd) String() string { return e.element + "." + e.name }
@@ -58,7 +56,8 @@ func (e ospEnd) String() string { return e.element + "." + e.name }
 func readStructure(p *ssp.Reader, root *ssp.Node, name string) (*ssp.Document, ssp.Structure) {
 	r := &ospReader{Reader: p, functions: map[string]*ospFunction{}}
 	if !root.Is(ospRoot, nsOSPSystem) {
-		r.Add(xmltree.RuleSchema, root, "the root element is %q of namespace %q, not %s of %q", root.El.FullTag(), root.URI, ospRoot, nsOSPSystem)
+		r.Add(xmltree.RuleSchema, root, "the root element is %q of namespace %q, not %s of %q", root.El.FullTag(),
+			root.URI, ospRoot, nsOSPSystem)
 		return nil, nil
 	}
 	r.out = &ospStructure{names: map[string]ssp.Place{}, places: map[string]ssp.Place{}}
@@ -73,7 +72,7 @@ type ospReader struct {
 	out       *ospStructure
 }
 
-// ospFunction is a function with the use of its signals.
+// ospFunction is a function and the use of its signals.
 type ospFunction struct {
 	name, kind      string
 	place           ssp.Place
@@ -133,16 +132,16 @@ func (r *ospReader) document(n *ssp.Node, name string) *ssp.Document {
 	return d
 }
 
-// known reports the attributes of an element that have none of the names.
+// known reports attributes of an element that are not in a list.
 func known(r *ssp.Reader, n *ssp.Node, names ...string) {
 	for _, a := range n.El.Attr {
 		if a.Space == "" && a.Key != "xmlns" && !slices.Contains(names, a.Key) {
-			r.Add(xmltree.RuleUnknown, n, "the attribute %q is not known here and is left out", a.Key)
+			r.Add(xmltree.RuleUnknown, n, "the attribute %q is not known here and is ignored", a.Key)
 		}
 	}
 }
 
-// content returns the number that is the text of an element, nil if there is none.
+// content returns the number in the text of an element, nil if there is none.
 func (r *ospReader) content(n *ssp.Node) *float64 {
 	if n == nil {
 		return nil
@@ -156,7 +155,7 @@ func (r *ospReader) content(n *ssp.Node) *float64 {
 	return &v
 }
 
-// name returns the name of a simulator or function, which no other has.
+// name returns the name of a simulator or function, and reports one that is used already.
 func (r *ospReader) name(n *ssp.Node) string {
 	name := r.Need(n, "name")
 	if first, twice := r.out.names[name]; twice {
@@ -203,7 +202,7 @@ func (r *ospReader) initialValues(n *ssp.Node) *ssp.ParameterSet {
 			seen[v.Name] = k.Line
 		}
 		if len(k.Kids) != 1 || k.Kids[0].URI != nsOSPSystem {
-			r.Add(xmltree.RuleSchema, k, "the variable %q has not one value but %d", v.Name, len(k.Kids))
+			r.Add(xmltree.RuleSchema, k, "the variable %q has %d values instead of one", v.Name, len(k.Kids))
 			continue
 		}
 		value := k.Kids[0]
@@ -225,7 +224,7 @@ func (r *ospReader) initialValues(n *ssp.Node) *ssp.ParameterSet {
 			v.Value.Type = ssp.Integer
 			v.Value.Int, err = xmltree.ParseInteger(text)
 		default:
-			r.Add(xmltree.RuleSchema, value, "the type %q is none of Real, Integer, Boolean, String", value.Name)
+			r.Add(xmltree.RuleSchema, value, "the type is %q; it must be Real, Integer, Boolean or String", value.Name)
 			continue
 		}
 		if _, there := value.Attr("value"); err != nil && there {
@@ -277,30 +276,30 @@ func (r *ospReader) readFunctions(n *ssp.Node) {
 	}
 }
 
-// count returns a number of signals, such that times of them are not too many; 0
-// after a finding.
+// count returns a number of signals, 0 after a finding. times is the factor for the limit.
 func (r *ospReader) count(n *ssp.Node, key string, times int) int {
 	text := r.Need(n, key)
 	v, err := strconv.Atoi(strings.TrimSpace(text))
 	if err != nil || v < 1 || v > mostFunctionSignals/max(times, 1) {
 		if _, there := n.Attr(key); there {
-			r.Add(xmltree.RuleSchema, n, "%s=%q is no whole number above 0, or more than makes sense", key, text)
+			r.Add(xmltree.RuleSchema, n, "%s=%q is not a whole number above 0, or the function has more than %d signals",
+				key, text, mostFunctionSignals)
 		}
 		return 0
 	}
 	return v
 }
 
-// placeFunctions makes elements of the functions: a linear transformation becomes
-// a system with one connection, so that it is folded into those that lead through
-// it; sums follow the simulators.
+// placeFunctions makes elements of the functions. A linear transformation becomes a system with one
+// connection, so that flattening merges it with the connections through it; sums follow the
+// simulators.
 func (r *ospReader) placeFunctions(s *ssp.System) {
 	for _, f := range r.order {
 		if free := slices.DeleteFunc(slices.Clone(f.inputs), func(in string) bool { return f.used[in] }); len(free) > 0 {
-			r.List.Report(ruleOSP, f.place, "nothing is connected to inputs of the function %q: %s", f.name, diag.Some(free))
+			r.List.Report(ruleOSP, f.place, "the function %q has unconnected inputs: %s", f.name, diag.Some(free))
 		}
 		if !slices.ContainsFunc(f.outputs, func(out string) bool { return f.used[out] }) {
-			r.List.Report(ruleOSPPart, f.place, "the function %q has no effect: nothing is connected to its output", f.name)
+			r.List.Report(ruleOSPPart, f.place, "the function %q has no effect: its output is not connected", f.name)
 		}
 		common := ssp.Common{Name: f.name, Place: f.place}
 		for i, name := range slices.Concat(f.inputs, f.outputs) {
@@ -377,8 +376,8 @@ func (r *ospReader) connections(n *ssp.Node, s *ssp.System) {
 	}
 }
 
-// ends reads the two ends of a connection, given by the names of their elements,
-// in this order; nil after an error.
+// ends reads the two ends of a connection, elements with these names in this order; nil after an
+// error.
 func (r *ospReader) ends(n *ssp.Node, names ...string) []ospEnd {
 	ends := make([]ospEnd, 0, 2)
 	left := slices.Clone(n.Kids)
@@ -406,14 +405,13 @@ func (r *ospReader) ends(n *ssp.Node, names ...string) []ospEnd {
 		ends = append(ends, e)
 	}
 	for _, k := range left {
-		r.Add(xmltree.RuleSchema, k, "the connection has more than a %s and a %s", names[0], names[1])
+		r.Add(xmltree.RuleSchema, k, "the connection has more elements than a %s and a %s", names[0], names[1])
 	}
 	return ends
 }
 
-// causalities checks the causalities in a connection. The FMUs decide which end
-// is the source: in the documents that there are, causality calls the source the
-// input of the connection.
+// causalities checks the causalities in a connection. They do not determine the source, because
+// known documents call the source the input of the connection.
 func (r *ospReader) causalities(n *ssp.Node) {
 	var given []string
 	for _, k := range n.Kids {
@@ -426,15 +424,16 @@ func (r *ospReader) causalities(n *ssp.Node) {
 		}
 	}
 	if len(given) == 2 && given[0] == given[1] {
-		r.Add(ruleOSPPart, n, "both ends have the causality %s; the FMUs tell which of them is the source", given[0])
+		r.Add(ruleOSPPart, n, "both ends have the causality %s; the FMUs determine the source", given[0])
 	}
 }
 
-// bond returns the name of the power bond that a connection belongs to, "" if none.
+// bond returns the name of the power bond of a connection, "" if none.
 func (r *ospReader) bond(n *ssp.Node) string {
 	name := n.Str("powerBond", "")
 	if strings.ContainsAny(name, ",\"\r\n") {
-		r.Add(ruleOSP, n, "the name %q of the power bond does not suit a column of results; leave out commas, quotation marks and line breaks", name)
+		r.Add(ruleOSP, n,
+			"the name %q of the power bond cannot be part of a column name; remove commas, quotation marks and line breaks", name)
 		return ""
 	}
 	if _, seen := r.out.places[name]; name != "" && !seen {
@@ -455,7 +454,7 @@ func (r *ospReader) use(n *ssp.Node, e ospEnd) bool {
 	return true
 }
 
-// useGroup is use for a group of signals, which it gives; nil after an error.
+// useGroup marks a group of signals as connected, and returns it; nil after an error.
 func (r *ospReader) useGroup(n *ssp.Node, e ospEnd) []string {
 	f := r.functions[e.element]
 	signals := f.groups[e.name]
@@ -468,8 +467,8 @@ func (r *ospReader) useGroup(n *ssp.Node, e ospEnd) []string {
 	return signals
 }
 
-// eccoSetting is an element of EccoConfiguration and the parameter that it sets, "" if that
-// needs another element, too.
+// eccoSetting is an element of EccoConfiguration and its parameter, "" if that depends on another
+// element too.
 type eccoSetting struct{ name, key string }
 
 var eccoSettings = []eccoSetting{
@@ -534,6 +533,7 @@ func (r *ospReader) algorithm(algorithm, ecco *ssp.Node) {
 	case a && b && absolute > 0 && relative > 0 && !math.IsInf(absolute/relative, 0) && absolute/relative > 0:
 		param("AbsoluteTolerance/RelativeTolerance", "ecco.energy-scale", absolute/relative, places["AbsoluteTolerance"])
 	case a:
-		r.Add(ruleOSPPart, ecco, "AbsoluteTolerance has no effect: it is the energy scale times RelativeTolerance, and both must be above 0")
+		r.Add(ruleOSPPart, ecco, "AbsoluteTolerance has no effect: the energy scale is AbsoluteTolerance/RelativeTolerance, "+
+			"so both must be above 0")
 	}
 }

@@ -13,15 +13,15 @@ import (
 	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
-// NewAnnotation makes an annotation from the XML of its one element, which
-// declares the namespaces that it uses (ssp 21).
+// NewAnnotation makes an annotation from the XML of its only element, which must declare its
+// namespaces (ssp 21).
 func NewAnnotation(typ, content string) (ssp.Annotation, error) {
 	doc := etree.NewDocument()
 	if err := doc.ReadFromString(content); err != nil {
 		return ssp.Annotation{}, fmt.Errorf("the content of an annotation: %w", err)
 	}
 	if len(doc.ChildElements()) != 1 {
-		return ssp.Annotation{}, fmt.Errorf("an annotation holds one element, not %d", len(doc.ChildElements()))
+		return ssp.Annotation{}, fmt.Errorf("an annotation contains one element, not %d", len(doc.ChildElements()))
 	}
 	el := etree.NewElement("Annotation")
 	el.Space = xmltree.Prefixes[xmltree.SSC]
@@ -31,11 +31,11 @@ func NewAnnotation(typ, content string) (ssp.Annotation, error) {
 	return ssp.Annotation{Type: typ, Content: el}, nil
 }
 
-// identifier is what OMSimulator takes as the name of an element.
+// identifier matches the names of elements that OMSimulator supports.
 var identifier = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_]*$`)
 
-// Identifier turns a name into one that every tool takes: letters, digits and
-// underscores, beginning with a letter.
+// Identifier turns a name into one that every tool supports: letters, digits and underscores,
+// beginning with a letter.
 func Identifier(name string) string {
 	out := strings.Map(func(r rune) rune {
 		if r < 0x80 && (r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z') {
@@ -51,9 +51,8 @@ func Identifier(name string) string {
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// SettingsAnnotation returns the annotation of macrostep for the default experiment with the
-// algorithm, step size, tolerance and parameters set here (ssp 46). Other settings
-// are not written.
+// SettingsAnnotation returns the annotation of macrostep for the default experiment, with
+// algorithm, step size, tolerance and parameters (ssp 46). It does not write other settings.
 func SettingsAnnotation(o *ssp.OwnSettings) (ssp.Annotation, error) {
 	el := etree.NewElement("Settings")
 	el.Space = xmltree.Prefixes[xmltree.Own]

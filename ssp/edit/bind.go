@@ -12,20 +12,20 @@ import (
 	"github.com/macrostep/macrostep/ssp"
 )
 
-// Bind returns parameters values that win over all others that the document binds
-// (ssp 36): in the set that the outermost system binds last, if that is a file of
-// its own without prefix and mapping, else in a new file that is bound behind the
-// others. Names are paths below the outermost system, "component.variable", or
-// "system.connector". Units are those that the values use. Where a set that is there
-// means something else by the name of a unit, the value is written without: it then is in
-// that of the variable or connector, as before (ssp 39).
+// Bind gives parameters values that override all others that the document binds (ssp 36). It
+// changes the set that the outermost system binds last, if that is in a file, without prefix and
+// mapping, and not used elsewhere; else it adds a new file with a binding after all others.
 //
-// Root is changed; the files that differ now are given back, the set first, for the
-// caller to write: names are relative to Dir, with slashes.
+// Names are paths below the outermost system, "component.variable" or "system.connector". units
+// defines the units of the values. If an existing set defines such a name as another unit, the
+// value is written without a unit, that is, in the unit of the variable or connector (ssp 39).
+//
+// Bind changes Root and returns the changed files, the set first, for the caller to write. Their
+// names are relative to Dir, with slashes.
 func Bind(p *ssp.Package, values []ssp.ParameterValue, units []unit.Definition) (changed []File, err error) {
 	document := p.Document()
 	if !strings.EqualFold(filepath.Ext(document), ".ssd") {
-		return nil, fmt.Errorf("%s is no .ssd, and has no parameter sets", document)
+		return nil, fmt.Errorf("%s is not an .ssd and has no parameter sets", document)
 	}
 	top := p.Root.System
 	set, file := lastSet(p)
@@ -37,29 +37,10 @@ func Bind(p *ssp.Package, values []ssp.ParameterValue, units []unit.Definition) 
 		set = &ssp.ParameterSet{Version: "1.0", Name: strings.TrimSuffix(path.Base(file), ".ssv")}
 		top.Bindings = append(top.Bindings, ssp.Binding{Source: SourceURI(file), Set: set})
 	}
-	values = slices.Clone(values)
-	for i := range values {
-		v := &values[i]
-		if v.Unit != "" {
-			u := find(units, v.Unit)
-			if u == nil || u.Base == nil {
-				return nil, fmt.Errorf("the unit %q of %s is not defined", v.Unit, v.Name)
-			}
-			switch known := find(set.Units, v.Unit); {
-			case known == nil:
-				set.Units = append(set.Units, *u)
-			case known.Base == nil || *known.Base != *u.Base:
-				v.Unit = ""
-			}
+	for _, v := range values {
+		if err := put(set, v, units); err != nil {
+			return nil, err
 		}
-		if i := slices.IndexFunc(set.Parameters, func(q ssp.ParameterValue) bool { return q.Name == v.Name }); i >= 0 {
-			v.Place = set.Parameters[i].Place
-			set.Parameters[i] = *v
-			rest := set.Parameters[i+1:] // of the same name, which would be a second value
-			set.Parameters = append(set.Parameters[:i+1], slices.DeleteFunc(rest, func(q ssp.ParameterValue) bool { return q.Name == v.Name })...)
-			continue
-		}
-		set.Parameters = append(set.Parameters, *v)
 	}
 	data, err := EncodeSet(set)
 	if err != nil {
@@ -75,8 +56,34 @@ func Bind(p *ssp.Package, values []ssp.ParameterValue, units []unit.Definition) 
 	return changed, nil
 }
 
-// lastSet returns the set that the outermost system binds last, and its file, if its
-// names mean what they mean there and nothing else uses it.
+// put gives a set a value in place of all of the same name, and defines its unit there.
+func put(set *ssp.ParameterSet, v ssp.ParameterValue, units []unit.Definition) error {
+	if v.Unit != "" {
+		u := find(units, v.Unit)
+		if u == nil || u.Base == nil {
+			return fmt.Errorf("the unit %q of %s is not defined", v.Unit, v.Name)
+		}
+		switch known := find(set.Units, v.Unit); {
+		case known == nil:
+			set.Units = append(set.Units, *u)
+		case known.Base == nil || *known.Base != *u.Base:
+			v.Unit = ""
+		}
+	}
+	same := func(q ssp.ParameterValue) bool { return q.Name == v.Name }
+	i := slices.IndexFunc(set.Parameters, same)
+	if i < 0 {
+		set.Parameters = append(set.Parameters, v)
+		return nil
+	}
+	v.Place = set.Parameters[i].Place
+	set.Parameters[i] = v
+	set.Parameters = append(set.Parameters[:i+1], slices.DeleteFunc(set.Parameters[i+1:], same)...)
+	return nil
+}
+
+// lastSet returns the set that the outermost system binds last, and its file, if its names are not
+// changed by the binding and no other binding uses it.
 func lastSet(p *ssp.Package) (*ssp.ParameterSet, string) {
 	list := p.Root.System.Bindings
 	if len(list) == 0 {
@@ -104,8 +111,7 @@ func lastSet(p *ssp.Package) (*ssp.ParameterSet, string) {
 	return b.Set, filepath.ToSlash(file)
 }
 
-// freeName finds a name for a new set: in resources of a package, beside a document
-// that stands alone.
+// freeName finds a name for a new set: in resources of a package, or beside a single document.
 func freeName(p *ssp.Package, document string) (string, error) {
 	base := "resources/parameters"
 	switch {
@@ -125,5 +131,5 @@ func freeName(p *ssp.Package, document string) (string, error) {
 			return "", err
 		}
 	}
-	return "", fmt.Errorf("%s: there are 999 sets %s….ssv already; remove some", p.Path, base)
+	return "", fmt.Errorf("%s: there are already 999 sets %s….ssv; remove some", p.Path, base)
 }

@@ -78,12 +78,7 @@ func TestBindKeeps(t *testing.T) {
 					files[name] = tt.form(files[name])
 				}
 			}
-			p, err := ssp.Open(Folder(t, files), &diag.List{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer p.Close()
-			changed, err := edit.Bind(p, tt.values, []unit.Definition{m, newton})
+			changed, err := edit.Bind(Open(t, Folder(t, files), nil), tt.values, []unit.Definition{m, newton})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -149,22 +144,18 @@ func FuzzChangedSet(f *testing.F) {
 	})
 }
 
-// A set with a name twice is written as it was read; a value that Bind gives replaces both.
-func TestTwiceWritten(t *testing.T) {
-	const gain = `<ssv:Parameter name="a.k"><ssv:Real value="3" unit="m"/></ssv:Parameter>`
-	twice := strings.Replace(BaseSet, `<ssv:Parameter name="gain"><ssv:Real value="3" unit="m"/></ssv:Parameter>`, gain+gain, 1)
-	document := Head + `<ssd:System name="s"><ssd:ParameterBindings><ssd:ParameterBinding source="set.ssv"/></ssd:ParameterBindings></ssd:System>` + Tail
-	dir := Folder(t, map[string]string{ssp.DocumentName: document, "set.ssv": twice})
-	p, err := ssp.Open(dir, &diag.List{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	if data, err := edit.EncodeSet(p.Root.System.Bindings[0].Set); err != nil || strings.Count(string(data), `name="a.k"`) != 2 {
-		t.Errorf("%v\n%s", err, data)
-	}
-	files, err := edit.Bind(p, []ssp.ParameterValue{{Name: "a.k", Value: ssp.Value{Type: ssp.Real, Real: 8}}}, nil)
-	if err != nil || len(files) != 1 || strings.Count(string(files[0].Data), `name="a.k"`) != 1 || !strings.Contains(string(files[0].Data), `value="8"`) {
+// A value that Bind gives replaces all values of its name, and its unit must be defined.
+func TestBindTwice(t *testing.T) {
+	const gain = `<ssv:Parameter name="gain"><ssv:Real value="3" unit="m"/></ssv:Parameter>`
+	document := Head + Sys("s", Bindings(`<ssd:ParameterBinding source="set.ssv"/>`), "") + Tail
+	p := Open(t, Folder(t, map[string]string{ssp.DocumentName: document, "set.ssv": strings.Replace(BaseSet, gain, gain+gain, 1)}), nil)
+	values := []ssp.ParameterValue{{Name: "gain", Value: ssp.Value{Type: ssp.Real, Real: 8}}}
+	files, err := edit.Bind(p, values, nil)
+	if err != nil || len(files) != 1 || strings.Count(string(files[0].Data), `name="gain"`) != 1 || !strings.Contains(string(files[0].Data), `value="8"`) {
 		t.Errorf("%v\n%s", err, files)
+	}
+	values[0].Unit = "N"
+	if _, err := edit.Bind(p, values, nil); err == nil || !strings.Contains(err.Error(), `the unit "N" of gain is not defined`) {
+		t.Error(err)
 	}
 }

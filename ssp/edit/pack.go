@@ -22,22 +22,21 @@ import (
 // File is an entry of an archive, from a file on disk or from memory.
 type File struct {
 	Name string // in the archive, folders separated by /
-	Path string // on disk; "" = Data
+	Path string // on disk; "" if the content is Data
 	Data []byte
 }
 
-// maxArchive is what a ZIP without extensions for large files can hold; the
-// standard allows no others (ssp 1).
+// maxArchive is the largest ZIP file without extensions for large files, which the standard does
+// not allow (ssp 1).
 const maxArchive = 1<<32 - 1
 
-// packedTime is the time of all entries, the first that ZIP can hold: archives of
-// equal content are equal.
+// packedTime is the time of all entries, the earliest of ZIP. A fixed time makes archives of equal
+// content equal.
 var packedTime = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// WriteArchive writes files as a .ssp (ssp 1, 48, 50): sorted by name, with one
-// fixed time and equal permissions, deflated but for what is an archive already,
-// so that equal content gives equal bytes. Names must be relative, without . and
-// .. and different from each other, also where case does not count.
+// WriteArchive writes files as a .ssp (ssp 1, 48, 50): sorted by name, with one fixed time and
+// equal permissions, compressed unless compressed already. Equal content gives equal bytes. Names
+// must be relative, without . and .., and unique regardless of case.
 func WriteArchive(w io.Writer, files []File) error {
 	files = slices.SortedFunc(slices.Values(files), func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
 	seen := make(map[string]string)
@@ -94,14 +93,14 @@ func writeEntry(z *zip.Writer, f File) (int64, error) {
 	if info, err := r.Stat(); err != nil {
 		return 0, err
 	} else if !info.Mode().IsRegular() {
-		return 0, errors.New("it is no ordinary file")
+		return 0, errors.New("it is not a regular file")
 	}
 	return io.Copy(w, io.LimitReader(r, maxArchive+1))
 }
 
-// FolderFiles lists the files of a folder as the entries of an archive; apart from
-// the others those whose name, or that of a folder they are in, begins with a dot:
-// files of editors and version control. Links, pipes and the like are an error.
+// FolderFiles lists the files of a folder as entries of an archive. hidden are those whose name, or
+// that of a folder around them, begins with a dot: files of editors and version control. Links,
+// pipes and the like are an error.
 func FolderFiles(dir string) (files, hidden []File, err error) {
 	err = filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -116,7 +115,7 @@ func FolderFiles(dir string) (files, hidden []File, err error) {
 		case strings.HasPrefix(name, ".") || strings.Contains(name, "/."):
 			hidden = append(hidden, File{Name: name, Path: p})
 		case !e.Type().IsRegular():
-			return fmt.Errorf("%s is no ordinary file; a package holds copies only", p)
+			return fmt.Errorf("%s is not a regular file; a package can contain only regular files", p)
 		default:
 			files = append(files, File{Name: name, Path: p})
 		}
@@ -125,9 +124,9 @@ func FolderFiles(dir string) (files, hidden []File, err error) {
 	return files, hidden, err
 }
 
-// Needed lists the document and the files that it refers to, as the entries of an
-// archive: Root as SystemStructure.ssd, parameter sets, mappings, FMUs and systems in
-// files of their own. It fails where a reference leaves the folder of the document.
+// Needed lists the document and the files that it refers to as entries of an archive: Root as
+// SystemStructure.ssd, parameter sets, mappings, FMUs and systems. It fails if a reference leaves
+// the folder of the document.
 func Needed(p *ssp.Package) ([]File, error) {
 	files := []File{{Name: ssp.DocumentName, Path: filepath.Join(p.Dir, p.Document())}}
 	seen := map[string]bool{ssp.DocumentName: true}
@@ -147,14 +146,15 @@ func Needed(p *ssp.Package) ([]File, error) {
 		case err != nil:
 			errs = append(errs, err)
 		case !filepath.IsLocal(rel):
-			errs = append(errs, fmt.Errorf("%s lies outside of the folder of the document; move it into that folder, for example into resources, and correct the reference", uri))
+			errs = append(errs, fmt.Errorf("%s lies outside of the folder of the document; move it into that folder, "+
+				"for example into resources, and correct the reference", uri))
 		default:
 			add(rel)
 		}
 	}
 	for e := range p.Root.System.All() {
 		for _, b := range e.Base().Bindings {
-			if b.SourceBase != "component" { // else it is in another file
+			if b.SourceBase != "component" { // else it is inside another file
 				refer(b.Source)
 			}
 		}
@@ -162,7 +162,7 @@ func Needed(p *ssp.Package) ([]File, error) {
 			refer(c.Source)
 		}
 	}
-	// What was read on the way: mappings, and what other documents refer to.
+	// Files that were read: mappings, and those that other documents refer to.
 	inside := func(file string) {
 		if rel, err := filepath.Rel(p.Dir, file); err == nil && filepath.IsLocal(rel) {
 			add(rel)
@@ -180,8 +180,8 @@ func Needed(p *ssp.Package) ([]File, error) {
 	return files, errors.Join(errs...)
 }
 
-// SourceURI returns the URI of a file as a document refers to it: relative, with
-// slashes and escapes (ssp 12).
+// SourceURI returns the URI by which a document refers to a file: relative, with slashes and
+// escapes (ssp 12).
 func SourceURI(rel string) string {
 	parts := strings.Split(filepath.ToSlash(rel), "/")
 	for i, p := range parts {

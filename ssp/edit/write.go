@@ -17,22 +17,19 @@ import (
 	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
-// Encode returns the document as XML: an SSD with the elements in the order of the
-// schemas and indented, its parameter sets and mappings inline or referred to as
-// the bindings say. Equal documents give equal bytes.
+// Encode returns the document as XML: an indented SSD with the elements in the order of the
+// schemas, and parameter sets and mappings inline or as references, according to the bindings.
+// Equal documents give equal bytes.
 //
-// What a document was read from is kept: geometry, notes, metadata, annotations,
-// comments and whatever else the model does not have come back where they were,
-// also where elements were moved or renamed (they are known by their Place); what
-// was removed from the model goes. Prefixes that were not declared are, and
-// namespaces that the standard does not have in their place are put right (ssp 6).
-// The document itself stays as it is. Sets and mappings in files of their own are
-// not part of it: see EncodeSet and EncodeMapping.
+// Everything that was read and is not in the model is kept: geometry, notes, metadata, annotations,
+// comments and unknown parts, even of elements that were moved or renamed, which are identified by
+// their Place. Parts that were removed from the model are removed. Missing declarations of prefixes
+// are added, and wrong namespaces corrected (ssp 6). The document is not changed. Sets and mappings
+// in files are not included: see EncodeSet and EncodeMapping.
 //
-// An empty Version becomes 1.0, or 2.0 where something asks for it (ssp 48). The
-// error names everything that XML or the standard cannot carry: text with control
-// characters, numbers that are not finite, empty names, units without base unit,
-// arrays that were not in the document as read.
+// An empty Version becomes 1.0, or 2.0 if necessary (ssp 48). The error lists everything that XML
+// or the standard cannot represent: text with control characters, numbers that are not finite,
+// empty names, units without base unit, arrays that were not in the document as read.
 func Encode(d *ssp.Document) ([]byte, error) {
 	w := newWriter(d.Tree, d.File, xmltree.SSD, "SystemStructureDescription")
 	w.text(w.root, "version", cmp.Or(d.Version, leastVersion(d)), "")
@@ -66,10 +63,11 @@ func EncodeMapping(m *ssp.ParameterMapping) ([]byte, error) {
 	return w.finish()
 }
 
-// prefixesOf lists what a new document declares beside its own namespace.
-var prefixesOf = map[string][]string{xmltree.SSD: {xmltree.SSC, xmltree.SSV, xmltree.SSM}, xmltree.SSV: {xmltree.SSC}, xmltree.SSM: {xmltree.SSC}}
+// prefixesOf lists the namespaces that a new document declares, other than its own.
+var prefixesOf = map[string][]string{xmltree.SSD: {xmltree.SSC, xmltree.SSV, xmltree.SSM}, xmltree.SSV: {xmltree.SSC},
+	xmltree.SSM: {xmltree.SSC}}
 
-// leastVersion is the version that a new document needs (ssp 5, 48).
+// leastVersion returns the lowest version that a new document can have (ssp 5, 48).
 func leastVersion(d *ssp.Document) string {
 	if d.System == nil {
 		return "1.0"
@@ -93,24 +91,23 @@ func leastVersion(d *ssp.Document) string {
 	return "1.0"
 }
 
-// writer brings a tree into agreement with the model.
+// writer changes a tree to agree with the model.
 type writer struct {
-	file string
-	doc  *etree.Document
-	root *etree.Element
-	// kept finds the elements of the tree as it was read, by their path. An element
-	// that has become that of an item is taken out.
-	kept  map[string]*etree.Element
-	used  map[*etree.Element]bool // elements that belong to an item
-	fresh map[*etree.Element]bool // elements made here
-	// reserved are elements that an item was read from: no other gets them.
+	file  string
+	doc   *etree.Document
+	root  *etree.Element
+	kept  map[string]*etree.Element // elements of the tree as read, by path
+	used  map[*etree.Element]bool   // elements that belong to an item of the model
+	fresh map[*etree.Element]bool   // new elements
+	// reserved are the elements from which items were read. They are not used for other items.
 	reserved map[*etree.Element]bool
 	errs     []error
 }
 
-// newWriter begins with a copy of what was read, or with an empty root.
+// newWriter starts with a copy of the tree as read, or with an empty root.
 func newWriter(tree *etree.Element, file, uri, name string) *writer {
-	w := &writer{file: file, doc: etree.NewDocument(), kept: make(map[string]*etree.Element), used: make(map[*etree.Element]bool), fresh: make(map[*etree.Element]bool), reserved: make(map[*etree.Element]bool)}
+	w := &writer{file: file, doc: etree.NewDocument(), kept: make(map[string]*etree.Element),
+		used: make(map[*etree.Element]bool), fresh: make(map[*etree.Element]bool), reserved: make(map[*etree.Element]bool)}
 	if tree == nil {
 		w.root = etree.NewElement(name)
 		w.root.Space = xmltree.Prefixes[uri]
@@ -122,7 +119,7 @@ func newWriter(tree *etree.Element, file, uri, name string) *writer {
 		return w
 	}
 	if parent := tree.Parent(); parent != nil && parent.Parent() == nil && parent.Tag == "" {
-		// The root and the comments around it; an inline set has the binding as parent.
+		// The root with the comments around it. (An inline set has the binding as parent.)
 		for _, t := range slices.Clone(parent.Copy().Child) {
 			declaration, _ := t.(*etree.ProcInst)
 			if _, layout := t.(*etree.CharData); !layout && (declaration == nil || declaration.Target != "xml") {
@@ -140,7 +137,7 @@ func newWriter(tree *etree.Element, file, uri, name string) *writer {
 	return w
 }
 
-// index notes the path of each element, as reading names it.
+// index records the path of each element, as findings name it.
 func (w *writer) index(n *xmltree.Node) {
 	w.kept[n.Path()] = n.El
 	for _, k := range n.Kids {
@@ -148,7 +145,7 @@ func (w *writer) index(n *xmltree.Node) {
 	}
 }
 
-// finish orders and indents the tree, and gives the bytes.
+// finish orders and indents the tree, and returns the bytes.
 func (w *writer) finish() ([]byte, error) {
 	if err := errors.Join(w.errs...); err != nil {
 		return nil, err
@@ -165,7 +162,7 @@ func (w *writer) finish() ([]byte, error) {
 	return out.WriteToBytes()
 }
 
-// fail notes what cannot be written.
+// fail records an error at an element.
 func (w *writer) fail(el *etree.Element, format string, args ...any) {
 	var where []string
 	for at := el; at != nil && at.Tag != ""; at = at.Parent() {
@@ -183,7 +180,7 @@ func (w *writer) fail(el *etree.Element, format string, args ...any) {
 	w.errs = append(w.errs, fmt.Errorf("%s: /%s: %s", file, strings.Join(where, "/"), fmt.Sprintf(format, args...)))
 }
 
-// find returns the element that an item was read from, if it is free.
+// find returns the element from which an item was read, nil if it is used already.
 func (w *writer) find(at ssp.Place, uri, name string) *etree.Element {
 	if at.File != w.file || at.Path == "" {
 		return nil
@@ -195,8 +192,8 @@ func (w *writer) find(at ssp.Place, uri, name string) *etree.Element {
 	return el
 }
 
-// claim returns the element of an item in a list: the one it was read from, else one
-// that there is under the same key, else a new one.
+// claim returns the element of an item in a list: the one from which it was read, else same, the
+// one with the same key, else a new one.
 func (w *writer) claim(list *etree.Element, at ssp.Place, uri, name string, same *etree.Element) *etree.Element {
 	el := w.find(at, uri, name)
 	if el == nil && same != nil && !w.used[same] && !w.reserved[same] && is(uri, name)(same) {
@@ -211,8 +208,7 @@ func (w *writer) claim(list *etree.Element, at ssp.Place, uri, name string, same
 	return el
 }
 
-// keyed returns the children of a list by an attribute, the first where several have
-// the same.
+// keyed returns the children of a list by an attribute, the first if several have the same value.
 func keyed(list *etree.Element, key string) map[string]*etree.Element {
 	out := make(map[string]*etree.Element)
 	for _, k := range list.ChildElements() {
@@ -232,7 +228,7 @@ func (w *writer) create(parent *etree.Element, uri, name string) *etree.Element 
 	return el
 }
 
-// child returns the only child of a kind, made if there is none.
+// child returns the first child of this name, a new one if there is none.
 func (w *writer) child(parent *etree.Element, uri, name string) *etree.Element {
 	if el := only(parent, uri, name); el != nil {
 		return el
@@ -240,7 +236,7 @@ func (w *writer) child(parent *etree.Element, uri, name string) *etree.Element {
 	return w.create(parent, uri, name)
 }
 
-// only returns the first child of a kind, nil if there is none.
+// only returns the first child of this name, nil if there is none.
 func only(parent *etree.Element, uri, name string) *etree.Element {
 	for _, k := range parent.ChildElements() {
 		if k.Tag == name && xmltree.URI(k) == uri {
@@ -250,10 +246,11 @@ func only(parent *etree.Element, uri, name string) *etree.Element {
 	return nil
 }
 
-// items brings the children of one kind in a list into agreement with n items:
-// one returns and fills the element of an item. Elements left over go; others, and
-// comments, keep their place before the element that they stand before.
-func (w *writer) items(list *etree.Element, n int, at func(i int) ssp.Place, one func(i int) *etree.Element, mine func(*etree.Element) bool) {
+// items makes the elements of a list agree with n items of the model: one fills and returns the
+// element of an item, mine selects the elements of items. It removes other such elements, and keeps
+// comments before the element that they precede.
+func (w *writer) items(list *etree.Element, n int, at func(i int) ssp.Place, one func(i int) *etree.Element,
+	mine func(*etree.Element) bool) {
 	for i := range n {
 		if p := at(i); p.File == w.file && p.Path != "" {
 			w.reserved[w.kept[p.Path]] = true
@@ -274,7 +271,7 @@ func (w *writer) items(list *etree.Element, n int, at func(i int) ssp.Place, one
 	if slices.Equal(rest, made) {
 		return
 	}
-	// In the order of the items, each with what stands before it.
+	// In the order of the items, each with what is before it.
 	before := make(map[*etree.Element][]etree.Token)
 	var pending, all []etree.Token
 	for _, t := range list.Child {
@@ -290,8 +287,8 @@ func (w *writer) items(list *etree.Element, n int, at func(i int) ssp.Place, one
 	xmltree.Refill(list, append(all, pending...))
 }
 
-// text sets an attribute, or takes it away if the value is that of absence and it
-// was not written.
+// text sets an attribute. If the value is the default, it does not add it; if both are "", it
+// removes it.
 func (w *writer) text(el *etree.Element, key, value, absent string) {
 	a := xmltree.Attr(el, key)
 	if a == nil && value == absent {
@@ -307,7 +304,7 @@ func (w *writer) text(el *etree.Element, key, value, absent string) {
 	w.required(el, key, value)
 }
 
-// required sets an attribute that must be there.
+// required sets an attribute, even if it is empty.
 func (w *writer) required(el *etree.Element, key, value string) {
 	if r, bad := xmltree.BadRune(value); bad {
 		w.fail(el, "%s=%q: XML cannot hold the character %q", key, value, r)
@@ -320,7 +317,7 @@ func (w *writer) required(el *etree.Element, key, value string) {
 	el.CreateAttr(key, value)
 }
 
-// named sets the attribute name, which must not be empty.
+// named sets the attribute name, and reports an empty one.
 func (w *writer) named(el *etree.Element, name string) {
 	if name == "" {
 		w.fail(el, "the name is empty")
@@ -328,7 +325,7 @@ func (w *writer) named(el *etree.Element, name string) {
 	w.required(el, "name", name)
 }
 
-// number sets a Real attribute; a text that means the same stays.
+// number sets a Real attribute, unless its text has the same value.
 func (w *writer) number(el *etree.Element, key string, value float64, absent *float64) {
 	if a := xmltree.Attr(el, key); a != nil {
 		if v, err := xmltree.ParseReal(a.Value); err == nil && v == value {
@@ -338,13 +335,13 @@ func (w *writer) number(el *etree.Element, key string, value float64, absent *fl
 		return
 	}
 	if math.IsInf(value, 0) || math.IsNaN(value) {
-		w.fail(el, "%s: %v is no number that can be written", key, value)
+		w.fail(el, "%s: %v is not a finite number", key, value)
 		return
 	}
 	w.required(el, key, strconv.FormatFloat(value, 'g', -1, 64))
 }
 
-// boolean sets an attribute whose absence means false.
+// boolean sets an attribute with the default false.
 func (w *writer) boolean(el *etree.Element, key string, value bool) {
 	if a := xmltree.Attr(el, key); a != nil {
 		if v, err := xmltree.ParseBoolean(a.Value); err == nil && v == value {
@@ -391,8 +388,7 @@ func (w *writer) element(parent *etree.Element, e ssp.Element, same *etree.Eleme
 	return el
 }
 
-// list returns the element that holds a list: one that is there, or a new one if
-// there is something to hold.
+// list returns the element of a list, a new one if there is none and it is needed.
 func (w *writer) list(parent *etree.Element, uri, name string, n int) *etree.Element {
 	if n == 0 {
 		return only(parent, uri, name)
@@ -416,13 +412,14 @@ func (w *writer) content(el *etree.Element, s *ssp.System) {
 		})
 	}
 	if list := w.list(el, xmltree.SSD, "Connections", len(s.Connections)); list != nil {
-		// Those without a Place are found by their ends.
+		// Connections without a Place are identified by their ends.
 		ends := make(map[[4]string][]*etree.Element)
 		for _, k := range list.ChildElements() {
 			key := endsOf(k)
 			ends[key] = append(ends[key], k)
 		}
-		w.items(list, len(s.Connections), func(i int) ssp.Place { return s.Connections[i].Place }, func(i int) *etree.Element { return w.connection(list, &s.Connections[i], ends) },
+		w.items(list, len(s.Connections), func(i int) ssp.Place { return s.Connections[i].Place },
+			func(i int) *etree.Element { return w.connection(list, &s.Connections[i], ends) },
 			is(xmltree.SSD, "Connection"))
 	}
 	if list := w.list(el, xmltree.SSD, "SignalDictionaries", len(s.Dictionaries)); list != nil {
@@ -432,17 +429,17 @@ func (w *writer) content(el *etree.Element, s *ssp.System) {
 	}
 }
 
-// dictionary writes a signal dictionary as it was read.
+// dictionary writes a signal dictionary as read.
 func (w *writer) dictionary(list *etree.Element, d *ssp.Dictionary) *etree.Element {
 	k := w.raw(list, d.Content, d.Place, xmltree.SSD, "SignalDictionary")
 	w.named(k, d.Name)
 	if d.Content == nil {
-		w.fail(k, "signal dictionaries can be kept, not made")
+		w.fail(k, "new signal dictionaries are not supported")
 	}
 	return k
 }
 
-// nowhere is the place of items that are known by their names only.
+// nowhere is the place of items that are identified by their names.
 func nowhere(int) ssp.Place { return ssp.Place{} }
 
 func is(uri, name string) func(*etree.Element) bool {
@@ -450,7 +447,8 @@ func is(uri, name string) func(*etree.Element) bool {
 }
 
 func endsOf(k *etree.Element) [4]string {
-	return [4]string{xmltree.Value(k, "startElement"), xmltree.Value(k, "startConnector"), xmltree.Value(k, "endElement"), xmltree.Value(k, "endConnector")}
+	return [4]string{xmltree.Value(k, "startElement"), xmltree.Value(k, "startConnector"),
+		xmltree.Value(k, "endElement"), xmltree.Value(k, "endConnector")}
 }
 
 func (w *writer) connection(list *etree.Element, c *ssp.Connection, ends map[[4]string][]*etree.Element) *etree.Element {
@@ -468,7 +466,7 @@ func (w *writer) connection(list *etree.Element, c *ssp.Connection, ends map[[4]
 	w.required(el, "endConnector", c.EndConnector)
 	w.boolean(el, "suppressUnitConversion", c.SuppressUnitConversion)
 	if indexed := xmltree.Attr(el, "startIndices") != nil || xmltree.Attr(el, "endIndices") != nil; c.Indexed && !indexed {
-		w.fail(el, "connections of single entries of arrays can be kept, not made")
+		w.fail(el, "new connections of array entries are not supported")
 	} else if !c.Indexed {
 		xmltree.RemoveAttr(el, "startIndices")
 		xmltree.RemoveAttr(el, "endIndices")
@@ -499,11 +497,10 @@ func (w *writer) connectors(el *etree.Element, list []ssp.Connector) {
 	}, is(xmltree.SSD, "Connector"))
 }
 
-// connectorType writes the type; one of version 2.0 stays if it is of the kind
-// that the model has.
+// connectorType writes the type. It keeps a type of version 2.0 that means the same in the model.
 func (w *writer) connectorType(el *etree.Element, c *ssp.Connector) {
 	if c.Array && only(el, xmltree.SSC, "Dimension") == nil {
-		w.fail(el, "arrays can be kept, not made")
+		w.fail(el, "new arrays are not supported")
 	}
 	is, t := typeIn(el, xmltree.SSC)
 	if is != nil && t != c.Type {
@@ -521,7 +518,7 @@ func (w *writer) connectorType(el *etree.Element, c *ssp.Connector) {
 		w.text(is, "unit", c.Unit, "")
 	case ssp.Enumeration:
 		if c.Enumeration == "" {
-			w.fail(el, "the enumeration has no name; it must name one that the document defines")
+			w.fail(el, "the enumeration has no name; it must be the name of one that the document defines")
 		}
 		w.required(is, "name", c.Enumeration)
 	}
@@ -537,7 +534,7 @@ func typeIn(el *etree.Element, uri string) (is *etree.Element, t ssp.ValueType) 
 	return is, t
 }
 
-// remove takes children away.
+// remove removes some children.
 func remove(el *etree.Element, which func(*etree.Element) bool) {
 	for _, k := range el.ChildElements() {
 		if which(k) {
@@ -546,8 +543,8 @@ func remove(el *etree.Element, which func(*etree.Element) bool) {
 	}
 }
 
-// transformation writes the transformation of a connection or mapping entry. What
-// is there and means the same stays.
+// transformation writes the transformation of a connection or mapping entry, unless the present one
+// means the same.
 func (w *writer) transformation(el *etree.Element, t *ssp.Transformation) {
 	if ssp.ReadTransformation(el).Equal(t) {
 		return
@@ -633,7 +630,7 @@ func (w *writer) units(parent *etree.Element, uri string, list []unit.Definition
 		w.named(el, u.Name)
 		if u.Base == nil {
 			if w.fresh[el] {
-				w.fail(el, "the unit %q has no base unit, which the standard wants", u.Name)
+				w.fail(el, "the unit %q has no base unit, which the standard requires", u.Name)
 			}
 			return el
 		}
@@ -676,8 +673,8 @@ func (w *writer) experiment(e *ssp.Experiment) {
 	w.annotations(el, e.Annotations)
 }
 
-// annotations writes the raw annotations; those of parts that the model does not
-// have are not touched.
+// annotations writes annotations as read. It does not change those of parts that are not in the
+// model.
 func (w *writer) annotations(parent *etree.Element, list []ssp.Annotation) {
 	box := w.list(parent, xmltree.SSD, "Annotations", len(list))
 	if box == nil {
@@ -693,7 +690,7 @@ func (w *writer) annotations(parent *etree.Element, list []ssp.Annotation) {
 	}, is(xmltree.SSC, "Annotation"))
 }
 
-// raw puts a copy of an element in place of the one that was read.
+// raw replaces an element by a copy of the one that was read.
 func (w *writer) raw(box, content *etree.Element, at ssp.Place, uri, name string) *etree.Element {
 	was := w.find(at, uri, name)
 	if content == nil {
@@ -712,7 +709,7 @@ func (w *writer) raw(box, content *etree.Element, at ssp.Place, uri, name string
 		box.AddChild(el)
 	}
 	xmltree.DeclareInherited(el, content)
-	if was == nil { // what is declared around it needs no more
+	if was == nil { // remove declarations that are valid around it
 		el.Attr = slices.DeleteFunc(el.Attr, func(a etree.Attr) bool {
 			p, ok := xmltree.Declaration(a)
 			return ok && xmltree.Resolve(box, p) == a.Value
@@ -757,8 +754,7 @@ func (w *writer) bindings(el *etree.Element, list []ssp.Binding) {
 	}, is(xmltree.SSD, "ParameterBinding"))
 }
 
-// bindingMapping writes a mapping into the binding, or leaves the reference to the
-// file that it was read from.
+// bindingMapping writes a mapping into its binding, or keeps the reference to its file.
 func (w *writer) bindingMapping(k *etree.Element, b *ssp.Binding) {
 	el := only(k, xmltree.SSD, "ParameterMapping")
 	if b.Mapping == nil {
@@ -797,7 +793,7 @@ func (w *writer) set(el *etree.Element, s *ssp.ParameterSet) {
 		v := &s.Parameters[i]
 		k := w.claim(box, v.Place, xmltree.SSV, "Parameter", byName[v.Name])
 		if seen[v.Name] && v.Place == (ssp.Place{}) {
-			w.fail(k, "the parameter %q stands twice in this set", v.Name)
+			w.fail(k, "the parameter %q occurs twice in this set", v.Name)
 		}
 		seen[v.Name] = true
 		w.named(k, v.Name)
@@ -808,7 +804,7 @@ func (w *writer) set(el *etree.Element, s *ssp.ParameterSet) {
 	w.units(el, xmltree.SSV, s.Units)
 }
 
-// value writes the value of a parameter; a text that means the same stays.
+// value writes the value of a parameter, unless the present text means the same.
 func (w *writer) value(el *etree.Element, v *ssp.ParameterValue) {
 	is, t := typeIn(el, xmltree.SSV)
 	if is != nil {
@@ -824,11 +820,11 @@ func (w *writer) value(el *etree.Element, v *ssp.ParameterValue) {
 		}
 	}
 	if v.Array {
-		w.fail(el, "arrays can be kept, not made")
+		w.fail(el, "new arrays are not supported")
 		return
 	}
 	if t := v.Value.Type; t == ssp.Unspecified || t >= ssp.Clock {
-		w.fail(el, "the parameter %q has no value of a type that a set can hold", v.Name)
+		w.fail(el, "the parameter %q has no value, or one of a type that a set cannot contain", v.Name)
 		return
 	}
 	if is == nil {
@@ -839,7 +835,7 @@ func (w *writer) value(el *etree.Element, v *ssp.ParameterValue) {
 		w.number(is, "value", v.Value.Real, nil)
 	case ssp.Enumeration:
 		if v.Value.Text == "" {
-			w.fail(el, "the parameter %q is an item of an enumeration given by its number; a set holds names", v.Name)
+			w.fail(el, "the parameter %q is an enumeration item given by number; a set contains item names", v.Name)
 		}
 		w.required(is, "value", v.Value.Text)
 	default:

@@ -7,12 +7,11 @@
 //	err := graph.SVG(w, s)
 //
 // The layout is layered (sugiyama): the signal flow goes from left to right as far as
-// it can, and what leads back runs from right to left in between. Feedback is found
-// by the heuristic of eades, layers by longest paths, their order by barycentres with
-// the fewest crossings kept, places by least squares under the order (pool adjacent
-// violators). A flow longer than a page is wide is folded like a ribbon: every second
-// band goes from right to left, and is upside down. All of it is deterministic: equal
-// systems give equal bytes.
+// possible, and feedback from right to left in between. The heuristic of eades finds the
+// feedback, longest paths the layers, barycentres their order (that with the fewest
+// crossings), and least squares in this order the heights (pool adjacent violators). A flow
+// that is too wide is folded like a ribbon: every second band runs from right to left, upside
+// down. The layout is deterministic: equal systems give equal bytes.
 //
 // Sources: K. Sugiyama, S. Tagawa, M. Toda, Methods for visual understanding of
 // hierarchical system structures, IEEE Trans. SMC 11 (1981); P. Eades, X. Lin, W. F.
@@ -27,7 +26,7 @@ import (
 	"strings"
 )
 
-// System is what is drawn.
+// System is a coupled system to be drawn.
 type System struct {
 	Title string
 	Nodes []Node
@@ -38,7 +37,7 @@ type System struct {
 // Node is a component.
 type Node struct {
 	Name   string // shown as the title of the box
-	Detail string // below it, for example the FMU
+	Detail string // shown below it, for example the FMU
 }
 
 // Edge is a connection of two variables. Nodes are indices into System.Nodes.
@@ -46,9 +45,8 @@ type Edge struct {
 	From, To      int
 	Output, Input string
 	Note          string // for example "×0.001", shown with the names of the variables
-	// Loop is the number of the algebraic loop that the connection lies on, from 1;
-	// 0 = none. Assumed tells that the loop is closed by dependencies that no FMU
-	// declares.
+	// Loop is the number of the algebraic loop with the connection, from 1; 0 if there is
+	// none. Assumed is true if the loop depends on feedthrough that no FMU declares.
 	Loop    int
 	Assumed bool
 }
@@ -57,33 +55,33 @@ type Edge struct {
 type Bond struct {
 	Name  string
 	Edges []int
-	// Proposed tells that units say so and no document does.
+	// Proposed is true if the bond follows from units and is not declared.
 	Proposed bool
 }
 
-// bundle is all edges from one node to another: one curve.
+// bundle holds all edges from one node to another, drawn as one curve.
 type bundle struct {
 	from, to     int
 	edges        []int
 	loop         bool
-	assumed      bool // all of its loops are
+	assumed      bool // all of its loops are assumed
 	bonds        []string
-	proposed     bool // all of its bonds are
+	proposed     bool // all of its bonds are proposed
 	back         bool // from a later layer to an earlier one
-	around       bool // from a layer into itself: around the boxes
+	around       bool // within one layer, around the boxes
 	chain        []int
-	fromAt, toAt float64 // of the ports, from the middle of the ports of the box
-	turn         float64 // how far the curves of one that goes around reach out
+	fromAt, toAt float64 // heights of the ports, from the middle of the ports of the box
+	turn         float64 // how far a curve around boxes reaches out
 }
 
-// bundles groups the edges.
+// bundles groups the edges by their nodes.
 func (s *System) bundles() ([]*bundle, error) {
 	byEnds := map[[2]int]*bundle{}
 	var list []*bundle
 	of := make([]*bundle, len(s.Edges))
 	for i, e := range s.Edges {
 		if e.From < 0 || e.From >= len(s.Nodes) || e.To < 0 || e.To >= len(s.Nodes) {
-			return nil, fmt.Errorf("connection %d goes from node %d to node %d, and there are %d nodes", i, e.From, e.To, len(s.Nodes))
+			return nil, fmt.Errorf("connection %d is from node %d to node %d, but there are %d nodes", i, e.From, e.To, len(s.Nodes))
 		}
 		key := [2]int{e.From, e.To}
 		b := byEnds[key]
@@ -101,7 +99,7 @@ func (s *System) bundles() ([]*bundle, error) {
 	for _, bond := range s.Bonds {
 		for _, e := range bond.Edges {
 			if e < 0 || e >= len(of) {
-				return nil, fmt.Errorf("bond %q has the connection %d, and there are %d", bond.Name, e, len(of))
+				return nil, fmt.Errorf("bond %q has the connection %d, but there are %d connections", bond.Name, e, len(of))
 			}
 			if b := of[e]; !slices.Contains(b.bonds, bond.Name) {
 				b.bonds = append(b.bonds, bond.Name)
@@ -113,7 +111,7 @@ func (s *System) bundles() ([]*bundle, error) {
 	return list, nil
 }
 
-// label names the variables of a bundle at one of its ends.
+// label names the variables of a bundle at one end.
 func (s *System) label(b *bundle, output bool) string {
 	var names []string
 	for _, e := range b.edges {

@@ -116,7 +116,8 @@ func ends(t testing.TB, path string) (x1, y1, x2, y2 float64) {
 }
 
 // In every picture each component has a box, no two overlap, all is on the page, each
-// pair of connected components has its curve, and it begins and ends at sides of boxes.
+// pair of connected components has its curve, it begins and ends at sides of boxes, and its
+// straight parts cross none.
 func TestPictures(t *testing.T) {
 	for seed := range int64(300) {
 		s := random(seed)
@@ -158,35 +159,37 @@ func TestPictures(t *testing.T) {
 			if !at(x1, y1) || !at(x2, y2) {
 				t.Fatalf("seed %d: the curve %s does not join boxes", seed, w)
 			}
-		}
-	}
-}
-
-// Where a curve crosses a layer, it runs straight beside the boxes.
-func TestCurvesPassBoxes(t *testing.T) {
-	for seed := range int64(100) {
-		p := look(t, draw(t, random(seed)))
-		for _, wire := range p.wires {
-			var x, y float64
-			for _, part := range segments.FindAllStringSubmatch(wire, -1) {
-				var to []float64
-				for _, n := range strings.Fields(part[2]) {
-					to = append(to, number(t, n))
-				}
-				for _, b := range p.boxes {
-					if part[1] == "H" && y > b.y && y < b.y+b.h && min(x, to[0]) < b.x+b.w && max(x, to[0]) > b.x {
-						t.Fatalf("seed %d: the curve %s crosses the box %v", seed, wire, b)
-					}
-				}
-				if x = to[len(to)-1]; part[1] != "H" {
-					x, y = to[len(to)-2], to[len(to)-1]
-				}
+			if b := p.crossed(t, w); b != nil {
+				t.Fatalf("seed %d: the curve %s crosses the box %v", seed, w, *b)
 			}
 		}
 	}
 }
 
 var segments = regexp.MustCompile(`([MCH])([-0-9. ]+)`)
+
+// crossed returns a box that a straight part of a curve crosses, nil if there is none.
+func (p *picture) crossed(t testing.TB, wire string) *rect {
+	t.Helper()
+	var x, y float64
+	for _, part := range segments.FindAllStringSubmatch(wire, -1) {
+		var to []float64
+		for _, n := range strings.Fields(part[2]) {
+			to = append(to, number(t, n))
+		}
+		if part[1] != "H" {
+			x, y = to[len(to)-2], to[len(to)-1]
+			continue
+		}
+		for i, b := range p.boxes {
+			if y > b.y && y < b.y+b.h && min(x, to[0]) < b.x+b.w && max(x, to[0]) > b.x {
+				return &p.boxes[i]
+			}
+		}
+		x = to[0]
+	}
+	return nil
+}
 
 // A flow without feedback leads to the right only, and its layers are as the longest
 // paths say.
@@ -246,8 +249,8 @@ func TestMarks(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	for want, s := range map[string]*graph.System{
-		"connection 0 goes from node 0 to node 3, and there are 1 nodes": {Nodes: []graph.Node{{}}, Edges: []graph.Edge{{From: 0, To: 3}}},
-		`bond "b" has the connection 2, and there are 0`:                 {Nodes: []graph.Node{{}}, Bonds: []graph.Bond{{Name: "b", Edges: []int{2}}}},
+		"connection 0 is from node 0 to node 3, but there are 1 nodes": {Nodes: []graph.Node{{}}, Edges: []graph.Edge{{From: 0, To: 3}}},
+		`bond "b" has the connection 2, but there are 0 connections`:   {Nodes: []graph.Node{{}}, Bonds: []graph.Bond{{Name: "b", Edges: []int{2}}}},
 	} {
 		var b bytes.Buffer
 		if err := graph.SVG(&b, s); err == nil || err.Error() != want || b.Len() > 0 {
@@ -277,17 +280,4 @@ func TestFold(t *testing.T) {
 	if p.w > 2400 || p.w/p.h > 3 || p.h/p.w > 1.5 {
 		t.Errorf("the page is %g × %g", p.w, p.h)
 	}
-}
-
-// A thousand components can be drawn.
-func TestLarge(t *testing.T) {
-	r := rand.New(rand.NewSource(1))
-	s := &graph.System{Title: "large"}
-	for i := range 1000 {
-		s.Nodes = append(s.Nodes, graph.Node{Name: fmt.Sprint("c", i)})
-		for range min(i, 2) {
-			s.Edges = append(s.Edges, graph.Edge{From: max(0, i-1-r.Intn(20)), To: i, Output: "y", Input: "u"})
-		}
-	}
-	draw(t, s)
 }

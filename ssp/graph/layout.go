@@ -22,26 +22,26 @@ const (
 	widest       = 2400.0 // a flow wider than this is folded
 )
 
-// item is a node, or the place where a curve crosses a layer.
+// item is a node, or the point where a curve crosses a layer.
 type item struct {
 	node         int // -1 for a crossing
 	layer, order int
-	y            float64 // of the middle of the ports; of the crossing
-	up, down     float64 // from there to the ends of the box
+	y            float64 // of the middle of the ports, or of the crossing
+	up, down     float64 // from y to the ends of the box
 	width        float64
-	next         []link     // neighbours, for the order
-	pull         []link     // neighbours, for the place
-	sides        [2][]*port // of the side that faces earlier layers, and of the other
+	next         []link     // neighbours that determine the order
+	pull         []link     // neighbours that determine the height
+	sides        [2][]*port // ports towards earlier and towards later layers
 }
 
-// link is a neighbour with its weight, and how much lower it is to be.
+// link is a neighbour with its weight, and its wanted distance below the item.
 type link struct {
 	to     int
 	weight float64
 	lower  float64
 }
 
-// port is where curves begin or end: one for each set of variables.
+// port is the start or end of curves: one for each set of variables.
 type port struct {
 	label   string
 	output  bool
@@ -61,16 +61,15 @@ type layout struct {
 	nodes   map[int]int // node -> item
 	bundles []*bundle
 	layers  [][]int // items by layer and order
-	// Of each layer.
+	// By layer.
 	x, width []float64
 	band     []int
-	reversed []bool // its band goes from right to left, and is upside down
+	reversed []bool // its band runs from right to left, upside down
 	top      float64
 	w, h     float64
 }
 
-// parts divides the nodes into those that are connected with each other, the
-// largest first, each in the order of the nodes; single ones come last.
+// parts divides the nodes into connected parts, the largest first, each in the order of the nodes.
 func parts(n int, list []*bundle) [][]int {
 	root := make([]int, n)
 	for i := range root {
@@ -103,7 +102,7 @@ func parts(n int, list []*bundle) [][]int {
 	return out
 }
 
-// newLayout lays one part out, with its upper left corner at 0.
+// newLayout arranges one part, with its upper left corner at 0.
 func newLayout(s *System, nodes []int, all []*bundle) *layout {
 	l := &layout{s: s, nodes: map[int]int{}}
 	for _, n := range nodes {
@@ -125,9 +124,20 @@ func newLayout(s *System, nodes []int, all []*bundle) *layout {
 	return l
 }
 
-// direct finds the bundles that lead back: in the order of nodes after eades, which
-// puts sources first, sinks last, and else the node with the most edges out over in.
+// direct finds the bundles that lead back, in the order of nodes by eades: sources first, sinks
+// last, and else the node with the most outgoing minus incoming edges.
 func (l *layout) direct() {
+	rank := make([]int, len(l.items))
+	for i, v := range l.flowOrder() {
+		rank[v] = i
+	}
+	for _, b := range l.bundles {
+		b.back = rank[l.nodes[b.from]] >= rank[l.nodes[b.to]]
+	}
+}
+
+// flowOrder returns the items in the order of the signal flow.
+func (l *layout) flowOrder() []int {
 	n := len(l.items)
 	out, in := make([]map[int]int, n), make([]map[int]int, n)
 	for i := range n {
@@ -138,17 +148,19 @@ func (l *layout) direct() {
 			out[f][t], in[t][f] = len(b.edges), len(b.edges)
 		}
 	}
-	sum := func(m map[int]int) (s int) {
-		for _, w := range m {
-			s += w
+	surplus := func(v int) (d int) {
+		for _, w := range out[v] {
+			d += w
 		}
-		return s
+		for _, w := range in[v] {
+			d -= w
+		}
+		return d
 	}
 	left := make([]int, n)
 	for i := range left {
 		left[i] = i
 	}
-	var first, last []int
 	remove := func(at int) int {
 		v := left[at]
 		left = slices.Delete(left, at, at+1)
@@ -160,37 +172,29 @@ func (l *layout) direct() {
 		}
 		return v
 	}
+	var first, last []int
 	for len(left) > 0 {
-		sink := slices.IndexFunc(left, func(v int) bool { return len(out[v]) == 0 })
-		if sink >= 0 {
+		if sink := slices.IndexFunc(left, func(v int) bool { return len(out[v]) == 0 }); sink >= 0 {
 			last = append(last, remove(sink))
 			continue
 		}
 		source := slices.IndexFunc(left, func(v int) bool { return len(in[v]) == 0 })
 		if source < 0 {
 			source = 0
-			best := math.MinInt
 			for at, v := range left {
-				if d := sum(out[v]) - sum(in[v]); d > best {
-					source, best = at, d
+				if surplus(v) > surplus(left[source]) {
+					source = at
 				}
 			}
 		}
 		first = append(first, remove(source))
 	}
 	slices.Reverse(last)
-	rank := make([]int, n)
-	for i, v := range append(first, last...) {
-		rank[v] = i
-	}
-	for _, b := range l.bundles {
-		b.back = rank[l.nodes[b.from]] >= rank[l.nodes[b.to]]
-	}
+	return append(first, last...)
 }
 
-// layer gives each node a layer: behind all that feeds it, and else as near to what
-// it feeds as can be. A bundle that leads back and still ends in a later layer goes
-// with the flow.
+// layer gives each node a layer: after all nodes that feed it, and near to the nodes that it feeds.
+// A bundle that leads back but ends in a later layer becomes part of the flow.
 func (l *layout) layer() {
 	n := len(l.items)
 	into, from := make([][]int, n), make([][]int, n)
@@ -235,8 +239,8 @@ func (l *layout) layer() {
 	}
 }
 
-// spread divides a layer of too many boxes: those that feed none in a later layer go
-// over several, by turns, so that each stays at the height of what it belongs to.
+// spread divides a layer with too many boxes. Boxes that feed no later layer are distributed over
+// several layers in turn, so that each stays at the height of its neighbours.
 func (l *layout) spread(from [][]int) {
 	most := max(8, int(math.Ceil(1.4*math.Sqrt(float64(len(l.items))))))
 	layers := map[int][]int{}
@@ -262,7 +266,7 @@ func (l *layout) spread(from [][]int) {
 	}
 }
 
-// ports groups the bundles at a node by the variables they carry, and sizes the box.
+// ports groups the bundles at a node by their variables, and sets the size of the box.
 func (l *layout) ports() {
 	for _, b := range l.bundles {
 		f, t := l.items[l.nodes[b.from]], l.items[l.nodes[b.to]]
@@ -271,7 +275,7 @@ func (l *layout) ports() {
 			out, in = before, behind
 		}
 		label := l.s.label(b, true)
-		// Two curves into one input do not occur; outputs may feed several.
+		// An output may feed several inputs, but an input has one source.
 		same := slices.IndexFunc(f.sides[out], func(p *port) bool {
 			return p.output && p.label == label && sameOutputs(l.s, p.bundles[0], b)
 		})
@@ -290,7 +294,8 @@ func (l *layout) ports() {
 			}
 			return n
 		}
-		it.width = math.Ceil(max(84, titleChar*float64(len([]rune(cut(node.Name, 34))))+2*boxPadding, textChar*float64(len([]rune(cut(node.Detail, 40))))+2*boxPadding,
+		it.width = math.Ceil(max(84, titleChar*float64(len([]rune(cut(node.Name, 34))))+2*boxPadding,
+			textChar*float64(len([]rune(cut(node.Detail, 40))))+2*boxPadding,
 			textChar*float64(longest(it.sides[before])+longest(it.sides[behind]))+4*boxPadding))
 		half := rowHeight * float64(max(len(it.sides[before]), len(it.sides[behind]))) / 2
 		it.up, it.down = titleHeight+half, half+boxPadding
@@ -300,7 +305,7 @@ func (l *layout) ports() {
 	}
 }
 
-// sameOutputs reports whether two bundles carry the same outputs.
+// sameOutputs reports whether two bundles have the same outputs.
 func sameOutputs(s *System, a, b *bundle) bool {
 	names := func(b *bundle) []string {
 		var out []string
@@ -313,8 +318,8 @@ func sameOutputs(s *System, a, b *bundle) bool {
 	return slices.Equal(names(a), names(b))
 }
 
-// cross puts an item into each layer that a bundle crosses; one from a layer into
-// itself gets one beside the boxes.
+// cross adds an item to each layer that a bundle crosses. A bundle within a layer gets one beside
+// the boxes.
 func (l *layout) cross() {
 	for _, b := range l.bundles {
 		f, t := l.items[l.nodes[b.from]], l.items[l.nodes[b.to]]
@@ -343,8 +348,7 @@ func (l *layout) cross() {
 	}
 }
 
-// along calls f for the parts of a bundle from item to item. Long curves are to be
-// straight.
+// along calls f for the parts of a bundle from item to item. The weights make long curves straight.
 func (l *layout) along(b *bundle, f func(from, to int, weight float64)) {
 	last := l.nodes[b.from]
 	for k, at := range append(slices.Clone(b.chain), l.nodes[b.to]) {
@@ -357,8 +361,8 @@ func (l *layout) along(b *bundle, f func(from, to int, weight float64)) {
 	}
 }
 
-// sort orders the layers by barycentres, from left to right and back, and keeps the
-// order with the fewest crossings.
+// sort orders the layers by barycentres, from left to right and back, and keeps the order with the
+// fewest crossings.
 func (l *layout) sort() {
 	sweeps := 24
 	if len(l.items) > 4000 {
@@ -382,7 +386,8 @@ func (l *layout) sort() {
 					case o.layer == at && it.node < 0: // beside the box
 						total, weight = total+n.weight*(float64(o.order)+0.4), weight+n.weight
 					case forward && o.layer < at, !forward && o.layer > at:
-						total, weight = total+n.weight*(float64(o.order)+0.5)/float64(len(l.layers[o.layer]))*float64(len(l.layers[at])), weight+n.weight
+						want := (float64(o.order) + 0.5) / float64(len(l.layers[o.layer]))
+						total, weight = total+n.weight*want*float64(len(l.layers[at])), weight+n.weight
 					}
 				}
 				key[i] = float64(it.order)
@@ -415,8 +420,8 @@ func (l *layout) orders() [][]int {
 	return out
 }
 
-// crossings counts the pairs of links between neighbouring layers that cross, and
-// how far the ends of back edges are from their boxes.
+// crossings counts the links between neighbouring layers that cross, and adds the distances of
+// curves within a layer from their boxes.
 func (l *layout) crossings() int {
 	total := 0
 	for at, layer := range l.layers {
@@ -461,8 +466,8 @@ func (l *layout) crossings() int {
 
 func abs(n int) int { return max(n, -n) }
 
-// sortPorts orders the ports of each box by where their curves lead, and lets the
-// neighbours pull at them.
+// sortPorts orders the ports of each box by the directions of their curves, and sets the links for
+// the heights.
 func (l *layout) sortPorts() {
 	for _, it := range l.items {
 		for _, list := range it.sides {
@@ -517,8 +522,8 @@ func (l *layout) sortPorts() {
 	}
 }
 
-// place finds the heights: each item as near to where its neighbours want it as the
-// order and the sizes of the others in its layer allow.
+// place sets the heights: each item is as near to its neighbours as the order and the sizes of its
+// layer allow.
 func (l *layout) place() {
 	for _, layer := range l.layers {
 		y := 0.0
@@ -556,7 +561,7 @@ func (l *layout) extent(from, to int) (low, high float64) {
 	return low, high
 }
 
-// apart is the minimum vertical distance from an item to the one below it, or above it in an inverted band.
+// apart returns the minimum vertical distance of two neighbouring items.
 func (l *layout) apart(a, b int) float64 {
 	x, y := l.items[a], l.items[b]
 	if l.reversed[x.layer] {
@@ -571,8 +576,8 @@ func (l *layout) apart(a, b int) float64 {
 	return x.down + gap + y.up
 }
 
-// settle moves a layer to where its neighbours pull it: the least sum of squares of
-// the distances under the order (pool adjacent violators).
+// settle moves the items of a layer towards their neighbours, with the least sum of squared
+// distances in the given order (pool adjacent violators).
 func (l *layout) settle(at int) {
 	type block struct {
 		mean, weight float64
@@ -592,7 +597,7 @@ func (l *layout) settle(at int) {
 			y := o.y - n.lower
 			if o.layer == at {
 				if it.node >= 0 {
-					continue // the curve goes with the box, not the box with it
+					continue // the curve follows the box, not the reverse
 				}
 				if y = o.y + o.down + nodeGap; o.order > it.order {
 					y = o.y - o.up - nodeGap
@@ -620,7 +625,7 @@ func (l *layout) settle(at int) {
 	}
 }
 
-// columns places the layers beside each other, folded if that is too wide.
+// columns places the layers beside each other, in bands if that is too wide.
 func (l *layout) columns() {
 	n := len(l.layers)
 	l.x, l.width = make([]float64, n), make([]float64, n)
@@ -633,9 +638,26 @@ func (l *layout) columns() {
 		total += l.width[at] + columnGap
 	}
 	l.place()
-	bands := 1
+	per := l.fold(total)
+	y := 0.0
+	for first := 0; first < n; first += per {
+		y += l.placeBand(first, min(n, first+per), y) + bandGap
+	}
+	l.h = y - bandGap
+	for at := range l.layers {
+		if l.reversed[at] {
+			l.x[at] = l.w - l.x[at] - l.width[at]
+		}
+	}
+	l.turnPorts()
+}
+
+// fold divides the layers into bands if their total width is too large, and returns the number
+// of layers in a band.
+func (l *layout) fold(total float64) int {
+	n, bands := len(l.layers), 1
 	if total > widest {
-		// As wide as a page is to its height of 3 : 2.
+		// The ratio of width to height is to be 3 : 2.
 		low, high := l.extent(0, n)
 		bands = max(1, int(math.Round(math.Sqrt(total/(1.5*(high-low+bandGap))))), int(math.Ceil(total/(2*widest))))
 		bands = min(bands, n)
@@ -648,34 +670,34 @@ func (l *layout) columns() {
 	if bands > 1 {
 		l.place()
 	}
-	y := 0.0
-	for first := 0; first < n; first += per {
-		end := min(n, first+per)
-		if l.reversed[first] { // turn it over
-			for _, layer := range l.layers[first:end] {
-				for _, i := range layer {
-					l.items[i].y *= -1
-				}
+	return per
+}
+
+// placeBand puts a band of layers at a height, and returns how high it is.
+func (l *layout) placeBand(first, end int, y float64) float64 {
+	if l.reversed[first] { // turn it upside down
+		for _, layer := range l.layers[first:end] {
+			for _, i := range layer {
+				l.items[i].y *= -1
 			}
 		}
-		low, high := l.extent(first, end)
-		x := 0.0
-		for at := first; at < end; at++ {
-			l.x[at] = x
-			x += l.width[at] + columnGap
-			for _, i := range l.layers[at] {
-				l.items[i].y += y - low
-			}
-		}
-		y += high - low + bandGap
-		l.w = max(l.w, x-columnGap)
 	}
-	l.h = y - bandGap
-	for at := range l.layers {
-		if l.reversed[at] {
-			l.x[at] = l.w - l.x[at] - l.width[at]
+	low, high := l.extent(first, end)
+	x := 0.0
+	for at := first; at < end; at++ {
+		l.x[at] = x
+		x += l.width[at] + columnGap
+		for _, i := range l.layers[at] {
+			l.items[i].y += y - low
 		}
 	}
+	l.w = max(l.w, x-columnGap)
+	return high - low
+}
+
+// turnPorts turns the ports in bands that are upside down, and sets how far the curves around
+// boxes reach out: differently for those of one layer.
+func (l *layout) turnPorts() {
 	count := map[int]int{}
 	for _, b := range l.bundles {
 		f, t := l.items[l.nodes[b.from]], l.items[l.nodes[b.to]]

@@ -26,67 +26,85 @@ text{font-family:Helvetica,Arial,"Liberation Sans",sans-serif;font-size:10px;fil
 .ring{stroke:#c0392b;stroke-width:1.8}
 `
 
-// SVG draws the system. The picture needs nothing else: no font, no script. Where
-// the pointer rests on a curve, the variables are named.
+// SVG draws the system. The picture needs no fonts or scripts. The tooltip of a curve names its
+// variables.
 func SVG(w io.Writer, s *System) error {
 	list, err := s.bundles()
 	if err != nil {
 		return err
 	}
-	var blocks, singles []*layout
-	width, height := 260.0, margin+30
+	p := &page{width: 260, height: margin + 30, left: map[*layout]float64{}}
+	p.place(s, list)
+	d := &drawing{w: bufio.NewWriter(w), s: s}
+	d.head(p.width, p.height)
+	for _, l := range p.layouts {
+		d.left = p.left[l]
+		d.part(l)
+	}
+	d.legend(margin, p.height-20)
+	d.printf("</svg>\n")
+	return d.w.Flush()
+}
+
+// page places the parts of a system.
+type page struct {
+	width, height float64
+	layouts       []*layout // in the order of drawing
+	left          map[*layout]float64
+}
+
+// sideMargin is the space beside parts for curves that lead around boxes.
+const sideMargin = 60.0
+
+// place puts the connected parts below each other, and components without connections in rows
+// below them. It sets the size of the page, with the legend.
+func (p *page) place(s *System, list []*bundle) {
+	var singles []*layout
 	for _, nodes := range parts(len(s.Nodes), list) {
 		l := newLayout(s, nodes, list)
 		if len(nodes) == 1 && len(l.bundles) == 0 {
 			singles = append(singles, l)
 			continue
 		}
-		blocks = append(blocks, l)
-		width = max(width, l.w)
+		p.layouts = append(p.layouts, l)
+		p.width = max(p.width, l.w)
+		l.top, p.left[l] = p.height, margin+sideMargin
+		p.height += l.h + bandGap
 	}
-	left := map[*layout]float64{}
-	const side = 60.0 // for curves that lead around
-	for _, l := range blocks {
-		l.top = height
-		height += l.h + bandGap
-		left[l] = margin + side
+	if len(p.layouts) == 0 {
+		p.width = max(p.width, 1000)
 	}
-	if len(blocks) == 0 {
-		width = max(width, 1000)
-	}
-	// Components without connections, in rows below.
 	x, row := 0.0, 0.0
 	for _, l := range singles {
-		if x > 0 && x+l.w > width {
-			x, height = 0, height+row+nodeGap
+		if x > 0 && x+l.w > p.width {
+			x, p.height = 0, p.height+row+nodeGap
 			row = 0
 		}
-		l.top, left[l] = height, margin+side+x
+		l.top, p.left[l] = p.height, margin+sideMargin+x
 		x += l.w + nodeGap
 		row = max(row, l.h)
 	}
 	if len(singles) > 0 {
-		height += row + bandGap
+		p.height += row + bandGap
 	}
-	d := &drawing{w: bufio.NewWriter(w), s: s}
-	width += 2 * (margin + side)
-	height += 20 // the legend
-	d.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%s" viewBox="0 0 %s %s" role="img">`+"\n", num(width), num(height), num(width), num(height))
-	d.printf("<title>%s</title>\n", escape(s.Title))
-	d.printf("<desc>%s</desc>\n", escape(fmt.Sprintf("%d components, %d connections", len(s.Nodes), len(s.Edges))))
+	p.layouts = append(p.layouts, singles...)
+	p.width += 2 * (margin + sideMargin)
+	p.height += 20 // the legend
+}
+
+// head writes the beginning of the file.
+func (d *drawing) head(width, height float64) {
+	d.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%s" viewBox="0 0 %[1]s %[2]s" role="img">`+"\n",
+		num(width), num(height))
+	d.printf("<title>%s</title>\n", escape(d.s.Title))
+	d.printf("<desc>%s</desc>\n", escape(fmt.Sprintf("%d components, %d connections", len(d.s.Nodes), len(d.s.Edges))))
 	d.printf("<style>%s</style>\n<defs>\n", style)
 	for _, m := range []struct{ id, colour string }{{"a", "#56708f"}, {"al", "#c0392b"}, {"as", "#d98880"}} {
-		d.printf(`<marker id="%s" viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L8 4L0 8z" fill="%s"/></marker>`+"\n", m.id, m.colour)
+		d.printf(`<marker id="%s" viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="8" markerHeight="8" `+
+			`markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L8 4L0 8z" fill="%s"/></marker>`+"\n", m.id, m.colour)
 	}
 	d.printf("</defs>\n" + `<rect width="100%%" height="100%%" fill="#fff"/>` + "\n")
-	d.printf(`<text class="heading" x="%s" y="%s">%s</text>`+"\n", num(margin), num(margin+8), escape(cut(s.Title, 80)))
-	for _, l := range append(blocks, singles...) {
-		d.left = left[l]
-		d.part(l)
-	}
-	d.legend(margin, height-20)
-	d.printf("</svg>\n")
-	return d.w.Flush()
+	d.printf(`<text class="heading" x="%s" y="%s">%s</text>`+"\n", num(margin), num(margin+8), escape(cut(d.s.Title, 80)))
 }
 
 // drawing writes one picture.
@@ -126,7 +144,7 @@ func (d *drawing) part(l *layout) {
 		path, x, y := d.route(l, b)
 		wires = append(wires, wire{b, path, x, y})
 	}
-	for _, w := range wires { // below everything else
+	for _, w := range wires { // bonds are below everything else
 		if len(w.b.bonds) > 0 {
 			class := "bond"
 			if w.b.proposed {
@@ -178,7 +196,7 @@ func (d *drawing) part(l *layout) {
 	}
 }
 
-// names lists the connections of a bundle, one in a line.
+// names lists the connections of a bundle, one per line.
 func (d *drawing) names(b *bundle) string {
 	var lines []string
 	for _, i := range b.edges {
@@ -211,9 +229,11 @@ func (d *drawing) box(l *layout, it *item) {
 	}
 	d.printf(`<g><title>%s</title><rect class="box%s" x="%s" y="%s" width="%s" height="%s" rx="5"/>`+"\n",
 		escape(strings.TrimSpace(node.Name+"\n"+node.Detail)), ring, num(x), num(y), num(it.width), num(it.up+it.down))
-	d.printf(`<text class="title" x="%s" y="%s" text-anchor="middle">%s</text>`+"\n", num(x+it.width/2), num(y+15), escape(cut(node.Name, 34)))
+	d.printf(`<text class="title" x="%s" y="%s" text-anchor="middle">%s</text>`+"\n", num(x+it.width/2), num(y+15),
+		escape(cut(node.Name, 34)))
 	if node.Detail != "" {
-		d.printf(`<text class="detail" x="%s" y="%s" text-anchor="middle">%s</text>`+"\n", num(x+it.width/2), num(y+28), escape(cut(node.Detail, 40)))
+		d.printf(`<text class="detail" x="%s" y="%s" text-anchor="middle">%s</text>`+"\n", num(x+it.width/2),
+			num(y+28), escape(cut(node.Detail, 40)))
 	}
 	for side, list := range it.sides {
 		for _, p := range list {
@@ -230,7 +250,7 @@ func (d *drawing) box(l *layout, it *item) {
 	d.printf("</g>\n")
 }
 
-// sideOf returns the x of a side of an item: of the box, or of the column of a crossing.
+// sideOf returns the x of a side of an item: of the box, or of the layer at a crossing.
 func (d *drawing) sideOf(l *layout, it *item, side int) float64 {
 	x, w := d.left+l.x[it.layer], l.width[it.layer]
 	if it.node >= 0 {
@@ -242,75 +262,98 @@ func (d *drawing) sideOf(l *layout, it *item, side int) float64 {
 	return x
 }
 
-// route returns the curve of a bundle, and where its name goes.
+// pen draws the curve of a bundle.
+type pen struct {
+	d            *drawing
+	l            *layout
+	path         strings.Builder
+	x, y         float64 // where the curve ends so far
+	nameX, nameY float64 // where the name of a bond goes
+}
+
+// outwards returns the direction that a side of an item faces, +1 to the right.
+func (p *pen) outwards(it *item, side int) float64 {
+	if (side == behind) != p.l.reversed[it.layer] {
+		return 1
+	}
+	return -1
+}
+
+// curve adds a Bézier curve to a point, with the x of its control points.
+func (p *pen) curve(c1, c2, x, y float64) {
+	fmt.Fprintf(&p.path, "C%s %s %s %s %s %s", num(c1), num(p.y), num(c2), num(y), num(x), num(y))
+	p.nameX, p.nameY = (p.x+3*c1+3*c2+x)/8, (p.y+y)/2
+	p.x, p.y = x, y
+}
+
+// bend adds a curve out of one side and back into the same.
+func (p *pen) bend(direction, reach, x, y float64) {
+	far := direction*max(direction*p.x, direction*x) + direction*(reach+math.Min(26, math.Abs(y-p.y)/8))
+	p.curve(far, far, x, y)
+}
+
+// across adds a straight line to the x of the other side of an item.
+func (p *pen) across(x float64) {
+	p.x = x
+	fmt.Fprintf(&p.path, "H%s", num(x))
+}
+
+// route returns the curve of a bundle, and the place of its name.
 func (d *drawing) route(l *layout, b *bundle) (path string, nameX, nameY float64) {
-	f, t := l.items[l.nodes[b.from]], l.items[l.nodes[b.to]]
+	p := pen{d: d, l: l}
+	from, to := l.items[l.nodes[b.from]], l.items[l.nodes[b.to]]
 	leave, enter := behind, before
 	if b.back {
 		leave, enter = before, behind
 	}
-	var p strings.Builder
-	x, y := d.sideOf(l, f, leave), l.top+f.y+b.fromAt
-	fmt.Fprintf(&p, "M%s %s", num(x), num(y))
-	curve := func(c1, c2, x2, y2 float64) {
-		fmt.Fprintf(&p, "C%s %s %s %s %s %s", num(c1), num(y), num(c2), num(y2), num(x2), num(y2))
-		nameX, nameY = (x+3*c1+3*c2+x2)/8, (y+y2)/2
-		x, y = x2, y2
+	p.x, p.y = d.sideOf(l, from, leave), l.top+from.y+b.fromAt
+	fmt.Fprintf(&p.path, "M%s %s", num(p.x), num(p.y))
+	if b.around {
+		return p.around(b, from, to)
 	}
-	// outwards is where a side faces: +1 = to the right.
-	outwards := func(it *item, side int) float64 {
-		if (side == behind) != l.reversed[it.layer] {
-			return 1
-		}
-		return -1
-	}
-	// bend goes around something: out of one side and back into the same.
-	bend := func(dir, reach, x2, y2 float64) {
-		far := dir*max(dir*x, dir*x2) + dir*(reach+math.Min(26, math.Abs(y2-y)/8))
-		curve(far, far, x2, y2)
-	}
-	last := f
+	last := from
 	for _, i := range append(slices.Clone(b.chain), l.nodes[b.to]) {
 		it := l.items[i]
-		x2, y2 := d.sideOf(l, it, enter), l.top+it.y
-		if it == t {
-			y2 += b.toAt
+		x, y := d.sideOf(l, it, enter), l.top+it.y
+		if it == to {
+			y += b.toAt
 		}
-		switch {
-		case b.around && it != t:
-			x2 = d.sideOf(l, it, behind)
-			bend(outwards(f, behind), b.turn, x2, y2)
-			x = d.sideOf(l, it, before)
-			fmt.Fprintf(&p, "H%s", num(x))
-			nameX, nameY = (x+x2)/2, y
-			continue
-		case b.around:
-			mx, my := nameX, nameY
-			bend(outwards(t, before), b.turn, x2, y2)
-			return p.String(), mx, my
-		case l.band[last.layer] != l.band[it.layer]: // around the fold
-			bend(outwards(last, leave), 24, x2, y2)
-		default:
-			half := (x + x2) / 2
-			curve(half, half, x2, y2)
+		if l.band[last.layer] != l.band[it.layer] { // around the fold
+			p.bend(p.outwards(last, leave), 24, x, y)
+		} else {
+			half := (p.x + x) / 2
+			p.curve(half, half, x, y)
 		}
-		if it != t {
-			x = d.sideOf(l, it, leave)
-			fmt.Fprintf(&p, "H%s", num(x))
+		if it != to {
+			p.across(d.sideOf(l, it, leave))
 		}
 		last = it
 	}
-	return p.String(), nameX, nameY
+	return p.path.String(), p.nameX, p.nameY
 }
 
-// legend explains the marks that occur.
+// around draws a curve within one layer, around the boxes. The name is beside the boxes.
+func (p *pen) around(b *bundle, from, to *item) (path string, nameX, nameY float64) {
+	for _, i := range b.chain {
+		it := p.l.items[i]
+		x := p.d.sideOf(p.l, it, behind)
+		p.bend(p.outwards(from, behind), b.turn, x, p.l.top+it.y)
+		p.across(p.d.sideOf(p.l, it, before))
+		nameX, nameY = (p.x+x)/2, p.y
+	}
+	p.bend(p.outwards(to, before), b.turn, p.d.sideOf(p.l, to, before), p.l.top+to.y+b.toAt)
+	return p.path.String(), nameX, nameY
+}
+
+// legend explains the styles that occur.
 func (d *drawing) legend(x, y float64) {
 	for _, e := range []struct {
 		used              bool
 		class, mark, text string
 	}{
 		{true, "wire", "a", "connection"}, {d.used.many, "wire many", "a", "several connections"},
-		{d.used.loop, "wire loop", "al", "on an algebraic loop"}, {d.used.assumed, "wire assumed", "as", "on a loop if outputs depend on all inputs (not declared)"},
+		{d.used.loop, "wire loop", "al", "on an algebraic loop"}, {d.used.assumed, "wire assumed", "as",
+			"on a loop if outputs depend on all inputs (not declared)"},
 		{d.used.bond, "bond", "", "power bond"}, {d.used.proposed, "bond proposed", "", "power bond by its units"},
 	} {
 		if !e.used {
@@ -320,7 +363,8 @@ func (d *drawing) legend(x, y float64) {
 		if e.mark != "" {
 			marker = fmt.Sprintf(` marker-end="url(#%s)"`, e.mark)
 		}
-		d.printf(`<path class="%s" d="M%s %sh34"%s/><text x="%s" y="%s">%s</text>`+"\n", e.class, num(x), num(y), marker, num(x+42), num(y+3.5), escape(e.text))
+		d.printf(`<path class="%s" d="M%s %sh34"%s/><text x="%s" y="%s">%s</text>`+"\n", e.class, num(x), num(y),
+			marker, num(x+42), num(y+3.5), escape(e.text))
 		x += 42 + textChar*float64(len(e.text)) + 26
 	}
 }

@@ -221,15 +221,15 @@ Connections
   b.F    → second.F
 
 Inputs left open
-  b.v           3 outputs are called so: a.v, 1_c_d.v, second.v; choose with --connect a.v:b.v
-  b.n           a.n: it is of type Integer, and the input of type Real
-  b.e           a.e: its items are not those of the input
-  1_c_d.alone   no output is called so
-  second.alone  no output is called so
+  b.v           3 outputs have this name: a.v, 1_c_d.v, second.v; choose with --connect a.v:b.v
+  b.n           a.n: it is of type Integer, but the input of type Real
+  b.e           a.e: its items differ from those of the input
+  1_c_d.alone   no output has this name
+  second.alone  no output has this name
 Connect them with --connect COMPONENT.OUTPUT:COMPONENT.INPUT. An open input keeps its start value, or follows a column of run --input.
 
 Notes
-  the unit odd of a is left out: the FMU does not say what it is in base units
+  the unit odd of a is omitted: the FMU does not define it in base units
 
 wrote s.ssp
 `; out != want {
@@ -261,9 +261,9 @@ wrote s.ssp
 	for args, want := range map[string]string{
 		"--connect|a.v":               `"a.v" is not COMPONENT.OUTPUT:COMPONENT.INPUT`,
 		"--connect|a.V:b.v":           `component a has no output "V"; did you mean "v"?`,
-		"--connect|a.k:b.v":           "a.k is no output: its causality is parameter",
+		"--connect|a.k:b.v":           "a.k is not an output: its causality is parameter",
 		"--connect|x.v:b.v":           `"x.v" names no component; there are a, b`,
-		"--connect|a.v:b.odd":         "a.v cannot feed b.odd: its unit m/s does not go together with N",
+		"--connect|a.v:b.odd":         "a.v cannot feed b.odd: its unit m/s cannot be converted into N",
 		"--connect|a.n:b.v":           "it is of type Integer",
 		"--step-size|0":               "--step-size: 0 is not greater than 0",
 		"--stop-time|-1":              "the stop time -1 is not after the start time 0",
@@ -295,7 +295,7 @@ func TestSSPNewFor(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	contains(t, "the warning", stderr, `warning: my system.ssp/SystemStructure.ssd:`, `the enumerations of "a.e" and "b.e" differ`)
-	contains(t, "the notes", out, "OSP ends at connectors of type Enumeration: a.e", "OSP does not convert units, and so couples km/h with m/s: a.w to b.a_w", "c1_c_d")
+	contains(t, "the notes", out, "OSP fails at connectors of type Enumeration: a.e", "OSP does not convert units, and so couples km/h with m/s: a.w to b.a_w", "c1_c_d")
 	pkg, err := ssp.Open(filepath.Join(dir, "my system.ssp"), &diag.List{Strict: true})
 	if err != nil {
 		t.Fatal(err)
@@ -313,7 +313,7 @@ func TestSSPNewFor(t *testing.T) {
 	done(t, dir, "ssp", "new", "a.fmu", "fine.fmu", "--for", "omsimulator", "--step-size=0.1", "-o", "fine.ssd")
 	contains(t, "the tolerance", read(t, filepath.Join(dir, "fine.ssd")), `relativeTolerance="2e-07"`)
 	out = done(t, dir, "ssp", "new", "a.fmu", "--for", "osp", "--dry-run")
-	contains(t, "enumerations", out, "a.e gets no connector: OSP ends at enumerations")
+	contains(t, "enumerations", out, "a.e gets no connector: OSP fails at enumerations")
 }
 
 func TestSSPPack(t *testing.T) {
@@ -368,7 +368,7 @@ func TestSSPPack(t *testing.T) {
 		if code != exitUsage {
 			t.Errorf("a link is packed: exit code %d", code)
 		}
-		contains(t, "a link", stderr, "is no ordinary file; a package holds copies only")
+		contains(t, "a link", stderr, "is not a regular file; a package can contain only regular files")
 	}
 }
 
@@ -792,6 +792,6 @@ func TestSSPSetUnwritten(t *testing.T) {
 		if code != exitUsage || strings.Contains(stderr, ".ssv") {
 			t.Errorf("%v: exit code %d: %s", args, code, stderr)
 		}
-		contains(t, "the error", stderr, "the values given: ", "Parameter[@name='k']", "is no item of the enumeration")
+		contains(t, "the error", stderr, "the values given: ", "Parameter[@name='k']", "is not an item of the enumeration")
 	}
 }

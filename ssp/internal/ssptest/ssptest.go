@@ -1,5 +1,4 @@
-// Package ssptest holds what the tests of the packages below ssp share: documents in
-// pieces, and FMUs that are not there.
+// Package ssptest has shared helpers for tests: pieces of documents, and fake FMUs.
 package ssptest
 
 import (
@@ -20,8 +19,7 @@ import (
 	"github.com/macrostep/macrostep/ssp"
 )
 
-// Annotated is a system of one component with annotations in every place that
-// settings may come from.
+// Annotated is a system of one component with annotations in all places with settings.
 func Annotated(component, system, experiment string) string {
 	wrap := func(s string) string {
 		if s == "" {
@@ -38,7 +36,7 @@ func Annotate(kind, content string) string {
 	return fmt.Sprintf("<ssc:Annotation type=%q>%s</ssc:Annotation>", kind, content)
 }
 
-// Con is a connector, and conns several.
+// Con is a connector.
 func Con(name, kind, content string) string {
 	return `<ssd:Connector name="` + name + `" kind="` + kind + `">` + content + `</ssd:Connector>`
 }
@@ -67,7 +65,7 @@ func Link(from, to, content string) string {
 	return "<ssd:Connection" + end("start", from) + end("end", to) + attributes + ">" + content + "</ssd:Connection>\n"
 }
 
-// Sys is a system with what stands before its elements, its elements, and connections.
+// Sys is a system: before is the content before its elements.
 func Sys(name, before, elements string, connections ...string) string {
 	text := `<ssd:System name="` + name + `">` + before
 	if elements != "" {
@@ -87,7 +85,7 @@ func Mapped(source, target, content string) string {
 	return `<ssm:MappingEntry source="` + source + `" target="` + target + `">` + content + `</ssm:MappingEntry>`
 }
 
-// Told returns the findings of some rules, with the connector or connection they name.
+// Told returns the findings of some rules, as ID and message.
 func Told(l *diag.List, rules ...string) (out []string) {
 	for _, f := range l.Findings {
 		if slices.Contains(rules, f.ID) {
@@ -119,6 +117,21 @@ func Archived(t testing.TB, entries ...string) string {
 
 func Near(a, b float64) bool { return a-b <= 1e-12*b && b-a <= 1e-12*b }
 
+// Open opens a system without errors, and closes it when the test ends.
+func Open(t testing.TB, path string, l *diag.List, dialects ...ssp.Dialect) *ssp.Package {
+	t.Helper()
+	p, err := ssp.Open(path, l, dialects...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
 // Pack writes an archive as a .ssp and returns its path.
 func Pack(t testing.TB, entries ...string) string {
 	t.Helper()
@@ -126,10 +139,10 @@ func Pack(t testing.TB, entries ...string) string {
 }
 
 func Single(source string) string {
-	return Head + fmt.Sprintf(`<ssd:System name="top"><ssd:Elements><ssd:Component name="c" source=%q/></ssd:Elements></ssd:System>`, source) + Tail
+	return Head + Sys("top", "", fmt.Sprintf(`<ssd:Component name="c" source=%q/>`, source)) + Tail
 }
 
-// Generous has every variable: what a connector declares, and else a Real input.
+// Generous has every variable: those that connectors declare, and Real inputs.
 type Generous struct{}
 
 func (Generous) Variables(c *ssp.FlatComponent) (ssp.VariableSet, error) {
@@ -149,7 +162,7 @@ func (Generous) Variables(c *ssp.FlatComponent) (ssp.VariableSet, error) {
 	return set, nil
 }
 
-// Inline is a binding with its set, and perhaps a mapping, in the document.
+// Inline is a binding with an inline set and, if it is not "", an inline mapping.
 func Inline(attrs, parameters, mapping string) string {
 	text := "<ssd:ParameterBinding" + attrs + `><ssd:ParameterValues><ssv:ParameterSet version="1.0" name="s"><ssv:Parameters>` +
 		parameters + "</ssv:Parameters></ssv:ParameterSet></ssd:ParameterValues>"
@@ -205,7 +218,7 @@ func Mapping(kind string, pairs ...any) string {
 	return text + "</ssc:" + kind + "MappingTransformation>"
 }
 
-// Fakes answers for FMUs that do not exist, by component path.
+// Fakes resolves the variables of components by path.
 type Fakes map[string][]ssp.Variable
 
 type FakeSet map[string]ssp.Variable
@@ -214,7 +227,7 @@ func (s FakeSet) Lookup(name string) (ssp.Variable, bool) { v, ok := s[name]; re
 
 func (s FakeSet) All() iter.Seq[ssp.Variable] { return maps.Values(s) }
 
-// Variables lets every FMU have the variables of the set.
+// Variables returns the set for every FMU.
 func (s FakeSet) Variables(*ssp.FlatComponent) (ssp.VariableSet, error) { return s, nil }
 
 func (f Fakes) Variables(c *ssp.FlatComponent) (ssp.VariableSet, error) {
@@ -240,6 +253,9 @@ const Head = `<?xml version="1.0" encoding="UTF-8"?>
   xmlns:oms="https://raw.githubusercontent.com/OpenModelica/OMSimulator/master/schema/oms.xsd">
 `
 
+// Head2 is Head for a document of version 2.0.
+var Head2 = strings.Replace(Head, `version="1.0" name`, `version="2.0" name`, 1)
+
 const Tail = `
 </ssd:SystemStructureDescription>
 `
@@ -261,7 +277,8 @@ func Folder(t testing.TB, files map[string]string) string {
 }
 
 // Flatten opens a folder with this document and further files, and flattens it.
-func Flatten(t testing.TB, document string, files map[string]string, r ssp.Resolver, strict bool, dialects ...ssp.Dialect) (*ssp.Network, *diag.List, error) {
+func Flatten(t testing.TB, document string, files map[string]string, r ssp.Resolver, strict bool,
+	dialects ...ssp.Dialect) (*ssp.Network, *diag.List, error) {
 	t.Helper()
 	all := map[string]string{ssp.DocumentName: document}
 	maps.Copy(all, files)
@@ -274,7 +291,7 @@ func Flatten(t testing.TB, document string, files map[string]string, r ssp.Resol
 	return n, l, errors.Join(err, p.Close())
 }
 
-// Sound is flatten for a document without errors.
+// Sound is Flatten for a document without errors.
 func Sound(t testing.TB, document string, files map[string]string, r ssp.Resolver, dialects ...ssp.Dialect) (*ssp.Network, *diag.List) {
 	t.Helper()
 	n, l, err := Flatten(t, document, files, r, false, dialects...)
@@ -341,8 +358,9 @@ const BaseSet = `<?xml version="1.0"?>
 </ssv:ParameterSet>
 `
 
-// Refused flattens a document that has an error with this rule and in its text this message.
-func Refused(t testing.TB, document string, files map[string]string, r ssp.Resolver, id, message string, dialects ...ssp.Dialect) *diag.List {
+// Refused flattens a document that must have an error of this rule with this text.
+func Refused(t testing.TB, document string, files map[string]string, r ssp.Resolver, id, message string,
+	dialects ...ssp.Dialect) *diag.List {
 	t.Helper()
 	n, l, err := Flatten(t, document, files, r, false, dialects...)
 	if n != nil || !diag.Has(err, id) || !strings.Contains(err.Error(), message) {

@@ -9,28 +9,31 @@ import (
 	"github.com/beevik/etree"
 )
 
-// types are the elements that name the type of a connector or value, but for Clock.
-var types = []string{"Real", "Float64", "Float32", "Integer", "Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64",
+// types are the elements that name the type of a connector or value, except Clock.
+var types = []string{"Real", "Float64", "Float32",
+	"Integer", "Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64",
 	"Boolean", "String", "Enumeration", "Binary"}
 
-// Transformations are the elements that change a value on its way.
-var Transformations = []string{"LinearTransformation", "BooleanMappingTransformation", "IntegerMappingTransformation", "EnumerationMappingTransformation"}
+// Transformations are the elements that change the values of a signal.
+var Transformations = []string{"LinearTransformation", "BooleanMappingTransformation",
+	"IntegerMappingTransformation", "EnumerationMappingTransformation"}
 
-// commonElements are those that belong to the namespace of the common parts, where
-// older files have them in that of the SSD (ssp 42).
-var commonElements = slices.Concat(types, Transformations, []string{"Annotation", "Unit", "BaseUnit", "Item", "Dimension", "MapEntry", "MetaData", "Signature"})
+// commonElements are the elements of the common namespace. Older files have them in that of the SSD
+// (ssp 42).
+var commonElements = slices.Concat(types, Transformations,
+	[]string{"Annotation", "Unit", "BaseUnit", "Item", "Dimension", "MapEntry", "MetaData", "Signature"})
 
-// sequence is the order of the children that the schemas want (ssp 7), those of
-// version 2.0 included.
+// sequence is the order of children in the schemas (ssp 7), including those of version 2.0.
 var sequence = func() map[string][]string {
 	component := []string{"Connectors", "ElementGeometry", "ParameterBindings", "MetaData", "Signature", "Annotations"}
 	return map[string][]string{
-		SSD + " SystemStructureDescription": {"System", "Enumerations", "Units", "DefaultExperiment", "MetaData", "Signature", "Annotations"},
+		SSD + " SystemStructureDescription": {"System", "Enumerations", "Units", "DefaultExperiment", "MetaData",
+			"Signature", "Annotations"},
 		SSD + " System": {"Connectors", "ElementGeometry", "ParameterBindings", "MetaData", "Signature", "Elements", "Connections",
 			"SignalDictionaries", "SystemGeometry", "GraphicalElements", "Annotations"},
 		SSD + " Component":                 component,
 		SSD + " SignalDictionaryReference": component,
-		// The type Clock and the reference to a clock are told apart by their namespaces only.
+		// The type Clock and the reference to a clock differ only in their namespaces.
 		SSD + " Connector":        append(slices.Clone(types), "Dimension", "Clock", "ConnectorGeometry", "Annotations"),
 		SSD + " Connection":       append(slices.Clone(Transformations), "ConnectionGeometry", "Annotations"),
 		SSD + " ParameterBinding": {"ParameterValues", "ParameterMapping", "MetaData", "Signature", "Annotations"},
@@ -45,11 +48,11 @@ var sequence = func() map[string][]string {
 	}
 }()
 
-// neverEmpty are the lists that the schemas want to have an entry (ssp 7), and that may
-// be left out.
-var neverEmpty = []string{"Connectors", "Elements", "Connections", "SignalDictionaries", "GraphicalElements", "Units", "Enumerations", "ParameterBindings", "Annotations"}
+// neverEmpty are optional lists that must have an entry (ssp 7).
+var neverEmpty = []string{"Connectors", "Elements", "Connections", "SignalDictionaries", "GraphicalElements",
+	"Units", "Enumerations", "ParameterBindings", "Annotations"}
 
-// rankOf returns the place of an element in a sequence, -1 if it is not in it.
+// rankOf returns the index of an element in a sequence, -1 if it is not in it.
 func rankOf(names []string, name, uri string) int {
 	switch r := slices.Index(names, name); {
 	case !Standard(uri):
@@ -61,19 +64,18 @@ func rankOf(names []string, name, uri string) int {
 	}
 }
 
-// foreignContent reports whether what an element of this name holds is not of SSP.
+// foreignContent reports whether the content of an element is not of SSP.
 func foreignContent(name string) bool {
 	return name == "Annotation" || name == "MetaData" || name == "Signature"
 }
 
-// opaque reports whether the content of an element is not ours to arrange.
+// opaque reports whether the content of an element must not be rearranged.
 func opaque(el *etree.Element) bool { return foreignContent(el.Tag) || !Standard(URI(el)) }
 
 // URI returns the namespace of an element.
 func URI(el *etree.Element) string { return el.NamespaceURI() }
 
-// Attr returns an attribute without namespace, nil if it is not there. It stays
-// part of the element.
+// Attr returns an attribute without namespace, nil if it is absent. It points into the element.
 func Attr(el *etree.Element, key string) *etree.Attr {
 	for i := range el.Attr {
 		if el.Attr[i].Space == "" && el.Attr[i].Key == key {
@@ -83,7 +85,7 @@ func Attr(el *etree.Element, key string) *etree.Attr {
 	return nil
 }
 
-// Value returns an attribute without namespace, "" if it is not there.
+// Value returns an attribute without namespace, "" if it is absent.
 func Value(el *etree.Element, key string) string {
 	if a := Attr(el, key); a != nil {
 		return a.Value
@@ -91,12 +93,12 @@ func Value(el *etree.Element, key string) string {
 	return ""
 }
 
-// RemoveAttr takes an attribute without namespace away.
+// RemoveAttr removes an attribute without namespace.
 func RemoveAttr(el *etree.Element, key string) {
 	el.Attr = slices.DeleteFunc(el.Attr, func(a etree.Attr) bool { return a.Space == "" && a.Key == key })
 }
 
-// BadRune finds a character that XML cannot hold, not even escaped.
+// BadRune finds a character that XML cannot represent, not even escaped.
 func BadRune(s string) (rune, bool) {
 	for i, r := range s {
 		switch {
@@ -112,7 +114,7 @@ func BadRune(s string) (rune, bool) {
 	return 0, false
 }
 
-// Resolve returns the namespace that a prefix stands for at an element, "" if none.
+// Resolve returns the namespace of a prefix at an element, "" if none.
 func Resolve(at *etree.Element, prefix string) string {
 	if prefix == "xml" {
 		return "http://www.w3.org/XML/1998/namespace"
@@ -127,7 +129,7 @@ func Resolve(at *etree.Element, prefix string) string {
 	return ""
 }
 
-// Declaration reports whether an attribute declares a namespace, and for which prefix.
+// Declaration reports whether an attribute declares a namespace, and its prefix.
 func Declaration(a etree.Attr) (prefix string, ok bool) {
 	if a.Space == "xmlns" {
 		return a.Key, true
@@ -135,8 +137,8 @@ func Declaration(a etree.Attr) (prefix string, ok bool) {
 	return "", a.Space == "" && a.Key == "xmlns"
 }
 
-// Prefix returns the prefix of a namespace for an element that is put below at. One
-// that is not declared yet is declared at the root.
+// Prefix returns the prefix of a namespace for a new element below at. It declares a missing prefix
+// at the root.
 func Prefix(at *etree.Element, uri string) string {
 	for e := at; e != nil; e = e.Parent() {
 		for _, a := range e.Attr {
@@ -156,7 +158,7 @@ func Prefix(at *etree.Element, uri string) string {
 	return p
 }
 
-// top returns the root element of the document that an element is in.
+// top returns the root element of the document of an element.
 func top(el *etree.Element) *etree.Element {
 	for p := el.Parent(); p != nil && p.Tag != ""; p = el.Parent() {
 		el = p
@@ -164,8 +166,8 @@ func top(el *etree.Element) *etree.Element {
 	return el
 }
 
-// DeclareInherited lets every prefix in a copied element mean what it means in the
-// original.
+// DeclareInherited declares namespaces in a copied element so that all prefixes mean the same as in
+// the original.
 func DeclareInherited(el, original *etree.Element) {
 	var walk func(a, b *etree.Element)
 	walk = func(a, b *etree.Element) {
@@ -192,8 +194,7 @@ func DeclareInherited(el, original *etree.Element) {
 	walk(el, original)
 }
 
-// Repair puts right what reading tolerates: namespaces that are not those of the
-// standard.
+// Repair corrects namespaces that reading tolerates.
 func Repair(el *etree.Element) {
 	for i := range el.Attr {
 		if _, ok := Declaration(el.Attr[i]); ok {
@@ -210,8 +211,8 @@ func Repair(el *etree.Element) {
 	}
 }
 
-// Arrange puts a tree that is to be written into the order of the schemas, without empty
-// lists, and indents it (ssp 7).
+// Arrange prepares a tree for writing: the order of the schemas, no empty lists, indentation (ssp
+// 7).
 func Arrange(root *etree.Element) {
 	prune(root)
 	order(root)
@@ -231,48 +232,53 @@ func prune(el *etree.Element) {
 	}
 }
 
-// order puts the children into the sequence of the schemas. Comments stay before
-// the element that they stand before, unknown elements behind their neighbour.
+// order sorts the children of an element and of those in it into the sequence of the schemas.
+// A comment stays before the element that follows it, an unknown element after the one before.
 func order(el *etree.Element) {
 	if opaque(el) {
 		return
 	}
 	if names := sequence[URI(el)+" "+el.Tag]; names != nil {
-		type group struct {
-			rank   int
-			tokens []etree.Token
-		}
-		var groups []group
-		var pending []etree.Token
-		rank := -1
-		for _, t := range el.Child {
-			pending = append(pending, t)
-			k, ok := t.(*etree.Element)
-			if !ok {
-				continue
-			}
-			if r := rankOf(names, k.Tag, URI(k)); r >= 0 {
-				rank = r
-			}
-			groups = append(groups, group{rank, pending})
-			pending = nil
-		}
-		byRank := func(a, b group) int { return a.rank - b.rank }
-		if !slices.IsSortedFunc(groups, byRank) {
-			slices.SortStableFunc(groups, byRank)
-			tokens := make([]etree.Token, 0, len(el.Child))
-			for _, g := range groups {
-				tokens = append(tokens, g.tokens...)
-			}
-			Refill(el, append(tokens, pending...))
-		}
+		orderChildren(el, names)
 	}
 	for _, k := range el.ChildElements() {
 		order(k)
 	}
 }
 
-// Refill returns an element these children in place of its own.
+func orderChildren(el *etree.Element, names []string) {
+	type group struct { // an element and what is before it
+		rank   int
+		tokens []etree.Token
+	}
+	var groups []group
+	var pending []etree.Token
+	rank := -1
+	for _, t := range el.Child {
+		pending = append(pending, t)
+		k, ok := t.(*etree.Element)
+		if !ok {
+			continue
+		}
+		if r := rankOf(names, k.Tag, URI(k)); r >= 0 {
+			rank = r
+		}
+		groups = append(groups, group{rank, pending})
+		pending = nil
+	}
+	byRank := func(a, b group) int { return a.rank - b.rank }
+	if slices.IsSortedFunc(groups, byRank) {
+		return
+	}
+	slices.SortStableFunc(groups, byRank)
+	tokens := make([]etree.Token, 0, len(el.Child))
+	for _, g := range groups {
+		tokens = append(tokens, g.tokens...)
+	}
+	Refill(el, append(tokens, pending...))
+}
+
+// Refill replaces the children of an element.
 func Refill(el *etree.Element, tokens []etree.Token) {
 	tokens = slices.Clone(tokens)
 	for i := len(el.Child) - 1; i >= 0; i-- {
@@ -283,8 +289,8 @@ func Refill(el *etree.Element, tokens []etree.Token) {
 	}
 }
 
-// indent lays the elements of the standard out, one a line. What is in annotations,
-// metadata and signatures stays as written, unless there is no text in it at all.
+// indent puts each element of the standard on its own line. Annotations, metadata and signatures
+// with text stay as written.
 func indent(el *etree.Element, depth int) {
 	if opaque(el) && hasText(el) {
 		return

@@ -15,41 +15,43 @@ import (
 var (
 	RuleSchema = &diag.Rule{ID: "SD1", Level: diag.Error, Ref: "ssp 4-9, 13, 21",
 		Doc:    "A document is well-formed XML and has the required elements and attributes, with values of the required form.",
-		Remedy: "correct the document; the schemas of the standard say what is allowed"}
+		Remedy: "correct the document according to the schemas of the standard"}
 	RuleTolerated = &diag.Rule{ID: "SD1T", Level: diag.Warning, Strict: true, Ref: "ssp 6, 7",
-		Doc:    "Namespaces are declared and named as the standard names them.",
-		Remedy: "correct the document; it was read as it was surely meant"}
+		Doc:    "Namespaces are declared and are those of the standard.",
+		Remedy: "correct the document; it was read with the namespace of the standard"}
 	RuleSequence = &diag.Rule{ID: "SD1S", Level: diag.Warning, Strict: true, Ref: "ssp 7",
-		Doc:    "Elements stand in the order of the schemas, a list that is there has an entry, identifiers are unique, and elements hold no text. Other tools may refuse the document.",
-		Remedy: "move the element, leave out the empty list, or correct the attribute; the document was read as it was surely meant"}
+		Doc: "Elements are in the order of the schemas, lists are not empty, identifiers are unique, and elements " +
+			"contain no text. Other tools may refuse the document otherwise.",
+		Remedy: "move the element, remove the empty list or the text, or correct the attribute; " +
+			"the document was read all the same"}
 	RuleUnknown = &diag.Rule{ID: "SD1U", Level: diag.Warning, Ref: "ssp 6",
-		Doc:    "Elements and attributes that the standard does not know have no meaning and are left out.",
-		Remedy: "correct the name if it is a typing error; what is meant for a tool belongs into an annotation"}
+		Doc:    "Elements and attributes are those of the standard. Others have no effect.",
+		Remedy: "correct the name if it is a typing error; use annotations for data of a tool"}
 )
 
-// Reader reads one document and reports what is wrong with it.
+// Reader reads one document and reports errors in it.
 type Reader struct {
 	List *diag.List
-	File string // as shown to the user
-	// Prefixes are taken literally where the document does not declare them, like those
-	// of SSP: namespaces by prefix.
+	File string // name in findings
+	// Prefixes maps prefixes to the namespaces that they have if the document does not declare
+	// them, in addition to those of SSP.
 	Prefixes map[string]string
 
 	seen       map[string]bool // of Once
 	undeclared []string        // prefixes that Parse declares
 }
 
-// Place returns where an element stands.
+// Place returns the position of an element.
 func (p *Reader) Place(n *Node) diag.Place {
 	return diag.Place{File: p.File, Path: n.Path(), Line: n.Line, Column: n.Column}
 }
 
-// Add reports a violation at an element.
+// Add reports a finding at an element.
 func (p *Reader) Add(r *diag.Rule, n *Node, format string, args ...any) {
 	p.List.Report(r, p.Place(n), format, args...)
 }
 
-// Once reports whether a key comes up for the first time in this file.
+// Once reports whether a key occurs for the first time in this file.
 func (p *Reader) Once(key string) bool {
 	if p.seen[key] {
 		return false
@@ -61,8 +63,8 @@ func (p *Reader) Once(key string) bool {
 	return true
 }
 
-// Parse reads the document and reports where it departs from the schemas. It returns nil
-// after an error that leaves no tree to read.
+// Parse reads a document and reports differences from the schemas. It returns nil after an error
+// that leaves no tree.
 func (p *Reader) Parse(data []byte) *Node {
 	data, err := decode(data)
 	if err != nil {
@@ -76,7 +78,8 @@ func (p *Reader) Parse(data []byte) *Node {
 		if errors.As(err, &syntax) {
 			line = syntax.Line
 			if !utf8.Valid(data) {
-				hint = `; if it is in ISO-8859-1, it must begin with <?xml version="1.0" encoding="ISO-8859-1"?>, else save it as UTF-8`
+				hint = `; save it as UTF-8 or, if it is in ISO-8859-1, ` +
+					`begin it with <?xml version="1.0" encoding="ISO-8859-1"?>`
 			}
 		}
 		p.List.Add(RuleSchema, p.File, "", line, "the file is not well-formed XML: %v%s", err, hint)
@@ -90,8 +93,8 @@ func (p *Reader) Parse(data []byte) *Node {
 	return root
 }
 
-// judge finds the namespaces of an element and of those in it, and reports what is wrong
-// whatever they mean. foreign means that they are in something that is not of SSP.
+// judge resolves the namespaces of an element and of those in it, and checks what does not depend
+// on their meaning. foreign is true inside elements that are not of SSP.
 func (p *Reader) judge(n *Node, foreign bool) {
 	n.URI = p.namespace(n)
 	numberSiblings(n.Kids)
@@ -109,15 +112,14 @@ func (p *Reader) judge(n *Node, foreign bool) {
 	}
 }
 
-// atMostOnce are the elements of the standard that stand at most once in their parent.
+// atMostOnce are the elements of the standard that a parent has at most once.
 var atMostOnce = map[string]bool{
 	"Connectors": true, "Elements": true, "Connections": true, "SignalDictionaries": true, "ParameterBindings": true,
 	"ParameterValues": true, "ParameterMapping": true, "Parameters": true, "Enumerations": true, "Units": true, "BaseUnit": true,
 	"DefaultExperiment": true, "Annotations": true,
 }
 
-// singles reports elements that occur twice where one is allowed: which of them counts
-// is not known.
+// singles reports elements that occur twice but may occur once: it is unknown which one counts.
 func (p *Reader) singles(n *Node) {
 	if !Standard(n.URI) {
 		return
@@ -128,13 +130,13 @@ func (p *Reader) singles(n *Node) {
 			continue
 		}
 		if first, twice := seen[k.Name]; twice {
-			p.Add(RuleSchema, k, "the element %q stands twice in %q, first in line %d", k.Name, n.Name, first)
+			p.Add(RuleSchema, k, "the element %q occurs twice in %q, first in line %d", k.Name, n.Name, first)
 		}
 		seen[k.Name] = k.Line
 	}
 }
 
-// known returns the namespace that an undeclared prefix stands for, "" if none (ssp 6).
+// known returns the namespace of an undeclared prefix, "" if there is none (ssp 6).
 func (p *Reader) known(prefix string) string {
 	for uri, standard := range Prefixes {
 		if prefix == standard && Standard(uri) {
@@ -144,7 +146,7 @@ func (p *Reader) known(prefix string) string {
 	return p.Prefixes[prefix]
 }
 
-// declare has Parse declare a prefix at the root, so that the tree can be written.
+// declare makes Parse declare a prefix at the root, so that the tree can be written.
 func (p *Reader) declare(prefix string) {
 	if !slices.Contains(p.undeclared, prefix) {
 		p.undeclared = append(p.undeclared, prefix)
@@ -169,12 +171,12 @@ func (p *Reader) namespace(n *Node) string {
 	return uri
 }
 
-// knownAttributes are those of the elements of the standard, versions 1.0 and
-// 2.0. Elements that are not listed here are not checked: geometry, notes and
-// metadata have no effect on a run.
+// knownAttributes are the attributes of the elements of the standard, versions 1.0 and 2.0. Other
+// elements are not checked: geometry, notes and metadata have no effect on a run.
 var knownAttributes = func() map[string][]string {
 	base := []string{"id", "description"}
-	top := append([]string{"version", "name", "author", "fileversion", "copyright", "license", "generationTool", "generationDateAndTime"}, base...)
+	top := append([]string{"version", "name", "author", "fileversion", "copyright", "license",
+		"generationTool", "generationDateAndTime"}, base...)
 	m := map[string][]string{
 		SSD + " SystemStructureDescription": top, SSV + " ParameterSet": top, SSM + " ParameterMapping": top,
 		SSB + " SignalDictionary":          top,
@@ -203,14 +205,14 @@ var knownAttributes = func() map[string][]string {
 		SSC + " LinearTransformation": {"factor", "offset"},
 		SSC + " Dimension":            {"size", "sizeConnector"},
 	}
-	for _, list := range []string{"Connectors", "Elements", "Connections", "ParameterBindings", "SignalDictionaries", "ParameterValues", "Units", "Enumerations", "Annotations"} {
+	for _, list := range []string{"Connectors", "Elements", "Connections", "ParameterBindings", "SignalDictionaries",
+		"ParameterValues", "Units", "Enumerations", "Annotations"} {
 		m[SSD+" "+list] = nil
 	}
 	return m
 }()
 
-// attributes reports attributes that stand twice on an element, and those
-// without namespace that the standard does not know.
+// attributes reports repeated attributes, and unknown ones without a namespace.
 func (p *Reader) attributes(n *Node) {
 	known, listed := knownAttributes[n.URI+" "+n.Name]
 	seen := make(map[string]bool, len(n.El.Attr))
@@ -220,16 +222,16 @@ func (p *Reader) attributes(n *Node) {
 			p.declare(a.Space)
 		}
 		if seen[key] {
-			p.Add(RuleSchema, n, "the attribute %q stands twice", key)
+			p.Add(RuleSchema, n, "the attribute %q occurs twice", key)
 		}
 		seen[key] = true
 		if listed && a.Space == "" && a.Key != "xmlns" && !slices.Contains(known, a.Key) {
-			p.Add(RuleUnknown, n, "the attribute %q is not known here and is left out", a.Key)
+			p.Add(RuleUnknown, n, "the attribute %q is not known here and is ignored", a.Key)
 		}
 	}
 }
 
-// Need returns an attribute that must be there.
+// Need returns a required attribute.
 func (p *Reader) Need(n *Node, key string) string {
 	v, ok := n.Attr(key)
 	if !ok {
@@ -276,10 +278,10 @@ func (p *Reader) Boolean(n *Node, key string, absent bool) bool {
 
 // Unknown names an element that has no meaning here.
 func (p *Reader) Unknown(n *Node) {
-	p.Add(RuleUnknown, n, "the element %q is not known here and is left out", n.El.FullTag())
+	p.Add(RuleUnknown, n, "the element %q is not known here and is ignored", n.El.FullTag())
 }
 
-// Each returns the children that have a name in one of the namespaces, and reports the others.
+// Each returns the children with a name in one of the namespaces, and reports the others.
 func (p *Reader) Each(n *Node, name string, uris ...string) iter.Seq[*Node] {
 	return func(yield func(*Node) bool) {
 		for _, k := range n.Kids {
@@ -292,8 +294,8 @@ func (p *Reader) Each(n *Node, name string, uris ...string) iter.Seq[*Node] {
 	}
 }
 
-// Silent reports whether an element is known to have no effect on a run: geometry
-// and notes (ssp 22), metadata and signatures of version 2.
+// Silent reports whether an element is known to have no effect on a run: geometry and notes (ssp
+// 22), metadata and signatures of version 2.
 func Silent(n *Node) bool {
 	switch n.Name {
 	case "ElementGeometry", "ConnectorGeometry", "ConnectionGeometry", "SystemGeometry", "GraphicalElements":
@@ -304,11 +306,11 @@ func Silent(n *Node) bool {
 	return false
 }
 
-// What the schemas ask for beside what the model needs (ssp 7): the order of elements and
-// lists that are not empty. Documents that do not follow are read all the same.
+// The rest of this file checks requirements of the schemas that reading does not need (ssp 7):
+// the order of elements, and lists that are not empty.
 
-// arranged reports children that do not stand as the schemas want it: in their sequence,
-// once, where they belong, and in lists that are not empty.
+// arranged reports children in the wrong order or namespace, unknown or repeated ones, and lists
+// without the entries that the schemas require.
 func (p *Reader) arranged(n *Node) {
 	if foreignContent(n.Name) {
 		p.held(n)
@@ -317,26 +319,18 @@ func (p *Reader) arranged(n *Node) {
 	names, last, rank := sequence[n.URI+" "+n.Name], "", -1
 	seen, told := make(map[string]bool), false
 	for _, k := range n.Kids {
-		switch {
-		case k.URI == SSD && slices.Contains(commonElements, k.Name):
-			if p.Once("common " + k.Name) {
-				p.Add(RuleTolerated, k, "the element %q belongs into the namespace %q", k.El.FullTag(), SSC)
-			}
-		case k.Name == "Annotations" && Standard(k.URI) && k.URI != n.URI:
-			p.Add(RuleTolerated, k, "the element %q belongs into the namespace %q, which is that of %q", k.El.FullTag(), n.URI, n.El.FullTag())
-		case empty(n) || n.Name == "GraphicalElements" && k.Name != "Note" || names != nil && Silent(k) && !slices.Contains(names, k.Name):
-			p.Unknown(k)
+		if !p.belongs(n, k, names) {
 			continue
 		}
 		r := rankOf(names, k.Name, k.URI)
 		switch {
 		case r < 0:
 			continue
-		case r < rank && !told: // the first is enough
+		case r < rank && !told: // only the first is reported
 			told = true
-			p.Add(RuleSequence, k, "%q stands behind %q, and the schema wants it before", k.El.FullTag(), last)
+			p.Add(RuleSequence, k, "%q comes after %q; the schema requires it before", k.El.FullTag(), last)
 		case seen[k.Name] && (strings.HasSuffix(k.Name, "Geometry") || k.Name == "GraphicalElements"):
-			p.Add(RuleSequence, k, "%q stands twice in %q", k.El.FullTag(), n.El.FullTag())
+			p.Add(RuleSequence, k, "%q occurs twice in %q", k.El.FullTag(), n.El.FullTag())
 		}
 		if seen[k.Name] = true; r > rank {
 			last, rank = k.El.FullTag(), r
@@ -347,17 +341,34 @@ func (p *Reader) arranged(n *Node) {
 			break
 		}
 		if !slices.ContainsFunc(n.Kids, func(k *Node) bool { return slices.Contains(need, k.Name) }) {
-			p.Add(RuleSequence, n, "%q holds no %s, and the schema wants one at least", n.El.FullTag(), need[0])
+			p.Add(RuleSequence, n, "%q contains no %s; the schema requires at least one", n.El.FullTag(), need[0])
 		}
 	}
 }
 
-// held reports what annotations, metadata and signatures must not hold themselves; what
-// stands in their content is theirs.
+// belongs reports children in the wrong namespace. It returns false, after a finding, for
+// children that the parent cannot have.
+func (p *Reader) belongs(n, k *Node, names []string) bool {
+	switch {
+	case k.URI == SSD && slices.Contains(commonElements, k.Name):
+		if p.Once("common " + k.Name) {
+			p.Add(RuleTolerated, k, "the element %q belongs to the namespace %q", k.El.FullTag(), SSC)
+		}
+	case k.Name == "Annotations" && Standard(k.URI) && k.URI != n.URI:
+		p.Add(RuleTolerated, k, "the element %q belongs to the namespace %q of %q", k.El.FullTag(), n.URI, n.El.FullTag())
+	case empty(n) || n.Name == "GraphicalElements" && k.Name != "Note" ||
+		names != nil && Silent(k) && !slices.Contains(names, k.Name):
+		p.Unknown(k)
+		return false
+	}
+	return true
+}
+
+// held checks the children of annotations, metadata and signatures, but not their content.
 func (p *Reader) held(n *Node) {
 	if n.Name == "Annotation" {
 		if len(n.Kids) > 1 {
-			p.Add(RuleSequence, n, "the annotation holds %d elements, and the schema wants one at most", len(n.Kids))
+			p.Add(RuleSequence, n, "the annotation contains %d elements; the schema allows one", len(n.Kids))
 		}
 		return
 	}
@@ -368,18 +379,21 @@ func (p *Reader) held(n *Node) {
 	}
 }
 
-// texts reports text in elements of the standard, which hold elements only: the first in
-// each. That of annotations and metadata is theirs, and values of arrays may be texts.
+// texts reports text in elements of the standard, the first in each. Annotations, metadata and
+// values of arrays may contain text.
 func (p *Reader) texts(n *Node) {
 	if t := n.text; t != nil && !n.theirs() && n.Name != "Value" {
-		p.List.Report(RuleSequence, diag.Place{File: p.File, Path: n.Path(), Line: t.line, Column: t.column}, "the text %q in %q has no meaning: the element holds none", shortened(t.text), n.El.FullTag())
+		at := diag.Place{File: p.File, Path: n.Path(), Line: t.line, Column: t.column}
+		p.List.Report(RuleSequence, at, "the text %q in %q is not allowed: the element may contain only elements",
+			shortened(t.text), n.El.FullTag())
 	}
 	for _, k := range n.Kids {
 		p.texts(k)
 	}
 }
 
-// theirs reports whether an element is not of the standard, or holds or lies in what is not.
+// theirs reports whether an element is not of the standard, or is one with foreign content, or is
+// inside such an element.
 func (n *Node) theirs() bool {
 	for ; n != nil; n = n.Parent {
 		if !Standard(n.URI) || foreignContent(n.Name) {
@@ -389,7 +403,7 @@ func (n *Node) theirs() bool {
 	return false
 }
 
-// shortened is the first line of a text, and of that not more than a message bears.
+// shortened returns the first line of a text, cut for a message.
 func shortened(text string) string {
 	const most = 40
 	text, more, cut := strings.Cut(strings.TrimSpace(text), "\n")
@@ -402,13 +416,12 @@ func shortened(text string) string {
 	return text
 }
 
-// isEnumeration reports whether an Enumeration is a definition, and no type or value.
+// isEnumeration reports whether an Enumeration is a definition, not a type or value.
 func isEnumeration(n *Node) bool {
 	return n.Name == "Enumeration" && n.Parent != nil && n.Parent.Name == "Enumerations"
 }
 
-// empty reports whether an element is one that holds no others, and that no reader looks
-// into.
+// empty reports whether an element may have no children, and no reader checks that.
 func empty(n *Node) bool {
 	switch n.Name {
 	case "MapEntry", "Item", "BaseUnit", "Dimension", "Note", "Clock":
@@ -417,19 +430,20 @@ func empty(n *Node) bool {
 	return strings.HasSuffix(n.Name, "Geometry") || slices.Contains(types, n.Name) && n.URI == SSC && !isEnumeration(n)
 }
 
-// needed are the elements of which the schemas want one at least, by that in which they
-// stand (ssp 7): one of each group, the first of which names it.
+// needed lists for each parent groups of elements of which the schemas require at least one (ssp
+// 7). The first of a group names it in messages.
 var needed = map[string][][]string{
 	"Connectors": {{"Connector"}}, "Elements": {{"Component", "System", "SignalDictionaryReference"}}, "Connections": {{"Connection"}},
 	"SignalDictionaries": {{"SignalDictionary"}}, "GraphicalElements": {{"Note"}}, "Units": {{"Unit"}}, "Enumerations": {{"Enumeration"}},
-	"ParameterBindings": {{"ParameterBinding"}}, "Annotations": {{"Annotation"}}, "Enumeration": {{"Item"}}, "ParameterSet": {{"Parameters"}},
-	"BooleanMappingTransformation": {{"MapEntry"}}, "IntegerMappingTransformation": {{"MapEntry"}}, "EnumerationMappingTransformation": {{"MapEntry"}},
+	"ParameterBindings": {{"ParameterBinding"}}, "Annotations": {{"Annotation"}}, "Enumeration": {{"Item"}},
+	"ParameterSet": {{"Parameters"}}, "BooleanMappingTransformation": {{"MapEntry"}},
+	"IntegerMappingTransformation": {{"MapEntry"}}, "EnumerationMappingTransformation": {{"MapEntry"}},
 }
 
-// written reports identifiers that stand twice, and a parameter set without a name.
+// written reports repeated identifiers, and a parameter set without a name.
 func (p *Reader) written(n *Node) {
 	if id, ok := n.Attr("id"); ok && !p.Once("id "+id) {
-		p.Add(RuleSequence, n, "the id %q stands twice in this file", id)
+		p.Add(RuleSequence, n, "the id %q occurs twice in this file", id)
 	}
 	if _, ok := n.Attr("name"); !ok && n.Name == "ParameterSet" {
 		p.Add(RuleSequence, n, "the attribute %q is missing", "name")

@@ -1,6 +1,6 @@
-// Package xmltree reads the XML documents of SSP into a tree whose elements know their
-// namespace, line and column, judges what the schemas ask for, and arranges a tree that is
-// to be written. What the elements mean is the business of package ssp.
+// Package xmltree reads the XML documents of SSP into a tree with namespaces, lines and columns,
+// checks it against the schemas, and arranges trees for writing. Package ssp interprets the
+// elements.
 package xmltree
 
 import (
@@ -29,10 +29,10 @@ const (
 	Own = "https://github.com/macrostep/macrostep/ssp/1"
 )
 
-// Prefixes are the prefixes that new elements get. Some tools know no others (ssp 6).
+// Prefixes are the prefixes of new elements. Some tools know no others (ssp 6).
 var Prefixes = map[string]string{SSD: "ssd", SSC: "ssc", SSV: "ssv", SSM: "ssm", SSB: "ssb", Own: "ms"}
 
-// aliases are namespaces that occur in place of the right ones (ssp 6).
+// aliases maps wrong namespaces that occur in files to the right ones (ssp 6).
 var aliases = map[string]string{
 	"http://ssp-standard.org/SSP1/ParameterValues": SSV,
 }
@@ -46,15 +46,15 @@ func Standard(uri string) bool {
 	return false
 }
 
-// MaxDocument bounds a document in memory, in bytes. The largest parameter sets known
-// have some ten thousand entries, about 2 MB.
+// MaxDocument is the largest size of a document in bytes. The largest known parameter sets have
+// some ten thousand entries, about 2 MB.
 const MaxDocument = 256 << 20
 
-// maxDepth bounds the nesting of elements. A nested system takes two levels.
+// maxDepth is the deepest nesting of elements. A nested system takes two levels.
 const maxDepth = 500
 
-// Node is an element with its namespace resolved and its place known. The tree of nodes
-// mirrors that of etree, which keeps comments, text and attributes.
+// Node is an element with its namespace and position. The tree of nodes mirrors that of etree,
+// which has comments, text and attributes.
 type Node struct {
 	El           *etree.Element
 	URI, Name    string // namespace and local name
@@ -62,18 +62,33 @@ type Node struct {
 	Parent       *Node
 	Kids         []*Node
 
-	nth  int // 1-based among siblings of the same tag, and name where they have one; 0 if it is the only one
+	nth  int // 1-based among siblings of the same tag and name; 0 if it is the only one
 	text *stray
 }
 
-// stray is the first text that stands directly in an element.
+// stray is the first text directly in an element.
 type stray struct {
 	line, column int
 	text         string
 }
 
-// Of returns the nodes of an element that is not in a document read before: without lines,
-// and with the namespaces as declared.
+// newStray returns the text of a token at a line and column, nil if it is blank.
+func newStray(data []byte, line, column int) *stray {
+	text := bytes.TrimLeft(data, " \t\r\n")
+	if len(text) == 0 {
+		return nil
+	}
+	blank := data[:len(data)-len(text)]
+	if lines := bytes.Count(blank, []byte{'\n'}); lines > 0 {
+		line, column = line+lines, len(blank)-bytes.LastIndexByte(blank, '\n')
+	} else {
+		column += len(blank)
+	}
+	return &stray{line, column, string(bytes.TrimSpace(text))}
+}
+
+// Of returns the nodes of an element that was not read by a Reader: without lines, and with the
+// declared namespaces.
 func Of(el *etree.Element) *Node {
 	n := &Node{El: el, Name: el.Tag, URI: URI(el)}
 	for _, k := range el.ChildElements() {
@@ -131,29 +146,20 @@ func parse(data []byte) (*Node, error) {
 			}
 			parent, open = el, n
 		case xml.EndElement:
-			switch name := etree.NewElement(t.Name.Local); {
-			case open == nil:
-				return fail("unexpected end element </%s>", t.Name.Local)
-			case open.El.Tag != t.Name.Local || open.El.Space != t.Name.Space:
-				name.Space = t.Name.Space
-				return fail("element <%s> closed by </%s>", open.El.FullTag(), name.FullTag())
+			name := strings.TrimPrefix(t.Name.Space+":"+t.Name.Local, ":")
+			if open == nil {
+				return fail("unexpected end element </%s>", name)
+			}
+			if open.El.FullTag() != name {
+				return fail("element <%s> closed by </%s>", open.El.FullTag(), name)
 			}
 			depth--
 			parent, open = parent.Parent(), open.Parent
 		case xml.CharData:
-			text := bytes.TrimSpace(t)
-			switch {
-			case len(text) == 0:
-			case open == nil:
+			if text := newStray(t, line, column); text != nil && open == nil {
 				return nil, errors.New("there is text outside of the root element")
-			case open.text == nil:
-				blank := t[:len(t)-len(bytes.TrimLeft(t, " \t\r\n"))]
-				if lines := bytes.Count(blank, []byte{'\n'}); lines > 0 {
-					line, column = line+lines, len(blank)-bytes.LastIndexByte(blank, '\n')
-				} else {
-					column += len(blank)
-				}
-				open.text = &stray{line, column, string(text)}
+			} else if text != nil && open.text == nil {
+				open.text = text
 			}
 			parent.CreateText(string(t))
 		case xml.Comment:
@@ -166,7 +172,7 @@ func parse(data []byte) (*Node, error) {
 	}
 }
 
-// decode strips a byte order mark and converts Latin-1. The standard wants UTF-8 (ssp 4).
+// decode removes a byte order mark and converts Latin-1. The standard requires UTF-8 (ssp 4).
 func decode(data []byte) ([]byte, error) {
 	data, marked := bytes.CutPrefix(data, []byte("\xef\xbb\xbf"))
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
@@ -186,7 +192,7 @@ func decode(data []byte) ([]byte, error) {
 	case "utf-8", "utf8", "us-ascii", "ascii":
 		return data, nil
 	case "iso-8859-1", "latin1", "latin-1":
-		if marked && utf8.Valid(data) { // the mark is that of UTF-8; the declaration was left behind
+		if marked && utf8.Valid(data) { // the mark is that of UTF-8; the declaration is outdated
 			return data, nil
 		}
 		return charmap.ISO8859_1.NewDecoder().Bytes(data)
@@ -194,13 +200,12 @@ func decode(data []byte) ([]byte, error) {
 	return nil, fmt.Errorf("the file is encoded in %q; save it as UTF-8", name)
 }
 
-// Is reports whether the node has this name in one of the namespaces.
+// Is reports whether the node has a name in one of the namespaces.
 func (n *Node) Is(name string, uris ...string) bool {
 	return n.Name == name && slices.Contains(uris, n.URI)
 }
 
-// Path returns the place of a node, with names where there are some and numbers
-// where there are several of a kind.
+// Path returns the path of a node, with names, and numbers where siblings would be ambiguous.
 func (n *Node) Path() string {
 	var parts []string
 	for ; n != nil; n = n.Parent {
@@ -226,7 +231,7 @@ func (n *Node) Attr(key string) (string, bool) {
 	return a.Value, true
 }
 
-// Str returns an attribute, or a default where it is absent.
+// Str returns an attribute, or a default if it is absent.
 func (n *Node) Str(key, absent string) string {
 	if v, ok := n.Attr(key); ok {
 		return v
@@ -234,7 +239,7 @@ func (n *Node) Str(key, absent string) string {
 	return absent
 }
 
-// numberSiblings tells siblings of one tag and name apart.
+// numberSiblings numbers siblings of the same tag and name.
 func numberSiblings(siblings []*Node) {
 	named := make(map[string][]*Node)
 	for _, kid := range siblings {
@@ -253,8 +258,8 @@ func numberSiblings(siblings []*Node) {
 	}
 }
 
-// ParseReal reads an xs:double. Infinities and NaN are no values here (fmi2 12),
-// nor are the hexadecimal forms that Go knows.
+// ParseReal reads an xs:double. It refuses infinities, NaN (fmi2 12) and the hexadecimal forms of
+// Go.
 func ParseReal(text string) (float64, error) {
 	t := strings.TrimSpace(text)
 	v, err := strconv.ParseFloat(t, 64)
