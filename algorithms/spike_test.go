@@ -49,20 +49,3 @@ func TestNoSpikesByStepSize(t *testing.T) {
 		t.Errorf("%d spikes, first at %g", d.spikes, d.firstAt)
 	}
 }
-
-// Blocks keep covering all values, and their number stays bounded.
-func TestSpikeBlocks(t *testing.T) {
-	d := spikeDetector{threshold: 50}
-	for i := range 100_000 {
-		d.add(float64(i), 1, float64(i%1000))
-		if d.blocks >= spikeBlocks {
-			t.Fatalf("%d blocks", d.blocks)
-		}
-		if covered := float64(d.blocks)*d.length + d.span; covered != float64(i+1) {
-			t.Fatalf("%g of %d s are in blocks", covered, i+1)
-		}
-	}
-	if d.center != 999 || d.spread != 0 || d.spikes != 0 {
-		t.Errorf("center %g, spread %g, %d spikes", d.center, d.spread, d.spikes)
-	}
-}
