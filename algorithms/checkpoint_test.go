@@ -1,7 +1,6 @@
 package algorithms_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -41,16 +40,16 @@ func bentSystem(t testing.TB, cut *split) *master.System {
 // resumable is a run that keeps its points and checkpoints.
 type resumable struct {
 	mastertest.Memory
+	alg         *Coupling
 	checkpoints []master.Checkpoint
 	result      master.Result
-	archive     []byte // of the algorithm at the end
 }
 
 func newResumable(t testing.TB, stop, H float64, preset string, params map[string]string, w With, every float64, sys *master.System, from []byte) *resumable {
 	t.Helper()
 	choice := chosen(t, preset, params, w)
-	r := &resumable{}
-	run, err := master.NewRun(sys, choice.Algorithm, master.Options{
+	r := &resumable{alg: choice.Algorithm.(*Coupling)}
+	run, err := master.NewRun(sys, r.alg, master.Options{
 		Stop: stop, Step: H, Discard: choice.Discard, Recorders: []master.Recorder{&r.Memory}, Resume: from,
 		Checkpoints: &master.Checkpoints{Every: every, Write: func(c master.Checkpoint) error { r.checkpoints = append(r.checkpoints, c); return nil }},
 	})
@@ -60,9 +59,6 @@ func newResumable(t testing.TB, stop, H float64, preset string, params map[strin
 	if r.result, err = run.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	end := master.NewArchive()
-	choice.Algorithm.(master.Archiver).Archive(end)
-	r.archive = end.Data()
 	return r
 }
 
@@ -191,8 +187,8 @@ func sameAfterResumeOver(t *testing.T, stop, H float64, preset string, params ma
 		if !reflect.DeepEqual(part.result, whole.result) {
 			t.Errorf("resumed at t = %g s: %+v, want %+v", c.T, part.result, whole.result)
 		}
-		if !bytes.Equal(part.archive, whole.archive) {
-			t.Errorf("resumed at t = %g s: the algorithm ends in another state", c.T)
+		if d := differences(part.alg, whole.alg); len(d) > 0 {
+			t.Errorf("resumed at t = %g s: %s", c.T, strings.Join(d, "; "))
 		}
 	}
 	return whole
@@ -244,4 +240,85 @@ func TestResumeIdentified(t *testing.T) {
 
 func clearTimes(r *master.Result) {
 	r.SubsystemSeconds, r.MasterSeconds, r.WallSeconds = nil, 0, 0
+}
+
+// scratch names the fields, by type, whose content is written before each use, and
+// need not be equal after a resume.
+var scratch = map[string]string{
+	"polynomial":     "nodes",
+	"Approximation":  "newest newestFirst",
+	"errorControl":   "second e w",
+	"block":          "fed base shapedPos shapedVel heldPos heldVel",
+	"Broyden":        "z dz step hit updates",
+	"IQN":            "columns q triangle alpha rest",
+	"LU":             "x largest reached path next mark forFactor forSolve",
+	"Matrix":         "Val",
+	"column":         "delta",
+	"linearModel":    "b ab dy",
+	"stateSpace":     "dx du rate slope now",
+	"identified":     "now phi solved scratch current sigma",
+	"SubspaceWindow": "states singular inputs outputs",
+	"LeastSquares":   "row out",
+	"replays":        "base",
+}
+
+// differences compares two algorithms in all fields, unexported ones included. It leaves out
+// scratch, functions and what belongs to the run.
+func differences(a, b any) (found []string) {
+	seen := map[uintptr]bool{}
+	var compare func(path string, a, b reflect.Value)
+	compare = func(path string, a, b reflect.Value) {
+		differ := func(a, b any) {
+			if len(found) < 10 {
+				found = append(found, fmt.Sprintf("%s: %v and %v", path, a, b))
+			}
+		}
+		switch a.Kind() {
+		case reflect.Pointer, reflect.Interface:
+			if a.IsNil() || b.IsNil() {
+				if a.IsNil() != b.IsNil() {
+					differ(a, b)
+				}
+				return
+			}
+			of := a.Type()
+			if of.Kind() == reflect.Pointer {
+				if seen[a.Pointer()] {
+					return
+				}
+				seen[a.Pointer()] = true
+				of = of.Elem()
+			}
+			if !strings.HasSuffix(of.PkgPath(), "/master") && of.Name() != "Context" {
+				compare(path, a.Elem(), b.Elem())
+			}
+		case reflect.Struct:
+			for i := range a.NumField() {
+				name := a.Type().Field(i).Name
+				response := name == "s" && strings.Contains(path, "blocks[") // found anew with each Jacobian
+				if !response && !slices.Contains(strings.Fields(scratch[a.Type().Name()]), name) {
+					compare(path+"."+name, a.Field(i), b.Field(i))
+				}
+			}
+		case reflect.Slice, reflect.Array:
+			if a.Len() != b.Len() {
+				differ(a, b)
+				return
+			}
+			for i := range a.Len() {
+				compare(fmt.Sprintf("%s[%d]", path, i), a.Index(i), b.Index(i))
+			}
+		case reflect.Map:
+			for _, k := range a.MapKeys() {
+				compare(fmt.Sprintf("%s[%v]", path, k), a.MapIndex(k), b.MapIndex(k))
+			}
+		case reflect.Func:
+		default:
+			if fmt.Sprint(a) != fmt.Sprint(b) { // distinguishes all bits but those of NaN
+				differ(a, b)
+			}
+		}
+	}
+	compare("", reflect.ValueOf(a), reflect.ValueOf(b))
+	return found
 }

@@ -540,23 +540,3 @@ func FuzzSparseLU(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkSparseLU(b *testing.B) {
-	for _, blocks := range []int{10, 300, 2400, 50000} {
-		a := chainMatrix(blocks, 3)
-		f := NewLU(a)
-		x := make([]float64, a.N)
-		for name, f := range map[string]func(){
-			"order":  func() { minimumDegree(a) },
-			"factor": func() { _ = f.Factor(a) },
-			"solve":  func() { f.Solve(x) },
-		} {
-			b.Run(fmt.Sprintf("%s/%d", name, a.N), func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					f()
-				}
-			})
-		}
-	}
-}

@@ -115,7 +115,6 @@ func (s *IQN) NeedsJacobian() bool            { return false }
 func (s *IQN) TakeJacobian(*num.Matrix) error { return nil }
 
 func (s *IQN) Correct(z, r, dz []float64) error {
-	checkLengths(len(s.z), z, r, dz)
 	if err := num.CheckFinite(r); err != nil {
 		return err
 	}

@@ -33,7 +33,6 @@ var _ Solver = (*Newton)(nil)
 func (s *Newton) Begin(H float64, degree int) { s.renew(H, degree) }
 
 func (s *Newton) Correct(z, r, dz []float64) error {
-	checkLengths(s.lu.N(), z, r, dz)
 	if err := s.apply(r, dz); err != nil {
 		return err
 	}

@@ -1,10 +1,6 @@
 package solver
 
-import (
-	"fmt"
-
-	"github.com/macrostep/macrostep/algorithms/internal/num"
-)
+import "github.com/macrostep/macrostep/algorithms/internal/num"
 
 // Solver proposes corrections for the interface equation
 // r(z) = z − Φ(z) = 0, where Φ are the coupled outputs that a macro step with
@@ -25,8 +21,8 @@ import (
 //	s.Accept() or s.Reject()
 //
 // After Init, and once the storage that grows with use has grown, no call
-// allocates. Slices are the caller's, are used during the call only, must not
-// overlap, and a length that is not n panics.
+// allocates. Slices belong to the caller, have n entries, do not overlap and are
+// used during the call only.
 type Solver interface {
 	// Init takes the pattern of ∂r/∂z, whose values are not read, and forgets
 	// everything.
@@ -98,9 +94,6 @@ func (m *metric) Init(n int) {
 }
 
 func (m *metric) Weigh(w []float64) {
-	if len(w) != len(m.inverse) {
-		panic(fmt.Sprintf("algorithms: %d weights for %d unknowns", len(w), len(m.inverse)))
-	}
 	for i, v := range w {
 		m.inverse[i] = 1 / v
 	}
@@ -113,13 +106,4 @@ func (m *metric) dot(a, b []float64) float64 {
 		sum += float64(float64(a[i]*w) * float64(b[i]*w))
 	}
 	return sum
-}
-
-// checkLengths panics unless all slices have n entries.
-func checkLengths(n int, slices ...[]float64) {
-	for _, s := range slices {
-		if len(s) != n {
-			panic(fmt.Sprintf("algorithms: a vector of %d entries for %d unknowns", len(s), n))
-		}
-	}
 }
