@@ -1,7 +1,6 @@
 package algorithms_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -58,26 +57,5 @@ func TestChainCostsGrowLinearly(t *testing.T) {
 			t.Errorf("%d masses take %d steps, half of them %d", n, total, last)
 		}
 		last = total
-	}
-}
-
-// BenchmarkImplicitChain is an implicit macro step of a chain of n subsystems.
-func BenchmarkImplicitChain(b *testing.B) {
-	for _, n := range []int{300, 600, 1200, 2400} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			ctx := context.Background()
-			r := startedOn(b, springChain(b, n), Config{Scheme: Implicit, Order: 1})
-			for range 3 {
-				if _, err := r.Step(ctx); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := r.Step(ctx); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
 	}
 }

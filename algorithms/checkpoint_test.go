@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	. "github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
 )
@@ -226,7 +227,7 @@ func TestResumeIdentified(t *testing.T) {
 	for _, how := range []string{"least-squares", "subspace"} {
 		for _, order := range []string{"0", "1"} {
 			whole := sameAfterResumeOver(t, 4e-3, 1e-5, "model-based-corrector", map[string]string{"model.jacobian": "identify", "model.identification": how, "order": order}, With{}, 2.9e-4, func() *master.System {
-				one, two := haids(2e5, 5e2).subsystems()
+				one, two := halves(exact.DefaultHaid())
 				return oscillatorSystem(t, one, two)
 			})
 			for name, m := range whole.result.Models {
