@@ -512,37 +512,20 @@ func TestSolversLearnOverSteps(t *testing.T) {
 	t.Logf("iqn without reuse: %d", forgetful)
 }
 
-// Units do not matter where weights are given in them: with unknowns and
-// residuals in units that differ by powers of two the iterates are the same bits.
+// With weights in the units of the unknowns, the iterates do not depend on these units: where
+// they differ by powers of two, the bits are the same.
 func TestWeightsMakeUnitsIrrelevant(t *testing.T) {
 	const n, corrections = 6, 9
-	e := cubicChain(n, 1)
-	unit := make([]float64, n)
-	for i := range unit {
-		unit[i] = math.Ldexp(1, 7*i-20)
+	rng := rand.New(rand.NewPCG(41, 42))
+	g, solution := mat.NewDense(n, n, randomVector(rng, n*n)), randomVector(rng, n)
+	g.Scale(1/mat.Norm(g, 2), g)
+	var units []float64
+	inUnits, solutionInUnits := mat.DenseCopyOf(g), slices.Clone(solution)
+	for i := range n {
+		units = append(units, math.Ldexp(1, 7*i-20))
+		solutionInUnits[i] /= units[i]
 	}
-	scaled := &equation{pattern: banded(n, 1)}
-	physical := make([]float64, n)
-	scaled.residual = func(z, r []float64) {
-		for i := range z {
-			physical[i] = z[i] * unit[i]
-		}
-		e.residual(physical, r)
-		for i := range r {
-			r[i] /= unit[i]
-		}
-	}
-	scaled.jacobian = func(z []float64, a *num.Matrix) {
-		for i := range z {
-			physical[i] = z[i] * unit[i]
-		}
-		e.jacobian(physical, a)
-		for j := range n {
-			for p := a.ColStart[j]; p < a.ColStart[j+1]; p++ {
-				a.Val[p] *= unit[j] / unit[a.Row[p]]
-			}
-		}
-	}
+	inUnits.Apply(func(i, j int, v float64) float64 { return v * units[j] / units[i] }, g)
 	for name, create := range everySolver() {
 		iterate := func(e *equation, units []float64) []float64 {
 			s := create()
@@ -573,8 +556,8 @@ func TestWeightsMakeUnitsIrrelevant(t *testing.T) {
 			}
 			return z
 		}
-		one := slices.Repeat([]float64{1}, n)
-		if a, b := iterate(e, one), iterate(scaled, unit); !slices.Equal(a, b) {
+		a, b := iterate(linearFrom(g, solution), slices.Repeat([]float64{1}, n)), iterate(linearFrom(inUnits, solutionInUnits), units)
+		if !slices.Equal(a, b) {
 			t.Errorf("%s: %v in one set of units, %v in the other", name, a, b)
 		}
 	}
