@@ -16,29 +16,29 @@ import (
 type Param struct {
 	Name    string
 	Default string
-	Range   string // what it may be
+	Range   string // the values allowed, for people
 	Doc     string
-	set     func(*settings, string) error // in presets of this package
+	set     func(*settings, string) error // presets of this package only
 }
 
-// Preset is a coupling algorithm by name, with its parameters. Those of this package are
-// combinations of parts; other packages add their own to a Catalog.
+// Preset is a named coupling algorithm with its parameters. The presets of this package
+// combine parts; other packages add their own to a Catalog.
 type Preset struct {
 	Name   string
 	Doc    string
 	Source string // papers and equations
 	Params []Param
-	Energy bool // it follows the energy at power bonds by itself
-	// New makes the algorithm. values holds every parameter of Params and nothing else. The
-	// caller fills Preset and Values of the choice.
+	Energy bool // monitors the energy at power bonds
+	// New returns the algorithm for values, which has exactly the parameters of Params. The
+	// caller sets Preset and Values of the choice.
 	New   func(values map[string]string, with With) (*Choice, error)
-	parts Config // of this package: before the parameters
+	parts Config // presets of this package: the configuration before the parameters are applied
 }
 
-// Catalog is the table of presets that a program offers. The nil catalog is that of Presets.
+// Catalog is the table of presets that a program offers. A nil Catalog stands for Presets().
 type Catalog []Preset
 
-// All returns the presets, in the order in which they are listed.
+// All returns the presets in the order of the table.
 func (c Catalog) All() []Preset {
 	if c == nil {
 		return Presets()
@@ -46,7 +46,7 @@ func (c Catalog) All() []Preset {
 	return c
 }
 
-// Find returns the preset of a name. The error tells which there are.
+// Find returns the preset with a name. Its error lists the presets.
 func (c Catalog) Find(name string) (*Preset, error) {
 	all := c.All()
 	if at := slices.IndexFunc(all, func(p Preset) bool { return p.Name == name }); at >= 0 {
@@ -55,8 +55,8 @@ func (c Catalog) Find(name string) (*Preset, error) {
 	return nil, fmt.Errorf("no algorithm is called %q; there are %s", name, names(all, func(p Preset) string { return p.Name }))
 }
 
-// Add returns a catalog with further presets. Presets without a name or New, and a name that is
-// there already, are errors.
+// Add returns a catalog with more presets. A preset without name or New, or with a name that
+// already exists, is an error.
 func (c Catalog) Add(more ...Preset) (Catalog, error) {
 	out := slices.Clone(c.All())
 	for _, p := range more {
@@ -71,34 +71,33 @@ func (c Catalog) Add(more ...Preset) (Catalog, error) {
 	return out, nil
 }
 
-// settings are the parts and parameters in force.
+// settings is a configuration while parameters are applied to it.
 type settings struct {
 	Config
 	substepsGiven bool
 	deliveryGiven bool
-	relaxed       bool // a relaxation is given
+	relaxed       bool // solver.relaxation is given
 	discard       master.DiscardPolicy
 }
 
-// Choice is an algorithm with everything that was chosen with it.
+// Choice is an algorithm with its parameters.
 type Choice struct {
 	Preset    string
 	Algorithm master.Algorithm
-	Values    map[string]string // every parameter in force, defaults included
+	Values    map[string]string // all parameters, including defaults
 	Discard   master.DiscardPolicy
-	Notes     []string // what was asked for and has no effect
-	// Monitor names variables that the algorithm judges by and that need not be
-	// outputs.
+	Notes     []string // parameters that were given but have no effect
+	// Monitor lists variables whose error is estimated. They need not be outputs.
 	Monitor []Monitored
 }
 
-// DefaultPreset is the preset of a run that names none.
+// DefaultPreset is the preset of a run without an algorithm of its own.
 const DefaultPreset = "explicit"
 
-// auto is the value of parameters whose default follows from others.
+// auto is the default of parameters that depend on others.
 const auto = "auto"
 
-// none is the value of parameters that bound nothing by default.
+// none is the default of limits that are off.
 const none = "none"
 
 // The parameters, each described once.
@@ -590,15 +589,15 @@ func Presets() []Preset {
 	return all
 }
 
-// UsesEnergy reports whether a preset of this package follows the energy at power bonds by itself.
+// UsesEnergy reports whether a preset of this package monitors the energy at power bonds.
 func UsesEnergy(preset string) bool {
 	p, err := Catalog(nil).Find(preset)
 	return err == nil && p.Energy
 }
 
-// With is what an algorithm knows of the system beside its parameters.
+// With holds what an algorithm needs to know about the system.
 type With struct {
-	Bonds []Bond // whose energy is followed
+	Bonds []Bond // power bonds to monitor
 	Rates []Rate
 	Spike float64 // see Config
 }
@@ -608,8 +607,8 @@ func New(preset string, params map[string]string, with ...With) (*Choice, error)
 	return Catalog(nil).New(preset, params, with...)
 }
 
-// New returns the algorithm of a preset with parameters. Unknown presets and
-// parameters, and values out of range, are errors that tell what there is.
+// New returns the algorithm of a preset with parameters. Unknown presets or parameters and
+// values out of range are errors that list what is allowed.
 func (c Catalog) New(preset string, params map[string]string, with ...With) (*Choice, error) {
 	p, err := c.Find(preset)
 	if err != nil {
@@ -640,7 +639,7 @@ func (c Catalog) New(preset string, params map[string]string, with ...With) (*Ch
 	return choice, nil
 }
 
-// coupling makes the algorithm of a preset that is a combination of parts.
+// coupling returns the algorithm of a preset of this package.
 func (p *Preset) coupling(values map[string]string, w With) (*Choice, error) {
 	s := settings{Config: p.parts}
 	s.Bonds, s.Rates, s.Spike = w.Bonds, w.Rates, w.Spike
