@@ -2,7 +2,10 @@ package algorithms
 
 import (
 	"math"
+	"reflect"
 	"testing"
+
+	"github.com/macrostep/macrostep/master"
 )
 
 // A swing that starts from rest or fades is none; one that sways up by three orders
@@ -47,5 +50,28 @@ func TestNoSpikesByStepSize(t *testing.T) {
 	}
 	if d.spikes > 0 {
 		t.Errorf("%d spikes, first at %g", d.spikes, d.firstAt)
+	}
+}
+
+// Counters that the runs of TestResume do not move are archived too.
+func TestCountersArchive(t *testing.T) {
+	type archiver interface{ archive(*master.Archive) }
+	spikes := spikeDetector{threshold: 5, blocks: 3, length: 1, peak: 2, span: 0.5, center: 4, spread: 5, spikes: 6, firstAt: 7, first: 8, median: 9}
+	saved := []archiver{
+		&spikes, &failure{steps: 3, first: 0.5, reason: "why", now: true},
+		&implicit{stagnated: 2, cut: 1, worst: 0.25, solved: 7, deaf: 4},
+		&correctionJudge{why: "why", displaced: true, added: 1, removed: 2, size: 3, mark: 4, worst: [epochs]float64{5, 6}},
+	}
+	restored := []archiver{&spikeDetector{threshold: 5}, &failure{}, &implicit{}, &correctionJudge{}}
+	to := master.NewArchive()
+	for _, s := range saved {
+		s.archive(to)
+	}
+	from := master.ReadArchive(to.Data())
+	for _, r := range restored {
+		r.archive(from)
+	}
+	if err := from.Finish(); err != nil || !reflect.DeepEqual(restored, saved) {
+		t.Errorf("%v: %+v, want %+v", err, restored, saved)
 	}
 }
