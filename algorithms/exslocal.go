@@ -9,7 +9,7 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// ExSLocal estimates by extrapolated against updated inputs (meyer 4.3); explicit schemes.
+// ExSLocal compares extrapolated with updated inputs (meyer 4.3). It needs an explicit scheme.
 const ExSLocal Estimator = "ex-slocal"
 
 var exSLocal = estimate{
@@ -22,8 +22,8 @@ var exSLocal = estimate{
 			"direct feedthrough: the estimate may not vanish with the step (meyer 4.3); ex-local, ex-milne and implicit schemes do not have this",
 			strings.Join(sys.Loops[0].Variables, " → "))
 	},
-	// An output that follows an extrapolated input directly has its value of the step before, and
-	// what it lacks is not less in a smaller step (meyer 4.3).
+	// An output with direct feedthrough of an extrapolated input has the value of the step before.
+	// Its error does not decrease with the step size (meyer 4.3).
 	remedy: func(j *errorControl, sys *master.System, order int, worst share) string {
 		if order > 0 || worst.name == "" || worst.input < 0 {
 			return ""
