@@ -18,8 +18,9 @@ var exSLocal = estimate{
 		if len(sys.Loops) == 0 {
 			return ""
 		}
-		return fmt.Sprintf("ex-slocal compares extrapolated inputs with updated ones, and outputs on the loop %s hold extrapolated ones, as far as there is "+
-			"direct feedthrough: the estimate may not vanish with the step (meyer 4.3); ex-local, ex-milne and implicit schemes do not have this",
+		return fmt.Sprintf("ex-slocal compares extrapolated with updated inputs, but outputs on the loop %s may depend "+
+			"directly on extrapolated inputs: the estimate may not vanish with the step size (meyer 4.3); ex-local, "+
+			"ex-milne and implicit schemes avoid this",
 			strings.Join(sys.Loops[0].Variables, " → "))
 	},
 	// An output with direct feedthrough of an extrapolated input has the value of the step before.
@@ -32,7 +33,8 @@ var exSLocal = estimate{
 		i := num.Owner(sys.OutAt, y)
 		for _, k := range j.entries {
 			if f := &sys.Infos[i].Step; num.Owner(sys.InAt, k) == i && y-sys.OutAt[i] < len(f.On) && slices.Contains(f.On[y-sys.OutAt[i]], k-sys.InAt[i]) {
-				return fmt.Sprintf("; %s follows %s directly, as it was in the step before, and that is no less in a smaller step (meyer 4.3): take ex-local, ex-milne or an implicit scheme", sys.OutName(y), sys.InName(k))
+				return fmt.Sprintf("; %s depends directly on %s and has the value of the step before, so its error does not "+
+					"decrease with the step size (meyer 4.3): use ex-local, ex-milne or an implicit scheme", sys.OutName(y), sys.InName(k))
 			}
 		}
 		return ""
