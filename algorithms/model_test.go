@@ -181,7 +181,7 @@ func TestModelFailures(t *testing.T) {
 	for fault, says := range map[string]string{
 		"NaN":   "one: 50 macro steps went uncorrected, first at t = 2e-05 s: the directional derivative by the state x1 is not a finite number",
 		"lies":  "one: directional derivatives at t = 0 s: capability missing: the derivative is 1 and differences give 2; the run goes on without",
-		"wrong": "its directional derivatives do not tell what it does",
+		"wrong": "its directional derivatives contradict its steps",
 	} {
 		for _, stop := range []bool{false, true} {
 			one, two := halves(exact.DefaultHaid())
