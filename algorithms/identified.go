@@ -483,15 +483,12 @@ func (s *identified) solve() (r int, why string) {
 	}
 	s.fit.Solve(n, s.solved)
 	if num.CheckFinite(s.solved[:n*s.ny]) != nil {
-		return r, notFinite
+		return r, num.NotFinite
 	}
 	return r, ""
 }
 
-const (
-	notExcited = "its inputs and outputs do not vary enough to identify a model"
-	notFinite  = "the identified model is not finite"
-)
+const notExcited = "its inputs and outputs do not vary enough to identify a model"
 
 // explains reports whether a model of order r is as good as one of the highest order.
 func (s *identified) explains(r int) bool {
