@@ -182,9 +182,12 @@ func (j *errorControl) sees(x *master.Exec, t, H, difference float64, n *errorNo
 		return
 	}
 	j.audit.blind = true
-	x.Note(fmt.Sprintf("t = %.6g s: %s underestimates the error of a step of %.3g s: its estimate is %.2g times the tolerance, but two half steps with the same inputs change the outputs by %.2g "+
-		"times the tolerance. The solvers inside the components make this error: they take few steps per macro step, or sample "+
-		"the inputs at its start. From now on every step must also pass this comparison, which costs more steps. Such errors "+
+	x.Note(fmt.Sprintf("t = %.6g s: %s underestimates the error of a step of %.3g s: its estimate is %.2g times "+
+		"the tolerance, but two half steps with the same inputs change the outputs by %.2g "+
+		"times the tolerance. The solvers inside the components make this error: they take few steps per macro "+
+		"step, or sample "+
+		"the inputs at its start. From now on every step must also pass this comparison, which costs more steps. "+
+		"Such errors "+
 		"accumulate: compare with a run at a tighter tolerance, or use fixed steps (macrostep analyze)",
 		t, j.config.Estimator, H, n.largest(), difference))
 }

@@ -144,8 +144,8 @@ func TestJumpWithinStep(t *testing.T) {
 	}
 }
 
-// The errors of a component that feeds no other are judged too: of an oscillation into a lag, whose outputs
-// nobody takes, by the exact solution.
+// The errors of a component that feeds no other are judged too: of an oscillation into a lag, whose
+// outputs nobody takes, by the exact solution.
 func TestErrorsOfSinks(t *testing.T) {
 	const w, a, stop = 10.0, 20.0, 2.0
 	for _, preset := range []string{"ex-local", "ex-milne", "im-milne", "richardson"} {

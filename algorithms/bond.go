@@ -128,7 +128,8 @@ func resolvePair(sys *master.System, p Pair) (bondPair, error) {
 	}
 	ratio := sys.Gain(effortIn) / sys.Gain(flowIn)
 	if ratio == 0 || math.IsNaN(ratio) || math.IsInf(ratio, 0) {
-		return bondPair{}, fmt.Errorf("the connections of %s and %s have the factors %g and %g; a bond needs both different from 0",
+		return bondPair{}, fmt.Errorf("the connections of %s and %s have the factors %g and %g; a bond needs both "+
+			"different from 0",
 			p.Effort, p.Flow, sys.Gain(effortIn), sys.Gain(flowIn))
 	}
 	sign := 1.0

@@ -117,17 +117,20 @@ func newControl(c Config, a *Coupling) (control, error) {
 		return nil, fmt.Errorf("no error estimate is called %q", k.Estimator)
 	case e == nil:
 	case e.implicit && c.Scheme != Implicit:
-		return nil, fmt.Errorf("the estimator %s compares predictor and corrector: it needs scheme=implicit", kind.name)
+		return nil, fmt.Errorf("the estimator %s compares predictor and corrector: it needs "+
+			"scheme=implicit", kind.name)
 	case !e.implicit && c.Scheme == Implicit:
 		return nil, fmt.Errorf("the estimator %s needs an explicit scheme; with scheme=implicit choose im-milne or im-slocal", kind.name)
 	case e.jacobi && c.Scheme != Jacobi:
-		return nil, fmt.Errorf("the estimator %s needs scheme=jacobi: its constants assume that all inputs are extrapolated", kind.name)
+		return nil, fmt.Errorf("the estimator %s needs scheme=jacobi: its constants assume that all inputs are "+
+			"extrapolated", kind.name)
 	}
 	if k.MaxOrder < 0 || k.MaxOrder > MaxOrder {
 		return nil, fmt.Errorf("the highest order is %d; it lies between 0 and %d", k.MaxOrder, MaxOrder)
 	}
 	if k.HMax > 0 && k.HMin > k.HMax || k.HMax > 0 && k.H0 > k.HMax || k.H0 > 0 && k.H0 < k.HMin {
-		return nil, fmt.Errorf("the step sizes control.h-min=%g, control.h0=%g and control.h-max=%g (0 = auto) contradict each other: they must ascend in this order", k.HMin, k.H0, k.HMax)
+		return nil, fmt.Errorf("the step sizes control.h-min=%g, control.h0=%g and control.h-max=%g (0 = auto) "+
+			"contradict each other: they must ascend in this order", k.HMin, k.H0, k.HMax)
 	}
 	if kind.indicator != nil {
 		quality, size := kind.indicator(&k, a)

@@ -273,11 +273,14 @@ func (c *energyCorrection) review() []string {
 			if load != "" {
 				load = "; " + load
 			}
-			out = append(out, fmt.Sprintf("bond %s: the energy correction does not do what it should: by the directional derivatives the coupling "+
-				"added %.3g J, and %.3g J were removed; its estimate is wrong if the motions of the two sides are correlated: "+
+			out = append(out, fmt.Sprintf("bond %s: the energy correction does not do what it should: by the "+
+				"directional derivatives the coupling "+
+				"added %.3g J, and %.3g J were removed; its estimate is wrong if the motions of the two sides are "+
+				"correlated: "+
 				"run with correction=none, or with smaller steps%s", b.name, k.judge.added, k.judge.removed, load))
 		default:
-			out = append(out, fmt.Sprintf("bond %s: whether the energy correction helps or harms is %s; compare the results with those of correction=none and of smaller steps", b.name, verdict))
+			out = append(out, fmt.Sprintf("bond %s: whether the energy correction helps or harms is %s; compare "+
+				"the results with those of correction=none and of smaller steps", b.name, verdict))
 		}
 	}
 	return out

@@ -219,7 +219,8 @@ func (c *Config) check() error {
 	case c.Scheme == Implicit && c.corrects():
 		return errors.New("the model-based corrector needs an explicit scheme: it corrects errors of extrapolated inputs")
 	case c.corrects() && c.Control.Estimator.kind().estimate != nil:
-		return errors.New("the model-based corrector needs a step control that repeats no step: fixed, ecco or predictor-corrector")
+		return errors.New("the model-based corrector needs a step control that repeats no step: fixed, ecco or " +
+			"predictor-corrector")
 	}
 	return nil
 }
@@ -267,7 +268,8 @@ func (c *Coupling) takeRates(s *master.System) error {
 		case i < 0:
 			return fmt.Errorf("a rate names %q, which is no component of the system; there are %s", r.Component, strings.Join(all, ", "))
 		case r.Steps < 1 || r.Over < 1 || r.Steps > 1 && r.Over > 1:
-			return fmt.Errorf("the rate of %s is %d/%d; it is a whole number of steps a macro step, or one step over a whole number of them", r.Component, r.Steps, r.Over)
+			return fmt.Errorf("the rate of %s is %d/%d; it is a whole number of steps a macro step, or one step "+
+				"over a whole number of them", r.Component, r.Steps, r.Over)
 		case max(r.Steps, r.Over) > largestRate:
 			return fmt.Errorf("the rate of %s is %d/%d; it is at most %d, or one over it", r.Component, r.Steps, r.Over, int(largestRate))
 		case rates[i] != input.Rate{Steps: 1, Over: 1}:
@@ -275,7 +277,8 @@ func (c *Coupling) takeRates(s *master.System) error {
 		case slices.Contains(s.Late, i):
 			return fmt.Errorf("%s is stateless and stepped after its sources; it has no rate of its own", r.Component)
 		case r.Over > 1 && c.control != nil && c.control.repeats():
-			return fmt.Errorf("%s takes one step over %d macro steps and cannot repeat it: choose a step control without rollback", r.Component, r.Over)
+			return fmt.Errorf("%s takes one step over %d macro steps and cannot repeat it: choose a step control "+
+				"without rollback", r.Component, r.Over)
 		}
 		rates[i] = input.Rate{Steps: r.Steps, Over: r.Over}
 	}

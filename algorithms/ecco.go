@@ -31,7 +31,8 @@ type ecco struct {
 	learnt []learntScale // by bond
 }
 
-const declareBonds = "give --bond NAME=component.effort:component.flow, or bonds in the annotation of macrostep (macrostep bonds SYSTEM lists candidates)"
+const declareBonds = "give --bond NAME=component.effort:component.flow, or bonds in the annotation of macrostep " +
+	"(macrostep bonds SYSTEM lists candidates)"
 
 // learntScale gives E0 of a bond.
 type learntScale struct {
@@ -112,8 +113,10 @@ func (e *ecco) review() []string {
 		return nil
 	}
 	b := &e.energy.bonds[at]
-	return []string{fmt.Sprintf("bond %s: ECCO keeps the residual energy of each step small, but over the run it adds up to %.3g J, %.2g %% of the "+
-		"energy that the bond carries: the error of the result may be as large; use a smaller ecco.tolerance, a higher order, "+
+	return []string{fmt.Sprintf("bond %s: ECCO keeps the residual energy of each step small, but over the run it "+
+		"adds up to %.3g J, %.2g %% of the "+
+		"energy that the bond carries: the error of the result may be as large; use a smaller ecco.tolerance, a "+
+		"higher order, "+
 		"or an implicit algorithm", b.name, b.energy, 100*math.Abs(b.energy)/e.scaleOf(at))}
 }
 

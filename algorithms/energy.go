@@ -41,7 +41,8 @@ func (m *energyMonitor) check(s *master.System) (err error) {
 		for _, p := range b.pairs {
 			one, other := num.Owner(s.OutAt, p.effort), num.Owner(s.OutAt, p.flow)
 			if n, o := m.in.Over(one), m.in.Over(other); max(n, o)%min(n, o) != 0 {
-				return fmt.Errorf("bond %s: %s takes one step over %d macro steps and %s over %d; one of these numbers must be a multiple of the other",
+				return fmt.Errorf("bond %s: %s takes one step over %d macro steps and %s over %d; one of these "+
+					"numbers must be a multiple of the other",
 					b.name, s.Infos[one].Name, n, s.Infos[other].Name, o)
 			}
 		}
@@ -170,7 +171,8 @@ func (m *energyMonitor) archive(a *master.Archive) {
 	}
 }
 
-// bondTotals holds integrals over the run in J, and the peak of the residual power in W with its time.
+// bondTotals holds integrals over the run in J, and the peak of the residual power in W with its
+// time.
 type bondTotals struct{ power, residual, held, peak, peakAt float64 }
 
 // bondQuantities are the recorded quantities of each bond.
@@ -216,7 +218,8 @@ func (m *energyMonitor) review() []string {
 	for i := range m.bonds {
 		b := &m.bonds[i]
 		if b.powers.spikes > 0 {
-			out = append(out, fmt.Sprintf("bond %s: the residual power jumps at %d communication points, first at t = %.6g s to %.3g W, where the median of its peaks was %.3g W: "+
+			out = append(out, fmt.Sprintf("bond %s: the residual power jumps at %d communication points, first at "+
+				"t = %.6g s to %.3g W, where the median of its peaks was %.3g W: "+
 				"these events may come from the coupling instead of the system; try a smaller step",
 				b.name, b.powers.spikes, b.powers.firstAt, b.powers.first, b.powers.median))
 		}

@@ -78,7 +78,8 @@ func (c *creep) take(t float64) float64 {
 func (j *errorControl) check(s *master.System) error {
 	extrapolated, held := coupledInputs(s)
 	if len(extrapolated) == 0 && len(held) > 0 && !j.config.FixedStep {
-		return fmt.Errorf("%w: the error estimate compares extrapolated inputs, but all coupled inputs are held because they or their sources "+
+		return fmt.Errorf("%w: the error estimate compares extrapolated inputs, but all coupled inputs are held "+
+			"because they or their sources "+
 			"are discrete (such as %s), so the estimate is always 0; choose a fixed step size (control.step=fixed, explicit, "+
 			"gauss-seidel), ecco or predictor-corrector",
 			master.ErrCapability, s.InName(held[0]))
@@ -88,8 +89,10 @@ func (j *errorControl) check(s *master.System) error {
 	}
 	for _, info := range s.Infos {
 		if !info.Caps.VariableStep {
-			return fmt.Errorf("%s: %w: richardson takes every macro step in two halves, too, and the component cannot vary its step "+
-				"(canHandleVariableCommunicationStepSize): choose an algorithm with a fixed step size (explicit, gauss-seidel, "+
+			return fmt.Errorf("%s: %w: richardson takes every macro step in two halves, too, and the component "+
+				"cannot vary its step "+
+				"(canHandleVariableCommunicationStepSize): choose an algorithm with a fixed step size (explicit, "+
+				"gauss-seidel, "+
 				"implicit, or ex-local with control.step=fixed)", info, master.ErrCapability)
 		}
 	}
@@ -128,7 +131,8 @@ func (j *errorControl) init(x *master.Exec, t0 float64) error {
 	j.pos, j.vel, j.names = nil, nil, nil
 	var held []int
 	if j.entries, held = coupledInputs(sys); len(held) > 0 && !j.config.FixedStep {
-		x.Note(fmt.Sprintf("the error estimate ignores inputs that are held over each macro step because they or their sources "+
+		x.Note(fmt.Sprintf("the error estimate ignores inputs that are held over each macro step because they or "+
+			"their sources "+
 			"are discrete (%d, such as %s): control.h-max limits their delay", len(held), sys.InName(held[0])))
 	}
 	if err := j.chooseStates(sys); err != nil {
@@ -251,7 +255,8 @@ func (j *errorControl) conclude(x *master.Exec, t float64, o attemptOutcome, tri
 	if mean := j.creep.take(t + o.H); mean > 0 && o.result == stepAccepted {
 		j.creep.told = true
 		part := j.most(x, o.H, o.order)
-		x.Note(fmt.Sprintf("t = %.6g s: the steps stay at %.2g s because of the error %s; if noise or rounding causes it, "+
+		x.Note(fmt.Sprintf("t = %.6g s: the steps stay at %.2g s because of the error %s; if noise or rounding "+
+			"causes it, "+
 			"smaller steps do not help: loosen control.atol for it (control.atol=%s:VALUE), or use another algorithm",
 			t+o.H, mean, part, part.name))
 	}

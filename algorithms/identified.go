@@ -353,7 +353,8 @@ func (s *identified) takeInput(j, k, degree int) {
 		e := math.Abs(change - (end - first))
 		s.recent[j] = max(fading*s.recent[j], e)
 		if e <= unmissed*math.Abs(change) {
-			// The source was stepped before, so there is no extrapolation error to scale the excitation.
+			// The source was stepped before, so there is no extrapolation error to scale the
+			// excitation.
 			s.recent[j] = max(s.recent[j], ditherPart*math.Abs(change))
 		}
 		s.changes[j] = max(fading*s.changes[j], math.Abs(change), e)

@@ -382,7 +382,8 @@ func (b *block) refuseNoise(x *master.Exec) error {
 	var errs []error
 	for _, i := range b.iterated {
 		if noise := x.Replay(i).Replays; noise > b.tol.relative {
-			errs = append(errs, fmt.Errorf("%s: %w: its repeated steps differ by %.2g, more than the relative tolerance %.2g; choose an explicit algorithm or a larger control.rtol",
+			errs = append(errs, fmt.Errorf("%s: %w: its repeated steps differ by %.2g, more than the relative "+
+				"tolerance %.2g; choose an explicit algorithm or a larger control.rtol",
 				x.Sys.Infos[i], master.ErrCapability, noise, b.tol.relative))
 		}
 	}
@@ -602,8 +603,10 @@ func (b *block) listen(x *master.Exec) {
 		}
 	}
 	if b.deaf++; b.deaf == deafSteps {
-		x.Note("the outputs do not respond to the inputs at the end of the macro step: the components sample their inputs at its start. Corrections change nothing, " +
-			"and implicit coupling gives the results of explicit coupling at a higher cost; use explicit, or smaller steps")
+		x.Note("the outputs do not respond to the inputs at the end of the macro step: the components sample their " +
+			"inputs at its start. Corrections change nothing, " +
+			"and implicit coupling gives the results of explicit coupling at a higher cost; use explicit, or " +
+			"smaller steps")
 	}
 }
 
@@ -799,11 +802,14 @@ func (s *implicit) review() []string {
 	if float64(s.stagnated) <= stagnantPart*float64(s.solved) {
 		return nil
 	}
-	why := "the solvers in the subsystems are not more accurate; a tighter --tolerance for them or a looser solver.tolerance avoids it"
+	why := "the solvers in the subsystems are not more accurate; a tighter --tolerance for them or a looser " +
+		"solver.tolerance avoids it"
 	if 2*s.cut > s.stagnated {
-		why = fmt.Sprintf("the iteration ends after solver.max-iterations=%d; more iterations or another solver.kind avoid it", s.config.MaxIterations)
+		why = fmt.Sprintf("the iteration ends after solver.max-iterations=%d; more iterations or another "+
+			"solver.kind avoid it", s.config.MaxIterations)
 	}
-	return []string{fmt.Sprintf("the corrector stagnated above solver.tolerance=%g in %d macro steps, with corrections of up to %.1e of the weights: %s",
+	return []string{fmt.Sprintf("the corrector stagnated above solver.tolerance=%g in %d macro steps, with "+
+		"corrections of up to %.1e of the weights: %s",
 		s.config.Tolerance, s.stagnated, s.worst, why)}
 }
 

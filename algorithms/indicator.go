@@ -137,7 +137,8 @@ func (c *indicatorControl) review() []string {
 	if c.config.FixedStep || float64(c.short) < shortPart*float64(c.steps) || c.short < 2 {
 		return out
 	}
-	return append(out, fmt.Sprintf("in %d of %d macro steps the tolerance is not met, by a factor of up to %.3g, because the step size "+
+	return append(out, fmt.Sprintf("in %d of %d macro steps the tolerance is not met, by a factor of up to %.3g, "+
+		"because the step size "+
 		"may not fall below control.h-min = %.4g s; lower control.h-min or raise the tolerance",
 		c.short, c.steps, c.worst, c.config.HMin))
 }

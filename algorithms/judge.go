@@ -95,7 +95,9 @@ func (j *correctionJudge) load(sys *master.System, b *bond) string {
 		mean := j.sum[i] / j.time
 		deviation := math.Sqrt(max(j.squares[i]/j.time-mean*mean, 0))
 		if j.turns[i] >= fewestTurns && math.Abs(mean) > staticLoad*deviation {
-			return fmt.Sprintf("the action %s carries a static load, %.3g on average with a deviation of %.3g, and under one the correction may multiply the error: an energy.limit-absolute far below the load bounds that",
+			return fmt.Sprintf("the action %s carries a static load, %.3g on average with a deviation of %.3g, and "+
+				"under one the correction may multiply the error: an energy.limit-absolute far below the load "+
+				"bounds that",
 				sys.OutName(p.effort), mean/p.gain, deviation/math.Abs(p.gain))
 		}
 	}

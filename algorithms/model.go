@@ -313,7 +313,8 @@ func (c *modelCorrector) makeModels(x *master.Exec) (err error) {
 			x.Note(fmt.Sprintf("%s: model.point=%s has no effect: %s", x.Sys.Infos[i], modelPoints[c.config.Point], why))
 		}
 		if c.in.Order() > 1 && c.in.Delivery(i) == Substeps {
-			x.Note(fmt.Sprintf("%s: its inputs are sampled in %d substeps; the difference from the polynomials of order %d is not corrected",
+			x.Note(fmt.Sprintf("%s: its inputs are sampled in %d substeps; the difference from the polynomials of "+
+				"order %d is not corrected",
 				x.Sys.Infos[i], c.in.Substeps(), c.in.Order()))
 		}
 		switch c.source[i] {
@@ -790,7 +791,8 @@ func (c *modelCorrector) review() []string {
 		}
 	}
 	if f := &c.singular; f.steps > 0 {
-		out = append(out, fmt.Sprintf("%d macro steps went uncorrected, first at t = %.6g s: %s; another step size or order may avoid it", f.steps, f.first, f.reason))
+		out = append(out, fmt.Sprintf("%d macro steps went uncorrected, first at t = %.6g s: %s; another step size "+
+			"or order may avoid it", f.steps, f.first, f.reason))
 	}
 	return out
 }

@@ -69,7 +69,8 @@ func TestModelCorrectorOrders(t *testing.T) {
 				small, res := runHaid(t, byModels(scheme, p, source), H/2, stop)
 				order := math.Log2(large / small)
 				if math.Abs(order-float64(p+2)) > near[p] || !(large < plain/3) || res.Jacobians != 2 {
-					t.Errorf("scheme %d, p = %d, source %d: order %.2f, want %d; error %.2g, uncorrected %.2g; %d Jacobians of two linear subsystems",
+					t.Errorf("scheme %d, p = %d, source %d: order %.2f, want %d; error %.2g, uncorrected %.2g; %d "+
+						"Jacobians of two linear subsystems",
 						scheme, p, source, order, p+2, large, plain, res.Jacobians)
 				}
 				by[i] = large
@@ -179,8 +180,10 @@ func TestIdentificationDisturbsLittle(t *testing.T) {
 // Models that fail leave their subsystem uncorrected with a warning, or end the run.
 func TestModelFailures(t *testing.T) {
 	for fault, says := range map[string]string{
-		"NaN":   "one: 50 macro steps went uncorrected, first at t = 2e-05 s: the directional derivative by the state x1 is not a finite number",
-		"lies":  "one: directional derivatives at t = 0 s: capability missing: the derivative is 1 and differences give 2; the run goes on without",
+		"NaN": "one: 50 macro steps went uncorrected, first at t = 2e-05 s: the directional derivative by the " +
+			"state x1 is not a finite number",
+		"lies": "one: directional derivatives at t = 0 s: capability missing: the derivative is 1 and differences " +
+			"give 2; the run goes on without",
 		"wrong": "its directional derivatives contradict its steps",
 	} {
 		for _, stop := range []bool{false, true} {

@@ -39,7 +39,8 @@ func lacksModel(sys *master.System, i int) string {
 	}
 	linear, ok := master.As[master.Linearizer](sys.Subsystems[i])
 	if !ok || len(linear.States()) == 0 {
-		return "it exposes no continuous states with their derivatives (ModelStructure/Derivatives), which newton-los needs"
+		return "it exposes no continuous states with their derivatives (ModelStructure/Derivatives), which " +
+			"newton-los needs"
 	}
 	return ""
 }

@@ -187,7 +187,8 @@ func (s *stateSpace) check(H float64) {
 		s.wrong = 0
 	}
 	if s.wrong >= wrongModels {
-		s.lie = fmt.Sprintf("its directional derivatives contradict its steps: with a model of the previous step, the error of an output "+
+		s.lie = fmt.Sprintf("its directional derivatives contradict its steps: with a model of the previous step, "+
+			"the error of an output "+
 			"is %.2g of all terms that change it, %d times in a row", astray, s.wrong)
 	}
 }

@@ -103,8 +103,10 @@ func (s *stepControl) conclude(o attemptOutcome, hist num.History, entries []int
 	}
 	next := decision{o.order, o.H}
 	if s.config.FixedStep && o.result == notConverged {
-		return next, fmt.Errorf("the corrector did not converge in a step of %.3g s, and control.step=fixed allows no smaller one: "+
-			"choose a smaller step size or control.step=variable, loosen solver.tolerance, or choose another solver.kind", o.H)
+		return next, fmt.Errorf("the corrector did not converge in a step of %.3g s, and control.step=fixed allows "+
+			"no smaller one: "+
+			"choose a smaller step size or control.step=variable, loosen solver.tolerance, or choose another "+
+			"solver.kind", o.H)
 	}
 	ratio := func(order int) float64 { return s.ratio(o, order, hist, entries, w, scratch) }
 	if !s.config.FixedOrder && o.result != stepUnjudged && o.result != stepDiscarded {
@@ -137,7 +139,8 @@ func (s *stepControl) conclude(o attemptOutcome, hist num.History, entries []int
 	}
 	s.successes = 0
 	if next.H <= s.config.HMin {
-		return next, fmt.Errorf("the step size fell to %.3g s, not above control.h-min=%g: loosen control.rtol or control.atol, choose another error estimate "+
+		return next, fmt.Errorf("the step size fell to %.3g s, not above control.h-min=%g: loosen control.rtol or "+
+			"control.atol, choose another error estimate "+
 			"or a smaller control.h-min, or look for a jump in the system at this time", next.H, s.config.HMin)
 	}
 	return next, nil

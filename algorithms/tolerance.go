@@ -131,7 +131,8 @@ func known(sys *master.System, lists ...[]Tolerance) error {
 	if len(unknown) == 0 {
 		return nil
 	}
-	return fmt.Errorf("a tolerance names %s, which is no Real input or output of the system (write component.variable)", strings.Join(unknown, ", "))
+	return fmt.Errorf("a tolerance names %s, which is no Real input or output of the system (write "+
+		"component.variable)", strings.Join(unknown, ", "))
 }
 
 // valueOf returns the value for a variable: its own, else the general one, else otherwise.

@@ -1,5 +1,5 @@
-// Package input holds the input approximation: polynomials through past values of the coupling inputs,
-// their delivery to the subsystems, and the steps of subsystems with these inputs.
+// Package input holds the input approximation: polynomials through past values of the coupling
+// inputs, their delivery to the subsystems, and the steps of subsystems with these inputs.
 package input
 
 import (
@@ -35,11 +35,12 @@ type Config struct {
 	Biased          bool // SetBias may be called
 }
 
-// Approximation extrapolates the inputs by polynomials of degree k through the last k+1 values of
-// u = L y + b on the actual time grid (schweizer 2.1.1, meyer 3.1), and delivers them to the subsystems.
+// Approximation extrapolates the inputs by polynomials of degree k through the last k+1 values of u
+// = L y + b on the actual time grid (schweizer 2.1.1, meyer 3.1), and delivers them to the
+// subsystems.
 //
-// With fewer points the degree is lower. For an external input of degree 1 or more, the newest point is its
-// value at the end of the step. An input without any source is held.
+// With fewer points the degree is lower. For an external input of degree 1 or more, the newest
+// point is its value at the end of the step. An input without any source is held.
 type Approximation struct {
 	config Config
 
@@ -73,8 +74,8 @@ type Approximation struct {
 // New returns an approximation. Init prepares it for a run.
 func New(c Config) *Approximation { return &Approximation{config: c} }
 
-// SetRates sets the rate of each subsystem; the default is one step per macro step. It is called before
-// Init.
+// SetRates sets the rate of each subsystem; the default is one step per macro step. It is called
+// before Init.
 func (a *Approximation) SetRates(r []Rate) { a.rates = r }
 
 // Init prepares the approximation for a run that starts at t0.
@@ -134,8 +135,8 @@ func (a *Approximation) Init(x *master.Exec, t0 float64) error {
 	return nil
 }
 
-// feedThrough reports for each input whether outputs of its subsystem depend on it directly, or may do so
-// because dependencies are not declared.
+// feedThrough reports for each input whether outputs of its subsystem depend on it directly, or may
+// do so because dependencies are not declared.
 func feedThrough(s *master.System) []bool {
 	through := make([]bool, s.InAt[len(s.Subsystems)])
 	for i, info := range s.Infos {
@@ -150,8 +151,8 @@ func feedThrough(s *master.System) []bool {
 	return through
 }
 
-// placeOnGrids determines the points of the polynomial of each input: those at which steps of both its
-// source and its subsystem end.
+// placeOnGrids determines the points of the polynomial of each input: those at which steps of both
+// its source and its subsystem end.
 func (a *Approximation) placeOnGrids(x *master.Exec) {
 	if a.rates == nil {
 		a.rates = slices.Repeat([]Rate{{1, 1}}, len(x.Sys.Subsystems))
@@ -231,8 +232,8 @@ func (a *Approximation) gridWith(period int) *grid {
 	return g
 }
 
-// Begin computes the weights for the step from t to t+H with polynomials of a degree, and reads the values
-// of inputs without a subsystem as source.
+// Begin computes the weights for the step from t to t+H with polynomials of a degree, and reads the
+// values of inputs without a subsystem as source.
 func (a *Approximation) Begin(x *master.Exec, t, H float64, degree int) {
 	for _, k := range a.free {
 		a.at(0)[k] = x.W[k]
@@ -266,8 +267,8 @@ func (a *Approximation) Begin(x *master.Exec, t, H float64, degree int) {
 	}
 }
 
-// BeginBlock computes the weights for the step of slow subsystem i from its last point to t, the end of the
-// current macro step, and returns the time of the last point.
+// BeginBlock computes the weights for the step of slow subsystem i from its last point to t, the
+// end of the current macro step, and returns the time of the last point.
 func (a *Approximation) BeginBlock(i int, t float64) (from float64) {
 	from = a.BlockStart(i)
 	for _, g := range a.slow {

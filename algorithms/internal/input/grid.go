@@ -18,8 +18,8 @@ type grid struct {
 	old, block polynomial
 }
 
-// MaxPoints is the number of points that are kept: one more than a polynomial needs, so that the newest can
-// be removed.
+// MaxPoints is the number of points that are kept: one more than a polynomial needs, so that the
+// newest can be removed.
 const MaxPoints = num.MaxNodes + 1
 
 func newGrid(period, nu int) *grid {
@@ -63,8 +63,8 @@ func (g *grid) archive(a *master.Archive) {
 // nodes returns the times of the points of a polynomial of a degree.
 func (g *grid) nodes(degree int) []float64 { return g.times[:min(g.points, degree+1)] }
 
-// polynomial holds the weights of the points for one step: for value and derivatives at its start, and for
-// the values at the midpoints of the substeps and at its end.
+// polynomial holds the weights of the points for one step: for value and derivatives at its start,
+// and for the values at the midpoints of the substeps and at its end.
 type polynomial struct {
 	degree    int
 	nodes     [num.MaxNodes]float64

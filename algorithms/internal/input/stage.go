@@ -80,9 +80,10 @@ func (a *Approximation) biased(k int, v float64) float64 {
 	return v
 }
 
-// inSubstep returns the value of input k in substep j: that of the polynomial at the midpoint. If outputs
-// depend on the input directly, the last substep has the value at the end of the step instead, so that
-// these outputs are correct there. The substep before compensates for this in the integral.
+// inSubstep returns the value of input k in substep j: that of the polynomial at the midpoint. If
+// outputs depend on the input directly, the last substep has the value at the end of the step
+// instead, so that these outputs are correct there. The substep before compensates for this in the
+// integral.
 func (a *Approximation) inSubstep(k, j int) float64 {
 	p := a.of(k)
 	v := a.eval(p, k, &p.midpoints[j])
@@ -105,9 +106,9 @@ func (a *Approximation) pieces(i int) int {
 	return a.config.Substeps
 }
 
-// stagePiece writes the inputs of subsystem i for piece j of the macro step, which starts at time t, to U and
-// DU. Substeps of a delivery sample the polynomial (inSubstep). The steps of a fast subsystem get the
-// polynomial or, without input derivatives, its value at the start of the step.
+// stagePiece writes the inputs of subsystem i for piece j of the macro step, which starts at time
+// t, to U and DU. Substeps of a delivery sample the polynomial (inSubstep). The steps of a fast
+// subsystem get the polynomial or, without input derivatives, its value at the start of the step.
 func (a *Approximation) stagePiece(x *master.Exec, i, j int, t float64) {
 	if a.rates[i].Steps > 1 {
 		a.stageAt(x, i, t)

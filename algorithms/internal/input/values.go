@@ -81,8 +81,9 @@ func (a *Approximation) DegreeAhead() int { return a.ahead.degree }
 // DegreeOf returns the degree of the polynomial of input k.
 func (a *Approximation) DegreeOf(k int) int { return a.of(k).degree }
 
-// Course returns the polynomial that is 0 at the points of input k, except the oldest, and 1 at the end of
-// the step of its subsystem, which has the size H and, unless the subsystem is slow, starts at t.
+// Course returns the polynomial that is 0 at the points of input k, except the oldest, and 1 at the
+// end of the step of its subsystem, which has the size H and, unless the subsystem is slow, starts
+// at t.
 func (a *Approximation) Course(k int, t, H float64) num.Shape {
 	if p := a.course[k]; a.rates[a.owner[k]].Over > 1 {
 		return num.NewShape(p.degree, p.nodes[0], H, p.nodes[:p.degree+1])
@@ -96,7 +97,8 @@ func (a *Approximation) Ahead(k int) (value float64, known bool) { return a.newe
 // Withdraw undoes Arrived.
 func (a *Approximation) Withdraw(k int) { a.isAhead[k] = false }
 
-// Extrapolated returns the value of input k at the end of the step from the polynomial through old points.
+// Extrapolated returns the value of input k at the end of the step from the polynomial through old
+// points.
 func (a *Approximation) Extrapolated(k int) float64 {
 	g := a.gridOf[k]
 	if a.holds[k] {
@@ -125,8 +127,8 @@ func (a *Approximation) of(k int) *polynomial {
 	return a.course[k]
 }
 
-// Slope returns the m-th derivative of the polynomial of input k at the start of the step; m = 0 is the
-// value.
+// Slope returns the m-th derivative of the polynomial of input k at the start of the step; m = 0 is
+// the value.
 func (a *Approximation) Slope(k, m int) float64 {
 	p := a.of(k)
 	return a.eval(p, k, &p.start[m])
@@ -139,7 +141,8 @@ func (a *Approximation) eval(p *polynomial, k int, w *[num.MaxNodes]float64) flo
 	return combine(w[:n], v[:n])
 }
 
-// nodeValues writes the values of input k at the nodes of its polynomial to v and returns their number.
+// nodeValues writes the values of input k at the nodes of its polynomial to v and returns their
+// number.
 func (a *Approximation) nodeValues(p *polynomial, k int, v *[num.MaxNodes]float64) int {
 	n, known := p.degree+1, 0
 	if p == &a.ahead {
@@ -161,9 +164,9 @@ func (a *Approximation) AtEnd(k int) float64 {
 	return a.eval(p, k, &p.end)
 }
 
-// Sampled returns the value of input k with which its subsystem computed its outputs at t, the end of the
-// macro step of size H: the value at the end of its last own step or, as in rodriguez 3.1, at the
-// start.
+// Sampled returns the value of input k with which its subsystem computed its outputs at t, the end
+// of the macro step of size H: the value at the end of its last own step or, as in rodriguez 3.1,
+// at the start.
 func (a *Approximation) Sampled(k int, t, H float64, end bool) float64 {
 	i := a.owner[k]
 	switch n := a.rates[i].Steps; {
@@ -187,10 +190,12 @@ func (a *Approximation) Bias(k int) float64 { return a.bias[k] }
 // SetBias sets the constant that a correction adds to input k over the step.
 func (a *Approximation) SetBias(k int, v float64) { a.bias[k] = v }
 
-// Kick returns the value added to the extrapolation of input k at the end of the step. It needs EnableKicks.
+// Kick returns the value added to the extrapolation of input k at the end of the step. It needs
+// EnableKicks.
 func (a *Approximation) Kick(k int) float64 { return a.kick[k] }
 
-// SetKick sets the value added to the extrapolation of input k at the end of the step. It needs EnableKicks.
+// SetKick sets the value added to the extrapolation of input k at the end of the step. It needs
+// EnableKicks.
 func (a *Approximation) SetKick(k int, v float64) { a.kick[k] = v }
 
 // EnableKicks allocates the kicks. It is called after Init.

@@ -22,9 +22,9 @@ type Hold struct {
 	B []*mat.Dense // B_i [n×m], i = 0…order; empty if n = 0 or m = 0
 }
 
-// NewHold discretises x' = A x + B u, A [n×n] and B [n×m], for a step h ≥ 0 in s and polynomial inputs
-// of an order ≥ 0. With a nil or empty A there are no states, with a nil or empty B no inputs. The
-// matrices are not kept.
+// NewHold discretises x' = A x + B u, A [n×n] and B [n×m], for a step h ≥ 0 in s and polynomial
+// inputs of an order ≥ 0. With a nil or empty A there are no states, with a nil or empty B no
+// inputs. The matrices are not kept.
 //
 // All of A_d and B_i come from one exponential of the block matrix
 //
@@ -35,8 +35,8 @@ type Hold struct {
 //
 // as in C. Van Loan, Computing integrals involving the matrix exponential, IEEE Trans. Automatic
 // Control 23 (1978), so A may be singular. The exponential is that of N. Higham, Functions of
-// Matrices, algorithm 10.20, with two changes for stiff systems: A is balanced first, and
-// X = e^M − I is squared by X ← X (2 I + X), since squaring I + X would lose digits of the slow modes.
+// Matrices, algorithm 10.20, with two changes for stiff systems: A is balanced first, and X = e^M −
+// I is squared by X ← X (2 I + X), since squaring I + X would lose digits of the slow modes.
 //
 // Errors: inconsistent dimensions, numbers that are not finite, and overflow.
 func NewHold(a, b mat.Matrix, h float64, order int) (*Hold, error) {
@@ -88,8 +88,8 @@ func NewHold(a, b mat.Matrix, h float64, order int) (*Hold, error) {
 	return d, nil
 }
 
-// holdMatrix returns the balanced block matrix M = [T⁻¹ A T h, T⁻¹ B h S⁻¹; 0, N] with the diagonals of
-// T and S.
+// holdMatrix returns the balanced block matrix M = [T⁻¹ A T h, T⁻¹ B h S⁻¹; 0, N] with the
+// diagonals of T and S.
 func holdMatrix(a, b mat.Matrix, n, m int, h float64, order int) (w *mat.Dense, t, units []float64) {
 	balanced := make([]float64, n*n)
 	for i := range n {

@@ -6,8 +6,9 @@ const MaxNodes = 7
 // WeightTable holds, by order of the derivative, the weights of up to MaxNodes values.
 type WeightTable [MaxNodes][MaxNodes]float64
 
-// Weights sets w[m][j], m = 0…orders, to the weight of the value at node j in the m-th derivative at z
-// of the polynomial through all nodes; m = 0 is the value. The nodes must differ; len(nodes) ≤ MaxNodes.
+// Weights sets w[m][j], m = 0…orders, to the weight of the value at node j in the m-th derivative
+// at z of the polynomial through all nodes; m = 0 is the value. The nodes must differ; len(nodes) ≤
+// MaxNodes.
 //
 // Source: B. Fornberg, Generation of finite difference formulas on arbitrarily
 // spaced grids, Math. Comp. 51 (1988), the recursion of section 2.

@@ -46,8 +46,8 @@ func (l *LeastSquares) Archive(a Archive) {
 	a.Float(&l.weight)
 }
 
-// Add adds a row with regressors phi [n] and outputs z [m]. The squares of the earlier rows are first
-// multiplied by forget in (0, 1].
+// Add adds a row with regressors phi [n] and outputs z [m]. The squares of the earlier rows are
+// first multiplied by forget in (0, 1].
 func (l *LeastSquares) Add(phi, z []float64, forget float64) {
 	if forget < 1 {
 		f := math.Sqrt(forget)
@@ -102,8 +102,8 @@ func (l *LeastSquares) Residual(k, o int) float64 {
 // regressors. It is above the rounding of long sums.
 const independent = 1e-11
 
-// Excited reports whether the first k regressors are independent. Regressors that were always 0 do not
-// count.
+// Excited reports whether the first k regressors are independent. Regressors that were always 0 do
+// not count.
 func (l *LeastSquares) Excited(k int) bool {
 	for i := range k {
 		if l.largest[i] > 0 && !(math.Abs(l.r[i*l.n+i]) > independent*l.largest[i]*math.Sqrt(l.weight)) {
@@ -113,8 +113,8 @@ func (l *LeastSquares) Excited(k int) bool {
 	return true
 }
 
-// Solve writes the fit by the first k regressors to theta [k × m by rows]. Regressors that were always
-// 0 have the coefficient 0.
+// Solve writes the fit by the first k regressors to theta [k × m by rows]. Regressors that were
+// always 0 have the coefficient 0.
 func (l *LeastSquares) Solve(k int, theta []float64) {
 	for i := k - 1; i >= 0; i-- {
 		d := l.r[i*l.n+i]

@@ -43,8 +43,8 @@ func NewShape(j int, start, H float64, times []float64) (p Shape) {
 // Shape holds the coefficients of a polynomial in s; those above its degree are 0.
 type Shape [MaxNodes + 2]float64
 
-// ErrorConstants returns C_pos^j and C_vel^j, meyer (17) and (20), for L^j ([NewShape]) on steps that
-// start at times[0].
+// ErrorConstants returns C_pos^j and C_vel^j, meyer (17) and (20), for L^j ([NewShape]) on steps
+// that start at times[0].
 func ErrorConstants(j int, H float64, times []float64) (pos, vel float64) {
 	p := NewShape(j, times[0], H, times)
 	for m := range j + 1 {
@@ -63,8 +63,8 @@ type History struct {
 // Holds reports whether there are enough points for a polynomial of degree j.
 func (h History) Holds(j int) bool { return len(h.Times) > j }
 
-// ScaledDerivative returns SDN(j), meyer 5.2.2: the norm of H^j P^(j) over some entries with weights w.
-// P is the polynomial of degree j through the newest points.
+// ScaledDerivative returns SDN(j), meyer 5.2.2: the norm of H^j P^(j) over some entries with
+// weights w. P is the polynomial of degree j through the newest points.
 func (h History) ScaledDerivative(j int, H float64, entries []int, w, scratch []float64) float64 {
 	scale := 1.0
 	for i := range j {

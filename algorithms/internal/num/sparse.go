@@ -35,13 +35,14 @@ func (e *EntryError) Unwrap() error { return e.Err }
 // pivotPreference is the smallest ratio of the diagonal entry to the largest candidate at which the
 // diagonal entry is the pivot. It bounds the growth of entries by 1 + 1/pivotPreference per
 // elimination. Diagonal pivots keep the fill low, since the ordering assumes them. The value is
-// recommended by Duff, Erisman and Reid, Direct Methods for Sparse Matrices (2nd ed. 2017), section 5.2.
+// recommended by Duff, Erisman and Reid, Direct Methods for Sparse Matrices (2nd ed. 2017), section
+// 5.2.
 const pivotPreference = 0.1
 
-// pivotNoise times the machine precision and the number of updates is the relative size, with respect
-// to the largest update, below which an entry counts as rounding and cannot be the pivot. Entries of
-// an interface Jacobian are less accurate than that. With this value, the rank of random matrices
-// with one dependent column is found; with a hundredth of it, one in thirty is missed.
+// pivotNoise times the machine precision and the number of updates is the relative size, with
+// respect to the largest update, below which an entry counts as rounding and cannot be the pivot.
+// Entries of an interface Jacobian are less accurate than that. With this value, the rank of random
+// matrices with one dependent column is found; with a hundredth of it, one in thirty is missed.
 const pivotNoise = 1000
 
 // LU holds the factors of R A Q = Pᵀ L U. R scales each row by a power of two to a largest entry in
@@ -71,7 +72,8 @@ type LU struct {
 	forFactor, forSolve int       // operations
 }
 
-// NewLU orders the columns of a for low fill and allocates the factors. Only the pattern of a is used.
+// NewLU orders the columns of a for low fill and allocates the factors. Only the pattern of a is
+// used.
 func NewLU(a *Matrix) *LU {
 	n := a.N
 	order, fill := minimumDegree(a)
@@ -116,10 +118,10 @@ func (f *LU) whole() bool {
 	return ok
 }
 
-// Factor factors a, which has the pattern given to NewLU. The work is proportional to the operations on
-// nonzero entries. An *EntryError names a column that depends on others to working precision
-// (ErrSingular), or that has or leads to a number that is not finite (ErrNotFinite). The factors are
-// then invalid.
+// Factor factors a, which has the pattern given to NewLU. The work is proportional to the
+// operations on nonzero entries. An *EntryError names a column that depends on others to working
+// precision (ErrSingular), or that has or leads to a number that is not finite (ErrNotFinite). The
+// factors are then invalid.
 func (f *LU) Factor(a *Matrix) error {
 	f.forFactor = 0
 	f.lRow, f.lVal, f.uRow, f.uVal = f.lRow[:0], f.lVal[:0], f.uRow[:0], f.uVal[:0]
@@ -185,8 +187,9 @@ func (f *LU) equilibrate(a *Matrix) error {
 	return nil
 }
 
-// reach writes the nonzero rows of L⁻¹ times the column to f.reached[top:], each before the rows that it
-// updates. A depth-first search from the nonzeros of the column through the columns of L finds them.
+// reach writes the nonzero rows of L⁻¹ times the column to f.reached[top:], each before the rows
+// that it updates. A depth-first search from the nonzeros of the column through the columns of L
+// finds them.
 func (f *LU) reach(a *Matrix, column, k int) (top int) {
 	top = f.n
 	for p := a.ColStart[column]; p < a.ColStart[column+1]; p++ {
@@ -301,19 +304,19 @@ func (f *LU) Solve(b []float64) {
 	f.forSolve = 2*f.n + 2*len(f.lRow) + 2*len(f.uRow)
 }
 
-// Operations returns the numbers of multiplications, divisions and additions of the last Factor and the
-// last Solve.
+// Operations returns the numbers of multiplications, divisions and additions of the last Factor and
+// the last Solve.
 func (f *LU) Operations() (factor, solve int) { return f.forFactor, f.forSolve }
 
-// minimumDegree orders the unknowns for low fill in the elimination of A + Aᵀ. The next unknown is always
-// the one with the fewest remaining neighbours, by an upper bound of their number. Among equals it
-// is the one whose degree changed last, initially the one with the smallest index. fill is the
-// number of entries below the diagonal of the factor, without dense rows.
+// minimumDegree orders the unknowns for low fill in the elimination of A + Aᵀ. The next unknown is
+// always the one with the fewest remaining neighbours, by an upper bound of their number. Among
+// equals it is the one whose degree changed last, initially the one with the smallest index. fill
+// is the number of entries below the diagonal of the factor, without dense rows.
 //
-// Source: P.R. Amestoy, T.A. Davis, I.S. Duff, An approximate minimum degree
-// ordering algorithm, SIAM J. Matrix Anal. Appl. 17 (1996), algorithm 2 with aggressive absorption and
-// without supervariables. In the quotient graph, an eliminated node is an element that represents
-// the clique of its members. Rows with more than 10√n neighbours come last, as in the authors' later
+// Source: P.R. Amestoy, T.A. Davis, I.S. Duff, An approximate minimum degree ordering algorithm,
+// SIAM J. Matrix Anal. Appl. 17 (1996), algorithm 2 with aggressive absorption and without
+// supervariables. In the quotient graph, an eliminated node is an element that represents the
+// clique of its members. Rows with more than 10√n neighbours come last, as in the authors' later
 // code.
 func minimumDegree(a *Matrix) (order []int, fill int) {
 	n := a.N
@@ -344,8 +347,8 @@ type elimination struct {
 	seen     []int  // by element: 1 + the new element for which outside was counted
 }
 
-// leaveOutDense returns the variables with more neighbours than dense and queues all others without these
-// neighbours.
+// leaveOutDense returns the variables with more neighbours than dense and queues all others without
+// these neighbours.
 func (e *elimination) leaveOutDense(dense int) (last []int) {
 	for i, neighbours := range e.variables {
 		if len(neighbours) > dense {
@@ -395,8 +398,8 @@ func (e *elimination) eliminate(p int) (members []int) {
 	return members
 }
 
-// updateDegrees updates the lists and degrees of the members of the new element p; left is the number of
-// variables including p.
+// updateDegrees updates the lists and degrees of the members of the new element p; left is the
+// number of variables including p.
 func (e *elimination) updateDegrees(p int, members []int, left int) {
 	for _, i := range members {
 		for _, old := range e.elements[i] {
@@ -435,9 +438,9 @@ func (e *elimination) updateDegrees(p int, members []int, left int) {
 	}
 }
 
-// quotientGraph is the graph of a partly eliminated matrix. Variable i is adjacent to variables[i] and to
-// the members of elements[i]. Both lists share the storage of the original row: elements at its
-// left end, variables at its right end.
+// quotientGraph is the graph of a partly eliminated matrix. Variable i is adjacent to variables[i]
+// and to the members of elements[i]. Both lists share the storage of the original row: elements at
+// its left end, variables at its right end.
 type quotientGraph struct {
 	variables, elements [][]int
 	members             [][]int // by element
@@ -490,7 +493,8 @@ func newQuotientGraph(a *Matrix) *quotientGraph {
 	return g
 }
 
-// keepRight moves kept, the part of the variables of i that remains, to the right end of the storage.
+// keepRight moves kept, the part of the variables of i that remains, to the right end of the
+// storage.
 func (g *quotientGraph) keepRight(i int, kept []int) {
 	all := g.variables[i]
 	right := all[len(all)-len(kept):]

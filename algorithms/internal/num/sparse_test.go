@@ -207,9 +207,10 @@ func TestSparseLUSingular(t *testing.T) {
 	// Two outputs that prescribe each other with gain 1: any value solves it.
 	check("gain 1", matrixOf([]float64{1, -1}, []float64{-1, 1}), ErrSingular, -1)
 	for label, a := range map[string]*Matrix{
-		"ill scaled, but triangular":                                 newSparse(3, func(i, j int) bool { return i < j }, func(i, j int) float64 { return []float64{1e-17, 1e3, 1}[(2*i+j)%3] }),
-		"pivots small beside their neighbours, without cancellation": matrixOf([]float64{1e-300, 1, 1}, []float64{1, 1e-300, 1e-300}, []float64{1, 1, 1e-300}),
-		"factors of a small ratio":                                   matrixOf([]float64{1, 1e-5}, []float64{1, 1}),
+		"ill scaled, but triangular": newSparse(3, func(i, j int) bool { return i < j }, func(i, j int) float64 { return []float64{1e-17, 1e3, 1}[(2*i+j)%3] }),
+		"pivots small beside their neighbours, without " +
+			"cancellation": matrixOf([]float64{1e-300, 1, 1}, []float64{1, 1e-300, 1e-300}, []float64{1, 1, 1e-300}),
+		"factors of a small ratio": matrixOf([]float64{1, 1e-5}, []float64{1, 1}),
 	} {
 		if err := NewLU(a).Factor(a); err != nil {
 			t.Errorf("%s: %v", label, err)
@@ -333,7 +334,8 @@ func TestChainIsLinear(t *testing.T) {
 				t.Errorf("%s, %d blocks: %.1f operations per block to factor, %.1f to solve", numbered, blocks, each, eachSolve)
 			}
 			if last > 0 && (math.Abs(each/last-1) > 0.02 || math.Abs(eachSolve/lastSolve-1) > 0.02 || math.Abs(fill/lastFill-1) > 0.02) {
-				t.Errorf("%s, %d blocks: %.2f, %.2f operations and %.2f entries per block; %.2f, %.2f and %.2f with half of them",
+				t.Errorf("%s, %d blocks: %.2f, %.2f operations and %.2f entries per block; %.2f, %.2f and %.2f "+
+					"with half of them",
 					numbered, blocks, each, eachSolve, fill, last, lastSolve, lastFill)
 			}
 			last, lastSolve, lastFill = each, eachSolve, fill

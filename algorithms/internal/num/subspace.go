@@ -7,16 +7,16 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// SubspaceWindow holds the last macro steps of one subsystem and identifies a linear system from them by
-// a subspace method:
+// SubspaceWindow holds the last macro steps of one subsystem and identifies a linear system from
+// them by a subspace method:
 //
 //	x_{n+1} = A x_n + B [1, q_n],   y_{n+1} = C x_n + D [1, q_n].
 //
-// q are the coefficients of the inputs over a step, as in the type identified of package algorithms. The
-// block Hankel matrix of inputs and outputs is factored into orthogonal and triangular matrices. The
-// largest gap of the singular values of the part of the outputs that the inputs do not explain gives
-// the number of states. A and C follow from the left singular vectors, B, D and the initial state
-// from least squares.
+// q are the coefficients of the inputs over a step, as in the type identified of package
+// algorithms. The block Hankel matrix of inputs and outputs is factored into orthogonal and
+// triangular matrices. The largest gap of the singular values of the part of the outputs that the
+// inputs do not explain gives the number of states. A and C follow from the left singular vectors,
+// B, D and the initial state from least squares.
 //
 // Source: M. Verhaegen, P. Dewilde, Subspace model identification, part 1: the
 // output-error state-space model identification class of algorithms (MOESP), Int. J.
@@ -123,10 +123,10 @@ func (w *SubspaceWindow) scale() {
 	}
 }
 
-// Identify identifies the system and writes it to theta [regressors × ny by rows] as a difference equation
-// over lags steps, with the regressors of the type identified of package algorithms. sigma [nq × ny]
-// gets the standard errors of the responses to the current inputs; +Inf if the data do not determine
-// them. why is the reason if there is no system.
+// Identify identifies the system and writes it to theta [regressors × ny by rows] as a difference
+// equation over lags steps, with the regressors of the type identified of package algorithms. sigma
+// [nq × ny] gets the standard errors of the responses to the current inputs; +Inf if the data do
+// not determine them. why is the reason if there is no system.
 func (w *SubspaceWindow) Identify(lags int, theta, sigma []float64) (why string) {
 	w.wait = w.size / 4
 	w.scale()
@@ -208,8 +208,8 @@ func (w *SubspaceWindow) dynamics() (a, c *mat.Dense, why string) {
 	return a, mat.DenseCopyOf(gamma.Slice(0, w.ny, 0, n)), ""
 }
 
-// chooseOrder returns the order at the largest gap of the singular values, among the gaps above noise
-// only; all is the norm of the outputs.
+// chooseOrder returns the order at the largest gap of the singular values, among the gaps above
+// noise only; all is the norm of the outputs.
 func chooseOrder(singular []float64, all float64) (n int, why string) {
 	floor := max(negligible*all, math.SmallestNonzeroFloat64)
 	most := min(MaxStates, len(singular)-1)
@@ -227,8 +227,8 @@ func chooseOrder(singular []float64, all float64) (n int, why string) {
 	return n, ""
 }
 
-// responses determines the scaled matrices B [n × (1+nq)] and D [ny × (1+nq)], whose first column belongs
-// to the constant, and sigma.
+// responses determines the scaled matrices B [n × (1+nq)] and D [ny × (1+nq)], whose first column
+// belongs to the constant, and sigma.
 func (w *SubspaceWindow) responses(a, c *mat.Dense, sigma []float64) (b, d *mat.Dense, why string) {
 	n, m := w.states, 1+w.nq
 	atB, atD := n, n+n*m
@@ -300,8 +300,8 @@ func (w *SubspaceWindow) responses(a, c *mat.Dense, sigma []float64) (b, d *mat.
 	return b, d, ""
 }
 
-// predictor writes the system to theta as a difference equation over lags steps. Its predictions start
-// from the state that fits the outputs of these steps best.
+// predictor writes the system to theta as a difference equation over lags steps. Its predictions
+// start from the state that fits the outputs of these steps best.
 func (w *SubspaceWindow) predictor(lags int, a, b, c, d *mat.Dense, theta []float64) {
 	n, m := w.states, 1+w.nq
 	clear(theta)

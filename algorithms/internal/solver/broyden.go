@@ -20,21 +20,21 @@ const (
 	broydenMemory = 30
 )
 
-// Broyden is Broyden's first ("good") method: Newton's method with a Jacobian B that is updated after each
-// correction by
+// Broyden is Broyden's first ("good") method: Newton's method with a Jacobian B that is updated
+// after each correction by
 //
 //	B₊ = B + (y − B s) sᵀD / (sᵀD s),  s = Δz, y = Δr,
 //
-// the smallest change, in the norm with weights D, with B₊ s = y. B is not formed: by the formula of Sherman
-// and Morrison, B₊⁻¹ = (I + a tᵀ) B⁻¹ with t = D s and a = (s − B⁻¹ y) / (tᵀ B⁻¹ y). A correction costs one
-// solution with the first Jacobian and two scalar products per update. All updates are dropped when the
-// memory is full. They are kept over macro steps with one H and degree.
+// the smallest change, in the norm with weights D, with B₊ s = y. B is not formed: by the formula
+// of Sherman and Morrison, B₊⁻¹ = (I + a tᵀ) B⁻¹ with t = D s and a = (s − B⁻¹ y) / (tᵀ B⁻¹ y). A
+// correction costs one solution with the first Jacobian and two scalar products per update. All
+// updates are dropped when the memory is full. They are kept over macro steps with one H and
+// degree.
 //
-// Source: C.G. Broyden, A class of methods for solving nonlinear simultaneous
-// equations, Math. Comp. 19 (1965); the product form with limited memory:
-// C.T. Kelley, Iterative Methods for Linear and Nonlinear Equations (1995),
-// section 7.3. Deviations: s is the actual step, which may differ from the correction; updates with a tiny
-// denominator are left out.
+// Source: C.G. Broyden, A class of methods for solving nonlinear simultaneous equations, Math.
+// Comp. 19 (1965); the product form with limited memory: C.T. Kelley, Iterative Methods for Linear
+// and Nonlinear Equations (1995), section 7.3. Deviations: s is the actual step, which may differ
+// from the correction; updates with a tiny denominator are left out.
 type Broyden struct {
 	memory int // largest number of updates; 0 = broydenMemory
 
@@ -123,7 +123,8 @@ func (s *Broyden) Correct(z, r, dz []float64) error {
 	return nil
 }
 
-// learn adds the update for the step to z, with v = B⁻¹ r, and reports whether the updates have changed.
+// learn adds the update for the step to z, with v = B⁻¹ r, and reports whether the updates have
+// changed.
 func (s *Broyden) learn(z, v []float64) bool {
 	for i := range z {
 		s.step[i] = z[i] - s.z[i]

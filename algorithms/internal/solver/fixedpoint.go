@@ -9,8 +9,8 @@ import (
 const (
 	// aitkenStart is the first ω of a run, and the largest first |ω| of a macro step.
 	aitkenStart = 0.5
-	// aitkenLeast and aitkenLargest bound |ω|. With a smaller value, corrections at a tolerance of 1e-6
-	// are lost in rounding; with a larger one, the residual changes too little for a useful
+	// aitkenLeast and aitkenLargest bound |ω|. With a smaller value, corrections at a tolerance of
+	// 1e-6 are lost in rounding; with a larger one, the residual changes too little for a useful
 	// extrapolation.
 	aitkenLeast, aitkenLargest = 1e-8, 100
 	// aitkenTiny is the relative change of the residual below which ω is kept, since the change has
@@ -25,8 +25,9 @@ const (
 //
 //	ω₊ = −ω r·(r₊ − r) / ‖r₊ − r‖²,
 //
-// in weighted norms. For one unknown it is the secant method, which is exact after two corrections if Φ is
-// linear. The first correction of a macro step uses the last ω of the previous step, at most aitkenStart.
+// in weighted norms. For one unknown it is the secant method, which is exact after two corrections
+// if Φ is linear. The first correction of a macro step uses the last ω of the previous step, at
+// most aitkenStart.
 //
 // Source: B.M. Irons, R.C. Tuck, A version of the Aitken accelerator for
 // computer iteration, Int. J. Numer. Methods Eng. 1 (1969); U. Küttler, W.A.

@@ -14,34 +14,33 @@ const (
 	// iqnMemory is the default number of differences that are kept.
 	iqnMemory = 40
 	// iqnFilter is the default smallest independent part of a column. In chains of 3 to 40 unknowns
-	// with cubic springs, weakly and strongly coupled, with and without noise, 1e-4 needs the fewest
-	// corrections. Values from 1e-2 on lose directions if the coupling is strong; 1e-6 fits curvature
-	// and noise.
+	// with cubic springs, weakly and strongly coupled, with and without noise, 1e-4 needs the
+	// fewest corrections. Values from 1e-2 on lose directions if the coupling is strong; 1e-6 fits
+	// curvature and noise.
 	iqnFilter = 1e-4
-	// iqnNoise is the smallest length of a difference, relative to the iterate. A smaller one has fewer
-	// than three correct digits.
+	// iqnNoise is the smallest length of a difference, relative to the iterate. A smaller one has
+	// fewer than three correct digits.
 	iqnNoise = 1000 * 0x1p-52
 	// iqnPatience plus the number of unknowns is the number of corrections in a row that may grow.
 	iqnPatience = 3
 )
 
-// IQN is the interface quasi-Newton method with an inverse Jacobian from a least squares model (IQN-ILS). It
-// needs no Jacobian. The columns of V and W are the differences of r and of Φ = z − r between iterates of
-// this and earlier macro steps with the same H and degree, newest first:
+// IQN is the interface quasi-Newton method with an inverse Jacobian from a least squares model
+// (IQN-ILS). It needs no Jacobian. The columns of V and W are the differences of r and of Φ = z − r
+// between iterates of this and earlier macro steps with the same H and degree, newest first:
 //
 //	dz = W α − r,  α = argmin ‖V α + r‖
 //
 // in the weighted norm. Without columns the correction is −ω r. V is orthogonalised by modified
-// Gram–Schmidt, starting with the newest column. A column whose independent part is smaller than filter is
-// dropped (QR2 filter).
+// Gram–Schmidt, starting with the newest column. A column whose independent part is smaller than
+// filter is dropped (QR2 filter).
 //
-// Source: J. Degroote, K.-J. Bathe, J. Vierendeels, Performance of a new
-// partitioned procedure versus a monolithic procedure in fluid–structure
-// interaction, Computers & Structures 87 (2009); the filter:
-// R. Haelterman et al., Improving the performance of the partitioned QN-ILS
-// procedure for fluid–structure interaction problems: filtering, Computers &
-// Structures 171 (2016). Deviation: differences between consecutive iterates, which span the same space as
-// differences from the last iterate.
+// Source: J. Degroote, K.-J. Bathe, J. Vierendeels, Performance of a new partitioned procedure
+// versus a monolithic procedure in fluid–structure interaction, Computers & Structures 87 (2009);
+// the filter: R. Haelterman et al., Improving the performance of the partitioned QN-ILS procedure
+// for fluid–structure interaction problems: filtering, Computers & Structures 171 (2016).
+// Deviation: differences between consecutive iterates, which span the same space as differences
+// from the last iterate.
 type IQN struct {
 	Relaxation float64 // ω; 0 = iqnRelaxation
 	reuse      int     // macro steps; 0 = iqnReuse, negative = none
@@ -186,8 +185,8 @@ func (s *IQN) drop(at int) {
 	s.columns[s.kept] = gone
 }
 
-// orthogonalise factors V = Q R from the newest to the oldest column and lists the independent columns in
-// from.
+// orthogonalise factors V = Q R from the newest to the oldest column and lists the independent
+// columns in from.
 func (s *IQN) orthogonalise() {
 	s.from = s.from[:0]
 	for at := s.kept - 1; at >= 0 && len(s.from) < len(s.z); at-- {
@@ -217,9 +216,9 @@ func (s *IQN) orthogonalise() {
 	}
 }
 
-// fit solves the least squares problem for alpha. It orthogonalises −r like another column, which is as
-// stable as Householder reflections (Å. Björck, Solving linear least squares problems by Gram–Schmidt
-// orthogonalization, BIT 7 (1967)).
+// fit solves the least squares problem for alpha. It orthogonalises −r like another column, which
+// is as stable as Householder reflections (Å. Björck, Solving linear least squares problems by
+// Gram–Schmidt orthogonalization, BIT 7 (1967)).
 func (s *IQN) fit(r []float64) {
 	for i, v := range r {
 		s.rest[i] = -v * s.inverse[i]

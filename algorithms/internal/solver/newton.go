@@ -7,19 +7,19 @@ import (
 	"github.com/macrostep/macrostep/algorithms/internal/num"
 )
 
-// newtonRefresh is the contraction above which the Jacobian is refreshed. Each correction costs a macro
-// step of every subsystem. With a contraction of 0.1, a correction of weighted norm 1 needs six more
-// corrections to 1e-6; with a fresh Jacobian two or three, and by differences the Jacobian costs about
-// one macro step per input of a subsystem. E. Hairer, G. Wanner, Solving Ordinary Differential
-// Equations II (2nd ed. 1996), section IV.8, use limits from 0.001 for cheap to 0.1 for expensive
-// Jacobians.
+// newtonRefresh is the contraction above which the Jacobian is refreshed. Each correction costs a
+// macro step of every subsystem. With a contraction of 0.1, a correction of weighted norm 1 needs
+// six more corrections to 1e-6; with a fresh Jacobian two or three, and by differences the Jacobian
+// costs about one macro step per input of a subsystem. E. Hairer, G. Wanner, Solving Ordinary
+// Differential Equations II (2nd ed. 1996), section IV.8, use limits from 0.001 for cheap to 0.1
+// for expensive Jacobians.
 const newtonRefresh = 0.1
 
 var errNoJacobian = errors.New("algorithms: a correction without the required Jacobian")
 
-// Newton is the simplified Newton method dz = −J⁻¹ r. It keeps the Jacobian over iterates and macro steps
-// as long as H and degree are constant and corrections contract by newtonRefresh or better. The zero
-// value is ready for Init.
+// Newton is the simplified Newton method dz = −J⁻¹ r. It keeps the Jacobian over iterates and macro
+// steps as long as H and degree are constant and corrections contract by newtonRefresh or better.
+// The zero value is ready for Init.
 //
 // Source: meyer (11); when to keep the Jacobian: Hairer and Wanner II, section IV.8.
 type Newton struct {
@@ -91,8 +91,8 @@ func (k *keptJacobian) apply(r, v []float64) error {
 	return nil
 }
 
-// judge requests a refresh if the contraction exceeds limit. The iteration diverges if corrections grow
-// twice in a row with a fresh Jacobian. A single growth may be due to a bad correction before.
+// judge requests a refresh if the contraction exceeds limit. The iteration diverges if corrections
+// grow twice in a row with a fresh Jacobian. A single growth may be due to a bad correction before.
 func (k *keptJacobian) judge(theta, limit float64) (diverging bool) {
 	if theta <= limit {
 		k.strikes = 0
@@ -119,5 +119,6 @@ func (k *keptJacobian) Archive(a num.Archive) {
 
 func (k *keptJacobian) Accept() {}
 
-// Reject drops the Jacobian: it may be the reason for the failure, and the next attempt has another H.
+// Reject drops the Jacobian: it may be the reason for the failure, and the next attempt has another
+// H.
 func (k *keptJacobian) Reject() { k.stale = true }

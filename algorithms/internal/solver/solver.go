@@ -3,8 +3,8 @@ package solver
 
 import "github.com/macrostep/macrostep/algorithms/internal/num"
 
-// Solver computes corrections for the interface equation r(z) = z − Φ(z) = 0 with n unknowns. Φ(z) are
-// the coupled outputs after a macro step with inputs z at its end.
+// Solver computes corrections for the interface equation r(z) = z − Φ(z) = 0 with n unknowns. Φ(z)
+// are the coupled outputs after a macro step with inputs z at its end.
 //
 // A solver keeps its data over macro steps with the same H and degree. It is used as follows:
 //
@@ -19,8 +19,8 @@ import "github.com/macrostep/macrostep/algorithms/internal/num"
 //	}
 //	s.Accept() or s.Reject()
 //
-// After Init, calls allocate only until internal buffers have reached their final size. Slices belong to the caller, have n entries, do not overlap and are
-// used during the call only.
+// After Init, calls allocate only until internal buffers have reached their final size. Slices
+// belong to the caller, have n entries, do not overlap and are used during the call only.
 type Solver interface {
 	// Init sets the pattern of ∂r/∂z, whose values are not read, and drops all data.
 	Init(pattern *num.Matrix)
@@ -46,8 +46,8 @@ type Solver interface {
 	Archive(a num.Archive)
 }
 
-// Weighted is implemented by solvers whose corrections depend on norms of z or r, and so on the units of
-// the unknowns: all except Newton.
+// Weighted is implemented by solvers whose corrections depend on norms of z or r, and so on the
+// units of the unknowns: all except Newton.
 type Weighted interface {
 	// Weigh sets the weights w [n], positive and finite, by which z and r are divided in norms; the
 	// default is 1. It is called after Init, and again if the weights have changed. The weights of
