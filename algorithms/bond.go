@@ -142,7 +142,10 @@ func resolvePair(sys *master.System, p Pair) (bondPair, error) {
 	}
 	// power and residual include the gain of the effort.
 	watt /= math.Abs(sys.Gain(effortIn))
-	return bondPair{effort: effort, flow: flow, effortIn: effortIn, flowIn: flowIn, gain: sys.Gain(effortIn), ratio: ratio, watt: watt, sign: sign}, nil
+	return bondPair{
+		effort: effort, flow: flow, effortIn: effortIn, flowIn: flowIn,
+		gain: sys.Gain(effortIn), ratio: ratio, watt: watt, sign: sign,
+	}, nil
 }
 
 // fedInput returns the one input of subsystem i that an output feeds.
@@ -154,7 +157,8 @@ func fedInput(sys *master.System, y, i int) (int, error) {
 			continue
 		}
 		if found >= 0 {
-			return 0, fmt.Errorf("%s feeds both %s and %s of %s; a bond needs one", sys.OutName(y), sys.InName(found), sys.InName(k), sys.Infos[i].Name)
+			return 0, fmt.Errorf("%s feeds both %s and %s of %s; a bond needs one",
+				sys.OutName(y), sys.InName(found), sys.InName(k), sys.Infos[i].Name)
 		}
 		found = k
 	}

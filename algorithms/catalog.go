@@ -460,13 +460,23 @@ func choiceParam(name, def string, choices []string, doc string, set func(s *set
 func Presets() []Preset {
 	delivery := []Param{substepsParam, deliveryParam}
 	explicit := func(scheme string) []Param {
-		return []Param{schemeParam(scheme), orderParam, substepsParam, deliveryParam, sequenceParam, directParam, modelRefreshParam, modelFailureParam, modelRawParam, discardParam}
+		return []Param{
+			schemeParam(scheme), orderParam, substepsParam, deliveryParam, sequenceParam,
+			directParam, modelRefreshParam, modelFailureParam, modelRawParam, discardParam,
+		}
 	}
-	solver := []Param{solverKindParam, solverToleranceParam, solverIterationsParam, solverRelaxationParam, solverSweepParam, withoutRollbackParam}
+	solver := []Param{
+		solverKindParam, solverToleranceParam, solverIterationsParam, solverRelaxationParam, solverSweepParam, withoutRollbackParam,
+	}
 	tolerances := []Param{relativeParam, absoluteParam}
-	steps := []Param{safetyParam, maxOrderParam, stepParam, firstStepParam, leastStepParam, largestStepParam, ratioMinParam, ratioMaxParam}
+	steps := []Param{
+		safetyParam, maxOrderParam, stepParam, firstStepParam, leastStepParam, largestStepParam, ratioMinParam, ratioMaxParam,
+	}
 	order := []Param{adaptiveOrderParam}
-	piSteps := []Param{piSafetyParam, stepParam, piFirstStepParam, piLeastStepParam, piLargestStepParam, piRatioMinParam, piRatioMaxParam, piIntegralParam, piProportionalParam}
+	piSteps := []Param{
+		piSafetyParam, stepParam, piFirstStepParam, piLeastStepParam, piLargestStepParam, piRatioMinParam, piRatioMaxParam,
+		piIntegralParam, piProportionalParam,
+	}
 	bySchemes := []Param{schemeParam("jacobi"), sequenceParam}
 	monitor := []Param{monitorParam}
 	energy := func(correction, control string) []Param {
@@ -577,8 +587,10 @@ func Presets() []Preset {
 				"the extrapolated inputs. " +
 				"They correct the outputs and, by an offset of the next inputs, the states (no step is repeated).",
 			Source: "haid 2",
-			Params: slices.Concat([]Param{orderParam}, bySchemes, delivery, []Param{modelJacobianParam, modelPointParam, modelIdentificationParam, modelAlphaParam, modelRefreshParam, modelFailureParam,
-				modelRawParam, modelControlParam, eccoToleranceParam, eccoScaleParam, pcToleranceParam, pcRhoParam}, piSteps),
+			Params: slices.Concat([]Param{orderParam}, bySchemes, delivery, []Param{
+				modelJacobianParam, modelPointParam, modelIdentificationParam, modelAlphaParam, modelRefreshParam,
+				modelFailureParam, modelRawParam, modelControlParam, eccoToleranceParam, eccoScaleParam, pcToleranceParam, pcRhoParam,
+			}, piSteps),
 			parts: Config{Correct: ModelCorrection},
 		},
 	}
@@ -616,7 +628,8 @@ func (c Catalog) New(preset string, params map[string]string, with ...With) (*Ch
 	}
 	for _, key := range slices.Sorted(maps.Keys(params)) {
 		if !slices.ContainsFunc(p.Params, func(q Param) bool { return q.Name == key }) {
-			return nil, fmt.Errorf("algorithm %s has no parameter %q; it has %s", preset, key, names(p.Params, func(q Param) string { return q.Name }))
+			return nil, fmt.Errorf("algorithm %s has no parameter %q; it has %s",
+				preset, key, names(p.Params, func(q Param) string { return q.Name }))
 		}
 	}
 	values := map[string]string{}

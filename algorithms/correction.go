@@ -68,7 +68,8 @@ func (c *energyCorrection) check(sys *master.System) error {
 	}
 	for _, l := range c.config.LimitAbsolute {
 		if l.Variable != "" && !slices.Contains(actions, l.Variable) {
-			return fmt.Errorf("energy.limit-absolute names %s, which is the action of no bond; name one of %s", l.Variable, strings.Join(actions, ", "))
+			return fmt.Errorf("energy.limit-absolute names %s, which is the action of no bond; name one of %s",
+				l.Variable, strings.Join(actions, ", "))
 		}
 	}
 	return nil
@@ -80,7 +81,7 @@ func (c *energyCorrection) init(x *master.Exec, _ float64) error {
 		b := &c.energy.bonds[i]
 		c.of[i].applied, c.of[i].most = make([]float64, len(b.pairs)), make([]float64, len(b.pairs))
 		for j, p := range b.pairs {
-			c.of[i].most[j] = math.Abs(p.gain) * valueOf(c.config.LimitAbsolute, x.Sys.OutName(p.effort), math.Inf(1)) // in the unit of the action
+			c.of[i].most[j] = math.Abs(p.gain) * valueOf(c.config.LimitAbsolute, x.Sys.OutName(p.effort), math.Inf(1))
 		}
 		c.of[i].mu, c.of[i].why = c.config.Mu, "given"
 		if math.IsNaN(c.config.Mu) {

@@ -31,8 +31,9 @@ var exSLocal = estimate{
 		}
 		y, _ := sys.Source(worst.input)
 		i := num.Owner(sys.OutAt, y)
+		out := y - sys.OutAt[i]
 		for _, k := range j.entries {
-			if f := &sys.Infos[i].Step; num.Owner(sys.InAt, k) == i && y-sys.OutAt[i] < len(f.On) && slices.Contains(f.On[y-sys.OutAt[i]], k-sys.InAt[i]) {
+			if on := sys.Infos[i].Step.On; num.Owner(sys.InAt, k) == i && out < len(on) && slices.Contains(on[out], k-sys.InAt[i]) {
 				return fmt.Sprintf("; %s depends directly on %s and has the value of the step before, so its error does not "+
 					"decrease with the step size (meyer 4.3): use ex-local, ex-milne or an implicit scheme", sys.OutName(y), sys.InName(k))
 			}

@@ -361,7 +361,8 @@ func (s *identified) takeInput(j, k, degree int) {
 		if !s.trusted || s.waits {
 			s.errors[j] = max(s.errors[j], e)
 		} else if e > strayBound*s.errors[j] {
-			s.lose(fmt.Sprintf("with its identified model the extrapolation error of %s is %.2g times as large as without", s.x.Sys.InName(k), e/s.errors[j]))
+			s.lose(fmt.Sprintf("with its identified model the extrapolation error of %s is %.2g times as large as without",
+				s.x.Sys.InName(k), e/s.errors[j]))
 		}
 	}
 }

@@ -414,7 +414,8 @@ func (c *modelCorrector) correct(x *master.Exec) (evaluations int, err error) {
 		r := &c.of[i]
 		evaluations += r.evaluations
 		if r.failed.now && c.config.Stop && c.source[i] != IdentifiedJacobian { // identification takes time
-			return evaluations, fmt.Errorf("%s: the model at t = %.12g s: %s; model.failure=uncorrected continues without it", x.Sys.Infos[i], c.t+c.H, r.failed.reason)
+			return evaluations, fmt.Errorf("%s: the model at t = %.12g s: %s; model.failure=uncorrected continues without it",
+				x.Sys.Infos[i], c.t+c.H, r.failed.reason)
 		}
 	}
 	if err := c.factor(x); err != nil {
@@ -523,7 +524,8 @@ func (c *modelCorrector) factor(x *master.Exec) error {
 		}
 		c.singular.set(c.t+c.H, fmt.Sprintf("I − L G%s: %v", name, err))
 		if c.config.Stop {
-			return fmt.Errorf("the model-based corrector at t = %.12g s: %s; model.failure=uncorrected continues without it", c.t+c.H, c.singular.reason)
+			return fmt.Errorf("the model-based corrector at t = %.12g s: %s; model.failure=uncorrected continues without it",
+				c.t+c.H, c.singular.reason)
 		}
 	}
 	return nil
@@ -787,7 +789,8 @@ func (c *modelCorrector) review() []string {
 	var out []string
 	for _, i := range c.members {
 		if f := &c.of[i].failed; f.steps > 0 {
-			out = append(out, fmt.Sprintf("%s: %d macro steps went uncorrected, first at t = %.6g s: %s", c.sys.Infos[i], f.steps, f.first, f.reason))
+			out = append(out, fmt.Sprintf("%s: %d macro steps went uncorrected, first at t = %.6g s: %s",
+				c.sys.Infos[i], f.steps, f.first, f.reason))
 		}
 	}
 	if f := &c.singular; f.steps > 0 {

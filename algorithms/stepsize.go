@@ -202,7 +202,8 @@ func (s *stepControl) ratio(o attemptOutcome, order int, hist num.History, entri
 		e := orInf(hist.APriori(order, o.H, entries, w, scratch))
 		return min(s.toPower(e, order+1), s.toPower(o.norms.inner, innerOrder))
 	}
-	return min(s.toPower(o.norms.pos, o.order+3), s.toPower(o.norms.vel, o.order+2), s.toPower(o.norms.u, o.order+1), s.toPower(o.norms.inner, innerOrder))
+	return min(s.toPower(o.norms.pos, o.order+3), s.toPower(o.norms.vel, o.order+2),
+		s.toPower(o.norms.u, o.order+1), s.toPower(o.norms.inner, innerOrder))
 }
 
 // toPower returns the step size ratio for an error of order p; +Inf if the error is not known.
