@@ -11,19 +11,19 @@ import (
 	"github.com/macrostep/macrostep/master/mastertest"
 )
 
-// sampler claims to interpolate its inputs, and takes them at the start of its step only.
+// sampler claims to interpolate its inputs, but samples them at the start of its step.
 type sampler struct{ *mastertest.Linear }
 
 func (s *sampler) SetInputDerivatives(int, []float64) error { return nil }
 
-// sampled is a decomposition whose components are samplers, but for the stateless one.
+// sampled returns a decomposition whose components with states are samplers.
 func sampled(t testing.TB, name string) *master.System {
 	t.Helper()
 	return cut(uneven, name).wrapped(t, func(_ int, l *mastertest.Linear) master.Subsystem { return &sampler{l} })
 }
 
-// adaptiveRun runs a preset over 0.1 s, and gives the result and the NRMSE of the velocity of
-// mass 1, weighted by the steps.
+// adaptiveRun runs a preset over 0.1 s and returns the result and the NRMSE of the velocity of mass
+// 1, weighted by the step sizes.
 func adaptiveRun(t *testing.T, sys *master.System, preset, rtol string) (master.Result, float64) {
 	t.Helper()
 	result, memory := simulate(t, sys, chosen(t, preset, map[string]string{"control.rtol": rtol}).Algorithm, master.Options{Stop: 0.1, Step: 1e-3})
@@ -41,7 +41,7 @@ func warned(r *master.Result, text string) bool {
 	return slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, text) })
 }
 
-// Where some coupled inputs are held, the run notes that their error is not estimated.
+// A run warns that the errors of held inputs are not estimated.
 func TestHeldInputsAreNoted(t *testing.T) {
 	for _, some := range []bool{true, false} {
 		sys := cut(uneven, "dd").wrapped(t, func(i int, l *mastertest.Linear) master.Subsystem {
@@ -55,9 +55,9 @@ func TestHeldInputsAreNoted(t *testing.T) {
 	}
 }
 
-// Error estimates that compare solutions of different input polynomials are 0 where
-// components sample their inputs. Unaudited, im-milne and ex-milne give garbage, at every tolerance.
-// Where components are exact, an audit finds nothing.
+// Estimates that compare solutions with different input polynomials are 0 if the components sample
+// their inputs. Without audits, im-milne and ex-milne are wrong at every tolerance. With exact
+// components an audit finds nothing.
 func TestAudit(t *testing.T) {
 	const blind = "underestimates the error"
 	for _, preset := range []string{"ex-local", "ex-milne", "im-milne", "im-slocal", "richardson"} {
@@ -77,7 +77,7 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// Corrections that no output answers to are no implicit coupling.
+// Implicit coupling warns if no output responds to corrections.
 func TestImplicitWithoutAnswer(t *testing.T) {
 	const told = "do not respond to the inputs"
 	for name, sys := range map[string]*master.System{"sampled": sampled(t, "dd"), "exact": cut(uneven, "dd").system(t)} {
@@ -116,8 +116,8 @@ func (b *bouncer) Step(ctx context.Context, t, H float64) (float64, error) {
 	return end, err
 }
 
-// A bounce of one mass within a step jumps the force on the other one. Estimates by states
-// of explicit schemes do not feel it; the error is that of the size of the step at that time.
+// A bounce of one mass during a step lets the force on the other one jump. Explicit estimates by
+// states miss it; the audit bounds the error.
 func TestJumpWithinStep(t *testing.T) {
 	const at = 0.1234
 	solve := func(preset, rtol string) (float64, int) {
@@ -144,8 +144,8 @@ func TestJumpWithinStep(t *testing.T) {
 	}
 }
 
-// The errors of a component that feeds no other are judged too: of an oscillation into a lag, whose
-// outputs nobody takes, by the exact solution.
+// The errors of a component that feeds no other are estimated, too: the exact solution of a lag
+// after an oscillation.
 func TestErrorsOfSinks(t *testing.T) {
 	const w, a, stop = 10.0, 20.0, 2.0
 	for _, preset := range []string{"ex-local", "ex-milne", "im-milne", "richardson"} {

@@ -13,7 +13,7 @@ import (
 	"github.com/macrostep/macrostep/master/mastertest"
 )
 
-// told records the steps that it is asked for.
+// told records its steps.
 type told struct {
 	*mastertest.Linear
 	times, sizes []float64
@@ -43,8 +43,8 @@ func toldPair(t *testing.T) (a, b *told, sys *master.System) {
 	return a, b, sys
 }
 
-// With a constant macro step every subsystem gets the same step size to the bit, and no step
-// ends after a stop time that was set (fmi2 40, 49).
+// With a constant macro step every subsystem gets the same step size to the bit, and no step ends
+// after a stop time that was passed to the subsystem (fmi2 40, 49).
 func TestStepsOfOneSize(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	bounded := 0
@@ -94,7 +94,7 @@ func TestStepsOfOneSize(t *testing.T) {
 	}
 }
 
-// halving is an algorithm that takes its steps in halves and declares nothing.
+// halving is an algorithm that takes half steps without declaring it.
 type halving struct{ *algorithms.Coupling }
 
 func (a halving) Attempt(ctx context.Context, x *master.Exec, t, H float64, _ *master.Trial) error {
@@ -108,8 +108,7 @@ func (a halving) Attempt(ctx context.Context, x *master.Exec, t, H float64, _ *m
 	return nil
 }
 
-// A subsystem that cannot vary its step is never told another one in place of what an
-// algorithm asks for.
+// Algorithms that vary the step are refused if a subsystem cannot, and no step is taken.
 func TestStepsThatAreRefused(t *testing.T) {
 	run := func(alg master.Algorithm) error {
 		a, _, sys := toldPair(t)
@@ -139,7 +138,7 @@ func TestStepsThatAreRefused(t *testing.T) {
 	}
 }
 
-// An estimate that compares extrapolated inputs sees nothing where all are held.
+// Estimates from extrapolated inputs are refused if all inputs are held.
 func TestBlindEstimateIsRefused(t *testing.T) {
 	for _, name := range []string{"ex-local", "ex-milne", "ex-slocal", "im-milne", "im-slocal", "richardson"} {
 		for params, refused := range map[string]bool{"variable": true, "fixed": false} {

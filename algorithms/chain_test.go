@@ -39,8 +39,8 @@ func springChain(tb testing.TB, n int) *master.System {
 	return system(tb, subs, wires...)
 }
 
-// What a macro step of a chain costs grows linearly with its length: the steps of the subsystems.
-// The operations of the solver do too: TestChainIsLinear.
+// The number of subsystem steps in a macro step of a chain grows linearly with its length. For the
+// operations of the solver see TestChainIsLinear.
 func TestChainCostsGrowLinearly(t *testing.T) {
 	const steps = 3
 	last := 0

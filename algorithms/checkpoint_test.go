@@ -17,7 +17,7 @@ import (
 	"github.com/macrostep/macrostep/master/mastertest"
 )
 
-// bent feels its inputs more to one side than to the other.
+// bent is a subsystem whose response depends on the sign of its inputs.
 type bent struct {
 	*mastertest.Linear
 	u []float64
@@ -31,8 +31,7 @@ func (b *bent) SetInputs(u []float64) error {
 	return b.Linear.SetInputs(b.u)
 }
 
-// bentSystem is one decomposition of the two-mass oscillator with subsystems that
-// are not linear.
+// bentSystem is a decomposition of the two-mass oscillator with nonlinear subsystems.
 func bentSystem(t testing.TB, cut *split) *master.System {
 	t.Helper()
 	return cut.wrapped(t, func(_ int, l *mastertest.Linear) master.Subsystem { return &bent{Linear: l} })
@@ -63,8 +62,7 @@ func newResumable(t testing.TB, stop, H float64, preset string, params map[strin
 	return r
 }
 
-// resumableCases are all presets of the table, and parameters that bring further
-// parts into play.
+// resumableCases returns all presets with defaults, and with parameters that use other parts.
 func resumableCases() map[string][]map[string]string {
 	cases := map[string][]map[string]string{}
 	for _, p := range Presets() {
@@ -103,22 +101,21 @@ func resumableCases() map[string][]map[string]string {
 	return cases
 }
 
-// choices are the values of a parameter.
+// choices returns the values of a parameter.
 func choices(preset, param string) []string {
 	table := Presets()
 	p := table[slices.IndexFunc(table, func(p Preset) bool { return p.Name == preset })].Params
 	return strings.Split(p[slices.IndexFunc(p, func(q Param) bool { return q.Name == param })].Range, ", ")
 }
 
-// massBond is a power bond of each decomposition.
+// massBond holds a power bond by decomposition.
 var massBond = map[string]Bond{
 	"ff": {Name: "spring", Pairs: []Pair{{Effort: "coupling.y1", Flow: "mass1.y2"}}},
 	"fd": {Name: "spring", Pairs: []Pair{{Effort: "coupling.y1", Flow: "mass1.y2"}}},
 }
 
-// A run that is resumed from a checkpoint, wherever that was made, gives the
-// points of the unbroken run bit for bit, its counters, and leaves the algorithm
-// in the same state: no part of it was forgotten.
+// A run resumed from any checkpoint has the points of the uninterrupted run bit for bit, its
+// counters, and ends with the algorithm in the same state.
 func TestResume(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 1))
 	cases := resumableCases()
@@ -140,7 +137,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// So do runs with several rates.
+// The same with several rates.
 func TestResumeRates(t *testing.T) {
 	for _, order := range []string{"0", "2"} {
 		for _, preset := range []string{"explicit", "gauss-seidel", "model-based-corrector"} {
@@ -195,7 +192,7 @@ func sameAfterResumeOver(t *testing.T, stop, H float64, preset string, params ma
 	return whole
 }
 
-// refusing discards steps of more than a limit, now and then.
+// refusing discards steps above a limit, for some time.
 type refusing struct {
 	*mastertest.Linear
 	from, to, limit float64
@@ -212,7 +209,7 @@ func (r *refusing) Substep(ctx context.Context, t, H float64) (float64, error) {
 	return r.Step(ctx, t, H)
 }
 
-// The control remembers a step size that was refused, also over a checkpoint.
+// The control remembers a discarded step size over a checkpoint.
 func TestResumeAfterDiscard(t *testing.T) {
 	sameAfterResumeOf(t, "ex-slocal", map[string]string{"order": "1", "control.rtol": "1e-2"}, With{}, 0.002, func() *master.System {
 		s := cut(uneven, "dd")
@@ -222,7 +219,7 @@ func TestResumeAfterDiscard(t *testing.T) {
 	})
 }
 
-// A model that is identified goes on as it was: while it is sought, when it is trusted.
+// Identified models are resumed, during identification and when they are trusted.
 func TestResumeIdentified(t *testing.T) {
 	for _, how := range []string{"least-squares", "subspace"} {
 		for _, order := range []string{"0", "1"} {

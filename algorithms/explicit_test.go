@@ -67,8 +67,7 @@ func TestDeliveriesReported(t *testing.T) {
 	}
 }
 
-// An output that changes only at communication points is held by whoever takes
-// it, and an input that nothing feeds is held too.
+// Inputs from discrete outputs and inputs without source are held.
 func TestHeldInputs(t *testing.T) {
 	s := cut(symmetric, "dd")
 	s.subsystems[0].Info().Out[0].Discrete = true

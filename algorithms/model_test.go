@@ -82,7 +82,7 @@ func TestModelCorrectorOrders(t *testing.T) {
 	}
 }
 
-// The correction holds on steps that vary, with rates, and for feedthrough alone.
+// The correction works with variable steps, with rates, and for direct feedthrough only.
 func TestModelCorrectorCombines(t *testing.T) {
 	varying := func(c Config) Config {
 		all := []Tolerance{{Value: 1e-3}}
@@ -139,8 +139,7 @@ func (d *doubtful) VerifyDerivatives(context.Context, master.Experiment, float64
 	return master.SlopeTest{}, nil
 }
 
-// From its first steps on, where the history is short, and in turns, the correction goes
-// on top of Gauss–Seidel at every order.
+// The correction reduces the error at every order without an exact history, also with Gauss–Seidel.
 func TestModelFromTheStart(t *testing.T) {
 	o := exact.DefaultHaid()
 	for _, scheme := range []Scheme{Jacobi, GaussSeidel} {
@@ -151,7 +150,7 @@ func TestModelFromTheStart(t *testing.T) {
 				_, memory := simulate(t, oscillatorSystem(t, one, two), newExplicit(t, config), master.Options{Stop: 2e-2, Step: 2e-5})
 				off[i] = math.Abs(memory.Y[len(memory.Y)-1][0] - o.Outputs(2e-2)[0])
 			}
-			// From order 2 on, what the first steps leave is all that there is.
+			// From order 2 on, the errors of the first steps dominate.
 			if !(off[1] < off[0]) && (order < 2 || !(off[1] < 1e-9)) {
 				t.Errorf("scheme %d, order %d: error %g corrected, %g not", scheme, order, off[1], off[0])
 			}
@@ -159,7 +158,7 @@ func TestModelFromTheStart(t *testing.T) {
 	}
 }
 
-// While a model is sought, the excitation leaves the run where it is without any.
+// The excitation during identification does not increase the error.
 func TestIdentificationDisturbsLittle(t *testing.T) {
 	for order := range MaxOrder {
 		var plain, sought float64
@@ -207,7 +206,7 @@ func TestModelFailures(t *testing.T) {
 	}
 }
 
-// A loop of which the inputs do not follow is told; nothing infinite comes of it.
+// A singular interface is reported, and the outputs stay finite.
 func TestModelSingular(t *testing.T) {
 	gain := func(name string) *mastertest.Linear {
 		l := mastertest.NewLinear(name, mastertest.Matrices{D: [][]float64{{1}}}, nil)
@@ -230,7 +229,7 @@ func TestModelSingular(t *testing.T) {
 	}
 }
 
-// What has no model keeps its outputs, and is named; the others are corrected.
+// A subsystem without a model keeps its outputs and is named; the others are corrected.
 func TestModelMissing(t *testing.T) {
 	one, two := halves(exact.DefaultHaid())
 	one.Info().Caps.DirectionalDerivative = false

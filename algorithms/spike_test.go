@@ -8,8 +8,8 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// A swing that starts from rest or fades is none; one that sways up by three orders
-// of magnitude within some hundred steps, and settles, is, from where it does on.
+// Oscillations that start from rest, fade or grow slowly are no spikes. One that grows by three
+// orders of magnitude within some hundred steps is.
 func TestSpikes(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -38,8 +38,7 @@ func TestSpikes(t *testing.T) {
 	}
 }
 
-// Steps that grow with a motion that starts from rest, as step size control takes them,
-// make no jumps of it.
+// Step sizes that grow with a motion from rest cause no spikes.
 func TestNoSpikesByStepSize(t *testing.T) {
 	d := spikeDetector{threshold: 50}
 	at, H := 0.0, 1e-6

@@ -189,8 +189,8 @@ func TestLeastStep(t *testing.T) {
 	}
 }
 
-// N_succ counts the steps that stand, at one order and without a smaller step,
-// and N_fail those that fail in a row.
+// N_succ counts accepted steps in a row at one order without a smaller step, N_fail failed attempts
+// in a row.
 func TestCountsOfSteps(t *testing.T) {
 	const keeps, shrinks = 0.3, 0.9 // at order 1: r = 1.29, 0.75
 	b := newBench(fixedOrder)
@@ -215,8 +215,7 @@ func TestCountsOfSteps(t *testing.T) {
 			t.Errorf("%s: %d and %d, want %d and %d", step.name, b.successes, b.failures, step.successes, step.failures)
 		}
 	}
-	// On a cubic SDN falls steeply at a small H: the order rises, and counting
-	// starts again.
+	// On a cubic, SDN falls steeply at a small H: the order rises, and the count starts again.
 	b = newBench()
 	for n := range 2 {
 		d := b.next(t, 0.01, 1, keeps, stepAccepted)
@@ -226,8 +225,8 @@ func TestCountsOfSteps(t *testing.T) {
 	}
 }
 
-// The failures of an attempt lower the order: to 1 at the fourth in a row, to 0 at
-// the sixth; a discarded step is one of them but changes no order itself.
+// Failures lower the order: the fourth in a row to 1, the sixth to 0. A discarded step counts but
+// does not change the order itself.
 func TestFailuresLowerTheOrder(t *testing.T) {
 	b := newBench()
 	for n, want := range []int{3, 3, 3, 1, 1, 0} {
@@ -244,14 +243,14 @@ func TestFailuresLowerTheOrder(t *testing.T) {
 	if d := b.next(t, 0.01, 3, 1.01, errorTooLarge); d.order != 0 || !near(d.H, 0.0025, 1e-15) {
 		t.Errorf("after discarded steps a failure gives %+v", d)
 	}
-	// What succeeded before a failure raises no order.
+	// Successes before a failure do not raise the order.
 	b = newBench()
 	b.successes = 9
 	if d := b.next(t, 0.01, 1, 1.1, errorTooLarge); d.order != 1 {
 		t.Errorf("a failure after nine steps raises the order to %d", d.order)
 	}
-	// Large steps: SDN grows with the degree, which lowers the order unless the
-	// step is not judged or discarded.
+	// With large steps SDN grows with the degree, which lowers the order unless the step is
+	// unjudged or discarded.
 	for _, test := range []struct {
 		result outcome
 		want   int
@@ -262,7 +261,7 @@ func TestFailuresLowerTheOrder(t *testing.T) {
 	}
 }
 
-// Order and step size can be fixed, each for itself.
+// Order and step size can be fixed separately.
 func TestFixedOrderAndStep(t *testing.T) {
 	if d := newBench(fixedOrder).next(t, 4, 2, 0, stepAccepted); d.order != 2 || d.H != 8 {
 		t.Errorf("fixed order: %+v", d)
@@ -280,8 +279,8 @@ func TestFixedOrderAndStep(t *testing.T) {
 	}
 }
 
-// A change of order takes its step size from (33), whatever the estimate says,
-// and an a-priori estimate that is no number shrinks the step.
+// After a change of order the step size follows (33) instead of the estimate. If the a-priori
+// estimate is NaN, the step shrinks.
 func TestStepSizeFollowsOrder(t *testing.T) {
 	b := newBench()
 	const H = 4
@@ -321,8 +320,8 @@ func TestStepSizeFollowsOrder(t *testing.T) {
 	}
 }
 
-// On errors C H^p the step size settles where the safety factor times the error
-// is 1, within the range in which a step is kept; from above and below.
+// For errors C H^p the step size converges, from above and below, to a value at which the safety
+// factor times the error is 1 or slightly less.
 func TestStepSizeSettles(t *testing.T) {
 	for k := range MaxOrder + 1 {
 		for level := range 3 {

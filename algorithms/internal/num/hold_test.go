@@ -96,8 +96,8 @@ func denseRows(x [][]float64) *mat.Dense {
 	return d
 }
 
-// relative returns the largest difference of got from want, in parts of the
-// largest of want (of one, if want is zero).
+// relative returns the largest difference of got and want relative to the largest entry of want, or
+// to 1 if want is zero.
 func relative(got, want mat.Matrix) float64 {
 	var d mat.Dense
 	d.Sub(got, want)
@@ -121,8 +121,8 @@ var holds = []struct {
 	name string
 	a, b [][]float64
 	h    float64
-	// tolerance, if not 1e-12: an undamped oscillation of phase φ is known to
-	// φ ε only; of a mass that has come to rest, the velocity to ε of what it was.
+	// tolerance, if not 1e-12: the rounding error of an undamped oscillation of phase φ is φ ε,
+	// that of a decayed velocity is relative to its initial value.
 	tolerance float64
 }{
 	{name: "scalar", a: [][]float64{{-3}}, b: [][]float64{{2, -5}}, h: 0.25},
@@ -177,8 +177,8 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// A shape is 1 at the end of the step and 0 at the points before it, also where
-// the newest of these is not the start of the step.
+// A shape is 1 at the end of the step and 0 at the points before it, also if the newest of these is
+// not the start of the step.
 func TestShapePolynomial(t *testing.T) {
 	past := []float64{0.2, 0.7, 1.1, 3}
 	const H = 0.4

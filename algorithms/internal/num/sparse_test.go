@@ -65,8 +65,7 @@ func randomVector(rng *rand.Rand, n int) []float64 {
 	return v
 }
 
-// The factors solve what a dense elimination with row pivoting solves, to the
-// accuracy that the condition of the matrix leaves.
+// The factors solve regular systems as accurately as the condition of the matrix allows.
 func TestSparseLUAgainstDense(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	rowSize := make([]float64, 150)
@@ -218,8 +217,8 @@ func TestSparseLUSingular(t *testing.T) {
 	}
 }
 
-// Pivots stay on the diagonal for moderate ratios, which keeps the fill, and leave
-// it where that would cost accuracy; rows are compared as if they were scaled.
+// Pivots are on the diagonal for moderate ratios, which limits the fill, and elsewhere if accuracy
+// requires it. Rows are compared after scaling.
 func TestSparseLUPivots(t *testing.T) {
 	for _, test := range []struct {
 		off      float64
@@ -258,7 +257,7 @@ func TestSparseLUPivots(t *testing.T) {
 	}
 }
 
-// What a pattern only assumes costs no storage in the factors.
+// Zeros in the pattern need no storage in the factors.
 func TestSparseLULeavesZerosOut(t *testing.T) {
 	const n = 60
 	a := newSparse(n, func(int, int) bool { return true }, func(i, j int) float64 {
@@ -276,8 +275,7 @@ func TestSparseLULeavesZerosOut(t *testing.T) {
 	}
 }
 
-// Factors that overflow are refused: the largest growth doubles the last column
-// from row to row.
+// Factors that overflow are refused. The entries of the last column double from row to row.
 func TestSparseLUOverflow(t *testing.T) {
 	const n = 1100
 	a := newSparse(n, func(i, j int) bool { return i < n-1 && (i > j || j == n-1) }, func(i, j int) float64 {
@@ -314,8 +312,7 @@ func chainMatrix(blocks int, place []int) *Matrix {
 	})
 }
 
-// Work and storage of a chain grow in proportion to its length, however its
-// unknowns are numbered.
+// Operations and storage of a chain are proportional to its length for any numbering.
 func TestChainIsLinear(t *testing.T) {
 	for _, numbered := range []string{"along", "at random"} {
 		last, lastSolve, lastFill := 0.0, 0.0, 0.0
@@ -357,8 +354,7 @@ func TestHubComesLast(t *testing.T) {
 	}
 }
 
-// The order is a permutation, the same in each call, and fills in as little as
-// the best order does where that is known.
+// The order is a permutation, reproducible, and has the smallest fill if that is known.
 func TestMinimumDegree(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for _, test := range []struct {
@@ -394,7 +390,7 @@ func TestMinimumDegree(t *testing.T) {
 			t.Errorf("%s: two calls order differently", test.name)
 		}
 		if want := symbolicFill(test.a, order); fill != want {
-			t.Errorf("%s: %d entries told, the elimination game gives %d", test.name, fill, want)
+			t.Errorf("%s: %d entries reported, the elimination game gives %d", test.name, fill, want)
 		}
 	}
 }
@@ -427,8 +423,7 @@ func symbolicFill(a *Matrix, order []int) int {
 	return fill
 }
 
-// FuzzSparseLU: whatever the entries, the factors either solve the system or
-// say at which column they do not exist.
+// FuzzSparseLU checks that Factor either solves the system or returns an error with a column.
 func FuzzSparseLU(f *testing.F) {
 	f.Add([]byte{4, 0x13, 0x80, 0x40, 0x20, 0xff, 0x01}, uint64(1))
 	f.Fuzz(func(t *testing.T, data []byte, seed uint64) {

@@ -22,15 +22,14 @@ type equation struct {
 	solution []float64
 }
 
-// cost is what one attempt took.
+// cost is the cost of one attempt.
 type cost struct {
 	corrections, jacobians int
 	diverged               bool
 }
 
-// attempt drives s from start until the weighted corrections fall below
-// tolerance, which is as meyer stops, and checks what it gave. jacobians bounds
-// the refreshes; the solver then has to do with what it has.
+// attempt iterates from start until the norm of a correction is at most tolerance. It takes at most
+// the given numbers of corrections and Jacobians.
 func (e *equation) attempt(t testing.TB, s Solver, start []float64, tolerance float64, most, jacobians int) (z []float64, did cost) {
 	t.Helper()
 	n := e.pattern.N
@@ -118,9 +117,8 @@ func linearFrom(g *mat.Dense, solution []float64) *equation {
 	return e
 }
 
-// cubicChain gives n unknowns in a row: each is the response to the hard springs
-// d + 0.1 d³ between it and its neighbours, of the given stiffness, with a known
-// solution.
+// cubicChain returns an equation with known solution for n unknowns in a chain. Each unknown is the
+// response to springs stiffness·(d + 0.1 d³) to its neighbours.
 func cubicChain(n int, stiffness float64) *equation {
 	e := &equation{start: make([]float64, n), solution: make([]float64, n)}
 	for i := range n {
@@ -195,7 +193,7 @@ func begun(e *equation, s Solver) Solver {
 	return s
 }
 
-// take hands a solver the Jacobian at z.
+// take passes the Jacobian at z to a solver.
 func (e *equation) take(t testing.TB, s Solver, z []float64) {
 	t.Helper()
 	e.jacobian(z, e.pattern)
@@ -214,13 +212,12 @@ func correct(t testing.TB, s Solver, z, r []float64) (dz []float64) {
 	return dz
 }
 
-// deaf is a solver that is not told how it does, and so asks for no refresh.
+// deaf is a solver without judgement of its contraction, so it requests no refresh.
 type deaf struct{ Solver }
 
 func (deaf) Contraction(float64) bool { return false }
 
-// On linear equations each solver ends after the number of corrections that its
-// theory gives.
+// On linear equations each solver needs the number of corrections that its theory gives.
 func TestSolversOnLinearEquations(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	for _, n := range []int{1, 2, 3, 5, 8} {
@@ -294,8 +291,7 @@ func randomVector(rng *rand.Rand, n int) []float64 {
 	return v
 }
 
-// On nonlinear equations all solvers that are fit for it find the solution, the
-// better the more they know.
+// On nonlinear equations the solvers find the solution within bounds for corrections and Jacobians.
 func TestSolversOnNonlinearEquations(t *testing.T) {
 	type bound struct{ corrections, jacobians int }
 	for _, test := range []struct {
@@ -338,8 +334,7 @@ func TestSolversRefuseWhatIsNotFinite(t *testing.T) {
 	}
 }
 
-// Growth is told from patience: what cannot converge is given up, what only
-// starts badly is not.
+// Solvers detect divergence, but tolerate a bad start.
 func TestSolversTellDivergence(t *testing.T) {
 	diverges := &equation{
 		pattern:  banded(1, 1),
@@ -402,8 +397,8 @@ func TestSolversTellDivergence(t *testing.T) {
 	}
 }
 
-// The Jacobian is kept over macro steps until H or the degree change, an attempt
-// is rejected, or corrections contract badly.
+// The Jacobian is kept over macro steps until H or the degree changes, an attempt is rejected, or
+// corrections contract badly.
 func TestJacobianIsKept(t *testing.T) {
 	e := linearEquation(rand.New(rand.NewPCG(1, 1)), 4, 2)
 	for name, limit := range map[string]float64{"newton": newtonRefresh, "broyden": broydenRefresh} {
@@ -453,8 +448,8 @@ func TestJacobianIsKept(t *testing.T) {
 	}
 }
 
-// steps solves e again and again with a right side that moves slowly, as macro
-// steps do, and counts all corrections after the first step.
+// steps solves e repeatedly with a slowly moving right side, like macro steps, and counts
+// corrections and Jacobians after the first step.
 func steps(t testing.TB, e *equation, s Solver, count int) (corrections, jacobians int) {
 	t.Helper()
 	s.Init(e.pattern)
@@ -482,7 +477,7 @@ func steps(t testing.TB, e *equation, s Solver, count int) (corrections, jacobia
 	return corrections, jacobians
 }
 
-// What is learnt in one macro step serves in the next ones.
+// Data of one macro step are used in the next ones.
 func TestSolversLearnOverSteps(t *testing.T) {
 	const count = 20
 	e := cubicChain(8, 1)
@@ -626,7 +621,7 @@ func TestIQNColumns(t *testing.T) {
 	}
 }
 
-// Broyden's corrections are those of the dense formula, in weighted lengths.
+// Broyden's corrections match the dense formula in weighted norms.
 func TestBroydenAgainstDense(t *testing.T) {
 	const n = 5
 	rng := rand.New(rand.NewPCG(31, 32))
