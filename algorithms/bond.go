@@ -97,7 +97,7 @@ func resolveBonds(sys *master.System, declared []Bond) ([]bond, error) {
 			b.pairs = append(b.pairs, pair)
 		}
 		if len(b.pairs) == 0 {
-			return nil, fmt.Errorf("bond %s has no pair of an effort and a flow", d.Name)
+			return nil, fmt.Errorf("bond %s has no pairs; a bond needs an effort and a flow", d.Name)
 		}
 		bonds = append(bonds, b)
 	}

@@ -274,7 +274,7 @@ func (c *energyCorrection) review() []string {
 			if load != "" {
 				load = "; " + load
 			}
-			out = append(out, fmt.Sprintf("bond %s: the energy correction does not do what it should: by the "+
+			out = append(out, fmt.Sprintf("bond %s: the energy correction does not work as intended: by the "+
 				"directional derivatives the coupling "+
 				"added %.3g J, and %.3g J were removed; its estimate is wrong if the motions of the two sides are "+
 				"correlated: "+

@@ -190,7 +190,7 @@ func (s *implicit) check(sys *master.System) error {
 				continue
 			}
 			if why := lacksModel(sys, i); why != "" {
-				errs = append(errs, fmt.Errorf("%s: %w: %s; solver.kind=newton-fd or iqn do without", sys.Infos[i], master.ErrCapability, why))
+				errs = append(errs, fmt.Errorf("%s: %w: %s; solver.kind=newton-fd and iqn do not need them", sys.Infos[i], master.ErrCapability, why))
 			}
 		}
 	}
