@@ -234,6 +234,7 @@ func (s *implicit) init(x *master.Exec, _ float64) error {
 	return nil
 }
 
+// newBlock returns a block of the graph, ready to be solved.
 func (s *implicit) newBlock(x *master.Exec, m master.Block) (*block, error) {
 	sys := x.Sys
 	b := &block{implicit: s, cyclic: m.Cyclic, of: map[int]int{}}
@@ -254,21 +255,7 @@ func (s *implicit) newBlock(x *master.Exec, m master.Block) (*block, error) {
 			b.iterated = append(b.iterated, i)
 		}
 	}
-	holds := sys.Holds()
-	for _, i := range slices.Concat(b.iterated, b.once) {
-		for k := sys.InAt[i]; k < sys.InAt[i+1]; k++ {
-			switch from := sys.SourceSubsystem(k); {
-			case from < 0 || holds[k]:
-			case !member(from):
-				b.open = append(b.open, k)
-			case m.Cyclic && slices.Contains(b.iterated, i):
-				b.loop = append(b.loop, k)
-			}
-		}
-	}
-	if len(b.loop) == 0 {
-		b.cyclic = false
-	}
+	b.divideInputs(sys, member)
 	var err error
 	if b.everyStep, err = input.NewStepping(x, s.in, b.iterated); err != nil {
 		return nil, err
@@ -276,24 +263,31 @@ func (s *implicit) newBlock(x *master.Exec, m master.Block) (*block, error) {
 	if b.onlyOnce, err = input.NewStepping(x, s.in, b.once); err != nil {
 		return nil, err
 	}
-	var repeated []int
-	for _, i := range b.iterated {
-		if x.Reverts(i) {
-			repeated = append(repeated, i)
-		}
-	}
-	for _, i := range b.late {
-		if x.Reverts(i) {
-			b.lateAgain = append(b.lateAgain, i)
-		}
-	}
-	repeated = append(repeated, b.lateAgain...)
-	b.goBack = x.NewStateSet(repeated)
+	stays := func(i int) bool { return !x.Reverts(i) }
+	b.lateAgain = slices.DeleteFunc(slices.Clone(b.late), stays)
+	b.goBack = x.NewStateSet(append(slices.DeleteFunc(slices.Clone(b.iterated), stays), b.lateAgain...))
 	if !b.cyclic {
 		b.phi = make([]float64, len(x.W))
 		return b, nil
 	}
 	return b, b.prepare(x)
+}
+
+// divideInputs finds the unknowns and the inputs from earlier blocks.
+func (b *block) divideInputs(sys *master.System, member func(i int) bool) {
+	holds := sys.Holds()
+	for _, i := range slices.Concat(b.iterated, b.once) {
+		for k := sys.InAt[i]; k < sys.InAt[i+1]; k++ {
+			switch from := sys.SourceSubsystem(k); {
+			case from < 0 || holds[k]:
+			case !member(from):
+				b.open = append(b.open, k)
+			case b.cyclic && slices.Contains(b.iterated, i):
+				b.loop = append(b.loop, k)
+			}
+		}
+	}
+	b.cyclic = len(b.loop) > 0
 }
 
 // prepare allocates the interface equation and its solver.

@@ -194,28 +194,35 @@ func expHold(m *mat.Dense, n int) (lead, x *mat.Dense) {
 		x.Apply(func(_, _ int, _ float64) float64 { return math.NaN() }, x)
 	}
 
-	lead = mat.DenseCopyOf(x.Slice(0, n, 0, n))
-	addIdentity := func(e *mat.Dense) {
+	return square(x, n, halvings), x
+}
+
+// square replaces x = e^M − I by e^(2^k M) − I and returns the leading n rows and columns of e^(2^k
+// M).
+func square(x *mat.Dense, n, k int) (lead *mat.Dense) {
+	plusIdentity := func() *mat.Dense {
+		e := mat.DenseCopyOf(x.Slice(0, n, 0, n))
 		for i := range n {
 			e.Set(i, i, e.At(i, i)+1)
 		}
+		return e
 	}
-	addIdentity(lead)
-	for range halvings {
+	lead = plusIdentity()
+	var t mat.Dense
+	for range k {
 		t.Mul(x, x)
 		x.Scale(2, x)
 		x.Add(x, &t)
-		var square mat.Dense
-		square.Mul(lead, lead)
-		lead = &square
+		var next mat.Dense
+		next.Mul(lead, lead)
+		lead = &next
 	}
-	// The relative error of the powers is about ε 2^halvings; the absolute error of I + X is ε. If
-	// the states decay within the step, the powers are more accurate.
-	if math.Ldexp(mat.Norm(lead, 1), halvings) > 1 {
-		lead = mat.DenseCopyOf(x.Slice(0, n, 0, n))
-		addIdentity(lead)
+	// The relative error of the powers is about ε 2^k; the absolute error of I + X is ε. If the
+	// states decay within the step, the powers are more accurate.
+	if math.Ldexp(mat.Norm(lead, 1), k) > 1 {
+		lead = plusIdentity()
 	}
-	return lead, x
+	return lead
 }
 
 // balance scales the rows and columns of a [n×n] to similar sizes by powers of two, a ← T⁻¹ a T, and

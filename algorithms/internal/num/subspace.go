@@ -145,11 +145,11 @@ func (w *SubspaceWindow) Identify(lags int, theta, sigma []float64) (why string)
 	return ""
 }
 
-// dynamics determines the number of states, A and C; both are nil if there are no states.
-func (w *SubspaceWindow) dynamics() (a, c *mat.Dense, why string) {
+// hankel returns the transposed block Hankel matrix: a constant, the inputs and the outputs, scaled.
+func (w *SubspaceWindow) hankel() *mat.Dense {
 	nu, ny := 1+hankelRows*w.nq, hankelRows*w.ny
 	columns := w.size - hankelRows + 1
-	h := mat.NewDense(columns, nu+ny, nil) // transposed
+	h := mat.NewDense(columns, nu+ny, nil)
 	for j := range columns {
 		row := h.RawRowView(j)
 		row[0] = 1
@@ -163,6 +163,13 @@ func (w *SubspaceWindow) dynamics() (a, c *mat.Dense, why string) {
 			}
 		}
 	}
+	return h
+}
+
+// dynamics determines the number of states, A and C; both are nil if there are no states.
+func (w *SubspaceWindow) dynamics() (a, c *mat.Dense, why string) {
+	nu, ny := 1+hankelRows*w.nq, hankelRows*w.ny
+	h := w.hankel()
 	if CheckFinite(h.RawMatrix().Data) != nil {
 		return nil, nil, "its inputs and outputs are not finite"
 	}
@@ -272,6 +279,19 @@ func (w *SubspaceWindow) responses(a, c *mat.Dense, sigma []float64) (b, d *mat.
 			}
 		}
 	}
+	theta := w.solve(fit, atD, sigma)
+	d = mat.NewDense(w.ny, m, theta[atD:])
+	if n > 0 {
+		b = mat.DenseCopyOf(mat.NewDense(m, n, theta[atB:atD]).T())
+	}
+	return b, d, ""
+}
+
+// solve solves the least squares problem of responses with a regularisation. It sets the residual
+// and the standard errors sigma of the coefficients from atD on.
+func (w *SubspaceWindow) solve(fit *LeastSquares, atD int, sigma []float64) (theta []float64) {
+	m := 1 + w.nq
+	row, z := make([]float64, fit.n), make([]float64, 1)
 	// Some constants are arbitrary, since states may be shifted. The regularisation makes
 	// parameters small that the data do not determine; responses must not be among them.
 	freedom := max(1, fit.weight-float64(fit.n))
@@ -280,11 +300,10 @@ func (w *SubspaceWindow) responses(a, c *mat.Dense, sigma []float64) (b, d *mat.
 		row[i], z[0] = independent, 0
 		fit.Add(row, z, 1)
 	}
-	theta := make([]float64, fit.n)
+	theta = make([]float64, fit.n)
 	fit.Solve(fit.n, theta)
 	scratch := make([]float64, fit.n)
 	w.residual = math.Sqrt(fit.Residual(fit.n, 0) / freedom)
-	d = mat.NewDense(w.ny, m, theta[atD:])
 	for j := range w.nq {
 		for o := range w.ny {
 			spread := fit.Spread(atD+o*m+1+j, fit.n, scratch)
@@ -294,10 +313,7 @@ func (w *SubspaceWindow) responses(a, c *mat.Dense, sigma []float64) (b, d *mat.
 			}
 		}
 	}
-	if n > 0 {
-		b = mat.DenseCopyOf(mat.NewDense(m, n, theta[atB:atD]).T())
-	}
-	return b, d, ""
+	return theta
 }
 
 // predictor writes the system to theta as a difference equation over lags steps. Its predictions
@@ -339,33 +355,16 @@ func (w *SubspaceWindow) predictor(lags int, a, b, c, d *mat.Dense, theta []floa
 		next.Mul(ca, a)
 		ca = &next
 	}
-	// gain = C A^lags Γ⁺, by the singular values of Γ.
-	var svd mat.SVD
-	if !svd.Factorize(gamma, mat.SVDThin) {
+	gain := timesPseudoInverse(ca, gamma)
+	if gain == nil {
 		theta[0] = math.NaN()
 		return
 	}
-	sv := svd.Values(nil)
-	var u, v, gain mat.Dense
-	svd.UTo(&u)
-	svd.VTo(&v)
-	gain.Mul(ca, &v)
-	for i := range w.ny {
-		for k, s := range sv {
-			if s > independent*sv[0] {
-				gain.Set(i, k, gain.At(i, k)/s)
-			} else {
-				gain.Set(i, k, 0)
-			}
-		}
-	}
-	var k mat.Dense
-	k.Mul(&gain, u.T())
 	var acted mat.Dense
 	for j := 1; j <= lags; j++ {
 		act(j, response[j], 1)
 		at := (lags - j) * w.ny // of the outputs j lags ago
-		of := k.Slice(0, w.ny, at, at+w.ny)
+		of := gain.Slice(0, w.ny, at, at+w.ny)
 		for o := range w.ny {
 			for p := range w.ny {
 				put(1+w.nq+(j-1)*(w.ny+w.nq)+p, o, of.At(o, p)*w.outputs[o]/w.outputs[p])
@@ -377,6 +376,31 @@ func (w *SubspaceWindow) predictor(lags int, a, b, c, d *mat.Dense, theta []floa
 			act(i, &acted, -1)
 		}
 	}
+}
+
+// timesPseudoInverse returns a b⁺, where b⁺ is the pseudo-inverse; nil if b has no singular values.
+func timesPseudoInverse(a, b *mat.Dense) *mat.Dense {
+	var svd mat.SVD
+	if !svd.Factorize(b, mat.SVDThin) {
+		return nil
+	}
+	sv := svd.Values(nil)
+	var u, v, product, scaled mat.Dense
+	svd.UTo(&u)
+	svd.VTo(&v)
+	scaled.Mul(a, &v)
+	rows, _ := scaled.Dims()
+	for i := range rows {
+		for k, s := range sv {
+			if s > independent*sv[0] {
+				scaled.Set(i, k, scaled.At(i, k)/s)
+			} else {
+				scaled.Set(i, k, 0)
+			}
+		}
+	}
+	product.Mul(&scaled, u.T())
+	return &product
 }
 
 func zeroMatrix(n int) *mat.Dense {
