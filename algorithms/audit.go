@@ -10,36 +10,38 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// audit finds errors that the estimates of meyer cannot see. These compare solutions with
-// different inputs over the same step. If a solver inside a component takes its steps from
-// the macro step, or samples its inputs only at the start, all solutions share its error. To
-// see it, the audit steps the components in two halves with the same input polynomials.
+// audit detects errors that the estimates of meyer cannot show. These estimates compare solutions
+// with different inputs over the same step. If a solver in a component derives its steps from
+// the macro step, or samples its inputs only at the start, all solutions have its error. The
+// audit steps the components in two halves with the same input polynomials and compares.
 //
-// It does so before the step size exceeds twice the largest audited one, and every auditEvery steps. Once an
-// estimate has missed an error, every step is audited, and the difference judges it too.
+// A step is audited if it is more than twice as large as the largest audited step, or after
+// auditEvery steps without audit. Once an estimate has missed an error, every step is audited,
+// and the difference is part of its error.
 //
-// Explicit estimates by states also share the extrapolated inputs, and miss an impact inside a
-// component during the step (meyer 6.1). Afterwards the coupling inputs are further off their
-// extrapolation than expected; then the step is compared with one that has the new inputs.
+// In the explicit estimates by states, both solutions also use extrapolated inputs and miss an
+// impact inside a component during the step (meyer 6.1). After an impact, the coupling inputs
+// deviate from their extrapolation by more than expected. The step is then compared with one
+// that interpolates the new inputs.
 type audit struct {
-	size  float64 // s, largest step that was audited
+	size  float64 // s, largest audited step
 	steps int     // accepted since the last audit
-	blind bool
+	blind bool    // the estimate has missed an error
 
-	all *input.Stepping // all but the stateless components
+	all *input.Stepping // all components that are not stepped late
 }
 
 const (
 	auditGrowth = 2
 	auditEvery  = 64
 	// blindness is the difference, in units of the tolerance, above which an estimate that
-	// passes the step is blind. An estimate that sees the whole error exceeds the difference.
+	// passes the step counts as blind. An estimate of the whole error exceeds the difference.
 	blindness = 2
-	// innerOrder is the power of the step size with which the difference falls: the local
-	// order of Euler's method.
+	// innerOrder is the order of the difference in the step size: the local order of Euler's
+	// method.
 	innerOrder = 2
-	// jump is the ratio of the error of an extrapolation to the one expected from the points
-	// before, above which inputs may have jumped.
+	// jump is the ratio of the actual to the expected error of an extrapolation above which
+	// inputs may have jumped.
 	jump = 3
 )
 
@@ -69,7 +71,7 @@ func (a *audit) archive(to *master.Archive) {
 	num.Carry(to, &a.size, &a.steps, &a.blind)
 }
 
-// advance steps all components from t by H with the polynomials as they stand.
+// advance steps all components from t to t+H with the current polynomials.
 func (a *audit) advance(ctx context.Context, x *master.Exec, t, H float64) error {
 	if err := a.all.Run(ctx, t, H); err != nil {
 		return err
@@ -77,8 +79,8 @@ func (a *audit) advance(ctx context.Context, x *master.Exec, t, H float64) error
 	return input.StepLate(ctx, x, x.Sys.Late, t, H)
 }
 
-// compareHalves returns the norm of the difference between a step in one piece and in two
-// halves, with the same input polynomials of one degree more than k, and goes back.
+// compareHalves returns the norm of the difference between a whole step and two half steps with
+// the same input polynomials, of degree k+1 if possible. It rolls back afterwards.
 func (j *errorControl) compareHalves(ctx context.Context, x *master.Exec, t, H float64, k int) (difference float64, err error) {
 	degree, half := min(k+1, j.in.Order()), H/2
 	extrapolate := func(t, H float64) error {
@@ -106,13 +108,14 @@ func (j *errorControl) fromSecond(x *master.Exec) float64 {
 	return max(j.norm(x, j.pos, 1), j.norm(x, j.vel, 1))
 }
 
-// jumped returns the norm of the difference between a step that passes and one with the inputs
-// that it led to, if these jumped; else NaN, and the step is as it was.
+// jumped compares a step that passes with one that interpolates the new inputs, if these may have
+// jumped. It returns the norm of the difference if that exceeds the tolerance; else NaN, and
+// the state after the step is unchanged.
 func (j *errorControl) jumped(ctx context.Context, x *master.Exec, t, H float64, k int) (difference float64, err error) {
 	if !j.twice {
 		return math.NaN(), nil
 	}
-	if !j.halves { // else the step itself has found out
+	if !j.halves { // else double has set astray
 		j.astray = j.strays(j.coupled, H, k)
 	}
 	if !j.astray {
@@ -155,8 +158,8 @@ func (j *errorControl) jumped(ctx context.Context, x *master.Exec, t, H float64,
 	return math.NaN(), err
 }
 
-// strays reports whether coupling inputs [nu] after a step of size H are further off their
-// extrapolation of degree k than the points before make expect, by (31).
+// strays reports whether coupling inputs [nu] after a step of size H deviate from their
+// extrapolation of degree k by more than the a-priori estimate (31) predicts.
 func (j *errorControl) strays(inputs []float64, H float64, k int) bool {
 	defect, expected := j.defect(inputs), 0.0
 	if past := j.in.History(); past.Holds(k + 1) {
@@ -179,8 +182,12 @@ func (j *errorControl) sees(x *master.Exec, t, H, difference float64, n *errorNo
 		return
 	}
 	j.audit.blind = true
-	x.Note(fmt.Sprintf("t = %.6g s: %s underestimates the error of a step of %.3g s: its estimate is %.2g times the tolerance, but two half steps with the same inputs change the outputs by %.2g "+
-		"times the tolerance. The solvers inside the components make this error: they take few steps per macro step, or sample the inputs at its start. From now on every step must pass this comparison "+
-		"too, which costs more steps. Such errors accumulate: compare with a run at a tighter tolerance, or use fixed steps (macrostep analyze)",
+	x.Note(fmt.Sprintf("t = %.6g s: %s underestimates the error of a step of %.3g s: its estimate is %.2g times "+
+		"the tolerance, but two half steps with the same inputs change the outputs by %.2g "+
+		"times the tolerance. The solvers inside the components make this error: they take few steps per macro "+
+		"step, or sample "+
+		"the inputs at its start. From now on every step must also pass this comparison, which costs more steps. "+
+		"Such errors "+
+		"accumulate: compare with a run at a tighter tolerance, or use fixed steps (macrostep analyze)",
 		t, j.config.Estimator, H, n.largest(), difference))
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// relay is a subsystem of one input and one output that costs next to nothing
-// and meters itself at nothing, so that a step is all master.
+// relay is a subsystem with one input and one output whose own cost is negligible.
 type relay struct {
 	info master.Info
 	u, x float64
@@ -68,7 +67,7 @@ func (r *relay) SetInputDerivatives(int, []float64) error { return nil }
 
 var relayStates = make([]master.StateInfo, 1)
 
-// ring returns n relays, each fed by the one before.
+// ring returns n relays in a ring.
 func ring(tb testing.TB, n int) *master.System {
 	tb.Helper()
 	var subs []master.Subsystem
@@ -130,7 +129,7 @@ var benchConfigs = []struct {
 	{"feedthrough", Config{Correct: FeedthroughCorrection, Model: Model{Refresh: 0.01}}},
 }
 
-// adaptive is variable order and step size within bounds that keep the relays busy.
+// adaptive returns a configuration with variable order and step size.
 func adaptive(e Estimator, s Scheme) Config {
 	all := []Tolerance{{Value: 1e-3}}
 	return Config{Scheme: s, Control: Control{Estimator: e, Safety: 4, RatioMin: 0.5, RatioMax: 2,
@@ -154,8 +153,7 @@ func TestStepDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkMacroStep is the cost of one macro step over n subsystems that cost
-// next to nothing.
+// BenchmarkMacroStep measures a macro step of n subsystems of negligible cost.
 func BenchmarkMacroStep(b *testing.B) {
 	for _, c := range benchConfigs {
 		for _, n := range []int{2, 10, 100} {

@@ -8,27 +8,24 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Bond declares a power bond: an exchange of energy between two subsystems, by
-// pairs of outputs whose product is a power (sadjina II; rodriguez 3.1). A pair
-// (a.F, b.v) says that the effort F leads from a to an input of b, and the flow
-// v back from b to an input of a; a vector, such as a planar force with its
-// velocity, has several pairs.
+// Bond declares a power bond: an exchange of energy between two subsystems by pairs of outputs
+// whose product is a power (sadjina II; rodriguez 3.1). For a pair (a.F, b.v), the effort F of
+// subsystem a is connected to an input of b, and the flow v of b to an input of a. A vector, such
+// as a planar force with its velocity, has several pairs.
 type Bond struct {
 	Name  string
 	Pairs []Pair
-	// Scale E0 in J and relative tolerance r of (14) of sadjina; 0 = the general
-	// ones.
+	// Scale is E0 in J and Tolerance is r of sadjina (14); 0 = the values of Control.
 	Scale, Tolerance float64
 }
 
 // Pair holds "component.variable" of the two outputs, the effort first.
 type Pair struct {
 	Effort, Flow string
-	// Opposed: effort and flow count in opposite directions where the
-	// flow is given: their product is power that leaves that subsystem. Like a
-	// force on a chassis that its equation takes with a minus.
+	// Opposed means that the product of effort and flow is power out of the subsystem with the
+	// flow, such as a force on a chassis that enters its equation of motion with a minus sign.
 	Opposed bool
-	Watt    float64 // W per unit of the product of the outputs; 0 = 1
+	Watt    float64 // unit of the product of the outputs in W; 0 = 1
 }
 
 // bond is a bond of a system.
@@ -37,28 +34,27 @@ type bond struct {
 	pairs            []bondPair
 	scale, tolerance float64
 
-	power, residual float64 // at the last communication point, W
-	energy          float64 // residual energy since the start, J
+	power, residual float64 // W, at the last communication point
+	energy          float64 // J, residual energy since the start
 	totals          bondTotals
 	powers          spikeDetector // of |residual|
 
-	// over is the number of macro steps after which both sides end a step of their own.
+	// The sides meet when both end a step of their own: every over macro steps, last at metAt.
 	over  int
-	metAt float64 // s, when they last did
+	metAt float64 // s
 
-	// Of the step that was just taken, at its end, and in J since its sides met before;
-	// meets: they do at its end, else there is nothing new.
-	nextPower, nextResidual float64
-	step, exchanged         float64
-	stepHeld                float64 // step, as if the inputs had been held
+	// The current macro step. The energies belong to the time since the sides last met, and are
+	// 0 unless they meet at its end.
 	meets                   bool
+	nextPower, nextResidual float64 // W, at its end
+	step, exchanged         float64 // J, residual and exchanged energy
+	stepHeld                float64 // J, residual energy for held inputs
 }
 
-// bondPair is one effort with its flow. With a the giver of the effort y_a, taker
-// of the flow as u_a = g_f y_b, and b the giver of the flow y_b, taker of the
-// effort as u_b = g_e y_a, the powers into the two, each by its own input and
-// output, are σ u_b y_b and −σ (g_e/g_f) u_a y_a in units of b; they cancel if
-// both inputs are what the outputs say. σ is −1 if the two are opposed, else 1.
+// bondPair is an effort with its flow. Subsystem a has the effort y_a as output and the input
+// u_a = g_f y_b; subsystem b has the flow y_b as output and the input u_b = g_e y_a. The powers
+// into b and a, each from its own input and output, are σ u_b y_b and −σ (g_e/g_f) u_a y_a in
+// units of b. They cancel if both inputs match the outputs. σ is −1 for opposed pairs, else 1.
 type bondPair struct {
 	effort, flow     int     // entries of y
 	effortIn, flowIn int     // entries of u: of b, of a
@@ -68,19 +64,19 @@ type bondPair struct {
 	sign             float64 // σ
 }
 
-// power returns u_b y_b for inputs that agree with the outputs: the power into b,
-// or, of opposed variables, out of it.
+// power returns u_b y_b in W for inputs that match the outputs y: the power into b or, for opposed
+// pairs, out of b.
 func (p *bondPair) power(y []float64) float64 {
 	return p.watt * p.gain * float64(y[p.effort]*y[p.flow])
 }
 
-// residual returns δP = σ (ũ_b y_b − (g_e/g_f) ũ_a y_a) in W, (8), (10a) of sadjina
-// and (9) of rodriguez: the power that the coupling lets appear.
+// residual returns δP = σ (ũ_b y_b − (g_e/g_f) ũ_a y_a) in W, the power that the coupling adds
+// (sadjina (8), (10a); rodriguez (9)).
 func (p *bondPair) residual(y []float64, effortIn, flowIn float64) float64 {
 	return p.sign * p.watt * (float64(effortIn*y[p.flow]) - p.ratio*float64(flowIn*y[p.effort]))
 }
 
-// resolveBonds finds the bonds of a system. Every fault is named.
+// resolveBonds returns the bonds of a system. Errors name the bond and the reason.
 func resolveBonds(sys *master.System, declared []Bond) ([]bond, error) {
 	var bonds []bond
 	takes := map[int]string{} // input to bond
@@ -91,8 +87,7 @@ func resolveBonds(sys *master.System, declared []Bond) ([]bond, error) {
 			if err != nil {
 				return nil, fmt.Errorf("bond %s: %w", d.Name, err)
 			}
-			// An output may serve several bonds, as the flow of a star does; an
-			// input takes one exchange.
+			// An output may belong to several bonds, such as the flow of the hub of a star.
 			for _, k := range []int{pair.effortIn, pair.flowIn} {
 				if other, taken := takes[k]; taken {
 					return nil, fmt.Errorf("bond %s: %s takes part in bond %s already; an input belongs to one bond", d.Name, sys.InName(k), other)
@@ -102,13 +97,14 @@ func resolveBonds(sys *master.System, declared []Bond) ([]bond, error) {
 			b.pairs = append(b.pairs, pair)
 		}
 		if len(b.pairs) == 0 {
-			return nil, fmt.Errorf("bond %s has no pair of an effort and a flow", d.Name)
+			return nil, fmt.Errorf("bond %s has no pairs; a bond needs an effort and a flow", d.Name)
 		}
 		bonds = append(bonds, b)
 	}
 	return bonds, nil
 }
 
+// resolvePair returns a pair of a bond.
 func resolvePair(sys *master.System, p Pair) (bondPair, error) {
 	effort, okE := sys.FindOut(p.Effort)
 	flow, okF := sys.FindOut(p.Flow)
@@ -132,7 +128,8 @@ func resolvePair(sys *master.System, p Pair) (bondPair, error) {
 	}
 	ratio := sys.Gain(effortIn) / sys.Gain(flowIn)
 	if ratio == 0 || math.IsNaN(ratio) || math.IsInf(ratio, 0) {
-		return bondPair{}, fmt.Errorf("the connections of %s and %s have the factors %g and %g; a bond needs both different from 0",
+		return bondPair{}, fmt.Errorf("the connections of %s and %s have the factors %g and %g; a bond needs both "+
+			"different from 0",
 			p.Effort, p.Flow, sys.Gain(effortIn), sys.Gain(flowIn))
 	}
 	sign := 1.0
@@ -143,9 +140,12 @@ func resolvePair(sys *master.System, p Pair) (bondPair, error) {
 	if watt == 0 {
 		watt = 1
 	}
-	// The product is taken in units of b: the effort times its gain.
+	// power and residual include the gain of the effort.
 	watt /= math.Abs(sys.Gain(effortIn))
-	return bondPair{effort: effort, flow: flow, effortIn: effortIn, flowIn: flowIn, gain: sys.Gain(effortIn), ratio: ratio, watt: watt, sign: sign}, nil
+	return bondPair{
+		effort: effort, flow: flow, effortIn: effortIn, flowIn: flowIn,
+		gain: sys.Gain(effortIn), ratio: ratio, watt: watt, sign: sign,
+	}, nil
 }
 
 // fedInput returns the one input of subsystem i that an output feeds.
@@ -157,7 +157,8 @@ func fedInput(sys *master.System, y, i int) (int, error) {
 			continue
 		}
 		if found >= 0 {
-			return 0, fmt.Errorf("%s feeds both %s and %s of %s; a bond needs one", sys.OutName(y), sys.InName(found), sys.InName(k), sys.Infos[i].Name)
+			return 0, fmt.Errorf("%s feeds both %s and %s of %s; a bond needs one",
+				sys.OutName(y), sys.InName(found), sys.InName(k), sys.Infos[i].Name)
 		}
 		found = k
 	}

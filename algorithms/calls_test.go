@@ -10,55 +10,41 @@ import (
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/mastertest"
 )
 
-// told records the calls that it gets, and follows its input.
+// told records its steps.
 type told struct {
-	info       master.Info
-	u          float64
-	times      []float64
-	sizes      []float64
-	experiment master.Experiment
+	*mastertest.Linear
+	times, sizes []float64
+	stopKnown    bool
 }
 
-func newTold(name string) *told {
-	return &told{info: master.Info{Name: name, Source: name + ".fmu", In: []master.Port{{Name: "u"}}, Out: []master.Port{{Name: "y"}}, Caps: master.Caps{VariableStep: true}}}
+func (s *told) EnterInit(ctx context.Context, e master.Experiment) error {
+	s.stopKnown = e.StopKnown
+	return s.Linear.EnterInit(ctx, e)
 }
 
-func (s *told) Info() *master.Info { return &s.info }
-
-func (s *told) EnterInit(_ context.Context, e master.Experiment) error {
-	s.experiment = e
-	return nil
-}
-
-func (s *told) EvalInit() error { return nil }
-func (s *told) ExitInit() error { return nil }
-
-func (s *told) SetInputs(u []float64) error {
-	s.u = u[0]
-	return nil
-}
-
-func (s *told) Step(_ context.Context, t, H float64) (float64, error) {
+func (s *told) Step(ctx context.Context, t, H float64) (float64, error) {
 	s.times, s.sizes = append(s.times, t), append(s.sizes, H)
-	return t + H, nil
+	return s.Linear.Step(ctx, t, H)
 }
 
-func (s *told) Outputs(y []float64) error {
-	y[0] = s.u / 2
-	return nil
-}
+func (s *told) Substep(ctx context.Context, t, H float64) (float64, error) { return s.Step(ctx, t, H) }
 
 func toldPair(t *testing.T) (a, b *told, sys *master.System) {
 	t.Helper()
-	a, b = newTold("a"), newTold("b")
-	sys = system(t, []master.Subsystem{a, b}, "a.y b.u", "b.y a.u")
+	a, b = &told{Linear: integrator("a")}, &told{Linear: integrator("b")}
+	for _, s := range []*told{a, b} {
+		s.Info().Source = s.Info().Name + ".fmu"
+		s.Info().Caps = master.Caps{VariableStep: true}
+	}
+	sys = system(t, []master.Subsystem{a, b}, "a.y1 b.u1", "b.y1 a.u1")
 	return a, b, sys
 }
 
-// With a constant macro step every subsystem gets the same step size to the bit, and no step
-// ends after a stop time that was set (fmi2 40, 49).
+// With a constant macro step every subsystem gets the same step size to the bit, and no step ends
+// after a stop time that was passed to the subsystem (fmi2 40, 49).
 func TestStepsOfOneSize(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	bounded := 0
@@ -78,7 +64,7 @@ func TestStepsOfOneSize(t *testing.T) {
 			{algorithms.Config{Rates: []algorithms.Rate{{Component: "a", Steps: 1, Over: n}}}, float64(n) * H},
 		} {
 			a, b, sys := toldPair(t)
-			a.info.Caps.VariableStep = c.config.Order > 0 // else a step that differs is refused
+			a.Info().Caps.VariableStep = c.config.Order > 0 // else a step that differs is refused
 			alg := newExplicit(t, c.config)
 			stop := start + float64(float64(steps)*H)
 			if _, _, err := try(t, sys, alg, master.Options{Start: start, Stop: stop, Step: H}); err != nil {
@@ -91,24 +77,24 @@ func TestStepsOfOneSize(t *testing.T) {
 				}
 				for k, h := range s.sizes {
 					if h != own {
-						t.Fatalf("%+v from %v by %v: step %d of %s is told %v, want %v", c.config, start, H, k, s.info.Name, h, own)
+						t.Fatalf("%+v from %v by %v: step %d of %s gets %v, want %v", c.config, start, H, k, s.Info().Name, h, own)
 					}
-					if s.experiment.StopKnown && s.times[k]+h > stop {
-						t.Fatalf("%+v from %v by %v: step %d of %s ends at %v, after %v", c.config, start, H, k, s.info.Name, s.times[k]+h, stop)
+					if s.stopKnown && s.times[k]+h > stop {
+						t.Fatalf("%+v from %v by %v: step %d of %s ends at %v, after %v", c.config, start, H, k, s.Info().Name, s.times[k]+h, stop)
 					}
 				}
-				if s.experiment.StopKnown {
+				if s.stopKnown {
 					bounded++
 				}
 			}
 		}
 	}
 	if bounded < 400 {
-		t.Errorf("a stop time was told %d times", bounded)
+		t.Errorf("%d subsystems got a stop time", bounded)
 	}
 }
 
-// halving is an algorithm that takes its steps in halves and declares nothing.
+// halving is an algorithm that takes half steps without declaring it.
 type halving struct{ *algorithms.Coupling }
 
 func (a halving) Attempt(ctx context.Context, x *master.Exec, t, H float64, _ *master.Trial) error {
@@ -122,12 +108,11 @@ func (a halving) Attempt(ctx context.Context, x *master.Exec, t, H float64, _ *m
 	return nil
 }
 
-// A subsystem that cannot vary its step is never told another one in place of what an
-// algorithm asks for.
+// Algorithms that vary the step are refused if a subsystem cannot, and no step is taken.
 func TestStepsThatAreRefused(t *testing.T) {
 	run := func(alg master.Algorithm) error {
 		a, _, sys := toldPair(t)
-		a.info.Caps.VariableStep = false
+		a.Info().Caps.VariableStep = false
 		_, _, err := try(t, sys, alg, master.Options{Stop: 1, Step: 0.1})
 		if len(a.sizes) > 0 {
 			t.Errorf("steps of %v", a.sizes)
@@ -153,12 +138,12 @@ func TestStepsThatAreRefused(t *testing.T) {
 	}
 }
 
-// An estimate that compares extrapolated inputs sees nothing where all are held.
+// Estimates from extrapolated inputs are refused if all inputs are held.
 func TestBlindEstimateIsRefused(t *testing.T) {
 	for _, name := range []string{"ex-local", "ex-milne", "ex-slocal", "im-milne", "im-slocal", "richardson"} {
 		for params, refused := range map[string]bool{"variable": true, "fixed": false} {
 			a, _, sys := toldPair(t)
-			a.info.In[0].Discrete, a.info.Out[0].Discrete = true, true
+			a.Info().In[0].Discrete, a.Info().Out[0].Discrete = true, true
 			err := chosen(t, name, map[string]string{"control.step": params}).Algorithm.Check(sys)
 			if (err != nil) != refused || refused && !strings.Contains(fmt.Sprint(err), "a.u") {
 				t.Errorf("%s, control.step=%s: %v", name, params, err)

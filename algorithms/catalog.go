@@ -16,29 +16,29 @@ import (
 type Param struct {
 	Name    string
 	Default string
-	Range   string // what it may be
+	Range   string // the values allowed, for people
 	Doc     string
-	set     func(*settings, string) error // in presets of this package
+	set     func(*settings, string) error // presets of this package only
 }
 
-// Preset is a coupling algorithm by name, with its parameters. Those of this package are
-// combinations of parts; other packages add their own to a Catalog.
+// Preset is a named coupling algorithm with its parameters. The presets of this package
+// combine parts; other packages add their own to a Catalog.
 type Preset struct {
 	Name   string
 	Doc    string
 	Source string // papers and equations
 	Params []Param
-	Energy bool // it follows the energy at power bonds by itself
-	// New makes the algorithm. values holds every parameter of Params and nothing else. The
-	// caller fills Preset and Values of the choice.
+	Energy bool // monitors the energy at power bonds
+	// New returns the algorithm for values, which has exactly the parameters of Params. The
+	// caller sets Preset and Values of the choice.
 	New   func(values map[string]string, with With) (*Choice, error)
-	parts Config // of this package: before the parameters
+	parts Config // presets of this package: the configuration before the parameters are applied
 }
 
-// Catalog is the table of presets that a program offers. The nil catalog is that of Presets.
+// Catalog is the table of presets that a program offers. A nil Catalog stands for Presets().
 type Catalog []Preset
 
-// All returns the presets, in the order in which they are listed.
+// All returns the presets in the order of the table.
 func (c Catalog) All() []Preset {
 	if c == nil {
 		return Presets()
@@ -46,7 +46,7 @@ func (c Catalog) All() []Preset {
 	return c
 }
 
-// Find returns the preset of a name. The error tells which there are.
+// Find returns the preset with a name. Its error lists the presets.
 func (c Catalog) Find(name string) (*Preset, error) {
 	all := c.All()
 	if at := slices.IndexFunc(all, func(p Preset) bool { return p.Name == name }); at >= 0 {
@@ -55,8 +55,8 @@ func (c Catalog) Find(name string) (*Preset, error) {
 	return nil, fmt.Errorf("no algorithm is called %q; there are %s", name, names(all, func(p Preset) string { return p.Name }))
 }
 
-// Add returns a catalog with further presets. Presets without a name or New, and a name that is
-// there already, are errors.
+// Add returns a catalog with more presets. A preset without name or New, or with a name that
+// already exists, is an error.
 func (c Catalog) Add(more ...Preset) (Catalog, error) {
 	out := slices.Clone(c.All())
 	for _, p := range more {
@@ -71,83 +71,74 @@ func (c Catalog) Add(more ...Preset) (Catalog, error) {
 	return out, nil
 }
 
-// settings are the parts and parameters in force.
+// settings is a configuration while parameters are applied to it.
 type settings struct {
 	Config
 	substepsGiven bool
 	deliveryGiven bool
-	relaxed       bool // a relaxation is given
+	relaxed       bool // solver.relaxation is given
 	discard       master.DiscardPolicy
 }
 
-// Choice is an algorithm with everything that was chosen with it.
+// Choice is an algorithm with its parameters.
 type Choice struct {
 	Preset    string
 	Algorithm master.Algorithm
-	Values    map[string]string // every parameter in force, defaults included
+	Values    map[string]string // all parameters, including defaults
 	Discard   master.DiscardPolicy
-	Notes     []string // what was asked for and has no effect
-	// Monitor names variables that the algorithm judges by and that need not be
-	// outputs.
+	Notes     []string // parameters that were given but have no effect
+	// Monitor lists variables whose error is estimated. They need not be outputs.
 	Monitor []Monitored
 }
 
-// DefaultPreset is the preset of a run that names none.
+// DefaultPreset is the preset of a run without an algorithm of its own.
 const DefaultPreset = "explicit"
 
-// auto is the value of parameters whose default follows from others.
+// auto is the default of parameters that depend on others.
 const auto = "auto"
 
-// none is the value of parameters that bound nothing by default.
+// none is the default of limits that are off.
 const none = "none"
 
 // The parameters, each described once.
 var (
 	orderParam = Param{
 		Name: "order", Default: "0", Range: "0 … 5",
-		Doc: "extrapolation order k of the coupling inputs: a polynomial through the values at the last k+1 communication points",
+		Doc: "extrapolation order k of the coupling inputs: a polynomial through the values at the last k+1 " +
+			"communication points",
 		set: setOrder,
 	}
 	implicitOrderParam = Param{
 		Name: "order", Default: "1", Range: "0 … 5",
-		Doc: "order k of the coupling inputs: a polynomial through the value at the end of the macro step and the values at the last k communication points",
+		Doc: "order k of the coupling inputs: a polynomial through the value at the end of the macro step and the " +
+			"values at the last k communication points",
 		set: setOrder,
 	}
 	adaptiveOrderParam = Param{
 		Name: "order", Default: auto, Range: "auto, 0 … 5",
 		Doc: "order k of the coupling inputs: auto starts at 0 and lets the error control choose; a number fixes the order",
-		set: func(s *settings, v string) error {
-			if v == auto {
-				return nil
-			}
+		set: orAuto(func(s *settings, v string) error {
 			s.Control.FixedOrder = true
 			return setOrder(s, v)
-		},
+		}),
 	}
 	substepsParam = Param{
 		Name: "substeps", Default: auto, Range: "auto, 1, 2, …",
-		Doc: "number n of substeps per macro step; each samples the polynomial at its midpoint (error of order min(k+1, 2) in H for fixed n; " +
+		Doc: "number n of substeps per macro step; each samples the polynomial at its midpoint (error of order " +
+			"min(k+1, 2) in H for fixed n; " +
 			"with direct feedthrough n must be at least 2, because the last substep uses the value at the end). " +
 			"A number selects this delivery; auto is 10 for FMUs that cannot interpolate their inputs",
-		set: func(s *settings, v string) error {
-			if v == auto {
-				return nil
-			}
-			n, err := wholeNumber(v, 1, 1_000_000)
-			s.Substeps, s.substepsGiven = n, true
+		set: orAuto(func(s *settings, v string) (err error) {
+			s.substepsGiven = true
+			s.Substeps, err = wholeNumber(v, 1, 1_000_000)
 			return err
-		},
+		}),
 	}
-	deliveryParam = Param{
-		Name: "delivery", Default: auto, Range: "auto, derivatives, substeps, held",
-		Doc: "how FMUs receive the polynomials: as input derivatives, in substeps, or held at the last value (order 0). " +
-			"An FMU that does not support the chosen delivery gets the next one; the manifest lists the delivery of each input",
-		set: func(s *settings, v string) error {
-			i, err := oneOf(v, auto, "derivatives", "substeps", "held")
-			s.Delivery, s.deliveryGiven = Delivery(i), v != auto
-			return err
-		},
-	}
+	deliveryParam = choiceParam("delivery", auto, []string{auto, "derivatives", "substeps", "held"},
+		"how FMUs receive the polynomials: as input derivatives, in substeps, or held at the last value (order 0). "+
+			"An FMU that does not support the chosen delivery gets the next one; the manifest lists the delivery "+
+			"of each input",
+		func(s *settings, i int) { s.Delivery, s.deliveryGiven = Delivery(i), i > 0 })
 	sequenceParam = Param{
 		Name: "sequence", Default: "graph", Range: "graph, or all components separated by commas",
 		Doc: "order in which Gauss–Seidel steps the components; graph puts each after its sources as far as loops allow",
@@ -160,90 +151,63 @@ var (
 			return nil
 		},
 	}
-	discardParam = Param{
-		Name: "discard", Default: "stop", Range: "stop, shorten",
-		Doc: "what to do when an FMU discards a step: stop ends the run; shorten rolls back and takes the step in pieces " +
+	discardParam = choiceParam("discard", "stop", []string{"stop", "shorten"},
+		"what to do when an FMU discards a step: stop ends the run; shorten rolls back and takes the step in pieces "+
 			"(all FMUs must support rollback; states are saved at every step)",
-		set: func(s *settings, v string) error {
-			i, err := oneOf(v, "stop", "shorten")
-			s.discard = []master.DiscardPolicy{master.StopOnDiscard, master.ShortenOnDiscard}[max(i, 0)]
-			return err
-		},
-	}
-	solverKindParam = Param{
-		Name: "solver.kind", Default: "newton-fd", Range: strings.Join(solverKinds, ", "),
-		Doc: "solver for the inputs on loops: newton-fd computes the interface Jacobian from repeated steps; newton-los from directional " +
-			"derivatives, without extra steps, and refines it by updates; broyden computes one Jacobian and updates it; iqn (quasi-Newton by least squares) and fixed-point need none",
-		set: func(s *settings, v string) error {
-			i, err := oneOf(v, solverKinds...)
-			s.Solver.Kind = SolverKind(max(i, 0))
-			return err
-		},
-	}
+		func(s *settings, i int) {
+			s.discard = []master.DiscardPolicy{master.StopOnDiscard, master.ShortenOnDiscard}[i]
+		})
+	solverKindParam = choiceParam("solver.kind", "newton-fd", solverKinds,
+		"solver for the inputs on loops: newton-fd computes the interface Jacobian from repeated steps; newton-los "+
+			"from directional "+
+			"derivatives, without extra steps, and refines it by updates; broyden computes one Jacobian and "+
+			"updates it; iqn (quasi-Newton by least squares) and fixed-point need none",
+		func(s *settings, i int) { s.Solver.Kind = SolverKind(i) })
 	solverToleranceParam = Param{
 		Name: "solver.tolerance", Default: "1e-6", Range: "greater than 0",
-		Doc: "the iteration stops when the weighted norm of the next correction is below this value; the weights are control.atol + control.rtol·|value|",
+		Doc: "the iteration stops when the weighted norm of the next correction is below this value; the weights " +
+			"are control.atol + control.rtol·|value|",
 		set: positive(func(s *settings) *float64 { return &s.Solver.Tolerance }),
 	}
 	solverIterationsParam = Param{
 		Name: "solver.max-iterations", Default: auto, Range: "auto, 1, 2, …",
-		Doc: "corrector iterations after which the macro step is repeated with a quarter of its size; auto is 12 with Newton, else 50",
-		set: func(s *settings, v string) error {
-			if v == auto {
-				return nil
-			}
-			var err error
+		Doc: "corrector iterations after which the macro step is repeated with a quarter of its size; auto is 12 " +
+			"with Newton, else 50",
+		set: orAuto(func(s *settings, v string) (err error) {
 			s.Solver.MaxIterations, err = wholeNumber(v, 1, 1_000_000)
 			return err
-		},
+		}),
 	}
 	solverRelaxationParam = Param{
 		Name: "solver.relaxation", Default: auto, Range: "auto, above 0 to 2",
-		Doc: "relaxation factor of fixed-point (auto: Aitken's factor, computed in each iteration) and of the first step of iqn (auto: 0.5)",
-		set: func(s *settings, v string) error {
-			if v == auto {
-				return nil
-			}
+		Doc: "relaxation factor of fixed-point (auto: Aitken's factor, computed in each iteration) and of the " +
+			"first step of iqn (auto: 0.5)",
+		set: orAuto(func(s *settings, v string) error {
 			s.relaxed = true
 			return between(func(s *settings) *float64 { return &s.Solver.Relaxation }, 0, 2)(s, v)
-		},
+		}),
 	}
-	solverSweepParam = Param{
-		Name: "solver.sweep", Default: "jacobi", Range: "jacobi, gauss-seidel",
-		Doc: "fixed-point only: jacobi steps all components with the inputs of the last iteration, gauss-seidel one after the other with the newest inputs",
-		set: func(s *settings, v string) error {
-			i, err := oneOf(v, "jacobi", "gauss-seidel")
-			s.Solver.GaussSeidel = i == 1
-			return err
-		},
-	}
-	withoutRollbackParam = Param{
-		Name: "solver.without-rollback", Default: "refuse", Range: "refuse, predict",
-		Doc: "what to do with components on loops that cannot roll back: refuse the run, or predict: they take the predicted inputs and are left out of the iteration",
-		set: func(s *settings, v string) error {
-			i, err := oneOf(v, "refuse", "predict")
-			s.Solver.Predict = i == 1
-			return err
-		},
-	}
+	solverSweepParam = choiceParam("solver.sweep", "jacobi", []string{"jacobi", "gauss-seidel"},
+		"fixed-point only: jacobi steps all components with the inputs of the last iteration, gauss-seidel one "+
+			"after the other with the newest inputs",
+		func(s *settings, i int) { s.Solver.GaussSeidel = i == 1 })
+	withoutRollbackParam = choiceParam("solver.without-rollback", "refuse", []string{"refuse", "predict"},
+		"what to do with components on loops that cannot roll back: refuse the run, or predict: they take the "+
+			"predicted inputs and are left out of the iteration",
+		func(s *settings, i int) { s.Solver.Predict = i == 1 })
 	relativeParam = Param{
-		Name: "control.rtol", Default: "1e-4", Range: "greater than 0; or component.variable:1e-5,… with or without a general one",
-		Doc: "relative tolerance of error estimates and correctors, for all variables or for the named ones (name a coupling input or its source)",
-		set: func(s *settings, v string) (err error) {
-			s.Control.Relative, err = toleranceList(v)
-			return err
-		},
+		Name: "control.rtol", Default: "1e-4", Range: "greater than 0; or component.variable:1e-5,… with or " +
+			"without a general one",
+		Doc: "relative tolerance of error estimates and correctors, for all variables or for the named ones (name " +
+			"a coupling input or its source)",
+		set: toleranceList(func(s *settings) *[]Tolerance { return &s.Control.Relative }),
 	}
 	absoluteParam = Param{
-		Name: "control.atol", Default: auto, Range: "auto; greater than 0; or component.variable:1e-8,… with or without a general one",
-		Doc: "absolute tolerance in the unit of the variable; auto is 0.01·rtol times the nominal value of the variable or, if it has none, its largest magnitude so far, at least 1",
-		set: func(s *settings, v string) (err error) {
-			if v == auto {
-				return nil
-			}
-			s.Control.Absolute, err = toleranceList(v)
-			return err
-		},
+		Name: "control.atol", Default: auto, Range: "auto; greater than 0; or component.variable:1e-8,… with or " +
+			"without a general one",
+		Doc: "absolute tolerance in the unit of the variable; auto is 0.01·rtol times the nominal value of the " +
+			"variable or, if it has none, its largest magnitude so far, at least 1",
+		set: orAuto(toleranceList(func(s *settings) *[]Tolerance { return &s.Control.Absolute })),
 	}
 	safetyParam = Param{
 		Name: "control.safety", Default: "4", Range: "at least 1",
@@ -252,21 +216,17 @@ var (
 	}
 	maxOrderParam = Param{
 		Name: "control.max-order", Default: "5", Range: "0 … 5",
-		Doc: "highest order that the control may choose; at most 4 for ex-local, whose second solution is one order higher",
+		Doc: "highest order that the control may choose; at most 4 for ex-local, whose second solution is one " +
+			"order higher",
 		set: func(s *settings, v string) (err error) {
 			s.Control.MaxOrder, err = wholeNumber(v, 0, MaxOrder)
 			return err
 		},
 	}
-	stepParam = Param{
-		Name: "control.step", Default: "variable", Range: "variable, fixed",
-		Doc: "variable: the control chooses the step size; fixed: all steps have the size of the run, and the error estimate is only reported",
-		set: func(s *settings, v string) error {
-			i, err := oneOf(v, "variable", "fixed")
-			s.Control.FixedStep = i == 1
-			return err
-		},
-	}
+	stepParam = choiceParam("control.step", "variable", []string{"variable", "fixed"},
+		"variable: the control chooses the step size; fixed: all steps have the size of the run, and the error "+
+			"estimate is only reported",
+		func(s *settings, i int) { s.Control.FixedStep = i == 1 })
 	firstStepParam = Param{
 		Name: "control.h0", Default: auto, Range: "auto, seconds",
 		Doc: "first step size; auto is a thousandth of the step size of the run",
@@ -274,7 +234,8 @@ var (
 	}
 	leastStepParam = Param{
 		Name: "control.h-min", Default: "1e-13", Range: "seconds",
-		Doc: "smallest step size; below it the run fails (meyer uses 1e-12, which the impacts in his first example nearly reach)",
+		Doc: "smallest step size; below it the run fails (meyer uses 1e-12, which the impacts in his first example " +
+			"nearly reach)",
 		set: positive(func(s *settings) *float64 { return &s.Control.HMin }),
 	}
 	largestStepParam = Param{
@@ -300,27 +261,27 @@ var (
 	piFirstStepParam = Param{
 		Name: "control.h0", Default: auto, Range: "auto, seconds",
 		Doc: "first step size; auto is control.h-min",
-		set: orAuto(positive(func(s *settings) *float64 { return &s.Control.H0 })),
+		set: firstStepParam.set,
 	}
 	piLeastStepParam = Param{
 		Name: "control.h-min", Default: auto, Range: "auto, seconds",
 		Doc: "smallest step size; auto is a tenth of the step size of the run",
-		set: orAuto(positive(func(s *settings) *float64 { return &s.Control.HMin })),
+		set: orAuto(leastStepParam.set),
 	}
 	piLargestStepParam = Param{
 		Name: "control.h-max", Default: auto, Range: "auto, seconds",
 		Doc: "largest step size; auto is ten times the step size of the run",
-		set: orAuto(positive(func(s *settings) *float64 { return &s.Control.HMax })),
+		set: largestStepParam.set,
 	}
 	piRatioMinParam = Param{
 		Name: "control.ratio-min", Default: "0.2", Range: "above 0 to 1",
 		Doc: "smallest ratio of a step size to the previous one",
-		set: between(func(s *settings) *float64 { return &s.Control.RatioMin }, 0, 1),
+		set: ratioMinParam.set,
 	}
 	piRatioMaxParam = Param{
 		Name: "control.ratio-max", Default: "1.5", Range: "at least 1",
 		Doc: "largest ratio of a step size to the previous one",
-		set: between(func(s *settings) *float64 { return &s.Control.RatioMax }, 1, 1e6),
+		set: ratioMaxParam.set,
 	}
 	piIntegralParam = Param{
 		Name: "control.i-gain", Default: auto, Range: "auto, 0 … 1",
@@ -335,18 +296,12 @@ var (
 	pcToleranceParam = Param{
 		Name: "pc.tolerance", Default: "1e-3", Range: "greater than 0; or component.variable:1e-2,… with a general one",
 		Doc: "TOL of the predictor/corrector indicator |y − ỹ| / (TOL (1 + ρ max(|y|, |ỹ|))), in the unit of the output",
-		set: func(s *settings, v string) (err error) {
-			s.Control.PCTolerance, err = toleranceList(v)
-			return needsGeneral(s.Control.PCTolerance, err)
-		},
+		set: withGeneral(func(s *settings) *[]Tolerance { return &s.Control.PCTolerance }),
 	}
 	pcRhoParam = Param{
 		Name: "pc.rho", Default: "1e-4", Range: "greater than 0; or component.variable:1e-2,… with a general one",
 		Doc: "ρ of the predictor/corrector indicator: weight of relative against absolute errors",
-		set: func(s *settings, v string) (err error) {
-			s.Control.PCRho, err = toleranceList(v)
-			return needsGeneral(s.Control.PCRho, err)
-		},
+		set: withGeneral(func(s *settings) *[]Tolerance { return &s.Control.PCRho }),
 	}
 	eccoToleranceParam = Param{
 		Name: "ecco.tolerance", Default: "1e-5", Range: "greater than 0",
@@ -355,35 +310,28 @@ var (
 	}
 	eccoScaleParam = Param{
 		Name: "ecco.energy-scale", Default: auto, Range: "auto, joules",
-		Doc: "energy scale E0 of ECCO's indicator, for bonds without their own; auto uses the largest energy that the bond has carried so far",
+		Doc: "energy scale E0 of ECCO's indicator, for bonds without their own; auto uses the largest energy that " +
+			"the bond has carried so far",
 		set: orAuto(positive(func(s *settings) *float64 { return &s.Control.EnergyScale })),
 	}
 	energyMuParam = Param{
 		Name: "energy.mu", Default: auto, Range: "auto, 0 … 2",
-		Doc: "share μ of the residual energy that is treated as spurious; auto computes it from direct feedthrough and rates (rodriguez 3.3)",
-		set: func(s *settings, v string) error {
-			if v == auto {
-				s.Energy.Mu = math.NaN()
-				return nil
+		Doc: "share μ of the residual energy that is treated as spurious; auto computes it from direct feedthrough " +
+			"and rates (rodriguez 3.3)",
+		set: func(s *settings, v string) (err error) {
+			s.Energy.Mu = math.NaN()
+			if v != auto {
+				s.Energy.Mu, err = numberFrom(v, 0, 2, "auto or ")
 			}
-			x, err := strconv.ParseFloat(v, 64)
-			if err != nil || !(x >= 0 && x <= 2) {
-				return errors.New("must be auto or a number from 0 to 2")
-			}
-			s.Energy.Mu = x
-			return nil
+			return err
 		},
 	}
 	energyNuParam = Param{
 		Name: "energy.nu", Default: "0", Range: "0 … 1",
 		Doc: "weight ν of the energy that earlier corrections did not remove",
-		set: func(s *settings, v string) error {
-			x, err := strconv.ParseFloat(v, 64)
-			if err != nil || !(x >= 0 && x <= 1) {
-				return errors.New("must be a number from 0 to 1")
-			}
-			s.Energy.Nu = x
-			return nil
+		set: func(s *settings, v string) (err error) {
+			s.Energy.Nu, err = numberFrom(v, 0, 1, "")
+			return err
 		},
 	}
 	energyLimitParam = Param{
@@ -392,62 +340,47 @@ var (
 		set: positive(func(s *settings) *float64 { return &s.Energy.Limit }),
 	}
 	energyAbsoluteParam = Param{
-		Name: "energy.limit-absolute", Default: none, Range: "none; greater than 0; or component.variable:100,… with or without a general one",
-		Doc: "largest correction in the unit of the action, for all bonds or for the named actions (the efforts of bonds); the smaller of this and energy.limit applies. " +
+		Name: "energy.limit-absolute", Default: none, Range: "none; greater than 0; or component.variable:100,… " +
+			"with or without a general one",
+		Doc: "largest correction in the unit of the action, for all bonds or for the named actions (the efforts of " +
+			"bonds); the smaller of this and energy.limit applies. " +
 			"Set it where the action carries a static load, such as a weight",
-		set: func(s *settings, v string) (err error) {
+		set: func(s *settings, v string) error {
 			if v == none {
 				return nil
 			}
-			s.Energy.LimitAbsolute, err = toleranceList(v)
-			return err
+			return toleranceList(func(s *settings) *[]Tolerance { return &s.Energy.LimitAbsolute })(s, v)
 		},
 	}
-	modelJacobianParam = Param{
-		Name: "model.jacobian", Default: auto, Range: strings.Join(jacobianSources, ", "),
-		Doc: "source of the model of each component: its directional derivatives; differences of steps repeated from a saved state; or identification from inputs and outputs " +
+	modelJacobianParam = choiceParam("model.jacobian", auto, jacobianSources,
+		"source of the model of each component: its directional derivatives; differences of steps repeated from a "+
+			"saved state; or identification from inputs and outputs "+
 			"during the run. auto takes the first that the component supports; the manifest lists which",
-		set: func(s *settings, v string) error {
-			i, err := oneOf(v, jacobianSources...)
-			s.Model.Jacobian = JacobianSource(max(i, 0))
-			return err
-		},
-	}
-	modelPointParam = Param{
-		Name: "model.point", Default: auto, Range: strings.Join(modelPoints, ", "),
-		Doc: "where in a macro step directional derivatives are taken: at its start, which keeps strongly nonlinear components stable for longer, or at its end, which has smaller errors " +
-			"where both are stable; auto is start. It makes no difference for linear components and does not apply to models from repeated steps or identification",
-		set: func(s *settings, v string) error {
-			i, err := oneOf(v, modelPoints...)
-			s.Model.Point = ModelPoint(max(i, 0))
-			return err
-		},
-	}
-	modelIdentificationParam = Param{
-		Name: "model.identification", Default: "least-squares", Range: "least-squares, subspace",
-		Doc: "how models are identified: by recursive least squares, which follow changes quickly, or by a subspace method over a window of steps (MOESP), which tolerates more noise. " +
+		func(s *settings, i int) { s.Model.Jacobian = JacobianSource(i) })
+	modelPointParam = choiceParam("model.point", auto, modelPoints,
+		"where in a macro step directional derivatives are taken: at its start, which keeps strongly nonlinear "+
+			"components stable for longer, or at its end, which has smaller errors "+
+			"where both are stable; auto is start. It makes no difference for linear components and does not apply "+
+			"to models from repeated steps or identification",
+		func(s *settings, i int) { s.Model.Point = ModelPoint(i) })
+	modelIdentificationParam = choiceParam("model.identification", "least-squares", []string{"least-squares", "subspace"},
+		"how models are identified: by recursive least squares, which follow changes quickly, or by a subspace "+
+			"method over a window of steps (MOESP), which tolerates more noise. "+
 			"Outputs stay uncorrected until a model is trusted; the manifest says for how long",
-		set: func(s *settings, v string) error {
-			i, err := oneOf(v, "least-squares", "subspace")
-			s.Model.Subspace = i == 1
-			return err
-		},
-	}
+		func(s *settings, i int) { s.Model.Subspace = i == 1 })
 	modelAlphaParam = Param{
 		Name: "model.alpha", Default: "1", Range: "0 … 2",
-		Doc: "share α of the remaining state error that a constant offset of the inputs removes in the next macro step; 0 corrects the outputs only",
-		set: func(s *settings, v string) error {
-			x, err := strconv.ParseFloat(v, 64)
-			if err != nil || !(x >= 0 && x <= 2) {
-				return errors.New("must be a number from 0 to 2")
-			}
-			s.Model.Alpha = x
-			return nil
+		Doc: "share α of the remaining state error that a constant offset of the inputs removes in the next macro " +
+			"step; 0 corrects the outputs only",
+		set: func(s *settings, v string) (err error) {
+			s.Model.Alpha, err = numberFrom(v, 0, 2, "")
+			return err
 		},
 	}
 	modelRefreshParam = Param{
 		Name: "model.refresh", Default: "0.01", Range: "0 or greater",
-		Doc: "a model is rebuilt when the relative error of its prediction exceeds this value; 0 rebuilds it in every macro step",
+		Doc: "a model is rebuilt when the relative error of its prediction exceeds this value; 0 rebuilds it in " +
+			"every macro step",
 		set: func(s *settings, v string) error {
 			if v == "0" {
 				s.Model.Refresh = 0
@@ -456,55 +389,32 @@ var (
 			return positive(func(s *settings) *float64 { return &s.Model.Refresh })(s, v)
 		},
 	}
-	modelFailureParam = Param{
-		Name: "model.failure", Default: "uncorrected", Range: "uncorrected, stop",
-		Doc: "what to do when the model of a component fails (wrong derivatives, values that are not finite, a singular interface): leave the component uncorrected with a warning, or stop the run",
-		set: func(s *settings, v string) error {
-			i, err := oneOf(v, "uncorrected", "stop")
-			s.Model.Stop = i == 1
-			return err
-		},
-	}
-	modelRawParam = Param{
-		Name: "model.raw", Default: "false", Range: "true, false",
-		Doc: "true also records the outputs before correction, as raw.component.variable",
-		set: func(s *settings, v string) error {
-			i, err := oneOf(v, "false", "true")
-			s.Model.Raw = i == 1
-			return err
-		},
-	}
-	modelControlParam = Param{
-		Name: "control", Default: "fixed", Range: "fixed, ecco, predictor-corrector",
-		Doc: "fixed keeps the step size of the run; ecco controls it by the residual energy at power bonds; predictor-corrector by the difference between outputs and their extrapolation",
-		set: func(s *settings, v string) error {
-			i, err := oneOf(v, "fixed", "ecco", "predictor-corrector")
-			s.Control.Estimator = []Estimator{NoEstimate, ECCO, PredictorCorrector}[max(i, 0)]
-			return err
-		},
-	}
-	directParam = Param{
-		Name: "correction", Default: "none", Range: "none, feedthrough",
-		Doc: "feedthrough corrects the outputs for the error of the extrapolated inputs through direct feedthrough, y + D (u − ũ), with D from directional derivatives",
-		set: func(s *settings, v string) error {
-			i, err := oneOf(v, "none", "feedthrough")
-			if i == 1 {
-				s.Correct = FeedthroughCorrection
-			}
-			return err
-		},
-	}
+	modelFailureParam = choiceParam("model.failure", "uncorrected", []string{"uncorrected", "stop"},
+		"what to do when the model of a component fails (wrong derivatives, values that are not finite, a singular "+
+			"interface): leave the component uncorrected with a warning, or stop the run",
+		func(s *settings, i int) { s.Model.Stop = i == 1 })
+	modelRawParam = choiceParam("model.raw", "false", []string{"true", "false"},
+		"true also records the outputs before correction, as raw.component.variable",
+		func(s *settings, i int) { s.Model.Raw = i == 0 })
+	modelControlParam = choiceParam("control", "fixed", []string{"fixed", "ecco", "predictor-corrector"},
+		"fixed keeps the step size of the run; ecco controls it by the residual energy at power bonds; "+
+			"predictor-corrector by the difference between outputs and their extrapolation",
+		func(s *settings, i int) { s.Control.Estimator = []Estimator{NoEstimate, ECCO, PredictorCorrector}[i] })
+	directParam = choiceParam("correction", "none", []string{"none", "feedthrough"},
+		"feedthrough corrects the outputs for the error of the extrapolated inputs through direct feedthrough, y + "+
+			"D (u − ũ), with D from directional derivatives",
+		func(s *settings, i int) { s.Correct = []Correction{NoCorrection, FeedthroughCorrection}[i] })
 	monitorParam = Param{
-		Name: "monitor", Default: auto, Range: "auto, or component.variable:position, component.variable:velocity, … separated by commas",
-		Doc: "variables whose error is estimated, with their level. auto finds positions and velocities among the outputs by their derivative " +
-			"attributes; without these it takes all connected outputs, and all outputs of a component with coupling inputs but no connected output. The manifest lists them",
-		set: func(s *settings, v string) (err error) {
-			if v == auto {
-				return nil
-			}
+		Name: "monitor", Default: auto, Range: "auto, or component.variable:position, component.variable:velocity, " +
+			"… separated by commas",
+		Doc: "variables whose error is estimated, with their level. auto finds positions and velocities among the " +
+			"outputs by their derivative " +
+			"attributes; without these it takes all connected outputs, and all outputs of a component with " +
+			"coupling inputs but no connected output. The manifest lists them",
+		set: orAuto(func(s *settings, v string) (err error) {
 			s.Control.Monitor, err = monitorList(v)
 			return err
-		},
+		}),
 	}
 )
 
@@ -513,58 +423,61 @@ func setOrder(s *settings, v string) (err error) {
 	return err
 }
 
-func schemeParam(def string, choices ...string) Param {
-	return Param{
-		Name: "scheme", Default: def, Range: strings.Join(choices, ", "),
-		Doc: "jacobi steps all components from the old values; gauss-seidel one after the other, with the new values of components already stepped",
-		set: func(s *settings, v string) error {
-			i, err := oneOf(v, choices...)
-			s.Scheme = Scheme(max(i, 0))
-			return err
-		},
-	}
+func schemeParam(def string) Param {
+	return choiceParam("scheme", def, []string{"jacobi", "gauss-seidel"},
+		"jacobi steps all components from the old values; gauss-seidel one after the other, with the new values of "+
+			"components already stepped",
+		func(s *settings, i int) { s.Scheme = Scheme(i) })
 }
 
 // correctionParam and controlParam choose the parts that the energy methods share.
 func correctionParam(def string) Param {
-	return Param{
-		Name: "correction", Default: def, Range: "none, energy",
-		Doc: "energy adds a correction to the action of each bond that removes the spurious energy of the previous step",
-		set: func(s *settings, v string) error {
-			i, err := oneOf(v, "none", "energy")
-			s.Correct = Correction(max(i, 0))
-			return err
-		},
-	}
+	return choiceParam("correction", def, []string{"none", "energy"},
+		"energy adds a correction to the action of each bond that removes the spurious energy of the previous step",
+		func(s *settings, i int) { s.Correct = Correction(i) })
 }
 
 func controlParam(def string) Param {
-	return Param{
-		Name: "control", Default: def, Range: "fixed, ecco",
-		Doc: "fixed keeps the step size of the run; ecco controls it by the residual energy",
-		set: func(s *settings, v string) error {
-			i, err := oneOf(v, "fixed", "ecco")
-			s.Control.Estimator = NoEstimate
-			if i == 1 {
-				s.Control.Estimator = ECCO
-			}
-			return err
-		},
-	}
+	return choiceParam("control", def, []string{"fixed", "ecco"},
+		"fixed keeps the step size of the run; ecco controls it by the residual energy",
+		func(s *settings, i int) { s.Control.Estimator = []Estimator{NoEstimate, ECCO}[i] })
+}
+
+// choiceParam returns a parameter whose value is one of the choices; set gets its index.
+func choiceParam(name, def string, choices []string, doc string, set func(s *settings, i int)) Param {
+	return Param{Name: name, Default: def, Range: strings.Join(choices, ", "), Doc: doc, set: func(s *settings, v string) error {
+		i := slices.Index(choices, v)
+		if i < 0 {
+			last := len(choices) - 1
+			return fmt.Errorf("must be %s or %s", strings.Join(choices[:last], ", "), choices[last])
+		}
+		set(s, i)
+		return nil
+	}}
 }
 
 // Presets returns the table of presets.
 func Presets() []Preset {
 	delivery := []Param{substepsParam, deliveryParam}
 	explicit := func(scheme string) []Param {
-		return []Param{schemeParam(scheme, "jacobi", "gauss-seidel"), orderParam, substepsParam, deliveryParam, sequenceParam, directParam, modelRefreshParam, modelFailureParam, modelRawParam, discardParam}
+		return []Param{
+			schemeParam(scheme), orderParam, substepsParam, deliveryParam, sequenceParam,
+			directParam, modelRefreshParam, modelFailureParam, modelRawParam, discardParam,
+		}
 	}
-	solver := []Param{solverKindParam, solverToleranceParam, solverIterationsParam, solverRelaxationParam, solverSweepParam, withoutRollbackParam}
+	solver := []Param{
+		solverKindParam, solverToleranceParam, solverIterationsParam, solverRelaxationParam, solverSweepParam, withoutRollbackParam,
+	}
 	tolerances := []Param{relativeParam, absoluteParam}
-	steps := []Param{safetyParam, maxOrderParam, stepParam, firstStepParam, leastStepParam, largestStepParam, ratioMinParam, ratioMaxParam}
+	steps := []Param{
+		safetyParam, maxOrderParam, stepParam, firstStepParam, leastStepParam, largestStepParam, ratioMinParam, ratioMaxParam,
+	}
 	order := []Param{adaptiveOrderParam}
-	piSteps := []Param{piSafetyParam, stepParam, piFirstStepParam, piLeastStepParam, piLargestStepParam, piRatioMinParam, piRatioMaxParam, piIntegralParam, piProportionalParam}
-	bySchemes := []Param{schemeParam("jacobi", "jacobi", "gauss-seidel"), sequenceParam}
+	piSteps := []Param{
+		piSafetyParam, stepParam, piFirstStepParam, piLeastStepParam, piLargestStepParam, piRatioMinParam, piRatioMaxParam,
+		piIntegralParam, piProportionalParam,
+	}
+	bySchemes := []Param{schemeParam("jacobi"), sequenceParam}
 	monitor := []Param{monitorParam}
 	energy := func(correction, control string) []Param {
 		return slices.Concat([]Param{orderParam}, bySchemes, delivery, []Param{correctionParam(correction), controlParam(control),
@@ -573,96 +486,111 @@ func Presets() []Preset {
 	estimating := func(e Estimator, s Scheme) Config { return Config{Scheme: s, Control: Control{Estimator: e}} }
 	all := []Preset{
 		{
-			Name:   "explicit",
-			Doc:    "Explicit coupling, all components in parallel (Jacobi): inputs are extrapolated over the macro step, no step is repeated.",
+			Name: "explicit",
+			Doc: "Explicit coupling, all components in parallel (Jacobi): inputs are extrapolated over the " +
+				"macro step, no step is repeated.",
 			Source: "schweizer 2.1.2, 2.2.2, 2.3.2; meyer 3.1",
 			Params: explicit("jacobi"),
 		},
 		{
-			Name:   "gauss-seidel",
-			Doc:    "Explicit coupling, one component after the other (Gauss–Seidel): inputs use the new values of sources that have already been stepped.",
+			Name: "gauss-seidel",
+			Doc: "Explicit coupling, one component after the other (Gauss–Seidel): inputs use the new values of " +
+				"sources that have already been stepped.",
 			Source: "schweizer 2.1, one subsystem after the other",
 			Params: explicit("gauss-seidel"),
 		},
 		{
 			Name: "implicit",
-			Doc: "Implicit coupling with a fixed step size: inputs on loops match the outputs at the end of every macro step, " +
+			Doc: "Implicit coupling with a fixed step size: inputs on loops match the outputs at the end of every " +
+				"macro step, " +
 				"by a predictor step and corrector steps with rollback.",
 			Source: "schweizer 2.1.2, 2.2.2, 2.3.2; meyer 3.2",
 			Params: slices.Concat([]Param{implicitOrderParam}, delivery, solver, tolerances),
 			parts:  Config{Scheme: Implicit},
 		},
 		{
-			Name:   "ex-local",
-			Doc:    "Explicit coupling, variable order and step size; the error is estimated by comparison with a second solution of one order higher (with rollback).",
+			Name: "ex-local",
+			Doc: "Explicit coupling, variable order and step size; the error is estimated by comparison with a " +
+				"second solution of one order higher (with rollback).",
 			Source: "meyer 4.1, 5",
 			Params: slices.Concat(order, bySchemes, delivery, tolerances, steps, monitor),
 			parts:  estimating(ExLocal, Jacobi),
 		},
 		{
-			Name:   "ex-milne",
-			Doc:    "Explicit coupling, variable order and step size; the error is estimated by comparison with a second, interpolated solution of the same order (with rollback).",
+			Name: "ex-milne",
+			Doc: "Explicit coupling, variable order and step size; the error is estimated by comparison with a " +
+				"second, interpolated solution of the same order (with rollback).",
 			Source: "meyer 4.2, 5",
 			Params: slices.Concat(order, delivery, tolerances, steps, monitor),
 			parts:  estimating(ExMilne, Jacobi),
 		},
 		{
-			Name:   "ex-slocal",
-			Doc:    "Explicit coupling, variable order and step size; the error is estimated by comparing extrapolated with updated inputs, without extra steps (rejected steps need rollback).",
+			Name: "ex-slocal",
+			Doc: "Explicit coupling, variable order and step size; the error is estimated by comparing " +
+				"extrapolated with updated inputs, without extra steps (rejected steps need rollback).",
 			Source: "meyer 4.3, 5",
 			Params: slices.Concat(order, bySchemes, delivery, tolerances, steps),
 			parts:  estimating(ExSLocal, Jacobi),
 		},
 		{
-			Name:   "im-milne",
-			Doc:    "Implicit coupling, variable order and step size; the error is estimated by comparing predicted with corrected states (with rollback).",
+			Name: "im-milne",
+			Doc: "Implicit coupling, variable order and step size; the error is estimated by comparing " +
+				"predicted with corrected states (with rollback).",
 			Source: "meyer 3.2, 4.4, 5",
 			Params: slices.Concat(order, delivery, solver, tolerances, steps, monitor),
 			parts:  estimating(ImMilne, Implicit),
 		},
 		{
-			Name:   "im-slocal",
-			Doc:    "Implicit coupling, variable order and step size; the error is estimated by comparing predicted with corrected inputs (with rollback).",
+			Name: "im-slocal",
+			Doc: "Implicit coupling, variable order and step size; the error is estimated by comparing " +
+				"predicted with corrected inputs (with rollback).",
 			Source: "meyer 3.2, 4.5, 5",
 			Params: slices.Concat(order, delivery, solver, tolerances, steps),
 			parts:  estimating(ImSLocal, Implicit),
 		},
 		{
-			Name:   "richardson",
-			Doc:    "Explicit coupling, variable order and step size; every step is taken once as a whole and once in two halves, whose result is kept (with rollback).",
+			Name: "richardson",
+			Doc: "Explicit coupling, variable order and step size; every step is taken once as a whole and once " +
+				"in two halves, whose result is kept (with rollback).",
 			Source: "step doubling; meyer (12), 5",
 			Params: slices.Concat(order, bySchemes, delivery, tolerances, steps, monitor),
 			parts:  estimating(Richardson, Jacobi),
 		},
 		{
 			Name: "predictor-corrector",
-			Doc: "Explicit coupling, variable step size, no step is repeated: a PI controller keeps the difference between outputs and their " +
+			Doc: "Explicit coupling, variable step size, no step is repeated: a PI controller keeps the difference " +
+				"between outputs and their " +
 				"extrapolation near a tolerance (no rollback).",
 			Source: "sadjina III D, (15)–(17), after Busch",
 			Params: slices.Concat([]Param{orderParam}, bySchemes, delivery, []Param{pcToleranceParam, pcRhoParam}, piSteps),
 			parts:  estimating(PredictorCorrector, Jacobi),
 		},
 		{
-			Name:   "ecco",
-			Doc:    "Explicit coupling, variable step size, no step is repeated: a PI controller keeps the residual energy at power bonds near a tolerance (no rollback).",
+			Name: "ecco",
+			Doc: "Explicit coupling, variable step size, no step is repeated: a PI controller keeps the " +
+				"residual energy at power bonds near a tolerance (no rollback).",
 			Source: "sadjina III",
 			Energy: true,
 			Params: energy("none", "ecco"),
 		},
 		{
-			Name:   "energy-correction",
-			Doc:    "Explicit coupling; spurious energy that the coupling creates at power bonds is removed by an additional action in the next step (no rollback).",
+			Name: "energy-correction",
+			Doc: "Explicit coupling; spurious energy that the coupling creates at power bonds is removed by an " +
+				"additional action in the next step (no rollback).",
 			Source: "rodriguez 3",
 			Energy: true,
 			Params: energy("energy", "fixed"),
 		},
 		{
 			Name: "model-based-corrector",
-			Doc: "Explicit coupling; after every macro step, linear models of the components estimate the error of the extrapolated inputs. " +
+			Doc: "Explicit coupling; after every macro step, linear models of the components estimate the error of " +
+				"the extrapolated inputs. " +
 				"They correct the outputs and, by an offset of the next inputs, the states (no step is repeated).",
 			Source: "haid 2",
-			Params: slices.Concat([]Param{orderParam}, bySchemes, delivery, []Param{modelJacobianParam, modelPointParam, modelIdentificationParam, modelAlphaParam, modelRefreshParam, modelFailureParam,
-				modelRawParam, modelControlParam, eccoToleranceParam, eccoScaleParam, pcToleranceParam, pcRhoParam}, piSteps),
+			Params: slices.Concat([]Param{orderParam}, bySchemes, delivery, []Param{
+				modelJacobianParam, modelPointParam, modelIdentificationParam, modelAlphaParam, modelRefreshParam,
+				modelFailureParam, modelRawParam, modelControlParam, eccoToleranceParam, eccoScaleParam, pcToleranceParam, pcRhoParam,
+			}, piSteps),
 			parts: Config{Correct: ModelCorrection},
 		},
 	}
@@ -673,15 +601,15 @@ func Presets() []Preset {
 	return all
 }
 
-// UsesEnergy reports whether a preset of this package follows the energy at power bonds by itself.
+// UsesEnergy reports whether a preset of this package monitors the energy at power bonds.
 func UsesEnergy(preset string) bool {
 	p, err := Catalog(nil).Find(preset)
 	return err == nil && p.Energy
 }
 
-// With is what an algorithm knows of the system beside its parameters.
+// With holds what an algorithm needs to know about the system.
 type With struct {
-	Bonds []Bond // whose energy is followed
+	Bonds []Bond // power bonds to monitor
 	Rates []Rate
 	Spike float64 // see Config
 }
@@ -691,8 +619,8 @@ func New(preset string, params map[string]string, with ...With) (*Choice, error)
 	return Catalog(nil).New(preset, params, with...)
 }
 
-// New returns the algorithm of a preset with parameters. Unknown presets and
-// parameters, and values out of range, are errors that tell what there is.
+// New returns the algorithm of a preset with parameters. Unknown presets or parameters and
+// values out of range are errors that list what is allowed.
 func (c Catalog) New(preset string, params map[string]string, with ...With) (*Choice, error) {
 	p, err := c.Find(preset)
 	if err != nil {
@@ -700,7 +628,8 @@ func (c Catalog) New(preset string, params map[string]string, with ...With) (*Ch
 	}
 	for _, key := range slices.Sorted(maps.Keys(params)) {
 		if !slices.ContainsFunc(p.Params, func(q Param) bool { return q.Name == key }) {
-			return nil, fmt.Errorf("algorithm %s has no parameter %q; it has %s", preset, key, names(p.Params, func(q Param) string { return q.Name }))
+			return nil, fmt.Errorf("algorithm %s has no parameter %q; it has %s",
+				preset, key, names(p.Params, func(q Param) string { return q.Name }))
 		}
 	}
 	values := map[string]string{}
@@ -723,7 +652,7 @@ func (c Catalog) New(preset string, params map[string]string, with ...With) (*Ch
 	return choice, nil
 }
 
-// coupling makes the algorithm of a preset that is a combination of parts.
+// coupling returns the algorithm of a preset of this package.
 func (p *Preset) coupling(values map[string]string, w With) (*Choice, error) {
 	s := settings{Config: p.parts}
 	s.Bonds, s.Rates, s.Spike = w.Bonds, w.Rates, w.Spike
@@ -738,10 +667,12 @@ func (p *Preset) coupling(values map[string]string, w With) (*Choice, error) {
 	c := &Choice{Discard: s.discard, Monitor: s.Control.Monitor}
 	adaptive := s.Control.varies()
 	if s.Order == 0 && !adaptive && (s.substepsGiven || s.deliveryGiven) {
-		c.Notes = append(c.Notes, "at extrapolation order 0 inputs are held: the parameters substeps and delivery have no effect")
+		c.Notes = append(c.Notes, "at extrapolation order 0 inputs are held: the parameters substeps and delivery "+
+			"have no effect")
 	}
 	if s.Scheme == Jacobi && s.Sequence != nil {
-		c.Notes = append(c.Notes, "the Jacobi scheme steps all subsystems from the same values: the parameter sequence has no effect")
+		c.Notes = append(c.Notes, "the Jacobi scheme steps all subsystems from the same values: the parameter "+
+			"sequence has no effect")
 	}
 	if s.relaxed && s.Solver.Kind < IQN {
 		c.Notes = append(c.Notes, "solver.relaxation has no effect with solver.kind="+solverKinds[s.Solver.Kind])
@@ -751,30 +682,23 @@ func (p *Preset) coupling(values map[string]string, w With) (*Choice, error) {
 	return c, err
 }
 
-// oneOf returns the place of a value among the choices.
-func oneOf(v string, choices ...string) (int, error) {
-	i := slices.Index(choices, v)
-	if i < 0 {
-		last := len(choices) - 1
-		return i, fmt.Errorf("must be %s or %s", strings.Join(choices[:last], ", "), choices[last])
+// between sets a number from lowest to highest; lowest 0 is excluded.
+func between(field func(*settings) *float64, lowest, highest float64) func(*settings, string) error {
+	return func(s *settings, v string) (err error) {
+		if *field(s), err = numberFrom(v, lowest, highest, ""); lowest == 0 && (err != nil || *field(s) == 0) {
+			return fmt.Errorf("must be greater than 0 and at most %g", highest)
+		}
+		return err
 	}
-	return i, nil
 }
 
-// between sets a number above lowest or, if that is not 0, from it, to highest.
-func between(field func(*settings) *float64, lowest, highest float64) func(*settings, string) error {
-	return func(s *settings, v string) error {
-		x, err := strconv.ParseFloat(v, 64)
-		switch {
-		case err != nil || math.IsNaN(x) || x < lowest || x > highest || x == 0:
-			if lowest == 0 {
-				return fmt.Errorf("must be greater than 0 and at most %g", highest)
-			}
-			return fmt.Errorf("must be a number from %g to %g", lowest, highest)
-		}
-		*field(s) = x
-		return nil
+// numberFrom reads a number from lowest to highest; before is put before that in the error.
+func numberFrom(v string, lowest, highest float64, before string) (float64, error) {
+	x, err := strconv.ParseFloat(v, 64)
+	if err != nil || !(x >= lowest && x <= highest) {
+		return 0, fmt.Errorf("must be %sa number from %g to %g", before, lowest, highest)
 	}
+	return x, nil
 }
 
 // positive sets a number greater than 0.
@@ -791,12 +715,11 @@ func positive(field func(*settings) *float64) func(*settings, string) error {
 // gain sets a number from 0 to 1.
 func gain(field func(*settings) **float64) func(*settings, string) error {
 	return func(s *settings, v string) error {
-		x, err := strconv.ParseFloat(v, 64)
-		if err != nil || !(x >= 0 && x <= 1) {
-			return errors.New("must be auto or a number from 0 to 1")
+		x, err := numberFrom(v, 0, 1, "auto or ")
+		if err == nil {
+			*field(s) = &x
 		}
-		*field(s) = &x
-		return nil
+		return err
 	}
 }
 
@@ -818,36 +741,44 @@ func number(v string) (float64, error) {
 	return x, nil
 }
 
-// toleranceList reads "1e-4", "component.variable:1e-8,…" and both together.
-func toleranceList(v string) ([]Tolerance, error) {
-	var list []Tolerance
-	for item := range strings.SplitSeq(v, ",") {
-		item = strings.TrimSpace(item)
-		name, value := "", item
-		if at := strings.LastIndex(item, ":"); at >= 0 {
-			name, value = item[:at], item[at+1:]
-			if !strings.Contains(name, ".") {
-				return nil, fmt.Errorf("%q is no component.variable", name)
+// toleranceList sets tolerances from "1e-4", "component.variable:1e-8,…" or both together.
+func toleranceList(field func(*settings) *[]Tolerance) func(*settings, string) error {
+	return func(s *settings, v string) error {
+		list := field(s)
+		for item := range strings.SplitSeq(v, ",") {
+			item = strings.TrimSpace(item)
+			name, value := "", item
+			if at := strings.LastIndex(item, ":"); at >= 0 {
+				name, value = item[:at], item[at+1:]
+				if !strings.Contains(name, ".") {
+					return fmt.Errorf("%q is not of the form component.variable", name)
+				}
 			}
+			x, err := number(value)
+			if err != nil {
+				return fmt.Errorf("%q: give a number greater than 0, or component.variable:number", item)
+			}
+			if named(*list, name) {
+				return fmt.Errorf("%q: a second value for the same variables", item)
+			}
+			*list = append(*list, Tolerance{name, x})
 		}
-		x, err := number(value)
-		if err != nil {
-			return nil, fmt.Errorf("%q: give a number greater than 0, or component.variable:number", item)
-		}
-		if named(list, name) {
-			return nil, fmt.Errorf("%q: a second value for the same variables", item)
-		}
-		list = append(list, Tolerance{name, x})
+		return nil
 	}
-	return list, nil
 }
 
-// needsGeneral refuses a list without a value for the variables it does not name.
-func needsGeneral(list []Tolerance, err error) error {
-	if err == nil && math.IsNaN(general(list, math.NaN())) {
-		return errors.New("needs a general value beside those of variables, like 1e-3,component.variable:1e-2")
+// withGeneral is toleranceList; a value for the variables that are not named is required.
+func withGeneral(field func(*settings) *[]Tolerance) func(*settings, string) error {
+	return func(s *settings, v string) error {
+		if err := toleranceList(field)(s, v); err != nil {
+			return err
+		}
+		if !named(*field(s), "") {
+			return errors.New("needs a general value besides those of variables, such as " +
+				"1e-3,component.variable:1e-2")
+		}
+		return nil
 	}
-	return err
 }
 
 // monitorList reads "component.variable:position,…".
@@ -864,7 +795,7 @@ func monitorList(v string) ([]Monitored, error) {
 			return nil, fmt.Errorf("%q: the level is position or velocity", item)
 		}
 		if !strings.Contains(name, ".") {
-			return nil, fmt.Errorf("%q is no component.variable", name)
+			return nil, fmt.Errorf("%q is not of the form component.variable", name)
 		}
 		list = append(list, m)
 	}

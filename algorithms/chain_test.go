@@ -1,7 +1,6 @@
 package algorithms_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -40,8 +39,8 @@ func springChain(tb testing.TB, n int) *master.System {
 	return system(tb, subs, wires...)
 }
 
-// What a macro step of a chain costs grows linearly with its length: the steps of the subsystems. The
-// operations of the solver do too: TestChainIsLinear.
+// The number of subsystem steps in a macro step of a chain grows linearly with its length. For the
+// operations of the solver see TestChainIsLinear.
 func TestChainCostsGrowLinearly(t *testing.T) {
 	const steps = 3
 	last := 0
@@ -58,26 +57,5 @@ func TestChainCostsGrowLinearly(t *testing.T) {
 			t.Errorf("%d masses take %d steps, half of them %d", n, total, last)
 		}
 		last = total
-	}
-}
-
-// BenchmarkImplicitChain is an implicit macro step of a chain of n subsystems.
-func BenchmarkImplicitChain(b *testing.B) {
-	for _, n := range []int{300, 600, 1200, 2400} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			ctx := context.Background()
-			r := startedOn(b, springChain(b, n), Config{Scheme: Implicit, Order: 1})
-			for range 3 {
-				if _, err := r.Step(ctx); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := r.Step(ctx); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
 	}
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Estimator names the way in which the error of a macro step is estimated.
+// Estimator names an error estimate or an indicator for macro steps.
 type Estimator string
 
-// NoEstimate leaves order and step size as they are.
+// NoEstimate keeps order and step size constant.
 const NoEstimate Estimator = ""
 
-// controls is the table of the ways to control order and step size.
+// controls is the table of controls of order and step size.
 var controls = []controlKind{
 	{name: ExLocal, estimate: &exLocal},
 	{name: ExMilne, estimate: &exMilne},
@@ -27,16 +27,16 @@ var controls = []controlKind{
 	{name: ECCO, indicator: newECCO, bonds: true},
 }
 
-// controlKind is a row of the table. It has an estimate, by which a step is judged, and repeated
-// with a smaller size if its error is too large; or an indicator, by which the next size is
-// chosen.
+// controlKind is a row of the table. It has either an estimate, which rejects steps whose error is
+// too large, or an indicator, which only chooses the size of the next step.
 type controlKind struct {
 	name      Estimator
 	estimate  *estimate
 	indicator func(k *Control, a *Coupling) (indicator, controller)
-	bonds     bool // it needs the energy at power bonds
+	bonds     bool // needs the energy at power bonds
 }
 
+// kind returns the row of an estimator; the zero value if there is none.
 func (e Estimator) kind() controlKind {
 	if i := slices.IndexFunc(controls, func(k controlKind) bool { return k.name == e }); i >= 0 {
 		return controls[i]
@@ -44,41 +44,42 @@ func (e Estimator) kind() controlKind {
 	return controlKind{}
 }
 
-// Monitored names an output by which the error is estimated.
+// Monitored names an output whose error is estimated.
 type Monitored struct {
 	Name  string // "component.variable"
 	Level master.Level
 }
 
-// Control configures the error estimate, and the control of order and step size
-// by it. The zero value estimates nothing.
+// Control configures the error estimate and the control of order and step size. The zero value
+// keeps both constant.
 type Control struct {
 	Estimator          Estimator
 	Relative, Absolute []Tolerance
 	Safety             float64 // SF of meyer 5.3
-	RatioMin, RatioMax float64 // bounds of one step size over the one before
-	// GainI and GainP are kI and kP of the PI controller of sadjina (15); nil: those
-	// of (15) by order.
+	RatioMin, RatioMax float64 // bounds of the ratio of a step size to the previous one
+	// GainI and GainP are kI and kP of the PI controller, sadjina (15); nil = the values of
+	// (15) for the order.
 	GainI, GainP *float64
-	// Steps in s. 0 stands for a first step of a thousandth of the step size of
-	// the run and no upper bound; with the predictor/corrector for bounds of a
-	// tenth and of ten times that size, and a first step of the least.
+	// Bounds of the step size and first step size in s; 0 = default. With an estimate, the
+	// default is a first step of a thousandth of the step size of the run and no upper bound.
+	// With an indicator, the bounds are a tenth and ten times the step size of the run, and
+	// the first step is the smallest.
 	HMin, HMax, H0 float64
 	MaxOrder       int
-	FixedOrder     bool        // Config.Order holds
-	FixedStep      bool        // steps have the size of the run; the estimate is only reported
-	Monitor        []Monitored // nil = found (chooseStates)
+	FixedOrder     bool        // the order is Config.Order
+	FixedStep      bool        // all steps have the size of the run; the estimate is only reported
+	Monitor        []Monitored // nil = chosen from the outputs
 
-	PCTolerance, PCRho []Tolerance // of the predictor/corrector, (17) of sadjina
-	// E0 in J (0 = learnt from the run) and r of ECCO, (14) of sadjina, for bonds
-	// that have none of their own.
+	PCTolerance, PCRho []Tolerance // TOL and ρ of the predictor/corrector, sadjina (17)
+	// EnergyScale is E0 of ECCO in J (0 = found during the run) and EnergyTolerance is r,
+	// sadjina (14), for bonds without values of their own.
 	EnergyScale, EnergyTolerance float64
 }
 
-// varies reports whether the order changes.
+// varies reports whether the control chooses the order.
 func (c *Control) varies() bool { return c.Estimator.kind().estimate != nil && !c.FixedOrder }
 
-// degreesAbove is the number of degrees that the second solution of the estimate has above the order.
+// degreesAbove returns the degree of the second solution of the estimate minus the order.
 func (c *Control) degreesAbove() int {
 	if e := c.Estimator.kind().estimate; e != nil {
 		return e.above
@@ -86,24 +87,25 @@ func (c *Control) degreesAbove() int {
 	return 0
 }
 
-// highestOrder is the highest one that the control chooses.
+// highestOrder returns the highest order that the control may choose.
 func (c *Control) highestOrder() int { return min(c.MaxOrder, MaxOrder-c.degreesAbove()) }
 
-// control chooses order and size of the macro steps by an estimate of the error.
+// control is the part that chooses order and size of the macro steps.
 type control interface {
 	part
-	// repeats reports whether it takes subsystems back.
+	// repeats reports whether macro steps are repeated or taken twice.
 	repeats() bool
-	// firstStep returns the first step size, from the one of the run; 0 = none is chosen.
+	// firstStep returns the first step size in s, from the step size H of the run; 0 = H.
 	firstStep(H float64) float64
-	// attempt takes one macro step by the scheme, and judges it.
+	// attempt takes one macro step and judges it.
 	attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error)
+	// monitored returns the variables that are judged.
 	monitored() []string
 	// disturb returns the size of the next step after a jump; 0 = any.
 	disturb() float64
 }
 
-// newControl returns the control of a configuration; nil: there is none.
+// newControl returns the control of a configuration; nil = order and step size are constant.
 func newControl(c Config, a *Coupling) (control, error) {
 	k := c.Control
 	if k.Estimator == NoEstimate {
@@ -115,17 +117,20 @@ func newControl(c Config, a *Coupling) (control, error) {
 		return nil, fmt.Errorf("no error estimate is called %q", k.Estimator)
 	case e == nil:
 	case e.implicit && c.Scheme != Implicit:
-		return nil, fmt.Errorf("the estimator %s compares predictor and corrector: it goes with scheme=implicit", kind.name)
+		return nil, fmt.Errorf("the estimator %s compares predictor and corrector: it needs "+
+			"scheme=implicit", kind.name)
 	case !e.implicit && c.Scheme == Implicit:
-		return nil, fmt.Errorf("the estimator %s goes with an explicit scheme; with scheme=implicit choose im-milne or im-slocal", kind.name)
+		return nil, fmt.Errorf("the estimator %s needs an explicit scheme; with scheme=implicit choose im-milne or im-slocal", kind.name)
 	case e.jacobi && c.Scheme != Jacobi:
-		return nil, fmt.Errorf("the estimator %s goes with scheme=jacobi: its constants belong to inputs that are all extrapolated", kind.name)
+		return nil, fmt.Errorf("the estimator %s needs scheme=jacobi: its constants assume that all inputs are "+
+			"extrapolated", kind.name)
 	}
 	if k.MaxOrder < 0 || k.MaxOrder > MaxOrder {
 		return nil, fmt.Errorf("the highest order is %d; it lies between 0 and %d", k.MaxOrder, MaxOrder)
 	}
 	if k.HMax > 0 && k.HMin > k.HMax || k.HMax > 0 && k.H0 > k.HMax || k.H0 > 0 && k.H0 < k.HMin {
-		return nil, fmt.Errorf("the step sizes control.h-min=%g, control.h0=%g and control.h-max=%g (0 = auto) contradict each other: they ascend in this order", k.HMin, k.H0, k.HMax)
+		return nil, fmt.Errorf("the step sizes control.h-min=%g, control.h0=%g and control.h-max=%g (0 = auto) "+
+			"contradict each other: they must ascend in this order", k.HMin, k.H0, k.HMax)
 	}
 	if kind.indicator != nil {
 		quality, size := kind.indicator(&k, a)

@@ -14,50 +14,48 @@ import (
 
 // Energy configures the energy correction.
 type Energy struct {
-	Mu    float64 // share of the residual power that is spurious; NaN = from feedthrough and rates
-	Nu    float64 // weight of the energy left over from earlier corrections, 0…1
-	Limit float64 // largest correction as part of the action; 0 = 1
-	// LimitAbsolute bounds the correction in the unit of the action too (rodriguez 5: "or 100 N");
-	// Variable names the effort of a bond. Nil = no bound.
+	Mu    float64 // spurious share μ of the residual power; NaN = from feedthrough and rates
+	Nu    float64 // weight ν of the energy that earlier corrections did not remove, 0…1
+	Limit float64 // largest correction relative to the action; 0 = 1
+	// LimitAbsolute also bounds the correction in the unit of the action (rodriguez 5: "or 100 N").
+	// Variable is the effort of a bond. Nil = no bound.
 	LimitAbsolute []Tolerance
 }
 
 const defaultCorrectionLimit = 1
 
-// energyCorrection removes the energy that the coupling let appear in one macro
-// step by an additional action in the next (rodriguez 3.2):
+// energyCorrection removes the energy that the coupling added in one macro step by an additional
+// action in the next (rodriguez 3.2):
 //
 //	ς_{k+1} = μ δE_{k+1}                               (13)
 //	f_corr  = −(ς_{k+1} + ν 𝒰_k) / (v_{k+1} H)         (14), (17)
 //	U_{k+1} = ς_{k+1} + f_corr v_{k+2} H,  𝒰 = Σ U     (15), (16)
 //
-// δE takes the inputs as if they were held and the actions without correction
-// (rodriguez 3.1). The action is the
-// effort of the bond, and its taker feels f_corr on top of it, held over the
-// step; for a vector, f_corr lies along v. It is limited to a part of the action and
-// absolutely, by whichever is less, and 0 where v is.
+// δE is computed for held inputs and actions without correction (rodriguez 3.1). The action is
+// the effort of the bond; f_corr is added to it and held over the step. For a vector, f_corr is
+// parallel to v. It is limited relative to the action and absolutely. It is 0 if v is 0.
 type energyCorrection struct {
 	config Energy
 	energy *energyMonitor
-	// inTurn: Gauss–Seidel.
-	inTurn bool
+	inTurn bool // Gauss–Seidel
 	in     *input.Approximation
 	of     []correctedBond
 }
 
+// correctedBond is the correction at a bond.
 type correctedBond struct {
-	mu       float64
-	why      string
-	surplus  float64   // ς + ν 𝒰 to be removed in the next step, J
-	intended float64   // ς of the last step, J
-	applied  []float64 // by pair: f_corr of the present step, in the unit of the input
-	most     []float64 // by pair: the absolute limit of it
-	H        float64   // s, of the present step, or until the sides of the bond meet
-	left     float64   // 𝒰, J
+	mu       float64   // μ
+	why      string    // the reason for this μ
+	surplus  float64   // J, ς + ν 𝒰, to be removed in the next step
+	intended float64   // J, ς of the last step
+	applied  []float64 // by pair: f_corr of the current step, in the unit of the input
+	most     []float64 // by pair: its absolute limit
+	H        float64   // s, length of the current step, or time until the sides of the bond meet
+	left     float64   // J, 𝒰
 	judge    correctionJudge
 }
 
-// check holds that limits name actions that are corrected.
+// check refuses a correction without bonds and limits of variables that are no actions.
 func (c *energyCorrection) check(sys *master.System) error {
 	if len(c.energy.declared) == 0 {
 		return errors.New("the energy correction acts at power bonds, and none is declared: " + declareBonds)
@@ -70,7 +68,8 @@ func (c *energyCorrection) check(sys *master.System) error {
 	}
 	for _, l := range c.config.LimitAbsolute {
 		if l.Variable != "" && !slices.Contains(actions, l.Variable) {
-			return fmt.Errorf("energy.limit-absolute names %s, which is the action of no bond, so it would limit nothing; name one of %s", l.Variable, strings.Join(actions, ", "))
+			return fmt.Errorf("energy.limit-absolute names %s, which is the action of no bond; name one of %s",
+				l.Variable, strings.Join(actions, ", "))
 		}
 	}
 	return nil
@@ -82,7 +81,7 @@ func (c *energyCorrection) init(x *master.Exec, _ float64) error {
 		b := &c.energy.bonds[i]
 		c.of[i].applied, c.of[i].most = make([]float64, len(b.pairs)), make([]float64, len(b.pairs))
 		for j, p := range b.pairs {
-			c.of[i].most[j] = math.Abs(p.gain) * valueOf(c.config.LimitAbsolute, x.Sys.OutName(p.effort), math.Inf(1)) // in the unit of the action
+			c.of[i].most[j] = math.Abs(p.gain) * valueOf(c.config.LimitAbsolute, x.Sys.OutName(p.effort), math.Inf(1))
 		}
 		c.of[i].mu, c.of[i].why = c.config.Mu, "given"
 		if math.IsNaN(c.config.Mu) {
@@ -93,21 +92,21 @@ func (c *energyCorrection) init(x *master.Exec, _ float64) error {
 	return nil
 }
 
-// share returns μ (rodriguez 3.3): μ_SR = 1/2 if one of the two subsystems has direct
-// feedthrough within the bond, else 0; with R = h_df/h_ndf the ratio of its step
-// to that of the other, and hold or polynomials in the one that steps more often,
+// share returns μ (rodriguez 3.3) and the reason for it. μ_SR is 1/2 if one of the two subsystems
+// has direct feedthrough within the bond, else 0. R = h_df/h_ndf is the ratio of its step to the
+// step of the other subsystem. For held inputs or polynomials in the faster subsystem,
 //
 //	R ≥ 1: μ = μ_SR (1.5 − 0.5/R) or μ_SR      (20)
 //	R < 1: μ = μ_SR or μ_SR R                  (21)
 //
-// There the larger of the two steps is that at which they meet. Here both may be
-// shorter than the time h between two meetings: with hold, the action is that of the last
-// meeting whatever its own step, and R = h/h_ndf in (20); with polynomials, it
-// is that of the start of its last own step, and R = h_df/h in (21).
+// In the paper the subsystems meet after the larger of the two steps. Here both steps may be
+// shorter than the time h between two meetings. A held action then has the value of the last
+// meeting, and R = h/h_ndf in (20); with polynomials it has the value at the start of its last
+// own step, and R = h_df/h in (21).
 //
-// That is for Jacobi schemes. In a Gauss–Seidel scheme an action that follows
-// displacements is computed with those at which its taker starts, or meets its
-// taker there: nothing spurious comes of it, and μ = 0.
+// This holds for the Jacobi scheme. In a Gauss–Seidel scheme, an action that depends on
+// displacements is computed with the displacements at which the other side starts its step or
+// arrives: it adds no spurious energy, and μ = 0.
 func (c *energyCorrection) share(sys *master.System, b *bond) (mu float64, why string) {
 	for _, p := range b.pairs {
 		for _, side := range [][2]int{{p.effort, p.flow}, {p.flow, p.effort}} {
@@ -121,7 +120,7 @@ func (c *energyCorrection) share(sys *master.System, b *bond) (mu float64, why s
 				why += ", assumed since the dependencies are not declared"
 			}
 			if c.inTurn && b.displaced(sys, num.Owner(sys.OutAt, other), num.Owner(sys.OutAt, out)) {
-				return 0, "in a Gauss–Seidel scheme an action that follows displacements belongs to the motion that it meets"
+				return 0, "in a Gauss–Seidel scheme an action that depends on displacements adds no energy"
 			}
 			df, ndf := c.step(num.Owner(sys.OutAt, out)), c.step(num.Owner(sys.OutAt, other))
 			meet := max(1, df, ndf)
@@ -131,19 +130,19 @@ func (c *energyCorrection) share(sys *master.System, b *bond) (mu float64, why s
 			return singleRateShare * df / meet, why
 		}
 	}
-	return 0, "no direct feedthrough within the bond: the coupling adds no energy that is to be removed"
+	return 0, "no direct feedthrough within the bond: the coupling adds no spurious energy"
 }
 
 // singleRateShare is μ_SR with direct feedthrough.
 const singleRateShare = 0.5
 
-// step returns the step of subsystem i in macro steps.
+// step returns the step size of subsystem i in macro steps.
 func (c *energyCorrection) step(i int) float64 {
 	return float64(c.in.Over(i)) / float64(c.in.Rate(i).Steps)
 }
 
-// displaced reports whether an output of subsystem i in the bond follows inputs from
-// the other subsystem that have no part in it.
+// displaced reports whether an output of subsystem i in the bond depends directly on inputs from
+// subsystem from that are not part of the bond.
 func (b *bond) displaced(sys *master.System, from, i int) bool {
 	feedthrough := &sys.Infos[i].Step
 	for _, p := range b.pairs {
@@ -162,19 +161,13 @@ func (b *bond) displaced(sys *master.System, from, i int) bool {
 	return false
 }
 
-// takes reports whether input k takes part in the bond.
+// takes reports whether input k is part of the bond.
 func (b *bond) takes(k int) bool {
-	for _, p := range b.pairs {
-		if k == p.effortIn || k == p.flowIn {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.pairs, func(p bondPair) bool { return k == p.effortIn || k == p.flowIn })
 }
 
-// feedsThrough returns an input on which output y depends directly and that
-// subsystem from feeds, be it a displacement beside the velocity of a bond; −1 =
-// there is none. assumed: the dependencies are not declared.
+// feedsThrough returns an input from subsystem from on which output y depends directly, in a bond
+// or not; −1 = there is none. assumed reports that the dependencies are not declared.
 func feedsThrough(sys *master.System, from, y int) (input int, assumed bool) {
 	i := num.Owner(sys.OutAt, y)
 	f := &sys.Infos[i].Step
@@ -190,7 +183,7 @@ func feedsThrough(sys *master.System, from, y int) (input int, assumed bool) {
 	return -1, false
 }
 
-// apply sets the additional actions of the step of size H that begins now.
+// apply sets the additional actions for the next step of size H.
 func (c *energyCorrection) apply(x *master.Exec, H float64) {
 	limit := c.config.Limit
 	if limit == 0 {
@@ -199,7 +192,7 @@ func (c *energyCorrection) apply(x *master.Exec, H float64) {
 	for i := range c.of {
 		b, k := &c.energy.bonds[i], &c.of[i]
 		if c.in.Since(b.over) != 0 {
-			continue // held until the sides of the bond meet
+			continue // constant until the sides of the bond meet
 		}
 		k.H = float64(b.over) * H
 		square := 0.0
@@ -219,8 +212,7 @@ func (c *energyCorrection) apply(x *master.Exec, H float64) {
 	}
 }
 
-// accept takes stock of the step that was just taken, and finds what the next is
-// to remove.
+// accept updates the energies after a step and computes the energy to remove in the next one.
 func (c *energyCorrection) accept(x *master.Exec, _ float64) {
 	for i := range c.of {
 		b, k := &c.energy.bonds[i], &c.of[i]
@@ -231,7 +223,7 @@ func (c *energyCorrection) accept(x *master.Exec, _ float64) {
 		for j, p := range b.pairs {
 			removed += p.sign * p.watt * k.applied[j] * x.Y[p.flow] * k.H
 		}
-		k.left += k.intended + removed // U of the step before, now that v is known
+		k.left += k.intended + removed // U of the previous step: v is known now
 		k.intended = k.mu * b.stepHeld
 		k.judge.accept(c, x, b, k.H, -removed)
 		k.surplus = k.intended + c.config.Nu*k.left
@@ -248,7 +240,7 @@ func (c *energyCorrection) archive(a *master.Archive) {
 	}
 }
 
-// report adds what became of the correction.
+// report adds the results of the correction to those of the bonds.
 func (c *energyCorrection) report(to map[string]master.BondEnergy) {
 	for i := range c.of {
 		k := &c.of[i]
@@ -266,7 +258,7 @@ func (c *energyCorrection) report(to map[string]master.BondEnergy) {
 	}
 }
 
-// review warns of bonds where the correction does not do what it is meant to.
+// review returns warnings for bonds whose correction does not work or cannot be judged.
 func (c *energyCorrection) review() []string {
 	var out []string
 	for i := range c.of {
@@ -282,10 +274,14 @@ func (c *energyCorrection) review() []string {
 			if load != "" {
 				load = "; " + load
 			}
-			out = append(out, fmt.Sprintf("bond %s: the energy correction does not do what it should: by the directional derivatives the coupling added %.3g J, and %.3g J were removed; "+
-				"what it takes for spurious is wrong where the motions of the two sides go together: run with correction=none, or with smaller steps%s", b.name, k.judge.added, k.judge.removed, load))
+			out = append(out, fmt.Sprintf("bond %s: the energy correction does not work as intended: by the "+
+				"directional derivatives the coupling "+
+				"added %.3g J, and %.3g J were removed; its estimate is wrong if the motions of the two sides are "+
+				"correlated: "+
+				"run with correction=none, or with smaller steps%s", b.name, k.judge.added, k.judge.removed, load))
 		default:
-			out = append(out, fmt.Sprintf("bond %s: whether the energy correction helps or harms is %s; compare the results with those of correction=none and of smaller steps", b.name, verdict))
+			out = append(out, fmt.Sprintf("bond %s: whether the energy correction helps or harms is %s; compare "+
+				"the results with those of correction=none and of smaller steps", b.name, verdict))
 		}
 	}
 	return out

@@ -12,121 +12,120 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Scheme is the way in which a macro step exchanges the coupling inputs.
+// Scheme selects how a macro step exchanges the coupling inputs.
 type Scheme uint8
 
 // The schemes.
 const (
-	Jacobi      Scheme = iota // explicit: all from the old values
-	GaussSeidel               // explicit: one after the other, each with the values already new
-	Implicit                  // the inputs that close loops agree with the outputs at the end of the step
+	Jacobi      Scheme = iota // explicit: all subsystems step from the old values
+	GaussSeidel               // explicit: one subsystem after the other, with the new values of earlier ones
+	Implicit                  // inputs on loops match the outputs at the end of the step
 )
 
-// MaxOrder is the highest extrapolation order: error estimates look one degree above the
-// order in force.
+// MaxOrder is the highest extrapolation order. Error estimates use one degree more than the
+// current order.
 const MaxOrder = num.MaxNodes - 2
 
-// Delivery is the way in which the polynomial of an input reaches its subsystem.
+// Delivery selects how the polynomial of an input reaches its subsystem.
 type Delivery = input.Delivery
 
-// The deliveries. A subsystem that cannot take the one asked for gets the next
-// one that it can: derivatives, substeps, held.
+// The deliveries. A subsystem that does not support the chosen one gets the next one
+// in the order derivatives, substeps, held.
 const (
 	Auto        = input.Auto
 	Derivatives = input.Derivatives // input derivatives at the start of the macro step
 	Substeps    = input.Substeps    // the polynomial sampled in substeps
-	Held        = input.Held        // the last value: order 0
+	Held        = input.Held        // the last value, as at order 0
 )
 
-// Config configures a coupling algorithm part by part. The zero value is
-// explicit coupling of order 0 (Jacobi) with steps of one size.
+// Config configures a coupling algorithm. The zero value is explicit coupling (Jacobi) of
+// order 0 with a fixed step size.
 type Config struct {
 	Scheme   Scheme
-	Order    int      // extrapolation order k = 0…MaxOrder; with variable order the one in force is chosen
-	Substeps int      // n of the delivery by substeps; 0 = 10
+	Order    int      // extrapolation order k = 0…MaxOrder; ignored with variable order
+	Substeps int      // substeps per macro step for the delivery Substeps; 0 = 10
 	Delivery Delivery // preferred
-	Sequence []string // Gauss–Seidel: names of all subsystems; nil = from the graph
-	Solver   Solver   // Implicit: of the interface equation
+	Sequence []string // Gauss–Seidel: names of all subsystems in order; nil = from the graph
+	Solver   Solver   // Implicit: solver of the interface equation
 	Control  Control  // error estimate, order and step size
-	Rates    []Rate   // of subsystems that do not step once a macro step; explicit schemes only
-	Bonds    []Bond   // power bonds; their energy is followed
+	Rates    []Rate   // subsystems with a step of their own; explicit schemes only
+	Bonds    []Bond   // power bonds whose energy is monitored
 	Correct  Correction
-	Energy   Energy // of EnergyCorrection
-	Model    Model  // of ModelCorrection and FeedthroughCorrection
-	// Spike is the threshold of the warning about jumps of residual power, in
-	// medians of its peaks before; 0 = none.
+	Energy   Energy // for EnergyCorrection
+	Model    Model  // for ModelCorrection and FeedthroughCorrection
+	// Spike is the threshold of the warning about jumps of the residual power, relative to
+	// the median of its earlier peaks; 0 = no warning.
 	Spike float64
 }
 
-// Rate is the step of a subsystem in a multi-rate run: Steps steps a macro step,
-// or one step over Over macro steps; one of the two is 1.
+// Rate is the step of a subsystem in a multi-rate run: Steps steps per macro step, or one
+// step over Over macro steps. One of the two is 1.
 //
-// A fast subsystem has the polynomials of its inputs at the start of each of its
-// steps. A slow one takes inputs through the points at which it took part, is
-// stepped when the last of its macro steps is, and its outputs are held, or
-// extrapolated through the points at which they were new, in between.
+// A fast subsystem gets the polynomials of its inputs at the start of each of its steps. A
+// slow subsystem is stepped with the last of its macro steps; its inputs are extrapolated
+// through the points at which its own steps end. Between its steps its outputs are held, or
+// extrapolated through their values at these points.
 type Rate struct {
 	Component   string
 	Steps, Over int
 }
 
-// Correction is what is added to coupling variables.
+// Correction selects a correction of coupling variables.
 type Correction uint8
 
 // The corrections.
 const (
 	NoCorrection          Correction = iota
-	EnergyCorrection                 // of the actions at power bonds (rodriguez)
-	ModelCorrection                  // of the outputs, and by them of the states, by linear models (haid)
-	FeedthroughCorrection            // of the outputs by direct feedthrough (parallel linear correction)
+	EnergyCorrection                 // corrects the actions at power bonds (rodriguez)
+	ModelCorrection                  // corrects outputs and states by linear models (haid)
+	FeedthroughCorrection            // corrects outputs for direct feedthrough (parallel linear correction)
 )
 
 const defaultSubsteps = 10
 
-// part is a part of a coupling algorithm with a memory.
+// part is a part of a coupling algorithm that keeps data between steps.
 type part interface {
-	// check returns what stands in the way of running on the system.
+	// check returns an error if the part cannot run on the system.
 	check(s *master.System) error
 	init(x *master.Exec, t0 float64) error
-	// accept takes the step that ends at t; the history still ends at its start. reject discards
-	// an attempt.
+	// accept concludes the step that ends at t, before its values enter the history. reject
+	// discards an attempt.
 	accept(x *master.Exec, t float64)
 	reject(t, H float64)
 	archive(a *master.Archive)
-	// review returns warnings about the whole run, at its end.
+	// review returns warnings at the end of the run.
 	review() []string
 }
 
-// scheme carries out macro steps.
+// scheme is the part that takes macro steps.
 type scheme interface {
 	part
-	// advance steps every subsystem from t to t+H with polynomials of a degree.
+	// advance steps all subsystems from t to t+H with input polynomials of a degree.
 	advance(ctx context.Context, x *master.Exec, t, H float64, degree int) (effort, error)
 }
 
-// effort is what a macro step took beyond one step of each subsystem.
+// effort counts the work of a macro step beyond one step of each subsystem.
 type effort struct{ iterations, jacobians int }
 
-// errNotConverged: the interface equation of a macro step was not solved.
+// errNotConverged means that the interface equation of a macro step was not solved.
 var errNotConverged = errors.New("the corrector did not converge")
 
-// Coupling is a coupling algorithm put together from its parts: scheme, input
-// approximation, and control of order and step size by an error estimate.
+// Coupling is a coupling algorithm made of parts: a scheme, an input approximation and,
+// optionally, corrections, an energy monitor and a control of order and step size.
 type Coupling struct {
-	config Config
-	in     *input.Approximation
-	tol    tolerances
-	scheme scheme
-	// control chooses order and step size; nil: they are constant.
-	control control
-	energy  *energyMonitor // nil: there are no bonds
-	correct *energyCorrection
-	model   *modelCorrector
-	parts   []part // all that there are, in the order in which they are prepared and accept
+	config  Config
+	in      *input.Approximation
+	tol     tolerances
+	scheme  scheme
+	control control           // of order and step size; nil = both are constant
+	energy  *energyMonitor    // nil = no bonds
+	correct *energyCorrection // nil = none
+	model   *modelCorrector   // nil = none
+	parts   []part            // all of these, in the order of init and accept
 
-	order int // in force
-	// settling is the number of macro steps that a jump takes to be through, jump what is
-	// left of them.
+	order int // current order
+	// settling is the number of macro steps until the effect of a jump has passed through
+	// all direct dependencies, jump the number of those that remain.
 	settling, jump int
 }
 
@@ -150,14 +149,11 @@ var (
 	_ master.Sequential          = (*Coupling)(nil)
 )
 
-// NewCoupling returns a coupling algorithm. Values out of range, and parts that do
-// not go together, are errors.
+// NewCoupling returns a coupling algorithm. Values out of range and incompatible parts are
+// errors.
 func NewCoupling(c Config) (*Coupling, error) {
-	if c.Order < 0 || c.Order > MaxOrder {
-		return nil, fmt.Errorf("the extrapolation order is %d; it lies between 0 and %d", c.Order, MaxOrder)
-	}
-	if c.Substeps < 0 {
-		return nil, fmt.Errorf("the number of substeps is %d; it is at least 1", c.Substeps)
+	if err := c.check(); err != nil {
+		return nil, err
 	}
 	if c.Substeps == 0 {
 		c.Substeps = defaultSubsteps
@@ -183,23 +179,11 @@ func NewCoupling(c Config) (*Coupling, error) {
 	if len(c.Bonds) > 0 || c.Control.Estimator.kind().bonds || c.Correct == EnergyCorrection {
 		a.energy = &energyMonitor{declared: c.Bonds, in: a.in, threshold: c.Spike}
 	}
-	if len(c.Rates) > 0 && c.Scheme == Implicit {
-		return nil, errors.New("rates go with an explicit scheme: an implicit one iterates over one macro step of all")
-	}
 	if c.Correct == EnergyCorrection {
-		if c.Scheme == Implicit {
-			return nil, errors.New("the energy correction repairs what extrapolated inputs spoil: it goes with an explicit scheme")
-		}
 		a.correct = &energyCorrection{config: c.Energy, energy: a.energy, in: a.in, inTurn: c.Scheme == GaussSeidel}
 	}
-	if c.Correct == ModelCorrection || c.Correct == FeedthroughCorrection {
-		if c.Scheme == Implicit {
-			return nil, errors.New("the model-based corrector repairs what extrapolated inputs spoil: it goes with an explicit scheme")
-		}
+	if c.corrects() {
 		a.model = &modelCorrector{config: c.Model, scheme: c.Scheme, direct: c.Correct == FeedthroughCorrection, in: a.in}
-		if c.Control.Estimator.kind().estimate != nil {
-			return nil, errors.New("the model-based corrector goes with control that repeats no step: fixed, ecco or predictor-corrector")
-		}
 	}
 	var err error
 	if a.control, err = newControl(c, a); err != nil {
@@ -221,7 +205,32 @@ func NewCoupling(c Config) (*Coupling, error) {
 	return a, nil
 }
 
-// highestDegree is the highest degree of a polynomial that is delivered.
+// check refuses values out of range and incompatible parts.
+func (c *Config) check() error {
+	switch {
+	case c.Order < 0 || c.Order > MaxOrder:
+		return fmt.Errorf("the extrapolation order is %d; it lies between 0 and %d", c.Order, MaxOrder)
+	case c.Substeps < 0:
+		return fmt.Errorf("the number of substeps is %d; it is at least 1", c.Substeps)
+	case c.Scheme == Implicit && len(c.Rates) > 0:
+		return errors.New("rates need an explicit scheme: an implicit one iterates over one macro step of all subsystems")
+	case c.Scheme == Implicit && c.Correct == EnergyCorrection:
+		return errors.New("the energy correction needs an explicit scheme: it corrects errors of extrapolated inputs")
+	case c.Scheme == Implicit && c.corrects():
+		return errors.New("the model-based corrector needs an explicit scheme: it corrects errors of extrapolated inputs")
+	case c.corrects() && c.Control.Estimator.kind().estimate != nil:
+		return errors.New("the model-based corrector needs a step control that repeats no step: fixed, ecco or " +
+			"predictor-corrector")
+	}
+	return nil
+}
+
+// corrects reports whether models correct the outputs.
+func (c *Config) corrects() bool {
+	return c.Correct == ModelCorrection || c.Correct == FeedthroughCorrection
+}
+
+// highestDegree returns the highest degree of the polynomials that are delivered.
 func (c *Config) highestDegree() int {
 	k := c.Order
 	if c.Control.varies() {
@@ -230,7 +239,7 @@ func (c *Config) highestDegree() int {
 	return k + c.Control.degreesAbove()
 }
 
-// Check says what stands in the way of running on this system.
+// Check returns an error if the algorithm cannot run on this system.
 func (c *Coupling) Check(s *master.System) error {
 	if err := c.tol.init(s); err != nil {
 		return err
@@ -246,10 +255,10 @@ func (c *Coupling) Check(s *master.System) error {
 	return nil
 }
 
-// largestRate bounds the steps of a component a macro step, and those that it waits.
+// largestRate bounds Steps and Over of a rate.
 const largestRate = 1_000_000
 
-// takeRates hands the rates to the approximation.
+// takeRates checks the rates and passes them to the input approximation.
 func (c *Coupling) takeRates(s *master.System) error {
 	rates := slices.Repeat([]input.Rate{{Steps: 1, Over: 1}}, len(s.Subsystems))
 	all := componentNames(s)
@@ -259,7 +268,8 @@ func (c *Coupling) takeRates(s *master.System) error {
 		case i < 0:
 			return fmt.Errorf("a rate names %q, which is no component of the system; there are %s", r.Component, strings.Join(all, ", "))
 		case r.Steps < 1 || r.Over < 1 || r.Steps > 1 && r.Over > 1:
-			return fmt.Errorf("the rate of %s is %d/%d; it is a whole number of steps a macro step, or one step over a whole number of them", r.Component, r.Steps, r.Over)
+			return fmt.Errorf("the rate of %s is %d/%d; it is a whole number of steps a macro step, or one step "+
+				"over a whole number of them", r.Component, r.Steps, r.Over)
 		case max(r.Steps, r.Over) > largestRate:
 			return fmt.Errorf("the rate of %s is %d/%d; it is at most %d, or one over it", r.Component, r.Steps, r.Over, int(largestRate))
 		case rates[i] != input.Rate{Steps: 1, Over: 1}:
@@ -267,7 +277,8 @@ func (c *Coupling) takeRates(s *master.System) error {
 		case slices.Contains(s.Late, i):
 			return fmt.Errorf("%s is stateless and stepped after its sources; it has no rate of its own", r.Component)
 		case r.Over > 1 && c.control != nil && c.control.repeats():
-			return fmt.Errorf("%s takes one step over %d macro steps and cannot repeat it: choose a step control without rollback", r.Component, r.Over)
+			return fmt.Errorf("%s takes one step over %d macro steps and cannot repeat it: choose a step control "+
+				"without rollback", r.Component, r.Over)
 		}
 		rates[i] = input.Rate{Steps: r.Steps, Over: r.Over}
 	}
@@ -282,8 +293,8 @@ func componentNames(s *master.System) (all []string) {
 	return all
 }
 
-// NeedsRollback returns the subsystems that are taken back: those an implicit
-// scheme repeats, and all if steps are repeated or taken twice.
+// NeedsRollback returns the subsystems that must roll back: all if steps are repeated or
+// taken twice, else those that an implicit scheme or a model by rollback repeats.
 func (c *Coupling) NeedsRollback(s *master.System) []int {
 	if c.control != nil && c.control.repeats() {
 		all := make([]int, len(s.Subsystems))
@@ -312,7 +323,8 @@ func (c *Coupling) NeedsDerivatives(s *master.System) []int {
 	return nil
 }
 
-// DoesWithout is told of subsystems that cannot do what their model rests on.
+// DoesWithout reports whether the run continues although the model of subsystem i cannot be
+// used, because of why.
 func (c *Coupling) DoesWithout(i int, why error) bool {
 	return c.model != nil && c.model.doWithout(i, why)
 }
@@ -330,8 +342,9 @@ func (c *Coupling) Unbounded(s *master.System) string {
 	return ""
 }
 
-// Disturb forgets the past, once the direct dependencies on what has jumped are through:
-// until then no step is judged.
+// Disturb drops the history after a jump, for as many macro steps as the jump takes to pass
+// through the direct dependencies. Until then no step is judged. next is the size of the next
+// step in s; 0 = any.
 func (c *Coupling) Disturb() (next float64) {
 	c.jump = c.settling
 	if c.model != nil {
@@ -343,7 +356,7 @@ func (c *Coupling) Disturb() (next float64) {
 	return next
 }
 
-// settle ends a macro step that follows a jump.
+// settle concludes a macro step after a jump.
 func (c *Coupling) settle() {
 	if c.jump == 0 {
 		return
@@ -355,8 +368,8 @@ func (c *Coupling) settle() {
 	}
 }
 
-// settlingSteps is the number of macro steps until a jump of an input is through: one for
-// each subsystem on the longest way of direct dependencies, and for all on a loop.
+// settlingSteps returns a bound for the number of macro steps until a jump of an input has
+// passed through all direct dependencies: one for each subsystem that has any, plus one.
 func settlingSteps(s *master.System) int {
 	const most = 8
 	n := 1
@@ -369,7 +382,7 @@ func settlingSteps(s *master.System) int {
 	return min(n, most)
 }
 
-// StepSizes returns the first step size, if they are chosen.
+// StepSizes returns the first step size in s; 0 = the step size is fixed.
 func (c *Coupling) StepSizes(H float64) float64 {
 	if c.control == nil {
 		return 0
@@ -396,7 +409,7 @@ func (c *Coupling) Init(x *master.Exec, t0 float64) error {
 	return nil
 }
 
-// Attempt takes one macro step, and judges it if errors are estimated.
+// Attempt takes one macro step and, if errors are estimated, judges it.
 func (c *Coupling) Attempt(ctx context.Context, x *master.Exec, t, H float64, trial *master.Trial) (err error) {
 	if c.energy != nil {
 		c.energy.begin()
@@ -421,8 +434,7 @@ func (c *Coupling) Attempt(ctx context.Context, x *master.Exec, t, H float64, tr
 	return err
 }
 
-// advance takes one macro step by the scheme, corrects it by models, and follows
-// its energy.
+// advance takes one macro step by the scheme, corrects it by models and measures its energy.
 func (c *Coupling) advance(ctx context.Context, x *master.Exec, t, H float64, degree int) (effort, error) {
 	if c.model != nil {
 		if err := c.model.before(ctx, x, t, H, degree); err != nil {
@@ -439,7 +451,7 @@ func (c *Coupling) advance(ctx context.Context, x *master.Exec, t, H float64, de
 	return e, err
 }
 
-// degree is the one of the polynomials of the last step.
+// degree returns the degree of the polynomials of the last step.
 func (c *Coupling) degree() int {
 	if c.config.Scheme == Implicit {
 		return c.in.DegreeAhead()
@@ -447,7 +459,7 @@ func (c *Coupling) degree() int {
 	return c.in.Degree()
 }
 
-// Accept takes the coupling inputs at t into the history.
+// Accept adds the coupling inputs at t to the history.
 func (c *Coupling) Accept(x *master.Exec, t float64) {
 	for _, p := range c.parts {
 		p.accept(x, t)
@@ -459,20 +471,20 @@ func (c *Coupling) Accept(x *master.Exec, t float64) {
 	c.settle()
 }
 
-// Sequential reports whether each subsystem waits for those before it.
+// Sequential reports whether the subsystems are stepped one after the other.
 func (c *Coupling) Sequential() bool {
 	e, ok := c.scheme.(*explicit)
 	return ok && e.gaussSeidel
 }
 
-// Reject forgets the attempt: the history holds accepted points only.
+// Reject discards the attempt. The history holds accepted points only.
 func (c *Coupling) Reject(t, H float64) {
 	for _, p := range c.parts {
 		p.reject(t, H)
 	}
 }
 
-// Archive carries the history and what the parts have learnt.
+// Archive saves or restores the history and the state of the parts.
 func (c *Coupling) Archive(a *master.Archive) {
 	a.Index(&c.order, 0, MaxOrder)
 	c.in.Archive(a)
@@ -482,7 +494,7 @@ func (c *Coupling) Archive(a *master.Archive) {
 	}
 }
 
-// InputDerivativeOrder is the highest degree, if it is to be delivered by derivatives.
+// InputDerivativeOrder returns the highest order of input derivatives; 0 = none are set.
 func (c *Coupling) InputDerivativeOrder() int {
 	if want := c.config.Delivery; want == Auto || want == Derivatives {
 		return c.in.Order()
@@ -490,10 +502,10 @@ func (c *Coupling) InputDerivativeOrder() int {
 	return 0
 }
 
-// Deliveries returns how each input gets its polynomial.
+// Deliveries returns the delivery of each input.
 func (c *Coupling) Deliveries() []master.Delivery { return c.in.Report() }
 
-// LoopTreatment describes what becomes of algebraic loops.
+// LoopTreatment describes how algebraic loops are solved or broken.
 func (c *Coupling) LoopTreatment() string {
 	if s, ok := c.scheme.(*implicit); ok {
 		return s.loopTreatment()
@@ -501,7 +513,7 @@ func (c *Coupling) LoopTreatment() string {
 	return "broken by the extrapolated inputs"
 }
 
-// Review returns what a user should know at the end of a run.
+// Review returns the warnings at the end of a run.
 func (c *Coupling) Review() (out []string) {
 	for _, p := range c.parts {
 		out = append(out, p.review()...)
@@ -509,8 +521,8 @@ func (c *Coupling) Review() (out []string) {
 	return out
 }
 
-// Quantities names what is measured at the bonds, and the outputs before their
-// correction if they are recorded.
+// Quantities lists the quantities measured at the bonds and, if they are recorded, the
+// outputs before their correction.
 func (c *Coupling) Quantities() []master.Port {
 	var out []master.Port
 	if c.energy != nil {
@@ -522,7 +534,7 @@ func (c *Coupling) Quantities() []master.Port {
 	return out
 }
 
-// Measured returns them.
+// Measured writes the values of Quantities to dst.
 func (c *Coupling) Measured(dst []float64) {
 	if c.energy != nil {
 		n := len(c.energy.declared) * len(bondQuantities)
@@ -534,7 +546,8 @@ func (c *Coupling) Measured(dst []float64) {
 	}
 }
 
-// Models reports on the models of a model-based corrector.
+// Models returns how the models of the model-based corrector were used, by subsystem; nil =
+// there is no corrector.
 func (c *Coupling) Models() map[string]master.ModelUse {
 	if c.model == nil {
 		return nil
@@ -542,7 +555,7 @@ func (c *Coupling) Models() map[string]master.ModelUse {
 	return c.model.report()
 }
 
-// BondEnergies returns the totals of the bonds.
+// BondEnergies returns the energy totals by name of the bond; nil = no bonds.
 func (c *Coupling) BondEnergies() map[string]master.BondEnergy {
 	if c.energy == nil {
 		return nil
@@ -554,7 +567,7 @@ func (c *Coupling) BondEnergies() map[string]master.BondEnergy {
 	return out
 }
 
-// Monitored returns the variables by which errors are estimated.
+// Monitored returns the variables whose errors are estimated.
 func (c *Coupling) Monitored() []string {
 	if c.control == nil {
 		return nil

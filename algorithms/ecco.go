@@ -9,36 +9,35 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// ECCO follows the residual energy at power bonds, without repetition (sadjina III C).
+// ECCO controls the residual energy at power bonds and repeats no step (sadjina III C).
 const ECCO Estimator = "ecco"
 
 func newECCO(k *Control, a *Coupling) (indicator, controller) {
 	return &ecco{energy: a.energy, scale: k.EnergyScale, tolerance: k.EnergyTolerance}, newPI(k, 2)
 }
 
-// ecco is the indicator of energy-conservation-based co-simulation, (14) of
-// sadjina:
+// ecco is the indicator of energy-conservation-based co-simulation, sadjina (14):
 //
 //	ε = √(1/N Σ (δE / (r (E0 + |E|)))²)
 //
-// over the power bonds, with δE the residual energy of the macro step and E =
-// P H the energy exchanged in it. Where a bond has no energy scale E0, it is
-// learnt from the run: the largest energy that the bond has carried so far one
-// way or back, |∫ P dt| from its lowest to its highest value. It holds P and
-// never the residual, which would saturate the indicator; at the start, when it
-// is small, steps are small.
+// over the N power bonds, with the residual energy δE of the macro step and the energy E = P H
+// exchanged in it. The default energy scale E0 of a bond is the difference between the highest
+// and the lowest value of ∫ P dt so far. It does not include the residual, which would saturate
+// the indicator. It is small at the start, and so are the first steps.
 type ecco struct {
 	energy           *energyMonitor
-	scale, tolerance float64 // general ones; scale 0 = learnt
+	scale, tolerance float64 // E0 in J (0 = found during the run) and r of bonds without their own
 
 	learnt []learntScale // by bond
 }
 
-const declareBonds = "give --bond NAME=component.effort:component.flow, or bonds in the annotation of macrostep (macrostep bonds SYSTEM lists candidates)"
+const declareBonds = "give --bond NAME=component.effort:component.flow, or bonds in the annotation of macrostep " +
+	"(macrostep bonds SYSTEM lists candidates)"
 
+// learntScale gives E0 of a bond.
 type learntScale struct {
-	carried, lowest, highest float64 // J
-	share                    float64 // of the bond in ε, when its sides last met
+	carried, lowest, highest float64 // J, ∫ P dt and its extremes
+	share                    float64 // contribution of the bond to ε when its sides last met
 }
 
 func (e *ecco) check(*master.System) error {
@@ -58,11 +57,11 @@ func (e *ecco) measure(_ *master.Exec, _, _ float64, _ int) float64 {
 	for i := range e.energy.bonds {
 		b := &e.energy.bonds[i]
 		if !b.meets {
-			sum += float64(e.learnt[i].share * e.learnt[i].share) // its sides are still on their way
+			sum += float64(e.learnt[i].share * e.learnt[i].share) // one side is within a step of its own
 			continue
 		}
 		if e.learnt[i].share = 0; b.step == 0 {
-			continue // also where no energy has flowed yet, and there is no scale
+			continue // E0 may be 0, too
 		}
 		q := b.step / (e.toleranceOf(i) * (e.scaleOf(i) + math.Abs(b.exchanged)))
 		sum += float64(q * q)
@@ -98,11 +97,11 @@ func (e *ecco) archive(a *master.Archive) {
 	}
 }
 
-// addedUp is the number of tolerances up to which the residual energies of the steps may add
-// up without a warning.
+// addedUp is the largest residual energy over the run without a warning, in units of the tolerance
+// r E0 of one step.
 const addedUp = 100
 
-// review names the bond at which small residual energies have added up most.
+// review returns a warning for the bond at which residual energies have added up most.
 func (e *ecco) review() []string {
 	worst, at := float64(addedUp), -1
 	for i := range e.energy.bonds {
@@ -114,8 +113,11 @@ func (e *ecco) review() []string {
 		return nil
 	}
 	b := &e.energy.bonds[at]
-	return []string{fmt.Sprintf("bond %s: ECCO keeps the residual energy of each step small, but over the run it adds up to %.3g J, %.2g %% of the energy that the bond carries: "+
-		"the result may be off by as much; take a smaller ecco.tolerance, a higher order, or an implicit algorithm", b.name, b.energy, 100*math.Abs(b.energy)/e.scaleOf(at))}
+	return []string{fmt.Sprintf("bond %s: ECCO keeps the residual energy of each step small, but over the run it "+
+		"adds up to %.3g J, %.2g %% of the "+
+		"energy that the bond carries: the error of the result may be as large; use a smaller ecco.tolerance, a "+
+		"higher order, "+
+		"or an implicit algorithm", b.name, b.energy, 100*math.Abs(b.energy)/e.scaleOf(at))}
 }
 
 // toleranceOf returns r of a bond.

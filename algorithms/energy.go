@@ -10,30 +10,29 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// energyMonitor follows the energy that the coupling lets appear or vanish at
-// the power bonds (sadjina II, rodriguez 3.1): after each macro step the
-// residual power
+// energyMonitor measures the energy that the coupling adds or removes at the power bonds (sadjina
+// II, rodriguez 3.1). After each macro step it computes the residual power
 //
 //	δP = ũ_b y_b − (g_e/g_f) ũ_a y_a
 //
-// with the inputs ũ that the subsystems had at its end, and δE = δP H. With
-// several pairs of a bond the powers add up.
+// with the inputs ũ of the subsystems at its end, and δE = δP H. The powers of several pairs of a
+// bond add up.
 //
-// Where a side takes one step over several macro steps, H is the time between two points
-// at which both sides meet, and δP that at the later one (rodriguez (19)).
+// If one step of a side spans several macro steps, H is the time between two points at which both
+// sides meet, and δP is that of the later point (rodriguez (19)).
 type energyMonitor struct {
 	declared []Bond
 	in       *input.Approximation
 	bonds    []bond
-	t0, t    float64
-	// threshold of the warning about jumps; 0 = none
+	t0, t    float64 // s, start of the run and last communication point
+	// threshold is that of the warning about jumps; 0 = no warning.
 	threshold float64
-	// offset is what the model-based corrector adds to each input over the step, to make up for
-	// errors of the steps before; nil = there is none.
+	// offset [nu] is the constant that the model-based corrector adds to each input over the step
+	// because of earlier errors; nil = there is no corrector.
 	offset []float64
 }
 
-// check finds the bonds.
+// check resolves the bonds.
 func (m *energyMonitor) check(s *master.System) (err error) {
 	if m.bonds, err = resolveBonds(s, m.declared); err != nil {
 		return err
@@ -42,7 +41,8 @@ func (m *energyMonitor) check(s *master.System) (err error) {
 		for _, p := range b.pairs {
 			one, other := num.Owner(s.OutAt, p.effort), num.Owner(s.OutAt, p.flow)
 			if n, o := m.in.Over(one), m.in.Over(other); max(n, o)%min(n, o) != 0 {
-				return fmt.Errorf("bond %s: %s takes one step over %d macro steps and %s over %d; give one a multiple of the other, so that they meet",
+				return fmt.Errorf("bond %s: %s takes one step over %d macro steps and %s over %d; one of these "+
+					"numbers must be a multiple of the other",
 					b.name, s.Infos[one].Name, n, s.Infos[other].Name, o)
 			}
 		}
@@ -68,7 +68,7 @@ func (m *energyMonitor) init(x *master.Exec, t0 float64) error {
 	return nil
 }
 
-// begin forgets what was measured since the last accepted point.
+// begin resets the energies of the current macro step.
 func (m *energyMonitor) begin() {
 	for i := range m.bonds {
 		b := &m.bonds[i]
@@ -76,7 +76,7 @@ func (m *energyMonitor) begin() {
 	}
 }
 
-// measure computes the residuals of the step from t by H that was just taken.
+// measure computes the residuals of the step from t to t+H that was just taken.
 func (m *energyMonitor) measure(x *master.Exec, t, H float64) {
 	for i := range m.bonds {
 		b := &m.bonds[i]
@@ -109,8 +109,8 @@ func (m *energyMonitor) measure(x *master.Exec, t, H float64) {
 	}
 }
 
-// inputs returns the value that input k had at the end of the step, without what the energy
-// correction added, and the value that its subsystem would have held over the step.
+// inputs returns the value of input k at the end of the step, without the energy correction, and
+// the value that would have been held over the step.
 func (m *energyMonitor) inputs(x *master.Exec, k int) (end, held float64) {
 	i := m.in.Owner(k)
 	if _, ahead := m.in.Ahead(k); ahead || m.in.Over(i) > 1 {
@@ -128,7 +128,7 @@ func (m *energyMonitor) inputs(x *master.Exec, k int) (end, held float64) {
 	return end, held
 }
 
-// accept takes what was measured into the totals.
+// accept adds the measured energies to the totals.
 func (m *energyMonitor) accept(_ *master.Exec, t float64) {
 	H := t - m.t
 	m.t = t
@@ -155,10 +155,10 @@ func (m *energyMonitor) accept(_ *master.Exec, t float64) {
 	}
 }
 
-// reject has nothing to do: what belongs to one step is measured in each attempt.
+// reject does nothing: each attempt measures anew.
 func (m *energyMonitor) reject(float64, float64) {}
 
-// archive carries the totals. What belongs to one step is measured in each.
+// archive saves or restores the totals.
 func (m *energyMonitor) archive(a *master.Archive) {
 	a.Section("energy at the bonds")
 	a.Float(&m.t)
@@ -171,13 +171,14 @@ func (m *energyMonitor) archive(a *master.Archive) {
 	}
 }
 
-// bondTotals are integrals over the run.
+// bondTotals holds integrals over the run in J, and the peak of the residual power in W with its
+// time.
 type bondTotals struct{ power, residual, held, peak, peakAt float64 }
 
-// quantities of each bond, in this order.
+// bondQuantities are the recorded quantities of each bond.
 var bondQuantities = []master.Port{{Name: "power", Unit: "W"}, {Name: "residual_power", Unit: "W"}, {Name: "residual_energy", Unit: "J"}}
 
-// quantities names what is recorded.
+// quantities returns the recorded quantities of all bonds.
 func (m *energyMonitor) quantities() []master.Port {
 	var out []master.Port
 	for _, b := range m.declared {
@@ -196,7 +197,7 @@ func (m *energyMonitor) measured(dst []float64) {
 	}
 }
 
-// report returns the totals by name.
+// report returns the totals by name of the bond.
 func (m *energyMonitor) report() map[string]master.BondEnergy {
 	out := map[string]master.BondEnergy{}
 	T := m.t - m.t0
@@ -211,53 +212,52 @@ func (m *energyMonitor) report() map[string]master.BondEnergy {
 	return out
 }
 
-// review warns when the residual power jumps out of its earlier range.
+// review returns warnings about jumps of the residual power.
 func (m *energyMonitor) review() []string {
 	var out []string
 	for i := range m.bonds {
 		b := &m.bonds[i]
 		if b.powers.spikes > 0 {
-			out = append(out, fmt.Sprintf("bond %s: the residual power jumps at %d communication points, first at t = %.6g s to %.3g W, where the median of its peaks was %.3g W: "+
-				"what happens there may come from the coupling and not from the system; try a smaller step",
+			out = append(out, fmt.Sprintf("bond %s: the residual power jumps at %d communication points, first at "+
+				"t = %.6g s to %.3g W, where the median of its peaks was %.3g W: "+
+				"these events may come from the coupling instead of the system; try a smaller step",
 				b.name, b.powers.spikes, b.powers.firstAt, b.powers.first, b.powers.median))
 		}
 	}
 	return out
 }
 
-// spikeDetector finds values far above those before them. A residual that swings
-// with the motion has zeros and peaks in each period, may be calm for a while, and
-// where a coupling starts to sway (rodriguez Fig. 37) it takes many steps to grow;
-// hence the scale is that of the peaks in the blocks into which all values so far
-// are divided, and it is robust: their median, and the median of the distances from
-// it. The blocks are of equal time and not of equal numbers of values: where steps grow
-// with a motion that starts from rest, most values would be of its first moments.
+// spikeDetector finds values that are much larger than the earlier ones. A residual oscillates
+// with the motion, may be small for a while, and grows over many steps if a coupling becomes
+// unstable (rodriguez Fig. 37). The scale is therefore computed from the peaks of blocks of all
+// earlier values. It is robust: the median of the peaks (center) and the median of their
+// distances from it (spread). The blocks have equal lengths in time, since with step sizes that
+// grow from rest most values belong to the start of the motion.
 //
-// The threshold counts in such distances, or in medians if those are larger: peaks of
-// a motion that is calm for a while and then not lie within 40, those of Fig. 37
-// beyond 1000. Blocks that hold nothing but zeros know no scale.
+// The threshold is relative to the larger of center and spread. The ratio is at most 40 for
+// motions that are calm for a while, and above 1000 in Fig. 37. With center 0 there are no spikes.
 type spikeDetector struct {
-	threshold      float64 // 0 = none are looked for
+	threshold      float64 // 0 = the detector is off
 	peaks          [spikeBlocks]float64
-	blocks         int
+	blocks         int     // full blocks
 	length         float64 // s, of a block; 0 = no value yet
-	peak           float64
-	span           float64 // s, of the block that is not full
+	peak           float64 // of the current block
+	span           float64 // s, length of the current block so far
 	center, spread float64
 
 	spikes  int
-	firstAt float64
-	first   float64
-	median  float64 // at the first
+	firstAt float64 // s, time of the first spike
+	first   float64 // its value
+	median  float64 // center at that time
 }
 
 const (
-	spikeBlocks = 64 // when there are as many, each two become one
-	spikeLength = 16 // values in a block at first, if the steps stay as the first one
-	spikeFirst  = 8  // blocks before the first value that can be a spike
+	spikeBlocks = 64 // number of blocks at which pairs of them are joined
+	spikeLength = 16 // length of the first blocks in steps of the first size
+	spikeFirst  = 8  // blocks before the first possible spike
 )
 
-// add takes the value at time t, at the end of a step by H.
+// add adds the value at the end t of a step of size H.
 func (d *spikeDetector) add(t, H, v float64) {
 	if d.threshold == 0 || v-v != 0 {
 		return
@@ -272,7 +272,7 @@ func (d *spikeDetector) add(t, H, v float64) {
 		d.length = spikeLength * H
 	}
 	d.peak = max(d.peak, v)
-	const full = 1 - 1e-6 // but for rounding
+	const full = 1 - 1e-6 // for rounding
 	if d.span += H; d.span < full*d.length {
 		return
 	}
@@ -289,7 +289,7 @@ func (d *spikeDetector) archive(a *master.Archive) {
 	num.Carry(a, &d.length, &d.peak, &d.span, &d.center, &d.spread, &d.spikes, &d.firstAt, &d.first, &d.median)
 }
 
-// push ends a block.
+// push ends a block and updates center and spread.
 func (d *spikeDetector) push() {
 	d.peaks[d.blocks] = d.peak
 	d.blocks++

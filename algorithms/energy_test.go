@@ -83,28 +83,6 @@ func corrected(mu float64) Config {
 	return Config{Correct: EnergyCorrection, Energy: Energy{Mu: mu}}
 }
 
-// The correction keeps the energy within 2 % where it doubles without
-// (rodriguez 5, Fig. 20).
-func TestEnergyCorrection(t *testing.T) {
-	const E0 = 1e4
-	tenth := []Rate{{"right", 10, 1}}
-	for _, test := range []struct {
-		name   string
-		config Config
-	}{
-		{"single rate", corrected(math.NaN())},
-		{"R = 10, hold", Config{Rates: tenth, Correct: EnergyCorrection, Energy: Energy{Mu: math.NaN()}}},
-	} {
-		plain := test.config
-		plain.Correct = NoCorrection
-		without, with := lastEnergy(t, plain), lastEnergy(t, test.config)
-		t.Logf("%s: %.5g J without, %.5g J with correction", test.name, without, with)
-		if without < 1.9*E0 || math.Abs(with-E0) > 0.02*E0 {
-			t.Errorf("%s: energy %g J without and %g J with correction; it was %g", test.name, without, with, E0)
-		}
-	}
-}
-
 // The μ that keeps the energy, by bisection, is that of (20) and (21).
 func testSpuriousShare(t *testing.T) {
 	const E0 = 1e4

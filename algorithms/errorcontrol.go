@@ -11,56 +11,56 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// firstPart of the step size of the run is the first one, unless it is given.
+// firstPart is the default first step size relative to the step size of the run.
 const firstPart = 1e-3
 
-// errorControl estimates the error of a macro step, decides whether it stands,
-// and chooses order and size of the next (meyer 4 and 5).
+// errorControl estimates the error of a macro step, accepts or rejects the step, and chooses
+// order and size of the next one (meyer 4 and 5).
 type errorControl struct {
 	*estimate
 	config   Control
-	fixed    int // the order, if it is fixed
+	fixed    int // the order, with Control.FixedOrder
 	coupling *Coupling
 	scheme   scheme
 	in       *input.Approximation
 	tol      *tolerances
 
 	steps    *stepControl
-	entries  []int // coupling inputs that are extrapolated
-	pos, vel []int // outputs judged, by level
-	names    []string
+	entries  []int    // coupling inputs that are extrapolated
+	pos, vel []int    // judged outputs at position and velocity level
+	names    []string // judged variables, for reports
 
 	second   []float64   // y [ny] of the second solution
 	coupled  []float64   // L y + b [nu] at the end of the step
-	middle   []float64   // and at the middle of a doubled step
-	middleAt float64     // NaN: the step was not doubled
-	astray   bool        // inputs were further off their extrapolation than expected
-	past     num.History // with the end of the step in front
-	e, w     []float64   // scratch over the variables judged
+	middle   []float64   // L y + b [nu] at the middle of a doubled step
+	middleAt float64     // s; NaN = the step was not doubled
+	astray   bool        // inputs deviate from their extrapolation by more than expected
+	past     num.History // history whose newest point is the end of the step
+	e, w     []float64   // scratch: errors and weights of the judged variables
 	scratch  []float64
-	asked    bool // the last attempt asked for its repetition
+	asked    bool // the last attempt requested its repetition
 	next     decision
 	first    float64 // s, size of the first step; 0 = that of the run
 	creep    creep
 	audit    audit
 }
 
-// creep finds out whether the steps stay far below what the run was asked for.
+// creep detects steps that stay far below the step size of the run.
 type creep struct {
-	size  float64 // s, macro step of the run
-	steps int     // since
-	since float64 // time of the run, s
-	told  bool
+	size  float64 // s, step size of the run
+	steps int     // number of steps since the time since
+	since float64 // s
+	told  bool    // the warning was given
 }
 
-// So many steps in a row creep that are on average below this part of that of the run.
+// Steps creep if creepSteps of them in a row have a mean size below creepPart times the step
+// size of the run.
 const (
 	creepSteps = 5000
 	creepPart  = 1e-6
 )
 
-// take counts a step that ends at t, and gives the mean size (s) of those that creep; 0 =
-// none do.
+// take counts a step that ends at t and returns the mean step size (s) if the steps creep; else 0.
 func (c *creep) take(t float64) float64 {
 	if c.steps++; c.steps < creepSteps || c.told {
 		return 0
@@ -73,13 +73,15 @@ func (c *creep) take(t float64) float64 {
 	return 0
 }
 
-// check refuses step doubling where a subsystem cannot take half a step, and estimates
-// that have nothing to go by.
+// check refuses step doubling if a subsystem cannot take half a step, and estimates without any
+// extrapolated input.
 func (j *errorControl) check(s *master.System) error {
 	extrapolated, held := coupledInputs(s)
 	if len(extrapolated) == 0 && len(held) > 0 && !j.config.FixedStep {
-		return fmt.Errorf("%w: the error estimate compares extrapolated inputs, and every coupled input is held, because its variability or that of its source is discrete "+
-			"(such as %s): the estimate is 0 whatever the step; choose steps of one size (control.step=fixed, explicit, gauss-seidel), or ecco or predictor-corrector",
+		return fmt.Errorf("%w: the error estimate compares extrapolated inputs, but all coupled inputs are held "+
+			"because they or their sources "+
+			"are discrete (such as %s), so the estimate is always 0; choose a fixed step size (control.step=fixed, explicit, "+
+			"gauss-seidel), ecco or predictor-corrector",
 			master.ErrCapability, s.InName(held[0]))
 	}
 	if !j.halves {
@@ -87,8 +89,11 @@ func (j *errorControl) check(s *master.System) error {
 	}
 	for _, info := range s.Infos {
 		if !info.Caps.VariableStep {
-			return fmt.Errorf("%s: %w: richardson takes every macro step in two halves as well, and the component cannot vary its step (canHandleVariableCommunicationStepSize): "+
-				"choose an algorithm that takes steps of one size (explicit, gauss-seidel, implicit, or ex-local with control.step=fixed)", info, master.ErrCapability)
+			return fmt.Errorf("%s: %w: richardson takes every macro step in two halves, too, and the component "+
+				"cannot vary its step "+
+				"(canHandleVariableCommunicationStepSize): choose an algorithm with a fixed step size (explicit, "+
+				"gauss-seidel, "+
+				"implicit, or ex-local with control.step=fixed)", info, master.ErrCapability)
 		}
 	}
 	return nil
@@ -108,7 +113,7 @@ func (j *errorControl) firstStep(H float64) float64 {
 	return j.first
 }
 
-// disturb begins anew with the first size.
+// disturb starts again with the first step size.
 func (j *errorControl) disturb() float64 {
 	j.steps.failures = 0
 	return j.first
@@ -118,7 +123,7 @@ func (j *errorControl) monitored() []string { return j.names }
 
 func (j *errorControl) init(x *master.Exec, t0 float64) error {
 	sys := x.Sys
-	for i := range sys.Subsystems { // halves: those of richardson, and of the audit
+	for i := range sys.Subsystems { // richardson and the audit take half steps
 		if err := x.Splits(i); err != nil && (j.halves || !j.config.FixedStep) {
 			return err
 		}
@@ -126,8 +131,9 @@ func (j *errorControl) init(x *master.Exec, t0 float64) error {
 	j.pos, j.vel, j.names = nil, nil, nil
 	var held []int
 	if j.entries, held = coupledInputs(sys); len(held) > 0 && !j.config.FixedStep {
-		x.Note(fmt.Sprintf("the error estimate ignores inputs that are held over each macro step because they or their sources are discrete (%d, such as %s): "+
-			"control.h-max limits by how much they may be late", len(held), sys.InName(held[0])))
+		x.Note(fmt.Sprintf("the error estimate ignores inputs that are held over each macro step because they or "+
+			"their sources "+
+			"are discrete (%d, such as %s): control.h-max limits their delay", len(held), sys.InName(held[0])))
 	}
 	if err := j.chooseStates(sys); err != nil {
 		return err
@@ -164,88 +170,108 @@ func (j *errorControl) init(x *master.Exec, t0 float64) error {
 func (j *errorControl) attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error) {
 	k := j.coupling.order
 	judged := len(j.in.Times()) >= j.pointsFor(k) && j.coupling.jump == 0
-	outcome := attemptOutcome{H: H, order: k, norms: unknownNorms}
+	o := attemptOutcome{H: H, order: k, norms: unknownNorms}
+	trial := master.Trial{Est: math.NaN(), Indicator: math.NaN()}
 	audited := judged && !j.config.FixedStep && j.audit.due(H)
 	difference := math.NaN()
 	if audited {
 		var err error
 		if difference, err = j.compareHalves(ctx, x, t, H, k); err != nil {
-			return master.Trial{Est: math.NaN(), Indicator: math.NaN()}, err
+			return trial, err
 		}
 	}
 	e, err := j.take(ctx, x, t, H, k, judged)
+	trial.Iters, trial.Jacobians = e.iterations, e.jacobians
 	var worst share // of an error that is too large
-	trial := master.Trial{Est: math.NaN(), Indicator: math.NaN(), Iters: e.iterations, Jacobians: e.jacobians}
 	switch {
 	case errors.Is(err, errNotConverged):
-		outcome.result = notConverged
+		o.result = notConverged
 		trial.Why = err.Error()
 	case err != nil:
 		return trial, err
 	default:
 		x.CoupleAll(t+H, j.coupled)
-		outcome.result = stepUnjudged
+		o.result = stepUnjudged
 		if judged {
-			outcome.norms = j.norms(x, H, k)
-			if j.sees(x, t, H, difference, &outcome.norms); j.audit.blind {
-				outcome.norms.inner = difference
+			if err := j.judge(ctx, x, t, difference, &o); err != nil {
+				return trial, err
 			}
-			if j.steps.passes(outcome.norms) && !j.config.FixedStep {
-				jumped, err := j.jumped(ctx, x, t, H, k)
-				if err != nil {
-					return trial, err
-				}
-				if !math.IsNaN(jumped) {
-					outcome.norms.inner = jumped
-				}
-			}
-			trial.Est = outcome.norms.largest()
-			outcome.result = stepAccepted
-			if !j.steps.passes(outcome.norms) {
-				outcome.result = errorTooLarge
-				worst = j.most(x, H, k)
-				trial.Why = fmt.Sprintf("the estimated error is %.3g times the tolerance, mostly that %s", trial.Est, worst)
-			}
+			trial.Est = o.norms.largest()
+		}
+		if o.result == errorTooLarge {
+			worst = j.most(x, H, k)
+			trial.Why = fmt.Sprintf("the estimated error is %.3g times the tolerance, mostly that %s", trial.Est, worst)
 		}
 	}
-	stands := outcome.result == stepAccepted || outcome.result == stepUnjudged
-	j.audit.conclude(audited, stands, H)
+	j.audit.conclude(audited, o.accepted(), H)
+	return trial, j.conclude(x, t, o, &trial, worst)
+}
+
+// judge estimates the error of the step from t that was just taken and accepts or rejects the step.
+// difference is that of an audit; NaN = there was none.
+func (j *errorControl) judge(ctx context.Context, x *master.Exec, t, difference float64, o *attemptOutcome) error {
+	o.norms = j.norms(x, o.H, o.order)
+	if j.sees(x, t, o.H, difference, &o.norms); j.audit.blind {
+		o.norms.inner = difference
+	}
+	if j.steps.passes(o.norms) && !j.config.FixedStep {
+		jumped, err := j.jumped(ctx, x, t, o.H, o.order)
+		if err != nil {
+			return err
+		}
+		if !math.IsNaN(jumped) {
+			o.norms.inner = jumped
+		}
+	}
+	o.result = stepAccepted
+	if !j.steps.passes(o.norms) {
+		o.result = errorTooLarge
+	}
+	return nil
+}
+
+// conclude chooses order and size of the next attempt and completes the trial.
+func (j *errorControl) conclude(x *master.Exec, t float64, o attemptOutcome, trial *master.Trial, worst share) error {
 	past := j.in.History()
-	if stands {
-		past = j.withNew(t + H)
+	if o.accepted() {
+		past = j.withNew(t + o.H)
 	}
-	for i, u := range j.entries {
-		j.w[i] = j.tol.input(u, past.Values[0][u])
-	}
-	next, err := j.steps.conclude(outcome, past, j.entries, j.w[:len(j.entries)], j.scratch)
+	next, err := j.decide(o, past)
 	if err != nil {
 		if trial.Why != "" {
 			remedy := ""
 			if j.remedy != nil {
-				remedy = j.remedy(j, x.Sys, k, worst)
+				remedy = j.remedy(j, x.Sys, o.order, worst)
 			}
 			err = fmt.Errorf("%w; the last attempt: %s%s", err, trial.Why, remedy)
 		}
-		return trial, fmt.Errorf("t = %.12g s: %w", t, err)
+		return fmt.Errorf("t = %.12g s: %w", t, err)
 	}
-	if stands {
-		if mean := j.creep.take(t + H); mean > 0 && judged {
-			j.creep.told = true
-			part := j.most(x, H, k)
-			x.Note(fmt.Sprintf("t = %.6g s: the steps stay at %.2g s because of the error %s; where noise or rounding makes it, no smaller step helps: "+
-				"loosen control.atol for it (control.atol=%s:VALUE), or take another algorithm", t+H, mean, part, part.name))
-		}
-	}
-	j.next = next
-	j.asked = !stands
-	trial.Next = next.H
-	if !stands {
+	j.next, j.asked, trial.Next = next, !o.accepted(), next.H
+	if !o.accepted() {
 		trial.Verdict = master.Retry
+		return nil
 	}
-	return trial, nil
+	if mean := j.creep.take(t + o.H); mean > 0 && o.result == stepAccepted {
+		j.creep.told = true
+		part := j.most(x, o.H, o.order)
+		x.Note(fmt.Sprintf("t = %.6g s: the steps stay at %.2g s because of the error %s; if noise or rounding "+
+			"causes it, "+
+			"smaller steps do not help: loosen control.atol for it (control.atol=%s:VALUE), or use another algorithm",
+			t+o.H, mean, part, part.name))
+	}
+	return nil
 }
 
-// withNew returns the history with the end of the step in front.
+// decide chooses order and size of the next attempt from a history [points].
+func (j *errorControl) decide(o attemptOutcome, past num.History) (decision, error) {
+	for i, u := range j.entries {
+		j.w[i] = j.tol.input(u, past.Values[0][u])
+	}
+	return j.steps.conclude(o, past, j.entries, j.w[:len(j.entries)], j.scratch)
+}
+
+// withNew returns the history with the end t of the step as newest point.
 func (j *errorControl) withNew(t float64) num.History {
 	n := 0
 	put := func(t float64, v []float64) { j.past.Times[n], j.past.Values[n] = t, v; n++ }
@@ -261,7 +287,7 @@ func (j *errorControl) withNew(t float64) num.History {
 	return num.History{Times: j.past.Times[:n], Values: j.past.Values[:n]}
 }
 
-// pointsFor returns the number of communication points that the estimate of degree k rests on.
+// pointsFor returns the number of communication points that the estimate at order k needs.
 func (j *errorControl) pointsFor(k int) int {
 	if j.points == nil {
 		return k + 1
@@ -269,7 +295,7 @@ func (j *errorControl) pointsFor(k int) int {
 	return j.points(&j.config, k)
 }
 
-// take takes the macro step, and what the estimator compares it with, to j.second.
+// take takes the macro step and, if judged, the second solution, whose outputs go to j.second.
 func (j *errorControl) take(ctx context.Context, x *master.Exec, t, H float64, k int, judged bool) (effort, error) {
 	j.middleAt = math.NaN()
 	if j.solve == nil {
@@ -295,10 +321,10 @@ func (j *errorControl) norms(x *master.Exec, H float64, k int) errorNorms {
 	return n
 }
 
-// share is the part of one variable in an error.
+// share is the error of one variable.
 type share struct {
 	name             string
-	input            int // coupling input; -1: an output
+	input            int // coupling input; -1 = an output
 	error, tolerance float64
 }
 
@@ -306,8 +332,8 @@ func (p share) String() string {
 	return fmt.Sprintf("of %s (%.2g, tolerance %.2g)", p.name, p.error, p.tolerance)
 }
 
-// most returns the variable that has the greatest part in the error of the step of size H
-// that was just estimated.
+// most returns the variable with the largest weighted error in the step of size H that was just
+// estimated.
 func (j *errorControl) most(x *master.Exec, H float64, k int) (worst share) {
 	take := func(name string, input int, e, w float64) {
 		if worst.name == "" || math.IsNaN(e) || math.Abs(e)*worst.tolerance > worst.error*w {
@@ -330,8 +356,8 @@ func (j *errorControl) most(x *master.Exec, H float64, k int) (worst share) {
 	return worst
 }
 
-// norm returns the weighted norm of the difference between some outputs and the second
-// solution, times a factor.
+// norm returns the weighted norm of factor times the difference between outputs and the second
+// solution.
 func (j *errorControl) norm(x *master.Exec, outputs []int, factor float64) float64 {
 	for i, y := range outputs {
 		j.e[i] = factor * (x.Y[y] - j.second[y])
@@ -340,7 +366,7 @@ func (j *errorControl) norm(x *master.Exec, outputs []int, factor float64) float
 	return orInf(num.WRMS(j.e[:len(outputs)], j.w[:len(outputs)]))
 }
 
-// orInf makes the norm of what is no number one that never passes.
+// orInf maps NaN to +Inf.
 func orInf(norm float64) float64 {
 	if math.IsNaN(norm) {
 		return math.Inf(1)
@@ -364,20 +390,16 @@ func (j *errorControl) archive(a *master.Archive) {
 	j.audit.archive(a)
 }
 
-// reject takes note that the step is repeated; a subsystem that discarded it
-// counts as a failure.
+// reject takes order and size for the repetition. A step that a subsystem discarded counts as a
+// failure.
 func (j *errorControl) reject(t, H float64) {
 	if j.asked {
 		j.asked = false
 		j.coupling.order = j.next.order
 		return
 	}
-	outcome := attemptOutcome{H: H, order: j.coupling.order, result: stepDiscarded,
-		norms: unknownNorms}
-	for i, u := range j.entries {
-		j.w[i] = j.tol.input(u, j.in.At(0)[u])
-	}
-	if next, err := j.steps.conclude(outcome, j.in.History(), j.entries, j.w[:len(j.entries)], j.scratch); err == nil {
+	o := attemptOutcome{H: H, order: j.coupling.order, result: stepDiscarded, norms: unknownNorms}
+	if next, err := j.decide(o, j.in.History()); err == nil {
 		j.coupling.order = next.order
 	}
 }

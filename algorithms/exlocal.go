@@ -6,7 +6,7 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// ExLocal estimates against a second solution of degree k+1 (meyer 4.1); explicit schemes.
+// ExLocal compares with a second solution of degree k+1 (meyer 4.1). It needs an explicit scheme.
 const ExLocal Estimator = "ex-local"
 
 var exLocal = estimate{

@@ -6,8 +6,8 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// ExMilne estimates against a second solution by interpolation of degree k (meyer 4.2); the Jacobi
-// scheme.
+// ExMilne compares with a second solution by interpolation of degree k (meyer 4.2). It needs the
+// Jacobi scheme.
 const ExMilne Estimator = "ex-milne"
 
 var exMilne = estimate{

@@ -11,33 +11,33 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// explicit is explicit coupling: the inputs are extrapolated over the macro
-// step, every subsystem is stepped once, the outputs are exchanged.
+// explicit is the explicit scheme: inputs are extrapolated over the macro step, every
+// subsystem is stepped once, then the outputs are exchanged.
 //
-// Stateless subsystems that lie on no loop of their own kind are stepped after
-// their sources, with the new values held (System.Late).
+// Stateless subsystems on no loop of stateless subsystems are stepped after their sources,
+// with the new values held (System.Late).
 //
 // Source: schweizer 2.1.2, 2.2.2, 2.3.2 (predictor step only); meyer 3.1.
 type explicit struct {
 	in          *input.Approximation
 	gaussSeidel bool
-	names       []string // Gauss–Seidel: the sequence asked for
+	names       []string // Gauss–Seidel: Config.Sequence
 
-	sequence []int             // Gauss–Seidel
-	together *input.Stepping   // Jacobi: all but the late ones
-	slow     []*input.Stepping // those that take one step over several macro steps
+	sequence []int             // Gauss–Seidel: the order of the subsystems
+	together *input.Stepping   // Jacobi: all but late and slow subsystems
+	slow     []*input.Stepping // subsystems with one step over several macro steps
 	turns    []turn            // Gauss–Seidel
 }
 
-// turn is a part of a Gauss–Seidel macro step: neighbours in the sequence that do not feed
-// each other take their step, then late ones whose sources are new by then.
+// turn is a part of a Gauss–Seidel macro step: consecutive subsystems of the sequence that do
+// not feed each other are stepped, then the late subsystems whose sources have all been stepped.
 type turn struct {
 	steps *input.Stepping
-	fresh []int // inputs of the members that are fed by outputs that are new
+	fresh []int // inputs whose sources were stepped in earlier turns
 	late  []int
 }
 
-// check finds the sequence of a Gauss–Seidel scheme.
+// check determines the sequence of a Gauss–Seidel scheme.
 func (e *explicit) check(s *master.System) error {
 	if !e.gaussSeidel {
 		return nil
@@ -66,7 +66,7 @@ func (e *explicit) check(s *master.System) error {
 	return nil
 }
 
-// init groups the subsystems.
+// init groups the subsystems that are stepped together.
 func (e *explicit) init(x *master.Exec, _ float64) error {
 	var err error
 	var every []int
@@ -95,18 +95,19 @@ func (e *explicit) prepareTurns(x *master.Exec) error {
 	s := x.Sys
 	e.turns = nil
 	done := make([]bool, len(s.Subsystems))
-	allDone := func(sources []int) bool {
-		return !slices.ContainsFunc(sources, func(from int) bool { return !done[from] })
-	}
+	isDone := func(i int) bool { return done[i] }
 	var members, fresh []int
 	end := func() error {
+		for _, m := range members {
+			done[m] = true
+		}
 		steps, err := input.NewStepping(x, e.in, members)
 		if err != nil {
 			return err
 		}
 		t := turn{steps: steps, fresh: fresh}
 		for _, l := range s.Late {
-			if !done[l] && allDone(s.Sources(l)) {
+			if !done[l] && !slices.ContainsFunc(s.Sources(l), func(from int) bool { return !done[from] }) {
 				t.late = append(t.late, l)
 				done[l] = true
 			}
@@ -115,18 +116,15 @@ func (e *explicit) prepareTurns(x *master.Exec) error {
 		members, fresh = nil, nil
 		return nil
 	}
+	// A source in the current turn, or a late one that waits for a member.
+	waits := func(from int) bool {
+		return slices.Contains(members, from) || slices.Contains(s.Late, from) && !done[from]
+	}
 	for _, i := range e.sequence {
-		if slices.Contains(s.Late, i) || e.in.Over(i) > 1 { // later, or by itself
+		if slices.Contains(s.Late, i) || e.in.Over(i) > 1 {
 			continue
 		}
-		// Late sources may wait for a member, too.
-		waits := func(from int) bool {
-			return slices.Contains(members, from) || slices.Contains(s.Late, from) && !done[from]
-		}
 		if len(members) > 0 && slices.ContainsFunc(s.Sources(i), waits) {
-			for _, m := range members {
-				done[m] = true
-			}
 			if err := end(); err != nil {
 				return err
 			}
@@ -138,19 +136,12 @@ func (e *explicit) prepareTurns(x *master.Exec) error {
 		}
 		members = append(members, i)
 	}
-	for _, m := range members {
-		done[m] = true
-	}
 	if err := end(); err != nil {
 		return err
 	}
-	// Those without any source but the world outside.
+	// Late subsystems that wait for slow ones.
 	last := &e.turns[len(e.turns)-1]
-	for _, l := range s.Late {
-		if !done[l] {
-			last.late = append(last.late, l)
-		}
-	}
+	last.late = append(last.late, slices.DeleteFunc(slices.Clone(s.Late), isDone)...)
 	return nil
 }
 
@@ -163,13 +154,13 @@ func (e *explicit) advance(ctx context.Context, x *master.Exec, t, H float64, de
 func (e *explicit) accept(*master.Exec, float64) {}
 func (e *explicit) reject(float64, float64)      {}
 
-// archive has nothing to carry: every macro step begins anew.
+// archive does nothing: the scheme keeps nothing between steps.
 func (e *explicit) archive(*master.Archive) {}
 
-// step takes one macro step with the polynomials as they stand.
+// step takes one macro step with the current polynomials.
 func (e *explicit) step(ctx context.Context, x *master.Exec, t, H float64) error {
-	// Slow ones are given what was known before, and step last: no other sees
-	// what they give before the next macro step.
+	// Slow subsystems get their inputs first and are stepped last: no other subsystem uses
+	// their outputs before the next macro step.
 	if err := e.stageSlow(t + H); err != nil {
 		return err
 	}
@@ -185,7 +176,7 @@ func (e *explicit) step(ctx context.Context, x *master.Exec, t, H float64) error
 	return e.stepSlow(ctx, t, H)
 }
 
-// stageSlow hands the slow subsystems whose step ends at t their inputs.
+// stageSlow sets the inputs of the slow subsystems whose step ends at t.
 func (e *explicit) stageSlow(t float64) error {
 	for _, s := range e.slow {
 		i := s.Members()[0]
@@ -199,8 +190,8 @@ func (e *explicit) stageSlow(t float64) error {
 	return nil
 }
 
-// stepSlow steps them to the end of the macro step from t by H. Over macro steps of one
-// size their own step has one size, too (fmi2 49).
+// stepSlow steps these subsystems to the end t+H of the macro step. If all macro steps have
+// one size, so do the steps of each slow subsystem (fmi2 49).
 func (e *explicit) stepSlow(ctx context.Context, t, H float64) error {
 	const rounding = 8 * 0x1p-52
 	for _, s := range e.slow {
@@ -220,18 +211,20 @@ func (e *explicit) stepSlow(ctx context.Context, t, H float64) error {
 	return nil
 }
 
-// review names the subsystems that the end of the run has left before their own step.
+// review returns a warning for each slow subsystem whose last step ends before the run.
 func (e *explicit) review() []string {
 	var out []string
 	for _, s := range e.slow {
 		i := s.Members()[0]
 		if n := e.in.Since(e.in.Over(i)); n != 0 {
-			out = append(out, fmt.Sprintf("%s: the run ends %d macro steps after its last step: its outputs at the end are those from before", e.in.System().Infos[i], n))
+			out = append(out, fmt.Sprintf("%s: the run ends %d macro steps after its last step, and its outputs at "+
+				"the end are those of that step", e.in.System().Infos[i], n))
 		}
 	}
 	return out
 }
 
+// stepAll steps all subsystems with extrapolated inputs, then the late ones.
 func (e *explicit) stepAll(ctx context.Context, x *master.Exec, t, H float64) error {
 	if err := e.together.Run(ctx, t, H); err != nil {
 		return err
@@ -239,8 +232,8 @@ func (e *explicit) stepAll(ctx context.Context, x *master.Exec, t, H float64) er
 	return input.StepLate(ctx, x, x.Sys.Late, t, H)
 }
 
-// stepSequence steps the subsystems in turn, with the value at t+H of every source that has
-// been stepped as the newest point of its input.
+// stepSequence steps the subsystems turn by turn. For sources that have been stepped, the value
+// at t+H is the newest point of the input polynomial.
 func (e *explicit) stepSequence(ctx context.Context, x *master.Exec, t, H float64) error {
 	for k := range e.turns {
 		turn := &e.turns[k]

@@ -12,10 +12,11 @@ import (
 	"github.com/macrostep/macrostep/master/mastertest"
 )
 
-// deliveries runs an algorithm for a few steps and gives what it reports.
-func deliveries(t *testing.T, sys *master.System, e *Coupling) []master.Delivery {
+// deliveries returns what an algorithm reports after a few steps.
+func deliveries(t *testing.T, s *split, c Config) []master.Delivery {
 	t.Helper()
-	simulate(t, sys, e, master.Options{Stop: 0.01, Step: 0.001})
+	e := newExplicit(t, c)
+	simulate(t, s.system(t), e, master.Options{Stop: 0.01, Step: 0.001})
 	return e.Deliveries()
 }
 
@@ -51,7 +52,7 @@ func TestDeliveriesReported(t *testing.T) {
 					test.take(l.Info())
 				}
 			}
-			got := deliveries(t, s.system(t), newExplicit(t, test.config))
+			got := deliveries(t, s, test.config)
 			var want []master.Delivery
 			for _, in := range []string{"mass1.u1", "mass2.u1", "mass2.u2"} {
 				want = append(want, master.Delivery{Input: in, How: test.want, Order: test.order})
@@ -66,13 +67,12 @@ func TestDeliveriesReported(t *testing.T) {
 	}
 }
 
-// An output that changes only at communication points is held by whoever takes
-// it, and an input that nothing feeds is held too.
+// Inputs from discrete outputs and inputs without source are held.
 func TestHeldInputs(t *testing.T) {
 	s := cut(symmetric, "dd")
 	s.subsystems[0].Info().Out[0].Discrete = true
 	s.connections = slices.DeleteFunc(s.connections, func(c master.Connection) bool { return c.To.String() == "mass1.u2" })
-	got := deliveries(t, s.system(t), newExplicit(t, Config{Order: 2}))
+	got := deliveries(t, s, Config{Order: 2})
 	want := []master.Delivery{
 		{Input: "mass1.u1", How: "derivatives", Order: 2}, {Input: "mass1.u2", How: "held"},
 		{Input: "mass2.u1", How: "held"}, {Input: "mass2.u2", How: "derivatives", Order: 2},
@@ -99,8 +99,12 @@ func TestSequenceRefused(t *testing.T) {
 	}
 }
 
+// Values out of range and parts that exclude each other are refused.
 func TestConfigRefused(t *testing.T) {
-	for _, c := range []Config{{Order: -1}, {Order: MaxOrder + 1}, {Substeps: -1}} {
+	for _, c := range []Config{
+		{Order: -1}, {Order: MaxOrder + 1}, {Substeps: -1},
+		{Scheme: Implicit, Correct: ModelCorrection}, {Correct: ModelCorrection, Control: Control{Estimator: ExSLocal}},
+	} {
 		if _, err := NewCoupling(c); err == nil {
 			t.Errorf("%+v is accepted", c)
 		}

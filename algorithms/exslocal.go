@@ -9,7 +9,7 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// ExSLocal estimates by extrapolated against updated inputs (meyer 4.3); explicit schemes.
+// ExSLocal compares extrapolated with updated inputs (meyer 4.3). It needs an explicit scheme.
 const ExSLocal Estimator = "ex-slocal"
 
 var exSLocal = estimate{
@@ -18,21 +18,24 @@ var exSLocal = estimate{
 		if len(sys.Loops) == 0 {
 			return ""
 		}
-		return fmt.Sprintf("ex-slocal compares extrapolated inputs with updated ones, and outputs on the loop %s hold extrapolated ones, as far as there is "+
-			"direct feedthrough: the estimate may not vanish with the step (meyer 4.3); ex-local, ex-milne and implicit schemes do not have this",
+		return fmt.Sprintf("ex-slocal compares extrapolated with updated inputs, but outputs on the loop %s may depend "+
+			"directly on extrapolated inputs: the estimate may not vanish with the step size (meyer 4.3); ex-local, "+
+			"ex-milne and implicit schemes avoid this",
 			strings.Join(sys.Loops[0].Variables, " → "))
 	},
-	// An output that follows an extrapolated input directly has its value of the step before, and
-	// what it lacks is not less in a smaller step (meyer 4.3).
+	// An output with direct feedthrough of an extrapolated input has the value of the step before.
+	// Its error does not decrease with the step size (meyer 4.3).
 	remedy: func(j *errorControl, sys *master.System, order int, worst share) string {
 		if order > 0 || worst.name == "" || worst.input < 0 {
 			return ""
 		}
 		y, _ := sys.Source(worst.input)
 		i := num.Owner(sys.OutAt, y)
+		out := y - sys.OutAt[i]
 		for _, k := range j.entries {
-			if f := &sys.Infos[i].Step; num.Owner(sys.InAt, k) == i && y-sys.OutAt[i] < len(f.On) && slices.Contains(f.On[y-sys.OutAt[i]], k-sys.InAt[i]) {
-				return fmt.Sprintf("; %s follows %s directly, as it was in the step before, and that is no less in a smaller step (meyer 4.3): take ex-local, ex-milne or an implicit scheme", sys.OutName(y), sys.InName(k))
+			if on := sys.Infos[i].Step.On; num.Owner(sys.InAt, k) == i && out < len(on) && slices.Contains(on[out], k-sys.InAt[i]) {
+				return fmt.Sprintf("; %s depends directly on %s and has the value of the step before, so its error does not "+
+					"decrease with the step size (meyer 4.3): use ex-local, ex-milne or an implicit scheme", sys.OutName(y), sys.InName(k))
 			}
 		}
 		return ""

@@ -8,101 +8,107 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// identified is the model of one subsystem from its inputs and outputs while it
-// runs (haid 2.1, by recursive least squares or by subspaces), as a difference
-// equation over the macro steps of one size,
+// identified is the model of one subsystem identified from its inputs and outputs during the run
+// (haid 2.1), by recursive least squares or by subspaces. It is a difference equation over macro
+// steps of one size,
 //
-//	y_{n+1} = c + Σ_m b_{0,m} q_m(n) + Σ_{j=1…r} (a_j y_{n+1−j} + Σ_m b_{j,m} q_m(n−j)),
+//	y_{n+1} = c + Σ_m b_{0,m} q_m(n) + Σ_{j=1…r} (a_j y_{n+1−j} + Σ_m b_{j,m} q_m(n−j)).
 //
-// where Σ q_m φ_m(s) is what each input was over a step, φ_0 = 1 and φ_1 = ℓ, the
-// course of a deviation: a linear subsystem of order r follows it exactly, its
-// direct feedthrough in b_0 included, which is the response asked for. Least squares
-// take the smallest order that explains the outputs as well as the highest does,
-// subspaces that of the singular values.
+// An input over a step is Σ q_m φ_m(s), with φ_0 = 1 and φ_1 = ℓ, the course of a deviation. The
+// equation is exact for a linear subsystem of order r; b_0 is the response to the inputs,
+// including direct feedthrough. Least squares choose the smallest order that explains the outputs
+// as well as the highest one; subspaces choose the order from singular values.
 //
-// Polynomials of subsequent steps share p of the p + 1 points that they go through. From
-// p = 3 on they would outnumber what is independent of them, and what puts an
-// input off is so small beside them that it would be lost: there, an input is its extrapolation,
-// the constant and the part along ℓ that it was put off by; and of the steps before, in
-// least squares, by how much the extrapolation was off at the end, and the same two.
+// Polynomials of degree p of consecutive steps share p of their p + 1 points. From p = 3 on there
+// would be more coefficients q than independent data, and the small excitation would be lost in
+// them. An input is then represented by its extrapolation and by the constant part and the part
+// along ℓ of its excitation. For earlier steps, least squares use the extrapolation error at the
+// end and the same two parts.
 //
-// Until the model is trusted, and after it was lost, pseudo-random numbers put
-// each input off, by a constant and along ℓ, by up to a thousandth of the error that
-// the extrapolation has made of late anyway: that sets it apart from what the coupling makes
-// of the outputs. Where that is lost in rounding, while the model explains all else, it is
-// raised step by step, up to a thousandth of what the input changes by. It is trusted once it has predicted trustAfter steps that it was
-// not made from within trustBound, and its responses are certain to responseBound. It is lost when a prediction is off by
-// lostBound, or an extrapolation errs strayBound times as much as any before it was
-// trusted; the next one must then predict twice as many steps. Identified models are
-// used together or not at all: to correct one side of a coupling whose other side
-// is not linear may do harm.
+// Until the model is trusted, and after it was lost, pseudo-random numbers excite each input, by a
+// constant and along ℓ. This separates the response from the effect of the coupling. The amplitude
+// is at most a thousandth of the recent extrapolation error. If the response is lost in rounding
+// although the model explains everything else, the amplitude is raised step by step to at most a
+// thousandth of the recent change of the input.
+//
+// A model is trusted after trustAfter predictions in a row with errors up to trustBound, of steps
+// that were not used to make it, if its responses are certain to responseBound. It is lost if a
+// prediction error exceeds lostBound, or if an extrapolation error exceeds strayBound times the
+// largest one before the model was trusted. The next model must then predict twice as many steps.
+// Identified models are used together or not at all: the correction of one side of a coupling with
+// a nonlinear other side may do harm.
 type identified struct {
 	of        *modelCorrector
 	subsystem int
 	x         *master.Exec
-	inputs    []int // entries of u that move
-	ny, nq    int   // outputs; regressors for all inputs over a step
-	nlag      int   // and over one of the steps before
+	inputs    []int // entries of u that vary
+	ny, nq    int   // number of outputs; regressors of all inputs for the current step
+	nlag      int   // regressors of all inputs for an earlier step
 	shaped    bool  // inputs are polynomials
-	apart     bool  // by what an input is put off are regressors of their own
+	apart     bool  // the excitation has regressors of its own
 
-	fit            *num.LeastSquares
-	window         *num.SubspaceWindow // in place of fit; nil = none
-	sigma          []float64           // standard errors of the responses by subspaces, [nq × ny]
-	states         int                 // of the model in force, by subspaces
-	singular       []float64           // that tell them
-	phi            []float64
-	theta, solved  []float64                         // by rows, [regressors × ny]
-	order          int                               // r of theta; −1 = none
-	q              []float64                         // of the present step, [nq]
-	past           [maxIdentifiedOrder + 1][]float64 // newest first, [nlag]; past[0] is to be of the present step
-	ends, end      []float64                         // by input: the extrapolation at the end of the last step, of the present one
-	y              [maxIdentifiedOrder + 1][]float64 // newest first; y[0] at the start of the step
-	now            []float64                         // y at its end
-	have           int                               // points of y before the step
-	H              float64
-	degree         int
-	held           int // steps predicted well since theta was made
-	trusted        bool
-	waits          bool // the model of another is not trusted
-	trial          int  // steps to be predicted well before it is trusted
+	fit      *num.LeastSquares
+	window   *num.SubspaceWindow // replaces fit; nil = least squares
+	sigma    []float64           // subspaces: standard errors of the responses, [nq × ny]
+	states   int                 // subspaces: order of the current model
+	singular []float64           // subspaces: singular values from which it was chosen
+	phi      []float64           // regressors of the current step
+	theta    []float64           // coefficients by rows, [regressors × ny]
+	solved   []float64           // coefficients of the next model
+	order    int                 // r of theta; −1 = no model
+	q        []float64           // of the current step, [nq]
+	scratch  []float64
+
+	past      [maxIdentifiedOrder + 1][]float64 // regressors of the inputs, newest first, [nlag]; past[0]: current step
+	ends, end []float64                         // by input: extrapolation at the end of the previous, of the current step
+	y         [maxIdentifiedOrder + 1][]float64 // outputs, newest first; y[0] at the start of the step
+	now       []float64                         // outputs at the end of the step
+	have      int                               // number of points in y
+	H         float64                           // s
+	degree    int                               // of the input polynomials
+
+	held    int    // steps in a row that theta predicted well
+	trusted bool   // the model is used
+	waits   bool   // another model is not trusted yet
+	trial   int    // number of good predictions before the model is trusted
+	why     string // reason why the model is not used
+	made    int    // number of models so far
+	pending bool   // update has processed the current step
+
 	seed           uint64
-	dither, kick   []float64 // by input: what the present step puts it off by, and the next one takes back
+	dither, kick   []float64 // by input: excitation of the current step, constant and along ℓ
 	before         excitation
-	errors, recent []float64 // by input: largest error of the extrapolation so far, and of late
-	changes        []float64 // by input: largest change over a step of late
-	raised         float64   // what puts the inputs off is so many times more than at first
-	since          int       // steps with it
-	tired          bool      // the most was no help
-	largest, sizes []float64 // by output: largest change over a step, largest value
-	missed         []float64 // by output: largest error of its extrapolation of late
-	pending        bool
-	worst, current float64
-	scratch        []float64
-	why            string
-	made           int
+	errors, recent []float64 // by input: largest extrapolation error, so far and recently
+	changes        []float64 // by input: largest recent change over a step
+	raised         float64   // amplitude of the excitation relative to the first one
+	since          int       // steps with this amplitude
+	tired          bool      // the largest amplitude did not help
+
+	largest, sizes []float64 // by output: largest change over a step, largest magnitude
+	missed         []float64 // by output: largest recent extrapolation error
+	worst, current float64   // prediction error: largest, and of the current step
 }
 
 // Bounds of the identification.
 const (
 	maxIdentifiedOrder = num.MaxStates
-	apartFrom          = 3 // degree
-	ditherPart         = 1e-3
-	unmissed           = 1e-12 // of the change of an input: what it is off by is rounding
-	trustAfter         = 20
-	longestTrial       = 1000
-	trustBound         = 0.02
-	strayBound         = 4
-	missedPart         = 1e-3
-	lostBound          = 0.2
-	raise              = 32
-	longestRaised      = 4     // times the regressors, steps
-	inexact            = 1e-11 // of the outputs, over a step
-	inexactOver        = 1e-8  // over a window
-	responseBound      = 0.1
-	raisedBound        = 0.01  // in its place, where excitation may yet be raised, or was a short time ago
-	forgetting         = 0.98  // where predictions fail
-	fading             = 0.995 // of what is left of an extrapolation error after a step
+	apartFrom          = 3     // degree from which the excitation has regressors of its own
+	ditherPart         = 1e-3  // amplitude of the excitation relative to the extrapolation error
+	unmissed           = 1e-12 // extrapolation error, relative to the change, that counts as rounding
+	trustAfter         = 20    // good predictions before the first model is trusted
+	longestTrial       = 1000  // largest number of these predictions
+	trustBound         = 0.02  // error of a good prediction
+	strayBound         = 4     // ratio of extrapolation errors with and without the model
+	missedPart         = 1e-3  // acceptable error of a response relative to extrapolation errors
+	lostBound          = 0.2   // prediction error of a lost model
+	raise              = 32    // factor between amplitudes of the excitation
+	longestRaised      = 4     // steps with a raised amplitude, relative to the number of regressors
+	inexact            = 1e-11 // residual of an exact model relative to the outputs, over a step
+	inexactOver        = 1e-8  // the same over a window
+	responseBound      = 0.1   // relative standard error of a certain response
+	raisedBound        = 0.01  // the same if the amplitude may be raised, or was raised recently
+	forgetting         = 0.98  // factor of the weights if predictions fail
+	fading             = 0.995 // factor per step of recent extrapolation errors
 )
 
 func newIdentified(x *master.Exec, of *modelCorrector, i int) *identified {
@@ -153,11 +159,11 @@ func newIdentified(x *master.Exec, of *modelCorrector, i int) *identified {
 	return s
 }
 
-// size returns the number of regressors of an order.
+// size returns the number of regressors of a model of an order.
 func (s *identified) size(order int) int { return 1 + s.nq + order*(s.ny+s.nlag) }
 
-// regressorOf returns the regressor of the present step that is input j along ℓ, or its
-// constant part.
+// regressorOf returns the regressor of the current step for input j along ℓ, or for its constant
+// part.
 func (s *identified) regressorOf(j int, along bool) int {
 	width := s.nq / len(s.inputs)
 	at := 1 + j*width
@@ -170,10 +176,10 @@ func (s *identified) regressorOf(j int, along bool) int {
 	return at
 }
 
-// excite puts the offsets of the next step on the inputs, on top of what there is. Each takes
-// back the one before, so that hardly anything is left in the states in the end.
+// excite adds the excitation of the next step to the input offsets. It removes the previous
+// excitation, so that little of it remains in the states.
 func (s *identified) excite() {
-	// An extrapolation amplifies what the points are off by up to 2^(k+1) − 1 times.
+	// An extrapolation amplifies errors of its points by up to 2^(k+1) − 1.
 	part := ditherPart / (math.Exp2(float64(s.degree+1)) - 1)
 	b := &s.before
 	b.seed, b.attempted = s.seed, true
@@ -195,11 +201,11 @@ func (s *identified) excite() {
 	}
 }
 
-// excitation is that of the last accepted step, to which a rejected attempt goes back.
+// excitation is the excitation of the last accepted step, restored after a rejected attempt.
 type excitation struct {
 	seed         uint64
 	dither, kick []float64
-	attempted    bool // an attempt has changed it since
+	attempted    bool // the excitation has changed since
 }
 
 // random returns a number in [−1, 1), by xorshift64.
@@ -210,49 +216,15 @@ func (s *identified) random() float64 {
 	return float64(s.seed>>11)/(1<<52) - 1
 }
 
-// update takes the step just taken.
+// update adds the step that was just taken to the data, judges the model and improves it.
 func (s *identified) update() (u modelUpdate, err error) {
-	in, sys := s.of.in, s.x.Sys
-	H := s.of.span(s.subsystem)
-	copy(s.now, s.x.Y[sys.OutAt[s.subsystem]:sys.OutAt[s.subsystem+1]])
-	for o, v := range s.now {
-		s.sizes[o] = max(s.sizes[o], math.Abs(v))
-		if s.raised == 1 { // else it is what the inputs are put off by that is missed
-			s.missed[o] = max(fading*s.missed[o], s.of.missed[sys.OutAt[s.subsystem]+o])
-		}
-	}
-	degree := 0
-	if in.Shapes(s.subsystem) {
-		degree = in.Degree()
-	}
-	if !s.of.sameSize(H, s.H) || degree != s.degree {
-		s.forget(H, degree)
-	}
-	s.pending = true
-	s.since++
-	for j, k := range s.inputs {
-		s.takeInput(j, k, degree)
-	}
+	s.observe()
 	if s.have <= maxIdentifiedOrder {
 		u.why = s.why
 		return u, nil
 	}
 	s.regressors()
-	s.current = math.NaN()
-	if s.order >= 0 {
-		s.current = s.predict()
-		if s.current <= trustBound {
-			s.held++
-		} else {
-			s.held = 0
-		}
-		if !(s.current <= s.worst) && s.trusted {
-			s.worst = s.current
-		}
-	}
-	if s.trusted && !(s.current <= lostBound) {
-		s.lose(fmt.Sprintf("its identified model is lost: a prediction is off by %.2g of the change", s.current))
-	}
+	s.judge()
 	bound := s.of.config.Refresh
 	forget := 1.0
 	if s.order >= 0 && !(s.current <= max(bound, 1e-6)) {
@@ -277,14 +249,58 @@ func (s *identified) update() (u modelUpdate, err error) {
 	return u, nil
 }
 
-// lose gives up a model that was trusted; the next one is tried for longer.
+// observe reads the outputs and the inputs of the step.
+func (s *identified) observe() {
+	in, at := s.of.in, s.x.Sys.OutAt[s.subsystem]
+	H := s.of.span(s.subsystem)
+	copy(s.now, s.x.Y[at:s.x.Sys.OutAt[s.subsystem+1]])
+	for o, v := range s.now {
+		s.sizes[o] = max(s.sizes[o], math.Abs(v))
+		if s.raised == 1 { // else the excitation dominates these errors
+			s.missed[o] = max(fading*s.missed[o], s.of.missed[at+o])
+		}
+	}
+	degree := 0
+	if in.Shapes(s.subsystem) {
+		degree = in.Degree()
+	}
+	if !s.of.sameSize(H, s.H) || degree != s.degree {
+		s.forget(H, degree)
+	}
+	s.pending = true
+	s.since++
+	for j, k := range s.inputs {
+		s.takeInput(j, k, degree)
+	}
+}
+
+// judge compares the prediction of the step with its outputs.
+func (s *identified) judge() {
+	s.current = math.NaN()
+	if s.order >= 0 {
+		s.current = s.predict()
+		if s.current <= trustBound {
+			s.held++
+		} else {
+			s.held = 0
+		}
+		if !(s.current <= s.worst) && s.trusted {
+			s.worst = s.current
+		}
+	}
+	if s.trusted && !(s.current <= lostBound) {
+		s.lose(fmt.Sprintf("its identified model is lost: the error of a prediction is %.2g of the change", s.current))
+	}
+}
+
+// lose drops a trusted model. The next one must predict more steps before it is trusted.
 func (s *identified) lose(why string) {
 	s.trusted, s.why, s.order, s.held = false, why, -1, 0
 	s.trial = min(2*s.trial, longestTrial)
 	s.restart()
 }
 
-// restart leaves nothing of the data.
+// restart drops all data.
 func (s *identified) restart() {
 	s.fit.Reset()
 	if s.window != nil {
@@ -292,7 +308,7 @@ func (s *identified) restart() {
 	}
 }
 
-// forget starts anew for steps of another size or polynomials of another degree.
+// forget drops model and data after a change of the step size or of the degree of the polynomials.
 func (s *identified) forget(H float64, degree int) {
 	s.H, s.degree = H, degree
 	clear(s.recent)
@@ -304,8 +320,7 @@ func (s *identified) forget(H float64, degree int) {
 	s.why = "its model is being identified"
 }
 
-// takeInput puts the regressors of an input for the step, and the error of its
-// extrapolation.
+// takeInput computes the regressors of an input for the step, and its extrapolation error.
 func (s *identified) takeInput(j, k, degree int) {
 	in := s.of.in
 	width := s.nq / len(s.inputs)
@@ -338,20 +353,22 @@ func (s *identified) takeInput(j, k, degree int) {
 		e := math.Abs(change - (end - first))
 		s.recent[j] = max(fading*s.recent[j], e)
 		if e <= unmissed*math.Abs(change) {
-			// The source was stepped before: there is no error that excitation could follow.
+			// The source was stepped before, so there is no extrapolation error to scale the
+			// excitation.
 			s.recent[j] = max(s.recent[j], ditherPart*math.Abs(change))
 		}
 		s.changes[j] = max(fading*s.changes[j], math.Abs(change), e)
 		if !s.trusted || s.waits {
 			s.errors[j] = max(s.errors[j], e)
 		} else if e > strayBound*s.errors[j] {
-			s.lose(fmt.Sprintf("with its identified model the extrapolation of %s errs %.2g times as much as without", s.x.Sys.InName(k), e/s.errors[j]))
+			s.lose(fmt.Sprintf("with its identified model the extrapolation error of %s is %.2g times as large as without",
+				s.x.Sys.InName(k), e/s.errors[j]))
 		}
 	}
 }
 
-// takeApart splits the coefficients q of an input into its extrapolation and what it
-// was put off by, and puts the regressors of steps before.
+// takeApart splits the coefficients q of an input into its extrapolation and its excitation, and
+// sets the regressors for later steps.
 func (s *identified) takeApart(j, k, degree int, end float64, q []float64) {
 	in := s.of.in
 	kick := 0.0
@@ -370,8 +387,7 @@ func (s *identified) takeApart(j, k, degree int, end float64, q []float64) {
 	}
 }
 
-// alongCourse turns the coefficients of an input into those of 1, of the course of
-// a deviation, and of the powers between: q_0 + q_1 s + … + q_p s^p =
+// alongCourse replaces the coefficients q_0 + q_1 s + … + q_p s^p of an input by those of
 // α_0 + α_1 ℓ(s) + Σ α_{m+1} s^m, m = 1 … p−1, in this order.
 func (s *identified) alongCourse(q []float64, k, degree int) {
 	if degree == 0 {
@@ -387,7 +403,7 @@ func (s *identified) alongCourse(q []float64, k, degree int) {
 	q[1] = along
 }
 
-// regressors lays out the row of the step.
+// regressors sets phi for the step.
 func (s *identified) regressors() {
 	s.phi[0] = 1
 	at := 1 + copy(s.phi[1:], s.q)
@@ -397,8 +413,8 @@ func (s *identified) regressors() {
 	}
 }
 
-// predict returns the largest error of an output, relative to its change over the
-// step or to a thousandth of the largest change so far.
+// predict returns the largest prediction error of an output, relative to its change over the step or
+// to a tenth of its largest change so far.
 func (s *identified) predict() float64 {
 	worst := 0.0
 	n := s.size(s.order)
@@ -421,7 +437,7 @@ func (s *identified) predict() float64 {
 	return worst
 }
 
-// make solves for the model, if the data allow; false: it stays as it was.
+// make makes a new model if the data allow it, and reports whether it did.
 func (s *identified) make() bool {
 	r, why := s.solve()
 	if r < 0 {
@@ -446,8 +462,8 @@ func (s *identified) make() bool {
 	return true
 }
 
-// solve puts a model of order r into solved, or says why there is none; r < 0: there
-// are too few data.
+// solve computes a model of order r in solved. why is the reason if there is none; r < 0 = there are
+// too few data.
 func (s *identified) solve() (r int, why string) {
 	if s.window != nil {
 		if !s.window.Due() {
@@ -469,17 +485,14 @@ func (s *identified) solve() (r int, why string) {
 	}
 	s.fit.Solve(n, s.solved)
 	if num.CheckFinite(s.solved[:n*s.ny]) != nil {
-		return r, notFinite
+		return r, num.NotFinite
 	}
 	return r, ""
 }
 
-const (
-	notExcited = "its inputs and outputs do not vary enough to identify a model"
-	notFinite  = "the identified model is not finite"
-)
+const notExcited = "its inputs and outputs do not vary enough to identify a model"
 
-// explains reports whether an order leaves no more than the highest one does.
+// explains reports whether a model of order r is as good as one of the highest order.
 func (s *identified) explains(r int) bool {
 	n, all := s.size(r), s.size(maxIdentifiedOrder)
 	for o := range s.ny {
@@ -491,8 +504,7 @@ func (s *identified) explains(r int) bool {
 	return true
 }
 
-// excitation follows an attempt that found no model of n regressors: it raises what puts
-// the inputs off, or gives that up.
+// excitation raises or resets the amplitude after a failed attempt to make a model of n regressors.
 func (s *identified) excitation(n int) {
 	all := s.size(maxIdentifiedOrder)
 	switch {
@@ -505,8 +517,8 @@ func (s *identified) excitation(n int) {
 	}
 }
 
-// raisable reports whether the inputs may be put off by more: a model of n regressors leaves
-// nothing of the outputs but rounding, and they are not put off by the most yet.
+// raisable reports whether the amplitude may be raised: it is below its maximum, and the residual of
+// a model of n regressors is rounding.
 func (s *identified) raisable(n int) bool {
 	room := false
 	for j, e := range s.recent {
@@ -527,9 +539,10 @@ func (s *identified) raisable(n int) bool {
 	return true
 }
 
-// uncertain returns the first input for whose responses, to a constant and along ℓ, the
-// standard error moves an output by more than the bound of what the errors of
-// the inputs move it, and by more than a small part of what is missed of it anyway; −1 = none.
+// uncertain returns the first input whose responses are not certain; −1 = none. A response is
+// certain if its standard error, times the largest extrapolation error of the input, is small
+// relative to the largest effect of such errors on the output or to the extrapolation error of
+// the output.
 func (s *identified) uncertain(n int) int {
 	bound := responseBound
 	if s.raisable(n) || s.raised > 1 && s.since < longestRaised*s.size(maxIdentifiedOrder)/2 {
@@ -557,8 +570,8 @@ func (s *identified) uncertain(n int) int {
 	return -1
 }
 
-// standardError is that of the coefficient of a regressor of the present inputs in
-// output o, in a model of n regressors.
+// standardError returns the standard error of the coefficient of regressor i, one of the current
+// inputs, in output o of a model of n regressors.
 func (s *identified) standardError(i, o, n int) float64 {
 	if s.window != nil {
 		return s.sigma[(i-1)*s.ny+o]
@@ -596,9 +609,8 @@ func (s *identified) accept() {
 	s.have = min(s.have+1, maxIdentifiedOrder+1)
 }
 
-// reject goes back to the excitation before the attempt. Data are taken from steps that
-// stand only: no control that repeats steps goes with a model, and a step that a subsystem
-// discards ends before update.
+// reject restores the excitation before the attempt. The data hold accepted steps only: no control
+// that repeats steps is allowed with models, and a discarded step ends before update.
 func (s *identified) reject() {
 	s.pending = false
 	if b := &s.before; b.attempted {
@@ -628,8 +640,8 @@ func (s *identified) archive(a *master.Archive) {
 
 func (s *identified) predictionError() float64 { return s.worst }
 
-// found returns the order of the model in force, nil if there is none, and the singular
-// values that tell it.
+// found returns the order of the model, nil if there is none, and the singular values from which it
+// was chosen.
 func (s *identified) found() (order *int, singular []float64) {
 	if s.order < 0 {
 		return nil, nil

@@ -6,7 +6,7 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// ImMilne estimates by predicted against corrected states (meyer 4.4); the implicit scheme.
+// ImMilne compares predicted with corrected states (meyer 4.4). It needs the implicit scheme.
 const ImMilne Estimator = "im-milne"
 
 var imMilne = estimate{

@@ -13,14 +13,14 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// SolverKind is the way in which the interface equation is solved.
+// SolverKind selects the solver of the interface equation.
 type SolverKind uint8
 
 // The kinds.
 const (
-	NewtonFD   SolverKind = iota // Newton, interface Jacobian by differences of repeated steps
-	NewtonLOS                    // low-order sensitivities from directional derivatives, then rank-one updates
-	Broyden                      // first Jacobian by differences, then rank-one updates
+	NewtonFD   SolverKind = iota // Newton; Jacobian from differences of repeated steps
+	NewtonLOS                    // Jacobian from directional derivatives (low-order sensitivities), then rank-one updates
+	Broyden                      // first Jacobian from differences, then rank-one updates
 	IQN                          // interface quasi-Newton with inverse least squares, no Jacobian
 	FixedPoint                   // relaxed fixed point, no Jacobian
 )
@@ -30,79 +30,74 @@ var solverKinds = []string{"newton-fd", "newton-los", "broyden", "iqn", "fixed-p
 // Solver configures the solution of the interface equation of an implicit scheme.
 type Solver struct {
 	Kind          SolverKind
-	Tolerance     float64 // of a correction, in units of the weights; 0 = 1e-6
-	MaxIterations int     // correctors; 0 = 12 (Newton), 50 (the others)
-	Relaxation    float64 // of the fixed point, and of the first step of IQN; 0 = Aitken, and 0.5
-	GaussSeidel   bool    // the sweep of the fixed point
-	// Predict lets subsystems without rollback take the predicted inputs and
-	// keeps them out of the iteration; else they are refused.
+	Tolerance     float64 // weighted norm of the last correction; 0 = 1e-6
+	MaxIterations int     // corrector steps; 0 = 12 (Newton), 50 (the others)
+	Relaxation    float64 // factor of FixedPoint (0 = Aitken) and of the first step of IQN (0 = 0.5)
+	GaussSeidel   bool    // FixedPoint steps one subsystem after the other
+	// Predict steps subsystems without rollback with the predicted inputs and leaves them
+	// out of the iteration. Without it they are refused.
 	Predict bool
 }
 
 const (
 	defaultSolverTolerance  = 1e-6 // meyer 6.1
-	defaultNewtonIterations = 12   // likewise
+	defaultNewtonIterations = 12   // meyer 6.1
 	defaultIterations       = 50
 	defaultIQNRelaxation    = 0.5
 )
 
-// Sizes of perturbations and of what rounding leaves, relative to the magnitude
-// of an input. A Jacobian that is off by a part p contracts by p, so that large
-// perturbations cost little where a system is not linear, and stand above the
-// noise of solvers; on linear systems they lose the fewest digits.
 const (
+	// perturbation is the relative size of the perturbations of inputs. A Jacobian with a
+	// relative error p contracts by p, so a large perturbation costs little in nonlinear
+	// systems. It exceeds the noise of solvers, and loses the fewest digits in linear systems.
 	perturbation = 1e-4
+	// roundingPart is the rounding error of an input relative to its magnitude.
 	roundingPart = 1e-13
-	// vanishing is the part of its nominal value below which an input counts as 0: after
-	// many subsystems there is that little left.
+	// vanishing is the fraction of its nominal value below which an input counts as 0. Such
+	// values occur at the end of long chains.
 	vanishing = 1e-100
-	// sameStep is the part by which step sizes may differ and count as one: where steps
-	// vary, those that are meant to be equal differ by rounding.
+	// sameStep is the relative difference up to which step sizes count as equal. With
+	// variable steps, equal sizes differ by rounding.
 	sameStep = 1e-6
-	// stagnant is the weighted norm of a correction below which an iteration that
-	// no longer contracts is taken for solved: what is left is noise of the
-	// subsystems' solvers, a hundredth of the tolerance on the inputs.
+	// stagnant is the weighted norm of a correction below which an iteration that no longer
+	// contracts counts as solved. The rest, a hundredth of the tolerance on the inputs, is
+	// noise of the subsystems' solvers.
 	stagnant = 1e-2
-	// deafSteps without a response to any correction make a warning.
+	// deafSteps is the number of macro steps without response to any correction before a warning.
 	deafSteps = 10
-	// stagnantPart is the share of macro steps that may come to rest above the tolerance
-	// without a warning.
+	// stagnantPart is the share of macro steps whose iteration may stagnate without a warning.
 	stagnantPart = 0.1
 )
 
-// implicit is implicit coupling (meyer 3.2; schweizer 2.1.2, 2.2.2, 2.3.2). The
-// unknowns z are the inputs that close loops, at the end t+H of the macro step;
-// the polynomials go through them and through the last communication points.
-// The interface equation is
+// implicit is the implicit scheme (meyer 3.2; schweizer 2.1.2, 2.2.2, 2.3.2). The
+// unknowns z are the values of the inputs on loops at the end t+H of the macro step. The
+// input polynomials go through z and the last communication points. The interface
+// equation is
 //
 //	r(z) = z − (L y(z) + b) = 0.
 //
-// The predictor step takes the polynomials through old points only; it is the
-// residual at z = p(t+H), since the polynomial of degree k through that value
-// and the k newest points is the same. Corrector steps repeat the macro step
-// from the saved states. Stateless subsystems are stepped after their sources
-// in each of them.
+// The predictor step uses the polynomials p through old points only. It gives the residual
+// at z = p(t+H), since the polynomial of degree k through that value and the k newest points
+// is p. Corrector steps repeat the macro step from the saved states. Stateless subsystems
+// are stepped after their sources in each of these steps.
 //
-// Subsystems that lie on no loop take part once: blocks of the graph are solved
-// one after the other, and an input that leads from one to a later one is known
-// at t+H.
+// The blocks of the graph are solved one after the other. Subsystems on no loop are stepped
+// once; an input from an earlier block is known at t+H.
 type implicit struct {
 	config Solver
 	tol    *tolerances
 	in     *input.Approximation
-	// predictAll asks for a predictor step of all subsystems with nothing but
-	// extrapolated inputs, whose outputs go to predicted.
+	// predictAll adds a predictor step of all subsystems with extrapolated inputs only. Its
+	// outputs go to predicted.
 	predictAll bool
 	predicted  []float64
 
-	// Macro steps whose iteration came to rest above the tolerance, and the
-	// largest norm at which it did.
-	stagnated int
-	cut       int // of these, where the number of iterations was reached
-	worst     float64
-	solved    int // macro steps of blocks with loops, attempts included
+	solved    int     // macro steps of blocks with loops, attempts included
+	stagnated int     // of these, those whose iteration stagnated above the tolerance
+	cut       int     // of the latter, those that reached the largest number of iterations
+	worst     float64 // largest weighted norm at which an iteration stagnated
 
-	// deaf counts macro steps whose corrections changed no output; -1 once one has.
+	// deaf counts macro steps whose corrections changed no output; -1 = a correction did.
 	deaf int
 
 	blocks []*block
@@ -130,53 +125,51 @@ func newImplicit(c Solver, tol *tolerances, in *input.Approximation) (*implicit,
 	case c.Relaxation < 0 || c.Relaxation > 2:
 		return nil, fmt.Errorf("the relaxation is %g; it lies between 0 and 2", c.Relaxation)
 	case c.GaussSeidel && c.Kind != FixedPoint:
-		return nil, errors.New("only the fixed point sweeps one subsystem after the other (sweep=gauss-seidel)")
+		return nil, errors.New("solver.sweep=gauss-seidel needs solver.kind=fixed-point")
 	}
 	return &implicit{config: c, tol: tol, in: in}, nil
 }
 
-// block is a block of the graph (master.System.Blocks), and what it takes to
-// solve its interface equation.
+// block is a block of the graph (master.System.Blocks) with its interface equation.
 type block struct {
 	*implicit
 	cyclic    bool
-	iterated  []int           // members that are stepped with approximated inputs and can be repeated
-	once      []int           // members that cannot go back: they take the predicted inputs
-	late      []int           // stateless members, after the others in this order
-	lateAgain []int           // those of them that can be repeated
-	everyStep *input.Stepping // of the iterated
-	onlyOnce  *input.Stepping
-	goBack    *master.StateSet // of all that are repeated
+	iterated  []int            // members with approximated inputs that can be repeated
+	once      []int            // members without rollback: stepped once with the predicted inputs
+	late      []int            // stateless members in the order in which they follow the others
+	lateAgain []int            // those of late that can be repeated
+	everyStep *input.Stepping  // steps iterated
+	onlyOnce  *input.Stepping  // steps once
+	goBack    *master.StateSet // the states of all members that are repeated
 
-	loop []int // unknowns: inputs of iterated members that are fed from within the block
-	open []int // extrapolated inputs that are fed from earlier blocks
-	// Its columns are the unknowns, then the inputs of late members that are fed
-	// from within the block.
+	loop []int // unknowns: inputs of iterated members from sources in the block
+	open []int // extrapolated inputs from sources in earlier blocks
+	// The columns are the unknowns, then the inputs of late members from sources in the block.
 	interfaceJacobian
 	of map[int]int // input to column
 
-	sweep         []int             // fixed point by Gauss–Seidel: members in turn
-	turns         []*input.Stepping // of each of them
-	lastH         float64
+	sweep         []int             // fixed point by Gauss–Seidel: members in order
+	turns         []*input.Stepping // of each member of sweep
+	lastH         float64           // s; differs from H by rounding at most
 	z, r, dz      []float64
 	weight, floor []float64
 	phi           []float64 // L y + b [nu], entries of the block
 	fed           []float64 // phi of the unknowns before the last correction
-	base          []float64 // y where differences start from, [ny]
-	size          []float64 // by column: largest magnitude seen
-	noise         []float64 // by subsystem: by how much repeated steps differ
+	base          []float64 // y of the unperturbed step, [ny]
+	size          []float64 // by column: largest magnitude so far
+	noise         []float64 // by subsystem: relative difference of repeated steps
 	solver        solver.Solver
 	rounds        []round // of perturbed steps
 	lateRounds    []round
-	// Low-order sensitivities: H C_vel and H² C_pos of inputs that are held over
-	// the step, and of those that follow their polynomial.
+	// Low-order sensitivities: H C_vel and H² C_pos of held inputs, and of inputs that
+	// follow their polynomials.
 	models               []linearModel
 	respond              *master.Phase
 	heldPos, heldVel     float64
 	shapedPos, shapedVel float64
 }
 
-// round is one set of perturbed steps: one input of each member.
+// round is a set of perturbed steps in which at most one input of each member is perturbed.
 type round struct {
 	columns []int
 	goBack  *master.StateSet
@@ -197,15 +190,15 @@ func (s *implicit) check(sys *master.System) error {
 				continue
 			}
 			if why := lacksModel(sys, i); why != "" {
-				errs = append(errs, fmt.Errorf("%s: %w: %s; solver.kind=newton-fd or iqn do without", sys.Infos[i], master.ErrCapability, why))
+				errs = append(errs, fmt.Errorf("%s: %w: %s; solver.kind=newton-fd and iqn do not need them", sys.Infos[i], master.ErrCapability, why))
 			}
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// iterates reports whether subsystem i is repeated: not if it cannot go back and
-// the user allows that.
+// iterates reports whether subsystem i takes part in the iteration: always, unless
+// Solver.Predict is set and it cannot roll back.
 func (s *implicit) iterates(sys *master.System, i int) bool {
 	if !s.config.Predict {
 		return true
@@ -214,7 +207,7 @@ func (s *implicit) iterates(sys *master.System, i int) bool {
 	return ok && sys.Infos[i].Caps.SaveState
 }
 
-// needsRollback returns the subsystems that are repeated: those on loops.
+// needsRollback returns the subsystems that are repeated: those on loops, with predictAll all.
 func (s *implicit) needsRollback(sys *master.System) []int {
 	var out []int
 	for _, b := range sys.Blocks() {
@@ -241,6 +234,7 @@ func (s *implicit) init(x *master.Exec, _ float64) error {
 	return nil
 }
 
+// newBlock returns a block of the graph, ready to be solved.
 func (s *implicit) newBlock(x *master.Exec, m master.Block) (*block, error) {
 	sys := x.Sys
 	b := &block{implicit: s, cyclic: m.Cyclic, of: map[int]int{}}
@@ -261,21 +255,7 @@ func (s *implicit) newBlock(x *master.Exec, m master.Block) (*block, error) {
 			b.iterated = append(b.iterated, i)
 		}
 	}
-	holds := sys.Holds()
-	for _, i := range slices.Concat(b.iterated, b.once) {
-		for k := sys.InAt[i]; k < sys.InAt[i+1]; k++ {
-			switch from := sys.SourceSubsystem(k); {
-			case from < 0 || holds[k]:
-			case !member(from):
-				b.open = append(b.open, k)
-			case m.Cyclic && slices.Contains(b.iterated, i):
-				b.loop = append(b.loop, k)
-			}
-		}
-	}
-	if len(b.loop) == 0 {
-		b.cyclic = false
-	}
+	b.divideInputs(sys, member)
 	var err error
 	if b.everyStep, err = input.NewStepping(x, s.in, b.iterated); err != nil {
 		return nil, err
@@ -283,19 +263,9 @@ func (s *implicit) newBlock(x *master.Exec, m master.Block) (*block, error) {
 	if b.onlyOnce, err = input.NewStepping(x, s.in, b.once); err != nil {
 		return nil, err
 	}
-	var repeated []int
-	for _, i := range b.iterated {
-		if x.Reverts(i) {
-			repeated = append(repeated, i)
-		}
-	}
-	for _, i := range b.late {
-		if x.Reverts(i) {
-			b.lateAgain = append(b.lateAgain, i)
-		}
-	}
-	repeated = append(repeated, b.lateAgain...)
-	b.goBack = x.NewStateSet(repeated)
+	stays := func(i int) bool { return !x.Reverts(i) }
+	b.lateAgain = slices.DeleteFunc(slices.Clone(b.late), stays)
+	b.goBack = x.NewStateSet(append(slices.DeleteFunc(slices.Clone(b.iterated), stays), b.lateAgain...))
 	if !b.cyclic {
 		b.phi = make([]float64, len(x.W))
 		return b, nil
@@ -303,7 +273,24 @@ func (s *implicit) newBlock(x *master.Exec, m master.Block) (*block, error) {
 	return b, b.prepare(x)
 }
 
-// prepare lays out the interface equation.
+// divideInputs finds the unknowns and the inputs from earlier blocks.
+func (b *block) divideInputs(sys *master.System, member func(i int) bool) {
+	holds := sys.Holds()
+	for _, i := range slices.Concat(b.iterated, b.once) {
+		for k := sys.InAt[i]; k < sys.InAt[i+1]; k++ {
+			switch from := sys.SourceSubsystem(k); {
+			case from < 0 || holds[k]:
+			case !member(from):
+				b.open = append(b.open, k)
+			case b.cyclic && slices.Contains(b.iterated, i):
+				b.loop = append(b.loop, k)
+			}
+		}
+	}
+	b.cyclic = len(b.loop) > 0
+}
+
+// prepare allocates the interface equation and its solver.
 func (b *block) prepare(x *master.Exec) error {
 	sys := x.Sys
 	if err := b.refuseNoise(x); err != nil {
@@ -338,10 +325,25 @@ func (b *block) prepare(x *master.Exec) error {
 	for j, c := range b.columns {
 		b.size[j] = math.Abs(x.W[c.input])
 	}
+	if err := b.chooseSolver(x); err != nil {
+		return err
+	}
+	b.solver.Init(b.jacobian)
+	switch {
+	case b.config.Kind == NewtonLOS:
+		return b.prepareModels(x)
+	case b.config.Kind <= Broyden:
+		return b.prepareRounds(x)
+	}
+	return nil
+}
+
+// chooseSolver makes the solver and, for fixed point by Gauss–Seidel, its sequence.
+func (b *block) chooseSolver(x *master.Exec) error {
 	switch b.config.Kind {
 	case NewtonFD:
 		b.solver = &solver.Newton{}
-	case NewtonLOS, Broyden: // sensitivities of low order contract slowly; updates mend them
+	case NewtonLOS, Broyden: // low-order sensitivities contract slowly; updates improve them
 		b.solver = &solver.Broyden{}
 	case IQN:
 		omega := b.config.Relaxation
@@ -351,44 +353,39 @@ func (b *block) prepare(x *master.Exec) error {
 		b.solver = &solver.IQN{Relaxation: omega}
 	case FixedPoint:
 		b.solver = &solver.FixedPoint{Relaxation: b.config.Relaxation}
-		if b.config.GaussSeidel {
-			for _, i := range sys.SequenceFromGraph() {
-				if !slices.Contains(b.iterated, i) {
-					continue
-				}
-				turn, err := input.NewStepping(x, b.in, []int{i})
-				if err != nil {
-					return err
-				}
-				b.sweep, b.turns = append(b.sweep, i), append(b.turns, turn)
-			}
+		if !b.config.GaussSeidel {
+			return nil
 		}
-	}
-	b.solver.Init(b.jacobian)
-	if b.config.Kind == NewtonLOS {
-		return b.prepareModels(x)
-	}
-	if b.config.Kind <= Broyden {
-		return b.prepareRounds(x)
+		for _, i := range x.Sys.SequenceFromGraph() {
+			if !slices.Contains(b.iterated, i) {
+				continue
+			}
+			turn, err := input.NewStepping(x, b.in, []int{i})
+			if err != nil {
+				return err
+			}
+			b.sweep, b.turns = append(b.sweep, i), append(b.turns, turn)
+		}
 	}
 	return nil
 }
 
-// refuseNoise refuses members whose repeated steps differ by more than the
-// tolerance: no iteration can settle below that.
+// refuseNoise returns an error for members whose repeated steps differ by more than the
+// relative tolerance, since the iteration cannot converge below that.
 func (b *block) refuseNoise(x *master.Exec) error {
 	var errs []error
 	for _, i := range b.iterated {
 		if noise := x.Replay(i).Replays; noise > b.tol.relative {
-			errs = append(errs, fmt.Errorf("%s: %w: its repeated steps differ by %.2g, more than the relative tolerance %.2g; choose an explicit algorithm or a larger control.rtol",
+			errs = append(errs, fmt.Errorf("%s: %w: its repeated steps differ by %.2g, more than the relative "+
+				"tolerance %.2g; choose an explicit algorithm or a larger control.rtol",
 				x.Sys.Infos[i], master.ErrCapability, noise, b.tol.relative))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// prepareRounds groups the columns so that each round perturbs one input of
-// every member that has one left; late members have rounds of their own.
+// prepareRounds groups the columns so that each round perturbs at most one input of every
+// member. Late members have rounds of their own.
 func (b *block) prepareRounds(x *master.Exec) (err error) {
 	used := map[int]int{}
 	for j, c := range b.columns {
@@ -445,10 +442,11 @@ func (s *implicit) advance(ctx context.Context, x *master.Exec, t, H float64, de
 func (s *implicit) accept(*master.Exec, float64) { s.conclude(solver.Solver.Accept) }
 func (s *implicit) reject(float64, float64)      { s.conclude(solver.Solver.Reject) }
 
-func (s *implicit) conclude(tell func(solver.Solver)) {
+// conclude accepts or rejects the attempt of each block.
+func (s *implicit) conclude(end func(solver.Solver)) {
 	for _, b := range s.blocks {
 		if b.cyclic && s.used {
-			tell(b.solver)
+			end(b.solver)
 		}
 	}
 	s.used = false
@@ -467,25 +465,70 @@ func (s *implicit) archive(a *master.Archive) {
 
 // solve steps the members of the block from t to t+H.
 func (b *block) solve(ctx context.Context, x *master.Exec, t, H float64) (effort, error) {
+	if err := b.predict(ctx, x, t, H); err != nil || !b.cyclic {
+		return effort{}, err
+	}
+	b.begin(x, H)
 	var e effort
-	fresh := b.predictAll && len(b.open) == 0 // the predictor step stands
-	if !fresh {
-		if b.predictAll {
-			if err := b.goBack.Restore(); err != nil {
+	before := math.NaN()
+	for {
+		if err := b.residual(x, t, H); err != nil {
+			return e, err
+		}
+		if e.iterations == 1 {
+			b.listen(x)
+		}
+		perturbed := false
+		if b.solver.NeedsJacobian() {
+			// A second Jacobian in this attempt did not help, so another will not either.
+			if e.jacobians > 1 && before <= stagnant {
+				b.stagnate(before)
+				return e, nil
+			}
+			var err error
+			if perturbed, err = b.evaluateJacobian(ctx, x, t, H); err != nil {
 				return e, err
 			}
+			e.jacobians++
+			if err := b.solver.TakeJacobian(b.jacobian); err != nil {
+				return e, b.notSolvable(x, err)
+			}
 		}
-		for _, k := range b.open {
-			x.Couple(b.in.Owner(k), t+H, b.phi)
-			b.in.Arrived(k, b.phi[k])
+		if err := b.solver.Correct(b.z, b.r, b.dz); err != nil {
+			return e, b.notSolvable(x, err)
 		}
-		if err := b.evaluate(ctx, x, t, H, !b.predictAll); err != nil {
+		norm := b.norm()
+		solved, err := b.judge(x, e, norm, before, perturbed)
+		if solved || err != nil {
+			return e, err
+		}
+		before = norm
+		e.iterations++
+		if err := b.correct(ctx, x, t, H); err != nil {
 			return e, err
 		}
 	}
-	if !b.cyclic {
-		return e, nil
+}
+
+// predict takes the predictor step, unless that of all subsystems has the same inputs.
+func (b *block) predict(ctx context.Context, x *master.Exec, t, H float64) error {
+	if b.predictAll {
+		if len(b.open) == 0 {
+			return nil
+		}
+		if err := b.goBack.Restore(); err != nil {
+			return err
+		}
 	}
+	for _, k := range b.open {
+		x.Couple(b.in.Owner(k), t+H, b.phi)
+		b.in.Arrived(k, b.phi[k])
+	}
+	return b.evaluate(ctx, x, t, H, !b.predictAll)
+}
+
+// begin starts the iteration at the predicted inputs.
+func (b *block) begin(x *master.Exec, H float64) {
 	for j := range b.columns {
 		c := &b.columns[j]
 		b.z[j] = x.U[c.input] // of late members: what they were stepped with
@@ -502,93 +545,72 @@ func (b *block) solve(ctx context.Context, x *master.Exec, t, H float64) (effort
 	}
 	b.solver.Begin(b.lastH, b.in.DegreeAhead())
 	b.solved++
-	before := math.NaN()
-	for {
-		if err := b.residual(x, t, H); err != nil {
-			return e, err
-		}
-		if e.iterations == 1 {
-			b.listen(x)
-		}
-		perturbed := false
-		if b.solver.NeedsJacobian() {
-			// One of this attempt has not helped: nor will another.
-			if e.jacobians > 1 && before <= stagnant {
-				b.rest(before)
-				return e, nil
-			}
-			var err error
-			if perturbed, err = b.evaluateJacobian(ctx, x, t, H); err != nil {
-				return e, err
-			}
-			e.jacobians++
-			if err := b.solver.TakeJacobian(b.jacobian); err != nil {
-				return e, b.notSolvable(x, err)
-			}
-		}
-		if err := b.solver.Correct(b.z, b.r, b.dz); err != nil {
-			return e, b.notSolvable(x, err)
-		}
-		norm := b.norm()
-		if norm <= b.config.Tolerance && !perturbed {
-			return e, nil
-		}
-		diverging := !math.IsNaN(before) && b.solver.Contraction(norm/before)
-		last := e.iterations >= b.config.MaxIterations
-		if norm <= stagnant && !perturbed && (diverging || last) {
-			b.rest(norm)
-			if !diverging {
-				b.cut++
-			}
-			return e, nil
-		}
-		switch {
-		case norm <= b.config.Tolerance: // the states are to be those of the solution
-		case last:
-			return e, b.notConverged(x, e, fmt.Sprintf("the last correction is %.2g times the tolerance", norm/b.config.Tolerance))
-		case diverging, math.IsNaN(norm), math.IsInf(norm, 0):
-			return e, b.notConverged(x, e, "the iteration diverges")
-		}
-		before = norm
-		e.iterations++
-		for j, k := range b.loop {
-			b.fed[j] = b.phi[k]
-			b.z[j] += b.dz[j]
-			b.in.Arrived(k, b.z[j])
-		}
-		if err := b.goBack.Restore(); err != nil {
-			return e, err
-		}
-		if err := b.evaluate(ctx, x, t, H, false); err != nil {
-			return e, err
-		}
-	}
 }
 
-// listen checks whether the first correction has changed an output.
+// judge reports whether the iteration is solved after a correction of a weighted norm; before
+// is the norm of the correction before it, NaN = none. perturbed: the states are not those of z.
+func (b *block) judge(x *master.Exec, e effort, norm, before float64, perturbed bool) (solved bool, err error) {
+	converged := norm <= b.config.Tolerance
+	if converged && !perturbed {
+		return true, nil
+	}
+	diverging := !math.IsNaN(before) && b.solver.Contraction(norm/before)
+	last := e.iterations >= b.config.MaxIterations
+	switch {
+	case norm <= stagnant && !perturbed && (diverging || last):
+		b.stagnate(norm)
+		if !diverging {
+			b.cut++
+		}
+		return true, nil
+	case converged: // one more step brings the states to the solution
+	case last:
+		return false, b.notConverged(x, e, fmt.Sprintf("the last correction is %.2g times the tolerance", norm/b.config.Tolerance))
+	case diverging, math.IsNaN(norm), math.IsInf(norm, 0):
+		return false, b.notConverged(x, e, "the iteration diverges")
+	}
+	return false, nil
+}
+
+// correct takes a corrector step: it repeats the macro step with z + dz.
+func (b *block) correct(ctx context.Context, x *master.Exec, t, H float64) error {
+	for j, k := range b.loop {
+		b.fed[j] = b.phi[k]
+		b.z[j] += b.dz[j]
+		b.in.Arrived(k, b.z[j])
+	}
+	if err := b.goBack.Restore(); err != nil {
+		return err
+	}
+	return b.evaluate(ctx, x, t, H, false)
+}
+
+// listen warns if the first corrections of many macro steps changed no output.
 func (b *block) listen(x *master.Exec) {
 	if b.deaf < 0 || b.deaf >= deafSteps {
 		return
 	}
 	for j, k := range b.loop {
 		if b.phi[k] != b.fed[j] {
-			b.deaf = -1 // it has
+			b.deaf = -1
 			return
 		}
 	}
 	if b.deaf++; b.deaf == deafSteps {
-		x.Note("the outputs do not respond to the inputs at the end of the macro step: the components sample their inputs at its start. Corrections change nothing, " +
-			"and implicit coupling gives the results of explicit coupling at a higher cost; use explicit, or smaller steps")
+		x.Note("the outputs do not respond to the inputs at the end of the macro step: the components sample their " +
+			"inputs at its start. Corrections change nothing, " +
+			"and implicit coupling gives the results of explicit coupling at a higher cost; use explicit, or " +
+			"smaller steps")
 	}
 }
 
-// rest takes note of an iteration that came to rest above the tolerance.
-func (s *implicit) rest(norm float64) {
+// stagnate records an iteration that stagnated above the tolerance.
+func (s *implicit) stagnate(norm float64) {
 	s.stagnated++
 	s.worst = max(s.worst, norm)
 }
 
-// notSolvable names the unknown for which a correction could not be found.
+// notSolvable returns the error of a correction that could not be computed, with its unknown.
 func (b *block) notSolvable(x *master.Exec, err error) error {
 	var at *num.EntryError
 	if errors.As(err, &at) {
@@ -597,7 +619,7 @@ func (b *block) notSolvable(x *master.Exec, err error) error {
 	return fmt.Errorf("%w: %w", errNotConverged, err)
 }
 
-// notConverged names the unknown that moves most.
+// notConverged returns an error with the unknown that has the largest residual.
 func (b *block) notConverged(x *master.Exec, e effort, why string) error {
 	worst, at := -1.0, 0
 	for j := range b.loop {
@@ -612,8 +634,8 @@ func (b *block) notConverged(x *master.Exec, e effort, why string) error {
 		errNotConverged, e.iterations, why, b.r[at], x.Sys.InName(b.loop[at]), b.z[at])
 }
 
-// evaluate steps the members with the polynomials as they stand; in the first
-// evaluation of an attempt also those that cannot be repeated.
+// evaluate steps the members with the current polynomials, those that cannot be repeated only
+// in the first evaluation of an attempt.
 func (b *block) evaluate(ctx context.Context, x *master.Exec, t, H float64, first bool) error {
 	if first {
 		if err := b.onlyOnce.Run(ctx, t, H); err != nil {
@@ -633,8 +655,7 @@ func (b *block) evaluate(ctx context.Context, x *master.Exec, t, H float64, firs
 	return input.StepLate(ctx, x, b.lateAgain, t, H)
 }
 
-// stepInTurn steps one member after the other, each with what those before it
-// have given in this sweep.
+// stepInTurn steps one member after the other with the new outputs of the members before it.
 func (b *block) stepInTurn(ctx context.Context, x *master.Exec, t, H float64) error {
 	for at, i := range b.sweep {
 		x.Couple(i, t+H, b.phi)
@@ -650,8 +671,8 @@ func (b *block) stepInTurn(ctx context.Context, x *master.Exec, t, H float64) er
 	return nil
 }
 
-// residual puts r = z − (L y + b) from the outputs as read. The inputs of late
-// members are what they were stepped with.
+// residual computes r = z − (L y + b) from the outputs. For inputs of late members z is the
+// value of the step.
 func (b *block) residual(x *master.Exec, t, H float64) error {
 	x.CoupleSome(b.iterated, t+H, b.phi)
 	for j := range b.columns {
@@ -672,8 +693,7 @@ func (b *block) residual(x *master.Exec, t, H float64) error {
 	return nil
 }
 
-// norm is the weighted norm of the correction, less what rounding and replay
-// noise leave open.
+// norm returns the weighted norm of the correction, reduced by rounding and replay noise.
 func (b *block) norm() float64 {
 	sum := 0.0
 	for j := range b.loop {
@@ -687,8 +707,8 @@ func (b *block) norm() float64 {
 	return math.Sqrt(sum / float64(len(b.loop)))
 }
 
-// evaluateJacobian puts J = I − L S at the present iterate. perturbed:
-// the states are no longer those of the iterate.
+// evaluateJacobian computes J = I − L S at the current iterate. perturbed reports whether the
+// subsystems left the states of the iterate.
 func (b *block) evaluateJacobian(ctx context.Context, x *master.Exec, t, H float64) (perturbed bool, err error) {
 	if b.config.Kind == NewtonLOS {
 		err = b.lowOrderSensitivities(H)
@@ -703,12 +723,12 @@ func (b *block) evaluateJacobian(ctx context.Context, x *master.Exec, t, H float
 	return perturbed, nil
 }
 
-// differences finds S by perturbed steps of each subsystem, all subsystems at
-// once: what one gives depends on its own inputs only. So the cost is the
+// differences computes S from perturbed steps. All subsystems are perturbed at once, since
+// their outputs depend on their own inputs only. The cost in macro steps is therefore the
 // largest number of loop inputs of one subsystem (meyer, appendix A.1).
 func (b *block) differences(ctx context.Context, x *master.Exec, t, H float64) error {
 	copy(b.base, x.Y)
-	// Late ones first: their sources are as they were.
+	// Late members first, while the outputs of their sources are unperturbed.
 	for g := range b.lateRounds {
 		for _, j := range b.lateRounds[g].columns {
 			c := &b.columns[j]
@@ -753,17 +773,17 @@ func (b *block) differences(ctx context.Context, x *master.Exec, t, H float64) e
 	return nil
 }
 
-// delta is the size of a perturbation: large enough to stand above rounding and
-// replay noise, small enough for a derivative.
+// delta returns the perturbation of column j, above rounding and replay noise.
 func (b *block) delta(x *master.Exec, j int) float64 {
 	c := &b.columns[j]
 	size, typical := b.size[j], nominal(x.Sys, c.input)
 	if size < vanishing*typical {
-		size = typical // what is near the least numbers has no part that could be added to it
+		size = typical // a fraction of such a small value would underflow
 	}
 	return size * max(perturbation, math.Sqrt(b.noise[c.subsystem]))
 }
 
+// difference computes the column of S from the outputs of its perturbed step.
 func (b *block) difference(x *master.Exec, c *column) {
 	at := x.Sys.OutAt[c.subsystem]
 	for out := range c.s {
@@ -771,16 +791,19 @@ func (b *block) difference(x *master.Exec, c *column) {
 	}
 }
 
-// review warns of iterations that came to rest above the tolerance.
+// review returns a warning if iterations often stagnated above the tolerance.
 func (s *implicit) review() []string {
 	if float64(s.stagnated) <= stagnantPart*float64(s.solved) {
-		return nil // corrections this small are harmless now and then
+		return nil
 	}
-	why := "the solvers in the subsystems leave that much open; a tighter --tolerance for them, or a looser solver.tolerance, avoids it"
+	why := "the solvers in the subsystems are not more accurate; a tighter --tolerance for them or a looser " +
+		"solver.tolerance avoids it"
 	if 2*s.cut > s.stagnated {
-		why = fmt.Sprintf("the iteration ends after solver.max-iterations=%d; more of them, or another solver.kind, avoid it", s.config.MaxIterations)
+		why = fmt.Sprintf("the iteration ends after solver.max-iterations=%d; more iterations or another "+
+			"solver.kind avoid it", s.config.MaxIterations)
 	}
-	return []string{fmt.Sprintf("the corrector came to rest above solver.tolerance=%g in %d macro steps, with corrections of up to %.1e of the weights: %s",
+	return []string{fmt.Sprintf("the corrector stagnated above solver.tolerance=%g in %d macro steps, with "+
+		"corrections of up to %.1e of the weights: %s",
 		s.config.Tolerance, s.stagnated, s.worst, why)}
 }
 
@@ -789,7 +812,7 @@ func (s *implicit) loopTreatment() string {
 	return "solved at every communication point (" + solverKinds[s.config.Kind] + ")"
 }
 
-// nominal is the typical magnitude of an input.
+// nominal returns the nominal value of an input; 1 if it has none.
 func nominal(sys *master.System, k int) float64 {
 	i := num.Owner(sys.InAt, k)
 	if n := sys.Infos[i].In[k-sys.InAt[i]].Nominal; n > 0 {

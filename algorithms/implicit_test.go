@@ -14,12 +14,12 @@ import (
 	"github.com/macrostep/macrostep/master/mastertest"
 )
 
-// solvers are all ways to solve the interface equation.
+// solvers lists all solvers of the interface equation.
 var solvers = []Solver{
 	{Kind: NewtonFD}, {Kind: NewtonLOS}, {Kind: Broyden}, {Kind: IQN}, {Kind: FixedPoint}, {Kind: FixedPoint, GaussSeidel: true}, {Kind: FixedPoint, Relaxation: 0.9},
 }
 
-// Every solver comes to the same solution within its tolerance.
+// All solvers find the same solution within their tolerance.
 func TestSolversAgree(t *testing.T) {
 	const H = 1.0 / 1024
 	for _, name := range []string{"ff", "fd", "dd"} {
@@ -105,8 +105,8 @@ func chained(t *testing.T) ([]*mastertest.Linear, *master.System) {
 	return subs, sys
 }
 
-// Only inputs that close loops are iterated: what lies on no loop is stepped
-// once, after its sources, and saved by nobody.
+// Only inputs on loops are iterated. Subsystems on no loop are stepped once, after their sources,
+// and their states are not saved.
 func TestOnlyLoopsAreIterated(t *testing.T) {
 	const steps = 50
 	subs, sys := chained(t)
@@ -121,8 +121,8 @@ func TestOnlyLoopsAreIterated(t *testing.T) {
 	}
 }
 
-// A subsystem on a loop that cannot go back is refused by name, or, if allowed,
-// takes the predicted inputs, is stepped once, and the run says so.
+// A subsystem on a loop without rollback is refused by name or, with Predict, stepped once with the
+// predicted inputs and a warning.
 func TestWithoutRollback(t *testing.T) {
 	subs, sys := chained(t)
 	subs[1].Info().Caps.SaveState = false
@@ -222,8 +222,8 @@ func TestWorkersGiveTheSameBits(t *testing.T) {
 	}
 }
 
-// Of inputs near the least numbers differences are taken as of those that are 0: after many
-// subsystems in a chain there is that little left.
+// For inputs close to the smallest numbers, differences are computed as for inputs that are 0. Such
+// values occur at the end of long chains.
 func TestImplicitNearLeastNumbers(t *testing.T) {
 	one := func(name string, x0 float64) master.Subsystem {
 		return mastertest.NewLinear(name, mastertest.Matrices{A: [][]float64{{-1}}, B: [][]float64{{1}}, C: [][]float64{{1}}}, []float64{x0})
@@ -235,8 +235,7 @@ func TestImplicitNearLeastNumbers(t *testing.T) {
 	}
 }
 
-// A corrector that does not converge ends a run of fixed steps with an estimate
-// at once; smaller and smaller steps would not bring it to its end.
+// With fixed steps and an estimate, a corrector that does not converge ends the run without retries.
 func TestFixedStepWithoutConvergence(t *testing.T) {
 	_, sys := chained(t)
 	c := adaptive(ImMilne, Implicit)

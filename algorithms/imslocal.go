@@ -1,6 +1,6 @@
 package algorithms
 
-// ImSLocal estimates by predicted against corrected inputs (meyer 4.5); the implicit scheme.
+// ImSLocal compares predicted with corrected inputs (meyer 4.5). It needs the implicit scheme.
 const ImSLocal Estimator = "im-slocal"
 
 var imSLocal = estimate{implicit: true, byInputs: true} // (24)

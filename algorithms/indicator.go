@@ -9,12 +9,12 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// indicator measures the quality of a macro step that stands whatever it says. Its
-// value is 1 where the tolerance is just met.
+// indicator measures the quality of macro steps. No step is rejected because of it. Its value is 1
+// if the tolerance is just met.
 type indicator interface {
 	check(*master.System) error
 	init(x *master.Exec, t0 float64) error
-	// measure returns the quality of the step from t to t+H that was just taken.
+	// measure returns the indicator of the step from t to t+H that was just taken; NaN = unknown.
 	measure(x *master.Exec, t, H float64, degree int) float64
 	accept(x *master.Exec, t float64)
 	monitored() []string
@@ -22,38 +22,37 @@ type indicator interface {
 	review() []string
 }
 
-// controller chooses step sizes by the indicators of the last two steps.
+// controller chooses step sizes from the indicators of the last two steps.
 type controller interface {
-	// ratio returns that of the next step size to the last one, at an order.
+	// ratio returns the ratio of the next step size to the last one.
 	ratio(order int, now, before float64) float64
 }
 
-// indicatorControl chooses step sizes by an indicator, and never repeats a step
-// (sadjina III C).
+// indicatorControl chooses step sizes from an indicator and repeats no step (sadjina III C).
 type indicatorControl struct {
 	config   Control
 	coupling *Coupling
 	quality  indicator
 	size     controller
-	before   float64 // indicator of the step before; NaN: there was none
-	now      float64
-	H        float64     // s, of the step under way
-	given    *[2]float64 // HMin and HMax as they were given; nil: no run has begun
-	// Accepted steps; those of the least size whose indicator is above 1, and the largest of these.
-	steps, short int
-	worst        float64
+	before   float64     // indicator of the previous step; NaN = none
+	now      float64     // indicator of the current step
+	H        float64     // s, current step size
+	given    *[2]float64 // HMin and HMax of the configuration; nil = no run has begun
+	steps    int         // accepted steps
+	short    int         // of these, steps of the smallest size with an indicator above 1
+	worst    float64     // largest indicator of these
 }
 
-// Parts of the step size of the run that bound the steps, unless they are given.
 const (
+	// Default bounds of the steps relative to the step size of the run.
 	leastPart   = 0.1
 	largestPart = 10
-	// shortPart is the part of the steps that is told of, if they are too long for the tolerance.
+	// shortPart is the smallest share of steps that miss the tolerance with a warning.
 	shortPart = 0.05
 )
 
-// Bounds of the indicator keep the controller finite where a step has no error
-// at all, and where it has more than a number holds.
+// Bounds of the indicator. They keep the controller finite if a step has no error or an infinite
+// one.
 const (
 	leastIndicator   = 1e-12
 	largestIndicator = 1e12
@@ -62,17 +61,17 @@ const (
 func (c *indicatorControl) check(s *master.System) error { return c.quality.check(s) }
 func (c *indicatorControl) repeats() bool                { return false }
 
-// firstStep returns the smallest step, as sadjina IV starts, and settles the bounds.
+// firstStep sets the bounds and returns the first step size, by default the smallest (sadjina IV).
 func (c *indicatorControl) firstStep(H float64) float64 {
 	if c.config.FixedStep {
 		return 0
 	}
-	// Bounds that are not given follow the step size of each run.
+	// Default bounds depend on the step size of each run.
 	if c.given == nil {
 		c.given = &[2]float64{c.config.HMin, c.config.HMax}
 	}
 	c.config.HMin, c.config.HMax = c.given[0], c.given[1]
-	// One bound that is given moves the other, if need be.
+	// A given bound moves the default of the other if necessary.
 	least, most := c.config.HMin, c.config.HMax
 	if least == 0 {
 		c.config.HMin = leastPart * H
@@ -109,7 +108,7 @@ func (c *indicatorControl) attempt(ctx context.Context, x *master.Exec, t, H flo
 	return trial, nil
 }
 
-// next returns the size of the step after one of size H. A step without an indicator keeps the size.
+// next returns the size of the step after one of size H. Without an indicator it is H.
 func (c *indicatorControl) next(H float64, order int) float64 {
 	if math.IsNaN(c.now) {
 		return H
@@ -132,19 +131,21 @@ func (c *indicatorControl) accept(x *master.Exec, t float64) {
 	c.quality.accept(x, t)
 }
 
-// review returns where the bound of the steps stood in the way of the tolerance.
+// review returns a warning if the smallest step size prevented the tolerance.
 func (c *indicatorControl) review() []string {
 	out := c.quality.review()
 	if c.config.FixedStep || float64(c.short) < shortPart*float64(c.steps) || c.short < 2 {
 		return out
 	}
-	return append(out, fmt.Sprintf("in %d of %d macro steps the tolerance is not met, by a factor of up to %.3g, because the step is not made smaller than control.h-min = %.4g s; lower it, or raise the tolerance",
+	return append(out, fmt.Sprintf("in %d of %d macro steps the tolerance is not met, by a factor of up to %.3g, "+
+		"because the step size "+
+		"may not fall below control.h-min = %.4g s; lower control.h-min or raise the tolerance",
 		c.short, c.steps, c.worst, c.config.HMin))
 }
 
 func (c *indicatorControl) reject(t, H float64) {}
 
-// disturb leaves the size alone: no step is repeated.
+// disturb allows any step size.
 func (c *indicatorControl) disturb() float64 { return 0 }
 
 func (c *indicatorControl) archive(a *master.Archive) {

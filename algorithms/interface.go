@@ -1,14 +1,15 @@
 package algorithms
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
-// interfaceJacobian is J = I − L S over some inputs, where S = ∂y/∂u is the
-// response of the outputs of each subsystem to its own inputs over a macro step.
+// interfaceJacobian is J = I − L S for some inputs. S = ∂y/∂u is the response of the outputs of
+// each subsystem at the end of a macro step to its own inputs.
 type interfaceJacobian struct {
 	columns  []column
 	jacobian *num.Matrix
@@ -23,15 +24,15 @@ type column struct {
 	delta     float64 // perturbation
 }
 
-// entry is one entry of a column of the Jacobian: −gain·s[out], plus 1 on the diagonal.
+// entry is an entry of a column of J: diagonal − gain·s[out].
 type entry struct {
 	at       int // in Matrix.Val
-	out      int // of the subsystem; -1 = none: the diagonal alone
+	out      int // output of the subsystem; -1 = none
 	gain     float64
-	diagonal float64
+	diagonal float64 // 1 on the diagonal, else 0
 }
 
-// layOut finds the pattern of J over the columns.
+// layOut computes the pattern of J from the columns.
 func (f *interfaceJacobian) layOut(sys *master.System) {
 	n := len(f.columns)
 	fedBy := make(map[int][]int) // output to rows
@@ -53,12 +54,7 @@ func (f *interfaceJacobian) layOut(sys *master.System) {
 				byRow[row] = e
 			}
 		}
-		rows := make([]int, 0, len(byRow))
-		for row := range byRow {
-			rows = append(rows, row)
-		}
-		slices.Sort(rows)
-		for _, row := range rows {
+		for _, row := range slices.Sorted(maps.Keys(byRow)) {
 			e := byRow[row]
 			e.at = len(m.Row)
 			c.entries = append(c.entries, e)
@@ -70,7 +66,7 @@ func (f *interfaceJacobian) layOut(sys *master.System) {
 	f.jacobian = m
 }
 
-// assemble puts the values of J from the columns of S.
+// assemble computes the values of J from the columns of S.
 func (f *interfaceJacobian) assemble() {
 	for j := range f.columns {
 		c := &f.columns[j]

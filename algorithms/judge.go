@@ -9,42 +9,42 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// correctionJudge reports whether the energy correction of a bond removes what the
-// coupling adds. The correction takes that for μ δE; this holds on average, and
-// only while the velocities of the two sides are not correlated and the action carries
-// no static load.
-// What is added can be found step by step where the side with direct feedthrough
-// gives directional derivatives D: its outputs y stand as computed with the inputs ũ
-// that it had, and the other side takes them as if they were y + D (u − ũ). In
-// the step from t_k, with W(y) the power of these outputs by the flow there,
+// correctionJudge judges whether the energy correction of a bond removes the energy that the
+// coupling adds. The correction assumes that this energy is μ δE. That holds on average, and
+// only if the velocities of the two sides are uncorrelated and the action has no static load.
 //
-//	E = −W(D (u_k − ũ_k)) H + share δE
+// If the side with direct feedthrough has directional derivatives D, the added energy E is
+// known step by step. This side computed its outputs y with the inputs ũ; the correct outputs
+// are y + D (u − ũ). For the step from t_k, let W(y) be the power of these outputs at the
+// start. If the action depends on displacements of the other side,
 //
-// if displacements of the other side lead to the action, which start each step
-// from their true values; share is what the multi-rate formula (20) adds to μ_SR
-// for the motion of the other side under a held action. If the flow alone
-// leads to it, the side integrates the flow that it is given, and by the trapezoidal
-// rule over the powers ũ_b y_b − ũ_a y_a at both ends of the step
+//	E = −W(D (u_k − ũ_k)) H + share δE,
 //
-//	E = (δP H − W(D (u_k − ũ_k)) H) / 2
+// where share is the part of the multi-rate formula (20) beyond μ_SR, due to the motion of
+// the other side under a held action. If the action depends on the flow alone, the side
+// integrates the flow itself, and the trapezoidal rule for the powers ũ_b y_b − ũ_a y_a at
+// both ends of the step gives
+//
+//	E = (δP H − W(D (u_k − ũ_k)) H) / 2.
 type correctionJudge struct {
-	why   string // nothing can be told, because of this
+	why   string // reason why E is unknown; "" = it is known
 	sides []feedthroughSide
 	share float64
-	ask   *master.Phase // the derivatives of all sides
+	ask   *master.Phase // computes the derivatives of all sides
 
-	displaced bool // displacements lead to the action
+	displaced bool // the action depends on displacements
 
-	added, removed float64 // by the coupling, by the correction, J
-	// Of each action over the run: its integral and that of its square, in the unit of the input; and
-	// how often its velocity changed sign.
+	added, removed float64 // J, by the coupling and by the correction
+	// By action: integrals of its value and of its square, in the unit of the input, the
+	// last velocity and the number of sign changes of the velocity.
 	time         float64 // s
 	sum, squares []float64
-	velocity     []float64 // the last one
+	velocity     []float64
 	turns        []int
-	// The largest part of what was added that the correction left over, or took
-	// away beyond it, since the sum of |E| has grown by epochGrowth, and in the
-	// epochs before: about half of what was added. How a run begins does not count.
+	// size is the sum of |E|. An epoch ends when size has grown by epochGrowth since its
+	// start, mark. worst holds, for the last epochs, the largest relative deviation of the
+	// removed from the added energy. They cover about half of size; the start of a run
+	// does not count.
 	size, mark float64
 	worst      [epochs]float64
 }
@@ -54,59 +54,63 @@ const (
 	epochGrowth = 1.25
 )
 
-// feedthroughSide is a subsystem whose outputs in the bond follow inputs from the
-// other side directly.
+// feedthroughSide is a subsystem of a bond with direct feedthrough from the other subsystem.
 type feedthroughSide struct {
 	subsystem int
 	direct    master.DirectionalDeriver
 	inputs    []sideInput
-	du        [2][]float64 // u − ũ of the displacements, of the flows; by input of the subsystem
-	dy        [2][]float64 // D (u − ũ); by output
-	asks      [2]bool
+	du        [2][]float64 // by kind: u − ũ, by input of the subsystem
+	dy        [2][]float64 // by kind: D (u − ũ), by output
+	asks      [2]bool      // by kind: there are such inputs
 	err       error
 }
 
 type sideInput struct {
 	input int // entry of u
-	kind  int // 0: displacement, 1: of the bond
+	kind  int // 0: a displacement, 1: an input of the bond
 }
 
-// harm is the part of the energy added by the coupling that a correction may leave
-// over or take away beyond it. Measured: 0.02 to 0.22 where the correction brings
-// the energy near its reference, 0.38 and more where it leaves it or leads away.
+// harm is the largest acceptable deviation of the removed from the added energy, relative to
+// the added energy. Measured: 0.02 to 0.22 if the correction brings the energy close to the
+// reference, at least 0.38 if it does not.
 const harm = 0.3
 
-// staticLoad is the mean of an action, in its standard deviations, above which it carries a static
-// load. Under one, every change of the velocity is residual power, and none of it is spurious: over a
-// period it cancels, but not what is left of the correction, which is cut off where the velocity passes
-// zero. Energies do not show that. Measured: at most 0.36 in systems that swing; 0.67 and more in the
-// crane of rodriguez from a tenth of its weight on, where errors multiply though the energies may
-// agree, but also in a crane whose error the correction divides by five. Less than fewestTurns of the
-// velocity tell no mean.
+// staticLoad is the ratio of mean and standard deviation of an action above which it carries a
+// static load. Under such a load every change of the velocity contributes to the residual
+// power, but nothing of it is spurious: it cancels over a period. The part of the correction
+// that is cut off at zero velocity does not cancel, and the energies do not show this.
+//
+// Measured: at most 0.36 in oscillating systems; at least 0.67 in the crane of rodriguez from
+// a tenth of its weight on, where errors grow although the energies may agree, but also in a
+// crane whose error the correction divides by five. Fewer sign changes of the velocity than
+// fewestTurns give no useful mean.
 const (
 	staticLoad  = 0.5
 	fewestTurns = 4
 )
 
-// load describes the first action of a bond that carries a static load; "" = none does.
+// load describes the first action of a bond with a static load; "" = none has one.
 func (j *correctionJudge) load(sys *master.System, b *bond) string {
 	for i, p := range b.pairs {
 		mean := j.sum[i] / j.time
 		deviation := math.Sqrt(max(j.squares[i]/j.time-mean*mean, 0))
 		if j.turns[i] >= fewestTurns && math.Abs(mean) > staticLoad*deviation {
-			return fmt.Sprintf("the action %s carries a static load, %.3g on average with a deviation of %.3g, and under one the correction may multiply the error: an energy.limit-absolute far below the load bounds that",
+			return fmt.Sprintf("the action %s carries a static load, %.3g on average with a deviation of %.3g, and "+
+				"under one the correction may multiply the error: an energy.limit-absolute far below the load "+
+				"bounds that",
 				sys.OutName(p.effort), mean/p.gain, deviation/math.Abs(p.gain))
 		}
 	}
 	return ""
 }
 
+// newJudge returns the judge of a bond.
 func (c *energyCorrection) newJudge(x *master.Exec, b *bond) correctionJudge {
 	sys := x.Sys
 	n := len(b.pairs)
 	j := correctionJudge{sum: make([]float64, n), squares: make([]float64, n), velocity: make([]float64, n), turns: make([]int, n)}
 	if c.inTurn {
-		j.why = "it is told for the Jacobi scheme only"
+		j.why = "it can be determined for the Jacobi scheme only"
 	}
 	for _, p := range b.pairs {
 		for _, side := range [][2]int{{p.effort, p.flow}, {p.flow, p.effort}} {
@@ -142,16 +146,12 @@ func (c *energyCorrection) newJudge(x *master.Exec, b *bond) correctionJudge {
 	return j
 }
 
+// has reports whether a subsystem is one of the sides.
 func (j *correctionJudge) has(subsystem int) bool {
-	for _, s := range j.sides {
-		if s.subsystem == subsystem {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(j.sides, func(s feedthroughSide) bool { return s.subsystem == subsystem })
 }
 
-// addSide takes subsystem i, which is fed by from; why: the reason why it cannot.
+// addSide adds subsystem i, with inputs from subsystem from. why is the reason if it cannot.
 func (j *correctionJudge) addSide(sys *master.System, b *bond, i, from int) (why string) {
 	info := sys.Infos[i]
 	direct, ok := master.As[master.DirectionalDeriver](sys.Subsystems[i])
@@ -177,7 +177,7 @@ func (j *correctionJudge) addSide(sys *master.System, b *bond, i, from int) (why
 	return ""
 }
 
-// differentiate asks for D (u − ũ).
+// differentiate computes D (u − ũ).
 func (s *feedthroughSide) differentiate() {
 	for kind, asks := range s.asks {
 		if asks && s.err == nil {
@@ -186,23 +186,11 @@ func (s *feedthroughSide) differentiate() {
 	}
 }
 
-// accept looks at the step of size H that was just taken, in which the correction
-// removed some energy; the inputs of the next are known, and the history ends
-// before them.
+// accept judges an accepted step of size H in which the correction removed some energy (J). The
+// inputs at its end are known but not yet in the history.
 func (j *correctionJudge) accept(c *energyCorrection, x *master.Exec, b *bond, H, removed float64) {
 	j.removed += removed
-	j.time += H
-	for i, p := range b.pairs {
-		f := x.W[p.effortIn]
-		j.sum[i] += float64(f * H)
-		j.squares[i] += float64(f * f * H)
-		if v := x.Y[p.flow]; v != 0 {
-			if v*j.velocity[i] < 0 {
-				j.turns[i]++
-			}
-			j.velocity[i] = v
-		}
-	}
+	j.observeActions(x, b, H)
 	if !j.judges() {
 		return
 	}
@@ -210,33 +198,17 @@ func (j *correctionJudge) accept(c *energyCorrection, x *master.Exec, b *bond, H
 		side := &j.sides[s]
 		from := x.Sys.InAt[side.subsystem]
 		for _, in := range side.inputs {
-			side.du[in.kind][in.input-from] = x.W[in.input] - c.in.Sampled(in.input, c.energy.t, H, in.kind == 1 && !j.displaced)
+			end := in.kind == 1 && !j.displaced
+			side.du[in.kind][in.input-from] = x.W[in.input] - c.in.Sampled(in.input, c.energy.t, H, end)
 		}
 	}
 	if err := j.ask.Run(); err != nil {
 		j.why = err.Error()
 		return
 	}
-	var stale [2]float64
-	for s := range j.sides {
-		side := &j.sides[s]
-		if side.err != nil {
-			j.why = fmt.Sprintf("%s: %v", x.Sys.Infos[side.subsystem], side.err)
-			return
-		}
-		from := x.Sys.OutAt[side.subsystem]
-		for kind, asks := range side.asks {
-			if !asks {
-				continue
-			}
-			for _, p := range b.pairs {
-				if num.Owner(x.Sys.OutAt, p.effort) == side.subsystem {
-					stale[kind] -= p.sign * p.watt * p.gain * side.dy[kind][p.effort-from] * x.Y[p.flow] * H
-				} else {
-					stale[kind] += p.sign * p.watt * p.gain * side.dy[kind][p.flow-from] * x.Y[p.effort] * H
-				}
-			}
-		}
+	stale := j.staleEnergy(x, b, H)
+	if j.why != "" {
+		return
 	}
 	if stale[0] != 0 {
 		j.displaced = true
@@ -252,6 +224,47 @@ func (j *correctionJudge) accept(c *energyCorrection, x *master.Exec, b *bond, H
 	j.take(E)
 }
 
+// observeActions adds a step of size H to the statistics of the actions.
+func (j *correctionJudge) observeActions(x *master.Exec, b *bond, H float64) {
+	j.time += H
+	for i, p := range b.pairs {
+		f := x.W[p.effortIn]
+		j.sum[i] += float64(f * H)
+		j.squares[i] += float64(f * f * H)
+		if v := x.Y[p.flow]; v != 0 {
+			if v*j.velocity[i] < 0 {
+				j.turns[i]++
+			}
+			j.velocity[i] = v
+		}
+	}
+}
+
+// staleEnergy returns −W(D (u − ũ)) H in J, by kind of input.
+func (j *correctionJudge) staleEnergy(x *master.Exec, b *bond, H float64) (stale [2]float64) {
+	for s := range j.sides {
+		side := &j.sides[s]
+		if side.err != nil {
+			j.why = fmt.Sprintf("%s: %v", x.Sys.Infos[side.subsystem], side.err)
+			return stale
+		}
+		from := x.Sys.OutAt[side.subsystem]
+		for kind, asks := range side.asks {
+			if !asks {
+				continue
+			}
+			for _, p := range b.pairs {
+				if num.Owner(x.Sys.OutAt, p.effort) == side.subsystem {
+					stale[kind] -= p.sign * p.watt * p.gain * side.dy[kind][p.effort-from] * x.Y[p.flow] * H
+				} else {
+					stale[kind] += p.sign * p.watt * p.gain * side.dy[kind][p.flow-from] * x.Y[p.effort] * H
+				}
+			}
+		}
+	}
+	return stale
+}
+
 func (j *correctionJudge) archive(a *master.Archive) {
 	num.Carry(a, &j.why, &j.displaced, &j.added, &j.removed, &j.time, j.sum, j.squares, j.velocity)
 	for i := range j.turns {
@@ -260,10 +273,10 @@ func (j *correctionJudge) archive(a *master.Archive) {
 	num.Carry(a, &j.size, &j.mark, j.worst[:])
 }
 
-// judges reports whether it can tell.
+// judges reports whether the added energy is known.
 func (j *correctionJudge) judges() bool { return j.why == "" && j.sides != nil }
 
-// take counts what the coupling added in one step.
+// take counts the energy (J) that the coupling added in one step.
 func (j *correctionJudge) take(added float64) {
 	j.added += added
 	j.size += math.Abs(added)
@@ -279,13 +292,13 @@ func (j *correctionJudge) take(added float64) {
 	j.worst[0] = max(j.worst[0], off)
 }
 
-// The verdicts, but for those that say what is not known.
+// Verdicts. Others begin with "unknown: ".
 const (
 	helps = "helps"
 	harms = "harms"
 )
 
-// verdict returns the judgement on the correction, also under a static load.
+// verdict judges the correction; load describes a static load, "" = none.
 func (j *correctionJudge) verdict(load string) string {
 	switch {
 	case j.why != "":

@@ -18,22 +18,21 @@ type JacobianSource uint8
 
 // The sources.
 const (
-	AnyJacobian         JacobianSource = iota // the first of these that a subsystem has
-	DirectionalJacobian                       // A, B, C, D by directional derivatives
-	RollbackJacobian                          // responses by differences of repeated steps
+	AnyJacobian         JacobianSource = iota // the first of the following that a subsystem supports
+	DirectionalJacobian                       // A, B, C, D from directional derivatives
+	RollbackJacobian                          // responses from differences of repeated steps
 	IdentifiedJacobian                        // identified from inputs and outputs
 )
 
 var jacobianSources = []string{"auto", "directional", "rollback", "identify"}
 
-// ModelPoint is where in a macro step directional derivatives are taken, by which the step
-// is corrected.
+// ModelPoint selects the end of a macro step at which directional derivatives are evaluated.
 type ModelPoint uint8
 
 // The points.
 const (
 	AnyPoint   ModelPoint = iota // the start
-	StartPoint                   // haid (7): |_n of the step from T_n; stable with the stronger nonlinearities (haid 5)
+	StartPoint                   // T_n, haid (7); stable for stronger nonlinearities (haid 5)
 	EndPoint                     // T_{n+1}
 )
 
@@ -42,134 +41,132 @@ var modelPoints = []string{"auto", "start", "end"}
 // Model configures the model-based corrector.
 type Model struct {
 	Jacobian JacobianSource
-	// Point is where directional derivatives are taken; models from other sources have no
-	// point, and the run notes that if one is asked for.
+	// Point applies to models from directional derivatives only.
 	Point ModelPoint
-	// Alpha is the share of the error accumulated in the states that is removed
-	// in the next macro step (haid (21)); 0 = none, outputs alone are corrected.
+	// Alpha is the share of the accumulated state error that is removed in the next macro
+	// step (haid (21)); 0 = only outputs are corrected.
 	Alpha float64
-	// Refresh is the relative error of a prediction by a kept model above which
-	// it is made anew; 0 = in every macro step.
+	// Refresh is the relative prediction error above which a model is rebuilt; 0 = models are
+	// rebuilt in every macro step.
 	Refresh float64
-	// Subspace identifies over a window by subspaces; else by recursive least squares.
+	// Subspace identifies models by a subspace method over a window, instead of by recursive
+	// least squares.
 	Subspace bool
-	// Stop ends the run where a model fails; else the subsystem goes on
-	// uncorrected.
+	// Stop ends the run if a model fails. Otherwise the subsystem continues uncorrected.
 	Stop bool
-	// Raw records the outputs before the correction too.
+	// Raw also records the outputs before the correction.
 	Raw bool
 }
 
-// modelCorrector is the model-based corrector (haid 2). After every macro step
-// it estimates what the extrapolated inputs ũ have spoilt, and gives the outputs
-// that the inputs ū = L ȳ + b, true at the end of the step, would have given.
+// modelCorrector is the model-based corrector (haid 2). After every macro step it estimates the
+// error due to the extrapolated inputs ũ and corrects the outputs to ȳ, the outputs for the
+// inputs ū = L ȳ + b at the end of the step.
 //
-// With ℓ the polynomial that is 1 at the end of the step and 0 at the points that
-// the extrapolation goes through but for the oldest, ū − ũ = ℓ e − δu, where e is the difference at
-// the end and δu the constant offset on the inputs of the step. With
+// Let ℓ be the polynomial that is 1 at the end of the step and 0 at all points of the
+// extrapolation except the oldest. Then ū − ũ = ℓ e − δu, where e is the difference at the end and
+// δu a constant offset of the inputs of the step. With the responses of the outputs to a
+// deviation along ℓ and to a constant one,
 //
 //	G = D + ∫ C e^{A(H−s)} B ℓ(s) ds,   G_0 = D + ∫ C e^{A(H−s)} B ds
 //
-// the responses of the outputs to a deviation that runs along ℓ and to a constant
-// one, (14)–(19) read
+// (14)–(19) become
 //
 //	ȳ = y + G e − G_0 δu,   (I − L G) e = L (y − G_0 δu) + b − ũ(H),
 //
-// for any order and unequal steps. The sparse system over the inputs is haid's
-// over the outputs: (I − G L)⁻¹ = I + G (I − L G)⁻¹ L.
+// for any order and unequal steps. This sparse system for the inputs is equivalent to haid's
+// system for the outputs: (I − G L)⁻¹ = I + G (I − L G)⁻¹ L.
 //
-// The error that stays in the states is tracked as E = ∫ (ū − ũ) dt, with ū
-// through one point more than ũ, and α E / H is the offset of the next step
-// (20)–(25).
+// The remaining error of the states is tracked as E = ∫ (ū − ũ) dt, where ū interpolates one
+// point more than ũ. α E / H is the offset of the next step, (20)–(25).
 //
-// Subsystems without a model keep their outputs; stateless ones have D alone.
+// Subsystems without a model keep their outputs. For stateless subsystems the model is D.
 type modelCorrector struct {
 	config Model
 	scheme Scheme
-	// direct corrects for direct feedthrough only: G = D, δu = 0 (parallel linear
+	// direct restricts the correction to direct feedthrough: G = D, δu = 0 (parallel linear
 	// correction, haid 1.3).
 	direct bool
 	in     *input.Approximation
 
 	sys      *master.System
-	source   []JacobianSource // by subsystem; AnyJacobian = none
-	why      []string         // by subsystem: why it is not corrected
-	members  []int            // those with a model
+	source   []JacobianSource // by subsystem; AnyJacobian = no model
+	why      []string         // by subsystem: reason why it has no model
+	members  []int            // subsystems with a model
 	models   []responder      // by subsystem
-	update   *master.Phase
-	renewal  *master.Phase // of models that are made at the start of a step
-	replays  *replays      // of those whose responses come from repeated steps
-	learners []*identified // those that are identified
+	update   *master.Phase    // updates all models
+	renewal  *master.Phase    // rebuilds models at the start of a step
+	replays  *replays         // models from repeated steps
+	learners []*identified    // identified models
 
-	interfaceJacobian // over the inputs of members that others feed; s = G
-	toOffset          [][]float64
-	shapes            []num.Shape // by column, of the G in force
-	active            []bool      // by column: ends of steps of giver and taker meet here
+	interfaceJacobian             // for the connected inputs of members; s = G
+	toOffset          [][]float64 // by column: G_0
+	shapes            []num.Shape // by column: ℓ of the current G
+	active            []bool      // by column: steps of source and subsystem end with this macro step
 	lu                *num.LU
 	factored          bool
 
-	missed   []float64 // by output: by how much extrapolations of it were off at the end of the step
+	missed   []float64 // by output: largest extrapolation error at the end of the step
 	e        []float64 // by column
 	phi      []float64 // L y + b, [nu]
 	recorded []int     // rawOutputs
 	raw      []float64 // y before the correction, [ny]
-	rawThen  []float64 // at the last accepted point
-	then     []float64 // y at that point, as handed on
-	largest  []float64 // of each output so far, before corrections
-	y        []float64 // of the run
+	rawThen  []float64 // raw at the last accepted point
+	then     []float64 // corrected y at that point
+	largest  []float64 // by output: largest magnitude before corrections so far
+	y        []float64 // outputs of the run
 	error    []float64 // E at the last accepted point, [nu], input·s
 	next     []float64 // E after the attempt
-	offset   []float64 // δu of the present step, [nu]
+	offset   []float64 // δu of the current step, [nu]
 	of       []modelRecord
-	singular failure
-	t, H     float64 // of the step under way
+	singular failure // steps without correction of any subsystem
+	t, H     float64 // s, start and size of the current step
 }
 
-// responder gives the responses of the outputs of one subsystem at the end of a
-// macro step to its inputs over it.
+// responder is the model of one subsystem: the responses of its outputs at the end of a macro step
+// to its inputs during the step.
 type responder interface {
-	// update brings the model up to the end of the step just taken; it is called
-	// on the thread of the subsystem, whose errors end the run.
+	// update checks and updates the model after a step. It is called on the thread of the
+	// subsystem. An error ends the run.
 	update() (modelUpdate, error)
-	// respond puts into s [ny of the subsystem] the response to a deviation of the
-	// input of column j along a course, Σ p_m (s/H)^m, and into offset that to a
-	// constant one.
+	// respond writes the response to a deviation of the input of column j along a course
+	// Σ p_m (s/H)^m to s [ny of the subsystem], and the response to a constant one to offset.
 	respond(j int, course *num.Shape, s, offset []float64)
 	// accept and reject conclude the step.
 	accept()
 	reject()
 	archive(a *master.Archive)
-	// predictionError is the largest relative error of a prediction so far; NaN =
-	// none was made.
+	// predictionError returns the largest relative prediction error so far; NaN = there was
+	// no prediction.
 	predictionError() float64
 }
 
 // modelUpdate is the outcome of an update.
 type modelUpdate struct {
-	changed     bool // responses have become others
+	changed     bool // the responses have changed
 	evaluations int
-	why         string // there is no model now; "" = there is
+	why         string // reason why there is no model; "" = there is one
 }
 
-// modelRecord counts what became of the model of one subsystem.
+// modelRecord counts the use of the model of one subsystem.
 type modelRecord struct {
-	evaluations int // in the present attempt
+	evaluations int // in the current attempt
 	total       int
 	failed      failure
 }
 
-// failure counts steps that went uncorrected.
+// failure counts uncorrected steps.
 type failure struct {
 	steps  int
 	first  float64 // s
 	reason string  // the last one
-	now    bool    // in the present attempt
+	now    bool    // the current attempt is uncorrected
 }
 
 func (f *failure) archive(a *master.Archive) {
 	num.Carry(a, &f.steps, &f.first, &f.reason, &f.now)
 }
 
+// set marks the current attempt, which ends at t, as uncorrected.
 func (f *failure) set(t float64, why string) {
 	if f.reason == "" {
 		f.first = t
@@ -191,6 +188,7 @@ func (c *modelCorrector) check(s *master.System) error {
 	return nil
 }
 
+// sourceOf returns the source of the model of subsystem i, or the reasons why it has none.
 func (c *modelCorrector) sourceOf(s *master.System, i int) (JacobianSource, string) {
 	info := s.Infos[i]
 	_, saver := master.As[master.StateSaver](s.Subsystems[i])
@@ -211,7 +209,7 @@ func (c *modelCorrector) sourceOf(s *master.System, i int) (JacobianSource, stri
 	case c.in.Over(i) > 1:
 		no[2] = "it takes one step over several macro steps"
 	case c.direct:
-		no[2] = "direct feedthrough alone cannot be told from a whole step"
+		no[2] = "direct feedthrough cannot be determined from a whole step"
 	}
 	if no[1] = no[2]; !saver || !info.Caps.SaveState {
 		no[1] = "it cannot go back (canGetAndSetFMUstate)"
@@ -232,10 +230,10 @@ func (c *modelCorrector) sourceOf(s *master.System, i int) (JacobianSource, stri
 	return AnyJacobian, strings.Join(reasons, "; ")
 }
 
-// keptY is output y at the last accepted point, as it was handed on.
+// keptY returns the corrected output y at the last accepted point.
 func (c *modelCorrector) keptY(y int) float64 { return c.then[y] }
 
-// with returns the subsystems whose model comes from a source.
+// with returns the subsystems whose model has a source.
 func (c *modelCorrector) with(source JacobianSource) []int {
 	var out []int
 	for i, s := range c.source {
@@ -246,8 +244,8 @@ func (c *modelCorrector) with(source JacobianSource) []int {
 	return out
 }
 
-// doWithout takes note that the claim on which the model of a subsystem rests
-// does not hold, and takes the next source; false = the run is to end.
+// doWithout changes the source of a subsystem whose capabilities failed a test, because of why.
+// It reports whether the run continues.
 func (c *modelCorrector) doWithout(i int, why error) bool {
 	if c.config.Stop {
 		return false
@@ -261,16 +259,33 @@ func (c *modelCorrector) doWithout(i int, why error) bool {
 }
 
 func (c *modelCorrector) init(x *master.Exec, _ float64) error {
+	c.chooseColumns(x)
+	c.layOut(x.Sys)
+	c.lu = num.NewLU(c.jacobian)
+	m, nu := len(c.columns), len(x.W)
+	c.shapes, c.active, c.e = make([]num.Shape, m), make([]bool, m), make([]float64, m)
+	c.phi, c.error, c.next, c.offset = make([]float64, nu), make([]float64, nu), make([]float64, nu), make([]float64, nu)
+	c.raw, c.rawThen, c.then, c.y = slices.Clone(x.Y), slices.Clone(x.Y), slices.Clone(x.Y), x.Y
+	c.recorded = c.rawOutputs()
+	c.missed, c.largest = make([]float64, len(x.Y)), make([]float64, len(x.Y))
+	c.factored, c.singular = false, failure{}
+	if err := c.makeModels(x); err != nil {
+		return err
+	}
+	c.update = x.NewPhase(c.members, c.updateOf)
+	c.renewal = x.NewPhase(c.with(DirectionalJacobian), c.renewOf)
+	return nil
+}
+
+// chooseColumns makes a column for each connected input of a subsystem with a model.
+func (c *modelCorrector) chooseColumns(x *master.Exec) {
 	sys := x.Sys
-	n := len(sys.Subsystems)
-	c.interfaceJacobian, c.toOffset = interfaceJacobian{}, nil
-	c.members, c.models, c.of = nil, make([]responder, n), make([]modelRecord, n)
+	c.interfaceJacobian, c.toOffset, c.members = interfaceJacobian{}, nil, nil
 	holds := sys.Holds()
-	var uncorrected []string
-	for i := range n {
+	for i := range sys.Subsystems {
 		if c.source[i] == AnyJacobian {
 			if c.why[i] != "" {
-				uncorrected = append(uncorrected, fmt.Sprintf("%s: its outputs are not corrected: %s", sys.Infos[i], c.why[i]))
+				x.Note(fmt.Sprintf("%s: its outputs are not corrected: %s", sys.Infos[i], c.why[i]))
 			}
 			continue
 		}
@@ -284,29 +299,23 @@ func (c *modelCorrector) init(x *master.Exec, _ float64) error {
 			c.toOffset = append(c.toOffset, make([]float64, ny))
 		}
 	}
-	for _, text := range uncorrected {
-		x.Note(text)
-	}
-	c.layOut(sys)
-	c.lu = num.NewLU(c.jacobian)
-	m := len(c.columns)
-	c.shapes, c.active, c.e = make([]num.Shape, m), make([]bool, m), make([]float64, m)
-	nu := len(x.W)
-	c.phi, c.error, c.next, c.offset = make([]float64, nu), make([]float64, nu), make([]float64, nu), make([]float64, nu)
-	c.raw, c.rawThen, c.then, c.y = slices.Clone(x.Y), slices.Clone(x.Y), slices.Clone(x.Y), x.Y
-	c.recorded = c.rawOutputs()
-	c.missed, c.largest = make([]float64, len(x.Y)), make([]float64, len(x.Y))
-	c.factored, c.singular, c.learners = false, failure{}, nil
-	var err error
+}
+
+// makeModels makes the models of all members.
+func (c *modelCorrector) makeModels(x *master.Exec) (err error) {
+	n := len(x.Sys.Subsystems)
+	c.models, c.of, c.learners = make([]responder, n), make([]modelRecord, n), nil
 	if c.replays, err = newReplays(x, c); err != nil {
 		return err
 	}
 	for _, i := range c.members {
 		if why := noPoint[c.source[i]]; why != "" && c.config.Point != AnyPoint {
-			x.Note(fmt.Sprintf("%s: model.point=%s has no effect: %s", sys.Infos[i], modelPoints[c.config.Point], why))
+			x.Note(fmt.Sprintf("%s: model.point=%s has no effect: %s", x.Sys.Infos[i], modelPoints[c.config.Point], why))
 		}
 		if c.in.Order() > 1 && c.in.Delivery(i) == Substeps {
-			x.Note(fmt.Sprintf("%s: its inputs are sampled in %d substeps; what that leaves out of the polynomials of order %d is not corrected", sys.Infos[i], c.in.Substeps(), c.in.Order()))
+			x.Note(fmt.Sprintf("%s: its inputs are sampled in %d substeps; the difference from the polynomials of "+
+				"order %d is not corrected",
+				x.Sys.Infos[i], c.in.Substeps(), c.in.Order()))
 		}
 		switch c.source[i] {
 		case DirectionalJacobian:
@@ -319,27 +328,25 @@ func (c *modelCorrector) init(x *master.Exec, _ float64) error {
 			c.models[i], c.learners = s, append(c.learners, s)
 		}
 	}
-	c.update = x.NewPhase(c.members, c.updateOf)
-	c.renewal = x.NewPhase(c.with(DirectionalJacobian), c.renewOf)
 	return nil
 }
 
-// noPoint gives, by source of models, the reason why model.point has no effect; "" = it has.
+// noPoint holds, by source of models, the reason why model.point has no effect; "" = it has one.
 var noPoint = [...]string{
 	RollbackJacobian:   "the responses of its outputs are measured over the whole macro step",
 	IdentifiedJacobian: "its model is identified from many macro steps",
 }
 
-// outdated reports whether the model of a member must be made for the step about to be taken.
+// outdated reports whether the model of a member must be rebuilt before the next step.
 func (c *modelCorrector) outdated(i int) bool {
 	s, ok := c.models[i].(*stateSpace)
 	return ok && s.outdated()
 }
 
-// atStart reports whether directional derivatives are those of the start of a step.
+// atStart reports whether directional derivatives are evaluated at the start of a step.
 func (c *modelCorrector) atStart() bool { return !c.direct && c.config.Point != EndPoint }
 
-// renewOf makes the model of one member for the step about to be taken, if it must.
+// renewOf rebuilds the model of one member before the next step if necessary.
 func (c *modelCorrector) renewOf(i int) error {
 	if err := c.models[i].(*stateSpace).renew(); err != nil {
 		return fmt.Errorf("%s: its model at t = %.12g s: %w", c.sys.Infos[i], c.t, err)
@@ -347,8 +354,7 @@ func (c *modelCorrector) renewOf(i int) error {
 	return nil
 }
 
-// span returns the length of the step of subsystem i that ends with the present
-// macro step.
+// span returns the length in s of the step of subsystem i that ends with the current macro step.
 func (c *modelCorrector) span(i int) float64 {
 	if c.in.Over(i) == 1 {
 		return c.H
@@ -356,13 +362,13 @@ func (c *modelCorrector) span(i int) float64 {
 	return c.t + c.H - c.in.BlockStart(i)
 }
 
-// sameSize reports whether two steps are of one size: they are differences of times.
+// sameSize reports whether two step sizes are equal up to the rounding of times.
 func (c *modelCorrector) sameSize(a, b float64) bool {
 	const units = 4 // in the last place of a time
 	return math.Abs(a-b) <= max(sameStep*a, units*0x1p-52*math.Abs(c.t))
 }
 
-// apply sets the offsets of the step from t by H that begins now.
+// apply sets the input offsets of the step from t to t+H.
 func (c *modelCorrector) apply(t, H float64) {
 	c.t, c.H = t, H
 	for j := range c.columns {
@@ -375,8 +381,8 @@ func (c *modelCorrector) apply(t, H float64) {
 	}
 }
 
-// before makes the models of the start of the step, and finds what takes repeated steps, before
-// the step is taken.
+// before rebuilds models from derivatives at the start of the step, and measures responses by
+// repeated steps.
 func (c *modelCorrector) before(ctx context.Context, x *master.Exec, t, H float64, degree int) error {
 	if c.atStart() && slices.ContainsFunc(c.members, c.outdated) {
 		if err := c.renewal.Run(); err != nil {
@@ -390,7 +396,7 @@ func (c *modelCorrector) before(ctx context.Context, x *master.Exec, t, H float6
 	return c.replays.measure(ctx, t, H)
 }
 
-// correct turns the outputs of the step just taken into corrected ones.
+// correct corrects the outputs of the step that was just taken.
 func (c *modelCorrector) correct(x *master.Exec) (evaluations int, err error) {
 	copy(c.raw, x.Y)
 	c.singular.now = false
@@ -407,8 +413,9 @@ func (c *modelCorrector) correct(x *master.Exec) (evaluations int, err error) {
 	for _, i := range c.members {
 		r := &c.of[i]
 		evaluations += r.evaluations
-		if r.failed.now && c.config.Stop && c.source[i] != IdentifiedJacobian { // that one is waited for
-			return evaluations, fmt.Errorf("%s: the model at t = %.12g s: %s; model.failure=uncorrected goes on without", x.Sys.Infos[i], c.t+c.H, r.failed.reason)
+		if r.failed.now && c.config.Stop && c.source[i] != IdentifiedJacobian { // identification takes time
+			return evaluations, fmt.Errorf("%s: the model at t = %.12g s: %s; model.failure=uncorrected continues without it",
+				x.Sys.Infos[i], c.t+c.H, r.failed.reason)
 		}
 	}
 	if err := c.factor(x); err != nil {
@@ -418,7 +425,7 @@ func (c *modelCorrector) correct(x *master.Exec) (evaluations int, err error) {
 	return evaluations, nil
 }
 
-// measureMissed finds by how much the extrapolations of each output were off.
+// measureMissed computes the extrapolation errors of the outputs.
 func (c *modelCorrector) measureMissed(x *master.Exec) {
 	clear(c.missed)
 	for j := range c.columns {
@@ -433,7 +440,7 @@ func (c *modelCorrector) measureMissed(x *master.Exec) {
 	}
 }
 
-// holdTogether keeps identified models back until all are trusted.
+// holdTogether disables identified models until all of them are trusted.
 func (c *modelCorrector) holdTogether() {
 	var missing *identified
 	for _, s := range c.learners {
@@ -449,7 +456,7 @@ func (c *modelCorrector) holdTogether() {
 	}
 }
 
-// updateOf brings the model of one member up to date, on its thread.
+// updateOf updates the model of one member.
 func (c *modelCorrector) updateOf(i int) error {
 	r := &c.of[i]
 	r.evaluations = 0
@@ -468,19 +475,18 @@ func (c *modelCorrector) updateOf(i int) error {
 	if u.changed {
 		for j := range c.columns {
 			if c.columns[j].subsystem == i {
-				c.shapes[j][0] = math.NaN() // a shape that no step has
+				c.shapes[j][0] = math.NaN() // forces respond
 			}
 		}
 	}
 	return nil
 }
 
-// sameShape is the difference of coefficients below which shapes count as one:
-// those of a fixed grid differ by rounding.
+// sameShape is the difference of coefficients up to which shapes count as equal. On a fixed grid
+// they differ by rounding.
 const sameShape = 1e-10
 
-// factor takes the responses of this step, and factors I − L G where they have
-// become others.
+// factor updates the responses and, if they have changed, factors I − L G.
 func (c *modelCorrector) factor(x *master.Exec) error {
 	changed := !c.factored
 	for j := range c.columns {
@@ -518,12 +524,14 @@ func (c *modelCorrector) factor(x *master.Exec) error {
 		}
 		c.singular.set(c.t+c.H, fmt.Sprintf("I − L G%s: %v", name, err))
 		if c.config.Stop {
-			return fmt.Errorf("the model-based corrector at t = %.12g s: %s; model.failure=uncorrected goes on without", c.t+c.H, c.singular.reason)
+			return fmt.Errorf("the model-based corrector at t = %.12g s: %s; model.failure=uncorrected continues without it",
+				c.t+c.H, c.singular.reason)
 		}
 	}
 	return nil
 }
 
+// alike reports whether two shapes are equal up to rounding.
 func alike(a, b num.Shape) bool {
 	for m := range a {
 		if !(math.Abs(a[m]-b[m]) <= sameShape) {
@@ -533,17 +541,16 @@ func alike(a, b num.Shape) bool {
 	return true
 }
 
-// course is the shape along which the input of a column deviates over the step.
+// course returns ℓ for the input of a column.
 func (c *modelCorrector) course(j int) num.Shape {
 	k, i := c.columns[j].input, c.columns[j].subsystem
-	switch {
-	case c.in.Late(i), !c.in.Shapes(i):
+	if c.in.Late(i) || !c.in.Shapes(i) {
 		return num.Shape{1}
 	}
 	return c.in.Course(k, c.t, c.span(i))
 }
 
-// solve finds the deviations e, and puts the corrected outputs and the errors E.
+// solve computes the deviations e, the corrected outputs and the errors E.
 func (c *modelCorrector) solve(x *master.Exec) {
 	ok := c.factored
 	if ok {
@@ -579,12 +586,12 @@ func (c *modelCorrector) solve(x *master.Exec) {
 	}
 }
 
-// groundless returns why the corrected outputs are not to be used: they are not finite, or a model
-// that failed to predict the step moves an output by many times its largest value. A slope that
-// is infinite at one point, as that of a square root at 0, does so; models that are right move
-// outputs as much where these begin at 0, and models that mispredict a step move them less.
+// groundless returns the reason why the corrected outputs are wrong; "" = none. They are not
+// finite, or a model that did not predict the step moves an output by many times its largest
+// value, as with an infinite slope at one point (a square root at 0). Correct models also move
+// outputs that start at 0 by that much, but predict the step.
 func (c *modelCorrector) groundless(x *master.Exec) string {
-	const many = 10 // right models: up to 2 (haid's oscillator, n_d = 1 … 2); the square root: 50 … 150
+	const many = 10 // correct models: up to 2 (haid's oscillator, n_d = 1 … 2); square root: 50 … 150
 	if num.CheckFinite(x.Y) != nil && num.CheckFinite(c.raw) == nil {
 		return "the correction is not finite"
 	}
@@ -593,7 +600,8 @@ func (c *modelCorrector) groundless(x *master.Exec) string {
 		for o := c.sys.OutAt[i]; o < c.sys.OutAt[i+1]; o++ {
 			largest := max(c.largest[o], math.Abs(c.raw[o]), math.Abs(c.then[o]))
 			if moved := math.Abs(x.Y[o] - c.raw[o]); ok && moved > many*largest && s.off[o-c.sys.OutAt[i]] > many*largest {
-				return fmt.Sprintf("the model of %s does not hold over the step: it would move %s from %.4g to %.4g; model.point=end or smaller steps may be corrected", c.sys.Infos[i].Name, c.sys.OutName(o), c.raw[o], x.Y[o])
+				return fmt.Sprintf("the model of %s does not hold over the step: it would move %s from %.4g to %.4g; "+
+					"model.point=end or smaller steps may avoid this", c.sys.Infos[i].Name, c.sys.OutName(o), c.raw[o], x.Y[o])
 			}
 		}
 	}
@@ -611,7 +619,7 @@ func (c *modelCorrector) addTo(x *master.Exec, j int, response []float64, by flo
 	}
 }
 
-// atEnd is ũ(H) of a column, without offset.
+// atEnd returns ũ(H) of a column without offset.
 func (c *modelCorrector) atEnd(x *master.Exec, j int) float64 {
 	k, i := c.columns[j].input, c.columns[j].subsystem
 	if c.in.Late(i) {
@@ -620,8 +628,8 @@ func (c *modelCorrector) atEnd(x *master.Exec, j int) float64 {
 	return c.in.AtEnd(k)
 }
 
-// accumulate puts E after the attempt (haid (20), with ū of one order more than
-// ũ as in (24), (25)).
+// accumulate computes E after the attempt by haid (20), where the order of ū is one more than that
+// of ũ as in (24), (25).
 func (c *modelCorrector) accumulate(j int, corrected bool) {
 	k, i := c.columns[j].input, c.columns[j].subsystem
 	c.next[k] = c.error[k]
@@ -631,7 +639,7 @@ func (c *modelCorrector) accumulate(j int, corrected bool) {
 	H := c.span(i)
 	c.next[k] -= float64(H * c.offset[k])
 	if c.of[i].failed.now {
-		c.next[k] = 0 // without a model the inputs are left as they are
+		c.next[k] = 0 // without a model the inputs get no offset
 	}
 	if !corrected {
 		return
@@ -645,17 +653,16 @@ func (c *modelCorrector) accumulate(j int, corrected bool) {
 	if c.in.Over(i) > 1 {
 		start = times[0]
 	}
-	above := integral(num.NewShape(min(degree+1, len(times)), start, H, times)) // at first there are fewer
+	above := integral(num.NewShape(min(degree+1, len(times)), start, H, times)) // fewer points at the start
 	c.next[k] += float64(H*above) * c.e[j]
 	if newest, ahead := c.in.Ahead(k); ahead {
-		// ũ goes through the value that a source stepped before has given; ū through
-		// one old point more.
+		// ũ interpolates the new value of a source that was stepped before; ū one old point more.
 		below := integral(num.NewShape(min(degree, len(times)), start, H, times))
 		c.next[k] += float64(H*(above-below)) * (newest - c.in.Extrapolated(k))
 	}
 }
 
-// integral is that of a shape over the step, in steps.
+// integral returns the integral of a shape over the step, divided by the step size.
 func integral(p num.Shape) float64 {
 	sum := 0.0
 	for m, v := range p {
@@ -682,8 +689,8 @@ func (c *modelCorrector) accept(*master.Exec, float64) {
 	}
 }
 
-// disturb drops the models that were made before something was set: an input that is cut off no
-// longer moves outputs, and a parameter may change how they move.
+// disturb marks all models as outdated after a variable was set, since the value of an input or a
+// parameter may change the responses.
 func (c *modelCorrector) disturb() {
 	for _, m := range c.models {
 		if s, ok := m.(*stateSpace); ok {
@@ -722,7 +729,7 @@ func (c *modelCorrector) archive(a *master.Archive) {
 	c.replays.archive(a)
 }
 
-// rawOutputs returns the outputs that are recorded before their correction too.
+// rawOutputs returns the outputs with a model, whose values before the correction may be recorded.
 func (c *modelCorrector) rawOutputs() (out []int) {
 	for i, info := range c.sys.Infos {
 		for o, p := range info.Out {
@@ -734,7 +741,7 @@ func (c *modelCorrector) rawOutputs() (out []int) {
 	return out
 }
 
-// quantities are these outputs.
+// quantities lists these outputs as recorded quantities.
 func (c *modelCorrector) quantities() []master.Port {
 	var out []master.Port
 	for _, y := range c.rawOutputs() {
@@ -750,7 +757,7 @@ func (c *modelCorrector) measured(dst []float64) {
 	}
 }
 
-// report returns what became of the models, by the name of the subsystem.
+// report returns the use of the models by name of the subsystem.
 func (c *modelCorrector) report() map[string]master.ModelUse {
 	out := map[string]master.ModelUse{}
 	for i, info := range c.sys.Infos {
@@ -777,16 +784,18 @@ func (c *modelCorrector) report() map[string]master.ModelUse {
 	return out
 }
 
-// review tells of steps that went uncorrected.
+// review returns warnings about uncorrected steps.
 func (c *modelCorrector) review() []string {
 	var out []string
 	for _, i := range c.members {
 		if f := &c.of[i].failed; f.steps > 0 {
-			out = append(out, fmt.Sprintf("%s: %d macro steps went uncorrected, first at t = %.6g s: %s", c.sys.Infos[i], f.steps, f.first, f.reason))
+			out = append(out, fmt.Sprintf("%s: %d macro steps went uncorrected, first at t = %.6g s: %s",
+				c.sys.Infos[i], f.steps, f.first, f.reason))
 		}
 	}
 	if f := &c.singular; f.steps > 0 {
-		out = append(out, fmt.Sprintf("%d macro steps went uncorrected, first at t = %.6g s: %s; another step size or order may avoid it", f.steps, f.first, f.reason))
+		out = append(out, fmt.Sprintf("%d macro steps went uncorrected, first at t = %.6g s: %s; another step size "+
+			"or order may avoid it", f.steps, f.first, f.reason))
 	}
 	return out
 }

@@ -9,31 +9,21 @@ import (
 
 	. "github.com/macrostep/macrostep/algorithms"
 
-	"gonum.org/v1/gonum/mat"
-
+	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
 )
 
-// oscillator is haid's two-mass oscillator (27).
-type oscillator struct {
-	m1, m2, c1, c2, d1, d2, ck, dk float64
-	start                          [4]float64 // s1 v1 s2 v2
-}
-
-func haids(ck, dk float64) oscillator {
-	return oscillator{m1: 10, m2: 10, c1: 1e6, c2: 1e7, d1: 1, d2: 2, ck: ck, dk: dk, start: [4]float64{0, 1, 0, 1}}
-}
-
-func (o oscillator) subsystems() (one, two *mastertest.Linear) {
+// halves returns the two subsystems of haid's oscillator.
+func halves(o exact.Haid) (one, two *mastertest.Linear) {
 	one = mastertest.NewLinear("one", mastertest.Matrices{
-		A: [][]float64{{0, 1}, {-o.c1 / o.m1, -o.d1 / o.m1}}, B: [][]float64{{0}, {1 / o.m1}},
+		A: [][]float64{{0, 1}, {-o.C1 / o.M1, -o.D1 / o.M1}}, B: [][]float64{{0}, {1 / o.M1}},
 		C: [][]float64{{1, 0}, {0, 1}},
-	}, o.start[:2])
+	}, o.Start[:2])
 	two = mastertest.NewLinear("two", mastertest.Matrices{
-		A: [][]float64{{0, 1}, {-(o.ck + o.c2) / o.m2, -(o.dk + o.d2) / o.m2}}, B: [][]float64{{0, 0}, {o.ck / o.m2, o.dk / o.m2}},
-		C: [][]float64{{o.ck, o.dk}}, D: [][]float64{{-o.ck, -o.dk}},
-	}, o.start[2:])
+		A: [][]float64{{0, 1}, {-(o.CK + o.C2) / o.M2, -(o.DK + o.D2) / o.M2}}, B: [][]float64{{0, 0}, {o.CK / o.M2, o.DK / o.M2}},
+		C: [][]float64{{o.CK, o.DK}}, D: [][]float64{{-o.CK, -o.DK}},
+	}, o.Start[2:])
 	return one, two
 }
 
@@ -42,34 +32,19 @@ func oscillatorSystem(t testing.TB, one, two master.Subsystem) *master.System {
 	return system(t, []master.Subsystem{one, two}, "two.y1 one.u1", "one.y1 two.u1", "one.y2 two.u2")
 }
 
-// outputs returns y at a time, of the coupled system (haid (34), (35)).
-func (o oscillator) outputs(t float64) []float64 {
-	a := mat.NewDense(4, 4, []float64{
-		0, 1, 0, 0,
-		-(o.c1 + o.ck) / o.m1, -(o.d1 + o.dk) / o.m1, o.ck / o.m1, o.dk / o.m1,
-		0, 0, 0, 1,
-		o.ck / o.m2, o.dk / o.m2, -(o.ck + o.c2) / o.m2, -(o.dk + o.d2) / o.m2,
-	})
-	a.Scale(t, a)
-	var e mat.Dense
-	e.Exp(a)
-	var x mat.VecDense
-	x.MulVec(&e, mat.NewVecDense(4, o.start[:]))
-	return []float64{x.AtVec(0), x.AtVec(1), o.ck*(x.AtVec(2)-x.AtVec(0)) + o.dk*(x.AtVec(3)-x.AtVec(1))}
-}
-
-// run takes the oscillator to t = stop with an exact history, and gives the
+// runHaid runs the oscillator to t = stop with an exact history, and returns the
 // largest relative error of an output.
-func (o oscillator) run(t testing.TB, c Config, H, stop float64) (float64, master.Result) {
+func runHaid(t testing.TB, c Config, H, stop float64) (float64, master.Result) {
 	t.Helper()
-	one, two := o.subsystems()
+	o := exact.DefaultHaid()
+	one, two := halves(o)
 	opt := master.Options{Stop: stop, Step: H}
 	for j := 5; j > 0; j-- {
-		opt.Past = append(opt.Past, master.PastOutputs{T: -float64(j) * H, Y: o.outputs(-float64(j) * H)})
+		opt.Past = append(opt.Past, master.PastOutputs{T: -float64(j) * H, Y: o.Outputs(-float64(j) * H)})
 	}
 	res, memory := simulate(t, oscillatorSystem(t, one, two), newExplicit(t, c), opt)
 	worst := 0.0
-	for i, want := range o.outputs(stop) {
+	for i, want := range o.Outputs(stop) {
 		worst = max(worst, math.Abs(memory.Y[len(memory.Y)-1][i]-want)/math.Abs(want))
 	}
 	return worst, res
@@ -80,28 +55,23 @@ func byModels(s Scheme, order int, source JacobianSource) Config {
 }
 
 // The correction gains one order of the global error at every order of the hold
-// (haid 4.3), for both schemes, and by whichever Jacobian.
+// (haid 4.3), for both schemes, and with either Jacobian.
 func TestModelCorrectorOrders(t *testing.T) {
 	const stop = 4e-3
-	o := haids(2e5, 5e2)
 	steps := []float64{1e-5, 1e-5, 2e-5, 8e-5, 8e-5}
-	near := []float64{0.1, 0.1, 0.1, 0.2, 0.35} // at high orders rounding comes before smaller steps
+	near := []float64{0.1, 0.1, 0.1, 0.2, 0.35} // at high orders rounding prevents smaller steps
 	for _, scheme := range []Scheme{Jacobi, GaussSeidel} {
 		for p, H := range steps {
-			plain, _ := o.run(t, Config{Scheme: scheme, Order: p}, H, stop)
+			plain, _ := runHaid(t, Config{Scheme: scheme, Order: p}, H, stop)
 			var by [2]float64
 			for i, source := range []JacobianSource{DirectionalJacobian, RollbackJacobian} {
-				large, _ := o.run(t, byModels(scheme, p, source), H, stop)
-				small, res := o.run(t, byModels(scheme, p, source), H/2, stop)
+				large, _ := runHaid(t, byModels(scheme, p, source), H, stop)
+				small, res := runHaid(t, byModels(scheme, p, source), H/2, stop)
 				order := math.Log2(large / small)
-				if math.Abs(order-float64(p+2)) > near[p] {
-					t.Errorf("scheme %d, p = %d, %s: order %.2f, want %d", scheme, p, choices("model-based-corrector", "model.jacobian")[source], order, p+2)
-				}
-				if !(large < plain/3) {
-					t.Errorf("scheme %d, p = %d, %s: error %.2g, uncorrected %.2g", scheme, p, choices("model-based-corrector", "model.jacobian")[source], large, plain)
-				}
-				if res.Jacobians != 2 {
-					t.Errorf("scheme %d, p = %d, %s: %d Jacobians of two linear subsystems", scheme, p, choices("model-based-corrector", "model.jacobian")[source], res.Jacobians)
+				if math.Abs(order-float64(p+2)) > near[p] || !(large < plain/3) || res.Jacobians != 2 {
+					t.Errorf("scheme %d, p = %d, source %d: order %.2f, want %d; error %.2g, uncorrected %.2g; %d "+
+						"Jacobians of two linear subsystems",
+						scheme, p, source, order, p+2, large, plain, res.Jacobians)
 				}
 				by[i] = large
 			}
@@ -112,9 +82,8 @@ func TestModelCorrectorOrders(t *testing.T) {
 	}
 }
 
-// The correction holds on steps that vary, with rates, and for feedthrough alone.
+// The correction works with variable steps, with rates, and for direct feedthrough only.
 func TestModelCorrectorCombines(t *testing.T) {
-	o := haids(2e5, 5e2)
 	varying := func(c Config) Config {
 		all := []Tolerance{{Value: 1e-3}}
 		c.Control = Control{Estimator: PredictorCorrector, Safety: 0.8, RatioMin: 0.2, RatioMax: 1.5, HMin: 1e-6, HMax: 4e-5, PCTolerance: all, PCRho: all}
@@ -135,8 +104,8 @@ func TestModelCorrectorCombines(t *testing.T) {
 	} {
 		plain := c.config
 		plain.Correct = NoCorrection
-		without, _ := o.run(t, plain, 2e-5, 4e-3)
-		with, res := o.run(t, c.config, 2e-5, 4e-3)
+		without, _ := runHaid(t, plain, 2e-5, 4e-3)
+		with, res := runHaid(t, c.config, 2e-5, 4e-3)
 		t.Logf("%s: error %.2g, uncorrected %.2g; %d steps", c.name, with, without, res.Accepted)
 		if !(with < without/c.gain) || len(res.Warnings) > 0 {
 			t.Errorf("%s: error %.2g, uncorrected %.2g; %q", c.name, with, without, res.Warnings)
@@ -147,18 +116,16 @@ func TestModelCorrectorCombines(t *testing.T) {
 // doubtful is a linear subsystem with wrong derivatives.
 type doubtful struct {
 	*mastertest.Linear
-	nan   bool
-	lies  bool
-	wrong bool // the derivatives are three times what they should be, which no test has found
+	fault string // "NaN"; "lies": the test of derivatives fails; "wrong": they are three times too large, and it passes
 }
 
 func (d *doubtful) Linearize(dx, du, dxdot, dy []float64) error {
 	err := d.Linear.Linearize(dx, du, dxdot, dy)
-	if d.nan {
+	if d.fault == "NaN" {
 		dy[0] = math.NaN()
 	}
 	for i := range dxdot {
-		if d.wrong {
+		if d.fault == "wrong" {
 			dxdot[i] *= 3
 		}
 	}
@@ -166,25 +133,24 @@ func (d *doubtful) Linearize(dx, du, dxdot, dy []float64) error {
 }
 
 func (d *doubtful) VerifyDerivatives(context.Context, master.Experiment, float64) (master.SlopeTest, error) {
-	if d.lies {
+	if d.fault == "lies" {
 		return master.SlopeTest{}, fmt.Errorf("%w: the derivative is 1 and differences give 2", master.ErrCapability)
 	}
 	return master.SlopeTest{}, nil
 }
 
-// From its first steps on, where the history is short, and in turns, the correction goes
-// on top of Gauss–Seidel at every order.
+// The correction reduces the error at every order without an exact history, also with Gauss–Seidel.
 func TestModelFromTheStart(t *testing.T) {
-	o := haids(2e5, 5e2)
+	o := exact.DefaultHaid()
 	for _, scheme := range []Scheme{Jacobi, GaussSeidel} {
 		for order := range MaxOrder {
 			var off [2]float64
 			for i, config := range []Config{{Scheme: scheme, Order: order}, byModels(scheme, order, DirectionalJacobian)} {
-				one, two := o.subsystems()
+				one, two := halves(o)
 				_, memory := simulate(t, oscillatorSystem(t, one, two), newExplicit(t, config), master.Options{Stop: 2e-2, Step: 2e-5})
-				off[i] = math.Abs(memory.Y[len(memory.Y)-1][0] - o.outputs(2e-2)[0])
+				off[i] = math.Abs(memory.Y[len(memory.Y)-1][0] - o.Outputs(2e-2)[0])
 			}
-			// From order 2 on, what the first steps leave is all that there is.
+			// From order 2 on, the errors of the first steps dominate.
 			if !(off[1] < off[0]) && (order < 2 || !(off[1] < 1e-9)) {
 				t.Errorf("scheme %d, order %d: error %g corrected, %g not", scheme, order, off[1], off[0])
 			}
@@ -192,17 +158,16 @@ func TestModelFromTheStart(t *testing.T) {
 	}
 }
 
-// While a model is sought, the excitation leaves the run where it is without any.
+// The excitation during identification does not increase the error.
 func TestIdentificationDisturbsLittle(t *testing.T) {
-	o := haids(2e5, 5e2)
 	for order := range MaxOrder {
 		var plain, sought float64
 		for n := 10; n < 100; n += 5 {
-			s, r := o.run(t, byModels(Jacobi, order, IdentifiedJacobian), 1e-4, float64(n)*1e-4)
+			s, r := runHaid(t, byModels(Jacobi, order, IdentifiedJacobian), 1e-4, float64(n)*1e-4)
 			if r.Models["one"].Uncorrected < n {
 				break
 			}
-			p, _ := o.run(t, Config{Order: order}, 1e-4, float64(n)*1e-4)
+			p, _ := runHaid(t, Config{Order: order}, 1e-4, float64(n)*1e-4)
 			plain, sought = math.Hypot(plain, p), math.Hypot(sought, s)
 		}
 		if !(sought < 1.1*plain) {
@@ -211,41 +176,37 @@ func TestIdentificationDisturbsLittle(t *testing.T) {
 	}
 }
 
-// Models that fail leave their subsystem uncorrected, and the run tells, or they
-// end it.
+// Models that fail leave their subsystem uncorrected with a warning, or end the run.
 func TestModelFailures(t *testing.T) {
-	o := haids(2e5, 5e2)
-	for _, c := range []struct {
-		name             string
-		nan, lies, wrong bool
-		says             string
-	}{
-		{"NaN", true, false, false, "one: 50 macro steps went uncorrected, first at t = 2e-05 s: the directional derivative by the state x1 is not a finite number"},
-		{"lies", false, true, false, "one: directional derivatives at t = 0 s: capability missing: the derivative is 1 and differences give 2; the run goes on without"},
-		{"wrong", false, false, true, "its directional derivatives do not tell what it does"},
+	for fault, says := range map[string]string{
+		"NaN": "one: 50 macro steps went uncorrected, first at t = 2e-05 s: the directional derivative by the " +
+			"state x1 is not a finite number",
+		"lies": "one: directional derivatives at t = 0 s: capability missing: the derivative is 1 and differences " +
+			"give 2; the run goes on without",
+		"wrong": "its directional derivatives contradict its steps",
 	} {
 		for _, stop := range []bool{false, true} {
-			one, two := o.subsystems()
+			one, two := halves(exact.DefaultHaid())
 			config := byModels(Jacobi, 0, DirectionalJacobian)
 			config.Model.Stop = stop
 			H := 2e-5
-			if c.wrong {
+			if fault == "wrong" {
 				H = 2e-3 // over short steps they do not count
 			}
-			res, _, err := try(t, oscillatorSystem(t, &doubtful{one, c.nan, c.lies, c.wrong}, two), newExplicit(t, config), master.Options{Stop: 50 * H, Step: H})
+			res, _, err := try(t, oscillatorSystem(t, &doubtful{one, fault}, two), newExplicit(t, config), master.Options{Stop: 50 * H, Step: H})
 			switch {
 			case stop && (err == nil || !strings.Contains(err.Error(), "one: ")):
-				t.Errorf("%s, stop: %v", c.name, err)
-			case !stop && (err != nil || !strings.Contains(strings.Join(res.Warnings, "\n"), c.says)):
-				t.Errorf("%s: %v, %q", c.name, err, res.Warnings)
+				t.Errorf("%s, stop: %v", fault, err)
+			case !stop && (err != nil || !strings.Contains(strings.Join(res.Warnings, "\n"), says)):
+				t.Errorf("%s: %v, %q", fault, err, res.Warnings)
 			case !stop && res.Models["two"].Source != "directional":
-				t.Errorf("%s: %+v", c.name, res.Models)
+				t.Errorf("%s: %+v", fault, res.Models)
 			}
 		}
 	}
 }
 
-// A loop of which the inputs do not follow is told; nothing infinite comes of it.
+// A singular interface is reported, and the outputs stay finite.
 func TestModelSingular(t *testing.T) {
 	gain := func(name string) *mastertest.Linear {
 		l := mastertest.NewLinear(name, mastertest.Matrices{D: [][]float64{{1}}}, nil)
@@ -268,10 +229,9 @@ func TestModelSingular(t *testing.T) {
 	}
 }
 
-// What has no model keeps its outputs, and is named; the others are corrected.
+// A subsystem without a model keeps its outputs and is named; the others are corrected.
 func TestModelMissing(t *testing.T) {
-	o := haids(2e5, 5e2)
-	one, two := o.subsystems()
+	one, two := halves(exact.DefaultHaid())
 	one.Info().Caps.DirectionalDerivative = false
 	res, _ := simulate(t, oscillatorSystem(t, one, two), newExplicit(t, byModels(Jacobi, 0, DirectionalJacobian)), master.Options{Stop: 1e-3, Step: 2e-5})
 	if m := res.Models["one"]; m.Source != "none" || !strings.Contains(m.Reason, "providesDirectionalDerivative") {
@@ -279,17 +239,5 @@ func TestModelMissing(t *testing.T) {
 	}
 	if !strings.Contains(strings.Join(res.Warnings, "\n"), "one: its outputs are not corrected") || res.Models["two"].Evaluations != 1 {
 		t.Errorf("%q, %+v", res.Warnings, res.Models)
-	}
-}
-
-// Parts that do not go together are refused.
-func TestModelRefusals(t *testing.T) {
-	for _, c := range []Config{
-		{Scheme: Implicit, Correct: ModelCorrection},
-		{Correct: ModelCorrection, Control: Control{Estimator: ExSLocal}},
-	} {
-		if _, err := NewCoupling(c); err == nil {
-			t.Errorf("%+v is accepted", c)
-		}
 	}
 }

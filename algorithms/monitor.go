@@ -8,8 +8,8 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// coupledInputs returns the connected inputs of the subsystems that are not stepped late:
-// those that are extrapolated, and those that are held.
+// coupledInputs returns the extrapolated and the held ones of the connected inputs of all
+// subsystems that are not stepped late.
 func coupledInputs(sys *master.System) (extrapolated, held []int) {
 	holds := sys.Holds()
 	for _, i := range sys.Stepped {
@@ -27,10 +27,10 @@ func coupledInputs(sys *master.System) (extrapolated, held []int) {
 	return extrapolated, held
 }
 
-// chooseStates finds the outputs that are judged: those the user names, else the
-// positions and velocities among the outputs, else all connected outputs, as
-// velocities. Of a component with coupling inputs that has none among these, its
-// connected outputs are, else all: what it is off by would be seen by nobody.
+// chooseStates chooses the outputs that are judged: those of Control.Monitor, else the outputs with
+// a position or velocity level, else all connected outputs at velocity level. For a component
+// with coupling inputs but without such outputs it adds the connected outputs, else all
+// outputs; otherwise its errors would not be estimated.
 func (j *errorControl) chooseStates(sys *master.System) error {
 	add := func(y int, level master.Level, why string) {
 		if level == master.Position {

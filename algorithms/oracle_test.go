@@ -95,7 +95,7 @@ func TestPropagationMatrixLong(t *testing.T) {
 	}
 }
 
-// Held inputs and order 0 are the same thing to the bit.
+// Held inputs and order 0 give the same bits.
 func TestHeldIsOrderZero(t *testing.T) {
 	const H = 1.0 / 1024
 	s := cut(uneven, "fd")

@@ -79,8 +79,7 @@ func TestGlobalOrder(t *testing.T) {
 	}
 }
 
-// Each delivery has its own order: substeps at a fixed number sample the
-// polynomial, min(k+1, 2); held inputs have order 1.
+// The order depends on the delivery: min(k+1, 2) for a fixed number of substeps, 1 for held inputs.
 func TestDeliveryOrder(t *testing.T) {
 	for _, test := range []struct {
 		config Config
@@ -96,8 +95,7 @@ func TestDeliveryOrder(t *testing.T) {
 	}
 }
 
-// With more and more substeps the sampled polynomial becomes the polynomial:
-// the distance of the two falls with the square of their number.
+// The difference between substeps and derivatives falls with the square of the number of substeps.
 func TestSubstepsApproachDerivatives(t *testing.T) {
 	const H, steps = 1.0 / 512, 128
 	distance := func(n int) float64 {
@@ -115,8 +113,8 @@ func TestSubstepsApproachDerivatives(t *testing.T) {
 	}
 }
 
-// An input that is a polynomial of degree k in time is met to rounding by order
-// k, whatever the grid: history at uneven times, and a last short step.
+// Order k is exact for an input that is a polynomial of degree k in time, on any grid: with an
+// uneven history and a short last step.
 func TestUnevenGrid(t *testing.T) {
 	for k := 0; k <= MaxOrder; k++ {
 		for _, scheme := range []Scheme{Jacobi, GaussSeidel} {

@@ -2,14 +2,14 @@ package algorithms
 
 import "math"
 
-// piController is (15) of sadjina: with the indicators ε of the last two steps, the ratio of step
-// sizes is
+// piController is the controller (15) of sadjina. With the indicators ε of the last two steps, the
+// ratio of the step sizes is
 //
 //	α ε_{n+1}^{−kI−kP} ε_n^{kP},  kI = 0.3/(m+gain), kP = 0.4/(m+gain) at order m.
 type piController struct {
 	safety float64  // α
 	gain   int      // 1 for the predictor/corrector, 2 for ECCO
-	kI, kP *float64 // nil: by order
+	kI, kP *float64 // nil = from the order
 }
 
 func newPI(k *Control, gain int) *piController {

@@ -8,27 +8,26 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// PredictorCorrector compares extrapolated with new outputs, without repetition (sadjina III D).
+// PredictorCorrector compares extrapolated with new outputs and repeats no step (sadjina III D).
 const PredictorCorrector Estimator = "predictor-corrector"
 
 func newPredictorCorrector(k *Control, _ *Coupling) (indicator, controller) {
 	return &predictorCorrector{tolerance: k.PCTolerance, rho: k.PCRho}, newPI(k, 1)
 }
 
-// predictorCorrector compares the connected outputs with their extrapolation by
-// one degree more than that of the inputs (sadjina (16), (17), after Busch):
+// predictorCorrector compares the connected outputs y with their extrapolation ỹ, whose degree is
+// one more than that of the inputs (sadjina (16), (17), after Busch):
 //
 //	ε = max |y − ỹ| / (TOL (1 + ρ max(|y|, |ỹ|))).
 type predictorCorrector struct {
 	tolerance, rho []Tolerance
 
-	outputs []int
+	outputs []int // connected outputs
 	names   []string
-	tol, r  []float64 // by output
-	times   [num.MaxNodes]float64
-	values  [num.MaxNodes][]float64
+	tol, r  []float64               // by output: TOL, ρ
+	times   [num.MaxNodes]float64   // of the last points, newest first
+	values  [num.MaxNodes][]float64 // at these points, by output
 	points  int
-	now     []float64
 }
 
 func (p *predictorCorrector) check(s *master.System) error {
@@ -46,7 +45,7 @@ func (p *predictorCorrector) init(x *master.Exec, t0 float64) error {
 	slices.Sort(p.outputs)
 	p.outputs = slices.Compact(p.outputs)
 	n := len(p.outputs)
-	p.names, p.tol, p.r, p.now = make([]string, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	p.names, p.tol, p.r = make([]string, n), make([]float64, n), make([]float64, n)
 	for i, y := range p.outputs {
 		p.names[i] = sys.OutName(y)
 		p.tol[i], p.r[i] = valueOf(p.tolerance, p.names[i], math.NaN()), valueOf(p.rho, p.names[i], math.NaN())
@@ -59,9 +58,8 @@ func (p *predictorCorrector) init(x *master.Exec, t0 float64) error {
 	return nil
 }
 
-// measure is (17), with the predictor on the actual grid and of the degree that
-// the history allows; the first step, which has nothing to extrapolate from but
-// one value, has no indicator.
+// measure returns ε with a predictor on the actual grid. A short history lowers its degree; with
+// one point ε is NaN.
 func (p *predictorCorrector) measure(x *master.Exec, t, H float64, degree int) float64 {
 	n := min(degree+2, p.points)
 	if n < 2 {

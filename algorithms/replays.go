@@ -10,38 +10,38 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// replays finds responses of subsystems by differences of repeated macro steps:
-// from the last communication point each is stepped once with its inputs as
-// extrapolated, once for each input with that one moved along its course, and
-// once with it moved by a constant, unless that is the same; all subsystems at
-// once.
+// replays measures responses of subsystems by differences of repeated macro steps. From the last
+// communication point, all subsystems are stepped with the extrapolated inputs, then for each
+// input with a deviation along its course and with a constant one, unless both are the same.
 //
-// Responses are kept while they predict: a check moves all inputs of each
-// subsystem together and compares. While that agrees within the bound of the
-// model, the number of macro steps to the next check doubles, up to longestTrust;
-// it comes at once when the change of an output departs from that of the step
-// before by half of the larger, as where a limit is reached. A step of another
-// size or order measures anew.
+// The responses are kept as long as they predict. A check perturbs all inputs of each subsystem
+// together and compares. If the result agrees within Model.Refresh, the number of macro steps to
+// the next check doubles, up to longestTrust. A check is due at once if the change of an output
+// over a step differs from that of the previous step by more than half of the larger one, such
+// as when a limit is reached. After a change of step size or order the responses are measured
+// again.
 type replays struct {
 	of      *modelCorrector
 	x       *master.Exec
 	members []int
 	goBack  *master.StateSet
 	steps   *input.Stepping
-	rounds  [][]int     // columns: one of each member that has one left
-	base    []float64   // outputs of the unmoved step, [ny]
+	rounds  [][]int     // columns that are perturbed together: at most one of each member
+	base    []float64   // outputs of the unperturbed step, [ny]
 	size    []float64   // by column: largest magnitude of the input so far
-	shaped  [][]float64 // by column
-	offset  [][]float64
-	course  []num.Shape // by column, of what was measured
+	shaped  [][]float64 // by column: response along the course
+	offset  [][]float64 // by column: response to a constant
+	course  []num.Shape // by column: the course of shaped
 
-	valid       bool
-	H           float64
-	wait, trust int     // macro steps to the next check; what wait becomes after one that agrees
-	measured    bool    // in the present attempt
-	worst       float64 // prediction error
+	valid    bool    // shaped and offset have been measured
+	H        float64 // s, step size at the measurement
+	wait     int     // macro steps to the next check
+	trust    int     // wait after a check that agreed
+	measured bool    // in the current attempt
+	worst    float64 // largest prediction error
 }
 
+// longestTrust is the largest number of macro steps between checks.
 const longestTrust = 8
 
 func newReplays(x *master.Exec, of *modelCorrector) (*replays, error) {
@@ -70,8 +70,8 @@ func newReplays(x *master.Exec, of *modelCorrector) (*replays, error) {
 	return r, err
 }
 
-// measure brings the responses up to the step from t by H that is about to be
-// taken, whose polynomials stand, and leaves the members at t.
+// measure updates the responses for the next step from t to t+H, whose polynomials are set, and
+// rolls the members back to t.
 func (r *replays) measure(ctx context.Context, t, H float64) error {
 	fresh := !r.valid || r.of.config.Refresh == 0 || !r.of.sameSize(H, r.H)
 	for _, round := range r.rounds {
@@ -126,7 +126,7 @@ func (r *replays) measure(ctx context.Context, t, H float64) error {
 	return r.goBack.Restore()
 }
 
-// step takes the members from the last communication point to t+H.
+// step rolls the members back to t and steps them to t+H.
 func (r *replays) step(ctx context.Context, t, H float64) error {
 	if err := r.goBack.Restore(); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (r *replays) step(ctx context.Context, t, H float64) error {
 	return r.steps.Run(ctx, t, H)
 }
 
-// along moves the input of a column along its course, by a way, and back by 0.
+// along perturbs the input of a column along its course, by way at the end; 0 = not at all.
 func (r *replays) along(j int, way float64) {
 	k := r.of.columns[j].input
 	in := r.of.in
@@ -145,14 +145,13 @@ func (r *replays) along(j int, way float64) {
 	in.Arrived(k, in.AtEnd(k)+way)
 }
 
-// aside moves it by a constant.
+// aside perturbs it by a constant.
 func (r *replays) aside(j int, way float64) {
 	k := r.of.columns[j].input
 	r.of.in.SetBias(k, r.of.offset[k]+way)
 }
 
-// way is how far the input of a column is moved: above rounding and replay noise,
-// little enough for a derivative.
+// way returns the perturbation of the input of a column, above rounding and replay noise.
 func (r *replays) way(j int) float64 {
 	col := &r.of.columns[j]
 	r.size[j] = max(r.size[j], math.Abs(r.of.in.Last(col.input)))
@@ -163,7 +162,7 @@ func (r *replays) way(j int) float64 {
 	return size * max(perturbation, math.Sqrt(r.x.Replay(col.subsystem).Replays))
 }
 
-// respond finds the responses to the columns of a round.
+// respond measures the responses to the columns of a round.
 func (r *replays) respond(ctx context.Context, t, H float64, round []int, move func(j int, way float64), to [][]float64) error {
 	for _, j := range round {
 		r.of.columns[j].delta = r.way(j)
@@ -181,8 +180,7 @@ func (r *replays) respond(ctx context.Context, t, H float64, round []int, move f
 	return err
 }
 
-// check moves all inputs together, and tells whether the outputs follow as the
-// responses say.
+// check perturbs all inputs together and reports whether the responses predict the outputs.
 func (r *replays) check(ctx context.Context, t, H float64) (bool, error) {
 	for _, round := range r.rounds {
 		for _, j := range round {
@@ -195,21 +193,21 @@ func (r *replays) check(ctx context.Context, t, H float64) (bool, error) {
 	for _, i := range r.members {
 		at := r.x.Sys.OutAt[i]
 		for o := range r.x.Sys.OutAt[i+1] - at {
-			said := 0.0
+			predicted := 0.0
 			for _, round := range r.rounds {
 				for _, j := range round {
 					if r.of.columns[j].subsystem == i {
-						said += float64(r.shaped[j][o] * r.of.columns[j].delta)
+						predicted += float64(r.shaped[j][o] * r.of.columns[j].delta)
 					}
 				}
 			}
 			did := r.x.Y[at+o] - r.base[at+o]
-			off := math.Abs(did - said)
+			off := math.Abs(did - predicted)
 			noise := max(1e-12, 10*r.x.Replay(i).Replays) * math.Abs(r.base[at+o])
 			if off <= noise {
 				continue
 			}
-			worst = math.Max(worst, off/max(math.Abs(did), math.Abs(said), noise))
+			worst = math.Max(worst, off/max(math.Abs(did), math.Abs(predicted), noise))
 		}
 	}
 	for _, round := range r.rounds {
@@ -223,7 +221,7 @@ func (r *replays) check(ctx context.Context, t, H float64) (bool, error) {
 	return worst <= r.of.config.Refresh, err
 }
 
-// reject gives up the responses: the next attempt has another size anyway.
+// reject drops the responses, since the next attempt has another size.
 func (r *replays) reject() { r.valid = false }
 
 func (r *replays) archive(a *master.Archive) {
@@ -235,11 +233,12 @@ func (r *replays) archive(a *master.Archive) {
 
 // replayed is the model of one subsystem by replays.
 type replayed struct {
-	replays       *replays
-	subsystem     int
-	y, yNow       []float64 // at the last point, at the present one
-	change        []float64 // of the last step
-	departs, seen bool
+	replays   *replays
+	subsystem int
+	y, yNow   []float64 // outputs at the start and at the end of the step
+	change    []float64 // of the outputs over the previous step
+	departs   bool      // the change over the step differs much from change
+	seen      bool      // change is known
 }
 
 func newReplayed(r *replays, i int) *replayed {

@@ -9,8 +9,8 @@ import (
 	"github.com/macrostep/macrostep/master/mastertest"
 )
 
-// An algorithm whose run has ended is as new: every preset gives another run, of a system of
-// the same kind with other values, what a new one gives: points, counters and reports.
+// An algorithm can be reused after a run: every preset then gives the points, counters and reports
+// of a new one.
 func TestReuse(t *testing.T) {
 	type ended struct {
 		T      []float64

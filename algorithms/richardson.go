@@ -7,7 +7,8 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Richardson estimates one step against two of half the size, which stand; explicit schemes.
+// Richardson compares one step with two of half the size and keeps the latter. It needs an explicit
+// scheme.
 const Richardson Estimator = "richardson"
 
 var richardson = estimate{
@@ -16,7 +17,7 @@ var richardson = estimate{
 		if c.FixedOrder {
 			return k + 1
 		}
-		return max(k+1, 2) // the first step, which is small, has no order to choose from
+		return max(k+1, 2) // the order of the first, small step cannot be judged
 	},
 	solve: func(ctx context.Context, j *errorControl, x *master.Exec, t, H float64, k int, _ bool) (effort, error) {
 		return effort{}, j.double(ctx, x, t, H, k)
@@ -28,7 +29,7 @@ var richardson = estimate{
 	},
 }
 
-// double takes the step at once, goes back, and takes it in two halves, which stand.
+// double takes the step as a whole, rolls back, and takes it in two halves.
 func (j *errorControl) double(ctx context.Context, x *master.Exec, t, H float64, k int) error {
 	if _, err := j.coupling.advance(ctx, x, t, H, k); err != nil {
 		return err

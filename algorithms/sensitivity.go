@@ -8,20 +8,19 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// linearModel takes low-order sensitivities of one subsystem from directional
-// derivatives.
+// linearModel computes low-order sensitivities of one subsystem from directional derivatives.
 //
-// With x' = A x + B u, y = C x + D u and ℓ(s) the polynomial through 1 at the end
-// of the macro step and 0 at the points before it, the response of the outputs
-// to the input at the end is, by the Taylor series of e^{A(H−s)},
+// Let x' = A x + B u, y = C x + D u, and let ℓ(s) be the polynomial that is 1 at the end of the
+// macro step and 0 at the points before it. By the Taylor series of e^{A(H−s)}, the response of
+// the outputs to the input at the end is
 //
 //	∂y/∂z = D + C ∫ e^{A(H−s)} B ℓ ds ≈ D + H C_vel C B + H² C_pos C A B,
 //
-// which for a mechanical subsystem is ∂v/∂u ≈ H C_vel ∂a/∂u and
-// ∂q/∂u ≈ H² C_pos ∂a/∂u (meyer, appendix A.2).
+// For a mechanical subsystem this is ∂v/∂u ≈ H C_vel ∂a/∂u and ∂q/∂u ≈ H² C_pos ∂a/∂u (meyer,
+// appendix A.2).
 type linearModel struct {
 	subsystem int
-	linear    master.Linearizer // nil: without states
+	linear    master.Linearizer // nil = stateless
 	direct    master.DirectionalDeriver
 	columns   []int
 	du        []float64
@@ -40,14 +39,13 @@ func lacksModel(sys *master.System, i int) string {
 	}
 	linear, ok := master.As[master.Linearizer](sys.Subsystems[i])
 	if !ok || len(linear.States()) == 0 {
-		return "it exposes no continuous states with their derivatives (ModelStructure/Derivatives), which newton-los needs"
+		return "it exposes no continuous states with their derivatives (ModelStructure/Derivatives), which " +
+			"newton-los needs"
 	}
 	return ""
 }
 
-// needsDerivatives returns the subsystems whose sensitivities are taken from
-// directional derivatives: the iterated ones on loops, and what is stepped late
-// among them.
+// needsDerivatives returns the subsystems on loops whose directional derivatives are used.
 func (s *implicit) needsDerivatives(sys *master.System) []int {
 	var out []int
 	if s.config.Kind == NewtonLOS {
@@ -63,6 +61,7 @@ func (s *implicit) needsDerivatives(sys *master.System) []int {
 	return out
 }
 
+// prepareModels makes a linearModel for each subsystem with columns.
 func (b *block) prepareModels(x *master.Exec) error {
 	sys := x.Sys
 	at := map[int]int{}
@@ -91,8 +90,8 @@ func (b *block) prepareModels(x *master.Exec) error {
 	return nil
 }
 
-// lowOrderSensitivities finds S without extra steps, at the end of the macro
-// step of size H as evaluated last.
+// lowOrderSensitivities computes S from directional derivatives at the end of the last evaluation
+// of the macro step of size H.
 func (b *block) lowOrderSensitivities(H float64) error {
 	b.heldPos, b.heldVel = H*H/2, H
 	pos, vel := num.ErrorConstants(b.in.DegreeAhead(), H, b.in.Times())
@@ -100,7 +99,7 @@ func (b *block) lowOrderSensitivities(H float64) error {
 	return b.respond.Run()
 }
 
-// respondOf finds the columns of S of one model.
+// respondOf computes the columns of S of one model.
 func (b *block) respondOf(x *master.Exec, m *linearModel) error {
 	pos, vel := b.heldPos, b.heldVel
 	if b.in.Shapes(m.subsystem) {
@@ -115,7 +114,7 @@ func (b *block) respondOf(x *master.Exec, m *linearModel) error {
 	return nil
 }
 
-// respond puts D e_j + vel C B e_j + pos C A B e_j into s.
+// respond writes D e_j + vel C B e_j + pos C A B e_j to s, where j is an input.
 func (m *linearModel) respond(s []float64, input int, vel, pos float64) error {
 	m.du[input] = 1
 	defer func() { m.du[input] = 0 }()

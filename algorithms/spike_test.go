@@ -2,11 +2,14 @@ package algorithms
 
 import (
 	"math"
+	"reflect"
 	"testing"
+
+	"github.com/macrostep/macrostep/master"
 )
 
-// A swing that starts from rest or fades is none; one that sways up by three orders
-// of magnitude within some hundred steps, and settles, is, from where it does on.
+// Oscillations that start from rest, fade or grow slowly are no spikes. One that grows by three
+// orders of magnitude within some hundred steps is.
 func TestSpikes(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -35,8 +38,7 @@ func TestSpikes(t *testing.T) {
 	}
 }
 
-// Steps that grow with a motion that starts from rest, as step size control takes them,
-// make no jumps of it.
+// Step sizes that grow with a motion from rest cause no spikes.
 func TestNoSpikesByStepSize(t *testing.T) {
 	d := spikeDetector{threshold: 50}
 	at, H := 0.0, 1e-6
@@ -50,19 +52,25 @@ func TestNoSpikesByStepSize(t *testing.T) {
 	}
 }
 
-// Blocks keep covering all values, and their number stays bounded.
-func TestSpikeBlocks(t *testing.T) {
-	d := spikeDetector{threshold: 50}
-	for i := range 100_000 {
-		d.add(float64(i), 1, float64(i%1000))
-		if d.blocks >= spikeBlocks {
-			t.Fatalf("%d blocks", d.blocks)
-		}
-		if covered := float64(d.blocks)*d.length + d.span; covered != float64(i+1) {
-			t.Fatalf("%g of %d s are in blocks", covered, i+1)
-		}
+// Counters that the runs of TestResume do not move are archived too.
+func TestCountersArchive(t *testing.T) {
+	type archiver interface{ archive(*master.Archive) }
+	spikes := spikeDetector{threshold: 5, blocks: 3, length: 1, peak: 2, span: 0.5, center: 4, spread: 5, spikes: 6, firstAt: 7, first: 8, median: 9}
+	saved := []archiver{
+		&spikes, &failure{steps: 3, first: 0.5, reason: "why", now: true},
+		&implicit{stagnated: 2, cut: 1, worst: 0.25, solved: 7, deaf: 4},
+		&correctionJudge{why: "why", displaced: true, added: 1, removed: 2, size: 3, mark: 4, worst: [epochs]float64{5, 6}},
 	}
-	if d.center != 999 || d.spread != 0 || d.spikes != 0 {
-		t.Errorf("center %g, spread %g, %d spikes", d.center, d.spread, d.spikes)
+	restored := []archiver{&spikeDetector{threshold: 5}, &failure{}, &implicit{}, &correctionJudge{}}
+	to := master.NewArchive()
+	for _, s := range saved {
+		s.archive(to)
+	}
+	from := master.ReadArchive(to.Data())
+	for _, r := range restored {
+		r.archive(from)
+	}
+	if err := from.Finish(); err != nil || !reflect.DeepEqual(restored, saved) {
+		t.Errorf("%v: %+v, want %+v", err, restored, saved)
 	}
 }

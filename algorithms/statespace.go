@@ -12,60 +12,60 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// stateSpace is the model x' = A x + B u, y = C x + D u of one subsystem by its
-// directional derivatives (haid (7)).
+// stateSpace is the model x' = A x + B u, y = C x + D u of one subsystem from its directional
+// derivatives, haid (7), at the start or at the end of a macro step (Model.Point).
 //
-// The derivatives are those at the start of the macro step (haid (7)), or at its end
-// (Model.Point).
-//
-// The model is kept for as long as it predicts the steps well (haid 6): from the state,
-// its derivative and the inputs at one communication point, with Δu what the
-// inputs then change by,
+// A model is kept as long as it predicts the steps well (haid 6). The prediction starts from the
+// state, its derivative and the inputs at one communication point. With the change Δu of the
+// inputs from there,
 //
 //	x_{n+1} = x_n + ∫ e^{As} ds ẋ_n + ∫ e^{A(H−s)} B Δu ds,
 //	y_{n+1} = y_n + C (x_{n+1} − x_n) + D Δu(H).
 //
-// A model that fails at this is made anew: at the end of the step at once, at the start
-// for the next step. Where the subsystem does not show the values of its states, it is made
-// anew in every macro step; D alone, for the correction of direct feedthrough, the less often
-// the longer it stays what it is.
+// After a bad prediction the model is rebuilt: at the end of this step, or at the start of the
+// next. If the subsystem does not provide the values of its states, the model is rebuilt in every
+// macro step. If only D is used, it is rebuilt less often the longer it stays constant.
 type stateSpace struct {
 	of        *modelCorrector
 	subsystem int
 	x         *master.Exec
-	linear    master.Linearizer // nil: D alone
+	linear    master.Linearizer // nil = the model is D
 	direct    master.DirectionalDeriver
-	reader    master.StateReader // nil: no prediction
+	reader    master.StateReader // nil = no prediction
 
 	n, nu, ny  int
 	a, b, c, d []float64 // by rows
-	known      bool
-	H          float64
-	// moments of the input over the step: m! / H^m ∫ e^{A(H−s)} B s^m/m! ds, by
-	// rows [n × nu], for m = 0, 1, …, and C times them [ny × nu].
+	known      bool      // there is a model
+	H          float64   // s, step size of moments, responses and drift
+	// moments are m! / H^m ∫ e^{A(H−s)} B s^m/m! ds for m = 0, 1, …, by rows [n × nu];
+	// responses are C times them [ny × nu].
 	moments, responses [][]float64
 	drift              []float64 // ∫ e^{As} ds, by rows
 
-	groups, owner  [][]int // colouring of the columns
-	dx, du         []float64
-	rate, slope    []float64
-	then, now      point
-	has, observed  bool // then is that of the end of the last step; now of the present one
-	worst          float64
-	new            bool      // the present step is the first that it predicts
-	failing        bool      // it failed to predict the present step
-	stale          bool      // it must be made anew before the next step
-	made           bool      // before the present step, and not integrated yet
-	why            string    // the derivatives at the start of the present step are none
-	wrong          int       // first predictions in a row that were far off
-	lie            string    // there is no model for the rest of the run, because of this
-	gap, wait      int       // steps for which D alone is kept, and is yet
-	before         []float64 // D that was kept
-	largest, moved []float64 // change of each output over a step so far, and all that moved it
-	off            []float64 // by how much the model in force failed to predict each output of the step; 0 = unknown
+	groups, owner [][]int // from colour
+	dx, du        []float64
+	rate, slope   []float64
+	then, now     point
+	has           bool    // then is the end of the previous step
+	observed      bool    // now is the end of the current step
+	worst         float64 // largest prediction error
+	new           bool    // the current step is the first that the model predicts
+	failing       bool    // the model did not predict the current step
+	stale         bool    // the model must be rebuilt before the next step
+	made          bool    // the model was rebuilt before the current step and not integrated yet
+	why           string  // reason why there are no derivatives at the start of the current step
+	wrong         int     // number of bad first predictions in a row
+	lie           string  // reason why there is no model for the rest of the run
+
+	gap, wait int       // steps for which D is kept in total, and from now on
+	before    []float64 // the previous D
+
+	// By output: largest change over a step, largest sum of the magnitudes of the terms that
+	// change it, and prediction error of the current step, 0 = unknown.
+	largest, moved, off []float64
 }
 
-// point is what a prediction starts from.
+// point is the start of a prediction.
 type point struct{ x, xdot, y, u []float64 }
 
 func newPoint(n, ny, nu int) point {
@@ -89,7 +89,7 @@ func newStateSpace(x *master.Exec, of *modelCorrector, i int) *stateSpace {
 		s.responses = append(s.responses, make([]float64, s.ny*s.nu))
 	}
 	s.dx, s.du, s.rate, s.slope = make([]float64, s.n), make([]float64, s.nu), make([]float64, s.n), make([]float64, s.ny)
-	rows := make([][]int, s.n+s.ny) // nil = on all
+	rows := make([][]int, s.n+s.ny) // dependencies of rates and outputs; nil = all
 	if pattern, ok := master.As[master.JacobianPattern](sub); ok && s.linear != nil {
 		rates, outputs := pattern.Dependencies()
 		rows = slices.Concat(rates, outputs)
@@ -109,8 +109,7 @@ func newStateSpace(x *master.Exec, of *modelCorrector, i int) *stateSpace {
 	return s
 }
 
-// renew makes the model at the start of the step about to be taken, if the step before has
-// shown that it must.
+// renew rebuilds the model at the start of the next step if it is outdated.
 func (s *stateSpace) renew() (err error) {
 	if !s.outdated() {
 		return nil
@@ -127,11 +126,11 @@ func (s *stateSpace) renew() (err error) {
 	return err
 }
 
-// outdated reports whether there is no model that may be kept for the next step.
+// outdated reports whether the model must be rebuilt before the next step.
 func (s *stateSpace) outdated() bool { return s.lie == "" && (s.stale || !s.known) }
 
-// update checks the model by the step just taken, and makes it anew if it must and is
-// that of the end of the step.
+// update checks the model with the step that was just taken. With derivatives at the end of a step
+// it also rebuilds the model if necessary.
 func (s *stateSpace) update() (u modelUpdate, err error) {
 	if err := s.observe(&s.now, s.inputAtEnd); err != nil {
 		return u, err
@@ -148,43 +147,18 @@ func (s *stateSpace) update() (u modelUpdate, err error) {
 		}
 		s.H = math.NaN()
 	}
-	s.failing = !s.known || s.of.config.Refresh == 0 || !s.predicts() && s.wait == 0
-	s.wait = max(s.wait-1, 0)
-	if s.known && s.has && s.predicts() {
-		off, astray := s.predictionErrorOver(H)
-		if !(off <= s.of.config.Refresh) {
-			s.failing = true
-		}
-		if s.linear != nil && s.new && !(astray <= wrongModel) {
-			s.wrong++
-		} else if astray <= wrongModel {
-			s.wrong = 0
-		}
-		if s.wrong >= wrongModels {
-			s.lie = fmt.Sprintf("its directional derivatives do not tell what it does: by a model made in the step before, an output is off by %.2g of all that moves it, %d times in a row", astray, s.wrong)
-		}
-	}
+	s.check(H)
 	if s.lie != "" {
 		u.why, s.known = s.lie, false
 		return u, nil
 	}
 	if s.of.atStart() {
 		s.new = false
-	} else {
-		s.new = s.failing
-		if s.failing {
-			u.evaluations, u.changed, another = 1, true, true
-			clear(s.off)
-			known := s.known
-			s.known = false
-			copy(s.before, s.d)
-			if u.why, err = s.linearise(); err != nil || u.why != "" {
-				return u, err
-			}
-			s.known = true
-			if s.of.direct {
-				s.keep(known)
-			}
+	} else if s.new = s.failing; s.failing {
+		u.evaluations, another = 1, true
+		if u.why, err = s.rebuild(); err != nil || u.why != "" {
+			u.changed = true
+			return u, err
 		}
 	}
 	if another {
@@ -196,8 +170,47 @@ func (s *stateSpace) update() (u modelUpdate, err error) {
 	return u, nil
 }
 
-// keep decides for how many steps D, which no step can be predicted by alone, is kept: for twice
-// as many as before, if it has not changed.
+// check decides from its prediction of a step of size H whether the model fails or is wrong.
+func (s *stateSpace) check(H float64) {
+	s.failing = !s.known || s.of.config.Refresh == 0 || !s.predicts() && s.wait == 0
+	s.wait = max(s.wait-1, 0)
+	if !s.known || !s.has || !s.predicts() {
+		return
+	}
+	off, astray := s.predictionErrorOver(H)
+	if !(off <= s.of.config.Refresh) {
+		s.failing = true
+	}
+	if s.linear != nil && s.new && !(astray <= wrongModel) {
+		s.wrong++
+	} else if astray <= wrongModel {
+		s.wrong = 0
+	}
+	if s.wrong >= wrongModels {
+		s.lie = fmt.Sprintf("its directional derivatives contradict its steps: with a model of the previous step, "+
+			"the error of an output "+
+			"is %.2g of all terms that change it, %d times in a row", astray, s.wrong)
+	}
+}
+
+// rebuild makes the model from the derivatives at the end of the step.
+func (s *stateSpace) rebuild() (why string, err error) {
+	clear(s.off)
+	known := s.known
+	s.known = false
+	copy(s.before, s.d)
+	if why, err = s.linearise(); err != nil || why != "" {
+		return why, err
+	}
+	s.known = true
+	if s.of.direct {
+		s.keep(known)
+	}
+	return "", nil
+}
+
+// keep sets the number of steps for which D is kept, since D alone predicts no step. The number
+// doubles if D has not changed.
 func (s *stateSpace) keep(known bool) {
 	const longest = 64
 	size, changed := 0.0, 0.0
@@ -212,10 +225,10 @@ func (s *stateSpace) keep(known bool) {
 	s.wait = s.gap - 1
 }
 
-// A model whose first prediction is off by wrongModel of all that moves the output, or of
-// leastMoved of the most that has, wrongModels times in a row, is none. Where terms cancel, the
-// change of the output says nothing of the model; where it is not linear, a model of the
-// step before may be far off for a step or two, as where a friction changes its sign.
+// Derivatives are wrong if the error of the first prediction exceeds wrongModel times the sum of
+// the magnitudes of all terms that change the output, wrongModels times in a row. That sum
+// counts at least leastMoved times its largest value. Single bad predictions are normal in
+// nonlinear subsystems, for example when a friction force changes its sign.
 const (
 	wrongModel  = 0.4
 	wrongModels = 10
@@ -227,7 +240,7 @@ func (s *stateSpace) predicts() bool {
 	return s.reader != nil || s.linear == nil && s.x.Sys.Infos[s.subsystem].Stateless
 }
 
-// observe reads a point: that at the start of the run, or that which the step has led to.
+// observe reads the current point, with given inputs.
 func (s *stateSpace) observe(p *point, input func(k int) float64) error {
 	sys := s.x.Sys
 	copy(p.y, s.x.Y[sys.OutAt[s.subsystem]:sys.OutAt[s.subsystem+1]])
@@ -240,10 +253,10 @@ func (s *stateSpace) observe(p *point, input func(k int) float64) error {
 	return s.reader.ReadStates(p.x, p.xdot)
 }
 
-// inputAtStart is the value of input k before the first step.
+// inputAtStart returns the value of input k before a step.
 func (s *stateSpace) inputAtStart(k int) float64 { return s.x.W[k] }
 
-// inputAtEnd is what the subsystem had as input k at the end of the step.
+// inputAtEnd returns the value of input k at the end of the step.
 func (s *stateSpace) inputAtEnd(k int) float64 {
 	if s.of.in.Late(s.subsystem) {
 		return s.x.U[k]
@@ -251,15 +264,55 @@ func (s *stateSpace) inputAtEnd(k int) float64 {
 	return s.of.in.AtEnd(k) + s.of.in.Bias(k)
 }
 
-// predictionErrorOver is the largest error of an output by the prediction over
-// the step just taken, relative to its change over the step, or to a thousandth
-// of the largest so far; and relative to all that moves it.
+// predictionErrorOver predicts the step of size H that was just taken. worst is the largest error of
+// an output relative to its change over the step, or to a thousandth of its largest change so
+// far; astray is the largest error relative to all terms that change the output.
 func (s *stateSpace) predictionErrorOver(H float64) (worst, astray float64) {
 	if !s.of.sameSize(H, s.H) {
 		if why := s.integrate(H); why != "" {
 			return math.NaN(), math.NaN()
 		}
 	}
+	s.predictStates(H)
+	for o := range s.ny {
+		v, moved := 0.0, 0.0
+		for r, rate := range s.rate {
+			term := float64(s.c[o*s.n+r] * rate)
+			v += term
+			moved += math.Abs(term)
+		}
+		for k := range s.nu {
+			term := float64(s.d[o*s.nu+k] * (s.now.u[k] - s.then.u[k]))
+			v += term
+			moved += math.Abs(term)
+		}
+		s.moved[o] = max(s.moved[o], moved)
+		change := math.Abs(s.now.y[o] - s.then.y[o])
+		s.largest[o] = max(s.largest[o], change)
+		off := math.Abs(s.now.y[o] - s.then.y[o] - v)
+		s.off[o] = off
+		rounding := 1e-12 * max(math.Abs(s.now.y[o]), math.Abs(s.then.y[o]))
+		if off <= rounding {
+			continue
+		}
+		if e := off / max(change, leastChange*s.largest[o], rounding); !(e <= worst) {
+			worst = e
+		}
+		if s.moved[o] == 0 {
+			continue // it depends on time only
+		}
+		if e := off / max(change, moved, leastMoved*s.largest[o], leastMoved*s.moved[o], rounding); !(e <= astray) {
+			astray = e
+		}
+	}
+	if !(worst <= s.worst) {
+		s.worst = worst
+	}
+	return worst, astray
+}
+
+// predictStates computes x_{n+1} − x_n over a step of size H in s.rate.
+func (s *stateSpace) predictStates(H float64) {
 	for r := range s.n {
 		s.rate[r] = num.Dot(s.drift[r*s.n:(r+1)*s.n], s.then.xdot)
 	}
@@ -290,52 +343,17 @@ func (s *stateSpace) predictionErrorOver(H float64) (worst, astray float64) {
 			}
 		}
 	}
-	for o := range s.ny {
-		v, moved := 0.0, 0.0
-		for r, rate := range s.rate {
-			term := float64(s.c[o*s.n+r] * rate)
-			v += term
-			moved += math.Abs(term)
-		}
-		for k := range s.nu {
-			term := float64(s.d[o*s.nu+k] * (s.now.u[k] - s.then.u[k]))
-			v += term
-			moved += math.Abs(term)
-		}
-		s.moved[o] = max(s.moved[o], moved)
-		change := math.Abs(s.now.y[o] - s.then.y[o])
-		s.largest[o] = max(s.largest[o], change)
-		off := math.Abs(s.now.y[o] - s.then.y[o] - v)
-		s.off[o] = off
-		rounding := 1e-12 * max(math.Abs(s.now.y[o]), math.Abs(s.then.y[o]))
-		if off <= rounding {
-			continue
-		}
-		if e := off / max(change, leastChange*s.largest[o], rounding); !(e <= worst) {
-			worst = e
-		}
-		if s.moved[o] == 0 {
-			continue // time alone moves it
-		}
-		if e := off / max(change, moved, leastMoved*s.largest[o], leastMoved*s.moved[o], rounding); !(e <= astray) {
-			astray = e
-		}
-	}
-	if !(worst <= s.worst) {
-		s.worst = worst
-	}
-	return worst, astray
 }
 
-// leastChange is the part of the largest change of an output over a step below
-// which a change counts as none.
+// leastChange is the smallest change of an output over a step that counts, relative to its largest.
 const leastChange = 1e-3
 
-// colour groups the columns, states before inputs, so that no row depends on two
-// of a group: the derivatives of a group come from one seed. owner gives for each
-// row, rates before outputs, the column of the group that it depends on, −1 = none.
+// colour groups the columns (states, then inputs) so that no row depends on two columns of a group.
+// One seed then gives the derivatives of a whole group. rows holds the columns on which each row
+// (state derivatives, then outputs) depends, nil = all. owner[g][row] is the column of group g on
+// which the row depends; −1 = none.
 //
-// Columns are taken in turn, each into the first group that it fits.
+// Each column joins the first group that it fits.
 func colour(columns int, rows [][]int) (groups [][]int, owner [][]int) {
 	reached := make([][]int, columns)
 	for r, on := range rows {
@@ -365,7 +383,7 @@ func colour(columns int, rows [][]int) (groups [][]int, owner [][]int) {
 	return groups, owner
 }
 
-// linearise asks for the derivatives, by as few seeds as the pattern allows.
+// linearise computes the derivatives with one seed per group. why is the reason if it cannot.
 func (s *stateSpace) linearise() (why string, err error) {
 	for g, group := range s.groups {
 		clear(s.dx)
@@ -405,8 +423,7 @@ func (s *stateSpace) linearise() (why string, err error) {
 	return "", nil
 }
 
-// take puts a derivative in its place, in the matrix of the states or in that of
-// the inputs.
+// take stores a derivative by a column in the matrix for states or in that for inputs.
 func (s *stateSpace) take(column, row int, v float64, byState, byInput []float64) (why string) {
 	switch {
 	case column < 0:
@@ -423,7 +440,7 @@ func (s *stateSpace) take(column, row int, v float64, byState, byInput []float64
 	return ""
 }
 
-// integrate finds the moments over a step of size H.
+// integrate computes moments, responses and drift for a step of size H.
 func (s *stateSpace) integrate(H float64) (why string) {
 	s.H = H
 	if s.n > 0 {
@@ -469,7 +486,7 @@ func (s *stateSpace) integrate(H float64) (why string) {
 	return ""
 }
 
-// respond combines the moments.
+// respond implements responder.
 func (s *stateSpace) respond(j int, course *num.Shape, to, offset []float64) {
 	input := s.of.columns[j].input - s.x.Sys.InAt[s.subsystem]
 	end := 0.0

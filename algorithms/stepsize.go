@@ -10,25 +10,24 @@ import (
 
 // Bounds of meyer 5.3 and 5.2.2.
 const (
-	shrinkAtLeast   = 0.9  // a step that is to become smaller becomes so by this much
-	shrinkAfterFail = 0.25 // bound after the first failure, and ratio after further ones
-	failuresToOne   = 3    // more failures in a row than this: order 1 at most
-	failuresToZero  = 5    // more: order 0
+	shrinkAtLeast   = 0.9  // largest ratio of a step that shrinks
+	shrinkAfterFail = 0.25 // smallest ratio after the first failure, the ratio after later ones
+	failuresToOne   = 3    // after more failures in a row the order is at most 1
+	failuresToZero  = 5    // after more failures in a row the order is 0
 )
 
-// discardMemory is the number of accepted steps for which a step does not grow
-// to a size that a subsystem has refused: it would refuse it again, and each
-// refusal costs the steps of all others.
+// discardMemory is the number of accepted steps before a size that a subsystem discarded is
+// tried again. Each discarded step costs a step of all other subsystems.
 const discardMemory = 20
 
 // errorNorms are the weighted norms of the error of an attempt: the estimates for positions,
-// velocities and coupling inputs, and the difference found by an audit. NaN where a level
-// is not judged, +Inf where the error is not finite.
+// velocities and coupling inputs, and the difference found by an audit. A level that is not
+// judged has NaN, an error that is not finite +Inf.
 type errorNorms struct{ pos, vel, u, inner float64 }
 
 var unknownNorms = errorNorms{math.NaN(), math.NaN(), math.NaN(), math.NaN()}
 
-// largest returns the largest norm; NaN if nothing is judged.
+// largest returns the largest norm; NaN if no level is judged.
 func (e errorNorms) largest() float64 {
 	v := math.NaN()
 	for _, n := range [...]float64{e.pos, e.vel, e.u, e.inner} {
@@ -39,7 +38,7 @@ func (e errorNorms) largest() float64 {
 	return v
 }
 
-// outcome is what became of an attempt.
+// outcome is the result of an attempt.
 type outcome uint8
 
 const (
@@ -50,7 +49,7 @@ const (
 	stepDiscarded // by a subsystem
 )
 
-// attemptOutcome is an attempt with all that the control goes by.
+// attemptOutcome describes an attempt.
 type attemptOutcome struct {
 	H      float64
 	order  int
@@ -58,23 +57,26 @@ type attemptOutcome struct {
 	result outcome
 }
 
-// decision is the order and the size of the next attempt.
+// accepted reports whether the step is kept.
+func (o attemptOutcome) accepted() bool { return o.result == stepAccepted || o.result == stepUnjudged }
+
+// decision is the order and the size (s) of the next attempt.
 type decision struct {
 	order int
 	H     float64
 }
 
-// stepControl is the combined control of order and step size of meyer 5, after
-// the flowcharts of Figs. 6 and 7.
+// stepControl is the combined control of order and step size of meyer 5 (flowcharts in Figs. 6
+// and 7).
 type stepControl struct {
 	config    *Control
-	failures  int     // in a row, of the present step
-	successes int     // in a row at one order without a smaller step
-	refused   float64 // size that a subsystem refused, s
-	memory    int     // accepted steps for which it is remembered
+	failures  int     // failed attempts of the current step
+	successes int     // accepted steps in a row at one order without a smaller step
+	refused   float64 // size that a subsystem discarded, s
+	memory    int     // accepted steps for which refused is still avoided
 }
 
-// archive carries what outlives a step; after one that stands there are no failures.
+// archive leaves out failures, which are 0 after an accepted step.
 func (s *stepControl) archive(a *master.Archive) {
 	num.Carry(a, &s.successes, &s.refused, &s.memory)
 }
@@ -84,12 +86,11 @@ func (s *stepControl) passes(e errorNorms) bool {
 	return s.config.FixedStep || !(e.largest() > 1)
 }
 
-// conclude decides what is next. hist holds the points with the end of the step
-// in front if it stands; entries are the coupling inputs with weights w at the
-// newest point. The error says that no smaller step is left, and what to do.
+// conclude chooses order and size of the next attempt. The newest point of hist is the end of
+// an accepted step, else its start; entries are the coupling inputs with weights w at that
+// point. An error means that no smaller step is allowed, and names remedies.
 func (s *stepControl) conclude(o attemptOutcome, hist num.History, entries []int, w, scratch []float64) (decision, error) {
-	stands := o.result == stepAccepted || o.result == stepUnjudged
-	if stands {
+	if o.accepted() {
 		s.failures = 0
 		s.successes++
 		s.memory = max(s.memory-1, 0)
@@ -100,36 +101,30 @@ func (s *stepControl) conclude(o attemptOutcome, hist num.History, entries []int
 	if o.result == stepDiscarded {
 		s.refused, s.memory = o.H, discardMemory
 	}
-	norms := func(j int) float64 { return hist.ScaledDerivative(j, o.H, entries, w, scratch) }
 	next := decision{o.order, o.H}
 	if s.config.FixedStep && o.result == notConverged {
-		return next, fmt.Errorf("the corrector did not converge in a step of %.3g s, and control.step=fixed leaves no smaller one: "+
-			"choose a smaller step size or control.step=variable, loosen solver.tolerance, or choose another solver.kind", o.H)
+		return next, fmt.Errorf("the corrector did not converge in a step of %.3g s, and control.step=fixed allows "+
+			"no smaller one: "+
+			"choose a smaller step size or control.step=variable, loosen solver.tolerance, or choose another "+
+			"solver.kind", o.H)
 	}
+	ratio := func(order int) float64 { return s.ratio(o, order, hist, entries, w, scratch) }
 	if !s.config.FixedOrder && o.result != stepUnjudged && o.result != stepDiscarded {
-		next.order = s.chooseOrder(o.order, hist, norms)
-		switch {
-		case o.order == 1 && next.order == 0 && stands && (s.successes <= 2 || s.ratio(o, 1, hist, entries, w, scratch) >= s.config.RatioMax):
-			// At order 0, outputs with direct feedthrough lag by an amount proportional to the step. Order 1
-			// is kept until three points are free of that, and while it allows the largest growth.
-			next.order = 1
-		case o.order == 0 && next.order == 0 && o.result == errorTooLarge && s.failures <= failuresToOne && s.config.MaxOrder > 0 && hist.Holds(1):
-			next.order = 1 // rather than a tiny step, for the same reason
-		}
+		norms := func(j int) float64 { return hist.ScaledDerivative(j, o.H, entries, w, scratch) }
+		next.order = s.keepOrderOne(o, s.chooseOrder(o.order, hist, norms), hist, ratio)
 	}
 	if next.order != o.order {
 		s.successes = 0
 	}
-	if s.config.FixedStep && stands {
+	if s.config.FixedStep && o.accepted() {
 		return next, nil
 	}
 	switch {
 	case o.result == stepUnjudged:
 	case o.result == stepAccepted:
-		next.H = o.H * s.growth(s.ratio(o, next.order, hist, entries, w, scratch))
+		next.H = o.H * s.growth(ratio(next.order))
 	case o.result == errorTooLarge && s.failures == 1:
-		r := s.ratio(o, next.order, hist, entries, w, scratch)
-		next.H = o.H * min(shrinkAtLeast, max(shrinkAfterFail, shrinkAtLeast*r))
+		next.H = o.H * min(shrinkAtLeast, max(shrinkAfterFail, shrinkAtLeast*ratio(next.order)))
 	case o.result == stepDiscarded:
 		next.H = o.H / 2
 	default:
@@ -139,15 +134,31 @@ func (s *stepControl) conclude(o attemptOutcome, hist num.History, entries []int
 	if s.memory > 0 && next.H >= s.refused {
 		next.H = min(o.H, s.refused)
 	}
-	if next.H < o.H {
-		s.successes = 0
+	if next.H >= o.H {
+		return next, nil
 	}
-	// A step that keeps its size, because it is not judged or good enough, goes on.
-	if next.H < o.H && next.H <= s.config.HMin {
-		return next, fmt.Errorf("the step size fell to %.3g s, not above control.h-min=%g: loosen control.rtol or control.atol, choose another error estimate, "+
-			"a smaller control.h-min, or look for a jump in the system at this time", next.H, s.config.HMin)
+	s.successes = 0
+	if next.H <= s.config.HMin {
+		return next, fmt.Errorf("the step size fell to %.3g s, not above control.h-min=%g: loosen control.rtol or "+
+			"control.atol, choose another error estimate "+
+			"or a smaller control.h-min, or look for a jump in the system at this time", next.H, s.config.HMin)
 	}
 	return next, nil
+}
+
+// keepOrderOne returns the order to use instead of a chosen order. At order 0, outputs with
+// direct feedthrough lag by an amount proportional to the step size. Order 1 is kept until
+// three points are free of this lag, and while it allows the largest growth; after a large
+// error at order 0 it is preferred to a tiny step.
+func (s *stepControl) keepOrderOne(o attemptOutcome, chosen int, hist num.History, ratio func(order int) float64) int {
+	switch {
+	case chosen != 0:
+	case o.order == 1 && o.accepted() && (s.successes <= 2 || ratio(1) >= s.config.RatioMax):
+		return 1
+	case o.order == 0 && o.result == errorTooLarge && s.failures <= failuresToOne && s.config.MaxOrder > 0 && hist.Holds(1):
+		return 1
+	}
+	return chosen
 }
 
 // chooseOrder chooses the order by the rules of meyer 5.2.2.
@@ -181,8 +192,8 @@ func (s *stepControl) chooseOrder(k int, hist num.History, sdn func(j int) float
 	return min(next, s.config.MaxOrder)
 }
 
-// ratio returns r of (32) from the errors of the step, or of (33) from the a-priori
-// estimate if the order changes.
+// ratio returns the step size ratio r, by (32) from the errors of the step or, if the order
+// changes, by (33) from the a-priori estimate.
 func (s *stepControl) ratio(o attemptOutcome, order int, hist num.History, entries []int, w, scratch []float64) float64 {
 	if order != o.order {
 		if !hist.Holds(order + 1) {
@@ -191,11 +202,11 @@ func (s *stepControl) ratio(o attemptOutcome, order int, hist num.History, entri
 		e := orInf(hist.APriori(order, o.H, entries, w, scratch))
 		return min(s.toPower(e, order+1), s.toPower(o.norms.inner, innerOrder))
 	}
-	return min(s.toPower(o.norms.pos, o.order+3), s.toPower(o.norms.vel, o.order+2), s.toPower(o.norms.u, o.order+1), s.toPower(o.norms.inner, innerOrder))
+	return min(s.toPower(o.norms.pos, o.order+3), s.toPower(o.norms.vel, o.order+2),
+		s.toPower(o.norms.u, o.order+1), s.toPower(o.norms.inner, innerOrder))
 }
 
-// toPower returns the ratio of step sizes after an error that goes with power p of the step;
-// +Inf where it is not known.
+// toPower returns the step size ratio for an error of order p; +Inf if the error is not known.
 func (s *stepControl) toPower(norm float64, p int) float64 {
 	if math.IsNaN(norm) {
 		return math.Inf(1)
@@ -203,8 +214,8 @@ func (s *stepControl) toPower(norm float64, p int) float64 {
 	return math.Pow(s.config.Safety*norm, -1/float64(p))
 }
 
-// growth bounds the ratio after a step that stands: a step that could grow by
-// less than the largest ratio keeps its size.
+// growth bounds the ratio after an accepted step. A step that could grow by less than the
+// largest ratio keeps its size.
 func (s *stepControl) growth(r float64) float64 {
 	switch {
 	case r >= s.config.RatioMax:

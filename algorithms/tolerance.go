@@ -12,12 +12,12 @@ import (
 
 // Tolerance is a tolerance for all variables, or for one.
 type Tolerance struct {
-	Variable string // "component.variable"; "" = all that are not named
+	Variable string // "component.variable"; "" = all variables without a tolerance of their own
 	Value    float64
 }
 
-// Tolerances that hold unless others are given: relative, and absolute as part of
-// the relative one times the nominal value.
+// Default tolerances. The absolute tolerance is absolutePart times the relative tolerance times the
+// nominal value.
 const (
 	defaultRelative = 1e-4
 	absolutePart    = 1e-2
@@ -26,21 +26,21 @@ const (
 // tolerances give the weights W = atol + rtol·|value| (meyer 5.1).
 type tolerances struct {
 	rtol, atol []Tolerance
-	relative   float64 // of variables that are not named
+	relative   float64 // of variables without a relative tolerance of their own
 	inRel, inAbs,
 	outRel, outAbs []float64
-	inScale, outScale []scale // of variables whose absolute tolerance follows from their values
+	inScale, outScale []scale // variables whose absolute tolerance depends on their values
 }
 
-// scale is the largest magnitude that a variable without nominal value has had at
-// accepted points, at least 1, which is its nominal value as declared (fmi2 17).
+// scale is the largest magnitude of a variable without nominal value at accepted points, at least
+// 1, the default nominal value (fmi2 17).
 type scale struct {
 	variable int
-	part     float64 // of the scale, makes the absolute tolerance
+	part     float64 // absolute tolerance relative to largest
 	largest  float64
 }
 
-// learn takes the coupling inputs w [nu] and the outputs y [ny] at an accepted point.
+// learn updates the scales from coupling inputs w [nu] and outputs y [ny] at an accepted point.
 func (t *tolerances) learn(w, y []float64) {
 	learn(t.inScale, w, t.inAbs)
 	learn(t.outScale, y, t.outAbs)
@@ -66,10 +66,10 @@ func (t *tolerances) archive(a *master.Archive) {
 	num.Carry(a, t.inAbs, t.outAbs)
 }
 
-// init looks the tolerances up for every input and output. That of an input is
-// its own, else that of its source in units of the input's, else the general one.
+// init sets the tolerances of every input and output. An input without a tolerance of its own has
+// that of its source, converted to its unit, else the general one.
 func (t *tolerances) init(sys *master.System) error {
-	t.relative = general(t.rtol, defaultRelative)
+	t.relative = valueOf(t.rtol, "", defaultRelative)
 	if err := known(sys, t.rtol, t.atol); err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (t *tolerances) init(sys *master.System) error {
 	t.inRel, t.inAbs = make([]float64, nu), make([]float64, nu)
 	t.outRel, t.outAbs = make([]float64, ny), make([]float64, ny)
 	t.inScale, t.outScale = nil, nil
-	// given reports whether the absolute tolerance is, or the nominal value that it follows from.
+	// given reports whether the absolute tolerance or the nominal value is given.
 	given := func(name string, nominal float64) bool {
 		return nominal > 0 || named(t.atol, name) || named(t.atol, "")
 	}
@@ -113,7 +113,7 @@ func (t *tolerances) init(sys *master.System) error {
 	return nil
 }
 
-// known returns which variables the lists name and the system does not have.
+// known returns an error if a list names variables that the system does not have.
 func known(sys *master.System, lists ...[]Tolerance) error {
 	var unknown []string
 	for _, list := range lists {
@@ -131,10 +131,11 @@ func known(sys *master.System, lists ...[]Tolerance) error {
 	if len(unknown) == 0 {
 		return nil
 	}
-	return fmt.Errorf("a tolerance names %s, which is no Real input or output of the system (write component.variable)", strings.Join(unknown, ", "))
+	return fmt.Errorf("a tolerance names %s, which is no Real input or output of the system (write "+
+		"component.variable)", strings.Join(unknown, ", "))
 }
 
-// valueOf returns the value for a variable: its own, else the general one, else the last argument.
+// valueOf returns the value for a variable: its own, else the general one, else otherwise.
 func valueOf(list []Tolerance, name string, otherwise float64) float64 {
 	for _, of := range [2]string{name, ""} {
 		if i := slices.IndexFunc(list, func(e Tolerance) bool { return e.Variable == of }); i >= 0 {
@@ -144,7 +145,7 @@ func valueOf(list []Tolerance, name string, otherwise float64) float64 {
 	return otherwise
 }
 
-// of returns the tolerances of a variable.
+// of returns the tolerances of a variable with a nominal value; 0 = none.
 func (t *tolerances) of(name string, nominal float64) (rel, abs float64) {
 	if !(nominal > 0) {
 		nominal = 1
@@ -153,12 +154,10 @@ func (t *tolerances) of(name string, nominal float64) (rel, abs float64) {
 	return rel, valueOf(t.atol, name, absolutePart*rel*nominal)
 }
 
+// named reports whether a list has a value for a variable; "" = a general value.
 func named(list []Tolerance, name string) bool {
 	return slices.ContainsFunc(list, func(e Tolerance) bool { return e.Variable == name })
 }
-
-// general returns the tolerance of variables that are not named.
-func general(list []Tolerance, otherwise float64) float64 { return valueOf(list, "", otherwise) }
 
 // input returns the weight of input k at a value.
 func (t *tolerances) input(k int, value float64) float64 {

@@ -16,7 +16,7 @@ import (
 var (
 	// symmetric is the model of schweizer 3.2.
 	symmetric = withStart(exact.DefaultTwoMass())
-	// uneven tells the two masses apart.
+	// uneven has two different masses.
 	uneven = withStart(exact.TwoMass{M1: 1, M2: 1.75, C1: 1000, C2: 700, Cc: 850, D1: 10, D2: 12, Dc: 7})
 )
 
@@ -25,8 +25,7 @@ func withStart(o exact.TwoMass) exact.TwoMass {
 	return o
 }
 
-// split is one decomposition of the oscillator (schweizer 2.1 to 2.3) as the
-// master sees it.
+// split is a decomposition of the oscillator (schweizer 2.1 to 2.3) into subsystems.
 type split struct {
 	name        string
 	oscillator  exact.TwoMass
@@ -87,7 +86,7 @@ func (s *split) system(t testing.TB) *master.System {
 	return s.wrapped(t, func(_ int, l *mastertest.Linear) master.Subsystem { return l })
 }
 
-// wrapped is the system of subsystems that behave in another way.
+// wrapped returns the system with wrapped subsystems.
 func (s *split) wrapped(t testing.TB, wrap func(i int, l *mastertest.Linear) master.Subsystem) *master.System {
 	t.Helper()
 	var subs []master.Subsystem

@@ -258,7 +258,7 @@ func testRodriguezHarm(t *testing.T) {
 			if b.Correction != "harms" {
 				t.Errorf("the manifest says that the correction %s", b.Correction)
 			}
-			if len(o.manifest.Warnings) != 1 || !strings.Contains(o.manifest.Warnings[0], "bond spring: the energy correction does not do what it should") {
+			if len(o.manifest.Warnings) != 1 || !strings.Contains(o.manifest.Warnings[0], "bond spring: the energy correction does not work as intended") {
 				t.Errorf("warnings %q", o.manifest.Warnings)
 			}
 			// What is said to be left over or taken in excess is what the energy shows:

@@ -1,5 +1,5 @@
-// Package input is the input approximation: polynomials through past values of the coupling
-// inputs, their delivery to the subsystems, and the steps of subsystems that follow them.
+// Package input holds the input approximation: polynomials through past values of the coupling
+// inputs, their delivery to the subsystems, and the steps of subsystems with these inputs.
 package input
 
 import (
@@ -12,75 +12,73 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Delivery is the way in which the polynomial of an input reaches its subsystem.
+// Delivery selects how the polynomial of an input reaches its subsystem.
 type Delivery uint8
 
-// The deliveries. A subsystem that cannot take the one asked for gets the next
-// one that it can: derivatives, substeps, held.
+// The deliveries. A subsystem that does not support the chosen one gets the next one
+// in the order derivatives, substeps, held.
 const (
 	Auto        Delivery = iota
 	Derivatives          // input derivatives at the start of the macro step
 	Substeps             // the polynomial sampled in substeps
-	Held                 // the last value: order 0
+	Held                 // the last value, as at order 0
 )
 
-// Rate is how a subsystem steps: n steps a macro step, or one step over a number of macro steps.
+// Rate is the step of a subsystem: Steps steps per macro step, or one step over Over macro steps.
 type Rate struct{ Steps, Over int }
 
-// Config is what an approximation is asked for.
+// Config configures an approximation.
 type Config struct {
-	Order, Substeps int // the highest degree that is delivered; pieces of a macro step
+	Order, Substeps int // highest degree that is delivered; substeps per macro step
 	Delivery        Delivery
 	LooksAhead      bool // Arrived may be called during a step
 	Biased          bool // SetBias may be called
 }
 
-// Approximation is the part "input approximation": polynomials of order k
-// through the last k+1 values of u = L y + b on the actual time grid
-// (schweizer 2.1.1, meyer 3.1), and their delivery to the subsystems.
+// Approximation extrapolates the inputs by polynomials of degree k through the last k+1 values of u
+// = L y + b on the actual time grid (schweizer 2.1.1, meyer 3.1), and delivers them to the
+// subsystems.
 //
-// While the history is short the degree is the number of points less one. An
-// input driven from outside has its value at the end of the step as newest
-// point, unless the order is 0; one that nothing drives is held.
+// With fewer points the degree is lower. For an external input of degree 1 or more, the newest
+// point is its value at the end of the step. An input without any source is held.
 type Approximation struct {
 	config Config
 
 	sys      *master.System
 	delivery []Delivery // by subsystem
-	holds    []bool     // by input: order 0 whatever else
-	late     []bool     // by subsystem
-	free     []int      // inputs that nothing drives: their value may be set at any communication point
-	external []int      // extrapolated inputs that are driven from outside: known at the end of the step
+	holds    []bool     // by input: always held
+	late     []bool     // by subsystem: stepped after its sources
+	free     []int      // inputs without source, whose value may be set at any communication point
+	external []int      // extrapolated external inputs, known at the end of the step
 
 	rates  []Rate        // by subsystem
-	grid                 // of all communication points
-	slow   []*grid       // of those at which slower subsystems take part
-	gridOf []*grid       // by input: the points its polynomial goes through
-	course []*polynomial // by input: through these, over the present step of its subsystem
+	grid                 // all communication points
+	slow   []*grid       // communication points of slow subsystems
+	gridOf []*grid       // by input: the points of its polynomial
+	course []*polynomial // by input: its polynomial over the current step of its subsystem
 	owner  []int         // by input: its subsystem
-	count  int           // macro steps taken
-	degree int           // asked for in the present step
+	count  int           // macro steps so far
+	degree int           // requested in the current step
 
-	// Of the present step: the polynomials with the value at its end as newest
-	// point.
-	ahead   polynomial
-	newest  []float64 // values at the end of the step, [nu]
-	isAhead []bool    // by input: its newest value is known
-	someAre bool      // one of isAhead may be set
-	through []bool    // by input: outputs may depend on it directly
+	ahead   polynomial // of the current step, with the value at its end as newest point
+	newest  []float64  // values at the end of the step, [nu]
+	isAhead []bool     // by input: newest is known
+	someAre bool       // isAhead may have a true entry
+	through []bool     // by input: outputs may depend on it directly
 
-	newestFirst [MaxPoints][]float64 // of the last history that was asked for
-	bias        []float64            // what a correction adds to each input over the step, [nu]
-	kick        []float64            // added to the extrapolated value at the end of the step, [nu]; nil = nothing is
+	newestFirst [MaxPoints][]float64 // buffer of History
+	bias        []float64            // constant that a correction adds to each input over the step, [nu]
+	kick        []float64            // added to the extrapolation at the end of the step, [nu]; nil = nothing
 }
 
-// New returns an approximation, which Init prepares for a run.
+// New returns an approximation. Init prepares it for a run.
 func New(c Config) *Approximation { return &Approximation{config: c} }
 
-// SetRates sets the rate of each subsystem; without it all step once a macro step. It is called
+// SetRates sets the rate of each subsystem; the default is one step per macro step. It is called
 // before Init.
 func (a *Approximation) SetRates(r []Rate) { a.rates = r }
 
+// Init prepares the approximation for a run that starts at t0.
 func (a *Approximation) Init(x *master.Exec, t0 float64) error {
 	a.sys = x.Sys
 	nu := len(x.W)
@@ -137,8 +135,8 @@ func (a *Approximation) Init(x *master.Exec, t0 float64) error {
 	return nil
 }
 
-// feedThrough reports of each input whether an output of its subsystem depends on it
-// directly, or is not declared not to.
+// feedThrough reports for each input whether outputs of its subsystem depend on it directly, or may
+// do so because dependencies are not declared.
 func feedThrough(s *master.System) []bool {
 	through := make([]bool, s.InAt[len(s.Subsystems)])
 	for i, info := range s.Infos {
@@ -153,8 +151,8 @@ func feedThrough(s *master.System) []bool {
 	return through
 }
 
-// placeOnGrids finds for each input the points that its polynomial goes through:
-// those at which both its source and its subsystem take part.
+// placeOnGrids determines the points of the polynomial of each input: those at which steps of both
+// its source and its subsystem end.
 func (a *Approximation) placeOnGrids(x *master.Exec) {
 	if a.rates == nil {
 		a.rates = slices.Repeat([]Rate{{1, 1}}, len(x.Sys.Subsystems))
@@ -185,14 +183,13 @@ func (a *Approximation) placeOnGrids(x *master.Exec) {
 	}
 }
 
-// choose returns the delivery for subsystem i: the one asked for, or the next
-// that it supports.
+// choose returns the delivery for subsystem i: the configured one, or the next that it supports.
 func (a *Approximation) choose(x *master.Exec, i int) (Delivery, error) {
 	info := x.Sys.Infos[i]
 	if a.config.Order == 0 || a.config.Delivery == Held || len(info.In) == 0 || a.late[i] {
 		return Held, nil
 	}
-	if !slices.Contains(a.holds[x.Sys.InAt[i]:x.Sys.InAt[i+1]], false) { // there is nothing to deliver
+	if !slices.Contains(a.holds[x.Sys.InAt[i]:x.Sys.InAt[i+1]], false) { // all inputs are held
 		return Held, nil
 	}
 	delivery, how := Held, "held, as at order 0"
@@ -223,7 +220,7 @@ func (a *Approximation) choose(x *master.Exec, i int) (Delivery, error) {
 	return delivery, nil
 }
 
-// gridWith returns the history with a period.
+// gridWith returns the grid with a period in macro steps.
 func (a *Approximation) gridWith(period int) *grid {
 	for _, g := range a.slow {
 		if g.period == period {
@@ -235,8 +232,8 @@ func (a *Approximation) gridWith(period int) *grid {
 	return g
 }
 
-// Begin computes the weights for the step from t to t+H with polynomials of a
-// degree, and takes what is known of the inputs that no subsystem drives.
+// Begin computes the weights for the step from t to t+H with polynomials of a degree, and reads the
+// values of inputs without a subsystem as source.
 func (a *Approximation) Begin(x *master.Exec, t, H float64, degree int) {
 	for _, k := range a.free {
 		a.at(0)[k] = x.W[k]
@@ -270,8 +267,8 @@ func (a *Approximation) Begin(x *master.Exec, t, H float64, degree int) {
 	}
 }
 
-// BeginBlock computes the weights for the step that slow subsystem i takes from
-// its last point to t, the end of the present macro step, and gives the former.
+// BeginBlock computes the weights for the step of slow subsystem i from its last point to t, the
+// end of the current macro step, and returns the time of the last point.
 func (a *Approximation) BeginBlock(i int, t float64) (from float64) {
 	from = a.BlockStart(i)
 	for _, g := range a.slow {
@@ -280,15 +277,15 @@ func (a *Approximation) BeginBlock(i int, t float64) (from float64) {
 	return from
 }
 
-// Arrived makes the value of input k at the end of the step its newest point,
-// unless its polynomial goes through fewer points than there are.
+// Arrived makes value, that of input k at the end of the step, its newest point. It has no effect on
+// inputs from or to slow subsystems.
 func (a *Approximation) Arrived(k int, value float64) {
 	if a.gridOf[k] == &a.grid {
 		a.newest[k], a.isAhead[k], a.someAre = value, true, true
 	}
 }
 
-// Push takes the values at a new communication point.
+// Push adds the values w [nu] at a new communication point t.
 func (a *Approximation) Push(t float64, w []float64) {
 	a.grid.push(t, w)
 	a.count++
@@ -299,10 +296,10 @@ func (a *Approximation) Push(t float64, w []float64) {
 	}
 }
 
-// Pop forgets the newest point of a history without slower subsystems.
+// Pop removes the newest point. There must be no slow subsystems.
 func (a *Approximation) Pop() { a.grid.pop() }
 
-// Forget keeps the newest point only.
+// Forget removes all points except the newest.
 func (a *Approximation) Forget() {
 	a.points = 1
 	for _, g := range a.slow {
@@ -310,6 +307,7 @@ func (a *Approximation) Forget() {
 	}
 }
 
+// Archive saves or restores the history.
 func (a *Approximation) Archive(to *master.Archive) {
 	to.Section("history of the coupling inputs")
 	to.Index(&a.count, 0, math.MaxInt)
@@ -321,8 +319,7 @@ func (a *Approximation) Archive(to *master.Archive) {
 	num.Carry(to, a.bias, a.kick)
 }
 
-// Report returns the delivery of every input, late ones as such; nothing before
-// Init has come to its end.
+// Report returns the delivery of every input; nil before Init.
 func (a *Approximation) Report() []master.Delivery {
 	if a.points == 0 {
 		return nil

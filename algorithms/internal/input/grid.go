@@ -5,21 +5,21 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// grid is a history: the last points that belong to it, newest first.
+// grid holds the last communication points with a period, newest first.
 type grid struct {
-	period int // macro steps from one to the next
+	period int // macro steps between points
 	times  [MaxPoints]float64
 	points int
-	// W at the points: a ring, the newest at newestAt.
+	// W at the points, a ring buffer with the newest at newestAt.
 	ring     [MaxPoints][]float64
 	newestAt int
-	// The polynomials through these points over the present macro step, and over
-	// the steps since the newest of them.
+	// The polynomials through these points, over the current macro step and over the time since the
+	// newest point.
 	old, block polynomial
 }
 
-// MaxPoints is the number of points that are kept: one more than any polynomial takes, so that
-// the newest can be taken back.
+// MaxPoints is the number of points that are kept: one more than a polynomial needs, so that the
+// newest can be removed.
 const MaxPoints = num.MaxNodes + 1
 
 func newGrid(period, nu int) *grid {
@@ -30,10 +30,10 @@ func newGrid(period, nu int) *grid {
 	return g
 }
 
-// at returns W at the point that is p points before the newest, [nu].
+// at returns W [nu] at the p-th point before the newest.
 func (g *grid) at(p int) []float64 { return g.ring[uint(g.newestAt+p)%MaxPoints] }
 
-// Push takes the values at a new point.
+// push adds the values at a new point.
 func (g *grid) push(t float64, w []float64) {
 	copy(g.times[1:], g.times[:])
 	g.times[0] = t
@@ -42,15 +42,14 @@ func (g *grid) push(t float64, w []float64) {
 	g.points = min(g.points+1, MaxPoints)
 }
 
-// Pop forgets the newest point.
+// pop removes the newest point.
 func (g *grid) pop() {
 	copy(g.times[:], g.times[1:])
 	g.newestAt = (g.newestAt + 1) % MaxPoints
 	g.points--
 }
 
-// Archive carries the points, and the polynomial over the last step that went by
-// them. That over the macro step is computed for each.
+// archive saves or restores the points and block. Begin computes old for each macro step.
 func (g *grid) archive(a *master.Archive) {
 	a.Index(&g.points, 1, MaxPoints)
 	a.Floats(g.times[:])
@@ -61,11 +60,11 @@ func (g *grid) archive(a *master.Archive) {
 	g.block.archive(a)
 }
 
-// nodes are the points of a polynomial of a degree.
+// nodes returns the times of the points of a polynomial of a degree.
 func (g *grid) nodes(degree int) []float64 { return g.times[:min(g.points, degree+1)] }
 
-// polynomial holds the weights of the points of one step: at its start for the
-// value and the derivatives, at the midpoints of the substeps, and at its end.
+// polynomial holds the weights of the points for one step: for value and derivatives at its start,
+// and for the values at the midpoints of the substeps and at its end.
 type polynomial struct {
 	degree    int
 	nodes     [num.MaxNodes]float64
@@ -106,7 +105,7 @@ func (p *polynomial) archive(a *master.Archive) {
 	a.Floats(p.end[:])
 }
 
-// combine returns Σ wᵢ vᵢ, rounded after each product and sum on every platform.
+// combine returns Σ wᵢ vᵢ, with the same rounding on every platform.
 func combine(w, v []float64) float64 {
 	sum := 0.0
 	for q := range w {

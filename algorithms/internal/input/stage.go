@@ -5,10 +5,10 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// whole reports whether subsystem i takes the macro step in one piece.
+// whole reports whether subsystem i takes a macro step as one step.
 func (a *Approximation) whole(i int) bool { return a.delivery[i] != Substeps && a.rates[i].Steps == 1 }
 
-// stage puts the inputs of subsystem i for a whole step into U and DU.
+// stage writes the inputs of subsystem i for a whole step to U and DU.
 func (a *Approximation) stage(x *master.Exec, i int) {
 	follows := a.delivery[i] == Derivatives
 	for k := a.sys.InAt[i]; k < a.sys.InAt[i+1]; k++ {
@@ -25,13 +25,12 @@ func (a *Approximation) stage(x *master.Exec, i int) {
 	}
 }
 
-// stageHeld is stage for neighbouring inputs that are held, if no input is ahead or biased.
+// stageHeld is stage for a range of held inputs if no input is ahead or biased.
 func (a *Approximation) stageHeld(x *master.Exec, at span) {
 	copy(x.U[at.from:at.to], a.at(0)[at.from:at.to])
 }
 
-// stageCurves is stage for neighbouring inputs that get their derivatives, if no input is ahead
-// or biased.
+// stageCurves is stage for a range of inputs with derivatives if no input is ahead or biased.
 func (a *Approximation) stageCurves(x *master.Exec, at span) {
 	a.combineAll(x.U[at.from:at.to], &a.old.start[0], at.from)
 	for m := 1; m <= a.config.Order; m++ {
@@ -43,7 +42,7 @@ func (a *Approximation) stageCurves(x *master.Exec, at span) {
 	}
 }
 
-// combineAll is combine for the inputs from one on.
+// combineAll is combine for len(to) inputs from input from on.
 func (a *Approximation) combineAll(to []float64, weights *[num.MaxNodes]float64, from int) {
 	for q, w := range weights[:a.old.degree+1] {
 		values := a.at(q)[from:][:len(to)]
@@ -59,7 +58,7 @@ func (a *Approximation) combineAll(to []float64, weights *[num.MaxNodes]float64,
 	}
 }
 
-// stageSlopes puts the polynomial of input k at the start of the step into U and DU.
+// stageSlopes writes value and derivatives of input k at the start of the step to U and DU.
 func (a *Approximation) stageSlopes(x *master.Exec, k int) {
 	p := a.of(k)
 	var v [num.MaxNodes]float64
@@ -73,18 +72,18 @@ func (a *Approximation) stageSlopes(x *master.Exec, k int) {
 	}
 }
 
-// biased adds what a correction adds to input k.
+// biased adds the bias of input k to v.
 func (a *Approximation) biased(k int, v float64) float64 {
-	if b := a.bias[k]; b != 0 { // else every bit stays, a zero's sign too
+	if b := a.bias[k]; b != 0 { // keeps −0
 		v += b
 	}
 	return v
 }
 
-// inSubstep returns the value of input k over substep j of the polynomial: at its midpoint.
-// Outputs that depend on the input directly show at the end what it was in the last
-// substep; there it is the value at the end, for which the substep before makes
-// up, so that the integral is as good.
+// inSubstep returns the value of input k in substep j: that of the polynomial at the midpoint. If
+// outputs depend on the input directly, the last substep has the value at the end of the step
+// instead, so that these outputs are correct there. The substep before compensates for this in the
+// integral.
 func (a *Approximation) inSubstep(k, j int) float64 {
 	p := a.of(k)
 	v := a.eval(p, k, &p.midpoints[j])
@@ -99,7 +98,7 @@ func (a *Approximation) inSubstep(k, j int) float64 {
 	return v + (a.eval(p, k, &p.midpoints[last]) - end)
 }
 
-// pieces returns in how many pieces subsystem i takes the macro step.
+// pieces returns the number of steps of subsystem i in a macro step.
 func (a *Approximation) pieces(i int) int {
 	if n := a.rates[i].Steps; n > 1 || a.delivery[i] != Substeps {
 		return n
@@ -107,10 +106,9 @@ func (a *Approximation) pieces(i int) int {
 	return a.config.Substeps
 }
 
-// stagePiece puts the inputs of subsystem i for piece j of the macro step, from time t on,
-// into U and DU. Where the pieces are a means of delivery, the polynomial is sampled
-// (inSubstep); a subsystem with a rate of its own takes its steps as such, each with the
-// polynomial, or where it cannot follow it with the value, at its start.
+// stagePiece writes the inputs of subsystem i for piece j of the macro step, which starts at time
+// t, to U and DU. Substeps of a delivery sample the polynomial (inSubstep). The steps of a fast
+// subsystem get the polynomial or, without input derivatives, its value at the start of the step.
 func (a *Approximation) stagePiece(x *master.Exec, i, j int, t float64) {
 	if a.rates[i].Steps > 1 {
 		a.stageAt(x, i, t)
@@ -125,8 +123,7 @@ func (a *Approximation) stagePiece(x *master.Exec, i, j int, t float64) {
 	}
 }
 
-// stageAt puts the inputs of subsystem i for a step from time t within the macro step into
-// U and DU.
+// stageAt writes the inputs of subsystem i for a step from time t within the macro step to U and DU.
 func (a *Approximation) stageAt(x *master.Exec, i int, t float64) {
 	from, to := a.sys.InAt[i], a.sys.InAt[i+1]
 	var w num.WeightTable

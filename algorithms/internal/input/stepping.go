@@ -8,16 +8,15 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Stepping steps some subsystems over the same macro step with the polynomials
-// as they stand, side by side.
+// Stepping steps some subsystems together over a macro step with the current polynomials.
 type Stepping struct {
 	in        *Approximation
 	x         *master.Exec
 	members   []int
-	listening []int // those with discrete inputs
-	whole     []int // those that take the step in one piece
-	// Of these, inputs with values at all communication points that are held, and that get
-	// derivatives; and the members that have others.
+	listening []int // members with discrete inputs
+	whole     []int // members that take the macro step as one step
+	// Inputs of these members on the grid of all communication points: ranges of held inputs and of
+	// inputs with derivatives. rest are the members with other inputs.
 	held, curves []span
 	rest         []int
 	sets         []*master.StepSet
@@ -54,10 +53,10 @@ func NewStepping(x *master.Exec, in *Approximation, members []int) (*Stepping, e
 	return s, err
 }
 
-// span is a part of a vector, from the first entry to below the last.
+// span is a range of entries of a vector, without the entry to.
 type span struct{ from, to int }
 
-// divide finds out how the inputs of subsystem i are staged, which takes the step in one piece.
+// divide adds the inputs of subsystem i, a member of whole, to held, curves or rest.
 func (s *Stepping) divide(i int) {
 	at := span{s.x.Sys.InAt[i], s.x.Sys.InAt[i+1]}
 	parts := &s.curves
@@ -88,7 +87,7 @@ func (s *Stepping) Run(ctx context.Context, t, H float64) error {
 	return s.Advance(ctx, t, H)
 }
 
-// Stage puts what the members get at t in place.
+// Stage sets the inputs of the members at t.
 func (s *Stepping) Stage(t float64) error {
 	for _, i := range s.listening {
 		if err := s.x.StageDiscrete(i, t); err != nil {
@@ -123,7 +122,7 @@ func (s *Stepping) Advance(ctx context.Context, t, H float64) error {
 	return nil
 }
 
-// StepLate steps stateless subsystems one after the other, each with the new values of its sources.
+// StepLate steps stateless subsystems one after the other with the new values of their sources.
 func StepLate(ctx context.Context, x *master.Exec, late []int, t, H float64) error {
 	for _, i := range late {
 		x.Couple(i, t+H, x.U)

@@ -5,17 +5,16 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// The configuration, and what Init made of it.
+// Order returns the highest degree that is delivered.
+func (a *Approximation) Order() int { return a.config.Order }
 
-// Order returns the highest degree that is delivered, Substeps the pieces of a macro step.
-func (a *Approximation) Order() int    { return a.config.Order }
+// Substeps returns the number of substeps per macro step for the delivery Substeps.
 func (a *Approximation) Substeps() int { return a.config.Substeps }
 
-// Wanted returns the delivery asked for, Delivery the one that subsystem i has.
-func (a *Approximation) Wanted() Delivery        { return a.config.Delivery }
+// Delivery returns the delivery of subsystem i.
 func (a *Approximation) Delivery(i int) Delivery { return a.delivery[i] }
 
-// Shapes reports whether subsystem i sees its inputs change over a macro step.
+// Shapes reports whether inputs of subsystem i vary over a macro step.
 func (a *Approximation) Shapes(i int) bool { return a.delivery[i] != Held }
 
 // System returns the system; nil before Init.
@@ -24,7 +23,7 @@ func (a *Approximation) System() *master.System { return a.sys }
 // Late reports whether subsystem i is stepped after its sources.
 func (a *Approximation) Late(i int) bool { return a.late[i] }
 
-// Holds reports whether input k is held at every order.
+// Holds reports whether input k is always held.
 func (a *Approximation) Holds(k int) bool { return a.holds[k] }
 
 // Owner returns the subsystem of input k.
@@ -33,18 +32,16 @@ func (a *Approximation) Owner(k int) int { return a.owner[k] }
 // Rate returns the rate of subsystem i.
 func (a *Approximation) Rate(i int) Rate { return a.rates[i] }
 
-// Over returns the number of macro steps that one step of subsystem i takes.
+// Over returns the number of macro steps in a step of subsystem i.
 func (a *Approximation) Over(i int) int { return a.rates[i].Over }
 
-// The history.
-
-// Since returns the number of macro steps since those whose number is a multiple of over.
+// Since returns the number of macro steps since the last multiple of over macro steps.
 func (a *Approximation) Since(over int) int { return a.count % over }
 
-// Ends reports whether the present macro step is the last of over, counted from the start.
+// Ends reports whether a multiple of over macro steps ends with the current one.
 func (a *Approximation) Ends(over int) bool { return (a.count+1)%over == 0 }
 
-// Due reports whether a step of subsystem i ends with the present macro step.
+// Due reports whether a step of subsystem i ends with the current macro step.
 func (a *Approximation) Due(i int) bool { return a.Ends(a.rates[i].Over) }
 
 // BlockStart returns the last communication point of slow subsystem i.
@@ -53,7 +50,7 @@ func (a *Approximation) BlockStart(i int) float64 { return a.gridWith(a.rates[i]
 // Times returns the times of the communication points, newest first.
 func (a *Approximation) Times() []float64 { return a.times[:a.points] }
 
-// At returns W at the communication point that is p points before the newest, [nu].
+// At returns W [nu] at the p-th communication point before the newest.
 func (a *Approximation) At(p int) []float64 { return a.at(p) }
 
 // TimesOf returns the times of the points of input k, newest first.
@@ -62,7 +59,7 @@ func (a *Approximation) TimesOf(k int) []float64 {
 	return g.times[:g.points]
 }
 
-// Newest returns the value of input k at the newest of its points.
+// Newest returns the value of input k at its newest point.
 func (a *Approximation) Newest(k int) float64 { return a.gridOf[k].at(0)[k] }
 
 // History returns the communication points, newest first.
@@ -75,16 +72,18 @@ func (a *Approximation) History() num.History {
 	return h
 }
 
-// The polynomials over the present step.
+// Degree returns the degree of the polynomials through old points.
+func (a *Approximation) Degree() int { return a.old.degree }
 
-// Degree returns the degree through old points, DegreeAhead that through the value at the end of
-// the step, and DegreeOf that of input k.
-func (a *Approximation) Degree() int        { return a.old.degree }
-func (a *Approximation) DegreeAhead() int   { return a.ahead.degree }
+// DegreeAhead returns the degree of the polynomials through the value at the end of the step.
+func (a *Approximation) DegreeAhead() int { return a.ahead.degree }
+
+// DegreeOf returns the degree of the polynomial of input k.
 func (a *Approximation) DegreeOf(k int) int { return a.of(k).degree }
 
-// Course returns the course of what is 0 at the points of input k and 1 at the end of the step of
-// its subsystem from t by H.
+// Course returns the polynomial that is 0 at the points of input k, except the oldest, and 1 at the
+// end of the step of its subsystem, which has the size H and, unless the subsystem is slow, starts
+// at t.
 func (a *Approximation) Course(k int, t, H float64) num.Shape {
 	if p := a.course[k]; a.rates[a.owner[k]].Over > 1 {
 		return num.NewShape(p.degree, p.nodes[0], H, p.nodes[:p.degree+1])
@@ -95,11 +94,11 @@ func (a *Approximation) Course(k int, t, H float64) num.Shape {
 // Ahead returns the value of input k at the end of the step, if it is known.
 func (a *Approximation) Ahead(k int) (value float64, known bool) { return a.newest[k], a.isAhead[k] }
 
-// Withdraw takes back what Arrived has set.
+// Withdraw undoes Arrived.
 func (a *Approximation) Withdraw(k int) { a.isAhead[k] = false }
 
-// Extrapolated returns the value of input k at the end of the step by the
-// polynomial through old points only.
+// Extrapolated returns the value of input k at the end of the step from the polynomial through old
+// points.
 func (a *Approximation) Extrapolated(k int) float64 {
 	g := a.gridOf[k]
 	if a.holds[k] {
@@ -112,7 +111,7 @@ func (a *Approximation) Extrapolated(k int) float64 {
 	return v
 }
 
-// Last returns the newest value of input k.
+// Last returns the newest value of input k, at the end of the step if it is known.
 func (a *Approximation) Last(k int) float64 {
 	if a.isAhead[k] {
 		return a.newest[k]
@@ -128,22 +127,22 @@ func (a *Approximation) of(k int) *polynomial {
 	return a.course[k]
 }
 
-// Slope returns the m-th derivative of the polynomial of input k at the start of the step, m = 0
+// Slope returns the m-th derivative of the polynomial of input k at the start of the step; m = 0 is
 // the value.
 func (a *Approximation) Slope(k, m int) float64 {
 	p := a.of(k)
 	return a.eval(p, k, &p.start[m])
 }
 
-// eval combines the values of input k at the nodes of its polynomial with the weights of one instant.
+// eval returns the polynomial of input k at the time of the weights w.
 func (a *Approximation) eval(p *polynomial, k int, w *[num.MaxNodes]float64) float64 {
 	var v [num.MaxNodes]float64
 	n := a.nodeValues(p, k, &v)
 	return combine(w[:n], v[:n])
 }
 
-// nodeValues puts the values of input k at the nodes of its polynomial into v, and returns
-// their number.
+// nodeValues writes the values of input k at the nodes of its polynomial to v and returns their
+// number.
 func (a *Approximation) nodeValues(p *polynomial, k int, v *[num.MaxNodes]float64) int {
 	n, known := p.degree+1, 0
 	if p == &a.ahead {
@@ -156,7 +155,7 @@ func (a *Approximation) nodeValues(p *polynomial, k int, v *[num.MaxNodes]float6
 	return n
 }
 
-// AtEnd returns the value that input k had at the end of the step of its subsystem.
+// AtEnd returns the value of input k at the end of the step of its subsystem, without bias.
 func (a *Approximation) AtEnd(k int) float64 {
 	if a.holds[k] || !a.Shapes(a.owner[k]) {
 		return a.Last(k)
@@ -165,9 +164,9 @@ func (a *Approximation) AtEnd(k int) float64 {
 	return a.eval(p, k, &p.end)
 }
 
-// Sampled returns the value of input k with which the outputs of its subsystem at t, the
-// end of the step of size H, were computed: at the end of its last own step, or at
-// the start of it as rodriguez 3.1 has it.
+// Sampled returns the value of input k with which its subsystem computed its outputs at t, the end
+// of the macro step of size H: the value at the end of its last own step or, as in rodriguez 3.1,
+// at the start.
 func (a *Approximation) Sampled(k int, t, H float64, end bool) float64 {
 	i := a.owner[k]
 	switch n := a.rates[i].Steps; {
@@ -185,18 +184,21 @@ func (a *Approximation) Sampled(k int, t, H float64, end bool) float64 {
 	}
 }
 
-// What corrections add.
+// Bias returns the constant that a correction adds to input k over the step.
+func (a *Approximation) Bias(k int) float64 { return a.bias[k] }
 
-// Bias returns what a correction adds to input k over the step.
-func (a *Approximation) Bias(k int) float64       { return a.bias[k] }
+// SetBias sets the constant that a correction adds to input k over the step.
 func (a *Approximation) SetBias(k int, v float64) { a.bias[k] = v }
 
-// Kick returns what is added to the extrapolated value of input k at the end of the step.
-// EnableKicks must have been called after Init.
-func (a *Approximation) Kick(k int) float64       { return a.kick[k] }
+// Kick returns the value added to the extrapolation of input k at the end of the step. It needs
+// EnableKicks.
+func (a *Approximation) Kick(k int) float64 { return a.kick[k] }
+
+// SetKick sets the value added to the extrapolation of input k at the end of the step. It needs
+// EnableKicks.
 func (a *Approximation) SetKick(k int, v float64) { a.kick[k] = v }
 
-// EnableKicks makes room for kicks.
+// EnableKicks allocates the kicks. It is called after Init.
 func (a *Approximation) EnableKicks() {
 	if a.kick == nil {
 		a.kick = make([]float64, len(a.bias))

@@ -11,9 +11,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Hold is a linear system x' = A x + B u over one step of size h, whose input is
-// a polynomial u(s) = Σ u⁽ⁱ⁾ sⁱ/i!, 0 ≤ s ≤ h, given by its derivatives at the
-// start:
+// Hold is a linear system x' = A x + B u discretised for a step of size h and inputs that are
+// polynomials u(s) = Σ u⁽ⁱ⁾ sⁱ/i!, 0 ≤ s ≤ h, given by their derivatives at the start:
 //
 //	x(h) = A_d x(0) + Σ B_i u⁽ⁱ⁾,  A_d = e^{A h},  B_i = ∫₀ʰ e^{A(h−s)} B sⁱ/i! ds.
 //
@@ -23,9 +22,9 @@ type Hold struct {
 	B []*mat.Dense // B_i [n×m], i = 0…order; empty if n = 0 or m = 0
 }
 
-// NewHold discretises x' = A x + B u, A [n×n] and B [n×m], for a step h ≥ 0 and
-// polynomial inputs of an order ≥ 0. A nil or empty A is a system without states, a nil
-// or empty B one without inputs. The matrices are not kept.
+// NewHold discretises x' = A x + B u, A [n×n] and B [n×m], for a step h ≥ 0 in s and polynomial
+// inputs of an order ≥ 0. With a nil or empty A there are no states, with a nil or empty B no
+// inputs. The matrices are not kept.
 //
 // All of A_d and B_i come from one exponential of the block matrix
 //
@@ -34,15 +33,12 @@ type Hold struct {
 //	⎢         0  I ⎥
 //	⎣            0 ⎦
 //
-// in the manner of C. Van Loan, Computing integrals involving the matrix exponential,
-// IEEE Trans. Automatic Control 23 (1978), so that a singular A is nothing special.
-// The exponential is that of N. Higham, Functions of Matrices, algorithm 10.20,
-// with two changes for stiff systems: A is balanced first, and what is squared
-// is X = e^M − I, by X ← X (2 I + X), since I + X would lose the digits of the slow modes,
-// as many as the stiffness has.
+// as in C. Van Loan, Computing integrals involving the matrix exponential, IEEE Trans. Automatic
+// Control 23 (1978), so A may be singular. The exponential is that of N. Higham, Functions of
+// Matrices, algorithm 10.20, with two changes for stiff systems: A is balanced first, and X = e^M −
+// I is squared by X ← X (2 I + X), since squaring I + X would lose digits of the slow modes.
 //
-// Errors: dimensions that do not fit, numbers that are not finite, and results
-// that overflow.
+// Errors: inconsistent dimensions, numbers that are not finite, and overflow.
 func NewHold(a, b mat.Matrix, h float64, order int) (*Hold, error) {
 	n, m, err := sizesOf(a, b)
 	if err != nil {
@@ -62,33 +58,7 @@ func NewHold(a, b mat.Matrix, h float64, order int) (*Hold, error) {
 		return d, nil
 	}
 
-	// Balanced and in units of the step: M = [T⁻¹ A T h, T⁻¹ B h S; 0, N].
-	balanced := make([]float64, n*n)
-	for i := range n {
-		for j := range n {
-			balanced[i*n+j] = a.At(i, j) * h
-		}
-	}
-	t := balance(balanced, n)
-	size := n + m*(order+1)
-	w := mat.NewDense(size, size, nil)
-	for i := range n {
-		copy(w.RawRowView(i), balanced[i*n:][:n])
-	}
-	units := make([]float64, m)
-	for j := range m {
-		largest := 0.0
-		for i := range n {
-			largest = max(largest, math.Abs(b.At(i, j)*h/t[i]))
-		}
-		units[j] = powerOfTwo(largest)
-		for i := range n {
-			w.Set(i, n+j, b.At(i, j)*h/t[i]/units[j])
-		}
-	}
-	for i := n; i < size-m; i++ {
-		w.Set(i, i+m, 1)
-	}
+	w, t, units := holdMatrix(a, b, n, m, h, order)
 	if math.IsInf(mat.Norm(w, 1), 0) || !finite(w.RawMatrix().Data) {
 		return nil, fmt.Errorf("the matrices A and B times the step of %v s hold numbers that are not finite", h)
 	}
@@ -113,12 +83,44 @@ func NewHold(a, b mat.Matrix, h float64, order int) (*Hold, error) {
 		scale *= h
 	}
 	if !ok {
-		return nil, fmt.Errorf("the system grows beyond what numbers can hold over a step of %v s: its fastest growth is too fast for the step", h)
+		return nil, fmt.Errorf("the system grows beyond the range of numbers over a step of %v s", h)
 	}
 	return d, nil
 }
 
-// sizesOf returns the number of states and inputs.
+// holdMatrix returns the balanced block matrix M = [T⁻¹ A T h, T⁻¹ B h S⁻¹; 0, N] with the
+// diagonals of T and S.
+func holdMatrix(a, b mat.Matrix, n, m int, h float64, order int) (w *mat.Dense, t, units []float64) {
+	balanced := make([]float64, n*n)
+	for i := range n {
+		for j := range n {
+			balanced[i*n+j] = a.At(i, j) * h
+		}
+	}
+	t = balance(balanced, n)
+	size := n + m*(order+1)
+	w = mat.NewDense(size, size, nil)
+	for i := range n {
+		copy(w.RawRowView(i), balanced[i*n:][:n])
+	}
+	units = make([]float64, m)
+	for j := range m {
+		largest := 0.0
+		for i := range n {
+			largest = max(largest, math.Abs(b.At(i, j)*h/t[i]))
+		}
+		units[j] = powerOfTwo(largest)
+		for i := range n {
+			w.Set(i, n+j, b.At(i, j)*h/t[i]/units[j])
+		}
+	}
+	for i := n; i < size-m; i++ {
+		w.Set(i, i+m, 1)
+	}
+	return w, t, units
+}
+
+// sizesOf returns the numbers of states and inputs.
 func sizesOf(a, b mat.Matrix) (n, m int, err error) {
 	n, cols := dims(a)
 	if n != cols {
@@ -131,7 +133,7 @@ func sizesOf(a, b mat.Matrix) (n, m int, err error) {
 	return n, m, nil
 }
 
-// dims are the dimensions; those of a nil matrix, of either kind, are 0.
+// dims returns the dimensions of a matrix; 0 for a nil interface or a nil *mat.Dense.
 func dims(a mat.Matrix) (rows, columns int) {
 	if a == nil {
 		return 0, 0
@@ -142,8 +144,7 @@ func dims(a mat.Matrix) (rows, columns int) {
 	return a.Dims()
 }
 
-// expHold returns e^M of the leading n rows and columns, and e^M − I as a whole.
-// M is overwritten.
+// expHold returns the leading n rows and columns of e^M, and e^M − I. It overwrites M.
 func expHold(m *mat.Dense, n int) (lead, x *mat.Dense) {
 	// θ₁₃ and the coefficients of the [13/13] Padé approximant: Higham, table 10.4.
 	const theta = 5.371920351148152
@@ -181,9 +182,8 @@ func expHold(m *mat.Dense, n int) (lead, x *mat.Dense) {
 	part(&t, 1)
 	odd.Mul(m, &t)
 
-	// (V − U)⁻¹ (V + U) − I = (V − U)⁻¹ 2 U. The matrix is regular for such
-	// norms (Higham, section 10.3), so the condition that Solve may report is
-	// that of the units.
+	// (V − U)⁻¹ (V + U) − I = (V − U)⁻¹ 2 U. The matrix is regular for such norms (Higham,
+	// section 10.3). A bad condition reported by Solve is due to the units.
 	even.Sub(&even, &odd)
 	odd.Scale(2, &odd)
 	x = mat.NewDense(size, size, nil)
@@ -194,32 +194,39 @@ func expHold(m *mat.Dense, n int) (lead, x *mat.Dense) {
 		x.Apply(func(_, _ int, _ float64) float64 { return math.NaN() }, x)
 	}
 
-	lead = mat.DenseCopyOf(x.Slice(0, n, 0, n))
-	addIdentity := func(e *mat.Dense) {
+	return square(x, n, halvings), x
+}
+
+// square replaces x = e^M − I by e^(2^k M) − I and returns the leading n rows and columns of e^(2^k
+// M).
+func square(x *mat.Dense, n, k int) (lead *mat.Dense) {
+	plusIdentity := func() *mat.Dense {
+		e := mat.DenseCopyOf(x.Slice(0, n, 0, n))
 		for i := range n {
 			e.Set(i, i, e.At(i, i)+1)
 		}
+		return e
 	}
-	addIdentity(lead)
-	for range halvings {
+	lead = plusIdentity()
+	var t mat.Dense
+	for range k {
 		t.Mul(x, x)
 		x.Scale(2, x)
 		x.Add(x, &t)
-		var square mat.Dense
-		square.Mul(lead, lead)
-		lead = &square
+		var next mat.Dense
+		next.Mul(lead, lead)
+		lead = &next
 	}
-	// The powers are wrong by about ε 2^halvings of their size, I + X by ε: of a
-	// system that has come to rest within the step, only the powers know the rest.
-	if math.Ldexp(mat.Norm(lead, 1), halvings) > 1 {
-		lead = mat.DenseCopyOf(x.Slice(0, n, 0, n))
-		addIdentity(lead)
+	// The relative error of the powers is about ε 2^k; the absolute error of I + X is ε. If the
+	// states decay within the step, the powers are more accurate.
+	if math.Ldexp(mat.Norm(lead, 1), k) > 1 {
+		lead = plusIdentity()
 	}
-	return lead, x
+	return lead
 }
 
-// balance makes the rows and columns of a [n×n] alike in size by powers of two, a ← T⁻¹ a T,
-// and gives the diagonal of T.
+// balance scales the rows and columns of a [n×n] to similar sizes by powers of two, a ← T⁻¹ a T, and
+// returns the diagonal of T.
 func balance(a []float64, n int) []float64 {
 	t := slices.Repeat([]float64{1}, n)
 	if finite(a) {
@@ -228,7 +235,7 @@ func balance(a []float64, n int) []float64 {
 	return t
 }
 
-// powerOfTwo returns the power of two next below or equal to x > 0; 1 for 0.
+// powerOfTwo returns the largest power of two up to x > 0; 1 for 0.
 func powerOfTwo(x float64) float64 {
 	if !(x > 0) || math.IsInf(x, 0) {
 		return 1
@@ -237,12 +244,7 @@ func powerOfTwo(x float64) float64 {
 	return math.Ldexp(1, e-1)
 }
 
-// finite reports whether all numbers are.
+// finite reports whether all numbers are finite.
 func finite(x []float64) bool {
-	for _, v := range x {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return false
-		}
-	}
-	return true
+	return CheckFinite(x) == nil
 }

@@ -3,12 +3,12 @@ package num
 // MaxNodes is the largest number of points of a polynomial.
 const MaxNodes = 7
 
-// WeightTable holds the weights of up to MaxNodes values in derivatives 0, 1, ….
+// WeightTable holds, by order of the derivative, the weights of up to MaxNodes values.
 type WeightTable [MaxNodes][MaxNodes]float64
 
-// Weights puts into w[m][j], m = 0…orders, the weight of the value at node j in
-// the m-th derivative at z of the polynomial through all nodes; m = 0 is the
-// value itself. nodes must differ; len(nodes) ≤ MaxNodes.
+// Weights sets w[m][j], m = 0…orders, to the weight of the value at node j in the m-th derivative
+// at z of the polynomial through all nodes; m = 0 is the value. The nodes must differ; len(nodes) ≤
+// MaxNodes.
 //
 // Source: B. Fornberg, Generation of finite difference formulas on arbitrarily
 // spaced grids, Math. Comp. 51 (1988), the recursion of section 2.

@@ -7,25 +7,6 @@ import (
 	"testing"
 )
 
-// On an equidistant grid one step ahead the weights are the alternating
-// binomials of haid: (1), (2,−1), (3,−3,1), (4,−6,4,−1), …
-func TestWeightsEquidistantExtrapolation(t *testing.T) {
-	want := [][]float64{{1}, {2, -1}, {3, -3, 1}, {4, -6, 4, -1}, {5, -10, 10, -5, 1}, {6, -15, 20, -15, 6, -1}}
-	for k, row := range want {
-		var nodes []float64
-		for j := range row {
-			nodes = append(nodes, 7-float64(j))
-		}
-		var w WeightTable
-		Weights(&w, nodes, 8, 0)
-		for j, v := range row {
-			if math.Abs(w[0][j]-v) > 1e-13 {
-				t.Errorf("order %d, point %d: %g, want %g", k, j, w[0][j], v)
-			}
-		}
-	}
-}
-
 // A polynomial of the degree of the interpolation is met to rounding, with all
 // its derivatives, on random unequal grids.
 func TestWeightsExactForPolynomials(t *testing.T) {

@@ -4,13 +4,11 @@ import (
 	"math"
 )
 
-// LeastSquares is a recursive least-squares fit z ≈ θᵀφ of some outputs by
-// orthogonal transformations: it keeps the triangular factor R of the regressors
-// and what the outputs become under the same rotations, never their squares.
+// LeastSquares is a recursive least-squares fit z ≈ θᵀφ by orthogonal transformations. It keeps the
+// triangular factor R of the regressors and the outputs after the same rotations.
 //
-// The columns are nested: a fit by the first k regressors alone, its residuals
-// included, is in the leading part of the factor, so that the number of regressors
-// is chosen after the fact.
+// The leading part of the factor gives the fit by the first k regressors and its residuals, so the
+// number of regressors can be chosen afterwards.
 //
 // Source: Å. Björck, Numerical Methods for Least Squares Problems (1996), 3.2
 // (updating by Givens rotations), with exponential forgetting.
@@ -18,21 +16,22 @@ type LeastSquares struct {
 	n, m     int       // regressors, outputs
 	r        []float64 // R by rows, upper triangle, [n × n]
 	z        []float64 // by rows, [n × m]
-	rest     []float64 // squares of what no regressor explains, [m]
-	weight   float64   // rows, those forgotten less
+	rest     []float64 // sum of squares of the residuals of all n regressors, [m]
+	weight   float64   // number of rows, weighted
 	row, out []float64 // scratch
-	largest  []float64 // by column: largest entry so far
+	largest  []float64 // by regressor: largest magnitude so far
 }
 
+// NewLeastSquares returns a fit of m outputs by n regressors.
 func NewLeastSquares(n, m int) *LeastSquares {
 	return &LeastSquares{n: n, m: m, r: make([]float64, n*n), z: make([]float64, n*m), rest: make([]float64, m),
 		row: make([]float64, n), out: make([]float64, m), largest: make([]float64, n)}
 }
 
-// Weight returns the number of rows, those forgotten counting less.
+// Weight returns the weighted number of rows.
 func (l *LeastSquares) Weight() float64 { return l.weight }
 
-// Reset forgets everything.
+// Reset drops all rows.
 func (l *LeastSquares) Reset() {
 	clear(l.r)
 	clear(l.z)
@@ -41,13 +40,14 @@ func (l *LeastSquares) Reset() {
 	l.weight = 0
 }
 
+// Archive saves or restores the fit.
 func (l *LeastSquares) Archive(a Archive) {
 	Carry(a, l.r, l.z, l.rest, l.largest)
 	a.Float(&l.weight)
 }
 
-// Add takes a row, after the rows before have been weighed down by a factor
-// forget in (0, 1], in squares.
+// Add adds a row with regressors phi [n] and outputs z [m]. The squares of the earlier rows are
+// first multiplied by forget in (0, 1].
 func (l *LeastSquares) Add(phi, z []float64, forget float64) {
 	if forget < 1 {
 		f := math.Sqrt(forget)
@@ -88,7 +88,7 @@ func (l *LeastSquares) Add(phi, z []float64, forget float64) {
 	}
 }
 
-// Residual returns the sum of squares of output o that the first k regressors leave.
+// Residual returns the sum of squares of the residuals of output o for the first k regressors.
 func (l *LeastSquares) Residual(k, o int) float64 {
 	sum := l.rest[o]
 	for i := k; i < l.n; i++ {
@@ -98,12 +98,12 @@ func (l *LeastSquares) Residual(k, o int) float64 {
 	return sum
 }
 
-// independent is the part of a regressor that those before it must leave for it
-// to count as excited: above the rounding of long sums.
+// independent is the smallest relative part of a regressor that must be independent of the earlier
+// regressors. It is above the rounding of long sums.
 const independent = 1e-11
 
-// Excited reports whether the first k regressors are independent, but for those
-// that have always been 0.
+// Excited reports whether the first k regressors are independent. Regressors that were always 0 do
+// not count.
 func (l *LeastSquares) Excited(k int) bool {
 	for i := range k {
 		if l.largest[i] > 0 && !(math.Abs(l.r[i*l.n+i]) > independent*l.largest[i]*math.Sqrt(l.weight)) {
@@ -113,8 +113,8 @@ func (l *LeastSquares) Excited(k int) bool {
 	return true
 }
 
-// Solve puts the fit by the first k regressors into theta [k × m by rows];
-// regressors that have always been 0 count as nothing.
+// Solve writes the fit by the first k regressors to theta [k × m by rows]. Regressors that were
+// always 0 have the coefficient 0.
 func (l *LeastSquares) Solve(k int, theta []float64) {
 	for i := k - 1; i >= 0; i-- {
 		d := l.r[i*l.n+i]

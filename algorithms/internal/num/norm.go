@@ -2,8 +2,8 @@ package num
 
 import "math"
 
-// WRMS is the weighted root mean square norm (25) of meyer; 0 of nothing. What
-// is 0 counts as 0 whatever its weight.
+// WRMS returns the weighted root mean square norm, meyer (25), of e with weights w; 0 if e is empty.
+// An entry 0 counts as 0 even if its weight is 0.
 func WRMS(e, w []float64) float64 {
 	if len(e) == 0 {
 		return 0
@@ -23,8 +23,8 @@ func WRMS(e, w []float64) float64 {
 //
 //	L^j(t) = Π_{i<j} (t − T_{N−i}) / (T_{N+1} − T_{N−i}) = Σ p_m s^m, s = (t − start)/H
 //
-// on T_{N+1} = start + H, T_N = times[0], T_{N−1} = times[1], …: the course of
-// what is 0 at j points and 1 at the end of the macro step.
+// on T_{N+1} = start + H, T_N = times[0], T_{N−1} = times[1], …. L^j is 0 at j points and 1 at the
+// end of the macro step.
 func NewShape(j int, start, H float64, times []float64) (p Shape) {
 	p[0] = 1
 	for i := range j {
@@ -43,9 +43,8 @@ func NewShape(j int, start, H float64, times []float64) (p Shape) {
 // Shape holds the coefficients of a polynomial in s; those above its degree are 0.
 type Shape [MaxNodes + 2]float64
 
-// ErrorConstants returns C_pos^j (17) and C_vel^j (20) of meyer for L^j
-// ([NewShape]) on steps that start at times[0]; the integrals of its powers
-// are exact.
+// ErrorConstants returns C_pos^j and C_vel^j, meyer (17) and (20), for L^j ([NewShape]) on steps
+// that start at times[0].
 func ErrorConstants(j int, H float64, times []float64) (pos, vel float64) {
 	p := NewShape(j, times[0], H, times)
 	for m := range j + 1 {
@@ -64,9 +63,8 @@ type History struct {
 // Holds reports whether there are enough points for a polynomial of degree j.
 func (h History) Holds(j int) bool { return len(h.Times) > j }
 
-// ScaledDerivative returns SDN(j) of meyer 5.2.2: the norm of H^j P^(j), with P the
-// polynomial of degree j through the newest points, over some entries with
-// weights w.
+// ScaledDerivative returns SDN(j), meyer 5.2.2: the norm of H^j P^(j) over some entries with
+// weights w. P is the polynomial of degree j through the newest points.
 func (h History) ScaledDerivative(j int, H float64, entries []int, w, scratch []float64) float64 {
 	scale := 1.0
 	for i := range j {
@@ -75,8 +73,8 @@ func (h History) ScaledDerivative(j int, H float64, entries []int, w, scratch []
 	return h.differences(j, scale, entries, w, scratch)
 }
 
-// APriori returns the norm of the estimate (31) of meyer for the next step of size
-// H with polynomials of degree k.
+// APriori returns the norm of the a-priori estimate, meyer (31), for the next step of size H with
+// polynomials of degree k.
 func (h History) APriori(k int, H float64, entries []int, w, scratch []float64) float64 {
 	scale := 1.0
 	for i := range k + 1 {
@@ -85,8 +83,8 @@ func (h History) APriori(k int, H float64, entries []int, w, scratch []float64) 
 	return h.differences(k+1, scale, entries, w, scratch)
 }
 
-// differences returns the norm of scale times the divided differences of order j,
-// which are the j-th derivatives over j!.
+// differences returns the norm of scale times the divided differences of order j, which are the j-th
+// derivatives divided by j!.
 func (h History) differences(j int, scale float64, entries []int, w, scratch []float64) float64 {
 	var c [MaxNodes + 2]float64
 	for i := range j + 1 {

@@ -1,6 +1,6 @@
-// Package num is numerics that knows nothing of coupling: sparse factors,
-// polynomials through points of unequal distance, weighted norms, least squares,
-// linear systems over a step, and their identification from data.
+// Package num holds numerics that do not depend on coupling: sparse LU factors, polynomials on
+// unequal grids, weighted norms, least squares, the discretisation of linear systems and their
+// identification from data.
 package num
 
 import (
@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Archive carries numbers to and from a checkpoint; [master.Archive] is one.
+// Archive saves numbers to a checkpoint or restores them; [master.Archive] implements it.
 //
 // [master.Archive]: https://pkg.go.dev/github.com/macrostep/macrostep/master#Archive
 type Archive interface {
@@ -28,7 +28,7 @@ type Archive interface {
 	Fail(error)
 }
 
-// Carry carries values of several kinds, in their order: slices, and pointers to single ones.
+// Carry saves or restores values in their order: slices, and pointers to single values.
 func Carry(a Archive, values ...any) {
 	for _, v := range values {
 		switch v := v.(type) {
@@ -49,12 +49,12 @@ func Carry(a Archive, values ...any) {
 		case []bool:
 			a.Bools(v)
 		default:
-			panic(fmt.Sprintf("num: %T has no place in an archive", v))
+			panic(fmt.Sprintf("num: %T cannot be archived", v))
 		}
 	}
 }
 
-// LCM returns the least common multiple of a and b, which are greater than 0.
+// LCM returns the least common multiple of a > 0 and b > 0.
 func LCM(a, b int) int {
 	g, r := a, b
 	for r != 0 {
@@ -63,7 +63,7 @@ func LCM(a, b int) int {
 	return a / g * b
 }
 
-// Owner returns the part to which entry k of a vector belongs; part i begins at at[i].
+// Owner returns the part of a vector that holds entry k. Part i starts at at[i].
 func Owner(at []int, k int) int {
 	i, found := slices.BinarySearch(at, k)
 	if !found {
@@ -75,7 +75,7 @@ func Owner(at []int, k int) int {
 	return i
 }
 
-// Dot returns the scalar product of a and b, rounded after each product and sum.
+// Dot returns the scalar product of a and b. Each product and each sum is rounded.
 func Dot(a, b []float64) float64 {
 	sum := 0.0
 	for i, v := range a {

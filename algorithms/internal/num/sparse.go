@@ -7,23 +7,23 @@ import (
 	"slices"
 )
 
-// Matrix is a square matrix of fixed pattern by compressed columns: the
-// rows and values of column j are Row[ColStart[j]:ColStart[j+1]] and the same
-// part of Val. Rows ascend in each column, and the diagonal is always part of
-// the pattern.
+// Matrix is a square sparse matrix in compressed column form. The rows of column j are
+// Row[ColStart[j]:ColStart[j+1]], in ascending order; the same part of Val holds the values. The
+// pattern includes the diagonal.
 type Matrix struct {
 	N             int
 	ColStart, Row []int
 	Val           []float64
 }
 
+// Causes of an EntryError.
 var (
 	ErrSingular  = errors.New("the interface Jacobian is singular")
 	ErrNotFinite = errors.New("not a finite number")
 )
 
-// EntryError is a failure of the numerics at one unknown: a column of the
-// Jacobian, or an entry of a vector. It wraps ErrSingular or ErrNotFinite.
+// EntryError is an error at one unknown: a column of the Jacobian or an entry of a vector. It wraps
+// ErrSingular or ErrNotFinite.
 type EntryError struct {
 	Index int
 	Err   error
@@ -32,52 +32,48 @@ type EntryError struct {
 func (e *EntryError) Error() string { return fmt.Sprintf("unknown %d: %v", e.Index, e.Err) }
 func (e *EntryError) Unwrap() error { return e.Err }
 
-// pivotPreference is the part of the largest candidate that the entry on the
-// diagonal must reach to be the pivot. It bounds the growth of entries by
-// 1 + 1/pivotPreference per elimination and keeps the fill of the ordering,
-// which is chosen for pivots on the diagonal. The value is the one recommended
-// by Duff, Erisman and Reid, Direct Methods for Sparse Matrices (2nd ed. 2017),
-// section 5.2.
+// pivotPreference is the smallest ratio of the diagonal entry to the largest candidate at which the
+// diagonal entry is the pivot. It bounds the growth of entries by 1 + 1/pivotPreference per
+// elimination. Diagonal pivots keep the fill low, since the ordering assumes them. The value is
+// recommended by Duff, Erisman and Reid, Direct Methods for Sparse Matrices (2nd ed. 2017), section
+// 5.2.
 const pivotPreference = 0.1
 
-// pivotNoise times the machine precision and the number of updates is the part
-// of the largest update of an entry below which what is left of it counts as
-// rounding: it is no pivot. Entries of an interface Jacobian are not known that
-// well. The value finds the rank of random matrices with one column too many;
-// a hundredth of it misses one in thirty.
+// pivotNoise times the machine precision and the number of updates is the relative size, with
+// respect to the largest update, below which an entry counts as rounding and cannot be the pivot.
+// Entries of an interface Jacobian are less accurate than that. With this value, the rank of random
+// matrices with one dependent column is found; with a hundredth of it, one in thirty is missed.
 const pivotNoise = 1000
 
-// LU holds the factors of R A Q = Pᵀ L U: R scales each row to a largest
-// entry in [½, 1) by powers of two, which costs no accuracy; Q orders the
-// columns for little fill; P is chosen by pivoting.
+// LU holds the factors of R A Q = Pᵀ L U. R scales each row by a power of two to a largest entry in
+// [½, 1). Q orders the columns for low fill. P results from pivoting.
 //
 // Source: J.R. Gilbert, T. Peierls, Sparse partial pivoting in time
 // proportional to arithmetic operations, SIAM J. Sci. Stat. Comput. 9 (1988);
 // T.A. Davis, Direct Methods for Sparse Linear Systems (2006), chapters 3 and 6.
-// Entries that are zero in number are left out of the factors, since patterns
-// hold every dependency that is only assumed.
+// Entries with the value 0 are left out of the factors, since patterns include assumed dependencies.
 type LU struct {
 	n       int
 	order   []int     // column k of the factors is column order[k] of the matrix
 	scale   []float64 // R, by row
-	pivoted []int     // place of each row among the pivots; -1 = not yet
-	// Columns of L below the diagonal, which is 1, and of U above it. While
-	// factoring, lRow holds rows of the matrix, afterwards places.
+	pivoted []int     // position of each row among the pivots; -1 = no pivot yet
+	// Columns of L below the diagonal, which is 1, and of U above it. During the factorisation,
+	// lRow holds rows of the matrix, afterwards positions of pivots.
 	lStart, lRow []int
 	lVal         []float64
 	uStart, uRow []int
 	uVal         []float64
 	diagonal     []float64 // of U
 
-	x, largest          []float64 // the column in work, and the largest update of each entry
+	x, largest          []float64 // current column, and the largest update of each entry
 	reached             []int     // reached[top:] are its nonzero rows in topological order
-	path, next          []int     // of the search for them
-	mark                []int     // factored column in which a row was reached last
-	forFactor, forSolve int
+	path, next          []int     // of the depth-first search for these rows
+	mark                []int     // last column in which a row was reached
+	forFactor, forSolve int       // operations
 }
 
-// NewLU orders the columns of a for little fill, and takes storage for the
-// factors. Only the pattern of a is read.
+// NewLU orders the columns of a for low fill and allocates the factors. Only the pattern of a is
+// used.
 func NewLU(a *Matrix) *LU {
 	n := a.N
 	order, fill := minimumDegree(a)
@@ -91,8 +87,8 @@ func NewLU(a *Matrix) *LU {
 	}
 }
 
-// Archive carries the factors of a call of factor without an error. The pattern
-// of the matrix fixes the rest.
+// Archive saves or restores the factors of a successful Factor call. The matrix must have the same
+// pattern.
 func (f *LU) Archive(a Archive) {
 	Carry(a, f.scale, f.pivoted, f.diagonal, f.lStart)
 	a.IntList(&f.lRow)
@@ -101,11 +97,11 @@ func (f *LU) Archive(a Archive) {
 	a.IntList(&f.uRow)
 	a.FloatList(&f.uVal)
 	if a.Reading() && a.Err() == nil && !f.whole() {
-		a.Fail(errors.New("the saved factors of an interface Jacobian are none"))
+		a.Fail(errors.New("the saved factors of an interface Jacobian are inconsistent"))
 	}
 }
 
-// whole reports whether solve can do with the factors.
+// whole reports whether the factors are consistent, so that Solve cannot fail.
 func (f *LU) whole() bool {
 	inside := func(i int) bool { return i >= 0 && i < f.n }
 	column := func(start, row []int, val []float64) bool {
@@ -122,11 +118,10 @@ func (f *LU) whole() bool {
 	return ok
 }
 
-// Factor factors a, of the pattern given to NewLU. The work is
-// proportional to the operations on nonzero entries. An *EntryError says which
-// column is a combination of others to working precision (ErrSingular), or
-// holds or leads to something other than a finite number (ErrNotFinite); the
-// factors are then of no use.
+// Factor factors a, which has the pattern given to NewLU. The work is proportional to the
+// operations on nonzero entries. An *EntryError names a column that depends on others to working
+// precision (ErrSingular), or that has or leads to a number that is not finite (ErrNotFinite). The
+// factors are then invalid.
 func (f *LU) Factor(a *Matrix) error {
 	f.forFactor = 0
 	f.lRow, f.lVal, f.uRow, f.uVal = f.lRow[:0], f.lVal[:0], f.uRow[:0], f.uVal[:0]
@@ -173,7 +168,7 @@ func (f *LU) Factor(a *Matrix) error {
 	return nil
 }
 
-// equilibrate finds the scales of the rows, and refuses what is not finite.
+// equilibrate computes the scales of the rows. It returns an error if an entry is not finite.
 func (f *LU) equilibrate(a *Matrix) error {
 	clear(f.scale)
 	for j := range a.N {
@@ -192,9 +187,9 @@ func (f *LU) equilibrate(a *Matrix) error {
 	return nil
 }
 
-// reach puts the rows in which L⁻¹ times the column is not zero into
-// f.reached[top:], each one before those that it updates: the nodes met by a
-// depth-first search from the nonzeros of the column through the columns of L.
+// reach writes the nonzero rows of L⁻¹ times the column to f.reached[top:], each before the rows
+// that it updates. A depth-first search from the nonzeros of the column through the columns of L
+// finds them.
 func (f *LU) reach(a *Matrix, column, k int) (top int) {
 	top = f.n
 	for p := a.ColStart[column]; p < a.ColStart[column+1]; p++ {
@@ -234,7 +229,7 @@ func (f *LU) reach(a *Matrix, column, k int) (top int) {
 	return top
 }
 
-// eliminate solves L x = column in f.x, and stores the column of U.
+// eliminate solves L x = column in f.x and stores the column of U. updates is the number of updates.
 func (f *LU) eliminate(top int) (updates int, err error) {
 	for _, i := range f.reached[top:] {
 		j := f.pivoted[i]
@@ -259,7 +254,7 @@ func (f *LU) eliminate(top int) (updates int, err error) {
 	return updates, nil
 }
 
-// pivot chooses the row of the pivot among the rows reached.
+// pivot returns the row of the pivot, one of the rows reached.
 func (f *LU) pivot(top, column, updates int) (int, error) {
 	noise := pivotNoise * 0x1p-52 * float64(updates)
 	best, size, diagonal := -1, 0.0, 0.0
@@ -289,9 +284,6 @@ func (f *LU) pivot(top, column, updates int) (int, error) {
 
 // Solve replaces b [n] by A⁻¹ b. It needs a Factor call without an error.
 func (f *LU) Solve(b []float64) {
-	if len(b) != f.n {
-		panic(fmt.Sprintf("algorithms: solve with %d right sides for %d unknowns", len(b), f.n))
-	}
 	x := f.x
 	for i, v := range b {
 		x[f.pivoted[i]] = v * f.scale[i]
@@ -312,130 +304,146 @@ func (f *LU) Solve(b []float64) {
 	f.forSolve = 2*f.n + 2*len(f.lRow) + 2*len(f.uRow)
 }
 
-// N returns the number of unknowns.
-func (f *LU) N() int { return f.n }
-
-// Operations returns the multiplications, divisions and additions of the last
-// factor and of the last solve.
+// Operations returns the numbers of multiplications, divisions and additions of the last Factor and
+// the last Solve.
 func (f *LU) Operations() (factor, solve int) { return f.forFactor, f.forSolve }
 
-// minimumDegree orders the unknowns so that elimination on the diagonal of
-// A + Aᵀ fills in little: always one with the fewest neighbours left, by an
-// upper bound of their number. fill is the number of entries below the diagonal
-// of the factor, unless rows are dense. Ties go to the one whose degree changed
-// last, at first to the smallest index.
+// minimumDegree orders the unknowns for low fill in the elimination of A + Aᵀ. The next unknown is
+// always the one with the fewest remaining neighbours, by an upper bound of their number. Among
+// equals it is the one whose degree changed last, initially the one with the smallest index. fill
+// is the number of entries below the diagonal of the factor, without dense rows.
 //
-// Source: P.R. Amestoy, T.A. Davis, I.S. Duff, An approximate minimum degree
-// ordering algorithm, SIAM J. Matrix Anal. Appl. 17 (1996), algorithm 2 with
-// aggressive absorption and without supervariables: the graph is a quotient
-// graph, where an eliminated node is an element, which stands for the clique of
-// its members. Rows with more than 10√n neighbours are left out and come last,
-// as in the authors' later code.
+// Source: P.R. Amestoy, T.A. Davis, I.S. Duff, An approximate minimum degree ordering algorithm,
+// SIAM J. Matrix Anal. Appl. 17 (1996), algorithm 2 with aggressive absorption and without
+// supervariables. In the quotient graph, an eliminated node is an element that represents the
+// clique of its members. Rows with more than 10√n neighbours come last, as in the authors' later
+// code.
 func minimumDegree(a *Matrix) (order []int, fill int) {
 	n := a.N
-	g := newQuotientGraph(a)
+	e := &elimination{
+		quotientGraph: newQuotientGraph(a), queue: newDegreeQueue(n), gone: make([]bool, n),
+		absorbed: make([]bool, n), in: make([]int, n), outside: make([]int, n), seen: make([]int, n),
+	}
+	last := e.leaveOutDense(max(16, int(10*math.Sqrt(float64(n)))))
 	order = make([]int, 0, n)
-	queue := newDegreeQueue(n)
-	dense := max(16, int(10*math.Sqrt(float64(n))))
-	var last []int
-	gone := make([]bool, n) // eliminated, or left out
-	for i := range n {
-		if len(g.variables[i]) > dense {
-			gone[i] = true
-			last = append(last, i)
-		}
-	}
-	for i := n - 1; i >= 0; i-- {
-		if gone[i] {
-			continue
-		}
-		kept := g.variables[i][:0]
-		for _, v := range g.variables[i] {
-			if !gone[v] {
-				kept = append(kept, v)
-			}
-		}
-		g.keepRight(i, kept)
-		queue.insert(i, len(kept))
-	}
-	absorbed := make([]bool, n)
-	in := make([]int, n) // 1 + the element in which a variable was seen last
-	outside := make([]int, n)
-	seen := make([]int, n) // 1 + the element for which outside was counted
 	for left := n - len(last); left > 0; left-- {
-		p := queue.pop()
+		p := e.queue.pop()
 		order = append(order, p)
-		gone[p] = true
-		// The members of the new element: the neighbours of p.
-		start := len(g.pool)
-		in[p] = p + 1
-		for _, v := range g.variables[p] {
-			in[v] = p + 1
-			g.pool = append(g.pool, v)
-		}
-		for _, e := range g.elements[p] {
-			if absorbed[e] {
-				continue
-			}
-			for _, v := range g.members[e] {
-				if in[v] != p+1 {
-					in[v] = p + 1
-					g.pool = append(g.pool, v)
-				}
-			}
-			absorbed[e] = true
-		}
-		members := g.pool[start:len(g.pool):len(g.pool)]
-		g.members[p] = members
+		members := e.eliminate(p)
 		fill += len(members)
-		// outside[e] becomes the number of members of e that p does not have.
-		for _, i := range members {
-			for _, e := range g.elements[i] {
-				if absorbed[e] {
-					continue
-				}
-				if seen[e] != p+1 {
-					seen[e], outside[e] = p+1, len(g.members[e])
-				}
-				outside[e]--
-			}
-		}
-		for _, i := range members {
-			degree := len(members) - 1
-			elements := g.elements[i][:0]
-			for _, e := range g.elements[i] {
-				if !absorbed[e] && outside[e] == 0 {
-					absorbed[e] = true
-				}
-				if !absorbed[e] {
-					elements = append(elements, e)
-					degree += outside[e]
-				}
-			}
-			kept := g.variables[i][:0]
-			for _, v := range g.variables[i] {
-				if in[v] != p+1 {
-					kept = append(kept, v)
-				}
-			}
-			g.keepRight(i, kept)
-			degree += len(kept)
-			// The new element takes the place of p or of one absorbed.
-			g.elements[i] = append(elements, p)
-			queue.remove(i)
-			queue.insert(i, min(degree, queue.degree[i]+len(members)-1, left-2))
-		}
+		e.updateDegrees(p, members, left)
 	}
 	return append(order, last...), fill
 }
 
-// quotientGraph is the graph of a partly eliminated matrix. Variable i is
-// adjacent to variables[i] and to the members of elements[i]. Both lists share
-// the room that the row had at first: elements from the left, variables at the
-// right end.
+// elimination is the state of minimumDegree.
+type elimination struct {
+	*quotientGraph
+	queue    *degreeQueue
+	gone     []bool // by variable: eliminated or left out
+	absorbed []bool // by element: part of a later element
+	in       []int  // by variable: 1 + the last element that has it
+	outside  []int  // by element: number of members that are not in the new element
+	seen     []int  // by element: 1 + the new element for which outside was counted
+}
+
+// leaveOutDense returns the variables with more neighbours than dense and queues all others without
+// these neighbours.
+func (e *elimination) leaveOutDense(dense int) (last []int) {
+	for i, neighbours := range e.variables {
+		if len(neighbours) > dense {
+			e.gone[i] = true
+			last = append(last, i)
+		}
+	}
+	for i := len(e.gone) - 1; i >= 0; i-- {
+		if e.gone[i] {
+			continue
+		}
+		kept := e.variables[i][:0]
+		for _, v := range e.variables[i] {
+			if !e.gone[v] {
+				kept = append(kept, v)
+			}
+		}
+		e.keepRight(i, kept)
+		e.queue.insert(i, len(kept))
+	}
+	return last
+}
+
+// eliminate makes variable p an element and returns its members, the neighbours of p.
+func (e *elimination) eliminate(p int) (members []int) {
+	e.gone[p] = true
+	start := len(e.pool)
+	e.in[p] = p + 1
+	for _, v := range e.variables[p] {
+		e.in[v] = p + 1
+		e.pool = append(e.pool, v)
+	}
+	for _, old := range e.elements[p] {
+		if e.absorbed[old] {
+			continue
+		}
+		for _, v := range e.members[old] {
+			if e.in[v] != p+1 {
+				e.in[v] = p + 1
+				e.pool = append(e.pool, v)
+			}
+		}
+		e.absorbed[old] = true
+	}
+	members = e.pool[start:len(e.pool):len(e.pool)]
+	e.members[p] = members
+	return members
+}
+
+// updateDegrees updates the lists and degrees of the members of the new element p; left is the
+// number of variables including p.
+func (e *elimination) updateDegrees(p int, members []int, left int) {
+	for _, i := range members {
+		for _, old := range e.elements[i] {
+			if e.absorbed[old] {
+				continue
+			}
+			if e.seen[old] != p+1 {
+				e.seen[old], e.outside[old] = p+1, len(e.members[old])
+			}
+			e.outside[old]--
+		}
+	}
+	for _, i := range members {
+		degree := len(members) - 1
+		elements := e.elements[i][:0]
+		for _, old := range e.elements[i] {
+			if !e.absorbed[old] && e.outside[old] == 0 {
+				e.absorbed[old] = true
+			}
+			if !e.absorbed[old] {
+				elements = append(elements, old)
+				degree += e.outside[old]
+			}
+		}
+		kept := e.variables[i][:0]
+		for _, v := range e.variables[i] {
+			if e.in[v] != p+1 {
+				kept = append(kept, v)
+			}
+		}
+		e.keepRight(i, kept)
+		degree += len(kept)
+		e.elements[i] = append(elements, p) // in the room of p or of an absorbed element
+		e.queue.remove(i)
+		e.queue.insert(i, min(degree, e.queue.degree[i]+len(members)-1, left-2))
+	}
+}
+
+// quotientGraph is the graph of a partly eliminated matrix. Variable i is adjacent to variables[i]
+// and to the members of elements[i]. Both lists share the storage of the original row: elements at
+// its left end, variables at its right end.
 type quotientGraph struct {
 	variables, elements [][]int
-	members             [][]int // of an element
+	members             [][]int // by element
 	pool                []int   // all members
 }
 
@@ -455,7 +463,7 @@ func newQuotientGraph(a *Matrix) *quotientGraph {
 	for i := range n {
 		at[i+1] += at[i]
 	}
-	both := make([]int, at[n]) // an entry and its mirror image are in it twice
+	both := make([]int, at[n]) // neighbours, with duplicates
 	filled := make([]int, n)
 	put := func(i, j int) {
 		both[at[i]+filled[i]] = j
@@ -485,8 +493,8 @@ func newQuotientGraph(a *Matrix) *quotientGraph {
 	return g
 }
 
-// keepRight keeps of the variables of i the part kept, which starts where they
-// do, at the right end of the room.
+// keepRight moves kept, the part of the variables of i that remains, to the right end of the
+// storage.
 func (g *quotientGraph) keepRight(i int, kept []int) {
 	all := g.variables[i]
 	right := all[len(all)-len(kept):]
@@ -494,13 +502,12 @@ func (g *quotientGraph) keepRight(i int, kept []int) {
 	g.variables[i] = right
 }
 
-// degreeQueue holds nodes by degree: for each degree a list, linked both ways;
-// -1 ends it.
+// degreeQueue holds nodes by degree, in a doubly linked list per degree; -1 ends a list.
 type degreeQueue struct {
 	head          []int // by degree
 	before, after []int // by node
 	degree        []int // by node
-	least         int   // no node has a smaller degree
+	least         int   // lower bound of the degrees
 }
 
 func newDegreeQueue(n int) *degreeQueue {
@@ -532,7 +539,7 @@ func (q *degreeQueue) remove(i int) {
 	}
 }
 
-// pop takes the first node of the least degree. There must be one.
+// pop removes and returns the first node of the smallest degree. The queue must not be empty.
 func (q *degreeQueue) pop() int {
 	for q.head[q.least] < 0 {
 		q.least++

@@ -7,64 +7,66 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// SubspaceWindow holds the last macro steps of one subsystem and finds a linear
-// system in them by subspaces:
+// SubspaceWindow holds the last macro steps of one subsystem and identifies a linear system from
+// them by a subspace method:
 //
-//	x_{n+1} = A x_n + B [1, q_n],   y_{n+1} = C x_n + D [1, q_n],
+//	x_{n+1} = A x_n + B [1, q_n],   y_{n+1} = C x_n + D [1, q_n].
 //
-// q being the coefficients of the inputs over a step as in [identified]. The
-// block Hankel matrices of inputs and outputs are brought to triangular form; what the
-// inputs do not explain of the outputs has the states as its left singular
-// vectors, and the widest gap of its singular values gives their number. A and C follow
-// from these vectors, B, D and the initial state by least squares.
+// q are the coefficients of the inputs over a step, as in the type identified of package
+// algorithms. The block Hankel matrix of inputs and outputs is factored into orthogonal and
+// triangular matrices. The largest gap of the singular values of the part of the outputs that the
+// inputs do not explain gives the number of states. A and C follow from the left singular vectors,
+// B, D and the initial state from least squares.
 //
 // Source: M. Verhaegen, P. Dewilde, Subspace model identification, part 1: the
 // output-error state-space model identification class of algorithms (MOESP), Int. J.
 // Control 56 (1992).
 type SubspaceWindow struct {
 	nq, ny  int
-	size    int       // steps that it holds
-	rows    []float64 // ring of [nq + ny]
-	at, n   int       // place of the next step, steps held
+	size    int       // capacity in steps
+	rows    []float64 // ring buffer of rows [nq + ny]
+	at, n   int       // position of the next step, number of steps
 	wait    int       // steps until the next attempt
 	inputs  []float64 // scales
-	outputs []float64
+	outputs []float64 // scales
 
-	singular []float64 // that the order of the last system was chosen from
-	states   int       // the order
-	residual float64   // what it leaves of the outputs, in their sizes
+	singular []float64 // from which the number of states was chosen
+	states   int       // number of states of the last system
+	residual float64   // its residual relative to the outputs
 }
 
 // MaxStates is the largest number of states that are identified.
 const MaxStates = 4
 
-// NotFinite is why there is no model where one holds numbers that are not finite.
+// NotFinite is the reason for no model if its numbers are not finite.
 const NotFinite = "the identified model is not finite"
 
 const (
-	// hankelRows is the number of block rows, beyond the largest order, so that
-	// some singular values tell the noise.
+	// hankelRows is the number of block rows. It exceeds MaxStates so that some singular values
+	// show the noise.
 	hankelRows = 2 * MaxStates
-	// negligible is the part of the outputs below which singular values are rounding.
+	// negligible is the size of singular values, relative to the outputs, that are rounding.
 	negligible = 1e-15
-	// noiseBand is how far singular values of noise may stand above that which is
-	// certainly noise, the one behind the largest order.
+	// noiseBand is the largest ratio of singular values of noise to singular value MaxStates+1,
+	// which is certainly noise.
 	noiseBand = 3
-	// openShare is how much of what is known of a response may come from no data.
+	// openShare is the largest share of the regularisation in a response that the data determine.
 	openShare = 0.1
-	// leastGap is the least ratio of two singular values that decides an order.
+	// leastGap is the smallest ratio of two singular values that determines an order.
 	leastGap = 2
 )
 
+// NewSubspaceWindow returns an empty window for nq coefficients and ny outputs.
 func NewSubspaceWindow(nq, ny int) *SubspaceWindow {
 	size := 2*(1+hankelRows*(nq+ny)) + hankelRows
 	return &SubspaceWindow{nq: nq, ny: ny, size: size, rows: make([]float64, size*(nq+ny)),
 		inputs: make([]float64, nq), outputs: make([]float64, ny)}
 }
 
-// Reset forgets all steps.
+// Reset drops all steps.
 func (w *SubspaceWindow) Reset() { w.n, w.at, w.wait = 0, 0, 0 }
 
+// Archive saves or restores the window.
 func (w *SubspaceWindow) Archive(a Archive) {
 	Carry(a, w.rows, &w.residual)
 	a.Index(&w.at, 0, w.size-1)
@@ -72,7 +74,7 @@ func (w *SubspaceWindow) Archive(a Archive) {
 	a.Int(&w.wait)
 }
 
-// Add takes a step: the coefficients of the inputs over it, and the outputs at its end.
+// Add adds a step with the coefficients q of the inputs and the outputs y at its end.
 func (w *SubspaceWindow) Add(q, y []float64) {
 	row := w.rows[w.at*(w.nq+w.ny):][:w.nq+w.ny]
 	copy(row[copy(row, q):], y)
@@ -81,23 +83,25 @@ func (w *SubspaceWindow) Add(q, y []float64) {
 	w.wait = max(w.wait-1, 0)
 }
 
-// Due reports whether the window is full and has moved on since the last attempt.
+// Due reports whether the window is full and has enough new steps since the last attempt.
 func (w *SubspaceWindow) Due() bool { return w.n == w.size && w.wait == 0 }
 
-// States returns the order of the last system, Singular the singular values that it was chosen
-// from, and Residual what the system leaves of the outputs, in their sizes.
-func (w *SubspaceWindow) States() int         { return w.states }
-func (w *SubspaceWindow) Singular() []float64 { return w.singular }
-func (w *SubspaceWindow) Residual() float64   { return w.residual }
+// States returns the number of states of the last system.
+func (w *SubspaceWindow) States() int { return w.states }
 
-// step returns the inputs and outputs of the step k, counted from the oldest, unscaled.
+// Singular returns the singular values from which the number of states was chosen.
+func (w *SubspaceWindow) Singular() []float64 { return w.singular }
+
+// Residual returns the residual of the last system relative to the outputs.
+func (w *SubspaceWindow) Residual() float64 { return w.residual }
+
+// step returns the unscaled inputs and outputs of step k, counted from the oldest.
 func (w *SubspaceWindow) step(k int) (q, y []float64) {
 	row := w.rows[(w.at+k)%w.size*(w.nq+w.ny):][:w.nq+w.ny]
 	return row[:w.nq], row[w.nq:]
 }
 
-// scale makes all inputs and outputs of one size, by powers of two; what has always
-// been 0 stays.
+// scale computes scales of inputs and outputs, powers of two; 1 if all values are 0.
 func (w *SubspaceWindow) scale() {
 	clear(w.inputs)
 	clear(w.outputs)
@@ -119,9 +123,10 @@ func (w *SubspaceWindow) scale() {
 	}
 }
 
-// Identify finds the system and writes it as a difference equation over lags steps,
-// theta [regressors × ny by rows] as of [identified]; sigma [nq × ny] are the standard errors
-// of the responses to the present inputs, infinite where the data leave them open. why = "" where it is found.
+// Identify identifies the system and writes it to theta [regressors × ny by rows] as a difference
+// equation over lags steps, with the regressors of the type identified of package algorithms. sigma
+// [nq × ny] gets the standard errors of the responses to the current inputs; +Inf if the data do
+// not determine them. why is the reason if there is no system.
 func (w *SubspaceWindow) Identify(lags int, theta, sigma []float64) (why string) {
 	w.wait = w.size / 4
 	w.scale()
@@ -140,11 +145,11 @@ func (w *SubspaceWindow) Identify(lags int, theta, sigma []float64) (why string)
 	return ""
 }
 
-// dynamics finds the order, A and C; nil of both where there are no states.
-func (w *SubspaceWindow) dynamics() (a, c *mat.Dense, why string) {
+// hankel returns the transposed block Hankel matrix: a constant, the inputs and the outputs, scaled.
+func (w *SubspaceWindow) hankel() *mat.Dense {
 	nu, ny := 1+hankelRows*w.nq, hankelRows*w.ny
 	columns := w.size - hankelRows + 1
-	h := mat.NewDense(columns, nu+ny, nil) // transposed
+	h := mat.NewDense(columns, nu+ny, nil)
 	for j := range columns {
 		row := h.RawRowView(j)
 		row[0] = 1
@@ -158,6 +163,13 @@ func (w *SubspaceWindow) dynamics() (a, c *mat.Dense, why string) {
 			}
 		}
 	}
+	return h
+}
+
+// dynamics determines the number of states, A and C; both are nil if there are no states.
+func (w *SubspaceWindow) dynamics() (a, c *mat.Dense, why string) {
+	nu, ny := 1+hankelRows*w.nq, hankelRows*w.ny
+	h := w.hankel()
 	if CheckFinite(h.RawMatrix().Data) != nil {
 		return nil, nil, "its inputs and outputs are not finite"
 	}
@@ -165,8 +177,8 @@ func (w *SubspaceWindow) dynamics() (a, c *mat.Dense, why string) {
 	qr.Factorize(h)
 	var r mat.Dense
 	qr.RTo(&r)
-	// The columns of L22 are what the inputs leave of the outputs, and where the inputs are
-	// dependent, those of L21 that belong to none of their directions.
+	// The columns of L22 are the unexplained part of the outputs. If the inputs are dependent, it
+	// includes the columns of L21 outside of their range.
 	var svd mat.SVD
 	if !svd.Factorize(r.Slice(0, nu, 0, nu).T(), mat.SVDFull) {
 		return nil, nil, "its inputs have no singular values"
@@ -198,13 +210,13 @@ func (w *SubspaceWindow) dynamics() (a, c *mat.Dense, why string) {
 	shift.Factorize(gamma.Slice(0, ny-w.ny, 0, n))
 	a = mat.NewDense(n, n, nil)
 	if shift.SolveTo(a, false, gamma.Slice(w.ny, ny, 0, n)) != nil {
-		return nil, nil, fmt.Sprintf("its outputs do not tell the %d states that they seem to have", n)
+		return nil, nil, fmt.Sprintf("its outputs do not determine the %d states that they seem to have", n)
 	}
 	return a, mat.DenseCopyOf(gamma.Slice(0, w.ny, 0, n)), ""
 }
 
-// chooseOrder takes the widest gap of the singular values, among those below which
-// nothing stands out from noise; all is the norm of the outputs.
+// chooseOrder returns the order at the largest gap of the singular values, among the gaps above
+// noise only; all is the norm of the outputs.
 func chooseOrder(singular []float64, all float64) (n int, why string) {
 	floor := max(negligible*all, math.SmallestNonzeroFloat64)
 	most := min(MaxStates, len(singular)-1)
@@ -217,18 +229,18 @@ func chooseOrder(singular []float64, all float64) (n int, why string) {
 		before = singular[k]
 	}
 	if widest < leastGap {
-		return 0, "the singular values of its outputs tell no order"
+		return 0, "the singular values of its outputs determine no order"
 	}
 	return n, ""
 }
 
-// responses finds B [n × (1+nq)] and D [ny × (1+nq)], the constants first, scaled as
-// the window is.
+// responses determines the scaled matrices B [n × (1+nq)] and D [ny × (1+nq)], whose first column
+// belongs to the constant, and sigma.
 func (w *SubspaceWindow) responses(a, c *mat.Dense, sigma []float64) (b, d *mat.Dense, why string) {
 	n, m := w.states, 1+w.nq
 	atB, atD := n, n+n*m
 	fit := NewLeastSquares(atD+w.ny*m, 1)
-	// State x_k = power x_0 + Σ_j acc_j b_j, column j of B acting through acc_j.
+	// x_k = power x_0 + Σ_j acc_j b_j with the columns b_j of B.
 	power, acc := identityMatrix(n), make([]*mat.Dense, m)
 	for j := range acc {
 		acc[j] = zeroMatrix(n)
@@ -267,19 +279,31 @@ func (w *SubspaceWindow) responses(a, c *mat.Dense, sigma []float64) (b, d *mat.
 			}
 		}
 	}
-	// Some constants are open, since states may be shifted: what the data leave open is
-	// small. The responses are not to be among it.
+	theta := w.solve(fit, atD, sigma)
+	d = mat.NewDense(w.ny, m, theta[atD:])
+	if n > 0 {
+		b = mat.DenseCopyOf(mat.NewDense(m, n, theta[atB:atD]).T())
+	}
+	return b, d, ""
+}
+
+// solve solves the least squares problem of responses with a regularisation. It sets the residual
+// and the standard errors sigma of the coefficients from atD on.
+func (w *SubspaceWindow) solve(fit *LeastSquares, atD int, sigma []float64) (theta []float64) {
+	m := 1 + w.nq
+	row, z := make([]float64, fit.n), make([]float64, 1)
+	// Some constants are arbitrary, since states may be shifted. The regularisation makes
+	// parameters small that the data do not determine; responses must not be among them.
 	freedom := max(1, fit.weight-float64(fit.n))
 	for i := range fit.n {
 		clear(row)
 		row[i], z[0] = independent, 0
 		fit.Add(row, z, 1)
 	}
-	theta := make([]float64, fit.n)
+	theta = make([]float64, fit.n)
 	fit.Solve(fit.n, theta)
 	scratch := make([]float64, fit.n)
 	w.residual = math.Sqrt(fit.Residual(fit.n, 0) / freedom)
-	d = mat.NewDense(w.ny, m, theta[atD:])
 	for j := range w.nq {
 		for o := range w.ny {
 			spread := fit.Spread(atD+o*m+1+j, fit.n, scratch)
@@ -289,14 +313,11 @@ func (w *SubspaceWindow) responses(a, c *mat.Dense, sigma []float64) (b, d *mat.
 			}
 		}
 	}
-	if n > 0 {
-		b = mat.DenseCopyOf(mat.NewDense(m, n, theta[atB:atD]).T())
-	}
-	return b, d, ""
+	return theta
 }
 
-// predictor writes the system as the difference equation over lags steps that
-// predicts from the state which fits the outputs of these steps best.
+// predictor writes the system to theta as a difference equation over lags steps. Its predictions
+// start from the state that fits the outputs of these steps best.
 func (w *SubspaceWindow) predictor(lags int, a, b, c, d *mat.Dense, theta []float64) {
 	n, m := w.states, 1+w.nq
 	clear(theta)
@@ -321,7 +342,7 @@ func (w *SubspaceWindow) predictor(lags int, a, b, c, d *mat.Dense, theta []floa
 	if n == 0 {
 		return
 	}
-	// response[i] = C A^{i−1} B, response[0] = D, as far as there are lags.
+	// response[i] = C A^{i−1} B, response[0] = D.
 	response := []mat.Matrix{d}
 	gamma := mat.NewDense(lags*w.ny, n, nil)
 	ca := mat.DenseCopyOf(c)
@@ -334,45 +355,52 @@ func (w *SubspaceWindow) predictor(lags int, a, b, c, d *mat.Dense, theta []floa
 		next.Mul(ca, a)
 		ca = &next
 	}
-	// gain = C A^lags Γ⁺, by the singular values of Γ.
-	var svd mat.SVD
-	if !svd.Factorize(gamma, mat.SVDThin) {
+	gain := timesPseudoInverse(ca, gamma)
+	if gain == nil {
 		theta[0] = math.NaN()
 		return
 	}
-	sv := svd.Values(nil)
-	var u, v, gain mat.Dense
-	svd.UTo(&u)
-	svd.VTo(&v)
-	gain.Mul(ca, &v)
-	for i := range w.ny {
-		for k, s := range sv {
-			if s > independent*sv[0] {
-				gain.Set(i, k, gain.At(i, k)/s)
-			} else {
-				gain.Set(i, k, 0)
-			}
-		}
-	}
-	var k mat.Dense
-	k.Mul(&gain, u.T())
 	var acted mat.Dense
 	for j := 1; j <= lags; j++ {
 		act(j, response[j], 1)
 		at := (lags - j) * w.ny // of the outputs j lags ago
-		of := k.Slice(0, w.ny, at, at+w.ny)
+		of := gain.Slice(0, w.ny, at, at+w.ny)
 		for o := range w.ny {
 			for p := range w.ny {
 				put(1+w.nq+(j-1)*(w.ny+w.nq)+p, o, of.At(o, p)*w.outputs[o]/w.outputs[p])
 			}
 		}
-		// What the inputs of this step and those before did to these outputs is no
-		// sign of the state.
+		// Remove the effect of the inputs of this and earlier steps from these outputs.
 		for i := j; i <= lags; i++ {
 			acted.Mul(of, response[i-j])
 			act(i, &acted, -1)
 		}
 	}
+}
+
+// timesPseudoInverse returns a b⁺, where b⁺ is the pseudo-inverse; nil if b has no singular values.
+func timesPseudoInverse(a, b *mat.Dense) *mat.Dense {
+	var svd mat.SVD
+	if !svd.Factorize(b, mat.SVDThin) {
+		return nil
+	}
+	sv := svd.Values(nil)
+	var u, v, product, scaled mat.Dense
+	svd.UTo(&u)
+	svd.VTo(&v)
+	scaled.Mul(a, &v)
+	rows, _ := scaled.Dims()
+	for i := range rows {
+		for k, s := range sv {
+			if s > independent*sv[0] {
+				scaled.Set(i, k, scaled.At(i, k)/s)
+			} else {
+				scaled.Set(i, k, 0)
+			}
+		}
+	}
+	product.Mul(&scaled, u.T())
+	return &product
 }
 
 func zeroMatrix(n int) *mat.Dense {

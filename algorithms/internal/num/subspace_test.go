@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// sampledSystem is a linear system of n states in steps, stable and observable.
+// sampledSystem is a stable and observable discrete-time linear system.
 type sampledSystem struct {
 	a, b, c, d *mat.Dense
 	bias       []float64
@@ -41,8 +41,8 @@ func randomSystem(r *rand.Rand, n, nq, ny int) sampledSystem {
 	return s
 }
 
-// fill runs the system under white inputs through a window until it is full, and
-// gives the regressors and outputs of the step after.
+// fill runs the system with random inputs until the window is full, and returns the regressors and
+// outputs of the next step.
 func (s sampledSystem) fill(r *rand.Rand, w *SubspaceWindow, noise float64, scales []float64) (phi, y []float64) {
 	n, ny := 0, w.ny
 	if !s.a.IsEmpty() {
@@ -90,8 +90,8 @@ func (s sampledSystem) fill(r *rand.Rand, w *SubspaceWindow, noise float64, scal
 	return phi, y
 }
 
-// From data of a linear system the subspaces give its order, its response to the
-// present inputs and predictions, to rounding; with noise, to what noise leaves.
+// From data of a linear system, the subspace method finds its order, its response to the current
+// inputs and predictions, to rounding or, with noise, to the noise level.
 func TestSubspace(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 9))
 	for _, noise := range []float64{0, 1e-3} {
@@ -136,7 +136,7 @@ func TestSubspace(t *testing.T) {
 	}
 }
 
-// Inputs that do not vary identify nothing, and values beyond numbers neither.
+// Constant inputs and values that are not finite identify nothing.
 func TestSubspaceRefusals(t *testing.T) {
 	w := NewSubspaceWindow(1, 1)
 	theta, sigma := make([]float64, 1+1+MaxStates*2), make([]float64, 1)

@@ -7,46 +7,43 @@ import (
 )
 
 const (
-	// broydenRefresh is the contraction above which the first Jacobian is
-	// refreshed. The updates improve it in each correction; when corrections
-	// gain less than a bit, they have lost track.
+	// broydenRefresh is the contraction above which the first Jacobian is refreshed: the updates no
+	// longer improve it.
 	broydenRefresh = 0.5
-	// broydenTiny is the cosine of the angle between the step and what the
-	// matrix makes of the change of the residual, below which the update would
-	// lose half of the digits: it is left out.
+	// broydenTiny is the smallest cosine of the angle between s and B⁻¹ y for an update. A smaller
+	// one would lose more than half of the digits.
 	broydenTiny = 0x1p-26
-	// broydenNoise is the length of a step, relative to the iterate, below which
-	// more than its third digit is rounding: it teaches nothing.
+	// broydenNoise is the smallest length of s for an update, relative to z. A smaller one has fewer
+	// than three correct digits.
 	broydenNoise = 1000 * 0x1p-52
 	// broydenMemory is the default number of updates kept.
 	broydenMemory = 30
 )
 
-// Broyden is Broyden's first ("good") method: newton with a Jacobian B that
-// after each correction takes the change
+// Broyden is Broyden's first ("good") method: Newton's method with a Jacobian B that is updated
+// after each correction by
 //
 //	B₊ = B + (y − B s) sᵀD / (sᵀD s),  s = Δz, y = Δr,
 //
-// the smallest that satisfies B₊ s = y, in lengths weighted by D. B is never
-// formed: by Sherman and Morrison B₊⁻¹ = (I + a tᵀ) B⁻¹ with t = D s and
-// a = (s − B⁻¹ y) / (tᵀ B⁻¹ y), so that a correction costs one solution with the
-// first Jacobian and two products per update kept. When the memory is full all
-// updates are dropped. Updates last over macro steps of one H and degree.
+// the smallest change, in the norm with weights D, with B₊ s = y. B is not formed: by the formula
+// of Sherman and Morrison, B₊⁻¹ = (I + a tᵀ) B⁻¹ with t = D s and a = (s − B⁻¹ y) / (tᵀ B⁻¹ y). A
+// correction costs one solution with the first Jacobian and two scalar products per update. All
+// updates are dropped when the memory is full. They are kept over macro steps with one H and
+// degree.
 //
-// Source: C.G. Broyden, A class of methods for solving nonlinear simultaneous
-// equations, Math. Comp. 19 (1965); the product form with limited memory:
-// C.T. Kelley, Iterative Methods for Linear and Nonlinear Equations (1995),
-// section 7.3. Deviations: s is the step that was made, which need not be the
-// correction; updates with a tiny denominator are left out.
+// Source: C.G. Broyden, A class of methods for solving nonlinear simultaneous equations, Math.
+// Comp. 19 (1965); the product form with limited memory: C.T. Kelley, Iterative Methods for Linear
+// and Nonlinear Equations (1995), section 7.3. Deviations: s is the actual step, which may differ
+// from the correction; updates with a tiny denominator are left out.
 type Broyden struct {
-	memory int // updates kept; 0 = broydenMemory
+	memory int // largest number of updates; 0 = broydenMemory
 
 	keptJacobian
 	metric
-	updates   []rankOne // [:kept] are in force
+	updates   []rankOne // [:kept] are used
 	kept      int
-	started   bool      // there is an iterate before, with these factors
-	z, dz     []float64 // that iterate and its correction −B⁻¹ r
+	started   bool      // there is a previous iterate with these factors
+	z, dz     []float64 // the previous iterate and its correction −B⁻¹ r
 	step, hit []float64 // s and B⁻¹ y
 }
 
@@ -99,7 +96,6 @@ func (s *Broyden) TakeJacobian(j *num.Matrix) error {
 }
 
 func (s *Broyden) Correct(z, r, dz []float64) error {
-	checkLengths(s.lu.N(), z, r, dz)
 	if err := s.apply(r, dz); err != nil {
 		return err
 	}
@@ -127,8 +123,8 @@ func (s *Broyden) Correct(z, r, dz []float64) error {
 	return nil
 }
 
-// learn takes the update for the step to z, where v = B⁻¹ r. False: there is
-// nothing to be learnt from it.
+// learn adds the update for the step to z, with v = B⁻¹ r, and reports whether the updates have
+// changed.
 func (s *Broyden) learn(z, v []float64) bool {
 	for i := range z {
 		s.step[i] = z[i] - s.z[i]

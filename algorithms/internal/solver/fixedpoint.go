@@ -7,18 +7,17 @@ import (
 )
 
 const (
-	// aitkenStart bounds the first ω of a macro step, and is the very first one.
+	// aitkenStart is the first ω of a run, and the largest first |ω| of a macro step.
 	aitkenStart = 0.5
-	// ω of Aitken's method stays between these sizes: below the one, corrections
-	// of a tolerance of 1e-6 drown in rounding; above the other, the residual
-	// changes too little for the extrapolation to be more than a guess.
+	// aitkenLeast and aitkenLargest bound |ω|. With a smaller value, corrections at a tolerance of
+	// 1e-6 are lost in rounding; with a larger one, the residual changes too little for a useful
+	// extrapolation.
 	aitkenLeast, aitkenLargest = 1e-8, 100
-	// aitkenTiny is the change of the residual, relative to its size, below which
-	// it has lost half of its digits: ω is kept.
+	// aitkenTiny is the relative change of the residual below which ω is kept, since the change has
+	// lost half of its digits.
 	aitkenTiny = 0x1p-26
-	// fixedPointPatience is the number of corrections in a row that may grow:
-	// what enters at one end of a chain of a few subsystems can grow on its way
-	// to the other.
+	// fixedPointPatience is the number of corrections in a row that may grow. A disturbance may grow
+	// on its way along a chain of a few subsystems.
 	fixedPointPatience = 4
 )
 
@@ -26,23 +25,22 @@ const (
 //
 //	ω₊ = −ω r·(r₊ − r) / ‖r₊ − r‖²,
 //
-// in weighted lengths: the secant method for one unknown, which is exact in two
-// corrections if Φ is linear. The first correction of a macro step takes the
-// last ω of the step before, but no more than aitkenStart.
+// in weighted norms. For one unknown it is the secant method, which is exact after two corrections
+// if Φ is linear. The first correction of a macro step uses the last ω of the previous step, at
+// most aitkenStart.
 //
 // Source: B.M. Irons, R.C. Tuck, A version of the Aitken accelerator for
 // computer iteration, Int. J. Numer. Methods Eng. 1 (1969); U. Küttler, W.A.
 // Wall, Fixed-point fluid–structure interaction solvers with dynamic relaxation,
-// Comput. Mech. 43 (2008). Deviations: the bounds, and ω is kept where
-// the residual hardly changes.
+// Comput. Mech. 43 (2008). Deviations: ω is bounded, and kept if the residual hardly changes.
 type FixedPoint struct {
 	Relaxation float64 // ω; 0 = Aitken
 
 	metric
-	omega, accepted float64 // in force; at the last accepted step
-	started         bool    // r is of the iterate before, in this attempt
+	omega, accepted float64 // current ω, and that of the last accepted step
+	started         bool    // r is the residual of the previous iterate of this attempt
 	r, change       []float64
-	growing         int
+	growing         int // corrections in a row that grew
 }
 
 var (
@@ -70,7 +68,6 @@ func (s *FixedPoint) NeedsJacobian() bool            { return false }
 func (s *FixedPoint) TakeJacobian(*num.Matrix) error { return nil }
 
 func (s *FixedPoint) Correct(z, r, dz []float64) error {
-	checkLengths(len(s.r), z, r, dz)
 	if err := num.CheckFinite(r); err != nil {
 		return err
 	}
@@ -87,7 +84,7 @@ func (s *FixedPoint) Correct(z, r, dz []float64) error {
 	return num.CheckFinite(dz)
 }
 
-// extrapolate returns the next ω from the residual and the one before.
+// extrapolate updates ω from the residual r and the previous one.
 func (s *FixedPoint) extrapolate(r []float64) {
 	for i, v := range r {
 		s.change[i] = v - s.r[i]

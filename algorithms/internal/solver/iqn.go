@@ -7,45 +7,40 @@ import (
 )
 
 const (
-	// iqnRelaxation is the default ω of a correction of which nothing is known.
+	// iqnRelaxation is the default ω of a correction without columns.
 	iqnRelaxation = 0.5
-	// iqnReuse is the default number of macro steps whose differences are used
-	// again.
+	// iqnReuse is the default number of earlier macro steps whose differences are used.
 	iqnReuse = 8
-	// iqnMemory is the default number of differences kept.
+	// iqnMemory is the default number of differences that are kept.
 	iqnMemory = 40
-	// iqnFilter is the default part of a column that must be new. On chains of 3
-	// to 40 unknowns with cubic springs, weakly and strongly coupled, with and
-	// without noise, 1e-4 takes the fewest corrections; 1e-2 and more loses
-	// directions where coupling is strong, 1e-6 fits curvature and noise.
+	// iqnFilter is the default smallest independent part of a column. In chains of 3 to 40 unknowns
+	// with cubic springs, weakly and strongly coupled, with and without noise, 1e-4 needs the
+	// fewest corrections. Values from 1e-2 on lose directions if the coupling is strong; 1e-6 fits
+	// curvature and noise.
 	iqnFilter = 1e-4
-	// iqnNoise is the length of a difference, relative to the iterate, below
-	// which more than its third digit is rounding.
+	// iqnNoise is the smallest length of a difference, relative to the iterate. A smaller one has
+	// fewer than three correct digits.
 	iqnNoise = 1000 * 0x1p-52
-	// iqnPatience is the number of corrections in a row that may grow beyond one
-	// for each unknown.
+	// iqnPatience plus the number of unknowns is the number of corrections in a row that may grow.
 	iqnPatience = 3
 )
 
-// IQN is the interface quasi-Newton method with an inverse Jacobian from a least
-// squares model (IQN-ILS). It needs no Jacobian. The columns of V and W are the
-// differences of the residuals r and of Φ = z − r between iterates, of this
-// macro step and of earlier ones with the same H and degree, the newest first:
+// IQN is the interface quasi-Newton method with an inverse Jacobian from a least squares model
+// (IQN-ILS). It needs no Jacobian. The columns of V and W are the differences of r and of Φ = z − r
+// between iterates of this and earlier macro steps with the same H and degree, newest first:
 //
-//	dz = W α − r,  α = argmin ‖V α + r‖,
+//	dz = W α − r,  α = argmin ‖V α + r‖
 //
-// the norm weighted. A correction without columns is −ω r. V is orthogonalised
-// by modified Gram–Schmidt, from the newest column on; a column of which less
-// than the part filter is new is dropped (the QR2 filter). Memory is n times the
-// number of columns.
+// in the weighted norm. Without columns the correction is −ω r. V is orthogonalised by modified
+// Gram–Schmidt, starting with the newest column. A column whose independent part is smaller than
+// filter is dropped (QR2 filter).
 //
-// Source: J. Degroote, K.-J. Bathe, J. Vierendeels, Performance of a new
-// partitioned procedure versus a monolithic procedure in fluid–structure
-// interaction, Computers & Structures 87 (2009); the filter:
-// R. Haelterman et al., Improving the performance of the partitioned QN-ILS
-// procedure for fluid–structure interaction problems: filtering, Computers &
-// Structures 171 (2016). Deviation: differences are taken between
-// consecutive iterates, which spans the same space as differences to the last.
+// Source: J. Degroote, K.-J. Bathe, J. Vierendeels, Performance of a new partitioned procedure
+// versus a monolithic procedure in fluid–structure interaction, Computers & Structures 87 (2009);
+// the filter: R. Haelterman et al., Improving the performance of the partitioned QN-ILS procedure
+// for fluid–structure interaction problems: filtering, Computers & Structures 171 (2016).
+// Deviation: differences between consecutive iterates, which span the same space as differences
+// from the last iterate.
 type IQN struct {
 	Relaxation float64 // ω; 0 = iqnRelaxation
 	reuse      int     // macro steps; 0 = iqnReuse, negative = none
@@ -54,15 +49,14 @@ type IQN struct {
 
 	regime
 	metric
-	open    bool // an attempt was begun and is not concluded
-	started bool // there is an iterate before in this attempt
+	open    bool // an attempt has begun and is not concluded
+	started bool // z and r belong to the previous iterate of this attempt
 	z, r    []float64
-	columns []difference // [:kept] in force, the oldest first; the rest is storage
+	columns []difference // [:kept] are used, oldest first; the rest is storage
 	kept    int
-	attempt int // of which new columns are
+	attempt int // number of the current attempt
 	growing int // corrections in a row that grew
-	// The orthogonal columns q and the triangle R, R[i][k] = triangle[k*memory+i],
-	// of the columns of from.
+	// V = Q R for the columns in from: orthogonal columns q, R[i][k] = triangle[k*memory+i].
 	q        [][]float64
 	triangle []float64
 	from     []int
@@ -115,7 +109,6 @@ func (s *IQN) NeedsJacobian() bool            { return false }
 func (s *IQN) TakeJacobian(*num.Matrix) error { return nil }
 
 func (s *IQN) Correct(z, r, dz []float64) error {
-	checkLengths(len(s.z), z, r, dz)
 	if err := num.CheckFinite(r); err != nil {
 		return err
 	}
@@ -145,7 +138,7 @@ func (s *IQN) Correct(z, r, dz []float64) error {
 	return num.CheckFinite(dz)
 }
 
-// learn adds the difference between this iterate and the one before.
+// learn adds the difference between this iterate and the previous one.
 func (s *IQN) learn(z, r []float64) {
 	if s.kept == s.memory {
 		s.drop(0)
@@ -164,7 +157,7 @@ func (s *IQN) learn(z, r []float64) {
 	}
 }
 
-// grow takes storage for one more column.
+// grow allocates one more column.
 func (s *IQN) grow() {
 	n := len(s.z)
 	s.columns = append(s.columns, difference{dr: make([]float64, n), dphi: make([]float64, n)})
@@ -184,7 +177,7 @@ func (s *IQN) Archive(a num.Archive) {
 	}
 }
 
-// drop gives up column at, and keeps its storage.
+// drop removes column at and keeps its storage.
 func (s *IQN) drop(at int) {
 	gone := s.columns[at]
 	copy(s.columns[at:s.kept], s.columns[at+1:s.kept])
@@ -192,8 +185,8 @@ func (s *IQN) drop(at int) {
 	s.columns[s.kept] = gone
 }
 
-// orthogonalise factors V = Q R over the columns that bring something new, from
-// the newest to the oldest; from lists them.
+// orthogonalise factors V = Q R from the newest to the oldest column and lists the independent
+// columns in from.
 func (s *IQN) orthogonalise() {
 	s.from = s.from[:0]
 	for at := s.kept - 1; at >= 0 && len(s.from) < len(s.z); at-- {
@@ -223,10 +216,9 @@ func (s *IQN) orthogonalise() {
 	}
 }
 
-// fit solves the least squares problem for alpha, treating −r as one more
-// column to be orthogonalised, which is as stable as reflections (Å. Björck,
-// Solving linear least squares problems by Gram–Schmidt orthogonalization, BIT 7
-// (1967)).
+// fit solves the least squares problem for alpha. It orthogonalises −r like another column, which
+// is as stable as Householder reflections (Å. Björck, Solving linear least squares problems by
+// Gram–Schmidt orthogonalization, BIT 7 (1967)).
 func (s *IQN) fit(r []float64) {
 	for i, v := range r {
 		s.rest[i] = -v * s.inverse[i]
@@ -243,7 +235,7 @@ func (s *IQN) fit(r []float64) {
 	}
 }
 
-// project takes the part along q, of length 1, out of v, and gives its length.
+// project removes the part along the unit vector q from v and returns its length.
 func project(q, v []float64) float64 {
 	sum := 0.0
 	for i, x := range q {
@@ -255,7 +247,7 @@ func project(q, v []float64) float64 {
 	return sum
 }
 
-// sift drops the columns that bring nothing new.
+// sift drops the columns that are not in from.
 func (s *IQN) sift() {
 	kept := 0
 	for k := len(s.from) - 1; k >= 0; k-- { // from descends

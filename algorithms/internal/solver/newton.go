@@ -7,23 +7,21 @@ import (
 	"github.com/macrostep/macrostep/algorithms/internal/num"
 )
 
-// newtonRefresh is the contraction above which the Jacobian is refreshed. Each
-// correction costs a macro step of every subsystem; at 0.1 it gains one digit,
-// so that a correction of 1 in the weights takes six more to 1e-6, and two or
-// three with a fresh Jacobian, which differences give for about one macro step
-// per input of a subsystem. E. Hairer, G. Wanner, Solving Ordinary Differential
-// Equations II (2nd ed. 1996), section IV.8, keep it up to 0.001 where Jacobians
-// are cheap, and up to 0.1 where they are costly.
+// newtonRefresh is the contraction above which the Jacobian is refreshed. Each correction costs a
+// macro step of every subsystem. With a contraction of 0.1, a correction of weighted norm 1 needs
+// six more corrections to 1e-6; with a fresh Jacobian two or three, and by differences the Jacobian
+// costs about one macro step per input of a subsystem. E. Hairer, G. Wanner, Solving Ordinary
+// Differential Equations II (2nd ed. 1996), section IV.8, use limits from 0.001 for cheap to 0.1
+// for expensive Jacobians.
 const newtonRefresh = 0.1
 
-var errNoJacobian = errors.New("algorithms: a correction without the Jacobian that was asked for")
+var errNoJacobian = errors.New("algorithms: a correction without the required Jacobian")
 
-// Newton is the simplified Newton method: dz = −J⁻¹ r with the Jacobian of an
-// earlier iterate or macro step for as long as corrections contract by
-// newtonRefresh or better, and H and the degree stay. Where the Jacobian comes
-// from is the caller's choice. The zero value is ready for Init.
+// Newton is the simplified Newton method dz = −J⁻¹ r. It keeps the Jacobian over iterates and macro
+// steps as long as H and degree are constant and corrections contract by newtonRefresh or better.
+// The zero value is ready for Init.
 //
-// Source: meyer eq. (11); the Jacobian kept: Hairer and Wanner II, section IV.8.
+// Source: meyer (11); when to keep the Jacobian: Hairer and Wanner II, section IV.8.
 type Newton struct {
 	keptJacobian
 }
@@ -33,7 +31,6 @@ var _ Solver = (*Newton)(nil)
 func (s *Newton) Begin(H float64, degree int) { s.renew(H, degree) }
 
 func (s *Newton) Correct(z, r, dz []float64) error {
-	checkLengths(s.lu.N(), z, r, dz)
 	if err := s.apply(r, dz); err != nil {
 		return err
 	}
@@ -47,21 +44,21 @@ func (s *Newton) Contraction(theta float64) (diverging bool) {
 	return s.judge(theta, newtonRefresh)
 }
 
-// keptJacobian is a factored Jacobian and the decision when to refresh it.
+// keptJacobian is a factored Jacobian that is refreshed when necessary.
 type keptJacobian struct {
 	regime
-	lu *num.LU
-	// stale: no correction may be made with the factors as they are. fresh: they
-	// are of the present iterate. wasFresh: they were so in the last correction.
-	stale, fresh, wasFresh bool
-	strikes                int // corrections in a row that grew although the Jacobian was fresh
+	lu       *num.LU
+	stale    bool // the factors must be replaced before the next correction
+	fresh    bool // the factors belong to the current iterate
+	wasFresh bool // they did so in the last correction
+	strikes  int  // corrections in a row that grew with a fresh Jacobian
 }
 
 func (k *keptJacobian) Init(pattern *num.Matrix) {
 	*k = keptJacobian{lu: num.NewLU(pattern), stale: true}
 }
 
-// renew begins a new attempt, and reports whether its equation is another one.
+// renew starts an attempt and reports whether H or degree has changed.
 func (k *keptJacobian) renew(H float64, degree int) (changed bool) {
 	changed = k.becomes(H, degree)
 	k.stale = k.stale || changed
@@ -80,7 +77,7 @@ func (k *keptJacobian) TakeJacobian(a *num.Matrix) error {
 	return nil
 }
 
-// apply puts J⁻¹ r into v.
+// apply computes v = J⁻¹ r.
 func (k *keptJacobian) apply(r, v []float64) error {
 	if err := num.CheckFinite(r); err != nil {
 		return err
@@ -94,10 +91,8 @@ func (k *keptJacobian) apply(r, v []float64) error {
 	return nil
 }
 
-// judge asks for a refresh unless the contraction is at most limit. Growth with
-// a Jacobian of an earlier iterate is no divergence yet, nor is it the first
-// time with a fresh one, as the correction before may have been a bad one; the
-// second time in a row it is.
+// judge requests a refresh if the contraction exceeds limit. The iteration diverges if corrections
+// grow twice in a row with a fresh Jacobian. A single growth may be due to a bad correction before.
 func (k *keptJacobian) judge(theta, limit float64) (diverging bool) {
 	if theta <= limit {
 		k.strikes = 0
@@ -113,8 +108,7 @@ func (k *keptJacobian) judge(theta, limit float64) (diverging bool) {
 	return k.strikes >= 2 || math.IsNaN(theta)
 }
 
-// archive carries the factors. Whether they are of the present iterate matters
-// within an attempt only.
+// Archive saves or restores the factors.
 func (k *keptJacobian) Archive(a num.Archive) {
 	k.regime.Archive(a)
 	a.Bool(&k.stale)
@@ -125,10 +119,6 @@ func (k *keptJacobian) Archive(a num.Archive) {
 
 func (k *keptJacobian) Accept() {}
 
-// reject gives up the Jacobian: it may be why the attempt failed, and the next
-// one has another H anyway.
+// Reject drops the Jacobian: it may be the reason for the failure, and the next attempt has another
+// H.
 func (k *keptJacobian) Reject() { k.stale = true }
-
-// Operations returns the multiplications, divisions and additions of the last factorisation and
-// of the last solution.
-func (k *keptJacobian) Operations() (factor, solve int) { return k.lu.Operations() }

@@ -1,17 +1,12 @@
+// Package solver holds solvers of the interface equation.
 package solver
 
-import (
-	"fmt"
+import "github.com/macrostep/macrostep/algorithms/internal/num"
 
-	"github.com/macrostep/macrostep/algorithms/internal/num"
-)
-
-// Solver proposes corrections for the interface equation
-// r(z) = z − Φ(z) = 0, where Φ are the coupled outputs that a macro step with
-// inputs z at its end gives; z [n].
+// Solver computes corrections for the interface equation r(z) = z − Φ(z) = 0 with n unknowns. Φ(z)
+// are the coupled outputs after a macro step with inputs z at its end.
 //
-// A solver keeps what it learns for as long as the equation stays alike: over
-// the macro steps of one H and degree. It is driven like this:
+// A solver keeps its data over macro steps with the same H and degree. It is used as follows:
 //
 //	s.Begin(H, degree)
 //	for {
@@ -24,50 +19,43 @@ import (
 //	}
 //	s.Accept() or s.Reject()
 //
-// After Init, and once the storage that grows with use has grown, no call
-// allocates. Slices are the caller's, are used during the call only, must not
-// overlap, and a length that is not n panics.
+// After Init, calls allocate only until internal buffers have reached their final size. Slices
+// belong to the caller, have n entries, do not overlap and are used during the call only.
 type Solver interface {
-	// Init takes the pattern of ∂r/∂z, whose values are not read, and forgets
-	// everything.
+	// Init sets the pattern of ∂r/∂z, whose values are not read, and drops all data.
 	Init(pattern *num.Matrix)
-	// Begin is a new attempt at a macro step. H are compared exactly: steps that
-	// differ by rounding only must be given as the same number. What has been
-	// learnt is kept if neither changed; an attempt before that was not
-	// concluded counts as accepted.
+	// Begin starts an attempt at a macro step. Data are kept if H and degree have not changed. H
+	// is compared exactly, so steps that differ by rounding must be passed as the same number.
+	// An earlier attempt without Accept or Reject counts as accepted.
 	Begin(H float64, degree int)
-	// NeedsJacobian asks for ∂r/∂z at the present iterate, before Correct.
+	// NeedsJacobian reports whether Correct needs ∂r/∂z at the current iterate.
 	NeedsJacobian() bool
-	// TakeJacobian takes it: values on the pattern of Init, which the caller may
-	// change afterwards. The error is a *num.EntryError.
+	// TakeJacobian sets ∂r/∂z, with the pattern of Init. The matrix is not kept. The error is a
+	// *num.EntryError.
 	TakeJacobian(j *num.Matrix) error
-	// Correct puts the correction at z, where the residual is r, into dz. An
-	// *num.EntryError names an entry of r or dz that is not a finite number; dz is
-	// then of no use.
+	// Correct computes the correction dz at z with the residual r. A *num.EntryError names an entry
+	// of r or dz that is not a finite number; dz is then invalid.
 	Correct(z, r, dz []float64) error
-	// Contraction takes the ratio of the norms of the last two corrections of
-	// this attempt, weighted as the caller judges. It decides on a refresh;
-	// diverging means that further corrections will not help.
+	// Contraction judges theta, the ratio of the weighted norms of the last two corrections of this
+	// attempt. It may request a new Jacobian. diverging means that more corrections do not help.
 	Contraction(theta float64) (diverging bool)
-	// Accept and Reject conclude the attempt. Either may be told of an attempt
-	// that was never begun.
+	// Accept and Reject conclude the attempt. They are allowed without an attempt.
 	Accept()
 	Reject()
-	// Archive carries what is kept between attempts.
+	// Archive saves or restores the data kept between attempts.
 	Archive(a num.Archive)
 }
 
-// Weighted is the interface of solvers whose corrections depend on the units of
-// the unknowns, since they measure lengths in z or r: all but Newton.
+// Weighted is implemented by solvers whose corrections depend on norms of z or r, and so on the
+// units of the unknowns: all except Newton.
 type Weighted interface {
-	// Weigh takes w [n], positive and finite: changes of the unknowns by their w
-	// count the same. It is called between Init and Correct, again when the
-	// weights have changed. The weights of the convergence test serve. Without
-	// it all are 1.
+	// Weigh sets the weights w [n], positive and finite, by which z and r are divided in norms; the
+	// default is 1. It is called after Init, and again if the weights have changed. The weights of
+	// the convergence test are suitable.
 	Weigh(w []float64)
 }
 
-// regime reports whether a new attempt solves an equation like the last one.
+// regime is the step size and the degree for which data are valid.
 type regime struct {
 	H      float64
 	degree int
@@ -77,7 +65,7 @@ func (g *regime) Archive(a num.Archive) {
 	num.Carry(a, &g.H, &g.degree)
 }
 
-// becomes takes the step size and degree of a new attempt; true: they are others.
+// becomes sets step size and degree and reports whether they have changed.
 func (g *regime) becomes(H float64, degree int) bool {
 	next := regime{H, degree}
 	changed := *g != next
@@ -85,9 +73,9 @@ func (g *regime) becomes(H float64, degree int) bool {
 	return changed
 }
 
-// metric measures unknowns and residuals, which have the same units.
+// metric defines weighted norms of unknowns and residuals.
 type metric struct {
-	inverse []float64 // of the weights
+	inverse []float64 // 1 / weights
 }
 
 func (m *metric) Init(n int) {
@@ -98,28 +86,16 @@ func (m *metric) Init(n int) {
 }
 
 func (m *metric) Weigh(w []float64) {
-	if len(w) != len(m.inverse) {
-		panic(fmt.Sprintf("algorithms: %d weights for %d unknowns", len(w), len(m.inverse)))
-	}
 	for i, v := range w {
 		m.inverse[i] = 1 / v
 	}
 }
 
-// dot is the product of a and b, both in weights.
+// dot returns the scalar product of a and b, both divided by the weights.
 func (m *metric) dot(a, b []float64) float64 {
 	sum := 0.0
 	for i, w := range m.inverse {
 		sum += float64(float64(a[i]*w) * float64(b[i]*w))
 	}
 	return sum
-}
-
-// checkLengths panics unless all slices have n entries.
-func checkLengths(n int, slices ...[]float64) {
-	for _, s := range slices {
-		if len(s) != n {
-			panic(fmt.Sprintf("algorithms: a vector of %d entries for %d unknowns", len(s), n))
-		}
-	}
 }

@@ -22,15 +22,14 @@ type equation struct {
 	solution []float64
 }
 
-// cost is what one attempt took.
+// cost is the cost of one attempt.
 type cost struct {
 	corrections, jacobians int
 	diverged               bool
 }
 
-// attempt drives s from start until the weighted corrections fall below
-// tolerance, which is as meyer stops, and checks what it gave. jacobians bounds
-// the refreshes; the solver then has to do with what it has.
+// attempt iterates from start until the norm of a correction is at most tolerance. It takes at most
+// the given numbers of corrections and Jacobians.
 func (e *equation) attempt(t testing.TB, s Solver, start []float64, tolerance float64, most, jacobians int) (z []float64, did cost) {
 	t.Helper()
 	n := e.pattern.N
@@ -104,7 +103,7 @@ func linearFrom(g *mat.Dense, solution []float64) *equation {
 			r[i] -= c[i]
 		}
 	}
-	e.pattern = fullPattern(n)
+	e.pattern = banded(n, n)
 	e.jacobian = func(z []float64, a *num.Matrix) {
 		for j := range n {
 			for i := range n {
@@ -118,9 +117,8 @@ func linearFrom(g *mat.Dense, solution []float64) *equation {
 	return e
 }
 
-// cubicChain gives n unknowns in a row: each is the response to the hard springs
-// d + 0.1 d³ between it and its neighbours, of the given stiffness, with a known
-// solution.
+// cubicChain returns an equation with known solution for n unknowns in a chain. Each unknown is the
+// response to springs stiffness·(d + 0.1 d³) to its neighbours.
 func cubicChain(n int, stiffness float64) *equation {
 	e := &equation{start: make([]float64, n), solution: make([]float64, n)}
 	for i := range n {
@@ -149,7 +147,7 @@ func cubicChain(n int, stiffness float64) *equation {
 			r[i] = z[i] - phi(z, i) - b[i]
 		}
 	}
-	e.pattern = tridiagonal(n)
+	e.pattern = banded(n, 1)
 	e.jacobian = func(z []float64, a *num.Matrix) {
 		for j := range n {
 			for p := a.ColStart[j]; p < a.ColStart[j+1]; p++ {
@@ -165,10 +163,7 @@ func cubicChain(n int, stiffness float64) *equation {
 	return e
 }
 
-func fullPattern(n int) *num.Matrix { return banded(n, n) }
-func tridiagonal(n int) *num.Matrix { return banded(n, 1) }
-
-// banded is a pattern of so many diagonals on each side.
+// banded returns the pattern with width diagonals on each side of the main one.
 func banded(n, width int) *num.Matrix {
 	a := &num.Matrix{N: n, ColStart: []int{0}}
 	for j := range n {
@@ -198,7 +193,7 @@ func begun(e *equation, s Solver) Solver {
 	return s
 }
 
-// take hands a solver the Jacobian at z.
+// take passes the Jacobian at z to a solver.
 func (e *equation) take(t testing.TB, s Solver, z []float64) {
 	t.Helper()
 	e.jacobian(z, e.pattern)
@@ -217,13 +212,12 @@ func correct(t testing.TB, s Solver, z, r []float64) (dz []float64) {
 	return dz
 }
 
-// deaf is a solver that is not told how it does, and so asks for no refresh.
+// deaf is a solver without judgement of its contraction, so it requests no refresh.
 type deaf struct{ Solver }
 
 func (deaf) Contraction(float64) bool { return false }
 
-// On linear equations each solver ends after the number of corrections that its
-// theory gives.
+// On linear equations each solver needs the number of corrections that its theory gives.
 func TestSolversOnLinearEquations(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	for _, n := range []int{1, 2, 3, 5, 8} {
@@ -297,8 +291,7 @@ func randomVector(rng *rand.Rand, n int) []float64 {
 	return v
 }
 
-// On nonlinear equations all solvers that are fit for it find the solution, the
-// better the more they know.
+// On nonlinear equations the solvers find the solution within bounds for corrections and Jacobians.
 func TestSolversOnNonlinearEquations(t *testing.T) {
 	type bound struct{ corrections, jacobians int }
 	for _, test := range []struct {
@@ -341,11 +334,10 @@ func TestSolversRefuseWhatIsNotFinite(t *testing.T) {
 	}
 }
 
-// Growth is told from patience: what cannot converge is given up, what only
-// starts badly is not.
+// Solvers detect divergence, but tolerate a bad start.
 func TestSolversTellDivergence(t *testing.T) {
 	diverges := &equation{
-		pattern:  fullPattern(1),
+		pattern:  banded(1, 1),
 		residual: func(z, r []float64) { r[0] = math.Atan(z[0]) },
 		jacobian: func(z []float64, a *num.Matrix) { a.Val[0] = 1 / (1 + z[0]*z[0]) },
 		start:    []float64{3}, solution: []float64{0}, // beyond 1.39 Newton's method diverges
@@ -405,8 +397,8 @@ func TestSolversTellDivergence(t *testing.T) {
 	}
 }
 
-// The Jacobian is kept over macro steps until H or the degree change, an attempt
-// is rejected, or corrections contract badly.
+// The Jacobian is kept over macro steps until H or the degree changes, an attempt is rejected, or
+// corrections contract badly.
 func TestJacobianIsKept(t *testing.T) {
 	e := linearEquation(rand.New(rand.NewPCG(1, 1)), 4, 2)
 	for name, limit := range map[string]float64{"newton": newtonRefresh, "broyden": broydenRefresh} {
@@ -456,8 +448,8 @@ func TestJacobianIsKept(t *testing.T) {
 	}
 }
 
-// steps solves e again and again with a right side that moves slowly, as macro
-// steps do, and counts all corrections after the first step.
+// steps solves e repeatedly with a slowly moving right side, like macro steps, and counts
+// corrections and Jacobians after the first step.
 func steps(t testing.TB, e *equation, s Solver, count int) (corrections, jacobians int) {
 	t.Helper()
 	s.Init(e.pattern)
@@ -485,7 +477,7 @@ func steps(t testing.TB, e *equation, s Solver, count int) (corrections, jacobia
 	return corrections, jacobians
 }
 
-// What is learnt in one macro step serves in the next ones.
+// Data of one macro step are used in the next ones.
 func TestSolversLearnOverSteps(t *testing.T) {
 	const count = 20
 	e := cubicChain(8, 1)
@@ -515,37 +507,20 @@ func TestSolversLearnOverSteps(t *testing.T) {
 	t.Logf("iqn without reuse: %d", forgetful)
 }
 
-// Units do not matter where weights are given in them: with unknowns and
-// residuals in units that differ by powers of two the iterates are the same bits.
+// With weights in the units of the unknowns, the iterates do not depend on these units: where
+// they differ by powers of two, the bits are the same.
 func TestWeightsMakeUnitsIrrelevant(t *testing.T) {
 	const n, corrections = 6, 9
-	e := cubicChain(n, 1)
-	unit := make([]float64, n)
-	for i := range unit {
-		unit[i] = math.Ldexp(1, 7*i-20)
+	rng := rand.New(rand.NewPCG(41, 42))
+	g, solution := mat.NewDense(n, n, randomVector(rng, n*n)), randomVector(rng, n)
+	g.Scale(1/mat.Norm(g, 2), g)
+	var units []float64
+	inUnits, solutionInUnits := mat.DenseCopyOf(g), slices.Clone(solution)
+	for i := range n {
+		units = append(units, math.Ldexp(1, 7*i-20))
+		solutionInUnits[i] /= units[i]
 	}
-	scaled := &equation{pattern: tridiagonal(n)}
-	physical := make([]float64, n)
-	scaled.residual = func(z, r []float64) {
-		for i := range z {
-			physical[i] = z[i] * unit[i]
-		}
-		e.residual(physical, r)
-		for i := range r {
-			r[i] /= unit[i]
-		}
-	}
-	scaled.jacobian = func(z []float64, a *num.Matrix) {
-		for i := range z {
-			physical[i] = z[i] * unit[i]
-		}
-		e.jacobian(physical, a)
-		for j := range n {
-			for p := a.ColStart[j]; p < a.ColStart[j+1]; p++ {
-				a.Val[p] *= unit[j] / unit[a.Row[p]]
-			}
-		}
-	}
+	inUnits.Apply(func(i, j int, v float64) float64 { return v * units[j] / units[i] }, g)
 	for name, create := range everySolver() {
 		iterate := func(e *equation, units []float64) []float64 {
 			s := create()
@@ -576,81 +551,62 @@ func TestWeightsMakeUnitsIrrelevant(t *testing.T) {
 			}
 			return z
 		}
-		one := slices.Repeat([]float64{1}, n)
-		if a, b := iterate(e, one), iterate(scaled, unit); !slices.Equal(a, b) {
+		a, b := iterate(linearFrom(g, solution), slices.Repeat([]float64{1}, n)), iterate(linearFrom(inUnits, solutionInUnits), units)
+		if !slices.Equal(a, b) {
 			t.Errorf("%s: %v in one set of units, %v in the other", name, a, b)
 		}
 	}
 }
 
-// IQN keeps no more columns than it may, none that bring nothing new, none of a
-// rejected attempt, of too old steps or of another H.
+// IQN keeps at most memory columns, and none from a rejected attempt, from steps that
+// are too old or from another H or degree; a column that repeats an older one replaces it.
 func TestIQNColumns(t *testing.T) {
 	const n = 6
 	e := cubicChain(n, 1)
 	s := &IQN{memory: 4, reuse: 2}
 	s.Init(e.pattern)
 	rng := rand.New(rand.NewPCG(21, 22))
-	iterate := func(times int) {
-		for range times {
+	step := func(H float64, degree, iterates int, end func(), what string, want int) {
+		t.Helper()
+		s.Begin(H, degree)
+		for range iterates {
 			correct(t, s, randomVector(rng, n), randomVector(rng, n))
 		}
-	}
-	expect := func(when string, want int) {
-		t.Helper()
+		end()
 		if s.kept != want {
-			t.Errorf("%d columns %s, want %d", s.kept, when, want)
+			t.Errorf("%s: %d columns, want %d", what, s.kept, want)
 		}
 	}
-	s.Begin(1, 1)
-	iterate(1)
-	expect("after one iterate", 0)
-	iterate(2)
-	expect("after three iterates", 2)
-	iterate(7)
-	expect("with a full memory", 4)
-	s.Reject()
-	expect("after a rejection", 0)
-	s.Begin(1, 1)
-	iterate(2)
+	none := func() {}
+	step(1, 1, 1, none, "one iterate", 0)
+	step(1, 1, 3, none, "three iterates", 2)
+	step(1, 1, 7, none, "a full memory", 4)
+	s.Init(e.pattern)
+	step(1, 1, 7, s.Reject, "a rejection", 0)
+	step(1, 1, 2, s.Accept, "the first step", 1)
+	s.Reject() // an attempt that never began
 	s.Accept()
-	s.Reject() // of an attempt that never began
-	s.Accept()
-	expect("after the first step", 1)
-	s.Begin(1, 1)
-	iterate(2)
-	s.Accept()
-	expect("after the second step", 2)
-	s.Begin(1, 1)
-	s.Accept()
-	expect("after the third step", 1)
-	s.Begin(1, 1) // not concluded
-	s.Begin(1, 1)
-	expect("after the fourth step", 0)
-	iterate(3)
-	s.Begin(2, 1)
-	expect("with another H", 0)
-	iterate(3)
-	s.Begin(2, 0)
-	expect("with another degree", 0)
+	step(1, 1, 2, s.Accept, "the second step", 2)
+	step(1, 1, 0, s.Accept, "the third step", 1)
+	step(1, 1, 0, none, "the fourth step", 1)
+	step(1, 1, 0, none, "the fifth step", 0)
+	step(1, 1, 3, none, "more iterates", 2)
+	step(2, 1, 0, none, "another H", 0)
+	step(2, 1, 3, none, "more iterates", 2)
+	step(2, 0, 0, none, "another degree", 0)
 
-	// The same difference twice: the older one goes. A zero difference is none.
 	z, r := randomVector(rng, n), randomVector(rng, n)
-	move := func(by float64) {
+	s.Begin(3, 0)
+	for _, by := range []float64{1, 0, 0.5, 1, -2} { // one direction only
 		for i := range z {
 			z[i] += by
 			r[i] += 2 * by * float64(i+1)
 		}
 		correct(t, s, z, r)
 	}
-	s.Begin(3, 0)
-	move(1)
-	move(0)
-	expect("after standing still", 0)
-	move(0.5)
-	move(1)
-	move(-2)
-	expect("after moves in one direction", 1)
+	if s.kept != 1 {
+		t.Errorf("moves in one direction: %d columns", s.kept)
+	}
 
 	// There are never more columns than unknowns.
 	small := cubicChain(2, 1)
@@ -660,10 +616,12 @@ func TestIQNColumns(t *testing.T) {
 	for range 9 {
 		correct(t, s, randomVector(rng, 2), randomVector(rng, 2))
 	}
-	expect("of two unknowns", 2)
+	if s.kept != 2 {
+		t.Errorf("%d columns for two unknowns", s.kept)
+	}
 }
 
-// Broyden's corrections are those of the dense formula, in weighted lengths.
+// Broyden's corrections match the dense formula in weighted norms.
 func TestBroydenAgainstDense(t *testing.T) {
 	const n = 5
 	rng := rand.New(rand.NewPCG(31, 32))
@@ -709,102 +667,79 @@ func TestBroydenAgainstDense(t *testing.T) {
 	}
 }
 
-// Broyden keeps the updates that it may, of the present Jacobian, H and degree.
+// Broyden keeps at most memory updates, of the present Jacobian, H and degree, and
+// learns nothing from a step that is orthogonal to its effect or lost in rounding.
 func TestBroydenUpdates(t *testing.T) {
 	e := linearFrom(mat.NewDense(2, 2, nil), []float64{0, 0}) // J = I
 	s := &Broyden{memory: 3}
 	s.Init(e.pattern)
-	jacobian := func() {
-		e.take(t, s, nil)
-	}
-	expect := func(when string, z0, z1, r0, r1 float64, want int) {
-		t.Helper()
-		correct(t, s, []float64{z0, z1}, []float64{r0, r1})
-		if s.kept != want {
-			t.Errorf("%s: %d updates, want %d", when, s.kept, want)
+	s.Begin(1, 1)
+	e.take(t, s, nil)
+	for _, c := range []struct {
+		what string
+		z, r [2]float64
+		want int
+	}{
+		{"the first iterate", [2]float64{0, 0}, [2]float64{1, 1}, 0},
+		{"a change across the step", [2]float64{1, 0}, [2]float64{1 + 1e-12, 2}, 0},
+		{"the same iterate", [2]float64{1, 0}, [2]float64{1, 3}, 0},
+		{"an iterate that differs by rounding", [2]float64{1 + 1e-14, 0}, [2]float64{1.5, 3}, 0},
+		{"a step", [2]float64{2, 0}, [2]float64{3, 1}, 1},
+		{"another", [2]float64{2, 1}, [2]float64{4, 4}, 2},
+		{"the next macro step", [2]float64{3, 1}, [2]float64{4, 4}, 2},
+		{"a step in it", [2]float64{3, 3}, [2]float64{7, 5}, 3},
+		{"more than the memory holds", [2]float64{5, 3}, [2]float64{9, 4}, 0},
+		{"one more", [2]float64{5, 4}, [2]float64{9, 7}, 1},
+		{"a new Jacobian", [2]float64{6, 4}, [2]float64{1, 1}, 0},
+		{"a step from there", [2]float64{7, 4}, [2]float64{3, 1}, 1},
+	} {
+		switch c.what {
+		case "the next macro step":
+			s.Accept()
+			s.Begin(1, 1)
+		case "a new Jacobian":
+			e.take(t, s, nil)
+		}
+		if correct(t, s, c.z[:], c.r[:]); s.kept != c.want {
+			t.Errorf("%s: %d updates, want %d", c.what, s.kept, c.want)
 		}
 	}
-	s.Begin(1, 1)
-	jacobian()
-	expect("the first iterate", 0, 0, 1, 1, 0)
-	expect("a change across the step", 1, 0, 1+1e-12, 2, 0)
-	expect("the same iterate", 1, 0, 1, 3, 0)
-	expect("an iterate that differs by rounding", 1+1e-14, 0, 1.5, 3, 0)
-	expect("a step", 2, 0, 3, 1, 1)
-	expect("another", 2, 1, 4, 4, 2)
-	s.Accept()
-	s.Begin(1, 1)
-	expect("the next macro step", 3, 1, 4, 4, 2)
-	expect("a step in it", 3, 3, 7, 5, 3)
-	expect("more than the memory holds", 5, 3, 9, 4, 0)
-	expect("one more", 5, 4, 9, 7, 1)
-	jacobian()
-	expect("a new Jacobian", 6, 4, 1, 1, 0)
-	expect("a step from there", 7, 4, 3, 1, 1)
-	s.Begin(2, 1)
-	if s.kept != 0 {
+	if s.Begin(2, 1); s.kept != 0 {
 		t.Errorf("%d updates of another H", s.kept)
 	}
 }
 
-// Aitken's ω: the formula, its bounds, and what it keeps over steps.
+// Aitken's ω: the formula, its bounds, and its start in the next attempt.
 func TestAitkenRelaxation(t *testing.T) {
 	e := linearFrom(mat.NewDense(1, 1, []float64{0}), []float64{0})
 	s := &FixedPoint{}
 	s.Init(e.pattern)
-	next := func(r float64) float64 {
-		t.Helper()
-		dz := correct(t, s, []float64{0}, []float64{r})
-		if want := -s.omega * r; dz[0] != want {
-			t.Errorf("correction %g, want −ω r = %g", dz[0], want)
-		}
-		return s.omega
-	}
-	expect := func(when string, got, want float64) {
-		t.Helper()
-		if !(math.Abs(got-want) <= 1e-15*math.Abs(want)) {
-			t.Errorf("ω = %g %s, want %g", got, when, want)
-		}
-	}
 	s.Begin(1, 0)
-	expect("at first", next(1), aitkenStart)
-	expect("when the residual turns to −1", next(-1), aitkenStart/2)
-	expect("when the residual stands still", next(-1), aitkenStart/2)
-	expect("when it hardly changes", next(-1-1e-9), aitkenStart/2)
-	expect("when it changes by a thousandth", next(-1+1e-3), aitkenLargest)
-	expect("when it vanishes", next(0), aitkenLargest)
-	expect("after it vanished", next(1), aitkenLargest)
-	expect("when it turns to −9999", next(-9999), 0.01)
-	s.Reject()
-	s.Begin(1, 0)
-	expect("after a rejection", next(1), aitkenStart)
-	expect("when it grows by a half", next(1.5), -1)
-	s.Accept()
-	s.Begin(1, 0)
-	expect("in the next step", next(1), -aitkenStart)
-	expect("when it explodes", next(-1e30), -aitkenLeast)
-}
-
-// Vectors of the wrong length are a mistake of the caller.
-func TestSolversRefuseWrongLengths(t *testing.T) {
-	e := cubicChain(3, 1)
-	short, right := make([]float64, 2), make([]float64, 3)
-	for name, create := range everySolver() {
-		s := begun(e, create())
-		e.take(t, s, e.start)
-		panics := func(call func()) {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s takes vectors of wrong length", name)
-				}
-			}()
-			call()
+	for _, c := range []struct {
+		what        string
+		conclude    func()
+		r, relaxing float64
+	}{
+		{"at first", nil, 1, aitkenStart},
+		{"when the residual turns to −1", nil, -1, aitkenStart / 2},
+		{"when the residual does not change", nil, -1, aitkenStart / 2},
+		{"when it hardly changes", nil, -1 - 1e-9, aitkenStart / 2},
+		{"when it changes by a thousandth", nil, -1 + 1e-3, aitkenLargest},
+		{"when it vanishes", nil, 0, aitkenLargest},
+		{"after it vanished", nil, 1, aitkenLargest},
+		{"when it turns to −9999", nil, -9999, 0.01},
+		{"after a rejection", s.Reject, 1, aitkenStart},
+		{"when it grows by a half", nil, 1.5, -1},
+		{"in the next step", s.Accept, 1, -aitkenStart},
+		{"when it explodes", nil, -1e30, -aitkenLeast},
+	} {
+		if c.conclude != nil {
+			c.conclude()
+			s.Begin(1, 0)
 		}
-		panics(func() { _ = s.Correct(short, right, right) })
-		panics(func() { _ = s.Correct(right, short, right) })
-		panics(func() { _ = s.Correct(right, right, nil) })
-		if w, ok := s.(Weighted); ok {
-			panics(func() { w.Weigh(short) })
+		dz := correct(t, s, []float64{0}, []float64{c.r})
+		if !(math.Abs(s.omega-c.relaxing) <= 1e-15*math.Abs(c.relaxing)) || dz[0] != -s.omega*c.r {
+			t.Errorf("%s: ω = %g, want %g; correction %g", c.what, s.omega, c.relaxing, dz[0])
 		}
 	}
 }
