@@ -171,10 +171,7 @@ func TestRates(t *testing.T) {
 		cases = []rated{cases[5], cases[9]} // both rates; Gauss–Seidel
 	}
 	for _, c := range cases {
-		r, err := Run(t.Context(), analyzetest.Haid(t, exact.DefaultHaid(), nil), Options{Step: c.H, Order: c.order, From: c.H / 2, To: 4 * c.H, Rates: c.rates})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := analyse(t, analyzetest.Haid(t, exact.DefaultHaid(), nil), Options{Step: c.H, Order: c.order, From: c.H / 2, To: 4 * c.H, Rates: c.rates})
 		s := r.strategyOf(c.preset, c.order)
 		first := -1
 		if c.preset == "gauss-seidel" {
@@ -206,10 +203,7 @@ func TestHeldInputs(t *testing.T) {
 	}
 	for _, rates := range all {
 		c := rated{rates: rates, preset: "explicit", order: 1}
-		r, err := Run(t.Context(), analyzetest.Haid(t, exact.DefaultHaid(), analyzetest.With(fixed)), Options{Step: 5e-4, Order: c.order, From: 4e-4, To: 1e-3, Stop: 0.1, Error: 0.01, Rates: rates})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := analyse(t, analyzetest.Haid(t, exact.DefaultHaid(), analyzetest.With(fixed)), Options{Step: 5e-4, Order: c.order, From: 4e-4, To: 1e-3, Stop: 0.1, Error: 0.01, Rates: rates})
 		s := r.strategyOf(c.preset, c.order)
 		if len(s.Points) != scan.Points || len(s.Forecasts) == 0 {
 			t.Fatalf("%v: %d points, %d forecasts, %s, %s", c, len(s.Points), len(s.Forecasts), s.Why, r.WhyNoError)

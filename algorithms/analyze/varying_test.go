@@ -79,10 +79,7 @@ func testSettled(t *testing.T) {
 	o.Start = [4]float64{1e-3, 1, -2e-3, 0.3}
 	bonds := []algorithms.Bond{{Name: "spring", Pairs: []algorithms.Pair{{Effort: "two.y1", Flow: "one.y2"}}}}
 	for name, caps := range map[string]func(*master.Caps){"derivatives": nil, "substeps": func(c *master.Caps) { c.InputDerivatives = false }} {
-		r, err := Run(t.Context(), analyzetest.Haid(t, o, analyzetest.With(caps)), Options{Step: H, Stop: 0.03, Order: 1, From: H, To: 2 * H, Error: 0.01, Bonds: bonds})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := analyse(t, analyzetest.Haid(t, o, analyzetest.With(caps)), Options{Step: H, Stop: 0.03, Order: 1, From: H, To: 2 * H, Error: 0.01, Bonds: bonds})
 		seen := map[string]bool{}
 		for _, v := range r.Varying {
 			if v.Why != "" {
@@ -160,10 +157,7 @@ func TestSettledSource(t *testing.T) {
 		source := mastertest.NewLinear("source", mastertest.Matrices{A: [][]float64{{0, 1}, {-100, 0}}, C: [][]float64{{1, 0}}}, []float64{1, 0})
 		return analyzetest.System(t, []master.Subsystem{source, analyzetest.Lag("lag", -20, 20, 0)}, "source.y1 -> lag.u1")
 	}
-	r, err := Run(t.Context(), build(), Options{Step: 0.01, Stop: 2, Order: 1, From: 0.01, To: 0.02, Error: 0.01})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := analyse(t, build(), Options{Step: 0.01, Stop: 2, Order: 1, From: 0.01, To: 0.02, Error: 0.01})
 	heldAgainstRuns(t, build, r, 0.1, "steps", func(s *forecast.Settled, run *master.Result) (told, got float64) {
 		return float64(s.Accepted), float64(run.Accepted)
 	})
@@ -177,10 +171,7 @@ func testSettledRates(t *testing.T) {
 	o := exact.DefaultHaid()
 	o.Start = [4]float64{1e-3, 1, -2e-3, 0.3}
 	rates := []algorithms.Rate{{Component: "one", Steps: 4, Over: 1}, {Component: "two", Steps: 1, Over: 2}}
-	r, err := Run(t.Context(), analyzetest.Haid(t, o, nil), Options{Step: 1e-4, Stop: 0.05, Order: 1, From: 1e-4, To: 2e-4, Error: 0.1, Rates: rates})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := analyse(t, analyzetest.Haid(t, o, nil), Options{Step: 1e-4, Stop: 0.05, Order: 1, From: 1e-4, To: 2e-4, Error: 0.1, Rates: rates})
 	r.Varying = slices.DeleteFunc(r.Varying, func(v forecast.Varying) bool { return v.Preset != "predictor-corrector" })
 	build := func() *master.System { return analyzetest.Haid(t, o, nil) }
 	told := heldAgainstRuns(t, build, r, 0.1, "steps", func(s *forecast.Settled, run *master.Result) (told, got float64) {
@@ -213,10 +204,7 @@ func TestSettledFewOrders(t *testing.T) {
 		}
 		return analyzetest.Pair(t, part("a", -100), part("b", -60))
 	}
-	r, err := Run(t.Context(), build(), Options{Step: 0.01, Stop: 2, Order: 1, From: 0.01, To: 0.02, Error: 0.01})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := analyse(t, build(), Options{Step: 0.01, Stop: 2, Order: 1, From: 0.01, To: 0.02, Error: 0.01})
 	told := heldAgainstRuns(t, build, r, 0.15, "FMU steps per second", func(s *forecast.Settled, run *master.Result) (told, got float64) {
 		for _, n := range run.SubsystemSteps {
 			got += float64(n) / run.Time
