@@ -1,9 +1,5 @@
-// Package exact holds the solutions that results of our FMUs are compared with:
-// the linear state space under polynomial inputs, the two-mass oscillator, the
-// quarter car with linear and nonlinear damper, sadjina's co-simulation of the
-// quarter car as a plain loop, and the figures by which he judges it; meyer's
-// nonlinear oscillators with contacts, whole. Nothing in
-// it uses the C sources or the master.
+// Package exact holds the reference solutions of our FMUs and of the example systems, and the figures by which the
+// papers judge a co-simulation. It uses neither the C sources nor the master.
 package exact
 
 import (

@@ -38,7 +38,7 @@ func TestStarsKeepEnergy(t *testing.T) {
 	}
 }
 
-// What the dampers take is what is lost.
+// The energy lost is that which the dampers dissipate.
 func TestQuadraticDampers(t *testing.T) {
 	s := QuadraticOscillator()
 	const n, T = 100000, 1.0
@@ -94,8 +94,7 @@ func TestStarReferencesAgree(t *testing.T) {
 	}
 }
 
-// Held at one end, a star with square-root springs only swings as its quadrature
-// tells: a quarter period is ∫ dx / v.
+// One mass on a square-root spring has the quarter period of its quadrature, ∫ dx / v.
 func TestSqrtSpring(t *testing.T) {
 	// One mass on the hub's spring, the other decoupled: v² = v0² - 4/3 k |x|^1.5.
 	s := Star{Coupled: []OscillatorMass{{M: 1}}, Hub: OscillatorMass{M: 1, K: 1000, V0: 100}, SpringPower: 0.5, DamperPower: 1}
@@ -223,13 +222,22 @@ func TestCraneEquilibrium(t *testing.T) {
 	near(t, "force", f, 8829, 1e-3)
 }
 
+// Times that do not increase from 0 are refused by every solution.
 func TestReferencesRefuseTimes(t *testing.T) {
-	for _, times := range [][]float64{{-1}, {0, 0}, {math.NaN()}} {
+	quarter := func(q QuarterCar) func([]float64) ([][]float64, error) {
+		return func(times []float64) ([][]float64, error) { _, err := q.Solve(times); return nil, err }
+	}
+	contact := func(times []float64) ([][]float64, error) {
+		_, err := DefaultContactOscillator().Solve(times)
+		return nil, err
+	}
+	for _, times := range [][]float64{{-1}, {0, 0}, {1, 0.5}, {math.NaN()}, {math.Inf(1)}} {
 		for name, solve := range map[string]func([]float64) ([][]float64, error){
-			"star": EnergyOscillator().Solve, "pendula": DefaultPendula().Solve, "crane": DefaultCrane().Solve,
+			"star": EnergyOscillator().Solve, "pendula": DefaultPendula().Solve, "crane": DefaultCrane().Solve, "contact": contact,
+			"linear car": quarter(LinearQuarterCar()), "nonlinear car": quarter(NonlinearQuarterCar()),
 		} {
-			if x, err := solve(times); err == nil {
-				t.Errorf("%s: %v gave %v", name, times, x)
+			if _, err := solve(times); err == nil {
+				t.Errorf("%s: %v is accepted", name, times)
 			}
 		}
 	}
