@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// undamped is how close to 1 the radius of a coupling is whose slowest mode hardly dies out.
+	// undamped is how close to 1 the radius of a hardly damped coupling is.
 	undamped = 1e-4
-	// followedOff is what the radius of a strategy that is followed may be off by then: over the steps
-	// that are followed, its slowest mode cannot be told from those beside it.
+	// followedOff is the error of a followed radius of such a coupling: over the steps of the run of the models, the
+	// slowest mode cannot be separated from similar ones.
 	followedOff = 3e-3
 )
 
-// doubtFollowed tells where the radii of strategies that are followed and not formed are not exact.
+// doubtFollowed marks radii found in runs of the models (Scheme.Hidden) as inexact if the system is hardly damped.
 func (r *Report) doubtFollowed(all []*twin.Scheme) {
 	formed := func(k int) bool {
 		s := &r.Strategies[k]
@@ -30,22 +30,21 @@ func (r *Report) doubtFollowed(all []*twin.Scheme) {
 		}
 		for i := range all {
 			if s := &r.Strategies[i]; all[i].Hidden && len(s.Points) > 0 && s.Untold == "" {
-				s.Untold = fmt.Sprintf("the system is hardly damped, and this radius is followed in a run of the models: it may be off by %.0g, and its stable steps are not exact", followedOff)
+				s.Untold = fmt.Sprintf("the system is hardly damped, and this radius is from a run of the models: it may be off by %.0g, and the stable steps are not exact", followedOff)
 			}
 		}
 		return
 	}
 }
 
-// nearUnknown is how far from a step that is unknown one is recommended at least, relative to it.
+// nearUnknown is the least relative distance of a recommended step from steps of unknown stability.
 const nearUnknown = 0.05
 
-// safety is the part of the largest stable step that is recommended.
+// safety is the largest recommended part of the largest stable step.
 const safety = 0.5
 
-// covers reports whether a step is known to be stable with a margin: it and those up to the inverse of
-// the margin lie in one stable range. Steps shorter than the scan, which begins at from, count to a range
-// that begins there.
+// covers reports whether the steps from h to h/safety lie in one stable range, so that h is stable with a margin.
+// A range that starts where the scan does, at from, includes shorter steps.
 func (s *Strategy) covers(h, from float64) bool {
 	if slices.ContainsFunc(s.Gaps, func(g scan.Gap) bool { return h >= g.From*(1-nearUnknown) && h <= g.To*(1+nearUnknown) }) {
 		return false
@@ -55,7 +54,7 @@ func (s *Strategy) covers(h, from float64) bool {
 	})
 }
 
-// largest returns the largest step that is stable with a margin, in the range that begins lowest; 0 = none.
+// largest returns the largest step of the lowest stable range with a margin; 0 = none.
 func (s *Strategy) largest() float64 {
 	if len(s.Stable) == 0 || s.Stable[0].From > s.Points[0].Step || safety*s.Stable[0].To < s.Stable[0].From {
 		return 0

@@ -10,7 +10,7 @@ import (
 	"github.com/macrostep/macrostep/algorithms/analyze/scan"
 )
 
-// Flags returns the flags of macrostep run that choose the strategy.
+// Flags returns the flags of macrostep run that select the strategy.
 func (s *Strategy) Flags() string {
 	return fmt.Sprintf("--algorithm %s --param order=%d", s.Preset, s.Order) + SettingFlags(s.Params, s.Rates)
 }
@@ -95,8 +95,7 @@ func (s *Strategy) Ranges(in *Report) string {
 	return strings.Join(out, ", ")
 }
 
-// between reports whether a gap lies between steps of which something is known, or at an end of what
-// is stable.
+// between reports whether a gap lies between known steps.
 func between(s *Strategy, g scan.Gap) bool {
 	return s.Points[0].Step < g.From && g.To < s.Points[len(s.Points)-1].Step
 }
