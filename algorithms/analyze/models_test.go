@@ -35,7 +35,7 @@ func TestActsLater(t *testing.T) {
 				t.Errorf("%s: %s: %v, %q", name, s.Preset, s.Points, s.Why)
 			}
 		}
-		if (r.Recommended >= 0) != c.known || c.known == strings.Contains(r.Subsystems[1].Why, "acts later") {
+		if (r.Recommended >= 0) != c.known || c.known == strings.Contains(r.Subsystems[1].Why, "reacts later") {
 			t.Errorf("%s: recommended %d, %+v", name, r.Recommended, r.Subsystems[1])
 		}
 	}
@@ -101,7 +101,7 @@ func TestDirectionalDeparts(t *testing.T) {
 		}
 		r := analyse(t, sys, o)
 		for _, s := range r.Subsystems {
-			if s.Model != c.model || c.once != strings.Contains(s.Why, "could not be held against what it does: once in a process") {
+			if s.Model != c.model || c.once != strings.Contains(s.Why, "could not be checked: once in a process") {
 				t.Errorf("%s: %+v", name, s)
 			}
 		}
