@@ -98,8 +98,7 @@ func (p *analysis) run(r *Report, o Options) error {
 	r.Structure.Loops = p.loops(slices.Concat(p.X.Sys.InitLoops(), p.X.Sys.Loops))
 	at := o.at()
 	r.From, r.To = at.Bounds()
-	all := p.schemes(o.Order, twin.OwnRates(o.Rates), o.bonds())
-	r.schemes = all
+	r.schemes = p.schemes(o.Order, twin.OwnRates(o.Rates), o.bonds())
 	if unknown == "" {
 		p.follow(r, o, forecast.Candidates)
 	}
@@ -112,31 +111,12 @@ func (p *analysis) run(r *Report, o Options) error {
 		}
 		r.Varying = forecast.Varies(usable, o.Order)
 	}
-	r.Strategies = make([]Strategy, len(all))
-	for k, s := range all {
-		r.Strategies[k] = Strategy{Preset: s.Preset, Order: s.Order, Params: s.Params, Rates: s.RateTexts(), Why: unknown}
-	}
-	err := p.Each(len(all)+len(r.Varying), o.Observe, func(k int) {
-		if k < len(all) {
-			p.look(&r.Strategies[k], all[k], r)
-		} else {
-			p.motion.Settle(&r.Varying[k-len(all)], o.forecasts())
-		}
-	}, func(k int, err error) {
-		if k < len(all) {
-			s := &r.Strategies[k]
-			*s = Strategy{Preset: s.Preset, Order: s.Order, Params: s.Params, Rates: s.Rates, Why: err.Error()}
-		} else {
-			v := &r.Varying[k-len(all)]
-			v.Settled, v.Why = nil, err.Error()
-		}
-	})
-	if err != nil {
+	if err := p.lookAll(r, o, unknown); err != nil {
 		return err
 	}
 	if moot == "" {
 		r.Alone = p.Alone(r.Step)
-		r.Whole = r.whole(all, func(s *twin.Scheme, h float64) float64 {
+		r.Whole = r.whole(r.schemes, func(s *twin.Scheme, h float64) float64 {
 			mode, err := p.Spectrum(s, h, -1, 1, false)
 			if err != nil {
 				return 0
@@ -151,10 +131,35 @@ func (p *analysis) run(r *Report, o Options) error {
 	default:
 		r.Own, r.WhyNotOwn = p.motion.SettleOwn(o.Own, twin.OwnRates(o.Rates))
 	}
-	r.doubtFollowed(all)
+	r.doubtFollowed(r.schemes)
 	r.recommend(o.Error)
 	r.RecommendedVarying = forecast.Choose(r.Varying, r.Promised, o.forecasts())
 	return nil
+}
+
+// lookAll analyses the strategies and forecasts the algorithms with variable steps. unknown is why nothing can be known of
+// the stability, or "". The error is that of the context.
+func (p *analysis) lookAll(r *Report, o Options, unknown string) error {
+	n := len(r.schemes)
+	r.Strategies = make([]Strategy, n)
+	for k, s := range r.schemes {
+		r.Strategies[k] = Strategy{Preset: s.Preset, Order: s.Order, Params: s.Params, Rates: s.RateTexts(), Why: unknown}
+	}
+	return p.Each(n+len(r.Varying), o.Observe, func(k int) {
+		if k < n {
+			p.look(&r.Strategies[k], r.schemes[k], r)
+		} else {
+			p.motion.Settle(&r.Varying[k-n], o.forecasts())
+		}
+	}, func(k int, err error) {
+		if k < n {
+			s := &r.Strategies[k]
+			*s = Strategy{Preset: s.Preset, Order: s.Order, Params: s.Params, Rates: s.Rates, Why: err.Error()}
+		} else {
+			v := &r.Varying[k-n]
+			v.Settled, v.Why = nil, err.Error()
+		}
+	})
 }
 
 // follow forecasts the coupled motion for candidates of the step, unless discrete connections make it unknown.

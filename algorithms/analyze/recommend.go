@@ -62,18 +62,42 @@ func (s *Strategy) largest() float64 {
 	return safety * s.Stable[0].To
 }
 
-// recommend takes, where errors are known, the cheapest strategy and step that is stable with a margin
-// and has no larger error than is asked for; else the simplest strategy that is stable at the
-// step of the analysis with a margin, else the one with the largest stable step.
+// recommend fills Recommended, StepToTake, Promised and Why. Where errors are known, it takes the cheapest strategy and step
+// that is stable with a margin and has at most the error most, or else the smallest error; where they are unknown, see
+// recommendStable.
 func (r *Report) recommend(most float64) {
-	var nearest *forecast.Forecast
-	near := -1
+	nearest, near := r.cheapest(most)
+	switch {
+	case r.Promised != nil:
+		r.Why = fmt.Sprintf("the cheapest with an error of at most %g and a margin of stability", most)
+	case nearest == nil:
+		r.recommendStable()
+		return
+	default:
+		r.Recommended, r.Promised = near, nearest
+		r.Why = fmt.Sprintf("no strategy has an error of at most %g and a margin of stability; this one comes nearest", most)
+		if nearest.Error <= most {
+			known := fmt.Sprintf("uncertain by %.2g", nearest.Doubt)
+			if nearest.IsRough() {
+				known = "only an order of magnitude"
+			}
+			r.Why = fmt.Sprintf("no strategy with a margin of stability can be promised to have an error of at most %g; this one comes nearest: its expected error is %s, because the models are off by %.2g along the motion", most, known, nearest.Doubt)
+		}
+	}
+	r.StepToTake = r.Promised.Step
+}
+
+// cheapest sets Promised to the cheapest forecast that is stable with a margin and has at most the error most. It returns
+// the forecast with the smallest error among the others and the index of its strategy.
+func (r *Report) cheapest(most float64) (nearest *forecast.Forecast, near int) {
 	for i := range r.Strategies {
 		s := &r.Strategies[i]
+		if s.Untold != "" {
+			continue
+		}
 		for k := range s.Forecasts {
 			f := &s.Forecasts[k]
 			switch {
-			case s.Untold != "":
 			case !s.covers(f.Step, r.From):
 			case f.Error+f.Doubt > most:
 				if nearest == nil || f.Error+f.Doubt < nearest.Error+nearest.Doubt {
@@ -84,24 +108,12 @@ func (r *Report) recommend(most float64) {
 			}
 		}
 	}
-	switch {
-	case r.Promised != nil:
-		r.Why = fmt.Sprintf("the cheapest with an error of at most %g and a margin of stability", most)
-	case nearest != nil:
-		r.Recommended, r.Promised = near, nearest
-		r.Why = fmt.Sprintf("nothing that was looked at has an error of at most %g and a margin of stability; this one comes nearest", most)
-		if nearest.Error <= most {
-			known := fmt.Sprintf("uncertain by %.2g", nearest.Doubt)
-			if nearest.IsRough() {
-				known = "an order of magnitude only"
-			}
-			r.Why = fmt.Sprintf("an error of at most %g can be promised of nothing that was looked at with a margin of stability; this one comes nearest: what it is expected to be off by is %s, as the models are off by %.2g along the motion", most, known, nearest.Doubt)
-		}
-	}
-	if r.Promised != nil {
-		r.StepToTake = r.Promised.Step
-		return
-	}
+	return nearest, near
+}
+
+// recommendStable takes the simplest strategy that is stable at the step of the analysis with a margin, or else the one with
+// the largest stable step.
+func (r *Report) recommendStable() {
 	best, where := -1, 0.0
 	for i := range r.Strategies {
 		s := &r.Strategies[i]
@@ -117,18 +129,18 @@ func (r *Report) recommend(most float64) {
 			best, where = i, l
 		}
 	}
-	if best < 0 {
-		r.Why = "nothing that was looked at is stable down to the smallest step of the scan"
-		if r.Whole != nil {
-			r.Why = "the system is unstable by itself, whatever the step: judge algorithms by their errors over the time that is of interest"
-		}
-		if !slices.ContainsFunc(r.Strategies, func(s Strategy) bool {
-			return len(s.Points) > 0 && (s.Multiples > 0 || s.Points[0].Step <= r.From*(1+1e-9))
-		}) {
-			r.Why = "nothing is known of the stability at short steps"
-		}
-		return
+	shortKnown := slices.ContainsFunc(r.Strategies, func(s Strategy) bool {
+		return len(s.Points) > 0 && (s.Multiples > 0 || s.Points[0].Step <= r.From*(1+1e-9))
+	})
+	switch {
+	case best >= 0:
+		r.Recommended, r.StepToTake = best, where
+		r.Why = "no strategy is stable at this step with a margin; this one has the largest stable step"
+	case !shortKnown:
+		r.Why = "the stability at short steps is unknown"
+	case r.Whole != nil:
+		r.Why = "the system itself is unstable, whatever the step: judge algorithms by their errors over the time of interest"
+	default:
+		r.Why = "no strategy is stable at the smallest step of the scan"
 	}
-	r.Recommended, r.StepToTake = best, where
-	r.Why = "nothing is stable at this step with a margin; this one is at the largest"
 }

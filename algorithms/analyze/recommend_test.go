@@ -15,9 +15,9 @@ func TestRecommendsWithoutPromise(t *testing.T) {
 		off, doubt float64
 		want       string
 	}{
-		{9e-4, 0.03, "can be promised of nothing that was looked at with a margin of stability; this one comes nearest: what it is expected to be off by is an order of magnitude only, as the models are off by 0.03"},
+		{9e-4, 0.03, "can be promised to have an error of at most 0.01; this one comes nearest: its expected error is only an order of magnitude, because the models are off by 0.03"},
 		{8e-3, 3e-3, "is uncertain by 0.003"},
-		{2e-2, 1e-5, "nothing that was looked at has an error of at most 0.01 and a margin"},
+		{2e-2, 1e-5, "no strategy has an error of at most 0.01 and a margin"},
 	} {
 		r := Report{From: 0.1, Recommended: -1, Strategies: []Strategy{{
 			Result: scan.Result{Points: []scan.Radius{{Step: 0.1, Radius: 0.9}}, Stable: []scan.Range{{From: 0.1, To: 10}}}, Forecasts: []forecast.Forecast{{Step: 1, Error: c.off, Doubt: c.doubt, FMUSteps: 1}},

@@ -176,34 +176,7 @@ func (p *Forecaster) settle(alg master.Algorithm, f *flows) (s Settled, err erro
 	if err != nil {
 		return s, err
 	}
-	var pieces []float64 // steps (s)
-	square, want := make([]float64, len(p.ref.sizes)), make([]float64, len(p.ref.sizes))
-	err = run.Start(p.Ctx)
-	t, stopped := 0.0, false
-	for more := true; err == nil && more; {
-		if more, err = twin.MacroStep(p.Ctx, run); err != nil {
-			break
-		}
-		at := run.Point()
-		H := at.T - t
-		if t = at.T; H <= 0 {
-			continue
-		}
-		pieces = append(pieces, H)
-		p.ref.at(t, want)
-		k := 0
-		for i, m := range p.Models {
-			for n := range m.Outputs() {
-				d := at.Y[k] - p.Y[p.X.Sys.OutAt[i]+n] - want[k]
-				square[k] += H * d * d
-				k++
-			}
-		}
-		if len(pieces) > mostSteps {
-			stopped = true
-			break
-		}
-	}
+	pieces, square, t, err := p.followSteps(run)
 	result, closed := run.Close()
 	if cause := p.Ctx.Err(); cause != nil {
 		return s, cause
@@ -214,7 +187,7 @@ func (p *Forecaster) settle(alg master.Algorithm, f *flows) (s Settled, err erro
 	case closed != nil:
 		return s, closed
 	}
-	s.Cut, s.Time = stopped, t
+	s.Cut, s.Time = len(pieces) > mostSteps, t
 	if len(pieces) == 0 {
 		return s, nil
 	}
@@ -233,6 +206,35 @@ func (p *Forecaster) settle(alg master.Algorithm, f *flows) (s Settled, err erro
 	}
 	s.FMUSteps = stepsPerSecond(&result)
 	return s, nil
+}
+
+// followSteps makes the steps of a run, at most mostSteps+1. It returns the steps (s), the integral over time of the squared
+// error of each output, and the time reached.
+func (p *Forecaster) followSteps(run *master.Run) (pieces, square []float64, t float64, err error) {
+	square = make([]float64, len(p.ref.sizes))
+	want := make([]float64, len(p.ref.sizes))
+	err = run.Start(p.Ctx)
+	for more := true; err == nil && more && len(pieces) <= mostSteps; {
+		if more, err = twin.MacroStep(p.Ctx, run); err != nil {
+			break
+		}
+		at := run.Point()
+		H := at.T - t
+		if t = at.T; H <= 0 {
+			continue
+		}
+		pieces = append(pieces, H)
+		p.ref.at(t, want)
+		k := 0
+		for i, m := range p.Models {
+			for n := range m.Outputs() {
+				d := at.Y[k] - p.Y[p.X.Sys.OutAt[i]+n] - want[k]
+				square[k] += H * d * d
+				k++
+			}
+		}
+	}
+	return pieces, square, t, err
 }
 
 // quantile returns the length that steps do not exceed in a part of the time t, which is the sum of all steps.
