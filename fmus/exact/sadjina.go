@@ -26,12 +26,11 @@ type Metrics struct {
 }
 
 // Judge computes the metrics of a co-simulated trajectory with held inputs. The
-// slices hold the outputs as read at the communication points t_0 … t_N, t_0 = 0,
+// slices hold the outputs at the communication points t_0 … t_N, t_0 = 0,
 // before any input of the next step is set: force is F_c, velocity is v_c in A
 // and v_w in B. Since inputs are held and connected one to one, these are also
-// the inputs of the step that starts there. In the results of
-// `macrostep run` they are the columns time, wheel.F_c and chassis.v_c (A) or
-// chassis.F_c and wheel.v_w (B). With Δt_i = t_{i+1} - t_i and T = t_N:
+// the inputs of the step that starts there. They are the columns
+// time, wheel.F_c and chassis.v_c (A) or chassis.F_c and wheel.v_w (B) of `macrostep run`. With Δt_i = t_{i+1} - t_i and T = t_N:
 //
 //	P12(t) = F v                                         (6)
 //	Power    = 1/T Σ_{i=0}^{N-1} P12(t_{i+1}) Δt_i
