@@ -310,8 +310,7 @@ func misbehaving() []*model {
 	return all
 }
 
-// misbehaviour lists the variables. That w does not depend on u is true only as
-// long as d is 0: otherwise it is a feedthrough that is not declared.
+// misbehaviour returns the variables. If d is not 0, w has a feedthrough from u that is not declared.
 func misbehaviour() []variable {
 	integer := func(name string, start float64, description string, min float64) variable {
 		v := variable{name: name, description: description, role: count, start: start, min: &min}

@@ -2,7 +2,7 @@ package fmus
 
 // The nonlinear oscillators of meyer: two masses with a contact, and chains.
 
-// integer is an integer parameter of at least lowest.
+// integer returns an integer parameter of at least lowest.
 func integer(name string, start, lowest float64, description string) variable {
 	return variable{name: name, description: description, role: count, start: start, min: &lowest}
 }
@@ -13,8 +13,8 @@ func (v variable) scaled(nominal float64) variable {
 	return v
 }
 
-// integration are the parameters of the solver in src/oscillators.c: the
-// tolerances that meyer gives his.
+// integration returns the parameters of the solver in src/oscillators.c, with the
+// tolerances of meyer.
 func integration() []variable {
 	return []variable{
 		par("rtol", "", 1e-6, "relative tolerance of the integration; one of the experiment takes its place"),
@@ -64,8 +64,8 @@ func couplingCubic() *model {
 }
 
 func chain() *model {
-	// The masses between the coupling masses are not shown; they act on the
-	// accelerations too. At the start they follow from the parameters.
+	// The masses between the coupling masses are internal, but affect the
+	// accelerations. Their start values follow from the parameters.
 	parameters := []string{"m", "c", "d", "C", "D", "impulse_min", "impulse_max", "impulse_first", "impulse_period",
 		"impulse_duration", "impulse_delta", "A", "B", "x0_max", "v0_max"}
 	m := &model{name: "chain", sources: []string{"oscillators.h", "oscillators.c", "chain.c"}, outputOrder: 1,

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// The models of rodriguez. Those that hold the coupling element read their force
-// with the inputs of the start of their last micro step.
+// The models of rodriguez. Those with the coupling element compute its force
+// from the inputs at the start of the last micro step.
 
 func symplecticSteps() variable {
 	v := microSteps()
@@ -55,7 +55,7 @@ func oscillatorCoupled() *model {
 	return m
 }
 
-// driven is a mass under coupling forces of these names.
+// driven returns the model of a mass under coupling forces with these names.
 func driven(name, description string, forces ...string) *model {
 	m := &model{name: name, sources: []string{"euler.h", "euler.c", "power_law.h", "power_law.c", "oscillator_driven.c"},
 		outputOrder: 1, stop: 10, step: 1e-3, description: description, defines: []string{fmt.Sprintf("FORCES %d", len(forces))}}

@@ -40,7 +40,7 @@ func (o Haid) matrices() (a, b, c, d, l *mat.Dense) {
 	return a, b, c, d, l
 }
 
-// exponential is e^a, with rows and columns balanced before: displacements and
+// exponential returns e^a. It balances rows and columns first, because displacements and
 // velocities of a stiff oscillator differ by orders of magnitude.
 func exponential(a *mat.Dense) *mat.Dense {
 	n, _ := a.Dims()

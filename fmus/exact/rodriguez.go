@@ -8,7 +8,7 @@ import (
 
 // OscillatorMass is a mass on spring and damper to the ground, SI units; X0 and V0
 // are displacement and velocity at the start. Kc and Cc are the coupling element
-// to the hub of a Star, without meaning for the hub itself.
+// to the hub of a Star; the hub itself ignores them.
 type OscillatorMass struct{ M, K, C, X0, V0, Kc, Cc float64 }
 
 // Star is the n-mass oscillator of rodriguez 3.3, 4.1 and 4.2: masses each coupled
@@ -27,8 +27,7 @@ type Star struct {
 }
 
 // EnergyOscillator has the parameters of the example system energy-oscillator:
-// usable ones found by reproduction, since Table 1 of rodriguez is not in print
-// where the text is; 10 kJ at the start.
+// chosen to reproduce the results of rodriguez, whose Table 1 is not published; 10 kJ at the start.
 func EnergyOscillator() Star {
 	return Star{Coupled: []OscillatorMass{{M: 1, K: 10, V0: 100, Kc: 100}}, Hub: hub(), SpringPower: 1, DamperPower: 1}
 }

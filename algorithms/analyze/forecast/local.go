@@ -88,7 +88,7 @@ func (p *Forecaster) Local(s *twin.Scheme) (*Local, string) {
 
 // noLocal returns why the error in one macro step is unknown with these rates, or "".
 func (p *Forecaster) noLocal(s *twin.Scheme) string {
-	const pieces = finer * 10 / localSpan // of the reference in the shortest macro step that is looked at
+	const pieces = finer * 10 / localSpan // steps of the reference in the shortest macro step
 	for _, r := range s.Rates {
 		if r.Over > 1 {
 			return fmt.Sprintf("%s takes one step over %d macro steps, so that a single macro step has no error", r.Component, r.Over)

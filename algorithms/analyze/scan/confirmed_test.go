@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A single point between others is unknown unless it is like that close by on both sides; a window of two points,
-// and those at the ends, stand, unless responses are noisy: then they are looked at, too.
+// A single point between others is unknown unless steps close by on both sides agree with it. A window of two points, and
+// the points at the ends, are doubted only if responses are noisy.
 func TestConfirmed(t *testing.T) {
 	noise := func(at ...float64) func(float64) float64 {
 		return func(h float64) float64 {

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// A radius that is another in points of the run that lie farther apart is none, where that decides whether it
-// grows.
+// A radius is an error if points of the run that lie farther apart give the opposite stability.
 func TestFollowedResolved(t *testing.T) {
 	series := func(grows float64) (y [][]float64) {
 		for n := range 534 {

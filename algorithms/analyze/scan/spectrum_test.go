@@ -44,7 +44,7 @@ func TestRadius(t *testing.T) {
 	}
 }
 
-// The radius of many subsystems is that of the eigenvalues, also where LAPACK factors the propagation wrongly.
+// The radius of many subsystems is that of the eigenvalues, also where LAPACK returns wrong factors of the matrix.
 func TestManyEigenvalues(t *testing.T) {
 	sys, radius := analyzetest.Masses(t, 100)
 	_, err := twin.At(t.Context(), sys, twin.Options{Step: 2e-3, Order: 1}, func(p *twin.Point) error {

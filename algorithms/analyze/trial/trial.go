@@ -42,7 +42,7 @@ type Strategy struct {
 }
 
 const (
-	// points is the number of steps of a scan, three per decade of the usual range: each takes some thousand steps.
+	// points is the number of steps of a scan, three per decade of the usual range: each takes a few thousand steps.
 	points = 9
 	// precision of the ends of stable ranges: in nonlinear systems finer ones would depend on the size of the kick.
 	precision = 0.02

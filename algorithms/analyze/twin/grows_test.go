@@ -10,8 +10,7 @@ import (
 	"github.com/macrostep/macrostep/algorithms/analyze/linear"
 )
 
-// A model that grows by itself, of a component that does not, is none: the growth is looked for on the
-// component. That of one that does grow stands.
+// A model that grows by itself is rejected if its component does not grow.
 func TestModelGrowsAlone(t *testing.T) {
 	for name, c := range map[string]struct {
 		a, model float64 // of x' = a x + u
