@@ -191,7 +191,8 @@ func TestSystems(t *testing.T) {
 		}
 		s := written(t, path, document)
 		step := map[string]float64{"contact-oscillator": 1e-5, "corrector-oscillator": 1e-4, "corrector-oscillator-blackbox": 1e-4}[name]
-		if settings := s.Experiment.Settings; s.Name != name || s.Experiment.Stop <= 0 || settings.Step != cmp.Or(step, 1e-3) || settings.Version != "1" {
+		if settings := s.Experiment.Settings; s.Name != name || s.Experiment.Stop <= 0 ||
+			settings.Step != cmp.Or(step, 1e-3) || settings.Version != "1" {
 			t.Errorf("%s: name %q, experiment %+v", name, s.Name, s.Experiment)
 		}
 	}

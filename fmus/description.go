@@ -135,7 +135,8 @@ func (m *model) writeStructure(p func(string, ...any), variables []variable, ind
 	if !m.plain && len(rates) > 0 {
 		list("Derivatives", rates)
 	}
-	list("InitialUnknowns", unknowns(func(v variable) bool { return v.role == state || v.role == derivative || v.role == calculated }, m.initialDependencies))
+	initial := func(v variable) bool { return v.role == state || v.role == derivative || v.role == calculated }
+	list("InitialUnknowns", unknowns(initial, m.initialDependencies))
 	p(`  </ModelStructure>`)
 }
 

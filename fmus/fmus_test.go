@@ -714,13 +714,21 @@ func TestRefusals(t *testing.T) {
 		call func(f *instance) int32
 		text string
 	}{
-		"no such variable":           {func(f *instance) int32 { vr := uint32(99); return f.GetReal(f.c, &vr, 1, &v) }, "no real variable"},
-		"no such variable to set":    {func(f *instance) int32 { vr := uint32(99); return f.SetReal(f.c, &vr, 1, &v) }, "no real variable"},
-		"no integers":                {func(f *instance) int32 { vr := uint32(0); return f.GetInteger(f.c, &vr, 1, &one) }, "no integer variable"},
-		"missing array":              {func(f *instance) int32 { return f.GetReal(f.c, nil, 1, &v) }, "array is missing"},
-		"order 6":                    {func(f *instance) int32 { return f.SetDerivatives(f.c, &vr, 1, &six, &v) }, "order"},
-		"order 0":                    {func(f *instance) int32 { return f.SetDerivatives(f.c, &vr, 1, &zero, &v) }, "order"},
-		"derivative of an output":    {func(f *instance) int32 { vr := f.vr("x"); return f.SetDerivatives(f.c, &vr, 1, &one, &v) }, "not that of an input"},
+		"no such variable":        {func(f *instance) int32 { vr := uint32(99); return f.GetReal(f.c, &vr, 1, &v) }, "no real variable"},
+		"no such variable to set": {func(f *instance) int32 { vr := uint32(99); return f.SetReal(f.c, &vr, 1, &v) }, "no real variable"},
+		"no integers": {func(f *instance) int32 {
+			vr := uint32(0)
+			return f.GetInteger(f.c, &vr, 1,
+				&one)
+		}, "no integer variable"},
+		"missing array": {func(f *instance) int32 { return f.GetReal(f.c, nil, 1, &v) }, "array is missing"},
+		"order 6":       {func(f *instance) int32 { return f.SetDerivatives(f.c, &vr, 1, &six, &v) }, "order"},
+		"order 0":       {func(f *instance) int32 { return f.SetDerivatives(f.c, &vr, 1, &zero, &v) }, "order"},
+		"derivative of an output": {func(f *instance) int32 {
+			vr := f.vr("x")
+			return f.SetDerivatives(f.c, &vr, 1,
+				&one, &v)
+		}, "not that of an input"},
 		"output derivative of input": {func(f *instance) int32 { return f.GetDerivatives(f.c, &vr, 1, &one, &v) }, "not that of an output"},
 		"output derivative order 6": {func(f *instance) int32 {
 			vr := f.vr("x")
@@ -744,7 +752,8 @@ func TestRefusals(t *testing.T) {
 		{"mass_force", "m"}, {"mass_displacement", "m"}, {"quarter_chassis_a", "m_c"},
 		{"quarter_wheel_a", "m_w"}, {"quarter_chassis_b", "m_c"}, {"quarter_wheel_b", "m_w"},
 		{"oscillator_coupled", "m"}, {"oscillator_driven", "m"}, {"oscillator_hub", "n_k"}, {"pendulum_coupled", "l"},
-		{"pendulum_driven", "alpha"}, {"crane_mechanics", "m3"}, {"crane_mechanics", "l_c"}, {"crane_hydraulics", "rho"}, {"crane_hydraulics", "p_P"},
+		{"pendulum_driven", "alpha"}, {"crane_mechanics", "m3"}, {"crane_mechanics", "l_c"},
+		{"crane_hydraulics", "rho"}, {"crane_hydraulics", "p_P"},
 	} {
 		g := instantiate(t, c.fmu)
 		g.set(c.parameter, 0)

@@ -202,9 +202,11 @@ func Kills() []Kill {
 		ends("FreedText", segv), ends("FreedArgument", segv), ends("UnendedText", segv),
 		ends("BusError", bus), ends("DivideByZero", fpe), ends("JumpNowhere", segv), ends("FreeTwice", abrt),
 		ends("UnmapStack", segv), ends("StackOverflowThread", segv),
-		ends("SegfaultWithoutStack", segv), ends("SegfaultTinyStack", segv), ends("SegfaultIgnored", segv), ends("SegfaultBlocked", segv), hangs("SegfaultHandled"),
+		ends("SegfaultWithoutStack", segv), ends("SegfaultTinyStack", segv), ends("SegfaultIgnored", segv),
+		ends("SegfaultBlocked", segv), hangs("SegfaultHandled"),
 		ends("AbortIgnored", abrt),
-		ends("RaiseQuit", quit), ends("RaiseSys", sys), ends("RaiseTerm", syscall.SIGTERM), ends("RaiseInt", syscall.SIGINT), ends("RaiseHup", syscall.SIGHUP),
+		ends("RaiseQuit", quit), ends("RaiseSys", sys), ends("RaiseTerm", syscall.SIGTERM),
+		ends("RaiseInt", syscall.SIGINT), ends("RaiseHup", syscall.SIGHUP),
 		ends("RaiseBus", bus), ends("RaiseTrap", trap), ends("RaiseXCPU", xcpu), ends("RaisePipe", pipe),
 		ends("Alarm", syscall.SIGALRM), ends("ProfileTimer", prof), ends("VirtualTimer", vtalrm),
 		exits("ExitNow0"), exits("QuickExit0"), exits("ExitGroup0"), exits("ExitThread0"),
@@ -244,7 +246,8 @@ func Harms() []string { return slices.Clone(harms) }
 
 var harms = []string{
 	"BlockSignals", "IgnoreSignals", "DropSignalStack", "FreedName", "StopAndReturn", "JumpOutOfLogger",
-	"LimitAddressSpace", "LimitFiles", "LimitFileSize", "LimitProcesses", "UseUpFiles", "CloseFiles", "CloseOutput", "ScribbleFiles", "TruncateFiles",
+	"LimitAddressSpace", "LimitFiles", "LimitFileSize", "LimitProcesses", "UseUpFiles",
+	"CloseFiles", "CloseOutput", "ScribbleFiles", "TruncateFiles",
 	"RemoveFolder", "RemoveFile", "Umask", "ProtectHeap", "Undumpable", "TraceMe", "Seccomp", "LeaveGroup", "KillParent",
 	"ForkReturn", "ForkExec", "ForkCrash", "ForkSleep", "ForkDaemon",
 }
@@ -291,8 +294,8 @@ func misbehaving() []*model {
 	)
 	m := func(name, attributes string, defines ...string) *model {
 		return &model{name: name, description: "Does one thing wrong, on purpose", wrapped: true, starts: true,
-			sources: []string{"lti.h", "lti.c", "wrap.h", "thread.h", "thread.c", "kill.h", "kill.c", "kill_linux.c", "misbehave.c"}, defines: defines,
-			stop: 1, step: 0.1, attributes: attributes, variables: misbehaviour()}
+			sources: []string{"lti.h", "lti.c", "wrap.h", "thread.h", "thread.c", "kill.h", "kill.c", "kill_linux.c", "misbehave.c"},
+			defines: defines, stop: 1, step: 0.1, attributes: attributes, variables: misbehaviour()}
 	}
 	all := []*model{
 		m("misbehave", variable+optional),

@@ -151,7 +151,8 @@ func TestMisbehaveHappensAgain(t *testing.T) {
 
 // Start values select faults in fmi2Instantiate; names and values that do not fit are refused.
 func TestBuildMisbehaving(t *testing.T) {
-	path, err := BuildMisbehaving(work, "early_2", "misbehave_plain", map[string]string{"fault": "Error", "during": "Instantiate", "x0": "2.5", "times": "3"})
+	path, err := BuildMisbehaving(work, "early_2", "misbehave_plain",
+		map[string]string{"fault": "Error", "during": "Instantiate", "x0": "2.5", "times": "3"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -321,7 +321,8 @@ func massForce() *model {
 
 func massDisplacement() *model {
 	m := &model{name: "mass_displacement", sources: []string{"lti.h", "lti.c", "mass_displacement.c"}, outputOrder: 5, stop: 0.5, step: 1e-3,
-		description: "Two-mass oscillator: one mass with the coupling spring and damper, driven by the motion of the other; exact for polynomial inputs",
+		description: "Two-mass oscillator: one mass with the coupling spring and damper, driven by the motion of the other; " +
+			"exact for polynomial inputs",
 		variables: []variable{
 			in("x_other", "m", "displacement of the other mass"),
 			in("v_other", "m/s", "velocity of the other mass"),

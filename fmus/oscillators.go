@@ -26,7 +26,8 @@ func integration() []variable {
 func contactMass() *model {
 	m := &model{name: "contact_mass", sources: []string{"oscillators.h", "oscillators.c", "contact_mass.c"}, outputOrder: 1,
 		stop: 0.2, step: 1e-5,
-		description: "Nonlinear two-mass oscillator: one mass on spring and damper before a penalty contact, driven by the coupling force; Radau IIA",
+		description: "Nonlinear two-mass oscillator: one mass on spring and damper before a penalty contact, driven by the " +
+			"coupling force; Radau IIA",
 		variables: []variable{
 			in("F", "N", "coupling force"),
 			st("x", "m", "displacement", "x0"),
@@ -47,8 +48,9 @@ func contactMass() *model {
 
 func couplingCubic() *model {
 	return &model{name: "coupling_cubic", sources: []string{"coupling_cubic.c"}, outputOrder: 1, stop: 0.2, step: 1e-6,
-		stateless:   true,
-		description: "Nonlinear spring and damper between two masses without a state, F = c_c s + d_c r + C_c s^3 + D_c r^3, s = x2 - x1, r = v2 - v1",
+		stateless: true,
+		description: "Nonlinear spring and damper between two masses without a state, F = c_c s + d_c r + C_c s^3 + D_c " +
+			"r^3, s = x2 - x1, r = v2 - v1",
 		variables: []variable{
 			in("x1", "m", "displacement of mass 1").scaled(1e-3),
 			in("v1", "m/s", "velocity of mass 1").scaled(10),

@@ -312,7 +312,8 @@ func TestStatesOfOtherSizes(t *testing.T) {
 	f.must(f.FreeState(f.c, &three))
 	f.must(f.FreeState(f.c, &small))
 
-	for parameter, bad := range map[string]float64{"masses": 2e6, "impulses": 11, "contacts": 11, "ground_left": 2, "m": 0, "rtol": 0, "atol_v": -1, "impulse_period": 0} {
+	for parameter, bad := range map[string]float64{"masses": 2e6, "impulses": 11, "contacts": 11, "ground_left": 2,
+		"m": 0, "rtol": 0, "atol_v": -1, "impulse_period": 0} {
 		g := instantiate(t, "chain")
 		g.set(parameter, bad)
 		g.must(g.Setup(g.c, 0, 0, 0, 0, 0))

@@ -139,7 +139,8 @@ func TestCrane(t *testing.T) {
 	c := exact.DefaultCrane()
 	x, dx := make([]float64, 6), make([]float64, 6)
 	const H = 1e-3
-	m, h := start(t, "crane_mechanics", map[string]float64{"theta1_0": 0.3, "theta2_0": 5.5}), start(t, "crane_hydraulics", map[string]float64{"micro_steps": 20})
+	m, h := start(t, "crane_mechanics", map[string]float64{"theta1_0": 0.3, "theta2_0": 5.5}),
+		start(t, "crane_hydraulics", map[string]float64{"micro_steps": 20})
 	h.set("s_c", m.get("s_c"))
 	for i := range 300 {
 		now := float64(i+1) * H

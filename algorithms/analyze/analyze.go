@@ -67,7 +67,8 @@ func Run(ctx context.Context, sys *master.System, o Options) (*Report, error) {
 		if rate.Over > 1 {
 			own = fmt.Sprintf("one step over %d macro steps", rate.Over)
 		}
-		r.Notes = append(r.Notes, fmt.Sprintf("%s has a rate of its own, %s; implicit coupling, which takes no rates, is analysed without it", rate.Component, own))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s has a rate of its own, %s; implicit coupling, which takes no rates, is "+
+			"analysed without it", rate.Component, own))
 	}
 	result, err := twin.At(ctx, sys, o.at(), func(p *twin.Point) error { return (&analysis{Scanner: &scan.Scanner{Point: p}}).run(r, o) })
 	for _, l := range result.Loops { // with their treatment in the initialisation, and those found by trial steps
@@ -166,10 +167,12 @@ func (p *analysis) lookAll(r *Report, o Options, unknown string) error {
 func (p *analysis) follow(r *Report, o Options, candidates []float64) {
 	switch d := r.Structure.Discrete; {
 	case len(d) > 1:
-		r.WhyNoError = fmt.Sprintf("the motion is unknown: %d connections, such as %s -> %s, are not of Reals; in the models they keep their values at the operating point", len(d), d[0].From, d[0].To)
+		r.WhyNoError = fmt.Sprintf("the motion is unknown: %d connections, such as %s -> %s, are not of Reals; in the "+
+			"models they keep their values at the operating point", len(d), d[0].From, d[0].To)
 		return
 	case len(d) > 0:
-		r.WhyNoError = fmt.Sprintf("the motion is unknown: %s -> %s is not of Reals; in the models it keeps its value at the operating point", d[0].From, d[0].To)
+		r.WhyNoError = fmt.Sprintf("the motion is unknown: %s -> %s is not of Reals; in the models it keeps its value at "+
+			"the operating point", d[0].From, d[0].To)
 		return
 	}
 	f := forecast.New(p.Point, o.Stop, o.Error, candidates)
@@ -177,7 +180,8 @@ func (p *analysis) follow(r *Report, o Options, candidates []float64) {
 		p.motion = f
 	}
 	if len(f.Apart) > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("the errors leave out %s: these outputs feed no component and are not linear over the motion", twin.SomeNames(f.Apart)))
+		r.Notes = append(r.Notes, fmt.Sprintf("the errors leave out %s: these outputs feed no component and are not linear "+
+			"over the motion", twin.SomeNames(f.Apart)))
 	}
 }
 
@@ -217,7 +221,8 @@ func (p *analysis) trust(r *Report, stop float64, moot string) (unknown string) 
 	unknown = moot
 	for i, m := range p.Models {
 		c := m.Info.Caps
-		s := Subsystem{Name: m.Info.Name, Model: m.Source, Why: m.Why, Rollback: p.X.Reverts(i), Serializes: c.SerializeState, VariableStep: c.VariableStep,
+		s := Subsystem{Name: m.Info.Name, Model: m.Source, Why: m.Why, Rollback: p.X.Reverts(i),
+			Serializes: c.SerializeState, VariableStep: c.VariableStep,
 			InputDerivatives: c.InputDerivatives, DirectionalDerivatives: c.DirectionalDerivative, Stateless: m.Info.Stateless}
 		if moot != "" {
 			s.Unmeasured = true
@@ -295,7 +300,8 @@ func (p *analysis) look(out *Strategy, s *twin.Scheme, r *Report) {
 func (p *analysis) identified() string {
 	for i, m := range p.Models {
 		if len(m.Info.In) > 0 && !p.X.Reverts(i) && m.Space == nil {
-			return fmt.Sprintf("a run first has to identify the model of %s and is uncorrected until then: errors are not forecast, and at steps at which explicit coupling is unstable, outputs may grow too far before models are found", m.Info)
+			return fmt.Sprintf("a run first has to identify the model of %s and is uncorrected until then: errors are not "+
+				"forecast, and at steps at which explicit coupling is unstable, outputs may grow too far before models are found", m.Info)
 		}
 	}
 	return ""

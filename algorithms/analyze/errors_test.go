@@ -94,7 +94,8 @@ func quarterCar(t testing.TB, load float64) (*master.System, []algorithms.Bond) 
 	wheel := mastertest.NewLinear("wheel", mastertest.Matrices{ // z_w less that of the road, v_w, load
 		A: [][]float64{{0, 1, 0}, {-q.Kw / q.Mw, 0, -1 / q.Mw}, {0, 0, 0}}, B: [][]float64{{0}, {1 / q.Mw}, {0}}, C: [][]float64{{0, 1, 0}},
 	}, []float64{-q.ZRoad, 0, load})
-	return analyzetest.Pair(t, chassis, wheel), []algorithms.Bond{{Name: "axle", Pairs: []algorithms.Pair{{Effort: "chassis.y1", Flow: "wheel.y1"}}}}
+	return analyzetest.Pair(t, chassis, wheel),
+		[]algorithms.Bond{{Name: "axle", Pairs: []algorithms.Pair{{Effort: "chassis.y1", Flow: "wheel.y1"}}}}
 }
 
 // The errors that are forecast with energy correction are those of real runs against the exact solution, within a

@@ -24,7 +24,8 @@ func TestActsLater(t *testing.T) {
 		second master.Subsystem
 		known  bool
 	}{
-		"dead time": {revertible(delayed("late", 5, 120)), false}, "long dead time": {revertible(delayed("late", 5, 400)), false}, "sampled": {revertible(sampled("late", 5, 1)), false},
+		"dead time":      {revertible(delayed("late", 5, 120)), false},
+		"long dead time": {revertible(delayed("late", 5, 400)), false}, "sampled": {revertible(sampled("late", 5, 1)), false},
 		"sampled once": {revertible(sampled("late", 5, 12)), false},
 		"plant":        {analyzetest.Lag("late", -1, -5, 0), true},
 	} {
@@ -52,7 +53,8 @@ type eulerLag struct {
 
 func newEulerLag(name string, a, b, own float64) *eulerLag {
 	return &eulerLag{info: master.Info{Name: name, In: []master.Port{{Name: "u"}}, Out: []master.Port{{Name: "y"}}, StartIn: []float64{0},
-		Step: master.Feedthrough{On: [][]int{nil}}, Init: master.Feedthrough{On: [][]int{nil}}, Caps: master.Caps{VariableStep: true, DirectionalDerivative: true}},
+		Step: master.Feedthrough{On: [][]int{nil}}, Init: master.Feedthrough{On: [][]int{nil}},
+		Caps: master.Caps{VariableStep: true, DirectionalDerivative: true}},
 		a: a, b: b, own: own, x: 1}
 }
 
@@ -90,7 +92,8 @@ func TestDirectionalDeparts(t *testing.T) {
 		own   float64
 		once  bool
 		model string
-	}{"long steps": {0.09, false, twin.Renewed}, "long steps once": {0.09, true, twin.Directional}, "short steps": {1e-7, false, twin.Directional}} {
+	}{"long steps": {0.09, false, twin.Renewed}, "long steps once": {0.09, true, twin.Directional},
+		"short steps": {1e-7, false, twin.Directional}} {
 		one, two := newEulerLag("one", 4, 6, c.own), newEulerLag("two", 5, -7, c.own)
 		one.once, two.once = c.once, c.once
 		sys := analyzetest.Pair(t, one, two)
@@ -108,7 +111,8 @@ func TestDirectionalDeparts(t *testing.T) {
 		for _, s := range r.Strategies {
 			switch s.Preset {
 			case "model-based-corrector":
-				if known := s.Points != nil; known == (c.model == twin.Renewed) || !known && !strings.Contains(s.Why, "corrects by the directional derivatives") {
+				if known := s.Points != nil; known == (c.model == twin.Renewed) || !known &&
+					!strings.Contains(s.Why, "corrects by the directional derivatives") {
 					t.Errorf("%s: %v, %q", name, s.Points, s.Why)
 				}
 			case "explicit":
@@ -156,7 +160,8 @@ func (s *ownSteps) Step(ctx context.Context, t, H float64) (float64, error) {
 func loopOf(t *testing.T, wrap func(*mastertest.Linear) master.Subsystem) *master.System {
 	t.Helper()
 	make1 := func(name string, c float64) master.Subsystem {
-		s := mastertest.NewLinear(name, mastertest.Matrices{A: [][]float64{{0, 1}, {-c, -0.4}}, B: [][]float64{{0}, {3}}, C: [][]float64{{1, 0}}}, []float64{1, 0})
+		s := mastertest.NewLinear(name, mastertest.Matrices{A: [][]float64{{0, 1}, {-c, -0.4}},
+			B: [][]float64{{0}, {3}}, C: [][]float64{{1, 0}}}, []float64{1, 0})
 		s.Info().Caps.InputDerivatives, s.Info().Caps.DirectionalDerivative = false, false
 		return wrap(s)
 	}

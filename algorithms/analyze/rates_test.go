@@ -143,7 +143,8 @@ func (c rated) String() string {
 func (c rated) parts() (parts [2]ratedPart) {
 	o := exact.DefaultHaid()
 	parts[0] = ratedPart{a: [][]float64{{0, 1}, {-o.C1 / o.M1, -o.D1 / o.M1}}, b: [][]float64{{0}, {1 / o.M1}}, c: [][]float64{{1, 0}, {0, 1}}}
-	parts[1] = ratedPart{a: [][]float64{{0, 1}, {-(o.CK + o.C2) / o.M2, -(o.DK + o.D2) / o.M2}}, b: [][]float64{{0, 0}, {o.CK / o.M2, o.DK / o.M2}},
+	parts[1] = ratedPart{a: [][]float64{{0, 1}, {-(o.CK + o.C2) / o.M2, -(o.DK + o.D2) / o.M2}},
+		b: [][]float64{{0, 0}, {o.CK / o.M2, o.DK / o.M2}},
 		c: [][]float64{{o.CK, o.DK}}, d: [][]float64{{-o.CK, -o.DK}}}
 	for i, name := range []string{"one", "two"} {
 		parts[i].steps, parts[i].over = (&twin.Scheme{Rates: c.rates}).Rate(name)
@@ -171,7 +172,8 @@ func TestRates(t *testing.T) {
 		cases = []rated{cases[5], cases[9]} // both rates; Gauss–Seidel
 	}
 	for _, c := range cases {
-		r := analyse(t, analyzetest.Haid(t, exact.DefaultHaid(), nil), Options{Step: c.H, Order: c.order, From: c.H / 2, To: 4 * c.H, Rates: c.rates})
+		r := analyse(t, analyzetest.Haid(t, exact.DefaultHaid(), nil),
+			Options{Step: c.H, Order: c.order, From: c.H / 2, To: 4 * c.H, Rates: c.rates})
 		s := r.strategyOf(c.preset, c.order)
 		first := -1
 		if c.preset == "gauss-seidel" {
@@ -196,7 +198,8 @@ func TestHeldInputs(t *testing.T) {
 	}
 	for _, rates := range all {
 		c := rated{rates: rates, preset: "explicit", order: 1}
-		r := analyse(t, analyzetest.Haid(t, exact.DefaultHaid(), analyzetest.With(fixed)), Options{Step: 5e-4, Order: c.order, From: 4e-4, To: 1e-3, Stop: 0.1, Error: 0.01, Rates: rates})
+		r := analyse(t, analyzetest.Haid(t, exact.DefaultHaid(), analyzetest.With(fixed)),
+			Options{Step: 5e-4, Order: c.order, From: 4e-4, To: 1e-3, Stop: 0.1, Error: 0.01, Rates: rates})
 		s := r.strategyOf(c.preset, c.order)
 		if len(s.Points) != scan.Points || len(s.Forecasts) == 0 {
 			t.Fatalf("%v: %d points, %d forecasts, %s, %s", c, len(s.Points), len(s.Forecasts), s.Why, r.WhyNoError)
@@ -215,8 +218,10 @@ func TestHeldInputs(t *testing.T) {
 // Rates that a run refuses are errors, rates beyond the limits of the analysis are unknown with the reason, and a step
 // over several macro steps has no local error.
 func testRatesUnknown(t *testing.T) {
-	o := Options{Step: 1e-4, From: 1e-4, To: 2e-4, Stop: 0.1, Order: 1, Error: 0.01, Rates: []algorithms.Rate{{Component: "three", Steps: 2, Over: 1}}}
-	if _, err := Run(t.Context(), analyzetest.Haid(t, exact.DefaultHaid(), nil), o); err == nil || !strings.Contains(err.Error(), `names "three", which is no component`) {
+	o := Options{Step: 1e-4, From: 1e-4, To: 2e-4, Stop: 0.1, Order: 1, Error: 0.01,
+		Rates: []algorithms.Rate{{Component: "three", Steps: 2, Over: 1}}}
+	if _, err := Run(t.Context(), analyzetest.Haid(t, exact.DefaultHaid(), nil), o); err == nil ||
+		!strings.Contains(err.Error(), `names "three", which is no component`) {
 		t.Errorf("%v", err)
 	}
 	for _, c := range []struct {
@@ -224,7 +229,8 @@ func testRatesUnknown(t *testing.T) {
 		why, local string
 	}{
 		{[]algorithms.Rate{{Component: "one", Steps: 5000, Over: 1}}, "more than 1000 are not analysed", ""},
-		{[]algorithms.Rate{{Component: "one", Steps: 1, Over: 997}, {Component: "two", Steps: 1, Over: 991}}, "together after more than 1000 macro steps", ""},
+		{[]algorithms.Rate{{Component: "one", Steps: 1, Over: 997}, {Component: "two", Steps: 1, Over: 991}},
+			"together after more than 1000 macro steps", ""},
 		{[]algorithms.Rate{{Component: "one", Steps: 1, Over: 2}}, "", "one step over 2 macro steps"},
 		{[]algorithms.Rate{{Component: "one", Steps: 3, Over: 1}}, "", "do not divide"},
 		{[]algorithms.Rate{{Component: "one", Steps: 4, Over: 1}, {Component: "two", Steps: 1, Over: 1}}, "", ""},
@@ -235,11 +241,13 @@ func testRatesUnknown(t *testing.T) {
 		o.Rates = c.rates
 		r := analyse(t, analyzetest.Haid(t, exact.DefaultHaid(), nil), o)
 		s := r.strategyOf("explicit", 1)
-		if (s.Points == nil) != (c.why != "") || !strings.Contains(s.Why, c.why) || (s.Local == nil) != (c.why+c.local != "") || !strings.Contains(s.WhyNoLocal, c.local) {
+		if (s.Points == nil) != (c.why != "") || !strings.Contains(s.Why, c.why) ||
+			(s.Local == nil) != (c.why+c.local != "") || !strings.Contains(s.WhyNoLocal, c.local) {
 			t.Errorf("%v: %d points, %q, %+v, %q", c.rates, len(s.Points), s.Why, s.Local, s.WhyNoLocal)
 		}
 		for _, v := range r.Varying {
-			if implicit := strings.HasPrefix(v.Preset, "im-"); (v.Settled == nil) != (v.Why != "") || v.Settled == nil && (implicit || c.why == "" && !strings.Contains(v.Why, "cannot repeat it")) {
+			if implicit := strings.HasPrefix(v.Preset, "im-"); (v.Settled == nil) != (v.Why != "") ||
+				v.Settled == nil && (implicit || c.why == "" && !strings.Contains(v.Why, "cannot repeat it")) {
 				t.Errorf("%v: %+v", c.rates, v)
 			}
 		}

@@ -30,7 +30,8 @@ func (r *Report) doubtFollowed(all []*twin.Scheme) {
 		}
 		for i := range all {
 			if s := &r.Strategies[i]; all[i].Hidden && len(s.Points) > 0 && s.Untold == "" {
-				s.Untold = fmt.Sprintf("the system is hardly damped, and this radius is from a run of the models: it may be off by %.0g, and the stable steps are not exact", followedOff)
+				s.Untold = fmt.Sprintf("the system is hardly damped, and this radius is from a run of the models: it may be off "+
+					"by %.0g, and the stable steps are not exact", followedOff)
 			}
 		}
 		return
@@ -81,7 +82,8 @@ func (r *Report) recommend(most float64) {
 			if nearest.IsRough() {
 				known = "only an order of magnitude"
 			}
-			r.Why = fmt.Sprintf("no strategy with a margin of stability can be promised to have an error of at most %g; this one comes nearest: its expected error is %s, because the models are off by %.2g along the motion", most, known, nearest.Doubt)
+			r.Why = fmt.Sprintf("no strategy with a margin of stability can be promised to have an error of at most %g; this "+
+				"one comes nearest: its expected error is %s, because the models are off by %.2g along the motion", most, known, nearest.Doubt)
 		}
 	}
 	r.StepToTake = r.Promised.Step

@@ -15,12 +15,15 @@ func TestRecommendsWithoutPromise(t *testing.T) {
 		off, doubt float64
 		want       string
 	}{
-		{9e-4, 0.03, "can be promised to have an error of at most 0.01; this one comes nearest: its expected error is only an order of magnitude, because the models are off by 0.03"},
+		{9e-4, 0.03, "can be promised to have an error of at most 0.01; this one comes nearest: its expected error is only " +
+			"an order of magnitude, because the models are off by 0.03"},
 		{8e-3, 3e-3, "is uncertain by 0.003"},
 		{2e-2, 1e-5, "no strategy has an error of at most 0.01 and a margin"},
 	} {
 		r := Report{From: 0.1, Recommended: -1, Strategies: []Strategy{{
-			Result: scan.Result{Points: []scan.Radius{{Step: 0.1, Radius: 0.9}}, Stable: []scan.Range{{From: 0.1, To: 10}}}, Forecasts: []forecast.Forecast{{Step: 1, Error: c.off, Doubt: c.doubt, FMUSteps: 1}},
+			Result: scan.Result{Points: []scan.Radius{{Step: 0.1, Radius: 0.9}},
+				Stable: []scan.Range{{From: 0.1, To: 10}}},
+			Forecasts: []forecast.Forecast{{Step: 1, Error: c.off, Doubt: c.doubt, FMUSteps: 1}},
 		}}}
 		if r.recommend(0.01); r.Recommended != 0 || !strings.Contains(r.Why, c.want) {
 			t.Errorf("off by %g, doubt %g: %d, %s", c.off, c.doubt, r.Recommended, r.Why)
@@ -32,7 +35,8 @@ func TestRecommendsWithoutPromise(t *testing.T) {
 func TestRecommendsKnown(t *testing.T) {
 	r := &Report{Step: 0.01, From: 1e-3, To: 1, Recommended: -1, Strategies: []Strategy{
 		{Preset: "explicit", Result: scan.Result{Points: []scan.Radius{{Step: 0.09, Radius: 0.5}}, Stable: []scan.Range{{From: 0.09, To: 0.09}}}},
-		{Preset: "implicit", Result: scan.Result{Points: []scan.Radius{{Step: 0.005, Radius: 0.5}, {Step: 0.02, Radius: 0.6}}, Stable: []scan.Range{{From: 0.005, To: 0.03}}}},
+		{Preset: "implicit", Result: scan.Result{Points: []scan.Radius{{Step: 0.005, Radius: 0.5},
+			{Step: 0.02, Radius: 0.6}}, Stable: []scan.Range{{From: 0.005, To: 0.03}}}},
 	}}
 	if r.recommend(0.01); r.Recommended != 1 || r.StepToTake != 0.01 {
 		t.Errorf("%+v", r)
@@ -59,10 +63,14 @@ func TestUnknownInJSON(t *testing.T) {
 		s          Strategy
 		has, hasNo []string
 	}{
-		{Strategy{Preset: "explicit", Why: "there is no model of a"}, []string{`"radius":null`, `"stable":null`, `"points":null`, `"unknown":"there is no model of a"`}, nil},
-		{Strategy{Preset: "explicit", Result: scan.Result{Points: []scan.Radius{{Step: 1, Radius: 2}}, Now: 2, Mode: &scan.Mode{}}}, []string{`},"radius":2}`, `"stable":[]`}, []string{"unknown", `"radius":null`}},
-		{Strategy{Preset: "explicit", Result: scan.Result{Points: []scan.Radius{{Step: 1}}, Stable: []scan.Range{{From: 1, To: 1}}, Mode: &scan.Mode{}}}, []string{`},"radius":0}`, `"stable":[{`}, []string{"unknown"}},
-		{Strategy{Preset: "explicit", Result: scan.Result{Points: []scan.Radius{{Step: 1, Radius: 2}}}, Why: "at steps of 3 s: noise"}, []string{`"radius":null`, `"stable":[]`, `"unknown":"at steps of 3 s: noise"`}, nil},
+		{Strategy{Preset: "explicit", Why: "there is no model of a"},
+			[]string{`"radius":null`, `"stable":null`, `"points":null`, `"unknown":"there is no model of a"`}, nil},
+		{Strategy{Preset: "explicit", Result: scan.Result{Points: []scan.Radius{{Step: 1, Radius: 2}}, Now: 2,
+			Mode: &scan.Mode{}}}, []string{`},"radius":2}`, `"stable":[]`}, []string{"unknown", `"radius":null`}},
+		{Strategy{Preset: "explicit", Result: scan.Result{Points: []scan.Radius{{Step: 1}},
+			Stable: []scan.Range{{From: 1, To: 1}}, Mode: &scan.Mode{}}}, []string{`},"radius":0}`, `"stable":[{`}, []string{"unknown"}},
+		{Strategy{Preset: "explicit", Result: scan.Result{Points: []scan.Radius{{Step: 1, Radius: 2}}},
+			Why: "at steps of 3 s: noise"}, []string{`"radius":null`, `"stable":[]`, `"unknown":"at steps of 3 s: noise"`}, nil},
 	} {
 		text, err := json.Marshal(Report{Strategies: []Strategy{c.s}})
 		if err != nil {
@@ -81,7 +89,8 @@ func TestUnknownInJSON(t *testing.T) {
 			}
 		}
 		var back Report
-		if err := json.Unmarshal(text, &back); err != nil || back.Strategies[0].Now != c.s.Now || back.Strategies[0].Why != c.s.Why || (back.Strategies[0].Points == nil) != (c.s.Points == nil) {
+		if err := json.Unmarshal(text, &back); err != nil || back.Strategies[0].Now != c.s.Now ||
+			back.Strategies[0].Why != c.s.Why || (back.Strategies[0].Points == nil) != (c.s.Points == nil) {
 			t.Errorf("%+v, %v", back.Strategies, err)
 		}
 	}

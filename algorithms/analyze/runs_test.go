@@ -61,11 +61,16 @@ func TestRunsAgreeWithModels(t *testing.T) {
 		o       Options
 		presets []string
 	}{
-		"oscillator": {func() *master.System { return oscillator(t) }, Options{Step: 3e-2, Order: 1, Stop: 1, From: 3e-3, To: 0.3}, []string{"explicit", "gauss-seidel", "implicit"}},
-		"later":      {func() *master.System { return oscillator(t) }, Options{Step: 3e-2, Order: 0, At: 0.3, Stop: 1, From: 3e-3, To: 0.3}, []string{"explicit"}},
-		"haid":       {func() *master.System { return analyzetest.Haid(t, exact.DefaultHaid(), nil) }, Options{Step: 3e-4, Order: 1, Stop: 1e-2, From: 3e-5, To: 3e-3}, []string{"explicit", "model-based-corrector"}},
-		"chain":      {func() *master.System { sys, _ := analyzetest.Masses(t, 3); return sys }, Options{Step: 3e-3, Order: 0, Stop: 0.1, From: 3e-4, To: 3e-2}, []string{"explicit"}},
-		"lags":       {func() *master.System { return lagLoop(t, -50, 1) }, Options{Step: 3e-2, Order: 1, Stop: 1, From: 3e-3, To: 0.3}, []string{"explicit", "gauss-seidel"}},
+		"oscillator": {func() *master.System { return oscillator(t) },
+			Options{Step: 3e-2, Order: 1, Stop: 1, From: 3e-3, To: 0.3}, []string{"explicit", "gauss-seidel", "implicit"}},
+		"later": {func() *master.System { return oscillator(t) },
+			Options{Step: 3e-2, Order: 0, At: 0.3, Stop: 1, From: 3e-3, To: 0.3}, []string{"explicit"}},
+		"haid": {func() *master.System { return analyzetest.Haid(t, exact.DefaultHaid(), nil) },
+			Options{Step: 3e-4, Order: 1, Stop: 1e-2, From: 3e-5, To: 3e-3}, []string{"explicit", "model-based-corrector"}},
+		"chain": {func() *master.System { sys, _ := analyzetest.Masses(t, 3); return sys },
+			Options{Step: 3e-3, Order: 0, Stop: 0.1, From: 3e-4, To: 3e-2}, []string{"explicit"}},
+		"lags": {func() *master.System { return lagLoop(t, -50, 1) },
+			Options{Step: 3e-2, Order: 1, Stop: 1, From: 3e-3, To: 0.3}, []string{"explicit", "gauss-seidel"}},
 	} {
 		if name != "later" && !long.On {
 			continue
@@ -77,7 +82,8 @@ func TestRunsAgreeWithModels(t *testing.T) {
 				m := models.strategyOf(s.Preset, s.Order)
 				t.Logf("%s, order %d: models %v, runs %v, unknown %v, %+v", s.Preset, s.Order, m.Stable, s.Stable, s.Gaps, s.Seen)
 				if s.Seen == nil || s.Seen.Missed > 0 || len(s.Stable) != len(m.Stable) || !s.Known() || linear.Stable(s.Now) != linear.Stable(m.Now) {
-					t.Errorf("%s, order %d: %d stable ranges, %d by models; radius %g, %g by models", s.Preset, s.Order, len(s.Stable), len(m.Stable), s.Now, m.Now)
+					t.Errorf("%s, order %d: %d stable ranges, %d by models; radius %g, %g by models", s.Preset, s.Order,
+						len(s.Stable), len(m.Stable), s.Now, m.Now)
 					continue
 				}
 				for k, r := range m.Stable {
@@ -178,7 +184,8 @@ func TestRunsTellNothingWrong(t *testing.T) {
 			}))
 		}, "is NaN"},
 		"moves nothing": {func() *master.System {
-			return analyzetest.Pair(t, lagged("one", 1, 1, 1), newSignal("two", 1, 1, []float64{1}, func(u, y []float64, t, h float64) { y[0] = math.Sin(t + h + math.Floor(1e-9*u[0])) }))
+			return analyzetest.Pair(t, lagged("one", 1, 1, 1),
+				newSignal("two", 1, 1, []float64{1}, func(u, y []float64, t, h float64) { y[0] = math.Sin(t + h + math.Floor(1e-9*u[0])) }))
 		}, ""},
 	} {
 		if name == "chaos" && !long.On {

@@ -93,7 +93,8 @@ func TestNamesConnection(t *testing.T) {
 		var links []master.Connection
 		name := func(i int) string { return fmt.Sprint("c", i) }
 		for i := range n {
-			subs = append(subs, mastertest.NewLinear(name(i), mastertest.Matrices{A: [][]float64{{-1}}, B: [][]float64{{1, 1}}, C: [][]float64{{1}}}, []float64{1}))
+			subs = append(subs, mastertest.NewLinear(name(i),
+				mastertest.Matrices{A: [][]float64{{-1}}, B: [][]float64{{1, 1}}, C: [][]float64{{1}}}, []float64{1}))
 			for _, from := range []int{i - 1, i + 1} {
 				if from < 0 || from >= n {
 					continue
@@ -147,7 +148,8 @@ func TestLasts(t *testing.T) {
 					t.Errorf("%s, order %d: radius %.9g at %g s", s.Preset, s.Order, at.Radius, at.Step)
 				}
 			}
-			if formed := s.Preset != "model-based-corrector"; formed && s.Lasts != (g == 1) || s.Lasts && math.Abs(s.Besides-math.Exp(-0.02)) > 3e-4 {
+			if formed := s.Preset != "model-based-corrector"; formed && s.Lasts != (g == 1) || s.Lasts &&
+				math.Abs(s.Besides-math.Exp(-0.02)) > 3e-4 {
 				t.Errorf("gain %g: %s, order %d: lasts %t besides %.9g", g, s.Preset, s.Order, s.Lasts, s.Besides)
 			}
 		}
@@ -209,7 +211,8 @@ func TestJudges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := radius(0.01); math.Abs(j.Radius-want) > 1e-6 || j.Whole != nil || j.Itself != nil || j.Looks > 2 || linear.Stable(want) != (j.Looks == 1) {
+		if want := radius(0.01); math.Abs(j.Radius-want) > 1e-6 || j.Whole != nil || j.Itself != nil || j.Looks > 2 ||
+			linear.Stable(want) != (j.Looks == 1) {
 			t.Errorf("%d masses: %+v, radius %.9f", n, j, want)
 		}
 	}

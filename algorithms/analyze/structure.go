@@ -85,7 +85,8 @@ func structure(sys *master.System, o Options) Structure {
 			s.Unconnected = append(s.Unconnected, sys.InName(k))
 			continue
 		}
-		c := Connection{From: sys.OutName(y), To: sys.InName(k), Gain: sys.Gain(k), Delay: map[string]float64{twin.Explicit: 1, twin.GaussSeidel: 1, twin.Implicit: 0}}
+		c := Connection{From: sys.OutName(y), To: sys.InName(k), Gain: sys.Gain(k),
+			Delay: map[string]float64{twin.Explicit: 1, twin.GaussSeidel: 1, twin.Implicit: 0}}
 		i := num.Owner(sys.InAt, k)
 		switch from := sys.SourceSubsystem(k); {
 		case slices.Contains(sys.Late, i):
@@ -122,7 +123,8 @@ func structure(sys *master.System, o Options) Structure {
 	bonds := o.bonds()
 	add(bonds, len(o.Bonds) > 0)
 	for _, preset := range algorithms.Presets() {
-		s.Algorithms = append(s.Algorithms, Applicability{Preset: preset.Name, Refused: unfit(sys, preset.Name, bonds, o), Unanalysed: unanalysed(preset.Name)})
+		s.Algorithms = append(s.Algorithms,
+			Applicability{Preset: preset.Name, Refused: unfit(sys, preset.Name, bonds, o), Unanalysed: unanalysed(preset.Name)})
 	}
 	return s
 }
@@ -217,7 +219,8 @@ func unfit(sys *master.System, preset string, bonds []algorithms.Bond, o Options
 	}
 	choice, err := algorithms.New(preset, nil, with)
 	if err == nil {
-		_, err = master.NewRun(sys, choice.Algorithm, master.Options{Start: o.Start, Stop: o.Start + 2*o.Step, Step: o.Step, Tolerance: o.Tolerance})
+		_, err = master.NewRun(sys, choice.Algorithm,
+			master.Options{Start: o.Start, Stop: o.Start + 2*o.Step, Step: o.Step, Tolerance: o.Tolerance})
 	}
 	if err == nil {
 		return ""

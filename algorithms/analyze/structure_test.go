@@ -40,7 +40,9 @@ func TestStructure(t *testing.T) {
 		"measured":    func(c *master.Caps) { c.DirectionalDerivative = false },
 		"directional": func(c *master.Caps) { c.SaveState = false },
 	} {
-		r := analyse(t, feedthroughLoop(t, d1, d2, caps), Options{Step: H, Stop: 1, BondsSeen: []algorithms.Bond{{Name: "b", Pairs: []algorithms.Pair{{Effort: "one.y1", Flow: "two.y1"}}}}})
+		r := analyse(t, feedthroughLoop(t, d1, d2, caps),
+			Options{Step: H, Stop: 1, BondsSeen: []algorithms.Bond{{Name: "b",
+				Pairs: []algorithms.Pair{{Effort: "one.y1", Flow: "two.y1"}}}}})
 		s := r.Structure
 		if len(s.Loops) != 2 || !s.Loops[0].Initialization || s.Loops[1].Initialization {
 			t.Fatalf("%s: loops %+v", name, s.Loops)
@@ -82,7 +84,8 @@ func TestStructure(t *testing.T) {
 				analysed = analysed || s.Preset == a.Preset
 			}
 			if forecast.ToleranceOf(a.Preset) != "" { // its steps are forecast, where errors are
-				analysed = a.Refused != "" || r.WhyNoError != "" || slices.ContainsFunc(r.Varying, func(v forecast.Varying) bool { return v.Preset == a.Preset })
+				analysed = a.Refused != "" || r.WhyNoError != "" ||
+					slices.ContainsFunc(r.Varying, func(v forecast.Varying) bool { return v.Preset == a.Preset })
 			}
 			if analysed != (a.Unanalysed == "") {
 				t.Errorf("%s: %+v, but it is analysed: %t", name, a, analysed)
@@ -151,12 +154,15 @@ func TestDiscreteConnections(t *testing.T) {
 		want    []DiscreteConnection
 		unknown string
 	}{
-		"on a loop": {[]master.Connection{real("one", "two"), held("two", "one")}, []DiscreteConnection{{"two.out", "one.in", true}}, "two.out -> one.in of Integers"},
+		"on a loop": {[]master.Connection{real("one", "two"), held("two", "one")},
+			[]DiscreteConnection{{"two.out", "one.in", true}}, "two.out -> one.in of Integers"},
 		"through a third": {[]master.Connection{real("one", "two"), held("two", "three"), real("three", "one")},
 			[]DiscreteConnection{{"two.out", "three.in", true}}, "two.out -> three.in of Integers"},
-		"two":          {[]master.Connection{held("one", "two"), held("two", "one")}, []DiscreteConnection{{"one.out", "two.in", true}, {"two.out", "one.in", true}}, "and 1 more"},
-		"from outside": {[]master.Connection{real("one", "two"), real("two", "one"), held("three", "one")}, []DiscreteConnection{{"three.out", "one.in", false}}, ""},
-		"none":         {[]master.Connection{real("one", "two"), real("two", "one")}, []DiscreteConnection{}, ""},
+		"two": {[]master.Connection{held("one", "two"), held("two", "one")},
+			[]DiscreteConnection{{"one.out", "two.in", true}, {"two.out", "one.in", true}}, "and 1 more"},
+		"from outside": {[]master.Connection{real("one", "two"), real("two", "one"), held("three", "one")},
+			[]DiscreteConnection{{"three.out", "one.in", false}}, ""},
+		"none": {[]master.Connection{real("one", "two"), real("two", "one")}, []DiscreteConnection{}, ""},
 	} {
 		sys, err := master.NewSystem([]master.Subsystem{newSwitching("one"), newSwitching("two"), newSwitching("three")}, c.links)
 		if err != nil {
@@ -167,7 +173,8 @@ func TestDiscreteConnections(t *testing.T) {
 			t.Errorf("%s: %+v", name, r.Structure.Discrete)
 		}
 		for _, s := range r.Strategies {
-			if c.unknown != "" && (s.Points != nil || !strings.Contains(s.Why, c.unknown)) || c.unknown == "" && (len(s.Stable) == 0 || s.Why != "") {
+			if c.unknown != "" && (s.Points != nil || !strings.Contains(s.Why, c.unknown)) || c.unknown == "" &&
+				(len(s.Stable) == 0 || s.Why != "") {
 				t.Errorf("%s: %s, order %d: %v, %q", name, s.Preset, s.Order, s.Stable, s.Why)
 			}
 		}

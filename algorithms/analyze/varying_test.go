@@ -16,7 +16,8 @@ import (
 
 // settledIn runs an algorithm up to a time and returns what a forecast predicts of it: its steps, FMU steps per second
 // and, if o is not nil, its error against the solution of haid's oscillator.
-func settledIn(t *testing.T, sys *master.System, v *forecast.Varying, tolerance, H, stop float64, with algorithms.With, o *exact.Haid) (s forecast.Settled) {
+func settledIn(t *testing.T, sys *master.System, v *forecast.Varying, tolerance, H, stop float64,
+	with algorithms.With, o *exact.Haid) (s forecast.Settled) {
 	t.Helper()
 	c, err := algorithms.New(v.Preset, map[string]string{v.Tolerance: fmt.Sprint(tolerance), "order": v.Order}, with)
 	if err != nil {
@@ -87,7 +88,8 @@ func testSettled(t *testing.T) {
 	o := exact.DefaultHaid()
 	o.Start = [4]float64{1e-3, 1, -2e-3, 0.3}
 	bonds := []algorithms.Bond{{Name: "spring", Pairs: []algorithms.Pair{{Effort: "two.y1", Flow: "one.y2"}}}}
-	for name, caps := range map[string]func(*master.Caps){"derivatives": nil, "substeps": func(c *master.Caps) { c.InputDerivatives = false }} {
+	for name, caps := range map[string]func(*master.Caps){"derivatives": nil,
+		"substeps": func(c *master.Caps) { c.InputDerivatives = false }} {
 		build := func() *master.System { return analyzetest.Haid(t, o, analyzetest.With(caps)) }
 		r := analyse(t, build(), Options{Step: H, Stop: 0.03, Order: 1, From: H, To: 2 * H, Error: 0.01, Bonds: bonds})
 		for _, v := range r.Varying {
@@ -105,7 +107,8 @@ func testSettled(t *testing.T) {
 				}
 				want := settledIn(t, build(), &v, s.Tolerance, H, 0.03, with, &o)
 				near := func(got, want float64) bool { return math.Abs(got-want) <= 0.25*want }
-				if !near(s.Step, want.Step) || !near(s.FMUSteps, want.FMUSteps) || !(s.Error <= 2.5*max(want.Error, 1e-4) && want.Error <= 2.5*max(s.Error, 1e-4)) {
+				if !near(s.Step, want.Step) || !near(s.FMUSteps, want.FMUSteps) ||
+					!(s.Error <= 2.5*max(want.Error, 1e-4) && want.Error <= 2.5*max(s.Error, 1e-4)) {
 					t.Errorf("%s, %s, order %s, %s %g: %+v, and a run %+v", name, v.Preset, v.Order, v.Tolerance, s.Tolerance, s, want)
 				}
 			}

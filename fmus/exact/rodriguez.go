@@ -254,7 +254,8 @@ type Crane struct {
 // start and the laws; the other parameters are our choice, with a static equilibrium at
 // the spool displacement of the paper (γ0 = 0.454346; the paper has 0.45435).
 func DefaultCrane() Crane {
-	c := Crane{L1: 1, L2: 0.5, M1: 200, M2: 250, M3: 100, AttachedAt: 0.5, XB: math.Sqrt(3) / 2, Theta1: math.Pi / 6, Theta2: 3 * math.Pi / 2, G: 9.81,
+	c := Crane{L1: 1, L2: 0.5, M1: 200, M2: 250, M3: 100, AttachedAt: 0.5,
+		XB: math.Sqrt(3) / 2, Theta1: math.Pi / 6, Theta2: 3 * math.Pi / 2, G: 9.81,
 		Ap: 65e-4, L3: 0.442, S0: 0.5, C: 1e5, Cd: 0.67, Av: 5e-4, Rho: 850, A: 6.53e-10, B: -1.19e-18, PT: 1e5, PP: 7.6e6,
 		Amplitude: 0.1, Frequency: 2}
 	c.Gamma0 = c.Equilibrium()

@@ -15,7 +15,8 @@ func evenly(T float64, n int) []float64 {
 
 // All systems start with 10 kJ and keep it, but for the dampers.
 func TestStarsKeepEnergy(t *testing.T) {
-	for name, s := range map[string]Star{"2": EnergyOscillator(), "3": EnergyStar3(), "5": EnergyStar5(), "sqrt": SqrtOscillator(), "quadratic": QuadraticOscillator()} {
+	for name, s := range map[string]Star{"2": EnergyOscillator(), "3": EnergyStar3(), "5": EnergyStar5(),
+		"sqrt": SqrtOscillator(), "quadratic": QuadraticOscillator()} {
 		x, err := s.Solve(evenly(10, 1000))
 		if err != nil {
 			t.Fatal(err)
@@ -131,7 +132,8 @@ func lagrange(L func(q, v [2]float64) float64, q, v, Q [2]float64) (a [2]float64
 	for i := range 2 {
 		b[i] = Q[i] + (at(e(i, 1), none)-at(e(i, -1), none))/(2*h)
 		for j := range 2 {
-			M[i][j] = (at(none, add(ev(i, 1), ev(j, 1))) - at(none, add(ev(i, 1), ev(j, -1))) - at(none, add(ev(i, -1), ev(j, 1))) + at(none, add(ev(i, -1), ev(j, -1)))) / (4 * hv * hv)
+			M[i][j] = (at(none, add(ev(i, 1), ev(j, 1))) - at(none, add(ev(i, 1), ev(j, -1))) - at(none,
+				add(ev(i, -1), ev(j, 1))) + at(none, add(ev(i, -1), ev(j, -1)))) / (4 * hv * hv)
 			b[i] -= v[j] * (at(e(j, 1), ev(i, 1)) - at(e(j, -1), ev(i, 1)) - at(e(j, 1), ev(i, -1)) + at(e(j, -1), ev(i, -1))) / (4 * h * hv)
 		}
 	}

@@ -83,7 +83,8 @@ func Masses(t testing.TB, n int) (*master.System, func(H float64) float64) {
 	var links []string
 	a, b := [][]float64{{0, 1}, {-2 * c, -2 * d}}, [][]float64{{0, 0, 0, 0}, {c, d, c, d}}
 	for i := range n {
-		subs = append(subs, mastertest.NewLinear(fmt.Sprint("m", i), mastertest.Matrices{A: a, B: b, C: [][]float64{{1, 0}, {0, 1}}}, []float64{math.Sin(float64(i)), 0}))
+		matrices := mastertest.Matrices{A: a, B: b, C: [][]float64{{1, 0}, {0, 1}}}
+		subs = append(subs, mastertest.NewLinear(fmt.Sprint("m", i), matrices, []float64{math.Sin(float64(i)), 0}))
 		for k, from := range []int{i - 1, i + 1} {
 			for o := 1; o <= 2 && from >= 0 && from < n; o++ {
 				links = append(links, fmt.Sprintf("m%d.y%d -> m%d.u%d", from, o, i, 2*k+o))

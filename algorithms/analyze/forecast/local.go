@@ -80,7 +80,8 @@ func (p *Forecaster) Local(s *twin.Scheme) (*Local, string) {
 		return nil, "it diverges to NaN or infinity"
 	}
 	if s.Preset == twin.Implicit && l.Growth < float64(s.Order)+slowest {
-		return nil, fmt.Sprintf("for order %d it is %.1e or less and does not grow with the step like an error of the coupling (H^%.1f): it is the error of the reference motion, which has steps of %.2g s",
+		return nil, fmt.Sprintf("for order %d it is %.1e or less and does not grow with the step like an error of the "+
+			"coupling (H^%.1f): it is the error of the reference motion, which has steps of %.2g s",
 			s.Order, l.Error, math.Round(10*l.Growth)/10+0, p.ref.h)
 	}
 	return l, ""
@@ -98,7 +99,8 @@ func (p *Forecaster) noLocal(s *twin.Scheme) string {
 		}
 		for _, m := range p.Models {
 			if m.Info.Name == r.Component && m.Order < s.Order {
-				return fmt.Sprintf("%s holds its inputs in each of %d steps per macro step; this error cannot be separated from that of its steps", r.Component, r.Steps)
+				return fmt.Sprintf("%s holds its inputs in each of %d steps per macro step; this error cannot be separated from "+
+					"that of its steps", r.Component, r.Steps)
 			}
 		}
 	}

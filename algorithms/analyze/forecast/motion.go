@@ -92,7 +92,8 @@ func (p *Forecaster) find(stop, most float64, candidates []float64) (why string)
 	case err != nil:
 		return fmt.Sprintf("the components could not follow the forecast motion: %v", err)
 	case !(off <= twin.Strayed):
-		p.Large = fmt.Sprintf("the motion over %.4g s is too large for linear models: along it, %s is off its model by %.2g of how much it moves", horizon, of, off)
+		p.Large = fmt.Sprintf("the motion over %.4g s is too large for linear models: along it, %s is off its model by %.2g "+
+			"of how much it moves", horizon, of, off)
 		return p.Large
 	case len(apart) > 0 && !slices.ContainsFunc(p.ref.sizes, func(size float64) bool { return size > 0 }):
 		return fmt.Sprintf("the only outputs that move feed no input and are not linear: %s", twin.SomeNames(apart))
@@ -170,7 +171,8 @@ func (p *Forecaster) refer(horizon, H, shortest float64) (*reference, string) {
 	}
 	r.measure(p.Point)
 	if !slices.ContainsFunc(r.sizes, func(size float64) bool { return size > 0 }) {
-		return nil, "no output moves from here on, so that errors are not defined: set start values that make the system move, or choose another time (--at)"
+		return nil, "no output moves from here on, so that errors are not defined: set start values that make the system " +
+			"move, or choose another time (--at)"
 	}
 	return r, ""
 }
@@ -228,7 +230,8 @@ func (p *Forecaster) sampled(s *twin.Scheme) bool {
 
 // course runs the strategy on driven twins from the operating point and returns the outputs at
 // each macro step, as deviations from it. keep, if not nil, is called there with the twins.
-func (p *Forecaster) course(s *twin.Scheme, h float64, steps int, keep func(n int, twins []*twin.Twin)) (y [][]float64, result master.Result, err error) {
+func (p *Forecaster) course(s *twin.Scheme, h float64, steps int, keep func(n int, twins []*twin.Twin),
+) (y [][]float64, result master.Result, err error) {
 	twins, sys, err := p.Twins(s, h, -1, 1, true)
 	if err != nil {
 		return nil, result, err

@@ -146,7 +146,8 @@ func Realise(markov []*mat.Dense, rounding *mat.Dense, noise float64, stride int
 		return nil, nil, nil, nil
 	}
 	if n == len(sv) && noise > 0 && half > 1 {
-		return nil, nil, nil, fmt.Errorf("its responses over %d steps do not show the number of states: there are too many, or there is too much noise", len(markov))
+		return nil, nil, nil, fmt.Errorf("its responses over %d steps do not show the number of states: there are too many, "+
+			"or there is too much noise", len(markov))
 	}
 	a, b, c = balanced(&svd, h1, n, ny, nu)
 	for i := range n {

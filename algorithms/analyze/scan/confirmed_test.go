@@ -48,9 +48,12 @@ func TestConfirmed(t *testing.T) {
 		noisy  bool
 		gaps   []Range
 	}{
-		"noise": {noise(3), false, []Range{{3, 3}}}, "window": {window(2.9, 3.1), false, nil}, "one side": {window(3, 3.1), false, []Range{{3, 3}}},
-		"two": {window(2.9, 4.1), false, nil}, "end": {noise(5), false, nil}, "not known beside": {nowhere, false, []Range{{3, 3}}}, "nothing": {noise(), false, nil},
-		"two of noise": {two, true, []Range{{3, 4}}}, "a window and noise": {window(2.9, 4.1), true, nil}, "noise at the end": {noise(5), true, []Range{{5, 5}}},
+		"noise": {noise(3), false, []Range{{3, 3}}}, "window": {window(2.9, 3.1), false, nil},
+		"one side": {window(3, 3.1), false, []Range{{3, 3}}},
+		"two":      {window(2.9, 4.1), false, nil}, "end": {noise(5), false, nil},
+		"not known beside": {nowhere, false, []Range{{3, 3}}}, "nothing": {noise(), false, nil},
+		"two of noise": {two, true, []Range{{3, 4}}}, "a window and noise": {window(2.9, 4.1), true, nil},
+		"noise at the end": {noise(5), true, []Range{{5, 5}}},
 		"alone and stable": {func(h float64) float64 { return 2 - noise(3)(h) }, false, []Range{{3, 3}}},
 	} {
 		radius := func(h float64) (float64, error) {

@@ -76,7 +76,8 @@ func (p *Scanner) followed(s *twin.Scheme, h float64, twins []*twin.Twin, sys *m
 			// The growth of all outputs is more certain than that of a mode with a small amplitude.
 			mode.Value *= complex(min(seen, 1)/mode.Radius(), 0)
 		case math.Log(seen) < grown || math.Log(growth(later)) < grown:
-			return Eigen{}, fmt.Errorf("followed over %d steps, one mode seems to grow by %.6g in each, but all outputs together grow by %.6g: the models that the strategy identifies have noise", len(series), mode.Radius(), growth(later))
+			return Eigen{}, fmt.Errorf("followed over %d steps, one mode seems to grow by %.6g in each, but all outputs "+
+				"together grow by %.6g: the models that the strategy identifies have noise", len(series), mode.Radius(), growth(later))
 		}
 	}
 	return mode, resolved(later, mode.Radius())
@@ -135,8 +136,10 @@ func resolved(series [][]float64, radius float64) error {
 		if err != nil {
 			return err
 		}
-		if other := math.Pow(mode.Radius(), 1/float64(stride)); linear.Stable(other) != linear.Stable(radius) && math.Abs(other-radius) > alikeRadius {
-			return fmt.Errorf("followed in a run of the models, it has a radius of %.6g or of %.6g, depending on the points used: the models that the strategy identifies have noise", radius, other)
+		other := math.Pow(mode.Radius(), 1/float64(stride))
+		if linear.Stable(other) != linear.Stable(radius) && math.Abs(other-radius) > alikeRadius {
+			return fmt.Errorf("followed in a run of the models, it has a radius of %.6g or of %.6g, depending on the points "+
+				"used: the models that the strategy identifies have noise", radius, other)
 		}
 	}
 	return nil

@@ -247,7 +247,13 @@ func (p *Scanner) Doubt(s *twin.Scheme, h, radius float64, at func(h float64) (f
 func confirm(looked []look, radius func(h float64) (float64, error), noisy func(h float64) bool) {
 	done := make([]bool, len(looked))
 	differs := func(i, j int) bool {
-		return j >= 0 && j < len(looked) && (looked[j].err != nil && done[j] || looked[j].err == nil && linear.Stable(looked[i].Radius.Radius) != linear.Stable(looked[j].Radius.Radius))
+		if j < 0 || j >= len(looked) {
+			return false
+		}
+		if looked[j].err != nil {
+			return done[j]
+		}
+		return linear.Stable(looked[i].Radius.Radius) != linear.Stable(looked[j].Radius.Radius)
 	}
 	for again := true; again; {
 		again = false

@@ -171,7 +171,8 @@ func follow(e []float64, noise float64, failed error, long bool) (c course) {
 	case failed != nil:
 		c.Finding = Finding{Why: failed.Error()}
 	case c.Kind == Calm && c.left && peak > boundedFactor*first:
-		c.Finding = Finding{Why: fmt.Sprintf("differences grow by a factor of %.3g and then stay level: an unstable coupling that is kept within bounds may do that", peak/first)}
+		c.Finding = Finding{Why: fmt.Sprintf("differences grow by a factor of %.3g and then stay level: an unstable "+
+			"coupling that is kept within bounds may do that", peak/first)}
 	}
 	return c
 }
@@ -184,11 +185,13 @@ func agree(large, small course, noise float64) Finding {
 	case large.Kind != small.Kind:
 		return Finding{Why: fmt.Sprintf("differences of %.0e and of %.0e of the inputs behave differently", kicks[0], kicks[1])}
 	case f.Kind == Calm && large.left && small.end > atNoise*noise && !(ratio < sameKicks && ratio > 1./sameKicks):
-		return Finding{Why: "differences are not in proportion to the moved inputs: the motion has noise, switches, keeps a memory, or is kept within bounds"}
+		return Finding{Why: "differences are not in proportion to the moved inputs: the motion has noise, switches, keeps a " +
+			"memory, or is kept within bounds"}
 	case f.Kind == Calm:
 		f.Radius = max(f.Radius, large.Radius)
 	case math.Abs(a-b) > sameGrowth*max(a, b)+sameRadius:
-		return Finding{Why: fmt.Sprintf("differences grow by %.6g or by %.6g in a step, depending on their size", large.Radius, small.Radius), open: true}
+		return Finding{Why: fmt.Sprintf("differences grow by %.6g or by %.6g in a step, depending on their size",
+			large.Radius, small.Radius), open: true}
 	}
 	return f
 }
@@ -226,5 +229,6 @@ func judge(e []float64, noise float64, long bool) Finding {
 		return Finding{Kind: Calm, Radius: min(1, factor(third, windows-1))}
 	}
 	return Finding{open: true,
-		Why: fmt.Sprintf("differences grow by a factor of %.3g over two thirds of %d steps; whether they would grow further is unknown", math.Exp(grown), len(e))}
+		Why: fmt.Sprintf("differences grow by a factor of %.3g over two thirds of %d steps; whether they would grow further "+
+			"is unknown", math.Exp(grown), len(e))}
 }

@@ -170,7 +170,8 @@ func (r *tryer) run(ctx context.Context, s *Strategy, h, kick float64, n int) (o
 		return nil, err
 	}
 	way := int(math.Ceil((max(r.At, r.Start)-r.Start)/h - 1e-6))
-	run, err := master.NewRun(sys, alg, master.Options{Start: r.Start, Stop: r.Start + (float64(way+n)+1.5)*h, Step: h, Tolerance: r.Tolerance, Workers: 1, Steer: true})
+	run, err := master.NewRun(sys, alg, master.Options{Start: r.Start, Stop: r.Start + (float64(way+n)+1.5)*h, Step: h,
+		Tolerance: r.Tolerance, Workers: 1, Steer: true})
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,8 @@ func (p *Point) invariant(i int, h float64, r *linear.Response) error {
 	const always = -1
 	stands := func(y [][]float64) error {
 		if j := stillness(p.Y[p.X.Sys.OutAt[i]:p.X.Sys.OutAt[i]+m.Outputs()], y); j > 0 {
-			return fmt.Errorf("its outputs do not change over step %d but change in the steps before and after it: it takes internal steps of its own%s", j+1, remedy)
+			return fmt.Errorf("its outputs do not change over step %d but change in the steps before and after it: it takes "+
+				"internal steps of its own%s", j+1, remedy)
 		}
 		return nil
 	}
@@ -65,7 +66,8 @@ func (p *Point) invariant(i int, h float64, r *linear.Response) error {
 				for o, v := range y[j] {
 					noise := 100 * max(linear.OutputRounding, p.X.Replay(i).Replays) * math.Abs(base[j][o])
 					if off := math.Abs(v - first[j-when][o]); off > untrustedShift*largest[o]+noise {
-						return fmt.Errorf("its response to %s depends on when it is moved (%s is off by %.2g): it takes internal steps of its own, or is not linear%s", m.Info.In[k].Name, m.Info.Out[o].Name, off/largest[o], remedy)
+						return fmt.Errorf("its response to %s depends on when it is moved (%s is off by %.2g): it takes internal steps "+
+							"of its own, or is not linear%s", m.Info.In[k].Name, m.Info.Out[o].Name, off/largest[o], remedy)
 					}
 				}
 			}
@@ -169,7 +171,9 @@ func (p *Point) grows(i int, h float64, r *linear.Response) error {
 		longest = max(longest, len(u))
 	}
 	if says > 0 && !(math.Sqrt(does/says) >= growsPart) {
-		return fmt.Errorf("its model grows by %.6g in a step with its inputs held, and it does not (it moves by %.2g of that after %d steps): it is not linear along its motion; try another time (--at) or smaller motions", size, math.Sqrt(does/says), longest)
+		return fmt.Errorf("its model grows by %.6g in a step with its inputs held, and it does not (it moves by %.2g of "+
+			"that after %d steps): it is not linear along its motion; try another time (--at) or smaller motions", size,
+			math.Sqrt(does/says), longest)
 	}
 	return nil
 }
@@ -236,7 +240,8 @@ func (p *Point) compare(i int, none string, o Options) {
 		}
 		none = failed.Error()
 	}
-	caveat := fmt.Sprintf("the internal steps of its solver are not in its model, which is made of directional derivatives; these could not be checked: %s", none)
+	caveat := fmt.Sprintf("the internal steps of its solver are not in its model, which is made of directional "+
+		"derivatives; these could not be checked: %s", none)
 	if m.Why != "" {
 		caveat = m.Why + "; " + caveat
 	}

@@ -86,7 +86,8 @@ func end(s master.Subsystem) error {
 
 // newPoint chooses the source of the model of each subsystem.
 func newPoint(ctx context.Context, x *master.Exec, o Options, t float64, of *prober) (*Point, error) {
-	p := &Point{Ctx: ctx, X: x, T: t, Step: o.Step, Start: o.Start, Order: o.Order, Y: slices.Clone(x.Y), sizes: of.sizes, way: of.way, Broken: of.broken}
+	p := &Point{Ctx: ctx, X: x, T: t, Step: o.Step, Start: o.Start, Order: o.Order,
+		Y: slices.Clone(x.Y), sizes: of.sizes, way: of.way, Broken: of.broken}
 	for i, info := range x.Sys.Infos {
 		m := &Model{Info: info, Source: Measured, Order: of.taken[i], Takes: of.takes[i], known: map[float64]found{}}
 		p.Models = append(p.Models, m)

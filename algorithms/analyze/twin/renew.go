@@ -40,11 +40,13 @@ func (p *Point) renewable(i int) string {
 func (p *Point) leads(i int) string {
 	info := p.X.Sys.Infos[i]
 	if len(p.way) > longestWay {
-		return fmt.Sprintf("the operating point is %d steps from the start, too far for leading further instances there: take an earlier point or longer steps", len(p.way)-1)
+		return fmt.Sprintf("the operating point is %d steps from the start, too far for leading further instances there: "+
+			"take an earlier point or longer steps", len(p.way)-1)
 	}
 	for k := range info.DiscreteIn {
 		if len(p.way) > 1 && p.X.Sys.DiscreteConnected(i, k) {
-			return fmt.Sprintf("its input %s is not Real and has changed since the start, so that further instances cannot be led here", info.DiscreteIn[k].Name)
+			return fmt.Sprintf("its input %s is not Real and has changed since the start, so that further instances cannot be "+
+				"led here", info.DiscreteIn[k].Name)
 		}
 	}
 	return ""

@@ -46,7 +46,8 @@ const sameStep = 1e-6
 func NewTwin(of *master.Info, r *linear.Response, h float64, order int) *Twin {
 	n := r.States()
 	t := &Twin{r: r, h: h, Order: order, X0: make([]float64, n), X: make([]float64, n), next: make([]float64, n)}
-	t.Decl = master.Info{Name: of.Name, In: of.In, Step: master.Feedthrough{On: realOnly(of), Assumed: of.Step.Assumed}, Stateless: of.Stateless}
+	t.Decl = master.Info{Name: of.Name, In: of.In, Stateless: of.Stateless,
+		Step: master.Feedthrough{On: realOnly(of), Assumed: of.Step.Assumed}}
 	for _, p := range of.Out {
 		if !p.Internal {
 			t.Decl.Out = append(t.Decl.Out, p)

@@ -168,7 +168,8 @@ func (o *window) take(s *window) {
 // tell warns that an output grows.
 func (w *Recorder) tell(o *window, n int) {
 	factor := math.Pow(o.bends[0][n]/o.bends[1][n], 1/float64(o.steps))
-	w.Text = fmt.Sprintf("up to t = %.4g s, %s has grown by %.3g in every macro step of %.4g s, and the steps do not resolve the motion: the coupling is probably unstable; "+
+	w.Text = fmt.Sprintf("up to t = %.4g s, %s has grown by %.3g in every macro step of %.4g s, and the steps do not "+
+		"resolve the motion: the coupling is probably unstable; "+
 		"take shorter steps or another algorithm (macrostep analyze finds stable ones)", w.t, w.sys.OutName(w.feeds[n]), factor, w.step)
 	if w.Warn != nil {
 		w.Warn(w.Text)
