@@ -31,7 +31,8 @@ func TestRecommendsWithoutPromise(t *testing.T) {
 	}
 }
 
-// A step of unknown stability is not recommended, although a longer one is known to be stable.
+// A step of unknown stability is not recommended, although a longer one is known to be stable; nor is a strategy that
+// differs in a run.
 func TestRecommendsKnown(t *testing.T) {
 	r := &Report{Step: 0.01, From: 1e-3, To: 1, Recommended: -1, Strategies: []Strategy{
 		{Preset: "explicit", Result: scan.Result{Points: []scan.Radius{{Step: 0.09, Radius: 0.5}}, Stable: []scan.Range{{From: 0.09, To: 0.09}}}},
@@ -41,7 +42,7 @@ func TestRecommendsKnown(t *testing.T) {
 	if r.recommend(0.01); r.Recommended != 1 || r.StepToTake != 0.01 {
 		t.Errorf("%+v", r)
 	}
-	r.Strategies, r.Recommended = r.Strategies[:1], -1
+	r.Strategies[1].Untold, r.Recommended = "a run differs", -1
 	if r.recommend(0.01); r.Recommended >= 0 {
 		t.Errorf("%+v", r)
 	}
@@ -57,7 +58,7 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// What is unknown is no number in the JSON, and what is known is read back as it was.
+// Unknown values are null in JSON, and known ones are read back unchanged.
 func TestUnknownInJSON(t *testing.T) {
 	for _, c := range []struct {
 		s          Strategy
