@@ -52,12 +52,12 @@ func Description(name string) ([]byte, error) {
 }
 
 // Build compiles one of our FMUs for this machine and writes it to dir/name.fmu,
-// replacing a file that is there. The FMU holds its sources. Builds may run at
-// the same time, of one FMU too.
+// replacing an existing file. The FMU contains its sources. Builds may run at
+// the same time, also of the same FMU.
 //
-// The compiler is $CC (with arguments, if it holds some), else the first of cc,
-// gcc and clang on the path. The error says what to install if there is none,
-// and holds the compiler's messages if it fails.
+// The compiler is $CC, which may include arguments, else the first of cc,
+// gcc and clang on the path. Errors: there is no compiler (the text names what to install), or it
+// fails (the text contains its messages).
 func Build(dir, name string) (path string, err error) {
 	m, err := find(name)
 	if err != nil {
@@ -66,7 +66,7 @@ func Build(dir, name string) (path string, err error) {
 	return m.write(dir)
 }
 
-// write builds the FMU and puts it into a folder.
+// write builds the FMU and writes it to a folder.
 func (m *model) write(dir string) (path string, err error) {
 	cc, err := csrc.Compiler()
 	if err != nil {
@@ -80,9 +80,9 @@ func (m *model) write(dir string) (path string, err error) {
 	return path, archive.WriteFile(path, data)
 }
 
-// Pack compiles one C source, which may include our fmi2.h, and writes the FMU of
-// the library and this modelDescription.xml to dir/name.fmu, replacing a file
-// that is there; name is also its modelIdentifier. Errors are those of Build.
+// Pack compiles one C source, which may include our fmi2.h, and writes an FMU of
+// the library and the given modelDescription.xml to dir/name.fmu, replacing an existing file;
+// name is also its modelIdentifier. Errors are those of Build.
 func Pack(dir, name, description, source string) (path string, err error) {
 	cc, err := csrc.Compiler()
 	if err != nil {
@@ -100,12 +100,12 @@ func Pack(dir, name, description, source string) (path string, err error) {
 	return path, archive.WriteFile(path, data)
 }
 
-// binary is the place of a library in an FMU.
+// binary returns a library at its place in an FMU.
 func binary(name string, library []byte) file {
 	return file{"binaries/" + platform() + "/" + name + csrc.Extension(), library}
 }
 
-// BuildAll builds all our FMUs into dir, several at a time, and gives their paths
+// BuildAll builds all our FMUs into dir in parallel and returns their paths
 // in the order of Names.
 func BuildAll(dir string) ([]string, error) {
 	names := Names()
@@ -131,7 +131,7 @@ func parallel(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// files returns what the library is compiled from, but guid.h.
+// files returns the sources of the library without guid.h.
 func (m *model) files() ([]file, error) {
 	f := []file{{"fmi2.h", csrc.Header}}
 	for _, name := range append([]string{"fmu.c", "fmu.h"}, m.sources...) {
@@ -151,8 +151,7 @@ func (m *model) build(cc []string) ([]byte, error) {
 		return nil, err
 	}
 	guid := m.guid(src)
-	// What the compiler is told by the file rather than by an option is also there
-	// for whoever builds the sources in the FMU again.
+	// Macros are in a file and not in compiler options, so that the sources in the FMU can be compiled again.
 	header := fmt.Sprintf("#define FMU_GUID \"%s\"\n", guid)
 	header += m.header()
 	src = append(src, file{"guid.h", []byte(header)})
@@ -211,7 +210,7 @@ func (m *model) header() string {
 	return b.String()
 }
 
-// cLiteral writes a string as C does, whatever bytes it is of.
+// cLiteral returns a string as a C literal.
 func cLiteral(s string) string {
 	b := []byte{'"'}
 	for i := range len(s) {
@@ -220,8 +219,8 @@ func cLiteral(s string) string {
 	return string(append(b, '"'))
 }
 
-// compile returns the shared library made from the sources. The working folder is
-// that of the sources, so that no path of this machine gets into the library.
+// compile returns the shared library made from the sources, compiled in their folder, so that it contains no path of
+// this machine.
 func compile(cc []string, name string, src []file) (built []byte, err error) {
 	temp, err := archive.NewTempDir("", archive.Prefix)
 	if err != nil {
@@ -245,7 +244,7 @@ func compile(cc []string, name string, src []file) (built []byte, err error) {
 	return os.ReadFile(filepath.Join(dir, library))
 }
 
-// platform is the folder of the binaries of this machine (fmi2 5).
+// platform returns the folder of the binaries of this machine (fmi2 5).
 func platform() string {
 	system := runtime.GOOS
 	if system == "windows" {
@@ -264,8 +263,8 @@ func platform() string {
 	return machine + "-" + runtime.GOOS
 }
 
-// zipped zips the entries in their order, with one fixed time, so that equal
-// content gives equal bytes. What is an archive already is stored.
+// zipped zips the entries in their order with a fixed time, so that equal
+// content gives equal bytes. FMUs are stored without compression.
 func zipped(entries []file) ([]byte, error) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)

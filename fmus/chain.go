@@ -9,22 +9,21 @@ import (
 )
 
 // Chain is the nonlinear oscillator chain of meyer 6.2 cut into pieces: subsystems
-// s1, s2, … with one mass after the other, each with its neighbour joined by a
-// stateless coupling c1, c2, … (force/force decomposition). The paper leaves the
-// ends open; here both are joined to the ground by a spring as between masses.
+// s1, s2, … of consecutive masses, joined by
+// stateless couplings c1, c2, … (force/force decomposition). The paper does not specify the
+// ends; here both are joined to the ground by the same spring as between masses.
 type Chain struct {
 	Masses     int // of the whole chain
 	Subsystems int // at least 1, of at least two masses each
 	// Ends is the number of masses in the first and in the last subsystem (meyer
-	// 6.6.2, 6.6.3); 0: as many as in the others. Sizes differ by one at most where
-	// the number of masses asks for it.
+	// 6.6.2, 6.6.3); 0: as many as in the others. The others differ by one mass at most.
 	Ends int
-	// Set gives values of the parameters of the FMU chain to all subsystems; those
-	// of the springs, c, d, C and D, also to the couplings.
+	// Set holds values of parameters of the FMU chain, for all subsystems; those
+	// of the springs, c, d, C and D, are also for the couplings.
 	Set map[string]float64
 }
 
-// placed are the parameters of the FMU that a piece's place in the chain decides.
+// placed are the parameters of the FMU that follow from the place of a piece in the chain.
 var placed = []string{"masses", "number", "total", "ground_left", "ground_right"}
 
 // sizes returns the masses of each subsystem.
@@ -67,9 +66,9 @@ type chainValue struct {
 	value float64
 }
 
-// values returns what all subsystems and what all couplings are given, in the order
-// of the parameters of the FMU chain. The couplings get the values of the springs
-// in any case: they have other defaults.
+// values returns the parameters of all subsystems and of all couplings, in the order
+// of the parameters of the FMU chain. Those of the couplings include the default springs of the chain, because
+// the FMU of the couplings has other defaults.
 func (c Chain) values() (pieces, couplings []chainValue, err error) {
 	var names []string
 	for _, v := range chain().variables {
@@ -101,9 +100,9 @@ func (c Chain) values() (pieces, couplings []chainValue, err error) {
 	return pieces, couplings, nil
 }
 
-// ChainDocument returns SystemStructure.ssd of a chain, with the settings of the
-// control of order and step that meyer has: 0.5 s, and 1 µs for steps of one size.
-// The error tells a size or a parameter that cannot be.
+// ChainDocument returns SystemStructure.ssd of a chain, with meyer's settings for the
+// control of order and step: 0.5 s, and 1 µs for steps of one size.
+// Errors: sizes and parameters that are not possible.
 func ChainDocument(c Chain) ([]byte, error) {
 	sizes, err := c.sizes()
 	if err != nil {
@@ -121,43 +120,9 @@ func ChainDocument(c Chain) ([]byte, error) {
 	d.line(`    xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon"`)
 	d.line(`    xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues">`)
 	d.line(`  <ssd:System name="chain">`)
-	d.line(`    <ssd:Elements>`)
-	number, last := 1, len(sizes)
-	for i, n := range sizes {
-		i++
-		list := []chainValue{{"masses", true, float64(n)}, {"number", true, float64(number)}, {"total", true, float64(c.Masses)}}
-		var connectors []connector
-		for _, side := range []struct {
-			name   string
-			at     int
-			ground string
-		}{{"left", 1, "ground_left"}, {"right", last, "ground_right"}} {
-			if i == side.at {
-				list = append(list, chainValue{side.ground, true, 1})
-				continue
-			}
-			connectors = append(connectors, connector{"F_" + side.name, "input", "N"},
-				connector{"x_" + side.name, "output", "m"}, connector{"v_" + side.name, "output", "m/s"})
-		}
-		d.component(fmt.Sprintf("s%d", i), "chain", connectors, append(list, pieces...))
-		if i < last {
-			d.component(fmt.Sprintf("c%d", i), "coupling_cubic", []connector{{"x1", "input", "m"}, {"v1", "input", "m/s"},
-				{"x2", "input", "m"}, {"v2", "input", "m/s"}, {"F", "output", "N"}}, couplings)
-		}
-		number += n
-	}
-	d.line(`    </ssd:Elements>`)
-	if last > 1 {
-		d.line(`    <ssd:Connections>`)
-		for i := 1; i < last; i++ {
-			for _, v := range []string{"x", "v"} {
-				d.line(`      <ssd:Connection startElement="s%d" startConnector="%s_right" endElement="c%d" endConnector="%s1"/>`, i, v, i, v)
-				d.line(`      <ssd:Connection startElement="s%d" startConnector="%s_left" endElement="c%d" endConnector="%s2"/>`, i+1, v, i, v)
-			}
-			d.line(`      <ssd:Connection startElement="c%d" startConnector="F" endElement="s%d" endConnector="F_right"/>`, i, i)
-			d.line(`      <ssd:Connection startElement="c%d" startConnector="F" endElement="s%d" endConnector="F_left"><ssc:LinearTransformation factor="-1"/></ssd:Connection>`, i, i+1)
-		}
-		d.line(`    </ssd:Connections>`)
+	d.elements(c, sizes, pieces, couplings)
+	if len(sizes) > 1 {
+		d.connections(len(sizes))
 	}
 	d.line(`  </ssd:System>`)
 	d.line(`  <ssd:Units>`)
@@ -167,30 +132,12 @@ func ChainDocument(c Chain) ([]byte, error) {
 		}
 	}
 	d.line(`  </ssd:Units>`)
-	d.line(`  <ssd:DefaultExperiment startTime="0" stopTime="0.5">`)
-	d.line(`    <ssd:Annotations>`)
-	d.line(`      <ssc:Annotation type="com.github.macrostep">`)
-	d.line(`        <ms:Settings xmlns:ms="https://github.com/macrostep/macrostep/ssp/1" version="1" stepSize="1e-06">`)
-	relative, absolute := []string{"1e-5"}, []string(nil)
-	for i := 1; i < last; i++ {
-		relative, absolute = append(relative, fmt.Sprintf("c%d.F:1e-3", i)), append(absolute, fmt.Sprintf("c%d.F:1e-1", i))
-	}
-	d.line(`          <ms:Param key="control.rtol" value="%s"/>`, strings.Join(relative, ","))
-	if absolute != nil {
-		d.line(`          <ms:Param key="control.atol" value="%s"/>`, strings.Join(absolute, ","))
-	}
-	for _, s := range [][2]string{{"safety", "6"}, {"h0", "1e-7"}, {"ratio-min", "0.5"}, {"ratio-max", "2"}} {
-		d.line(`          <ms:Param key="control.%s" value="%s"/>`, s[0], s[1])
-	}
-	d.line(`        </ms:Settings>`)
-	d.line(`      </ssc:Annotation>`)
-	d.line(`    </ssd:Annotations>`)
-	d.line(`  </ssd:DefaultExperiment>`)
+	d.experiment(len(sizes))
 	d.line(`</ssd:SystemStructureDescription>`)
 	return []byte(d.String()), nil
 }
 
-// chainDocument is a document in the making.
+// chainDocument builds SystemStructure.ssd.
 type chainDocument struct{ strings.Builder }
 
 func (d *chainDocument) line(format string, a ...any) { fmt.Fprintf(d, format+"\n", a...) }
@@ -216,8 +163,75 @@ func (d *chainDocument) component(name, fmu string, connectors []connector, valu
 	d.line(`      </ssd:Component>`)
 }
 
-// WriteChain builds the FMUs of a chain and writes dir/chain.ssp, replacing a file
-// that is there. Errors are those of Build and those of a chain that cannot be.
+// elements writes the subsystems and couplings.
+func (d *chainDocument) elements(c Chain, sizes []int, pieces, couplings []chainValue) {
+	d.line(`    <ssd:Elements>`)
+	number, last := 1, len(sizes)
+	for i, n := range sizes {
+		i++
+		list := []chainValue{{"masses", true, float64(n)}, {"number", true, float64(number)}, {"total", true, float64(c.Masses)}}
+		var connectors []connector
+		for _, side := range []struct {
+			name string
+			at   int
+		}{{"left", 1}, {"right", last}} {
+			if i == side.at {
+				list = append(list, chainValue{"ground_" + side.name, true, 1})
+				continue
+			}
+			connectors = append(connectors, connector{"F_" + side.name, "input", "N"},
+				connector{"x_" + side.name, "output", "m"}, connector{"v_" + side.name, "output", "m/s"})
+		}
+		d.component(fmt.Sprintf("s%d", i), "chain", connectors, append(list, pieces...))
+		if i < last {
+			d.component(fmt.Sprintf("c%d", i), "coupling_cubic", []connector{{"x1", "input", "m"}, {"v1", "input", "m/s"},
+				{"x2", "input", "m"}, {"v2", "input", "m/s"}, {"F", "output", "N"}}, couplings)
+		}
+		number += n
+	}
+	d.line(`    </ssd:Elements>`)
+}
+
+// connections connects a number of subsystems through their couplings.
+func (d *chainDocument) connections(subsystems int) {
+	d.line(`    <ssd:Connections>`)
+	for i := 1; i < subsystems; i++ {
+		for _, v := range []string{"x", "v"} {
+			d.line(`      <ssd:Connection startElement="s%d" startConnector="%s_right" endElement="c%d" endConnector="%s1"/>`, i, v, i, v)
+			d.line(`      <ssd:Connection startElement="s%d" startConnector="%s_left" endElement="c%d" endConnector="%s2"/>`, i+1, v, i, v)
+		}
+		d.line(`      <ssd:Connection startElement="c%d" startConnector="F" endElement="s%d" endConnector="F_right"/>`, i, i)
+		d.line(`      <ssd:Connection startElement="c%d" startConnector="F" endElement="s%d" endConnector="F_left">`+
+			`<ssc:LinearTransformation factor="-1"/></ssd:Connection>`, i, i+1)
+	}
+	d.line(`    </ssd:Connections>`)
+}
+
+// experiment writes the default experiment with the settings of a run.
+func (d *chainDocument) experiment(subsystems int) {
+	d.line(`  <ssd:DefaultExperiment startTime="0" stopTime="0.5">`)
+	d.line(`    <ssd:Annotations>`)
+	d.line(`      <ssc:Annotation type="com.github.macrostep">`)
+	d.line(`        <ms:Settings xmlns:ms="https://github.com/macrostep/macrostep/ssp/1" version="1" stepSize="1e-06">`)
+	relative, absolute := []string{"1e-5"}, []string(nil)
+	for i := 1; i < subsystems; i++ {
+		relative, absolute = append(relative, fmt.Sprintf("c%d.F:1e-3", i)), append(absolute, fmt.Sprintf("c%d.F:1e-1", i))
+	}
+	d.line(`          <ms:Param key="control.rtol" value="%s"/>`, strings.Join(relative, ","))
+	if absolute != nil {
+		d.line(`          <ms:Param key="control.atol" value="%s"/>`, strings.Join(absolute, ","))
+	}
+	for _, s := range [][2]string{{"safety", "6"}, {"h0", "1e-7"}, {"ratio-min", "0.5"}, {"ratio-max", "2"}} {
+		d.line(`          <ms:Param key="control.%s" value="%s"/>`, s[0], s[1])
+	}
+	d.line(`        </ms:Settings>`)
+	d.line(`      </ssc:Annotation>`)
+	d.line(`    </ssd:Annotations>`)
+	d.line(`  </ssd:DefaultExperiment>`)
+}
+
+// WriteChain builds the FMUs of a chain and writes dir/chain.ssp, replacing an existing file.
+// Errors are those of Build and of ChainDocument.
 func WriteChain(dir string, c Chain) (path string, err error) {
 	document, err := ChainDocument(c)
 	if err != nil {

@@ -18,7 +18,8 @@ func correctorOne() *model {
 
 func correctorTwo() *model {
 	return &model{name: "corrector_two", sources: []string{"lti.h", "lti.c", "corrector_two.c"}, outputOrder: 5, stop: 0.3, step: 1e-4,
-		description: "Two-mass oscillator of haid: mass 2 with the coupling spring and damper, driven by the motion of mass 1; exact for polynomial inputs if n_d = 1",
+		description: "Two-mass oscillator of haid: mass 2 with the coupling spring and damper, driven by the motion of mass " +
+			"1; exact for polynomial inputs if n_d = 1",
 		variables: []variable{
 			in("s_other", "m", "displacement of mass 1"),
 			in("v_other", "m/s", "velocity of mass 1"),

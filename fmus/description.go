@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// units are those that the models use, as FMI defines them (exponents of SI).
+// units of the models, with the exponents of their SI base units as in FMI.
 var units = []struct{ name, base string }{
 	{"N", `kg="1" m="1" s="-2"`},
 	{"N.s/m", `kg="1" s="-1"`},
@@ -33,8 +33,8 @@ var units = []struct{ name, base string }{
 	{"1/Pa2", `kg="-2" m="2" s="4"`},
 }
 
-// visible are the variables that modelDescription.xml lists: a black box shows
-// no states. Value references stay those of the C table.
+// visible returns the variables that modelDescription.xml lists, without the states of a black box, and their value
+// references, which are those of the C table.
 func (m *model) visible() (v []variable, reference []int) {
 	reals, counts, texts := 0, 0, 0
 	for _, x := range m.variables {
@@ -53,8 +53,8 @@ func (m *model) visible() (v []variable, reference []int) {
 	return v, reference
 }
 
-// guid follows from everything that is in the FMU but the binary, so that an
-// FMU never meets the library of another version of itself.
+// guid returns a GUID made from the description and the sources, so that an FMU never loads a library of another
+// version.
 func (m *model) guid(sources []file) string {
 	h := sha256.New()
 	h.Write([]byte(m.xml("")))
@@ -107,35 +107,37 @@ func (m *model) xml(guid string) string {
 	}
 	p(`  </ModelVariables>`)
 
-	p(`  <ModelStructure>`)
-	p(`    <Outputs>`)
-	for i, v := range variables {
-		if v.output {
-			p(`      <Unknown index="%d"%s/>`, i+1, m.dependencies(v, index))
-		}
-	}
-	p(`    </Outputs>`)
-	if !m.plain {
-		var lines []string
-		for i, v := range variables {
-			if v.derivativeOf != "" {
-				lines = append(lines, fmt.Sprintf(`      <Unknown index="%d"%s/>`, i+1, m.dependencies(v, index)))
-			}
-		}
-		if len(lines) > 0 {
-			p("    <Derivatives>\n%s\n    </Derivatives>", strings.Join(lines, "\n"))
-		}
-	}
-	p(`    <InitialUnknowns>`)
-	for i, v := range variables {
-		if v.role == state || v.role == derivative || v.role == calculated {
-			p(`      <Unknown index="%d"%s/>`, i+1, m.initialDependencies(v, index))
-		}
-	}
-	p(`    </InitialUnknowns>`)
-	p(`  </ModelStructure>`)
+	m.writeStructure(p, variables, index)
 	p(`</fmiModelDescription>`)
 	return b.String()
+}
+
+// writeStructure writes ModelStructure (fmi2 26–28).
+func (m *model) writeStructure(p func(string, ...any), variables []variable, index map[string]int) {
+	unknowns := func(is func(v variable) bool, dependencies func(v variable, index map[string]int) string) (lines []string) {
+		for i, v := range variables {
+			if is(v) {
+				lines = append(lines, fmt.Sprintf(`      <Unknown index="%d"%s/>`, i+1, dependencies(v, index)))
+			}
+		}
+		return lines
+	}
+	list := func(name string, lines []string) {
+		p(`    <%s>`, name)
+		for _, l := range lines {
+			p("%s", l)
+		}
+		p(`    </%s>`, name)
+	}
+	p(`  <ModelStructure>`)
+	list("Outputs", unknowns(func(v variable) bool { return v.output }, m.dependencies))
+	rates := unknowns(func(v variable) bool { return v.derivativeOf != "" }, m.dependencies)
+	if !m.plain && len(rates) > 0 {
+		list("Derivatives", rates)
+	}
+	initial := func(v variable) bool { return v.role == state || v.role == derivative || v.role == calculated }
+	list("InitialUnknowns", unknowns(initial, m.initialDependencies))
+	p(`  </ModelStructure>`)
 }
 
 func (m *model) capabilities() string {
@@ -224,9 +226,8 @@ func (v variable) typed(plain bool, index map[string]int) string {
 	return s + "/>"
 }
 
-// dependencies are those between steps: on inputs and states (fmi2 26–28). What
-// is a state itself depends on no other known; that it depends on itself is not
-// written (MD36). Indices ascend (fmi2 27).
+// dependencies returns those between steps, on inputs and states, with ascending indices (fmi2 26–28). A
+// state depends on no other known; its dependency on itself is not written (MD36).
 func (m *model) dependencies(v variable, index map[string]int) string {
 	if m.plain {
 		return ""
@@ -244,8 +245,7 @@ func (m *model) dependencies(v variable, index map[string]int) string {
 	return fmt.Sprintf(` dependencies="%s" dependenciesKind="%s"`, strings.Join(on, " "), strings.Join(kind, " "))
 }
 
-// initialDependencies are those at the start: on inputs and parameters, since
-// the states are unknowns there themselves.
+// initialDependencies returns those at the start, on inputs and parameters; states are unknowns there.
 func (m *model) initialDependencies(v variable, index map[string]int) string {
 	if m.plain {
 		return ""

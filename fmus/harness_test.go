@@ -2,11 +2,13 @@ package fmus
 
 import (
 	"archive/zip"
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 	"sync"
@@ -19,8 +21,7 @@ import (
 	"github.com/macrostep/macrostep/test/cc"
 )
 
-// The tests load the libraries by purego alone: what is illegal for a master
-// must reach the C code.
+// The tests load the libraries by purego alone, because calls that a master must not make have to reach the C code.
 
 const (
 	ok      int32 = 0
@@ -28,20 +29,20 @@ const (
 	failed  int32 = 3
 )
 
-// library is one loaded FMU.
+// library is one loaded FMU. The fields of functions are tagged with the name in FMI, without fmi2, where it differs.
 type library struct {
 	path, guid string
 	variables  map[string]scalar
 	md         description
 
 	Instantiate     func(name string, kind int32, guid, resources string, callbacks unsafe.Pointer, visible, logging int32) uintptr
-	Free            func(uintptr)
+	Free            func(uintptr) `fmi2:"FreeInstance"`
 	GetVersion      func() string
-	GetTypes        func() string
+	GetTypes        func() string `fmi2:"GetTypesPlatform"`
 	SetDebugLogging func(uintptr, int32, uintptr, unsafe.Pointer) int32
-	Setup           func(c uintptr, tolDefined int32, tol, start float64, stopDefined int32, stop float64) int32
-	Enter           func(uintptr) int32
-	Exit            func(uintptr) int32
+	Setup           func(c uintptr, tolDefined int32, tol, start float64, stopDefined int32, stop float64) int32 `fmi2:"SetupExperiment"`
+	Enter           func(uintptr) int32                                                                          `fmi2:"EnterInitializationMode"`
+	Exit            func(uintptr) int32                                                                          `fmi2:"ExitInitializationMode"`
 	Terminate       func(uintptr) int32
 	Reset           func(uintptr) int32
 	GetString       func(uintptr, *uint32, uintptr, *uintptr) int32
@@ -51,20 +52,20 @@ type library struct {
 	GetInteger      func(uintptr, *uint32, uintptr, *int32) int32
 	SetInteger      func(uintptr, *uint32, uintptr, *int32) int32
 	DoStep          func(c uintptr, t, h float64, noPrior int32) int32
-	Cancel          func(uintptr) int32
-	GetState        func(uintptr, *uintptr) int32
-	SetState        func(uintptr, uintptr) int32
-	FreeState       func(uintptr, *uintptr) int32
-	StateSize       func(uintptr, uintptr, *uintptr) int32
-	Serialize       func(uintptr, uintptr, *byte, uintptr) int32
-	Deserialize     func(uintptr, *byte, uintptr, *uintptr) int32
-	Directional     func(c uintptr, unknown *uint32, n uintptr, known *uint32, m uintptr, dv, out *float64) int32
-	SetDerivatives  func(c uintptr, vr *uint32, n uintptr, order *int32, v *float64) int32
-	GetDerivatives  func(c uintptr, vr *uint32, n uintptr, order *int32, v *float64) int32
-	RealStatus      func(uintptr, int32, *float64) int32
-	BooleanStatus   func(uintptr, int32, *int32) int32
-	IntegerStatus   func(uintptr, int32, *int32) int32
-	Status          func(uintptr, int32, *int32) int32
+	Cancel          func(uintptr) int32                                                                           `fmi2:"CancelStep"`
+	GetState        func(uintptr, *uintptr) int32                                                                 `fmi2:"GetFMUstate"`
+	SetState        func(uintptr, uintptr) int32                                                                  `fmi2:"SetFMUstate"`
+	FreeState       func(uintptr, *uintptr) int32                                                                 `fmi2:"FreeFMUstate"`
+	StateSize       func(uintptr, uintptr, *uintptr) int32                                                        `fmi2:"SerializedFMUstateSize"`
+	Serialize       func(uintptr, uintptr, *byte, uintptr) int32                                                  `fmi2:"SerializeFMUstate"`
+	Deserialize     func(uintptr, *byte, uintptr, *uintptr) int32                                                 `fmi2:"DeSerializeFMUstate"`
+	Directional     func(c uintptr, unknown *uint32, n uintptr, known *uint32, m uintptr, dv, out *float64) int32 `fmi2:"GetDirectionalDerivative"`
+	SetDerivatives  func(c uintptr, vr *uint32, n uintptr, order *int32, v *float64) int32                        `fmi2:"SetRealInputDerivatives"`
+	GetDerivatives  func(c uintptr, vr *uint32, n uintptr, order *int32, v *float64) int32                        `fmi2:"GetRealOutputDerivatives"`
+	RealStatus      func(uintptr, int32, *float64) int32                                                          `fmi2:"GetRealStatus"`
+	BooleanStatus   func(uintptr, int32, *int32) int32                                                            `fmi2:"GetBooleanStatus"`
+	IntegerStatus   func(uintptr, int32, *int32) int32                                                            `fmi2:"GetIntegerStatus"`
+	Status          func(uintptr, int32, *int32) int32                                                            `fmi2:"GetStatus"`
 }
 
 // description is the part of modelDescription.xml that tests look at.
@@ -179,22 +180,11 @@ func load(t testing.TB, name string) *library {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range []struct {
-		name string
-		to   any
-	}{
-		{"Instantiate", &l.Instantiate}, {"FreeInstance", &l.Free}, {"GetVersion", &l.GetVersion},
-		{"GetTypesPlatform", &l.GetTypes}, {"SetDebugLogging", &l.SetDebugLogging}, {"SetupExperiment", &l.Setup},
-		{"EnterInitializationMode", &l.Enter}, {"ExitInitializationMode", &l.Exit}, {"Terminate", &l.Terminate},
-		{"Reset", &l.Reset}, {"GetReal", &l.GetReal}, {"SetReal", &l.SetReal}, {"GetInteger", &l.GetInteger}, {"GetString", &l.GetString}, {"SetString", &l.SetString},
-		{"SetInteger", &l.SetInteger}, {"DoStep", &l.DoStep}, {"CancelStep", &l.Cancel}, {"GetFMUstate", &l.GetState},
-		{"SetFMUstate", &l.SetState}, {"FreeFMUstate", &l.FreeState}, {"SerializedFMUstateSize", &l.StateSize},
-		{"SerializeFMUstate", &l.Serialize}, {"DeSerializeFMUstate", &l.Deserialize},
-		{"GetDirectionalDerivative", &l.Directional}, {"SetRealInputDerivatives", &l.SetDerivatives},
-		{"GetRealOutputDerivatives", &l.GetDerivatives}, {"GetRealStatus", &l.RealStatus},
-		{"GetBooleanStatus", &l.BooleanStatus}, {"GetIntegerStatus", &l.IntegerStatus}, {"GetStatus", &l.Status},
-	} {
-		purego.RegisterLibFunc(f.to, h, "fmi2"+f.name)
+	functions := reflect.ValueOf(l).Elem()
+	for f, to := range functions.Fields() {
+		if f.Type.Kind() == reflect.Func {
+			purego.RegisterLibFunc(to.Addr().Interface(), h, "fmi2"+cmp.Or(f.Tag.Get("fmi2"), f.Name))
+		}
 	}
 	if loaded.m == nil {
 		loaded.m = map[string]*library{}
@@ -203,8 +193,7 @@ func load(t testing.TB, name string) *library {
 	return l
 }
 
-// messages are what the logger got since the last look, and live is the number
-// of blocks allocated and not freed.
+// messages are those of the logger, until a test clears them; live is the number of allocated blocks.
 var messages, live, callbacks = func() (*[]string, *int, func() [5]uintptr) {
 	var got []string
 	var blocks int
@@ -245,7 +234,7 @@ func cString(p uintptr) string {
 	return string(b)
 }
 
-// instance is one instance, with helpers that fail the test.
+// instance is one instance, with helpers that fail the test on an error.
 type instance struct {
 	*library
 	t testing.TB
@@ -291,7 +280,7 @@ func (i *instance) must(status int32) {
 	}
 }
 
-// refused wants a status and a message that holds text.
+// refused checks a status and that the last message contains text.
 func (i *instance) refused(what string, status, want int32, text string) {
 	i.t.Helper()
 	if status != want {
@@ -337,6 +326,12 @@ func (i *instance) get(name string) float64 {
 	vr, v := i.vr(name), 0.0
 	i.must(i.GetReal(i.c, &vr, 1, &v))
 	return v
+}
+
+// near compares a variable with a value.
+func (i *instance) near(name string, want, tolerance float64) {
+	i.t.Helper()
+	near(i.t, name, i.get(name), want, tolerance)
 }
 
 func (i *instance) gets(names ...string) []float64 {

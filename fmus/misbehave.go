@@ -10,14 +10,13 @@ import (
 	"syscall"
 )
 
-// Misbehaving returns the names of the FMUs that do something wrong on purpose.
-// They are for tests of what a master makes of it; Build builds them as it does
-// those of Names, and BuildMisbehaving with other start values.
+// Misbehaving returns the names of the FMUs that fail on purpose, for tests of
+// masters. Build builds them like those of Names, BuildMisbehaving with other start values.
 //
-//   - misbehave: declares and has every capability. Its parameters say what goes
-//     wrong: fault what, during in which function, at from which time on, times
-//     how often (0: always). See src/misbehave.c.
-//     The fault Uncommitted is one of third-party FMUs: a step without
+//   - misbehave: declares and has every capability. Its parameters select the fault
+//     (fault), the function (during), the time from which it happens (at), and
+//     how often (times, 0: always). See src/misbehave.c.
+//     The fault Uncommitted is known from third-party FMUs: a step without
 //     noSetFMUStatePriorToCurrentPoint begins where the last one with it began.
 //   - misbehave_plain: the same without any optional capability.
 //   - misbehave_lies: declares every capability and has none.
@@ -28,16 +27,16 @@ import (
 //   - misbehave_load: loading and fmi2Instantiate change locale, directory,
 //     signal handlers and floating-point modes.
 //
-// Faults may end or hang the process (Kills) or damage it (Harms). The parameter marker, a string,
-// names a file in which the FMU counts how often the fault has happened, one byte
-// each time: times then counts over all processes, and at2 and at3 hold back the
-// second and the third time. So
+// Faults may end or hang the process (Kills) or damage it (Harms). The string parameter marker
+// names a file to which the FMU appends a byte for each fault:
+// times then counts over all processes, and at2 and at3 delay the
+// second and the third fault. For example,
 //
 //	fault=Segfault at=0.3 at2=0.5 at3=0.7 times=3 marker=/somewhere/marker
 //
 // ends the first process in the step from 0.3 s, the second in that from 0.5 s and
-// the third in that from 0.7 s; the fourth gets through. The parameters, the
-// marker's path among them, are part of the saved and of the serialised state.
+// the third in that from 0.7 s; the fourth completes. The parameters, including
+// the path of the marker, are part of the saved and of the serialised state.
 func Misbehaving() []string {
 	var names []string
 	for _, m := range misbehaving() {
@@ -46,11 +45,10 @@ func Misbehaving() []string {
 	return names
 }
 
-// BuildMisbehaving builds one of Misbehaving as Build does, but under the name as,
+// BuildMisbehaving builds one of Misbehaving like Build, but under the name as,
 // which is also its modelIdentifier, and with other start values of parameters:
-// numbers, items of an enumeration by name, strings as they are. What is to go
-// wrong in fmi2Instantiate has to be a start value, since nothing can be set
-// before. Besides the errors of Build there are those of names that do not fit.
+// numbers, names of enumeration items, strings. A fault in fmi2Instantiate can only be selected
+// by a start value. Errors: those of Build, and names and values that do not fit.
 func BuildMisbehaving(dir, as, name string, starts map[string]string) (path string, err error) {
 	i := slices.IndexFunc(misbehaving(), func(m *model) bool { return m.name == name })
 	if i < 0 {
@@ -110,81 +108,80 @@ func (m *model) startAt(name, value string) error {
 	return nil
 }
 
-// maxText is the room for a string with its end; src/fmu.h has the same.
+// maxText is the size of the buffer for a string with its final 0, as in src/fmu.h.
 const maxText = 1024
 
-// Ending is how a process ends in which an FMU does something.
+// Ending is how a fault ends the process.
 type Ending uint8
 
 const (
 	Signalled Ending = iota // by a signal
 	Exits                   // by exit, with a code
-	Hangs                   // not at all: the function never comes back
-	Exhausts                // not by itself: the function returns fmi2Error when memory is refused
+	Hangs                   // not at all: the function never returns
+	Exhausts                // only by a memory limit: the function returns fmi2Error when memory is refused
 )
 
 // Kill is a fault that ends or hangs the process.
 type Kill struct {
 	Fault  string // item of the parameter fault
 	Ending Ending
-	Signal syscall.Signal // if Signalled: what ends a process that handles no signals; not on Windows
+	Signal syscall.Signal // if Signalled: the signal that ends a process without signal handlers; not on Windows
 	Code   int            // if Exits
-	Linux  bool           // there only; elsewhere nothing happens
+	Linux  bool           // only on Linux; elsewhere nothing happens
 }
 
 // Kills lists the faults that end or hang the process. Each may happen in any of
 // Places.
 //
 //   - Segfault: writes to address 0.
-//   - SegfaultThread: a thread of the FMU's own does, while the function waits.
+//   - SegfaultThread: a thread of the FMU writes to address 0, while the function waits.
 //   - Abort: abort().
-//   - Throw: a C++ exception, std::runtime_error, that nobody catches. It is
-//     thrown by the C++ library of the machine (libstdc++ or libc++), found when it
-//     is needed; without one, an exception of no language by the unwinder alone,
-//     then abort(). On Windows the exception of g++ is raised, no C++ object.
-//   - IllegalInstruction: one that no processor has.
+//   - Throw: an uncaught C++ exception, std::runtime_error, thrown
+//     by the C++ library of the machine (libstdc++ or libc++), which is loaded when
+//     needed; without one, an exception of no language by the unwinder alone,
+//     then abort(). On Windows the exception of g++ is raised, without a C++ object.
+//   - IllegalInstruction: an instruction that no processor has.
 //   - Exit0, Exit7: exit(0), exit(7).
-//   - StackOverflow: calls itself, 4 KiB a time.
-//   - EndlessLoop, EndlessSleep: never comes back, with the processor busy or idle.
-//   - MemoryHog: takes and touches memory until it is refused, or up to megabytes
-//     MiB, which start at 8192 so that a machine without limits gets over it; 0: no
-//     bound. Then it gives fmi2Error, or goes on if nothing was refused. The memory
-//     is never given back, save one block of 16 MiB when refused.
+//   - StackOverflow: endless recursion, 4 KiB per call.
+//   - EndlessLoop, EndlessSleep: never returns, with the processor busy or idle.
+//   - MemoryHog: allocates and touches memory until it is refused, or up to the parameter megabytes
+//     in MiB (8192 by default; 0: no bound). It returns fmi2Error if memory was refused. It
+//     frees no memory, except one block of 16 MiB when refused.
 //   - KillItself: SIGKILL to its own process.
 //
 // On Linux also:
 //
-//   - FreedText, FreedArgument: logs a text, or an argument of one, that cannot be read,
-//     as memory that was freed. UnendedText: the text has no end before such memory.
-//   - BusError, DivideByZero, JumpNowhere, FreeTwice: what their names say.
+//   - FreedText, FreedArgument: logs a text, or a text with an argument, in unreadable memory,
+//     like freed memory. UnendedText: the text has no final 0 before such memory.
+//   - BusError, DivideByZero, JumpNowhere, FreeTwice: as named.
 //   - UnmapStack: unmaps the stack that it runs on.
-//   - StackOverflowThread: StackOverflow in a thread of the FMU's own.
-//   - SegfaultWithoutStack, SegfaultTinyStack: Segfault where handlers of signals have
-//     no stack of their own, or one that is too small.
+//   - StackOverflowThread: StackOverflow in a thread of the FMU.
+//   - SegfaultWithoutStack, SegfaultTinyStack: Segfault without an alternate signal
+//     stack, or with one that is too small.
 //   - SegfaultIgnored, SegfaultBlocked, SegfaultHandled: Segfault with SIGSEGV ignored,
-//     blocked, or with a handler that returns, so that it happens again for ever.
+//     blocked, or with a handler that returns, so that it repeats forever.
 //   - AbortIgnored: abort() with SIGABRT ignored and blocked.
 //   - RaiseQuit … RaisePipe: raise() with the signal of that name.
-//   - Alarm: alarm(1), and then it waits for 1.2 s. ProfileTimer, VirtualTimer: a timer
-//     sends SIGPROF or SIGVTALRM each millisecond of processor time. All of these come
-//     back in a process that handles the signals.
+//   - Alarm: alarm(1), then waits for 1.2 s. ProfileTimer, VirtualTimer: a timer
+//     sends SIGPROF or SIGVTALRM each millisecond of processor time. All of these
+//     return in a process that handles the signals.
 //   - ExitNow0, QuickExit0, ExitGroup0: _exit(0), quick_exit(0), the system call
-//     exit_group. ExitThread0: a thread of the FMU's own calls exit(0).
-//   - LeaveThread, PthreadExit: ends the thread that it runs in, by the system call or by
+//     exit_group. ExitThread0: a thread of the FMU calls exit(0).
+//   - LeaveThread, PthreadExit: ends its thread, by the system call or by
 //     pthread_exit.
-//   - KillGroup: SIGKILL to its process group, if it was started as the first of one.
-//   - StopItself: SIGSTOP to its own process; then it sleeps for ever.
+//   - KillGroup: SIGKILL to its process group, if the process is the leader of one.
+//   - StopItself: SIGSTOP to its own process, then sleeps forever.
 //   - LoopBlocked: EndlessLoop with all signals blocked.
 //
 // During LogCallback the fault happens in a step while the logger of the master
-// runs: Segfault by a string that cannot be read, the endless ones by messages
-// without end (EndlessSleep: a thousand a second), the others in a thread of the
-// FMU's own. Before each the FMU logs a warning, "fmi2DoStep: Segfault on purpose
+// runs: Segfault by an unreadable string, the endless ones by endless messages
+// (EndlessSleep: a thousand per second), the others in a thread of the
+// FMU. Before each fault the FMU logs a warning, "fmi2DoStep: Segfault on purpose
 // at t = 0.4". During Load and Unload it happens while the library is loaded or
-// unloaded, if BuildMisbehaving was told so: nothing can be set, and nothing is logged.
+// unloaded; this is selected by BuildMisbehaving, and nothing is logged.
 func Kills() []Kill {
 	const segv, abrt, bus, fpe, trap = syscall.SIGSEGV, syscall.SIGABRT, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGTRAP
-	// Those that Windows has no name for.
+	// Windows has no names for these.
 	const quit, sys, prof, vtalrm, xcpu, pipe syscall.Signal = 3, 31, 27, 26, 24, 13
 	ends := func(fault string, s syscall.Signal) Kill { return Kill{Fault: fault, Signal: s, Linux: true} }
 	exits := func(fault string) Kill { return Kill{Fault: fault, Ending: Exits, Linux: true} }
@@ -205,9 +202,11 @@ func Kills() []Kill {
 		ends("FreedText", segv), ends("FreedArgument", segv), ends("UnendedText", segv),
 		ends("BusError", bus), ends("DivideByZero", fpe), ends("JumpNowhere", segv), ends("FreeTwice", abrt),
 		ends("UnmapStack", segv), ends("StackOverflowThread", segv),
-		ends("SegfaultWithoutStack", segv), ends("SegfaultTinyStack", segv), ends("SegfaultIgnored", segv), ends("SegfaultBlocked", segv), hangs("SegfaultHandled"),
+		ends("SegfaultWithoutStack", segv), ends("SegfaultTinyStack", segv), ends("SegfaultIgnored", segv),
+		ends("SegfaultBlocked", segv), hangs("SegfaultHandled"),
 		ends("AbortIgnored", abrt),
-		ends("RaiseQuit", quit), ends("RaiseSys", sys), ends("RaiseTerm", syscall.SIGTERM), ends("RaiseInt", syscall.SIGINT), ends("RaiseHup", syscall.SIGHUP),
+		ends("RaiseQuit", quit), ends("RaiseSys", sys), ends("RaiseTerm", syscall.SIGTERM),
+		ends("RaiseInt", syscall.SIGINT), ends("RaiseHup", syscall.SIGHUP),
 		ends("RaiseBus", bus), ends("RaiseTrap", trap), ends("RaiseXCPU", xcpu), ends("RaisePipe", pipe),
 		ends("Alarm", syscall.SIGALRM), ends("ProfileTimer", prof), ends("VirtualTimer", vtalrm),
 		exits("ExitNow0"), exits("QuickExit0"), exits("ExitGroup0"), exits("ExitThread0"),
@@ -216,43 +215,44 @@ func Kills() []Kill {
 	}
 }
 
-// Harms lists the faults that the function returns from and that leave something behind
-// in the process, or outside of it. They happen on Linux only.
+// Harms lists the faults after which the function returns, but which damage the process or
+// something outside it. They happen on Linux only.
 //
 //   - BlockSignals, IgnoreSignals: all signals are blocked in the calling thread, or
-//     ignored. DropSignalStack: handlers of signals have no stack of their own.
-//   - FreedName: as FreedText with the name of the instance, in a wrong environment, so
-//     that a logger may want to read it.
+//     ignored. DropSignalStack: removes the alternate signal stack.
+//   - FreedName: like FreedText with the name of the instance, logged with a wrong environment, so
+//     that a logger may read it.
 //   - StopAndReturn: SIGSTOP to its own process, which may stop after the return.
 //   - JumpOutOfLogger: leaves the logger by siglongjmp.
 //   - LimitAddressSpace, LimitFiles, LimitFileSize, LimitProcesses: setrlimit to 16 MiB
 //     of address space, to no more files, bytes of a file or processes.
-//   - UseUpFiles: opens files until no more can be opened. CloseFiles: closes all from 3
+//   - UseUpFiles: opens files until no more can be opened. CloseFiles: closes all descriptors from 3
 //     on. CloseOutput: closes 0, 1 and 2. ScribbleFiles: writes "{lost" to each file and
-//     pipe from 3 on. TruncateFiles: cuts each of the files to nothing.
+//     pipe from 3 on. TruncateFiles: truncates each of the files to 0 bytes.
 //   - RemoveFolder: the folder of the library becomes the working directory and is
-//     removed with the library. RemoveFile: removes the file that the parameter victim
-//     names. Umask: files that are made from then on cannot be read.
-//   - ProtectHeap: Go's heap can be neither read nor written to.
-//   - Undumpable, TraceMe, Seccomp: what prctl and ptrace have for that. Seccomp leaves
-//     the thread read, write and exit.
+//     removed with the library. RemoveFile: removes the file named by the parameter victim.
+//     Umask: files created later cannot be read.
+//   - ProtectHeap: makes Go's heap inaccessible.
+//   - Undumpable, TraceMe, Seccomp: by prctl and ptrace. Seccomp allows
+//     the thread only read, write and exit.
 //   - LeaveGroup: enters the process group of the parent. KillParent: SIGKILL to the
 //     parent if it is the same program.
-//   - ForkReturn: forks, and the child returns from the function too. ForkExec: the
+//   - ForkReturn: forks, and the child returns from the function, too. ForkExec: the
 //     child fails to start a program and calls exit(1). ForkCrash: Segfault in the child.
-//     ForkSleep: the child sleeps for ever. ForkDaemon: the child of a child does, in a
-//     session of its own. But for ForkSleep the FMU waits for its child and logs how it
+//     ForkSleep: the child sleeps forever. ForkDaemon: a grandchild sleeps forever, in a
+//     session of its own. Except for ForkSleep, the FMU waits for its child and logs how it
 //     ended, "the child ended by 0 with 127".
 func Harms() []string { return slices.Clone(harms) }
 
 var harms = []string{
 	"BlockSignals", "IgnoreSignals", "DropSignalStack", "FreedName", "StopAndReturn", "JumpOutOfLogger",
-	"LimitAddressSpace", "LimitFiles", "LimitFileSize", "LimitProcesses", "UseUpFiles", "CloseFiles", "CloseOutput", "ScribbleFiles", "TruncateFiles",
+	"LimitAddressSpace", "LimitFiles", "LimitFileSize", "LimitProcesses", "UseUpFiles",
+	"CloseFiles", "CloseOutput", "ScribbleFiles", "TruncateFiles",
 	"RemoveFolder", "RemoveFile", "Umask", "ProtectHeap", "Undumpable", "TraceMe", "Seccomp", "LeaveGroup", "KillParent",
 	"ForkReturn", "ForkExec", "ForkCrash", "ForkSleep", "ForkDaemon",
 }
 
-// Faults lists what can go wrong, None first: the items of the parameter fault.
+// Faults lists the items of the parameter fault, None first.
 func Faults() []string {
 	all := slices.Clone(faults)
 	for _, k := range Kills() {
@@ -261,13 +261,12 @@ func Faults() []string {
 	return append(all, harms...)
 }
 
-// Places lists where: the items of the parameter during. They are the functions of
-// FMI without their fmi2, and LogCallback, Load and Unload, which are for Kills and Harms
-// alone.
+// Places lists the items of the parameter during: the functions of
+// FMI without the prefix fmi2, and LogCallback, Load and Unload, which are for Kills and Harms only.
 func Places() []string { return slices.Clone(places) }
 
-// Items of the enumerations, of fault those before the kills. The C source gets
-// them as Fault_None, … through guid.h.
+// Items of the enumerations; those of fault without Kills and Harms. The C source gets
+// them as Fault_None, … in guid.h.
 var (
 	faults = []string{
 		"None", "Warning", "Discard", "DiscardMute", "DiscardAndEnd", "TooLong", "Error", "Fatal", "Undefined",
@@ -295,8 +294,8 @@ func misbehaving() []*model {
 	)
 	m := func(name, attributes string, defines ...string) *model {
 		return &model{name: name, description: "Does one thing wrong, on purpose", wrapped: true, starts: true,
-			sources: []string{"lti.h", "lti.c", "wrap.h", "thread.h", "thread.c", "kill.h", "kill.c", "kill_linux.c", "misbehave.c"}, defines: defines,
-			stop: 1, step: 0.1, attributes: attributes, variables: misbehaviour()}
+			sources: []string{"lti.h", "lti.c", "wrap.h", "thread.h", "thread.c", "kill.h", "kill.c", "kill_linux.c", "misbehave.c"},
+			defines: defines, stop: 1, step: 0.1, attributes: attributes, variables: misbehaviour()}
 	}
 	all := []*model{
 		m("misbehave", variable+optional),
@@ -314,8 +313,7 @@ func misbehaving() []*model {
 	return all
 }
 
-// misbehaviour lists the variables. That w does not depend on u is true only as
-// long as d is 0: otherwise it is a feedthrough that is not declared.
+// misbehaviour returns the variables. If d is not 0, w has a feedthrough from u that is not declared.
 func misbehaviour() []variable {
 	integer := func(name string, start float64, description string, min float64) variable {
 		v := variable{name: name, description: description, role: count, start: start, min: &min}

@@ -14,8 +14,7 @@ import (
 // fault returns the value of an item of the parameter fault.
 func fault(name string) float64 { return float64(slices.Index(Faults(), name)) }
 
-// Without a fault misbehave does what it says, and its tables in C agree with
-// the description: starts, references, the time reached.
+// Without a fault misbehave computes its model, and its tables in C agree with the description.
 func TestMisbehaveWithoutFault(t *testing.T) {
 	if _, err := Build(work, "misbehave"); err != nil {
 		t.Fatal(err)
@@ -44,27 +43,17 @@ func TestMisbehaveWithoutFault(t *testing.T) {
 	}
 	i.step(0, 0.5)
 	x := 2 - math.Exp(-0.5)
-	near(t, "x", i.get("x"), x, 1e-14)
-	near(t, "z", i.get("z"), 2*0.5-(1-math.Exp(-0.5)), 1e-14) // ∫ 2 − exp(−t)
-	near(t, "w", i.get("w"), x+6, 1e-13)
-	near(t, "time", i.get("time"), 0.5, 0)
+	i.near("x", x, 1e-14)
+	i.near("z", 2*0.5-(1-math.Exp(-0.5)), 1e-14) // ∫ 2 − exp(−t)
+	i.near("w", x+6, 1e-13)
+	i.near("time", 0.5, 0)
 
 	i = start(t, "misbehave", map[string]float64{"fault": float64(len(Faults()))}) // the item after the last one
 	i.step(0, 0.5)
-	near(t, "x", i.get("x"), math.Exp(-0.5), 1e-14)
+	i.near("x", math.Exp(-0.5), 1e-14)
 }
 
-// The FMUs that misbehave are none of the examples, and have names of their own.
-func TestMisbehavingStandsApart(t *testing.T) {
-	for _, name := range Misbehaving() {
-		if slices.Contains(Names(), name) {
-			t.Errorf("%s is listed among the examples", name)
-		}
-	}
-}
-
-// A string parameter is kept, bounded, fixed after initialization, and part of the
-// state.
+// A string parameter is limited in length, fixed after initialization, and part of the state.
 func TestStrings(t *testing.T) {
 	const word = `a "b" \ <ü>`
 	if _, err := BuildMisbehaving(work, "worded", "misbehave", map[string]string{"marker": word}); err != nil {
@@ -113,7 +102,7 @@ func TestStrings(t *testing.T) {
 	i.refused("another string", i.GetString(i.c, &other, 1, &p), failed, "no string variable with value reference")
 }
 
-// at2 and at3 hold back what happens again; a marker counts over all instances.
+// at2 and at3 delay the second and third fault; a marker counts over all instances.
 func TestMisbehaveHappensAgain(t *testing.T) {
 	if _, err := Build(work, "misbehave"); err != nil {
 		t.Fatal(err)
@@ -160,9 +149,10 @@ func TestMisbehaveHappensAgain(t *testing.T) {
 	i.refused("a marker in no folder", i.DoStep(i.c, -1, 0.1, 1), failed, "cannot be written")
 }
 
-// What goes wrong in fmi2Instantiate is a start value, also where nothing kills.
+// Start values select faults in fmi2Instantiate; names and values that do not fit are refused.
 func TestBuildMisbehaving(t *testing.T) {
-	path, err := BuildMisbehaving(work, "early_2", "misbehave_plain", map[string]string{"fault": "Error", "during": "Instantiate", "x0": "2.5", "times": "3"})
+	path, err := BuildMisbehaving(work, "early_2", "misbehave_plain",
+		map[string]string{"fault": "Error", "during": "Instantiate", "x0": "2.5", "times": "3"})
 	if err != nil {
 		t.Fatal(err)
 	}

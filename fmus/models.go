@@ -2,19 +2,19 @@ package fmus
 
 import "fmt"
 
-// model is what modelDescription.xml says about one FMU, and what is compiled.
+// model is the description of one FMU and its sources.
 // The order of the variables is that of the tables in the C source: reals first,
 // value references counting from 0.
 type model struct {
 	name        string
 	description string
-	sources     []string // beside those that every FMU has
+	sources     []string // in addition to those of every FMU
 	plain       bool     // blackbox: no optional capabilities
-	wrapped     bool     // a source of its own stands in front of the framework, see wrap.h
-	starts      bool     // the C sources take the start values of the parameters from guid.h
+	wrapped     bool     // its own source wraps the functions of the framework, see wrap.h
+	starts      bool     // the C sources get the start values of the parameters from guid.h
 	wrongGUID   bool     // modelDescription.xml has another guid than the library
 	defines     []string // further macros for the sources
-	attributes  string   // of CoSimulation, in place of those that follow from the rest
+	attributes  string   // of CoSimulation; "": as follows from the other fields
 	stateless   bool
 	outputOrder int // maxOutputDerivativeOrder
 	stop, step  float64
@@ -46,7 +46,7 @@ type variable struct {
 	items                   []string // of it, counting from 0
 	derivativeOf            string   // name of the state that this variable is the derivative of
 	depends                 []dependency
-	initial                 []string // parameters that the value at the start depends on, beside depends
+	initial                 []string // parameters that the value at the start depends on, in addition to depends
 }
 
 // dependency is an input or state that a variable depends on.
@@ -64,13 +64,13 @@ func par(name, unit string, start float64, description string) variable {
 	return v
 }
 
-// st is a state; initial are the parameters its start follows from.
+// st returns a state; its start value depends on the parameters initial.
 func st(name, unit, description string, initial ...string) variable {
 	return variable{name: name, unit: unit, description: description, role: state, output: true,
 		depends: []dependency{{name, "constant"}}, initial: initial}
 }
 
-// rate makes a state the derivative of another one.
+// rate returns a state that is also the derivative of another one.
 func (v variable) rate(of string) variable {
 	v.derivativeOf = of
 	return v
@@ -112,7 +112,7 @@ func join(d ...[]dependency) []dependency {
 	return all
 }
 
-// The models, in the order in which Names lists them.
+// models returns all models in the order of Names.
 func models() []*model {
 	return []*model{
 		linear(), blackbox(),
@@ -199,7 +199,7 @@ func blackbox() *model {
 	return m
 }
 
-// The pieces that several models share.
+// massC and the following functions return parameters that several models share.
 func massC() variable { return par("m_c", "kg", 400, "mass of the chassis") }
 
 func wheelParameters() []variable {
@@ -321,7 +321,8 @@ func massForce() *model {
 
 func massDisplacement() *model {
 	m := &model{name: "mass_displacement", sources: []string{"lti.h", "lti.c", "mass_displacement.c"}, outputOrder: 5, stop: 0.5, step: 1e-3,
-		description: "Two-mass oscillator: one mass with the coupling spring and damper, driven by the motion of the other; exact for polynomial inputs",
+		description: "Two-mass oscillator: one mass with the coupling spring and damper, driven by the motion of the other; " +
+			"exact for polynomial inputs",
 		variables: []variable{
 			in("x_other", "m", "displacement of the other mass"),
 			in("v_other", "m/s", "velocity of the other mass"),

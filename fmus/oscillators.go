@@ -2,7 +2,7 @@ package fmus
 
 // The nonlinear oscillators of meyer: two masses with a contact, and chains.
 
-// integer is an integer parameter of at least lowest.
+// integer returns an integer parameter of at least lowest.
 func integer(name string, start, lowest float64, description string) variable {
 	return variable{name: name, description: description, role: count, start: start, min: &lowest}
 }
@@ -13,8 +13,8 @@ func (v variable) scaled(nominal float64) variable {
 	return v
 }
 
-// integration are the parameters of the solver in src/oscillators.c: the
-// tolerances that meyer gives his.
+// integration returns the parameters of the solver in src/oscillators.c, with the
+// tolerances of meyer.
 func integration() []variable {
 	return []variable{
 		par("rtol", "", 1e-6, "relative tolerance of the integration; one of the experiment takes its place"),
@@ -26,7 +26,8 @@ func integration() []variable {
 func contactMass() *model {
 	m := &model{name: "contact_mass", sources: []string{"oscillators.h", "oscillators.c", "contact_mass.c"}, outputOrder: 1,
 		stop: 0.2, step: 1e-5,
-		description: "Nonlinear two-mass oscillator: one mass on spring and damper before a penalty contact, driven by the coupling force; Radau IIA",
+		description: "Nonlinear two-mass oscillator: one mass on spring and damper before a penalty contact, driven by the " +
+			"coupling force; Radau IIA",
 		variables: []variable{
 			in("F", "N", "coupling force"),
 			st("x", "m", "displacement", "x0"),
@@ -47,8 +48,9 @@ func contactMass() *model {
 
 func couplingCubic() *model {
 	return &model{name: "coupling_cubic", sources: []string{"coupling_cubic.c"}, outputOrder: 1, stop: 0.2, step: 1e-6,
-		stateless:   true,
-		description: "Nonlinear spring and damper between two masses without a state, F = c_c s + d_c r + C_c s^3 + D_c r^3, s = x2 - x1, r = v2 - v1",
+		stateless: true,
+		description: "Nonlinear spring and damper between two masses without a state, F = c_c s + d_c r + C_c s^3 + D_c " +
+			"r^3, s = x2 - x1, r = v2 - v1",
 		variables: []variable{
 			in("x1", "m", "displacement of mass 1").scaled(1e-3),
 			in("v1", "m/s", "velocity of mass 1").scaled(10),
@@ -64,8 +66,8 @@ func couplingCubic() *model {
 }
 
 func chain() *model {
-	// The masses between the coupling masses are not shown; they act on the
-	// accelerations too. At the start they follow from the parameters.
+	// The masses between the coupling masses are internal, but affect the
+	// accelerations. Their start values follow from the parameters.
 	parameters := []string{"m", "c", "d", "C", "D", "impulse_min", "impulse_max", "impulse_first", "impulse_period",
 		"impulse_duration", "impulse_delta", "A", "B", "x0_max", "v0_max"}
 	m := &model{name: "chain", sources: []string{"oscillators.h", "oscillators.c", "chain.c"}, outputOrder: 1,

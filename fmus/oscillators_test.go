@@ -12,7 +12,7 @@ import (
 	"github.com/macrostep/macrostep/fmus/exact"
 )
 
-// tight are tolerances of the integration near what doubles allow.
+// tight adds the tightest possible tolerances of the integration.
 func tight(set map[string]float64) map[string]float64 {
 	set["rtol"], set["atol_x"], set["atol_v"] = 1e-11, 1e-16, 1e-11
 	return set
@@ -27,8 +27,7 @@ func (i *instance) drive(name string, u []float64) {
 	}
 }
 
-// A linear chain against the matrix exponential, under input polynomials of all
-// degrees: the integrator takes them at its own stages.
+// A linear chain equals the matrix exponential for input polynomials of all degrees.
 func TestChainAgainstMatrixExponential(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
 	worst := 0.0
@@ -75,12 +74,10 @@ func one(b bool) float64 {
 	return 0
 }
 
-// The mass before its contact against the independent integration, through two
-// impacts, under a force that the inputs give exactly.
+// The mass before its contact equals the independent integration, through two impacts.
 func TestContactMass(t *testing.T) {
 	o := exact.DefaultContactOscillator()
 	o.Coupling = exact.Spring{}
-	// Without the second mass a free flight to the contact and back.
 	for _, c := range []struct{ rtol, atol, want float64 }{{1e-6, 1e-9, 1e-5}, {1e-8, 1e-12, 1e-7}, {1e-10, 1e-15, 1e-9}} {
 		f := start(t, "contact_mass", map[string]float64{"rtol": c.rtol, "atol_x": c.atol, "atol_v": c.rtol})
 		var times []float64
@@ -95,7 +92,7 @@ func TestContactMass(t *testing.T) {
 		for i, x := range rows {
 			f.step(float64(i)*0.01, 0.01)
 			worst = max(worst, math.Abs(f.get("x")-x[0])/2, math.Abs(f.get("v")-x[1])/100)
-			near(t, "acceleration", f.get("der(v)"), (-o.C1*f.get("x")+o.A*math.Exp(o.B*f.get("x")))/o.M1, 1e-9)
+			f.near("der(v)", (-o.C1*f.get("x")+o.A*math.Exp(o.B*f.get("x")))/o.M1, 1e-9)
 		}
 		t.Logf("tolerance %g: largest deviation %.2g", c.rtol, worst)
 		if !(worst <= c.want) {
@@ -104,8 +101,8 @@ func TestContactMass(t *testing.T) {
 	}
 }
 
-// A chain with all that is nonlinear, against the independent integration, under
-// polynomial forces: impulses, contacts, cubic springs, both kinds of damping.
+// A chain with impulses, contacts, cubic springs and both kinds of damping equals the independent integration, under
+// polynomial forces.
 func TestChainAgainstReference(t *testing.T) {
 	for _, c := range []struct {
 		masses, number, seed int
@@ -133,8 +130,8 @@ func TestChainAgainstReference(t *testing.T) {
 				t.Fatal(err)
 			}
 			x0, v0 := o.Start()
-			near(t, "x_left at the start", f.get("x_left"), x0[0], 0)
-			near(t, "v_right at the start", f.get("v_right"), v0[c.masses-1], 0)
+			f.near("x_left", x0[0], 0)
+			f.near("v_right", v0[c.masses-1], 0)
 			free := o
 			free.Contacts = 0
 			without, err := free.Solve(times, 1e-8)
@@ -164,8 +161,7 @@ func TestChainAgainstReference(t *testing.T) {
 	}
 }
 
-// Steps of every size give the same within the tolerance: the solver works behind
-// the communication points. The tolerance of the experiment takes the place of rtol.
+// Results do not depend on the step size beyond the tolerance of the solver. The tolerance of the experiment replaces rtol.
 func TestChainToleranceAndSteps(t *testing.T) {
 	run := func(tolerance, rtol, h float64, n int) []float64 {
 		f := instantiate(t, "chain")
@@ -193,8 +189,7 @@ func TestChainToleranceAndSteps(t *testing.T) {
 	f.refused("tolerance 0", f.Setup(f.c, 1, 0, 0, 0, 0), failed, "tolerance")
 }
 
-// A step that the solver cannot make is discarded and leaves all as it was; a
-// shorter one succeeds.
+// A step that the solver cannot make is discarded and changes nothing; a shorter one succeeds.
 func TestImpossibleStepIsDiscarded(t *testing.T) {
 	f := start(t, "contact_mass", map[string]float64{"x0": -1e-3, "v0": 1})
 	f.step(0, 1e-4)
@@ -214,11 +209,11 @@ func TestImpossibleStepIsDiscarded(t *testing.T) {
 	g := start(t, "contact_mass", map[string]float64{"x0": -1e-3, "v0": 1})
 	g.step(0, 1e-4)
 	g.step(1e-4, 1e-4)
-	near(t, "x", f.get("x"), g.get("x"), 1e-12)
+	f.near("x", g.get("x"), 1e-12)
 }
 
-// The derivatives are exact: differences of the coupling law, and of the
-// accelerations by what an instance shows; forces are those over the mass.
+// Directional derivatives equal differences of the coupling law, the derivatives of the contact law, and the matrix of a
+// linear chain.
 func TestOscillatorDerivatives(t *testing.T) {
 	law := exact.Spring{C: 1e5, D: 3, C3: 1e5, D3: 1e-2}
 	f := start(t, "coupling_cubic", map[string]float64{"d_c": law.D})
@@ -229,7 +224,7 @@ func TestOscillatorDerivatives(t *testing.T) {
 	}
 	f.step(0, 0.1)
 	force := func(x []float64) float64 { return law.Force(x[2]-x[0], x[3]-x[1]) }
-	near(t, "F", f.get("F"), force(at), 1e-9)
+	f.near("F", force(at), 1e-9)
 	for i, n := range names {
 		up, down := slices.Clone(at), slices.Clone(at)
 		up[i] += 1e-4
@@ -265,8 +260,7 @@ func TestOscillatorDerivatives(t *testing.T) {
 	}
 }
 
-// The response at the end of a step to a change of the input comes out of finite
-// differences as smooth as a corrector needs, at the default tolerances.
+// Finite differences of a step by its input are smooth enough for a corrector at the default tolerances.
 func TestFiniteDifferencesAcrossSteps(t *testing.T) {
 	f := start(t, "chain", map[string]float64{"masses": 10})
 	f.step(0, 1e-5)
@@ -290,7 +284,7 @@ func TestFiniteDifferencesAcrossSteps(t *testing.T) {
 	f.must(f.FreeState(f.c, &state))
 }
 
-// A restored state of another size, and one that does not fit, are taken care of.
+// States of instances with other numbers of masses are restored; parameters that are not possible are refused.
 func TestStatesOfOtherSizes(t *testing.T) {
 	f := instantiate(t, "chain")
 	f.set("masses", 3)
@@ -318,22 +312,11 @@ func TestStatesOfOtherSizes(t *testing.T) {
 	f.must(f.FreeState(f.c, &three))
 	f.must(f.FreeState(f.c, &small))
 
-	for parameter, bad := range map[string]float64{"masses": 2e6, "impulses": 11, "contacts": 11, "ground_left": 2, "m": 0, "rtol": 0, "atol_v": -1, "impulse_period": 0} {
+	for parameter, bad := range map[string]float64{"masses": 2e6, "impulses": 11, "contacts": 11, "ground_left": 2,
+		"m": 0, "rtol": 0, "atol_v": -1, "impulse_period": 0} {
 		g := instantiate(t, "chain")
 		g.set(parameter, bad)
 		g.must(g.Setup(g.c, 0, 0, 0, 0, 0))
 		g.refused(parameter, g.Enter(g.c), failed, "fmi2EnterInitializationMode: ")
-	}
-}
-
-// The cost of a step grows linearly with the number of masses.
-func BenchmarkChain(b *testing.B) {
-	for _, masses := range []int{10, 100, 1000} {
-		b.Run(fmt.Sprint(masses), func(b *testing.B) {
-			f := start(b, "chain", map[string]float64{"masses": float64(masses)})
-			for i := range b.N {
-				f.step(float64(i)*1e-6, 1e-6)
-			}
-		})
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// The models of rodriguez. Those that hold the coupling element read their force
-// with the inputs of the start of their last micro step.
+// The models of rodriguez. Those with the coupling element compute its force
+// from the inputs at the start of the last micro step.
 
 func symplecticSteps() variable {
 	v := microSteps()
@@ -35,7 +35,8 @@ func oscillatorMass(k, v0 float64) []variable {
 func oscillatorCoupled() *model {
 	m := &model{name: "oscillator_coupled", sources: []string{"euler.h", "euler.c", "power_law.h", "power_law.c", "oscillator_coupled.c"},
 		outputOrder: 1, stop: 10, step: 1e-3,
-		description: "Oscillators of rodriguez: a mass on spring and damper with the coupling element, driven by the motion of another mass; symplectic Euler",
+		description: "Oscillators of rodriguez: a mass on spring and damper with the coupling element, driven by the motion " +
+			"of another mass; symplectic Euler",
 		variables: []variable{
 			in("x_other", "m", "displacement of the other mass"),
 			in("v_other", "m/s", "velocity of the other mass"),
@@ -55,7 +56,7 @@ func oscillatorCoupled() *model {
 	return m
 }
 
-// driven is a mass under coupling forces of these names.
+// driven returns the model of a mass under coupling forces with these names.
 func driven(name, description string, forces ...string) *model {
 	m := &model{name: name, sources: []string{"euler.h", "euler.c", "power_law.h", "power_law.c", "oscillator_driven.c"},
 		outputOrder: 1, stop: 10, step: 1e-3, description: description, defines: []string{fmt.Sprintf("FORCES %d", len(forces))}}
@@ -74,11 +75,13 @@ func driven(name, description string, forces ...string) *model {
 }
 
 func oscillatorDriven() *model {
-	return driven("oscillator_driven", "Oscillators of rodriguez: a mass on spring and damper, driven by a coupling force; symplectic Euler", "f")
+	return driven("oscillator_driven", "Oscillators of rodriguez: a mass on spring and damper, driven by a coupling "+
+		"force; symplectic Euler", "f")
 }
 
 func oscillatorHub() *model {
-	return driven("oscillator_hub", "Oscillators of rodriguez: a mass on spring and damper, driven by up to four coupling forces; symplectic Euler",
+	return driven("oscillator_hub", "Oscillators of rodriguez: a mass on spring and damper, driven by up to four "+
+		"coupling forces; symplectic Euler",
 		"f[1]", "f[2]", "f[3]", "f[4]")
 }
 
@@ -111,7 +114,8 @@ func pendulumParameters(m, xPin, theta0 float64) []variable {
 func pendulumCoupled() *model {
 	m := &model{name: "pendulum_coupled", sources: pendulumSources("pendulum_coupled.c"),
 		outputOrder: 1, stop: 10, step: 1e-3,
-		description: "Coupled pendula of rodriguez: a point mass on a rod with the spring and damper to the tip of the other; augmented Lagrangian, symplectic Euler",
+		description: "Coupled pendula of rodriguez: a point mass on a rod with the spring and damper to the tip of the " +
+			"other; augmented Lagrangian, symplectic Euler",
 		variables: []variable{
 			in("x_other", "m", "horizontal position of the other tip"),
 			in("y_other", "m", "height of the other tip"),
@@ -201,7 +205,8 @@ func craneHydraulics() *model {
 			st("p2", "Pa", "pressure in the chamber that pushes", "p_T", "p_P", "gamma0").scaled(1e6),
 			der("p1", "Pa/s", "rate of that pressure", start, dependent("s_c", "v_c", "p1")...),
 			der("p2", "Pa/s", "rate of that pressure", start, dependent("s_c", "v_c", "p2")...),
-			calc("f", "N", "force of the cylinder, pushing its ends apart", []string{"a_p", "c", "p_T", "p_P", "gamma0"}, fixed("v_c", "p1", "p2")...),
+			calc("f", "N", "force of the cylinder, pushing its ends apart",
+				[]string{"a_p", "c", "p_T", "p_P", "gamma0"}, fixed("v_c", "p1", "p2")...),
 			calc("gamma", "", "displacement of the spool, 0 closed to 1 open", []string{"gamma0", "amplitude", "frequency"}),
 			par("a_p", "m2", 65e-4, "cross section of the piston"),
 			par("l3", "m", 0.442, "length of the cylinder's bore"),

@@ -41,8 +41,8 @@ var documents embed.FS
 //     (33).
 //
 // Systems after sadjina and rodriguez declare their power bonds. Macro steps are
-// 1 ms. The tables of rodriguez are not in print where the text is: parameters are
-// such that what the text says of the systems holds, see package exact.
+// 1 ms. The tables of rodriguez are not published: parameters are chosen
+// so that the systems behave as in the text, see package exact.
 //
 // WriteChain writes the oscillator chain of meyer 6.2 in any size.
 func Systems() []string {
@@ -63,7 +63,7 @@ func SystemDocument(name string) ([]byte, error) {
 }
 
 // WriteSystem builds the FMUs of an example system and writes dir/name.ssp,
-// replacing a file that is there. Errors are those of Build.
+// replacing an existing file. Errors are those of Build.
 func WriteSystem(dir, name string) (path string, err error) {
 	document, err := SystemDocument(name)
 	if err != nil {
@@ -72,7 +72,7 @@ func WriteSystem(dir, name string) (path string, err error) {
 	return writePackage(dir, name, document)
 }
 
-// writePackage writes dir/name.ssp of a document and our FMUs that it uses.
+// writePackage writes dir/name.ssp with a document and the FMUs that it uses.
 func writePackage(dir, name string, document []byte) (path string, err error) {
 	needed, err := components(document)
 	if err != nil {
@@ -104,7 +104,7 @@ func writePackage(dir, name string, document []byte) (path string, err error) {
 	return path, archive.WriteFile(path, data)
 }
 
-// components returns the FMUs that a document uses, each once.
+// components returns the names of the FMUs that a document uses, each once.
 func components(document []byte) ([]string, error) {
 	var names []string
 	seen := map[string]bool{}

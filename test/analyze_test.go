@@ -542,7 +542,7 @@ func testAnalyzeEnergyCorrection(t *testing.T) {
 	path := system(t, "quarter-car-b")
 	r := analysis(t, path, "--order", "0", "--step-size", "0.002")
 	s := strategy(t, r, "energy-correction", 0)
-	if s.Known() || s.Points != nil || !strings.Contains(s.Why, "no eigenvalue") || len(s.Forecasts) == 0 || s.Local != nil || r.Strategies[r.Recommended].Preset == s.Preset {
+	if s.Known() || s.Points != nil || !strings.Contains(s.Why, "eigenvalues do not show") || len(s.Forecasts) == 0 || s.Local != nil || r.Strategies[r.Recommended].Preset == s.Preset {
 		t.Fatalf("%+v", s)
 	}
 	o := complete(t, path, "--analyze", "--algorithm", "energy-correction", "--param", "energy.mu=0.2", "--step-size", "0.005", "--stop-time", "0.3")

@@ -19,27 +19,26 @@ import (
 // Options of an analysis.
 type Options struct {
 	Start, At float64 // s; the operating point is the start, or the first communication point at or after At
-	Step      float64 // macro step in s, of the way there and in the middle of the scan
-	Tolerance float64 // told to the subsystems; 0 = none
-	Order     int     // highest extrapolation order that is looked at
-	// From and To bound the step sizes that are scanned, in s; 0 = Step/30 and Step·30.
+	Step      float64 // macro step in s, up to the operating point and in the middle of the scan
+	Tolerance float64 // of the solvers in the subsystems; 0 = their default
+	Order     int     // highest extrapolation order
+	// From and To bound the scanned step sizes, in s; 0 = Step/30 and Step·30.
 	From, To float64
 	Stop     float64 // s; errors are forecast up to here, or over a number of steps
-	Error    float64 // that is asked of what is recommended, as in Forecast
-	// Bonds are those that the system declares, BondsSeen those that units show.
+	Error    float64 // largest acceptable error of a recommendation, defined as in Forecast
+	// Bonds are the declared power bonds, BondsSeen those recognised by units.
 	Bonds, BondsSeen []algorithms.Bond
-	// Rates are those that the components of the system would have in a run. Implicit coupling, which takes none, is
-	// analysed without them.
+	// Rates are those of the components in a run. Implicit coupling does not support rates and is analysed without them.
 	Rates []algorithms.Rate
-	// Own gives the algorithm of a run whose steps are to be forecast besides, as with parameters of the user's; nil = none.
+	// Own is an algorithm to forecast in addition, such as that of a run with its parameters; nil = none.
 	Own *forecast.Own
-	// Observe is told how much is done, out of all; nil = nobody is.
+	// Observe is called with the number of jobs done and of all jobs; may be nil.
 	Observe func(done, all int)
-	// Runs may show what the models do not. Their experiment and steps are those of the analysis.
+	// Runs are the options of trial runs where models are missing; experiment and steps are those of the analysis.
 	Runs trial.Options
 }
 
-// at returns where the system is analysed.
+// at returns the options of the operating point.
 func (o *Options) at() twin.Options {
 	return twin.Options{Start: o.Start, At: o.At, Step: o.Step, Tolerance: o.Tolerance, Order: o.Order, From: o.From, To: o.To}
 }
@@ -49,15 +48,15 @@ func (o *Options) forecasts() forecast.Options {
 	return forecast.Options{Rates: twin.OwnRates(o.Rates), Bonds: o.bonds(), Error: o.Error}
 }
 
-// analysis is one at an operating point.
+// analysis is an analysis at an operating point.
 type analysis struct {
 	*scan.Scanner
-	motion *forecast.Forecaster // nil = it is not known
+	motion *forecast.Forecaster // nil = the motion is unknown
 }
 
-// Run analyses the coupling of a system at an operating point: the subsystems are
-// initialised and stepped as in a run, and are not to be used after it. Errors are those of
-// the run to the operating point; what cannot be told of a strategy stands in the report.
+// Run analyses the coupling of a system at an operating point. The subsystems are
+// initialised and stepped as in a run, and cannot be used afterwards. Errors are those of
+// the run to the operating point; the report gives the reason where something is unknown.
 func Run(ctx context.Context, sys *master.System, o Options) (*Report, error) {
 	if err := CheckRates(sys, o.Rates); err != nil {
 		return nil, err
@@ -68,17 +67,18 @@ func Run(ctx context.Context, sys *master.System, o Options) (*Report, error) {
 		if rate.Over > 1 {
 			own = fmt.Sprintf("one step over %d macro steps", rate.Over)
 		}
-		r.Notes = append(r.Notes, fmt.Sprintf("%s has a rate of its own, %s; implicit coupling, which takes no rates, is analysed without it", rate.Component, own))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s has a rate of its own, %s; implicit coupling, which takes no rates, is "+
+			"analysed without it", rate.Component, own))
 	}
 	result, err := twin.At(ctx, sys, o.at(), func(p *twin.Point) error { return (&analysis{Scanner: &scan.Scanner{Point: p}}).run(r, o) })
-	for _, l := range result.Loops { // as the initialisation has solved them, and the trials have found them
+	for _, l := range result.Loops { // with their treatment in the initialisation, and those found by trial steps
 		same := func(m Loop) bool {
 			return m.Initialization == l.Initialization && slices.Equal(m.Variables, l.Variables)
 		}
 		if k := slices.IndexFunc(r.Structure.Loops, same); k >= 0 {
 			r.Structure.Loops[k].Treatment = l.Treatment
 		} else {
-			r.Structure.Loops = append(r.Structure.Loops, Loop{Loop: l, Why: "its gain was not looked at: it was found by trial"})
+			r.Structure.Loops = append(r.Structure.Loops, Loop{Loop: l, Why: "its gain is unknown: it was found by trial steps"})
 		}
 	}
 	if err == nil {
@@ -87,11 +87,11 @@ func Run(ctx context.Context, sys *master.System, o Options) (*Report, error) {
 	return r, err
 }
 
-// run fills in the report.
+// run fills the report.
 func (p *analysis) run(r *Report, o Options) error {
 	r.At = p.T
 	if asked := max(o.At, o.Start); math.Abs(p.T-asked) > 1e-6*o.Step {
-		r.Notes = append(r.Notes, fmt.Sprintf("the operating point is the first communication point after the %.10g s that are asked for", asked))
+		r.Notes = append(r.Notes, fmt.Sprintf("the operating point is the first communication point after the requested %.10g s", asked))
 	}
 	moot := p.moot(&r.Structure)
 	unknown := p.trust(r, o.Stop, moot)
@@ -99,8 +99,7 @@ func (p *analysis) run(r *Report, o Options) error {
 	r.Structure.Loops = p.loops(slices.Concat(p.X.Sys.InitLoops(), p.X.Sys.Loops))
 	at := o.at()
 	r.From, r.To = at.Bounds()
-	all := p.schemes(o.Order, twin.OwnRates(o.Rates), o.bonds())
-	r.schemes = all
+	r.schemes = p.schemes(o.Order, twin.OwnRates(o.Rates), o.bonds())
 	if unknown == "" {
 		p.follow(r, o, forecast.Candidates)
 	}
@@ -113,31 +112,12 @@ func (p *analysis) run(r *Report, o Options) error {
 		}
 		r.Varying = forecast.Varies(usable, o.Order)
 	}
-	r.Strategies = make([]Strategy, len(all))
-	for k, s := range all {
-		r.Strategies[k] = Strategy{Preset: s.Preset, Order: s.Order, Params: s.Params, Rates: s.RateTexts(), Why: unknown}
-	}
-	err := p.Each(len(all)+len(r.Varying), o.Observe, func(k int) {
-		if k < len(all) {
-			p.look(&r.Strategies[k], all[k], r)
-		} else {
-			p.motion.Settle(&r.Varying[k-len(all)], o.forecasts())
-		}
-	}, func(k int, err error) {
-		if k < len(all) {
-			s := &r.Strategies[k]
-			*s = Strategy{Preset: s.Preset, Order: s.Order, Params: s.Params, Rates: s.Rates, Why: err.Error()}
-		} else {
-			v := &r.Varying[k-len(all)]
-			v.Settled, v.Why = nil, err.Error()
-		}
-	})
-	if err != nil {
+	if err := p.lookAll(r, o, unknown); err != nil {
 		return err
 	}
 	if moot == "" {
 		r.Alone = p.Alone(r.Step)
-		r.Whole = r.whole(all, func(s *twin.Scheme, h float64) float64 {
+		r.Whole = r.whole(r.schemes, func(s *twin.Scheme, h float64) float64 {
 			mode, err := p.Spectrum(s, h, -1, 1, false)
 			if err != nil {
 				return 0
@@ -148,24 +128,51 @@ func (p *analysis) run(r *Report, o Options) error {
 	switch {
 	case o.Own == nil:
 	case p.motion == nil:
-		r.WhyNotOwn = cmp.Or(unknown, r.WhyNoError, "the models do not tell")
+		r.WhyNotOwn = cmp.Or(unknown, r.WhyNoError, "there is no forecast of the motion")
 	default:
 		r.Own, r.WhyNotOwn = p.motion.SettleOwn(o.Own, twin.OwnRates(o.Rates))
 	}
-	r.doubtFollowed(all)
+	r.doubtFollowed(r.schemes)
 	r.recommend(o.Error)
 	r.RecommendedVarying = forecast.Choose(r.Varying, r.Promised, o.forecasts())
 	return nil
 }
 
-// follow forecasts the coupled motion, at candidates of the step, as far as it is known.
+// lookAll analyses the strategies and forecasts the algorithms with variable steps. unknown is why nothing can be known of
+// the stability, or "". The error is that of the context.
+func (p *analysis) lookAll(r *Report, o Options, unknown string) error {
+	n := len(r.schemes)
+	r.Strategies = make([]Strategy, n)
+	for k, s := range r.schemes {
+		r.Strategies[k] = Strategy{Preset: s.Preset, Order: s.Order, Params: s.Params, Rates: s.RateTexts(), Why: unknown}
+	}
+	return p.Each(n+len(r.Varying), o.Observe, func(k int) {
+		if k < n {
+			p.look(&r.Strategies[k], r.schemes[k], r)
+		} else {
+			p.motion.Settle(&r.Varying[k-n], o.forecasts())
+		}
+	}, func(k int, err error) {
+		if k < n {
+			s := &r.Strategies[k]
+			*s = Strategy{Preset: s.Preset, Order: s.Order, Params: s.Params, Rates: s.Rates, Why: err.Error()}
+		} else {
+			v := &r.Varying[k-n]
+			v.Settled, v.Why = nil, err.Error()
+		}
+	})
+}
+
+// follow forecasts the coupled motion for candidates of the step, unless discrete connections make it unknown.
 func (p *analysis) follow(r *Report, o Options, candidates []float64) {
 	switch d := r.Structure.Discrete; {
 	case len(d) > 1:
-		r.WhyNoError = fmt.Sprintf("the motion is not known: %d connections, such as %s -> %s, are of no Reals, and kept at their values at the operating point in the models", len(d), d[0].From, d[0].To)
+		r.WhyNoError = fmt.Sprintf("the motion is unknown: %d connections, such as %s -> %s, are not of Reals; in the "+
+			"models they keep their values at the operating point", len(d), d[0].From, d[0].To)
 		return
 	case len(d) > 0:
-		r.WhyNoError = fmt.Sprintf("the motion is not known: %s -> %s is of no Real, and kept at its value at the operating point in the models", d[0].From, d[0].To)
+		r.WhyNoError = fmt.Sprintf("the motion is unknown: %s -> %s is not of Reals; in the models it keeps its value at "+
+			"the operating point", d[0].From, d[0].To)
 		return
 	}
 	f := forecast.New(p.Point, o.Stop, o.Error, candidates)
@@ -173,12 +180,13 @@ func (p *analysis) follow(r *Report, o Options, candidates []float64) {
 		p.motion = f
 	}
 	if len(f.Apart) > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s, which feed no component and are not linear over the motion, do not count in the errors", twin.SomeNames(f.Apart)))
+		r.Notes = append(r.Notes, fmt.Sprintf("the errors leave out %s: these outputs feed no component and are not linear "+
+			"over the motion", twin.SomeNames(f.Apart)))
 	}
 }
 
-// schemes are those that are looked at. The models of the corrector are those that the analysis
-// has: where all can go back, their responses.
+// schemes returns the strategies to analyse. The model-based corrector uses the models of the analysis: measured
+// responses, if all subsystems support rollback.
 func (p *analysis) schemes(order int, rates []algorithms.Rate, bonds []algorithms.Bond) []*twin.Scheme {
 	reverts := true
 	for i, m := range p.Models {
@@ -207,13 +215,14 @@ func (p *analysis) schemes(order int, rates []algorithms.Rate, bonds []algorithm
 	return out
 }
 
-// trust finds the models of the subsystems over steps of the analysis and holds them against the subsystems. It fills
-// r.Subsystems, and returns why nothing can be known of the coupling, "" if something can. moot is what moot returns.
+// trust finds the models of the subsystems over steps of the analysis and compares them with the subsystems. It fills
+// r.Subsystems and returns why nothing can be known of the coupling, or "". moot is the result of moot.
 func (p *analysis) trust(r *Report, stop float64, moot string) (unknown string) {
 	unknown = moot
 	for i, m := range p.Models {
 		c := m.Info.Caps
-		s := Subsystem{Name: m.Info.Name, Model: m.Source, Why: m.Why, Rollback: p.X.Reverts(i), Serializes: c.SerializeState, VariableStep: c.VariableStep,
+		s := Subsystem{Name: m.Info.Name, Model: m.Source, Why: m.Why, Rollback: p.X.Reverts(i),
+			Serializes: c.SerializeState, VariableStep: c.VariableStep,
 			InputDerivatives: c.InputDerivatives, DirectionalDerivatives: c.DirectionalDerivative, Stateless: m.Info.Stateless}
 		if moot != "" {
 			s.Unmeasured = true
@@ -232,7 +241,7 @@ func (p *analysis) trust(r *Report, stop float64, moot string) (unknown string) 
 				err = errors.Join(err, p.X.Restore(i))
 			}
 			if err != nil {
-				why = fmt.Sprintf("%s was not led beside its model: %v", m.Info, err)
+				why = fmt.Sprintf("%s could not be compared with its model: %v", m.Info, err)
 			}
 			if why != "" {
 				unknown, s.Why = why, why
@@ -243,7 +252,7 @@ func (p *analysis) trust(r *Report, stop float64, moot string) (unknown string) 
 	return unknown
 }
 
-// moot returns why nothing can be told of the coupling whatever the models are, "" if something can.
+// moot returns why the stability is unknown or irrelevant, whatever the models are, or "".
 func (p *analysis) moot(s *Structure) string {
 	if why := s.heldOnLoop(); why != "" {
 		return why
@@ -264,7 +273,7 @@ func (p *analysis) coupled() bool {
 	return false
 }
 
-// look looks at one strategy, whose Why is the reason why nothing is known of any.
+// look analyses one strategy, unless out.Why is set already: then nothing is known of any strategy.
 func (p *analysis) look(out *Strategy, s *twin.Scheme, r *Report) {
 	if s.Preset == twin.Corrector {
 		out.Untold = p.identified()
@@ -282,31 +291,31 @@ func (p *analysis) look(out *Strategy, s *twin.Scheme, r *Report) {
 		return
 	}
 	out.Local, out.WhyNoLocal = p.motion.Local(s)
-	if out.Untold == "" { // else what a run does until it has identified models is most of its error
+	if out.Untold == "" { // else most of the error is from the time before a run has identified its models
 		out.Forecasts = p.motion.Forecasts(s)
 	}
 }
 
-// identified tells that the model-based corrector has to identify models in a run first.
+// identified returns a note if the model-based corrector has to identify a model during the run first, or "".
 func (p *analysis) identified() string {
 	for i, m := range p.Models {
 		if len(m.Info.In) > 0 && !p.X.Reverts(i) && m.Space == nil {
-			return fmt.Sprintf("a run has to identify the model of %s first, and is uncorrected until then: its errors are not forecast, and at steps at which explicit coupling grows, it may grow too far for models to be found", m.Info)
+			return fmt.Sprintf("a run first has to identify the model of %s and is uncorrected until then: errors are not "+
+				"forecast, and at steps at which explicit coupling is unstable, outputs may grow too far before models are found", m.Info)
 		}
 	}
 	return ""
 }
 
-// nonlinear returns why the stability of the strategy is not known, whatever the models are, "" if it may be.
+// nonlinear returns why the stability of a nonlinear strategy is unknown, or "".
 func nonlinear(s *twin.Scheme) string {
 	if s.Preset == twin.EnergyCorrection {
-		return "it is not linear, as it divides an energy by a velocity: no eigenvalue tells whether it is stable"
+		return "it is not linear, because it divides an energy by a velocity: eigenvalues do not show whether it is stable"
 	}
 	return ""
 }
 
-// refused returns why the strategy cannot be used with these subsystems, or nothing be told of it, "" if
-// neither.
+// refused returns why the strategy cannot be used or analysed with these subsystems, or "".
 func (p *analysis) refused(s *twin.Scheme) string {
 	if why := s.Beyond(); why != "" {
 		return why
@@ -314,7 +323,7 @@ func (p *analysis) refused(s *twin.Scheme) string {
 	if s.Preset == twin.Corrector {
 		for _, m := range p.Models {
 			if m.Departs != "" {
-				return fmt.Sprintf("a run corrects by the directional derivatives of %s, and what it does is another thing: %s", m.Info, m.Departs)
+				return fmt.Sprintf("a run corrects by the directional derivatives of %s, which do not agree with its steps: %s", m.Info, m.Departs)
 			}
 		}
 	}

@@ -14,13 +14,13 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Judgement is what a strategy does at one step size, and whether growth there is that of the coupled system by itself.
+// Judgement is the stability of a strategy at one step size, and whether growth is that of the coupled system itself.
 type Judgement struct {
 	Radius float64 // spectral radius at the step of the analysis
-	// Itself is the growth of the strategy at a step far below, where that is about as fast in time: it is not the
-	// coupling's. Whole is the same, where another strategy confirms it: nil = it does not, or that is not known.
+	// Itself is the growth at a much smaller step if it is about as fast in time, so that the coupling is not its cause.
+	// Whole is the same growth if another strategy confirms it. nil = not found.
 	Itself, Whole *scan.Growth
-	// Looks is how many spectral radii were found: one of a stable strategy, two to four of an unstable one, and a
+	// Looks counts the spectral radii computed: one of a stable strategy, two to four of an unstable one, and a
 	// few more where responses are noisy or unknown.
 	Looks int
 }
@@ -28,15 +28,15 @@ type Judgement struct {
 // IsStable reports whether nothing grows at the step.
 func (j *Judgement) IsStable() bool { return linear.Stable(j.Radius) }
 
-// farBelow are steps at which growth is looked at that is not the coupling's, relative to that of the analysis: the first
-// is the shortest of a scan, the other is for FMUs of which nothing is known there.
+// farBelow are the steps, relative to that of the analysis, at which growth is not due to the coupling: the shortest of a
+// scan, and one for FMUs of which nothing is known there.
 var farBelow = []float64{1. / 30, 1. / 15}
 
-// Judge analyses one strategy, without parameters of its own, at the step of the analysis alone, where Run scans steps of
-// all of them: it is for a run that has grown, in which the time for a whole analysis may be many times that of the run.
-// Of Options, it takes the experiment, the operating point, Bonds, Rates and Error.
+// Judge analyses one strategy with default parameters at Options.Step only. It is for a run whose outputs have grown,
+// where the whole analysis by Run might take many times as long as the run. Of Options, it uses the experiment, the
+// operating point, Bonds, Rates and Error.
 //
-// Errors: those of the run to the operating point, and why the radius is not known or does not hold for the motion.
+// Errors: those of the run to the operating point, and why the radius is unknown or does not hold for the motion.
 func Judge(ctx context.Context, sys *master.System, o Options, preset string, order int) (*Judgement, error) {
 	o.Order = max(order, 1) // as Run does in runs
 	if err := CheckRates(sys, o.Rates); err != nil {
@@ -55,7 +55,7 @@ func Judge(ctx context.Context, sys *master.System, o Options, preset string, or
 // judge fills j.
 func (p *analysis) judge(j *Judgement, o Options, preset string, order int) error {
 	var own *twin.Scheme
-	var formed []*twin.Scheme // whose radii are exact, the own one first
+	var formed []*twin.Scheme // with exact radii, own first
 	for _, s := range p.schemes(o.Order, twin.OwnRates(o.Rates), o.bonds()) {
 		if s.Preset == preset && s.Order == order {
 			own = s
@@ -112,13 +112,13 @@ func (p *analysis) judge(j *Judgement, o Options, preset string, order int) erro
 	return nil
 }
 
-// ownRates is how far the rates of growth at the shortest steps may be apart that are taken for that of the
-// system itself, relative to the largest.
+// ownRates is the largest relative difference of growth rates at the shortest steps that counts as growth of the system
+// itself.
 const ownRates = 0.02
 
-// whole finds the growth of the coupled system that no algorithm and no step can change: with all the algorithms, the
-// shortest steps of the scan leave the same rate. Of a motion that is too large for linear models nothing of the
-// kind is known. frequency gives that of a strategy's mode.
+// whole returns the growth of the coupled system that no algorithm and no step can change: the rate that all algorithms
+// have at the shortest steps of the scan. nil = there is none, or the motion is too large for linear models. frequency
+// returns the frequency in Hz of the mode of a strategy at a step.
 func (r *Report) whole(all []*twin.Scheme, frequency func(s *twin.Scheme, h float64) float64) *scan.Growth {
 	if r.Large != "" {
 		return nil
@@ -144,8 +144,8 @@ func (r *Report) whole(all []*twin.Scheme, frequency func(s *twin.Scheme, h floa
 	return &scan.Growth{Rate: most, Frequency: frequency(all[last], at)}
 }
 
-// wholeAt returns the growth of the coupled system by itself, from two strategies at a step far below that of the analysis;
-// nil = it is stable, or that is not known.
+// wholeAt returns the growth of the coupled system itself, from two strategies at a step far below that of the analysis;
+// nil = it is stable, or unknown.
 func (p *analysis) wholeAt(h float64, formed []*twin.Scheme, radius func(s *twin.Scheme, h float64) (scan.Eigen, error)) *scan.Growth {
 	const enough = 2
 	least, most, frequency := math.Inf(1), 0.0, 0.0

@@ -12,11 +12,11 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// errOnlyInitial tells of a dependency that there is only in the initialisation.
-var errOnlyInitial = errors.New("it depends on them during the initialisation only")
+// errOnlyInitial means that a dependency exists only in the initialisation.
+var errOnlyInitial = errors.New("its outputs depend on these inputs during the initialisation only")
 
-// slopes returns how the outputs of subsystem i follow its inputs, [ny × nu]: at once, or over
-// a step of size h with the inputs held if that is not 0.
+// slopes returns the derivatives of the outputs of subsystem i by its inputs, [ny × nu]: immediate ones for h = 0, else
+// those over a step of size h with held inputs.
 func (p *analysis) slopes(i int, h float64) (*mat.Dense, error) {
 	info, sub := p.X.Sys.Infos[i], p.X.Sys.Subsystems[i]
 	ny, nu := p.Models[i].Outputs(), len(info.In)
@@ -42,7 +42,7 @@ func (p *analysis) slopes(i int, h float64) (*mat.Dense, error) {
 		}
 		return d, nil
 	}
-	// D(h) = D + c h + d h² + …: what is left at once of three responses over short steps.
+	// Extrapolation of D(h) = D + c h + d h² + … from three short steps to h = 0.
 	const short = 0.1
 	weights := []float64{1. / 3, -2, 8. / 3}
 	for n, w := range weights {
@@ -62,8 +62,7 @@ func (p *analysis) slopes(i int, h float64) (*mat.Dense, error) {
 	return d, nil
 }
 
-// gain returns the spectral radius of L D over the Real inputs on a loop; D holds the slopes, instantaneous or
-// over a step.
+// gain returns the spectral radius of L D over the Real inputs on a loop, D being the slopes for h.
 func (p *analysis) gain(l *master.Loop, h float64) (float64, error) {
 	sys := p.X.Sys
 	var ins []int // entries of u
@@ -71,7 +70,7 @@ func (p *analysis) gain(l *master.Loop, h float64) (float64, error) {
 		if u, ok := sys.FindIn(name); ok {
 			ins = append(ins, u)
 		} else if _, ok := sys.FindOut(name); !ok {
-			return 0, fmt.Errorf("%s on it is no Real", name)
+			return 0, fmt.Errorf("%s on it is not a Real", name)
 		}
 	}
 	m := mat.NewDense(len(ins), len(ins), nil)

@@ -25,7 +25,7 @@ type ratedPart struct {
 	steps, over int
 }
 
-// over gives what a step of size h does to x, u and u'.
+// stepped returns the matrix of a step of size h on x, u and u'.
 func (p *ratedPart) stepped(h float64) *mat.Dense {
 	n, m := len(p.a), len(p.b[0])
 	block := mat.NewDense(n+2*m, n+2*m, nil)
@@ -45,9 +45,9 @@ func (p *ratedPart) stepped(h float64) *mat.Dense {
 	return &e
 }
 
-// ratedRadius returns the growth in a macro step of explicit coupling of two components with rates of their own, by
-// the matrix over a period: of the states and the outputs at the points of the polynomials. first is the one that
-// goes first in a Gauss–Seidel scheme, -1 = Jacobi.
+// ratedRadius returns the growth per macro step of explicit coupling of two components with rates, by the matrix over a
+// period, of the states and the outputs at the points of the polynomials. first is the component that a Gauss–Seidel
+// scheme steps first, -1 = Jacobi.
 func ratedRadius(parts [2]ratedPart, order, first int, H float64) float64 {
 	period := num.LCM(parts[0].over, parts[1].over)
 	lags := order*period + 1
@@ -128,7 +128,7 @@ func ratedRadius(parts [2]ratedPart, order, first int, H float64) float64 {
 	return math.Pow(analyzetest.Radius(m), 1/float64(period))
 }
 
-// rated is haid's oscillator with rates of its sides, first in a Gauss–Seidel scheme.
+// rated is a strategy with rates on haid's oscillator.
 type rated struct {
 	rates  []algorithms.Rate
 	preset string
@@ -143,7 +143,8 @@ func (c rated) String() string {
 func (c rated) parts() (parts [2]ratedPart) {
 	o := exact.DefaultHaid()
 	parts[0] = ratedPart{a: [][]float64{{0, 1}, {-o.C1 / o.M1, -o.D1 / o.M1}}, b: [][]float64{{0}, {1 / o.M1}}, c: [][]float64{{1, 0}, {0, 1}}}
-	parts[1] = ratedPart{a: [][]float64{{0, 1}, {-(o.CK + o.C2) / o.M2, -(o.DK + o.D2) / o.M2}}, b: [][]float64{{0, 0}, {o.CK / o.M2, o.DK / o.M2}},
+	parts[1] = ratedPart{a: [][]float64{{0, 1}, {-(o.CK + o.C2) / o.M2, -(o.DK + o.D2) / o.M2}},
+		b: [][]float64{{0, 0}, {o.CK / o.M2, o.DK / o.M2}},
 		c: [][]float64{{o.CK, o.DK}}, d: [][]float64{{-o.CK, -o.DK}}}
 	for i, name := range []string{"one", "two"} {
 		parts[i].steps, parts[i].over = (&twin.Scheme{Rates: c.rates}).Rate(name)
@@ -171,10 +172,8 @@ func TestRates(t *testing.T) {
 		cases = []rated{cases[5], cases[9]} // both rates; Gauss–Seidel
 	}
 	for _, c := range cases {
-		r, err := Run(t.Context(), analyzetest.Haid(t, exact.DefaultHaid(), nil), Options{Step: c.H, Order: c.order, From: c.H / 2, To: 4 * c.H, Rates: c.rates})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := analyse(t, analyzetest.Haid(t, exact.DefaultHaid(), nil),
+			Options{Step: c.H, Order: c.order, From: c.H / 2, To: 4 * c.H, Rates: c.rates})
 		s := r.strategyOf(c.preset, c.order)
 		first := -1
 		if c.preset == "gauss-seidel" {
@@ -186,18 +185,11 @@ func TestRates(t *testing.T) {
 				t.Errorf("%v: radius %.9f at %g s, want %.9f", c, point.Radius, point.Step, want)
 			}
 		}
-		if len(s.Stable) == 0 {
-			t.Errorf("%v: nothing is stable: %s", c, s.Why)
-			continue
-		}
-		limit := s.Stable[0].To
-		if below, above := radius(0.995*limit), radius(1.005*limit); !(below <= 1 && above > 1) {
-			t.Errorf("%v: stable to %g s, radii %.6f and %.6f around it", c, limit, below, above)
-		}
+		checkLimit(t, c.String(), s, radius)
 	}
 }
 
-// Inputs of components that can neither take derivatives nor vary their step are held whatever the order, as in a run.
+// Inputs of components with neither input derivatives nor variable steps are held at every order, as in a run.
 func TestHeldInputs(t *testing.T) {
 	fixed := func(c *master.Caps) { c.VariableStep, c.InputDerivatives = false, false }
 	all := [][]algorithms.Rate{nil, {{Component: "one", Steps: 1, Over: 3}}, {{Component: "two", Steps: 4, Over: 1}}}
@@ -206,10 +198,8 @@ func TestHeldInputs(t *testing.T) {
 	}
 	for _, rates := range all {
 		c := rated{rates: rates, preset: "explicit", order: 1}
-		r, err := Run(t.Context(), analyzetest.Haid(t, exact.DefaultHaid(), analyzetest.With(fixed)), Options{Step: 5e-4, Order: c.order, From: 4e-4, To: 1e-3, Stop: 0.1, Error: 0.01, Rates: rates})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := analyse(t, analyzetest.Haid(t, exact.DefaultHaid(), analyzetest.With(fixed)),
+			Options{Step: 5e-4, Order: c.order, From: 4e-4, To: 1e-3, Stop: 0.1, Error: 0.01, Rates: rates})
 		s := r.strategyOf(c.preset, c.order)
 		if len(s.Points) != scan.Points || len(s.Forecasts) == 0 {
 			t.Fatalf("%v: %d points, %d forecasts, %s, %s", c, len(s.Points), len(s.Forecasts), s.Why, r.WhyNoError)
@@ -225,13 +215,13 @@ func TestHeldInputs(t *testing.T) {
 	}
 }
 
-// Rates that a run refuses are errors, those beyond what is analysed are unknown with the reason, and what holds over
-// several macro steps has no error in one.
+// Rates that a run refuses are errors, rates beyond the limits of the analysis are unknown with the reason, and a step
+// over several macro steps has no local error.
 func testRatesUnknown(t *testing.T) {
-	analyse := func(rates ...algorithms.Rate) (*Report, error) {
-		return Run(t.Context(), analyzetest.Haid(t, exact.DefaultHaid(), nil), Options{Step: 1e-4, From: 1e-4, To: 2e-4, Stop: 0.1, Order: 1, Error: 0.01, Rates: rates})
-	}
-	if _, err := analyse(algorithms.Rate{Component: "three", Steps: 2, Over: 1}); err == nil || !strings.Contains(err.Error(), `names "three", which is no component`) {
+	o := Options{Step: 1e-4, From: 1e-4, To: 2e-4, Stop: 0.1, Order: 1, Error: 0.01,
+		Rates: []algorithms.Rate{{Component: "three", Steps: 2, Over: 1}}}
+	if _, err := Run(t.Context(), analyzetest.Haid(t, exact.DefaultHaid(), nil), o); err == nil ||
+		!strings.Contains(err.Error(), `names "three", which is no component`) {
 		t.Errorf("%v", err)
 	}
 	for _, c := range []struct {
@@ -239,7 +229,8 @@ func testRatesUnknown(t *testing.T) {
 		why, local string
 	}{
 		{[]algorithms.Rate{{Component: "one", Steps: 5000, Over: 1}}, "more than 1000 are not analysed", ""},
-		{[]algorithms.Rate{{Component: "one", Steps: 1, Over: 997}, {Component: "two", Steps: 1, Over: 991}}, "together after more than 1000 macro steps", ""},
+		{[]algorithms.Rate{{Component: "one", Steps: 1, Over: 997}, {Component: "two", Steps: 1, Over: 991}},
+			"together after more than 1000 macro steps", ""},
 		{[]algorithms.Rate{{Component: "one", Steps: 1, Over: 2}}, "", "one step over 2 macro steps"},
 		{[]algorithms.Rate{{Component: "one", Steps: 3, Over: 1}}, "", "do not divide"},
 		{[]algorithms.Rate{{Component: "one", Steps: 4, Over: 1}, {Component: "two", Steps: 1, Over: 1}}, "", ""},
@@ -247,16 +238,16 @@ func testRatesUnknown(t *testing.T) {
 		if c.why == "" && c.local != "do not divide" && !long.On {
 			continue
 		}
-		r, err := analyse(c.rates...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o.Rates = c.rates
+		r := analyse(t, analyzetest.Haid(t, exact.DefaultHaid(), nil), o)
 		s := r.strategyOf("explicit", 1)
-		if (s.Points == nil) != (c.why != "") || !strings.Contains(s.Why, c.why) || (s.Local == nil) != (c.why+c.local != "") || !strings.Contains(s.WhyNoLocal, c.local) {
+		if (s.Points == nil) != (c.why != "") || !strings.Contains(s.Why, c.why) ||
+			(s.Local == nil) != (c.why+c.local != "") || !strings.Contains(s.WhyNoLocal, c.local) {
 			t.Errorf("%v: %d points, %q, %+v, %q", c.rates, len(s.Points), s.Why, s.Local, s.WhyNoLocal)
 		}
 		for _, v := range r.Varying {
-			if implicit := strings.HasPrefix(v.Preset, "im-"); (v.Settled == nil) != (v.Why != "") || v.Settled == nil && (implicit || c.why == "" && !strings.Contains(v.Why, "cannot repeat it")) {
+			if implicit := strings.HasPrefix(v.Preset, "im-"); (v.Settled == nil) != (v.Why != "") ||
+				v.Settled == nil && (implicit || c.why == "" && !strings.Contains(v.Why, "cannot repeat it")) {
 				t.Errorf("%v: %+v", c.rates, v)
 			}
 		}

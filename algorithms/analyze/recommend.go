@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// undamped is how close to 1 the radius of a coupling is whose slowest mode hardly dies out.
+	// undamped is how close to 1 the radius of a hardly damped coupling is.
 	undamped = 1e-4
-	// followedOff is what the radius of a strategy that is followed may be off by then: over the steps
-	// that are followed, its slowest mode cannot be told from those beside it.
+	// followedOff is the error of a followed radius of such a coupling: over the steps of the run of the models, the
+	// slowest mode cannot be separated from similar ones.
 	followedOff = 3e-3
 )
 
-// doubtFollowed tells where the radii of strategies that are followed and not formed are not exact.
+// doubtFollowed marks radii found in runs of the models (Scheme.Hidden) as inexact if the system is hardly damped.
 func (r *Report) doubtFollowed(all []*twin.Scheme) {
 	formed := func(k int) bool {
 		s := &r.Strategies[k]
@@ -30,22 +30,22 @@ func (r *Report) doubtFollowed(all []*twin.Scheme) {
 		}
 		for i := range all {
 			if s := &r.Strategies[i]; all[i].Hidden && len(s.Points) > 0 && s.Untold == "" {
-				s.Untold = fmt.Sprintf("the system is hardly damped, and this radius is followed in a run of the models: it may be off by %.0g, and its stable steps are not exact", followedOff)
+				s.Untold = fmt.Sprintf("the system is hardly damped, and this radius is from a run of the models: it may be off "+
+					"by %.0g, and the stable steps are not exact", followedOff)
 			}
 		}
 		return
 	}
 }
 
-// nearUnknown is how far from a step that is unknown one is recommended at least, relative to it.
+// nearUnknown is the least relative distance of a recommended step from steps of unknown stability.
 const nearUnknown = 0.05
 
-// safety is the part of the largest stable step that is recommended.
+// safety is the largest recommended part of the largest stable step.
 const safety = 0.5
 
-// covers reports whether a step is known to be stable with a margin: it and those up to the inverse of
-// the margin lie in one stable range. Steps shorter than the scan, which begins at from, count to a range
-// that begins there.
+// covers reports whether the steps from h to h/safety lie in one stable range, so that h is stable with a margin.
+// A range that starts where the scan does, at from, includes shorter steps.
 func (s *Strategy) covers(h, from float64) bool {
 	if slices.ContainsFunc(s.Gaps, func(g scan.Gap) bool { return h >= g.From*(1-nearUnknown) && h <= g.To*(1+nearUnknown) }) {
 		return false
@@ -55,7 +55,7 @@ func (s *Strategy) covers(h, from float64) bool {
 	})
 }
 
-// largest returns the largest step that is stable with a margin, in the range that begins lowest; 0 = none.
+// largest returns the largest step of the lowest stable range with a margin; 0 = none.
 func (s *Strategy) largest() float64 {
 	if len(s.Stable) == 0 || s.Stable[0].From > s.Points[0].Step || safety*s.Stable[0].To < s.Stable[0].From {
 		return 0
@@ -63,18 +63,43 @@ func (s *Strategy) largest() float64 {
 	return safety * s.Stable[0].To
 }
 
-// recommend takes, where errors are known, the cheapest strategy and step that is stable with a margin
-// and has no larger error than is asked for; else the simplest strategy that is stable at the
-// step of the analysis with a margin, else the one with the largest stable step.
+// recommend fills Recommended, StepToTake, Promised and Why. Where errors are known, it takes the cheapest strategy and step
+// that is stable with a margin and has at most the error most, or else the smallest error; where they are unknown, see
+// recommendStable.
 func (r *Report) recommend(most float64) {
-	var nearest *forecast.Forecast
-	near := -1
+	nearest, near := r.cheapest(most)
+	switch {
+	case r.Promised != nil:
+		r.Why = fmt.Sprintf("the cheapest with an error of at most %g and a margin of stability", most)
+	case nearest == nil:
+		r.recommendStable()
+		return
+	default:
+		r.Recommended, r.Promised = near, nearest
+		r.Why = fmt.Sprintf("no strategy has an error of at most %g and a margin of stability; this one comes nearest", most)
+		if nearest.Error <= most {
+			known := fmt.Sprintf("uncertain by %.2g", nearest.Doubt)
+			if nearest.IsRough() {
+				known = "only an order of magnitude"
+			}
+			r.Why = fmt.Sprintf("no strategy with a margin of stability can be promised to have an error of at most %g; this "+
+				"one comes nearest: its expected error is %s, because the models are off by %.2g along the motion", most, known, nearest.Doubt)
+		}
+	}
+	r.StepToTake = r.Promised.Step
+}
+
+// cheapest sets Promised to the cheapest forecast that is stable with a margin and has at most the error most. It returns
+// the forecast with the smallest error among the others and the index of its strategy.
+func (r *Report) cheapest(most float64) (nearest *forecast.Forecast, near int) {
 	for i := range r.Strategies {
 		s := &r.Strategies[i]
+		if s.Untold != "" {
+			continue
+		}
 		for k := range s.Forecasts {
 			f := &s.Forecasts[k]
 			switch {
-			case s.Untold != "":
 			case !s.covers(f.Step, r.From):
 			case f.Error+f.Doubt > most:
 				if nearest == nil || f.Error+f.Doubt < nearest.Error+nearest.Doubt {
@@ -85,24 +110,12 @@ func (r *Report) recommend(most float64) {
 			}
 		}
 	}
-	switch {
-	case r.Promised != nil:
-		r.Why = fmt.Sprintf("the cheapest with an error of at most %g and a margin of stability", most)
-	case nearest != nil:
-		r.Recommended, r.Promised = near, nearest
-		r.Why = fmt.Sprintf("nothing that was looked at has an error of at most %g and a margin of stability; this one comes nearest", most)
-		if nearest.Error <= most {
-			known := fmt.Sprintf("uncertain by %.2g", nearest.Doubt)
-			if nearest.IsRough() {
-				known = "an order of magnitude only"
-			}
-			r.Why = fmt.Sprintf("an error of at most %g can be promised of nothing that was looked at with a margin of stability; this one comes nearest: what it is expected to be off by is %s, as the models are off by %.2g along the motion", most, known, nearest.Doubt)
-		}
-	}
-	if r.Promised != nil {
-		r.StepToTake = r.Promised.Step
-		return
-	}
+	return nearest, near
+}
+
+// recommendStable takes the simplest strategy that is stable at the step of the analysis with a margin, or else the one with
+// the largest stable step.
+func (r *Report) recommendStable() {
 	best, where := -1, 0.0
 	for i := range r.Strategies {
 		s := &r.Strategies[i]
@@ -118,18 +131,18 @@ func (r *Report) recommend(most float64) {
 			best, where = i, l
 		}
 	}
-	if best < 0 {
-		r.Why = "nothing that was looked at is stable down to the smallest step of the scan"
-		if r.Whole != nil {
-			r.Why = "the system is unstable by itself, whatever the step: judge algorithms by their errors over the time that is of interest"
-		}
-		if !slices.ContainsFunc(r.Strategies, func(s Strategy) bool {
-			return len(s.Points) > 0 && (s.Multiples > 0 || s.Points[0].Step <= r.From*(1+1e-9))
-		}) {
-			r.Why = "nothing is known of the stability at short steps"
-		}
-		return
+	shortKnown := slices.ContainsFunc(r.Strategies, func(s Strategy) bool {
+		return len(s.Points) > 0 && (s.Multiples > 0 || s.Points[0].Step <= r.From*(1+1e-9))
+	})
+	switch {
+	case best >= 0:
+		r.Recommended, r.StepToTake = best, where
+		r.Why = "no strategy is stable at this step with a margin; this one has the largest stable step"
+	case !shortKnown:
+		r.Why = "the stability at short steps is unknown"
+	case r.Whole != nil:
+		r.Why = "the system itself is unstable, whatever the step: judge algorithms by their errors over the time of interest"
+	default:
+		r.Why = "no strategy is stable at the smallest step of the scan"
 	}
-	r.Recommended, r.StepToTake = best, where
-	r.Why = "nothing is stable at this step with a margin; this one is at the largest"
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/macrostep/macrostep/algorithms/analyze/twin"
 )
 
-// Report is what an analysis finds.
+// Report is the result of an analysis.
 type Report struct {
 	At         float64     `json:"at"`   // s, the operating point
 	Step       float64     `json:"step"` // s
@@ -20,44 +20,44 @@ type Report struct {
 	Structure  Structure   `json:"structure"`
 	Subsystems []Subsystem `json:"subsystems"`
 	Strategies []Strategy  `json:"strategies"`
-	// Varying are the algorithms that choose their steps; none where errors are not forecast.
+	// Varying are the algorithms with variable steps; empty where errors are not forecast.
 	Varying []forecast.Varying `json:"variable_steps,omitempty"`
 	forecast.Motion
-	// Alone are the components that are unstable by themselves. Whole is the growth of the coupled system by
-	// itself, which no step and no algorithm changes; nil = it is stable, or that is not known.
+	// Alone are the components that are unstable by themselves. Whole is the growth of the coupled system
+	// itself, which no step and no algorithm changes; nil = it is stable, or unknown.
 	Alone []scan.Growth `json:"unstable_alone,omitempty"`
 	Whole *scan.Growth  `json:"unstable_whole,omitempty"`
-	Asked float64       `json:"asked_error"` // of what is recommended
-	// Recommended is the index of the strategy to take, −1 if none is stable.
+	Asked float64       `json:"asked_error"` // Options.Error
+	// Recommended is the index of the recommended strategy, −1 = none.
 	Recommended int                `json:"recommended"`
 	StepToTake  float64            `json:"step_to_take"`       // s
-	Promised    *forecast.Forecast `json:"promised,omitempty"` // of it at this step
+	Promised    *forecast.Forecast `json:"promised,omitempty"` // forecast of the recommended strategy at StepToTake
 	Why         string             `json:"why"`
-	// RecommendedVarying is an algorithm that chooses its steps and keeps to the error at less cost than what is
-	// recommended of those with steps of one size; nil = there is none.
+	// RecommendedVarying is an algorithm with variable steps that keeps to the error at less cost than Recommended;
+	// nil = there is none.
 	RecommendedVarying *forecast.Choice `json:"recommended_variable_steps,omitempty"`
 	// Own is the forecast of the algorithm of Options.Own, WhyNotOwn why there is none.
 	Own       *forecast.Settled `json:"own,omitempty"`
 	WhyNotOwn string            `json:"why_not_own,omitempty"`
-	// Notes tell what of the system is not as it is analysed.
+	// Notes are differences between the system and what was analysed.
 	Notes []string `json:"notes,omitempty"`
 
 	schemes []*twin.Scheme // of Strategies
 }
 
-// Subsystem tells what is known of one.
+// Subsystem is what is known of one subsystem.
 type Subsystem struct {
 	Name  string `json:"name"`
 	Model string `json:"model"` // twin.Measured, twin.Directional, twin.Renewed, twin.None
 	Why   string `json:"why,omitempty"`
-	// Unmeasured tells that its model was not looked at, as nothing could be told of the coupling anyway.
+	// Unmeasured means that no model was made, because the stability is unknown or irrelevant anyway.
 	Unmeasured bool `json:"not_measured,omitempty"`
 	// States of the model at the step of the analysis.
 	States int `json:"states"`
-	// Misfit returns how far the measured responses are from those of the model, relative to the largest
+	// Misfit is the distance of the measured responses from the model, relative to the largest response
 	// of each output to each input.
 	Misfit float64 `json:"misfit"`
-	// What decides which algorithms can be used.
+	// Capabilities that decide which algorithms can be used.
 	Rollback               bool `json:"rollback"`
 	Serializes             bool `json:"serializes_state"`
 	VariableStep           bool `json:"variable_step"`
@@ -71,29 +71,27 @@ type Strategy struct {
 	Preset string            `json:"algorithm"`
 	Order  int               `json:"order"`
 	Params map[string]string `json:"params,omitempty"`
-	// Rates are those that it is analysed with, as COMPONENT=N steps a macro step or COMPONENT=1/N, one step over
-	// N macro steps; none = each component takes one step a macro step.
+	// Rates of the components, as COMPONENT=N steps per macro step or COMPONENT=1/N, one step per N macro steps;
+	// the others take one step per macro step.
 	Rates []string `json:"rates,omitempty"`
 	scan.Result
-	// Forecasts of the error and cost, at steps in the neighbourhood of that of the analysis.
+	// Forecasts of error and cost at steps around that of the analysis.
 	Forecasts []forecast.Forecast `json:"forecasts,omitempty"`
-	// Local is the error of one step, WhyNoLocal why it is not known.
+	// Local is the error of one step, WhyNoLocal the reason why it is unknown.
 	Local      *forecast.Local `json:"local,omitempty"`
 	WhyNoLocal string          `json:"why_no_local,omitempty"`
-	// Untold is what a real run will do otherwise than the models, "" if nothing: such a
-	// strategy is not recommended.
+	// Untold is how a real run will differ from the models, or "". Such a strategy is not recommended.
 	Untold string `json:"untold,omitempty"`
-	Why    string `json:"why,omitempty"` // it cannot be told, or not be used, because of this
-	// Seen tells that runs of the system show what the models do not; nil = all is from the models.
+	Why    string `json:"why,omitempty"` // reason why something is unknown, or why it cannot be used
+	// Seen is set if the stability is from trial runs; nil = it is from the models.
 	Seen *Seen `json:"runs,omitempty"`
 }
 
-// Known reports whether Now is.
+// Known reports whether Now is known.
 func (s *Strategy) Known() bool { return s.Mode != nil || s.Seen != nil && s.Seen.Now }
 
-// MarshalJSON returns null for the radius at the step of the analysis, and for the stable ranges, where they are not
-// known, with the reason in "unknown": 0 would be a coupling that dies out at once, and no range one that
-// is stable nowhere.
+// MarshalJSON writes null for an unknown radius at the step of the analysis and for unknown stable ranges, with the
+// reason in "unknown": a radius of 0 would mean immediate decay, an empty list that no step is stable.
 func (s Strategy) MarshalJSON() ([]byte, error) {
 	type plain Strategy
 	out := struct {
@@ -111,18 +109,18 @@ func (s Strategy) MarshalJSON() ([]byte, error) {
 		out.Stable = []scan.Range{}
 	}
 	if out.Now == nil || out.Stable == nil {
-		out.Unknown = cmp.Or(s.Why, "it was not looked at")
+		out.Unknown = cmp.Or(s.Why, "it was not analysed")
 	}
 	return json.Marshal(out)
 }
 
-// AtLimit reports whether the radius at the step of the analysis is 1 within what counts as no growth,
-// a millionth in a step: what is not damped at all stands there, and what grows that slowly.
+// AtLimit reports whether the radius at the step of the analysis is 1 within a millionth: undamped motion, or growth too
+// slow to count.
 func (s *Strategy) AtLimit() bool {
 	return len(s.Points) > 0 && math.Abs(s.Now-1) <= linear.Marginal && s.Mode != nil
 }
 
-// slowest is the radius of all that does not last.
+// slowest returns the radius without an eigenvalue of 1.
 func (s *Strategy) slowest() float64 {
 	if s.Lasts {
 		return s.Besides

@@ -12,21 +12,20 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Seen is how the points of a strategy were found in trial runs.
+// Seen describes the trial runs in which the points of a strategy were found.
 type Seen struct {
 	Looks int `json:"looks"` // step sizes that were tried
 	Runs  int `json:"runs"`
-	// Steps is how many macro steps a difference is followed at most, Least the growth in a step below which it is not
-	// told from none.
+	// Steps is the largest number of macro steps of a trial run, Least the smallest growth per step that these show.
 	Steps int     `json:"steps"`
 	Least float64 `json:"least_growth"`
-	// Precision of the ends of stable ranges: how far, relative to it, the next step lies that is not known to be stable.
+	// Precision is the largest relative distance from the end of a stable range to the next tried step outside.
 	Precision float64 `json:"precision"`
-	Now       bool    `json:"at_step"`          // the step of the analysis is known by trial runs
+	Now       bool    `json:"at_step"`          // the step of the analysis was tried with a result
 	Missed    int     `json:"missed,omitempty"` // steps that were not tried for lack of time
 }
 
-// lookAtRuns fills in from trial runs the strategies of which models show nothing.
+// lookAtRuns makes trial runs of the strategies whose stability is unknown from models.
 func (r *Report) lookAtRuns(ctx context.Context, sys *master.System, o Options) error {
 	if o.Runs.Again == nil || !(o.Runs.Time > 0) || len(r.Structure.Connections) == 0 {
 		return nil
@@ -40,7 +39,7 @@ func (r *Report) lookAtRuns(ctx context.Context, sys *master.System, o Options) 
 			all = append(all, &trial.Strategy{Preset: s.Preset, Order: s.Order, New: s.Algorithm})
 		}
 	}
-	if len(sys.Infos) > twin.Many { // whose runs are slow and seldom show more
+	if len(sys.Infos) > twin.Many { // runs are slow and seldom give a result
 		o.Runs.Time /= 4
 	}
 	t := o.Runs
@@ -54,13 +53,13 @@ func (r *Report) lookAtRuns(ctx context.Context, sys *master.System, o Options) 
 	}
 	if r.Recommended < 0 {
 		if r.recommend(o.Error); r.Recommended >= 0 && r.Strategies[r.Recommended].Seen != nil {
-			r.Why += "; that it is stable is seen in runs"
+			r.Why += "; trial runs show that it is stable"
 		}
 	}
 	return nil
 }
 
-// takeTrials fills in what trial runs have shown.
+// takeTrials puts the results of trial runs into the strategy.
 func (s *Strategy) takeTrials(t *trial.Strategy, step float64) {
 	seen, why, last := &Seen{Looks: len(t.Looks), Runs: t.Runs, Missed: t.Missed, Steps: trial.Steps, Least: trial.Least}, "", trial.Unknown
 	known := func(k int) bool { return k >= 0 && k < len(t.Looks) && t.Looks[k].Kind != trial.Unknown }
@@ -69,8 +68,8 @@ func (s *Strategy) takeTrials(t *trial.Strategy, step float64) {
 		if i > 0 && trial.Ends(t.Looks[i-1], l) {
 			seen.Precision = max(seen.Precision, l.Step/t.Looks[i-1].Step-1)
 		}
-		if l.Kind == trial.Calm && len(t.Looks) > 1 && !known(i-1) && !known(i+1) { // it may be so by chance
-			l.Kind, l.Why = trial.Unknown, "differences do not grow, but at the steps beside nothing is known"
+		if l.Kind == trial.Calm && len(t.Looks) > 1 && !known(i-1) && !known(i+1) { // may be by chance
+			l.Kind, l.Why = trial.Unknown, "differences do not grow, but the neighbouring steps are unknown"
 		}
 		switch {
 		case l.Kind != trial.Unknown:
@@ -94,7 +93,7 @@ func (s *Strategy) takeTrials(t *trial.Strategy, step float64) {
 		last = l.Kind
 	}
 	if s.Points == nil {
-		s.Gaps, s.Why = nil, cmp.Or(s.Why, "nothing is known of it")+"; "+cmp.Or(why, trial.ErrNoTime.Error())
+		s.Gaps, s.Why = nil, cmp.Or(s.Why, "its stability is unknown")+"; "+cmp.Or(why, trial.ErrNoTime.Error())
 		return
 	}
 	s.Seen, s.Why = seen, why

@@ -19,19 +19,15 @@ import (
 	"github.com/macrostep/macrostep/test/long"
 )
 
-// anew returns runs of the systems that make makes.
+// anew returns options for trial runs of the systems that make returns.
 func anew(make func() *master.System) trial.Options {
 	return trial.Options{Time: 5 * time.Minute, Again: func(context.Context) (*master.System, func() error, error) { return make(), nil, nil }}
 }
 
-// blind is the report of an analysis, and the same filled in from runs as if the models told
-// nothing.
+// blind returns the report of an analysis, and the same report with the stability from trial runs alone.
 func blind(t *testing.T, make func() *master.System, o Options, presets ...string) (models, runs *Report) {
 	t.Helper()
-	models, err := Run(t.Context(), make(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	models = analyse(t, make(), o)
 	r := *models
 	r.Recommended, r.Promised, r.Strategies, r.schemes = -1, nil, nil, nil
 	for k, s := range models.Strategies {
@@ -47,11 +43,6 @@ func blind(t *testing.T, make func() *master.System, o Options, presets ...strin
 	return models, &r
 }
 
-// strategyOf finds one.
-func (r *Report) strategyOf(preset string, order int) *Strategy {
-	return &r.Strategies[slices.IndexFunc(r.Strategies, func(s Strategy) bool { return s.Preset == preset && s.Order == order })]
-}
-
 func oscillator(t *testing.T) *master.System {
 	t.Helper()
 	parts := mastertest.Oscillator()
@@ -62,8 +53,7 @@ func oscillator(t *testing.T) *master.System {
 	return sys
 }
 
-// Where models are exact, runs show the ends of the same stable ranges, windows included, and the same radius
-// wherever something grows.
+// Where models are exact, runs find the same stable ranges and the same radius at unstable steps.
 func TestRunsAgreeWithModels(t *testing.T) {
 	const clear = 2e-3 // of a radius from 1
 	for name, c := range map[string]struct {
@@ -71,11 +61,16 @@ func TestRunsAgreeWithModels(t *testing.T) {
 		o       Options
 		presets []string
 	}{
-		"oscillator": {func() *master.System { return oscillator(t) }, Options{Step: 3e-2, Order: 1, Stop: 1, From: 3e-3, To: 0.3}, []string{"explicit", "gauss-seidel", "implicit"}},
-		"later":      {func() *master.System { return oscillator(t) }, Options{Step: 3e-2, Order: 0, At: 0.3, Stop: 1, From: 3e-3, To: 0.3}, []string{"explicit"}},
-		"haid":       {func() *master.System { return analyzetest.Haid(t, exact.DefaultHaid(), nil) }, Options{Step: 3e-4, Order: 1, Stop: 1e-2, From: 3e-5, To: 3e-3}, []string{"explicit", "model-based-corrector"}},
-		"chain":      {func() *master.System { sys, _ := analyzetest.Masses(t, 3); return sys }, Options{Step: 3e-3, Order: 0, Stop: 0.1, From: 3e-4, To: 3e-2}, []string{"explicit"}},
-		"lags":       {func() *master.System { return lagLoop(t, -50, 1) }, Options{Step: 3e-2, Order: 1, Stop: 1, From: 3e-3, To: 0.3}, []string{"explicit", "gauss-seidel"}},
+		"oscillator": {func() *master.System { return oscillator(t) },
+			Options{Step: 3e-2, Order: 1, Stop: 1, From: 3e-3, To: 0.3}, []string{"explicit", "gauss-seidel", "implicit"}},
+		"later": {func() *master.System { return oscillator(t) },
+			Options{Step: 3e-2, Order: 0, At: 0.3, Stop: 1, From: 3e-3, To: 0.3}, []string{"explicit"}},
+		"haid": {func() *master.System { return analyzetest.Haid(t, exact.DefaultHaid(), nil) },
+			Options{Step: 3e-4, Order: 1, Stop: 1e-2, From: 3e-5, To: 3e-3}, []string{"explicit", "model-based-corrector"}},
+		"chain": {func() *master.System { sys, _ := analyzetest.Masses(t, 3); return sys },
+			Options{Step: 3e-3, Order: 0, Stop: 0.1, From: 3e-4, To: 3e-2}, []string{"explicit"}},
+		"lags": {func() *master.System { return lagLoop(t, -50, 1) },
+			Options{Step: 3e-2, Order: 1, Stop: 1, From: 3e-3, To: 0.3}, []string{"explicit", "gauss-seidel"}},
 	} {
 		if name != "later" && !long.On {
 			continue
@@ -87,7 +82,8 @@ func TestRunsAgreeWithModels(t *testing.T) {
 				m := models.strategyOf(s.Preset, s.Order)
 				t.Logf("%s, order %d: models %v, runs %v, unknown %v, %+v", s.Preset, s.Order, m.Stable, s.Stable, s.Gaps, s.Seen)
 				if s.Seen == nil || s.Seen.Missed > 0 || len(s.Stable) != len(m.Stable) || !s.Known() || linear.Stable(s.Now) != linear.Stable(m.Now) {
-					t.Errorf("%s, order %d: %d stable ranges, %d by models; radius %g, %g by models", s.Preset, s.Order, len(s.Stable), len(m.Stable), s.Now, m.Now)
+					t.Errorf("%s, order %d: %d stable ranges, %d by models; radius %g, %g by models", s.Preset, s.Order,
+						len(s.Stable), len(m.Stable), s.Now, m.Now)
 					continue
 				}
 				for k, r := range m.Stable {
@@ -115,54 +111,8 @@ func TestRunsAgreeWithModels(t *testing.T) {
 	}
 }
 
-// signal is a subsystem in Go with inputs and outputs, of which nobody but runs can tell anything.
-type signal struct {
-	info master.Info
-	u, y []float64
-	step func(u, y []float64, t, h float64)
-}
-
-func newSignal(name string, inputs int, y []float64, step func(u, y []float64, t, h float64)) *signal {
-	s := &signal{u: make([]float64, inputs), y: slices.Clone(y), step: step,
-		info: master.Info{Name: name, StartIn: make([]float64, inputs), Caps: master.Caps{VariableStep: true}}}
-	for k := range inputs {
-		s.info.In = append(s.info.In, master.Port{Name: "u" + string(rune('1'+k))})
-	}
-	none := master.Feedthrough{}
-	for k := range y {
-		s.info.Out = append(s.info.Out, master.Port{Name: "y" + string(rune('1'+k))})
-		none.On = append(none.On, nil)
-	}
-	s.info.Step, s.info.Init = none, none
-	return s
-}
-
-func (s *signal) Info() *master.Info          { return &s.info }
-func (s *signal) SetInputs(u []float64) error { copy(s.u, u); return nil }
-func (s *signal) Step(_ context.Context, t, h float64) (float64, error) {
-	s.step(s.u, s.y, t, h)
-	return t + h, nil
-}
-func (s *signal) Outputs(y []float64) error { copy(y, s.y); return nil }
-
-// lagged is x' = (b u − x)/T, y = x, exact for held inputs.
-func lagged(name string, b, T, x0 float64) *signal {
-	return newSignal(name, 1, []float64{x0}, func(u, y []float64, _, h float64) {
-		y[0] = b*u[0] + (y[0]-b*u[0])*math.Exp(-h/T)
-	})
-}
-
-// sampled is a proportional controller that samples its input every so many seconds.
-func sampled(g, every float64) *signal {
-	return newSignal("controller", 1, []float64{0}, func(u, y []float64, t, h float64) {
-		if math.Floor((t+h)/every+1e-6) > math.Floor(t/every+1e-6) {
-			y[0] = -g * u[0]
-		}
-	})
-}
-
-// A controller that samples is unstable for what its own time of sampling makes of it, with steps that are shorter
-// than that: a gain that is stable with a short one is not with a long one, whatever the step.
+// With macro steps shorter than its sampling period, a sampled controller is stable up to the gain that follows from
+// this period, whatever the macro step.
 func TestRunsOfSampledController(t *testing.T) {
 	const T, every = 1.0, 0.1
 	// x⁺ = e x − (1−e) g x: stable up to (1+e)/(1−e), of values as they are at the end of the step.
@@ -174,12 +124,9 @@ func TestRunsOfSampledController(t *testing.T) {
 	}
 	for _, part := range parts {
 		make := func() *master.System {
-			return analyzetest.Pair(t, lagged("plant", 1, T, 1), sampled(part*limit, every))
+			return analyzetest.Pair(t, lagged("plant", 1, T, 1), sampled("controller", part*limit, every))
 		}
-		r, err := Run(t.Context(), make(), Options{Step: 0.01, Stop: 5, Order: 0, From: 0.005, To: 0.02, Runs: anew(make)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := analyse(t, make(), Options{Step: 0.01, Stop: 5, Order: 0, From: 0.005, To: 0.02, Runs: anew(make)})
 		s := r.strategyOf("gauss-seidel", 0)
 		t.Logf("gain of %g of the limit: %v, radius %g, %+v, %s", part, s.Stable, s.Now, s.Seen, s.Why)
 		if s.Seen == nil || !s.Known() || linear.Stable(s.Now) != (part < 1) {
@@ -192,8 +139,7 @@ func TestRunsOfSampledController(t *testing.T) {
 	}
 }
 
-// lorenz is the system of Lorenz in two parts, of which the first has x and the second y and z, with small
-// steps of its own.
+// lorenz is the Lorenz system in two parts with short internal steps: the first has x, the second y and z.
 func lorenz(t *testing.T) *master.System {
 	small := func(h float64, do func(h float64)) {
 		n := max(1, int(math.Ceil(h/1e-3-1e-9)))
@@ -202,10 +148,10 @@ func lorenz(t *testing.T) *master.System {
 		}
 	}
 	return analyzetest.System(t, []master.Subsystem{
-		newSignal("one", 1, []float64{1}, func(u, y []float64, _, h float64) {
+		newSignal("one", 1, 1, []float64{1}, func(u, y []float64, _, h float64) {
 			small(h, func(h float64) { y[0] += h * 10 * (u[0] - y[0]) })
 		}),
-		newSignal("two", 1, []float64{1, 20}, func(u, y []float64, _, h float64) {
+		newSignal("two", 1, 2, []float64{1, 20}, func(u, y []float64, _, h float64) {
 			small(h, func(h float64) {
 				y[0], y[1] = y[0]+h*(u[0]*(28-y[1])-y[0]), y[1]+h*(u[0]*y[0]-8./3*y[1])
 			})
@@ -213,7 +159,7 @@ func lorenz(t *testing.T) *master.System {
 	}, "one.y1 -> two.u1", "two.y1 -> one.u1")
 }
 
-// Nothing wrong is told of systems of which runs tell nothing, or something else.
+// Trial runs find nothing wrong of systems that are noisy, chaotic, fail, or ignore their inputs.
 func TestRunsTellNothingWrong(t *testing.T) {
 	// With steps of 0.04 s, which are none to take, the parts together are no longer chaotic.
 	o := Options{Step: 0.005, Stop: 5, Order: 0, From: 0.001, To: 0.03}
@@ -230,7 +176,7 @@ func TestRunsTellNothingWrong(t *testing.T) {
 		}, "differences"},
 		"chaos": {func() *master.System { return lorenz(t) }, "differences"},
 		"fails": {func() *master.System {
-			return analyzetest.Pair(t, lagged("one", 1, 1, 1), newSignal("two", 1, []float64{1}, func(u, y []float64, t, h float64) {
+			return analyzetest.Pair(t, lagged("one", 1, 1, 1), newSignal("two", 1, 1, []float64{1}, func(u, y []float64, t, h float64) {
 				y[0] = 0.5 * u[0]
 				if t > 0.1 {
 					y[0] = math.NaN()
@@ -238,7 +184,8 @@ func TestRunsTellNothingWrong(t *testing.T) {
 			}))
 		}, "is NaN"},
 		"moves nothing": {func() *master.System {
-			return analyzetest.Pair(t, lagged("one", 1, 1, 1), newSignal("two", 1, []float64{1}, func(u, y []float64, t, h float64) { y[0] = math.Sin(t + h + math.Floor(1e-9*u[0])) }))
+			return analyzetest.Pair(t, lagged("one", 1, 1, 1),
+				newSignal("two", 1, 1, []float64{1}, func(u, y []float64, t, h float64) { y[0] = math.Sin(t + h + math.Floor(1e-9*u[0])) }))
 		}, ""},
 	} {
 		if name == "chaos" && !long.On {
@@ -247,10 +194,7 @@ func TestRunsTellNothingWrong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := o
 			o.Runs = anew(c.make)
-			r, err := Run(t.Context(), c.make(), o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := analyse(t, c.make(), o)
 			s := r.strategyOf("explicit", 0)
 			t.Logf("%v %v %+v %s", s.Points, s.Stable, s.Seen, s.Why)
 			for _, p := range s.Points {
@@ -268,26 +212,19 @@ func TestRunsTellNothingWrong(t *testing.T) {
 	}
 }
 
-// A controller whose output saturates keeps an unstable coupling within bounds: it is unstable all the same, as
-// it is where nothing saturates.
+// Saturation keeps an unstable coupling within bounds: it is still found unstable, at the same steps as without.
 func testRunsOfSaturation(t *testing.T) {
 	const g = 50
 	make := func() *master.System {
-		return analyzetest.Pair(t, lagged("one", 1, 1, 1e-3), newSignal("two", 1, []float64{0}, func(u, y []float64, _, h float64) {
+		return analyzetest.Pair(t, lagged("one", 1, 1, 1e-3), newSignal("two", 1, 1, []float64{0}, func(u, y []float64, _, h float64) {
 			v := -g * u[0]
 			y[0] = v + (y[0]-v)*math.Exp(-h)
 			y[0] = max(-1, min(1, y[0]))
 		}))
 	}
 	o := Options{Step: 0.03, Stop: 5, Order: 0, From: 0.003, To: 0.3, Runs: anew(make)}
-	r, err := Run(t.Context(), make(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	free, err := Run(t.Context(), lagLoop(t, -g, 1e-3), Options{Step: 0.03, Stop: 5, Order: 0, From: 0.003, To: 0.3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := analyse(t, make(), o)
+	free := analyse(t, lagLoop(t, -g, 1e-3), Options{Step: 0.03, Stop: 5, Order: 0, From: 0.003, To: 0.3})
 	s, want := r.strategyOf("explicit", 0), free.strategyOf("explicit", 0)
 	t.Logf("%v %v %v %s, by models %v", s.Points, s.Stable, s.Gaps, s.Why, want.Stable)
 	if len(s.Stable) != 1 || math.Abs(s.Stable[0].To-want.Stable[0].To) > 0.02*want.Stable[0].To {

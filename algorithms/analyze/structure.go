@@ -12,47 +12,47 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Structure is what the graph of a system tells of its coupling. No slice of it is nil.
+// Structure is the coupling as it follows from the connections of a system. No slice of it is nil.
 type Structure struct {
 	// Loops of the initialisation, then of a macro step, declared and assumed.
 	Loops       []Loop       `json:"loops"`
 	Connections []Connection `json:"connections"`
-	// Discrete are the connections of Integers, Booleans and Strings. The models are of Reals: in
-	// them these keep the values that they have at the operating point.
+	// Discrete are the connections of Integers, Booleans and Strings. In the models they keep their values at the
+	// operating point.
 	Discrete    []DiscreteConnection `json:"discrete_connections"`
 	Bonds       []Bond               `json:"bonds"`
-	Unconnected []string             `json:"unconnected_inputs"` // nothing feeds them: they keep their start value
+	Unconnected []string             `json:"unconnected_inputs"` // keep their start values
 	Algorithms  []Applicability      `json:"algorithms"`
 }
 
-// Loop is an algebraic loop, and by how much what goes around it comes back.
+// Loop is an algebraic loop with its gain.
 type Loop struct {
 	master.Loop
-	// Gain is the spectral radius of the matrix by which a change of the inputs on the loop
-	// comes back to them at once; nil = not known, see Why. 0: there is no loop in fact.
+	// Gain is the spectral radius of the immediate effect of the inputs on the loop on themselves; nil = unknown, see
+	// Why. 0 means that there is no loop in fact.
 	Gain *float64 `json:"gain,omitempty"`
-	// StepGain is the same over one macro step with the inputs held: by it a fixed-point
-	// iteration of order 0 contracts; nil = not known.
+	// StepGain is the same over one macro step with held inputs, the contraction of a fixed-point iteration of order 0;
+	// nil = unknown.
 	StepGain *float64 `json:"gain_over_step,omitempty"`
 	Why      string   `json:"why,omitempty"`
 }
 
-// Connection is one of Reals.
+// Connection is a connection of Reals.
 type Connection struct {
 	From string  `json:"from"`
 	To   string  `json:"to"`
 	Gain float64 `json:"gain"` // of units and transformations
-	// Delay tells by scheme of what age, in macro steps, the newest value is that the input
-	// has at the end of a step: 1 = of the beginning of the step, extrapolated or held; 0 = of its end. Of components that
-	// take one step over several, it is the largest such age.
+	// Delay is, by preset, the age in macro steps of the newest source value that the input has at the end of a step:
+	// 1 = from the start of the step, extrapolated or held; 0 = from its end. For components with one step
+	// over several macro steps it is the largest age.
 	Delay map[string]float64 `json:"delay"`
 }
 
-// DiscreteConnection is one of Integers, Booleans or Strings.
+// DiscreteConnection is a connection of Integers, Booleans or Strings.
 type DiscreteConnection struct {
 	From string `json:"from"`
 	To   string `json:"to"`
-	// Loop tells that what it tells its target can come back to its source, by whatever connections.
+	// Loop means that the target can affect the source, through any connections.
 	Loop bool `json:"on_loop"`
 }
 
@@ -60,19 +60,19 @@ type DiscreteConnection struct {
 type Bond struct {
 	Name     string   `json:"name"`
 	Pairs    []string `json:"pairs"`    // effort:flow
-	Declared bool     `json:"declared"` // else seen by units
+	Declared bool     `json:"declared"` // else recognised by units
 }
 
 // Applicability reports whether an algorithm can be used with these subsystems.
 type Applicability struct {
 	Preset string `json:"algorithm"`
-	// Refused is why it cannot be used, "" if it can.
+	// Refused is why it cannot be used, or "".
 	Refused string `json:"refused,omitempty"`
-	// Unanalysed is the reason why its stability is not analysed, "" if it is among the strategies.
+	// Unanalysed is why its stability is not analysed, or "".
 	Unanalysed string `json:"not_analysed,omitempty"`
 }
 
-// structure finds all of it but the loops.
+// structure returns the structure without its loops.
 func structure(sys *master.System, o Options) Structure {
 	s := Structure{Loops: []Loop{}, Connections: []Connection{}, Discrete: discreteConnections(sys), Bonds: []Bond{}, Unconnected: []string{}}
 	turn := newAtEnd(sys)
@@ -85,19 +85,20 @@ func structure(sys *master.System, o Options) Structure {
 			s.Unconnected = append(s.Unconnected, sys.InName(k))
 			continue
 		}
-		c := Connection{From: sys.OutName(y), To: sys.InName(k), Gain: sys.Gain(k), Delay: map[string]float64{twin.Explicit: 1, twin.GaussSeidel: 1, twin.Implicit: 0}}
+		c := Connection{From: sys.OutName(y), To: sys.InName(k), Gain: sys.Gain(k),
+			Delay: map[string]float64{twin.Explicit: 1, twin.GaussSeidel: 1, twin.Implicit: 0}}
 		i := num.Owner(sys.InAt, k)
 		switch from := sys.SourceSubsystem(k); {
 		case slices.Contains(sys.Late, i):
 			c.Delay[twin.Explicit], c.Delay[twin.GaussSeidel] = 0, 0
 		default:
-			if holds[k] { // it takes no part in the iteration
+			if holds[k] { // not part of the iteration
 				c.Delay[twin.Implicit] = 1
 			}
 			if turn[i][from] {
 				c.Delay[twin.GaussSeidel] = 0
 			}
-			if both := num.LCM(over(i), over(from)); both > 1 { // from one point that both take part at to the next
+			if both := num.LCM(over(i), over(from)); both > 1 { // the period after which both step together
 				c.Delay[twin.Explicit], c.Delay[twin.GaussSeidel] = float64(both), float64(both)
 			}
 		}
@@ -122,12 +123,13 @@ func structure(sys *master.System, o Options) Structure {
 	bonds := o.bonds()
 	add(bonds, len(o.Bonds) > 0)
 	for _, preset := range algorithms.Presets() {
-		s.Algorithms = append(s.Algorithms, Applicability{Preset: preset.Name, Refused: unfit(sys, preset.Name, bonds, o), Unanalysed: unanalysed(preset.Name)})
+		s.Algorithms = append(s.Algorithms,
+			Applicability{Preset: preset.Name, Refused: unfit(sys, preset.Name, bonds, o), Unanalysed: unanalysed(preset.Name)})
 	}
 	return s
 }
 
-// bonds are those that the system declares, else those that units show.
+// bonds returns the declared bonds, else those recognised by units.
 func (o *Options) bonds() []algorithms.Bond {
 	if len(o.Bonds) > 0 {
 		return o.Bonds
@@ -135,10 +137,10 @@ func (o *Options) bonds() []algorithms.Bond {
 	return o.BondsSeen
 }
 
-// discreteConnections returns those of Integers, Booleans and Strings.
+// discreteConnections returns the connections of Integers, Booleans and Strings.
 func discreteConnections(sys *master.System) []DiscreteConnection {
 	out := []DiscreteConnection{}
-	// What has an effect on which: all outputs of a subsystem may follow all of its inputs later.
+	// reaches[i] are the subsystems that affect i; all outputs of a subsystem may depend on all its inputs.
 	reaches := make([]map[int]bool, len(sys.Infos))
 	var visit func(seen map[int]bool, to int)
 	visit = func(seen map[int]bool, to int) {
@@ -167,8 +169,8 @@ func discreteConnections(sys *master.System) []DiscreteConnection {
 	return out
 }
 
-// heldOnLoop returns why nothing can be told of the stability: a connection that is in no model closes
-// a loop; "" if there is none.
+// heldOnLoop returns that the stability is unknown because a discrete connection, which is in no model, closes
+// a loop, or "".
 func (s *Structure) heldOnLoop() string {
 	on, first := 0, ""
 	for _, c := range s.Discrete {
@@ -184,17 +186,16 @@ func (s *Structure) heldOnLoop() string {
 	case on > 1:
 		first += fmt.Sprintf(" and %d more", on-1)
 	}
-	return fmt.Sprintf("%s of Integers, Booleans or Strings close a loop that no linear model follows: whether it is stable is not known", first)
+	return fmt.Sprintf("%s of Integers, Booleans or Strings close a loop that linear models do not contain: its stability is unknown", first)
 }
 
-// newAtEnd tells for a Gauss–Seidel step, by subsystem, which others have new values when
-// its turn comes.
+// newAtEnd returns, by subsystem, which others have new values when its turn comes in a Gauss–Seidel step.
 func newAtEnd(sys *master.System) []map[int]bool {
 	out := make([]map[int]bool, len(sys.Subsystems))
 	done := map[int]bool{}
 	for _, i := range sys.SequenceFromGraph() {
 		if slices.Contains(sys.Late, i) {
-			continue // as soon as its sources are new
+			continue // stepped as soon as its sources have stepped
 		}
 		out[i] = map[int]bool{}
 		for j := range done {
@@ -210,8 +211,7 @@ func newAtEnd(sys *master.System) []map[int]bool {
 	return out
 }
 
-// unfit returns why a run with the preset would be refused, "" if it would not. No subsystem
-// is touched.
+// unfit returns why a run with the preset would be refused, or "". It calls no subsystem.
 func unfit(sys *master.System, preset string, bonds []algorithms.Bond, o Options) string {
 	var with algorithms.With
 	if algorithms.UsesEnergy(preset) {
@@ -219,7 +219,8 @@ func unfit(sys *master.System, preset string, bonds []algorithms.Bond, o Options
 	}
 	choice, err := algorithms.New(preset, nil, with)
 	if err == nil {
-		_, err = master.NewRun(sys, choice.Algorithm, master.Options{Start: o.Start, Stop: o.Start + 2*o.Step, Step: o.Step, Tolerance: o.Tolerance})
+		_, err = master.NewRun(sys, choice.Algorithm,
+			master.Options{Start: o.Start, Stop: o.Start + 2*o.Step, Step: o.Step, Tolerance: o.Tolerance})
 	}
 	if err == nil {
 		return ""
@@ -227,7 +228,7 @@ func unfit(sys *master.System, preset string, bonds []algorithms.Bond, o Options
 	return twin.Reason(err)
 }
 
-// unfound refuses the presets that need what subsystems have been found not to do.
+// unfound refuses the presets that need capabilities which subsystems claim but were found not to have.
 func (p *analysis) unfound(list []Applicability) {
 	for k := range list {
 		a := &list[k]
@@ -240,7 +241,7 @@ func (p *analysis) unfound(list []Applicability) {
 	}
 }
 
-// fails returns why an algorithm cannot take all subsystems back that it has to, "" if it can.
+// fails returns why the rollback that an algorithm needs is not possible, or "".
 func (p *analysis) fails(alg master.Algorithm) string {
 	user, ok := alg.(master.RollbackUser)
 	if !ok {
@@ -262,7 +263,7 @@ func (p *analysis) fails(alg master.Algorithm) string {
 	return ""
 }
 
-// unanalysed returns why a preset is not among the strategies that are looked at.
+// unanalysed returns why a preset is not analysed, or "".
 func unanalysed(preset string) string {
 	if forecast.ToleranceOf(preset) != "" {
 		return "" // its steps are forecast
@@ -271,5 +272,5 @@ func unanalysed(preset string) string {
 	case twin.Explicit, twin.GaussSeidel, twin.Implicit, twin.Corrector, twin.EnergyCorrection:
 		return ""
 	}
-	return "no twin runs it"
+	return "the analysis does not support it"
 }

@@ -2,7 +2,6 @@ package analyze
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -12,13 +11,12 @@ import (
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/algorithms/analyze/analyzetest"
 	"github.com/macrostep/macrostep/algorithms/analyze/forecast"
-	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
 )
 
-// feedthroughLoop is a loop of two subsystems x' = -a x + u, y = x + d u, whose gain at once is
-// √|d1 d2|: the eigenvalues of [[0, d1], [d2, 0]]. A third input is fed by nobody.
+// feedthroughLoop is a loop of two subsystems x' = -a x + u, y = x + d u, whose immediate gain is
+// √|d1 d2|: the eigenvalues of [[0, d1], [d2, 0]]. A third input is not connected.
 func feedthroughLoop(t *testing.T, d1, d2 float64, caps func(*master.Caps)) *master.System {
 	t.Helper()
 	make1 := func(name string, a, d float64, more bool) *mastertest.Linear {
@@ -33,8 +31,8 @@ func feedthroughLoop(t *testing.T, d1, d2 float64, caps func(*master.Caps)) *mas
 	return analyzetest.Pair(t, make1("one", 2, d1, false), make1("two", 3, d2, true))
 }
 
-// Loops are told with their gains, at once and over a step, connections with their delays, and
-// what cannot be used, whatever the model comes from.
+// The structure lists loops with their gains, immediate and over a step, connections with their delays, and algorithms
+// that cannot be used, whatever the source of the models.
 func TestStructure(t *testing.T) {
 	const d1, d2, H = 0.5, -0.32, 0.01
 	over := func(a, d float64) float64 { return d + (1-math.Exp(-a*H))/a }
@@ -42,10 +40,9 @@ func TestStructure(t *testing.T) {
 		"measured":    func(c *master.Caps) { c.DirectionalDerivative = false },
 		"directional": func(c *master.Caps) { c.SaveState = false },
 	} {
-		r, err := Run(t.Context(), feedthroughLoop(t, d1, d2, caps), Options{Step: H, Stop: 1, BondsSeen: []algorithms.Bond{{Name: "b", Pairs: []algorithms.Pair{{Effort: "one.y1", Flow: "two.y1"}}}}})
-		if err != nil {
-			t.Fatal(name, err)
-		}
+		r := analyse(t, feedthroughLoop(t, d1, d2, caps),
+			Options{Step: H, Stop: 1, BondsSeen: []algorithms.Bond{{Name: "b",
+				Pairs: []algorithms.Pair{{Effort: "one.y1", Flow: "two.y1"}}}}})
 		s := r.Structure
 		if len(s.Loops) != 2 || !s.Loops[0].Initialization || s.Loops[1].Initialization {
 			t.Fatalf("%s: loops %+v", name, s.Loops)
@@ -87,7 +84,8 @@ func TestStructure(t *testing.T) {
 				analysed = analysed || s.Preset == a.Preset
 			}
 			if forecast.ToleranceOf(a.Preset) != "" { // its steps are forecast, where errors are
-				analysed = a.Refused != "" || r.WhyNoError != "" || slices.ContainsFunc(r.Varying, func(v forecast.Varying) bool { return v.Preset == a.Preset })
+				analysed = a.Refused != "" || r.WhyNoError != "" ||
+					slices.ContainsFunc(r.Varying, func(v forecast.Varying) bool { return v.Preset == a.Preset })
 			}
 			if analysed != (a.Unanalysed == "") {
 				t.Errorf("%s: %+v, but it is analysed: %t", name, a, analysed)
@@ -100,7 +98,8 @@ func TestStructure(t *testing.T) {
 	}
 }
 
-// What is stepped late has no delay; what is held by its kind is as old in implicit coupling too.
+// Inputs of subsystems that are stepped after their sources have no delay; discrete inputs have one in implicit
+// coupling too.
 func TestDelays(t *testing.T) {
 	one, two := analyzetest.Lag("one", -1, 1, 1), analyzetest.Lag("two", -1, 1, 1)
 	two.Info().In[0].Discrete = true
@@ -116,29 +115,71 @@ func TestDelays(t *testing.T) {
 	}
 }
 
-// What stands at the limit is told as such, what is not exact there too, and what a run would do otherwise.
-func TestLimit(t *testing.T) {
-	for _, damped := range []bool{true, false} {
-		o, H := exact.DefaultHaid(), 1e-4
-		if !damped {
-			H = 2e-6
-			o.D1, o.D2, o.DK = 0, 0, 0
+// switching is a subsystem with an Integer at each end besides its Reals.
+type switching struct {
+	*mastertest.Linear
+	info master.Info
+}
+
+func (s *switching) Info() *master.Info               { return &s.info }
+func (s *switching) SetDiscrete(*master.Values) error { return nil }
+func (s *switching) Discrete(*master.Values) error    { return nil }
+
+// newSwitching makes x' = −x + u/2, y = x.
+func newSwitching(name string) *switching {
+	l := mastertest.NewLinear(name, mastertest.Matrices{A: [][]float64{{-1}}, B: [][]float64{{0.5}}, C: [][]float64{{1}}}, []float64{1})
+	s := &switching{l, *l.Info()}
+	s.info.DiscreteIn = []master.Port{{Name: "in", Kind: master.Integer}}
+	s.info.DiscreteOut = []master.Port{{Name: "out", Kind: master.Integer}}
+	for _, f := range []*master.Feedthrough{&s.info.Step, &s.info.Init} {
+		f.On = append(slices.Clone(f.On), nil)
+		if f.Assumed != nil {
+			f.Assumed = append(slices.Clone(f.Assumed), false)
 		}
-		r, err := Run(t.Context(), analyzetest.Haid(t, o, nil), Options{Step: H, Order: 0, From: H / 2, To: 2 * H, At: 2.4 * H})
+	}
+	return s
+}
+
+// Discrete connections are listed. If one closes a loop, the stability is unknown; if not, only the motion is.
+func TestDiscreteConnections(t *testing.T) {
+	at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
+	real := func(from, to string) master.Connection {
+		return master.Connection{From: at(from, "y1"), To: at(to, "u1")}
+	}
+	held := func(from, to string) master.Connection {
+		return master.Connection{From: at(from, "out"), To: at(to, "in")}
+	}
+	for name, c := range map[string]struct {
+		links   []master.Connection
+		want    []DiscreteConnection
+		unknown string
+	}{
+		"on a loop": {[]master.Connection{real("one", "two"), held("two", "one")},
+			[]DiscreteConnection{{"two.out", "one.in", true}}, "two.out -> one.in of Integers"},
+		"through a third": {[]master.Connection{real("one", "two"), held("two", "three"), real("three", "one")},
+			[]DiscreteConnection{{"two.out", "three.in", true}}, "two.out -> three.in of Integers"},
+		"two": {[]master.Connection{held("one", "two"), held("two", "one")},
+			[]DiscreteConnection{{"one.out", "two.in", true}, {"two.out", "one.in", true}}, "and 1 more"},
+		"from outside": {[]master.Connection{real("one", "two"), real("two", "one"), held("three", "one")},
+			[]DiscreteConnection{{"three.out", "one.in", false}}, ""},
+		"none": {[]master.Connection{real("one", "two"), real("two", "one")}, []DiscreteConnection{}, ""},
+	} {
+		sys, err := master.NewSystem([]master.Subsystem{newSwitching("one"), newSwitching("two"), newSwitching("three")}, c.links)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatal(name, err)
+		}
+		r := analyse(t, sys, Options{Step: 0.01, Stop: 1, Order: 1})
+		if !reflect.DeepEqual(r.Structure.Discrete, c.want) {
+			t.Errorf("%s: %+v", name, r.Structure.Discrete)
 		}
 		for _, s := range r.Strategies {
-			hidden := s.Preset == "model-based-corrector"
-			if s.Preset == "implicit" && s.AtLimit() == damped {
-				t.Errorf("damped %t: %s: at the limit %t, radius %.9f", damped, s.Preset, s.AtLimit(), s.Now)
-			}
-			if inexact := strings.Contains(s.Untold, "hardly damped"); inexact != (hidden && !damped) {
-				t.Errorf("damped %t: %s: %q", damped, s.Preset, s.Untold)
+			if c.unknown != "" && (s.Points != nil || !strings.Contains(s.Why, c.unknown)) || c.unknown == "" &&
+				(len(s.Stable) == 0 || s.Why != "") {
+				t.Errorf("%s: %s, order %d: %v, %q", name, s.Preset, s.Order, s.Stable, s.Why)
 			}
 		}
-		if want := []string{fmt.Sprintf("the operating point is the first communication point after the %.10g s that are asked for", 2.4*H)}; !reflect.DeepEqual(r.Notes, want) || math.Abs(r.At-3*H) > 1e-9*H {
-			t.Errorf("%q", r.Notes)
+		if (r.Recommended < 0) != (c.unknown != "") || (r.Promised != nil) != (len(c.want) == 0) {
+			t.Errorf("%s: recommended %d, promised %+v: %s, %s", name, r.Recommended, r.Promised, r.Why, r.WhyNoError)
 		}
 	}
 }

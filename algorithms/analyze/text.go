@@ -10,7 +10,7 @@ import (
 	"github.com/macrostep/macrostep/algorithms/analyze/scan"
 )
 
-// Flags returns the flags of macrostep run that choose the strategy.
+// Flags returns the flags of macrostep run that select the strategy.
 func (s *Strategy) Flags() string {
 	return fmt.Sprintf("--algorithm %s --param order=%d", s.Preset, s.Order) + SettingFlags(s.Params, s.Rates)
 }
@@ -31,72 +31,75 @@ func SettingFlags(params map[string]string, rates []string) (flags string) {
 
 // Ranges describes the ranges of stable steps.
 func (s *Strategy) Ranges(in *Report) string {
-	if s.Points == nil {
-		return "unknown"
-	}
 	switch {
-	case len(s.Stable) > 0:
-	case s.Multiples > 0:
+	case s.Points == nil:
+		return "unknown"
+	case len(s.Stable) == 0 && s.Multiples > 0:
 		return fmt.Sprintf("none of %d whole multiples of %.4g s", len(s.Points), s.Multiples)
-	case s.Points[0].Step > in.From*(1+1e-9):
+	case len(s.Stable) == 0 && s.Points[0].Step > in.From*(1+1e-9):
 		return fmt.Sprintf("unknown below %.4g s, none from there", s.Points[0].Step)
-	default:
+	case len(s.Stable) == 0:
 		return "none"
 	}
 	var out []string
-	if s.Multiples > 0 {
-		for _, r := range s.Stable {
-			if text := fmt.Sprintf("%.4g", r.From); r.To > r.From*(1+1e-9) {
-				out = append(out, fmt.Sprintf("%s, …, %.4g s", text, r.To))
-			} else {
-				out = append(out, text+" s")
-			}
-		}
-		return fmt.Sprintf("%s; of whole multiples of %.4g s alone something is known", strings.Join(out, ", "), s.Multiples)
-	}
 	for _, r := range s.Stable {
-		if r.To <= r.From*(1+1e-9) {
-			out = append(out, fmt.Sprintf("%.4g s, else unknown", r.From))
-			continue
-		}
-		lowest, highest := r.From <= in.From*(1+1e-9), r.To >= in.To*(1-1e-9)
-		text := fmt.Sprintf("%.4g to %.4g s", r.From, r.To)
-		switch {
-		case lowest && highest:
-			text = fmt.Sprintf("all of %.3g to %.3g s", r.From, r.To)
-		case lowest:
-			text = fmt.Sprintf("up to %.4g s", r.To)
-		case highest:
-			text = fmt.Sprintf("from %.4g s on", r.From)
-		}
-		if !highest && r.To >= s.Points[len(s.Points)-1].Step {
-			text += ", then unknown"
-		}
-		out = append(out, text)
+		out = append(out, s.rangeText(r, in))
 	}
+	if s.Multiples > 0 {
+		return fmt.Sprintf("%s; only whole multiples of %.4g s are known", strings.Join(out, ", "), s.Multiples)
+	}
+	return strings.Join(append(out, s.gapTexts()...), ", ")
+}
+
+// rangeText describes a stable range.
+func (s *Strategy) rangeText(r scan.Range, in *Report) string {
+	single := r.To <= r.From*(1+1e-9)
+	switch {
+	case s.Multiples > 0 && single:
+		return fmt.Sprintf("%.4g s", r.From)
+	case s.Multiples > 0:
+		return fmt.Sprintf("%.4g, …, %.4g s", r.From, r.To)
+	case single:
+		return fmt.Sprintf("%.4g s, else unknown", r.From)
+	}
+	lowest, highest := r.From <= in.From*(1+1e-9), r.To >= in.To*(1-1e-9)
+	text := fmt.Sprintf("%.4g to %.4g s", r.From, r.To)
+	switch {
+	case lowest && highest:
+		text = fmt.Sprintf("all of %.3g to %.3g s", r.From, r.To)
+	case lowest:
+		text = fmt.Sprintf("up to %.4g s", r.To)
+	case highest:
+		text = fmt.Sprintf("from %.4g s on", r.From)
+	}
+	if !highest && r.To >= s.Points[len(s.Points)-1].Step {
+		text += ", then unknown"
+	}
+	return text
+}
+
+// gapTexts describes the gaps between known steps, many of them in one text.
+func (s *Strategy) gapTexts() (out []string) {
 	var gaps []scan.Gap
 	for _, g := range s.Gaps {
 		if between(s, g) {
 			gaps = append(gaps, g)
 		}
 	}
-	switch n := len(gaps); {
-	case n > mostGaps:
-		out = append(out, fmt.Sprintf("unknown at %d places from %.4g to %.4g s", n, gaps[0].From, gaps[n-1].To))
-	default:
-		for _, g := range gaps {
-			if g.From == g.To {
-				out = append(out, fmt.Sprintf("unknown at %.4g s", g.From))
-			} else {
-				out = append(out, fmt.Sprintf("unknown from %.4g to %.4g s", g.From, g.To))
-			}
+	if n := len(gaps); n > mostGaps {
+		return []string{fmt.Sprintf("unknown at %d places from %.4g to %.4g s", n, gaps[0].From, gaps[n-1].To)}
+	}
+	for _, g := range gaps {
+		if g.From == g.To {
+			out = append(out, fmt.Sprintf("unknown at %.4g s", g.From))
+		} else {
+			out = append(out, fmt.Sprintf("unknown from %.4g to %.4g s", g.From, g.To))
 		}
 	}
-	return strings.Join(out, ", ")
+	return out
 }
 
-// between reports whether a gap lies between steps of which something is known, or at an end of what
-// is stable.
+// between reports whether a gap lies between known steps.
 func between(s *Strategy, g scan.Gap) bool {
 	return s.Points[0].Step < g.From && g.To < s.Points[len(s.Points)-1].Step
 }

@@ -1,9 +1,5 @@
-// Package exact holds the solutions that results of our FMUs are compared with:
-// the linear state space under polynomial inputs, the two-mass oscillator, the
-// quarter car with linear and nonlinear damper, sadjina's co-simulation of the
-// quarter car as a plain loop, and the figures by which he judges it; meyer's
-// nonlinear oscillators with contacts, whole. Nothing in
-// it uses the C sources or the master.
+// Package exact holds the reference solutions of our FMUs and of the example systems, and the figures by which the
+// papers judge a co-simulation. It uses neither the C sources nor the master.
 package exact
 
 import (
@@ -101,7 +97,7 @@ type TwoMass struct {
 }
 
 // DefaultTwoMass has the parameters of schweizer 3.2, which are those of the
-// FMUs, and the start of the example systems: x1 = 1, the rest 0.
+// FMUs, and the start of the example systems: x1 = 1, all others 0.
 func DefaultTwoMass() TwoMass {
 	return TwoMass{M1: 1, C1: 1000, D1: 10, M2: 1, C2: 1000, D2: 10, Cc: 1000, Dc: 10, Start: [4]float64{1}}
 }
@@ -116,8 +112,8 @@ func (o TwoMass) Matrix() *mat.Dense {
 	})
 }
 
-// At returns x1, v1, x2, v2 at time t, before the start too (the history that
-// multi-step schemes need): e^{A t} applied to Start.
+// At returns x1, v1, x2, v2 = e^{A t} Start at time t, which may be negative (for the history of
+// multi-step schemes).
 func (o TwoMass) At(t float64) [4]float64 {
 	var e mat.Dense
 	e.Scale(t, o.Matrix())
@@ -143,7 +139,7 @@ func LinearQuarterCar() QuarterCar {
 	return QuarterCar{Mc: 400, Mw: 40, Kc: 15000, Kw: 150000, Dc: 1000, Nd: 0.5, ZRoad: 0.1}
 }
 
-// NonlinearQuarterCar has those with the changes of sadjina Table IV.
+// NonlinearQuarterCar has the parameters of sadjina Table II with the changes of Table IV.
 func NonlinearQuarterCar() QuarterCar {
 	q := LinearQuarterCar()
 	q.Dc, q.Nd = 900, 1.5

@@ -40,7 +40,7 @@ func (o Haid) matrices() (a, b, c, d, l *mat.Dense) {
 	return a, b, c, d, l
 }
 
-// exponential is e^a, with rows and columns balanced before: displacements and
+// exponential returns e^a. It balances rows and columns first, because displacements and
 // velocities of a stiff oscillator differ by orders of magnitude.
 func exponential(a *mat.Dense) *mat.Dense {
 	n, _ := a.Dims()
@@ -121,95 +121,12 @@ type Corrected struct {
 
 // Propagation returns Φ of z_{n+1} = Φ z_n, of size 4 + 3(p+1) + 3.
 func (o Corrected) Propagation() *mat.Dense {
-	a, b, c, d, l := o.matrices()
-	p, H := o.P, o.H
-	ad, bd := hold(a, b, H, p)
+	p := o.P
 	size := 4 + 3*(p+1) + 3
-	// ũ^(m) at the start of the step as rows over z: derivatives of the polynomial
-	// through the last p+1 points, plus δu for m = 0.
-	inputs := make([]*mat.Dense, p+1)
-	for m := range inputs {
-		inputs[m] = mat.NewDense(3, size, nil)
-		for j, w := range nodeDerivative(p, m, H) {
-			part := inputs[m].Slice(0, 3, 4+3*j, 4+3*j+3).(*mat.Dense)
-			part.Scale(w, l)
-		}
-		if m == 0 {
-			for k := range 3 {
-				inputs[0].Set(k, size-3+k, 1)
-			}
-		}
-	}
-	x := mat.NewDense(4, size, nil)
-	x.Slice(0, 4, 0, 4).(*mat.Dense).Copy(ad)
-	end := mat.NewDense(3, size, nil) // ũ at the end
-	factor := 1.0
-	var t mat.Dense
-	for m := range inputs {
-		if m > 0 {
-			factor *= H / float64(m)
-		}
-		t.Mul(bd[m], inputs[m])
-		x.Add(x, &t)
-		t.Reset()
-		t.Scale(factor, inputs[m])
-		end.Add(end, &t)
-		t.Reset()
-	}
-	y := mat.NewDense(3, size, nil)
-	y.Mul(c, x)
-	t.Mul(d, end)
-	y.Add(y, &t)
-	t.Reset()
-	ext := mat.NewDense(3, size, nil) // of ȳ
-	for j, w := range holdWeights[p] {
-		for k := range 3 {
-			ext.Set(k, 4+3*j+k, w)
-		}
-	}
+	x, y, bd := o.predicted(size)
 	offset := mat.NewDense(3, size, nil)
 	if o.Correct {
-		// (16), (18), (19): ȳ = (I − G L)⁻¹ (y − G L ext − G_0 δu).
-		g := mat.DenseCopyOf(d)
-		power := 1.0
-		for i, w := range courseCoefficients(p) {
-			if i > 0 {
-				power *= float64(i) / H // i!/Hⁱ
-			}
-			t.Mul(c, bd[i])
-			t.Scale(w*power, &t)
-			g.Add(g, &t)
-			t.Reset()
-		}
-		g0 := mat.NewDense(3, 3, nil)
-		g0.Mul(c, bd[0])
-		g0.Add(g0, d)
-		var gl, lhs mat.Dense
-		gl.Mul(g, l)
-		lhs.Scale(-1, &gl)
-		for k := range 3 {
-			lhs.Set(k, k, 1+lhs.At(k, k))
-		}
-		t.Mul(&gl, ext)
-		y.Sub(y, &t)
-		t.Reset()
-		t.Mul(g0, mat.DenseCopyOf(pick(size, size-3)))
-		y.Sub(y, &t)
-		t.Reset()
-		var solved mat.Dense
-		var scaled mat.Condition // a condition number of displacements beside forces says nothing
-		if err := solved.Solve(&lhs, y); err != nil && !errors.As(err, &scaled) {
-			panic(fmt.Sprint("exact: I − G L: ", err)) // singular for no parameters of the paper
-		}
-		y.Copy(&solved)
-		// (23): δu ← (1−α) δu + α γ L (ȳ − ext).
-		t.Sub(y, ext)
-		var change mat.Dense
-		change.Mul(l, &t)
-		offset.Scale(o.Alpha*stateWeights[p], &change)
-		for k := range 3 {
-			offset.Set(k, size-3+k, offset.At(k, size-3+k)+1-o.Alpha)
-		}
+		offset = o.correct(y, bd)
 	}
 	phi := mat.NewDense(size, size, nil)
 	phi.Slice(0, 4, 0, size).(*mat.Dense).Copy(x)
@@ -221,6 +138,101 @@ func (o Corrected) Propagation() *mat.Dense {
 	return phi
 }
 
+// predicted returns the states and outputs after a step without correction, as rows over z of some size, and the matrices
+// B_d of hold.
+func (o Corrected) predicted(size int) (x, y *mat.Dense, bd []*mat.Dense) {
+	a, b, c, d, l := o.matrices()
+	ad, bd := hold(a, b, o.H, o.P)
+	// ũ^(m) at the start of the step as rows over z: derivatives of the polynomial
+	// through the last p+1 points, plus δu for m = 0.
+	inputs := make([]*mat.Dense, o.P+1)
+	for m := range inputs {
+		inputs[m] = mat.NewDense(3, size, nil)
+		for j, w := range nodeDerivative(o.P, m, o.H) {
+			part := inputs[m].Slice(0, 3, 4+3*j, 4+3*j+3).(*mat.Dense)
+			part.Scale(w, l)
+		}
+		if m == 0 {
+			for k := range 3 {
+				inputs[0].Set(k, size-3+k, 1)
+			}
+		}
+	}
+	x = mat.NewDense(4, size, nil)
+	x.Slice(0, 4, 0, 4).(*mat.Dense).Copy(ad)
+	end := mat.NewDense(3, size, nil) // ũ at the end
+	factor := 1.0
+	for m := range inputs {
+		if m > 0 {
+			factor *= o.H / float64(m)
+		}
+		var moved, part mat.Dense
+		moved.Mul(bd[m], inputs[m])
+		x.Add(x, &moved)
+		part.Scale(factor, inputs[m])
+		end.Add(end, &part)
+	}
+	y = mat.NewDense(3, size, nil)
+	y.Mul(c, x)
+	var direct mat.Dense
+	direct.Mul(d, end)
+	y.Add(y, &direct)
+	return x, y, bd
+}
+
+// correct makes the predicted outputs y, rows over z, the corrected ones, and returns the new δu.
+func (o Corrected) correct(y *mat.Dense, bd []*mat.Dense) (offset *mat.Dense) {
+	_, _, c, d, l := o.matrices()
+	_, size := y.Dims()
+	ext := mat.NewDense(3, size, nil) // of ȳ
+	for j, w := range holdWeights[o.P] {
+		for k := range 3 {
+			ext.Set(k, 4+3*j+k, w)
+		}
+	}
+	// (16), (18), (19): ȳ = (I − G L)⁻¹ (y − G L ext − G_0 δu).
+	g := mat.DenseCopyOf(d)
+	power := 1.0
+	for i, w := range courseCoefficients(o.P) {
+		if i > 0 {
+			power *= float64(i) / o.H // i!/Hⁱ
+		}
+		var part mat.Dense
+		part.Mul(c, bd[i])
+		part.Scale(w*power, &part)
+		g.Add(g, &part)
+	}
+	g0 := mat.NewDense(3, 3, nil)
+	g0.Mul(c, bd[0])
+	g0.Add(g0, d)
+	var gl, lhs, extrapolated, shifted, solved mat.Dense
+	gl.Mul(g, l)
+	lhs.Scale(-1, &gl)
+	for k := range 3 {
+		lhs.Set(k, k, 1+lhs.At(k, k))
+	}
+	extrapolated.Mul(&gl, ext)
+	y.Sub(y, &extrapolated)
+	shifted.Mul(g0, pick(size, size-3))
+	y.Sub(y, &shifted)
+	var scaled mat.Condition // large because displacements are beside forces, and harmless
+	if err := solved.Solve(&lhs, y); err != nil && !errors.As(err, &scaled) {
+		panic(fmt.Sprint("exact: I − G L: ", err)) // not singular for the parameters of the paper
+	}
+	y.Copy(&solved)
+	// (23): δu ← (1−α) δu + α γ L (ȳ − ext).
+	var jump, change mat.Dense
+	jump.Sub(y, ext)
+	change.Mul(l, &jump)
+	offset = mat.NewDense(3, size, nil)
+	offset.Scale(o.Alpha*stateWeights[o.P], &change)
+	for k := range 3 {
+		offset.Set(k, size-3+k, offset.At(k, size-3+k)+1-o.Alpha)
+	}
+	return offset
+}
+
+// pick returns the rows over z of three entries.
 func pick(size, from int) *mat.Dense {
 	m := mat.NewDense(3, size, nil)
 	for k := range 3 {
@@ -286,8 +298,8 @@ func (o Haid) States(t float64) []float64 {
 	return x.RawVector().Data
 }
 
-// Coupled gives the matrix [7,4] that takes s1 v1 s2 v2 to the states and outputs
-// s1 v1 s2 v2, s1 v1 F of the coupled system a time later, linear case.
+// Coupled returns the matrix [7,4] from s1 v1 s2 v2 to the states and outputs
+// s1 v1 s2 v2, s1 v1 F of the coupled system at a later time, linear case.
 func (o Haid) Coupled(later float64) *mat.Dense {
 	m := mat.NewDense(7, 4, nil)
 	for k := range 4 {
@@ -380,14 +392,13 @@ func NRMSE(got, reference [][3]float64) float64 {
 }
 
 // GlobalError returns the global error (32) over steps 1 … n from an exact history,
-// by the norm (33) over the outputs: what NRMSE makes of Solve and Outputs, but from
-// sums of z zᵀ that are doubled, Σ_{i≤2m} = Σ_{i≤m} + Φᵐ (Σ_{i≤m}) Φᵐᵀ, so that it
-// takes log n steps. Squares leave half of the digits: errors below some 1e-7 are
-// noise. It is infinite if the outputs leave the range of numbers.
+// by the norm (33) over the outputs, like NRMSE of Solve and Outputs, but in log n steps, from
+// sums of z zᵀ: Σ_{i≤2m} = Σ_{i≤m} + Φᵐ (Σ_{i≤m}) Φᵐᵀ. Squares lose half of the digits: errors below about 1e-7 are
+// noise. It is infinite if the outputs overflow.
 func (o Corrected) GlobalError(n int) float64 {
 	phi := o.Propagation()
 	size, _ := phi.Dims()
-	// Beside z of the co-simulation: x and y of the coupled system, and 1 for the sums.
+	// z of the co-simulation, x and y of the coupled system, and 1 for the sums.
 	all := size + 4 + 3 + 1
 	step := mat.NewDense(all, all, nil)
 	step.Slice(0, size, 0, size).(*mat.Dense).Copy(phi)

@@ -7,7 +7,7 @@ import (
 
 // Coefficients of Dormand and Prince, A family of embedded Runge-Kutta formulae,
 // J. Comput. Appl. Math. 6 (1980), Table 2. The last row is the solution of order
-// 5; dpError is what it differs from that of order 4; dpNode are the times.
+// 5; dpError is its difference from that of order 4; dpNode are the times.
 var (
 	dpA = [6][6]float64{
 		{1. / 5},
@@ -21,7 +21,7 @@ var (
 	dpNode  = [6]float64{1. / 5, 3. / 10, 4. / 5, 8. / 9, 1, 1}
 )
 
-// increasing checks times of a solution that starts at 0.
+// increasing checks that times start at 0 or later and increase.
 func increasing(times []float64) error {
 	last := 0.0
 	for i, t := range times {
@@ -44,77 +44,87 @@ func evenTolerance(n int) []float64 {
 	return atol
 }
 
-// integrate solves x' = f(t, x) from x at t = 0 by the method of dpA and gives x at
+// integrate solves x' = f(t, x) from x at t = 0 by the method of dpA and returns x at
 // the times. The error of a step in x[i] is kept below atol[i] + rtol |x[i]|.
 func integrate(f func(t float64, x, dx []float64), x, times []float64, rtol float64, atol []float64) ([][]float64, error) {
 	const smallest = 1e-13 // s
 	if err := increasing(times); err != nil {
 		return nil, err
 	}
-	n := len(x)
-	x = append([]float64(nil), x...)
-	next := make([]float64, n)
-	var k [7][]float64
-	for i := range k {
-		k[i] = make([]float64, n)
+	s := stepper{f: f, x: append([]float64(nil), x...), next: make([]float64, len(x)), rtol: rtol, atol: atol}
+	for i := range s.k {
+		s.k[i] = make([]float64, len(x))
 	}
 	out := make([][]float64, len(times))
 	t, h := 0.0, 1e-9
-	f(0, x, k[0])
+	f(0, s.x, s.k[0])
 	for i, end := range times {
 		for t < end {
 			step := min(h, end-t)
 			if !(t+step > t) {
 				return nil, fmt.Errorf("no step is small enough at t = %g", t)
 			}
-			for s, row := range dpA {
-				for j := range next {
-					sum := 0.0
-					for r := 0; r <= s; r++ {
-						sum += row[r] * k[r][j]
-					}
-					next[j] = x[j] + step*sum
-				}
-				f(t+dpNode[s]*step, next, k[s+1])
-			}
-			worst := 0.0
-			for j := range next {
-				e := 0.0
-				for r, c := range dpError {
-					e += c * k[r][j]
-				}
-				e = math.Abs(step*e) / (atol[j] + rtol*max(math.Abs(x[j]), math.Abs(next[j])))
-				if !(e <= worst) {
-					worst = e // also if it is no number
-				}
-				if math.IsNaN(worst) {
-					break
-				}
-			}
+			worst := s.try(t, step)
 			// The usual controller, order of the error estimate 5, with margins
 			// 0.9, 0.2 and 5 (Hairer, Nørsett, Wanner I, II.4).
+			diverges := math.IsNaN(worst) || math.IsInf(worst, 0)
 			factor := 5.0
 			switch {
-			case math.IsNaN(worst) || math.IsInf(worst, 0):
+			case diverges:
 				factor = 0.1
 			case worst > 0:
 				factor = min(5, max(0.2, 0.9*math.Pow(worst, -0.2)))
 			}
-			// Where the right side has an infinite slope, as a damper with n_d > 0.5 at
-			// rest, the estimate has no order; a tiny step takes it across.
-			if !(worst <= 1) && (step > smallest || math.IsNaN(worst) || math.IsInf(worst, 0)) {
+			// If the right side has an infinite slope, such as that of a damper with n_d > 0.5 at
+			// rest, the estimate has no order; the smallest step is then accepted.
+			if !(worst <= 1) && (step > smallest || diverges) {
 				h = step * factor
 				continue
 			}
-			x, next = next, x
-			k[0], k[6] = k[6], k[0] // first same as last
+			s.x, s.next = s.next, s.x
+			s.k[0], s.k[6] = s.k[6], s.k[0] // first same as last
 			if step < h {
 				t, h = end, max(h, step*factor)
 			} else {
 				t, h = min(t+step, end), max(smallest, step*factor)
 			}
 		}
-		out[i] = append([]float64(nil), x...)
+		out[i] = append([]float64(nil), s.x...)
 	}
 	return out, nil
+}
+
+// stepper makes single steps of the method.
+type stepper struct {
+	f       func(t float64, x, dx []float64)
+	x, next []float64    // states before and after the step
+	k       [7][]float64 // derivatives; k[0] is that before the step
+	rtol    float64
+	atol    []float64
+}
+
+// try computes next after a step and returns the largest error relative to the tolerances; NaN if the step diverges.
+func (s *stepper) try(t, step float64) (worst float64) {
+	for i, row := range dpA {
+		for j := range s.next {
+			sum := 0.0
+			for r := 0; r <= i; r++ {
+				sum += row[r] * s.k[r][j]
+			}
+			s.next[j] = s.x[j] + step*sum
+		}
+		s.f(t+dpNode[i]*step, s.next, s.k[i+1])
+	}
+	for j := range s.next {
+		e := 0.0
+		for r, c := range dpError {
+			e += c * s.k[r][j]
+		}
+		e = math.Abs(step*e) / (s.atol[j] + s.rtol*max(math.Abs(s.x[j]), math.Abs(s.next[j])))
+		if math.IsNaN(e) {
+			return e
+		}
+		worst = max(worst, e)
+	}
+	return worst
 }

@@ -60,9 +60,9 @@ func (o ContactOscillator) Solve(times []float64) ([][4]float64, error) {
 }
 
 // Chain is a row of masses, each joined to the next by Spring (meyer 6.2, 6.6), SI
-// units. What is random follows from Seed and the number of a mass, so that a
-// piece of a chain is part of the whole. The rules by which things are random
-// are those of the FMU of the same name.
+// units. Random values are functions of Seed and the number of a mass, so that a
+// piece of a chain has the values of the whole. They are those
+// of the FMU of the same name.
 type Chain struct {
 	Masses int
 	Number int // of the first mass, from 1
@@ -72,14 +72,14 @@ type Chain struct {
 	Spring Spring
 	Ground [2]bool // whether the first, the last mass is joined to the ground too
 
-	// Impulses of ten masses feel forces of random size, ForceMin to ForceMax, to
-	// either side. With Block > 0 the masses on both sides of the joints of blocks of
-	// so many masses do, of ForceMax to the right and to the left in turn.
+	// Impulses is how many of ten masses have forces of random size, ForceMin to ForceMax, and
+	// direction. With Block > 0, instead, the masses on both sides of the joints of blocks of
+	// Block masses have forces of ForceMax, alternately to the right and to the left.
 	Impulses, Block                int
 	ForceMin, ForceMax             float64
 	First, Period, Duration, Delta float64
 
-	Contacts int     // of ten masses feel a contact force A e^(B x)
+	Contacts int     // how many of ten masses have a contact force A e^(B x)
 	A, B     float64 // N, 1/m
 
 	X0Max, V0Max float64 // bounds of the random start
@@ -106,8 +106,8 @@ const (
 	streamContact
 )
 
-// random returns a number in [0, 1): SplitMix64's output function of the seed, then
-// of the place.
+// random returns a number in [0, 1): the output function of SplitMix64, of the seed and then
+// of mass and stream.
 func (c Chain) random(mass, stream int) float64 {
 	mix := func(z uint64) uint64 {
 		z += 0x9E3779B97F4A7C15
@@ -119,7 +119,7 @@ func (c Chain) random(mass, stream int) float64 {
 	return float64(z>>11) / (1 << 53)
 }
 
-// chosen reports whether a mass is among those n of its ten with the smallest numbers.
+// chosen reports whether a mass has one of the n smallest random numbers among its ten.
 func (c Chain) chosen(mass, stream, n int) bool {
 	first := (mass-1)/10*10 + 1
 	smaller := 0
@@ -143,7 +143,7 @@ func (c Chain) Start() (x, v []float64) {
 	return x, v
 }
 
-// amplitude returns that of the impulses on a mass.
+// amplitude returns the amplitude of the impulses on a mass.
 func (c Chain) amplitude(mass int) float64 {
 	switch {
 	case c.Block > 0 && (mass == 1 || mass == c.Total):
@@ -223,7 +223,7 @@ func (c Chain) right() func(t float64, y, dy []float64) {
 // Solve returns the solution (x, v) [2 Masses] at the times, which start at 0 or
 // later and increase, integrated by Dormand and Prince's method of order 5(4) with
 // a relative tolerance per step, 1e-12 for the best that doubles allow. Being
-// explicit, it takes steps of about 0.8 M/Spring.D: it is for short chains.
+// explicit, it needs steps of about 0.8 M/Spring.D and is for short chains only.
 func (c Chain) Solve(times []float64, tolerance float64) ([][]float64, error) {
 	x, v := c.Start()
 	atol := make([]float64, 2*c.Masses)

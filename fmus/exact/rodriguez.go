@@ -8,7 +8,7 @@ import (
 
 // OscillatorMass is a mass on spring and damper to the ground, SI units; X0 and V0
 // are displacement and velocity at the start. Kc and Cc are the coupling element
-// to the hub of a Star, without meaning for the hub itself.
+// to the hub of a Star; the hub itself ignores them.
 type OscillatorMass struct{ M, K, C, X0, V0, Kc, Cc float64 }
 
 // Star is the n-mass oscillator of rodriguez 3.3, 4.1 and 4.2: masses each coupled
@@ -27,8 +27,7 @@ type Star struct {
 }
 
 // EnergyOscillator has the parameters of the example system energy-oscillator:
-// usable ones found by reproduction, since Table 1 of rodriguez is not in print
-// where the text is; 10 kJ at the start.
+// chosen to reproduce the results of rodriguez, whose Table 1 is not published; 10 kJ at the start.
 func EnergyOscillator() Star {
 	return Star{Coupled: []OscillatorMass{{M: 1, K: 10, V0: 100, Kc: 100}}, Hub: hub(), SpringPower: 1, DamperPower: 1}
 }
@@ -145,7 +144,7 @@ func (s Star) Solve(times []float64) ([][]float64, error) {
 }
 
 // Symplectic returns the states after n steps of symplectic Euler of the whole,
-// v += h a(x, v), x += h v: what a co-simulation without coupling error would give.
+// v += h a(x, v), x += h v: the result of a co-simulation without coupling error.
 func (s Star) Symplectic(h float64, n int) []float64 {
 	x, dx := s.Start(), make([]float64, len(s.Start()))
 	for range n {
@@ -159,9 +158,9 @@ func (s Star) Symplectic(h float64, n int) []float64 {
 }
 
 // Jacobi runs the co-simulation of rodriguez 3 and 4 as a plain loop: n macro steps
-// H, held inputs that are the outputs at the start of the step, micro steps of
-// symplectic Euler in the coupled masses and in the hub; forces are taken after the
-// last one with the held inputs. It gives the states [n+1][] and forces [n+1][] at
+// H with the outputs at the start of the step as held inputs, micro steps of
+// symplectic Euler in the coupled masses and in the hub, forces after the
+// last one with the held inputs. It returns the states [n+1][] and forces [n+1][] at
 // the communication points.
 func (s Star) Jacobi(H float64, n, coupledSteps, hubSteps int) (states, forces [][]float64) {
 	x := s.Start()
@@ -201,10 +200,9 @@ type Pendula struct {
 	Distance, G, Kc, Cc, Lc        float64
 }
 
-// DefaultPendula has the parameters of the example system pendula. Angles at the
-// start are printed, and that the spring, 8.756 m long, is without load there: two
-// rods of 2 m that lean towards each other, 10.5 m apart, have it so. The rest is
-// not in print and chosen.
+// DefaultPendula has the parameters of the example system pendula. The paper gives the angles at the
+// start and the length of the spring without load, 8.756 m, which is its length at the start for two
+// rods of 2 m, 10.5 m apart. The other parameters are our choice.
 func DefaultPendula() Pendula {
 	p := Pendula{M1: 5, L1: 2, Theta1: math.Pi / 4, M2: 1, L2: 2, Theta2: -math.Pi / 18, Distance: 10.5, G: 9.81, Kc: 100}
 	x1, y1, x2, y2 := p.Tips([]float64{p.Theta1, 0, p.Theta2, 0})
@@ -252,12 +250,12 @@ type Crane struct {
 	Gamma0, Amplitude, Frequency                              float64
 }
 
-// DefaultCrane has the parameters of the example system crane. The angles at the
-// start and the laws are printed; the rest is chosen: it is in static equilibrium at
-// the spool displacement γ0 that follows from it, 0.454346, which is the one that
-// the paper prints (0.45435).
+// DefaultCrane has the parameters of the example system crane. The paper gives the angles at the
+// start and the laws; the other parameters are our choice, with a static equilibrium at
+// the spool displacement of the paper (γ0 = 0.454346; the paper has 0.45435).
 func DefaultCrane() Crane {
-	c := Crane{L1: 1, L2: 0.5, M1: 200, M2: 250, M3: 100, AttachedAt: 0.5, XB: math.Sqrt(3) / 2, Theta1: math.Pi / 6, Theta2: 3 * math.Pi / 2, G: 9.81,
+	c := Crane{L1: 1, L2: 0.5, M1: 200, M2: 250, M3: 100, AttachedAt: 0.5,
+		XB: math.Sqrt(3) / 2, Theta1: math.Pi / 6, Theta2: 3 * math.Pi / 2, G: 9.81,
 		Ap: 65e-4, L3: 0.442, S0: 0.5, C: 1e5, Cd: 0.67, Av: 5e-4, Rho: 850, A: 6.53e-10, B: -1.19e-18, PT: 1e5, PP: 7.6e6,
 		Amplitude: 0.1, Frequency: 2}
 	c.Gamma0 = c.Equilibrium()
@@ -316,7 +314,7 @@ func (c Crane) Right(t float64, x, dx []float64) {
 		-c.M3*c.G*c.L2*math.Cos(x[1]) + m12*math.Sin(d)*x[2]*x[2],
 	})
 	var a mat.VecDense
-	if a.SolveVec(M, b) != nil { // cannot be: it is positive definite
+	if a.SolveVec(M, b) != nil { // not possible: M is positive definite
 		a = *mat.NewVecDense(2, []float64{math.NaN(), math.NaN()})
 	}
 	dx[0], dx[1], dx[2], dx[3] = x[2], x[3], a.AtVec(0), a.AtVec(1)

@@ -15,7 +15,8 @@ func evenly(T float64, n int) []float64 {
 
 // All systems start with 10 kJ and keep it, but for the dampers.
 func TestStarsKeepEnergy(t *testing.T) {
-	for name, s := range map[string]Star{"2": EnergyOscillator(), "3": EnergyStar3(), "5": EnergyStar5(), "sqrt": SqrtOscillator(), "quadratic": QuadraticOscillator()} {
+	for name, s := range map[string]Star{"2": EnergyOscillator(), "3": EnergyStar3(), "5": EnergyStar5(),
+		"sqrt": SqrtOscillator(), "quadratic": QuadraticOscillator()} {
 		x, err := s.Solve(evenly(10, 1000))
 		if err != nil {
 			t.Fatal(err)
@@ -38,7 +39,7 @@ func TestStarsKeepEnergy(t *testing.T) {
 	}
 }
 
-// What the dampers take is what is lost.
+// The energy lost is that which the dampers dissipate.
 func TestQuadraticDampers(t *testing.T) {
 	s := QuadraticOscillator()
 	const n, T = 100000, 1.0
@@ -94,8 +95,7 @@ func TestStarReferencesAgree(t *testing.T) {
 	}
 }
 
-// Held at one end, a star with square-root springs only swings as its quadrature
-// tells: a quarter period is ∫ dx / v.
+// One mass on a square-root spring has the quarter period of its quadrature, ∫ dx / v.
 func TestSqrtSpring(t *testing.T) {
 	// One mass on the hub's spring, the other decoupled: v² = v0² - 4/3 k |x|^1.5.
 	s := Star{Coupled: []OscillatorMass{{M: 1}}, Hub: OscillatorMass{M: 1, K: 1000, V0: 100}, SpringPower: 0.5, DamperPower: 1}
@@ -132,7 +132,8 @@ func lagrange(L func(q, v [2]float64) float64, q, v, Q [2]float64) (a [2]float64
 	for i := range 2 {
 		b[i] = Q[i] + (at(e(i, 1), none)-at(e(i, -1), none))/(2*h)
 		for j := range 2 {
-			M[i][j] = (at(none, add(ev(i, 1), ev(j, 1))) - at(none, add(ev(i, 1), ev(j, -1))) - at(none, add(ev(i, -1), ev(j, 1))) + at(none, add(ev(i, -1), ev(j, -1)))) / (4 * hv * hv)
+			M[i][j] = (at(none, add(ev(i, 1), ev(j, 1))) - at(none, add(ev(i, 1), ev(j, -1))) - at(none,
+				add(ev(i, -1), ev(j, 1))) + at(none, add(ev(i, -1), ev(j, -1)))) / (4 * hv * hv)
 			b[i] -= v[j] * (at(e(j, 1), ev(i, 1)) - at(e(j, -1), ev(i, 1)) - at(e(j, 1), ev(i, -1)) + at(e(j, -1), ev(i, -1))) / (4 * h * hv)
 		}
 	}
@@ -223,13 +224,22 @@ func TestCraneEquilibrium(t *testing.T) {
 	near(t, "force", f, 8829, 1e-3)
 }
 
+// Times that do not increase from 0 are refused by every solution.
 func TestReferencesRefuseTimes(t *testing.T) {
-	for _, times := range [][]float64{{-1}, {0, 0}, {math.NaN()}} {
+	quarter := func(q QuarterCar) func([]float64) ([][]float64, error) {
+		return func(times []float64) ([][]float64, error) { _, err := q.Solve(times); return nil, err }
+	}
+	contact := func(times []float64) ([][]float64, error) {
+		_, err := DefaultContactOscillator().Solve(times)
+		return nil, err
+	}
+	for _, times := range [][]float64{{-1}, {0, 0}, {1, 0.5}, {math.NaN()}, {math.Inf(1)}} {
 		for name, solve := range map[string]func([]float64) ([][]float64, error){
-			"star": EnergyOscillator().Solve, "pendula": DefaultPendula().Solve, "crane": DefaultCrane().Solve,
+			"star": EnergyOscillator().Solve, "pendula": DefaultPendula().Solve, "crane": DefaultCrane().Solve, "contact": contact,
+			"linear car": quarter(LinearQuarterCar()), "nonlinear car": quarter(NonlinearQuarterCar()),
 		} {
-			if x, err := solve(times); err == nil {
-				t.Errorf("%s: %v gave %v", name, times, x)
+			if _, err := solve(times); err == nil {
+				t.Errorf("%s: %v is accepted", name, times)
 			}
 		}
 	}

@@ -17,48 +17,6 @@ const (
 	B
 )
 
-// Jacobi runs the co-simulation by which sadjina judges the quarter car, written
-// out from (18), (20) and (21) as a plain loop: constant macro steps H up to
-// about T, held inputs that are the outputs at the start of the step, and
-// chassisSteps and wheelSteps forward Euler micro steps (all right sides from old
-// values; F_c after the last one, with the held input). The chassis of A is exact
-// and makes no micro steps. It gives the communication points i H and the
-// outputs there: F_c, and v_c (A) or v_w (B).
-func (q QuarterCar) Jacobi(r Reticulation, H, T float64, chassisSteps, wheelSteps int) (times, force, velocity []float64) {
-	n := int(math.Round(T / H))
-	var zc, vc, zw, vw float64 // of the subsystem that owns them
-	var zOther float64         // displacement integrated from the velocity input
-	var f, v float64           // outputs
-	for i := 0; ; i++ {
-		times, force, velocity = append(times, float64(i)*H), append(force, f), append(velocity, v)
-		if i == n {
-			return times, force, velocity
-		}
-		fIn, vIn := f, v
-		if r == A {
-			zc, vc = zc+H*vc-H*H*fIn/q.Mc/2, vc-H*fIn/q.Mc
-			h := H / float64(wheelSteps)
-			for range wheelSteps {
-				a := (q.Suspension(zOther-zw, vIn-vw) - q.Kw*(zw-q.ZRoad)) / q.Mw
-				zw, vw, zOther = zw+h*vw, vw+h*a, zOther+h*vIn
-			}
-			f, v = q.Suspension(zOther-zw, vIn-vw), vc
-			continue
-		}
-		h := H / float64(chassisSteps)
-		for range chassisSteps {
-			a := -q.Suspension(zc-zOther, vc-vIn) / q.Mc
-			zc, vc, zOther = zc+h*vc, vc+h*a, zOther+h*vIn
-		}
-		h = H / float64(wheelSteps)
-		for range wheelSteps {
-			a := (fIn - q.Kw*(zw-q.ZRoad)) / q.Mw
-			zw, vw = zw+h*vw, vw+h*a
-		}
-		f, v = q.Suspension(zc-zOther, vc-vIn), vw
-	}
-}
-
 // Metrics are the columns of sadjina's Tables III and V to XII, in SI units.
 type Metrics struct {
 	Step     float64 // mean macro step, T/N, s
@@ -68,12 +26,11 @@ type Metrics struct {
 }
 
 // Judge computes the metrics of a co-simulated trajectory with held inputs. The
-// slices hold the outputs as read at the communication points t_0 … t_N, t_0 = 0,
+// slices hold the outputs at the communication points t_0 … t_N, t_0 = 0,
 // before any input of the next step is set: force is F_c, velocity is v_c in A
 // and v_w in B. Since inputs are held and connected one to one, these are also
-// the inputs of the step that starts there. In the results of
-// `macrostep run` they are the columns time, wheel.F_c and chassis.v_c (A) or
-// chassis.F_c and wheel.v_w (B). With Δt_i = t_{i+1} - t_i and T = t_N:
+// the inputs of the step that starts there. They are the columns
+// time, wheel.F_c and chassis.v_c (A) or chassis.F_c and wheel.v_w (B) of `macrostep run`. With Δt_i = t_{i+1} - t_i and T = t_N:
 //
 //	P12(t) = F v                                         (6)
 //	Power    = 1/T Σ_{i=0}^{N-1} P12(t_{i+1}) Δt_i

@@ -1,4 +1,4 @@
-// Package analyzetest makes systems with known solutions for the tests of an analysis.
+// Package analyzetest provides systems with known solutions for tests of an analysis.
 package analyzetest
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/macrostep/macrostep/master/mastertest"
 )
 
-// System couples subsystems by links such as "one.y1 -> two.u1".
+// System couples subsystems by connections such as "one.y1 -> two.u1".
 func System(t testing.TB, subs []master.Subsystem, links ...string) *master.System {
 	t.Helper()
 	var out []master.Connection
@@ -47,7 +47,7 @@ func Lag(name string, a, b, x0 float64) *mastertest.Linear {
 	return mastertest.NewLinear(name, mastertest.Matrices{A: [][]float64{{a}}, B: [][]float64{{b}}, C: [][]float64{{1}}}, []float64{x0})
 }
 
-// Haid is haid's oscillator of exact subsystems in Go. wrap, if not nil, may change each.
+// Haid returns haid's oscillator of exact subsystems in Go. wrap, if not nil, may replace each subsystem.
 func Haid(t testing.TB, o exact.Haid, wrap func(*mastertest.Linear) master.Subsystem) *master.System {
 	t.Helper()
 	one := mastertest.NewLinear("one", mastertest.Matrices{
@@ -64,7 +64,7 @@ func Haid(t testing.TB, o exact.Haid, wrap func(*mastertest.Linear) master.Subsy
 	return System(t, subs, "two.y1 -> one.u1", "one.y1 -> two.u1", "one.y2 -> two.u2")
 }
 
-// With changes the capabilities of a subsystem.
+// With returns a wrap for Haid that changes the capabilities; change may be nil.
 func With(change func(*master.Caps)) func(*mastertest.Linear) master.Subsystem {
 	return func(s *mastertest.Linear) master.Subsystem {
 		if change != nil {
@@ -74,8 +74,8 @@ func With(change func(*master.Caps)) func(*mastertest.Linear) master.Subsystem {
 	}
 }
 
-// Masses is a chain of n masses coupled by displacements and velocities, each a subsystem with its springs and dampers, and
-// its radius under explicit coupling with held inputs.
+// Masses returns a chain of n masses coupled by displacements and velocities, each a subsystem with its springs and
+// dampers, and its radius under explicit coupling with held inputs.
 func Masses(t testing.TB, n int) (*master.System, func(H float64) float64) {
 	t.Helper()
 	const c, d = 1e3, 2.0
@@ -83,7 +83,8 @@ func Masses(t testing.TB, n int) (*master.System, func(H float64) float64) {
 	var links []string
 	a, b := [][]float64{{0, 1}, {-2 * c, -2 * d}}, [][]float64{{0, 0, 0, 0}, {c, d, c, d}}
 	for i := range n {
-		subs = append(subs, mastertest.NewLinear(fmt.Sprint("m", i), mastertest.Matrices{A: a, B: b, C: [][]float64{{1, 0}, {0, 1}}}, []float64{math.Sin(float64(i)), 0}))
+		matrices := mastertest.Matrices{A: a, B: b, C: [][]float64{{1, 0}, {0, 1}}}
+		subs = append(subs, mastertest.NewLinear(fmt.Sprint("m", i), matrices, []float64{math.Sin(float64(i)), 0}))
 		for k, from := range []int{i - 1, i + 1} {
 			for o := 1; o <= 2 && from >= 0 && from < n; o++ {
 				links = append(links, fmt.Sprintf("m%d.y%d -> m%d.u%d", from, o, i, 2*k+o))

@@ -18,10 +18,10 @@ type Forecast struct {
 	Error float64 `json:"error"`
 	Of    string  `json:"of"`
 	// Doubt is the uncertainty of Error, in the same measure: the distance of the models from the components along
-	// the motion. If it is not below Error, Error is only an order of magnitude.
+	// the motion.
 	Doubt float64 `json:"doubt"`
-	// FMUSteps is the cost: steps of all subsystems per simulated second, repeated ones and
-	// substeps included.
+	// FMUSteps is the cost: steps of all subsystems per simulated second, including repeated ones and
+	// substeps.
 	FMUSteps float64 `json:"fmu_steps_per_second"`
 }
 
@@ -36,10 +36,10 @@ func (f *Forecast) Size() string {
 	return fmt.Sprintf("%.2g", f.Error)
 }
 
-// disturbed are the parts by which states are moved to see whether an error hangs on little.
+// disturbed are relative changes of the states that show how sensitive an error is.
 var disturbed = []float64{1e-6, -1e-5, 1e-4}
 
-// Forecasts compares the strategy with the motion at steps in the neighbourhood of that of the analysis.
+// Forecasts compares the strategy with the motion at steps around that of the analysis.
 func (p *Forecaster) Forecasts(s *twin.Scheme) (out []Forecast) {
 	for _, c := range Candidates {
 		if f, err := p.forecast(s, c*p.Step); err == nil {
@@ -59,7 +59,7 @@ func (p *Forecaster) forecast(s *twin.Scheme, h float64) (Forecast, error) {
 	if f.Error, f.Of, err = p.errorOf(y, h); err != nil {
 		return f, err
 	}
-	if s.Preset == twin.EnergyCorrection { // a force by a velocity near 0 may make much of little
+	if s.Preset == twin.EnergyCorrection { // a force from a velocity near 0 may amplify small differences
 		for _, by := range disturbed {
 			moved := func(n int, twins []*twin.Twin) {
 				for _, t := range twins {
@@ -85,7 +85,7 @@ func (p *Forecaster) forecast(s *twin.Scheme, h float64) (Forecast, error) {
 	return f, nil
 }
 
-// errorOf returns the error of a motion in steps of h against the reference, and of which output.
+// errorOf returns the error of a motion in steps of h against the reference, and the output where it is largest.
 func (p *Forecaster) errorOf(y [][]float64, h float64) (worst float64, of string, err error) {
 	each := int(math.Round(h / p.ref.h))
 	square := make([]float64, len(p.ref.sizes))
@@ -98,7 +98,7 @@ func (p *Forecaster) errorOf(y [][]float64, h float64) (worst float64, of string
 	return p.worst(square)
 }
 
-// worst returns the largest error of an output in its size, from their mean squares, and of which output.
+// worst returns the largest relative error of an output and its name, from the mean squares of the outputs.
 func (p *Forecaster) worst(square []float64) (worst float64, of string, err error) {
 	at := 0
 	for i, m := range p.Models {
@@ -112,12 +112,12 @@ func (p *Forecaster) worst(square []float64) (worst float64, of string, err erro
 		}
 	}
 	if !linear.Finite(worst) {
-		return worst, of, errors.New("the run leaves the numbers")
+		return worst, of, errors.New("the run diverges to NaN or infinity")
 	}
 	return worst, of, nil
 }
 
-// stepsPerSecond returns the cost of a run that is known by its result: steps of all subsystems per simulated second.
+// stepsPerSecond returns the cost of a run: steps of all subsystems per simulated second.
 func stepsPerSecond(r *master.Result) float64 {
 	taken := 0
 	for _, n := range r.SubsystemSteps {

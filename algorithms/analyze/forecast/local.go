@@ -11,45 +11,43 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Local is the error that the coupling is expected to make in one macro step from exact values at
-// the last communication points (haid (31), meyer 4): root mean square over the horizon by the
-// standard deviation of the output, of the output Of, where it is largest.
+// Local is the expected error of the coupling in one macro step from exact values at
+// the last communication points (haid (31), meyer 4): root mean square over the horizon, divided by the
+// standard deviation of the output, for the output Of, where it is largest.
 type Local struct {
 	Step  float64 `json:"step"` // s, that of the analysis
 	Error float64 `json:"error"`
 	Of    string  `json:"of"`
-	// Growth is the power of the step by which it grows between half and twice the step.
+	// Growth is the power of the step with which the error grows between half and twice the step.
 	Growth float64 `json:"growth"`
 }
 
 const (
-	// localSamples are the macro steps that are looked at along the horizon.
+	// localSamples is the number of macro steps along the horizon, localFewer that of many subsystems.
 	localSamples, localFewer = 24, 4
-	// localSpan is the largest of the steps that are compared, in steps of the analysis, and the
-	// smallest by its inverse.
+	// localSpan is the largest compared step, in steps of the analysis; the smallest is its inverse.
 	localSpan = 2
-	// slowest, with the order, is the least power by which the error of implicit coupling in one step grows
-	// where it is that of the coupling: its polynomials go through the end of the step, and what they are off
-	// by in between grows by the order + 1 at least. The motion that it is compared with is found by
-	// implicit coupling itself, in shorter steps, whose error does not depend on the step.
+	// slowest plus the order is the least power with which the error of implicit coupling in one step grows: its
+	// polynomials go through the end of the step, and their error in between grows at least with the order + 1. An error
+	// that grows more slowly is that of the reference, which is implicit coupling in shorter steps.
 	slowest = 0.6
 )
 
-// Local finds the local error of a strategy at the step of the analysis and how it grows.
+// Local returns the local error of a strategy at the step of the analysis, or why it is unknown.
 //
-// From states and outputs of the reference, one macro step is taken by the strategy on twins that go
-// in the steps of the reference whatever the macro step is: what is left is the error of the coupling
-// alone, and not the difference that the step makes to the solvers inside the FMUs. Polynomials
-// are taken as they are, not as substeps sample them.
+// From states and outputs of the reference, the strategy makes one macro step on twins that take
+// the steps of the reference, whatever the macro step is. The result is the error of the coupling
+// alone, without the effect of the step on the solvers inside the FMUs. Twins use
+// the polynomials of the inputs themselves, without sampling in substeps.
 func (p *Forecaster) Local(s *twin.Scheme) (*Local, string) {
 	if s.Preset == twin.Implicit && len(p.Models) > twin.Many {
-		return nil, fmt.Sprintf("implicit coupling is not looked at so closely with more than %d components", twin.Many)
+		return nil, fmt.Sprintf("the error in one step of implicit coupling is not computed for more than %d components", twin.Many)
 	}
 	if why := p.noLocal(s); why != "" {
 		return nil, why
 	}
 	if s.Hidden {
-		return nil, "its error in a step depends on what it has corrected before"
+		return nil, "its error in a step depends on its earlier corrections"
 	}
 	sizes := []float64{1. / localSpan, 1, localSpan}
 	found := make([][]float64, len(sizes))
@@ -67,7 +65,7 @@ func (p *Forecaster) Local(s *twin.Scheme) (*Local, string) {
 		}
 	}
 	if worst < 0 || l.Error == 0 {
-		return nil, "no output is off after a step"
+		return nil, "no output has an error after a step"
 	}
 	at := 0
 	for i, m := range p.Models {
@@ -79,28 +77,30 @@ func (p *Forecaster) Local(s *twin.Scheme) (*Local, string) {
 	}
 	l.Growth = math.Log(found[2][worst]/found[0][worst]) / math.Log(localSpan*localSpan)
 	if !linear.Finite(l.Growth, l.Error) {
-		return nil, "it leaves the numbers"
+		return nil, "it diverges to NaN or infinity"
 	}
 	if s.Preset == twin.Implicit && l.Growth < float64(s.Order)+slowest {
-		return nil, fmt.Sprintf("of order %d it is %.1e or less, which does not grow with the step as that of the coupling has to (H^%.1f): it is that of the motion that it is compared with, in steps of %.2g s",
+		return nil, fmt.Sprintf("for order %d it is %.1e or less and does not grow with the step like an error of the "+
+			"coupling (H^%.1f): it is the error of the reference motion, which has steps of %.2g s",
 			s.Order, l.Error, math.Round(10*l.Growth)/10+0, p.ref.h)
 	}
 	return l, ""
 }
 
-// noLocal returns why the error in one macro step is not looked at with the rates, "" if it is.
+// noLocal returns why the error in one macro step is unknown with these rates, or "".
 func (p *Forecaster) noLocal(s *twin.Scheme) string {
-	const pieces = finer * 10 / localSpan // of the reference in the shortest macro step that is looked at
+	const pieces = finer * 10 / localSpan // steps of the reference in the shortest macro step
 	for _, r := range s.Rates {
 		if r.Over > 1 {
-			return fmt.Sprintf("%s takes one step over %d macro steps, so that one macro step has no error of its own", r.Component, r.Over)
+			return fmt.Sprintf("%s takes one step over %d macro steps, so that a single macro step has no error", r.Component, r.Over)
 		}
 		if pieces%r.Steps != 0 {
-			return fmt.Sprintf("%s takes %d steps a macro step, into which those of the motion that it is compared with do not divide", r.Component, r.Steps)
+			return fmt.Sprintf("%s takes %d steps per macro step, and the steps of the reference motion do not divide into them", r.Component, r.Steps)
 		}
 		for _, m := range p.Models {
 			if m.Info.Name == r.Component && m.Order < s.Order {
-				return fmt.Sprintf("%s takes the polynomials of its inputs in %d steps a macro step as values that it holds, and what that does is not told from its steps", r.Component, r.Steps)
+				return fmt.Sprintf("%s holds its inputs in each of %d steps per macro step; this error cannot be separated from "+
+					"that of its steps", r.Component, r.Steps)
 			}
 		}
 	}
@@ -118,7 +118,7 @@ func (p *Forecaster) localError(s *twin.Scheme, c float64) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _, _ = g.Run.Close() }() // nothing of it is used
+	defer func() { _, _ = g.Run.Close() }() // its result is not used
 	each := int(math.Round(c * localSpan))  // points of the reference in a macro step
 	first := s.Order * each
 	last := len(p.ref.states.x) - 1 - each
@@ -157,8 +157,7 @@ func (p *Forecaster) localError(s *twin.Scheme, c float64) ([]float64, error) {
 	return out, nil
 }
 
-// fineTwins makes a system of twins like those of the reference, which take longer steps in
-// several of theirs.
+// fineTwins returns twins like those of the reference, which make longer steps of several of these.
 func (p *Forecaster) fineTwins(s *twin.Scheme) ([]*twin.Twin, *master.System, error) {
 	twins, _, err := p.Twins(p.ref.scheme, p.ref.h, -1, 1, true)
 	if err != nil {
@@ -172,9 +171,9 @@ func (p *Forecaster) fineTwins(s *twin.Scheme) ([]*twin.Twin, *master.System, er
 		t.Order = highestDegree
 		t.Decl.Caps.InputDerivatives = true
 	}
-	sys, err := p.Couple(twins, -1, 1) // anew, for what they can do now
+	sys, err := p.Couple(twins, -1, 1) // again, with the changed capabilities
 	return twins, sys, err
 }
 
-// highestDegree is that of polynomials that twins in fine steps take.
+// highestDegree is the highest degree of input polynomials for twins in fine steps.
 const highestDegree = 5

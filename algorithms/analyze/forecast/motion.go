@@ -12,18 +12,17 @@ import (
 )
 
 const (
-	// rough is the largest uncertainty, relative to an error, of an error that is more than an order of magnitude.
-	// Uncertainties below negligible are ignored: rounding and solvers decide there.
+	// rough is the relative uncertainty above which an error is only an order of magnitude.
+	// Uncertainties below negligible are ignored.
 	rough, negligible = 0.5, 1e-4
-	// horizonSteps is the length of a forecast in steps of the analysis, at most.
+	// horizonSteps is the largest length of a forecast in steps of the analysis.
 	horizonSteps = 1000
-	// finer is how many steps of the reference there are in the shortest one forecast.
+	// finer is the number of steps of the reference in the shortest forecast step.
 	finer = 4
-	// referenceWindow is how long responses are followed for the reference, in steps of the
-	// analysis: it goes far in short steps.
+	// referenceWindow is the length of the responses for the reference, in steps of the analysis.
 	referenceWindow = 50
-	// ownDoubt is the part of the error that is asked for by which outputs that feed nobody may be off their models
-	// to count in it.
+	// ownDoubt is the largest distance from their models, relative to the requested error, of outputs that feed no input
+	// and count in the errors.
 	ownDoubt = 0.1
 )
 
@@ -34,7 +33,7 @@ type Stray struct {
 	Of  string  `json:"of"` // the output with the largest distance
 }
 
-// Forecaster forecasts what strategies do along the coupled motion from the operating point on.
+// Forecaster forecasts errors and costs of strategies along the coupled motion from the operating point on.
 type Forecaster struct {
 	*twin.Point
 	Motion
@@ -42,30 +41,30 @@ type Forecaster struct {
 	doubt float64 // of errors
 }
 
-// Motion is what is known of the coupled motion.
+// Motion describes the coupled motion from the operating point on.
 type Motion struct {
 	Horizon float64 `json:"horizon,omitempty"` // s after the operating point, over which errors are forecast
 	// Stray is the largest distance of a model from its component along the forecast motion.
 	Stray *Stray `json:"stray,omitempty"`
-	// Large explains why the motion is too large for linear models; "" = it is not. The stability then holds only for
-	// small motions about the operating point.
+	// Large explains why the motion is too large for linear models, "" = it is not. If it is, the stability holds only
+	// for small motions about the operating point.
 	Large string `json:"large,omitempty"`
 	// WhyNoError is the reason why errors are not forecast; "" = they are.
 	WhyNoError string `json:"why_no_error,omitempty"`
-	// Apart lists outputs that feed no input and are not linear; errors leave them out.
+	// Apart lists outputs that feed no input and are not linear; they do not count in the errors.
 	Apart []string `json:"-"`
 }
 
-// New finds the coupled motion from the operating point up to a time, and holds the models against the components along
-// it. candidates are the steps that errors are to be forecast for, rising, in steps of the analysis; most is the error that
-// is asked for. Where errors cannot be forecast, WhyNoError is the reason.
+// New finds the coupled motion from the operating point up to stop (s), and compares the models with the components along
+// it. candidates are the steps of the forecasts, rising, in steps of the analysis; most is the requested error. If errors
+// cannot be forecast, WhyNoError is the reason.
 func New(at *twin.Point, stop, most float64, candidates []float64) *Forecaster {
 	p := &Forecaster{Point: at}
 	p.WhyNoError = p.find(stop, most, candidates)
 	return p
 }
 
-// find fills p, and returns why errors cannot be forecast, "" if they can.
+// find fills p and returns why errors cannot be forecast, or "".
 func (p *Forecaster) find(stop, most float64, candidates []float64) (why string) {
 	steps, longest := float64(horizonSteps), candidates[len(candidates)-1]
 	if len(p.Models) > twin.Many {
@@ -74,14 +73,14 @@ func (p *Forecaster) find(stop, most float64, candidates []float64) (why string)
 	horizon := min(max(stop-p.T, 0), steps*p.Step)
 	horizon = math.Floor(horizon/(longest*p.Step)+1e-9) * longest * p.Step
 	if horizon == 0 {
-		return "there is too little time up to the stop"
+		return "the stop time is too close"
 	}
 	if p.ref, why = p.refer(horizon, p.Step, candidates[0]); p.ref == nil {
 		return why
 	}
 	p.Horizon = horizon
 	off, of, apart, err := p.stray(ownDoubt * most)
-	for i := range p.Models { // the run goes on from here
+	for i := range p.Models { // the run continues from here
 		if p.Models[i].Source == twin.Measured {
 			err = errors.Join(err, p.X.Restore(i))
 		}
@@ -91,19 +90,20 @@ func (p *Forecaster) find(stop, most float64, candidates []float64) (why string)
 	}
 	switch {
 	case err != nil:
-		return fmt.Sprintf("the components were not led along the forecast motion: %v", err)
+		return fmt.Sprintf("the components could not follow the forecast motion: %v", err)
 	case !(off <= twin.Strayed):
-		p.Large = fmt.Sprintf("the motion over %.4g s is too large for linear models: along it, %s is off its model by %.2g of how much it moves", horizon, of, off)
+		p.Large = fmt.Sprintf("the motion over %.4g s is too large for linear models: along it, %s is off its model by %.2g "+
+			"of how much it moves", horizon, of, off)
 		return p.Large
 	case len(apart) > 0 && !slices.ContainsFunc(p.ref.sizes, func(size float64) bool { return size > 0 }):
-		return fmt.Sprintf("the outputs that move feed nobody, and are not linear: %s", twin.SomeNames(apart))
+		return fmt.Sprintf("the only outputs that move feed no input and are not linear: %s", twin.SomeNames(apart))
 	}
 	p.Apart = apart
 	return ""
 }
 
-// Candidates are the steps that are forecast, in steps of the analysis; multiples of the first
-// of them, so that all fall on steps of the reference.
+// Candidates are the steps of the forecasts, in steps of the analysis; all are multiples of the first, so that they fall
+// on steps of the reference.
 var Candidates = []float64{0.1, 0.2, 0.5, 1, 2, 5, 10}
 
 // reference is the coupled motion from the operating point, at steps of h.
@@ -117,13 +117,13 @@ type reference struct {
 	states states
 }
 
-// states are those of the reference at points that lie apart by half a step of the analysis.
+// states are those of the reference, in distances of half a step of the analysis.
 type states struct {
 	x [][]float64 // by point: of all twins, one after the other
 	n int         // steps of the reference between them
 }
 
-// driven returns why the motion about the operating point is not known, "" if it is.
+// driven returns why the motion about the operating point is unknown, or "".
 func (p *Forecaster) driven(h float64, s *twin.Scheme) string {
 	for i, m := range p.Models {
 		r, err := p.Over(i, p.StepOf(i, s, h))
@@ -131,16 +131,16 @@ func (p *Forecaster) driven(h float64, s *twin.Scheme) string {
 		case err != nil:
 			return err.Error()
 		case m.Source == twin.Directional:
-			return fmt.Sprintf("the motion of %s by itself is not known: it cannot go back", m.Info)
+			return fmt.Sprintf("the motion of %s with held inputs is unknown: it cannot go back", m.Info)
 		case r.OwnMisfit > twin.OwnMisfit:
-			return fmt.Sprintf("%s moves by itself in another way than it answers its inputs: off by %.2g", m.Info, r.OwnMisfit)
+			return fmt.Sprintf("the model of the responses of %s does not describe its motion with held inputs: it is off by %.2g", m.Info, r.OwnMisfit)
 		}
 	}
 	return ""
 }
 
-// refer finds the reference: implicit coupling at a step finer than all that are forecast, of which the shortest has
-// shortest steps of the analysis.
+// refer returns the reference, or why there is none: implicit coupling over the horizon (s) at a step finer than the
+// shortest step of a forecast, shortest·H.
 func (p *Forecaster) refer(horizon, H, shortest float64) (*reference, string) {
 	const pieces = 2 // of a step, where inputs are sampled
 	s := &twin.Scheme{Preset: "implicit", Order: max(p.Order, 1), Substeps: pieces, Ideal: true,
@@ -167,8 +167,18 @@ func (p *Forecaster) refer(horizon, H, shortest float64) (*reference, string) {
 		r.states.x = append(r.states.x, x)
 	}
 	if r.y, _, err = p.course(s, r.h, int(math.Round(horizon/r.h)), keep); err != nil {
-		return nil, fmt.Sprintf("the coupled motion is not known: %v", err)
+		return nil, fmt.Sprintf("the coupled motion is unknown: %v", err)
 	}
+	r.measure(p.Point)
+	if !slices.ContainsFunc(r.sizes, func(size float64) bool { return size > 0 }) {
+		return nil, "no output moves from here on, so that errors are not defined: set start values that make the system " +
+			"move, or choose another time (--at)"
+	}
+	return r, ""
+}
+
+// measure finds the sizes of the outputs over the motion, and which of them feed inputs.
+func (r *reference) measure(p *twin.Point) {
 	sys := p.X.Sys
 	feeds := make([]bool, sys.OutAt[len(p.Models)])
 	for k := range sys.InAt[len(p.Models)] {
@@ -198,7 +208,7 @@ func (p *Forecaster) refer(horizon, H, shortest float64) (*reference, string) {
 			at++
 		}
 	}
-	// After many subsystems there is hardly anything left to be off, unless all move that little.
+	// Outputs far from the source of a motion hardly move: they do not count, unless all move that little.
 	if slices.ContainsFunc(r.moves(typical), func(moves float64) bool { return moves > linear.Nothing }) {
 		for o, moves := range r.moves(typical) {
 			if moves <= linear.Nothing {
@@ -206,13 +216,9 @@ func (p *Forecaster) refer(horizon, H, shortest float64) (*reference, string) {
 			}
 		}
 	}
-	if !slices.ContainsFunc(r.sizes, func(size float64) bool { return size > 0 }) {
-		return nil, "no output moves from here on, so that there is nothing to be off: give values that set the system in motion, or another time (--at)"
-	}
-	return r, ""
 }
 
-// sampled reports whether the inputs of a subsystem are sampled.
+// sampled reports whether the inputs of any subsystem are sampled.
 func (p *Forecaster) sampled(s *twin.Scheme) bool {
 	for i := range p.Models {
 		if p.StepOf(i, s, 1) != 1 {
@@ -222,14 +228,15 @@ func (p *Forecaster) sampled(s *twin.Scheme) bool {
 	return false
 }
 
-// course runs the strategy on driven twins from the operating point, and gives the outputs at
-// each macro step, as deviations from it. keep, if not nil, is given the twins there.
-func (p *Forecaster) course(s *twin.Scheme, h float64, steps int, keep func(n int, twins []*twin.Twin)) (y [][]float64, result master.Result, err error) {
+// course runs the strategy on driven twins from the operating point and returns the outputs at
+// each macro step, as deviations from it. keep, if not nil, is called there with the twins.
+func (p *Forecaster) course(s *twin.Scheme, h float64, steps int, keep func(n int, twins []*twin.Twin),
+) (y [][]float64, result master.Result, err error) {
 	twins, sys, err := p.Twins(s, h, -1, 1, true)
 	if err != nil {
 		return nil, result, err
 	}
-	if !s.Ideal { // what runs are compared with is to be exact in deviations
+	if !s.Ideal { // the reference is more accurate in deviations
 		for i, t := range twins {
 			p.Absolute(i, t)
 		}
@@ -272,7 +279,7 @@ func (p *Forecaster) course(s *twin.Scheme, h float64, steps int, keep func(n in
 	return y, result, errors.Join(err, closed)
 }
 
-// moves returns how much each output moves in its typical size.
+// moves returns the size of the motion of each output, relative to its typical magnitude.
 func (r *reference) moves(typical []float64) []float64 {
 	out := make([]float64, len(typical))
 	for o, size := range r.sizes {
@@ -281,7 +288,7 @@ func (r *reference) moves(typical []float64) []float64 {
 	return out
 }
 
-// at puts the motion at a time after the operating point, by the cubic through the four points around it.
+// at puts the outputs at a time t after the operating point into y, by the cubic through the four points around it.
 func (r *reference) at(t float64, y []float64) {
 	const points = 4
 	n := min(max(int(t/r.h)-1, 0), max(len(r.y)-points, 0))
@@ -300,85 +307,36 @@ func (r *reference) at(t float64, y []float64) {
 	}
 }
 
-// stray takes each subsystem along the forecast motion, its inputs held over steps of the analysis,
-// its model beside it: off is how far their outputs are apart at most, as root mean squares over time
-// relative to how much the output moves. A model holds for small motions about the operating point;
-// where the motion is too large for that, or leads over a kink, off is not small.
+// stray steps each subsystem and its model along the forecast motion, with inputs held over steps of the analysis. off is
+// the largest distance of an output, of, from its model: root mean square over time relative to the motion of the output. It
+// is large if the motion leaves the range of linear models, or passes a kink.
 //
-// An output that feeds nobody, such as a power, may be off by itself without anything being wrong with the
-// coupling. Where it is farther off than the others, and by more than allowed, it does not count in the
-// errors: apart gives its name.
+// An output that feeds no input, such as a power, may be nonlinear without an effect on the coupling. If its distance is
+// larger than those of the others and than allowed, it does not count in the errors and is listed in apart.
 func (p *Forecaster) stray(allowed float64) (off float64, of string, apart []string, err error) {
 	type seen struct {
 		at   int
 		off  float64
 		name string
 	}
-	var ends []seen // of those that feed nobody
-	sys := p.X.Sys
-	each := int(math.Round(p.Step / p.ref.h))
-	steps := (len(p.ref.y) - 1) / each
-	at := make([]int, len(p.Models)+1) // outputs without internal ones
-	place := map[int]int{}             // of an entry of y among them
+	var ends []seen // outputs that feed no input
+	at := 0         // outputs without internal ones
 	for i, m := range p.Models {
-		at[i+1] = at[i] + m.Outputs()
-		for o := range m.Outputs() {
-			place[sys.OutAt[i]+o] = at[i] + o
-		}
-	}
-	for i, m := range p.Models {
-		r, err := p.Over(i, p.Step)
+		distances, err := p.distances(i, at)
 		if err != nil {
 			return 0, "", nil, err
 		}
-		if r.Whole != nil {
-			r = r.Whole
-		}
-		model := twin.NewTwin(m.Info, r, p.Step, 0)
-		model.Driven = true
-		u := make([][]float64, steps)
-		for n := range u {
-			u[n] = make([]float64, len(m.Info.In))
-			for k := range u[n] {
-				from := n
-				if slices.Contains(sys.Late, i) {
-					from++
-				}
-				if y, ok := sys.Source(sys.InAt[i] + k); ok {
-					u[n][k] = sys.Gain(sys.InAt[i]+k) * p.ref.y[from*each][place[y]]
-				}
-			}
-		}
-		real, err := p.Lead(i, p.Step, u)
-		if err != nil {
-			return 0, "", nil, err
-		}
-		for o := range m.Outputs() {
-			if p.ref.sizes[at[i]+o] == 0 {
-				continue
-			}
-			model.Restart()
-			square, mean, moves := 0.0, 0.0, 0.0
-			for n, y := range real {
-				copy(model.U[0], u[n])
-				if _, err := model.Step(p.Ctx, 0, p.Step); err != nil {
-					return 0, "", nil, err
-				}
-				d := y[o] - p.Y[sys.OutAt[i]+o] - model.Y[o]
-				square += d * d / float64(steps)
-				mean += y[o] / float64(steps)
-			}
-			for _, y := range real {
-				moves += (y[o] - mean) * (y[o] - mean) / float64(steps)
-			}
-			e, name := math.Sqrt(square)/max(math.Sqrt(moves), p.ref.sizes[at[i]+o]), sys.OutName(sys.OutAt[i]+o)
+		for o, e := range distances {
+			name := p.X.Sys.OutName(p.X.Sys.OutAt[i] + o)
 			switch {
-			case !p.ref.feeds[at[i]+o]:
-				ends = append(ends, seen{at[i] + o, e, name})
+			case p.ref.sizes[at+o] == 0:
+			case !p.ref.feeds[at+o]:
+				ends = append(ends, seen{at + o, e, name})
 			case !(e <= off):
 				off, of = e, name
 			}
 		}
+		at += m.Outputs()
 	}
 	allowed = max(allowed, off)
 	for _, s := range ends {
@@ -391,4 +349,74 @@ func (p *Forecaster) stray(allowed float64) (off float64, of string, apart []str
 		}
 	}
 	return off, of, apart, nil
+}
+
+// alongMotion returns the inputs of subsystem i at the steps of the analysis along the forecast motion, as deviations.
+func (p *Forecaster) alongMotion(i int) [][]float64 {
+	sys := p.X.Sys
+	each := int(math.Round(p.Step / p.ref.h))
+	place, at := map[int]int{}, 0 // of an entry of y among outputs without internal ones
+	for j, m := range p.Models {
+		for o := range m.Outputs() {
+			place[sys.OutAt[j]+o] = at + o
+		}
+		at += m.Outputs()
+	}
+	u := make([][]float64, (len(p.ref.y)-1)/each)
+	for n := range u {
+		u[n] = make([]float64, len(p.Models[i].Info.In))
+		for k := range u[n] {
+			from := n
+			if slices.Contains(sys.Late, i) {
+				from++
+			}
+			if y, ok := sys.Source(sys.InAt[i] + k); ok {
+				u[n][k] = sys.Gain(sys.InAt[i]+k) * p.ref.y[from*each][place[y]]
+			}
+		}
+	}
+	return u
+}
+
+// distances returns the distance of each output of subsystem i from its model along the forecast motion, 0 for outputs
+// that do not move. at is the place of its first output in the reference.
+func (p *Forecaster) distances(i, at int) ([]float64, error) {
+	m, y0 := p.Models[i], p.Y[p.X.Sys.OutAt[i]:]
+	r, err := p.Over(i, p.Step)
+	if err != nil {
+		return nil, err
+	}
+	if r.Whole != nil {
+		r = r.Whole
+	}
+	model := twin.NewTwin(m.Info, r, p.Step, 0)
+	model.Driven = true
+	u := p.alongMotion(i)
+	real, err := p.Lead(i, p.Step, u)
+	if err != nil {
+		return nil, err
+	}
+	steps := float64(len(u))
+	out := make([]float64, m.Outputs())
+	for o := range out {
+		if p.ref.sizes[at+o] == 0 {
+			continue
+		}
+		model.Restart()
+		square, mean, moves := 0.0, 0.0, 0.0
+		for n, y := range real {
+			copy(model.U[0], u[n])
+			if _, err := model.Step(p.Ctx, 0, p.Step); err != nil {
+				return nil, err
+			}
+			d := y[o] - y0[o] - model.Y[o]
+			square += d * d / steps
+			mean += y[o] / steps
+		}
+		for _, y := range real {
+			moves += (y[o] - mean) * (y[o] - mean) / steps
+		}
+		out[o] = math.Sqrt(square) / max(math.Sqrt(moves), p.ref.sizes[at+o])
+	}
+	return out, nil
 }

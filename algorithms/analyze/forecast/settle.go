@@ -13,14 +13,14 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// flows are a coupled system that goes over steps of any size, where each component moves as it does in macro
-// steps of one size: the steps of its own solver, which may follow from that, are part of it.
+// flows are a coupled system for steps of any size, made of the models for macro steps of one size. The effect of the
+// internal steps of a solver is that at this size.
 type flows struct {
 	twins []*twin.Twin
 	sys   *master.System
 }
 
-// sampledStep is stepOf where the order may be higher than those that the analysis looks at.
+// sampledStep is StepOf for orders that may be above the highest of the analysis.
 func (p *Forecaster) sampledStep(i int, s *twin.Scheme, h float64) float64 {
 	as := *s
 	if as.Order = 0; s.Order > p.Models[i].Takes {
@@ -29,8 +29,8 @@ func (p *Forecaster) sampledStep(i int, s *twin.Scheme, h float64) float64 {
 	return p.StepOf(i, &as, h)
 }
 
-// flowing makes flows of what components do over macro steps of size h at the order and rates of a scheme. Outputs and
-// inputs are those of the components and no deviations, as tolerances go by them.
+// flowing returns flows from the models for macro steps of size h at the order and rates of a scheme. Outputs and
+// inputs are absolute values, as needed for tolerances.
 func (p *Forecaster) flowing(h float64, like *twin.Scheme) (out flows, err error) {
 	for i, m := range p.Models {
 		own := p.sampledStep(i, like, h)
@@ -56,8 +56,8 @@ func (p *Forecaster) flowing(h float64, like *twin.Scheme) (out flows, err error
 	return out, out.agree()
 }
 
-// agree makes the outputs at the start what they are after a step of no length: (I − D L) y = v. A jump there, as small as the
-// misfit of a model, would be an error that no step makes smaller.
+// agree sets the outputs at the start to those after a step of length 0: (I − D L) y = v. A jump between them, even one as
+// small as the misfit of a model, would be an error that no step makes smaller.
 func (f *flows) agree() error {
 	ny := 0
 	for _, t := range f.twins {
@@ -95,10 +95,10 @@ func (f *flows) agree() error {
 	return nil
 }
 
-// off returns how far what components do over macro steps within a range is from flows found at another step, as far as
-// they are among the steps that are forecast.
+// off returns the largest distance of the models for macro steps between short and long, among Candidates, from flows made
+// at another step, and the component that has it.
 func (p *Forecaster) off(f *flows, like *twin.Scheme, short, long float64) (worst float64, of *master.Info, err error) {
-	// At a shorter step too: what oscillates so fast that a step has more than half a period of it looks slow.
+	// Shorter steps too: an oscillation with a period below two steps looks slow.
 	const below = 3
 	for _, c := range Candidates {
 		h := c * p.Step
@@ -116,7 +116,8 @@ func (p *Forecaster) off(f *flows, like *twin.Scheme, short, long float64) (wors
 				return 0, nil, fmt.Errorf("%s: %w", m.Info, err)
 			}
 			if !(away <= twin.Strayed) {
-				return 0, nil, fmt.Errorf("%s does over steps of %.4g s what is %.2g off what it does over steps of other sizes: the steps of its own solver follow from the macro step", m.Info, own, away)
+				return 0, nil, fmt.Errorf("over steps of %.4g s, %s differs by %.2g from what it does over steps of other sizes: "+
+					"its internal steps depend on the macro step", own, m.Info, away)
 			}
 			if of == nil || away > worst {
 				worst, of = away, m.Info
@@ -126,11 +127,10 @@ func (p *Forecaster) off(f *flows, like *twin.Scheme, short, long float64) (wors
 	return worst, of, nil
 }
 
-// settled forecasts an algorithm of the order and rates of a scheme, on flows found at a step near those at which it
-// settles.
+// settled forecasts an algorithm of the order and rates of a scheme, on flows made at a step near those that it chooses.
 //
-// An error control compares solutions over steps of several sizes. Where solvers inside the components make them differ,
-// it sees that too; models with one solver for all steps do not. estimates is the relative error that the algorithm
+// An error control compares solutions over steps of several sizes. Solvers inside the components may make these differ,
+// which flows for one size do not show. estimates is the relative error that the algorithm
 // aims at, 0 = it estimates none.
 func (p *Forecaster) settled(make func() (master.Algorithm, error), like *twin.Scheme, estimates float64) (s Settled, err error) {
 	const passes = 3
@@ -141,7 +141,7 @@ func (p *Forecaster) settled(make func() (master.Algorithm, error), like *twin.S
 			return s, err
 		}
 		f, err := p.flowing(h, like)
-		for k := len(Candidates) - 1; k >= 0 && err != nil; k-- { // fast motions show in shorter steps alone
+		for k := len(Candidates) - 1; k >= 0 && err != nil; k-- { // fast motions show only in shorter steps
 			if shorter := Candidates[k] * p.Step; shorter < h {
 				h = shorter
 				f, err = p.flowing(h, like)
@@ -155,10 +155,13 @@ func (p *Forecaster) settled(make func() (master.Algorithm, error), like *twin.S
 		}
 		off, of, err := p.off(&f, like, s.Short, s.Long)
 		if err == nil && estimates > 0 && off > min(twin.Good, estimates) {
-			return s, fmt.Errorf("its error estimate sees what the solver inside %s makes of steps of different sizes, and the models do not follow that", of)
+			return s, fmt.Errorf("its error estimate depends on how the solver inside %s responds to steps of different sizes, "+
+				"which the models do not show", of)
 		}
-		if least, most := Candidates[0]*p.Step, Candidates[len(Candidates)-1]*p.Step; err == nil && off > twin.Good && (s.Short < least/beyond || s.Long > most*beyond) {
-			err = fmt.Errorf("it takes steps of %.2g to %.2g s, and what %s does depends on the steps of its own solver, which was looked at over %.2g to %.2g s: take a step size (--step-size) nearer to them", s.Short, s.Long, of, least, most)
+		if least, most := Candidates[0]*p.Step, Candidates[len(Candidates)-1]*p.Step; err == nil && off > twin.Good &&
+			(s.Short < least/beyond || s.Long > most*beyond) {
+			err = fmt.Errorf("it takes steps of %.2g to %.2g s, but the solver inside %s behaves differently over the steps of "+
+				"%.2g to %.2g s for which there are models: choose a --step-size nearer to its steps", s.Short, s.Long, of, least, most)
 		}
 		s.Doubt = max(p.doubt, off)
 		nearest := slices.MinFunc(Candidates, func(a, b float64) int {
@@ -171,40 +174,13 @@ func (p *Forecaster) settled(make func() (master.Algorithm, error), like *twin.S
 	}
 }
 
-// settle runs an algorithm over the forecast motion.
+// settle runs an algorithm on flows over the forecast motion.
 func (p *Forecaster) settle(alg master.Algorithm, f *flows) (s Settled, err error) {
 	run, err := master.NewRun(f.sys, alg, master.Options{Stop: p.Horizon, Step: p.Step, Workers: 1})
 	if err != nil {
 		return s, err
 	}
-	var pieces []float64 // steps (s)
-	square, want := make([]float64, len(p.ref.sizes)), make([]float64, len(p.ref.sizes))
-	err = run.Start(p.Ctx)
-	t, stopped := 0.0, false
-	for more := true; err == nil && more; {
-		if more, err = twin.MacroStep(p.Ctx, run); err != nil {
-			break
-		}
-		at := run.Point()
-		H := at.T - t
-		if t = at.T; H <= 0 {
-			continue
-		}
-		pieces = append(pieces, H)
-		p.ref.at(t, want)
-		k := 0
-		for i, m := range p.Models {
-			for n := range m.Outputs() {
-				d := at.Y[k] - p.Y[p.X.Sys.OutAt[i]+n] - want[k]
-				square[k] += H * d * d
-				k++
-			}
-		}
-		if len(pieces) > mostSteps {
-			stopped = true
-			break
-		}
-	}
+	pieces, square, t, err := p.followSteps(run)
 	result, closed := run.Close()
 	if cause := p.Ctx.Err(); cause != nil {
 		return s, cause
@@ -215,7 +191,7 @@ func (p *Forecaster) settle(alg master.Algorithm, f *flows) (s Settled, err erro
 	case closed != nil:
 		return s, closed
 	}
-	s.Cut, s.Time = stopped, t
+	s.Cut, s.Time = len(pieces) > mostSteps, t
 	if len(pieces) == 0 {
 		return s, nil
 	}
@@ -236,7 +212,36 @@ func (p *Forecaster) settle(alg master.Algorithm, f *flows) (s Settled, err erro
 	return s, nil
 }
 
-// quantile returns the size that steps have at most in a part of the time t, which they fill.
+// followSteps makes the steps of a run, at most mostSteps+1. It returns the steps (s), the integral over time of the squared
+// error of each output, and the time reached.
+func (p *Forecaster) followSteps(run *master.Run) (pieces, square []float64, t float64, err error) {
+	square = make([]float64, len(p.ref.sizes))
+	want := make([]float64, len(p.ref.sizes))
+	err = run.Start(p.Ctx)
+	for more := true; err == nil && more && len(pieces) <= mostSteps; {
+		if more, err = twin.MacroStep(p.Ctx, run); err != nil {
+			break
+		}
+		at := run.Point()
+		H := at.T - t
+		if t = at.T; H <= 0 {
+			continue
+		}
+		pieces = append(pieces, H)
+		p.ref.at(t, want)
+		k := 0
+		for i, m := range p.Models {
+			for n := range m.Outputs() {
+				d := at.Y[k] - p.Y[p.X.Sys.OutAt[i]+n] - want[k]
+				square[k] += H * d * d
+				k++
+			}
+		}
+	}
+	return pieces, square, t, err
+}
+
+// quantile returns the length that steps do not exceed in a part of the time t, which is the sum of all steps.
 func quantile(steps []float64, t, part float64) float64 {
 	sorted := slices.Sorted(slices.Values(steps))
 	sum := 0.0

@@ -12,8 +12,8 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Varying is the forecast of an algorithm with variable steps, at one order: a number, or "auto" if it chooses the
-// order too.
+// Varying is the forecast of an algorithm with variable steps at one order: a number, or "auto" if it also chooses the
+// order.
 type Varying struct {
 	Preset string `json:"algorithm"`
 	Order  string `json:"order"`
@@ -24,26 +24,25 @@ type Varying struct {
 	usual     float64   // value of the tolerance
 }
 
-// Settled is where the steps of an algorithm settle at one tolerance, and what it makes of the motion then. Step is the
-// median over time.
+// Settled is the forecast of an algorithm with variable steps at one tolerance. Step is the median step over time.
 type Settled struct {
 	Tolerance float64 `json:"tolerance,omitempty"`
 	Forecast
-	// In a tenth of the time, and in nine tenths of it, steps are at most so long (s).
+	// Steps are at most Short in a tenth of the time, and at most Long in nine tenths (s).
 	Short float64 `json:"short"`
 	Long  float64 `json:"long"`
-	// Macro steps over the horizon, and the order that most of the accepted ones have.
+	// Macro steps over the horizon, and the most frequent order of the accepted ones.
 	Accepted  int `json:"accepted"`
 	Rejected  int `json:"rejected"`
 	MostOrder int `json:"most_order"`
-	// Fails is how the run is expected to end early, "" if it is not; Cut tells that it takes so many steps that it was not
-	// followed to the end. The rest is of the time (s) up to there.
+	// Fails is the error with which the run is expected to end early, "" = none. Cut means that it takes too many steps
+	// to be followed to the end. All other fields are for the time from the operating point to Time (s).
 	Fails string  `json:"fails,omitempty"`
 	Cut   bool    `json:"cut,omitempty"`
 	Time  float64 `json:"time"`
 }
 
-// Choice is a setting of an algorithm that chooses its steps.
+// Choice is an algorithm with variable steps and its parameters.
 type Choice struct {
 	Preset string            `json:"algorithm"`
 	Params map[string]string `json:"params"`
@@ -53,20 +52,20 @@ type Choice struct {
 
 // Options of forecasts.
 type Options struct {
-	Rates []algorithms.Rate // other than that of the macro step
+	Rates []algorithms.Rate // that differ from one step per macro step
 	Bonds []algorithms.Bond
-	Error float64 // that is asked for
+	Error float64 // requested
 }
 
 const (
-	// The tolerances that are looked at are the usual one and, as far as the error that is asked for needs, so many
-	// decades below it and above it at most.
+	// mostTighter and mostLooser are the largest numbers of decades below and above the default tolerance that are tried
+	// for the requested error.
 	mostTighter, mostLooser = 3, 2
 	mostSteps               = 20_000 // macro steps of a forecast at most
-	// Parts of the time by which the range of the steps is told.
+	// Parts of the time for Settled.Short and Settled.Long.
 	shortQuantile = 0.1
 	longQuantile  = 0.9
-	// beyond is how far steps may lie outside of those at which components were looked at.
+	// beyond is the largest factor by which steps may lie outside the range of steps with models.
 	beyond = 1.5
 )
 
@@ -85,7 +84,7 @@ func ToleranceOf(preset string) string {
 
 const errorTolerance = "control.rtol"
 
-// Varies returns those of presets that choose their steps, up to an order.
+// Varies returns the presets with variable steps, up to an order, without forecasts.
 func Varies(presets []string, order int) (out []Varying) {
 	for _, preset := range presets {
 		v := Varying{Preset: preset, Order: "auto", Tolerance: ToleranceOf(preset)}
@@ -114,7 +113,7 @@ func (v *Varying) estimates() bool { return v.Tolerance == errorTolerance }
 // implicit reports whether the preset iterates.
 func (v *Varying) implicit() bool { return v.Preset == "im-milne" || v.Preset == "im-slocal" }
 
-// rates returns those that the preset takes.
+// rates returns the rates that the preset supports.
 func (v *Varying) rates(all []algorithms.Rate) []algorithms.Rate {
 	if v.implicit() {
 		return nil
@@ -122,7 +121,7 @@ func (v *Varying) rates(all []algorithms.Rate) []algorithms.Rate {
 	return all
 }
 
-// params are those of a run with a tolerance.
+// params returns the parameters of a run with a tolerance.
 func (v *Varying) params(tolerance float64) map[string]string {
 	out := map[string]string{v.Tolerance: fmt.Sprintf("%.3g", tolerance)}
 	if v.Order != "auto" {
@@ -131,10 +130,10 @@ func (v *Varying) params(tolerance float64) map[string]string {
 	return out
 }
 
-// Settle finds where the steps settle, at the usual tolerance first, and then at as many more as the error asks for.
+// Settle makes the forecasts: at the default tolerance first, then at tighter or looser ones for the requested error.
 func (p *Forecaster) Settle(v *Varying, o Options) {
 	if v.implicit() && len(p.Models) > twin.Many {
-		v.Why = fmt.Sprintf("implicit coupling is not looked at so closely with more than %d components", twin.Many)
+		v.Why = fmt.Sprintf("implicit coupling with variable steps is not forecast for more than %d components", twin.Many)
 		return
 	}
 	like := &twin.Scheme{Order: algorithms.MaxOrder, Rates: v.rates(o.Rates)}
@@ -186,13 +185,13 @@ func (p *Forecaster) Settle(v *Varying, o Options) {
 	slices.SortStableFunc(v.Settled, func(a, b Settled) int { return cmp.Compare(b.Tolerance, a.Tolerance) })
 }
 
-// keepsTo reports whether the run is expected to come to its end with no larger error.
+// keepsTo reports whether the run is expected to reach its end with at most this error.
 func (s *Settled) keepsTo(most float64) bool { return s.ends() && s.Error+s.Doubt <= most }
 
-// ends reports whether the run is expected to come to its end.
+// ends reports whether the run is expected to reach its end.
 func (s *Settled) ends() bool { return s.Fails == "" && !s.Cut }
 
-// Better reports whether it is to be taken rather than another one where an error is asked for: it keeps to that at less cost, or
+// Better reports whether s is preferable to another forecast for a requested error: it keeps to the error at less cost, or
 // comes nearer to it.
 func (s *Settled) Better(than *Settled, most float64) bool {
 	mine, other := s.keepsTo(most), than.keepsTo(most)
@@ -207,7 +206,7 @@ func (s *Settled) Better(than *Settled, most float64) bool {
 	return s.Error+s.Doubt < than.Error+than.Doubt
 }
 
-// Best returns the tolerance to take where an error is asked for; nil = nothing is known of any.
+// Best returns the preferable forecast for a requested error; nil = there is none.
 func (v *Varying) Best(most float64) *Settled {
 	var best *Settled
 	for k := range v.Settled {
@@ -218,13 +217,13 @@ func (v *Varying) Best(most float64) *Settled {
 	return best
 }
 
-// Own is an algorithm as a run is to have it.
+// Own is an algorithm with the parameters of a run.
 type Own struct {
 	Preset string
-	New    func() (master.Algorithm, error) // makes it anew
+	New    func() (master.Algorithm, error) // returns a new instance
 }
 
-// SettleOwn forecasts it, or returns why it cannot.
+// SettleOwn forecasts the algorithm of a run, or returns why it cannot.
 func (p *Forecaster) SettleOwn(o *Own, rates []algorithms.Rate) (*Settled, string) {
 	like := &twin.Scheme{Order: algorithms.MaxOrder, Rates: rates}
 	if why := like.Beyond(); why != "" {
@@ -241,8 +240,8 @@ func (p *Forecaster) SettleOwn(o *Own, rates []algorithms.Rate) (*Settled, strin
 	return &s, ""
 }
 
-// Choose returns the cheapest of the algorithms that choose their steps which keeps to the error; nil = there is none, or
-// promised, which has steps of one size, keeps to it and costs no more.
+// Choose returns the cheapest algorithm with variable steps that keeps to the error; nil = there is none, or
+// promised, a forecast with steps of one size, keeps to the error and costs no more.
 func Choose(all []Varying, promised *Forecast, o Options) (best *Choice) {
 	for k := range all {
 		v := &all[k]

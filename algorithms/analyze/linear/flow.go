@@ -9,27 +9,28 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Flow is the linear system in continuous time whose motion over steps of one size is that of a response,
+// Flow is the linear system in continuous time that has a given response over steps of one size,
 //
 //	x' = A x + B u + w,  y = C x + D u + v,
 //
-// so that it can be followed over steps of any size, as algorithms take that choose theirs.
+// for steps of any size, as algorithms with variable steps take them.
 type Flow struct {
-	Space StateSpace // w and v are columns of B and D for one input more, which is 1
-	// deaf tells that only the values of inputs at the start of a step have an effect, as where a solver makes
-	// one step of each that is asked for.
+	Space StateSpace // w and v are the last columns of B and D, for an additional input of 1
+	// deaf means that only the values of inputs at the start of a step have an effect, as with a solver that makes one
+	// internal step per step.
 	deaf bool
 	size float64      // of A: its 1-norm, 1/s
-	term [2][]float64 // of the series of the states
+	term [2][]float64 // terms of the series of the states
 	now  [][]float64  // derivatives of the inputs, and 1
 	end  []float64    // inputs at the end
 }
 
-// errNoFlow tells that a response is not that of a system in continuous time.
-var errNoFlow = errors.New("what it does over a step is not what a system in continuous time does, as by dead time, sampling or steps of its own")
+// errNoFlow means that a response is not that of a system in continuous time.
+var errNoFlow = errors.New("its response over a step is not that of a system in continuous time, probably because of " +
+	"dead time, sampling or internal steps of its own")
 
-// NewFlow finds the system in continuous time behind a response over steps of size h, of nu inputs, which has to tell what
-// moves it by itself (Own, OwnY). Errors: it is not that of a system in continuous time, as by dead time or sampling.
+// NewFlow returns the system in continuous time with a response over steps of size h to nu inputs. The response must have
+// Own and OwnY. Errors: it is not that of a system in continuous time, as with dead time or sampling.
 func NewFlow(r *Response, h float64, nu int) (*Flow, error) {
 	n := r.States()
 	f := &Flow{}
@@ -49,37 +50,11 @@ func NewFlow(r *Response, h float64, nu int) (*Flow, error) {
 		f.Space.D = direct
 		return f, nil
 	}
-	// e^{Mh} of M = [A B; 0 0], with the inputs in sizes that let A set the number of square roots.
 	held := with(r.B[0], r.Own)
 	f.deaf = nu > 0 && len(r.D) > 1 && mat.Norm(r.D[1], 1) <= Nothing*mat.Norm(r.D[0], 1) && mat.Norm(r.B[1], 1) <= Nothing*mat.Norm(r.B[0], 1)
-	const largest = 0.1
-	sizes := make([]float64, nu+1)
-	for k := range sizes {
-		for i := range n {
-			sizes[k] = max(sizes[k], math.Abs(held.At(i, k))/largest)
-		}
-		if sizes[k] == 0 {
-			sizes[k] = 1
-		}
-	}
-	m := mat.NewDense(n+nu+1, n+nu+1, nil)
-	m.Slice(0, n, 0, n).(*mat.Dense).Copy(r.A)
-	for k, size := range sizes {
-		for i := range n {
-			m.Set(i, n+k, held.At(i, k)/size)
-		}
-		m.Set(n+k, n+k, 1)
-	}
-	log, err := logarithm(m)
-	if err != nil {
+	var err error
+	if f.Space.A, f.Space.B, err = continuous(r.A, held, h); err != nil {
 		return nil, err
-	}
-	log.Scale(1/h, log)
-	f.Space.A, f.Space.B = mat.DenseCopyOf(log.Slice(0, n, 0, n)), mat.NewDense(n, nu+1, nil)
-	for k, size := range sizes {
-		for i := range n {
-			f.Space.B.Set(i, k, log.At(i, n+k)*size)
-		}
 	}
 	f.size = mat.Norm(f.Space.A, 1)
 	// y⁺ = C_r x + D_r u with C_r = C A_d, D_r = C B_d + D.
@@ -98,14 +73,50 @@ func NewFlow(r *Response, h float64, nu int) (*Flow, error) {
 	return f, nil
 }
 
+// continuous returns A and B of x' = A x + B u from x⁺ = ad x + held u over steps of size h with held inputs.
+func continuous(ad, held *mat.Dense, h float64) (a, b *mat.Dense, err error) {
+	// e^{Mh} of M = [A B; 0 0], with inputs scaled so that A determines the number of square roots.
+	const largest = 0.1
+	n, nu := held.Dims()
+	sizes := make([]float64, nu)
+	for k := range sizes {
+		for i := range n {
+			sizes[k] = max(sizes[k], math.Abs(held.At(i, k))/largest)
+		}
+		if sizes[k] == 0 {
+			sizes[k] = 1
+		}
+	}
+	m := mat.NewDense(n+nu, n+nu, nil)
+	m.Slice(0, n, 0, n).(*mat.Dense).Copy(ad)
+	for k, size := range sizes {
+		for i := range n {
+			m.Set(i, n+k, held.At(i, k)/size)
+		}
+		m.Set(n+k, n+k, 1)
+	}
+	log, err := logarithm(m)
+	if err != nil {
+		return nil, nil, err
+	}
+	log.Scale(1/h, log)
+	a, b = mat.DenseCopyOf(log.Slice(0, n, 0, n)), mat.NewDense(n, nu, nil)
+	for k, size := range sizes {
+		for i := range n {
+			b.Set(i, k, log.At(i, n+k)*size)
+		}
+	}
+	return a, b, nil
+}
+
 const (
-	// A step is made in pieces of which A is at most pieceSize times the inverse, by so many terms of the series;
-	// what needs more pieces than that, by a matrix exponential.
+	// A step is made in pieces of length pieceSize/‖A‖ at most, by pieceTerms terms of the series; a step of more than
+	// mostPieces pieces by a matrix exponential.
 	pieceSize, pieceTerms, mostPieces = 1, 20, 100
 )
 
-// Step moves the states x [n] over h (s) with inputs of these derivatives u[m] [nu] at its start, and puts the outputs
-// at its end into y [ny]. Errors: numbers that overflow.
+// Step advances the states x [n] over h (s), with derivatives u[m] [nu] of the inputs at the start, and puts the outputs
+// at the end into y [ny]. Errors: overflow.
 func (f *Flow) Step(x, y []float64, u [][]float64, h float64) error {
 	n, nu := len(x), len(u[0])
 	if f.term[0] == nil {
@@ -166,7 +177,7 @@ func (f *Flow) outputs(x, y []float64, u [][]float64, h float64) {
 	Multiply(y, f.Space.D, f.end, 1)
 }
 
-// exponential is step by a matrix exponential.
+// exponential is Step by a matrix exponential.
 func (f *Flow) exponential(x, y []float64, u [][]float64, h float64) error {
 	r, err := f.Over(h, len(u)-1)
 	if err != nil {
@@ -192,7 +203,7 @@ func (f *Flow) exponential(x, y []float64, u [][]float64, h float64) error {
 	return nil
 }
 
-// Over returns the response over steps of size h to polynomials of an order, w and v as one input more.
+// Over returns the response over steps of size h to polynomials of an order, with w and v as an additional input.
 func (f *Flow) Over(h float64, order int) (*Response, error) {
 	r, err := f.Space.Over(h, order)
 	if err == nil && f.deaf {
@@ -204,8 +215,8 @@ func (f *Flow) Over(h float64, order int) (*Response, error) {
 	return r, err
 }
 
-// Off returns how far the flow is from a response over steps of another size to its nu inputs: of inputs held or with a
-// slope over the first step, each output relative to its largest response to each held input over some steps.
+// Off returns the largest distance of the flow from a response r over steps of another size h to nu inputs, which are held
+// or have a slope over the first of some steps, relative to the largest response of each output to each held input.
 func (f *Flow) Off(r *Response, h float64, nu int) (worst float64, err error) {
 	const steps = 10
 	mine, err := f.Over(h, len(r.D)-1)
@@ -242,8 +253,8 @@ func (f *Flow) Off(r *Response, h float64, nu int) (worst float64, err error) {
 	return worst, nil
 }
 
-// Impulse returns the outputs [ny × nu] after each of some steps, of which the first has the coefficient of a power
-// of each input.
+// Impulse returns the outputs [ny × nu] after each step if each input has the coefficient 1 of a power of s/h over the
+// first step and is 0 afterwards.
 func Impulse(r *Response, power, steps int) []*mat.Dense {
 	out := []*mat.Dense{r.D[power]}
 	if r.A == nil {
@@ -263,7 +274,7 @@ func Impulse(r *Response, power, steps int) []*mat.Dense {
 // close to I, then the Padé approximant of order 8 in partial fractions (N. Higham, Functions of Matrices,
 // 11.5; the roots by the product form of Denman and Beavers, 6.29).
 //
-// Errors: there is none, as eigenvalues are 0 or negative, or it is not found to some digits.
+// Errors: eigenvalues that are 0 or negative, or an inaccurate result.
 func logarithm(m *mat.Dense) (*mat.Dense, error) {
 	const (
 		close, mostRoots = 0.25, 60

@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// The logarithm is that of matrices whose exponential is known, also where they have no full set of eigenvectors
-// or are stiff. A matrix without a real logarithm is an error.
+// The logarithm inverts the exponential, also of defective and stiff matrices. A matrix without a real logarithm is an
+// error.
 func TestLogarithm(t *testing.T) {
 	for name, m := range map[string]*mat.Dense{
 		"oscillation": mat.NewDense(2, 2, []float64{0, 1, -3, -0.2}),
@@ -38,8 +38,8 @@ func TestLogarithm(t *testing.T) {
 	}
 }
 
-// A flow that is found in the response over one step goes over steps of other sizes, with inputs that are polynomials, as the
-// system does that the response is of: by the series, over some pieces, and of what is stiff by the exponential.
+// A flow made from the response over one step equals the system over steps of other sizes with polynomial inputs: by the
+// series, in pieces, and for stiff systems by the exponential.
 func TestFlowSteps(t *testing.T) {
 	const h, order = 0.01, 2
 	for name, fast := range map[string]float64{"slow": -3, "stiff": -2000} {
@@ -100,7 +100,7 @@ func TestFlowSteps(t *testing.T) {
 	}
 }
 
-// Matrices of every size have their eigenvalues, the least too.
+// Eigenvalues of matrices of every size are found, including sizes 0 and 1.
 func TestEigenvaluesOfEverySize(t *testing.T) {
 	for n := range 6 {
 		m := &mat.Dense{}

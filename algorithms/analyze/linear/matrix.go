@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Finite reports whether all values are numbers.
+// Finite reports whether no value is NaN or infinite.
 func Finite(values ...float64) bool {
 	for _, v := range values {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -52,12 +52,12 @@ func Taylor(dst []float64, u [][]float64, m int, s float64) {
 	}
 }
 
-// Eigenvalues returns those of m [n × n], which Balance has scaled, and overwrites m; ok is false if they were not found. mat.Eigen balances once more, which
-// goes on and on where entries are what rounding left of zeros.
+// Eigenvalues returns the eigenvalues of m [n × n], which Balance has scaled, and overwrites m; ok is false if they were not
+// found. It does not use mat.Eigen, whose own balancing does not end if entries are rounding errors of zeros.
 func Eigenvalues(m *mat.Dense) (values []complex128, ok bool) {
 	n, _ := m.Dims()
 	values = make([]complex128, n)
-	switch n { // LAPACK takes no work space that is empty
+	switch n { // LAPACK does not accept an empty work space
 	case 0:
 		return values, true
 	case 1:
@@ -81,8 +81,8 @@ func Eigenvalues(m *mat.Dense) (values []complex128, ok bool) {
 	return values, left == 0
 }
 
-// Balance scales the variables of a map m [n × n], by powers of two, so that rows and columns are of like size, and
-// returns the sizes [n]: what was m becomes S⁻¹ m S.
+// Balance scales the variables of a map m [n × n] by powers of two, so that rows and columns have similar norms, and
+// returns the sizes S [n]: m becomes S⁻¹ m S.
 func Balance(m *mat.Dense) (size []float64) {
 	const sweeps = 10
 	d, _ := m.Dims()
@@ -118,8 +118,8 @@ func Balance(m *mat.Dense) (size []float64) {
 	return size
 }
 
-// Compressed returns a smaller matrix with the same eigenvalues but for zeros: with M P = Q R of
-// rank r, that of R Pᵀ Q, r × r. Outputs are functions of the states, so r is much below the size.
+// Compressed returns a smaller matrix with the same nonzero eigenvalues: with M P = Q R of
+// rank r, it is R Pᵀ Q, r × r. In propagation matrices outputs depend on states, so r is much below the size.
 func Compressed(m *mat.Dense) *mat.Dense {
 	const rounding = 1e-14
 	d, _ := m.Dims()
@@ -157,8 +157,8 @@ func Compressed(m *mat.Dense) *mat.Dense {
 	return mat.DenseCopyOf(rp.Slice(0, r, 0, r).T())
 }
 
-// factored reports whether M P = Q R, as far as a random vector shows. Geqp3 of gonum 0.17 gives for some
-// matrices of nearly dependent columns a factorization of another one.
+// factored checks M P = Q R with a random vector. Geqp3 of gonum 0.17 returns wrong factors of some
+// matrices with nearly dependent columns.
 func factored(m, qr *mat.Dense, pivots []int, tau, work []float64) bool {
 	const alike = 1e-10
 	rng := rand.New(rand.NewPCG(9, 10))
@@ -179,10 +179,10 @@ func factored(m, qr *mat.Dense, pivots []int, tau, work []float64) bool {
 }
 
 const (
-	// OutputRounding is what is certain of no output, relative to it: many are differences of larger numbers.
+	// OutputRounding is the relative uncertainty of outputs; many are differences of larger numbers.
 	OutputRounding = 1e-14
-	// Untrusted is the misfit of a model above which it is none.
+	// Untrusted is the misfit above which a model is rejected.
 	Untrusted = 0.05
-	// Nothing is the part of a typical magnitude below which a value counts as 0.
+	// Nothing is the size, relative to a typical magnitude, below which a value counts as 0.
 	Nothing = 1e-9
 )

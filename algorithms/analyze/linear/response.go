@@ -1,9 +1,10 @@
 // Package linear has linear models of subsystems: the response of one over a step (Response), a state space found in
-// measured responses (Realise) or given (StateSpace), the system in continuous time behind a response (Flow), and what they
-// need of matrices. It knows neither subsystems nor algorithms.
+// measured responses (Realise) or given (StateSpace), the system in continuous time with a response (Flow), and matrix
+// functions for them. It is independent of subsystems and algorithms.
 package linear
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -18,19 +19,19 @@ import (
 //
 //	x⁺ = A x + Σ_m B_m q_m,  y⁺ = C x + Σ_m D_m q_m,  u(s) = Σ_m q_m (s/h)^m, 0 ≤ s ≤ h,
 //
-// y⁺ being the outputs at the end of the step, so that D_m holds how they respond to the input
-// over it, at its end included. A and C are nil where there are no states.
+// y⁺ being the outputs at the end of the step, so that D_m is their response to the input
+// over the step, including its end. A and C are nil if there are no states.
 type Response struct {
 	A, C *mat.Dense
 	B, D []*mat.Dense // by power m
-	// Misfit tells how far a measured response is from that of the model, or from being
+	// Misfit is the distance of a measured response from that of the model, or from being
 	// linear, relative to the largest response of each output to each input.
 	Misfit float64
-	Ways   []float64 // by input: how far it was moved
-	// What moves it by itself, in addition (drive), and how far off that is; nil = not known.
+	Ways   []float64 // by input: its move in the measurement
+	// Own and OwnY are added to x⁺ and y⁺ for the motion with held inputs (Drive), OwnMisfit is its misfit; nil = unknown.
 	Own, OwnY []float64
 	OwnMisfit float64
-	// Whole has the states besides that move it by themselves and no input reaches; nil = r has all.
+	// Whole also has the states that no input reaches; nil = there are none.
 	Whole *Response
 }
 
@@ -43,7 +44,7 @@ func (r *Response) States() int {
 	return n
 }
 
-// Silent reports whether no input moves any output.
+// Silent reports whether no input affects any output.
 func (r *Response) Silent() bool {
 	for _, d := range r.D {
 		for _, v := range d.RawMatrix().Data {
@@ -56,11 +57,11 @@ func (r *Response) Silent() bool {
 }
 
 // StateSpace is a subsystem x' = A x + B u, y = C x + D u in deviations from the operating
-// point; A, B, C are nil where there are no states.
+// point; A, B, C are nil if there are no states.
 type StateSpace struct{ A, B, C, D *mat.Dense }
 
 // Over returns the exact response over a step of size h to polynomials of an order (haid (13)).
-// Errors: numbers that overflow.
+// Errors: overflow.
 func (s *StateSpace) Over(h float64, order int) (*Response, error) {
 	r := &Response{}
 	if s.A == nil {
@@ -92,10 +93,11 @@ func (s *StateSpace) Over(h float64, order int) (*Response, error) {
 	return r, nil
 }
 
-// Realise finds the system whose responses to an input over the first step, at the ends of
-// this and the following steps, are markov[j] [ny × columns], j = 0 … 2 half stride: the eigensystem
-// realisation algorithm, on blocks of responses stride steps apart. All nil: there are no states. rounding [ny × columns] is what is
-// certain of no entry; singular values below it, or below noise relative to the largest, count as none.
+// Realise returns the system whose outputs at the ends of steps, after inputs over the first of them,
+// are markov[j] [ny × columns], j = 0 … 2 half stride, by the eigensystem
+// realisation algorithm on blocks of responses stride steps apart; nil matrices = there are no states. rounding
+// [ny × columns] is the uncertainty of the entries; singular values below it, or below noise relative to the largest,
+// count as 0.
 //
 // Source: J.-N. Juang, R. Pappa, An eigensystem realization algorithm for modal parameter
 // identification and model reduction, J. Guidance 8 (1985).
@@ -105,38 +107,14 @@ func Realise(markov []*mat.Dense, rounding *mat.Dense, noise float64, stride int
 	if half < 1 {
 		return nil, nil, nil, errors.New("there are too few steps to find a model")
 	}
+	rows, columns := sizes(markov)
 	h0, h1 := mat.NewDense(half*ny, half*nu, nil), mat.NewDense(half*ny, half*nu, nil)
-	// Outputs and inputs of one size.
-	rows, columns := make([]float64, ny), make([]float64, nu)
-	for _, m := range markov[1:] {
-		for i := range ny {
-			for j := range nu {
-				rows[i] = max(rows[i], math.Abs(m.At(i, j)))
-			}
-		}
-	}
-	still := func(v []float64) (out []bool) {
-		for i := range v {
-			out = append(out, v[i] == 0)
-			if v[i] == 0 {
-				v[i] = 1
-			}
-		}
-		return out
-	}
-	stillRows := still(rows)
-	for _, m := range markov[1:] {
-		for i := range ny {
-			for j := range nu {
-				columns[j] = max(columns[j], math.Abs(m.At(i, j))/rows[i])
-			}
-		}
-	}
-	stillColumns := still(columns)
 	put := func(h *mat.Dense, i, j int, m *mat.Dense) {
 		for p := range ny {
 			for q := range nu {
-				h.Set(i*ny+p, j*nu+q, m.At(p, q)/rows[p]/columns[q])
+				if rows[p] != 0 && columns[q] != 0 { // else the entries are 0
+					h.Set(i*ny+p, j*nu+q, m.At(p, q)/rows[p]/columns[q])
+				}
 			}
 		}
 	}
@@ -158,48 +136,86 @@ func Realise(markov []*mat.Dense, rounding *mat.Dense, noise float64, stride int
 	worst := 0.0
 	for i := range ny {
 		for j := range nu {
-			if !stillRows[i] && !stillColumns[j] {
+			if rows[i] != 0 && columns[j] != 0 {
 				worst = max(worst, rounding.At(i, j)/rows[i]/columns[j])
 			}
 		}
 	}
-	floor := max(noise*sv[0], 3*float64(half)*worst)
-	n := 0
-	for n < len(sv) && sv[n] > floor {
-		n++
-	}
+	n := order(sv, noise, worst, half)
 	if n == 0 {
 		return nil, nil, nil, nil
 	}
 	if n == len(sv) && noise > 0 && half > 1 {
-		return nil, nil, nil, fmt.Errorf("its responses over %d steps tell no order: they have too many states, or too much noise", len(markov))
+		return nil, nil, nil, fmt.Errorf("its responses over %d steps do not show the number of states: there are too many, "+
+			"or there is too much noise", len(markov))
 	}
-	var u, v mat.Dense
-	svd.UTo(&u)
-	svd.VTo(&v)
-	un, vn := mat.DenseCopyOf(u.Slice(0, half*ny, 0, n)), mat.DenseCopyOf(v.Slice(0, half*nu, 0, n))
-	a = new(mat.Dense)
-	var t mat.Dense
-	t.Mul(un.T(), h1)
-	a.Mul(&t, vn)
-	c, b = mat.DenseCopyOf(un.Slice(0, ny, 0, n)), mat.DenseCopyOf(vn.Slice(0, nu, 0, n).T())
+	a, b, c = balanced(&svd, h1, n, ny, nu)
 	for i := range n {
-		size := math.Sqrt(sv[i])
-		for j := range n {
-			a.Set(i, j, a.At(i, j)/(size*math.Sqrt(sv[j])))
-		}
 		for j := range ny {
-			c.Set(j, i, c.At(j, i)*size*rows[j])
+			c.Set(j, i, c.At(j, i)*math.Sqrt(sv[i])*cmp.Or(rows[j], 1))
 		}
 		for j := range nu {
-			b.Set(i, j, b.At(i, j)*size*columns[j])
+			b.Set(i, j, b.At(i, j)*math.Sqrt(sv[i])*cmp.Or(columns[j], 1))
 		}
 	}
 	return a, b, c, nil
 }
 
-// Misfit compares responses with those of the model found in them, and with what is certain of
-// none of their entries.
+// balanced returns the realisation of order n from the singular values of the first Hankel matrix and the second, h1, with
+// b and c not yet scaled.
+func balanced(svd *mat.SVD, h1 mat.Matrix, n, ny, nu int) (a, b, c *mat.Dense) {
+	sv := svd.Values(nil)
+	var u, v, t mat.Dense
+	svd.UTo(&u)
+	svd.VTo(&v)
+	rows, columns := h1.Dims()
+	un, vn := mat.DenseCopyOf(u.Slice(0, rows, 0, n)), mat.DenseCopyOf(v.Slice(0, columns, 0, n))
+	a = new(mat.Dense)
+	t.Mul(un.T(), h1)
+	a.Mul(&t, vn)
+	for i := range n {
+		for j := range n {
+			a.Set(i, j, a.At(i, j)/(math.Sqrt(sv[i])*math.Sqrt(sv[j])))
+		}
+	}
+	return a, mat.DenseCopyOf(vn.Slice(0, nu, 0, n).T()), mat.DenseCopyOf(un.Slice(0, ny, 0, n))
+}
+
+// sizes returns the largest responses after the first step: of each output, and to each input relative to these.
+func sizes(markov []*mat.Dense) (rows, columns []float64) {
+	ny, nu := markov[0].Dims()
+	rows, columns = make([]float64, ny), make([]float64, nu)
+	for _, m := range markov[1:] {
+		for i := range ny {
+			for j := range nu {
+				rows[i] = max(rows[i], math.Abs(m.At(i, j)))
+			}
+		}
+	}
+	for _, m := range markov[1:] {
+		for i := range ny {
+			for j := range nu {
+				if rows[i] != 0 {
+					columns[j] = max(columns[j], math.Abs(m.At(i, j))/rows[i])
+				}
+			}
+		}
+	}
+	return rows, columns
+}
+
+// order returns the number of singular values of a Hankel matrix of half blocks that exceed noise, relative to the largest,
+// and worst, the largest uncertainty of an entry.
+func order(sv []float64, noise, worst float64, half int) (n int) {
+	floor := max(noise*sv[0], 3*float64(half)*worst)
+	for n < len(sv) && sv[n] > floor {
+		n++
+	}
+	return n
+}
+
+// Misfit returns the largest distance of responses from those of the model found in them, at least rounding, relative to
+// the largest response of each output to each input.
 func Misfit(markov []*mat.Dense, rounding, a, b, c *mat.Dense) float64 {
 	ny, nu := markov[0].Dims()
 	largest := mat.NewDense(ny, nu, nil)
@@ -227,7 +243,7 @@ func Misfit(markov []*mat.Dense, rounding, a, b, c *mat.Dense) float64 {
 			}
 		}
 	}
-	// An input that moves an output much less than others do, in their sizes, does not count.
+	// Inputs that affect an output much less than others do not count.
 	worst := 0.0
 	for o := range ny {
 		row := 0.0
@@ -243,9 +259,9 @@ func Misfit(markov []*mat.Dense, rounding, a, b, c *mat.Dense) float64 {
 	return worst
 }
 
-// Drive finds what moves a subsystem by itself while its inputs are held: x⁺ = A x + own,
-// y⁺ = C x + ownY, from the outputs at the ends of steps, in deviations from the operating
-// point. off is the largest error of these outputs, relative to the range of each.
+// Drive sets Own and OwnY, the motion with held inputs x⁺ = A x + Own,
+// y⁺ = C x + OwnY, from the outputs at the ends of steps, in deviations from the operating
+// point. off is the largest error of these outputs, relative to the largest magnitude of each.
 func (r *Response) Drive(motion [][]float64) (off float64) {
 	ny, n := len(motion[0]), r.States()
 	r.Own, r.OwnY = make([]float64, n), append([]float64(nil), motion[0]...)
@@ -256,42 +272,7 @@ func (r *Response) Drive(motion [][]float64) (off float64) {
 		}
 	}
 	if n > 0 {
-		// y_{j+1} − y_1 = C (I + A + … + A^{j−1}) own.
-		rows := mat.NewDense((len(motion)-1)*ny, n, nil)
-		right := mat.NewVecDense((len(motion)-1)*ny, nil)
-		sum, power := mat.NewDense(n, n, nil), identity(n)
-		var next, block mat.Dense
-		for j := 1; j < len(motion); j++ {
-			sum.Add(sum, power)
-			next.Mul(r.A, power)
-			power.Copy(&next)
-			block.Mul(r.C, sum)
-			for o := range ny {
-				scale := sizes[o]
-				if scale == 0 {
-					scale = 1
-				}
-				for c := range n {
-					rows.Set((j-1)*ny+o, c, block.At(o, c)/scale)
-				}
-				right.SetVec((j-1)*ny+o, (motion[j][o]-motion[0][o])/scale)
-			}
-		}
-		var svd mat.SVD
-		if svd.Factorize(rows, mat.SVDThin) {
-			sv := svd.Values(nil)
-			rank := 0
-			for rank < len(sv) && sv[rank] > 1e-12*sv[0] {
-				rank++
-			}
-			if rank > 0 {
-				var v mat.Dense
-				svd.SolveTo(&v, right, rank)
-				for i := range n {
-					r.Own[i] = v.At(i, 0)
-				}
-			}
-		}
+		r.fitOwn(motion, sizes)
 	}
 	x, next := make([]float64, n), make([]float64, n)
 	y := make([]float64, ny)
@@ -312,8 +293,41 @@ func (r *Response) Drive(motion [][]float64) (off float64) {
 	return off
 }
 
-// TakeWhole finds the states that no input reaches too: the motion by itself counts as the
-// response to one input more.
+// fitOwn sets Own by least squares from the outputs at the ends of steps; sizes [ny] are their magnitudes.
+func (r *Response) fitOwn(motion [][]float64, sizes []float64) {
+	// y_{j+1} − y_1 = C (I + A + … + A^{j−1}) Own.
+	ny, n := len(sizes), r.States()
+	rows := mat.NewDense((len(motion)-1)*ny, n, nil)
+	right := mat.NewVecDense((len(motion)-1)*ny, nil)
+	sum, power := mat.NewDense(n, n, nil), identity(n)
+	var next, block mat.Dense
+	for j := 1; j < len(motion); j++ {
+		sum.Add(sum, power)
+		next.Mul(r.A, power)
+		power.Copy(&next)
+		block.Mul(r.C, sum)
+		for o := range ny {
+			scale := cmp.Or(sizes[o], 1)
+			for c := range n {
+				rows.Set((j-1)*ny+o, c, block.At(o, c)/scale)
+			}
+			right.SetVec((j-1)*ny+o, (motion[j][o]-motion[0][o])/scale)
+		}
+	}
+	var svd mat.SVD
+	if !svd.Factorize(rows, mat.SVDThin) {
+		return
+	}
+	sv := svd.Values(nil)
+	if rank := order(sv, 1e-12, 0, 0); rank > 0 {
+		var v mat.Dense
+		svd.SolveTo(&v, right, rank)
+		mat.Col(r.Own, 0, &v)
+	}
+}
+
+// TakeWhole sets Whole if a model that also has the states that no input reaches fits better: the motion with held inputs
+// counts as the response to an additional input.
 func (r *Response) TakeWhole(markov []*mat.Dense, rounding *mat.Dense, noise float64, motion [][]float64, stride int) {
 	ny, nu := markov[0].Dims()
 	more := make([]*mat.Dense, len(markov))

@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// Marginal is how far above 1 a radius counts as no growth: undamped systems have radius 1.
+	// Marginal is the largest excess of a radius over 1 that counts as no growth: undamped systems have radius 1.
 	Marginal = 1e-6
-	// SlowPart is how much farther from 1 than the misfit of a model a radius has to be to show growth.
+	// SlowPart is the least ratio of the excess of a radius over 1 to the misfit of a model that shows growth.
 	SlowPart = 30
 )
 
@@ -30,7 +30,7 @@ func (r *Response) Largest() (worst complex128) {
 	return worst
 }
 
-// Unstable reports whether the model grows by itself by more than it may be off by.
+// Unstable reports whether the model grows with its inputs held, by more than its misfit can explain.
 func (r *Response) Unstable() bool {
 	return cmplx.Abs(r.Largest()) > 1+max(Marginal, SlowPart*r.Misfit)
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A single point between others is unknown unless it is like that close by on both sides; a window of two points,
-// and those at the ends, stand, unless responses are noisy: then they are looked at, too.
+// A single point between others is unknown unless steps close by on both sides agree with it. A window of two points, and
+// the points at the ends, are doubted only if responses are noisy.
 func TestConfirmed(t *testing.T) {
 	noise := func(at ...float64) func(float64) float64 {
 		return func(h float64) float64 {
@@ -48,9 +48,12 @@ func TestConfirmed(t *testing.T) {
 		noisy  bool
 		gaps   []Range
 	}{
-		"noise": {noise(3), false, []Range{{3, 3}}}, "window": {window(2.9, 3.1), false, nil}, "one side": {window(3, 3.1), false, []Range{{3, 3}}},
-		"two": {window(2.9, 4.1), false, nil}, "end": {noise(5), false, nil}, "not known beside": {nowhere, false, []Range{{3, 3}}}, "nothing": {noise(), false, nil},
-		"two of noise": {two, true, []Range{{3, 4}}}, "a window and noise": {window(2.9, 4.1), true, nil}, "noise at the end": {noise(5), true, []Range{{5, 5}}},
+		"noise": {noise(3), false, []Range{{3, 3}}}, "window": {window(2.9, 3.1), false, nil},
+		"one side": {window(3, 3.1), false, []Range{{3, 3}}},
+		"two":      {window(2.9, 4.1), false, nil}, "end": {noise(5), false, nil},
+		"not known beside": {nowhere, false, []Range{{3, 3}}}, "nothing": {noise(), false, nil},
+		"two of noise": {two, true, []Range{{3, 4}}}, "a window and noise": {window(2.9, 4.1), true, nil},
+		"noise at the end": {noise(5), true, []Range{{5, 5}}},
 		"alone and stable": {func(h float64) float64 { return 2 - noise(3)(h) }, false, []Range{{3, 3}}},
 	} {
 		radius := func(h float64) (float64, error) {

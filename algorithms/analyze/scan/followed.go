@@ -13,18 +13,18 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Sizes of followed runs.
+// Lengths of followed runs in steps, lags of their Hankel matrix, and the largest number of combined outputs.
 const (
 	followedSteps = 800
 	followedFewer = 300 // of many subsystems
 	followedTail  = 160
 	followedLags  = 12
-	followedMost  = 8 // outputs, combined at random
-	slightly      = 1e-3
+	followedMost  = 8
+	slightly      = 1e-3 // growth per step below which the modes are less certain than the growth of all outputs
 )
 
-// followed runs the strategy from random states and takes the dominant modes from what the
-// outputs do in the end, by the eigensystem of their Hankel matrix.
+// followed runs the strategy from random states and finds the dominant mode in the last
+// outputs, by the eigensystem of their Hankel matrix.
 func (p *Scanner) followed(s *twin.Scheme, h float64, twins []*twin.Twin, sys *master.System, ny int) (Eigen, error) {
 	if err := p.scatter(s, h, twins, rand.New(rand.NewPCG(1, 2))); err != nil {
 		return Eigen{}, err
@@ -46,7 +46,7 @@ func (p *Scanner) followed(s *twin.Scheme, h float64, twins []*twin.Twin, sys *m
 	for range steps {
 		if err := p.steps(run, period); err != nil {
 			if len(series) > followedTail {
-				break // beyond all numbers
+				break // overflow
 			}
 			return Eigen{}, err
 		}
@@ -73,10 +73,11 @@ func (p *Scanner) followed(s *twin.Scheme, h float64, twins []*twin.Twin, sys *m
 		seen, grown := growth(tail), 0.5*math.Log(mode.Radius())
 		switch little := len(twins) > twin.Many || mode.Radius() < 1+slightly; {
 		case little && math.Log(seen) < grown:
-			// What takes little part is found with less certainty than how much all grows.
+			// The growth of all outputs is more certain than that of a mode with a small amplitude.
 			mode.Value *= complex(min(seen, 1)/mode.Radius(), 0)
 		case math.Log(seen) < grown || math.Log(growth(later)) < grown:
-			return Eigen{}, fmt.Errorf("followed over %d steps, a motion looks as if it grew by %.6g in each, and all together grows by %.6g in each: the models that are found on the way have noise", len(series), mode.Radius(), growth(later))
+			return Eigen{}, fmt.Errorf("followed over %d steps, one mode seems to grow by %.6g in each, but all outputs "+
+				"together grow by %.6g: the models that the strategy identifies have noise", len(series), mode.Radius(), growth(later))
 		}
 	}
 	return mode, resolved(later, mode.Radius())
@@ -108,17 +109,17 @@ func (p *Scanner) scatterOne(s *twin.Scheme, h float64, twins []*twin.Twin, i in
 	return nil
 }
 
-// nearly is how close to 1 the radius of a followed run is that is looked at again.
+// nearly is the distance from 1 below which a followed radius is checked by resolved.
 const nearly = 0.03
 
-// alikeRadius is how far apart radii of it may be that are found in different ways.
+// alikeRadius is the largest difference of followed radii that counts as none.
 const alikeRadius = 2e-4
 
-// again are the strides of the looks: in points that lie farther apart, slow motions part more, and noise counts less.
+// again are the strides of these checks: with points farther apart, slow modes differ more, and noise matters less.
 var again = []int{2, 3}
 
-// resolved fails if the radius found at the end of a followed run is another in points of it that lie farther
-// apart, so that whether it grows cannot be told.
+// resolved returns an error if points of a followed run that lie farther apart give another radius, with the opposite
+// stability.
 func resolved(series [][]float64, radius float64) error {
 	if math.Abs(radius-1) > nearly {
 		return nil
@@ -135,15 +136,17 @@ func resolved(series [][]float64, radius float64) error {
 		if err != nil {
 			return err
 		}
-		if other := math.Pow(mode.Radius(), 1/float64(stride)); linear.Stable(other) != linear.Stable(radius) && math.Abs(other-radius) > alikeRadius {
-			return fmt.Errorf("followed, it has a radius of %.6g or of %.6g, as it is looked at: the models that are found on the way have noise", radius, other)
+		other := math.Pow(mode.Radius(), 1/float64(stride))
+		if linear.Stable(other) != linear.Stable(radius) && math.Abs(other-radius) > alikeRadius {
+			return fmt.Errorf("followed in a run of the models, it has a radius of %.6g or of %.6g, depending on the points "+
+				"used: the models that the strategy identifies have noise", radius, other)
 		}
 	}
 	return nil
 }
 
-// growth returns by what factor per step a series grows, as seen from its first and last third,
-// each output in its size.
+// growth returns the growth per step of a series, from the root mean squares of its first and last third,
+// each output relative to its largest magnitude.
 func growth(series [][]float64) float64 {
 	third := len(series) / 3
 	sum, first := 0.0, 0.0
@@ -165,8 +168,9 @@ func growth(series [][]float64) float64 {
 	return math.Pow(sum/first, 0.5/float64(len(series)-third))
 }
 
-// dominant finds the mode of largest growth in a series of outputs.
-func dominant(series [][]float64) (Eigen, error) {
+// hankel returns the Hankel matrix of a series of outputs, each relative to its largest magnitude; more than followedMost
+// outputs are combined at random. There is one column more than columns.
+func hankel(series [][]float64) (h *mat.Dense, columns int) {
 	ny := len(series[0])
 	size := make([]float64, ny)
 	for _, y := range series {
@@ -188,8 +192,8 @@ func dominant(series [][]float64) (Eigen, error) {
 			}
 		}
 	}
-	columns := len(series) - followedLags
-	h := mat.NewDense(rows*followedLags, columns+1, nil)
+	columns = len(series) - followedLags
+	h = mat.NewDense(rows*followedLags, columns+1, nil)
 	v := mat.NewVecDense(rows, nil)
 	for k, y := range series {
 		v.MulVec(mix, mat.NewVecDense(ny, y))
@@ -201,7 +205,14 @@ func dominant(series [][]float64) (Eigen, error) {
 			}
 		}
 	}
-	h0, h1 := mat.DenseCopyOf(h.Slice(0, rows*followedLags, 0, columns)), h.Slice(0, rows*followedLags, 1, columns+1)
+	return h, columns
+}
+
+// dominant finds the mode of largest growth in a series of outputs.
+func dominant(series [][]float64) (Eigen, error) {
+	h, columns := hankel(series)
+	rows, _ := h.Dims()
+	h0, h1 := mat.DenseCopyOf(h.Slice(0, rows, 0, columns)), h.Slice(0, rows, 1, columns+1)
 	var svd mat.SVD
 	if !svd.Factorize(h0, mat.SVDThin) {
 		return Eigen{}, errors.New("the coupled run has no singular values")
@@ -217,7 +228,7 @@ func dominant(series [][]float64) (Eigen, error) {
 	var u, w mat.Dense
 	svd.UTo(&u)
 	svd.VTo(&w)
-	un, wn := u.Slice(0, rows*followedLags, 0, n), w.Slice(0, columns, 0, n)
+	un, wn := u.Slice(0, rows, 0, n), w.Slice(0, columns, 0, n)
 	var t, a mat.Dense
 	t.Mul(un.T(), h1)
 	a.Mul(&t, wn)
@@ -239,16 +250,15 @@ func dominant(series [][]float64) (Eigen, error) {
 	for _, v := range amplitudes {
 		most = max(most, v)
 	}
-	worst, lasts := limiting(values, func(i int) bool { return amplitudes[i] > 1e-6*most }) // what takes hardly part is noise
-	mode := Eigen{Value: values[worst], Outputs: make([]float64, ny), Lasts: lasts}
-	last := series[len(series)-1]
-	for o := range ny {
-		mode.Outputs[o] = math.Abs(last[o])
+	worst, lasts := limiting(values, func(i int) bool { return amplitudes[i] > 1e-6*most }) // smaller amplitudes are noise
+	mode := Eigen{Value: values[worst], Lasts: lasts}
+	for _, v := range series[len(series)-1] {
+		mode.Outputs = append(mode.Outputs, math.Abs(v))
 	}
 	return mode, nil
 }
 
-// participation returns how much of each mode is in the last column.
+// participation returns the amplitude of each mode in the last column.
 func participation(e *mat.Eigen, un, h0 mat.Matrix, n int) ([]float64, error) {
 	var vectors mat.CDense
 	e.VectorsTo(&vectors)

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// A radius that is another in points of the run that lie farther apart is none, where that decides whether it
-// grows.
+// A radius is an error if points of the run that lie farther apart give the opposite stability.
 func TestFollowedResolved(t *testing.T) {
 	series := func(grows float64) (y [][]float64) {
 		for n := range 534 {
@@ -21,7 +20,8 @@ func TestFollowedResolved(t *testing.T) {
 		fails     bool
 	}{
 		"stable": {0.998, 0.998, false}, "stable taken for growing": {0.998, 1.004, true}, "growing": {1.002, 1.002, false},
-		"growing taken for stable": {1.002, 0.9995, true}, "both stable": {0.998, 0.9995, false}, "far off": {0.9, 1.1, false}, "undamped": {1, 1 + 1e-5, false},
+		"growing taken for stable": {1.002, 0.9995, true}, "both stable": {0.998, 0.9995, false},
+		"far off": {0.9, 1.1, false}, "undamped": {1, 1 + 1e-5, false},
 	} {
 		if err := resolved(series(c.is), c.taken); (err != nil) != c.fails {
 			t.Errorf("%s: %v", name, err)

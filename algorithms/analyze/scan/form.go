@@ -10,18 +10,17 @@ import (
 	"github.com/macrostep/macrostep/algorithms/analyze/twin"
 )
 
-// reaches are tried one after the other: explicit schemes have 1, and what goes farther in one step
-// mostly is below rounding after some connections.
+// reaches are tried in turn: explicit schemes have 1, and other effects are mostly below rounding after a few
+// connections.
 var reaches = []int{1, 3, 9, 27}
 
-// farther is the part of a row by which steps from random states may differ from those that a propagation
-// foretells which was formed as if nothing went beyond the reach.
+// farther is the largest relative difference between steps from random states and their prediction by a propagation
+// matrix that neglects effects beyond the reach.
 const farther = 1e-10
 
-// form returns the propagation matrix [size × size], one step for each column, or, where subsystems
-// lie so far apart that one step from both shows no entry of one in those of the other, one step for
-// several (A. R. Curtis, M. J. D. Powell, J. K. Reid, On the estimation of sparse Jacobian
-// matrices, 1974). Whether they do is seen by steps from random states.
+// form returns the propagation matrix [size × size]. One step gives one column, or several columns of subsystems that lie
+// so far apart that they do not affect the same subsystem in a step (A. R. Curtis, M. J. D. Powell, J. K. Reid, On the
+// estimation of sparse Jacobian matrices, 1974). Steps from random states verify this.
 func (g *Propagator) form(s *twin.Scheme) (*mat.Dense, error) {
 	for _, reach := range reaches {
 		if reach < s.Reach {
@@ -52,8 +51,8 @@ func (g *Propagator) form(s *twin.Scheme) (*mat.Dense, error) {
 	return g.formIn(all, every)
 }
 
-// columns returns for each subsystem the entries of z that are its own and matter: its states, and
-// those of its outputs that feed an input, at all points.
+// columns returns, by subsystem, its entries of z that matter: its states, and
+// its outputs that feed an input, at all points.
 func (g *Propagator) columns() [][]int {
 	out := make([][]int, len(g.twins))
 	for i, seen := range g.seen {
@@ -73,7 +72,7 @@ func (g *Propagator) subsystemOf(i int) int {
 	return g.owner[i]
 }
 
-// within returns which subsystems lie at most reach connections behind each.
+// within reports, by subsystem, which others are at most reach connections downstream of it.
 func (g *Propagator) within(reach int) [][]bool {
 	out := make([][]bool, len(g.twins))
 	for i := range out {
@@ -96,9 +95,9 @@ func (g *Propagator) within(reach int) [][]bool {
 	return out
 }
 
-// apart puts subsystems into groups of which no two have one within reach of both.
+// apart puts subsystems into groups whose members have no subsystem within common reach.
 func (g *Propagator) apart(within [][]bool) (groups [][]int) {
-	var taken [][]bool // by group: what is within reach of one of it
+	var taken [][]bool // by group: subsystems within reach of a member
 	for i, mine := range within {
 		fits := func(taken []bool) bool {
 			for j, m := range mine {
@@ -121,7 +120,7 @@ func (g *Propagator) apart(within [][]bool) (groups [][]int) {
 	return groups
 }
 
-// batches returns how many steps there are for groups.
+// batches returns the number of steps that formIn needs for groups.
 func (g *Propagator) batches(groups [][]int, columns [][]int) int {
 	sum := 0
 	for _, group := range groups {
@@ -134,7 +133,7 @@ func (g *Propagator) batches(groups [][]int, columns [][]int) int {
 	return sum
 }
 
-// formIn forms the propagation in steps from one entry of each of a group.
+// formIn forms the propagation matrix in steps from one entry of each member of a group.
 func (g *Propagator) formIn(groups [][]int, within [][]bool) (*mat.Dense, error) {
 	d, columns := g.Size(), g.columns()
 	phi := mat.NewDense(max(d, 1), max(d, 1), nil)
@@ -168,13 +167,13 @@ func (g *Propagator) formIn(groups [][]int, within [][]bool) (*mat.Dense, error)
 			}
 		}
 	}
-	for j := g.fresh(); j < d; j++ { // points grow older
+	for j := g.fresh(); j < d; j++ { // older points
 		phi.Set(j, g.before(j), 1)
 	}
 	return phi, nil
 }
 
-// foretells reports whether the propagation gives what steps from random states do.
+// foretells reports whether the propagation matrix predicts steps from random states.
 func (g *Propagator) foretells(phi *mat.Dense) (bool, error) {
 	const looks = 2
 	rng := rand.New(rand.NewPCG(7, 8))

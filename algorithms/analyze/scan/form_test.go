@@ -10,8 +10,8 @@ import (
 	"github.com/macrostep/macrostep/algorithms/analyze/twin"
 )
 
-// A propagation that is formed in steps from entries of several subsystems at once is the one of a step from
-// each, with all schemes; with those that go through the whole chain in a step, too.
+// A propagation matrix formed in steps from several subsystems at once equals the one from single steps, also for
+// schemes whose steps have effects along the whole chain.
 func TestFormsInGroups(t *testing.T) {
 	const n = 40
 	sys, _ := analyzetest.Masses(t, n)

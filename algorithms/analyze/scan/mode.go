@@ -11,15 +11,15 @@ import (
 	"github.com/macrostep/macrostep/algorithms/analyze/twin"
 )
 
-// Mode is what limits the stability: the dominant mode at the step of the analysis.
+// Mode is the dominant mode at the step of the analysis, which limits the stability.
 type Mode struct {
 	Frequency float64 `json:"frequency"` // Hz
-	Outputs   []Part  `json:"outputs"`   // those that take part most
-	// Connections by how much a change of their gain changes the radius, dρ/d ln g.
+	Outputs   []Part  `json:"outputs"`   // largest first
+	// Connections with the effect of their gain on the radius, dρ/d ln g, largest first.
 	Connections []Part `json:"connections"`
 }
 
-// Part is a share of something in a mode.
+// Part is the share of an output or connection in a mode.
 type Part struct {
 	Name  string  `json:"name"`
 	Share float64 `json:"share"`
@@ -42,7 +42,7 @@ func partsOf(parts []Part, format string) string {
 	return strings.Join(out, ", ")
 }
 
-// describe tells what takes part in a mode.
+// describe returns the outputs and connections of a mode.
 func (p *Scanner) describe(s *twin.Scheme, H float64, mode Eigen) *Mode {
 	const most = 5
 	sys := p.X.Sys
@@ -70,12 +70,12 @@ func (p *Scanner) describe(s *twin.Scheme, H float64, mode Eigen) *Mode {
 				continue
 			}
 			if y, _ := sys.Source(k); many && !slices.ContainsFunc(m.Outputs, func(part Part) bool { return part.Name == sys.OutName(y) }) {
-				continue // of many, those from where the mode is largest
+				continue // among many, only connections from outputs with a large share
 			}
 			if moved, err := p.Spectrum(s, H, k, 1+change, false); err == nil {
 				y, _ := sys.Source(k)
 				by := cmplx.Abs(moved.Value) - cmplx.Abs(mode.Value)
-				if moved.Lasts != mode.Lasts { // what has stood at 1 does no longer
+				if moved.Lasts != mode.Lasts { // an eigenvalue has left 1
 					by = moved.Radius() - mode.Radius()
 				}
 				m.Connections = append(m.Connections, Part{sys.OutName(y) + " -> " + sys.InName(k), by / change})
@@ -86,10 +86,10 @@ func (p *Scanner) describe(s *twin.Scheme, H float64, mode Eigen) *Mode {
 	return m
 }
 
-// alike is how far shares may be apart, relative to them, that count as equal: rounding does not order them.
+// alike is the relative difference below which shares count as equal, so that rounding does not change their order.
 const alike = 1e-6
 
-// largest returns the parts of largest size, as shares of the first if asked.
+// largest returns the largest parts, relative to the first if relative is set.
 func largest(parts []Part, most int, relative bool) []Part {
 	slices.SortStableFunc(parts, func(a, b Part) int {
 		switch x, y := math.Abs(a.Share), math.Abs(b.Share); {

@@ -14,28 +14,27 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Propagator is the linear map that one macro step of a strategy is: from z, the states of the
-// subsystems and the outputs at the last communication points, newest first, to what they
-// are after it. The strategy itself makes the step, in a run that goes on and on: the outputs
-// before are forced on the twins, step by step, and then one step is theirs.
+// Propagator is the linear map of one macro step of a strategy, from z, the states of the
+// subsystems and the outputs at the last communication points, newest first, to z after the step.
+// The strategy itself makes the step, in a run that never ends: the twins first show the outputs of z, step by
+// step, and then make one step from the states of z.
 //
-// With rates it is the map of a period, from one point at which all components take part to the next: only
-// there the states of the slow ones and the outputs are all that the strategy goes by. The matrix is formed, and
-// not followed, for the same reason as with one rate: its eigenvalues are exact however little the motion is
-// damped, where what is followed over some hundred periods leaves a radius near 1 open.
+// With rates it is the map of a period, from one point at which all components step together to the next: only
+// there z is the whole state of the strategy. The eigenvalues of its matrix are exact even for hardly damped motions,
+// where a run followed over some hundred periods does not show whether the radius is above 1.
 type Propagator struct {
 	p      *twin.Point
 	Run    *master.Run // to be closed
 	twins  []*twin.Twin
 	N, Ny  int     // states, outputs
 	period int     // macro steps of the map
-	Lags   []int   // the communication points in z, by how many macro steps they lie back
-	seen   []bool  // by entry of z: an input, or a state, follows it
-	owner  []int   // by entry of z, but for the communication points before the last: its subsystem
-	fed    [][]int // by subsystem: those that it feeds
+	Lags   []int   // the communication points in z, by their age in macro steps
+	seen   []bool  // by entry of z: it affects a state or an input
+	owner  []int   // subsystem of each entry of z, up to the newest communication point
+	fed    [][]int // by subsystem: the subsystems that it feeds
 }
 
-// NewPropagator starts the run of a strategy on twins.
+// NewPropagator starts the run of a strategy on twins. The caller must close Run.
 func NewPropagator(p *twin.Point, s *twin.Scheme, h float64, twins []*twin.Twin, sys *master.System) (*Propagator, error) {
 	g := &Propagator{p: p, twins: twins, period: s.Period()}
 	for _, t := range twins {
@@ -70,10 +69,10 @@ func NewPropagator(p *twin.Point, s *twin.Scheme, h float64, twins []*twin.Twin,
 	return g, nil
 }
 
-// look finds the communication points that polynomials go through: those at which both the source and the taker of an
-// input take part.
+// look finds the communication points used by input polynomials: those at which both the source and the target of a
+// connection step.
 func (g *Propagator) look(s *twin.Scheme, sys *master.System) {
-	at := make([]map[int]bool, g.Ny) // by output: the lags at which it is seen
+	at := make([]map[int]bool, g.Ny) // by output: the lags at which it is used
 	g.Lags = []int{0}
 	for k := range sys.InAt[len(g.twins)] {
 		y, ok := sys.Source(k)
@@ -93,7 +92,7 @@ func (g *Propagator) look(s *twin.Scheme, sys *master.System) {
 			}
 		}
 	}
-	if g.period == 1 { // one grid, whatever is seen
+	if g.period == 1 { // the same points for all outputs
 		for lag := range s.Order + 1 {
 			if !slices.Contains(g.Lags, lag) {
 				g.Lags = append(g.Lags, lag)
@@ -109,26 +108,26 @@ func (g *Propagator) look(s *twin.Scheme, sys *master.System) {
 	}
 }
 
+// Size returns the length of z.
 func (g *Propagator) Size() int { return g.N + g.Ny*len(g.Lags) }
 
-// fresh returns how many entries of z, the first ones, a step of the map makes anew: the others are those of before,
-// which have grown older.
+// fresh returns the number of the first entries of z that the map computes; the others are older values.
 func (g *Propagator) fresh() int {
 	fresh, _ := slices.BinarySearch(g.Lags, g.period)
 	return g.N + g.Ny*fresh
 }
 
-// before returns the place of what entry i of z was before the map, one that is not fresh.
+// before returns the place in z, before the map, of the older value that entry i becomes.
 func (g *Propagator) before(i int) int {
 	lag := g.Lags[(i-g.N)/g.Ny] - g.period
 	return g.N + slices.Index(g.Lags, lag)*g.Ny + (i-g.N)%g.Ny
 }
 
-// Apply makes next [size] from z [size].
+// Apply computes next [size] from z [size].
 func (g *Propagator) Apply(z, next []float64) error {
 	for lag := g.Lags[len(g.Lags)-1]/g.period*g.period + g.period - 1; lag >= 0; lag-- {
 		at := g.N
-		if j, ok := slices.BinarySearch(g.Lags, lag); ok { // else nothing sees what they show
+		if j, ok := slices.BinarySearch(g.Lags, lag); ok { // else the values are not used
 			at += j * g.Ny
 		}
 		for _, t := range g.twins {
@@ -165,9 +164,9 @@ func (g *Propagator) Apply(z, next []float64) error {
 	return nil
 }
 
-// dominantOf returns the mode of the propagation that grows most; its outputs only if asked.
+// dominantOf returns the mode of the propagation matrix with the largest growth, with its outputs if outputs is set.
 func (g *Propagator) dominantOf(phi *mat.Dense, outputs bool) (Eigen, error) {
-	// Outputs that feed nobody follow what else there is.
+	// Outputs that feed no input do not affect the others.
 	var kept []int
 	for i, seen := range g.seen {
 		if seen {
@@ -181,7 +180,7 @@ func (g *Propagator) dominantOf(phi *mat.Dense, outputs bool) (Eigen, error) {
 	m := mat.NewDense(d, d, nil)
 	for r, i := range kept {
 		for c, j := range kept {
-			if v := phi.At(i, j); math.Abs(v) > vanished { // what is near the least numbers spoils the balance
+			if v := phi.At(i, j); math.Abs(v) > vanished { // denormal numbers would spoil the balancing
 				m.Set(r, c, v)
 			}
 		}
@@ -207,7 +206,7 @@ func (g *Propagator) dominantOf(phi *mat.Dense, outputs bool) (Eigen, error) {
 	var vectors mat.CDense
 	e.VectorsTo(&vectors)
 	mode.Outputs = make([]float64, g.Ny)
-	for o := range mode.Outputs { // after one more step, each as it was before it
+	for o := range mode.Outputs { // from one more step
 		sum := complex(0, 0)
 		for c, j := range kept {
 			sum += complex(phi.At(g.N+o, j)*size[c], 0) * vectors.At(c, worst)
@@ -219,8 +218,8 @@ func (g *Propagator) dominantOf(phi *mat.Dense, outputs bool) (Eigen, error) {
 	return mode, nil
 }
 
-// roots makes of the eigenvalues of a map over some macro steps those of one: the growth in each, and the slowest
-// motion that looks like it.
+// roots replaces the eigenvalues of a map over period macro steps by those of one macro step, with the lowest possible
+// frequency.
 func roots(values []complex128, period int) {
 	for i := range values {
 		if period > 1 {
@@ -229,7 +228,7 @@ func roots(values []complex128, period int) {
 	}
 }
 
-// vanished counts as 0 in a propagation: effects through many subsystems.
+// vanished is the size below which entries of a propagation matrix count as 0.
 const vanished = 1e-100
 
 var errNoEigenvalues = errors.New("the eigenvalues of the coupled step were not found")

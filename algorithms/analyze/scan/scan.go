@@ -11,8 +11,8 @@ import (
 	"github.com/macrostep/macrostep/algorithms/analyze/twin"
 )
 
-// Radius is the spectral radius of the coupled run at one step size: the factor by which
-// what grows most, or dies out slowest, is multiplied in every macro step.
+// Radius is the spectral radius of the coupled run at one step size: the factor per macro step of the
+// motion that grows most, or decays most slowly.
 type Radius struct {
 	Step   float64 `json:"step"` // s
 	Radius float64 `json:"radius"`
@@ -24,7 +24,7 @@ type Range struct {
 	To   float64 `json:"to"`
 }
 
-// Gap is a range of the step size, in s, of which nothing is known.
+// Gap is a range of step sizes, in s, with unknown stability.
 type Gap struct {
 	From float64 `json:"from"`
 	To   float64 `json:"to"`
@@ -32,44 +32,42 @@ type Gap struct {
 }
 
 const (
-	// Points of a scan, and of many subsystems.
+	// Points is the number of points of a scan, fewerPoints that for many subsystems.
 	Points, fewerPoints = 61, 13
-	// edgePrecision is that of the ends of stable ranges, and of many subsystems.
+	// edgePrecision is the relative precision of the ends of stable ranges, coarsePrecision that for many subsystems.
 	edgePrecision, coarsePrecision = 1e-4, 2e-3
-	// Where fewer than fewKnown points of the scan are known, or less than one in fewPart, whole multiples of the
-	// step are looked at, MostMultiples of them at most; where none is known up to lastTry, no more.
+	// If fewer than fewKnown points of the scan are known, or less than one in fewPart, whole multiples of the step are
+	// tried, at most MostMultiples, and no more if none is known up to lastTry.
 	fewKnown, fewPart, MostMultiples, lastTry = 3, 4, 12, 3
-	// besidePoint is how far beside a step one looks whether it is unstable there too, relative to it.
+	// besidePoint and besideAlone are the relative distances of the steps that look.doubt compares.
 	besidePoint, besideAlone = 2e-3, 1e-2
 )
 
-// Scanner looks at strategies on the models of a system at an operating point.
+// Scanner finds radii and stable steps of strategies on the models of a system at an operating point.
 type Scanner struct{ *twin.Point }
 
-// Result is what a scan shows of a strategy.
+// Result is the result of a scan of one strategy.
 type Result struct {
 	Points []Radius `json:"points"`
-	// Stable are the ranges of the step size in which nothing grows, within the scan; known if there are Points;
-	// stability is not monotone in the step, so there may be several.
+	// Stable are the ranges of stable steps within the scan, known if there are Points. Stability is not monotone in the
+	// step, so there may be several.
 	Stable []Range `json:"stable"`
-	// Gaps are ranges of the step size within the scan of which nothing is known, with the reason:
-	// those from the first to the last step that was looked at in vain.
+	// Gaps are ranges of steps within the scan with unknown stability, from the first to the last unknown point, with
+	// the reason.
 	Gaps []Gap `json:"gaps,omitempty"`
-	// Multiples is the step of whose whole multiples alone something is told, where FMUs take steps of
-	// their own; 0 = the points are those of the scan.
+	// Multiples is set if Points are whole multiples of this step, because FMUs take internal steps of their own;
+	// 0 = Points are those of the scan.
 	Multiples float64 `json:"multiples_of,omitempty"`
-	// Now is the spectral radius at the step of the analysis, if there is a Mode.
+	// Now is the spectral radius at the step of the analysis, known if there is a Mode.
 	Now float64 `json:"radius"`
-	// Lasts tells that something does not die out: there is an eigenvalue of 1 besides that of
-	// Mode, of a displacement that nothing holds, or of a gain of 1 around a loop, or something that nothing
-	// feeds oscillates without damping. Besides is the
-	// radius of all else.
+	// Lasts means that there is also an eigenvalue of 1: of a displacement that nothing holds, of a gain of 1 around a
+	// loop, or of undamped motion of a component that nothing feeds. Besides is the radius of all other motion.
 	Lasts   bool    `json:"lasts,omitempty"`
 	Besides float64 `json:"radius_besides,omitempty"`
 	Mode    *Mode   `json:"mode,omitempty"`
 }
 
-// Radius returns the dominant mode at steps of size h, as far as the models tell whether it grows.
+// Radius returns the dominant mode at steps of size h, with an error if the models are too inexact to decide its stability.
 func (p *Scanner) Radius(s *twin.Scheme, h float64, outputs bool) (Eigen, error) {
 	mode, err := p.Spectrum(s, h, -1, 1, outputs)
 	if err == nil {
@@ -78,8 +76,8 @@ func (p *Scanner) Radius(s *twin.Scheme, h float64, outputs bool) (Eigen, error)
 	return mode, err
 }
 
-// Scan finds the radius over the step sizes from … to, and the ranges without growth; H is the step of the analysis. why is the first
-// reason why something is not known.
+// Scan finds the radius over the step sizes from … to, and the stable ranges; H is the step of the analysis. why is the
+// first reason why something is unknown.
 func (p *Scanner) Scan(s *twin.Scheme, H, from, to float64) (out Result, why string) {
 	radius := func(h float64) (float64, error) {
 		mode, err := p.Radius(s, h, false)
@@ -105,79 +103,11 @@ func (p *Scanner) Scan(s *twin.Scheme, H, from, to float64) (out Result, why str
 	confirm(looked, radius, func(h float64) bool { return p.noisy(s, h) })
 	out.take(looked)
 	if len(out.Points) < fewKnown || fewPart*len(out.Points) < len(looked) {
-		// FMUs with steps of their own are known at whole multiples of them, if at all.
-		whole := wholeSteps(H, from, to)
-		var known []Radius
-		for _, h := range whole {
-			if v, err := radius(h); err == nil {
-				known = append(known, Radius{h, v})
-			} else if p.Ctx.Err() != nil || len(known) == 0 && h >= lastTry*H {
-				break
-			}
-		}
-		if len(known) > len(out.Points) || len(known) >= fewKnown {
+		if known := p.multiples(radius, H, from, to); len(known) > len(out.Points) || len(known) >= fewKnown {
 			out.Points, out.Gaps, out.Multiples = known, nil, H
 		}
 	}
-	// The end of a range between two points, by secants, each followed by a look to its
-	// other side, and by halves in turn.
-	edge := func(from, to Radius, was bool) float64 {
-		a, b := from.Step, to.Step
-		above := func(v float64) float64 { return v - 1 - linear.Marginal }
-		fa, fb := above(from.Radius), above(to.Radius)
-		look := func(h float64) {
-			v, _ := radius(h) // NaN with an error
-			f := above(v)
-			if (f <= 0) == was {
-				a, fa = h, f
-			} else { // unknown counts as this
-				b, fb = h, f
-			}
-		}
-		for n := 0; b-a > precision*a; n++ {
-			c, beside := a+(b-a)*fa/(fa-fb), 0.5*precision*a
-			if n%2 == 1 || !(c > a+beside && c < b-beside) {
-				look(math.Sqrt(a * b))
-				continue
-			}
-			if look(c); c == a {
-				look(c + beside)
-			} else {
-				look(c - beside)
-			}
-		}
-		return a
-	}
-	if out.Multiples > 0 {
-		edge = func(from, to Radius, was bool) float64 { // nothing is known between them
-			if was {
-				return from.Step
-			}
-			return to.Step / (1 + precision)
-		}
-	}
-	// A step that is left out parts what is known on both of its sides.
-	parted := func(i int) bool {
-		before, after := out.Points[i-1].Step, out.Points[i].Step
-		return out.Multiples > 0 && after-before > 1.5*out.Multiples ||
-			slices.ContainsFunc(out.Gaps, func(g Gap) bool { return before < g.From && g.To < after })
-	}
-	for i, point := range out.Points {
-		switch {
-		case !linear.Stable(point.Radius):
-		case i == 0 || parted(i):
-			out.Stable = append(out.Stable, Range{point.Step, point.Step})
-		case !linear.Stable(out.Points[i-1].Radius):
-			begin := edge(out.Points[i-1], point, false)
-			out.Stable = append(out.Stable, Range{begin * (1 + precision), point.Step})
-		}
-		if n := len(out.Stable); n > 0 && linear.Stable(point.Radius) {
-			out.Stable[n-1].To = point.Step
-			if i+1 < len(out.Points) && !parted(i+1) && !linear.Stable(out.Points[i+1].Radius) {
-				out.Stable[n-1].To = edge(point, out.Points[i+1], true)
-			}
-		}
-	}
+	out.findStable(radius, precision)
 	mode, err := p.Radius(s, H, true)
 	if err != nil {
 		return out, cmp.Or(why, err.Error())
@@ -197,17 +127,92 @@ func (p *Scanner) Scan(s *twin.Scheme, H, from, to float64) (out Result, why str
 	return out, why
 }
 
-// look is a point of the scan, or why it is not known.
+// multiples returns the known radii at whole multiples of the step of the analysis: FMUs with internal steps of their own
+// have linear responses only there.
+func (p *Scanner) multiples(radius func(h float64) (float64, error), H, from, to float64) (known []Radius) {
+	for _, h := range wholeSteps(H, from, to) {
+		if v, err := radius(h); err == nil {
+			known = append(known, Radius{h, v})
+		} else if p.Ctx.Err() != nil || len(known) == 0 && h >= lastTry*H {
+			break
+		}
+	}
+	return known
+}
+
+// findStable finds the stable ranges between the points, their ends with a relative precision.
+func (s *Result) findStable(radius func(h float64) (float64, error), precision float64) {
+	end := func(from, to Radius, was bool) float64 { return edge(radius, from, to, was, precision) }
+	if s.Multiples > 0 {
+		end = func(from, to Radius, was bool) float64 { // nothing is known between multiples
+			if was {
+				return from.Step
+			}
+			return to.Step / (1 + precision)
+		}
+	}
+	// An unknown step separates the points on both sides.
+	parted := func(i int) bool {
+		before, after := s.Points[i-1].Step, s.Points[i].Step
+		return s.Multiples > 0 && after-before > 1.5*s.Multiples ||
+			slices.ContainsFunc(s.Gaps, func(g Gap) bool { return before < g.From && g.To < after })
+	}
+	for i, point := range s.Points {
+		if !linear.Stable(point.Radius) {
+			continue
+		}
+		if i == 0 || parted(i) {
+			s.Stable = append(s.Stable, Range{point.Step, point.Step})
+		} else if !linear.Stable(s.Points[i-1].Radius) {
+			s.Stable = append(s.Stable, Range{end(s.Points[i-1], point, false) * (1 + precision), point.Step})
+		}
+		last := &s.Stable[len(s.Stable)-1]
+		last.To = point.Step
+		if i+1 < len(s.Points) && !parted(i+1) && !linear.Stable(s.Points[i+1].Radius) {
+			last.To = end(point, s.Points[i+1], true)
+		}
+	}
+}
+
+// edge returns the last step from the first of two points on with the same stability, was, with a relative precision: by
+// secants, each followed by a look to its other side, in turn with bisection.
+func edge(radius func(h float64) (float64, error), from, to Radius, was bool, precision float64) float64 {
+	a, b := from.Step, to.Step
+	above := func(v float64) float64 { return v - 1 - linear.Marginal }
+	fa, fb := above(from.Radius), above(to.Radius)
+	look := func(h float64) {
+		v, _ := radius(h) // NaN with an error
+		f := above(v)
+		if (f <= 0) == was {
+			a, fa = h, f
+		} else { // includes unknown steps
+			b, fb = h, f
+		}
+	}
+	for n := 0; b-a > precision*a; n++ {
+		c, beside := a+(b-a)*fa/(fa-fb), 0.5*precision*a
+		if n%2 == 1 || !(c > a+beside && c < b-beside) {
+			look(math.Sqrt(a * b))
+			continue
+		}
+		if look(c); c == a {
+			look(c + beside)
+		} else {
+			look(c - beside)
+		}
+	}
+	return a
+}
+
+// look is a point of the scan, or why it is unknown.
 type look struct {
 	Radius
 	err error
 }
 
-// doubt looks at steps close by on both sides, and makes the point unknown if whether it is stable cannot be
-// told from all three: the measured responses of FMUs with solvers that choose their own steps have
-// noise, which differs from step to step.
-//
-// One that stands alone in the scan is looked at in a wider neighbourhood, too.
+// doubt makes the point unknown if steps close by on both sides differ from it in stability: the measured responses of
+// FMUs with variable-step solvers have noise, which differs from step to step. A point that differs from both of its
+// neighbours in the scan (alone) is compared with a wider neighbourhood, too.
 func (l *look) doubt(radius func(h float64) (float64, error), alone bool) {
 	least, most := l.Radius.Radius, l.Radius.Radius
 	besides := []float64{-besidePoint, besidePoint}
@@ -228,7 +233,7 @@ func (l *look) doubt(radius func(h float64) (float64, error), alone bool) {
 	}
 }
 
-// Doubt returns why it is not known for noise whether a step is stable that has a radius, nil if it is. at returns radii.
+// Doubt returns an error if noise makes the stability at a step with this radius uncertain. at returns the radius at a step.
 func (p *Scanner) Doubt(s *twin.Scheme, h, radius float64, at func(h float64) (float64, error)) error {
 	l := look{Radius: Radius{h, radius}}
 	if p.noisy(s, h) {
@@ -237,12 +242,18 @@ func (p *Scanner) Doubt(s *twin.Scheme, h, radius float64, at func(h float64) (f
 	return l.err
 }
 
-// confirm looks closer at the points beside which the stability changes: at those that stand alone, and, where
-// responses are noisy, at all of them, on and on where others have become unknown.
+// confirm doubts the points next to a change of stability: those that differ from both neighbours, and all of them where
+// responses are noisy, again while points become unknown.
 func confirm(looked []look, radius func(h float64) (float64, error), noisy func(h float64) bool) {
 	done := make([]bool, len(looked))
 	differs := func(i, j int) bool {
-		return j >= 0 && j < len(looked) && (looked[j].err != nil && done[j] || looked[j].err == nil && linear.Stable(looked[i].Radius.Radius) != linear.Stable(looked[j].Radius.Radius))
+		if j < 0 || j >= len(looked) {
+			return false
+		}
+		if looked[j].err != nil {
+			return done[j]
+		}
+		return linear.Stable(looked[i].Radius.Radius) != linear.Stable(looked[j].Radius.Radius)
 	}
 	for again := true; again; {
 		again = false
@@ -260,7 +271,7 @@ func confirm(looked []look, radius func(h float64) (float64, error), noisy func(
 	}
 }
 
-// take puts the points that are known, and the gaps between them.
+// take adds the known points, and gaps for the others.
 func (s *Result) take(looked []look) {
 	for i, l := range looked {
 		switch {
@@ -274,7 +285,7 @@ func (s *Result) take(looked []look) {
 	}
 }
 
-// fill puts a gap among the others.
+// fill adds a gap, unless one contains it.
 func (s *Result) fill(g Gap) {
 	if slices.ContainsFunc(s.Gaps, func(have Gap) bool { return have.From <= g.From && g.To <= have.To }) {
 		return
@@ -283,8 +294,7 @@ func (s *Result) fill(g Gap) {
 	slices.SortFunc(s.Gaps, func(a, b Gap) int { return cmp.Compare(a.From, b.From) })
 }
 
-// Noisy reports whether the response of a component over such steps is known with less than
-// rounding.
+// noisy reports whether the response of a component over such steps has more error than rounding.
 func (p *Scanner) noisy(s *twin.Scheme, h float64) bool {
 	for i := range p.Models {
 		if r, err := p.Over(i, p.StepOf(i, s, h)); err != nil || r.Misfit > clean {
@@ -294,11 +304,11 @@ func (p *Scanner) noisy(s *twin.Scheme, h float64) bool {
 	return false
 }
 
-// clean is the misfit of a model up to which its response has no noise to speak of.
+// clean is the largest misfit of a model whose response counts as free of noise.
 const clean = 1e-7
 
-// Untold tells that a radius is too close to 1 for models that are off by so much: a mode that is slow
-// beside the steps takes little part in the responses.
+// untold returns an error if a radius is too close to 1 for the misfit of the models: modes that are slow compared with the
+// steps have little effect on the responses.
 func (p *Scanner) untold(s *twin.Scheme, h, radius float64) error {
 	for i, m := range p.Models {
 		r, err := p.Over(i, p.StepOf(i, s, h))
@@ -306,13 +316,13 @@ func (p *Scanner) untold(s *twin.Scheme, h, radius float64) error {
 			return err
 		}
 		if r.Misfit > twin.Good && math.Abs(radius-1) <= linear.SlowPart*r.Misfit {
-			return fmt.Errorf("the model of %s is off by %.1g, and whether the coupling grows by %.3g in a step or does not is within that", m.Info, r.Misfit, radius)
+			return fmt.Errorf("the model of %s is off by %.1g, too much to decide whether a radius of %.6g is stable", m.Info, r.Misfit, radius)
 		}
 	}
 	return nil
 }
 
-// wholeSteps returns whole multiples of the step of the analysis within the scan.
+// wholeSteps returns the whole multiples of the step of the analysis within the scan.
 func wholeSteps(H, from, to float64) (out []float64) {
 	for n := range MostMultiples {
 		if h := float64(n+1) * H; h >= from*(1-1e-9) && h <= to*(1+1e-9) {

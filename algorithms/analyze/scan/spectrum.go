@@ -10,15 +10,15 @@ import (
 	"github.com/macrostep/macrostep/algorithms/analyze/twin"
 )
 
-// Eigen is a mode of the coupled run: its outputs are multiplied by value in every macro step.
+// Eigen is a mode of the coupled run: its outputs are multiplied by Value in every macro step.
 type Eigen struct {
 	Value   complex128
-	Outputs []float64 // magnitudes, the largest being 1, each output in its own size
-	Lasts   bool      // there is an eigenvalue of 1 besides, or one of a component that nothing feeds and that oscillates on and on
-	Coupled float64   // magnitude of the largest of what inputs reach, from spectrum
+	Outputs []float64 // magnitudes
+	Lasts   bool      // there is also an eigenvalue of 1, or undamped motion of a component that nothing feeds
+	Coupled float64   // largest magnitude without components that nothing feeds, set by Spectrum
 }
 
-// Radius is the growth in one macro step.
+// Radius returns the growth per macro step.
 func (e Eigen) Radius() float64 {
 	if e.Lasts {
 		return max(cmplx.Abs(e.Value), 1)
@@ -31,10 +31,11 @@ func (e Eigen) Frequency(H float64) float64 {
 	return math.Abs(cmplx.Phase(e.Value)) / (2 * math.Pi * H)
 }
 
-// Spectrum returns the dominant mode of the strategy at steps of size h; its outputs only if asked.
+// Spectrum returns the dominant mode of the strategy at steps of size h, with its outputs if outputs is set; scaled and
+// gain are those of twin.Point.Twins.
 //
-// The states that no input reaches, of components that nothing feeds, are part of no loop: no coupling changes
-// them. Their eigenvalues are added to those of the others, of which they are independent.
+// States of components that nothing feeds, and that no input reaches, are on no loop: the coupling does not change
+// their eigenvalues, which are compared with those of the coupled system.
 func (p *Scanner) Spectrum(s *twin.Scheme, h float64, scaled int, gain float64, outputs bool) (Eigen, error) {
 	mode, err := p.coupledSpectrum(s, h, scaled, gain, outputs, false)
 	if err != nil {
@@ -44,7 +45,7 @@ func (p *Scanner) Spectrum(s *twin.Scheme, h float64, scaled int, gain float64, 
 	for i := range p.Models {
 		step := p.StepOf(i, s, h)
 		own, uncertain, err := p.Free(i, step)
-		if step != h { // in a macro step
+		if step != h { // per macro step
 			own, uncertain = cmplx.Pow(own, complex(h/step, 0)), uncertain*max(h/step, 1)
 		}
 		switch size := cmplx.Abs(own); {
@@ -67,8 +68,8 @@ func (p *Scanner) Spectrum(s *twin.Scheme, h float64, scaled int, gain float64, 
 	return mode, nil
 }
 
-// Free returns the largest eigenvalue of component i over steps of size h, where nothing feeds it and it has
-// states that no input reaches; 0 = it has none, or is not known to move as a linear system.
+// Free returns the largest eigenvalue of component i over steps of size h if nothing feeds it and it has states that no
+// input reaches, and its uncertainty; 0 = there are none, or its motion is not known to be linear.
 func (p *Scanner) Free(i int, h float64) (own complex128, uncertain float64, err error) {
 	for k := p.X.Sys.InAt[i]; k < p.X.Sys.InAt[i+1]; k++ {
 		if p.X.Sys.SourceSubsystem(k) >= 0 {
@@ -82,7 +83,7 @@ func (p *Scanner) Free(i int, h float64) (own complex128, uncertain float64, err
 	return r.Whole.Largest(), linear.SlowPart * r.OwnMisfit, nil
 }
 
-// coupledSpectrum is spectrum of models as inputs see them, or of whole ones.
+// coupledSpectrum is Spectrum without components that nothing feeds; whole models include the states that no input reaches.
 func (p *Scanner) coupledSpectrum(s *twin.Scheme, h float64, scaled int, gain float64, outputs, whole bool) (Eigen, error) {
 	twins, sys, err := p.TwinsOf(s, h, scaled, gain, false, whole)
 	if err != nil {
@@ -100,7 +101,7 @@ func (p *Scanner) coupledSpectrum(s *twin.Scheme, h float64, scaled int, gain fl
 		return Eigen{}, err
 	}
 	phi, err := g.form(s)
-	_, closed := g.Run.Close() // which holds a thread
+	_, closed := g.Run.Close() // frees its thread
 	if err = errors.Join(err, closed); err != nil {
 		return Eigen{}, err
 	}
@@ -115,9 +116,9 @@ func twinsOutputs(twins []*twin.Twin) []float64 {
 	return y
 }
 
-// limiting returns the index of the eigenvalue of largest magnitude among those that count.
-// One at 1 is a free motion, such as of a displacement that nothing holds: it is given only
-// if there is nothing else, and else lasts tells that there is one.
+// limiting returns the index of the eigenvalue of largest magnitude among those that count. An eigenvalue of 1 is a free
+// motion, such as that of a displacement that nothing holds: it is returned only if there is no other; else lasts
+// reports it.
 func limiting(values []complex128, counts func(i int) bool) (worst int, lasts bool) {
 	worst, free := -1, 0
 	for i, v := range values {
@@ -135,7 +136,7 @@ func limiting(values []complex128, counts func(i int) bool) (worst int, lasts bo
 	return worst, lasts
 }
 
-// Growth is a motion that grows whatever the macro step: by a factor of e every 1/Rate seconds.
+// Growth is a motion that grows whatever the macro step, by a factor of e every 1/Rate seconds.
 type Growth struct {
 	Component string  `json:"component,omitempty"` // by itself, its inputs held; "" = of the coupled system
 	Rate      float64 `json:"rate"`                // 1/s

@@ -9,65 +9,64 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Kind is what becomes of a small difference between two runs.
+// Kind is the course of a small difference between two runs.
 type Kind uint8
 
 const (
 	Unknown Kind = iota
-	Calm         // it dies out, or does not grow
+	Calm         // it decays, or does not grow
 	Grows
 )
 
-// Finding is what becomes of a difference at a step size: the factor Radius that multiplies it in each step, or why that is
-// unknown.
+// Finding is the course of a difference at a step size: the factor Radius per step, or why it is unknown.
 type Finding struct {
 	Step   float64 // s
 	Kind   Kind
 	Radius float64
 	Why    string
-	open   bool // more steps may show it
+	open   bool // a longer run may decide
 }
 
 const (
-	// rounding is the part of an output that is rounding: thousands of steps of 1e-16 each.
+	// rounding is the relative rounding error of an output after thousands of steps of 1e-16 each.
 	rounding = 1e-12
-	// above is how far a difference has to come above rounding to be followed: its shape shows over two decades and a half.
-	// atNoise is where it is no more than that: the peaks of noise are some times its root mean square.
+	// above is the least ratio of a difference to rounding: its shape then shows over two and a half decades. Below
+	// atNoise times rounding a difference is noise, whose peaks are a few times its root mean square.
 	above, atNoise = 300, 10
-	// windows are the parts of a run of which the size of a difference is taken: the first third shows what the moved
-	// inputs do, and eight points the shape after it.
+	// windows is the number of parts of a run in which the size of a difference is taken: the first third shows the
+	// effect of the moved inputs, the other eight show the shape.
 	windows = 12
-	// died is the factor by which a difference that dies out decreases at least: e³.
+	// died is the least decrease of a decaying difference: e³.
 	died = 20
-	// calmFactor is the growth over a third of a long run that counts as none, less than the power 0.6 of time, and the
-	// least growth over two thirds that counts. In the third before, doubled is less than that of a time that begins at 0.
+	// calmFactor is the largest growth over a third of a long run that counts as none, less than that of time to the
+	// power 0.6, and the least growth over two thirds that counts. doubled is the same with the third before, where time
+	// starts at 0.
 	calmFactor, doubled = 1.25, 2
-	// grownFactor is the growth over two thirds of a short run that counts: a square of time gives 9.
+	// grownFactor is the least growth over two thirds of a short run that counts; a square of time gives 9.
 	grownFactor = 30
-	// steady is how alike the growths from window to window have to be: equal if exponential, 0.36 for a power of time.
+	// steady is the least ratio of the growths from window to window: 1 if exponential, 0.36 for a power of time.
 	steady = 0.7
-	// boundedFactor is the growth of a difference before it is level that counts: with less than a decade the motion itself
-	// may have risen.
+	// boundedFactor is the least growth before a level part that counts; less may be a rise of the motion itself.
 	boundedFactor = 10
-	// The steps do not resolve an output if its second difference is more than unresolvedPart of its variation: fewer than
-	// 9 steps in the period of a wave. It has to vary by more than hardlyMoves of its size, which no rounding does, and by
-	// goesOn of its variation in the third before: else it dies out.
+	// The steps do not resolve an output if its second difference is more than unresolvedPart of its variation: fewer
+	// than 9 steps per period of a wave. The variation must exceed hardlyMoves of the output, which excludes rounding,
+	// and goesOn of the variation in the third before, which excludes decay.
 	unresolvedPart, hardlyMoves, goesOn = 0.5, 1e-6, 0.9
-	// sameGrowth is how far growths after different kicks may be apart, relative to them, where both are small: an order
-	// less than the kicks; sameRadius is the least that counts. sameKicks is the factor within which differences have to
-	// be in proportion to the kicks, which are a hundredfold apart.
+	// sameGrowth is the largest relative difference of the growths after different kicks, sameRadius the absolute one
+	// that never counts. sameKicks is the factor within which differences have to be in proportion to the kicks, which
+	// are a hundredfold apart.
 	sameGrowth, sameRadius, sameKicks = 0.25, 2e-4, 2
 )
 
-// trace holds the outputs of a run at the communication points from that at which inputs were moved.
+// trace holds the outputs of a run at the communication points from the operating point on.
 type trace struct {
 	y    [][]float64
 	held int   // macro steps over which inputs were moved
-	err  error // ended it early
+	err  error // that ended the run early
 }
 
-// weigh returns the inverse sizes of outputs [ny] in which the distance of two runs is taken: that of the difference of each over
-// the first half, so that none hides growth in another; 0 = it is within rounding. noise is rounding in that measure.
+// weigh returns a weight for each output [ny]: the inverse root mean square of its difference over the first half, so
+// that no output hides growth of another; 0 = the difference is within rounding. noise is rounding in this measure.
 func weigh(a, b [][]float64) (weights []float64, noise float64) {
 	weights = make([]float64, len(a[0]))
 	for o := range weights {
@@ -82,7 +81,7 @@ func weigh(a, b [][]float64) (weights []float64, noise float64) {
 	return weights, noise
 }
 
-// apart returns the distance of two runs at each point: the root of the sum of squares over the outputs.
+// apart returns the distance of two runs at each point: the root of the weighted sum of squares over the outputs.
 func apart(a, b [][]float64, weights []float64) (e []float64) {
 	for n := range min(len(a), len(b)) {
 		sum := 0.0
@@ -94,7 +93,7 @@ func apart(a, b [][]float64, weights []float64) (e []float64) {
 	return e
 }
 
-// jagged reports whether an output moves from step to step in the last third, as much as in the third before.
+// jagged reports whether the steps do not resolve an output in the last third, and its variation does not decay.
 func (t *trace) jagged() bool {
 	third := len(t.y) / 3
 	for o := range t.y[0] {
@@ -113,12 +112,16 @@ func (t *trace) jagged() bool {
 	return false
 }
 
-// compare judges the differences to a run that one kick makes, or two of different size, the larger one first. Long runs show
-// slow growth, too.
+// course is the finding for the difference of one kick, with what the comparison of kicks needs.
+type course struct {
+	Finding
+	end  float64 // largest difference in the last sixth of the run
+	left bool    // the difference has not decayed by then
+}
+
+// compare judges the differences from a run after one kick, or after two, the larger one first. Long runs also show slow
+// growth.
 func compare(base *trace, moved []*trace, long bool) Finding {
-	var found [2]Finding
-	var end [2]float64 // of the difference: over the last sixth
-	var left [2]bool   // it has not died out by then
 	n := len(base.y)
 	for _, m := range moved {
 		if n = min(n, len(m.y)); n < 3 {
@@ -130,52 +133,71 @@ func compare(base *trace, moved []*trace, long bool) Finding {
 		skip += base.held
 	}
 	weights, noise := weigh(base.y[skip:], moved[0].y[skip:])
-	for k, m := range moved {
-		failed := cmp.Or(base.err, m.err)
-		e := apart(base.y[skip:], m.y[skip:], weights)
-		if n := len(e); n < windows && n >= 3 && e[n-1] > above*e[0] && e[n-2] > e[0] && e[0] > 0 {
-			found[k] = Finding{Kind: Grows, Radius: math.Pow(e[n-1]/e[0], 1/float64(n-1))}
-			continue
-		} else if n < windows {
-			return Finding{Why: failed.Error()}
+	var found []course
+	for _, m := range moved {
+		c := follow(apart(base.y[skip:], m.y[skip:], weights), noise, cmp.Or(base.err, m.err), long)
+		if c.Kind == Unknown {
+			return c.Finding
 		}
-		peak, first := slices.Max(e), slices.Max(e[:windows])
-		if !(peak > above*noise) {
-			return Finding{Why: "the differences that moved inputs make are within noise", open: true}
+		if c.Kind == Calm && base.jagged() {
+			return Finding{Why: "the steps do not resolve the motion: it may be an unstable coupling that is kept within bounds"}
 		}
-		end[k] = slices.Max(e[len(e)-(len(e)+5)/6:])
-		left[k] = end[k] > peak/died
-		f := judge(e, noise, long || failed != nil)
-		switch found[k] = f; {
-		case f.Kind == Grows:
-		case failed != nil:
-			return Finding{Why: failed.Error()}
-		case f.Kind == Unknown:
-			return f
-		case left[k] && peak > boundedFactor*first:
-			return Finding{Why: fmt.Sprintf("differences grow by a factor of %.3g and no more: an unstable coupling that is kept within bounds may do that", peak/first)}
-		case base.jagged():
-			return Finding{Why: "the motion is not resolved by the steps: it may be that of an unstable coupling that is kept within bounds"}
-		}
+		found = append(found, c)
 	}
-	ratio := end[0] / end[1] * kicks[1] / kicks[0]
-	f := found[len(moved)-1]
-	switch a, b := math.Log(found[0].Radius), math.Log(f.Radius); {
-	case len(moved) == 1:
-	case found[0].Kind != f.Kind:
-		return Finding{Why: fmt.Sprintf("differences of %.0e and of %.0e of the inputs do not do the same", kicks[0], kicks[1])}
-	case f.Kind == Calm && left[0] && end[1] > atNoise*noise && !(ratio < sameKicks && ratio > 1./sameKicks):
-		return Finding{Why: "differences are not in proportion to what made them: the motion has noise, switches, does not forget, or is kept within bounds"}
+	if len(moved) == 1 {
+		return found[0].Finding
+	}
+	return agree(found[0], found[1], noise)
+}
+
+// follow judges the difference e of one kick. failed is why a run ended early, or nil.
+func follow(e []float64, noise float64, failed error, long bool) (c course) {
+	if n := len(e); n < windows && n >= 3 && e[n-1] > above*e[0] && e[n-2] > e[0] && e[0] > 0 {
+		c.Finding = Finding{Kind: Grows, Radius: math.Pow(e[n-1]/e[0], 1/float64(n-1))}
+		return c
+	} else if n < windows {
+		c.Why = failed.Error()
+		return c
+	}
+	peak, first := slices.Max(e), slices.Max(e[:windows])
+	if !(peak > above*noise) {
+		c.Finding = Finding{Why: "the differences that moved inputs make are within noise", open: true}
+		return c
+	}
+	c.end = slices.Max(e[len(e)-(len(e)+5)/6:])
+	c.left = c.end > peak/died
+	switch c.Finding = judge(e, noise, long || failed != nil); {
+	case c.Kind == Grows:
+	case failed != nil:
+		c.Finding = Finding{Why: failed.Error()}
+	case c.Kind == Calm && c.left && peak > boundedFactor*first:
+		c.Finding = Finding{Why: fmt.Sprintf("differences grow by a factor of %.3g and then stay level: an unstable "+
+			"coupling that is kept within bounds may do that", peak/first)}
+	}
+	return c
+}
+
+// agree returns the finding that two kicks of different size share.
+func agree(large, small course, noise float64) Finding {
+	f := small.Finding
+	ratio := large.end / small.end * kicks[1] / kicks[0]
+	switch a, b := math.Log(large.Radius), math.Log(small.Radius); {
+	case large.Kind != small.Kind:
+		return Finding{Why: fmt.Sprintf("differences of %.0e and of %.0e of the inputs behave differently", kicks[0], kicks[1])}
+	case f.Kind == Calm && large.left && small.end > atNoise*noise && !(ratio < sameKicks && ratio > 1./sameKicks):
+		return Finding{Why: "differences are not in proportion to the moved inputs: the motion has noise, switches, keeps a " +
+			"memory, or is kept within bounds"}
 	case f.Kind == Calm:
-		f.Radius = max(f.Radius, found[0].Radius)
+		f.Radius = max(f.Radius, large.Radius)
 	case math.Abs(a-b) > sameGrowth*max(a, b)+sameRadius:
-		return Finding{Why: fmt.Sprintf("differences grow by %.6g or by %.6g in a step, depending on their size", found[0].Radius, f.Radius), open: true}
+		return Finding{Why: fmt.Sprintf("differences grow by %.6g or by %.6g in a step, depending on their size",
+			large.Radius, small.Radius), open: true}
 	}
 	return f
 }
 
-// judge judges a difference by how the logarithm of its root mean square goes from window to window. Growth by little is
-// found in long runs only.
+// judge judges a difference by the logarithm of its root mean square from window to window. Slow growth is found in long
+// runs only.
 func judge(e []float64, noise float64, long bool) Finding {
 	const third = windows / 3
 	logs, gone := make([]float64, windows), windows // the window from which on it is noise
@@ -191,10 +213,10 @@ func judge(e []float64, noise float64, long bool) Finding {
 			rates = append(rates, logs[k]-logs[k-1])
 		}
 	}
-	factor := func(k, l int) float64 { // by which it grows in a step
+	factor := func(k, l int) float64 { // growth per step between windows
 		return math.Exp((logs[l] - logs[k]) / float64(l-k) / (float64(len(e)) / windows))
 	}
-	most := func(n int) float64 { return slices.Max(logs[n*third : (n+1)*third]) } // in a third
+	most := func(n int) float64 { return slices.Max(logs[n*third : (n+1)*third]) } // of a third
 	grown, peak := logs[windows-1]-logs[third], slices.Index(logs, slices.Max(logs))
 	least, fastest := slices.Min(rates), slices.Max(rates)
 	switch {
@@ -207,5 +229,6 @@ func judge(e []float64, noise float64, long bool) Finding {
 		return Finding{Kind: Calm, Radius: min(1, factor(third, windows-1))}
 	}
 	return Finding{open: true,
-		Why: fmt.Sprintf("differences grow by a factor of %.3g over two thirds of %d steps, and whether they would go on is not known", math.Exp(grown), len(e))}
+		Why: fmt.Sprintf("differences grow by a factor of %.3g over two thirds of %d steps; whether they would grow further "+
+			"is unknown", math.Exp(grown), len(e))}
 }

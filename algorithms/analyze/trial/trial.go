@@ -1,8 +1,8 @@
-// Package trial finds out from runs of a system whether coupling algorithms are stable, where models do not show it.
+// Package trial finds from runs of a system whether coupling algorithms are stable, where there are no models.
 //
-// The system is run as it is, and with its coupled inputs moved a little over some macro steps from the operating point on. The
-// difference of the two grows by the spectral radius in every step, also where the system repeats itself periodically, and
-// along the motion of one that is not linear. Moves of different size have to agree; what they leave open is unknown.
+// The system runs twice, the second time with its coupled inputs moved a little over some macro steps from the operating
+// point on. The difference of the two runs grows by the spectral radius in every step, also for periodic motions, and along
+// the motion of a nonlinear system. Moves of different size have to agree; otherwise the stability is unknown.
 package trial
 
 import (
@@ -21,17 +21,17 @@ import (
 // Options of trial runs.
 type Options struct {
 	Start, At, Tolerance float64 // of the experiment (s); inputs are moved at the first point at or after At
-	Step, From, To       float64 // s: the step that is tried first, and the range around it
-	// Again makes the system anew, as it is before its start, and returns a function that ends it once its run is closed,
+	Step, From, To       float64 // s: the first step, and the range around it
+	// Again returns a new instance of the system, not yet started, and a function to call after its run was closed,
 	// which may be nil. nil = no trial runs.
 	Again func(ctx context.Context) (*master.System, func() error, error)
-	// Time is how long all runs may take. It decides how many steps are tried, not what is found at one.
+	// Time limits all runs together. It decides how many steps are tried, not the result of a step.
 	Time    time.Duration
 	Only    func(preset string, order int) bool // the strategies to try; nil = all
-	Observe func(what string)                   // called before each trial; nil = nobody is
+	Observe func(what string)                   // called before each trial; may be nil
 }
 
-// Strategy is an algorithm to try, and what is found of it.
+// Strategy is an algorithm to try, with the findings.
 type Strategy struct {
 	Preset string
 	Order  int
@@ -42,24 +42,24 @@ type Strategy struct {
 }
 
 const (
-	// points are the steps of a scan: two in a decade of the usual range of three, as each takes some thousand steps.
+	// points is the number of steps of a scan, three per decade of the usual range: each takes a few thousand steps.
 	points = 9
-	// precision is that of the ends of stable ranges: finer ones move with the size of the kick where the system is not linear.
+	// precision of the ends of stable ranges: in nonlinear systems finer ones would depend on the size of the kick.
 	precision = 0.02
-	// outOfNumbers ends a run: the square of a difference is still a number.
+	// outOfNumbers ends a run; the square of a difference is still finite.
 	outOfNumbers = 1e150
-	// fewSteps are followed after the kick, and Steps if these leave a question open: growth by 1 % in a step shows in the
-	// first, by a thousandth in the others. Least is the least growth in a step that shows: calmFactor in a third of them.
+	// fewSteps follow the kick, and Steps if these do not decide: the first show growth by 1 % per step, the others by a
+	// thousandth. Least is the least growth per step that shows: calmFactor over a third of Steps.
 	fewSteps, Steps, Least = 400, 2000, 3 * 0.223 / Steps
-	// Inputs are moved over a heldPart of the run, 25 or 125 steps. Components that sample, or take steps of their own, see
-	// them now and then only, and the steps of a scan are 1/30 of that of the analysis at least.
+	// Inputs are moved over 1/heldPart of the run, 25 or 125 steps, because components that sample or take internal steps
+	// may not see a shorter move: the steps of a scan go down to 1/30 of that of the analysis.
 	heldPart = 16
 )
 
-// kicks are how far inputs are moved, relative to their size: enough to rise above rounding, and little beside a motion.
+// kicks are the relative moves of the inputs: well above rounding, and small beside the motion.
 var kicks = [2]float64{1e-3, 1e-5}
 
-// ErrNoTime is why steps are missed.
+// ErrNoTime is why steps were not tried.
 var ErrNoTime = errors.New("not checked: the time for trial runs was used up (--runs)")
 
 // tryer makes the runs.
@@ -68,8 +68,8 @@ type tryer struct {
 	until time.Time
 }
 
-// Run tries strategies at the steps of a scan, from Step on, and then narrows the ends of their stable ranges down, as far
-// as time suffices. Its error is that of the context.
+// Run tries strategies at the steps of a scan, those nearest to Step first, and then narrows the ends of their stable
+// ranges while there is time. Its error is that of the context.
 func Run(ctx context.Context, o Options, all []*Strategy) error {
 	r := &tryer{o, time.Now().Add(o.Time)}
 	steps := []float64{o.Step}
@@ -79,7 +79,7 @@ func Run(ctx context.Context, o Options, all []*Strategy) error {
 	away := func(h float64) float64 { return math.Abs(math.Log(h / o.Step)) }
 	slices.SortStableFunc(steps, func(a, b float64) int { return cmp.Compare(away(a), away(b)) })
 	for i, h := range steps {
-		const same = 0.01 // relative distance from Step below which a second look shows nothing new
+		const same = 0.01 // relative distance from Step below which a step is not tried again
 		if i > 0 && away(h) < same || h < o.From*(1-1e-9) || h > o.To*(1+1e-9) {
 			continue
 		}
@@ -91,7 +91,7 @@ func Run(ctx context.Context, o Options, all []*Strategy) error {
 			}
 		}
 	}
-	for more := true; more; { // each in turn, so that none is left coarse for another
+	for more := true; more; { // in turn, so that time is shared
 		more = false
 		for _, s := range all {
 			for i := len(s.Looks) - 1; i > 0; i-- {
@@ -110,7 +110,8 @@ func Run(ctx context.Context, o Options, all []*Strategy) error {
 // Ends reports whether a stable range ends between neighbours.
 func Ends(a, b Finding) bool { return (a.Kind == Calm) != (b.Kind == Calm) }
 
-// try adds a look at a step size, if there is time. Its error is that of the context: why a step is unknown is in the look.
+// try adds the finding at a step size, if there is time. Its error is that of the context; other errors make the step
+// unknown.
 func (r *tryer) try(ctx context.Context, s *Strategy, h float64) (tried bool, err error) {
 	if r.Observe != nil {
 		r.Observe(fmt.Sprintf("runs of %s, order %d, with steps of %.4g s", s.Preset, s.Order, h))
@@ -151,7 +152,7 @@ func (r *tryer) over(ctx context.Context, s *Strategy, h float64, n int) (f Find
 }
 
 // run runs the system over n steps from the operating point on, with its coupled inputs moved over the first of them by
-// kick of their size. The error is the reason why there is no such run; one that ends it early is in the trace.
+// the relative kick. It returns errors up to the operating point; one that ends the run later is in the trace.
 func (r *tryer) run(ctx context.Context, s *Strategy, h, kick float64, n int) (out *trace, err error) {
 	if !time.Now().Before(r.until) {
 		return nil, ErrNoTime
@@ -169,11 +170,12 @@ func (r *tryer) run(ctx context.Context, s *Strategy, h, kick float64, n int) (o
 		return nil, err
 	}
 	way := int(math.Ceil((max(r.At, r.Start)-r.Start)/h - 1e-6))
-	run, err := master.NewRun(sys, alg, master.Options{Start: r.Start, Stop: r.Start + (float64(way+n)+1.5)*h, Step: h, Tolerance: r.Tolerance, Workers: 1, Steer: true})
+	run, err := master.NewRun(sys, alg, master.Options{Start: r.Start, Stop: r.Start + (float64(way+n)+1.5)*h, Step: h,
+		Tolerance: r.Tolerance, Workers: 1, Steer: true})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _, _ = run.Close() }() // what a subsystem says at its end is nothing of the coupling
+	defer func() { _, _ = run.Close() }() // errors at the end do not matter for stability
 	err = run.Start(ctx)
 	out = &trace{held: n / heldPart}
 	for k := 0; err == nil && k <= way+n; k++ {
@@ -202,8 +204,8 @@ func (r *tryer) run(ctx context.Context, s *Strategy, h, kick float64, n int) (o
 	return out, err
 }
 
-// move moves all coupled inputs at random, always alike, so that no mode is missed, or releases them. It moves by nothing
-// too, so that algorithms that know of it do the same in both runs.
+// move moves all coupled inputs by random numbers, the same in all runs, so that no mode is missed, or releases them. A
+// kick of 0 overrides the inputs too, so that algorithms behave the same in both runs.
 func move(run *master.Run, sys *master.System, on bool, kick float64) error {
 	rng := rand.New(rand.NewPCG(11, 12))
 	u := run.Point().U

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What becomes of a difference shows in its shape: what grows in every step by as much does, and neither what goes with a
-// power of time nor a wave that rises. Kicks of different size have to agree, and what they leave has to go with their size.
+// A difference that grows by the same factor in every step is growth; a power of time and a rising wave are not. Kicks of
+// different size have to agree, and the remaining differences have to be in proportion to them.
 func TestShapes(t *testing.T) {
 	pow := func(by float64) func(float64) float64 { return func(n float64) float64 { return math.Pow(by, n) } }
 	const linear = 1e-2 // of the small kick's difference to that of the large one
@@ -47,7 +47,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// A motion that goes on from step to step is not resolved, and one that ends early is not known, whatever the differences do.
+// A motion that steps do not resolve, and one that ends early, is unknown even if differences decay.
 func TestUnresolved(t *testing.T) {
 	for name, c := range map[string]struct {
 		y    func(n float64) float64

@@ -4,35 +4,34 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 
 	"github.com/macrostep/macrostep/algorithms/analyze/linear"
 )
 
 const (
-	// besideSteps and besideMost are how many steps of the analysis a component is followed beside its model
-	// at least and at most; besideSilent at most where no input moves any output.
+	// besideSteps and besideMost are the least and the largest number of steps of the analysis over which a component
+	// is compared with its model; besideSilent is the largest where no input moves any output.
 	besideSteps, besideMost, besideSilent = 50, 1000, 20_000
-	// besideOff is how far an output may be off, relative to how much the inputs move it: the
-	// measure of strayed.
+	// besideOff is the largest deviation of an output, relative to how much the inputs move it.
 	besideOff = Strayed
-	// besideSeen is the part of the square of a movement that a model that has seen something of it predicts.
+	// besideSeen is the least predicted part of the squared movement for a model that contains some of the response.
 	besideSeen = 1e-6
-	// besideHeld are the steps over which an input is held at most, from 1 on.
+	// besideHeld is the largest number of steps over which a random input is held.
 	besideHeld = 40
 )
 
-// Strayed is how far a subsystem may be from its model along the forecast motion: the errors of
-// strategies, which are differences on the models, are trusted within a factor of 3.
+// Strayed is the largest distance of a subsystem from its model along the forecast motion: the errors of
+// strategies, which are differences on the models, are then right within a factor of 3.
 const Strayed = 0.3
 
-// Beside takes subsystem i over the time of the forecast, its inputs varied by little over all of it, and its
-// model by the same: "" if the model does what the component does. Over the few steps that responses
-// are followed, one that acts later, as by dead time or by sampling more slowly, looks like one that
-// does not act.
+// Beside steps subsystem i and its model r with slightly varied inputs over the time of the forecast, up to stop (s). It
+// returns "" if they agree, else how they differ. Responses are measured over few steps only: a component that
+// reacts later, because of dead time or slow sampling, looks like one without response there.
 //
-// What is compared is how far the outputs are from those with the inputs held, so that the motion of the
-// subsystem by itself has no part in it, unless it leads it to where it is no longer linear: what
-// is off by no more than that motion is from the one of the model tells nothing.
+// Outputs are compared relative to those with held inputs, which excludes the motion of the
+// subsystem by itself. If that motion differs from the model because it leaves the linear range, deviations of the
+// same order are accepted.
 func (p *Point) Beside(i int, r *linear.Response, stop float64) (string, error) {
 	m := p.Models[i]
 	if m.Source != Measured && m.Source != Renewed || m.Info.Stateless || r.Ways == nil {
@@ -60,7 +59,7 @@ func (p *Point) Beside(i int, r *linear.Response, stop float64) (string, error) 
 	return why, err
 }
 
-// besideOver is beside over a number of steps; moved tells that inputs move an output.
+// besideOver is Beside over a number of steps; moved reports whether the inputs move an output.
 func (p *Point) besideOver(i int, r *linear.Response, fed []int, steps int) (why string, moved bool, err error) {
 	m := p.Models[i]
 	u := make([][]float64, steps)
@@ -85,6 +84,45 @@ func (p *Point) besideOver(i int, r *linear.Response, fed []int, steps int) (why
 	if err != nil {
 		return "", false, err
 	}
+	sums, err := p.deviations(i, r, u, still, led)
+	if err != nil {
+		return "", false, err
+	}
+	root := func(v float64) float64 { return math.Sqrt(v / float64(steps)) }
+	for o, s := range sums {
+		noise := 100 * max(linear.OutputRounding, p.X.Replay(i).Replays) * s.size
+		if root(s.moves) <= noise && root(s.predicted) <= noise {
+			continue
+		}
+		moved = true
+		allowed := besideOff
+		if s.by > 0 && root(s.by) > noise && s.predicted > besideSeen*s.moves { // a model without any of the response gets no allowance
+			allowed = max(allowed, 10*math.Sqrt(s.astray/s.by))
+		}
+		if off := math.Sqrt(s.off / max(s.moves, s.predicted)); !(off <= allowed) && root(s.off) > noise {
+			names := make([]string, len(fed))
+			for n, k := range fed {
+				names[n] = m.Info.In[k].Name
+			}
+			return fmt.Sprintf("%s over %d steps of %.4g s with varied inputs: %s is off its model by %.2g of how much %s "+
+				"moves it: it reacts later than its model shows (dead time, slow sampling), or is not linear",
+				m.Info, steps, p.Step, m.Info.Out[o].Name, off, SomeNames(names)), true, nil
+		}
+	}
+	return "", moved, nil
+}
+
+// deviation sums squares over the steps of an output.
+type deviation struct {
+	off, moves, predicted float64 // model from component, effect of the inputs on the component, on the model
+	astray, by            float64 // own motion of the model from that of the component, that of the component
+	size                  float64 // largest magnitude
+}
+
+// deviations compares subsystem i with its model: u are the varied inputs, still and led the outputs of the subsystem with
+// held and with varied inputs.
+func (p *Point) deviations(i int, r *linear.Response, u, still, led [][]float64) ([]deviation, error) {
+	m := p.Models[i]
 	model, own := NewTwin(m.Info, r, p.Step, 0), NewTwin(m.Info, r, p.Step, 0)
 	if r.Whole != nil {
 		own = NewTwin(m.Info, r.Whole, p.Step, 0)
@@ -92,12 +130,12 @@ func (p *Point) besideOver(i int, r *linear.Response, fed []int, steps int) (why
 	own.Driven = true
 	model.Restart()
 	own.Restart()
-	sums := make([]struct{ off, moves, predicted, astray, by, size float64 }, m.Outputs())
-	for n := range steps {
+	sums := make([]deviation, m.Outputs())
+	for n := range u {
 		copy(model.U[0], u[n])
 		for _, t := range []*Twin{model, own} {
 			if _, err := t.Step(p.Ctx, 0, p.Step); err != nil {
-				return "", false, err
+				return nil, err
 			}
 		}
 		for o := range sums {
@@ -112,41 +150,14 @@ func (p *Point) besideOver(i int, r *linear.Response, fed []int, steps int) (why
 			s.size = max(s.size, math.Abs(still[n][o]))
 		}
 	}
-	root := func(v float64) float64 { return math.Sqrt(v / float64(steps)) }
-	for o, s := range sums {
-		noise := 100 * max(linear.OutputRounding, p.X.Replay(i).Replays) * s.size
-		if root(s.moves) <= noise && root(s.predicted) <= noise {
-			continue
-		}
-		moved = true
-		allowed := besideOff
-		if s.by > 0 && root(s.by) > noise && s.predicted > besideSeen*s.moves { // what the model has not seen at all excuses nothing
-			allowed = max(allowed, 10*math.Sqrt(s.astray/s.by))
-		}
-		if off := math.Sqrt(s.off / max(s.moves, s.predicted)); !(off <= allowed) && root(s.off) > noise {
-			names := make([]string, len(fed))
-			for n, k := range fed {
-				names[n] = m.Info.In[k].Name
-			}
-			return fmt.Sprintf("%s over %d steps of %.4g s with varied inputs: %s is off its model by %.2g of how much %s moves it: it acts later than was looked at, as by dead time or by sampling more slowly, or is not linear",
-				m.Info, steps, p.Step, m.Info.Out[o].Name, off, SomeNames(names)), true, nil
-		}
-	}
-	return "", moved, nil
+	return sums, nil
 }
 
-// SomeNames lists a few names.
+// SomeNames lists the first names, and how many more there are.
 func SomeNames(names []string) string {
 	const most = 3
-	out := ""
-	for n, name := range names[:min(len(names), most)] {
-		if n > 0 {
-			out += ", "
-		}
-		out += name
+	if len(names) <= most {
+		return strings.Join(names, ", ")
 	}
-	if len(names) > most {
-		out += fmt.Sprintf(" and %d more", len(names)-most)
-	}
-	return out
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }

@@ -9,22 +9,23 @@ import (
 	"github.com/macrostep/macrostep/algorithms/analyze/linear"
 )
 
-// later are the steps at which inputs are moved again, to see whether the response is the same.
+// later are the steps at which inputs are moved again, to compare the responses.
 var later = []int{1, 3}
 
-// invariant fails if the response of subsystem i depends on when an input is moved: one that
-// takes steps of its own, whatever it is asked, sees some of them and others not.
+// invariant returns an error if the response of subsystem i depends on when an input is moved: a subsystem with
+// internal steps of its own misses some moves.
 func (p *Point) invariant(i int, h float64, r *linear.Response) error {
 	m := p.Models[i]
 	base, err := p.follow(i, h, -1, 0, 0, 0)
 	if err != nil {
 		return err
 	}
-	const remedy = "; whole multiples of its own step as macro step, or another time (--at), may show it"
+	const remedy = "; use whole multiples of its own step as macro step, or another time (--at)"
 	const always = -1
 	stands := func(y [][]float64) error {
 		if j := stillness(p.Y[p.X.Sys.OutAt[i]:p.X.Sys.OutAt[i]+m.Outputs()], y); j > 0 {
-			return fmt.Errorf("its outputs do not change over step %d but change in the steps before and after it: it takes internal steps of its own%s", j+1, remedy)
+			return fmt.Errorf("its outputs do not change over step %d but change in the steps before and after it: it takes "+
+				"internal steps of its own%s", j+1, remedy)
 		}
 		return nil
 	}
@@ -65,7 +66,8 @@ func (p *Point) invariant(i int, h float64, r *linear.Response) error {
 				for o, v := range y[j] {
 					noise := 100 * max(linear.OutputRounding, p.X.Replay(i).Replays) * math.Abs(base[j][o])
 					if off := math.Abs(v - first[j-when][o]); off > untrustedShift*largest[o]+noise {
-						return fmt.Errorf("its response to %s depends on when it is moved (%s is off by %.2g): it takes steps of its own, or is not linear%s", m.Info.In[k].Name, m.Info.Out[o].Name, off/largest[o], remedy)
+						return fmt.Errorf("its response to %s depends on when it is moved (%s is off by %.2g): it takes internal steps "+
+							"of its own, or is not linear%s", m.Info.In[k].Name, m.Info.Out[o].Name, off/largest[o], remedy)
 					}
 				}
 			}
@@ -74,12 +76,12 @@ func (p *Point) invariant(i int, h float64, r *linear.Response) error {
 	return nil
 }
 
-// dither is the part of the largest movement of an output in a step below which it does not count as one: what
-// has come to rest moves by the last digit now and then.
+// dither is the relative size, to the largest movement of an output in a step, below which a movement does not count: an
+// output at rest may change in its last digit.
 const dither = 1e-6
 
-// stillness returns a step, counted from 0, over which all outputs stand still to the last digit while they
-// move over steps before and after it; 0 = there is none. start holds them before the first step.
+// stillness returns the index of a step over which no output changes, while outputs change in steps before and after it;
+// 0 = there is none. start holds the outputs before the first step.
 func stillness(start []float64, y [][]float64) int {
 	before := func(j int) []float64 {
 		if j == 0 {
@@ -112,26 +114,26 @@ func stillness(start []float64, y [][]float64) int {
 }
 
 const (
-	// growsBy is by what factor a motion of the model has to have grown, from the first third of the steps to the
-	// last, that is looked for on the component.
+	// growsBy is the growth of a motion of the model, from the first third of the steps to the last, from which on the
+	// component is compared with it.
 	growsBy = 10
-	// growsMost are the steps over which it is followed at most.
+	// growsMost is the largest number of these steps.
 	growsMost = 5000
-	// growsPart is the part of the motion of the model that the component has to show then.
+	// growsPart is the least part of the motion of the model that the component has to show.
 	growsPart = 0.5
 )
 
-// grows fails if the model of subsystem i over steps of size h grows by itself and the component does not: a
-// motion along which the component is not linear shows in a model as states, and growth, that there are not.
+// grows returns an error if the model of subsystem i over steps of size h grows by itself and the component does not:
+// nonlinearity along the motion may appear in a model as states, and growth, that do not exist.
 //
-// One input is moved over one step by little, as for the model, and what becomes of the difference that
-// this makes is compared, while the difference in the model grows by some factors of e.
+// One input is moved a little over one step, as for the model. The differences that this makes in the component and in
+// the model are compared until the latter has grown by growsBy.
 func (p *Point) grows(i int, h float64, r *linear.Response) error {
 	if !r.Unstable() || r.Ways == nil {
 		return nil
 	}
 	m, size := p.Models[i], cmplx.Abs(r.Largest())
-	does, says, longest := 0.0, 0.0, 0 // squares over the last third, each output by its largest in the model
+	does, says, longest := 0.0, 0.0, 0 // squares of component and model over the last third, outputs by their peak in the model
 	for k, way := range r.Ways {
 		if way == 0 {
 			continue
@@ -169,12 +171,14 @@ func (p *Point) grows(i int, h float64, r *linear.Response) error {
 		longest = max(longest, len(u))
 	}
 	if says > 0 && !(math.Sqrt(does/says) >= growsPart) {
-		return fmt.Errorf("its model grows by %.6g in a step with its inputs held, and it does not (it moves by %.2g of that after %d steps): it is not linear along its motion; another time (--at), or smaller motions, may show more", size, math.Sqrt(does/says), longest)
+		return fmt.Errorf("its model grows by %.6g in a step with its inputs held, and it does not (it moves by %.2g of "+
+			"that after %d steps): it is not linear along its motion; try another time (--at) or smaller motions", size,
+			math.Sqrt(does/says), longest)
 	}
 	return nil
 }
 
-// grown moves input k of the model over one step, and gives its outputs until one has grown; nil = none has.
+// grown moves input k of the model over one step and returns the outputs until one has grown; nil = none has.
 func (p *Point) grown(i int, h float64, r *linear.Response, k int) (y [][]float64, err error) {
 	m := p.Models[i]
 	model := NewTwin(m.Info, r, h, 0)
@@ -197,7 +201,7 @@ func (p *Point) grown(i int, h float64, r *linear.Response, k int) (y [][]float6
 	return nil, nil
 }
 
-// peak returns the largest size of output o.
+// peak returns the largest magnitude of output o.
 func peak(y [][]float64, o int) float64 {
 	most := 0.0
 	for _, v := range y {
@@ -206,13 +210,12 @@ func peak(y [][]float64, o int) float64 {
 	return most
 }
 
-// departKick is how far an input is moved, relative to its magnitude, to hold directional derivatives against
-// what a component does.
+// departKick is the move of an input, relative to its magnitude, for the comparison with directional derivatives.
 const departKick = 1e-3
 
-// compare chooses the model of subsystem i, of which there are directional derivatives: that of these, or
-// the one measured on further instances where the steps of its own solver, which derivatives know nothing
-// of, make it do otherwise. none tells why there are no further instances, "" if there are.
+// compare chooses the model of subsystem i with directional derivatives: that of the derivatives, or, if the internal
+// steps of its solver make it behave differently, the one measured on further instances. none is why there are no
+// further instances, or "".
 func (p *Point) compare(i int, none string, o Options) {
 	m := p.Models[i]
 	m.Source, m.Why = Directional, p.Broken[i]
@@ -228,7 +231,7 @@ func (p *Point) compare(i int, none string, o Options) {
 			}
 			if looked = true; off > Good {
 				m.Source = Renewed
-				m.Departs = fmt.Sprintf("over steps of %.4g s they are apart by %.2g, as by the steps that its own solver takes", h, off)
+				m.Departs = fmt.Sprintf("over steps of %.4g s they differ by %.2g, probably because of the internal steps of its solver", h, off)
 				return
 			}
 		}
@@ -237,15 +240,16 @@ func (p *Point) compare(i int, none string, o Options) {
 		}
 		none = failed.Error()
 	}
-	caveat := fmt.Sprintf("the steps that its own solver takes are not in its model, which is of directional derivatives that could not be held against what it does: %s", none)
+	caveat := fmt.Sprintf("the internal steps of its solver are not in its model, which is made of directional "+
+		"derivatives; these could not be checked: %s", none)
 	if m.Why != "" {
 		caveat = m.Why + "; " + caveat
 	}
 	m.Why = caveat
 }
 
-// departure tells how far the responses of subsystem i over steps of size h to inputs held over the first of
-// them are from those of its state space, relative to the largest of each output to each input.
+// departure returns the largest distance of the responses of subsystem i over steps of size h, to inputs moved over the
+// first step, from those of its state space, relative to the largest response of each output to each input.
 func (p *Point) departure(i int, h float64) (worst float64, err error) {
 	m, x := p.Models[i], p.X
 	r, err := m.Space.Over(h, 0)

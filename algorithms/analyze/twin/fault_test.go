@@ -8,7 +8,7 @@ import (
 	"github.com/macrostep/macrostep/algorithms/analyze/analyzetest"
 )
 
-// A fault in the analysis is an error of it, told of the algorithm where that is all it hits.
+// A panic in the analysis is an error, of a single algorithm if it affects no other.
 func TestFaultsAreErrors(t *testing.T) {
 	sys, _ := analyzetest.Masses(t, 2)
 	_, err := At(t.Context(), sys, Options{Step: 1e-3}, func(*Point) error { panic("bad length") })

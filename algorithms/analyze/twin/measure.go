@@ -12,30 +12,28 @@ import (
 )
 
 const (
-	// responseSteps are those over which the response to an input is followed.
+	// responseSteps is the number of points of a response.
 	responseSteps = 25
-	// longestStride bounds how many times as many there are of short steps.
+	// longestStride is the largest number of short steps between two points.
 	longestStride = 80
-	// measuredNoise is the part of the largest singular value of a measured response
-	// that counts as none, where replays are exact.
+	// measuredNoise is the size of negligible singular values of a measured response, relative to the
+	// largest, if replays are exact.
 	measuredNoise = 1e-10
-	// atRest is the part of an output that it moves by where that counts as none.
+	// atRest is the relative change of an output that counts as none.
 	atRest = 1e-12
-	// Good is the misfit of a model below which no better one is looked for.
+	// Good is the misfit of a model below which the search for a better one ends.
 	Good = 1e-4
-	// OwnMisfit is how far the motion of a subsystem by itself may be from that of its model.
+	// OwnMisfit is the largest distance of the motion of a subsystem with held inputs from that of its model.
 	OwnMisfit = 1e-3
-	// untrustedShift is how far a response may be from that of the same movement at another step.
+	// untrustedShift is the largest relative difference of the responses to the same move at different steps.
 	untrustedShift = 0.1
 )
 
-// kicks are how far an input is moved, relative to its magnitude: little where the subsystem is
-// not linear, more where its solver leaves more open, or where the magnitude is not known and
-// hardly moves it.
+// kicks are the moves of an input, relative to its magnitude, in the order in which they are tried: small ones for
+// nonlinear subsystems, large ones for inaccurate solvers and for unknown magnitudes.
 var kicks = []float64{1e-3, 1e-4, 1e-5, 1e-6, 1e-2, 1e-1, 1, 1e2, 1e4}
 
-// measure finds the response of subsystem i over steps of size h, by the way of moving its
-// inputs that gives the best.
+// measure returns the response of subsystem i over steps of size h, measured with the kick that gives the best model.
 func (p *Point) measure(i int, h float64) (best *linear.Response, err error) {
 	for _, kick := range kicks {
 		r, failed := p.measureBy(i, h, kick)
@@ -62,9 +60,8 @@ func (p *Point) measure(i int, h float64) (best *linear.Response, err error) {
 	return best, p.grows(i, h, best)
 }
 
-// measureBy follows subsystem i over responseSteps steps of size h, once as it goes with its
-// inputs held, and once for each coefficient of each input over the first step, always from
-// the operating point.
+// measureBy returns the response of subsystem i over steps of size h. From the operating point, it steps with held
+// inputs, and with each coefficient of each input moved up and down over the first step.
 func (p *Point) measureBy(i int, h, kick float64) (*linear.Response, error) {
 	m, x := p.Models[i], p.X
 	ny, nu := m.Outputs(), len(m.Info.In)
@@ -87,8 +84,7 @@ func (p *Point) measureBy(i int, h, kick float64) (*linear.Response, error) {
 	}
 	for power := range powers {
 		for k := range nu {
-			// There and back: the difference is the response, and what the mean is off by
-			// is noise, and what is not linear.
+			// The difference of up and down is the response, the deviation of their mean is noise and nonlinearity.
 			way := p.inputSize(i, k) * max(kick, math.Sqrt(x.Replay(i).Replays))
 			if power == 0 {
 				ways[k] = way
@@ -136,8 +132,8 @@ func (p *Point) measureBy(i int, h, kick float64) (*linear.Response, error) {
 	return r, nil
 }
 
-// inputSize returns the size of input k of subsystem i: the largest that it was on the way here, or its magnitude where
-// that is what is left of a difference of larger numbers.
+// inputSize returns the size of input k of subsystem i: its largest magnitude up to the operating point, or the typical
+// one if the former is only rounding.
 func (p *Point) inputSize(i, k int) float64 {
 	size, typical := p.sizes[p.X.Sys.InAt[i]+k], p.Models[i].Info.In[k].Magnitude()
 	if size < linear.Nothing*typical {
@@ -146,14 +142,14 @@ func (p *Point) inputSize(i, k int) float64 {
 	return size
 }
 
-// stride returns the number of steps between those of a response that a model is found in.
+// stride returns the number of steps between two points of a response.
 func (p *Point) stride(h float64) int {
 	return int(min(max(math.Ceil(p.Window/(responseSteps*h)), 1), longestStride))
 }
 
-// follow goes back to the operating point and takes steps with the inputs held, but for the
-// coefficient of the power of s/h of input k over one of the steps, which is moved, or over all if when
-// is negative.
+// follow returns the outputs of subsystem i after each step from the operating point on, with held inputs, except that
+// way is added to the coefficient of (s/h)^power of input k over step number when, or over all steps if when is
+// negative. k < 0 = all inputs are held.
 func (p *Point) follow(i int, h float64, k, power int, way float64, when int) (out [][]float64, err error) {
 	x, m := p.X, p.Models[i]
 	sub, done, err := p.begin(i)

@@ -17,52 +17,50 @@ import (
 )
 
 const (
-	// Many subsystems are looked at less closely if there are more: fewer points, few connections, and only where something grows.
+	// Many is the number of subsystems above which an analysis is coarser: fewer points, and few connections.
 	Many = 20
-	// FewerSteps of a forecast are taken of many subsystems.
+	// FewerSteps is the length of a forecast of many subsystems, in steps.
 	FewerSteps = 250
 )
 
 // Sources of the models of subsystems.
 const (
-	Measured    = "measured"    // by steps repeated from a saved state, its own solver included
-	Renewed     = "renewed"     // likewise, but each time from the start by another instance, led the way again
+	Measured    = "measured"    // by steps repeated from a saved state, including the internal solver
+	Renewed     = "renewed"     // likewise, each time by another instance led from the start to the operating point
 	Directional = "directional" // by directional derivatives, integrated exactly
 	None        = "none"
 )
 
-// Point is a coupled system at an operating point, of which the models are taken: it holds the
-// run there while they are.
+// Point is a coupled system at an operating point. The run is held there while the models are made.
 type Point struct {
 	Ctx    context.Context
 	X      *master.Exec
 	T      float64
 	Step   float64   // of the analysis
 	Y      []float64 // outputs
-	sizes  []float64 // of inputs: the largest that they were on the way here
+	sizes  []float64 // largest magnitude of each input up to here
 	Order  int       // highest power of s that inputs may have
 	Models []*Model
-	// Window is how long responses are followed at least, in s: over a few short steps slow
-	// modes could not be told.
+	// Window is the least length of a response in s: a few short steps would not show slow modes.
 	Window float64
-	// way holds the inputs at the communication points from the start to here, which lie a step apart.
+	// way holds the inputs at the communication points from the start to here.
 	way   [][]float64
 	Start float64
-	// measurements are asked for by those who work beside the calling thread; nil = nobody does.
+	// measurements are requested by goroutines of Each; nil = none are running.
 	measurements chan func()
-	// Broken tells by subsystem why it cannot go back although it promises to.
+	// Broken is, by subsystem, why it cannot go back although it claims to.
 	Broken map[int]string
 }
 
-// Model is what is known of one subsystem.
+// Model is the source of the responses of one subsystem.
 type Model struct {
 	Info        *master.Info
 	Source, Why string
-	Order       int                // of input derivatives that it takes, as far as the analysis looks
-	Takes       int                // of those that it takes at all
+	Order       int                // of input derivatives that it supports, up to that of the analysis
+	Takes       int                // of input derivatives that it supports, up to MostDerivatives
 	Space       *linear.StateSpace // Directional
-	another     master.Duplicator  // makes further instances; nil = none are needed, or there are none
-	// Departs tells how a component does otherwise than its directional derivatives say; "" = not that is known.
+	another     master.Duplicator  // makes further instances; nil = not needed, or not possible
+	// Departs is how the component differs from its directional derivatives, "" = no difference is known.
 	Departs string
 	lock    sync.Mutex
 	known   map[float64]found // by step
@@ -74,7 +72,7 @@ type found struct {
 	err      error
 }
 
-// end ends a subsystem that was duplicated.
+// end terminates and closes a further instance.
 func end(s master.Subsystem) error {
 	var err error
 	if t, ok := master.As[master.Terminator](s); ok {
@@ -86,9 +84,10 @@ func end(s master.Subsystem) error {
 	return err
 }
 
-// newPoint chooses where the model of each subsystem comes from.
+// newPoint chooses the source of the model of each subsystem.
 func newPoint(ctx context.Context, x *master.Exec, o Options, t float64, of *prober) (*Point, error) {
-	p := &Point{Ctx: ctx, X: x, T: t, Step: o.Step, Start: o.Start, Order: o.Order, Y: slices.Clone(x.Y), sizes: of.sizes, way: of.way, Broken: of.broken}
+	p := &Point{Ctx: ctx, X: x, T: t, Step: o.Step, Start: o.Start, Order: o.Order,
+		Y: slices.Clone(x.Y), sizes: of.sizes, way: of.way, Broken: of.broken}
 	for i, info := range x.Sys.Infos {
 		m := &Model{Info: info, Source: Measured, Order: of.taken[i], Takes: of.takes[i], known: map[float64]found{}}
 		p.Models = append(p.Models, m)
@@ -98,7 +97,7 @@ func newPoint(ctx context.Context, x *master.Exec, o Options, t float64, of *pro
 			if differs == "" {
 				continue
 			}
-			without = "it computes something else in steps that may be undone (noSetFMUStatePriorToCurrentPoint = false): " + differs
+			without = "it computes different values in steps that may be undone (noSetFMUStatePriorToCurrentPoint = false): " + differs
 		}
 		m.Space, m.Why = p.derivatives(i)
 		exact, why := m.Space, m.Why
@@ -123,7 +122,7 @@ func newPoint(ctx context.Context, x *master.Exec, o Options, t float64, of *pro
 	return p, nil
 }
 
-// Outputs returns the number of outputs that are no internal ones.
+// Outputs returns the number of outputs that are not internal.
 func (m *Model) Outputs() int {
 	n := 0
 	for _, o := range m.Info.Out {
@@ -134,13 +133,13 @@ func (m *Model) Outputs() int {
 	return n
 }
 
-// derivatives asks subsystem i for its state space.
+// derivatives returns the state space of subsystem i from its directional derivatives, or why there is none.
 func (p *Point) derivatives(i int) (*linear.StateSpace, string) {
 	sys := p.X.Sys
 	info, sub := sys.Infos[i], sys.Subsystems[i]
 	source, ok := master.As[master.Linearizer](sub)
 	if !info.Caps.DirectionalDerivative || !ok {
-		return nil, "it gives no directional derivatives (providesDirectionalDerivative)"
+		return nil, "it provides no directional derivatives (providesDirectionalDerivative)"
 	}
 	n, nu, ny := len(source.States()), len(info.In), len(info.Out)
 	if n == 0 && !info.Stateless {
@@ -202,7 +201,7 @@ func (p *Point) Over(i int, h float64) (*linear.Response, error) {
 	return r, err
 }
 
-// find is over on the thread from which the subsystems are called.
+// find is Over on the goroutine that calls the subsystems.
 func (p *Point) find(i int, h float64) (*linear.Response, error) {
 	m := p.Models[i]
 	m.lock.Lock()
@@ -214,7 +213,7 @@ func (p *Point) find(i int, h float64) (*linear.Response, error) {
 	switch m.Source {
 	case Measured, Renewed:
 		got.err = Guarded(func() (err error) { got.response, err = p.measure(i, h); return err })
-		if m.Source == Measured { // however it ended, the run goes on from here
+		if m.Source == Measured { // the run continues from here
 			got.err = errors.Join(got.err, p.X.Restore(i))
 		}
 	case Directional:
@@ -223,7 +222,7 @@ func (p *Point) find(i int, h float64) (*linear.Response, error) {
 		got.err = errors.New(m.Why)
 	}
 	if got.err != nil {
-		var step *master.StepError // which says of whom
+		var step *master.StepError // names its subsystem
 		if text := got.err.Error(); errors.As(got.err, &step) && strings.HasPrefix(text, m.Info.Name) {
 			got = found{err: got.err}
 		} else {
@@ -236,8 +235,8 @@ func (p *Point) find(i int, h float64) (*linear.Response, error) {
 	return got.response, got.err
 }
 
-// Each does n pieces of work side by side, while the calling thread takes the measurements
-// that they ask for: subsystems are called from it alone.
+// Each calls work(0) … work(n-1) in parallel, while the calling goroutine, which alone calls subsystems, makes the
+// measurements that they need. A panic of work(k) is passed to failed(k). The error is that of the context.
 func (p *Point) Each(n int, observe func(done, all int), work func(k int), failed func(k int, err error)) error {
 	next, finished := make(chan int, n), make(chan struct{}, n)
 	p.measurements = make(chan func())
@@ -272,8 +271,8 @@ func (p *Point) Each(n int, observe func(done, all int), work func(k int), faile
 	return context.Cause(p.Ctx)
 }
 
-// MacroStep takes a macro step of a run. That a subsystem ends the simulation is an error
-// here: what is measured after it means nothing.
+// MacroStep takes a macro step of a run. It returns an error if a subsystem ends the simulation: measurements after that
+// would be meaningless.
 func MacroStep(ctx context.Context, run *master.Run) (more bool, err error) {
 	more, err = run.Step(ctx)
 	if err == nil && run.Terminated() {
@@ -282,12 +281,11 @@ func MacroStep(ctx context.Context, run *master.Run) (more bool, err error) {
 	return more, err
 }
 
-// Guarded does part of an analysis. A fault in it is an error, and ends nothing else: a run
-// that is to follow does not depend on what is told beforehand.
+// Guarded calls do and returns a panic in it as an error, so that a run after the analysis is not affected.
 func Guarded(do func() error) (err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			err = fmt.Errorf("it could not be analysed, through a fault of macrostep that is worth a report: %v", fault)
+			err = fmt.Errorf("it could not be analysed because of a bug in macrostep; please report it: %v", fault)
 		}
 	}()
 	return do()

@@ -12,13 +12,13 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Options say where a system is analysed.
+// Options are those of an operating point.
 type Options struct {
 	Start, At float64 // s; the operating point is the start, or the first communication point at or after At
-	Step      float64 // macro step in s, of the way there and in the middle of the scan
+	Step      float64 // macro step in s, up to the operating point and in the middle of the scan
 	Tolerance float64 // of the subsystems; 0 = none
-	Order     int     // highest extrapolation order that is looked at
-	From, To  float64 // s: the step sizes that are scanned; 0 = Step/30 and Step·30
+	Order     int     // highest extrapolation order
+	From, To  float64 // s: bounds of the scanned step sizes; 0 = Step/30 and Step·30
 }
 
 // Bounds returns the range of step sizes that is scanned.
@@ -27,10 +27,11 @@ func (o *Options) Bounds() (from, to float64) {
 	return cmp.Or(o.From, o.Step/part), cmp.Or(o.To, o.Step*part)
 }
 
-// windowSteps is how long responses are followed at least, in steps of the analysis.
+// windowSteps is the least length of a response in steps of the analysis.
 const windowSteps = 10
 
-// At has something done at the operating point of a system.
+// At brings a system to its operating point, by explicit coupling, and calls do there. It returns the result of this run.
+// Errors are those of the run and of do.
 func At(ctx context.Context, sys *master.System, o Options, do func(p *Point) error) (master.Result, error) {
 	way, err := algorithms.NewCoupling(algorithms.Config{})
 	if err != nil {
@@ -68,23 +69,22 @@ func At(ctx context.Context, sys *master.System, o Options, do func(p *Point) er
 	return result, err
 }
 
-// prober is an algorithm that goes to the operating point by another one, and has something
-// done there.
+// prober is explicit coupling that calls do at the operating point.
 type prober struct {
 	*algorithms.Coupling
 	at    float64
 	order int
 	do    func(ctx context.Context, x *master.Exec, t float64) error
 	done  bool
-	// broken tells by subsystem why it cannot go back although it promises to.
+	// broken is, by subsystem, why it cannot go back although it claims to.
 	broken map[int]string
-	taken  []int       // by subsystem: order of input derivatives that it takes, up to order
-	takes  []int       // likewise, up to what algorithms ask for
-	sizes  []float64   // of inputs, so far
+	taken  []int       // by subsystem: order of input derivatives that it supports, up to order
+	takes  []int       // likewise, up to MostDerivatives
+	sizes  []float64   // largest magnitude of each input so far
 	way    [][]float64 // inputs at the communication points, so far
 }
 
-// NeedsRollback returns all subsystems that can: their responses are measured.
+// NeedsRollback returns all subsystems that support rollback, for measuring their responses.
 func (p *prober) NeedsRollback(s *master.System) []int {
 	var out []int
 	for i, info := range s.Infos {
@@ -95,7 +95,7 @@ func (p *prober) NeedsRollback(s *master.System) []int {
 	return out
 }
 
-// DoesWithout lets subsystems that do not keep their promises be told of.
+// DoesWithout notes that a subsystem fails at rollback, and accepts it.
 func (p *prober) DoesWithout(i int, why error) bool {
 	if p.broken == nil {
 		p.broken = map[int]string{}
@@ -104,12 +104,12 @@ func (p *prober) DoesWithout(i int, why error) bool {
 	return true
 }
 
-// Reason returns an error without the kind that it is of.
+// Reason returns the text of an error without that of master.ErrCapability.
 func Reason(err error) string {
 	return strings.Replace(err.Error(), master.ErrCapability.Error()+": ", "", 1)
 }
 
-// InputDerivativeOrder asks for those that responses are measured to.
+// InputDerivativeOrder returns the highest order that is measured.
 func (p *prober) InputDerivativeOrder() int { return p.order }
 
 func (p *prober) Init(x *master.Exec, t0 float64) error {
@@ -153,6 +153,6 @@ func (p *prober) Attempt(ctx context.Context, x *master.Exec, t, H float64, tria
 	return p.Coupling.Attempt(ctx, x, t, H, trial)
 }
 
-// MostDerivatives is the highest order of input derivatives that an algorithm asks for: the second solution of ex-local has
-// one more than the highest extrapolation order.
+// MostDerivatives is the highest order of input derivatives that algorithms use: the second solution of ex-local is one
+// above the highest extrapolation order.
 const MostDerivatives = algorithms.MaxOrder + 1

@@ -8,10 +8,10 @@ import (
 	"github.com/macrostep/macrostep/algorithms/internal/num"
 )
 
-// mostRates bounds the steps of a component in a macro step, and the macro steps of a period, that are analysed.
+// mostRates is the largest number of steps of a component per macro step, and of macro steps in a period.
 const mostRates = 1000
 
-// OwnRates returns the rates that are other than that of the macro step.
+// OwnRates returns the rates that differ from one step per macro step.
 func OwnRates(all []algorithms.Rate) []algorithms.Rate {
 	var out []algorithms.Rate
 	for _, r := range all {
@@ -22,7 +22,7 @@ func OwnRates(all []algorithms.Rate) []algorithms.Rate {
 	return out
 }
 
-// rateText writes a rate as the command line takes it.
+// rateText returns a rate in the syntax of the command line.
 func rateText(r algorithms.Rate) string {
 	if r.Over > 1 {
 		return fmt.Sprintf("%s=1/%d", r.Component, r.Over)
@@ -30,7 +30,7 @@ func rateText(r algorithms.Rate) string {
 	return fmt.Sprintf("%s=%d", r.Component, r.Steps)
 }
 
-// RateTexts writes the rates of the strategy.
+// RateTexts returns the rates of the strategy in the syntax of the command line.
 func (s *Scheme) RateTexts() []string {
 	var out []string
 	for _, r := range s.Rates {
@@ -39,7 +39,7 @@ func (s *Scheme) RateTexts() []string {
 	return out
 }
 
-// Rate returns that of a component: steps in a macro step, or macro steps that one goes over.
+// Rate returns the number of steps of a component per macro step, and of macro steps per step; one of them is 1.
 func (s *Scheme) Rate(component string) (steps, over int) {
 	k := slices.IndexFunc(s.Rates, func(r algorithms.Rate) bool { return r.Component == component })
 	if k < 0 {
@@ -48,26 +48,26 @@ func (s *Scheme) Rate(component string) (steps, over int) {
 	return s.Rates[k].Steps, s.Rates[k].Over
 }
 
-// Period returns the macro steps from one point at which all components take part to the next.
+// Period returns the number of macro steps after which all components step together; above mostRates it may be too low.
 func (s *Scheme) Period() int {
 	n := 1
 	for _, r := range s.Rates {
 		if n = num.LCM(n, r.Over); n > mostRates {
-			return n // too long, as it stands
+			return n // too long already
 		}
 	}
 	return n
 }
 
-// Beyond tells that the rates of the strategy are not looked at, "" if they are.
+// Beyond returns why strategies with these rates are not analysed, or "".
 func (s *Scheme) Beyond() string {
 	for _, r := range s.Rates {
 		if r.Steps > mostRates {
-			return fmt.Sprintf("%s takes %d steps a macro step, and more than %d are not analysed", r.Component, r.Steps, mostRates)
+			return fmt.Sprintf("%s takes %d steps per macro step; more than %d are not analysed", r.Component, r.Steps, mostRates)
 		}
 	}
 	if s.Period() > mostRates {
-		return fmt.Sprintf("the slow components take part together after more than %d macro steps, and such a coupling is not analysed", mostRates)
+		return fmt.Sprintf("the slow components step together after more than %d macro steps; such a coupling is not analysed", mostRates)
 	}
 	return ""
 }

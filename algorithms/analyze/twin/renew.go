@@ -9,11 +9,11 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// longestWay is that from the start, in steps, that another instance is led again and again.
+// longestWay is the largest number of steps from the start to the operating point over which instances are led.
 const longestWay = 20_000
 
-// renewable has another instance of subsystem i led to where it is, and tells why that cannot be done, "" if
-// it can.
+// renewable leads another instance of subsystem i to the operating point and compares it. It returns why this is not
+// possible, or "".
 func (p *Point) renewable(i int) string {
 	another, ok := master.As[master.Duplicator](p.X.Sys.Subsystems[i])
 	if !ok {
@@ -36,22 +36,24 @@ func (p *Point) renewable(i int) string {
 	return ""
 }
 
-// leads returns why another instance of subsystem i cannot be led from the start to here, "" if it can.
+// leads returns why another instance of subsystem i cannot be led from the start to here, or "".
 func (p *Point) leads(i int) string {
 	info := p.X.Sys.Infos[i]
 	if len(p.way) > longestWay {
-		return fmt.Sprintf("the way of %d steps from the start is too long to be gone by further instances again and again: take an earlier point or longer steps", len(p.way)-1)
+		return fmt.Sprintf("the operating point is %d steps from the start, too far for leading further instances there: "+
+			"take an earlier point or longer steps", len(p.way)-1)
 	}
 	for k := range info.DiscreteIn {
 		if len(p.way) > 1 && p.X.Sys.DiscreteConnected(i, k) {
-			return fmt.Sprintf("its input %s is not Real and has moved since the start, where it could be measured on further instances", info.DiscreteIn[k].Name)
+			return fmt.Sprintf("its input %s is not Real and has changed since the start, so that further instances cannot be "+
+				"led here", info.DiscreteIn[k].Name)
 		}
 	}
 	return ""
 }
 
 // renew makes another instance of subsystem i and leads it from the start to the operating point
-// by the inputs that the first one has had. The caller ends it.
+// with the same inputs. The caller must end it.
 func (p *Point) renew(i int) (sub master.Subsystem, err error) {
 	x, m := p.X, p.Models[i]
 	from, to := x.Sys.InAt[i], x.Sys.InAt[i+1]
@@ -62,7 +64,7 @@ func (p *Point) renew(i int) (sub master.Subsystem, err error) {
 	if sub, err = m.another.Duplicate(p.Ctx, m.Order); err != nil {
 		return nil, err
 	}
-	late := 0 // what is stepped after its sources has their new values
+	late := 0 // subsystems stepped after their sources get their new values
 	if slices.Contains(x.Sys.Late, i) {
 		late = 1
 	}
@@ -80,7 +82,7 @@ func (p *Point) renew(i int) (sub master.Subsystem, err error) {
 	return sub, nil
 }
 
-// elsewhere tells that another instance, led the same way, is not where the first one is, "" if it is.
+// elsewhere returns how the outputs of another instance, led the same way, differ from those here, or "".
 func (p *Point) elsewhere(i int, sub master.Subsystem) string {
 	const same = 1e-6
 	m := p.Models[i]
@@ -93,14 +95,14 @@ func (p *Point) elsewhere(i int, sub master.Subsystem) string {
 	}
 	for o, v := range y[:m.Outputs()] {
 		if want := p.Y[p.X.Sys.OutAt[i]+o]; math.Abs(v-want) > same*max(math.Abs(want), m.Info.Out[o].Magnitude()) {
-			return fmt.Sprintf("a further instance, led the same way, is elsewhere: %s is %g and not %g", m.Info.Out[o].Name, v, want)
+			return fmt.Sprintf("a further instance with the same inputs has other outputs: %s is %g and not %g", m.Info.Out[o].Name, v, want)
 		}
 	}
 	return ""
 }
 
-// begin returns subsystem i at the operating point: itself, taken back, or another instance. done is
-// called in the end.
+// begin returns subsystem i at the operating point: itself, restored, or another instance. The caller must call done
+// afterwards.
 func (p *Point) begin(i int) (sub master.Subsystem, done func() error, err error) {
 	if p.Models[i].another == nil {
 		sub = p.X.Sys.Subsystems[i]
@@ -112,8 +114,8 @@ func (p *Point) begin(i int) (sub master.Subsystem, done func() error, err error
 	return sub, func() error { return end(sub) }, nil
 }
 
-// take has subsystem i step from point n of a course that begin has begun. Itself it goes back to the
-// operating point again, but not to before that.
+// take makes step n of subsystem i after begin. The subsystem itself will be restored to the
+// operating point again, but not to earlier points.
 func (p *Point) take(i int, sub master.Subsystem, n int, h float64) error {
 	if p.Models[i].another == nil {
 		promise(sub, n == 0)
@@ -128,8 +130,8 @@ func promise(sub master.Subsystem, noRestoreBefore bool) {
 	}
 }
 
-// Lead goes back to the operating point and takes subsystem i over steps of size h, its inputs being off those
-// there by u[n] over step n. It gives the outputs after each.
+// Lead returns the outputs of subsystem i after each step of size h from the operating point, with u[n] added to its
+// inputs over step n.
 func (p *Point) Lead(i int, h float64, u [][]float64) (out [][]float64, err error) {
 	x, m := p.X, p.Models[i]
 	sub, done, err := p.begin(i)
@@ -147,7 +149,7 @@ func (p *Point) Lead(i int, h float64, u [][]float64) (out [][]float64, err erro
 		if err := sub.SetInputs(now); err != nil {
 			return nil, err
 		}
-		for order := 1; n == 0 && order <= m.Order; order++ { // none, as long as nothing else is said
+		for order := 1; n == 0 && order <= m.Order; order++ { // held inputs, also in later steps
 			if err := derivatives.SetInputDerivatives(order, make([]float64, len(now))); err != nil {
 				return nil, err
 			}

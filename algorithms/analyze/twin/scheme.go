@@ -22,28 +22,28 @@ type Scheme struct {
 	Preset string
 	Params map[string]string
 	Order  int
-	// Substeps is their number where inputs are sampled; 0 = that which strategies take by default.
+	// Substeps is their number where inputs are sampled; 0 = the default of the strategies.
 	Substeps int
-	// Rates are those of the components that have others than that of the macro step.
+	// Rates are those of components that do not take one step per macro step.
 	Rates []algorithms.Rate
-	// Bonds are those at which the energy is corrected. A force that makes up for an energy divides it by a velocity
-	// (rodriguez (17)): the system is not linear, so that no eigenvalue shows whether motions grow.
+	// Bonds are those at which the energy is corrected. The correcting force divides an energy by a velocity
+	// (rodriguez (17)): it is not linear, so that eigenvalues do not show whether motions grow.
 	Bonds []algorithms.Bond
-	// Ideal tells that the inputs of components that can neither take derivatives nor vary their step, in runs held, are
-	// sampled too: it is no run but the motion that runs are compared with.
+	// Ideal samples the inputs of components with neither input derivatives nor variable steps, too, which runs hold: it
+	// is for the motion with which runs are compared.
 	Ideal bool
-	// Hidden tells that the strategy has more state than the outputs at the last
-	// communication points, or is not linear: its propagation is not formed but followed.
+	// Hidden means that the strategy has more state than the outputs at the last communication points, or is not linear:
+	// its propagation matrix cannot be formed, and a run is followed.
 	Hidden bool
-	// Reach is how many connections farther, at most, something has been seen in one step, as far as is
-	// known from steps that were looked at before; used by one thread at a time.
+	// Reach is the largest distance in connections over which a step had an effect at earlier step sizes; used by one
+	// goroutine at a time.
 	Reach int
 }
 
-// Holds reports whether the inputs of a component are held, whatever the order.
+// Holds reports whether the inputs of a component are held at every order.
 func (s *Scheme) Holds(m *Model) bool { return m.Order == 0 && !m.Info.Caps.VariableStep && !s.Ideal }
 
-// Algorithm returns the strategy anew.
+// Algorithm returns a new instance of the strategy.
 func (s *Scheme) Algorithm() (master.Algorithm, error) {
 	params := map[string]string{"order": fmt.Sprint(s.Order)}
 	for k, v := range s.Params {
@@ -56,7 +56,7 @@ func (s *Scheme) Algorithm() (master.Algorithm, error) {
 	return choice.Algorithm, nil
 }
 
-// Start makes a run of the strategy over some steps.
+// Start returns a run of the strategy over some steps of size h, not yet started.
 func (s *Scheme) Start(sys *master.System, h float64, steps int) (*master.Run, error) {
 	alg, err := s.Algorithm()
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *Scheme) Start(sys *master.System, h float64, steps int) (*master.Run, e
 func (p *Point) StepOf(i int, s *Scheme, h float64) float64 {
 	m := p.Models[i]
 	steps, over := s.Rate(m.Info.Name)
-	if steps > 1 { // with the polynomials at the start of each of them
+	if steps > 1 { // each with its own polynomial
 		return h / float64(steps)
 	}
 	h *= float64(over)
@@ -82,17 +82,17 @@ func (p *Point) StepOf(i int, s *Scheme, h float64) float64 {
 	return h / substeps
 }
 
-// substeps is the number that the strategies take by default.
+// substeps is the default number of substeps.
 const substeps = 10
 
-// Twins makes the linear system that the strategy is run on at steps of size h. scaled, if not
-// negative, is an input whose connection has its gain multiplied by gain. Driven ones move by
-// themselves too.
+// Twins returns the linear system for the strategy at steps of size h. scaled, if not
+// negative, is an input whose connection has its gain multiplied by gain. Driven twins include the motion of the
+// subsystems with held inputs.
 func (p *Point) Twins(s *Scheme, h float64, scaled int, gain float64, driven bool) ([]*Twin, *master.System, error) {
 	return p.TwinsOf(s, h, scaled, gain, driven, driven)
 }
 
-// TwinsOf is twins; whole ones have the states that no input reaches, too.
+// TwinsOf is Twins; whole twins also have the states that no input reaches.
 func (p *Point) TwinsOf(s *Scheme, h float64, scaled int, gain float64, driven, whole bool) ([]*Twin, *master.System, error) {
 	twins := make([]*Twin, len(p.Models))
 	for i, m := range p.Models {
@@ -111,15 +111,15 @@ func (p *Point) TwinsOf(s *Scheme, h float64, scaled int, gain float64, driven, 
 	return twins, system, err
 }
 
-// Absolute has twin i take and show what the component does, in place of deviations from that: tolerances go by values, and a power
-// is a product of them.
+// Absolute makes the inputs and outputs of twin i absolute values instead of deviations, as needed for tolerances and
+// powers.
 func (p *Point) Absolute(i int, t *Twin) {
 	sys := p.X.Sys
 	t.Taken, t.Shown = p.X.W[sys.InAt[i]:sys.InAt[i+1]], p.Y[sys.OutAt[i]:sys.OutAt[i]+p.Models[i].Outputs()]
 	copy(t.Decl.StartIn, t.Taken)
 }
 
-// Couple connects twins like the system, with another gain of input scaled.
+// Couple connects twins like the system, with the gain of input scaled multiplied by gain.
 func (p *Point) Couple(twins []*Twin, scaled int, gain float64) (*master.System, error) {
 	sys := p.X.Sys
 	var subs []master.Subsystem
@@ -145,7 +145,7 @@ func (p *Point) Couple(twins []*Twin, scaled int, gain float64) (*master.System,
 	return master.NewSystem(subs, links)
 }
 
-// endpoint names the entry of u or y, whose parts begin at offsets.
+// endpoint returns the port of an entry of u or y; offsets are those of the subsystems.
 func endpoint(sys *master.System, offsets []int, at int, input bool) master.Endpoint {
 	i := num.Owner(offsets, at)
 	ports := sys.Infos[i].Out

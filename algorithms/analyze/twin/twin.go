@@ -9,22 +9,21 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Twin stands for a subsystem in runs of a strategy: it follows a Response, in deviations
-// from the operating point, and has the capabilities that decide how inputs reach the
-// original. It can always go back.
+// Twin replaces a subsystem in runs of a strategy: it follows a Response, in deviations
+// from the operating point, and has the capabilities that decide how the strategy delivers inputs. It always supports
+// rollback.
 type Twin struct {
 	Decl   master.Info
 	r      *linear.Response // over steps of size h
 	h      float64
-	Order  int          // of input derivatives that it takes
-	Driven bool         // it moves by itself too
-	Fine   bool         // it takes longer steps in several of its own
-	Flow   *linear.Flow // it takes steps of any size; nil = of size h
-	// Shown and taken are outputs and inputs at the operating point, where not deviations from them are to be
-	// seen; nil = they are.
+	Order  int          // of input derivatives that it supports
+	Driven bool         // includes the motion of the subsystem with held inputs
+	Fine   bool         // makes longer steps of several of size h
+	Flow   *linear.Flow // for steps of any size; nil = steps of size h
+	// Shown and Taken are added to outputs and inputs to make them absolute; nil = deviations.
 	Shown, Taken []float64
-	Forced       []float64 // outputs that it shows whatever is done with it; nil = its own
-	X0, Y0       []float64 // where it starts
+	Forced       []float64 // outputs after each step, whatever the inputs; nil = its own
+	X0, Y0       []float64 // state and outputs at the start
 	X, Y         []float64
 	next         []float64
 	U            [][]float64 // u and its derivatives
@@ -40,15 +39,15 @@ var (
 	_ master.Meter                 = (*Twin)(nil)
 )
 
-// sameStep is how far a step may be from that of the model, relative to it: the times of the many steps of a fast
-// component are rounded.
+// sameStep is the relative tolerance of a step: the times of the many steps of a fast component are rounded.
 const sameStep = 1e-6
 
 // NewTwin makes the twin of a subsystem over steps of size h.
 func NewTwin(of *master.Info, r *linear.Response, h float64, order int) *Twin {
 	n := r.States()
 	t := &Twin{r: r, h: h, Order: order, X0: make([]float64, n), X: make([]float64, n), next: make([]float64, n)}
-	t.Decl = master.Info{Name: of.Name, In: of.In, Step: master.Feedthrough{On: realOnly(of), Assumed: of.Step.Assumed}, Stateless: of.Stateless}
+	t.Decl = master.Info{Name: of.Name, In: of.In, Stateless: of.Stateless,
+		Step: master.Feedthrough{On: realOnly(of), Assumed: of.Step.Assumed}}
 	for _, p := range of.Out {
 		if !p.Internal {
 			t.Decl.Out = append(t.Decl.Out, p)
@@ -83,7 +82,7 @@ func realOnly(of *master.Info) [][]int {
 	return on
 }
 
-// Seconds tells nothing: reading a clock costs more than a step, and nobody asks.
+// Seconds returns 0: reading a clock would cost more than a step.
 func (t *Twin) Seconds() float64 { return 0 }
 
 func (t *Twin) Info() *master.Info { return &t.Decl }
@@ -120,7 +119,7 @@ func (t *Twin) Step(_ context.Context, at, h float64) (float64, error) {
 		pieces = max(int(math.Round(h/t.h)), 1)
 	}
 	if math.Abs(h-float64(pieces)*t.h) > sameStep*h {
-		return at, errors.New("the algorithm does not come to terms with this step and tries a shorter one")
+		return at, errors.New("the algorithm rejects this step and tries a shorter one, for which there is no model")
 	}
 	if t.Forced != nil {
 		copy(t.Y, t.Forced)
@@ -131,8 +130,7 @@ func (t *Twin) Step(_ context.Context, at, h float64) (float64, error) {
 		return at + h, nil
 	}
 	for j := range pieces {
-		// The derivatives at the start of the piece; where the response has no powers, the value in
-		// its middle.
+		// The derivatives at the start of the piece, or the value in its middle if the response has no powers.
 		for len(t.piece) < len(t.U) {
 			t.piece = append(t.piece, make([]float64, len(t.U[0])))
 		}
@@ -150,9 +148,9 @@ func (t *Twin) Step(_ context.Context, at, h float64) (float64, error) {
 	return at + h, nil
 }
 
-// sample puts the inputs over piece j, which begins at s, into piece[0]: their values in its middle;
-// of those that outputs follow at once, as the strategies sample them over two substeps, at the end
-// of each second piece that at its end, for which the one before makes up.
+// sample puts the inputs over piece j, which begins at s, into piece[0]: their values in its middle. Inputs with
+// feedthrough have the value at the end of every second piece, and the piece before compensates for it, like substeps of
+// the strategies.
 func (t *Twin) sample(j int, s float64) {
 	now := t.piece[0]
 	linear.Taylor(now, t.U, 0, s+t.h/2)
@@ -175,7 +173,7 @@ func (t *Twin) sample(j int, s float64) {
 	}
 }
 
-// step takes one of its own steps with inputs of these derivatives at its start.
+// step makes a step of size h with these derivatives of the inputs at its start.
 func (t *Twin) step(derivatives [][]float64) {
 	clear(t.next)
 	clear(t.Y)
@@ -214,7 +212,7 @@ func (t *Twin) Outputs(y []float64) error {
 	return nil
 }
 
-// Restart goes back to where it starts.
+// Restart restores the state at the start.
 func (t *Twin) Restart() {
 	copy(t.X, t.X0)
 	copy(t.Y, t.Y0)

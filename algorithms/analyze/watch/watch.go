@@ -1,4 +1,4 @@
-// Package watch looks, while a run goes on, whether an output grows as with an unstable coupling.
+// Package watch detects during a run that an output grows as with an unstable coupling.
 package watch
 
 import (
@@ -8,24 +8,23 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Recorder is a recorder that looks, while a run goes on, whether its steps are far beyond what is
-// stable. It asks the subsystems for nothing and costs some ns per output and step.
+// Recorder warns during a run if macro steps are far too large to be stable. It calls no subsystem and costs a few ns per
+// output and step.
 //
-// The second difference of an output over the macro steps is small beside the output where steps
-// resolve its motion. An unstable coupling multiplies it by the spectral radius in every step, whatever the
-// size of what it begins with. So it tells of outputs that feed others whose second difference has
-// grown tenfold in each of three windows, no more slowly in the last than before, as
-// powers of time do, and has come to a tenth of the output. At the beginning, two windows are enough if it has grown
-// four-hundredfold over both, which is by 1.8 in a step in the shortest. What grows by itself in a motion that steps resolve is
-// passed over, and so are jumps and contacts, which grow once.
+// Where steps resolve the motion of an output, its second difference over the macro steps is much smaller than the output.
+// An unstable coupling multiplies the second difference by the spectral radius in every step. The recorder warns of an
+// output that feeds an input if its second difference has reached a tenth of the output after it has grown tenfold in each
+// of three windows, in the last not more slowly than before (powers of time slow down). At the beginning of a run two
+// windows suffice if the growth over both is four-hundredfold, 1.8 per step in the shortest windows. Growth that steps
+// resolve is ignored, and so are jumps and contacts, which grow once.
 //
-// Only steps of one size are compared. Growth that is slower than tenfold in the longest window is not seen.
-// After the first steps it looks now and then only: what grows by as little as a thousandth in a step
-// has left the numbers in between, which ends the run with the same advice.
+// Only steps of one size are compared. Growth slower than tenfold in the longest window is not seen.
+// After the first steps the recorder rests most of the time: growth by a thousandth per step overflows during a rest, which
+// ends the run with the same advice.
 type Recorder struct {
-	// Warn is told once, while the run goes on; nil = nobody is.
+	// Warn is called at most once, during the run; may be nil.
 	Warn func(text string)
-	// Text is what it was told, "" if nothing.
+	// Text is the warning, "" = none.
 	Text string
 
 	sys     *master.System
@@ -34,20 +33,20 @@ type Recorder struct {
 	last    [2][]float64 // outputs at the last points, newest first
 	t, step float64
 	points  int // with this step
-	// It looks at so many points, and then rests up to a time.
+	// After look points, of which seen have passed, it rests until wake (s).
 	look, seen int
 	rests      bool
 	wake       float64
 }
 
-// The points that are looked at first and later, and the steps in between.
+// The points compared at first, and after each rest, and the steps of a rest.
 const (
 	firstLook = 2000
 	laterLook = 400
 	rest      = 200_000
 )
 
-// window holds maxima over a number of steps, and those of the windows before.
+// window holds maxima over a number of steps, and those of earlier windows.
 type window struct {
 	steps, taken int
 	highest      []float64 // of |y|, by output that feeds another
@@ -57,14 +56,14 @@ type window struct {
 
 const (
 	growing    = 3    // ratios of windows
-	steep      = 400  // of one less, in all: at the beginning, as a short run has no more
-	tenfold    = 10   // each of them at least
-	slowing    = 0.5  // by which the last may be smaller than the one before
-	unresolved = 0.1  // part of an output that its second difference has where steps do not resolve it
-	sameSize   = 1e-6 // of steps, relative
+	steep      = 400  // growth over growing-1 windows that suffices at the beginning
+	tenfold    = 10   // least growth from window to window
+	slowing    = 0.5  // least ratio of the last growth to the one before
+	unresolved = 0.1  // least ratio of second difference to output
+	sameSize   = 1e-6 // relative tolerance of equal steps
 )
 
-// watchedWindows are multiples of the one before.
+// watchedWindows are the lengths of the windows in steps, each a multiple of the one before.
 var watchedWindows = []int{5, 20, 80}
 
 var (
@@ -72,7 +71,7 @@ var (
 	_ master.StabilityJudge = (*Recorder)(nil)
 )
 
-// Begin takes the outputs that feed others.
+// Begin selects the outputs that feed Real inputs which are not held.
 func (w *Recorder) Begin(sys *master.System, _ []master.Port) error {
 	w.sys, w.points, w.look = sys, 0, firstLook
 	fed := make([]bool, sys.OutAt[len(sys.Infos)])
@@ -154,10 +153,10 @@ func (w *Recorder) Record(p *master.Point) error {
 	return nil
 }
 
-// Unstable returns what Warn was told.
+// Unstable returns the warning, or "".
 func (w *Recorder) Unstable() string { return w.Text }
 
-// take takes the maxima of a shorter window in.
+// take includes the maxima of a shorter window.
 func (o *window) take(s *window) {
 	for n, v := range s.bends[0] {
 		o.bends[0][n] = max(o.bends[0][n], v)
@@ -166,20 +165,21 @@ func (o *window) take(s *window) {
 	o.taken += s.steps
 }
 
-// tell says that an output grows.
+// tell warns that an output grows.
 func (w *Recorder) tell(o *window, n int) {
 	factor := math.Pow(o.bends[0][n]/o.bends[1][n], 1/float64(o.steps))
-	w.Text = fmt.Sprintf("up to t = %.4g s, %s has grown by %.3g in every macro step of %.4g s, in a motion that the steps do not resolve, as it does where the coupling is unstable: "+
-		"take shorter steps or another algorithm (macrostep analyze tells which are stable)", w.t, w.sys.OutName(w.feeds[n]), factor, w.step)
+	w.Text = fmt.Sprintf("up to t = %.4g s, %s has grown by %.3g in every macro step of %.4g s, and the steps do not "+
+		"resolve the motion: the coupling is probably unstable; "+
+		"take shorter steps or another algorithm (macrostep analyze finds stable ones)", w.t, w.sys.OutName(w.feeds[n]), factor, w.step)
 	if w.Warn != nil {
 		w.Warn(w.Text)
 	}
 }
 
-// grows returns an output that does, −1 if none.
+// grows returns the index of an output that grows, −1 = none.
 func (o *window) grows() int {
 	ratios := growing
-	if o.full < growing { // the run, or steps of this size, have only just begun
+	if o.full < growing { // the run, or its current step size, has only begun
 		if ratios = growing - 1; o.full < ratios {
 			return -1
 		}
@@ -202,7 +202,7 @@ func (o *window) grows() int {
 	return -1
 }
 
-// next begins the next window.
+// next starts the next window.
 func (o *window) next() {
 	oldest := o.bends[growing]
 	copy(o.bends[1:], o.bends[:growing])
@@ -213,7 +213,7 @@ func (o *window) next() {
 	o.full = min(o.full+1, growing)
 }
 
-// forget begins anew.
+// forget discards all windows.
 func (o *window) forget() {
 	for _, b := range o.bends {
 		clear(b)
