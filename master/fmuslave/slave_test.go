@@ -16,6 +16,7 @@ import (
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/fmuslave"
+	"github.com/macrostep/macrostep/master/internal/slavetest"
 	"github.com/macrostep/macrostep/master/mastertest"
 	"github.com/macrostep/macrostep/test/probe"
 )
@@ -159,9 +160,8 @@ func TestRefused(t *testing.T) {
 
 // Two names of one input are not both driven (fmi2 67).
 func TestDrivenTwice(t *testing.T) {
-	f := open(t, "twin inputs", func() (string, error) {
-		return probe.Pack(work, "twins", strings.Replace(probe.Description("twins", "", ""), `name="ud" valueReference="1"`, `name="ud" valueReference="0"`, 1))
-	})
+	f := slavetest.Packed(t, "twins", slavetest.Changed(t, probe.Description("twins", "", ""),
+		`name="ud" valueReference="1"`, `name="ud" valueReference="0"`))
 	for _, in := range [][]string{{"u"}, {"ud"}, {"mode", "u"}} { // mode has the same reference, of another type
 		_, err := fmuslave.New(fmuslave.Config{Name: "c", FMU: f, Inputs: in})
 		must(t, err)
@@ -242,7 +242,7 @@ func TestStartOfAliases(t *testing.T) {
 			text := probe.Description("aliases", "", "")
 			text = text[:strings.Index(text, "<ModelStructure>")] + "<ModelStructure><Outputs/></ModelStructure></fmiModelDescription>"
 			text = strings.NewReplacer(c.replace...).Replace(text)
-			f := open(t, "aliases "+c.name, func() (string, error) { return probe.Pack(work, "aliases", text) })
+			f := slavetest.Packed(t, "aliases "+c.name, text)
 			var trace bytes.Buffer
 			s := started(t, fmuslave.Config{Name: "c", FMU: f, Inputs: []string{"u"}, Starts: c.starts, Options: fmi.InstanceOptions{Trace: fmi.NewTrace(&trace)}})
 			if got := s.Info().StartIn[0]; got != c.u {
@@ -286,12 +286,24 @@ func TestEnds(t *testing.T) {
 	}{
 		{"never entered", func(*fmuslave.Slave) {}, ""},
 		{"initialisation", func(s *fmuslave.Slave) { s.EnterInit(t.Context(), master.Experiment{}) }, "FreeInstance"},
-		{"started", func(s *fmuslave.Slave) { start(t, s) }, "Terminate FreeInstance"},
-		{"stepped", func(s *fmuslave.Slave) { start(t, s); s.Step(t.Context(), 0, 1) }, "Terminate FreeInstance"},
-		{"discarded", func(s *fmuslave.Slave) { start(t, s); s.Step(t.Context(), 1, 1); s.Step(t.Context(), 2, 1) }, "Terminate FreeInstance"},
-		{"error", func(s *fmuslave.Slave) { start(t, s); s.Step(t.Context(), 1, 1); s.Step(t.Context(), 2, 1) }, "FreeInstance"},
-		{"fatal", func(s *fmuslave.Slave) { start(t, s); s.Step(t.Context(), 1, 1); s.Step(t.Context(), 2, 1) }, "DoStep"},
-		{"terminate fails", func(s *fmuslave.Slave) { start(t, s) }, "Terminate FreeInstance"},
+		{"started", func(s *fmuslave.Slave) { slavetest.Start(t, s, master.Experiment{}) }, "Terminate FreeInstance"},
+		{"stepped", func(s *fmuslave.Slave) { slavetest.Start(t, s, master.Experiment{}); s.Step(t.Context(), 0, 1) }, "Terminate FreeInstance"},
+		{"discarded", func(s *fmuslave.Slave) {
+			slavetest.Start(t, s, master.Experiment{})
+			s.Step(t.Context(), 1, 1)
+			s.Step(t.Context(), 2, 1)
+		}, "Terminate FreeInstance"},
+		{"error", func(s *fmuslave.Slave) {
+			slavetest.Start(t, s, master.Experiment{})
+			s.Step(t.Context(), 1, 1)
+			s.Step(t.Context(), 2, 1)
+		}, "FreeInstance"},
+		{"fatal", func(s *fmuslave.Slave) {
+			slavetest.Start(t, s, master.Experiment{})
+			s.Step(t.Context(), 1, 1)
+			s.Step(t.Context(), 2, 1)
+		}, "DoStep"},
+		{"terminate fails", func(s *fmuslave.Slave) { slavetest.Start(t, s, master.Experiment{}) }, "Terminate FreeInstance"},
 		{"enter fails", func(s *fmuslave.Slave) { s.EnterInit(t.Context(), master.Experiment{}) }, "FreeInstance"},
 		{"exit fails", func(s *fmuslave.Slave) {
 			s.EnterInit(t.Context(), master.Experiment{})
@@ -333,7 +345,7 @@ func TestSecondLife(t *testing.T) {
 	s := newSlave(t, fmuslave.Config{Name: "c", FMU: probeFMU(t, probe.Everything), Inputs: []string{"u", "s"}, Outputs: []string{"x", "quoted"}})
 	var first []float64
 	for life := range 2 {
-		startAt(t, s, master.Experiment{InputDerivatives: 2})
+		slavetest.Start(t, s, master.Experiment{InputDerivatives: 2})
 		if s.Seconds() != 0 {
 			t.Errorf("life %d begins with %g s", life, s.Seconds())
 		}
@@ -491,8 +503,8 @@ func TestDerivativesRefused(t *testing.T) {
 
 // Input derivatives arrive, for one step each, and survive nothing.
 func TestDerivatives(t *testing.T) {
-	s := newSlave(t, fmuslave.Config{Name: "c", FMU: probeFMU(t, probe.Everything), Inputs: []string{"ud", "u"}, Outputs: []string{"x"}})
-	startAt(t, s, master.Experiment{InputDerivatives: 2})
+	c := fmuslave.Config{Name: "c", FMU: probeFMU(t, probe.Everything), Inputs: []string{"ud", "u"}, Outputs: []string{"x"}}
+	s := startedAt(t, c, master.Experiment{InputDerivatives: 2})
 	must(t, s.SetInputs([]float64{0, 1}))
 	if err := s.PrepareInputDerivatives(3); !errors.Is(err, master.ErrCapability) {
 		t.Errorf("order 3: %v", err)
@@ -596,36 +608,15 @@ func TestFreeStateAfterFatal(t *testing.T) {
 	}
 }
 
-func TestDirectionalDerivative(t *testing.T) {
-	s := started(t, fmuslave.Config{
-		Name: "c", FMU: probeFMU(t, probe.Everything), Inputs: []string{"ud", "u"}, Outputs: []string{"x", "y", "echo_ud"}, Watch: []string{"w"},
-	})
-	dy := make([]float64, 3)
-	must(t, s.DirectionalDerivative([]float64{3, 5}, dy))
-	if want := []float64{0, 10, 3}; !slices.Equal(dy, want) {
-		t.Errorf("dy = %v, want %v", dy, want)
-	}
-}
-
 // calculated is a probe whose x has an exact start and whose q is a calculated
 // parameter.
 func calculated(t *testing.T) *fmi.FMU {
 	t.Helper()
-	return open(t, "calculated", func() (string, error) {
-		d := probe.Description("calculated", probe.Everything, "")
-		for _, change := range [][2]string{
-			{`causality="output"><Real unit="km" nominal="100"/>`, `causality="output" initial="exact"><Real unit="km" nominal="100" start="0"/>`},
-			{`name="q" valueReference="8" causality="output"`, `name="q" valueReference="8" causality="calculatedParameter" variability="fixed"`},
-			{`      <Unknown index="9" dependencies=""/>` + "\n", ``},
-			{`<InitialUnknowns>` + "\n" + `      <Unknown index="3" dependencies=""/>`, `<InitialUnknowns>`},
-		} {
-			if strings.Count(d, change[0]) != 1 {
-				return "", fmt.Errorf("%q is not in the description once", change[0])
-			}
-			d = strings.Replace(d, change[0], change[1], 1)
-		}
-		return probe.Pack(work, "calculated", d)
-	})
+	return slavetest.Packed(t, "calculated", slavetest.Changed(t, probe.Description("calculated", probe.Everything, ""),
+		`causality="output"><Real unit="km" nominal="100"/>`, `causality="output" initial="exact"><Real unit="km" nominal="100" start="0"/>`,
+		`name="q" valueReference="8" causality="output"`, `name="q" valueReference="8" causality="calculatedParameter" variability="fixed"`,
+		`      <Unknown index="9" dependencies=""/>`+"\n", ``,
+		`<InitialUnknowns>`+"\n"+`      <Unknown index="3" dependencies=""/>`, `<InitialUnknowns>`))
 }
 
 // Derivatives are asked for unknowns of the mode only: in the initialisation not
