@@ -434,10 +434,7 @@ func (r *Run) archiveProgress(a *Archive, stop float64) {
 	}
 	r.clipped = r.clipped || r.want == 0 && r.onGrid > r.grid.whole
 	a.IntList(&r.result.Orders)
-	a.All(&r.result.Iterations, &r.result.Jacobians, r.record.watchBad, r.record.point.Measured)
-	for i := range r.record.point.Watch {
-		a.Values(&r.record.point.Watch[i])
-	}
+	a.All(&r.result.Iterations, &r.result.Jacobians, r.record.watchBad, r.record.point.Measured, r.record.point.Watch)
 	r.growth.archive(a)
 	a.Bool(&r.clipped)
 	wall, waited := r.stepping(), time.Duration(0)
@@ -491,9 +488,7 @@ func (r *Run) archiveSteering(a *Archive) {
 		return
 	}
 	a.Section("what was set")
-	for k := range s.own {
-		a.All(&s.own[k], &s.fed[k])
-	}
+	a.All(s.own, s.fed)
 	list(a, &s.pins, func(p *pin) {
 		r.archiveVariable(a, &p.by)
 		a.Index(&p.sub, 0, len(r.sys.Subsystems)-1)
@@ -522,7 +517,7 @@ func (r *Run) archiveSteering(a *Archive) {
 		if (*v).before == nil {
 			(*v).before = &Scalar{}
 		}
-		a.Scalar((*v).before)
+		a.All((*v).before)
 	})
 	list(a, &r.result.Manipulated, a.String)
 	a.Bool(&r.disturbed)
@@ -534,22 +529,6 @@ func (r *Run) archiveSteering(a *Archive) {
 		if own, ok := h.(Archiver); ok {
 			own.Archive(a)
 		}
-	}
-}
-
-// list carries a slice of any length.
-func list[T any](a *Archive, v *[]T, each func(*T)) {
-	n := len(*v)
-	a.Int(&n)
-	if a.Reading() {
-		*v = (*v)[:0]
-	}
-	for k := 0; k < n && a.Err() == nil; k++ {
-		if a.Reading() {
-			var empty T
-			*v = append(*v, empty)
-		}
-		each(&(*v)[k])
 	}
 }
 
@@ -593,16 +572,9 @@ func (r *Run) archiveState(a *Archive, i int) error {
 
 // archive carries what was exchanged at the last communication point.
 func (x *Exec) archive(a *Archive) {
-	a.All(x.U, x.Y, x.W, x.keptY, x.b)
-	for i := range x.discreteIn {
-		a.All(&x.discreteIn[i], &x.discreteOut[i], &x.keptDiscrete[i])
-	}
-	a.All(x.steps, x.saves, x.restores)
-	for i := range x.replay {
-		// Algorithms go by it, and another test need not give the same.
-		r := &x.replay[i]
-		a.All(&r.Step, &r.FirstTry, &r.Replays, &r.AtStart)
-	}
+	a.All(x.U, x.Y, x.W, x.keptY, x.b, x.discreteIn, x.discreteOut, x.keptDiscrete, x.steps, x.saves, x.restores)
+	// Algorithms use the measured replay, and another test need not measure the same.
+	a.All(x.replay)
 	x.isSaved = false
 }
 

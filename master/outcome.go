@@ -242,9 +242,7 @@ func (g *growth) archive(a *Archive) {
 	a.All(g.start, &g.every, &g.next)
 	a.Index(&n, 0, growthSamples)
 	g.samples = g.samples[:n]
-	for _, sample := range g.samples {
-		a.Floats(sample)
-	}
+	a.All(g.samples)
 }
 
 // judgeStability finds out whether the run was stable, and warns if it was not.

@@ -49,14 +49,8 @@ func (s *Slave) DeserializeState(data []byte) (master.State, error) {
 // staged, and what it has found out about the FMU on the way. It goes with a
 // state that the FMU was just taken to.
 func (s *Slave) Archive(a *master.Archive) {
-	a.Floats(s.stepper.RealIn)
-	a.Integers(s.stepper.IntegerIn)
-	a.Integers(s.stepper.BooleanIn)
-	a.Floats(s.stepper.Derivatives)
-	a.Strings(s.stringIn)
-	a.Bool(&s.stringsDirty)
-	a.Bool(&s.clock.runs)
-	a.Bool(&s.waited)
+	a.All(s.stepper.RealIn, s.stepper.IntegerIn, s.stepper.BooleanIn, s.stepper.Derivatives, s.stringIn,
+		&s.stringsDirty, &s.clock.runs, &s.waited)
 	for i := range s.linear.trials {
 		s.linear.trials[i].archive(a)
 	}
@@ -64,8 +58,7 @@ func (s *Slave) Archive(a *master.Archive) {
 
 // archive carries a trial, which was made with the inputs of its time.
 func (t *trial) archive(a *master.Archive) {
-	a.Bool(&t.done)
-	a.Bool(&t.displaces)
+	a.All(&t.done, &t.displaces)
 	why := ""
 	if t.refused != nil {
 		why = t.refused.Error()
