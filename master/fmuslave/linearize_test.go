@@ -216,69 +216,59 @@ func TestStatesRefused(t *testing.T) {
 	}
 }
 
-// What goes wrong later than the try. After an Error only a restore helps, which
-// is there if the state was saved, because the try could not tell whether that is
-// needed.
+// What goes wrong later than the trial. After an Error only a restore helps; there is one if the
+// state was saved because the trial could not tell whether that is needed.
 func TestDerivativeFaults(t *testing.T) {
 	for k, c := range []struct {
-		fmu    string
-		status string
-		at     float64 // the try ends at 0.6 s
-		goesOn bool
+		fmu, status string
+		at          float64 // s; the trial ends at 0.6 s
+		goesOn      bool
 	}{
-		{"misbehave", "Discard", 5.5, true}, {"misbehave", "Error", 5.5, false}, {"misbehave", "Error", 0.25, true}, {"misbehave", "Fatal", 5.5, false},
-		{"misbehave_once", "Error", 5.5, true},
+		{"misbehave", "Discard", 5.5, true}, {"misbehave", "Error", 5.5, false}, {"misbehave", "Error", 0.25, true},
+		{"misbehave", "Fatal", 5.5, false}, {"misbehave_once", "Error", 5.5, true},
 	} {
-		// Each has an FMU of its own: one lives once, and after a Fatal nothing is
-		// called any more.
+		// Each has an FMU of its own: one lives once, and after a Fatal nothing is called any more.
 		f := slavetest.Redescribed(t, c.fmu, fmt.Sprint(c.fmu, "_slope_", k), "</ModelStructure>", fmt.Sprintf("</ModelStructure><!-- %d -->", k))
-		testDerivativeFault(t, fmt.Sprint(c.fmu, ", ", c.status, " at ", c.at), f, c.status, c.at, c.goesOn)
-	}
-}
-
-func testDerivativeFault(t *testing.T, name string, f *fmi.FMU, status string, at float64, goesOn bool) {
-	t.Helper()
-	item := func(variable, name string) fmuslave.Value {
-		v, _ := f.Description.Variable(variable)
-		for _, i := range f.Description.Enumeration(v.DeclaredType) {
-			if i.Name == name {
-				return fmuslave.Value{Variable: variable, Integer: i.Value}
+		item := func(variable, name string) fmuslave.Value {
+			v, _ := f.Description.Variable(variable)
+			for _, i := range f.Description.Enumeration(v.DeclaredType) {
+				if i.Name == name {
+					return fmuslave.Value{Variable: variable, Integer: i.Value}
+				}
+			}
+			t.Fatalf("%s has no item %s", variable, name)
+			panic("")
+		}
+		var trace bytes.Buffer
+		s := started(t, fmuslave.Config{Name: "c", FMU: f, Inputs: []string{"u"}, Outputs: []string{"x", "w"},
+			Starts:  []fmuslave.Value{item("fault", c.status), item("during", "GetDirectionalDerivative"), {Variable: "at", Real: c.at}},
+			Options: fmi.InstanceOptions{Trace: fmi.NewTrace(&trace)}})
+		dxdot, seed := make([]float64, 2), []float64{3, 5}
+		step := func(t0, H float64) error {
+			_, err := s.Step(t.Context(), t0, H)
+			return err
+		}
+		must(t, step(0, 5))
+		if c.at > 5 {
+			must(t, s.Linearize(seed, nil, dxdot, nil))
+			if !slices.Equal(dxdot, []float64{-3, 3}) {
+				t.Errorf("%+v: dxdot = %v, want -x and x", c, dxdot)
 			}
 		}
-		t.Fatalf("%s has no item %s", variable, name)
-		panic("")
-	}
-	var trace bytes.Buffer
-	s := started(t, fmuslave.Config{Name: "c", FMU: f, Inputs: []string{"u"}, Outputs: []string{"x", "w"},
-		Starts:  []fmuslave.Value{item("fault", status), item("during", "GetDirectionalDerivative"), {Variable: "at", Real: at}},
-		Options: fmi.InstanceOptions{Trace: fmi.NewTrace(&trace)}})
-	dxdot, seed := make([]float64, 2), []float64{3, 5}
-	step := func(t0, H float64) error {
-		_, err := s.Step(t.Context(), t0, H)
-		return err
-	}
-	if at > 5 {
-		must(t, step(0, 5))
-		must(t, s.Linearize(seed, nil, dxdot, nil))
-		if !slices.Equal(dxdot, []float64{-3, 3}) {
-			t.Errorf("%s: dxdot = %v, want -x and x", name, dxdot)
-		}
 		must(t, step(5, 1))
-	} else {
-		must(t, step(0, 6))
+		err := s.Linearize(seed, nil, dxdot, nil)
+		var refused *fmi.StatusError
+		if !errors.As(err, &refused) || !strings.HasPrefix(c.status, refused.Status.String()) || errors.Is(err, master.ErrCapability) != c.goesOn {
+			t.Errorf("%+v: %v", c, err)
+		}
+		if err := step(6, 1); (err == nil) != c.goesOn {
+			t.Errorf("%+v: the next step: %v", c, err)
+		}
+		if once := c.fmu == "misbehave_once"; once != (strings.Count(trace.String(), "fmi2Instantiate") == 1) {
+			t.Errorf("%+v: instances in\n%s", c, &trace)
+		}
+		must(t, s.Close())
 	}
-	err := s.Linearize(seed, nil, dxdot, nil)
-	var refused *fmi.StatusError
-	if !errors.As(err, &refused) || !strings.HasPrefix(status, refused.Status.String()) || errors.Is(err, master.ErrCapability) != goesOn {
-		t.Errorf("%s: %v", name, err)
-	}
-	if err := step(6, 1); (err == nil) != goesOn {
-		t.Errorf("%s: the next step: %v", name, err)
-	}
-	if once := strings.Contains(name, "once"); once != (strings.Count(trace.String(), "fmi2Instantiate") == 1) {
-		t.Errorf("%s: instances in\n%s", name, &trace)
-	}
-	must(t, s.Close())
 }
 
 // displacing is a probe with the state x whose derivatives leave x and the inputs

@@ -2,6 +2,7 @@ package fmuslave_test
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 
@@ -155,30 +156,21 @@ func TestQuirks(t *testing.T) {
 			}
 		}
 	})
-	t.Run("inputsBeforeInit", func(t *testing.T) {
-		f := lifeFMU(t, "", "DIVIDE")
-		for quirks, works := range map[fmuslave.Quirk]bool{0: false, fmuslave.InputsBeforeInit: true} {
-			s := newSlave(t, fmuslave.Config{Name: "c", FMU: f, Inputs: []string{"u"}, Quirks: quirks})
-			if err := s.EnterInit(t.Context(), master.Experiment{}); (err == nil) != works {
-				t.Errorf("%v: %v", quirks.Names(), err)
+	for name, macro := range map[string]string{"inputsBeforeInit": "DIVIDE", "stopTime": "STOP", "noTerminate": "BAD_END"} {
+		t.Run(name, func(t *testing.T) {
+			f := lifeFMU(t, "", macro)
+			quirk, err := fmuslave.ParseQuirk(name)
+			must(t, err)
+			for quirks, works := range map[fmuslave.Quirk]bool{0: false, quirk: true} {
+				s := newSlave(t, fmuslave.Config{Name: "c", FMU: f, Inputs: []string{"u"}, Quirks: quirks})
+				err := s.EnterInit(t.Context(), master.Experiment{Stop: 1, StopKnown: true})
+				if err == nil {
+					err = errors.Join(s.EvalInit(), s.ExitInit(), s.Terminate())
+				}
+				if (err == nil) != works {
+					t.Errorf("%v: %v", quirks.Names(), err)
+				}
 			}
-		}
-	})
-	t.Run("stopTime", func(t *testing.T) {
-		f := lifeFMU(t, "", "STOP")
-		for quirks, works := range map[fmuslave.Quirk]bool{0: false, fmuslave.StopTime: true} {
-			s := newSlave(t, fmuslave.Config{Name: "c", FMU: f, Quirks: quirks})
-			if err := s.EnterInit(t.Context(), master.Experiment{Stop: 1, StopKnown: true}); (err == nil) != works {
-				t.Errorf("%v: %v", quirks.Names(), err)
-			}
-		}
-	})
-	t.Run("noTerminate", func(t *testing.T) {
-		f := lifeFMU(t, "", "BAD_END")
-		for quirks, works := range map[fmuslave.Quirk]bool{0: false, fmuslave.NoTerminate: true} {
-			if err := lived(t, fmuslave.Config{FMU: f, Quirks: quirks}).Terminate(); (err == nil) != works {
-				t.Errorf("%v: %v", quirks.Names(), err)
-			}
-		}
-	})
+		})
+	}
 }
