@@ -1068,32 +1068,32 @@ func (x *Exec) stepPiece(ctx context.Context, g *stepGroup, t, h float64, read b
 		begin = time.Now()
 	}
 	ran, reached, err := g.group.Step(ctx, t, h, read)
-	for _, i := range g.members[:ran] {
-		x.steps[i]++
-	}
 	if !g.metered {
 		each := time.Since(begin).Seconds() / float64(max(ran, 1))
 		for _, i := range g.members[:ran] {
 			x.seconds[i] += each
 		}
 	}
-	if err != nil || ran < len(g.members) {
-		if err == nil {
-			err = fmt.Errorf("%w: it kept the rest of its group from stepping", ErrDiscard)
-		} else if errors.Is(err, ErrTerminated) && arrived(t, h, reached) == nil { // the others have got there, too
-			for _, i := range g.members[ran:] {
-				x.steps[i]++
-			}
-		}
+	stepped := ran
+	if err == nil && ran < len(g.members) {
+		err = fmt.Errorf("%w: it kept the rest of its group from stepping", ErrDiscard)
+	} else if errors.Is(err, ErrTerminated) && arrived(t, h, reached) == nil {
+		stepped = len(g.members)
+	}
+	for _, i := range g.members[:stepped] {
+		x.steps[i]++
+	}
+	if err != nil {
 		if err := x.judge(g.members[max(ran-1, 0)], t, h, reached, err); err != nil {
 			return err
 		}
 	}
-	if read {
-		for _, i := range g.speaking {
-			if err := x.able[i].discrete.Discrete(&x.discreteOut[i]); err != nil {
-				return err
-			}
+	if !read {
+		return nil
+	}
+	for _, i := range g.speaking {
+		if err := x.able[i].discrete.Discrete(&x.discreteOut[i]); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -232,18 +232,7 @@ func (r *Run) shorter(rep *repetition, H float64, failure error) (float64, error
 	var step *StepError
 	switch {
 	case errors.Is(failure, ErrTerminated) && errors.As(failure, &step):
-		rep.end = step
-		if step.Reached <= r.t {
-			return 0, nil
-		}
-		i := slices.IndexFunc(r.sys.Infos, func(info *Info) bool { return info.Name == step.Subsystem })
-		if r.beyond = r.noWay(i, step, H); r.beyond != "" {
-			return 0, nil
-		}
-		if rep.stays = r.x.saver[i] == nil; rep.stays {
-			r.x.end(i, step)
-		}
-		return step.Reached - r.t, nil
+		return r.upToEnd(rep, step, H), nil
 	case rep.stays && (failure == nil || errors.Is(failure, ErrDiscard)):
 		r.beyond = fmt.Sprintf("the run ends at the last common point, t = %.12g s, because the others do not get there: %v", r.t, rep.cause)
 		return 0, nil
@@ -267,6 +256,23 @@ func (r *Run) shorter(rep *repetition, H float64, failure error) (float64, error
 		}
 	}
 	return H / 2, nil
+}
+
+// upToEnd returns the size of the next attempt, after one by H in which a subsystem has ended the
+// simulation; 0 = the run ends at the present point.
+func (r *Run) upToEnd(rep *repetition, end *StepError, H float64) float64 {
+	rep.end = end
+	if end.Reached <= r.t {
+		return 0
+	}
+	i := slices.IndexFunc(r.sys.Infos, func(info *Info) bool { return info.Name == end.Subsystem })
+	if r.beyond = r.noWay(i, end, H); r.beyond != "" {
+		return 0
+	}
+	if rep.stays = r.x.saver[i] == nil; rep.stays {
+		r.x.end(i, end)
+	}
+	return end.Reached - r.t
 }
 
 // noWay returns why the run ends before the time at which subsystem i has ended the simulation,

@@ -17,7 +17,7 @@ type recording struct {
 }
 
 // prepareRecording makes the places of what is shown.
-func (r *Run) prepareRecording() {
+func (r *Run) prepareRecording() error {
 	rec := &r.record
 	rec.watchBad = make([]bool, len(r.sys.Subsystems))
 	for i, info := range r.sys.Infos {
@@ -36,6 +36,7 @@ func (r *Run) prepareRecording() {
 	if r.x.steering != nil {
 		rec.point.U = slices.Clone(r.x.W)
 	}
+	return nil
 }
 
 // recordPoint completes the present communication point and hands it to the recorders.

@@ -140,37 +140,12 @@ func NewRun(sys *System, alg Algorithm, o Options) (*Run, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
 	r := &Run{given: sys, sys: sys, alg: alg, can: servicesOf(alg), opt: o, result: Result{Status: Incomplete}}
-	for _, v := range []float64{o.Start, o.Stop, o.Step} {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("start %g, stop %g and step size %g must be finite", o.Start, o.Stop, o.Step)
-		}
-	}
-	switch {
-	case o.Workers < 0:
-		return nil, fmt.Errorf("there are %d workers; give at least 1, or 0 for as many as pay", o.Workers)
-	case !(o.Tolerance >= 0) || math.IsInf(o.Tolerance, 0):
-		return nil, fmt.Errorf("the tolerance is %g; it must be finite and greater than 0, or 0 for none", o.Tolerance)
-	case o.Step <= 0:
-		return nil, fmt.Errorf("the step size is %g s; it must be greater than 0", o.Step)
-	case o.Stop <= o.Start:
-		return nil, fmt.Errorf("the stop time %g s is not after the start time %g s; give a later one", o.Stop, o.Start)
-	case math.Abs(o.Start+o.Step-o.Start-o.Step) > 1e-3*o.Step || math.Abs(o.Stop-(o.Stop-o.Step)-o.Step) > 1e-3*o.Step:
-		return nil, fmt.Errorf("the step size %g s vanishes beside the time %g s, whose last digit it is not far above; choose a larger one", o.Step, max(math.Abs(o.Start), math.Abs(o.Stop)))
-	}
-	r.grid = newGrid(o.Start, o.Stop, o.Step)
-	if r.grid.points() == 0 {
-		return nil, fmt.Errorf("the time from %g s to %g s is no step of %g s; choose a smaller step size", o.Start, o.Stop, o.Step)
-	}
-	if r.grid.rest {
-		if name, fixed := r.fixedStepSubsystem(); fixed {
-			r.grid.rest = false
-			if r.grid.whole == 0 {
-				return nil, fmt.Errorf("the time from %g s to %g s is shorter than one step of %g s, and %s cannot take a shorter one", o.Start, o.Stop, o.Step, name)
-			}
-			r.warn(fmt.Sprintf("the stop time %g s is not on the grid of %g s, and %s cannot vary its step: the run ends at %.12g s",
-				o.Stop, o.Step, name, r.grid.at(r.grid.whole)))
-		}
+	if err := r.prepareGrid(); err != nil {
+		return nil, err
 	}
 	// NewRun of another run must not disturb the algorithm of one that steps.
 	prepared := r.preparedParts()
@@ -184,6 +159,50 @@ func NewRun(sys *System, alg Algorithm, o Options) (*Run, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// check returns an error for numbers that no run can have.
+func (o *Options) check() error {
+	for _, v := range []float64{o.Start, o.Stop, o.Step} {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("start %g, stop %g and step size %g must be finite", o.Start, o.Stop, o.Step)
+		}
+	}
+	switch {
+	case o.Workers < 0:
+		return fmt.Errorf("there are %d workers; give at least 1, or 0 for as many as pay", o.Workers)
+	case !(o.Tolerance >= 0) || math.IsInf(o.Tolerance, 0):
+		return fmt.Errorf("the tolerance is %g; it must be finite and greater than 0, or 0 for none", o.Tolerance)
+	case o.Step <= 0:
+		return fmt.Errorf("the step size is %g s; it must be greater than 0", o.Step)
+	case o.Stop <= o.Start:
+		return fmt.Errorf("the stop time %g s is not after the start time %g s; give a later one", o.Stop, o.Start)
+	case math.Abs(o.Start+o.Step-o.Start-o.Step) > 1e-3*o.Step || math.Abs(o.Stop-(o.Stop-o.Step)-o.Step) > 1e-3*o.Step:
+		return fmt.Errorf("the step size %g s vanishes beside the time %g s, because it is little more than the time's last digit; choose a larger one",
+			o.Step, max(math.Abs(o.Start), math.Abs(o.Stop)))
+	}
+	return nil
+}
+
+// prepareGrid computes the communication points. The run ends at the last whole step if a subsystem
+// cannot take a shorter one.
+func (r *Run) prepareGrid() error {
+	o := &r.opt
+	r.grid = newGrid(o.Start, o.Stop, o.Step)
+	if r.grid.points() == 0 {
+		return fmt.Errorf("the time from %g s to %g s is no step of %g s; choose a smaller step size", o.Start, o.Stop, o.Step)
+	}
+	name, fixed := r.fixedStepSubsystem()
+	if !r.grid.rest || !fixed {
+		return nil
+	}
+	r.grid.rest = false
+	if r.grid.whole == 0 {
+		return fmt.Errorf("the time from %g s to %g s is shorter than one step of %g s, and %s cannot take a shorter one", o.Start, o.Stop, o.Step, name)
+	}
+	r.warn(fmt.Sprintf("the stop time %g s is not on the grid of %g s, and %s cannot vary its step: the run ends at %.12g s",
+		o.Stop, o.Step, name, r.grid.at(r.grid.whole)))
+	return nil
 }
 
 // prepare checks the algorithm and all that it needs, and binds the hooks.
@@ -218,25 +237,19 @@ func (r *Run) prepare() error {
 	if o.Signals != nil {
 		r.x.signals, r.x.external = o.Signals, o.Signals.Inputs()
 	}
-	if err := r.prepareRollback(); err != nil {
-		return err
-	}
-	if err := r.prepareStepSizes(); err != nil {
-		return err
-	}
-	if err := r.prepareCheckpoints(); err != nil {
-		return err
-	}
-	r.prepareRecording()
-	if err := r.preparePace(); err != nil {
-		return err
-	}
 	r.growth = newGrowth(len(r.x.Y))
-	return r.prepareHooks()
+	for _, prepare := range []func() error{
+		r.prepareRollback, r.prepareStepSizes, r.prepareCheckpoints, r.prepareRecording, r.preparePace, r.prepareHooks,
+	} {
+		if err := prepare(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// prepareAgain prepares the algorithm and the hooks, which another run has prepared for
-// itself since NewRun.
+// prepareAgain prepares the algorithm and the hooks, because another run has prepared them for itself
+// since NewRun.
 func (r *Run) prepareAgain() error {
 	if err := r.alg.Check(r.given); err != nil {
 		return err
