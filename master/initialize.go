@@ -8,22 +8,21 @@ import (
 	"slices"
 )
 
-// Limits of the initialisation. The tolerance is relative to the magnitude of
-// the value and its nominal; below rounding nothing more can be asked for, and
-// above the last one a start is no start.
+// Limits of the initialisation. Residuals are relative to the larger of value and nominal value. Newton's
+// method aims at initTolerance, which is near rounding; a loop with a residual above initAcceptable is
+// not solved.
 const (
 	initTolerance  = 1e-12
 	initAcceptable = 1e-6
-	initNewton     = 200 // enough for a cubic from 1e30
+	initNewton     = 200 // iterations; enough for a cubic from 1e30
 	initNudges     = 3   // away from points where the Jacobian is singular
-	initFar        = 1e8 // of its magnitude at the start, which an input may grow to in the sweeps
+	initFar        = 1e8 // largest growth of an input in the sweeps, relative to its magnitude at the start
 	initSweeps     = 3
 	initRounds     = 20 // of discrete signals on a loop
 )
 
-// initializer solves the initialisation equations of the coupled system: it
-// walks the graph of ports in topological order, and solves each loop (fmi2
-// 29, 43).
+// initializer solves the initialisation equations of the coupled system: it evaluates the graph of ports
+// in topological order and solves each loop (fmi2 29, 43).
 type initializer struct {
 	x      *Exec
 	t      float64
@@ -33,20 +32,20 @@ type initializer struct {
 	report []Loop
 	before []float64 // scratch
 	given  []Values  // by transfer: what the parameter was set to
-	// declared marks the ports on loops that are closed by declared dependencies.
+	// declared marks the ports on loops of declared dependencies.
 	declared []bool
-	// Directional derivatives: the inputs by which they were compared with
-	// differences, and the subsystems whose are not used.
+	// Directional derivatives: the inputs for which they were compared with differences, and the
+	// subsystems whose derivatives are not used.
 	compared   map[int]bool
 	distrusted map[int]bool
-	notes      []string // what is wrong with them
+	notes      []string // errors in them
 
 	seen  []*evaluation // the last one of each subsystem
 	leaks leaks
-	freed map[int]bool // outputs that were found to depend on nothing they deny, or not to be functions
+	freed map[int]bool // outputs without hidden dependencies, or that are no functions of the inputs
 }
 
-// enter brings every subsystem to its initialisation mode.
+// enter puts every subsystem into initialisation mode.
 func (n *initializer) enter(ctx context.Context, e Experiment) error {
 	for i := range n.x.able {
 		n.x.touch(i)
@@ -65,8 +64,8 @@ func (n *initializer) enter(ctx context.Context, e Experiment) error {
 	return nil
 }
 
-// exit leads every subsystem out of its initialisation mode. Outputs may be known only then
-// (fmi2 71).
+// exit ends the initialisation mode of every subsystem and reads the outputs again, which may be valid
+// only then (fmi2 71).
 func (n *initializer) exit() error {
 	for i, mode := range n.modes {
 		n.x.touch(i)
@@ -89,8 +88,7 @@ func (n *initializer) failed(i int, err error) error {
 	return &StepError{Subsystem: n.x.Sys.Infos[i].Name, Source: n.x.Sys.Infos[i].Source, T: n.t, Reached: n.t, Err: err, Initialize: true}
 }
 
-// solve makes inputs and outputs consistent, and begins again with what it
-// learns about their order.
+// solve makes inputs and outputs consistent. It starts again when it finds undeclared dependencies.
 func (n *initializer) solve(ctx context.Context) error {
 	n.seen, n.freed = make([]*evaluation, len(n.x.Sys.Subsystems)), map[int]bool{}
 	for {
@@ -107,12 +105,12 @@ func (n *initializer) solve(ctx context.Context) error {
 	}
 }
 
-// pass makes inputs and outputs consistent by the order that is known.
+// pass makes inputs and outputs consistent in the order of the known dependencies.
 func (n *initializer) pass(ctx context.Context) error {
 	x := n.x
 	n.dirty = make([]bool, len(x.Sys.Subsystems))
 	n.given = make([]Values, len(x.Sys.transfers))
-	// The start values are the first guess for what is connected, too.
+	// Start values are the first guess for connected inputs, too.
 	x.CoupleAll(n.t, x.U)
 	for i, info := range x.Sys.Infos {
 		for k := range info.StartIn {
@@ -159,7 +157,7 @@ func (n *initializer) pass(ctx context.Context) error {
 	return n.checkTransfers()
 }
 
-// transfer gives a parameter the value of its source.
+// transfer sets a parameter to the value of its source.
 func (n *initializer) transfer(k int) error {
 	x := n.x
 	t := &x.Sys.transfers[k]
@@ -172,11 +170,11 @@ func (n *initializer) transfer(k int) error {
 		return n.failed(t.to, err)
 	}
 	n.given[k] = v
-	n.seen[t.to] = nil // what changes now is no matter of the inputs
+	n.seen[t.to] = nil // outputs may now change without a change of inputs
 	return nil
 }
 
-// checkTransfers fails if a source has another value than it gave to a parameter.
+// checkTransfers fails if a source has changed since it gave a parameter its value.
 func (n *initializer) checkTransfers() error {
 	for k := range n.x.Sys.transfers {
 		t := &n.x.Sys.transfers[k]
@@ -186,15 +184,16 @@ func (n *initializer) checkTransfers() error {
 			same = math.Abs(gave.Real[0]-now.Real[0]) <= initAcceptable*max(math.Abs(gave.Real[0]), math.Abs(now.Real[0]))
 		}
 		if !same {
-			return n.failed(t.from, fmt.Errorf("%s has changed since it gave its value to the parameter %s: it follows from inputs, and the InitialUnknowns of its FMU do not say from which", n.x.Sys.outPortName(t), n.x.Sys.paramName(t)))
+			return n.failed(t.from, fmt.Errorf("%s has changed since it gave its value to the parameter %s: "+
+				"it depends on inputs that the InitialUnknowns of its FMU do not declare", n.x.Sys.outPortName(t), n.x.Sys.paramName(t)))
 		}
 	}
 	return nil
 }
 
-// evaluate couples the inputs of a subsystem and reads its outputs. A value that
-// is not finite is not handed on: it may be a matter of the first guess, and if
-// it stays, its source is to be named and not who refuses it.
+// evaluate couples the inputs of a subsystem and reads its outputs. It keeps the old value of an input
+// whose new one is not finite: that may be due to the first guess, and if it persists, the error must
+// name the source and not the subsystem that refuses the value.
 func (n *initializer) evaluate(i int) error {
 	u := n.x.In(i)
 	n.before = append(n.before[:0], u...)
@@ -213,9 +212,8 @@ func (n *initializer) apply(i int) error {
 	return n.applyStaged(i)
 }
 
-// applyStaged is apply with the discrete inputs as they were last: at first their
-// start values, since an FMU may refuse what a source that was never evaluated
-// seems to give.
+// applyStaged is apply with the last discrete inputs: at first their start values, because an FMU may
+// refuse the values of a source that was never evaluated.
 func (n *initializer) applyStaged(i int) error {
 	n.dirty[i] = false
 	if err := n.call(i); err != nil {
