@@ -135,7 +135,8 @@ func (r *Run) prepareKeepers() error {
 		}
 		if len(own) > 0 {
 			why = append(why, strings.Join(own, ", ")+" does not offer its state: "+
-				"a subsystem of Go code needs a method Archive (master.Archiver) that carries all of it, and Info.Caps.SerializeState; a native.Model has the field Archive")
+				"a subsystem of Go code needs a method Archive (master.Archiver) that carries all of it, and "+
+				"Info.Caps.SerializeState; a native.Model has the field Archive")
 		}
 		return fmt.Errorf("%w: a checkpoint holds the states of all components, and %s", ErrCapability, strings.Join(why, "; "))
 	}
@@ -309,7 +310,8 @@ func (r *Run) Checkpoint() (c Checkpoint, err error) {
 func (r *Run) lateKeepers() error {
 	for i := range r.x.able {
 		if able := &r.x.able[i]; able.rollbackTest != nil && r.x.saver[i] == nil && able.restarter == nil {
-			return fmt.Errorf("%s: %w: its rollback was not tested at the start of the run: set Options.Checkpoints, if only to &master.Checkpoints{}",
+			return fmt.Errorf("%s: %w: its rollback was not tested at the start of the run: set "+
+				"Options.Checkpoints, if only to &master.Checkpoints{}",
 				r.sys.Infos[i], ErrCapability)
 		}
 	}
@@ -503,7 +505,8 @@ func (r *Run) archiveSteering(a *Archive) {
 			return
 		}
 		in := &r.x.discreteIn[p.sub]
-		if n := [...]int{len(in.Real), len(in.Integer), len(in.Boolean), len(in.String)}[p.value.Kind]; p.at < 0 || p.at >= n || p.before.Kind != p.value.Kind {
+		n := [...]int{len(in.Real), len(in.Integer), len(in.Boolean), len(in.String)}[p.value.Kind]
+		if p.at < 0 || p.at >= n || p.before.Kind != p.value.Kind {
 			a.misfit("%s has no such discrete input", r.sys.Infos[p.sub].Name)
 		}
 	})

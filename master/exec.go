@@ -278,7 +278,8 @@ func (x *Exec) unbounded(i int) error {
 		}
 		for _, v := range values {
 			if v-v != 0 {
-				return fmt.Errorf("the extrapolated value of the input %s is %s: the coupling is unstable, or values or gains of connections overflow; "+
+				return fmt.Errorf("the extrapolated value of the input %s is %s: the coupling is unstable, or "+
+					"values or gains of connections overflow; "+
 					"check the gains, and try a smaller step size or a lower order", x.Sys.InName(k), notFinite(v))
 			}
 		}
@@ -483,7 +484,8 @@ func arrived(t, H, reached float64) error {
 func (x *Exec) ready(i int, t, H float64) error {
 	info := x.Sys.Infos[i]
 	if !info.Caps.VariableStep && H != x.step && H != x.own[i] {
-		return fmt.Errorf("%s: %w: the algorithm asks for a step of %.6g s from t = %.12g s, and the subsystem cannot vary its step of %.6g s (canHandleVariableCommunicationStepSize); "+
+		return fmt.Errorf("%s: %w: the algorithm asks for a step of %.6g s from t = %.12g s, and the subsystem "+
+			"cannot vary its step of %.6g s (canHandleVariableCommunicationStepSize); "+
 			"choose an algorithm with steps of one size", info, ErrCapability, H, t, x.own[i])
 	}
 	promise := x.saver[i] == nil || t <= x.point
@@ -573,7 +575,8 @@ func (x *Exec) Restore(i int) error {
 // takenBack fails if the run does not save the state of subsystem i.
 func (x *Exec) takenBack(i int) error {
 	if x.saver[i] == nil {
-		return fmt.Errorf("%s: %w: the algorithm restores its state without having listed it (RollbackUser.NeedsRollback)", x.Sys.Infos[i], ErrCapability)
+		return fmt.Errorf("%s: %w: the algorithm restores its state without having listed it "+
+			"(RollbackUser.NeedsRollback)", x.Sys.Infos[i], ErrCapability)
 	}
 	return nil
 }

@@ -31,7 +31,8 @@ func (n *initializer) solveLoop(scc []int) error {
 	loop.subs = slices.Compact(loop.subs)
 	loop.info = n.g.loop(scc, n.declared)
 	if at := slices.IndexFunc(scc, func(v int) bool { return v >= n.g.transferAt }); at >= 0 {
-		return fmt.Errorf("initialisation: the parameter %s depends on itself: %s; cut the loop, or declare in the InitialUnknowns of the FMUs what does not depend on each other", n.g.name(scc[at]), loop.name())
+		return fmt.Errorf("initialisation: the parameter %s depends on itself: %s; cut the loop, or declare in "+
+			"the InitialUnknowns of the FMUs what does not depend on each other", n.g.name(scc[at]), loop.name())
 	}
 	loop.info.Initialization = true
 

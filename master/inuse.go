@@ -110,7 +110,8 @@ func partsOf(v any, role reflect.Type, what, remedy string) []part {
 func (r *Run) subsystemParts(i int) []part {
 	var parts []part
 	for s := r.given.Subsystems[i]; s != nil; {
-		parts = append(parts, partsOf(s, subsystemRole, "the subsystem "+r.sys.Infos[i].String(), "make the subsystems anew for each run")...)
+		parts = append(parts, partsOf(s, subsystemRole, "the subsystem "+r.sys.Infos[i].String(),
+			"make the subsystems anew for each run")...)
 		u, ok := s.(interface{ Unwrap() Subsystem })
 		if !ok {
 			break
@@ -136,7 +137,8 @@ func (r *Run) startedParts() ([]part, error) {
 	for i := range r.given.Subsystems {
 		for _, p := range r.subsystemParts(i) {
 			if other, twice := owner[p.mark]; twice && other != i {
-				return nil, fmt.Errorf("the subsystems %s and %s of the system are the same object, which would be stepped twice: make one for each name",
+				return nil, fmt.Errorf("the subsystems %s and %s of the system are the same object, which would "+
+					"be stepped twice: make one for each name",
 					r.sys.Infos[other], r.sys.Infos[i])
 			}
 			owner[p.mark] = i

@@ -232,7 +232,8 @@ func (r *Run) shorter(rep *repetition, H float64, failure error) (float64, error
 	case errors.Is(failure, ErrTerminated) && errors.As(failure, &step):
 		return r.upToEnd(rep, step, H), nil
 	case rep.stays && (failure == nil || errors.Is(failure, ErrDiscard)):
-		r.beyond = fmt.Sprintf("the run ends at the last common point, t = %.12g s, because the others cannot reach that time: %v", r.t, rep.cause)
+		r.beyond = fmt.Sprintf("the run ends at the last common point, t = %.12g s, because the others cannot "+
+			"reach that time: %v", r.t, rep.cause)
 		return 0, nil
 	case failure != nil:
 		if !errors.As(failure, &step) || !errors.Is(failure, ErrDiscard) {
@@ -288,7 +289,8 @@ func (r *Run) noWay(i int, end *StepError, H float64) string {
 			if back && info.Caps.VariableStep || !back && k == i { // which stays where it ended
 				continue
 			}
-			why = fmt.Sprintf("%s is not taken back to a shorter step (with discard=shorten macrostep does that, if every subsystem can roll back and vary its step)", info)
+			why = fmt.Sprintf("%s is not taken back to a shorter step (with discard=shorten macrostep does that, "+
+				"if every subsystem can roll back and vary its step)", info)
 			break
 		}
 	}
@@ -303,7 +305,8 @@ func (r *Run) repeatRemedy(info *Info) string {
 	if info == nil {
 		return "not every subsystem is taken back; choose a smaller step size"
 	}
-	return fmt.Sprintf("%s cannot roll back and take a shorter step (canGetAndSetFMUstate, canHandleVariableCommunicationStepSize); choose a smaller step size", info)
+	return fmt.Sprintf("%s cannot roll back and take a shorter step (canGetAndSetFMUstate, "+
+		"canHandleVariableCommunicationStepSize); choose a smaller step size", info)
 }
 
 func (r *Run) onTick(now time.Time) error {
@@ -318,8 +321,8 @@ func (r *Run) onTick(now time.Time) error {
 	r.tidy()
 	r.tellNotes()
 	if r.opt.Observe != nil {
-		p := Progress{T: r.t, Start: r.opt.Start, Stop: r.opt.Stop, Steps: r.accepted, Rejected: r.rejected, Iterations: r.result.Iterations,
-			Wall: r.keep.earlier + now.Sub(r.startWall)}
+		p := Progress{T: r.t, Start: r.opt.Start, Stop: r.opt.Stop, Steps: r.accepted, Rejected: r.rejected,
+			Iterations: r.result.Iterations, Wall: r.keep.earlier + now.Sub(r.startWall)}
 		if r.pacer != nil {
 			p.Timing = r.pacer.result()
 		}

@@ -155,7 +155,8 @@ func (h *histogram) percentile(q float64) float64 {
 }
 
 func (h *histogram) distribution() Distribution {
-	d := Distribution{P50: h.percentile(0.5), P99: h.percentile(0.99), P999: h.percentile(0.999), Worst: h.worst.Seconds(), Histogram: []Bucket{}}
+	d := Distribution{P50: h.percentile(0.5), P99: h.percentile(0.99), P999: h.percentile(0.999),
+		Worst: h.worst.Seconds(), Histogram: []Bucket{}}
 	if h.n > 0 {
 		d.Mean = h.sum / float64(h.n)
 	}
@@ -233,9 +234,11 @@ func (r *Run) preparePace() error {
 	case o.Priority < 0 || o.Priority > 99:
 		return fmt.Errorf("the real-time priority is %d; it must be 1 to 99, or 0 for none", o.Priority)
 	case (r.opt.Stop-r.opt.Start)/p.opt.Factor > math.MaxInt64/4e9:
-		return fmt.Errorf("the run would take %.3g s of real time; choose an earlier stop time or a larger factor", (r.opt.Stop-r.opt.Start)/p.opt.Factor)
+		return fmt.Errorf("the run would take %.3g s of real time; choose an earlier stop time or a larger factor",
+			(r.opt.Stop-r.opt.Start)/p.opt.Factor)
 	case slot < 1e-6:
-		return fmt.Errorf("a macro step of %g s at %g times real time takes %.3g s, less than a microsecond, which no run can keep up with; "+
+		return fmt.Errorf("a macro step of %g s at %g times real time takes %.3g s, less than a microsecond, "+
+			"which no run can keep up with; "+
 			"choose a larger step size or a smaller factor", r.opt.Step, p.opt.Factor, slot)
 	default:
 		p.slot = time.Duration(slot * float64(time.Second))
@@ -249,7 +252,8 @@ func (r *Run) preparePace() error {
 			why = "discarded steps are taken again in pieces"
 		}
 		if why != "" {
-			return fmt.Errorf("%w: in real time the work of a macro step must have a bound, and %s: choose an explicit algorithm with fixed steps, "+
+			return fmt.Errorf("%w: in real time the work of a macro step must have a bound, and %s: choose an "+
+				"explicit algorithm with fixed steps, "+
 				"or allow it (Realtime.Unbounded, --debug realtime-unbounded) and watch the lateness", ErrCapability, why)
 		}
 	}
@@ -365,7 +369,8 @@ func (r *Run) pace(ctx context.Context) error {
 		p.awake = p.wait(ctx, due+slots*p.slot)
 		p.waited += p.awake - now
 	case StopOnOverrun:
-		return fmt.Errorf("%w: the step to t = %.12g s was done %v late: choose a larger step size or a smaller factor of real time, or another policy", ErrOverrun, r.t, now-due)
+		return fmt.Errorf("%w: the step to t = %.12g s was done %v late: choose a larger step size or a smaller "+
+			"factor of real time, or another policy", ErrOverrun, r.t, now-due)
 	}
 	return nil
 }
@@ -421,7 +426,8 @@ func (t *Timing) Missed() string {
 	if t.Skipped > 0 {
 		effect = fmt.Sprintf("the simulated time fell behind the clock by %d macro steps", t.Skipped)
 	}
-	return fmt.Sprintf("%d of %d deadlines were missed (%.3g %%), the worst by %.2g s: %s; choose a larger step size or a smaller factor of real time, "+
+	return fmt.Sprintf("%d of %d deadlines were missed (%.3g %%), the worst by %.2g s: %s; choose a larger step "+
+		"size or a smaller factor of real time, "+
 		"or give the run a priority (Realtime.Priority, --realtime-priority)",
 		t.Overruns, t.Deadlines, 100*share, t.Lateness.Worst, effect)
 }

@@ -61,7 +61,8 @@ func prepareThread(priority int, leave bool) (undo []func(), notes []string, err
 	}
 	own := syscall.Gettid()
 	if err := schedule(own, schedFIFO, priority); err != nil {
-		return undo, notes, fmt.Errorf("the real-time priority %d: %w; it requires CAP_SYS_NICE or a limit on real-time priorities (ulimit -r) "+
+		return undo, notes, fmt.Errorf("the real-time priority %d: %w; it requires CAP_SYS_NICE or a limit on "+
+			"real-time priorities (ulimit -r) "+
 			"of at least that; or run without", priority, err)
 	}
 	prioritised.set(own, priority)
@@ -109,7 +110,8 @@ func (p *priorities) set(thread, priority int) {
 // schedule sets the scheduling of a thread.
 func schedule(thread, policy, priority int) error {
 	param := int32(priority)
-	if _, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_SETSCHEDULER, uintptr(thread), uintptr(policy), uintptr(unsafe.Pointer(&param))); errno != 0 {
+	if _, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_SETSCHEDULER, uintptr(thread), uintptr(policy),
+		uintptr(unsafe.Pointer(&param))); errno != 0 {
 		return errno
 	}
 	return nil

@@ -174,7 +174,8 @@ func (o *Options) check() error {
 	case o.Stop <= o.Start:
 		return fmt.Errorf("the stop time %g s is not after the start time %g s; give a later one", o.Stop, o.Start)
 	case math.Abs(o.Start+o.Step-o.Start-o.Step) > 1e-3*o.Step || math.Abs(o.Stop-(o.Stop-o.Step)-o.Step) > 1e-3*o.Step:
-		return fmt.Errorf("the step size %g s vanishes beside the time %g s, because it is little more than the time's last digit; choose a larger one",
+		return fmt.Errorf("the step size %g s vanishes beside the time %g s, because it is little more than the "+
+			"time's last digit; choose a larger one",
 			o.Step, max(math.Abs(o.Start), math.Abs(o.Stop)))
 	}
 	return nil
@@ -194,7 +195,8 @@ func (r *Run) prepareGrid() error {
 	}
 	r.grid.rest = false
 	if r.grid.whole == 0 {
-		return fmt.Errorf("the time from %g s to %g s is shorter than one step of %g s, and %s cannot take a shorter one", o.Start, o.Stop, o.Step, name)
+		return fmt.Errorf("the time from %g s to %g s is shorter than one step of %g s, and %s cannot take a "+
+			"shorter one", o.Start, o.Stop, o.Step, name)
 	}
 	r.warn(fmt.Sprintf("the stop time %g s is not on the grid of %g s, and %s cannot vary its step: the run ends at %.12g s",
 		o.Stop, o.Step, name, r.grid.at(r.grid.whole)))
@@ -281,7 +283,8 @@ func (r *Run) prepareRollback() error {
 	if r.opt.Discard == ShortenOnDiscard {
 		if info := r.inflexible(); info != nil {
 			return fmt.Errorf("%s: %w: discarded steps are shortened only if every subsystem can roll back and vary its step "+
-				"(canGetAndSetFMUstate, canHandleVariableCommunicationStepSize); choose discard=stop, with which a discarded step ends the run",
+				"(canGetAndSetFMUstate, canHandleVariableCommunicationStepSize); choose discard=stop, with which "+
+				"a discarded step ends the run",
 				info, ErrCapability)
 		}
 		needed = nil
@@ -317,10 +320,12 @@ func (r *Run) prepareStepSizes() error {
 		return nil
 	}
 	if !(first > 0) || math.IsInf(first, 0) || r.opt.Start+first == r.opt.Start {
-		return fmt.Errorf("the first step size is %g s; it must be greater than 0 and large enough beside the start time %g s", first, r.opt.Start)
+		return fmt.Errorf("the first step size is %g s; it must be greater than 0 and large enough beside the "+
+			"start time %g s", first, r.opt.Start)
 	}
 	if name, fixed := r.fixedStepSubsystem(); fixed {
-		return fmt.Errorf("%s: %w: it cannot vary its step (canHandleVariableCommunicationStepSize), and the algorithm chooses the step sizes; "+
+		return fmt.Errorf("%s: %w: it cannot vary its step (canHandleVariableCommunicationStepSize), and the "+
+			"algorithm chooses the step sizes; "+
 			"choose one with steps of one size (explicit, gauss-seidel, implicit, or control.step=fixed)", name, ErrCapability)
 	}
 	r.want = first
@@ -340,7 +345,8 @@ func (r *Run) inflexible() *Info {
 // discardRemedy returns the remedy for a discarded step.
 func (r *Run) discardRemedy() string {
 	if info := r.inflexible(); info != nil {
-		return fmt.Sprintf("%s cannot roll back and take a shorter step: choose a smaller step size, or one whose grid contains the time reached", info)
+		return fmt.Sprintf("%s cannot roll back and take a shorter step: choose a smaller step size, or one whose "+
+			"grid contains the time reached", info)
 	}
 	return "choose a smaller step size, or an algorithm with discard=shorten, with which macrostep goes back and takes the step in pieces"
 }

@@ -217,7 +217,8 @@ func (v *Variable) Settable() error {
 			"it cannot be set", v.Name)
 	}
 	if len(v.sinks()) == 0 {
-		return fmt.Errorf("%s is an output that nothing is connected to: setting it, which changes only the inputs that it feeds, has no effect", v.Name)
+		return fmt.Errorf("%s is an output that nothing is connected to: setting it, which changes only the "+
+			"inputs that it feeds, has no effect", v.Name)
 	}
 	return nil
 }

@@ -312,7 +312,8 @@ func NewValues(ports []Port) Values {
 
 // fits reports whether two lists have as many values of each kind.
 func (v *Values) fits(o *Values) bool {
-	return len(v.Real) == len(o.Real) && len(v.Integer) == len(o.Integer) && len(v.Boolean) == len(o.Boolean) && len(v.String) == len(o.String)
+	return len(v.Real) == len(o.Real) && len(v.Integer) == len(o.Integer) && len(v.Boolean) == len(o.Boolean) &&
+		len(v.String) == len(o.String)
 }
 
 // InName returns "subsystem.port" of entry i of u.

@@ -60,7 +60,8 @@ func (r *Run) tellLies(n *initializer) error {
 }
 
 func (r *Run) leak(sub, out, in int, slope float64, when, then string) error {
-	return r.lie(fmt.Sprintf("%s: the output %s depends directly on the input %s %s, by %.4g, and its description says that it does not; %s; tell the exporter",
+	return r.lie(fmt.Sprintf("%s: the output %s depends directly on the input %s %s, by %.4g, and its description "+
+		"says that it does not; %s; tell the exporter",
 		r.sys.Infos[sub], r.sys.OutName(r.sys.OutAt[sub]+out), r.sys.InName(r.sys.InAt[sub]+in), when, slope, then))
 }
 

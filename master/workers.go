@@ -93,7 +93,8 @@ func (s *sampler) endBlock(x *Exec, accepted int) {
 // and warns otherwise.
 func (r *Run) judgeWorkers(now time.Time) {
 	s, c := &r.sampler, r.x.crew
-	compared := fmt.Sprintf("with %d workers the subsystems take %.1f µs per macro step, %.1f times as long as in one thread (about %.1f µs)",
+	compared := fmt.Sprintf("with %d workers the subsystems take %.1f µs per macro step, %.1f times as long as in "+
+		"one thread (about %.1f µs)",
 		len(c.errs), s.side*1e6, s.side/s.serial, s.serial*1e6)
 	switch {
 	case c.asked == 0 && s.side > worthwhile*s.serial:

@@ -27,7 +27,8 @@ type Comparison struct {
 // Read returns the present reading.
 func (r *Comparison) Read() (Reading, error) {
 	info := r.Of.Info()
-	g := Reading{Real: make([]float64, len(info.Out)), Discrete: [2]master.Values{master.NewValues(info.DiscreteOut), master.NewValues(info.Watch)}}
+	g := Reading{Real: make([]float64, len(info.Out))}
+	g.Discrete = [2]master.Values{master.NewValues(info.DiscreteOut), master.NewValues(info.Watch)}
 	err := errors.Join(r.Of.Outputs(g.Real), r.Of.Discrete(&g.Discrete[0]), r.Of.Watched(&g.Discrete[1]))
 	g.Real = append(g.Real, g.Discrete[1].Real...)
 	for k, v := range g.Real {
@@ -70,7 +71,8 @@ type Difference struct {
 }
 
 func (d Difference) lie() error {
-	return fmt.Errorf("%w: the FMU declares canGetAndSetFMUstate, but %s and its replay after going back differ: %s is %s after step %d and then %s (relative difference %.2g); "+
+	return fmt.Errorf("%w: the FMU declares canGetAndSetFMUstate, but %s and its replay after going back differ: "+
+		"%s is %s after step %d and then %s (relative difference %.2g); "+
 		withoutRollback,
 		master.ErrCapability, d.what, d.Name, d.First, d.Step, d.Then, d.Relative)
 }

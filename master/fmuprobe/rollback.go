@@ -348,7 +348,8 @@ func refused(what string, err error) error {
 	if ended(err) {
 		return err
 	}
-	return fmt.Errorf("%w: the FMU declares canGetAndSetFMUstate, but does not %s: %w; %s", master.ErrCapability, what, err, withoutRollback)
+	return fmt.Errorf("%w: the FMU declares canGetAndSetFMUstate, but does not %s: %w; %s", master.ErrCapability,
+		what, err, withoutRollback)
 }
 
 // firstTry steps without a restore. It determines the step size, halved until the FMU takes it, and the
@@ -433,7 +434,8 @@ func (r *rollbackTest) repeat(ctx context.Context) ([]Reading, error) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: the FMU declares canGetAndSetFMUstate, but does not repeat after going back what it did before: %w", master.ErrCapability, err)
+		return nil, fmt.Errorf("%w: the FMU declares canGetAndSetFMUstate, but does not repeat after going back "+
+			"what it did before: %w", master.ErrCapability, err)
 	}
 	return got, nil
 }

@@ -118,11 +118,13 @@ func (t *Slopes) Initially(ctx context.Context, s LinearSubject, u Inputs) error
 		for o := range found {
 			floor := master.SmallSlope * max(s.Info().Out[o].Magnitude(), math.Abs(before[o])) / size
 			if truth, wrong := master.WrongSlope(dy[o], found[o], floor); wrong {
-				return fmt.Errorf("%w: the FMU declares providesDirectionalDerivative, but in the initialisation the derivative of %s by %s is %.6g, "+
+				return fmt.Errorf("%w: the FMU declares providesDirectionalDerivative, but in the initialisation "+
+					"the derivative of %s by %s is %.6g, "+
 					"and differences give %.6g; %s",
 					master.ErrCapability, s.Info().Out[o].Name, s.Info().In[k].Name, dy[o], truth, withoutDerivatives)
 			}
-			if at := slices.IndexFunc(found[o], func(f float64) bool { return math.Abs(f) > floor && master.SlopesAgree(dy[o], f, floor) }); at >= 0 {
+			agrees := func(f float64) bool { return math.Abs(f) > floor && master.SlopesAgree(dy[o], f, floor) }
+			if at := slices.IndexFunc(found[o], agrees); at >= 0 {
 				t.agreed(dy[o], found[o][at])
 			}
 		}
@@ -250,7 +252,8 @@ func (r *responses) told(k int) (told [3][]float64, ok bool) {
 	}
 	states := len(r.s.States())
 	b, ab := make([]float64, states), make([]float64, states)
-	return told, r.s.Linearize(nil, du, b, told[0]) == nil && r.s.Linearize(b, nil, ab, told[1]) == nil && r.s.Linearize(ab, nil, nil, told[2]) == nil
+	return told, r.s.Linearize(nil, du, b, told[0]) == nil && r.s.Linearize(b, nil, ab, told[1]) == nil &&
+		r.s.Linearize(ab, nil, nil, told[2]) == nil
 }
 
 // judge compares the response of output o to input k with the derivatives.
@@ -313,7 +316,8 @@ func (t *Slopes) judge(r *responses, k, o int, told [3][]float64) error {
 		}
 	}
 	end := last[len(last)-1]
-	return fmt.Errorf("%w: the FMU declares providesDirectionalDerivative, but by them %s changes by %.6g for each unit of %s over a step of %.3g s, "+
+	return fmt.Errorf("%w: the FMU declares providesDirectionalDerivative, but by them %s changes by %.6g for "+
+		"each unit of %s over a step of %.3g s, "+
 		"and it changes by %.6g; %s",
 		master.ErrCapability, r.s.Info().Out[o].Name, end.says, r.s.Info().In[k].Name, end.h, end.does, withoutDerivatives)
 }

@@ -152,7 +152,8 @@ func (s *Slave) monitor(d *description.ModelDescription, list []Monitored) error
 }
 
 // signals looks up the named variables, which must have one of the causalities; none = any causality.
-func (s *Slave) signals(d *description.ModelDescription, names []string, what string, causalities ...description.Causality) ([]signal, error) {
+func (s *Slave) signals(d *description.ModelDescription, names []string, what string,
+	causalities ...description.Causality) ([]signal, error) {
 	var out []signal
 	for _, name := range names {
 		v, ok := d.Variable(name)
@@ -184,7 +185,8 @@ func (s *Slave) driveOnce(ins []signal) error {
 	for _, g := range ins {
 		id := alias{g.kind, g.variable.ValueReference}
 		if other, twice := names[id]; twice {
-			return fmt.Errorf("%s: the inputs %q and %q are one variable by two names (valueReference %d) and cannot both be driven; connect one of them",
+			return fmt.Errorf("%s: the inputs %q and %q are one variable by two names (valueReference %d) and "+
+				"cannot both be driven; connect one of them",
 				s.info.Name, other, g.variable.Name, id.vr)
 		}
 		names[id] = g.variable.Name

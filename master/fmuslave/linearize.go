@@ -179,7 +179,8 @@ func valueReferences(list []*description.ScalarVariable) []description.ValueRefe
 }
 
 // dependencies returns the columns that an unknown depends on by ModelStructure (fmi2 27); nil = all.
-func dependencies(d *description.ModelDescription, v *description.ScalarVariable, columns map[*description.ScalarVariable]int, at slopeAt) []int {
+func dependencies(d *description.ModelDescription, v *description.ScalarVariable,
+	columns map[*description.ScalarVariable]int, at slopeAt) []int {
 	on := []int{}
 	switch {
 	case at.unknown < 0 && at.state >= 0:

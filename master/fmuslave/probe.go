@@ -38,7 +38,8 @@ func (s *Slave) probeInputDerivatives(e master.Experiment) error {
 		return err
 	}
 	defer in.Free() // the error does not matter
-	if s.setUp(in, e) != nil || in.EnterInitializationMode() != nil || s.set(in, s.starts.inside) != nil || in.ExitInitializationMode() != nil {
+	if s.setUp(in, e) != nil || in.EnterInitializationMode() != nil || s.set(in, s.starts.inside) != nil ||
+		in.ExitInitializationMode() != nil {
 		return nil // the instance of the run will report the error
 	}
 	orders, zeros := make([]int32, len(s.in)), make([]float64, len(s.in))

@@ -131,7 +131,8 @@ func OtherStarts(c Config, in *fmi.Instance) (texts []string) {
 	var documented []expectation
 	for i := range d.Variables {
 		v := &d.Variables[i]
-		if !v.HasStart || v.AliasOf != 0 || v.Causality == description.Independent || v.Causality != description.Input && v.Initial != description.Exact {
+		if !v.HasStart || v.AliasOf != 0 || v.Causality == description.Independent ||
+			v.Causality != description.Input && v.Initial != description.Exact {
 			continue
 		}
 		documented = append(documented, expectation{v, documentedStart(v)})

@@ -429,7 +429,8 @@ func (s *Slave) SetDiscrete(v *master.Values) error {
 // groups are made.
 func (s *Slave) PrepareInputDerivatives(order int) error {
 	if order > s.derivatives {
-		return fmt.Errorf("%w: the FMU accepts input derivatives up to order %d, not %d; choose a lower order", master.ErrCapability, s.derivatives, order)
+		return fmt.Errorf("%w: the FMU accepts input derivatives up to order %d, not %d; choose a lower order",
+			master.ErrCapability, s.derivatives, order)
 	}
 	if s.stepPlan.DerivativeOrders == order {
 		return nil

@@ -81,7 +81,8 @@ func (b batch) send(in *fmi.Instance, kind master.Kind) error {
 }
 
 // setters are the functions that set values, by kind.
-var setters = [...]string{master.Real: "fmi2SetReal", master.Integer: "fmi2SetInteger", master.Boolean: "fmi2SetBoolean", master.String: "fmi2SetString"}
+var setters = [...]string{master.Real: "fmi2SetReal", master.Integer: "fmi2SetInteger",
+	master.Boolean: "fmi2SetBoolean", master.String: "fmi2SetString"}
 
 // refusal adds the values of a batch to the error of a setter.
 func (s *Slave) refusal(err error, b batch) error {
@@ -147,7 +148,8 @@ func (s *Slave) refusedInput(err error) error {
 // and its initial is exact or approx (fmi2 39, ssp 38).
 func Settable(v *description.ScalarVariable) bool {
 	return v.Causality == description.Input ||
-		v.Causality != description.Independent && v.Variability != description.Constant && (v.Initial == description.Exact || v.Initial == description.Approx)
+		v.Causality != description.Independent && v.Variability != description.Constant &&
+			(v.Initial == description.Exact || v.Initial == description.Approx)
 }
 
 // documentedStart returns the start value of the description.

@@ -77,7 +77,8 @@ func (s *Slave) tryOut(which int) *trial {
 			return t
 		}
 	}
-	t.refused = fmt.Errorf("%w: asked for the directional derivatives of %s, the FMU goes on from another state, and no rollback takes it back; "+remedy,
+	t.refused = fmt.Errorf("%w: asked for the directional derivatives of %s, the FMU goes on from another state, "+
+		"and no rollback takes it back; "+remedy,
 		master.ErrCapability, what)
 	return t
 }
@@ -102,9 +103,11 @@ func (s *Slave) tryOutInitially() *trial {
 	plain, asked := s.rehearse(nothing, nothing), s.rehearse(nothing, ask)
 	switch {
 	case refusal != nil:
-		t.refused = fmt.Errorf("%w: the FMU declares providesDirectionalDerivative and gives none in the initialisation: %w", master.ErrCapability, refusal)
+		t.refused = fmt.Errorf("%w: the FMU declares providesDirectionalDerivative and gives none in the "+
+			"initialisation: %w", master.ErrCapability, refusal)
 	case plain != nil && asked != nil && !same(plain, asked):
-		t.refused = fmt.Errorf("%w: asked for directional derivatives in the initialisation, the FMU goes on from another state", master.ErrCapability)
+		t.refused = fmt.Errorf("%w: asked for directional derivatives in the initialisation, the FMU goes on from "+
+			"another state", master.ErrCapability)
 	}
 	return t
 }

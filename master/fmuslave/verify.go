@@ -107,7 +107,8 @@ func newTwin(ctx context.Context, e master.Experiment, c Config, u fmuprobe.Inpu
 // Duplicate instantiates the FMU again.
 func (s *Slave) Duplicate(ctx context.Context, order int) (_ master.Subsystem, err error) {
 	if s.config.once() {
-		return nil, fmt.Errorf("%w: the FMU can be instantiated only once per process (canBeInstantiatedOnlyOncePerProcess)", master.ErrCapability)
+		return nil, fmt.Errorf("%w: the FMU can be instantiated only once per process "+
+			"(canBeInstantiatedOnlyOncePerProcess)", master.ErrCapability)
 	}
 	c := s.config
 	c.Name += " (another)"

@@ -142,7 +142,8 @@ func testConvergence(fresh func() master.Algorithm, coarse float64) error {
 			return fmt.Errorf("it chooses its steps and is %g off the exact solution, more than %g", coarse, limit)
 		}
 	} else if !(better < coarse/2 || better < 1e-9) {
-		return fmt.Errorf("it does not converge: %g off the exact solution with H = %g s, %g with a quarter of that", coarse, suiteStep, better)
+		return fmt.Errorf("it does not converge: %g off the exact solution with H = %g s, %g with a quarter of that",
+			coarse, suiteStep, better)
 	}
 	return nil
 }
@@ -251,7 +252,8 @@ func (r *rigid) Unwrap() master.Subsystem { return r.Subsystem }
 func (r *rigid) Step(ctx context.Context, t, h float64) (float64, error) {
 	const tolerance = 1e-9 * suiteStep
 	if off := math.Remainder(t-suiteStart, suiteStep); math.Abs(off) > tolerance || math.Abs(h-suiteStep) > tolerance {
-		return t, fmt.Errorf("the algorithm requested a step from %g by %g, but the subsystem takes only steps of %g from %g on (Caps.VariableStep)",
+		return t, fmt.Errorf("the algorithm requested a step from %g by %g, but the subsystem takes only steps of "+
+			"%g from %g on (Caps.VariableStep)",
 			t, h, suiteStep, suiteStart)
 	}
 	return r.Subsystem.Step(ctx, t, h)

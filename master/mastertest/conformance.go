@@ -150,7 +150,8 @@ func alike(a, b [][]float64) bool {
 
 // trajectory returns the outputs after each of a few steps, and whether rollback is declared. With rollback,
 // each step is taken three times, each time after a restore, and must repeat exactly.
-func trajectory(fresh func() (master.Subsystem, error), u []float64, t0, H float64, rollback bool) (ys [][]float64, declared bool, err error) {
+func trajectory(fresh func() (master.Subsystem, error), u []float64, t0, H float64, rollback bool) (ys [][]float64,
+	declared bool, err error) {
 	sub, err := begin(fresh, u, t0)
 	defer func() { err = errors.Join(err, closed(sub)) }()
 	if err != nil {

@@ -80,7 +80,8 @@ func NewLinear(name string, m Matrices, x0 []float64) *Linear {
 	}
 	l.info.Step, l.info.Init = f, f
 	l.info.Stateless = l.n == 0
-	l.info.Caps = master.Caps{VariableStep: true, InputDerivatives: true, SaveState: true, SerializeState: true, DirectionalDerivative: true}
+	l.info.Caps = master.Caps{VariableStep: true, InputDerivatives: true, SaveState: true, SerializeState: true,
+		DirectionalDerivative: true}
 	l.u = [][]float64{make([]float64, inputs)}
 	l.y = make([]float64, outputs)
 	return l

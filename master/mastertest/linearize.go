@@ -74,7 +74,8 @@ func TestLinearizer(fresh func() (master.Subsystem, error), u []float64, t0, H f
 		for k := range u {
 			want, got := measured.At(i, k), predicted.At(i, k)
 			if !(math.Abs(got-want) <= slopeTolerance*max(math.Abs(got), math.Abs(want))+slopeFloor*largest) {
-				errs = append(errs, fmt.Errorf("output %s after a step of %g follows input %s by %g, the derivatives say %g", p.Name, H, info.In[k].Name, want, got))
+				errs = append(errs, fmt.Errorf("output %s after a step of %g follows input %s by %g, the "+
+					"derivatives say %g", p.Name, H, info.In[k].Name, want, got))
 			}
 		}
 	}
@@ -93,7 +94,8 @@ func linearizes(fresh func() (master.Subsystem, error)) (bool, error) {
 
 // linearized steps a fresh subsystem to a communication point with inputs u, calls ask there, takes one more
 // step with inputs last (nil = u), and returns the outputs.
-func linearized(fresh func() (master.Subsystem, error), u, last []float64, t0, H float64, ask func(master.Subsystem) error) (y []float64, info *master.Info, err error) {
+func linearized(fresh func() (master.Subsystem, error), u, last []float64, t0, H float64,
+	ask func(master.Subsystem) error) (y []float64, info *master.Info, err error) {
 	sub, err := begin(fresh, u, t0)
 	defer func() { err = errors.Join(err, closed(sub)) }()
 	if err != nil {
@@ -155,7 +157,8 @@ func takeJacobians(s master.Subsystem) (*jacobians, error) {
 				v = 0
 			}
 			if v-v != 0 {
-				return nil, fmt.Errorf("the derivative in row %d, column %d of the states and then outputs by the states and then inputs is %g", i, c, v)
+				return nil, fmt.Errorf("the derivative in row %d, column %d of the states and then outputs by the "+
+					"states and then inputs is %g", i, c, v)
 			}
 			j.all.Set(i, c, v)
 		}
@@ -163,8 +166,8 @@ func takeJacobians(s master.Subsystem) (*jacobians, error) {
 	for c := range seed {
 		seed[c] = float64(c%3) - 1.5
 	}
-	return j, errors.Join(
-		j.check("of states and inputs at once", seed[:j.n], seed[j.n:]), j.check("without dx", nil, seed[j.n:]), j.check("without du", seed[:j.n], nil))
+	dx, du := seed[:j.n], seed[j.n:]
+	return j, errors.Join(j.check("of states and inputs at once", dx, du), j.check("without dx", nil, du), j.check("without du", dx, nil))
 }
 
 // internal reports whether row i belongs to an internal output.
@@ -196,7 +199,8 @@ func (j *jacobians) check(what string, dx, du []float64) error {
 			errs = append(errs, fmt.Errorf("the derivatives are not linear: a seed %s gives %g in row %d, its parts %g", what, whole[i], i, sum))
 		}
 		if !(math.Abs(whole[i]-parts[i]) <= slopeNoise*size) {
-			errs = append(errs, fmt.Errorf("the derivatives of the states alone, or of the outputs alone, give %g in row %d, both at once %g", parts[i], i, whole[i]))
+			errs = append(errs, fmt.Errorf("the derivatives of the states alone, or of the outputs alone, give %g "+
+				"in row %d, both at once %g", parts[i], i, whole[i]))
 		}
 	}
 	return errors.Join(errs...)

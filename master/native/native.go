@@ -61,7 +61,8 @@ var (
 // stepped after its sources, with their new values (System.Late). Its directional derivatives are differences
 // of f.
 func Func(name string, in, out []string, f func(t float64, u, y []float64)) master.Subsystem {
-	s := &function{info: describe(name, in, out), f: f, u: make([]float64, len(in)), y: make([]float64, len(out)), v: make([]float64, len(in))}
+	s := &function{info: describe(name, in, out), f: f, u: make([]float64, len(in)), y: make([]float64, len(out)),
+		v: make([]float64, len(in))}
 	s.info.Stateless = true
 	s.info.Caps.DirectionalDerivative = len(in) > 0
 	on := make([][]int, len(out))
