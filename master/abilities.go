@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// abilities are the optional interfaces of a subsystem, found once for a run; nil = it has no
-// such methods, or does not claim what they do (Info).
+// abilities holds the optional interfaces of a subsystem, looked up once per run; nil = the subsystem
+// does not implement the interface, or its Info does not declare the capability.
 type abilities struct {
 	saver       StateSaver            // claimed by Caps.SaveState
 	derivatives InputDerivativeSetter // by Caps.InputDerivatives
@@ -34,7 +34,7 @@ type abilities struct {
 	closer       interface{ Close() error }
 }
 
-// claimed finds an interface of a subsystem, if it is promised.
+// claimed returns an interface of a subsystem if Info declares it.
 func claimed[T any](s Subsystem, promised bool) (t T) {
 	if promised {
 		t, _ = As[T](s)
@@ -72,12 +72,12 @@ func abilitiesOf(s Subsystem, info *Info) (a abilities) {
 	return a
 }
 
-// check returns an error that names what a description promises and the subsystem does not have.
+// check returns an error that names the declared capabilities without methods.
 func (a *abilities) check(info *Info) error {
 	var errs []error
 	missing := func(promised, have bool, what string) {
 		if promised && !have {
-			errs = append(errs, fmt.Errorf("%s: %w: it claims %s and has no method for it", info.Name, ErrCapability, what))
+			errs = append(errs, fmt.Errorf("%s: %w: it declares %s but has no method for it", info.Name, ErrCapability, what))
 		}
 	}
 	missing(info.Caps.InputDerivatives, a.derivatives != nil, "input derivatives")
@@ -89,8 +89,8 @@ func (a *abilities) check(info *Info) error {
 	return errors.Join(errs...)
 }
 
-// services are the optional interfaces of an algorithm, found once for a run; nil = it has no
-// such methods.
+// services holds the optional interfaces of an algorithm, looked up once per run; nil = the algorithm
+// does not implement the interface.
 type services struct {
 	archiver    Archiver
 	rollback    RollbackUser

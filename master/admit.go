@@ -6,13 +6,12 @@ import (
 	"time"
 )
 
-// Admission is asked by Run.Run, after the start and whenever what it has admitted is
-// used up, how many macro steps may be taken; it may wait, so that a run can be paused.
-// Fewer than one are one; many are taken as fast as without. The time it takes is no time
-// of the run. An error ends the run like a context that has ended.
+// Admission returns how many macro steps may be taken; fewer than one count as one. Run.Run calls it
+// after the start, and again when these steps have been taken. It may block, to pause the run; the
+// time it takes does not count as time of the run. An error ends the run like a cancelled context.
 type Admission func(ctx context.Context) (steps int, err error)
 
-// admit asks for macro steps if there are none left.
+// admit calls Options.Admit if no admitted macro steps are left.
 func (r *Run) admit(ctx context.Context) error {
 	switch {
 	case r.opt.Admit == nil:
@@ -22,7 +21,7 @@ func (r *Run) admit(ctx context.Context) error {
 		steps, err := r.opt.Admit(ctx)
 		waited := time.Since(begin)
 		r.startWall = r.startWall.Add(waited)
-		if p := r.pacer; p != nil { // its deadlines wait, too
+		if p := r.pacer; p != nil { // its deadlines move by the same time
 			p.moved, p.awake = p.moved+waited, p.awake+waited
 			p.timing.Paused += waited.Seconds()
 		}

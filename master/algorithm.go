@@ -2,7 +2,7 @@ package master
 
 import "context"
 
-// Verdict is what an algorithm thinks of its attempt.
+// Verdict is the judgement of an algorithm on its attempt.
 type Verdict uint8
 
 // The verdicts.
@@ -14,122 +14,116 @@ const (
 // Trial is the outcome of one attempt at a macro step.
 type Trial struct {
 	Verdict   Verdict
-	Est       float64 // error estimate in units of the tolerance; NaN = none. It judges.
-	Indicator float64 // indicator of quality that only informs the step control; NaN = none
+	Est       float64 // error estimate in units of the tolerance, which decides on acceptance; NaN = none
+	Indicator float64 // indicator of quality, used only by the step control; NaN = none
 	Order     int     // extrapolation order in force
 	Iters     int     // corrector iterations
 	Jacobians int     // evaluations of the interface Jacobian
-	// Next is the step size in s that is wanted next: for the repetition after
-	// Retry, for the next macro step after Accept; 0 = half of this one, and
-	// the same again.
+	// Next is the next step size in s: of the repetition after Retry (0 = half of this one), of the
+	// next macro step after Accept (0 = the same).
 	Next float64
 	// Why is the reason, in a few words, for repeating the attempt.
 	Why string
 }
 
-// Algorithm is a coupling algorithm: what happens within one macro step. It has
-// no clock, file, goroutine or log of its own.
+// Algorithm is a coupling algorithm: it takes one macro step at a time. It uses no clock, file, goroutine
+// or log.
 type Algorithm interface {
-	// Check says what stands in the way of running on this system, before any
-	// subsystem is touched.
+	// Check returns an error if the algorithm cannot run on this system. It is called before any
+	// subsystem is.
 	Check(*System) error
 	// Init prepares at the start t0; all scratch is allocated here. x.W and
 	// x.Past hold the coupling inputs at and before t0.
 	Init(x *Exec, t0 float64) error
-	// Attempt steps every subsystem from t to t+H, and fills in the outcome, which is that of
-	// an accepted step without estimates before (Est and Indicator NaN). Its error ends the
-	// run, but for ErrDiscard where the step can be repeated.
+	// Attempt steps every subsystem from t to t+H and fills in the outcome. On entry, trial describes
+	// an accepted step without estimates (Est and Indicator are NaN). An error ends the run, except
+	// ErrDiscard if the step can be repeated.
 	Attempt(ctx context.Context, x *Exec, t, H float64, trial *Trial) error
-	// Accept confirms the attempt: t is the new communication point,
-	// and x.W holds L y + b there.
+	// Accept confirms the attempt: t is the new communication point, and x.W is L y + b there.
 	Accept(x *Exec, t float64)
-	// Reject discards the attempt from t by H, because its verdict was Retry or a
-	// subsystem discarded the step. The states go back to t.
+	// Reject discards the attempt from t by H, because its verdict was Retry or a subsystem discarded
+	// the step. The run restores the states of t.
 	Reject(t, H float64)
 }
 
-// RollbackUser is an algorithm that takes subsystems back: within an attempt
-// (Exec.Restore), or by asking for repetitions.
+// RollbackUser is an algorithm that restores states of subsystems: within an attempt (Exec.Restore), or
+// by asking for repetitions.
 type RollbackUser interface {
-	// NeedsRollback returns the subsystems that are taken back. It is asked after
-	// Check. Only if it gives all of them may an attempt be repeated.
+	// NeedsRollback returns the subsystems whose states are restored. It is called after Check. Attempts
+	// can be repeated only if it returns all subsystems.
 	NeedsRollback(*System) []int
 }
 
-// Sequential is an algorithm that may step one subsystem after another only: it gains
-// nothing from several workers.
+// Sequential is an algorithm that may step the subsystems only one after another, and so gains nothing
+// from several workers.
 type Sequential interface{ Sequential() bool }
 
-// Disturbed is an algorithm that learns from the past.
+// Disturbed is an algorithm that uses the history of inputs.
 type Disturbed interface {
-	// Disturb is called between two attempts when something was set at this communication
-	// point. Inputs jump here, and whatever depends directly on them follows in the next steps.
-	// Errors of these steps are no measure of the step size, and history before the jump is
-	// invalid. next is the size wanted for the next step by an algorithm that chooses it; 0 = any.
+	// Disturb is called between two attempts if a variable was set at this communication point. Inputs
+	// jump here, and signals that depend on them directly jump in the next steps. Error estimates of
+	// these steps must not affect the step size, and history before the jump is invalid. next is the
+	// size of the next step if the algorithm chooses it; 0 = any.
 	Disturb() (next float64)
 }
 
-// DerivativeUser is an algorithm that relies on directional derivatives
-// (DirectionalDeriver, Linearizer). They are verified before its Init, where the
-// subsystem can do that (DerivativeVerifier); a wrong one ends the run.
+// DerivativeUser is an algorithm that relies on directional derivatives (DirectionalDeriver, Linearizer).
+// They are verified before its Init if the subsystem can do that (DerivativeVerifier); a wrong one ends
+// the run.
 type DerivativeUser interface {
-	// NeedsDerivatives returns the subsystems whose derivatives are used. It is
-	// asked after Check.
+	// NeedsDerivatives returns the subsystems whose derivatives are used. It is called after Check.
 	NeedsDerivatives(*System) []int
 }
 
-// Waiver is an algorithm that may do without what it asked for.
+// Waiver is an algorithm that can do without rollback or directional derivatives of a subsystem.
 type Waiver interface {
-	// DoesWithout is called before Init for a subsystem that has not proved its rollback or its
-	// directional derivatives, with the reason. true: the run goes on with a warning; false: it ends.
+	// DoesWithout is called before Init, with the reason, for a subsystem whose rollback or directional
+	// derivatives have failed verification. true: the run goes on with a warning; false: it ends.
 	DoesWithout(subsystem int, why error) bool
 }
 
-// StepSizer is an algorithm that chooses the sizes of the macro steps, by
-// Trial.Next.
+// StepSizer is an algorithm that chooses the sizes of the macro steps (Trial.Next).
 type StepSizer interface {
-	// StepSizes returns the first size in s, from the one of the options; 0 = all
-	// steps have that of the options.
+	// StepSizes returns the size of the first step in s, given the one of the options; 0 = all steps have
+	// the size of the options.
 	StepSizes(H float64) (first float64)
 }
 
-// LoopSolver is an algorithm that does more with the algebraic loops of a macro
-// step than to break them by extrapolated inputs.
+// LoopSolver is an algorithm that solves the algebraic loops of a macro step instead of breaking them by
+// extrapolated inputs. LoopTreatment describes how.
 type LoopSolver interface{ LoopTreatment() string }
 
 // Monitoring is an algorithm that estimates errors.
 type Monitoring interface {
-	// Monitored returns the variables by which errors are estimated, and how, once it is initialised.
+	// Monitored describes, after Init, by which variables errors are estimated, and how.
 	Monitored() []string
 }
 
 // Measuring is an algorithm with quantities of its own to record.
 type Measuring interface {
-	// Quantities names them; it is asked after Check.
+	// Quantities lists them. It is called after Check.
 	Quantities() []Port
-	// Measured puts their values at the last accepted communication point into
-	// dst [len(Quantities)].
+	// Measured puts their values at the last accepted communication point into dst [len(Quantities)].
 	Measured(dst []float64)
 }
 
-// BondReporter is an algorithm that follows the energy at power bonds.
+// BondReporter is an algorithm that monitors the energy at power bonds.
 type BondReporter interface{ BondEnergies() map[string]BondEnergy }
 
 // ModelReporter is an algorithm with models of subsystems.
 type ModelReporter interface{ Models() map[string]ModelUse }
 
-// Reviewer is an algorithm that has something to say at the end of a run; the
-// sentences go to its warnings.
+// Reviewer is an algorithm that returns warnings at the end of a run.
 type Reviewer interface{ Review() []string }
 
-// AttemptRecorder sees every attempt at a macro step, also those that do not
-// stand. failure is not nil if a subsystem discarded the step.
+// AttemptRecorder records every attempt at a macro step, including rejected ones. failure is not nil if
+// a subsystem discarded the step.
 type AttemptRecorder interface {
 	RecordAttempt(t, H float64, trial Trial, accepted bool, failure error) error
 }
 
-// InputDerivativeUser is an algorithm that sends input derivatives, where a
-// subsystem takes them, up to an order.
+// InputDerivativeUser is an algorithm that sends input derivatives, up to the order returned, to
+// subsystems that accept them.
 type InputDerivativeUser interface{ InputDerivativeOrder() int }
 
 // Delivery is the way in which the approximation of one input reaches its subsystem.
@@ -139,7 +133,7 @@ type Delivery struct {
 	Order int    `json:"order"` // of the polynomial
 }
 
-// DeliveryReporter is an algorithm that reports its deliveries, once it is initialised.
+// DeliveryReporter is an algorithm that reports its deliveries, after Init.
 type DeliveryReporter interface{ Deliveries() []Delivery }
 
 // Signals are inputs given from outside.
@@ -148,7 +142,6 @@ type Signals interface {
 	Inputs() []int
 	// Real returns the value of entry i of u at time t.
 	Real(i int, t float64) float64
-	// Discrete puts the values at time t of the discrete inputs of subsystem
-	// sub that the signals drive into v.
+	// Discrete puts the values at time t of the driven discrete inputs of subsystem sub into v.
 	Discrete(sub int, t float64, v *Values)
 }

@@ -9,44 +9,42 @@ import (
 	"unsafe"
 )
 
-// Archiver is a part of a run whose state goes into checkpoints: an algorithm,
-// a subsystem that keeps values beside its State, a recorder.
+// Archiver is a part of a run whose state is part of checkpoints: an algorithm, a recorder, a
+// hook, or a subsystem that keeps values outside its State.
 type Archiver interface {
-	// Archive names each part of the state once, for both directions.
+	// Archive names each value of the state, for writing and reading.
 	Archive(a *Archive)
 }
 
-// Archive carries the state of a run into a checkpoint or back, in the order in
-// which the parts name it. Each method takes a place in memory: it is written
-// out, or read in. So one list serves both directions, and they cannot diverge.
+// Archive writes the state of a run into a checkpoint, or reads it. Each method takes the address
+// of a value and writes the value or reads it, so that one list of values serves both directions.
 //
-// What is read must fit: the kind of each value, the lengths of slices, the
-// names of sections. The first thing that does not is the error, and everything
-// after it is left as it is.
+// When reading, the kind of each value, the lengths of slices and the names of sections must be
+// those that were written. After the first mismatch, which is the error, nothing more is read.
 type Archive struct {
 	data    []byte
-	at      int // of the next value to be read
+	at      int // of the next value to read
 	reading bool
 	section string
 	err     error
 }
 
-// NewArchive returns an empty archive to be written.
+// NewArchive returns an empty archive for writing.
 func NewArchive() *Archive { return &Archive{} }
 
-// ReadArchive returns an archive to be read from data, which it keeps.
+// ReadArchive returns an archive for reading data, which it keeps.
 func ReadArchive(data []byte) *Archive { return &Archive{data: data, reading: true} }
 
-// Reading reports whether state is read in, not written out.
+// Reading reports whether the archive is read, not written.
 func (a *Archive) Reading() bool { return a.reading }
 
-// Data returns what was written.
+// Data returns the bytes written so far.
 func (a *Archive) Data() []byte { return a.data }
 
 // Err returns the first error.
 func (a *Archive) Err() error { return a.err }
 
-// Fail makes err the error of the archive, unless it has one.
+// Fail sets the error of the archive, unless it has one.
 func (a *Archive) Fail(err error) {
 	if a.err == nil {
 		a.err = err
@@ -55,7 +53,7 @@ func (a *Archive) Fail(err error) {
 
 var errArchive = errors.New("the saved state does not fit this run")
 
-// misfit is the error of a value that is not what it should be.
+// misfit fails because of an unexpected value.
 func (a *Archive) misfit(format string, args ...any) {
 	where := ""
 	if a.section != "" {
@@ -64,164 +62,113 @@ func (a *Archive) misfit(format string, args ...any) {
 	a.Fail(fmt.Errorf("%w%s: %s", errArchive, where, fmt.Sprintf(format, args...)))
 }
 
-// The kinds of values; each stands before its value.
+// Each value is encoded as its kind (one byte) and 64 bits: the value itself, or the number of
+// bytes that follow.
 const (
 	kindSection byte = iota + 1
 	kindFloat
 	kindInt
 	kindBool
 	kindString
-	kindFloats
-	kindInts
-	kindBools
 	kindBytes
+
+	valueSize = 9 // bytes
 )
 
-// begin writes a kind and n, or reads the kind and gives the n that was written.
-func (a *Archive) begin(kind byte, n uint64) (uint64, bool) {
+// value writes a value, or returns the one read.
+func (a *Archive) value(kind byte, bits uint64) (_ uint64, ok bool) {
 	if a.err != nil {
 		return 0, false
 	}
 	if !a.reading {
 		a.data = append(a.data, kind)
-		a.data = binary.LittleEndian.AppendUint64(a.data, n)
-		return n, true
+		a.data = binary.LittleEndian.AppendUint64(a.data, bits)
+		return bits, true
 	}
 	left := a.data[a.at:]
 	switch {
-	case len(left) < 9:
+	case len(left) < valueSize:
 		a.misfit("it ends too early")
 		return 0, false
 	case left[0] != kind:
 		a.misfit("a value is of another kind (%d, not %d)", left[0], kind)
 		return 0, false
 	}
-	a.at += 9
+	a.at += valueSize
 	return binary.LittleEndian.Uint64(left[1:]), true
 }
 
-// holds fails unless n values of a size can be left to read.
-func (a *Archive) holds(n uint64, size int) bool {
-	if a.reading && n > uint64((len(a.data)-a.at)/size) {
-		a.misfit("it ends too early")
-		return false
-	}
-	return true
-}
-
-// room returns the place of n values of a size, after the length that begin wrote
-// or read.
-func (a *Archive) room(n uint64, size int) []byte {
-	if !a.reading {
-		at := len(a.data)
-		a.data = append(a.data, make([]byte, int(n)*size)...)
-		return a.data[at:]
-	}
-	if !a.holds(n, size) {
-		return nil
-	}
-	at := a.at
-	a.at += int(n) * size
-	return a.data[at:a.at]
-}
-
-// bytes carries bytes of any number, and returns those that were written or read.
-func (a *Archive) bytes(kind byte, v []byte) ([]byte, bool) {
-	n, ok := a.begin(kind, uint64(len(v)))
+// bytes writes bytes, or returns those read.
+func (a *Archive) bytes(kind byte, v []byte) (_ []byte, ok bool) {
+	n, ok := a.value(kind, uint64(len(v)))
 	if !ok {
 		return nil, false
 	}
-	b := a.room(n, 1)
 	if !a.reading {
-		copy(b, v)
+		a.data = append(a.data, v...)
+		return v, true
 	}
-	return b, a.err == nil
+	if n > uint64(len(a.data)-a.at) {
+		a.misfit("it ends too early")
+		return nil, false
+	}
+	from := a.at
+	a.at += int(n)
+	return a.data[from:a.at], true
 }
 
-// numbers carries a slice of n values of a size that package binary knows; what is read must
-// have as many.
-func (a *Archive) numbers(kind byte, n, size int, v any) {
-	was, ok := a.begin(kind, uint64(n))
-	if ok && was != uint64(n) {
-		a.misfit("there are %d values where this run has %d", was, n)
-		ok = false
-	}
-	if ok {
-		a.elements(was, size, v)
-	}
-}
-
-// elements carries the n values of a slice after its length.
-func (a *Archive) elements(n uint64, size int, v any) {
-	b := a.room(n, size)
-	if a.err != nil {
-		return
-	}
-	var err error
-	if a.reading {
-		_, err = binary.Decode(b, binary.LittleEndian, v)
-	} else {
-		_, err = binary.Encode(b, binary.LittleEndian, v)
-	}
-	a.Fail(err)
-}
-
-// Section names what follows, for messages; it must be there in reading too.
+// Section names the values that follow, for messages. The name must be the same when reading.
 func (a *Archive) Section(name string) {
 	got, ok := a.bytes(kindSection, []byte(name))
 	if ok && string(got) != name {
-		a.misfit("here stands %q, not %q", got, name)
+		a.misfit("it continues with %q, not %q", got, name)
 	}
 	if ok {
 		a.section = name
 	}
 }
 
-// Float carries one number, every bit of it.
+// Float carries a number, bit by bit.
 func (a *Archive) Float(v *float64) {
-	n, ok := a.begin(kindFloat, math.Float64bits(*v))
-	if ok && a.reading {
+	if n, ok := a.value(kindFloat, math.Float64bits(*v)); ok && a.reading {
 		*v = math.Float64frombits(n)
 	}
 }
 
-// Int carries one whole number.
+// Int carries an integer.
 func (a *Archive) Int(v *int) {
-	n, ok := a.begin(kindInt, uint64(*v))
-	if ok && a.reading {
+	if n, ok := a.value(kindInt, uint64(*v)); ok && a.reading {
 		*v = int(n)
 	}
 }
 
 // Word carries 64 bits.
 func (a *Archive) Word(v *uint64) {
-	n, ok := a.begin(kindInt, *v)
-	if ok && a.reading {
+	if n, ok := a.value(kindInt, *v); ok && a.reading {
 		*v = n
 	}
 }
 
-// Index carries a whole number that must lie between lowest and highest.
+// Index carries an integer that must lie between lowest and highest.
 func (a *Archive) Index(v *int, lowest, highest int) {
 	n := *v
 	a.Int(&n)
 	switch {
 	case a.err != nil:
 	case n < lowest || n > highest:
-		a.misfit("a number is %d; it lies between %d and %d", n, lowest, highest)
+		a.misfit("a number is %d; it must lie between %d and %d", n, lowest, highest)
 	default:
 		*v = n
 	}
 }
 
-// Bool carries one truth value.
+// Bool carries a truth value.
 func (a *Archive) Bool(v *bool) {
 	var b uint64
 	if *v {
 		b = 1
 	}
-	n, ok := a.begin(kindBool, b)
-	if ok && a.reading {
+	if n, ok := a.value(kindBool, b); ok && a.reading {
 		*v = n != 0
 	}
 }
@@ -233,79 +180,59 @@ func (a *Archive) String(v *string) {
 	}
 }
 
-// Bytes carries bytes of any number. What is read is a part of the archive's data.
+// Bytes carries any number of bytes. Those read are part of the archive's data.
 func (a *Archive) Bytes(v *[]byte) {
 	if b, ok := a.bytes(kindBytes, *v); ok && a.reading {
 		*v = b
 	}
 }
 
-// Floats carries numbers; there must be as many in reading.
-func (a *Archive) Floats(v []float64) { a.numbers(kindFloats, len(v), 8, v) }
+// Floats carries numbers. When reading, there must be as many as were written; likewise for Ints
+// and Bools.
+func (a *Archive) Floats(v []float64) { each(a, v, a.Float) }
 
-// FloatList carries numbers of any number; the slice is made as long as what is read.
-func (a *Archive) FloatList(v *[]float64) {
-	if n, ok := a.begin(kindFloats, uint64(len(*v))); ok && a.holds(n, 8) {
-		*v = resized(*v, int(n))
-		a.elements(n, 8, *v)
+// Ints carries integers.
+func (a *Archive) Ints(v []int) { each(a, v, a.Int) }
+
+// Bools carries truth values.
+func (a *Archive) Bools(v []bool) { each(a, v, a.Bool) }
+
+func each[T any](a *Archive, v []T, carry func(*T)) {
+	a.Count(len(v), "values")
+	for i := 0; i < len(v) && a.err == nil; i++ {
+		carry(&v[i])
 	}
 }
 
-// Ints writes or reads integers; as many must be read as were written.
-func (a *Archive) Ints(v []int) {
-	words := toWords(v)
-	a.numbers(kindInts, len(v), 8, words)
-	fromWords(v, words)
-}
+// FloatList carries any number of numbers. When reading, the slice gets their number.
+func (a *Archive) FloatList(v *[]float64) { list(a, v, a.Float) }
 
-func toWords(v []int) []int64 {
-	words := make([]int64, len(v))
-	for i := range v {
-		words[i] = int64(v[i])
+// IntList carries any number of integers.
+func (a *Archive) IntList(v *[]int) { list(a, v, a.Int) }
+
+// list carries any number of values, each of which takes valueSize bytes at least.
+func list[T any](a *Archive, v *[]T, carry func(*T)) {
+	n := len(*v)
+	if a.Int(&n); a.reading {
+		if n < 0 || n > (len(a.data)-a.at)/valueSize {
+			a.misfit("it ends too early")
+		}
+		if *v = (*v)[:0]; a.err != nil {
+			return
+		}
 	}
-	return words
-}
-
-func fromWords(v []int, words []int64) {
-	for i := range v {
-		v[i] = int(words[i])
-	}
-}
-
-// IntList carries whole numbers of any number.
-func (a *Archive) IntList(v *[]int) {
-	if n, ok := a.begin(kindInts, uint64(len(*v))); ok && a.holds(n, 8) {
-		*v = resized(*v, int(n))
-		words := toWords(*v)
-		a.elements(n, 8, words)
-		fromWords(*v, words)
+	for i := 0; i < n && a.err == nil; i++ {
+		if a.reading {
+			var empty T
+			*v = append(*v, empty)
+		}
+		carry(&(*v)[i])
 	}
 }
 
-func resized[T any](v []T, n int) []T {
-	if n <= cap(v) {
-		return v[:n]
-	}
-	return make([]T, n)
-}
-
-// Bools carries truth values; there must be as many in reading.
-func (a *Archive) Bools(v []bool) { a.numbers(kindBools, len(v), 1, v) }
-
-// Integers carries numbers of 32 bits; there must be as many in reading.
-func (a *Archive) Integers(v []int32) { a.numbers(kindInts, len(v), 4, v) }
-
-// Strings carries texts; there must be as many in reading.
-func (a *Archive) Strings(v []string) {
-	a.Count(len(v), "texts")
-	for i := range v {
-		a.String(&v[i])
-	}
-}
-
-// All carries the values that places point to, in their order: numbers, truth values, texts,
-// Values and Scalars, and arrays and structs of these, field by field. A slice is itself a place,
-// of as many values in reading.
+// All carries values by their addresses, in this order: numbers, truth values, texts, Scalars, and
+// arrays, slices and structs of these. A slice may be passed by itself; when reading, it must have
+// as many values as were written.
 func (a *Archive) All(places ...any) {
 	for _, place := range places {
 		switch p := place.(type) {
@@ -319,23 +246,21 @@ func (a *Archive) All(places ...any) {
 			a.Bool(p)
 		case *string:
 			a.String(p)
-		case *Values:
-			a.Values(p)
 		case *Scalar:
-			a.Scalar(p)
+			a.scalar(p)
 		case []float64:
 			a.Floats(p)
-		case []int:
-			a.Ints(p)
-		case []bool:
-			a.Bools(p)
 		default:
-			a.reflected(reflect.ValueOf(place).Elem())
+			v := reflect.ValueOf(place)
+			if v.Kind() == reflect.Pointer {
+				v = v.Elem()
+			}
+			a.reflected(v)
 		}
 	}
 }
 
-// reflected carries a value of a type that All has no method for.
+// reflected carries a value of a type that All has no case for.
 func (a *Archive) reflected(v reflect.Value) {
 	bits := func(is uint64, set func(uint64)) {
 		a.Word(&is)
@@ -360,43 +285,31 @@ func (a *Archive) reflected(v reflect.Value) {
 		is := v.String()
 		a.String(&is)
 		v.SetString(is)
-	case k == reflect.Array:
-		for i := range v.Len() {
+	case k == reflect.Array, k == reflect.Slice:
+		a.Count(v.Len(), "values")
+		for i := 0; i < v.Len() && a.err == nil; i++ {
 			a.All(v.Index(i).Addr().Interface())
 		}
 	case k == reflect.Struct:
 		for i := range v.NumField() {
 			f := v.Field(i)
-			// Unexported fields cannot be set otherwise.
+			// Only an unsafe pointer gives access to unexported fields.
 			a.All(reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Interface())
 		}
 	default:
-		a.Fail(fmt.Errorf("an archive carries no %s", v.Type()))
+		a.Fail(fmt.Errorf("an archive cannot carry a %s", v.Type()))
 	}
 }
 
-// Values carries signals by kind.
-func (a *Archive) Values(v *Values) {
-	a.Floats(v.Real)
-	a.Integers(v.Integer)
-	a.Bools(v.Boolean)
-	a.Strings(v.String)
-}
-
-// Scalar carries the value of a variable.
-func (a *Archive) Scalar(v *Scalar) {
+// scalar carries the value of a variable.
+func (a *Archive) scalar(v *Scalar) {
 	kind := int(v.Kind)
 	a.Index(&kind, int(Real), int(String))
 	v.Kind = Kind(kind)
-	a.Float(&v.Real)
-	number := int(v.Integer)
-	a.Index(&number, math.MinInt32, math.MaxInt32)
-	v.Integer = int32(number)
-	a.Bool(&v.Boolean)
-	a.String(&v.Text)
+	a.All(&v.Real, &v.Integer, &v.Boolean, &v.Text)
 }
 
-// Count carries a number that must be the same in reading; what names it in messages.
+// Count carries a number that must be the same when reading; what describes it in messages.
 func (a *Archive) Count(n int, what string) {
 	was := n
 	a.Int(&was)
@@ -405,7 +318,7 @@ func (a *Archive) Count(n int, what string) {
 	}
 }
 
-// Same carries a text that must be the same in reading; what names it in messages.
+// Same carries a text that must be the same when reading; what describes it in messages.
 func (a *Archive) Same(text, what string) {
 	was := text
 	a.String(&was)

@@ -11,57 +11,55 @@ import (
 	"time"
 )
 
-// StateSerializer is a StateSaver whose states can be kept as bytes, also beyond
-// the life of the process. It counts only with Caps.SerializeState.
+// StateSerializer is a StateSaver whose states can be stored as bytes, beyond the life of the process. It
+// is used only with Caps.SerializeState.
 type StateSerializer interface {
 	// SerializeState returns the bytes of a saved state.
 	SerializeState(State) ([]byte, error)
-	// DeserializeState makes a saved state of such bytes, which may be of another
-	// instance of the same subsystem; it is freed like one of SaveState.
+	// DeserializeState returns a saved state from such bytes, which may come from another instance of
+	// the same subsystem. It is freed like a state of SaveState.
 	DeserializeState([]byte) (State, error)
 }
 
-// StopUser is a subsystem that gets the stop time (Experiment.StopKnown) and may act on it.
+// StopUser is a subsystem that may depend on the stop time (Experiment.StopKnown).
 type StopUser interface{ UsesStop() bool }
 
-// RecorderArchiver is a recorder that can go on with its record in a run that is
-// resumed.
+// RecorderArchiver is a recorder that can continue its record in a resumed run.
 //
-// Archive is called when a checkpoint is made; everything recorded so far
-// must then outlive the process and, as far as that can be had, the machine. In a
-// run that is resumed it is called before Begin, which then goes on from there.
+// Archive is called when a checkpoint is made; everything recorded so far must then survive a crash of
+// the process and, if possible, of the machine. In a resumed run Archive is called before Begin, which
+// continues the record.
 type RecorderArchiver interface {
 	Recorder
 	Archiver
-	// ArchiveName distinguishes the recorders of a run.
+	// ArchiveName identifies the recorder among those of the run.
 	ArchiveName() string
 }
 
-// Checkpoints says when a run keeps what it takes to go on from there, and where.
+// Checkpoints configures when checkpoints are made, and where they are written.
 //
-// A checkpoint holds the serialised states of all subsystems and everything that
-// run, algorithm and hooks have learnt. Options.Resume takes it: the run is initialised
-// as at first, then all of it is put back. The stop time of the run that goes on may be
-// another one, after the checkpoint.
+// A checkpoint contains the serialised states of all subsystems and the states of run, algorithm and
+// hooks. With Options.Resume another run continues from it: it is initialised as usual, and then all
+// states are restored. Its stop time may differ, but must be after the checkpoint.
 //
-// A subsystem of Go code takes part in one of two ways, with Caps.SerializeState: as a
-// StateSerializer, or with Archive alone (Archiver), which carries all of its state then.
+// A subsystem of Go code takes part, with Caps.SerializeState, either as a StateSerializer, or as an
+// Archiver whose method Archive carries all of its state.
 //
-// Run.Checkpoint makes one on demand. Every 0 without OnInterrupt makes no others, and
-// takes no Write.
+// Run.Checkpoint makes a checkpoint on demand. If Every is 0 and OnInterrupt is not set there are no
+// others, and Write is not needed.
 //
-// After each checkpoint the subsystems are put back to it in the run that goes on,
-// too: so both go on from the same states, and give the same results to the last
-// bit if the subsystems repeat their steps so well (Replay). What holds a run up
-// at a checkpoint is therefore one serialisation and one restore a subsystem.
+// At each checkpoint the states of the subsystems are also restored in the run that makes it. So both
+// runs continue from the same states, and give the same results, to the last bit if the subsystems
+// repeat their steps exactly (Replay). A checkpoint costs one serialisation and one restore per
+// subsystem.
 type Checkpoints struct {
-	// Every is the time between checkpoints in s, from the start of the run: one
-	// is made at the first communication point at or after each multiple; 0 = none.
+	// Every is the time between checkpoints in s, from the start of the run: a checkpoint is made at the
+	// first communication point at or after each multiple; 0 = none.
 	Every float64
-	// OnInterrupt makes one where the run is when its context is cancelled.
+	// OnInterrupt makes a checkpoint when the context of the run is cancelled.
 	OnInterrupt bool
-	// Write keeps a checkpoint. An error does not end the run: it is a warning,
-	// and the checkpoint before it stands.
+	// Write stores a checkpoint. An error is a warning of the run and does not end it; the previous
+	// checkpoint stays valid.
 	Write func(Checkpoint) error
 }
 
@@ -72,23 +70,23 @@ type Checkpoint struct {
 	State []byte  // for Options.Resume; it belongs to the receiver
 }
 
-// stateKeeper is a subsystem that can be part of a checkpoint.
+// stateKeeper is a subsystem that serialises its state.
 type stateKeeper struct {
 	StateSaver
 	StateSerializer
 }
 
-// checkpointing is what a run knows for its checkpoints, and of the one from which it goes on.
+// checkpointing is the state of a run that concerns its checkpoints, and the one that it resumed.
 type checkpointing struct {
 	keepers        []stateKeeper // by subsystem; nil = no checkpoints are made
-	due            int           // the multiple of the interval that the next one waits for
+	due            int           // the multiple of the interval at which the next one is made
 	failed         bool          // the last one was not written
-	initWarnings   int           // those of the run's warnings that the start gave
-	earlier        time.Duration // wall time before the checkpoint from which the run was resumed
-	earlierSeconds []float64     // by subsystem, likewise; nil = none
+	initWarnings   int           // number of warnings before the first step
+	earlier        time.Duration // wall time of the runs before the resumed checkpoint
+	earlierSeconds []float64     // by subsystem: time inside it in these runs; nil = none
 }
 
-// prepareCheckpoints finds what stands in the way of checkpoints.
+// prepareCheckpoints returns an error if checkpoints are wanted and impossible.
 func (r *Run) prepareCheckpoints() error {
 	c := r.opt.Checkpoints
 	if c == nil && r.opt.Resume == nil {
@@ -103,14 +101,17 @@ func (r *Run) prepareCheckpoints() error {
 	return r.prepareKeepers()
 }
 
-// prepareKeepers finds what keeps the states of algorithm, hooks and subsystems.
+// prepareKeepers finds how the states of the subsystems are stored. It returns an error if the state of
+// the algorithm, a hook or a subsystem cannot be.
 func (r *Run) prepareKeepers() error {
 	if r.can.archiver == nil {
-		return fmt.Errorf("%w: the algorithm cannot put its state into a checkpoint: %T has no method Archive (master.Archiver); run without checkpoints, or give it one", ErrCapability, r.alg)
+		return fmt.Errorf("%w: the algorithm cannot put its state into a checkpoint: %T has no method Archive (master.Archiver); "+
+			"run without checkpoints, or add the method", ErrCapability, r.alg)
 	}
 	for _, h := range r.opt.Hooks {
 		if _, ok := h.(Archiver); !ok {
-			return fmt.Errorf("%w: a checkpoint does not hold what the hook %T has in mind (it is no Archiver): run without checkpoints, or without it", ErrCapability, h)
+			return fmt.Errorf("%w: the hook %T cannot put its state into a checkpoint: it has no method Archive (master.Archiver); "+
+				"run without checkpoints, or without the hook", ErrCapability, h)
 		}
 	}
 	keepers := make([]stateKeeper, len(r.sys.Subsystems))
@@ -129,10 +130,13 @@ func (r *Run) prepareKeepers() error {
 	if len(fmus)+len(own) > 0 {
 		var why []string
 		if len(fmus) > 0 {
-			why = append(why, strings.Join(fmus, ", ")+" cannot serialise its state (canSerializeFMUstate): run without checkpoints, or use another export of the FMU")
+			why = append(why, strings.Join(fmus, ", ")+" cannot serialise its state (canSerializeFMUstate): "+
+				"run without checkpoints, or use another export of the FMU")
 		}
 		if len(own) > 0 {
-			why = append(why, strings.Join(own, ", ")+" does not offer its state: a subsystem of Go code has a method Archive (master.Archiver) that carries all of it, and sets Info.Caps.SerializeState; a native.Model has the field Archive")
+			why = append(why, strings.Join(own, ", ")+" does not offer its state: "+
+				"a subsystem of Go code needs a method Archive (master.Archiver) that carries all of it, and "+
+				"Info.Caps.SerializeState; a native.Model has the field Archive")
 		}
 		return fmt.Errorf("%w: a checkpoint holds the states of all components, and %s", ErrCapability, strings.Join(why, "; "))
 	}
@@ -140,8 +144,7 @@ func (r *Run) prepareKeepers() error {
 	return nil
 }
 
-// keeper returns what serialises the state of subsystem i; nothing if its Archive carries all
-// of it.
+// keeper returns the serializer of subsystem i; an empty one if its method Archive carries the state.
 func (r *Run) keeper(i int) (stateKeeper, error) {
 	able, claims := &r.x.able[i], r.sys.Infos[i].Caps.SerializeState
 	switch {
@@ -153,8 +156,8 @@ func (r *Run) keeper(i int) (stateKeeper, error) {
 	return stateKeeper{}, fmt.Errorf("%s: %w: it cannot serialise its state", r.sys.Infos[i], ErrCapability)
 }
 
-// tryCheckpoints looks, before the first step, whether the subsystems do what
-// checkpoints need, and warns of what they leave open.
+// tryCheckpoints tests before the first step that the subsystems can serialise their states, and warns
+// if they do not repeat steps exactly.
 func (r *Run) tryCheckpoints() error {
 	for i, k := range r.keep.keepers {
 		if err := r.tryKeeper(i, k, "a run that is resumed from a checkpoint equals the unbroken one"); err != nil {
@@ -164,8 +167,8 @@ func (r *Run) tryCheckpoints() error {
 	return nil
 }
 
-// tryKeeper serialises the state of subsystem i, and warns unless the subsystem repeats its steps
-// to the last bit; equals names the runs that agree only within that.
+// tryKeeper tests the serialisation of subsystem i, and warns unless the subsystem repeats its steps to
+// the last bit; equals is the statement that then holds only approximately.
 func (r *Run) tryKeeper(i int, k stateKeeper, equals string) error {
 	r.x.touch(i)
 	if err := r.x.crew.on(i, func() error { return r.trySerialize(k, i) }); err != nil {
@@ -178,7 +181,7 @@ func (r *Run) tryKeeper(i int, k stateKeeper, equals string) error {
 	return nil
 }
 
-// trySerialize makes the bytes of the present state, and a state of them.
+// trySerialize serialises and deserialises the present state of subsystem i.
 func (r *Run) trySerialize(k stateKeeper, i int) error {
 	if k.StateSaver == nil {
 		return r.tryArchive(i)
@@ -197,8 +200,8 @@ func (r *Run) trySerialize(k stateKeeper, i int) error {
 	return nil
 }
 
-// tryArchive writes the present state of subsystem i, which Archive carries alone, and reads
-// it in again: both directions must name the same values.
+// tryArchive writes the present state of subsystem i by its method Archive and reads it again: both
+// directions must name the same values.
 func (r *Run) tryArchive(i int) error {
 	part := r.x.able[i].archiver
 	to := NewArchive()
@@ -228,7 +231,7 @@ func (r *Run) serialize(k stateKeeper, i int) ([]byte, error) {
 	return data, nil
 }
 
-// putBack takes subsystem i to a serialised state.
+// putBack restores a serialised state of subsystem i.
 func (r *Run) putBack(i int, data []byte) error {
 	k := r.keep.keepers[i]
 	state, err := k.DeserializeState(data)
@@ -242,16 +245,16 @@ func (r *Run) putBack(i int, data []byte) error {
 }
 
 func (r *Run) notKept(i int, what string, err error) error {
-	return fmt.Errorf("%s: %s at t = %.12g s: %w; it declares that it can (canSerializeFMUstate): run without checkpoints and restarts, and tell the exporter", r.sys.Infos[i], what, r.t, err)
+	return fmt.Errorf("%s: %s at t = %.12g s: %w; it declares that it can (canSerializeFMUstate): run without checkpoints and restarts, "+
+		"and tell the exporter", r.sys.Infos[i], what, r.t, err)
 }
 
-// nextCheckpoint returns the number of the multiple that the next one waits for.
+// nextCheckpoint returns the multiple of the interval at which the next one is made.
 func (r *Run) nextCheckpoint() int {
 	return int(math.Floor((r.t+gridTolerance*r.opt.Step-r.opt.Start)/r.opt.Checkpoints.Every)) + 1
 }
 
-// checkpointIfDue makes a checkpoint at the point that was just accepted, if it
-// is time.
+// checkpointIfDue makes a checkpoint at the present communication point if one is due.
 func (r *Run) checkpointIfDue() error {
 	c := r.opt.Checkpoints
 	if c == nil || c.Every == 0 {
@@ -264,7 +267,7 @@ func (r *Run) checkpointIfDue() error {
 	return r.checkpoint()
 }
 
-// checkpointOnInterrupt makes a checkpoint where a cancelled run stands.
+// checkpointOnInterrupt makes a checkpoint of a cancelled run if it should have one.
 func (r *Run) checkpointOnInterrupt() error {
 	if c := r.opt.Checkpoints; c == nil || !c.OnInterrupt {
 		return nil
@@ -272,24 +275,24 @@ func (r *Run) checkpointOnInterrupt() error {
 	return r.checkpoint()
 }
 
-// Checkpoint makes a checkpoint at the last accepted communication point. It is called by
-// whoever steps the run, between Start, the calls of Step and Close, or from Options.Admit or
-// Options.Observe; after the last step, too: such a run goes on to a later stop time. Like
-// every checkpoint it takes the subsystems to the state that it holds.
+// Checkpoint makes a checkpoint at the last accepted communication point. It may be called between
+// Start, the calls of Step, and Close, or from Options.Admit or Options.Observe; also after the last
+// step, to continue to a later stop time. Like every checkpoint it restores the subsystems to the
+// serialised state.
 //
-// FMUs take part if Options.Checkpoints is set, if only to &Checkpoints{}: the start has to
-// test their rollback. After ErrCapability, and after a call at the wrong time, the run goes on
-// unharmed; any other error has ended it.
+// FMUs take part only if Options.Checkpoints is set, if only to &Checkpoints{}, because Start then tests
+// their rollback. After ErrCapability, and after a call at the wrong time, the run can go on; any other
+// error has ended it.
 func (r *Run) Checkpoint() (c Checkpoint, err error) {
 	switch {
 	case r.phase != running && r.phase != finished || !r.ready:
-		return c, errors.New("a checkpoint is made after the start of a run and before its close")
+		return c, errors.New("a checkpoint can be made only between the start of a run and its close")
 	case r.err != nil:
-		return c, fmt.Errorf("the run has failed, and has no state to go on from: %w", r.err)
+		return c, fmt.Errorf("the run has failed and cannot be continued: %w", r.err)
 	case r.record.underWay:
-		return c, errors.New("a checkpoint is made between two steps: not by a hook or a recorder, where others have not seen the communication point yet")
+		return c, errors.New("a checkpoint can be made only between two steps, not by a hook or a recorder")
 	case r.stopped != "":
-		return c, fmt.Errorf("there is nothing to go on with: a hook has ended the run (%s)", r.stopped)
+		return c, fmt.Errorf("a hook has ended the run (%s), so there is nothing to continue", r.stopped)
 	}
 	defer r.contain(&err)
 	if r.keep.keepers == nil {
@@ -307,7 +310,9 @@ func (r *Run) Checkpoint() (c Checkpoint, err error) {
 func (r *Run) lateKeepers() error {
 	for i := range r.x.able {
 		if able := &r.x.able[i]; able.rollbackTest != nil && r.x.saver[i] == nil && able.restarter == nil {
-			return fmt.Errorf("%s: %w: its rollback was not tested at the start of the run: set Options.Checkpoints, if only to &master.Checkpoints{}", r.sys.Infos[i], ErrCapability)
+			return fmt.Errorf("%s: %w: its rollback was not tested at the start of the run: set "+
+				"Options.Checkpoints, if only to &master.Checkpoints{}",
+				r.sys.Infos[i], ErrCapability)
 		}
 	}
 	if err := r.prepareKeepers(); err != nil {
@@ -320,8 +325,7 @@ func (r *Run) lateKeepers() error {
 	return nil
 }
 
-// makeCheckpoint makes one at the last accepted communication point, and takes the
-// subsystems to it.
+// makeCheckpoint returns one of the last accepted communication point, and restores the subsystems to it.
 func (r *Run) makeCheckpoint() (Checkpoint, error) {
 	a := NewArchive()
 	r.archiveRecorders(a)
@@ -329,7 +333,7 @@ func (r *Run) makeCheckpoint() (Checkpoint, error) {
 	return Checkpoint{T: r.t, Steps: r.accepted, State: a.Data()}, a.Err()
 }
 
-// checkpoint makes one and has it written.
+// checkpoint makes one and writes it.
 func (r *Run) checkpoint() error {
 	c, err := r.makeCheckpoint()
 	if err != nil {
@@ -343,8 +347,8 @@ func (r *Run) checkpoint() error {
 	return nil
 }
 
-// archiveRecorders carries the positions of the recorders. One that was not
-// there, or is not any more, is passed over.
+// archiveRecorders carries the positions of the recorders, except those that only one of the two runs
+// has.
 func (r *Run) archiveRecorders(a *Archive) {
 	a.Section("recorders")
 	var own []RecorderArchiver
@@ -418,8 +422,8 @@ func (r *Run) archive(a *Archive) {
 	}
 }
 
-// archiveProgress carries how far the run is, and what it has reported. stop is the stop time of
-// the run of the checkpoint.
+// archiveProgress carries the progress of the run and its reports. stop is the stop time of the run that
+// made the checkpoint.
 func (r *Run) archiveProgress(a *Archive, stop float64) {
 	a.Float(&r.t)
 	if a.Reading() && a.Err() == nil && r.opt.Stop <= r.t {
@@ -434,10 +438,7 @@ func (r *Run) archiveProgress(a *Archive, stop float64) {
 	}
 	r.clipped = r.clipped || r.want == 0 && r.onGrid > r.grid.whole
 	a.IntList(&r.result.Orders)
-	a.All(&r.result.Iterations, &r.result.Jacobians, r.record.watchBad, r.record.point.Measured)
-	for i := range r.record.point.Watch {
-		a.Values(&r.record.point.Watch[i])
-	}
+	a.All(&r.result.Iterations, &r.result.Jacobians, r.record.watchBad, r.record.point.Measured, r.record.point.Watch)
 	r.growth.archive(a)
 	a.Bool(&r.clipped)
 	wall, waited := r.stepping(), time.Duration(0)
@@ -450,15 +451,15 @@ func (r *Run) archiveProgress(a *Archive, stop float64) {
 			r.pacer.waited = waited
 		}
 	}
-	r.tellNotes()                             // what the algorithm has noted since goes into the checkpoint
-	later := r.warnings[r.keep.initWarnings:] // the others come again
+	r.tellNotes()
+	later := r.warnings[r.keep.initWarnings:] // the initialisation repeats the others
 	list(a, &later, a.String)
 	r.warnings = append(r.warnings[:r.keep.initWarnings], later...)
 }
 
-// otherStop looks whether a run that has come from a checkpoint can go on to its stop time,
-// and warns where it may differ from an unbroken run to there. The run of the checkpoint had the
-// stop time was, which the subsystems in told were told.
+// otherStop returns an error if a resumed run cannot go on to its stop time, and warns if it may differ
+// from an unbroken run. was is the stop time of the run that made the checkpoint; told marks the
+// subsystems that got it.
 func (r *Run) otherStop(was float64, told []bool) error {
 	stop := r.opt.Stop
 	switch {
@@ -467,33 +468,35 @@ func (r *Run) otherStop(was float64, told []bool) error {
 	case stop == was:
 		return nil
 	case r.clipped && r.want == 0:
-		return fmt.Errorf("the checkpoint is at the stop time %.12g s of its run, which is not on the grid of %g s: a run to %.12g s has no such communication point; go on from an earlier checkpoint", was, r.opt.Step, stop)
+		return fmt.Errorf("the checkpoint is at the stop time %.12g s of its run, which is not on the grid of %g s: "+
+			"a run to %.12g s has no such communication point; resume an earlier checkpoint", was, r.opt.Step, stop)
 	case r.clipped:
-		r.warn(fmt.Sprintf("the last steps before the checkpoint were chosen to end at the stop time %.12g s of its run: from there on the run differs from one that had the stop time %.12g s from the start, within its tolerance", was, stop))
+		r.warn(fmt.Sprintf("the last steps before the checkpoint were chosen to end at the stop time %.12g s of its run: "+
+			"from there on the run differs, within its tolerance, from one that had the stop time %.12g s from the start", was, stop))
 		r.clipped = false
 	}
 	for i, info := range r.sys.Infos {
 		if told[i] {
-			r.warn(fmt.Sprintf("%s was told the stop time %.12g s when the run began (quirk stopTime), and may act on it, as by refusing to step beyond: the run goes on to %.12g s", info, was, stop))
+			r.warn(fmt.Sprintf("%s was told the stop time %.12g s when the run began (quirk stopTime), and may refuse steps beyond it: "+
+				"the run goes on to %.12g s", info, was, stop))
 		}
 	}
 	return nil
 }
 
 func (r *Run) nothingLeft() error {
-	return fmt.Errorf("the checkpoint is at t = %.12g s, and the run is to stop at %.12g s: there is nothing left to do; give a later stop time", r.t, r.opt.Stop)
+	return fmt.Errorf("the checkpoint is at t = %.12g s, and the run is to stop at %.12g s: there is nothing left to do; "+
+		"give a later stop time", r.t, r.opt.Stop)
 }
 
-// archiveSteering carries what was set from outside, and the hooks.
+// archiveSteering carries the variables that were set, and the hooks.
 func (r *Run) archiveSteering(a *Archive) {
 	s := r.x.steering
 	if s == nil {
 		return
 	}
 	a.Section("what was set")
-	for k := range s.own {
-		a.All(&s.own[k], &s.fed[k])
-	}
+	a.All(s.own, s.fed)
 	list(a, &s.pins, func(p *pin) {
 		r.archiveVariable(a, &p.by)
 		a.Index(&p.sub, 0, len(r.sys.Subsystems)-1)
@@ -502,7 +505,8 @@ func (r *Run) archiveSteering(a *Archive) {
 			return
 		}
 		in := &r.x.discreteIn[p.sub]
-		if n := [...]int{len(in.Real), len(in.Integer), len(in.Boolean), len(in.String)}[p.value.Kind]; p.at < 0 || p.at >= n || p.before.Kind != p.value.Kind {
+		n := [...]int{len(in.Real), len(in.Integer), len(in.Boolean), len(in.String)}[p.value.Kind]
+		if p.at < 0 || p.at >= n || p.before.Kind != p.value.Kind {
 			a.misfit("%s has no such discrete input", r.sys.Infos[p.sub].Name)
 		}
 	})
@@ -522,7 +526,7 @@ func (r *Run) archiveSteering(a *Archive) {
 		if (*v).before == nil {
 			(*v).before = &Scalar{}
 		}
-		a.Scalar((*v).before)
+		a.All((*v).before)
 	})
 	list(a, &r.result.Manipulated, a.String)
 	a.Bool(&r.disturbed)
@@ -537,23 +541,7 @@ func (r *Run) archiveSteering(a *Archive) {
 	}
 }
 
-// list carries a slice of any length.
-func list[T any](a *Archive, v *[]T, each func(*T)) {
-	n := len(*v)
-	a.Int(&n)
-	if a.Reading() {
-		*v = (*v)[:0]
-	}
-	for k := 0; k < n && a.Err() == nil; k++ {
-		if a.Reading() {
-			var empty T
-			*v = append(*v, empty)
-		}
-		each(&(*v)[k])
-	}
-}
-
-// archiveVariable carries which variable it is.
+// archiveVariable carries the name of a variable.
 func (r *Run) archiveVariable(a *Archive, v **Variable) {
 	name := ""
 	if *v != nil {
@@ -571,8 +559,8 @@ func (r *Run) archiveVariable(a *Archive, v **Variable) {
 	*v = found
 }
 
-// archiveState carries the state of subsystem i. It is taken to it in both
-// directions, so that what comes then begins alike.
+// archiveState carries the state of subsystem i. When writing, too, it is restored, so that both runs
+// continue from the same state.
 func (r *Run) archiveState(a *Archive, i int) error {
 	if r.keep.keepers[i].StateSaver == nil { // Archive carries all of it
 		return nil
@@ -591,26 +579,19 @@ func (r *Run) archiveState(a *Archive, i int) error {
 	return r.putBack(i, data)
 }
 
-// archive carries what was exchanged at the last communication point.
+// archive carries the values of the last communication point, and the counters.
 func (x *Exec) archive(a *Archive) {
-	a.All(x.U, x.Y, x.W, x.keptY, x.b)
-	for i := range x.discreteIn {
-		a.All(&x.discreteIn[i], &x.discreteOut[i], &x.keptDiscrete[i])
-	}
-	a.All(x.steps, x.saves, x.restores)
-	for i := range x.replay {
-		// Algorithms go by it, and another test need not give the same.
-		r := &x.replay[i]
-		a.All(&r.Step, &r.FirstTry, &r.Replays, &r.AtStart)
-	}
+	a.All(x.U, x.Y, x.W, x.keptY, x.b, x.discreteIn, x.discreteOut, x.keptDiscrete, x.steps, x.saves, x.restores)
+	// Algorithms use the measured replay, and another test need not measure the same.
+	a.All(x.replay)
 	x.isSaved = false
 }
 
-// stepping returns the wall time since the stepping began, that of a run which this
-// one resumes included.
+// stepping returns the wall time of the stepping, including that before the resumed checkpoint.
 func (r *Run) stepping() time.Duration { return r.keep.earlier + time.Since(r.startWall) }
 
-// subsystemSeconds returns the time spent inside subsystem i, likewise.
+// subsystemSeconds returns the time spent inside subsystem i, including that before the resumed
+// checkpoint.
 func (r *Run) subsystemSeconds(i int) float64 {
 	s := r.x.subsystemSeconds(i)
 	if r.keep.earlierSeconds != nil {

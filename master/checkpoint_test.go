@@ -288,38 +288,6 @@ func TestCheckpointWarnings(t *testing.T) {
 	}
 }
 
-// A run that is cancelled leaves a checkpoint where it stands, if asked.
-func TestCheckpointOnInterrupt(t *testing.T) {
-	fresh := func(o master.Options) (*master.Run, *everything) {
-		sys, _ := talkers(t)
-		rows := &everything{}
-		o.Stop, o.Step, o.Recorders = 1, 0.1, []master.Recorder{rows}
-		return newRun(t, sys, o), rows
-	}
-	undisturbed, whole := fresh(master.Options{})
-	run(t, undisturbed)
-	var made []master.Checkpoint
-	checkpoints := checkpointsTo(&made, 0)
-	checkpoints.OnInterrupt = true
-	r, _ := fresh(master.Options{Checkpoints: checkpoints})
-	ctx, cancel := context.WithCancelCause(t.Context())
-	must(t, r.Start(ctx))
-	for range 4 {
-		step(t, r)
-	}
-	cancel(master.ErrInterrupted)
-	if _, err := r.Step(ctx); !errors.Is(err, master.ErrInterrupted) {
-		t.Fatal(err)
-	}
-	if result, _ := r.Close(); len(made) != 1 || made[0].Steps != 4 || result.Status != master.Incomplete {
-		t.Fatalf("%d checkpoints, %+v", len(made), result)
-	}
-	resumed, rest := fresh(master.Options{Resume: made[0].State})
-	if run(t, resumed); !reflect.DeepEqual(rest.rows, whole.rows[5:]) {
-		t.Errorf("%q, want %q", rest.rows, whole.rows[5:])
-	}
-}
-
 // State of another run, or state that was tampered with, is an error or leads to a
 // run, but never to a panic; the subsystems are ended.
 func TestForeignState(t *testing.T) {
@@ -470,17 +438,15 @@ type stopped struct{ *kept }
 
 func (stopped) UsesStop() bool { return true }
 
-// A run goes on to a later stop time as one that had it from the start, also from its end.
-// Where the earlier one has left traces, a warning or an error says so.
+// A run goes on to a later stop time like one that had it from the start, also from its end. If the
+// earlier stop time has had an effect, a warning or an error reports it.
 func TestLaterStop(t *testing.T) {
-	const fixed, variable = "explicit", "predictor-corrector"
-	told, name := false, fixed // of the runs made from now on
-	// to runs until a time, and makes a checkpoint there.
-	to := func(until float64, o master.Options) (rows []string, state []byte, result master.Result, err error) {
+	// to runs a preset to a time, and makes a checkpoint there.
+	to := func(name string, until float64, wrap func(*kept) master.Subsystem, o master.Options) (rows []string, state []byte, result master.Result, err error) {
 		t.Helper()
 		sys, keepers := talkers(t)
-		if told {
-			sys = system(t, []master.Subsystem{stopped{keepers[0]}})
+		if wrap != nil {
+			sys = system(t, []master.Subsystem{wrap(keepers[0])})
 		}
 		e := &everything{}
 		o.Recorders, o.Checkpoints = []master.Recorder{e}, &master.Checkpoints{}
@@ -495,42 +461,47 @@ func TestLaterStop(t *testing.T) {
 		result, _ = r.Close()
 		return e.rows, state, result, err
 	}
-	for _, name = range []string{variable, fixed} {
-		long, _, _, _ := to(2, master.Options{Stop: 2, Step: 0.1})
-		for _, at := range []float64{0.3, 1} {
-			rows, state, _, _ := to(at, master.Options{Stop: 1, Step: 0.1})
-			rest, _, result, err := to(2, master.Options{Stop: 2, Step: 0.1, Resume: state})
-			clipped := name == variable && at == 1
-			if err != nil || !clipped && !reflect.DeepEqual(append(rows, rest...), long) {
-				t.Errorf("%s from %g: %v, other rows", name, at, err)
-			}
-			if warned := strings.Contains(fmt.Sprint(result.Warnings), "were chosen to end at the stop time 1 s"); warned != clipped {
-				t.Errorf("%s from %g: %q", name, at, result.Warnings)
-			}
-		}
-	}
-	// The end is the stop time; what follows begins on the grid, which differs by rounding.
-	long, _, _, _ := to(2, master.Options{Stop: 2, Step: 0.1})
-	_, state, ended, _ := to(0.3, master.Options{Stop: 0.3, Step: 0.1})
-	if rest, _, _, err := to(2, master.Options{Stop: 2, Step: 0.1, Resume: state}); err != nil || ended.Time != 0.3 || !reflect.DeepEqual(rest, long[4:]) {
-		t.Errorf("from the end at %v: %v, other rows", ended.Time, err)
-	}
-	_, onGrid, _, _ := to(1, master.Options{Stop: 1, Step: 0.1})
-	_, beside, _, _ := to(1.05, master.Options{Stop: 1.05, Step: 0.1})
-	for what, o := range map[string]master.Options{
-		"nothing left to do":                {Stop: 1, Step: 0.1, Resume: onGrid},
-		"the step size was 0.1, and is 0.2": {Stop: 2, Step: 0.2, Resume: onGrid},
-		"the start time was 0, and is 0.1":  {Start: 0.1, Stop: 2, Step: 0.1, Resume: onGrid},
-		"which is not on the grid of 0.1 s": {Stop: 2, Step: 0.1, Resume: beside},
+	const fixed, variable = "explicit", "predictor-corrector"
+	for _, c := range []struct {
+		preset     string
+		at, stop   float64 // of the checkpoint, and of its run
+		start, H   float64 // of the run that goes on to 2 s; H = 0: the same, and its rows are those of an unbroken run
+		wrap       func(*kept) master.Subsystem
+		warns, err string
+	}{
+		{preset: fixed, at: 0.3, stop: 1},
+		{preset: fixed, at: 1, stop: 1},
+		{preset: fixed, at: 0.3, stop: 0.3}, // on the grid, up to rounding
+		{preset: variable, at: 0.3, stop: 1},
+		{preset: variable, at: 1, stop: 1, H: 0.1, warns: "were chosen to end at the stop time 1 s"},
+		{preset: fixed, at: 0.5, stop: 1, H: 0.1, wrap: func(k *kept) master.Subsystem { return stopped{k} }, warns: "one was told the stop time 1 s"},
+		{preset: fixed, at: 2, stop: 2, H: 0.1, err: "nothing left to do"},
+		{preset: fixed, at: 1, stop: 1, H: 0.2, err: "the step size was 0.1, and is 0.2"},
+		{preset: fixed, at: 1, stop: 1, start: 0.1, H: 0.1, err: "the start time was 0, and is 0.1"},
+		{preset: fixed, at: 1.05, stop: 1.05, H: 0.1, err: "which is not on the grid of 0.1 s"},
 	} {
-		_, _, _, err := to(2, o)
-		contains(t, o.Stop, err, what)
-	}
-	told = true
-	_, state, _, _ = to(0.5, master.Options{Stop: 1, Step: 0.125})
-	for stop, warns := range map[float64]bool{1: false, 2: true} {
-		if _, _, result, err := to(stop, master.Options{Stop: stop, Step: 0.125, Resume: state}); err != nil || strings.Contains(fmt.Sprint(result.Warnings), "one was told the stop time 1 s") != warns {
-			t.Errorf("to %g: %v, %q", stop, err, result.Warnings)
+		same, first := c.H == 0, 0.1
+		if same {
+			c.H = 0.1
+		}
+		if c.wrap != nil {
+			c.H, first = 0.125, 0.125 // whose multiples are exact, so that no step passes the stop time
+		}
+		rows, state, _, _ := to(c.preset, c.at, c.wrap, master.Options{Stop: c.stop, Step: first})
+		rest, _, result, err := to(c.preset, 2, c.wrap, master.Options{Start: c.start, Stop: 2, Step: c.H, Resume: state})
+		if c.err != "" {
+			contains(t, c, err, c.err)
+			continue
+		}
+		if warned := strings.Join(result.Warnings, ""); err != nil || strings.Contains(warned, "stop time") != (c.warns != "") || !strings.Contains(warned, c.warns) {
+			t.Errorf("%+v: %v, %q", c, err, result.Warnings)
+		}
+		if !same {
+			continue
+		}
+		long, _, _, _ := to(c.preset, 2, nil, master.Options{Stop: 2, Step: 0.1})
+		if !reflect.DeepEqual(rest, long[len(rows):]) {
+			t.Errorf("%+v: other rows", c)
 		}
 	}
 }

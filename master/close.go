@@ -8,9 +8,8 @@ import (
 	"slices"
 )
 
-// Close ends the run wherever it is: subsystems are terminated and freed,
-// recorders ended. The error is the one that ended the run before its end,
-// joined with what went wrong while closing.
+// Close ends the run at any stage: it terminates and frees the subsystems, and ends the recorders. The
+// error is the one that ended the stepping, joined with those of closing.
 func (r *Run) Close() (Result, error) {
 	if r.phase == closed {
 		return r.result, r.err
@@ -38,19 +37,7 @@ func (r *Run) Close() (Result, error) {
 	r.keepCosts()
 	r.conclude()
 	r.phase = closed
-	var errs []error
-	for i := range r.sys.Subsystems {
-		if r.parts == nil { // it has not started, or was refused: another run may use the subsystem
-			parts := r.subsystemParts(i)
-			if r.mark(parts) != nil {
-				continue
-			}
-			defer r.unmark(parts)
-		}
-		if err := r.x.crew.on(i, func() error { return r.release(i) }); err != nil {
-			errs = append(errs, fmt.Errorf("%s: ending: %w", r.sys.Infos[i], err))
-		}
-	}
+	errs := r.releaseAll()
 	r.x.crew.stop()
 	r.blame(errs)
 	for _, rec := range r.opt.Recorders[:r.record.begun] {
@@ -63,14 +50,32 @@ func (r *Run) Close() (Result, error) {
 	return r.result, r.err
 }
 
-// blame makes a run failed that went well but for its end.
+// releaseAll ends the subsystems, except those in use by another run because this one has not started
+// or was refused.
+func (r *Run) releaseAll() (errs []error) {
+	for i := range r.sys.Subsystems {
+		if r.parts == nil {
+			parts := r.subsystemParts(i)
+			if r.mark(parts) != nil {
+				continue
+			}
+			defer r.unmark(parts)
+		}
+		if err := r.x.crew.on(i, func() error { return r.release(i) }); err != nil {
+			errs = append(errs, fmt.Errorf("%s: ending: %w", r.sys.Infos[i], err))
+		}
+	}
+	return errs
+}
+
+// blame marks a run as failed if only its end went wrong.
 func (r *Run) blame(errs []error) {
 	if len(errs) > 0 && r.err == nil {
 		r.result.Status, r.result.Reason = Failed, errors.Join(errs...).Error()
 	}
 }
 
-// end ends one recorder; a panic in it does not keep the others.
+// end ends one recorder; a panic in it does not affect the others.
 func (r *Run) end(rec Recorder) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -80,7 +85,7 @@ func (r *Run) end(rec Recorder) (err error) {
 	return rec.End(r.result)
 }
 
-// release ends one subsystem; a panic in it does not keep the others.
+// release ends one subsystem; a panic in it does not affect the others.
 func (r *Run) release(i int) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -100,7 +105,7 @@ func (r *Run) release(i int) (err error) {
 	return err
 }
 
-// concludeParts fills in what algorithm, hooks and subsystems say.
+// concludeParts fills in the reports of algorithm, hooks and subsystems.
 func (r *Run) concludeParts() {
 	res := &r.result
 	if m := r.can.monitoring; m != nil {
@@ -127,7 +132,7 @@ func (r *Run) conclude() {
 	r.tellNotes()
 	res.Workers = len(r.x.crew.errs)
 	res.Time, res.Accepted, res.Rejected = r.t, r.accepted, r.rejected
-	if r.parts != nil { // else algorithm, hooks and subsystems may be at work for another run
+	if r.parts != nil { // else algorithm, hooks and subsystems may be in use by another run
 		r.concludeParts()
 	}
 	inside := make([]float64, len(r.x.crew.errs)) // by worker

@@ -10,26 +10,24 @@ import (
 	"time"
 )
 
-// crew calls the subsystems of a run from fixed threads: many want to be called
-// by one thread all their life (fmi2 38). Worker 0 is the goroutine of the run
-// itself; the others work beside it while a phase lasts.
+// crew calls each subsystem of a run from a fixed thread, because many must be called from one thread all
+// their life (fmi2 38). Worker 0 is the goroutine of the run; the others work in parallel during a phase.
 //
-// What is computed does not depend on the number of workers: each subsystem is
-// called in the same order with the same values, and the error of a phase is
-// that of its first member that failed.
+// Results do not depend on the number of workers: each subsystem is called in the same order with the same
+// values, and the error of a phase is that of its first member that failed.
 type crew struct {
 	infos   []*Info
 	owner   []int         // worker, by subsystem
 	others  []chan func() // work for the workers but the first
-	dropped []chan func() // of workers that did not pay; they sleep until the run ends
-	running bool          // they are up
-	asked   int           // number of workers; 0 = chosen by the costs
-	known   bool          // all costs
-	pending atomic.Int32  // workers that have not done their part of the phase
-	done    chan struct{} // holds one: none is pending any more
+	dropped []chan func() // of workers that were not faster; they sleep until the run ends
+	running bool          // the other workers are started
+	asked   int           // requested number of workers; 0 = chosen by the costs
+	known   bool          // all costs are known
+	pending atomic.Int32  // workers that have not finished their part of the phase
+	done    chan struct{} // signals that none is pending
 	vain    int           // waits of the run's own thread, see await
 	errs    []error       // by worker
-	at      []int         // by worker: which member of the phase failed
+	at      []int         // by worker: the member of the phase that failed
 
 	clock func() time.Time
 	timed bool            // phases are timed
@@ -37,13 +35,13 @@ type crew struct {
 	parts []time.Duration // by worker: its part of timed phases
 }
 
-// A thread that waits for another spins for a while, since a thread that sleeps takes far
-// longer to wake than a macro step may last, and then sleeps. Where spinning has been in
-// vain it sleeps at once: the other thread may need the processor.
+// A waiting thread first spins, because waking a sleeping thread may take longer than a macro step, and
+// then sleeps. After spinning in vain several times it sleeps at once: the other thread may need the
+// processor.
 const (
-	spinTime  = 50 * time.Microsecond // what it takes to put a thread to sleep and to wake it
+	spinTime  = 50 * time.Microsecond // about the time to put a thread to sleep and wake it
 	spinVain  = 4                     // waits in vain after which a thread spins rarely
-	spinAgain = 16                    // it then spins in one wait of so many
+	spinAgain = 16                    // it then spins in one of this many waits
 )
 
 // await receives from a channel; vain counts the waits since spinning last succeeded.
@@ -63,9 +61,9 @@ func await[T any](from chan T, vain *int) T {
 	return <-from
 }
 
-// newCrew spreads the subsystems over workers: as many as asked for, or, with 0, as pay
-// by the costs of their steps in earlier runs; one if these are not known. Late
-// subsystems, which wait for others, stay with the run's own thread.
+// newCrew distributes the subsystems over workers. If workers is 0, the number is chosen by the costs of
+// steps in earlier runs; one if these are not known. Late subsystems, which wait for others, stay on the
+// run's own thread.
 func newCrew(s *System, workers int, H float64) *crew {
 	costs, known := stepCosts(s, H)
 	c := &crew{infos: s.Infos, owner: make([]int, len(s.Subsystems)), asked: workers, known: known}
@@ -91,16 +89,14 @@ func (c *crew) prepare(workers int) {
 	c.clock = time.Now
 }
 
-// Workers pay if they take at most this part of the time of one thread. Each member of a
-// phase that one thread could have called with others in one crossing costs some time (s).
 const (
-	worthwhile    = 0.9
-	memberCost    = 0.1e-6
-	leastHandOver = 1e-6 // s: no machine hands work over and back in less
+	worthwhile    = 0.9    // several workers are chosen if they take at most this part of the time of one thread
+	memberCost    = 0.1e-6 // s, of a call of its own for a member that one thread would step with others
+	leastHandOver = 1e-6   // s: no machine hands work over and back in less
 )
 
-// stepCosts returns the cost (s) of a step of each subsystem in earlier runs, if all that
-// can know it do. Others, Go code beside FMUs, count as costing nothing.
+// stepCosts returns the cost (s) of a step of each subsystem in earlier runs; known is false if a Priced
+// subsystem does not know it. Subsystems that are not Priced count as zero.
 func stepCosts(s *System, H float64) (costs []float64, known bool) {
 	costs = make([]float64, len(s.Subsystems))
 	for i, sub := range s.Subsystems {
@@ -113,10 +109,9 @@ func stepCosts(s *System, H float64) (costs []float64, known bool) {
 	return costs, known
 }
 
-// bestCrew returns the number of workers for members with these costs of a macro step (s),
-// and the costs of all of them with these workers and with one. handOver returns the time
-// (s) that a phase takes beside the work of its busiest worker, from the work of each; it is
-// called only if workers without that cost would pay.
+// bestCrew returns the best number of workers for members with these costs of a macro step (s), and the
+// time of a macro step with these workers and with one. handOver returns the time (s) of a phase beyond
+// the work of its busiest worker; it is called only if it matters.
 func bestCrew(members []int, costs []float64, handOver func(work []float64) float64) (workers int, side, serial float64) {
 	workers = max(1, min(runtime.GOMAXPROCS(0), len(members)))
 	work := balance(make([]int, len(costs)), members, costs, workers)
@@ -132,8 +127,8 @@ func bestCrew(members []int, costs []float64, handOver func(work []float64) floa
 	return 1, serial, serial
 }
 
-// handOver measures the hand-over as the machine is now: the median over phases in which
-// each worker is busy for its part of a macro step, but not for long.
+// handOver measures the hand-over under the present load of the machine: the median over phases in which
+// each worker is busy for its part of a macro step, shortened if that is long.
 func handOver(work []float64) float64 {
 	const phases, longest = 21, 100e-6
 	c := &crew{}
@@ -160,8 +155,8 @@ func handOver(work []float64) float64 {
 	return took[phases/2]
 }
 
-// balance gives each member in turn, the costly ones first, to the worker with the least
-// work, its owner, and returns the work of each worker.
+// balance assigns each member, in order of falling cost, to the worker with the least work, and returns the
+// work of each worker.
 func balance(owner, members []int, costs []float64, workers int) (work []float64) {
 	order := slices.Clone(members)
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(costs[b], costs[a]) })
@@ -179,7 +174,7 @@ func balance(owner, members []int, costs []float64, workers int) (work []float64
 	return work
 }
 
-// start brings the other workers up.
+// start starts the other workers.
 func (c *crew) start() {
 	c.running = true
 	for range len(c.errs) - 1 {
@@ -193,7 +188,7 @@ func (c *crew) start() {
 				if c.pending.Add(-1) == 0 {
 					select {
 					case c.done <- struct{}{}:
-					default: // it has been told
+					default: // a signal is there already
 					}
 				}
 			}
@@ -201,14 +196,14 @@ func (c *crew) start() {
 	}
 }
 
-// drop leaves all subsystems to the run's own thread. The other threads live on until the
-// run ends: processes that they have started end with them.
+// drop moves all subsystems to the run's own thread. The other threads live until the run ends, because
+// processes that they have started end with them.
 func (c *crew) drop() {
 	c.dropped, c.others, c.errs = c.others, nil, c.errs[:1]
 	clear(c.owner)
 }
 
-// stop ends them.
+// stop ends the other workers.
 func (c *crew) stop() {
 	for _, work := range slices.Concat(c.others, c.dropped) {
 		close(work)
@@ -237,8 +232,7 @@ func (c *crew) on(i int, f func() error) error {
 	return err
 }
 
-// Phase is work on some subsystems, each on its own thread. It is prepared once;
-// running it allocates nothing.
+// Phase is work on some subsystems, each on its own thread. Running it allocates nothing.
 type Phase struct {
 	c     *crew
 	do    func(m int) error
@@ -248,9 +242,8 @@ type Phase struct {
 	jobs  []func()
 }
 
-// NewPhase prepares do(i) for each of the members i. Without further workers it
-// is done in their order; with them, do must touch nothing that belongs to
-// another member.
+// NewPhase prepares do(i) for each of the members i. With one worker the calls are made in their order;
+// with several, do must not access anything of another member.
 func (x *Exec) NewPhase(members []int, do func(i int) error) *Phase {
 	return x.crew.phase(members, func(m int) error { return do(members[m]) })
 }
@@ -301,10 +294,10 @@ func (p *Phase) work(at int) {
 	}
 }
 
-// alone reports whether the run's own thread does all work, and nobody wants to know the time.
+// alone reports whether the run's own thread does all work, and phases are not timed.
 func (c *crew) alone() bool { return len(c.others) == 0 && !c.timed }
 
-// Run does the work and gives the error of the first member that failed.
+// Run does the work and returns the error of the first member that failed.
 func (p *Phase) Run() error {
 	c := p.c
 	if c.alone() {
@@ -352,7 +345,7 @@ func (p *panicError) Error() string {
 	return fmt.Sprintf("panic near subsystem %s: %v", p.subsystem, p.value)
 }
 
-// guarded makes an error of a panic.
+// guarded turns a panic of f into an error.
 func (c *crew) guarded(i int, f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -10,13 +10,12 @@ import (
 	"time"
 )
 
-// Exec is what an algorithm acts on: it stages inputs, steps subsystems and
-// reads outputs, counts what was done, and holds the vectors. An algorithm has
-// no other way to reach a subsystem.
+// Exec executes the steps of an algorithm: it stages inputs, steps subsystems, reads outputs, counts the
+// calls, and holds the vectors. An algorithm has no other access to subsystems.
 type Exec struct {
 	Sys *System
-	// U is where an algorithm puts the inputs of a step, [nu], and DU their derivatives at its
-	// start, for orders from 1 to the highest that PrepareDerivatives has announced.
+	// U holds the inputs of a step, [nu], and DU their derivatives at its start, for orders from 1 to
+	// the highest one announced by PrepareDerivatives. The algorithm sets both.
 	U  []float64
 	DU [][]float64
 	// Y holds the outputs as last read, [ny].
@@ -31,11 +30,11 @@ type Exec struct {
 	b                       []float64 // of u = L y + b; entries driven from outside change
 	discreteIn, discreteOut []Values
 	signals                 Signals
-	steering                *steering // nil: inputs are what the coupling gives
+	steering                *steering // nil: no variable can be overridden
 	external                []int     // inputs driven by signals
 	step                    float64
-	own                     []float64   // s, by subsystem: the constant step that ScaleStep has declared
-	given                   []float64   // U as it is overridden; the same slice where nothing can be
+	own                     []float64   // s, by subsystem: the constant step declared by ScaleStep
+	given                   []float64   // U with overridden values; the same slice if nothing can be overridden
 	givenSlopes             [][]float64 // DU likewise
 	slopes                  []int       // highest order of derivatives, by subsystem
 	steps                   []int
@@ -48,26 +47,25 @@ type Exec struct {
 	ended   []*StepError
 	endings atomic.Int32 // of them
 
-	// What a failed or rejected attempt must not touch: outputs at the last
-	// accepted point.
+	// Outputs at the last accepted point, which a failed or rejected attempt does not change.
 	keptY               []float64
 	keptDiscrete        []Values
 	speaking, listening []int // subsystems with discrete outputs, with discrete inputs
 
-	// The rollback, by subsystem: nil = it is never taken back.
+	// Rollback, by subsystem; nil = its state is never restored.
 	saver           []StateSaver
 	states          []State
 	saves, restores []int
 	replay          []Replay
-	saved           *StateSet    // of all that can be taken back
-	promised        []bool       // by subsystem: its last step carried the promise
-	broken          atomic.Int32 // of these, how many did not
+	saved           *StateSet    // all subsystems with rollback
+	promised        []bool       // by subsystem: its last step carried the promise of RestoreAware
+	broken          atomic.Int32 // number of false entries
 	keepAll         *Phase
 	point           float64 // time of the last accepted communication point
 	isSaved         bool    // the states are those of that point
 }
 
-// outside is the place of recorders in Exec.current.
+// outside is the value of Exec.current during calls of hooks and recorders.
 const outside = -1
 
 // PastPoint holds W = L y + b at a communication point before the start.
@@ -108,7 +106,7 @@ func newExec(s *System, step float64, workers int) *Exec {
 	return x
 }
 
-// keep makes the outputs as last read those of an accepted point.
+// keep saves the outputs as those of an accepted point.
 func (x *Exec) keep() {
 	copy(x.keptY, x.Y)
 	for _, i := range x.speaking {
@@ -116,7 +114,7 @@ func (x *Exec) keep() {
 	}
 }
 
-// revert takes the outputs back to the last accepted point.
+// revert restores the outputs of the last accepted point.
 func (x *Exec) revert() {
 	copy(x.Y, x.keptY)
 	for _, i := range x.speaking {
@@ -132,7 +130,7 @@ func (v *Values) set(from *Values) {
 	copy(v.String, from.String)
 }
 
-// touch notes who is called, for the report of a panic.
+// touch records the subsystem that is called, for the report of a panic.
 func (x *Exec) touch(i int) {
 	if x.crew.owner[i] == 0 {
 		x.current = i
@@ -151,11 +149,11 @@ func (x *Exec) Interpolates(i int) bool { return x.able[i].derivatives != nil }
 // External reports whether entry k of u is driven by signals from outside.
 func (x *Exec) External(k int) bool { return slices.Contains(x.external, k) }
 
-// Signal returns the value at time t of entry k of u, which is driven from outside.
+// Signal returns the value at time t of entry k of u, which signals from outside drive.
 func (x *Exec) Signal(k int, t float64) float64 { return x.signals.Real(k, t) }
 
-// Couple puts L y + b at time t for the inputs of subsystem i into u [nu],
-// from the outputs as last read.
+// Couple computes L y + b at time t for the inputs of subsystem i, from the outputs as last read, into
+// u [nu].
 func (x *Exec) Couple(i int, t float64, u []float64) {
 	x.takeSignals(t)
 	x.couple(u, x.Sys.InAt[i], x.Sys.InAt[i+1])
@@ -169,7 +167,7 @@ func (x *Exec) CoupleSome(members []int, t float64, u []float64) {
 	}
 }
 
-// CoupleAll puts L y + b at time t for all inputs into u [nu].
+// CoupleAll is Couple for all subsystems.
 func (x *Exec) CoupleAll(t float64, u []float64) {
 	x.takeSignals(t)
 	x.couple(u, 0, len(u))
@@ -182,9 +180,9 @@ func (x *Exec) couple(u []float64, from, to int) {
 		case src < 0:
 			u[k] = x.b[k]
 		case gain[k] == 1 && x.b[k] == 0:
-			u[k] = x.Y[src] // every bit of it, a zero's sign too
+			u[k] = x.Y[src] // exactly, including the sign of zero
 		default:
-			// The product is rounded on its own, so that every platform gives the same bits.
+			// The conversion rounds the product, so that every platform gives the same bits.
 			u[k] = float64(gain[k]*x.Y[src]) + x.b[k]
 		}
 	}
@@ -197,7 +195,7 @@ func (x *Exec) takeSignals(t float64) {
 	}
 }
 
-// Stage hands subsystem i its part of U, and of DU.
+// Stage passes subsystem i its part of U and DU.
 func (x *Exec) Stage(i int) error {
 	x.touch(i)
 	from, to := x.Sys.InAt[i], x.Sys.InAt[i+1]
@@ -218,11 +216,11 @@ func (x *Exec) Stage(i int) error {
 	return nil
 }
 
-// give makes the part of U and DU of subsystem i what it is given: finite numbers, with what is
-// overridden.
+// give computes the inputs and derivatives that subsystem i gets: its part of U and DU, which must be
+// finite, with overridden values.
 func (x *Exec) give(i int) error {
 	from, to := x.Sys.InAt[i], x.Sys.InAt[i+1]
-	sum := 0.0 // NaN as soon as a number is not finite
+	sum := 0.0 // NaN if a number is not finite
 	for _, v := range x.U[from:to] {
 		sum += v - v
 	}
@@ -280,16 +278,17 @@ func (x *Exec) unbounded(i int) error {
 		}
 		for _, v := range values {
 			if v-v != 0 {
-				return fmt.Errorf("what is extrapolated to the input %s is %s: the coupling is unstable, or values and gains of connections are beyond what numbers hold; check the gains, and try a smaller step size or a lower order",
-					x.Sys.InName(k), notFinite(v))
+				return fmt.Errorf("the extrapolated value of the input %s is %s: the coupling is unstable, or "+
+					"values or gains of connections overflow; "+
+					"check the gains, and try a smaller step size or a lower order", x.Sys.InName(k), notFinite(v))
 			}
 		}
 	}
 	return nil
 }
 
-// StageDiscrete hands the discrete inputs of subsystem i to the subsystem, as
-// last read from their sources and as given from outside at time t.
+// StageDiscrete passes subsystem i its discrete inputs: the values of their sources as last read, and
+// those of signals from outside at time t.
 func (x *Exec) StageDiscrete(i int, t float64) error {
 	if len(x.Sys.Infos[i].DiscreteIn) == 0 {
 		return nil
@@ -298,7 +297,7 @@ func (x *Exec) StageDiscrete(i int, t float64) error {
 	return x.sendDiscrete(i)
 }
 
-// sendDiscrete hands the discrete inputs of subsystem i to it as they stand.
+// sendDiscrete passes subsystem i its discrete inputs as last coupled.
 func (x *Exec) sendDiscrete(i int) error {
 	if len(x.Sys.Infos[i].DiscreteIn) == 0 {
 		return nil
@@ -307,10 +306,10 @@ func (x *Exec) sendDiscrete(i int) error {
 	return x.able[i].discrete.SetDiscrete(&x.discreteIn[i])
 }
 
-// Note adds a sentence of the algorithm to the warnings of the run; its methods call it.
+// Note adds a warning of the algorithm to those of the run.
 func (x *Exec) Note(text string) { x.notes = append(x.notes, text) }
 
-// PrepareDerivatives announces the highest order of input derivatives.
+// PrepareDerivatives announces the highest order of input derivatives that subsystem i will get.
 func (x *Exec) PrepareDerivatives(i, order int) error {
 	if !x.Interpolates(i) {
 		return fmt.Errorf("%s: %w: it takes no input derivatives", x.Sys.Infos[i], ErrCapability)
@@ -349,7 +348,7 @@ func (x *Exec) coupleDiscrete(i int, t float64) {
 	}
 }
 
-// copyMapped copies one discrete value; a number in the table becomes another.
+// copyMapped copies one discrete value, replaced by the table if it is a key there.
 func copyMapped(to *Values, in int, from *Values, out int, kind Kind, table map[int32]int32) {
 	switch kind {
 	case Integer:
@@ -375,7 +374,7 @@ func copyMapped(to *Values, in int, from *Values, out int, kind Kind, table map[
 	}
 }
 
-// transferred returns what a source gives to a parameter, as its only value.
+// transferred returns the value that a parameter gets from its source, as the only one.
 func (x *Exec) transferred(t *transfer) Values {
 	v := NewValues([]Port{{Kind: t.kind}})
 	if t.kind == Real {
@@ -386,10 +385,9 @@ func (x *Exec) transferred(t *transfer) Values {
 	return v
 }
 
-// Step advances subsystem i from t by H with the staged inputs and reads its
-// outputs. The error is a *StepError. Like Stage, Substep, Restore and Read it is called
-// on the thread of the subsystem: in a Phase, or, for late ones, in the attempt
-// itself.
+// Step advances subsystem i from t by H with the staged inputs and reads its outputs. The error is a
+// *StepError. Like Stage, Substep, Restore and Read it must be called on the thread of the subsystem: in
+// a Phase, or directly in the attempt for late subsystems.
 func (x *Exec) Step(ctx context.Context, i int, t, H float64) error {
 	x.touch(i)
 	if end := x.ended[i]; end != nil {
@@ -410,8 +408,8 @@ func (x *Exec) Step(ctx context.Context, i int, t, H float64) error {
 	return x.Read(i)
 }
 
-// judge returns the outcome of a step of subsystem i from t by H. One that ends the
-// simulation at the end of the step has taken it.
+// judge returns the outcome of a step of subsystem i from t by H. If the subsystem ends the simulation
+// exactly at t+H, the step is complete.
 func (x *Exec) judge(i int, t, H, reached float64, err error) error {
 	if short := arrived(t, H, reached); err == nil {
 		err = short
@@ -425,7 +423,7 @@ func (x *Exec) judge(i int, t, H, reached float64, err error) error {
 	return nil
 }
 
-// end notes how subsystem i has ended the simulation; nil = it has not.
+// end records how subsystem i has ended the simulation; nil = it has not.
 func (x *Exec) end(i int, how *StepError) {
 	if x.ended[i] != nil {
 		x.endings.Add(-1)
@@ -435,8 +433,7 @@ func (x *Exec) end(i int, how *StepError) {
 	}
 }
 
-// terminated returns the first subsystem that has ended the simulation up to time t;
-// nil = none has.
+// terminated returns how the first subsystem has ended the simulation up to time t; nil = none has.
 func (x *Exec) terminated(t float64) *StepError {
 	if x.endings.Load() == 0 {
 		return nil
@@ -473,23 +470,22 @@ func (x *Exec) Substep(ctx context.Context, i int, t, h float64) error {
 	return x.judge(i, t, h, reached, err)
 }
 
-// arrived makes a step that ended early without an error a discarded one: its
-// outputs would be taken for those at t+H.
+// arrived returns ErrDiscard if a step ended early, because its outputs would be taken for those at t+H.
 func arrived(t, H, reached float64) error {
 	end := t + H
 	if !(end-reached <= gridTolerance*H+4*0x1p-52*math.Abs(end)) {
-		return fmt.Errorf("%w: it ended at t = %.12g s and did not say so", ErrDiscard, reached)
+		return fmt.Errorf("%w: it ended early, at t = %.12g s, without an error", ErrDiscard, reached)
 	}
 	return nil
 }
 
-// ready refuses a step from t by H that subsystem i must not take, and announces
-// whether the subsystem may be taken back to before the step. Only the states of the last
-// accepted communication point are ever restored.
+// ready fails if subsystem i cannot take a step from t by H. It announces to the subsystem whether its
+// state before the step may be restored; only states of the last accepted communication point are.
 func (x *Exec) ready(i int, t, H float64) error {
 	info := x.Sys.Infos[i]
 	if !info.Caps.VariableStep && H != x.step && H != x.own[i] {
-		return fmt.Errorf("%s: %w: the algorithm asks for a step of %.6g s from t = %.12g s, and the subsystem cannot vary its step of %.6g s (canHandleVariableCommunicationStepSize); "+
+		return fmt.Errorf("%s: %w: the algorithm asks for a step of %.6g s from t = %.12g s, and the subsystem "+
+			"cannot vary its step of %.6g s (canHandleVariableCommunicationStepSize); "+
 			"choose an algorithm with steps of one size", info, ErrCapability, H, t, x.own[i])
 	}
 	promise := x.saver[i] == nil || t <= x.point
@@ -513,8 +509,8 @@ func (x *Exec) ready(i int, t, H float64) error {
 	return nil
 }
 
-// Splits returns why subsystem i cannot take several steps between two communication
-// points, nil if it can. Algorithms that take such steps ask while they are initialised.
+// Splits returns an error if subsystem i cannot take several steps between two communication points.
+// Algorithms that take such steps call it during Init.
 func (x *Exec) Splits(i int) error {
 	differs := x.replay[i].Unpromised
 	if differs == "" || x.saver[i] == nil {
@@ -527,16 +523,14 @@ func (x *Exec) Splits(i int) error {
 		x.Sys.Infos[i], ErrCapability, differs)
 }
 
-// ScaleStep declares, while an algorithm is initialised, that subsystem i takes this many
-// steps a macro step, or one step over so many macro steps; one of the two is 1. Their
-// size is over·H/steps.
+// ScaleStep declares, during Init of an algorithm, that subsystem i takes a number of steps per macro
+// step, or one step over a number of macro steps; one of the two is 1. The size is over·H/steps.
 func (x *Exec) ScaleStep(i, steps, over int) { x.own[i] = float64(over) * x.step / float64(steps) }
 
-// Steps of subsystems that do not meter themselves are timed: the first ones, and then one
-// of so many.
+// Steps of subsystems without a Meter are timed: the first timedFirst, then one in timedEach.
 const timedFirst, timedEach = 64, 16
 
-// start counts a step, and returns when it began if it is timed.
+// start counts a step, and returns its start time if it is timed.
 func (x *Exec) start(i int) (begin time.Time) {
 	n := x.steps[i]
 	x.steps[i]++
@@ -561,14 +555,14 @@ func (x *Exec) failed(i int, t, H, reached float64, err error) *StepError {
 	return &StepError{Subsystem: x.Sys.Infos[i].Name, Source: x.Sys.Infos[i].Source, T: t, H: H, Reached: reached, Err: err}
 }
 
-// Reverts reports whether subsystem i can be taken back in this run.
+// Reverts reports whether the state of subsystem i can be restored in this run.
 func (x *Exec) Reverts(i int) bool { return x.saver[i] != nil }
 
-// Replay returns how well subsystem i repeats a step, as far as it was tested.
+// Replay returns how exactly subsystem i repeats a step; zero if that was not tested.
 func (x *Exec) Replay(i int) Replay { return x.replay[i] }
 
-// Restore takes subsystem i back to the last accepted communication point, from
-// where it can be stepped again, and its outputs with it.
+// Restore restores state and outputs of subsystem i at the last accepted communication point, from where
+// it can be stepped again.
 func (x *Exec) Restore(i int) error {
 	if err := x.takenBack(i); err != nil {
 		return err
@@ -578,16 +572,16 @@ func (x *Exec) Restore(i int) error {
 	return x.notRestored(i, x.saver[i].RestoreState(x.states[i]))
 }
 
-// takenBack refuses to take subsystem i back if the run does not save it.
+// takenBack fails if the run does not save the state of subsystem i.
 func (x *Exec) takenBack(i int) error {
 	if x.saver[i] == nil {
-		return fmt.Errorf("%s: %w: the algorithm takes it back, and has not named it before (RollbackUser)", x.Sys.Infos[i], ErrCapability)
+		return fmt.Errorf("%s: %w: the algorithm restores its state without having listed it "+
+			"(RollbackUser.NeedsRollback)", x.Sys.Infos[i], ErrCapability)
 	}
 	return nil
 }
 
-// revertOutputs takes what is known of subsystem i back to the last accepted communication
-// point.
+// revertOutputs restores the outputs of subsystem i at the last accepted communication point.
 func (x *Exec) revertOutputs(i int) {
 	s := x.Sys
 	copy(x.Y[s.OutAt[i]:s.OutAt[i+1]], x.keptY[s.OutAt[i]:s.OutAt[i+1]])
@@ -612,8 +606,7 @@ func (x *Exec) notSaved(i int, err error) error {
 	return nil
 }
 
-// StateSet is a set of subsystems that are saved and restored, in as few crossings as their
-// kinds allow.
+// StateSet saves and restores a set of subsystems in as few calls into C as possible.
 type StateSet struct {
 	x             *Exec
 	groups        []stateGroup
@@ -623,12 +616,12 @@ type StateSet struct {
 type stateGroup struct {
 	members []int
 	group   StateGroup // nil: one by one
-	known   bool       // whether there is one
+	known   bool       // group was looked up
 	states  []State
-	out     []span // parts of Y, if all members have nothing but that to be taken back
+	out     []span // parts of Y; nil if a member also has discrete outputs
 }
 
-// NewStateSet prepares a set of subsystems that can be taken back in this run.
+// NewStateSet prepares a set of subsystems with rollback in this run.
 func (x *Exec) NewStateSet(members []int) *StateSet {
 	s := &StateSet{x: x}
 	var firsts []int
@@ -652,10 +645,10 @@ func (x *Exec) outSpans(members []int) (out []span) {
 	return out
 }
 
-// Restore takes the members back, as Exec.Restore does.
+// Restore is Exec.Restore for all members.
 func (s *StateSet) Restore() error { return s.restore.Run() }
 
-// prepare makes the group of subsystems, which live by now.
+// prepare makes the group, once the subsystems are instantiated.
 func (g *stateGroup) prepare(x *Exec) error {
 	if g.known {
 		return nil
@@ -738,12 +731,12 @@ func (x *Exec) restoreGroup(g *stateGroup) error {
 	return nil
 }
 
-// steer makes what subsystems are given what s makes of it.
+// steer lets s override the inputs that subsystems get.
 func (x *Exec) steer(s *steering) {
 	x.steering, x.given = s, make([]float64, len(x.U))
 }
 
-// RestoreAll takes every subsystem back that can be.
+// RestoreAll restores all subsystems with rollback.
 func (x *Exec) RestoreAll() error {
 	if len(x.saved.groups) == 0 {
 		return nil
@@ -751,7 +744,7 @@ func (x *Exec) RestoreAll() error {
 	return x.saved.Restore()
 }
 
-// save keeps the states at the communication point t, once per macro step.
+// save saves the states at the communication point t, once per macro step.
 func (x *Exec) save(t float64) error {
 	if x.isSaved && t == x.point {
 		return nil
@@ -768,7 +761,7 @@ func (x *Exec) save(t float64) error {
 	return x.saved.save.Run()
 }
 
-// prepareRollback makes the phases that keep, save and restore.
+// prepareRollback prepares saving and restoring.
 func (x *Exec) prepareRollback() {
 	var members, restarting []int
 	for i, saver := range x.saver {
@@ -797,7 +790,7 @@ func (x *Exec) saveState(i int) error {
 // repeats reports whether a whole macro step can be repeated.
 func (x *Exec) repeats() bool { return !slices.Contains(x.saver, nil) }
 
-// Read takes the outputs of subsystem i at the communication point it is at.
+// Read reads the outputs of subsystem i at its present time.
 func (x *Exec) Read(i int) error {
 	x.touch(i)
 	if out := x.Out(i); len(out) > 0 {
@@ -832,7 +825,7 @@ func (x *Exec) finite(t float64) error {
 	return fmt.Errorf("%s: the output %s is %s at t = %.12g s: %s", from, x.Sys.OutName(k), notFinite(x.Y[k]), t, why)
 }
 
-// notFinite names a value that is no finite number.
+// notFinite describes a value that is not finite.
 func notFinite(v float64) string {
 	if math.IsNaN(v) {
 		return "NaN"
@@ -840,14 +833,13 @@ func notFinite(v float64) string {
 	return "infinite"
 }
 
-// StepSet is a set of subsystems that are stepped over the same time, in as few crossings
-// as their kinds allow.
+// StepSet steps a set of subsystems over the same time in as few calls into C as possible.
 type StepSet struct {
 	groups []stepGroup
 	phase  *Phase
 	pieces int                       // in which each member takes the step
-	stage  func(i, j int, t float64) // nil: the inputs stand in U and DU when the step begins
-	// Of the step under way.
+	stage  func(i, j int, t float64) // nil: U and DU are set before the step
+	// Of the present step.
 	ctx  context.Context
 	t, H float64
 }
@@ -855,22 +847,21 @@ type StepSet struct {
 // span is a part of a vector, from the first entry to below the last.
 type span struct{ from, to int }
 
-// stepGroup is a part of it that is stepped together.
+// stepGroup is a part of a StepSet that is stepped by one call.
 type stepGroup struct {
 	members  []int
 	in       []span   // their parts of U
 	slopes   [][]span // and of DU, by order
-	group    Group    // nil: one member, stepped by itself
-	away     Beginner // the group, if its members step by themselves
-	begun    bool     // and have been sent off
+	group    Group    // nil: one member
+	away     Beginner // the group, if its members step asynchronously
+	begun    bool     // their step has begun
 	speaking []int    // members with discrete outputs
 	varies   bool     // all can vary their step
-	reverts  bool     // one can be taken back
+	reverts  bool     // one has rollback
 	metered  bool
 }
 
-// NewStepSet prepares a set; members that share a group key are stepped together, one after
-// the other.
+// NewStepSet prepares a set. Members with the same group key are stepped by one call, in order.
 func (x *Exec) NewStepSet(members []int) (*StepSet, error) {
 	set := &StepSet{pieces: 1}
 	for _, group := range x.grouped(members) {
@@ -887,7 +878,7 @@ func (x *Exec) NewStepSet(members []int) (*StepSet, error) {
 	return set, nil
 }
 
-// grouped splits members into those that can be called together, in order.
+// grouped splits members into groups that can be called together, in order.
 func (x *Exec) grouped(members []int) [][]int {
 	type key struct {
 		group  any
@@ -912,7 +903,7 @@ func (x *Exec) grouped(members []int) [][]int {
 	return groups
 }
 
-// prepareGroup finds out how the members of a group are stepped.
+// prepareGroup determines how the members of a group are stepped.
 func (x *Exec) prepareGroup(g *stepGroup) error {
 	first := g.members[0]
 	g.varies, g.metered = true, x.able[first].meter != nil
@@ -944,7 +935,7 @@ func (x *Exec) prepareGroup(g *stepGroup) error {
 	return err
 }
 
-// extend adds a part of a vector to others.
+// extend adds a part of a vector to others, merged with an adjacent one.
 func extend(parts []span, p span) []span {
 	if n := len(parts); n > 0 && parts[n-1].to == p.from {
 		parts[n-1].to = p.to
@@ -953,12 +944,12 @@ func extend(parts []span, p span) []span {
 	return append(parts, p)
 }
 
-// InPieces makes each member take its steps in n pieces of one size. Before each, stage puts
-// its inputs for piece j, from time t on, into U and DU, on the thread of the member.
+// InPieces makes each member take its steps in n pieces of equal size. Before each piece, stage puts the
+// inputs of member i for piece j, which begins at time t, into U and DU, on the thread of the member.
 func (s *StepSet) InPieces(n int, stage func(i, j int, t float64)) { s.pieces, s.stage = n, stage }
 
-// StepAll advances all members of a set from t by H with the inputs in U, and their derivatives
-// in DU, and reads their outputs. It stops at the first that fails; other threads may go on.
+// StepAll advances all members of a set from t by H with the inputs in U and their derivatives in DU, and
+// reads their outputs. It stops at the first failure, except on other threads.
 func (x *Exec) StepAll(ctx context.Context, set *StepSet, t, H float64) error {
 	if len(set.groups) == 0 {
 		return nil
@@ -973,8 +964,8 @@ func (x *Exec) StepAll(ctx context.Context, set *StepSet, t, H float64) error {
 	return x.stepGroups(set)
 }
 
-// stepGroups steps the groups one after the other, those meanwhile whose members step by
-// themselves. All of these are waited for, also if another fails.
+// stepGroups steps the groups one after the other, while asynchronous ones step in the background. It
+// waits for all of these even if another group fails.
 func (x *Exec) stepGroups(set *StepSet) (first error) {
 	at := len(set.groups)
 	fails := func(k int, err error) {
@@ -1000,8 +991,7 @@ func (x *Exec) stepGroups(set *StepSet) (first error) {
 	return first
 }
 
-// sendOff begins the step under way of a group whose members step by themselves, if they take
-// it in one piece.
+// sendOff begins the present step of an asynchronous group, unless the step has several pieces.
 func (x *Exec) sendOff(set *StepSet, g *stepGroup) error {
 	if set.pieces > 1 || set.stage != nil || x.endings.Load() > 0 {
 		return nil
@@ -1014,7 +1004,7 @@ func (x *Exec) sendOff(set *StepSet, g *stepGroup) error {
 	return nil
 }
 
-// stepGroup takes the members of a group through the pieces of the step under way.
+// stepGroup takes the present step with the members of a group, piece by piece.
 func (x *Exec) stepGroup(set *StepSet, g *stepGroup) error {
 	t, h := set.t, set.H
 	if set.pieces == 1 && set.stage == nil {
@@ -1040,9 +1030,9 @@ func (x *Exec) stepGroup(set *StepSet, g *stepGroup) error {
 	return nil
 }
 
-// BeginOf returns the start of a piece of size h of a macro step that ends at end: t, or so
-// little before it that rounding carries no piece past the end. There may be the stop
-// time that the FMU was told (fmi2 40).
+// BeginOf returns the start of a piece of size h of a macro step that ends at end: t, or slightly less,
+// so that rounding carries no piece past the end, which may be the stop time that the FMU was told
+// (fmi2 40).
 func BeginOf(t, h, end float64) float64 {
 	largest := max(math.Abs(t), math.Abs(end))
 	for digit := math.Nextafter(largest, math.Inf(1)) - largest; t+h > end; {
@@ -1068,39 +1058,39 @@ func (x *Exec) stepPiece(ctx context.Context, g *stepGroup, t, h float64, read b
 		begin = time.Now()
 	}
 	ran, reached, err := g.group.Step(ctx, t, h, read)
-	for _, i := range g.members[:ran] {
-		x.steps[i]++
-	}
 	if !g.metered {
 		each := time.Since(begin).Seconds() / float64(max(ran, 1))
 		for _, i := range g.members[:ran] {
 			x.seconds[i] += each
 		}
 	}
-	if err != nil || ran < len(g.members) {
-		if err == nil {
-			err = fmt.Errorf("%w: it kept the rest of its group from stepping", ErrDiscard)
-		} else if errors.Is(err, ErrTerminated) && arrived(t, h, reached) == nil { // the others have got there, too
-			for _, i := range g.members[ran:] {
-				x.steps[i]++
-			}
-		}
+	stepped := ran
+	if err == nil && ran < len(g.members) {
+		err = fmt.Errorf("%w: it kept the rest of its group from stepping", ErrDiscard)
+	} else if errors.Is(err, ErrTerminated) && arrived(t, h, reached) == nil {
+		stepped = len(g.members)
+	}
+	for _, i := range g.members[:stepped] {
+		x.steps[i]++
+	}
+	if err != nil {
 		if err := x.judge(g.members[max(ran-1, 0)], t, h, reached, err); err != nil {
 			return err
 		}
 	}
-	if read {
-		for _, i := range g.speaking {
-			if err := x.able[i].discrete.Discrete(&x.discreteOut[i]); err != nil {
-				return err
-			}
+	if !read {
+		return nil
+	}
+	for _, i := range g.speaking {
+		if err := x.able[i].discrete.Discrete(&x.discreteOut[i]); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// offer makes the inputs of a group what its members are given in a step from t by h, and
-// refuses a step that one of them must not take.
+// offer computes the inputs that the members of a group get in a step from t by h. It fails if one of
+// them cannot take the step.
 func (x *Exec) offer(g *stepGroup, t, h float64) error {
 	x.touch(g.members[0])
 	if err := x.giveAll(g); err != nil {

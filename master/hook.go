@@ -8,33 +8,31 @@ import (
 // Hook acts at the communication points of a run: it reads and writes variables
 // (Run.Variable), and may end the run.
 //
-// In a run with checkpoints, hooks must be Archivers: what they set the run keeps, what they
-// have in mind goes into the checkpoint behind it. A hook of a run that is resumed is bound as at first, then
-// reads its archive, and is not called at the point of the checkpoint again.
+// In a run with checkpoints, hooks must be Archivers that carry their own state; the run carries the
+// values that they have set. In a resumed run a hook is bound, then reads its archive, and is not called
+// again at the communication point of the checkpoint.
 type Hook interface {
-	// Bind is called by NewRun, before any subsystem is touched, to find the variables
-	// that the hook works with.
+	// Bind is called by NewRun, before any call of a subsystem, to look up the variables of the hook.
 	Bind(r *Run) error
-	// At is called at the start, once the initialisation is over, and at each accepted
-	// communication point, before it is recorded. What is written there holds from
-	// that point on, and is recorded with it. ErrStop ends the run at that point,
-	// as complete; another error ends it as failed.
+	// At is called at the start, after the initialisation, and at each accepted communication point,
+	// before it is recorded. Values set there hold from that point on, and are recorded with it.
+	// ErrStop ends the run at that point as complete; another error ends it as failed.
 	At(r *Run) error
 }
 
-// EventSource is a hook with times at which it wants to be called. Where the algorithm
-// chooses the sizes of the steps, one ends at each of these times exactly; fixed steps
-// stay, and the hook is called at the first communication point at or after it.
+// EventSource is a hook with times at which it must be called. If the algorithm chooses the step sizes,
+// steps end exactly at these times; with fixed steps the hook is called at the first communication point
+// at or after them.
 type EventSource interface {
 	// NextEvent returns the first such time after t; +Inf = none.
 	NextEvent(t float64) float64
 }
 
-// ErrStop is what a hook gives, wrapped or alone, to end the run at the present
-// communication point as one that is complete; Result.Reason holds its text.
+// ErrStop is returned by a hook, wrapped or alone, to end the run as complete at the present
+// communication point; Result.Reason is its text.
 var ErrStop = errors.New("stopped")
 
-// prepareHooks lets the hooks find their variables.
+// prepareHooks binds the hooks.
 func (r *Run) prepareHooks() error {
 	for _, h := range r.opt.Hooks {
 		if err := h.Bind(r); err != nil {
@@ -44,7 +42,7 @@ func (r *Run) prepareHooks() error {
 	return nil
 }
 
-// act lets the hooks act at the present communication point.
+// act calls the hooks at the present communication point.
 func (r *Run) act() error {
 	s := r.x.steering
 	if s == nil {
@@ -62,7 +60,7 @@ func (r *Run) act() error {
 	return nil
 }
 
-// seeInputs makes the point show the inputs as the subsystems get them.
+// seeInputs updates the inputs of the point to those that the subsystems get.
 func (r *Run) seeInputs() {
 	if s := r.x.steering; s != nil {
 		copy(r.record.point.U, r.x.W)
@@ -73,7 +71,7 @@ func (r *Run) seeInputs() {
 	}
 }
 
-// until returns the time that no step of a size that the algorithm chooses may pass.
+// until returns the time that no step may pass if the algorithm chooses the step sizes.
 func (r *Run) until() float64 {
 	end := r.opt.Stop
 	if r.want == 0 { // it chooses none
@@ -81,7 +79,7 @@ func (r *Run) until() float64 {
 	}
 	for _, h := range r.opt.Hooks {
 		if e, ok := h.(EventSource); ok {
-			// Less than a step that there can be is no distance.
+			// An event closer than rounding is now.
 			if t := e.NextEvent(r.t); t-r.t > 4*0x1p-52*math.Abs(r.t) && t < end {
 				end = t
 			}
@@ -90,7 +88,7 @@ func (r *Run) until() float64 {
 	return end
 }
 
-// tellDisturbance has an algorithm that learns from the past know of what was set.
+// tellDisturbance informs an algorithm that uses the history of inputs that a variable was set.
 func (r *Run) tellDisturbance() {
 	if !r.disturbed {
 		return

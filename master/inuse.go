@@ -8,35 +8,34 @@ import (
 	"sync"
 )
 
-// ErrInUse is the error of a run that shares a part with another run that has started
-// and is not closed: each would step, set or record what belongs to the other.
+// ErrInUse is the error of a run that shares a part with another run that has started and is not closed:
+// they would step the same subsystem, for example.
 var ErrInUse = errors.New("in use by another run")
 
-// marks are held for the whole process, because two runs share objects and nothing else.
+// marks is global, because runs have nothing in common but shared objects.
 var marks = struct {
 	sync.Mutex
 	holder map[any]*Run // from Start to Close
-	// Algorithms and hooks are prepared by NewRun. Another run may prepare them, too,
-	// before the first one starts.
+	// prepared holds, by algorithm or hook, the run whose NewRun prepared it last.
 	prepared map[any]*Run
 }{holder: map[any]*Run{}, prepared: map[any]*Run{}}
 
-// part is something that one run at a time may use.
+// part is an object that only one run at a time may use.
 type part struct {
 	mark   any
 	what   string // for messages
 	remedy string
 }
 
-// object is where an object is in memory.
+// object identifies an object by its place in memory.
 type object struct {
 	of reflect.Type
 	at uintptr
 }
 
-// identities returns what distinguishes v from every other object with a state: its address,
-// and the addresses of the objects that it embeds to play a role, an interface type, like a
-// decorator. Values without references hold no state and have no identity.
+// identities returns the keys that identify v: its address, and the addresses of the objects that it
+// embeds to implement a role, which is an interface type, as a decorator does. Values without references
+// have no state that runs could share, and no key.
 func identities(v any, role reflect.Type) []any {
 	var marks []any
 	r := reflect.ValueOf(v)
@@ -69,7 +68,7 @@ func identities(v any, role reflect.Type) []any {
 	}
 }
 
-// embedded returns the embedded field that plays the role; none is invalid.
+// embedded returns the embedded field that implements the role; the zero Value if there is none.
 func embedded(r reflect.Value, role reflect.Type) reflect.Value {
 	for i := range r.NumField() {
 		if f := r.Type().Field(i); f.Anonymous && f.Type.Implements(role) {
@@ -90,7 +89,7 @@ func hasReference(r reflect.Value) bool {
 	return false
 }
 
-// roles are the interfaces that parts of a run implement.
+// The interfaces that parts of a run implement.
 var (
 	subsystemRole = reflect.TypeFor[Subsystem]()
 	algorithmRole = reflect.TypeFor[Algorithm]()
@@ -107,11 +106,12 @@ func partsOf(v any, role reflect.Type, what, remedy string) []part {
 	return parts
 }
 
-// subsystemParts are the marks of subsystem i: its own and those of what it wraps.
+// subsystemParts returns the parts of subsystem i: itself and the subsystems that it wraps.
 func (r *Run) subsystemParts(i int) []part {
 	var parts []part
 	for s := r.given.Subsystems[i]; s != nil; {
-		parts = append(parts, partsOf(s, subsystemRole, "the subsystem "+r.sys.Infos[i].String(), "make the subsystems anew for each run")...)
+		parts = append(parts, partsOf(s, subsystemRole, "the subsystem "+r.sys.Infos[i].String(),
+			"make the subsystems anew for each run")...)
 		u, ok := s.(interface{ Unwrap() Subsystem })
 		if !ok {
 			break
@@ -121,7 +121,7 @@ func (r *Run) subsystemParts(i int) []part {
 	return parts
 }
 
-// preparedParts are the algorithm and the hooks.
+// preparedParts returns the algorithm and the hooks.
 func (r *Run) preparedParts() []part {
 	parts := partsOf(r.alg, algorithmRole, fmt.Sprintf("the algorithm (%T)", r.alg), "make an algorithm for each run")
 	for _, h := range r.opt.Hooks {
@@ -130,14 +130,16 @@ func (r *Run) preparedParts() []part {
 	return parts
 }
 
-// startedParts are what a run has for itself from Start to Close.
+// startedParts returns all parts that no other run may use from Start to Close.
 func (r *Run) startedParts() ([]part, error) {
 	parts := append(r.preparedParts(), part{r.given, "the system", "make a system for each run"})
 	owner := map[any]int{}
 	for i := range r.given.Subsystems {
 		for _, p := range r.subsystemParts(i) {
 			if other, twice := owner[p.mark]; twice && other != i {
-				return nil, fmt.Errorf("the subsystems %s and %s of the system are the same object, which would be stepped twice: make one for each name", r.sys.Infos[other], r.sys.Infos[i])
+				return nil, fmt.Errorf("the subsystems %s and %s of the system are the same object, which would "+
+					"be stepped twice: make one for each name",
+					r.sys.Infos[other], r.sys.Infos[i])
 			}
 			owner[p.mark] = i
 			parts = append(parts, p)
@@ -146,13 +148,14 @@ func (r *Run) startedParts() ([]part, error) {
 	for _, rec := range r.opt.Recorders {
 		parts = append(parts, partsOf(rec, recorderRole, fmt.Sprintf("the recorder %T", rec), "make a recorder for each run")...)
 	}
-	return append(parts, partsOf(r.opt.Attempts, attemptsRole, fmt.Sprintf("the recorder of attempts %T", r.opt.Attempts), "make a recorder for each run")...), nil
+	what := fmt.Sprintf("the recorder of attempts %T", r.opt.Attempts)
+	return append(parts, partsOf(r.opt.Attempts, attemptsRole, what, "make a recorder for each run")...), nil
 }
 
-// shownParts bounds the message about what is shared.
+// shownParts is the largest number of shared parts in a message.
 const shownParts = 4
 
-// mark marks all parts for this run; it fails, and marks nothing, if another run has one.
+// mark marks all parts as in use by this run; it fails, and marks nothing, if another run uses one.
 func (r *Run) mark(parts []part) error {
 	marks.Lock()
 	defer marks.Unlock()
@@ -178,7 +181,8 @@ func (r *Run) mark(parts []part) error {
 		shared = append(shared, fmt.Sprintf("%d more", left))
 	}
 	if len(shared) > 0 {
-		return fmt.Errorf("%w: %s; both runs would give wrong numbers: %s, or close the other run first", ErrInUse, strings.Join(shared, ", "), strings.Join(remedies, ", "))
+		return fmt.Errorf("%w: %s; both runs would give wrong numbers: %s, or close the other run first",
+			ErrInUse, strings.Join(shared, ", "), strings.Join(remedies, ", "))
 	}
 	for _, p := range parts {
 		marks.holder[p.mark] = r
@@ -197,8 +201,8 @@ func (r *Run) unmark(parts []part) {
 	}
 }
 
-// notePrepared notes that this run prepares its algorithm and its hooks, and reports
-// whether it was the last one to do so.
+// notePrepared records that this run prepares its algorithm and hooks, and reports whether it was already
+// the last one to do so.
 func (r *Run) notePrepared() (still bool) {
 	marks.Lock()
 	defer marks.Unlock()
@@ -210,7 +214,7 @@ func (r *Run) notePrepared() (still bool) {
 	return still
 }
 
-// forgetPrepared removes that note.
+// forgetPrepared removes the record of notePrepared.
 func (r *Run) forgetPrepared() {
 	marks.Lock()
 	defer marks.Unlock()

@@ -6,23 +6,21 @@ import (
 	"slices"
 )
 
-// evaluation is what a subsystem gave for inputs in the initialisation.
+// evaluation holds inputs and outputs of a subsystem in the initialisation.
 type evaluation struct {
 	u, y     []float64
 	discrete string
 }
 
-// leak is an output of a subsystem that depends on an input in the initialisation
-// and denies it.
+// leak is a dependency of an output on an input in the initialisation that the description denies.
 type leak struct {
 	sub, in, out int
 	slope        float64
 }
 
-// observe compares an evaluation with the one before: an output that moves while
-// no input moves on which it is declared to depend may have been read too early.
-// That costs nothing until it happens, and where it does not happen nothing is
-// wrong with what was read.
+// observe compares an evaluation with the previous one. An output that moves although no input moves on
+// which it is declared to depend may have been read too early; as long as no output does, all that was
+// read is right. The check makes no calls unless one does.
 func (n *initializer) observe(i int) error {
 	before := n.seen[i]
 	now := &evaluation{slices.Clone(n.x.In(i)), slices.Clone(n.x.Out(i)), fmt.Sprint(n.x.discreteIn[i])}
@@ -56,9 +54,9 @@ func (n *initializer) moves(i, o int, y, z float64) bool {
 	return d > SmallSlope*max(n.x.Sys.Infos[i].Out[o].Magnitude(), math.Abs(y), math.Abs(z)) && !math.IsInf(d, 0)
 }
 
-// blame finds the inputs that move outputs between two evaluations, by the values
-// of both only: others might not be to the taste of the subsystem. Outputs that do
-// not come back with their inputs are no functions of them.
+// blame finds the inputs that move outputs between two evaluations. It uses only the input values of
+// these two, because the subsystem might refuse others. An output that does not return to its old value
+// with its inputs is not a function of them.
 func (n *initializer) blame(i int, before, now *evaluation, ins, outs []int) error {
 	u, y := n.x.In(i), n.x.Out(i)
 	at := func(values []float64, k int, v float64) error {

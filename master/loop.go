@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// Tolerances of the time grid, in units of H: a remainder below gridTolerance
-// is no step.
+// A remainder of the simulated time below gridTolerance·H is not a step.
 const (
 	gridTolerance = 1e-9
 	maxRetries    = 20
@@ -22,8 +21,8 @@ const (
 
 var errOnce = errors.New("a run can be started only once; call NewRun with new subsystems")
 
-// Run takes the system from start to stop, once. The result holds also if err is not
-// nil; it ends on cancellation of ctx at the next communication point.
+// Run runs the system from start to stop, once. The result is valid also if err is not nil. Cancellation
+// of ctx ends the run at the next communication point.
 func (r *Run) Run(ctx context.Context) (res Result, err error) {
 	if r.phase != fresh {
 		return r.result, errOnce
@@ -46,8 +45,7 @@ func (r *Run) stepToEnd(ctx context.Context) (err error) {
 	return err
 }
 
-// Step takes one macro step. more is false at the end of the run, and after an
-// error.
+// Step takes one macro step. more is false at the end of the run and after an error.
 func (r *Run) Step(ctx context.Context) (more bool, err error) {
 	if r.err != nil {
 		return false, r.err
@@ -101,7 +99,7 @@ func (r *Run) step(ctx context.Context) (more bool, err error) {
 	return r.goOn()
 }
 
-// accept makes the point reached by a step of size H the last accepted one.
+// accept accepts a step of size H to the time reached.
 func (r *Run) accept(reached, H float64, whole bool) {
 	r.reach(reached, H, whole, r.trial.Next)
 	r.accepted++
@@ -115,7 +113,7 @@ func (r *Run) accept(reached, H float64, whole bool) {
 	r.alg.Accept(r.x, r.t)
 }
 
-// terminate ends the run at the present point, as a subsystem wants it: a regular end.
+// terminate ends the run regularly at the present point, because a subsystem has ended the simulation.
 func (r *Run) terminate(end *StepError) error {
 	r.phase = finished
 	r.ended = end.Error()
@@ -132,7 +130,7 @@ func (r *Run) terminate(end *StepError) error {
 // Terminated reports whether a subsystem has ended the simulation.
 func (r *Run) Terminated() bool { return r.ended != "" }
 
-// goOn does what is due at the communication point that was reached.
+// goOn does the periodic work that is due at a communication point.
 func (r *Run) goOn() (more bool, err error) {
 	if r.accepted >= r.sampler.next {
 		r.sample()
@@ -154,9 +152,9 @@ func (r *Run) goOn() (more bool, err error) {
 	return true, nil
 }
 
-// takeStep attempts the step by H until one attempt is accepted, and gives its step
-// size, and the subsystem that has ended the simulation there; without a step size,
-// that has ended it in a step to which not all others can go.
+// takeStep attempts the step by H, repeated with smaller sizes, until an attempt is accepted. It returns
+// its size, and how a subsystem has ended the simulation at its end; size 0 = a subsystem has ended the
+// simulation at a time that not all others can reach.
 func (r *Run) takeStep(ctx context.Context, H float64) (_ float64, end *StepError, err error) {
 	if err := r.x.save(r.t); err != nil {
 		return 0, nil, err
@@ -164,7 +162,7 @@ func (r *Run) takeStep(ctx context.Context, H float64) (_ float64, end *StepErro
 	last := H // attempted
 	var rep repetition
 	for range maxRetries {
-		// The first attempt too: replays equal each other, often not a first try.
+		// Before the first attempt, too: repeated steps equal each other, but often not a first one.
 		if err := r.x.RestoreAll(); err != nil {
 			return 0, nil, err
 		}
@@ -197,15 +195,15 @@ func (r *Run) takeStep(ctx context.Context, H float64) (_ float64, end *StepErro
 	return 0, nil, fmt.Errorf("the step from t = %.12g s was rejected down to H = %.4g s; the last attempt: %w", r.t, last, rep.cause)
 }
 
-// attempt makes one attempt at the step by H. failure is the error of an attempt that may be
-// repeated, err one that ends the run.
+// attempt makes one attempt at the step by H. failure is its error, which a repetition may avoid; err
+// ends the run.
 func (r *Run) attempt(ctx context.Context, H float64) (accepted bool, failure, err error) {
 	trial := &r.trial
 	*trial = Trial{Est: math.NaN(), Indicator: math.NaN()}
 	failure = r.alg.Attempt(ctx, r.x, r.t, H, trial)
 	r.result.Iterations += trial.Iters
 	r.result.Jacobians += trial.Jacobians
-	if failure != nil { // it came to no estimate
+	if failure != nil { // there is no estimate
 		trial.Est, trial.Indicator = math.NaN(), math.NaN()
 	}
 	accepted = failure == nil && trial.Verdict == Accept
@@ -215,15 +213,15 @@ func (r *Run) attempt(ctx context.Context, H float64) (accepted bool, failure, e
 	return accepted, failure, err
 }
 
-// repetition is what the attempts at a step have come to so far.
+// repetition is the outcome of the attempts at a step so far.
 type repetition struct {
 	cause error      // why the last one is repeated
 	end   *StepError // how a subsystem has ended the simulation in it; nil = none has
-	stays bool       // that subsystem is not taken back
+	stays bool       // that subsystem has no rollback and stays where it ended
 }
 
-// shorter returns the size of the next attempt, after one by H that failed or whose verdict was
-// Retry; 0 = the run ends, because not all can get to the time of rep.end.
+// shorter returns the size of the next attempt, after one by H that failed or whose verdict was Retry;
+// 0 = the run ends, because not all subsystems can reach the time of rep.end.
 func (r *Run) shorter(rep *repetition, H float64, failure error) (float64, error) {
 	rep.cause = failure
 	if failure == nil {
@@ -232,20 +230,10 @@ func (r *Run) shorter(rep *repetition, H float64, failure error) (float64, error
 	var step *StepError
 	switch {
 	case errors.Is(failure, ErrTerminated) && errors.As(failure, &step):
-		rep.end = step
-		if step.Reached <= r.t {
-			return 0, nil
-		}
-		i := slices.IndexFunc(r.sys.Infos, func(info *Info) bool { return info.Name == step.Subsystem })
-		if r.beyond = r.noWay(i, step, H); r.beyond != "" {
-			return 0, nil
-		}
-		if rep.stays = r.x.saver[i] == nil; rep.stays {
-			r.x.end(i, step)
-		}
-		return step.Reached - r.t, nil
+		return r.upToEnd(rep, step, H), nil
 	case rep.stays && (failure == nil || errors.Is(failure, ErrDiscard)):
-		r.beyond = fmt.Sprintf("the run ends at the last common point, t = %.12g s, because the others do not get there: %v", r.t, rep.cause)
+		r.beyond = fmt.Sprintf("the run ends at the last common point, t = %.12g s, because the others cannot "+
+			"reach that time: %v", r.t, rep.cause)
 		return 0, nil
 	case failure != nil:
 		if !errors.As(failure, &step) || !errors.Is(failure, ErrDiscard) {
@@ -269,8 +257,25 @@ func (r *Run) shorter(rep *repetition, H float64, failure error) (float64, error
 	return H / 2, nil
 }
 
-// noWay returns why the run ends before the time at which subsystem i has ended the simulation,
-// in the step from the present point by H; "" = all others can get there.
+// upToEnd returns the size of the next attempt, after one by H in which a subsystem has ended the
+// simulation; 0 = the run ends at the present point.
+func (r *Run) upToEnd(rep *repetition, end *StepError, H float64) float64 {
+	rep.end = end
+	if end.Reached <= r.t {
+		return 0
+	}
+	i := slices.IndexFunc(r.sys.Infos, func(info *Info) bool { return info.Name == end.Subsystem })
+	if r.beyond = r.noWay(i, end, H); r.beyond != "" {
+		return 0
+	}
+	if rep.stays = r.x.saver[i] == nil; rep.stays {
+		r.x.end(i, end)
+	}
+	return end.Reached - r.t
+}
+
+// noWay returns why the run cannot reach the time at which subsystem i has ended the simulation, in a step
+// by H; "" = it can.
 func (r *Run) noWay(i int, end *StepError, H float64) string {
 	why := ""
 	switch {
@@ -284,7 +289,8 @@ func (r *Run) noWay(i int, end *StepError, H float64) string {
 			if back && info.Caps.VariableStep || !back && k == i { // which stays where it ended
 				continue
 			}
-			why = fmt.Sprintf("%s is not taken back to a shorter step (with discard=shorten macrostep does that, if every subsystem can roll back and vary its step)", info)
+			why = fmt.Sprintf("%s is not taken back to a shorter step (with discard=shorten macrostep does that, "+
+				"if every subsystem can roll back and vary its step)", info)
 			break
 		}
 	}
@@ -294,12 +300,13 @@ func (r *Run) noWay(i int, end *StepError, H float64) string {
 	return fmt.Sprintf("the run ends at the last common point, t = %.12g s, because %s", r.t, why)
 }
 
-// repeatRemedy says what can be done where a step cannot be repeated.
+// repeatRemedy returns the remedy if a step cannot be repeated.
 func (r *Run) repeatRemedy(info *Info) string {
 	if info == nil {
 		return "not every subsystem is taken back; choose a smaller step size"
 	}
-	return fmt.Sprintf("%s cannot roll back and take a shorter step (canGetAndSetFMUstate, canHandleVariableCommunicationStepSize); choose a smaller step size", info)
+	return fmt.Sprintf("%s cannot roll back and take a shorter step (canGetAndSetFMUstate, "+
+		"canHandleVariableCommunicationStepSize); choose a smaller step size", info)
 }
 
 func (r *Run) onTick(now time.Time) error {
@@ -314,8 +321,8 @@ func (r *Run) onTick(now time.Time) error {
 	r.tidy()
 	r.tellNotes()
 	if r.opt.Observe != nil {
-		p := Progress{T: r.t, Start: r.opt.Start, Stop: r.opt.Stop, Steps: r.accepted, Rejected: r.rejected, Iterations: r.result.Iterations,
-			Wall: r.keep.earlier + now.Sub(r.startWall)}
+		p := Progress{T: r.t, Start: r.opt.Start, Stop: r.opt.Stop, Steps: r.accepted, Rejected: r.rejected,
+			Iterations: r.result.Iterations, Wall: r.keep.earlier + now.Sub(r.startWall)}
 		if r.pacer != nil {
 			p.Timing = r.pacer.result()
 		}
@@ -324,7 +331,7 @@ func (r *Run) onTick(now time.Time) error {
 	return nil
 }
 
-// tidy puts back what subsystems changed around them.
+// tidy calls Options.Tidy.
 func (r *Run) tidy() {
 	if r.opt.Tidy != nil {
 		for _, text := range r.opt.Tidy() {
@@ -333,7 +340,7 @@ func (r *Run) tidy() {
 	}
 }
 
-// fail ends the stepping; the first error stands.
+// fail ends the stepping with an error, unless there is one already.
 func (r *Run) fail(err error) error {
 	if r.err == nil {
 		r.err = err
@@ -341,8 +348,8 @@ func (r *Run) fail(err error) error {
 	return r.err
 }
 
-// contain turns a panic of a Go subsystem, algorithm or recorder into an error
-// of the run, so that results and the other subsystems survive it.
+// contain turns a panic of a Go subsystem, algorithm or recorder into an error of the run, so that
+// results are kept and the other subsystems are ended.
 func (r *Run) contain(err *error) {
 	if *err != nil {
 		r.reportElsewhere(*err)
@@ -358,7 +365,7 @@ func (r *Run) contain(err *error) {
 	}
 }
 
-// reportElsewhere logs a panic of another thread than the run's.
+// reportElsewhere logs a panic of another thread than the run's own.
 func (r *Run) reportElsewhere(err error) {
 	var p *panicError
 	if errors.As(err, &p) {

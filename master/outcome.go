@@ -7,21 +7,21 @@ import (
 	"slices"
 )
 
-// Outcome is the verdict on a run. Result.Outcome decides it; summary, manifest, pages,
-// metrics and exit code show it.
+// Outcome is the verdict on a run, by Result.Outcome. Summary, manifest, pages, metrics and exit code are
+// based on it.
 type Outcome struct {
 	// Ended is "complete", "terminated", "failed" or "interrupted".
 	Ended string `json:"ended"`
-	// Stability is "stable" or "unstable"; "unknown" if the run failed before it showed.
+	// Stability is "stable", "unstable", or "unknown" if the run failed too early.
 	Stability string `json:"stability"`
-	// Unstable names what has grown and how far; "" = nothing has.
+	// Unstable describes which value has grown and by how much; "" = none.
 	Unstable string `json:"unstable"`
-	// Expectations is "none", "met", "not met", or "undecided" if none failed and the run
-	// ended before all were decided.
+	// Expectations is "none", "met", "not met", or "undecided" if none failed but the run ended before
+	// all were decided.
 	Expectations string `json:"expectations"`
 }
 
-// The words of an Outcome.
+// The values of an Outcome.
 const (
 	EndedComplete    = "complete"
 	EndedTerminated  = "terminated"
@@ -38,7 +38,7 @@ const (
 	ExpectationsUndecided = "undecided"
 )
 
-// Expectations counts what was expected of a run.
+// Expectations counts the expectations of hooks.
 type Expectations struct {
 	Met       int
 	Failed    int
@@ -49,11 +49,11 @@ func (e *Expectations) add(o Expectations) {
 	e.Met, e.Failed, e.Undecided = e.Met+o.Met, e.Failed+o.Failed, e.Undecided+o.Undecided
 }
 
-// Expecter is a hook that expects something of its run. It is asked at the end.
+// Expecter is a hook with expectations of its run. Expectations is called at the end.
 type Expecter interface{ Expectations() Expectations }
 
-// StabilityJudge is a recorder that sees whether values grow as those of an unstable
-// system do. It is asked at the end and returns a sentence that names what grows, or "".
+// StabilityJudge is a recorder that detects values that grow like those of an unstable system. Unstable is
+// called at the end and describes such a value; "" = there is none.
 type StabilityJudge interface{ Unstable() string }
 
 // Outcome is the verdict on the run.
@@ -79,8 +79,8 @@ func (r *Result) Outcome() Outcome {
 	return o
 }
 
-// String returns the verdict in a line: "complete, unstable, expectations not met". What is
-// as it should be is left out.
+// String returns the verdict as in "complete, unstable, expectations not met". It omits "stable" and
+// expectations if there are none.
 func (o Outcome) String() string {
 	text := o.Ended
 	if o.Stability == Unstable {
@@ -92,17 +92,17 @@ func (o Outcome) String() string {
 	return text
 }
 
-// Regular reports whether the run came to a regular end.
+// Regular reports whether the run ended regularly.
 func (o Outcome) Regular() bool { return o.Ended == EndedComplete || o.Ended == EndedTerminated }
 
-// OK reports whether the run is a success (exit code 0): it came to a regular end and did
-// all that was expected of it. A strict run must be complete and not unstable, too.
+// OK reports whether the run is a success (exit code 0): it ended regularly and met all expectations. A
+// strict run must also be complete and not unstable.
 func (o Outcome) OK(strict bool) bool {
 	asExpected := o.Expectations == NoExpectations || o.Expectations == ExpectationsMet
 	return o.Regular() && asExpected && (!strict || o.Ended == EndedComplete && o.Stability != Unstable)
 }
 
-// Growth is that of an output whose peaks grow steadily.
+// Growth describes an output whose peaks grow steadily.
 type Growth struct {
 	Output string
 	By     float64 // from the first quarter of the run to the last
@@ -112,8 +112,8 @@ func (g *Growth) String() string {
 	return fmt.Sprintf("the peaks of %s grow steadily, by a factor of %.2g from the first quarter of the run to the last", g.Output, g.By)
 }
 
-// growth keeps outputs at about equal distances over a run, however long it is: once all
-// places are taken, every second one is given up and the distance doubled.
+// growth samples outputs at equal distances over a run of any length: when it is full, every second
+// sample is removed and the distance doubled.
 type growth struct {
 	every   int // accepted macro steps between samples
 	next    int // accepted macro steps at the next one
@@ -125,20 +125,20 @@ const (
 	growthSamples = 64
 	quarters      = 4
 
-	// absurd is the growth, over the magnitude at the start and the nominal value, that no
-	// quantity of a meaningful system shows in a short time.
+	// absurd is a growth, relative to start and nominal value, that no quantity of a meaningful system
+	// reaches in a short time.
 	absurd = 1e12
-	// Less is enough for values that grow all the time as exponential functions do:
-	// everSteeper times in each quarter of the run. A power p of time grows (4/3)^p times
-	// in the last quarter, and a population that starts with 20 may well reach 3e7.
+	// exponential suffices for values that grow exponentially throughout: by everSteeper in each quarter
+	// of the run. A power p of time grows by (4/3)^p in the last quarter, and a population that starts
+	// with 20 may well reach 3e7.
 	exponential = 1e9
 	everSteeper = 30
-	// steep is the growth over the second half of the run beyond that of any power of time,
-	// 2^p; it separates an absurd value from the integral of something large.
+	// steep is a growth over the second half of the run that powers of time, 2^p, do not reach; it
+	// separates an absurd value from the integral of a large one.
 	steep = 256
-	// A value grows steadily if its peaks grow by this factor at least from each quarter of
-	// the run to the next, and the last time by not much less than before. A power p of time
-	// slows down: 2^p, 1.5^p, 1.33^p.
+	// A value grows steadily if its peaks grow at least by this factor from each quarter of the run to
+	// the next, and the last time by not much less than before. A power p of time slows down: 2^p,
+	// 1.5^p, 1.33^p.
 	steadily, slowing = 1.4, 0.5
 )
 
@@ -152,7 +152,7 @@ func newGrowth(outputs int) *growth {
 	return g
 }
 
-// begin takes the outputs at the start.
+// begin records the outputs at the start.
 func (g *growth) begin(y []float64) {
 	copy(g.start, y)
 	g.samples, g.every, g.next = g.samples[:0], 1, 1
@@ -178,8 +178,8 @@ func (g *growth) see(accepted int, y []float64) {
 	g.next += g.every
 }
 
-// peaks returns the largest magnitudes of output k in each quarter of the run, y being its
-// value at the end; false if there are too few samples.
+// peaks returns the largest magnitude of output k in each quarter of the run; y is its value at the end.
+// ok is false if there are too few samples.
 func (g *growth) peaks(k int, y float64) (highest [quarters]float64, ok bool) {
 	n := len(g.samples)
 	for i, sample := range g.samples {
@@ -209,9 +209,9 @@ func (g *growth) beyond(y []float64, magnitude func(k int) float64) int {
 	return -1
 }
 
-// steady returns the steadily growing output that grows most, -1 = none, and the factor from
-// its peak in the first quarter of the run to that in the last. Growth does not count yet
-// while a comparable output is larger and does not grow.
+// steady returns the steadily growing output that grows most, -1 = none, and the factor from its peak in
+// the first quarter of the run to that in the last. Outputs are ignored while a comparable one is larger
+// and does not grow.
 func (g *growth) steady(y []float64, alike func(j, k int) bool) (most int, by float64) {
 	most = -1
 	for k, v := range y {
@@ -242,12 +242,10 @@ func (g *growth) archive(a *Archive) {
 	a.All(g.start, &g.every, &g.next)
 	a.Index(&n, 0, growthSamples)
 	g.samples = g.samples[:n]
-	for _, sample := range g.samples {
-		a.Floats(sample)
-	}
+	a.All(g.samples)
 }
 
-// judgeStability finds out whether the run was stable, and warns if it was not.
+// judgeStability determines whether the run was stable, and warns if it was not.
 func (r *Run) judgeStability() {
 	if r.accepted == 0 {
 		return
@@ -267,7 +265,8 @@ func (r *Run) judgeStability() {
 		return p.Magnitude()
 	})
 	if k >= 0 {
-		grown := fmt.Sprintf("%s has grown to %.3g: the coupling is probably unstable; try a smaller step size or a lower order, or see whether a component or the whole is unstable by itself (macrostep analyze)", r.sys.OutName(k), r.x.keptY[k])
+		grown := fmt.Sprintf("%s has grown to %.3g: the coupling is probably unstable; try a smaller step size or a lower order, "+
+			"or see whether a component or the whole is unstable by itself (macrostep analyze)", r.sys.OutName(k), r.x.keptY[k])
 		r.warn(grown)
 		text = cmp.Or(text, grown)
 	}

@@ -12,18 +12,17 @@ import (
 	"time"
 )
 
-// OverrunPolicy says what happens when a macro step is not done by its deadline.
+// OverrunPolicy is the reaction to a macro step that misses its deadline.
 type OverrunPolicy uint8
 
 // The policies.
 const (
-	// CatchUp keeps the deadlines: the steps behind follow at once until the run is in time again.
+	// CatchUp keeps the deadlines: late steps follow at once until the run is in time again.
 	CatchUp OverrunPolicy = iota
-	// SkipSlots leaves out the slots that are lost: all later deadlines move by as many whole
-	// macro steps as it takes, so that steps begin at the beat of the clock again. The
-	// simulated time stays behind the clock by that much.
+	// SkipSlots moves all later deadlines by whole macro steps, as many as were lost. The simulated time
+	// stays behind the clock by that much.
 	SkipSlots
-	// StopOnOverrun ends the run with ErrOverrun, after the point was recorded.
+	// StopOnOverrun ends the run with ErrOverrun, after recording the point.
 	StopOnOverrun
 )
 
@@ -41,63 +40,60 @@ func (p OverrunPolicy) String() string {
 	return fmt.Sprintf("%d?", uint8(p))
 }
 
-// ErrOverrun is that of a run which has missed a deadline, with StopOnOverrun.
+// ErrOverrun is the error of a run that has missed a deadline, with StopOnOverrun.
 var ErrOverrun = errors.New("deadline missed")
 
-// Realtime has a run keep pace with the clock: the communication point at t is
-// accepted, recorded and acted upon (Hook) no earlier than (t − start)/Factor seconds
-// after the stepping began, by the monotonic clock. Deadlines are absolute, so
-// lateness does not add up.
+// Realtime synchronises a run with the clock: the communication point at t is accepted, recorded and
+// passed to hooks no earlier than (t − start)/Factor seconds after the stepping began, by the monotonic
+// clock. Deadlines are absolute, so lateness does not add up.
 //
-// The run waits on its locked thread: it sleeps to shortly before the deadline
-// (Linux: clock_nanosleep to an absolute time; else a timer) and spins the rest. While
-// it runs, unless LeaveRuntime is set, the settings of the process are changed as
-// follows and put back by Close: a collection is made and the collector turned off
-// (debug.SetGCPercent(-1)) until the memory of the process has grown by 256 MiB
-// (debug.SetMemoryLimit, where no lower limit is set); on Linux the timer slack of the
-// thread is 1 ns (PR_SET_TIMERSLACK).
+// The run waits on its locked thread: it sleeps until shortly before the deadline (Linux: clock_nanosleep
+// to an absolute time; else a timer) and spins for the rest. Unless LeaveRuntime is set, Start changes
+// settings of the process and Close restores them: after one garbage collection, the collector is off
+// (debug.SetGCPercent(-1)) until the memory of the process has grown by 256 MiB (debug.SetMemoryLimit,
+// unless a lower limit is set); on Linux the timer slack of the thread is 1 ns (PR_SET_TIMERSLACK).
 //
-// The run does not flush its recorders, which may have to wait for a disk; who wants
-// that does it from another goroutine, where a recorder allows it.
+// The run does not flush its recorders, which might wait for a disk. A program can flush a recorder from
+// another goroutine if the recorder allows that.
 type Realtime struct {
 	Factor  float64 // simulated seconds a second; 0 counts as 1
 	Overrun OverrunPolicy
-	// Unbounded takes algorithms whose work in a macro step has no bound (Unbounded),
-	// and the repetition of discarded steps.
+	// Unbounded allows algorithms whose work in a macro step has no bound (Unbounded), and the
+	// repetition of discarded steps.
 	Unbounded bool
 	// Spin is how long before a deadline sleep ends and spinning begins; 0 = 100 µs,
 	// negative = none. It is at most a quarter of a macro step.
 	Spin time.Duration
-	// Priority is that of the thread among those of SCHED_FIFO (Linux; 1 to 99), which takes the
-	// right to it (CAP_SYS_NICE or RLIMIT_RTPRIO); the other threads of the process get the one
-	// below, and the default one when the run is closed. 0 leaves the scheduling alone.
+	// Priority is the SCHED_FIFO priority of the thread (Linux; 1 to 99), which requires CAP_SYS_NICE or
+	// RLIMIT_RTPRIO. The other threads of the process get the next lower one until the run is closed.
+	// 0 keeps the scheduling.
 	Priority     int
 	LeaveRuntime bool
 }
 
-// Unbounded is an algorithm whose work in a macro step may have no bound known
-// beforehand: it iterates, repeats steps or chooses their size.
+// Unbounded is an algorithm whose work in a macro step may have no known bound, because it iterates,
+// repeats steps or chooses their size.
 type Unbounded interface {
 	// Unbounded returns the reason, in a few words; "" = the work is bounded. It is called after
 	// Check.
 	Unbounded(*System) string
 }
 
-// Timing records how well a run has kept pace with the clock.
+// Timing records how well a run has met its deadlines.
 type Timing struct {
 	Factor    float64 `json:"factor"`
 	Overrun   string  `json:"overrun_policy"`
 	Deadlines int     `json:"deadlines"`
-	Overruns  int     `json:"overruns"` // steps that were not done by their deadline
-	Skipped   int     `json:"skipped"`  // slots of a macro step that were left out
-	Paused    float64 `json:"paused"`   // s for which the clock stood still, because the run was (Options.Admit)
+	Overruns  int     `json:"overruns"` // steps that missed their deadline
+	Skipped   int     `json:"skipped"`  // skipped macro steps of the clock
+	Paused    float64 `json:"paused"`   // s for which the run was paused (Options.Admit), and its clock with it
 	Waited    float64 `json:"waited"`   // s that the run waited for deadlines
-	// Lateness is the time from a deadline to when the run went on behind it; Work is
-	// that from there to when the next step was done.
+	// Lateness is the time from a deadline to when the run went on; Work is the time from then to the
+	// end of the next step.
 	Lateness Distribution `json:"lateness"`
 	Work     Distribution `json:"work"`
 	WorstAt  float64      `json:"worst_at"` // s, simulated: where the lateness was largest
-	// Settings lists what was set for the run, or could not be.
+	// Settings lists the changed settings, and those that could not be changed.
 	Settings []string `json:"settings"`
 }
 
@@ -111,7 +107,7 @@ type Distribution struct {
 	Histogram []Bucket `json:"histogram"` // of 1, 2 and 5 in each decade; empty ones are left out
 }
 
-// Bucket counts what is above the bucket before, and at most UpTo.
+// Bucket counts the times above the previous bucket and up to UpTo.
 type Bucket struct {
 	UpTo  float64 `json:"up_to"` // s
 	Count int     `json:"count"`
@@ -147,7 +143,7 @@ func (h *histogram) bound(at int) time.Duration {
 	return min(time.Duration((uint64(32+at%32+1)<<(at/32-1))-1), h.worst)
 }
 
-// percentile returns the time which a share q of all does not exceed.
+// percentile returns the time that a share q of all times does not exceed.
 func (h *histogram) percentile(q float64) float64 {
 	rank, n := int(math.Ceil(q*float64(h.n))), 0
 	for at, count := range h.counts {
@@ -159,7 +155,8 @@ func (h *histogram) percentile(q float64) float64 {
 }
 
 func (h *histogram) distribution() Distribution {
-	d := Distribution{P50: h.percentile(0.5), P99: h.percentile(0.99), P999: h.percentile(0.999), Worst: h.worst.Seconds(), Histogram: []Bucket{}}
+	d := Distribution{P50: h.percentile(0.5), P99: h.percentile(0.99), P999: h.percentile(0.999),
+		Worst: h.worst.Seconds(), Histogram: []Bucket{}}
 	if h.n > 0 {
 		d.Mean = h.sum / float64(h.n)
 	}
@@ -187,16 +184,16 @@ func longer(d time.Duration) time.Duration {
 	return d * 2
 }
 
-// pacer keeps a run in pace with the clock.
+// pacer synchronises a run with the clock.
 type pacer struct {
 	opt    Realtime
-	slot   time.Duration // a macro step of the options
+	slot   time.Duration // the macro step of the options, in real time
 	spin   time.Duration
 	from   float64       // simulated time at begin
 	begin  time.Time     // of the clock
 	moved  time.Duration // by slots that were skipped
 	waited time.Duration
-	awake  time.Duration // since begin: when the run went on behind the last deadline
+	awake  time.Duration // since begin: when the run went on after the last deadline
 	sleep  untilSleeper
 	undo   []func()
 	timing Timing
@@ -204,8 +201,8 @@ type pacer struct {
 	lateness, work histogram
 }
 
-// untilSleeper sleeps to times of the clock, given since begin. It may wake early. Runs have
-// a clockSleeper; tests with a simulated clock replace it.
+// untilSleeper sleeps until times of the clock, given since begin. It may wake early. Runs use a
+// clockSleeper; tests with a simulated clock replace it.
 type untilSleeper interface {
 	start(begin time.Time)
 	until(due time.Duration)
@@ -214,12 +211,12 @@ type untilSleeper interface {
 // Bounds of waiting.
 const (
 	defaultSpin = 100 * time.Microsecond
-	// A longer wait looks whether the context has ended.
+	// Longer waits end with the context.
 	shortWait  = 20 * time.Millisecond
 	heapGrowth = 256 << 20 // bytes
 )
 
-// preparePace finds what stands in the way of real time.
+// preparePace makes the pacer of a run in real time; it fails if the run cannot be.
 func (r *Run) preparePace() error {
 	o := r.opt.Realtime
 	if o == nil {
@@ -237,9 +234,12 @@ func (r *Run) preparePace() error {
 	case o.Priority < 0 || o.Priority > 99:
 		return fmt.Errorf("the real-time priority is %d; it must be 1 to 99, or 0 for none", o.Priority)
 	case (r.opt.Stop-r.opt.Start)/p.opt.Factor > math.MaxInt64/4e9:
-		return fmt.Errorf("the run would take %.3g s of real time; choose an earlier stop time or a larger factor", (r.opt.Stop-r.opt.Start)/p.opt.Factor)
+		return fmt.Errorf("the run would take %.3g s of real time; choose an earlier stop time or a larger factor",
+			(r.opt.Stop-r.opt.Start)/p.opt.Factor)
 	case slot < 1e-6:
-		return fmt.Errorf("a macro step of %g s at %g times real time takes %.3g s, less than a microsecond: the clock cannot be kept; choose a larger step size or a smaller factor", r.opt.Step, p.opt.Factor, slot)
+		return fmt.Errorf("a macro step of %g s at %g times real time takes %.3g s, less than a microsecond, "+
+			"which no run can keep up with; "+
+			"choose a larger step size or a smaller factor", r.opt.Step, p.opt.Factor, slot)
 	default:
 		p.slot = time.Duration(slot * float64(time.Second))
 	}
@@ -252,7 +252,9 @@ func (r *Run) preparePace() error {
 			why = "discarded steps are taken again in pieces"
 		}
 		if why != "" {
-			return fmt.Errorf("%w: in real time the work of a macro step must have a bound, and %s: choose an explicit algorithm with fixed steps, or allow it (Realtime.Unbounded, --debug realtime-unbounded) and watch the lateness", ErrCapability, why)
+			return fmt.Errorf("%w: in real time the work of a macro step must have a bound, and %s: choose an "+
+				"explicit algorithm with fixed steps, "+
+				"or allow it (Realtime.Unbounded, --debug realtime-unbounded) and watch the lateness", ErrCapability, why)
 		}
 	}
 	if p.spin = o.Spin; p.spin == 0 {
@@ -264,7 +266,7 @@ func (r *Run) preparePace() error {
 	return nil
 }
 
-// start begins the pace at the simulated time t, on the thread that is to keep it.
+// start starts the clock at the simulated time t, on the thread of the run.
 func (p *pacer) start(t float64) error {
 	if !p.opt.LeaveRuntime {
 		p.timing.Settings = append(p.timing.Settings, quiet.begin())
@@ -282,8 +284,8 @@ func (p *pacer) start(t float64) error {
 	return nil
 }
 
-// quietRuntime keeps the collector from running while runs in real time are under way. The
-// settings belong to the process: the first run changes them, the last one puts them back.
+// quietRuntime turns the garbage collector off during runs in real time. The settings belong to the
+// process: the first run changes them, the last one restores them.
 type quietRuntime struct {
 	mu      sync.Mutex
 	runs    int
@@ -320,7 +322,7 @@ func (q *quietRuntime) end() {
 	}
 }
 
-// stop puts back what start has changed.
+// stop restores the settings that start has changed.
 func (p *pacer) stop() {
 	for _, undo := range p.undo {
 		undo()
@@ -333,8 +335,8 @@ func (p *pacer) due(t float64) time.Duration {
 	return time.Duration((t-p.from)/p.opt.Factor*float64(time.Second)) + p.moved
 }
 
-// pace waits for the deadline of the present communication point. It returns an error if the
-// deadline is missed and the run is to end because of that.
+// pace waits for the deadline of the present communication point. It returns an error if the deadline is
+// missed and the policy is StopOnOverrun.
 func (r *Run) pace(ctx context.Context) error {
 	p := r.pacer
 	if p == nil {
@@ -367,12 +369,13 @@ func (r *Run) pace(ctx context.Context) error {
 		p.awake = p.wait(ctx, due+slots*p.slot)
 		p.waited += p.awake - now
 	case StopOnOverrun:
-		return fmt.Errorf("%w: the step to t = %.12g s was done %v late: choose a larger step size or a smaller factor of real time, or another policy", ErrOverrun, r.t, now-due)
+		return fmt.Errorf("%w: the step to t = %.12g s was done %v late: choose a larger step size or a smaller "+
+			"factor of real time, or another policy", ErrOverrun, r.t, now-due)
 	}
 	return nil
 }
 
-// wait returns at the time due since begin, or when ctx has ended, and gives the time.
+// wait waits until the time due since begin, or until ctx ends, and returns the time.
 func (p *pacer) wait(ctx context.Context, due time.Duration) time.Duration {
 	now := time.Since(p.begin)
 	if due-now > shortWait {
@@ -393,8 +396,8 @@ func (p *pacer) wait(ctx context.Context, due time.Duration) time.Duration {
 	return now
 }
 
-// Resync lets the clock of a run in real time go on from the present communication
-// point: after a pause, which would have to be caught up else.
+// Resync restarts the clock of a run in real time at the present communication point, after a pause that
+// the run would catch up otherwise.
 func (r *Run) Resync() {
 	if p := r.pacer; p != nil && r.phase == running {
 		p.moved += time.Since(p.begin) - p.due(r.t)
@@ -402,7 +405,7 @@ func (r *Run) Resync() {
 	}
 }
 
-// result returns what is known so far.
+// result returns the timing so far.
 func (p *pacer) result() *Timing {
 	t := p.timing
 	t.Waited = p.waited.Seconds()
@@ -410,10 +413,10 @@ func (p *pacer) result() *Timing {
 	return &t
 }
 
-// considerable is the share of missed deadlines from which on a run warns.
+// considerable is the share of missed deadlines from which a run warns.
 const considerable = 0.01
 
-// Missed returns a warning where a considerable share of the deadlines was missed, else "".
+// Missed returns a warning if a considerable share of the deadlines was missed, else "".
 func (t *Timing) Missed() string {
 	share := float64(t.Overruns) / float64(max(t.Deadlines, 1))
 	if share < considerable {
@@ -423,6 +426,8 @@ func (t *Timing) Missed() string {
 	if t.Skipped > 0 {
 		effect = fmt.Sprintf("the simulated time fell behind the clock by %d macro steps", t.Skipped)
 	}
-	return fmt.Sprintf("%d of %d deadlines were missed (%.3g %%), the worst by %.2g s: %s; choose a larger step size or a smaller factor of real time, or give the run a priority (Realtime.Priority, --realtime-priority)",
+	return fmt.Sprintf("%d of %d deadlines were missed (%.3g %%), the worst by %.2g s: %s; choose a larger step "+
+		"size or a smaller factor of real time, "+
+		"or give the run a priority (Realtime.Priority, --realtime-priority)",
 		t.Overruns, t.Deadlines, 100*share, t.Lateness.Worst, effect)
 }

@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// Numbers of the kernel that package syscall does not have.
+// Constants of the kernel that package syscall lacks.
 const (
 	clockMonotonic = 1
 	timerAbsolute  = 1
@@ -23,7 +23,7 @@ const (
 // clockSleeper sleeps to absolute times of the monotonic clock.
 type clockSleeper struct{ origin time.Duration } // of the kernel's clock, at begin
 
-// start notes what the kernel's clock shows at begin.
+// start reads the kernel's clock at begin.
 func (s *clockSleeper) start(begin time.Time) {
 	var now syscall.Timespec
 	before := time.Since(begin)
@@ -31,14 +31,14 @@ func (s *clockSleeper) start(begin time.Time) {
 	s.origin = time.Duration(now.Nano()) - (before+time.Since(begin))/2
 }
 
-// until sleeps to a time since begin, or until a signal comes.
+// until sleeps until a time since begin, or until a signal.
 func (s *clockSleeper) until(due time.Duration) {
 	at := syscall.NsecToTimespec(int64(s.origin + due))
 	syscall.Syscall6(syscall.SYS_CLOCK_NANOSLEEP, clockMonotonic, timerAbsolute, uintptr(unsafe.Pointer(&at)), 0, 0, 0)
 }
 
-// prepareThread has the calling thread woken without slack, and scheduled by a
-// priority if that is not 0. leave keeps the slack.
+// prepareThread removes the timer slack of the calling thread, unless leave is set, and sets its priority,
+// unless that is 0. undo reverts these settings; notes describe them.
 func prepareThread(priority int, leave bool) (undo []func(), notes []string, err error) {
 	if !leave {
 		prctl := func(what, value uintptr) (uintptr, syscall.Errno) {
@@ -61,15 +61,16 @@ func prepareThread(priority int, leave bool) (undo []func(), notes []string, err
 	}
 	own := syscall.Gettid()
 	if err := schedule(own, schedFIFO, priority); err != nil {
-		return undo, notes, fmt.Errorf("the real-time priority %d: %w; it takes CAP_SYS_NICE or a limit on real-time priorities (ulimit -r) of at least that, or run without", priority, err)
+		return undo, notes, fmt.Errorf("the real-time priority %d: %w; it requires CAP_SYS_NICE or a limit on "+
+			"real-time priorities (ulimit -r) "+
+			"of at least that; or run without", priority, err)
 	}
 	prioritised.set(own, priority)
 	undo = append(undo, func() { prioritised.set(own, 0) })
 	return undo, append(notes, fmt.Sprintf("SCHED_FIFO priority %d", priority)), nil
 }
 
-// prioritised are the threads of runs with a priority, by their number. Several runs may go
-// on side by side; the rest of the process belongs to all of them.
+// prioritised holds the priorities of the threads of all runs that have one.
 var prioritised = priorities{of: map[int]int{}}
 
 type priorities struct {
@@ -84,8 +85,8 @@ func (p *priorities) set(thread, priority int) {
 	if p.of[thread] = priority; priority == 0 {
 		delete(p.of, thread)
 	}
-	// Go's scheduler may pass a locked goroutine over another thread, which must not wait for
-	// all else that the machine does.
+	// Go's scheduler may resume a locked goroutine by way of another thread, which therefore needs a
+	// priority, too.
 	policy, rest := schedOther, 0
 	for _, own := range p.of {
 		if below := max(own-1, 1); policy == schedOther || below < rest {
@@ -109,7 +110,8 @@ func (p *priorities) set(thread, priority int) {
 // schedule sets the scheduling of a thread.
 func schedule(thread, policy, priority int) error {
 	param := int32(priority)
-	if _, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_SETSCHEDULER, uintptr(thread), uintptr(policy), uintptr(unsafe.Pointer(&param))); errno != 0 {
+	if _, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_SETSCHEDULER, uintptr(thread), uintptr(policy),
+		uintptr(unsafe.Pointer(&param))); errno != 0 {
 		return errno
 	}
 	return nil

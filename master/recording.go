@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// recording is what a run shows of its communication points, and to whom.
+// recording holds the present communication point as recorders and hooks see it.
 type recording struct {
 	point    Point
 	begun    int    // recorders that have begun
 	measured []Port // of the algorithm
 	watched  []int  // subsystems with watched variables
-	watchBad []bool // by subsystem: it was said that a watched value is not finite
+	watchBad []bool // by subsystem: a warning about a watched value that is not finite was given
 	watchAll *Phase // reads them
-	underWay bool   // the present communication point is not with all hooks and recorders yet
+	underWay bool   // hooks and recorders are being called
 }
 
-// prepareRecording makes the places of what is shown.
-func (r *Run) prepareRecording() {
+// prepareRecording allocates the point.
+func (r *Run) prepareRecording() error {
 	rec := &r.record
 	rec.watchBad = make([]bool, len(r.sys.Subsystems))
 	for i, info := range r.sys.Infos {
@@ -36,9 +36,10 @@ func (r *Run) prepareRecording() {
 	if r.x.steering != nil {
 		rec.point.U = slices.Clone(r.x.W)
 	}
+	return nil
 }
 
-// recordPoint completes the present communication point and hands it to the recorders.
+// recordPoint completes the present communication point and calls the hooks and recorders.
 func (r *Run) recordPoint() error {
 	r.record.underWay = true
 	err := r.showPoint()
@@ -84,8 +85,8 @@ func (r *Run) readWatched(i int) error {
 	return nil
 }
 
-// checkWatched warns once of a subsystem whose recorded variables are not all
-// finite. They feed nothing, so that the run goes on (fmi2 72 is about the rest).
+// checkWatched warns once per subsystem of watched variables that are not finite. They feed no input, so
+// the run goes on (unlike fmi2 72).
 func (r *Run) checkWatched(i int) {
 	if r.record.watchBad[i] {
 		return
@@ -100,7 +101,7 @@ func (r *Run) checkWatched(i int) {
 	}
 }
 
-// realWatch names watched Real k of subsystem i.
+// realWatch returns the name of watched Real k of subsystem i.
 func (r *Run) realWatch(i, k int) string {
 	for _, p := range r.sys.Infos[i].Watch {
 		if p.Kind != Real {

@@ -2,27 +2,25 @@ package master
 
 import "fmt"
 
-// Restarter is a subsystem that lives where it may be lost in the middle of a call,
-// as in another process, and then begins anew by itself: from the state that it
-// kept last it does again what was asked of it since. It counts only with
-// Caps.Restarts.
+// Restarter is a subsystem that may be lost during a call, because it runs in another process, for
+// example. It then restarts itself: it restores its last kept state and repeats the calls since. It is
+// used only with Caps.Restarts.
 type Restarter interface {
-	// Keep is called at each communication point before anything is asked from
-	// there on, also before states are saved there. States that were saved before
-	// are not used after it.
+	// Keep stores the present state for a restart. It is called at each communication point before any
+	// other call, and before states are saved there. States saved earlier are not used after it.
 	Keep() error
-	// Restarts lists those so far; the slice belongs to the subsystem.
+	// Restarts lists the restarts so far; the slice belongs to the subsystem.
 	Restarts() []Restart
 }
 
-// Restart is one of a subsystem that was lost.
+// Restart describes the restart of a subsystem that was lost.
 type Restart struct {
-	Time  float64 `json:"time"`  // s, where it was or where the step began
-	Call  string  `json:"call"`  // that did not come back
-	Cause string  `json:"cause"` // how it was lost
+	Time  float64 `json:"time"`  // s, of the communication point
+	Call  string  `json:"call"`  // the call that did not return
+	Cause string  `json:"cause"` // of the loss
 }
 
-// keepState has subsystem i keep its state.
+// keepState stores the state of subsystem i for a restart.
 func (x *Exec) keepState(i int) error {
 	x.touch(i)
 	if err := x.able[i].restarter.Keep(); err != nil {
@@ -31,8 +29,8 @@ func (x *Exec) keepState(i int) error {
 	return nil
 }
 
-// tryRestarts looks, before the first step, whether the subsystems do what restarts
-// need, and warns of what they leave open.
+// tryRestarts tests before the first step that the subsystems can be restarted, and warns if they do not
+// repeat steps exactly.
 func (r *Run) tryRestarts() error {
 	for i := range r.x.able {
 		if r.x.able[i].restarter == nil {
@@ -49,7 +47,7 @@ func (r *Run) tryRestarts() error {
 	return nil
 }
 
-// restarts lists those of all subsystems, by name; nil = there were none.
+// restarts returns the restarts of all subsystems by name; nil = none.
 func (x *Exec) restarts() map[string][]Restart {
 	var all map[string][]Restart
 	for i := range x.able {

@@ -3,7 +3,7 @@ package master
 // Status is the outcome of a run.
 type Status string
 
-// The statuses. A run that was never finished is incomplete.
+// The statuses of a run.
 const (
 	Complete   Status = "complete"
 	Terminated Status = "terminated" // a subsystem ended the simulation, which is a regular end
@@ -11,7 +11,7 @@ const (
 	Failed     Status = "failed"
 )
 
-// Result is what a run gives, also when it fails.
+// Result is the result of a run, also of one that failed.
 type Result struct {
 	Status   Status
 	Reason   string  // why it is not complete, or how a hook or a subsystem ended it
@@ -24,77 +24,74 @@ type Result struct {
 	SubsystemSaves    []int
 	SubsystemRestores []int
 	Workers           int                   // threads that called the subsystems
-	WallSeconds       float64               // of the stepping; in real time with what the run waited for the clock
-	MasterSeconds     float64               // of these, without that wait and the time inside the subsystems of the busiest worker
+	WallSeconds       float64               // of the stepping, including waiting in real time
+	MasterSeconds     float64               // WallSeconds without waiting and without the time inside the subsystems of the busiest worker
 	Orders            []int                 // accepted macro steps by extrapolation order
 	Iterations        int                   // of correctors, over all attempts
 	Jacobians         int                   // evaluations of the interface Jacobian
-	Monitored         []string              // by which variables errors were estimated
-	Bonds             map[string]BondEnergy // by name; nil = energy was not followed
+	Monitored         []string              // how errors were estimated (Monitoring)
+	Bonds             map[string]BondEnergy // by name; nil = energy was not monitored
 	Models            map[string]ModelUse   // by subsystem; nil = the algorithm has none
 	Warnings          []string
 	Notes             []string             // about the workers; harmless
-	Restarts          map[string][]Restart // by subsystem: those that were lost and began anew; nil = none
-	// Replay holds, by the name of the subsystem, what the test of the rollback
-	// gave; it has entries only if the run relies on rollback.
+	Restarts          map[string][]Restart // by subsystem; nil = none
+	// Replay holds the results of the rollback tests by subsystem, if the run relies on rollback.
 	Replay map[string]Replay
-	// Slopes holds, by the name of the subsystem, what the test of the directional
-	// derivatives gave; it has entries only if the algorithm relies on them.
+	// Slopes holds the results of the tests of directional derivatives by subsystem, if the algorithm
+	// relies on them.
 	Slopes map[string]SlopeTest
 	Loops  []Loop
-	// Manipulated names the variables that were set or overridden while the run went
-	// on (Variable), in the order of the first time.
+	// Manipulated names the variables that were set or overridden during the run (Variable), in the order
+	// of their first change.
 	Manipulated []string
-	Realtime    *Timing // nil = it was not in real time
-	// Unstable names what has grown as values of an unstable system do; "" = nothing has.
+	Realtime    *Timing // nil = the run was not in real time
+	// Unstable describes a value that has grown like one of an unstable system; "" = none has.
 	Unstable string
-	// Growing names an output that grows steadily without being far beyond its bounds, as
-	// where the coupling is unstable, or the system itself; nil = none does. Package analyze
-	// finds out which.
+	// Growing describes an output that grows steadily but has not grown far, because the coupling or the
+	// system itself is unstable; nil = none does. Package analyze finds out which of the two.
 	Growing *Growth
-	// Expectations are those of the hooks (Expecter).
+	// Expectations counts those of the hooks (Expecter).
 	Expectations Expectations
 }
 
-// Loop is an algebraic loop that the run broke by extrapolated inputs, or that
-// the initialisation solved.
+// Loop is an algebraic loop of the macro steps or of the initialisation.
 type Loop struct {
 	Initialization bool     `json:"initialization"`
 	Variables      []string `json:"variables"` // along the loop, "component.variable"
-	Assumed        bool     `json:"assumed"`   // closed only by dependencies that are not declared
+	Assumed        bool     `json:"assumed"`   // closed only by assumed dependencies
 	Treatment      string   `json:"treatment"` // "extrapolated", "solved: 3 Newton iterations, residual 1e-14" …
 }
 
-// BondEnergy measures how well a power bond keeps energy over a run: totals of the
-// power that the coupling lets appear. Means are over time.
+// BondEnergy measures how well the coupling conserves energy at a power bond over a run. Means are over
+// time.
 type BondEnergy struct {
 	ResidualEnergy       float64 `json:"residual_energy"`         // J
-	HeldResidualEnergy   float64 `json:"held_residual_energy"`    // J; as if all inputs had been held over their steps
+	HeldResidualEnergy   float64 `json:"held_residual_energy"`    // J, if all inputs had been held over their steps
 	MeanAbsResidualPower float64 `json:"mean_abs_residual_power"` // W
-	MeanPower            float64 `json:"mean_power"`              // W, from the giver of the effort to the giver of the flow
+	MeanPower            float64 `json:"mean_power"`              // W, from the source of the effort to the source of the flow
 	PeakResidualPower    float64 `json:"peak_residual_power"`     // W
 
-	// Of an energy correction: the share μ that it took for spurious; whether it "helps", "harms", or "unknown: " and why
-	// that cannot be told; what it took out; what the coupling added where that is
-	// known. "" and nil: nothing was to be corrected.
+	// Of an energy correction: the share μ that it regarded as spurious; its effect: "helps", "harms", or
+	// "unknown: " with the reason; the energy that it removed; the energy that the coupling added, if
+	// known. "" and nil: there was no correction.
 	Mu              *float64 `json:"mu,omitempty"`
 	Correction      string   `json:"correction,omitempty"`
 	CorrectedEnergy *float64 `json:"corrected_energy,omitempty"` // J
 	AddedEnergy     *float64 `json:"added_energy,omitempty"`     // J
 }
 
-// ModelUse records how an algorithm used the model of a subsystem.
+// ModelUse records how an algorithm used its model of a subsystem.
 type ModelUse struct {
 	Source      string `json:"source"`      // "directional", "rollback", "identify", "none"
-	Reason      string `json:"reason"`      // why there is none, or was none at times
-	Evaluations int    `json:"evaluations"` // how often it was made
-	Uncorrected int    `json:"uncorrected"` // macro steps without it
-	// PredictionError is the largest relative error of a prediction of a step by
-	// the model as it was kept; nil = none was made.
+	Reason      string `json:"reason"`      // why there was no model, or none in some steps
+	Evaluations int    `json:"evaluations"` // number of times that it was computed
+	Uncorrected int    `json:"uncorrected"` // macro steps without a model
+	// PredictionError is the largest relative error of a prediction by a model from an earlier step; nil =
+	// there was none.
 	PredictionError *float64 `json:"prediction_error,omitempty"`
-	// Order is that of an identified model: the macro steps that it looks back by least
-	// squares, its states by subspaces, where the singular values (of scaled
-	// outputs) are those that tell it.
+	// Order is the order of an identified model: the number of past macro steps that it uses (least
+	// squares), or its number of states (subspaces), as determined by the singular values of scaled
+	// outputs.
 	Order          *int      `json:"order,omitempty"`
 	SingularValues []float64 `json:"singular_values,omitempty"`
 }

@@ -10,16 +10,15 @@ import (
 	"time"
 )
 
-// DiscardPolicy says what happens when a subsystem cannot finish a step.
+// DiscardPolicy is the reaction to a subsystem that cannot finish a step.
 type DiscardPolicy uint8
 
 // The policies.
 const (
 	// StopOnDiscard ends the run.
 	StopOnDiscard DiscardPolicy = iota
-	// ShortenOnDiscard goes back to the start of the step and takes it in
-	// shorter pieces; all subsystems must be able to roll back and to vary
-	// their step. States are saved at every macro step.
+	// ShortenOnDiscard restores the start of the step and takes it in shorter pieces; all subsystems must
+	// be able to roll back and to vary their step. States are saved at every macro step.
 	ShortenOnDiscard
 )
 
@@ -29,44 +28,42 @@ type Options struct {
 	Step        float64 // macro step H in s; required
 	Tolerance   float64 // relative tolerance passed to the subsystems; 0 = none
 	Discard     DiscardPolicy
-	// Workers is the number of threads that step subsystems side by side; 0 = as many
-	// as pay, by the costs of their steps in earlier runs (Priced), and one from the time
-	// on at which they turn out not to pay. The results are the same.
+	// Workers is the number of threads that step subsystems in parallel; 0 = as many as reduce the time,
+	// by the costs of steps in earlier runs (Priced), or one if the run finds that they do not. Results
+	// do not depend on it.
 	Workers     int
 	Recorders   []Recorder
-	Attempts    AttemptRecorder // sees every attempt; nil = none
+	Attempts    AttemptRecorder // records every attempt; nil = none
 	Signals     Signals         // inputs from outside; nil = none
 	Past        []PastOutputs   // communication points before Start, oldest first
 	Checkpoints *Checkpoints    // nil = none
-	// CallByCall steps every subsystem by itself. The results are the same.
+	// CallByCall steps every subsystem by a call of its own. Results do not depend on it.
 	CallByCall bool
 	Hooks      []Hook // act at each communication point, in this order
-	// Steer allows a program that steps the run to set connected inputs and all else that is
-	// Variable.Settable, without hooks.
+	// Steer allows a program that steps the run to set variables (Variable.Settable) without hooks.
 	Steer    bool
-	Realtime *Realtime // nil = as fast as can be
-	// Resume is Checkpoint.State of a run of the same system, algorithm and
-	// options, which this one continues; nil = from the start. Stop may differ.
+	Realtime *Realtime // nil = as fast as possible
+	// Resume is Checkpoint.State of a run of the same system, algorithm and options, which this run
+	// continues; nil = from the start. Stop may differ.
 	Resume  []byte
-	Observe func(Progress)
-	Admit   Admission // lets macro steps be taken; nil = all
-	// Tidy is asked a few times a second, and before the subsystems are ended, to
-	// put back what they changed around them; what it gives goes to the warnings.
+	Observe func(Progress) // called a few times a second; nil = none
+	Admit   Admission      // admits macro steps; nil = all
+	// Tidy is called a few times a second, and before the subsystems are ended, to restore what they have
+	// changed in the process. It returns warnings.
 	Tidy func() []string
-	// Strict makes an error of what a subsystem claims and does not hold, where
-	// the run could go on with a warning.
+	// Strict turns warnings about false declarations of subsystems into errors.
 	Strict bool
 	Logger *slog.Logger // nil = discard
 }
 
-// PastOutputs holds y [ny] at a communication point before the start; entries
-// that feed no extrapolated input may be NaN.
+// PastOutputs holds y [ny] at a communication point before the start. Entries that feed no extrapolated
+// input may be NaN.
 type PastOutputs struct {
 	T float64
 	Y []float64
 }
 
-// Progress is how far a run is. It is reported a few times a second.
+// Progress is the progress of a run.
 type Progress struct {
 	T, Start, Stop float64
 	Steps          int
@@ -76,17 +73,16 @@ type Progress struct {
 	Timing         *Timing // nil = not in real time; it belongs to the receiver
 }
 
-// Run takes a system from start to stop. Run.Run does all of it; Start, Step
-// and Close do it piece by piece, so that a program may pause, look and act in
-// between. All methods must be called from one goroutine; Start locks it to its
-// thread until Close, because many subsystems want to be called from one thread.
+// Run simulates a system from start to stop. Run.Run does all of it; Start, Step and Close do it step by
+// step, so that a program can act between steps. All methods must be called from one goroutine; Start
+// locks it to its thread until Close, because many subsystems must be called from one thread.
 type Run struct {
-	given *System // as NewRun got it
-	sys   *System // the same, with derivatives by inputs that are overridden
+	given *System // the argument of NewRun
+	sys   *System // the same, with derivatives that include overridden inputs
 	alg   Algorithm
 	can   services // of it
 	opt   Options
-	parts []part // in use by this run, from Start to Close
+	parts []part // marked as in use by this run, from Start to Close
 	x     *Exec
 
 	timeline
@@ -99,31 +95,31 @@ type Run struct {
 	loops     []Loop
 	initLoops int // the first of loops: those of the initialisation
 
-	tick      *time.Timer // sets ticked; nil: the run has not begun
+	tick      *time.Timer // sets ticked; nil: the run has not started
 	ticked    atomic.Bool
 	lastFlush time.Time
 	startWall time.Time     // of the stepping
 	wall      time.Duration // of the stepping
 
 	pacer     *pacer               // nil: not in real time
-	variables map[string]*Variable // those that were asked for
-	disturbed bool                 // something was set at the present point
+	variables map[string]*Variable // looked up so far
+	disturbed bool                 // a variable was set at the present point
 	stopped   string               // why a hook has ended the run; "" = none has
 	ended     string               // how a subsystem has ended the simulation; "" = none has
-	beyond    string               // why the run does not reach the time at which it has; "" = it does
+	beyond    string               // why the run does not reach that time; "" = it does
 
 	sampler  sampler
-	admitted int // macro steps in all that may be taken
+	admitted int // total number of macro steps that may be taken
 
 	phase    phase
-	started  bool // at least one subsystem was touched
+	started  bool // subsystems may have been called
 	err      error
 	result   Result
 	warnings []string
 	notes    []string
 
-	ready     bool // Start has come to its end
-	stopKnown bool // the subsystems were told the stop time
+	ready     bool // Start has succeeded
+	stopKnown bool // the stop time was passed to the subsystems
 }
 
 type phase uint8
@@ -135,42 +131,17 @@ const (
 	closed
 )
 
-// NewRun checks options and algorithm against the system; no subsystem is touched.
+// NewRun checks options and algorithm against the system. It calls no subsystem.
 func NewRun(sys *System, alg Algorithm, o Options) (*Run, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
 	r := &Run{given: sys, sys: sys, alg: alg, can: servicesOf(alg), opt: o, result: Result{Status: Incomplete}}
-	for _, v := range []float64{o.Start, o.Stop, o.Step} {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("start %g, stop %g and step size %g must be finite", o.Start, o.Stop, o.Step)
-		}
-	}
-	switch {
-	case o.Workers < 0:
-		return nil, fmt.Errorf("there are %d workers; give at least 1, or 0 for as many as pay", o.Workers)
-	case !(o.Tolerance >= 0) || math.IsInf(o.Tolerance, 0):
-		return nil, fmt.Errorf("the tolerance is %g; it must be finite and greater than 0, or 0 for none", o.Tolerance)
-	case o.Step <= 0:
-		return nil, fmt.Errorf("the step size is %g s; it must be greater than 0", o.Step)
-	case o.Stop <= o.Start:
-		return nil, fmt.Errorf("the stop time %g s is not after the start time %g s; give a later one", o.Stop, o.Start)
-	case math.Abs(o.Start+o.Step-o.Start-o.Step) > 1e-3*o.Step || math.Abs(o.Stop-(o.Stop-o.Step)-o.Step) > 1e-3*o.Step:
-		return nil, fmt.Errorf("the step size %g s vanishes beside the time %g s, whose last digit it is not far above; choose a larger one", o.Step, max(math.Abs(o.Start), math.Abs(o.Stop)))
-	}
-	r.grid = newGrid(o.Start, o.Stop, o.Step)
-	if r.grid.points() == 0 {
-		return nil, fmt.Errorf("the time from %g s to %g s is no step of %g s; choose a smaller step size", o.Start, o.Stop, o.Step)
-	}
-	if r.grid.rest {
-		if name, fixed := r.fixedStepSubsystem(); fixed {
-			r.grid.rest = false
-			if r.grid.whole == 0 {
-				return nil, fmt.Errorf("the time from %g s to %g s is shorter than one step of %g s, and %s cannot take a shorter one", o.Start, o.Stop, o.Step, name)
-			}
-			r.warn(fmt.Sprintf("the stop time %g s is not on the grid of %g s, and %s cannot vary its step: the run ends at %.12g s",
-				o.Stop, o.Step, name, r.grid.at(r.grid.whole)))
-		}
+	if err := r.prepareGrid(); err != nil {
+		return nil, err
 	}
 	// NewRun of another run must not disturb the algorithm of one that steps.
 	prepared := r.preparedParts()
@@ -186,7 +157,53 @@ func NewRun(sys *System, alg Algorithm, o Options) (*Run, error) {
 	return r, nil
 }
 
-// prepare checks the algorithm and all that it needs, and binds the hooks.
+// check returns an error for numbers that no run can have.
+func (o *Options) check() error {
+	for _, v := range []float64{o.Start, o.Stop, o.Step} {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("start %g, stop %g and step size %g must be finite", o.Start, o.Stop, o.Step)
+		}
+	}
+	switch {
+	case o.Workers < 0:
+		return fmt.Errorf("there are %d workers; give at least 1, or 0 for as many as pay", o.Workers)
+	case !(o.Tolerance >= 0) || math.IsInf(o.Tolerance, 0):
+		return fmt.Errorf("the tolerance is %g; it must be finite and greater than 0, or 0 for none", o.Tolerance)
+	case o.Step <= 0:
+		return fmt.Errorf("the step size is %g s; it must be greater than 0", o.Step)
+	case o.Stop <= o.Start:
+		return fmt.Errorf("the stop time %g s is not after the start time %g s; give a later one", o.Stop, o.Start)
+	case math.Abs(o.Start+o.Step-o.Start-o.Step) > 1e-3*o.Step || math.Abs(o.Stop-(o.Stop-o.Step)-o.Step) > 1e-3*o.Step:
+		return fmt.Errorf("the step size %g s vanishes beside the time %g s, because it is little more than the "+
+			"time's last digit; choose a larger one",
+			o.Step, max(math.Abs(o.Start), math.Abs(o.Stop)))
+	}
+	return nil
+}
+
+// prepareGrid computes the communication points. The run ends at the last whole step if a subsystem
+// cannot take a shorter one.
+func (r *Run) prepareGrid() error {
+	o := &r.opt
+	r.grid = newGrid(o.Start, o.Stop, o.Step)
+	if r.grid.points() == 0 {
+		return fmt.Errorf("the time from %g s to %g s is no step of %g s; choose a smaller step size", o.Start, o.Stop, o.Step)
+	}
+	name, fixed := r.fixedStepSubsystem()
+	if !r.grid.rest || !fixed {
+		return nil
+	}
+	r.grid.rest = false
+	if r.grid.whole == 0 {
+		return fmt.Errorf("the time from %g s to %g s is shorter than one step of %g s, and %s cannot take a "+
+			"shorter one", o.Start, o.Stop, o.Step, name)
+	}
+	r.warn(fmt.Sprintf("the stop time %g s is not on the grid of %g s, and %s cannot vary its step: the run ends at %.12g s",
+		o.Stop, o.Step, name, r.grid.at(r.grid.whole)))
+	return nil
+}
+
+// prepare checks the algorithm and its requirements, and binds the hooks.
 func (r *Run) prepare() error {
 	o, sys := &r.opt, r.sys
 	if err := r.alg.Check(sys); err != nil {
@@ -218,25 +235,19 @@ func (r *Run) prepare() error {
 	if o.Signals != nil {
 		r.x.signals, r.x.external = o.Signals, o.Signals.Inputs()
 	}
-	if err := r.prepareRollback(); err != nil {
-		return err
-	}
-	if err := r.prepareStepSizes(); err != nil {
-		return err
-	}
-	if err := r.prepareCheckpoints(); err != nil {
-		return err
-	}
-	r.prepareRecording()
-	if err := r.preparePace(); err != nil {
-		return err
-	}
 	r.growth = newGrowth(len(r.x.Y))
-	return r.prepareHooks()
+	for _, prepare := range []func() error{
+		r.prepareRollback, r.prepareStepSizes, r.prepareCheckpoints, r.prepareRecording, r.preparePace, r.prepareHooks,
+	} {
+		if err := prepare(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// prepareAgain prepares the algorithm and the hooks, which another run has prepared for
-// itself since NewRun.
+// prepareAgain prepares the algorithm and the hooks, because another run has prepared them for itself
+// since NewRun.
 func (r *Run) prepareAgain() error {
 	if err := r.alg.Check(r.given); err != nil {
 		return err
@@ -262,8 +273,8 @@ func (r *Run) fixedStepSubsystem() (string, bool) {
 	return "", false
 }
 
-// prepareRollback finds the subsystems that are taken back: those the algorithm
-// names, and all if discarded steps are shortened.
+// prepareRollback determines the subsystems with rollback: those of the algorithm, and all if discarded
+// steps are shortened.
 func (r *Run) prepareRollback() error {
 	var needed []int
 	if user := r.can.rollback; user != nil {
@@ -271,7 +282,10 @@ func (r *Run) prepareRollback() error {
 	}
 	if r.opt.Discard == ShortenOnDiscard {
 		if info := r.inflexible(); info != nil {
-			return fmt.Errorf("%s: %w: discarded steps are shortened only if every subsystem can roll back and vary its step (canGetAndSetFMUstate, canHandleVariableCommunicationStepSize); choose discard=stop, with which a discarded step ends the run", info, ErrCapability)
+			return fmt.Errorf("%s: %w: discarded steps are shortened only if every subsystem can roll back and vary its step "+
+				"(canGetAndSetFMUstate, canHandleVariableCommunicationStepSize); choose discard=stop, with which "+
+				"a discarded step ends the run",
+				info, ErrCapability)
 		}
 		needed = nil
 		for i := range r.sys.Subsystems {
@@ -288,13 +302,15 @@ func (r *Run) prepareRollback() error {
 	}
 	r.x.prepareRollback()
 	if len(unable) > 0 {
-		return fmt.Errorf("%w: the algorithm takes subsystems back to the start of a step, and %s cannot go back (canGetAndSetFMUstate; Clone of a native.Model, else master.StateSaver with Info.Caps.SaveState): choose an explicit algorithm without error estimate, or another export of the FMU",
+		return fmt.Errorf("%w: the algorithm takes subsystems back to the start of a step, and %s cannot go back "+
+			"(canGetAndSetFMUstate; Clone of a native.Model, else master.StateSaver with Info.Caps.SaveState): "+
+			"choose an explicit algorithm without error estimate, or another export of the FMU",
 			ErrCapability, strings.Join(unable, ", "))
 	}
 	return nil
 }
 
-// prepareStepSizes asks the algorithm for the first step, if it chooses them.
+// prepareStepSizes gets the size of the first step if the algorithm chooses step sizes.
 func (r *Run) prepareStepSizes() error {
 	if r.can.sizer == nil {
 		return nil
@@ -304,17 +320,19 @@ func (r *Run) prepareStepSizes() error {
 		return nil
 	}
 	if !(first > 0) || math.IsInf(first, 0) || r.opt.Start+first == r.opt.Start {
-		return fmt.Errorf("the first step size is %g s; it must be greater than 0 and large enough beside the start time %g s", first, r.opt.Start)
+		return fmt.Errorf("the first step size is %g s; it must be greater than 0 and large enough beside the "+
+			"start time %g s", first, r.opt.Start)
 	}
 	if name, fixed := r.fixedStepSubsystem(); fixed {
-		return fmt.Errorf("%s: %w: it cannot vary its step (canHandleVariableCommunicationStepSize), and the algorithm chooses the step sizes; choose one with steps of one size (explicit, gauss-seidel, implicit, or control.step=fixed)", name, ErrCapability)
+		return fmt.Errorf("%s: %w: it cannot vary its step (canHandleVariableCommunicationStepSize), and the "+
+			"algorithm chooses the step sizes; "+
+			"choose one with steps of one size (explicit, gauss-seidel, implicit, or control.step=fixed)", name, ErrCapability)
 	}
 	r.want = first
 	return nil
 }
 
-// inflexible returns a subsystem that cannot repeat a step with another size; nil
-// if all can.
+// inflexible returns a subsystem that cannot repeat a step with another size; nil if all can.
 func (r *Run) inflexible() *Info {
 	for i, info := range r.sys.Infos {
 		if r.x.able[i].saver == nil || !info.Caps.VariableStep {
@@ -324,10 +342,11 @@ func (r *Run) inflexible() *Info {
 	return nil
 }
 
-// discardRemedy says what can be done about a discarded step.
+// discardRemedy returns the remedy for a discarded step.
 func (r *Run) discardRemedy() string {
 	if info := r.inflexible(); info != nil {
-		return fmt.Sprintf("%s cannot roll back and take a shorter step: choose a smaller step size, or one whose grid holds the time that was reached", info)
+		return fmt.Sprintf("%s cannot roll back and take a shorter step: choose a smaller step size, or one whose "+
+			"grid contains the time reached", info)
 	}
 	return "choose a smaller step size, or an algorithm with discard=shorten, with which macrostep goes back and takes the step in pieces"
 }
@@ -343,8 +362,8 @@ func (r *Run) Time() float64 { return r.t }
 // Steps returns the number of accepted macro steps.
 func (r *Run) Steps() int { return r.accepted }
 
-// Point returns what holds at the last accepted communication point. It is the
-// run's own; it changes with the next Step.
+// Point returns the values at the last accepted communication point. It belongs to the run and changes
+// with the next Step.
 func (r *Run) Point() *Point { return &r.record.point }
 
 // Real returns the value of a Real output or input, "subsystem.port", at the last
@@ -359,8 +378,7 @@ func (r *Run) Real(name string) (float64, error) {
 	return 0, fmt.Errorf("no Real input or output is called %q", name)
 }
 
-// SetReal sets a Real input that is not connected, from the present communication
-// point on.
+// SetReal sets a Real input that is not connected, from the present communication point on.
 func (r *Run) SetReal(name string, v float64) error {
 	i, ok := r.sys.FindIn(name)
 	if !ok {

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// Start initialises the subsystems and records the start. After an error only Close is
-// left.
+// Start initialises the subsystems and records the start. After an error only Close may be called.
 func (r *Run) Start(ctx context.Context) (err error) {
 	if r.phase != fresh {
 		return errOnce
@@ -34,8 +33,8 @@ func (r *Run) Start(ctx context.Context) (err error) {
 	return nil
 }
 
-// begin takes possession of the parts of the run, and begins its records. It returns the
-// checkpoint from which the run goes on; nil = it goes from the start.
+// begin marks the parts of the run as in use, and begins its records. It returns the checkpoint that the
+// run resumes; nil = none.
 func (r *Run) begin() (saved *Archive, err error) {
 	parts, err := r.startedParts()
 	if err == nil {
@@ -70,7 +69,7 @@ func (r *Run) begin() (saved *Archive, err error) {
 	return saved, nil
 }
 
-// initialize solves the initialisation, and has the subsystems prove what the run relies on.
+// initialize solves the initialisation, and verifies the capabilities that the run relies on.
 func (r *Run) initialize(ctx context.Context) error {
 	n := initializer{x: r.x, t: r.t, g: r.sys.portGraph(initStep, false), modes: make([]Initializer, len(r.sys.Subsystems)),
 		declared: r.sys.onDeclaredLoop(initStep), compared: map[int]bool{}, distrusted: map[int]bool{}}
@@ -112,7 +111,7 @@ func (r *Run) initialize(ctx context.Context) error {
 	return r.verifyDerivatives(ctx, e)
 }
 
-// prepareSteps prepares the algorithm, and finds what cannot do its part before the first step.
+// prepareSteps initialises the algorithm, and tests restarts and checkpoints.
 func (r *Run) prepareSteps() error {
 	if err := r.takePast(); err != nil {
 		return err
@@ -139,7 +138,7 @@ func (r *Run) prepareSteps() error {
 	return r.tryCheckpoints()
 }
 
-// goFrom begins the stepping at the start, or at a checkpoint.
+// goFrom starts the stepping, from the start or a checkpoint.
 func (r *Run) goFrom(saved *Archive) error {
 	r.keep.initWarnings = len(r.warnings)
 	r.startWall = time.Now()
@@ -159,7 +158,7 @@ func (r *Run) goFrom(saved *Archive) error {
 	return nil
 }
 
-// tellNotes hands what the algorithm has said since to the warnings.
+// tellNotes adds the new notes of the algorithm to the warnings.
 func (r *Run) tellNotes() {
 	for _, text := range r.x.notes {
 		r.warn(text)
@@ -179,7 +178,7 @@ func (r *Run) takeNotes() {
 	}
 }
 
-// takePast couples the points before the start.
+// takePast computes the coupled inputs of the points before the start.
 func (r *Run) takePast() error {
 	for _, p := range r.opt.Past {
 		if !(p.T < r.opt.Start) {

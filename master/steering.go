@@ -16,8 +16,8 @@ type Scalar struct {
 	Text    string
 }
 
-// String returns the value as results show it: as few digits as distinguish a Real,
-// true or false, a text in quotes.
+// String returns the value as results show it: a Real with as few digits as distinguish it, true or false,
+// a text in quotes.
 func (s Scalar) String() string {
 	switch s.Kind {
 	case Integer:
@@ -30,14 +30,13 @@ func (s Scalar) String() string {
 	return strconv.FormatFloat(s.Real, 'g', -1, 64)
 }
 
-// Tunable is a subsystem with variables that may be set between macro steps and
-// that the system does not drive: parameters (FMI: tunable) and free inputs.
+// Tunable is a subsystem with variables that may be set between macro steps and that the system does not
+// drive: tunable parameters and free inputs.
 type Tunable interface {
-	// Tunables lists them; it does not change and belongs to the subsystem.
+	// Tunables lists them. The list does not change and belongs to the subsystem.
 	Tunables() []Port
-	// SetTunable sets entry k of Tunables, at a communication point after the
-	// initialisation; outputs stay as they were read until the next step. Only the
-	// part of v that belongs to the kind counts.
+	// SetTunable sets entry k of Tunables, at a communication point after the initialisation. Outputs
+	// change with the next step. Only the field of v for the kind is used.
 	SetTunable(k int, v Scalar) error
 }
 
@@ -53,9 +52,9 @@ const (
 	inTunables // and not read
 )
 
-// Variable is a variable of a system in a run: an input, an output, a watched
-// variable, or one that can be set between steps (Tunable). Its methods are called between
-// the steps, from where the run's are; it is good as long as the run.
+// Variable is a variable of a system in a run: an input, an output, a watched variable, or one that can be
+// set between steps (Tunable). Its methods must be called between steps, from the goroutine of the run. It
+// is valid until the run is closed.
 type Variable struct {
 	Name string // "subsystem.port"
 	Port Port
@@ -63,10 +62,10 @@ type Variable struct {
 	run    *Run
 	place  place
 	sub    int
-	at     int  // among all of u or y, or among the values of the kind
+	at     int  // index in u or y, or among the values of the kind
 	tune   int  // index in Tunables; -1 = none
-	marked bool // it is among those that were manipulated
-	// before is what a tunable had before it was first set, if that is known.
+	marked bool // it is in Result.Manipulated
+	// before is the value of a tunable before it was first set; nil = not known.
 	before *Scalar
 }
 
@@ -98,7 +97,7 @@ func (r *Run) Variable(name string) (*Variable, error) {
 	return found, nil
 }
 
-// Variables names all that Variable finds, by subsystem.
+// Variables returns the names of all variables, ascending.
 func (r *Run) Variables() []string {
 	var names []string
 	for i, info := range r.sys.Infos {
@@ -153,8 +152,8 @@ func (r *Run) find(i int, port string) *Variable {
 	return v
 }
 
-// Value returns what the variable is at the present communication point: an input as
-// its subsystem gets it, an output as it gives it.
+// Value returns the value at the present communication point: of an input as its subsystem gets it, of an
+// output as its subsystem computes it.
 func (v *Variable) Value() (Scalar, error) {
 	r := v.run
 	s := Scalar{Kind: v.Port.Kind}
@@ -175,7 +174,7 @@ func (v *Variable) Value() (Scalar, error) {
 	return s, nil
 }
 
-// Readable reports whether Value gives one.
+// Readable reports whether the variable has a Value.
 func (v *Variable) Readable() bool { return v.place != inTunables }
 
 func (s *Scalar) read(from *Values, at int) {
@@ -191,7 +190,7 @@ func (s *Scalar) read(from *Values, at int) {
 	}
 }
 
-// write puts the value among those of its kind.
+// write stores the value as entry at of its kind.
 func (s *Scalar) write(to *Values, at int) {
 	switch s.Kind {
 	case Real:
@@ -214,18 +213,20 @@ func (v *Variable) Settable() error {
 	case v.tune >= 0 || v.place == inInputs || v.place == inDiscreteInputs:
 		return nil
 	case v.place == inWatched:
-		return fmt.Errorf("%s is neither an input, an output nor a parameter that may change after the initialisation (FMI: tunable): it cannot be set", v.Name)
+		return fmt.Errorf("%s is neither an input, an output nor a parameter that may change after the initialisation (FMI: tunable): "+
+			"it cannot be set", v.Name)
 	}
 	if len(v.sinks()) == 0 {
-		return fmt.Errorf("%s is an output that nothing is connected to: setting it, which is done for those that it feeds, has no effect", v.Name)
+		return fmt.Errorf("%s is an output that nothing is connected to: setting it, which changes only the "+
+			"inputs that it feeds, has no effect", v.Name)
 	}
 	return nil
 }
 
-// Coupled reports whether the variable follows the coupling, so that Override applies to it.
+// Coupled reports whether the variable is a Real input or output, so that Override applies.
 func (v *Variable) Coupled() bool { return v.place == inInputs || v.place == inOutputs }
 
-// sinks returns the inputs that an output feeds: entries of u, or links.
+// sinks returns the inputs that an output feeds: entries of u, or discrete links.
 func (v *Variable) sinks() []int {
 	var out []int
 	sys := v.run.sys
@@ -245,9 +246,9 @@ func (v *Variable) sinks() []int {
 	return out
 }
 
-// Set gives the variable a value from the present communication point on, until
-// Release: an input, whatever it is connected to; an output, for all that it feeds (what
-// it is itself stays to be read); a tunable for good.
+// Set sets the variable from the present communication point on, until Release: an input, even if it is
+// connected; an output, for all inputs that it feeds (its own value can still be read); a tunable
+// permanently.
 func (v *Variable) Set(to Scalar) error {
 	if err := v.Settable(); err != nil {
 		return err
@@ -282,8 +283,8 @@ func (v *Variable) Set(to Scalar) error {
 	return nil
 }
 
-// Track is Set for a value that follows those that were set before, as the samples of a
-// signal do: to algorithms that learn from the past it is no jump.
+// Track is Set for successive samples of a signal: algorithms that use the history of inputs do not treat
+// the change as a jump.
 func (v *Variable) Track(to Scalar) error {
 	before := v.run.disturbed
 	err := v.Set(to)
@@ -291,11 +292,10 @@ func (v *Variable) Track(to Scalar) error {
 	return err
 }
 
-// Override makes a Real input, or a Real output for all that it feeds, Gain times what it
-// is by the coupling plus Offset, from the present communication point on, until Release. It is
-// applied to what an algorithm has extrapolated: the value of a jump is there at once, and
-// the history of the signal stays as it is. What is set by an input comes after what is
-// set by the output that feeds it.
+// Override replaces a Real input, or a Real output for all inputs that it feeds, by Gain times its coupled
+// value plus Offset, from the present communication point on, until Release. It is applied to
+// extrapolated values: a jump takes effect at once, and the history of the signal does not change. The
+// override of an output is applied before that of an input that it feeds.
 func (v *Variable) Override(l Linear) error {
 	if err := v.Settable(); err != nil {
 		return err
@@ -322,8 +322,8 @@ func (v *Variable) Override(l Linear) error {
 	return nil
 }
 
-// Release lets the variable be what it is by the coupling again; a tunable gets the value
-// that it had before it was first set, which takes that it is read in the run.
+// Release ends Set and Override; a tunable gets back the value that it had before it was first set, if it
+// is read in the run.
 func (v *Variable) Release() error {
 	if err := v.Settable(); err != nil {
 		return err
@@ -355,13 +355,13 @@ func (v *Variable) Release() error {
 	return nil
 }
 
-// steer puts overridden Reals into force.
+// steer applies overridden Reals.
 func (r *Run) steer() {
 	r.x.steering.combine()
 	r.seeInputs()
 }
 
-// mark notes that results are no longer those of the system alone.
+// mark adds the variable to Result.Manipulated.
 func (v *Variable) mark() {
 	r := v.run
 	r.disturbed = true
@@ -374,7 +374,7 @@ func (v *Variable) mark() {
 	}
 }
 
-// setTunable sets what the subsystem holds by itself.
+// setTunable sets a variable inside the subsystem.
 func (v *Variable) setTunable(to Scalar) error {
 	r := v.run
 	if v.before == nil && v.place == inWatched {
@@ -390,7 +390,7 @@ func (v *Variable) setTunable(to Scalar) error {
 		return fmt.Errorf("%s: setting %s to %s at t = %.12g s: %w", r.sys.Infos[v.sub], v.Port.Name, to, r.t, err)
 	}
 	r.x.current = outside
-	r.x.isSaved = false // states that were saved lack it
+	r.x.isSaved = false // saved states do not contain it
 	if v.place == inWatched {
 		to.write(&r.record.point.Watch[v.sub], v.at)
 	}
@@ -398,12 +398,12 @@ func (v *Variable) setTunable(to Scalar) error {
 	return nil
 }
 
-// pin holds a discrete input at a value.
+// pin is a discrete input that is held at a value.
 type pin struct {
 	by      *Variable
 	sub, at int
 	value   Scalar
-	before  Scalar // for an input that nothing drives
+	before  Scalar // value before, restored by Release if nothing drives the input
 }
 
 func (r *Run) pin(by *Variable, sub, at int, value Scalar) {
@@ -418,7 +418,7 @@ func (r *Run) pin(by *Variable, sub, at int, value Scalar) {
 	before := Scalar{Kind: value.Kind}
 	before.read(&r.x.discreteIn[sub], at)
 	s.pins = append(s.pins, pin{by: by, sub: sub, at: at, value: value, before: before})
-	// Those of inputs come after those of outputs.
+	// Pins by inputs take precedence over those by outputs, and so come later.
 	slices.SortStableFunc(s.pins, func(a, b pin) int { return int(b.by.place) - int(a.by.place) })
 	r.coupleAllDiscrete()
 }
@@ -429,10 +429,10 @@ func (r *Run) coupleAllDiscrete() {
 	}
 }
 
-// steering overrides what the subsystems get.
+// steering overrides inputs of subsystems.
 type steering struct {
 	inAt       []int
-	own, fed   []Linear // by input: what was set by it, and by the output that feeds it
+	own, fed   []Linear // by input: overrides of itself, and of the output that feeds it
 	total      []Linear
 	active     []bool // by subsystem
 	staged, du []float64
@@ -449,7 +449,7 @@ func newSteering(sys *System) *steering {
 	return s
 }
 
-// combine computes the maps from those that were set.
+// combine computes the total maps.
 func (s *steering) combine() {
 	for i := range s.active {
 		s.active[i] = false
@@ -460,7 +460,7 @@ func (s *steering) combine() {
 	}
 }
 
-// inputs returns what subsystem i gets for u. The slice is the subsystem's own.
+// inputs returns the overridden inputs of subsystem i; u are its coupled ones.
 func (s *steering) inputs(i int, u []float64) []float64 {
 	if s == nil || !s.active[i] {
 		return u
@@ -480,7 +480,7 @@ func (s *steering) inputs(i int, u []float64) []float64 {
 	return out
 }
 
-// slopes returns what becomes of derivatives or directions of the inputs.
+// slopes returns the overridden derivatives, or directions, of the inputs of subsystem i.
 func (s *steering) slopes(i int, du []float64) []float64 {
 	if s == nil || !s.active[i] || du == nil {
 		return du
@@ -496,8 +496,7 @@ func (s *steering) slopes(i int, du []float64) []float64 {
 	return out
 }
 
-// steered returns the system with derivatives by the inputs as they are before they are
-// overridden.
+// steered returns the system with directional derivatives by the inputs before overrides.
 func (s *steering) steered(sys *System) *System {
 	c := *sys
 	c.Subsystems = slices.Clone(sys.Subsystems)

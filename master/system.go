@@ -11,14 +11,14 @@ import (
 // conversion included.
 type Linear struct{ Gain, Offset float64 }
 
-// Endpoint names a port. Without Subsystem, Port is the name of both (see Connect).
+// Endpoint names a port. If Subsystem is "", Port is "subsystem.port" (see Connect).
 type Endpoint struct{ Subsystem, Port string }
 
 // String returns "subsystem.port".
 func (e Endpoint) String() string { return strings.TrimPrefix(e.Subsystem+"."+e.Port, ".") }
 
-// Connection leads an output to an input of the same kind, or to a parameter, which
-// then takes the value that the output has during the initialisation.
+// Connection connects an output to an input of the same kind, or to a parameter, which gets the value
+// of the output during the initialisation.
 type Connection struct {
 	From, To Endpoint
 	Linear   *Linear         // Real only; nil = identity
@@ -33,9 +33,9 @@ type System struct {
 	InAt       []int // first index in u of each subsystem; len(Subsystems)+1 entries
 	OutAt      []int // first index in y of each subsystem; len(Subsystems)+1 entries
 
-	// Stepped are the subsystems whose inputs are approximated over a macro
-	// step, ascending. Late are the stateless ones on no loop of stateless
-	// subsystems, in the order in which they are stepped after their sources.
+	// Stepped lists the subsystems whose inputs are approximated over a macro step, ascending. Late
+	// lists the stateless subsystems on no loop of stateless subsystems, in the order in which they
+	// are stepped after their sources.
 	Stepped, Late []int
 	// Loops are the algebraic loops of the stepping graph.
 	Loops []Loop
@@ -49,13 +49,13 @@ type System struct {
 	transfers []transfer
 }
 
-// Connect returns the connection of two ports "subsystem.port". Where names have dots
-// themselves, NewSystem takes the subsystem with the longest name that fits.
+// Connect returns the connection of two ports "subsystem.port". If names contain dots, NewSystem takes
+// the subsystem with the longest matching name.
 func Connect(from, to string) Connection {
 	return Connection{From: Endpoint{Port: from}, To: Endpoint{Port: to}}
 }
 
-// split returns the endpoint of Connect with its subsystem apart.
+// split returns the endpoint with Subsystem and Port separated.
 func (e Endpoint) split(subsystems map[string]int) Endpoint {
 	if e.Subsystem != "" {
 		return e
@@ -90,8 +90,8 @@ type discreteLink struct {
 	table    map[int32]int32
 }
 
-// NewSystem freezes a system. It fails if a name is used twice, a dependency or
-// connection leads from or to nothing, kinds differ, or an input has two sources.
+// NewSystem makes a system. It fails if a name is used twice, a port of a dependency or connection does
+// not exist, the kinds of connected ports differ, or an input has two sources.
 func NewSystem(subsystems []Subsystem, connections []Connection) (*System, error) {
 	s := &System{Subsystems: slices.Clone(subsystems), InAt: []int{0}, OutAt: []int{0}}
 	if len(subsystems) == 0 {
@@ -163,37 +163,62 @@ func (s *System) connect(byName map[string]int, c Connection) error {
 	case in < 0 && din < 0:
 		return s.transfer(from, out, dout, to, param, c)
 	case in >= 0 && out >= 0:
-		if c.Map != nil {
-			return errors.New("a table of values does not apply to Real signals")
-		}
-		row := s.InAt[to] + in
-		if s.source[row] >= 0 {
-			return fmt.Errorf("the input already has a source, %s", s.OutName(s.source[row]))
-		}
-		linear := Linear{Gain: 1}
-		if c.Linear != nil {
-			linear = *c.Linear
-		}
-		s.source[row], s.gain[row], s.offset[row] = s.OutAt[from]+out, linear.Gain, linear.Offset
-		return nil
-	case din >= 0 && dout >= 0 && ti.DiscreteIn[din].Kind == fi.DiscreteOut[dout].Kind:
-		if c.Linear != nil {
-			return errors.New("a linear transformation applies to Real signals only")
-		}
-		for _, l := range s.linkAt[to] {
-			if s.discrete[l].toPort == din {
-				return fmt.Errorf("the input already has a source, %s.%s", s.Infos[s.discrete[l].from].Name,
-					s.Infos[s.discrete[l].from].DiscreteOut[s.discrete[l].fromPort].Name)
-			}
-		}
-		s.linkAt[to] = append(s.linkAt[to], len(s.discrete))
-		s.discrete = append(s.discrete, discreteLink{
-			kind: ti.DiscreteIn[din].Kind, from: from, to: to, fromPort: dout, toPort: din,
-			out: indexOfKind(fi.DiscreteOut, dout), in: indexOfKind(ti.DiscreteIn, din), table: c.Map,
-		})
-		return nil
+		return s.connectReal(s.InAt[to]+in, s.OutAt[from]+out, c)
+	case din >= 0 && dout >= 0:
+		return s.connectDiscrete(from, dout, to, din, c)
 	}
-	return errors.New("the two ends have different types; connect like with like")
+	return errTypes
+}
+
+var errTypes = errors.New("the two ends have different types; connect like with like")
+
+// check fails if the transformation does not apply to signals of a kind.
+func (c *Connection) check(kind Kind) error {
+	switch {
+	case kind == Real && c.Map != nil:
+		return errors.New("a table of values does not apply to Real signals")
+	case kind != Real && c.Linear != nil:
+		return errors.New("a linear transformation applies to Real signals only")
+	}
+	return nil
+}
+
+// connectReal connects entry y of the outputs to entry u of the inputs.
+func (s *System) connectReal(u, y int, c Connection) error {
+	if err := c.check(Real); err != nil {
+		return err
+	}
+	if s.source[u] >= 0 {
+		return fmt.Errorf("the input already has a source, %s", s.OutName(s.source[u]))
+	}
+	linear := Linear{Gain: 1}
+	if c.Linear != nil {
+		linear = *c.Linear
+	}
+	s.source[u], s.gain[u], s.offset[u] = y, linear.Gain, linear.Offset
+	return nil
+}
+
+// connectDiscrete connects port out of a subsystem's DiscreteOut to port in of another's DiscreteIn.
+func (s *System) connectDiscrete(from, out, to, in int, c Connection) error {
+	outs, ins := s.Infos[from].DiscreteOut, s.Infos[to].DiscreteIn
+	if ins[in].Kind != outs[out].Kind {
+		return errTypes
+	}
+	if err := c.check(ins[in].Kind); err != nil {
+		return err
+	}
+	for _, l := range s.linkAt[to] {
+		if d := &s.discrete[l]; d.toPort == in {
+			return fmt.Errorf("the input already has a source, %s.%s", s.Infos[d.from].Name, s.Infos[d.from].DiscreteOut[d.fromPort].Name)
+		}
+	}
+	s.linkAt[to] = append(s.linkAt[to], len(s.discrete))
+	s.discrete = append(s.discrete, discreteLink{
+		kind: ins[in].Kind, from: from, to: to, fromPort: out, toPort: in,
+		out: indexOfKind(outs, out), in: indexOfKind(ins, in), table: c.Map,
+	})
+	return nil
 }
 
 // transfer enters a connection to a parameter.
@@ -206,13 +231,11 @@ func (s *System) transfer(from, out, dout, to, param int, c Connection) error {
 	if c.Linear != nil {
 		t.linear = *c.Linear
 	}
-	switch {
-	case ti.Params[param].Kind != t.kind:
-		return errors.New("the two ends have different types; connect like with like")
-	case t.kind == Real && c.Map != nil:
-		return errors.New("a table of values does not apply to Real signals")
-	case t.kind != Real && c.Linear != nil:
-		return errors.New("a linear transformation applies to Real signals only")
+	if ti.Params[param].Kind != t.kind {
+		return errTypes
+	}
+	if err := c.check(t.kind); err != nil {
+		return err
 	}
 	if _, ok := As[ParameterSetter](s.Subsystems[to]); !ok {
 		return fmt.Errorf("%s cannot take parameters from others", ti.Name)
@@ -240,7 +263,7 @@ func (s *System) outPortName(t *transfer) string {
 	return info.Name + "." + info.DiscreteOut[t.fromPort].Name
 }
 
-// checkFeedthrough fails unless the dependencies fit the ports.
+// checkFeedthrough fails if dependencies name ports that do not exist.
 func (i *Info) checkFeedthrough() error {
 	inputs, outputs := len(i.In)+len(i.DiscreteIn), len(i.Out)+len(i.DiscreteOut)
 	for _, f := range []struct {
@@ -289,7 +312,8 @@ func NewValues(ports []Port) Values {
 
 // fits reports whether two lists have as many values of each kind.
 func (v *Values) fits(o *Values) bool {
-	return len(v.Real) == len(o.Real) && len(v.Integer) == len(o.Integer) && len(v.Boolean) == len(o.Boolean) && len(v.String) == len(o.String)
+	return len(v.Real) == len(o.Real) && len(v.Integer) == len(o.Integer) && len(v.Boolean) == len(o.Boolean) &&
+		len(v.String) == len(o.String)
 }
 
 // InName returns "subsystem.port" of entry i of u.
@@ -319,7 +343,7 @@ func owner(at []int, i int) int {
 	return sub
 }
 
-// Source returns the entry of y that feeds entry i of u; false if nothing does.
+// Source returns the entry of y that feeds entry i of u; false if there is none.
 func (s *System) Source(i int) (int, bool) { return s.source[i], s.source[i] >= 0 }
 
 // DiscreteConnected reports whether an output feeds entry k of subsystem sub's
@@ -336,7 +360,7 @@ func (s *System) SourceSubsystem(i int) int {
 	return owner(s.OutAt, s.source[i])
 }
 
-// Gain returns the factor of the connection that leads to entry i of u.
+// Gain returns the factor of the connection to entry i of u.
 func (s *System) Gain(i int) float64 { return s.gain[i] }
 
 // Offset returns the constant that is added to input i, the entry of b.
@@ -345,7 +369,7 @@ func (s *System) Offset(i int) float64 { return s.offset[i] }
 // DiscreteLink is a connection of an Integer, Boolean or String.
 type DiscreteLink struct {
 	From, To string // "subsystem.port"
-	Map      string // the transformation of its values, for comparison; "" = none
+	Map      string // describes the table of values, for comparison; "" = none
 }
 
 // DiscreteLinks lists the connections of discrete signals.
@@ -364,17 +388,16 @@ func (s *System) DiscreteLinks() []DiscreteLink {
 	return out
 }
 
-// Block is a largest set of subsystems each of which depends on each other one
-// within a macro step, or one subsystem that lies on no such cycle.
+// Block is a maximal set of subsystems that all depend on each other within a macro step, or a single
+// subsystem that is on no such cycle.
 type Block struct {
 	Members []int // ascending
 	Cyclic  bool
 }
 
-// Blocks returns all subsystems in blocks, each after those that feed it. What an
-// input holds over the step makes no dependency: a Real that changes at
-// communication points only, and a discrete signal of a subsystem that is not
-// stepped late.
+// Blocks returns all subsystems in blocks, each after those that feed it. Inputs that are held over the
+// step are no dependencies: Reals that change only at communication points, and discrete signals of
+// subsystems that are not stepped late.
 func (s *System) Blocks() []Block {
 	n := len(s.Subsystems)
 	late := make([]bool, n)
@@ -426,8 +449,8 @@ func (s *System) FindOut(name string) (int, bool) {
 	return 0, false
 }
 
-// ExtrapolatedOutputs are the entries of y that feed extrapolated inputs: what
-// a history before the start must hold. Ascending.
+// ExtrapolatedOutputs returns the entries of y that feed extrapolated inputs, ascending. A history
+// before the start must contain them.
 func (s *System) ExtrapolatedOutputs() []int {
 	var out []int
 	for _, sub := range s.Stepped {
@@ -441,8 +464,8 @@ func (s *System) ExtrapolatedOutputs() []int {
 	return slices.Compact(out)
 }
 
-// holds reports whether input i takes the last value of its source whatever the
-// order, because one of the two changes at communication points only.
+// holds reports whether input i keeps the last value of its source whatever the order of extrapolation,
+// because one of the two changes only at communication points.
 func (s *System) holds(i int) bool {
 	sub := owner(s.InAt, i)
 	if s.Infos[sub].In[i-s.InAt[sub]].Discrete {
@@ -456,7 +479,7 @@ func (s *System) holds(i int) bool {
 	return s.Infos[from].Out[src-s.OutAt[from]].Discrete
 }
 
-// Holds reports for every input, in the order of u, whether it is held over a macro step instead of extrapolated.
+// Holds reports for each entry of u whether it is held over a macro step instead of extrapolated.
 func (s *System) Holds() []bool {
 	h := make([]bool, len(s.source))
 	for i := range h {
@@ -480,8 +503,8 @@ func (s *System) Sources(i int) []int {
 	return slices.Compact(out)
 }
 
-// SequenceFromGraph orders the subsystems so that as many as possible come
-// after their sources; within a feedback loop they keep the order of the system.
+// SequenceFromGraph orders the subsystems so that each comes after its sources, except within a
+// feedback loop, whose members keep the order of the system.
 func (s *System) SequenceFromGraph() []int {
 	n := len(s.Subsystems)
 	feeds := make([][]int, n)
@@ -497,8 +520,8 @@ func (s *System) SequenceFromGraph() []int {
 	return order
 }
 
-// orderStateless splits the subsystems into Stepped and Late. Stepping is by
-// subsystem, so a loop here is one of subsystems, whatever their ports.
+// orderStateless splits the subsystems into Stepped and Late. Subsystems are stepped as a whole, so a
+// loop here is one of subsystems, whatever their ports.
 func (s *System) orderStateless() {
 	n := len(s.Subsystems)
 	feeds := make([][]int, n) // among stateless subsystems
@@ -523,10 +546,10 @@ func (s *System) orderStateless() {
 	slices.Sort(s.Stepped)
 }
 
-// portGraph is the graph of ports: feedthrough from inputs to outputs, and
-// connections from outputs to inputs. Nodes are numbered u, y, discrete
-// inputs, discrete outputs, each by subsystem, and transfers. A parameter acts on all
-// outputs of its subsystem, during the initialisation.
+// portGraph is the graph of ports: its edges are the feedthrough from inputs to outputs and the
+// connections from outputs to inputs. Its nodes are u, y, discrete inputs, discrete outputs, each by
+// subsystem, and then transfers. During the initialisation a parameter affects all outputs of its
+// subsystem.
 type portGraph struct {
 	s                *System
 	yAt, dinAt, dout int   // first node of each group
@@ -578,9 +601,8 @@ func (s *System) portGraph(of func(*Info) *Feedthrough, declaredOnly bool) *port
 	return g
 }
 
-// transferred enters the transfers, and marks the outputs that are their sources:
-// parameters that are calculated from parameters, which depend on inputs only where
-// that is declared.
+// transferred enters the transfers and returns the output nodes that are their sources: parameters that
+// are calculated from parameters, and depend on inputs only if that is declared.
 func (g *portGraph) transferred() map[int]bool {
 	sources := map[int]bool{}
 	for k := range g.s.transfers {
@@ -649,8 +671,8 @@ func (g *portGraph) name(v int) string {
 func macroStep(i *Info) *Feedthrough { return &i.Step }
 func initStep(i *Info) *Feedthrough  { return &i.Init }
 
-// loops names the algebraic loops of the stepping graph, taken with leaks by
-// subsystem; they are broken by the extrapolated inputs.
+// loops returns the algebraic loops of the stepping graph, including undeclared dependencies by
+// subsystem (leaks).
 func (s *System) loops(leaks map[int][]Leak) []Loop {
 	g := s.portGraph(macroStep, false)
 	for i := range s.Subsystems {
@@ -661,7 +683,7 @@ func (s *System) loops(leaks map[int][]Leak) []Loop {
 	return g.loops(s.onDeclaredLoop(macroStep), Loop{Treatment: "broken by the extrapolated inputs"})
 }
 
-// InitLoops names the algebraic loops of the initialisation, which solves them.
+// InitLoops returns the algebraic loops of the initialisation, which solves them.
 func (s *System) InitLoops() []Loop {
 	return s.portGraph(initStep, false).loops(s.onDeclaredLoop(initStep), Loop{Initialization: true, Treatment: "solved"})
 }
@@ -671,7 +693,7 @@ func (g *portGraph) cycles() [][]int {
 	return slices.DeleteFunc(components(len(g.succ), g.next), func(scc []int) bool { return !cyclic(scc, g.next) })
 }
 
-// loops names the loops of the graph, which are like kind.
+// loops returns the loops of the graph, with the stage and treatment of kind.
 func (g *portGraph) loops(declared []bool, kind Loop) (out []Loop) {
 	for _, scc := range g.cycles() {
 		l := g.loop(scc, declared)
@@ -681,14 +703,13 @@ func (g *portGraph) loops(declared []bool, kind Loop) (out []Loop) {
 	return out
 }
 
-// add takes a dependency that was found into the graph.
+// add adds a dependency that was found to the graph.
 func (g *portGraph) add(sub, in, out int) {
 	v := g.inNode(sub, in)
 	g.succ[v] = append(g.succ[v], g.outNode(sub, out))
 }
 
-// onDeclaredLoop marks the ports that lie on a loop already by declared
-// dependencies.
+// onDeclaredLoop reports for each node whether it is on a loop of declared dependencies.
 func (s *System) onDeclaredLoop(of func(*Info) *Feedthrough) []bool {
 	g := s.portGraph(of, true)
 	on := make([]bool, len(g.succ))
@@ -713,8 +734,8 @@ func (g *portGraph) loop(scc []int, declared []bool) Loop {
 	return l
 }
 
-// walk orders the nodes of a component so that, starting from the first, each
-// is reached from an earlier one: along the loop where it is a single one.
+// walk orders the nodes of a component so that each after the first is reached from an earlier one:
+// along the loop if there is only one.
 func (g *portGraph) walk(scc []int) []int {
 	seen := make(map[int]bool, len(scc))
 	var out []int

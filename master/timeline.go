@@ -6,13 +6,13 @@ import "math"
 type grid struct {
 	start, stop, step float64
 	whole             int  // number of whole steps
-	rest              bool // one shorter step ends at stop
-	meets             bool // the last whole step ends at stop, but for rounding
+	rest              bool // a shorter step ends at stop
+	meets             bool // the last whole step ends at stop, up to rounding
 }
 
 func newGrid(start, stop, step float64) grid {
 	g := grid{start: start, stop: stop, step: step}
-	// Far out the times themselves are rounded to more than the tolerance.
+	// Large times are rounded by more than the tolerance.
 	tolerance := max(gridTolerance, g.rounding()/step)
 	g.whole = int(math.Floor((stop-start)/step + tolerance))
 	last := g.at(g.whole)
@@ -21,8 +21,8 @@ func newGrid(start, stop, step float64) grid {
 	return g
 }
 
-// at returns communication point i. The product is rounded before the sum on
-// every platform. The last point is stop itself.
+// at returns communication point i. The last one is stop itself. The conversion rounds the product, so
+// that every platform gives the same bits.
 func (g *grid) at(i int) float64 {
 	if i > g.whole || i == g.whole && g.meets {
 		return g.stop
@@ -30,9 +30,8 @@ func (g *grid) at(i int) float64 {
 	return g.start + float64(float64(i)*g.step)
 }
 
-// size returns the size of the step from communication point i. It is the same number
-// for all whole steps: the difference of two points varies in its last bit, and some
-// FMUs compare exactly (fmi2 49).
+// size returns the size of the step from communication point i. It is the same number for all whole steps,
+// because the difference of two points varies in its last bit, and some FMUs compare exactly (fmi2 49).
 func (g *grid) size(i int) float64 {
 	if i < g.whole {
 		return g.step
@@ -40,10 +39,10 @@ func (g *grid) size(i int) float64 {
 	return g.stop - g.at(i)
 }
 
-// rounding bounds what communication points lose by it.
+// rounding returns a bound for the rounding errors of communication points.
 func (g *grid) rounding() float64 { return 4 * 0x1p-52 * max(math.Abs(g.start), math.Abs(g.stop)) }
 
-// bounded reports whether no step ends after stop, not by rounding either.
+// bounded reports whether no step ends after stop, even by rounding.
 func (g *grid) bounded() bool {
 	last := g.points() - 1
 	return g.at(last)+g.size(last) <= g.stop
@@ -56,19 +55,19 @@ func (g *grid) points() int {
 	return g.whole
 }
 
-// timeline is where a run is, and how far its next macro step goes.
+// timeline is the present time of a run and the size of its next macro step.
 type timeline struct {
 	grid     grid
 	onGrid   int     // grid points reached
 	t        float64 // s, the last accepted communication point
-	lost     float64 // what t has lost by rounding its sums, if the steps vary
+	lost     float64 // rounding error of t, if the steps vary
 	want     float64 // size of the next macro step, if the algorithm chooses it; else 0
-	intended float64 // the size in mind for the present step, lost included; 0 = clipped
-	clipped  bool    // the algorithm's steps were cut to end at the stop time
+	intended float64 // size of the present step including lost; 0 = it was clipped
+	clipped  bool    // steps were clipped to end at the stop time
 }
 
-// target returns the time at which the next macro step is to end, and its size. No step of a
-// size that the algorithm chooses goes beyond until.
+// target returns the end of the next macro step and its size. If the algorithm chooses the size, the step
+// does not go beyond until.
 func (l *timeline) target(until float64) (end, H float64) {
 	if l.want == 0 {
 		end = l.grid.at(l.onGrid + 1)
@@ -92,17 +91,17 @@ func (l *timeline) target(until float64) (end, H float64) {
 	return end, end - l.t
 }
 
-// stretch is the part by which the last step may be longer than wanted.
+// stretch is the fraction by which the last step may be longer than wanted.
 const stretch = 1e-3
 
-// reach makes the point reached by a step of size H the present one; whole tells that it is
-// where the step was to end. next is the size that the algorithm wants then; 0 = this one.
+// reach makes the time reached by a step of size H the present one; whole: it is the target of the step.
+// next is the size of the next step wanted by the algorithm; 0 = the same.
 func (l *timeline) reach(reached, H float64, whole bool, next float64) {
 	if l.want > 0 {
 		if next == 0 {
 			next = l.want
 		}
-		// A step that was clipped to the end says nothing against longer ones.
+		// A clipped step does not reduce the size of later ones.
 		if whole && H < l.want && next >= H {
 			next = max(next, l.want)
 		}

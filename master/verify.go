@@ -7,21 +7,18 @@ import (
 	"math"
 )
 
-// How a derivative is judged by differences. Rounding and the solvers in a
-// subsystem disturb short ones, curvature long ones: so a derivative is wrong if
-// it differs from all of them by more than slopeTolerance of the larger of the
-// two, while two neighbours agree by steadySlopes. A Newton iteration with
-// derivatives that are off by slopeTolerance still gains a digit in each step.
+// Derivatives are compared with differences over several distances. Rounding and the solvers in a subsystem
+// disturb short distances, curvature long ones. So a derivative is wrong if it differs from all of them by
+// more than slopeTolerance, relative to the larger of the two, while two neighbours agree by steadySlopes.
+// With derivatives that are off by slopeTolerance, Newton's method still gains a digit per iteration.
 const (
 	slopeTolerance = 0.1
 	steadySlopes   = 0.01
-	// SmallSlope is a slope, in magnitudes of output and input, that counts for
-	// nothing.
+	// SmallSlope is a slope, relative to the magnitudes of output and input, that counts as zero.
 	SmallSlope = 1e-6
 )
 
-// SlopesAgree reports whether a derivative and a difference may be the same, up to
-// floor, which is in their unit.
+// SlopesAgree reports whether a derivative and a difference agree, up to floor, which is in their unit.
 func SlopesAgree(told, found, floor float64) bool {
 	return near(told, found, slopeTolerance, floor)
 }
@@ -30,9 +27,8 @@ func near(a, b, tolerance, floor float64) bool {
 	return math.Abs(a-b) <= tolerance*max(math.Abs(a), math.Abs(b))+floor
 }
 
-// WrongSlope reports whether a derivative is wrong by the differences found, over
-// growing ways, and what it should be. It is not where differences are too
-// uncertain.
+// WrongSlope reports whether a derivative is wrong, judged by the differences found over growing
+// distances, and its true value. If the differences are too uncertain, it is not.
 func WrongSlope(told float64, found []float64, floor float64) (truth float64, wrong bool) {
 	for _, f := range found {
 		if SlopesAgree(told, f, floor) {
@@ -47,8 +43,7 @@ func WrongSlope(told float64, found []float64, floor float64) (truth float64, wr
 	return told, false
 }
 
-// tellLies reports undeclared dependencies and wrong derivatives that the initialisation
-// has found.
+// tellLies warns of the undeclared dependencies and wrong derivatives that the initialisation has found.
 func (r *Run) tellLies(n *initializer) error {
 	for _, text := range n.notes {
 		if err := r.lie(text); err != nil {
@@ -65,12 +60,13 @@ func (r *Run) tellLies(n *initializer) error {
 }
 
 func (r *Run) leak(sub, out, in int, slope float64, when, then string) error {
-	return r.lie(fmt.Sprintf("%s: the output %s depends directly on the input %s %s, by %.4g, and its description says that it does not; %s; tell the exporter",
+	return r.lie(fmt.Sprintf("%s: the output %s depends directly on the input %s %s, by %.4g, and its description "+
+		"says that it does not; %s; tell the exporter",
 		r.sys.Infos[sub], r.sys.OutName(r.sys.OutAt[sub]+out), r.sys.InName(r.sys.InAt[sub]+in), when, slope, then))
 }
 
-// verifyFeedthrough looks for dependencies within a step that descriptions deny,
-// in subsystems that the run takes back. It gives the loops with them.
+// verifyFeedthrough tests the subsystems with rollback for dependencies within a step that their
+// descriptions deny. It returns the loops including these.
 func (r *Run) verifyFeedthrough(ctx context.Context, e Experiment) ([]Loop, error) {
 	leaks := map[int][]Leak{}
 	for i := range r.x.able {
@@ -101,8 +97,8 @@ func (r *Run) verifyFeedthrough(ctx context.Context, e Experiment) ([]Loop, erro
 	return r.sys.loops(leaks), nil
 }
 
-// relies returns the driven inputs of a subsystem on which one of its connected
-// outputs is declared not to depend within a step.
+// relies returns the driven inputs of subsystem i on which, by its description, a connected output does not
+// depend within a step.
 func (r *Run) relies(i int) (ins []int) {
 	s := r.sys
 	connected := make([]bool, len(s.Infos[i].Out))
@@ -125,7 +121,7 @@ func (r *Run) relies(i int) (ins []int) {
 	return ins
 }
 
-// lie warns that a subsystem does not do what it claims. In a strict run that is an error.
+// lie warns of a false declaration of a subsystem. In a strict run it returns an error instead.
 func (r *Run) lie(text string) error {
 	if r.opt.Strict {
 		return fmt.Errorf("%s (an error because the run is strict)", text)
@@ -134,8 +130,7 @@ func (r *Run) lie(text string) error {
 	return nil
 }
 
-// verifyDerivatives lets the subsystems prove their directional derivatives, if
-// the algorithm relies on them.
+// verifyDerivatives verifies directional derivatives that the algorithm relies on.
 func (r *Run) verifyDerivatives(ctx context.Context, e Experiment) error {
 	if r.can.derivatives == nil {
 		return nil
@@ -171,8 +166,7 @@ func (r *Run) verifyDerivatives(ctx context.Context, e Experiment) error {
 	return nil
 }
 
-// verifyRollback lets the subsystems prove their rollback, if the run relies on
-// it (fmi2 59).
+// verifyRollback verifies the rollback that the run relies on (fmi2 59).
 func (r *Run) verifyRollback(ctx context.Context, e Experiment) error {
 	for i, saver := range r.x.saver {
 		if saver == nil && r.keep.keepers == nil && r.x.able[i].restarter == nil {
@@ -204,7 +198,8 @@ func (r *Run) verifyRollback(ctx context.Context, e Experiment) error {
 		r.result.Replay[info.Name] = replay
 		r.x.replay[i] = replay
 		if replay.AtStart != "" {
-			err := r.lie(fmt.Sprintf("%s: it goes another way once it has gone back to its start: %s; a run that never goes back, as with explicit coupling, does not compute the same; "+
+			err := r.lie(fmt.Sprintf("%s: it goes another way once it has gone back to its start: %s; "+
+				"a run that never goes back, as with explicit coupling, gives other results; "+
 				"find out which of the two is right, and tell the exporter", info, replay.AtStart))
 			if err != nil {
 				return err
@@ -214,8 +209,8 @@ func (r *Run) verifyRollback(ctx context.Context, e Experiment) error {
 	return nil
 }
 
-// waives reports whether the algorithm goes on without what subsystem i has not
-// proved.
+// waives reports whether the algorithm does without a capability of subsystem i that failed verification,
+// and warns if so.
 func (r *Run) waives(i int, why error) bool {
 	w := r.can.waiver
 	if w == nil || r.opt.Strict || !errors.Is(why, ErrCapability) || !w.DoesWithout(i, why) {

@@ -7,32 +7,32 @@ import (
 	"time"
 )
 
-// Blocks of macro steps are timed now and then. A run is long enough to keep costs, and
-// for a warning about workers, from some time on.
+// Blocks of macro steps are timed periodically. Costs are stored after keepTime, and a warning about
+// workers is given after warnTime.
 const (
 	blockSteps  = 20 // macro steps at least
 	blockTime   = time.Millisecond
-	blocks      = 5                     // one after the other
-	blocksPause = 45                    // and then not
-	settleTime  = 20 * time.Millisecond // before the first block; meters may need it to be exact
+	blocks      = 5                     // timed in a row
+	blocksPause = 45                    // not timed after these
+	settleTime  = 20 * time.Millisecond // before the first block; meters may be inexact earlier
 	keepTime    = 50 * time.Millisecond
 	warnTime    = 500 * time.Millisecond
 )
 
-// sampler times blocks of macro steps: the cost of a step of each subsystem, and whether
-// the workers pay. It keeps the least of several blocks, since other programs on the
-// machine prolong some of them.
+// sampler times blocks of macro steps, to find the cost of a step of each subsystem, and whether several
+// workers are faster. It keeps the least of several blocks, because other programs on the machine prolong
+// some of them.
 type sampler struct {
 	next    int       // macro step at which a block begins or ends
 	size    int       // of a block, in macro steps
-	left    int       // blocks before the next pause, with the one under way; 0 = in a pause
+	left    int       // blocks before the next pause, including the present one; 0 = in a pause
 	first   int       // macro step at which the block begins
 	begin   time.Time // of the block
 	seconds []float64 // by subsystem: inside it when the block began
 	steps   []int     // by subsystem: taken when the block began
 	cost    []float64 // s, of a step by subsystem; +Inf = not known
-	// Time of the phases per macro step (s) since the last pause, as they were and without
-	// a hand-over, one after the other.
+	// Time of the phases per macro step (s) since the last pause: with workers, and estimated for one
+	// thread.
 	side, serial float64
 	warned       bool
 }
@@ -74,7 +74,7 @@ func (r *Run) sample() {
 	}
 }
 
-// endBlock takes the costs of a block that ends at a macro step.
+// endBlock evaluates a block that ends at a macro step.
 func (s *sampler) endBlock(x *Exec, accepted int) {
 	for i := range s.seconds {
 		if n := x.steps[i] - s.steps[i]; n > 0 {
@@ -89,11 +89,12 @@ func (s *sampler) endBlock(x *Exec, accepted int) {
 	s.side, s.serial = min(s.side, x.crew.span.Seconds()/steps), min(s.serial, parts.Seconds()/steps)
 }
 
-// judgeWorkers drops workers that do not pay if nobody has asked for them, and else warns
-// where one thread would be faster.
+// judgeWorkers drops workers that are not faster than one thread if their number was chosen automatically,
+// and warns otherwise.
 func (r *Run) judgeWorkers(now time.Time) {
 	s, c := &r.sampler, r.x.crew
-	compared := fmt.Sprintf("with %d workers the subsystems take %.1f µs per macro step, %.1f times as long as in one thread (about %.1f µs)",
+	compared := fmt.Sprintf("with %d workers the subsystems take %.1f µs per macro step, %.1f times as long as in "+
+		"one thread (about %.1f µs)",
 		len(c.errs), s.side*1e6, s.side/s.serial, s.serial*1e6)
 	switch {
 	case c.asked == 0 && s.side > worthwhile*s.serial:
@@ -110,8 +111,8 @@ func (r *Run) note(text string) {
 	r.opt.Logger.Info(text)
 }
 
-// keepCosts lets the subsystems keep the costs of their steps, and notes if workers would
-// have paid that could not be chosen without these.
+// keepCosts stores the costs of steps for later runs, and notes if several workers would have been faster
+// but could not be chosen because the costs were unknown.
 func (r *Run) keepCosts() {
 	if r.accepted < blockSteps || r.wall < keepTime {
 		return
@@ -125,7 +126,7 @@ func (r *Run) keepCosts() {
 			continue
 		case ok:
 			priced.KeepStepCost(r.opt.Step, cost)
-			if known, ok := priced.StepCost(r.opt.Step); ok { // of an FMU in another process, the thread waits for less
+			if known, ok := priced.StepCost(r.opt.Step); ok { // less for an FMU in another process
 				cost = known
 			}
 		}

@@ -846,7 +846,7 @@ func TestStartsAreLeft(t *testing.T) {
 			t.Errorf("%v: y is %v", more, y)
 		}
 	}
-	const quirk = "the quirk setStarts sets documented start values that nobody gave"
+	const quirk = "the quirk setStarts sets documented start values that were not given"
 	for _, more := range [][]string{{"--quirk", "locked=setStarts"}, {"--set", "locked.k=5"}} {
 		o := run(t, append(args, more...)...)
 		if o.code != 1 || !strings.Contains(o.output, "fmi2SetReal returned Error; the FMU refuses k = 5") ||

@@ -9,25 +9,26 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// MagnitudeFloor is the part of the nominal value that a magnitude has at least.
+// MagnitudeFloor is the smallest magnitude, as a part of the nominal value.
 const MagnitudeFloor = 1e-6
 
-// Reading is what a subject shows at a communication point: outputs, then watched variables.
+// Reading holds the variables of a subject at a communication point: outputs, then watched variables.
 type Reading struct {
 	Real     []float64
 	Discrete [2]master.Values // outputs, watched variables
 }
 
-// Comparison reads a subject, and compares what it shows, relative to the magnitudes.
+// Comparison reads a subject, and compares readings relative to the magnitudes.
 type Comparison struct {
 	Of    Subject
 	Scale []float64 // magnitude of each Real, which readings enlarge
 }
 
-// Read returns what the subject shows now.
+// Read returns the present reading.
 func (r *Comparison) Read() (Reading, error) {
 	info := r.Of.Info()
-	g := Reading{Real: make([]float64, len(info.Out)), Discrete: [2]master.Values{master.NewValues(info.DiscreteOut), master.NewValues(info.Watch)}}
+	g := Reading{Real: make([]float64, len(info.Out))}
+	g.Discrete = [2]master.Values{master.NewValues(info.DiscreteOut), master.NewValues(info.Watch)}
 	err := errors.Join(r.Of.Outputs(g.Real), r.Of.Discrete(&g.Discrete[0]), r.Of.Watched(&g.Discrete[1]))
 	g.Real = append(g.Real, g.Discrete[1].Real...)
 	for k, v := range g.Real {
@@ -36,8 +37,7 @@ func (r *Comparison) Read() (Reading, error) {
 	return g, err
 }
 
-// measure begins the magnitudes with the floor of each variable and its value at
-// the start.
+// measure initialises the magnitudes with the floor of each variable and its present value.
 func (r *Comparison) measure() error {
 	for _, p := range r.Reals() {
 		r.Scale = append(r.Scale, MagnitudeFloor*p.Magnitude())
@@ -61,7 +61,7 @@ func ofKind(ports []master.Port, k master.Kind) []master.Port {
 	return out
 }
 
-// Difference is one between two attempts.
+// Difference is a difference between two attempts.
 type Difference struct {
 	Relative    float64
 	what        string // of the attempts
@@ -71,12 +71,13 @@ type Difference struct {
 }
 
 func (d Difference) lie() error {
-	return fmt.Errorf("%w: the FMU declares canGetAndSetFMUstate, but %s and its replay after going back differ: %s is %s after step %d and then %s (relative difference %.2g); "+
+	return fmt.Errorf("%w: the FMU declares canGetAndSetFMUstate, but %s and its replay after going back differ: "+
+		"%s is %s after step %d and then %s (relative difference %.2g); "+
 		withoutRollback,
 		master.ErrCapability, d.what, d.Name, d.First, d.Step, d.Then, d.Relative)
 }
 
-// Compare finds the largest difference. Anything but Reals must be equal.
+// Compare returns the largest difference. Variables other than Reals must be equal.
 func (r *Comparison) Compare(a, b []Reading, what string) Difference {
 	worst := Difference{}
 	r.differences(a, b, func(d Difference) {
@@ -88,7 +89,7 @@ func (r *Comparison) Compare(a, b []Reading, what string) Difference {
 	return worst
 }
 
-// differences finds all.
+// differences calls found for each difference.
 func (r *Comparison) differences(a, b []Reading, found func(Difference)) {
 	reals := r.Reals()
 	for step := range a {
@@ -113,7 +114,7 @@ func (r *Comparison) differences(a, b []Reading, found func(Difference)) {
 	}
 }
 
-// shown returns a value in the digits that matter in a message.
+// shown returns a value for messages.
 func shown(v any) string {
 	if x, ok := v.(float64); ok {
 		return fmt.Sprintf("%.9g", x)

@@ -1,5 +1,4 @@
-// Package fmuprobe finds out what an FMU really can do, whatever its description says: whether
-// it goes back to a saved state, on which inputs its outputs depend, whether its derivatives
-// are right. A test knows its FMU as a [Subject], and needs an instance that it may lead
-// astray. [Store] keeps what was found out for later runs.
+// Package fmuprobe tests whether the description of an FMU is true: whether the FMU restores a saved state, on
+// which inputs its outputs depend, and whether its derivatives are right. The FMU under test is a [Subject],
+// usually on an instance of its own. [Store] stores results for later runs.
 package fmuprobe

@@ -10,15 +10,13 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// The test of dependencies moves inputs by leakKick of their magnitude for one
-// step, and back for the next. An output that follows a state which they drive
-// lags behind, and moves the less the shorter the steps are. What depends directly
-// moves at once, in steps of any size, and back: in the last pulseAgree of
-// pulseSizes sizes, each pulseShrink of the one before, beginning with the macro
-// step, it does not shrink below pulseSteady of its movement, and keeps in the
-// second step at most pulseRest. A lag that is shorter than the shortest of these
-// steps, 1/260000 of the macro step, passes for a direct dependency, and is one
-// for a master.
+// The test of dependencies moves inputs by leakKick of their magnitude for one step, and back for the next.
+// An output that depends on a state driven by them lags behind, and moves less in shorter steps. An output
+// that depends on them directly moves at once, in steps of any size, and back. The test uses pulseSizes
+// sizes, each pulseShrink of the one before, beginning with the macro step. In the last pulseAgree of them,
+// the movement of a direct output must not shrink below pulseSteady, and at most pulseRest of it may remain
+// in the second step. A lag shorter than the shortest of these steps, 1/260000 of the macro step, counts as
+// a direct dependency, as it does for a master.
 const (
 	leakKick    = 0.1
 	pulseSizes  = 7
@@ -26,15 +24,14 @@ const (
 	pulseShrink = 1. / 8
 	pulseSteady = 0.7
 	pulseRest   = 0.5
-	// Movements count above noiseRoom times what repetitions differ, and above
-	// this part of the magnitude of an output.
+	// Movements must be larger than noiseRoom times the difference between repetitions, and than this part
+	// of the magnitude of an output.
 	noiseRoom   = 100
 	leastSignal = 1e-9
 )
 
-// Feedthrough moves inputs of a subject at the start of the steps, and looks whether outputs
-// move in a step that are declared not to depend on them. whole tells that the
-// subject took part in all of the test.
+// Feedthrough moves inputs of a subject at the start of the steps, and returns the outputs that move in the
+// same step although they are declared not to depend on them. whole: the test was complete.
 func Feedthrough(ctx context.Context, s Subject, start, H float64, u Inputs, ins []int) (found []master.Leak, whole bool) {
 	t := leakTest{s: s, ctx: ctx, start: start, H: H, u: u}
 	var err error
@@ -44,7 +41,7 @@ func Feedthrough(ctx context.Context, s Subject, start, H float64, u Inputs, ins
 	return t.test(ins)
 }
 
-// leakTest is the test of one twin.
+// leakTest is the test of one subject.
 type leakTest struct {
 	s        Subject
 	ctx      context.Context
@@ -54,7 +51,7 @@ type leakTest struct {
 	origin   master.State
 }
 
-// claim is a set of inputs on none of which any of the outputs is declared to depend.
+// claim is the declaration that no output of a set depends on any input of a set.
 type claim struct{ ins, outs []int }
 
 func claims(f *master.Feedthrough, ins []int, outs int) []claim {
@@ -83,7 +80,7 @@ func claims(f *master.Feedthrough, ins []int, outs int) []claim {
 	return list
 }
 
-// Kicks returns what each Real input is moved by from u: upwards, if that is allowed.
+// Kicks returns the movement of each Real input from u: upwards, if the maximum allows it.
 func Kicks(s interface {
 	Info() *master.Info
 	InputMax(k int) float64
@@ -92,7 +89,7 @@ func Kicks(s interface {
 	list := make([]float64, len(ports))
 	for k, p := range ports {
 		d := leakKick * max(p.Magnitude(), math.Abs(u[k]))
-		d *= 1 + float64(k)/float64(4*len(ports)) // so that none makes up for another
+		d *= 1 + float64(k)/float64(4*len(ports)) // so that no two compensate each other
 		if u[k]+d > s.InputMax(k) {
 			d = -d
 		}
@@ -101,9 +98,8 @@ func Kicks(s interface {
 	return list
 }
 
-// test looks at each claim: first with all its inputs moved, then, if an output
-// responds to that, with each of them. It gives what is found before the FMU
-// fails; whole: it did not.
+// test tests each claim: first with all its inputs moved, then, if an output responds, with each of them.
+// If the FMU fails, it returns the findings so far, and whole is false.
 func (t *leakTest) test(ins []int) (found []master.Leak, whole bool) {
 	t.kick = Kicks(t.s, t.u.Real)
 	for _, c := range claims(&t.s.Info().Step, ins, len(t.s.Info().Out)) {
@@ -138,8 +134,8 @@ func (t *leakTest) moved(ins []int) Inputs {
 	return u
 }
 
-// pulse returns what each output moves by in a step, as short as it may be, over
-// which inputs are moved; 0 where it need not depend on them directly.
+// pulse returns the movement of each output in the shortest step over which inputs are moved; 0 if the output
+// does not depend on them directly.
 func (t *leakTest) pulse(ins []int) ([]float64, bool) {
 	type size struct{ y1, z1, y2, z2, noise []float64 }
 	var sizes []size
@@ -183,14 +179,14 @@ func (t *leakTest) pulse(ins []int) ([]float64, bool) {
 	return dy, true
 }
 
-// twoSteps goes back to the origin and steps twice by h, first with inputs u and
-// then with those that stand; false if the FMU does not go along.
+// twoSteps goes back to the origin and steps twice by h, first with inputs u and then with the original ones;
+// false if the FMU fails.
 func (t *leakTest) twoSteps(u Inputs, h float64) (first, second []float64, ok bool) {
 	if t.s.RestoreState(t.origin) != nil {
 		return nil, nil, false
 	}
 	step := func(u Inputs, at float64) []float64 {
-		t.s.NoRestoreBefore(at == t.start) // it goes back to the origin again
+		t.s.NoRestoreBefore(at == t.start) // a restore of the origin follows
 		y := make([]float64, len(t.s.Info().Out))
 		if u.Stage(t.s) != nil {
 			return nil

@@ -11,37 +11,33 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// The test of the rollback takes replaySteps steps again and again from one
-// state, saved warmSteps steps behind the start, where solvers have a history to
-// lose; in between it strays straySteps steps, with inputs that are off
-// by strayKick of their magnitude, so that a state which the FMU forgets to
-// restore shows even if it starts at rest. What lies before the last origin is restored
-// in the end, so that only the first step from the start carries the promise that none
-// before it will be (master.RestoreAware).
+// The test of the rollback repeats replaySteps steps from one state, saved warmSteps steps after the start,
+// where solvers have a history to lose. In between it takes straySteps other steps, with inputs that are off
+// by strayKick of their magnitude, so that a state that the FMU does not restore shows even if the system
+// starts at rest. In the end the test restores the start. So only the first step from the start carries the
+// promise of master.RestoreAware.
 //
-// An FMU that computes something else without the promise is tested over one step at a
-// time, from points that lie further and further on: each step carries the promise then.
+// An FMU that computes something else without the promise is tested over one step at a time, from later and
+// later points: then each step carries the promise.
 const (
 	warmSteps    = 5
 	replaySteps  = 3
 	straySteps   = 8
 	fartherSteps = 100
 	strayKick    = 0.1
-	// A first attempt and its replay, or two replays, that differ by more than
-	// this are no repetition. The worst of 60 FMUs of twelve tools that do go
-	// back differs by 7e-4.
+	// A first attempt and its replay, or two replays, may not differ by more than this. The largest
+	// difference among 60 FMUs of twelve tools with a working rollback is 7e-4.
 	maxNoise = 1e-2
-	// After straying a replay may differ by what solvers leave open, and by
-	// noiseFactor times what replays without straying differ.
+	// After straying a replay may differ by this, for tolerances of solvers, or by noiseFactor times the
+	// difference between replays without straying.
 	maxDrift    = 1e-4
 	noiseFactor = 30
 	// How often the step is halved until the FMU takes it.
 	maxHalvings = 20
 )
 
-// Rollback tests whether subjects that fresh makes, at the start of the steps, with inputs u
-// staged, go back to a saved state, and measures how well they repeat a step. Its errors wrap
-// master.ErrCapability if they do not go back.
+// Rollback tests whether subjects made by fresh, with inputs u, restore a saved state, and measures how
+// exactly they repeat a step. Errors wrap master.ErrCapability if they do not.
 func Rollback(ctx context.Context, e master.Experiment, H float64, u Inputs, fresh Fresh) (replay master.Replay, err error) {
 	unpromised, H, err := testPromise(ctx, e, H, u, fresh)
 	if err != nil {
@@ -62,8 +58,7 @@ func Rollback(ctx context.Context, e master.Experiment, H float64, u Inputs, fre
 	return replay, err
 }
 
-// RollbackInPlace is Rollback for a subject of which there is no second one. It takes it back
-// to the start.
+// RollbackInPlace is Rollback for a subject that is the only one possible. It restores the start.
 func RollbackInPlace(ctx context.Context, s Subject, e master.Experiment, H float64, u Inputs) (master.Replay, error) {
 	r := rollbackTest{Comparison: Comparison{Of: s}, u: u, t: e.Start, H: H}
 	replay, err := r.run(ctx, e)
@@ -71,109 +66,125 @@ func RollbackInPlace(ctx context.Context, s Subject, e master.Experiment, H floa
 	return replay, err
 }
 
-// PromiseUntested stands for a difference that cannot be looked for: both courses take
-// an instance of their own.
-const PromiseUntested = "or at least that could not be ruled out, because the FMU can be instantiated only once per process (canBeInstantiatedOnlyOncePerProcess); in a process of its own (--isolate) it can"
+// PromiseUntested is Replay.Unpromised if the test is impossible, because it needs several instances.
+const PromiseUntested = "or at least that could not be ruled out, because the FMU can be instantiated only once per process " +
+	"(canBeInstantiatedOnlyOncePerProcess); in a process of its own (--isolate) it can"
 
-// testPromise compares steps with and, but for the first, without the promise that no
-// restore will go to before their start, each on an instance of its own, and gives how they
-// differ, "" if they do not. The step is halved until the FMU takes it.
+// promiseTest compares steps with and without the promise that no later restore goes back to before them.
+type promiseTest struct {
+	rollbackTest
+	fresh Fresh
+	start float64 // s
+	first Inputs
+	n     int // instances so far
+}
+
+// testPromise compares steps that all carry the promise with steps of which only the first does, each on a
+// separate instance. It returns how they differ, "" if they do not, and the step, halved until the FMU takes
+// it.
 func testPromise(ctx context.Context, e master.Experiment, H float64, u Inputs, fresh Fresh) (differs string, _ float64, err error) {
-	var r rollbackTest // for the magnitudes of all
-	n := 0
-	course := func(promised bool) (got []Reading, err error) {
-		n++
-		twin, err := fresh(fmt.Sprintf("test of promises %d", n))
-		if err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, twin.Terminate(), twin.Close()) }()
-		state, err := twin.SaveState(nil) // to which a run would go back
-		if err != nil {
-			return nil, refused("give a state", err)
-		}
-		defer func() { err = errors.Join(err, twin.FreeState(state)) }()
-		r.Of, r.u, r.t, r.H, r.promised, r.moved = twin, u, e.Start, H, promised, false
-		if r.Scale == nil {
-			if err := r.measure(); err != nil {
-				return nil, err
-			}
-		}
-		got, err = r.attempt(ctx, replaySteps)
-		if len(got) == replaySteps {
-			r.t, r.u, r.moved = r.t+float64(replaySteps*H), r.kicked(), true
-			var more []Reading
-			more, err = r.attempt(ctx, straySteps)
-			got = append(got, more...)
-		}
-		if len(got) > 0 && !ended(err) {
-			err = context.Cause(ctx) // it goes as far as the FMU takes part
-		}
-		return got, err
-	}
-	with, err := course(true)
+	t := promiseTest{rollbackTest: rollbackTest{H: H}, fresh: fresh, start: e.Start, first: u}
+	with, err := t.course(ctx, true)
 	for range maxHalvings {
-		if !errors.Is(err, master.ErrDiscard) || !r.Of.Info().Caps.VariableStep {
+		if !errors.Is(err, master.ErrDiscard) || !t.Of.Info().Caps.VariableStep {
 			break
 		}
-		H /= 2
-		with, err = course(true)
+		t.H /= 2
+		with, err = t.course(ctx, true)
 	}
 	if errors.Is(err, master.ErrDiscard) {
-		return "", H, fmt.Errorf("%w: no step can be repeated, because the FMU takes none, down to %g s", master.ErrCapability, H)
+		return "", t.H, t.takesNone()
 	}
 	if err != nil {
-		return "", H, err
+		return "", t.H, err
 	}
-	without, err := course(false)
+	without, err := t.course(ctx, false)
 	if err != nil && (ended(err) || ctx.Err() != nil) {
-		return "", H, err
+		return "", t.H, err
 	}
 	if len(with) != len(without) {
-		return fmt.Sprintf("it takes %d steps of %g s with true and %d with false", len(with), H, len(without)), H, nil
+		return fmt.Sprintf("it takes %d steps of %g s with true and %d with false", len(with), t.H, len(without)), t.H, nil
 	}
-	if r.Compare(with, without, "").Relative <= maxDrift {
-		return "", H, nil
+	if t.Compare(with, without, "").Relative <= maxDrift {
+		return "", t.H, nil
 	}
 	// Instances may differ for other reasons.
-	again, err := course(true)
+	again, err := t.course(ctx, true)
 	if err != nil {
-		return "", H, err
+		return "", t.H, err
 	}
+	return t.beyondNoise(with, again, without), t.H, nil
+}
+
+// course takes steps on a new instance, the later ones with other inputs, and returns the readings after
+// each, as far as the FMU goes.
+func (t *promiseTest) course(ctx context.Context, promised bool) (got []Reading, err error) {
+	t.n++
+	twin, err := t.fresh(fmt.Sprintf("test of promises %d", t.n))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, twin.Terminate(), twin.Close()) }()
+	state, err := twin.SaveState(nil) // as a run would
+	if err != nil {
+		return nil, refused("give a state", err)
+	}
+	defer func() { err = errors.Join(err, twin.FreeState(state)) }()
+	t.Of, t.u, t.t, t.promised, t.moved = twin, t.first, t.start, promised, false
+	if t.Scale == nil {
+		if err := t.measure(); err != nil {
+			return nil, err
+		}
+	}
+	got, err = t.attempt(ctx, replaySteps)
+	if len(got) == replaySteps {
+		t.t, t.u, t.moved = t.t+float64(replaySteps*t.H), t.kicked(), true
+		var more []Reading
+		more, err = t.attempt(ctx, straySteps)
+		got = append(got, more...)
+	}
+	if len(got) > 0 && !ended(err) {
+		err = context.Cause(ctx)
+	}
+	return got, err
+}
+
+// beyondNoise describes the largest difference between courses with and without the promise that is larger
+// than those between two courses with it; "" = none.
+func (t *promiseTest) beyondNoise(with, again, without []Reading) string {
 	both := min(len(with), len(again))
 	noise := map[string]float64{}
-	r.differences(with[:both], again[:both], func(d Difference) { noise[d.Name] = max(noise[d.Name], d.Relative) })
+	t.differences(with[:both], again[:both], func(d Difference) { noise[d.Name] = max(noise[d.Name], d.Relative) })
 	var worst Difference
-	r.differences(with, without, func(d Difference) {
+	t.differences(with, without, func(d Difference) {
 		if d.Relative > max(worst.Relative, maxDrift, noiseFactor*noise[d.Name]) {
 			worst = d
 		}
 	})
 	if worst.Name == "" {
-		return "", H, nil
+		return ""
 	}
-	return fmt.Sprintf("%s after step %d of %g s is %s with true and %s with false", worst.Name, worst.Step, H, worst.First, worst.Then), H, nil
+	return fmt.Sprintf("%s after step %d of %g s is %s with true and %s with false", worst.Name, worst.Step, t.H, worst.First, worst.Then)
 }
 
-// ended reports whether an FMU has ended its process: that is no matter of what it declares.
+// ended reports whether the process of an FMU has ended, which says nothing about its declarations.
 func ended(err error) bool {
 	var lost *fmi.ProcessError
 	return errors.As(err, &lost)
 }
 
-// rollbackTest is the test of one slave.
+// rollbackTest is the test of one subject.
 type rollbackTest struct {
 	Comparison
 	u        Inputs
-	origin   master.State // from where steps are repeated
-	t, H     float64      // of the origin; of the steps
+	origin   master.State // from which steps are repeated
+	t, H     float64      // s: time of the origin, size of the steps
 	steps    int
 	moved    bool // the origin is not the start any more
 	promised bool // all steps carry the promise, else only the first one from the start
 }
 
-// run tests the rollback of the subject, from the state it is in, and
-// takes it back there.
+// run tests the rollback of the subject from its present state, and restores that.
 func (r *rollbackTest) run(ctx context.Context, e master.Experiment) (replay master.Replay, err error) {
 	s := r.Of
 	start, err := s.SaveState(nil)
@@ -187,7 +198,7 @@ func (r *rollbackTest) run(ctx context.Context, e master.Experiment) (replay mas
 			err = errors.Join(err, s.FreeState(r.origin))
 		}
 		if err == nil {
-			_, err = r.Read() // what was read before the test
+			_, err = r.Read() // as before the test
 		}
 		s.NoRestoreBefore(true) // the run has not withdrawn it yet
 	}()
@@ -215,8 +226,8 @@ func (r *rollbackTest) run(ctx context.Context, e master.Experiment) (replay mas
 	tries := r.Compare(first, second, "a first attempt")
 	atStart := r.Compare(fromStart, afterBack, "")
 	if worst := max(tries.Relative, atStart.Relative); worst > maxNoise && !math.IsInf(worst, 1) {
-		// In short steps near rest, what a solver leaves open at its start may be all
-		// that there is to see: it is measured by where the outputs get to.
+		// In short steps near rest, errors of a solver at its start may exceed the movement of the
+		// outputs. They are compared with the magnitudes that the outputs reach later.
 		if err := r.farther(ctx); err != nil {
 			return replay, err
 		}
@@ -231,8 +242,7 @@ func (r *rollbackTest) run(ctx context.Context, e master.Experiment) (replay mas
 	return replay, nil
 }
 
-// runSingly tests over one step at a time, each from a point that the test does not go
-// back behind.
+// runSingly tests one step at a time, each from a later point.
 func (r *rollbackTest) runSingly(ctx context.Context, e master.Experiment) (replay master.Replay, err error) {
 	r.promised = true
 	if err := r.measure(); err != nil {
@@ -281,8 +291,8 @@ func (r *rollbackTest) runSingly(ctx context.Context, e master.Experiment) (repl
 	return replay, nil
 }
 
-// replays repeats the steps from the origin twice, and once more after straying. It
-// gives the first of these repetitions, and how far the others are off it.
+// replays repeats the steps from the origin twice, and once more after straying. It returns the first
+// repetition, and the differences of the others from it.
 func (r *rollbackTest) replays(ctx context.Context, strays int) (second []Reading, again, drift Difference, err error) {
 	if second, err = r.repeat(ctx); err != nil {
 		return nil, again, drift, err
@@ -301,7 +311,7 @@ func (r *rollbackTest) replays(ctx context.Context, strays int) (second []Readin
 	return second, r.Compare(second, third, "a step"), r.Compare(second, fourth, "a step"), nil
 }
 
-// judge fails if a repetition is none.
+// judge fails if a difference is too large.
 func judge(tries, again, drift Difference) error {
 	for _, c := range []struct {
 		Difference
@@ -314,7 +324,7 @@ func judge(tries, again, drift Difference) error {
 	return nil
 }
 
-// atStart describes how steps from the start depend on going back to it, "" if they do not.
+// atStart describes how steps from the start change after restoring it, "" if they do not.
 func (r *rollbackTest) atStart(d Difference) string {
 	if d.Relative <= maxNoise {
 		return ""
@@ -330,19 +340,20 @@ func (r *rollbackTest) back() error {
 	return nil
 }
 
-// withoutRollback is what to do about an FMU that does not go back.
+// withoutRollback is the remedy for an FMU without a working rollback.
 const withoutRollback = "run without what relies on rollback, and tell the exporter"
 
-// refused tells that the FMU does not do what it declares.
+// refused returns the error of an FMU whose declaration is false.
 func refused(what string, err error) error {
 	if ended(err) {
 		return err
 	}
-	return fmt.Errorf("%w: the FMU declares canGetAndSetFMUstate, but does not %s: %w; %s", master.ErrCapability, what, err, withoutRollback)
+	return fmt.Errorf("%w: the FMU declares canGetAndSetFMUstate, but does not %s: %w; %s", master.ErrCapability,
+		what, err, withoutRollback)
 }
 
-// firstTry steps without going back first. It settles the step size, halved
-// until the FMU takes it, and the number of steps, at most as many as given.
+// firstTry steps without a restore. It determines the step size, halved until the FMU takes it, and the
+// number of steps, up to most.
 func (r *rollbackTest) firstTry(ctx context.Context, stop float64, most int) ([]Reading, error) {
 	for range maxHalvings {
 		got, err := r.attempt(ctx, min(most, max(1, int((stop-r.t)/r.H))))
@@ -360,11 +371,16 @@ func (r *rollbackTest) firstTry(ctx context.Context, stop float64, most int) ([]
 		}
 		r.H /= 2
 	}
-	return nil, fmt.Errorf("%w: no step can be repeated, because the FMU takes none, down to %g s", master.ErrCapability, r.H)
+	return nil, r.takesNone()
 }
 
-// warmUp moves the origin some steps on and gives the first try from there; nil
-// if there is no room for it or the FMU does not go so far.
+// takesNone returns the error of an FMU that takes no step.
+func (r *rollbackTest) takesNone() error {
+	return fmt.Errorf("%w: no step can be repeated, because the FMU takes none, down to %g s", master.ErrCapability, r.H)
+}
+
+// warmUp moves the origin some steps on and returns the readings of the first steps from there; nil if the
+// stop time is too close or the FMU does not take the steps.
 func (r *rollbackTest) warmUp(ctx context.Context, stop float64) ([]Reading, error) {
 	if err := r.back(); err != nil {
 		return nil, err
@@ -389,7 +405,7 @@ func (r *rollbackTest) warmUp(ctx context.Context, stop float64) ([]Reading, err
 	return got, nil
 }
 
-// attempt takes steps until one fails and gives what was read after each.
+// attempt takes steps until one fails and returns the reading after each.
 func (r *rollbackTest) attempt(ctx context.Context, steps int) (got []Reading, err error) {
 	for k := range steps {
 		if err := r.u.Stage(r.Of); err != nil {
@@ -408,7 +424,7 @@ func (r *rollbackTest) attempt(ctx context.Context, steps int) (got []Reading, e
 	return got, nil
 }
 
-// repeat goes back and takes the steps of the first try again.
+// repeat goes back to the origin and repeats the steps of the first try.
 func (r *rollbackTest) repeat(ctx context.Context) ([]Reading, error) {
 	if err := r.back(); err != nil {
 		return nil, err
@@ -418,12 +434,13 @@ func (r *rollbackTest) repeat(ctx context.Context) ([]Reading, error) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: the FMU declares canGetAndSetFMUstate, but does not repeat after going back what it did before: %w", master.ErrCapability, err)
+		return nil, fmt.Errorf("%w: the FMU declares canGetAndSetFMUstate, but does not repeat after going back "+
+			"what it did before: %w", master.ErrCapability, err)
 	}
 	return got, nil
 }
 
-// stray goes elsewhere, as far as the FMU takes part.
+// stray takes other steps, as far as the FMU goes.
 func (r *rollbackTest) stray(ctx context.Context, steps int) error {
 	if err := r.back(); err != nil {
 		return err
@@ -431,14 +448,14 @@ func (r *rollbackTest) stray(ctx context.Context, steps int) error {
 	u, scale := r.u, slices.Clone(r.Scale)
 	r.u = r.kicked()
 	_, err := r.attempt(ctx, steps)
-	r.u, r.Scale = u, scale // far off, outputs may be larger than where they are compared
+	r.u, r.Scale = u, scale // magnitudes of these steps do not count
 	if r.Of.State() == fmi.StateFatal {
 		return err
 	}
-	return context.Cause(ctx) // anything else only shortens the way
+	return context.Cause(ctx) // other errors do not matter
 }
 
-// kicked returns the inputs, moved so far that the FMU goes elsewhere.
+// kicked returns moved inputs, with which the FMU takes another course.
 func (r *rollbackTest) kicked() Inputs {
 	u := r.u
 	u.Real = slices.Clone(u.Real)
@@ -448,8 +465,8 @@ func (r *rollbackTest) kicked() Inputs {
 	return u
 }
 
-// farther goes on from the origin for the magnitudes that the outputs reach, as
-// far as the FMU takes part.
+// farther takes many steps from the origin to find the magnitudes that the outputs reach, as far as the FMU
+// goes.
 func (r *rollbackTest) farther(ctx context.Context) error {
 	if err := r.back(); err != nil {
 		return err

@@ -12,10 +12,10 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// The test of directional derivatives compares them with what the outputs do.
+// The test of directional derivatives compares them with the outputs.
 //
-// In the initialisation, where it is legal to set and get, that is differences
-// over slopeWays of the magnitude of each input.
+// In the initialisation, where inputs can be set and outputs read, it uses differences over slopeWays of the
+// magnitude of each input.
 //
 // Within steps an input is moved by each of slopeKicks of its magnitude and held
 // over one step of size h. With x' = f(x, u), y = g(x, u) and A, B, C, D their derivatives,
@@ -23,19 +23,16 @@ import (
 //
 //	R(h) = D + h C B + h²/2 C A B + O(h³),
 //
-// and so the difference from what the derivatives say goes to nothing, relative to
-// R, as h does: h is the macro step divided by responseShrink up to
-// responseSizes-1 times. Derivatives by states are taken where the FMU gives them;
-// else D stands alone.
+// and so its relative difference from the response predicted by the derivatives vanishes with h. h is the
+// macro step, multiplied by responseShrink up to responseSizes-1 times. Derivatives by states are used if the
+// FMU provides them; otherwise the prediction is D alone.
 //
-// A response that agrees at one size, to one of the movements, is right. It is
-// wrong if it is seen in the last responseAgree of the sizes, is the same for both
-// movements within kickSteady, since nothing else is a slope, and then differs by
-// as much at each of these sizes, within responseSteady, while it grows with the same power of h, 0 or 1, as what
-// the derivatives say, within powerTolerance. That leaves out what is not analytic
-// in h, as of FMUs whose solver goes its own steps, and what comes of two
-// integrations: with a fixed number of Euler steps in each step the FMU does not
-// make h²/2 of it, however small h is.
+// Derivatives are right if the response agrees at one size for one of the movements. They are wrong if the
+// response is visible in the last responseAgree sizes, is the same for both movements within kickSteady,
+// differs from the prediction equally at each of these sizes, within responseSteady, and grows with the same
+// power of h, 0 or 1, as the prediction, within powerTolerance. That excludes responses that are not analytic
+// in h, as of FMUs whose solver takes steps of its own, and those of two integrations: with a fixed number of
+// Euler steps in each step they are not h²/2, however small h is.
 const (
 	responseSizes  = 9
 	responseShrink = 1. / 4
@@ -43,9 +40,9 @@ const (
 	responseSteady = 0.7
 	powerTolerance = 0.2
 	kickSteady     = 0.01
-	// Responses count above noiseRoom times what repetitions differ, and above
-	// this part of the magnitude of an output, where rounding begins to matter.
-	// What solvers leave may be more; it follows no power of h.
+	// Responses must be larger than noiseRoom times the difference between repetitions, and than this part
+	// of the magnitude of an output, because of rounding. Errors of solvers may be larger, but do not grow
+	// with a power of h.
 	leastResponse = 1e-11
 )
 
@@ -66,10 +63,10 @@ type LinearSubject interface {
 // Slopes is a test of directional derivatives.
 type Slopes struct {
 	master.SlopeTest
-	Compared int // derivatives
+	Compared int // number of derivatives
 }
 
-// agreed notes how well a derivative and a difference agree.
+// agreed records how well a derivative and a difference agree.
 func (t *Slopes) agreed(told, found float64) {
 	t.Compared++
 	if size := max(math.Abs(told), math.Abs(found)); size > 0 {
@@ -79,7 +76,7 @@ func (t *Slopes) agreed(told, found float64) {
 
 const withoutDerivatives = "with the quirk noDirectionalDerivatives nothing relies on them"
 
-// Initially compares in the initialisation, in which the subject is.
+// Initially compares in the initialisation of the subject.
 func (t *Slopes) Initially(ctx context.Context, s LinearSubject, u Inputs) error {
 	outs := slices.IndexFunc(s.Info().Out, func(p master.Port) bool { return p.Internal })
 	if outs < 0 {
@@ -96,7 +93,7 @@ func (t *Slopes) Initially(ctx context.Context, s LinearSubject, u Inputs) error
 		err := s.InitialSlopes(du, dy)
 		du[k] = 0
 		if err != nil {
-			return Refusal(ctx, s) // the steps may know better
+			return Refusal(ctx, s) // the test within steps may succeed
 		}
 		size := max(s.Info().In[k].Magnitude(), math.Abs(u.Real[k]))
 		before, ok := y(u.Real)
@@ -121,10 +118,13 @@ func (t *Slopes) Initially(ctx context.Context, s LinearSubject, u Inputs) error
 		for o := range found {
 			floor := master.SmallSlope * max(s.Info().Out[o].Magnitude(), math.Abs(before[o])) / size
 			if truth, wrong := master.WrongSlope(dy[o], found[o], floor); wrong {
-				return fmt.Errorf("%w: the FMU declares providesDirectionalDerivative, but in the initialisation the derivative of %s by %s is %.6g, and differences give %.6g; %s",
+				return fmt.Errorf("%w: the FMU declares providesDirectionalDerivative, but in the initialisation "+
+					"the derivative of %s by %s is %.6g, "+
+					"and differences give %.6g; %s",
 					master.ErrCapability, s.Info().Out[o].Name, s.Info().In[k].Name, dy[o], truth, withoutDerivatives)
 			}
-			if at := slices.IndexFunc(found[o], func(f float64) bool { return math.Abs(f) > floor && master.SlopesAgree(dy[o], f, floor) }); at >= 0 {
+			agrees := func(f float64) bool { return math.Abs(f) > floor && master.SlopesAgree(dy[o], f, floor) }
+			if at := slices.IndexFunc(found[o], agrees); at >= 0 {
 				t.agreed(dy[o], found[o][at])
 			}
 		}
@@ -132,8 +132,8 @@ func (t *Slopes) Initially(ctx context.Context, s LinearSubject, u Inputs) error
 	return nil
 }
 
-// Refusal returns what a subject that does not go along means: nothing, unless it takes
-// all instances of the FMU with it.
+// Refusal returns the error of a subject that fails in the test: nil, unless the failure ends all instances of
+// the FMU, or ctx has ended.
 func Refusal(ctx context.Context, s Subject) error {
 	if s.State() == fmi.StateFatal {
 		return errors.New("the FMU returned Fatal in the test of its directional derivatives; " + withoutDerivatives)
@@ -141,8 +141,8 @@ func Refusal(ctx context.Context, s Subject) error {
 	return context.Cause(ctx)
 }
 
-// Within compares responses over steps of H and less, from the start of the steps, where the subject is. With
-// states it gives derivatives by states, too.
+// Within compares responses over steps of H and less, from the start of the steps. states: the subject has
+// derivatives by states.
 func (t *Slopes) Within(ctx context.Context, s LinearSubject, start, H float64, u Inputs, states bool) error {
 	origin, err := s.SaveState(nil)
 	if err != nil {
@@ -170,14 +170,14 @@ func (t *Slopes) Within(ctx context.Context, s LinearSubject, start, H float64, 
 	return nil
 }
 
-// responses holds what a twin does over steps of several sizes from its origin.
+// responses holds the responses of a subject over steps of several sizes from its origin.
 type responses struct {
 	s      LinearSubject
 	ctx    context.Context
 	origin master.State
 	start  float64
 	u      Inputs
-	states bool // derivatives by states are had
+	states bool // the subject has derivatives by states
 	sizes  []float64
 	still  [][]float64 // outputs after a step of each size
 	noise  [][]float64
@@ -197,8 +197,7 @@ func (r *responses) step(u Inputs, h float64) ([]float64, bool) {
 	return y, r.s.Outputs(y) == nil
 }
 
-// baseline steps with the inputs as they are, in ever smaller steps, as far as the
-// FMU takes them.
+// baseline steps with the original inputs, in smaller and smaller steps, as far as the FMU takes them.
 func (r *responses) baseline(H float64) {
 	for i := range responseSizes {
 		h := H * math.Pow(responseShrink, float64(i))
@@ -238,7 +237,7 @@ func (r *responses) respond(k int) bool {
 	return true
 }
 
-// told returns D, C B and C A B for input k, as the FMU says.
+// told returns D, C B and C A B for input k, by the derivatives of the FMU.
 func (r *responses) told(k int) (told [3][]float64, ok bool) {
 	if r.s.RestoreState(r.origin) != nil {
 		return told, false
@@ -253,7 +252,8 @@ func (r *responses) told(k int) (told [3][]float64, ok bool) {
 	}
 	states := len(r.s.States())
 	b, ab := make([]float64, states), make([]float64, states)
-	return told, r.s.Linearize(nil, du, b, told[0]) == nil && r.s.Linearize(b, nil, ab, told[1]) == nil && r.s.Linearize(ab, nil, nil, told[2]) == nil
+	return told, r.s.Linearize(nil, du, b, told[0]) == nil && r.s.Linearize(b, nil, ab, told[1]) == nil &&
+		r.s.Linearize(ab, nil, nil, told[2]) == nil
 }
 
 // judge compares the response of output o to input k with the derivatives.
@@ -276,7 +276,7 @@ func (t *Slopes) judge(r *responses, k, o int, told [3][]float64) error {
 		}
 		larger := max(math.Abs(p.says), math.Abs(p.does))
 		least := leastResponse*max(r.s.Info().Out[o].Magnitude(), math.Abs(r.still[i][o])) + noiseRoom*r.noise[i][o]
-		if !(larger*r.kick > least) { // neither is seen, nor in smaller steps
+		if !(larger*r.kick > least) { // both are invisible, also in smaller steps
 			break
 		}
 		p.differs = math.Abs(p.says-p.does) / larger
@@ -306,8 +306,8 @@ func (t *Slopes) judge(r *responses, k, o int, told [3][]float64) error {
 		case !a.steady || !b.steady, b.differs < responseSteady*a.differs:
 			return nil
 		case a.says == 0 && b.says == 0:
-			// Said to be nothing. A response that comes of an integration would be in
-			// the derivatives by states; one that does not was looked for before.
+			// The prediction is zero. Only a response by an integration, which derivatives by states
+			// would contain, makes it wrong; direct responses are tested by Feedthrough.
 			if !r.states || !(math.Abs(does-1) <= powerTolerance) {
 				return nil
 			}
@@ -316,6 +316,8 @@ func (t *Slopes) judge(r *responses, k, o int, told [3][]float64) error {
 		}
 	}
 	end := last[len(last)-1]
-	return fmt.Errorf("%w: the FMU declares providesDirectionalDerivative, but by them %s changes by %.6g for each unit of %s over a step of %.3g s, and it changes by %.6g; %s",
+	return fmt.Errorf("%w: the FMU declares providesDirectionalDerivative, but by them %s changes by %.6g for "+
+		"each unit of %s over a step of %.3g s, "+
+		"and it changes by %.6g; %s",
 		master.ErrCapability, r.s.Info().Out[o].Name, end.says, r.s.Info().In[k].Name, end.h, end.does, withoutDerivatives)
 }

@@ -14,22 +14,22 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// storeVersion is that of the files and of the tests behind them: a change of
-// either makes a new one, and older files are measured anew.
+// storeVersion is the version of the files and of the tests: if either changes it increases, and older files
+// are ignored.
 const storeVersion = 4
 
 // mostEntries bounds the entries of each kind in one file; the oldest go first.
 const mostEntries = 16
 
-// Store keeps the measurements of one FMU in a file. It is a convenience:
-// what cannot be read or written is measured again.
+// Store stores the measurements of one FMU in a file. A file that cannot be read or written is ignored: the
+// measurements are repeated.
 type Store struct {
-	Dir   string // "" = nothing is kept
-	FMU   string // hash of the FMU and of what it is set to; "" = nothing is kept
-	Model string // its name, for whoever looks into the file
+	Dir   string // "" = nothing is stored
+	FMU   string // hash of the FMU and its settings; "" = nothing is stored
+	Model string // its name, for readers of the file
 }
 
-// storeFile is what is kept about one FMU.
+// storeFile is the file of one FMU.
 type storeFile struct {
 	Version int     `json:"version"`
 	FMU     string  `json:"fmu"`
@@ -37,11 +37,11 @@ type storeFile struct {
 	Entries []entry `json:"entries"`
 }
 
-// entry is one measurement, on a platform, which decides what library runs.
+// entry is one measurement on a platform.
 type entry struct {
 	Kind     string          `json:"kind"`
 	Platform string          `json:"platform"`
-	About    string          `json:"about"` // what was measured: at which step, between which ports
+	About    string          `json:"about"` // the step size, or the ports
 	Value    json.RawMessage `json:"value"`
 }
 
@@ -53,17 +53,17 @@ const (
 	ofCost        = "step cost"
 )
 
-// same reports whether two entries are about the same.
+// same reports whether two entries are of the same measurement.
 func (e *entry) same(o *entry) bool {
 	return e.Kind == o.Kind && e.Platform == o.Platform && e.About == o.About
 }
 
 func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }
 
-// atStep names a measurement at a step size, to the bit.
+// atStep identifies a measurement at a step size, exactly.
 func atStep(H float64) string { return fmt.Sprintf("%x", H) }
 
-// between names a measurement between ports.
+// between identifies a measurement between ports.
 func between(ports []master.Port) string {
 	h := sha256.New()
 	for _, p := range ports {
@@ -72,7 +72,7 @@ func between(ports []master.Port) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Replay returns how well the FMU goes back, as measured for a macro step.
+// Replay returns the stored test of the rollback for a macro step.
 func (s Store) Replay(H float64) (r master.Replay, known bool) {
 	known = s.recall(ofRollback, atStep(H), &r) && r.Step > 0 && r.FirstTry >= 0 && r.FirstTry <= maxNoise && r.Replays >= 0
 	if !known {
@@ -82,18 +82,18 @@ func (s Store) Replay(H float64) (r master.Replay, known bool) {
 	return r, true
 }
 
-// KeepReplay keeps that.
+// KeepReplay stores it.
 func (s Store) KeepReplay(H float64, r master.Replay) { s.keep(ofRollback, atStep(H), r) }
 
-// KnowsTrue reports whether the dependencies on these inputs are known to be as declared.
+// KnowsTrue reports whether the declared dependencies on these inputs have been tested and are true.
 func (s Store) KnowsTrue(inputs []master.Port) (known bool) {
 	return s.recall(ofFeedthrough, between(inputs), &known) && known
 }
 
-// KeepTrue keeps that they are.
+// KeepTrue stores that they are.
 func (s Store) KeepTrue(inputs []master.Port) { s.keep(ofFeedthrough, between(inputs), true) }
 
-// Slopes returns how well the directional derivatives between ports agreed with differences.
+// Slopes returns the stored test of the directional derivatives between ports.
 func (s Store) Slopes(ports []master.Port) (t master.SlopeTest, known bool) {
 	if !s.recall(ofSlopes, between(ports), &t) || !(t.Difference >= 0) || !(t.Step >= 0) {
 		return master.SlopeTest{}, false
@@ -102,19 +102,19 @@ func (s Store) Slopes(ports []master.Port) (t master.SlopeTest, known bool) {
 	return t, true
 }
 
-// KeepSlopes keeps that.
+// KeepSlopes stores it.
 func (s Store) KeepSlopes(ports []master.Port, t master.SlopeTest) {
 	s.keep(ofSlopes, between(ports), t)
 }
 
-// Cost returns the time in s of a step of the FMU in runs with a macro step: the least mean over blocks of
-// steps, since other programs on the machine prolong a step, and nothing shortens it.
+// Cost returns the time in s of a step of the FMU in runs with a macro step H: the least mean over blocks of
+// steps, because other programs on the machine only prolong a step.
 func (s Store) Cost(H float64) (seconds float64, known bool) {
 	known = s.recall(ofCost, atStep(H), &seconds) && seconds >= 0
 	return seconds, known
 }
 
-// KeepCost keeps that, unless much the same is known.
+// KeepCost stores it, unless the stored one is similar.
 func (s Store) KeepCost(H, seconds float64) {
 	if known, ok := s.Cost(H); !ok || seconds >= 1.5*known || known >= 1.5*seconds {
 		s.keep(ofCost, atStep(H), seconds)
@@ -126,7 +126,7 @@ func (s Store) path() string {
 	return filepath.Join(s.Dir, "replay", hex.EncodeToString(sum[:])+".json")
 }
 
-// load reads the file; a wrong one counts as empty.
+// load reads the file; an invalid one counts as empty.
 func (s Store) load() storeFile {
 	none := storeFile{Version: storeVersion, FMU: s.FMU}
 	const limit = 1 << 16 // bytes; sixteen entries of each kind are far below
@@ -147,7 +147,7 @@ func (s Store) load() storeFile {
 
 func (s Store) usable() bool { return s.Dir != "" && s.FMU != "" }
 
-// recall reads a measurement, and reports whether there is one.
+// recall reads a stored measurement, and reports whether there is one.
 func (s Store) recall(kind, about string, to any) bool {
 	if !s.usable() {
 		return false
@@ -157,7 +157,7 @@ func (s Store) recall(kind, about string, to any) bool {
 	return i >= 0 && json.Unmarshal(f.Entries[i].Value, to) == nil
 }
 
-// keep writes the file anew, as a whole, with a measurement.
+// keep writes the file again with a measurement.
 func (s Store) keep(kind, about string, v any) {
 	value, err := json.Marshal(v)
 	if err != nil || !s.usable() {
@@ -179,5 +179,5 @@ func (s Store) keep(kind, about string, v any) {
 	if err != nil || os.MkdirAll(filepath.Dir(s.path()), 0o700) != nil {
 		return
 	}
-	_ = archive.WriteFile(s.path(), append(data, '\n')) // it is a convenience
+	_ = archive.WriteFile(s.path(), append(data, '\n')) // without the file the measurement is repeated
 }

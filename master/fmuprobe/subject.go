@@ -7,7 +7,7 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Subject is an FMU as a test sees it, after its initialisation. Its subsystem is fmuslave.Slave.
+// Subject is an FMU under test, after its initialisation. fmuslave.Slave implements it.
 type Subject interface {
 	master.Subsystem
 	master.DiscreteIO
@@ -21,7 +21,7 @@ type Subject interface {
 	InputMax(k int) float64
 }
 
-// Fresh makes a subject that nothing else uses, at the start of the steps. The purpose goes into its name.
+// Fresh makes a new subject at the start of the steps. The purpose becomes part of its name.
 type Fresh func(purpose string) (Subject, error)
 
 // Inputs are staged inputs.
@@ -30,7 +30,7 @@ type Inputs struct {
 	Discrete master.Values
 }
 
-// Stage returns them to a subject.
+// Stage stages them in a subject.
 func (u *Inputs) Stage(s interface {
 	SetInputs(u []float64) error
 	master.DiscreteIO

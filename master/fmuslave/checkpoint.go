@@ -11,7 +11,7 @@ var (
 	_ master.Restarter       = (*Slave)(nil)
 )
 
-// Keep makes the present state that from which the FMU goes on in another process.
+// Keep stores the present state for a restart in another process.
 func (s *Slave) Keep() error {
 	if err := s.settle(); err != nil {
 		return err
@@ -36,7 +36,7 @@ func (s *Slave) SerializeState(state master.State) ([]byte, error) {
 	return s.instance.SerializeFMUState(state.(*fmi.FMUState), nil)
 }
 
-// DeserializeState makes a state of such bytes.
+// DeserializeState returns a state from such bytes.
 func (s *Slave) DeserializeState(data []byte) (master.State, error) {
 	state, err := s.instance.DeserializeFMUState(data)
 	if err != nil {
@@ -45,27 +45,19 @@ func (s *Slave) DeserializeState(data []byte) (master.State, error) {
 	return state, nil
 }
 
-// Archive carries what the slave keeps beside the state of the FMU: what is
-// staged, and what it has found out about the FMU on the way. It goes with a
-// state that the FMU was just taken to.
+// Archive carries the state of the slave beyond that of the FMU, which was just restored: staged inputs, and
+// findings about the FMU.
 func (s *Slave) Archive(a *master.Archive) {
-	a.Floats(s.stepper.RealIn)
-	a.Integers(s.stepper.IntegerIn)
-	a.Integers(s.stepper.BooleanIn)
-	a.Floats(s.stepper.Derivatives)
-	a.Strings(s.stringIn)
-	a.Bool(&s.stringsDirty)
-	a.Bool(&s.clock.runs)
-	a.Bool(&s.waited)
+	a.All(s.stepper.RealIn, s.stepper.IntegerIn, s.stepper.BooleanIn, s.stepper.Derivatives, s.stringIn,
+		&s.stringsDirty, &s.clock.runs, &s.waited)
 	for i := range s.linear.trials {
 		s.linear.trials[i].archive(a)
 	}
 }
 
-// archive carries a trial, which was made with the inputs of its time.
+// archive carries a trial.
 func (t *trial) archive(a *master.Archive) {
-	a.Bool(&t.done)
-	a.Bool(&t.displaces)
+	a.All(&t.done, &t.displaces)
 	why := ""
 	if t.refused != nil {
 		why = t.refused.Error()
@@ -78,7 +70,7 @@ func (t *trial) archive(a *master.Archive) {
 	}
 }
 
-// refusal is a capability that an FMU was found not to have.
+// refusal is the error of an FMU without a capability, read from a checkpoint.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }

@@ -9,23 +9,22 @@ import (
 	"github.com/macrostep/macrostep/fmi/description"
 )
 
-// clock compares the time that an FMU exposes with the one it should be at: some
-// solve on a grid of their own and silently stop short of a communication point,
-// or beyond it (fmi2 70).
+// clock compares the time that an FMU exposes with the communication point: some FMUs solve on a grid of
+// their own and stop short of a communication point, or beyond it, without an error (fmi2 70).
 type clock struct {
 	vr    []description.ValueReference // of the independent variable
 	name  string
 	start float64 // s
-	runs  bool    // it is there, and showed the start time at the start
+	runs  bool    // the variable exists, and was right at the start
 	shown [1]float64
 	steps int
-	first float64 // s, where the first step began that is not looked at yet
+	first float64 // s, start of the first unchecked step
 }
 
-// Of the steps of an FMU, the first ones are looked at, and then one of so many.
+// The first clockedFirst steps of an FMU are checked, then one in clockedEach.
 const clockedFirst, clockedEach = 16, 64
 
-// clockTolerance is what an FMU may add up in rounding, in units of H.
+// clockTolerance is the largest error of the time that counts as accumulated rounding, in units of H.
 const clockTolerance = 1e-6
 
 // planClock finds the independent variable, if the FMU exposes one.
@@ -40,7 +39,7 @@ func (s *Slave) planClock() {
 	}
 }
 
-// startClock believes an independent variable that shows the start time.
+// startClock starts the comparison if the independent variable has the start time.
 func (s *Slave) startClock() error {
 	c := &s.clock
 	if c.runs, c.steps = false, 0; c.name == "" {
@@ -51,14 +50,13 @@ func (s *Slave) startClock() error {
 	return err
 }
 
-// readClock returns the time that the FMU shows.
+// readClock returns the time of the FMU.
 func (s *Slave) readClock() (float64, error) {
 	err := s.instance.GetReal(s.clock.vr, s.clock.shown[:])
 	return s.clock.shown[0], err
 }
 
-// checkClock warns, once, of an FMU that is not at the end of the step from t by H that it
-// has made.
+// checkClock warns, once, if the FMU is not at the end of its step from t by H.
 func (s *Slave) checkClock(t, H float64) error {
 	c := &s.clock
 	if !c.runs {

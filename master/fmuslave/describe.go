@@ -9,13 +9,13 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// signal is one variable at a port.
+// signal is a variable and the kind of its port.
 type signal struct {
 	variable *description.ScalarVariable
 	kind     master.Kind
 }
 
-// kindOf returns the kind in which a variable travels: an enumeration as Integer.
+// kindOf returns the kind of a type; an enumeration is an Integer.
 func kindOf(t description.BaseType) master.Kind {
 	switch t {
 	case description.Integer, description.Enumeration:
@@ -28,7 +28,7 @@ func kindOf(t description.BaseType) master.Kind {
 	return master.Real
 }
 
-// describe fills the master's description of the FMU from modelDescription.xml.
+// describe fills in the master's description of the FMU from modelDescription.xml.
 func (s *Slave) describe(c *Config) error {
 	d := c.FMU.Description
 	cs := d.CoSimulation
@@ -46,7 +46,8 @@ func (s *Slave) describe(c *Config) error {
 	}
 	s.info.Caps.Restarts = c.Restarts > 0
 	if c.Restarts > 0 && (c.Options.Launcher == nil || !s.info.Caps.SaveState || !s.info.Caps.SerializeState) {
-		return fmt.Errorf("%s: %w: a component is restarted only if it runs in a process of its own and serialises its state (canGetAndSetFMUstate and canSerializeFMUstate)", &s.info, master.ErrCapability)
+		return fmt.Errorf("%s: %w: a component is restarted only if it runs in a process of its own and serialises its state "+
+			"(canGetAndSetFMUstate and canSerializeFMUstate)", &s.info, master.ErrCapability)
 	}
 	ins, err := s.signals(d, c.Inputs, "input", description.Input)
 	if err != nil {
@@ -69,7 +70,8 @@ func (s *Slave) describe(c *Config) error {
 	}
 	for _, g := range params {
 		if !Settable(g.variable) {
-			return fmt.Errorf("%s: parameter %q cannot be set: its variability is %s, its initial %s", s.info.Name, g.variable.Name, g.variable.Variability, g.variable.Initial)
+			return fmt.Errorf("%s: parameter %q cannot be set: its variability is %s, its initial %s",
+				s.info.Name, g.variable.Name, g.variable.Variability, g.variable.Initial)
 		}
 	}
 	s.info.Params, s.params = ports(params), params
@@ -81,12 +83,19 @@ func (s *Slave) describe(c *Config) error {
 	s.info.Watch, s.watch = ports(watch), watch
 	discrete := master.NewValues(s.info.DiscreteIn)
 	s.info.StartIn, s.info.StartDiscreteIn = make([]float64, len(s.in)), &discrete
-	s.info.Step = feedthrough(d, slices.Concat(s.out, s.discreteOut), slices.Concat(s.in, s.discreteIn), slices.Concat(d.Derivatives, d.Outputs), false)
+	s.describeDependencies(d, q)
+	return nil
+}
+
+// describeDependencies fills in the dependencies of outputs on inputs.
+func (s *Slave) describeDependencies(d *description.ModelDescription, q Quirk) {
+	outs, ins := slices.Concat(s.out, s.discreteOut), slices.Concat(s.in, s.discreteIn)
 	unknowns := d.InitialUnknowns
 	if q.Has(IgnoreInitialUnknowns) {
 		unknowns = nil
 	}
-	s.info.Init = feedthrough(d, slices.Concat(s.out, s.discreteOut), slices.Concat(s.in, s.discreteIn), unknowns, true)
+	s.info.Step = feedthrough(d, outs, ins, slices.Concat(d.Derivatives, d.Outputs), false)
+	s.info.Init = feedthrough(d, outs, ins, unknowns, true)
 	_, states := continuousStates(d)
 	for o := s.coupled; o < len(s.out); o++ {
 		s.info.Init.On[o], s.info.Init.Assumed[o] = nil, false // not read in initialisation mode
@@ -95,11 +104,10 @@ func (s *Slave) describe(c *Config) error {
 			s.info.Step.On[o], s.info.Step.Assumed[o] = nil, false
 		}
 	}
-	return nil
 }
 
-// monitor adds what is monitored and no output to the outputs, as internal
-// ports, and gives all of them their levels.
+// monitor adds monitored variables that are no outputs here as internal ports after the outputs, and sets
+// the levels of all of them.
 func (s *Slave) monitor(d *description.ModelDescription, list []Monitored) error {
 	s.coupled = len(s.out)
 	given := map[string]master.Level{}
@@ -109,13 +117,16 @@ func (s *Slave) monitor(d *description.ModelDescription, list []Monitored) error
 			return err
 		}
 		v := found[0].variable
+		refused := func(why string, is any) error {
+			return fmt.Errorf("%s: variable %q cannot be monitored: its %s", s.info.Name, v.Name, fmt.Sprintf(why, is))
+		}
 		switch {
 		case v.Type != description.Real:
-			return fmt.Errorf("%s: variable %q cannot be monitored: its type is %s; only a Real has an error that can be measured", s.info.Name, v.Name, v.Type)
+			return refused("type is %s; only a Real has an error that can be measured", v.Type)
 		case v.Causality != description.Local && v.Causality != description.Output:
-			return fmt.Errorf("%s: variable %q cannot be monitored: its causality is %s; choose an output or a local variable", s.info.Name, v.Name, v.Causality)
+			return refused("causality is %s; choose an output or a local variable", v.Causality)
 		case v.Variability != description.Continuous:
-			return fmt.Errorf("%s: variable %q cannot be monitored: its variability is %s; choose one that is continuous", s.info.Name, v.Name, v.Variability)
+			return refused("variability is %s; choose one that is continuous", v.Variability)
 		}
 		if m.Level != master.NoLevel {
 			given[v.Name] = m.Level
@@ -140,9 +151,9 @@ func (s *Slave) monitor(d *description.ModelDescription, list []Monitored) error
 	return nil
 }
 
-// signals looks the named variables up, which are to have one of the
-// causalities; none allows every causality.
-func (s *Slave) signals(d *description.ModelDescription, names []string, what string, causalities ...description.Causality) ([]signal, error) {
+// signals looks up the named variables, which must have one of the causalities; none = any causality.
+func (s *Slave) signals(d *description.ModelDescription, names []string, what string,
+	causalities ...description.Causality) ([]signal, error) {
 	var out []signal
 	for _, name := range names {
 		v, ok := d.Variable(name)
@@ -157,7 +168,7 @@ func (s *Slave) signals(d *description.ModelDescription, names []string, what st
 	return out, nil
 }
 
-// alias is what all names of one variable have in common.
+// alias identifies a variable that may have several names.
 type alias struct {
 	kind master.Kind
 	vr   description.ValueReference
@@ -165,16 +176,17 @@ type alias struct {
 
 func aliasOf(v *description.ScalarVariable) alias { return alias{kindOf(v.Type), v.ValueReference} }
 
-// Same reports whether two names are of one variable.
+// Same reports whether v and w are names of one variable.
 func Same(v, w *description.ScalarVariable) bool { return aliasOf(v) == aliasOf(w) }
 
-// driveOnce refuses inputs that are one variable: each would undo the other (fmi2 67).
+// driveOnce fails if two inputs are one variable, because each would overwrite the other (fmi2 67).
 func (s *Slave) driveOnce(ins []signal) error {
 	names := make(map[alias]string, len(ins))
 	for _, g := range ins {
 		id := alias{g.kind, g.variable.ValueReference}
 		if other, twice := names[id]; twice {
-			return fmt.Errorf("%s: the inputs %q and %q are one variable by two names (valueReference %d) and cannot both be driven; connect one of them",
+			return fmt.Errorf("%s: the inputs %q and %q are one variable by two names (valueReference %d) and "+
+				"cannot both be driven; connect one of them",
 				s.info.Name, other, g.variable.Name, id.vr)
 		}
 		names[id] = g.variable.Name
@@ -197,7 +209,7 @@ func ports(list []signal) []master.Port {
 	return out
 }
 
-// split parts the Reals, which are extrapolated, from the rest.
+// split separates the Reals, which are extrapolated, from the other signals.
 func split(list []signal) (reals []master.Port, r []signal, others []master.Port, o []signal) {
 	for _, g := range list {
 		if g.kind == master.Real {
@@ -209,11 +221,10 @@ func split(list []signal) (reals []master.Port, r []signal, others []master.Port
 	return ports(r), r, ports(o), o
 }
 
-// feedthrough reads the dependencies of outputs on inputs from the entries of
-// ModelStructure (fmi2 26–29). An output without an entry, or without the
-// attribute, depends on all inputs by assumption; one whose start value is
-// exact depends on none during initialisation, and a calculated parameter on
-// none after it.
+// feedthrough reads the dependencies of outputs on inputs from the entries of ModelStructure (fmi2 26–29).
+// An output without an entry, or whose entry has no attribute dependencies, is assumed to depend on all
+// inputs. One with an exact start value depends on none during initialisation, and a calculated parameter
+// on none after it.
 func feedthrough(d *description.ModelDescription, outs, ins []signal, entries []description.Unknown, init bool) master.Feedthrough {
 	inputOf := make(map[*description.ScalarVariable]int, len(ins))
 	for k, in := range ins {

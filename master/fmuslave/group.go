@@ -8,15 +8,15 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// groupKey marks slaves that may share a crossing, apartKey those that have
-// processes of their own.
+// groupKey is the key of slaves that can be stepped by one call, apartKey that of slaves in processes of
+// their own.
 type (
 	groupKey struct{}
 	apartKey struct{}
 )
 
-// GroupKey returns which slaves can be stepped together: all in this process; and all in
-// processes of their own, which step at the same time. Strings take calls of their own.
+// GroupKey returns the key of slaves that can be stepped together: all in this process without Strings,
+// which need calls of their own; and all in processes of their own, which step at the same time.
 func (s *Slave) GroupKey() any {
 	switch {
 	case s.config.Options.Launcher != nil:
@@ -27,16 +27,16 @@ func (s *Slave) GroupKey() any {
 	return groupKey{}
 }
 
-// group steps several FMUs in one crossing.
+// group steps several FMUs in one batch of calls.
 type group struct {
 	members  []*Slave
 	exchange []master.Exchange
-	in, out  []transfer // what the members are given, and what they give
+	in, out  []transfer // inputs and outputs of the members
 	whole    *fmi.Group
 	part     *fmi.Group // without reading outputs; nil = not used yet
 }
 
-// transfer carries a value between the run and the buffer of an FMU.
+// transfer copies a value between the run and the buffer of an FMU.
 type transfer struct{ to, from *float64 }
 
 func transfers(to, from []float64) (list []transfer) {
@@ -52,7 +52,7 @@ func carry(all []transfer) {
 	}
 }
 
-// NewGroup prepares the crossing for members, all of them slaves.
+// NewGroup prepares the batch for members, all of them slaves.
 func (s *Slave) NewGroup(members []master.Subsystem, exchange []master.Exchange) (master.Group, error) {
 	slaves := make([]*Slave, len(members))
 	for k, m := range members {
@@ -83,7 +83,7 @@ func (g *group) crossing(read bool) (*fmi.Group, error) {
 	return fmi.NewGroup(steppers, read)
 }
 
-// take takes what the FMU gets for its next step.
+// take stages the inputs of the next step.
 func (s *Slave) take(x *master.Exchange) {
 	copy(s.stepper.RealIn, x.In)
 	n := len(s.in)
@@ -96,9 +96,9 @@ func (s *Slave) take(x *master.Exchange) {
 type apart struct {
 	members  []*Slave
 	exchange []master.Exchange
-	under    bool  // a step is under way
+	under    bool  // a step has begun
 	begun    int   // members that have begun it
-	refused  error // why the next one has not
+	refused  error // of the next member
 }
 
 // Begin begins the steps of all members.
@@ -114,8 +114,8 @@ func (g *apart) Begin(t, H float64) {
 	}
 }
 
-// Step waits for each member. The failure is that of the first member that failed; those behind
-// it have been stepped too.
+// Step waits for each member. The error is that of the first member that failed; those after it have been
+// stepped, too.
 func (g *apart) Step(ctx context.Context, t, H float64, read bool) (ran int, reached float64, err error) {
 	if !g.under {
 		g.Begin(t, H)
@@ -139,7 +139,7 @@ func (g *apart) Step(ctx context.Context, t, H float64, read bool) (ran int, rea
 	return len(g.members), t + H, nil
 }
 
-// atEnd reports whether a step has got to its end, and the FMU ends the simulation there.
+// atEnd reports whether the FMU ends the simulation exactly at the end of the step.
 func atEnd(t, H, reached float64, err error) bool {
 	return reached == t+H && errors.Is(err, master.ErrTerminated)
 }
@@ -183,9 +183,9 @@ func (g *group) Step(ctx context.Context, t, H float64, read bool) (int, float64
 	return ran, t + H, nil
 }
 
-// after goes on behind a member that has not made its step in the crossing: it was
-// pending, or ends the simulation, and has come to its end, or one cannot be stepped at
-// all and nothing was called. The rest goes one by one.
+// after continues the step after the member that ended the batch, because its step was pending or it ends
+// the simulation at the end of the step; or if no call was made because a member cannot be stepped. The
+// remaining members are stepped one by one.
 func (g *group) after(ctx context.Context, t, H float64, read bool, crossing *fmi.Group, ran int, err error) (int, float64, error) {
 	ended, end := len(g.members), error(nil)
 	if ran > 0 {
@@ -224,14 +224,14 @@ func (g *group) after(ctx context.Context, t, H float64, read bool, crossing *fm
 	return ended, t + H, end
 }
 
-// stateGroup saves and restores several FMUs in one crossing.
+// stateGroup saves and restores several FMUs in one batch of calls.
 type stateGroup struct {
 	members []*Slave
 	states  []*fmi.FMUState
 	batch   *fmi.StateGroup
 }
 
-// NewStateGroup prepares the crossing for members, all of them slaves in this process.
+// NewStateGroup prepares the batch for members, all of them slaves in this process.
 func (s *Slave) NewStateGroup(members []master.Subsystem) (master.StateGroup, error) {
 	g := &stateGroup{members: make([]*Slave, len(members)), states: make([]*fmi.FMUState, len(members))}
 	instances := make([]*fmi.Instance, len(members))

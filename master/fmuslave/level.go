@@ -7,17 +7,16 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// levels counts, for the Reals of a description, the integrations between them
-// and the inputs (see master.Level). Variables with the same value reference are
-// one.
+// levels counts the integrations between the inputs and the Reals of a description (see master.Level).
+// Variables with the same value reference are one.
 type levels struct {
-	rates map[description.ValueReference][]description.ValueReference // of what is differentiated: its derivatives
-	of    map[description.ValueReference]description.ValueReference   // of a derivative: what it differentiates
+	rates map[description.ValueReference][]description.ValueReference // of a variable: its derivatives
+	of    map[description.ValueReference]description.ValueReference   // of a derivative: its variable
 	feels map[description.ValueReference]bool                         // unknowns: whether they may depend directly on an input
-	count map[description.ValueReference]int                          // integrations; never while they are counted
+	count map[description.ValueReference]int                          // integrations; never during the count
 }
 
-// never counts what lies on a circle of derivatives, an error of the description.
+// never is the count of derivatives in a circle, an error of the description.
 const never = math.MinInt32
 
 func newLevels(d *description.ModelDescription) *levels {
@@ -42,7 +41,7 @@ func newLevels(d *description.ModelDescription) *levels {
 			for _, k := range entries[i].Dependencies {
 				on = on || d.Variables[k-1].Causality == description.Input
 			}
-			// One entry that declares no input will do: the others say less.
+			// One entry that declares no input suffices.
 			if before, known := l.feels[v.ValueReference]; !known || before {
 				l.feels[v.ValueReference] = on
 			}
@@ -51,7 +50,7 @@ func newLevels(d *description.ModelDescription) *levels {
 	return l
 }
 
-// level returns that of one Real.
+// level returns the level of a Real.
 func (l *levels) level(r description.ValueReference) master.Level {
 	x, isRate := l.of[r]
 	n := 0
@@ -70,7 +69,7 @@ func (l *levels) level(r description.ValueReference) master.Level {
 	return master.NoLevel
 }
 
-// integrations counts for what is differentiated or a derivative.
+// integrations returns the count of a variable that has or is a derivative.
 func (l *levels) integrations(r description.ValueReference) int {
 	if n, ok := l.count[r]; ok {
 		return n

@@ -11,10 +11,9 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// linearization is what the FMU is asked for its directional derivatives, in one
-// call: unknown by known. The derivatives of the states come first among the
-// unknowns, the outputs last, and what is both between them, so that either can
-// be had alone; among the knowns the inputs stand before the states.
+// linearization lists the unknowns and knowns of the calls for directional derivatives. The derivatives of
+// the states come first among the unknowns, the outputs last, and variables that are both between them, so
+// that either can be requested alone; among the knowns the inputs come before the states.
 type linearization struct {
 	states         []master.StateInfo
 	unknown, known []description.ValueReference
@@ -29,17 +28,16 @@ type linearization struct {
 
 	trials [2]trial // of derivatives without states, with them
 
-	// What the FMU was before it was asked at this communication point, if asking
-	// displaces it, and whether it was asked since.
+	// The state of the FMU before the first request at this communication point, if requests displace
+	// it, and whether there was one.
 	before    *fmi.FMUState
 	displaced bool
 }
 
-// slopeAt tells where a slope is found. A variable that is a state itself
-// follows that state and no input, which needs no call; a calculated parameter
-// follows nothing.
+// slopeAt is the place of a slope. A variable that is a state itself depends on that state and no input,
+// which needs no call; a calculated parameter depends on nothing.
 type slopeAt struct {
-	unknown, state int // -1 = not there
+	unknown, state int // -1 = none
 	still          bool
 }
 
@@ -55,8 +53,8 @@ func (a slopeAt) of(slope, dx []float64) float64 {
 	return math.NaN()
 }
 
-// continuousStates returns the states that ModelStructure/Derivatives names, each
-// once, and the derivative of each (fmi2 26).
+// continuousStates returns the states of ModelStructure/Derivatives, each once, and their derivatives
+// (fmi2 26).
 func continuousStates(d *description.ModelDescription) (rates, states []*description.ScalarVariable) {
 	seen := map[description.ValueReference]bool{}
 	for _, e := range d.Derivatives {
@@ -74,10 +72,9 @@ func continuousStates(d *description.ModelDescription) (rates, states []*descrip
 	return rates, states
 }
 
-// planLinearization lists states, unknowns and knowns. Between steps the
-// unknowns may be Real outputs and the derivatives in ModelStructure, the knowns
-// Real inputs and continuous states (fmi2 60): another variable that is
-// monitored has no slope.
+// planLinearization lists states, unknowns and knowns. Between steps the unknowns may be Real outputs and
+// the derivatives in ModelStructure, the knowns Real inputs and continuous states (fmi2 60): other
+// monitored variables have no slope.
 func (s *Slave) planLinearization() {
 	l := &s.linear
 	*l = linearization{}
@@ -85,41 +82,56 @@ func (s *Slave) planLinearization() {
 		return
 	}
 	rates, states := continuousStates(s.config.FMU.Description)
-	stateAt := make(map[description.ValueReference]int, len(states))
 	for i, x := range states {
 		info := master.StateInfo{Name: x.Name, Derivative: rates[i].Name}
 		if x.Real.Nominal != nil {
 			info.Nominal = *x.Real.Nominal
 		}
 		l.states = append(l.states, info)
-		stateAt[x.ValueReference] = i
 	}
-	unknownAt := map[description.ValueReference]int{}
-	ask := func(v *description.ScalarVariable) {
-		r := v.ValueReference
-		_, state := stateAt[r]
-		if _, asked := unknownAt[r]; !asked && !state {
-			unknownAt[r] = len(l.unknown)
-			l.unknown = append(l.unknown, r)
-		}
+	s.planUnknowns(rates, states)
+	s.planDependencies(rates, states)
+	stateRefs := valueReferences(states)
+	l.inputs = len(s.in)
+	l.known = slices.Concat(references(s.in, master.Real), stateRefs)
+	l.read = slices.Concat(stateRefs, valueReferences(rates))
+	l.values = make([]float64, len(l.read))
+	l.seed, l.slope = make([]float64, len(l.known)), make([]float64, len(l.unknown))
+}
+
+// planUnknowns lists the unknowns, each once, and where the slope of each derivative and output is found.
+func (s *Slave) planUnknowns(rates, states []*description.ScalarVariable) {
+	l := &s.linear
+	stateAt := make(map[description.ValueReference]int, len(states))
+	for i, x := range states {
+		stateAt[x.ValueReference] = i
 	}
 	isOut := make(map[description.ValueReference]bool, len(s.out))
 	for _, g := range s.out {
 		isOut[g.variable.ValueReference] = true
 	}
+	unknownAt := map[description.ValueReference]int{}
+	add := func(v *description.ScalarVariable) {
+		r := v.ValueReference
+		_, state := stateAt[r]
+		if _, listed := unknownAt[r]; !listed && !state {
+			unknownAt[r] = len(l.unknown)
+			l.unknown = append(l.unknown, r)
+		}
+	}
 	for _, v := range rates {
 		if !isOut[v.ValueReference] {
-			ask(v)
+			add(v)
 		}
 	}
 	l.outputs = len(l.unknown)
 	for _, v := range rates {
-		ask(v)
+		add(v)
 	}
 	l.rates = len(l.unknown)
 	for _, g := range s.out {
 		if g.variable.Causality == description.Output {
-			ask(g.variable)
+			add(g.variable)
 		}
 	}
 	at := func(v *description.ScalarVariable) slopeAt {
@@ -138,13 +150,11 @@ func (s *Slave) planLinearization() {
 	for _, g := range s.out {
 		l.outAt = append(l.outAt, at(g.variable))
 	}
-	for _, x := range states {
-		l.read = append(l.read, x.ValueReference)
-	}
-	for _, v := range rates {
-		l.read = append(l.read, v.ValueReference)
-	}
-	l.values = make([]float64, len(l.read))
+}
+
+// planDependencies lists the columns that each derivative and output depends on.
+func (s *Slave) planDependencies(rates, states []*description.ScalarVariable) {
+	l, d := &s.linear, s.config.FMU.Description
 	columns := map[*description.ScalarVariable]int{}
 	for k, x := range states {
 		columns[x] = k
@@ -153,22 +163,24 @@ func (s *Slave) planLinearization() {
 		columns[g.variable] = len(states) + k
 	}
 	for k, v := range rates {
-		l.rateOn = append(l.rateOn, dependencies(s.config.FMU.Description, v, columns, l.rateAt[k]))
+		l.rateOn = append(l.rateOn, dependencies(d, v, columns, l.rateAt[k]))
 	}
 	for k, g := range s.out {
-		l.outOn = append(l.outOn, dependencies(s.config.FMU.Description, g.variable, columns, l.outAt[k]))
+		l.outOn = append(l.outOn, dependencies(d, g.variable, columns, l.outAt[k]))
 	}
-	l.inputs = len(s.in)
-	l.known = references(s.in, master.Real)
-	for _, x := range states {
-		l.known = append(l.known, x.ValueReference)
-	}
-	l.seed, l.slope = make([]float64, len(l.known)), make([]float64, len(l.unknown))
 }
 
-// dependencies returns the columns that an unknown depends on by ModelStructure
-// (fmi2 27), nil for all.
-func dependencies(d *description.ModelDescription, v *description.ScalarVariable, columns map[*description.ScalarVariable]int, at slopeAt) []int {
+func valueReferences(list []*description.ScalarVariable) []description.ValueReference {
+	out := make([]description.ValueReference, len(list))
+	for i, v := range list {
+		out[i] = v.ValueReference
+	}
+	return out
+}
+
+// dependencies returns the columns that an unknown depends on by ModelStructure (fmi2 27); nil = all.
+func dependencies(d *description.ModelDescription, v *description.ScalarVariable,
+	columns map[*description.ScalarVariable]int, at slopeAt) []int {
 	on := []int{}
 	switch {
 	case at.unknown < 0 && at.state >= 0:
@@ -198,11 +210,10 @@ var (
 	_ master.JacobianPattern = (*Slave)(nil)
 )
 
-// Dependencies returns those that ModelStructure declares.
+// Dependencies returns the dependencies that ModelStructure declares.
 func (s *Slave) Dependencies() (rates, outputs [][]int) { return s.linear.rateOn, s.linear.outOn }
 
-// States lists the continuous states that ModelStructure/Derivatives names,
-// none without directional derivatives.
+// States lists the continuous states of ModelStructure/Derivatives; none without directional derivatives.
 func (s *Slave) States() []master.StateInfo { return s.linear.states }
 
 // ReadStates reads all states and derivatives in one call of the FMU.
@@ -225,16 +236,15 @@ func (s *Slave) ReadStates(x, xdot []float64) error {
 	return nil
 }
 
-// Linearize returns the derivatives in one call of the FMU; none is made for what
-// is a state itself. The first call tries on instances of its own what the FMU
-// takes, and what asking does to it.
+// Linearize computes the derivatives in one call of the FMU; variables that are states need none. The
+// first call tests on separate instances what the FMU accepts, and how requests affect it.
 func (s *Slave) Linearize(dx, du, dxdot, dy []float64) error {
 	l := &s.linear
 	switch {
 	case !s.info.Caps.DirectionalDerivative:
 		return fmt.Errorf("%w: the FMU gives no directional derivatives", master.ErrCapability)
 	case s.instance.State() == fmi.StateInitialization:
-		return fmt.Errorf("%w: the states are unknowns themselves until the initialisation is over", master.ErrCapability)
+		return fmt.Errorf("%w: there are no derivatives by states before the end of the initialisation", master.ErrCapability)
 	case dxdot == nil && dy == nil:
 		return nil
 	}
@@ -271,7 +281,7 @@ func (s *Slave) Linearize(dx, du, dxdot, dy []float64) error {
 	return nil
 }
 
-// slopes asks for unknowns from up to to by knowns first up to last.
+// slopes requests the derivatives of unknowns [from, to) by knowns [first, last).
 func (s *Slave) slopes(from, to, first, last int) error {
 	l := &s.linear
 	if from == to {
@@ -285,8 +295,8 @@ func (s *Slave) slopes(from, to, first, last int) error {
 	if t.refused != nil {
 		return t.refused
 	}
-	// What a restore has left to be read is read first: inputs may stand displaced
-	// after it until they are set again.
+	// Pending reads after a restore come first, because the request may displace inputs until they are set
+	// again.
 	if err := s.refresh(); err != nil {
 		return err
 	}
@@ -305,13 +315,13 @@ func (s *Slave) slopes(from, to, first, last int) error {
 		return errors.Join(err, settled)
 	}
 	if s.instance.State() == fmi.StateStepComplete {
-		err = fmt.Errorf("%w: %w", master.ErrCapability, err) // it goes on without them
+		err = fmt.Errorf("%w: %w", master.ErrCapability, err) // the FMU can go on without them
 	}
 	return err
 }
 
-// settle takes an FMU that asking has displaced back to where it was. It waits
-// until the FMU is used again: one restore serves all that was asked before.
+// settle restores an FMU that requests for derivatives have displaced. It is called when the FMU is used
+// again: one restore serves all earlier requests.
 func (s *Slave) settle() error {
 	if !s.linear.displaced {
 		return nil
@@ -321,10 +331,9 @@ func (s *Slave) settle() error {
 	return s.instance.SetFMUState(s.linear.before)
 }
 
-// DirectionalDerivative returns dy = ∂y/∂u · du. The FMU is asked for unknowns of
-// its present mode only (fmi2 60): in the initialisation outputs with an exact
-// start are none, after it calculated parameters are none. They stand still.
-// What is only monitored has no slope in the initialisation, NaN.
+// DirectionalDerivative computes dy = ∂y/∂u · du. The request contains only unknowns of the present mode
+// (fmi2 60): no outputs with an exact start in the initialisation, and no calculated parameters after it.
+// Their derivative is 0. In the initialisation the derivative of variables that are only monitored is NaN.
 func (s *Slave) DirectionalDerivative(du, dy []float64) error {
 	if s.instance.State() != fmi.StateInitialization {
 		return s.Linearize(nil, du, nil, dy)
@@ -353,7 +362,7 @@ func (s *Slave) InitialSlopes(du, dy []float64) error {
 	return nil
 }
 
-// unknowns are the Real outputs that directional derivatives can be asked for.
+// unknowns lists the Real outputs with directional derivatives.
 type unknowns struct {
 	out    []int // indices into the Real outputs
 	vr     []description.ValueReference

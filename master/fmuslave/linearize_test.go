@@ -1,11 +1,9 @@
 package fmuslave_test
 
 import (
-	"archive/zip"
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -15,57 +13,13 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi"
-	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/fmuslave"
+	"github.com/macrostep/macrostep/master/internal/slavetest"
 	"github.com/macrostep/macrostep/master/mastertest"
 	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/test/probe"
 )
-
-// redescribed returns one of our FMUs with changes of its description, old and new
-// text in turn.
-func redescribed(tb testing.TB, name, as string, changes ...string) *fmi.FMU {
-	tb.Helper()
-	path := example(tb, name).Path
-	return open(tb, as, func() (string, error) {
-		z, err := zip.OpenReader(path)
-		if err != nil {
-			return "", err
-		}
-		defer z.Close()
-		var entries []string
-		for _, f := range z.File {
-			r, err := f.Open()
-			if err != nil {
-				return "", err
-			}
-			data, err := io.ReadAll(r)
-			if err != nil {
-				return "", err
-			}
-			text := string(data)
-			if f.Name == "modelDescription.xml" {
-				if text, err = changed(text, changes...); err != nil {
-					return "", err
-				}
-			}
-			entries = append(entries, f.Name, text)
-		}
-		return probe.Zip(filepath.Join(work, as+".fmu"), entries...)
-	})
-}
-
-// changed replaces texts that stand there once.
-func changed(text string, changes ...string) (string, error) {
-	for k := 0; k < len(changes); k += 2 {
-		if n := strings.Count(text, changes[k]); n != 1 {
-			return "", fmt.Errorf("%q is in the description %d times", changes[k], n)
-		}
-		text = strings.Replace(text, changes[k], changes[k+1], 1)
-	}
-	return text, nil
-}
 
 // directional returns the arguments of the calls for derivatives in a trace, and
 // empties it.
@@ -228,7 +182,7 @@ func TestLinearizeStates(t *testing.T) {
 // the one of the run goes on, and is asked for the rest.
 func TestStatesRefused(t *testing.T) {
 	// What der(v_c) is said to differentiate is a parameter.
-	f := redescribed(t, "quarter_chassis_a", "refuses_states", `<Real unit="m/s2" derivative="3"/>`, `<Real unit="m/s2" derivative="5"/>`)
+	f := slavetest.Redescribed(t, "quarter_chassis_a", "refuses_states", `<Real unit="m/s2" derivative="3"/>`, `<Real unit="m/s2" derivative="5"/>`)
 	var trace bytes.Buffer
 	var log []string
 	s := started(t, fmuslave.Config{Name: "c", FMU: f, Inputs: []string{"F_c"}, Outputs: []string{"z_c", "v_c"},
@@ -262,84 +216,68 @@ func TestStatesRefused(t *testing.T) {
 	}
 }
 
-// What goes wrong later than the try. After an Error only a restore helps, which
-// is there if the state was saved, because the try could not tell whether that is
-// needed.
+// What goes wrong later than the trial. After an Error only a restore helps; there is one if the
+// state was saved because the trial could not tell whether that is needed.
 func TestDerivativeFaults(t *testing.T) {
 	for k, c := range []struct {
-		fmu    string
-		status string
-		at     float64 // the try ends at 0.6 s
-		goesOn bool
+		fmu, status string
+		at          float64 // s; the trial ends at 0.6 s
+		goesOn      bool
 	}{
-		{"misbehave", "Discard", 5.5, true}, {"misbehave", "Error", 5.5, false}, {"misbehave", "Error", 0.25, true}, {"misbehave", "Fatal", 5.5, false},
-		{"misbehave_once", "Error", 5.5, true},
+		{"misbehave", "Discard", 5.5, true}, {"misbehave", "Error", 5.5, false}, {"misbehave", "Error", 0.25, true},
+		{"misbehave", "Fatal", 5.5, false}, {"misbehave_once", "Error", 5.5, true},
 	} {
-		// Each has an FMU of its own: one lives once, and after a Fatal nothing is
-		// called any more.
-		f := redescribed(t, c.fmu, fmt.Sprint(c.fmu, "_slope_", k), "</ModelStructure>", fmt.Sprintf("</ModelStructure><!-- %d -->", k))
-		testDerivativeFault(t, fmt.Sprint(c.fmu, ", ", c.status, " at ", c.at), f, c.status, c.at, c.goesOn)
-	}
-}
-
-func testDerivativeFault(t *testing.T, name string, f *fmi.FMU, status string, at float64, goesOn bool) {
-	t.Helper()
-	item := func(variable, name string) fmuslave.Value {
-		v, _ := f.Description.Variable(variable)
-		for _, i := range f.Description.Enumeration(v.DeclaredType) {
-			if i.Name == name {
-				return fmuslave.Value{Variable: variable, Integer: i.Value}
+		// Each has an FMU of its own: one lives once, and after a Fatal nothing is called any more.
+		f := slavetest.Redescribed(t, c.fmu, fmt.Sprint(c.fmu, "_slope_", k), "</ModelStructure>", fmt.Sprintf("</ModelStructure><!-- %d -->", k))
+		item := func(variable, name string) fmuslave.Value {
+			v, _ := f.Description.Variable(variable)
+			for _, i := range f.Description.Enumeration(v.DeclaredType) {
+				if i.Name == name {
+					return fmuslave.Value{Variable: variable, Integer: i.Value}
+				}
+			}
+			t.Fatalf("%s has no item %s", variable, name)
+			panic("")
+		}
+		var trace bytes.Buffer
+		s := started(t, fmuslave.Config{Name: "c", FMU: f, Inputs: []string{"u"}, Outputs: []string{"x", "w"},
+			Starts:  []fmuslave.Value{item("fault", c.status), item("during", "GetDirectionalDerivative"), {Variable: "at", Real: c.at}},
+			Options: fmi.InstanceOptions{Trace: fmi.NewTrace(&trace)}})
+		dxdot, seed := make([]float64, 2), []float64{3, 5}
+		step := func(t0, H float64) error {
+			_, err := s.Step(t.Context(), t0, H)
+			return err
+		}
+		must(t, step(0, 5))
+		if c.at > 5 {
+			must(t, s.Linearize(seed, nil, dxdot, nil))
+			if !slices.Equal(dxdot, []float64{-3, 3}) {
+				t.Errorf("%+v: dxdot = %v, want -x and x", c, dxdot)
 			}
 		}
-		t.Fatalf("%s has no item %s", variable, name)
-		panic("")
-	}
-	var trace bytes.Buffer
-	s := started(t, fmuslave.Config{Name: "c", FMU: f, Inputs: []string{"u"}, Outputs: []string{"x", "w"},
-		Starts:  []fmuslave.Value{item("fault", status), item("during", "GetDirectionalDerivative"), {Variable: "at", Real: at}},
-		Options: fmi.InstanceOptions{Trace: fmi.NewTrace(&trace)}})
-	dxdot, seed := make([]float64, 2), []float64{3, 5}
-	step := func(t0, H float64) error {
-		_, err := s.Step(t.Context(), t0, H)
-		return err
-	}
-	if at > 5 {
-		must(t, step(0, 5))
-		must(t, s.Linearize(seed, nil, dxdot, nil))
-		if !slices.Equal(dxdot, []float64{-3, 3}) {
-			t.Errorf("%s: dxdot = %v, want -x and x", name, dxdot)
-		}
 		must(t, step(5, 1))
-	} else {
-		must(t, step(0, 6))
+		err := s.Linearize(seed, nil, dxdot, nil)
+		var refused *fmi.StatusError
+		if !errors.As(err, &refused) || !strings.HasPrefix(c.status, refused.Status.String()) || errors.Is(err, master.ErrCapability) != c.goesOn {
+			t.Errorf("%+v: %v", c, err)
+		}
+		if err := step(6, 1); (err == nil) != c.goesOn {
+			t.Errorf("%+v: the next step: %v", c, err)
+		}
+		if once := c.fmu == "misbehave_once"; once != (strings.Count(trace.String(), "fmi2Instantiate") == 1) {
+			t.Errorf("%+v: instances in\n%s", c, &trace)
+		}
+		must(t, s.Close())
 	}
-	err := s.Linearize(seed, nil, dxdot, nil)
-	var refused *fmi.StatusError
-	if !errors.As(err, &refused) || !strings.HasPrefix(status, refused.Status.String()) || errors.Is(err, master.ErrCapability) != goesOn {
-		t.Errorf("%s: %v", name, err)
-	}
-	if err := step(6, 1); (err == nil) != goesOn {
-		t.Errorf("%s: the next step: %v", name, err)
-	}
-	if once := strings.Contains(name, "once"); once != (strings.Count(trace.String(), "fmi2Instantiate") == 1) {
-		t.Errorf("%s: instances in\n%s", name, &trace)
-	}
-	must(t, s.Close())
 }
 
 // displacing is a probe with the state x whose derivatives leave x and the inputs
 // displaced.
 func displacing(t *testing.T, name, capabilities string) *fmi.FMU {
 	t.Helper()
-	return open(t, name, func() (string, error) {
-		d, err := changed(probe.Description(name, capabilities, ""),
-			`name="y" valueReference="3" causality="output"><Real/>`, `name="y" valueReference="3" causality="output"><Real derivative="3"/>`,
-			`<InitialUnknowns>`, `<Derivatives><Unknown index="4" dependencies="1"/></Derivatives><InitialUnknowns>`)
-		if err != nil {
-			return "", err
-		}
-		return probe.Pack(work, name, d, "DISPLACE 1e-5")
-	})
+	return slavetest.Packed(t, name, slavetest.Changed(t, probe.Description(name, capabilities, ""),
+		`name="y" valueReference="3" causality="output"><Real/>`, `name="y" valueReference="3" causality="output"><Real derivative="3"/>`,
+		`<InitialUnknowns>`, `<Derivatives><Unknown index="4" dependencies="1"/></Derivatives><InitialUnknowns>`), "DISPLACE 1e-5")
 }
 
 // An FMU that asking displaces goes on as if it had not been asked, whatever is
@@ -495,56 +433,6 @@ func TestNoLinearization(t *testing.T) {
 	must(t, s.Linearize(nil, du, nil, dy))
 	if len(s.States()) != 0 || dy[1] != 6 {
 		t.Errorf("states %v, dy = %v", s.States(), dy)
-	}
-}
-
-// A derivative that is an output, too, is asked for once.
-func TestLinearizeShared(t *testing.T) {
-	f := open(t, "shared", func() (string, error) {
-		d, err := changed(probe.Description("shared", probe.Everything, ""),
-			`name="y" valueReference="3" causality="output"><Real/>`, `name="y" valueReference="3" causality="output"><Real derivative="3"/>`,
-			`<InitialUnknowns>`, `<Derivatives><Unknown index="4" dependencies="1"/></Derivatives><InitialUnknowns>`)
-		if err != nil {
-			return "", err
-		}
-		return probe.Pack(work, "shared", d)
-	})
-	var trace bytes.Buffer
-	s := started(t, fmuslave.Config{Name: "c", FMU: f, Inputs: []string{"ud", "u"}, Outputs: []string{"echo_ud", "y", "x"},
-		Options: fmi.InstanceOptions{Trace: fmi.NewTrace(&trace)}})
-	if want := []master.StateInfo{{Name: "x", Derivative: "y", Nominal: 100}}; !slices.Equal(s.States(), want) {
-		t.Errorf("states %v, want %v", s.States(), want)
-	}
-	dxdot, dy := make([]float64, 1), make([]float64, 3)
-	must(t, s.Linearize([]float64{11}, []float64{3, 5}, dxdot, dy))
-	if !slices.Equal(dxdot, []float64{10}) || !slices.Equal(dy, []float64{3, 10, 11}) {
-		t.Errorf("%v and %v", dxdot, dy)
-	}
-	must(t, s.Linearize([]float64{11}, nil, dxdot, nil))
-	must(t, s.Linearize(nil, []float64{3, 5}, nil, dy))
-	if got, want := directional(&trace), []string{
-		"[3 5] by [1 0 2]", "[3 5] by [1 0 2]", "[3 5] by [1 0 2]", "[3] by [2]", "[3 5] by [1 0]", "[3 5] by [1 0]", "[3 5] by [1 0]"}; !slices.Equal(got, want) {
-		t.Errorf("calls %q, want %q", got, want)
-	}
-}
-
-// Monitored variables keep the contract, and have derivatives.
-func TestMonitorConforms(t *testing.T) {
-	for _, name := range []string{"mass_force", "quarter_wheel_a", "linear"} {
-		f := example(t, name)
-		var monitor []fmuslave.Monitored
-		for _, v := range f.Description.Variables {
-			if v.Causality == description.Local {
-				monitor = append(monitor, fmuslave.Monitored{Variable: v.Name})
-			}
-		}
-		in := named(f, description.Input)
-		fresh := func() (master.Subsystem, error) {
-			return fmuslave.New(fmuslave.Config{Name: name, FMU: f, Inputs: in, Outputs: named(f, description.Output), Monitor: monitor})
-		}
-		if err := mastertest.TestSubsystem(fresh, slices.Repeat([]float64{0.3}, len(in)), 0, 1e-3); err != nil {
-			t.Error(err)
-		}
 	}
 }
 

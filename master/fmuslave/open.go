@@ -20,9 +20,9 @@ func (o *owner) Unwrap() master.Subsystem { return o.Slave }
 // Close frees the instance and closes the FMU.
 func (o *owner) Close() error { return errors.Join(o.Slave.Close(), o.fmu.Close()) }
 
-// Open returns the FMU at path as a subsystem of a name, with all its inputs and
-// outputs. A run closes it; without one, Close does (io.Closer). An FMU that is opened
-// already becomes one by Of; for systems of documents there is master/assemble.
+// Open returns the FMU at path as a subsystem with this name, and all its inputs and outputs. A run closes
+// it; without a run, call Close (io.Closer). For an open FMU use Of; for systems from documents,
+// master/assemble.
 func Open(name, path string, starts ...Value) (master.Subsystem, error) {
 	f, _, err := fmi.Open(path, fmi.OpenOptions{})
 	if err != nil {
@@ -37,8 +37,8 @@ func Open(name, path string, starts ...Value) (master.Subsystem, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// Of makes an opened FMU a subsystem of a name, with all its inputs and outputs, any number
-// of times. The FMU stays the caller's, and open until the runs are closed.
+// Of returns an open FMU as a subsystem with this name, and all its inputs and outputs. It may be called any
+// number of times. The FMU belongs to the caller and must stay open until the runs are closed.
 func Of(name string, f *fmi.FMU, starts ...Value) (*Slave, error) {
 	c := Config{Name: name, FMU: f, Starts: starts, Cache: CacheDir()}
 	for k := range f.Description.Variables {

@@ -7,12 +7,10 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// probeInputDerivatives finds the highest order of input derivatives that the
-// FMU takes, up to the one asked for. FMI 2.0 has no attribute for it; many
-// FMUs take only the first order, some of these ignore the others with a mere
-// warning, and some are beyond repair after they have refused one. So orders
-// above the first are tried on an instance of its own, which is thrown away. An
-// FMU that lives only once in a process is not tried: it counts for order 1.
+// probeInputDerivatives finds the highest order of input derivatives that the FMU accepts, up to the one
+// wanted. FMI 2.0 has no attribute for it; many FMUs accept only the first order, some of these ignore
+// the others with a mere warning, and some cannot be used any more after refusing one. So orders above the
+// first are tested on a separate instance. For an FMU that can be instantiated only once the order is 1.
 func (s *Slave) probeInputDerivatives(e master.Experiment) error {
 	s.derivatives = 0
 	if !s.info.Caps.InputDerivatives {
@@ -22,7 +20,7 @@ func (s *Slave) probeInputDerivatives(e master.Experiment) error {
 		return err
 	}
 	if !s.config.FMU.Exports("fmi2SetRealInputDerivatives") {
-		return nil // a capability holds only if the code has it
+		return nil // the library does not have the function
 	}
 	s.derivatives = 1
 	if e.InputDerivatives < 2 || len(s.in) == 0 || s.config.once() {
@@ -39,9 +37,10 @@ func (s *Slave) probeInputDerivatives(e master.Experiment) error {
 	if err != nil {
 		return err
 	}
-	defer in.Free() // whatever state it is in: nothing depends on it
-	if s.setUp(in, e) != nil || in.EnterInitializationMode() != nil || s.set(in, s.starts.inside) != nil || in.ExitInitializationMode() != nil {
-		return nil // the real instance will say what is wrong
+	defer in.Free() // the error does not matter
+	if s.setUp(in, e) != nil || in.EnterInitializationMode() != nil || s.set(in, s.starts.inside) != nil ||
+		in.ExitInitializationMode() != nil {
+		return nil // the instance of the run will report the error
 	}
 	orders, zeros := make([]int32, len(s.in)), make([]float64, len(s.in))
 	for order := 2; order <= e.InputDerivatives; order++ {

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Quirk is a departure from what macrostep does with every FMU, for one that
-// needs it (fmi2 74). None is on by default.
+// Quirk is a deviation from the normal treatment, for an FMU that needs it (fmi2 74). None is on by default.
 type Quirk uint16
 
 // The quirks.
@@ -30,13 +29,11 @@ type QuirkInfo struct {
 	Name, Doc string
 }
 
-// Quirks returns all quirks there are. Four that fmi2 74 names are no switches,
-// because macrostep does so with every FMU: libraries are never unloaded
-// (noUnload), no stop time is told (noStopTime; StopTime is the opposite), Reset
-// is never called, and outputs are read early, in initialisation mode, and again
-// when it is left (earlyGet). Leaving out the first reading would serve nobody:
-// where the values are stale zeros (fmi2 71) the second one replaces them before
-// the first step.
+// Quirks returns all quirks. Four of fmi2 74 are not among them, because macrostep treats every FMU that way:
+// libraries are never unloaded (noUnload), the stop time is not set (noStopTime; StopTime is the opposite),
+// Reset is never called, and outputs are read early, in initialisation mode, and again after it
+// (earlyGet). The early values may be stale zeros (fmi2 71), but the later ones replace them before the
+// first step.
 func Quirks() []QuirkInfo {
 	return []QuirkInfo{
 		{InputsBeforeInit, "inputsBeforeInit", "set all inputs, also before initialisation mode"},              // fmi2 42
@@ -64,7 +61,7 @@ func ParseQuirk(name string) (Quirk, error) {
 	return 0, fmt.Errorf("there is no quirk %q; the quirks are %s", name, strings.Join(names, ", "))
 }
 
-// Has reports whether q holds all quirks of other.
+// Has reports whether q contains all quirks of other.
 func (q Quirk) Has(other Quirk) bool { return q&other == other }
 
 // Names lists the names of the quirks in q, sorted.

@@ -12,20 +12,18 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// readBackTolerance is what a Real may lose on its way through the FMU,
-// relative: conversions of units inside it, not single precision.
+// readBackTolerance is the largest relative change of a Real by the FMU: it allows for conversions of units,
+// not for single precision.
 const readBackTolerance = 1e-12
 
-// expectation is a value that was given or documented and should be there when
-// the initialisation is over.
+// expectation is a given or documented value that a variable should have after the initialisation.
 type expectation struct {
 	variable *description.ScalarVariable
 	value    Value
 }
 
-// expects reports whether a value given for a variable holds after the
-// initialisation: that of a parameter or exact start, and of an input that the
-// master does not drive. An approx start is a guess which may change.
+// expects reports whether a given value holds after the initialisation: that of a parameter or exact start,
+// and of an input that the master does not drive. An approx start is a guess that may change.
 func (s *Slave) expects(v *description.ScalarVariable) bool {
 	if v.Causality != description.Input {
 		return v.Initial == description.Exact
@@ -33,18 +31,17 @@ func (s *Slave) expects(v *description.ScalarVariable) bool {
 	return !s.drives(v)
 }
 
-// found is what the FMU has in place of an expectation, in words.
+// found compares the value of the FMU with an expectation.
 type found struct {
 	expectation
 	asked, is string
 	differs   bool
-	err       error // the FMU does not give the value
+	err       error // of reading the value
 }
 
-// readBack compares, after initialisation and before the first step, when every
-// variable may be read (fmi2 39), what was given and what the document says with
-// what the FMU has: some FMUs ignore values, clip them, compute them anew, or
-// start with other parameters than they document (fmi2 42).
+// readBack compares given and documented values with those of the FMU, after the initialisation and before
+// the first step, when every variable may be read (fmi2 39): some FMUs ignore values, clip them, recompute
+// them, or start with other parameters than they document (fmi2 42).
 func (s *Slave) readBack() error {
 	s.notes, s.revived, s.refused = nil, 0, nil
 	if s.config.Aside {
@@ -57,14 +54,15 @@ func (s *Slave) readBack() error {
 	for _, x := range list {
 		switch {
 		case x.err != nil:
-			s.notes = append(s.notes, fmt.Sprintf("%s.%s was set to %s; the FMU does not tell whether it keeps the value: %v", s.info.Name, x.variable.Name, x.asked, x.err))
+			s.notes = append(s.notes, fmt.Sprintf("%s.%s was set to %s; the FMU does not tell whether it keeps the value: %v",
+				s.info.Name, x.variable.Name, x.asked, x.err))
 		case x.differs:
 			s.notes = append(s.notes, fmt.Sprintf("%s.%s was set to %s and is %s after initialisation: the FMU does not keep the value",
 				s.info.Name, x.variable.Name, x.asked, x.is))
 		}
 	}
 	if s.config.once() {
-		return nil // it could not be made anew, if asking put it out of action
+		return nil // if a getter failed, no new instance could be made
 	}
 	s.asking.Store(true)
 	list, err = s.compare(s.documented)
@@ -88,14 +86,15 @@ func (s *Slave) readBack() error {
 		if s.config.Quirks.Has(SetStarts) {
 			remedy = "it does not keep what the quirk setStarts sets"
 		}
-		s.notes = append(s.notes, fmt.Sprintf("%s: of its parameters and free inputs the FMU starts %d with another value than modelDescription.xml documents: %s%s; the run uses the FMU's own values; %s",
+		s.notes = append(s.notes, fmt.Sprintf("%s: of its parameters and free inputs the FMU starts %d with another value "+
+			"than modelDescription.xml documents: %s%s; the run uses the FMU's own values; %s",
 			&s.info, n, strings.Join(others, ", "), more, remedy))
 	}
 	return nil
 }
 
-// compare reads variables after initialisation: those of one type in one call, or
-// one by one if the FMU refuses that.
+// compare reads variables after the initialisation: those of one type in one call, or one by one if the FMU
+// refuses that.
 func (s *Slave) compare(list []expectation) (all []found, err error) {
 	for kind := master.Real; kind <= master.String; kind++ {
 		var some []expectation
@@ -124,15 +123,16 @@ func (s *Slave) compare(list []expectation) (all []found, err error) {
 	return all, nil
 }
 
-// OtherStarts lists, in words, the documented start values that an instance does not have in
-// which nothing was set. What cannot be read is left out.
+// OtherStarts describes the documented start values that an instance does not have although nothing was set
+// in it. Variables that cannot be read are left out.
 func OtherStarts(c Config, in *fmi.Instance) (texts []string) {
 	c.Aside = true
 	s, d := &Slave{config: c, instance: in}, c.FMU.Description
 	var documented []expectation
 	for i := range d.Variables {
 		v := &d.Variables[i]
-		if !v.HasStart || v.AliasOf != 0 || v.Causality == description.Independent || v.Causality != description.Input && v.Initial != description.Exact {
+		if !v.HasStart || v.AliasOf != 0 || v.Causality == description.Independent ||
+			v.Causality != description.Input && v.Initial != description.Exact {
 			continue
 		}
 		documented = append(documented, expectation{v, documentedStart(v)})
@@ -146,11 +146,10 @@ func OtherStarts(c Config, in *fmi.Instance) (texts []string) {
 	return texts
 }
 
-// mostRevived is how often an FMU is made anew to ask it once more; then it is not
-// asked any more.
+// mostRevived is the largest number of new instances for reading refused variables.
 const mostRevived = 3
 
-// readInto reads variables and puts each.
+// readInto reads variables and calls put for each.
 func readInto[T any](get func([]description.ValueReference, []T) error, vr []description.ValueReference, put func(k int, v T)) error {
 	values := make([]T, len(vr))
 	err := get(vr, values)
@@ -200,7 +199,7 @@ func differ(kind master.Kind, a, b Value) bool {
 	return a.Integer != b.Integer || a.Boolean != b.Boolean || a.String != b.String
 }
 
-// text writes a value as that of a variable.
+// text returns a value of a variable for messages.
 func (s *Slave) text(v *description.ScalarVariable, x Value) string {
 	switch kindOf(v.Type) {
 	case master.Real:
@@ -213,9 +212,8 @@ func (s *Slave) text(v *description.ScalarVariable, x Value) string {
 	return fmt.Sprintf("%q", x.String)
 }
 
-// revive makes an instance anew that a refused getter has put out of action: from
-// an error no FMU goes on (fmi2 54), and one that only does not give the value of a
-// parameter need not end the run.
+// revive replaces an instance that a refused getter has put into an error state, from which no FMU goes on
+// (fmi2 54): a parameter that cannot be read should not end the run.
 func (s *Slave) revive(refused error) error {
 	if s.instance.State() == fmi.StateStepComplete {
 		return nil
@@ -225,7 +223,7 @@ func (s *Slave) revive(refused error) error {
 	}
 	s.revived++
 	s.refused = refused
-	defer s.asking.Store(s.asking.Swap(true)) // it has logged all of this before
+	defer s.asking.Store(s.asking.Swap(true)) // the first instance has logged the same
 	u := s.Staged()
 	if err := s.instance.Free(); err != nil {
 		return err
@@ -242,7 +240,7 @@ func (s *Slave) revive(refused error) error {
 	return s.leave()
 }
 
-// integerText names the item of an enumeration.
+// integerText returns an Integer, with the name of its item if it is an Enumeration.
 func (s *Slave) integerText(v *description.ScalarVariable, n int32) string {
 	if v.Type == description.Enumeration {
 		for _, item := range s.config.FMU.Description.Enumeration(v.DeclaredType) {
@@ -254,7 +252,7 @@ func (s *Slave) integerText(v *description.ScalarVariable, n int32) string {
 	return fmt.Sprint(n)
 }
 
-// Notes returns which given values the FMU did not keep, after ExitInit.
+// Notes returns, after ExitInit, warnings about given values that the FMU did not keep.
 func (s *Slave) Notes() []string { return s.notes }
 
 var _ master.Noter = (*Slave)(nil)

@@ -23,39 +23,37 @@ type Value struct {
 	String   string
 }
 
-// Config says which FMU becomes which subsystem.
+// Config describes an FMU as a subsystem.
 type Config struct {
 	Name    string // of the component
 	FMU     *fmi.FMU
 	Inputs  []string // variables that the master drives
-	Outputs []string // variables that are coupled or recorded: outputs, calculated parameters
+	Outputs []string // outputs and calculated parameters that are coupled or recorded
 	Watch   []string // further variables that are recorded
-	Params  []string // parameters that outputs of others give during the initialisation
-	// Monitor lists further Reals that are read with the outputs at each step,
-	// after the initialisation: of those that are no outputs here an internal
-	// port is made, behind the outputs.
+	Params  []string // parameters that outputs of other subsystems set during the initialisation
+	// Monitor lists further Reals that are read with the outputs at each step, after the initialisation.
+	// Those not in Outputs become internal ports after the outputs.
 	Monitor   []Monitored
-	Starts    []Value // parameters and start values that are given; all others are left to the FMU, but for inputs
-	Stateless bool    // outputs are a function of the inputs of the same instant
+	Starts    []Value // given parameters and start values; all others are left to the FMU, except those of inputs
+	Stateless bool    // outputs are a function of the inputs at the same time
 	Options   fmi.InstanceOptions
-	// Restarts is how often the process of the instance of the run may be replaced
-	// (fmi.InstanceOptions.Restarts); it takes Options.Launcher. 0 = never.
+	// Restarts is how often the process of the instance may be replaced (fmi.InstanceOptions.Restarts); it
+	// requires Options.Launcher. 0 = never.
 	Restarts int
-	// Cache is the folder for what is measured about the FMU, see CacheDir;
-	// "" measures each time.
+	// Cache is the folder for measurements of the FMU, see CacheDir; "" = measure each time.
 	Cache  string
 	Quirks Quirk
 
-	Aside bool // it is beside the instance of the run: what it was given is not read back
+	Aside bool // it is not the instance of the run: given values are not read back
 }
 
-// once reports whether no second instance can be made beside the one of the run.
-// One in a process of its own can.
+// once reports whether no second instance can be made in addition to that of the run. In processes of their
+// own several can.
 func (c *Config) once() bool {
 	return c.Options.Launcher == nil && c.FMU.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess
 }
 
-// load makes known what the library exports.
+// load finds the exports of the library.
 func (c *Config) load() (err error) {
 	if c.Options.Launcher == nil {
 		_, err = c.FMU.Load(c.Name)
@@ -65,61 +63,59 @@ func (c *Config) load() (err error) {
 	return err
 }
 
-// Monitored is a variable that an algorithm wants to see.
+// Monitored is a variable that is read with the outputs for the algorithm.
 type Monitored struct {
 	Variable string
-	Level    master.Level // NoLevel = as the description tells
+	Level    master.Level // NoLevel = that of the description
 }
 
 // Slave is an FMU as a subsystem.
 type Slave struct {
 	config  Config
 	info    master.Info
-	in, out []signal // Reals; out holds the outputs, then what is only monitored
-	coupled int      // those of out that are outputs
+	in, out []signal // Reals; out holds the outputs, then variables that are only monitored
+	coupled int      // number of outputs in out
 	watch   []signal
 	params  []signal
-	// What may be set between steps, beside the inputs.
+	// Variables that may be set between steps.
 	tunables     []signal
 	tunablePorts []master.Port
 
-	starts startValues // what is set before the first step
+	starts startValues // set before the first step
 
 	discreteIn, discreteOut []signal
 
-	// What is exchanged: initPlan in initialisation mode, where only outputs may
-	// be read (fmi2 39), stepPlan after it, which has the watched variables
-	// behind the outputs. Strings do not fit into the crossing of the step.
+	// Exchanged variables: initPlan in initialisation mode, where only outputs may be read (fmi2 39), and
+	// stepPlan after it, with the watched variables after the outputs. Strings need calls of their own.
 	initPlan, stepPlan fmi.StepPlan
 	initUnknowns       unknowns      // of directional derivatives in initialisation mode
-	initTrial          trial         // of asking for them
-	linear             linearization // after it
+	initTrial          trial         // of these
+	linear             linearization // after initialisation mode
 	stringInVR         []description.ValueReference
 	stringOutVR        []description.ValueReference // outputs first, then watched variables
-	outStrings         int                          // those that are outputs
+	outStrings         int                          // number of outputs in stringOutVR
 
 	instance   *fmi.Instance
 	live       atomic.Pointer[fmi.Instance] // the same, for other goroutines
-	experiment master.Experiment            // that the instance was told
+	experiment master.Experiment            // of the instance
 	stepper    *fmi.Stepper
-	before     uint64 // ticks that the instance took before its first step
+	before     uint64 // ticks of the instance before its first step
 	stringIn   []string
-	// stringOut is as long as what is read now: without the watched variables
-	// in initialisation mode.
+	// stringOut has the watched variables only after initialisation mode.
 	stringOut    []string
 	stringsDirty bool          // stringIn differs from what the FMU has
-	stale        bool          // the FMU went back to a saved state; its outputs are not read yet
-	undoable     bool          // the next steps may be followed by a restore to before their start
-	unpromised   string        // what such steps do otherwise, see master.Replay
-	derivatives  int           // highest order of input derivatives that it takes
-	given        []expectation // of what was given
-	documented   []expectation // of parameters that were not
+	stale        bool          // a state was restored, and the outputs are not read yet
+	undoable     bool          // a later restore may go back to before the next steps
+	unpromised   string        // how such steps differ, see master.Replay
+	derivatives  int           // highest accepted order of input derivatives
+	given        []expectation // of given values
+	documented   []expectation // of documented values that were not given
 	notes        []string      // about the initialisation
-	revived      int           // times that the instance was made anew after it was asked
-	refused      error         // what it answered
-	asking       atomic.Bool   // for what it may refuse
+	revived      int           // new instances after refused getters
+	refused      error         // the last refusal
+	asking       atomic.Bool   // reading variables that the FMU may refuse
 	clock        clock
-	waited       bool // a long wait for a pending step was told
+	waited       bool // a long wait for a pending step was reported
 }
 
 var (
@@ -139,8 +135,8 @@ var (
 	_ master.Terminator            = (*Slave)(nil)
 )
 
-// New describes the subsystem; the FMU is not touched. Variables that do not
-// exist, have another causality, or cannot be set are errors.
+// New describes the subsystem. It makes no call of the FMU. Variables that do not exist, have another
+// causality, or cannot be set are errors.
 func New(c Config) (*Slave, error) {
 	s := &Slave{config: c}
 	if err := s.describe(&c); err != nil {
@@ -158,7 +154,7 @@ func New(c Config) (*Slave, error) {
 // Info describes the FMU.
 func (s *Slave) Info() *master.Info { return &s.info }
 
-// planStep lists what one crossing sets and gets.
+// planStep lists the variables that are set and read at each step.
 func (s *Slave) planStep() {
 	p := &s.initPlan
 	p.RealIn = references(s.in, master.Real)
@@ -196,8 +192,8 @@ func references(list []signal, kind master.Kind) []description.ValueReference {
 	return out
 }
 
-// EnterInit instantiates the FMU, sets parameters and start values and enters
-// initialisation mode (fmi2 40–42).
+// EnterInit instantiates the FMU, sets parameters and start values, and enters initialisation mode
+// (fmi2 40–42).
 func (s *Slave) EnterInit(_ context.Context, e master.Experiment) error {
 	s.stale, s.before, s.experiment = false, 0, e
 	s.linear.before, s.linear.displaced = nil, false
@@ -212,8 +208,8 @@ func (s *Slave) EnterInit(_ context.Context, e master.Experiment) error {
 	return s.enter(e)
 }
 
-// instantiate makes the instance. While it is only asked what it has, what it
-// logs about that is a matter of debugging.
+// instantiate makes the instance. Log messages about variables that it may refuse to read are only for
+// debugging.
 func (s *Slave) instantiate() (err error) {
 	o := s.config.Options
 	o.Restarts = s.config.Restarts
@@ -253,7 +249,7 @@ func (s *Slave) enter(e master.Experiment) error {
 	if err := s.prepare(s.initPlan); err != nil {
 		return err
 	}
-	// What is staged first is what the FMU has.
+	// The first staged values are those that the FMU has.
 	copy(s.stepper.RealIn, s.info.StartIn)
 	if err := s.SetDiscrete(s.info.StartDiscreteIn); err != nil {
 		return err
@@ -268,11 +264,11 @@ func (s *Slave) EnterAgain(e master.Experiment) error {
 	return s.enter(e)
 }
 
-// UsesStop reports whether the FMU is told the stop time. It obliges the FMU to refuse steps
-// beyond it; few use it, and some refuse a last step that ends there but for rounding (fmi2 40).
+// UsesStop reports whether the FMU gets the stop time. An FMU with a stop time must refuse steps beyond it;
+// few FMUs use it, and some refuse a last step that ends there up to rounding (fmi2 40).
 func (s *Slave) UsesStop() bool { return s.config.Quirks.Has(StopTime) }
 
-// setUp tells an instance the experiment, and parameters and start values.
+// setUp sets the experiment, parameters and start values of an instance.
 func (s *Slave) setUp(in *fmi.Instance, e master.Experiment) error {
 	x := fmi.Experiment{Start: e.Start}
 	if e.HasTol {
@@ -287,7 +283,7 @@ func (s *Slave) setUp(in *fmi.Instance, e master.Experiment) error {
 	return s.set(in, s.starts.before)
 }
 
-// prepare makes the crossing of a plan; the values staged so far are kept.
+// prepare makes the stepper of a plan and keeps the staged values.
 func (s *Slave) prepare(plan fmi.StepPlan) error {
 	next, err := s.instance.NewStepper(plan)
 	if err != nil {
@@ -303,7 +299,7 @@ func (s *Slave) prepare(plan fmi.StepPlan) error {
 	return nil
 }
 
-// NoRestoreBefore returns or withdraws the promise for the following steps.
+// NoRestoreBefore sets or withdraws the promise for the following steps.
 func (s *Slave) NoRestoreBefore(promised bool) {
 	s.undoable = !promised
 	if s.stepper != nil {
@@ -311,8 +307,8 @@ func (s *Slave) NoRestoreBefore(promised bool) {
 	}
 }
 
-// SetParameter sets a parameter in initialisation mode (fmi2 39: initial is exact),
-// also for instances that are set up as this one is.
+// SetParameter sets a parameter in initialisation mode (fmi2 39: initial is exact), also of later instances
+// made for tests.
 func (s *Slave) SetParameter(k int, v master.Values) error {
 	g := s.params[k]
 	var value Value
@@ -331,7 +327,7 @@ func (s *Slave) SetParameter(k int, v master.Values) error {
 	return s.set(s.instance, batch{{g.variable, value}})
 }
 
-// EvalInit sets the staged inputs and gets the outputs, in initialisation mode.
+// EvalInit sets the staged inputs and reads the outputs, in initialisation mode.
 func (s *Slave) EvalInit() error {
 	if err := s.stepper.Write(); err != nil {
 		return s.refusedInput(err)
@@ -342,8 +338,7 @@ func (s *Slave) EvalInit() error {
 	return s.read()
 }
 
-// ExitInit leaves initialisation mode and gets outputs and watched variables at
-// the start.
+// ExitInit leaves initialisation mode and reads outputs and watched variables at the start.
 func (s *Slave) ExitInit() error {
 	if err := s.leave(); err != nil {
 		return err
@@ -379,7 +374,7 @@ func (s *Slave) writeStrings() error {
 	return nil
 }
 
-// read gets everything at a communication point.
+// read reads all outputs and watched variables.
 func (s *Slave) read() error {
 	if err := s.settle(); err != nil {
 		return err
@@ -398,8 +393,8 @@ func (s *Slave) readStrings() error {
 	return s.instance.GetString(s.stringOutVR[:len(s.stringOut)], s.stringOut)
 }
 
-// refresh reads what is there after going back to a saved state. It waits until
-// someone asks: many FMUs take longer for it than for a step.
+// refresh reads the outputs after a restore. It is called only when they are needed, because in many FMUs
+// reading then takes longer than a step.
 func (s *Slave) refresh() error {
 	if !s.stale {
 		return nil
@@ -407,7 +402,7 @@ func (s *Slave) refresh() error {
 	return s.read()
 }
 
-// SetInputs stages u for the crossing of the next step.
+// SetInputs stages u for the next step.
 func (s *Slave) SetInputs(u []float64) error {
 	copy(s.stepper.RealIn, u)
 	return nil
@@ -430,11 +425,12 @@ func (s *Slave) SetDiscrete(v *master.Values) error {
 	return nil
 }
 
-// PrepareInputDerivatives makes the step send derivatives up to order. Groups
-// are made after it.
+// PrepareInputDerivatives makes the following steps send derivatives up to order. It must be called before
+// groups are made.
 func (s *Slave) PrepareInputDerivatives(order int) error {
 	if order > s.derivatives {
-		return fmt.Errorf("%w: the FMU accepts input derivatives up to order %d, not %d; choose a lower order", master.ErrCapability, s.derivatives, order)
+		return fmt.Errorf("%w: the FMU accepts input derivatives up to order %d, not %d; choose a lower order",
+			master.ErrCapability, s.derivatives, order)
 	}
 	if s.stepPlan.DerivativeOrders == order {
 		return nil
@@ -446,13 +442,13 @@ func (s *Slave) PrepareInputDerivatives(order int) error {
 	return s.read()
 }
 
-// SetInputDerivatives stages du for the crossing of the next step.
+// SetInputDerivatives stages du for the next step.
 func (s *Slave) SetInputDerivatives(order int, du []float64) error {
 	copy(s.stepper.Derivatives[(order-1)*len(s.in):order*len(s.in)], du)
 	return nil
 }
 
-// Step sets the staged inputs, steps and gets the outputs in one crossing.
+// Step sets the staged inputs, steps and reads the outputs in one batch of calls.
 func (s *Slave) Step(ctx context.Context, t, H float64) (float64, error) {
 	if err := s.post(t, H); err != nil {
 		return t, err
@@ -483,7 +479,7 @@ func (s *Slave) collect(ctx context.Context, t, H float64) (float64, error) {
 	return s.after(ctx, t, H, status, err)
 }
 
-// Substep is Step without getting the outputs.
+// Substep is Step without reading the outputs.
 func (s *Slave) Substep(ctx context.Context, t, h float64) (float64, error) {
 	if err := s.settle(); err != nil {
 		return t, err
@@ -498,8 +494,8 @@ func (s *Slave) Substep(ctx context.Context, t, h float64) (float64, error) {
 	return s.after(ctx, t, h, status, err)
 }
 
-// after judges the outcome of a step (fmi2 51–55). The error is that of the
-// call that gave the status, whichever of the crossing it was.
+// after evaluates the outcome of a step (fmi2 51–55). err is that of the call that returned the status,
+// which may be any of the batch.
 func (s *Slave) after(ctx context.Context, t, H float64, status fmi.Status, err error) (float64, error) {
 	if pending(status, err) {
 		if err = s.await(ctx, t, H); err == nil {
@@ -520,21 +516,20 @@ func (s *Slave) after(ctx context.Context, t, H float64, status fmi.Status, err 
 	return t, s.refusedInput(err)
 }
 
-// pending reports whether a step goes on in the background. Only doStep may do so:
-// for any other call the status is an error.
+// pending reports whether a step continues in the background. Only fmi2DoStep may return Pending: from any
+// other function it is an error.
 func pending(status fmi.Status, err error) bool {
 	var refused *fmi.StatusError
 	return status == fmi.StatusPending && (err == nil || errors.As(err, &refused) && refused.Func == "fmi2DoStep")
 }
 
-// derivativesRefused tells what to do about an FMU that claims to interpolate
-// its inputs and does not.
+// derivativesRefused adds the remedy for an FMU that declares canInterpolateInputs without doing so.
 func derivativesRefused(err error) error {
 	return fmt.Errorf("%w; the FMU declares canInterpolateInputs and does not take input derivatives: "+
 		"with delivery=substeps macrostep samples the polynomials instead", err)
 }
 
-// discarded asks whether the FMU wants the end, and how far it got (fmi2 52, 69).
+// discarded queries whether the FMU ends the simulation, and the time reached (fmi2 52, 69).
 func (s *Slave) discarded(t, H float64, cause error) (float64, error) {
 	end, refused := s.instance.GetBooleanStatus(fmi.Terminated)
 	last, unknown := s.instance.GetRealStatus(fmi.LastSuccessfulTime)
@@ -545,7 +540,7 @@ func (s *Slave) discarded(t, H float64, cause error) (float64, error) {
 		}
 		return reached, fmt.Errorf("%w at t = %.12g s: %w", master.ErrDiscard, reached, cause)
 	}
-	s.stale = true // the values where it ended can be got
+	s.stale = true // the values at the end can be read
 	const rounding = 1e-9
 	if slack := rounding*H + 4*0x1p-52*max(math.Abs(t), math.Abs(t+H)); unknown == nil && !(last >= t-slack && last <= t+H+slack) {
 		unknown = fmt.Errorf("fmi2LastSuccessfulTime is %.12g s, outside of the step", last)
@@ -559,10 +554,9 @@ func (s *Slave) discarded(t, H float64, cause error) (float64, error) {
 	return last, fmt.Errorf("%w at t = %.12g s: %w", master.ErrTerminated, last, cause)
 }
 
-// await polls an asynchronous step to its end (fmi2 53); the error is as if
-// doStep had returned it. When ctx ends the step is cancelled; one that cannot
-// be is waited for, because an FMU in the middle of a step cannot be freed. A
-// long wait is told, once.
+// await polls an asynchronous step until its end (fmi2 53); the error is as if fmi2DoStep had returned it.
+// When ctx ends, the step is cancelled; if that fails, await waits for it, because an FMU cannot be freed
+// during a step. A long wait is reported once.
 func (s *Slave) await(ctx context.Context, t, H float64) error {
 	const shortest, longest = 50 * time.Microsecond, 5 * time.Millisecond
 	pause := shortest
@@ -571,7 +565,7 @@ func (s *Slave) await(ctx context.Context, t, H float64) error {
 	for {
 		status, err := s.instance.GetStatus(fmi.DoStepStatus)
 		if err != nil && s.instance.State() == fmi.StateStepInProgress {
-			// The FMU does not tell when its step is done.
+			// The FMU does not report the end of its step.
 			return errors.Join(err, s.instance.CancelStep())
 		}
 		if status != fmi.StatusPending {
@@ -592,17 +586,18 @@ func (s *Slave) await(ctx context.Context, t, H float64) error {
 			if limit := s.config.Options.StepTimeout; limit > 0 {
 				until = fmt.Sprintf("for at most %v", limit)
 			}
-			s.instance.Tell(fmt.Sprintf("the step from t = %.12g s by %.12g s is pending for more than %v (fmi2DoStep returned Pending); it is waited for %s", t, H, patience, until))
+			s.instance.Tell(fmt.Sprintf("the step from t = %.12g s by %.12g s is pending for more than %v (fmi2DoStep returned Pending); "+
+				"it is waited for %s", t, H, patience, until))
 		}
 		pause = min(2*pause, longest)
 	}
 }
 
-// patience is how long a step may be pending before that is told.
+// patience is how long a step may be pending before that is reported.
 const patience = 5 * time.Second
 
-// Outputs copies the outputs at the communication point that the FMU is at. In
-// initialisation mode it leaves the entries of internal ports as they are.
+// Outputs copies the outputs at the present time of the FMU. In initialisation mode it does not change the
+// entries of internal ports.
 func (s *Slave) Outputs(y []float64) error {
 	if err := s.refresh(); err != nil {
 		return err
@@ -611,7 +606,7 @@ func (s *Slave) Outputs(y []float64) error {
 	return nil
 }
 
-// Discrete copies the discrete outputs at the communication point that the FMU is at.
+// Discrete copies the discrete outputs at the present time of the FMU.
 func (s *Slave) Discrete(v *master.Values) error {
 	if err := s.refresh(); err != nil {
 		return err
@@ -638,7 +633,7 @@ func (s *Slave) Watched(v *master.Values) error {
 	return nil
 }
 
-// SaveState keeps the state of the FMU; a state given is reused.
+// SaveState saves the state of the FMU; the memory of reuse is reused.
 func (s *Slave) SaveState(reuse master.State) (master.State, error) {
 	if err := s.settle(); err != nil {
 		return nil, err
@@ -651,7 +646,7 @@ func (s *Slave) SaveState(reuse master.State) (master.State, error) {
 	return state, nil
 }
 
-// RestoreState goes back to a state. Staged inputs stay staged.
+// RestoreState restores a state. Staged inputs stay staged.
 func (s *Slave) RestoreState(state master.State) error {
 	if err := s.instance.SetFMUState(state.(*fmi.FMUState)); err != nil {
 		return err
@@ -660,14 +655,13 @@ func (s *Slave) RestoreState(state master.State) error {
 	return nil
 }
 
-// restored notes that the FMU went back: it has the strings of that state again.
+// restored marks outputs and strings as those of a restored state.
 func (s *Slave) restored() {
 	s.stale, s.stringsDirty = true, len(s.stringIn) > 0
 	s.linear.displaced = false
 }
 
-// FreeState returns the memory of a state back. Where the FMU may not be called
-// for it, the state ends with the instance.
+// FreeState frees a state. If the FMU may not be called for that, the state ends with the instance.
 func (s *Slave) FreeState(state master.State) error {
 	switch s.instance.State() {
 	case fmi.StateFatal, fmi.StateFreed, fmi.StateStepInProgress:
@@ -676,7 +670,7 @@ func (s *Slave) FreeState(state master.State) error {
 	return s.instance.FreeFMUState(state.(*fmi.FMUState))
 }
 
-// Seconds is the time spent inside the FMU since its initialisation.
+// Seconds returns the time spent inside the FMU since its initialisation.
 func (s *Slave) Seconds() float64 {
 	if s.instance == nil || s.before == 0 {
 		return 0
@@ -684,7 +678,7 @@ func (s *Slave) Seconds() float64 {
 	return float64(s.instance.Ticks()-s.before) / fmi.TickRate()
 }
 
-// Terminate ends the FMU regularly, if the state it is in allows that (fmi2 62).
+// Terminate ends the FMU regularly, if its state allows that (fmi2 62).
 func (s *Slave) Terminate() error {
 	if s.instance == nil || s.config.Quirks.Has(NoTerminate) {
 		return nil
@@ -696,7 +690,7 @@ func (s *Slave) Terminate() error {
 	return nil
 }
 
-// Close frees the instance. The FMU stays open; it belongs to whoever opened it.
+// Close frees the instance. The FMU stays open.
 func (s *Slave) Close() error {
 	if s.instance == nil {
 		return nil
@@ -704,8 +698,8 @@ func (s *Slave) Close() error {
 	return s.instance.Free()
 }
 
-// Waiting tells in which call an FMU in a process of its own is, and since when; ""
-// if in none. Another goroutine may ask, while the subsystem is called.
+// Waiting returns the present call of an FMU in a process of its own, and its start; "" = none. Another
+// goroutine may call it during calls of the subsystem.
 func (s *Slave) Waiting() (call string, since time.Time) {
 	if in := s.live.Load(); in != nil {
 		return in.Waiting()
@@ -713,8 +707,7 @@ func (s *Slave) Waiting() (call string, since time.Time) {
 	return "", time.Time{}
 }
 
-// apartCost is what the step of an FMU in a process of its own takes from the thread
-// that asks for it (s).
+// apartCost is the time (s) that the step of an FMU in a process of its own takes on the calling thread.
 const apartCost = 5e-6
 
 // StepCost returns the cost of a step of the FMU in an earlier run with the macro step H.
@@ -725,7 +718,7 @@ func (s *Slave) StepCost(H float64) (seconds float64, known bool) {
 	return s.store().Cost(H)
 }
 
-// KeepStepCost keeps the cost of a step.
+// KeepStepCost stores the cost of a step.
 func (s *Slave) KeepStepCost(H, seconds float64) {
 	if s.config.Options.Launcher == nil {
 		s.store().KeepCost(H, seconds)

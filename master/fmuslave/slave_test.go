@@ -16,11 +16,12 @@ import (
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/fmuslave"
+	"github.com/macrostep/macrostep/master/internal/slavetest"
 	"github.com/macrostep/macrostep/master/mastertest"
 	"github.com/macrostep/macrostep/test/probe"
 )
 
-// named lists the variables of one causality and, but "", one type.
+// named lists the variables of one causality.
 func named(f *fmi.FMU, c description.Causality) []string {
 	var out []string
 	for _, v := range f.Description.Variables {
@@ -31,32 +32,21 @@ func named(f *fmi.FMU, c description.Causality) []string {
 	return out
 }
 
-// Every FMU of ours keeps the contract of master.
+// Every FMU of ours keeps the contract of master, with local variables monitored, too.
 func TestConformance(t *testing.T) {
+	const linear = "A[1,2]=1 A[2,1]=-40 A[2,2]=-1 B[2,1]=3 C[1,1]=1 C[2,2]=1 D[3,2]=2 x0[1]=1"
 	for _, name := range fmus.Names() {
 		t.Run(name, func(t *testing.T) {
 			f := example(t, name)
-			var starts []fmuslave.Value
-			if name == "linear" || name == "blackbox" {
-				for _, s := range []struct {
-					name string
-					v    float64
-				}{{"A[1,2]", 1}, {"A[2,1]", -40}, {"A[2,2]", -1}, {"B[2,1]", 3}, {"C[1,1]", 1}, {"C[2,2]", 1}, {"D[3,2]", 2}, {"x0[1]", 1}} {
-					starts = append(starts, fmuslave.Value{Variable: s.name, Real: s.v})
-				}
+			starts := slavetest.Reals(t, map[string]string{
+				"linear": linear, "blackbox": linear, "chain": "c=1e3 d=1 C=0 D=0 rtol=1e-10", // slow, linear and undisturbed
+			}[name])
+			if name == "chain" {
+				starts = append(starts, ints("impulses", 0, "contacts", 0)...)
 			}
 			// One step of symplectic Euler is far from what derivatives say.
 			if _, ok := f.Description.Variable("micro_steps"); ok && !strings.HasPrefix(name, "quarter_") {
-				starts = append(starts, fmuslave.Value{Variable: "micro_steps", Integer: 1000})
-			}
-			if name == "chain" { // slow, linear and undisturbed
-				for _, s := range []struct {
-					name string
-					v    float64
-				}{{"c", 1e3}, {"d", 1}, {"C", 0}, {"D", 0}, {"rtol", 1e-10}} {
-					starts = append(starts, fmuslave.Value{Variable: s.name, Real: s.v})
-				}
-				starts = append(starts, fmuslave.Value{Variable: "impulses"}, fmuslave.Value{Variable: "contacts"})
+				starts = append(starts, ints("micro_steps", 1000)...)
 			}
 			H := 1e-3
 			if name == "crane_hydraulics" { // its oil is stiff
@@ -67,9 +57,13 @@ func TestConformance(t *testing.T) {
 			for i := range u {
 				u[i] = 0.3 + 0.1*float64(i)
 			}
-			fresh := func() (master.Subsystem, error) {
-				return fmuslave.New(fmuslave.Config{Name: name, FMU: f, Inputs: in, Outputs: named(f, description.Output), Starts: starts})
+			c := fmuslave.Config{Name: name, FMU: f, Inputs: in, Outputs: named(f, description.Output), Starts: starts}
+			if slices.Contains([]string{"mass_force", "quarter_wheel_a", "linear"}, name) {
+				for _, v := range named(f, description.Local) {
+					c.Monitor = append(c.Monitor, fmuslave.Monitored{Variable: v})
+				}
 			}
+			fresh := func() (master.Subsystem, error) { return fmuslave.New(c) }
 			if err := mastertest.TestSubsystem(fresh, u, 0.5, H); err != nil {
 				t.Error(err)
 			}
@@ -159,9 +153,8 @@ func TestRefused(t *testing.T) {
 
 // Two names of one input are not both driven (fmi2 67).
 func TestDrivenTwice(t *testing.T) {
-	f := open(t, "twin inputs", func() (string, error) {
-		return probe.Pack(work, "twins", strings.Replace(probe.Description("twins", "", ""), `name="ud" valueReference="1"`, `name="ud" valueReference="0"`, 1))
-	})
+	f := slavetest.Packed(t, "twins", slavetest.Changed(t, probe.Description("twins", "", ""),
+		`name="ud" valueReference="1"`, `name="ud" valueReference="0"`))
 	for _, in := range [][]string{{"u"}, {"ud"}, {"mode", "u"}} { // mode has the same reference, of another type
 		_, err := fmuslave.New(fmuslave.Config{Name: "c", FMU: f, Inputs: in})
 		must(t, err)
@@ -242,7 +235,7 @@ func TestStartOfAliases(t *testing.T) {
 			text := probe.Description("aliases", "", "")
 			text = text[:strings.Index(text, "<ModelStructure>")] + "<ModelStructure><Outputs/></ModelStructure></fmiModelDescription>"
 			text = strings.NewReplacer(c.replace...).Replace(text)
-			f := open(t, "aliases "+c.name, func() (string, error) { return probe.Pack(work, "aliases", text) })
+			f := slavetest.Packed(t, "aliases "+c.name, text)
 			var trace bytes.Buffer
 			s := started(t, fmuslave.Config{Name: "c", FMU: f, Inputs: []string{"u"}, Starts: c.starts, Options: fmi.InstanceOptions{Trace: fmi.NewTrace(&trace)}})
 			if got := s.Info().StartIn[0]; got != c.u {
@@ -286,12 +279,24 @@ func TestEnds(t *testing.T) {
 	}{
 		{"never entered", func(*fmuslave.Slave) {}, ""},
 		{"initialisation", func(s *fmuslave.Slave) { s.EnterInit(t.Context(), master.Experiment{}) }, "FreeInstance"},
-		{"started", func(s *fmuslave.Slave) { start(t, s) }, "Terminate FreeInstance"},
-		{"stepped", func(s *fmuslave.Slave) { start(t, s); s.Step(t.Context(), 0, 1) }, "Terminate FreeInstance"},
-		{"discarded", func(s *fmuslave.Slave) { start(t, s); s.Step(t.Context(), 1, 1); s.Step(t.Context(), 2, 1) }, "Terminate FreeInstance"},
-		{"error", func(s *fmuslave.Slave) { start(t, s); s.Step(t.Context(), 1, 1); s.Step(t.Context(), 2, 1) }, "FreeInstance"},
-		{"fatal", func(s *fmuslave.Slave) { start(t, s); s.Step(t.Context(), 1, 1); s.Step(t.Context(), 2, 1) }, "DoStep"},
-		{"terminate fails", func(s *fmuslave.Slave) { start(t, s) }, "Terminate FreeInstance"},
+		{"started", func(s *fmuslave.Slave) { slavetest.Start(t, s, master.Experiment{}) }, "Terminate FreeInstance"},
+		{"stepped", func(s *fmuslave.Slave) { slavetest.Start(t, s, master.Experiment{}); s.Step(t.Context(), 0, 1) }, "Terminate FreeInstance"},
+		{"discarded", func(s *fmuslave.Slave) {
+			slavetest.Start(t, s, master.Experiment{})
+			s.Step(t.Context(), 1, 1)
+			s.Step(t.Context(), 2, 1)
+		}, "Terminate FreeInstance"},
+		{"error", func(s *fmuslave.Slave) {
+			slavetest.Start(t, s, master.Experiment{})
+			s.Step(t.Context(), 1, 1)
+			s.Step(t.Context(), 2, 1)
+		}, "FreeInstance"},
+		{"fatal", func(s *fmuslave.Slave) {
+			slavetest.Start(t, s, master.Experiment{})
+			s.Step(t.Context(), 1, 1)
+			s.Step(t.Context(), 2, 1)
+		}, "DoStep"},
+		{"terminate fails", func(s *fmuslave.Slave) { slavetest.Start(t, s, master.Experiment{}) }, "Terminate FreeInstance"},
 		{"enter fails", func(s *fmuslave.Slave) { s.EnterInit(t.Context(), master.Experiment{}) }, "FreeInstance"},
 		{"exit fails", func(s *fmuslave.Slave) {
 			s.EnterInit(t.Context(), master.Experiment{})
@@ -333,7 +338,7 @@ func TestSecondLife(t *testing.T) {
 	s := newSlave(t, fmuslave.Config{Name: "c", FMU: probeFMU(t, probe.Everything), Inputs: []string{"u", "s"}, Outputs: []string{"x", "quoted"}})
 	var first []float64
 	for life := range 2 {
-		startAt(t, s, master.Experiment{InputDerivatives: 2})
+		slavetest.Start(t, s, master.Experiment{InputDerivatives: 2})
 		if s.Seconds() != 0 {
 			t.Errorf("life %d begins with %g s", life, s.Seconds())
 		}
@@ -491,8 +496,8 @@ func TestDerivativesRefused(t *testing.T) {
 
 // Input derivatives arrive, for one step each, and survive nothing.
 func TestDerivatives(t *testing.T) {
-	s := newSlave(t, fmuslave.Config{Name: "c", FMU: probeFMU(t, probe.Everything), Inputs: []string{"ud", "u"}, Outputs: []string{"x"}})
-	startAt(t, s, master.Experiment{InputDerivatives: 2})
+	c := fmuslave.Config{Name: "c", FMU: probeFMU(t, probe.Everything), Inputs: []string{"ud", "u"}, Outputs: []string{"x"}}
+	s := startedAt(t, c, master.Experiment{InputDerivatives: 2})
 	must(t, s.SetInputs([]float64{0, 1}))
 	if err := s.PrepareInputDerivatives(3); !errors.Is(err, master.ErrCapability) {
 		t.Errorf("order 3: %v", err)
@@ -596,36 +601,15 @@ func TestFreeStateAfterFatal(t *testing.T) {
 	}
 }
 
-func TestDirectionalDerivative(t *testing.T) {
-	s := started(t, fmuslave.Config{
-		Name: "c", FMU: probeFMU(t, probe.Everything), Inputs: []string{"ud", "u"}, Outputs: []string{"x", "y", "echo_ud"}, Watch: []string{"w"},
-	})
-	dy := make([]float64, 3)
-	must(t, s.DirectionalDerivative([]float64{3, 5}, dy))
-	if want := []float64{0, 10, 3}; !slices.Equal(dy, want) {
-		t.Errorf("dy = %v, want %v", dy, want)
-	}
-}
-
 // calculated is a probe whose x has an exact start and whose q is a calculated
 // parameter.
 func calculated(t *testing.T) *fmi.FMU {
 	t.Helper()
-	return open(t, "calculated", func() (string, error) {
-		d := probe.Description("calculated", probe.Everything, "")
-		for _, change := range [][2]string{
-			{`causality="output"><Real unit="km" nominal="100"/>`, `causality="output" initial="exact"><Real unit="km" nominal="100" start="0"/>`},
-			{`name="q" valueReference="8" causality="output"`, `name="q" valueReference="8" causality="calculatedParameter" variability="fixed"`},
-			{`      <Unknown index="9" dependencies=""/>` + "\n", ``},
-			{`<InitialUnknowns>` + "\n" + `      <Unknown index="3" dependencies=""/>`, `<InitialUnknowns>`},
-		} {
-			if strings.Count(d, change[0]) != 1 {
-				return "", fmt.Errorf("%q is not in the description once", change[0])
-			}
-			d = strings.Replace(d, change[0], change[1], 1)
-		}
-		return probe.Pack(work, "calculated", d)
-	})
+	return slavetest.Packed(t, "calculated", slavetest.Changed(t, probe.Description("calculated", probe.Everything, ""),
+		`causality="output"><Real unit="km" nominal="100"/>`, `causality="output" initial="exact"><Real unit="km" nominal="100" start="0"/>`,
+		`name="q" valueReference="8" causality="output"`, `name="q" valueReference="8" causality="calculatedParameter" variability="fixed"`,
+		`      <Unknown index="9" dependencies=""/>`+"\n", ``,
+		`<InitialUnknowns>`+"\n"+`      <Unknown index="3" dependencies=""/>`, `<InitialUnknowns>`))
 }
 
 // Derivatives are asked for unknowns of the mode only: in the initialisation not

@@ -11,18 +11,18 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// startValues are all values set before the first step: inputs inside
-// initialisation mode, everything else before it is entered (fmi2 39, 42).
+// startValues holds all values set before the first step: inputs inside initialisation mode, other variables
+// before it is entered (fmi2 39, 42).
 type startValues struct{ before, inside batch }
 
-// batch is values that are set together, by type.
+// batch is a list of values that are set together.
 type batch []expectation
 
 func (b *batch) add(v *description.ScalarVariable, value Value) {
 	*b = append(*b, expectation{v, value})
 }
 
-// remove takes a variable out of the batch, if it is there.
+// remove removes a variable.
 func (b *batch) remove(v *description.ScalarVariable) {
 	*b = slices.DeleteFunc(*b, func(x expectation) bool { return aliasOf(x.variable) == aliasOf(v) })
 }
@@ -32,8 +32,8 @@ func (b batch) of(kind master.Kind) batch {
 	return slices.DeleteFunc(slices.Clone(b), func(x expectation) bool { return kindOf(x.variable.Type) != kind })
 }
 
-// set sets the values of a batch. After Discard, from which an FMU goes on, the value
-// that it refuses is found one by one.
+// set sets the values of a batch. After Discard, which does not put the FMU into an error state, the values
+// are set one by one to find the refused one.
 func (s *Slave) set(in *fmi.Instance, b batch) error {
 	for kind := master.Real; kind <= master.String; kind++ {
 		some := b.of(kind)
@@ -81,9 +81,10 @@ func (b batch) send(in *fmi.Instance, kind master.Kind) error {
 }
 
 // setters are the functions that set values, by kind.
-var setters = [...]string{master.Real: "fmi2SetReal", master.Integer: "fmi2SetInteger", master.Boolean: "fmi2SetBoolean", master.String: "fmi2SetString"}
+var setters = [...]string{master.Real: "fmi2SetReal", master.Integer: "fmi2SetInteger",
+	master.Boolean: "fmi2SetBoolean", master.String: "fmi2SetString"}
 
-// refusal adds to the error of a setter which of the values it was to set.
+// refusal adds the values of a batch to the error of a setter.
 func (s *Slave) refusal(err error, b batch) error {
 	var refused *fmi.StatusError
 	if !errors.As(err, &refused) {
@@ -110,7 +111,7 @@ func (s *Slave) refusal(err error, b batch) error {
 	}
 	err = fmt.Errorf("%w; the FMU refuses %s%s%s", err, which, strings.Join(list, ", "), more)
 	if undesired {
-		err = fmt.Errorf("%w; the quirk setStarts sets documented start values that nobody gave: run without it", err)
+		err = fmt.Errorf("%w; the quirk setStarts sets documented start values that were not given: run without it", err)
 	}
 	return err
 }
@@ -143,78 +144,53 @@ func (s *Slave) refusedInput(err error) error {
 	return s.refusal(err, b)
 }
 
-// Settable reports whether a start value of the variable can be set: it is an
-// input, or not constant and its initial is exact or approx (fmi2 39, ssp 38).
+// Settable reports whether a start value of the variable can be set: it is an input, or it is not constant
+// and its initial is exact or approx (fmi2 39, ssp 38).
 func Settable(v *description.ScalarVariable) bool {
 	return v.Causality == description.Input ||
-		v.Causality != description.Independent && v.Variability != description.Constant && (v.Initial == description.Exact || v.Initial == description.Approx)
+		v.Causality != description.Independent && v.Variability != description.Constant &&
+			(v.Initial == description.Exact || v.Initial == description.Approx)
 }
 
-// documentedStart returns the start value of the document.
+// documentedStart returns the start value of the description.
 func documentedStart(v *description.ScalarVariable) Value {
 	return Value{Variable: v.Name, Real: v.StartReal, Integer: v.StartInteger, Boolean: v.StartBoolean, String: v.StartString}
 }
 
-// planStarts collects what is set: values given, and the first values of inputs
-// that the master drives. All other documented starts are left to the FMU, unless
-// a quirk wants them set (fmi2 42). Of several names of one variable,
-// a value or start of any of them counts.
+// planStarts collects the values to set: given ones, and the first values of inputs that the master drives.
+// All other documented starts are left to the FMU, unless a quirk sets them (fmi2 42). Of several names of
+// one variable, a value or start of any of them counts.
 func (s *Slave) planStarts() error {
+	given, err := s.givenStarts()
+	if err != nil {
+		return err
+	}
 	d := s.config.FMU.Description
-	given := make(map[alias]Value, len(s.config.Starts))
-	for _, value := range s.config.Starts {
-		v, ok := d.Variable(value.Variable)
-		switch {
-		case !ok:
-			return fmt.Errorf("%s: the FMU has no variable %q to set", s.info.Name, value.Variable)
-		case !Settable(v):
-			return fmt.Errorf("%s: variable %q cannot be set: its causality is %s, its variability %s, its initial %s",
-				s.info.Name, v.Name, v.Causality, v.Variability, v.Initial)
-		}
-		given[aliasOf(v)] = value
-	}
-	by := make(map[alias]*description.ScalarVariable)    // what sets it: an input, if one of its names is one
-	start := make(map[alias]*description.ScalarVariable) // what documents its start, likewise
-	prefer := func(list map[alias]*description.ScalarVariable, v *description.ScalarVariable) {
-		if have := list[aliasOf(v)]; have == nil || have.Causality != description.Input && v.Causality == description.Input {
-			list[aliasOf(v)] = v
-		}
-	}
-	for i := range d.Variables {
-		v := &d.Variables[i]
-		if Settable(v) {
-			prefer(by, v)
-		}
-		if v.HasStart {
-			prefer(start, v)
-		}
-	}
-	transferred := make(map[alias]bool, len(s.params))
-	for _, g := range s.params {
-		transferred[aliasOf(g.variable)] = true
-	}
+	settable := namesOf(d, Settable)
+	documented := namesOf(d, func(v *description.ScalarVariable) bool { return v.HasStart })
 	for i := range d.Variables {
 		v := &d.Variables[i]
 		id := aliasOf(v)
-		if by[id] != v {
+		if settable[id] != v {
 			continue
 		}
-		value, override := given[id]
-		if !override {
-			documents := start[id]
-			if documents == nil {
+		value, isGiven := given[id]
+		if isGiven {
+			if s.expects(v) {
+				s.given = append(s.given, expectation{v, value})
+			}
+		} else {
+			by := documented[id]
+			if by == nil {
 				continue
 			}
-			value = documentedStart(documents)
-			driven := v.Causality == description.Input && s.drives(v)
-			if v.Causality == description.Input && !driven || v.Causality == description.Parameter && v.Initial == description.Exact && !transferred[id] {
+			value = documentedStart(by)
+			if s.comparesStart(v) {
 				s.documented = append(s.documented, expectation{v, value})
 			}
-			if q := s.config.Quirks; !driven && !q.Has(SetStarts) && (v.Causality != description.Input || !q.Has(InputsBeforeInit)) {
+			if !s.setsStart(v) {
 				continue
 			}
-		} else if s.expects(v) {
-			s.given = append(s.given, expectation{v, value})
 		}
 		if v.Causality == description.Input {
 			s.starts.inside.add(v, value)
@@ -226,8 +202,53 @@ func (s *Slave) planStarts() error {
 	return nil
 }
 
-// stage makes a start value that of the inputs which are the variable, by this
-// or another name.
+// givenStarts returns the given values by variable.
+func (s *Slave) givenStarts() (map[alias]Value, error) {
+	given := make(map[alias]Value, len(s.config.Starts))
+	for _, value := range s.config.Starts {
+		v, ok := s.config.FMU.Description.Variable(value.Variable)
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("%s: the FMU has no variable %q to set", s.info.Name, value.Variable)
+		case !Settable(v):
+			return nil, fmt.Errorf("%s: variable %q cannot be set: its causality is %s, its variability %s, its initial %s",
+				s.info.Name, v.Name, v.Causality, v.Variability, v.Initial)
+		}
+		given[aliasOf(v)] = value
+	}
+	return given, nil
+}
+
+// namesOf returns, for each variable, its first name for which is holds; an input, if one of these is one.
+func namesOf(d *description.ModelDescription, is func(*description.ScalarVariable) bool) map[alias]*description.ScalarVariable {
+	names := map[alias]*description.ScalarVariable{}
+	for i := range d.Variables {
+		v := &d.Variables[i]
+		have := names[aliasOf(v)]
+		if is(v) && (have == nil || have.Causality != description.Input && v.Causality == description.Input) {
+			names[aliasOf(v)] = v
+		}
+	}
+	return names
+}
+
+// comparesStart reports whether the documented start of a variable is compared with that of the FMU: it is
+// a free input, or a parameter that no output sets.
+func (s *Slave) comparesStart(v *description.ScalarVariable) bool {
+	if v.Causality == description.Input {
+		return !s.drives(v)
+	}
+	return v.Causality == description.Parameter && v.Initial == description.Exact &&
+		!slices.ContainsFunc(s.params, func(g signal) bool { return Same(g.variable, v) })
+}
+
+// setsStart reports whether a documented start is set.
+func (s *Slave) setsStart(v *description.ScalarVariable) bool {
+	input, q := v.Causality == description.Input, s.config.Quirks
+	return q.Has(SetStarts) || input && (q.Has(InputsBeforeInit) || s.drives(v))
+}
+
+// stage sets the start value of the inputs that are the variable, by any of its names.
 func (s *Slave) stage(v *description.ScalarVariable, value Value) {
 	same := func(g signal) bool {
 		return g.variable.ValueReference == v.ValueReference && g.kind == kindOf(v.Type)

@@ -10,24 +10,22 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// trial tells what came of asking an FMU for directional derivatives.
+// trial is the result of a test request for directional derivatives.
 //
-// Two things go wrong in practice. A refusal leaves the instance in a state that
-// only a restore leads out of. And FMUs that take differences inside leave the
-// states and inputs displaced by them (1e-5 and more for each call in Dymola 2020
-// to 2022x, whatever the seed), so that the simulation goes on from elsewhere. So
-// both are tried on instances that are thrown away. Where asking displaces the
-// FMU, its state is saved before and restored after it, which was seen to help
-// everywhere; other cures, as asking again with a seed of zero, were not.
+// Two things go wrong in practice. A refused request puts the instance into a state that only a restore
+// ends. And FMUs that compute differences internally leave states and inputs displaced (by 1e-5 and more
+// for each call in Dymola 2020 to 2022x, whatever the seed), so that the simulation continues from there.
+// Both are tested on separate instances. If a request displaces the FMU, its state is saved before and
+// restored after it. That helped with all FMUs tested; other cures, such as a second request with a seed
+// of zero, did not.
 type trial struct {
 	done      bool
-	refused   error // nil = the FMU can be asked
-	displaces bool  // its state is to be saved and restored
+	refused   error // nil = requests succeed
+	displaces bool  // the state must be saved and restored
 }
 
-// tryOut tries, once, the slopes of outputs by inputs, or with which = 1 of all
-// unknowns by all knowns. An FMU that lives only once in a process is not tried,
-// but protected by its rollback.
+// tryOut tests, once, the request for derivatives of outputs by inputs, or with which = 1 of all unknowns by
+// all knowns. An FMU that can be instantiated only once is not tested; its state is saved and restored.
 func (s *Slave) tryOut(which int) *trial {
 	l, t := &s.linear, &s.linear.trials[which]
 	if t.done {
@@ -51,7 +49,8 @@ func (s *Slave) tryOut(which int) *trial {
 		err := ask(in)
 		in.Free() // whatever state it is in: nothing depends on it
 		if err != nil {
-			t.refused = fmt.Errorf("%w: the FMU declares providesDirectionalDerivative and does not give those of %s: %w; "+remedy, master.ErrCapability, what, err)
+			t.refused = fmt.Errorf("%w: the FMU declares providesDirectionalDerivative and does not give those of %s: %w; "+remedy,
+				master.ErrCapability, what, err)
 			return t
 		}
 	}
@@ -78,12 +77,13 @@ func (s *Slave) tryOut(which int) *trial {
 			return t
 		}
 	}
-	t.refused = fmt.Errorf("%w: asked for the directional derivatives of %s, the FMU goes on from another state, and no rollback takes it back; "+remedy, master.ErrCapability, what)
+	t.refused = fmt.Errorf("%w: asked for the directional derivatives of %s, the FMU goes on from another state, "+
+		"and no rollback takes it back; "+remedy,
+		master.ErrCapability, what)
 	return t
 }
 
-// tryOutInitially tries, once, the slopes of the initialisation equations. No
-// rollback is relied upon in that mode.
+// tryOutInitially tests, once, the request in the initialisation, where rollback is not used.
 func (s *Slave) tryOutInitially() *trial {
 	t := &s.initTrial
 	if t.done {
@@ -103,18 +103,19 @@ func (s *Slave) tryOutInitially() *trial {
 	plain, asked := s.rehearse(nothing, nothing), s.rehearse(nothing, ask)
 	switch {
 	case refusal != nil:
-		t.refused = fmt.Errorf("%w: the FMU declares providesDirectionalDerivative and gives none in the initialisation: %w", master.ErrCapability, refusal)
+		t.refused = fmt.Errorf("%w: the FMU declares providesDirectionalDerivative and gives none in the "+
+			"initialisation: %w", master.ErrCapability, refusal)
 	case plain != nil && asked != nil && !same(plain, asked):
-		t.refused = fmt.Errorf("%w: asked for directional derivatives in the initialisation, the FMU goes on from another state", master.ErrCapability)
+		t.refused = fmt.Errorf("%w: asked for directional derivatives in the initialisation, the FMU goes on from "+
+			"another state", master.ErrCapability)
 	}
 	return t
 }
 
 func nothing(*fmi.Instance) error { return nil }
 
-// spare returns an instance at the start of the experiment, nil if there is none to
-// be had. What it logs is for debugging. Something may be done to it before it
-// leaves the initialisation.
+// spare returns another instance at the start of the experiment, nil if that fails. Its log messages are
+// only for debugging. If initially is not nil, it is called before the instance leaves the initialisation.
 func (s *Slave) spare(initially func(*fmi.Instance) error) *fmi.Instance {
 	o := s.config.Options
 	o.Log = quiet(o.Log)
@@ -130,20 +131,18 @@ func (s *Slave) spare(initially func(*fmi.Instance) error) *fmi.Instance {
 	return nil
 }
 
-// A rehearsal takes a few steps, so that the solver inside is under way, and a
-// few more to see where it goes.
+// A rehearsal takes a few steps, so that the internal solver has a history, and a few more to see their
+// results.
 const (
 	rehearsalSteps = 3
 	rehearsalStep  = 1e-3 // s, if the FMU suggests none
-	// rehearsalShift is what the inputs are moved by, relative to their
-	// magnitude, a little more from one to the next: where all is at rest much
-	// goes unseen.
+	// rehearsalShift moves the inputs, relative to their magnitude and a little more from one to the
+	// next, because a system at rest would hide differences.
 	rehearsalShift = 0.01
 )
 
-// rehearse steps an instance of its own with something done to it under way, and
-// in the initialisation, and gives its states and outputs at the end; nil if that
-// does not work.
+// rehearse steps a separate instance, with do called between steps and initially in the initialisation, and
+// returns its states and outputs at the end; nil if that fails.
 func (s *Slave) rehearse(do, initially func(*fmi.Instance) error) []float64 {
 	in := s.spare(initially)
 	if in == nil {
@@ -181,7 +180,7 @@ func (s *Slave) rehearse(do, initially func(*fmi.Instance) error) []float64 {
 	return end
 }
 
-// same reports whether two rehearsals ended in the same bits.
+// same reports whether two rehearsals gave the same bits.
 func same(a, b []float64) bool {
 	return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) })
 }

@@ -7,8 +7,7 @@ import (
 
 var _ master.Tunable = (*Slave)(nil)
 
-// Tunables lists the tunable parameters (fmi2 19) and the inputs that the master does
-// not drive.
+// Tunables lists the tunable parameters (fmi2 19) and the inputs that the master does not drive.
 func (s *Slave) Tunables() []master.Port { return s.tunablePorts }
 
 // planTunables finds what may be set between steps.
@@ -24,7 +23,7 @@ func (s *Slave) planTunables() {
 	s.tunablePorts = ports(s.tunables)
 }
 
-// drives reports whether the master sends an input, by one of its names.
+// drives reports whether the master drives an input, by any of its names.
 func (s *Slave) drives(v *description.ScalarVariable) bool {
 	for _, list := range [][]signal{s.in, s.discreteIn} {
 		for _, g := range list {

@@ -26,11 +26,10 @@ var (
 	_ fmuprobe.LinearSubject     = (*Slave)(nil)
 )
 
-// VerifyRollback tests that the FMU goes back to a saved state (fmi2 59), with
-// the inputs as staged now, and measures how well it repeats a step. The test
-// runs on an instance of its own; an FMU that lives once per process is tested
-// in the instance of the run, which is back where it was afterwards. What was measured is
-// kept (see Config.Cache) and not measured again.
+// VerifyRollback tests that the FMU restores a saved state (fmi2 59), with the inputs staged now, and measures
+// how exactly it repeats a step. The test uses separate instances. If the FMU can be instantiated only
+// once, it uses the instance of the run and restores it afterwards. Measurements are stored (see
+// Config.Cache) and not repeated.
 //
 // The error names the output and both values; it wraps master.ErrCapability if
 // the FMU does not go back.
@@ -66,7 +65,7 @@ func (s *Slave) Staged() fmuprobe.Inputs {
 	return u
 }
 
-// testTwins tests the rollback on instances that nothing else uses.
+// testTwins tests the rollback on separate instances.
 func (s *Slave) testTwins(ctx context.Context, e master.Experiment, H float64) (master.Replay, error) {
 	c := s.config
 	c.Outputs, c.Watch, c.Monitor, c.Restarts = nil, nil, nil, 0
@@ -90,7 +89,7 @@ func (s *Slave) testTwins(ctx context.Context, e master.Experiment, H float64) (
 	})
 }
 
-// newTwin returns an instance of its own at the start of the steps.
+// newTwin returns a separate instance at the start of the steps.
 func newTwin(ctx context.Context, e master.Experiment, c Config, u fmuprobe.Inputs) (*Slave, error) {
 	twin, err := New(c)
 	if err != nil {
@@ -108,7 +107,8 @@ func newTwin(ctx context.Context, e master.Experiment, c Config, u fmuprobe.Inpu
 // Duplicate instantiates the FMU again.
 func (s *Slave) Duplicate(ctx context.Context, order int) (_ master.Subsystem, err error) {
 	if s.config.once() {
-		return nil, fmt.Errorf("%w: the FMU can be instantiated only once per process (canBeInstantiatedOnlyOncePerProcess)", master.ErrCapability)
+		return nil, fmt.Errorf("%w: the FMU can be instantiated only once per process "+
+			"(canBeInstantiatedOnlyOncePerProcess)", master.ErrCapability)
 	}
 	c := s.config
 	c.Name += " (another)"
@@ -149,8 +149,7 @@ func (s *Slave) begin(ctx context.Context, e master.Experiment, u fmuprobe.Input
 	return s.EvalInit()
 }
 
-// quiet makes what an FMU says on an instance that is led astray a matter of
-// debugging.
+// quiet returns a logger for test instances, whose messages are only for debugging.
 func quiet(log func(fmi.LogMessage)) func(fmi.LogMessage) {
 	if log == nil {
 		return nil
@@ -163,12 +162,10 @@ func quiet(log func(fmi.LogMessage)) func(fmi.LogMessage) {
 	}
 }
 
-// VerifyFeedthrough moves inputs of an instance of its own and looks whether
-// outputs move in a step that do not depend on them by ModelStructure (fmi2 27).
-// An FMU that cannot vary its step, lives once per process, or needs the promise that
-// none of its steps is undone (master.RestoreAware), is not tested.
-// That all is as declared is kept with the hash of the FMU and of its settings
-// (see Config.Cache), and not tested again.
+// VerifyFeedthrough moves inputs of a separate instance and finds outputs that move in the same step although
+// they do not depend on them by ModelStructure (fmi2 27). An FMU is not tested if it cannot vary its step,
+// can be instantiated only once, or needs the promise of master.RestoreAware. If all declarations are
+// true, that is stored with the hash of the FMU and its settings (see Config.Cache) and not tested again.
 func (s *Slave) VerifyFeedthrough(ctx context.Context, e master.Experiment, H float64, ins []int) ([]master.Leak, error) {
 	H = min(H, (e.Stop-e.Start)/2)
 	if caps := s.info.Caps; s.config.once() || s.unpromised != "" ||
@@ -187,13 +184,13 @@ func (s *Slave) VerifyFeedthrough(ctx context.Context, e master.Experiment, H fl
 	if err != nil {
 		return nil, err
 	}
-	defer func() { // however it ended: nothing depends on it
+	defer func() { // errors do not matter here
 		_ = twin.Terminate()
 		_ = twin.Close()
 	}()
 	u := s.Staged()
 	if twin.begin(ctx, e, u) != nil || twin.ExitInit() != nil {
-		return nil, context.Cause(ctx) // the instance of the run says what is wrong
+		return nil, context.Cause(ctx) // the instance of the run will report the error
 	}
 	found, whole := fmuprobe.Feedthrough(ctx, twin, e.Start, H, u, ins)
 	if err := context.Cause(ctx); err != nil {
@@ -212,7 +209,7 @@ func (s *Slave) VerifyFeedthrough(ctx context.Context, e master.Experiment, H fl
 	return own, nil
 }
 
-// dependent returns a twin that shows every output whose dependencies are declared.
+// dependent returns a twin with all outputs whose dependencies are declared.
 func (s *Slave) dependent() (*Slave, error) {
 	c := s.config
 	c.Name += " (test of dependencies)"
@@ -228,19 +225,17 @@ func (s *Slave) dependent() (*Slave, error) {
 	return New(c)
 }
 
-// VerifyDerivatives compares the directional derivatives of the outputs by the
-// inputs that the run drives with what the outputs do, on instances of their own:
-// in the initialisation, and within steps if the run takes the FMU back and it
-// varies its step. An FMU that lives once per process is not tested. What was
-// found right is kept with the hash of the FMU and of its settings (see
-// Config.Cache), and not tested again.
+// VerifyDerivatives compares the directional derivatives of the outputs by the driven inputs with differences
+// of outputs, on separate instances: in the initialisation, and within steps if the run uses the rollback
+// of the FMU and the FMU can vary its step. An FMU that can be instantiated only once is not tested. Right
+// derivatives are stored with the hash of the FMU and its settings (see Config.Cache) and not tested again.
 func (s *Slave) VerifyDerivatives(ctx context.Context, e master.Experiment, H float64) (master.SlopeTest, error) {
 	var test master.SlopeTest
 	switch {
 	case !s.info.Caps.DirectionalDerivative:
 		return test, fmt.Errorf("%w: the FMU gives no directional derivatives", master.ErrCapability)
 	case s.config.FMU.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess:
-		test.Untested = "the FMU lives once in a process"
+		test.Untested = "the FMU can be instantiated only once per process"
 		return test, nil
 	}
 	ports := slices.Concat(s.info.In, s.info.Out)
@@ -265,14 +260,14 @@ func (s *Slave) VerifyDerivatives(ctx context.Context, e master.Experiment, H fl
 // slopeTest is the test of one slave.
 type slopeTest struct {
 	fmuprobe.Slopes
-	run *Slave // the derivatives of which the run relies on
+	run *Slave
 	ctx context.Context
 	e   master.Experiment
 	H   float64
 }
 
-// twin returns a slave like that of the run, in its initialisation; nil if there is
-// none to be had: the instance of the run says what is wrong.
+// twin returns a slave like that of the run, in its initialisation; nil if that fails, which the instance of
+// the run will report.
 func (t *slopeTest) twin() (s *Slave, u fmuprobe.Inputs, end func()) {
 	c := t.run.config
 	c.Name += " (test of derivatives)"
@@ -281,7 +276,7 @@ func (t *slopeTest) twin() (s *Slave, u fmuprobe.Inputs, end func()) {
 	if err != nil {
 		return nil, u, nil
 	}
-	end = func() { // however it ended: nothing depends on it
+	end = func() { // errors do not matter here
 		_ = s.Terminate()
 		_ = s.Close()
 	}
@@ -308,7 +303,7 @@ func (t *slopeTest) within() error {
 	if caps := t.run.info.Caps; !caps.SaveState || !caps.VariableStep || !(t.H > 0) {
 		return nil
 	}
-	// What asking does is tried for the run, which relies on it.
+	// The effects of a request are tested for the slave of the run, which needs the result.
 	which, states := 0, len(t.run.States()) > 0
 	if states && t.run.tryOut(1).refused == nil {
 		which = 1
@@ -330,12 +325,12 @@ func (t *slopeTest) within() error {
 	return t.Within(t.ctx, s, t.e.Start, t.H, u, states)
 }
 
-// store is where measurements of the FMU are kept.
+// store returns the stored measurements of the FMU.
 func (s *Slave) store() fmuprobe.Store {
 	return fmuprobe.Store{Dir: s.config.Cache, FMU: s.config.identity(), Model: s.config.FMU.Description.ModelName}
 }
 
-// Instance returns that of the subsystem, nil before its initialisation. It stays the subsystem's.
+// Instance returns the instance, nil before the initialisation. It belongs to the slave.
 func (s *Slave) Instance() *fmi.Instance { return s.instance }
 
 // State returns the state of the instance.
@@ -349,10 +344,10 @@ func (s *Slave) InputMax(k int) float64 {
 	return math.Inf(1)
 }
 
-// identity names the FMU and what it is set to, since that may change what it can do: by the
-// solver that a parameter chooses, or by a path from input to output that is switched off. So
-// it has all values except those of Reals. Of these it has only whether they are zero: systems
-// with parameters of other sizes share what was measured.
+// identity identifies the FMU and its settings, because capabilities may depend on these: a parameter may
+// choose the solver, or switch off a path from input to output. It contains the values of all given
+// variables, but of Reals only whether they are zero, so that systems that differ in the sizes of
+// parameters share measurements.
 func (c *Config) identity() string {
 	if c.FMU.Hash == "" || len(c.Starts) == 0 && !c.Quirks.Has(SetStarts) {
 		return c.FMU.Hash
@@ -372,8 +367,8 @@ func (c *Config) identity() string {
 	return c.FMU.Hash + "+" + hex.EncodeToString(h.Sum(nil))
 }
 
-// CacheDir returns the folder in which macrostep keeps what it has measured about
-// FMUs, "" if the system has no place for that. It need not exist.
+// CacheDir returns the folder for measurements of FMUs, "" if the system has no place for it. The folder may
+// not exist yet.
 func CacheDir() string {
 	base, err := os.UserCacheDir()
 	if err != nil {

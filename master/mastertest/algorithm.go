@@ -11,25 +11,22 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// TestAlgorithm checks that an algorithm keeps the contract of master on a damped
-// oscillator cut in two (Oscillator). It gives all violations, joined.
+// TestAlgorithm checks that an algorithm follows the rules of package master on a damped oscillator cut in two
+// (Oscillator). It returns all violations, joined.
 //
-// On the plain system the algorithm runs to the end with every subsystem stepped all the
-// way, hits the grid exactly, gives the same bits twice and when used again, comes closer
-// to the exact solution with smaller steps, frees the states it saves, and leaves a
-// partial result when cancelled.
+// On the plain system the algorithm must step every subsystem to the end, meet the grid exactly, give the same
+// bits twice and when it is used again, have smaller errors with smaller steps, free the states that it saves,
+// and give a partial result when cancelled.
 //
-// Then the subsystems can do less, or ask for more: they discard steps, one of them is
-// late (System.Late), they take steps of one size only, do not take input derivatives, do
-// not go back, or have no directional derivatives. There an algorithm runs to the end,
-// with the same bits twice, or refuses the system before it is stepped, by an error that
-// wraps master.ErrCapability; or it warns of what it does not do for the late one, named
-// "gain". After a step that was discarded it gives the same bits as a run that took the
-// shorter step at once: Reject leaves nothing behind of the attempt. What iterates
-// (Trial.Iters) may give up what its solver knew, and differ by a millionth.
+// Then the subsystems have fewer capabilities or other demands: they discard steps, one of them is late
+// (System.Late), they take steps of one size only, do not accept input derivatives, have no rollback, or have
+// no directional derivatives. In each case the algorithm must run to the end, with the same bits twice, or
+// refuse the system before the first step by an error that wraps master.ErrCapability, or warn of a limitation
+// for the late subsystem, named "gain". After a discarded step it must give the same bits as a run that takes
+// the shorter step at once, because Reject discards all effects of the attempt; algorithms that iterate
+// (Trial.Iters) may reset their solver and differ by a millionth.
 //
-// fresh makes a new algorithm. One that follows a power bond takes the effort second.y1
-// and the flow first.y2.
+// fresh makes a new algorithm. If it monitors a power bond, the effort is second.y1 and the flow first.y2.
 func TestAlgorithm(fresh func() master.Algorithm) error {
 	if err := testPlain(fresh); err != nil {
 		return err
@@ -43,7 +40,7 @@ func TestAlgorithm(fresh func() master.Algorithm) error {
 	return errors.Join(errs...)
 }
 
-// The experiment of the suite. Times and steps are dyadic, so that sums of them are exact.
+// The experiment of the suite. Times and steps are dyadic, so that their sums are exact.
 const (
 	suiteStart = 1.0
 	suiteStep  = 1.0 / 128
@@ -51,7 +48,7 @@ const (
 	suiteStop  = suiteStart + suiteSteps*suiteStep
 )
 
-// trialSystem is the oscillator with what the suite changes in it.
+// trialSystem is the oscillator, with changes by the suite.
 type trialSystem struct {
 	linear []*Linear
 	subs   []master.Subsystem
@@ -83,7 +80,8 @@ func (r *trialRun) run(ctx context.Context, alg master.Algorithm, s *trialSystem
 	if step == 0 {
 		step = suiteStep
 	}
-	run, err := master.NewRun(sys, alg, master.Options{Start: suiteStart, Stop: suiteStop, Step: step, Discard: r.discard, Recorders: []master.Recorder{&r.Memory}})
+	run, err := master.NewRun(sys, alg, master.Options{Start: suiteStart, Stop: suiteStop, Step: step, Discard: r.discard,
+		Recorders: []master.Recorder{&r.Memory}})
 	if err != nil {
 		return err
 	}
@@ -121,19 +119,7 @@ func testPlain(fresh func() master.Algorithm) error {
 			errs = append(errs, fmt.Errorf("%s: saved states are not freed", l.Info().Name))
 		}
 	}
-	fine := trialRun{step: suiteStep / 4}
-	if err := fine.run(context.Background(), fresh(), newTrialSystem()); err != nil {
-		return err
-	}
-	// First order gives a quarter. What chooses its steps keeps to a tolerance instead.
-	coarse, better := distance(&a.Memory), distance(&fine.Memory)
-	if limit := 0.05; choosesSteps(fresh()) {
-		if !(coarse < limit) {
-			errs = append(errs, fmt.Errorf("it chooses its steps and is %g off the exact solution, more than %g", coarse, limit))
-		}
-	} else if !(better < coarse/2 || better < 1e-9) {
-		errs = append(errs, fmt.Errorf("it does not converge: %g off the exact solution with H = %g s, %g with a quarter of that", coarse, suiteStep, better))
-	}
+	errs = append(errs, testConvergence(fresh, distance(&a.Memory)))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	var c trialRun
@@ -143,12 +129,31 @@ func testPlain(fresh func() master.Algorithm) error {
 	return errors.Join(errs...)
 }
 
+// testConvergence compares the error of the experiment with that of a run with smaller steps. First order
+// gives a quarter of the error. An algorithm that chooses its steps must meet a tolerance instead.
+func testConvergence(fresh func() master.Algorithm, coarse float64) error {
+	fine := trialRun{step: suiteStep / 4}
+	if err := fine.run(context.Background(), fresh(), newTrialSystem()); err != nil {
+		return err
+	}
+	better := distance(&fine.Memory)
+	if limit := 0.05; choosesSteps(fresh()) {
+		if !(coarse < limit) {
+			return fmt.Errorf("it chooses its steps and is %g off the exact solution, more than %g", coarse, limit)
+		}
+	} else if !(better < coarse/2 || better < 1e-9) {
+		return fmt.Errorf("it does not converge: %g off the exact solution with H = %g s, %g with a quarter of that",
+			coarse, suiteStep, better)
+	}
+	return nil
+}
+
 func choosesSteps(alg master.Algorithm) bool {
 	sizer, ok := alg.(master.StepSizer)
 	return ok && sizer.StepSizes(suiteStep) > 0
 }
 
-// circumstance is something that subsystems cannot do, or that they ask for.
+// circumstance is a change of the subsystems.
 type circumstance struct {
 	name  string
 	setUp func(*trialSystem)
@@ -207,8 +212,7 @@ func (c *circumstance) test(fresh func() master.Algorithm) error {
 	return nil
 }
 
-// putGain puts a stateless subsystem, which passes its input on, between the position that
-// the first gives and the second.
+// putGain inserts a stateless subsystem with gain 1 between the position of the first subsystem and the second.
 func putGain(s *trialSystem) {
 	gain := NewLinear("gain", Matrices{D: [][]float64{{1}}}, nil)
 	gain.info.StartIn[0] = 1
@@ -218,20 +222,21 @@ func putGain(s *trialSystem) {
 	s.wires = append(s.wires, master.Connection{From: master.Endpoint{Subsystem: "gain", Port: "y1"}, To: at})
 }
 
-// judgeGain reports whether the gain was stepped after its source, with its new value.
+// judgeGain fails unless the gain was stepped after its source, with its new value.
 func judgeGain(r *trialRun) error {
 	if slices.ContainsFunc(r.Result.Warnings, func(w string) bool { return strings.Contains(w, "gain") }) {
 		return nil
 	}
 	for n, y := range r.Y {
 		if position, passed := y[0], y[3]; math.Abs(position-passed) > 1e-12*(1+math.Abs(position)) {
-			return fmt.Errorf("at t = %g its output is %g although its source gives %g: it is to be stepped after its sources, with their new values (System.Late)", r.T[n], passed, position)
+			return fmt.Errorf("at t = %g its output is %g although its source gives %g: "+
+				"late subsystems must be stepped after their sources, with their new values (System.Late)", r.T[n], passed, position)
 		}
 	}
 	return nil
 }
 
-// makeRigid makes subsystems of the oscillator take the steps of the grid only.
+// makeRigid restricts subsystems of the oscillator to the steps of the grid.
 func makeRigid(s *trialSystem, which ...int) {
 	for _, i := range which {
 		s.linear[i].info.Caps.VariableStep = false
@@ -239,7 +244,7 @@ func makeRigid(s *trialSystem, which ...int) {
 	}
 }
 
-// rigid takes steps of one size from points of the grid.
+// rigid is a subsystem that takes only the steps of the grid.
 type rigid struct{ master.Subsystem }
 
 func (r *rigid) Unwrap() master.Subsystem { return r.Subsystem }
@@ -247,15 +252,17 @@ func (r *rigid) Unwrap() master.Subsystem { return r.Subsystem }
 func (r *rigid) Step(ctx context.Context, t, h float64) (float64, error) {
 	const tolerance = 1e-9 * suiteStep
 	if off := math.Remainder(t-suiteStart, suiteStep); math.Abs(off) > tolerance || math.Abs(h-suiteStep) > tolerance {
-		return t, fmt.Errorf("it was asked for a step from %g by %g, and it takes steps of %g from %g on only (Caps.VariableStep)", t, h, suiteStep, suiteStart)
+		return t, fmt.Errorf("the algorithm requested a step from %g by %g, but the subsystem takes only steps of "+
+			"%g from %g on (Caps.VariableStep)",
+			t, h, suiteStep, suiteStart)
 	}
 	return r.Subsystem.Step(ctx, t, h)
 }
 
 func (r *rigid) Substep(ctx context.Context, t, h float64) (float64, error) { return r.Step(ctx, t, h) }
 
-// testRepetition has a subsystem discard steps, and compares with a run that takes the
-// shorter steps at once.
+// testRepetition compares a run in which a subsystem discards steps with one that takes the shorter steps at
+// once.
 func testRepetition(fresh func() master.Algorithm) error {
 	var errs []error
 	for _, late := range []bool{false, true} {
@@ -268,8 +275,8 @@ func testRepetition(fresh func() master.Algorithm) error {
 	return errors.Join(errs...)
 }
 
-// discards are the times at which a subsystem ends its step early, in steps after the
-// start: in the first step, later, and twice in one step.
+// discards holds the times at which a subsystem ends its step early, in steps after the start: in the first
+// step, later, and twice in one step.
 var discards = []float64{0.5, 3.5, 5.25, 8.375, 11.25, 11.625, 17.5, 17.75, 23.75}
 
 func repeats(fresh func() master.Algorithm, late bool, which int) error {
@@ -308,7 +315,7 @@ func repeats(fresh func() master.Algorithm, late bool, which int) error {
 		return err
 	}
 	for n := range min(len(straight.T), len(repeated.T)) {
-		// After a repetition another order, or another judgement of a step, may be chosen.
+		// After a repetition the algorithm may choose another order or judge a step differently.
 		if n > 0 && !a.exact && (straight.T[n] != repeated.T[n] || a.orders[n-1] != b.orders[n-1]) {
 			return nil
 		}
@@ -317,7 +324,8 @@ func repeats(fresh func() master.Algorithm, late bool, which int) error {
 			same = near(straight.Y[n], repeated.Y[n]) && near(straight.U[n], repeated.U[n])
 		}
 		if straight.T[n] != repeated.T[n] || !same {
-			return fmt.Errorf("at t = %g the outputs are %v after a repetition, and %v in a run that took the shorter steps at once: what an attempt changes in the algorithm must not stand before Accept",
+			return fmt.Errorf("at t = %g the outputs are %v after a repetition, and %v in a run that took the shorter steps at once: "+
+				"before Accept, an attempt must not change the algorithm",
 				repeated.T[n], repeated.Y[n], straight.Y[n])
 		}
 	}
@@ -333,7 +341,7 @@ func near(a, b []float64) bool {
 	return slices.EqualFunc(a, b, func(p, q float64) bool { return math.Abs(p-q) <= 1e-6*size })
 }
 
-// interrupted is a subsystem that ends steps at these times and discards the rest.
+// interrupted is a subsystem that ends steps at given times and discards the rest.
 type interrupted struct {
 	master.Subsystem
 	at       []float64
@@ -358,8 +366,7 @@ func (i *interrupted) Substep(ctx context.Context, t, h float64) (float64, error
 	return i.Step(ctx, t, h)
 }
 
-// watched is an algorithm under observation: what it may not touch is compared, and its
-// subsystems must have arrived at each point.
+// watched checks an algorithm: it must not change Exec.W, and all subsystems must reach the end of the step.
 type watched struct {
 	master.Algorithm
 	s       *trialSystem
@@ -408,7 +415,7 @@ func (a *watched) Reject(t, H float64) {
 	a.Algorithm.Reject(t, H)
 }
 
-// What a run asks the algorithm beside.
+// Optional interfaces of the algorithm.
 
 func (a *watched) NeedsRollback(s *master.System) []int {
 	if u, ok := a.Algorithm.(master.RollbackUser); ok {
@@ -443,8 +450,8 @@ func (a *watched) StepSizes(H float64) float64 {
 	return 0
 }
 
-// scripted makes an algorithm take steps that end at given points, or at the latest there.
-// All sizes are multiples of a quantum, so that another run can take the same ones.
+// scripted makes an algorithm take steps that end at given points, or earlier. All sizes are multiples of a
+// quantum, so that another run can take the same ones.
 type scripted struct {
 	watched
 	points []float64 // ascending
@@ -463,7 +470,7 @@ func (a *scripted) Accept(x *master.Exec, t float64) {
 // quantum is small beside each step, and times of the experiment are multiples of it.
 const quantum = 0x1p-40
 
-// next returns the size of the step from t, where the algorithm wants this one; 0 = any.
+// next returns the size of the step from t, given the one wanted by the algorithm; 0 = any.
 func (a *scripted) next(t, wanted float64) float64 {
 	i, _ := slices.BinarySearch(a.points, math.Nextafter(t, math.Inf(1)))
 	if i == len(a.points) {

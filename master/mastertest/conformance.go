@@ -37,15 +37,13 @@ func (m *Memory) Flush() error { return nil }
 // End keeps the result.
 func (m *Memory) End(r master.Result) error { m.Result, m.Ended = r, true; return nil }
 
-// TestSubsystem checks that a subsystem keeps the contract of master: a step
-// reaches its end and gives finite outputs, a second subsystem steps to the
-// same bits, and, if rollback is claimed, a step repeated after a restore gives
-// the same bits from any number of attempts, and about what it gives without a
-// restore. Where Archive alone carries the state (master.Checkpoints), another subsystem
-// that reads it goes on to the same bits. A master.Linearizer is checked by TestLinearizer
-// too. It gives all violations, joined.
+// TestSubsystem checks that a subsystem follows the rules of package master: a step reaches its end and gives
+// finite outputs, and a second subsystem gives the same bits. If rollback is declared, a step repeated after a
+// restore gives the same bits each time, and approximately those without a restore. If only method Archive
+// carries the state (master.Checkpoints), another subsystem that reads it continues with the same bits. A
+// master.Linearizer is also checked by TestLinearizer. All violations are returned, joined.
 //
-// fresh makes a new subsystem, not yet initialised; u are inputs it can take.
+// fresh makes a new subsystem, not yet initialised; u are valid inputs.
 func TestSubsystem(fresh func() (master.Subsystem, error), u []float64, t0, H float64) error {
 	first, rollback, err := trajectory(fresh, u, t0, H, false)
 	if err != nil {
@@ -127,15 +125,14 @@ func testArchive(fresh func() (master.Subsystem, error), u []float64, t0, H floa
 			return err
 		}
 		if !slices.Equal(a, b) {
-			return fmt.Errorf("what goes on from an archive gives %v, not %v: a part of the state is not in it", b, a)
+			return fmt.Errorf("a subsystem that continues from an archive gives %v, not %v: a part of the state is not in it", b, a)
 		}
 	}
 	return nil
 }
 
-// alike reports whether trajectories agree to a thousandth of their size, output
-// by output: a solver that starts anew after a restore may differ by its
-// tolerance, not by more.
+// alike reports whether trajectories agree to a thousandth of their size, output by output: a solver that
+// restarts after a restore may differ by its tolerance.
 func alike(a, b [][]float64) bool {
 	for k := range a[0] {
 		size := 0.0
@@ -151,11 +148,10 @@ func alike(a, b [][]float64) bool {
 	return true
 }
 
-// trajectory returns the outputs after each of a few steps, and whether rollback
-// is claimed. With rollback each step is taken three times, from a restore each
-// time, and must repeat itself.
-func trajectory(fresh func() (master.Subsystem, error), u []float64, t0, H float64, rollback bool) (ys [][]float64, claimed bool, err error) {
-	ctx := context.Background()
+// trajectory returns the outputs after each of a few steps, and whether rollback is declared. With rollback,
+// each step is taken three times, each time after a restore, and must repeat exactly.
+func trajectory(fresh func() (master.Subsystem, error), u []float64, t0, H float64, rollback bool) (ys [][]float64,
+	declared bool, err error) {
 	sub, err := begin(fresh, u, t0)
 	defer func() { err = errors.Join(err, closed(sub)) }()
 	if err != nil {
@@ -164,54 +160,21 @@ func trajectory(fresh func() (master.Subsystem, error), u []float64, t0, H float
 	info := sub.Info()
 	saver, _ := master.As[master.StateSaver](sub)
 	if info.Caps.SaveState && saver == nil {
-		return nil, false, fmt.Errorf("%s claims rollback and has no method for it", info.Name)
-	}
-	step := func(i int) ([]float64, error) {
-		t := t0 + float64(i)*H
-		if err := sub.SetInputs(u); err != nil {
-			return nil, err
-		}
-		reached, err := sub.Step(ctx, t, H)
-		if err != nil {
-			return nil, err
-		}
-		if !(math.Abs(reached-(t+H)) <= 1e-9*H+4*0x1p-52*math.Abs(t+H)) {
-			return nil, fmt.Errorf("the step from t = %g by H = %g ended at t = %g", t, H, reached)
-		}
-		y := make([]float64, len(info.Out))
-		err = sub.Outputs(y)
-		for k, v := range y {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				err = errors.Join(err, fmt.Errorf("output %s is %g", info.Out[k].Name, v))
-			}
-		}
-		return y, err
+		return nil, false, fmt.Errorf("%s declares rollback but has no method for it", info.Name)
 	}
 	var state master.State
 	for i := range conformanceSteps {
 		var y []float64
-		if !rollback {
-			if y, err = step(i); err != nil {
-				return nil, false, err
+		t := t0 + float64(i)*H
+		if rollback {
+			if state, err = saver.SaveState(state); err == nil {
+				y, err = repeated(sub, saver, state, u, t, H)
 			}
-			ys = append(ys, y)
-			continue
+		} else {
+			y, err = stepped(sub, u, t, H)
 		}
-		if state, err = saver.SaveState(state); err != nil {
+		if err != nil {
 			return nil, false, err
-		}
-		for attempt := range 3 {
-			if err := saver.RestoreState(state); err != nil {
-				return nil, false, err
-			}
-			again, err := step(i)
-			if err != nil {
-				return nil, false, err
-			}
-			if attempt > 0 && !slices.Equal(y, again) {
-				return nil, false, fmt.Errorf("step %d repeated after a restore gives %v, not %v", i, again, y)
-			}
-			y = again
 		}
 		ys = append(ys, y)
 	}
@@ -221,8 +184,48 @@ func trajectory(fresh func() (master.Subsystem, error), u []float64, t0, H float
 	return ys, info.Caps.SaveState, err
 }
 
-// begin makes a subsystem and takes it through its initialisation with inputs u.
-// The subsystem may be there although it failed.
+// repeated takes a step three times, each time after a restore, and returns the outputs.
+func repeated(sub master.Subsystem, saver master.StateSaver, state master.State, u []float64, t, H float64) (y []float64, err error) {
+	for attempt := range 3 {
+		if err := saver.RestoreState(state); err != nil {
+			return nil, err
+		}
+		again, err := stepped(sub, u, t, H)
+		if err != nil {
+			return nil, err
+		}
+		if attempt > 0 && !slices.Equal(y, again) {
+			return nil, fmt.Errorf("the step from t = %g repeated after a restore gives %v, not %v", t, again, y)
+		}
+		y = again
+	}
+	return y, nil
+}
+
+// stepped takes a step and returns the outputs, which must be finite.
+func stepped(sub master.Subsystem, u []float64, t, H float64) ([]float64, error) {
+	if err := sub.SetInputs(u); err != nil {
+		return nil, err
+	}
+	reached, err := sub.Step(context.Background(), t, H)
+	if err != nil {
+		return nil, err
+	}
+	if !(math.Abs(reached-(t+H)) <= 1e-9*H+4*0x1p-52*math.Abs(t+H)) {
+		return nil, fmt.Errorf("the step from t = %g by H = %g ended at t = %g", t, H, reached)
+	}
+	info := sub.Info()
+	y := make([]float64, len(info.Out))
+	err = sub.Outputs(y)
+	for k, v := range y {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			err = errors.Join(err, fmt.Errorf("output %s is %g", info.Out[k].Name, v))
+		}
+	}
+	return y, err
+}
+
+// begin makes a subsystem and initialises it with inputs u. The subsystem may be not nil also after an error.
 func begin(fresh func() (master.Subsystem, error), u []float64, t0 float64) (master.Subsystem, error) {
 	sub, err := fresh()
 	if err != nil {
@@ -241,7 +244,7 @@ func begin(fresh func() (master.Subsystem, error), u []float64, t0 float64) (mas
 	return sub, errors.Join(init.EvalInit(), init.ExitInit())
 }
 
-// closed closes a subsystem that can be, nil too.
+// closed closes a subsystem that has a method Close; it may be nil.
 func closed(sub master.Subsystem) error {
 	if c, ok := master.As[interface{ Close() error }](sub); ok {
 		return c.Close()
@@ -253,8 +256,7 @@ func equalBits(a, b [][]float64) bool {
 	return slices.EqualFunc(a, b, func(p, q []float64) bool { return slices.Equal(p, q) })
 }
 
-// distance returns how far the outputs at the end are off the exact solution of
-// the oscillator.
+// distance returns the error of the outputs at the end, compared with the exact solution of the oscillator.
 func distance(m *Memory) float64 {
 	subs := Oscillator()
 	first, second := subs[0], subs[1]
@@ -273,9 +275,9 @@ func distance(m *Memory) float64 {
 	return math.Hypot(m.Y[last][0]-y.AtVec(0), m.Y[last][1]-y.AtVec(1))
 }
 
-// Oscillator returns two masses on springs, coupled by a spring and a damper,
-// which the second subsystem holds: the first takes a force and gives position
-// and velocity, the second takes these and gives the force back.
+// Oscillator returns two masses on springs, coupled by a spring and a damper, which belong to the second
+// subsystem: the input of the first is a force, its outputs are position and velocity; for the second it is
+// the other way round.
 func Oscillator() []*Linear {
 	first := NewLinear("first", Matrices{
 		A: [][]float64{{0, 1}, {-100, -1}},
@@ -290,12 +292,9 @@ func Oscillator() []*Linear {
 	return []*Linear{first, second}
 }
 
-// OscillatorConnections couples the two.
+// OscillatorConnections returns the connections of Oscillator.
 func OscillatorConnections() []master.Connection {
-	at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
 	return []master.Connection{
-		{From: at("second", "y1"), To: at("first", "u1")},
-		{From: at("first", "y1"), To: at("second", "u1")},
-		{From: at("first", "y2"), To: at("second", "u2")},
+		master.Connect("second.y1", "first.u1"), master.Connect("first.y1", "second.u1"), master.Connect("first.y2", "second.u2"),
 	}
 }

@@ -80,7 +80,7 @@ func TestBrokenSubsystems(t *testing.T) {
 	}{
 		{"restores nothing", func() master.Subsystem { return forgetful{linear()} }, "repeated after a restore"},
 		{"restores the start", func() master.Subsystem { return &nostalgic{Linear: linear()} }, "rollback leads elsewhere"},
-		{"no method", func() master.Subsystem { return bare{linear()} }, "claims rollback and has no method"},
+		{"no method", func() master.Subsystem { return bare{linear()} }, "declares rollback but has no method"},
 		{"every one different", func() master.Subsystem {
 			made++
 			return mastertest.NewLinear("l", mastertest.Matrices{A: [][]float64{{-1}}, B: [][]float64{{1}}, C: [][]float64{{1}}}, []float64{float64(made)})

@@ -11,9 +11,8 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Linear is the subsystem x' = A x + B u, y = C x + D u, integrated exactly for
-// inputs that are polynomials of degree up to master's highest order. It has
-// every capability. Without states it is stateless.
+// Linear is the subsystem x' = A x + B u, y = C x + D u, integrated exactly for inputs that are polynomials of
+// the prepared order. It has every capability. Without states it is stateless.
 type Linear struct {
 	info  master.Info
 	n, m  int // states, inputs
@@ -31,10 +30,10 @@ type Linear struct {
 	owner int // written by every call, unlocked: the race detector proves single ownership
 }
 
-// Calls counts what was asked of a subsystem.
+// Calls counts the calls of a subsystem.
 type Calls struct{ Set, Step, Outputs, Save, Restore, Free, Linearize int }
 
-// Matrices of the state space as rows; nil stands for none.
+// Matrices holds the state-space matrices by rows; nil = none.
 type Matrices struct{ A, B, C, D [][]float64 }
 
 var (
@@ -49,8 +48,8 @@ var (
 	_ master.StateSerializer       = (*Linear)(nil)
 )
 
-// NewLinear returns a subsystem with inputs u1, u2, …, states x1, x2, … and
-// outputs y1, y2, … that starts at x0. Feedthrough is declared where D is not zero.
+// NewLinear returns a subsystem with inputs u1, u2, …, states x1, x2, … and outputs y1, y2, … that starts at
+// x0. Feedthrough is declared for nonzero entries of D.
 func NewLinear(name string, m Matrices, x0 []float64) *Linear {
 	l := &Linear{n: len(x0), x0: x0, x: append([]float64(nil), x0...), next: make([]float64, len(x0))}
 	inputs, outputs := 0, max(len(m.C), len(m.D))
@@ -81,7 +80,8 @@ func NewLinear(name string, m Matrices, x0 []float64) *Linear {
 	}
 	l.info.Step, l.info.Init = f, f
 	l.info.Stateless = l.n == 0
-	l.info.Caps = master.Caps{VariableStep: true, InputDerivatives: true, SaveState: true, SerializeState: true, DirectionalDerivative: true}
+	l.info.Caps = master.Caps{VariableStep: true, InputDerivatives: true, SaveState: true, SerializeState: true,
+		DirectionalDerivative: true}
 	l.u = [][]float64{make([]float64, inputs)}
 	l.y = make([]float64, outputs)
 	return l
@@ -98,7 +98,7 @@ func dense(rows [][]float64, r, c int) *mat.Dense {
 	return m
 }
 
-// Info may be changed before a system is built, to take capabilities away.
+// Info may be changed before a system is made, to remove capabilities.
 func (l *Linear) Info() *master.Info { return &l.info }
 
 // SetInputs stages u.
@@ -109,7 +109,7 @@ func (l *Linear) SetInputs(u []float64) error {
 	return nil
 }
 
-// PrepareInputDerivatives makes room for derivatives up to order.
+// PrepareInputDerivatives allocates derivatives up to order.
 func (l *Linear) PrepareInputDerivatives(order int) error {
 	l.phi = nil
 	for len(l.u) <= order {
@@ -156,7 +156,7 @@ func (l *Linear) Step(_ context.Context, t, h float64) (float64, error) {
 		}
 	}
 	copy(l.x, l.next)
-	// The inputs go on along their polynomials.
+	// The inputs advance along their polynomials.
 	for k := range l.u {
 		for j := range l.u[k] {
 			v, f := 0.0, 1.0
@@ -199,7 +199,7 @@ func (l *Linear) Outputs(y []float64) error {
 	return nil
 }
 
-// EnterInit goes to the start.
+// EnterInit resets to the start.
 func (l *Linear) EnterInit(_ context.Context, e master.Experiment) error {
 	l.t = e.Start
 	copy(l.x, l.x0)
@@ -213,10 +213,10 @@ func (l *Linear) EnterInit(_ context.Context, e master.Experiment) error {
 // EvalInit computes the outputs at the start.
 func (l *Linear) EvalInit() error { l.evaluate(); return nil }
 
-// ExitInit leaves the outputs as they are.
+// ExitInit does nothing.
 func (l *Linear) ExitInit() error { return nil }
 
-// SaveState keeps states and inputs.
+// SaveState saves states and inputs.
 func (l *Linear) SaveState(master.State) (master.State, error) {
 	l.Calls.Save++
 	s := append([]float64{l.t}, l.x...)
@@ -226,7 +226,7 @@ func (l *Linear) SaveState(master.State) (master.State, error) {
 	return s, nil
 }
 
-// RestoreState goes back.
+// RestoreState restores them.
 func (l *Linear) RestoreState(s master.State) error {
 	l.owner++
 	l.Calls.Restore++
@@ -240,7 +240,7 @@ func (l *Linear) RestoreState(s master.State) error {
 	return nil
 }
 
-// FreeState counts.
+// FreeState counts the call.
 func (l *Linear) FreeState(master.State) error { l.Calls.Free++; return nil }
 
 // SerializeState returns the numbers of a state.
@@ -252,7 +252,7 @@ func (l *Linear) SerializeState(s master.State) ([]byte, error) {
 	return out, nil
 }
 
-// DeserializeState takes them.
+// DeserializeState is the inverse of SerializeState.
 func (l *Linear) DeserializeState(data []byte) (master.State, error) {
 	if len(data) != 8*(1+l.n+l.m*len(l.u)) {
 		return nil, fmt.Errorf("%d bytes are no state of %s", len(data), l.info.Name)
@@ -269,7 +269,7 @@ func (l *Linear) DirectionalDerivative(du, dy []float64) error {
 	return l.Linearize(nil, du, nil, dy)
 }
 
-// States names the states.
+// States lists the states.
 func (l *Linear) States() []master.StateInfo { return l.state }
 
 // Linearize returns A dx + B du and C dx + D du.
@@ -310,12 +310,12 @@ func (l *Linear) ReadStates(x, xdot []float64) error {
 	return nil
 }
 
-// Faulty makes a subsystem fail on purpose.
+// Faulty is a subsystem that fails on purpose.
 type Faulty struct {
 	master.Subsystem
-	AtStep    int     // the step or substep, counted from 1, at which it happens; 0 = never
+	AtStep    int     // the step or substep, counted from 1, at which it fails; 0 = never
 	Discard   float64 // it discards after this share of the step
-	Terminate bool    // it asks for the end of the simulation after Discard of the step
+	Terminate bool    // it ends the simulation after a share Discard of the step
 	NaN       bool    // its first output is NaN
 	Err       error   // it returns this
 	Panic     any     // it panics with this
@@ -323,10 +323,10 @@ type Faulty struct {
 	nan       bool
 }
 
-// Unwrap returns the healthy subsystem.
+// Unwrap returns the subsystem without faults.
 func (f *Faulty) Unwrap() master.Subsystem { return f.Subsystem }
 
-// Step fails as asked, else steps.
+// Step fails at step AtStep, and otherwise steps.
 func (f *Faulty) Step(ctx context.Context, t, h float64) (float64, error) {
 	f.steps++
 	if f.steps != f.AtStep {
@@ -350,12 +350,12 @@ func (f *Faulty) Step(ctx context.Context, t, h float64) (float64, error) {
 	return reached, master.ErrDiscard
 }
 
-// Substep fails as Step does; without it, As would find that of the healthy subsystem.
+// Substep fails like Step; without it, As would find that of the wrapped subsystem.
 func (f *Faulty) Substep(ctx context.Context, t, h float64) (float64, error) {
 	return f.Step(ctx, t, h)
 }
 
-// Outputs spoils the first output if asked.
+// Outputs returns NaN as the first output after a fault NaN.
 func (f *Faulty) Outputs(y []float64) error {
 	err := f.Subsystem.Outputs(y)
 	if f.nan && len(y) > 0 {

@@ -12,29 +12,25 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// How far derivatives may be off differences of two steps: a subsystem solves
-// its equations by steps of its own, forward Euler in tenths of H for one, which
-// is a tenth off in what is integrated twice.
+// Tolerances for comparing derivatives with differences of two steps. A subsystem solves its equations by
+// steps of its own; forward Euler in tenths of H, for example, has an error of a tenth in variables that are
+// integrated twice.
 const (
 	slopeTolerance = 0.15
 	slopeFloor     = 1e-6 // of the largest slope of the same output
 	slopeSeed      = 1e-3 // of the input, at least of 1
 
-	// Many take differences themselves, about a point that depends on what is
-	// asked for.
+	// Many subsystems compute differences themselves, about a point that depends on the request.
 	slopeNoise = 1e-6
 )
 
-// TestLinearizer checks that the derivatives of a subsystem that has them
-// (master.Linearizer) are linear in their seeds, that nil stands for zero and for
-// what is not wanted, that asking for them leaves the next outputs as they are, to
-// a thousandth for a solver that starts anew, and that they agree with differences
-// of outputs: from the derivatives at a communication point it
-// predicts how the outputs after one more step, H small against the time
-// constants, follow the inputs, by the exponential of the linear system, and
-// compares with steps under inputs that differ. Internal outputs take no part,
-// nor does a comparison for a subsystem that hides its states. It gives all
-// violations, joined. The arguments are those of TestSubsystem.
+// TestLinearizer checks that the derivatives of a master.Linearizer are linear in their seeds, that nil works
+// for zero seeds and unwanted results, that requests do not change the next outputs (by more than a thousandth,
+// for solvers that restart), and that derivatives agree with differences of outputs. For that it predicts, by
+// the exponential of the linear system, how the outputs after one more step depend on the inputs, and compares
+// with steps with different inputs; H must be small against the time constants. Internal outputs, and
+// subsystems that hide their states, are not compared. It returns all violations, joined. The arguments are
+// those of TestSubsystem.
 func TestLinearizer(fresh func() (master.Subsystem, error), u []float64, t0, H float64) error {
 	plain, _, err := linearized(fresh, u, nil, t0, H, nil)
 	if err != nil {
@@ -78,7 +74,8 @@ func TestLinearizer(fresh func() (master.Subsystem, error), u []float64, t0, H f
 		for k := range u {
 			want, got := measured.At(i, k), predicted.At(i, k)
 			if !(math.Abs(got-want) <= slopeTolerance*max(math.Abs(got), math.Abs(want))+slopeFloor*largest) {
-				errs = append(errs, fmt.Errorf("output %s after a step of %g follows input %s by %g, the derivatives say %g", p.Name, H, info.In[k].Name, want, got))
+				errs = append(errs, fmt.Errorf("output %s after a step of %g follows input %s by %g, the "+
+					"derivatives say %g", p.Name, H, info.In[k].Name, want, got))
 			}
 		}
 	}
@@ -95,9 +92,10 @@ func linearizes(fresh func() (master.Subsystem, error)) (bool, error) {
 	return ok && sub.Info().Caps.DirectionalDerivative, closed(sub)
 }
 
-// linearized steps a fresh subsystem to a communication point under inputs u, asks
-// it there, takes one more step under last, nil for u, and gives the outputs.
-func linearized(fresh func() (master.Subsystem, error), u, last []float64, t0, H float64, ask func(master.Subsystem) error) (y []float64, info *master.Info, err error) {
+// linearized steps a fresh subsystem to a communication point with inputs u, calls ask there, takes one more
+// step with inputs last (nil = u), and returns the outputs.
+func linearized(fresh func() (master.Subsystem, error), u, last []float64, t0, H float64,
+	ask func(master.Subsystem) error) (y []float64, info *master.Info, err error) {
 	sub, err := begin(fresh, u, t0)
 	defer func() { err = errors.Join(err, closed(sub)) }()
 	if err != nil {
@@ -125,106 +123,90 @@ func linearized(fresh func() (master.Subsystem, error), u, last []float64, t0, H
 	return y, sub.Info(), sub.Outputs(y)
 }
 
-// jacobians are A, B, C and D of a subsystem in one matrix, states before inputs
-// and derivatives before outputs.
+// jacobians holds A, B, C and D of a subsystem in one matrix: columns are states, then inputs; rows are
+// derivatives, then outputs.
 type jacobians struct {
 	n, m, p int // states, inputs, outputs
 	all     *mat.Dense
+	l       master.Linearizer
+	info    *master.Info
 }
 
-// takeJacobians asks for all columns by unit seeds, and checks the answers to
-// other seeds against them.
+// takeJacobians computes all columns by unit seeds, and checks other seeds against them.
 func takeJacobians(s master.Subsystem) (*jacobians, error) {
 	l, ok := master.As[master.Linearizer](s)
 	if !ok || !s.Info().Caps.DirectionalDerivative {
-		return nil, fmt.Errorf("%s: %w: it gives no derivatives by its states", s.Info().Name, master.ErrCapability)
+		return nil, fmt.Errorf("%s: %w: it has no derivatives by its states", s.Info().Name, master.ErrCapability)
 	}
 	info := s.Info()
-	j := &jacobians{n: len(l.States()), m: len(info.In), p: len(info.Out)}
+	j := &jacobians{n: len(l.States()), m: len(info.In), p: len(info.Out), l: l, info: info}
 	rows, cols := j.n+j.p, j.n+j.m
 	if rows == 0 || cols == 0 {
 		return j, nil
 	}
 	j.all = mat.NewDense(rows, cols, nil)
-	seed, slope := make([]float64, cols), make([]float64, rows)
-	ask := func(dx, du bool) error {
-		var x, u []float64
-		if dx {
-			x = seed[:j.n]
-		}
-		if du {
-			u = seed[j.n:]
-		}
-		return l.Linearize(x, u, slope[:j.n], slope[j.n:])
-	}
+	slope, seed := make([]float64, rows), make([]float64, cols)
 	for c := range cols {
 		clear(seed)
 		seed[c] = 1
-		if err := ask(true, true); err != nil {
+		if err := l.Linearize(seed[:j.n], seed[j.n:], slope[:j.n], slope[j.n:]); err != nil {
 			return nil, err
 		}
-		j.all.SetCol(c, slope)
-	}
-	for i, p := range info.Out {
-		for c := range cols {
-			if v := j.all.At(j.n+i, c); math.IsNaN(v) && p.Internal {
-				j.all.Set(j.n+i, c, 0)
+		for i, v := range slope {
+			if math.IsNaN(v) && j.internal(i) {
+				v = 0
 			}
-		}
-	}
-	for i := range rows {
-		for c := range cols {
-			if v := j.all.At(i, c); math.IsNaN(v) || math.IsInf(v, 0) {
-				return nil, fmt.Errorf("the derivative in row %d, column %d of the states and then outputs by the states and then inputs is %g", i, c, v)
+			if v-v != 0 {
+				return nil, fmt.Errorf("the derivative in row %d, column %d of the states and then outputs by the "+
+					"states and then inputs is %g", i, c, v)
 			}
+			j.all.Set(i, c, v)
 		}
 	}
 	for c := range seed {
 		seed[c] = float64(c%3) - 1.5
 	}
-	var errs []error
-	for _, with := range []struct {
-		dx, du bool
-		what   string
-	}{{true, true, "of states and inputs at once"}, {false, true, "without dx"}, {true, false, "without du"}} {
-		if err := ask(with.dx, with.du); err != nil {
-			return nil, err
-		}
-		whole, size := slices.Clone(slope), make([]float64, rows)
-		internal := func(i int) bool { return i >= j.n && info.Out[i-j.n].Internal }
-		for i := range rows {
-			sum := 0.0
-			for c := range cols {
-				if c < j.n && with.dx || c >= j.n && with.du {
-					sum += j.all.At(i, c) * seed[c]
-					size[i] += math.Abs(j.all.At(i, c) * seed[c])
-				}
-			}
-			if !internal(i) && !(math.Abs(whole[i]-sum) <= slopeNoise*size[i]) {
-				errs = append(errs, fmt.Errorf("the derivatives are not linear: a seed %s gives %g in row %d, its parts %g", with.what, whole[i], i, sum))
-			}
-		}
-		var dx, du []float64
-		if with.dx {
-			dx = seed[:j.n]
-		}
-		if with.du {
-			du = seed[j.n:]
-		}
-		dots, outs := make([]float64, j.n), make([]float64, j.p)
-		if err := errors.Join(l.Linearize(dx, du, dots, nil), l.Linearize(dx, du, nil, outs)); err != nil {
-			return nil, err
-		}
-		for i, v := range append(dots, outs...) {
-			if !internal(i) && !(math.Abs(whole[i]-v) <= slopeNoise*size[i]) {
-				errs = append(errs, fmt.Errorf("the derivatives of the states alone, or of the outputs alone, give %g in row %d, both at once %g", v, i, whole[i]))
-			}
-		}
-	}
-	return j, errors.Join(errs...)
+	dx, du := seed[:j.n], seed[j.n:]
+	return j, errors.Join(j.check("of states and inputs at once", dx, du), j.check("without dx", nil, du), j.check("without du", dx, nil))
 }
 
-// response returns how the outputs after a step of h follow inputs that are held:
+// internal reports whether row i belongs to an internal output.
+func (j *jacobians) internal(i int) bool { return i >= j.n && j.info.Out[i-j.n].Internal }
+
+// check compares the derivatives for a seed with the columns, and derivatives of states and outputs requested
+// separately with those requested together.
+func (j *jacobians) check(what string, dx, du []float64) error {
+	whole, parts := make([]float64, j.n+j.p), make([]float64, j.n+j.p)
+	if err := errors.Join(j.l.Linearize(dx, du, whole[:j.n], whole[j.n:]),
+		j.l.Linearize(dx, du, parts[:j.n], nil), j.l.Linearize(dx, du, nil, parts[j.n:])); err != nil {
+		return err
+	}
+	var errs []error
+	for i := range whole {
+		sum, size := 0.0, 0.0
+		add := func(seed []float64, first int) {
+			for c, v := range seed {
+				sum += j.all.At(i, first+c) * v
+				size += math.Abs(j.all.At(i, first+c) * v)
+			}
+		}
+		add(dx, 0)
+		add(du, j.n)
+		if j.internal(i) {
+			continue
+		}
+		if !(math.Abs(whole[i]-sum) <= slopeNoise*size) {
+			errs = append(errs, fmt.Errorf("the derivatives are not linear: a seed %s gives %g in row %d, its parts %g", what, whole[i], i, sum))
+		}
+		if !(math.Abs(whole[i]-parts[i]) <= slopeNoise*size) {
+			errs = append(errs, fmt.Errorf("the derivatives of the states alone, or of the outputs alone, give %g "+
+				"in row %d, both at once %g", parts[i], i, whole[i]))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// response returns the derivatives of the outputs after a step of h by inputs that are held:
 // C ∫ e^{A s} ds B + D over the step.
 func (j *jacobians) response(h float64) *mat.Dense {
 	r := mat.NewDense(max(1, j.p), max(1, j.m), nil)

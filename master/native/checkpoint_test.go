@@ -86,76 +86,83 @@ func ring(t *testing.T, subs ...master.Subsystem) *master.System {
 	t.Helper()
 	var connections []master.Connection
 	for i, s := range subs {
-		next := subs[(i+1)%len(subs)].Info()
-		connections = append(connections, master.Connection{From: master.Endpoint{Subsystem: s.Info().Name, Port: s.Info().Out[0].Name}, To: master.Endpoint{Subsystem: next.Name, Port: next.In[0].Name}})
+		from, to := s.Info(), subs[(i+1)%len(subs)].Info()
+		connections = append(connections, master.Connect(from.Name+"."+from.Out[0].Name, to.Name+"."+to.In[0].Name))
 	}
 	sys, err := master.NewSystem(subs, connections)
 	must(t, err)
 	return sys
 }
 
+// newRun makes a run of explicit coupling.
+func newRun(t *testing.T, sys *master.System, o master.Options) (*master.Run, error) {
+	t.Helper()
+	c, err := algorithms.New("explicit", map[string]string{"order": "1"})
+	must(t, err)
+	return master.NewRun(sys, c.Algorithm, o)
+}
+
 // Systems of Go code go on from a checkpoint, regular or on demand, to the last bit.
 func TestCheckpoints(t *testing.T) {
-	fresh := func() *master.System { return ring(t, plain(), gain(), queue(whole), newMine()) }
-	start := func(o master.Options) (*master.Run, *mastertest.Memory) {
+	fresh := func(o master.Options) (*master.Run, *mastertest.Memory) {
 		t.Helper()
-		c, err := algorithms.New("explicit", map[string]string{"order": "1"})
-		must(t, err)
 		m := &mastertest.Memory{}
 		o.Step, o.Recorders = 0.01, []master.Recorder{m}
-		r, err := master.NewRun(fresh(), c.Algorithm, o)
+		r, err := newRun(t, ring(t, plain(), gain(), queue(whole), newMine()), o)
 		must(t, err)
 		return r, m
 	}
-	r, want := start(master.Options{Stop: 0.4})
-	if _, err := r.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	var made []master.Checkpoint
-	r, _ = start(master.Options{Stop: 0.2, Checkpoints: &master.Checkpoints{Every: 0.03, Write: func(c master.Checkpoint) error { made = append(made, c); return nil }}})
-	must(t, r.Start(t.Context()))
-	for more := true; more; {
-		var err error
-		if more, err = r.Step(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+	keep := func(c master.Checkpoint) error { made = append(made, c); return nil }
+	r, _ := fresh(master.Options{Stop: 0.2, Checkpoints: &master.Checkpoints{Every: 0.03, Write: keep}})
+	err := r.Start(t.Context())
+	for more := true; more && err == nil; {
+		more, err = r.Step(t.Context())
 	}
-	last, err := r.Checkpoint()
 	must(t, err)
-	if made = append(made, last); len(made) != 7 {
+	last, err := r.Checkpoint()
+	must(t, errors.Join(err, keep(last)))
+	_, err = r.Close()
+	if must(t, err); len(made) != 7 {
 		t.Errorf("%d checkpoints", len(made))
 	}
-	if _, err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	r, want := fresh(master.Options{Stop: 0.4})
+	_, err = r.Run(t.Context())
+	must(t, err)
 	for _, c := range made {
-		r, rest := start(master.Options{Stop: 0.4, Resume: c.State})
+		r, rest := fresh(master.Options{Stop: 0.4, Resume: c.State})
 		if _, err := r.Run(t.Context()); err != nil || !reflect.DeepEqual(rest.Y, want.Y[c.Steps+1:]) || !reflect.DeepEqual(rest.U, want.U[c.Steps+1:]) {
 			t.Errorf("from %g: %v, other values", c.T, err)
 		}
 	}
 }
 
-// What offers no state is named, with what it takes; what does not read what it wrote, too.
+// A subsystem that does not offer its state, or does not read what it wrote, is named with the remedy.
 func TestNoCheckpoints(t *testing.T) {
-	c, err := algorithms.New("explicit", nil)
-	must(t, err)
-	o := master.Options{Stop: 1, Step: 0.1, Checkpoints: &master.Checkpoints{}}
-	_, err = master.NewRun(ring(t, gain(), queue(nil)), c.Algorithm, o)
-	if !errors.Is(err, master.ErrCapability) || !strings.Contains(err.Error(), "queue does not offer its state") || !strings.Contains(err.Error(), "native.Model has the field Archive") || strings.Contains(err.Error(), "FMU") {
-		t.Error(err)
-	}
-	lopsided := queue(func(s *[]float64, a *master.Archive) {
+	lopsided := func(s *[]float64, a *master.Archive) {
 		if a.FloatList(s); a.Reading() {
 			a.Float(&(*s)[0])
 		}
-	})
-	r, err := master.NewRun(ring(t, gain(), lopsided), c.Algorithm, o)
-	if err == nil {
-		_, err = r.Run(t.Context())
 	}
-	if err == nil || !strings.Contains(err.Error(), "queue: its method Archive does not read what it has written") {
-		t.Error(err)
+	for _, c := range []struct {
+		archive func(*[]float64, *master.Archive)
+		says    []string
+	}{
+		{nil, []string{"queue does not offer its state", "native.Model has the field Archive"}},
+		{lopsided, []string{"queue: its method Archive does not read what it has written"}},
+	} {
+		r, err := newRun(t, ring(t, gain(), queue(c.archive)), master.Options{Stop: 1, Step: 0.1, Checkpoints: &master.Checkpoints{}})
+		if errors.Is(err, master.ErrCapability) != (c.archive == nil) {
+			t.Error(err)
+		}
+		if err == nil {
+			_, err = r.Run(t.Context())
+		}
+		for _, text := range c.says {
+			if err == nil || !strings.Contains(err.Error(), text) || strings.Contains(err.Error(), "FMU") {
+				t.Errorf("%v, want … %s", err, text)
+			}
+		}
 	}
 }
 

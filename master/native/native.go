@@ -1,5 +1,5 @@
-// Package native makes subsystems of Go code: a function of its inputs, a model with a
-// state that can be taken back, a table over time.
+// Package native makes subsystems from Go code: functions of inputs, models with a state that can be restored,
+// tables over time.
 //
 //	limiter := native.Func("limiter", []string{"u"}, []string{"y"}, func(t float64, u, y []float64) {
 //		y[0] = max(-1, min(1, u[0]))
@@ -9,9 +9,8 @@
 //		Output: func(n *int, y []float64) { y[0] = float64(*n) },
 //	})
 //
-// Anything else implements master.Subsystem, four methods, and what of the further
-// interfaces of package master it can do. mastertest.TestSubsystem tells whether it
-// keeps to them.
+// Other subsystems implement master.Subsystem, which has four methods, and optional interfaces of package
+// master. mastertest.TestSubsystem tests them.
 package native
 
 import (
@@ -33,13 +32,12 @@ func ports(names []string) []master.Port {
 	return out
 }
 
-// describe is what all of the subsystems have in common.
+// describe returns a description with the common capabilities.
 func describe(name string, in, out []string) master.Info {
-	info := master.Info{
+	return master.Info{
 		Name: name, In: ports(in), Out: ports(out), StartIn: make([]float64, len(in)),
 		Caps: master.Caps{VariableStep: true, SaveState: true, SerializeState: true},
 	}
-	return info
 }
 
 // function is a subsystem without a state.
@@ -58,12 +56,13 @@ var (
 	_ master.DirectionalDeriver = (*function)(nil)
 )
 
-// Func returns a subsystem without a state: y = f(t, u), u [len(in)], y [len(out)], at the
-// inputs of the same instant. f must give the same for the same arguments and keep
-// neither slice. It is stepped after its sources, with their new values (System.Late).
-// Algorithms that want directional derivatives get differences of f.
+// Func returns a subsystem without a state: y = f(t, u), u [len(in)], y [len(out)], with the inputs at the same
+// time. f must give the same result for the same arguments and must not keep the slices. The subsystem is
+// stepped after its sources, with their new values (System.Late). Its directional derivatives are differences
+// of f.
 func Func(name string, in, out []string, f func(t float64, u, y []float64)) master.Subsystem {
-	s := &function{info: describe(name, in, out), f: f, u: make([]float64, len(in)), y: make([]float64, len(out)), v: make([]float64, len(in))}
+	s := &function{info: describe(name, in, out), f: f, u: make([]float64, len(in)), y: make([]float64, len(out)),
+		v: make([]float64, len(in))}
 	s.info.Stateless = true
 	s.info.Caps.DirectionalDerivative = len(in) > 0
 	on := make([][]int, len(out))
@@ -77,9 +76,9 @@ func Func(name string, in, out []string, f func(t float64, u, y []float64)) mast
 	return s
 }
 
-// Table returns a subsystem whose outputs are the columns of a table of numbers, linear
-// between rows; before the first row they are the first values, after the last the last
-// ones (record.ReadSignals). The error names file, line and column of a cell that is no number.
+// Table returns a subsystem whose outputs are the columns of a table of numbers (record.ReadSignals). They are
+// linear between rows, and constant before the first and after the last. The error names file, line and
+// column of a cell that is not a number.
 func Table(name string, t *record.Signals) (master.Subsystem, error) {
 	columns := make([]func(float64) master.Scalar, len(t.Names))
 	for k, n := range t.Names {
@@ -115,7 +114,7 @@ func (s *function) EnterInit(_ context.Context, e master.Experiment) error {
 func (s *function) EvalInit() error { s.f(s.t, s.u, s.y); return nil }
 func (s *function) ExitInit() error { return s.EvalInit() }
 
-// instant is the state of what has none: the outputs as they are.
+// instant is the saved state of a function.
 type instant struct {
 	t    float64
 	u, y []float64
@@ -176,24 +175,20 @@ type Model[S any] struct {
 	Name            string
 	Inputs, Outputs []string // Reals
 	Start           S        // the state at the start
-	// Step takes the state from t to t+H with the inputs u [len(Inputs)], held. An error
-	// ends the run; master.ErrDiscard asks for a smaller step.
+	// Step advances the state from t to t+H with the inputs u [len(Inputs)], which are held. An error ends
+	// the run; master.ErrDiscard requests a smaller step.
 	Step func(s *S, t, H float64, u []float64) error
-	// Output puts what the state shows into y [len(Outputs)]. Outputs do not depend on
-	// inputs within a step.
+	// Output computes y [len(Outputs)] from the state. Outputs do not depend on inputs within a step.
 	Output func(s *S, y []float64)
-	// Clone copies a state, so that it can be taken back. Without it the state is copied
-	// as Go assigns it; one that refers to others (pointers, slices, maps …) is not
-	// taken back then.
+	// Clone copies a state, so that it can be restored. Without it the state is copied by assignment; if it
+	// contains references (pointers, slices, maps …), the model has no rollback.
 	Clone func(s S) S
-	// Archive carries a state into a checkpoint or back: it names each value once, for both
-	// directions (master.Archive). A state that refers to nothing needs none. Without it a
-	// model with any other state takes no part in checkpoints.
+	// Archive writes a state into a checkpoint or reads it (master.Archive). A state without references needs
+	// none. Without it a model with any other state cannot take part in checkpoints.
 	Archive func(s *S, a *master.Archive)
 }
 
-// New returns a subsystem of a model. It panics if Step or Output is missing, which are
-// required.
+// New returns a subsystem from a model. It panics if Step or Output is missing.
 func New[S any](m Model[S]) master.Subsystem {
 	if m.Step == nil || m.Output == nil {
 		panic(fmt.Sprintf("native: model %s has no Step or no Output", m.Name))
@@ -210,7 +205,7 @@ func New[S any](m Model[S]) master.Subsystem {
 	return s
 }
 
-// plain reports whether values of a type refer to nothing.
+// plain reports whether values of a type contain no references.
 func plain(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Array:
@@ -255,7 +250,7 @@ func (m *model[S]) Step(_ context.Context, t, H float64) (float64, error) {
 
 func (m *model[S]) Outputs(y []float64) error { m.Output(&m.state, y); return nil }
 
-// EnterInit puts the start state in place: a model may run again.
+// EnterInit resets to the start state, so that a model can run again.
 func (m *model[S]) EnterInit(context.Context, master.Experiment) error {
 	m.state = m.Clone(m.Start)
 	return nil
@@ -264,7 +259,7 @@ func (m *model[S]) EnterInit(context.Context, master.Experiment) error {
 func (m *model[S]) EvalInit() error { return nil }
 func (m *model[S]) ExitInit() error { return nil }
 
-// kept is a saved state, with the inputs that were staged.
+// kept is a saved state, with the staged inputs.
 type kept[S any] struct {
 	state S
 	u     []float64

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/macrostep/macrostep/algorithms"
@@ -41,37 +42,40 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// A state that refers to others is not taken back, unless it can be cloned.
+// A state that holds references is not taken back, unless it can be cloned.
 func TestRollback(t *testing.T) {
-	m := native.Model[[]float64]{Name: "m", Start: []float64{1}, Step: func(*[]float64, float64, float64, []float64) error { return nil }, Output: func(*[]float64, []float64) {}}
-	if native.New(m).Info().Caps.SaveState {
-		t.Error("a slice is taken for a value")
+	m := native.Model[[]float64]{Step: func(*[]float64, float64, float64, []float64) error { return nil }, Output: func(*[]float64, []float64) {}}
+	p := native.Model[*int]{Step: func(**int, float64, float64, []float64) error { return nil }, Output: func(**int, []float64) {}}
+	if native.New(m).Info().Caps.SaveState || native.New(p).Info().Caps.SaveState {
+		t.Error("a slice or a pointer is taken for a value")
 	}
-	m.Clone = func(s []float64) []float64 { return append([]float64(nil), s...) }
-	s := native.New(m)
-	if !s.Info().Caps.SaveState {
+	m.Clone = slices.Clone[[]float64]
+	if !native.New(m).Info().Caps.SaveState {
 		t.Error("a state with Clone is not taken back")
 	}
-	if native.New(native.Model[*int]{Step: func(**int, float64, float64, []float64) error { return nil }, Output: func(**int, []float64) {}}).Info().Caps.SaveState {
-		t.Error("a pointer is taken for a value")
-	}
+}
+
+// coupled runs subsystems to their end.
+func coupled(t *testing.T, subs []master.Subsystem, connections []master.Connection, stop float64, preset string, params map[string]string) *master.Run {
+	t.Helper()
+	sys, err := master.NewSystem(subs, connections)
+	must(t, err)
+	c, err := algorithms.New(preset, params)
+	must(t, err)
+	run, err := master.NewRun(sys, c.Algorithm, master.Options{Stop: stop, Step: 0.01})
+	must(t, err)
+	_, err = run.Run(t.Context())
+	must(t, err)
+	return run
 }
 
 // Functions solve algebraic loops by their derivatives, with every algorithm.
 func TestImplicit(t *testing.T) {
 	for _, solver := range []string{"newton-los", "newton-fd"} {
-		at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
 		half := native.Func("half", []string{"u"}, []string{"y"}, func(_ float64, u, y []float64) { y[0] = 1 + math.Cos(u[0])/2 })
-		twice := native.Func("twice", []string{"u"}, []string{"y"}, func(_ float64, u, y []float64) { y[0] = u[0] })
-		sys, err := master.NewSystem([]master.Subsystem{half, twice}, []master.Connection{{From: at("half", "y"), To: at("twice", "u")}, {From: at("twice", "y"), To: at("half", "u")}})
-		must(t, err)
-		c, err := algorithms.New("implicit", map[string]string{"solver.kind": solver})
-		must(t, err)
-		run, err := master.NewRun(sys, c.Algorithm, master.Options{Stop: 0.1, Step: 0.01})
-		must(t, err)
-		if _, err := run.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		same := native.Func("same", []string{"u"}, []string{"y"}, func(_ float64, u, y []float64) { y[0] = u[0] })
+		run := coupled(t, []master.Subsystem{half, same}, []master.Connection{master.Connect("half.y", "same.u"), master.Connect("same.y", "half.u")},
+			0.1, "implicit", map[string]string{"solver.kind": solver})
 		if y, _ := run.Real("half.y"); math.Abs(y-(1+math.Cos(y)/2)) > 1e-6 {
 			t.Errorf("%s: y = %v", solver, y)
 		}
@@ -79,33 +83,24 @@ func TestImplicit(t *testing.T) {
 }
 
 func TestTable(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "road.csv")
-	must(t, os.WriteFile(path, []byte("time,z,v\n0,0,1\n1,2,1\n"), 0o666))
-	signals, err := record.ReadSignals(t.Context(), path)
-	must(t, err)
-	road, err := native.Table("road", signals)
-	must(t, err)
-	at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
-	sys, err := master.NewSystem([]master.Subsystem{road, gain()}, []master.Connection{{From: at("road", "z"), To: at("gain", "u")}})
-	must(t, err)
-	c, err := algorithms.New("explicit", nil)
-	must(t, err)
-	run, err := master.NewRun(sys, c.Algorithm, master.Options{Stop: 0.5, Step: 0.1})
-	must(t, err)
-	if _, err := run.Run(t.Context()); err != nil {
-		t.Fatal(err)
+	table := func(text string) (master.Subsystem, error) {
+		path := filepath.Join(t.TempDir(), "road.csv")
+		must(t, os.WriteFile(path, []byte(text), 0o666))
+		signals, err := record.ReadSignals(t.Context(), path)
+		if err != nil {
+			return nil, err
+		}
+		return native.Table("road", signals)
 	}
+	road, err := table("time,z,v\n0,0,1\n1,2,1\n")
+	must(t, err)
+	run := coupled(t, []master.Subsystem{road, gain()}, []master.Connection{master.Connect("road.z", "gain.u")}, 0.5, "explicit", nil)
 	z, _ := run.Real("road.z")
 	y, _ := run.Real("gain.y")
 	if math.Abs(z-1) > 1e-12 || math.Abs(y-2.9) > 1e-12 {
 		t.Errorf("z = %g, y = %g", z, y)
 	}
-	bad := filepath.Join(t.TempDir(), "bad.csv")
-	must(t, os.WriteFile(bad, []byte("time,z\n0,x\n"), 0o666))
-	if signals, err = record.ReadSignals(t.Context(), bad); err == nil {
-		_, err = native.Table("bad", signals)
-	}
-	if err == nil {
+	if _, err = table("time,z\n0,x\n"); err == nil {
 		t.Error("a text is taken for a number")
 	}
 }
@@ -119,9 +114,8 @@ func Example() {
 		Output: func(s *tank, y []float64) { y[0] = s.Level },
 	})
 	valve := native.Func("valve", []string{"level"}, []string{"flow"}, func(_ float64, u, y []float64) { y[0] = 4 * (1 - u[0]) })
-	at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
 	sys, err := master.NewSystem([]master.Subsystem{plant, valve}, []master.Connection{
-		{From: at("tank", "level"), To: at("valve", "level")}, {From: at("valve", "flow"), To: at("tank", "inflow")},
+		master.Connect("tank.level", "valve.level"), master.Connect("valve.flow", "tank.inflow"),
 	})
 	if err != nil {
 		log.Fatal(err)

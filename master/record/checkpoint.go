@@ -38,7 +38,7 @@ type Facts map[string]string
 // and the SHA-256 of all of it.
 const (
 	checkpointMark    = "\x89MSCKP\r\n" // a transfer as text spoils it
-	checkpointVersion = 3
+	checkpointVersion = 4
 	checkpointHead    = len(checkpointMark) + 4 + 8 + 8
 )
 
