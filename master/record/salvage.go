@@ -87,7 +87,7 @@ func (s *Salvaged) table(find func(name string) []byte) (err error) {
 	}
 	t.mu.Lock()
 	if t.written.bytes == 0 {
-		t.write(piece{bytes: [][]byte{header}})
+		t.write(piece{bytes: header})
 	}
 	for t.rows < last && t.err == nil {
 		size, ok := t.ring.textIn(t.slot)
