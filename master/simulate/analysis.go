@@ -164,68 +164,36 @@ func (r *run) analyseFirst(ctx context.Context, m *record.Manifest) error {
 		return nil
 	}
 	r.out.Analysis = report
-	told, unstable := verdict(report, r.chosen, len(r.Rates) > 0)
-	for _, line := range told {
+	notes, warnings := verdict(report, r.chosen, len(r.Rates) > 0)
+	for _, line := range notes {
 		r.events.note(line)
 	}
-	for _, line := range unstable {
+	for _, line := range warnings {
 		r.events.logger().Warn(line)
 	}
-	m.Notes, m.Warnings = append(m.Notes, told...), append(m.Warnings, unstable...)
+	m.Notes, m.Warnings = append(m.Notes, notes...), append(m.Warnings, warnings...)
 	return nil
 }
 
-// verdict returns what an analysis says of the algorithm of a run: notes, and warnings if
-// it is unstable. rates = the user has given some.
-func verdict(report *analyze.Report, choice *Chosen, rates bool) (told, unstable []string) {
+// verdict returns the notes of an analysis on the algorithm of a run, and warnings if it is
+// unstable. rates: the user has given some.
+func verdict(report *analyze.Report, choice *Chosen, rates bool) (notes, warnings []string) {
 	at := ofRun(report, choice)
+	own := report.Own
 	switch {
-	case at < 0 && report.Own != nil && report.Own.Fails != "":
-		unstable = append(unstable, fmt.Sprintf("analysis: the run is expected to fail: %s", report.Own.Fails))
-	case at < 0 && report.Own != nil:
-		told = append(told, "analysis: "+ownOf(choice.Preset, report))
-	case at < 0:
-		told = append(told, fmt.Sprintf("analysis: nothing is told of %s: %s", choice.Preset, report.WhyNotOwn))
-	case report.Strategies[at].Points == nil:
-		told = append(told, fmt.Sprintf("analysis: unknown: %s", report.Strategies[at].Why))
-		if report.Own != nil && report.Own.Fails == "" {
-			told = append(told, "analysis: "+ownOf(choice.Preset, report))
+	case at >= 0 && report.Strategies[at].Points != nil:
+		notes, warnings = strategyVerdict(report, &report.Strategies[at])
+	case at >= 0:
+		notes = append(notes, fmt.Sprintf("analysis: unknown: %s", report.Strategies[at].Why))
+		if own != nil && own.Fails == "" {
+			notes = append(notes, "analysis: "+ownOf(choice.Preset, report))
 		}
+	case own == nil:
+		notes = append(notes, fmt.Sprintf("analysis: nothing is told of %s: %s", choice.Preset, report.WhyNotOwn))
+	case own.Fails != "":
+		warnings = append(warnings, fmt.Sprintf("analysis: the run is expected to fail: %s", own.Fails))
 	default:
-		s := &report.Strategies[at]
-		with := ""
-		if len(s.Rates) > 0 {
-			with = ", rates " + strings.Join(s.Rates, ", ")
-		}
-		radius := "the spectral radius is not known"
-		switch {
-		case s.Mode != nil:
-			radius = fmt.Sprintf("the spectral radius is %.6g", s.Now)
-		case s.Known():
-			radius = fmt.Sprintf("the spectral radius seen in runs is %.6g", s.Now)
-		}
-		text := fmt.Sprintf("analysis: %s of order %d%s, steps of %.4g s: %s; stable steps: %s", s.Preset, s.Order, with, report.Step, radius, s.Ranges(report))
-		for _, f := range s.Forecasts {
-			if f.Step == report.Step {
-				text += fmt.Sprintf("; expected error %s over %.4g s, most in %s", f.Size(), report.Horizon, f.Of)
-			}
-		}
-		told = append(told, text)
-		switch {
-		case !s.Known() || s.IsStable():
-		case report.Large != "":
-			told = append(told, "analysis: unstable for small motions; "+report.Large)
-		default:
-			if report.Whole != nil {
-				unstable = append(unstable, fmt.Sprintf("analysis: the system itself is unstable, whatever the step: %s", report.Whole))
-				break
-			}
-			by := "as runs show"
-			if s.Mode != nil {
-				by = strings.ReplaceAll(s.Mode.String(), "\n", "; ")
-			}
-			unstable = append(unstable, fmt.Sprintf("analysis: %s, %s", growth(s.Preset, s.Order, report.Step, s.Now), by))
-		}
+		notes = append(notes, "analysis: "+ownOf(choice.Preset, report))
 	}
 	if report.Recommended >= 0 && report.Recommended != at {
 		s := report.Strategies[report.Recommended]
@@ -233,9 +201,47 @@ func verdict(report *analyze.Report, choice *Chosen, rates bool) (told, unstable
 		if rates && len(s.Rates) == 0 {
 			without = ", without --rate"
 		}
-		told = append(told, fmt.Sprintf("analysis: recommended: %s --step-size %.4g%s: %s", s.Flags(), report.StepToTake, without, report.Why))
+		notes = append(notes, fmt.Sprintf("analysis: recommended: %s --step-size %.4g%s: %s",
+			s.Flags(), report.StepToTake, without, report.Why))
 	}
-	return told, unstable
+	return notes, warnings
+}
+
+// strategyVerdict is verdict for a strategy that was analysed.
+func strategyVerdict(report *analyze.Report, s *analyze.Strategy) (notes, warnings []string) {
+	with := ""
+	if len(s.Rates) > 0 {
+		with = ", rates " + strings.Join(s.Rates, ", ")
+	}
+	radius := "the spectral radius is not known"
+	switch {
+	case s.Mode != nil:
+		radius = fmt.Sprintf("the spectral radius is %.6g", s.Now)
+	case s.Known():
+		radius = fmt.Sprintf("the spectral radius seen in runs is %.6g", s.Now)
+	}
+	text := fmt.Sprintf("analysis: %s of order %d%s, steps of %.4g s: %s; stable steps: %s",
+		s.Preset, s.Order, with, report.Step, radius, s.Ranges(report))
+	for _, f := range s.Forecasts {
+		if f.Step == report.Step {
+			text += fmt.Sprintf("; expected error %s over %.4g s, most in %s", f.Size(), report.Horizon, f.Of)
+		}
+	}
+	notes = append(notes, text)
+	switch {
+	case !s.Known() || s.IsStable():
+	case report.Large != "":
+		notes = append(notes, "analysis: unstable for small motions; "+report.Large)
+	case report.Whole != nil:
+		warnings = append(warnings, fmt.Sprintf("analysis: the system itself is unstable, whatever the step: %s", report.Whole))
+	default:
+		by := "as runs show"
+		if s.Mode != nil {
+			by = strings.ReplaceAll(s.Mode.String(), "\n", "; ")
+		}
+		warnings = append(warnings, fmt.Sprintf("analysis: %s, %s", growth(s.Preset, s.Order, report.Step, s.Now), by))
+	}
+	return notes, warnings
 }
 
 // ownOf tells what is expected of the algorithm of a run that is none of the strategies.

@@ -68,7 +68,7 @@ func (r *run) facts() (record.Facts, error) {
 		for i, path := range played.Files() {
 			hash, err := hashOf(path)
 			if err != nil {
-				return nil, fmt.Errorf("--%s: %w", flagScenario, err)
+				return nil, fmt.Errorf("--scenario: %w", err)
 			}
 			f[fmt.Sprintf("table %d of the scenario", i+1)] = hash
 		}
@@ -104,13 +104,14 @@ func (r *run) prepareCheckpoints(m *record.Manifest) error {
 	if k.Resume != "" {
 		c, err := record.ReadCheckpoint(k.Resume)
 		if err != nil {
-			return fmt.Errorf("--%s: %w", flagResume, err)
+			return fmt.Errorf("--resume: %w", err)
 		}
 		if err := c.Matches(now); err != nil {
-			return fmt.Errorf("--%s %s: %w", flagResume, k.Resume, err)
+			return fmt.Errorf("--resume %s: %w", k.Resume, err)
 		}
 		if !(o.Stop > c.T) {
-			return fmt.Errorf("--%s %s: the checkpoint is at t = %.12g s, and the run is to stop at %.12g s; give a later --stop-time", flagResume, k.Resume, c.T, o.Stop)
+			return fmt.Errorf("--resume %s: the checkpoint is at t = %.12g s, and the run is to stop at %.12g s; give a later --stop-time",
+				k.Resume, c.T, o.Stop)
 		}
 		o.Resume = c.State
 		m.ResumedFrom = &record.Resumed{Checkpoint: k.Resume, Time: c.T, Steps: c.Steps}
@@ -121,10 +122,10 @@ func (r *run) prepareCheckpoints(m *record.Manifest) error {
 	// By its absolute path: an FMU may change the working directory meanwhile.
 	path, err := filepath.Abs(k.File)
 	if err != nil {
-		return fmt.Errorf("--%s: %w", flagCheckpoint, err)
+		return fmt.Errorf("--checkpoint: %w", err)
 	}
 	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("--%s: %w; create the folder first", flagCheckpoint, err)
+		return fmt.Errorf("--checkpoint: %w; create the folder first", err)
 	}
 	record.Sweep(path)
 	arguments := k.Arguments

@@ -48,7 +48,8 @@ func Choose(presets algorithms.Catalog, r *Request, sys *System) (*Chosen, error
 	case sys.Algorithm == "":
 		params, out.notes = suited(presets, preset, documented)
 	case len(sys.Params) > 0:
-		out.warnings = append(out.warnings, fmt.Sprintf("the parameters which the system gives for algorithm %s are left out, because --%s is %s", sys.Algorithm, flagAlgorithm, preset))
+		out.warnings = append(out.warnings, fmt.Sprintf(
+			"the parameters which the system gives for algorithm %s are left out, because --algorithm is %s", sys.Algorithm, preset))
 	}
 	maps.Copy(params, r.Params)
 	found, _ := presets.Find(preset) // New has the error
@@ -131,7 +132,7 @@ func chooseBonds(r *Request, sys *System, preset *algorithms.Preset) (bonds []al
 		for _, b := range sys.Bonds {
 			names = append(names, b.Name)
 		}
-		notes = append(notes, fmt.Sprintf("--%s takes the place of the bonds that the system declares: %s", flagBond, strings.Join(names, ", ")))
+		notes = append(notes, "--bond takes the place of the bonds that the system declares: "+strings.Join(names, ", "))
 	}
 	if len(bonds) == 0 && sys.BondsSeen != nil {
 		if bonds = sys.BondsSeen(); len(bonds) > 0 {

@@ -88,65 +88,92 @@ type System struct {
 	Monitor func([]algorithms.Monitored) (*master.System, error)
 }
 
-// Open reads a system and its FMUs. Their libraries are loaded, so that one that cannot
-// be is found before the first FMU is instantiated.
+// Open reads a system and its FMUs. It loads the libraries, so that errors are found before
+// the first FMU is instantiated.
 func Open(ctx context.Context, path string, o OpenOptions) (*System, error) {
 	if err := errors.Join(CheckLimits(), There(path)); err != nil {
 		return nil, err
 	}
-	options := Reading(ctx)
-	options.Dialects = o.Dialects
-	options.Strict, options.Stateless, options.Compile, options.Cache = o.Strict, o.Stateless, o.Compile, fmuslave.CacheDir()
-	options.Driven, options.DrivenBy, options.Record, options.Read = o.Driven, o.DrivenBy, o.Record, o.Read
-	options.Isolate, options.IsolateGiven, options.IsolateComponents = o.Isolation.Mode, o.Isolation.Given, o.Isolation.Components
-	options.Restarts, options.RestartsGiven = o.Isolation.Restarts, o.Isolation.RestartsGiven
 	crashes := &worker.Record{Dir: fmuslave.CacheDir()}
-	options.Crashed = crashes.Crashed
 	launcher := &worker.Launcher{Timeout: o.Isolation.StepTimeout, Memory: o.Isolation.MemoryLimit, Lost: crashes.Lost}
-	options.Launcher = launcher
-	for _, q := range o.Quirks {
-		options.Quirks = append(options.Quirks, assemble.Quirk{Component: q.Name, Name: q.Value})
-	}
-	options.Set = append(options.Set, o.Set...)
 	seen := &notices{}
-	options.Instance = fmi.InstanceOptions{LoggingOn: o.Debug, StepTimeout: o.Isolation.StepTimeout, CallByCall: o.CallByCall, Log: func(m fmi.LogMessage) {
-		if m.Category == fmi.OwnCategory {
-			seen.add(m)
-			o.Logger.Log(context.Background(), levelOf(m.Status), m.Instance+": "+m.Text)
-			return
-		}
-		o.Logger.Log(context.Background(), levelOf(m.Status), m.Text, "slave", m.Instance, "category", m.Category)
-	}}
-	var trace *fmi.Trace
-	if o.Trace != nil {
-		trace = fmi.NewTrace(o.Trace)
-		options.Instance.Trace = trace
+	options := o.assemble(ctx, seen)
+	options.Launcher, options.Crashed = launcher, crashes.Crashed
+	a, err := assemble.Open(path, options) // never nil
+	if err == nil {
+		err = limit(launcher, &a.Asked)
 	}
-	a, err := assemble.Open(path, options)
+	if err == nil {
+		err = a.CheckErrors()
+	}
+	if err == nil {
+		err = a.Load()
+	}
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
-	if err := limit(launcher, &a.Asked); err != nil {
-		return nil, errors.Join(err, a.Close())
+	out := newSystem(a, &o)
+	out.Notices = seen.list
+	out.Close = func() error {
+		err := a.Close()
+		if process.Shared() != nil {
+			err = nil // the supervisor removes what is left
+		}
+		if trace := options.Instance.Trace; trace != nil && trace.Err() != nil {
+			err = errors.Join(err, fmt.Errorf("the log of FMI calls ends early: %w", trace.Err()))
+		}
+		return err
 	}
-	var here []*fmi.FMU
+	var here []*fmi.FMU // in this process
 	for _, c := range a.Components {
 		if c.Isolated == "" {
 			here = append(here, c.FMU)
 		}
 	}
-	if err := a.CheckErrors(); err != nil {
-		return nil, errors.Join(err, a.Close())
+	out.Tidy = fmi.WatchProcess(here).Restore
+	if len(here) > 0 {
+		out.StepTimeout, out.MemoryLimit = launcher.Timeout, launcher.Memory
 	}
-	if err := a.Load(); err != nil {
-		return nil, errors.Join(err, a.Close())
+	return out, nil
+}
+
+// assemble returns the options for assemble.Open, without those on processes.
+func (o *OpenOptions) assemble(ctx context.Context, seen *notices) assemble.Options {
+	out := Reading(ctx)
+	out.Strict, out.Stateless, out.Compile = o.Strict, o.Stateless, o.Compile
+	out.Dialects, out.Set, out.Cache = o.Dialects, slices.Clone(o.Set), fmuslave.CacheDir()
+	out.Driven, out.DrivenBy, out.Record, out.Read = o.Driven, o.DrivenBy, o.Record, o.Read
+	i := &o.Isolation
+	out.Isolate, out.IsolateGiven, out.IsolateComponents = i.Mode, i.Given, i.Components
+	out.Restarts, out.RestartsGiven = i.Restarts, i.RestartsGiven
+	for _, q := range o.Quirks {
+		out.Quirks = append(out.Quirks, assemble.Quirk{Component: q.Name, Name: q.Value})
 	}
+	logger := o.Logger
+	out.Instance = fmi.InstanceOptions{LoggingOn: o.Debug, StepTimeout: i.StepTimeout, CallByCall: o.CallByCall}
+	out.Instance.Log = func(m fmi.LogMessage) {
+		if m.Category == fmi.OwnCategory {
+			seen.add(m)
+			logger.Log(context.Background(), levelOf(m.Status), m.Instance+": "+m.Text)
+			return
+		}
+		logger.Log(context.Background(), levelOf(m.Status), m.Text, "slave", m.Instance, "category", m.Category)
+	}
+	if o.Trace != nil {
+		out.Instance.Trace = fmi.NewTrace(o.Trace)
+	}
+	return out
+}
+
+// newSystem describes an assembly for a run, after settling its times.
+func newSystem(a *assemble.Assembly, o *OpenOptions) *System {
 	warnings := a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))
 	out := &System{
-		System: a.System, Start: toSetting(a.Start, o.Start), Stop: toSetting(a.Stop, o.Stop), Step: toSetting(a.Step, o.Step),
-		Algorithm: a.Algorithm, Params: a.Params, Asked: a.Asked, Findings: a.Findings.Findings, Warnings: warnings,
-		Files: a.Files(), Notices: seen.list, Tidy: fmi.WatchProcess(here).Restore,
-		Power:     a.Power,
+		System: a.System, Algorithm: a.Algorithm, Params: a.Params, Asked: a.Asked,
+		Start: toSetting(a.Start, o.Start), Stop: toSetting(a.Stop, o.Stop), Step: toSetting(a.Step, o.Step),
+		Findings: a.Findings.Findings, Warnings: warnings, Files: a.Files(), Settings: a.Settings(),
+		Items: a.Items(), ItemsOf: a.ItemsOf, Resolve: a.Resolve, Alone: a.Alone(), Held: a.Held,
+		Inputs: map[string][]record.Derived{}, Power: a.Power, Rates: ratesOf(a.Rates),
 		Describe:  func(name string) record.Description { return describe(a, name) },
 		Bonds:     declaredBonds(a.DeclaredBonds),
 		BondsSeen: func() []algorithms.Bond { return bondsSeen(a) },
@@ -158,24 +185,7 @@ func Open(ctx context.Context, path string, o OpenOptions) (*System, error) {
 			err := a.Monitor(named)
 			return a.System, err
 		},
-		Close: func() error {
-			err := a.Close()
-			if process.Shared() != nil {
-				err = nil // the supervisor removes what is left
-			}
-			if trace != nil && trace.Err() != nil {
-				err = errors.Join(err, fmt.Errorf("the log of FMI calls ends early: %w", trace.Err()))
-			}
-			return err
-		},
 	}
-	if len(here) > 0 {
-		out.StepTimeout, out.MemoryLimit = launcher.Timeout, launcher.Memory
-	}
-	out.Rates = ratesOf(a.Rates)
-	out.Items, out.ItemsOf = a.Items(), a.ItemsOf
-	out.Resolve, out.Alone, out.Held = a.Resolve, a.Alone(), a.Held
-	out.Inputs = map[string][]record.Derived{}
 	for name, list := range a.Inputs() {
 		for _, in := range list {
 			out.Inputs[name] = append(out.Inputs[name], record.Derived{Name: in.Name, Gain: in.Gain, Offset: in.Offset, Map: in.Map})
@@ -185,14 +195,14 @@ func Open(ctx context.Context, path string, o OpenOptions) (*System, error) {
 		t := toSetting(*a.Tolerance, o.Tolerance)
 		out.Tolerance = &t
 	}
-	out.Settings = a.Settings()
 	for _, c := range a.Components {
 		if c.Isolated == "" && c.FMU.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess {
 			out.Once = append(out.Once, c.Name)
 		}
-		out.FMUs = append(out.FMUs, record.FMU{Component: c.Name, Path: c.Source, Hash: c.FMU.Hash, Tool: c.FMU.Description.GenerationTool, Quirks: c.Quirks.Names(), Isolated: c.Isolated})
+		out.FMUs = append(out.FMUs, record.FMU{Component: c.Name, Path: c.Source, Hash: c.FMU.Hash,
+			Tool: c.FMU.Description.GenerationTool, Quirks: c.Quirks.Names(), Isolated: c.Isolated})
 	}
-	return out, nil
+	return out
 }
 
 // describe returns what the description of an FMU says of a variable of a system.

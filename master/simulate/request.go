@@ -68,23 +68,6 @@ type Request struct {
 
 func (r *Request) given(setting string) bool { return slices.Contains(r.Given, setting) }
 
-// The settings whose names are used in more than one place.
-const (
-	flagAlgorithm   = "algorithm"
-	flagParam       = "param"
-	flagQuirk       = "quirk"
-	flagBond        = "bond"
-	flagRate        = "rate"
-	flagIsolate     = "isolate"
-	flagStepTimeout = "step-timeout"
-	flagMemoryLimit = "memory-limit"
-	flagOnCrash     = "on-crash"
-	flagReport      = "report"
-	flagCheckpoint  = "checkpoint"
-	flagResume      = "resume"
-	flagScenario    = "scenario"
-)
-
 // RequestError is a request that is refused before anything is opened.
 type RequestError struct{ Err error }
 
@@ -107,7 +90,7 @@ func (r *Request) Place() error {
 	var errs []error
 	written := r.Written()
 	for i, w := range written {
-		if w.Flag != "--"+flagCheckpoint && SamePath(w.Path, r.Checkpoints.Resume) {
+		if w.Flag != "--checkpoint" && SamePath(w.Path, r.Checkpoints.Resume) {
 			errs = append(errs, fmt.Errorf("%s %s would overwrite the checkpoint that the run goes on from; name another one", w.Flag, w.Path))
 		}
 		if info, err := os.Stat(w.Path); err == nil && info.IsDir() {
@@ -159,7 +142,10 @@ type WrittenFile struct{ Flag, Path string }
 
 // Written lists the files that the run writes.
 func (r *Request) Written() []WrittenFile {
-	files := []WrittenFile{{"--output", r.Output}, {"--manifest", r.Manifest}, {"--log-fmi-calls", r.LogCalls}, {"--trace", r.Trace}, {"--" + flagReport, r.Report}, {"--" + flagCheckpoint, r.Checkpoints.File}}
+	files := []WrittenFile{
+		{"--output", r.Output}, {"--manifest", r.Manifest}, {"--log-fmi-calls", r.LogCalls},
+		{"--trace", r.Trace}, {"--report", r.Report}, {"--checkpoint", r.Checkpoints.File},
+	}
 	if r.Record.IsNone() {
 		return files[1:]
 	}

@@ -181,7 +181,7 @@ func (r *run) read(ctx context.Context) (err error) {
 	}
 	if r.Scenario != "" {
 		if r.scenario, err = scenario.Read(ctx, r.Scenario); err != nil {
-			return fmt.Errorf("--%s: %w", flagScenario, err)
+			return fmt.Errorf("--scenario: %w", err)
 		}
 		if err := r.protect(r.scenario.Files()...); err != nil {
 			return err
@@ -300,7 +300,7 @@ func (r *run) recorders(m *record.Manifest) (err error) {
 	checkpoint := ""
 	if r.Checkpoints.File != "" {
 		if checkpoint, err = filepath.Abs(r.Checkpoints.File); err != nil {
-			return fmt.Errorf("--%s: %w", flagCheckpoint, err)
+			return fmt.Errorf("--checkpoint: %w", err)
 		}
 	}
 	r.mark = &beginning{manifest: m, file: record.ManifestFile{Path: path}, leaving: leaving{Manifest: path, Given: r.Manifest, Table: !r.Record.IsNone(), Checkpoint: checkpoint}}

@@ -62,29 +62,33 @@ func (r *Request) sources(sys *System, c *Chosen) map[string]string {
 			out[name] = text
 		}
 	}
-	put("algorithm", r.Algorithm != "", flagAlgorithm)
+	put("algorithm", r.Algorithm != "", "algorithm")
 	for key, value := range c.Values {
 		_, given := r.Params[key]
 		if asked, ok := sys.Params[key]; given || ok && asked == value && (r.Algorithm == "" || r.Algorithm == sys.Algorithm || sys.Algorithm == "") {
-			put("param "+key, given, flagParam)
+			put("param "+key, given, "param")
 		}
 	}
 	for _, b := range c.Bonds {
-		put("bond "+b.Name, len(r.Bonds) > 0, flagBond)
+		put("bond "+b.Name, len(r.Bonds) > 0, "bond")
 	}
 	for _, rate := range c.Rates {
-		put("rate "+rate.Component, slices.ContainsFunc(r.Rates, func(o algorithms.Rate) bool { return o.Component == rate.Component }), flagRate)
+		given := slices.ContainsFunc(r.Rates, func(o algorithms.Rate) bool { return o.Component == rate.Component })
+		put("rate "+rate.Component, given, "rate")
 	}
 	for _, name := range r.Stateless {
 		out["stateless "+name] = "--stateless"
 	}
 	for _, q := range r.Quirks {
-		out["quirk "+cmp.Or(q.Name, sys.Alone)+" "+q.Value] = "--" + flagQuirk
+		out["quirk "+cmp.Or(q.Name, sys.Alone)+" "+q.Value] = "--quirk"
 	}
 	for _, name := range r.Isolation.Components {
 		out["isolate-component "+name] = "--isolate-component"
 	}
-	for _, flag := range []string{"record", "output-interval", "workers", "monitor-energy", "energy-spike", flagIsolate, flagOnCrash, flagStepTimeout, flagMemoryLimit, "input", "history"} {
+	for _, flag := range []string{
+		"record", "output-interval", "workers", "monitor-energy", "energy-spike",
+		"isolate", "on-crash", "step-timeout", "memory-limit", "input", "history",
+	} {
 		put(flag, r.given(flag), flag)
 	}
 	for name := range sys.Asked.Sources {
