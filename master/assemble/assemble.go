@@ -555,22 +555,10 @@ type componentPlan struct {
 	stateless              bool
 }
 
+// plan plans the slaves of the components.
 func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 	plan := make([]componentPlan, len(a.Components))
-	all := len(plan) + len(a.network.Functions)
-	connectedIn := make([]map[string]bool, all)
-	connectedOut := make([]map[string]bool, all)
-	for i := range all {
-		connectedIn[i], connectedOut[i] = map[string]bool{}, map[string]bool{}
-	}
-	for _, c := range a.network.Connections {
-		connectedOut[c.From.Component][c.From.Variable] = true
-		if a.toParameter(c.To) {
-			plan[c.To.Component].params = append(plan[c.To.Component].params, c.To.Variable)
-			continue
-		}
-		connectedIn[c.To.Component][c.To.Variable] = true
-	}
+	feeds, fed := a.connected(plan)
 	if err := a.planStarts(o, plan); err != nil {
 		return nil, err
 	}
@@ -578,29 +566,12 @@ func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 		p := &plan[i]
 		p.starts = slices.DeleteFunc(p.starts, func(v fmuslave.Value) bool { return slices.Contains(p.params, v.Variable) })
 	}
-	driven, err := a.planDriven(o, connectedIn)
+	driven, err := a.planDriven(o, fed)
 	if err != nil {
 		return nil, err
 	}
-	for _, set := range o.Set {
-		i, v, connector, err := a.target(set.Name)
-		if err != nil {
-			continue // planStarts has said so
-		}
-		if connector != nil {
-			a.checkGiven(connector.Name, driven)
-			continue
-		}
-		switch {
-		case slices.Contains(plan[i].params, v.Name):
-			a.Findings.Add(ruleNoEffect, "", set.Name, 0, "the parameter is connected to one that another FMU calculates: the value set has no effect")
-		case connectedIn[i][v.Name]:
-			a.Findings.Add(ruleNoEffect, "", set.Name, 0, "the input is connected: the value set is only the first guess of the initialisation")
-		case driven[i][v.Name]:
-			a.Findings.Add(ruleNoEffect, "", set.Name, 0, "the input is given from outside: the value set has no effect")
-		}
-	}
-	a.hold(o, plan, connectedIn, driven)
+	a.checkSet(o, plan, fed, driven)
+	a.hold(o, plan, fed, driven)
 	for i, c := range a.network.Components {
 		plan[i].stateless = c.Stateless
 	}
@@ -611,41 +582,84 @@ func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 		}
 		plan[i].stateless = true
 	}
-	for i, c := range a.Components {
-		p := &plan[i]
-		inputs := connectedIn[i]
-		maps.Copy(inputs, driven[i])
-		var names []string
-		joined, _ := a.paths(i) // what has that name only is read so that the recorder can tell of it
-		for k := range c.FMU.Description.Variables {
-			v := &c.FMU.Description.Variables[k]
-			names := append(names[:0], c.Name+"."+v.Name)
-			if joined != c.Name {
-				names = append(names, joined+"."+v.Name)
-			}
-			if a.pkg == nil {
-				names = append(names, v.Name)
-			}
-			chosen := o.Record != nil && slices.ContainsFunc(names, o.Record) || o.Read != nil && slices.ContainsFunc(names, o.Read)
-			byDefault := o.Record == nil
-			switch {
-			case inputs[v.Name]:
-				p.inputs = append(p.inputs, v.Name)
-			case connectedOut[i][v.Name], v.Causality == description.Output && (chosen || byDefault):
-				p.outputs = append(p.outputs, v.Name)
-			case chosen && v.Causality != description.Independent:
-				p.watch = append(p.watch, v.Name)
-			}
+	for i := range plan {
+		a.planPorts(o, i, &plan[i], feeds[i], fed[i], driven[i])
+	}
+	return plan, nil
+}
+
+// connected returns, by component, the variables that feed connections and the inputs fed by
+// connections. It adds the parameters fed by connections to the plan.
+func (a *Assembly) connected(plan []componentPlan) (feeds, fed []map[string]bool) {
+	n := len(plan) + len(a.network.Functions)
+	feeds, fed = make([]map[string]bool, n), make([]map[string]bool, n)
+	for i := range n {
+		feeds[i], fed[i] = map[string]bool{}, map[string]bool{}
+	}
+	for _, c := range a.network.Connections {
+		feeds[c.From.Component][c.From.Variable] = true
+		if a.toParameter(c.To) {
+			plan[c.To.Component].params = append(plan[c.To.Component].params, c.To.Variable)
+		} else {
+			fed[c.To.Component][c.To.Variable] = true
 		}
-		if o.Record == nil && len(p.outputs) == 0 && len(p.inputs) == len(driven[i]) {
-			for _, name := range changing(c.FMU.Description, driven[i]) {
-				if !slices.Contains(p.watch, name) {
-					p.watch = append(p.watch, name)
-				}
+	}
+	return feeds, fed
+}
+
+// checkSet warns of values in options.Set without an effect.
+func (a *Assembly) checkSet(o Options, plan []componentPlan, fed, driven []map[string]bool) {
+	for _, set := range o.Set {
+		i, v, connector, err := a.target(set.Name)
+		switch {
+		case err != nil: // planStarts reports it
+		case connector != nil:
+			a.checkGiven(connector.Name, driven)
+		case slices.Contains(plan[i].params, v.Name):
+			a.Findings.Add(ruleNoEffect, "", set.Name, 0,
+				"the parameter is connected to one that another FMU calculates: the value set has no effect")
+		case fed[i][v.Name]:
+			a.Findings.Add(ruleNoEffect, "", set.Name, 0,
+				"the input is connected: the value set is only the first guess of the initialisation")
+		case driven[i][v.Name]:
+			a.Findings.Add(ruleNoEffect, "", set.Name, 0, "the input is given from outside: the value set has no effect")
+		}
+	}
+}
+
+// planPorts chooses inputs, outputs and watched variables of component i. feeds, fed and driven
+// are its variables that feed connections, are fed by connections, and are driven by signals.
+func (a *Assembly) planPorts(o Options, i int, p *componentPlan, feeds, fed, driven map[string]bool) {
+	c := &a.Components[i]
+	inputs := maps.Clone(fed)
+	maps.Copy(inputs, driven)
+	joined, _ := a.paths(i)
+	for k := range c.FMU.Description.Variables {
+		v := &c.FMU.Description.Variables[k]
+		names := []string{c.Name + "." + v.Name}
+		if joined != c.Name { // read under this name, too, so that the recorder can report the ambiguity
+			names = append(names, joined+"."+v.Name)
+		}
+		if a.pkg == nil {
+			names = append(names, v.Name)
+		}
+		chosen := o.Record != nil && slices.ContainsFunc(names, o.Record) || o.Read != nil && slices.ContainsFunc(names, o.Read)
+		switch {
+		case inputs[v.Name]:
+			p.inputs = append(p.inputs, v.Name)
+		case feeds[v.Name], v.Causality == description.Output && (chosen || o.Record == nil):
+			p.outputs = append(p.outputs, v.Name)
+		case chosen && v.Causality != description.Independent:
+			p.watch = append(p.watch, v.Name)
+		}
+	}
+	if o.Record == nil && len(p.outputs) == 0 && len(p.inputs) == len(driven) {
+		for _, name := range changing(c.FMU.Description, driven) {
+			if !slices.Contains(p.watch, name) {
+				p.watch = append(p.watch, name)
 			}
 		}
 	}
-	return plan, nil
 }
 
 // hold lets free inputs with a value be driven by it, so that the value is what is recorded:

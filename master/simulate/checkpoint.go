@@ -16,7 +16,7 @@ import (
 	"github.com/macrostep/macrostep/master/record"
 )
 
-// facts are what must be the same in a run that goes on from a checkpoint.
+// facts returns the facts that must be the same in a run resumed from a checkpoint.
 func (r *run) facts() (record.Facts, error) {
 	sys, choice, played := r.sys, r.chosen, r.scenario
 	exact := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
@@ -90,8 +90,8 @@ func hashOf(path string) (string, error) {
 	return fmt.Sprintf("sha256:%x", h.Sum(nil)), nil
 }
 
-// prepareCheckpoints puts into the options of a run what it takes to go on from a
-// checkpoint, and to make some. The manifest tells of both.
+// prepareCheckpoints sets the options of the run for resuming from a checkpoint and for
+// writing checkpoints, and describes both in the manifest.
 func (r *run) prepareCheckpoints(m *record.Manifest) error {
 	k, o := &r.Checkpoints, &r.opt
 	if k.File == "" && k.Resume == "" {
@@ -119,7 +119,7 @@ func (r *run) prepareCheckpoints(m *record.Manifest) error {
 	if k.File == "" {
 		return nil
 	}
-	// By its absolute path: an FMU may change the working directory meanwhile.
+	// Absolute, because an FMU may change the working directory.
 	path, err := filepath.Abs(k.File)
 	if err != nil {
 		return fmt.Errorf("--checkpoint: %w", err)
@@ -129,7 +129,7 @@ func (r *run) prepareCheckpoints(m *record.Manifest) error {
 	}
 	record.Sweep(path)
 	arguments := k.Arguments
-	if m.StepSize.Source == assemble.GuessedStep { // it must not follow another stop time
+	if m.StepSize.Source == assemble.GuessedStep { // must not depend on the new stop time
 		arguments = append([]string{fmt.Sprintf("--step-size=%v", m.StepSize.Value)}, arguments...)
 	}
 	m.Checkpoints = &record.Checkpoints{Path: k.File, Every: k.Every}

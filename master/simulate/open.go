@@ -26,7 +26,7 @@ import (
 	"github.com/macrostep/macrostep/ssp"
 )
 
-// OpenOptions say how a system is opened.
+// OpenOptions are the options of Open.
 type OpenOptions struct {
 	Strict    bool
 	Stateless []string
@@ -35,17 +35,17 @@ type OpenOptions struct {
 	Compile   bool
 	Isolation Isolation
 	Dialects  []ssp.Dialect          // nil: those of package dialect
-	Driven    []string               // inputs "component.variable" given from outside
-	DrivenBy  string                 // what gives them, for messages
+	Driven    []string               // inputs "component.variable" with external signals
+	DrivenBy  string                 // source of these signals, for messages
 	Record    func(name string) bool // variables to record; nil = the default choice
 	Read      func(name string) bool // further variables to read; nil = none
-	// Times in s and tolerance of the user, which beat those of the documents;
-	// nil = not given.
+	// Times in s and tolerance of the user, which override those of the documents; nil = not
+	// given.
 	Start, Stop, Step, Tolerance *Setting
 
 	Logger     *slog.Logger
-	Debug      bool      // the FMUs' debug logging is wanted
-	CallByCall bool      // every call into an FMU is a crossing of its own
+	Debug      bool      // turn on the debug logging of FMUs
+	CallByCall bool      // no batches of FMI calls
 	Trace      io.Writer // one line for each FMI call; nil = none
 }
 
@@ -58,33 +58,33 @@ type System struct {
 	Algorithm         string                             // of the documents; "" = none
 	Params            map[string]string                  // of the documents
 	Findings          []diag.Finding                     // none of them an error
-	Warnings          []string                           // about what had to be guessed
-	Files             []string                           // that were read, and must not be written
-	Settings          []assemble.SettingInfo             // parameters and start values in force
-	Inputs            map[string][]record.Derived        // what the inputs of the outermost system feed, and inputs by other names
+	Warnings          []string                           // about guessed settings
+	Files             []string                           // that were read and must not be overwritten
+	Settings          []assemble.SettingInfo             // parameters and start values of the documents
+	Inputs            map[string][]record.Derived        // inputs of FMUs fed by inputs of the outermost system or named otherwise
 	Items             map[string]map[string]int32        // of driven inputs that are enumerations
-	ItemsOf           func(name string) map[string]int32 // of a variable "component.variable" that is an enumeration; nil = nobody knows
-	Resolve           func(name string) (string, error)  // gives the name in results of a variable that the user names; nil = the same
-	Held              []string                           // inputs "component.variable" that nothing feeds and --set gives a value
-	Alone             string                             // component of an FMU that runs alone; "" for a system
+	ItemsOf           func(name string) map[string]int32 // items of an enumeration "component.variable"; nil = unknown
+	Resolve           func(name string) (string, error)  // the name in results of a variable named by the user; nil = the same
+	Held              []string                           // inputs "component.variable" with a value of --set and without a source
+	Alone             string                             // component of a single FMU; "" for a system
 	Once              []string                           // components in this process whose FMUs can be instantiated only once in it
-	Notices           func() []string                    // about FMUs while they ran, after the run; nil = there are none
-	Tidy              func() []string                    // puts back what FMUs change in the process (master.Options.Tidy); nil = nothing
+	Notices           func() []string                    // about FMUs during the run, to be called after it; nil = none
+	Tidy              func() []string                    // undoes changes of FMUs to the process (master.Options.Tidy); nil = none
 	StepTimeout       time.Duration                      // of a call into an FMU in this process; 0 = none
 	MemoryLimit       uint64                             // bytes, of the FMUs in this process; 0 = none
-	Close             func() error                       // removes what was unpacked; call it after the run
-	// Describe tells what a variable "component.variable" is; nil = nothing is known.
+	Close             func() error                       // removes unpacked files; call it after the run
+	// Describe describes a variable "component.variable"; nil = nothing is known.
 	Describe func(name string) record.Description
-	// Power gives the power in W per unit of the product of two outputs, 0 if their
-	// units do not tell; nil = there are no units.
+	// Power returns the power in W per unit of the product of two outputs, 0 if their units
+	// are unknown; nil = there are no units.
 	Power func(effort, flow string) (watt float64, err error)
 	// Bonds of the documents, and those found by units.
 	Bonds     []algorithms.Bond
 	BondsSeen func() []algorithms.Bond
 	Rates     []algorithms.Rate // of the documents
-	Asked     ssp.OwnSettings   // all that the documents ask for, and where
-	// Monitor makes the System anew with variables that an algorithm judges by;
-	// nil = there is nothing but outputs.
+	Asked     ssp.OwnSettings   // settings of the documents, with their places
+	// Monitor recreates the System with further variables for the error estimate; nil = only
+	// outputs can be monitored.
 	Monitor func([]algorithms.Monitored) (*master.System, error)
 }
 
@@ -205,7 +205,7 @@ func newSystem(a *assemble.Assembly, o *OpenOptions) *System {
 	return out
 }
 
-// describe returns what the description of an FMU says of a variable of a system.
+// describe returns the description of a variable from its modelDescription.xml.
 func describe(a *assemble.Assembly, name string) record.Description {
 	v := a.Variable(name)
 	if v == nil {
@@ -214,8 +214,8 @@ func describe(a *assemble.Assembly, name string) record.Description {
 	return record.Description{Text: v.Description, Causality: v.Causality.String(), Variability: v.Variability.String()}
 }
 
-// Reading returns the options with which assemble understands what documents say of
-// recording and of tables.
+// Reading returns the options for assemble that evaluate the settings of documents on
+// recording and on tables.
 func Reading(ctx context.Context) assemble.Options {
 	return assemble.Options{
 		Select: func(patterns []string) (func(name string) bool, error) {
@@ -233,24 +233,24 @@ func Reading(ctx context.Context) assemble.Options {
 	}
 }
 
-// limit sets the limits of processes that the documents give, where the user has
-// given none. No process has been started yet.
+// limit applies the limits of the documents that the user has not set. No process has been
+// started yet.
 func limit(l *worker.Launcher, asked *ssp.OwnSettings) error {
 	if asked.StepTimeout != nil && l.Timeout == 0 {
 		l.Timeout = assemble.Timeout(*asked.StepTimeout)
 	}
 	if asked.MemoryLimit != nil && l.Memory == 0 {
 		if *asked.MemoryLimit > LargestMemory {
-			return fmt.Errorf("%s: memoryLimit: %g MiB is more than there can be; leave it out for no limit", asked.Sources["memory-limit"].Place, *asked.MemoryLimit)
+			return fmt.Errorf("%s: memoryLimit: %g MiB is more than there can be; leave it out for no limit",
+				asked.Sources["memory-limit"].Place, *asked.MemoryLimit)
 		}
 		l.Memory = MemoryOf(*asked.MemoryLimit)
 	}
 	return nil
 }
 
-// notices are the messages of the binding about FMUs, which belong into the
-// manifest: what an FMU changed in the process, log messages dropped. They may
-// come from threads of the FMUs.
+// notices collects messages of package fmi about FMUs for the manifest, such as changes to the
+// process or dropped log messages. They may come from threads of the FMUs.
 type notices struct {
 	mu    sync.Mutex
 	texts []string
@@ -272,7 +272,7 @@ func (n *notices) list() []string {
 	return slices.Clone(n.texts)
 }
 
-// levelOf returns the log level of an FMU's message; those with status OK are for debugging.
+// levelOf returns the log level of a message of an FMU.
 func levelOf(s fmi.Status) slog.Level {
 	switch s {
 	case fmi.StatusOK, fmi.StatusPending:
@@ -290,7 +290,7 @@ func value(s *Setting) *float64 {
 	return &s.Value
 }
 
-// toSetting keeps the name of the flag where one was given.
+// toSetting returns the setting of the flag if it was given.
 func toSetting(s assemble.Sourced, flag *Setting) Setting {
 	if flag != nil {
 		return *flag
@@ -298,7 +298,7 @@ func toSetting(s assemble.Sourced, flag *Setting) Setting {
 	return Setting{Value: s.Value, Source: s.Source}
 }
 
-// bondsSeen returns the bonds that units show.
+// bondsSeen returns the bonds found by units.
 func bondsSeen(a *assemble.Assembly) []algorithms.Bond {
 	var bonds []algorithms.Bond
 	found, _ := a.Bonds()
@@ -308,7 +308,7 @@ func bondsSeen(a *assemble.Assembly) []algorithms.Bond {
 	return bonds
 }
 
-// ratesOf returns the rates of documents as the algorithms take them.
+// ratesOf converts the rates of documents.
 func ratesOf(rates []ssp.Rate) []algorithms.Rate {
 	var out []algorithms.Rate
 	for _, r := range rates {
@@ -317,7 +317,7 @@ func ratesOf(rates []ssp.Rate) []algorithms.Rate {
 	return out
 }
 
-// declaredBonds returns the bonds of the annotation as the algorithms take them.
+// declaredBonds converts the bonds of documents.
 func declaredBonds(declared []ssp.Bond) []algorithms.Bond {
 	var bonds []algorithms.Bond
 	for _, d := range declared {
@@ -336,8 +336,7 @@ func declaredBonds(declared []ssp.Bond) []algorithms.Bond {
 	return bonds
 }
 
-// There reports whether a file or folder that the user names is there, and else what is
-// nearest to it.
+// There returns an error with similar names if a file or folder does not exist.
 func There(path string) error {
 	file, _ := ssp.SplitVariant(path)
 	for _, name := range []string{path, file} { // a # may be part of a name

@@ -10,8 +10,8 @@ import (
 	"github.com/macrostep/macrostep/master/record"
 )
 
-// settle lets the documents have their say where the user has none. What they say
-// of the system itself the engine has taken into account.
+// settle applies the settings of the documents that the user has not set. Open has applied
+// those of the system itself.
 func (r *Request) settle(sys *System) error {
 	if r.Closed {
 		return nil
@@ -44,8 +44,8 @@ func (r *Request) settle(sys *System) error {
 	return nil
 }
 
-// sources returns where each setting in force comes from that is no default: by its
-// name, a flag, or what stands in a document and where.
+// sources returns the source of each setting that is not a default, by the name of the
+// setting: a flag, or text and place in a document.
 func (r *Request) sources(sys *System, c *Chosen) map[string]string {
 	out := map[string]string{}
 	document := func(name string) string {
@@ -65,7 +65,8 @@ func (r *Request) sources(sys *System, c *Chosen) map[string]string {
 	put("algorithm", r.Algorithm != "", "algorithm")
 	for key, value := range c.Values {
 		_, given := r.Params[key]
-		if asked, ok := sys.Params[key]; given || ok && asked == value && (r.Algorithm == "" || r.Algorithm == sys.Algorithm || sys.Algorithm == "") {
+		sameAlgorithm := r.Algorithm == "" || r.Algorithm == sys.Algorithm || sys.Algorithm == ""
+		if asked, ok := sys.Params[key]; given || ok && asked == value && sameAlgorithm {
 			put("param "+key, given, "param")
 		}
 	}
