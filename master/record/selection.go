@@ -29,7 +29,7 @@ func ParseSelection(patterns []string) (Selection, error) {
 	}
 	if slices.Contains(patterns, "none") {
 		if len(patterns) > 1 {
-			return Selection{}, errors.New("none cannot be combined with other patterns; leave out either")
+			return Selection{}, errors.New("none stands alone; leave out either it or the other patterns")
 		}
 		return Selection{none: true}, nil
 	}
