@@ -233,7 +233,8 @@ func TestLongStrings(t *testing.T) {
 	}
 }
 
-// Memory that is damaged gives errors. What is in the file stays there.
+// Damaged memory gives errors, and what is in the file stays there. A file that is not the run's
+// any more is left alone.
 func TestSalvageScribbled(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for _, f := range formats {
@@ -282,24 +283,10 @@ func TestSalvageScribbled(t *testing.T) {
 		if failed < 15 {
 			t.Errorf("%v: %d errors", f, failed)
 		}
-	}
-	if s, err := Salvage(kept{}.find); err != nil || s != (Salvaged{}) {
-		t.Errorf("nothing was begun: %+v, %v", s, err)
-	}
-}
-
-// A file that is not the run's any more is left alone.
-func TestSalvageForeign(t *testing.T) {
-	for _, f := range formats {
-		path := filepath.Join(t.TempDir(), "r")
-		all := moments(t, path, f)
-		m := all[slices.IndexFunc(all, func(m moment) bool { return m.rows == 9 })]
 		other := bytes.Repeat([]byte("other "), len(m.file))
 		for _, data := range [][]byte{other, nil, m.file[:len(m.file)-1]} {
 			must(t, os.WriteFile(path, data, 0o666))
-			_, err := Salvage(m.memory.find)
-			got, _ := os.ReadFile(path)
-			if err == nil || !bytes.Equal(got, data) {
+			if _, err := Salvage(m.memory.find); err == nil || !bytes.Equal(mustRead(t, path), data) {
 				t.Errorf("%v: %v", f, err)
 			}
 		}
@@ -307,6 +294,9 @@ func TestSalvageForeign(t *testing.T) {
 		if _, err := Salvage(m.memory.find); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%v: %v", f, err)
 		}
+	}
+	if s, err := Salvage(kept{}.find); err != nil || s != (Salvaged{}) {
+		t.Errorf("nothing was begun: %+v, %v", s, err)
 	}
 }
 
