@@ -130,7 +130,8 @@ type Assembly struct {
 var (
 	ruleImplementation = &diag.Rule{
 		ID: "SD19I", Level: diag.Warning, Ref: "ssp 13",
-		Doc:    "The implementation of a component is an interface that the FMU offers and macrostep runs, which is Co-Simulation.",
+		Doc: "The implementation of a component is an interface that the FMU offers and macrostep runs, which is " +
+			"Co-Simulation.",
 		Remedy: "set implementation=\"CoSimulation\" or leave it out",
 	}
 	ruleNoImplementation = &diag.Rule{

@@ -12,8 +12,12 @@ import (
 
 var ruleGain = &diag.Rule{
 	ID: "CC4", Level: diag.Warning, Ref: "fmi2 29, 43, 60",
-	Doc:    "The gain around the algebraic loops of a macro step is below 1: the spectral radius of the matrix by which a change of the coupling inputs comes back to them at once, at the start, by directional derivatives. Otherwise repetition (fixed point) does not converge, and explicit coupling of order 0 grows in every step.",
-	Remedy: "take an implicit algorithm with --param solver.kind=newton-fd or newton-los, or a smaller solver.relaxation",
+	Doc: "The gain around the algebraic loops of a macro step is below 1: the spectral radius of the matrix by " +
+		"which a change of the coupling inputs comes back to them at once, at the start, by directional " +
+		"derivatives. Otherwise repetition (fixed point) does not converge, and explicit coupling of order 0 " +
+		"grows in every step.",
+	Remedy: "take an implicit algorithm with --param solver.kind=newton-fd or newton-los, or a smaller " +
+		"solver.relaxation",
 }
 
 // gains computes the gain around the loops of a system, in a separate run with all components

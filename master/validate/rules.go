@@ -23,7 +23,8 @@ var ruleSystem = &diag.Rule{
 
 var ruleEmpty = &diag.Rule{
 	ID: "CC0E", Level: diag.Info, Ref: "ssp 12",
-	Doc:    "A system has components with FMUs. One without may be a document for others to complete; it cannot be run.",
+	Doc: "A system has components with FMUs. One without may be a document for others to complete; it cannot be " +
+		"run.",
 	Remedy: "add components with a source",
 }
 

@@ -22,18 +22,22 @@ import (
 var (
 	ruleInstantiate = &diag.Rule{
 		ID: "FA9", Level: diag.Error, Ref: "fmi2 30",
-		Doc:    "fmi2Instantiate gives an instance.",
-		Remedy: "compare the guid of modelDescription.xml with that of the library, and see that licence and files of the FMU are there",
+		Doc: "fmi2Instantiate gives an instance.",
+		Remedy: "compare the guid of modelDescription.xml with that of the library, and see that licence and files of " +
+			"the FMU are there",
 	}
 	ruleLogger = &diag.Rule{
 		ID: "FA10", Level: diag.Warning, Ref: "fmi2 31, 33",
-		Doc:    "The FMU calls the logger with the componentEnvironment that it was given. Otherwise its messages are found by the name of the instance.",
+		Doc: "The FMU calls the logger with the componentEnvironment that it was given. Otherwise its messages are " +
+			"found by the name of the instance.",
 		Remedy: "usually harmless; tell the exporter",
 	}
 	ruleTrial = &diag.Rule{
 		ID: "DY1", Level: diag.Error, Ref: "fmi2 39-41, 48-55, 62",
-		Doc:    "With its own start values an FMU can be initialised, stepped, terminated and freed, without an error and without ending its process.",
-		Remedy: "see whether the FMU needs values for its inputs or parameters, or other steps (--step-size); else tell the exporter",
+		Doc: "With its own start values an FMU can be initialised, stepped, terminated and freed, without an error " +
+			"and without ending its process.",
+		Remedy: "see whether the FMU needs values for its inputs or parameters, or other steps (--step-size); else tell " +
+			"the exporter",
 	}
 	ruleSays = &diag.Rule{
 		ID: "DY1L", Level: diag.Info, Ref: "fmi2 34, 51",
@@ -44,7 +48,8 @@ var (
 		ID: "DY2", Level: diag.Warning, Ref: "fmi2 42",
 		Doc: "Without values set from outside, an FMU has the start values of its modelDescription.xml. " +
 			"A run sets only values that are given: where the two differ, the value of the FMU counts.",
-		Remedy: "set the values that are meant, or have all documented ones set with the quirk setStarts; tell the exporter",
+		Remedy: "set the values that are meant, or have all documented ones set with the quirk setStarts; tell the " +
+			"exporter",
 	}
 	ruleFinite = &diag.Rule{
 		ID: "DY3", Level: diag.Error, Ref: "fmi2 12",
@@ -58,8 +63,9 @@ var (
 	}
 	rulePromise = &diag.Rule{
 		ID: "DY4P", Level: diag.Warning, Ref: "fmi2 50",
-		Doc:    "An FMU computes the same whatever noSetFMUStatePriorToCurrentPoint says.",
-		Remedy: "a run takes the difference into account: it refuses algorithms that repeat several steps at once; tell the exporter",
+		Doc: "An FMU computes the same whatever noSetFMUStatePriorToCurrentPoint says.",
+		Remedy: "a run takes the difference into account: it refuses algorithms that repeat several steps at once; tell " +
+			"the exporter",
 	}
 	ruleReplayNoise = &diag.Rule{
 		ID: "DY4N", Level: diag.Info, Ref: "fmi2 59",
@@ -74,7 +80,8 @@ var (
 	}
 	ruleResets = &diag.Rule{
 		ID: "DY5R", Level: diag.Warning, Ref: "fmi2 61",
-		Doc:    "After fmi2Reset an instance does the same from the start on. A run does not reset, but makes a new instance.",
+		Doc: "After fmi2Reset an instance does the same from the start on. A run does not reset, but makes a new " +
+			"instance.",
 		Remedy: "harmless here; other tools may get wrong results from it, so tell the exporter",
 	}
 	ruleUndeclared = &diag.Rule{
