@@ -849,7 +849,8 @@ func (e *ambiguousError) Error() string {
 	if slices.ContainsFunc(e.quoted, func(q string) bool { return strings.Contains(q, "'") }) {
 		hint = fmt.Sprintf(`, quotes included (in a shell within double quotes: "%s")`, e.quoted[0])
 	}
-	return fmt.Sprintf("%q means %d things: %s; write the one that is meant so%s", e.name, len(e.quoted), strings.Join(e.quoted, " and "), hint)
+	return fmt.Sprintf("%q means %d things: %s; write the one that is meant so%s",
+		e.name, len(e.quoted), strings.Join(e.quoted, " and "), hint)
 }
 
 // find returns the variable with a name.

@@ -141,8 +141,8 @@ func (a *Assembly) hintedRates() (warnings []string) {
 			met = 1
 		}
 		if math.Abs(met-ratio) > slack*max(met, ratio) {
-			warnings = append(warnings, fmt.Sprintf("%s takes steps of %g s, and not of %g s as %s says: %s", c.Path, met*a.Step.Value, hint.Value, hint.Source,
-				"steps of a component are multiples or parts of the macro step"))
+			warnings = append(warnings, fmt.Sprintf("%s takes steps of %g s, and not of %g s as %s says: "+
+				"steps of a component are multiples or parts of the macro step", c.Path, met*a.Step.Value, hint.Value, hint.Source))
 		}
 		if r.Over > 1 || r.Ratio > 1 {
 			a.Rates = append(a.Rates, r)

@@ -146,7 +146,8 @@ func (s *sharing) mustIsolate(c *Component, o Options) string {
 	} else {
 		for name, content := range c.FMU.Bundled() {
 			if other, ok := s.libraries[name]; ok && other.content != content {
-				return fmt.Sprintf("its FMU brings a library %s that differs from the one of this name in the FMU of component %s", name, other.component)
+				return fmt.Sprintf("its FMU brings a library %s that differs from the one of this name in the FMU of component %s",
+					name, other.component)
 			}
 		}
 	}

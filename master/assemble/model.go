@@ -17,7 +17,7 @@ type Model struct {
 	first *Assembly // with the values of Options.Set
 
 	mu    sync.Mutex // for all below
-	users int        // open assemblies; the first one stands for the model
+	users int        // open assemblies; the first one belongs to the model
 	// placed contains the hashes of FMUs that can be instantiated only once per process and
 	// have their instance in a system of the model.
 	placed map[string]bool

@@ -189,7 +189,8 @@ var (
 // CouplingRules lists the rules that Check checks.
 func CouplingRules() []*diag.Rule {
 	return []*diag.Rule{
-		ruleLoop, ruleLoopSolved, ruleInitLoop, ruleInitLoopDiscrete, ruleLoopAssumed, ruleFeedback, ruleOpenInput, ruleOpenOutput, ruleIsland, ruleSelf,
+		ruleLoop, ruleLoopSolved, ruleInitLoop, ruleInitLoopDiscrete, ruleLoopAssumed, ruleFeedback,
+		ruleOpenInput, ruleOpenOutput, ruleIsland, ruleSelf,
 		ruleUnitOneSided, ruleQuantity, ruleFactorDoubt, ruleSampled, ruleHeld, ruleItemValues, ruleSourceRange, ruleSourceStart, ruleNominals,
 		ruleBondUnits, ruleBondCausality, ruleBondShared, ruleBondLoop,
 		ruleVariableStep, ruleRateHint, ruleOwnStep, ruleLastStep, ruleTimes, ruleTimeUnit, ruleStartTime,

@@ -239,8 +239,10 @@ func splitUnit(name string) (bare, unit string) {
 	return name, ""
 }
 
-// timeUnits gives the seconds in the units of time.
-var timeUnits = map[string]float64{"": 1, "s": 1, "sec": 1, "seconds": 1, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "min": 60, "h": 3600}
+// timeUnits has the units of time in s.
+var timeUnits = map[string]float64{
+	"": 1, "s": 1, "sec": 1, "seconds": 1, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "min": 60, "h": 3600,
+}
 
 func (p *parser) readHeader(names []string, o ReadOptions) error {
 	p.fields = len(names)
@@ -275,7 +277,8 @@ func (p *parser) readHeader(names []string, o ReadOptions) error {
 		if o.TimeColumn != "" {
 			wanted = o.TimeColumn
 		}
-		return fmt.Errorf("%s:%d: no column is called %s; there are %s; say which column holds the time", p.t.Path, p.line(), wanted, strings.Join(have, ", "))
+		return fmt.Errorf("%s:%d: no column is called %s; there are %s; say which column holds the time",
+			p.t.Path, p.line(), wanted, strings.Join(have, ", "))
 	}
 	p.left = make([]bool, p.fields)
 	for i, c := range p.t.Columns {

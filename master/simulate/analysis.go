@@ -27,6 +27,9 @@ const DefaultError = 0.01
 // firstRuns is the time limit of trial runs before a run, in s.
 const firstRuns = 20
 
+// opener opens a copy of a system.
+type opener = func(context.Context) (*master.System, func() error, error)
+
 // Again returns a function that opens a system once more, for the trial runs of an analysis.
 func (by Runner) Again(path string, open OpenOptions) func(context.Context) (*master.System, func() error, error) {
 	if by.Open == nil {
@@ -43,7 +46,7 @@ func (by Runner) Again(path string, open OpenOptions) func(context.Context) (*ma
 
 // aside opens the system of the run once more for an analysis and returns the options of the
 // analysis; again opens further copies. The caller closes the system.
-func (r *run) aside(ctx context.Context) (other *System, o analyze.Options, again func(context.Context) (*master.System, func() error, error), err error) {
+func (r *run) aside(ctx context.Context) (other *System, o analyze.Options, again opener, err error) {
 	open, sys := r.open, r.sys
 	open.Trace, open.Logger = nil, r.events.aside()
 	open.Isolation.Components = slices.Concat(open.Isolation.Components, sys.Once)

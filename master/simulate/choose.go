@@ -114,7 +114,8 @@ func suited(presets algorithms.Catalog, preset string, params map[string]string)
 		}
 	}
 	if left != nil {
-		notes = append(notes, fmt.Sprintf("algorithm %s does not take parameters of the system that are for others: %s", preset, strings.Join(left, ", ")))
+		notes = append(notes, fmt.Sprintf("algorithm %s does not take parameters of the system that are for others: %s",
+			preset, strings.Join(left, ", ")))
 	}
 	return kept, notes
 }

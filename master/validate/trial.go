@@ -265,7 +265,8 @@ func (t *tryout) config(name string, all bool) fmuslave.Config {
 	for i := range d.Variables {
 		v := &d.Variables[i]
 		switch {
-		case v.Causality == description.Input && !slices.ContainsFunc(driven, func(w *description.ScalarVariable) bool { return fmuslave.Same(v, w) }):
+		case v.Causality == description.Input &&
+			!slices.ContainsFunc(driven, func(w *description.ScalarVariable) bool { return fmuslave.Same(v, w) }):
 			driven = append(driven, v)
 			c.Inputs = append(c.Inputs, v.Name)
 		case v.Causality == description.Output:
@@ -308,7 +309,7 @@ func (t *tryout) life(name string) (first *fmuslave.Slave, readings []fmuprobe.R
 	return s, readings, ok
 }
 
-// notInstantiated tells why there is no instance.
+// notInstantiated reports why there is no instance.
 func (t *tryout) notInstantiated(err error) {
 	var process *fmi.ProcessError
 	if errors.As(err, &process) {
@@ -325,7 +326,7 @@ func (t *tryout) failed(when string, err error) {
 	t.add(ruleTrial, "", "%s: %v", when, err)
 }
 
-// steps leaves the initialisation and steps; fail is told what goes wrong.
+// steps ends the initialisation and makes the steps; it calls fail with errors.
 func (t *tryout) steps(s *fmuslave.Slave, fail func(string, error)) (readings []fmuprobe.Reading, ok bool) {
 	if err := s.EvalInit(); err != nil {
 		fail("in the initialisation", err)
@@ -413,7 +414,8 @@ func (t *tryout) bounds(s *fmuslave.Slave, readings []fmuprobe.Reading) {
 			v := integers[i]
 			items := t.f.Description.Enumeration(v.DeclaredType)
 			switch {
-			case v.Type == description.Enumeration && len(items) > 0 && !slices.ContainsFunc(items, func(e description.EnumerationItem) bool { return e.Value == n }):
+			case v.Type == description.Enumeration && len(items) > 0 &&
+				!slices.ContainsFunc(items, func(e description.EnumerationItem) bool { return e.Value == n }):
 				note(&outside, v.Name, "is %d at t = %.6g s, which is no item", n, at)
 			case below(&n, v.Integer.Min), below(v.Integer.Max, &n):
 				note(&outside, v.Name, "is %d at t = %.6g s, outside its bounds", n, at)
