@@ -25,77 +25,75 @@ import (
 
 // Options of opening a system. The zero value of each field is its default.
 type Options struct {
-	Strict    bool          // findings that a tolerant reading lets pass are errors
+	Strict    bool          // treat violations that a tolerant reading accepts as errors
 	Stateless []string      // components that are declared stateless
-	Quirks    []Quirk       // beside those of the documents
+	Quirks    []Quirk       // in addition to those of the documents
 	Compile   bool          // compile the sources of FMUs without a library for this platform
-	Dialects  []ssp.Dialect // of system structures; nil: dialect.All()
-	// Context ends a compilation that is under way; nil = nothing does.
-	Context  context.Context
-	Set      []Assignment // parameters and start values, beating those of the documents
-	Driven   []string     // inputs "component.variable" (of an FMU alone also "variable"), or of the outermost system, that are given from outside
-	DrivenBy string       // what gives them, for messages: "--input road.csv"
-	// Record tells which variables are recorded; nil records the default
-	// choice: all outputs and all connected inputs, and for a component with
-	// neither all its variables that are not parameters or constants.
+	Dialects  []ssp.Dialect // of system structures; nil = dialect.All()
+	// Context interrupts compilation; nil = no interruption.
+	Context context.Context
+	Set     []Assignment // parameters and start values, which override those of the documents
+	// Driven lists the inputs with external signals: "component.variable", of a single FMU also
+	// "variable", or inputs of the outermost system.
+	Driven   []string
+	DrivenBy string // source of these signals, for messages: "--input road.csv"
+	// Record reports whether a variable is recorded; nil = the default selection: all outputs
+	// and all connected inputs, and for a component with neither all its variables but
+	// parameters and constants.
 	Record   func(name string) bool
 	Read     func(name string) bool // further variables that are read, by any of their names; nil = none
 	Instance fmi.InstanceOptions
-	// Isolate says which components run in processes of their own, started by
-	// Launcher; IsolateComponents names some that do. Nil Launcher: none can. With
-	// IsolateGiven the user has chosen Isolate, else the documents may.
+	// Isolate sets which components run in separate processes, in addition to
+	// IsolateComponents. Launcher starts the processes; nil = no component can be isolated. With
+	// IsolateGiven, the documents do not change Isolate.
 	Isolate           Isolation
 	IsolateGiven      bool
 	IsolateComponents []string
-	// What documents ask for needs these: Select makes a Record of patterns, Columns
-	// gives the names of the signals in a table. Without Select their choice has no effect;
-	// without Columns a table of inputs is an error.
+	// Select and Columns evaluate settings of documents: Select converts patterns to a Record
+	// function, Columns returns the names of the signals in a table. Without Select, patterns in
+	// documents have no effect; without Columns, a table of inputs is an error.
 	Select   func(patterns []string) (func(name string) bool, error)
 	Columns  func(path string) (names []string, err error)
 	Launcher fmi.Launcher
-	// Restarts is how often the process of an isolated component may be replaced
-	// when it has come to its end in a call; 0 = never. The FMUs of all isolated
-	// components have to serialise their states then. With RestartsGiven the user has
-	// chosen it, else the documents may.
+	// Restarts is the maximum number of restarts of the process of an isolated component that
+	// died in a call; 0 = none. The FMUs of all isolated components must serialise their states
+	// then. With RestartsGiven, the documents do not change it.
 	Restarts      int
 	RestartsGiven bool
-	// Crashed returns how an FMU is known to have crashed, "" if it is not; nil
-	// knows of none.
+	// Crashed describes the recorded crash of an FMU, "" = none; nil = no records.
 	Crashed func(*fmi.FMU) string
-	Cache   string // folder for what is measured about FMUs (fmuslave.CacheDir); "" = none
+	Cache   string // folder for measured properties of FMUs (fmuslave.CacheDir); "" = none
 }
 
-// Quirk gives a component a quirk, by its name (see fmuslave.Quirks). The component of an
-// FMU alone need not be named.
+// Quirk applies a quirk (see fmuslave.Quirks) to a component; "" is the component of a single FMU.
 type Quirk struct{ Component, Name string }
 
-// Assignment sets a parameter or start value: Name is "component.variable" (of an FMU alone
-// also "variable"), or that of a
-// connector of a system, "connector" or "system.connector", whose value goes on over its
-// connections as one that the outermost system binds last (ssp 36, 37).
+// Assignment sets a parameter or start value. Name is "component.variable", of a single FMU also
+// "variable", or the name of a connector of a system, "connector" or "system.connector". The value
+// of a connector is passed on over its connections and overrides the bindings of the outermost
+// system (ssp 36, 37).
 type Assignment struct{ Name, Value string }
 
-// Monitored is a variable "component.variable" that an algorithm wants to see at
-// every communication point.
+// Monitored is a variable "component.variable" that an algorithm reads at each communication
+// point.
 type Monitored struct {
 	Name  string
-	Level master.Level // NoLevel = as the description of the FMU tells
+	Level master.Level // NoLevel = derived from the description of the FMU
 }
 
-// Sourced is a number and where it comes from.
+// Sourced is a number with its source.
 type Sourced struct {
 	Value  float64
 	Source string
 }
 
-// Component is one subsystem and the FMU behind it.
+// Component is a subsystem with its FMU.
 type Component struct {
 	Name   string
 	Source string // of the FMU, as the document or the user gave it
 	FMU    *fmi.FMU
-	Quirks fmuslave.Quirk // in force, of the documents and the user
-	// Isolated tells why the component runs in a process of its own, "" if it
-	// does not.
+	Quirks fmuslave.Quirk // of the documents and the user
+	// Isolated is the reason why the component runs in a separate process, "" if it does not.
 	Isolated string
 }
 
@@ -104,17 +102,17 @@ type Assembly struct {
 	Name       string
 	Components []Component
 	System     *master.System
-	Findings   diag.List // of a system of Model.Instantiate those on its own values only
+	Findings   diag.List // for a system of Model.Instantiate only those on its own values
 
-	// Settled by Override.
+	// Set by Override.
 	Start, Stop, Step Sourced
 	Tolerance         *Sourced          // nil = none
 	Algorithm         string            // of our annotation; "" = none
 	Params            map[string]string // of our annotation
 	DeclaredBonds     []ssp.Bond        // of our annotation; their ends are Real outputs
 	Rates             []ssp.Rate        // of our annotation
-	Asked             ssp.OwnSettings   // all that the documents ask for, and where
-	Held              []string          // inputs "component.variable" that nothing feeds and Options.Set gives a value
+	Asked             ssp.OwnSettings   // settings of the documents, with their places
+	Held              []string          // inputs "component.variable" with a value of Options.Set and without a source
 	model             *Model
 	closed            bool
 	files             resolver   // the FMUs of documents
@@ -125,14 +123,15 @@ type Assembly struct {
 	pkg               *ssp.Package
 	options           Options
 	components        []componentPlan
-	called            map[string][]int // components by what paths gives, in their order
+	called            map[string][]int // indices of components by the names of paths
 }
 
 // Rules of the assembly.
 var (
 	ruleImplementation = &diag.Rule{
 		ID: "SD19I", Level: diag.Warning, Ref: "ssp 13",
-		Doc:    "The implementation of a component is an interface that the FMU offers and macrostep runs, which is Co-Simulation.",
+		Doc: "The implementation of a component is an interface that the FMU offers and macrostep runs, which is " +
+			"Co-Simulation.",
 		Remedy: "set implementation=\"CoSimulation\" or leave it out",
 	}
 	ruleNoImplementation = &diag.Rule{
@@ -147,8 +146,8 @@ var (
 	}
 	ruleNoEffect = &diag.Rule{
 		ID: "SD21N", Level: diag.Warning, Ref: "ssp 46",
-		Doc:    "What the annotation of macrostep or the user asks for has an effect.",
-		Remedy: "remove it, or take the result as that of a run without it",
+		Doc:    "Settings of the annotation of macrostep or of the user have an effect.",
+		Remedy: "remove the setting, or take the result as that of a run without it",
 	}
 	ruleRange = &diag.Rule{
 		ID: "CC14V", Level: diag.Warning, Ref: "fmi2 45",
@@ -162,11 +161,11 @@ func Rules() []*diag.Rule {
 	return []*diag.Rule{ruleImplementation, ruleNoImplementation, ruleOnce, ruleNoEffect, ruleRange}
 }
 
-// ErrEmpty tells that there is nothing to be run in a system.
-var ErrEmpty = errors.New("the system has no component with an FMU, so that there is nothing to run; add one, or make a system of FMUs with: macrostep ssp new")
+// ErrEmpty is the error of a system without FMUs.
+var ErrEmpty = errors.New("the system has no component with an FMU, so that there is nothing to run; " +
+	"add one, or make a system of FMUs with: macrostep ssp new")
 
-// IsFMU reports whether a path names a single FMU: by its ending, or because it is
-// a folder with an unpacked one.
+// IsFMU reports whether a path is a single FMU: an .fmu file or a folder with an unpacked FMU.
 func IsFMU(path string) bool {
 	if strings.EqualFold(filepath.Ext(path), ".fmu") {
 		return true
@@ -175,7 +174,7 @@ func IsFMU(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// single makes the network of one FMU.
+// single creates the network of a single FMU.
 func (a *Assembly) single(path string) error {
 	f, err := a.open(path)
 	if err != nil {
@@ -183,7 +182,7 @@ func (a *Assembly) single(path string) error {
 	}
 	base := filepath.Base(f.Path)
 	if a.Name = base[:len(base)-len(filepath.Ext(base))]; strings.TrimSpace(a.Name) == "" {
-		return fmt.Errorf("%s: the component is called by the file name without .fmu, and that is empty; rename the file", path)
+		return fmt.Errorf("%s: the name of the component, the file name without .fmu, is empty; rename the file", path)
 	}
 	a.network = &ssp.Network{Name: a.Name}
 	a.Components = []Component{{Name: a.Name, Source: path, FMU: f}}
@@ -241,7 +240,7 @@ func (a *Assembly) fromSSP(path string) (err error) {
 	return a.Findings.Err()
 }
 
-// flatten resolves the documents, with the values of options.Set for connectors.
+// flatten resolves the documents to a network, with the values of options.Set for connectors.
 func (a *Assembly) flatten() (err error) {
 	if err := a.give(a.options.Set); err != nil {
 		return err
@@ -250,11 +249,11 @@ func (a *Assembly) flatten() (err error) {
 	return err
 }
 
-// leastOpeners is how many FMUs are opened side by side, on few processors too: part
-// of it is waiting for the disk.
+// leastOpeners is the minimum number of FMUs that are opened concurrently, even on fewer
+// processors, because opening waits for the disk.
 const leastOpeners = 4
 
-// openAll opens each FMU file once, several at a time.
+// openAll opens each FMU file once, several concurrently.
 func (a *Assembly) openAll(components []*ssp.FlatComponent) (resolver, error) {
 	type opened struct {
 		shown string
@@ -270,7 +269,7 @@ func (a *Assembly) openAll(components []*ssp.FlatComponent) (resolver, error) {
 			order = append(order, c.Source)
 		}
 	}
-	// Each takes memory and open files while it is unpacked and parsed.
+	// Limited, because unpacking and parsing take memory and open files.
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for range min(len(order), max(leastOpeners, runtime.GOMAXPROCS(0))) {
@@ -304,10 +303,10 @@ func (a *Assembly) openAll(components []*ssp.FlatComponent) (resolver, error) {
 	return byFile, errors.Join(errs...)
 }
 
-// FMUs lists the FMUs, each file once. They stay the assembly's.
+// FMUs lists the FMUs, each file once. The assembly closes them.
 func (a *Assembly) FMUs() []*fmi.FMU { return slices.Clone(a.fmus) }
 
-// Root returns the name of the document that the system was read from, as the user knows it.
+// Root returns the name of the document of the system for messages.
 func (a *Assembly) Root() string {
 	if a.pkg == nil {
 		return a.Components[0].Source
@@ -315,8 +314,7 @@ func (a *Assembly) Root() string {
 	return a.pkg.Root.File
 }
 
-// Shown returns findings about an FMU of the system the name of its file that the user
-// knows.
+// Shown returns findings about an FMU with its file named for the user.
 func (a *Assembly) Shown(f *fmi.FMU, findings []diag.Finding) []diag.Finding {
 	out := slices.Clone(findings)
 	if shown := a.shown[f]; shown != "" {
@@ -325,8 +323,8 @@ func (a *Assembly) Shown(f *fmi.FMU, findings []diag.Finding) []diag.Finding {
 	return out
 }
 
-// rename names a file in findings as the user knows it: an FMU of an archive
-// lies in a private folder.
+// rename replaces the name of a file in findings: an FMU from an archive is in a private folder,
+// which the user does not know.
 func rename(findings []diag.Finding, file, shown string) {
 	for i := range findings {
 		findings[i].File = strings.Replace(findings[i].File, file, shown, 1)
@@ -345,9 +343,8 @@ func (a *Assembly) Files() []string {
 	return files
 }
 
-// Load brings the libraries of the FMUs into the process, or into one of their
-// own for a moment if all components of an FMU are isolated, and checks that they
-// can be used; nothing is instantiated.
+// Load loads the libraries of the FMUs and checks that they can be used, without instantiating
+// them. If all components of an FMU are isolated, its library is loaded in a temporary process.
 func (a *Assembly) Load() error {
 	var errs []error
 	for _, f := range a.fmus {
@@ -381,13 +378,13 @@ func (a *Assembly) using(f *fmi.FMU) []string {
 	return names
 }
 
-// ConnectionInfo is one connection in words: To = Gain·From + Offset for Reals.
+// ConnectionInfo describes a connection: To = Gain·From + Offset for Reals.
 type ConnectionInfo struct {
 	From, To         string
 	FromUnit, ToUnit string // of the variables; "" = none
 	Gain, Offset     float64
 	Map              string // "1 → 2, 3 → 1" for other types; "" = values pass unchanged
-	Via              string // connectors of systems on the way, separated by commas
+	Via              string // connectors of systems on the path, separated by commas
 	Origin           string // file and place
 }
 
@@ -396,7 +393,8 @@ func (a *Assembly) Connections() []ConnectionInfo {
 	var out []ConnectionInfo
 	for _, c := range a.network.Connections {
 		out = append(out, ConnectionInfo{
-			From: a.endpoint(c.From).String(), To: a.endpoint(c.To).String(), FromUnit: a.unitOf(c.From), ToUnit: a.unitOf(c.To),
+			From: a.endpoint(c.From).String(), To: a.endpoint(c.To).String(),
+			FromUnit: a.unitOf(c.From), ToUnit: a.unitOf(c.To),
 			Gain: c.Gain, Offset: c.Offset, Map: mapText(c.Map), Via: strings.Join(c.Via, ", "), Origin: c.Place.String(),
 		})
 	}
@@ -411,19 +409,18 @@ func (a *Assembly) endpoint(e ssp.FlatEnd) master.Endpoint {
 	return master.Endpoint{Subsystem: a.Components[e.Component].Name, Port: e.Variable}
 }
 
-// SettingInfo is one value that the documents give: of which variable, and where.
-// Weaker counts the values for it that do not count. At is what the value is bound to,
-// and Bound the value there: where At is not Name it is a connector of a system, from
-// which the value comes over connections. Fed names the connection from an FMU that
-// gives the variable another value, "" if there is none; of a parameter the value then
-// has no effect, of an input only until the first exchange.
+// SettingInfo is the value of a variable in the documents.
 type SettingInfo struct {
 	Name, Value, Origin string
-	Weaker              int
-	At, Bound           string
-	Fed                 string
-	Parameter           bool
-	Steps               []Step // from how the value stands in its set
+	Weaker              int // number of overridden values
+	// At is the variable or the connector of a system to which the value Bound is bound. From a
+	// connector, the value is passed on over connections.
+	At, Bound string
+	// Fed is the connection from an FMU that feeds the variable, "" = none. With it, the value
+	// of a parameter has no effect, and that of an input only until the first exchange.
+	Fed       string
+	Parameter bool
+	Steps     []Step // conversions of the value, beginning in its parameter set
 }
 
 // Settings lists the parameters and start values of the documents.
@@ -448,7 +445,7 @@ func (a *Assembly) Settings() []SettingInfo {
 	return out
 }
 
-// judge settles what the documents and the user ask for.
+// judge applies the settings of the documents and the user.
 func (a *Assembly) judge(o Options) error {
 	a.experiment()
 	o, err := a.settle(o)
@@ -465,7 +462,7 @@ func (a *Assembly) judge(o Options) error {
 	return a.checkRestarts()
 }
 
-// build makes the system, with the values of options.Set.
+// build creates the system with the values of options.Set.
 func (a *Assembly) build() (err error) {
 	if a.components, err = a.plan(a.options); err != nil {
 		return err
@@ -475,18 +472,17 @@ func (a *Assembly) build() (err error) {
 	}
 	for i, info := range a.System.Infos {
 		if info.Stateless && !slices.Contains(a.System.Late, i) {
-			a.Findings.Add(ruleNoEffect, "", info.Name, 0, "the component is declared stateless but lies on a loop of stateless components: its inputs are extrapolated all the same")
+			a.Findings.Add(ruleNoEffect, "", info.Name, 0, "the component is declared stateless but lies on a loop "+
+				"of stateless components: its inputs are extrapolated all the same")
 		}
 	}
 	return a.Findings.Err()
 }
 
-// Monitor has variables read together with the outputs at each step, in place of
-// those of an earlier call. What is no output becomes an internal port
-// (master.Port), which is neither connected nor, for that alone, recorded. It
-// makes a new System, so call it before one is run. Errors, with which the System
-// stays as it is: a name that there is not; a variable that is no continuous Real,
-// or neither output nor local.
+// Monitor makes the run read these variables together with the outputs at each step, instead of
+// those of an earlier call. A variable that is no output becomes an internal port (master.Port).
+// Monitor replaces System, so call it before the run. It returns an error and keeps System if a
+// name is unknown or a variable is no continuous Real that is an output or local.
 func (a *Assembly) Monitor(list []Monitored) error {
 	monitor := make([][]fmuslave.Monitored, len(a.Components))
 	var errs []error
@@ -509,8 +505,8 @@ func (a *Assembly) Monitor(list []Monitored) error {
 	return nil
 }
 
-// couple makes the slaves as planned, with what is monitored by component, and
-// the system of them.
+// couple creates the slaves as planned and their system. monitor lists the monitored variables by
+// component.
 func (a *Assembly) couple(monitor [][]fmuslave.Monitored) (*master.System, error) {
 	var subsystems []master.Subsystem
 	var errs []error
@@ -522,7 +518,8 @@ func (a *Assembly) couple(monitor [][]fmuslave.Monitored) (*master.System, error
 		}
 		slave, err := fmuslave.New(fmuslave.Config{
 			Name: c.Name, FMU: c.FMU, Inputs: p.inputs, Outputs: p.outputs, Watch: p.watch, Monitor: monitor[i],
-			Params: p.params, Starts: p.starts, Stateless: p.stateless, Options: instance, Restarts: restarts, Cache: a.options.Cache, Quirks: c.Quirks,
+			Params: p.params, Starts: p.starts, Stateless: p.stateless,
+			Options: instance, Restarts: restarts, Cache: a.options.Cache, Quirks: c.Quirks,
 		})
 		if err != nil {
 			errs = append(errs, err)
@@ -547,30 +544,18 @@ func (a *Assembly) couple(monitor [][]fmuslave.Monitored) (*master.System, error
 	return master.NewSystem(subsystems, connections)
 }
 
-// componentPlan is what one component gives to its slave.
+// componentPlan is the configuration of one slave.
 type componentPlan struct {
 	inputs, outputs, watch []string
-	params                 []string // that others give during the initialisation
+	params                 []string // fed by connections during the initialisation
 	starts                 []fmuslave.Value
 	stateless              bool
 }
 
+// plan plans the slaves of the components.
 func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 	plan := make([]componentPlan, len(a.Components))
-	all := len(plan) + len(a.network.Functions)
-	connectedIn := make([]map[string]bool, all)
-	connectedOut := make([]map[string]bool, all)
-	for i := range all {
-		connectedIn[i], connectedOut[i] = map[string]bool{}, map[string]bool{}
-	}
-	for _, c := range a.network.Connections {
-		connectedOut[c.From.Component][c.From.Variable] = true
-		if a.toParameter(c.To) {
-			plan[c.To.Component].params = append(plan[c.To.Component].params, c.To.Variable)
-			continue
-		}
-		connectedIn[c.To.Component][c.To.Variable] = true
-	}
+	feeds, fed := a.connected(plan)
 	if err := a.planStarts(o, plan); err != nil {
 		return nil, err
 	}
@@ -578,29 +563,12 @@ func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 		p := &plan[i]
 		p.starts = slices.DeleteFunc(p.starts, func(v fmuslave.Value) bool { return slices.Contains(p.params, v.Variable) })
 	}
-	driven, err := a.planDriven(o, connectedIn)
+	driven, err := a.planDriven(o, fed)
 	if err != nil {
 		return nil, err
 	}
-	for _, set := range o.Set {
-		i, v, connector, err := a.target(set.Name)
-		if err != nil {
-			continue // planStarts has said so
-		}
-		if connector != nil {
-			a.checkGiven(connector.Name, driven)
-			continue
-		}
-		switch {
-		case slices.Contains(plan[i].params, v.Name):
-			a.Findings.Add(ruleNoEffect, "", set.Name, 0, "the parameter is connected to one that another FMU calculates: the value set has no effect")
-		case connectedIn[i][v.Name]:
-			a.Findings.Add(ruleNoEffect, "", set.Name, 0, "the input is connected: the value set is only the first guess of the initialisation")
-		case driven[i][v.Name]:
-			a.Findings.Add(ruleNoEffect, "", set.Name, 0, "the input is given from outside: the value set has no effect")
-		}
-	}
-	a.hold(o, plan, connectedIn, driven)
+	a.checkSet(o, plan, fed, driven)
+	a.hold(o, plan, fed, driven)
 	for i, c := range a.network.Components {
 		plan[i].stateless = c.Stateless
 	}
@@ -611,45 +579,88 @@ func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 		}
 		plan[i].stateless = true
 	}
-	for i, c := range a.Components {
-		p := &plan[i]
-		inputs := connectedIn[i]
-		maps.Copy(inputs, driven[i])
-		var names []string
-		joined, _ := a.paths(i) // what has that name only is read so that the recorder can tell of it
-		for k := range c.FMU.Description.Variables {
-			v := &c.FMU.Description.Variables[k]
-			names := append(names[:0], c.Name+"."+v.Name)
-			if joined != c.Name {
-				names = append(names, joined+"."+v.Name)
-			}
-			if a.pkg == nil {
-				names = append(names, v.Name)
-			}
-			chosen := o.Record != nil && slices.ContainsFunc(names, o.Record) || o.Read != nil && slices.ContainsFunc(names, o.Read)
-			byDefault := o.Record == nil
-			switch {
-			case inputs[v.Name]:
-				p.inputs = append(p.inputs, v.Name)
-			case connectedOut[i][v.Name], v.Causality == description.Output && (chosen || byDefault):
-				p.outputs = append(p.outputs, v.Name)
-			case chosen && v.Causality != description.Independent:
-				p.watch = append(p.watch, v.Name)
-			}
-		}
-		if o.Record == nil && len(p.outputs) == 0 && len(p.inputs) == len(driven[i]) {
-			for _, name := range changing(c.FMU.Description, driven[i]) {
-				if !slices.Contains(p.watch, name) {
-					p.watch = append(p.watch, name)
-				}
-			}
-		}
+	for i := range plan {
+		a.planPorts(o, i, &plan[i], feeds[i], fed[i], driven[i])
 	}
 	return plan, nil
 }
 
-// hold lets free inputs with a value be driven by it, so that the value is what is recorded:
-// an FMU need not give back its inputs.
+// connected returns, by component, the variables that feed connections and the inputs fed by
+// connections. It adds the parameters fed by connections to the plan.
+func (a *Assembly) connected(plan []componentPlan) (feeds, fed []map[string]bool) {
+	n := len(plan) + len(a.network.Functions)
+	feeds, fed = make([]map[string]bool, n), make([]map[string]bool, n)
+	for i := range n {
+		feeds[i], fed[i] = map[string]bool{}, map[string]bool{}
+	}
+	for _, c := range a.network.Connections {
+		feeds[c.From.Component][c.From.Variable] = true
+		if a.toParameter(c.To) {
+			plan[c.To.Component].params = append(plan[c.To.Component].params, c.To.Variable)
+		} else {
+			fed[c.To.Component][c.To.Variable] = true
+		}
+	}
+	return feeds, fed
+}
+
+// checkSet warns of values in options.Set without an effect.
+func (a *Assembly) checkSet(o Options, plan []componentPlan, fed, driven []map[string]bool) {
+	for _, set := range o.Set {
+		i, v, connector, err := a.target(set.Name)
+		switch {
+		case err != nil: // planStarts reports it
+		case connector != nil:
+			a.checkGiven(connector.Name, driven)
+		case slices.Contains(plan[i].params, v.Name):
+			a.Findings.Add(ruleNoEffect, "", set.Name, 0,
+				"the parameter is connected to one that another FMU calculates: the value set has no effect")
+		case fed[i][v.Name]:
+			a.Findings.Add(ruleNoEffect, "", set.Name, 0,
+				"the input is connected: the value set is only the first guess of the initialisation")
+		case driven[i][v.Name]:
+			a.Findings.Add(ruleNoEffect, "", set.Name, 0, "the input is given from outside: the value set has no effect")
+		}
+	}
+}
+
+// planPorts chooses inputs, outputs and watched variables of component i. feeds, fed and driven
+// are its variables that feed connections, are fed by connections, and are driven by signals.
+func (a *Assembly) planPorts(o Options, i int, p *componentPlan, feeds, fed, driven map[string]bool) {
+	c := &a.Components[i]
+	inputs := maps.Clone(fed)
+	maps.Copy(inputs, driven)
+	joined, _ := a.paths(i)
+	for k := range c.FMU.Description.Variables {
+		v := &c.FMU.Description.Variables[k]
+		names := []string{c.Name + "." + v.Name}
+		if joined != c.Name { // read under this name, too, so that the recorder can report the ambiguity
+			names = append(names, joined+"."+v.Name)
+		}
+		if a.pkg == nil {
+			names = append(names, v.Name)
+		}
+		chosen := o.Record != nil && slices.ContainsFunc(names, o.Record) || o.Read != nil && slices.ContainsFunc(names, o.Read)
+		switch {
+		case inputs[v.Name]:
+			p.inputs = append(p.inputs, v.Name)
+		case feeds[v.Name], v.Causality == description.Output && (chosen || o.Record == nil):
+			p.outputs = append(p.outputs, v.Name)
+		case chosen && v.Causality != description.Independent:
+			p.watch = append(p.watch, v.Name)
+		}
+	}
+	if o.Record == nil && len(p.outputs) == 0 && len(p.inputs) == len(driven) {
+		for _, name := range changing(c.FMU.Description, driven) {
+			if !slices.Contains(p.watch, name) {
+				p.watch = append(p.watch, name)
+			}
+		}
+	}
+}
+
+// hold drives free inputs that have a value with this value, so that it is recorded: an FMU need
+// not return the values of its inputs.
 func (a *Assembly) hold(o Options, plan []componentPlan, connected, driven []map[string]bool) {
 	asked := map[string]bool{} // by Options.Set
 	for _, set := range o.Set {
@@ -696,15 +707,17 @@ func (a *Assembly) toParameter(e ssp.FlatEnd) bool {
 	return ok && v.Causality == description.Parameter
 }
 
-// changing lists the variables that are no parameters, constants or time, but
-// for those left out.
+// changing lists the variables that are no parameters, constants or time, without those in
+// without.
 func changing(d *description.ModelDescription, without map[string]bool) []string {
 	var out []string
 	for k := range d.Variables {
 		v := &d.Variables[k]
 		switch {
-		case without[v.Name], v.Causality == description.Parameter, v.Causality == description.CalculatedParameter, v.Causality == description.Independent,
-			v.Variability == description.Constant, v.Variability == description.Fixed, v.Variability == description.Tunable:
+		case without[v.Name],
+			v.Causality == description.Parameter, v.Causality == description.CalculatedParameter,
+			v.Causality == description.Independent, v.Variability == description.Constant,
+			v.Variability == description.Fixed, v.Variability == description.Tunable:
 		default:
 			out = append(out, v.Name)
 		}
@@ -720,8 +733,7 @@ func (a *Assembly) componentNames() string {
 	return strings.Join(names, ", ")
 }
 
-// Variable returns the variable of an FMU that results call by this name, nil if there is
-// none. It stays the assembly's.
+// Variable returns the variable with this name in results, nil if there is none. Do not modify it.
 func (a *Assembly) Variable(name string) *description.ScalarVariable {
 	all, _ := a.meanings(name)
 	for _, m := range all {
@@ -732,9 +744,9 @@ func (a *Assembly) Variable(name string) *description.ScalarVariable {
 	return nil
 }
 
-// Resolve returns the name by which results call the variable that a user means by a name:
-// "component.variable", of an FMU alone also "variable". A name that no FMU knows stays as
-// it is: that of a function, for example. One that means several variables is an error.
+// Resolve returns the name in results of a variable named by the user: "component.variable", of a
+// single FMU also "variable". Unknown names, such as those of functions, are returned unchanged. A
+// name that means several variables is an error.
 func (a *Assembly) Resolve(name string) (string, error) {
 	i, v, err := a.find(name)
 	switch several := (*ambiguousError)(nil); {
@@ -746,8 +758,8 @@ func (a *Assembly) Resolve(name string) (string, error) {
 	return name, nil
 }
 
-// Alone returns the name of the component of an FMU that is opened alone, whose variables
-// need no name of a component; "" for a system.
+// Alone returns the name of the component of a single FMU, which may be omitted from names of
+// variables; "" for a system.
 func (a *Assembly) Alone() string {
 	if a.pkg != nil {
 		return ""
@@ -755,8 +767,8 @@ func (a *Assembly) Alone() string {
 	return a.Components[0].Name
 }
 
-// paths returns the names by which a component may be called: joined with dots, and in
-// quotes, which means no other one. Its Name is one of them.
+// paths returns two names of a component: joined with dots, which may be ambiguous, and in quotes.
+// Its Name is one of them.
 func (a *Assembly) paths(component int) (joined, quoted string) {
 	if a.pkg == nil {
 		return a.Components[component].Name, a.Components[component].Name
@@ -765,16 +777,15 @@ func (a *Assembly) paths(component int) (joined, quoted string) {
 	return c.Joined, c.Quoted
 }
 
-// meaning is a variable that a name stands for.
+// meaning is a variable that a name may mean.
 type meaning struct {
 	component int
 	v         *description.ScalarVariable
-	quoted    string // the name that means nothing else
+	quoted    string // its unambiguous name
 }
 
-// meanings finds the variables with a name "component.variable", of an FMU alone also those
-// with the name "variable"; longest is the component
-// of the longest path that the name begins with, -1 if there is none.
+// meanings finds the variables with a name "component.variable", of a single FMU also "variable".
+// longest is the component with the longest path that begins the name, -1 if there is none.
 func (a *Assembly) meanings(name string) (out []meaning, longest int) {
 	longest = -1
 	length := 0
@@ -803,7 +814,7 @@ func (a *Assembly) meanings(name string) (out []meaning, longest int) {
 	}
 	if a.pkg == nil {
 		d := a.Components[0].FMU.Description
-		for k, m := range out { // the name of a variable may begin like that of the component
+		for k, m := range out { // the name of a variable may begin with the name of the component
 			if _, ambiguous := d.Variable(m.quoted); ambiguous {
 				out[k].quoted = m.v.Name
 			}
@@ -815,7 +826,7 @@ func (a *Assembly) meanings(name string) (out []meaning, longest int) {
 	return out, longest
 }
 
-// index maps names to components; large systems look them up often.
+// index maps names to components, for fast lookups in large systems.
 func (a *Assembly) index() {
 	a.called = make(map[string][]int, len(a.Components))
 	for i := range a.Components {
@@ -827,8 +838,7 @@ func (a *Assembly) index() {
 	}
 }
 
-// ambiguousError tells that a name means several things, with names of which each means
-// one of them.
+// ambiguousError is the error of a name that means several things, with unambiguous names.
 type ambiguousError struct {
 	name   string
 	quoted []string
@@ -839,10 +849,11 @@ func (e *ambiguousError) Error() string {
 	if slices.ContainsFunc(e.quoted, func(q string) bool { return strings.Contains(q, "'") }) {
 		hint = fmt.Sprintf(`, quotes included (in a shell within double quotes: "%s")`, e.quoted[0])
 	}
-	return fmt.Sprintf("%q means %d things: %s; write the one that is meant so%s", e.name, len(e.quoted), strings.Join(e.quoted, " and "), hint)
+	return fmt.Sprintf("%q means %d things: %s; write the one that is meant so%s",
+		e.name, len(e.quoted), strings.Join(e.quoted, " and "), hint)
 }
 
-// find returns the variable that a user means by a name.
+// find returns the variable with a name.
 func (a *Assembly) find(name string) (component int, v *description.ScalarVariable, err error) {
 	all, longest := a.meanings(name)
 	switch {
@@ -859,17 +870,18 @@ func (a *Assembly) find(name string) (component int, v *description.ScalarVariab
 	case longest < 0 && a.pkg == nil:
 		return -1, nil, a.unknown(0, name)
 	case longest < 0:
-		return -1, nil, fmt.Errorf("%q names no component; write component.variable, with one of the components %s", name, a.componentNames())
+		return -1, nil, fmt.Errorf("%q names no component; write component.variable, with one of the components %s",
+			name, a.componentNames())
 	}
 	joined, quoted := a.paths(longest)
 	return -1, nil, a.unknown(longest, strings.TrimPrefix(strings.TrimPrefix(name, joined+"."), quoted+"."))
 }
 
-// unknown reports a variable that a component does not have.
+// unknown is the error of a variable that a component does not have.
 func (a *Assembly) unknown(component int, rest string) error {
 	c := a.Components[component]
 	return fmt.Errorf("component %s has no variable %q%s", c.Name, rest,
-		cmp.Or(diag.DidYouMean(rest, variableNames(c.FMU.Description)), "; its modelDescription.xml lists those that there are"))
+		cmp.Or(diag.DidYouMean(rest, variableNames(c.FMU.Description)), "; its modelDescription.xml lists its variables"))
 }
 
 func variableNames(d *description.ModelDescription) []string {
@@ -880,10 +892,10 @@ func variableNames(d *description.ModelDescription) []string {
 	return names
 }
 
-// mostDrivenErrors are reported of the names that are given from outside.
+// mostDrivenErrors is the maximum number of errors reported for Options.Driven.
 const mostDrivenErrors = 20
 
-// planDriven finds the inputs that are given from outside, by component.
+// planDriven returns the inputs of Options.Driven by component.
 func (a *Assembly) planDriven(o Options, connected []map[string]bool) ([]map[string]bool, error) {
 	driven := make([]map[string]bool, len(a.Components))
 	var errs []error
@@ -899,7 +911,8 @@ func (a *Assembly) planDriven(o Options, connected []map[string]bool) ([]map[str
 		if connector != nil && len(inputs()[name]) > 0 {
 			for _, in := range inputs()[name] {
 				if driven[in.component][in.variable] {
-					errs = append(errs, fmt.Errorf("%s feeds %s.%s, which is given, too; give one of them", name, a.Components[in.component].Name, in.variable))
+					errs = append(errs, fmt.Errorf("%s feeds %s.%s, which is given, too; give one of them",
+						name, a.Components[in.component].Name, in.variable))
 				}
 				driven[in.component][in.variable] = true
 			}
@@ -907,11 +920,13 @@ func (a *Assembly) planDriven(o Options, connected []map[string]bool) ([]map[str
 		}
 		switch {
 		case connector != nil:
-			errs = append(errs, fmt.Errorf("%s is no input of the outermost system that feeds an input of an FMU; only free inputs can be given from outside", name))
+			errs = append(errs, fmt.Errorf(
+				"%s is no input of the outermost system that feeds an input of an FMU; only free inputs can be given from outside", name))
 		case err != nil:
 			errs = append(errs, fmt.Errorf("%w%s", err, a.orConnectors(err, ssp.Input)))
 		case v.Causality != description.Input:
-			errs = append(errs, fmt.Errorf("%s is no input but has causality %s; only free inputs can be given from outside", name, v.Causality))
+			errs = append(errs, fmt.Errorf("%s is no input but has causality %s; only free inputs can be given from outside",
+				name, v.Causality))
 		case connected[i][v.Name]:
 			errs = append(errs, fmt.Errorf("%s is connected to an output; only free inputs can be given from outside", name))
 		default:

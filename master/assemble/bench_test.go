@@ -1,7 +1,6 @@
 package assemble_test
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -10,11 +9,10 @@ import (
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmus"
-	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 )
 
-// An FMU is asked once how it has crashed, however many components it has.
+// Options.Crashed is called once for each FMU, even if several components use it.
 func TestCrashedIsAskedOnce(t *testing.T) {
 	s := system{fmus: map[string]string{"f.fmu": probeFMU(t, "", ""), "g.fmu": exampleFMU(t, "quarter_wheel_a")},
 		elements: component("one", "f.fmu", "") + component("two", "f.fmu", "") + component("three", "g.fmu", "") + component("four", "f.fmu", "")}
@@ -36,35 +34,8 @@ func TestCrashedIsAskedOnce(t *testing.T) {
 	}
 }
 
-// BenchmarkStart is what stands before the first macro step and behind the last: a
-// system of many instances of one FMU is opened, loaded, initialised, stepped once and
-// closed.
-func BenchmarkStart(b *testing.B) {
-	for _, n := range []int{1, 100, 1000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			var elements strings.Builder
-			for i := range n {
-				elements.WriteString(component(fmt.Sprint("m", i), "f.fmu", ""))
-			}
-			path := system{fmus: map[string]string{"f.fmu": exampleFMU(b, "quarter_wheel_a")}, elements: elements.String()}.write(b)
-			for b.Loop() {
-				a, err := assemble.Open(path, assemble.Options{})
-				must(b, err)
-				must(b, a.Load())
-				c, err := algorithms.New("explicit", nil)
-				must(b, err)
-				r, err := master.NewRun(a.System, c.Algorithm, master.Options{Stop: 1e-3, Step: 1e-3})
-				must(b, err)
-				_, err = r.Run(context.Background())
-				must(b, err)
-				must(b, a.Close())
-			}
-		})
-	}
-}
-
-// BenchmarkRun is one of many runs of the quarter car, 1 s in steps of 1 ms with results in
-// memory: of a model that is open, and of a system that is opened for it.
+// BenchmarkRun runs the quarter car for 1 s in steps of 1 ms with results in memory: with a model
+// that is open, and with a system that is opened for each run.
 func BenchmarkRun(b *testing.B) {
 	path, err := fmus.WriteSystem(b.TempDir(), "quarter-car-a")
 	must(b, err)
@@ -88,9 +59,10 @@ func BenchmarkRun(b *testing.B) {
 	must(b, m.Close())
 }
 
-// large opens n components in a ring, each of which feeds itself, too: n algebraic loops
-// and one block of all.
-func large(tb testing.TB, n int) *assemble.Assembly {
+// Each loop of a large system is reported: n components in a ring, each of which also feeds
+// itself.
+func TestCheckLarge(t *testing.T) {
+	const n = 300
 	var elements, connections strings.Builder
 	for i := range n {
 		name := fmt.Sprint("component", i)
@@ -98,34 +70,11 @@ func large(tb testing.TB, n int) *assemble.Assembly {
 		connections.WriteString(connection(name+".y", name+".u", ""))
 		connections.WriteString(connection(name+".q", fmt.Sprintf("component%d.ud", (i+1)%n), ""))
 	}
-	return sound(tb, system{fmus: map[string]string{"f.fmu": probeFMU(tb, "", "")}, elements: elements.String(), connections: connections.String()}.write(tb), assemble.Options{})
-}
-
-// checkLarge judges it for an algorithm that all rules on coupling ask about.
-func checkLarge(tb testing.TB, a *assemble.Assembly) int {
+	s := system{fmus: map[string]string{"f.fmu": probeFMU(t, "", "")}, elements: elements.String(), connections: connections.String()}
 	c, err := algorithms.New("explicit", nil)
-	must(tb, err)
-	return len(a.Check(assemble.Strategy{Preset: "explicit", Algorithm: c.Algorithm}).Findings)
-}
-
-// Every loop of a large system is found.
-func TestCheckLarge(t *testing.T) {
-	const n = 300
-	if got := checkLarge(t, large(t, n)); got < n {
-		t.Errorf("%d findings for %d loops", got, n)
-	}
-}
-
-// BenchmarkCheck judges systems of two sizes, n components with 2n connections: the time
-// for one component, which is that of the smaller one where it grows linearly.
-func BenchmarkCheck(b *testing.B) {
-	for _, n := range []int{150, 1500} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			a := large(b, n)
-			for b.Loop() {
-				checkLarge(b, a)
-			}
-			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/float64(n), "µs/component")
-		})
+	must(t, err)
+	got := sound(t, s.write(t), assemble.Options{}).Check(assemble.Strategy{Preset: "explicit", Algorithm: c.Algorithm})
+	if len(got.Findings) < n {
+		t.Errorf("%d findings for %d loops", len(got.Findings), n)
 	}
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/macrostep/macrostep/fmi/unit"
 )
 
-// BondCandidate is a pair of connections that lead in opposite directions between
-// two components and whose product is a power.
+// BondCandidate is a pair of connections in opposite directions between two components whose
+// product is a power.
 type BondCandidate struct {
 	Name         string  `json:"name"` // for example "wheel_chassis"
 	Effort, Flow string  `json:"-"`    // outputs "component.variable"
-	Pair         string  `json:"pair"` // "component.effort:component.flow", as --bond takes it
+	Pair         string  `json:"pair"` // "component.effort:component.flow", the form of --bond
 	Unit         string  `json:"unit"` // of the product, by the units of the outputs
 	Watt         float64 `json:"watt"` // W per unit of the product
 }
@@ -24,10 +24,9 @@ type NoBond struct {
 	Why string `json:"why"`
 }
 
-// Bonds looks at every pair of connections of Reals that lead in opposite
-// directions between two components, and tells by the units which of them make a
-// power bond (rad counts as 1), and why the others do not. The effort is the
-// factor that has a mass in its unit: force, torque, pressure, voltage.
+// Bonds examines each pair of connections of Reals in opposite directions between two components.
+// By their units, it returns the pairs that are power bonds (rad counts as 1), and the others with
+// the reason. The effort is the factor with a mass in its unit: force, torque, pressure, voltage.
 func (a *Assembly) Bonds() (bonds []BondCandidate, others []NoBond) {
 	type lead struct {
 		from, to int
@@ -70,9 +69,8 @@ func (a *Assembly) Bonds() (bonds []BondCandidate, others []NoBond) {
 	return bonds, others
 }
 
-// Power returns the power in W per unit of the product of two outputs, 0 if the
-// units do not tell. The error says why the product is no power, or that the two
-// stand the wrong way round.
+// Power returns the power in W per unit of the product of two outputs, 0 if a unit is unknown. It
+// returns an error if the product is no power, or if effort and flow are exchanged.
 func (a *Assembly) Power(effort, flow string) (watt float64, err error) {
 	for _, name := range []string{effort, flow} {
 		if _, _, err := a.find(name); err != nil {
@@ -88,12 +86,13 @@ func (a *Assembly) Power(effort, flow string) (watt float64, err error) {
 	}
 	e, _, unitOfEffort := a.baseOf(effort)
 	if f, _, unitOfFlow := a.baseOf(flow); e.Kg == 0 && f.Kg != 0 {
-		return 0, fmt.Errorf("%s (%s) is the flow and %s (%s) the effort; write %s:%s", effort, unitOfEffort, flow, unitOfFlow, flow, effort)
+		return 0, fmt.Errorf("%s (%s) is the flow and %s (%s) the effort; write %s:%s",
+			effort, unitOfEffort, flow, unitOfFlow, flow, effort)
 	}
 	return product.Factor, nil
 }
 
-// product multiplies the units of two outputs; why tells why that is no power.
+// product multiplies the units of two outputs; why is the reason why the product is no power.
 func (a *Assembly) product(one, two string) (product unit.Base, units, why string) {
 	x, okX, nameX := a.baseOf(one)
 	y, okY, nameY := a.baseOf(two)
@@ -126,7 +125,7 @@ func (a *Assembly) product(one, two string) (product unit.Base, units, why strin
 	return product, units, ""
 }
 
-// alike reports whether two units differ by a factor and an offset only.
+// alike reports whether two units differ only by a factor and an offset.
 func alike(x, y unit.Base) bool {
 	x.Factor, x.Offset, y.Factor, y.Offset = 1, 0, 1, 0
 	return x == y

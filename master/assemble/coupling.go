@@ -16,20 +16,19 @@ import (
 	"github.com/macrostep/macrostep/ssp"
 )
 
-// Strategy is what the rules on coupling ask about the algorithm of a run.
+// Strategy describes the algorithm of a run for the rules on coupling.
 type Strategy struct {
 	Preset    string
 	Algorithm master.Algorithm
 	Discard   master.DiscardPolicy
 	Order     int      // extrapolation order; −1 = chosen during the run
-	Sequence  []string // of Gauss–Seidel, where it is given
-	// Unfit tells why there is no Algorithm.
+	Sequence  []string // of Gauss–Seidel; nil = not given
+	// Unfit is the reason why Algorithm is nil.
 	Unfit error
 }
 
-// Check judges the coupling as a whole, with the algorithm of the run and its times,
-// which Override has settled: the rules of CouplingRules. It finds nothing that Open
-// has found, and touches no FMU.
+// Check checks CouplingRules for the algorithm of the run and its times, which Override must have
+// set. It does not repeat findings of Open and does not execute code of FMUs.
 func (a *Assembly) Check(s Strategy) *diag.List {
 	c := &checker{a: a, s: s, l: &diag.List{Strict: a.Findings.Strict}}
 	if len(a.network.Components) > 0 {
@@ -48,8 +47,8 @@ func (a *Assembly) Check(s Strategy) *diag.List {
 	return c.l
 }
 
-// CheckErrors returns what a run is not begun with and nothing else finds: enumerations
-// whose numbers mean different things, and power bonds that are none.
+// CheckErrors returns the violations of coupling rules with which a run must not start:
+// connected enumerations with different numbers, and invalid power bonds.
 func (a *Assembly) CheckErrors() error {
 	c := &checker{a: a, l: &diag.List{Strict: a.Findings.Strict}}
 	c.bonds()
@@ -67,10 +66,10 @@ type checker struct {
 	badBonds bool
 }
 
-// mostNames bounds the names in one finding.
+// mostNames is the maximum number of names in one finding.
 const mostNames = 6
 
-// few lists names, the first of many.
+// few lists the first names.
 func few(names []string) string {
 	if len(names) <= mostNames {
 		return strings.Join(names, ", ")
@@ -82,7 +81,7 @@ func (c *checker) add(r *diag.Rule, at ssp.Place, format string, args ...any) {
 	c.l.Add(r, at.File, at.Path, at.Line, format, args...)
 }
 
-// place returns where a component stands in a document, of a single FMU its file.
+// place returns the place of a component in a document; for a single FMU its file.
 func (c *checker) place(component int) ssp.Place {
 	switch n := c.a.network; {
 	case component < len(n.Components):
@@ -101,7 +100,7 @@ func (c *checker) whole() ssp.Place {
 	return ssp.Place{File: c.a.pkg.Root.File, Path: "/SystemStructureDescription"}
 }
 
-// variable returns the variable of an FMU at an end of a connection; nil of a function.
+// variable returns the variable of an FMU at an end of a connection; nil for a function.
 func (c *checker) variable(e ssp.FlatEnd) (*description.ScalarVariable, *description.ModelDescription) {
 	if e.Component >= len(c.a.Components) {
 		return nil, nil
@@ -145,7 +144,7 @@ func (c *checker) openPorts() {
 	}
 }
 
-// islands finds parts of the system that nothing connects.
+// islands finds parts of the system that are not connected with each other.
 func (c *checker) islands() {
 	n := len(c.a.Components) + len(c.a.network.Functions)
 	root := make([]int, n)
@@ -196,9 +195,10 @@ func (c *checker) loops() {
 		cycle := cycleText(l.Variables)
 		switch {
 		case l.Assumed:
-			c.add(ruleLoopAssumed, c.ofVariable(l.Variables), "%s, a loop only because dependencies are not declared by %s: %s", where, few(c.undeclared(l)), cycle)
+			c.add(ruleLoopAssumed, c.ofVariable(l.Variables), "%s, a loop only because dependencies are not declared by %s: %s",
+				where, few(c.undeclared(l)), cycle)
 		case l.Initialization && !c.real(l.Variables):
-			c.add(ruleInitLoopDiscrete, c.ofVariable(l.Variables), "a loop in the initialisation with others than Reals: %s", cycle)
+			c.add(ruleInitLoopDiscrete, c.ofVariable(l.Variables), "a loop in the initialisation with variables that are not Reals: %s", cycle)
 		case l.Initialization:
 			c.add(ruleInitLoop, c.ofVariable(l.Variables), "a loop in the initialisation: %s", cycle)
 		case solves && strings.HasPrefix(c.s.Preset, "im") && len(solver.NeedsRollback(sys)) > 0:
@@ -209,7 +209,7 @@ func (c *checker) loops() {
 	}
 }
 
-// cycleText writes a loop, shortened if it is long.
+// cycleText formats a loop, shortened if it is long.
 func cycleText(variables []string) string {
 	if len(variables) > mostNames {
 		return fmt.Sprintf("%s → … (%d variables)", strings.Join(variables[:mostNames], " → "), len(variables))
@@ -217,7 +217,7 @@ func cycleText(variables []string) string {
 	return strings.Join(append(slices.Clone(variables), variables[0]), " → ")
 }
 
-// ofVariable returns the place of the component whose variable is named first.
+// ofVariable returns the place of the component of the first known variable.
 func (c *checker) ofVariable(names []string) ssp.Place {
 	for _, name := range names {
 		if i, _, err := c.a.find(name); err == nil {
@@ -235,7 +235,7 @@ func (c *checker) real(names []string) bool {
 	})
 }
 
-// undeclared names the components on a loop whose outputs have no dependencies.
+// undeclared lists the components on a loop with outputs without declared dependencies.
 func (c *checker) undeclared(l master.Loop) []string {
 	var out []string
 	for _, name := range l.Variables {
@@ -279,7 +279,7 @@ func (c *checker) zeroStability(members []int) {
 	if c.s.Algorithm == nil || strings.HasPrefix(c.s.Preset, "im") {
 		return
 	}
-	feeds := make(map[int][]int, len(members)) // by the one that feeds: those that it feeds
+	feeds := make(map[int][]int, len(members)) // by source: the subsystems that it feeds
 	for _, k := range members {
 		for _, i := range sys.Sources(k) {
 			feeds[i] = append(feeds[i], k)
@@ -292,14 +292,15 @@ func (c *checker) zeroStability(members []int) {
 			}
 			there, back := c.through(sys, i, k), c.through(sys, k, i)
 			if there != "" && back != "" {
-				c.add(ruleZeroStability, c.place(k), "%s and %s both pass on at once what they take from each other (%s; %s)", sys.Infos[i].Name, sys.Infos[k].Name, there, back)
+				c.add(ruleZeroStability, c.place(k), "%s and %s both have direct feedthrough from each other (%s; %s)",
+					sys.Infos[i].Name, sys.Infos[k].Name, there, back)
 			}
 		}
 	}
 }
 
-// through names an output of i that is declared to depend on an input from k and leads
-// to an input of k, "" if there is none.
+// through describes declared feedthrough of i from an output of k to an input of k, "" if there is
+// none.
 func (c *checker) through(sys *master.System, i, k int) string {
 	info := sys.Infos[i]
 	for in := range sys.Infos[k].In {
@@ -320,7 +321,7 @@ func (c *checker) through(sys *master.System, i, k int) string {
 	return ""
 }
 
-// signals judges each connection.
+// signals checks each connection.
 func (c *checker) signals() {
 	sampled, held, oneSided := several{}, several{}, several{}
 	for i := range c.a.network.Connections {
@@ -356,7 +357,7 @@ func (c *checker) signals() {
 	oneSided.report(c, ruleUnitOneSided, "one side has a unit with a known dimension, and the other none")
 }
 
-// several collects connections that one finding names together.
+// several collects connections for one finding.
 type several struct {
 	at    ssp.Place
 	names []string
@@ -405,24 +406,28 @@ func (c *checker) items(k *ssp.FlatConnection) {
 	}
 	for _, x := range toDescription.Enumeration(to.DeclaredType) {
 		if n, same := values[x.Name]; same && n != x.Value {
-			c.add(ruleItemValues, k.Place, "%s → %s: the item %q is %d in one enumeration and %d in the other", c.a.endpoint(k.From), c.a.endpoint(k.To), x.Name, n, x.Value)
+			c.add(ruleItemValues, k.Place, "%s → %s: the item %q is %d in one enumeration and %d in the other",
+				c.a.endpoint(k.From), c.a.endpoint(k.To), x.Name, n, x.Value)
 			return
 		}
 	}
 }
 
-// knownFactors are those of units whose names leave no doubt, where the SI unit of
-// the dimension is 1.
+// knownFactors has the factors to SI units for unambiguous names of units.
 var knownFactors = map[string]float64{
 	"mm": 1e-3, "cm": 1e-2, "km": 1e3, "um": 1e-6, "ms": 1e-3, "us": 1e-6, "min": 60, "h": 3600, "d": 86400,
-	"g": 1e-3, "t": 1e3, "kN": 1e3, "MN": 1e6, "kW": 1e3, "MW": 1e6, "kJ": 1e3, "MJ": 1e6, "kPa": 1e3, "MPa": 1e6, "bar": 1e5, "mbar": 1e2,
-	"deg": math.Pi / 180, "rev/min": math.Pi / 30, "rpm": math.Pi / 30, "1/min": 1. / 60, "km/h": 1 / 3.6, "mA": 1e-3, "kV": 1e3, "mV": 1e-3, "kHz": 1e3, "MHz": 1e6,
+	"g": 1e-3, "t": 1e3, "kN": 1e3, "MN": 1e6, "kW": 1e3, "MW": 1e6, "kJ": 1e3, "MJ": 1e6,
+	"kPa": 1e3, "MPa": 1e6, "bar": 1e5, "mbar": 1e2,
+	"deg": math.Pi / 180, "rev/min": math.Pi / 30, "rpm": math.Pi / 30, "1/min": 1. / 60, "km/h": 1 / 3.6,
+	"mA": 1e-3, "kV": 1e3, "mV": 1e-3, "kHz": 1e3, "MHz": 1e6,
 }
 
-// factors doubts the factors of the units at a connection.
+// factors checks the factors of the units at a connection.
 func (c *checker) factors(k *ssp.FlatConnection, name string, from, to *description.ScalarVariable, a, b *unit.Base) {
-	if a != nil && b != nil && from.Real.Unit == to.Real.Unit && a.SameDimension(*b) && !sameFactor(a.Factor, b.Factor) {
-		c.add(ruleFactorDoubt, k.Place, "%s: the unit %q has the factor %g at one side and %g at the other", name, from.Real.Unit, a.Factor, b.Factor)
+	sameUnit := a != nil && b != nil && from.Real.Unit == to.Real.Unit && a.SameDimension(*b)
+	if sameUnit && !sameFactor(a.Factor, b.Factor) {
+		c.add(ruleFactorDoubt, k.Place, "%s: the unit %q has the factor %g at one side and %g at the other",
+			name, from.Real.Unit, a.Factor, b.Factor)
 		return
 	}
 	for _, side := range []struct {
@@ -430,23 +435,24 @@ func (c *checker) factors(k *ssp.FlatConnection, name string, from, to *descript
 		unit     string
 		endpoint ssp.FlatEnd
 	}{{a, from.Real.Unit, k.From}, {b, to.Real.Unit, k.To}} {
-		if want, known := knownFactors[side.unit]; known && side.base != nil && sameFactor(side.base.Factor, 1/want) && !sameFactor(want, 1) {
-			c.add(ruleFactorDoubt, k.Place, "%s: the unit %q of %s has the factor %g, the reciprocal of what its name says, %g", name, side.unit, c.a.endpoint(side.endpoint), side.base.Factor, want)
+		want, known := knownFactors[side.unit]
+		if known && side.base != nil && sameFactor(side.base.Factor, 1/want) && !sameFactor(want, 1) {
+			c.add(ruleFactorDoubt, k.Place, "%s: the unit %q of %s has the factor %g, the reciprocal of the usual factor %g",
+				name, side.unit, c.a.endpoint(side.endpoint), side.base.Factor, want)
 		}
 	}
 }
 
-// sameFactor reports whether two factors are the same but for rounding in a document.
+// sameFactor reports whether two factors are equal up to rounding in a document.
 func sameFactor(x, y float64) bool { return math.Abs(x-y) <= 1e-3*max(math.Abs(x), math.Abs(y)) }
 
-// mostNominalRatio is how far nominal values may lie apart.
+// mostNominalRatio is the largest ratio of nominal values without a warning.
 const mostNominalRatio = 1e3
 
-// ranges compares bounds, start and nominal values at a connection, in the unit of
-// the target.
+// ranges compares bounds, start and nominal values at a connection, in the unit of the target.
 func (c *checker) ranges(k *ssp.FlatConnection, name string, from, to *description.ScalarVariable) {
 	map1 := func(x float64) float64 { return k.Gain*x + k.Offset }
-	// Bounds that are the largest numbers there are say nothing.
+	// Huge bounds mean that there are none.
 	bound := func(p *float64, none float64) float64 {
 		if p == nil || math.Abs(*p) >= 1e30 {
 			return none
@@ -459,17 +465,18 @@ func (c *checker) ranges(k *ssp.FlatConnection, name string, from, to *descripti
 		x, y := bound(from.Real.Min, math.Inf(-1)), bound(from.Real.Max, math.Inf(1))
 		x, y = min(map1(x), map1(y)), max(map1(x), map1(y))
 		if !math.IsInf(x, -1) && x < low-slack || !math.IsInf(y, 1) && y > high+slack {
-			c.add(ruleSourceRange, k.Place, "%s: the source lies between %g and %g, and the input takes %g to %g", name, x, y, low, high)
+			c.add(ruleSourceRange, k.Place, "%s: the source lies between %g and %g, but the input accepts %g to %g", name, x, y, low, high)
 		}
 	}
 	if from.HasStart {
 		if x := map1(from.StartReal); x < low-slack || x > high+slack {
-			c.add(ruleSourceStart, k.Place, "%s: the source starts at %g, and the input takes %g to %g", name, x, low, high)
+			c.add(ruleSourceStart, k.Place, "%s: the source starts at %g, but the input accepts %g to %g", name, x, low, high)
 		}
 	}
 	if p, q := from.Real.Nominal, to.Real.Nominal; p != nil && q != nil && k.Gain != 0 {
 		if r := math.Abs(k.Gain * *p / *q); r > mostNominalRatio || r < 1/mostNominalRatio {
-			c.add(ruleNominals, k.Place, "%s: the nominal values are %g and %g, in the unit of the input", name, math.Abs(k.Gain**p), *q)
+			c.add(ruleNominals, k.Place, "%s: the nominal values are %g and %g, in the unit of the input",
+				name, math.Abs(k.Gain**p), *q)
 		}
 	}
 }
@@ -481,7 +488,7 @@ func finite(x float64) float64 {
 	return math.Abs(x)
 }
 
-// bonds judges the power bonds that the documents declare.
+// bonds checks the power bonds that the documents declare.
 func (c *checker) bonds() {
 	owner := map[string]string{}
 	for _, b := range c.a.DeclaredBonds {
@@ -503,14 +510,14 @@ func (c *checker) bonds() {
 	}
 }
 
-// bondSides finds a bond whose two sides do not take what the other gives, or are
-// loops.
+// bondSides checks that each side of a bond takes the output of the other side, and that the bond
+// is no algebraic loop.
 func (c *checker) bondSides(bond string, at ssp.Place, p ssp.BondPair) {
 	sys := c.a.System
 	y, okEffort := sys.FindOut(p.Effort)
 	z, okFlow := sys.FindOut(p.Flow)
 	if !okEffort || !okFlow {
-		return // told when the documents were read
+		return // reported when the documents were read
 	}
 	inputOf := func(out, side int) int {
 		for u := sys.InAt[side]; u < sys.InAt[side+1]; u++ {
@@ -523,7 +530,8 @@ func (c *checker) bondSides(bond string, at ssp.Place, p ssp.BondPair) {
 	e, f := ownerOf(sys.OutAt, y), ownerOf(sys.OutAt, z)
 	takesEffort, takesFlow := inputOf(y, f), inputOf(z, e)
 	if e == f || takesEffort < 0 || takesFlow < 0 {
-		c.add(ruleBondCausality, at, "bond %s: %s is not taken by the component that gives %s, or the other way round", bond, p.Effort, p.Flow)
+		c.add(ruleBondCausality, at, "bond %s: %s is not an input of the component with the output %s, or the other way round",
+			bond, p.Effort, p.Flow)
 		return
 	}
 	declared := func(i, out, in int) bool {
@@ -531,7 +539,7 @@ func (c *checker) bondSides(bond string, at ssp.Place, p ssp.BondPair) {
 		return out < len(s.On) && !(s.Assumed != nil && s.Assumed[out]) && slices.Contains(s.On[out], in)
 	}
 	if declared(e, y-sys.OutAt[e], takesFlow) && declared(f, z-sys.OutAt[f], takesEffort) {
-		c.add(ruleBondLoop, at, "bond %s: %s depends directly on %s, and that on it", bond, p.Effort, p.Flow)
+		c.add(ruleBondLoop, at, "bond %s: %s and %s depend directly on each other", bond, p.Effort, p.Flow)
 	}
 }
 
@@ -544,7 +552,7 @@ func ownerOf(at []int, i int) int {
 	return -1
 }
 
-// times judges start, stop and macro step by the FMUs.
+// times checks start, stop and macro step against the FMUs.
 func (c *checker) times() {
 	a := c.a
 	H, span := a.Step.Value, a.Stop.Value-a.Start.Value
@@ -554,7 +562,8 @@ func (c *checker) times() {
 		if x := d.DefaultExperiment; x != nil {
 			if fixed && x.StepSize != nil && *x.StepSize > 0 && H > 0 {
 				if n := H / *x.StepSize; math.Abs(n-math.Round(n)) > 1e-6*max(n, 1) || math.Round(n) < 1 {
-					c.add(ruleOwnStep, c.place(i), "%s cannot vary its step and suggests %g s; the macro step is %g s", component.Name, *x.StepSize, H)
+					c.add(ruleOwnStep, c.place(i), "%s cannot vary its step and suggests %g s; the macro step is %g s",
+						component.Name, *x.StepSize, H)
 				}
 			}
 			begins := 0.
@@ -562,31 +571,39 @@ func (c *checker) times() {
 				begins = *x.StartTime
 			}
 			if a.Start.Value != begins {
-				c.add(ruleStartTime, c.place(i), "%s: its default experiment starts at %g s, the run at %g s", component.Name, begins, a.Start.Value)
+				c.add(ruleStartTime, c.place(i), "%s: its default experiment starts at %g s, the run at %g s",
+					component.Name, begins, a.Start.Value)
 			}
 		}
 		if fixed && H > 0 && span > 0 {
 			if n := span / H; math.Abs(n-math.Round(n)) > 1e-6 {
-				c.add(ruleLastStep, c.place(i), "%s cannot vary its step, and the span of %g s is %.6g steps of %g s", component.Name, span, n, H)
+				c.add(ruleLastStep, c.place(i), "%s cannot vary its step, and the span of %g s is %.6g steps of %g s",
+					component.Name, span, n, H)
 			}
 		}
-		for k := range d.Variables {
-			v := &d.Variables[k]
-			if v.Causality != description.Independent || v.Real.Unit == "" {
-				continue
-			}
-			b := baseUnit(d, v)
-			if b == nil && v.Real.Unit != "s" || b != nil && !(b.SameDimension(unit.Base{S: 1}) && b.Factor == 1 && b.Offset == 0) {
-				c.add(ruleTimeUnit, c.place(i), "%s: the independent variable %s is in %s", component.Name, v.Name, v.Real.Unit)
-			}
-		}
+		c.timeUnit(i, d)
 	}
 	for _, text := range a.hintedRates() {
 		c.add(ruleRateHint, c.whole(), "%s", text)
 	}
 }
 
-// fitness judges whether the algorithm can be used.
+// timeUnit checks the unit of the independent variable.
+func (c *checker) timeUnit(component int, d *description.ModelDescription) {
+	for k := range d.Variables {
+		v := &d.Variables[k]
+		if v.Causality != description.Independent || v.Real.Unit == "" {
+			continue
+		}
+		b := baseUnit(d, v)
+		if b == nil && v.Real.Unit != "s" || b != nil && !(b.SameDimension(unit.Base{S: 1}) && b.Factor == 1 && b.Offset == 0) {
+			c.add(ruleTimeUnit, c.place(component), "%s: the independent variable %s is in %s",
+				c.a.Components[component].Name, v.Name, v.Real.Unit)
+		}
+	}
+}
+
+// fitness checks whether the algorithm can be used.
 func (c *checker) fitness() {
 	s := &c.s
 	if s.Algorithm == nil {
@@ -634,7 +651,7 @@ func (c *checker) fitness() {
 	}
 }
 
-// runnable asks the run itself.
+// runnable reports the errors of master.NewRun.
 func (c *checker) runnable() {
 	s, sys := &c.s, c.a.System
 	o := master.Options{Start: c.a.Start.Value, Stop: c.a.Stop.Value, Step: c.a.Step.Value, Discard: s.Discard}
@@ -645,7 +662,7 @@ func (c *checker) runnable() {
 	rule := ruleTimes
 	switch sizer, sizes := s.Algorithm.(master.StepSizer); {
 	case s.Algorithm.Check(sys) != nil && c.badBonds:
-		return // it says what the rules on bonds have found
+		return // reported by the rules on bonds
 	case s.Algorithm.Check(sys) != nil:
 		rule = ruleUnfit
 	case !errors.Is(err, master.ErrCapability):
@@ -659,7 +676,7 @@ func (c *checker) runnable() {
 	c.add(rule, c.whole(), "algorithm %s: %v", s.Preset, err)
 }
 
-// sequence finds connections against a given order of Gauss–Seidel.
+// sequence finds connections against the given order of Gauss–Seidel.
 func (c *checker) sequence() {
 	if c.s.Sequence == nil {
 		return
@@ -690,20 +707,22 @@ func (c *checker) sequence() {
 	}
 }
 
-// deployment judges the FMUs side by side.
+// deployment checks the FMUs together: GUIDs, libraries, tools, isolation.
 func (c *checker) deployment() {
 	byGUID := map[string]int{}
 	libraries := map[string]library{}
 	for i, component := range c.a.Components {
 		d := component.FMU.Description
 		if first, seen := byGUID[d.GUID]; seen && c.a.Components[first].FMU.Hash != component.FMU.Hash {
-			c.add(ruleSameGUID, c.place(i), "the FMUs of %s and %s have the GUID %s and different content", c.a.Components[first].Name, component.Name, d.GUID)
+			c.add(ruleSameGUID, c.place(i), "the FMUs of %s and %s have the GUID %s and different content",
+				c.a.Components[first].Name, component.Name, d.GUID)
 		} else if !seen {
 			byGUID[d.GUID] = i
 		}
 		for name, content := range component.FMU.Bundled() {
 			if other, seen := libraries[name]; seen && other.content != content {
-				c.add(ruleSameLibrary, c.place(i), "the FMUs of %s and %s bring different libraries %s", other.component, component.Name, name)
+				c.add(ruleSameLibrary, c.place(i), "the FMUs of %s and %s bring different libraries %s",
+					other.component, component.Name, name)
 			} else if !seen {
 				libraries[name] = library{content, component.Name}
 			}
@@ -719,10 +738,10 @@ func (c *checker) deployment() {
 	c.memory()
 }
 
-// longestPath is what old systems and FMUs take.
+// longestPath is the longest path that old systems and FMUs support.
 const longestPath = 200
 
-// resources finds FMUs whose resources lie on a path that FMUs do not cope with.
+// resources finds FMUs with resources on a path that FMUs may not support.
 func (c *checker) resources() {
 	seen := map[string]bool{}
 	for i, component := range c.a.Components {
@@ -733,15 +752,16 @@ func (c *checker) resources() {
 		seen[dir] = true
 		plain := !strings.ContainsFunc(dir, func(r rune) bool { return r <= ' ' || r > '~' || r == '%' })
 		if !plain || len(dir) > longestPath {
-			c.add(rulePath, c.place(i), "the resources of %s lie in %s, which is long or has blanks or other than ASCII characters", component.Name, dir)
+			c.add(rulePath, c.place(i), "the resources of %s are in %s, which is long or has blanks or non-ASCII characters",
+				component.Name, dir)
 		}
 	}
 }
 
-// worthTelling is the size of results from which a run is told how much it writes.
+// worthTelling is the size of results in bytes above which it is reported.
 const worthTelling = 1 << 30
 
-// memory estimates what is recorded, at 8 bytes a value.
+// memory estimates the size of the results, at 8 bytes per value.
 func (c *checker) memory() {
 	a := c.a
 	if !(a.Step.Value > 0) {
@@ -756,7 +776,8 @@ func (c *checker) memory() {
 		interval = *a.Asked.OutputInterval
 	}
 	if rows := (a.Stop.Value - a.Start.Value) / interval; rows*float64(8*values) > worthTelling {
-		c.add(ruleMemory, c.whole(), "%d variables at %.3g communication points are %.3g GB of numbers, and more as text", values, rows, rows*float64(8*values)/1e9)
+		c.add(ruleMemory, c.whole(), "%d variables at %.3g communication points are %.3g GB of numbers, and more as text",
+			values, rows, rows*float64(8*values)/1e9)
 	}
 }
 

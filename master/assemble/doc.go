@@ -1,17 +1,17 @@
-// Package assemble makes a coupled system from documents: an SSP network (or a
-// single FMU) and the FMUs behind its components become a [master.System].
+// Package assemble creates a coupled [master.System] from an SSP document and its FMUs, or from
+// a single FMU.
 //
 //	a, err := assemble.Open("system.ssp", assemble.Options{})
 //	defer a.Close()
 //	warnings := a.Override(nil, nil, nil, nil)
 //	run, err := master.NewRun(a.System, algorithm, master.Options{Start: a.Start.Value, Stop: a.Stop.Value, Step: a.Step.Value})
 //
-// For many runs a [Model] is opened once, and makes a system for each, with values of its own:
+// For many runs, open a [Model] once and instantiate a system with its own values for each run:
 //
 //	m, err := assemble.OpenModel("system.ssp", assemble.Options{})
 //	defer m.Close()
 //	a, err := m.Instantiate(assemble.Real("car.mass", 1200))
 //
-// Opening touches no FMU: archives are unpacked and documents read, and every
-// fault that they show is reported before the first FMU is instantiated.
+// Opening unpacks archives and reads documents. It does not execute code of FMUs, so that errors
+// in documents are reported before the first FMU is instantiated.
 package assemble

@@ -10,18 +10,18 @@ import (
 	"github.com/macrostep/macrostep/ssp"
 )
 
-// GuessedStep is the source of a step size that nobody has given.
+// GuessedStep is the source of the default step size.
 const GuessedStep = "a thousandth of the time span"
 
-// Defaults where no document says anything.
+// Defaults of the times.
 const (
 	defaultSpan  = 1.0 // s
 	defaultSteps = 1000
 )
 
-// experiment finds start, stop, macro step and tolerance: our annotation, then
-// another tool's, then the default experiments of the FMUs (ssp 10, 47; fmi2
-// 23). Stop and step have no source where none of them says anything.
+// experiment sets start, stop, macro step and tolerance from our annotation, else from an
+// annotation of another tool, else from the default experiments of the FMUs (ssp 10, 47; fmi2
+// 23). Without any of these, stop and step have no source.
 func (a *Assembly) experiment() {
 	n := a.network
 	a.Asked = n.Own
@@ -56,8 +56,8 @@ func (a *Assembly) experiment() {
 	}
 }
 
-// smallest returns the least of the values that the default experiments of the
-// FMUs have and that make sense, and whose it is.
+// smallest returns the least sensible value in the default experiments of the FMUs, with its
+// source.
 func (a *Assembly) smallest(sensible func(float64) bool, of func(*description.DefaultExperiment) *float64) (least Sourced, ok bool) {
 	for _, c := range a.Components {
 		d := c.FMU.Description.DefaultExperiment
@@ -71,9 +71,9 @@ func (a *Assembly) smallest(sensible func(float64) bool, of func(*description.De
 	return least, ok
 }
 
-// Override replaces start, stop, step and tolerance by what the user gave (nil
-// = not given), and settles what is still open: one second, and a thousandth of
-// the time span as macro step. It gives warnings about what had to be guessed.
+// Override replaces start, stop, step (s) and tolerance by the values of the user (nil = not
+// given) and applies defaults: a span of one second and a thousandth of the span as macro step.
+// It returns warnings about defaults and about step sizes that do not fit.
 func (a *Assembly) Override(start, stop, step, tolerance *float64) (warnings []string) {
 	const flag = "command line"
 	if start != nil {
@@ -94,29 +94,30 @@ func (a *Assembly) Override(start, stop, step, tolerance *float64) (warnings []s
 	}
 	if a.Step.Source == "" {
 		span := a.Stop.Value - a.Start.Value
-		if !(span > 0) { // which is refused for itself
+		if !(span > 0) { // reported elsewhere
 			span = defaultSpan
 		}
 		a.Step = Sourced{span / defaultSteps, GuessedStep}
-		warnings = append(warnings, fmt.Sprintf("no step size is given anywhere: a thousandth of the time span is taken, %g s; give --step-size", a.Step.Value))
+		warnings = append(warnings, fmt.Sprintf(
+			"no step size is given anywhere: a thousandth of the time span is taken, %g s; give --step-size", a.Step.Value))
 	}
 	warnings = append(warnings, a.hintedRates()...)
+	if strings.HasPrefix(a.Step.Source, "DefaultExperiment") { // the smallest of them
+		return warnings
+	}
 	for _, c := range a.Components {
-		if strings.HasPrefix(a.Step.Source, "DefaultExperiment") {
-			break // the smallest of them
-		}
 		if d := c.FMU.Description.DefaultExperiment; d != nil && d.StepSize != nil && *d.StepSize > a.Step.Value*(1+1e-9) {
-			warnings = append(warnings, fmt.Sprintf("%s suggests steps of %g s, which are longer than the macro step of %g s: if it computes at its own step only, its outputs stand still in between", c.Name, *d.StepSize, a.Step.Value))
+			warnings = append(warnings, fmt.Sprintf("%s suggests steps of %g s, which are longer than the macro step of %g s: "+
+				"if it computes at its own step only, its outputs stand still in between", c.Name, *d.StepSize, a.Step.Value))
 		}
 	}
 	return warnings
 }
 
-// hintedRates turns the step sizes that tools give to components into rates, once
-// the macro step is known: libcosim lets a component step every ⌊hint/step⌋ base
-// steps, and at each at least (ssp 43); OpenMCx also divides the macro step (ssp
-// 45). Rates of our annotation count first. It gives warnings about hints that are
-// not met.
+// hintedRates converts step sizes of components in annotations of other tools into rates:
+// libcosim steps a component every ⌊hint/step⌋ base steps, at least in each one (ssp 43);
+// OpenMCx also divides the macro step (ssp 45). Rates of our annotation have precedence. It
+// returns warnings about hints that are not met exactly.
 func (a *Assembly) hintedRates() (warnings []string) {
 	a.Rates = slices.Clone(a.network.Own.Rates)
 	for _, c := range a.network.Components {
@@ -140,8 +141,8 @@ func (a *Assembly) hintedRates() (warnings []string) {
 			met = 1
 		}
 		if math.Abs(met-ratio) > slack*max(met, ratio) {
-			warnings = append(warnings, fmt.Sprintf("%s takes steps of %g s, and not of %g s as %s says: %s", c.Path, met*a.Step.Value, hint.Value, hint.Source,
-				"steps of a component are multiples or parts of the macro step"))
+			warnings = append(warnings, fmt.Sprintf("%s takes steps of %g s, and not of %g s as %s says: "+
+				"steps of a component are multiples or parts of the macro step", c.Path, met*a.Step.Value, hint.Value, hint.Source))
 		}
 		if r.Over > 1 || r.Ratio > 1 {
 			a.Rates = append(a.Rates, r)
@@ -150,5 +151,5 @@ func (a *Assembly) hintedRates() (warnings []string) {
 	return warnings
 }
 
-// mostRate bounds a rate that is computed.
+// mostRate is the largest computed rate.
 const mostRate = 1e9

@@ -13,7 +13,7 @@ import (
 	"github.com/macrostep/macrostep/ssp"
 )
 
-// Explanation tells where the value of a variable comes from.
+// Explanation describes the sources of the value of a variable.
 type Explanation struct {
 	Name        string `json:"name"` // component.variable
 	Type        string `json:"type"`
@@ -21,26 +21,25 @@ type Explanation struct {
 	Causality   string `json:"causality"`
 	Variability string `json:"variability"`
 	Initial     string `json:"initial"`
-	// Chain holds what gives it a value before the run, the weakest first: the last
-	// one counts (ssp 36).
+	// Chain lists the values before the run; each overrides the previous ones (ssp 36).
 	Chain []Origin `json:"chain"`
-	// Fed is the connection that gives an input its value while the run lasts; Chain
-	// then counts until the first exchange only. null = none.
+	// Fed is the connection that feeds an input during the run, null = none. With it, Chain
+	// applies only until the first exchange.
 	Fed *Feed `json:"fed"`
-	// Note says what else there is to know: why it cannot be set.
+	// Note is a remark, for example why the variable cannot be set.
 	Note string `json:"note"`
 }
 
-// Origin is one value and where it stands.
+// Origin is a value with its place.
 type Origin struct {
 	Value string `json:"value"`
 	Place string `json:"place"` // file and line; "" = Options.Set
 	How   string `json:"how"`   // in words
-	// Steps is the way of the value, from how it stands in its parameter set to Value.
+	// Steps lists the conversions of the value, from its parameter set to Value.
 	Steps []Step `json:"steps,omitempty"`
 }
 
-// Step is one step of a value on its way, and what comes out of it.
+// Step is a conversion of a value, with its result.
 type Step struct {
 	What  string `json:"what"` // in words
 	Value string `json:"value"`
@@ -48,7 +47,7 @@ type Step struct {
 	Place string `json:"place"` // file and line; "" = of the variable itself
 }
 
-// newSteps tells the way of a value.
+// newSteps describes the conversions of a value.
 func newSteps(list []ssp.Step) []Step {
 	out := make([]Step, len(list))
 	for i, s := range list {
@@ -60,7 +59,7 @@ func newSteps(list []ssp.Step) []Step {
 	return out
 }
 
-// Feed is a connection to an input, in words.
+// Feed describes a connection to an input.
 type Feed struct {
 	From   string  `json:"from"`
 	Unit   string  `json:"unit"`
@@ -71,7 +70,7 @@ type Feed struct {
 	Place  string  `json:"place"`
 }
 
-// Explain tells where the value of a variable "component.variable" comes from.
+// Explain describes the sources of the value of a variable "component.variable".
 func (a *Assembly) Explain(name string) (*Explanation, error) {
 	i, v, err := a.find(name)
 	if err != nil {
@@ -84,11 +83,12 @@ func (a *Assembly) Explain(name string) (*Explanation, error) {
 		e.Type += " " + v.DeclaredType
 	}
 	if v.HasStart {
-		how := "documented start value of the FMU" // which has it by itself, or should (fmi2 42)
+		how := "documented start value of the FMU" // the FMU should have it without being set (fmi2 42)
 		if fmuslave.Settable(v) && a.hasQuirk(i, fmuslave.SetStarts) {
 			how += ", set by a quirk"
 		}
-		e.Chain = append(e.Chain, Origin{Value: startText(v, c.FMU.Description), Place: fmt.Sprintf("%s!modelDescription.xml:%d", c.Source, v.Line), How: how})
+		place := fmt.Sprintf("%s!modelDescription.xml:%d", c.Source, v.Line)
+		e.Chain = append(e.Chain, Origin{Value: startText(v, c.FMU.Description), Place: place, How: how})
 	}
 	for _, s := range a.network.Settings {
 		if s.Component != i || s.Variable != v.Name {
@@ -131,8 +131,8 @@ func (a *Assembly) Explain(name string) (*Explanation, error) {
 	return e, nil
 }
 
-// explainConnector tells that a name is that of a connector of a system, and to which
-// variables it brings a value; nil if it is not.
+// explainConnector returns an error that lists the variables to which the connector of a system
+// passes a value; nil if the name is no connector.
 func (a *Assembly) explainConnector(name string) error {
 	if a.pkg == nil {
 		return nil
@@ -170,7 +170,7 @@ func (a *Assembly) Functions() []FunctionInfo {
 	return out
 }
 
-// FunctionInfo is one function in words.
+// FunctionInfo describes a function.
 type FunctionInfo struct {
 	Name      string   `json:"name"`
 	Equations []string `json:"equations"`
@@ -187,7 +187,7 @@ func (a *Assembly) unitOf(e ssp.FlatEnd) string {
 	return ""
 }
 
-// mapText writes a table of values, those that change, by source.
+// mapText formats a mapping of values, sorted by source.
 func mapText(m map[int32]int32) string {
 	var parts []string
 	for _, from := range slices.Sorted(maps.Keys(m)) {
@@ -196,7 +196,7 @@ func mapText(m map[int32]int32) string {
 	return strings.Join(parts, ", ")
 }
 
-// startText writes the start value of a variable as parameter sets do.
+// startText formats the start value of a variable like a parameter set.
 func startText(v *description.ScalarVariable, d *description.ModelDescription) string {
 	switch v.Type {
 	case description.Integer:

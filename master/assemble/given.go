@@ -3,7 +3,6 @@ package assemble
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi/description"
@@ -11,12 +10,12 @@ import (
 	"github.com/macrostep/macrostep/ssp"
 )
 
-// byUser is where findings and settings place a value of Options.Set at the connector of
-// a system.
+// byUser is the place of a value of Options.Set at the connector of a system, in findings and
+// settings.
 const byUser = "--set"
 
-// target finds what a value can be given to: a variable of an FMU, or the connector of a
-// system (not nil). A name that means several of them is an error.
+// target finds the variable of an FMU or the connector of a system (not nil) with a name. A name
+// that means several of them is an error.
 func (a *Assembly) target(name string) (component int, v *description.ScalarVariable, connector *ssp.SystemConnector, err error) {
 	component, v, err = a.find(name)
 	if a.pkg == nil {
@@ -40,16 +39,16 @@ func (a *Assembly) target(name string) (component int, v *description.ScalarVari
 	return component, v, nil, err
 }
 
-// ofConnector reports whether a value is for the connector of a system.
+// ofConnector reports whether an assignment is for the connector of a system.
 func (a *Assembly) ofConnector(set Assignment) bool {
 	_, _, connector, _ := a.target(set.Name)
 	return connector != nil
 }
 
-// orConnectors names the connectors of the outermost system, those of one kind or all, as
-// the end of a message on a name that means nothing.
+// orConnectors lists the connectors of the outermost system, of one kind or all, as the end of
+// the message on an unknown name.
 func (a *Assembly) orConnectors(err error, kind ssp.Kind) string {
-	if several := (*ambiguousError)(nil); errors.As(err, &several) || a.pkg == nil || len(a.pkg.Root.System.Connectors) == 0 {
+	if several := (*ambiguousError)(nil); errors.As(err, &several) || a.pkg == nil {
 		return ""
 	}
 	var names []string
@@ -64,8 +63,8 @@ func (a *Assembly) orConnectors(err error, kind ssp.Kind) string {
 	return "; connectors of the system are " + strings.Join(names, ", ")
 }
 
-// give hands the values for connectors of systems to the documents, through which they
-// go on. Those for variables of FMUs stay, and beat what the documents give them.
+// give passes the values for connectors of systems to the documents, which pass them on over
+// connections. Values for variables of FMUs override those of the documents.
 func (a *Assembly) give(list []Assignment) error {
 	var values []ssp.ParameterValue
 	var units []unit.Definition
@@ -85,11 +84,7 @@ func (a *Assembly) give(list []Assignment) error {
 			continue
 		}
 		value.Name = connector.Name
-		if i := slices.IndexFunc(units, func(k unit.Definition) bool { return k.Name == value.Unit }); u != nil && i >= 0 && *units[i].Base != *u.Base {
-			value.Unit = "" // that of the connector counts
-		} else if u != nil && i < 0 {
-			units = append(units, *u)
-		}
+		units = addUnit(units, &value, u)
 		values = append(values, value)
 	}
 	a.pkg.Beat(beaten)
@@ -99,7 +94,7 @@ func (a *Assembly) give(list []Assignment) error {
 	return errors.Join(errs...)
 }
 
-// checkGiven warns where the value of a connector does not come to count.
+// checkGiven warns if the value of a connector has no effect.
 func (a *Assembly) checkGiven(name string, driven []map[string]bool) {
 	reached := false
 	for _, s := range a.network.Settings {
@@ -108,16 +103,18 @@ func (a *Assembly) checkGiven(name string, driven []map[string]bool) {
 		}
 		reached = true
 		if driven[s.Component][s.Variable] {
-			a.Findings.Add(ruleNoEffect, "", name, 0, "%s.%s is given from outside: the value set has no effect on it", a.Components[s.Component].Name, s.Variable)
+			a.Findings.Add(ruleNoEffect, "", name, 0, "%s.%s is given from outside: the value set has no effect on it",
+				a.Components[s.Component].Name, s.Variable)
 		}
 	}
 	if !reached {
-		a.Findings.Add(ruleNoEffect, "", name, 0, "the value of the connector reaches no FMU: nothing is connected to it, an output that feeds it beats it, or another value set behind it does")
+		a.Findings.Add(ruleNoEffect, "", name, 0, "the value of the connector reaches no FMU: nothing is connected to it, "+
+			"or an output that feeds it or another value overrides it")
 	}
 }
 
-// Input is what an input of the outermost system gives to an input of an FMU: the value
-// times Gain plus Offset for Reals, through Map for other types.
+// Input is an input of an FMU that an input of the outermost system feeds: with its value times
+// Gain plus Offset for Reals, with its value mapped by Map for other types.
 type Input struct {
 	Name         string // "component.variable"
 	Gain, Offset float64
@@ -127,9 +124,9 @@ type Input struct {
 	variable  string
 }
 
-// Inputs tells what the columns of a table feed that do not have the name of an input in
-// the system: inputs of the outermost system, by their names both as they are and in
-// quotes, and inputs of FMUs that Options.Driven calls otherwise.
+// Inputs returns the inputs of FMUs that a column of a table feeds, for names of columns that are
+// not names of inputs in System: inputs of the outermost system, with and without quotes, and
+// other names in Options.Driven.
 func (a *Assembly) Inputs() map[string][]Input {
 	out := map[string][]Input{}
 	for _, in := range a.network.Inputs {
@@ -141,7 +138,7 @@ func (a *Assembly) Inputs() map[string][]Input {
 		}
 	}
 	for _, name := range a.options.Driven {
-		all, _ := a.meanings(name) // without the messages of target, which take long
+		all, _ := a.meanings(name) // target would compose an error message, which takes long
 		if len(all) != 1 || a.pkg != nil && len(a.pkg.SystemConnectors(name)) > 0 {
 			continue
 		}
@@ -153,8 +150,8 @@ func (a *Assembly) Inputs() map[string][]Input {
 	return out
 }
 
-// ItemsOf returns the items of a variable "component.variable" of an FMU that is an
-// enumeration, by their names; nil = it is none.
+// ItemsOf returns the items of an enumeration "component.variable" by name; nil = the variable
+// is none.
 func (a *Assembly) ItemsOf(name string) map[string]int32 {
 	for i := range a.Components {
 		variable, ok := strings.CutPrefix(name, a.Components[i].Name+".")
@@ -168,7 +165,7 @@ func (a *Assembly) ItemsOf(name string) map[string]int32 {
 	return nil
 }
 
-// Items returns the items of those of Options.Driven that are enumerations.
+// Items returns the items of the enumerations in Options.Driven.
 func (a *Assembly) Items() map[string]map[string]int32 {
 	out := map[string]map[string]int32{}
 	for _, name := range a.options.Driven {

@@ -14,24 +14,23 @@ import (
 	"github.com/macrostep/macrostep/master/fmuslave"
 )
 
-// Isolation says which components run in processes of their own.
+// Isolation sets which components run in separate processes.
 type Isolation int
 
-// The ways.
+// The modes of isolation.
 const (
-	// IsolateAuto isolates what must be: further components of an FMU that can be
-	// instantiated once per process, also after an instance of an earlier run;
-	// FMUs that bring a library of which another FMU brings another version under
-	// the same name; FMUs that drive a tool; FMUs that are known to have crashed.
+	// IsolateAuto isolates components if necessary: further components of an FMU that can be
+	// instantiated only once per process, also after an instance in an earlier run; FMUs with
+	// different libraries of the same name; FMUs that drive a tool; FMUs with a recorded crash.
 	IsolateAuto Isolation = iota
 	IsolateAlways
 	IsolateNever
 )
 
-// IsolationNames are the names of the ways, in order.
+// IsolationNames are the names of the modes, in order.
 var IsolationNames = []string{"auto", "always", "never"}
 
-// ParseIsolation finds a way by its name.
+// ParseIsolation returns the mode with a name.
 func ParseIsolation(name string) (Isolation, error) {
 	k := slices.Index(IsolationNames, name)
 	if k < 0 {
@@ -43,7 +42,7 @@ func ParseIsolation(name string) (Isolation, error) {
 // String returns the name.
 func (i Isolation) String() string { return IsolationNames[i] }
 
-// planIsolation settles which components run in processes of their own.
+// planIsolation chooses the components that run in separate processes.
 func (a *Assembly) planIsolation(o Options) error {
 	var errs []error
 	for _, name := range o.IsolateComponents {
@@ -86,8 +85,8 @@ func (a *Assembly) planIsolation(o Options) error {
 	return a.checkOnce()
 }
 
-// warnOfClashes names the libraries of which one FMU gets that of another, because
-// the user wants both in one process.
+// warnOfClashes reports different libraries with one name, of which only one is used because all
+// FMUs run in one process.
 func (a *Assembly) warnOfClashes() {
 	first, told := map[string]library{}, map[string]bool{}
 	for i := range a.Components {
@@ -102,17 +101,19 @@ func (a *Assembly) warnOfClashes() {
 				first[name] = library{bundled[name], c.Name}
 			} else if other.content != bundled[name] && !told[c.FMU.Hash+name] {
 				told[c.FMU.Hash+name] = true
-				a.Findings.Add(ruleSameLibrary, cmp.Or(a.shown[c.FMU], c.FMU.Path), "", 0, "the FMUs of %s and %s bring different libraries %s; in one process one of the two is used for both", other.component, c.Name, name)
+				a.Findings.Add(ruleSameLibrary, cmp.Or(a.shown[c.FMU], c.FMU.Path), "", 0,
+					"the FMUs of %s and %s bring different libraries %s; in one process one of the two is used for both",
+					other.component, c.Name, name)
 			}
 		}
 	}
 }
 
-// sharing is what the components of this process bring to it.
+// sharing lists the FMUs and libraries in this process.
 type sharing struct {
-	once      map[string]string   // FMU by hash to the first component that uses it
+	once      map[string]string   // first component of an FMU, by hash
 	libraries map[string]library  // by name
-	crashed   map[*fmi.FMU]string // how, asked once for each
+	crashed   map[*fmi.FMU]string // cached results of Options.Crashed
 }
 
 type library struct{ content, component string }
@@ -126,8 +127,7 @@ func (s *sharing) add(c *Component) {
 	}
 }
 
-// mustIsolate returns why a component cannot share this process with those that it
-// has, "" if it can.
+// mustIsolate returns why a component cannot run in this process, "" if it can.
 func (s *sharing) mustIsolate(c *Component, o Options) string {
 	d := c.FMU.Description.CoSimulation
 	if d.NeedsExecutionTool {
@@ -146,7 +146,8 @@ func (s *sharing) mustIsolate(c *Component, o Options) string {
 	} else {
 		for name, content := range c.FMU.Bundled() {
 			if other, ok := s.libraries[name]; ok && other.content != content {
-				return fmt.Sprintf("its FMU brings a library %s that differs from the one of this name in the FMU of component %s", name, other.component)
+				return fmt.Sprintf("its FMU brings a library %s that differs from the one of this name in the FMU of component %s",
+					name, other.component)
 			}
 		}
 	}
@@ -163,7 +164,7 @@ func (s *sharing) mustIsolate(c *Component, o Options) string {
 	return ""
 }
 
-// checkRestarts refuses isolated components that cannot go on in another process.
+// checkRestarts returns an error if isolated components cannot be restarted.
 func (a *Assembly) checkRestarts() error {
 	if a.options.Restarts <= 0 {
 		return nil
@@ -178,13 +179,13 @@ func (a *Assembly) checkRestarts() error {
 	if unable == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: after a crash a component goes on from its serialised state, and %s cannot serialise it (canGetAndSetFMUstate and canSerializeFMUstate): "+
-		"isolate only components that can (--isolate never with --isolate-component), let a crash end the run (--on-crash stop), or use another export of the FMU",
-		master.ErrCapability, strings.Join(unable, ", "))
+	return fmt.Errorf("%w: after a crash a component goes on from its serialised state, and %s cannot serialise it "+
+		"(canGetAndSetFMUstate and canSerializeFMUstate): isolate only components that can "+
+		"(--isolate never with --isolate-component), let a crash end the run (--on-crash stop), "+
+		"or use another export of the FMU", master.ErrCapability, strings.Join(unable, ", "))
 }
 
-// checkOnce refuses FMUs that would be instantiated more than once in this
-// process and cannot be.
+// checkOnce reports FMUs that cannot be instantiated more than once in this process but would be.
 func (a *Assembly) checkOnce() error {
 	users := map[string][]string{} // by content: copies of a file are one FMU
 	for _, c := range a.Components {
@@ -194,7 +195,8 @@ func (a *Assembly) checkOnce() error {
 	}
 	for _, c := range a.Components {
 		if names := users[c.FMU.Hash]; len(names) > 1 {
-			a.Findings.Add(ruleOnce, cmp.Or(a.shown[c.FMU], c.FMU.Path), "", 0, "the FMU can be instantiated only once per process, and the components %s use it", strings.Join(names, ", "))
+			a.Findings.Add(ruleOnce, cmp.Or(a.shown[c.FMU], c.FMU.Path), "", 0,
+				"the FMU can be instantiated only once per process, and the components %s use it", strings.Join(names, ", "))
 			delete(users, c.FMU.Hash)
 		}
 	}

@@ -10,23 +10,22 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 )
 
-// Model is a system whose documents and FMUs are opened, judged and unpacked once. Instantiate
-// makes systems of it, with other parameters and start values each time. Its methods may be
-// called by several goroutines at a time, and the systems may run side by side.
+// Model is a system whose documents and FMUs are opened, checked and unpacked once. Instantiate
+// creates systems from it, each with its own parameters and start values. The methods may be
+// called concurrently, and the systems may run concurrently.
 type Model struct {
 	first *Assembly // with the values of Options.Set
 
-	mu    sync.Mutex // of what follows
-	users int        // assemblies that are not closed; the first one counts for the model
-	// placed holds the FMUs, by their hashes, that can be instantiated once per process and
+	mu    sync.Mutex // for all below
+	users int        // open assemblies; the first one belongs to the model
+	// placed contains the hashes of FMUs that can be instantiated only once per process and
 	// have their instance in a system of the model.
 	placed map[string]bool
 }
 
-// OpenModel opens an .ssp, a folder with SystemStructure.ssd, an .ssd, or a single .fmu,
-// whose component is called by the file name without .fmu. Systems that run side by side call
-// the functions in the options side by side, too. The model is not nil also when there is an
-// error: it has the findings.
+// OpenModel opens an .ssp, a folder with SystemStructure.ssd, an .ssd, or a single .fmu, whose
+// component has the name of the file without .fmu. Concurrent runs call the functions in the
+// options concurrently. The model is never nil: with an error, it has the findings.
 func OpenModel(path string, o Options) (*Model, error) {
 	a := &Assembly{Findings: diag.List{Strict: o.Strict}, opening: fmi.OpenOptions{Strict: o.Strict, Compile: o.Compile, Context: o.Context}}
 	m := &Model{first: a, users: 1, placed: map[string]bool{}}
@@ -37,14 +36,14 @@ func OpenModel(path string, o Options) (*Model, error) {
 	return m, nil
 }
 
-// Open opens a model for one system, with the values of Options.Set. Closing that closes the
-// model. The assembly is not nil also when there is an error: it has the findings.
+// Open opens a model for one system with the values of Options.Set. Closing the assembly closes
+// the model. The assembly is never nil: with an error, it has the findings.
 func Open(path string, o Options) (*Assembly, error) {
 	m, err := OpenModel(path, o)
 	return m.first, err
 }
 
-// openAt opens the documents and makes the first system.
+// openAt opens the documents and creates the first system.
 func (a *Assembly) openAt(path string, o Options) (err error) {
 	a.options = o
 	if IsFMU(path) {
@@ -61,29 +60,30 @@ func (a *Assembly) openAt(path string, o Options) (err error) {
 	return a.build()
 }
 
-// Findings lists what is to be said of documents and FMUs, and of the values in Options.Set.
+// Findings returns the findings on documents, FMUs and the values in Options.Set.
 func (m *Model) Findings() []diag.Finding { return m.first.Findings.Findings }
 
-// Load brings the libraries of the FMUs into the process (see [Assembly.Load]), and adds to the
-// findings. Without it, the first run does. Call it before Instantiate.
+// Load loads the libraries of the FMUs (see [Assembly.Load]) and adds to the findings. Call it
+// before Instantiate; otherwise the first run loads them.
 func (m *Model) Load() error { return m.first.Load() }
 
-// Instantiate makes a system with values that beat those of Options.Set. It touches no FMU:
-// the run makes the instances. Close the assembly after its run.
+// Instantiate creates a system with values that override those of Options.Set. FMUs are
+// instantiated by the run. Close the assembly after its run.
 //
-// An FMU that can be instantiated once per process has its instance in the first of the
-// systems. In the others it runs in a process of its own, if there is a launcher and
-// isolation is automatic; else their runs do not start.
+// An FMU that can be instantiated only once per process has its instance in the first system.
+// In other systems it runs in a separate process, if there is a launcher and isolation is not
+// IsolateNever; otherwise their runs fail to start.
 func (m *Model) Instantiate(values ...Assignment) (*Assembly, error) {
 	a := new(Assembly)
 	*a = *m.first
-	a.Findings, a.Held, a.Components, a.closed = diag.List{Strict: a.Findings.Strict}, nil, slices.Clone(a.Components), false
+	a.Findings, a.Held = diag.List{Strict: a.Findings.Strict}, nil
+	a.Components, a.closed = slices.Clone(a.Components), false
 	a.options.Set = slices.Concat(a.options.Set, values)
 	if err := m.enter(a); err != nil {
 		return nil, err
 	}
 	var err error
-	if slices.ContainsFunc(values, a.ofConnector) { // which goes on through the documents
+	if slices.ContainsFunc(values, a.ofConnector) { // the documents pass it on
 		a.pkg = a.pkg.Clone()
 		a.pkg.Name(a.files)
 		err = a.flatten()
@@ -100,12 +100,12 @@ func (m *Model) Instantiate(values ...Assignment) (*Assembly, error) {
 	return a, nil
 }
 
-// enter counts a new system, and isolates the components that find no place in the process.
+// enter counts a new system and isolates components whose FMU already has its only instance.
 func (m *Model) enter(a *Assembly) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.users == 0 {
-		return errors.New("the model is closed; make systems of it before")
+		return errors.New("the model is closed; instantiate systems before closing it")
 	}
 	for i := range a.Components {
 		c := &a.Components[i]
@@ -124,11 +124,11 @@ func (m *Model) enter(a *Assembly) error {
 	return nil
 }
 
-// Close removes what was unpacked, when the last system is closed, too.
+// Close closes the model. The unpacked files are removed when all its systems are closed, too.
 func (m *Model) Close() error { return m.first.Close() }
 
-// Close returns the system up. Call it after the run has been closed. The last one to be closed
-// removes what was unpacked.
+// Close closes the system; call it after its run has been closed. The last call for a model
+// removes the unpacked files.
 func (a *Assembly) Close() error {
 	m := a.model
 	m.mu.Lock()
@@ -150,7 +150,7 @@ func (a *Assembly) Close() error {
 	return errors.Join(errs...)
 }
 
-// Real is the assignment of a Real, to the bit.
+// Real returns the assignment of a Real, exact to the bit.
 func Real(name string, value float64) Assignment {
 	return Assignment{Name: name, Value: strconv.FormatFloat(value, 'g', -1, 64)}
 }

@@ -2,16 +2,12 @@ package assemble_test
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
-	"github.com/macrostep/macrostep/master/record"
 )
 
 // Monitored variables are found by their names and read with the outputs; the
@@ -36,16 +32,13 @@ func TestMonitor(t *testing.T) {
 		return strings.Join(out, ", ")
 	}
 	table := func() string {
-		c, err := algorithms.New("explicit", nil)
-		must(t, err)
-		path := filepath.Join(t.TempDir(), "r.csv")
-		r, err := master.NewRun(a.System, c.Algorithm, master.Options{Stop: 0.1, Step: 0.01, Recorders: []master.Recorder{record.NewTable(path, record.Options{})}})
-		must(t, err)
-		_, err = r.Run(t.Context())
-		must(t, err)
-		data, err := os.ReadFile(path)
-		must(t, err)
-		return string(data)
+		c := columns(t, a, 0.1, 0.01)
+		var out []any
+		for _, name := range c.Names() {
+			v, _ := c.Real(name)
+			out = append(out, name, v)
+		}
+		return fmt.Sprint(out...)
 	}
 	const found = "wheel.z_w position false, wheel.v_w velocity false"
 	if got := ports(); got != found {

@@ -24,11 +24,13 @@ func (a *Assembly) planQuirks(o Options) error {
 		name := cmp.Or(q.Component, a.Alone())
 		i := slices.IndexFunc(a.Components, func(c Component) bool { return c.Name == name })
 		if name == "" {
-			errs = append(errs, fmt.Errorf("the quirk %s needs the name of a component, COMPONENT=%s; the system has %s", q.Name, q.Name, a.componentNames()))
+			errs = append(errs, fmt.Errorf("the quirk %s needs the name of a component, COMPONENT=%s; the system has %s",
+				q.Name, q.Name, a.componentNames()))
 			continue
 		}
 		if i < 0 {
-			errs = append(errs, fmt.Errorf("no component is called %q to have a quirk; the system has %s", q.Component, a.componentNames()))
+			errs = append(errs, fmt.Errorf("no component is called %q to have a quirk; the system has %s",
+				q.Component, a.componentNames()))
 			continue
 		}
 		if err := a.addQuirk(i, q.Name); err != nil {

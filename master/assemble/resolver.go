@@ -10,7 +10,7 @@ import (
 	"github.com/macrostep/macrostep/ssp"
 )
 
-// resolver tells package ssp about the FMUs of a system, by their files.
+// resolver provides package ssp with the FMUs of a system, by file.
 type resolver map[string]*fmi.FMU
 
 // Variables returns the variables of the FMU behind a component.
@@ -18,7 +18,7 @@ func (r resolver) Variables(c *ssp.FlatComponent) (ssp.VariableSet, error) {
 	return variables{r[c.Source].Description}, nil
 }
 
-// variables is the view of a model description that package ssp takes.
+// variables is a model description as an ssp.VariableSet.
 type variables struct{ d *description.ModelDescription }
 
 // ModelName returns the name by which OSP finds its model description.

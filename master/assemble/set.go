@@ -3,6 +3,7 @@ package assemble
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,21 +11,19 @@ import (
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
-	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/ssp"
 	"github.com/macrostep/macrostep/ssp/edit"
 )
 
-// Change is a value that Bind changes: as written in a parameter set, "" for a
-// variable without a value so far.
+// Change is a value changed by Bind, in the form of a parameter set; Old is "" if there was no
+// value.
 type Change struct{ Name, Old, New string }
 
-// Bind returns variables "component.variable" values in the documents of the system:
-// edit.Bind with the types and units of the FMUs. Values are written as for
-// Options.Set, in the unit of the variable. A name may also be that of a connector of
-// a system, "connector" or "system.connector", whose value goes on to all that it is
-// connected to, in the unit of the connector (ssp 37). The files that differ then are given
-// back, none is written; the assembly is as before and may be closed.
+// Bind binds values to variables "component.variable" in the documents of the system: edit.Bind
+// with the types and units of the FMUs. Values have the form of Options.Set and the unit of the
+// variable. A name may also be that of a connector of a system, "connector" or
+// "system.connector"; its value, in the unit of the connector, is passed on over its connections
+// (ssp 37). Bind returns the changed files without writing them and does not change the assembly.
 func (a *Assembly) Bind(list []Assignment) (changes []Change, files []edit.File, err error) {
 	if a.pkg == nil {
 		return nil, nil, errors.New("an FMU alone has no parameter sets; make a system of it with: macrostep ssp new")
@@ -38,14 +37,13 @@ func (a *Assembly) Bind(list []Assignment) (changes []Change, files []edit.File,
 			errs = append(errs, fmt.Errorf("%s=%s: %w", set.Name, set.Value, err))
 			continue
 		}
-		if i := slices.IndexFunc(units, func(k unit.Definition) bool { return k.Name == value.Unit }); value.Unit != "" && i >= 0 && *units[i].Base != *u.Base {
-			value.Unit = "" // that of the FMU counts
-		} else if value.Unit != "" && i < 0 {
-			units = append(units, *u)
-		}
+		units = addUnit(units, &value, u)
 		name, joined := a.inDocuments(set.Name)
 		if means := a.meansJoined(joined); len(means) > 1 {
-			errs = append(errs, fmt.Errorf("%s: a parameter set of the outermost system calls it %q, and gives the value to all that is called so there: %s; rename one of them, or bind the value in the document at the component itself", set.Name, joined, strings.Join(means, " and ")))
+			errs = append(errs, fmt.Errorf("%s: a parameter set of the outermost system calls it %q, "+
+				"and gives the value to all that is called so there: %s; "+
+				"rename one of them, or bind the value in the document at the component itself",
+				set.Name, joined, strings.Join(means, " and ")))
 			continue
 		}
 		value.Name = joined
@@ -59,8 +57,24 @@ func (a *Assembly) Bind(list []Assignment) (changes []Change, files []edit.File,
 	return changes, files, err
 }
 
-// inDocuments returns the name of a variable or connector in results and settings, and as
-// parameter sets have it.
+// addUnit adds the unit of a value to a list. If the list has a different unit of this name, it
+// removes the unit from the value, whose target then determines the unit.
+func addUnit(units []unit.Definition, value *ssp.ParameterValue, u *unit.Definition) []unit.Definition {
+	if u == nil {
+		return units
+	}
+	i := slices.IndexFunc(units, func(k unit.Definition) bool { return k.Name == value.Unit })
+	if i < 0 {
+		return append(units, *u)
+	}
+	if *units[i].Base != *u.Base {
+		value.Unit = ""
+	}
+	return units
+}
+
+// inDocuments returns the name of a variable or connector in results and settings, and its
+// name in parameter sets.
 func (a *Assembly) inDocuments(name string) (settled, joined string) {
 	i, v, connector, err := a.target(name)
 	switch {
@@ -73,7 +87,7 @@ func (a *Assembly) inDocuments(name string) (settled, joined string) {
 	return a.Components[i].Name + "." + v.Name, joined + "." + v.Name
 }
 
-// meansJoined tells what a name means to a parameter set.
+// meansJoined lists the variables and connectors that a name means in a parameter set.
 func (a *Assembly) meansJoined(joined string) (quoted []string) {
 	variables, _ := a.meanings(joined)
 	for _, m := range variables {
@@ -85,7 +99,8 @@ func (a *Assembly) meansJoined(joined string) (quoted []string) {
 	return quoted
 }
 
-// parameter makes the entry of a set.
+// parameter returns the entry of a parameter set for an assignment, and the definition of its
+// unit; nil = it has none.
 func (a *Assembly) parameter(set Assignment) (ssp.ParameterValue, *unit.Definition, error) {
 	out := ssp.ParameterValue{Name: set.Name}
 	i, v, connector, err := a.target(set.Name)
@@ -100,8 +115,8 @@ func (a *Assembly) parameter(set Assignment) (ssp.ParameterValue, *unit.Definiti
 	if err != nil {
 		return out, nil, err
 	}
-	if !fmuslave.Settable(v) {
-		return out, nil, fmt.Errorf("it cannot be set: its causality is %s, its variability %s, its initial %s; set the variables from which it is calculated", v.Causality, v.Variability, v.Initial)
+	if err := settable(v); err != nil {
+		return out, nil, err
 	}
 	if low, high, inside := bounds(v, value); !inside {
 		return out, nil, fmt.Errorf("the value lies outside the bounds %g to %g", low, high)
@@ -126,8 +141,8 @@ func (a *Assembly) parameter(set Assignment) (ssp.ParameterValue, *unit.Definiti
 	return out, nil, nil
 }
 
-// typed returns the connector of a system; where it has no type, or an enumeration that its
-// document does not define, it has that of the variable to which it leads.
+// typed returns the connector of a system. If it has no type, or an enumeration that its
+// document does not define, it gets the type of the variable to which it leads.
 func (a *Assembly) typed(c *ssp.SystemConnector) *ssp.Variable {
 	v := c.Variable
 	if c.To.Component < 0 || v.Type != ssp.Unspecified && (v.Type != ssp.Enumeration || len(v.Items) > 0) {
@@ -139,48 +154,26 @@ func (a *Assembly) typed(c *ssp.SystemConnector) *ssp.Variable {
 	return &v
 }
 
-// connectorValue makes the entry of a set for a connector of a system. Where that has
-// no type, the form of the value tells.
+// connectorValue returns the entry of a parameter set for a connector of a system. If the
+// connector has no type, the type follows from the form of the value.
 func connectorValue(c *ssp.Variable, set Assignment) (ssp.ParameterValue, *unit.Definition, error) {
 	out := ssp.ParameterValue{Name: set.Name, Value: ssp.Value{Type: c.Type}}
-	if c.Type == ssp.Unspecified {
-		out.Value.Type = ssp.String
-		if _, err := strconv.ParseInt(set.Value, 10, 32); err == nil {
-			out.Value.Type = ssp.Integer
-		} else if _, err := strconv.ParseFloat(set.Value, 64); err == nil {
-			out.Value.Type = ssp.Real
-		} else if set.Value == "true" || set.Value == "false" {
-			out.Value.Type = ssp.Boolean
-		}
+	switch c.Type {
+	case ssp.Unspecified:
+		out.Value.Type = typeOfText(set.Value)
+	case ssp.Enumeration:
+		name, err := itemName(c.Items, set.Value)
+		out.Value.Text = name
+		return out, nil, err
 	}
-	v := &description.ScalarVariable{Name: set.Name}
-	switch out.Value.Type {
-	case ssp.Real:
-		v.Type = description.Real
-	case ssp.Integer:
-		v.Type = description.Integer
-	case ssp.Boolean:
-		v.Type = description.Boolean
-	case ssp.String:
-		v.Type = description.String
-	case ssp.Enumeration: // by name, as in parameter sets
-		if _, known := c.Items[set.Value]; known || len(c.Items) == 0 {
-			out.Value.Text = set.Value
-			return out, nil, nil
-		}
-		n, err := strconv.ParseInt(set.Value, 10, 32)
-		for name, number := range c.Items {
-			if err == nil && int64(number) == n && (out.Value.Text == "" || name < out.Value.Text) {
-				out.Value.Text = name
-			}
-		}
-		if out.Value.Text == "" {
-			return out, nil, fmt.Errorf("the connector is an Enumeration; give one of its items: %s", diag.ListItems(c.Items))
-		}
-		return out, nil, nil
-	default:
+	kinds := map[ssp.ValueType]description.BaseType{
+		ssp.Real: description.Real, ssp.Integer: description.Integer, ssp.Boolean: description.Boolean, ssp.String: description.String,
+	}
+	kind, known := kinds[out.Value.Type]
+	if !known {
 		return out, nil, fmt.Errorf("the connector is of type %s, which FMI 2.0 does not have", c.Type)
 	}
+	v := &description.ScalarVariable{Name: set.Name, Type: kind}
 	value, err := parseValue(v, &description.ModelDescription{}, set.Value)
 	if err != nil {
 		return out, nil, err
@@ -193,8 +186,37 @@ func connectorValue(c *ssp.Variable, set Assignment) (ssp.ParameterValue, *unit.
 	return out, nil, nil
 }
 
-// valueNow returns the value of a variable before the run: of the documents, else of
-// the FMU; of a connector of a system what it is bound to; "" if there is none.
+// typeOfText returns the type that the form of a value suggests.
+func typeOfText(text string) ssp.ValueType {
+	if _, err := strconv.ParseInt(text, 10, 32); err == nil {
+		return ssp.Integer
+	}
+	if _, err := strconv.ParseFloat(text, 64); err == nil {
+		return ssp.Real
+	}
+	if text == "true" || text == "false" {
+		return ssp.Boolean
+	}
+	return ssp.String
+}
+
+// itemName returns the name of an enumeration item given by name or number. Without items, any
+// name is accepted.
+func itemName(items map[string]int32, text string) (string, error) {
+	if _, known := items[text]; known || len(items) == 0 {
+		return text, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 32)
+	for _, name := range slices.Sorted(maps.Keys(items)) {
+		if err == nil && int64(items[name]) == n {
+			return name, nil
+		}
+	}
+	return "", fmt.Errorf("the connector is an Enumeration; give one of its items: %s", diag.ListItems(items))
+}
+
+// valueNow returns the value of a variable before the run: from the documents, else the start
+// value of the FMU. For a connector of a system it returns the value bound to it. "" = none.
 func (a *Assembly) valueNow(name string) string {
 	for _, s := range a.Settings() {
 		switch name {
@@ -219,6 +241,6 @@ func (a *Assembly) valueNow(name string) string {
 	return strconv.Itoa(int(v.StartInteger))
 }
 
-// Package returns the documents of the system, nil for an FMU alone. It is closed with
-// the assembly.
+// Package returns the documents of the system, nil for a single FMU. They are closed with the
+// assembly.
 func (a *Assembly) Package() *ssp.Package { return a.pkg }

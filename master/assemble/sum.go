@@ -11,8 +11,8 @@ import (
 )
 
 // sum is a function of OSP as a subsystem: outputs y_j = Σ u_i over the terms of j.
-// It has no states, so that it is stepped after its sources with their new values,
-// and has every capability.
+// It has no states, so it is stepped after its sources, with their new values. It has all
+// capabilities.
 type sum struct {
 	info  master.Info
 	terms [][]int
@@ -70,8 +70,7 @@ func (s *sum) SetInputDerivatives(order int, du []float64) error {
 	return nil
 }
 
-// Step lets the inputs go on along their polynomials Σ u⁽ᵏ⁾ Hᵏ/k!, to the end of the
-// step.
+// Step evaluates the polynomials of the inputs, Σ u⁽ᵏ⁾ Hᵏ/k!, at the end of the step.
 func (s *sum) Step(_ context.Context, t, H float64) (float64, error) {
 	for k := range s.u {
 		for i := range s.end {
@@ -87,10 +86,10 @@ func (s *sum) Step(_ context.Context, t, H float64) (float64, error) {
 	return t + H, nil
 }
 
-// Substep is Step: a function has nothing between its inputs and its outputs.
+// Substep is the same as Step.
 func (s *sum) Substep(ctx context.Context, t, h float64) (float64, error) { return s.Step(ctx, t, h) }
 
-// Outputs adds up.
+// Outputs returns the sums.
 func (s *sum) Outputs(y []float64) error {
 	s.add(s.end, y)
 	return nil
@@ -127,7 +126,7 @@ func (s *sum) SaveState(reuse master.State) (master.State, error) {
 	return state, nil
 }
 
-// RestoreState puts them back.
+// RestoreState restores all inputs.
 func (s *sum) RestoreState(state master.State) error {
 	v, ok := state.([]float64)
 	if n := len(s.end); !ok || len(v) != n*(1+len(s.u)) {
@@ -152,7 +151,7 @@ func (s *sum) SerializeState(state master.State) ([]byte, error) {
 	return data, nil
 }
 
-// DeserializeState makes a state of such bytes.
+// DeserializeState returns the state for the bytes of SerializeState.
 func (s *sum) DeserializeState(data []byte) (master.State, error) {
 	if n := 8 * len(s.end) * (1 + len(s.u)); len(data) != n {
 		return nil, fmt.Errorf("%s: a saved state has %d bytes, not %d", s.info.Name, n, len(data))
@@ -170,7 +169,7 @@ func (s *sum) DirectionalDerivative(du, dy []float64) error {
 	return nil
 }
 
-// States: there are none.
+// States returns nil: there are no states.
 func (s *sum) States() []master.StateInfo { return nil }
 
 // Linearize returns dy = ∂y/∂u · du.
@@ -185,5 +184,5 @@ func (s *sum) Linearize(_, du, _, dy []float64) error {
 	return nil
 }
 
-// ReadStates: there are none.
+// ReadStates does nothing: there are no states.
 func (s *sum) ReadStates(_, _ []float64) error { return nil }

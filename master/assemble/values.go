@@ -12,7 +12,7 @@ import (
 	"github.com/macrostep/macrostep/master/fmuslave"
 )
 
-// planStarts collects the values of the documents and of the user; the latter win.
+// planStarts collects the values of the documents and, overriding them, of the user.
 func (a *Assembly) planStarts(o Options, plan []componentPlan) error {
 	for _, s := range a.network.Settings {
 		v := s.Value
@@ -27,12 +27,12 @@ func (a *Assembly) planStarts(o Options, plan []componentPlan) error {
 			errs = append(errs, fmt.Errorf("%w%s", err, a.orConnectors(err, "")))
 			continue
 		}
-		if connector != nil { // give has seen to it
+		if connector != nil { // done by give
 			continue
 		}
 		value, err := parseValue(v, a.Components[i].FMU.Description, set.Value)
-		if err == nil && !fmuslave.Settable(v) {
-			err = fmt.Errorf("it cannot be set: its causality is %s, its variability %s, its initial %s; set the variables from which it is calculated", v.Causality, v.Variability, v.Initial)
+		if err == nil {
+			err = settable(v)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s=%s: %w", set.Name, set.Value, err))
@@ -46,8 +46,17 @@ func (a *Assembly) planStarts(o Options, plan []componentPlan) error {
 	return errors.Join(errs...)
 }
 
-// parseValue reads a value for a variable as a user writes it: numbers, true,
-// false, 0 or 1, an item name of an enumeration, or text.
+// settable returns an error if a variable cannot be set.
+func settable(v *description.ScalarVariable) error {
+	if fmuslave.Settable(v) {
+		return nil
+	}
+	return fmt.Errorf("it cannot be set: its causality is %s, its variability %s, its initial %s; "+
+		"set the variables from which it is calculated", v.Causality, v.Variability, v.Initial)
+}
+
+// parseValue parses a value for a variable: a number, true, false, 0 or 1, the name of an
+// enumeration item, or text.
 func parseValue(v *description.ScalarVariable, d *description.ModelDescription, text string) (fmuslave.Value, error) {
 	out := fmuslave.Value{Variable: v.Name}
 	switch v.Type {
@@ -72,7 +81,8 @@ func parseValue(v *description.ScalarVariable, d *description.ModelDescription, 
 		}
 		out.Integer = int32(n)
 		if len(items) > 0 && !slices.ContainsFunc(items, func(e description.EnumerationItem) bool { return e.Value == out.Integer }) {
-			return out, fmt.Errorf("the variable is an Enumeration, and none of its items has this number; give one of them%s", listed(items))
+			return out, fmt.Errorf("the variable is an Enumeration, and none of its items has this number; give one of them%s",
+				listed(items))
 		}
 	case description.Boolean:
 		switch text {
@@ -88,7 +98,7 @@ func parseValue(v *description.ScalarVariable, d *description.ModelDescription, 
 	return out, nil
 }
 
-// listed is diag.ListItems as the end of a message, or nothing where no items are known.
+// listed lists items at the end of a message.
 func listed(items []description.EnumerationItem) string {
 	if len(items) == 0 {
 		return ", by its number"

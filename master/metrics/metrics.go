@@ -1,13 +1,13 @@
-// Package metrics shows how far a run is to a monitor: as text for Prometheus, and as a
-// variable of package expvar.
+// Package metrics exports the progress of a run: as text for Prometheus and as a variable of
+// package expvar.
 //
 //	m := metrics.New("rig")
 //	http.Handle("/metrics", m)
 //	expvar.Publish("rig", m)
 //	run, err := master.NewRun(sys, alg, master.Options{…, Observe: m.Observe})
 //
-// It takes what the run tells a few times a second (master.Progress), and costs the run
-// nothing in between.
+// It stores the progress that the run reports a few times per second (master.Progress) and takes
+// no other time of the run.
 package metrics
 
 import (
@@ -27,7 +27,7 @@ import (
 type Metrics struct {
 	name string
 	last atomic.Pointer[master.Progress]
-	end  atomic.Pointer[master.Outcome] // nil = the run goes on
+	end  atomic.Pointer[master.Outcome] // nil = running
 }
 
 var (
@@ -35,13 +35,13 @@ var (
 	_ expvar.Var   = (*Metrics)(nil)
 )
 
-// New returns metrics for a run of a name, which becomes the label run.
+// New returns metrics for a run. Its name is the label run.
 func New(name string) *Metrics { return &Metrics{name: name} }
 
-// Observe takes the progress of the run (master.Options.Observe).
+// Observe stores the progress of the run (master.Options.Observe).
 func (m *Metrics) Observe(p master.Progress) { m.last.Store(&p) }
 
-// Finish takes the result of the run.
+// Finish stores the outcome of the run.
 func (m *Metrics) Finish(r master.Result) {
 	o := r.Outcome()
 	m.end.Store(&o)
@@ -51,7 +51,7 @@ func (m *Metrics) Finish(r master.Result) {
 func (m *Metrics) String() string {
 	data, err := json.Marshal(m.last.Load())
 	if err != nil {
-		return "null" // a time that is no number
+		return "null" // a number is not finite
 	}
 	return string(data)
 }
@@ -59,27 +59,28 @@ func (m *Metrics) String() string {
 // ServeHTTP returns the metrics in the text format of Prometheus, version 0.0.4.
 func (m *Metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_ = m.write(w) // who has gone does not want it
+	_ = m.write(w) // fails if the client has disconnected
 }
 
 func (m *Metrics) write(w io.Writer) error {
 	label := `run="` + strings.NewReplacer("\\", `\\`, "\"", `\"`, "\n", `\n`).Replace(m.name) + `"`
 	var b strings.Builder
 	metric := func(name, kind, help string, v float64) {
-		fmt.Fprintf(&b, "# HELP macrostep_%s %s\n# TYPE macrostep_%s %s\nmacrostep_%s{%s} %s\n", name, help, name, kind, name, label, strconv.FormatFloat(v, 'g', -1, 64))
+		fmt.Fprintf(&b, "# HELP macrostep_%s %s\n# TYPE macrostep_%s %s\nmacrostep_%s{%s} %s\n",
+			name, help, name, kind, name, label, strconv.FormatFloat(v, 'g', -1, 64))
 	}
 	if p := m.last.Load(); p != nil {
 		metric("time_seconds", "gauge", "Simulated time.", p.T)
 		metric("stop_time_seconds", "gauge", "Simulated time at which the run ends.", p.Stop)
 		metric("steps_total", "counter", "Accepted macro steps.", float64(p.Steps))
-		metric("rejected_steps_total", "counter", "Attempts at macro steps that did not stand.", float64(p.Rejected))
+		metric("rejected_steps_total", "counter", "Rejected attempts at macro steps.", float64(p.Rejected))
 		metric("iterations_total", "counter", "Iterations of correctors.", float64(p.Iterations))
 		metric("wall_seconds", "gauge", "Time since the stepping began.", p.Wall.Seconds())
 		if t := p.Timing; t != nil {
-			metric("overruns_total", "counter", "Steps that were not done by their deadline.", float64(t.Overruns))
-			metric("skipped_slots_total", "counter", "Slots of a macro step that were left out.", float64(t.Skipped))
-			histogram(&b, "lateness_seconds", "From a deadline to when the run went on.", label, &t.Lateness)
-			histogram(&b, "work_seconds", "From there to when the next step was done.", label, &t.Work)
+			metric("overruns_total", "counter", "Steps that missed their deadline.", float64(t.Overruns))
+			metric("skipped_slots_total", "counter", "Time slots of macro steps that were skipped.", float64(t.Skipped))
+			histogram(&b, "lateness_seconds", "Time from a deadline until the run continued.", label, &t.Lateness)
+			histogram(&b, "work_seconds", "Time from there until the next step was done.", label, &t.Work)
 		}
 	}
 	if o := m.end.Load(); o != nil {

@@ -17,36 +17,35 @@ import (
 )
 
 const (
-	// batchValues is how many numbers a record batch gathers. A batch costs 48 bytes a
-	// column on top of its values: with a thousand columns, a hundredth.
+	// batchValues is the number of values in a record batch. A batch has an overhead of 48
+	// bytes per column: 1 % with a thousand columns.
 	batchValues = 512 << 10
-	// batchRows bounds the rows of a batch from both sides, with few and with many columns.
+	// leastBatchRows and mostBatchRows bound the rows of a batch.
 	leastBatchRows, mostBatchRows = 64, 64 << 10
-	// batchText bounds the bytes of strings in a batch of more than one row. A column of
-	// one holds at most 2 GiB: its offsets have 32 bits.
+	// batchText bounds the bytes of strings in a batch of more than one row. A batch of one
+	// row holds at most 2 GiB per column, because Arrow's offsets have 32 bits.
 	batchText = 4 << 20
 )
 
-// arrowEncoder makes a record batch of each block. It has one worker.
+// arrowEncoder makes a record batch of each block. It runs on one goroutine.
 type arrowEncoder struct {
 	layout *layout
 	schema *arrow.Schema
-	file   bool // with magic and footer
+	file   bool // file format, with magic and footer
 
 	writer batchWriter
-	out    gather // where writer writes to
-	header []byte // schema, and a batch without rows
+	out    bytes.Buffer // output of writer
+	header []byte       // schema and a batch without rows
 
 	most  int         // rows in a full batch
 	real  [][]float64 // by column of the kind and row
-	home  []byte      // of all of them
 	ints  [][]int32
-	bools [][]byte // a bit for each row
+	bools [][]byte // one bit per row
 
-	batch arrow.RecordBatch // the last one, on the columns
+	batch arrow.RecordBatch // the last one; it refers to the columns
 }
 
-// batchWriter is what ipc.Writer and ipc.FileWriter have in common.
+// batchWriter is implemented by ipc.Writer and ipc.FileWriter.
 type batchWriter interface {
 	Write(arrow.RecordBatch) error
 	Close() error
@@ -58,7 +57,9 @@ func newArrowEncoder(l *layout, file bool) *arrowEncoder {
 	for _, c := range l.columns {
 		f := arrow.Field{Name: strings.ToValidUTF8(c.name, "\ufffd"), Type: arrowTypes[c.kind]}
 		var keys, values []string
-		for _, m := range [][2]string{{"unit", c.unit}, {"description", c.about.Text}, {"causality", c.about.Causality}, {"variability", c.about.Variability}} {
+		for _, m := range [][2]string{
+			{"unit", c.unit}, {"description", c.about.Text}, {"causality", c.about.Causality}, {"variability", c.about.Variability},
+		} {
 			if m[1] != "" {
 				keys, values = append(keys, m[0]), append(values, strings.ToValidUTF8(m[1], "\ufffd"))
 			}
@@ -78,14 +79,14 @@ var arrowTypes = [...]arrow.DataType{
 }
 
 func (e *arrowEncoder) room() room {
-	// While a batch is written, some rows of the next one are gathered: all of them unless
-	// the table is very wide.
-	return room{workers: 1, rows: e.most, slots: e.most + max(1, min(e.most, batchValues/len(e.layout.columns))), text: batchText}
+	// Extra slots take rows while a batch is written: a whole batch, unless the table is very wide.
+	extra := max(1, min(e.most, batchValues/len(e.layout.columns)))
+	return room{workers: 1, rows: e.most, slots: e.most + extra, text: batchText}
 }
 
-// start makes a writer that has written nothing yet.
+// start makes a new writer.
 func (e *arrowEncoder) start() (err error) {
-	e.out.reset(nil)
+	e.out.Reset()
 	if e.file {
 		e.writer, err = ipc.NewFileWriter(&e.out, ipc.WithSchema(e.schema))
 		return err
@@ -94,43 +95,38 @@ func (e *arrowEncoder) start() (err error) {
 	return nil
 }
 
-// begin returns the schema. It comes with a batch without rows, because the writers
-// give the schema with the first batch; so a run that ends before its first full
-// batch leaves a table.
+// begin returns the schema, followed by a batch without rows, because the writers emit
+// the schema with the first batch. A run that ends before its first full batch thus leaves
+// a valid table.
 func (e *arrowEncoder) begin() ([]byte, error) {
-	var all []float64
-	e.real, all = columnsOf[float64](e.layout.count[master.Real], e.most)
-	e.home = arrow.Float64Traits.CastToBytes(all)
-	e.ints, _ = columnsOf[int32](e.layout.count[master.Integer], e.most)
-	e.bools, _ = columnsOf[byte](e.layout.count[master.Boolean], (e.most+7)/8)
+	e.real = columnsOf[float64](e.layout.count[master.Real], e.most)
+	e.ints = columnsOf[int32](e.layout.count[master.Integer], e.most)
+	e.bools = columnsOf[byte](e.layout.count[master.Boolean], (e.most+7)/8)
 	if err := e.start(); err != nil {
 		return nil, err
 	}
 	if err := e.writeBatch(block{}); err != nil {
 		return nil, err
 	}
-	e.header = bytes.Join(e.out.bytes(), nil)
+	e.header = bytes.Clone(e.out.Bytes())
 	return e.header, nil
 }
 
-// columnsOf returns columns that lie side by side in all.
-func columnsOf[T any](n, rows int) (columns [][]T, all []T) {
-	columns, all = make([][]T, n), make([]T, n*rows)
+// columnsOf returns n columns with room for so many rows.
+func columnsOf[T any](n, rows int) [][]T {
+	columns := make([][]T, n)
 	for i := range columns {
-		columns[i] = all[i*rows : (i+1)*rows : (i+1)*rows]
+		columns[i] = make([]T, rows)
 	}
-	return columns, all
+	return columns
 }
 
 func (e *arrowEncoder) encode(_ int, b block) (piece, error) {
-	e.out.reset(nil)
-	if b.rows == e.most {
-		e.out.reset(e.home) // without gaps
-	}
+	e.out.Reset()
 	for _, to := range e.bools {
 		clear(to)
 	}
-	some := max(1, blockValues/len(e.layout.columns)) // rows that stay in the cache of a core
+	some := max(1, blockValues/len(e.layout.columns)) // rows that fit in the cache of a core
 	for at := 0; at < b.rows; at += some {
 		n := min(some, b.rows-at)
 		transpose(e.real, at, window(b.real, len(e.real), at, n), n)
@@ -144,14 +140,14 @@ func (e *arrowEncoder) encode(_ int, b block) (piece, error) {
 	if err := e.writeBatch(b); err != nil {
 		return piece{}, err
 	}
-	return piece{bytes: e.out.bytes(), rows: b.rows, newest: b.real[(b.rows-1)*len(e.real)]}, nil
+	return piece{bytes: e.out.Bytes(), rows: b.rows, newest: b.real[(b.rows-1)*len(e.real)]}, nil
 }
 
-// transpose copies rows of values to columns, from row at on.
+// transpose copies values by row to columns, starting at row at.
 func transpose[T any](to [][]T, at int, from []T, rows int) {
 	n := len(to)
 	k := 0
-	for ; k+8 <= n; k += 8 { // the values of a cache line together
+	for ; k+8 <= n; k += 8 { // one cache line at a time
 		var c [8][]T
 		for i := range c {
 			c[i] = to[k+i][at : at+rows]
@@ -169,7 +165,7 @@ func transpose[T any](to [][]T, at int, from []T, rows int) {
 	}
 }
 
-// writeBatch hands the rows to the writer.
+// writeBatch passes the rows to the writer.
 func (e *arrowEncoder) writeBatch(b block) error {
 	if e.batch == nil || int(e.batch.NumRows()) != b.rows || len(b.str) > 0 {
 		cols := make([]arrow.Array, len(e.layout.columns))
@@ -181,7 +177,7 @@ func (e *arrowEncoder) writeBatch(b block) error {
 	return e.writer.Write(e.batch)
 }
 
-// array returns the values of a column. Those that are no strings stay where they are.
+// array returns the values of a column. Only strings are copied.
 func (e *arrowEncoder) array(c column, b block) arrow.Array {
 	buffers := []*memory.Buffer{nil, nil}
 	switch c.kind {
@@ -202,17 +198,17 @@ func (e *arrowEncoder) array(c column, b block) arrow.Array {
 	return array.MakeFromData(array.NewData(arrowTypes[c.kind], b.rows, buffers, nil, 0, 0))
 }
 
-// whole returns nothing: a batch is there or not.
+// whole returns nothing: a batch that is cut is lost.
 func (e *arrowEncoder) whole(piece, int) piece { return piece{} }
 
 func (e *arrowEncoder) end() ([]byte, error) {
-	e.out.reset(nil)
+	e.out.Reset()
 	err := e.writer.Close()
-	return bytes.Join(e.out.bytes(), nil), err
+	return e.out.Bytes(), err
 }
 
-// resume returns the batches of the file to a new writer, which then knows what stands
-// where.
+// resume passes the batches of the file through a new writer, so that the footer will list
+// them.
 func (e *arrowEncoder) resume(path string, n int64) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -235,22 +231,22 @@ func (e *arrowEncoder) resume(path string, n int64) error {
 	if err := e.start(); err != nil {
 		return err
 	}
-	given := int64(0)
+	written := int64(0)
 	for r.Next() {
 		if err := e.writer.Write(r.RecordBatch()); err != nil {
 			return err
 		}
-		given += int64(e.out.size)
-		e.out.reset(nil)
+		written += int64(e.out.Len())
+		e.out.Reset()
 	}
 	if err := r.Err(); err != nil {
 		return err
 	}
-	if given != n {
-		return fmt.Errorf("its record batches take %d bytes, and %d are there", given, n)
+	if written != n {
+		return fmt.Errorf("its record batches should take %d bytes, but the file has %d", written, n)
 	}
 	return nil
 }
 
-// arrowMagic is the bytes that an Arrow file has before those of a stream.
+// arrowMagic is the number of bytes that an Arrow file has in front of the stream.
 const arrowMagic = 8

@@ -9,16 +9,16 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Attempts writes every attempt at a macro step as a row of a table with the
-// header t,H,k,iterations,estimate,indicator,accepted: start and size of the step
-// in s, order in force, corrector iterations, error estimate in units of the
-// tolerance, indicator of quality that only informs the step control (both empty if
-// the algorithm has none), and 1 if the attempt was accepted, else 0.
+// Attempts writes each attempt at a macro step as a row of a table with the header
+// t,H,k,iterations,estimate,indicator,accepted: start and size of the step in s, order,
+// corrector iterations, error estimate in units of the tolerance, the indicator that the
+// step-size control follows (both empty if the algorithm has none), and 1 if the attempt was
+// accepted, else 0.
 type Attempts struct {
 	text
 	row      []byte
-	recorded position  // rows that are not in the file included
-	resumed  *position // of the run that is continued; nil = from the start
+	recorded position  // end of all rows, also of those that are not in the file yet
+	resumed  *position // of the resumed run; nil = from the start
 }
 
 var attemptsText = textKind{
@@ -32,9 +32,9 @@ var (
 	_ master.AttemptRecorder  = (*Attempts)(nil)
 )
 
-// NewAttempts returns a table that creates or replaces the file at path when the run
-// begins. In a run that is resumed it goes on like the results (NewTable). Rows wait in m
-// to be written; nil = ordinary memory.
+// NewAttempts returns a table that creates or replaces the file at path when the run begins.
+// A resumed run continues it like the results (NewTable). Rows are buffered in m; nil =
+// ordinary memory.
 func NewAttempts(path string, m Memory) *Attempts {
 	return &Attempts{text: text{textKind: attemptsText, path: path, memory: m}}
 }
@@ -54,10 +54,10 @@ func (a *Attempts) Begin(*master.System, []master.Port) error {
 	return a.create()
 }
 
-// ArchiveName is that of the table.
+// ArchiveName returns the name of the table in archives.
 func (a *Attempts) ArchiveName() string { return "attempts" }
 
-// Archive carries how far the table has come.
+// Archive writes or reads the progress of the table.
 func (a *Attempts) Archive(to *master.Archive) {
 	if to.Reading() {
 		a.resumed = &position{}
@@ -83,11 +83,11 @@ func (a *Attempts) RecordAttempt(t, H float64, trial master.Trial, accepted bool
 			r = strconv.AppendFloat(r, v, 'g', -1, 64)
 		}
 	}
-	stands := byte('0')
+	last := byte('0')
 	if accepted {
-		stands = '1'
+		last = '1'
 	}
-	r = append(r, ',', stands, '\n')
+	r = append(r, ',', last, '\n')
 	a.row = r
 	if err := a.add(r); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (a *Attempts) RecordAttempt(t, H float64, trial master.Trial, accepted bool
 	return nil
 }
 
-// Record does nothing: attempts are seen by RecordAttempt.
+// Record does nothing; RecordAttempt writes the rows.
 func (a *Attempts) Record(*master.Point) error { return nil }
 
 // End closes the file.

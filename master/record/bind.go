@@ -5,20 +5,18 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 )
 
-// Inputs drives free inputs of a system by the columns of a table: Reals are
-// linear between rows, Integers, Booleans and Strings are held from row to row;
-// before the first row the first value holds, after the last row the last.
-// A Real that changes at communication points only (master.Port.Discrete) is
-// held too. It has one user at a time.
+// Inputs drives free inputs of a system with the columns of a table. Reals are linear
+// between rows; Integers, Booleans, Strings and discrete Reals (master.Port.Discrete) are
+// held. The first value applies before the first row, the last value after the last row. It
+// must not be used concurrently.
 type Inputs struct {
 	signals  *Signals
-	real     []int // entries of u, ascending
+	real     []int // indices in u, ascending
 	columnOf map[int]realColumn
 	discrete [][]discreteColumn // by subsystem
 	cursor   int                // row found last
@@ -38,10 +36,10 @@ type discreteColumn struct {
 
 var _ master.Signals = (*Inputs)(nil)
 
-// BindInputs gives the columns of s to the inputs of sys with their names,
-// "component.variable". Errors, the first twenty: a column that names no input or
-// one that is connected, a cell that is no value of the input's type. Cells of
-// Reals must be finite; Booleans are 0, 1, false or true.
+// BindInputs binds each column of s to the input of sys with its name "component.variable".
+// It returns the first twenty errors: columns that name no input or a connected one, and
+// cells that are no value of the input's type. Reals must be finite; Booleans are 0, 1, false
+// or true.
 func BindInputs(s *Signals, sys *master.System) (*Inputs, error) {
 	in := &Inputs{signals: s, columnOf: map[int]realColumn{}, discrete: make([][]discreteColumn, len(sys.Infos))}
 	inputs := inputsOf(sys)
@@ -67,15 +65,15 @@ func BindInputs(s *Signals, sys *master.System) (*Inputs, error) {
 	return in, nil
 }
 
-// input is where an input is.
+// input locates an input.
 type input struct {
-	sub, k   int // port k of the subsystem, among the Reals or the others
+	sub, k   int // port k in Info.In or Info.DiscreteIn of the subsystem
 	discrete bool
-	at       int // among the values of its kind, if it is discrete
+	at       int // index among the values of its kind, if it is discrete
 }
 
-// inputsOf returns the inputs by name. Of two with one name it is that of the component
-// with the longer name.
+// inputsOf returns the inputs by name. If two inputs have one name, the component with the
+// longer name wins.
 func inputsOf(sys *master.System) map[string]input {
 	all := map[string]input{}
 	for i, info := range sys.Infos {
@@ -96,7 +94,8 @@ func inputsOf(sys *master.System) map[string]input {
 func (in *Inputs) bind(sys *master.System, col int, to input) (err error) {
 	s, info := in.signals, sys.Infos[to.sub]
 	connected := func() error {
-		return fmt.Errorf("%s:1: %s is connected; only free inputs can be given, remove the column", s.Path, s.Names[col])
+		return fmt.Errorf("%s:1: %s is connected; only free inputs can be given, remove the column",
+			s.Path, s.Names[col])
 	}
 	if to.discrete {
 		if sys.DiscreteConnected(to.sub, to.k) {
@@ -116,10 +115,10 @@ func (in *Inputs) bind(sys *master.System, col int, to input) (err error) {
 	return s.check(col, master.Real, len(s.Times))
 }
 
-// Inputs returns the entries of u that the table drives, ascending.
+// Inputs returns the indices in u of the inputs that the table drives, ascending.
 func (in *Inputs) Inputs() []int { return in.real }
 
-// Real returns entry i of u at time t.
+// Real returns the value of u[i] at time t.
 func (in *Inputs) Real(i int, t float64) float64 {
 	c := in.columnOf[i]
 	row := in.at(t)
@@ -129,7 +128,7 @@ func (in *Inputs) Real(i int, t float64) float64 {
 	return in.signals.linear(c.col, row, t)
 }
 
-// Discrete puts what the table gives for subsystem sub at time t into v.
+// Discrete sets the driven values of subsystem sub at time t in v.
 func (in *Inputs) Discrete(sub int, t float64, v *master.Values) {
 	if len(in.discrete[sub]) == 0 {
 		return
@@ -148,7 +147,7 @@ func (in *Inputs) Discrete(sub int, t float64, v *master.Values) {
 	}
 }
 
-// at is row with a memory: a run asks for times that lie close together.
+// at is like Signals.row, but looks near the row found last first.
 func (in *Inputs) at(t float64) int {
 	times := in.signals.Times
 	after := func(i int) bool { return i+1 >= len(times) || times[i+1] > t }
@@ -166,21 +165,23 @@ func (in *Inputs) at(t float64) int {
 	return row
 }
 
-// BindHistory returns the communication points before start from a table whose
-// columns are named as in results: those of the outputs that feed extrapolated
-// inputs (master.System.ExtrapolatedOutputs) must be there, others are ignored.
-// Times must increase strictly before start; rows from start on are ignored. At
-// least points rows must lie before start: an extrapolation of order k needs k.
+// BindHistory returns the communication points before start (s) from a table whose columns
+// are named as in results. It must have the outputs that feed extrapolated inputs
+// (master.System.ExtrapolatedOutputs); other columns and rows from start on are ignored.
+// Times before start must be strictly increasing. At least points rows must be before start:
+// extrapolation of order k needs k.
 func BindHistory(s *Signals, sys *master.System, start float64, points int) ([]master.PastOutputs, error) {
 	rows := 0
 	for rows < len(s.Times) && s.Times[rows] < start {
 		if rows > 0 && s.Times[rows] == s.Times[rows-1] {
-			return nil, fmt.Errorf("%s:%d: the time %g stands in the row above too; the times of a history must increase strictly", s.Path, s.lines[rows], s.Times[rows])
+			return nil, fmt.Errorf("%s:%d: the row above has the time %g, too; the times of a history must be strictly increasing",
+				s.Path, s.lines[rows], s.Times[rows])
 		}
 		rows++
 	}
 	if rows < points {
-		return nil, fmt.Errorf("%s: %d rows lie before the start time %g s; the extrapolation order needs %d: give more rows, a later --start-time or a smaller order", s.Path, rows, start, points)
+		return nil, fmt.Errorf("%s: %d rows lie before the start time %g s; the extrapolation order needs %d: "+
+			"give more rows, a later --start-time or a smaller order", s.Path, rows, start, points)
 	}
 	needed := sys.ExtrapolatedOutputs()
 	cols := make([]int, len(needed))
@@ -193,7 +194,8 @@ func BindHistory(s *Signals, sys *master.System, start float64, points int) ([]m
 			cols[i] = col
 			err = s.check(col, master.Real, rows)
 		} else {
-			err = fmt.Errorf("%s:1: there is no column %q%s; the history must hold every output that feeds an extrapolated input", s.Path, name, diag.DidYouMean(name, s.Names))
+			err = fmt.Errorf("%s:1: there is no column %q%s; a history must contain every output that feeds an extrapolated input",
+				s.Path, name, diag.DidYouMean(name, s.Names))
 		}
 		if err == nil {
 			continue
@@ -216,29 +218,15 @@ func BindHistory(s *Signals, sys *master.System, start float64, points int) ([]m
 	return past, nil
 }
 
-// longestComponent returns the subsystem with the longest name such that name is
-// "subsystem.port" with a port that has accepts, or -1.
-func longestComponent(sys *master.System, name string, has func(info *master.Info, port string) bool) int {
-	best := -1
-	for i, info := range sys.Infos {
-		port, ok := strings.CutPrefix(name, info.Name+".")
-		if ok && has(info, port) && (best < 0 || len(info.Name) > len(sys.Infos[best].Name)) {
-			best = i
-		}
-	}
-	return best
-}
-
-// inputHint says what else name is, or which input has a name near to it.
+// inputHint ends the message that name is no input: it is an output, or similar to an input.
 func inputHint(sys *master.System, name string) string {
-	isOutput := longestComponent(sys, name, func(info *master.Info, port string) bool {
-		return hasPort(info.Out, port) || hasPort(info.DiscreteOut, port)
-	})
-	if isOutput >= 0 {
-		return "; it is an output, remove the column"
-	}
 	var inputs []string
 	for _, info := range sys.Infos {
+		for _, p := range slices.Concat(info.Out, info.DiscreteOut) {
+			if name == info.Name+"."+p.Name {
+				return "; it is an output, remove the column"
+			}
+		}
 		for _, p := range slices.Concat(info.In, info.DiscreteIn) {
 			inputs = append(inputs, info.Name+"."+p.Name)
 		}
@@ -246,13 +234,7 @@ func inputHint(sys *master.System, name string) string {
 	return diag.DidYouMean(name, inputs)
 }
 
-func portIndex(ports []master.Port, name string) int {
-	return slices.IndexFunc(ports, func(p master.Port) bool { return p.Name == name })
-}
-
-func hasPort(ports []master.Port, name string) bool { return portIndex(ports, name) >= 0 }
-
-// readDiscrete makes a column one of a discrete kind; text has the cells of Strings.
+// readDiscrete checks a column for a kind; text has the cells of a column of Strings.
 func (s *Signals) readDiscrete(col int, kind master.Kind) (text []string, err error) {
 	if kind == master.String {
 		return s.cells(col), nil

@@ -16,34 +16,33 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Checkpoint is a checkpoint of a run with what is needed to go on from it in
-// another process (master.Checkpoints).
+// Checkpoint is a checkpoint of a run (master.Checkpoints) with all data to resume it in
+// another process.
 type Checkpoint struct {
-	// Facts name the run that it is of: what must be the same where it is resumed.
+	// Facts must be the same in the resumed run.
 	Facts Facts `json:"facts"`
-	// Arguments that the program was called with, to be called with them again;
-	// it is theirs to say what is in them.
+	// Arguments are those of the command line for the resumed run.
 	Arguments []string `json:"arguments"`
 	Every     float64  `json:"every"` // s between checkpoints, 0 = none
 	T         float64  `json:"t"`     // s
-	Steps     int      `json:"steps"` // macro steps up to it
+	Steps     int      `json:"steps"` // macro steps before it
 	State     []byte   `json:"-"`     // master.Checkpoint.State
 }
 
-// Facts tell by name what a run was: hashes of FMUs, parameters in force …
+// Facts describe a run by named values: hashes of FMUs, parameters …
 type Facts map[string]string
 
-// A checkpoint file is the mark, the version and the lengths of what follows, as
-// little-endian numbers of 4, 8 and 8 bytes; the checkpoint as JSON, its state,
-// and the SHA-256 of all of it.
+// A checkpoint file consists of the mark; the version, the length of the JSON and the length
+// of the state as little-endian numbers of 4, 8 and 8 bytes; the checkpoint as JSON; its
+// state; and the SHA-256 of all of these.
 const (
-	checkpointMark    = "\x89MSCKP\r\n" // a transfer as text spoils it
+	checkpointMark    = "\x89MSCKP\r\n" // a transfer in text mode would damage it
 	checkpointVersion = 4
 	checkpointHead    = len(checkpointMark) + 4 + 8 + 8
 )
 
-// Write replaces the file at path in one go: whenever the process or the machine
-// ends, there is the old checkpoint or the new one, whole.
+// Write atomically replaces the file at path: after a crash of the process or the machine it
+// is the old checkpoint or the new one.
 func (c *Checkpoint) Write(path string) error {
 	head, err := json.Marshal(c)
 	if err != nil {
@@ -65,8 +64,8 @@ func (c *Checkpoint) Write(path string) error {
 	return nil
 }
 
-// ReadCheckpoint reads a file that Write has made. One that is something else,
-// not whole or of another version is an error that says which.
+// ReadCheckpoint reads a file of Write. Errors distinguish files of another type, damaged
+// files and other versions.
 func ReadCheckpoint(path string) (*Checkpoint, error) {
 	c, err := readCheckpoint(path)
 	var at *fs.PathError
@@ -82,7 +81,7 @@ func readCheckpoint(path string) (*Checkpoint, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, errors.New("this is no file; give a checkpoint that --checkpoint has written")
+		return nil, errors.New("not a regular file; give a checkpoint written by --checkpoint")
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -108,12 +107,13 @@ func parseCheckpoint(b []byte) (*Checkpoint, error) {
 	}
 	at := len(checkpointMark)
 	if v := binary.LittleEndian.Uint32(b[at:]); v != checkpointVersion {
-		return nil, fmt.Errorf("the checkpoint has format %d, and this macrostep reads format %d: resume it with the macrostep that wrote it", v, checkpointVersion)
+		return nil, fmt.Errorf("the checkpoint has format %d, but this macrostep reads format %d; resume it with the macrostep that wrote it",
+			v, checkpointVersion)
 	}
 	head, state := binary.LittleEndian.Uint64(b[at+4:]), binary.LittleEndian.Uint64(b[at+12:])
 	room := uint64(len(b) - checkpointHead)
 	if head > room || state > room-head || room-head-state != sha256.Size {
-		return nil, fmt.Errorf("%w: it has %d bytes, and says that it has %d more than its head of %d", errDamaged, len(b), head+state+sha256.Size, checkpointHead)
+		return nil, fmt.Errorf("%w: it has %d bytes instead of %d", errDamaged, len(b), uint64(checkpointHead)+head+state+sha256.Size)
 	}
 	end := len(b) - sha256.Size
 	if sum := sha256.Sum256(b[:end]); !bytes.Equal(sum[:], b[end:]) {
@@ -127,10 +127,10 @@ func parseCheckpoint(b []byte) (*Checkpoint, error) {
 	return c, nil
 }
 
-// mostDifferences bounds the message about a foreign checkpoint.
+// mostDifferences is the maximum number of differences in the message of Matches.
 const mostDifferences = 10
 
-// Matches tells what of a run is not as it was at the checkpoint.
+// Matches returns an error that lists the facts in which a run differs from the checkpoint.
 func (c *Checkpoint) Matches(now Facts) error {
 	names := slices.Collect(maps.Keys(c.Facts))
 	for name := range now {
@@ -159,15 +159,18 @@ func (c *Checkpoint) Matches(now Facts) error {
 	return errors.Join(errs...)
 }
 
-// AddSystem adds the facts of a coupled system: its components with their ports,
-// and its connections.
+// AddSystem adds the facts of a coupled system: its components with their ports, and its
+// connections.
 func (f Facts) AddSystem(sys *master.System) {
 	exact := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	for i, info := range sys.Infos {
 		for _, list := range []struct {
 			what  string
 			ports []master.Port
-		}{{"inputs", info.In}, {"outputs", info.Out}, {"discrete inputs", info.DiscreteIn}, {"discrete outputs", info.DiscreteOut}, {"watched variables", info.Watch}} {
+		}{
+			{"inputs", info.In}, {"outputs", info.Out}, {"discrete inputs", info.DiscreteIn},
+			{"discrete outputs", info.DiscreteOut}, {"watched variables", info.Watch},
+		} {
 			if len(list.ports) == 0 {
 				continue
 			}
@@ -197,7 +200,7 @@ func (f Facts) AddSystem(sys *master.System) {
 	}
 }
 
-// short returns a list for reading, or its hash where it is long.
+// short formats a list, a long one by its first names and its hash.
 func short(names []string) string {
 	const most = 8
 	if len(names) <= most {

@@ -8,10 +8,9 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Columns is a [master.Recorder] that keeps the points of a run in memory, as the columns
-// that a [Table] would have. The zero value records the default choice of variables. A run
-// that begins forgets the points of the one before. Slices that methods return
-// stay the recorder's.
+// Columns is a [master.Recorder] that keeps the points of a run in memory, in the columns of
+// a [Table]. The zero value records the default selection of variables. A new run discards
+// the points of the previous one. Do not modify the slices that the methods return.
 type Columns struct {
 	Select Selection
 	Result master.Result // of the run, when it has ended
@@ -86,7 +85,7 @@ func (c *Columns) Time() []float64 {
 	return c.real[0]
 }
 
-// Names lists the variables, "component.variable", in their order in a table.
+// Names lists the variables "component.variable" in the order of a table.
 func (c *Columns) Names() []string {
 	var names []string
 	for i := range c.layout.columns {
@@ -97,8 +96,8 @@ func (c *Columns) Names() []string {
 	return names
 }
 
-// Real returns the values of a Real at the points of Time. The error names the nearest
-// variables if there is none of this name and type.
+// Real returns the values of a Real at the points of Time. If there is none of this name and
+// type, the error lists similar names.
 func (c *Columns) Real(name string) ([]float64, error) { return find(c, name, master.Real, c.real) }
 
 // Integer returns the values of an Integer or an enumeration.
@@ -119,7 +118,9 @@ func find[T any](c *Columns, name string, kind master.Kind, columns [][]T) ([]T,
 		switch column := &c.layout.columns[i]; {
 		case i == 0 || column.name != name:
 		case column.kind != kind:
-			types := [...]string{master.Real: "a Real", master.Integer: "an Integer", master.Boolean: "a Boolean", master.String: "a String"}
+			types := [...]string{
+				master.Real: "a Real", master.Integer: "an Integer", master.Boolean: "a Boolean", master.String: "a String",
+			}
 			return nil, fmt.Errorf("%s is recorded as %s, not as %s", name, types[column.kind], types[kind])
 		default:
 			return columns[column.at], nil

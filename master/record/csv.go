@@ -13,37 +13,36 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// csvEncoder formats comma-separated values. Workers share nothing.
+// csvEncoder formats comma-separated values. Workers share no mutable data.
 type csvEncoder struct {
 	layout *layout
-	runs   []csvRun // without the time
+	runs   []csvRun // all columns but the time
 	header []byte
 	each   []csvWorker
 }
 
-// csvRun is neighbouring columns of a kind, that lie side by side in a block too.
+// csvRun is a run of columns of one kind whose values are adjacent in a block.
 type csvRun struct {
 	kind  master.Kind
 	at, n int
 }
 
-// csvWorker is what one worker has.
+// csvWorker holds the buffers of one worker.
 type csvWorker struct {
-	out   []byte
-	parts [1][]byte  // it
-	ends  []int      // of the rows in out
-	seen  []seenReal // the Reals of the row that it formatted last
+	out  []byte
+	ends []int      // of the rows in out
+	seen []seenReal // the Reals of the row formatted last
 }
 
-// seenReal is a number with the text for it: variables that stand still for a while
-// are formatted once.
+// seenReal caches the text of a number, so that values which do not change are formatted
+// once.
 type seenReal struct {
 	bits uint64
-	text [widest + 7]byte // room to copy it in two moves
+	text [widest + 7]byte // 32 bytes are copied in two moves
 	n    uint8            // bytes of text; 0 = none yet
 }
 
-// widest is room for a number in a row: a Real takes at most 24 bytes, and a comma.
+// widest is the length of a comma and the longest Real.
 const widest = 25
 
 func newCSVEncoder(l *layout) *csvEncoder {
@@ -72,10 +71,11 @@ func (e *csvEncoder) end() ([]byte, error)   { return nil, nil }
 
 func (e *csvEncoder) room() room {
 	rows, workers := max(1, blockValues/len(e.layout.columns)), len(e.each)
-	return room{workers: workers, rows: rows, slots: (workers + 2) * rows, text: blockText} // one gathers, one waits
+	// Two more blocks than workers: one is filled, one waits.
+	return room{workers: workers, rows: rows, slots: (workers + 2) * rows, text: blockText}
 }
 
-// errOtherColumns says that a file that is to be continued is of another table.
+// errOtherColumns is the error of a file to be continued that belongs to another table.
 var errOtherColumns = errors.New("it has other columns than this run")
 
 func (e *csvEncoder) resume(path string, _ int64) error {
@@ -118,8 +118,8 @@ func (e *csvEncoder) encode(worker int, b block) (piece, error) {
 		out = append(out, '\n')
 		ends = append(ends, len(out))
 	}
-	w.out, w.ends, w.parts[0] = out, ends, out
-	return piece{bytes: w.parts[:], rows: b.rows, newest: b.real[(b.rows-1)*nr], ends: ends}, nil
+	w.out, w.ends = out, ends
+	return piece{bytes: out, rows: b.rows, newest: b.real[(b.rows-1)*nr], ends: ends}, nil
 }
 
 func (e *csvEncoder) whole(p piece, n int) piece {
@@ -127,17 +127,17 @@ func (e *csvEncoder) whole(p piece, n int) piece {
 	if rows == 0 {
 		return piece{}
 	}
-	last := p.bytes[0][:p.ends[rows-1]]
-	kept := piece{bytes: [][]byte{last}, rows: rows}
+	last := p.bytes[:p.ends[rows-1]]
+	kept := piece{bytes: last, rows: rows}
 	if rows > 1 {
 		last = last[p.ends[rows-2]:]
 	}
 	t, _, _ := bytes.Cut(last, []byte{','})
-	kept.newest, _ = strconv.ParseFloat(string(bytes.TrimSpace(t)), 64) // our own number
+	kept.newest, _ = strconv.ParseFloat(string(bytes.TrimSpace(t)), 64) // we wrote it
 	return kept
 }
 
-// append appends a comma and the number.
+// append appends a comma and the number v.
 func (s *seenReal) append(b []byte, v float64) []byte {
 	b = slices.Grow(b, len(s.text))
 	n := len(b)
@@ -150,8 +150,8 @@ func (s *seenReal) append(b []byte, v float64) []byte {
 	return b[: n+int(s.n) : cap(b)]
 }
 
-// appendReal appends the shortest decimal number that reads back to the same
-// bits, without an exponent where that is no longer; NaN, Inf, -Inf.
+// appendReal appends the shortest decimal number that reads back to the same bits, without
+// an exponent from 1e-4 to 1e15; NaN, Inf or -Inf.
 func appendReal(b []byte, v float64) []byte {
 	switch a := math.Abs(v); {
 	case v != v:
@@ -163,7 +163,7 @@ func appendReal(b []byte, v float64) []byte {
 		return append(b, "Inf"...)
 	case a >= 1e-4 && a < 1e15:
 		if whole := int64(v); float64(whole) == v {
-			return strconv.AppendInt(b, whole, 10) // the same text, sooner
+			return strconv.AppendInt(b, whole, 10) // the same text, but faster
 		}
 		return strconv.AppendFloat(b, v, 'f', -1, 64)
 	case a == 0:
@@ -174,27 +174,19 @@ func appendReal(b []byte, v float64) []byte {
 	}
 	n := len(b)
 	b = strconv.AppendFloat(b, v, 'e', -1, 64)
-	// Go writes two digits of exponent and its sign: 1e+20, 1e-05.
-	for i := n; i < len(b); i++ {
-		if b[i] != 'e' {
-			continue
-		}
-		from, to := i+1, i+1
-		if b[from] == '-' {
-			to++
-			from++
-		} else if b[from] == '+' {
-			from++
-		}
-		for from < len(b)-1 && b[from] == '0' {
-			from++
-		}
-		return append(b[:to], b[from:]...)
+	// Go writes at least two digits of exponent and its sign: 1e+20, 1e-05.
+	to := n + bytes.IndexByte(b[n:], 'e') + 1
+	from := to + 1
+	if b[to] == '-' {
+		to++
 	}
-	return b
+	for from < len(b)-1 && b[from] == '0' {
+		from++
+	}
+	return append(b[:to], b[from:]...)
 }
 
-// appendField appends a text, quoted where RFC 4180 wants it.
+// appendField appends a text, quoted if RFC 4180 requires it.
 func appendField(b []byte, s string) []byte {
 	if !strings.ContainsAny(s, ",\"\r\n") {
 		return append(b, s...)

@@ -17,10 +17,10 @@ import (
 // ErrBusy is the error of a file that another run is writing to.
 var ErrBusy = errors.New("another run is writing to it")
 
-// replaceFile replaces the file at path by data in one go: a reader sees the old
-// content or the new one, never a part. durable: so does one after a crash of the
-// machine. fresh: there must be none. Where files may be renamed while they are open, the
-// new one stays open, and locked, as held.
+// replaceFile atomically replaces the file at path by data: a reader sees the old content or
+// the new one. With durable, this also holds after a crash of the machine. With fresh, the
+// file must not exist. Where the system can rename open files, held is the new file, open
+// and locked.
 func replaceFile(path string, data []byte, durable, fresh bool) (held *os.File, err error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		// A device or pipe cannot be replaced.
@@ -32,7 +32,7 @@ func replaceFile(path string, data []byte, durable, fresh bool) (held *os.File, 
 		return nil, errors.Join(err, f.Close())
 	}
 	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target // replace what a link points to, not the link
+		path = target // replace the target of a link, not the link
 	}
 	f, err := temporary(path)
 	if err != nil {
@@ -53,7 +53,7 @@ func replaceFile(path string, data []byte, durable, fresh bool) (held *os.File, 
 		err = os.Remove(temp)
 	case fresh && exists(path):
 		err = fs.ErrExist
-	default: // some file systems have no links
+	default: // also if the file system has no links
 		err = os.Rename(temp, path)
 	}
 	if err != nil {
@@ -66,15 +66,16 @@ func replaceFile(path string, data []byte, durable, fresh bool) (held *os.File, 
 	return f, nil
 }
 
-// The name of a temporary file is that of the file it will replace, with a random number
-// between these.
+// temporaryBegin and temporaryEnd enclose the random number in the name of a temporary file,
+// after the name of the file that it will replace.
 const temporaryBegin, temporaryEnd = ".ms-", ".tmp"
 
-// temporary creates a file beside path, and locks it against Sweep of other runs. It
-// follows no link that others have put there.
+// temporary creates a file beside path and locks it, so that Sweep in other runs leaves it
+// alone. It does not follow links.
 func temporary(path string) (*os.File, error) {
 	for {
-		f, err := os.OpenFile(fmt.Sprintf("%s%s%08x%s", path, temporaryBegin, rand.Uint32(), temporaryEnd), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		name := fmt.Sprintf("%s%s%08x%s", path, temporaryBegin, rand.Uint32(), temporaryEnd)
+		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 		switch {
 		case errors.Is(err, fs.ErrExist):
 			continue
@@ -83,7 +84,7 @@ func temporary(path string) (*os.File, error) {
 		case lock(f) == nil && there(f, f.Name()) == nil:
 			return f, nil
 		}
-		_ = f.Close() // Sweep was faster, and removes it
+		_ = f.Close() // Sweep removed it first
 	}
 }
 
@@ -92,8 +93,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// Sweep deletes temporary files beside path, left by runs that were killed while they replaced it (a manifest or
-// a checkpoint). An empty path does nothing.
+// Sweep deletes temporary files beside path that killed runs have left while they replaced
+// it (a manifest or a checkpoint). An empty path does nothing.
 func Sweep(path string) {
 	if path == "" {
 		return
@@ -108,7 +109,8 @@ func Sweep(path string) {
 	for _, e := range entries {
 		number, begins := strings.CutPrefix(e.Name(), filepath.Base(path)+temporaryBegin)
 		number, ends := strings.CutSuffix(number, temporaryEnd)
-		if _, err := strconv.ParseUint(number, 16, 32); !begins || !ends || len(number) != 8 || err != nil || !e.Type().IsRegular() {
+		_, err := strconv.ParseUint(number, 16, 32)
+		if !begins || !ends || len(number) != 8 || err != nil || !e.Type().IsRegular() {
 			continue
 		}
 		left := filepath.Join(filepath.Dir(path), e.Name())
@@ -116,17 +118,16 @@ func Sweep(path string) {
 		if err != nil {
 			continue
 		}
-		if lock(f) == nil && os.Remove(left) != nil { // while it is locked, where the system can do that
+		if lock(f) == nil && os.Remove(left) != nil {
 			_ = f.Close()
-			_ = os.Remove(left) // else it stays, and does no harm
+			_ = os.Remove(left) // some systems cannot remove open files
 			continue
 		}
 		_ = f.Close()
 	}
 }
 
-// syncFolder makes a renaming in a folder outlive the machine, where the system
-// can do that for folders.
+// syncFolder makes a rename in a folder durable, if the system supports it.
 func syncFolder(dir string) {
 	if d, err := os.Open(dir); err == nil {
 		_ = d.Sync()
@@ -134,8 +135,7 @@ func syncFolder(dir string) {
 	}
 }
 
-// position is how far a table has come: where it stands, how many bytes of whole
-// rows it has and what is in them.
+// position is the end of the whole rows in the file of a table.
 type position struct {
 	path  string // absolute
 	bytes int64
@@ -144,25 +144,26 @@ type position struct {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// wrote takes note of rows that were written.
+// wrote counts written rows.
 func (p *position) wrote(rows []byte) {
 	p.bytes += int64(len(rows))
 	p.sum = crc32.Update(p.sum, castagnoli, rows)
 }
 
-// whole reports whether a table still has the bytes that were written to f, no more and
-// no less; what writes into a file meanwhile may be an FMU that has lost its way among
-// its handles. Of devices and pipes nothing is known.
+// whole returns an error if the size of file f differs from the bytes that were written to
+// it. Another program may have written, or an FMU through a wrong file handle. Devices and
+// pipes are not checked.
 func whole(f *os.File, bytes int64) error {
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() || info.Size() == bytes {
 		return nil
 	}
-	return fmt.Errorf("%s was changed by another program during the run: it has %d bytes, but %d were written; it does not contain the results of this run. "+
-		"Run again, and leave the file alone meanwhile; if an FMU writes to it, --isolate always keeps it away", f.Name(), info.Size(), bytes)
+	return fmt.Errorf("%s was changed by another program during the run: it has %d bytes, but %d were written; "+
+		"it does not contain the results of this run. Run again, and leave the file alone meanwhile; "+
+		"if an FMU writes to it, --isolate always keeps it away", f.Name(), info.Size(), bytes)
 }
 
-// there reports whether what was written to f is what path leads to, at the end.
+// there returns an error if path no longer leads to file f.
 func there(f *os.File, path string) error {
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
@@ -173,19 +174,20 @@ func there(f *os.File, path string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s was removed or renamed during the run; run again if it is lost", path)
 	case err == nil && !os.SameFile(info, now):
-		return fmt.Errorf("%s was replaced by another file during the run and does not hold the results; run again if they are lost", path)
+		return fmt.Errorf("%s was replaced by another file during the run and does not contain the results; "+
+			"run again if they are lost", path)
 	}
 	return nil
 }
 
-// checksum returns the CRC-32C of the first bytes of a file, and how many there are.
+// checksum returns the CRC-32C of the first bytes of a file, and their number n ≤ bytes.
 func checksum(f *os.File, bytes int64) (n int64, sum uint32, err error) {
 	h := crc32.New(castagnoli)
 	n, err = io.Copy(h, io.LimitReader(f, bytes))
 	return n, h.Sum32(), err
 }
 
-// read finds the checksum from the file.
+// read computes the checksum from the file.
 func (p *position) read() error {
 	f, err := os.Open(p.path)
 	if err != nil {
@@ -194,16 +196,17 @@ func (p *position) read() error {
 	defer f.Close()
 	n, sum, err := checksum(f, p.bytes)
 	if err == nil && n < p.bytes {
-		err = fmt.Errorf("%s was changed by others during the run: it has %d bytes, and %d were written", p.path, n, p.bytes)
+		err = fmt.Errorf("%s was changed by another program during the run: it has %d bytes, but %d were written",
+			p.path, n, p.bytes)
 	}
 	p.sum = sum
 	return err
 }
 
-// reopen opens a table that is to be continued from a position, for writing
-// there. What stands behind it is left for the first row to replace.
+// reopen opens a table to be continued for writing at the position. It does not truncate the
+// file: that is left to the first row.
 func (p *position) reopen() (*os.File, error) {
-	const remedy = "; put it back, or name another file: it gets the rows behind the checkpoint"
+	const remedy = "; restore it, or name another file, which gets the rows after the checkpoint"
 	f, err := os.OpenFile(p.path, os.O_RDWR, 0)
 	if err != nil {
 		return nil, fmt.Errorf("the file to be continued: %w%s", err, remedy)
@@ -219,18 +222,18 @@ func (p *position) reopen() (*os.File, error) {
 	case err != nil:
 		return fail(err)
 	case n < p.bytes:
-		return fail(fmt.Errorf("it ends after %d bytes, and had %d at the checkpoint%s", n, p.bytes, remedy))
+		return fail(fmt.Errorf("it ends after %d bytes, but had %d at the checkpoint%s", n, p.bytes, remedy))
 	case sum != p.sum:
 		return fail(fmt.Errorf("its first %d bytes are not what they were at the checkpoint%s", p.bytes, remedy))
 	}
-	return f, nil // the next write is behind what was read
+	return f, nil // positioned after the bytes that were read
 }
 
-// lockPatience is how long a file of another run is waited for: one whose program was
-// killed ends a moment later.
+// lockPatience is the time to wait for a file of another run. The lock of a killed program is
+// released a moment later.
 var lockPatience = 2 * time.Second
 
-// patiently locks a file, and waits while another run holds it.
+// patiently calls lock until it succeeds, at most for lockPatience.
 func patiently(lock func() error) error {
 	const pause = 20 * time.Millisecond
 	for began := time.Now(); ; time.Sleep(pause) {

@@ -22,9 +22,8 @@ var FormatNames = []string{"csv", "arrow", "arrow-stream"}
 // String returns the name.
 func (f Format) String() string { return FormatNames[f] }
 
-// FormatOf returns the format that the extension of a file stands for: .arrow and
-// .feather, .arrows, else CSV. Extensions of formats that are none of ours are an
-// error.
+// FormatOf returns the format for the extension of a file: ArrowFile for .arrow and .feather,
+// ArrowStream for .arrows, else CSV. Extensions of other known formats are an error.
 func FormatOf(path string) (Format, error) {
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
 	case ".arrow", ".feather":

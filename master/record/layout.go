@@ -6,30 +6,28 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// layout says which columns a table has and where their values come from. Column 0
-// is the time.
+// layout lists the columns of a table and the sources of their values. Column 0 is the time.
 type layout struct {
 	columns  []column
 	count    [master.String + 1]int // columns of each kind
 	segments []segment
 }
 
-// column is one column. Its values lie in a block among those of its kind.
+// column is one column of a table.
 type column struct {
 	name, unit string
 	kind       master.Kind
-	at         int         // among the columns of the kind
-	about      Description // for formats that have room for it
+	at         int         // index among the columns of the kind
+	about      Description // for formats with column metadata
 }
 
-// segment is neighbouring values of a point that become neighbouring columns of one
-// kind.
+// segment is a run of adjacent values of a point that become adjacent columns of one kind.
 type segment struct {
 	from source
 	kind master.Kind
-	sub  int // subsystem, for the sources below fromMeasured
-	at   int // of the first in U or Y, or among the values of the kind
-	to   int // among the columns of the kind
+	sub  int // subsystem, for the sources after fromMeasured
+	at   int // index of the first value in U, Y or Measured, or among the values of the kind
+	to   int // index of the first column among those of the kind
 	n    int
 }
 
@@ -44,7 +42,7 @@ const (
 	fromWatch
 )
 
-// addColumn appends a column and returns its place among those of its kind.
+// addColumn appends a column and returns its index among those of its kind.
 func (l *layout) addColumn(c column) (to int) {
 	c.at = l.count[c.kind]
 	l.count[c.kind]++
@@ -65,75 +63,70 @@ func (l *layout) add(name string, p master.Port, from source, sub, at int) {
 	l.segments = append(l.segments, segment{from: from, kind: p.Kind, sub: sub, at: at, to: to, n: 1})
 }
 
-// choose returns the columns: by subsystem, outputs before inputs before further
-// variables; what the algorithm measures at the end. Inputs that driven names are
-// recorded by default like connected ones.
+// choose returns the columns: for each subsystem its outputs, inputs and watched variables;
+// at the end the quantities that the algorithm measures. The inputs in driven are recorded by
+// default, like connected ones.
 func choose(sys *master.System, measured []master.Port, sel Selection, driven []string) (layout, error) {
 	var l layout
-	l.addColumn(column{name: "time", unit: "s", about: Description{Text: "communication point", Causality: "independent", Variability: "continuous"}})
+	about := Description{Text: "communication point", Causality: "independent", Variability: "continuous"}
+	l.addColumn(column{name: "time", unit: "s", about: about})
+	var names []string // of all variables
+	take := func(name string, p master.Port, from source, sub, at int, byDefault bool) {
+		names = append(names, name)
+		if sel.IsDefault() && byDefault || sel.Match(name) {
+			l.add(name, p, from, sub, at)
+		}
+	}
 	given := map[string]bool{}
 	for _, name := range driven {
 		given[name] = true
 	}
-	var all []string
 	for i, info := range sys.Infos {
-		bare := true // neither outputs nor connected inputs
-		if len(info.DiscreteOut) > 0 || slices.ContainsFunc(info.Out, func(p master.Port) bool { return !p.Internal }) {
-			bare = false
-		}
-		for k := range info.In {
-			if _, ok := sys.Source(sys.InAt[i] + k); ok {
-				bare = false
-			}
-		}
-		for k := range info.DiscreteIn {
-			bare = bare && !sys.DiscreteConnected(i, k)
-		}
-		take := func(from source, p master.Port, at int, byDefault bool) {
-			name := info.Name + "." + p.Name
-			if sel.IsDefault() {
-				if !byDefault {
-					return
-				}
-			} else {
-				all = append(all, name)
-				if !sel.Match(name) {
-					return
-				}
-			}
-			l.add(name, p, from, i, at)
-		}
+		bare := isBare(sys, i)
+		name := func(p master.Port) string { return info.Name + "." + p.Name }
 		for k, p := range info.Out {
-			if p.Internal {
-				continue
+			if !p.Internal {
+				take(name(p), p, fromY, i, sys.OutAt[i]+k, true)
 			}
-			take(fromY, p, sys.OutAt[i]+k, true)
 		}
-		byKind(info.DiscreteOut, func(_, at int, p master.Port) { take(fromDiscreteOut, p, at, true) })
+		byKind(info.DiscreteOut, func(_, at int, p master.Port) { take(name(p), p, fromDiscreteOut, i, at, true) })
 		for k, p := range info.In {
 			_, connected := sys.Source(sys.InAt[i] + k)
-			take(fromU, p, sys.InAt[i]+k, connected || bare || given[info.Name+"."+p.Name])
+			take(name(p), p, fromU, i, sys.InAt[i]+k, connected || bare || given[name(p)])
 		}
 		byKind(info.DiscreteIn, func(k, at int, p master.Port) {
-			take(fromDiscreteIn, p, at, bare || sys.DiscreteConnected(i, k) || given[info.Name+"."+p.Name])
+			take(name(p), p, fromDiscreteIn, i, at, bare || sys.DiscreteConnected(i, k) || given[name(p)])
 		})
-		byKind(info.Watch, func(_, at int, p master.Port) { take(fromWatch, p, at, true) })
+		byKind(info.Watch, func(_, at int, p master.Port) { take(name(p), p, fromWatch, i, at, true) })
 	}
 	for k, p := range measured {
-		if !sel.IsDefault() {
-			all = append(all, p.Name)
-			if !sel.Match(p.Name) {
-				continue
-			}
-		}
 		p.Kind = master.Real
-		l.add(p.Name, p, fromMeasured, 0, k)
+		take(p.Name, p, fromMeasured, 0, k, true)
 	}
-	return l, sel.check(all)
+	return l, sel.check(names)
 }
 
-// byKind calls f for each port with its number k and its place at among the
-// ports of its kind.
+// isBare reports whether a subsystem has neither outputs nor connected inputs.
+func isBare(sys *master.System, i int) bool {
+	info := sys.Infos[i]
+	if len(info.DiscreteOut) > 0 || slices.ContainsFunc(info.Out, func(p master.Port) bool { return !p.Internal }) {
+		return false
+	}
+	for k := range info.In {
+		if _, connected := sys.Source(sys.InAt[i] + k); connected {
+			return false
+		}
+	}
+	for k := range info.DiscreteIn {
+		if sys.DiscreteConnected(i, k) {
+			return false
+		}
+	}
+	return true
+}
+
+// byKind calls f for each port with its index k and its index at among the ports of its
+// kind.
 func byKind(ports []master.Port, f func(k, at int, p master.Port)) {
 	var n [master.String + 1]int
 	for k, p := range ports {

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// lock keeps other runs from writing to the file while this one does: they get ErrBusy.
-// A file system without locks does not hinder a run.
+// lock locks the file against other runs, which get ErrBusy. It does nothing on a file
+// system without locks.
 func lock(f *os.File) error {
 	for {
 		switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
@@ -26,21 +26,21 @@ func lock(f *os.File) error {
 // renamesOpen reports whether a file may be renamed while it is open.
 const renamesOpen = true
 
-// claim locks the file at path. fresh: there is none, and it must be made as a new one.
+// claim locks the file at path. fresh: it does not exist and must be created.
 func claim(path string) (held *os.File, fresh bool, err error) {
 	for {
 		if !exists(path) {
 			return nil, true, nil
 		}
 		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-			return nil, false, nil // a link to nothing is replaced, a device written to
+			return nil, false, nil // a dangling link or a device
 		}
 		f, err := os.Open(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			return nil, false, nil // it cannot be told; it is replaced all the same
+			return nil, false, nil // an unreadable file can still be replaced
 		}
 		if err := lock(f); err != nil {
 			return nil, false, errors.Join(err, f.Close())
@@ -48,6 +48,6 @@ func claim(path string) (held *os.File, fresh bool, err error) {
 		if there(f, path) == nil {
 			return f, false, nil
 		}
-		_ = f.Close() // another run has just replaced it
+		_ = f.Close() // another run replaced it meanwhile
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lock keeps other runs from writing to the file while this one does: they get ErrBusy.
-// What is locked is a byte far behind the end, since nobody may read locked bytes.
+// lock locks the file against other runs, which get ErrBusy. It locks a byte far behind the
+// end, because other programs cannot read locked bytes.
 func lock(f *os.File) error {
 	const flags = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
 	far := windows.Overlapped{Offset: math.MaxUint32 - 1, OffsetHigh: math.MaxInt32}
@@ -23,8 +23,8 @@ func lock(f *os.File) error {
 // renamesOpen reports whether a file may be renamed while it is open.
 const renamesOpen = false
 
-// claim makes and opens a file beside path that only one process can open, and that
-// vanishes with it.
+// claim creates a file beside path that only one process can open and that the system deletes
+// when it is closed.
 func claim(path string) (held *os.File, fresh bool, err error) {
 	name, err := windows.UTF16PtrFromString(path + ".lock")
 	if err != nil {
@@ -36,7 +36,7 @@ func claim(path string) (held *os.File, fresh bool, err error) {
 	case errors.Is(err, windows.ERROR_SHARING_VIOLATION), errors.Is(err, windows.ERROR_ACCESS_DENIED) && exists(path+".lock"):
 		return nil, false, ErrBusy
 	case err != nil:
-		return nil, false, nil // what hinders will hinder the file itself too
+		return nil, false, nil // the file itself will fail in the same way
 	}
 	return os.NewFile(uintptr(h), path+".lock"), false, nil
 }

@@ -13,15 +13,14 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Manifest says how a result came about. It is written twice: as incomplete
-// when the run begins, so that a killed run does not pass for a finished one,
-// and with everything known at its end.
+// Manifest records how a result was produced. It is written twice: when the run begins, as
+// incomplete, so that a killed run is not mistaken for a complete one, and at the end.
 //
-// Times are in seconds. All fields are always there, in this order; the keys of
-// maps are sorted.
+// Times are in seconds. Fields are always present in this order, except those marked absent;
+// the keys of maps are sorted.
 type Manifest struct {
 	Status   master.Status  `json:"status"`
-	Reason   string         `json:"reason"`  // why it is not complete
+	Reason   string         `json:"reason"`  // why the run is not complete
 	Outcome  master.Outcome `json:"outcome"` // the verdict on the run
 	Versions Versions       `json:"versions"`
 	Command  []string       `json:"command"` // arguments of the program
@@ -30,81 +29,79 @@ type Manifest struct {
 	FMUs     []FMU          `json:"fmus"`
 
 	Algorithm  string            `json:"algorithm"`  // preset
-	Parameters map[string]string `json:"parameters"` // all in force, defaults included
+	Parameters map[string]string `json:"parameters"` // all, including defaults
 
-	// Sources tells where each setting comes from that is no default, by its name:
-	// "algorithm", "param order", "bond axle", "rate motor", or that of a flag.
+	// Sources has the source of each setting that is not a default, by the name of the
+	// setting: "algorithm", "param order", "bond axle", "rate motor", or the name of a flag.
 	Sources map[string]string `json:"sources"`
 
 	StartTime Setting  `json:"start_time"`
 	StopTime  Setting  `json:"stop_time"`
 	StepSize  Setting  `json:"step_size"`
-	Tolerance *Setting `json:"tolerance"` // told to the FMUs; null = none
+	Tolerance *Setting `json:"tolerance"` // passed to the FMUs; null = none
 	EndTime   float64  `json:"end_time"`  // last accepted communication point
 
 	Steps      Steps       `json:"steps"`
 	Orders     map[int]int `json:"orders"`               // accepted macro steps by extrapolation order
 	Iterations int         `json:"iterations"`           // of correctors, over all attempts
 	Jacobians  int         `json:"jacobian_evaluations"` // of the interface equation
-	Monitored  []string    `json:"monitored"`            // by which variables errors were estimated
-	// Bonds tells, by name, how well power bonds keep energy.
+	Monitored  []string    `json:"monitored"`            // variables of the error estimate
+	// Bonds has, by name, how well power bonds conserve energy.
 	Bonds         map[string]master.BondEnergy `json:"bonds"`
 	Models        map[string]master.ModelUse   `json:"models,omitempty"` // by component
-	FMUSteps      map[string]int               `json:"fmu_steps"`        // by component; substeps, repeated and perturbed steps counted
+	FMUSteps      map[string]int               `json:"fmu_steps"`        // by component, including substeps, repeated and perturbed steps
 	FMUSaves      map[string]int               `json:"fmu_saves"`        // of states, by component
 	FMURestores   map[string]int               `json:"fmu_restores"`     // of states, by component
 	Seconds       map[string]float64           `json:"seconds"`          // by component: wall time inside
 	Workers       int                          `json:"workers"`          // threads that stepped the components
-	WallSeconds   float64                      `json:"wall_seconds"`     // of the stepping; in real time with what the run waited for the clock
-	MasterSeconds float64                      `json:"master_seconds"`   // of these, without that wait, outside the FMUs of the busiest worker
-	// Restarts tells, by component, how often its process ended and another took
-	// its place (--on-crash=restart).
+	WallSeconds   float64                      `json:"wall_seconds"`     // of stepping, including waits in real time
+	MasterSeconds float64                      `json:"master_seconds"`   // of WallSeconds, without waits, outside the FMUs of the busiest worker
+	// Restarts lists, by component, the restarts of its process (--on-crash=restart).
 	Restarts map[string][]master.Restart `json:"restarts,omitempty"`
 
-	// ResumedFrom tells from which checkpoint the run went on; null = it ran from
-	// the start. Counters and times are those of both parts together.
+	// ResumedFrom is the checkpoint from which the run was resumed; null = it ran from the
+	// start. Counters and times are the totals of both parts.
 	ResumedFrom *Resumed `json:"resumed_from"`
-	// Checkpoints tells of those that were written; null = none were asked for.
+	// Checkpoints describes the written checkpoints; null = none were requested.
 	Checkpoints *Checkpoints `json:"checkpoints"`
 
-	// Manipulated names the variables that were set while the run went on, so that the
-	// results are not those of the system alone; absent = none.
+	// Manipulated lists the variables that were set during the run; absent = none.
 	Manipulated []string       `json:"manipulated,omitempty"`
 	Scenario    *Scenario      `json:"scenario,omitempty"`
-	Realtime    *master.Timing `json:"realtime,omitempty"` // absent = it did not keep pace with the clock
+	Realtime    *master.Timing `json:"realtime,omitempty"` // absent = not a real-time run
 
 	Loops    []master.Loop     `json:"loops"`
 	Delivery []master.Delivery `json:"delivery"`
-	// Replay tells, by component, how well it repeats a step, and ReplayNoise by
-	// how much repeated steps differ; tested only if the run relies on rollback.
+	// Replay and ReplayNoise have, by component, how well it repeats a step and by how much
+	// repeated steps differ. They are tested only if the run relies on rollback.
 	Replay      map[string]master.Replay `json:"replay"`
 	ReplayNoise map[string]float64       `json:"replay_noise"`
-	// Slopes tells, by component, how well directional derivatives agree with what
-	// it does; tested only if the algorithm relies on them.
+	// Slopes has, by component, how well its directional derivatives agree with its outputs.
+	// They are tested only if the algorithm relies on them.
 	Slopes   map[string]master.SlopeTest `json:"slopes"`
 	Warnings []string                    `json:"warnings"`
-	Notes    []string                    `json:"notes"` // what was found in the documents and needs no action
+	Notes    []string                    `json:"notes"` // findings in the documents that need no action
 }
 
-// Versions names the programs that made a result.
+// Versions identifies the programs that produced a result.
 type Versions struct {
 	Macrostep string `json:"macrostep"`
 	Go        string `json:"go"`
 	Platform  string `json:"platform"` // os/arch
 }
 
-// FMU identifies what a component runs.
+// FMU identifies the FMU of a component.
 type FMU struct {
 	Component string   `json:"component"`
 	Path      string   `json:"path"`
 	Hash      string   `json:"hash"`   // "sha256:…" of the archive
-	Tool      string   `json:"tool"`   // that exported it; "" = not told
-	Quirks    []string `json:"quirks"` // in force; sorted
-	// Isolated tells why it ran in a process of its own, "" if it did not.
+	Tool      string   `json:"tool"`   // that exported it; "" = unknown
+	Quirks    []string `json:"quirks"` // sorted
+	// Isolated is the reason why it ran in a separate process, "" if it did not.
 	Isolated string `json:"isolated,omitempty"`
 }
 
-// Setting is a number and where it comes from.
+// Setting is a number with its source.
 type Setting struct {
 	Value  float64 `json:"value"`
 	Source string  `json:"source"` // "--step-size", "DefaultExperiment of Controller" …
@@ -117,14 +114,14 @@ type Steps struct {
 	Mean     float64 `json:"mean"` // s; 0 if there are none
 }
 
-// Resumed is the checkpoint from which a run went on.
+// Resumed is the checkpoint from which a run was resumed.
 type Resumed struct {
 	Checkpoint string  `json:"checkpoint"` // path
 	Time       float64 `json:"time"`       // s
 	Steps      int     `json:"steps"`      // macro steps before it
 }
 
-// Checkpoints tells of the checkpoints of a run.
+// Checkpoints describes the checkpoints of a run.
 type Checkpoints struct {
 	Path    string   `json:"path"`
 	Every   float64  `json:"every"`   // s; 0 = only on an interrupt
@@ -132,40 +129,40 @@ type Checkpoints struct {
 	Time    *float64 `json:"time"`    // s, of the last one; null = none was written
 }
 
-// Scenario tells what a scenario did, and what it expected.
+// Scenario reports the events and expectations of a scenario.
 type Scenario struct {
 	Path         string          `json:"path"`
 	Hash         string          `json:"hash"` // "sha256:…"
 	Name         string          `json:"name"`
 	Given        int             `json:"given"`    // events in the file
 	Happened     int             `json:"happened"` // of these
-	Events       []ScenarioEvent `json:"events"`   // what happened, in its order; an event with an end has two entries
+	Events       []ScenarioEvent `json:"events"`   // in the order in which they happened; an event with an end has two entries
 	Expectations []Expectation   `json:"expectations"`
 }
 
-// ScenarioEvent is one that happened.
+// ScenarioEvent is an event that happened.
 type ScenarioEvent struct {
 	Line int      `json:"line"`
 	Time float64  `json:"time"` // s, communication point at which it took effect
 	Did  []string `json:"did"`
 }
 
-// Expectation is what came of one.
+// Expectation is the result of an expectation.
 type Expectation struct {
 	Line     int    `json:"line"`
 	Variable string `json:"variable"`
-	What     string `json:"what"` // as it is expected
+	What     string `json:"what"` // the expectation in words
 	Passed   bool   `json:"passed"`
-	// Unjudged tells that the run ended before it was decided; Passed is false then.
+	// Unjudged: the run ended before the expectation was decided; Passed is false then.
 	Unjudged bool `json:"unjudged,omitempty"`
-	// Of the judgement: that which failed, or that which was nearest to the limit. Time is
-	// null if nothing was judged.
+	// Time, Value and Message are those of the failure, or of the value nearest to the limit.
+	// Time is null if nothing was judged.
 	Time    *float64 `json:"time"`
 	Value   string   `json:"value"`
 	Message string   `json:"message"`
 }
 
-// Count counts the expectations by what came of them.
+// Count counts the expectations by result.
 func (s *Scenario) Count() (n master.Expectations) {
 	for _, e := range s.Expectations {
 		switch {
@@ -183,8 +180,8 @@ func (s *Scenario) Count() (n master.Expectations) {
 // Undecided reports whether the run ended before it was decided.
 func (e *Expectation) Undecided() bool { return e.Unjudged || !e.Passed && e.Time == nil } // older manifests have no Unjudged
 
-// Finish takes the outcome of a run of the system into the manifest. Warnings
-// are added to those already there.
+// Finish adds the result of a run of the system to the manifest. It appends warnings and
+// notes to those already there.
 func (m *Manifest) Finish(sys *master.System, r master.Result, delivery []master.Delivery) {
 	m.Status, m.Reason, m.Outcome = r.Status, r.Reason, r.Outcome()
 	m.EndTime = r.Time
@@ -193,6 +190,7 @@ func (m *Manifest) Finish(sys *master.System, r master.Result, delivery []master
 		m.Steps.Mean = (r.Time - m.StartTime.Value) / float64(r.Accepted)
 	}
 	m.FMUSteps, m.Seconds = map[string]int{}, map[string]float64{}
+	m.FMUSaves, m.FMURestores = map[string]int{}, map[string]int{}
 	for i, info := range sys.Infos {
 		if i < len(r.SubsystemSteps) {
 			m.FMUSteps[info.Name] = r.SubsystemSteps[i]
@@ -200,9 +198,6 @@ func (m *Manifest) Finish(sys *master.System, r master.Result, delivery []master
 		if i < len(r.SubsystemSeconds) {
 			m.Seconds[info.Name] = r.SubsystemSeconds[i]
 		}
-	}
-	m.FMUSaves, m.FMURestores = map[string]int{}, map[string]int{}
-	for i, info := range sys.Infos {
 		if i < len(r.SubsystemSaves) {
 			m.FMUSaves[info.Name], m.FMURestores[info.Name] = r.SubsystemSaves[i], r.SubsystemRestores[i]
 		}
@@ -226,8 +221,8 @@ func (m *Manifest) Finish(sys *master.System, r master.Result, delivery []master
 	m.Notes, m.Warnings = append(m.Notes, r.Notes...), append(m.Warnings, r.Warnings...)
 }
 
-// Break completes the manifest of a run whose process has ended before it: at a time (s),
-// after so many macro steps. One that has come to its end keeps what it has counted.
+// Break completes the manifest of a run whose process has died at a time (s) after so many
+// macro steps. A run that had ended before keeps its counters.
 func (m *Manifest) Break(status master.Status, reason string, at float64, steps int) {
 	if m.Status == master.Incomplete {
 		m.EndTime, m.Steps = at, Steps{Accepted: steps}
@@ -243,8 +238,8 @@ func (m *Manifest) Break(status master.Status, reason string, at float64, steps 
 	m.Outcome = r.Outcome()
 }
 
-// Verdict returns the outcome; for a run that has not ended, and for a manifest of an older
-// version, it follows from the other fields.
+// Verdict returns the outcome. If there is none (the run has not ended, or the manifest is of
+// an older version), it derives the outcome from the other fields.
 func (m *Manifest) Verdict() master.Outcome {
 	if m.Outcome.Ended != "" {
 		return m.Outcome
@@ -254,7 +249,7 @@ func (m *Manifest) Verdict() master.Outcome {
 		r.Expectations = m.Scenario.Count()
 	}
 	o := r.Outcome()
-	if o.Stability == master.Stable { // nobody has looked
+	if o.Stability == master.Stable { // stability was not judged
 		o.Stability = master.UnknownStability
 	}
 	return o
@@ -266,31 +261,33 @@ func (m *Manifest) Write(path string) error {
 	return errors.Join(f.Write(m), f.Close())
 }
 
-// ManifestFile is the file of the manifest of a run. From the first Write until Close it
-// keeps other runs from writing to it.
+// ManifestFile is the file of the manifest of a run. It is locked against other runs from the
+// first Write until Close.
 type ManifestFile struct {
 	Path string
 
 	held *os.File // locked
 }
 
-// Write replaces the file by the manifest in one go: a reader sees the old document or the
-// new one, never a part. A file that another run writes to is an error.
+// Write atomically replaces the file by the manifest. If another run has locked the file, the
+// error is ErrBusy.
 func (f *ManifestFile) Write(m *Manifest) error {
-	data, err := m.encode()
+	data, err := m.JSON()
 	if err != nil {
 		return fmt.Errorf("writing manifest %s: %w", f.Path, err)
 	}
 	for {
 		fresh := false
 		if f.held == nil {
-			if err = patiently(func() (err error) { f.held, fresh, err = claim(f.Path); return err }); err != nil {
-				return fmt.Errorf("the manifest %s: %w; wait until that run has ended, or choose another --manifest", f.Path, err)
+			err = patiently(func() (err error) { f.held, fresh, err = claim(f.Path); return err })
+			if err != nil {
+				return fmt.Errorf("the manifest %s: %w; wait until that run has ended, or choose another --manifest",
+					f.Path, err)
 			}
 		}
 		written, err := replaceFile(f.Path, data, false, fresh)
 		if fresh && errors.Is(err, fs.ErrExist) {
-			continue // another run was faster
+			continue // another run created it meanwhile
 		}
 		if err != nil {
 			return fmt.Errorf("writing the manifest: %w; free space or choose another --manifest", err)
@@ -313,49 +310,29 @@ func (f *ManifestFile) Close() error {
 	return err
 }
 
-// JSON returns the document as Write writes it.
-func (m *Manifest) JSON() ([]byte, error) { return m.encode() }
-
-// encode returns the document. Empty lists and maps are [] and {}, not null.
-func (m *Manifest) encode() ([]byte, error) {
+// JSON returns the document that Write writes. Empty lists and maps are [] and {}, not null.
+func (m *Manifest) JSON() ([]byte, error) {
 	c := *m
 	if c.Status == "" {
 		c.Status = master.Incomplete
 	}
 	c.Outcome = c.Verdict()
-	c.Command = orEmpty(c.Command)
 	c.FMUs = append([]FMU{}, c.FMUs...)
 	for i := range c.FMUs {
 		c.FMUs[i].Quirks = orEmpty(c.FMUs[i].Quirks)
 	}
-	c.Loops = orEmpty(c.Loops)
-	c.Delivery = orEmpty(c.Delivery)
-	c.Warnings = orEmpty(c.Warnings)
-	c.Notes = orEmpty(c.Notes)
-	if c.Parameters == nil {
-		c.Parameters = map[string]string{}
-	}
-	for _, counts := range []*map[string]int{&c.FMUSteps, &c.FMUSaves, &c.FMURestores} {
-		if *counts == nil {
-			*counts = map[string]int{}
-		}
-	}
-	if c.Orders == nil {
-		c.Orders = map[int]int{}
-	}
-	c.Monitored = orEmpty(c.Monitored)
-	if c.Sources == nil {
-		c.Sources = map[string]string{}
-	}
-	// Results that grow beyond all bounds take these along.
+	c.Command, c.Monitored = orEmpty(c.Command), orEmpty(c.Monitored)
+	c.Loops, c.Delivery = orEmpty(c.Loops), orEmpty(c.Delivery)
+	c.Warnings, c.Notes = orEmpty(c.Warnings), orEmpty(c.Notes)
+	c.Parameters, c.Sources = orEmptyMap(c.Parameters), orEmptyMap(c.Sources)
+	c.Orders, c.Seconds = orEmptyMap(c.Orders), orEmptyMap(c.Seconds)
+	c.FMUSteps, c.FMUSaves, c.FMURestores = orEmptyMap(c.FMUSteps), orEmptyMap(c.FMUSaves), orEmptyMap(c.FMURestores)
+	// Unstable results may overflow these.
 	c.Bonds = encodable(&c, "bond ", c.Bonds)
 	c.Models = encodable(&c, "the model of ", c.Models)
 	c.Replay = encodable(&c, "the test of rollback of ", c.Replay)
 	c.ReplayNoise = encodable(&c, "the replay noise of ", c.ReplayNoise)
 	c.Slopes = encodable(&c, "the test of slopes of ", c.Slopes)
-	if c.Seconds == nil {
-		c.Seconds = map[string]float64{}
-	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -364,13 +341,14 @@ func (m *Manifest) encode() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// encodable returns a map without the entries that JSON cannot hold, because a number
-// in them is infinite or NaN, and warns of them; nil becomes empty.
+// encodable returns a map without the entries that have an infinite or NaN number, which JSON
+// cannot represent, and adds a warning about each of them; nil becomes empty.
 func encodable[T any](m *Manifest, what string, entries map[string]T) map[string]T {
 	kept := map[string]T{}
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		if _, err := json.Marshal(entries[name]); err != nil {
-			m.Warnings = append(slices.Clip(m.Warnings), what+name+" is left out of the manifest: a number in it is not finite")
+			text := what + name + " is left out of the manifest: a number in it is not finite"
+			m.Warnings = append(slices.Clip(m.Warnings), text)
 			continue
 		}
 		kept[name] = entries[name]
@@ -383,4 +361,11 @@ func orEmpty[T any](s []T) []T {
 		return []T{}
 	}
 	return s
+}
+
+func orEmptyMap[K comparable, V any](m map[K]V) map[K]V {
+	if m == nil {
+		return map[K]V{}
+	}
+	return m
 }

@@ -11,21 +11,20 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Memory provides memory that outlives the process, for rows that are recorded and not
-// yet in the file. When the process has died, another one completes the file from it:
-// see [Salvage].
+// Memory provides memory that outlives the process, for rows that are recorded but not yet
+// in the file. If the process dies, another one completes the file from it: see [Salvage].
 //
-// A Memory serves one [Table], one [Attempts] and one [CallLog] at a time. For further ones, wrap it and
-// prefix the names. The regions of a run stay until the next one begins.
+// A Memory serves one [Table], one [Attempts] and one [CallLog] at a time. For further ones,
+// wrap it and prefix the names. The regions of a run stay until the next run begins.
 type Memory interface {
-	// Region returns zeroed memory, page-aligned and of at least size bytes, under a name
-	// that is not in use. nil means that there is none to be had.
+	// Region returns zeroed, page-aligned memory of at least size bytes under a name that is
+	// not in use; nil if no memory is available.
 	Region(name string, size int) []byte
 	// Drop frees a region.
 	Drop(name string)
 }
 
-// ordinary is memory that ends with the process.
+// ordinary is a Memory that ends with the process.
 type ordinary struct{}
 
 func (ordinary) Region(_ string, size int) []byte {
@@ -45,9 +44,11 @@ const (
 	textRegion  = "results.text"
 )
 
-// Forget drops what recorders have left in memory, when their files are complete.
+// Forget drops the regions of recorders whose files are complete.
 func Forget(m Memory) {
-	for _, name := range []string{tableRegion, rowsRegion, textRegion, attemptsText.region, attemptsText.lines, callsText.region, callsText.lines} {
+	for _, name := range []string{
+		tableRegion, rowsRegion, textRegion, attemptsText.region, attemptsText.lines, callsText.region, callsText.lines,
+	} {
 		m.Drop(name)
 	}
 }
@@ -55,26 +56,27 @@ func Forget(m Memory) {
 func region(m Memory, name string, size int) ([]byte, error) {
 	b := m.Region(name, size)
 	if len(b) < size {
-		return nil, fmt.Errorf("there is no memory for %d bytes of rows (%s)", size, name)
+		return nil, fmt.Errorf("no memory for %d bytes of rows (%s)", size, name)
 	}
 	return b[:size], nil
 }
 
-// ledger is the first page of a region. It holds what another process must know to
-// complete a file after this one has died at any instruction: how much was recorded, and
-// how much of that is in the file. What is recorded counts rows of a table, and bytes of
-// a text.
+// ledger is the first page of a region. From it, another process can complete the file even
+// if this process dies at any instruction: it states how much was recorded (rows of a table,
+// or bytes of a text) and how much of that is in the file.
 //
-// Values are stored before the count that includes them, and a row's memory is used again
-// only after the place that includes the row was published.
+// Values are stored before the count that includes them. The memory of a row is reused only
+// after the place that includes the row was published.
 type ledger struct {
 	mark     atomic.Uint64 // ledgerMark once all else is valid
 	size     uint64        // bytes of the description, which follows the page
-	sum      uint64        // its checksum
+	sum      uint64        // checksum of the description
 	recorded atomic.Uint64
-	held     atomic.Uint64 // n+1: row n is not recorded, but it is complete, and written if it stays the last; 0 = none
-	turn     atomic.Uint64 // places[turn%2] is valid
-	places   [2]place
+	// held is n+1 if slot n has the newest point, which gets a row only if it stays the last;
+	// 0 = none.
+	held   atomic.Uint64
+	turn   atomic.Uint64 // places[turn%2] is valid
+	places [2]place
 }
 
 const (
@@ -82,22 +84,22 @@ const (
 	ledgerPage = 4096
 )
 
-// place is how far a file has come.
+// place is the progress of a file.
 type place struct {
 	bytes    uint64
 	recorded uint64 // as in ledger
 	newest   uint64 // bits of the time of the last row
 	state    uint64
 	turn     uint64
-	check    uint64 // of the fields above
+	check    uint64 // checksum of the fields above
 }
 
 // States of a file.
 const (
-	fileGrows     = iota // it ends at the place; the recorder may be writing there
-	fileUntouched        // as fileGrows, but nothing was written yet to the file that is continued
-	fileEnds             // it is complete
-	fileLost             // something else has happened to it, and the run knows; it is left alone
+	fileGrows     = iota // rows end at the place; the recorder may be writing after it
+	fileUntouched        // like fileGrows, but nothing was written yet to the continued file
+	fileEnds             // complete
+	fileLost             // writing failed; Salvage leaves it alone
 )
 
 func (p *place) checksum() uint64 {
@@ -109,8 +111,8 @@ func (p *place) checksum() uint64 {
 	return h
 }
 
-// newLedger makes the region of a ledger and publishes it, with the description and the
-// place that the file has reached.
+// newLedger creates the region of a ledger and publishes it with the description and the
+// progress of the file.
 func newLedger(m Memory, name string, description []byte, at place) (*ledger, error) {
 	b, err := region(m, name, ledgerPage+len(description))
 	if err != nil {
@@ -125,7 +127,7 @@ func newLedger(m Memory, name string, description []byte, at place) (*ledger, er
 	return l, nil
 }
 
-// publish replaces the place. A process that dies in here leaves the old one or the new one.
+// publish replaces the place. A process that dies here leaves the old place or the new one.
 func (l *ledger) publish(p place) {
 	p.turn = l.turn.Load() + 1
 	p.check = p.checksum()
@@ -133,9 +135,9 @@ func (l *ledger) publish(p place) {
 	l.turn.Store(p.turn)
 }
 
-var errScribbled = errors.New("the memory that the run has left is damaged")
+var errScribbled = errors.New("the shared memory of the run is damaged")
 
-// openLedger reads what newLedger has made. nil = nothing was begun.
+// openLedger reads the region of a ledger. nil = the recorder had not begun.
 func openLedger(b []byte) (l *ledger, description []byte, at place, err error) {
 	switch {
 	case len(b) == 0:
@@ -160,13 +162,14 @@ func openLedger(b []byte) (l *ledger, description []byte, at place, err error) {
 	}
 	turn := l.turn.Load()
 	at = l.places[turn%2]
-	if at.turn != turn || at.check != at.checksum() || at.bytes > math.MaxInt64 || at.recorded > math.MaxInt64 || at.state > fileLost {
+	if at.turn != turn || at.check != at.checksum() ||
+		at.bytes > math.MaxInt64 || at.recorded > math.MaxInt64 || at.state > fileLost {
 		return nil, nil, at, errScribbled
 	}
 	return l, description, at, nil
 }
 
-// archive carries the description of a table.
+// archive writes or reads the description of a table.
 func (t *Table) archive(a *master.Archive) {
 	format, columns := int(t.opt.Format), len(t.layout.columns)
 	a.Section("table")

@@ -3,30 +3,58 @@ package record
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"runtime"
 	"syscall"
 	"time"
 )
 
-// patience is how long a named pipe is waited for to get a reader.
+// patience is the time to wait for the reader of a named pipe.
 const patience = 10 * time.Second
 
-// Create opens a file for writing, made if it is not there, with what os.O_TRUNC
-// among the flags does. A named pipe is opened as soon as something reads from it; one
-// that nothing reads from for ten seconds is an error, where plain opening would wait
-// for ever, deaf to signals.
+// Create opens a file for writing and creates it if necessary. The flags are 0 or os.O_TRUNC.
+// A named pipe is opened as soon as it has a reader; without one for ten seconds, Create
+// returns an error, whereas os.OpenFile would block forever.
 func Create(path string, flags int) (*os.File, error) { return create(path, flags, patience) }
+
+// createLocked creates or opens the file of a recorder and locks it if it is a regular file.
+// It does not truncate the file, which another run may be writing. It does not open it for
+// reading, because the process as its own reader would never see a pipe close. flag names
+// the path in the error.
+func createLocked(path, flag string) (f *os.File, regular bool, err error) {
+	if f, err = Create(path, 0); err != nil {
+		return nil, false, fmt.Errorf("%w%s", err, createRemedy(err))
+	}
+	if info, err := f.Stat(); err == nil {
+		regular = info.Mode().IsRegular()
+	}
+	if regular {
+		if err = patiently(func() error { return lock(f) }); err != nil {
+			return nil, true, errors.Join(fmt.Errorf("%s: %w; choose another %s", path, err, flag), f.Close())
+		}
+	}
+	return f, regular, nil
+}
+
+func createRemedy(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "; create the folder first"
+	case errors.Is(err, fs.ErrPermission):
+		return "; choose a folder that you may write to"
+	}
+	return ""
+}
 
 func create(path string, flags int, wait time.Duration) (*os.File, error) {
 	flags |= os.O_WRONLY | os.O_CREATE
 	info, err := os.Stat(path)
-	if err != nil || info.Mode()&os.ModeNamedPipe == 0 || runtime.GOOS == "windows" { // there pipes are no files
+	if err != nil || info.Mode()&os.ModeNamedPipe == 0 || runtime.GOOS == "windows" { // Windows has no pipes in folders
 		return os.OpenFile(path, flags, 0o666)
 	}
 	for end := time.Now().Add(wait); ; time.Sleep(10 * time.Millisecond) {
-		// Without O_NONBLOCK the system would wait. Writes wait all the same: the
-		// runtime sees to that.
+		// Without O_NONBLOCK the system would block. Writes still block, in the Go runtime.
 		f, err := os.OpenFile(path, flags|syscall.O_NONBLOCK, 0o666)
 		if !errors.Is(err, syscall.ENXIO) {
 			return f, err

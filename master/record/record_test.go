@@ -120,20 +120,6 @@ lines",NaN
 	}
 }
 
-func TestCSVUnmatchedPattern(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "r.csv")
-	c := NewTable(path, Options{Select: selection(t, "all.*", "sys.iner.z", "nowhere", "all.hidden")})
-	err := c.Begin(testSystem(t), nil)
-	for _, want := range []string{`no variable matches "sys.iner.z"; did you mean "sys.inner.z"?`, `no variable matches "nowhere"`, `no variable matches "all.hidden"`} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v lacks %s", err, want)
-		}
-	}
-	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-		t.Error("the file was touched")
-	}
-}
-
 func TestCSVErrorsNameFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "missing", "r.csv")
 	err := NewTable(path, Options{}).Begin(testSystem(t), nil)
@@ -191,147 +177,6 @@ func TestCSVWholeRows(t *testing.T) {
 	}
 	if err := errors.Join(c.End(master.Result{}), c.End(master.Result{})); !errors.Is(err, errEnded) || !errors.Is(c.Record(p), errEnded) {
 		t.Errorf("after the end: %v", err)
-	}
-}
-
-func TestCSVInterval(t *testing.T) {
-	at := func(n int, h float64) (ts []float64) {
-		for i := range n + 1 {
-			ts = append(ts, float64(i)*h)
-		}
-		return ts
-	}
-	for _, tt := range []struct {
-		name     string
-		times    []float64
-		interval float64
-		want     []float64
-	}{
-		{"multiple of the step", at(10, 0.1), 0.5, []float64{0, 0.5, 1}},
-		{"no multiple of the step", at(10, 1), 2.5, []float64{0, 3, 5, 8, 10}},
-		{"below the step", at(3, 1), 0.3, []float64{0, 1, 2, 3}},
-		{"stop between multiples", at(7, 1), 3, []float64{0, 3, 6}},
-		{"from the start on", []float64{10.5, 11, 11.5, 12, 12.5}, 1, []float64{10.5, 11.5, 12.5}},
-		{"a hair early", []float64{0, 0.5, 1 - 1e-12, 1.5, 2}, 1, []float64{0, 1 - 1e-12, 2}},
-		{"early by more than rounding", []float64{0, 0.5, 1 - 1e-6, 1.5, 2}, 1, []float64{0, 1.5, 2}},
-	} {
-		c := Table{opt: Options{Interval: tt.interval}}
-		var got []float64
-		for _, at := range tt.times {
-			if c.wants(at) {
-				got = append(got, at)
-				c.rows++
-			}
-		}
-		if !slices.Equal(got, tt.want) {
-			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
-		}
-	}
-}
-
-// TestCSVIntervalLong holds a million points of a step that is no binary
-// fraction to one row per ten points, each on its multiple.
-func TestCSVIntervalLong(t *testing.T) {
-	c := Table{opt: Options{Interval: 0.01}}
-	for i := range 1_000_001 {
-		if c.wants(float64(i)*0.001) != (i%10 == 0) {
-			t.Fatalf("point %d", i)
-		}
-		if i%10 == 0 {
-			c.rows++
-		}
-	}
-}
-
-// Recording allocates nothing a point, in any format: what batches take is spread over
-// all of their points.
-func TestRecordAllocatesNothing(t *testing.T) {
-	for _, f := range formats {
-		for _, name := range []string{"of all kinds", "wide"} {
-			sys, p := wide(t, 1000)
-			if name != "wide" {
-				sys = testSystem(t)
-				p = testPoint(sys)
-			}
-			c := begun(t, sys, filepath.Join(t.TempDir(), "r"), Options{Format: f})
-			point := func() {
-				p.T += 0.001
-				for k := range p.Y {
-					p.Y[k] = p.T + float64(k)
-				}
-				must(t, c.Record(p))
-			}
-			for range 1200 { // buffers grow, two batches are written
-				point()
-			}
-			if n := testing.AllocsPerRun(3000, point); n != 0 {
-				t.Errorf("%v, table %s: %g allocations a point", f, name, n)
-			}
-			must(t, c.End(master.Result{}))
-		}
-	}
-}
-
-func TestAppendReal(t *testing.T) {
-	for v, want := range map[float64]string{
-		0: "0", 1: "1", -1.5: "-1.5", 0.1: "0.1", 1e-4: "0.0001", 1e-5: "1e-5", 1.25e-10: "1.25e-10", 123456: "123456",
-		1e6: "1000000", 1e15: "1e15", 1e20: "1e20", 1e100: "1e100", -3e-300: "-3e-300", math.MaxFloat64: "1.7976931348623157e308",
-		math.SmallestNonzeroFloat64: "5e-324", math.Inf(1): "Inf", math.Inf(-1): "-Inf",
-	} {
-		if got := string(appendReal(nil, v)); got != want {
-			t.Errorf("%g: %s, want %s", v, got, want)
-		}
-	}
-	if got := string(appendReal(nil, math.NaN())); got != "NaN" {
-		t.Error(got)
-	}
-	if got := string(appendReal(nil, math.Copysign(0, -1))); got != "-0" {
-		t.Error(got)
-	}
-	for range 200_000 {
-		v := math.Float64frombits(rand.Uint64())
-		text := string(appendReal(nil, v))
-		back, err := strconv.ParseFloat(text, 64)
-		if err != nil || math.Float64bits(back) != math.Float64bits(v) && !math.IsNaN(v) {
-			t.Fatalf("%x: %s reads back as %x: %v", math.Float64bits(v), text, math.Float64bits(back), err)
-		}
-		if len(text) >= widest {
-			t.Fatalf("%s is wider than expected", text)
-		}
-	}
-}
-
-func TestMatch(t *testing.T) {
-	for _, tt := range []struct {
-		pattern, name string
-		want          bool
-	}{
-		{"*", "a.b", true}, {"*", "", true}, {"a.b", "a.b", true}, {"a.b", "a.bc", false}, {"a.?", "a.b", true},
-		{"a.?", "a.", false}, {"x[1]", "x[1]", true}, {"x[1]", "x1", false}, {"x[?]", "x[7]", true}, {"*.F", "c.d.F", true},
-		{"*a*b*", "xxaxxbxx", true}, {"*a*b*", "xxbxxaxx", false}, {"a**b", "ab", true}, {"?", "ü", true}, {"m\\n", "m\\n", true},
-		{"{a}", "{a}", true}, {"", "a", false}, {"*.v_?", "chassis.v_c", true},
-	} {
-		if got := match(tt.pattern, tt.name); got != tt.want {
-			t.Errorf("%q on %q: %t", tt.pattern, tt.name, got)
-		}
-	}
-	// Time must not explode with the number of stars.
-	if match(strings.Repeat("*a", 50)+"b", strings.Repeat("a", 5000)) {
-		t.Error("matched")
-	}
-}
-
-func TestParseSelection(t *testing.T) {
-	if s := selection(t); !s.IsDefault() || s.IsNone() || s.Match("a.b") {
-		t.Error("no patterns are the default")
-	}
-	if s := selection(t, "none"); s.IsDefault() || !s.IsNone() || s.Match("none") {
-		t.Error("none")
-	}
-	for _, bad := range [][]string{{""}, {"none", "a.*"}, {"a.*", "none"}} {
-		if _, err := ParseSelection(bad); err == nil {
-			t.Errorf("%q is accepted", bad)
-		}
 	}
 }
 
@@ -414,41 +259,6 @@ func BenchmarkRecord(b *testing.B) {
 	}
 }
 
-// What stands still or is a whole number is formatted in a shorter way, to the same
-// text.
-func TestSeenReal(t *testing.T) {
-	var s seenReal
-	last := 0.0
-	for i := range 300_000 {
-		v := last
-		switch i % 6 {
-		case 0:
-			v = math.Float64frombits(rand.Uint64())
-		case 1:
-			v = float64(rand.Int64N(1 << 54))
-		case 2:
-			v = -float64(rand.IntN(1000)) / 4
-		case 3:
-			v = math.Copysign(v, -v)
-		case 4:
-			v = math.Float64frombits(math.Float64bits(v) ^ 1)
-		}
-		last = v
-		want := ",NaN"
-		switch a := math.Abs(v); {
-		case math.IsInf(v, 0):
-			want = strings.ReplaceAll(fmt.Sprintf(",%v", v), "+", "")
-		case a >= 1e-4 && a < 1e15 || a == 0:
-			want = "," + strconv.FormatFloat(v, 'f', -1, 64)
-		case v == v:
-			want = "," + strings.NewReplacer("e+0", "e", "e+", "e", "e-0", "e-").Replace(strconv.FormatFloat(v, 'e', -1, 64))
-		}
-		if got := string(s.append([]byte("12"), v)); got != "12"+want {
-			t.Fatalf("%x: %s, want %s", math.Float64bits(v), got[2:], want)
-		}
-	}
-}
-
 // must ends the test at an error.
 func must(t testing.TB, err error) {
 	t.Helper()
@@ -480,4 +290,125 @@ func recordRows(t testing.TB, c *Table, sys *master.System, from, to int) {
 		vary(p, i)
 		must(t, c.Record(p))
 	}
+}
+
+// A row is due at the first point at or after each multiple of the interval.
+func TestInterval(t *testing.T) {
+	at := func(n int, h float64) (ts []float64) {
+		for i := range n + 1 {
+			ts = append(ts, float64(i)*h)
+		}
+		return ts
+	}
+	var each100 []float64
+	for i := range 1001 {
+		each100 = append(each100, float64(100*i)*0.001)
+	}
+	for _, tt := range []struct {
+		name     string
+		times    []float64
+		interval float64
+		want     []float64
+	}{
+		{"multiple of the step", at(10, 0.1), 0.5, []float64{0, 0.5, 1}},
+		{"no multiple of the step", at(10, 1), 2.5, []float64{0, 3, 5, 8, 10}},
+		{"below the step", at(3, 1), 0.3, []float64{0, 1, 2, 3}},
+		{"stop between multiples", at(7, 1), 3, []float64{0, 3, 6}},
+		{"from the start on", []float64{10.5, 11, 11.5, 12, 12.5}, 1, []float64{10.5, 11.5, 12.5}},
+		{"a hair early", []float64{0, 0.5, 1 - 1e-12, 1.5, 2}, 1, []float64{0, 1 - 1e-12, 2}},
+		{"early by more than rounding", []float64{0, 0.5, 1 - 1e-6, 1.5, 2}, 1, []float64{0, 1.5, 2}},
+		{"rounding does not add up", at(100_000, 0.001), 0.1, each100},
+	} {
+		c := Table{opt: Options{Interval: tt.interval}}
+		var got []float64
+		for _, at := range tt.times {
+			if c.wants(at) {
+				got = append(got, at)
+			}
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// Recording allocates nothing per point; the allocations of a batch are spread over its
+// points. Neither does a line in the log of calls.
+func TestRecordAllocatesNothing(t *testing.T) {
+	none := func(what string, f func()) {
+		t.Helper()
+		for range 1200 { // buffers grow, two batches are written
+			f()
+		}
+		if n := testing.AllocsPerRun(3000, f); n != 0 {
+			t.Errorf("%s: %g allocations", what, n)
+		}
+	}
+	for _, f := range formats {
+		sys, p := wide(t, 1000)
+		all := testSystem(t)
+		for sys, p := range map[*master.System]*master.Point{sys: p, all: testPoint(all)} {
+			c := begun(t, sys, filepath.Join(t.TempDir(), "r"), Options{Format: f})
+			none(fmt.Sprintf("%v, %d columns", f, c.Columns()), func() {
+				p.T += 0.001
+				for k := range p.Y {
+					p.Y[k] = p.T + float64(k)
+				}
+				must(t, c.Record(p))
+			})
+			must(t, c.End(master.Result{}))
+		}
+	}
+	c := NewCallLog(filepath.Join(t.TempDir(), "calls.txt"), nil)
+	must(t, c.Begin())
+	line := []byte("0.001273 engine fmi2SetReal vr=[0 3] v=[1 2.5] -> OK 0.4µs\n")
+	none("a line", func() { _, _ = c.Write(line) })
+	must(t, c.Close())
+}
+
+// Numbers have the shortest text that reads back to the same bits, also those that are
+// repeated or whole, which have shortcuts.
+func TestReals(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0", 1: "1", -1.5: "-1.5", 0.1: "0.1", 1e-4: "0.0001", 1e-5: "1e-5", 1.25e-10: "1.25e-10", 123456: "123456",
+		1e6: "1000000", 1e15: "1e15", 1e20: "1e20", 1e100: "1e100", -3e-300: "-3e-300", math.MaxFloat64: "1.7976931348623157e308",
+		math.SmallestNonzeroFloat64: "5e-324", math.Inf(1): "Inf", math.Inf(-1): "-Inf",
+	} {
+		if got := string(appendReal(nil, v)); got != want {
+			t.Errorf("%g: %s, want %s", v, got, want)
+		}
+	}
+	if got := string(appendReal(appendReal(nil, math.NaN()), math.Copysign(0, -1))); got != "NaN-0" {
+		t.Error(got)
+	}
+	var s seenReal
+	v := 0.0
+	for i := range 300_000 {
+		switch i % 6 {
+		case 0:
+			v = math.Float64frombits(rand.Uint64())
+		case 1:
+			v = float64(rand.Int64N(1 << 54))
+		case 2:
+			v = -float64(rand.IntN(1000)) / 4
+		case 3:
+			v = math.Copysign(v, -v)
+		case 4:
+			v = math.Float64frombits(math.Float64bits(v) ^ 1)
+		}
+		text := string(s.append([]byte("12"), v))
+		back, err := strconv.ParseFloat(text[3:], 64)
+		if err != nil || text[:3] != "12," || math.Float64bits(back) != math.Float64bits(v) && !math.IsNaN(v) {
+			t.Fatalf("%x: %s reads back as %x: %v", math.Float64bits(v), text, math.Float64bits(back), err)
+		}
+		if shortest := strconv.FormatFloat(v, 'g', -1, 64); len(text)-2 > widest || digits(text[3:]) > digits(shortest) {
+			t.Fatalf("%s is longer than %s", text[3:], shortest)
+		}
+	}
+}
+
+// digits counts the significant digits of a number.
+func digits(text string) int {
+	mantissa, _, _ := strings.Cut(text, "e")
+	return len(strings.Trim(strings.NewReplacer("-", "", ".", "", "+", "").Replace(mantissa), "0"))
 }

@@ -7,14 +7,14 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Replay returns a column as a function of time (s): a Real is linear between rows, or
-// held; the other kinds are held. Before the first row it is the first value, after the
-// last row the last one. The cells must suit the kind; errors name file, line and column.
-// The function is for one goroutine.
+// Replay returns a column as a function of time (s): a Real is linear between rows, or held
+// if held is set; the other kinds are held. It has the first value before the first row and
+// the last value after the last row. The cells must be values of the kind; errors name file,
+// line and column.
 func (s *Signals) Replay(column string, kind master.Kind, held bool) (func(t float64) master.Scalar, error) {
-	col, ok := s.Column(column)
-	if !ok {
-		return nil, fmt.Errorf("%s:1: there is no column %q%s", s.Path, column, diag.DidYouMean(column, s.Names))
+	col, err := s.find(column)
+	if err != nil {
+		return nil, err
 	}
 	text, err := s.readDiscrete(col, kind)
 	if err != nil {
@@ -40,12 +40,20 @@ func (s *Signals) Replay(column string, kind master.Kind, held bool) (func(t flo
 	}, nil
 }
 
-// ReplayItems is Replay for an enumeration, whose items have these numbers; a cell is the
-// name of one or its number.
+// find returns the index of the column with this name.
+func (s *Signals) find(column string) (int, error) {
+	if col, ok := s.Column(column); ok {
+		return col, nil
+	}
+	return 0, fmt.Errorf("%s:1: there is no column %q%s", s.Path, column, diag.DidYouMean(column, s.Names))
+}
+
+// ReplayItems is like Replay for an enumeration with these items. A cell is the name or the
+// number of an item.
 func (s *Signals) ReplayItems(column string, items map[string]int32) (func(t float64) master.Scalar, error) {
-	col, ok := s.Column(column)
-	if !ok {
-		return nil, fmt.Errorf("%s:1: there is no column %q%s", s.Path, column, diag.DidYouMean(column, s.Names))
+	col, err := s.find(column)
+	if err != nil {
+		return nil, err
 	}
 	values, err := s.items(col, items)
 	if err != nil {

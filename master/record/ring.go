@@ -6,9 +6,9 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// ring is the memory of rows between Record and the goroutines that write them. Row n is
-// in slot n modulo the number of slots. Values of one kind lie row by row, as a point has
-// them; strings lie in a ring of their own.
+// ring is the buffer of rows between Record and the workers. Row n is in slot n modulo the
+// number of slots. The values of each kind are stored row by row, the bytes of strings in a
+// ring of their own.
 type ring struct {
 	layout  *layout
 	rows    int // slots
@@ -27,7 +27,7 @@ func (l *layout) ringBytes(rows int) int {
 	return rows * (8*l.count[master.Real] + 16*l.count[master.String] + 4*l.count[master.Integer] + l.count[master.Boolean])
 }
 
-// place makes b the memory of the rows.
+// place uses b as the memory of the rows.
 func (r *ring) place(b []byte) {
 	b, r.real = carve[float64](b, r.rows*r.layout.count[master.Real])
 	b, r.str = carve[span](b, r.rows*r.layout.count[master.String])
@@ -35,7 +35,7 @@ func (r *ring) place(b []byte) {
 	_, r.boolean = carve[byte](b, r.rows*r.layout.count[master.Boolean])
 }
 
-// carve takes n values off the front of b.
+// carve splits n values off the front of b.
 func carve[T any](b []byte, n int) (rest []byte, values []T) {
 	if n == 0 {
 		return b, nil
@@ -44,17 +44,17 @@ func carve[T any](b []byte, n int) (rest []byte, values []T) {
 	return b[size:], unsafe.Slice((*T)(unsafe.Pointer(&b[:size][0])), n)
 }
 
-// block is a window of rows that follow each other in the ring.
+// block is a window of consecutive rows in the ring.
 type block struct {
 	rows    int
 	real    []float64
 	str     []span
 	integer []int32
 	boolean []byte
-	text    []byte // what the spans are of
+	text    []byte // contains the spans
 }
 
-// block returns the rows from the slot on.
+// block returns so many rows from a slot on.
 func (r *ring) block(slot, rows int) block {
 	return block{
 		rows:    rows,
@@ -66,7 +66,7 @@ func (r *ring) block(slot, rows int) block {
 	}
 }
 
-// window returns the values of rows, of which each has n.
+// window returns the values of rows with n values each.
 func window[T any](values []T, n, from, rows int) []T { return values[n*from : n*(from+rows)] }
 
 // string returns the string of a span. It is valid until the row leaves the ring.
@@ -78,7 +78,7 @@ func (b *block) string(s span) string {
 // time returns the time of the row in a slot.
 func (r *ring) time(slot int) float64 { return r.real[slot*r.layout.count[master.Real]] }
 
-// textOf returns how many bytes the strings of a point take.
+// textOf returns the size of the strings of a point in bytes.
 func (l *layout) textOf(p *master.Point) (size int) {
 	if l.count[master.String] == 0 {
 		return 0
@@ -93,8 +93,8 @@ func (l *layout) textOf(p *master.Point) (size int) {
 	return size
 }
 
-// textIn returns how many bytes the strings in a slot take, and whether all of them lie in
-// the text.
+// textIn returns the size of the strings in a slot in bytes, and whether all of them are
+// within the text.
 func (r *ring) textIn(slot int) (size int, ok bool) {
 	room := uint64(len(r.text))
 	for _, s := range window(r.str, r.layout.count[master.String], slot, 1) {
@@ -106,7 +106,8 @@ func (r *ring) textIn(slot int) (size int, ok bool) {
 	return size, true
 }
 
-// put copies the values of a point to a slot, and its strings to the text from a place on.
+// put copies the values of a point to a slot, and its strings to position text of the ring
+// of text.
 func (r *ring) put(slot int, p *master.Point, text int) {
 	l := r.layout
 	reals := window(r.real, l.count[master.Real], slot, 1)
@@ -132,7 +133,8 @@ func (r *ring) put(slot int, p *master.Point, text int) {
 			copy(window(r.integer, l.count[master.Integer], slot, 1)[s.to:], v.Integer[s.at:s.at+s.n])
 		case master.Boolean:
 			from := v.Boolean[s.at : s.at+s.n]
-			copy(window(r.boolean, l.count[master.Boolean], slot, 1)[s.to:], unsafe.Slice((*byte)(unsafe.Pointer(&from[0])), s.n))
+			bytes := unsafe.Slice((*byte)(unsafe.Pointer(&from[0])), s.n)
+			copy(window(r.boolean, l.count[master.Boolean], slot, 1)[s.to:], bytes)
 		case master.String:
 			to := window(r.str, l.count[master.String], slot, 1)[s.to:]
 			for k, from := range v.String[s.at : s.at+s.n] {
@@ -143,7 +145,7 @@ func (r *ring) put(slot int, p *master.Point, text int) {
 	}
 }
 
-// values returns where a point has the values of a segment that belongs to a subsystem.
+// values returns the values of a point from which a segment of a subsystem is copied.
 func (s *segment) values(p *master.Point) *master.Values {
 	switch s.from {
 	case fromDiscreteIn:

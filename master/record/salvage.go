@@ -12,35 +12,35 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Salvaged is what Salvage has found.
+// Salvaged is the result of Salvage.
 type Salvaged struct {
-	Path     string  // of the table; "" = none was begun
+	Path     string  // of the table; "" = the run had not created one
 	Rows     int     // in the file
-	Columns  int     // with the time
+	Columns  int     // including the time
 	Newest   float64 // s, time of the last row, if there are any
 	Added    int     // rows that the run had not written
-	Attempts string  // path of the table of attempts; "" = none was begun
-	Calls    string  // path of the log of calls; "" = none was begun
+	Attempts string  // path of the table of attempts; "" = the run had not created one
+	Calls    string  // path of the log of calls; "" = the run had not created one
 }
 
 // openFiles is the folder of the open files of a process.
 const openFiles = "/dev/fd/"
 
-// pipePatience is how long a named pipe is waited for to get a reader again.
+// pipePatience is the time to wait for a new reader of a named pipe.
 const pipePatience = time.Second
 
-// Salvage completes the files of a process that has died, from the memory that it has
-// left: find returns the region of a name, nil if there is none ([Options].Memory,
-// [NewAttempts], [NewCallLog]). The log of calls gets further lines: those of the calls
-// under way. All rows that were recorded are in the files then, in order and once,
-// and they end as those of a run that ends. A file that is complete stays as it is.
+// Salvage completes the files of a dead process from its shared memory: find returns the
+// region with a name, nil if there is none ([Options].Memory, [NewAttempts], [NewCallLog]).
+// Each recorded row is then in the file exactly once, and the files end like those of a
+// complete run. calls are further lines for the log of calls, for the unfinished calls.
+// Complete files are not changed.
 //
-// What was underway into a pipe or a device when the process died cannot be taken back:
-// there a row may be cut or doubled. An Arrow file in a pipe stays without its footer.
+// If the process died while writing to a pipe or a device, a row there may be cut or
+// duplicated. An Arrow file in a pipe gets no footer.
 //
-// Damaged memory is an error. What is certain is kept then: the rows that the run has
-// written. The process and its children must have ended: Salvage does not write to a file
-// that another process has locked.
+// Damaged memory is an error; the rows that the run has written are kept then. The process and
+// its children must have ended: Salvage does not write to a file that another process has
+// locked.
 func Salvage(find func(name string) []byte, calls ...string) (s Salvaged, err error) {
 	err = s.table(find)
 	var failed [2]error
@@ -63,7 +63,7 @@ func (s *Salvaged) table(find func(name string) []byte) (err error) {
 		return errScribbled
 	}
 	t.path = t.written.path
-	if strings.HasPrefix(t.path, openFiles) { // another file here
+	if strings.HasPrefix(t.path, openFiles) { // it means another file in this process
 		return fmt.Errorf("%s was an open file of the process that has ended", t.path)
 	}
 	t.written.bytes = int64(at.bytes)
@@ -87,7 +87,7 @@ func (s *Salvaged) table(find func(name string) []byte) (err error) {
 	}
 	t.mu.Lock()
 	if t.written.bytes == 0 {
-		t.write(piece{bytes: [][]byte{header}})
+		t.write(piece{bytes: header})
 	}
 	for t.rows < last && t.err == nil {
 		size, ok := t.ring.textIn(t.slot)
@@ -104,7 +104,8 @@ func (s *Salvaged) table(find func(name string) []byte) (err error) {
 	return errors.Join(err, damaged)
 }
 
-// salvaging completes the error of a function that completes a file.
+// salvaging adds context to the error of a function that completes a file, and turns a panic
+// due to damaged memory into an error.
 func salvaging(what string, err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("%w: %v", errScribbled, r)
@@ -114,8 +115,8 @@ func salvaging(what string, err *error) {
 	}
 }
 
-// left takes the rows that are not in the file from memory, and returns how many rows
-// there are with them.
+// left attaches the memory of the rows that are not in the file, and returns the number of
+// all rows.
 func (t *Table) left(l *ledger, find func(name string) []byte) (rows int, err error) {
 	recorded, held := l.recorded.Load(), l.held.Load()
 	if held == recorded+1 {
@@ -134,12 +135,12 @@ func (t *Table) left(l *ledger, find func(name string) []byte) (rows int, err er
 	return int(recorded), nil
 }
 
-// reopen opens the file of a process that has died, cuts it to its whole rows and prepares
-// to go on from there.
+// reopen opens the file of a dead process, truncates it to whole rows and prepares to append
+// to it.
 func (t *Table) reopen() error {
 	info, err := os.Stat(t.path)
 	if err == nil && info.Mode().IsRegular() != t.regular {
-		err = fmt.Errorf("%s leads to something else now", t.path)
+		err = fmt.Errorf("%s was replaced by a file of another type", t.path)
 	}
 	if err != nil {
 		return err
@@ -160,13 +161,13 @@ func (t *Table) reopen() error {
 	return err
 }
 
-// endless leaves out what stands behind the rows, because it would be wrong.
+// endless omits the footer of an Arrow file, which would be wrong.
 type endless struct{ encoder }
 
 func (endless) end() ([]byte, error) { return nil, nil }
 
-// continueFile opens the file of a process that has died, to be written to after its first
-// bytes. What follows them is cut off if ours reports that these are what was written.
+// continueFile opens the file of a dead process for writing after its first bytes. It
+// truncates the file there if ours confirms that the run wrote these bytes.
 func continueFile(path string, bytes int64, ours func() error) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -177,7 +178,7 @@ func continueFile(path string, bytes int64, ours func() error) (*os.File, error)
 		err = lock(f)
 	}
 	if err == nil && info.Size() < bytes {
-		err = fmt.Errorf("it was changed by others: it has %d bytes, and the run has written %d", info.Size(), bytes)
+		err = fmt.Errorf("another program changed it: it has %d bytes, but the run wrote %d", info.Size(), bytes)
 	}
 	if err == nil {
 		err = ours()

@@ -233,7 +233,8 @@ func TestLongStrings(t *testing.T) {
 	}
 }
 
-// Memory that is damaged gives errors. What is in the file stays there.
+// Damaged memory gives errors, and what is in the file stays there. A file that is not the run's
+// any more is left alone.
 func TestSalvageScribbled(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for _, f := range formats {
@@ -282,24 +283,10 @@ func TestSalvageScribbled(t *testing.T) {
 		if failed < 15 {
 			t.Errorf("%v: %d errors", f, failed)
 		}
-	}
-	if s, err := Salvage(kept{}.find); err != nil || s != (Salvaged{}) {
-		t.Errorf("nothing was begun: %+v, %v", s, err)
-	}
-}
-
-// A file that is not the run's any more is left alone.
-func TestSalvageForeign(t *testing.T) {
-	for _, f := range formats {
-		path := filepath.Join(t.TempDir(), "r")
-		all := moments(t, path, f)
-		m := all[slices.IndexFunc(all, func(m moment) bool { return m.rows == 9 })]
 		other := bytes.Repeat([]byte("other "), len(m.file))
 		for _, data := range [][]byte{other, nil, m.file[:len(m.file)-1]} {
 			must(t, os.WriteFile(path, data, 0o666))
-			_, err := Salvage(m.memory.find)
-			got, _ := os.ReadFile(path)
-			if err == nil || !bytes.Equal(got, data) {
+			if _, err := Salvage(m.memory.find); err == nil || !bytes.Equal(mustRead(t, path), data) {
 				t.Errorf("%v: %v", f, err)
 			}
 		}
@@ -307,6 +294,9 @@ func TestSalvageForeign(t *testing.T) {
 		if _, err := Salvage(m.memory.find); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%v: %v", f, err)
 		}
+	}
+	if s, err := Salvage(kept{}.find); err != nil || s != (Salvaged{}) {
+		t.Errorf("nothing was begun: %+v, %v", s, err)
 	}
 }
 
@@ -351,79 +341,53 @@ func TestSalvageAttempts(t *testing.T) {
 	}
 }
 
-// The log of calls is completed too, and ends with the calls that were under way.
+// The log of calls is completed, too, and ends with the unfinished calls. It takes lines of
+// several goroutines, and lines longer than its buffer.
 func TestSalvageCalls(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "calls.txt")
 	memory := kept{}
 	c := NewCallLog(path, memory)
 	must(t, c.Begin())
-	const writers = 3
 	var wg sync.WaitGroup
-	write := func(line []byte) {
-		if _, err := c.Write(line); err != nil {
-			t.Error(err)
-		}
-	}
-	for w := range writers {
+	for w := range 3 {
 		wg.Go(func() {
 			for i := range 3000 {
-				write(fmt.Appendf(nil, "%d %d\n", w, i))
+				_, _ = c.Write(fmt.Appendf(nil, "%d %d\n", w, i))
 				if i%1000 == 99 {
-					if err := c.Flush(); err != nil {
-						t.Error(err)
-					}
+					_ = c.Flush()
 				}
 			}
 		})
 	}
 	wg.Wait()
-	long := bytes.Repeat([]byte("long "), chunk/2)
-	write(long)
-	left, file := memory.copy(), mustRead(t, path) // of a process that dies now
+	long := strings.Repeat("long ", chunk/2)
+	_, _ = c.Write([]byte(long))
+	left, file := memory.copy(), mustRead(t, path) // as if the process died now
 	must(t, errors.Join(c.Close(), c.Close()))
-	write([]byte("late\n"))
-	s, err := Salvage(memory.find, "- a fmi2DoStep -> unfinished\n")
-	whole := mustRead(t, path)
-	if lines, ok := bytes.CutSuffix(whole, long); err != nil || s.Calls != path || !ok {
-		t.Fatalf("%+v, %v: %d bytes end with %.40q", s, err, len(whole), whole[max(0, len(whole)-40):])
-	} else {
-		next := [writers]int{}
-		for line := range strings.Lines(string(lines)) {
-			var w, i int
-			if _, err := fmt.Sscan(line, &w, &i); err != nil || i != next[w] {
-				t.Fatalf("%q follows %d lines", line, next[w])
-			}
-			next[w]++
+	_, _ = c.Write([]byte("late\n"))
+	whole := string(mustRead(t, path))
+	var want [3]int
+	lines, ok := strings.CutSuffix(whole, long)
+	for line := range strings.Lines(lines) {
+		var w, i int
+		if _, err := fmt.Sscan(line, &w, &i); err != nil || i != want[w] {
+			t.Fatalf("%q, want line %v", line, want)
 		}
-		if next != [writers]int{3000, 3000, 3000} {
-			t.Fatalf("there are %v lines", next)
-		}
+		want[w]++
 	}
-	must(t, os.WriteFile(path, file, 0o666))
+	if want != [3]int{3000, 3000, 3000} || !ok {
+		t.Fatalf("%v lines, the long line is there: %v", want, ok)
+	}
 	const more = "- a fmi2DoStep -> unfinished\n- b fmi2GetReal -> unfinished\n"
-	s, err = Salvage(left.find, strings.SplitAfter(more, "\n")...)
-	if got := mustRead(t, path); err != nil || s.Calls != path || s.Attempts != "" || len(file) == len(whole) || string(got) != string(whole)+more {
-		t.Fatalf("%+v, %v: %d bytes, want %d", s, err, len(got), len(whole)+len(more))
+	for _, c := range []struct {
+		memory kept
+		file   []byte
+		want   string
+	}{{memory, []byte(whole), whole}, {left, file, whole + more}} {
+		must(t, os.WriteFile(path, c.file, 0o666))
+		s, err := Salvage(c.memory.find, strings.SplitAfter(more, "\n")...)
+		if got := mustRead(t, path); err != nil || s.Calls != path || s.Attempts != "" || string(got) != c.want {
+			t.Errorf("%+v, %v: %d bytes, want %d", s, err, len(got), len(c.want))
+		}
 	}
-}
-
-func TestCallLogAllocates(t *testing.T) {
-	c := NewCallLog(filepath.Join(t.TempDir(), "calls.txt"), nil)
-	must(t, c.Begin())
-	line := []byte("0.001273 engine fmi2SetReal vr=[0 3] v=[1 2.5] -> OK 0.4µs\n")
-	if n := testing.AllocsPerRun(10_000, func() { _, _ = c.Write(line) }); n > 0 {
-		t.Errorf("%v allocations for a line", n)
-	}
-	must(t, c.Close())
-}
-
-func BenchmarkCallLog(b *testing.B) {
-	c := NewCallLog(filepath.Join(b.TempDir(), "calls.txt"), nil)
-	must(b, c.Begin())
-	line := []byte("0.001273 engine fmi2SetReal vr=[0 3] v=[1 2.5] -> OK 0.4µs\n")
-	b.ReportAllocs()
-	for b.Loop() {
-		_, _ = c.Write(line)
-	}
-	must(b, c.Close())
 }

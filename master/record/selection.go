@@ -10,22 +10,22 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 )
 
-// Selection says which variables are recorded. The zero value is the default:
-// all outputs, all inputs that are connected or driven, and of a component with none of
-// these all its variables that are not parameters or constants.
+// Selection selects the variables to record. The zero value is the default: all outputs, all
+// connected or driven inputs, and for a component with none of these all its variables but
+// parameters and constants.
 type Selection struct {
 	patterns []string
 	none     bool
-	alone    string // the component of Of
+	alone    string // argument of Of
 }
 
-// ParseSelection reads patterns over the names "component.variable". In a
-// pattern * stands for any characters (dots too) and ? for one; everything else
-// stands for itself, brackets too. The single pattern "none" selects nothing; no
-// patterns are the default.
+// ParseSelection reads patterns for names "component.variable". In a pattern, * matches any
+// characters, also dots, ? matches one character, and all others match themselves, also
+// brackets. The single pattern "none" selects nothing; no patterns give the default.
 func ParseSelection(patterns []string) (Selection, error) {
 	if slices.Contains(patterns, "") {
-		return Selection{}, errors.New(`an empty pattern selects nothing; give a name like component.variable, a pattern like "component.*", or none`)
+		return Selection{}, errors.New("an empty pattern selects nothing; " +
+			`give a name like component.variable, a pattern like "component.*", or none`)
 	}
 	if slices.Contains(patterns, "none") {
 		if len(patterns) > 1 {
@@ -36,8 +36,8 @@ func ParseSelection(patterns []string) (Selection, error) {
 	return Selection{patterns: slices.Clone(patterns)}, nil
 }
 
-// Of returns the selection for an FMU that runs alone, by the name of its component: patterns
-// then match names of variables without that of the component, too. "" changes nothing.
+// Of returns the selection for a single FMU whose component has this name: its patterns also
+// match names of variables without the component. "" changes nothing.
 func (s Selection) Of(component string) Selection {
 	s.alone = component
 	return s
@@ -49,8 +49,8 @@ func (s Selection) IsDefault() bool { return !s.none && len(s.patterns) == 0 }
 // IsNone reports whether nothing is to be recorded.
 func (s Selection) IsNone() bool { return s.none }
 
-// Match reports whether a pattern selects the name "component.variable". It is
-// false for the default, which does not go by names.
+// Match reports whether a pattern matches the name "component.variable". It returns false
+// for the default selection, which has no patterns.
 func (s Selection) Match(name string) bool {
 	return slices.ContainsFunc(s.patterns, func(p string) bool { return s.matches(p, name) })
 }
@@ -63,8 +63,8 @@ func (s Selection) matches(pattern, name string) bool {
 	return ok && s.alone != "" && match(pattern, bare)
 }
 
-// check returns an error that names the patterns which match none of the names, and the
-// names without * and ? that mean several.
+// check returns an error that lists the patterns without a match, and the names without * and
+// ? that match several variables.
 func (s Selection) check(names []string) error {
 	var errs []error
 	for _, p := range s.patterns {
@@ -76,19 +76,21 @@ func (s Selection) check(names []string) error {
 		}
 		switch {
 		case len(matched) == 0:
-			errs = append(errs, fmt.Errorf("no variable matches %q%s", p, cmp.Or(inQuotes(p, names), diag.DidYouMean(p, names), "; a pattern is component.variable, with * and ?")))
+			hint := cmp.Or(inQuotes(p, names), diag.DidYouMean(p, names), "; a pattern is component.variable, with * and ?")
+			errs = append(errs, fmt.Errorf("no variable matches %q%s", p, hint))
 		case len(matched) > 1 && !strings.ContainsAny(p, "*?"):
-			if i := slices.Index(matched, p); i >= 0 { // it has that of another variable as its name
+			if i := slices.Index(matched, p); i >= 0 { // in a single FMU, it is also the short name of another variable
 				matched[i] = strings.TrimPrefix(p, s.alone+".")
 			}
-			errs = append(errs, fmt.Errorf("%q means %d variables: %s; write the one that is meant so", p, len(matched), strings.Join(matched, " and ")))
+			errs = append(errs, fmt.Errorf("%q means %d variables: %s; write the one that is meant so",
+				p, len(matched), strings.Join(matched, " and ")))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// inQuotes names, as the end of a message, the first components that a pattern would match
-// without the quotes which distinguish them.
+// inQuotes lists, as the end of a message, the first names that a pattern would match if they
+// had no quotes.
 func inQuotes(pattern string, names []string) string {
 	const most = 4
 	var quoted []string
@@ -100,13 +102,14 @@ func inQuotes(pattern string, names []string) string {
 	if quoted == nil {
 		return ""
 	}
-	return fmt.Sprintf("; components of one name are told apart by quotes: %s (in a shell within double quotes)", strings.Join(quoted, ", "))
+	return fmt.Sprintf("; components of one name are told apart by quotes: %s (in a shell within double quotes)",
+		strings.Join(quoted, ", "))
 }
 
-// match is glob matching with * and ? only, in time len(pattern)·len(name).
+// match matches a glob pattern with * and ? in time len(pattern)·len(name).
 func match(pattern, name string) bool {
 	p, n := []rune(pattern), []rune(name)
-	star, mark := -1, 0 // the last * and the place in name up to which it reaches
+	star, mark := -1, 0 // index of the last *, and the end of its match in name
 	i, j := 0, 0
 	for j < len(n) {
 		switch {

@@ -25,34 +25,29 @@ type Signals struct {
 	Names []string  // of the columns, without time
 	Times []float64 // s; finite, never decreasing
 
-	index   map[string]int // columns by name
-	columns [][]float64    // by column and row; NaN for a text
-	source  []int          // by column: that of the file; nil = the same
-	lines   []int          // by row, in the file
-	begins  []int64        // by row, in raw
-	width   int            // columns of the file
-	raw     []byte         // the file, for the cells that are texts
+	index   map[string]int    // columns by name
+	columns [][]float64       // by column and row; NaN if the cell is no number
+	source  []int             // column in the file, by column
+	lines   []int             // line in the file, by row
+	records func() [][]string // all cells of the file, with the header and the times
 
-	mu    sync.Mutex
-	texts map[int][]string // cells of columns of the file that were wanted as texts
-	more  int              // columns to be read together when the next one is wanted
-	good  map[checked]bool // columns that hold values of a kind throughout
+	mu   sync.Mutex
+	good map[checked]bool // columns whose cells are all values of a kind
 }
 
-// checked is a column with the kind that its cells were checked for.
+// checked is a column and the kind that its cells were checked for.
 type checked struct {
 	col  int
 	kind master.Kind
 }
 
-// mostErrors are reported of one table.
+// mostErrors is the maximum number of errors reported for one table.
 const mostErrors = 20
 
-// ReadSignals reads a table as [CSV] writes it: a header with time first, then
-// a row for each time. Fields may be quoted as RFC 4180 says; blank lines are
-// skipped. Times are finite and never decrease; two rows at one time are a jump,
-// of which the last holds. What the other cells hold is judged when a column is
-// used: see [BindInputs] and [BindHistory].
+// ReadSignals reads a table in the format of [CSV]: a header that begins with time, then one
+// row per time. Fields may be quoted according to RFC 4180; blank lines are skipped. Times
+// are finite and never decrease; of two rows at one time (a jump) the last one counts. The
+// other cells are checked when a column is used: see [BindInputs] and [BindHistory].
 //
 // Errors name file, line, column and remedy. When ctx ends, its cause is the error.
 func ReadSignals(ctx context.Context, path string) (*Signals, error) {
@@ -63,7 +58,7 @@ func ReadSignals(ctx context.Context, path string) (*Signals, error) {
 	return parseSignals(ctx, raw, path)
 }
 
-// ReadFile is os.ReadFile that ends with ctx, also where a pipe has no writer.
+// ReadFile is like os.ReadFile, but returns when ctx ends, even if a pipe has no writer.
 func ReadFile(ctx context.Context, path string) ([]byte, error) {
 	var raw []byte
 	var err error
@@ -90,12 +85,15 @@ func parseSignals(ctx context.Context, raw []byte, path string) (*Signals, error
 	if err != nil {
 		return nil, tableError(path, err)
 	}
-	s := &Signals{Path: path, raw: raw, texts: map[int][]string{}, good: map[checked]bool{}}
+	s := &Signals{Path: path, good: map[checked]bool{}}
+	s.records = sync.OnceValue(func() [][]string {
+		all, _ := tableReader(raw).ReadAll() // it was read before
+		return all
+	})
 	if err := s.readHeader(header); err != nil {
 		return nil, err
 	}
 	for ctx.Err() == nil {
-		begin := r.InputOffset()
 		row, err := r.Read()
 		if errors.Is(err, io.EOF) {
 			break
@@ -107,7 +105,6 @@ func parseSignals(ctx context.Context, raw []byte, path string) (*Signals, error
 		if err := s.readRow(row, line); err != nil {
 			return nil, err
 		}
-		s.begins = append(s.begins, begin)
 	}
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("reading %s: %w", path, context.Cause(ctx))
@@ -142,10 +139,9 @@ func (s *Signals) readHeader(header []string) error {
 			return fmt.Errorf("%s:1: there are two columns %q; remove one", s.Path, name)
 		}
 		s.index[name] = i
-		s.Names = append(s.Names, name)
+		s.Names, s.source = append(s.Names, name), append(s.source, i)
 	}
-	s.width = len(s.Names)
-	s.columns = make([][]float64, s.width)
+	s.columns = make([][]float64, len(s.Names))
 	return nil
 }
 
@@ -169,9 +165,9 @@ func (s *Signals) readRow(row []string, line int) error {
 	return nil
 }
 
-// Items returns cells of enumerations their numbers: by has the items by the names of the
-// columns. A cell is the name of an item or its number; any other is an error, which names
-// the items.
+// Items replaces the names of enumeration items in cells by their numbers: by has the items
+// of enumerations by column. A cell must be the name or the number of an item; the error
+// lists the items.
 func (s *Signals) Items(by map[string]map[string]int32) error {
 	var errs []error
 	for col, name := range s.Names {
@@ -206,8 +202,8 @@ func (s *Signals) items(col int, items map[string]int32) ([]int32, error) {
 	return out, nil
 }
 
-// Item returns the number of an item of an enumeration, by its name or its number; the
-// error names the items.
+// Item returns the number of an enumeration item that is given by name or number; the error
+// lists the items.
 func Item(text string, items map[string]int32) (int32, error) {
 	if n, ok := items[text]; ok {
 		return n, nil
@@ -222,33 +218,30 @@ func Item(text string, items map[string]int32) (int32, error) {
 	return 0, fmt.Errorf("%q is neither the name nor the number of an item; there are %s", text, diag.ListItems(items))
 }
 
-// Derived is a column that follows from another: Gain times it plus Offset, or, with a
-// Map, the numbers that the map has replaced.
+// Derived is a column computed from another one: Gain times its value plus Offset, or, with
+// a Map, its value replaced according to the map.
 type Derived struct {
 	Name         string
 	Gain, Offset float64
 	Map          map[int32]int32
 }
 
-// Expand puts columns that follow from others in their place: by has them by the names
-// of the columns. Two columns of one name are an error.
+// Expand replaces each column named in by with the columns derived from it. Two columns with
+// one name are an error.
 func (s *Signals) Expand(by map[string][]Derived) error {
 	var names []string
 	var columns [][]float64
 	var source []int
 	index := make(map[string]int, len(s.Names))
 	for col, name := range s.Names {
-		from := col
-		if s.source != nil {
-			from = s.source[col]
-		}
 		list, replaced := by[name]
 		if !replaced {
 			list = []Derived{{Name: name, Gain: 1}}
 		}
 		for _, d := range list {
 			if _, twice := index[d.Name]; twice {
-				return fmt.Errorf("%s:1: %s is given twice, by the column %q and by another; remove one", s.Path, d.Name, name)
+				return fmt.Errorf("%s:1: %s is given twice, by the column %q and by another; remove one",
+					s.Path, d.Name, name)
 			}
 			values := s.columns[col]
 			if d.Map != nil {
@@ -261,7 +254,7 @@ func (s *Signals) Expand(by map[string][]Derived) error {
 				}
 			}
 			index[d.Name] = len(names)
-			names, columns, source = append(names, d.Name), append(columns, values), append(source, from)
+			names, columns, source = append(names, d.Name), append(columns, values), append(source, s.source[col])
 		}
 	}
 	s.Names, s.columns, s.source, s.index = names, columns, source, index
@@ -281,62 +274,19 @@ func (d *Derived) of(v float64) float64 {
 	return v
 }
 
-// inFile returns which column of the file a column is.
-func (s *Signals) inFile(col int) int {
-	if s.source != nil {
-		return s.source[col]
-	}
-	return col
-}
-
-// cells returns column col as it is in the file. To get it the file is read once more, and
-// other columns are taken along, each time twice as many: so a few readings do for all.
+// cells returns the texts of column col in the file.
 func (s *Signals) cells(col int) []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.lockedCells(col)
+	out := make([]string, len(s.Times))
+	for row := range out {
+		out[row] = s.cell(col, row)
+	}
+	return out
 }
 
-func (s *Signals) lockedCells(col int) []string {
-	col = s.inFile(col)
-	if out, ok := s.texts[col]; ok {
-		return out
-	}
-	s.more = max(1, 2*s.more)
-	var wanted []int
-	for i := 0; i < s.width && len(wanted) < s.more; i++ {
-		c := (col + i) % s.width
-		if _, there := s.texts[c]; !there {
-			wanted = append(wanted, c)
-			s.texts[c] = make([]string, 0, len(s.Times))
-		}
-	}
-	r := tableReader(s.raw[s.begins[0]:])
-	for range s.Times {
-		row := again(r)
-		for _, c := range wanted {
-			s.texts[c] = append(s.texts[c], strings.Clone(row[c+1]))
-		}
-	}
-	return s.texts[col]
-}
+func (s *Signals) cell(col, row int) string { return s.records()[row+1][s.source[col]+1] }
 
-// cell returns one cell as it is in the file.
-func (s *Signals) cell(col, row int) string {
-	return again(tableReader(s.raw[s.begins[row]:]))[s.inFile(col)+1]
-}
-
-// again reads a row that was read before.
-func again(r *csv.Reader) []string {
-	row, err := r.Read()
-	if err != nil {
-		panic("record: a table that was read once cannot be read again: " + err.Error())
-	}
-	return row
-}
-
-// parseNumber reads a decimal number, NaN or Inf. Hexadecimal numbers and
-// underscores, which Go would take, are no numbers in a table.
+// parseNumber reads a decimal number, NaN or Inf. It refuses hexadecimal numbers and
+// underscores, which strconv.ParseFloat accepts.
 func parseNumber(s string) (float64, error) {
 	s = strings.TrimSpace(s)
 	if strings.ContainsAny(s, "xX_pP") {
@@ -345,7 +295,7 @@ func parseNumber(s string) (float64, error) {
 	return strconv.ParseFloat(s, 64)
 }
 
-// tableError words an error of encoding/csv with file and remedy.
+// tableError adds file and remedy to an error of encoding/csv.
 func tableError(path string, err error) error {
 	var pe *csv.ParseError
 	if !errors.As(err, &pe) {
@@ -364,9 +314,9 @@ func (s *Signals) Column(name string) (int, bool) {
 	return i, ok
 }
 
-// At returns column col at time t: linear between rows, the first value before
-// the first row and the last value after the last one. At a jump it gives the
-// last of the rows.
+// At returns the value of column col at time t (s): linear between rows, the first value
+// before the first row, the last value after the last row, and the last of several rows at
+// one time.
 func (s *Signals) At(col int, t float64) float64 {
 	return s.linear(col, s.row(t), t)
 }
@@ -389,12 +339,12 @@ func (s *Signals) linear(col, row int, t float64) float64 {
 	if math.IsInf(to-from, 0) {
 		share = (t/2 - from/2) / (to/2 - from/2)
 	}
-	// This form gives equal neighbours exactly, and does not overflow.
+	// This form is exact for equal neighbours and does not overflow.
 	return float64(v[row]*(1-share)) + float64(v[row+1]*share)
 }
 
-// check returns an error for the first cell of column col, in so many rows, that holds no
-// value of the kind. The words false and true become numbers.
+// check returns an error for the first cell of column col, in the first rows, that is no value
+// of the kind. It replaces the words false and true by numbers.
 func (s *Signals) check(col int, kind master.Kind, rows int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -406,30 +356,33 @@ func (s *Signals) check(col int, kind master.Kind, rows int) error {
 	}
 	for i, v := range s.columns[col][:rows] {
 		if !holds[kind].ok(v) {
-			return fmt.Errorf("%s:%d: %s: %q is not %s; correct the cell", s.Path, s.lines[i], s.Names[col], s.cell(col, i), holds[kind].what)
+			return fmt.Errorf("%s:%d: %s: %q is not %s; correct the cell",
+				s.Path, s.lines[i], s.Names[col], s.cell(col, i), holds[kind].what)
 		}
 	}
 	s.good[checked{col, kind}] = rows == len(s.Times)
 	return nil
 }
 
-// holds has what cells of a kind may be.
+// holds has, for each kind, the condition on the value of a cell.
 var holds = [...]struct {
 	what string
 	ok   func(v float64) bool
 }{
-	master.Real:    {"a finite number", func(v float64) bool { return v-v == 0 }},
-	master.Integer: {"a whole number of 32 bits", func(v float64) bool { return v == math.Trunc(v) && v >= math.MinInt32 && v <= math.MaxInt32 }},
+	master.Real: {"a finite number", func(v float64) bool { return v-v == 0 }},
+	master.Integer: {"a whole number of 32 bits", func(v float64) bool {
+		return v == math.Trunc(v) && v >= math.MinInt32 && v <= math.MaxInt32
+	}},
 	master.Boolean: {"0, 1, false or true", func(v float64) bool { return v == 0 || v == 1 }},
 }
 
-// readBooleans returns the cells false and true of a column their numbers.
+// readBooleans replaces the words false and true in a column by 0 and 1.
 func (s *Signals) readBooleans(col int) {
 	values := s.columns[col]
 	if !slices.ContainsFunc(values, math.IsNaN) {
 		return
 	}
-	for i, cell := range s.lockedCells(col) {
+	for i, cell := range s.cells(col) {
 		switch strings.ToLower(strings.TrimSpace(cell)) {
 		case "false":
 			values[i] = 0

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,39 +42,6 @@ func TestAt(t *testing.T) {
 	s = table(t, "time,x\n0,-1.7e308\n1,1.7e308\n")
 	if got := s.At(0, 0.5); got != 0 {
 		t.Errorf("%g", got)
-	}
-}
-
-func TestReadSignalsErrors(t *testing.T) {
-	for text, want := range map[string]string{
-		"":                           "in.csv: the file is empty; its first line must be time,component.variable,…",
-		"a,time\n":                   `in.csv:1: the first column is "a"; it must be time`,
-		"time;a.x\n0;1\n":            "in.csv:1: the fields are separated by semicolons or tabs",
-		"time,\n0,1\n":               "in.csv:1: column 2 has no name",
-		"time,a.x,a.x\n0,1,1\n":      `in.csv:1: there are two columns "a.x"; remove one`,
-		"time,a.x\n":                 "in.csv: there is no row below the header; give at least one",
-		"time,a.x\n0,1\n1,5,2\n":     "in.csv:3: wrong number of fields; give every row as many fields as the header",
-		"time,a.x\n0,1\n\nnow,1\n":   `in.csv:4: time: "now" is not a finite number`,
-		"time,a.x\nNaN,1\n":          `in.csv:2: time: "NaN" is not a finite number`,
-		"time,a.x\n1e999,1\n":        `in.csv:2: time: "1e999" is not a finite number`,
-		"time,a.x\n0x10,1\n":         `in.csv:2: time: "0x10" is not a finite number`,
-		"time,a.x\n2,1\n1,1\n":       "in.csv:3: time 1 is before the time 2 of the row above; sort the rows by time",
-		"time,a.x\n0,\"1\n":          `in.csv:2: extraneous or missing " in quoted-field; close the quotes`,
-		"time,a.x\n0,a\"b\n":         `in.csv:2: bare " in non-quoted-field`,
-		"\xef\xbb\xbftme,a.x\n0,1\n": `in.csv:1: the first column is "tme"`,
-	} {
-		_, err := parseSignals(t.Context(), []byte(text), "in.csv")
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %s", text, err, want)
-		}
-	}
-	if _, err := ReadSignals(t.Context(), filepath.Join(t.TempDir(), "none.csv")); err == nil || !strings.Contains(err.Error(), "none.csv") {
-		t.Errorf("a missing file: %v", err)
-	}
-	path := filepath.Join(t.TempDir(), "bom.csv")
-	must(t, os.WriteFile(path, []byte("\xef\xbb\xbfTime,a\n0,1\n"), 0o600))
-	if s, err := ReadSignals(t.Context(), path); err != nil || !slices.Equal(s.Names, []string{"a"}) {
-		t.Errorf("a byte order mark: %v", err)
 	}
 }
 
@@ -121,98 +87,6 @@ func TestBindInputs(t *testing.T) {
 	}
 }
 
-// Columns that follow from others: with a gain, through a map, as they are; texts stay.
-func TestExpand(t *testing.T) {
-	sys := testSystem(t)
-	s := table(t, "time,u,flag,mode,all.name\n0,1,false,1,a\n1,2,TRUE,2,b\n")
-	if err := s.Expand(map[string][]Derived{
-		"u":    {{Name: "all.free", Gain: 1000, Offset: 1}, {Name: "bare.w", Gain: 1}},
-		"flag": {{Name: "all.on", Gain: 1, Map: map[int32]int32{0: 1, 1: 0}}},
-		"mode": {{Name: "all.mode", Gain: 1, Map: map[int32]int32{1: 7}}},
-	}); err != nil {
-		t.Fatal(err)
-	}
-	in, err := BindInputs(s, sys)
-	must(t, err)
-	v := master.NewValues(sys.Infos[0].DiscreteIn)
-	for _, tt := range []struct {
-		at, free, w float64
-		on          bool
-		mode        int32
-		name        string
-	}{{0, 1001, 1, true, 7, "a"}, {0.5, 1501, 1.5, true, 7, "a"}, {1, 2001, 2, false, 2, "b"}} {
-		in.Discrete(0, tt.at, &v)
-		if in.Real(0, tt.at) != tt.free || in.Real(4, tt.at) != tt.w || v.Boolean[0] != tt.on || v.Integer[0] != tt.mode || v.String[0] != tt.name {
-			t.Errorf("at %g: %g %g %+v", tt.at, in.Real(0, tt.at), in.Real(4, tt.at), v)
-		}
-	}
-	s = table(t, "time,u,all.free\n0,1,2\n")
-	if err := s.Expand(map[string][]Derived{"u": {{Name: "all.free", Gain: 1}}}); err == nil || !strings.Contains(err.Error(), `all.free is given twice, by the column "all.free"`) {
-		t.Errorf("two columns: %v", err)
-	}
-}
-
-func TestBindInputsErrors(t *testing.T) {
-	for text, want := range map[string]string{
-		"time,all.fre\n0,1\n":       `in.csv:1: no input is called "all.fre"; did you mean "all.free"?`,
-		"time,all.y\n0,1\n":         `no input is called "all.y"; it is an output, remove the column`,
-		"time,sys.inner.u\n0,1\n":   "in.csv:1: sys.inner.u is connected; only free inputs can be given, remove the column",
-		"time,all.gear\n0,1\n":      "all.gear is connected",
-		"time,all.free\n0,1\n1,\n":  `in.csv:3: all.free: "" is not a finite number`,
-		"time,all.free\n0,NaN\n":    `in.csv:2: all.free: "NaN" is not a finite number`,
-		"time,all.free\n0,1.5 m\n":  `in.csv:2: all.free: "1.5 m" is not a finite number`,
-		"time,all.mode\n0,1.5\n":    `in.csv:2: all.mode: "1.5" is not a whole number of 32 bits`,
-		"time,all.mode\n0,3e9\n":    "is not a whole number of 32 bits",
-		"time,all.on\n0,1\n1,yes\n": `in.csv:3: all.on: "yes" is not 0, 1, false or true`,
-		"time,all.on\n0,2\n":        `all.on: "2" is not 0, 1, false or true`,
-	} {
-		_, err := BindInputs(table(t, text), testSystem(t))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %s", text, err, want)
-		}
-	}
-	_, err := BindInputs(table(t, "time,p.q,all.mode\n0,1,1.5\n"), testSystem(t))
-	if err == nil || strings.Count(err.Error(), "\n") != 1 {
-		t.Errorf("all errors are given at once: %v", err)
-	}
-}
-
-// TestLongestComponent takes the longest component where a name can be cut twice.
-func TestLongestComponent(t *testing.T) {
-	outer := &still{master.Info{Name: "a", In: ports(master.Real, "b.c")}}
-	inner := &still{master.Info{Name: "a.b", In: ports(master.Real, "c")}}
-	sys, err := master.NewSystem([]master.Subsystem{outer, inner}, nil)
-	must(t, err)
-	in, err := BindInputs(table(t, "time,a.b.c\n0,1\n"), sys)
-	if err != nil || !slices.Equal(in.Inputs(), []int{1}) {
-		t.Errorf("%v %v", in, err)
-	}
-}
-
-func TestBindHistoryErrors(t *testing.T) {
-	sys := oscillator(t)
-	head := "time,first.y1,first.y2,second.y1,other\n"
-	for text, want := range map[string]string{
-		"time,first.y1,first.y2,second.y\n-2,1,1,1\n-1,1,1,1\n":      `in.csv:1: there is no column "second.y1"; did you mean "second.y"?`,
-		head + "-1,1,1,1,1\n0,1,1,1,1\n":                             "in.csv: 1 rows lie before the start time 0 s; the extrapolation order needs 2",
-		head + "-2,1,1,1,1\n-1,1,1,1,1\n-1,1,1,1,1\n":                "in.csv:4: the time -1 stands in the row above too; the times of a history must increase strictly",
-		head + "-2,1,1,x,1\n-1,1,1,1,1\n":                            `in.csv:2: second.y1: "x" is not a finite number`,
-		head + "-2,1,NaN,1,1\n-1,1,1,1,1\n":                          `in.csv:2: first.y2: "NaN" is not a finite number`,
-		"time,first.y1\n-2,1\n-1,1\n":                                `there is no column "first.y2"`,
-		"time,first.y1,first.y2,second.y1\n-2,1,1,1\n-1,1e999,1,1\n": `in.csv:3: first.y1: "1e999"`,
-	} {
-		_, err := BindHistory(table(t, text), sys, 0, 2)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %s", text, err, want)
-		}
-	}
-	// What is not used may be anything: other columns, rows from the start on.
-	past, err := BindHistory(table(t, head+"-2,1,2,3,\n-1,4,5,6,text\n0,NaN,x,,\n0,1,1,1,1\n"), sys, 0, 2)
-	if err != nil || len(past) != 2 || past[0].T != -2 || past[1].T != -1 || !slices.Equal(past[1].Y, []float64{4, 5, 6}) {
-		t.Errorf("%v: %v", past, err)
-	}
-}
-
 func FuzzSignals(f *testing.F) {
 	for _, seed := range []string{
 		"time,all.free\n0,1\n1,2\n", "time,\"all.x[1]\",all.on\n0,1,true\n0,NaN,false\n", "\xef\xbb\xbftime;a\n",
@@ -252,75 +126,141 @@ func FuzzSignals(f *testing.F) {
 	})
 }
 
+// refused checks that an error contains a text.
+func refused(t *testing.T, what string, err error, want string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%q: %v, want %s", what, err, want)
+	}
+}
+
+// Errors name file, line, column and remedy.
+func TestSignalsErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                           "in.csv: the file is empty; its first line must be time,component.variable,…",
+		"a,time\n":                   `in.csv:1: the first column is "a"; it must be time`,
+		"time;a.x\n0;1\n":            "in.csv:1: the fields are separated by semicolons or tabs",
+		"time,\n0,1\n":               "in.csv:1: column 2 has no name",
+		"time,a.x,a.x\n0,1,1\n":      `in.csv:1: there are two columns "a.x"; remove one`,
+		"time,a.x\n":                 "in.csv: there is no row below the header; give at least one",
+		"time,a.x\n0,1\n1,5,2\n":     "in.csv:3: wrong number of fields; give every row as many fields as the header",
+		"time,a.x\n0,1\n\nnow,1\n":   `in.csv:4: time: "now" is not a finite number`,
+		"time,a.x\nNaN,1\n":          `in.csv:2: time: "NaN" is not a finite number`,
+		"time,a.x\n1e999,1\n":        `in.csv:2: time: "1e999" is not a finite number`,
+		"time,a.x\n0x10,1\n":         `in.csv:2: time: "0x10" is not a finite number`,
+		"time,a.x\n2,1\n1,1\n":       "in.csv:3: time 1 is before the time 2 of the row above; sort the rows by time",
+		"time,a.x\n0,\"1\n":          `in.csv:2: extraneous or missing " in quoted-field; close the quotes`,
+		"\xef\xbb\xbftme,a.x\n0,1\n": `in.csv:1: the first column is "tme"`,
+	} {
+		_, err := parseSignals(t.Context(), []byte(text), "in.csv")
+		refused(t, text, err, want)
+	}
+	for text, want := range map[string]string{
+		"time,all.fre\n0,1\n":       `in.csv:1: no input is called "all.fre"; did you mean "all.free"?`,
+		"time,all.y\n0,1\n":         `no input is called "all.y"; it is an output, remove the column`,
+		"time,sys.inner.u\n0,1\n":   "in.csv:1: sys.inner.u is connected; only free inputs can be given, remove the column",
+		"time,all.gear\n0,1\n":      "all.gear is connected",
+		"time,all.free\n0,1\n1,\n":  `in.csv:3: all.free: "" is not a finite number`,
+		"time,all.free\n0,NaN\n":    `in.csv:2: all.free: "NaN" is not a finite number`,
+		"time,all.mode\n0,1.5\n":    `in.csv:2: all.mode: "1.5" is not a whole number of 32 bits`,
+		"time,all.mode\n0,3e9\n":    "is not a whole number of 32 bits",
+		"time,all.on\n0,1\n1,yes\n": `in.csv:3: all.on: "yes" is not 0, 1, false or true`,
+	} {
+		_, err := BindInputs(table(t, text), testSystem(t))
+		refused(t, text, err, want)
+	}
+	// The first twenty errors are reported together.
+	header := "time"
+	for i := range 30 {
+		header += fmt.Sprintf(",all.x%d", i)
+	}
+	_, err := BindInputs(table(t, header+"\n0"+strings.Repeat(",0", 30)+"\n"), testSystem(t))
+	refused(t, "30 errors", err, `no input is called "all.x19"`)
+	if n := strings.Count(err.Error(), "\n") + 1; n != mostErrors {
+		t.Errorf("%d errors", n)
+	}
+	head := "time,first.y1,first.y2,second.y1,other\n"
+	for text, want := range map[string]string{
+		"time,first.y1,first.y2,second.y\n-2,1,1,1\n-1,1,1,1\n": `in.csv:1: there is no column "second.y1"; did you mean "second.y"?`,
+		head + "-1,1,1,1,1\n0,1,1,1,1\n":                        "in.csv: 1 rows lie before the start time 0 s; the extrapolation order needs 2",
+		head + "-2,1,1,1,1\n-1,1,1,1,1\n-1,1,1,1,1\n":           "in.csv:4: the row above has the time -1, too; the times of a history must be strictly increasing",
+		head + "-2,1,NaN,x,1\n-1,1,1,1,1\n":                     "in.csv:2: first.y2: \"NaN\" is not a finite number; correct the cell\nin.csv:2: second.y1: \"x\" is not",
+	} {
+		_, err := BindHistory(table(t, text), oscillator(t), 0, 2)
+		refused(t, text, err, want)
+	}
+	// Unused cells are not checked: other columns, rows from the start on.
+	past, err := BindHistory(table(t, head+"-2,1,2,3,\n-1,4,5,6,text\n0,NaN,x,,\n0,1,1,1,1\n"), oscillator(t), 0, 2)
+	if err != nil || len(past) != 2 || past[0].T != -2 || past[1].T != -1 || !slices.Equal(past[1].Y, []float64{4, 5, 6}) {
+		t.Errorf("%v: %v", past, err)
+	}
+}
+
+// If a name can be split in two ways, the longer component wins.
+func TestLongestComponent(t *testing.T) {
+	outer := &still{master.Info{Name: "a", In: ports(master.Real, "b.c")}}
+	inner := &still{master.Info{Name: "a.b", In: ports(master.Real, "c")}}
+	sys, err := master.NewSystem([]master.Subsystem{outer, inner}, nil)
+	must(t, err)
+	in, err := BindInputs(table(t, "time,a.b.c\n0,1\n"), sys)
+	if err != nil || !slices.Equal(in.Inputs(), []int{1}) {
+		t.Errorf("%v %v", in, err)
+	}
+}
+
+// Columns are derived from others with a gain, with a map, or unchanged; texts stay.
+func TestExpand(t *testing.T) {
+	s := table(t, "time,u,flag,mode,all.name\n0,1,false,1,a\n1,2,TRUE,2,b\n")
+	must(t, s.Expand(map[string][]Derived{
+		"u":    {{Name: "all.free", Gain: 1000, Offset: 1}, {Name: "bare.w", Gain: 1}},
+		"flag": {{Name: "all.on", Gain: 1, Map: map[int32]int32{0: 1, 1: 0}}},
+		"mode": {{Name: "all.mode", Gain: 1, Map: map[int32]int32{1: 7}}},
+	}))
+	if want := [][]float64{{1001, 2001}, {1, 2}, {1, 0}, {7, 2}}; !slices.EqualFunc(s.columns[:4], want, slices.Equal[[]float64]) {
+		t.Errorf("columns %v, want %v", s.columns, want)
+	}
+	in, err := BindInputs(s, testSystem(t))
+	must(t, err)
+	v := master.NewValues(testSystem(t).Infos[0].DiscreteIn)
+	if in.Discrete(0, 1, &v); in.Real(0, 0.5) != 1501 || v.Boolean[0] || v.Integer[0] != 2 || v.String[0] != "b" {
+		t.Errorf("%g, %+v", in.Real(0, 0.5), v)
+	}
+	err = table(t, "time,u,all.free\n0,1,2\n").Expand(map[string][]Derived{"u": {{Name: "all.free", Gain: 1}}})
+	refused(t, "two columns", err, `all.free is given twice, by the column "all.free"`)
+}
+
 // Cells of enumerations are names of items or their numbers.
 func TestSignalItems(t *testing.T) {
 	items := map[string]map[string]int32{"a.e": {"red": 1, "blue": 7, "3": 7}, "absent": {"x": 1}}
 	s := table(t, "time,a.e,a.u\n0,red,1\n1, blue ,2\n2,7,3\n3,3,4\n")
-	if err := s.Items(items); err != nil || !slices.Equal(s.columns[0], []float64{1, 7, 7, 7}) || !slices.Equal(s.columns[1], []float64{1, 2, 3, 4}) {
-		t.Errorf("%v, %v", s.columns, err)
+	must(t, s.Items(items))
+	if want := [][]float64{{1, 7, 7, 7}, {1, 2, 3, 4}}; !slices.EqualFunc(s.columns, want, slices.Equal[[]float64]) {
+		t.Errorf("%v", s.columns)
 	}
 	for cell, want := range map[string]string{
 		"green": `in.csv:3: a.e: "green" is neither the name nor the number of an item; there are red (1), 3 (7), blue (7)`,
-		"2":     `in.csv:3: a.e: "2" is neither`, "NaN": "neither", "1.5": "neither",
+		"2":     `in.csv:3: a.e: "2" is neither`, "NaN": "neither",
 	} {
-		if err := table(t, "time,a.e\n0,red\n1,"+cell+"\n").Items(items); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", cell, err, want)
-		}
+		refused(t, cell, table(t, "time,a.e\n0,red\n1,"+cell+"\n").Items(items), want)
 	}
 }
 
-// Columns of texts are found in any order, with few readings of the file.
-func TestCellsOfManyColumns(t *testing.T) {
-	const columns, rows = 300, 5
-	var b strings.Builder
-	b.WriteString("time")
-	for c := range columns {
-		fmt.Fprintf(&b, ",c%d", c)
+// ReadSignals accepts a byte order mark, names a missing file, and ends with its context.
+func TestReadSignals(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "in.csv")
+	_, err := ReadSignals(t.Context(), path)
+	refused(t, "a missing file", err, "in.csv")
+	must(t, os.WriteFile(path, []byte("\xef\xbb\xbfTime,a\n0,1\n"), 0o600))
+	if s, err := ReadSignals(t.Context(), path); err != nil || !slices.Equal(s.Names, []string{"a"}) {
+		t.Errorf("a byte order mark: %v", err)
 	}
-	for r := range rows {
-		fmt.Fprintf(&b, "\n%d", r)
-		for c := range columns {
-			fmt.Fprintf(&b, ",\"%d, %d\"", c, r)
-		}
-	}
-	s := table(t, b.String())
-	for _, c := range rand.New(rand.NewPCG(7, 8)).Perm(columns) {
-		cells := s.cells(c)
-		for r := range rows {
-			if want := fmt.Sprintf("%d, %d", c, r); len(cells) != rows || cells[r] != want || s.cell(c, r) != want {
-				t.Fatalf("column %d, row %d: %q", c, r, cells)
-			}
-		}
-	}
-	if s.more > 2*columns {
-		t.Errorf("the file was read until %d columns were taken at once", s.more)
-	}
-}
-
-// A context interrupts reading, also where nothing comes.
-func TestReadSignalsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("enough")
 	cancel(why)
-	path := filepath.Join(t.TempDir(), "in.csv")
-	must(t, os.WriteFile(path, []byte("time,a\n0,1\n"), 0o666))
 	if _, err := ReadSignals(ctx, path); !errors.Is(err, why) {
 		t.Error(err)
 	}
 	if _, err := parseSignals(ctx, []byte("time,a\n0,1\n"), path); !errors.Is(err, why) || !strings.Contains(err.Error(), path) {
-		t.Error(err)
-	}
-}
-
-// Of many faults the first are reported, each as it is.
-func TestBindInputsManyErrors(t *testing.T) {
-	sys := testSystem(t)
-	header, row := "time", "0"
-	for i := range 1000 {
-		header, row = header+fmt.Sprintf(",all.x%d", i), row+",0"
-	}
-	_, err := BindInputs(table(t, header+"\n"+row+"\n"), sys)
-	if err == nil || strings.Count(err.Error(), "\n") != mostErrors-1 || !strings.Contains(err.Error(), `no input is called "all.x19"`) {
 		t.Error(err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -21,10 +20,10 @@ const (
 	blockValues = 32 << 10
 	// blockText bounds the bytes of strings in a block of more than one row.
 	blockText = 1 << 20
-	// mostWorkers bounds how many goroutines format.
+	// mostWorkers is the maximum number of formatting goroutines.
 	mostWorkers = 8
-	// onGrid is how far, in macro steps, a communication point may lie before a
-	// multiple of the output interval and still count as being on it.
+	// onGrid is the tolerance, in macro steps, within which a communication point counts as
+	// a multiple of the output interval.
 	onGrid = 1e-9
 )
 
@@ -33,60 +32,60 @@ const (
 type Options struct {
 	Format Format // of the file
 	Select Selection
-	// Driven names inputs that signals from outside drive, "component.variable". They are
-	// recorded by default like connected ones.
+	// Driven names the inputs "component.variable" that external signals drive. They are
+	// recorded by default, like connected inputs.
 	Driven []string
-	// Interval > 0 thins the rows: after the start there is one row for each
-	// multiple of Interval (s, counted from the start), taken at the first
-	// communication point at or after it. A point within 1e-9 of the step before
-	// a multiple is on it. A point that is the first after several multiples
-	// gives one row. The last point of the run always gets a row.
+	// Interval > 0 thins the rows: after the start there is one row for each multiple of
+	// Interval (s, counted from the start), taken at the first communication point at or
+	// after it. A point up to 1e-9 of a step before a multiple counts as on it. The first
+	// point after several multiples gives one row. The last point of the run always gets a
+	// row.
 	Interval float64
-	// Describe tells what a variable "component.variable" is, for formats that have
-	// room for it; nil = nothing is known but the unit.
+	// Describe describes a variable "component.variable", for formats with column metadata;
+	// nil = columns have no metadata but the unit.
 	Describe func(name string) Description
-	// Taken is called when the file is known to be the recorder's own, before
-	// anything in it is replaced; nil = nothing. An error ends the run.
+	// Taken is called when the file is locked, before its content is replaced; nil = no
+	// call. An error ends the run.
 	Taken func() error
-	// Memory holds the rows until they are in the file; nil = ordinary memory, and when the
-	// process dies, the rows that are not yet in the file are lost: of CSV those since the
-	// last Flush, of the Arrow formats at most a batch.
+	// Memory holds the rows until they are in the file; nil = ordinary memory. When a process
+	// with ordinary memory dies, rows are lost: those since the last Flush (CSV) or at most
+	// one batch (Arrow).
 	Memory Memory
 }
 
-// Description is what is known of a variable; "" = not told.
+// Description describes a variable; "" = unknown.
 type Description struct{ Text, Causality, Variability string }
 
 // Table records a run as a table in a file; see the package documentation for the
-// formats. It must not be selected to record nothing: leave it out instead.
+// formats. Do not use it with a Selection of no variables.
 //
-// Record only copies values, into a ring of rows. Goroutines of the table format blocks of
-// them and write these in order. A run that is faster waits for them, so memory is bounded.
-// Their errors are returned by the next call.
+// Record only copies values into a ring of rows. Worker goroutines format blocks of rows
+// and write them in order. Record waits when the ring is full, so memory is bounded. The
+// next call returns the errors of the workers.
 //
-// Blocks end where the number of rows and the bytes of strings say so, at checkpoints, and
-// at flushes of CSV. An Arrow batch is a block, so equal runs give equal files.
+// A block ends at a limit on its rows or on the bytes of its strings, at checkpoints, and
+// at flushes of CSV. An Arrow batch is one block, so equal runs give equal files.
 type Table struct {
 	path string
 	opt  Options
 
 	mu   sync.Mutex // for all below; not held while rows are formatted and written
-	news *sync.Cond // a block was handed over, or is done, or the table ends
+	news *sync.Cond // a block was queued or done, or the table ends
 
 	file    *os.File
-	regular bool     // the file can be cut
-	written position // of whole rows in the file
-	summed  bool     // the checksum is kept; else it is found when a checkpoint wants it
-	cut     bool     // what stands behind them is still to be cut off
+	regular bool     // the file can be truncated
+	written position // end of the whole rows in the file
+	summed  bool     // the checksum is kept up to date; else a checkpoint computes it
+	cut     bool     // the file still has to be truncated after the written rows
 	layout  layout
 	encoder encoder
 	memory  Memory
 	ring    ring
-	ledger  *ledger // tells another process what is recorded and what is written
-	rows    int
-	newest  float64 // time of the last of them
-	held    bool    // the slot after them has the last point, which got no row
-	err     error   // of the first failure; also that the table has ended
+	ledger  *ledger // shows another process what is recorded and what is written
+	rows    int     // recorded
+	newest  float64 // time of the last row
+	held    bool    // the next slot has the newest point, for which no row was due
+	err     error   // the first failure, or errEnded
 	kept    bool    // rows that could not be written are still in Options.Memory
 
 	// What is in the file.
@@ -95,96 +94,96 @@ type Table struct {
 
 	room room
 	slot int // of the next row
-	from int // first row of the block that is gathered
-	text int // bytes of strings in it
+	from int // first row of the current block
+	text int // bytes of its strings
 
-	// Bytes that have passed through the ring of text. Those from textTail on are in use.
+	// Positions in the stream of bytes through the ring of text. Those from textTail on are
+	// in use.
 	textTail, textHead uint64
-	textNext           uint64 // textHead with the next row, which begins at textAt
+	textNext           uint64 // textHead after the next row, whose text begins at textAt
 	textAt             int
 
 	queue   []handed
-	handed  int            // rows handed over
-	done    int            // of these, written or given up
-	workers int            // goroutines that format
+	handed  int            // rows that were queued
+	done    int            // rows of these that were written or given up
+	workers int            // formatting goroutines
 	idle    int            // of these, without a block
-	closing bool           // no more rows are taken
-	ended   bool           // the workers are to end
+	closing bool           // no more rows are accepted
+	ended   bool           // the workers return
 	ends    sync.WaitGroup // of the workers
 
 	points      int     // seen so far
-	first, last float64 // time of the first point and of the one before
-	due         int     // multiple of the interval that the next row waits for
+	first, last float64 // time of the first and of the previous point
+	due         int     // multiple of the interval for the next row
 
-	resumed *position // of the run that is continued; nil = from the start
+	resumed *position // of the resumed run; nil = from the start
 	past    int       // rows up to there
 }
 
-// handed is a block on its way to the file: rows from … to-1.
+// handed is a queued block: rows from … to-1.
 type handed struct {
 	from, to int
 	slot     int
 	text     uint64 // textHead after them
 }
 
-// room is what an encoder needs.
+// room states what an encoder needs.
 type room struct {
-	workers int // goroutines that may call encode, each with a number below
-	rows    int // most in a block
-	text    int // most bytes of strings in a block of more than one row
+	workers int // goroutines that may call encode
+	rows    int // maximum in a block
+	text    int // maximum bytes of strings in a block of more than one row
 	slots   int // in the ring
 }
 
 var _ master.RecorderArchiver = (*Table)(nil)
 
-// NewTable returns a recorder that creates or replaces the file at path when the
-// run begins. In a run that is resumed it continues the file of that path, if the
-// run before had it: what stands behind the row of the checkpoint is replaced. A
-// file of another path gets the header and the rows behind the checkpoint.
+// NewTable returns a recorder that creates or replaces the file at path when the run
+// begins. A resumed run continues the file if the earlier run wrote to the same path:
+// rows after the checkpoint are replaced. A new file gets the header and the rows after the
+// checkpoint.
 func NewTable(path string, o Options) *Table {
 	t := &Table{path: path, opt: o}
 	t.news = sync.NewCond(&t.mu)
 	return t
 }
 
-// encoder turns blocks of rows into what stands in a file.
+// encoder encodes blocks of rows.
 type encoder interface {
-	// begin returns what stands before the rows.
+	// begin returns the bytes before the first row.
 	begin() ([]byte, error)
-	// resume prepares to go on behind the first bytes of a file, which begin with
-	// what begin gave and end with a whole row.
+	// resume prepares to append after so many bytes of a file, which must begin with the
+	// bytes of begin and end with a whole row.
 	resume(path string, bytes int64) error
-	// room returns how many rows are encoded together.
+	// room returns the sizes of blocks and buffers.
 	room() room
-	// encode returns what is to be written for a block of at least one row. It is valid
-	// until the next call with this worker.
+	// encode encodes a block of at least one row. The result is valid until the next call
+	// with this worker.
 	encode(worker int, b block) (piece, error)
-	// whole returns the part of a piece which is whole rows when only n of its bytes
-	// could be written.
+	// whole returns the whole rows within the first n bytes of a piece.
 	whole(p piece, n int) piece
-	// end returns what stands behind the last row.
+	// end returns the bytes after the last row.
 	end() ([]byte, error)
 }
 
-// piece is whole rows for a file.
+// piece is encoded whole rows.
 type piece struct {
-	bytes  [][]byte
+	bytes  []byte
 	rows   int
 	newest float64 // time of the last row
-	ends   []int   // in bytes, of each row, where a part of the piece is of use
+	ends   []int   // end of each row in bytes; nil if a part of the piece is useless
 	last   bool    // nothing follows
 }
 
-// Rows returns the number of rows recorded, without the header; after an error of
-// writing, of those in the file.
+// Rows returns the number of recorded rows, without the header; after a failed write, the
+// number of rows in the file.
 func (t *Table) Rows() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.rows
 }
 
-// Newest returns the time of the last row. It may be called from another goroutine,
-// from Begin to End.
+// Newest returns the time of the last row. Other goroutines may call it between Begin and
+// End.
 func (t *Table) Newest() (at float64, any bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -192,7 +191,7 @@ func (t *Table) Newest() (at float64, any bool) {
 }
 
 // Kept reports whether rows that could not be written are in [Options].Memory, from where
-// [Salvage] may write them. It is for a table that has ended.
+// [Salvage] may write them. Call it after End.
 func (t *Table) Kept() bool { return t.kept }
 
 // Columns returns the number of columns, time included; 0 before the run begins.
@@ -203,8 +202,8 @@ func (t *Table) Columns() int {
 	return len(t.layout.columns)
 }
 
-// Begin chooses the columns, creates the file and writes the header. A pattern
-// that matches no variable is an error, and then no file is touched.
+// Begin chooses the columns, creates the file and writes the header. A pattern that matches
+// no variable is an error; the file is not touched then.
 func (t *Table) Begin(sys *master.System, measured []master.Port) error {
 	var err error
 	if t.layout, err = choose(sys, measured, t.opt.Select, t.opt.Driven); err != nil {
@@ -226,40 +225,31 @@ func (t *Table) Begin(sys *master.System, measured []master.Port) error {
 	if t.resumed != nil && t.resumed.path == t.written.path {
 		return t.goOn()
 	}
-	// Not emptied before it is ours: another run may be writing to it.
-	// Nor readable: as its own reader the process would never see a pipe close.
-	t.file, err = Create(t.path, 0)
+	f, regular, err := createLocked(t.path, "--output")
 	if err != nil {
-		return fmt.Errorf("creating the result file: %w%s", err, createRemedy(err))
+		return fmt.Errorf("creating the result file: %w", err)
 	}
-	if info, err := t.file.Stat(); err == nil {
-		t.regular = info.Mode().IsRegular()
-	}
-	if t.regular {
-		if err = patiently(func() error { return lock(t.file) }); err != nil {
-			err = fmt.Errorf("%w; choose another --output", err)
-		} else if t.opt.Taken != nil {
-			if err := t.opt.Taken(); err != nil {
-				return errors.Join(err, t.file.Close())
-			}
+	t.regular = regular
+	if regular && t.opt.Taken != nil {
+		if err := t.opt.Taken(); err != nil {
+			return errors.Join(err, f.Close())
 		}
 	}
-	if err == nil {
-		err = t.allocate()
-	}
-	if err == nil && t.regular {
-		err = t.file.Truncate(0)
+	err = t.allocate()
+	if err == nil && regular {
+		err = f.Truncate(0)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("creating the result file %s: %w", t.path, err), t.file.Close())
+		return errors.Join(fmt.Errorf("creating the result file %s: %w", t.path, err), f.Close())
 	}
+	t.file = f
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.write(piece{bytes: [][]byte{header}})
+	t.write(piece{bytes: header})
 	return t.err
 }
 
-// prepare makes the encoder for the columns, and returns what stands before the rows.
+// prepare makes the encoder for the columns and returns the bytes before the rows.
 func (t *Table) prepare() (header []byte, err error) {
 	t.encoder = t.opt.Format.encoder(&t.layout)
 	t.room = t.encoder.room()
@@ -267,22 +257,23 @@ func (t *Table) prepare() (header []byte, err error) {
 	return t.encoder.begin()
 }
 
-// allocate makes the memory for rows, and publishes where the file stands.
+// allocate allocates the memory for rows and publishes the state of the file.
 func (t *Table) allocate() error {
 	t.memory = t.opt.Memory
 	if t.memory == nil {
 		t.memory = ordinary{}
 	}
-	t.memory.Drop(tableRegion) // of an earlier run
+	t.memory.Drop(tableRegion) // from an earlier run
 	b, err := region(t.memory, rowsRegion, t.layout.ringBytes(t.ring.rows))
 	if err != nil {
 		return err
 	}
 	t.ring.place(b)
 	if t.layout.count[master.String] > 0 {
-		// With four blocks of text in it, the one that is gathered always fits beside the gaps
-		// before the rows that would reach over the end.
-		if t.ring.text, err = region(t.memory, textRegion, max(4, t.room.slots/t.room.rows+2)*t.room.text); err != nil {
+		// A row whose text would wrap around leaves a gap at the end of the ring. With four
+		// blocks of text, the current block fits beside such gaps.
+		size := max(4, t.room.slots/t.room.rows+2) * t.room.text
+		if t.ring.text, err = region(t.memory, textRegion, size); err != nil {
 			return err
 		}
 	}
@@ -292,16 +283,18 @@ func (t *Table) allocate() error {
 	return err
 }
 
-// place returns how far the file has come.
+// place returns the progress of the file.
 func (t *Table) place() place {
-	p := place{bytes: uint64(t.written.bytes), recorded: uint64(t.rowsWritten), newest: math.Float64bits(t.newestWritten)}
+	p := place{
+		bytes: uint64(t.written.bytes), recorded: uint64(t.rowsWritten), newest: math.Float64bits(t.newestWritten),
+	}
 	if t.cut {
 		p.state = fileUntouched
 	}
 	return p
 }
 
-// goOn continues the file of an earlier part of the run.
+// goOn opens the file of the resumed run.
 func (t *Table) goOn() error {
 	f, err := t.resumed.reopen()
 	if err != nil {
@@ -325,7 +318,7 @@ func (t *Table) goOn() error {
 	return nil
 }
 
-// continueAt makes the table one that has so many rows in its file.
+// continueAt sets the state of a table with so many rows in its file.
 func (t *Table) continueAt(rows int, newest float64) {
 	t.rows, t.newest = rows, newest
 	t.rowsWritten, t.newestWritten = rows, newest
@@ -333,10 +326,11 @@ func (t *Table) continueAt(rows int, newest float64) {
 	t.slot = rows % t.ring.rows
 }
 
-// ArchiveName is that of the table.
+// ArchiveName returns the name of the table in archives.
 func (t *Table) ArchiveName() string { return "results" }
 
-// Archive carries how far the table has come, once that is on disk.
+// Archive writes or reads the progress of the table. Before writing, it syncs the rows to
+// disk.
 func (t *Table) Archive(a *master.Archive) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -360,17 +354,7 @@ func (t *Table) Archive(a *master.Archive) {
 	a.All(at, rows, &t.newest, &t.points, &t.first, &t.last, &t.due)
 }
 
-func createRemedy(err error) string {
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "; create the folder first"
-	case errors.Is(err, fs.ErrPermission):
-		return "; choose a folder that you may write to"
-	}
-	return ""
-}
-
-// Record adds a row, if the interval wants one at this point.
+// Record adds a row if one is due at this point.
 func (t *Table) Record(p *master.Point) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -390,7 +374,7 @@ func (t *Table) Record(p *master.Point) error {
 	return nil
 }
 
-// release makes the next slot free: the point in it will not be the last.
+// release frees the next slot: the point in it is not the last.
 func (t *Table) release() {
 	if t.held {
 		t.held = false
@@ -398,7 +382,7 @@ func (t *Table) release() {
 	}
 }
 
-// makeRoom waits until the next row has room, for its strings too.
+// makeRoom waits until there is room for the next row and its strings.
 func (t *Table) makeRoom(size int) error {
 	t.split(size)
 	for {
@@ -410,7 +394,7 @@ func (t *Table) makeRoom(size int) error {
 		case t.rows-t.done < t.ring.rows && t.fits(uint64(size)):
 			return nil
 		case t.done == t.rows && size > len(t.ring.text):
-			// No row is left in memory that has text.
+			// No row in memory has text any more.
 			t.release()
 			t.memory.Drop(textRegion)
 			text, err := region(t.memory, textRegion, 2*size)
@@ -424,15 +408,15 @@ func (t *Table) makeRoom(size int) error {
 	}
 }
 
-// split ends the block that is gathered if the strings of the next row do not belong in it.
+// split ends the current block if the strings of the next row do not fit into it.
 func (t *Table) split(size int) {
 	if t.rows > t.from && t.text+size > t.room.text {
 		t.hand()
 	}
 }
 
-// fits finds the place for the strings of the next row, in one piece, and reports whether
-// it is free.
+// fits finds a contiguous place for the strings of the next row and reports whether it is
+// free.
 func (t *Table) fits(size uint64) bool {
 	if size == 0 {
 		t.textNext = t.textHead
@@ -452,7 +436,7 @@ func (t *Table) fits(size uint64) bool {
 	return t.textNext-t.textTail <= room
 }
 
-// accept makes the values in the next slot a row.
+// accept turns the values in the next slot into a row.
 func (t *Table) accept(size int) {
 	t.newest = t.ring.time(t.slot)
 	t.rows++
@@ -467,10 +451,10 @@ func (t *Table) accept(size int) {
 	}
 }
 
-// hand gives the block that is gathered to the workers.
+// hand queues the current block for the workers.
 func (t *Table) hand() {
 	slot := t.slot - (t.rows - t.from)
-	if slot < 0 { // it ends with the ring
+	if slot < 0 { // it ends at the end of the ring
 		slot += t.ring.rows
 	}
 	t.queue = append(t.queue, handed{t.from, t.rows, slot, t.textHead})
@@ -515,8 +499,8 @@ func (t *Table) work(worker int) {
 	}
 }
 
-// encode turns a panic into an error: here nobody else would, and it would take the
-// run along.
+// encode encodes a block. It turns a panic into an error, which would otherwise end the
+// process.
 func (t *Table) encode(worker int, b block) (p piece, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -526,8 +510,8 @@ func (t *Table) encode(worker int, b block) (p piece, err error) {
 	return t.encoder.encode(worker, b)
 }
 
-// wants reports whether the interval asks for a row at time at, and moves on to the
-// next multiple after it.
+// wants reports whether a row is due at time at, and advances to the next multiple of the
+// interval.
 func (t *Table) wants(at float64) bool {
 	t.points++
 	if t.opt.Interval <= 0 {
@@ -539,7 +523,7 @@ func (t *Table) wants(at float64) bool {
 	}
 	slack := onGrid * (at - t.last)
 	t.last = at
-	// Products, never a running sum: rounding must not shift late rows.
+	// A running sum would accumulate rounding errors.
 	if at < t.first+float64(t.due)*t.opt.Interval-slack {
 		return false
 	}
@@ -547,10 +531,10 @@ func (t *Table) wants(at float64) bool {
 	return true
 }
 
-// Flush writes the rows recorded so far to a CSV file, for those who follow it, and so
-// that they outlive a process without Options.Memory. The Arrow formats are written by
-// whole batches only, which no clock may cut. It may be called from another goroutine,
-// from Begin to End.
+// Flush writes the rows recorded so far to a CSV file, for readers that follow it and so
+// that they outlive a process without Options.Memory. It does nothing for Arrow: the
+// boundaries of batches must not depend on the clock. Other goroutines may call it between
+// Begin and End.
 func (t *Table) Flush() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -560,7 +544,7 @@ func (t *Table) Flush() error {
 	return t.flush()
 }
 
-// flush writes the rows recorded so far.
+// flush writes the rows recorded so far, and waits for that.
 func (t *Table) flush() error {
 	if t.err == nil && t.from < t.rows {
 		t.hand()
@@ -571,8 +555,7 @@ func (t *Table) flush() error {
 	return t.err
 }
 
-// write writes whole rows. The caller is the only one to write; the lock is let go
-// meanwhile.
+// write writes whole rows. It must not run twice at a time. It unlocks mu meanwhile.
 func (t *Table) write(p piece) {
 	if t.err != nil || len(p.bytes) == 0 {
 		return
@@ -585,7 +568,7 @@ func (t *Table) write(p piece) {
 		return
 	}
 	if n > 0 && t.regular {
-		// A full disk stops in the middle of a row; a cut row would be read as wrong numbers.
+		// On a full disk, a write may end within a row, which would be read as wrong numbers.
 		kept := t.encoder.whole(p, n)
 		if len(kept.bytes) > 0 {
 			t.wrote(kept)
@@ -596,9 +579,9 @@ func (t *Table) write(p piece) {
 	t.fail(err)
 }
 
-// put writes bytes behind those that are in the file, if that is as it was left. With
-// an error of writing, n of them may have been written.
-func (t *Table) put(parts [][]byte) (n int, err error) {
+// put appends bytes to the file, after checking that no other program changed it. It
+// returns the number of bytes written, also with an error.
+func (t *Table) put(b []byte) (n int, err error) {
 	if t.cut {
 		if err := t.file.Truncate(t.written.bytes); err != nil {
 			return 0, fmt.Errorf("continuing the result file: %w", err)
@@ -608,28 +591,23 @@ func (t *Table) put(parts [][]byte) (n int, err error) {
 	if err := whole(t.file, t.written.bytes); err != nil {
 		return 0, fmt.Errorf("writing results: %w", err)
 	}
-	for _, b := range parts {
-		k, err := t.file.Write(b)
-		if n += k; err != nil {
-			return n, &unwritten{err}
-		}
+	if n, err = t.file.Write(b); err != nil {
+		return n, &unwritten{err}
 	}
 	return n, nil
 }
 
-// unwritten is an error of writing to the file.
+// unwritten is the error of a failed write to the file.
 type unwritten struct{ error }
 
 func (u *unwritten) Unwrap() error { return u.error }
 
-// wrote takes note of rows that are in the file.
+// wrote counts rows that are in the file.
 func (t *Table) wrote(p piece) {
-	for _, b := range p.bytes {
-		if t.summed {
-			t.written.wrote(b)
-		} else {
-			t.written.bytes += int64(len(b))
-		}
+	if t.summed {
+		t.written.wrote(p.bytes)
+	} else {
+		t.written.bytes += int64(len(p.bytes))
 	}
 	t.rowsWritten += p.rows
 	if p.rows > 0 {
@@ -638,7 +616,7 @@ func (t *Table) wrote(p piece) {
 	t.publish(p.last)
 }
 
-// publish shows another process how far the file has come.
+// publish shows the progress of the file to another process.
 func (t *Table) publish(ends bool) {
 	at := t.place()
 	if ends {
@@ -647,7 +625,7 @@ func (t *Table) publish(ends bool) {
 	t.ledger.publish(at)
 }
 
-// fail ends the recording; the first error stands.
+// fail ends the recording with an error.
 func (t *Table) fail(err error) {
 	t.rows, t.newest = t.rowsWritten, t.newestWritten
 	if u := (*unwritten)(nil); errors.As(err, &u) {
@@ -669,12 +647,12 @@ func (t *Table) fail(err error) {
 	t.news.Broadcast()
 }
 
-// errEnded is the error of a table that is used after its end.
+// errEnded is the error of a table that is used after End.
 var errEnded = errors.New("the result file is closed")
 
-// End writes what is left and closes the file. An error that Record or Flush has
-// given it gives again: they may have given it to others than the run. It may be
-// called from another goroutine when the program ends; Record fails from then on.
+// End writes the remaining rows and closes the file. It repeats an error of Record or Flush,
+// which another goroutine may have received. Other goroutines may call it when the program
+// ends; Record fails from then on.
 func (t *Table) End(master.Result) error {
 	if t.file == nil {
 		return nil
@@ -713,27 +691,29 @@ func (t *Table) End(master.Result) error {
 	return err
 }
 
-// finish writes what stands behind the last row. After a failed write it is tried
-// once more, for the rows that are whole: what was cut off has left some room.
+// finish writes the bytes after the last row. After a failed write it tries to do so after
+// the last whole row: truncation has freed some room.
 func (t *Table) finish() {
 	failed := t.err
-	if t.kept { // who writes the rest ends the file
+	if t.kept { // Salvage ends the file
 		return
 	}
-	if u := (*unwritten)(nil); failed != nil && (!t.regular || !errors.As(failed, &u) || t.encoder.resume(t.written.path, t.written.bytes) != nil) {
-		return
+	if u := (*unwritten)(nil); failed != nil {
+		if !t.regular || !errors.As(failed, &u) || t.encoder.resume(t.written.path, t.written.bytes) != nil {
+			return
+		}
 	}
 	tail, err := t.encoder.end()
-	if len(tail) == 0 || err != nil || t.cut { // a file that got no row stays as it was
-		if err != nil && failed == nil {
-			t.fail(fmt.Errorf("writing results: %w", err))
-		}
+	if err != nil && failed == nil {
+		t.fail(fmt.Errorf("writing results: %w", err))
+	}
+	if len(tail) == 0 || err != nil || t.cut { // a continued file without a new row is left as it was
 		return
 	}
 	t.err = nil
-	t.write(piece{bytes: [][]byte{tail}, last: true})
+	t.write(piece{bytes: tail, last: true})
 	t.err = cmp.Or(failed, t.err)
 }
 
-// formatters is how many goroutines format side by side.
+// formatters returns the number of formatting goroutines.
 func formatters() int { return min(runtime.GOMAXPROCS(0), mostWorkers) }

@@ -13,11 +13,11 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// chunk is the number of bytes of lines gathered before they are written.
+// chunk is the size of the buffer for lines in bytes.
 const chunk = 64 << 10
 
-// text is a file of lines that grows through shared memory. A line waits there until the
-// memory is full or Flush is called, and Salvage writes it if the process dies before that.
+// text is a file of lines with a buffer in shared memory. Lines are written when the buffer
+// is full and by Flush. If the process dies, Salvage writes them.
 type text struct {
 	textKind
 	path   string
@@ -26,28 +26,27 @@ type text struct {
 	mu       sync.Mutex // Flush may be called while a step hangs
 	file     *os.File   // nil = not open
 	absolute string     // path of the file
-	regular  bool       // the file can be cut
+	regular  bool       // the file can be truncated
 	waiting  buffer
-	ledger   *ledger // reports to another process what is recorded and what is written
+	ledger   *ledger // shows another process what is recorded and what is written
 	err      error   // of the first failed write
 }
 
-// textKind is what distinguishes one kind of these files from another.
+// textKind holds the constants of one kind of text file.
 type textKind struct {
 	what, flag    string // for messages
 	fails         string // begins the message of a failed write
-	region, lines string // names of the regions: ledger with description, and lines
+	region, lines string // names of the memory regions: ledger with description, and lines
 	header        string // first line
 }
 
-// buffer is a ring of bytes on their way to a file. begin and end count those of the whole
-// file.
+// buffer is a ring of bytes to be written. begin and end are their positions in the file.
 type buffer struct {
 	bytes      []byte
 	begin, end uint64
 }
 
-// add appends a line, if there is room.
+// add appends a line and reports whether there was room.
 func (b *buffer) add(line []byte) bool {
 	size := uint64(len(b.bytes))
 	if b.end+uint64(len(line))-b.begin > size {
@@ -59,7 +58,7 @@ func (b *buffer) add(line []byte) bool {
 	return true
 }
 
-// write empties the buffer. After an error it keeps what was not written.
+// write writes the bytes. After an error it keeps those that were not written.
 func (b *buffer) write(to io.Writer) error {
 	size := uint64(len(b.bytes))
 	for b.begin < b.end {
@@ -73,7 +72,7 @@ func (b *buffer) write(to io.Writer) error {
 	return nil
 }
 
-// create makes the file, or empties the one that is there, and writes the header.
+// create creates or truncates the file and writes the header.
 func (x *text) create() (err error) {
 	defer func() {
 		if err != nil {
@@ -83,22 +82,13 @@ func (x *text) create() (err error) {
 	if x.absolute, err = filepath.Abs(x.path); err != nil {
 		return err
 	}
-	f, err := Create(x.path, 0)
+	f, regular, err := createLocked(x.path, x.flag)
 	if err != nil {
-		return fmt.Errorf("%w%s", err, createRemedy(err))
+		return err
 	}
-	if info, serr := f.Stat(); serr == nil {
-		x.regular = info.Mode().IsRegular()
-	}
-	if x.regular {
-		if err = patiently(func() error { return lock(f) }); err != nil {
-			err = fmt.Errorf("%s: %w; choose another %s", x.path, err, x.flag)
-		}
-	}
-	if err == nil {
-		err = x.allocate(0)
-	}
-	if err == nil && x.regular {
+	x.regular = regular
+	err = x.allocate(0)
+	if err == nil && regular {
 		err = f.Truncate(0)
 	}
 	if err != nil {
@@ -113,7 +103,7 @@ func (x *text) create() (err error) {
 	return errors.Join(x.add([]byte(x.header)), x.flush())
 }
 
-// resume goes on with the file of an earlier run.
+// resume continues the file of an earlier run.
 func (x *text) resume(from *position) error {
 	f, err := from.reopen()
 	if err == nil {
@@ -126,13 +116,13 @@ func (x *text) resume(from *position) error {
 	return nil
 }
 
-// allocate makes the memory for lines, and publishes where the file of so many bytes is.
+// allocate allocates the buffer for a file of so many bytes and publishes its state.
 func (x *text) allocate(size int64) error {
 	m := x.memory
 	if m == nil {
 		m = ordinary{}
 	}
-	m.Drop(x.region) // of an earlier run
+	m.Drop(x.region) // from an earlier run
 	m.Drop(x.lines)
 	var err error
 	if x.waiting.bytes, err = region(m, x.lines, chunk); err != nil {
@@ -150,7 +140,7 @@ func (x *text) place(state uint64) place {
 	return place{bytes: x.waiting.begin, recorded: x.waiting.begin, state: state}
 }
 
-// add records a line. mu is held.
+// add adds a line to the buffer. The caller holds mu.
 func (x *text) add(line []byte) error {
 	for len(line) > 0 && x.err == nil {
 		n := min(len(line), chunk)
@@ -164,7 +154,7 @@ func (x *text) add(line []byte) error {
 	return x.err
 }
 
-// Flush writes the lines so far to the file.
+// Flush writes the buffered lines to the file.
 func (x *text) Flush() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -182,13 +172,13 @@ func (x *text) flush() error {
 	}
 	err := x.waiting.write(x.file)
 	x.ledger.publish(x.place(fileGrows))
-	if err != nil { // the first one; further ones would hide it
+	if err != nil {
 		x.err = fmt.Errorf("%s: %w; free space, choose another %s, or leave it out", x.fails, err, x.flag)
 	}
 	return x.err
 }
 
-// Close writes the lines so far and closes the file, if it is open.
+// Close writes the buffered lines and closes the file, if it is open.
 func (x *text) Close() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -207,8 +197,8 @@ func (x *text) Close() error {
 	return err
 }
 
-// salvage completes the file of a process that has died, and returns its path, "" if none
-// was begun. more follows the lines of the process.
+// salvage completes the file of a dead process and appends more. It returns the path of the
+// file, "" if the process had not created it.
 func (k *textKind) salvage(find func(name string) []byte, more string) (path string, err error) {
 	defer salvaging(k.what, &err)
 	l, description, at, err := openLedger(find(k.region))
@@ -252,7 +242,7 @@ func (k *textKind) salvage(find func(name string) []byte, more string) (path str
 	return path, errors.Join(err, f.Close(), damaged)
 }
 
-// begins reports whether the file at path begins with the header, as far as its n bytes go.
+// begins returns an error unless the first n bytes of the file at path agree with the header.
 func (k *textKind) begins(path string, n int64) error {
 	f, err := os.Open(path)
 	if err != nil {

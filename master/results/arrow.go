@@ -22,10 +22,10 @@ const (
 	arrowStream = "\xff\xff\xff\xff" // the first bytes of a stream
 )
 
-// parseArrow reads an Arrow IPC file or stream of so many bytes. What a run that was
-// killed leaves of one is read up to its last whole batch.
+// parseArrow reads an Arrow IPC file or stream of at most size bytes. It reads the file of a
+// killed run up to the last whole batch.
 func parseArrow(in *bufio.Reader, size int64, path string, o ReadOptions) (t *Table, err error) {
-	defer func() { // the library takes lengths and offsets in a file for right
+	defer func() { // the library panics on invalid lengths and offsets
 		if broken := recover(); broken != nil {
 			t, err = nil, arrowError(path, fmt.Errorf("%v", broken))
 		}
@@ -33,8 +33,9 @@ func parseArrow(in *bufio.Reader, size int64, path string, o ReadOptions) (t *Ta
 	if start, err := in.Peek(len(arrowMagic)); err == nil && string(start) == arrowMagic {
 		_, _ = in.Discard(len(arrowMagic))
 	}
-	const batch = 64 << 20 // more than the batch has that a killed run breaks off
-	messages := ipc.NewMessageReader(&checked{in: in, most: size + batch}, ipc.WithMetadataSizeLimit(size+batch), ipc.WithBodySizeLimit(size+batch))
+	const batch = 64 << 20 // more than the incomplete batch of a killed run
+	messages := ipc.NewMessageReader(&checked{in: in, most: size + batch},
+		ipc.WithMetadataSizeLimit(size+batch), ipc.WithBodySizeLimit(size+batch))
 	r, err := ipc.NewReaderFromMessageReader(messages)
 	if err != nil {
 		return nil, arrowError(path, err)
@@ -100,14 +101,14 @@ const (
 	isSchema, isBatch                       = 1, 3
 )
 
-// checked reads a stream and looks, before it hands the metadata of a message on, at the
-// numbers in it that the library allocates by. What is out of the message panics.
+// checked reads a stream and checks the metadata of each message for numbers that would make the
+// library allocate too much memory. Invalid offsets in the metadata panic.
 type checked struct {
 	in   *bufio.Reader
 	most int64
-	data []byte // that is to be handed on before the rest
-	body int64  // bytes of the body that follow data
-	err  error  // behind that
+	data []byte // next bytes to return
+	body int64  // bytes of the body after data
+	err  error  // to return after the body
 }
 
 func (c *checked) Read(b []byte) (int, error) {
@@ -128,7 +129,7 @@ func (c *checked) Read(b []byte) (int, error) {
 	}
 }
 
-// next takes the beginning of a message, up to its body.
+// next reads the beginning of a message, up to its body.
 func (c *checked) next() {
 	head := make([]byte, 4, 8)
 	if _, err := io.ReadFull(c.in, head); err != nil {
@@ -151,7 +152,7 @@ func (c *checked) next() {
 		c.err = fmt.Errorf("a message has %d bytes, more than the file", n)
 		return
 	}
-	data, err := io.ReadAll(io.LimitReader(c.in, int64(n))) // it may be no length at all
+	data, err := io.ReadAll(io.LimitReader(c.in, int64(n))) // n may be wrong, so no allocation of n bytes
 	if err != nil || len(data) < int(n) {
 		c.err = cmp.Or(err, io.ErrUnexpectedEOF)
 		return
@@ -163,7 +164,7 @@ func (c *checked) next() {
 	c.data = append(head, data...)
 }
 
-// checkArrow looks at the metadata of a message and gives the length of its body.
+// checkArrow checks the metadata of a message and returns the length of its body.
 func checkArrow(data []byte) (body int64, err error) {
 	message := flatbuffers.Table{Bytes: data, Pos: flatbuffers.GetUOffsetT(data)}
 	header := flatbuffers.Table{Bytes: data}
@@ -196,8 +197,8 @@ func short(t *flatbuffers.Table, slot flatbuffers.VOffsetT) error {
 	return nil
 }
 
-// shortFields does so for the fields of a schema or field, and for theirs; room is for
-// how many there are bytes, since fields may be shared.
+// shortFields checks the fields of a schema or field recursively. room is the remaining number of
+// bytes for fields: fields may be shared, which could make their number exponential.
 func shortFields(t *flatbuffers.Table, slot flatbuffers.VOffsetT, room *int) error {
 	const smallest = 8 // bytes of a field
 	o := flatbuffers.UOffsetT(t.Offset(slot))
@@ -217,7 +218,8 @@ func shortFields(t *flatbuffers.Table, slot flatbuffers.VOffsetT, room *int) err
 }
 
 func arrowError(path string, err error) error {
-	return fmt.Errorf("%s cannot be read as Apache Arrow: %s; name a table that is whole, or one of comma-separated values", path, strings.TrimPrefix(err.Error(), "arrow/ipc: "))
+	return fmt.Errorf("%s cannot be read as Apache Arrow: %s; name a table that is whole, or one of comma-separated values",
+		path, strings.TrimPrefix(err.Error(), "arrow/ipc: "))
 }
 
 // numbers is a column of numbers of one type.

@@ -3,69 +3,70 @@ package results
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 )
 
-// Norm is what differences are related to.
+// Norm is the scale of relative differences.
 type Norm string
 
-// The norms, each of A over the times that are compared.
+// The norms, each of A over the compared time.
 const (
-	Range Norm = "range" // greatest value less the least
-	RMS   Norm = "rms"   // root of the mean square
+	Range Norm = "range" // maximum minus minimum
+	RMS   Norm = "rms"   // root mean square
 )
 
-// Norms lists them.
+// Norms lists the norms.
 var Norms = []Norm{Range, RMS}
 
-// Tolerance is what the variables may differ by whose names Match, that of all if nil.
+// Tolerance is a tolerance for the variables that Match accepts; nil = all.
 type Tolerance struct {
 	Match func(name string) bool
 	Value float64
 }
 
-// CompareOptions say how tables are compared. The zero value takes all variables that
-// both have, and no difference for none.
+// CompareOptions are the options of Compare. The zero value compares all common variables and
+// allows no differences.
 type CompareOptions struct {
 	Norm Norm // "" = Range
-	// RelTol is the greatest difference as a part of the norm, AbsTol a further part
-	// of it; MeanTol bounds NRMSE. Of several the last that matches holds; without one a
-	// bound is 0, and NRMSE is not bounded.
+	// The largest allowed difference is RelTol times the norm plus AbsTol; MeanTol is the limit
+	// of NRMSE. The last matching tolerance of each list applies; without one, the tolerance is
+	// 0, and NRMSE has no limit.
 	RelTol, AbsTol, MeanTol []Tolerance
-	// Usual is the relative tolerance of variables for which none of the lists has one. Of one that only MeanTol
-	// is for, no difference is too large then. 0 = there is none.
+	// Usual > 0 is the relative tolerance of variables without a tolerance in any list. With
+	// it, variables with only a MeanTol have no limit of the difference.
 	Usual float64
-	// ByTime weighs each point by the time between its neighbours, in place of all alike.
+	// ByTime weights each point by the time between its neighbours instead of equally.
 	ByTime bool
-	// TimeTol is how far two times may lie apart that are one (s); 0 = a millionth of the
-	// mean step of the finer table.
+	// TimeTol is the largest difference of equal times in s; 0 = a millionth of the mean step of
+	// the finer table.
 	TimeTol float64
 	Map     map[string]string      // names in A to names in B
 	Select  func(name string) bool // variables of A; nil = all
 }
 
-// Comparison is what two tables have in common.
+// Comparison is the result of Compare.
 type Comparison struct {
-	From, To float64 // s; what both cover
-	// Points is the number of those compared: all rows of both tables, where two at one
-	// time are one. At those that the other table lacks, it is interpolated linearly
-	// between its rows, which was so at InterpolatedA and InterpolatedB points.
+	From, To float64 // s; covered by both tables
+	// Points is the number of compared points: the rows of both tables, where rows at equal times
+	// count once. If a table has no row at a point, its values are interpolated linearly, at
+	// InterpolatedA and InterpolatedB points.
 	Points, InterpolatedA, InterpolatedB int
-	OutsideA, OutsideB                   int // rows outside of what both cover
+	OutsideA, OutsideB                   int // rows outside From to To
 	Norm                                 Norm
 	ByTime                               bool
 	Variables                            []Difference // in the order of A
-	OnlyA, OnlyB                         []string     // variables that the other lacks, or that have no numbers
+	OnlyA, OnlyB                         []string     // variables without a counterpart
 	Notes                                []string
 
 	points  []meeting
 	columns [][2]*Column // by variable
 }
 
-// Errors returns B − A of a variable, by its index, at all points; NaN where one of them
-// is no number, and the greatest number where it is greater than that.
+// Errors returns B − A of a variable, by index, at all points: NaN if one of them is no number;
+// limited to the largest float64.
 func (c *Comparison) Errors(variable int) (t, e []float64) {
 	a, b := c.columns[variable][0].Values, c.columns[variable][1].Values
 	for i := range c.points {
@@ -79,44 +80,43 @@ func (c *Comparison) Errors(variable int) (t, e []float64) {
 	return t, e
 }
 
-// Difference is that of one variable, B − A. Scale, Max, RMSE and Limit are the greatest
-// number where they are greater than that; Agrees is judged by what they are.
+// Difference is the difference B − A of one variable. Scale, Max, RMSE and Limit are limited to
+// the largest float64; Agrees uses the exact values.
 type Difference struct {
-	Name  string  // in A, without the unit behind it
-	InB   string  // its name in B, likewise
-	Scale float64 // of the norm; of the magnitude if the variable is constant; 0 if it is 0
-	// Constant reports that A does not change.
+	Name  string  // in A, without unit
+	InB   string  // name in B, without unit
+	Scale float64 // norm of A; if A is constant, its magnitude
+	// Constant: A does not change.
 	Constant bool
-	// Max is the greatest |B − A|, at the time At with the values A and B; NaN if there
-	// is no point with two numbers.
+	// Max is the largest |B − A|, at the time At with the values A and B; NaN if there is no
+	// point with two numbers.
 	Max, At, A, B float64
 	RMSE          float64
-	NRMSE         float64 // RMSE over Scale; NaN if Scale is 0 and RMSE is not
-	Unequal       int     // points where one of the two is no number, or infinite, and the other is something else
+	NRMSE         float64 // RMSE / Scale; NaN if Scale is 0 and RMSE is not
+	Unequal       int     // points where a value is not finite and the other differs
 	Limit         float64 // of Max
 	MeanLimit     float64 // of NRMSE; Inf = none
-	Digits        int     // that the values of B have at most
+	Digits        int     // maximum number of significant digits in B
 	Agrees        bool
 }
 
-// Agree reports whether all variables do.
+// Agree reports whether all variables agree.
 func (c *Comparison) Agree() bool {
 	return !slices.ContainsFunc(c.Variables, func(d Difference) bool { return !d.Agrees })
 }
 
-// Compare compares the variables that two tables have in common, over the time that
-// both cover.
+// Compare compares the common variables of two tables over the time that both cover.
 //
-// Of the values a and b at the points, NRMSE = √(Σ w (b−a)² / Σ w) / s with equal
-// weights w, or by the trapezoidal rule, and the norm s of a. Where a table has two
-// rows at a time, the first holds before it and the last behind it: these are compared
-// with the other's at that time.
+// With the values a and b at the points, NRMSE = √(Σ w (b−a)² / Σ w) / s, where s is the norm of
+// a and the weights w are equal or those of the trapezoidal rule. If a table has several rows at
+// a time (a jump), the first is the value before and the last the value after the jump; both are
+// compared with the other table.
 //
-// Where both tell a unit and these differ, b is converted to that of a if they are known
-// and of one dimension; Notes says so, or that it is not.
+// If the units differ and have the same dimension, b is converted to the unit of a. Notes reports
+// different units.
 //
-// Names are the same if they are with or without the units behind them, or if one is
-// the end of the other behind a point and no second one is.
+// Names match if they are equal with or without units, or if one is "….other" and this is
+// unambiguous.
 func Compare(a, b *Table, o CompareOptions) (*Comparison, error) {
 	if o.Norm == "" {
 		o.Norm = Range
@@ -147,39 +147,11 @@ func Compare(a, b *Table, o CompareOptions) (*Comparison, error) {
 	return c, nil
 }
 
-// match finds the variables that are compared: their columns in a and in b.
+// match finds the variables to compare: their columns in a and in b.
 func (c *Comparison) match(a, b *Table, o CompareOptions) (pairs [][2]int, err error) {
-	inB := make([]int, len(a.Columns)) // -1 = none
+	inB := slices.Repeat([]int{-1}, len(a.Columns)) // -1 = none
 	taken := make([]bool, len(b.Columns))
-	find := func(t *Table, name string) int {
-		at := slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == name })
-		if at < 0 {
-			at = slices.IndexFunc(t.Columns, func(c Column) bool { return c.Bare == name })
-		}
-		return at
-	}
-	var errs []error
-	for i := range inB {
-		inB[i] = -1
-	}
-	names := make([]string, 0, len(o.Map))
-	for name := range o.Map {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		i, k := find(a, name), find(b, o.Map[name])
-		if i < 0 {
-			errs = append(errs, fmt.Errorf("%s has no variable %s", a.Path, name))
-		}
-		if k < 0 {
-			errs = append(errs, fmt.Errorf("%s has no variable %s", b.Path, o.Map[name]))
-		}
-		if i >= 0 && k >= 0 {
-			inB[i], taken[k] = k, true
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
+	if err := matchMapped(a, b, o.Map, inB, taken); err != nil {
 		return nil, err
 	}
 	chosen := func(i int) bool { return o.Select == nil || o.Select(a.Columns[i].Bare) }
@@ -208,7 +180,6 @@ func (c *Comparison) match(a, b *Table, o CompareOptions) (pairs [][2]int, err e
 		switch {
 		case k < 0:
 			c.OnlyA = append(c.OnlyA, ca.Name)
-			continue
 		case ca.Text || b.Columns[k].Text:
 			odd := ca.Odd
 			if !ca.Text {
@@ -219,9 +190,9 @@ func (c *Comparison) match(a, b *Table, o CompareOptions) (pairs [][2]int, err e
 				note += ": " + odd
 			}
 			c.Notes = append(c.Notes, note)
-			continue
+		default:
+			pairs = append(pairs, [2]int{i, k})
 		}
-		pairs = append(pairs, [2]int{i, k})
 	}
 	if o.Select == nil {
 		for k := range b.Columns {
@@ -233,8 +204,32 @@ func (c *Comparison) match(a, b *Table, o CompareOptions) (pairs [][2]int, err e
 	return pairs, nil
 }
 
-// matchEnds joins names of which one is the end of the other behind a point, where
-// that is clear.
+// matchMapped matches the variables that the user has mapped.
+func matchMapped(a, b *Table, mapped map[string]string, inB []int, taken []bool) error {
+	find := func(t *Table, name string) int {
+		at := slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == name })
+		if at < 0 {
+			at = slices.IndexFunc(t.Columns, func(c Column) bool { return c.Bare == name })
+		}
+		return at
+	}
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(mapped)) {
+		i, k := find(a, name), find(b, mapped[name])
+		if i < 0 {
+			errs = append(errs, fmt.Errorf("%s has no variable %s", a.Path, name))
+		}
+		if k < 0 {
+			errs = append(errs, fmt.Errorf("%s has no variable %s", b.Path, mapped[name]))
+		}
+		if i >= 0 && k >= 0 {
+			inB[i], taken[k] = k, true
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// matchEnds matches names of which one is the end of the other after a dot, if unambiguous.
 func (c *Comparison) matchEnds(a, b *Table, inB []int, taken []bool, chosen func(int) bool) {
 	candidates := make([][]int, len(a.Columns))
 	of := make([]int, len(b.Columns))
@@ -256,7 +251,8 @@ func (c *Comparison) matchEnds(a, b *Table, inB []int, taken []bool, chosen func
 		switch {
 		case len(list) == 0:
 		case len(list) > 1 || of[list[0]] > 1:
-			c.Notes = append(c.Notes, fmt.Sprintf("which of the other table's variables %s is, its name does not tell; --map says it", a.Columns[i].Bare))
+			c.Notes = append(c.Notes, fmt.Sprintf("%s matches several variables of the other table; choose one with --map",
+				a.Columns[i].Bare))
 		default:
 			k := list[0]
 			inB[i], taken[k] = k, true
@@ -273,7 +269,7 @@ func (c *Comparison) matchEnds(a, b *Table, inB []int, taken []bool, chosen func
 	c.Notes = append(c.Notes, order...)
 }
 
-// place is where a table has a value: between two rows, by the share of the second.
+// place is a position in a table: between row and row+1, with the weight share of the latter.
 type place struct {
 	row   int
 	share float64
@@ -283,7 +279,7 @@ func (p place) of(v []float64) float64 {
 	if p.share == 0 {
 		return v[p.row]
 	}
-	// This form gives equal neighbours exactly, and does not overflow.
+	// This form is exact for equal neighbours and does not overflow.
 	return float64(v[p.row]*(1-p.share)) + float64(v[p.row+1]*p.share)
 }
 
@@ -293,90 +289,45 @@ type meeting struct {
 	a, b place
 }
 
-// align finds the points.
+// align finds the points of comparison. Times that differ by less than the tolerance are equal.
 func (c *Comparison) align(a, b []float64, tolerance float64) ([]meeting, error) {
 	if tolerance == 0 {
-		step := math.Inf(1)
-		for _, t := range [][]float64{a, b} {
-			if n := len(t); n > 1 && t[n-1] > t[0] {
-				step = min(step, (t[n-1]-t[0])/float64(n-1))
-			}
-		}
-		if !math.IsInf(step, 0) {
-			tolerance = 1e-6 * step
-		}
+		tolerance = timeTolerance(a, b)
 	}
 	c.From, c.To = max(a[0], b[0]), min(a[len(a)-1], b[len(b)-1])
 	if c.From > c.To+tolerance {
-		return nil, fmt.Errorf("have no time in common: one holds %g to %g s, the other %g to %g s", a[0], a[len(a)-1], b[0], b[len(b)-1])
+		return nil, fmt.Errorf("have no time in common: one holds %g to %g s, the other %g to %g s",
+			a[0], a[len(a)-1], b[0], b[len(b)-1])
 	}
-	inside := func(t []float64) (from, to int) {
-		from, _ = slices.BinarySearch(t, c.From-tolerance)
-		to, _ = slices.BinarySearchFunc(t, c.To+tolerance, func(e, target float64) int {
-			if e > target {
-				return 1
-			}
-			return -1
-		})
-		return from, to
-	}
-	i, lastA := inside(a)
-	k, lastB := inside(b)
+	i, lastA := rowsWithin(a, c.From-tolerance, c.To+tolerance)
+	k, lastB := rowsWithin(b, c.From-tolerance, c.To+tolerance)
 	c.OutsideA, c.OutsideB = len(a)-(lastA-i), len(b)-(lastB-k)
-	between := func(t []float64, row int, at float64) place { // row is the first behind
-		return place{row - 1, min(max((at-t[row-1])/(t[row]-t[row-1]), 0), 1)}
-	}
-	together := func(t []float64, row, last int) int { // rows at the time of this one
-		n := 1
-		for row+n < last && t[row+n] == t[row] {
-			n++
-		}
-		return n
-	}
 	var points []meeting
 	for i < lastA || k < lastB {
-		var ta, tb float64
-		ta, tb = math.Inf(1), math.Inf(1)
+		ta, tb := math.Inf(1), math.Inf(1)
 		if i < lastA {
 			ta = a[i]
 		}
 		if k < lastB {
 			tb = b[k]
 		}
-		hasA, hasB := ta <= tb+tolerance, tb <= ta+tolerance
-		t, na, nb := ta, 0, 0
-		if hasA {
-			na = together(a, i, lastA)
-		} else {
-			t = tb
+		t, na, nb := tb, 0, 0
+		if tb <= ta+tolerance {
+			nb = rowsAtOnce(b, k, lastB)
 		}
-		if hasB {
-			nb = together(b, k, lastB)
+		if ta <= tb+tolerance {
+			t, na = ta, rowsAtOnce(a, i, lastA)
 		}
 		steps := 1
 		if na > 1 || nb > 1 {
-			steps = 2 // before the jump and behind it
+			steps = 2 // before and after the jump
 		}
 		for step := range steps {
 			m := meeting{t: t}
-			switch {
-			case hasA:
-				m.a = place{row: i + step*(na-1)}
-			case i == 0 || i == len(a): // within the tolerance of an end
-				m.a = place{row: min(i, len(a)-1)}
-			default:
-				m.a = between(a, i, t)
-				c.InterpolatedA++
-			}
-			switch {
-			case hasB:
-				m.b = place{row: k + step*(nb-1)}
-			case k == 0 || k == len(b):
-				m.b = place{row: min(k, len(b)-1)}
-			default:
-				m.b = between(b, k, t)
-				c.InterpolatedB++
-			}
+			var betweenA, betweenB int
+			m.a, betweenA = locate(a, i, na, step, t)
+			m.b, betweenB = locate(b, k, nb, step, t)
+			c.InterpolatedA, c.InterpolatedB = c.InterpolatedA+betweenA, c.InterpolatedB+betweenB
 			points = append(points, m)
 		}
 		i, k = i+na, k+nb
@@ -385,10 +336,58 @@ func (c *Comparison) align(a, b []float64, tolerance float64) ([]meeting, error)
 	return points, nil
 }
 
+// timeTolerance returns a millionth of the mean step of the finer table, 0 if none has steps.
+func timeTolerance(a, b []float64) float64 {
+	step := math.Inf(1)
+	for _, t := range [][]float64{a, b} {
+		if n := len(t); n > 1 && t[n-1] > t[0] {
+			step = min(step, (t[n-1]-t[0])/float64(n-1))
+		}
+	}
+	if math.IsInf(step, 0) {
+		return 0
+	}
+	return 1e-6 * step
+}
+
+// rowsWithin returns the rows from, …, to-1 with times from first to last.
+func rowsWithin(t []float64, first, last float64) (from, to int) {
+	from, _ = slices.BinarySearch(t, first)
+	to, _ = slices.BinarySearchFunc(t, last, func(e, target float64) int {
+		if e > target {
+			return 1
+		}
+		return -1
+	})
+	return from, to
+}
+
+// rowsAtOnce returns the number of rows from row to last-1 with the time of row.
+func rowsAtOnce(t []float64, row, last int) int {
+	n := 1
+	for row+n < last && t[row+n] == t[row] {
+		n++
+	}
+	return n
+}
+
+// locate returns the place of time at in a table whose next rows, n of them, begin at row. If
+// they are at this time (n > 0), step 0 is the first and step 1 the last of them; otherwise the
+// place lies between two rows, and interpolated is 1, or at an end of the table.
+func locate(t []float64, row, n, step int, at float64) (p place, interpolated int) {
+	switch {
+	case n > 0:
+		return place{row: row + step*(n-1)}, 0
+	case row == 0 || row == len(t): // within the tolerance of an end
+		return place{row: min(row, len(t)-1)}, 0
+	}
+	return place{row - 1, min(max((at-t[row-1])/(t[row]-t[row-1]), 0), 1)}, 1
+}
+
 // compare compares one variable at the points.
 func compare(a, b *Column, points []meeting, o CompareOptions) Difference {
 	d := Difference{Name: a.Bare, InB: b.Bare, Max: math.NaN(), Digits: b.Digits, MeanLimit: math.Inf(1)}
-	unit := 1.0 // what values are divided by: the difference of large ones overflows
+	unit := 1.0 // values are divided by it, because differences of large values overflow
 	for i := range points {
 		m := &points[i]
 		for _, v := range [2]float64{m.a.of(a.Values), m.b.of(b.Values)} {
@@ -417,7 +416,7 @@ func compare(a, b *Column, points []meeting, o CompareOptions) Difference {
 			d.Max, d.At, d.A, d.B = e, m.t, va*unit, vb*unit
 		}
 	}
-	const rounding = 1e-12 // what of the magnitude is no change
+	const rounding = 1e-12 // relative changes below are rounding
 	d.Constant = !(greatest-least > rounding*magnitude)
 	switch {
 	case d.Constant:
@@ -427,7 +426,9 @@ func compare(a, b *Column, points []meeting, o CompareOptions) Difference {
 	default:
 		d.Scale = meanSquare(points, o.ByTime, magnitude, func(m *meeting) float64 { return m.a.of(a.Values) / unit })
 	}
-	d.RMSE = meanSquare(points, o.ByTime, d.Max, func(m *meeting) float64 { return m.b.of(b.Values)/unit - m.a.of(a.Values)/unit })
+	d.RMSE = meanSquare(points, o.ByTime, d.Max, func(m *meeting) float64 {
+		return m.b.of(b.Values)/unit - m.a.of(a.Values)/unit
+	})
 	if d.NRMSE = d.RMSE / d.Scale; d.RMSE == 0 {
 		d.NRMSE = 0
 	} else if d.Scale == 0 {
@@ -438,7 +439,7 @@ func compare(a, b *Column, points []meeting, o CompareOptions) Difference {
 	mean, bounded := tolerance(o.MeanTol, a)
 	switch {
 	case relative || absolute || o.Usual == 0:
-	case bounded: // and decides alone
+	case bounded: // MeanTol alone decides
 		abs = math.Inf(1)
 	default:
 		rel = o.Usual
@@ -458,10 +459,10 @@ func compare(a, b *Column, points []meeting, o CompareOptions) Difference {
 	return d
 }
 
-// within returns the greatest number for what is greater.
+// within limits v to the largest float64.
 func within(v float64) float64 { return max(-math.MaxFloat64, min(v, math.MaxFloat64)) }
 
-// tolerance returns the one of a list that holds for a variable, 0 if there is none.
+// tolerance returns the tolerance of a list for a variable, 0 if there is none.
 func tolerance(list []Tolerance, c *Column) (value float64, given bool) {
 	for _, t := range slices.Backward(list) {
 		if t.Match == nil || t.Match(c.Name) || t.Match(c.Bare) {
@@ -471,11 +472,11 @@ func tolerance(list []Tolerance, c *Column) (value float64, given bool) {
 	return 0, false
 }
 
-// meanSquare returns the root of the mean square of what is finite of f at the points;
-// none of it is greater than most.
+// meanSquare returns the root mean square of the finite values of f at the points, of which none
+// exceeds most.
 func meanSquare(points []meeting, byTime bool, most float64, f func(*meeting) float64) float64 {
 	if !(most > 0) || math.IsInf(most, 0) {
-		return most // NaN: there is none
+		return most // NaN: no values
 	}
 	sum, weights := 0.0, 0.0
 	for i := range points {

@@ -78,17 +78,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-func TestErrorsOverTime(t *testing.T) {
-	c, err := Compare(table(t, "time,y,x\n0,9,0\n1,9,1\n2,9,2\n"), table(t, "time,x\n0,0\n1,1\n1,5\n2,NaN\n"), CompareOptions{})
-	must(t, err)
-	at, e := c.Errors(0)
-	if !slices.Equal(at, []float64{0, 1, 1, 2}) || !slices.Equal(e[:3], []float64{0, 0, 4}) || !math.IsNaN(e[3]) {
-		t.Errorf("%v, %v", at, e)
-	}
-}
-
-// What is said beside the numbers.
-// Values whose differences overflow are compared by what they are.
+// Values whose differences overflow are compared exactly.
 func TestCompareHuge(t *testing.T) {
 	a, b := table(t, "time,x\n0,1e308\n1,-1e308\n"), table(t, "time,x\n0,1e308\n1,0\n")
 	for rel, agree := range map[float64]bool{1e-3: false, 0.49: false, 0.51: true} { // the range is 2e308
@@ -109,6 +99,7 @@ func TestCompareHuge(t *testing.T) {
 	}
 }
 
+// Notes and errors of a comparison, and the variables that are compared.
 func TestCompareTells(t *testing.T) {
 	a := table(t, "time,car.v,car.F,car.s,name.x\n0,0,1,2,on\n1,1,1,2,off\n2,2,1,2,off\n")
 	b := table(t, "Time;root.car.v [m/s];Car F;z\n0,5;0,5;1;9\n1;1;1;9\n3;1;1;9\n")
@@ -137,6 +128,12 @@ func TestCompareTells(t *testing.T) {
 	}
 	if _, err := Compare(a, table(t, "time,car.v\n5,1\n6,1\n"), CompareOptions{}); err == nil || !strings.Contains(err.Error(), "no time in common: one holds 0 to 2 s, the other 5 to 6 s") {
 		t.Error(err)
+	}
+	c, err = Compare(table(t, "time,y,x\n0,9,0\n1,9,1\n2,9,2\n"), table(t, "time,x\n0,0\n1,1\n1,5\n2,NaN\n"), CompareOptions{})
+	must(t, err)
+	at, e := c.Errors(0)
+	if !slices.Equal(at, []float64{0, 1, 1, 2}) || !slices.Equal(e[:3], []float64{0, 0, 4}) || !math.IsNaN(e[3]) {
+		t.Errorf("%v, %v", at, e)
 	}
 	// Two variables may be meant.
 	c, err = Compare(table(t, "time,v\n0,1\n1,1\n"), table(t, "time,a.v,b.v\n0,1,2\n1,1,2\n"), CompareOptions{})
@@ -246,8 +243,18 @@ func TestReadErrors(t *testing.T) {
 	if _, err := parseText("clock,a\n0,1\n", ReadOptions{TimeColumn: "clock"}); err != nil {
 		t.Error(err)
 	}
-	if _, err := Read(filepath.Join(t.TempDir(), "none.csv"), ReadOptions{}); err == nil {
+	path := filepath.Join(t.TempDir(), "r.csv")
+	if _, err := Read(path, ReadOptions{}); err == nil {
 		t.Error("there is no such file")
+	}
+	// A header is read without the rows.
+	must(t, os.WriteFile(path, []byte("# made by hand\na.v [m/s];time;b.x\n1,5;0;broken"), 0o600))
+	columns, err := Header(path)
+	if err != nil || len(columns) != 2 || columns[0].Bare != "a.v" || columns[0].Unit != "m/s" || columns[1].Name != "b.x" {
+		t.Errorf("%+v, %v", columns, err)
+	}
+	if got, err := Read(path, ReadOptions{}); err != nil || got.Path != path || len(got.Times) != 1 {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 
@@ -475,34 +482,6 @@ func TestThinAllocatesNothing(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(1000, add); n != 0 {
 		t.Errorf("%g allocations a point", n)
-	}
-}
-
-func BenchmarkThin(b *testing.B) {
-	h := NewThinner(640)
-	for i := range b.N {
-		h.Add(float64(i), float64(i%7))
-	}
-}
-
-func TestReadFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "r.csv")
-	must(t, os.WriteFile(path, []byte("time,a\n0,1\n"), 0o666))
-	if got, err := Read(path, ReadOptions{}); err != nil || got.Path != path || len(got.Columns) != 1 {
-		t.Errorf("%+v, %v", got, err)
-	}
-}
-
-// The header alone says which columns there are.
-func TestHeader(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "r.csv")
-	must(t, os.WriteFile(path, []byte("# made by hand\na.v [m/s];time;b.x\n1,5;0;broken"), 0o600))
-	columns, err := Header(path)
-	if err != nil || len(columns) != 2 || columns[0].Bare != "a.v" || columns[0].Unit != "m/s" || columns[1].Name != "b.x" {
-		t.Errorf("%+v, %v", columns, err)
-	}
-	if _, err := Header(filepath.Dir(path)); err == nil {
-		t.Error("a folder has columns")
 	}
 }
 

@@ -21,43 +21,42 @@ type Table struct {
 	Path    string
 	Times   []float64 // s; finite, never decreasing; two rows at one time are a jump
 	Columns []Column  // without time
-	Notes   []string  // what was taken for what when it was read
+	Notes   []string  // assumptions about the format
 }
 
 // Column is one variable of a table.
 type Column struct {
 	Name   string    // as in the header
-	Bare   string    // the name without the unit behind it
-	Unit   string    // "" = the header does not tell
+	Bare   string    // name without unit
+	Unit   string    // "" = not given
 	Values []float64 // by row; NaN for an empty cell; nil if Text
 	Text   bool      // some cells are no numbers
-	Odd    string    // the first of these and its line, for messages; "" = not known
-	Digits int       // significant ones that a cell has at most
+	Odd    string    // the first of these cells with its line, for messages; "" = unknown
+	Digits int       // maximum number of significant digits
 }
 
-// ReadOptions say what cannot be found in a file itself. The zero value is for all
-// files with a column that is called like time.
+// ReadOptions are the options of Read. The zero value reads all variables of a file with a column
+// time or t.
 type ReadOptions struct {
-	TimeColumn string // name of the column of times; "" = one that is called time or t
-	// Select tells by its name, with and without the unit, which variable is kept; nil =
-	// all. Values of others take no memory, and their columns are left out.
+	TimeColumn string // name of the time column; "" = time or t
+	// Select reports whether a variable is kept, by its name with or without unit; nil = all.
+	// Other columns are left out and take no memory.
 	Select func(name string) bool
-	// MostValues bounds the numbers that are kept; 0 = 2^29, which is 4 GiB.
+	// MostValues is the maximum number of values; 0 = 2^29, which take 4 GiB.
 	MostValues int
 
-	header bool // nothing else is read
+	header bool // read only the header
 }
 
 const mostValues = 1 << 29
 
-// Read reads a table from a file: a header, then a row for each time. It takes what
-// programs write: fields separated by commas, semicolons or tabs, quoted or not;
-// decimal points or commas; times in a column called time or t in any case, with or
-// without a unit (s, ms, us, min, h: Times are in s); units behind names, as "v [m/s]",
-// "v (m/s)" or "v / m/s", or in a second row; "true" and "false" for 1 and 0; a line
-// sep=; of spreadsheets; lines of comment that begin with # before the header. A last
-// line that breaks off is left out. Apache Arrow, as package record writes it, is found by
-// its first bytes. Table.Notes says what was found.
+// Read reads a table from a file: a header, then one row per time. It accepts the formats of many
+// programs: fields separated by commas, semicolons or tabs, quoted or not; decimal points or
+// commas; a column time or t in any case, with or without a unit (s, ms, us, min, h; Times are in
+// s); units after names, as "v [m/s]", "v (m/s)" or "v / m/s", or in a second row; "true" and
+// "false" for 1 and 0; a line sep=; of spreadsheets; comment lines that begin with # before the
+// header. An incomplete last line is left out. Files of Apache Arrow, as written by package
+// record, are recognised by their first bytes. Table.Notes lists the assumptions about the format.
 //
 // Errors name file, line and remedy.
 func Read(path string, o ReadOptions) (*Table, error) {
@@ -72,8 +71,8 @@ func Read(path string, o ReadOptions) (*Table, error) {
 	return nil, fmt.Errorf("reading results: %w; name a table that can be read", err)
 }
 
-// Header reads the columns of a table, without those of the time and of values. Names
-// in it may be those of units in a second row still.
+// Header reads the columns of a table without values and without the time column. It does not read
+// units in a second row.
 func Header(path string) ([]Column, error) {
 	t, err := Read(path, ReadOptions{header: true})
 	if err != nil {
@@ -113,7 +112,7 @@ func (l *lastByte) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// parse reads a table of so many bytes (for Arrow, and as a bound only).
+// parse reads a table. size is an upper bound of its bytes, used for Arrow.
 func parse(from io.Reader, size int64, path string, o ReadOptions) (*Table, error) {
 	end := &lastByte{r: from}
 	in := bufio.NewReaderSize(end, 1<<20)
@@ -172,8 +171,8 @@ func parse(from io.Reader, size int64, path string, o ReadOptions) (*Table, erro
 	return p.t, nil
 }
 
-// separatorOf finds what separates the fields of a header: names hold commas more
-// often than semicolons or tabs.
+// separatorOf returns the separator of the fields of a header. Semicolons and tabs have
+// precedence, because names contain commas more often.
 func separatorOf(header string) byte {
 	plain := "" // what is not in quotes
 	for i, part := range strings.Split(header, `"`) {
@@ -201,7 +200,7 @@ func (p *parser) line() int {
 	return line + p.skipped
 }
 
-// failed words an error of encoding/csv with file, line and remedy.
+// failed adds file, line and remedy to an error of encoding/csv.
 func (p *parser) failed(err error) error {
 	var pe *csv.ParseError
 	if !errors.As(err, &pe) {
@@ -221,7 +220,7 @@ var units = sync.OnceValue(func() (u struct{ inBrackets, inParens, behindBar, is
 	return u
 })
 
-// splitUnit takes a name and the unit behind it apart.
+// splitUnit splits the unit off a name.
 func splitUnit(name string) (bare, unit string) {
 	forms := units()
 	if m := forms.timeBar.FindStringSubmatch(name); m != nil {
@@ -240,8 +239,10 @@ func splitUnit(name string) (bare, unit string) {
 	return name, ""
 }
 
-// timeUnits gives the seconds in the units of time.
-var timeUnits = map[string]float64{"": 1, "s": 1, "sec": 1, "seconds": 1, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "min": 60, "h": 3600}
+// timeUnits has the units of time in s.
+var timeUnits = map[string]float64{
+	"": 1, "s": 1, "sec": 1, "seconds": 1, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "min": 60, "h": 3600,
+}
 
 func (p *parser) readHeader(names []string, o ReadOptions) error {
 	p.fields = len(names)
@@ -276,7 +277,8 @@ func (p *parser) readHeader(names []string, o ReadOptions) error {
 		if o.TimeColumn != "" {
 			wanted = o.TimeColumn
 		}
-		return fmt.Errorf("%s:%d: no column is called %s; there are %s; say which column holds the time", p.t.Path, p.line(), wanted, strings.Join(have, ", "))
+		return fmt.Errorf("%s:%d: no column is called %s; there are %s; say which column holds the time",
+			p.t.Path, p.line(), wanted, strings.Join(have, ", "))
 	}
 	p.left = make([]bool, p.fields)
 	for i, c := range p.t.Columns {
@@ -292,14 +294,15 @@ func (p *parser) readHeader(names []string, o ReadOptions) error {
 	return p.timeIn(p.t.Columns[p.timeAt].Unit)
 }
 
-// bound returns an error if so many rows are more than may be kept.
+// bound returns an error if so many rows exceed MostValues.
 func (p *parser) bound(rows int) error {
 	most := p.options.MostValues
 	if most == 0 {
 		most = mostValues
 	}
 	if rows > most/p.kept {
-		return fmt.Errorf("%s holds more than the %.3g million numbers that can be kept, of %d variables; choose some of them, or record with an output interval", p.t.Path, float64(most)/1e6, p.kept)
+		return fmt.Errorf("%s holds more than the %.3g million numbers that can be kept, of %d variables; "+
+			"choose some of them, or record with an output interval", p.t.Path, float64(most)/1e6, p.kept)
 	}
 	return nil
 }
@@ -319,7 +322,7 @@ func (p *parser) timeIn(unit string) error {
 func (p *parser) readRows() error {
 	t := p.t
 	p.texts = make([]int, p.fields)
-	var broken error // a last line that breaks off is no error
+	var broken error // no error if it is an incomplete last line
 	for first := true; ; first = false {
 		row, err := p.csv.Read()
 		if errors.Is(err, io.EOF) {
@@ -335,7 +338,8 @@ func (p *parser) readRows() error {
 			row = row[:p.fields]
 		}
 		if len(row) != p.fields {
-			broken = fmt.Errorf("%s:%d: this row has %d fields, and the header names %d; give every row as many, and numbers with a decimal point where commas separate fields",
+			broken = fmt.Errorf("%s:%d: this row has %d fields, and the header names %d; "+
+				"give every row as many, and numbers with a decimal point where commas separate fields",
 				t.Path, p.line(), len(row), p.fields)
 			if len(row) > p.fields {
 				return broken
@@ -361,7 +365,8 @@ func (p *parser) readRows() error {
 			return fmt.Errorf("%s:%d: time: %q is not a finite number; give one in every row", t.Path, p.line(), row[p.timeAt])
 		}
 		if at *= p.scale; len(t.Times) > 0 && at < t.Times[len(t.Times)-1] {
-			return fmt.Errorf("%s:%d: time %g is before the time %g of the row above; sort the rows by time", t.Path, p.line(), at, t.Times[len(t.Times)-1])
+			return fmt.Errorf("%s:%d: time %g is before the time %g of the row above; sort the rows by time",
+				t.Path, p.line(), at, t.Times[len(t.Times)-1])
 		}
 		t.Times = append(t.Times, at)
 		if err := p.bound(len(t.Times)); err != nil {
@@ -402,12 +407,12 @@ func oddCell(cell string, line int) string {
 	return text
 }
 
-// separated is a number with separators of thousands.
+// separated matches a number with separators of thousands.
 var separated = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[-+]?[0-9]{1,3}([., '’_\x{a0}\x{202f}][0-9]{3})+([.,][0-9]*)?$`)
 })
 
-// finish judges what was read as a whole.
+// finish checks the whole table and removes columns that are not kept.
 func (p *parser) finish() error {
 	t := p.t
 	if len(t.Times) == 0 {
@@ -446,7 +451,7 @@ func (p *parser) finish() error {
 	return nil
 }
 
-// number reads a cell; an empty one is NaN. It keeps in c how many digits it has.
+// number reads a cell; an empty cell is NaN. It updates the number of digits in c.
 func (p *parser) number(cell string, c *Column) (v float64, ok bool) {
 	cell = strings.TrimSpace(cell)
 	if cell == "" {
@@ -474,7 +479,7 @@ func (p *parser) number(cell string, c *Column) (v float64, ok bool) {
 			if i == 0 {
 				continue
 			}
-		default: // also x and _, which Go would take in numbers
+		default: // also x and _, which strconv accepts
 			return word(cell)
 		}
 		break // the exponent
@@ -501,7 +506,7 @@ func (p *parser) number(cell string, c *Column) (v float64, ok bool) {
 	return v, true
 }
 
-// word reads what programs write for numbers that are none, and for Booleans.
+// word reads the words for NaN, infinity and Booleans.
 func word(cell string) (float64, bool) {
 	s := strings.ToLower(cell)
 	sign := 1

@@ -2,21 +2,20 @@ package results
 
 import "math"
 
-// Thinner makes few points of many, in one pass and with little memory. Time is divided
-// into equal spans, and in each of them it keeps the first point, the least, the greatest
-// and the last. A line through these is, drawn no wider than there are spans, the line
-// through all points, pixel for pixel; no peak is lost. When there are too many spans,
-// they become twice as long: first, least, greatest and last of two are known then.
+// Thinner reduces the number of points of a line, in one pass and with little memory. It divides
+// time into equal spans and keeps the first, least, greatest and last point of each. On a screen
+// with no more pixels than spans, the line through these points is identical to the line through
+// all points; no peak is lost. When there are too many spans, pairs of spans are merged.
 //
-// Points that are not finite are no points: the line breaks there, which a point with
-// the value NaN says. A break within a span is not seen.
+// Values that are not finite break the line, which is represented by a point with the value NaN.
+// A break within a span is lost.
 //
 // Source: U. Jugel, Z. Jerzak, G. Hackenbroich, V. Markl, M4: a visualization-oriented
 // time series data aggregation, Proc. VLDB Endowment 7 (2014). The doubling is ours.
 type Thinner struct {
-	most   int // spans
+	most   int // maximum number of spans
 	start  float64
-	width  float64 // of a span; 0: all times so far are one
+	width  float64 // of a span; 0 = all times so far are equal
 	spans  []span
 	gap    bool // the last point was not finite
 	given  int
@@ -35,14 +34,13 @@ type point struct {
 	t, v float64
 }
 
-// NewThinner makes a thinner of at most so many spans, which gives at most four points
-// for each.
+// NewThinner returns a thinner with at most so many spans, of at most four points each.
 func NewThinner(spans int) *Thinner { return &Thinner{most: max(spans, 1)} }
 
-// finest is the part of the first step that the first spans are long.
+// finest is the initial length of spans relative to the first step.
 const finest = 1.0 / 1024
 
-// Add takes the next point. Times do not decrease.
+// Add adds the next point. Times must not decrease.
 func (h *Thinner) Add(t, v float64) {
 	h.given++
 	if v-v != 0 {
@@ -87,7 +85,7 @@ func (s *span) add(p point) {
 	s.last = p
 }
 
-// double makes spans twice as long.
+// double doubles the length of the spans.
 func (h *Thinner) double() {
 	h.width *= 2
 	h.merges++
@@ -136,12 +134,12 @@ func (h *Thinner) since(from int, t, v []float64) ([]float64, []float64) {
 	return t, v
 }
 
-// Known is what somebody knows of the points of a Thinner. The zero value is nothing.
+// Known is the state of a follower of a Thinner. In the zero value, it knows no points.
 type Known struct{ merges, spans, points, given int }
 
-// News appends what is new to somebody since k, and takes note in k that it is known now:
-// of the points that are known, the first keep ones stay, and t and v follow them.
-// any reports whether there is anything new.
+// News returns the changes for a follower since state k, and updates k: the follower keeps its
+// first keep points and appends those that News appends to t and v. any reports whether there are
+// changes.
 func (h *Thinner) News(k *Known, t, v []float64) (keep int, nt, nv []float64, any bool) {
 	if k.given == h.given {
 		return k.points, t, v, false
@@ -159,5 +157,5 @@ func (h *Thinner) News(k *Known, t, v []float64) (keep int, nt, nv []float64, an
 	return keep, t, v, true
 }
 
-// Given returns the number of points taken, and of those that were not finite.
+// Given returns the number of added points, and of those that were not finite.
 func (h *Thinner) Given() (points, bad int) { return h.given, h.bad }

@@ -8,25 +8,35 @@ import (
 	"github.com/macrostep/macrostep/fmi/unit"
 )
 
-// symbols are the units whose names everybody writes alike, and of those with prefixes
-// the ones that take them.
+// symbols are units with unambiguous names and without prefixes; prefixed are those that take
+// prefixes.
 var symbols = map[string]unit.Base{
 	"kg": {Kg: 1, Factor: 1}, "t": {Kg: 1, Factor: 1e3}, "lb": {Kg: 1, Factor: 0.45359237},
 	"in": {M: 1, Factor: 0.0254}, "ft": {M: 1, Factor: 0.3048}, "mi": {M: 1, Factor: 1609.344},
 	"min": {S: 1, Factor: 60}, "h": {S: 1, Factor: 3600}, "d": {S: 1, Factor: 86400},
-	"degC": {K: 1, Factor: 1, Offset: 273.15}, "°C": {K: 1, Factor: 1, Offset: 273.15}, "degF": {K: 1, Factor: 5.0 / 9, Offset: 459.67 * 5 / 9}, "°F": {K: 1, Factor: 5.0 / 9, Offset: 459.67 * 5 / 9},
-	"rad": {Rad: 1, Factor: 1}, "mrad": {Rad: 1, Factor: 1e-3}, "deg": {Rad: 1, Factor: math.Pi / 180}, "°": {Rad: 1, Factor: math.Pi / 180}, "rev": {Rad: 1, Factor: 2 * math.Pi},
-	"rpm": {Rad: 1, S: -1, Factor: math.Pi / 30}, "l": {M: 3, Factor: 1e-3}, "L": {M: 3, Factor: 1e-3}, "1": unit.One, "%": {Factor: 0.01}, "psi": {Kg: 1, M: -1, S: -2, Factor: 6894.757293168},
+	"degC": {K: 1, Factor: 1, Offset: 273.15}, "°C": {K: 1, Factor: 1, Offset: 273.15},
+	"degF": {K: 1, Factor: 5.0 / 9, Offset: 459.67 * 5 / 9}, "°F": {K: 1, Factor: 5.0 / 9, Offset: 459.67 * 5 / 9},
+	"rad": {Rad: 1, Factor: 1}, "mrad": {Rad: 1, Factor: 1e-3}, "rev": {Rad: 1, Factor: 2 * math.Pi},
+	"deg": {Rad: 1, Factor: math.Pi / 180}, "°": {Rad: 1, Factor: math.Pi / 180},
+	"rpm": {Rad: 1, S: -1, Factor: math.Pi / 30}, "psi": {Kg: 1, M: -1, S: -2, Factor: 6894.757293168},
+	"l": {M: 3, Factor: 1e-3}, "L": {M: 3, Factor: 1e-3}, "1": unit.One, "%": {Factor: 0.01},
 }
 
 var prefixed = map[string]unit.Base{
-	"m": {M: 1, Factor: 1}, "s": {S: 1, Factor: 1}, "A": {A: 1, Factor: 1}, "K": {K: 1, Factor: 1}, "g": {Kg: 1, Factor: 1e-3}, "mol": {Mol: 1, Factor: 1}, "cd": {Cd: 1, Factor: 1},
-	"N": {Kg: 1, M: 1, S: -2, Factor: 1}, "Pa": {Kg: 1, M: -1, S: -2, Factor: 1}, "bar": {Kg: 1, M: -1, S: -2, Factor: 1e5}, "J": {Kg: 1, M: 2, S: -2, Factor: 1}, "W": {Kg: 1, M: 2, S: -3, Factor: 1},
-	"V": {Kg: 1, M: 2, S: -3, A: -1, Factor: 1}, "Ohm": {Kg: 1, M: 2, S: -3, A: -2, Factor: 1}, "C": {A: 1, S: 1, Factor: 1}, "F": {Kg: -1, M: -2, S: 4, A: 2, Factor: 1},
-	"H": {Kg: 1, M: 2, S: -2, A: -2, Factor: 1}, "T": {Kg: 1, S: -2, A: -1, Factor: 1}, "Wb": {Kg: 1, M: 2, S: -2, A: -1, Factor: 1}, "Hz": {S: -1, Factor: 1}, "Wh": {Kg: 1, M: 2, S: -2, Factor: 3600},
+	"m": {M: 1, Factor: 1}, "s": {S: 1, Factor: 1}, "A": {A: 1, Factor: 1}, "K": {K: 1, Factor: 1},
+	"g": {Kg: 1, Factor: 1e-3}, "mol": {Mol: 1, Factor: 1}, "cd": {Cd: 1, Factor: 1},
+	"N": {Kg: 1, M: 1, S: -2, Factor: 1}, "Pa": {Kg: 1, M: -1, S: -2, Factor: 1}, "bar": {Kg: 1, M: -1, S: -2, Factor: 1e5},
+	"J": {Kg: 1, M: 2, S: -2, Factor: 1}, "W": {Kg: 1, M: 2, S: -3, Factor: 1}, "Wh": {Kg: 1, M: 2, S: -2, Factor: 3600},
+	"V": {Kg: 1, M: 2, S: -3, A: -1, Factor: 1}, "Ohm": {Kg: 1, M: 2, S: -3, A: -2, Factor: 1},
+	"C": {A: 1, S: 1, Factor: 1}, "F": {Kg: -1, M: -2, S: 4, A: 2, Factor: 1},
+	"H": {Kg: 1, M: 2, S: -2, A: -2, Factor: 1}, "T": {Kg: 1, S: -2, A: -1, Factor: 1},
+	"Wb": {Kg: 1, M: 2, S: -2, A: -1, Factor: 1}, "Hz": {S: -1, Factor: 1},
 }
 
-var prefixes = map[string]float64{"T": 1e12, "G": 1e9, "M": 1e6, "k": 1e3, "h": 1e2, "d": 1e-1, "c": 1e-2, "m": 1e-3, "u": 1e-6, "µ": 1e-6, "μ": 1e-6, "n": 1e-9, "p": 1e-12}
+var prefixes = map[string]float64{
+	"T": 1e12, "G": 1e9, "M": 1e6, "k": 1e3, "h": 1e2, "d": 1e-1, "c": 1e-2, "m": 1e-3,
+	"u": 1e-6, "µ": 1e-6, "μ": 1e-6, "n": 1e-9, "p": 1e-12,
+}
 
 // symbol returns the unit of one symbol.
 func symbol(name string) (unit.Base, bool) {
@@ -47,8 +57,8 @@ func symbol(name string) (unit.Base, bool) {
 	return unit.Base{}, false
 }
 
-// unitOf reads a unit like m/s, km/h, N.m, kg.m2/s2, rad/s^2, W/(m2.K). A product stands
-// behind each slash up to the next. nil = it is not known.
+// unitOf parses a unit like m/s, km/h, N.m, kg.m2/s2, rad/s^2, W/(m2.K); nil = unknown or
+// ambiguous.
 func unitOf(text string) *unit.Base {
 	text = strings.NewReplacer("·", ".", "*", ".", "²", "2", "³", "3", "^", "").Replace(strings.TrimSpace(text))
 	if b, ok := symbol(text); ok {
@@ -77,7 +87,7 @@ func unitOf(text string) *unit.Base {
 				return nil
 			}
 			if k > 0 && i > 0 && !bracketed {
-				return nil // a/b.c is written by some for a/(b.c), by others for a/b·c
+				return nil // a/b.c means a/(b.c) or (a/b).c, depending on the program
 			}
 			if k > 0 {
 				exponent = -exponent
@@ -94,8 +104,7 @@ func unitOf(text string) *unit.Base {
 	return &total
 }
 
-// into returns a column with its values in another unit, if both are known and of one
-// dimension.
+// into converts a column to another unit, if both are known and have the same dimension.
 func (c *Column) into(other string) (*Column, bool) {
 	from, to := unitOf(c.Unit), unitOf(other)
 	if from == nil || to == nil {

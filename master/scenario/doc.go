@@ -1,6 +1,6 @@
-// Package scenario plays test cases on a run: at times or on conditions it sets, scales,
-// offsets, freezes and releases variables and replays tables into them, ends the run, and
-// judges what is expected of variables.
+// Package scenario plays test cases in a run: at times or on conditions it sets, scales,
+// offsets, freezes and releases variables, replays tables into them or ends the run, and it
+// checks expectations on variables.
 //
 //	s, err := scenario.Read(ctx, "fault.yaml")
 //	player := s.Play()
@@ -8,12 +8,13 @@
 //	result, err := run.Run(ctx)
 //	err = player.Err() // the expectations that failed
 //
-// The variables (Scenario.Variables) have to be read in the run. [Help] describes the file.
+// The run must read the variables of the scenario (Scenario.Variables). [Help] describes the
+// file.
 //
-// Invariants: everything happens at accepted communication points, before they are
-// recorded, so that rejected attempts see nothing of it and the same scenario gives the
-// same bits with any number of workers; steps of a size that the algorithm chooses end at
-// the times of the file, fixed ones pass them by less than a step.
+// Invariants: Events happen at accepted communication points before these are recorded, so
+// that they do not affect rejected attempts, and the same scenario gives the same bits with
+// any number of workers. Variable steps end exactly at the times of the file; fixed steps pass
+// them by less than a step.
 package scenario
 
 // Help describes the file, for users.

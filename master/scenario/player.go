@@ -18,32 +18,32 @@ import (
 
 // Player plays a scenario in one run: it is a hook of it (master.Options.Hooks).
 type Player struct {
-	// Items gives the items of a variable that is an enumeration, by their names: these,
-	// or their numbers, are its values then. nil, or what is nil, = any whole number.
-	// It is set before the run is made.
+	// Items returns the items of an enumeration, by name: its values are then names or
+	// numbers of items. If Items or its result is nil, an Integer may have any value. Set it
+	// before the run is created.
 	Items func(variable string) map[string]int32
-	// Resolve gives the name by which the run knows a variable of the file; nil = the same.
+	// Resolve returns the name of a variable of the file in the run; nil = the same.
 	Resolve func(name string) (string, error)
 
 	s        *Scenario
 	run      *master.Run
-	tiny     float64 // s: times that are nearer are the same
+	tiny     float64 // s: tolerance for equal times
 	events   []liveEvent
 	judges   []judge
-	inForce  map[*master.Variable]int // the event that holds it
+	inForce  map[*master.Variable]int // the event whose action is in force
 	playing  []playing
-	plays    map[*master.Variable]int // places in playing
-	gaps     bool                     // playing has entries without an action, which are to be left out
+	plays    map[*master.Variable]int // index in playing
+	gaps     bool                     // playing has entries without an action, to be removed
 	happened []record.ScenarioEvent
 	stopping string
 
-	// What is still to come, so that a step costs nothing for the rest.
+	// Pending work, so that a step does not visit the rest.
 	timed      []int     // events with a time, in the order in which they happen
 	waiting    []int     // events with conditions
-	releases   releases  // of what events hold
-	upcoming   []int     // expectations that are not judged yet, by the time from which on they are
-	judged     []int     // those that are judged at each point
-	judgeTimes []float64 // s, at which judging begins or ends, in order
+	releases   releases  // ends of actions
+	upcoming   []int     // expectations that are not judged yet, by the time of their first judgement
+	judged     []int     // expectations that are judged at each point
+	judgeTimes []float64 // s: begin and end of judgements, sorted
 }
 
 var (
@@ -58,7 +58,7 @@ type liveEvent struct {
 	conditions []liveCondition
 	actions    []liveAction
 	fired      bool
-	release    float64 // s: when what it holds is released; NaN = it is not
+	release    float64 // s: when its actions end; NaN = not scheduled
 }
 
 type liveCondition struct {
@@ -77,12 +77,12 @@ type liveAction struct {
 // playing is a variable that follows the table of an action.
 type playing struct {
 	*liveAction
-	event, at int     // where the action is
+	event, at int     // indices of the action
 	zero      float64 // s: time of the run at time 0 of the table
 	on        bool    // it has begun
 }
 
-// releases is a heap of events that end by themselves.
+// releases is a heap of the ends of actions.
 type releases []releaseAt
 
 type releaseAt struct {
@@ -106,11 +106,11 @@ func (s *Scenario) Play() *Player {
 	return &Player{s: s}
 }
 
-// Bind finds the variables in the run and checks what is to be done with them. The
-// error names every line at fault.
+// Bind finds the variables in the run and checks the actions on them. The error names all
+// faulty lines.
 func (p *Player) Bind(r *master.Run) error {
-	// Nothing is left of an earlier run.
-	*p = Player{Items: p.Items, Resolve: p.Resolve, s: p.s, run: r, inForce: map[*master.Variable]int{}, plays: map[*master.Variable]int{}}
+	*p = Player{Items: p.Items, Resolve: p.Resolve, s: p.s, run: r,
+		inForce: map[*master.Variable]int{}, plays: map[*master.Variable]int{}}
 	_, stop, step := r.Span()
 	p.tiny = 1e-9 * step
 	b := &binder{Player: p, tables: map[replayed]func(t float64) master.Scalar{}}
@@ -137,7 +137,7 @@ type binder struct {
 	tables map[replayed]func(t float64) master.Scalar
 }
 
-// replayed is a column of a table that a variable follows.
+// replayed is the source of a replay.
 type replayed struct {
 	table  *record.Signals
 	column string
@@ -152,7 +152,7 @@ func (b *binder) fail(line int, format string, args ...any) {
 	}
 }
 
-// find returns the variable that a line names; nil = there is none.
+// find returns a variable by name; nil = there is none.
 func (b *binder) find(line int, name string) *master.Variable {
 	if b.full() {
 		return nil
@@ -172,7 +172,7 @@ func (b *binder) find(line int, name string) *master.Variable {
 	return v
 }
 
-// scalar returns a literal as a value of a variable.
+// scalar converts a literal to a value of a variable.
 func (b *binder) scalar(line int, l literal, v *master.Variable) master.Scalar {
 	s, err := l.as(v.Port.Kind, b.items(v))
 	if err != nil {
@@ -181,7 +181,7 @@ func (b *binder) scalar(line int, l literal, v *master.Variable) master.Scalar {
 	return s
 }
 
-// read fails unless the run reads a variable.
+// read reports an error unless the run reads a variable.
 func (b *binder) read(line int, v *master.Variable) {
 	if !v.Readable() {
 		b.fail(line, "%s is not read in this run; add it to what is recorded", v.Name)
@@ -197,8 +197,9 @@ func (b *binder) event(of *event) liveEvent {
 		}
 		b.read(live.line, live.v)
 		live.value = b.scalar(live.line, live.condition.value, live.v)
-		if kind := live.v.Port.Kind; (kind == master.Boolean || kind == master.String) && live.operator != "==" && live.operator != "!=" {
-			b.fail(live.line, "%s is no number: it is compared by == or != only", live.v.Name)
+		ordered := live.operator != "==" && live.operator != "!="
+		if kind := live.v.Port.Kind; ordered && (kind == master.Boolean || kind == master.String) {
+			b.fail(live.line, "%s is no number: it can be compared by == or != only", live.v.Name)
 		}
 		e.conditions = append(e.conditions, live)
 	}
@@ -217,7 +218,7 @@ func (b *binder) event(of *event) liveEvent {
 	return e
 }
 
-// action finds what an action takes beside its variable.
+// action prepares the value or the table of an action.
 func (b *binder) action(live *liveAction) {
 	switch live.verb {
 	case set:
@@ -263,7 +264,7 @@ func (b *binder) expectation(of *expectation, stop float64) {
 	b.judges = append(b.judges, j)
 }
 
-// plan finds what is still to come.
+// plan fills the lists of pending work.
 func (p *Player) plan() {
 	p.timed, p.waiting, p.releases, p.upcoming, p.judged, p.judgeTimes = nil, nil, nil, nil, nil, nil
 	for k := range p.events {
@@ -290,11 +291,13 @@ func (p *Player) plan() {
 			p.judgeTimes = append(p.judgeTimes, j.from, j.until)
 		}
 	}
-	slices.SortStableFunc(p.upcoming, func(a, b int) int { return cmp.Compare(p.judges[a].earliest(), p.judges[b].earliest()) })
+	slices.SortStableFunc(p.upcoming, func(a, b int) int {
+		return cmp.Compare(p.judges[a].earliest(), p.judges[b].earliest())
+	})
 	slices.Sort(p.judgeTimes)
 }
 
-// items returns those of a variable that is an enumeration; nil = it is none.
+// items returns the items of an enumeration; nil = the variable is none.
 func (p *Player) items(v *master.Variable) map[string]int32 {
 	if p.Items == nil || v.Port.Kind != master.Integer {
 		return nil
@@ -302,7 +305,7 @@ func (p *Player) items(v *master.Variable) map[string]int32 {
 	return p.Items(v.Name)
 }
 
-// as returns the literal as a value of a kind, or of an enumeration with these items.
+// as converts the literal to a value of a kind, or of an enumeration with these items.
 func (l literal) as(kind master.Kind, items map[string]int32) (master.Scalar, error) {
 	s := master.Scalar{Kind: kind, Text: l.text}
 	var err error
@@ -336,7 +339,7 @@ func (l literal) as(kind master.Kind, items map[string]int32) (master.Scalar, er
 	return s, nil
 }
 
-// NextEvent returns the next time at which something is to be done or judged.
+// NextEvent returns the time (s) of the next event or judgement after t.
 func (p *Player) NextEvent(t float64) float64 {
 	next := math.Inf(1)
 	if k := sort.Search(len(p.timed), func(k int) bool { return p.events[p.timed[k]].at > t }); k < len(p.timed) {
@@ -356,10 +359,11 @@ func (p *Player) NextEvent(t float64) float64 {
 	return next
 }
 
-// At does what is due at the present communication point and judges it.
+// At carries out the events that are due at the current communication point and judges the
+// expectations.
 func (p *Player) At(r *master.Run) error {
 	t := r.Time()
-	// Those with a time come in the order of their times, then those with conditions.
+	// First the events with a time, in the order of their times, then those with conditions.
 	n := sort.Search(len(p.timed), func(k int) bool { return p.events[p.timed[k]].at > t+p.tiny })
 	due := p.timed[:n:n]
 	p.timed = p.timed[n:]
@@ -405,7 +409,7 @@ func (p *Player) At(r *master.Run) error {
 	return nil
 }
 
-// judge judges the present communication point, in the order of the file.
+// judge judges the expectations at the current communication point, in the order of the file.
 func (p *Player) judge(t float64) {
 	n := sort.Search(len(p.upcoming), func(k int) bool { return p.judges[p.upcoming[k]].earliest()-p.tiny > t })
 	if n > 0 {
@@ -435,7 +439,7 @@ func (p *Player) quit(v *master.Variable) {
 	}
 }
 
-// closeGaps leaves out the replays that have ended.
+// closeGaps removes the replays that have ended.
 func (p *Player) closeGaps() {
 	if !p.gaps {
 		return
@@ -451,7 +455,7 @@ func (p *Player) closeGaps() {
 	}
 }
 
-// holds reports whether the conditions of an event do.
+// holds reports whether the conditions of an event hold.
 func (p *Player) holds(e *liveEvent, t float64) bool {
 	if len(e.conditions) == 0 || t < e.from-p.tiny {
 		return false
@@ -491,7 +495,7 @@ func (c *liveCondition) holds() bool {
 	return a != b
 }
 
-// fire has an event happen.
+// fire carries out an event.
 func (p *Player) fire(k int, t float64) error {
 	e := &p.events[k]
 	e.fired = true
@@ -525,7 +529,7 @@ func (p *Player) fire(k int, t float64) error {
 	return nil
 }
 
-// act carries out action i of event k, and returns a description of it.
+// act carries out action i of event k and returns a description of it.
 func (p *Player) act(k, i int, t float64) (did string, err error) {
 	a := &p.events[k].actions[i]
 	name := a.v.Name
@@ -559,12 +563,12 @@ func (p *Player) act(k, i int, t float64) (did string, err error) {
 		q.zero = t
 	}
 	p.plays[a.v] = len(p.playing)
-	p.playing = append(p.playing, q) // the value comes with that of all others
+	p.playing = append(p.playing, q) // At sets the value
 	return fmt.Sprintf("replays %s from %s", name, a.action.table.Path), nil
 }
 
-// Archive carries into a checkpoint or back what has happened so far and what has been
-// seen of the expectations; what is set at the variables the run keeps itself.
+// Archive writes or reads the events so far and the state of the expectations. The run itself
+// archives the values of the variables.
 func (p *Player) Archive(a *master.Archive) {
 	a.Same(p.s.Hash, "the scenario")
 	a.Count(len(p.events), "events")
@@ -585,6 +589,20 @@ func (p *Player) Archive(a *master.Archive) {
 			}
 		}
 	}
+	p.archivePlaying(a, actions)
+	p.archiveHappened(a, actions)
+	a.String(&p.stopping)
+	a.Count(len(p.judges), "expectations")
+	for k := range p.judges {
+		a.All(&p.judges[k].judged)
+	}
+	if a.Reading() {
+		p.plan()
+	}
+}
+
+// archivePlaying archives the replays.
+func (p *Player) archivePlaying(a *master.Archive, actions int) {
 	p.closeGaps()
 	n := len(p.playing)
 	a.Index(&n, 0, actions)
@@ -609,8 +627,12 @@ func (p *Player) Archive(a *master.Archive) {
 		a.All(&q.zero, &q.on)
 		p.plays[q.v] = i
 	}
-	n = len(p.happened)
-	a.Index(&n, 0, 2*len(p.events)) // each happens once, and ends once
+}
+
+// archiveHappened archives the events so far.
+func (p *Player) archiveHappened(a *master.Archive, actions int) {
+	n := len(p.happened)
+	a.Index(&n, 0, 2*len(p.events)) // each happens once and ends once
 	if a.Reading() {
 		p.happened = make([]record.ScenarioEvent, n)
 	}
@@ -626,17 +648,9 @@ func (p *Player) Archive(a *master.Archive) {
 			a.String(&did.Did[i])
 		}
 	}
-	a.String(&p.stopping)
-	a.Count(len(p.judges), "expectations")
-	for k := range p.judges {
-		a.All(&p.judges[k].judged)
-	}
-	if a.Reading() {
-		p.plan()
-	}
 }
 
-// end releases what an event still holds.
+// end releases the variables whose actions of an event are still in force.
 func (p *Player) end(k int, t float64) error {
 	e := &p.events[k]
 	e.release = math.NaN()
@@ -659,16 +673,19 @@ func (p *Player) end(k int, t float64) error {
 	return nil
 }
 
-// Report returns, after the run, what happened and the verdicts on the expectations.
+// Report returns, after the run, the events that happened and the verdicts on the
+// expectations.
 func (p *Player) Report() *record.Scenario {
-	r := &record.Scenario{Path: p.s.Path, Hash: p.s.Hash, Name: p.s.Name, Given: len(p.s.events), Happened: len(p.s.events) - len(p.Idle()), Events: append([]record.ScenarioEvent{}, p.happened...), Expectations: []record.Expectation{}}
+	r := &record.Scenario{Path: p.s.Path, Hash: p.s.Hash, Name: p.s.Name,
+		Given: len(p.s.events), Happened: len(p.s.events) - len(p.Idle()),
+		Events: append([]record.ScenarioEvent{}, p.happened...), Expectations: []record.Expectation{}}
 	for k := range p.judges {
 		r.Expectations = append(r.Expectations, p.verdict(k))
 	}
 	return r
 }
 
-// Expectations counts what came of the expectations.
+// Expectations counts the expectations by result.
 func (p *Player) Expectations() master.Expectations { return p.Report().Count() }
 
 // Idle lists the lines of events that did not happen.
@@ -682,8 +699,8 @@ func (p *Player) Idle() []int {
 	return out
 }
 
-// Err returns the expectations that failed, one error each with file, line, time, value
-// and limit; nil = all hold.
+// Err returns one error for each expectation that failed, with file, line, time, value and
+// limit; nil if all hold.
 func (p *Player) Err() error {
 	var errs []error
 	for k := range p.judges {
@@ -700,7 +717,7 @@ type FailedError struct {
 	record.Expectation
 }
 
-// Error names file, line and what is the matter.
+// Error names file, line and failure.
 func (e *FailedError) Error() string { return fmt.Sprintf("%s:%d: %s", e.Path, e.Line, e.Message) }
 
 func digits(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
@@ -709,21 +726,21 @@ func digits(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 type judge struct {
 	*expectation
 	v      *master.Variable
-	wanted master.Scalar // with a value that is no Real
+	wanted master.Scalar // the expected value, if there is one
 	low    float64
 	high   float64
 	judged
 }
 
-// judged is what has been seen of an expectation, which goes into checkpoints.
+// judged is the state of an expectation, which is archived in checkpoints.
 type judged struct {
 	looked   bool
 	done     bool
 	failed   bool
-	when     float64 // of the value that decided, or came nearest to the limit
+	when     float64 // s: time of the deciding value, or of the value nearest to the limit
 	is       master.Scalar
-	distance float64 // by which it lies beyond the limit; negative within
-	first    float64 // s: of the first failure
+	distance float64 // of this value beyond the limit; negative within the limits
+	first    float64 // s: time of the first failure
 	firstIs  master.Scalar
 }
 
@@ -755,7 +772,7 @@ func (j *judge) prepare(items map[string]int32) (err error) {
 	return nil
 }
 
-// earliest returns the time from which on it can be judged.
+// earliest returns the time (s) of the first judgement.
 func (j *judge) earliest() float64 {
 	if j.mode == atTime {
 		return j.at
@@ -763,7 +780,7 @@ func (j *judge) earliest() float64 {
 	return j.from
 }
 
-// off returns by how much a value lies beyond the limits.
+// off returns the distance of a value beyond the limits, negative within them.
 func (j *judge) off(s master.Scalar) float64 {
 	v := s.Real
 	switch s.Kind {
@@ -784,14 +801,15 @@ func (j *judge) off(s master.Scalar) float64 {
 	return 0 // on the limit
 }
 
-// look judges the present value if it is time; failed tells that it has just failed.
+// look judges the current value if it is due, and reports whether the expectation fails for
+// the first time.
 func (j *judge) look(t, tiny float64) (failed bool) {
 	if j.done || t < j.earliest()-tiny || j.mode != atTime && t > j.until+tiny {
 		return false
 	}
 	is, err := j.v.Value()
 	if err != nil {
-		return false // Bind has seen that it can be read
+		return false // impossible: Bind checks that it can be read
 	}
 	off := j.off(is)
 	switch holds := !(off > 0); j.mode {
@@ -815,7 +833,7 @@ func (j *judge) look(t, tiny float64) (failed bool) {
 	return failed
 }
 
-// what words the expectation.
+// what describes the expectation in words.
 func (j *judge) what() string {
 	var b strings.Builder
 	b.WriteString(j.variable)
@@ -855,9 +873,9 @@ func (j *judge) window() string {
 	return text
 }
 
-// verdict tells what came of an expectation. One over a window is decided when it is
-// broken (always) or met (eventually), when the window is over, or when the scenario
-// itself ends the run; an open one also when a subsystem ends the simulation.
+// verdict returns the result of an expectation. An expectation over a window is decided when
+// it fails (always) or is met (eventually), when the window is over, or when the scenario ends
+// the run; with an open window also when a subsystem terminates the simulation.
 func (p *Player) verdict(k int) record.Expectation {
 	_, stop, _ := p.run.Span()
 	end := p.run.Time()
@@ -866,14 +884,14 @@ func (p *Player) verdict(k int) record.Expectation {
 	return p.judges[k].verdict(end, whole)
 }
 
-// verdict tells what came of it, in a run that ended at a time; whole tells that its
-// window was over by then.
+// verdict returns the result in a run that ended at a time; whole: the window was over then.
 func (j *judge) verdict(end float64, whole bool) record.Expectation {
 	e := record.Expectation{Line: j.line, Variable: j.v.Name, What: j.what()}
 	open := j.mode == always && !j.failed || j.mode == eventually && !j.done
 	if !j.looked || open && !whole {
 		e.Unjudged = true
-		e.Message = fmt.Sprintf("%s was expected, and %s: the run ended at t = %.12g s", e.What, map[bool]string{true: "never judged", false: "is not judged"}[whole], end)
+		how := map[bool]string{true: "never judged", false: "is not judged"}[whole]
+		e.Message = fmt.Sprintf("%s was expected, and %s: the run ended at t = %.12g s", e.What, how, end)
 		return e
 	}
 	t := j.when
@@ -886,25 +904,28 @@ func (j *judge) verdict(end float64, whole bool) record.Expectation {
 		if is.Kind == master.Boolean || is.Kind == master.String {
 			return ""
 		}
-		return fmt.Sprintf(", %s beyond the limit of %s", strconv.FormatFloat(off, 'g', 4, 64), strconv.FormatFloat(j.limit(is), 'g', 12, 64))
+		return fmt.Sprintf(", %.4g beyond the limit of %.12g", off, j.limit(is))
+	}
+	message := func(verb string, is master.Scalar, at, distance float64) string {
+		return fmt.Sprintf("%s %s %s at t = %.12g s%s; expected is %s", j.variable, verb, is, at, beyond(is, distance), e.What)
 	}
 	switch j.mode {
 	case atTime:
-		e.Message = fmt.Sprintf("%s is %s at t = %.12g s%s; expected is %s", j.variable, j.is, j.when, beyond(j.is, j.distance), e.What)
+		e.Message = message("is", j.is, j.when, j.distance)
 	case always:
 		first := j.first
 		e.Time, e.Value = &first, j.firstIs.String()
-		e.Message = fmt.Sprintf("%s is %s at t = %.12g s%s; expected is %s", j.variable, j.firstIs, j.first, beyond(j.firstIs, j.off(j.firstIs)), e.What)
+		e.Message = message("is", j.firstIs, j.first, j.off(j.firstIs))
 		if j.when != j.first {
 			e.Message += fmt.Sprintf("; at worst %s at t = %.12g s", j.is, j.when)
 		}
 	case eventually:
-		e.Message = fmt.Sprintf("%s came no nearer than %s at t = %.12g s%s; expected is %s", j.variable, j.is, j.when, beyond(j.is, j.distance), e.What)
+		e.Message = message("came no nearer than", j.is, j.when, j.distance)
 	}
 	return e
 }
 
-// limit returns the limit that a number breaks.
+// limit returns the limit that a number exceeds.
 func (j *judge) limit(s master.Scalar) float64 {
 	v := s.Real
 	if s.Kind == master.Integer {

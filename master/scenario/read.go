@@ -22,8 +22,8 @@ import (
 	"github.com/macrostep/macrostep/master/record"
 )
 
-// Scenario is what a file describes. It does not change, and may be played in any
-// number of runs.
+// Scenario is the content of a scenario file. It is immutable and may be played in any number
+// of runs.
 type Scenario struct {
 	Path          string
 	Hash          string // "sha256:…" of the file
@@ -31,8 +31,8 @@ type Scenario struct {
 	Description   string
 	StopOnFailure bool // the run ends at the first expectation that fails
 
-	// Variables names those that the scenario works with, in their order in the file;
-	// they have to be read in a run.
+	// Variables lists the variables of the scenario in the order of the file. A run must read
+	// them.
 	Variables []string
 
 	uses         map[string]bool // Variables
@@ -46,15 +46,15 @@ func (s *Scenario) Uses(variable string) bool { return s.uses[variable] }
 // event is one entry of events.
 type event struct {
 	line    int
-	at      float64     // s; NaN: by conditions
-	when    []condition // all of which must hold
+	at      float64     // s; NaN = when the conditions hold
+	when    []condition // all must hold
 	from    float64     // s: earliest time of the conditions
 	actions []action
-	hold    float64 // s, how long what is done stays; NaN = until something else is done
-	stop    string  // why the run ends; "" = it goes on
+	hold    float64 // s, duration of the actions; NaN = until the next action on the variable
+	stop    string  // why the run ends; "" = it continues
 }
 
-// verb is what an action does.
+// verb is the kind of an action.
 type verb uint8
 
 const (
@@ -86,13 +86,13 @@ type condition struct {
 	value    literal
 }
 
-// literal is a value as it stands in the file; its type is that of the variable.
+// literal is the text of a value in the file; its type is that of the variable.
 type literal struct {
 	text   string
-	quoted bool // it is a string, whatever it looks like
+	quoted bool // it is a string
 }
 
-// mode is when an expectation is judged.
+// mode states when an expectation is judged.
 type mode uint8
 
 const (
@@ -107,8 +107,8 @@ type expectation struct {
 	variable    string
 	mode        mode
 	at          float64 // s
-	from, until float64 // s; infinite where nothing is given
-	min, max    float64 // infinite where nothing is given
+	from, until float64 // s; infinite = not given
+	min, max    float64 // infinite = not given
 	value       *literal
 	tolerance   float64 // absolute
 	relative    float64 // of the value
@@ -116,16 +116,16 @@ type expectation struct {
 	close       bool    // tolerance or relative
 }
 
-// longest file that is read, in bytes.
+// longest is the maximum size of a file in bytes.
 const longest = 16 << 20
 
-// Read reads a scenario, and the tables that it replays. The error names the lines at
-// fault, each with its remedy. When ctx ends, its cause is the error.
+// Read reads a scenario and the tables that it replays. Errors name file, line and remedy.
+// When ctx ends, its cause is the error.
 func Read(ctx context.Context, path string) (*Scenario, error) {
 	var s *Scenario
 	var err error
 	done := make(chan struct{})
-	go func() { // the YAML library takes its time
+	go func() { // the YAML library cannot be interrupted
 		defer close(done)
 		s, err = read(ctx, path)
 	}()
@@ -173,15 +173,18 @@ func parse(ctx context.Context, path string, data []byte) (*Scenario, error) {
 	return &r.Scenario, errors.Join(append(r.errs, context.Cause(ctx))...)
 }
 
-// reader reads a scenario and collects what is wrong.
+// visitor handles an entry of a mapping.
+type visitor = func(key, value *yaml.Node)
+
+// reader reads a scenario and collects its errors.
 type reader struct {
 	Scenario
 	ctx    context.Context
 	errs   []error
-	tables map[string]*record.Signals // by path; nil = it cannot be read, which was reported
+	tables map[string]*record.Signals // by path; nil = unreadable, as was reported
 }
 
-// mostErrors is how many errors of one file are reported.
+// mostErrors is the maximum number of errors reported for one file.
 const mostErrors = 20
 
 func (r *reader) failLine(line int, format string, args ...any) {
@@ -190,39 +193,39 @@ func (r *reader) failLine(line int, format string, args ...any) {
 	}
 }
 
-// full reports whether no more errors are taken, so that what follows need not be read.
+// full reports whether no more errors are collected, so that reading may stop.
 func (r *reader) full() bool { return len(r.errs) == mostErrors || r.ctx.Err() != nil }
 
 func (r *reader) fail(n *yaml.Node, format string, args ...any) { r.failLine(n.Line, format, args...) }
 
 var lineOfError = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// syntax words an error of the YAML library.
+// syntax adds file, line and remedy to an error of the YAML library.
 func (r *reader) syntax(err error, data []byte) error {
 	text := err.Error()
-	line := "1" // the library names all but the first
+	line := "1" // the library omits the number of the first line
 	if m := lineOfError.FindStringSubmatch(text); m != nil {
 		if text = text[len(m[0]):]; m[1] != "" {
 			line = m[1]
 		}
 	}
-	for at := 0; at < len(data); { // what is no text, it reads ahead of all lines
+	for at := 0; at < len(data); { // the library reports invalid bytes without the line
 		c, n := utf8.DecodeRune(data[at:])
 		if c == utf8.RuneError && n == 1 || c < ' ' && !strings.ContainsRune("\t\n\r", c) {
-			return fmt.Errorf("%s:%d: there is the byte %#02x, and a scenario is text in UTF-8; name a scenario, or save it as UTF-8", r.Path, 1+bytes.Count(data[:at], []byte("\n")), data[at])
+			return fmt.Errorf("%s:%d: there is the byte %#02x, and a scenario is text in UTF-8; name a scenario, or save it as UTF-8",
+				r.Path, 1+bytes.Count(data[:at], []byte("\n")), data[at])
 		}
 		at += n
 	}
 	remedy := "correct the YAML"
 	if strings.Contains(text, "cannot start any token") {
-		remedy = "YAML is indented with blanks, not with tabs, and texts that begin with a special character stand in quotes"
+		remedy = "indent YAML with blanks, not with tabs, and quote texts that begin with a special character"
 	}
 	return fmt.Errorf("%s:%s: %s; %s", r.Path, line, text, remedy)
 }
 
-// fields hands the values of a mapping to the functions of their keys. An unknown
-// key is an error.
-func (r *reader) fields(n *yaml.Node, what string, known map[string]func(key, value *yaml.Node)) bool {
+// fields calls the visitor of each key of a mapping. An unknown key is an error.
+func (r *reader) fields(n *yaml.Node, what string, known map[string]visitor) bool {
 	if n.Kind != yaml.MappingNode {
 		r.fail(n, "%s is %s; it must be a mapping of %s", what, kindName(n), strings.Join(keys(known), ", "))
 		return false
@@ -230,7 +233,8 @@ func (r *reader) fields(n *yaml.Node, what string, known map[string]func(key, va
 	r.each(n, what, func(key, value *yaml.Node) {
 		f, ok := known[key.Value]
 		if !ok {
-			r.fail(key, "%s has no key %q%s; its keys are %s", what, key.Value, diag.DidYouMean(key.Value, keys(known)), strings.Join(keys(known), ", "))
+			r.fail(key, "%s has no key %q%s; its keys are %s",
+				what, key.Value, diag.DidYouMean(key.Value, keys(known)), strings.Join(keys(known), ", "))
 			return
 		}
 		f(key, value)
@@ -238,8 +242,8 @@ func (r *reader) fields(n *yaml.Node, what string, known map[string]func(key, va
 	return true
 }
 
-// each visits the entries of a mapping, whose keys must be scalars and differ.
-func (r *reader) each(n *yaml.Node, what string, visit func(key, value *yaml.Node)) {
+// each visits the entries of a mapping. Keys must be scalars and distinct.
+func (r *reader) each(n *yaml.Node, what string, visit visitor) {
 	seen := map[string]int{}
 	for k := 0; k+1 < len(n.Content) && !r.full(); k += 2 {
 		key, value := n.Content[k], n.Content[k+1]
@@ -315,7 +319,7 @@ func (r *reader) number(n *yaml.Node, what string) (float64, bool) {
 	return 0, false
 }
 
-// positive reads a number of at least 0, or above it.
+// positive reads a number above 0, with zero also 0.
 func (r *reader) positive(n *yaml.Node, what string, zero bool) (float64, bool) {
 	v, ok := r.number(n, what)
 	if ok && (v < 0 || v == 0 && !zero) {
@@ -352,7 +356,7 @@ func (r *reader) literal(n *yaml.Node, what string) literal {
 	return literal{text: n.Value, quoted: n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0}
 }
 
-// uses notes a variable.
+// uses adds a variable to Variables.
 func (r *reader) uses(name string) string {
 	if name != "" && !r.Scenario.uses[name] {
 		r.Scenario.uses[name] = true
@@ -362,7 +366,7 @@ func (r *reader) uses(name string) string {
 }
 
 func (r *reader) root(n *yaml.Node) {
-	r.fields(n, "the scenario", map[string]func(_, value *yaml.Node){
+	r.fields(n, "the scenario", map[string]visitor{
 		"name":            func(_, v *yaml.Node) { r.Name = r.text(v, "name") },
 		"description":     func(_, v *yaml.Node) { r.Description = r.text(v, "description") },
 		"stop-on-failure": func(_, v *yaml.Node) { r.StopOnFailure = r.boolean(v, "stop-on-failure") },
@@ -374,134 +378,153 @@ func (r *reader) root(n *yaml.Node) {
 	}
 }
 
-func (r *reader) event(n *yaml.Node) {
-	e := event{line: n.Line, at: math.NaN(), hold: math.NaN(), from: math.Inf(-1)}
-	var from, hold *yaml.Node
-	taken := map[string]int{} // the actions of variables
-	take := func(key *yaml.Node, a action) {
-		if k, twice := taken[key.Value]; twice {
-			r.fail(key, "the event acts on %s twice, here and in line %d; an event does one thing with a variable (scale and offset go together)", key.Value, e.actions[k].line)
-			return
-		}
-		taken[key.Value] = len(e.actions)
-		a.line, a.variable = key.Line, r.uses(key.Value)
-		e.actions = append(e.actions, a)
-	}
-	mapping := func(what string, visit func(key, value *yaml.Node)) func(_, value *yaml.Node) {
-		return func(_, v *yaml.Node) {
-			if v.Kind != yaml.MappingNode {
-				r.fail(v, "%s is %s; it must be a mapping of variables, as {component.variable: …}", what, kindName(v))
-				return
-			}
-			r.each(v, what, visit)
+// numberTo returns a visitor that stores a finite number.
+func (r *reader) numberTo(to *float64, what string) visitor {
+	return func(_, v *yaml.Node) {
+		if x, ok := r.number(v, what); ok {
+			*to = x
 		}
 	}
-	names := func(v verb, what string) func(_, value *yaml.Node) {
-		return func(_, value *yaml.Node) {
-			one := func(n *yaml.Node) {
-				if r.text(n, what) != "" {
-					take(n, action{verb: v})
-				}
-			}
-			if value.Kind == yaml.ScalarNode {
-				one(value)
-				return
-			}
-			r.list(value, what, one)
-		}
-	}
-	scaled := func(gain bool) func(key, value *yaml.Node) {
-		what := "offset"
-		if gain {
-			what = "scale"
-		}
-		return func(key, value *yaml.Node) {
-			v, ok := r.number(value, what+" of "+key.Value)
-			if !ok {
-				return
-			}
-			if k, twice := taken[key.Value]; twice {
-				// The other half, if it is not the same again.
-				if a := &e.actions[k]; a.verb == adjust && (gain && a.gain == 1 || !gain && a.offset == 0) {
-					if gain {
-						a.gain = v
-					} else {
-						a.offset = v
-					}
-					return
-				}
-			}
-			a := action{verb: adjust, gain: 1, offset: v}
-			if gain {
-				a.gain, a.offset = v, 0
-			}
-			take(key, a)
-		}
-	}
-	ok := r.fields(n, "an event", map[string]func(key, value *yaml.Node){
-		"at": func(_, v *yaml.Node) {
-			if t, ok := r.number(v, "at"); ok {
-				e.at = t
-			}
-		},
-		"when": func(_, v *yaml.Node) {
-			if v.Kind == yaml.ScalarNode {
-				r.condition(v, &e)
-				return
-			}
-			r.list(v, "when", func(c *yaml.Node) { r.condition(c, &e) })
-		},
-		"from": func(key, v *yaml.Node) {
-			if t, ok := r.number(v, "from"); ok {
-				e.from, from = t, key
-			}
-		},
-		"for": func(key, v *yaml.Node) {
-			if t, ok := r.positive(v, "for", false); ok {
-				e.hold, hold = t, key
-			}
-		},
-		"set":     mapping("set", func(key, v *yaml.Node) { take(key, action{verb: set, value: r.literal(v, key.Value)}) }),
-		"scale":   mapping("scale", scaled(true)),
-		"offset":  mapping("offset", scaled(false)),
-		"freeze":  names(freeze, "freeze"),
-		"release": names(release, "release"),
-		"replay": mapping("replay", func(key, v *yaml.Node) {
-			a := action{verb: replay, column: key.Value}
-			if r.replay(v, &a) {
-				take(key, a)
-			}
-		}),
-		"stop": func(_, v *yaml.Node) { e.stop = r.text(v, "stop, which says why,") },
-	})
-	if !ok {
-		return
-	}
-	given := map[string]bool{}
-	for k := 0; k < len(n.Content); k += 2 {
-		given[n.Content[k].Value] = true
-	}
-	switch {
-	case given["at"] == given["when"]:
-		r.fail(n, "an event comes either at a time or when a condition holds; give one of at and when")
-	case from != nil && given["at"]:
-		r.fail(from, "from is the earliest time of a condition; with at it means nothing, remove it")
-	case !given["stop"] && !slices.ContainsFunc([]string{"set", "scale", "offset", "freeze", "release", "replay"}, func(k string) bool { return given[k] }):
-		r.fail(n, "the event does nothing; give set, scale, offset, freeze, release, replay or stop")
-	case hold != nil && !slices.ContainsFunc(e.actions, func(a action) bool { return a.verb != release }):
-		r.fail(hold, "for tells how long something stays, and the event does nothing that stays; remove it")
-	}
-	// A variable is released before it is anything else.
-	slices.SortStableFunc(e.actions, func(a, b action) int { return int(a.verb) - int(b.verb) })
-	r.events = append(r.events, e)
 }
 
-// replay reads what a variable replays: a file, or file, column and relative.
+// positiveTo returns a visitor that stores a number above 0, with zero also 0.
+func (r *reader) positiveTo(to *float64, what string, zero bool) visitor {
+	return func(_, v *yaml.Node) {
+		if x, ok := r.positive(v, what, zero); ok {
+			*to = x
+		}
+	}
+}
+
+// keyNodes returns the keys of a mapping.
+func keyNodes(n *yaml.Node) map[string]*yaml.Node {
+	nodes := map[string]*yaml.Node{}
+	for k := 0; k < len(n.Content); k += 2 {
+		nodes[n.Content[k].Value] = n.Content[k]
+	}
+	return nodes
+}
+
+// eventReader reads one event.
+type eventReader struct {
+	*reader
+	e     event
+	taken map[string]int // index in e.actions, by variable
+}
+
+func (r *reader) event(n *yaml.Node) {
+	x := &eventReader{reader: r, taken: map[string]int{},
+		e: event{line: n.Line, at: math.NaN(), hold: math.NaN(), from: math.Inf(-1)}}
+	if !r.fields(n, "an event", map[string]visitor{
+		"at": r.numberTo(&x.e.at, "at"),
+		"when": func(_, v *yaml.Node) {
+			if v.Kind == yaml.ScalarNode {
+				r.condition(v, &x.e)
+				return
+			}
+			r.list(v, "when", func(c *yaml.Node) { r.condition(c, &x.e) })
+		},
+		"from":    r.numberTo(&x.e.from, "from"),
+		"for":     r.positiveTo(&x.e.hold, "for", false),
+		"set":     x.mapping("set", func(key, v *yaml.Node) { x.take(key, action{verb: set, value: r.literal(v, key.Value)}) }),
+		"scale":   x.mapping("scale", x.adjust("scale")),
+		"offset":  x.mapping("offset", x.adjust("offset")),
+		"freeze":  x.names(freeze, "freeze"),
+		"release": x.names(release, "release"),
+		"replay": x.mapping("replay", func(key, v *yaml.Node) {
+			a := action{verb: replay, column: key.Value}
+			if r.replay(v, &a) {
+				x.take(key, a)
+			}
+		}),
+		"stop": func(_, v *yaml.Node) { x.e.stop = r.text(v, "stop, which says why,") },
+	}) {
+		return
+	}
+	given := keyNodes(n)
+	has := func(key string) bool { return given[key] != nil }
+	switch {
+	case has("at") == has("when"):
+		r.fail(n, "an event comes either at a time or when a condition holds; give one of at and when")
+	case has("from") && has("at"):
+		r.fail(given["from"], "from is the earliest time of a condition; with at it means nothing, remove it")
+	case !slices.ContainsFunc([]string{"set", "scale", "offset", "freeze", "release", "replay", "stop"}, has):
+		r.fail(n, "the event does nothing; give set, scale, offset, freeze, release, replay or stop")
+	case has("for") && !slices.ContainsFunc(x.e.actions, func(a action) bool { return a.verb != release }):
+		r.fail(given["for"], "for is the duration of an action, and the event does nothing that stays; remove it")
+	}
+	// A variable is released before anything else is done with it.
+	slices.SortStableFunc(x.e.actions, func(a, b action) int { return int(a.verb) - int(b.verb) })
+	r.events = append(r.events, x.e)
+}
+
+// take adds an action on the variable named by key.
+func (x *eventReader) take(key *yaml.Node, a action) {
+	if k, twice := x.taken[key.Value]; twice {
+		x.fail(key, "the event acts on %s twice, here and in line %d; "+
+			"an event does one thing with a variable (scale and offset go together)", key.Value, x.e.actions[k].line)
+		return
+	}
+	x.taken[key.Value] = len(x.e.actions)
+	a.line, a.variable = key.Line, x.uses(key.Value)
+	x.e.actions = append(x.e.actions, a)
+}
+
+// adjust returns a visitor for the scale or the offset of a variable. Both make one action.
+func (x *eventReader) adjust(what string) visitor {
+	return func(key, value *yaml.Node) {
+		v, ok := x.number(value, what+" of "+key.Value)
+		if !ok {
+			return
+		}
+		k, known := x.taken[key.Value]
+		if known = known && x.e.actions[k].verb == adjust; !known {
+			k = len(x.e.actions)
+			if x.take(key, action{verb: adjust, gain: 1}); k == len(x.e.actions) {
+				return // the variable has another action
+			}
+		}
+		if what == "scale" {
+			x.e.actions[k].gain = v
+		} else {
+			x.e.actions[k].offset = v
+		}
+	}
+}
+
+// mapping returns a visitor for a mapping of variables.
+func (x *eventReader) mapping(what string, visit visitor) visitor {
+	return func(_, v *yaml.Node) {
+		if v.Kind != yaml.MappingNode {
+			x.fail(v, "%s is %s; it must be a mapping of variables, as {component.variable: …}", what, kindName(v))
+			return
+		}
+		x.each(v, what, visit)
+	}
+}
+
+// names returns a visitor for a variable or a list of variables.
+func (x *eventReader) names(v verb, what string) visitor {
+	one := func(n *yaml.Node) {
+		if x.text(n, what) != "" {
+			x.take(n, action{verb: v})
+		}
+	}
+	return func(_, value *yaml.Node) {
+		if value.Kind == yaml.ScalarNode {
+			one(value)
+			return
+		}
+		x.list(value, what, one)
+	}
+}
+
+// replay reads the source of a replay: a file, or a mapping of file, column and relative.
 func (r *reader) replay(n *yaml.Node, a *action) bool {
 	file := n
 	if n.Kind != yaml.ScalarNode {
 		file = nil
-		if !r.fields(n, "a replay", map[string]func(_, value *yaml.Node){
+		if !r.fields(n, "a replay", map[string]visitor{
 			"file":     func(_, v *yaml.Node) { file = v },
 			"column":   func(_, v *yaml.Node) { a.column = r.text(v, "column") },
 			"relative": func(_, v *yaml.Node) { a.relative = r.boolean(v, "relative") },
@@ -539,7 +562,7 @@ func (r *reader) replay(n *yaml.Node, a *action) bool {
 	return true
 }
 
-// Files returns the tables that are replayed.
+// Files returns the paths of the replayed tables.
 func (s *Scenario) Files() []string {
 	var out []string
 	seen := map[string]bool{}
@@ -569,7 +592,8 @@ func (r *reader) condition(n *yaml.Node, e *event) {
 	}
 	m := conditionForm.FindStringSubmatch(text)
 	if m == nil {
-		r.fail(n, `the condition %q is not "component.variable OPERATOR value" with one of < <= > >= == !=; for several that must all hold give a list`, text)
+		r.fail(n, `the condition %q is not "component.variable OPERATOR value" with one of < <= > >= == !=; `+
+			"for several that must all hold give a list", text)
 		return
 	}
 	if strings.HasSuffix(m[1], "=") {
@@ -585,75 +609,32 @@ func (r *reader) condition(n *yaml.Node, e *event) {
 
 func (r *reader) expectation(n *yaml.Node) {
 	x := expectation{line: n.Line, from: math.Inf(-1), until: math.Inf(1), min: math.Inf(-1), max: math.Inf(1)}
-	modes := 0
-	window := func(m mode, what string) func(_, v *yaml.Node) {
-		return func(_, v *yaml.Node) {
-			modes++
-			x.mode = m
-			if v.Kind == yaml.ScalarNode && v.Tag == "!!null" {
-				return
-			}
-			var whole bool
-			if v.Kind == yaml.ScalarNode && v.Tag == "!!bool" && v.Decode(&whole) == nil && whole {
-				return
-			}
-			if v.Kind == yaml.ScalarNode {
-				r.fail(v, "%s is %s; it must be true, which means over the whole run, or a mapping of from, until", what, kindName(v))
-				return
-			}
-			r.fields(v, what, map[string]func(_, value *yaml.Node){
-				"from": func(_, v *yaml.Node) {
-					if t, ok := r.number(v, "from"); ok {
-						x.from = t
-					}
-				},
-				"until": func(_, v *yaml.Node) {
-					if t, ok := r.number(v, "until"); ok {
-						x.until = t
-					}
-				},
-			})
-			if x.until < x.from {
-				r.fail(v, "%s is from %g s until %g s, which is before it", what, x.from, x.until)
-			}
-		}
-	}
-	bound := func(to *float64, what string) func(_, v *yaml.Node) {
-		return func(_, v *yaml.Node) {
-			if f, ok := r.number(v, what); ok {
-				*to, x.bounded = f, true
-			}
-		}
-	}
-	near := func(to *float64, what string) func(_, v *yaml.Node) {
-		return func(_, v *yaml.Node) {
-			if f, ok := r.positive(v, what, true); ok {
-				*to, x.close = f, true
-			}
-		}
-	}
 	before := len(r.errs)
-	if !r.fields(n, "an expectation", map[string]func(_, value *yaml.Node){
-		"variable": func(_, v *yaml.Node) { x.variable = r.uses(r.text(v, "variable")) },
-		"at": func(_, v *yaml.Node) {
-			modes++
-			if t, ok := r.number(v, "at"); ok {
-				x.mode, x.at = atTime, t
-			}
-		},
-		"always":     window(always, "always"),
-		"eventually": window(eventually, "eventually"),
-		"min":        bound(&x.min, "min"),
-		"max":        bound(&x.max, "max"),
+	if !r.fields(n, "an expectation", map[string]visitor{
+		"variable":   func(_, v *yaml.Node) { x.variable = r.uses(r.text(v, "variable")) },
+		"at":         r.numberTo(&x.at, "at"),
+		"always":     r.window(&x, "always"),
+		"eventually": r.window(&x, "eventually"),
+		"min":        r.numberTo(&x.min, "min"),
+		"max":        r.numberTo(&x.max, "max"),
 		"value": func(_, v *yaml.Node) {
 			l := r.literal(v, "value")
 			x.value = &l
 		},
-		"tolerance": near(&x.tolerance, "tolerance"),
-		"relative":  near(&x.relative, "relative"),
+		"tolerance": r.positiveTo(&x.tolerance, "tolerance", true),
+		"relative":  r.positiveTo(&x.relative, "relative", true),
 	}) || len(r.errs) > before {
 		return
 	}
+	given := keyNodes(n)
+	modes := 0
+	for m, key := range []string{atTime: "at", always: "always", eventually: "eventually"} {
+		if given[key] != nil {
+			modes, x.mode = modes+1, mode(m)
+		}
+	}
+	x.bounded = given["min"] != nil || given["max"] != nil
+	x.close = given["tolerance"] != nil || given["relative"] != nil
 	switch {
 	case x.variable == "":
 		r.fail(n, "the expectation names no variable; give variable")
@@ -667,4 +648,22 @@ func (r *reader) expectation(n *yaml.Node) {
 		r.fail(n, "min %g is greater than max %g", x.min, x.max)
 	}
 	r.expectations = append(r.expectations, x)
+}
+
+// window returns a visitor for the time window of an expectation: true or nothing for the
+// whole run, or from and until.
+func (r *reader) window(x *expectation, what string) visitor {
+	return func(_, v *yaml.Node) {
+		if v.Kind == yaml.ScalarNode {
+			var whole bool
+			if v.Tag != "!!null" && !(v.Tag == "!!bool" && v.Decode(&whole) == nil && whole) {
+				r.fail(v, "%s is %s; it must be true, which means over the whole run, or a mapping of from, until", what, kindName(v))
+			}
+			return
+		}
+		r.fields(v, what, map[string]visitor{"from": r.numberTo(&x.from, "from"), "until": r.numberTo(&x.until, "until")})
+		if x.until < x.from {
+			r.fail(v, "%s is from %g s until %g s, which is before it", what, x.from, x.until)
+		}
+	}
 }

@@ -17,18 +17,20 @@ import (
 	"github.com/macrostep/macrostep/master/record"
 )
 
-// HighestAnalyzed is the highest order that an analysis looks at.
+// HighestAnalyzed is the highest order that is analysed.
 const HighestAnalyzed = 5
 
 // DefaultError is the largest error of a recommended step, relative to the standard
 // deviation of an output.
 const DefaultError = 0.01
 
-// firstRuns is the time for runs before a run, in s.
+// firstRuns is the time limit of trial runs before a run, in s.
 const firstRuns = 20
 
-// Again returns a function that opens a system once more, for analyses that run it where
-// its models leave a question open.
+// opener opens a copy of a system.
+type opener = func(context.Context) (*master.System, func() error, error)
+
+// Again returns a function that opens a system once more, for the trial runs of an analysis.
 func (by Runner) Again(path string, open OpenOptions) func(context.Context) (*master.System, func() error, error) {
 	if by.Open == nil {
 		by.Open = Open
@@ -42,9 +44,9 @@ func (by Runner) Again(path string, open OpenOptions) func(context.Context) (*ma
 	}
 }
 
-// aside opens the system of the run once more, for analyses, and returns their options; again opens it yet another time.
-// The caller closes it.
-func (r *run) aside(ctx context.Context) (other *System, o analyze.Options, again func(context.Context) (*master.System, func() error, error), err error) {
+// aside opens the system of the run once more for an analysis and returns the options of the
+// analysis; again opens further copies. The caller closes the system.
+func (r *run) aside(ctx context.Context) (other *System, o analyze.Options, again opener, err error) {
 	open, sys := r.open, r.sys
 	open.Trace, open.Logger = nil, r.events.aside()
 	open.Isolation.Components = slices.Concat(open.Isolation.Components, sys.Once)
@@ -52,15 +54,18 @@ func (r *run) aside(ctx context.Context) (other *System, o analyze.Options, agai
 		return nil, o, nil, err
 	}
 	c := r.chosen
-	o = analyze.Options{Start: sys.Start.Value, At: sys.Start.Value, Step: sys.Step.Value, Stop: sys.Stop.Value, Order: min(max(c.order(), 1), HighestAnalyzed), Error: DefaultError, Bonds: c.Bonds, Rates: c.Rates}
+	o = analyze.Options{
+		Start: sys.Start.Value, At: sys.Start.Value, Step: sys.Step.Value, Stop: sys.Stop.Value,
+		Order: min(max(c.order(), 1), HighestAnalyzed), Error: DefaultError, Bonds: c.Bonds, Rates: c.Rates,
+	}
 	if sys.Tolerance != nil {
 		o.Tolerance = sys.Tolerance.Value
 	}
 	return other, o, r.Again(r.System, open), nil
 }
 
-// analyse analyses the coupling of the run on instances of its own. It runs the system
-// where models leave a question open, for some seconds.
+// analyse analyses the coupling of the run on separate instances. Where models are missing, it
+// makes trial runs for some seconds.
 func (r *run) analyse(ctx context.Context) (report *analyze.Report, err error) {
 	other, o, again, err := r.aside(ctx)
 	if err != nil {
@@ -86,9 +91,9 @@ func (r *run) analyse(ctx context.Context) (report *analyze.Report, err error) {
 	return analyze.Run(ctx, other.System, o)
 }
 
-// judgeGrowth finds out why an output grows steadily. It sets result.Unstable if the
-// coupling is the cause, and returns what else there is to say. Only the strategy of the run at
-// its step is analysed, whose time is some measurements of each component.
+// judgeGrowth determines why an output grows steadily. It sets result.Unstable if the coupling
+// is the cause, else it returns a note. It analyses only the strategy of the run at its step,
+// which takes a few evaluations of each component.
 func (r *run) judgeGrowth(ctx context.Context, result *master.Result) (note string) {
 	judged, failed := r.judge(ctx)
 	result.Unstable, note = causeOfGrowth(result.Growing, judged, r.chosen, r.sys.Step.Value, failed)
@@ -105,7 +110,7 @@ func (r *run) judgeGrowth(ctx context.Context, result *master.Result) (note stri
 	return note
 }
 
-// judge analyses the strategy of the run at its step, on instances of its own.
+// judge analyses the strategy of the run at its step on separate instances.
 func (r *run) judge(ctx context.Context) (judged *analyze.Judgement, err error) {
 	other, o, _, err := r.aside(ctx)
 	if err != nil {
@@ -117,40 +122,45 @@ func (r *run) judge(ctx context.Context) (judged *analyze.Judgement, err error) 
 	return analyze.Judge(ctx, other.System, o, r.chosen.Preset, r.chosen.order())
 }
 
-// ofRun returns the index of the strategy that a run takes, -1 = it was not analysed.
+// ofRun returns the index of the strategy of a run, -1 if it was not analysed.
 func ofRun(report *analyze.Report, choice *Chosen) int {
 	order := choice.order()
-	return slices.IndexFunc(report.Strategies, func(s analyze.Strategy) bool { return s.Preset == choice.Preset && s.Order == order })
+	return slices.IndexFunc(report.Strategies, func(s analyze.Strategy) bool {
+		return s.Preset == choice.Preset && s.Order == order
+	})
 }
 
-// growth returns the sentence on an unstable strategy.
+// growth describes an unstable strategy.
 func growth(preset string, order int, step, radius float64) string {
-	return fmt.Sprintf("the coupling is unstable with %s of order %d and steps of %.4g s: it grows by %.3g %% in each", preset, order, step, 100*(radius-1))
+	return fmt.Sprintf("the coupling is unstable with %s of order %d and steps of %.4g s: it grows by %.3g %% in each",
+		preset, order, step, 100*(radius-1))
 }
 
-// causeOfGrowth finds out why an output grows steadily: unstable is the cause if it is the
-// coupling, note what else there is to say. failed is why the strategy could not be judged.
+// causeOfGrowth returns why an output grows steadily: unstable if the coupling is the cause,
+// else a note. failed is the error of the analysis.
 func causeOfGrowth(growing *master.Growth, judged *analyze.Judgement, choice *Chosen, step float64, failed error) (unstable, note string) {
 	switch {
 	case failed != nil && growing.By < undecided:
 		return "", ""
 	case failed != nil:
-		return "", fmt.Sprintf("%s: the coupling or the system itself may be unstable; the analysis cannot decide which: %v", growing, failed)
+		return "", fmt.Sprintf("%s: the coupling or the system itself may be unstable; the analysis cannot decide which: %v",
+			growing, failed)
 	case judged.IsStable():
 		return "", ""
 	case judged.Whole != nil:
 		return "", fmt.Sprintf("%s: the system itself is unstable, whatever the step: %s", growing, judged.Whole)
 	case judged.Itself != nil:
-		return "", fmt.Sprintf("%s: the system itself is unstable: it grows by %.3g %% in each second, with much smaller steps too", growing, 100*math.Expm1(judged.Itself.Rate))
+		return "", fmt.Sprintf("%s: the system itself is unstable: it grows by %.3g %% in each second, with much smaller steps too",
+			growing, 100*math.Expm1(judged.Itself.Rate))
 	}
 	return fmt.Sprintf("%s: %s", growing, growth(choice.Preset, choice.order(), step, judged.Radius)), ""
 }
 
-// undecided is the growth from which a run warns although its cause is not known.
+// undecided is the growth above which a run warns although the cause is unknown.
 const undecided = 10
 
-// analyseFirst analyses the coupling before the run, and reports what it found about the
-// algorithm of the run.
+// analyseFirst analyses the coupling before the run and reports the result for the algorithm
+// of the run.
 func (r *run) analyseFirst(ctx context.Context, m *record.Manifest) error {
 	report, err := r.analyse(ctx)
 	if err != nil {
@@ -164,68 +174,36 @@ func (r *run) analyseFirst(ctx context.Context, m *record.Manifest) error {
 		return nil
 	}
 	r.out.Analysis = report
-	told, unstable := verdict(report, r.chosen, len(r.Rates) > 0)
-	for _, line := range told {
+	notes, warnings := verdict(report, r.chosen, len(r.Rates) > 0)
+	for _, line := range notes {
 		r.events.note(line)
 	}
-	for _, line := range unstable {
+	for _, line := range warnings {
 		r.events.logger().Warn(line)
 	}
-	m.Notes, m.Warnings = append(m.Notes, told...), append(m.Warnings, unstable...)
+	m.Notes, m.Warnings = append(m.Notes, notes...), append(m.Warnings, warnings...)
 	return nil
 }
 
-// verdict returns what an analysis says of the algorithm of a run: notes, and warnings if
-// it is unstable. rates = the user has given some.
-func verdict(report *analyze.Report, choice *Chosen, rates bool) (told, unstable []string) {
+// verdict returns the notes of an analysis on the algorithm of a run, and warnings if it is
+// unstable. rates: the user has given some.
+func verdict(report *analyze.Report, choice *Chosen, rates bool) (notes, warnings []string) {
 	at := ofRun(report, choice)
+	own := report.Own
 	switch {
-	case at < 0 && report.Own != nil && report.Own.Fails != "":
-		unstable = append(unstable, fmt.Sprintf("analysis: the run is expected to fail: %s", report.Own.Fails))
-	case at < 0 && report.Own != nil:
-		told = append(told, "analysis: "+ownOf(choice.Preset, report))
-	case at < 0:
-		told = append(told, fmt.Sprintf("analysis: nothing is told of %s: %s", choice.Preset, report.WhyNotOwn))
-	case report.Strategies[at].Points == nil:
-		told = append(told, fmt.Sprintf("analysis: unknown: %s", report.Strategies[at].Why))
-		if report.Own != nil && report.Own.Fails == "" {
-			told = append(told, "analysis: "+ownOf(choice.Preset, report))
+	case at >= 0 && report.Strategies[at].Points != nil:
+		notes, warnings = strategyVerdict(report, &report.Strategies[at])
+	case at >= 0:
+		notes = append(notes, fmt.Sprintf("analysis: unknown: %s", report.Strategies[at].Why))
+		if own != nil && own.Fails == "" {
+			notes = append(notes, "analysis: "+ownOf(choice.Preset, report))
 		}
+	case own == nil:
+		notes = append(notes, fmt.Sprintf("analysis: nothing is told of %s: %s", choice.Preset, report.WhyNotOwn))
+	case own.Fails != "":
+		warnings = append(warnings, fmt.Sprintf("analysis: the run is expected to fail: %s", own.Fails))
 	default:
-		s := &report.Strategies[at]
-		with := ""
-		if len(s.Rates) > 0 {
-			with = ", rates " + strings.Join(s.Rates, ", ")
-		}
-		radius := "the spectral radius is not known"
-		switch {
-		case s.Mode != nil:
-			radius = fmt.Sprintf("the spectral radius is %.6g", s.Now)
-		case s.Known():
-			radius = fmt.Sprintf("the spectral radius seen in runs is %.6g", s.Now)
-		}
-		text := fmt.Sprintf("analysis: %s of order %d%s, steps of %.4g s: %s; stable steps: %s", s.Preset, s.Order, with, report.Step, radius, s.Ranges(report))
-		for _, f := range s.Forecasts {
-			if f.Step == report.Step {
-				text += fmt.Sprintf("; expected error %s over %.4g s, most in %s", f.Size(), report.Horizon, f.Of)
-			}
-		}
-		told = append(told, text)
-		switch {
-		case !s.Known() || s.IsStable():
-		case report.Large != "":
-			told = append(told, "analysis: unstable for small motions; "+report.Large)
-		default:
-			if report.Whole != nil {
-				unstable = append(unstable, fmt.Sprintf("analysis: the system itself is unstable, whatever the step: %s", report.Whole))
-				break
-			}
-			by := "as runs show"
-			if s.Mode != nil {
-				by = strings.ReplaceAll(s.Mode.String(), "\n", "; ")
-			}
-			unstable = append(unstable, fmt.Sprintf("analysis: %s, %s", growth(s.Preset, s.Order, report.Step, s.Now), by))
-		}
+		notes = append(notes, "analysis: "+ownOf(choice.Preset, report))
 	}
 	if report.Recommended >= 0 && report.Recommended != at {
 		s := report.Strategies[report.Recommended]
@@ -233,17 +211,57 @@ func verdict(report *analyze.Report, choice *Chosen, rates bool) (told, unstable
 		if rates && len(s.Rates) == 0 {
 			without = ", without --rate"
 		}
-		told = append(told, fmt.Sprintf("analysis: recommended: %s --step-size %.4g%s: %s", s.Flags(), report.StepToTake, without, report.Why))
+		notes = append(notes, fmt.Sprintf("analysis: recommended: %s --step-size %.4g%s: %s",
+			s.Flags(), report.StepToTake, without, report.Why))
 	}
-	return told, unstable
+	return notes, warnings
 }
 
-// ownOf tells what is expected of the algorithm of a run that is none of the strategies.
+// strategyVerdict is verdict for a strategy that was analysed.
+func strategyVerdict(report *analyze.Report, s *analyze.Strategy) (notes, warnings []string) {
+	with := ""
+	if len(s.Rates) > 0 {
+		with = ", rates " + strings.Join(s.Rates, ", ")
+	}
+	radius := "the spectral radius is not known"
+	switch {
+	case s.Mode != nil:
+		radius = fmt.Sprintf("the spectral radius is %.6g", s.Now)
+	case s.Known():
+		radius = fmt.Sprintf("the spectral radius seen in runs is %.6g", s.Now)
+	}
+	text := fmt.Sprintf("analysis: %s of order %d%s, steps of %.4g s: %s; stable steps: %s",
+		s.Preset, s.Order, with, report.Step, radius, s.Ranges(report))
+	for _, f := range s.Forecasts {
+		if f.Step == report.Step {
+			text += fmt.Sprintf("; expected error %s over %.4g s, most in %s", f.Size(), report.Horizon, f.Of)
+		}
+	}
+	notes = append(notes, text)
+	switch {
+	case !s.Known() || s.IsStable():
+	case report.Large != "":
+		notes = append(notes, "analysis: unstable for small motions; "+report.Large)
+	case report.Whole != nil:
+		warnings = append(warnings, fmt.Sprintf("analysis: the system itself is unstable, whatever the step: %s", report.Whole))
+	default:
+		by := "as runs show"
+		if s.Mode != nil {
+			by = strings.ReplaceAll(s.Mode.String(), "\n", "; ")
+		}
+		warnings = append(warnings, fmt.Sprintf("analysis: %s, %s", growth(s.Preset, s.Order, report.Step, s.Now), by))
+	}
+	return notes, warnings
+}
+
+// ownOf describes the forecast for an algorithm that is none of the analysed strategies.
 func ownOf(preset string, r *analyze.Report) string {
 	s := r.Own
 	if s.Cut {
-		return fmt.Sprintf("%s: more than %d steps are expected over %.4g s, half of the time of at most %.3g s", preset, s.Accepted-1, s.Time, s.Step)
+		return fmt.Sprintf("%s: more than %d steps are expected over %.4g s, half of the time of at most %.3g s",
+			preset, s.Accepted-1, s.Time, s.Step)
 	}
-	return fmt.Sprintf("%s: steps of %.2g to %.2g s are expected, half of the time of at most %.3g s, and %d rejected beside %d; expected error %s over %.4g s, most in %s; %.4g FMU steps per second",
+	return fmt.Sprintf("%s: steps of %.2g to %.2g s are expected, half of the time of at most %.3g s, "+
+		"and %d rejected beside %d; expected error %s over %.4g s, most in %s; %.4g FMU steps per second",
 		preset, s.Short, s.Long, s.Step, s.Rejected, s.Accepted, s.Forecast.Size(), s.Time, s.Of, s.FMUSteps)
 }

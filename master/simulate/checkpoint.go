@@ -16,7 +16,7 @@ import (
 	"github.com/macrostep/macrostep/master/record"
 )
 
-// facts are what must be the same in a run that goes on from a checkpoint.
+// facts returns the facts that must be the same in a run resumed from a checkpoint.
 func (r *run) facts() (record.Facts, error) {
 	sys, choice, played := r.sys, r.chosen, r.scenario
 	exact := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
@@ -68,7 +68,7 @@ func (r *run) facts() (record.Facts, error) {
 		for i, path := range played.Files() {
 			hash, err := hashOf(path)
 			if err != nil {
-				return nil, fmt.Errorf("--%s: %w", flagScenario, err)
+				return nil, fmt.Errorf("--scenario: %w", err)
 			}
 			f[fmt.Sprintf("table %d of the scenario", i+1)] = hash
 		}
@@ -90,8 +90,8 @@ func hashOf(path string) (string, error) {
 	return fmt.Sprintf("sha256:%x", h.Sum(nil)), nil
 }
 
-// prepareCheckpoints puts into the options of a run what it takes to go on from a
-// checkpoint, and to make some. The manifest tells of both.
+// prepareCheckpoints sets the options of the run for resuming from a checkpoint and for
+// writing checkpoints, and describes both in the manifest.
 func (r *run) prepareCheckpoints(m *record.Manifest) error {
 	k, o := &r.Checkpoints, &r.opt
 	if k.File == "" && k.Resume == "" {
@@ -104,13 +104,14 @@ func (r *run) prepareCheckpoints(m *record.Manifest) error {
 	if k.Resume != "" {
 		c, err := record.ReadCheckpoint(k.Resume)
 		if err != nil {
-			return fmt.Errorf("--%s: %w", flagResume, err)
+			return fmt.Errorf("--resume: %w", err)
 		}
 		if err := c.Matches(now); err != nil {
-			return fmt.Errorf("--%s %s: %w", flagResume, k.Resume, err)
+			return fmt.Errorf("--resume %s: %w", k.Resume, err)
 		}
 		if !(o.Stop > c.T) {
-			return fmt.Errorf("--%s %s: the checkpoint is at t = %.12g s, and the run is to stop at %.12g s; give a later --stop-time", flagResume, k.Resume, c.T, o.Stop)
+			return fmt.Errorf("--resume %s: the checkpoint is at t = %.12g s, and the run is to stop at %.12g s; give a later --stop-time",
+				k.Resume, c.T, o.Stop)
 		}
 		o.Resume = c.State
 		m.ResumedFrom = &record.Resumed{Checkpoint: k.Resume, Time: c.T, Steps: c.Steps}
@@ -118,17 +119,17 @@ func (r *run) prepareCheckpoints(m *record.Manifest) error {
 	if k.File == "" {
 		return nil
 	}
-	// By its absolute path: an FMU may change the working directory meanwhile.
+	// Absolute, because an FMU may change the working directory.
 	path, err := filepath.Abs(k.File)
 	if err != nil {
-		return fmt.Errorf("--%s: %w", flagCheckpoint, err)
+		return fmt.Errorf("--checkpoint: %w", err)
 	}
 	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("--%s: %w; create the folder first", flagCheckpoint, err)
+		return fmt.Errorf("--checkpoint: %w; create the folder first", err)
 	}
 	record.Sweep(path)
 	arguments := k.Arguments
-	if m.StepSize.Source == assemble.GuessedStep { // it must not follow another stop time
+	if m.StepSize.Source == assemble.GuessedStep { // must not depend on the new stop time
 		arguments = append([]string{fmt.Sprintf("--step-size=%v", m.StepSize.Value)}, arguments...)
 	}
 	m.Checkpoints = &record.Checkpoints{Path: k.File, Every: k.Every}

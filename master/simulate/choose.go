@@ -12,15 +12,15 @@ import (
 	"github.com/macrostep/macrostep/master/assemble"
 )
 
-// paramFirstStep is the size of the first step, where an algorithm chooses the others.
+// paramFirstStep is the parameter for the size of the first step of variable-step algorithms.
 const paramFirstStep = "control.h0"
 
-// Chosen is the algorithm of a run, with what it works on.
+// Chosen is the algorithm of a run with its bonds and rates.
 type Chosen struct {
 	*algorithms.Choice
 	Bonds           []algorithms.Bond
 	Rates           []algorithms.Rate
-	notes, warnings []string // on how it was chosen
+	notes, warnings []string // about the choice
 }
 
 // order returns the extrapolation order, 0 if the algorithm has none.
@@ -32,13 +32,13 @@ func (c *Chosen) order() int {
 	return order
 }
 
-// Choose makes the algorithm from the request and the documents. Parameters of
-// the documents belong to their algorithm, or to all that take them if they name
-// none; the request beats them.
+// Choose creates the algorithm from the request and the documents. Parameters of the documents
+// apply to the algorithm that they name, or else to all algorithms that accept them. The
+// request overrides them.
 func Choose(presets algorithms.Catalog, r *Request, sys *System) (*Chosen, error) {
 	preset, params := cmp.Or(r.Algorithm, sys.Algorithm, algorithms.DefaultPreset), map[string]string{}
 	documented := maps.Clone(sys.Params)
-	if r.Step != nil { // the flag beats what a document says of the first step
+	if r.Step != nil { // overrides the first step of a document
 		delete(documented, paramFirstStep)
 	}
 	out := &Chosen{}
@@ -48,10 +48,11 @@ func Choose(presets algorithms.Catalog, r *Request, sys *System) (*Chosen, error
 	case sys.Algorithm == "":
 		params, out.notes = suited(presets, preset, documented)
 	case len(sys.Params) > 0:
-		out.warnings = append(out.warnings, fmt.Sprintf("the parameters which the system gives for algorithm %s are left out, because --%s is %s", sys.Algorithm, flagAlgorithm, preset))
+		out.warnings = append(out.warnings, fmt.Sprintf(
+			"the parameters which the system gives for algorithm %s are left out, because --algorithm is %s", sys.Algorithm, preset))
 	}
 	maps.Copy(params, r.Params)
-	found, _ := presets.Find(preset) // New has the error
+	found, _ := presets.Find(preset) // New returns the error
 	bonds, more, err := chooseBonds(r, sys, found)
 	if err != nil {
 		return nil, err
@@ -60,8 +61,9 @@ func Choose(presets algorithms.Catalog, r *Request, sys *System) (*Chosen, error
 	out.Rates = RatesWith(r.Rates, sys.Rates)
 	out.Choice, err = presets.New(preset, params, algorithms.With{Bonds: bonds, Rates: out.Rates, Spike: r.Spike})
 	if err != nil && len(out.Rates) > len(r.Rates) {
-		// An implicit scheme takes none.
-		if without, failed := presets.New(preset, params, algorithms.With{Bonds: bonds, Rates: r.Rates, Spike: r.Spike}); failed == nil {
+		// Implicit schemes have no rates.
+		without, failed := presets.New(preset, params, algorithms.With{Bonds: bonds, Rates: r.Rates, Spike: r.Spike})
+		if failed == nil {
 			out.warnings = append(out.warnings, fmt.Sprintf("the rates which the system gives are left out: %v", err))
 			out.Choice, out.Rates, err = without, r.Rates, nil
 		}
@@ -76,7 +78,7 @@ func Choose(presets algorithms.Catalog, r *Request, sys *System) (*Chosen, error
 	return out, nil
 }
 
-// asking names what in a document asks for something that is refused.
+// asking returns the place of the refused setting in a document.
 func asking(system string, sys *System, refused error) string {
 	for name, s := range sys.Asked.Sources {
 		if key, ok := strings.CutPrefix(name, "param "); ok && strings.HasPrefix(refused.Error(), "parameter "+key+"=") {
@@ -89,9 +91,9 @@ func asking(system string, sys *System, refused error) string {
 	return system + " (annotation of macrostep)"
 }
 
-// suited returns those parameters of documents that name no algorithm which a
-// preset takes. Of the others, what some preset takes is left out, and a note
-// says so; what none takes stays and becomes an error.
+// suited returns the parameters of the documents that a preset accepts. It omits those that
+// only other presets accept and returns a note on them. It keeps those that no preset accepts,
+// which will be errors.
 func suited(presets algorithms.Catalog, preset string, params map[string]string) (kept map[string]string, notes []string) {
 	takes := func(preset, key string) bool {
 		_, err := presets.New(preset, map[string]string{key: params[key]})
@@ -106,19 +108,20 @@ func suited(presets algorithms.Catalog, preset string, params map[string]string)
 		case own == nil || !other || takes(preset, key):
 			kept[key] = params[key]
 		case slices.ContainsFunc(own.Params, func(p algorithms.Param) bool { return p.Name == key }):
-			left = append(left, key+"="+params[key]) // it means something else there
+			left = append(left, key+"="+params[key]) // the preset accepts other values
 		default:
 			left = append(left, key)
 		}
 	}
 	if left != nil {
-		notes = append(notes, fmt.Sprintf("algorithm %s does not take parameters of the system that are for others: %s", preset, strings.Join(left, ", ")))
+		notes = append(notes, fmt.Sprintf("algorithm %s does not take parameters of the system that are for others: %s",
+			preset, strings.Join(left, ", ")))
 	}
 	return kept, notes
 }
 
-// chooseBonds returns the bonds whose energy is followed, with their powers in W:
-// those of the user, else of the documents, else all that the units show.
+// chooseBonds returns the bonds whose energy is monitored, with their powers in W: those of
+// the user, else those of the documents, else those found by units.
 func chooseBonds(r *Request, sys *System, preset *algorithms.Preset) (bonds []algorithms.Bond, notes []string, err error) {
 	if !r.MonitorEnergy && (preset == nil || !preset.Energy) && len(r.Bonds) == 0 {
 		return nil, nil, nil
@@ -131,7 +134,7 @@ func chooseBonds(r *Request, sys *System, preset *algorithms.Preset) (bonds []al
 		for _, b := range sys.Bonds {
 			names = append(names, b.Name)
 		}
-		notes = append(notes, fmt.Sprintf("--%s takes the place of the bonds that the system declares: %s", flagBond, strings.Join(names, ", ")))
+		notes = append(notes, "--bond takes the place of the bonds that the system declares: "+strings.Join(names, ", "))
 	}
 	if len(bonds) == 0 && sys.BondsSeen != nil {
 		if bonds = sys.BondsSeen(); len(bonds) > 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Event is something that a run reports while it goes on. It is plain data.
+// Event is a report of a run in progress. It is plain data.
 type Event struct {
 	Kind     EventKind
 	Level    slog.Level      // of a Message
@@ -25,8 +25,8 @@ type EventKind int
 const (
 	Message  EventKind = iota // for the log: a warning, an error
 	Note                      // for the user, such as a result of the analysis
-	Doing                     // what is under way now; "" = nothing any more
-	Progress                  // how far the run is
+	Doing                     // the current activity; "" = it has ended
+	Progress                  // progress of the run
 )
 
 // String returns the message as a line.
@@ -41,7 +41,7 @@ func (e Event) String() string {
 	return e.Text + e.Facts
 }
 
-// events hands them on, one at a time.
+// events passes events on, one at a time.
 type events struct {
 	level slog.Level
 	mu    sync.Mutex
@@ -69,8 +69,8 @@ func (e *events) debug() bool { return e.level <= slog.LevelDebug }
 
 func (e *events) logger() *slog.Logger { return slog.New(&handler{events: e}) }
 
-// aside returns a logger for trials beside the run: what is logged there is a matter of
-// debugging, since the run itself does not fail by it.
+// aside returns a logger for trial runs, which logs only with debugging, because a failed
+// trial does not affect the run.
 func (e *events) aside() *slog.Logger {
 	if !e.debug() {
 		return slog.New(slog.DiscardHandler)
@@ -78,11 +78,11 @@ func (e *events) aside() *slog.Logger {
 	return e.logger().With("trial", "analysis")
 }
 
-// handler makes events of log records.
+// handler turns log records into events.
 type handler struct {
 	events *events
-	facts  string // " key=value …" of the attributes given so far
-	group  string // "name." of the groups entered
+	facts  string // " key=value …" of the attributes of WithAttrs
+	group  string // "name." of the current groups
 }
 
 func (h *handler) Enabled(_ context.Context, l slog.Level) bool { return l >= h.events.level }

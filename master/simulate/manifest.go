@@ -15,7 +15,7 @@ import (
 	"github.com/macrostep/macrostep/master/record"
 )
 
-// manifest returns what is known before the run.
+// manifest returns the manifest before the run.
 func (r *run) manifest() *record.Manifest {
 	sys, c := r.sys, r.chosen
 	m := &record.Manifest{
@@ -41,21 +41,22 @@ func (r *run) manifest() *record.Manifest {
 	return m
 }
 
-// beginning writes the manifest of an incomplete run when the run begins: before
-// results that are there are replaced, so that the old manifest never stands
-// beside the new ones.
+// beginning is a recorder that writes the manifest of an incomplete run when the run begins,
+// before earlier results are replaced, so that the old manifest never accompanies new results.
 type beginning struct {
 	manifest *record.Manifest
 	file     record.ManifestFile // Path "" = none is written
 	written  bool
-	stands   bool // that of the beginning has been written
+	stands   bool // the incomplete manifest was written
 	begun    atomic.Bool
 	steps    atomic.Int64
 	table    *record.Table // nil = none
 	leaving  leaving
-	region   *region    // in which it is published; nil = it is not
-	left     bool       // the supervisor has to complete the files
-	mu       sync.Mutex // held while the manifest is written, and for good by who writes the last one and ends the program
+	region   *region // in shared memory; nil = not published
+	left     bool    // the supervisor has to complete the files
+	// mu is held while the manifest is written. A goroutine that writes the last one and ends
+	// the program never unlocks it.
+	mu sync.Mutex
 }
 
 func (b *beginning) write() error {
@@ -63,7 +64,7 @@ func (b *beginning) write() error {
 		return nil
 	}
 	b.written = true
-	b.publish() // first: from now on, a manifest that stays incomplete is completed
+	b.publish() // first, so that a supervisor can complete the manifest
 	err := b.end()
 	if err != nil {
 		b.region.turn.Store(0)
@@ -71,7 +72,7 @@ func (b *beginning) write() error {
 	return err
 }
 
-// end writes the manifest as it is now, if there is to be one.
+// end writes the current manifest, if it has a path.
 func (b *beginning) end() error {
 	if b.file.Path == "" {
 		return nil
@@ -101,7 +102,7 @@ func (b *beginning) Begin(*master.System, []master.Port) error {
 	return nil
 }
 
-// Record follows how far the run is, for when it does not come to an end of its own.
+// Record stores the progress, for a run that is aborted.
 func (b *beginning) Record(p *master.Point) error {
 	b.reached(p.T, p.Step)
 	return nil
@@ -111,11 +112,11 @@ func (b *beginning) Flush() error { return nil }
 
 func (b *beginning) End(master.Result) error { return nil }
 
-// flushInterval bounds what is lost when an FMU hangs or takes the process along.
+// flushInterval bounds the loss of results when an FMU hangs or ends the process.
 const flushInterval = 250 * time.Millisecond
 
-// flushRegularly writes lines and rows to the files beside the run, which cannot do it
-// while an FMU hangs, until the function it returns is called.
+// flushRegularly flushes the files on another goroutine, because the run cannot while an FMU
+// hangs. The returned function stops it.
 func (r *run) flushRegularly() (stop func()) {
 	done := make(chan struct{})
 	var wg sync.WaitGroup
@@ -151,17 +152,17 @@ func (r *run) flushTexts() {
 	}
 }
 
-// interrupted writes the rows so far, and a manifest that records how far the run has
-// come; it returns the reason with that. The program ends next.
+// interrupted writes the rows so far and a manifest with the progress of the run, and returns
+// the reason with the time reached. The program must end next.
 func (r *run) interrupted(reason string) string {
 	b := r.mark
 	if !b.begun.Load() {
 		return reason
 	}
-	b.mu.Lock() // nothing is written after this
+	b.mu.Lock() // for ever: nothing is written after this
 	m := *b.manifest
 	m.Reason = reason
-	// Nobody is left to report errors to.
+	// Errors cannot be reported any more.
 	if r.table != nil {
 		_ = r.table.End(master.Result{})
 		if t, any := r.table.Newest(); any {

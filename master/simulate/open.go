@@ -17,7 +17,6 @@ import (
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/diag"
-	"github.com/macrostep/macrostep/fmi/process"
 	"github.com/macrostep/macrostep/fmi/worker"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
@@ -26,7 +25,7 @@ import (
 	"github.com/macrostep/macrostep/ssp"
 )
 
-// OpenOptions say how a system is opened.
+// OpenOptions are the options of Open.
 type OpenOptions struct {
 	Strict    bool
 	Stateless []string
@@ -35,20 +34,20 @@ type OpenOptions struct {
 	Compile   bool
 	Isolation Isolation
 	Dialects  []ssp.Dialect          // nil: those of package dialect
-	Driven    []string               // inputs "component.variable" given from outside
-	DrivenBy  string                 // what gives them, for messages
+	Driven    []string               // inputs "component.variable" with external signals
+	DrivenBy  string                 // source of these signals, for messages
 	Record    func(name string) bool // variables to record; nil = the default choice
 	Read      func(name string) bool // further variables to read; nil = none
-	// Expendable says that this process may end with an FMU: those which have ended one before
-	// stay in it all the same, unless Isolation says otherwise.
+	// Expendable says that this process may end with an FMU: FMUs on record as having ended one
+	// before are not isolated for that.
 	Expendable bool
-	// Times in s and tolerance of the user, which beat those of the documents;
-	// nil = not given.
+	// Times in s and tolerance of the user, which override those of the documents; nil = not
+	// given.
 	Start, Stop, Step, Tolerance *Setting
 
 	Logger     *slog.Logger
-	Debug      bool      // the FMUs' debug logging is wanted
-	CallByCall bool      // every call into an FMU is a crossing of its own
+	Debug      bool      // turn on the debug logging of FMUs
+	CallByCall bool      // no batches of FMI calls
 	Trace      io.Writer // one line for each FMI call; nil = none
 }
 
@@ -61,159 +60,91 @@ type System struct {
 	Algorithm         string                             // of the documents; "" = none
 	Params            map[string]string                  // of the documents
 	Findings          []diag.Finding                     // none of them an error
-	Warnings          []string                           // about what had to be guessed
-	Files             []string                           // that were read, and must not be written
-	Settings          []assemble.SettingInfo             // parameters and start values in force
-	Inputs            map[string][]record.Derived        // what the inputs of the outermost system feed, and inputs by other names
+	Warnings          []string                           // about guessed settings
+	Files             []string                           // that were read and must not be overwritten
+	Settings          []assemble.SettingInfo             // parameters and start values of the documents
+	Inputs            map[string][]record.Derived        // inputs of FMUs fed by inputs of the outermost system or named otherwise
 	Items             map[string]map[string]int32        // of driven inputs that are enumerations
-	ItemsOf           func(name string) map[string]int32 // of a variable "component.variable" that is an enumeration; nil = nobody knows
-	Resolve           func(name string) (string, error)  // gives the name in results of a variable that the user names; nil = the same
-	Held              []string                           // inputs "component.variable" that nothing feeds and --set gives a value
-	Alone             string                             // component of an FMU that runs alone; "" for a system
+	ItemsOf           func(name string) map[string]int32 // items of an enumeration "component.variable"; nil = unknown
+	Resolve           func(name string) (string, error)  // the name in results of a variable named by the user; nil = the same
+	Held              []string                           // inputs "component.variable" with a value of --set and without a source
+	Alone             string                             // component of a single FMU; "" for a system
 	Once              []string                           // components in this process whose FMUs can be instantiated only once in it
-	Notices           func() []string                    // about FMUs while they ran, after the run; nil = there are none
-	Tidy              func() []string                    // puts back what FMUs change in the process (master.Options.Tidy); nil = nothing
+	Notices           func() []string                    // about FMUs during the run, to be called after it; nil = none
+	Tidy              func() []string                    // undoes changes of FMUs to the process (master.Options.Tidy); nil = none
 	StepTimeout       time.Duration                      // of a call into an FMU in this process; 0 = none
 	MemoryLimit       uint64                             // bytes, of the FMUs in this process; 0 = none
-	Close             func() error                       // removes what was unpacked; call it after the run
-	// Describe tells what a variable "component.variable" is; nil = nothing is known.
+	Close             func() error                       // removes unpacked files; call it after the run
+	// Describe describes a variable "component.variable"; nil = nothing is known.
 	Describe func(name string) record.Description
-	// Power gives the power in W per unit of the product of two outputs, 0 if their
-	// units do not tell; nil = there are no units.
+	// Power returns the power in W per unit of the product of two outputs, 0 if their units
+	// are unknown; nil = there are no units.
 	Power func(effort, flow string) (watt float64, err error)
 	// Bonds of the documents, and those found by units.
 	Bonds     []algorithms.Bond
 	BondsSeen func() []algorithms.Bond
 	Rates     []algorithms.Rate // of the documents
-	Asked     ssp.OwnSettings   // all that the documents ask for, and where
-	// Monitor makes the System anew with variables that an algorithm judges by;
-	// nil = there is nothing but outputs.
+	Asked     ssp.OwnSettings   // settings of the documents, with their places
+	// Monitor recreates the System with further variables for the error estimate; nil = only
+	// outputs can be monitored.
 	Monitor func([]algorithms.Monitored) (*master.System, error)
 }
 
-// Open reads a system and its FMUs. Their libraries are loaded, so that one that cannot
-// be is found before the first FMU is instantiated.
+// Open reads a system and its FMUs. It loads the libraries, so that errors are found before
+// the first FMU is instantiated.
 func Open(ctx context.Context, path string, o OpenOptions) (*System, error) {
-	m, options, err := opening(ctx, path, o)
+	m, options, err := opening(ctx, path, &o)
 	if err != nil {
 		return nil, err
 	}
-	a, err := assemble.Open(path, options)
+	a, err := assemble.Open(path, options) // never nil
+	var out *System
+	if err == nil {
+		out, err = m.system(a, &o, a.Load)
+	}
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
-	sys, err := m.system(a, a.Load, o)
-	if err != nil {
-		return nil, errors.Join(err, a.Close())
-	}
-	return sys, nil
+	return out, nil
 }
 
-// Model is a system whose documents and FMUs are opened once for many runs. Its methods may be
-// called by several goroutines at a time.
-type Model struct {
-	model    *assemble.Model
-	launcher *worker.Launcher
-	trace    *fmi.Trace // nil = none
-	seen     notices
-	limits   sync.Once
-	refused  error // a limit of the documents; nil = none
-}
-
-// OpenModel opens a system for many runs. [Runner.Open] makes them use it: see
-// [Model.Instantiate].
-func OpenModel(ctx context.Context, path string, o OpenOptions) (*Model, error) {
-	m, options, err := opening(ctx, path, o)
-	if err != nil {
-		return nil, err
-	}
-	if m.model, err = assemble.OpenModel(path, options); err != nil {
-		return nil, err
-	}
-	if err := m.model.Load(); err != nil {
-		return nil, errors.Join(err, m.model.Close())
-	}
-	return m, nil
-}
-
-// Instantiate makes a system for one run. Of the options, Set is added to that of OpenModel, and
-// Start, Stop, Step and Tolerance apply; the others are those of OpenModel.
-func (m *Model) Instantiate(o OpenOptions) (*System, error) {
-	a, err := m.model.Instantiate(o.Set...)
-	if err != nil {
-		return nil, err
-	}
-	sys, err := m.system(a, func() error { return nil }, o)
-	if err != nil {
-		return nil, errors.Join(err, a.Close())
-	}
-	return sys, nil
-}
-
-// Close removes what was unpacked once the last system is closed, too.
-func (m *Model) Close() error { return m.model.Close() }
-
-// opening prepares the options with which assemble opens a system.
-func opening(ctx context.Context, path string, o OpenOptions) (*Model, assemble.Options, error) {
-	if err := errors.Join(CheckLimits(), There(path)); err != nil {
-		return nil, assemble.Options{}, err
-	}
-	options := Reading(ctx)
-	options.Dialects = o.Dialects
-	options.Strict, options.Stateless, options.Compile, options.Cache = o.Strict, o.Stateless, o.Compile, fmuslave.CacheDir()
-	options.Driven, options.DrivenBy, options.Record, options.Read = o.Driven, o.DrivenBy, o.Record, o.Read
-	options.Isolate, options.IsolateGiven, options.IsolateComponents = o.Isolation.Mode, o.Isolation.Given, o.Isolation.Components
-	options.Restarts, options.RestartsGiven = o.Isolation.Restarts, o.Isolation.RestartsGiven
-	crashes := &worker.Record{Dir: fmuslave.CacheDir()}
-	if !o.Expendable {
-		options.Crashed = crashes.Crashed
-	}
-	m := &Model{launcher: &worker.Launcher{Timeout: o.Isolation.StepTimeout, Memory: o.Isolation.MemoryLimit, Lost: crashes.Lost}}
-	options.Launcher = m.launcher
+// assemble returns the options for assemble.Open, without those on processes.
+func (o *OpenOptions) assemble(ctx context.Context, seen *notices) assemble.Options {
+	out := Reading(ctx)
+	out.Strict, out.Stateless, out.Compile = o.Strict, o.Stateless, o.Compile
+	out.Dialects, out.Set, out.Cache = o.Dialects, slices.Clone(o.Set), fmuslave.CacheDir()
+	out.Driven, out.DrivenBy, out.Record, out.Read = o.Driven, o.DrivenBy, o.Record, o.Read
+	i := &o.Isolation
+	out.Isolate, out.IsolateGiven, out.IsolateComponents = i.Mode, i.Given, i.Components
+	out.Restarts, out.RestartsGiven = i.Restarts, i.RestartsGiven
 	for _, q := range o.Quirks {
-		options.Quirks = append(options.Quirks, assemble.Quirk{Component: q.Name, Name: q.Value})
+		out.Quirks = append(out.Quirks, assemble.Quirk{Component: q.Name, Name: q.Value})
 	}
-	options.Set = append(options.Set, o.Set...)
-	options.Instance = fmi.InstanceOptions{LoggingOn: o.Debug, StepTimeout: o.Isolation.StepTimeout, CallByCall: o.CallByCall, Log: func(msg fmi.LogMessage) {
-		if msg.Category == fmi.OwnCategory {
-			m.seen.add(msg)
-			o.Logger.Log(context.Background(), levelOf(msg.Status), msg.Instance+": "+msg.Text)
+	logger := o.Logger
+	out.Instance = fmi.InstanceOptions{LoggingOn: o.Debug, StepTimeout: i.StepTimeout, CallByCall: o.CallByCall}
+	out.Instance.Log = func(m fmi.LogMessage) {
+		if m.Category == fmi.OwnCategory {
+			seen.add(m)
+			logger.Log(context.Background(), levelOf(m.Status), m.Instance+": "+m.Text)
 			return
 		}
-		o.Logger.Log(context.Background(), levelOf(msg.Status), msg.Text, "slave", msg.Instance, "category", msg.Category)
-	}}
-	if o.Trace != nil {
-		m.trace = fmi.NewTrace(o.Trace)
-		options.Instance.Trace = m.trace
+		logger.Log(context.Background(), levelOf(m.Status), m.Text, "slave", m.Instance, "category", m.Category)
 	}
-	return m, options, nil
+	if o.Trace != nil {
+		out.Instance.Trace = fmi.NewTrace(o.Trace)
+	}
+	return out
 }
 
-// system returns an assembly, whose libraries load brings into the process, as a system. The
-// caller closes the assembly if there is an error.
-func (m *Model) system(a *assemble.Assembly, load func() error, o OpenOptions) (*System, error) {
-	m.limits.Do(func() { m.refused = limit(m.launcher, &a.Asked) })
-	if m.refused != nil {
-		return nil, m.refused
-	}
-	var here []*fmi.FMU
-	for _, c := range a.Components {
-		if c.Isolated == "" {
-			here = append(here, c.FMU)
-		}
-	}
-	if err := a.CheckErrors(); err != nil {
-		return nil, err
-	}
-	if err := load(); err != nil {
-		return nil, err
-	}
+// newSystem describes an assembly for a run, after settling its times.
+func newSystem(a *assemble.Assembly, o *OpenOptions) *System {
 	warnings := a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))
 	out := &System{
-		System: a.System, Start: toSetting(a.Start, o.Start), Stop: toSetting(a.Stop, o.Stop), Step: toSetting(a.Step, o.Step),
-		Algorithm: a.Algorithm, Params: a.Params, Asked: a.Asked, Findings: a.Findings.Findings, Warnings: warnings,
-		Files: a.Files(), Notices: m.seen.list, Tidy: fmi.WatchProcess(here).Restore,
-		Power:     a.Power,
+		System: a.System, Algorithm: a.Algorithm, Params: a.Params, Asked: a.Asked,
+		Start: toSetting(a.Start, o.Start), Stop: toSetting(a.Stop, o.Stop), Step: toSetting(a.Step, o.Step),
+		Findings: a.Findings.Findings, Warnings: warnings, Files: a.Files(), Settings: a.Settings(),
+		Items: a.Items(), ItemsOf: a.ItemsOf, Resolve: a.Resolve, Alone: a.Alone(), Held: a.Held,
+		Inputs: map[string][]record.Derived{}, Power: a.Power, Rates: ratesOf(a.Rates),
 		Describe:  func(name string) record.Description { return describe(a, name) },
 		Bonds:     declaredBonds(a.DeclaredBonds),
 		BondsSeen: func() []algorithms.Bond { return bondsSeen(a) },
@@ -225,24 +156,7 @@ func (m *Model) system(a *assemble.Assembly, load func() error, o OpenOptions) (
 			err := a.Monitor(named)
 			return a.System, err
 		},
-		Close: func() error {
-			err := a.Close()
-			if process.Shared() != nil {
-				err = nil // the supervisor removes what is left
-			}
-			if m.trace != nil && m.trace.Err() != nil {
-				err = errors.Join(err, fmt.Errorf("the log of FMI calls ends early: %w", m.trace.Err()))
-			}
-			return err
-		},
 	}
-	if len(here) > 0 {
-		out.StepTimeout, out.MemoryLimit = m.launcher.Timeout, m.launcher.Memory
-	}
-	out.Rates = ratesOf(a.Rates)
-	out.Items, out.ItemsOf = a.Items(), a.ItemsOf
-	out.Resolve, out.Alone, out.Held = a.Resolve, a.Alone(), a.Held
-	out.Inputs = map[string][]record.Derived{}
 	for name, list := range a.Inputs() {
 		for _, in := range list {
 			out.Inputs[name] = append(out.Inputs[name], record.Derived{Name: in.Name, Gain: in.Gain, Offset: in.Offset, Map: in.Map})
@@ -252,17 +166,17 @@ func (m *Model) system(a *assemble.Assembly, load func() error, o OpenOptions) (
 		t := toSetting(*a.Tolerance, o.Tolerance)
 		out.Tolerance = &t
 	}
-	out.Settings = a.Settings()
 	for _, c := range a.Components {
 		if c.Isolated == "" && c.FMU.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess {
 			out.Once = append(out.Once, c.Name)
 		}
-		out.FMUs = append(out.FMUs, record.FMU{Component: c.Name, Path: c.Source, Hash: c.FMU.Hash, Tool: c.FMU.Description.GenerationTool, Quirks: c.Quirks.Names(), Isolated: c.Isolated})
+		out.FMUs = append(out.FMUs, record.FMU{Component: c.Name, Path: c.Source, Hash: c.FMU.Hash,
+			Tool: c.FMU.Description.GenerationTool, Quirks: c.Quirks.Names(), Isolated: c.Isolated})
 	}
-	return out, nil
+	return out
 }
 
-// describe returns what the description of an FMU says of a variable of a system.
+// describe returns the description of a variable from its modelDescription.xml.
 func describe(a *assemble.Assembly, name string) record.Description {
 	v := a.Variable(name)
 	if v == nil {
@@ -271,8 +185,8 @@ func describe(a *assemble.Assembly, name string) record.Description {
 	return record.Description{Text: v.Description, Causality: v.Causality.String(), Variability: v.Variability.String()}
 }
 
-// Reading returns the options with which assemble understands what documents say of
-// recording and of tables.
+// Reading returns the options for assemble that evaluate the settings of documents on
+// recording and on tables.
 func Reading(ctx context.Context) assemble.Options {
 	return assemble.Options{
 		Select: func(patterns []string) (func(name string) bool, error) {
@@ -290,24 +204,24 @@ func Reading(ctx context.Context) assemble.Options {
 	}
 }
 
-// limit sets the limits of processes that the documents give, where the user has
-// given none. No process has been started yet.
+// limit applies the limits of the documents that the user has not set. No process has been
+// started yet.
 func limit(l *worker.Launcher, asked *ssp.OwnSettings) error {
 	if asked.StepTimeout != nil && l.Timeout == 0 {
 		l.Timeout = assemble.Timeout(*asked.StepTimeout)
 	}
 	if asked.MemoryLimit != nil && l.Memory == 0 {
 		if *asked.MemoryLimit > LargestMemory {
-			return fmt.Errorf("%s: memoryLimit: %g MiB is more than there can be; leave it out for no limit", asked.Sources["memory-limit"].Place, *asked.MemoryLimit)
+			return fmt.Errorf("%s: memoryLimit: %g MiB is more than there can be; leave it out for no limit",
+				asked.Sources["memory-limit"].Place, *asked.MemoryLimit)
 		}
 		l.Memory = MemoryOf(*asked.MemoryLimit)
 	}
 	return nil
 }
 
-// notices are the messages of the binding about FMUs, which belong into the
-// manifest: what an FMU changed in the process, log messages dropped. They may
-// come from threads of the FMUs.
+// notices collects messages of package fmi about FMUs for the manifest, such as changes to the
+// process or dropped log messages. They may come from threads of the FMUs.
 type notices struct {
 	mu    sync.Mutex
 	texts []string
@@ -329,7 +243,7 @@ func (n *notices) list() []string {
 	return slices.Clone(n.texts)
 }
 
-// levelOf returns the log level of an FMU's message; those with status OK are for debugging.
+// levelOf returns the log level of a message of an FMU.
 func levelOf(s fmi.Status) slog.Level {
 	switch s {
 	case fmi.StatusOK, fmi.StatusPending:
@@ -347,7 +261,7 @@ func value(s *Setting) *float64 {
 	return &s.Value
 }
 
-// toSetting keeps the name of the flag where one was given.
+// toSetting returns the setting of the flag if it was given.
 func toSetting(s assemble.Sourced, flag *Setting) Setting {
 	if flag != nil {
 		return *flag
@@ -355,7 +269,7 @@ func toSetting(s assemble.Sourced, flag *Setting) Setting {
 	return Setting{Value: s.Value, Source: s.Source}
 }
 
-// bondsSeen returns the bonds that units show.
+// bondsSeen returns the bonds found by units.
 func bondsSeen(a *assemble.Assembly) []algorithms.Bond {
 	var bonds []algorithms.Bond
 	found, _ := a.Bonds()
@@ -365,7 +279,7 @@ func bondsSeen(a *assemble.Assembly) []algorithms.Bond {
 	return bonds
 }
 
-// ratesOf returns the rates of documents as the algorithms take them.
+// ratesOf converts the rates of documents.
 func ratesOf(rates []ssp.Rate) []algorithms.Rate {
 	var out []algorithms.Rate
 	for _, r := range rates {
@@ -374,7 +288,7 @@ func ratesOf(rates []ssp.Rate) []algorithms.Rate {
 	return out
 }
 
-// declaredBonds returns the bonds of the annotation as the algorithms take them.
+// declaredBonds converts the bonds of documents.
 func declaredBonds(declared []ssp.Bond) []algorithms.Bond {
 	var bonds []algorithms.Bond
 	for _, d := range declared {
@@ -393,8 +307,7 @@ func declaredBonds(declared []ssp.Bond) []algorithms.Bond {
 	return bonds
 }
 
-// There reports whether a file or folder that the user names is there, and else what is
-// nearest to it.
+// There returns an error with similar names if a file or folder does not exist.
 func There(path string) error {
 	file, _ := ssp.SplitVariant(path)
 	for _, name := range []string{path, file} { // a # may be part of a name
@@ -422,59 +335,4 @@ func There(path string) error {
 		hint = "; there are " + diag.Some(systems)
 	}
 	return fmt.Errorf("%s: no such file%s", file, hint)
-}
-
-// Inspection is what documents say of a system before its FMUs are loaded.
-type Inspection struct {
-	Files []string // on disk that the system is read from
-	Step  Setting  // macro step in s
-}
-
-// Inspect reads the documents of a system and of its FMUs, and checks that the system has some
-// variables. It runs no code of FMUs.
-func Inspect(ctx context.Context, path string, o OpenOptions, variables []string) (*Inspection, error) {
-	_, options, err := opening(ctx, path, o)
-	if err != nil {
-		return nil, err
-	}
-	a, err := assemble.Open(path, options)
-	if err != nil {
-		return nil, errors.Join(err, a.Close())
-	}
-	_ = a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))
-	i := &Inspection{Step: toSetting(a.Step, o.Step)}
-	files := a.Files()
-	if err := errors.Join(known(a, variables), a.Close()); err != nil {
-		return nil, err
-	}
-	for _, f := range files { // what was unpacked is gone now
-		if info, err := os.Stat(f); err == nil && info.Mode().IsRegular() {
-			i.Files = append(i.Files, f)
-		}
-	}
-	return i, nil
-}
-
-// known returns an error for the variables that a system does not have.
-func known(a *assemble.Assembly, variables []string) error {
-	var errs []error
-	for _, v := range variables {
-		name, err := a.Resolve(v)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		_, isOutput := a.System.FindOut(name) // of a function, for example
-		if isOutput || a.Variable(name) != nil {
-			continue
-		}
-		var all []string
-		for _, c := range a.Components {
-			for i := range c.FMU.Description.Variables {
-				all = append(all, c.Name+"."+c.FMU.Description.Variables[i].Name)
-			}
-		}
-		errs = append(errs, fmt.Errorf("the system has no variable %q%s", v, diag.DidYouMean(v, all)))
-	}
-	return errors.Join(errs...)
 }

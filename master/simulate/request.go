@@ -1,6 +1,6 @@
-// Package simulate makes one run of a system, from its documents to its results: it
-// does what macrostep run does, without flags and without printing. A Request is plain
-// data; Go values that take part in a run belong to a Runner.
+// Package simulate runs a system, from its documents to its result files, like macrostep run
+// but without flags and printing. A Request is plain data; a Runner holds the Go values that
+// take part in a run.
 package simulate
 
 import (
@@ -19,14 +19,13 @@ import (
 	"github.com/macrostep/macrostep/master/record"
 )
 
-// Request is a run as a user asks for it. It is plain data and can cross into another
-// process as JSON. The zero value of a field leaves it to the documents of the system,
-// else to the default.
+// Request describes a run. It is plain data and can be sent to another process as JSON. A
+// field with the zero value is set by the documents of the system, or else has its default.
 type Request struct {
 	// System is an .ssp, a folder with SystemStructure.ssd, an .ssd or one .fmu.
 	System string
-	// Builder names one of Runner.Builders, which makes the system from Values in place of
-	// documents; "" = System is read. Start, Stop and Step must be given then.
+	// Builder names one of Runner.Builders, which creates the system from Values instead of
+	// documents; "" = System is read. With a builder, Start, Stop and Step must be given.
 	Builder                      string
 	Values                       map[string]string
 	Start, Stop, Step, Tolerance *Setting // s, and the relative tolerance for the FMUs
@@ -34,11 +33,11 @@ type Request struct {
 	Params                       map[string]string
 	Set                          []Assignment
 	Quirks                       []Assignment // component = quirk; component "" = the only one
-	Compile                      bool         // the C sources of FMUs without a library for this platform
+	Compile                      bool         // compile the sources of FMUs without a library for this platform
 	Isolation                    Isolation
 	Stateless                    []string // components
 	Input, History               string   // tables; "" = none
-	Output                       string   // the table of results
+	Output                       string   // table of results
 	Manifest                     string   // "" = beside Output (see Place)
 	Format                       record.Format
 	Record                       record.Selection
@@ -46,57 +45,41 @@ type Request struct {
 	Strict                       bool
 	LogLevel                     slog.Level
 	LogCalls, Trace              string // files; "" = none
-	// Report is a page that the caller writes after the run; here it is only kept from
-	// being a file that the run reads or writes.
+	// Report is the path of a page that the caller writes after the run. Place checks that
+	// the run does not use the same file.
 	Report        string
-	Workers       int // 0 = as many as pay
+	Workers       int // 0 = automatic
 	CallByCall    bool
 	Bonds         []algorithms.Bond
 	Rates         []algorithms.Rate
 	MonitorEnergy bool
-	Analyze       bool    // the coupling, before the run
-	Spike         float64 // 0 = no warning about jumps of residual power
+	Analyze       bool    // analyse the coupling before the run
+	Spike         float64 // threshold of warnings about jumps of residual power; 0 = none
 	Checkpoints   Checkpointing
 	Scenario      string           // file; "" = none
 	Realtime      *master.Realtime // nil = as fast as possible
 	Command       []string         // for the manifest
-	// Given names the settings that the user has made, as the flags of macrostep run are
-	// called; documents do not change them. With Closed, documents change none.
+	// Given lists the settings of the user by the names of the flags of macrostep run;
+	// documents do not change them. With Closed, documents change no settings.
 	Given  []string
 	Closed bool
 }
 
 func (r *Request) given(setting string) bool { return slices.Contains(r.Given, setting) }
 
-// The settings whose names are used in more than one place.
-const (
-	flagAlgorithm   = "algorithm"
-	flagParam       = "param"
-	flagQuirk       = "quirk"
-	flagBond        = "bond"
-	flagRate        = "rate"
-	flagIsolate     = "isolate"
-	flagStepTimeout = "step-timeout"
-	flagMemoryLimit = "memory-limit"
-	flagOnCrash     = "on-crash"
-	flagReport      = "report"
-	flagCheckpoint  = "checkpoint"
-	flagResume      = "resume"
-	flagScenario    = "scenario"
-)
-
-// RequestError is a request that is refused before anything is opened.
+// RequestError is the error of an invalid request. No file was opened.
 type RequestError struct{ Err error }
 
 func (e *RequestError) Error() string { return e.Err.Error() }
 func (e *RequestError) Unwrap() error { return e.Err }
 
-// Place puts the manifest beside the results if it has no path, and refuses files that
-// would overwrite each other, or files that the run reads. Beside a device or a pipe
-// there is no manifest.
+// Place sets the path of the manifest beside the results if there is none, unless the results
+// go to a device or a pipe. It returns an error if files would overwrite each other or files
+// that the run reads.
 func (r *Request) Place() error {
 	if r.Output == "-" && !r.Record.IsNone() {
-		return errors.New("--output -: the results go to a file; for standard output name /dev/stdout (the summary goes to standard error then), for a file of this name ./-")
+		return errors.New("--output -: the results go to a file; for standard output name /dev/stdout " +
+			"(the summary goes to standard error then), for a file of this name ./-")
 	}
 	if r.Manifest == "" && !IsDevice(r.Output) {
 		r.Manifest = strings.TrimSuffix(r.Output, filepath.Ext(r.Output)) + ".json"
@@ -107,8 +90,9 @@ func (r *Request) Place() error {
 	var errs []error
 	written := r.Written()
 	for i, w := range written {
-		if w.Flag != "--"+flagCheckpoint && SamePath(w.Path, r.Checkpoints.Resume) {
-			errs = append(errs, fmt.Errorf("%s %s would overwrite the checkpoint that the run goes on from; name another one", w.Flag, w.Path))
+		if w.Flag != "--checkpoint" && SamePath(w.Path, r.Checkpoints.Resume) {
+			errs = append(errs, fmt.Errorf("%s %s would overwrite the checkpoint that the run goes on from; name another one",
+				w.Flag, w.Path))
 		}
 		if info, err := os.Stat(w.Path); err == nil && info.IsDir() {
 			errs = append(errs, fmt.Errorf("%s %s is a folder; name a file in it", w.Flag, w.Path))
@@ -122,8 +106,8 @@ func (r *Request) Place() error {
 	return errors.Join(errs...)
 }
 
-// IsDevice reports whether a path leads to something that is neither a file nor a folder,
-// or names an open file, as /dev/stdout does also if it leads to a file.
+// IsDevice reports whether a path leads to neither a file nor a folder, or names an open file,
+// like /dev/stdout, which may be redirected to a file.
 func IsDevice(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil || info.IsDir() {
@@ -154,19 +138,22 @@ func IsDevice(path string) bool {
 	return false
 }
 
-// WrittenFile is a file that a run writes, and the flag that names it.
+// WrittenFile is a file that a run writes, with the flag that sets its path.
 type WrittenFile struct{ Flag, Path string }
 
 // Written lists the files that the run writes.
 func (r *Request) Written() []WrittenFile {
-	files := []WrittenFile{{"--output", r.Output}, {"--manifest", r.Manifest}, {"--log-fmi-calls", r.LogCalls}, {"--trace", r.Trace}, {"--" + flagReport, r.Report}, {"--" + flagCheckpoint, r.Checkpoints.File}}
+	files := []WrittenFile{
+		{"--output", r.Output}, {"--manifest", r.Manifest}, {"--log-fmi-calls", r.LogCalls},
+		{"--trace", r.Trace}, {"--report", r.Report}, {"--checkpoint", r.Checkpoints.File},
+	}
 	if r.Record.IsNone() {
 		return files[1:]
 	}
 	return files
 }
 
-// protect refuses to write over files that the run reads.
+// protect returns an error if the run would overwrite files that it reads.
 func (r *Request) protect(read ...string) error {
 	var errs []error
 	for _, w := range r.Written() {
@@ -195,13 +182,13 @@ func SamePath(a, b string) bool {
 	return errA == nil && errB == nil && aa == ab
 }
 
-// MemoryOf returns a size in MiB in bytes.
+// MemoryOf converts a size in MiB to bytes.
 func MemoryOf(mib float64) uint64 { return uint64(mib * (1 << 20)) }
 
-// LargestMemory bounds limits of memory, in MiB.
+// LargestMemory is the largest limit of memory in MiB.
 const LargestMemory = 1 << 40
 
-// RatesWith returns the given rates, and those of the documents for other components.
+// RatesWith returns the given rates, followed by those of the documents for other components.
 func RatesWith(given, documents []algorithms.Rate) []algorithms.Rate {
 	all := given
 	for _, d := range documents {
@@ -215,28 +202,29 @@ func RatesWith(given, documents []algorithms.Rate) []algorithms.Rate {
 // Assignment is component.variable = value.
 type Assignment = assemble.Assignment
 
-// Isolation says which FMUs run in processes of their own, and how.
+// Isolation sets which FMUs run in separate processes, and their limits.
 type Isolation struct {
 	Mode          assemble.Isolation
-	Given         bool // the user has chosen Mode, and not the default
+	Given         bool // the user has set Mode
 	Components    []string
 	StepTimeout   time.Duration // 0 = none
 	MemoryLimit   uint64        // bytes; 0 = none
-	Restarts      int           // of a component whose process ended; 0 = its end is that of the run
-	RestartsGiven bool          // the user has chosen it
+	Restarts      int           // maximum per component whose process died; 0 = the run ends
+	RestartsGiven bool          // the user has set Restarts
 }
 
-// Setting is a number and where it comes from, for example the flag.
+// Setting is a number with its source, for example a flag.
 type Setting = record.Setting
 
-// Number returns a setting that a program gives.
+// Number returns a setting of a program.
 func Number(v float64) *Setting { return &Setting{Value: v, Source: "program"} }
 
-// Checkpointing says where checkpoints of a run go, and from which it goes on.
+// Checkpointing sets where the checkpoints of a run are written, and from which one it is
+// resumed.
 type Checkpointing struct {
-	File   string  // "" = none; one is made on an interrupt, too
-	Every  float64 // s; 0 = none but on an interrupt
+	File   string  // "" = none; also written on an interrupt
+	Every  float64 // s; 0 = only on an interrupt
 	Resume string  // file; "" = from the start
-	// Arguments that begin a run which goes on from a checkpoint of this one.
+	// Arguments of the command line that resumes this run.
 	Arguments []string
 }

@@ -23,23 +23,21 @@ import (
 type Runner struct {
 	// Open opens systems; nil = Open, which reads files.
 	Open func(ctx context.Context, path string, o OpenOptions) (*System, error)
-	// Builders make systems in place of documents, by the name in Request.Builder.
+	// Builders create systems without documents, by the name in Request.Builder.
 	Builders map[string]Builder
 	// Presets are the algorithms that a request may name.
 	Presets algorithms.Catalog
-	// Events takes what a run reports while it goes on, one event at a time; nil
-	// discards it.
+	// Events receives the events of a run, one at a time; nil discards them.
 	Events func(Event)
-	// At returns where a file that the run writes is put in place of its path, which
-	// stays its name; nil = there.
+	// At returns the actual path for a file of the run, which keeps its nominal path in
+	// messages and manifest; nil = the same path.
 	At func(path string) string
-	// Prepare is called when everything is ready and before the first FMU is
-	// instantiated; nil = nothing. It may add to the options of the run. The run
-	// continues with the context that it returns.
+	// Prepare is called before the first FMU is instantiated; nil = no call. It may add to the
+	// options of the run. The run uses the returned context.
 	Prepare func(context.Context, *Prepared) (context.Context, error)
-	// Running is called with a function that keeps the results so far for a program
-	// that must end at once, and returns the reason with the time that was reached.
-	// It is called with nil when the run has ended; nil = nobody wants to know.
+	// Running is called when the run begins, with a function for a program that must exit
+	// at once: it saves the results so far and returns the reason with the time reached.
+	// Running is called with nil when the run has ended; nil = no calls.
 	Running func(abandon func(reason string) string, s *System)
 }
 
@@ -49,24 +47,24 @@ type Prepared struct {
 	Choice   *algorithms.Choice
 	Manifest *record.Manifest
 	Record   record.Selection
-	Driven   []string // inputs "component.variable" that get values from outside
+	Driven   []string // inputs "component.variable" with external signals
 }
 
-// Outcome is what a run left behind.
+// Outcome describes a run and its files.
 type Outcome struct {
-	Begun         bool             // the first FMU was about to be instantiated
+	Begun         bool             // the instantiation of FMUs has begun
 	Manifest      *record.Manifest // nil before that; its Outcome is the verdict on the run
 	ManifestPath  string           // "" = none was written
-	Table         bool             // a table of results was asked for
-	Rows, Columns int              // of it
+	Table         bool             // there is a table of results
+	Rows, Columns int              // of the table
 	Result        master.Result    `json:"-"` // of a run that has begun
-	Analysis      *analyze.Report  `json:"-"` // nil = none was asked for
+	Analysis      *analyze.Report  `json:"-"` // nil = none was requested
 }
 
-// Run makes a run as its Request says, from documents to files.
+// Run makes the run of a request, from documents to files.
 //
-// The error is a *RequestError if the request itself is wrong. With an error after
-// Begun, the outcome holds too: the results so far are kept.
+// The error is a *RequestError if the request is invalid. If the run fails after Begun, the
+// outcome is valid, too: the results so far are kept.
 func Run(ctx context.Context, req Request) (Outcome, error) { return Runner{}.Run(ctx, req) }
 
 // Run is like the function Run.
@@ -114,7 +112,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	}
 	defer func() {
 		err = errors.Join(err, r.sys.Close())
-		if r.mark != nil { // not before: libraries may crash while they are unloaded
+		if r.mark != nil { // last, because libraries may crash while they are unloaded
 			r.mark.over()
 		}
 	}()
@@ -173,7 +171,7 @@ func (r *run) openSystem(ctx context.Context) (*System, error) {
 	return build.open(ctx, &r.Request)
 }
 
-// read reads the files of the request, and checks what the user asked for before
+// read reads the tables and the scenario of the request and checks the algorithm before
 // anything is unpacked.
 func (r *run) read(ctx context.Context) (err error) {
 	if r.signals, r.history, err = readTables(ctx, &r.Request); err != nil {
@@ -181,7 +179,7 @@ func (r *run) read(ctx context.Context) (err error) {
 	}
 	if r.Scenario != "" {
 		if r.scenario, err = scenario.Read(ctx, r.Scenario); err != nil {
-			return fmt.Errorf("--%s: %w", flagScenario, err)
+			return fmt.Errorf("--scenario: %w", err)
 		}
 		if err := r.protect(r.scenario.Files()...); err != nil {
 			return err
@@ -209,12 +207,12 @@ func (r *run) read(ctx context.Context) (err error) {
 	}
 	if r.LogCalls != "" {
 		r.calls = record.NewCallLog(r.At(r.LogCalls), sharedMemory())
-		r.open.Trace = r.calls // its file is made when it is known to overwrite nothing
+		r.open.Trace = r.calls // recorders creates the file, after the checks for overwriting
 	}
 	return nil
 }
 
-// settleAll completes the request by what the documents say.
+// settleAll completes the request with the settings of the documents.
 func (r *run) settleAll(ctx context.Context) (err error) {
 	if err := r.protect(r.sys.Files...); err != nil {
 		return err
@@ -239,7 +237,7 @@ func (r *run) settleAll(ctx context.Context) (err error) {
 	return nil
 }
 
-// prepare makes the options of the run, with its recorders.
+// prepare sets the options of the run, with its recorders.
 func (r *run) prepare(ctx context.Context, m *record.Manifest) (_ context.Context, err error) {
 	opt := &r.opt
 	*opt = master.Options{
@@ -280,17 +278,17 @@ func (r *run) prepare(ctx context.Context, m *record.Manifest) (_ context.Contex
 			return nil, err
 		}
 	}
-	// Last, so that it begins when nothing is left that could fail before the first FMU
-	// is instantiated.
+	// The last recorder, so that it begins when nothing else can fail before the first FMU is
+	// instantiated.
 	opt.Recorders = append(opt.Recorders, r.mark)
 	return ctx, nil
 }
 
-// recorders adds those that write files, and the watch over growth.
+// recorders adds the recorders of the files and the detector of growth.
 func (r *run) recorders(m *record.Manifest) (err error) {
 	opt := &r.opt
 	path := ""
-	if r.Manifest != "" { // by its absolute path: an FMU may change the working directory
+	if r.Manifest != "" { // absolute, because an FMU may change the working directory
 		if path, err = filepath.Abs(r.At(r.Manifest)); err != nil {
 			return fmt.Errorf("--manifest: %w", err)
 		}
@@ -300,12 +298,16 @@ func (r *run) recorders(m *record.Manifest) (err error) {
 	checkpoint := ""
 	if r.Checkpoints.File != "" {
 		if checkpoint, err = filepath.Abs(r.Checkpoints.File); err != nil {
-			return fmt.Errorf("--%s: %w", flagCheckpoint, err)
+			return fmt.Errorf("--checkpoint: %w", err)
 		}
 	}
-	r.mark = &beginning{manifest: m, file: record.ManifestFile{Path: path}, leaving: leaving{Manifest: path, Given: r.Manifest, Table: !r.Record.IsNone(), Checkpoint: checkpoint}}
+	r.mark = &beginning{manifest: m, file: record.ManifestFile{Path: path},
+		leaving: leaving{Manifest: path, Given: r.Manifest, Table: !r.Record.IsNone(), Checkpoint: checkpoint}}
 	if !r.Record.IsNone() {
-		r.table = record.NewTable(r.At(r.Output), record.Options{Format: r.Format, Select: r.Record, Driven: r.driven, Interval: r.Interval, Describe: r.sys.Describe, Taken: r.mark.write, Memory: sharedMemory()})
+		r.table = record.NewTable(r.At(r.Output), record.Options{
+			Format: r.Format, Select: r.Record, Driven: r.driven, Interval: r.Interval,
+			Describe: r.sys.Describe, Taken: r.mark.write, Memory: sharedMemory(),
+		})
 		r.mark.table = r.table
 		opt.Recorders = append(opt.Recorders, r.table)
 	}
@@ -323,8 +325,8 @@ func (r *run) recorders(m *record.Manifest) (err error) {
 	return nil
 }
 
-// finish judges a run that has begun, and completes its manifest. failed is the error of
-// the run, or nil.
+// finish judges a run that has begun and completes its manifest. failed is the error of the
+// run, or nil.
 func (r *run) finish(ctx context.Context, result master.Result, failed error) error {
 	err := failed
 	if r.calls != nil {
@@ -363,8 +365,9 @@ func (r *run) finish(ctx context.Context, result master.Result, failed error) er
 	}
 	lost := r.mark.end()
 	r.mark.publish()
-	// A supervisor may still be able to write what this process cannot.
-	r.mark.left = process.Shared() != nil && r.mark.stands && (lost != nil || r.table != nil && r.table.Kept())
+	// A supervisor may be able to write the files that this process cannot.
+	unwritten := lost != nil || r.table != nil && r.table.Kept()
+	r.mark.left = process.Shared() != nil && r.mark.stands && unwritten
 	if lost != nil && !r.mark.left {
 		err, r.out.ManifestPath = errors.Join(err, lost), ""
 	}
@@ -374,18 +377,19 @@ func (r *run) finish(ctx context.Context, result master.Result, failed error) er
 	return err
 }
 
-// judgeScenario completes the report on the scenario; the error names the expectations
-// that were not met.
+// judgeScenario completes the report of the scenario. The error lists the expectations that
+// were not met.
 func (r *run) judgeScenario(m *record.Manifest, end float64) (err error) {
 	if r.player == nil {
 		return nil
 	}
 	m.Scenario = r.player.Report()
 	for _, line := range r.player.Idle() {
-		m.Warnings = append(m.Warnings, fmt.Sprintf("%s:%d: the event did not happen before the run ended at t = %.12g s", r.Scenario, line, end))
+		m.Warnings = append(m.Warnings, fmt.Sprintf("%s:%d: the event did not happen before the run ended at t = %.12g s",
+			r.Scenario, line, end))
 	}
 	for _, e := range m.Scenario.Expectations {
-		// Of a run that failed, what could not be judged is no news.
+		// After a failed run, undecided expectations are not reported.
 		if !e.Passed && (!e.Undecided() || m.Outcome.Regular()) {
 			err = errors.Join(err, &scenario.FailedError{Path: r.Scenario, Expectation: e})
 		}
@@ -393,7 +397,7 @@ func (r *run) judgeScenario(m *record.Manifest, end float64) (err error) {
 	return err
 }
 
-// sharedMemory is what a supervisor sees, or nil without one.
+// sharedMemory returns the memory shared with the supervisor, nil without one.
 func sharedMemory() record.Memory {
 	if shared := process.Shared(); shared != nil {
 		return shared

@@ -28,11 +28,11 @@ type region struct {
 
 const regionSize = int(unsafe.Sizeof(region{}))
 
-// descriptionName is the name of the region of a description: one is valid while the next
-// one is written.
+// descriptionName returns the name of the region of a description. There are two, so that one
+// is valid while the other is written.
 func descriptionName(turn uint64) string { return fmt.Sprint(regionName, ".", turn%2) }
 
-// findRegion returns the progress of the run that used this memory; nil = there was none.
+// findRegion returns the progress of the run in shared memory; nil = there was no run.
 func findRegion(find func(name string) []byte) *region {
 	memory := find(regionName)
 	if len(memory) < regionSize {
@@ -45,16 +45,16 @@ func findRegion(find func(name string) []byte) *region {
 	return r
 }
 
-// leaving is the description, as JSON.
+// leaving is the description of a run for its supervisor, as JSON.
 type leaving struct {
 	Manifest   string // absolute path; "" = none is written
-	Given      string // as the user gave it
+	Given      string // path as the user gave it
 	Table      bool
 	Checkpoint string          // absolute path; "" = none is written
-	Document   json.RawMessage // the manifest as it is now
+	Document   json.RawMessage // the current manifest
 }
 
-// publish makes the run, with its manifest as it is now, known to a supervisor.
+// publish shows the run and its current manifest to the supervisor.
 func (b *beginning) publish() {
 	page := process.Shared()
 	if b.region == nil {
@@ -75,8 +75,8 @@ func (b *beginning) publish() {
 	b.region.turn.Store(turn)
 }
 
-// over says that the files are complete, unless left is set, and lets other runs write the
-// manifest. What is published stays, for a process that dies before its work is done.
+// over publishes that the files are complete, unless left is set, and unlocks the manifest.
+// The description stays, in case the process dies before its work is done.
 func (b *beginning) over() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -86,7 +86,7 @@ func (b *beginning) over() {
 	}
 }
 
-// observe follows how far the run is.
+// observe stores the progress of the run.
 func (b *beginning) observe(p master.Progress) {
 	b.reached(p.T, p.Steps)
 	if b.region != nil {
@@ -101,13 +101,13 @@ func (b *beginning) reached(t float64, steps int) {
 	}
 }
 
-// Left reports whether a run that has come to its end has left files for Salvage to complete.
+// Left reports whether a run that has ended needs Salvage to complete its files.
 func Left(find func(name string) []byte) bool {
 	r := findRegion(find)
 	return r != nil && r.ended.Load() == 0
 }
 
-// Withdraw forgets what the last run has left.
+// Withdraw drops the shared memory of the last run.
 func Withdraw() {
 	page := process.Shared()
 	for _, name := range []string{regionName, descriptionName(0), descriptionName(1)} {
@@ -116,12 +116,10 @@ func Withdraw() {
 	record.Forget(page)
 }
 
-// Salvage completes the results of a run whose process has ended, from the shared memory
-// that it left: the rows that are not in the files yet, and the manifest, with the
-// reason for which the process died. The log of calls ends with those that were under way.
-// Without a reason the run had come to its end and
-// could not write what was left, because an FMU had taken the files of its process away.
-// The outcome is that of the run, as far as it had begun.
+// Salvage completes the files of a dead process from its shared memory: it adds the missing
+// rows and writes the manifest with the reason of its death. The log of calls gets the
+// unfinished calls. Without a reason, the run had ended but could not write its files, because
+// an FMU had closed them. The outcome is zero if the run had not begun.
 func Salvage(find func(name string) []byte, status master.Status, reason string, calls ...fmi.Call) (out Outcome, err error) {
 	r := findRegion(find)
 	var l leaving
@@ -157,7 +155,8 @@ func Salvage(find func(name string) []byte, status master.Status, reason string,
 	case reason != "":
 		m.Break(status, reason, reached, steps)
 	case saved.Added > 0:
-		m.Reason += fmt.Sprintf("; %d more rows, up to t = %.12g s, were added when the process had ended", saved.Added, saved.Newest)
+		m.Reason += fmt.Sprintf("; %d more rows, up to t = %.12g s, were added when the process had ended",
+			saved.Added, saved.Newest)
 	}
 	out.Manifest = m
 	for _, path := range []string{l.Manifest, l.Checkpoint} {

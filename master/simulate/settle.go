@@ -10,8 +10,8 @@ import (
 	"github.com/macrostep/macrostep/master/record"
 )
 
-// settle lets the documents have their say where the user has none. What they say
-// of the system itself the engine has taken into account.
+// settle applies the settings of the documents that the user has not set. Open has applied
+// those of the system itself.
 func (r *Request) settle(sys *System) error {
 	if r.Closed {
 		return nil
@@ -44,8 +44,8 @@ func (r *Request) settle(sys *System) error {
 	return nil
 }
 
-// sources returns where each setting in force comes from that is no default: by its
-// name, a flag, or what stands in a document and where.
+// sources returns the source of each setting that is not a default, by the name of the
+// setting: a flag, or text and place in a document.
 func (r *Request) sources(sys *System, c *Chosen) map[string]string {
 	out := map[string]string{}
 	document := func(name string) string {
@@ -62,29 +62,34 @@ func (r *Request) sources(sys *System, c *Chosen) map[string]string {
 			out[name] = text
 		}
 	}
-	put("algorithm", r.Algorithm != "", flagAlgorithm)
+	put("algorithm", r.Algorithm != "", "algorithm")
 	for key, value := range c.Values {
 		_, given := r.Params[key]
-		if asked, ok := sys.Params[key]; given || ok && asked == value && (r.Algorithm == "" || r.Algorithm == sys.Algorithm || sys.Algorithm == "") {
-			put("param "+key, given, flagParam)
+		sameAlgorithm := r.Algorithm == "" || r.Algorithm == sys.Algorithm || sys.Algorithm == ""
+		if asked, ok := sys.Params[key]; given || ok && asked == value && sameAlgorithm {
+			put("param "+key, given, "param")
 		}
 	}
 	for _, b := range c.Bonds {
-		put("bond "+b.Name, len(r.Bonds) > 0, flagBond)
+		put("bond "+b.Name, len(r.Bonds) > 0, "bond")
 	}
 	for _, rate := range c.Rates {
-		put("rate "+rate.Component, slices.ContainsFunc(r.Rates, func(o algorithms.Rate) bool { return o.Component == rate.Component }), flagRate)
+		given := slices.ContainsFunc(r.Rates, func(o algorithms.Rate) bool { return o.Component == rate.Component })
+		put("rate "+rate.Component, given, "rate")
 	}
 	for _, name := range r.Stateless {
 		out["stateless "+name] = "--stateless"
 	}
 	for _, q := range r.Quirks {
-		out["quirk "+cmp.Or(q.Name, sys.Alone)+" "+q.Value] = "--" + flagQuirk
+		out["quirk "+cmp.Or(q.Name, sys.Alone)+" "+q.Value] = "--quirk"
 	}
 	for _, name := range r.Isolation.Components {
 		out["isolate-component "+name] = "--isolate-component"
 	}
-	for _, flag := range []string{"record", "output-interval", "workers", "monitor-energy", "energy-spike", flagIsolate, flagOnCrash, flagStepTimeout, flagMemoryLimit, "input", "history"} {
+	for _, flag := range []string{
+		"record", "output-interval", "workers", "monitor-energy", "energy-spike",
+		"isolate", "on-crash", "step-timeout", "memory-limit", "input", "history",
+	} {
 		put(flag, r.given(flag), flag)
 	}
 	for name := range sys.Asked.Sources {

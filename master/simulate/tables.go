@@ -22,7 +22,7 @@ func readTables(ctx context.Context, r *Request) (signals, history *record.Signa
 	return signals, history, nil
 }
 
-// laterTables reads the tables that documents name.
+// laterTables reads the tables that the documents name, in addition to those already read.
 func (r *Request) laterTables(ctx context.Context, signals, history *record.Signals) (_, _ *record.Signals, err error) {
 	later := *r
 	if signals != nil {

@@ -5,10 +5,10 @@ import (
 	"runtime/debug"
 )
 
-// Platform is the system and the processor, like linux/amd64.
+// Platform returns operating system and architecture, such as linux/amd64.
 func Platform() string { return runtime.GOOS + "/" + runtime.GOARCH }
 
-// Version is the module version the binary was built from, or its commit.
+// Version returns the module version of the binary, or its commit.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -14,22 +14,21 @@ import (
 	"github.com/macrostep/macrostep/master/simulate"
 )
 
-// Death is the end of an engine that has not finished its work.
+// Death is the error of an engine that died during its work.
 type Death struct {
-	Cause    string           // "killed by signal SIGSEGV (segmentation fault)", or why it was ended
-	Calls    []fmi.Call       // under way then; one of them is the culprit, if there are any
+	Cause    string           // "killed by signal SIGSEGV (segmentation fault)", or why it was killed
+	Calls    []fmi.Call       // the current calls; if there are any, one of them is the cause
 	Loaded   []fmi.Call       // the FMUs in the engine, by instances
-	Messages []fmi.LogMessage // the last ones of FMUs
-	Known    bool             // the culprit is on record: --isolate auto isolates it the next time
+	Messages []fmi.LogMessage // the last messages of FMUs
+	Known    bool             // the crash of the FMU is recorded: --isolate auto will isolate it
 	Outcome  simulate.Outcome
 
 	lost error // why the results could not be completed
-	// Killed says that Engine.Kill has ended it, Outside that somebody else may have.
+	// Killed: by Engine.Kill. Outside: perhaps by another program.
 	Killed, Outside bool
 }
 
-// Error names component, FMU, function, time and cause, quotes the last messages and says
-// what helps.
+// Error returns component, FMU, function, time, cause, the last messages and a remedy.
 func (d *Death) Error() string {
 	text := d.Reason()
 	if d.lost != nil {
@@ -46,13 +45,13 @@ func (d *Death) Error() string {
 	return text
 }
 
-// What helps, if the culprit is on record, and if it is not.
+// Remedies, if the crash of the FMU was recorded, and if not.
 const (
 	knownRemedy   = "the FMU is on record now: run it again, and it gets a process of its own, by --isolate auto, which is the default, or always"
 	unknownRemedy = "run it again with --isolate always"
 )
 
-// Reason is Error without what helps.
+// Reason is Error without the remedy.
 func (d *Death) Reason() string {
 	if d.Killed {
 		return d.Cause
@@ -89,7 +88,7 @@ func (d *Death) Reason() string {
 	return b.String()
 }
 
-// died completes what an engine has left behind.
+// died completes the files of an engine and returns its *Death.
 func (e *Engine) died(l *link) error {
 	if !l.child.Within(endPatience) { // it does not answer as it should
 		e.mu.Lock()
@@ -112,7 +111,7 @@ func (e *Engine) died(l *link) error {
 		c, crashes := d.Calls[0], &worker.Record{Dir: fmuslave.CacheDir()}
 		d.Known = crashes.Take(fmi.Launch{FMU: c.FMU, Hash: c.Hash, Model: c.Model}, &fmi.Ended{Reason: d.Cause, Crash: true})
 	}
-	tidy() // before: processes may hold files
+	tidy() // first, because processes may hold files
 	if l.page != nil {
 		status := master.Failed
 		if d.Killed {
@@ -124,14 +123,14 @@ func (e *Engine) died(l *link) error {
 	return d
 }
 
-// Completed is the end of a run that could not write its files to the end, because an FMU
-// had taken away what its process needs for that; they were written after its end.
+// Completed is the error of a run that could not write its files, for example because an FMU
+// closed them; the supervisor wrote them after the run.
 type Completed struct {
 	Outcome simulate.Outcome
-	Err     error // why that was not possible either; nil = the files are complete
+	Err     error // why the supervisor could not write them either; nil = the files are complete
 }
 
-// Error reports what became of the files.
+// Error describes the state of the files.
 func (c *Completed) Error() string {
 	text := "the engine could not write its files to the end; they were completed after it"
 	if c.Err != nil {

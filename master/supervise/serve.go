@@ -16,8 +16,8 @@ import (
 	"github.com/macrostep/macrostep/master/simulate"
 )
 
-// How a process is told that it is an engine: both, since what an FMU starts inherits the
-// variable.
+// An engine is started with both the environment variable and the argument, because processes
+// started by an FMU inherit the variable.
 const (
 	variable = "MACROSTEP_ENGINE"
 	argument = "engine"
@@ -26,13 +26,12 @@ const (
 // runWork is the work of Engine.Run.
 const runWork = "simulate.Run"
 
-// Work is done in an engine. An error that is no *Death is told to the supervisor by its
-// text.
+// Work is executed in an engine. Only the text of its error is sent to the supervisor.
 type Work func(*Job) (answer any, err error)
 
-// Job is a piece of work under way.
+// Job is a piece of work in progress.
 type Job struct {
-	// Context is done when the work is to end, with the cause master.ErrInterrupted.
+	// Context is cancelled with the cause master.ErrInterrupted when the work must end.
 	Context context.Context
 	Request json.RawMessage
 
@@ -46,26 +45,25 @@ func (j *Job) Send(event any) {
 	}
 }
 
-// Limit sets the limits that the supervisor watches over from now on.
+// Limit sets the limits that the supervisor enforces.
 func (j *Job) Limit(l Limits) { j.engine.send(answer{Limits: &l}) }
 
-// OnLost has f called if the supervisor ends before the work does; nil takes it back.
-// The process ends when f returns, or half a second later.
+// OnLost sets the function that is called if the supervisor ends before the work; nil = none. The
+// process exits when f returns, at the latest after half a second.
 func (j *Job) OnLost(f func()) {
 	j.engine.mu.Lock()
 	defer j.engine.mu.Unlock()
 	j.engine.lost = f
 }
 
-// Config is what an engine can do.
+// Config lists the work of an engine.
 type Config struct {
 	Works map[string]Work // by name, for Engine.Do
-	// Builders make systems of Go subsystems, or with them, for Engine.Run: see
-	// simulate.Request.Builder.
+	// Builders create systems in Go for Engine.Run: see simulate.Request.Builder.
 	Builders map[string]simulate.Builder
 }
 
-// served is the side of the engine.
+// served is the engine, in its process.
 type served struct {
 	config Config
 	mu     sync.Mutex // for what follows
@@ -78,8 +76,8 @@ func isEngine() bool {
 	return os.Getenv(variable) != "" && len(os.Args) == 2 && os.Args[1] == argument
 }
 
-// Main serves as an engine, if the process was started as one, and does not return then.
-// Call it at the beginning of main.
+// Main runs the engine if the process was started as one, and does not return then. Call it at the
+// beginning of main.
 func Main(c Config) {
 	if !isEngine() {
 		return
@@ -91,7 +89,7 @@ func Main(c Config) {
 	os.Exit(0)
 }
 
-// lostPatience is how long an engine without its supervisor may take to end.
+// lostPatience is the time for an engine without its supervisor to exit.
 const lostPatience = 500 * time.Millisecond
 
 func serve(c Config) error {
@@ -132,7 +130,7 @@ type piece struct {
 	cancel context.CancelCauseFunc
 }
 
-// beatRegion holds a number that an engine increases as long as it runs.
+// beatRegion is a counter that an engine increases while it runs.
 const (
 	beatRegion = "beat"
 	beatEvery  = 250 * time.Millisecond
@@ -145,7 +143,7 @@ func beat(page *process.Page) {
 	}
 }
 
-// read reads requests until the supervisor has no more, or is gone.
+// read reads requests until the supervisor closes the pipe or ends. It then exits.
 func (s *served) read(in *json.Decoder, pieces chan<- piece) {
 	var current piece
 	for {
@@ -169,14 +167,14 @@ func (s *served) read(in *json.Decoder, pieces chan<- piece) {
 	if lost != nil {
 		lost()
 	}
-	// The next run sweeps the temporary folders: other goroutines may still put files into them.
+	// The next run removes the temporary folders, which other goroutines may still use.
 	os.Exit(0)
 }
 
 func (s *served) send(a answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_ = s.out.Encode(a) // without a supervisor the process ends
+	_ = s.out.Encode(a) // without a supervisor, read ends the process
 }
 
 // do does a piece of work.

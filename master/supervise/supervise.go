@@ -1,12 +1,11 @@
-// Package supervise runs work that may end its process in a process of its own, the
-// engine, and keeps what it leaves behind.
+// Package supervise runs work that may crash in a separate process, the engine, and saves its
+// results.
 //
-// Nothing inside a process survives everything that an FMU may do to it. So the engine is
-// watched from outside: it reports into shared memory which calls are under way, its last
-// messages, and the rows that are not in the files yet. When it dies, does not return
-// from a call, or takes too much memory, the supervisor completes its results and says
-// which FMU it was. An Engine is started once, makes any number of runs, and is replaced
-// when it has died.
+// An FMU may end or damage its process, so the engine is supervised from outside: it keeps the
+// current FMI calls, the last messages and the rows that are not in the files yet in shared memory.
+// When it dies, hangs in a call or takes too much memory, the supervisor completes its results and
+// reports the FMU. An Engine is started once, makes any number of runs, and is restarted after it
+// has died.
 //
 // The engine is the same program. Its main function calls Main first.
 package supervise
@@ -29,22 +28,22 @@ import (
 	"github.com/macrostep/macrostep/master/simulate"
 )
 
-// Options say how engines are started. The zero value is ready for use.
+// Options are the options of an Engine. The zero value is ready for use.
 type Options struct {
-	Program        string   // whose main function calls Main; "" = the running one
+	Program        string   // its main function calls Main; "" = the running program
 	Stdout, Stderr *os.File // nil = those of this process
 	Stdin          *os.File // nil = none
 }
 
-// Engine is a process that does work. It does one piece at a time; its methods may be
-// called by several goroutines.
+// Engine is a process that does one piece of work at a time. Its methods may be called
+// concurrently.
 type Engine struct {
 	opt Options
 
-	working sync.Mutex // held while a piece of work is done
-	mu      sync.Mutex // for what follows
-	link    *link      // nil = none is running
-	reason  string     // why it was ended from here; "" = it was not
+	working sync.Mutex // held during a piece of work
+	mu      sync.Mutex // for all below
+	link    *link      // nil = not running
+	reason  string     // why the supervisor killed it; "" = it did not
 	killed  bool       // by Kill
 }
 
@@ -54,41 +53,41 @@ type link struct {
 	page     *process.Page
 	requests *os.File
 	sending  sync.Mutex
-	works    int // pieces of work so far
+	works    int // number of pieces of work so far
 	answers  *os.File
 	decode   *json.Decoder
 }
 
-// handover is what an engine gets in the variable.
+// handover is the content of the environment variable of an engine.
 type handover struct {
 	Files   []uintptr // requests, answers, and the page if there is one
-	Threads uint64    // usual size of the stacks of threads, for processes that the engine starts
+	Threads uint64    // default stack size of threads, for child processes of the engine
 }
 
-// request is what an engine is sent, a line of JSON each.
+// request is a message to an engine, one line of JSON.
 type request struct {
 	ID      int             `json:"id"`             // of the piece of work
-	Work    string          `json:"work,omitempty"` // it begins
+	Work    string          `json:"work,omitempty"` // to begin
 	Request json.RawMessage `json:"request,omitempty"`
-	Cancel  bool            `json:"cancel,omitempty"` // it is to end
+	Cancel  bool            `json:"cancel,omitempty"` // cancels the work
 }
 
-// answer is what an engine sends back.
+// answer is a message from an engine.
 type answer struct {
 	Event  json.RawMessage `json:"event,omitempty"`
-	Limits *Limits         `json:"limits,omitempty"` // in force from now on
+	Limits *Limits         `json:"limits,omitempty"` // new limits
 	Done   bool            `json:"done,omitempty"`
 	Answer json.RawMessage `json:"answer,omitempty"`
 	Error  string          `json:"error,omitempty"`
 }
 
-// Limits bound what an engine may do. Zero values are no limits.
+// Limits are the limits of an engine; 0 = no limit.
 type Limits struct {
-	Call   time.Duration `json:"call"`   // an FMU may take for a call
-	Memory uint64        `json:"memory"` // bytes that the engine may have in use beyond those when the limit came into force
+	Call   time.Duration `json:"call"`   // of a call into an FMU
+	Memory uint64        `json:"memory"` // bytes in use, beyond those when the limit was set
 }
 
-// New returns an engine, which is started with its first work.
+// New returns an engine, which starts with its first work.
 func New(o Options) *Engine { return &Engine{opt: o} }
 
 // start starts the process if there is none.
@@ -108,7 +107,7 @@ func (e *Engine) start() (_ *link, err error) {
 			return nil, err
 		}
 	}
-	var handed []*os.File // closed here once the engine has them
+	var handed []*os.File // of the engine, closed here
 	defer func() {
 		for _, f := range handed {
 			_ = f.Close()
@@ -130,8 +129,7 @@ func (e *Engine) start() (_ *link, err error) {
 		return nil, err
 	}
 	handed, l.answers = append(handed, back), answers
-	// Without shared memory, as under a limit on the size of files, less is kept.
-	l.page, _ = process.NewPage()
+	l.page, _ = process.NewPage() // without it (a limit on file sizes), less is saved after a crash
 	files := handed
 	if l.page != nil {
 		files = append(slices.Clip(files), l.page.File())
@@ -150,7 +148,7 @@ func (e *Engine) start() (_ *link, err error) {
 		return nil, err
 	}
 	cmd.Env = append(os.Environ(), variable+"="+string(text))
-	if os.Getenv(traceback) == "" { // whoever wants to see goroutines sets it
+	if os.Getenv(traceback) == "" { // the user may set it for debugging
 		cmd.Env = append(cmd.Env, traceback+"=none")
 	}
 	if l.child, err = process.Start(cmd, process.Options{Group: true, Wake: true, Stack: fmi.LargeStack}); err != nil {
@@ -165,17 +163,18 @@ func (e *Engine) start() (_ *link, err error) {
 	return l, nil
 }
 
-// traceback is the variable that says how much Go prints about its own end.
+// traceback is the environment variable for the amount of output when a Go program crashes.
 const traceback = "GOTRACEBACK"
 
-// answerGrace is for what an engine has sent before it died, killPatience for one to die.
+// answerGrace is the time to read the last answers of a dead engine, killPatience the time for a
+// killed engine to die.
 const (
 	answerGrace  = 200 * time.Millisecond
 	killPatience = 5 * time.Second
 )
 
-// stopReading makes the engine count as one that sends no more, after some time: processes
-// that an FMU has started may hold the other end of the pipe.
+// stopReading ends the reading of answers after some time, because processes started by an FMU
+// may keep the pipe open.
 func (l *link) stopReading(after time.Duration) { _ = l.answers.SetReadDeadline(time.Now().Add(after)) }
 
 // send sends a request. An engine that has ended is seen when its answer is read.
@@ -185,7 +184,7 @@ func (l *link) send(r request) {
 	_ = json.NewEncoder(l.requests).Encode(r)
 }
 
-// close lets go of an engine that has ended, or that was not started.
+// close closes the files of an engine that has ended or was not started.
 func (l *link) close() error {
 	var err error
 	for _, f := range []*os.File{l.requests, l.answers} {
@@ -199,7 +198,7 @@ func (l *link) close() error {
 	return err
 }
 
-// Close ends the engine, if it runs, and removes what its FMUs have left.
+// Close ends the engine, if it runs, and removes processes and files left by its FMUs.
 func (e *Engine) Close() error {
 	if l := e.end(); l != nil {
 		return l.close()
@@ -207,7 +206,7 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-// end ends the process of the engine by itself, and what its FMUs have left.
+// end lets the engine exit and removes processes and files left by its FMUs.
 func (e *Engine) end() *link {
 	e.mu.Lock()
 	l := e.link
@@ -216,7 +215,7 @@ func (e *Engine) end() *link {
 	if l == nil {
 		return nil
 	}
-	_ = l.requests.Close() // it ends by that
+	_ = l.requests.Close() // makes it exit
 	l.requests = nil
 	if !l.child.Within(endPatience) {
 		l.child.Kill()
@@ -226,17 +225,17 @@ func (e *Engine) end() *link {
 	return l
 }
 
-// tidy removes what an engine that has ended has left: processes and temporary folders.
+// tidy removes processes and temporary folders left by an engine that has ended.
 func tidy() {
 	endOrphans()
 	_, _ = archive.Sweep("", archive.Prefix) // the next run tries again
 }
 
-// endPatience is how long an engine may take to end.
+// endPatience is the time for an engine to exit.
 const endPatience = 2 * time.Second
 
-// Kill ends the engine at once; the work under way ends with a *Death that has this
-// reason. It reports whether there was an engine.
+// Kill kills the engine; the current work returns a *Death with this reason. It reports whether
+// there was an engine.
 func (e *Engine) Kill(reason string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -244,7 +243,7 @@ func (e *Engine) Kill(reason string) bool {
 	return e.link != nil
 }
 
-// kill ends the engine for a reason, if none is known yet. The lock is held.
+// kill kills the engine for a reason, unless it was killed before. The caller holds mu.
 func (e *Engine) kill(reason string) bool {
 	if e.link == nil || e.reason != "" {
 		return false
@@ -260,11 +259,11 @@ func (e *Engine) Signal(s os.Signal) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.link != nil {
-		_ = e.link.child.Signal(s) // it may have ended
+		_ = e.link.child.Signal(s) // fails if it has ended
 	}
 }
 
-// Calls returns the calls into FMUs that are under way in the engine.
+// Calls returns the current calls into FMUs in the engine.
 func (e *Engine) Calls() []fmi.Call {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -274,10 +273,10 @@ func (e *Engine) Calls() []fmi.Call {
 	return fmi.Calls(e.link.page)
 }
 
-// Do has the engine do a piece of work that Main was given by this name. events takes
-// what the work sends meanwhile; nil discards it. If ctx is done, the work is told so.
-// The error is a *Death if the engine has ended without an answer; it holds a *Completed
-// beside an answer if the files of a run were written by its supervisor.
+// Do executes the work that Main has registered by this name in the engine. events receives the
+// events of the work; nil discards them. When ctx is done, the context of the work is cancelled.
+// The error is a *Death if the engine died without an answer. With an answer, it contains a
+// *Completed if the supervisor had to write the files of a run.
 func (e *Engine) Do(ctx context.Context, work string, req any, events func(json.RawMessage)) (json.RawMessage, error) {
 	e.working.Lock()
 	defer e.working.Unlock()
@@ -324,9 +323,8 @@ func (e *Engine) Do(ctx context.Context, work string, req any, events func(json.
 	}
 }
 
-// Run makes a run in the engine (see package simulate), where its builders are those that
-// Main was given. If the engine dies, the results are completed and the outcome holds;
-// the error is a *Death then.
+// Run makes a run in the engine (see package simulate) with the builders of Main. If the engine
+// dies, the error is a *Death; the results are completed and the outcome is valid.
 func (e *Engine) Run(ctx context.Context, req simulate.Request, events func(simulate.Event)) (simulate.Outcome, error) {
 	var out simulate.Outcome
 	text, err := e.Do(ctx, runWork, req, func(raw json.RawMessage) {

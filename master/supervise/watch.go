@@ -17,11 +17,11 @@ type watch struct {
 
 	mu     sync.Mutex
 	limits Limits
-	base   uint64        // memory in use when there was a limit for the first time
-	news   chan struct{} // closed when limits have changed
+	base   uint64        // memory in use when the first limit was set
+	news   chan struct{} // receives when limits have changed
 }
 
-// begin begins to watch, until the function it returns is called.
+// begin starts the watch; stop ends it.
 func (w *watch) begin() (stop func()) {
 	w.news = make(chan struct{}, 1)
 	done := make(chan struct{})
@@ -43,19 +43,21 @@ func (w *watch) limit(l Limits) {
 	}
 }
 
-// Looks are at least this far apart, and so often within the time of a call.
+// The time between checks is a fraction 1/looks of the limit of a call, but at least lookEvery and
+// at most longest.
 const (
 	lookEvery = 20 * time.Millisecond
 	looks     = 16
 	longest   = time.Second
 )
 
-// patience is how long an engine may give no sign of life, at least, if calls are limited.
+// patience is the minimum time without a sign of life before an engine is killed, if calls are
+// limited.
 const patience = 10 * time.Second
 
-// look looks at the engine again and again, if there are limits.
+// look checks the limits of the engine periodically.
 func (w *watch) look(done <-chan struct{}) {
-	since := map[fmi.Call]time.Time{} // the calls under way, and when each was first seen
+	since := map[fmi.Call]time.Time{} // current calls, with the time when each was first seen
 	last := time.Now()
 	var life life
 	for {
@@ -81,13 +83,14 @@ func (w *watch) look(done <-chan struct{}) {
 		}
 		now := time.Now()
 		if now.Sub(last) > 2*every+longest {
-			clear(since) // this process was stopped, and so was the engine
+			clear(since) // this process was suspended, and so was the engine
 			life.seen = now
 		}
 		last = now
 		if limits.Memory > 0 {
 			if used := w.link.child.Memory(); used > base+limits.Memory {
-				w.kill(fmt.Sprintf("the engine had %d MiB more in use than before the run, over the limit of %d MiB, and was ended", (used-base)>>20, limits.Memory>>20))
+				w.kill(fmt.Sprintf("the engine had %d MiB more in use than before the run, over the limit of %d MiB, and was ended",
+					(used-base)>>20, limits.Memory>>20))
 				return
 			}
 		}
@@ -102,13 +105,13 @@ func (w *watch) look(done <-chan struct{}) {
 	}
 }
 
-// life is the last sign of it.
+// life is the last sign of life of an engine.
 type life struct {
 	count uint64
 	seen  time.Time
 }
 
-// silence returns for how long there has been none.
+// silence returns the time since the last sign of life.
 func (l *life) silence(page *process.Page, now time.Time) time.Duration {
 	memory := page.Find(beatRegion)
 	if len(memory) < 8 {

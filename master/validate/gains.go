@@ -12,12 +12,16 @@ import (
 
 var ruleGain = &diag.Rule{
 	ID: "CC4", Level: diag.Warning, Ref: "fmi2 29, 43, 60",
-	Doc:    "The gain around the algebraic loops of a macro step is below 1: the spectral radius of the matrix by which a change of the coupling inputs comes back to them at once, at the start, by directional derivatives. Otherwise repetition (fixed point) does not converge, and explicit coupling of order 0 grows in every step.",
-	Remedy: "take an implicit algorithm with --param solver.kind=newton-fd or newton-los, or a smaller solver.relaxation",
+	Doc: "The gain around the algebraic loops of a macro step is below 1: the spectral radius of the matrix by " +
+		"which a change of the coupling inputs comes back to them at once, at the start, by directional " +
+		"derivatives. Otherwise repetition (fixed point) does not converge, and explicit coupling of order 0 " +
+		"grows in every step.",
+	Remedy: "take an implicit algorithm with --param solver.kind=newton-fd or newton-los, or a smaller " +
+		"solver.relaxation",
 }
 
-// gains finds the gain around the loops of a system, in a run of its own whose
-// components are all in processes of their own.
+// gains computes the gain around the loops of a system, in a separate run with all components
+// isolated.
 func (j *judge) gains() {
 	o := j.o.Assemble
 	o.Launcher, o.Cache, o.Compile, o.Context = j.o.Launcher, j.o.Cache, j.o.Compile, j.ctx
@@ -25,9 +29,9 @@ func (j *judge) gains() {
 		o.Isolate, o.IsolateGiven = assemble.IsolateAlways, true
 	}
 	a, err := assemble.Open(j.path, o) // never nil
-	defer func() { _ = a.Close() }()   // what cannot be removed now is by the next program
+	defer func() { _ = a.Close() }()   // the next program removes files that remain
 	if err != nil || j.o.Strategy == nil {
-		return // told
+		return // reported by system
 	}
 	a.Override(nil, nil, nil, nil)
 	var variables []string
@@ -40,21 +44,24 @@ func (j *judge) gains() {
 	if variables == nil || s.Algorithm == nil {
 		return
 	}
-	run, err := master.NewRun(a.System, s.Algorithm, master.Options{Start: a.Start.Value, Stop: a.Stop.Value, Step: a.Step.Value, Discard: s.Discard})
+	run, err := master.NewRun(a.System, s.Algorithm, master.Options{
+		Start: a.Start.Value, Stop: a.Stop.Value, Step: a.Step.Value, Discard: s.Discard,
+	})
 	if err != nil {
-		return // told by the rules on the algorithm
+		return // reported by the rules on the algorithm
 	}
 	err = run.Start(j.ctx)
 	if err == nil {
 		if radius, known := loopGain(a.System, variables); known && radius >= 1 {
-			j.l.Add(ruleGain, a.Root(), "", 0, "the gain around the loop is %.4g: %s", radius, strings.Join(variables[:min(len(variables), 6)], " → "))
+			j.l.Add(ruleGain, a.Root(), "", 0, "the gain around the loop is %.4g: %s",
+				radius, strings.Join(variables[:min(len(variables), 6)], " → "))
 		}
 	}
-	_, _ = run.Close() // nothing of it is used
+	_, _ = run.Close()
 }
 
-// loopGain returns the spectral radius of L D over the inputs on loops, where D holds the
-// derivatives of the outputs; false if a component does not give them.
+// loopGain returns the spectral radius of L D for the inputs on loops, where D are the directional
+// derivatives of the outputs; false if a component does not provide them.
 func loopGain(sys *master.System, variables []string) (radius float64, known bool) {
 	var ins []int // entries of u
 	for _, name := range variables {
@@ -86,14 +93,14 @@ func loopGain(sys *master.System, variables []string) (radius float64, known boo
 	return spectralRadius(m)
 }
 
-// squarings of a matrix, so that its power is 2^squarings.
+// squarings is the number of squarings of a matrix, for its power 2^squarings.
 const squarings = 20
 
-// spectralRadius returns the limit of |M^n|^(1/n) (Gelfand), to a few digits; false if M
-// holds what is no number. M is overwritten.
+// spectralRadius returns the limit of |M^n|^(1/n) (Gelfand) to a few digits; false if M is not
+// finite. It overwrites M.
 func spectralRadius(m [][]float64) (float64, bool) {
 	n := len(m)
-	exponent := 0.0 // of what was divided out, as a logarithm
+	exponent := 0.0 // logarithm of the norms that were divided out
 	power := 1.0
 	for range squarings {
 		norm := 0.0

@@ -13,22 +13,25 @@ import (
 	"github.com/macrostep/macrostep/ssp/dialect"
 )
 
-// ruleSystem stands for what has no rule of its own where a system is put together.
+// ruleSystem is the rule for errors in systems without a specific rule.
 var ruleSystem = &diag.Rule{
 	ID: "CC0", Level: diag.Error, Ref: "ssp 46",
-	Doc:    "A system can be made of the documents: every quirk, table and setting that they name is there, no input of an FMU is driven twice.",
+	Doc: "A system can be made of the documents: every quirk, table and setting that they name is there, " +
+		"no input of an FMU is driven twice.",
 	Remedy: "correct the document",
 }
 
 var ruleEmpty = &diag.Rule{
 	ID: "CC0E", Level: diag.Info, Ref: "ssp 12",
-	Doc:    "A system has components with FMUs. One without may be a document for others to complete; it cannot be run.",
+	Doc: "A system has components with FMUs. One without may be a document for others to complete; it cannot be " +
+		"run.",
 	Remedy: "add components with a source",
 }
 
 var ruleRollback = &diag.Rule{
 	ID: "CC29", Level: diag.Warning, Ref: "fmi2 59",
-	Doc:    "The FMUs of a system that promise to go back (canGetAndSetFMUstate) do so when they are tried (DY4): algorithms that repeat steps rely on it, and refuse them.",
+	Doc: "FMUs with canGetAndSetFMUstate restore their state correctly when they are tried (DY4): " +
+		"algorithms that repeat steps rely on it, and refuse FMUs that do not.",
 	Remedy: "take an explicit algorithm without error estimate (macrostep algorithms), or another export of the FMU",
 }
 
@@ -46,7 +49,7 @@ func Rules() []*diag.Rule {
 // Section is a part of the rules.
 type Section struct{ Prefix, Title string }
 
-// Sections lists the parts, in the order of Rules.
+// Sections lists the sections in the order of Rules.
 func Sections() []Section {
 	return []Section{
 		{"FA", "archive and library of an FMU"},
@@ -57,7 +60,7 @@ func Sections() []Section {
 	}
 }
 
-// compareIDs orders by section, number and letter.
+// compareIDs compares IDs by section, number and letter.
 func compareIDs(a, b string) int {
 	section := func(id string) int {
 		return slices.IndexFunc(Sections(), func(s Section) bool { return strings.HasPrefix(id, s.Prefix) })
@@ -73,7 +76,7 @@ func compareIDs(a, b string) int {
 	return strings.Compare(letterA, letterB)
 }
 
-// number splits an id behind its section.
+// number splits an ID without its section into number and letter.
 func number(id string) (n int, letter string) {
 	id = id[min(2, len(id)):]
 	for id != "" && id[0] >= '0' && id[0] <= '9' {
@@ -83,7 +86,7 @@ func number(id string) (n int, letter string) {
 	return n, id
 }
 
-// Find returns a rule by its id, whatever the case of its letters.
+// Find returns a rule by its ID, ignoring case.
 func Find(id string) (*diag.Rule, bool) {
 	all := Rules()
 	i := slices.IndexFunc(all, func(r *diag.Rule) bool { return strings.EqualFold(r.ID, id) })
@@ -93,13 +96,15 @@ func Find(id string) (*diag.Rule, bool) {
 	return all[i], true
 }
 
-// Elsewhere tells, by id, of the numbers of the catalogue that have no rule of their
-// own: what finds the violation instead.
+// Elsewhere explains, by ID, the numbers of the catalogue without a rule: which rule finds the
+// violation instead.
 func Elsewhere() map[string]string {
 	return map[string]string{
-		"CC8":  "Connections from or to what cannot be connected are found as SD6 and SD8.",
-		"CC10": "Dimensions that differ are SD11, relative quantities SD11R; units that only one side knows are CC10U, quantities that differ CC10Q.",
-		"CC16": "There is nothing to be violated: only Reals are extrapolated, iterated and corrected; everything else is copied at communication points with every algorithm.",
+		"CC8": "Connections from or to what cannot be connected are found as SD6 and SD8.",
+		"CC10": "Dimensions that differ are SD11, relative quantities SD11R; " +
+			"units that only one side knows are CC10U, quantities that differ CC10Q.",
+		"CC16": "There is nothing to be violated: only Reals are extrapolated, iterated and corrected; " +
+			"everything else is copied at communication points with every algorithm.",
 		"CC40": "Values for variables that cannot be set before the run are SD14S. Nothing sets parameters during a run.",
 	}
 }

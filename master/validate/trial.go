@@ -18,32 +18,38 @@ import (
 	"github.com/macrostep/macrostep/master/fmuslave"
 )
 
-// Rules on what an FMU does when it is tried.
+// Rules on the behaviour of an FMU in a trial.
 var (
 	ruleInstantiate = &diag.Rule{
 		ID: "FA9", Level: diag.Error, Ref: "fmi2 30",
-		Doc:    "fmi2Instantiate gives an instance.",
-		Remedy: "compare the guid of modelDescription.xml with that of the library, and see that licence and files of the FMU are there",
+		Doc: "fmi2Instantiate gives an instance.",
+		Remedy: "compare the guid of modelDescription.xml with that of the library, and see that licence and files of " +
+			"the FMU are there",
 	}
 	ruleLogger = &diag.Rule{
 		ID: "FA10", Level: diag.Warning, Ref: "fmi2 31, 33",
-		Doc:    "The FMU calls the logger with the componentEnvironment that it was given. Otherwise its messages are found by the name of the instance.",
+		Doc: "The FMU calls the logger with the componentEnvironment that it was given. Otherwise its messages are " +
+			"found by the name of the instance.",
 		Remedy: "usually harmless; tell the exporter",
 	}
 	ruleTrial = &diag.Rule{
 		ID: "DY1", Level: diag.Error, Ref: "fmi2 39-41, 48-55, 62",
-		Doc:    "With its own start values an FMU can be initialised, stepped, terminated and freed, without an error and without ending its process.",
-		Remedy: "see whether the FMU needs values for its inputs or parameters, or other steps (--step-size); else tell the exporter",
+		Doc: "With its own start values an FMU can be initialised, stepped, terminated and freed, without an error " +
+			"and without ending its process.",
+		Remedy: "see whether the FMU needs values for its inputs or parameters, or other steps (--step-size); else tell " +
+			"the exporter",
 	}
 	ruleSays = &diag.Rule{
 		ID: "DY1L", Level: diag.Info, Ref: "fmi2 34, 51",
-		Doc:    "What the FMU logs as a warning or worse while it is tried, and what it changes in its process.",
-		Remedy: "see what the FMU says",
+		Doc:    "Warnings and errors that the FMU logs in the trial, and its changes to the process.",
+		Remedy: "read the messages of the FMU",
 	}
 	ruleStarts = &diag.Rule{
 		ID: "DY2", Level: diag.Warning, Ref: "fmi2 42",
-		Doc:    "An FMU in which nothing is set has the start values of its modelDescription.xml. A run sets only what is given: where the two differ, the value of the FMU counts.",
-		Remedy: "set the values that are meant, or have all documented ones set with the quirk setStarts; tell the exporter",
+		Doc: "Without values set from outside, an FMU has the start values of its modelDescription.xml. " +
+			"A run sets only values that are given: where the two differ, the value of the FMU counts.",
+		Remedy: "set the values that are meant, or have all documented ones set with the quirk setStarts; tell the " +
+			"exporter",
 	}
 	ruleFinite = &diag.Rule{
 		ID: "DY3", Level: diag.Error, Ref: "fmi2 12",
@@ -57,12 +63,14 @@ var (
 	}
 	rulePromise = &diag.Rule{
 		ID: "DY4P", Level: diag.Warning, Ref: "fmi2 50",
-		Doc:    "An FMU computes the same whatever noSetFMUStatePriorToCurrentPoint says.",
-		Remedy: "a run takes the difference into account: it refuses algorithms that repeat several steps at once; tell the exporter",
+		Doc: "An FMU computes the same whatever noSetFMUStatePriorToCurrentPoint says.",
+		Remedy: "a run takes the difference into account: it refuses algorithms that repeat several steps at once; tell " +
+			"the exporter",
 	}
 	ruleReplayNoise = &diag.Rule{
 		ID: "DY4N", Level: diag.Info, Ref: "fmi2 59",
-		Doc:    "How well an FMU repeats a step after it went back: what is found by differences of outputs has to stand above it.",
+		Doc: "How exactly an FMU repeats a step after rollback. Quantities computed from differences of outputs " +
+			"must be larger than this noise.",
 		Remedy: "nothing is to be done: a run measures it and takes it into account",
 	}
 	ruleRepeats = &diag.Rule{
@@ -72,7 +80,8 @@ var (
 	}
 	ruleResets = &diag.Rule{
 		ID: "DY5R", Level: diag.Warning, Ref: "fmi2 61",
-		Doc:    "After fmi2Reset an instance does the same from the start on. A run does not reset, but makes a new instance.",
+		Doc: "After fmi2Reset an instance does the same from the start on. A run does not reset, but makes a new " +
+			"instance.",
 		Remedy: "harmless here; other tools may get wrong results from it, so tell the exporter",
 	}
 	ruleUndeclared = &diag.Rule{
@@ -92,7 +101,7 @@ var (
 	}
 )
 
-// trialRules are those that a trial checks, beside those of fmi on the library.
+// trialRules are the rules that a trial checks, in addition to those of fmi on the library.
 var trialRules = []*diag.Rule{
 	ruleInstantiate, ruleLogger, ruleTrial, ruleSays, ruleStarts, ruleFinite, ruleGoesBack, rulePromise, ruleReplayNoise,
 	ruleRepeats, ruleResets, ruleUndeclared, ruleInBounds, ruleDuration,
@@ -101,19 +110,18 @@ var trialRules = []*diag.Rule{
 const (
 	trialSteps = 20
 	trialStep  = 1e-3 // s, if the FMU suggests neither a step nor a span
-	// mostWatched bounds the variables, beside outputs, that are looked at.
+	// mostWatched is the maximum number of checked variables, without outputs.
 	mostWatched = 5000
-	// sameRun is the largest difference, relative, between two runs that are the same.
+	// sameRun is the largest relative difference between two equal runs.
 	sameRun = 1e-9
-	// mostPerturbed bounds the inputs that are moved one by one in the initialisation.
+	// mostPerturbed is the maximum number of inputs perturbed in the initialisation.
 	mostPerturbed = 100
 	listed        = 5 // names in one finding
 )
 
-// try takes an FMU through its life with its own start values, and judges what it does.
-// It is loaded and run in processes of o.Launcher, so that its end is not that of the
-// program. What is measured of its rollback and its dependencies is kept (see
-// fmuslave.Config.Cache), and a run need not do so again.
+// try runs an FMU with its own start values for some steps and checks its behaviour. The FMU is
+// loaded and run in processes of o.Launcher, so that a crash does not affect the program. Measured
+// properties of its rollback and dependencies are cached for later runs (see fmuslave.Config.Cache).
 func try(ctx context.Context, f *fmi.FMU, o Options) *diag.List {
 	t := &tryout{ctx: ctx, f: f, o: o, l: &diag.List{}, file: f.Path, said: map[string]int{}}
 	t.run()
@@ -130,10 +138,10 @@ type tryout struct {
 	file string
 	H    float64
 	e    master.Experiment
-	// What its steps do without the promise, see master.Replay.
+	// See master.Replay.Unpromised.
 	unpromised string
 
-	mu    sync.Mutex // of what follows: messages may come from threads of the FMU
+	mu    sync.Mutex // for all below: messages may come from threads of the FMU
 	said  map[string]int
 	order []string
 	wrong bool // componentEnvironment
@@ -144,7 +152,7 @@ func (t *tryout) add(r *diag.Rule, path, format string, args ...any) {
 	t.l.Add(r, t.file, path, 0, format, args...)
 }
 
-// log takes what the FMU says.
+// log collects the messages of the FMU.
 func (t *tryout) log(m fmi.LogMessage) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -195,7 +203,7 @@ func (t *tryout) run() {
 	}
 	t.bounds(first, readings)
 	t.duration(first, readings)
-	t.silence(true) // what follows leads it astray
+	t.silence(true) // the following tests provoke errors
 	t.starts()
 	t.again(first, readings)
 	t.goBack()
@@ -208,7 +216,7 @@ func (t *tryout) silence(quiet bool) {
 	t.quiet = quiet
 }
 
-// load loads the library; its findings are told.
+// load loads the library and reports its findings.
 func (t *tryout) load() bool {
 	load := func() (*diag.List, error) { return t.f.Load("") }
 	if t.o.Launcher != nil {
@@ -223,7 +231,7 @@ func (t *tryout) load() bool {
 	return err == nil
 }
 
-// plan settles the experiment.
+// plan sets the times of the trial.
 func (t *tryout) plan() {
 	t.H = t.o.Step
 	start, span := 0., 0.
@@ -247,8 +255,8 @@ func (t *tryout) plan() {
 	t.e = master.Experiment{Start: start, Stop: start + max(span, float64(4*trialSteps)*t.H)}
 }
 
-// config makes a slave of all inputs and outputs; with the other variables watched,
-// if all is set.
+// config returns the configuration of a slave with all inputs and outputs and, if all is set, with
+// local variables.
 func (t *tryout) config(name string, all bool) fmuslave.Config {
 	c := fmuslave.Config{Name: strings.TrimSuffix(filepath.Base(t.file), ".fmu") + " (" + name + ")", FMU: t.f, Cache: t.o.Cache,
 		Options: fmi.InstanceOptions{Launcher: t.o.Launcher, StepTimeout: t.o.StepTimeout, Log: t.log}, Aside: true}
@@ -257,7 +265,8 @@ func (t *tryout) config(name string, all bool) fmuslave.Config {
 	for i := range d.Variables {
 		v := &d.Variables[i]
 		switch {
-		case v.Causality == description.Input && !slices.ContainsFunc(driven, func(w *description.ScalarVariable) bool { return fmuslave.Same(v, w) }):
+		case v.Causality == description.Input &&
+			!slices.ContainsFunc(driven, func(w *description.ScalarVariable) bool { return fmuslave.Same(v, w) }):
 			driven = append(driven, v)
 			c.Inputs = append(c.Inputs, v.Name)
 		case v.Causality == description.Output:
@@ -269,13 +278,13 @@ func (t *tryout) config(name string, all bool) fmuslave.Config {
 	return c
 }
 
-// once reports whether there is only one instance to be had.
+// once reports whether only one instance is possible.
 func (t *tryout) once() bool {
 	return t.o.Launcher == nil && t.f.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess
 }
 
-// life takes an instance from its beginning through some steps. first is nil if there
-// is no instance; ok tells that all went well.
+// life instantiates, initialises and steps an instance. first is nil if there is no instance; ok
+// reports success.
 func (t *tryout) life(name string) (first *fmuslave.Slave, readings []fmuprobe.Reading, ok bool) {
 	s, err := fmuslave.New(t.config(name, true))
 	if err != nil {
@@ -300,7 +309,7 @@ func (t *tryout) life(name string) (first *fmuslave.Slave, readings []fmuprobe.R
 	return s, readings, ok
 }
 
-// notInstantiated tells why there is no instance.
+// notInstantiated reports why there is no instance.
 func (t *tryout) notInstantiated(err error) {
 	var process *fmi.ProcessError
 	if errors.As(err, &process) {
@@ -317,7 +326,7 @@ func (t *tryout) failed(when string, err error) {
 	t.add(ruleTrial, "", "%s: %v", when, err)
 }
 
-// steps leaves the initialisation and steps; fail is told what goes wrong.
+// steps ends the initialisation and makes the steps; it calls fail with errors.
 func (t *tryout) steps(s *fmuslave.Slave, fail func(string, error)) (readings []fmuprobe.Reading, ok bool) {
 	if err := s.EvalInit(); err != nil {
 		fail("in the initialisation", err)
@@ -351,7 +360,7 @@ func (t *tryout) steps(s *fmuslave.Slave, fail func(string, error)) (readings []
 	return readings, true
 }
 
-// mention adds a finding that names some of many.
+// mention adds a finding that lists the first items.
 func (t *tryout) mention(r *diag.Rule, what string, items []string) {
 	if len(items) == 0 {
 		return
@@ -363,7 +372,7 @@ func (t *tryout) mention(r *diag.Rule, what string, items []string) {
 	t.add(r, "", "%s: %s%s", what, strings.Join(items, "; "), more)
 }
 
-// bounds judges the values that were read.
+// bounds checks that the values are finite and within bounds.
 func (t *tryout) bounds(s *fmuslave.Slave, readings []fmuprobe.Reading) {
 	var infinite, outside []string
 	told := map[string]bool{}
@@ -405,7 +414,8 @@ func (t *tryout) bounds(s *fmuslave.Slave, readings []fmuprobe.Reading) {
 			v := integers[i]
 			items := t.f.Description.Enumeration(v.DeclaredType)
 			switch {
-			case v.Type == description.Enumeration && len(items) > 0 && !slices.ContainsFunc(items, func(e description.EnumerationItem) bool { return e.Value == n }):
+			case v.Type == description.Enumeration && len(items) > 0 &&
+				!slices.ContainsFunc(items, func(e description.EnumerationItem) bool { return e.Value == n }):
 				note(&outside, v.Name, "is %d at t = %.6g s, which is no item", n, at)
 			case below(&n, v.Integer.Min), below(v.Integer.Max, &n):
 				note(&outside, v.Name, "is %d at t = %.6g s, outside its bounds", n, at)
@@ -416,17 +426,18 @@ func (t *tryout) bounds(s *fmuslave.Slave, readings []fmuprobe.Reading) {
 	t.mention(ruleInBounds, "out of bounds", outside)
 }
 
-// below reports whether both are there and the first is less.
+// below reports whether both are given and the first is less.
 func below[T int32 | float64](a, b *T) bool { return a != nil && b != nil && *a < *b }
 
-// duration tells the time of a step, by the clock at the FMU.
+// duration reports the wall time of a step.
 func (t *tryout) duration(s *fmuslave.Slave, readings []fmuprobe.Reading) {
 	if n := len(readings) - 1; n > 0 {
-		t.add(ruleDuration, "", "a step of %g s takes %.2g s, with the variables read (mean of %d)", t.H, s.Seconds()/float64(n), n)
+		t.add(ruleDuration, "", "a step of %g s takes %.2g s, with the variables read (mean of %d)",
+			t.H, s.Seconds()/float64(n), n)
 	}
 }
 
-// starts compares the start values of the document with those of a fresh instance.
+// starts compares the start values of the document with those of a new instance.
 func (t *tryout) starts() {
 	if t.once() {
 		return
@@ -434,16 +445,18 @@ func (t *tryout) starts() {
 	c := t.config("start values", false)
 	in, err := t.f.Instantiate(c.Name, c.Options)
 	if err != nil {
-		return // ruleRepeats tells
+		return // reported by ruleRepeats
 	}
-	defer in.Free() // whatever state it is in: nothing depends on it
-	if in.SetupExperiment(fmi.Experiment{Start: t.e.Start}) != nil || in.EnterInitializationMode() != nil || in.ExitInitializationMode() != nil {
+	defer in.Free()
+	if in.SetupExperiment(fmi.Experiment{Start: t.e.Start}) != nil ||
+		in.EnterInitializationMode() != nil || in.ExitInitializationMode() != nil {
 		return // it needs values to be set
 	}
 	t.mention(ruleStarts, "start values", fmuslave.OtherStarts(c, in))
 }
 
-// again runs a second instance beside the first, and the first again after a reset.
+// again compares the first run with that of a second instance and with that of the first instance
+// after fmi2Reset.
 func (t *tryout) again(first *fmuslave.Slave, readings []fmuprobe.Reading) {
 	const second, reset = "a second instance", "the instance after a reset"
 	rules := map[string]*diag.Rule{second: ruleRepeats, reset: ruleResets}
@@ -478,7 +491,7 @@ func (t *tryout) again(first *fmuslave.Slave, readings []fmuprobe.Reading) {
 			} else if got, ok := t.steps(s, tell(second)); ok {
 				compare(got, second)
 			}
-			_ = s.Terminate() // told above, if it matters
+			_ = s.Terminate() // errors of the first instance were reported
 			_ = s.Close()
 		}
 	}
@@ -496,22 +509,22 @@ func (t *tryout) again(first *fmuslave.Slave, readings []fmuprobe.Reading) {
 	if got, ok := t.steps(first, tell(reset)); ok {
 		compare(got, reset)
 	}
-	_ = first.Terminate() // ended well before
+	_ = first.Terminate() // succeeded before
 }
 
-// started returns an instance at the start of the steps, nil if there is none to be had.
+// started returns an initialised instance, nil if that fails.
 func (t *tryout) started(name string) *fmuslave.Slave {
 	s, err := fmuslave.New(t.config(name, false))
 	if err != nil || s.EnterInit(t.ctx, t.e) != nil || s.EvalInit() != nil || s.ExitInit() != nil {
 		if s != nil {
-			_ = s.Close() // told by the trials before
+			_ = s.Close() // errors were reported by life
 		}
 		return nil
 	}
 	return s
 }
 
-// goBack tries the rollback.
+// goBack tests rollback.
 func (t *tryout) goBack() {
 	if !t.f.Description.CoSimulation.CanGetAndSetFMUState {
 		return
@@ -542,12 +555,11 @@ func (t *tryout) goBack() {
 	}
 }
 
-// dependencies looks for feedthrough that is not declared, in the initialisation and
-// in steps.
+// dependencies finds undeclared feedthrough in the initialisation and in steps.
 func (t *tryout) dependencies() {
 	t.initialDependencies()
 	if t.unpromised != "" {
-		return // it needs the promise that none of its steps is undone
+		return // it relies on noSetFMUStatePriorToCurrentPoint, so steps cannot be repeated
 	}
 	s := t.started("dependencies")
 	if s == nil {
@@ -571,8 +583,8 @@ func (t *tryout) dependencies() {
 	t.mention(ruleUndeclared, "undeclared dependencies within a step", texts)
 }
 
-// initialDependencies moves each input in the initialisation mode and looks which
-// outputs move with it and come back.
+// initialDependencies perturbs each input in initialisation mode and finds the outputs that change
+// with it and change back.
 func (t *tryout) initialDependencies() {
 	s, err := fmuslave.New(t.config("initialisation", false))
 	if err != nil || s.EnterInit(t.ctx, t.e) != nil {
@@ -591,7 +603,7 @@ func (t *tryout) initialDependencies() {
 		}
 		return slices.Clone(y)
 	}
-	// The first evaluation may settle what later ones begin from.
+	// The first evaluation may change internal start values.
 	if at(u) == nil {
 		return
 	}
@@ -614,7 +626,8 @@ func (t *tryout) initialDependencies() {
 			declared := o >= len(f.On) || f.Assumed != nil && f.Assumed[o] || slices.Contains(f.On[o], k)
 			size := max(info.Out[o].Magnitude(), math.Abs(base[o]))
 			if !declared && math.Abs(there[o]-base[o]) > 1e-6*size && math.Abs(back[o]-base[o]) <= 1e-9*size {
-				texts = append(texts, fmt.Sprintf("%s on %s, by %.4g", info.Out[o].Name, info.In[k].Name, (there[o]-base[o])/kick[k]))
+				slope := (there[o] - base[o]) / kick[k]
+				texts = append(texts, fmt.Sprintf("%s on %s, by %.4g", info.Out[o].Name, info.In[k].Name, slope))
 			}
 		}
 	}

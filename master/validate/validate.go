@@ -24,37 +24,36 @@ import (
 	"github.com/macrostep/macrostep/ssp/dialect"
 )
 
-// Options of a validation. The zero value judges tolerantly and executes nothing.
+// Options are the options of a validation. The zero value is tolerant and executes no FMU code.
 type Options struct {
 	Strict  bool     // strict warnings are errors
-	Disable []string // ids of rules whose findings are left out
+	Disable []string // IDs of rules whose findings are left out
 	// Dynamic tries each FMU in processes that Launcher starts.
 	Dynamic bool
-	// Launcher starts processes; nil = no component counts as isolated, and Dynamic
-	// tries FMUs in this process.
+	// Launcher starts processes; nil = no component can be isolated, and Dynamic tries FMUs in
+	// this process.
 	Launcher fmi.Launcher
-	// StepTimeout bounds how long a step may be Pending in a trial; 0 = no bound.
+	// StepTimeout is the maximum time of a Pending step in a trial; 0 = no limit.
 	StepTimeout time.Duration
-	Cache       string // folder for what is measured about FMUs (fmuslave.CacheDir); "" = none
-	// Strategy gives the algorithm of a system, for the rules on it; nil: those are left
-	// out. The times of the assembly are settled when it is asked.
+	Cache       string // folder for measured properties of FMUs (fmuslave.CacheDir); "" = none
+	// Strategy returns the algorithm of a system, for the rules on algorithms; nil = these are not
+	// checked. It is called after Assembly.Override.
 	Strategy func(*assemble.Assembly) assemble.Strategy
-	// Assemble holds further options of opening a system: Select and Columns, and what
-	// the user gives in place of the documents.
+	// Assemble has further options for systems: Select, Columns and settings of the user.
 	Assemble assemble.Options
-	// Compile has sources compiled, where an FMU has no library and is tried.
+	// Compile compiles the sources of FMUs without a library for trials.
 	Compile bool
-	// Step is the macro step of a trial in s; 0 = of the FMU.
+	// Step is the macro step of a trial in s; 0 = that of the FMU.
 	Step float64
 }
 
-// Report is what was found about one file.
+// Report is the result for one file.
 type Report struct {
 	File     string
 	Kind     string         // "FMU", "system", "modelDescription", or the root element of another document
-	Findings []diag.Finding // with levels as asked for, those of disabled rules left out
-	Disabled int            // findings left out
-	// Stopped tells which rules could not be checked, because of errors; "" = all were.
+	Findings []diag.Finding // without those of disabled rules
+	Disabled int            // number of findings left out
+	// Stopped lists the rules that could not be checked because of errors; "" = none.
 	Stopped string
 	Took    time.Duration
 }
@@ -70,8 +69,8 @@ func (r *Report) Count(level diag.Level) int {
 	return n
 }
 
-// File judges a file or folder. The error says that it could not be looked at: it is
-// not there, or nothing that there are rules for. ctx ends trials.
+// File validates a file or folder. It returns an error if the file does not exist or is of an
+// unknown kind. ctx interrupts trials.
 func File(ctx context.Context, path string, o Options) (*Report, error) {
 	begin := time.Now()
 	for _, id := range o.Disable {
@@ -103,7 +102,7 @@ func File(ctx context.Context, path string, o Options) (*Report, error) {
 	return j.r, nil
 }
 
-// The kinds of what can be judged, beside the root elements of other documents.
+// The kinds of files, in addition to the root elements of other documents.
 const (
 	kindFMU         = "FMU"
 	kindSystem      = "system"
@@ -111,10 +110,10 @@ const (
 	kindPart        = "SSP document"
 )
 
-// mostDocument bounds a document that is read whole.
+// mostDocument is the maximum size of a document in bytes.
 const mostDocument = 256 << 20
 
-// kindOf finds out what a path holds.
+// kindOf returns the kind of a file or folder.
 func kindOf(path string, dialects []ssp.Dialect) (string, error) {
 	names, roots := []string{"SystemStructure.ssd"}, []string{"SystemStructureDescription"} // of system structures
 	for _, d := range dialects {
@@ -129,16 +128,8 @@ func kindOf(path string, dialects []ssp.Dialect) (string, error) {
 	case err != nil:
 		return "", err
 	case info.IsDir():
-		if assemble.IsFMU(path) {
-			return kindFMU, nil
-		}
-		for _, pattern := range append([]string{"*.ssd"}, names...) {
-			if found, _ := filepath.Glob(filepath.Join(path, pattern)); len(found) > 0 {
-				return kindSystem, nil
-			}
-		}
-		return "", fmt.Errorf("%s: the folder has neither modelDescription.xml nor %s; give a file in it", path, strings.Join(names, " nor "))
-	case !info.Mode().IsRegular(): // opening a named pipe would wait for ever
+		return kindOfFolder(path, names)
+	case !info.Mode().IsRegular(): // opening a named pipe would block
 		return "", fmt.Errorf("%s is neither a file nor a folder", path)
 	}
 	switch strings.ToLower(filepath.Ext(path)) {
@@ -149,6 +140,26 @@ func kindOf(path string, dialects []ssp.Dialect) (string, error) {
 	case ".ssv", ".ssm", ".ssb":
 		return kindPart, nil
 	}
+	return kindOfContent(path, roots)
+}
+
+// kindOfFolder returns the kind of a folder; names are those of system structures.
+func kindOfFolder(path string, names []string) (string, error) {
+	if assemble.IsFMU(path) {
+		return kindFMU, nil
+	}
+	for _, pattern := range append([]string{"*.ssd"}, names...) {
+		if found, _ := filepath.Glob(filepath.Join(path, pattern)); len(found) > 0 {
+			return kindSystem, nil
+		}
+	}
+	return "", fmt.Errorf("%s: the folder has neither modelDescription.xml nor %s; give a file in it",
+		path, strings.Join(names, " nor "))
+}
+
+// kindOfContent returns the kind of a file by its content; roots are the root elements of system
+// structures.
+func kindOfContent(path string, roots []string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err
@@ -200,7 +211,7 @@ func rootOf(r io.Reader) string {
 	}
 }
 
-// judge judges one file.
+// judge validates one file.
 type judge struct {
 	ctx  context.Context
 	o    Options
@@ -219,7 +230,7 @@ func (j *judge) finish() []diag.Finding {
 	seen := map[diag.Finding]bool{}
 	defer func() { group(out) }()
 	for _, f := range j.l.Findings {
-		// Some were found where nobody knew how strict the reading is.
+		// Some packages do not know Options.Strict.
 		if r := rules[f.ID]; j.o.Strict && r != nil && r.Strict {
 			f.Level = diag.Error
 		}
@@ -237,8 +248,7 @@ func (j *judge) finish() []diag.Finding {
 	return out
 }
 
-// group brings findings about one document together, in the order in which documents
-// come, and by line.
+// group sorts findings by document, in the order of their first findings, and by line.
 func group(list []diag.Finding) {
 	first := map[string]int{}
 	for i, f := range list {
@@ -246,10 +256,12 @@ func group(list []diag.Finding) {
 			first[f.File] = i
 		}
 	}
-	slices.SortStableFunc(list, func(a, b diag.Finding) int { return cmp.Or(first[a.File]-first[b.File], a.Line-b.Line) })
+	slices.SortStableFunc(list, func(a, b diag.Finding) int {
+		return cmp.Or(first[a.File]-first[b.File], a.Line-b.Line)
+	})
 }
 
-// fmu judges an FMU.
+// fmu validates an FMU.
 func (j *judge) fmu() error {
 	abs, err := filepath.Abs(j.path)
 	if err != nil {
@@ -273,8 +285,8 @@ func (j *judge) fmu() error {
 	return nil
 }
 
-// stop takes an error that ends the validation of a file: errors that are findings
-// already are told, with what they keep from being checked.
+// stop handles an error that ends the validation of a file. If it consists of findings, stop sets
+// Report.Stopped to left and returns nil.
 func (j *judge) stop(err error, left string) error {
 	var list *diag.ListError
 	if !errors.As(err, &list) {
@@ -284,11 +296,11 @@ func (j *judge) stop(err error, left string) error {
 	return nil
 }
 
-// rest judges what opening an FMU does not.
+// rest checks the rules that opening an FMU does not check.
 func (j *judge) rest(f *fmi.FMU, shown func([]diag.Finding) []diag.Finding) {
 	own := &diag.List{Strict: j.o.Strict}
 	located, failed := f.Locate()
-	if !j.o.Dynamic || failed != nil { // loading says the same
+	if !j.o.Dynamic || failed != nil { // loading reports the same findings
 		own.Findings = slices.Clone(located.Findings)
 	}
 	if j.o.Dynamic && failed == nil {
@@ -297,13 +309,13 @@ func (j *judge) rest(f *fmi.FMU, shown func([]diag.Finding) []diag.Finding) {
 	j.l.Findings = append(j.l.Findings, shown(own.Findings)...)
 }
 
-// system judges a system and the FMUs in it.
+// system validates a system and its FMUs.
 func (j *judge) system() error {
 	o := j.o.Assemble
 	o.Compile, o.Context = j.o.Compile, j.ctx
 	o.Strict, o.Launcher, o.Cache = j.o.Strict, j.o.Launcher, j.o.Cache
 	a, err := assemble.Open(j.path, o) // never nil
-	defer func() { _ = a.Close() }()   // what cannot be removed now is by the next program
+	defer func() { _ = a.Close() }()   // the next program removes files that remain
 	j.l.Append(&a.Findings)
 	for _, f := range a.FMUs() {
 		j.rest(f, func(list []diag.Finding) []diag.Finding { return a.Shown(f, list) })
@@ -333,7 +345,7 @@ func (j *judge) system() error {
 	return nil
 }
 
-// rollback judges, of a system, an FMU that has been tried.
+// rollback adds a finding for an FMU of a system whose trial of rollback failed.
 func (j *judge) rollback(a *assemble.Assembly, f *fmi.FMU) {
 	shown := a.Shown(f, []diag.Finding{{File: f.Path}})[0].File
 	if !slices.ContainsFunc(j.l.Findings, func(found diag.Finding) bool {
@@ -347,10 +359,11 @@ func (j *judge) rollback(a *assemble.Assembly, f *fmi.FMU) {
 			users = append(users, c.Name)
 		}
 	}
-	j.l.Add(ruleRollback, a.Root(), "", 0, "%s (%s) promises that it can go back (canGetAndSetFMUstate) and does not", strings.Join(users, ", "), shown)
+	j.l.Add(ruleRollback, a.Root(), "", 0, "%s (%s) declares canGetAndSetFMUstate but does not restore its state",
+		strings.Join(users, ", "), shown)
 }
 
-// document judges a document by itself.
+// document validates a single document.
 func (j *judge) document() error {
 	f, err := os.Open(j.path)
 	if err != nil {

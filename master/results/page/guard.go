@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// Guard knows who may ask a service of a run. Requests that the page of another site
-// makes, by their header Origin, are refused always.
+// Guard controls access to the web service of a run. It always refuses requests from pages of
+// other sites, by the header Origin.
 type Guard struct {
-	// Token has to be part of the address, as token=…, or of the header Authorization,
-	// as Bearer …; "" = none is asked for.
+	// Token must be in the address, as token=…, or in the header Authorization, as Bearer …;
+	// "" = no token.
 	Token string
-	// Local takes only requests to an IP address or to localhost, and so none of a site
-	// whose name leads to this machine. Without a token it is always so.
+	// Local accepts only requests to an IP address or localhost, so that no site whose name
+	// resolves to this machine has access. Without a token, it is always on.
 	Local bool
 }
 
 // Allows reports whether a request may be answered.
 func (g Guard) Allows(r *http.Request) bool {
-	if from := r.Header.Get("Origin"); from != "" { // of the page that asks
+	if from := r.Header.Get("Origin"); from != "" {
 		if u, err := url.Parse(from); err != nil || !strings.EqualFold(u.Host, r.Host) {
 			return false
 		}
@@ -43,7 +43,7 @@ func local(host string) bool {
 	return strings.EqualFold(host, "localhost") || net.ParseIP(strings.Trim(host, "[]")) != nil
 }
 
-// Handler answers with next whoever is allowed to ask.
+// Handler passes allowed requests to next.
 func (g Guard) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -52,7 +52,8 @@ func (g Guard) Handler(next http.Handler) http.Handler {
 		h.Set("X-Frame-Options", "DENY")
 		h.Set("Referrer-Policy", "no-referrer") // a token is part of the address
 		if !g.Allows(r) {
-			http.Error(w, "this run is not for you: the address that macrostep has printed holds a token, which may also be sent as Authorization: Bearer TOKEN", http.StatusForbidden)
+			http.Error(w, "access denied: use the address that macrostep has printed, which contains a token, "+
+				"or send Authorization: Bearer TOKEN", http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)

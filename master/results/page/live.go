@@ -12,73 +12,73 @@ import (
 	"time"
 )
 
-// State is how far a run is.
+// State is the progress of a run.
 type State struct {
 	State string  `json:"state"` // running or paused
 	Text  string  `json:"text"`  // in a few words
-	Done  float64 `json:"done"`  // part of it, 0 to 1
+	Done  float64 `json:"done"`  // 0 to 1
 }
 
-// Update is what is new of a plot: of its points the first Keep stay, and T and V follow
-// them. V is NaN where the line breaks.
+// Update is a change of a plot: the page keeps its first Keep points and appends T and V. V is NaN
+// where the line breaks.
 type Update struct {
-	Plot, Keep int // Plot counts those of the page
+	Plot, Keep int // Plot is the index of a plot in the page
 	T, V       []float64
 }
 
-// Source is a run that goes on. Its methods are called from several goroutines.
+// Source is a run in progress. Its methods are called from several goroutines.
 type Source interface {
-	// Page returns the page as it is now, and the time (s) that its plots cover. It waits
-	// until there is one, or the context ends.
+	// Page returns the current page and the time range (s) of its plots. It waits until there
+	// is a page or the context ends.
 	Page(ctx context.Context) (p *Page, from, to float64, err error)
 	State() State
-	// Updates gives what is new since the last call of the function, and the time up to
-	// which plots go. Each call of Follow begins with everything.
+	// Follow returns a function that returns the changes since its last call, at first all
+	// points, and the end of the time range.
 	Follow() (updates func() (list []Update, to float64))
 	// Command is pause, resume, step or stop.
 	Command(name string)
-	// Changed gives a channel that is closed at the next command or end.
+	// Changed returns a channel that is closed at the next command or the end.
 	Changed() <-chan struct{}
 }
 
-// Live serves the page of a run that goes on. It is an [http.Handler]: the page itself at
-// /, server-sent events at /events (state, points, alive, end), and POST /command/NAME.
+// Live serves the page of a run in progress. It is an [http.Handler]: the page at /, server-sent
+// events at /events (state, points, alive, end), and POST /command/NAME.
 //
-// Who follows the events answers alive with POST /alive/DATA, by the data of the event:
-// one that has not done so for half a minute does not read any more, and leaves its place
-// to others.
+// A follower of the events answers alive with POST /alive/DATA, with the data of the event. A
+// follower that does not answer for half a minute is disconnected.
 //
-// Who may pause a run is whom its guard allows to ask; commands need a header, too, that
-// the page of another site cannot send.
+// The guard controls who may pause a run. Commands also need a header that pages of other sites
+// cannot send.
 type Live struct {
 	source Source
 	guard  Guard
 
 	mu      sync.Mutex
-	final   []byte // the page of the whole run
+	final   []byte // the page of the complete run
 	ended   chan struct{}
-	open    int                  // pages that follow
-	fetched int                  // of the final page
-	heard   map[string]time.Time // by follower
+	open    int                  // number of followers
+	fetched int                  // number of requests for the final page
+	heard   map[string]time.Time // last answer, by follower
 	number  int                  // of the last follower
 
-	patience time.Duration // with followers that do not answer
+	patience time.Duration // for followers that do not answer
 	seen     chan struct{}
 }
 
-// Bounds of what a page may take.
+// Limits of a live page.
 const (
 	mostFollowers = 16
 	every         = 250 * time.Millisecond
 	patience      = 30 * time.Second
 	writeTimeout  = 10 * time.Second
-	farewell      = 3 * time.Second // for pages to fetch the last page
+	farewell      = 3 * time.Second // for followers to fetch the final page
 )
 
-// NewLive serves a run to those that the guard allows. The zero guard is for loopback
-// addresses.
+// NewLive returns the service of a run for requests that the guard allows. The zero guard allows
+// requests to loopback addresses.
 func NewLive(s Source, g Guard) *Live {
-	return &Live{source: s, guard: g, ended: make(chan struct{}), seen: make(chan struct{}, 1), heard: map[string]time.Time{}, patience: patience}
+	return &Live{source: s, guard: g, ended: make(chan struct{}), seen: make(chan struct{}, 1),
+		heard: map[string]time.Time{}, patience: patience}
 }
 
 // ServeHTTP answers a request.
@@ -114,10 +114,10 @@ func (l *Live) answer(w http.ResponseWriter, r *http.Request) {
 		l.mu.Unlock()
 		w.WriteHeader(http.StatusNoContent)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
-		http.Error(w, "this is not for reading", http.StatusMethodNotAllowed)
+		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
 	case r.URL.Path == "/":
 		l.servePage(w, r)
-	case r.URL.Path == "/events" && r.Method == http.MethodHead: // there is nothing to follow
+	case r.URL.Path == "/events" && r.Method == http.MethodHead:
 		w.Header().Set("Content-Type", "text/event-stream")
 	case r.URL.Path == "/events":
 		l.serveEvents(w, r)
@@ -129,7 +129,7 @@ func (l *Live) answer(w http.ResponseWriter, r *http.Request) {
 func (l *Live) servePage(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	if final := l.last(); final != nil {
-		_, _ = w.Write(final) // a reader that goes away is no error
+		_, _ = w.Write(final) // a closed connection is no error
 		if r.Method == http.MethodHead {
 			return
 		}
@@ -152,7 +152,7 @@ func (l *Live) servePage(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	p, from, to, err := l.source.Page(ctx)
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout)) // the run may have begun late
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout)) // waiting for the page may have taken long
 	if err != nil {
 		if final := l.last(); final != nil {
 			_, _ = w.Write(final)
@@ -205,7 +205,7 @@ func (l *Live) serveEvents(w http.ResponseWriter, r *http.Request) {
 	out := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "text/event-stream")
 	send := func(event string, data []byte) bool {
-		_ = out.SetWriteDeadline(time.Now().Add(writeTimeout)) // where it can be set
+		_ = out.SetWriteDeadline(time.Now().Add(writeTimeout)) // not supported by all writers
 		_, err := fmt.Fprintf(w, "event: %s\ndata: %s\n\n", event, data)
 		return err == nil && out.Flush() == nil
 	}
@@ -246,7 +246,7 @@ func (l *Live) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// encode writes updates as JSON, which has no NaN: it is null.
+// encode encodes updates as JSON, with null for NaN.
 func encode(list []Update, to float64) []byte {
 	number := func(b []byte, v float64) []byte {
 		if v-v != 0 {
@@ -277,8 +277,8 @@ func encode(list []Update, to float64) []byte {
 	return append(b, "]}"...)
 }
 
-// End makes p what the pages show from now on, and waits until those that follow have
-// fetched it, for some seconds at most.
+// End replaces the page by p and waits until all followers have fetched it, at most for some
+// seconds.
 func (l *Live) End(p *Page) error {
 	var b bytes.Buffer
 	if err := Write(&b, p); err != nil {
@@ -305,9 +305,9 @@ func (l *Live) End(p *Page) error {
 	}
 }
 
-// liveState is what the page of a run that goes on has beside.
+// liveState is the additional data of the page of a run in progress.
 type liveState struct {
 	Token    string
-	Done     float64 // part of the run
-	from, to float64 // s; what the plots cover
+	Done     float64 // progress, 0 to 1
+	from, to float64 // s; time range of the plots
 }

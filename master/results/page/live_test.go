@@ -56,7 +56,8 @@ func (s *still) Changed() <-chan struct{} {
 	return s.changed
 }
 
-func request(t *testing.T, server *httptest.Server, method, path, host, header string) (int, string) {
+// request sends a request with a header and returns its status and body.
+func request(t *testing.T, server *httptest.Server, method, path, host string, header ...string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequest(method, server.URL+path, nil)
 	if err != nil {
@@ -65,8 +66,8 @@ func request(t *testing.T, server *httptest.Server, method, path, host, header s
 	if host != "" {
 		r.Host = host
 	}
-	if header != "" {
-		r.Header.Set("X-Macrostep", header)
+	for k := 0; k+1 < len(header); k += 2 {
+		r.Header.Set(header[k], header[k+1])
 	}
 	answer, err := server.Client().Do(r)
 	if err != nil {
@@ -80,7 +81,7 @@ func request(t *testing.T, server *httptest.Server, method, path, host, header s
 	return answer.StatusCode, string(body)
 }
 
-// Only who may does something to a run.
+// Commands need a header, the right origin, a local host and the token.
 func TestLiveRequests(t *testing.T) {
 	for _, token := range []string{"", "secret"} {
 		s := &still{changed: make(chan struct{})}
@@ -91,48 +92,39 @@ func TestLiveRequests(t *testing.T) {
 			query = "?token=" + token
 		}
 		for _, tt := range []struct {
-			method, path, host, header string
-			want                       int
+			method, path, header string
+			want                 int
 		}{
-			{"GET", "/" + query, "", "", 200}, {"POST", "/command/pause" + query, "", "1", 204}, {"POST", "/command/step" + query, "", "1", 204},
-			{"POST", "/command/pause" + query, "", "", 403}, {"GET", "/command/pause" + query, "", "1", 404}, {"POST", "/command/rm" + query, "", "1", 404},
-			{"POST", "/" + query, "", "1", 405}, {"GET", "/etc/passwd" + query, "", "", 404}, {"GET", "/../../etc/passwd" + query, "", "", 404},
-			{"HEAD", "/" + query, "", "", 200}, {"HEAD", "/events" + query, "", "", 200}, {"PUT", "/events" + query, "", "", 405},
+			{"GET", "/" + query, "", 200}, {"POST", "/command/pause" + query, "1", 204}, {"POST", "/command/step" + query, "1", 204},
+			{"POST", "/command/pause" + query, "", 403}, {"GET", "/command/pause" + query, "1", 404}, {"POST", "/command/rm" + query, "1", 404},
+			{"POST", "/" + query, "1", 405}, {"GET", "/etc/passwd" + query, "", 404}, {"GET", "/../../etc/passwd" + query, "", 404},
+			{"HEAD", "/" + query, "", 200}, {"HEAD", "/events" + query, "", 200}, {"PUT", "/events" + query, "", 405},
 		} {
-			if code, body := request(t, server, tt.method, tt.path, tt.host, tt.header); code != tt.want {
+			if code, body := request(t, server, tt.method, tt.path, "", "X-Macrostep", tt.header); code != tt.want {
 				t.Errorf("token %q: %s %s gives %d: %s", token, tt.method, tt.path, code, body)
 			}
 		}
-		// Pages of somebody else ask with their own address.
+		// Pages of other sites send their own origin.
 		for from, want := range map[string]int{"": 204, server.URL: 204, "http://evil.example": 403, "null": 403, "http://127.0.0.1:1": 403, "%": 403} {
-			r, err := http.NewRequest(http.MethodPost, server.URL+"/command/step"+query, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.Header.Set("X-Macrostep", "1")
-			r.Header.Set("Origin", from)
-			answer, err := server.Client().Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if answer.Body.Close(); answer.StatusCode != want {
-				t.Errorf("from %q: %d", from, answer.StatusCode)
+			code, _ := request(t, server, http.MethodPost, "/command/step"+query, "", "X-Macrostep", "1", "Origin", from)
+			if code != want {
+				t.Errorf("from %q: %d", from, code)
 			}
 		}
 		if !slices.Equal(s.told, []string{"pause", "step", "step", "step"}) {
 			t.Errorf("the run was told %v", s.told)
 		}
 		if token == "" {
-			// A name of somebody else that leads here.
+			// Names of other sites that resolve to this machine.
 			for host, want := range map[string]int{"evil.example": 403, "evil.example:80": 403, "localhost:1": 200, "LocalHost:1": 200, "[::1]:1": 200, "127.0.0.1": 200} {
-				if code, _ := request(t, server, "GET", "/", host, ""); code != want {
+				if code, _ := request(t, server, "GET", "/", host); code != want {
 					t.Errorf("host %s: %d", host, code)
 				}
 			}
 			continue
 		}
 		for _, path := range []string{"/", "/events", "/?token=", "/?token=secrets", "/events?token=Secret"} {
-			if code, body := request(t, server, "GET", path, "", ""); code != 403 || strings.Contains(body, token) {
+			if code, body := request(t, server, "GET", path, ""); code != 403 || strings.Contains(body, token) {
 				t.Errorf("%s: %d", path, code)
 			}
 		}

@@ -13,18 +13,18 @@ import (
 	"sync"
 )
 
-// Page is what a page shows, in this order. Empty parts are left out.
+// Page is the content of a page, in this order. Empty parts are left out.
 type Page struct {
 	Title    string
 	State    string // in a few words: how the run ended, or that it is running
 	Tone     Tone   // of State
-	Reason   string // why it is not complete
+	Reason   string // why the run is not complete
 	Facts    []Fact // in a few words each
 	Warnings []string
 	Sections []Section
-	// Document is a JSON document that is shown as it is at the end, the manifest.
+	// Document is the manifest as JSON, which is shown at the end.
 	Document string
-	Made     string // by what and when
+	Made     string // program and time
 	live     *liveState
 }
 
@@ -36,22 +36,22 @@ const (
 	Good     Tone = "good"
 	Bad      Tone = "bad"
 	Doubtful Tone = "doubtful"
-	Active   Tone = "active" // the run goes on
+	Active   Tone = "active" // running
 )
 
 // Fact is one line of a list.
 type Fact struct{ Name, Value string }
 
-// Section is a part of a page under its title.
+// Section is a part of a page with a title.
 type Section struct {
 	Title   string
 	Text    []string      // paragraphs
-	Picture template.HTML // an SVG of our own making, whose texts are escaped
+	Picture template.HTML // SVG with escaped texts
 	Tables  []Table
 	Shares  string // title of the bars
 	Bars    []Bar
-	Groups  []Group // of plots, shown under their titles
-	Closed  bool    // it is opened by the reader
+	Groups  []Group // of plots
+	Closed  bool    // initially collapsed
 }
 
 // Table is a table of texts.
@@ -77,20 +77,20 @@ type Group struct {
 type Plot struct {
 	Name, Unit string
 	T, V       []float64 // V is NaN where the line breaks
-	Held       bool      // a value holds until the next one; else lines join them
-	Log        bool      // the axis of values is logarithmic
-	Given      int       // points of which these were taken; 0 = these are all
-	Bad        int       // points that are not finite
+	Held       bool      // steps instead of lines between points
+	Log        bool      // logarithmic axis of values
+	Given      int       // number of points before thinning; 0 = not thinned
+	Bad        int       // number of points that are not finite
 	Marks      []Mark
 }
 
-// Mark is a time that a plot shows as a line from its bottom to its top.
+// Mark is a vertical line in a plot.
 type Mark struct {
 	T    float64
 	Kind MarkKind
 }
 
-// MarkKind is what happened then.
+// MarkKind is the meaning of a mark.
 type MarkKind string
 
 // The kinds of marks.
@@ -115,7 +115,7 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 	}).Parse(pageHTML))
 })
 
-// Write writes a page.
+// Write writes a page as HTML.
 func Write(w io.Writer, p *Page) error {
 	sum := sha256.Sum256([]byte(pageJS))
 	connect := "'none'"
@@ -143,7 +143,7 @@ func Write(w io.Writer, p *Page) error {
 	return pageTemplate().Execute(w, view)
 }
 
-// view is a page as the template wants it.
+// view is the data of the template.
 type view struct {
 	*Page
 	CSS              template.CSS
@@ -166,7 +166,7 @@ type viewGroup struct {
 	Plots []drawn
 }
 
-// drawn is a plot as it is drawn. All numbers in Path lie between 0 and whole.
+// drawn is the data of a plot in the template. Coordinates in Path are from 0 to whole.
 type drawn struct {
 	*Plot
 	Number   int
@@ -178,7 +178,7 @@ type drawn struct {
 	Lines    []markLines
 	Thinned  bool
 	Points   int
-	Nothing  bool // no point can be drawn
+	Nothing  bool // there are no finite points
 }
 
 // markLines are the marks of one kind.
@@ -188,15 +188,17 @@ type markLines struct {
 }
 
 type tick struct {
-	At   float64 // part of the way from the left or from the bottom
+	At   float64 // position from the left or the bottom, 0 to 1
 	Text string
 }
 
-// Style places a label.
-func (t tick) Left() template.CSS   { return template.CSS(fmt.Sprintf("left:%.2f%%", 100*t.At)) }
+// Left returns the style of a label of the time axis.
+func (t tick) Left() template.CSS { return template.CSS(fmt.Sprintf("left:%.2f%%", 100*t.At)) }
+
+// Bottom returns the style of a label of the value axis.
 func (t tick) Bottom() template.CSS { return template.CSS(fmt.Sprintf("bottom:%.2f%%", 100*t.At)) }
 
-// span returns the time that the plots cover.
+// span returns the time range of the plots.
 func (p *Page) span() (from, to float64) {
 	if p.live != nil {
 		return p.live.from, p.live.to
@@ -220,11 +222,11 @@ func (p *Page) span() (from, to float64) {
 	return from, to
 }
 
-// whole is the side of the square that a plot is drawn in; the page stretches it. Less
-// than the numbers below which browsers draw in single precision.
+// whole is the side of the square in which a plot is drawn; the page stretches it. Browsers draw
+// in single precision, which represents such integers exactly.
 const whole = 1_000_000
 
-// draw makes the picture of a plot.
+// draw draws a plot.
 func (w *view) draw(q *Plot) drawn {
 	d := drawn{Plot: q, Number: w.Plots, Points: len(q.T), Thinned: q.Given > len(q.T)+q.Bad}
 	w.Plots++
@@ -240,9 +242,31 @@ func (w *view) draw(q *Plot) drawn {
 	}
 	low, top = widened(low, top)
 	d.Low, d.Top = full(low), full(top)
+	d.Path = w.line(q, low, top)
+	d.XTicks, d.YTicks = ticks(w.from, w.to, 5, false), ticks(low, top, 4, q.Log)
+	if n := len(d.XTicks); n > 0 {
+		d.XTicks[n-1].Text += " s"
+	}
+	d.Grid = grid(d.XTicks, d.YTicks)
+	for _, kind := range []MarkKind{Event, Met, Failed} {
+		path := ""
+		for _, m := range q.Marks {
+			if m.Kind == kind && m.T >= w.from && m.T <= w.to {
+				path += fmt.Sprintf("M%d 0v%d", int(math.Round((m.T-w.from)/(w.to-w.from)*whole)), whole)
+			}
+		}
+		if path != "" {
+			d.Lines = append(d.Lines, markLines{kind, path})
+		}
+	}
+	return d
+}
+
+// line returns the path of the line of a plot whose values are drawn from low to top.
+func (w *view) line(q *Plot, low, top float64) string {
 	var b strings.Builder
 	pen, lastX, lastY := false, 0, 0
-	flat := -1 // x to which the line goes on without a change
+	flat := -1 // end of a horizontal segment that is not written yet
 	to := func(x, y int) {
 		b.WriteString(pair(x-lastX, y-lastY))
 		lastX, lastY = x, y
@@ -264,7 +288,7 @@ func (w *view) draw(q *Plot) drawn {
 		y := int(math.Round((top/2 - v/2) / (top/2 - low/2) * whole))
 		switch {
 		case !pen:
-			fmt.Fprintf(&b, "M%d %dl0 0", x, y) // a point of its own is seen, too
+			fmt.Fprintf(&b, "M%d %dl0 0", x, y) // makes isolated points visible
 			pen, lastX, lastY = true, x, y
 		case y == lastY:
 			flat = x
@@ -277,27 +301,10 @@ func (w *view) draw(q *Plot) drawn {
 		}
 	}
 	end()
-	d.Path = b.String()
-	d.XTicks, d.YTicks = ticks(w.from, w.to, 5, false), ticks(low, top, 4, q.Log)
-	if n := len(d.XTicks); n > 0 {
-		d.XTicks[n-1].Text += " s"
-	}
-	d.Grid = grid(d.XTicks, d.YTicks)
-	for _, kind := range []MarkKind{Event, Met, Failed} {
-		path := ""
-		for _, m := range q.Marks {
-			if m.Kind == kind && m.T >= w.from && m.T <= w.to {
-				path += fmt.Sprintf("M%d 0v%d", int(math.Round((m.T-w.from)/(w.to-w.from)*whole)), whole)
-			}
-		}
-		if path != "" {
-			d.Lines = append(d.Lines, markLines{kind, path})
-		}
-	}
-	return d
+	return b.String()
 }
 
-// pair returns two numbers for a path, as short as they can be.
+// pair formats two numbers of a path as short as possible.
 func pair(x, y int) string {
 	s := strconv.Itoa(x)
 	if x >= 0 {
@@ -320,7 +327,7 @@ func grid(x, y []tick) string {
 	return b.String()
 }
 
-// scaled is a value as it is drawn.
+// scaled returns the position of a value on the axis, NaN if it has none.
 func (q *Plot) scaled(v float64) float64 {
 	if !q.Log {
 		return v
@@ -331,12 +338,12 @@ func (q *Plot) scaled(v float64) float64 {
 	return math.Log10(v)
 }
 
-// widened returns a picture room above and below the values.
+// widened adds a margin above and below the values.
 func widened(low, top float64) (float64, float64) {
 	const part = 0.06
 	room := part * (top/2 - low/2) * 2
 	if smallest := 1e-9 * max(math.Abs(low), math.Abs(top)); room < smallest {
-		room = max(smallest, room) // what is left is rounding
+		room = max(smallest, room) // smaller differences are rounding
 	}
 	if room == 0 {
 		room = 1
@@ -344,7 +351,7 @@ func widened(low, top float64) (float64, float64) {
 	return max(low-room, -math.MaxFloat64), min(top+room, math.MaxFloat64)
 }
 
-// ticks chooses round numbers for an axis, about so many.
+// ticks chooses about most round numbers for an axis.
 func ticks(low, top float64, most int, log bool) []tick {
 	var out []tick
 	add := func(v float64, text string) {
@@ -386,7 +393,7 @@ func ticks(low, top float64, most int, log bool) []tick {
 	return out
 }
 
-// label writes a number to the digit of the step, not longer than it must be.
+// label formats a number with as many digits as the step requires.
 func label(v, step float64) string {
 	if v == 0 {
 		return "0"

@@ -1,0 +1,168 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/process"
+	"github.com/macrostep/macrostep/fmi/worker"
+	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/master/fmuslave"
+)
+
+// Model is a system that is opened once for many runs. Its methods may be called by several
+// goroutines at a time.
+type Model struct {
+	model    *assemble.Model
+	launcher *worker.Launcher
+	trace    *fmi.Trace // nil = none
+	seen     notices
+	limits   sync.Once
+	refused  error // a limit of the documents; nil = none
+}
+
+// OpenModel opens a system for many runs: set Runner.Open to a function that calls Instantiate.
+func OpenModel(ctx context.Context, path string, o OpenOptions) (*Model, error) {
+	m, options, err := opening(ctx, path, &o)
+	if err != nil {
+		return nil, err
+	}
+	if m.model, err = assemble.OpenModel(path, options); err != nil {
+		return nil, err
+	}
+	if err := m.model.Load(); err != nil {
+		return nil, errors.Join(err, m.model.Close())
+	}
+	return m, nil
+}
+
+// Instantiate makes a system for one run. Of the options, Set is added to that of OpenModel, and
+// Start, Stop, Step and Tolerance apply; the others are those of OpenModel.
+func (m *Model) Instantiate(o OpenOptions) (*System, error) {
+	a, err := m.model.Instantiate(o.Set...)
+	if err != nil {
+		return nil, err
+	}
+	out, err := m.system(a, &o, func() error { return nil })
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return out, nil
+}
+
+// Close removes unpacked files once the last system is closed, too.
+func (m *Model) Close() error { return m.model.Close() }
+
+// opening returns the options with which assemble opens a system, and a model without it.
+func opening(ctx context.Context, path string, o *OpenOptions) (*Model, assemble.Options, error) {
+	if err := errors.Join(CheckLimits(), There(path)); err != nil {
+		return nil, assemble.Options{}, err
+	}
+	crashes := &worker.Record{Dir: fmuslave.CacheDir()}
+	m := &Model{launcher: &worker.Launcher{Timeout: o.Isolation.StepTimeout, Memory: o.Isolation.MemoryLimit, Lost: crashes.Lost}}
+	options := o.assemble(ctx, &m.seen)
+	options.Launcher = m.launcher
+	if !o.Expendable {
+		options.Crashed = crashes.Crashed
+	}
+	m.trace = options.Instance.Trace
+	return m, options, nil
+}
+
+// system checks an assembly, loads its libraries, and describes it for a run. With an error, the
+// caller closes the assembly.
+func (m *Model) system(a *assemble.Assembly, o *OpenOptions, load func() error) (*System, error) {
+	m.limits.Do(func() { m.refused = limit(m.launcher, &a.Asked) })
+	if m.refused != nil {
+		return nil, m.refused
+	}
+	if err := a.CheckErrors(); err != nil {
+		return nil, err
+	}
+	if err := load(); err != nil {
+		return nil, err
+	}
+	out := newSystem(a, o)
+	out.Notices = m.seen.list
+	out.Close = func() error {
+		err := a.Close()
+		if process.Shared() != nil {
+			err = nil // the supervisor removes what is left
+		}
+		if m.trace != nil && m.trace.Err() != nil {
+			err = errors.Join(err, fmt.Errorf("the log of FMI calls ends early: %w", m.trace.Err()))
+		}
+		return err
+	}
+	var here []*fmi.FMU // in this process
+	for _, c := range a.Components {
+		if c.Isolated == "" {
+			here = append(here, c.FMU)
+		}
+	}
+	out.Tidy = fmi.WatchProcess(here).Restore
+	if len(here) > 0 {
+		out.StepTimeout, out.MemoryLimit = m.launcher.Timeout, m.launcher.Memory
+	}
+	return out, nil
+}
+
+// Inspection is what the documents of a system say before its FMUs are loaded.
+type Inspection struct {
+	Files []string // on disk, from which the system is read
+	Step  Setting  // macro step in s
+}
+
+// Inspect reads the documents of a system and of its FMUs, and checks that the system has some
+// variables. It runs no code of FMUs.
+func Inspect(ctx context.Context, path string, o OpenOptions, variables []string) (*Inspection, error) {
+	_, options, err := opening(ctx, path, &o)
+	if err != nil {
+		return nil, err
+	}
+	a, err := assemble.Open(path, options)
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	_ = a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))
+	i := &Inspection{Step: toSetting(a.Step, o.Step)}
+	files := a.Files()
+	if err := errors.Join(known(a, variables), a.Close()); err != nil {
+		return nil, err
+	}
+	for _, f := range files { // unpacked ones are gone now
+		if info, err := os.Stat(f); err == nil && info.Mode().IsRegular() {
+			i.Files = append(i.Files, f)
+		}
+	}
+	return i, nil
+}
+
+// known returns an error for the variables that a system does not have.
+func known(a *assemble.Assembly, variables []string) error {
+	var errs []error
+	for _, v := range variables {
+		name, err := a.Resolve(v)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		_, isOutput := a.System.FindOut(name) // of a function, for example
+		if isOutput || a.Variable(name) != nil {
+			continue
+		}
+		var all []string
+		for _, c := range a.Components {
+			for i := range c.FMU.Description.Variables {
+				all = append(all, c.Name+"."+c.FMU.Description.Variables[i].Name)
+			}
+		}
+		errs = append(errs, fmt.Errorf("the system has no variable %q%s", v, diag.DidYouMean(v, all)))
+	}
+	return errors.Join(errs...)
+}
