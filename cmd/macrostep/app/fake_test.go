@@ -171,15 +171,29 @@ func testSystemDescription() *fileDescription {
 // call runs the program in an empty folder.
 func call(t *testing.T, f *fake, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	return callContext(context.Background(), t, f, args...)
+	return callIn(t.Context(), t, t.TempDir(), f, args...)
 }
 
-func callContext(ctx context.Context, t *testing.T, f *fake, args ...string) (code int, stdout, stderr string) {
+// callIn runs the program in a folder.
+func callIn(ctx context.Context, t *testing.T, dir string, b backend, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	t.Chdir(t.TempDir())
+	t.Chdir(dir)
 	var out, errs bytes.Buffer
-	code = run(ctx, args, strings.NewReader(""), &out, &errs, f)
+	code = run(ctx, args, strings.NewReader(""), &out, &errs, b)
 	return code, out.String(), errs.String()
+}
+
+// refuses checks that each of the command lines, words separated by |, ends in a folder with exit
+// code 2 and the message, and prints nothing else.
+func refuses(t *testing.T, dir string, b backend, messages map[string]string) {
+	t.Helper()
+	for args, want := range messages {
+		code, stdout, stderr := callIn(t.Context(), t, dir, b, strings.Split(args, "|")...)
+		if code != exitUsage || stdout != "" {
+			t.Errorf("%s: exit code %d: %s", args, code, stdout)
+		}
+		contains(t, args, stderr, "macrostep: ", want)
+	}
 }
 
 func read(t *testing.T, path string) string {
