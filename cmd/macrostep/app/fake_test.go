@@ -160,7 +160,7 @@ func testSystemDescription() *fileDescription {
 		Path: "s.ssp", Name: "car", StartTime: simulate.Setting{Value: 0, Source: "default"}, StopTime: simulate.Setting{Value: 4, Source: "DefaultExperiment of the system"},
 		StepSize: simulate.Setting{Value: 1e-3, Source: "annotation"}, Algorithm: "explicit", Params: map[string]string{"order": "1"}, Stateless: []string{"road"},
 		Components: []componentInfo{{"wheel", "resources/wheel.fmu", "Wheel", "Tool 7", 1, 2, false}, {"road", "resources/road.fmu", "", "", 0, 1, false}},
-		Connections: []connectionInfo{{From: "road.z", FromUnit: "cm", To: "wheel.z", ToUnit: "m", Gain: 0.01}, {From: "wheel.v", To: "road.v", Gain: 1, Via: "suspension.v"}, {From: "wheel.T", To: "road.T", Gain: 1, Offset: -273.15},
+		Connections: []assemble.ConnectionInfo{{From: "road.z", FromUnit: "cm", To: "wheel.z", ToUnit: "m", Gain: 0.01}, {From: "wheel.v", To: "road.v", Gain: 1, Via: "suspension.v"}, {From: "wheel.T", To: "road.T", Gain: 1, Offset: -273.15},
 			{From: "road.gear", To: "wheel.gear", Gain: 1, Map: "1 → 2"}},
 		Settings: []settingInfo{{"wheel.m", "60", "s.ssd:12", 0, "", nil}, {"wheel.k", "5", "s.ssd:13", 2, "stiffness", nil}},
 		Sources:  map[string]string{"algorithm": "annotation of macrostep (s.ssd:40)", "param order": "annotation of macrostep (s.ssd:41)"},
