@@ -436,7 +436,7 @@ func writeSystem(w io.Writer, s *systemDescription) {
 		if c.Missing {
 			missing = "missing"
 		}
-		return []string{c.Name, c.Source, plural(c.Inputs, "input") + ", " + plural(c.Outputs, "output"), joinNonEmpty(missing, c.Model, c.Tool)}
+		return []string{c.Name, c.Source, portCounts(c.Inputs, c.Outputs), joinNonEmpty(missing, c.Model, c.Tool)}
 	}))
 	counted("Functions", rowsOf(s.Functions, func(f assemble.FunctionInfo) []string {
 		return []string{f.Name, strings.Join(f.Equations, ", ")}
