@@ -87,7 +87,7 @@ func (p *program) analyzeCommand() *cli.Command {
 			stringFlag("from", "smallest step tried, `H` in seconds (default: 1/30 of the macro step)"),
 			stringFlag("to", "largest step tried, `H` in seconds (default: 30 times the macro step)"),
 			&cli.IntFlag{Name: "order", Usage: "highest extrapolation order `K`", Value: 2},
-			&cli.StringFlag{Name: "runs", Usage: "time for runs of the system itself where models are missing, `SECONDS`; 0: none", Value: "20"},
+			withValue("20", stringFlag("runs", "time for runs of the system itself where models are missing, `SECONDS`; 0: none")),
 			stringFlag("tolerance", "relative tolerance `R` for the solvers in the FMUs"),
 			listFlag(flagSet, "parameter or start value, `COMPONENT.VARIABLE=VALUE`, also of a connector of a system"),
 			listFlag(flagRate, "`COMPONENT=N` steps per macro step, or COMPONENT=1/N: one step per N macro steps, as in the run"),
@@ -119,8 +119,8 @@ func parseAnalysis(c *cli.Context) (*analysis, error) {
 			Tolerance: in.number("tolerance", positive), Set: in.assignments(flagSet),
 			Isolation: simulate.Isolation{Mode: assemble.IsolateAuto}, Logger: slog.New(slog.DiscardHandler),
 		},
-		Options: analyze.Options{From: in.float("from", positive), To: in.float("to", positive), Order: c.Int("order"), Error: in.float("error", positive),
-			Rates: each(in, flagRate, readRate)},
+		Options: analyze.Options{From: in.float("from", positive), To: in.float("to", positive), Order: c.Int("order"),
+			Error: in.float("error", positive), Rates: each(in, flagRate, readRate)},
 		at: in.number("at", anyNumber), seconds: in.float("runs", notNegative), debug: readDebug(in, []debugKey{profileKey}),
 	}
 	if a.seconds > mostRuns {

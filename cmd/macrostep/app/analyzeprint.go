@@ -24,7 +24,8 @@ func abilities(s *analyze.Subsystem) string {
 		return ""
 	}
 	return cmp.Or(joinNonEmpty(can(s.Rollback, "rollback"), can(s.Serializes, "serialise"), can(s.VariableStep, "variable step"),
-		can(s.InputDerivatives, "input derivatives"), can(s.DirectionalDerivatives, "directional derivatives"), can(s.Stateless, "stateless")),
+		can(s.InputDerivatives, "input derivatives"), can(s.DirectionalDerivatives, "directional derivatives"),
+		can(s.Stateless, "stateless")),
 		"steps of one size only")
 }
 
@@ -64,7 +65,8 @@ func printStructure(out io.Writer, s *analyze.Structure) {
 				on++
 			}
 		}
-		fmt.Fprintf(out, "  of Integers, Booleans and Strings, kept at their values in the models: %d of %d connections, %d of them on loops (%s)\n",
+		fmt.Fprintf(out, "  of Integers, Booleans and Strings, kept at their values in the models: "+
+			"%d of %d connections, %d of them on loops (%s)\n",
 			n, n+len(s.Connections), on, someOf(names, ", "))
 	}
 	for _, b := range s.Bonds {
@@ -286,7 +288,8 @@ func printLimits(out io.Writer, r *analyze.Report) {
 		fmt.Fprintf(out, "\nerrors are not forecast: %s", r.WhyNoError)
 	}
 	if isRough(r) {
-		fmt.Fprintf(out, "\n~ an order of magnitude: along the motion, %s is off its model by %.2g of how much it moves", r.Stray.Of, r.Stray.Off)
+		fmt.Fprintf(out, "\n~ an order of magnitude: along the motion, %s is off its model by %.2g of how much it moves",
+			r.Stray.Of, r.Stray.Off)
 	}
 	if r.Large != "" {
 		fmt.Fprintf(out, "\nradii and stable steps hold only for small motions about the operating point: analyse other times too (--at)")
@@ -421,7 +424,8 @@ func printChoice(out io.Writer, r *analyze.Report, path string) {
 			}
 		}
 	}
-	fmt.Fprintf(out, "\nor with variable steps, expected to be off by %s with %.4g FMU steps per second:\n   macrostep run %s %s --step-size %.4g\n",
+	fmt.Fprintf(out, "\nor with variable steps, expected to be off by %s with %.4g FMU steps per second:\n"+
+		"   macrostep run %s %s --step-size %.4g\n",
 		c.Forecast.Size(), c.FMUSteps, path, flags, r.Step)
 }
 
@@ -437,8 +441,8 @@ func printSeen(out io.Writer, r *analyze.Report) {
 	if seen == nil {
 		return
 	}
-	fmt.Fprintf(out, "seen in runs: in %d runs of the system itself, with inputs moved a little at the operating point, differences were followed "+
-		"over up to %d steps; growth below %.0e per step is not detected, nor are windows of stability between the steps tried",
+	fmt.Fprintf(out, "seen in runs: in %d runs of the system itself, with inputs moved a little at the operating point, "+
+		"differences were followed over up to %d steps; growth below %.0e per step is not detected, nor are windows of stability between the steps tried",
 		runs, seen.Steps, seen.Least)
 	if precision > 0 {
 		fmt.Fprintf(out, "; the ends of stable ranges are known to a factor of %.3g", 1+precision)

@@ -18,7 +18,8 @@ func (p *program) keepApart(r *runRequest) (release func(), err error) {
 	case len(here) > 1:
 		return release, fmt.Errorf("%s and %s both go to standard output; name a file for one of them", here[0].Flag, here[1].Flag)
 	case out.Mode().IsRegular() && out.Size() > 0:
-		return release, fmt.Errorf("%s %s would replace what standard output already holds; append by a pipe: … | cat >> FILE", here[0].Flag, here[0].Path)
+		return release, fmt.Errorf("%s %s would replace what standard output already holds; append by a pipe: … | cat >> FILE",
+			here[0].Flag, here[0].Path)
 	}
 	p.printAside()
 	r.here = here[0].Path

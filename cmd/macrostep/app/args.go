@@ -52,7 +52,8 @@ func arrange(cmd *cli.Command, args []string) (flags, rest []string, help bool, 
 			value = args[i]
 			next, _, _ := strings.Cut(strings.TrimLeft(value, "-"), "=")
 			if _, isFlag := known[next]; isFlag && strings.HasPrefix(value, "--") {
-				return nil, nil, help, fmt.Errorf("%s needs a value, and %s is a flag; write %s=VALUE if it is meant as the value", dashed(name), value, dashed(name))
+				return nil, nil, help, fmt.Errorf("%s needs a value, and %s is a flag; write %s=VALUE if it is meant as the value",
+					dashed(name), value, dashed(name))
 			}
 		}
 		flags = append(flags, "--"+name+"="+value)

@@ -198,7 +198,8 @@ func newFMUInfo(f *fmuDescription, list []diag.Finding) fmuInfo {
 			VariableStep: c.CanHandleVariableCommunicationStepSize, InterpolatesInputs: c.CanInterpolateInputs,
 			OutputDerivatives: c.MaxOutputDerivativeOrder, Asynchronous: c.CanRunAsynchronously,
 			OncePerProcess: c.CanBeInstantiatedOnlyOncePerProcess, NoMemoryFunctions: c.CanNotUseMemoryManagementFunctions,
-			Rollback: c.CanGetAndSetFMUState, SerializesState: c.CanSerializeFMUState, DirectionalDerivatives: c.ProvidesDirectionalDerivative,
+			Rollback: c.CanGetAndSetFMUState, SerializesState: c.CanSerializeFMUState,
+			DirectionalDerivatives: c.ProvidesDirectionalDerivative,
 		}
 	}
 	if e := d.DefaultExperiment; e != nil {

@@ -134,7 +134,10 @@ func (l *liveRun) State() page.State {
 	t, steps := l.seen.reached()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := page.State{State: "running", Text: fmt.Sprintf("t = %s of %s s, %s", number(t), number(l.stop), plural(steps, "macro step")), Done: (t - l.start) / (l.stop - l.start)}
+	s := page.State{
+		State: "running", Text: fmt.Sprintf("t = %s of %s s, %s", number(t), number(l.stop), plural(steps, "macro step")),
+		Done: (t - l.start) / (l.stop - l.start),
+	}
 	if l.paused {
 		s.State = "paused"
 	}
@@ -153,7 +156,9 @@ func (l *liveRun) Page(ctx context.Context) (p *page.Page, from, to float64, err
 	parts := l.seen.parts(l.title, nil)
 	parts.graph, parts.noGraph, parts.steps = l.graph, l.noGraph, nil
 	p = pageOf(parts, componentsOf(l.manifest))
-	p.Facts = []page.Fact{{Name: "system", Value: l.manifest.System}, {Name: "algorithm", Value: l.manifest.Algorithm + parameterList(given(l.manifest))}}
+	p.Facts = []page.Fact{
+		{Name: "system", Value: l.manifest.System}, {Name: "algorithm", Value: l.manifest.Algorithm + parameterList(given(l.manifest))},
+	}
 	return p, l.start, l.seen.t, nil
 }
 

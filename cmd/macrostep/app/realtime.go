@@ -36,7 +36,8 @@ func readRealtime(in *input) *master.Realtime {
 		}
 		return nil
 	}
-	rt := &master.Realtime{Factor: 1, Priority: in.Int(flagPriority), Overrun: master.OverrunPolicy(in.oneOf(flagOverrun, master.OverrunPolicies()))}
+	rt := &master.Realtime{Factor: 1, Priority: in.Int(flagPriority)}
+	rt.Overrun = master.OverrunPolicy(in.oneOf(flagOverrun, master.OverrunPolicies()))
 	if in.String(flagRealtime) != "true" {
 		rt.Factor = in.float(flagRealtime, positive)
 	}

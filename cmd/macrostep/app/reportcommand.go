@@ -118,7 +118,8 @@ func (r *reportParts) fromTheStart(q *runRequest, table, trace string) {
 	if whole := r.again(q, table); whole != nil && len(whole.Times) > 0 && whole.Times[0] < from {
 		r.stepsOfRows(whole)
 	} else {
-		r.notes = append(r.notes, fmt.Sprintf("The run was resumed at t = %.12g s; earlier points are not in its results and not shown.", from))
+		note := "The run was resumed at t = %.12g s; earlier points are not in its results and not shown."
+		r.notes = append(r.notes, fmt.Sprintf(note, from))
 	}
 	if trace != "" {
 		if steps, accepted, err := readAttempts(trace); err == nil && accepted == r.manifest.Steps.Accepted {

@@ -126,8 +126,10 @@ func (p *program) runCommand() *cli.Command {
 	return &cli.Command{
 		Name: "run", Usage: "run a system of FMUs", ArgsUsage: "SYSTEM",
 		UsageText: "macrostep run SYSTEM [FLAGS]", Description: runHelp + realtimeHelp + quirkHelp(),
-		Flags: slices.Concat(inCategory("Time", timeFlags()...), inCategory("Coupling", couplingFlags()...), inCategory("System", systemFlags()...),
-			inCategory("Processes", processFlags()...), inCategory("Results", resultFlags()...), inCategory("Messages", messageFlags()...)),
+		Flags: slices.Concat(
+			inCategory("Time", timeFlags()...), inCategory("Coupling", couplingFlags()...), inCategory("System", systemFlags()...),
+			inCategory("Processes", processFlags()...), inCategory("Results", resultFlags()...),
+			inCategory("Messages", messageFlags()...)),
 		Action: p.supervised(p.runSystem),
 	}
 }
@@ -156,7 +158,8 @@ func couplingFlags() []cli.Flag {
 			algorithms.DefaultPreset+")"),
 		listFlag(flagParam, "parameter of the algorithm, `KEY=VALUE`"),
 		listFlag(flagStateless, "declare `COMPONENT` stateless: it is stepped after its sources, with their new values"),
-		stringFlag("history", "`FILE.csv` with the connected outputs before the start, so that extrapolation has its full order from the first step"),
+		stringFlag("history", "`FILE.csv` with the connected outputs before the start, so that extrapolation has its full order "+
+			"from the first step"),
 		listFlag(flagBond, "power bond, `NAME=COMPONENT.EFFORT:COMPONENT.FLOW` of two outputs; -COMPONENT.EFFORT if the product is power that "+
 			"leaves the component that gives the flow; more pairs after commas; its energy is monitored"),
 		listFlag(flagRate, "`COMPONENT=N` steps per macro step, or COMPONENT=1/N: one step per N macro steps"),
@@ -170,7 +173,8 @@ func couplingFlags() []cli.Flag {
 
 func systemFlags() []cli.Flag {
 	return []cli.Flag{
-		listFlag(flagSet, "parameter or start value, `COMPONENT.VARIABLE=VALUE`, also of a connector of a system; for a single FMU VARIABLE=VALUE"),
+		listFlag(flagSet, "parameter or start value, `COMPONENT.VARIABLE=VALUE`, also of a connector of a system; "+
+			"for a single FMU VARIABLE=VALUE"),
 		stringFlag("input", "`FILE.csv` with unconnected inputs over time, or inputs of the outermost system; Reals are interpolated linearly, "+
 			"others held; items of enumerations by name or number"),
 		stringFlag(flagScenario, "play `FILE.yaml`: set and scale variables at times or on conditions, replay tables, check expectations; "+
@@ -321,7 +325,8 @@ func readIsolation(in *input) simulate.Isolation {
 	n, err := strconv.Atoi(strings.TrimSpace(in.String(flagRestarts)))
 	switch {
 	case err != nil || n < 1:
-		in.fail(flagRestarts, fmt.Errorf("%q is not a whole number of at least 1; to restart nothing, give --%s stop", in.String(flagRestarts), flagOnCrash))
+		in.fail(flagRestarts, fmt.Errorf("%q is not a whole number of at least 1; to restart nothing, give --%s stop",
+			in.String(flagRestarts), flagOnCrash))
 	case !restart && in.IsSet(flagRestarts):
 		in.fail(flagRestarts, fmt.Errorf("nothing is restarted without --%s restart", flagOnCrash))
 	case restart:

@@ -32,7 +32,8 @@ Examples:
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(p.stdout, "%s: %s and %s on %s\n", s.Path, plural(s.Events(), "event"), plural(s.Expectations(), "expectation"), strings.Join(s.Variables, ", "))
+			fmt.Fprintf(p.stdout, "%s: %s and %s on %s\n", s.Path, plural(s.Events(), "event"), plural(s.Expectations(), "expectation"),
+				strings.Join(s.Variables, ", "))
 			return nil
 		},
 	}

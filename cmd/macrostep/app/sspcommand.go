@@ -358,7 +358,8 @@ func (r *newRequest) place(fmus map[string]*fmi.FMU) (parts []compose.Part, file
 		if name == "" {
 			base := r.componentName(stem)
 			if base == "" {
-				return nil, nil, fmt.Errorf("%s: the component is named after the file without .fmu, and that name is empty; write NAME=%s", f.path, f.path)
+				return nil, nil, fmt.Errorf("%s: the component is named after the file without .fmu, and that name is empty; write NAME=%s",
+					f.path, f.path)
 			}
 			name = unique(names, base, "")
 		}
@@ -406,7 +407,8 @@ func (p *program) showNew(r *newRequest, parts []compose.Part, links []compose.L
 	w := p.stdout
 	var rows [][]string
 	for i, part := range parts {
-		rows = append(rows, []string{part.Name, r.parts[i].path, portCounts(count(part.Description, description.Input), count(part.Description, description.Output))})
+		d := part.Description
+		rows = append(rows, []string{part.Name, r.parts[i].path, portCounts(count(d, description.Input), count(d, description.Output))})
 	}
 	titled(w, "Components", rows)
 	titled(w, "\nConnections", rowsOf(links, func(l compose.Link) []string {

@@ -63,7 +63,8 @@ func (p *program) sspPack(c *cli.Context) error {
 	}
 	if info.IsDir() {
 		if _, err := os.Stat(filepath.Join(path, "SystemStructure.ssd")); err != nil {
-			return fmt.Errorf("%s has no SystemStructure.ssd, so it is not the folder of a package; if its .ssd has another name, give that", path)
+			return fmt.Errorf("%s has no SystemStructure.ssd, so it is not the folder of a package; if its .ssd has another name, "+
+				"give that", path)
 		}
 	}
 	files, err := p.packed(path, info.IsDir(), output)

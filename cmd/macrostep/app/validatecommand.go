@@ -191,7 +191,8 @@ func newRuleInfo(r *diag.Rule) ruleInfo {
 // showRules lists the rules, or explains one.
 func (p *program) showRules(c *cli.Context, format string) error {
 	if c.NArg() > 0 {
-		return &usageError{c.Command.Name, fmt.Errorf("%q is one argument too many; --list and --%s take no file", c.Args().First(), flagExplain)}
+		return &usageError{c.Command.Name, fmt.Errorf("%q is one argument too many; --list and --%s take no file",
+			c.Args().First(), flagExplain)}
 	}
 	if format == "sarif" {
 		return &usageError{c.Command.Name, errors.New("rules are printed as text or json; sarif is for findings")}
@@ -220,7 +221,8 @@ func (p *program) showRules(c *cli.Context, format string) error {
 		}
 		table(p.stdout, rows)
 	}
-	fmt.Fprintf(p.stdout, "\n%s; * = an error with --strict. More of one: macrostep validate --%s ID\n", plural(len(rules), "rule"), flagExplain)
+	fmt.Fprintf(p.stdout, "\n%s; * = an error with --strict. More of one: macrostep validate --%s ID\n",
+		plural(len(rules), "rule"), flagExplain)
 	return nil
 }
 
