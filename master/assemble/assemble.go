@@ -380,12 +380,15 @@ func (a *Assembly) using(f *fmi.FMU) []string {
 
 // ConnectionInfo describes a connection: To = Gain·From + Offset for Reals.
 type ConnectionInfo struct {
-	From, To         string
-	FromUnit, ToUnit string // of the variables; "" = none
-	Gain, Offset     float64
-	Map              string // "1 → 2, 3 → 1" for other types; "" = values pass unchanged
-	Via              string // connectors of systems on the path, separated by commas
-	Origin           string // file and place
+	From     string  `json:"from"`
+	To       string  `json:"to"`
+	FromUnit string  `json:"from_unit"` // of the variables; "" = none
+	ToUnit   string  `json:"to_unit"`
+	Gain     float64 `json:"gain"` // of Reals, unit conversion included
+	Offset   float64 `json:"offset"`
+	Map      string  `json:"map"`    // "1 → 2, 3 → 1" for other types; "" = values pass unchanged
+	Via      string  `json:"via"`    // connectors of systems on the way, separated by commas
+	Origin   string  `json:"origin"` // file and place
 }
 
 // Connections lists the connections between the FMUs.

@@ -1,17 +1,15 @@
-// Package bench measures what the master costs beside a program in C that makes the
-// same FMI calls, with the same arithmetic, by hand (src/floor.c). TestFloor shows that
-// both come to the same results.
+// Package bench measures the cost of the master beside a program in C that makes the same FMI calls with
+// the same arithmetic (src/floor.c). TestFloor shows that both compute the same results.
 //
 //	go test ./test/bench -run '^$' -bench Row -benchtime 15x -timeout 0 -real ../shared/real
 //
-// One operation of a benchmark is one measurement of both programs, one directly after
-// the other. Times are processor times (user and system) as slopes between two numbers
-// of steps, so that loading and parsing are not in them; the longer run is as long as
-// -seconds asks for. Metrics are medians over the operations.
+// One operation of a benchmark measures both programs, one directly after the other. Times are processor
+// times (user and system). They are slopes between two numbers of steps, without loading and parsing;
+// -seconds sets the length of the longer run. Metrics are medians over the operations.
 //
-// The FMUs are: chains of oscillators (src/cell.c), each of which takes about 0.2 µs a
-// step and is driven, so that no value decays to denormal numbers; the quarter car of
-// package fmus in steps that end before it has come to rest; and third-party FMUs.
+// The FMUs are: chains of driven oscillators (src/cell.c), each of which takes about 0.2 µs a step and
+// never decays to denormal numbers; the quarter car of package fmus, with steps so small that it does not
+// come to rest; and third-party FMUs.
 package bench
 
 import (
@@ -77,21 +75,21 @@ func compile(tb testing.TB, dir string, source []byte, flags ...string) {
 	}
 }
 
-// inC is what the C program does.
+// inC describes the work of the C program.
 type inC struct {
 	scheme          string
 	order, substeps int
-	bonds           bool // follow the energy at the bonds
-	reads           bool // read the states after each step, too
+	bonds           bool // monitor the energy at the bonds
+	reads           bool // also read the states after each step
 }
 
-// row is an algorithm, and the same in C.
+// row is an algorithm and its counterpart in C.
 type row struct {
 	name string
 	args []string
 	c    inC
-	// stages is the number of times that a macro step has to come back from a system
-	// of n FMUs before it can go on.
+	// stages returns the number of consecutive stages in a macro step of n FMUs, each of which waits
+	// for the one before.
 	stages func(n int) int
 }
 
@@ -105,7 +103,7 @@ func flags(algorithm string, params ...string) []string {
 	return args
 }
 
-// rows are the algorithms for which the C program does all that macrostep does.
+// rows are the algorithms that the C program implements completely.
 var rows = []row{
 	{"order-0", flags("explicit"), inC{scheme: "jacobi"}, once},
 	{"order-1", flags("explicit", "order=1"), inC{scheme: "jacobi", order: 1}, once},
@@ -117,13 +115,12 @@ var rows = []row{
 	{"energy", flags("explicit"), inC{scheme: "jacobi", bonds: true}, once},
 }
 
-// fixedPoint takes two sweeps in every macro step: no correction is small enough to end
-// the iteration, which may take one, and with the weights that large tolerances give what
-// is left is always good enough.
+// fixedPoint takes two sweeps in every macro step. Its tolerance is never met, so that the iteration makes
+// the one correction it may make; the large tolerances of the control accept any result.
 var fixedPoint = row{"fixed-point", flags("implicit", "order=1", "solver.kind=fixed-point", "solver.relaxation=1", "solver.tolerance=1e-300",
 	"solver.max-iterations=1", "control.rtol=1e9", "control.atol=1e9"), inC{scheme: "fixed-point", order: 1}, func(int) int { return 2 }}
 
-// of gives the arguments of macrostep for the row.
+// of returns the arguments of macrostep for the row.
 func (r row) of(s *system) []string {
 	if r.c.bonds {
 		return append(slices.Clone(r.args), s.monitor...)
@@ -131,12 +128,12 @@ func (r row) of(s *system) []string {
 	return r.args
 }
 
-// runs reports whether the FMUs of a system can do a row as the C program does.
+// runs reports whether the FMUs of a system support the row.
 func (r row) runs(s *system) bool {
 	return (r.c.order <= s.derivatives || r.c.substeps > 0) && (!r.c.bonds || len(s.bonds) > 0)
 }
 
-// systems are those of the rows, made when they are asked for.
+// systems are made when a benchmark uses them.
 var systems = []struct {
 	name  string
 	real  bool // needs third-party FMUs
@@ -151,7 +148,7 @@ var systems = []struct {
 	{"crane", true, true, crane},
 }
 
-// cost is what a run took, in seconds.
+// cost is the time of a run in seconds.
 type cost struct{ cpu, wall float64 }
 
 // run runs a program.
@@ -170,7 +167,7 @@ func run(tb testing.TB, stdin, name string, args ...string) (cost, []byte) {
 	return cost{(cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(), took}, out
 }
 
-// master runs macrostep without results.
+// master runs macrostep without recording.
 func (t tools) master(tb testing.TB, s *system, args []string, steps int, h float64) cost {
 	tb.Helper()
 	all := slices.Concat([]string{"run", s.path, "--record", "none", "--quiet", "--output", filepath.Join(t.dir, "r.csv"),
@@ -189,7 +186,7 @@ func (t tools) hand(tb testing.TB, s *system, c inC, steps int, h float64) cost 
 	return took
 }
 
-// slopes measures a run per macro step, in ns.
+// slopes are the numbers of steps of two runs, between which the time per macro step is measured in ns.
 type slopes struct{ short, long int }
 
 func (l slopes) of(run func(steps int) cost) cost {
@@ -198,7 +195,7 @@ func (l slopes) of(run func(steps int) cost) cost {
 	return cost{(long.cpu - short.cpu) * each, (long.wall - short.wall) * each}
 }
 
-// lengths finds numbers of steps between which the C program takes -seconds.
+// lengths returns two numbers of steps whose runs in C differ by -seconds.
 func lengths(run func(steps int) cost) slopes {
 	run(1)
 	start, n := run(1).cpu, 1000
@@ -208,11 +205,11 @@ func lengths(run func(steps int) cost) slopes {
 		took = run(n).cpu - start
 	}
 	measured := int(1.1 * float64(n) * *seconds / took)
-	// After a run that ends while the motion still builds up, its growth would be analysed.
+	// A run that ends while the motion still builds up would be analysed for growth.
 	return slopes{measured / 10, measured/10 + measured}
 }
 
-// quantile gives the value below which a part q of the others lie, linear between two.
+// quantile returns the value below which the part q of the values lie, interpolated linearly.
 func quantile(v []float64, q float64) float64 {
 	v = slices.Sorted(slices.Values(v))
 	at := q * float64(len(v)-1)
@@ -222,8 +219,8 @@ func quantile(v []float64, q float64) float64 {
 
 func median(v []float64) float64 { return quantile(v, 0.5) }
 
-// paired measures two programs in turn and reports the median of each, and of what compare
-// makes of a pair, with its quartiles.
+// paired measures two programs in turn. It reports the medians of both, and the median and quartiles of
+// compare over the pairs. It returns the median of the second.
 func paired(b *testing.B, names [2]string, unit string, compare func(first, second float64) float64, one, other func() float64) (base float64) {
 	b.Helper()
 	var first, second, compared []float64
@@ -240,7 +237,7 @@ func paired(b *testing.B, names [2]string, unit string, compare func(first, seco
 	return median(second)
 }
 
-// ratios is paired with the ratio of the times per FMU and macro step.
+// ratios is paired with the ratio of the times per FMU and macro step, and returns the time of other in ns.
 func ratios(b *testing.B, instances int, of func(cost) float64, one, other func() cost, names [2]string) (base float64) {
 	b.Helper()
 	each := func(run func() cost) func() float64 {
@@ -254,7 +251,7 @@ func clock(c cost) float64     { return c.wall }
 
 var besideC = [2]string{"ns/FMUstep", "ns/FMUstep-in-C"}
 
-// forSystems runs a benchmark for all systems that there are.
+// forSystems runs a benchmark for all systems.
 func forSystems(b *testing.B, t tools, f func(b *testing.B, s *system)) {
 	for _, sys := range systems {
 		b.Run(sys.name, func(b *testing.B) {
@@ -266,10 +263,9 @@ func forSystems(b *testing.B, t tools, f func(b *testing.B, s *system)) {
 	}
 }
 
-// BenchmarkRow compares each algorithm on each system with the C program: Row/algorithm/
-// system. A step of an FMU is a whole macro step of it, with all its substeps and sweeps.
-// bound is what the ratio may be: the system's factor, and on the own systems 0.1 µs
-// for every macro step and stage.
+// BenchmarkRow compares each algorithm on each system with the C program: Row/algorithm/system. An FMU
+// step is a whole macro step with all its substeps and sweeps. bound is the highest allowed ratio: the
+// factor of the system, and on our own systems 0.1 µs more for every macro step and stage.
 func BenchmarkRow(b *testing.B) {
 	t := build(b)
 	for _, r := range rows {
@@ -290,11 +286,10 @@ func BenchmarkRow(b *testing.B) {
 	}
 }
 
-// BenchmarkBeyond is what algorithms without a counterpart in C cost on the quarter car
-// beyond the calls into the FMUs: the C program makes as many, by explicit coupling, and
-// for the corrector reads the states as it does. Where an algorithm chooses the step
-// size, its bounds are the same. Derivatives that the corrector asks for now and then
-// count as its own. bound is 400 ns.
+// BenchmarkBeyond measures algorithms without a counterpart in C on the quarter car: their cost beyond the
+// calls into the FMUs. The C program makes as many calls by explicit coupling, and reads the states for
+// the corrector. An algorithm that chooses step sizes gets equal bounds. Occasional calls for derivatives
+// count as cost of the corrector. bound is 400 ns.
 func BenchmarkBeyond(b *testing.B) {
 	t := build(b)
 	const h = 1e-5
@@ -321,8 +316,8 @@ func BenchmarkBeyond(b *testing.B) {
 	}
 }
 
-// BenchmarkWith compares runs with something beside the coupling with the same runs
-// without, at order 0. bound is what the ratio may be: 1.2, or 0.1 µs for a macro step.
+// BenchmarkWith compares runs with an additional feature to the same runs without it, at order 0. bound is
+// the highest allowed ratio: 1.2, or 0.1 µs more for a macro step.
 func BenchmarkWith(b *testing.B) {
 	t := build(b)
 	write(b, t.dir, "input.csv", []byte("time,m0.F_in\n0,0.5\n1e9,0.5\n"))
@@ -367,9 +362,8 @@ func BenchmarkWith(b *testing.B) {
 	}
 }
 
-// BenchmarkIsolated compares a chain of ten FMUs, of which one or all have processes of
-// their own, with a C program that has as many processes and waits for them in the same
-// way, by the time on the wall.
+// BenchmarkIsolated compares the wall time of a chain of ten FMUs, of which one or all have separate
+// processes, with a C program that has as many processes and waits for them in the same way.
 func BenchmarkIsolated(b *testing.B) {
 	t := build(b)
 	for _, c := range []struct {
@@ -392,10 +386,9 @@ func BenchmarkIsolated(b *testing.B) {
 	}
 }
 
-// BenchmarkParallel is how much faster eight FMUs are stepped by two threads than by one,
-// by the time on the wall, when their steps take about 100 µs (2: asked for; auto:
-// chosen), and the same of the program in C, which shows what the machine gives at the
-// time; and how much cheap ones lose by the choice.
+// BenchmarkParallel measures the speedup in wall time of eight FMUs with two threads instead of one
+// (2: requested; auto: chosen by macrostep), for steps of about 100 µs and 10 µs, and for cheap steps,
+// where threads do not pay off. The speedup of the C program shows what the machine can give.
 func BenchmarkParallel(b *testing.B) {
 	t := build(b)
 	const h = 1e-3
@@ -406,7 +399,7 @@ func BenchmarkParallel(b *testing.B) {
 	}{{"100us", 20_000, 2000}, {"10us", 2000, 20_000}, {"cheap", 1, 10_000_000}} {
 		for _, workers := range []string{"2", "auto"} {
 			if workers == "2" && c.work == 1 {
-				continue // nobody would ask for it
+				continue // two threads are no sensible choice
 			}
 			b.Run(c.name+"/"+workers, func(b *testing.B) {
 				s := chain(b, t, 8, c.work)
@@ -423,7 +416,7 @@ func BenchmarkParallel(b *testing.B) {
 				hand := func(scheme string) float64 {
 					return l.of(func(steps int) cost { return t.hand(b, s, inC{scheme: scheme}, steps, h) }).wall
 				}
-				t.master(b, s, append(flags("explicit"), "--workers", "1"), c.steps/10, h) // what the steps cost is known from now on
+				t.master(b, s, append(flags("explicit"), "--workers", "1"), c.steps/10, h) // macrostep knows the cost of steps from here on
 				var speedup, inC []float64
 				for b.Loop() {
 					one := master("1")

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -14,16 +13,16 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi/csrc"
+	"github.com/macrostep/macrostep/master/record"
 )
 
-// tolerance is the largest relative difference between results of the two programs.
-// macrostep computes the weights of an extrapolation from the times of the points, which
-// are rounded; the C program computes them once, from the step size. With the weights of
-// macrostep it gives the same bits.
+// tolerance is the largest relative difference between the results of the two programs. macrostep
+// computes the weights of an extrapolation from the rounded times of the points; the C program computes
+// them once, from the step size. With the weights of macrostep it gives the same bits.
 const tolerance = 1e-9
 
-// The C program makes the calls of macrostep: both give the same outputs, and the same
-// residual energy. Without extrapolation they are equal to the last bit.
+// The C program makes the calls of macrostep: both give the same outputs and the same residual energy,
+// without extrapolation to the last bit.
 func TestFloor(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the C program needs Linux; run this test there, as .ci/run does")
@@ -46,8 +45,12 @@ func TestFloor(t *testing.T) {
 				got, m := results(t, tools, s, r, steps, s.coarse)
 				_, out := run(t, s.plan(r.c, steps, s.coarse), tools.floor)
 				var want []float64
-				for _, line := range strings.Fields(string(out)) {
-					want = append(want, number(t, line))
+				for _, text := range strings.Fields(string(out)) {
+					v, err := strconv.ParseFloat(text, 64)
+					if err != nil {
+						t.Fatal(err)
+					}
+					want = append(want, v)
 				}
 				if len(want) != len(got) {
 					t.Fatalf("the C program gives %d values, macrostep %d", len(want), len(got))
@@ -67,52 +70,38 @@ func TestFloor(t *testing.T) {
 					t.Errorf("macrostep gives\n%v, the C program\n%v", got, want)
 				}
 				if r.name == fixedPoint.name && m.Iterations != steps {
-					t.Errorf("%d corrections in %d macro steps; each is to have one", m.Iterations, steps)
+					t.Errorf("%d corrections in %d macro steps; each must have one", m.Iterations, steps)
 				}
 			})
 		}
 	}
 }
 
-// manifest is what the test needs of a manifest.
-type manifest struct {
-	Iterations int
-	Bonds      map[string]struct {
-		ResidualEnergy float64 `json:"residual_energy"`
-	}
-}
-
-// results gives the outputs at the end of a run of macrostep, and the residual energies.
-func results(t *testing.T, tools tools, s *system, r row, steps int, h float64) ([]float64, manifest) {
+// results returns the outputs at the end of a run of macrostep, the residual energies, and the manifest.
+func results(t *testing.T, tools tools, s *system, r row, steps int, h float64) (out []float64, m record.Manifest) {
 	t.Helper()
 	file := filepath.Join(tools.dir, "results")
 	args := slices.Concat([]string{"run", s.path, "--quiet", "--output", file + ".csv", "--step-size", fmt.Sprint(h),
 		"--stop-time", fmt.Sprint(float64(steps) * h)}, s.args, r.of(s))
 	run(t, "", tools.macrostep, args...)
-	table, err := os.ReadFile(file + ".csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := csv.NewReader(strings.NewReader(string(table))).ReadAll()
+	table, err := record.ReadSignals(t.Context(), file+".csv")
 	if err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(file + ".json")
+	if err == nil {
+		err = json.Unmarshal(data, &m)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	var m manifest
-	if err := json.Unmarshal(data, &m); err != nil {
-		t.Fatal(err)
-	}
-	var out []float64
 	for _, member := range s.members {
 		for _, name := range member.outputs {
-			at := slices.Index(rows[0], name)
-			if at < 0 {
-				t.Fatalf("no column %s among %v", name, rows[0])
+			column, ok := table.Column(name)
+			if !ok {
+				t.Fatalf("no column %s among %v", name, table.Names)
 			}
-			out = append(out, number(t, rows[len(rows)-1][at]))
+			out = append(out, table.At(column, table.Times[len(table.Times)-1]))
 		}
 	}
 	if r.c.bonds {
@@ -121,13 +110,4 @@ func results(t *testing.T, tools tools, s *system, r row, steps int, h float64) 
 		}
 	}
 	return out, m
-}
-
-func number(t *testing.T, s string) float64 {
-	t.Helper()
-	v, err := strconv.ParseFloat(s, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
 }

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"archive/zip"
-	"bytes"
 	_ "embed"
 	"fmt"
 	"io/fs"
@@ -16,26 +15,27 @@ import (
 	"github.com/macrostep/macrostep/fmi/csrc"
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmus"
+	"github.com/macrostep/macrostep/test/probe"
 )
 
 //go:embed src/cell.c
 var cellSource []byte
 
-// system is a system for macrostep, and the same for the C program.
+// system describes one system for macrostep and for the C program.
 type system struct {
 	name    string
 	path    string
 	args    []string // of macrostep run
-	monitor []string // with which it follows the energy at the bonds
+	monitor []string // flags that monitor the energy at the bonds
 	members []member
 	wires   [][4]int // to member, its input, from member, its output
 	bonds   []bond
 	step    float64 // s, for the benchmarks
-	coarse  float64 // s, for tests: an extrapolation that is wrong must show
+	coarse  float64 // s, for tests: large enough to show a wrong extrapolation
 	// derivatives is the highest order of input derivatives that all FMUs take.
 	derivatives int
-	// factor is how many times the C program macrostep may take, extra the ns that it
-	// may take beside for every macro step and stage.
+	// factor is the highest allowed ratio of the times of macrostep and the C program; extra is added to
+	// the time allowed, in ns for every macro step and stage.
 	factor, extra float64
 }
 
@@ -52,15 +52,15 @@ type member struct {
 	refs map[string]description.ValueReference
 }
 
-// bond is a power bond: giver of the effort, its output and the input that takes the
-// flow; giver of the flow, its output and the input that takes the effort.
+// bond is a power bond: member a gives the effort at an output and takes the flow at an input; member b
+// gives the flow and takes the effort.
 type bond struct {
 	name                     string
 	a, effort, flowIn        int
 	b, flow, effortIn, signs int
 }
 
-// plan is what the C program reads.
+// plan returns the input of the C program.
 func (s *system) plan(c inC, steps int, h float64) string {
 	var p strings.Builder
 	fmt.Fprintf(&p, "steps %d size %v scheme %s order %d substeps %d\ninstances %d\n", steps, h, c.scheme, c.order, c.substeps, len(s.members))
@@ -77,11 +77,7 @@ func (s *system) plan(c inC, steps int, h float64) string {
 		}
 		list(m.in)
 		for _, t := range m.through {
-			if t {
-				p.WriteString(" 1")
-			} else {
-				p.WriteString(" 0")
-			}
+			fmt.Fprintf(&p, " %d", map[bool]int{true: 1}[t])
 		}
 		for k := range m.in {
 			start := 0.0
@@ -104,12 +100,12 @@ func (s *system) plan(c inC, steps int, h float64) string {
 	for _, w := range s.wires {
 		fmt.Fprintln(&p, w[0], w[1], w[2], w[3])
 	}
+	bonds := s.bonds
 	if !c.bonds {
-		p.WriteString("bonds 0\n")
-		return p.String()
+		bonds = nil
 	}
-	fmt.Fprintf(&p, "bonds %d\n", len(s.bonds))
-	for _, b := range s.bonds {
+	fmt.Fprintf(&p, "bonds %d\n", len(bonds))
+	for _, b := range bonds {
 		fmt.Fprintln(&p, b.a, b.effort, b.flowIn, b.b, b.flow, b.effortIn, b.signs)
 	}
 	return p.String()
@@ -143,33 +139,22 @@ const cellDescription = `<?xml version="1.0" encoding="UTF-8"?>
 // cellStep is the number of small steps with which a step of a cell takes about 0.2 µs.
 const cellStep = 30
 
-// chain is a chain of n oscillators: each gives the next its force and takes its
-// velocity, so that neighbours form loops, with a power bond between them. A step of
-// each takes work small steps.
+// chain makes a chain of n oscillators. Each passes its force to the next and takes the velocity of
+// that one: neighbours form loops, with a power bond between them. An oscillator divides each macro step
+// into work small steps.
 func chain(tb testing.TB, t tools, n, work int) *system {
 	tb.Helper()
 	dir := tb.TempDir()
 	lib := filepath.Join(dir, "cell"+csrc.Extension())
 	compile(tb, t.dir, cellSource, "-shared", "-fPIC", "-o", lib)
 	binary, err := os.ReadFile(lib)
+	if err == nil {
+		_, err = probe.Zip(filepath.Join(dir, "cell.fmu"), "modelDescription.xml", cellDescription,
+			"binaries/"+platforms[runtime.GOARCH]+"/cell"+csrc.Extension(), string(binary))
+	}
 	if err != nil {
 		tb.Fatal(err)
 	}
-	var archive bytes.Buffer
-	z := zip.NewWriter(&archive)
-	for name, data := range map[string][]byte{"modelDescription.xml": []byte(cellDescription), "binaries/" + platforms[runtime.GOARCH] + "/cell" + csrc.Extension(): binary} {
-		w, err := z.Create(name)
-		if err == nil {
-			_, err = w.Write(data)
-		}
-		if err != nil {
-			tb.Fatal(err)
-		}
-	}
-	if err := z.Close(); err != nil {
-		tb.Fatal(err)
-	}
-	write(tb, dir, "cell.fmu", archive.Bytes())
 	s := &system{name: fmt.Sprintf("chain-%d", n), step: 1e-3, coarse: 1e-3, derivatives: 2, factor: 1.3, extra: 100}
 	var elements, wires strings.Builder
 	for k := range n {
@@ -180,7 +165,7 @@ func chain(tb testing.TB, t tools, n, work int) *system {
 			file: lib + " cell -", set: map[description.ValueReference]float64{cellWork: float64(work), cellDrive: drive},
 			in: []description.ValueReference{cellForceIn, cellNextSpeed}, through: make([]bool, 2),
 		}
-		if k < n-1 { // macrostep, too, reads only what is connected
+		if k < n-1 { // macrostep also reads only connected outputs
 			m.out, m.outputs = append(m.out, cellForce), append(m.outputs, name+".F")
 		}
 		if k > 0 {
@@ -247,7 +232,7 @@ func drive(tb testing.TB, _ tools) *system {
 		members: []member{controller, byHand(tb, path, "Drivetrain.fmu", nil, []string{"tau"}, []string{"w"}, "drivetrain")},
 		wires:   [][4]int{{0, 1, 1, 0}, {1, 0, 0, 0}},
 		bonds:   []bond{{name: "shaft", a: 0, effort: 0, flowIn: 1, b: 1, flow: 0, effortIn: 0, signs: 1}},
-		step:    1e-5, // a run ends before the speed has settled: at rest both programs do less, each in its own way
+		step:    1e-5, // a run ends before the speed has settled: at rest, both programs take shortcuts of their own
 		coarse:  1e-3, derivatives: 1, factor: 1.1,
 	}
 }

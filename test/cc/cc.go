@@ -1,5 +1,4 @@
-// Package cc caches compiled C libraries for the tests of all packages, which
-// would otherwise spend most of their time on compiling the same FMUs again.
+// Package cc caches compiled C libraries for the tests of all packages.
 package cc
 
 import (
@@ -17,14 +16,12 @@ import (
 	"github.com/macrostep/macrostep/fmi/csrc"
 )
 
-// mark is the first argument of a test program that is called as the compiler.
+// mark is the first argument of a test program that runs as the compiler.
 const mark = "-cached-compiler"
 
-// Cache makes the test program itself the C compiler, by setting $CC: it calls
-// the real compiler and keeps the library in the user's cache folder. A test
-// program calls it first in TestMain, since it does not return in a process
-// that is called as the compiler. It changes nothing where $CC is set already,
-// so a test that needs a real compilation sets CC to "".
+// Cache sets $CC to the test program itself, which calls the real compiler and keeps the library in the user's cache
+// folder. TestMain must call it first: it does not return in a process that runs as the compiler. If $CC is set already,
+// it changes nothing; a test that needs a real compilation sets CC to "".
 func Cache() {
 	if len(os.Args) > 3 && os.Args[1] == mark {
 		os.Exit(call(os.Args[2], os.Args[3:]))
@@ -65,8 +62,7 @@ func sweep(dir string) {
 	}
 }
 
-// call compiles, or copies what an equal call has compiled before, and returns
-// the exit code.
+// call compiles, or copies the library of an earlier equal call, and returns the exit code.
 func call(dir string, command []string) int {
 	cached, out := "", output(command)
 	if key, err := key(command); err == nil && out != "" {
@@ -93,7 +89,7 @@ func call(dir string, command []string) int {
 	return 0
 }
 
-// keep stores a library as a whole or not at all. Without room the cache stays as it is.
+// keep stores a library completely or not at all; it ignores errors.
 func keep(cached, library string) {
 	data, err := os.ReadFile(library)
 	if err != nil {
@@ -122,9 +118,8 @@ func output(command []string) string {
 // errUnknown marks a call whose result depends on more than the key covers.
 var errUnknown = errors.New("not cached")
 
-// key hashes all that a library depends on: the compiler, the arguments without
-// the output and paths of folders, and every file in the working folder and in
-// the folders of headers.
+// key returns a hash of everything that a library depends on: the compiler, the arguments without the output and
+// paths of folders, and all files in the working folder and the folders of headers.
 func key(command []string) (string, error) {
 	h := sha256.New()
 	path, err := exec.LookPath(command[0])

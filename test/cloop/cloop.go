@@ -1,12 +1,12 @@
-// Package cloop is a co-simulation loop in C, written from the text of FMI 2.0, that
-// shares nothing with the program under test (src/cloop.c): what FMUs compute by
-// explicit coupling of order 0 is compared with it. Model descriptions are read here,
-// too, as far as the loop needs them.
+// Package cloop is a co-simulation loop in C (src/cloop.c), written from the text of FMI 2.0, that shares no code
+// with the program under test. Tests compare its results with explicit coupling of order 0. The package also
+// reads the parts of model descriptions that the loop needs.
 package cloop
 
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/xml"
 	"fmt"
@@ -24,12 +24,9 @@ var source string
 // Program is the compiled loop.
 type Program string
 
-// Build compiles the loop in dir.
+// Build compiles the loop in dir with $CC, else cc.
 func Build(dir string) (Program, error) {
-	cc := append(strings.Fields(os.Getenv("CC")), "cc")
-	if len(cc) > 1 {
-		cc = cc[:len(cc)-1]
-	}
+	cc := strings.Fields(cmp.Or(os.Getenv("CC"), "cc"))
 	path := filepath.Join(dir, "cloop")
 	if err := os.WriteFile(path+".c", []byte(source), 0o600); err != nil {
 		return "", err
@@ -41,7 +38,7 @@ func Build(dir string) (Program, error) {
 	return Program(path), nil
 }
 
-// Variable is one of modelDescription.xml.
+// Variable is a variable of modelDescription.xml.
 type Variable struct {
 	Name        string `xml:"name,attr"`
 	Reference   uint32 `xml:"valueReference,attr"`
@@ -58,7 +55,7 @@ type typed struct {
 	Start *string `xml:"start,attr"`
 }
 
-// kind is the word for the type, and what documents its start.
+// kind returns the name of the type in the input of the loop, and the element of the type.
 func (v *Variable) kind() (string, *typed) {
 	switch {
 	case v.Real != nil:
@@ -73,7 +70,7 @@ func (v *Variable) kind() (string, *typed) {
 	return "string", v.String
 }
 
-// set is the line that sets a value.
+// set returns the line of the input that sets a value.
 func (v *Variable) set(value string) string {
 	kind, _ := v.kind()
 	switch value {
@@ -85,7 +82,7 @@ func (v *Variable) set(value string) string {
 	return fmt.Sprintf("%s %d %s", kind, v.Reference, value)
 }
 
-// FMU is one that is unpacked.
+// FMU is an unpacked FMU.
 type FMU struct {
 	GUID      string     `xml:"guid,attr"`
 	Variables []Variable `xml:"ModelVariables>ScalarVariable"`
@@ -97,7 +94,7 @@ type FMU struct {
 	dir, library string
 }
 
-// Unpack unpacks an FMU into dir.
+// Unpack unpacks an FMU into dir and reads its description.
 func Unpack(path, dir string) (*FMU, error) {
 	z, err := zip.OpenReader(path)
 	if err != nil {
@@ -156,8 +153,8 @@ func (u *FMU) find(name string) (*Variable, error) {
 	return nil, fmt.Errorf("%s: no variable %q", u.dir, name)
 }
 
-// outputs are the variables that are compared: all outputs but Strings; of an FMU that has
-// none, what else is a continuous Real and no alias of another.
+// outputs returns the variables to compare: all outputs except Strings; of an FMU without outputs, the
+// continuous Reals without aliases.
 func (u *FMU) outputs() (list []*Variable) {
 	seen := map[uint32]bool{}
 	for _, causality := range []string{"output", "local", ""} {
@@ -184,11 +181,11 @@ type Part struct {
 	Set  map[string]string // parameters, before the initialisation mode
 }
 
-// Wire leads a Real output to an input; both are "component.variable".
+// Wire connects a Real output to an input, both "component.variable".
 type Wire struct{ From, To string }
 
-// Run takes steps of H from 0 and gives the outputs at each point, by "component.variable". With starts, all inputs are set to their documented
-// starts in the initialisation mode; without, only those that wires lead to are set.
+// Run takes steps of H in s from 0 and returns the outputs at each point, by "component.variable". With starts, it
+// sets all inputs to their documented start values in the initialisation mode, without only connected ones.
 func (p Program) Run(parts []Part, wires []Wire, starts bool, H float64, steps int) (map[string][]float64, error) {
 	var in strings.Builder
 	list := func(head string, lines []string) {
@@ -198,7 +195,7 @@ func (p Program) Run(parts []Part, wires []Wire, starts bool, H float64, steps i
 		}
 	}
 	fmt.Fprintf(&in, "steps %d %x\ninstances %d\n", steps, H, len(parts))
-	place := map[string]string{} // of a variable, as a wire wants it
+	place := map[string]string{} // of a variable, in the form of a wire
 	var columns []string
 	for i, part := range parts {
 		u := part.FMU
@@ -251,7 +248,7 @@ func (p Program) Run(parts []Part, wires []Wire, starts bool, H float64, steps i
 	for line := range strings.Lines(out.String()) {
 		fields := strings.Fields(line)
 		if len(fields) != 1+len(columns) || fields[0] != "point" {
-			continue // what an FMU prints
+			continue // printed by an FMU
 		}
 		for k, f := range fields[1:] {
 			x, err := strconv.ParseFloat(f, 64)

@@ -1,5 +1,5 @@
-// Package embedding holds the tests of programs that run many systems in one
-// process: nothing may grow with their number.
+// Package embedding tests programs that use macrostep as a library: the examples of the documentation,
+// and many runs in one process.
 package embedding
 
 import (

@@ -15,8 +15,8 @@ import (
 	"github.com/macrostep/macrostep/master/record"
 )
 
-// outside builds an example in a module of its own, in a folder outside the
-// repository, as a program of a user is built against this module.
+// outside builds an example in a module of its own outside the repository, like the program of a user,
+// and returns its path.
 func outside(t *testing.T, name string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -66,20 +66,26 @@ func call(t *testing.T, dir, program string, args ...string) string {
 	return string(out)
 }
 
-// Two FMUs and a controller in Go, in thirty lines.
+// car builds the FMUs of the quarter car and returns their paths.
+func car(t *testing.T, dir string) (chassis, wheel string) {
+	t.Helper()
+	chassis, err := fmus.Build(dir, "quarter_chassis_a")
+	if err == nil {
+		wheel, err = fmus.Build(dir, "quarter_wheel_a")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return chassis, wheel
+}
+
+// Two FMUs are coupled with a controller in Go.
 func TestController(t *testing.T) {
 	dir := t.TempDir()
-	chassis, err := fmus.Build(dir, "quarter_chassis_a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	wheel, err := fmus.Build(dir, "quarter_wheel_a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	chassis, wheel := car(t, dir)
 	out := call(t, dir, outside(t, "controller"), chassis, wheel)
 	if !strings.HasPrefix(out, "complete after 4000 steps: chassis.z_c = 0.1") {
-		t.Errorf("it says %s", out)
+		t.Errorf("output %s", out)
 	}
 	s, err := record.ReadSignals(t.Context(), filepath.Join(dir, "controller.csv"))
 	if err != nil {
@@ -95,7 +101,7 @@ func TestController(t *testing.T) {
 	force, velocity, total, taken := column("wheel.F_c"), column("chassis.v_c"), column("skyhook.F_c"), column("chassis.F_c")
 	damped := 0.0
 	for _, at := range s.Times {
-		// Inputs are those that are coupled, and the function is evaluated after its sources.
+		// The function takes the coupled inputs and is evaluated after its sources.
 		want := s.At(force, at) + 500*s.At(velocity, at)
 		if math.Abs(s.At(total, at)-want) > 1e-9 || s.At(taken, at) != s.At(total, at) {
 			t.Fatalf("at %g s the controller gives %g, not %g, and the chassis gets %g", at, s.At(total, at), want, s.At(taken, at))
@@ -107,25 +113,18 @@ func TestController(t *testing.T) {
 	}
 }
 
-// Runs in an engine, with a system that a program builds.
+// Runs in an engine, with a system that the program builds.
 func TestSupervised(t *testing.T) {
 	dir := t.TempDir()
-	chassis, err := fmus.Build(dir, "quarter_chassis_a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	wheel, err := fmus.Build(dir, "quarter_wheel_a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	chassis, wheel := car(t, dir)
 	out := call(t, dir, outside(t, "supervised"), chassis, wheel)
 	if want := "damping 0: complete, 4001 rows\ndamping 500: complete, 4001 rows\ndamping 1000: complete, 4001 rows\n"; out != want {
-		t.Errorf("it says %s", out)
+		t.Errorf("output %s", out)
 	}
 }
 
-// An algorithm of a user on a command line of a user's own, with late subsystems, substeps and
-// rollback: its order of convergence is 2.
+// A program with its own algorithm and the command line of macrostep: the algorithm, with late
+// subsystems, substeps and rollback, converges with order 2.
 func TestOwnAlgorithm(t *testing.T) {
 	dir := t.TempDir()
 	program := outside(t, "algorithm")
@@ -154,13 +153,13 @@ func TestOwnAlgorithm(t *testing.T) {
 	}
 }
 
-// A device in the loop over UDP, in real time: it comes to speed, and the losses are
-// told. How late it is depends on what else the machine does.
+// A device in the loop over UDP, in real time, reaches its speed, and lost answers are reported. How late
+// steps are depends on the load of the machine and is not judged.
 func TestDevice(t *testing.T) {
 	out := call(t, t.TempDir(), outside(t, "hil"))
 	m := regexp.MustCompile(`^speed ([\d.]+) rad/s after 500 steps, (\d+) answers lost\nlate by \d+ µs .* (\d+) of 500 deadlines missed\n$`).FindStringSubmatch(out)
 	if m == nil {
-		t.Fatalf("it says %s", out)
+		t.Fatalf("output %s", out)
 	}
 	t.Log(out)
 	speed, _ := strconv.ParseFloat(m[1], 64)

@@ -20,7 +20,7 @@ import (
 	"github.com/macrostep/macrostep/master/record"
 )
 
-// footprint is what a process holds.
+// footprint is the use of resources of a process.
 type footprint struct {
 	resident   int // bytes
 	heap       int // bytes, of Go
@@ -80,8 +80,7 @@ func measure(t testing.TB, temp string) footprint {
 	return p
 }
 
-// once opens a system, runs it and closes it, as a program does that has to do it
-// again and again.
+// once opens, runs and closes a system.
 func once(t testing.TB, path, preset string, launcher fmi.Launcher, dir string) {
 	t.Helper()
 	o := assemble.Options{Cache: filepath.Join(dir, "cache")}
@@ -110,8 +109,7 @@ func once(t testing.TB, path, preset string, launcher fmi.Launcher, dir string) 
 	}
 }
 
-// Nothing grows with the number of runs, except what a library takes that was not
-// there before: one is loaded once for each content and stays.
+// Nothing grows with the number of runs, except by libraries that are new: each is loaded once and stays.
 func TestNoGrowth(t *testing.T) {
 	dir, temp := t.TempDir(), t.TempDir()
 	t.Setenv("TMPDIR", temp)
@@ -134,8 +132,7 @@ func TestNoGrowth(t *testing.T) {
 		{"in processes", 3, func(k int) { once(t, systems[k%len(systems)], "explicit", []fmi.Launcher{shared, pipes}[k%2], dir) }},
 	} {
 		n := max(*runs/test.part, 10)
-		// What the first ones need stays: libraries, threads of the runtime, heaps of
-		// the C library.
+		// The first runs allocate what stays: libraries, threads of the runtime, heaps of the C library.
 		warm := max(n/4, len(systems))
 		for k := range warm {
 			test.do(k)
@@ -171,16 +168,16 @@ func TestNoGrowth(t *testing.T) {
 	before.judge(t, "new libraries", after, n)
 }
 
-// judge tells what has grown from one measurement to a later one, in between which
-// some libraries were loaded for the first time.
+// judge reports what has grown since an earlier measurement, between which some libraries were loaded for
+// the first time.
 func (p footprint) judge(t *testing.T, what string, now footprint, libraries int) {
 	t.Helper()
 	const (
-		slack    = 3 << 20 // bytes: what the allocators of Go and C keep to themselves differs from time to time
+		slack    = 3 << 20 // bytes: the allocators of Go and C keep varying amounts
 		library  = 512 << 10
 		segments = 8 // mappings of a library
 		thread   = 4 // mappings of a thread: its stack, its part of the C heap, a guard for each
-		threads  = 3 // Go makes some when it likes
+		threads  = 3 // the Go runtime starts some at any time
 	)
 	made := max(0, now.threads-p.threads)
 	for _, c := range []struct {

@@ -22,7 +22,7 @@ import (
 	"github.com/macrostep/macrostep/test/haid"
 )
 
-// macroSteps are those of Figs. 4 and 6, the largest first: a factor of √10 apart.
+// macroSteps are those of Figs. 4 and 6 in s, the largest first, each by √10 smaller.
 var macroSteps = func() (H [8]float64) {
 	for i := range H {
 		H[i] = haid.Even(math.Pow(10, -2.5-float64(i)/2))
@@ -30,11 +30,10 @@ var macroSteps = func() (H [8]float64) {
 	return H
 }()
 
-// The plane of Figs. 4 and 6 in decades of c_k and d_k: what runs are made at, and the
-// grid in which the lines are looked for.
+// The plane of Figs. 4 and 6 in decades of c_k and d_k, the spacing of the runs, and that of the grid for the lines.
 const stiffnesses, dampings, spacing, fine = 10, 7, 0.5, 0.25
 
-// shades of the macro steps: the smaller the step, the lighter.
+// shades are the colours of the macro steps, lighter for smaller steps.
 var shades = func() (c [8]color.RGBA) {
 	stops := [][3]float64{{44, 127, 184}, {127, 205, 187}, {255, 255, 217}} // from ColorBrewer's YlGnBu
 	for i := range c {
@@ -57,7 +56,7 @@ func name(p int, correct bool) string {
 	return holdNames[p]
 }
 
-// at is the co-simulation at a point of the plane.
+// at returns the co-simulation at a point of the plane.
 func at(x, y, H float64, p int, correct bool) exact.Corrected {
 	o := exact.DefaultHaid()
 	o.CK, o.DK = math.Pow(10, x), math.Pow(10, y)
@@ -68,8 +67,8 @@ func at(x, y, H float64, p int, correct bool) exact.Corrected {
 func stability(dir string) error {
 	return maps(dir, "haid-4", "stable", true,
 		func(e exact.Corrected) (bool, error) {
-			// The masses move together but for a little: what is fast and decays must
-			// not hide what is slow and grows. Small steps need time for that.
+			// The masses move almost together, so that fast decay does not hide slow growth. Small steps need
+			// many steps to show it.
 			e.Start = [4]float64{0, 1, 0, 0.9}
 			grows, err := haid.Grows(context.Background(), e, int(max(5000, 0.015/e.H)))
 			return !grows, err
@@ -89,11 +88,10 @@ func accuracy(dir string) error {
 		func(e exact.Corrected) float64 { return e.GlobalError(steps(e))/limit - 1 })
 }
 
-// maps draws what holds of the six methods over the plane: fields by runs, lines by
-// excess, which is positive where it must not hold. A field shows the largest macro
-// step at and below which all hold. With islands all steps are run, and a dot shows
-// the largest step that holds though a smaller one does not; without, the first step
-// that holds, from above, is the last that is run.
+// maps draws a property of the six methods over the plane: fields by runs of holds, lines by excess, which is positive
+// where the property must not hold. A field shows the largest macro step from which on the property holds for all
+// smaller ones. With islands all steps are run, and a dot shows the largest step that has the property although a
+// smaller one has not; without, runs end at the first step from above that has it.
 func maps(dir, file, what string, islands bool, holds func(exact.Corrected) (bool, error), excess func(exact.Corrected) float64) error {
 	const columns, rows = stiffnesses/spacing + 1, dampings/spacing + 1
 	var fields [6][columns][rows]field
@@ -178,7 +176,7 @@ func maps(dir, file, what string, islands bool, holds func(exact.Corrected) (boo
 		}
 		plots[method/2][method%2] = p
 	}
-	fmt.Printf("%s: %d runs; %d are not as the matrices have it, by %.2g at most\n", file, runs, off, most)
+	fmt.Printf("%s: %d runs; %d differ from the matrices, by %.2g at most\n", file, runs, off, most)
 	legend := plot.NewLegend()
 	legend.Add(what + " up to")
 	for h, H := range macroSteps {
@@ -195,8 +193,8 @@ func maps(dir, file, what string, islands bool, holds func(exact.Corrected) (boo
 // none is the index of no macro step.
 const none = -1
 
-// field is what runs at a point of the plane show: the largest step at and below
-// which all hold, and the largest that holds though a smaller one does not.
+// field is the result of the runs at a point of the plane, as indices of macroSteps: the largest step from which on the
+// property holds for all smaller ones, and the largest that has it although a smaller one has not.
 type field struct{ level, island int }
 
 // plane draws squares around the points of runs, lines and dots.
@@ -231,7 +229,7 @@ func (m *plane) Plot(c draw.Canvas, p *plot.Plot) {
 
 var lineStyle = draw.LineStyle{Color: color.Black, Width: vg.Points(0.7)}
 
-// swatch is a field in a legend; without a colour it is a line.
+// swatch is a field in a legend, or a line if it has no colour.
 type swatch struct{ color.Color }
 
 // Thumbnail implements plot.Thumbnailer.
@@ -245,7 +243,7 @@ func (s swatch) Thumbnail(c *draw.Canvas) {
 	c.StrokeLines(draw.LineStyle{Color: color.Gray{128}, Width: vg.Points(0.3)}, append(corners, corners[0]))
 }
 
-// dot shows a step that holds though a smaller one does not.
+// dot marks a step that has the property although a smaller one has not.
 type dot struct{ color.Color }
 
 func (d dot) draw(c *draw.Canvas, at vg.Point) {
@@ -256,7 +254,7 @@ func (d dot) draw(c *draw.Canvas, at vg.Point) {
 // Thumbnail implements plot.Thumbnailer.
 func (d dot) Thumbnail(c *draw.Canvas) { d.draw(c, c.Center()) }
 
-// decades are ticks at powers of ten on an axis of logarithms, labelled each so many.
+// decades are ticks at powers of ten on an axis of logarithms; every n-th has a label.
 type decades int
 
 // Ticks implements plot.Ticker.
@@ -271,7 +269,7 @@ func (d decades) Ticks(low, high float64) (ticks []plot.Tick) {
 	return ticks
 }
 
-// powers are ticks on a logarithmic axis, labelled each so many powers of ten.
+// powers are ticks on a logarithmic axis; every n-th power of ten has a label.
 type powers int
 
 // Ticks implements plot.Ticker.
@@ -296,7 +294,7 @@ func power(k int) string {
 	}, strconv.Itoa(k))
 }
 
-// duration writes a step size of two digits.
+// duration formats a step size in s.
 func duration(H float64) string {
 	if H >= 0.99e-3 {
 		return fmt.Sprintf("%.2g ms", 1e3*H)
@@ -306,8 +304,8 @@ func duration(H float64) string {
 
 type segment [2]plotter.XY
 
-// outline gives the border of a set in [0, width] × [0, height] by marching squares on
-// a grid, with its crossings of the grid found by bisection.
+// outline returns the border of a set in [0, width] × [0, height], by marching squares on a grid with crossings found
+// by bisection.
 func outline(width, height, spacing float64, inside func(x, y float64) bool) []segment {
 	columns, rows := int(width/spacing)+1, int(height/spacing)+1
 	in := make([][]bool, columns)
@@ -316,8 +314,8 @@ func outline(width, height, spacing float64, inside func(x, y float64) bool) []s
 			in[i] = append(in[i], inside(float64(i)*spacing, float64(j)*spacing))
 		}
 	}
-	// crossing is where the border crosses the edge from a point of the grid to the
-	// next, to the right or upwards.
+	// crossing returns the crossing of the border with the edge from a point of the grid to the next, to the
+	// right or upwards.
 	known := map[[3]int]plotter.XY{}
 	crossing := func(i, j, up int) plotter.XY {
 		if at, ok := known[[3]int{i, j, up}]; ok {
@@ -443,12 +441,12 @@ func localErrors(r *runner, system, dir string) error {
 			fmt.Printf("haid-8: %s: order %.2f, 1e-3 reached at H = %.2g s\n", name(p, c == 1), math.Log(b.Y/a.Y)/math.Log(b.X/a.X), reached(xy, 1e-3))
 		}
 	}
-	// Below is nothing but rounding.
+	// Smaller errors are only rounding.
 	curves.X.Min, curves.X.Max, curves.Y.Min, curves.Y.Max = size(0), size(points-1), 1e-14, 100
 	return tiles(dir, "haid-8", [][]*plot.Plot{{curves}}, &legend, 20*vg.Centimeter, 13*vg.Centimeter)
 }
 
-// reached gives where a rising curve first comes to y, by logarithms.
+// reached returns where a rising curve first reaches y, interpolated in logarithms.
 func reached(curve plotter.XYs, y float64) float64 {
 	for i := 1; i < len(curve); i++ {
 		if a, b := curve[i-1], curve[i]; a.Y <= y && b.Y > y {
@@ -492,8 +490,8 @@ func nonlinear(r *runner, system, dir string) error {
 	legend := plot.NewLegend()
 	styles := []draw.LineStyle{{Color: color.Gray{170}, Width: vg.Points(2.5)}, {Color: colours[1], Width: vg.Points(1.2)}, {Color: colours[0], Width: vg.Points(1.2)}}
 	styles[1].Dashes = []vg.Length{vg.Points(4), vg.Points(2)}
-	// curves adds one line of each style but for those that are nil, and ends each
-	// where it first is beyond a value.
+	// curves adds a line of each style, unless its values are nil, and ends it at the first value beyond a
+	// limit.
 	curves := func(to *plot.Plot, x []float64, beyond float64, y ...[]float64) error {
 		for k, values := range y {
 			if values == nil {
@@ -566,7 +564,7 @@ func nonlinear(r *runner, system, dir string) error {
 	return tiles(dir, "haid-9", plots, &legend, 30*vg.Centimeter, 20*vg.Centimeter)
 }
 
-// short writes an error for a title.
+// short formats an error for a title.
 func short(e float64) string {
 	if !(e < 1000) {
 		return "> 1000"

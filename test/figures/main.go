@@ -1,9 +1,8 @@
-// Command figures draws what the papers draw, from runs of macrostep:
+// Command figures draws figures of the papers from runs of macrostep:
 //
 //	go run ./test/figures DIR
 //
-// It builds the program and the example systems, runs them, and writes SVG
-// files to DIR; the numbers that belong to them go to the standard output. It takes
+// It builds the program and the example systems, runs them, writes SVG files to DIR and prints their numbers. It takes
 // about three minutes of processor time, on all cores at once.
 //
 //   - meyer-11-x.svg, meyer-11-v.svg, meyer-12.svg, meyer-13.svg: displacement and
@@ -13,10 +12,10 @@
 //   - haid-4.svg: where in the plane of coupling stiffness and damping the holds of
 //     order 0 to 2 are stable, without and with model-based correction, for the
 //     macro steps of the paper (haid 4.1, Fig. 4): fields by 15 120 runs of the
-//     strategy on subsystems in Go, lines by the spectral radius. Dots show steps that
-//     are stable though smaller ones are not.
+//     strategy on subsystems in Go, lines by the spectral radius. Dots show stable
+//     steps above unstable ones.
 //   - haid-6.svg: where their global error is at most 1 % (haid 4.2, Fig. 6): fields
-//     by runs, lines by propagation matrices. The paper tells neither the start nor
+//     by runs, lines by propagation matrices. The paper gives neither the start nor
 //     the length of its runs; ours start at v1 = v2 = 1 m/s with an exact history
 //     and last 0.1 s.
 //   - haid-8.svg: local error over macro step for holds of order 0 to 4 (haid 4.3,
@@ -55,7 +54,7 @@ func main() {
 	}
 }
 
-// colours are told apart also without red and green.
+// colours are distinct also for the red-green colour-blind.
 var colours = []color.RGBA{{0, 114, 178, 255}, {230, 159, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {86, 86, 86, 255}}
 
 func drawAll(dir string) error {
@@ -83,18 +82,18 @@ func drawAll(dir string) error {
 		localErrors(r, oscillator, dir), nonlinear(r, oscillator, dir), stability(dir), accuracy(dir))
 }
 
-// runner runs the program, also several times at once.
+// runner runs the program. It may be used from several goroutines.
 type runner struct {
 	program, dir string
 	files        atomic.Int64
 }
 
-// file gives a path of its own.
+// file returns a new path.
 func (r *runner) file(name string) string {
 	return filepath.Join(r.dir, fmt.Sprintf("%d-%s", r.files.Add(1), name))
 }
 
-// run gives the columns of the results.
+// run returns the columns of the results.
 func (r *runner) run(args ...string) (map[string][]float64, error) {
 	output := r.file("results.csv")
 	out, err := exec.Command(r.program, append([]string{"run", "--quiet", "--output", output}, args...)...).CombinedOutput()

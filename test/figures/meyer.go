@@ -11,7 +11,7 @@ import (
 
 var estimators = []string{"ex-local", "ex-milne", "ex-slocal", "im-milne", "im-slocal"}
 
-// attempted gives the columns of the results and of the table of attempts.
+// attempted returns the columns of the results and of the table of attempts.
 func attempted(r *runner, args ...string) (results, attempts map[string][]float64, err error) {
 	trace := r.file("trace.csv")
 	if results, err = r.run(append(args, "--trace", trace)...); err != nil {

@@ -1,6 +1,5 @@
-// Package haid couples the oscillator of haid (exact.Haid) as tests and figures do:
-// of subsystems in Go in this process, and of FMUs on the command line of the program,
-// and judges the outcome as the paper does.
+// Package haid runs the oscillator of haid (exact.Haid) for tests and figures, with subsystems in Go or with FMUs on
+// the command line, and computes the errors of the paper.
 package haid
 
 import (
@@ -20,9 +19,8 @@ import (
 // Outputs are the columns of y in the results of the FMUs.
 var Outputs = [3]string{"one.s", "one.v", "two.F"}
 
-// Args gives the command line for the oscillator of FMUs with steps of H and a hold
-// of order p. In the linear case the outputs at p points before the start are
-// written to the file history.
+// Args returns the arguments for the oscillator of FMUs with steps of H in s and a hold of order p. In the linear case
+// it writes the outputs at p points before the start to the file history.
 func Args(system string, o exact.Haid, p int, H float64, history string) ([]string, error) {
 	args := []string{system, "--step-size", fmt.Sprint(H), "--param", fmt.Sprintf("order=%d", p)}
 	for _, s := range []struct {
@@ -50,7 +48,7 @@ func Args(system string, o exact.Haid, p int, H float64, history string) ([]stri
 	return append(args, "--history", history), nil
 }
 
-// LocalArgs adds to the command line what LocalError wants recorded.
+// LocalArgs returns the arguments that record the variables for LocalError.
 func LocalArgs(corrected bool) []string {
 	args := []string{"--record", "one.*", "--record", "two.*"}
 	if corrected {
@@ -59,9 +57,8 @@ func LocalArgs(corrected bool) []string {
 	return args
 }
 
-// LocalError gives the local error (31) of a run of the linear oscillator with steps
-// of H by its results, from a row on: the outputs of each step against those of the
-// coupled system from the states at its start.
+// LocalError returns the local error (31) of a run of the linear oscillator with steps of H in s, from a row of its
+// results on: it compares the outputs after each step with those of the coupled system, begun at the same states.
 func LocalError(results map[string][]float64, o exact.Haid, H float64, from int) float64 {
 	s, v := "one.s", "one.v"
 	if _, corrected := results["raw.one.s"]; corrected {
@@ -82,7 +79,7 @@ func LocalError(results map[string][]float64, o exact.Haid, H float64, from int)
 	return exact.NRMSE(y[from:], want[from:])
 }
 
-// Rows gives y at all points of the results.
+// Rows returns y at all points of the results.
 func Rows(results map[string][]float64) [][3]float64 {
 	y := make([][3]float64, len(results[Outputs[0]]))
 	for k, name := range Outputs {
@@ -93,15 +90,15 @@ func Rows(results map[string][]float64) [][3]float64 {
 	return y
 }
 
-// Nonlinear is the oscillator of haid 5. The paper does not tell its start; from
-// lower velocities nothing becomes unstable.
+// Nonlinear returns the oscillator of haid 5. The paper does not give its start; with lower velocities no case becomes
+// unstable.
 func Nonlinear(nd float64) exact.Haid {
 	o := exact.DefaultHaid()
 	o.Start, o.ND = [4]float64{0, 10, 0, 10}, nd
 	return o
 }
 
-// Reference gives y of the coupled system at steps 0 … n of H, linear or not.
+// Reference returns y of the coupled system at steps 0 … n of H in s.
 func Reference(o exact.Haid, H float64, n int) ([][3]float64, error) {
 	times := make([]float64, n+1)
 	for i := range times {
@@ -118,12 +115,12 @@ func Reference(o exact.Haid, H float64, n int) ([][3]float64, error) {
 	return y, nil
 }
 
-// Even gives a step size next to H of 24 binary digits. Its multiples are exact, so all
-// steps are equally long, and subsystems of mastertest need one matrix exponential only.
+// Even returns a step size near H with 24 binary digits. Its multiples are exact, so that all steps are equal and
+// subsystems of mastertest need only one matrix exponential.
 func Even(H float64) float64 { return float64(float32(H)) }
 
-// run couples subsystems in Go, linear case, over n steps. Each point of the run is
-// shown with the states s1 v1 s2 v2, until look returns an error.
+// run runs the linear oscillator of subsystems in Go over n steps. It calls look at each point with the states s1 v1
+// s2 v2, until look returns an error.
 func run(ctx context.Context, e exact.Corrected, n int, past []master.PastOutputs, look func(p *master.Point, x [4]float64) error) error {
 	o := e.Haid
 	one := mastertest.NewLinear("one", mastertest.Matrices{
@@ -163,7 +160,7 @@ func run(ctx context.Context, e exact.Corrected, n int, past []master.PastOutput
 	return err
 }
 
-// watch is a recorder that only looks at the points.
+// watch is a recorder that calls a function at each point.
 type watch func(*master.Point) error
 
 func (watch) Begin(*master.System, []master.Port) error { return nil }
@@ -171,13 +168,12 @@ func (w watch) Record(p *master.Point) error            { return w(p) }
 func (watch) Flush() error                              { return nil }
 func (watch) End(master.Result) error                   { return nil }
 
-// errSeen ends a run that has shown what was to be seen.
+// errSeen ends a run whose result is known.
 var errSeen = errors.New("seen")
 
-// Grows runs the strategy over n steps of subsystems in Go and tells whether the
-// energy of the oscillator, from the states, grows from the third quarter of the run
-// to the last, or beyond all measure before. Unlike amplitudes the energy tells slow
-// growth from the beat of the two masses before one beat is over.
+// Grows runs the strategy over n steps of subsystems in Go. It reports whether the energy of the oscillator grows from
+// the third quarter of the run to the last, or by a factor of 1e60. Unlike amplitudes, the energy distinguishes slow
+// growth from the beat of the two masses within one beat.
 func Grows(ctx context.Context, e exact.Corrected, n int) (bool, error) {
 	var quarter [4]float64
 	largest := 0.0
@@ -200,13 +196,12 @@ func Grows(ctx context.Context, e exact.Corrected, n int) (bool, error) {
 	return quarter[3] > quarter[2], err
 }
 
-// GlobalError runs the strategy over n steps of subsystems in Go from an exact
-// history and gives the global error (32). It is infinite where the run was given up
-// because the error must be beyond the limit in the end, and where there is no such
-// history: backwards, strong damping grows beyond all numbers.
+// GlobalError runs the strategy over n steps of subsystems in Go from an exact history and returns the global error
+// (32). The error is infinite if it must exceed the limit, which ends the run, or if the history overflows: with strong
+// damping the motion grows backwards in time.
 func GlobalError(ctx context.Context, e exact.Corrected, n int, limit float64) (float64, error) {
 	coupled := e.Coupled(e.H)
-	// The reference goes on by one matrix; its variances are needed from the start.
+	// The variances of the reference are needed from the start.
 	want := make([][3]float64, 0, n)
 	x := e.Start
 	var mean, variance [3]float64

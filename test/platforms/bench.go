@@ -23,7 +23,7 @@ import (
 	"github.com/macrostep/macrostep/fmus"
 )
 
-// bench is a platform with its program, and the systems.
+// bench is a platform with a folder for its program and systems.
 type bench struct {
 	*platform
 	dir string
@@ -51,11 +51,10 @@ const pair = `<?xml version="1.0" encoding="UTF-8"?>
 </ssd:SystemStructureDescription>
 `
 
-// systems are those that are run.
+// systems are the names of the systems.
 var systems = []string{"quarter-car-a", "two-mass-ff", "two-mass-fd", "pair"}
 
-// newBench builds program and systems for a platform, from those of here if there
-// are some.
+// newBench builds program and systems for a platform, the FMUs from those of here, unless that is nil.
 func newBench(dir string, p *platform, here *bench) (*bench, error) {
 	b := &bench{p, dir}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -90,7 +89,7 @@ func newBench(dir string, p *platform, here *bench) (*bench, error) {
 
 func (b *bench) program() string { return filepath.Join(b.dir, "macrostep") }
 
-// write makes the folder of a system, with the FMUs that its document names.
+// write creates the folder of a system with the FMUs of its document.
 func (b *bench) write(name string, document []byte, here *bench) error {
 	resources := filepath.Join(b.dir, name, "resources")
 	if err := os.MkdirAll(resources, 0o755); err != nil {
@@ -99,9 +98,9 @@ func (b *bench) write(name string, document []byte, here *bench) error {
 	for part := range strings.SplitSeq(string(document), `source="resources/`) {
 		fmu, _, ok := strings.Cut(part, ".fmu\"")
 		if !ok || strings.ContainsAny(fmu, "<> ") {
-			continue // what stands before the first one
+			continue // text before the first FMU
 		}
-		built := filepath.Join(b.dir, fmu+".fmu") // several systems have it
+		built := filepath.Join(b.dir, fmu+".fmu") // shared by several systems
 		if _, err := os.Stat(built); err != nil {
 			if here == nil {
 				_, err = fmus.Build(b.dir, fmu)
@@ -113,7 +112,7 @@ func (b *bench) write(name string, document []byte, here *bench) error {
 			}
 		}
 		place := filepath.Join(resources, fmu+".fmu")
-		if err := os.Remove(place); err != nil && !os.IsNotExist(err) { // of a run before in this folder
+		if err := os.Remove(place); err != nil && !os.IsNotExist(err) { // of an earlier run in this folder
 			return err
 		}
 		if err := os.Link(built, place); err != nil {
@@ -123,7 +122,7 @@ func (b *bench) write(name string, document []byte, here *bench) error {
 	return os.WriteFile(filepath.Join(b.dir, name, "SystemStructure.ssd"), document, 0o644)
 }
 
-// extend copies an FMU and adds the library for the platform, made of its sources.
+// extend copies an FMU and adds a library for the platform, compiled from its sources.
 func (b *bench) extend(from, to, name string) (err error) {
 	old, err := zip.OpenReader(from)
 	if err != nil {
@@ -183,7 +182,7 @@ func (b *bench) extend(from, to, name string) (err error) {
 	return errors.Join(err, z.Close(), out.Close())
 }
 
-// result is what a run leaves.
+// result is the result of a run.
 type result struct {
 	code   int
 	output string
@@ -192,11 +191,10 @@ type result struct {
 	reason string
 }
 
-// deadline ends a run that hangs; an emulated one takes its time.
+// deadline ends a run that hangs; emulation is slow.
 const deadline = 60 * time.Second
 
-// run runs the program in a folder of its own; {} in the arguments is the folder of
-// the systems.
+// run runs the program in its own folder; {} in the arguments is the folder of the systems.
 func (b *bench) run(dir string, args ...string) (*result, error) {
 	dir = filepath.Join(b.dir, "runs", dir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -216,7 +214,7 @@ func (b *bench) run(dir string, args ...string) (*result, error) {
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Dir = dir
 	cmd.Env = append(append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(dir, "cache")), b.env...)
-	// A file, not a pipe: services of Wine hold what the first program is given.
+	// A file, because services of Wine would keep a pipe open.
 	said, err := os.Create(filepath.Join(dir, "output.txt"))
 	if err != nil {
 		return nil, err
@@ -246,17 +244,17 @@ func (b *bench) run(dir string, args ...string) (*result, error) {
 	return r, nil
 }
 
-// check is something that is run on both machines.
+// check is a run on both platforms.
 type check struct {
 	name  string
 	args  []string
 	code  int
-	says  []string // in the reason
-	logs  string   // the messages with this are the same on both, beside the results; "" = none are compared
-	alone bool     // its FMUs are in processes of their own
-	equal string   // name of the check before whose table is the same to the byte; "" = the table is compared with that of the other machine
-	after string   // name of the check in whose folder it runs; "" = one of its own
-	// within is how far tables may differ; 0 = as the documentation says.
+	says  []string // parts of the reason
+	logs  string   // part of the messages that must be equal on both platforms; "" = none are compared
+	alone bool     // its FMUs are isolated
+	equal string   // earlier check with an equal table; "" = the table is compared with that of the other platform
+	after string   // check in whose folder it runs; "" = its own folder
+	// within is the largest difference of tables; 0 = tolerance.
 	within float64
 }
 
@@ -264,7 +262,7 @@ func checks() []check {
 	bad := func(fault string, more ...string) []string {
 		return append([]string{"run", "{}/pair", "--step-size", "0.1", "--set", "bad.fault=" + fault, "--set", "bad.at=0.35", "--isolate", "always"}, more...)
 	}
-	// Which of the functions of a step it was is known where memory is shared.
+	// The function of the step is only known with shared memory.
 	ended := []string{"bad (misbehave.fmu): step from t = 0.4 s by 0.1 s: bad: the process of misbehave.fmu ended in fmi2", "fmi2DoStep", " at t = 0.4 s: "}
 	return []check{
 		{name: "quarter car", args: []string{"run", "{}/quarter-car-a", "--stop-time", "1", "--isolate", "never"}},
@@ -286,8 +284,7 @@ func checks() []check {
 	}
 }
 
-// compare runs the checks on both machines and gives the number of those that
-// fail there.
+// compare runs the checks on both platforms and returns the number of failures on there.
 func compare(here, there *bench) (failed int, _ error) {
 	tables := map[string]string{}
 	for _, c := range checks() {
@@ -341,8 +338,7 @@ func compare(here, there *bench) (failed int, _ error) {
 	return failed, nil
 }
 
-// faults says what is wrong with a run by itself, and beside that on the other
-// machine, if there is one.
+// faults lists the faults of a run, also in comparison with the other platform, unless other is nil.
 func (c *check) faults(r, other *result) (faults []string) {
 	status := map[int]string{0: "complete", 1: "failed"}[c.code]
 	if r.code != c.code || r.status != status {
@@ -350,7 +346,7 @@ func (c *check) faults(r, other *result) (faults []string) {
 	}
 	for _, s := range c.says {
 		if !strings.Contains(r.reason, s) {
-			faults = append(faults, fmt.Sprintf("%q is not said", s))
+			faults = append(faults, fmt.Sprintf("the reason lacks %q", s))
 		}
 	}
 	if c.logs == "" {
@@ -379,11 +375,11 @@ func matching(text, with string) (lines []string) {
 	return lines
 }
 
-// tolerance is how far tables may differ, as part of the largest value of a column.
+// tolerance is the largest difference of tables, relative to the largest value of a column.
 const tolerance = 1e-12
 
-// difference gives the number of rows of two tables, and the largest difference of
-// two numbers as part of the largest in their column.
+// difference returns the number of rows of a table, and the largest difference from another, relative to the largest
+// value of the column.
 func difference(want, got string) (rows int, d float64, err error) {
 	a, err := csv.NewReader(strings.NewReader(want)).ReadAll()
 	if err != nil {

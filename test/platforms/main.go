@@ -1,23 +1,19 @@
 //go:build linux
 
-// Command platforms tries macrostep where it is cross-built for: linux/arm64
-// under qemu, windows/amd64 under Wine.
+// Command platforms tests cross-built programs: linux/arm64 under qemu, windows/amd64 under Wine.
 //
-//	go run ./test/platforms                  both, as far as the machine can
+//	go run ./test/platforms                  both platforms, if the machine supports them
 //	go run ./test/platforms linux/arm64
-//	go run ./test/platforms --install        Debian, Ubuntu: apt-get what is absent
+//	go run ./test/platforms --install        Debian, Ubuntu: install missing programs with apt-get
 //
-// Programs and FMUs are built here, the FMUs by cross compilers from the sources
-// that they hold, so that each has a library for this machine and one for the
-// other. Then both machines run the same: the quarter car, input derivatives,
-// rollback with fixed and with variable steps, the logger, FMUs in processes of
-// their own that work, crash, exit and hang, a checkpoint and what follows on it.
-// Tables must agree to 1e-12 of the largest value of a column, with variable steps
-// to 1e-9, since their sizes follow from differences of nearly equal numbers; what
-// is run twice on one machine, to the byte.
+// Programs and FMUs are built here. Cross compilers build the FMUs from their sources, so that each has a library for
+// this platform and one for the other. Both platforms run the same: the quarter car, input derivatives, rollback with
+// fixed and variable steps, the logger, isolated FMUs that work, crash, exit and hang, a checkpoint and its resumption.
+// Tables must agree to 1e-12 of the largest value of a column, with variable steps to 1e-9, because step sizes follow
+// from differences of nearly equal numbers. Runs repeated on one platform must agree to the byte.
 //
-// What is absent is named, and is no failure; the exit code is 1 if something
-// that can be tried fails. It needs Linux on amd64, Go and a C compiler.
+// Missing programs are listed and are no failure. The exit code is 1 if a test fails. The command needs Linux on amd64,
+// Go and a C compiler.
 package main
 
 import (
@@ -35,8 +31,8 @@ import (
 )
 
 func main() {
-	install := flag.Bool("install", false, "install what is absent with apt-get")
-	work := flag.String("work", "", "folder for what is built; none: a temporary one, which is removed")
+	install := flag.Bool("install", false, "install missing programs with apt-get")
+	work := flag.String("work", "", "folder for builds; default: a temporary one, which is removed")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: platforms [flags] [linux/arm64] [windows/amd64]")
 		flag.PrintDefaults()
@@ -53,7 +49,7 @@ func main() {
 
 func run(install bool, work string, names []string) (ok bool, err error) {
 	if runtime.GOARCH != "amd64" {
-		return false, errors.New("this machine is no amd64; the FMUs for comparison would be those of another one")
+		return false, errors.New("this machine is not amd64, for which the reference FMUs are built")
 	}
 	var chosen []*platform
 	for _, p := range platforms() {
@@ -94,7 +90,7 @@ func run(install bool, work string, names []string) (ok bool, err error) {
 	if len(tried) == 0 {
 		return true, nil
 	}
-	here, err := newBench(filepath.Join(work, "here"), native(), nil) // what is compared with
+	here, err := newBench(filepath.Join(work, "here"), native(), nil) // the reference
 	if err != nil {
 		return false, err
 	}
@@ -118,7 +114,7 @@ func run(install bool, work string, names []string) (ok bool, err error) {
 	return slices.Max(failed) == 0, errors.Join(errs...)
 }
 
-// try builds and runs everything on a platform.
+// try builds and runs everything on a platform and returns the number of failures.
 func try(here *bench, dir string, p *platform) (failed int, err error) {
 	there, err := newBench(dir, p, here)
 	if p.finish != nil {
@@ -130,29 +126,28 @@ func try(here *bench, dir string, p *platform) (failed int, err error) {
 	return compare(here, there)
 }
 
-// platform is where programs and FMUs run, and how.
+// platform is an operating system and architecture, with the programs to build and run for it.
 type platform struct {
 	goos, goarch string
 	folder       string   // of the library in an FMU
 	extension    string   // of the library
 	compiler     []string // with the options for a library
 	needs        []need
-	packages     []string // of Debian and Ubuntu, that hold what it needs
-	isolates     bool     // FMUs can be in processes of their own
-	// prepare makes ready what runs its programs, in a folder; it may find out that
-	// processes cannot be started from them.
+	packages     []string // of Debian and Ubuntu with the needs
+	isolates     bool     // FMUs can be isolated
+	// prepare sets up the emulation in a folder and sets start, isolates and env.
 	prepare func(p *platform, dir string) error
-	finish  func() error                                 // ends what prepare has started; nil = nothing
+	finish  func() error                                 // ends the processes of prepare; nil = there are none
 	start   func(program string, args []string) []string // the command here that runs a program there
 	env     []string
 }
 
-// need is a program, or a file, of this machine.
-type need struct{ any []string } // names of it
+// need is a program or folder on this machine.
+type need struct{ any []string } // alternative names
 
 func (p *platform) name() string { return p.goos + "/" + p.goarch }
 
-// absent lists what a platform needs and is not here.
+// absent lists the missing needs of a platform.
 func (p *platform) absent() (names []string) {
 	for _, n := range p.needs {
 		if n.found() == "" {
@@ -177,7 +172,7 @@ func (n need) found() string {
 	return ""
 }
 
-// install asks apt-get for what is absent.
+// install installs missing packages with apt-get.
 func (p *platform) install() error {
 	if len(p.absent()) == 0 {
 		return nil
@@ -221,15 +216,14 @@ func platforms() []*platform {
 	return []*platform{arm, windows}
 }
 
-// binfmt makes the kernel run programs of arm64 by qemu, in a namespace of its own,
-// so that a program can start itself: Linux 6.7 and later let each user namespace
-// have its own list. What stands before the last line is about an ELF header.
+// binfmt is a script that makes the kernel run arm64 programs with qemu in a separate namespace, so that a program can
+// start itself. Since Linux 6.7 each user namespace has its own list of formats. The long text matches an ELF header.
 const binfmt = `mount -t binfmt_misc none /proc/sys/fs/binfmt_misc &&
 echo ':macrostep-arm64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00:\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:'"$0"':' > /proc/sys/fs/binfmt_misc/register &&
 exec "$@"`
 
-// prepareQEMU finds out how programs of arm64 can be run: by the kernel, as it is or
-// in a namespace, or by qemu alone, when they cannot start themselves.
+// prepareQEMU chooses how to run arm64 programs: by the kernel, possibly in a namespace, or by qemu alone, where they
+// cannot start themselves.
 func prepareQEMU(p *platform, dir string) error {
 	qemu := p.needs[0].found()
 	for _, start := range []func(string, []string) []string{
@@ -253,20 +247,20 @@ func prepareQEMU(p *platform, dir string) error {
 // wines are the names of Wine.
 var wines = []string{"wine64", "wine", "/usr/lib/wine/wine64"}
 
-// prng is a library that the Go runtime wants and older versions of Wine lack.
+// prng is a library that the Go runtime needs and older versions of Wine lack.
 const prng = `#include <windows.h>
 BOOLEAN NTAPI SystemFunction036(PVOID, ULONG);
 __declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE p, SIZE_T n) { return SystemFunction036(p, (ULONG)n); }
 `
 
-// prepareWine makes the folder that stands for a machine with Windows.
+// prepareWine creates a Wine prefix and starts a server for it.
 func prepareWine(p *platform, dir string) error {
 	wine := p.needs[0].found()
 	prefix := filepath.Join(dir, "wine")
 	p.env = []string{"WINEPREFIX=" + prefix, "WINEDEBUG=-all", "WINEDLLOVERRIDES=mscoree,mshtml=", "DISPLAY="}
 	p.start = func(program string, args []string) []string { return append([]string{wine, program + ".exe"}, args...) }
-	// One server for all runs: the one that a program starts ends some seconds after
-	// it, at times while the next program connects to it, which then fails.
+	// All runs share one server: a server started by a program ends some seconds after it, and the next
+	// program may fail while connecting to it.
 	server, err := exec.LookPath("wineserver")
 	if err != nil {
 		server = "/usr/lib/wine/wineserver"
@@ -288,7 +282,7 @@ func prepareWine(p *platform, dir string) error {
 	p.finish = func() error { return serve("-k") }
 	boot := exec.Command(wine, "wineboot", "-i")
 	boot.Env = append(os.Environ(), p.env...)
-	if err := boot.Run(); err != nil { // no pipes, which its services would hold
+	if err := boot.Run(); err != nil { // without pipes, which its services would keep open
 		return fmt.Errorf("wineboot: %w", err)
 	}
 	dll := filepath.Join(prefix, "drive_c", "windows", "system32", "bcryptprimitives.dll")

@@ -49,7 +49,7 @@ func TestFaults(t *testing.T) {
 	}{
 		{func(r *result) { r.code = 0 }, "exit code 0"},
 		{func(r *result) { r.status = "complete" }, `status "complete"`},
-		{func(r *result) { r.reason = "" }, `"why" is not said`},
+		{func(r *result) { r.reason = "" }, `the reason lacks "why"`},
 		{func(r *result) { r.output = "" }, "nothing is logged"},
 		{func(r *result) { r.output = "one slave=bad\n" }, `"two slave=bad" is missing`},
 		{func(r *result) { r.output = strings.Replace(r.output, "two", "three", 1) }, `"two slave=bad" is missing`},
@@ -62,7 +62,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// What is absent is named with what to install.
+// Missing programs are listed with the packages to install.
 func TestAbsent(t *testing.T) {
 	p := &platform{needs: []need{{[]string{"no-such-program", "nor-this"}}, {[]string{"go"}}}, packages: []string{"package"}}
 	if got := strings.Join(p.absent(), "; "); got != "no-such-program or nor-this; to install: apt-get install package" {

@@ -16,8 +16,7 @@ var life string
 // LifeCapabilities are those of the FMU of Sources.
 const LifeCapabilities = `canHandleVariableCommunicationStepSize="true" canGetAndSetFMUstate="true"`
 
-// LifeDescription gives modelDescription.xml of the FMU of Sources. Content
-// stands in the element CoSimulation.
+// LifeDescription returns modelDescription.xml of the FMU of Sources. content is that of the element CoSimulation.
 func LifeDescription(capabilities, content string) string {
 	return fmt.Sprintf(`<?xml version="1.0" encoding="UTF-8"?>
 <fmiModelDescription fmiVersion="2.0" modelName="life" guid="{life}">
@@ -43,8 +42,8 @@ func LifeDescription(capabilities, content string) string {
 `, capabilities, content)
 }
 
-// Sources writes dir/name.fmu, which holds C sources and no library. The macros
-// (src/life.c), "NAME" or "NAME=value", stand in sources/buildDescription.xml.
+// Sources writes dir/name.fmu, which holds C sources and no library. Its sources/buildDescription.xml defines macros of
+// src/life.c, "NAME" or "NAME=value".
 func Sources(dir, name, capabilities string, macros ...string) (path string, err error) {
 	var definitions strings.Builder
 	for _, m := range macros {
@@ -60,10 +59,10 @@ func Sources(dir, name, capabilities string, macros ...string) (path string, err
 </fmiBuildDescription>`, &definitions))
 }
 
-// LifeSource gives the C source of the FMU of Sources.
+// LifeSource returns the C source of the FMU of Sources.
 func LifeSource() string { return life }
 
-// Zip writes an archive of names and contents in turn to path.
+// Zip writes an archive to path. entries are names and contents in turn.
 func Zip(path string, entries ...string) (string, error) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)

@@ -1,6 +1,5 @@
-// Package probe builds the FMU that tests of the joints between documents, FMUs
-// and master use: it has a variable of each kind and fails as its parameters say
-// (src/probe.c).
+// Package probe builds an FMU for tests of the interfaces between documents, FMUs and master (src/probe.c). It has
+// variables of all types and causalities, and its parameters choose a fault.
 package probe
 
 import (
@@ -13,7 +12,7 @@ import (
 //go:embed src/probe.c
 var source string
 
-// Faults: what the parameter fault chooses.
+// Faults are the values of the parameter fault.
 const (
 	None = iota
 	DoStep
@@ -28,12 +27,12 @@ const (
 	SetState
 )
 
-// Everything declares all capabilities that the probe has.
+// Everything declares all capabilities of the probe.
 const Everything = `canHandleVariableCommunicationStepSize="true" canInterpolateInputs="true" canRunAsynchronuously="true" ` +
 	`canGetAndSetFMUstate="true" providesDirectionalDerivative="true"`
 
-// Description gives modelDescription.xml. Capabilities are attributes of
-// CoSimulation; elements stand between LogCategories and ModelVariables.
+// Description returns modelDescription.xml. capabilities are attributes of CoSimulation; elements are inserted between
+// LogCategories and ModelVariables.
 func Description(name, capabilities, elements string) string {
 	return fmt.Sprintf(`<?xml version="1.0" encoding="UTF-8"?>
 <fmiModelDescription fmiVersion="2.0" modelName="probe" guid="{probe}" variableNamingConvention="flat">
@@ -101,13 +100,13 @@ func Description(name, capabilities, elements string) string {
 `, name, capabilities, elements)
 }
 
-// Build compiles the probe and writes it to dir/name.fmu.
+// Build compiles the probe, writes dir/name.fmu and returns its path.
 func Build(dir, name, capabilities, elements string) (path string, err error) {
 	return Pack(dir, name, Description(name, capabilities, elements))
 }
 
-// Pack compiles the probe and writes it to dir/name.fmu with a description that
-// was made of Description. The macros (src/probe.c) are "NAME" or "NAME value".
+// Pack compiles the probe with macros of src/probe.c, "NAME" or "NAME value", and writes dir/name.fmu with a description
+// derived from Description.
 func Pack(dir, name, description string, macros ...string) (path string, err error) {
 	text := source
 	for _, m := range macros {

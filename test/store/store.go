@@ -1,5 +1,5 @@
-// Package store builds FMUs that keep what they are given: for tests of the values
-// that arrive there, and in place of FMUs that documents of others name.
+// Package store builds FMUs that store the values of their variables, for tests of transferred values and in place of
+// FMUs of third-party documents.
 package store
 
 import (
@@ -13,25 +13,24 @@ import (
 //go:embed src/store.c
 var source string
 
-// Variable is a Real of the FMU. Its value reference is its place in the list.
+// Variable is a Real of the FMU. Its value reference is its index in the list.
 type Variable struct {
 	Name      string
 	Causality string // input, output, parameter or calculatedParameter
 	Unit      string // m, mm or ""
 	Start     float64
-	// On lists the inputs and parameters that an output or calculated parameter depends
-	// on, by their places; nil: nothing is declared.
+	// On lists the indices of the inputs and parameters that an output or calculated parameter depends on;
+	// nil = dependencies are not declared.
 	On []int
 }
 
-// Pack compiles the FMU and writes dir/name.fmu. evaluate is a statement in C that
-// computes the outputs and calculated parameters in r from the others: "r[2] = r[0] +
-// r[1]".
+// Pack compiles the FMU, writes dir/name.fmu and returns its path. evaluate is a statement in C that computes the outputs
+// and calculated parameters in the array r from the other variables: "r[2] = r[0] + r[1]".
 func Pack(dir, name, evaluate string, variables ...Variable) (path string, err error) {
 	return fmus.Pack(dir, name, Description(name, variables...), Source(evaluate, variables...))
 }
 
-// Source gives the program of the FMU.
+// Source returns the C source of the FMU.
 func Source(evaluate string, variables ...Variable) string {
 	flags, starts := make([]string, len(variables)), make([]string, len(variables))
 	for i, v := range variables {
@@ -40,10 +39,11 @@ func Source(evaluate string, variables ...Variable) string {
 		}
 		starts[i] = fmt.Sprint(v.Start)
 	}
-	return fmt.Sprintf("#define EVALUATE %s\n#define PARAMETERS %s\n#define STARTS %s\n%s", evaluate, strings.Join(flags, ", "), strings.Join(starts, ", "), source)
+	return fmt.Sprintf("#define EVALUATE %s\n#define PARAMETERS %s\n#define STARTS %s\n%s",
+		evaluate, strings.Join(flags, ", "), strings.Join(starts, ", "), source)
 }
 
-// Description gives modelDescription.xml.
+// Description returns modelDescription.xml.
 func Description(name string, variables ...Variable) string {
 	var list, outputs, unknowns strings.Builder
 	for i, v := range variables {

@@ -1,5 +1,5 @@
-// Package truck builds the FMUs of a quarter truck with the names and variables of
-// the example of OSP: Chassis.fmu and Wheel.fmu (src/truck.c).
+// Package truck builds Chassis.fmu and Wheel.fmu of a quarter truck (src/truck.c), with the names and variables of the
+// example of OSP.
 package truck
 
 import (
@@ -12,24 +12,26 @@ import (
 //go:embed src/truck.c
 var source string
 
-// Build compiles both and writes them into dir.
+// Build compiles both FMUs and writes them into dir.
 func Build(dir string) error {
-	if _, err := fmus.Pack(dir, "Chassis", description("Chassis", "chassis", "force", "N", "velocity", "m/s", "position"), source); err != nil {
+	chassis := description("Chassis", "chassis", "force", "N", "velocity", "m/s", "position")
+	wheel := description("Wheel", "wheel", "in_vel", "m/s", "out_spring_damper_f", "N", "position", "velocity")
+	if _, err := fmus.Pack(dir, "Chassis", chassis, source); err != nil {
 		return err
 	}
-	_, err := fmus.Pack(dir, "Wheel", description("Wheel", "wheel", "in_vel", "m/s", "out_spring_damper_f", "N", "position", "velocity"), "#define WHEEL\n"+source)
+	_, err := fmus.Pack(dir, "Wheel", wheel, "#define WHEEL\n"+source)
 	return err
 }
 
-// references are the value references of outputs beside the connected one.
+// references are the value references of further outputs.
 var references = map[string]int{"velocity": 4, "position": 5}
 
-// description gives modelDescription.xml: input and output with their units, and
-// further outputs.
+// description returns modelDescription.xml with an input, an output and further outputs.
 func description(identifier, name, in, inUnit, out, outUnit string, further ...string) string {
 	variables, unknowns := "", `<Unknown index="5"/>`
 	for i, v := range further {
-		variables += fmt.Sprintf("    <ScalarVariable name=%q valueReference=\"%d\" causality=\"output\"><Real/></ScalarVariable>\n", v, references[v])
+		variables += fmt.Sprintf("    <ScalarVariable name=%q valueReference=\"%d\" causality=\"output\"><Real/></ScalarVariable>\n",
+			v, references[v])
 		unknowns += fmt.Sprintf(`<Unknown index="%d" dependencies=""/>`, 6+i)
 	}
 	return fmt.Sprintf(`<?xml version="1.0" encoding="UTF-8"?>

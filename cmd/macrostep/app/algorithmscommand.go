@@ -67,7 +67,7 @@ func explainPreset(w io.Writer, a *algorithms.Preset) {
 	fmt.Fprintln(w)
 }
 
-// fold breaks text into lines of at most 78 characters.
+// fold breaks text into indented lines of at most 78 characters.
 func fold(text string, indent int) string {
 	var b strings.Builder
 	column := 0

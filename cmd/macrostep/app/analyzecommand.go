@@ -62,7 +62,7 @@ Examples:
    macrostep analyze system.ssp --from 1e-5 --to 0.1 --json
    macrostep analyze system.ssp --plot pictures`
 
-// waits returns how long the console is left alone.
+// waits returns the time between lines of progress.
 func waits(con *console) time.Duration {
 	if _, ok := con.terminal(); !ok {
 		return lineEvery
@@ -70,7 +70,7 @@ func waits(con *console) time.Duration {
 	return quietFor
 }
 
-// mostRuns is the longest time for runs that can be asked for, in s.
+// mostRuns is the largest value of --runs in s.
 const mostRuns = 86400
 
 func (p *program) analyzeCommand() *cli.Command {
@@ -87,7 +87,7 @@ func (p *program) analyzeCommand() *cli.Command {
 			stringFlag("from", "smallest step tried, `H` in seconds (default: 1/30 of the macro step)"),
 			stringFlag("to", "largest step tried, `H` in seconds (default: 30 times the macro step)"),
 			&cli.IntFlag{Name: "order", Usage: "highest extrapolation order `K`", Value: 2},
-			&cli.StringFlag{Name: "runs", Usage: "time for runs of the system itself where models are missing, `SECONDS`; 0: none", Value: "20"},
+			withValue("20", stringFlag("runs", "time for runs of the system itself where models are missing, `SECONDS`; 0: none")),
 			stringFlag("tolerance", "relative tolerance `R` for the solvers in the FMUs"),
 			listFlag(flagSet, "parameter or start value, `COMPONENT.VARIABLE=VALUE`, also of a connector of a system"),
 			listFlag(flagRate, "`COMPONENT=N` steps per macro step, or COMPONENT=1/N: one step per N macro steps, as in the run"),
@@ -101,31 +101,71 @@ func (p *program) analyzeCommand() *cli.Command {
 	}
 }
 
+// analysis holds the settings of an analysis from the command line.
+type analysis struct {
+	analyze.Options
+	open    simulate.OpenOptions
+	at      *simulate.Setting
+	seconds float64 // for runs of the system itself
+	debug   debugging
+}
+
+func parseAnalysis(c *cli.Context) (*analysis, error) {
+	in := newInput(c)
+	a := &analysis{
+		open: simulate.OpenOptions{
+			Strict: c.Bool("strict"), Stateless: c.StringSlice(flagStateless), Compile: c.Bool("compile"),
+			Start: in.number("start-time", anyNumber), Stop: in.number("stop-time", anyNumber), Step: in.number("step-size", positive),
+			Tolerance: in.number("tolerance", positive), Set: in.assignments(flagSet),
+			Isolation: simulate.Isolation{Mode: assemble.IsolateAuto}, Logger: slog.New(slog.DiscardHandler),
+		},
+		Options: analyze.Options{From: in.float("from", positive), To: in.float("to", positive), Order: c.Int("order"),
+			Error: in.float("error", positive), Rates: each(in, flagRate, readRate)},
+		at: in.number("at", anyNumber), seconds: in.float("runs", notNegative), debug: readDebug(in, []debugKey{profileKey}),
+	}
+	if a.seconds > mostRuns {
+		in.fail("runs", fmt.Errorf("%g is more than %d seconds", a.seconds, mostRuns))
+	}
+	if a.Order < 0 || a.Order > simulate.HighestAnalyzed {
+		in.fail("order", fmt.Errorf("%d is not between 0 and %d", a.Order, simulate.HighestAnalyzed))
+	}
+	if a.From > 0 && a.To > 0 && a.From >= a.To {
+		in.add(fmt.Errorf("--from %g is not below --to %g", a.From, a.To))
+	}
+	return a, in.err()
+}
+
+// of adds the settings of the system.
+func (a *analysis) of(sys *simulate.System) error {
+	a.Start, a.At, a.Step, a.Stop = sys.Start.Value, sys.Start.Value, sys.Step.Value, sys.Stop.Value
+	a.Bonds, a.Rates = sys.Bonds, simulate.RatesWith(a.Rates, sys.Rates)
+	if a.at != nil {
+		a.At = a.at.Value
+	}
+	if sys.Tolerance != nil {
+		a.Tolerance = sys.Tolerance.Value
+	}
+	if err := analyze.CheckRates(sys.System, a.Rates); err != nil {
+		return err
+	}
+	if sys.BondsSeen != nil {
+		a.BondsSeen = sys.BondsSeen()
+	}
+	if a.At < a.Start {
+		return &usageError{"analyze", fmt.Errorf("--at %g is before the start at %g s", a.At, a.Start)}
+	}
+	return nil
+}
+
 func (p *program) analyze(c *cli.Context) (err error) {
 	if err := arguments(c, 1, 1, systemArgument); err != nil {
 		return err
 	}
-	in := newInput(c)
-	open := simulate.OpenOptions{Strict: c.Bool("strict"), Stateless: c.StringSlice(flagStateless), Compile: c.Bool("compile"),
-		Start: in.number("start-time", anyNumber), Stop: in.number("stop-time", anyNumber), Step: in.number("step-size", positive),
-		Tolerance: in.number("tolerance", positive), Set: in.assignments(flagSet),
-		Isolation: simulate.Isolation{Mode: assemble.IsolateAuto}, Logger: slog.New(slog.DiscardHandler)}
-	o := analyze.Options{From: in.float("from", positive), To: in.float("to", positive), Order: c.Int("order"), Error: in.float("error", positive)}
-	at, seconds, rates := in.number("at", anyNumber), in.float("runs", notNegative), each(in, flagRate, readRate)
-	debug := readDebug(in, []debugKey{profileKey})
-	if seconds > mostRuns {
-		in.fail("runs", fmt.Errorf("%g is more than %d seconds", seconds, mostRuns))
-	}
-	if o.Order < 0 || o.Order > simulate.HighestAnalyzed {
-		in.fail("order", fmt.Errorf("%d is not between 0 and %d", o.Order, simulate.HighestAnalyzed))
-	}
-	if o.From > 0 && o.To > 0 && o.From >= o.To {
-		in.add(fmt.Errorf("--from %g is not below --to %g", o.From, o.To))
-	}
-	if err := in.err(); err != nil {
+	a, err := parseAnalysis(c)
+	if err != nil {
 		return err
 	}
-	pictures := c.String("plot")
+	path, pictures := c.Args().First(), c.String("plot")
 	if pictures != "" && !c.Bool(flagForce) {
 		for _, name := range []string{radiusPicture, graphPicture} {
 			if err := free(filepath.Join(pictures, name)); err != nil {
@@ -133,69 +173,60 @@ func (p *program) analyze(c *cli.Context) (err error) {
 			}
 		}
 	}
-	sys, err := p.backend.Open(c.Context, c.Args().First(), open)
+	sys, err := p.backend.Open(c.Context, path, a.open)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, sys.Close()) }()
-	o.Start, o.At, o.Step, o.Stop = sys.Start.Value, sys.Start.Value, sys.Step.Value, sys.Stop.Value
-	o.Bonds, o.Rates = sys.Bonds, simulate.RatesWith(rates, sys.Rates)
-	if at != nil {
-		o.At = at.Value
-	}
-	if sys.Tolerance != nil {
-		o.Tolerance = sys.Tolerance.Value
-	}
-	if err := analyze.CheckRates(sys.System, o.Rates); err != nil {
+	if err := a.of(sys); err != nil {
 		return err
 	}
-	if sys.BondsSeen != nil {
-		o.BondsSeen = sys.BondsSeen()
+	a.Runs = trial.Options{
+		Time:  time.Duration(a.seconds * float64(time.Second)),
+		Again: simulate.Runner{Open: p.backend.Open}.Again(path, a.open),
 	}
-	con := newConsole(p.stderr)
-	defer con.clear()
-	printed, looked, total := time.Now(), 0, 0
-	show := func(text string) {
-		if time.Since(printed) > waits(con) {
-			con.status(text)
-			printed = time.Now()
-		}
-	}
-	o.Observe = func(done, all int) {
-		looked, total = done, all
-		show(fmt.Sprintf("%d of %d algorithms and orders analysed", done, all))
-	}
-	o.Runs = trial.Options{
-		Time:    time.Duration(seconds * float64(time.Second)),
-		Again:   simulate.Runner{Open: p.backend.Open}.Again(c.Args().First(), open),
-		Observe: show,
-	}
-	if o.At < o.Start {
-		return &usageError{c.Command.Name, fmt.Errorf("--at %g is before the start at %g s", o.At, o.Start)}
-	}
-	var report *analyze.Report
-	err = profile(debug.Profile, func() (err error) {
-		report, err = analyze.Run(c.Context, sys.System, o)
-		return err
-	})
-	con.clear()
+	report, err := p.runAnalysis(c.Context, a, sys)
 	if err != nil {
-		if cause := context.Cause(c.Context); cause != nil {
-			err = fmt.Errorf("%w before the operating point was reached: no report is written", cause)
-			if total > 0 {
-				err = fmt.Errorf("%w with %d of %d algorithms and orders analysed: no report is written", cause, looked, total)
-			}
-		}
 		return &runError{err}
 	}
 	if pictures != "" {
-		if err := p.plotAnalysis(pictures, c.Args().First(), report); err != nil {
+		if err := p.plotAnalysis(pictures, path, report); err != nil {
 			return &runError{err}
 		}
 	}
 	if c.Bool("json") {
 		return writeJSON(p.data(), report)
 	}
-	printAnalysis(p.stdout, report, c.Args().First())
+	printAnalysis(p.stdout, report, path)
 	return nil
+}
+
+// runAnalysis runs an analysis and shows its progress.
+func (p *program) runAnalysis(ctx context.Context, a *analysis, sys *simulate.System) (report *analyze.Report, err error) {
+	con := newConsole(p.stderr)
+	defer con.clear()
+	printed, analysed, total := time.Now(), 0, 0
+	show := func(text string) {
+		if time.Since(printed) > waits(con) {
+			con.status(text)
+			printed = time.Now()
+		}
+	}
+	a.Runs.Observe = show
+	a.Observe = func(done, all int) {
+		analysed, total = done, all
+		show(fmt.Sprintf("%d of %d algorithms and orders analysed", done, all))
+	}
+	err = profile(a.debug.Profile, func() (err error) {
+		report, err = analyze.Run(ctx, sys.System, a.Options)
+		return err
+	})
+	cause := context.Cause(ctx)
+	switch {
+	case err == nil || cause == nil:
+		return report, err
+	case total > 0:
+		return nil, fmt.Errorf("%w with %d of %d algorithms and orders analysed: no report is written", cause, analysed, total)
+	}
+	return nil, fmt.Errorf("%w before the operating point was reached: no report is written", cause)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/macrostep/macrostep/algorithms/analyze/scan"
 )
 
-// orderColors are those of the orders 0, 1, …, told apart by the colour-blind too.
+// orderColors are the colours of the orders 0, 1, …, distinct also for the colour-blind.
 var orderColors = []color.Color{
 	color.RGBA{R: 0, G: 114, B: 178, A: 255}, color.RGBA{R: 213, G: 94, B: 0, A: 255}, color.RGBA{R: 0, G: 158, B: 115, A: 255},
 	color.RGBA{R: 204, G: 121, B: 167, A: 255}, color.RGBA{R: 230, G: 159, B: 0, A: 255}, color.RGBA{R: 86, G: 180, B: 233, A: 255},
@@ -31,7 +31,7 @@ const (
 	graphPicture  = "graph.svg"
 )
 
-// plotAnalysis writes the pictures of an analysis into a folder, which is made.
+// plotAnalysis writes the pictures of an analysis into a folder, which it creates if necessary.
 func (p *program) plotAnalysis(dir, path string, r *analyze.Report) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("--plot: %w", err)
@@ -70,7 +70,7 @@ func radiusPlot(w io.Writer, r *analyze.Report) error {
 				return err
 			}
 			line.Color, line.Width = orderColors[s.Order%len(orderColors)], vg.Points(1.5)
-			if s.Order > 0 { // so that one below is seen
+			if s.Order > 0 { // to show a line below
 				line.Dashes = []vg.Length{vg.Points(8 / float64(s.Order)), vg.Points(1 + 2*float64(s.Order))}
 			}
 			f.Add(line)
@@ -90,11 +90,11 @@ func radiusPlot(w io.Writer, r *analyze.Report) error {
 	return err
 }
 
-// pieces returns the curve of a strategy, parted where something is not known.
+// pieces returns the curve of a strategy, interrupted where the radius is not known.
 func pieces(s *analyze.Strategy) (out []plotter.XYs) {
 	for i, at := range s.Points {
-		parted := i == 0 || slices.ContainsFunc(s.Gaps, func(g scan.Gap) bool { return s.Points[i-1].Step < g.From && g.To < at.Step })
-		if parted {
+		between := func(g scan.Gap) bool { return s.Points[i-1].Step < g.From && g.To < at.Step }
+		if i == 0 || slices.ContainsFunc(s.Gaps, between) {
 			out = append(out, nil)
 		}
 		last := len(out) - 1
@@ -103,7 +103,7 @@ func pieces(s *analyze.Strategy) (out []plotter.XYs) {
 	return out
 }
 
-// signedLog spreads growth and decay by decades, down to a millionth in a step, which counts as neither.
+// signedLog is a logarithmic scale for growth and decay per step, linear below a millionth.
 func signedLog(v float64) float64 {
 	return math.Copysign(math.Log10(1+math.Abs(v)/1e-6), v)
 }

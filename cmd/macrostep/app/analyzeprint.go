@@ -15,7 +15,7 @@ import (
 	"github.com/macrostep/macrostep/algorithms/analyze/twin"
 )
 
-// abilities lists what a component can do that decides which algorithms can be used.
+// abilities lists the capabilities of a component that decide which algorithms can be used.
 func abilities(s *analyze.Subsystem) string {
 	can := func(is bool, what string) string {
 		if is {
@@ -24,11 +24,12 @@ func abilities(s *analyze.Subsystem) string {
 		return ""
 	}
 	return cmp.Or(joinNonEmpty(can(s.Rollback, "rollback"), can(s.Serializes, "serialise"), can(s.VariableStep, "variable step"),
-		can(s.InputDerivatives, "input derivatives"), can(s.DirectionalDerivatives, "directional derivatives"), can(s.Stateless, "stateless")),
+		can(s.InputDerivatives, "input derivatives"), can(s.DirectionalDerivatives, "directional derivatives"),
+		can(s.Stateless, "stateless")),
 		"steps of one size only")
 }
 
-// misfit returns how far the model is from what was measured.
+// misfit returns the deviation of the model from the measurements.
 func misfit(s *analyze.Subsystem) string {
 	if s.Unmeasured || s.Why != "" && s.States == 0 || s.Model == twin.Directional {
 		return "-"
@@ -42,7 +43,7 @@ const (
 	shownUnstable   = 3 // strategies
 )
 
-// someOf lists a few names and the number of the others.
+// someOf lists the first names and the number of the others.
 func someOf(names []string, separator string) string {
 	if n := len(names) - shownPlaces; n > 0 {
 		return strings.Join(names[:shownPlaces], separator) + fmt.Sprintf("%sand %d more", separator, n)
@@ -50,63 +51,11 @@ func someOf(names []string, separator string) string {
 	return strings.Join(names, separator)
 }
 
-// printStructure prints what is known from the graph.
+// printStructure prints the properties of the graph: loops, delays, bonds, and algorithms that cannot be used.
 func printStructure(out io.Writer, s *analyze.Structure) {
 	fmt.Fprintf(out, "\nstructure\n")
-	if len(s.Loops) == 0 {
-		fmt.Fprintf(out, "  no algebraic loop\n")
-	}
-	for i, l := range s.Loops {
-		if i == shownGraphLoops {
-			fmt.Fprintf(out, "  and %d more loops in the JSON\n", len(s.Loops)-i)
-			break
-		}
-		kind, by := "of a macro step", "declared"
-		if l.Initialization {
-			kind = "of the initialisation"
-		}
-		if l.Assumed {
-			by = "assumed, as dependencies are not declared"
-		}
-		fmt.Fprintf(out, "  loop %s, %s, %s: %s\n", kind, by, l.Treatment, someOf(l.Variables, " -> "))
-		var gains []string
-		if l.Gain != nil {
-			gains = append(gains, fmt.Sprintf("gain %.3g at once", *l.Gain))
-		}
-		if l.StepGain != nil {
-			gains = append(gains, fmt.Sprintf("%.3g over a step", *l.StepGain))
-		}
-		if l.Why != "" {
-			gains = append(gains, "its gain is not known: "+l.Why)
-		}
-		fmt.Fprintf(out, "    %s\n", strings.Join(gains, ", "))
-	}
-	if len(s.Connections) > 0 {
-		var parts []string
-		most := 1.0
-		for _, scheme := range slices.Sorted(maps.Keys(s.Connections[0].Delay)) {
-			var late []string
-			for _, c := range s.Connections {
-				if c.Delay[scheme] > 0 {
-					late = append(late, c.From+" -> "+c.To)
-					most = max(most, c.Delay[scheme])
-				}
-			}
-			switch len(late) {
-			case 0:
-				parts = append(parts, scheme+" none")
-			case len(s.Connections):
-				parts = append(parts, fmt.Sprintf("%s all %d connections", scheme, len(late)))
-			default:
-				parts = append(parts, fmt.Sprintf("%s %d of %d (%s)", scheme, len(late), len(s.Connections), someOf(late, ", ")))
-			}
-		}
-		by := "one macro step"
-		if most > 1 {
-			by = fmt.Sprintf("up to %g macro steps", most)
-		}
-		fmt.Fprintf(out, "  delayed by %s: %s\n", by, strings.Join(parts, "; "))
-	}
+	printLoops(out, s.Loops)
+	printDelays(out, s.Connections)
 	if n := len(s.Discrete); n > 0 {
 		var names []string
 		on := 0
@@ -116,7 +65,8 @@ func printStructure(out io.Writer, s *analyze.Structure) {
 				on++
 			}
 		}
-		fmt.Fprintf(out, "  of Integers, Booleans and Strings, kept at their values in the models: %d of %d connections, %d of them on loops (%s)\n",
+		fmt.Fprintf(out, "  of Integers, Booleans and Strings, kept at their values in the models: "+
+			"%d of %d connections, %d of them on loops (%s)\n",
 			n, n+len(s.Connections), on, someOf(names, ", "))
 	}
 	for _, b := range s.Bonds {
@@ -142,7 +92,69 @@ func printStructure(out io.Writer, s *analyze.Structure) {
 	unanalysed.print(out, "  not analysed: %s: %s\n")
 }
 
-// reasons are texts in the order of their first use, each with the algorithms that it is about.
+func printLoops(out io.Writer, loops []analyze.Loop) {
+	if len(loops) == 0 {
+		fmt.Fprintf(out, "  no algebraic loop\n")
+	}
+	for i, l := range loops {
+		if i == shownGraphLoops {
+			fmt.Fprintf(out, "  and %d more loops in the JSON\n", len(loops)-i)
+			break
+		}
+		kind, by := "of a macro step", "declared"
+		if l.Initialization {
+			kind = "of the initialisation"
+		}
+		if l.Assumed {
+			by = "assumed, as dependencies are not declared"
+		}
+		fmt.Fprintf(out, "  loop %s, %s, %s: %s\n", kind, by, l.Treatment, someOf(l.Variables, " -> "))
+		var gains []string
+		if l.Gain != nil {
+			gains = append(gains, fmt.Sprintf("gain %.3g at once", *l.Gain))
+		}
+		if l.StepGain != nil {
+			gains = append(gains, fmt.Sprintf("%.3g over a step", *l.StepGain))
+		}
+		if l.Why != "" {
+			gains = append(gains, "its gain is not known: "+l.Why)
+		}
+		fmt.Fprintf(out, "    %s\n", strings.Join(gains, ", "))
+	}
+}
+
+// printDelays prints for each scheme the connections that it delays.
+func printDelays(out io.Writer, connections []analyze.Connection) {
+	if len(connections) == 0 {
+		return
+	}
+	var parts []string
+	most := 1.0
+	for _, scheme := range slices.Sorted(maps.Keys(connections[0].Delay)) {
+		var late []string
+		for _, c := range connections {
+			if c.Delay[scheme] > 0 {
+				late = append(late, c.From+" -> "+c.To)
+				most = max(most, c.Delay[scheme])
+			}
+		}
+		switch len(late) {
+		case 0:
+			parts = append(parts, scheme+" none")
+		case len(connections):
+			parts = append(parts, fmt.Sprintf("%s all %d connections", scheme, len(late)))
+		default:
+			parts = append(parts, fmt.Sprintf("%s %d of %d (%s)", scheme, len(late), len(connections), someOf(late, ", ")))
+		}
+	}
+	by := "one macro step"
+	if most > 1 {
+		by = fmt.Sprintf("up to %g macro steps", most)
+	}
+	fmt.Fprintf(out, "  delayed by %s: %s\n", by, strings.Join(parts, "; "))
+}
+
+// reasons are texts in the order of their first use, each with its algorithms.
 type reasons struct {
 	texts []string
 	of    map[string][]string
@@ -174,8 +186,18 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) {
 		fmt.Fprintln(out, n)
 	}
 	fmt.Fprintln(out)
+	printSubsystems(out, r.Subsystems)
+	printStructure(out, &r.Structure)
+	printStrategies(out, r)
+	printVarying(out, r)
+	printLimits(out, r)
+	printModes(out, r)
+	printRecommendation(out, r, path)
+}
+
+func printSubsystems(out io.Writer, list []analyze.Subsystem) {
 	rows := [][]string{{"component", "model", "states", "off by", "can"}}
-	for _, s := range r.Subsystems {
+	for _, s := range list {
 		states := fmt.Sprint(s.States)
 		if s.Unmeasured {
 			states = "-"
@@ -183,7 +205,7 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) {
 		rows = append(rows, []string{s.Name, fmt.Sprint(s.Model), states, misfit(&s), abilities(&s)})
 	}
 	table(out, rows)
-	for _, s := range r.Subsystems {
+	for _, s := range list {
 		switch {
 		case s.Why == "":
 		case strings.HasPrefix(s.Why, s.Name+" "): // the component is named already
@@ -192,43 +214,35 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) {
 			fmt.Fprintf(out, "%s: %s\n", s.Name, s.Why)
 		}
 	}
-	printStructure(out, &r.Structure)
+}
+
+// printStrategies prints the table of algorithms and orders at the macro step, with its footnotes.
+func printStrategies(out io.Writer, r *analyze.Report) {
 	fmt.Fprintf(out, "\nat %.4g s:\n", r.Step)
-	rows = [][]string{{"algorithm", "order", "radius", "error", "in one step", "FMU steps/s", "stable steps"}}
+	rows := [][]string{{"algorithm", "order", "radius", "error", "in one step", "FMU steps/s", "stable steps"}}
 	limit, lasts := false, false
-	for i, s := range r.Strategies {
+	for i := range r.Strategies {
+		s := &r.Strategies[i]
+		if s.Known() && s.AtLimit() {
+			limit, lasts = true, lasts || s.Lasts
+		}
 		mark := ""
+		if s.Seen != nil {
+			mark = " (seen in runs)"
+		}
 		if i == r.Recommended {
-			mark = "  <- recommended"
+			mark += "  <- recommended"
 		}
-		radius := "-"
-		if s.Known() {
-			radius = fmt.Sprintf("%.6g", s.Now)
-			if s.Mode == nil {
-				radius = fmt.Sprintf("%.4g", s.Now)
-			}
-			if s.AtLimit() {
-				radius, limit = "1 *", true
-				if s.Lasts {
-					radius += fmt.Sprintf(" (%.6g)", s.Besides)
-					lasts = true
-				}
-			}
-		}
-		off, cost := "-", "-"
+		off, cost, local := "-", "-", "-"
 		for _, f := range s.Forecasts {
 			if f.Step == r.Step {
 				off, cost = f.Size(), fmt.Sprintf("%.4g", f.FMUSteps)
 			}
 		}
-		local := "-"
 		if l := s.Local; l != nil {
 			local = fmt.Sprintf("%.1e ~ H^%.1f", l.Error, math.Round(10*l.Growth)/10+0) // no −0
 		}
-		if s.Seen != nil {
-			mark = " (seen in runs)" + mark
-		}
-		rows = append(rows, []string{s.Preset, fmt.Sprint(s.Order), radius, off, local, cost, s.Ranges(r) + mark})
+		rows = append(rows, []string{s.Preset, fmt.Sprint(s.Order), radiusOf(s), off, local, cost, s.Ranges(r) + mark})
 	}
 	table(out, rows)
 	if limit {
@@ -236,9 +250,28 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) {
 	}
 	printSeen(out, r)
 	if lasts {
-		fmt.Fprintf(out, "in brackets: the radius without undamped modes (an integrator that nothing holds, a gain of 1 around a loop, an oscillator that feeds nothing)\n")
+		fmt.Fprintf(out, "in brackets: the radius without undamped modes (an integrator that nothing holds, a gain of 1 around a loop, "+
+			"an oscillator that feeds nothing)\n")
 	}
-	printVarying(out, r)
+}
+
+// radiusOf returns the spectral radius of a strategy, with a star at the limit of stability.
+func radiusOf(s *analyze.Strategy) string {
+	switch {
+	case !s.Known():
+		return "-"
+	case s.AtLimit() && s.Lasts:
+		return fmt.Sprintf("1 * (%.6g)", s.Besides)
+	case s.AtLimit():
+		return "1 *"
+	case s.Mode == nil:
+		return fmt.Sprintf("%.4g", s.Now)
+	}
+	return fmt.Sprintf("%.6g", s.Now)
+}
+
+// printLimits prints the reasons for missing values, and the limits of the forecasts.
+func printLimits(out io.Writer, r *analyze.Report) {
 	var printed []string
 	once := func(of, why string) {
 		if why != "" && !slices.Contains(printed, why) {
@@ -255,14 +288,19 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) {
 		fmt.Fprintf(out, "\nerrors are not forecast: %s", r.WhyNoError)
 	}
 	if isRough(r) {
-		fmt.Fprintf(out, "\n~ an order of magnitude: along the motion, %s is off its model by %.2g of how much it moves", r.Stray.Of, r.Stray.Off)
+		fmt.Fprintf(out, "\n~ an order of magnitude: along the motion, %s is off its model by %.2g of how much it moves",
+			r.Stray.Of, r.Stray.Off)
 	}
 	if r.Large != "" {
-		fmt.Fprintf(out, "\nradii and stable steps hold for small motions about the operating point alone: look at other times too (--at)")
+		fmt.Fprintf(out, "\nradii and stable steps hold only for small motions about the operating point: analyse other times too (--at)")
 	}
 	if printed != nil || r.WhyNoError != "" || isRough(r) {
 		fmt.Fprintln(out)
 	}
+}
+
+// printModes prints what is unstable by itself, and the modes of the recommended and of unstable strategies.
+func printModes(out io.Writer, r *analyze.Report) {
 	for _, g := range r.Alone {
 		fmt.Fprintf(out, "\n%s is unstable by itself, its inputs held: %s", g.Component, &g)
 	}
@@ -275,7 +313,6 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) {
 	if s := &r.Strategies[max(r.Recommended, 0)]; s.Mode != nil {
 		fmt.Fprintf(out, "\nthe mode that dies out slowest, or grows, at %.4g s: %s\n", r.Step, s.Mode)
 	}
-	// The recommended algorithm is usually stable, so each unstable one gets its own line.
 	unstable := 0
 	for i := range r.Strategies {
 		s := &r.Strategies[i]
@@ -290,6 +327,10 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) {
 	if more := unstable - shownUnstable; more > 0 {
 		fmt.Fprintf(out, "\nand %d more unstable there, whose modes and connections are in the JSON\n", more)
 	}
+}
+
+// printRecommendation prints the recommended algorithm with its command, and one with step control.
+func printRecommendation(out io.Writer, r *analyze.Report, path string) {
 	if r.Recommended < 0 {
 		fmt.Fprintf(out, "\nno recommendation: %s\n", r.Why)
 		return
@@ -303,15 +344,14 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) {
 	printChoice(out, r, path)
 }
 
-// printVarying prints the steps that algorithms with step control settle at: for each the
-// cheapest variant that keeps to the error, else the most exact.
+// printVarying prints the steps that algorithms with step control settle at: for each algorithm the cheapest
+// variant within the error, else the most exact.
 func printVarying(out io.Writer, r *analyze.Report) {
 	type candidate struct {
 		v *forecast.Varying
 		s *forecast.Settled
 	}
 	var shown []string // presets
-	var why reasons
 	best := map[string]candidate{}
 	for i := range r.Varying {
 		v := &r.Varying[i]
@@ -327,6 +367,7 @@ func printVarying(out io.Writer, r *analyze.Report) {
 			best[v.Preset] = candidate{v, s}
 		}
 	}
+	var why reasons
 	for _, v := range r.Varying {
 		if _, known := best[v.Preset]; !known {
 			why.add(v.Why, v.Preset)
@@ -339,27 +380,34 @@ func printVarying(out io.Writer, r *analyze.Report) {
 	}
 	for _, preset := range shown {
 		v, s := best[preset].v, best[preset].s
-		order, off, cost := v.Order, "-", "-"
-		if order == "auto" && s.Accepted > 0 {
-			order = fmt.Sprintf("auto (%d)", s.MostOrder)
-		}
-		text := fmt.Sprintf("%.3g s (%.2g to %.2g)", s.Step, s.Short, s.Long)
-		switch {
-		case s.Fails != "":
+		if s.Fails != "" {
 			why.add("it is expected to fail: "+s.Fails, preset)
-			text = "fails"
-		case s.Cut:
-			text = fmt.Sprintf("more than %d", s.Accepted-1)
-		default:
-			off, cost = s.Forecast.Size(), fmt.Sprintf("%.4g", s.FMUSteps)
-			if s.Rejected > 0 {
-				text += fmt.Sprintf(", %d of %d rejected", s.Rejected, s.Accepted+s.Rejected)
-			}
 		}
-		rows = append(rows, []string{preset, order, fmt.Sprintf("%s=%.3g", v.Tolerance, s.Tolerance), off, cost, text})
+		rows = append(rows, varyingRow(preset, v, s))
 	}
 	table(out, rows)
 	why.print(out, "\nvariable steps: %s: %s\n")
+}
+
+// varyingRow is a row of printVarying.
+func varyingRow(preset string, v *forecast.Varying, s *forecast.Settled) []string {
+	order, off, cost := v.Order, "-", "-"
+	if order == "auto" && s.Accepted > 0 {
+		order = fmt.Sprintf("auto (%d)", s.MostOrder)
+	}
+	text := fmt.Sprintf("%.3g s (%.2g to %.2g)", s.Step, s.Short, s.Long)
+	switch {
+	case s.Fails != "":
+		text = "fails"
+	case s.Cut:
+		text = fmt.Sprintf("more than %d", s.Accepted-1)
+	default:
+		off, cost = s.Forecast.Size(), fmt.Sprintf("%.4g", s.FMUSteps)
+		if s.Rejected > 0 {
+			text += fmt.Sprintf(", %d of %d rejected", s.Rejected, s.Accepted+s.Rejected)
+		}
+	}
+	return []string{preset, order, fmt.Sprintf("%s=%.3g", v.Tolerance, s.Tolerance), off, cost, text}
 }
 
 // printChoice prints the recommended algorithm with step control.
@@ -376,11 +424,12 @@ func printChoice(out io.Writer, r *analyze.Report, path string) {
 			}
 		}
 	}
-	fmt.Fprintf(out, "\nor with variable steps, expected to be off by %s with %.4g FMU steps per second:\n   macrostep run %s %s --step-size %.4g\n",
+	fmt.Fprintf(out, "\nor with variable steps, expected to be off by %s with %.4g FMU steps per second:\n"+
+		"   macrostep run %s %s --step-size %.4g\n",
 		c.Forecast.Size(), c.FMUSteps, path, flags, r.Step)
 }
 
-// printSeen prints what runs have shown, with its precision and gaps.
+// printSeen prints how the stability of strategies was found by runs, with precision and gaps.
 func printSeen(out io.Writer, r *analyze.Report) {
 	runs, missed, precision := 0, 0, 0.0
 	var seen *analyze.Seen
@@ -392,17 +441,19 @@ func printSeen(out io.Writer, r *analyze.Report) {
 	if seen == nil {
 		return
 	}
-	fmt.Fprintf(out, "seen in runs: in %d of the system itself, with inputs moved a little at the operating point, differences were followed over up to %d steps; growth by less than %.0e in a step is not told from none, and windows between the steps that were looked at are not seen", runs, seen.Steps, seen.Least)
+	fmt.Fprintf(out, "seen in runs: in %d runs of the system itself, with inputs moved a little at the operating point, "+
+		"differences were followed over up to %d steps; growth below %.0e per step is not detected, nor are windows of stability between the steps tried",
+		runs, seen.Steps, seen.Least)
 	if precision > 0 {
 		fmt.Fprintf(out, "; the ends of stable ranges are known to a factor of %.3g", 1+precision)
 	}
 	if missed > 0 {
-		fmt.Fprintf(out, "; the time did not suffice for %d steps, longer --runs looks at more", missed)
+		fmt.Fprintf(out, "; there was no time for %d steps; allow more with --runs", missed)
 	}
 	fmt.Fprintln(out)
 }
 
-// isRough reports whether an error that is printed is an order of magnitude.
+// isRough reports whether a printed error is only an order of magnitude.
 func isRough(r *analyze.Report) bool {
 	if r.Promised != nil && r.Promised.IsRough() {
 		return true

@@ -9,7 +9,7 @@ import (
 	"github.com/macrostep/macrostep/algorithms/analyze/scan"
 )
 
-// What limits a strategy that is unstable is told, not only what limits the one that is recommended.
+// The report names the modes of unstable strategies, not only that of the recommended one.
 func TestPrintsUnstableModes(t *testing.T) {
 	mode := func(from string) *scan.Mode {
 		return &scan.Mode{Frequency: 1.25, Outputs: []scan.Part{{Name: from, Share: 1}}, Connections: []scan.Part{{Name: from + " -> arm.u1", Share: 0.25}}}
@@ -46,7 +46,7 @@ func TestPrintsUnstableModes(t *testing.T) {
 	}
 }
 
-// The command that is recommended has the rates that it was found with, names in quotes where a shell needs them.
+// The recommended command has the rates of the strategy, with names quoted for the shell.
 func TestChosenRates(t *testing.T) {
 	got := (&analyze.Strategy{Preset: "explicit", Order: 1, Rates: []string{"motor=10", "my room=1/3"}}).Flags()
 	if want := `--algorithm explicit --param order=1 --rate motor=10 --rate "my room=1/3"`; got != want {

@@ -7,9 +7,8 @@ import (
 	"github.com/macrostep/macrostep/master/simulate"
 )
 
-// keepApart reserves standard output for the file that a run writes there, usually its results.
-// Everything else goes to standard error, including what FMUs in this process print. release
-// is called after the run.
+// keepApart reserves standard output for a file of the run, usually its results. All other output goes to
+// standard error, also that of FMUs in this process. The caller calls release after the run.
 func (p *program) keepApart(r *runRequest) (release func(), err error) {
 	release = func() {}
 	f, out, here := p.toStdout(r)
@@ -19,7 +18,8 @@ func (p *program) keepApart(r *runRequest) (release func(), err error) {
 	case len(here) > 1:
 		return release, fmt.Errorf("%s and %s both go to standard output; name a file for one of them", here[0].Flag, here[1].Flag)
 	case out.Mode().IsRegular() && out.Size() > 0:
-		return release, fmt.Errorf("%s %s would replace what standard output already holds; append by a pipe: … | cat >> FILE", here[0].Flag, here[0].Path)
+		return release, fmt.Errorf("%s %s would replace what standard output already holds; append by a pipe: … | cat >> FILE",
+			here[0].Flag, here[0].Path)
 	}
 	p.printAside()
 	r.here = here[0].Path
@@ -29,7 +29,7 @@ func (p *program) keepApart(r *runRequest) (release func(), err error) {
 	return release, err
 }
 
-// toStdout returns standard output and the files of a run that are the same.
+// toStdout returns standard output and the files of a run that lead there.
 func (p *program) toStdout(r *runRequest) (f *os.File, out os.FileInfo, here []simulate.WrittenFile) {
 	f, ok := p.out.(*os.File)
 	if !ok {
@@ -47,7 +47,7 @@ func (p *program) toStdout(r *runRequest) (f *os.File, out os.FileInfo, here []s
 	return f, out, here
 }
 
-// printAside makes everything for people go to standard error.
+// printAside sends all text for people to standard error.
 func (p *program) printAside() {
 	p.stdout = p.stderr
 	if s, ok := p.stderr.(*screen); ok {
@@ -55,7 +55,7 @@ func (p *program) printAside() {
 	}
 }
 
-// leadsTo reports whether a path leads to a file that is not the null device.
+// leadsTo reports whether a path leads to a file, unless that is the null device.
 func leadsTo(path string, file os.FileInfo) bool {
 	if path == "" {
 		return false
@@ -68,7 +68,7 @@ func leadsTo(path string, file os.FileInfo) bool {
 	return err != nil || !os.SameFile(null, file)
 }
 
-// at is where a file of a run is written.
+// at returns the path by which a file of a run is written.
 func (r *runRequest) at(path string) string {
 	if r.aside != "" && path == r.here {
 		return r.aside

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/term"
 )
 
-// setAside makes standard error of what this process prints to f, if that is its standard
-// output. path is a name of what f was, "" if it was not, and release is called when
-// nothing is written there any more.
+// setAside redirects the standard output of this process, if f is that, to standard error. It returns a
+// path to the former standard output, "" if f is something else. The caller calls release when nothing is
+// written there any more.
 func setAside(f *os.File) (path string, release func(), err error) {
 	release = func() {}
 	if f.Fd() != 1 {
@@ -28,9 +28,9 @@ func setAside(f *os.File) (path string, release func(), err error) {
 	if _, err := os.Stat(fileName(out)); err != nil { // open files have no names here
 		return "", release, out.Close()
 	}
-	path, release = fileName(out), func() { _ = out.Close() } // what has it open writes on
+	path, release = fileName(out), func() { _ = out.Close() } // writers that have opened it keep it open
 	if same := fmt.Sprintf("/proc/%d/fd/1", os.Getppid()); sameAs(same, out) {
-		path = same // of the supervisor, which can complete the results there
+		path = same // lets the supervisor complete the results
 	}
 	if term.IsTerminal(was) { // a person reads it
 		r, w, err := os.Pipe()
@@ -40,7 +40,7 @@ func setAside(f *os.File) (path string, release func(), err error) {
 		shown := make(chan struct{})
 		go func() {
 			defer close(shown)
-			_, _ = io.Copy(&screen{to: out}, r) // who has left the terminal misses nothing
+			_, _ = io.Copy(&screen{to: out}, r) // a closed terminal needs no text
 		}()
 		path, release = fileName(w), func() {
 			_ = w.Close()

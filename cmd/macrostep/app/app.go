@@ -22,23 +22,24 @@ import (
 // Exit codes.
 const (
 	exitDone   = 0
-	exitFailed = 1 // found after the first FMU was instantiated, or interrupted
-	exitUsage  = 2 // found before that: usage, documents, archives
+	exitFailed = 1 // an error after the first FMU was instantiated, or an interrupt
+	exitUsage  = 2 // an error before that: usage, documents, archives
 )
 
 // program is one call of the command line.
 type program struct {
 	args           []string
-	flags          []string // of the command run, as --name=value, those of the run that it resumes included
+	flags          []string // of the command run, as --name=value, with those of a run that is resumed
 	stdin          io.Reader
 	stdout, stderr io.Writer // for people
 	out            io.Writer // standard output unchanged, see data
 	backend        backend
 	extensions
-	// A command that runs FMUs does so in an engine. engine starts it; job is the command
-	// inside it. Both nil = in this process, as in tests.
-	engine *supervise.Engine
-	job    *supervise.Job
+	// A command that runs FMUs does so in an engine: engine starts the process, and job is the command
+	// inside it. If both are nil, as in tests, FMUs run in this process.
+	engine    *supervise.Engine
+	newEngine func() *supervise.Engine // for studies, whose FMUs print to standard error
+	job       *supervise.Job
 }
 
 // usageError is a wrong use of the command line.
@@ -56,13 +57,13 @@ type runError struct{ err error }
 func (e *runError) Error() string { return e.err.Error() }
 func (e *runError) Unwrap() error { return e.err }
 
-// newProgram makes a call of the command line.
+// newProgram returns a call of the command line.
 func newProgram(args []string, stdin io.Reader, stdout, stderr io.Writer, b backend) *program {
 	return &program{args: args, stdin: stdin, stdout: &screen{to: stdout}, stderr: &screen{to: stderr}, out: stdout, backend: b,
 		extensions: extensions{dialects: dialect.All()}}
 }
 
-// run does what the arguments ask for, and returns the exit code.
+// run executes the command and returns the exit code.
 func (p *program) run(ctx context.Context) int {
 	for _, w := range []io.Writer{p.stdout, p.stderr} {
 		if s, ok := w.(*screen); ok {
@@ -95,60 +96,75 @@ func (p *program) run(ctx context.Context) int {
 	return exitUsage
 }
 
-// dispatch arranges the arguments of the command and hands them to cli.
+// dispatch arranges the arguments and hands them to cli.
 func (p *program) dispatch(ctx context.Context) error {
 	app := p.app()
 	args, err := joinGroup(app, p.args)
+	if err == nil && len(args) > 0 {
+		args, err = p.arranged(app, args)
+	}
 	if err != nil {
 		return err
 	}
-	if len(args) > 0 {
-		name := args[0]
-		switch cmd := app.Command(name); {
-		case cmd != nil:
-			flags, rest, help, err := arrange(cmd, args[1:])
-			if err != nil {
-				return &usageError{cmd.Name, err}
-			}
-			if help {
-				args = []string{"help", cmd.Name}
-				break
-			}
-			if cmd.Name == "run" {
-				if flags, rest, err = resumeArguments(flags, rest); err != nil {
-					return &usageError{cmd.Name, err}
-				}
-				p.flags = flags
-			}
-			args = append(append([]string{name}, flags...), "--")
-			args = append(args, rest...)
-		case name == "help" || name == "h":
-			if len(args) > 1 && (args[1] == "--help" || args[1] == "-h") {
-				args = args[:1]
-			}
-			if len(args) > 1 && app.Command(args[1]) == nil {
-				return &usageError{"", fmt.Errorf("there is no command %q", args[1])}
-			}
-			args = args[:min(len(args), 2)]
-		case name == "--help" || name == "-h" || name == "--version" || name == "-v":
-			args = args[:1]
-		case strings.HasPrefix(name, "-"):
-			return &usageError{"", fmt.Errorf("%s comes before the command; write the command first, as in: macrostep run SYSTEM %s", name, name)}
-		default:
-			if _, err := os.Stat(name); err == nil {
-				return &usageError{"", fmt.Errorf("%s is a file, not a command; to run it: macrostep run %s", name, name)}
-			}
-			if slices.ContainsFunc(app.Command("run").Flags, func(f cli.Flag) bool { return f.Names()[0] == name }) {
-				return &usageError{"run", fmt.Errorf("there is no command %q; it is a flag: macrostep run SYSTEM --%s …", name, name)}
-			}
-			return &usageError{"", fmt.Errorf("there is no command %q; %s", name, strings.TrimSpace(cli.SuggestCommand(app.Commands, name)))}
-		}
-	}
-	if len(args) > 1 && (args[0] == "help" || args[0] == "h") {
+	if len(args) > 1 && isHelp(args[0]) {
 		cmd := app.Command(args[1])
 		cmd.CustomHelpTemplate = helpText(cmd)
 	}
 	return app.RunContext(ctx, append([]string{"macrostep"}, args...))
+}
+
+func isHelp(command string) bool { return command == "help" || command == "h" }
+
+// arranged returns the arguments in the order that cli needs: the command, its flags, --, the rest.
+func (p *program) arranged(app *cli.App, args []string) ([]string, error) {
+	name := args[0]
+	switch cmd := app.Command(name); {
+	case cmd != nil:
+		return p.arrangedFor(cmd, name, args[1:])
+	case isHelp(name):
+		if len(args) > 1 && (args[1] == "--help" || args[1] == "-h") {
+			return args[:1], nil
+		}
+		if len(args) > 1 && app.Command(args[1]) == nil {
+			return nil, &usageError{"", fmt.Errorf("there is no command %q", args[1])}
+		}
+		return args[:min(len(args), 2)], nil
+	case name == "--help" || name == "-h" || name == "--version" || name == "-v":
+		return args[:1], nil
+	}
+	return nil, notACommand(app, name)
+}
+
+// arrangedFor is arranged for a command. For a run that is resumed it adds the arguments of the first run.
+func (p *program) arrangedFor(cmd *cli.Command, name string, args []string) ([]string, error) {
+	flags, rest, help, err := arrange(cmd, args)
+	if err != nil {
+		return nil, &usageError{cmd.Name, err}
+	}
+	if help {
+		return []string{"help", cmd.Name}, nil
+	}
+	if cmd.Name == "run" {
+		if flags, rest, err = resumeArguments(flags, rest); err != nil {
+			return nil, &usageError{cmd.Name, err}
+		}
+		p.flags = flags
+	}
+	return slices.Concat([]string{name}, flags, []string{"--"}, rest), nil
+}
+
+// notACommand is the error about a first argument that is no command.
+func notACommand(app *cli.App, name string) error {
+	if strings.HasPrefix(name, "-") {
+		return &usageError{"", fmt.Errorf("%s comes before the command; write the command first, as in: macrostep run SYSTEM %s", name, name)}
+	}
+	if _, err := os.Stat(name); err == nil {
+		return &usageError{"", fmt.Errorf("%s is a file, not a command; to run it: macrostep run %s", name, name)}
+	}
+	if slices.ContainsFunc(app.Command("run").Flags, func(f cli.Flag) bool { return f.Names()[0] == name }) {
+		return &usageError{"run", fmt.Errorf("there is no command %q; it is a flag: macrostep run SYSTEM --%s …", name, name)}
+	}
+	return &usageError{"", fmt.Errorf("there is no command %q; %s", name, strings.TrimSpace(cli.SuggestCommand(app.Commands, name)))}
 }
 
 func (p *program) app() *cli.App {
@@ -158,8 +174,13 @@ func (p *program) app() *cli.App {
 		UsageText:   "macrostep COMMAND [ARGUMENTS AND FLAGS]",
 		Version:     simulate.Version(),
 		Description: programHelp,
-		Commands:    []*cli.Command{p.runCommand(), p.infoCommand(), p.validateCommand(), p.bondsCommand(), p.analyzeCommand(), p.algorithmsCommand(), p.plotCommand(), p.compareCommand(), p.reportCommand(), p.studyCommand(), p.workerCommand(), p.sspCommand(), p.scenarioCommand(), p.demoCommand(), p.completionCommand(), p.manCommand(), p.versionCommand()},
-		Writer:      p.stdout, ErrWriter: p.stderr, Reader: p.stdin,
+		Commands: []*cli.Command{
+			p.runCommand(), p.infoCommand(), p.validateCommand(), p.bondsCommand(), p.analyzeCommand(), p.algorithmsCommand(),
+			p.plotCommand(), p.compareCommand(), p.reportCommand(), p.studyCommand(), p.workerCommand(),
+			p.sspCommand(), p.scenarioCommand(), p.demoCommand(), p.completionCommand(),
+			p.manCommand(), p.versionCommand(),
+		},
+		Writer: p.stdout, ErrWriter: p.stderr, Reader: p.stdin,
 		DisableSliceFlagSeparator: true, // values may hold commas
 		Suggest:                   true,
 		// Only main exits; run turns errors into exit codes.
@@ -187,7 +208,7 @@ Start here:
 Exit codes: 0 done; 2 found before any FMU was instantiated (usage,
 documents, archives); 1 after that. validate: 1 if it finds errors.`
 
-// arguments checks the number of arguments of a command.
+// arguments checks the number of arguments of a command; what describes them.
 func arguments(c *cli.Context, least, most int, what string) error {
 	switch n := c.NArg(); {
 	case n < least:
@@ -203,7 +224,8 @@ func arguments(c *cli.Context, least, most int, what string) error {
 func (p *program) versionCommand() *cli.Command {
 	return &cli.Command{
 		Name: "version", Usage: "print the version", UsageText: "macrostep version",
-		Description: "Prints the versions of macrostep and of Go, and the platform. Give it in reports of\nerrors. The manifest of a run holds the same.\n\nExample:\n   macrostep version",
+		Description: "Prints the versions of macrostep and of Go, and the platform. Give it in reports of\nerrors. The manifest of a run " +
+			"holds the same.\n\nExample:\n   macrostep version",
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 0, ""); err != nil {
 				return err

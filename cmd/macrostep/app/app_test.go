@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -30,43 +31,34 @@ func manifestOf(t *testing.T, path string) record.Manifest {
 	return m
 }
 
-// TestArguments holds what the engine is asked for each command line.
+// Command lines lead to these options for opening the system.
 func TestArguments(t *testing.T) {
 	set := func(v float64, flag string) *simulate.Setting { return &simulate.Setting{Value: v, Source: flag} }
-	for _, tt := range []struct {
-		args string // separated by |
-		want simulate.OpenOptions
-	}{
-		{"run|s.ssp", simulate.OpenOptions{}},
-		{"run|s.ssp|--stop-time|2|--step-size=0.5", simulate.OpenOptions{Stop: set(2, "--stop-time"), Step: set(0.5, "--step-size")}},
-		{"run|--stop-time=2|s.ssp|--start-time|-1", simulate.OpenOptions{Start: set(-1, "--start-time"), Stop: set(2, "--stop-time")}},
-		{"run|-stop-time|2|s.ssp", simulate.OpenOptions{Stop: set(2, "--stop-time")}},
-		{"run|--quiet|s.ssp|--strict|--tolerance|1e-6", simulate.OpenOptions{Strict: true, Tolerance: set(1e-6, "--tolerance")}},
-		{"run|s.ssp|--set|a.x=1,2|--set=a.v[1,2]=-3|--set|a.s= b=c ", simulate.OpenOptions{Set: []simulate.Assignment{{Name: "a.x", Value: "1,2"}, {Name: "a.v[1,2]", Value: "-3"}, {Name: "a.s", Value: " b=c "}}}},
-		{"run|s.ssp|--stateless|c1|--stateless|a,b", simulate.OpenOptions{Stateless: []string{"c1", "a,b"}}},
-		{"run|--strict=false|--|s.ssp", simulate.OpenOptions{}},
-		{"run|--log-level|debug|s.ssp", simulate.OpenOptions{Debug: true}},
+	assigned := []simulate.Assignment{{Name: "a.x", Value: "1,2"}, {Name: "a.v[1,2]", Value: "-3"}, {Name: "a.s", Value: " b=c "}}
+	for args, want := range map[string]simulate.OpenOptions{
+		"run|s.ssp|--stop-time|2|--step-size=0.5":                   {Stop: set(2, "--stop-time"), Step: set(0.5, "--step-size")},
+		"run|--stop-time=2|s.ssp|--start-time|-1":                   {Start: set(-1, "--start-time"), Stop: set(2, "--stop-time")},
+		"run|-stop-time|2|s.ssp":                                    {Stop: set(2, "--stop-time")},
+		"run|--quiet|s.ssp|--strict|--tolerance|1e-6":               {Strict: true, Tolerance: set(1e-6, "--tolerance")},
+		"run|s.ssp|--set|a.x=1,2|--set=a.v[1,2]=-3|--set|a.s= b=c ": {Set: assigned},
+		"run|s.ssp|--stateless|c1|--stateless|a,b":                  {Stateless: []string{"c1", "a,b"}},
+		"run|--strict=false|--|s.ssp":                               {},
+		"run|--log-level|debug|s.ssp":                               {Debug: true},
 	} {
 		f := &fake{}
-		if code, _, stderr := call(t, f, strings.Split(tt.args, "|")...); code != exitDone {
-			t.Errorf("%s: exit code %d: %s", tt.args, code, stderr)
+		if code, _, stderr := call(t, f, strings.Split(args, "|")...); code != exitDone {
+			t.Errorf("%s: exit code %d: %s", args, code, stderr)
 			continue
 		}
-		got := f.asked
-		equal := func(a, b *simulate.Setting) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
-		if f.path != "s.ssp" || got.Strict != tt.want.Strict || got.Debug != tt.want.Debug ||
-			!equal(got.Start, tt.want.Start) || !equal(got.Stop, tt.want.Stop) || !equal(got.Step, tt.want.Step) || !equal(got.Tolerance, tt.want.Tolerance) ||
-			!slices.Equal(got.Set, tt.want.Set) || !slices.Equal(got.Stateless, tt.want.Stateless) {
-			t.Errorf("%s: the engine is asked for %+v", tt.args, got)
-		}
-		if f.closed != 1 {
-			t.Errorf("%s: closed %d times", tt.args, f.closed)
+		got := simulate.OpenOptions{Strict: f.asked.Strict, Debug: f.asked.Debug, Start: f.asked.Start, Stop: f.asked.Stop,
+			Step: f.asked.Step, Tolerance: f.asked.Tolerance, Set: slices.Concat(f.asked.Set), Stateless: slices.Concat(f.asked.Stateless)}
+		if f.path != "s.ssp" || f.closed != 1 || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %s is opened with %+v and closed %d times", args, f.path, got, f.closed)
 		}
 	}
 }
 
-// TestUsage holds wrong command lines to exit code 2, a reason and a pointer to
-// the help, before anything is opened.
+// Wrong command lines give exit code 2, the reason and a hint at the help, before anything is opened.
 func TestUsage(t *testing.T) {
 	for args, want := range map[string]string{
 		"run":                                        "SYSTEM (an .ssp, a folder, an .ssd or an .fmu) is missing",
@@ -76,12 +68,10 @@ func TestUsage(t *testing.T) {
 		"run|s.ssp|--stop-time":                      "--stop-time needs a value",
 		"run|s.ssp|--output|--quiet":                 "--output needs a value, and --quiet is a flag",
 		"run|s.ssp|--stop-time|1|--stop-time=2":      "--stop-time is given twice",
-		"run|s.ssp|--stop-time|soon":                 `--stop-time: "soon" is not a finite number`,
 		"run|s.ssp|--stop-time|1,5":                  `--stop-time: "1,5" is not a finite number`,
 		"run|s.ssp|--stop-time|Inf":                  `--stop-time: "Inf" is not a finite number`,
 		"run|s.ssp|--step-size|NaN":                  `--step-size: "NaN" is not a finite number`,
 		"run|s.ssp|--step-size|0":                    "--step-size: 0 is not greater than 0",
-		"run|s.ssp|--step-size|-1e-3":                "--step-size: -1e-3 is not greater than 0",
 		"run|s.ssp|--output-interval|-1":             "--output-interval: -1 is not greater than 0",
 		"run|s.ssp|--tolerance|0":                    "--tolerance: 0 is not greater than 0",
 		"run|s.ssp|--start-time|2|--stop-time|2":     "--stop-time 2 is not after --start-time 2",
@@ -93,22 +83,39 @@ func TestUsage(t *testing.T) {
 		"run|s.ssp|--algorithm=explicit|--param=x=1": `algorithm explicit has no parameter "x"`,
 		"run|s.ssp|--record|none|--record|a.*":       "--record: none stands alone",
 		"run|s.ssp|--record=":                        "--record: an empty pattern",
-		"run|s.ssp|--output=":                        "--output: the value is empty",
 		"run|s.ssp|--log-level|loud":                 `--log-level: "loud" is none of debug, info, warn, error`,
 		"run|s.ssp|--strict=maybe":                   "invalid boolean value",
+		"run|s.ssp|--output=r.parquet":               "--output r.parquet: files .parquet are not written",
 		"run|s.ssp|--output|r.json":                  "--output and --manifest are the same file r.json",
 		"run|s.ssp|--output|./s.ssp":                 "--output ./s.ssp would overwrite a file that the run reads",
 		"run|s.ssp|--input|i.csv|--manifest|i.csv":   "--manifest i.csv would overwrite a file that the run reads",
+		"run|s.ssp|--live|0|--report|results.csv":    "--output and --report are the same file",
+		"run|s.ssp|--live|x":                         `"x" is neither HOST:PORT nor a port`,
+		"run|s.ssp|--live|":                          "--live: the value is empty",
+		"run|s.ssp|--debug|live-paused":              "there is no page to go on from without --live",
+		"run|s.ssp|--debug|paused":                   `"paused" is none of call-by-call, live-paused, realtime-unbounded, profile=`,
+		"run|s.ssp|--debug|profile":                  "is none of",
+		"run|s.ssp|--debug|profile=":                 "is none of",
+		"run|s.ssp|--debug|live-paused=x":            "is none of",
+		"run|s.ssp|--debug|realtime-unbounded":       "needs --realtime",
 		"run|--|s.ssp|--quiet":                       `"--quiet" is one argument too many`,
 		"rum|s.ssp":                                  `there is no command "rum"; Did you mean "run"?`,
 		"--quiet|run|s.ssp":                          "--quiet comes before the command",
+		".":                                          "to run it: macrostep run .",
 		"help|rum":                                   `there is no command "rum"`,
 		"info":                                       "FILE (an .fmu, an .ssp, a folder or an .ssd) is missing",
 		"algorithms|magic":                           `no algorithm is called "magic"; there are explicit`,
 		"completion":                                 "SHELL (bash, zsh or fish) is missing",
-		"live":                                       `there is no command "live"; it is a flag: macrostep run SYSTEM --live`,
 		"completion|tcsh":                            `"tcsh" is not a known shell`,
+		"live":                                       `there is no command "live"; it is a flag: macrostep run SYSTEM --live`,
 		"version|now":                                `"now" is one argument too many; the command takes none`,
+		"ssp":                                        "the command is missing; there are: new, set, graph, pack, unpack",
+		"ssp|draw":                                   `there is no command "ssp draw"`,
+		"help|ssp|draw":                              `there is no command "ssp draw"`,
+		"ssp|new":                                    "FMU is missing",
+		"ssp|pack|a|b":                               `"b" is one argument too many`,
+		"ssp|graph|s.ssp|--ouput=":                   "there is no flag --ouput; did you mean --output?",
+		"ssp|unpack|plain":                           "plain has no extension to leave out",
 	} {
 		f := &fake{}
 		code, stdout, stderr := call(t, f, strings.Split(args, "|")...)
@@ -120,19 +127,9 @@ func TestUsage(t *testing.T) {
 			t.Errorf("%s: files were written: %v", args, entries)
 		}
 	}
-	// All mistakes are told at once.
+	// All mistakes are reported together.
 	_, _, stderr := call(t, &fake{}, "run", "s.ssp", "--step-size", "x", "--set", "y", "--tolerance", "-1")
 	contains(t, "three mistakes", stderr, "--step-size", "--set", "--tolerance")
-}
-
-func TestFileInsteadOfCommand(t *testing.T) {
-	dir := t.TempDir()
-	path := write(t, filepath.Join(dir, "s.ssp"), "")
-	code, _, stderr := call(t, &fake{}, path)
-	if code != exitUsage {
-		t.Errorf("exit code %d", code)
-	}
-	contains(t, "the hint", stderr, "to run it: macrostep run "+path)
 }
 
 func TestRunComplete(t *testing.T) {
@@ -160,65 +157,46 @@ func TestRunComplete(t *testing.T) {
 	}
 }
 
-func TestRunQuiet(t *testing.T) {
-	code, stdout, stderr := call(t, &fake{warnings: []string{"guessed"}}, "run", "s.ssp", "--quiet")
-	if code != exitDone || stdout+stderr != "" {
-		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
-	}
-	read(t, "results.csv")
-	read(t, "results.json")
-}
-
-func TestRecordNone(t *testing.T) {
-	code, stdout, _ := call(t, &fake{}, "run", "s.ssp", "--record", "none", "--output", "timing.csv")
-	if code != exitDone || strings.Contains(stdout, "results ") {
-		t.Errorf("exit code %d: %s", code, stdout)
-	}
-	if _, err := os.Stat("timing.csv"); !errors.Is(err, os.ErrNotExist) {
-		t.Error("there is a result file")
-	}
-	if m := manifestOf(t, "timing.json"); m.Results != "" || m.Status != master.Complete {
-		t.Errorf("manifest %+v", m)
-	}
-}
-
-func TestManifestPlace(t *testing.T) {
-	for output, want := range map[string]string{"r.csv": "r.json", "r": "r.json", "a.b.txt": "a.b.json"} {
-		if code, _, stderr := call(t, &fake{}, "run", "s.ssp", "--output", output); code != exitDone {
-			t.Fatal(stderr)
+// Flags choose the files of a run, their format and the number of rows.
+func TestOutputs(t *testing.T) {
+	for args, want := range map[string]struct {
+		table, begin string // "" = there is none
+		manifest     string
+		lines        int
+	}{
+		"--quiet":                           {"results.csv", "time,", "results.json", 102},
+		"--output-interval 0.25":            {"results.csv", "time,", "results.json", 6},
+		"--output r":                        {"r", "time,", "r.json", 102},
+		"-o a.b.txt":                        {"a.b.txt", "time,first.y1", "a.b.json", 102},
+		"--manifest m.json":                 {"results.csv", "time,", "m.json", 102},
+		"--output r.arrow":                  {"r.arrow", "ARROW1\x00\x00\xff\xff\xff\xff", "r.json", 0},
+		"--output r.feather":                {"r.feather", "ARROW1\x00\x00\xff\xff\xff\xff", "r.json", 0},
+		"--output r.arrows":                 {"r.arrows", "\xff\xff\xff\xff", "r.json", 0},
+		"--record none --output timing.csv": {"", "", "timing.json", 0},
+	} {
+		code, stdout, stderr := call(t, &fake{warnings: []string{"guessed"}}, append([]string{"run", "s.ssp"}, strings.Fields(args)...)...)
+		if quiet := args == "--quiet"; code != exitDone || stderr != "" || quiet != (stdout == "") {
+			t.Errorf("%s: exit code %d: %s%s", args, code, stdout, stderr)
+		} else if !quiet && strings.Contains(stdout, "results   "+want.table+" (") != (want.table != "") {
+			t.Errorf("%s: %s", args, stdout)
 		}
-		read(t, want)
-	}
-	if code, _, stderr := call(t, &fake{}, "run", "s.ssp", "--manifest", "m.json"); code != exitDone {
-		t.Fatal(stderr)
-	}
-	read(t, "m.json")
-}
-
-func TestOutputInterval(t *testing.T) {
-	if code, _, stderr := call(t, &fake{}, "run", "s.ssp", "--output-interval", "0.25"); code != exitDone {
-		t.Fatal(stderr)
-	}
-	if n := strings.Count(read(t, "results.csv"), "\n"); n != 6 {
-		t.Errorf("%d lines", n)
-	}
-}
-
-func TestTwoRunsGiveTheSameBytes(t *testing.T) {
-	var results []string
-	for range 2 {
-		if code, _, stderr := call(t, &fake{}, "run", "s.ssp", "--algorithm", "gauss-seidel", "--param", "order=2"); code != exitDone {
-			t.Fatal(stderr)
+		if m := manifestOf(t, want.manifest); m.Status != master.Complete || m.Results != want.table {
+			t.Errorf("%s: manifest %+v", args, m)
 		}
-		results = append(results, read(t, "results.csv"))
-	}
-	if results[0] != results[1] {
-		t.Error("they differ")
+		if want.table == "" {
+			if files, err := os.ReadDir("."); err != nil || len(files) != 1 {
+				t.Errorf("%s: files %v", args, files)
+			}
+			continue
+		}
+		text := read(t, want.table)
+		if n := strings.Count(text, "\n"); !strings.HasPrefix(text, want.begin) || want.lines != 0 && n != want.lines {
+			t.Errorf("%s: %d lines from %q on", args, n, text[:20])
+		}
 	}
 }
 
-// TestBeforeTheFirstFMU holds errors that are found before a subsystem is
-// touched to exit code 2, and to leaving older results alone.
+// Errors found before a subsystem is touched give exit code 2 and leave older results alone.
 func TestBeforeTheFirstFMU(t *testing.T) {
 	dir := t.TempDir()
 	table := func(name, text string) string { return write(t, filepath.Join(dir, name), text) }
@@ -252,50 +230,41 @@ func TestBeforeTheFirstFMU(t *testing.T) {
 	}
 }
 
-// TestAfterTheFirstFMU holds failing runs to exit code 1, with results so far.
+// A run that fails gives exit code 1 and keeps its results, and has its page. A subsystem that
+// ends the simulation ends the run regularly, and is an error only with --strict.
 func TestAfterTheFirstFMU(t *testing.T) {
+	const asked = "asked to end the simulation"
 	for _, tt := range []struct {
-		name   string
 		fault  mastertest.Faulty
+		args   []string
+		code   int
 		status master.Status
+		ended  string
 		reason string
-		rows   int
 	}{
-		{"error", mastertest.Faulty{AtStep: 51, Err: errBroken}, master.Failed, "first: step from t = 0.5 s", 51},
-		{"panic", mastertest.Faulty{AtStep: 51, Panic: "oops"}, master.Failed, "oops", 51},
+		{mastertest.Faulty{Err: errBroken}, nil, exitFailed, master.Failed, "failed at t = ", "first: step from t = 0.5 s"},
+		{mastertest.Faulty{Panic: "oops"}, []string{"--report", "run.html"}, exitFailed, master.Failed, "failed at t = ", "oops"},
+		{mastertest.Faulty{Terminate: true}, nil, exitDone, master.Terminated, "terminated at t = 0.5 s: 50 steps", asked},
+		{mastertest.Faulty{Terminate: true}, []string{"--strict"}, exitFailed, master.Terminated, "terminated at t = 0.5 s: 50 steps", asked},
 	} {
+		tt.fault.AtStep = 51
 		f := &fake{fault: &tt.fault}
-		code, stdout, stderr := call(t, f, "run", "s.ssp")
-		if code != exitFailed || f.closed != 1 {
-			t.Errorf("%s: exit code %d, closed %d times", tt.name, code, f.closed)
+		code, stdout, stderr := call(t, f, append([]string{"run", "s.ssp"}, tt.args...)...)
+		if code != tt.code || f.closed != 1 || (stderr != "") != (code != exitDone) {
+			t.Errorf("%s: exit code %d, closed %d times, %s", tt.reason, code, f.closed, stderr)
 		}
-		contains(t, tt.name, stderr, "macrostep: ", tt.reason)
-		contains(t, tt.name, stdout, manifestOf(t, "results.json").Outcome.Ended+" at t = ", "results   results.csv")
-		m := manifestOf(t, "results.json")
-		if m.Status != tt.status || !strings.Contains(m.Reason, tt.reason) {
-			t.Errorf("%s: manifest says %s: %s", tt.name, m.Status, m.Reason)
+		if code != exitDone {
+			contains(t, "the error", stderr, "macrostep: ", tt.reason)
 		}
-		if rows := strings.Count(read(t, "results.csv"), "\n") - 1; rows < tt.rows {
-			t.Errorf("%s: %d rows are kept", tt.name, rows)
+		contains(t, "the summary", stdout, tt.ended, "results   results.csv")
+		if m := manifestOf(t, "results.json"); m.Status != tt.status || !strings.Contains(m.Reason, tt.reason) {
+			t.Errorf("manifest %s: %s", m.Status, m.Reason)
 		}
-	}
-}
-
-// A subsystem that ends the simulation ends the run regularly, an error only with --strict.
-func TestTerminated(t *testing.T) {
-	for _, strict := range []bool{false, true} {
-		f := &fake{fault: &mastertest.Faulty{AtStep: 51, Terminate: true}}
-		args, want := []string{"run", "s.ssp"}, 0
-		if strict {
-			args, want = append(args, "--strict"), exitFailed
+		if rows := strings.Count(read(t, "results.csv"), "\n") - 1; rows < 51 {
+			t.Errorf("%s: %d rows are kept", tt.reason, rows)
 		}
-		code, stdout, stderr := call(t, f, args...)
-		if code != want || f.closed != 1 || (stderr != "") != strict {
-			t.Errorf("strict %v: exit code %d, closed %d times, %s", strict, code, f.closed, stderr)
-		}
-		contains(t, "the summary", stdout, "terminated at t = 0.5 s: 50 steps", "first", "asked to end the simulation")
-		if m := manifestOf(t, "results.json"); m.Status != master.Terminated || !strings.Contains(m.Reason, "asked to end the simulation") {
-			t.Errorf("manifest says %s: %s", m.Status, m.Reason)
+		if tt.fault.Panic != nil {
+			contains(t, "the page", read(t, "run.html"), ">failed<", "oops", `data-name="`)
 		}
 	}
 }
@@ -315,7 +284,7 @@ func TestInterrupt(t *testing.T) {
 			cancel(master.ErrInterrupted)
 		}
 	}}
-	code, stdout, stderr := callContext(ctx, t, f, "run", "s.ssp")
+	code, stdout, stderr := callIn(ctx, t, t.TempDir(), f, "run", "s.ssp")
 	if code != exitFailed || f.closed != 1 {
 		t.Errorf("exit code %d, closed %d times", code, f.closed)
 	}
@@ -350,81 +319,52 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// TestAlgorithmOfTheSystem holds the order of precedence: flags, then documents.
+// Flags beat the documents. Parameters of a system that names no algorithm go to the algorithms
+// that take them; parameters given as flags must fit the algorithm in force.
 func TestAlgorithmOfTheSystem(t *testing.T) {
-	system := fake{algorithm: "gauss-seidel", params: map[string]string{"order": "2", "delivery": "held"}}
+	named := fake{algorithm: "gauss-seidel", params: map[string]string{"order": "2", "delivery": "held"}}
+	open := fake{params: map[string]string{"control.safety": "6", "control.rtol": "1e-3,second.y1:1e-2", "control.h0": "1e-4", "order": "2"}}
+	const notTaken = "algorithm explicit does not take parameters of the system that are for others: control.h0, control.rtol, control.safety"
 	for _, tt := range []struct {
-		args   []string
-		preset string
-		want   map[string]string
+		system fake
+		args   string
+		want   string // algorithm and some of its parameters
+		note   string // "" = no parameter of the system is left out
 	}{
-		{nil, "gauss-seidel", map[string]string{"order": "2", "delivery": "held"}},
-		{[]string{"--param", "order=1"}, "gauss-seidel", map[string]string{"order": "1", "delivery": "held"}},
-		{[]string{"--algorithm", "explicit"}, "explicit", map[string]string{"order": "0", "delivery": "auto"}},
+		{named, "", "gauss-seidel order=2 delivery=held", ""},
+		{named, "--param order=1", "gauss-seidel order=1 delivery=held", ""},
+		{named, "--algorithm explicit", "explicit order=0 delivery=auto", "are left out"},
+		{open, "", "explicit order=2", notTaken},
+		{open, "--algorithm predictor-corrector", "predictor-corrector order=2 control.safety=0.8", "are for others: control.rtol, control.safety=6"},
+		{open, "--algorithm ex-slocal", "ex-slocal order=2 control.safety=6 control.rtol=1e-3,second.y1:1e-2 control.h0=1e-4", ""},
+		{open, "--algorithm ex-slocal --step-size 0.25", "ex-slocal control.safety=6 control.h0=auto", ""},
+		{open, "--algorithm ex-slocal --step-size 0.25 --param control.h0=1e-5", "ex-slocal control.h0=1e-5", ""},
+		{open, "--algorithm ex-slocal --param control.safety=3", "ex-slocal control.safety=3", ""},
 	} {
-		f := system
-		f.params = maps.Clone(system.params)
-		if code, _, stderr := call(t, &f, append([]string{"run", "s.ssp"}, tt.args...)...); code != exitDone {
-			t.Fatal(stderr)
+		tt.system.params = maps.Clone(tt.system.params)
+		if code, _, stderr := call(t, &tt.system, append([]string{"run", "s.ssp"}, strings.Fields(tt.args)...)...); code != exitDone {
+			t.Fatalf("%s: %s", tt.args, stderr)
 		}
 		m := manifestOf(t, "results.json")
-		if m.Algorithm != tt.preset {
-			t.Errorf("%v: algorithm %s", tt.args, m.Algorithm)
-		}
-		for k, v := range tt.want {
-			if m.Parameters[k] != v {
-				t.Errorf("%v: %s=%s", tt.args, k, m.Parameters[k])
+		for i, want := range strings.Fields(tt.want) {
+			name, value, _ := strings.Cut(want, "=")
+			if i == 0 && m.Algorithm != want || i > 0 && m.Parameters[name] != value {
+				t.Errorf("%s: %s %v, want %s", tt.args, m.Algorithm, m.Parameters, want)
 			}
 		}
-		if dropped := slices.ContainsFunc(m.Warnings, func(w string) bool { return strings.Contains(w, "are left out") }); dropped != (tt.preset == "explicit") {
-			t.Errorf("%v: warnings %v", tt.args, m.Warnings)
+		told := strings.Join(append(m.Notes, m.Warnings...), "\n")
+		any := strings.Contains(told, "does not take") || strings.Contains(told, "are left out")
+		if any != (tt.note != "") || !strings.Contains(told, tt.note) {
+			t.Errorf("%s: notes and warnings %s", tt.args, told)
 		}
 	}
+	refuses(t, t.TempDir(), &open, map[string]string{"run|s.ssp|--param|control.safety=3": `no parameter "control.safety"`})
+	bad := &fake{params: map[string]string{"control.safety": "-1"}}
+	refuses(t, t.TempDir(), bad, map[string]string{"run|s.ssp": "annotation of macrostep"}) // no algorithm takes the value
 }
 
-// Parameters of a system that names no algorithm go to those that take them; flags
-// are held to the algorithm in force.
-func TestParametersForSomeAlgorithms(t *testing.T) {
-	params := map[string]string{"control.safety": "6", "control.rtol": "1e-3,second.y1:1e-2", "control.h0": "1e-4", "order": "2"}
-	for _, tt := range []struct {
-		args []string
-		note string
-		want map[string]string
-	}{
-		{nil, "algorithm explicit does not take parameters of the system that are for others: control.h0, control.rtol, control.safety", map[string]string{"order": "2"}},
-		{[]string{"--algorithm", "predictor-corrector"}, "are for others: control.rtol, control.safety=6", map[string]string{"order": "2", "control.safety": "0.8"}},
-		{[]string{"--algorithm", "ex-slocal"}, "", map[string]string{"order": "2", "control.safety": "6", "control.rtol": "1e-3,second.y1:1e-2", "control.h0": "1e-4"}},
-		{[]string{"--algorithm", "ex-slocal", "--step-size", "0.25"}, "", map[string]string{"control.safety": "6", "control.h0": "auto"}},
-		{[]string{"--algorithm", "ex-slocal", "--step-size", "0.25", "--param", "control.h0=1e-5"}, "", map[string]string{"control.h0": "1e-5"}},
-		{[]string{"--algorithm", "ex-slocal", "--param", "control.safety=3"}, "", map[string]string{"control.safety": "3"}},
-	} {
-		f := fake{params: maps.Clone(params)}
-		if code, _, stderr := call(t, &f, append([]string{"run", "s.ssp"}, tt.args...)...); code != exitDone {
-			t.Fatalf("%v: %s", tt.args, stderr)
-		}
-		m := manifestOf(t, "results.json")
-		for k, v := range tt.want {
-			if m.Parameters[k] != v {
-				t.Errorf("%v: %s=%s", tt.args, k, m.Parameters[k])
-			}
-		}
-		notes := strings.Join(m.Notes, "\n")
-		if told := strings.Contains(notes, "does not take"); told != (tt.note != "") || !strings.Contains(notes, tt.note) {
-			t.Errorf("%v: notes %s", tt.args, notes)
-		}
-	}
-	code, _, stderr := call(t, &fake{params: params}, "run", "s.ssp", "--param", "control.safety=3")
-	if code != exitUsage {
-		t.Errorf("exit code %d", code)
-	}
-	contains(t, "a flag for another algorithm", stderr, `no parameter "control.safety"`)
-	code, _, stderr = call(t, &fake{params: map[string]string{"control.safety": "-1"}}, "run", "s.ssp")
-	if code != exitUsage {
-		t.Errorf("exit code %d", code)
-	}
-	contains(t, "a value that no algorithm takes", stderr, "annotation of macrostep")
-}
-
+// All ways to ask for help print the same, with an example, within the width of a terminal; a
+// command that writes --output takes -o for it, and no empty value.
 func TestHelp(t *testing.T) {
 	for _, args := range [][]string{nil, {"help"}, {"--help"}, {"-h"}} {
 		code, stdout, stderr := call(t, &fake{}, args...)
@@ -433,19 +373,38 @@ func TestHelp(t *testing.T) {
 		}
 		contains(t, "help", stdout, "macrostep demo", "COMMANDS", "algorithms", "completion", "Exit codes")
 	}
-	for _, c := range []string{"run", "info", "algorithms", "plot", "compare", "report", "scenario", "demo", "completion", "man", "version"} {
-		var texts []string
-		for _, args := range [][]string{{"help", c}, {c, "--help"}, {c, "x", "-h"}} {
-			code, stdout, stderr := call(t, &fake{}, args...)
-			if code != exitDone || stderr != "" {
-				t.Errorf("%v: exit code %d: %s", args, code, stderr)
+	outputs := 0
+	for _, c := range (&program{}).app().Commands {
+		words := strings.Fields(c.Name)
+		_, text, _ := call(t, &fake{}, append([]string{"help"}, words...)...)
+		for _, args := range [][]string{append(words[:len(words):len(words)], "--help"), append(words[:len(words):len(words)], "-h")} {
+			if code, stdout, stderr := call(t, &fake{}, args...); code != exitDone || stderr != "" || stdout != text {
+				t.Errorf("%v: exit code %d: %s%s", args, code, stdout, stderr)
 			}
-			texts = append(texts, stdout)
 		}
-		if texts[0] != texts[1] || texts[0] != texts[2] {
-			t.Errorf("%s: the ways to ask for help differ", c)
+		contains(t, c.Name, text, "Example", "macrostep "+c.Name)
+		for line := range strings.Lines(text) {
+			if len([]rune(line)) > 85 {
+				t.Errorf("%s: a line is too long: %s", c.Name, line)
+			}
 		}
-		contains(t, c, texts[0], "Example", "macrostep "+c)
+		if !slices.ContainsFunc(c.Flags, func(f cli.Flag) bool { return f.Names()[0] == flagOutput }) {
+			continue
+		}
+		outputs++
+		if flags, _, _, err := arrange(c, []string{"-o", "f"}); err != nil || !slices.Equal(flags, []string{"--output=f"}) {
+			t.Errorf("%s: %v, %v", c.Name, flags, err)
+		}
+		contains(t, c.Name, text, "  -o, --output F")
+		args := append(words, ".", "-o", "")
+		if c.Name == "ssp set" {
+			args = append(args, "a.b=1")
+		}
+		_, _, stderr := call(t, &fake{}, args...)
+		contains(t, c.Name, stderr, "--output: the value is empty")
+	}
+	if outputs != 9 {
+		t.Errorf("%d commands have --output", outputs)
 	}
 }
 
@@ -487,17 +446,13 @@ func TestDemo(t *testing.T) {
 	if m := manifestOf(t, at("quarter-car-a.json")); m.Algorithm != "explicit" || m.Status != master.Complete {
 		t.Errorf("manifest %+v", m)
 	}
-	code, _, stderr = call(t, &fake{compiler: errors.New("no C compiler: install gcc or clang, or set CC")}, "demo")
-	if code != exitUsage {
-		t.Errorf("without compiler: exit code %d", code)
-	}
-	contains(t, "without compiler", stderr, "building the example quarter-car-a: no C compiler: install gcc or clang")
 }
 
-// The chain of the flags is built and run; what cannot be is told before.
+// The chain that the flags describe is built and run; what is impossible is refused before.
 func TestDemoChain(t *testing.T) {
 	f := &fake{}
-	code, stdout, stderr := call(t, f, "demo", "--masses", "30", "chain", "my chain", "--subsystems=3", "--ends", "5", "--damping", "2e3", "--set", "seed=4", "--stop-time", "0.5")
+	code, stdout, stderr := call(t, f, "demo", "--masses", "30", "chain", "my chain", "--subsystems=3", "--ends", "5",
+		"--damping", "2e3", "--set", "seed=4", "--stop-time", "0.5")
 	if code != exitDone {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
@@ -509,28 +464,19 @@ func TestDemoChain(t *testing.T) {
 	if f.path != at("chain.ssp") || f.asked.Stop == nil || f.asked.Stop.Value != 0.5 {
 		t.Errorf("asked for %s with %+v", f.path, f.asked)
 	}
-	for want, args := range map[string][]string{
-		"write: macrostep demo chain --masses":  {"--masses", "30"},
-		"do not make 7 subsystems":              {"chain", "--masses", "5", "--subsystems", "7"},
-		`no parameter "q"; it has m, c, d`:      {"chain", "--set", "q=3"},
-		"the value is not a number":             {"chain", "--set", "m=heavy"},
-		"give the same parameter":               {"chain", "--set", "d=3", "--damping", "3"},
-		`no algorithm is called "magic"`:        {"chain", "--algorithm", "magic"},
-		"--stop-time: -1 is not greater":        {"chain", "--stop-time=-1"},
-		`"more" is one argument too many`:       {"chain", "dir", "more"},
-		"invalid value":                         {"chain", "--masses", "many"},
-		"the chain: no C compiler: install gcc": nil,
-	} {
-		f := &fake{}
-		if args == nil {
-			args, f.compiler = []string{"chain"}, errors.New("no C compiler: install gcc or clang, or set CC")
-		}
-		code, stdout, stderr := call(t, f, append([]string{"demo"}, args...)...)
-		if code != exitUsage || stdout != "" {
-			t.Errorf("%v: exit code %d: %s", args, code, stdout)
-		}
-		contains(t, strings.Join(args, " "), stderr, want)
-	}
+	refuses(t, t.TempDir(), &fake{compiler: errors.New("no C compiler: install gcc or clang, or set CC")}, map[string]string{
+		"demo|--masses|30":                     "write: macrostep demo chain --masses",
+		"demo|chain|--masses|5|--subsystems|7": "do not make 7 subsystems",
+		"demo|chain|--set|q=3":                 `no parameter "q"; it has m, c, d`,
+		"demo|chain|--set|m=heavy":             "the value is not a number",
+		"demo|chain|--set|d=3|--damping|3":     "give the same parameter",
+		"demo|chain|--algorithm|magic":         `no algorithm is called "magic"`,
+		"demo|chain|--stop-time=-1":            "--stop-time: -1 is not greater",
+		"demo|chain|dir|more":                  `"more" is one argument too many`,
+		"demo|chain|--masses|many":             "invalid value",
+		"demo|chain":                           "the chain: no C compiler: install gcc",
+		"demo":                                 "building the example quarter-car-a: no C compiler: install gcc or clang",
+	})
 }
 
 func TestCompletion(t *testing.T) {
@@ -541,15 +487,16 @@ func TestCompletion(t *testing.T) {
 		}
 		contains(t, shell, script, "macrostep", completeCommand)
 	}
-	table := filepath.Join(t.TempDir(), "r.csv")
-	write(t, table, "time,a.x,a.y,b.z\n0,1,2,3\n")
+	const presets = "explicit gauss-seidel implicit ex-local ex-milne ex-slocal im-milne im-slocal richardson predictor-corrector " +
+		"ecco energy-correction model-based-corrector"
+	table := write(t, filepath.Join(t.TempDir(), "r.csv"), "time,a.x,a.y,b.z\n0,1,2,3\n")
 	for words, want := range map[string]string{
-		"":                         "run info validate bonds analyze algorithms plot compare report ssp scenario demo completion man version help",
+		"":                         "run info validate bonds analyze algorithms plot compare report study worker ssp scenario demo completion man version help",
 		"al":                       "algorithms",
 		"help|ru":                  "run",
 		"run|--st":                 "--start-time --stop-time --step-size --stateless --strict --step-timeout",
-		"run|--algorithm|":         "explicit gauss-seidel implicit ex-local ex-milne ex-slocal im-milne im-slocal richardson predictor-corrector ecco energy-correction model-based-corrector",
-		"run|--algorithm|=":        "explicit gauss-seidel implicit ex-local ex-milne ex-slocal im-milne im-slocal richardson predictor-corrector ecco energy-correction model-based-corrector",
+		"run|--algorithm|":         presets,
+		"run|--algorithm|=":        presets,
 		"run|--algorithm|=|g":      "gauss-seidel",
 		"run|--algorithm=g":        "--algorithm=gauss-seidel",
 		"run|s.ssp|--log-level|":   "debug info warn error",
@@ -560,9 +507,15 @@ func TestCompletion(t *testing.T) {
 		"run|--output|":                            "",
 		"run|--quiet|":                             "",
 		"run|":                                     "",
-		"algorithms|":                              "explicit gauss-seidel implicit ex-local ex-milne ex-slocal im-milne im-slocal richardson predictor-corrector ecco energy-correction model-based-corrector",
+		"algorithms|":                              presets,
 		"completion|f":                             "fish",
 		"nothing|":                                 "",
+		"ssp|":                                     "new set graph pack unpack",
+		"ssp|g":                                    "graph",
+		"help|ssp|p":                               "pack",
+		"ssp|new|--connect-":                       "--connect-by-name",
+		"ssp|new|--for|":                           "omsimulator osp",
+		"ssp|set|--f":                              "--force",
 		"run|--on-crash|r":                         "restart",
 		"run|--debug|c":                            "call-by-call",
 		"compare|--norm|":                          "range rms",
@@ -591,39 +544,32 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
+// The descriptions of an FMU and of a system are those of testdata, for people and as JSON.
 func TestInfo(t *testing.T) {
-	for _, name := range []string{"m.fmu", "s.ssp"} {
-		for _, format := range []string{"", "--json"} {
-			args := []string{"info", name}
-			golden := filepath.Join("testdata", "info-"+strings.TrimPrefix(filepath.Ext(name), ".")+".txt")
-			if format != "" {
-				args = []string{"info", format, name}
-				golden = strings.TrimSuffix(golden, ".txt") + ".json"
-			}
-			golden, err := filepath.Abs(golden)
+	for golden, args := range map[string]string{
+		"info-fmu.txt": "info m.fmu", "info-fmu.json": "info --json m.fmu", "info-ssp.txt": "info s.ssp", "info-ssp.json": "info --json s.ssp",
+	} {
+		t.Run(golden, func(t *testing.T) {
+			golden, err := filepath.Abs(filepath.Join("testdata", golden))
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Run(filepath.Base(golden), func(t *testing.T) {
-				code, stdout, stderr := call(t, &fake{}, args...)
-				if code != exitDone || stderr != "" {
-					t.Fatalf("exit code %d: %s", code, stderr)
-				}
-				if *update {
-					write(t, golden, stdout)
-				}
-				if want := read(t, golden); stdout != want {
-					t.Errorf("%s\nwant\n%s", stdout, want)
-				}
-				if format != "" && !json.Valid([]byte(stdout)) {
-					t.Error("it is no JSON")
-				}
-			})
-		}
+			code, stdout, stderr := call(t, &fake{}, strings.Fields(args)...)
+			if code != exitDone || stderr != "" {
+				t.Fatalf("exit code %d: %s", code, stderr)
+			}
+			if *update {
+				write(t, golden, stdout)
+			}
+			if want := read(t, golden); stdout != want {
+				t.Errorf("%s\nwant\n%s", stdout, want)
+			}
+			if strings.HasSuffix(golden, ".json") && !json.Valid([]byte(stdout)) {
+				t.Error("it is no JSON")
+			}
+		})
 	}
-	if code, _, stderr := call(t, &fake{openErr: errBroken}, "info", "m.fmu"); code != exitUsage || !strings.Contains(stderr, "broken") {
-		t.Errorf("exit code %d: %s", code, stderr)
-	}
+	refuses(t, t.TempDir(), &fake{openErr: errBroken}, map[string]string{"info|m.fmu": "broken"})
 }
 
 func FuzzArrange(f *testing.F) {
@@ -647,97 +593,21 @@ func FuzzArrange(f *testing.F) {
 	})
 }
 
-// Every command that writes --output takes -o for it, and shows that in its help; no flag takes
-// an empty value.
-func TestOutputAlias(t *testing.T) {
-	commands := 0
-	for _, c := range (&program{}).app().Commands {
-		if !slices.ContainsFunc(c.Flags, func(f cli.Flag) bool { return f.Names()[0] == flagOutput }) {
-			continue
+// --debug profile writes profiles that can be read, also of a run that fails, and refuses a folder
+// that cannot be made.
+func TestProfile(t *testing.T) {
+	for variable, code := range map[string]int{"first.y1": exitDone, "fist.y1": exitUsage} {
+		if got, _, stderr := call(t, &fake{}, "run", "s.ssp", "--record", variable, "--debug", "profile=p/q"); got != code {
+			t.Errorf("exit code %d: %s", got, stderr)
 		}
-		commands++
-		if flags, _, _, err := arrange(c, []string{"-o", "f"}); err != nil || !slices.Equal(flags, []string{"--output=f"}) {
-			t.Errorf("%s: %v, %v", c.Name, flags, err)
-		}
-		contains(t, c.Name, helpText(c), "  -o, --output F")
-		args := append(strings.Fields(c.Name), ".", "-o", "")
-		if c.Name == "ssp set" {
-			args = append(args, "a.b=1")
-		}
-		_, _, stderr := call(t, &fake{}, args...)
-		contains(t, c.Name, stderr, "--output: the value is empty")
-	}
-	if commands != 8 {
-		t.Errorf("%d commands have --output", commands)
-	}
-}
-
-// TestHelpFits keeps the help within the width of a terminal.
-func TestHelpFits(t *testing.T) {
-	for _, c := range []string{"run", "info", "algorithms", "plot", "compare", "report", "scenario", "demo", "completion", "man", "version"} {
-		_, text, _ := call(t, &fake{}, "help", c)
-		for line := range strings.Lines(text) {
-			if len([]rune(strings.TrimSuffix(line, "\n"))) > 84 {
-				t.Errorf("%s: a line is too long: %s", c, line)
+		for _, name := range []string{cpuProfile, heapProfile} {
+			if text := read(t, filepath.Join("p/q", name)); !strings.HasPrefix(text, "\x1f\x8b") {
+				t.Errorf("%s is no profile", name)
 			}
 		}
 	}
-}
-
-// The format of the results is that of the file's extension.
-func TestOutputFormat(t *testing.T) {
-	for _, c := range []struct {
-		args  []string
-		file  string
-		begin string
-	}{
-		{[]string{"--output", "r.arrow"}, "r.arrow", "ARROW1\x00\x00\xff\xff\xff\xff"},
-		{[]string{"-o", "r.arrows"}, "r.arrows", "\xff\xff\xff\xff"},
-		{[]string{"--output", "r.feather"}, "r.feather", "ARROW1\x00\x00\xff\xff\xff\xff"},
-		{[]string{"--output", "x.dat"}, "x.dat", "time,first.y1"},
-	} {
-		code, stdout, stderr := call(t, &fake{}, append([]string{"run", "s.ssp"}, c.args...)...)
-		if code != exitDone {
-			t.Errorf("%v: exit code %d: %s", c.args, code, stderr)
-			continue
-		}
-		contains(t, "the summary", stdout, "results   "+c.file+" (101 rows, ")
-		if text := read(t, c.file); !strings.HasPrefix(text, c.begin) {
-			t.Errorf("%v: the file begins with %q", c.args, text[:20])
-		}
-		if name := strings.TrimSuffix(c.file, filepath.Ext(c.file)) + ".json"; manifestOf(t, name).Status != master.Complete {
-			t.Errorf("%v: the manifest is not complete", c.args)
-		}
-	}
-	for _, c := range [][2]string{{"--output=r.parquet", "--output r.parquet: files .parquet are not written"}} {
-		code, _, stderr := call(t, &fake{}, "run", "s.ssp", c[0])
-		if code != exitUsage {
-			t.Errorf("%s: exit code %d", c[0], code)
-		}
-		contains(t, c[0], stderr, c[1])
-	}
-}
-
-// --debug profile leaves profiles that can be read, also of a run that fails, and no folder
-// that cannot be made goes unnoticed.
-func TestProfile(t *testing.T) {
-	if code, _, stderr := call(t, &fake{}, "run", "s.ssp", "--debug", "profile=p/q"); code != exitDone {
-		t.Errorf("exit code %d: %s", code, stderr)
-	}
-	for _, name := range []string{cpuProfile, heapProfile} {
-		if text := read(t, filepath.Join("p/q", name)); !strings.HasPrefix(text, "\x1f\x8b") {
-			t.Errorf("%s is no profile", name)
-		}
-	}
-	if code, _, stderr := call(t, &fake{}, "run", "s.ssp", "--record", "fist.y1", "--debug", "profile=failed"); code == exitDone {
-		t.Error("a wrong name is recorded: " + stderr)
-	}
-	read(t, filepath.Join("failed", heapProfile))
-	code, _, stderr := call(t, &fake{}, "run", "s.ssp", "--debug", "profile="+filepath.Join(write(t, filepath.Join(t.TempDir(), "file"), ""), "p"))
-	if code != exitUsage {
-		t.Errorf("exit code %d", code)
-	}
-	contains(t, "no folder", stderr, "--debug profile: ", "name a folder")
+	file := write(t, filepath.Join(t.TempDir(), "file"), "")
+	refuses(t, t.TempDir(), &fake{}, map[string]string{"run|s.ssp|--debug|profile=" + file + "/p": "--debug profile: "})
 }
 
 // The manual page has every command and flag, and no line that troff would take for a

@@ -7,9 +7,9 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// arrange sorts the arguments of a command into flags, each as --name=value, and the rest.
-// Unlike cli, it accepts flags before and after arguments; everything after -- is an argument.
-// help is true if help was asked for.
+// arrange separates the arguments of a command into flags, each as --name=value, and the rest. Unlike cli,
+// it accepts flags before and after arguments; everything after -- is an argument. help reports whether
+// --help or -h is given.
 func arrange(cmd *cli.Command, args []string) (flags, rest []string, help bool, err error) {
 	known := map[string]cli.Flag{}
 	for _, f := range cmd.Flags {
@@ -41,22 +41,19 @@ func arrange(cmd *cli.Command, args []string) (flags, rest []string, help bool, 
 			return nil, nil, help, fmt.Errorf("%s is given twice; give it once", dashed(name))
 		}
 		seen[name] = true
-		if !takesValue(f) {
-			if !hasValue {
-				value = "true"
-			}
-			flags = append(flags, "--"+name+"="+value)
-			continue
-		}
-		if !hasValue {
-			i++
-			if i == len(args) {
+		switch {
+		case hasValue:
+		case !takesValue(f):
+			value = "true"
+		default:
+			if i++; i == len(args) {
 				return nil, nil, help, fmt.Errorf("%s needs a value", dashed(name))
 			}
 			value = args[i]
 			next, _, _ := strings.Cut(strings.TrimLeft(value, "-"), "=")
 			if _, isFlag := known[next]; isFlag && strings.HasPrefix(value, "--") {
-				return nil, nil, help, fmt.Errorf("%s needs a value, and %s is a flag; write %s=VALUE if it is meant as the value", dashed(name), value, dashed(name))
+				return nil, nil, help, fmt.Errorf("%s needs a value, and %s is a flag; write %s=VALUE if it is meant as the value",
+					dashed(name), value, dashed(name))
 			}
 		}
 		flags = append(flags, "--"+name+"="+value)

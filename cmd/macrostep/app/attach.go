@@ -14,29 +14,28 @@ import (
 	"github.com/macrostep/macrostep/master/supervise"
 )
 
-// attached is what accompanies a run on the command line: messages, progress, pages and
-// metrics.
+// attached is the user interface of a run: messages, progress, pages and metrics.
 type attached struct {
 	p   *program
 	r   *runRequest
 	ctx context.Context
 	con *console
 
-	progress *progress // nil until the first event of it
+	progress *progress // nil until the first event of progress
 	printed  time.Time // when the current activity was last printed
 
-	report, table, trace string   // by their absolute paths: an FMU may change the working directory
+	report, table, trace string   // absolute paths, because an FMU may change the working directory
 	seen                 *watcher // nil = there is no page
 	live                 *liveRun
 	metrics              *metrics.Metrics
-	closing              []func() // at the end
+	closing              []func() // called at the end
 	ended                chan struct{}
 }
 
-// attach prepares what accompanies a run.
+// attach returns the user interface of a run.
 func (p *program) attach(ctx context.Context, r *runRequest, con *console) (*attached, error) {
 	a := &attached{p: p, r: r, ctx: ctx, con: con}
-	if i := r.Isolation; p.job != nil && i.Mode == assemble.IsolateNever { // also while libraries are loaded
+	if i := r.Isolation; p.job != nil && i.Mode == assemble.IsolateNever { // limits also the loading of libraries
 		p.job.Limit(supervise.Limits{Call: i.StepTimeout, Memory: i.MemoryLimit})
 	}
 	if r.Report == "" {
@@ -57,14 +56,14 @@ func (p *program) attach(ctx context.Context, r *runRequest, con *console) (*att
 	return a, nil
 }
 
-// event prints what a run reports.
+// event prints an event of a run.
 func (a *attached) event(e simulate.Event) {
 	switch {
 	case e.Kind == simulate.Message:
 		a.con.log(e)
 	case e.Kind == simulate.Doing && e.Text == "":
 		a.con.clear()
-	case e.Kind == simulate.Note: // printed even if quiet: the user asked for it
+	case e.Kind == simulate.Note: // the user asked for it, so that --quiet does not hide it
 		a.con.clear()
 		fmt.Fprintln(a.p.stdout, e.Text)
 	case a.r.Quiet:
@@ -81,7 +80,7 @@ func (a *attached) event(e simulate.Event) {
 	}
 }
 
-// prepare adds the pages and the metrics to a run.
+// prepare adds pages and metrics to a run.
 func (a *attached) prepare(ctx context.Context, run *simulate.Prepared) (context.Context, error) {
 	r, opt, m := a.r, run.Options, run.Manifest
 	if r.Report != "" || r.Live != "" {
@@ -117,8 +116,8 @@ func (a *attached) prepare(ctx context.Context, run *simulate.Prepared) (context
 	return ctx, nil
 }
 
-// running follows the stepping: abandon keeps the results if the process has to end at
-// once, and is nil at the end.
+// running is called at the start of the stepping, with a function that keeps the results if the process has
+// to end at once, and at its end with nil.
 func (a *attached) running(abandon func(reason string) string, s *simulate.System) {
 	if abandon == nil {
 		close(a.ended)
@@ -137,7 +136,7 @@ func (a *attached) running(abandon func(reason string) string, s *simulate.Syste
 	}
 }
 
-// end writes the page of a run, and ends what has accompanied it.
+// end writes the page of a run and stops its services.
 func (a *attached) end(out *simulate.Outcome) (err error) {
 	if a.metrics != nil && out.Begun {
 		a.metrics.Finish(out.Result)

@@ -19,8 +19,8 @@ const (
 // pathFlags are the flags of run whose value is a file.
 var pathFlags = []string{"input", "history", "output", "manifest", "trace", "report", "log-fmi-calls", flagScenario}
 
-// resumeArguments lays arguments over those of the run that is resumed, if it is one:
-// a flag that is given, and SYSTEM, take the place of theirs.
+// resumeArguments adds the arguments of the run that --resume names. Given flags and SYSTEM replace those of
+// that run.
 func resumeArguments(flags, rest []string) ([]string, []string, error) {
 	path := ""
 	given := map[string]bool{}
@@ -52,8 +52,8 @@ func resumeArguments(flags, rest []string) ([]string, []string, error) {
 	return append(before, flags...), rest, nil
 }
 
-// keepArguments returns the arguments of a run as they are kept in its checkpoints:
-// with absolute paths, so that the run can be resumed from any folder.
+// keepArguments returns the arguments of a run for its checkpoints, with absolute paths, so that the run can
+// be resumed from any folder.
 func keepArguments(flags []string, system string) ([]string, error) {
 	var out []string
 	absolute := func(path string) (string, error) {
@@ -63,7 +63,7 @@ func keepArguments(flags []string, system string) ([]string, error) {
 		return filepath.Abs(path)
 	}
 	output := false
-	second := false // value of the flag of checkpoints
+	second := false // the next value of --checkpoint is its file
 	for _, f := range flags {
 		name, value, _ := strings.Cut(strings.TrimPrefix(f, "--"), "=")
 		isPath := slices.Contains(pathFlags, name)

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,13 +54,13 @@ Examples:
    macrostep compare a.csv b.csv --map chassis.v_c='Car.Body v' --select 'chassis.*'
    macrostep compare a.csv b.csv --json`
 
-// defaultRelTol is used where no tolerance is given.
+// defaultRelTol is the relative tolerance of variables without any tolerance.
 const defaultRelTol = 1e-3
 
-// shownDifferences bounds the lines of a comparison.
+// shownDifferences is the largest number of lines of a comparison.
 const shownDifferences = 40
 
-var errDiffer = &runError{errors.New("")} // what differs is printed
+var errDiffer = &runError{errors.New("")} // the differences are printed already
 
 func (p *program) compareCommand() *cli.Command {
 	return &cli.Command{
@@ -93,7 +94,7 @@ func (p *program) compare(c *cli.Context) error {
 	var errs []error
 	for i := range tables {
 		read := results.ReadOptions{TimeColumn: c.String("time-column")}
-		if i == 0 && o.Select != nil { // names in B are matched with both tables at hand
+		if i == 0 && o.Select != nil { // Compare selects the names in B
 			read.Select = func(name string) bool { return o.Select(name) || o.Map[name] != "" }
 		}
 		tables[i], err = readTable(c.Args().Get(i), read)
@@ -137,8 +138,7 @@ func (p *program) compare(c *cli.Context) error {
 	return err
 }
 
-// readTable reads a table. A named time column may be missing from a table that has one
-// called time.
+// readTable reads a table. If it lacks the time column of o, a column called time is accepted.
 func readTable(path string, o results.ReadOptions) (*results.Table, error) {
 	t, err := results.Read(path, o)
 	if err != nil && o.TimeColumn != "" {
@@ -150,8 +150,8 @@ func readTable(path string, o results.ReadOptions) (*results.Table, error) {
 	return t, err
 }
 
-// aloneIn returns the component of a table of a single FMU, from the manifest beside it: names
-// of its variables may omit the component. "" = there are several, or it is unknown.
+// aloneIn returns the component of a table of a single FMU, from the manifest beside it: names of variables
+// may omit the component. "" = there are several, or it is unknown.
 func aloneIn(path string) string {
 	var m record.Manifest
 	data, err := os.ReadFile(manifestBeside(path))
@@ -166,7 +166,7 @@ func manifestBeside(path string) string {
 	return strings.TrimSuffix(path, filepath.Ext(path)) + ".json"
 }
 
-// reading keeps only the chosen columns.
+// reading returns options that read only the chosen columns.
 func reading(chosen record.Selection) (o results.ReadOptions) {
 	if !chosen.IsDefault() {
 		o.Select = chosen.Match
@@ -198,9 +198,11 @@ func readComparing(c *cli.Context) (results.CompareOptions, error) {
 	for i, n := range results.Norms {
 		norms[i] = string(n)
 	}
-	o := results.CompareOptions{RelTol: tolerances("rtol"), AbsTol: tolerances("atol"), MeanTol: tolerances("nrmse"), Usual: defaultRelTol,
+	o := results.CompareOptions{
+		RelTol: tolerances("rtol"), AbsTol: tolerances("atol"), MeanTol: tolerances("nrmse"), Usual: defaultRelTol,
 		Norm: results.Norms[in.oneOf("norm", norms)], ByTime: c.Bool("by-time"), Map: map[string]string{},
-		Select: reading(in.globs(flagSelect).Of(alone)).Select, TimeTol: in.float("time-tolerance", positive)}
+		Select: reading(in.globs(flagSelect).Of(alone)).Select, TimeTol: in.float("time-tolerance", positive),
+	}
 	list, errs := assignments(c.StringSlice("map"), "A=B, the name of a variable in each of the tables")
 	for _, m := range list {
 		if o.Map[m.Name] = strings.TrimSpace(m.Value); o.Map[m.Name] == "" {
@@ -213,7 +215,7 @@ func readComparing(c *cli.Context) (results.CompareOptions, error) {
 	return o, in.err()
 }
 
-// idle returns the tolerances that are for none of the variables compared, as they were written.
+// idle returns the tolerances that match no variable compared, as flags.
 func idle(c *cli.Context, o *results.CompareOptions, a *results.Table, found *results.Comparison) (out []string) {
 	compared := map[string]bool{}
 	for _, d := range found.Variables {
@@ -224,7 +226,8 @@ func idle(c *cli.Context, o *results.CompareOptions, a *results.Table, found *re
 		list []results.Tolerance
 	}{{"rtol", o.RelTol}, {"atol", o.AbsTol}, {"nrmse", o.MeanTol}} {
 		for i, t := range flag.list {
-			if t.Match != nil && !slices.ContainsFunc(a.Columns, func(v results.Column) bool { return compared[v.Bare] && (t.Match(v.Name) || t.Match(v.Bare)) }) {
+			matches := func(v results.Column) bool { return compared[v.Bare] && (t.Match(v.Name) || t.Match(v.Bare)) }
+			if t.Match != nil && !slices.ContainsFunc(a.Columns, matches) {
 				out = append(out, "--"+flag.name+" "+c.StringSlice(flag.name)[i])
 			}
 		}
@@ -232,7 +235,7 @@ func idle(c *cli.Context, o *results.CompareOptions, a *results.Table, found *re
 	return out
 }
 
-// side is one of the tables compared.
+// side is a table of a comparison.
 type side struct {
 	name                  string
 	t                     *results.Table
@@ -278,52 +281,7 @@ func printComparison(out io.Writer, a, b *results.Table, c *results.Comparison, 
 	}
 	fmt.Fprintf(out, "norm: %s of A; NRMSE with %s\n\n", c.Norm, weighting)
 
-	shown := slices.Clone(c.Variables)
-	if len(shown) > shownDifferences {
-		slices.SortStableFunc(shown, func(x, y results.Difference) int { // the worst first
-			if x.Agrees != y.Agrees {
-				return map[bool]int{false: -1, true: 1}[x.Agrees]
-			}
-			return -compareNumbers(x.NRMSE, y.NRMSE)
-		})
-		shown = shown[:shownDifferences]
-	}
-	rounded := 0
-	rows := [][]string{{"variable", "NRMSE", "max", "at s", "A", "B", "limit", ""}}
-	for _, d := range shown {
-		verdict := ""
-		switch {
-		case d.Unequal > 0:
-			verdict = fmt.Sprintf("differs: %s where only one is a number", plural(d.Unequal, "point"))
-		case !d.Agrees:
-			verdict = "differs"
-		}
-		if d.Constant {
-			verdict = strings.TrimSpace(verdict + " (A is constant)")
-		}
-		if isRounding(&d) {
-			rounded = max(rounded, d.Digits)
-		}
-		name := d.Name
-		if d.InB != d.Name {
-			name += " = " + d.InB
-		}
-		row := []string{name, number(d.NRMSE), number(d.Max), number(d.At), number(d.A), number(d.B), number(d.Limit), verdict}
-		if math.IsNaN(d.Max) {
-			copy(row[1:6], []string{"-", "-", "-", "-", "-"})
-		} else if math.IsNaN(d.NRMSE) {
-			row[1] = "-"
-		}
-		rows = append(rows, row)
-	}
-	table(out, rows)
-	if n := len(c.Variables) - len(shown); n > 0 {
-		fmt.Fprintf(out, "… and %d with smaller differences (--json has all)\n", n)
-	}
-	if rounded > 0 {
-		fmt.Fprintf(out, "some differences are no more than the rounding of B, which holds %d digits\n", rounded)
-	}
-	fmt.Fprintln(out)
+	printDifferences(out, c.Variables)
 	for _, note := range c.Notes {
 		fmt.Fprintf(out, "note: %s\n", note)
 	}
@@ -346,6 +304,61 @@ func printComparison(out io.Writer, a, b *results.Table, c *results.Comparison, 
 		quote(a.Path), quote(b.Path))
 }
 
+// printDifferences prints a table of the variables compared, of many only those that differ most.
+func printDifferences(out io.Writer, all []results.Difference) {
+	shown := slices.Clone(all)
+	if len(shown) > shownDifferences {
+		slices.SortStableFunc(shown, func(x, y results.Difference) int { // the worst first
+			if x.Agrees != y.Agrees {
+				return map[bool]int{false: -1, true: 1}[x.Agrees]
+			}
+			return -compareNumbers(x.NRMSE, y.NRMSE)
+		})
+		shown = shown[:shownDifferences]
+	}
+	rounded := 0
+	rows := [][]string{{"variable", "NRMSE", "max", "at s", "A", "B", "limit", ""}}
+	for _, d := range shown {
+		rows = append(rows, differenceRow(&d))
+		if isRounding(&d) {
+			rounded = max(rounded, d.Digits)
+		}
+	}
+	table(out, rows)
+	if n := len(all) - len(shown); n > 0 {
+		fmt.Fprintf(out, "… and %d with smaller differences (--json has all)\n", n)
+	}
+	if rounded > 0 {
+		fmt.Fprintf(out, "some differences are no more than the rounding of B, which holds %d digits\n", rounded)
+	}
+	fmt.Fprintln(out)
+}
+
+// differenceRow is a row of printDifferences.
+func differenceRow(d *results.Difference) []string {
+	verdict := ""
+	switch {
+	case d.Unequal > 0:
+		verdict = fmt.Sprintf("differs: %s where only one is a number", plural(d.Unequal, "point"))
+	case !d.Agrees:
+		verdict = "differs"
+	}
+	if d.Constant {
+		verdict = strings.TrimSpace(verdict + " (A is constant)")
+	}
+	name := d.Name
+	if d.InB != d.Name {
+		name += " = " + d.InB
+	}
+	row := []string{name, number(d.NRMSE), number(d.Max), number(d.At), number(d.A), number(d.B), number(d.Limit), verdict}
+	if math.IsNaN(d.Max) {
+		copy(row[1:6], []string{"-", "-", "-", "-", "-"})
+	} else if math.IsNaN(d.NRMSE) {
+		row[1] = "-"
+	}
+	return row
+}
+
 // isRounding reports whether a difference is no more than the rounding of B to its digits.
 func isRounding(d *results.Difference) bool {
 	if d.Agrees || d.Unequal > 0 || d.Max <= 0 || d.Digits <= 0 || d.Digits >= 16 {
@@ -356,16 +369,13 @@ func isRounding(d *results.Difference) bool {
 
 // compareNumbers orders numbers; NaN is greater than all.
 func compareNumbers(x, y float64) int {
-	switch {
-	case x != x && y != y || x == y:
-		return 0
-	case x != x || x > y:
-		return 1
+	if nx, ny := math.IsNaN(x), math.IsNaN(y); nx != ny {
+		return map[bool]int{false: -1, true: 1}[nx]
 	}
-	return -1
+	return cmp.Compare(x, y)
 }
 
-// finiteNumber is null in JSON where JSON cannot hold it.
+// finiteNumber is a number in JSON, or null for NaN and infinities.
 type finiteNumber float64
 
 func (v finiteNumber) MarshalJSON() ([]byte, error) {

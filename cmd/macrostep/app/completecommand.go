@@ -1,9 +1,8 @@
 package app
 
 import (
-	_ "embed"
+	"embed"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -16,19 +15,15 @@ import (
 	"github.com/macrostep/macrostep/ssp/dialect"
 )
 
-// completeCommand is what the completion scripts call, with the words of the
-// command line up to the cursor. Each line it prints is a choice, a tab and an
-// explanation; no line means that a file is wanted.
+// completeCommand is the command that completion scripts call with the words of the command line up to the
+// cursor. It prints a choice, a tab and an explanation per line; no line means that the word is a file.
 const completeCommand = "__complete"
 
-//go:embed completion/bash.sh
-var bashCompletion string
+//go:embed completion
+var completionFiles embed.FS
 
-//go:embed completion/zsh.sh
-var zshCompletion string
-
-//go:embed completion/fish.fish
-var fishCompletion string
+// completionScripts are the scripts of the shells.
+var completionScripts = map[string]string{"bash": "bash.sh", "zsh": "zsh.sh", "fish": "fish.fish"}
 
 const completionHelp = `Prints a script for tab completion of commands, flags, algorithms with their
 parameters, and the variables of a system or table given earlier in the line.
@@ -48,16 +43,12 @@ func (p *program) completionCommand() *cli.Command {
 			if err := arguments(c, 1, 1, "SHELL (bash, zsh or fish)"); err != nil {
 				return err
 			}
-			switch shell := c.Args().First(); shell {
-			case "bash":
-				fmt.Fprint(p.data(), bashCompletion)
-			case "zsh":
-				fmt.Fprint(p.data(), zshCompletion)
-			case "fish":
-				fmt.Fprint(p.data(), fishCompletion)
-			default:
+			shell := c.Args().First()
+			script, err := completionFiles.ReadFile("completion/" + completionScripts[shell])
+			if completionScripts[shell] == "" || err != nil {
 				return &usageError{"completion", fmt.Errorf("%q is not a known shell; there are bash, zsh and fish", shell)}
 			}
+			fmt.Fprint(p.data(), string(script))
 			return nil
 		},
 	}
@@ -75,78 +66,100 @@ func (p *program) complete(words []string) {
 	}
 }
 
+// choices returns the choices for the last word.
 func (p *program) choices(words []string) []choice {
 	app := p.app()
 	if len(words) > 2 && words[0] == sspGroup {
 		words = append([]string{words[0] + " " + words[1]}, words[2:]...)
 	}
 	last := words[len(words)-1]
-	if group := words[:len(words)-1]; slices.Equal(group, []string{sspGroup}) || slices.Equal(group, []string{"help", sspGroup}) {
-		var out []choice
-		for _, c := range p.sspCommands() {
-			out = append(out, choice{strings.TrimPrefix(c.Name, sspGroup+" "), c.Usage})
-		}
-		return startingWith(out, last)
-	}
-	if len(words) == 1 || len(words) == 2 && words[0] == "help" {
-		var out []choice
-		for _, c := range app.VisibleCommands() {
-			out = append(out, choice{c.Name, c.Usage})
-		}
-		if len(words) == 1 {
-			out = append(out, choice{"help", "explain a command"})
-		}
-		return startingWith(out, last)
+	if commands := p.commandChoices(app, words[:len(words)-1]); commands != nil {
+		return startingWith(commands, last)
 	}
 	cmd := app.Command(words[0])
 	if cmd == nil {
 		return nil
 	}
 	before := words[1 : len(words)-1]
-	values := func(flag string, before []string) []choice {
-		if names := p.names(cmd, flag, before, last); names != nil {
-			return names
+	if list, ok := p.valueChoices(cmd, before, last); ok {
+		return list
+	}
+	if strings.HasPrefix(last, "-") {
+		return startingWith(flagChoices(cmd), last)
+	}
+	return p.argumentChoices(cmd, before, last)
+}
+
+// commandChoices returns the commands that may follow; nil = the command is complete.
+func (p *program) commandChoices(app *cli.App, before []string) (out []choice) {
+	switch words := strings.Join(before, " "); words {
+	case "", "help":
+		for _, c := range app.VisibleCommands() {
+			out = append(out, choice{c.Name, c.Usage})
 		}
-		return p.values(flag, before)
+		if words == "" {
+			out = append(out, choice{"help", "explain a command"})
+		}
+	case sspGroup, "help " + sspGroup:
+		for _, c := range p.sspCommands() {
+			out = append(out, choice{strings.TrimPrefix(c.Name, sspGroup+" "), c.Usage})
+		}
+	}
+	return out
+}
+
+// valueChoices returns the choices if the last word is the value of a flag.
+func (p *program) valueChoices(cmd *cli.Command, before []string, last string) (list []choice, isValue bool) {
+	values := func(flag, value string) []choice {
+		if names := p.names(cmd, flag, before, value); names != nil {
+			return startingWith(names, value)
+		}
+		return startingWith(p.values(flag, before), value)
 	}
 	// bash splits --flag=value and key=value at the equals sign.
-	bash := false
+	split := false
 	if n := len(before); last == "=" {
-		before, last, bash = before[:n], "", true
+		last, split = "", true
 	} else if n > 0 && before[n-1] == "=" {
-		before, bash = before[:n-1], true
+		before, split = before[:n-1], true
 	}
 	if n := len(before); n > 0 {
 		if name, ok := strings.CutPrefix(before[n-1], "--"); ok && !strings.Contains(name, "=") && flagTakesValue(cmd, name) {
-			return startingWith(values(name, before), last)
+			return values(name, last), true
 		}
 	}
-	if bash {
-		return nil // the value of a parameter
+	if split {
+		return nil, true // the value of a parameter
 	}
-	if flag, value, ok := strings.Cut(last, "="); ok && strings.HasPrefix(flag, "--") {
-		var out []choice
-		for _, c := range startingWith(values(flag[2:], before), value) {
-			out = append(out, choice{flag + "=" + c.word, c.doc})
+	flag, value, ok := strings.Cut(last, "=")
+	if !ok || !strings.HasPrefix(flag, "--") {
+		return nil, false
+	}
+	for _, c := range values(flag[2:], value) {
+		list = append(list, choice{flag + "=" + c.word, c.doc})
+	}
+	return list, true
+}
+
+// flagChoices returns the flags of a command.
+func flagChoices(cmd *cli.Command) (out []choice) {
+	for _, f := range cmd.Flags {
+		doc := ""
+		if d, ok := f.(cli.DocGenerationFlag); ok {
+			doc = strings.ReplaceAll(d.GetUsage(), "`", "")
 		}
-		return out
+		out = append(out, choice{"--" + f.Names()[0], doc})
 	}
-	if strings.HasPrefix(last, "-") {
-		var out []choice
-		for _, f := range cmd.Flags {
-			doc := ""
-			if d, ok := f.(cli.DocGenerationFlag); ok {
-				doc = strings.ReplaceAll(d.GetUsage(), "`", "")
-			}
-			out = append(out, choice{"--" + f.Names()[0], doc})
-		}
-		return startingWith(append(out, choice{"--help", "explain the command"}), last)
-	}
+	return append(out, choice{"--help", "explain the command"})
+}
+
+// argumentChoices returns the choices for an argument; nil = it is a file.
+func (p *program) argumentChoices(cmd *cli.Command, before []string, last string) []choice {
 	switch cmd.Name {
 	case "algorithms":
 		return startingWith(p.presetChoices(), last)
 	case "completion":
-		return startingWith([]choice{{"bash", ""}, {"zsh", ""}, {"fish", ""}}, last)
+		return startingWith(plain([]string{"bash", "zsh", "fish"}), last)
 	case "ssp set":
 		if files := positionals(cmd, before); len(files) > 0 {
 			return startingWith(p.variables(files[0], "set", last), last)
@@ -178,9 +191,9 @@ func positionals(cmd *cli.Command, words []string) []string {
 	return out
 }
 
-// names returns the names of variables that a flag takes, from the files that the words
-// before name; nil = the flag takes none, or there is no file.
-func (p *program) names(cmd *cli.Command, flag string, before []string, last string) []choice {
+// names returns the names of variables for a flag, from the files that the words before name; nil = the flag
+// takes none, or there is no file. prefix is the beginning of the value.
+func (p *program) names(cmd *cli.Command, flag string, before []string, prefix string) []choice {
 	if cmd.Name == "validate" && flag == flagExplain {
 		return ruleChoices()
 	}
@@ -189,41 +202,36 @@ func (p *program) names(cmd *cli.Command, flag string, before []string, last str
 		return nil
 	}
 	switch cmd.Name + " " + flag {
-	case "plot select", "report select", "compare select", "compare rtol", "compare atol", "compare nrmse", "compare map":
-		end := ""
-		if flag != "select" {
-			end = "="
-		}
-		var out []choice
-		seen := map[string]bool{}
-		for _, path := range files {
-			columns, err := results.Header(path)
-			if err != nil {
-				continue
-			}
-			for _, c := range columns {
-				if !seen[c.Bare] {
-					seen[c.Bare] = true
-					out = append(out, choice{c.Bare + end, c.Unit})
-				}
-			}
-		}
-		return byPart(out, typed(last))
+	case "plot select", "report select", "compare select":
+		return columnChoices(files, "", prefix)
+	case "compare rtol", "compare atol", "compare nrmse", "compare map":
+		return columnChoices(files, "=", prefix)
 	case "run set", "run record", "info set", "info explain", "analyze set":
-		return p.variables(files[0], flag, typed(last))
+		return p.variables(files[0], flag, prefix)
 	}
 	return nil
 }
 
-// typed is what of the last word belongs to a value.
-func typed(last string) string {
-	if flag, value, ok := strings.Cut(last, "="); ok && strings.HasPrefix(flag, "--") {
-		return value
+// columnChoices returns the columns of tables, each with an ending.
+func columnChoices(files []string, ending, prefix string) []choice {
+	var out []choice
+	seen := map[string]bool{}
+	for _, path := range files {
+		columns, err := results.Header(path)
+		if err != nil {
+			continue
+		}
+		for _, c := range columns {
+			if !seen[c.Bare] {
+				seen[c.Bare] = true
+				out = append(out, choice{c.Bare + ending, c.Unit})
+			}
+		}
 	}
-	return last
+	return byPart(out, prefix)
 }
 
-// variables returns those of a system: those that can be set, with an equals sign, or all.
+// variables returns the variables of a system; for --set those that can be set, with an equals sign.
 func (p *program) variables(path, flag, prefix string) []choice {
 	list, err := p.backend.Variables(path)
 	if err != nil {
@@ -241,8 +249,7 @@ func (p *program) variables(path, flag, prefix string) []choice {
 	return byPart(out, prefix)
 }
 
-// byPart cuts names that begin with a prefix at the next point after it, so that names are
-// completed part by part.
+// byPart cuts names that begin with a prefix after its next dot, so that names are completed part by part.
 func byPart(all []choice, prefix string) []choice {
 	var out []choice
 	for _, c := range all {
@@ -267,7 +274,7 @@ func flagTakesValue(cmd *cli.Command, name string) bool {
 	return false
 }
 
-// values returns the choices for the value of a flag; none means a file.
+// values returns the choices for the value of a flag; nil = it is a file.
 func (p *program) values(flag string, before []string) []choice {
 	switch flag {
 	case flagAlgorithm:
@@ -296,7 +303,7 @@ func (p *program) values(flag string, before []string) []choice {
 	return nil
 }
 
-// plain are words that need no explanation.
+// plain returns choices without explanation.
 func plain(words []string) []choice {
 	var out []choice
 	for _, w := range words {
@@ -321,7 +328,7 @@ func (p *program) presetChoices() []choice {
 	return out
 }
 
-// params returns the parameters of the algorithm that the words before name.
+// params returns the parameters of the algorithm that --algorithm names in the words before.
 func (p *program) params(before []string) []choice {
 	preset := algorithms.DefaultPreset
 	for i, w := range before {

@@ -14,13 +14,13 @@ import (
 	"github.com/macrostep/macrostep/master/simulate"
 )
 
-// console is the standard error of a run: messages, and on a terminal one line
-// of progress that stays below them. It may be used from several goroutines.
+// console prints messages of a run to standard error, on a terminal above a line of progress. It may be
+// used from several goroutines.
 type console struct {
 	mu       sync.Mutex
 	w        *screen
 	terminal func() (width int, ok bool)
-	line     string          // of progress, now on the screen
+	line     string          // of progress, on the screen
 	shown    map[string]bool // warnings printed so far
 }
 
@@ -64,20 +64,20 @@ func (c *console) status(text string) {
 	if n := utf8.RuneCountInString(text); n >= width {
 		text = string([]rune(text)[:width-1]) // a full line would scroll
 	}
-	// One write, and no blank line in between: erasing first would flicker.
+	// Erasing first would flicker.
 	rest := max(0, utf8.RuneCountInString(c.line)-utf8.RuneCountInString(text))
 	c.w.rewrite(text + strings.Repeat(" ", rest))
 	c.line = text
 }
 
-// clear takes the line of progress away.
+// clear erases the line of progress.
 func (c *console) clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.erase()
 }
 
-// erase uses blanks, which every terminal understands.
+// erase overwrites the line of progress with blanks, which works on every terminal.
 func (c *console) erase() {
 	if c.line != "" {
 		c.w.rewrite(strings.Repeat(" ", utf8.RuneCountInString(c.line)))

@@ -10,7 +10,7 @@ import (
 
 const flagDebug = "debug"
 
-// debugging is what --debug asks for.
+// debugging holds the settings of --debug.
 type debugging struct {
 	CallByCall, LivePaused, Unbounded bool
 	Profile                           string // folder; "" = none
@@ -18,15 +18,15 @@ type debugging struct {
 
 // debugKey is a key of --debug.
 type debugKey struct {
-	name  string // ends with = if a value follows
+	name  string // ends with = if it takes a value
 	usage string
 	set   func(d *debugging, value string)
 }
 
-var profileKey = debugKey{"profile=", "folder for profiles, which go tool pprof reads: " + cpuProfile + " of processor time, " + heapProfile + " of allocations",
-	func(d *debugging, dir string) { d.Profile = dir }}
+var profileKey = debugKey{"profile=", "folder for profiles, which go tool pprof reads: " + cpuProfile + " of processor time, " +
+	heapProfile + " of allocations", func(d *debugging, dir string) { d.Profile = dir }}
 
-// runDebugKeys are those of run.
+// runDebugKeys are the keys of run.
 var runDebugKeys = []debugKey{
 	{"call-by-call", "step each FMU by itself and make each of its calls by itself, with the same results",
 		func(d *debugging, _ string) { d.CallByCall = true }},

@@ -71,7 +71,7 @@ func (p *program) demoCommand() *cli.Command {
 	}
 }
 
-// demoFolder makes the folder of the examples, by default macrostep-demo.
+// demoFolder creates the folder of the examples, by default macrostep-demo, and returns its path.
 func demoFolder(dir string) (string, error) {
 	dir = cmp.Or(dir, "macrostep-demo")
 	if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -115,7 +115,8 @@ func (p *program) runExamples(c *cli.Context) error {
 	}
 	stem := filepath.Join(dir, demoSystem)
 	system, output, report := stem+".ssp", stem+".csv", stem+".html"
-	fmt.Fprintf(p.stdout, "\n$ %s run %s --step-size %g --output %s --report %s\n", p.command(), quote(system), demoStep, quote(output), quote(report))
+	fmt.Fprintf(p.stdout, "\n$ %s run %s --step-size %g --output %s --report %s\n",
+		p.command(), quote(system), demoStep, quote(output), quote(report))
 	err = p.runExample(c, simulate.Request{System: system, Step: &simulate.Setting{Value: demoStep, Source: "macrostep demo"},
 		Algorithm: "explicit", Output: output, Report: report})
 	if err != nil {
@@ -168,7 +169,7 @@ func (p *program) runChain(c *cli.Context) error {
 		Algorithm: algorithm, Output: output})
 }
 
-// next prints what to try after the demo.
+// next prints commands to try after the demo.
 func (p *program) next(dir, system, output, report string) {
 	command := p.command()
 	two := filepath.Join(dir, "two-mass-ff.ssp")
@@ -193,8 +194,8 @@ the page %[11]s
 		quote(filepath.Join(dir, "contact-oscillator.ssp")), quote(filepath.Join(dir, "contact-oscillator.csv")), report)
 }
 
-// command is how the user can call this program again: by its name if the shell finds it, else
-// by its path. go run keeps no program.
+// command returns the name for calling this program again, or its path if the shell does not find it by name.
+// After go run there is no program.
 func (p *program) command() string {
 	exe, err := os.Executable()
 	switch {
@@ -208,11 +209,12 @@ func (p *program) command() string {
 	return quote(os.Args[0])
 }
 
-// quote quotes a word for the shell if it needs it.
+// quote quotes a word for the shell if necessary.
 func quote(s string) string {
-	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+	special := func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(`/\._-+=:,@%`, r))
-	}) {
+	}
+	if s != "" && !strings.ContainsFunc(s, special) {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"

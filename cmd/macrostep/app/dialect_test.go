@@ -2,7 +2,6 @@ package app
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -26,14 +25,11 @@ func (stepping) Settings([]*ssp.FlatComponent, bool, *diag.List) ssp.OwnSettings
 
 // A dialect that a program adds is read by its commands; without it the annotation has no effect.
 func TestDialectOfAProgram(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "system.ssd")
-	if err := os.WriteFile(path, []byte(`<SystemStructureDescription version="1.0" name="example"
+	path := write(t, filepath.Join(t.TempDir(), "system.ssd"), `<SystemStructureDescription version="1.0" name="example"
   xmlns="http://ssp-standard.org/SSP1/SystemStructureDescription" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon">
   <System name="top"><Elements><Component name="c" source="none.fmu"/></Elements></System>
   <DefaultExperiment stopTime="1"><Annotations><ssc:Annotation type="org.tool"><Step xmlns="urn:tool"/></ssc:Annotation></Annotations></DefaultExperiment>
-</SystemStructureDescription>`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+</SystemStructureDescription>`)
 	for _, c := range []struct {
 		dialects []ssp.Dialect
 		read     bool

@@ -18,7 +18,7 @@ import (
 	"github.com/macrostep/macrostep/ssp"
 )
 
-// documents is the backend of the program: documents and FMUs.
+// documents is the backend of the program.
 type documents struct{ dialects []ssp.Dialect }
 
 var _ backend = documents{}
@@ -57,7 +57,7 @@ func (d documents) Open(ctx context.Context, path string, o simulate.OpenOptions
 	return simulate.Open(ctx, path, o)
 }
 
-// Explain returns where values come from.
+// Explain returns the sources of values.
 func (documents) Explain(path string, names []string, o assemble.Options) (list []*assemble.Explanation, err error) {
 	a, err := assemble.Open(path, o)
 	defer func() { err = errors.Join(err, a.Close()) }()
@@ -75,8 +75,7 @@ func (documents) Explain(path string, names []string, o assemble.Options) (list 
 	return list, errors.Join(errs...)
 }
 
-// looking are the options for a look at a system that is not run: what a run would accept
-// is accepted.
+// looking returns the options for reading a system that is not run: they accept the same as a run.
 func looking(dialects []ssp.Dialect) assemble.Options {
 	o := simulate.Reading(context.Background())
 	o.Dialects = dialects
@@ -94,10 +93,11 @@ func (d documents) Variables(path string) ([]namedVariable, error) {
 	for _, c := range a.Components {
 		for i := range c.FMU.Description.Variables {
 			v := &c.FMU.Description.Variables[i]
-			list = append(list, namedVariable{Name: c.Name + "." + v.Name, Description: v.Description, Settable: v.HasStart && v.Variability != description.Constant})
+			list = append(list, namedVariable{Name: c.Name + "." + v.Name, Description: v.Description,
+				Settable: v.HasStart && v.Variability != description.Constant})
 		}
 	}
-	if prefix := a.Alone(); prefix != "" { // the short names, too
+	if prefix := a.Alone(); prefix != "" { // of a single FMU, also the short names
 		for _, v := range slices.Clone(list) {
 			v.Name = strings.TrimPrefix(v.Name, prefix+".")
 			list = append(list, v)
@@ -113,8 +113,8 @@ func describeSystem(path string, o assemble.Options) (*fileDescription, error) {
 	}
 	a.Override(nil, nil, nil, nil) // records the source of guessed numbers
 	s := &systemDescription{
-		Path: path, Name: a.Name, Loops: a.System.Loops, Algorithm: a.Algorithm, Params: a.Params,
-		Sources: map[string]string{}, StartTime: simulate.Setting(a.Start), StopTime: simulate.Setting(a.Stop), StepSize: simulate.Setting(a.Step),
+		Path: path, Name: a.Name, Loops: a.System.Loops, Algorithm: a.Algorithm, Params: a.Params, Sources: map[string]string{},
+		StartTime: simulate.Setting(a.Start), StopTime: simulate.Setting(a.Stop), StepSize: simulate.Setting(a.Step),
 	}
 	if a.Tolerance != nil {
 		t := simulate.Setting(*a.Tolerance)
@@ -134,34 +134,34 @@ func describeSystem(path string, o assemble.Options) (*fileDescription, error) {
 		}
 	}
 	s.Functions = a.Functions()
-	for _, c := range a.Connections() {
-		s.Connections = append(s.Connections, connectionInfo(c))
-	}
-	for _, v := range a.Settings() {
-		s.Settings = append(s.Settings, newSettingInfo(v))
-	}
-	for _, set := range o.Set { // beats them
-		if slices.ContainsFunc(s.Settings, func(v settingInfo) bool { return v.Over == set.Name && v.Origin == "--set" }) {
-			continue // a connector, whose value is there
-		}
-		v := settingInfo{Name: set.Name, Value: set.Value, Origin: "--set"}
-		if i := slices.IndexFunc(s.Settings, func(old settingInfo) bool { return old.Name == set.Name }); i >= 0 {
-			v.Weaker = s.Settings[i].Weaker + 1
-			s.Settings[i] = v
-		} else {
-			s.Settings = append(s.Settings, v)
-		}
-	}
+	s.Connections = a.Connections()
+	s.Settings = settingsWith(a.Settings(), o.Set)
 	d := &fileDescription{System: s, Findings: slices.Clone(a.Findings.Findings)}
 	return d, a.Close()
 }
 
-func newSettingInfo(s assemble.SettingInfo) settingInfo {
-	out := settingInfo{Name: s.Name, Value: s.Value, Origin: s.Origin, Weaker: s.Weaker, Steps: s.Steps}
-	if s.At != s.Name {
-		out.Over = s.At
+// settingsWith returns the settings of the documents, overridden by those given by the user.
+func settingsWith(documents []assemble.SettingInfo, given []assemble.Assignment) (list []settingInfo) {
+	for _, s := range documents {
+		v := settingInfo{Name: s.Name, Value: s.Value, Origin: s.Origin, Weaker: s.Weaker, Steps: s.Steps}
+		if s.At != s.Name {
+			v.Over = s.At
+		}
+		list = append(list, v)
 	}
-	return out
+	for _, set := range given {
+		if slices.ContainsFunc(list, func(v settingInfo) bool { return v.Over == set.Name && v.Origin == "--set" }) {
+			continue // the value of a connector is in the list
+		}
+		v := settingInfo{Name: set.Name, Value: set.Value, Origin: "--set"}
+		if i := slices.IndexFunc(list, func(old settingInfo) bool { return old.Name == set.Name }); i >= 0 {
+			v.Weaker = list[i].Weaker + 1
+			list[i] = v
+		} else {
+			list = append(list, v)
+		}
+	}
+	return list
 }
 
 func count(d *description.ModelDescription, c description.Causality) int {

@@ -13,15 +13,13 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 )
 
-// excerpts gives the lines of documents that findings are about, also of documents
-// in archives and in archives in those. It is a convenience: what cannot be read, or is
-// not UTF-8, is not shown.
+// excerpts reads the lines of documents that findings are about, also from (nested) archives. Documents that
+// cannot be read or are not UTF-8 have no excerpts.
 type excerpts struct {
 	documents map[string][]string
 }
 
-// mostExcerpt bounds a document, or an archive in an archive, that is read for its
-// lines.
+// mostExcerpt is the largest size in bytes of a document, or of an archive in an archive, that is read.
 const mostExcerpt = 64 << 20
 
 // lines returns the lines of the document of a finding.
@@ -40,8 +38,8 @@ func (e *excerpts) lines(file string) []string {
 	return lines
 }
 
-// readShown reads a document by the name that findings have for it: a path, which may
-// go on in archives, after a slash or an exclamation mark.
+// readShown reads a document by its name in findings: a path, which may continue inside archives after a
+// slash or an exclamation mark.
 func readShown(name string) []byte {
 	if info, err := os.Stat(name); err == nil {
 		if !info.Mode().IsRegular() || info.Size() > mostExcerpt {
@@ -71,7 +69,7 @@ func readShown(name string) []byte {
 	return nil
 }
 
-// readIn reads what a name means in an archive.
+// readIn reads a name in an archive; nil if it is not there.
 func readIn(r io.ReaderAt, size int64, name string) []byte {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
@@ -106,15 +104,15 @@ func readIn(r io.ReaderAt, size int64, name string) []byte {
 	return nil
 }
 
-// mark is a line of a document and what in it is meant.
+// mark is a line of a document and the marked part of it.
 type mark struct {
 	line     int // 1-based
 	text     string
 	from, to int // bytes of text
 }
 
-// mostTagLines and mostTag bound the lines of one start tag, and the bytes of a line from
-// there on, that are examined: a document may be a single line, with many findings.
+// mostTagLines and mostTag limit the lines of one start tag, and the bytes of each, that are examined: a
+// document may be a single line with many findings.
 const (
 	mostTagLines = 50
 	mostTag      = 8 << 10
@@ -126,8 +124,8 @@ var (
 	missing     = regexp.MustCompile(`\bno [a-z]+ "((?:[^"\\]|\\.)+)"`)
 )
 
-// find returns the line of a finding and marks the attribute that its path ends in,
-// else a name quoted in its message, a missing one first, else the start tag.
+// find returns the line of a finding and marks the attribute at the end of its path, else a name quoted in
+// its message, else the start tag.
 func (e *excerpts) find(f diag.Finding) (m mark, ok bool) {
 	lines := e.lines(f.File)
 	if f.Line < 1 || f.Line > len(lines) {
@@ -135,39 +133,18 @@ func (e *excerpts) find(f diag.Finding) (m mark, ok bool) {
 	}
 	m = mark{line: f.Line, text: strings.TrimRight(lines[f.Line-1], "\r")}
 	path, attribute, isAttribute := strings.Cut(f.Path, "/@")
-	element := ""
-	if x := lastElement.FindStringSubmatch(path); x != nil {
-		element = x[1]
-	}
 	begin := f.Column - 1
 	if begin < 0 || begin > len(m.text) {
-		begin = tagStart(m.text, element)
+		begin = tagStart(m.text, path)
 	}
 	if isAttribute {
-		expr := regexp.MustCompile(`(^|[\s:])(` + regexp.QuoteMeta(attribute) + `\s*=\s*("[^"]*"|'[^']*'))`)
-		for n := f.Line; n < f.Line+mostTagLines && n <= len(lines); n++ {
-			text, from := strings.TrimRight(lines[n-1], "\r"), 0
-			if n == f.Line {
-				from = max(begin, 0)
-			}
-			tag := text[from:min(len(text), from+mostTag)]
-			if x := expr.FindStringSubmatchIndex(tag); x != nil {
-				return mark{n, text, from + x[4], from + x[5]}, true
-			}
-			if strings.ContainsRune(tag, '>') {
-				break
-			}
+		if at, ok := findAttribute(lines, f.Line, max(begin, 0), attribute); ok {
+			return at, true
 		}
 	}
-	for _, x := range append(missing.FindAllStringSubmatch(f.Message, 1), quoted.FindAllStringSubmatch(f.Message, -1)...) {
-		for _, q := range []string{`"` + x[1] + `"`, "'" + x[1] + "'"} {
-			from := max(begin, 0)
-			if at := strings.Index(m.text[from:min(len(m.text), from+mostTag)], q); at >= 0 {
-				m.from = from + at + 1
-				m.to = m.from + len(q) - 2
-				return m, true
-			}
-		}
+	if from, to := findQuoted(m.text, max(begin, 0), f.Message); to > 0 {
+		m.from, m.to = from, to
+		return m, true
 	}
 	if m.from = begin; begin < 0 {
 		m.from = len(m.text) - len(strings.TrimLeft(m.text, " \t"))
@@ -179,27 +156,62 @@ func (e *excerpts) find(f diag.Finding) (m mark, ok bool) {
 	return m, m.to > m.from
 }
 
-// tagStart finds the start tag of an element in a line, −1 if it is not there.
-func tagStart(text, element string) int {
-	if element == "" {
+// findAttribute marks an attribute of the start tag that begins in a line (1-based) at a byte.
+func findAttribute(lines []string, line, begin int, attribute string) (m mark, ok bool) {
+	expr := regexp.MustCompile(`(^|[\s:])(` + regexp.QuoteMeta(attribute) + `\s*=\s*("[^"]*"|'[^']*'))`)
+	for n := line; n < line+mostTagLines && n <= len(lines); n++ {
+		text, from := strings.TrimRight(lines[n-1], "\r"), 0
+		if n == line {
+			from = begin
+		}
+		tag := text[from:min(len(text), from+mostTag)]
+		if x := expr.FindStringSubmatchIndex(tag); x != nil {
+			return mark{n, text, from + x[4], from + x[5]}, true
+		}
+		if strings.ContainsRune(tag, '>') {
+			break
+		}
+	}
+	return m, false
+}
+
+// findQuoted finds a name that a message quotes, a missing one first, in a text from a byte on. to is 0 if
+// there is none.
+func findQuoted(text string, begin int, message string) (from, to int) {
+	shown := text[begin:min(len(text), begin+mostTag)]
+	for _, x := range append(missing.FindAllStringSubmatch(message, 1), quoted.FindAllStringSubmatch(message, -1)...) {
+		for _, q := range []string{`"` + x[1] + `"`, "'" + x[1] + "'"} {
+			if at := strings.Index(shown, q); at >= 0 {
+				return begin + at + 1, begin + at + len(q) - 1
+			}
+		}
+	}
+	return 0, 0
+}
+
+// tagStart returns the byte at which the start tag of the last element of a path begins in a line, -1 if
+// there is none.
+func tagStart(text, path string) int {
+	element := lastElement.FindStringSubmatch(path)
+	if element == nil {
 		return -1
 	}
-	text = text[:min(len(text), mostTag)]
-	x := regexp.MustCompile(`<([\w.-]+:)?` + regexp.QuoteMeta(element[strings.LastIndexByte(element, ':')+1:]) + `([\s/>]|$)`).FindStringIndex(text)
+	name := element[1][strings.LastIndexByte(element[1], ':')+1:]
+	expr := regexp.MustCompile(`<([\w.-]+:)?` + regexp.QuoteMeta(name) + `([\s/>]|$)`)
+	x := expr.FindStringIndex(text[:min(len(text), mostTag)])
 	if x == nil {
 		return -1
 	}
 	return x[0]
 }
 
-// shownWidth is the part of a line that is shown.
+// shownWidth is the number of characters of a line that are shown.
 const shownWidth = 100
 
-// show returns the part of the line around the mark as a screen shows it, and where the
-// mark is in it, in characters.
+// show returns the part of the line around the mark, escaped for the screen, and the position and width of
+// the mark in it in characters.
 func (m mark) show() (text string, at, width int) {
-	// Of a long line only as much is looked at as can be shown: a character has four bytes
-	// at most.
+	// Only bytes that can be shown are examined.
 	const most = (shownWidth + 1) * utf8.UTFMax
 	left := strings.TrimLeft(m.text[:m.from], " \t")
 	for cut := max(len(left)-most, 0); ; cut++ {

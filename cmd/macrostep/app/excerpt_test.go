@@ -11,7 +11,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 )
 
-// Of several elements in a line that of the path is marked.
+// Of several elements in a line, the one of the path is marked.
 func TestExcerptOfSeveral(t *testing.T) {
 	text := `<?xml version="1.0"?>
 <a:S xmlns:a="urn:a" name="s">
@@ -45,8 +45,8 @@ func TestExcerptOfSeveral(t *testing.T) {
 	}
 }
 
-// Ten times the findings in a document of one line take ten times the memory: of the
-// line only what is shown is looked at for each.
+// Memory grows linearly with the findings in a document of one line: each finding examines only the
+// part of the line that is shown.
 func TestExcerptsOfOneLine(t *testing.T) {
 	var allocated [2]float64
 	for i, n := range []int{200, 2000} {

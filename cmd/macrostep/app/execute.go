@@ -12,10 +12,11 @@ import (
 	"strings"
 
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/simulate"
 )
 
-// execute runs a system from documents to files, and prints what the run reports.
+// execute opens and runs a system, writes its files, and prints messages, progress and summary.
 func (p *program) execute(ctx context.Context, r *runRequest) error {
 	con := newConsole(p.stderr)
 	defer con.clear()
@@ -27,7 +28,8 @@ func (p *program) execute(ctx context.Context, r *runRequest) error {
 	if err != nil {
 		return err
 	}
-	out, err := simulate.Runner{Open: p.backend.Open, Presets: p.presets, Events: a.event, Prepare: a.prepare, Running: a.running, At: r.at}.Run(ctx, r.Request)
+	runner := simulate.Runner{Open: p.backend.Open, Presets: p.presets, Events: a.event, Prepare: a.prepare, Running: a.running, At: r.at}
+	out, err := runner.Run(ctx, r.Request)
 	con.clear()
 	if !r.Quiet && out.Manifest != nil {
 		summary(p.stdout, con, &out)
@@ -45,7 +47,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) error {
 	return err
 }
 
-// Bounds of the summary.
+// The largest numbers of entries in the summary.
 const (
 	shownWarnings = 10
 	shownLoops    = 5
@@ -53,18 +55,36 @@ const (
 	shownEvents   = 8
 )
 
-// summary prints how a run ended.
+// summary prints the outcome of a run.
 func summary(w io.Writer, con *console, o *simulate.Outcome) {
 	m := o.Manifest
-	wall, uneven := m.WallSeconds, ""
+	uneven := ""
+	if m.Steps.Accepted > 1 && math.Abs(m.Steps.Mean-m.StepSize.Value) > 1e-9*m.StepSize.Value {
+		uneven = ", on average"
+	}
+	printEnd(w, m, uneven)
+	if m.Scenario != nil {
+		printScenario(w, m.Scenario)
+	}
+	if m.Realtime != nil {
+		printTiming(w, m.Realtime, m.Steps.Mean, uneven)
+	}
+	printCoupling(w, m)
+	printFiles(w, o)
+	if n := len(m.Notes); n > 0 {
+		fmt.Fprintf(w, "%s in the manifest\n", plural(n, "note"))
+	}
+	printWarnings(w, con, m.Warnings)
+}
+
+// printEnd prints the outcome, the steps and the algorithm. uneven is a remark for steps of different
+// size.
+func printEnd(w io.Writer, m *record.Manifest, uneven string) {
 	fmt.Fprintf(w, "%s at t = %g s: %s", m.Outcome.Ended, m.EndTime, plural(m.Steps.Accepted, "step"))
 	if m.Steps.Accepted > 0 {
-		if m.Steps.Mean != m.StepSize.Value && m.Steps.Accepted > 1 && math.Abs(m.Steps.Mean-m.StepSize.Value) > 1e-9*m.StepSize.Value {
-			uneven = ", on average"
-		}
 		fmt.Fprintf(w, " of %s s%s", number(m.Steps.Mean), uneven)
 	}
-	if wall > 0 {
+	if wall := m.WallSeconds; wall > 0 {
 		fmt.Fprintf(w, " in %s (%s × real time)", duration(wall), short((m.EndTime-m.StartTime.Value)/wall))
 	}
 	if m.Steps.Rejected > 0 {
@@ -81,19 +101,16 @@ func summary(w io.Writer, con *console, o *simulate.Outcome) {
 	if m.Outcome.Regular() && m.Reason != "" {
 		fmt.Fprintln(w, m.Reason)
 	}
-	if m.Scenario != nil {
-		printScenario(w, m.Scenario)
-	}
-	if m.Realtime != nil {
-		printTiming(w, m.Realtime, m.Steps.Mean, uneven)
-	}
+}
+
+// printCoupling prints corrector iterations, monitored variables, power bonds and algebraic loops.
+func printCoupling(w io.Writer, m *record.Manifest) {
 	if m.Iterations > 0 {
 		fmt.Fprintf(w, "corrector %s, %s of the interface\n", plural(m.Iterations, "iteration"), plural(m.Jacobians, "Jacobian"))
 	}
 	if n := len(m.Monitored); n > 0 {
-		shown := m.Monitored[:min(n, shownNames)]
-		fmt.Fprintf(w, "error of  %s", strings.Join(shown, ", "))
-		if n > len(shown) {
+		fmt.Fprintf(w, "error of  %s", strings.Join(m.Monitored[:min(n, shownNames)], ", "))
+		if n > shownNames {
 			fmt.Fprintf(w, " … (%d variables)", n)
 		}
 		fmt.Fprintln(w)
@@ -103,13 +120,17 @@ func summary(w io.Writer, con *console, o *simulate.Outcome) {
 		fmt.Fprintf(w, "bond      %s: residual energy %s J, mean power %s W, mean residual power %s W, at most %s W\n",
 			name, number(b.ResidualEnergy), number(b.MeanPower), number(b.MeanAbsResidualPower), number(b.PeakResidualPower))
 	}
-	for i, l := range m.Loops {
-		if i == shownLoops {
-			fmt.Fprintf(w, "  and %s more in the manifest\n", plural(len(m.Loops)-i, "loop"))
-			break
-		}
+	for _, l := range m.Loops[:min(len(m.Loops), shownLoops)] {
 		fmt.Fprintln(w, loopLine(l))
 	}
+	if more := len(m.Loops) - shownLoops; more > 0 {
+		fmt.Fprintf(w, "  and %s more in the manifest\n", plural(more, "loop"))
+	}
+}
+
+// printFiles prints the files of a run, and the command that resumes it.
+func printFiles(w io.Writer, o *simulate.Outcome) {
+	m := o.Manifest
 	if o.Table {
 		fmt.Fprintf(w, "results   %s (%s, %s)\n", m.Results, plural(o.Rows, "row"), plural(o.Columns, "column"))
 	}
@@ -119,32 +140,28 @@ func summary(w io.Writer, con *console, o *simulate.Outcome) {
 	if c := m.Checkpoints; c != nil && c.Time != nil && !m.Outcome.Regular() {
 		fmt.Fprintf(w, "to go on from t = %g s: macrostep run --%s %s\n", *c.Time, flagResume, c.Path)
 	}
-	if n := len(m.Notes); n > 0 {
-		fmt.Fprintf(w, "%s in the manifest\n", plural(n, "note"))
+}
+
+// printWarnings prints the warnings that were not printed during the run.
+func printWarnings(w io.Writer, con *console, warnings []string) {
+	if len(warnings) == 0 {
+		return
 	}
-	if n := len(m.Warnings); n > 0 {
-		var left []string
-		for _, text := range m.Warnings {
-			if !con.printed(text) {
-				left = append(left, text)
-			}
-		}
-		fmt.Fprint(w, plural(n, "warning"))
-		if shown := n - len(left); shown > 0 {
-			fmt.Fprintf(w, ", %d of them above", shown)
-		}
-		fmt.Fprintln(w)
-		for i, text := range left {
-			if i == shownWarnings {
-				fmt.Fprintf(w, "  and %d more in the manifest\n", len(left)-i)
-				break
-			}
-			fmt.Fprintf(w, "  %s\n", text)
-		}
+	left := slices.DeleteFunc(slices.Clone(warnings), con.printed)
+	fmt.Fprint(w, plural(len(warnings), "warning"))
+	if printed := len(warnings) - len(left); printed > 0 {
+		fmt.Fprintf(w, ", %d of them above", printed)
+	}
+	fmt.Fprintln(w)
+	for _, text := range left[:min(len(left), shownWarnings)] {
+		fmt.Fprintf(w, "  %s\n", text)
+	}
+	if more := len(left) - shownWarnings; more > 0 {
+		fmt.Fprintf(w, "  and %d more in the manifest\n", more)
 	}
 }
 
-// loopLine names a loop by at most a few of its variables.
+// loopLine describes a loop in a line, with at most shownNames of its variables.
 func loopLine(l master.Loop) string {
 	names := l.Variables
 	more := ""
@@ -164,7 +181,7 @@ func loopLine(l master.Loop) string {
 	return fmt.Sprintf("%s  %s%s: %s; %s", where, strings.Join(names, " → "), more, how, l.Treatment)
 }
 
-// parameterList returns parameters for reading; the manifest has them whole.
+// parameterList returns parameters with long values cut; the manifest has them in full.
 func parameterList(params map[string]string) string {
 	const longest = 60
 	var b strings.Builder
@@ -178,7 +195,7 @@ func parameterList(params map[string]string) string {
 	return b.String()
 }
 
-// orderList returns the number of macro steps of each order.
+// orderList lists the number of macro steps of each order.
 func orderList(orders map[int]int) string {
 	var b strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(orders)) {

@@ -160,7 +160,7 @@ func testSystemDescription() *fileDescription {
 		Path: "s.ssp", Name: "car", StartTime: simulate.Setting{Value: 0, Source: "default"}, StopTime: simulate.Setting{Value: 4, Source: "DefaultExperiment of the system"},
 		StepSize: simulate.Setting{Value: 1e-3, Source: "annotation"}, Algorithm: "explicit", Params: map[string]string{"order": "1"}, Stateless: []string{"road"},
 		Components: []componentInfo{{"wheel", "resources/wheel.fmu", "Wheel", "Tool 7", 1, 2, false}, {"road", "resources/road.fmu", "", "", 0, 1, false}},
-		Connections: []connectionInfo{{From: "road.z", FromUnit: "cm", To: "wheel.z", ToUnit: "m", Gain: 0.01}, {From: "wheel.v", To: "road.v", Gain: 1, Via: "suspension.v"}, {From: "wheel.T", To: "road.T", Gain: 1, Offset: -273.15},
+		Connections: []assemble.ConnectionInfo{{From: "road.z", FromUnit: "cm", To: "wheel.z", ToUnit: "m", Gain: 0.01}, {From: "wheel.v", To: "road.v", Gain: 1, Via: "suspension.v"}, {From: "wheel.T", To: "road.T", Gain: 1, Offset: -273.15},
 			{From: "road.gear", To: "wheel.gear", Gain: 1, Map: "1 → 2"}},
 		Settings: []settingInfo{{"wheel.m", "60", "s.ssd:12", 0, "", nil}, {"wheel.k", "5", "s.ssd:13", 2, "stiffness", nil}},
 		Sources:  map[string]string{"algorithm": "annotation of macrostep (s.ssd:40)", "param order": "annotation of macrostep (s.ssd:41)"},
@@ -171,15 +171,29 @@ func testSystemDescription() *fileDescription {
 // call runs the program in an empty folder.
 func call(t *testing.T, f *fake, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	return callContext(context.Background(), t, f, args...)
+	return callIn(t.Context(), t, t.TempDir(), f, args...)
 }
 
-func callContext(ctx context.Context, t *testing.T, f *fake, args ...string) (code int, stdout, stderr string) {
+// callIn runs the program in a folder.
+func callIn(ctx context.Context, t *testing.T, dir string, b backend, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	t.Chdir(t.TempDir())
+	t.Chdir(dir)
 	var out, errs bytes.Buffer
-	code = run(ctx, args, strings.NewReader(""), &out, &errs, f)
+	code = run(ctx, args, strings.NewReader(""), &out, &errs, b)
 	return code, out.String(), errs.String()
+}
+
+// refuses checks that each of the command lines, words separated by |, ends in a folder with exit
+// code 2 and the message, and prints nothing else.
+func refuses(t *testing.T, dir string, b backend, messages map[string]string) {
+	t.Helper()
+	for args, want := range messages {
+		code, stdout, stderr := callIn(t.Context(), t, dir, b, strings.Split(args, "|")...)
+		if code != exitUsage || stdout != "" {
+			t.Errorf("%s: exit code %d: %s", args, code, stdout)
+		}
+		contains(t, args, stderr, "macrostep: ", want)
+	}
 }
 
 func read(t *testing.T, path string) string {

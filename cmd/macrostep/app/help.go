@@ -13,14 +13,14 @@ type repeatable struct{ *cli.StringSliceFlag }
 // pair is a flag that takes two values.
 type pair struct{ *cli.StringSliceFlag }
 
-// valueOptional is a flag whose value may be left out, and follows = if it is given.
+// valueOptional is a flag with an optional value, which follows =.
 type valueOptional struct{ *cli.StringFlag }
 
-// TakesValue reports whether the next argument belongs to the flag, which it never does.
+// TakesValue returns false: the next argument never belongs to the flag.
 func (valueOptional) TakesValue() bool { return false }
 
-// helpText is the help of a command: usage, explanation with examples, flags by
-// category in the order of their declaration.
+// helpText returns the help of a command: usage, explanation with examples, and flags by category in the
+// order of their declaration.
 func helpText(c *cli.Command) string {
 	var b strings.Builder
 	b.WriteString(c.UsageText + "\n\n" + c.Description + "\n")
@@ -37,9 +37,9 @@ func helpText(c *cli.Command) string {
 	return b.String()
 }
 
-// flagLine is a flag as the help shows it.
+// flagLine is a flag in the help.
 type flagLine struct {
-	title string // of the category that begins with it; "" = none does
+	title string // of the category, for its first flag; else ""
 	head  string // with the name of its value
 	usage string // with the default
 }

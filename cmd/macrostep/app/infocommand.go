@@ -51,42 +51,51 @@ func (p *program) infoCommand() *cli.Command {
 			listFlag(flagSet, "parameter or start value, `COMPONENT.VARIABLE=VALUE`, as for a run"),
 			strictFlag(),
 		},
-		Action: func(c *cli.Context) error {
-			if err := arguments(c, 1, 1, "FILE (an .fmu, an .ssp, a folder or an .ssd)"); err != nil {
-				return err
-			}
-			in, o := newInput(c), looking(p.dialects)
-			o.Strict, o.Set = c.Bool("strict"), in.assignments(flagSet)
-			if err := in.err(); err != nil {
-				return err
-			}
-			if c.IsSet(flagExplain) {
-				names := c.StringSlice(flagExplain)
-				list, err := p.backend.Explain(c.Args().First(), names, o)
-				if len(list) == 0 && err != nil {
-					return err
-				}
-				switch {
-				case c.Bool("json") && len(names) > 1:
-					err = errors.Join(writeJSON(p.data(), list), err)
-				case c.Bool("json"):
-					err = errors.Join(writeJSON(p.data(), list[0]), err)
-				default:
-					writeExplanations(p.stdout, list)
-				}
-				return err
-			}
-			d, err := p.backend.Describe(c.Args().First(), o)
-			switch {
-			case d == nil:
-			case c.Bool("json"):
-				err = errors.Join(writeInfoJSON(p.data(), d), err)
-			default:
-				writeInfo(p.stdout, d)
-			}
-			return err
-		},
+		Action: p.info,
 	}
+}
+
+func (p *program) info(c *cli.Context) error {
+	if err := arguments(c, 1, 1, "FILE (an .fmu, an .ssp, a folder or an .ssd)"); err != nil {
+		return err
+	}
+	in, o := newInput(c), looking(p.dialects)
+	o.Strict, o.Set = c.Bool("strict"), in.assignments(flagSet)
+	if err := in.err(); err != nil {
+		return err
+	}
+	if c.IsSet(flagExplain) {
+		return p.explain(c.Args().First(), c.StringSlice(flagExplain), o, c.Bool("json"))
+	}
+	d, err := p.backend.Describe(c.Args().First(), o)
+	switch {
+	case d == nil:
+	case c.Bool("json"):
+		err = errors.Join(writeInfoJSON(p.data(), d), err)
+	default:
+		writeInfo(p.stdout, d)
+	}
+	return err
+}
+
+// explain prints the sources of the values of variables; as JSON an array if there are several names.
+func (p *program) explain(path string, names []string, o assemble.Options, asJSON bool) error {
+	list, err := p.backend.Explain(path, names, o)
+	switch {
+	case len(list) == 0 && err != nil:
+		return err
+	case asJSON && len(names) > 1:
+		return errors.Join(writeJSON(p.data(), list), err)
+	case asJSON:
+		return errors.Join(writeJSON(p.data(), list[0]), err)
+	}
+	for i, e := range list {
+		if i > 0 {
+			fmt.Fprintln(p.stdout)
+		}
+		writeExplanation(p.stdout, e)
+	}
+	return err
 }
 
 // Names as in modelDescription.xml.
@@ -157,8 +166,8 @@ type variableInfo struct {
 
 type dependencyInfo struct {
 	Name     string   `json:"name"`
-	Declared bool     `json:"declared"`   // false: depends on all by assumption
-	On       []string `json:"depends_on"` // known variables, as declared
+	Declared bool     `json:"declared"`   // false: assumed to depend on all inputs
+	On       []string `json:"depends_on"` // as declared
 }
 
 type findingInfo struct {
@@ -189,7 +198,8 @@ func newFMUInfo(f *fmuDescription, list []diag.Finding) fmuInfo {
 			VariableStep: c.CanHandleVariableCommunicationStepSize, InterpolatesInputs: c.CanInterpolateInputs,
 			OutputDerivatives: c.MaxOutputDerivativeOrder, Asynchronous: c.CanRunAsynchronously,
 			OncePerProcess: c.CanBeInstantiatedOnlyOncePerProcess, NoMemoryFunctions: c.CanNotUseMemoryManagementFunctions,
-			Rollback: c.CanGetAndSetFMUState, SerializesState: c.CanSerializeFMUState, DirectionalDerivatives: c.ProvidesDirectionalDerivative,
+			Rollback: c.CanGetAndSetFMUState, SerializesState: c.CanSerializeFMUState,
+			DirectionalDerivatives: c.ProvidesDirectionalDerivative,
 		}
 	}
 	if e := d.DefaultExperiment; e != nil {
@@ -199,25 +209,7 @@ func newFMUInfo(f *fmuDescription, list []diag.Finding) fmuInfo {
 		out.LogCategories = append(out.LogCategories, c.Name)
 	}
 	for i := range d.Variables {
-		v := &d.Variables[i]
-		info := variableInfo{
-			Name: v.Name, Reference: uint32(v.ValueReference), Causality: nameOf(causalityNames, v.Causality),
-			Variability: nameOf(variabilityNames, v.Variability), Initial: nameOf(initialNames, v.Initial),
-			Type: nameOf(typeNames, v.Type), Declared: v.DeclaredType, Unit: v.Real.Unit, Description: v.Description,
-		}
-		if v.HasStart {
-			switch v.Type {
-			case description.Real:
-				info.Start = v.StartReal
-			case description.Integer, description.Enumeration:
-				info.Start = v.StartInteger
-			case description.Boolean:
-				info.Start = v.StartBoolean
-			case description.String:
-				info.Start = v.StartString
-			}
-		}
-		out.Variables = append(out.Variables, info)
+		out.Variables = append(out.Variables, newVariableInfo(&d.Variables[i]))
 	}
 	name := func(index int) string {
 		if index < 1 || index > len(d.Variables) {
@@ -233,6 +225,28 @@ func newFMUInfo(f *fmuDescription, list []diag.Finding) fmuInfo {
 		out.OutputDependency = append(out.OutputDependency, dep)
 	}
 	return out
+}
+
+func newVariableInfo(v *description.ScalarVariable) variableInfo {
+	info := variableInfo{
+		Name: v.Name, Reference: uint32(v.ValueReference), Causality: nameOf(causalityNames, v.Causality),
+		Variability: nameOf(variabilityNames, v.Variability), Initial: nameOf(initialNames, v.Initial),
+		Type: nameOf(typeNames, v.Type), Declared: v.DeclaredType, Unit: v.Real.Unit, Description: v.Description,
+	}
+	if !v.HasStart {
+		return info
+	}
+	switch v.Type {
+	case description.Real:
+		info.Start = v.StartReal
+	case description.Integer, description.Enumeration:
+		info.Start = v.StartInteger
+	case description.Boolean:
+		info.Start = v.StartBoolean
+	case description.String:
+		info.Start = v.StartString
+	}
+	return info
 }
 
 func nameOf[T ~uint8](names []string, v T) string {
@@ -253,15 +267,6 @@ func writeInfoJSON(w io.Writer, d *fileDescription) error {
 		}{d.System, findings(d.Findings)}
 	}
 	return writeJSON(w, doc)
-}
-
-func writeExplanations(w io.Writer, list []*assemble.Explanation) {
-	for i, e := range list {
-		if i > 0 {
-			fmt.Fprintln(w)
-		}
-		writeExplanation(w, e)
-	}
 }
 
 // writeExplanation prints the values of a variable, the weakest first.
@@ -336,7 +341,7 @@ func writeInfo(w io.Writer, d *fileDescription) {
 }
 
 func writeFMU(w io.Writer, f fmuInfo) {
-	interfaces := "none that FMI 2.0 knows"
+	interfaces := "none of FMI 2.0"
 	switch {
 	case f.CoSimulation != nil && f.ModelExchange:
 		interfaces = "Co-Simulation, Model Exchange"
@@ -432,12 +437,12 @@ func writeSystem(w io.Writer, s *systemDescription) {
 		if c.Missing {
 			missing = "missing"
 		}
-		return []string{c.Name, c.Source, plural(c.Inputs, "input") + ", " + plural(c.Outputs, "output"), joinNonEmpty(missing, c.Model, c.Tool)}
+		return []string{c.Name, c.Source, portCounts(c.Inputs, c.Outputs), joinNonEmpty(missing, c.Model, c.Tool)}
 	}))
 	counted("Functions", rowsOf(s.Functions, func(f assemble.FunctionInfo) []string {
 		return []string{f.Name, strings.Join(f.Equations, ", ")}
 	}))
-	counted("Connections", rowsOf(s.Connections, func(c connectionInfo) []string {
+	counted("Connections", rowsOf(s.Connections, func(c assemble.ConnectionInfo) []string {
 		how := joinNonEmpty(linear(master.Linear{Gain: c.Gain, Offset: c.Offset}), c.Map)
 		return []string{withUnit(c.From, c.FromUnit), "→ " + withUnit(c.To, c.ToUnit), how, prefixed("via ", c.Via)}
 	}))
@@ -455,7 +460,7 @@ func writeSystem(w io.Writer, s *systemDescription) {
 	counted("Algebraic loops", rowsOf(s.Loops, func(l master.Loop) []string { return []string{loopLine(l)} }))
 }
 
-// prefixed is a text with a prefix, or "".
+// prefixed returns a text with a prefix, or "" for "".
 func prefixed(prefix, text string) string {
 	if text == "" {
 		return ""
@@ -463,25 +468,23 @@ func prefixed(prefix, text string) string {
 	return prefix + text
 }
 
-// wayOf writes what a value goes through where that changes it, with the parameter that
-// it comes from; "" if it is used unchanged.
+// wayOf describes the conversions of a value, beginning with the parameter that gives it; "" if it is used
+// unchanged.
 func wayOf(steps []assemble.Step) string {
-	text, last, changes := "", assemble.Step{}, 0
+	if len(steps) < 2 {
+		return ""
+	}
+	text := ""
 	for i, s := range steps {
 		value := oneLine(strings.TrimSpace(s.Value + " " + s.Unit))
 		switch {
 		case i == 0:
-			text = s.What + " in " + s.Place + " = " + value
-		case s.Value != last.Value || s.Unit != last.Unit:
+			text = "from " + s.What + " in " + s.Place + " = " + value
+		case s.Value != steps[i-1].Value || s.Unit != steps[i-1].Unit:
 			text += ", " + s.What + " = " + value
-			changes++
 		}
-		last = s
 	}
-	if changes == 0 && len(steps) < 2 {
-		return ""
-	}
-	return "from " + text
+	return text
 }
 
 func sourced(v simulate.Setting, unit string) string {
@@ -491,7 +494,7 @@ func sourced(v simulate.Setting, unit string) string {
 	return fmt.Sprintf("%s%s (%s)", strconv.FormatFloat(v.Value, 'g', -1, 64), unit, v.Source)
 }
 
-// linear writes the map of a connection where it is not the identity.
+// linear formats the factor and offset of a connection; "" for the identity.
 func linear(l master.Linear) string {
 	switch {
 	case l.Offset == 0 && (l.Gain == 1 || l.Gain == 0):

@@ -68,14 +68,14 @@ func inCategory(title string, flags ...cli.Flag) []cli.Flag {
 	return flags
 }
 
-// input reads the flags and arguments of a command. It collects errors, so that the user
-// sees all of them at once.
+// input reads the flags and arguments of a command and collects errors, so that the user sees all of them
+// together.
 type input struct {
 	*cli.Context
 	errs []error
 }
 
-// newInput refuses empty values.
+// newInput returns an input with an error for each empty value.
 func newInput(c *cli.Context) *input {
 	in := &input{Context: c}
 	for _, f := range c.Command.Flags {
@@ -90,17 +90,17 @@ func newInput(c *cli.Context) *input {
 	return in
 }
 
-// fail keeps an error about a flag, if it is one.
+// fail collects an error about a flag; err may be nil.
 func (in *input) fail(flag string, err error) {
 	if err != nil {
 		in.errs = append(in.errs, fmt.Errorf("--%s: %w", flag, err))
 	}
 }
 
-// add keeps an error, if it is one.
+// add collects an error; err may be nil.
 func (in *input) add(err error) { in.errs = append(in.errs, err) }
 
-// err returns all errors as one of usage, or nil.
+// err returns all errors as a usage error, or nil.
 func (in *input) err() error {
 	if err := errors.Join(in.errs...); err != nil {
 		return &usageError{in.Command.Name, err}
@@ -108,7 +108,7 @@ func (in *input) err() error {
 	return nil
 }
 
-// bound is what a number has to be, besides finite.
+// bound is a condition on a finite number.
 type bound int
 
 const (
@@ -130,7 +130,7 @@ func parseNumber(text string, b bound) (float64, error) {
 	return v, nil
 }
 
-// float returns the number that a flag has or defaults to, else 0.
+// float returns the value or default of a flag; 0 if there is neither.
 func (in *input) float(name string, b bound) float64 {
 	if in.String(name) == "" {
 		return 0
@@ -140,7 +140,7 @@ func (in *input) float(name string, b bound) float64 {
 	return v
 }
 
-// number returns the number of a flag, nil if it is not given or wrong.
+// number returns the value of a flag; nil if it is not given or wrong.
 func (in *input) number(name string, b bound) *simulate.Setting {
 	if !in.IsSet(name) {
 		return nil
@@ -162,14 +162,14 @@ func (in *input) oneOf(name string, values []string) int {
 	return max(i, 0)
 }
 
-// globs returns what a flag selects.
+// globs returns the selection of a flag.
 func (in *input) globs(name string) record.Selection {
 	s, err := record.ParseSelection(in.StringSlice(name))
 	in.fail(name, err)
 	return s
 }
 
-// assignments reads NAME=VALUE, each name once.
+// assignments reads the NAME=VALUE of a flag; each name may occur once.
 func (in *input) assignments(name string) []assemble.Assignment {
 	list, errs := assignments(in.StringSlice(name), "NAME=VALUE")
 	for _, err := range errs {
@@ -187,7 +187,7 @@ func (in *input) params() map[string]string {
 	return params
 }
 
-// assignments reads texts of a form like NAME=VALUE, each name once.
+// assignments reads texts of a form like NAME=VALUE; each name may occur once.
 func assignments(texts []string, form string) (list []assemble.Assignment, errs []error) {
 	for _, text := range texts {
 		name, value, ok := strings.Cut(text, "=")

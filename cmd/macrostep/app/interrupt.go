@@ -12,8 +12,7 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// answering is how an interrupt is answered. It comes with the context, under
-// answeringKey.
+// answering is the reaction of a command to an interrupt. The context holds it under answeringKey.
 type answering struct {
 	atOnce atomic.Bool // the command ends at the first interrupt
 }
@@ -27,12 +26,12 @@ func (a *answering) String() string {
 	return "interrupted; what is under way is finished, and a run keeps its results (again: end at once)"
 }
 
-// endPatience is how long a command that ends at once may take to end by itself: it may
-// be about to put a file in its place.
+// endPatience is the time that an interrupted command gets to return: it may be about to rename a finished
+// file.
 const endPatience = 200 * time.Millisecond
 
-// endsAtOnce makes an action end at the first interrupt, without waiting for it. Such an action
-// prepares its output in memory, so that no part of a file is left.
+// endsAtOnce returns an action that ends at the first interrupt without waiting for the given one, which
+// must prepare its output in memory so that no incomplete file is left.
 func endsAtOnce(action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		if a, ok := c.Context.Value(answeringKey{}).(*answering); ok {
@@ -54,11 +53,10 @@ func endsAtOnce(action cli.ActionFunc) cli.ActionFunc {
 	}
 }
 
-// waitPatience is the time after which an interrupted run prints what it waits for.
+// waitPatience is the time after which an interrupted run prints the calls that it waits for.
 const waitPatience = time.Second
 
-// printWaiting prints the calls in the engine that an interrupted command waits for, if it does
-// not end soon.
+// printWaiting prints after waitPatience the calls in the engine that an interrupted command waits for.
 func (p *program) printWaiting() {
 	time.Sleep(waitPatience)
 	var calls []string
@@ -66,11 +64,11 @@ func (p *program) printWaiting() {
 		calls = append(calls, c.String())
 	}
 	if calls != nil {
-		fmt.Fprintf(p.stderr, "macrostep: waiting for %s; with --step-timeout SECONDS a run ends an FMU that takes longer\n", strings.Join(calls, " and "))
+		fmt.Fprintln(p.stderr, waitingFor(strings.Join(calls, " and ")))
 	}
 }
 
-// printIsolated is printWaiting for FMUs in processes of their own.
+// printIsolated is printWaiting for isolated FMUs.
 func printIsolated(con *console, sys *master.System, ended <-chan struct{}) {
 	select {
 	case <-ended:
@@ -88,6 +86,10 @@ func printIsolated(con *console, sys *master.System, ended <-chan struct{}) {
 		}
 	}
 	if calls != nil {
-		con.print("macrostep: waiting for " + strings.Join(calls, "; ") + "; with --step-timeout SECONDS a run ends an FMU that takes longer")
+		con.print(waitingFor(strings.Join(calls, "; ")))
 	}
+}
+
+func waitingFor(calls string) string {
+	return "macrostep: waiting for " + calls + "; with --step-timeout SECONDS a run ends an FMU that takes longer"
 }

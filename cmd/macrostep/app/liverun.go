@@ -14,11 +14,9 @@ import (
 	"github.com/macrostep/macrostep/master/results/page"
 )
 
-const (
-	flagLive = "live"
-)
+const flagLive = "live"
 
-// liveRun is a run with a page that follows it, and lets a reader pause, step and stop it.
+// liveRun is a run with a live page, whose readers can pause, step and stop the run.
 type liveRun struct {
 	seen     *watcher
 	title    string
@@ -31,19 +29,19 @@ type liveRun struct {
 
 	mu      sync.Mutex
 	paused  bool
-	steps   int // macro steps that may be taken although it is paused
+	steps   int // macro steps allowed while it is paused
 	changed chan struct{}
-	chunk   int // macro steps that are admitted at once
+	chunk   int // macro steps that admit allows at a time
 	asked   time.Time
 
 	*service
 	page *page.Live
 }
 
-// errStoppedHere ends a run from its page.
+// errStoppedHere is the cause of a run that its page has stopped.
 var errStoppedHere = fmt.Errorf("stopped on its page: %w", master.ErrInterrupted)
 
-// follow begins to serve the page of a run; its end is that of the context it gives.
+// follow serves the page of a run. The context that it returns ends when the page stops the run.
 func (l *liveRun) follow(ctx context.Context, address string) (context.Context, error) {
 	var err error
 	if l.service, err = listen(flagLive, address, "/"); err != nil {
@@ -56,7 +54,7 @@ func (l *liveRun) follow(ctx context.Context, address string) (context.Context, 
 	return ctx, nil
 }
 
-// end shows the pages the whole run and ends the service.
+// end sends the page of the whole run to the readers, unless p is nil, and ends the service.
 func (l *liveRun) end(p *page.Page) error {
 	var err error
 	if p != nil {
@@ -67,19 +65,19 @@ func (l *liveRun) end(p *page.Page) error {
 	return err
 }
 
-// Pauses take effect within this time.
+// Limits of the chunks: a pause takes effect within about askAtLeast.
 const (
 	askAtLeast = 20 * time.Millisecond
 	mostAtOnce = 1 << 20
 )
 
-// admit lets macro steps be taken (master.Admission).
+// admit returns the number of macro steps that may be taken now (master.Admission).
 func (l *liveRun) admit(ctx context.Context) (int, error) {
 	for {
 		l.mu.Lock()
 		switch {
 		case !l.paused:
-			// Asking seldom keeps a fast run fast, asking often makes it stop soon.
+			// Large chunks keep a run fast, small ones make it pause soon.
 			if took := time.Since(l.asked); took < askAtLeast/2 {
 				l.chunk = min(2*l.chunk, mostAtOnce)
 			} else if took > askAtLeast {
@@ -99,12 +97,12 @@ func (l *liveRun) admit(ctx context.Context) (int, error) {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return 1, nil // the run sees it
+			return 1, nil // the run checks the context
 		}
 	}
 }
 
-// Command is pause, resume, step or stop.
+// Command executes pause, resume, step or stop.
 func (l *liveRun) Command(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -131,19 +129,22 @@ func (l *liveRun) Changed() <-chan struct{} {
 	return l.changed
 }
 
-// State returns how far the run is.
+// State returns the state and progress of the run.
 func (l *liveRun) State() page.State {
 	t, steps := l.seen.reached()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := page.State{State: "running", Text: fmt.Sprintf("t = %s of %s s, %s", number(t), number(l.stop), plural(steps, "macro step")), Done: (t - l.start) / (l.stop - l.start)}
+	s := page.State{
+		State: "running", Text: fmt.Sprintf("t = %s of %s s, %s", number(t), number(l.stop), plural(steps, "macro step")),
+		Done: (t - l.start) / (l.stop - l.start),
+	}
 	if l.paused {
 		s.State = "paused"
 	}
 	return s
 }
 
-// Page returns the page as it is now.
+// Page returns the page of the run so far.
 func (l *liveRun) Page(ctx context.Context) (p *page.Page, from, to float64, err error) {
 	select {
 	case <-l.seen.begun:
@@ -155,11 +156,13 @@ func (l *liveRun) Page(ctx context.Context) (p *page.Page, from, to float64, err
 	parts := l.seen.parts(l.title, nil)
 	parts.graph, parts.noGraph, parts.steps = l.graph, l.noGraph, nil
 	p = pageOf(parts, componentsOf(l.manifest))
-	p.Facts = []page.Fact{{Name: "system", Value: l.manifest.System}, {Name: "algorithm", Value: l.manifest.Algorithm + parameterList(given(l.manifest))}}
+	p.Facts = []page.Fact{
+		{Name: "system", Value: l.manifest.System}, {Name: "algorithm", Value: l.manifest.Algorithm + parameterList(given(l.manifest))},
+	}
 	return p, l.start, l.seen.t, nil
 }
 
-// Follow returns a function that gives what is new since its last call.
+// Follow returns a function that returns the changes since its last call.
 func (l *liveRun) Follow() func() ([]page.Update, float64) {
 	var known []results.Known
 	return func() (list []page.Update, to float64) {
@@ -184,7 +187,7 @@ func (l *liveRun) Follow() func() ([]page.Update, float64) {
 	}
 }
 
-// finish shows the pages the whole run.
+// finish ends the service with the page of the whole run.
 func (l *liveRun) finish(m *record.Manifest, analysis *analyze.Report) error {
 	parts := l.seen.parts(l.title, m)
 	parts.graph, parts.noGraph, parts.analysis = l.graph, l.noGraph, analysis

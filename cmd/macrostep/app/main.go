@@ -1,5 +1,5 @@
-// Package app is the program macrostep. Other programs build on it to offer algorithms and
-// dialects of their own on the same command line.
+// Package app is the program macrostep. Other programs use it to add algorithms and dialects to the same
+// command line.
 package app
 
 import (
@@ -23,26 +23,25 @@ import (
 	"github.com/macrostep/macrostep/ssp/dialect"
 )
 
-// Options are what a program adds to macrostep.
+// Options are the additions of a program to macrostep.
 type Options struct {
-	// Presets are coupling algorithms beside those of package algorithms. They are chosen by
-	// --algorithm or by a system, and listed by macrostep algorithms. macrostep analyze does
-	// not judge them.
+	// Presets are coupling algorithms in addition to those of package algorithms. --algorithm or a
+	// system chooses them, and macrostep algorithms lists them. macrostep analyze does not analyse them.
 	Presets []algorithms.Preset
-	// Dialects are what further tools add to SSP, after those of package dialect.
+	// Dialects read additions of further tools to SSP, after those of package dialect.
 	Dialects []ssp.Dialect
 }
 
-// extensions are what a program offers: that of macrostep and its own. Nil stands for that of
-// macrostep alone.
+// extensions are the algorithms and dialects of a program: those of macrostep and its own. nil means those
+// of macrostep alone.
 type extensions struct {
 	presets  algorithms.Catalog
 	dialects []ssp.Dialect
 }
 
-// Main carries out a command line, args without the name of the program, and ends the process
-// with its exit code. It is the first thing that a program does: macrostep starts the program
-// again for its engine and for isolated FMUs, and Main does not return there either.
+// Main executes a command line (args without the name of the program) and ends the process with its exit
+// code. A program must call it first: macrostep starts the program again for its engine and for isolated
+// FMUs, and Main does not return there either.
 func Main(args []string, o Options) {
 	delayCollection()
 	worker.Main() // does not return in the process of an isolated FMU
@@ -57,49 +56,55 @@ func Main(args []string, o Options) {
 	p := newProgram(args, os.Stdin, os.Stdout, os.Stderr, documents{with.dialects})
 	p.extensions = with
 	p.engine = supervise.New(supervise.Options{Stdin: os.Stdin})
+	p.newEngine = func() *supervise.Engine { return supervise.New(supervise.Options{Stdout: os.Stderr}) }
 	var how answering
 	ctx, cancel := context.WithCancelCause(context.WithValue(context.Background(), answeringKey{}, &how))
-	// A closed pipe does not end a run. The signal is received, not ignored, because child
-	// processes would inherit that.
+	// A closed pipe does not end a run. The signal is received, not ignored, because child processes
+	// would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT)
-	if !signal.Ignored(syscall.SIGHUP) { // as nohup wants it
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 	supervise.AdoptOrphans()
 	forwardStops(p.engine)
-	go func() {
-		s := <-signals
-		first := time.Now()
-		if s == syscall.SIGQUIT {
-			signals <- s // it ends at once
-		} else {
-			fmt.Fprintln(p.stderr, "\nmacrostep:", &how)
-			cancel(master.ErrInterrupted)
-			go p.printWaiting()
-		}
-		for s = range signals {
-			if s != syscall.SIGQUIT && time.Since(first) < again { // the same key press, through a shell too
-				continue
-			}
-			// A step that does not return cannot be waited for.
-			if !p.engine.Kill(endedAtOnce[s == syscall.SIGQUIT]) {
-				cleanUp()
-				os.Exit(exitFailed)
-			}
-		}
-	}()
+	go p.handle(signals, &how, cancel)
 	code := p.run(ctx)
 	cleanUp()
 	os.Exit(code)
 }
 
-// cleanUp removes temporary folders, also those of what was interrupted.
-func cleanUp() { _ = archive.End() } // what stays is swept by the next run
+// handle interrupts the command at the first signal and ends the process at the second, or at SIGQUIT.
+func (p *program) handle(signals chan os.Signal, how *answering, cancel context.CancelCauseFunc) {
+	s := <-signals
+	first := time.Now()
+	if s == syscall.SIGQUIT {
+		signals <- s // ends the process below
+	} else {
+		fmt.Fprintln(p.stderr, "\nmacrostep:", how)
+		cancel(master.ErrInterrupted)
+		go p.printWaiting()
+	}
+	for s = range signals {
+		if s != syscall.SIGQUIT && time.Since(first) < again { // the same key press, forwarded by a shell
+			continue
+		}
+		reason := "interrupted twice; the step under way did not return"
+		if s == syscall.SIGQUIT {
+			reason = "ended at once by SIGQUIT"
+		}
+		if !p.engine.Kill(reason) {
+			cleanUp()
+			os.Exit(exitFailed)
+		}
+	}
+}
 
-// delayCollection has the garbage collector wait until 16 MB are in use: a short run ends
-// before that. From then on it works as usual.
+// cleanUp removes temporary folders, also those of interrupted work.
+func cleanUp() { _ = archive.End() } // the next run removes what is left
+
+// delayCollection delays the first garbage collection until 16 MB are in use: a short run ends before that.
 func delayCollection() {
 	const factor = 4 // of the least heap that is collected
 	if os.Getenv("GOGC") == "" {
@@ -108,13 +113,10 @@ func delayCollection() {
 	}
 }
 
-// endedAtOnce are the reasons for ending at once: by SIGQUIT, and else.
-var endedAtOnce = map[bool]string{true: "ended at once by SIGQUIT", false: "interrupted twice; the step under way did not return"}
-
-// again is the time from which on a second signal is one of its own.
+// again is the least time between two key presses.
 const again = 50 * time.Millisecond
 
-// commandWork is a command with its arguments, as an engine does it.
+// commandWork names the work of an engine that executes a command line.
 const commandWork = "command"
 
 func engineCommand(j *supervise.Job, with extensions) (any, error) {

@@ -27,13 +27,13 @@ func (p *program) manCommand() *cli.Command {
 	}
 }
 
-// writeMan writes a manual page for man(1), in its macros. (App.ToMan of cli takes each
-// text for Markdown, which ours are not, and knows neither our kinds of flags nor their
-// categories.)
+// writeMan writes a manual page in the macros of man(1). (App.ToMan of cli treats texts as Markdown, which ours
+// are not, and supports neither our kinds of flags nor their categories.)
 func writeMan(w io.Writer, app *cli.App) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH MACROSTEP 1 \"\" \"macrostep %s\" \"User Commands\"\n.nh\n.ad l\n", roff(app.Version))
-	fmt.Fprintf(&b, ".SH NAME\nmacrostep \\- %s\n.SH SYNOPSIS\n.B macrostep\n\\fICOMMAND\\fR [\\fIARGUMENTS AND FLAGS\\fR]\n.SH DESCRIPTION\n", roff(app.Usage))
+	fmt.Fprintf(&b, ".SH NAME\nmacrostep \\- %s\n.SH SYNOPSIS\n.B macrostep\n", roff(app.Usage))
+	b.WriteString("\\fICOMMAND\\fR [\\fIARGUMENTS AND FLAGS\\fR]\n.SH DESCRIPTION\n")
 	manText(&b, app.Description)
 	b.WriteString(".SH COMMANDS\n")
 	for _, c := range app.VisibleCommands() {
@@ -52,12 +52,13 @@ func writeMan(w io.Writer, app *cli.App) error {
 			fmt.Fprintf(&b, ".TP\n\\fB%s\\fR\n%s\n", roff(f.head), roff(f.usage))
 		}
 	}
-	b.WriteString(".SH SEE ALSO\nThe folder docs of the source: running, choosing an algorithm, settings in an SSP, scenarios, real time, embedding, trouble by symptom.\n")
+	b.WriteString(".SH SEE ALSO\nThe folder docs of the source: running, choosing an algorithm, settings in an SSP, scenarios, real time, " +
+		"embedding, trouble by symptom.\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// manText writes a text of the help: paragraphs are filled, indented lines stay.
+// manText writes a text of the help: paragraphs are filled, indented lines are kept.
 func manText(b *strings.Builder, text string) {
 	b.WriteString(".PP\n")
 	asIs, empty := false, false
@@ -87,8 +88,7 @@ func manText(b *strings.Builder, text string) {
 	}
 }
 
-// roff escapes a text so that it is printed literally: hyphens stay, nothing is a command, and
-// characters outside ASCII are named.
+// roff escapes a text so that troff prints it literally; characters outside ASCII are written by number.
 func roff(text string) string {
 	var b strings.Builder
 	for i, c := range text {

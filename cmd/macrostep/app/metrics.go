@@ -8,7 +8,7 @@ import (
 
 const flagMetrics = "metrics"
 
-// listenMetrics takes the address of --metrics.
+// listenMetrics listens at the address of --metrics.
 func listenMetrics(address string) (*service, error) { return listen(flagMetrics, address, "/metrics") }
 
 // serveMetrics serves the metrics of a run until stop is called.

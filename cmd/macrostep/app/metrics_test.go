@@ -10,12 +10,11 @@ import (
 	"testing"
 )
 
-// While a run goes on its metrics are there, on this machine only, and not after it.
+// Metrics are served during a run, on this machine only.
 func TestMetrics(t *testing.T) {
 	var stderr lockedBuffer
 	address := regexp.MustCompile(`http://127\.0\.0\.1:\d+/metrics\?token=\S+`)
 	var url, text, kind string
-	// The progress comes a few times a second: a step waits until it has come.
 	look := func() {
 		if text != "" {
 			return

@@ -13,15 +13,14 @@ import (
 	"github.com/macrostep/macrostep/ssp"
 )
 
-// outline describes a system by its documents alone, where it cannot be assembled;
-// nil if they cannot be read.
+// outline describes a system that cannot be assembled by its documents alone; nil if they cannot be read.
 func outline(path string, dialects []ssp.Dialect) *fileDescription {
 	list := &diag.List{}
 	pkg, err := ssp.Open(path, list, dialects...)
 	if err != nil || assemble.IsFMU(path) {
 		return nil
 	}
-	defer pkg.Close() // of files that were only read
+	defer pkg.Close() // the files were only read
 	s := &systemDescription{Partial: true, Path: path, Name: pkg.Root.Name, Sources: map[string]string{}}
 	experiment := func(v *float64) simulate.Setting {
 		if v == nil {
@@ -30,13 +29,27 @@ func outline(path string, dialects []ssp.Dialect) *fileDescription {
 		return simulate.Setting{Value: *v, Source: "DefaultExperiment of the system"}
 	}
 	s.StartTime, s.StopTime = experiment(pkg.Root.Experiment.Start), experiment(pkg.Root.Experiment.Stop)
-	declared := newDeclaredOnly(pkg.Root)
-	missing := false
+	s.Components = outlineComponents(pkg)
+	found := &diag.List{}
+	n, err := pkg.Flatten(newDeclaredOnly(pkg.Root), found)
+	if !slices.ContainsFunc(s.Components, func(c componentInfo) bool { return c.Missing }) { // else missing FMUs may cause them
+		list.Append(found)
+	}
+	if err != nil {
+		s.Connections = written(pkg.Root.System, "")
+	} else {
+		outlineNetwork(s, n)
+	}
+	// The caller reports the errors, which prevented the assembly.
+	findings := slices.DeleteFunc(list.Findings, func(f diag.Finding) bool { return f.Level >= diag.Error })
+	return &fileDescription{System: s, Findings: findings}
+}
+
+// outlineComponents describes the components by the connectors in the document.
+func outlineComponents(pkg *ssp.Package) (list []componentInfo) {
 	for _, c := range pkg.Components() {
-		info := componentInfo{Name: c.Path, Source: c.URI}
 		_, err := os.Stat(c.Source)
-		info.Missing = c.Problem != nil || err != nil
-		missing = missing || info.Missing
+		info := componentInfo{Name: c.Path, Source: c.URI, Missing: c.Problem != nil || err != nil}
 		for i := range c.Connectors {
 			switch c.Connectors[i].Kind {
 			case ssp.Input:
@@ -45,19 +58,13 @@ func outline(path string, dialects []ssp.Dialect) *fileDescription {
 				info.Outputs++
 			}
 		}
-		s.Components = append(s.Components, info)
+		list = append(list, info)
 	}
-	found := &diag.List{}
-	n, err := pkg.Flatten(declared, found)
-	if !missing { // else they may be for want of the FMUs
-		list.Append(found)
-	}
-	// The caller reports errors: they are why the system could not be assembled.
-	findings := slices.DeleteFunc(list.Findings, func(f diag.Finding) bool { return f.Level >= diag.Error })
-	if err != nil {
-		s.Connections = written(pkg.Root.System, "")
-		return &fileDescription{System: s, Findings: findings}
-	}
+	return list
+}
+
+// outlineNetwork adds connections, settings and settings of a run.
+func outlineNetwork(s *systemDescription, n *ssp.Network) {
 	name := func(e ssp.FlatEnd) string {
 		if k := e.Component - len(n.Components); k >= 0 {
 			return n.Functions[k].Path + "." + e.Variable
@@ -65,11 +72,12 @@ func outline(path string, dialects []ssp.Dialect) *fileDescription {
 		return n.Components[e.Component].Path + "." + e.Variable
 	}
 	for _, c := range n.Connections {
-		s.Connections = append(s.Connections, connectionInfo{From: name(c.From), To: name(c.To), Gain: c.Gain, Offset: c.Offset,
+		s.Connections = append(s.Connections, assemble.ConnectionInfo{From: name(c.From), To: name(c.To), Gain: c.Gain, Offset: c.Offset,
 			Via: strings.Join(c.Via, ", "), Origin: c.Place.String()})
 	}
 	for _, v := range n.Settings {
-		info := settingInfo{Name: name(ssp.FlatEnd{Component: v.Component, Variable: v.Variable}), Value: v.Value.String(), Origin: v.From.Place.String(), Weaker: len(v.Overrides)}
+		info := settingInfo{Name: name(ssp.FlatEnd{Component: v.Component, Variable: v.Variable}), Value: v.Value.String(),
+			Origin: v.From.Place.String(), Weaker: len(v.Overrides)}
 		if at := v.From.At(); at != n.Components[v.Component].Joined+"."+v.Variable && at != info.Name {
 			info.Over = at
 		}
@@ -79,17 +87,17 @@ func outline(path string, dialects []ssp.Dialect) *fileDescription {
 		s.StepSize = simulate.Setting{Value: n.Step[0].Value, Source: n.Step[0].Source}
 	}
 	s.Algorithm, s.Stateless = n.Own.Algorithm, n.Own.Stateless
-	return &fileDescription{System: s, Findings: findings}
 }
 
 // written lists the connections of a system and its nested systems as in the document.
-func written(s *ssp.System, path string) (out []connectionInfo) {
+func written(s *ssp.System, path string) (out []assemble.ConnectionInfo) {
 	end := func(element, connector string) string {
 		return strings.Join(slices.DeleteFunc([]string{path, element, connector}, func(s string) bool { return s == "" }), ".")
 	}
 	for i := range s.Connections {
 		c := &s.Connections[i]
-		info := connectionInfo{From: end(c.StartElement, c.StartConnector), To: end(c.EndElement, c.EndConnector), Gain: 1, Origin: c.Place.String()}
+		info := assemble.ConnectionInfo{From: end(c.StartElement, c.StartConnector), To: end(c.EndElement, c.EndConnector),
+			Gain: 1, Origin: c.Place.String()}
 		if t := c.Transformation; t != nil && t.Kind == ssp.Linear {
 			info.Gain, info.Offset = t.Factor, t.Offset
 		}
@@ -103,8 +111,8 @@ func written(s *ssp.System, path string) (out []connectionInfo) {
 	return out
 }
 
-// declaredOnly takes the connectors of a component, and what the document binds to it,
-// as the variables of its FMU.
+// declaredOnly treats the connectors of a component, and the values that the document binds to it, as the
+// variables of its FMU.
 type declaredOnly struct {
 	bound map[string]ssp.Value // by "component.variable"
 }

@@ -66,7 +66,8 @@ func (p *program) plot(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.Bool("diff") && len(paths) < 2 {
+	diff := c.Bool("diff")
+	if diff && len(paths) < 2 {
 		return &usageError{"plot", errors.New("--diff: there is one file; a difference takes two")}
 	}
 	in := newInput(c)
@@ -82,37 +83,15 @@ func (p *program) plot(c *cli.Context) error {
 	if format != ".svg" && format != ".png" {
 		return &usageError{"plot", fmt.Errorf("--output %s: a picture is .svg or .png", output)}
 	}
-	var tables []*results.Table
-	var errs []error
-	for _, path := range paths {
-		read := results.ReadOptions{}
-		if !c.Bool("diff") || path == paths[0] {
-			read = reading(chosen.Of(aloneIn(path)))
-		}
-		read.TimeColumn = c.String("time-column")
-		t, err := readTable(path, read)
-		tables, errs = append(tables, t), append(errs, err)
-	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	var fields []field
-	if c.Bool("diff") {
-		fields, err = differenceFields(tables, chosen)
-	} else {
-		fields = valueFields(tables, chosen)
-	}
+	fields, err := readFields(paths, c.String("time-column"), diff, chosen)
 	if err != nil {
 		return err
-	}
-	if len(fields) == 0 {
-		return fmt.Errorf("there is nothing to draw: %s has no variable that is chosen and holds numbers", strings.Join(paths, ", "))
 	}
 	if n := len(fields) - plotFields; n > 0 {
 		fmt.Fprintf(p.stderr, "warning: %s are not drawn, a picture holds %d; --select chooses\n", plural(n, "variable"), plotFields)
 		fields = fields[:plotFields]
 	}
-	plots, err := drawFields(fields, len(tables) > 1)
+	plots, err := drawFields(fields, len(paths) > 1)
 	if err != nil {
 		return err
 	}
@@ -123,11 +102,38 @@ func (p *program) plot(c *cli.Context) error {
 	if err := writeChecked(output, c.Bool(flagForce), copied(&picture), nil); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(p.stdout, "wrote %s: %s of %s\n", output, plural(len(fields), "variable"), plural(len(tables), "file"))
+	_, err = fmt.Fprintf(p.stdout, "wrote %s: %s of %s\n", output, plural(len(fields), "variable"), plural(len(paths), "file"))
 	return err
 }
 
-// expanded replaces patterns by the files they match, where the shell has not done it.
+// readFields reads tables and returns their variables, or the differences from the first table.
+func readFields(paths []string, timeColumn string, diff bool, chosen record.Selection) (fields []field, err error) {
+	var tables []*results.Table
+	var errs []error
+	for _, path := range paths {
+		read := results.ReadOptions{}
+		if !diff || path == paths[0] {
+			read = reading(chosen.Of(aloneIn(path)))
+		}
+		read.TimeColumn = timeColumn
+		t, err := readTable(path, read)
+		tables, errs = append(tables, t), append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	if diff {
+		fields, err = differenceFields(tables, chosen)
+	} else {
+		fields = valueFields(tables, chosen)
+	}
+	if err == nil && len(fields) == 0 {
+		err = fmt.Errorf("there is nothing to draw: %s has no variable that is chosen and holds numbers", strings.Join(paths, ", "))
+	}
+	return fields, err
+}
+
+// expanded replaces patterns that the shell has left by the files that match.
 func expanded(args []string) ([]string, error) {
 	var paths []string
 	for _, arg := range args {
@@ -144,7 +150,7 @@ func expanded(args []string) ([]string, error) {
 	return paths, nil
 }
 
-// field is a part of a picture: one variable.
+// field is the part of a picture with one variable.
 type field struct {
 	name, unit string
 	lines      []line
@@ -156,54 +162,48 @@ type line struct {
 	t, v []float64
 }
 
-// valueFields draws variables under their names.
-func valueFields(tables []*results.Table, chosen record.Selection) []field {
-	var fields []field
+// valueFields returns a field for each variable, by name.
+func valueFields(tables []*results.Table, chosen record.Selection) (fields []field) {
 	for i, t := range tables {
 		chosen := chosen.Of(aloneIn(t.Path))
 		for k := range t.Columns {
 			c := &t.Columns[k]
-			if c.Text || !chosen.IsDefault() && !chosen.Match(c.Bare) && !chosen.Match(c.Name) {
-				continue
+			if !c.Text && (chosen.IsDefault() || chosen.Match(c.Bare) || chosen.Match(c.Name)) {
+				fields = addToField(fields, c.Bare, c.Unit, line{i, t.Path, t.Times, c.Values})
 			}
-			at := slices.IndexFunc(fields, func(f field) bool { return f.name == c.Bare })
-			if at < 0 {
-				at = len(fields)
-				fields = append(fields, field{name: c.Bare, unit: c.Unit})
-			}
-			fields[at].lines = append(fields[at].lines, line{i, t.Path, t.Times, c.Values})
 		}
 	}
 	return fields
 }
 
-// differenceFields draws how tables differ from the first.
-func differenceFields(tables []*results.Table, chosen record.Selection) ([]field, error) {
-	var fields []field
-	o := results.CompareOptions{}
-	if !chosen.IsDefault() {
-		o.Select = chosen.Of(aloneIn(tables[0].Path)).Match
-	}
+// differenceFields returns a field for each variable with the differences from the first table.
+func differenceFields(tables []*results.Table, chosen record.Selection) (fields []field, err error) {
+	o := results.CompareOptions{Select: reading(chosen.Of(aloneIn(tables[0].Path))).Select}
 	for i, t := range tables[1:] {
 		c, err := results.Compare(tables[0], t, o)
 		if err != nil {
 			return nil, err
 		}
 		for k, v := range c.Variables {
-			name := v.Name
-			at := slices.IndexFunc(fields, func(f field) bool { return f.name == name })
-			if at < 0 {
-				at = len(fields)
-				fields = append(fields, field{name: name})
-			}
 			times, e := c.Errors(k)
-			fields[at].lines = append(fields[at].lines, line{i + 1, t.Path + " − " + filepath.Base(tables[0].Path), times, e})
+			fields = addToField(fields, v.Name, "", line{i + 1, t.Path + " − " + filepath.Base(tables[0].Path), times, e})
 		}
 	}
 	return fields, nil
 }
 
-// drawFields makes a plot of each field.
+// addToField adds a line to the field of a variable, which it makes if necessary.
+func addToField(fields []field, name, unit string, l line) []field {
+	at := slices.IndexFunc(fields, func(f field) bool { return f.name == name })
+	if at < 0 {
+		at = len(fields)
+		fields = append(fields, field{name: name, unit: unit})
+	}
+	fields[at].lines = append(fields[at].lines, l)
+	return fields
+}
+
+// drawFields returns a plot of each field.
 func drawFields(fields []field, legend bool) ([]*plot.Plot, error) {
 	var plots []*plot.Plot
 	for _, f := range fields {
@@ -228,11 +228,11 @@ func drawFields(fields []field, legend bool) ([]*plot.Plot, error) {
 	return plots, nil
 }
 
-// hugeValue is where the plotting library begins to overflow, with room for its own sums. It
-// does not return if a range is not finite.
+// hugeValue is a limit below which sums in the plotting library do not overflow: the library does not return
+// if a range is not finite.
 const hugeValue = 1e300
 
-// shrink divides huge values by hugeValue, in copies, and gives what that is written as.
+// shrink divides huge values by hugeValue, in copies, and returns the factor as text; "" = there are none.
 func (f *field) shrink() string {
 	huge := func(v float64) bool { return math.Abs(v) > hugeValue && !math.IsInf(v, 0) }
 	if !slices.ContainsFunc(f.lines, func(l line) bool { return slices.ContainsFunc(l.v, huge) }) {
@@ -250,7 +250,7 @@ func (f *field) shrink() string {
 	return fmt.Sprint(hugeValue)
 }
 
-// addLine adds a line, in pieces where values are missing.
+// addLine adds a line, interrupted at missing values.
 func addLine(q *plot.Plot, l *line, legend bool) error {
 	thin := results.NewThinner(pictureSpan)
 	for i, v := range l.v {
@@ -287,7 +287,7 @@ func addLine(q *plot.Plot, l *line, legend bool) error {
 	return nil
 }
 
-// tile writes plots side by side as a picture.
+// tile writes plots in one or two columns as a picture.
 func tile(w io.Writer, format string, plots []*plot.Plot) error {
 	columns := 1
 	if len(plots) > 3 {
@@ -308,7 +308,7 @@ func tile(w io.Writer, format string, plots []*plot.Plot) error {
 	return err
 }
 
-// copied writes what was made in memory.
+// copied returns a function that writes a buffer.
 func copied(b *bytes.Buffer) func(io.Writer) error {
 	return func(w io.Writer) error { _, err := b.WriteTo(w); return err }
 }

@@ -18,7 +18,7 @@ func writeJSON(w io.Writer, doc any) error {
 	return e.Encode(doc)
 }
 
-// table lines up cells, one row a line, without blanks at the ends of lines.
+// table prints rows with aligned columns, without blanks at the ends of lines.
 func table(w io.Writer, rows [][]string) {
 	var b strings.Builder
 	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -31,7 +31,7 @@ func table(w io.Writer, rows [][]string) {
 	}
 }
 
-// titled prints an indented table under a title; nothing if it has no rows.
+// titled prints an indented table under a title, or nothing if it has no rows.
 func titled(w io.Writer, title string, rows [][]string) {
 	if len(rows) == 0 {
 		return
@@ -43,7 +43,7 @@ func titled(w io.Writer, title string, rows [][]string) {
 	table(w, rows)
 }
 
-// rowsOf makes a row of each element of a list.
+// rowsOf returns a row for each element of a list.
 func rowsOf[T any](list []T, row func(T) []string) (rows [][]string) {
 	for _, v := range list {
 		rows = append(rows, row(v))
@@ -51,12 +51,12 @@ func rowsOf[T any](list []T, row func(T) []string) (rows [][]string) {
 	return rows
 }
 
-// rowsBy makes a row of each element of a map, by name.
+// rowsBy returns a row for each element of a map, sorted by name.
 func rowsBy[T any](m map[string]T, row func(name string, v T) []string) [][]string {
 	return rowsOf(slices.Sorted(maps.Keys(m)), func(name string) []string { return row(name, m[name]) })
 }
 
-// pairs are rows of name and value, without those whose value is empty.
+// pairs returns rows of name and value, without empty values.
 func pairs(namesAndValues ...string) (rows [][]string) {
 	for pair := range slices.Chunk(namesAndValues, 2) {
 		if value := oneLine(pair[1]); value != "" {
@@ -66,7 +66,7 @@ func pairs(namesAndValues ...string) (rows [][]string) {
 	return rows
 }
 
-// oneLine keeps texts of documents from breaking a table.
+// oneLine replaces line breaks and repeated blanks by single blanks.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func plural(n int, what string) string {
@@ -76,5 +76,5 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// number returns a few digits, enough for a look.
+// number returns four digits.
 func number(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }

@@ -15,13 +15,11 @@ const (
 	heapProfile = "allocs.pprof"
 )
 
-// profileRate is how many bytes are allocated for each one that the profile of
-// allocations takes note of: enough of them in a short run.
+// profileRate is the number of allocated bytes for each sample of the profile, small enough for short runs.
 const profileRate = 16 << 10
 
-// profile measures f: where the processor's time goes, and what it allocates. When it
-// returns, also with an error of f, the profiles are in the folder dir, which is made if
-// necessary; go tool pprof reads them. dir "" only calls f.
+// profile calls f and writes profiles of its processor time and allocations into the folder dir, which it
+// makes if necessary, also if f fails. go tool pprof reads them. With dir "" it only calls f.
 func profile(dir string, f func() error) (err error) {
 	if dir == "" {
 		return f()
@@ -56,6 +54,6 @@ func writeHeapProfile(path string) error {
 	if err != nil {
 		return err
 	}
-	runtime.GC() // the profile is as of the last collection
+	runtime.GC() // the profile covers allocations up to the last collection
 	return errors.Join(pprof.Lookup("allocs").WriteTo(f, 0), f.Close())
 }

@@ -9,20 +9,20 @@ import (
 )
 
 const (
-	// quietFor spares short runs the progress.
+	// quietFor is the time before the first progress.
 	quietFor = time.Second
-	// lineEvery is the time between lines where there is no terminal.
+	// lineEvery is the time between lines if there is no terminal.
 	lineEvery = 5 * time.Second
-	// speedOver is the time over which speed and time left are taken.
+	// speedOver is the time over which speed and time left are measured.
 	speedOver = 5 * time.Second
 )
 
-// progress shows how far a run is. Its only clock is the one of the run.
+// progress shows the progress of a run, by the clock of the run.
 type progress struct {
 	con  *console
-	last time.Duration // of the last line where there is no terminal
-	// The points between which the speed is taken: the run may be fast in one
-	// part and slow in another.
+	last time.Duration // of the last line, if there is no terminal
+	// The speed is measured from the point from on, because it may change during the run; mid is the
+	// next such point.
 	from, mid sample
 }
 
@@ -56,8 +56,7 @@ func (p *progress) observe(now master.Progress) {
 	p.con.status(progressLine(now, from))
 }
 
-// progressLine returns simulated time, share done, real-time factor, speed since from, and time
-// left.
+// progressLine formats simulated time, share done, real-time factor and speed since from, and time left.
 func progressLine(now master.Progress, from sample) string {
 	wall := (now.Wall - from.wall).Seconds()
 	done := (now.T - now.Start) / (now.Stop - now.Start)
@@ -70,7 +69,7 @@ func progressLine(now master.Progress, from sample) string {
 		number(now.T), number(now.Stop), math.Floor(100*done), short(factor), short(float64(now.Steps-from.steps)/wall), left)
 }
 
-// short returns three digits, with k and M for large numbers.
+// short formats a number with three digits, with k and M for large ones.
 func short(v float64) string {
 	switch {
 	case v >= 999_500:
@@ -81,11 +80,11 @@ func short(v float64) string {
 	return fmt.Sprintf("%.3g", v)
 }
 
-// duration returns seconds for people: 0.31 s, 12 s, 3 min 20 s, 2 h 5 min.
+// duration formats seconds for people: 0.31 s, 12 s, 3 min 20 s, 2 h 5 min.
 func duration(seconds float64) string {
 	s := math.Round(seconds)
 	switch {
-	case !(seconds < 1e9): // decades, or no number
+	case !(seconds < 1e9): // decades, or NaN
 		return "very long"
 	case seconds < 9.95:
 		return fmt.Sprintf("%.2g s", seconds)

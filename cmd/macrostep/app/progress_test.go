@@ -16,20 +16,26 @@ var update = flag.Bool("update", false, "write golden files anew")
 
 func TestProgressLine(t *testing.T) {
 	now := master.Progress{T: 2.5, Start: 0, Stop: 10, Steps: 25000, Wall: 5 * time.Second}
-	if got, want := progressLine(now, sample{}), "t = 2.5 of 10 s   25 %  0.5 × real time  5k steps/s  15 s left"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	// Speed is that since the last sample, the share is that of the whole run.
-	if got, want := progressLine(now, sample{wall: 4 * time.Second, t: 0.5, steps: 5000}), "t = 2.5 of 10 s   25 %  2 × real time  20k steps/s  3.8 s left"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	now.Start, now.T, now.Steps = 2.5, 2.5, 0
-	if got, want := progressLine(now, sample{t: 2.5}), "t = 2.5 of 10 s    0 %  0 × real time  0 steps/s  ? left"; got != want {
-		t.Errorf("%q, want %q", got, want)
+	begun := now
+	begun.Start, begun.Steps = 2.5, 0
+	for _, c := range []struct {
+		now  master.Progress
+		from sample
+		want string
+	}{
+		{now, sample{}, "t = 2.5 of 10 s   25 %  0.5 × real time  5k steps/s  15 s left"},
+		// Speed since the last sample, share of the whole run.
+		{now, sample{wall: 4 * time.Second, t: 0.5, steps: 5000}, "t = 2.5 of 10 s   25 %  2 × real time  20k steps/s  3.8 s left"},
+		{begun, sample{t: 2.5}, "t = 2.5 of 10 s    0 %  0 × real time  0 steps/s  ? left"},
+	} {
+		if got := progressLine(c.now, c.from); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
 	}
 }
 
-// TestProgressPlaces drives the progress by the clock of a run of 20 s.
+// A run of 20 s reports its progress every 5 s; on a terminal it rewrites one line. A short run shows
+// none.
 func TestProgressPlaces(t *testing.T) {
 	observe := func(con *console) {
 		p := newProgress(con, 0)
@@ -57,18 +63,12 @@ func TestProgressPlaces(t *testing.T) {
 	}
 	con.clear()
 	if !strings.HasSuffix(b.String(), " \r") {
-		t.Error("the line is not taken away")
+		t.Error("the line is not cleared")
 	}
-}
-
-func TestShortRunShowsNoProgress(t *testing.T) {
-	var b bytes.Buffer
-	con := newConsole(&b)
-	con.terminal = func() (int, bool) { return 80, true }
-	p := newProgress(con, 0)
-	p.observe(master.Progress{T: 0.1, Stop: 1, Steps: 100, Wall: 900 * time.Millisecond})
+	b.Reset()
+	newProgress(con, 0).observe(master.Progress{T: 0.1, Stop: 1, Steps: 100, Wall: 900 * time.Millisecond})
 	if b.Len() > 0 {
-		t.Errorf("%q", b.String())
+		t.Errorf("a short run shows %q", b.String())
 	}
 }
 
@@ -91,7 +91,7 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// TestConsole holds messages above the line of progress.
+// Messages are printed above the line of progress.
 func TestConsole(t *testing.T) {
 	var b bytes.Buffer
 	con := newConsole(&b)

@@ -26,7 +26,7 @@ a histogram, and the missed deadlines. --overrun chooses what follows a missed
 deadline: catch-up keeps the later ones, skip drops the slots that are lost, stop
 ends the run.`
 
-// readRealtime reads the flags; nil = as fast as possible.
+// readRealtime reads the flags; nil = the run is as fast as possible.
 func readRealtime(in *input) *master.Realtime {
 	if !in.IsSet(flagRealtime) {
 		for _, name := range []string{flagOverrun, flagPriority} {
@@ -36,7 +36,8 @@ func readRealtime(in *input) *master.Realtime {
 		}
 		return nil
 	}
-	rt := &master.Realtime{Factor: 1, Priority: in.Int(flagPriority), Overrun: master.OverrunPolicy(in.oneOf(flagOverrun, master.OverrunPolicies()))}
+	rt := &master.Realtime{Factor: 1, Priority: in.Int(flagPriority)}
+	rt.Overrun = master.OverrunPolicy(in.oneOf(flagOverrun, master.OverrunPolicies()))
 	if in.String(flagRealtime) != "true" {
 		rt.Factor = in.float(flagRealtime, positive)
 	}
@@ -46,8 +47,8 @@ func readRealtime(in *input) *master.Realtime {
 	return rt
 }
 
-// printTiming prints how well a run with steps of this mean size kept pace; uneven is a remark
-// for steps of different size.
+// printTiming prints the delays of a run with this mean step in s. uneven is a remark for steps of
+// different size.
 func printTiming(w io.Writer, t *master.Timing, step float64, uneven string) {
 	missed := "none missed"
 	if t.Overruns > 0 {
@@ -56,23 +57,21 @@ func printTiming(w io.Writer, t *master.Timing, step float64, uneven string) {
 			missed += ", " + plural(t.Skipped, "slot") + " skipped"
 		}
 	}
-	if t.Paused > 1e-3 { // less is asking whether it is
+	if t.Paused > 1e-3 { // less is the cost of checking for a pause
 		missed += fmt.Sprintf("; the clock was stopped for %s s in pauses", number(t.Paused))
 	}
 	fmt.Fprintf(w, "real time %s ×, %s of %s%s, %s\n", short(t.Factor), plural(t.Deadlines, "deadline"), micro(step/t.Factor), uneven, missed)
-	for _, line := range []struct {
-		name string
-		d    *master.Distribution
-	}{{"late by", &t.Lateness}, {"at work", &t.Work}} {
-		fmt.Fprintf(w, "  %s %s (50 %%), %s (99 %%), %s (99.9 %%), %s at worst", line.name, micro(line.d.P50), micro(line.d.P99), micro(line.d.P999), micro(line.d.Worst))
-		if line.d == &t.Lateness && t.Deadlines > 0 {
-			fmt.Fprintf(w, ", at t = %s s", number(t.WorstAt))
-		}
-		fmt.Fprintln(w)
+	percentiles := func(d *master.Distribution) string {
+		return fmt.Sprintf("%s (50 %%), %s (99 %%), %s (99.9 %%), %s at worst", micro(d.P50), micro(d.P99), micro(d.P999), micro(d.Worst))
 	}
+	fmt.Fprintf(w, "  late by %s", percentiles(&t.Lateness))
+	if t.Deadlines > 0 {
+		fmt.Fprintf(w, ", at t = %s s", number(t.WorstAt))
+	}
+	fmt.Fprintf(w, "\n  at work %s\n", percentiles(&t.Work))
 }
 
-// micro writes a time in s with three digits.
+// micro formats a time in s with three digits.
 func micro(s float64) string {
 	d := time.Duration(s * 1e9)
 	for digit := time.Duration(1); ; digit *= 10 {

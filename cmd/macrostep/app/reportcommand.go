@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -96,7 +97,7 @@ func (p *program) report(c *cli.Context) error {
 	return err
 }
 
-// writeReport writes the page and gives its size in bytes.
+// writeReport writes the page and returns its size in bytes.
 func writeReport(path string, force bool, r *reportParts) (size int64, err error) {
 	var made bytes.Buffer
 	if err := page.Write(&made, pageOf(r, componentsOf(r.manifest))); err != nil {
@@ -110,14 +111,15 @@ func printReport(w io.Writer, path string, r *reportParts, size int64) {
 	fmt.Fprintf(w, "report    %s (%s, %.3g MB)\n", path, plural(len(r.curves), "plot"), float64(size)/1e6)
 }
 
-// fromTheStart shows a resumed run from its start, as far as the files that it appended to have
-// it (table, trace: their absolute paths).
+// fromTheStart extends the page of a resumed run to its start, if the table and the trace that it appended to
+// (absolute paths) begin there.
 func (r *reportParts) fromTheStart(q *runRequest, table, trace string) {
 	from := r.manifest.ResumedFrom.Time
 	if whole := r.again(q, table); whole != nil && len(whole.Times) > 0 && whole.Times[0] < from {
 		r.stepsOfRows(whole)
 	} else {
-		r.notes = append(r.notes, fmt.Sprintf("The run was resumed at t = %.12g s; earlier points are not in its results and not shown.", from))
+		note := "The run was resumed at t = %.12g s; earlier points are not in its results and not shown."
+		r.notes = append(r.notes, fmt.Sprintf(note, from))
 	}
 	if trace != "" {
 		if steps, accepted, err := readAttempts(trace); err == nil && accepted == r.manifest.Steps.Accepted {
@@ -126,7 +128,7 @@ func (r *reportParts) fromTheStart(q *runRequest, table, trace string) {
 	}
 }
 
-// again draws the curves from the table that the run has written; nil = it lacks them.
+// again reads the curves from the table of the run; nil = they are not there.
 func (r *reportParts) again(q *runRequest, table string) *results.Table {
 	if q.Record.IsNone() || simulate.IsDevice(table) {
 		return nil
@@ -136,7 +138,8 @@ func (r *reportParts) again(q *runRequest, table string) *results.Table {
 		at[r.curves[i].name] = i
 	}
 	t, err := results.Read(table, results.ReadOptions{Select: func(name string) bool { _, ok := at[name]; return ok }})
-	if err != nil || len(t.Columns) != len(at) || slices.ContainsFunc(t.Columns, func(c results.Column) bool { return c.Text }) {
+	text := func(c results.Column) bool { return c.Text }
+	if err != nil || len(t.Columns) != len(at) || slices.ContainsFunc(t.Columns, text) {
 		return nil
 	}
 	for _, column := range t.Columns {
@@ -146,7 +149,7 @@ func (r *reportParts) again(q *runRequest, table string) *results.Table {
 	return t
 }
 
-// thinned is one of n curves.
+// thinned returns the points of one of n curves.
 func thinned(times, values []float64, n int) *results.Thinner {
 	thin := results.NewThinner(spansEach(n))
 	for i, v := range values {
@@ -185,42 +188,21 @@ func readReport(path, manifest string, chosen record.Selection) (*reportParts, e
 	}
 	r := &reportParts{title: titleOf(path), source: fmt.Sprintf("%s, %s", path, plural(len(t.Times), "row"))}
 	r.notes = append(r.notes, t.Notes...)
-	given := manifest != ""
-	if !given {
-		manifest = manifestBeside(path)
+	if r.manifest, err = readManifest(path, manifest); err != nil {
+		return nil, err
 	}
-	data, err := os.ReadFile(manifest)
-	switch {
-	case err == nil:
-		r.manifest = &record.Manifest{}
-		if err := json.Unmarshal(data, r.manifest); err != nil || r.manifest.Status == "" {
-			if err == nil {
-				err = errors.New("it has no status")
-			}
-			return nil, fmt.Errorf("%s is not the manifest of a run: %w; name it with --manifest, or move the file", manifest, err)
-		}
+	if r.manifest != nil {
 		r.title = titleOf(r.manifest.System)
-	case given || !errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("--manifest: %w", err)
 	}
-	var shown []results.Column
-	texts := 0
-	for _, column := range t.Columns {
-		switch {
-		case column.Text:
-			texts++
-		case len(shown) == pagePlots:
-			r.left++
-		default:
-			shown = append(shown, column)
-		}
-	}
-	if len(shown) == 0 {
+	numeric := slices.DeleteFunc(slices.Clone(t.Columns), func(c results.Column) bool { return c.Text })
+	if len(numeric) == 0 {
 		return nil, fmt.Errorf("%s: there is nothing to show: no column is chosen and holds numbers", path)
 	}
-	if texts > 0 {
+	if texts := len(t.Columns) - len(numeric); texts > 0 {
 		r.notes = append(r.notes, plural(texts, "column")+" of texts are not shown.")
 	}
+	shown := numeric[:min(len(numeric), pagePlots)]
+	r.left = len(numeric) - len(shown)
 	for _, column := range shown {
 		r.curves = append(r.curves, curve{name: column.Bare, unit: column.Unit, thin: thinned(t.Times, column.Values, len(shown))})
 	}
@@ -228,8 +210,27 @@ func readReport(path, manifest string, chosen record.Selection) (*reportParts, e
 	return r, nil
 }
 
-// stepsOfRows takes the step sizes from the rows of a table with one for each
-// communication point.
+// readManifest reads the manifest of a table: the one named, else the one beside it; nil = there is none.
+func readManifest(table, named string) (*record.Manifest, error) {
+	path := cmp.Or(named, manifestBeside(table))
+	data, err := os.ReadFile(path)
+	switch {
+	case named == "" && errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("--manifest: %w", err)
+	}
+	m := &record.Manifest{}
+	if err = json.Unmarshal(data, m); err == nil && m.Status == "" {
+		err = errors.New("it has no status")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s is not the manifest of a run: %w; name it with --manifest, or move the file", path, err)
+	}
+	return m, nil
+}
+
+// stepsOfRows sets the step sizes from the times of a table, if it has a row for each communication point.
 func (r *reportParts) stepsOfRows(t *results.Table) {
 	if r.manifest == nil || len(t.Times) != r.manifest.Steps.Accepted+1 || r.manifest.Steps.Accepted == 0 {
 		return
@@ -241,8 +242,7 @@ func (r *reportParts) stepsOfRows(t *results.Table) {
 	}
 }
 
-// readTrace reads a table of attempts: the one that is named, else that of the run if
-// it is there.
+// readTrace reads a table of attempts: the one named, else that of the run if it exists.
 func (r *reportParts) readTrace(path string) error {
 	named := path != ""
 	if !named && r.manifest != nil {
@@ -274,7 +274,7 @@ func (r *reportParts) readTrace(path string) error {
 	return nil
 }
 
-// readAttempts reads what record.Attempts wrote.
+// readAttempts reads a table of record.Attempts and returns the number of accepted attempts.
 func readAttempts(path string) (s *stepCurves, accepted int, err error) {
 	t, err := results.Read(path, results.ReadOptions{})
 	if err != nil {
@@ -283,7 +283,7 @@ func readAttempts(path string) (s *stepCurves, accepted int, err error) {
 	var columns [][]float64
 	for _, name := range []string{"H", "k", "iterations", "estimate", "indicator", "accepted"} {
 		i := slices.IndexFunc(t.Columns, func(c results.Column) bool { return c.Name == name && !c.Text })
-		if i < 0 && name == "indicator" { // it has none in tables of older versions
+		if i < 0 && name == "indicator" { // tables of older versions lack it
 			columns = append(columns, slices.Repeat([]float64{math.NaN()}, len(t.Times)))
 			continue
 		}
@@ -310,15 +310,15 @@ func readAnalysis(path string) (*analyze.Report, error) {
 	}
 	r := &analyze.Report{}
 	if err := json.Unmarshal(data, r); err != nil {
-		return nil, fmt.Errorf("--analysis: %s: %w; name what macrostep analyze --json printed", path, err)
+		return nil, fmt.Errorf("--analysis: %s: %w; name the output of macrostep analyze --json", path, err)
 	}
 	if len(r.Strategies) == 0 || r.Recommended >= len(r.Strategies) {
-		return nil, fmt.Errorf("--analysis: %s holds no analysis; name what macrostep analyze --json printed", path)
+		return nil, fmt.Errorf("--analysis: %s holds no analysis; name the output of macrostep analyze --json", path)
 	}
 	return r, nil
 }
 
-// findSystem makes the picture of the system.
+// findSystem draws the system at a path, "" = the system in the manifest.
 func (r *reportParts) findSystem(path string, dialects []ssp.Dialect) {
 	if path == "" {
 		if r.manifest == nil {

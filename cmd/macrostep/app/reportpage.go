@@ -24,19 +24,18 @@ import (
 )
 
 const (
-	// pagePlots bounds the variables of a page.
+	// pagePlots is the largest number of variables of a page.
 	pagePlots = 200
-	// pageSpans is how many spans (results.Thinner) the variables of a page have in all,
-	// and plotSpans how many one has at most. A span takes up to four points of about ten
-	// bytes.
+	// pageSpans is the number of spans (results.Thinner) of all variables of a page, and plotSpans the
+	// largest number of one. A span takes up to four points of about ten bytes.
 	pageSpans = 32_000
 	plotSpans = 4000
 )
 
-// spansEach is how many spans each of n plots has.
+// spansEach returns the number of spans of each of n plots.
 func spansEach(n int) int { return min(plotSpans, pageSpans/max(n, 1)) }
 
-// bondPrefix begins the names of recorded quantities of power bonds.
+// bondPrefix is the prefix of the recorded quantities of power bonds.
 const bondPrefix = "bond."
 
 // curve is a variable of a page.
@@ -53,8 +52,8 @@ func (c *curve) plot() page.Plot {
 	return q
 }
 
-// byComponent groups variables by component: the longest name that fits, else the part before
-// the first point. Those of bonds are in group "".
+// byComponent groups variables by component: the longest name that matches, else the part before the first
+// dot. Quantities of bonds are in group "". of has the group of each variable.
 func byComponent(names []string, components []string) (groups []string, of []int) {
 	at := map[string]int{}
 	for _, name := range names {
@@ -81,21 +80,21 @@ func byComponent(names []string, components []string) (groups []string, of []int
 	return groups, of
 }
 
-// reportParts is what a page of a run is made of.
+// reportParts is the content of the page of a run.
 type reportParts struct {
 	title    string
 	manifest *record.Manifest // nil = none
 	curves   []curve
-	left     int // variables that are not among the curves
+	left     int // number of variables without a curve
 	steps    *stepCurves
 	graph    template.HTML
 	noGraph  string // why there is none
 	analysis *analyze.Report
-	notes    []string // on what is shown
-	source   string   // of the results
+	notes    []string // on the results
+	source   string   // file of the results
 }
 
-// stepCurves are what the run did, over time.
+// stepCurves are step size, order, iterations and error estimates over time.
 type stepCurves struct {
 	size, order, iterations, estimate, indicator, rejected *results.Thinner
 	rejections, iterated, highest                          int
@@ -107,7 +106,7 @@ func newStepCurves() *stepCurves {
 	return &stepCurves{size: thin(), order: thin(), iterations: thin(), estimate: thin(), indicator: thin(), rejected: thin()}
 }
 
-// add takes an attempt at a macro step from t by H.
+// add adds an attempt at a macro step of H from t, both in s.
 func (s *stepCurves) add(t, H, order, iterations, estimate, indicator float64, accepted bool) {
 	s.any = true
 	s.iterated = max(s.iterated, int(iterations))
@@ -125,7 +124,7 @@ func (s *stepCurves) add(t, H, order, iterations, estimate, indicator float64, a
 	}
 }
 
-// RecordAttempt takes an attempt of a run.
+// RecordAttempt adds an attempt of a run.
 func (s *stepCurves) RecordAttempt(t, H float64, trial master.Trial, accepted bool, _ error) error {
 	s.add(t, H, float64(trial.Order), float64(trial.Iters), trial.Est, trial.Indicator, accepted)
 	return nil
@@ -156,7 +155,7 @@ func (s *stepCurves) plots() []page.Plot {
 	return plots
 }
 
-// varies reports whether values spread so far that an axis of powers shows them best.
+// varies reports whether values differ so much that they need a logarithmic axis.
 func varies(h *results.Thinner) bool {
 	_, v := h.Points(nil, nil)
 	least, most := math.Inf(1), 0.0
@@ -168,8 +167,7 @@ func varies(h *results.Thinner) bool {
 	return most > 5*least
 }
 
-// shownOrder returns the order in which curveSections shows variables: by group, those of bonds
-// last.
+// shownOrder returns the order of variables on the page: by group, those of bonds last.
 func shownOrder(names, components []string) []int {
 	groups, of := byComponent(names, components)
 	var order []int
@@ -185,7 +183,7 @@ func shownOrder(names, components []string) []int {
 	return order
 }
 
-// pageOf makes the page; components are those of the system.
+// pageOf returns the page; components are those of the system.
 func pageOf(r *reportParts, components []string) *page.Page {
 	out := &page.Page{Title: r.title, Made: "made by macrostep " + simulate.Version() + " on " + time.Now().Format("2006-01-02 15:04")}
 	m := r.manifest
@@ -199,27 +197,25 @@ func pageOf(r *reportParts, components []string) *page.Page {
 	if r.source != "" {
 		out.Facts = append(out.Facts, page.Fact{Name: "results", Value: r.source})
 	}
+	add := func(list ...page.Section) { out.Sections = append(out.Sections, list...) }
 	if r.graph != "" {
-		out.Sections = append(out.Sections, page.Section{Title: "System", Picture: r.graph})
+		add(page.Section{Title: "System", Picture: r.graph})
 	} else if r.noGraph != "" {
-		out.Sections = append(out.Sections, page.Section{Title: "System", Text: []string{"There is no picture of the system: " + r.noGraph}})
+		add(page.Section{Title: "System", Text: []string{"There is no picture of the system: " + r.noGraph}})
 	}
 	if m != nil && m.Scenario != nil {
-		out.Sections = append(out.Sections, scenarioSection(m.Scenario))
+		add(scenarioSection(m.Scenario))
 	}
 	if m != nil && m.Realtime != nil {
-		out.Sections = append(out.Sections, realtimeSection(m.Realtime))
+		add(realtimeSection(m.Realtime))
 	}
-	out.Sections = append(out.Sections, curveSections(r, components)...)
+	add(curveSections(r, components)...)
 	if r.steps != nil && r.steps.any {
-		out.Sections = append(out.Sections, page.Section{Title: "Steps", Groups: []page.Group{{Plots: r.steps.plots()}}})
+		add(page.Section{Title: "Steps", Groups: []page.Group{{Plots: r.steps.plots()}}})
 	}
 	if m != nil {
-		out.Sections = append(out.Sections, costSection(m))
-		if s := analysisSection(m, r.analysis); s != nil {
-			out.Sections = append(out.Sections, *s)
-		}
-		out.Sections = append(out.Sections, manifestSections(m)...)
+		add(costSection(m), analysisSection(m, r.analysis))
+		add(manifestSections(m)...)
 	}
 	out.Sections = slices.DeleteFunc(out.Sections, func(s page.Section) bool {
 		return len(s.Text)+len(s.Tables)+len(s.Bars)+len(s.Groups) == 0 && s.Picture == ""
@@ -227,7 +223,7 @@ func pageOf(r *reportParts, components []string) *page.Page {
 	return out
 }
 
-// verdictShown returns the outcome of a run as the page shows it.
+// verdictShown returns the outcome of a run for the page.
 func verdictShown(o master.Outcome) (text string, tone page.Tone) {
 	switch {
 	case o.OK(true):
@@ -240,7 +236,7 @@ func verdictShown(o master.Outcome) (text string, tone page.Tone) {
 	return o.String(), tone
 }
 
-// curveSections are the results and the power bonds.
+// curveSections returns the plots of results and of power bonds.
 func curveSections(r *reportParts, components []string) []page.Section {
 	results := page.Section{Title: "Results", Text: r.notes}
 	bonds := page.Section{Title: "Power bonds"}
@@ -271,7 +267,8 @@ func curveSections(r *reportParts, components []string) []page.Section {
 		results.Groups = append(results.Groups, g)
 	}
 	if thinned {
-		results.Text = append(results.Text, "Where there are more points than a page can hold, they are thinned: time is divided into equal spans, and of each the first point, the least, the greatest and the last are drawn. No peak is lost.")
+		results.Text = append(results.Text, "Where there are more points than a page can hold, they are thinned: time is divided into equal "+
+			"spans, and of each the first point, the least, the greatest and the last are drawn. No peak is lost.")
 	}
 	if m := r.manifest; m != nil && len(m.Bonds) > 0 {
 		addTable(&bonds, "", "bond|residual energy|mean power|mean residual power|peak residual power|correction",
@@ -284,14 +281,14 @@ func curveSections(r *reportParts, components []string) []page.Section {
 	return []page.Section{results, bonds}
 }
 
-// addTable adds a table, with the heads of its columns between bars; none without rows.
+// addTable adds a table if it has rows; heads are the column titles, separated by bars.
 func addTable(s *page.Section, title, heads string, rows [][]string) {
 	if len(rows) > 0 {
 		s.Tables = append(s.Tables, page.Table{Title: title, Head: strings.Split(heads, "|"), Rows: rows})
 	}
 }
 
-// pageFacts are a run in a few words.
+// pageFacts summarises a run.
 func pageFacts(m *record.Manifest) []page.Fact {
 	var list []page.Fact
 	add := func(name, format string, args ...any) {
@@ -332,7 +329,7 @@ func pageFacts(m *record.Manifest) []page.Fact {
 	return list
 }
 
-// given are the parameters that somebody has set.
+// given returns the parameters that do not have their default.
 func given(m *record.Manifest) map[string]string {
 	out := map[string]string{}
 	for key, v := range m.Parameters {
@@ -343,7 +340,7 @@ func given(m *record.Manifest) map[string]string {
 	return out
 }
 
-// scenarioSection shows the outcome of a scenario.
+// scenarioSection returns the outcome of a scenario.
 func scenarioSection(sc *record.Scenario) page.Section {
 	s := page.Section{Title: "Scenario", Text: []string{scenarioLine(sc)}}
 	addTable(&s, "Expectations", "|expected|time|value|line", rowsOf(sc.Expectations, func(e record.Expectation) []string {
@@ -369,7 +366,7 @@ func scenarioSection(sc *record.Scenario) page.Section {
 	return s
 }
 
-// scenarioLine is the outcome of a scenario in a line.
+// scenarioLine returns the outcome of a scenario in a line.
 func scenarioLine(sc *record.Scenario) string {
 	count := sc.Count()
 	events := plural(cmp.Or(sc.Given, len(sc.Events)), "event") // older manifests have no number
@@ -383,7 +380,7 @@ func scenarioLine(sc *record.Scenario) string {
 	return text
 }
 
-// verdictOf is the outcome of an expectation in a word or two.
+// verdictOf returns the outcome of an expectation.
 func verdictOf(e record.Expectation) string {
 	switch {
 	case e.Passed:
@@ -394,10 +391,10 @@ func verdictOf(e record.Expectation) string {
 	return "failed"
 }
 
-// pageEvents bounds the events of a scenario that a page shows.
+// pageEvents is the largest number of events of a scenario on a page.
 const pageEvents = 100
 
-// marks are the times of a scenario in the plot of a variable.
+// marks returns the times of a scenario in the plot of a variable.
 func marks(sc *record.Scenario, variable string) (list []page.Mark) {
 	if sc == nil {
 		return nil
@@ -413,7 +410,7 @@ func marks(sc *record.Scenario, variable string) (list []page.Mark) {
 	return list
 }
 
-// realtimeSection returns how well a run has kept pace.
+// realtimeSection returns the delays of a run in real time.
 func realtimeSection(t *master.Timing) page.Section {
 	s := page.Section{Title: "Real time", Shares: "Deadlines by how late the run was"}
 	pace := fmt.Sprintf("%s × the speed of the clock, %s, ", short(t.Factor), plural(t.Deadlines, "deadline"))
@@ -425,7 +422,7 @@ func realtimeSection(t *master.Timing) page.Section {
 	if t.Skipped > 0 {
 		pace += " " + plural(t.Skipped, "slot") + " skipped."
 	}
-	if t.Paused > 1e-3 { // less is asking whether it is
+	if t.Paused > 1e-3 { // less is the cost of checking for a pause
 		pace += fmt.Sprintf(" The run was paused for %s s, for which the clock was stopped.", number(t.Paused))
 	}
 	s.Text = append(s.Text, pace)
@@ -438,12 +435,13 @@ func realtimeSection(t *master.Timing) page.Section {
 	}
 	addTable(&s, "", "|mean|50 %|99 %|99.9 %|worst", [][]string{row("late", &t.Lateness), row("at work", &t.Work)})
 	for _, b := range t.Lateness.Histogram {
-		s.Bars = append(s.Bars, page.Bar{Name: "≤ " + micro(b.UpTo), Value: strconv.Itoa(b.Count), Share: float64(b.Count) / float64(max(t.Deadlines, 1))})
+		share := float64(b.Count) / float64(max(t.Deadlines, 1))
+		s.Bars = append(s.Bars, page.Bar{Name: "≤ " + micro(b.UpTo), Value: strconv.Itoa(b.Count), Share: share})
 	}
 	return s
 }
 
-// costSection shows where the time went.
+// costSection returns the time of each FMU and of macrostep.
 func costSection(m *record.Manifest) page.Section {
 	s := page.Section{Title: "Cost"}
 	total := m.MasterSeconds
@@ -468,44 +466,40 @@ func costSection(m *record.Manifest) page.Section {
 	return s
 }
 
-// analysisSection shows the analysis made before the run.
-func analysisSection(m *record.Manifest, r *analyze.Report) *page.Section {
+// analysisSection returns the analysis made before the run; r may be nil.
+func analysisSection(m *record.Manifest, r *analyze.Report) page.Section {
 	s := page.Section{Title: "Analysis before the run"}
-	for _, list := range [][]string{m.Notes, m.Warnings} {
-		for _, text := range list {
-			if rest, ok := strings.CutPrefix(text, "analysis: "); ok {
-				s.Text = append(s.Text, rest)
-			}
+	for _, text := range slices.Concat(m.Notes, m.Warnings) {
+		if rest, ok := strings.CutPrefix(text, "analysis: "); ok {
+			s.Text = append(s.Text, rest)
 		}
 	}
-	if r != nil {
-		var rows [][]string
-		for i := range r.Strategies {
-			a := &r.Strategies[i]
-			name, radius, off, cost := a.Preset, "–", "–", "–"
-			if i == r.Recommended {
-				name += " (recommended)"
-			}
-			if a.Known() {
-				radius = fmt.Sprintf("%.6g", a.Now)
-			}
-			for _, f := range a.Forecasts {
-				if f.Step == r.Step {
-					off, cost = fmt.Sprintf("%.2g", f.Error), fmt.Sprintf("%.4g", f.FMUSteps)
-				}
-			}
-			rows = append(rows, []string{name, strconv.Itoa(a.Order), radius, off, cost, a.Ranges(r)})
+	if r == nil {
+		return s
+	}
+	var rows [][]string
+	for i := range r.Strategies {
+		a := &r.Strategies[i]
+		name, radius, off, cost := a.Preset, "–", "–", "–"
+		if i == r.Recommended {
+			name += " (recommended)"
 		}
-		addTable(&s, fmt.Sprintf("at %g s, with macro steps of %.4g s", r.At, r.Step),
-			"algorithm|order|spectral radius|error|FMU steps per s|stable steps", rows)
+		if a.Known() {
+			radius = fmt.Sprintf("%.6g", a.Now)
+		}
+		for _, f := range a.Forecasts {
+			if f.Step == r.Step {
+				off, cost = fmt.Sprintf("%.2g", f.Error), fmt.Sprintf("%.4g", f.FMUSteps)
+			}
+		}
+		rows = append(rows, []string{name, strconv.Itoa(a.Order), radius, off, cost, a.Ranges(r)})
 	}
-	if len(s.Text)+len(s.Tables) == 0 {
-		return nil
-	}
-	return &s
+	addTable(&s, fmt.Sprintf("at %g s, with macro steps of %.4g s", r.At, r.Step),
+		"algorithm|order|spectral radius|error|FMU steps per s|stable steps", rows)
+	return s
 }
 
-// manifestSections are the rest of a manifest, for reading.
+// manifestSections returns coupling, settings and notes of a manifest.
 func manifestSections(m *record.Manifest) []page.Section {
 	coupling := page.Section{Title: "Coupling", Closed: true}
 	addTable(&coupling, "Algebraic loops", "loop|dependencies|treatment", rowsOf(m.Loops, func(l master.Loop) []string {
@@ -537,7 +531,8 @@ func manifestSections(m *record.Manifest) []page.Section {
 		return []string{key, value, cmp.Or(m.Sources["param "+key], "default")}
 	}))
 	addTable(&settings, "FMUs", "component|file|made by|own process|quirks|SHA-256", rowsOf(m.FMUs, func(f record.FMU) []string {
-		return []string{f.Component, f.Path, f.Tool, cmp.Or(f.Isolated, "no"), strings.Join(f.Quirks, ", "), strings.TrimPrefix(f.Hash, "sha256:")}
+		return []string{f.Component, f.Path, f.Tool, cmp.Or(f.Isolated, "no"), strings.Join(f.Quirks, ", "),
+			strings.TrimPrefix(f.Hash, "sha256:")}
 	}))
 	var notes []string
 	for _, text := range m.Notes {
@@ -548,7 +543,7 @@ func manifestSections(m *record.Manifest) []page.Section {
 	return []page.Section{coupling, settings, {Title: "Notes", Text: notes, Closed: true}}
 }
 
-// componentsOf names the components of a run; nil = it has no manifest.
+// componentsOf returns the components of a run; nil = there is no manifest.
 func componentsOf(m *record.Manifest) []string {
 	if m == nil {
 		return nil
@@ -560,7 +555,7 @@ func componentsOf(m *record.Manifest) []string {
 	return names
 }
 
-// picture draws a system for a page.
+// picture draws a system for a page; why is the reason if it cannot.
 func picture(path string, dialects []ssp.Dialect) (svg template.HTML, why string) {
 	s, err := pictured(path, dialects)
 	if err != nil {
@@ -574,10 +569,10 @@ func picture(path string, dialects []ssp.Dialect) (svg template.HTML, why string
 	if err := graph.SVG(&b, s); err != nil {
 		return "", err.Error()
 	}
-	return template.HTML(b.String()), "" // of our own making, with its texts escaped
+	return template.HTML(b.String()), "" // graph.SVG escapes the texts
 }
 
-// titleOf names the page of a run.
+// titleOf returns the title of the page of a system.
 func titleOf(system string) string {
 	base := filepath.Base(system)
 	return strings.TrimSuffix(base, filepath.Ext(base))

@@ -79,7 +79,7 @@ Examples:
    macrostep run system.ssp --stop-time 3600 --checkpoint 60 run.checkpoint
    macrostep run --resume run.checkpoint`
 
-// defaultOutput is the result of a run that names none.
+// defaultOutput is the default result file.
 const defaultOutput = "results.csv"
 
 // Names of the flags that are used in more than one place.
@@ -105,102 +105,132 @@ const (
 	flagForce       = "force"
 )
 
-// systemArgument is what most commands take.
+// systemArgument describes the argument of most commands.
 const systemArgument = "SYSTEM (an .ssp, a folder, an .ssd or an .fmu)"
 
 var logLevels = []string{"debug", "info", "warn", "error"}
 
-// runRequest is a run as the user asked for it.
+// runRequest holds the settings of a run from the command line.
 type runRequest struct {
 	simulate.Request
-	Live    string // address to listen to; "" = none
-	Metrics string // address; "" = none are served
+	Live    string // address of the page; "" = none
+	Metrics string // address of the metrics; "" = none
 	debugging
-	// The file that is standard output, and a name that leads there while the run prints to
-	// standard error; "" = none is.
+	// here is the file that leads to standard output, and aside a path to it while the run prints to
+	// standard error; "" = there is none.
 	here, aside string
 	Quiet       bool
 }
 
 func (p *program) runCommand() *cli.Command {
-	withValue := func(value string, f *cli.StringFlag) *cli.StringFlag {
-		f.Value = value
-		return f
-	}
 	return &cli.Command{
 		Name: "run", Usage: "run a system of FMUs", ArgsUsage: "SYSTEM",
 		UsageText: "macrostep run SYSTEM [FLAGS]", Description: runHelp + realtimeHelp + quirkHelp(),
-		Flags: slices.Concat(inCategory("Time",
-			stringFlag("start-time", "start at `T` seconds"),
-			stringFlag("stop-time", "stop at `T` seconds"),
-			stringFlag("step-size", "macro step of `H` seconds"),
-			stringFlag("tolerance", "relative tolerance `R` for the solvers in the FMUs"),
-			valueOptional{stringFlag(flagRealtime, "keep pace with the clock, at `FACTOR` times its speed (default factor: 1)")},
-			withValue(master.CatchUp.String(), stringFlag(flagOverrun, "when a step misses its deadline: `POLICY` "+
-				strings.Join(master.OverrunPolicies(), ", "))),
-			&cli.IntFlag{Name: flagPriority, Usage: "step under SCHED_FIFO with priority `N`, 1 to 99 (Linux; needs the privilege)"},
-		), inCategory("Coupling",
-			stringFlag(flagAlgorithm, "coupling algorithm `PRESET`; macrostep algorithms lists them (default: that of the system, else "+
-				algorithms.DefaultPreset+")"),
-			listFlag(flagParam, "parameter of the algorithm, `KEY=VALUE`"),
-			listFlag(flagStateless, "declare `COMPONENT` stateless: it is stepped after its sources, with their new values"),
-			stringFlag("history", "`FILE.csv` with the connected outputs before the start, so that extrapolation has its full order from the first step"),
-			listFlag(flagBond, "power bond, `NAME=COMPONENT.EFFORT:COMPONENT.FLOW` of two outputs; -COMPONENT.EFFORT if the product is power that "+
-				"leaves the component that gives the flow; more pairs after commas; its energy is monitored"),
-			listFlag(flagRate, "`COMPONENT=N` steps per macro step, or COMPONENT=1/N: one step per N macro steps"),
-			boolFlag("monitor-energy", "record and add up the power that the coupling creates at the bonds, with any algorithm"),
-			boolFlag(flagAnalyze, "first predict stability and error for this algorithm and step, like macrostep analyze"),
-			withValue("50", stringFlag("energy-spike", "warn of peaks of residual power above `N` times the median of earlier peaks; 0: never")),
-			&cli.IntFlag{Name: flagWorkers, Usage: "step subsystems in parallel in `N` threads; 0: as many as pay off, judged by the cost of steps in " +
-				"earlier runs on this machine, or one if that is unknown; results are the same"},
-		), inCategory("System",
-			listFlag(flagSet, "parameter or start value, `COMPONENT.VARIABLE=VALUE`, also of a connector of a system; for a single FMU VARIABLE=VALUE"),
-			stringFlag("input", "`FILE.csv` with unconnected inputs over time, or inputs of the outermost system; Reals are interpolated linearly, "+
-				"others held; items of enumerations by name or number"),
-			stringFlag(flagScenario, "play `FILE.yaml`: set and scale variables at times or on conditions, replay tables, check expectations; "+
-				"macrostep help scenario describes it"),
-			listFlag(flagQuirk, "`COMPONENT=NAME`: enable one of the quirks above for its FMU; for a single FMU NAME"),
-			boolFlag("compile", "compile the C sources of FMUs that have no library for this platform, with $CC, else cc, gcc or clang, in at most "+
-				"ten minutes each"),
-			boolFlag("strict", "treat deviations from the standards and names that match nothing as errors, and only a complete and stable run as "+
-				"success"),
-		), inCategory("Processes",
-			withValue(assemble.IsolateAuto.String(), stringFlag(flagIsolate, "run FMUs in separate processes: "+
-				strings.Join(assemble.IsolationNames, ", ")+"; auto: those that must")),
-			listFlag("isolate-component", "run the FMU of `COMPONENT` in a separate process"),
-			stringFlag(flagStepTimeout, "end an FMU when a call does not return, or a step is pending, for `T` seconds; with auto, isolates all FMUs; "+
-				"an FMU that is not isolated ends the run"),
-			stringFlag(flagMemoryLimit, "let each FMU allocate at most `N` MiB, not counting shared memory and mapped files (Linux); with auto, "+
-				"isolates all FMUs; those that are not isolated share the limit"),
-			withValue(crashPolicies[0], stringFlag(flagOnCrash, "when the process of an FMU ends: "+strings.Join(crashPolicies, ", ")+
-				"; restart: continue in a new process from the state at the last communication point (the FMU must serialise its state); "+
-				"with auto, isolates all FMUs")),
-			withValue("10", stringFlag(flagRestarts, "restart each component at most `N` times")),
-		), inCategory("Results",
-			withValue(defaultOutput, outputFlag("result `FILE`; its extension sets the format: .arrow or .feather (Apache Arrow), .arrows "+
-				"(Arrow stream), else CSV")),
-			listFlag("record", "record what matches `GLOB` (* and ? only; none: no result file) (default: outputs, and inputs that are connected or "+
-				"given)"),
-			stringFlag("output-interval", "one row at the first communication point at or after each multiple of `T` seconds, and one at the end"),
-			stringFlag("manifest", "manifest `FILE.json` (default: beside --output)"),
-			stringFlag("trace", "table `FILE.csv` of every attempt at a macro step: t,H,k,iterations,estimate,indicator,accepted"),
-			stringFlag(flagReport, "web page `FILE.html` of the run, with plots (see macrostep help report)"),
-			stringFlag(flagLive, "serve that page during the run at `[HOST:]PORT`, with pause, step and stop; without HOST for this machine only; "+
-				"0: a free port; the address printed contains a token, unless MACROSTEP_TOKEN sets one"),
-			pair{&cli.StringSliceFlag{Name: flagCheckpoint, KeepSpace: true, Usage: "save in `EVERY FILE` what is needed to continue the run, at the " +
-				"first communication point at or after each multiple of EVERY seconds of simulated time, and on an interrupt (all FMUs must " +
-				"serialise their state); 0: only on an interrupt"}},
-			stringFlag(flagResume, "continue from the checkpoint `FILE`, with SYSTEM and flags of its run; flags given here take their place, and "+
-				"what must be the same is checked"),
-		), inCategory("Messages",
-			withValue("warn", stringFlag(flagLogLevel, "messages from `LEVEL` up: "+strings.Join(logLevels, ", "))),
-			stringFlag(flagMetrics, "serve metrics for Prometheus at http://`ADDRESS`/metrics during the run: HOST:PORT, or PORT on this machine only; "+
-				"the token of --live is also accepted as Authorization: Bearer"),
-			stringFlag("log-fmi-calls", "write every call into an FMU to `FILE`"),
-			boolFlag("quiet", "print errors only"),
-			debugFlag(runDebugKeys),
-		)),
+		Flags: slices.Concat(
+			inCategory("Time", timeFlags()...), inCategory("Coupling", couplingFlags()...), inCategory("System", systemFlags()...),
+			inCategory("Processes", processFlags()...), inCategory("Results", resultFlags()...),
+			inCategory("Messages", messageFlags()...)),
 		Action: p.supervised(p.runSystem),
+	}
+}
+
+func withValue(value string, f *cli.StringFlag) *cli.StringFlag {
+	f.Value = value
+	return f
+}
+
+func timeFlags() []cli.Flag {
+	return []cli.Flag{
+		stringFlag("start-time", "start at `T` seconds"),
+		stringFlag("stop-time", "stop at `T` seconds"),
+		stringFlag("step-size", "macro step of `H` seconds"),
+		stringFlag("tolerance", "relative tolerance `R` for the solvers in the FMUs"),
+		valueOptional{stringFlag(flagRealtime, "keep pace with the clock, at `FACTOR` times its speed (default factor: 1)")},
+		withValue(master.CatchUp.String(), stringFlag(flagOverrun, "when a step misses its deadline: `POLICY` "+
+			strings.Join(master.OverrunPolicies(), ", "))),
+		&cli.IntFlag{Name: flagPriority, Usage: "step under SCHED_FIFO with priority `N`, 1 to 99 (Linux; needs the privilege)"},
+	}
+}
+
+func couplingFlags() []cli.Flag {
+	return []cli.Flag{
+		stringFlag(flagAlgorithm, "coupling algorithm `PRESET`; macrostep algorithms lists them (default: that of the system, else "+
+			algorithms.DefaultPreset+")"),
+		listFlag(flagParam, "parameter of the algorithm, `KEY=VALUE`"),
+		listFlag(flagStateless, "declare `COMPONENT` stateless: it is stepped after its sources, with their new values"),
+		stringFlag("history", "`FILE.csv` with the connected outputs before the start, so that extrapolation has its full order "+
+			"from the first step"),
+		listFlag(flagBond, "power bond, `NAME=COMPONENT.EFFORT:COMPONENT.FLOW` of two outputs; -COMPONENT.EFFORT if the product is power that "+
+			"leaves the component that gives the flow; more pairs after commas; its energy is monitored"),
+		listFlag(flagRate, "`COMPONENT=N` steps per macro step, or COMPONENT=1/N: one step per N macro steps"),
+		boolFlag("monitor-energy", "record and add up the power that the coupling creates at the bonds, with any algorithm"),
+		boolFlag(flagAnalyze, "first predict stability and error for this algorithm and step, like macrostep analyze"),
+		withValue("50", stringFlag("energy-spike", "warn of peaks of residual power above `N` times the median of earlier peaks; 0: never")),
+		&cli.IntFlag{Name: flagWorkers, Usage: "step subsystems in parallel in `N` threads; 0: as many as pay off, judged by the cost of steps in " +
+			"earlier runs on this machine, or one if that is unknown; results are the same"},
+	}
+}
+
+func systemFlags() []cli.Flag {
+	return []cli.Flag{
+		listFlag(flagSet, "parameter or start value, `COMPONENT.VARIABLE=VALUE`, also of a connector of a system; "+
+			"for a single FMU VARIABLE=VALUE"),
+		stringFlag("input", "`FILE.csv` with unconnected inputs over time, or inputs of the outermost system; Reals are interpolated linearly, "+
+			"others held; items of enumerations by name or number"),
+		stringFlag(flagScenario, "play `FILE.yaml`: set and scale variables at times or on conditions, replay tables, check expectations; "+
+			"macrostep help scenario describes it"),
+		listFlag(flagQuirk, "`COMPONENT=NAME`: enable one of the quirks above for its FMU; for a single FMU NAME"),
+		boolFlag("compile", "compile the C sources of FMUs that have no library for this platform, with $CC, else cc, gcc or clang, in at most "+
+			"ten minutes each"),
+		boolFlag("strict", "treat deviations from the standards and names that match nothing as errors, and only a complete and stable run as "+
+			"success"),
+	}
+}
+
+func processFlags() []cli.Flag {
+	return []cli.Flag{
+		withValue(assemble.IsolateAuto.String(), stringFlag(flagIsolate, "run FMUs in separate processes: "+
+			strings.Join(assemble.IsolationNames, ", ")+"; auto: those that must")),
+		listFlag("isolate-component", "run the FMU of `COMPONENT` in a separate process"),
+		stringFlag(flagStepTimeout, "end an FMU when a call does not return, or a step is pending, for `T` seconds; with auto, isolates all FMUs; "+
+			"an FMU that is not isolated ends the run"),
+		stringFlag(flagMemoryLimit, "let each FMU allocate at most `N` MiB, not counting shared memory and mapped files (Linux); with auto, "+
+			"isolates all FMUs; those that are not isolated share the limit"),
+		withValue(crashPolicies[0], stringFlag(flagOnCrash, "when the process of an FMU ends: "+strings.Join(crashPolicies, ", ")+
+			"; restart: continue in a new process from the state at the last communication point (the FMU must serialise its state); "+
+			"with auto, isolates all FMUs")),
+		withValue("10", stringFlag(flagRestarts, "restart each component at most `N` times")),
+	}
+}
+
+func resultFlags() []cli.Flag {
+	return []cli.Flag{
+		withValue(defaultOutput, outputFlag("result `FILE`; its extension sets the format: .arrow or .feather (Apache Arrow), .arrows "+
+			"(Arrow stream), else CSV")),
+		listFlag("record", "record what matches `GLOB` (* and ? only; none: no result file) (default: outputs, and inputs that are connected or "+
+			"given)"),
+		stringFlag("output-interval", "one row at the first communication point at or after each multiple of `T` seconds, and one at the end"),
+		stringFlag("manifest", "manifest `FILE.json` (default: beside --output)"),
+		stringFlag("trace", "table `FILE.csv` of every attempt at a macro step: t,H,k,iterations,estimate,indicator,accepted"),
+		stringFlag(flagReport, "web page `FILE.html` of the run, with plots (see macrostep help report)"),
+		stringFlag(flagLive, "serve that page during the run at `[HOST:]PORT`, with pause, step and stop; without HOST for this machine only; "+
+			"0: a free port; the address printed contains a token, unless MACROSTEP_TOKEN sets one"),
+		pair{&cli.StringSliceFlag{Name: flagCheckpoint, KeepSpace: true, Usage: "save in `EVERY FILE` what is needed to continue the run, at the " +
+			"first communication point at or after each multiple of EVERY seconds of simulated time, and on an interrupt (all FMUs must " +
+			"serialise their state); 0: only on an interrupt"}},
+		stringFlag(flagResume, "continue from the checkpoint `FILE`, with SYSTEM and flags of its run; flags given here take their place, and "+
+			"what must be the same is checked"),
+	}
+}
+
+func messageFlags() []cli.Flag {
+	return []cli.Flag{
+		withValue("warn", stringFlag(flagLogLevel, "messages from `LEVEL` up: "+strings.Join(logLevels, ", "))),
+		stringFlag(flagMetrics, "serve metrics for Prometheus at http://`ADDRESS`/metrics during the run: HOST:PORT, or PORT on this machine only; "+
+			"the token of --live is also accepted as Authorization: Bearer"),
+		stringFlag("log-fmi-calls", "write every call into an FMU to `FILE`"),
+		boolFlag("quiet", "print errors only"),
+		debugFlag(runDebugKeys),
 	}
 }
 
@@ -276,8 +306,8 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 // crashPolicies are the values of --on-crash.
 var crashPolicies = []string{"stop", "restart"}
 
-// readIsolation reads the flags about processes. Limits and restarts isolate all FMUs,
-// unless the user has said which.
+// readIsolation reads the flags about processes. Limits and restarts isolate all FMUs, unless flags name
+// the FMUs to isolate.
 func readIsolation(in *input) simulate.Isolation {
 	i := simulate.Isolation{
 		Mode: assemble.Isolation(in.oneOf(flagIsolate, assemble.IsolationNames)), Given: in.IsSet(flagIsolate),
@@ -295,7 +325,8 @@ func readIsolation(in *input) simulate.Isolation {
 	n, err := strconv.Atoi(strings.TrimSpace(in.String(flagRestarts)))
 	switch {
 	case err != nil || n < 1:
-		in.fail(flagRestarts, fmt.Errorf("%q is not a whole number of at least 1; to restart nothing, give --%s stop", in.String(flagRestarts), flagOnCrash))
+		in.fail(flagRestarts, fmt.Errorf("%q is not a whole number of at least 1; to restart nothing, give --%s stop",
+			in.String(flagRestarts), flagOnCrash))
 	case !restart && in.IsSet(flagRestarts):
 		in.fail(flagRestarts, fmt.Errorf("nothing is restarted without --%s restart", flagOnCrash))
 	case restart:
@@ -348,7 +379,7 @@ func readBonds(in *input) []algorithms.Bond {
 	})
 }
 
-// readQuirk reads COMPONENT=NAME, or NAME for the only FMU.
+// readQuirk reads COMPONENT=NAME, or NAME for a single FMU.
 func readQuirk(text string) (simulate.Assignment, error) {
 	at := strings.LastIndexByte(text, '=')
 	if at == 0 {
@@ -358,7 +389,7 @@ func readQuirk(text string) (simulate.Assignment, error) {
 	return simulate.Assignment{Name: text[:max(at, 0)], Value: text[at+1:]}, err
 }
 
-// quirkHelp describes the quirks, one in a line.
+// quirkHelp describes the quirks, one per line.
 func quirkHelp() string {
 	var b strings.Builder
 	b.WriteString("\n\nQuirks, for FMUs that need them:")

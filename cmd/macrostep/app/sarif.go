@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/master/validate"
 )
@@ -23,43 +24,20 @@ const (
 	homePage    = "https://github.com/macrostep/macrostep"
 )
 
-// writeSARIF prints findings as SARIF 2.1.0. A document in an archive is an artifact whose
-// parent is that of the archive; the line in it is the region, and the path of the element
-// the logical location.
+// writeSARIF prints findings as SARIF 2.1.0. A document in an archive is an artifact whose parent is that of
+// the archive. The region is the line, and the logical location the path of the element.
 func writeSARIF(w io.Writer, reports []*validate.Report) error {
-	at := map[string]int{}
-	var rules []object
-	for i, r := range validate.Rules() {
-		at[r.ID] = i
-		rule := object{"id": r.ID, "shortDescription": sarifText(firstSentence(r.Doc)), "fullDescription": sarifText(r.Doc),
-			"defaultConfiguration": object{"level": levelWord(r.Level)}, "properties": object{"reference": r.Ref}}
-		if r.Remedy != "" {
-			rule["help"] = sarifText(r.Remedy)
-		}
-		rules = append(rules, rule)
-	}
+	rules, at := sarifRules()
 	artifacts, results, notifications := &sarifArtifacts{index: map[string]int{}}, []object{}, []object{}
 	source := &excerpts{}
 	for _, report := range reports {
 		artifacts.add(report.File)
 		for _, f := range report.Findings {
-			place := object{"artifactLocation": artifacts.add(cmp.Or(f.File, report.File))}
-			if f.Line > 0 {
-				region := object{"startLine": f.Line}
-				if m, ok := source.find(f); ok {
-					region = object{"startLine": m.line, "startColumn": utf8.RuneCountInString(m.text[:m.from]) + 1,
-						"endColumn": utf8.RuneCountInString(m.text[:m.to]) + 1}
-				}
-				place["region"] = region
-			}
-			location := object{"physicalLocation": place}
-			if f.Path != "" {
-				location["logicalLocations"] = []object{{"fullyQualifiedName": f.Path}}
-			}
 			text := f.Message
 			if f.Remedy != "" {
 				text += "; " + f.Remedy
 			}
+			location := sarifLocation(f, artifacts.add(cmp.Or(f.File, report.File)), source)
 			results = append(results, object{"ruleId": f.ID, "ruleIndex": at[f.ID], "level": levelWord(f.Level),
 				"message": sarifText(text), "locations": []object{location}})
 		}
@@ -79,10 +57,43 @@ func writeSARIF(w io.Writer, reports []*validate.Report) error {
 	return writeJSON(w, object{"$schema": sarifSchema, "version": "2.1.0", "runs": []object{run}})
 }
 
-// sarifArtifacts are the files that findings are about.
+// sarifRules returns all rules, and their indices by ID.
+func sarifRules() (rules []object, at map[string]int) {
+	at = map[string]int{}
+	for i, r := range validate.Rules() {
+		at[r.ID] = i
+		rule := object{"id": r.ID, "shortDescription": sarifText(firstSentence(r.Doc)), "fullDescription": sarifText(r.Doc),
+			"defaultConfiguration": object{"level": levelWord(r.Level)}, "properties": object{"reference": r.Ref}}
+		if r.Remedy != "" {
+			rule["help"] = sarifText(r.Remedy)
+		}
+		rules = append(rules, rule)
+	}
+	return rules, at
+}
+
+// sarifLocation returns the location of a finding in an artifact.
+func sarifLocation(f diag.Finding, artifact object, source *excerpts) object {
+	place := object{"artifactLocation": artifact}
+	if f.Line > 0 {
+		region := object{"startLine": f.Line}
+		if m, ok := source.find(f); ok {
+			region = object{"startLine": m.line, "startColumn": utf8.RuneCountInString(m.text[:m.from]) + 1,
+				"endColumn": utf8.RuneCountInString(m.text[:m.to]) + 1}
+		}
+		place["region"] = region
+	}
+	location := object{"physicalLocation": place}
+	if f.Path != "" {
+		location["logicalLocations"] = []object{{"fullyQualifiedName": f.Path}}
+	}
+	return location
+}
+
+// sarifArtifacts are the files with findings.
 type sarifArtifacts struct {
 	list  []object
-	index map[string]int // by name as findings have it
+	index map[string]int // by the name in findings
 }
 
 // add returns the location of a file. In an archive, its path begins with a slash, at the root
@@ -93,16 +104,17 @@ func (a *sarifArtifacts) add(name string) object {
 		outer, inner := splitArchive(name)
 		artifact := object{"location": object{"uri": uriReference(outer)}}
 		if inner != "" {
-			artifact = object{"location": object{"uri": (&url.URL{Path: "/" + filepath.ToSlash(inner)}).String()}, "parentIndex": a.add(outer)["index"]}
+			uri := (&url.URL{Path: "/" + filepath.ToSlash(inner)}).String()
+			artifact = object{"location": object{"uri": uri}, "parentIndex": a.add(outer)["index"]}
 		}
 		at = len(a.list)
 		a.list = append(a.list, artifact)
 		a.index[name] = at
 	}
-	return object{"uri": a.list[at]["location"].(object)["uri"], "index": at} // code hosts want the first
+	return object{"uri": a.list[at]["location"].(object)["uri"], "index": at} // code hosts need the URI
 }
 
-// splitArchive splits the name of a document in an archive; inner is "" if it is in none.
+// splitArchive splits the name of a document in an archive; inner is "" for other documents.
 func splitArchive(name string) (outer, inner string) {
 	if i := strings.LastIndexByte(name, '!'); i > 0 {
 		return name[:i], name[i+1:]
@@ -119,8 +131,7 @@ func splitArchive(name string) (outer, inner string) {
 	return name, ""
 }
 
-// uriReference writes a path as SARIF wants it: relative to the working directory, else
-// absolute.
+// uriReference returns a path as a URI reference, relative for a relative path.
 func uriReference(path string) string {
 	slashed := filepath.ToSlash(path)
 	if filepath.IsAbs(path) {

@@ -18,7 +18,8 @@ func (p *program) scenarioCommand() *cli.Command {
 	return &cli.Command{
 		Name: "scenario", Usage: "check a scenario for run --scenario", ArgsUsage: "FILE.yaml",
 		UsageText: "macrostep scenario FILE.yaml",
-		Description: "Checks a scenario and the tables that it replays, without a system, and lists its\nvariables. Use it while writing a scenario. To play it:\nmacrostep run SYSTEM --scenario FILE.yaml.\n\n" + scenario.Help + `
+		Description: "Checks a scenario and the tables that it replays, without a system, and lists its\nvariables. Use it while writing " +
+			"a scenario. To play it:\nmacrostep run SYSTEM --scenario FILE.yaml.\n\n" + scenario.Help + `
 
 Examples:
    macrostep scenario fault.yaml
@@ -31,7 +32,8 @@ Examples:
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(p.stdout, "%s: %s and %s on %s\n", s.Path, plural(s.Events(), "event"), plural(s.Expectations(), "expectation"), strings.Join(s.Variables, ", "))
+			fmt.Fprintf(p.stdout, "%s: %s and %s on %s\n", s.Path, plural(s.Events(), "event"), plural(s.Expectations(), "expectation"),
+				strings.Join(s.Variables, ", "))
 			return nil
 		},
 	}

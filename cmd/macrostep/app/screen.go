@@ -11,16 +11,15 @@ import (
 	"golang.org/x/term"
 )
 
-// screen takes text for people: all of standard error, and standard output except data for
-// programs. Control characters, characters that reverse the direction of text, and invalid
-// UTF-8 are escaped, as \x1b or \u202e, because names and messages come from documents,
-// archives and FMUs. Line ends and tabs stay.
+// screen writes text for people: all of standard error, and standard output except data for programs. It
+// escapes control characters, characters that reverse the direction of text, and invalid UTF-8, as \x1b or
+// \u202e, because names and messages come from documents, archives and FMUs. Line ends and tabs stay.
 type screen struct {
 	to     io.Writer
-	beside bool // results go to the same terminal, perhaps: no line of it can be written over
+	beside bool // results may go to the same terminal: no line is overwritten
 
 	mu   sync.Mutex
-	rest []byte // of a character whose end has not been written
+	rest []byte // incomplete character at the end of the text so far
 	made []byte
 }
 
@@ -30,14 +29,14 @@ func (s *screen) Write(text []byte) (int, error) {
 	return len(text), s.write("", text)
 }
 
-// rewrite writes over the line that the terminal is at, in one go.
+// rewrite overwrites the current line of the terminal with one write.
 func (s *screen) rewrite(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_ = s.write("\r", []byte(line)) // nothing depends on it
 }
 
-// write writes text escaped, after control characters that are not.
+// write writes control characters, and then text with escapes.
 func (s *screen) write(control string, text []byte) error {
 	s.made = append(s.made[:0], control...)
 	s.made, s.rest = appendVisible(s.made, append(s.rest, text...))
@@ -45,7 +44,7 @@ func (s *screen) write(control string, text []byte) error {
 	return err
 }
 
-// flush writes the rest of an incomplete character.
+// flush writes an incomplete character, escaped.
 func (s *screen) flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,8 +54,7 @@ func (s *screen) flush() {
 	}
 }
 
-// appendVisible appends text with everything but plain text escaped; rest is an incomplete
-// character at the end.
+// appendVisible appends text with escapes; rest is an incomplete character at the end.
 func appendVisible(to, text []byte) (out, rest []byte) {
 	for len(text) > 0 {
 		r, n := utf8.DecodeRune(text)
@@ -75,7 +73,7 @@ func appendVisible(to, text []byte) (out, rest []byte) {
 	return to, nil
 }
 
-// visible is text as a screen shows it.
+// visible returns text with escapes.
 func visible(text string) string {
 	out, rest := appendVisible(nil, []byte(text))
 	for _, b := range rest {
@@ -84,7 +82,7 @@ func visible(text string) string {
 	return string(out)
 }
 
-// data is standard output for programs: unchanged, unless it is a terminal.
+// data returns standard output for programs: without escapes, unless it is a terminal.
 func (p *program) data() io.Writer {
 	if f, ok := p.out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		return p.stdout

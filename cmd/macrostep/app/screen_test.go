@@ -1,7 +1,6 @@
 package app
 
 import (
-	"archive/zip"
 	"bytes"
 	"encoding/json"
 	"log/slog"
@@ -14,12 +13,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/macrostep/macrostep/master/simulate"
+	"github.com/macrostep/macrostep/test/probe"
 )
 
-// evil is what a terminal would obey, or would show in another order.
+// evil has control characters for a terminal, and characters that change the order of text.
 const evil = "\u009b31m\u202eb\u2066"
 
-// harmless fails where a terminal gets more than text.
+// harmless checks that a text has no control characters.
 func harmless(t *testing.T, what, text string) {
 	t.Helper()
 	for _, r := range text {
@@ -59,7 +59,7 @@ func TestScreen(t *testing.T) {
 	harmless(t, "noise", visible(string(noise)))
 }
 
-// The line of progress is written over, and what is in it and above it is text only.
+// The line of progress is overwritten, and it and the messages above it are escaped.
 func TestScreenOfProgress(t *testing.T) {
 	var b bytes.Buffer
 	con := newConsole(&b)
@@ -74,8 +74,8 @@ func TestScreenOfProgress(t *testing.T) {
 	harmless(t, "the console", strings.Join(lines, ""))
 }
 
-// Names in documents, archives, tables and scenarios reach the screen as text only, and
-// programs as they are.
+// Names in documents, archives, tables and scenarios are escaped on the screen, and unchanged for
+// programs.
 func TestScreenOfDocuments(t *testing.T) {
 	dir := t.TempDir()
 	described(t, filepath.Join(dir, "a.fmu"), model("a", "output Real v"+evil+" m/s", "parameter Real k N 2"))
@@ -83,17 +83,9 @@ func TestScreenOfDocuments(t *testing.T) {
 	write(t, filepath.Join(dir, "one.csv"), "time,x"+evil+",y\x1b[31m\x9b\n0,1,2\n1,2,3\n")
 	write(t, filepath.Join(dir, "two.csv"), "time,x"+evil+",z\x1b[31m\x9b\n0,1,2\n1,5,3\n")
 	write(t, filepath.Join(dir, "s.yaml"), "at: [{t: 1, set: {\"v"+evil+"\\e[31m\": 3}}]\n\"no"+evil+"\": \"\\e\"\n")
-	var b bytes.Buffer
-	z := zip.NewWriter(&b)
-	for _, name := range []string{"../" + evil, "\x1b[31m", "x\x9b"} {
-		if _, err := z.Create(name); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := z.Close(); err != nil {
+	if _, err := probe.Zip(filepath.Join(dir, "evil.ssp"), "../"+evil, "", "\x1b[31m", "", "x\x9b", ""); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, "evil.ssp"), b.String())
 	said := ""
 	for _, args := range [][]string{
 		{"ssp", "new", "a.fmu", "b" + evil + ".fmu", "--connect-by-name", "-o", "s.ssp"},
@@ -141,7 +133,7 @@ func TestScreenAlone(t *testing.T) {
 		source := read(t, e.Name())
 		for _, name := range []string{"os.Stdout", "os.Stderr"} {
 			if e.Name() == "main.go" {
-				source = strings.NewReplacer("os.Stdin, os.Stdout, os.Stderr, documents{with.dialects})", "").Replace(source)
+				source = strings.NewReplacer("os.Stdin, os.Stdout, os.Stderr, documents{with.dialects})", "", "supervise.Options{Stdout: os.Stderr}", "").Replace(source)
 			}
 			if strings.Contains(source, name) {
 				t.Errorf("%s uses %s", e.Name(), name)

@@ -17,7 +17,7 @@ import (
 	"github.com/macrostep/macrostep/master/results/page"
 )
 
-// listenTo reads the address of a service: HOST:PORT, or a port on this machine only.
+// listenTo returns the address of a service as HOST:PORT; without HOST it is for this machine only.
 func listenTo(flag, text string) (address string, err error) {
 	if _, err := strconv.ParseUint(text, 10, 16); err == nil {
 		text = ":" + text
@@ -29,24 +29,24 @@ func listenTo(flag, text string) (address string, err error) {
 	return net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port), nil
 }
 
-// service serves a run, until it ends, to clients that know its token.
+// service serves a run until it ends, to clients that send its token.
 type service struct {
 	url      string
 	guard    page.Guard
 	listener net.Listener
 	server   *http.Server
-	body     time.Duration // for the body of a request
-	done     chan struct{} // closed when nothing is served any more
+	body     time.Duration // limit for the body of a request
+	done     chan struct{} // closed at the end of the service
 }
 
-// tokenVariable names the variable of the environment with a token for all runs, for
-// programs that have to know it before.
+// tokenVariable names the environment variable with a token for all runs, for programs that need to know
+// it in advance.
 const tokenVariable = "MACROSTEP_TOKEN"
 
-// tokenForm is what can be a part of an address, and is not guessed.
+// tokenForm matches tokens that are valid in an address and hard to guess.
 var tokenForm = regexp.MustCompile(`^[A-Za-z0-9._~-]{16,}$`)
 
-// listen takes the address of a flag for a service at a path.
+// listen listens at the address of a flag, for a service at a path.
 func listen(flag, text, path string) (*service, error) {
 	address, err := listenTo(flag, text)
 	if err != nil {
@@ -54,7 +54,7 @@ func listen(flag, text, path string) (*service, error) {
 	}
 	token := os.Getenv(tokenVariable)
 	if token != "" && !tokenForm.MatchString(token) {
-		return nil, fmt.Errorf("--%s: the token in %s is to have at least 16 letters, digits or . _ ~ -", flag, tokenVariable)
+		return nil, fmt.Errorf("--%s: the token in %s must have at least 16 letters, digits or . _ ~ -", flag, tokenVariable)
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -66,10 +66,12 @@ func listen(flag, text, path string) (*service, error) {
 		host = name
 	}
 	s := &service{
-		url:   "http://" + net.JoinHostPort(host, strconv.Itoa(at.Port)) + path,
-		guard: page.Guard{Token: token, Local: at.IP.IsLoopback()}, listener: l, body: 10 * time.Second, done: make(chan struct{}),
-		// Idle and stalled clients are disconnected.
-		server: &http.Server{ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 30 * time.Second, MaxHeaderBytes: 1 << 16},
+		url:      "http://" + net.JoinHostPort(host, strconv.Itoa(at.Port)) + path,
+		guard:    page.Guard{Token: token, Local: at.IP.IsLoopback()},
+		listener: l, body: 10 * time.Second, done: make(chan struct{}),
+		server: &http.Server{ // disconnects idle and stalled clients
+			ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 30 * time.Second, MaxHeaderBytes: 1 << 16,
+		},
 	}
 	if token == "" { // else the user knows it
 		var secret [16]byte
@@ -94,7 +96,7 @@ func (s *service) serve(h http.Handler) {
 	}()
 }
 
-// stop ends the service. Open connections have a second.
+// stop ends the service. Open connections get one second.
 func (s *service) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

@@ -12,14 +12,13 @@ import (
 	"github.com/macrostep/macrostep/master/metrics"
 )
 
-// Page and metrics answer who knows the token, on this machine, too, and no site whose
-// name leads here.
+// Page and metrics need the token and refuse other host names (page.TestGuard), also on this machine.
 func TestServiceToken(t *testing.T) {
 	l := &liveRun{}
 	if _, err := l.follow(t.Context(), "0"); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = l.end(nil) }() // it gives no error without a page
+	defer func() { _ = l.end(nil) }() // without a page there is no error
 	m, err := listenMetrics("0")
 	if err != nil {
 		t.Fatal(err)
@@ -27,27 +26,19 @@ func TestServiceToken(t *testing.T) {
 	defer serveMetrics(m, metrics.New("rig"))()
 	for _, s := range []*service{l.service, m} {
 		address, token, _ := strings.Cut(s.url, "?token=")
-		if address = strings.Replace(address, "/metrics", "", 1); s == m {
-			address += "/metrics"
-		} else {
+		if s != m {
 			address += "events"
 		}
 		for _, c := range []struct {
 			query, host, bearer string
 			want                int
-		}{
-			{"?token=" + token, "", "", 200}, {"", "", token, 200}, {"", "localhost:1", token, 200},
-			{"", "", "", 403}, {"?token=", "", "", 403}, {"?token=x" + token, "", "", 403}, {"", "", "x", 403},
-			{"?token=" + token, "evil.example", "", 403}, {"", "evil.example:80", token, 403},
-		} {
+		}{{"?token=" + token, "", "", 200}, {"", "", token, 200}, {"", "", "", 403}, {"", "evil.example:80", token, 403}} {
 			r, err := http.NewRequest(http.MethodHead, address+c.query, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			r.Host = c.host
-			if c.bearer != "" {
-				r.Header.Set("Authorization", "Bearer "+c.bearer)
-			}
+			r.Header.Set("Authorization", "Bearer "+c.bearer)
 			answer, err := http.DefaultClient.Do(r)
 			if err != nil {
 				t.Fatal(err)
@@ -59,7 +50,7 @@ func TestServiceToken(t *testing.T) {
 	}
 }
 
-// A token of the environment is not printed.
+// A token from the environment is used and not printed.
 func TestServiceTokenGiven(t *testing.T) {
 	t.Setenv(tokenVariable, "0123456789-abcdef")
 	s, err := listen(flagMetrics, "0", "/metrics")
@@ -78,8 +69,7 @@ func TestServiceTokenGiven(t *testing.T) {
 	}
 }
 
-// A connection that is not used any more is closed, and so is one whose request has no
-// end.
+// Idle connections, and those whose request does not end, are closed.
 func TestServiceIdle(t *testing.T) {
 	s, err := listen(flagMetrics, "0", "/metrics")
 	if err != nil {
@@ -88,7 +78,7 @@ func TestServiceIdle(t *testing.T) {
 	s.server.IdleTimeout, s.body = 50*time.Millisecond, 50*time.Millisecond
 	defer serveMetrics(s, metrics.New("rig"))()
 	if s.server.ReadHeaderTimeout <= 0 || s.server.WriteTimeout <= 0 {
-		t.Error("who does not ask or read stays for ever")
+		t.Error("a client that neither asks nor reads keeps its connection")
 	}
 	for _, request := range []string{"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n", "POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n"} {
 		c, err := net.Dial("tcp", s.listener.Addr().String())

@@ -1,9 +1,9 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
-	"iter"
-	"os"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,18 +14,17 @@ import (
 	"github.com/macrostep/macrostep/ssp/dialect"
 )
 
-// invocation are the flags of run that belong to one call of the program: where
-// results go, what is printed, how strictly documents are read, and what runs
-// compilers or goes on with an earlier run.
+// invocation lists the flags of run that belong to one call of the program, not to a system: files to
+// write, messages, strictness, compilation, checkpoints, real time.
 var invocation = []string{
 	"output", "manifest", "trace", "report", flagLive, "log-fmi-calls", "log-level", flagDebug, "quiet", "strict", "compile",
 	flagCheckpoint, flagResume, flagAnalyze,
 	flagRealtime, flagOverrun, flagPriority, flagScenario, flagMetrics,
 }
 
-// counterparts are, for all other flags, what stands in a document for them: an
-// attribute or element of ms:Settings, of ms:Component, or of the document itself.
-// want is the name of the setting in its sources.
+// counterparts gives, for all other flags, the attribute or element of ms:Settings, or the attribute
+// of ms:Component, with the same meaning. want is the name of the setting in its sources; "" = that of
+// the flag.
 var counterparts = map[string]struct{ attribute, element, component, want string }{
 	"tolerance":         {attribute: `tolerance="1e-5"`},
 	"step-size":         {attribute: `stepSize="0.5"`},
@@ -56,19 +55,10 @@ var counterparts = map[string]struct{ attribute, element, component, want string
 // ports has an input u and an output y.
 type ports struct{}
 
-func (ports) Variables(*ssp.FlatComponent) (ssp.VariableSet, error) { return ports{}, nil }
-func (ports) Lookup(name string) (ssp.Variable, bool) {
-	v := ssp.Variable{Name: name, Type: ssp.Real, Causality: map[string]string{"u": "input", "y": "output"}[name], Settable: true}
-	return v, v.Causality != ""
-}
-func (p ports) All() iter.Seq[ssp.Variable] {
-	return func(yield func(ssp.Variable) bool) {
-		for _, name := range []string{"u", "y"} {
-			if v, _ := p.Lookup(name); !yield(v) {
-				return
-			}
-		}
-	}
+func (ports) Variables(*ssp.FlatComponent) (ssp.VariableSet, error) {
+	return connectorSet{
+		"u": {Name: "u", Type: ssp.Real, Causality: "input", Settable: true}, "y": {Name: "y", Type: ssp.Real, Causality: "output", Settable: true},
+	}, nil
 }
 
 const settingsDocument = `<?xml version="1.0" encoding="UTF-8"?>
@@ -86,12 +76,10 @@ const settingsDocument = `<?xml version="1.0" encoding="UTF-8"?>
 </ssd:SystemStructureDescription>
 `
 
-// Every flag of run has its counterpart in a document, which is read, or belongs to
-// the invocation.
+// Every flag of run has a counterpart in a document, which is read, or belongs to the invocation.
 func TestEveryFlagHasACounterpart(t *testing.T) {
-	p := &program{}
 	var seen []string
-	for _, f := range p.runCommand().Flags {
+	for _, f := range (&program{}).runCommand().Flags {
 		name := f.Names()[0]
 		seen = append(seen, name)
 		c, ok := counterparts[name]
@@ -102,13 +90,9 @@ func TestEveryFlagHasACounterpart(t *testing.T) {
 		if !ok {
 			continue
 		}
-		dir := t.TempDir()
-		for file, text := range map[string]string{"SystemStructure.ssd": fmt.Sprintf(settingsDocument, c.component, c.attribute, c.element), "table.csv": "time,c.u\n0,1\n"} {
-			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		l := &diag.List{}
+		dir, l := t.TempDir(), &diag.List{}
+		write(t, filepath.Join(dir, "SystemStructure.ssd"), fmt.Sprintf(settingsDocument, c.component, c.attribute, c.element))
+		write(t, filepath.Join(dir, "table.csv"), "time,c.u\n0,1\n")
 		s, err := ssp.Open(dir, l, dialect.All()...)
 		if err != nil {
 			t.Errorf("--%s: %v", name, err)
@@ -119,10 +103,7 @@ func TestEveryFlagHasACounterpart(t *testing.T) {
 			t.Errorf("--%s: %v", name, err)
 			continue
 		}
-		want := c.want
-		if want == "" {
-			want = name
-		}
+		want := cmp.Or(c.want, name)
 		switch name {
 		case "start-time":
 			ok = *n.Experiment.Start == 1
@@ -139,12 +120,7 @@ func TestEveryFlagHasACounterpart(t *testing.T) {
 			t.Errorf("--%s: %s is not read; there is %v", name, want, n.Own.Sources)
 		}
 	}
-	for name := range counterparts {
-		if !slices.Contains(seen, name) {
-			t.Errorf("there is no flag --%s", name)
-		}
-	}
-	for _, name := range invocation {
+	for _, name := range slices.Concat(invocation, slices.Collect(maps.Keys(counterparts))) {
 		if !slices.Contains(seen, name) {
 			t.Errorf("there is no flag --%s", name)
 		}
@@ -153,14 +129,11 @@ func TestEveryFlagHasACounterpart(t *testing.T) {
 
 // docs/ssp-settings.md names every attribute and element.
 func TestCounterpartsAreDescribed(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "ssp-settings.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := read(t, filepath.Join("..", "..", "..", "docs", "ssp-settings.md"))
 	for name, c := range counterparts {
 		for _, text := range []string{c.attribute, c.component, strings.TrimPrefix(c.element, "<ms:")} {
 			word := strings.FieldsFunc(text, func(r rune) bool { return r == '=' || r == ' ' })
-			if len(word) > 0 && !strings.Contains(string(data), word[0]) {
+			if len(word) > 0 && !strings.Contains(page, word[0]) {
 				t.Errorf("--%s: docs/ssp-settings.md does not describe %s", name, word[0])
 			}
 		}

@@ -1,12 +1,10 @@
 package app
 
 import (
-	"archive/zip"
-	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,63 +17,55 @@ import (
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/ssp"
 	"github.com/macrostep/macrostep/ssp/edit"
+	"github.com/macrostep/macrostep/test/probe"
 )
 
-// described writes an FMU that is its description only: documents ask for no more.
+// described writes an FMU that holds only its description: the commands need no more.
 func described(t testing.TB, path, description string) {
 	t.Helper()
-	var b bytes.Buffer
-	z := zip.NewWriter(&b)
-	w, err := z.Create("modelDescription.xml")
-	if err == nil {
-		_, err = w.Write([]byte(description))
-	}
-	if err == nil {
-		err = z.Close()
-	}
-	if err == nil {
-		err = os.WriteFile(path, b.Bytes(), 0o666)
-	}
-	if err != nil {
+	if _, err := probe.Zip(path, "modelDescription.xml", description); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// model makes the description of an FMU from its variables, "causality type name
-// unit start" each.
+// model returns the description of an FMU with variables given as "causality type name unit start".
 func model(name string, variables ...string) string {
-	var vars, outputs strings.Builder
+	var list, outputs strings.Builder
 	for i, v := range variables {
 		f := append(strings.Fields(v), "", "", "")
-		attr := ""
-		if f[3] != "" && f[3] != "-" {
-			attr += ` unit="` + f[3] + `"`
+		causality, kind, variable, unit, start := f[0], f[1], f[2], f[3], f[4]
+		variability, attributes := "", ""
+		if unit != "" {
+			attributes += ` unit="` + unit + `"`
 		}
-		if f[1] == "Enumeration" {
-			attr += ` declaredType="mode"`
+		if kind == "Enumeration" {
+			attributes += ` declaredType="mode"`
 		}
-		more, variability := "", ""
-		switch {
-		case f[0] == "parameter":
-			variability = ` variability="fixed"`
-			attr += ` start="` + f[4] + `"`
-		case f[0] == "input":
-			attr += ` start="0"`
-		}
-		if f[1] != "Real" && f[0] != "parameter" {
+		if kind != "Real" {
 			variability = ` variability="discrete"`
 		}
-		if f[0] == "output" {
-			outputs.WriteString(`<Unknown index="` + string('1'+rune(i)) + `"/>`)
+		switch causality {
+		case "parameter":
+			variability = ` variability="fixed"`
+			attributes += ` start="` + start + `"`
+		case "calculatedParameter":
+			variability = ` variability="fixed"`
+		case "input":
+			attributes += ` start="0"`
+		case "output":
+			fmt.Fprintf(&outputs, `<Unknown index="%d"/>`, i+1)
 		}
-		vars.WriteString(`<ScalarVariable name="` + f[2] + `" valueReference="` + string('1'+rune(i)) + `" causality="` + f[0] + `"` + variability + more + `><` + f[1] + attr + `/></ScalarVariable>`)
+		fmt.Fprintf(&list, `<ScalarVariable name="%s" valueReference="%d" causality="%s"%s><%s%s/></ScalarVariable>`,
+			variable, i+1, causality, variability, kind, attributes)
 	}
 	return `<?xml version="1.0" encoding="UTF-8"?>
 <fmiModelDescription fmiVersion="2.0" modelName="` + name + `" guid="{` + name + `}"><CoSimulation modelIdentifier="` + name + `"/>
-<UnitDefinitions><Unit name="N"><BaseUnit kg="1" m="1" s="-2"/></Unit><Unit name="m/s"><BaseUnit m="1" s="-1"/></Unit><Unit name="km/h"><BaseUnit m="1" s="-1" factor="0.2777777777777778"/></Unit><Unit name="odd"/></UnitDefinitions>
+<UnitDefinitions><Unit name="N"><BaseUnit kg="1" m="1" s="-2"/></Unit><Unit name="m/s"><BaseUnit m="1" s="-1"/></Unit>` +
+		`<Unit name="km/h"><BaseUnit m="1" s="-1" factor="0.2777777777777778"/></Unit><Unit name="odd"/></UnitDefinitions>
 <TypeDefinitions><SimpleType name="mode"><Enumeration><Item name="off" value="1"/><Item name="` + name + `" value="2"/></Enumeration></SimpleType></TypeDefinitions>
 <DefaultExperiment startTime="0" stopTime="5" stepSize="0.01"/>
-<ModelVariables>` + vars.String() + `</ModelVariables><ModelStructure><Outputs>` + outputs.String() + `</Outputs><InitialUnknowns>` + outputs.String() + `</InitialUnknowns></ModelStructure></fmiModelDescription>`
+<ModelVariables>` + list.String() + `</ModelVariables><ModelStructure><Outputs>` + outputs.String() + `</Outputs><InitialUnknowns>` +
+		outputs.String() + `</InitialUnknowns></ModelStructure></fmiModelDescription>`
 }
 
 // workshop is a folder with FMUs.
@@ -89,19 +79,77 @@ func workshop(t *testing.T) string {
 		}
 		described(t, filepath.Join(dir, name+".fmu"), string(d))
 	}
-	described(t, filepath.Join(dir, "a.fmu"), model("a", "output Real v m/s", "output Real w km/h", "output Integer n", "output Enumeration e", "output Real odd odd", "parameter Real k N 2"))
-	described(t, filepath.Join(dir, "b.fmu"), model("b", "input Real v m/s", "input Real a_w m/s", "input Real n", "input Enumeration e", "input Real odd N", "output Real F N", "parameter Real k N 3"))
+	described(t, filepath.Join(dir, "a.fmu"), model("a", "output Real v m/s", "output Real w km/h", "output Integer n", "output Enumeration e",
+		"output Real odd odd", "parameter Real k N 2"))
+	described(t, filepath.Join(dir, "b.fmu"), model("b", "input Real v m/s", "input Real a_w m/s", "input Real n", "input Enumeration e",
+		"input Real odd N", "output Real F N", "parameter Real k N 3"))
 	described(t, filepath.Join(dir, "1 c.d.fmu"), model("c", "input Real F N", "output Real v m/s", "input Real alone"))
 	return dir
+}
+
+// Parts of documents.
+
+const (
+	namespaces = ` xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon"` +
+		` xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues"`
+	newtons = `<ssd:Units><ssc:Unit name="N"><ssc:BaseUnit kg="1" m="1" s="-2"/></ssc:Unit>` +
+		`<ssc:Unit name="kN"><ssc:BaseUnit kg="1" m="1" s="-2" factor="1000"/></ssc:Unit></ssd:Units>`
+)
+
+// ssd is a document with the content of its system and what follows it.
+func ssd(system, after string) string {
+	return `<ssd:SystemStructureDescription version="1.0" name="s"` + namespaces + `><ssd:System name="s">` + system + `</ssd:System>` + after +
+		`</ssd:SystemStructureDescription>`
+}
+
+func elements(list ...string) string {
+	return "<ssd:Elements>" + strings.Join(list, "") + "</ssd:Elements>"
+}
+
+func component(name, source string, content ...string) string {
+	return `<ssd:Component name="` + name + `" source="` + source + `">` + strings.Join(content, "") + `</ssd:Component>`
+}
+
+// connector is one of an element; content is its type.
+func connector(name, kind, content string) string {
+	return `<ssd:Connectors><ssd:Connector name="` + name + `" kind="` + kind + `">` + content + `</ssd:Connector></ssd:Connectors>`
+}
+
+// connection connects ELEMENT.CONNECTOR, or the CONNECTOR of the system itself.
+func connection(from, to, transformation string) string {
+	end := func(side, name string) string {
+		element, variable, ok := strings.Cut(name, ".")
+		if !ok {
+			return ` ` + side + `Connector="` + name + `"`
+		}
+		return ` ` + side + `Element="` + element + `" ` + side + `Connector="` + variable + `"`
+	}
+	return `<ssd:Connections><ssd:Connection` + end("start", from) + end("end", to) + `>` + transformation + `</ssd:Connection></ssd:Connections>`
+}
+
+// parameters is a set of one parameter.
+func parameters(name, value string) string {
+	return `<ssv:ParameterSet version="1.0" name="p" author="me"` + namespaces + `><ssv:Parameters><ssv:Parameter name="` + name + `" description="kept">` +
+		value + `</ssv:Parameter></ssv:Parameters></ssv:ParameterSet>`
+}
+
+// binding binds sets: files by name, else a set that is written there.
+func binding(sets ...string) string {
+	text := ""
+	for _, s := range sets {
+		if strings.HasPrefix(s, "<") {
+			text += `<ssd:ParameterBinding><ssd:ParameterValues>` + s + `</ssd:ParameterValues></ssd:ParameterBinding>`
+		} else {
+			text += `<ssd:ParameterBinding source="` + s + `"/>`
+		}
+	}
+	return `<ssd:ParameterBindings>` + text + `</ssd:ParameterBindings>`
 }
 
 // in calls the program in a folder.
 func in(t *testing.T, dir string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	t.Chdir(dir)
-	var out, errs bytes.Buffer
-	code = run(context.Background(), args, strings.NewReader(""), &out, &errs, documents{})
-	return code, out.String(), errs.String()
+	return callIn(t.Context(), t, dir, documents{}, args...)
 }
 
 // done is in for a call that must succeed.
@@ -114,7 +162,7 @@ func done(t *testing.T, dir string, args ...string) (stdout string) {
 	return stdout
 }
 
-// content lists the files of a folder.
+// content returns the files of a folder.
 func content(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -128,28 +176,24 @@ func content(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// unchanged calls the program, which must refuse, and sees to it that no file is
-// touched, made or left behind.
-func unchanged(t *testing.T, dir string, args []string, want ...string) {
+// unchanged checks that the program refuses command lines, words separated by |, with messages whose
+// parts are separated by …, and that no file is changed, made or left.
+func unchanged(t *testing.T, dir string, messages map[string]string) {
 	t.Helper()
 	before := content(t, dir)
-	code, stdout, stderr := in(t, dir, args...)
-	if code != exitUsage || strings.Contains(stdout, "wrote") {
-		t.Errorf("%v: exit code %d, output %s", args, code, stdout)
-	}
-	contains(t, strings.Join(args, " "), stderr, append([]string{"macrostep: "}, want...)...)
-	after := content(t, dir)
-	for name, data := range after {
-		if before[name] != data {
-			t.Errorf("%v: %s is new or changed", args, name)
+	for args, want := range messages {
+		code, stdout, stderr := in(t, dir, strings.Split(args, "|")...)
+		if code != exitUsage || strings.Contains(stdout, "wrote") {
+			t.Errorf("%s: exit code %d, output %s", args, code, stdout)
 		}
-	}
-	if len(before) != len(after) {
-		t.Errorf("%v: %d files became %d", args, len(before), len(after))
+		contains(t, args, stderr, append(strings.Split(want, "…"), "macrostep: ")...)
+		if after := content(t, dir); !maps.Equal(before, after) {
+			t.Errorf("%s: the files %v became %v", args, slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after)))
+		}
 	}
 }
 
-// assembled opens a system for the time of a test.
+// assembled opens a system until the end of the test.
 func assembled(t *testing.T, path string) *assemble.Assembly {
 	t.Helper()
 	a, err := assemble.Open(path, assemble.Options{})
@@ -168,6 +212,16 @@ func connections(t *testing.T, path string) (list []string) {
 	}
 	slices.Sort(list)
 	return list
+}
+
+// values lists the settings of a system.
+func values(t *testing.T, path string) string {
+	t.Helper()
+	var list []string
+	for _, s := range assembled(t, path).Settings() {
+		list = append(list, s.Name+"="+s.Value)
+	}
+	return strings.Join(list, " ")
 }
 
 func TestSSPNew(t *testing.T) {
@@ -190,12 +244,12 @@ wrote car.ssp
 		t.Errorf("connections %v", got)
 	}
 	first := read(t, car)
-	unchanged(t, dir, []string{"ssp", "new", "a.fmu", "-o", "car.ssp"}, "car.ssp exists already; choose another name, or give --force")
+	unchanged(t, dir, map[string]string{"ssp|new|a.fmu|-o|car.ssp": "car.ssp exists already; choose another name, or give --force"})
 	done(t, dir, "ssp", "new", "--force", "-o=car.ssp", "chassis=quarter_chassis_a.fmu", "--connect-by-name", "wheel=quarter_wheel_a.fmu")
 	if read(t, car) != first {
 		t.Error("the same call gives other bytes")
 	}
-	// A document that refers to FMUs where they are.
+	// A document refers to FMUs where they are.
 	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +258,7 @@ wrote car.ssp
 	contains(t, "the document", read(t, filepath.Join(dir, "sub", "one.ssd")), `name="1_c_d" source="../1%20c.d.fmu"`, `startTime="0" stopTime="5"`)
 }
 
-// What is called alike is connected, what is not is told.
+// Variables of the same name are connected; inputs left open are listed with the reason.
 func TestSSPNewByName(t *testing.T) {
 	dir := workshop(t)
 	out := done(t, dir, "ssp", "new", "a.fmu", "b.fmu", "1 c.d.fmu", "second=1 c.d.fmu", "--connect-by-name", "-o", "s.ssp")
@@ -235,12 +289,11 @@ wrote s.ssp
 `; out != want {
 		t.Errorf("%s", out)
 	}
-	list := connections(t, filepath.Join(dir, "s.ssp"))
-	want := []string{"a.odd b.odd", "a.w b.a_w", "b.F 1_c_d.F", "b.F second.F"}
-	if !slices.Equal(list, want) {
+	path := filepath.Join(dir, "s.ssp")
+	if list := connections(t, path); !slices.Equal(list, []string{"a.odd b.odd", "a.w b.a_w", "b.F 1_c_d.F", "b.F second.F"}) {
 		t.Errorf("connections %v", list)
 	}
-	pkg, err := ssp.Open(filepath.Join(dir, "s.ssp"), nil)
+	pkg, err := ssp.Open(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,45 +305,42 @@ wrote s.ssp
 	if !slices.Equal(names, []string{"mode", "b.mode"}) { // other items under the same name
 		t.Errorf("enumerations %v", names)
 	}
-	needed, err := edit.Needed(pkg)
-	if err != nil || len(needed) != 4 { // the FMU that stands twice once
+	if needed, err := edit.Needed(pkg); err != nil || len(needed) != 4 { // an FMU used twice is there once
 		t.Errorf("%v, %v", needed, err)
 	}
 	out = done(t, dir, "ssp", "new", "a.fmu", "b.fmu", "c=1 c.d.fmu", "--connect-by-name", "--connect", "a.v:b.v", "--dry-run", "--parameters")
 	contains(t, "a choice", out, "  a.v    → b.v", "Nothing is written.")
-	for args, want := range map[string]string{
-		"--connect|a.v":               `"a.v" is not COMPONENT.OUTPUT:COMPONENT.INPUT`,
-		"--connect|a.V:b.v":           `component a has no output "V"; did you mean "v"?`,
-		"--connect|a.k:b.v":           "a.k is not an output: its causality is parameter",
-		"--connect|x.v:b.v":           `"x.v" names no component; there are a, b`,
-		"--connect|a.v:b.odd":         "a.v cannot feed b.odd: its unit m/s cannot be converted into N",
-		"--connect|a.n:b.v":           "it is of type Integer",
-		"--step-size|0":               "--step-size: 0 is not greater than 0",
-		"--stop-time|-1":              "the stop time -1 is not after the start time 0",
-		"--algorithm|magic":           `no algorithm is called "magic"`,
-		"--for|modelica":              `--for: "modelica" is none of omsimulator, osp`,
-		"--connect|a.v:b.v|a=b.fmu":   "two components are called a",
-		"no.fmu":                      "no.fmu: there is no such FMU",
-		".":                           ". is a folder",
-		"x.y=a.fmu":                   "the name of a component must not be empty or contain",
-		"--connect|a.v:b.v|--dry-run": "", // fine
-	} {
-		call := append([]string{"ssp", "new", "a=a.fmu", "b.fmu", "-o", "new.ssp"}, strings.Split(args, "|")...)
-		if want == "" {
-			done(t, dir, call...)
-			continue
-		}
-		unchanged(t, dir, call, want)
+	messages := map[string]string{
+		"ssp|new|a.fmu":                    "--output FILE is missing",
+		"ssp|new|a.fmu|-o|x.zip":           "must end in .ssp or .ssd",
+		"ssp|new|a.fmu|-o|no/where.ssp":    "no/where.ssp cannot be written",
+		"ssp|new|a=a.fmu|-o|n.ssp|a=b.fmu": "two components are called a",
 	}
-	unchanged(t, dir, []string{"ssp", "new", "a.fmu"}, "--output FILE is missing")
-	unchanged(t, dir, []string{"ssp", "new", "a.fmu", "-o", "x.zip"}, "must end in .ssp or .ssd")
-	unchanged(t, dir, []string{"ssp", "new", "a.fmu", "-o", "no/where.ssp"}, "no/where.ssp cannot be written")
+	for args, want := range map[string]string{
+		"--connect|a.v":       `"a.v" is not COMPONENT.OUTPUT:COMPONENT.INPUT`,
+		"--connect|a.V:b.v":   `component a has no output "V"; did you mean "v"?`,
+		"--connect|a.k:b.v":   "a.k is not an output: its causality is parameter",
+		"--connect|x.v:b.v":   `"x.v" names no component; there are a, b`,
+		"--connect|a.v:b.odd": "a.v cannot feed b.odd: its unit m/s cannot be converted into N",
+		"--connect|a.n:b.v":   "it is of type Integer",
+		"--step-size|0":       "--step-size: 0 is not greater than 0",
+		"--stop-time|-1":      "the stop time -1 is not after the start time 0",
+		"--algorithm|magic":   `no algorithm is called "magic"`,
+		"--for|modelica":      `--for: "modelica" is none of omsimulator, osp`,
+		"no.fmu":              "no.fmu: there is no such FMU",
+		".":                   ". is a folder",
+		"x.y=a.fmu":           "the name of a component must not be empty or contain",
+	} {
+		messages["ssp|new|a=a.fmu|b.fmu|-o|new.ssp|"+args] = want
+	}
+	unchanged(t, dir, messages)
 }
 
-// Other tools get what they need, and it is told what they cannot take.
+// --for adds what other tools need, and reports what they cannot handle.
 func TestSSPNewFor(t *testing.T) {
 	dir := workshop(t)
-	code, out, stderr := in(t, dir, "ssp", "new", "a.fmu", "b.fmu", "1 c.d.fmu", "--connect-by-name", "--connect", "a.e:b.e", "--for", "omsimulator,osp", "--tolerance=1e-5", "-o", "my system.ssp")
+	code, out, stderr := in(t, dir, "ssp", "new", "a.fmu", "b.fmu", "1 c.d.fmu", "--connect-by-name", "--connect", "a.e:b.e",
+		"--for", "omsimulator,osp", "--tolerance=1e-5", "-o", "my system.ssp")
 	if code != exitDone || strings.Count(stderr, "\n") != 1 {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
@@ -307,7 +357,7 @@ func TestSSPNewFor(t *testing.T) {
 	}
 	contains(t, "the document", string(data), `name="my_system"`, `<oms:FixedStepMaster description="oms-ma" stepSize="0.01" relativeTolerance="1e-05"/>`,
 		`<osp:FixedStepAlgorithm baseStepSize="0.01"/>`, `<ms:Settings xmlns:ms="https://github.com/macrostep/macrostep/ssp/1" version="1" stepSize="0.01" tolerance="1e-05"/>`)
-	// Without a tolerance it is the finest that an FMU suggests.
+	// The default tolerance is the smallest that an FMU suggests.
 	fine := strings.Replace(model("fine", "output Real v m/s"), `stepSize="0.01"`, `stepSize="0.01" tolerance="2e-7"`, 1)
 	described(t, filepath.Join(dir, "fine.fmu"), fine)
 	done(t, dir, "ssp", "new", "a.fmu", "fine.fmu", "--for", "omsimulator", "--step-size=0.1", "-o", "fine.ssd")
@@ -316,39 +366,75 @@ func TestSSPNewFor(t *testing.T) {
 	contains(t, "enumerations", out, "a.e gets no connector: OSP fails at enumerations")
 }
 
+// Enumerations that number their items differently are connected by the names of the items. A
+// connection is refused, as in a run, if an item has no counterpart.
+func TestSSPNewEnumerations(t *testing.T) {
+	dir := workshop(t)
+	items := func(name, list string) {
+		text := model(name, "output Enumeration e", "input Enumeration i")
+		at, end := strings.Index(text, "<Enumeration><Item"), strings.Index(text, "</SimpleType>")
+		described(t, filepath.Join(dir, name+".fmu"), text[:at]+"<Enumeration>"+list+"</Enumeration>"+text[end:])
+	}
+	items("p", `<Item name="on" value="1"/><Item name="off" value="2"/>`)
+	items("q", `<Item name="on" value="2"/><Item name="off" value="1"/><Item name="idle" value="3"/>`)
+	out := done(t, dir, "ssp", "new", "p.fmu", "q.fmu", "--connect", "p.e:q.i", "-o", "s.ssd")
+	contains(t, "the note", out, "p.e and q.i number their items differently: the connection gets a mapping to the items of the same name")
+	contains(t, "the mapping", read(t, filepath.Join(dir, "s.ssd")), `<ssc:MapEntry source="off" target="off"/>`)
+	a := assembled(t, filepath.Join(dir, "s.ssd"))
+	if c := a.Connections(); len(c) != 1 || c[0].Map != "1 → 2, 2 → 1" || a.CheckErrors() != nil {
+		t.Errorf("%+v: %v", c, a.CheckErrors())
+	}
+	unchanged(t, dir, map[string]string{"ssp|new|p.fmu|q.fmu|--connect|q.e:p.i|-o|r.ssd": "q.e cannot feed p.i…no item idle to map to"})
+}
+
+// An FMU that can be instantiated once per process may be used twice: a run isolates it. Without
+// isolation, the error names the file that the user knows.
+func TestSSPNewOnce(t *testing.T) {
+	dir := workshop(t)
+	described(t, filepath.Join(dir, "o.fmu"), strings.Replace(model("o", "output Real y", "input Real u"),
+		`<CoSimulation `, `<CoSimulation canBeInstantiatedOnlyOncePerProcess="true" `, 1))
+	done(t, dir, "ssp", "new", "a=o.fmu", "b=o.fmu", "--connect", "a.y:b.u", "-o", "s.ssp")
+	contains(t, "the system", done(t, dir, "info", "s.ssp"), "a.y  → b.u")
+	_, err := assemble.Open(filepath.Join(dir, "s.ssp"), assemble.Options{})
+	if !diag.Has(err, "CC36") || !strings.Contains(err.Error(), filepath.Join("s.ssp", "resources", "o.fmu")) {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestSSPPack(t *testing.T) {
 	dir := workshop(t)
 	done(t, dir, "ssp", "new", "a.fmu", "b.fmu", "-o", "s.ssp")
 	done(t, dir, "ssp", "unpack", "s.ssp")
 	write(t, filepath.Join(dir, "s", ".gitignore"), "*.csv")
-	write(t, filepath.Join(dir, "s", "notes.txt"), "kept")
+	notes := write(t, filepath.Join(dir, "s", "notes.txt"), "kept")
 	code, out, stderr := in(t, dir, "ssp", "pack", "s", "-o", "again.ssp")
 	if code != exitDone || out != "wrote again.ssp: 4 files\n" || stderr != "left out: .gitignore\n" {
 		t.Errorf("exit code %d: %s%s", code, out, stderr)
 	}
-	if err := os.Remove(filepath.Join(dir, "s", "notes.txt")); err != nil {
+	if err := os.Remove(notes); err != nil {
 		t.Fatal(err)
 	}
 	in(t, dir, "ssp", "pack", "s", "--output", "again.ssp", "--force")
 	if read(t, filepath.Join(dir, "s.ssp")) != read(t, filepath.Join(dir, "again.ssp")) {
 		t.Error("unpacked and packed, the package has other bytes")
 	}
-	unchanged(t, dir, []string{"ssp", "pack", "s"}, "s.ssp exists already")
-	unchanged(t, dir, []string{"ssp", "unpack", "s.ssp"}, "s exists already")
-	unchanged(t, dir, []string{"ssp", "pack", "s.ssp", "-o", "t.ssp"}, "s.ssp is a package already")
-	unchanged(t, dir, []string{"ssp", "unpack", "a.fmu", "-o", "no/where"}, "no")
-	unchanged(t, dir, []string{"ssp", "unpack", "nothing.ssp"}, "nothing.ssp")
-	unchanged(t, dir, []string{"ssp", "pack", "."}, "has no SystemStructure.ssd")
-	unchanged(t, dir, []string{"ssp", "pack", "nothing"}, "nothing")
-
-	// Files that were unpacked are replaced on request, others stay.
+	// With --force, files of the package are replaced and others stay.
 	write(t, filepath.Join(dir, "s", "SystemStructure.ssd"), "mine")
-	write(t, filepath.Join(dir, "s", "notes.txt"), "kept")
+	write(t, notes, "kept")
 	fmu, away := filepath.Join(dir, "s", "resources", "b.fmu"), filepath.Join(dir, "s", "resources", "away")
 	if err := errors.Join(os.Rename(fmu, away), os.Mkdir(fmu, 0o777)); err != nil {
 		t.Fatal(err)
 	}
-	unchanged(t, dir, []string{"ssp", "unpack", "s.ssp", "--force"}, "is not an ordinary file and is not replaced")
+	unchanged(t, dir, map[string]string{
+		"ssp|pack|s":                   "s.ssp exists already",
+		"ssp|pack|s.ssp|-o|t.ssp":      "s.ssp is a package already",
+		"ssp|pack|.":                   "has no SystemStructure.ssd",
+		"ssp|pack|nothing":             "nothing",
+		"ssp|unpack|s.ssp":             "s exists already",
+		"ssp|unpack|a.fmu|-o|no/where": "no",
+		"ssp|unpack|nothing.ssp":       "nothing.ssp",
+		"ssp|unpack|s.ssp|--force":     "is not an ordinary file and is not replaced",
+	})
 	if err := errors.Join(os.Remove(fmu), os.Rename(away, fmu)); err != nil {
 		t.Fatal(err)
 	}
@@ -356,19 +442,15 @@ func TestSSPPack(t *testing.T) {
 	if files := content(t, filepath.Join(dir, "s")); files["notes.txt"] != "kept" || !strings.Contains(files["SystemStructure.ssd"], "System name") || len(files) != 5 {
 		t.Errorf("%d files", len(files))
 	}
-	// A document alone takes what it refers to, and nothing from outside.
+	// A package of a document holds the files that it refers to, and none from outside its folder.
 	done(t, dir, "ssp", "new", "a.fmu", "b.fmu", "-o", "alone.ssd")
 	if out := done(t, dir, "ssp", "pack", "alone.ssd"); out != "wrote alone.ssp: 3 files\n" {
 		t.Error(out)
 	}
 	in(t, dir, "ssp", "new", "a.fmu", "-o", "s/out.ssd")
-	unchanged(t, dir, []string{"ssp", "pack", "s/out.ssd"}, "a.fmu lies outside of the folder of the document")
+	unchanged(t, dir, map[string]string{"ssp|pack|s/out.ssd": "a.fmu lies outside of the folder of the document"})
 	if err := os.Symlink(filepath.Join(dir, "a.fmu"), filepath.Join(dir, "s", "link.txt")); err == nil {
-		code, _, stderr := in(t, dir, "ssp", "pack", "s", "-o", "linked.ssp")
-		if code != exitUsage {
-			t.Errorf("a link is packed: exit code %d", code)
-		}
-		contains(t, "a link", stderr, "is not a regular file; a package can contain only regular files")
+		refuses(t, dir, documents{}, map[string]string{"ssp|pack|s|-o|linked.ssp": "is not a regular file; a package can contain only regular files"})
 	}
 }
 
@@ -380,125 +462,100 @@ func TestSSPSet(t *testing.T) {
 	if want := "a.k  2 → 5\nb.k  3 → 7\nwrote t.ssp (resources/parameters.ssv)\n"; out != want {
 		t.Error(out)
 	}
-	if read(t, filepath.Join(dir, "s.ssp")) != original {
-		t.Error("s.ssp is changed")
+	path := filepath.Join(dir, "t.ssp")
+	if read(t, filepath.Join(dir, "s.ssp")) != original || values(t, path) != "a.k=5 b.k=7" {
+		t.Errorf("values %s, or s.ssp is changed", values(t, path))
 	}
-	values := func(path string) string {
-		t.Helper()
-		var all []string
-		for _, s := range assembled(t, filepath.Join(dir, path)).Settings() {
-			all = append(all, s.Name+"="+s.Value)
-		}
-		return strings.Join(all, " ")
-	}
-	if got := values("t.ssp"); got != "a.k=5 b.k=7" {
+	// An existing set is changed, and nothing else.
+	contains(t, "the change", done(t, dir, "ssp", "set", "t.ssp", "a.k=6", "--force"), "a.k  5 → 6")
+	if got := values(t, path); got != "a.k=6 b.k=7" {
 		t.Errorf("values %s", got)
 	}
-	// A set that is there is changed, and nothing else is.
-	out = done(t, dir, "ssp", "set", "t.ssp", "a.k=6", "--force")
-	contains(t, "the change", out, "a.k  5 → 6")
-	if got := values("t.ssp"); got != "a.k=6 b.k=7" {
-		t.Errorf("values %s", got)
-	}
-	for _, tt := range []struct{ args, want string }{
-		{"s.ssp|a.k=1", "s.ssp would be changed; name another file with --output, or give --force"},
-		{"s.ssp|a.k=1|-o|s.ssp", "s.ssp exists already"},
-		{"s.ssp|a.k=1|-o|s.ssd", "must end in .ssp"},
-		{"s.ssp|a.k=x|--force", "a.k=x: the variable is a Real; give a finite number"},
-		{"s.ssp|a.kk=1|--force", `component a has no variable "kk"`},
-		{"s.ssp|c.k=1|--force", `"c.k" names no component`},
-		{"s.ssp|a.v=1|--force", "it cannot be set: its causality is output"},
-		{"s.ssp|a.k=1|a.k=2|--force", "a.k is given twice"},
-		{"s.ssp|a.k|--force", `"a.k" is not COMPONENT.VARIABLE=VALUE`},
-		{"s.ssp", "SYSTEM COMPONENT.VARIABLE=VALUE is missing"},
-		{"a.fmu|a.k=1|--force", "an FMU alone has no parameter sets"},
-		{"no.ssp|a.k=1|--force", "no.ssp"},
-	} {
-		unchanged(t, dir, append([]string{"ssp", "set"}, strings.Split(tt.args, "|")...), tt.want)
-	}
+	unchanged(t, dir, map[string]string{
+		"ssp|set|s.ssp|a.k=1":               "s.ssp would be changed; name another file with --output, or give --force",
+		"ssp|set|s.ssp|a.k=1|-o|s.ssp":      "s.ssp exists already",
+		"ssp|set|s.ssp|a.k=1|-o|s.ssd":      "must end in .ssp",
+		"ssp|set|s.ssp|a.k=x|--force":       "a.k=x: the variable is a Real; give a finite number",
+		"ssp|set|s.ssp|a.kk=1|--force":      `component a has no variable "kk"`,
+		"ssp|set|s.ssp|c.k=1|--force":       `"c.k" names no component`,
+		"ssp|set|s.ssp|a.v=1|--force":       "it cannot be set: its causality is output",
+		"ssp|set|s.ssp|a.k=1|a.k=2|--force": "a.k is given twice",
+		"ssp|set|s.ssp|a.k|--force":         `"a.k" is not COMPONENT.VARIABLE=VALUE`,
+		"ssp|set|s.ssp":                     "SYSTEM COMPONENT.VARIABLE=VALUE is missing",
+		"ssp|set|a.fmu|a.k=1|--force":       "an FMU alone has no parameter sets",
+		"ssp|set|no.ssp|a.k=1|--force":      "no.ssp",
+	})
 }
 
-// The values win over those of every level, and over later ones (ssp 36). The rest
-// of the document stays as it is.
+// The values override those of every level, and those bound later (ssp 36). The rest of the document
+// stays as it is.
 func TestSSPSetWins(t *testing.T) {
-	const document = `<?xml version="1.0" encoding="UTF-8"?>
-<ssd:SystemStructureDescription version="1.0" name="s" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon" xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues">
-  <ssd:System name="s">
-    <ssd:ParameterBindings>
-      BINDINGS
-    </ssd:ParameterBindings>
-    <ssd:Elements>
-      <ssd:Component name="a" source="a.fmu">
-        <ssd:ElementGeometry x1="0" y1="0" x2="1" y2="1"/>
-        <ssd:ParameterBindings>
-          <ssd:ParameterBinding source="own.ssv"/>
-        </ssd:ParameterBindings>
-      </ssd:Component>
-    </ssd:Elements>
-  </ssd:System>
-</ssd:SystemStructureDescription>
-`
-	set := func(name string) string {
-		return `<ssv:ParameterSet version="1.0" name="p" author="me" xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues"><ssv:Parameters><ssv:Parameter name="` + name + `" description="kept"><ssv:Real value="1"/></ssv:Parameter></ssv:Parameters></ssv:ParameterSet>`
-	}
+	const geometry = `<ssd:ElementGeometry x1="0" y1="0" x2="1" y2="1"/>`
+	k := parameters("a.k", `<ssv:Real value="1"/>`)
 	for name, tt := range map[string]struct{ bindings, file string }{
-		"a set of its own": {`<ssd:ParameterBinding source="top.ssv"/>`, "top.ssv"},
-		"inline":           {`<ssd:ParameterBinding><ssd:ParameterValues>` + set("a.k") + `</ssd:ParameterValues></ssd:ParameterBinding>`, "SystemStructure2.ssv"},
-		"a prefix":         {`<ssd:ParameterBinding source="own.ssv" prefix="a."/>`, "SystemStructure2.ssv"},
-		"shared":           {`<ssd:ParameterBinding source="top.ssv"/><ssd:ParameterBinding source="top.ssv"/>`, "SystemStructure2.ssv"},
+		"a set of its own": {binding("top.ssv"), "top.ssv"},
+		"inline":           {binding(k), "s.ssv"},
+		"a prefix":         {`<ssd:ParameterBindings><ssd:ParameterBinding source="own.ssv" prefix="a."/></ssd:ParameterBindings>`, "s.ssv"},
+		"shared":           {binding("top.ssv", "top.ssv"), "s.ssv"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := workshop(t)
-			write(t, filepath.Join(dir, "top.ssv"), set("a.k"))
-			write(t, filepath.Join(dir, "own.ssv"), set("k"))
-			write(t, filepath.Join(dir, "SystemStructure.ssv"), "not ours")
-			path := write(t, filepath.Join(dir, "s.ssd"), strings.Replace(document, "BINDINGS", tt.bindings, 1))
+			write(t, filepath.Join(dir, "top.ssv"), k)
+			write(t, filepath.Join(dir, "own.ssv"), parameters("k", `<ssv:Real value="1"/>`))
+			path := write(t, filepath.Join(dir, "s.ssd"), ssd(tt.bindings+elements(component("a", "a.fmu", geometry, binding("own.ssv"))), ""))
 			out := done(t, dir, "ssp", "set", path, "a.k=9", "--force")
-			file := strings.Replace(tt.file, "SystemStructure2", "s", 1)
-			contains(t, "the change", out, "a.k  1 → 9", "("+file+")")
+			contains(t, "the change", out, "a.k  1 → 9", "("+tt.file+")")
 			files := content(t, dir)
-			contains(t, file, files[file], `<ssv:Real value="9" unit="N"/>`)
-			if file == "top.ssv" {
-				contains(t, file, files[file], `author="me"`, `description="kept"`)
+			contains(t, tt.file, files[tt.file], `<ssv:Real value="9" unit="N"/>`)
+			if tt.file == "top.ssv" {
+				contains(t, tt.file, files[tt.file], `author="me"`, `description="kept"`)
 			}
-			contains(t, "the document", files["s.ssd"], `<ssd:ElementGeometry x1="0" y1="0" x2="1" y2="1"/>`)
-			if s := assembled(t, path).Settings(); len(s) != 1 || s[0].Value != "9" {
-				t.Errorf("values %v", s)
+			contains(t, "the document", files["s.ssd"], geometry)
+			if got := values(t, path); got != "a.k=9" {
+				t.Errorf("values %s", got)
 			}
 		})
 	}
 }
 
-// Where a value cannot win, nothing is changed: what was written is put back.
+// If a value would have no effect, nothing is changed: files already written are put back.
 func TestSSPSetPutsBack(t *testing.T) {
-	const document = `<ssd:SystemStructureDescription version="1.0" name="s" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon" xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues">
-<ssd:System name="s"><ssd:Connectors><ssd:Connector name="stiffness" kind="parameter"><ssc:Real/></ssd:Connector></ssd:Connectors>
-<ssd:ParameterBindings><ssd:ParameterBinding><ssd:ParameterValues><ssv:ParameterSet version="1.0" name="p"><ssv:Parameters><ssv:Parameter name="stiffness"><ssv:Real value="4"/></ssv:Parameter></ssv:Parameters></ssv:ParameterSet></ssd:ParameterValues></ssd:ParameterBinding></ssd:ParameterBindings>
-<ssd:Elements><ssd:Component name="a" source="a.fmu"><ssd:Connectors><ssd:Connector name="k" kind="parameter"><ssc:Real/></ssd:Connector></ssd:Connectors></ssd:Component></ssd:Elements>
-<ssd:Connections><ssd:Connection startConnector="stiffness" endElement="a" endConnector="k"/></ssd:Connections></ssd:System></ssd:SystemStructureDescription>`
 	dir := workshop(t)
-	write(t, filepath.Join(dir, "s.ssd"), document)
-	unchanged(t, dir, []string{"ssp", "set", "s.ssd", "a.k=9", "--force"}, "a.k would keep the value 4", "over a connection of the system")
-	unchanged(t, dir, []string{"ssp", "set", "s.ssd", "a.k=9", "-o", "s.ssp"}, "a.k would keep the value 4", "stiffness=VALUE")
-	unchanged(t, dir, []string{"ssp", "set", "s.ssd", "stiffness=soft", "-o", "s.ssp"}, "stiffness=soft", "give a finite number")
-	// The connector itself takes one.
+	document := func(connections string) string {
+		return ssd(connector("stiffness", "parameter", "<ssc:Real/>")+binding(parameters("stiffness", `<ssv:Real value="4"/>`))+
+			elements(component("a", "a.fmu", connector("k", "parameter", "<ssc:Real/>")))+connections, "")
+	}
+	path := write(t, filepath.Join(dir, "s.ssd"), document(connection("stiffness", "a.k", "")))
+	write(t, filepath.Join(dir, "idle.ssd"), document(""))
+	unchanged(t, dir, map[string]string{
+		"ssp|set|s.ssd|a.k=9|--force":           "a.k would keep the value 4…over a connection of the system",
+		"ssp|set|s.ssd|a.k=9|-o|s.ssp":          "a.k would keep the value 4…stiffness=VALUE",
+		"ssp|set|s.ssd|stiffness=soft|-o|s.ssp": "stiffness=soft…give a finite number",
+		"ssp|set|idle.ssd|stiffness=9|--force":  "stiffness would reach no FMU",
+	})
+	// The connector itself takes a value.
 	contains(t, "the change", done(t, dir, "ssp", "set", "s.ssd", "stiffness=9.5", "--force"), "stiffness  4 → 9.5")
-	if s := assembled(t, filepath.Join(dir, "s.ssd")).Settings(); len(s) != 1 || s[0].Value != "9.5" || s[0].At != "stiffness" {
+	if s := assembled(t, path).Settings(); len(s) != 1 || s[0].Value != "9.5" || s[0].At != "stiffness" {
 		t.Errorf("values %v", s)
 	}
-	write(t, filepath.Join(dir, "idle.ssd"), strings.Replace(document, `<ssd:Connection startConnector="stiffness" endElement="a" endConnector="k"/>`, "", 1))
-	unchanged(t, dir, []string{"ssp", "set", "idle.ssd", "stiffness=9", "--force"}, "stiffness would reach no FMU")
+	// An error about a new value names the value: its file is never written.
+	write(t, filepath.Join(dir, "mapped.ssd"), ssd(connector("k", "parameter", "")+elements(component("b", "b.fmu"))+
+		connection("k", "b.e", `<ssc:IntegerMappingTransformation><ssc:MapEntry source="1" target="2"/></ssc:IntegerMappingTransformation>`), ""))
+	for _, args := range []string{"--force", "-o|t.ssp"} {
+		args = "ssp|set|mapped.ssd|k=7|" + args
+		unchanged(t, dir, map[string]string{args: "the values given: …Parameter[@name='k']…is not an item of the enumeration"})
+		if _, _, stderr := in(t, dir, strings.Split(args, "|")...); strings.Contains(stderr, ".ssv") {
+			t.Error(stderr)
+		}
+	}
 }
 
-// Connectors of nested systems are named by their path; values are in their unit, and
-// without a type the form of the value tells it.
+// A connector of a nested system is named by its path, and its value is in its unit. Without a type,
+// the form of the value decides.
 func TestSSPSetConnector(t *testing.T) {
 	document := func(content string) string {
-		return `<ssd:SystemStructureDescription version="1.0" name="s" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon">
-<ssd:System name="s"><ssd:Elements><ssd:System name="mid.dle"><ssd:Connectors><ssd:Connector name="k" kind="parameter">` + content + `</ssd:Connector></ssd:Connectors>
-<ssd:Elements><ssd:Component name="a" source="a.fmu"/></ssd:Elements>
-<ssd:Connections><ssd:Connection startConnector="k" endElement="a" endConnector="k"/></ssd:Connections></ssd:System></ssd:Elements></ssd:System>
-<ssd:Units><ssc:Unit name="kN"><ssc:BaseUnit kg="1" m="1" s="-2" factor="1000"/></ssc:Unit></ssd:Units></ssd:SystemStructureDescription>`
+		return ssd(elements(`<ssd:System name="mid.dle">`+connector("k", "parameter", content)+elements(component("a", "a.fmu"))+
+			connection("k", "a.k", "")+`</ssd:System>`), newtons)
 	}
 	for _, tt := range []struct{ content, value, want, element string }{
 		{`<ssc:Real unit="kN"/>`, "3", "3000", `<ssv:Real value="3" unit="kN"/>`},
@@ -507,58 +564,88 @@ func TestSSPSetConnector(t *testing.T) {
 		{``, "3", "3", `<ssv:Real value="3"/>`}, // the type of the variable behind it
 	} {
 		dir := workshop(t)
-		write(t, filepath.Join(dir, "s.ssd"), document(tt.content))
+		path := write(t, filepath.Join(dir, "s.ssd"), document(tt.content))
 		done(t, dir, "ssp", "set", "s.ssd", "mid.dle.k="+tt.value, "--force")
 		contains(t, "the set", content(t, dir)["s.ssv"], tt.element)
-		unchanged(t, dir, []string{"info", "s.ssd", "--explain", "mid.dle.k"}, `"mid.dle.k" is a connector of a system; it gives mid.dle.a.k a value`)
-		if s := assembled(t, filepath.Join(dir, "s.ssd")).Settings(); len(s) != 1 || s[0].Value != tt.want || s[0].Name != "mid.dle.a.k" {
-			t.Errorf("%s: values %v", tt.content, s)
+		if got := values(t, path); got != "mid.dle.a.k="+tt.want {
+			t.Errorf("%s: values %s", tt.content, got)
 		}
+		unchanged(t, dir, map[string]string{
+			"info|s.ssd|--explain|mid.dle.k":       `"mid.dle.k" is a connector of a system; it gives mid.dle.a.k a value`,
+			"ssp|set|s.ssd|mid.dle.k=soft|--force": "Real; give a finite number",
+			"ssp|set|s.ssd|mid.dle.q=1|--force":    `"mid.dle.q" names no component`,
+		})
 	}
-	dir := workshop(t)
-	write(t, filepath.Join(dir, "s.ssd"), document(""))
-	unchanged(t, dir, []string{"ssp", "set", "s.ssd", "mid.dle.k=soft", "--force"}, "Real; give a finite number")
-	unchanged(t, dir, []string{"ssp", "set", "s.ssd", "mid.dle.q=1", "--force"}, `"mid.dle.q" names no component`)
 }
 
-// Where a system stands for a component, the value of a connector is in the unit that the
-// connector has there, also the one that it had; the system inside may have another.
+// If a component is itself a system, the value of its connector is in the unit that the connector has
+// on the component; the system inside may use another.
 func TestSSPSetConnectorUnits(t *testing.T) {
-	const names = ` version="1.0" name="s" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon" xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues">`
-	const units = `<ssd:Units><ssc:Unit name="N"><ssc:BaseUnit kg="1" m="1" s="-2"/></ssc:Unit><ssc:Unit name="kN"><ssc:BaseUnit kg="1" m="1" s="-2" factor="1000"/></ssc:Unit></ssd:Units></ssd:SystemStructureDescription>`
-	connector := func(unit string) string {
-		return `<ssd:Connectors><ssd:Connector name="k" kind="parameter"><ssc:Real unit="` + unit + `"/></ssd:Connector></ssd:Connectors>`
-	}
 	dir := workshop(t)
-	write(t, filepath.Join(dir, "in.ssd"), `<ssd:SystemStructureDescription`+names+`<ssd:System name="in">`+connector("N")+
-		`<ssd:ParameterBindings><ssd:ParameterBinding><ssd:ParameterValues><ssv:ParameterSet version="1.0" name="p"><ssv:Parameters><ssv:Parameter name="k"><ssv:Real value="4000"/></ssv:Parameter></ssv:Parameters></ssv:ParameterSet></ssd:ParameterValues></ssd:ParameterBinding></ssd:ParameterBindings>`+
-		`<ssd:Elements><ssd:Component name="a" source="a.fmu"/></ssd:Elements><ssd:Connections><ssd:Connection startConnector="k" endElement="a" endConnector="k"/></ssd:Connections></ssd:System>`+units)
-	write(t, filepath.Join(dir, "s.ssd"), `<ssd:SystemStructureDescription`+names+`<ssd:System name="s"><ssd:Elements><ssd:Component name="i" type="application/x-ssp-definition" source="in.ssd">`+connector("kN")+`</ssd:Component></ssd:Elements></ssd:System>`+units)
+	write(t, filepath.Join(dir, "in.ssd"), ssd(connector("k", "parameter", `<ssc:Real unit="N"/>`)+binding(parameters("k", `<ssv:Real value="4000"/>`))+
+		elements(component("a", "a.fmu"))+connection("k", "a.k", ""), newtons))
+	nested := strings.Replace(component("i", "in.ssd", connector("k", "parameter", `<ssc:Real unit="kN"/>`)), "source=", `type="application/x-ssp-definition" source=`, 1)
+	path := write(t, filepath.Join(dir, "s.ssd"), ssd(elements(nested), newtons))
 	contains(t, "the change", done(t, dir, "ssp", "set", "s.ssd", "i.k=0.3", "--force"), "i.k  4 → 0.3")
-	if s := assembled(t, filepath.Join(dir, "s.ssd")).Settings(); len(s) != 1 || s[0].Value != "300" {
-		t.Errorf("values %v", s)
+	if got := values(t, path); got != "i.a.k=300" {
+		t.Errorf("values %s", got)
 	}
 	contains(t, "the change back", done(t, dir, "ssp", "set", "s.ssd", "i.k=4", "--force"), "i.k  0.3 → 4")
 }
 
-// What the documents tell is shown also where FMUs are missing; the error stands.
+// If a connection overrides a value, the message names the connection: an input keeps the value until
+// the first exchange, a parameter never gets it.
+func TestSSPSetConnected(t *testing.T) {
+	dir := workshop(t)
+	done(t, dir, "ssp", "new", "a.fmu", "b.fmu", "--connect", "a.v:b.v", "-o", "s.ssd")
+	code, stdout, stderr := in(t, dir, "ssp", "set", "s.ssd", "b.v=7", "--force")
+	if code != exitDone || !strings.Contains(stdout, "b.v  0 → 7") {
+		t.Errorf("exit code %d: %s", code, stdout)
+	}
+	contains(t, "the warning", stderr, "warning: b.v = 7 counts until the first exchange only: a.v → b.v (s.ssd:")
+	_, _, stderr = in(t, dir, "ssp", "set", "s.ssd", "b.v=7", "-o", "t.ssp")
+	contains(t, "the warning", stderr, "a.v → b.v ("+filepath.Join("t.ssp", "SystemStructure.ssd")+":")
+	described(t, filepath.Join(dir, "c.fmu"), model("c", "parameter Real k N 2", "calculatedParameter Real q N"))
+	write(t, filepath.Join(dir, "p.ssd"), ssd(elements(component("a", "a.fmu"), component("c", "c.fmu"))+connection("c.q", "a.k", ""), ""))
+	unchanged(t, dir, map[string]string{
+		"ssp|set|p.ssd|a.k=7|--force":  "the value of a.k would have no effect…takes the value of c.q → a.k (p.ssd:",
+		"ssp|set|p.ssd|a.k=7|-o|u.ssp": "u.ssp is not written: …takes the value of c.q → a.k (p.ssd:",
+	})
+}
+
+// If the existing set gives the unit's name another meaning, the value is written without a unit, which
+// means that of the variable (ssp 39); all else stays.
+func TestSSPSetUnitOfOther(t *testing.T) {
+	dir := workshop(t)
+	path := write(t, filepath.Join(dir, "s.ssd"), ssd(binding("s.ssv")+elements(component("a", "a.fmu"), component("b", "b.fmu")), ""))
+	const set = `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon"><ssv:Parameters><ssv:Parameter name="a.k"><ssv:Real value="7"UNIT/></ssv:Parameter></ssv:Parameters>
+<ssv:Units><ssc:Unit name="N"><ssc:BaseUnit kg="1" m="1" s="-2" factor="10"/></ssc:Unit></ssv:Units></ssv:ParameterSet>`
+	write(t, filepath.Join(dir, "s.ssv"), strings.Replace(set, "UNIT", ` unit="N"`, 1))
+	contains(t, "the change", done(t, dir, "ssp", "set", "s.ssd", "a.k=9", "--force"), "a.k  70 → 9")
+	_, got, _ := strings.Cut(read(t, filepath.Join(dir, "s.ssv")), "?>")
+	got = strings.TrimSpace(regexp.MustCompile(`>\s+<`).ReplaceAllString(got, "><")) // without layout
+	if want := strings.NewReplacer("UNIT", "", `"7"`, `"9"`, "\n", "").Replace(set); got != want {
+		t.Errorf("the set is\n%s\nnot\n%s", got, want)
+	}
+	done(t, dir, "ssp", "set", "s.ssd", "b.k=8", "--force")
+	if got := values(t, path); got != "a.k=9 b.k=8" {
+		t.Errorf("values %s", got)
+	}
+}
+
+// If FMUs are missing, info shows the content of the documents before the error.
 func TestInfoWithoutFMUs(t *testing.T) {
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "s.ssd"), `<ssd:SystemStructureDescription version="1.0" name="s" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon" xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues">
-<ssd:System name="s"><ssd:ParameterBindings><ssd:ParameterBinding><ssd:ParameterValues><ssv:ParameterSet version="1.0" name="p"><ssv:Parameters>
-<ssv:Parameter name="m.b.mode"><ssv:String value="slow"/></ssv:Parameter></ssv:Parameters></ssv:ParameterSet></ssd:ParameterValues></ssd:ParameterBinding></ssd:ParameterBindings>
-<ssd:Elements><ssd:Component name="a" source="gone/a.fmu"><ssd:Connectors><ssd:Connector name="y" kind="output"/></ssd:Connectors></ssd:Component>
-<ssd:System name="m"><ssd:Connectors><ssd:Connector name="i" kind="input"/></ssd:Connectors><ssd:Elements>
-<ssd:Component name="b" source="gone/b.fmu"><ssd:Connectors>CONNECTOR</ssd:Connectors></ssd:Component></ssd:Elements>
-<ssd:Connections><ssd:Connection startConnector="i" endElement="b" endConnector="u"><ssc:LinearTransformation factor="3"/></ssd:Connection></ssd:Connections></ssd:System></ssd:Elements>
-<ssd:Connections><ssd:Connection startElement="a" startConnector="y" endElement="m" endConnector="i"><ssc:LinearTransformation factor="2"/></ssd:Connection></ssd:Connections></ssd:System>
-<ssd:DefaultExperiment startTime="0" stopTime="7"/></ssd:SystemStructureDescription>`)
-	document := read(t, filepath.Join(dir, "s.ssd"))
-	for connector, want := range map[string][]string{
-		`<ssd:Connector name="u" kind="input"/>`: {"a.y  → m.b.u  × 6  via m.i", "m.b.mode  = slow", "gone/b.fmu  1 input, 0 outputs  missing"},
-		`<ssd:Connector name="v" kind="input"/>`: {"a.y  → m.i    × 2", "m.i  → m.b.u  × 3"}, // as written
+	factor := func(f string) string { return `<ssc:LinearTransformation factor="` + f + `"/>` }
+	for name, want := range map[string][]string{
+		"u": {"a.y  → m.b.u  × 6  via m.i", "m.b.mode  = slow", "gone/b.fmu  1 input, 0 outputs  missing"},
+		"v": {"a.y  → m.i    × 2", "m.i  → m.b.u  × 3"}, // as written
 	} {
-		write(t, filepath.Join(dir, "s.ssd"), strings.Replace(document, "CONNECTOR", connector, 1))
+		nested := `<ssd:System name="m">` + connector("i", "input", "") + elements(component("b", "gone/b.fmu", connector(name, "input", ""))) +
+			connection("i", "b.u", factor("3")) + `</ssd:System>`
+		write(t, filepath.Join(dir, "s.ssd"), ssd(binding(parameters("m.b.mode", `<ssv:String value="slow"/>`))+
+			elements(component("a", "gone/a.fmu", connector("y", "output", "")), nested)+connection("a.y", "m.i", factor("2")),
+			`<ssd:DefaultExperiment startTime="0" stopTime="7"/>`))
 		code, stdout, stderr := in(t, dir, "info", "s.ssd")
 		if code != exitUsage {
 			t.Errorf("exit code %d", code)
@@ -576,39 +663,44 @@ func TestInfoWithoutFMUs(t *testing.T) {
 	}
 }
 
-// --explain may stand several times, and --set shows what a run with it would have.
+// --explain may be repeated, and --set shows the values of a run with it.
 func TestInfoExplainSet(t *testing.T) {
 	dir := workshop(t)
-	write(t, filepath.Join(dir, "s.ssd"), `<ssd:SystemStructureDescription version="1.0" name="s" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription">
-<ssd:System name="s"><ssd:Elements><ssd:Component name="a" source="a.fmu"/><ssd:Component name="b" source="b.fmu"/></ssd:Elements></ssd:System></ssd:SystemStructureDescription>`)
+	write(t, filepath.Join(dir, "s.ssd"), ssd(elements(component("a", "a.fmu"), component("b", "b.fmu")), ""))
 	out := done(t, dir, "info", "s.ssd", "--explain", "a.k", "--explain", "b.k", "--set", "b.k=7")
 	contains(t, "the explanations", out, "a.k: parameter", "= 2  in force", "b.k: parameter", "= 3  overridden", "given by the user", "= 7  in force")
 	contains(t, "the table", done(t, dir, "info", "s.ssd", "--set", "b.k=7"), "b.k  = 7  --set")
-	var list []assemble.Explanation
-	if err := json.Unmarshal([]byte(done(t, dir, "info", "s.ssd", "--json", "--explain", "a.k", "--explain", "b.k")), &list); err != nil || len(list) != 2 || list[1].Name != "b.k" {
-		t.Errorf("%v: %v", err, list)
-	}
-	unchanged(t, dir, []string{"info", "s.ssd", "--explain", "a.k", "--explain", "b.q"}, `no variable "q"`)
-	// A name that means nothing is told behind the others.
+	// Errors about unknown names follow the explanations of the others.
 	code, stdout, stderr := in(t, dir, "info", "s.ssd", "--explain", "b.q", "--explain", "a.k", "--explain", "c.k")
 	if code != exitUsage || strings.Contains(stdout, "b.k:") {
 		t.Errorf("exit code %d: %s", code, stdout)
 	}
 	contains(t, "the explanation", stdout, "a.k: parameter", "= 2  in force")
 	contains(t, "the errors", stderr, `no variable "q"`, `"c.k" names no component`)
-	_, stdout, _ = in(t, dir, "info", "s.ssd", "--json", "--explain", "b.q", "--explain", "a.k")
-	if err := json.Unmarshal([]byte(stdout), &list); err != nil || len(list) != 1 || list[0].Name != "a.k" {
-		t.Errorf("%v: %s", err, stdout)
+	for args, want := range map[string]string{"a.k b.k": "a.k b.k", "b.q a.k": "a.k"} {
+		first, second, _ := strings.Cut(args, " ")
+		_, stdout, _ = in(t, dir, "info", "s.ssd", "--json", "--explain", first, "--explain", second)
+		var list []assemble.Explanation
+		var names []string
+		err := json.Unmarshal([]byte(stdout), &list)
+		for _, e := range list {
+			names = append(names, e.Name)
+		}
+		if err != nil || strings.Join(names, " ") != want {
+			t.Errorf("%v: %s", err, stdout)
+		}
 	}
-	unchanged(t, dir, []string{"info", "s.ssd", "--set", "b.k"}, "not NAME=VALUE")
-	unchanged(t, dir, []string{"info", "a.fmu", "--set", "b.k=1"}, "the flag is for systems")
+	unchanged(t, dir, map[string]string{
+		"info|s.ssd|--explain|a.k|--explain|b.q": `no variable "q"`,
+		"info|s.ssd|--set|b.k":                   "not NAME=VALUE",
+		"info|a.fmu|--set|b.k=1":                 "the flag is for systems",
+	})
 }
 
 func TestSSPGraph(t *testing.T) {
 	dir := workshop(t)
 	done(t, dir, "ssp", "new", "a.fmu", "b.fmu", "1 c.d.fmu", "--connect-by-name", "--connect", "a.v:b.v", "-o", "s.ssd")
-	out := done(t, dir, "ssp", "graph", "s.ssd")
-	if out != "wrote s.svg: 3 components, 4 connections\n" {
+	if out := done(t, dir, "ssp", "graph", "s.ssd"); out != "wrote s.svg: 3 components, 4 connections\n" {
 		t.Error(out)
 	}
 	svg := read(t, filepath.Join(dir, "s.svg"))
@@ -616,8 +708,7 @@ func TestSSPGraph(t *testing.T) {
 	if done(t, dir, "ssp", "graph", "s.ssd", "-o", "-") != svg {
 		t.Error("the standard output gets another picture")
 	}
-	unchanged(t, dir, []string{"ssp", "graph", "s.ssd"}, "s.svg exists already")
-	unchanged(t, dir, []string{"ssp", "graph", "no.ssp"}, "no.ssp")
+	unchanged(t, dir, map[string]string{"ssp|graph|s.ssd": "s.svg exists already", "ssp|graph|no.ssp": "no.ssp"})
 	if err := os.Remove(filepath.Join(dir, "b.fmu")); err != nil {
 		t.Fatal(err)
 	}
@@ -628,26 +719,18 @@ func TestSSPGraph(t *testing.T) {
 	contains(t, "the warning", stderr, "warning: the picture is made of the document alone", "b.fmu")
 }
 
-// Of large systems a part is drawn: deep systems as one box, or what is around some
-// components. A picture of too many is drawn with a warning.
+// Of a large system a part is drawn: nested systems as one box each, or the neighbours of some
+// components. A picture of too many components comes with a warning.
 func TestSSPGraphPart(t *testing.T) {
 	dir := workshop(t)
-	var b strings.Builder
-	b.WriteString(`<ssd:SystemStructureDescription version="1.0" name="s" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription"><ssd:System name="s"><ssd:Elements>`)
-	component := func(name, fmu, connector string) {
-		fmt.Fprintf(&b, `<ssd:Component name="%s" source="%s.fmu"><ssd:Connectors>%s</ssd:Connectors></ssd:Component>`, name, fmu, connector)
-	}
-	component("first", "a", `<ssd:Connector name="v" kind="output"/>`)
-	b.WriteString(`<ssd:System name="sub"><ssd:Connectors><ssd:Connector name="v" kind="input"/></ssd:Connectors><ssd:Elements>`)
+	var list []string
 	for i := range 160 {
-		component(fmt.Sprint("c", i), "b", `<ssd:Connector name="v" kind="input"/>`)
+		list = append(list, component(fmt.Sprint("c", i), "b.fmu", connector("v", "input", "")))
 	}
-	b.WriteString(`</ssd:Elements><ssd:Connections>`)
-	for i := range 3 {
-		fmt.Fprintf(&b, `<ssd:Connection startConnector="v" endElement="c%d" endConnector="v"/>`, i)
-	}
-	b.WriteString(`</ssd:Connections></ssd:System></ssd:Elements><ssd:Connections><ssd:Connection startElement="first" startConnector="v" endElement="sub" endConnector="v"/></ssd:Connections></ssd:System></ssd:SystemStructureDescription>`)
-	write(t, filepath.Join(dir, "s.ssd"), b.String())
+	inner := connection("v", "c0.v", "") + connection("v", "c1.v", "") + connection("v", "c2.v", "")
+	inner = strings.ReplaceAll(inner, "</ssd:Connections><ssd:Connections>", "")
+	write(t, filepath.Join(dir, "s.ssd"), ssd(elements(component("first", "a.fmu", connector("v", "output", "")),
+		`<ssd:System name="sub">`+connector("v", "input", "")+elements(list...)+inner+`</ssd:System>`)+connection("first.v", "sub.v", ""), ""))
 	code, out, stderr := in(t, dir, "ssp", "graph", "s.ssd")
 	if code != exitDone || out != "wrote s.svg: 161 components, 3 connections\n" {
 		t.Errorf("exit code %d: %s", code, out)
@@ -655,143 +738,16 @@ func TestSSPGraphPart(t *testing.T) {
 	contains(t, "the warning", stderr, "161 components is hard to read; --depth 1")
 	folded := done(t, dir, "ssp", "graph", "s.ssd", "-o", "-", "--depth", "1")
 	contains(t, "the picture", folded, ">first<", ">sub<", ">160 components<", "first.v → sub.c2.v")
-	if out := done(t, dir, "ssp", "graph", "s.ssd", "--depth", "1", "--force"); out != "wrote s.svg: 2 components, 3 connections\n" {
-		t.Error(out)
-	}
-	if out := done(t, dir, "ssp", "graph", "s.ssd", "--around", "*.c1", "--around", "sub.c7?", "--force"); out != "wrote s.svg: 12 components, 1 connections\n" {
-		t.Error(out)
-	}
-	unchanged(t, dir, []string{"ssp", "graph", "s.ssd", "--around", "x", "--force"}, "--around matches no component")
-	unchanged(t, dir, []string{"ssp", "graph", "s.ssd", "--depth", "-1", "--force"}, "less than 0")
-}
-
-// The parts of the command line that all commands share.
-func TestSSPWords(t *testing.T) {
 	for args, want := range map[string]string{
-		"ssp":                      "the command is missing; there are: new, set, graph, pack, unpack",
-		"ssp|draw":                 `there is no command "ssp draw"`,
-		"help|ssp|draw":            `there is no command "ssp draw"`,
-		"ssp|new":                  "FMU is missing",
-		"ssp|pack|a|b":             `"b" is one argument too many`,
-		"ssp|graph|s.ssp|--ouput=": "there is no flag --ouput; did you mean --output?",
-		"ssp|unpack|plain":         "plain has no extension to leave out",
+		"--depth 1":                      "wrote s.svg: 2 components, 3 connections\n",
+		"--around *.c1 --around sub.c7?": "wrote s.svg: 12 components, 1 connections\n",
 	} {
-		code, stdout, stderr := call(t, &fake{}, strings.Split(args, "|")...)
-		if code != exitUsage || stdout != "" {
-			t.Errorf("%s: exit code %d: %s", args, code, stdout)
-		}
-		contains(t, args, stderr, want, "See: macrostep help ssp")
-	}
-	for _, c := range []string{"new", "set", "graph", "pack", "unpack"} {
-		_, one, _ := call(t, &fake{}, "help", "ssp", c)
-		_, two, _ := call(t, &fake{}, "ssp", c, "--help")
-		if one != two {
-			t.Errorf("ssp %s: the ways to ask for help differ", c)
-		}
-		contains(t, c, one, "macrostep ssp "+c, "Example", "Flags")
-		for line := range strings.Lines(one) {
-			if len([]rune(line)) > 85 {
-				t.Errorf("ssp %s: a line is too long: %s", c, line)
-			}
+		if out := done(t, dir, append([]string{"ssp", "graph", "s.ssd", "--force"}, strings.Fields(args)...)...); out != want {
+			t.Errorf("%s: %s", args, out)
 		}
 	}
-	for words, want := range map[string]string{
-		"ssp|": "new", "ssp|g": "graph", "help|ssp|p": "pack", "ssp|new|--c": "--connect-by-name", "ssp|new|--for|": "omsimulator", "ssp|set|--f": "--force",
-	} {
-		_, out, _ := call(t, &fake{}, append([]string{completeCommand}, strings.Split(words, "|")...)...)
-		if first, _, _ := strings.Cut(out, "\t"); first != want {
-			t.Errorf("%s: completed to %q, not %q", words, out, want)
-		}
-	}
-}
-
-// A value that a connection beats is told with the connection: an input keeps it until
-// the first exchange, a parameter never gets it.
-func TestSSPSetConnected(t *testing.T) {
-	dir := workshop(t)
-	done(t, dir, "ssp", "new", "a.fmu", "b.fmu", "--connect", "a.v:b.v", "-o", "s.ssd")
-	code, stdout, stderr := in(t, dir, "ssp", "set", "s.ssd", "b.v=7", "--force")
-	if code != exitDone || !strings.Contains(stdout, "b.v  0 → 7") {
-		t.Errorf("exit code %d: %s", code, stdout)
-	}
-	contains(t, "the warning", stderr, "warning: b.v = 7 counts until the first exchange only: a.v → b.v (s.ssd:")
-	_, _, stderr = in(t, dir, "ssp", "set", "s.ssd", "b.v=7", "-o", "t.ssp")
-	contains(t, "the warning", stderr, "a.v → b.v ("+filepath.Join("t.ssp", "SystemStructure.ssd")+":")
-	described(t, filepath.Join(dir, "c.fmu"), strings.Replace(model("c", "parameter Real k N 2", "calculatedParameter Real q N"),
-		`causality="calculatedParameter"`, `causality="calculatedParameter" variability="fixed"`, 1))
-	in(t, dir, "ssp", "new", "a.fmu", "c.fmu", "-o", "p.ssd", "--parameters")
-	write(t, filepath.Join(dir, "p.ssd"), strings.Replace(read(t, filepath.Join(dir, "p.ssd")), "</ssd:Elements>",
-		`</ssd:Elements><ssd:Connections><ssd:Connection startElement="c" startConnector="q" endElement="a" endConnector="k"/></ssd:Connections>`, 1))
-	unchanged(t, dir, []string{"ssp", "set", "p.ssd", "a.k=7", "--force"}, "the value of a.k would have no effect", "takes the value of c.q → a.k (p.ssd:")
-	unchanged(t, dir, []string{"ssp", "set", "p.ssd", "a.k=7", "-o", "u.ssp"}, "u.ssp is not written: ", "takes the value of c.q → a.k (p.ssd:")
-}
-
-// Enumerations that number their items differently are connected by the names of the
-// items; where one has no counterpart the connection is refused, as a run would.
-func TestSSPNewEnumerations(t *testing.T) {
-	dir := workshop(t)
-	items := func(name, list string) {
-		text := model(name, "output Enumeration e", "input Enumeration i")
-		at, end := strings.Index(text, "<Enumeration><Item"), strings.Index(text, "</SimpleType>")
-		described(t, filepath.Join(dir, name+".fmu"), text[:at]+"<Enumeration>"+list+"</Enumeration>"+text[end:])
-	}
-	items("p", `<Item name="on" value="1"/><Item name="off" value="2"/>`)
-	items("q", `<Item name="on" value="2"/><Item name="off" value="1"/><Item name="idle" value="3"/>`)
-	out := done(t, dir, "ssp", "new", "p.fmu", "q.fmu", "--connect", "p.e:q.i", "-o", "s.ssd")
-	contains(t, "the note", out, "p.e and q.i number their items differently: the connection gets a mapping to the items of the same name")
-	contains(t, "the mapping", read(t, filepath.Join(dir, "s.ssd")), `<ssc:MapEntry source="off" target="off"/>`)
-	a := assembled(t, filepath.Join(dir, "s.ssd"))
-	if c := a.Connections(); len(c) != 1 || c[0].Map != "1 → 2, 2 → 1" || a.CheckErrors() != nil {
-		t.Errorf("%+v: %v", c, a.CheckErrors())
-	}
-	unchanged(t, dir, []string{"ssp", "new", "p.fmu", "q.fmu", "--connect", "q.e:p.i", "-o", "r.ssd"}, "q.e cannot feed p.i", "no item idle to map to")
-}
-
-// An FMU that can be instantiated once per process may stand several times: a run
-// isolates it. Where it cannot, the message has the name that the user knows.
-func TestSSPNewOnce(t *testing.T) {
-	dir := workshop(t)
-	described(t, filepath.Join(dir, "o.fmu"), strings.Replace(model("o", "output Real y", "input Real u"), `<CoSimulation `, `<CoSimulation canBeInstantiatedOnlyOncePerProcess="true" `, 1))
-	done(t, dir, "ssp", "new", "a=o.fmu", "b=o.fmu", "--connect", "a.y:b.u", "-o", "s.ssp")
-	contains(t, "the system", done(t, dir, "info", "s.ssp"), "a.y  → b.u")
-	_, err := assemble.Open(filepath.Join(dir, "s.ssp"), assemble.Options{})
-	if !diag.Has(err, "CC36") || !strings.Contains(err.Error(), filepath.Join("s.ssp", "resources", "o.fmu")) {
-		t.Errorf("error %v", err)
-	}
-}
-
-// Where the set that is there means something else by the name of a unit, the value is
-// written without a unit, which is that of the variable (ssp 39); all else stays.
-func TestSSPSetUnitOfOther(t *testing.T) {
-	dir := workshop(t)
-	write(t, filepath.Join(dir, "s.ssd"), `<ssd:SystemStructureDescription version="1.0" name="s" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription">
-<ssd:System name="s"><ssd:ParameterBindings><ssd:ParameterBinding source="s.ssv"/></ssd:ParameterBindings><ssd:Elements><ssd:Component name="a" source="a.fmu"/><ssd:Component name="b" source="b.fmu"/></ssd:Elements></ssd:System></ssd:SystemStructureDescription>`)
-	const set = `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon"><ssv:Parameters><ssv:Parameter name="a.k"><ssv:Real value="7"UNIT/></ssv:Parameter></ssv:Parameters>
-<ssv:Units><ssc:Unit name="N"><ssc:BaseUnit kg="1" m="1" s="-2" factor="10"/></ssc:Unit></ssv:Units></ssv:ParameterSet>`
-	write(t, filepath.Join(dir, "s.ssv"), strings.Replace(set, "UNIT", ` unit="N"`, 1))
-	contains(t, "the change", done(t, dir, "ssp", "set", "s.ssd", "a.k=9", "--force"), "a.k  70 → 9")
-	_, got, _ := strings.Cut(read(t, filepath.Join(dir, "s.ssv")), "?>")
-	got = strings.TrimSpace(regexp.MustCompile(`>\s+<`).ReplaceAllString(got, "><")) // the layout is ours
-	if want := strings.NewReplacer("UNIT", "", `"7"`, `"9"`, "\n", "").Replace(set); got != want {
-		t.Errorf("the set is\n%s\nnot\n%s", got, want)
-	}
-	done(t, dir, "ssp", "set", "s.ssd", "b.k=8", "--force")
-	if s := assembled(t, filepath.Join(dir, "s.ssd")).Settings(); len(s) != 2 || s[0].Value != "9" || s[1].Value != "8" {
-		t.Errorf("values %v", s)
-	}
-}
-
-// A value that the system cannot take is told as such: its file is never written.
-func TestSSPSetUnwritten(t *testing.T) {
-	dir := workshop(t)
-	write(t, filepath.Join(dir, "s.ssd"), `<ssd:SystemStructureDescription version="1.0" name="s" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon">
-<ssd:System name="s"><ssd:Connectors><ssd:Connector name="k" kind="parameter"/></ssd:Connectors><ssd:Elements><ssd:Component name="b" source="b.fmu"/></ssd:Elements>
-<ssd:Connections><ssd:Connection startConnector="k" endElement="b" endConnector="e"><ssc:IntegerMappingTransformation><ssc:MapEntry source="1" target="2"/></ssc:IntegerMappingTransformation></ssd:Connection></ssd:Connections></ssd:System></ssd:SystemStructureDescription>`)
-	for _, args := range [][]string{{"--force"}, {"-o", "t.ssp"}} {
-		code, _, stderr := in(t, dir, append([]string{"ssp", "set", "s.ssd", "k=7"}, args...)...)
-		if code != exitUsage || strings.Contains(stderr, ".ssv") {
-			t.Errorf("%v: exit code %d: %s", args, code, stderr)
-		}
-		contains(t, "the error", stderr, "the values given: ", "Parameter[@name='k']", "is not an item of the enumeration")
-	}
+	unchanged(t, dir, map[string]string{
+		"ssp|graph|s.ssd|--around|x|--force": "--around matches no component",
+		"ssp|graph|s.ssd|--depth|-1|--force": "less than 0",
+	})
 }

@@ -22,8 +22,7 @@ import (
 	"github.com/macrostep/macrostep/ssp/edit"
 )
 
-// sspGroup is the word before the commands on documents. They are commands of their
-// own, called "ssp new" and so on.
+// sspGroup is the first word of the commands on documents, which are called "ssp new" and so on.
 const sspGroup = "ssp"
 
 const sspHelp = `Makes, changes and shows system structures. A file is written completely or not
@@ -61,7 +60,7 @@ func (p *program) sspCommands() []*cli.Command {
 	return list
 }
 
-// joinGroup makes one word of "ssp" and what follows.
+// joinGroup joins "ssp" and the next argument to the name of a command.
 func joinGroup(app *cli.App, args []string) ([]string, error) {
 	at := 0
 	if len(args) > 1 && (args[0] == "help" || args[0] == "h") {
@@ -140,14 +139,14 @@ func (p *program) sspNewCommand() *cli.Command {
 	}
 }
 
-// newRequest is a new system as the user asked for it.
+// newRequest holds the settings of a new system from the command line.
 type newRequest struct {
 	parts         []namedFile
 	output        string
 	force, ask    bool
 	byName, dry   bool
 	connect       []string
-	asked         compose.Composition // what flags say
+	asked         compose.Composition // from flags
 	outputPackage bool
 }
 
@@ -173,14 +172,7 @@ func (p *program) parseNew(c *cli.Context) (*newRequest, error) {
 		in.add(err)
 	}
 	if c.IsSet(flagFor) {
-		for _, tool := range strings.Split(c.String(flagFor), ",") {
-			tool = strings.ToLower(strings.TrimSpace(tool))
-			if !slices.Contains(dialect.Tools(), tool) {
-				in.fail(flagFor, fmt.Errorf("%q is none of %s", tool, strings.Join(dialect.Tools(), ", ")))
-			} else if !slices.Contains(r.asked.For, tool) {
-				r.asked.For = append(r.asked.For, tool)
-			}
-		}
+		r.asked.For = readTools(in)
 	}
 	switch ext := strings.ToLower(filepath.Ext(r.output)); {
 	case r.output == "" && !r.dry:
@@ -203,7 +195,7 @@ func (p *program) parseNew(c *cli.Context) (*newRequest, error) {
 	for _, arg := range c.Args().Slice() {
 		f := namedFile{path: arg}
 		if name, path, ok := strings.Cut(arg, "="); ok {
-			if _, err := os.Stat(arg); err != nil { // the file itself may be called so
+			if _, err := os.Stat(arg); err != nil { // the name of the file may contain =
 				f = namedFile{name, path}
 				if name == "" || strings.ContainsAny(name, ".:=\n") {
 					fail("%q: the name of a component must not be empty or contain . : or =", arg)
@@ -215,35 +207,31 @@ func (p *program) parseNew(c *cli.Context) (*newRequest, error) {
 	return r, in.err()
 }
 
+// readTools reads the tools of --for, separated by commas.
+func readTools(in *input) (tools []string) {
+	for _, tool := range strings.Split(in.String(flagFor), ",") {
+		tool = strings.ToLower(strings.TrimSpace(tool))
+		if !slices.Contains(dialect.Tools(), tool) {
+			in.fail(flagFor, fmt.Errorf("%q is none of %s", tool, strings.Join(dialect.Tools(), ", ")))
+		} else if !slices.Contains(tools, tool) {
+			tools = append(tools, tool)
+		}
+	}
+	return tools
+}
+
 // sspNew makes the system.
 func (p *program) sspNew(r *newRequest) (err error) {
 	if err := free(r.output); err != nil && !r.dry && !r.force {
 		return err
 	}
-	fmus := map[string]*fmi.FMU{}
+	fmus, err := p.openParts(r.parts)
 	defer func() {
 		for _, f := range fmus {
 			err = errors.Join(err, f.Close())
 		}
 	}()
-	var errs []error
-	for _, part := range r.parts {
-		if info, err := os.Stat(part.path); err == nil && info.IsDir() {
-			errs = append(errs, fmt.Errorf("%s is a folder; a system takes FMUs as files", part.path))
-			continue
-		}
-		path, err := filepath.Abs(part.path)
-		if err == nil && fmus[path] == nil {
-			var f *fmi.FMU
-			var list *diag.List
-			if f, list, err = fmi.Open(part.path, fmi.OpenOptions{}); err == nil {
-				fmus[path] = f
-				p.warn(list.Findings)
-			}
-		}
-		errs = append(errs, err)
-	}
-	if err := errors.Join(errs...); err != nil {
+	if err != nil {
 		return err
 	}
 	parts, files, err := r.place(fmus)
@@ -251,6 +239,7 @@ func (p *program) sspNew(r *newRequest) (err error) {
 		return err
 	}
 	c := r.asked
+	var errs []error
 	for _, text := range r.connect {
 		link, err := compose.ParseLink(parts, text)
 		if err != nil {
@@ -284,31 +273,62 @@ func (p *program) sspNew(r *newRequest) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := writeChecked(r.output, r.force, func(w io.Writer) error {
-		if r.outputPackage {
-			return edit.WriteArchive(w, append(files, edit.File{Name: "SystemStructure.ssd", Data: data}))
-		}
-		_, err := w.Write(data)
-		return err
-	}, func(temp string) error {
-		a, err := assemble.Open(temp, looking(p.dialects))
-		if err == nil {
-			list := slices.DeleteFunc(a.Findings.Findings, func(f diag.Finding) bool { return !strings.HasPrefix(f.ID, "SD") }) // those of FMUs were printed above
-			for i := range list {
-				list[i].File = strings.Replace(list[i].File, temp, r.output, 1)
-			}
-			p.warn(list)
-			err = a.CheckErrors() // what a run is not begun with
-		}
-		return errors.Join(err, a.Close())
-	}); err != nil {
+	if err := p.writeNew(r, data, files); err != nil {
 		return err
 	}
 	fmt.Fprintf(p.stdout, "\nwrote %s\n", r.output)
 	return nil
 }
 
-// place names the components and finds the paths of the FMUs for the document.
+// openParts opens the FMUs of a new system, by absolute path, and prints their warnings.
+func (p *program) openParts(parts []namedFile) (map[string]*fmi.FMU, error) {
+	fmus := map[string]*fmi.FMU{}
+	var errs []error
+	for _, part := range parts {
+		if info, err := os.Stat(part.path); err == nil && info.IsDir() {
+			errs = append(errs, fmt.Errorf("%s is a folder; a system takes FMUs as files", part.path))
+			continue
+		}
+		path, err := filepath.Abs(part.path)
+		if err == nil && fmus[path] == nil {
+			var f *fmi.FMU
+			var list *diag.List
+			if f, list, err = fmi.Open(part.path, fmi.OpenOptions{}); err == nil {
+				fmus[path] = f
+				p.warn(list.Findings)
+			}
+		}
+		errs = append(errs, err)
+	}
+	return fmus, errors.Join(errs...)
+}
+
+// writeNew writes a new document, or a package with its files, if a run accepts it.
+func (p *program) writeNew(r *newRequest, document []byte, files []edit.File) error {
+	write := func(w io.Writer) error {
+		if r.outputPackage {
+			return edit.WriteArchive(w, append(files, edit.File{Name: "SystemStructure.ssd", Data: document}))
+		}
+		_, err := w.Write(document)
+		return err
+	}
+	check := func(temp string) error {
+		a, err := assemble.Open(temp, looking(p.dialects))
+		if err == nil {
+			ofFMU := func(f diag.Finding) bool { return !strings.HasPrefix(f.ID, "SD") } // printed already
+			list := slices.DeleteFunc(a.Findings.Findings, ofFMU)
+			for i := range list {
+				list[i].File = strings.Replace(list[i].File, temp, r.output, 1)
+			}
+			p.warn(list)
+			err = a.CheckErrors()
+		}
+		return errors.Join(err, a.Close())
+	}
+	return writeChecked(r.output, r.force, write, check)
+}
+
+// place names the components and finds the paths of the FMUs for the document. files are those of a package.
 func (r *newRequest) place(fmus map[string]*fmi.FMU) (parts []compose.Part, files []edit.File, err error) {
 	names, inPackage, sources := map[string]bool{}, map[string]bool{}, map[string]string{}
 	for _, f := range r.parts {
@@ -317,51 +337,29 @@ func (r *newRequest) place(fmus map[string]*fmi.FMU) (parts []compose.Part, file
 		}
 		names[f.name] = true
 	}
-	unique := func(taken map[string]bool, base, ending string) string {
-		name := base + ending
-		for n := 2; taken[strings.ToLower(name)] || taken[name]; n++ {
-			name = fmt.Sprintf("%s%d%s", base, n, ending)
-		}
-		taken[strings.ToLower(name)] = true
-		return name
-	}
 	for _, f := range r.parts {
 		path, err := filepath.Abs(f.path)
 		if err != nil {
 			return nil, nil, err
 		}
-		base := filepath.Base(path)
-		stem := strings.TrimSuffix(base, filepath.Ext(base))
-		if sources[path] == "" {
-			if r.outputPackage {
-				name := "resources/" + unique(inPackage, stem, ".fmu")
-				files = append(files, edit.File{Name: name, Path: path})
-				sources[path] = edit.SourceURI(name)
-			} else {
-				out, err := filepath.Abs(filepath.Dir(r.output))
-				if err != nil {
-					return nil, nil, err
-				}
-				rel, err := filepath.Rel(out, path)
-				if err != nil {
-					return nil, nil, fmt.Errorf("%s cannot refer to %s: %w; write an .ssp, which holds copies", r.output, f.path, err)
-				}
-				sources[path] = edit.SourceURI(rel)
+		stem := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+		switch {
+		case sources[path] != "":
+		case r.outputPackage:
+			name := "resources/" + unique(inPackage, stem, ".fmu")
+			files = append(files, edit.File{Name: name, Path: path})
+			sources[path] = edit.SourceURI(name)
+		default:
+			if sources[path], err = r.relative(path); err != nil {
+				return nil, nil, fmt.Errorf("%s cannot refer to %s: %w; write an .ssp, which holds copies", r.output, f.path, err)
 			}
 		}
 		name := f.name
 		if name == "" {
-			base := strings.Map(func(c rune) rune {
-				if strings.ContainsRune(".:= \t\n", c) {
-					return '_'
-				}
-				return c
-			}, stem)
-			if slices.Contains(r.asked.For, "omsimulator") {
-				base = edit.Identifier(base)
-			}
+			base := r.componentName(stem)
 			if base == "" {
-				return nil, nil, fmt.Errorf("%s: the component is named after the file without .fmu, and that name is empty; write NAME=%s", f.path, f.path)
+				return nil, nil, fmt.Errorf("%s: the component is named after the file without .fmu, and that name is empty; write NAME=%s",
+					f.path, f.path)
 			}
 			name = unique(names, base, "")
 		}
@@ -370,13 +368,47 @@ func (r *newRequest) place(fmus map[string]*fmi.FMU) (parts []compose.Part, file
 	return parts, files, nil
 }
 
+// unique returns a name that is not taken, with a number if necessary, and marks it as taken.
+func unique(taken map[string]bool, base, ending string) string {
+	name := base + ending
+	for n := 2; taken[strings.ToLower(name)] || taken[name]; n++ {
+		name = fmt.Sprintf("%s%d%s", base, n, ending)
+	}
+	taken[strings.ToLower(name)] = true
+	return name
+}
+
+// relative returns the URI of a file, relative to the document.
+func (r *newRequest) relative(path string) (string, error) {
+	dir, err := filepath.Abs(filepath.Dir(r.output))
+	if err != nil {
+		return "", err
+	}
+	rel, err := filepath.Rel(dir, path)
+	return edit.SourceURI(rel), err
+}
+
+// componentName returns the default name of a component: that of its file, with replaced characters.
+func (r *newRequest) componentName(stem string) string {
+	name := strings.Map(func(c rune) rune {
+		if strings.ContainsRune(".:= \t\n", c) {
+			return '_'
+		}
+		return c
+	}, stem)
+	if slices.Contains(r.asked.For, "omsimulator") {
+		name = edit.Identifier(name)
+	}
+	return name
+}
+
 // showNew prints the system before it is written.
 func (p *program) showNew(r *newRequest, parts []compose.Part, links []compose.Link, open []compose.NoLink, notes []string) {
 	w := p.stdout
 	var rows [][]string
 	for i, part := range parts {
-		rows = append(rows, []string{part.Name, r.parts[i].path,
-			plural(count(part.Description, description.Input), "input") + ", " + plural(count(part.Description, description.Output), "output")})
+		d := part.Description
+		rows = append(rows, []string{part.Name, r.parts[i].path, portCounts(count(d, description.Input), count(d, description.Output))})
 	}
 	titled(w, "Components", rows)
 	titled(w, "\nConnections", rowsOf(links, func(l compose.Link) []string {
@@ -390,7 +422,8 @@ func (p *program) showNew(r *newRequest, parts []compose.Part, links []compose.L
 		return []string{o.Input, why}
 	}))
 	if len(open) > 0 {
-		fmt.Fprintln(w, "Connect them with --connect COMPONENT.OUTPUT:COMPONENT.INPUT. An open input keeps its start value, or follows a column of run --input.")
+		fmt.Fprintln(w, "Connect them with --connect COMPONENT.OUTPUT:COMPONENT.INPUT. An open input keeps its start value, "+
+			"or follows a column of run --input.")
 	} else if len(links) == 0 && len(parts) > 1 {
 		fmt.Fprintln(w, "\nNothing is connected; see --connect-by-name and --connect.")
 	}
@@ -402,7 +435,7 @@ func (p *program) showNew(r *newRequest, parts []compose.Part, links []compose.L
 	}
 }
 
-// agreed asks a question if standard input is a terminal.
+// agreed asks a question if standard input is a terminal; else it returns true.
 func (p *program) agreed(question string) bool {
 	in, ok := p.stdin.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
@@ -415,6 +448,11 @@ func (p *program) agreed(question string) bool {
 	}
 	answer = strings.ToLower(answer)
 	return answer == "y" || answer == "yes"
+}
+
+// portCounts describes the numbers of inputs and outputs of a component.
+func portCounts(inputs, outputs int) string {
+	return plural(inputs, "input") + ", " + plural(outputs, "output")
 }
 
 // warn prints findings that are warnings.

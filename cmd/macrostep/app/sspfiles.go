@@ -15,8 +15,8 @@ import (
 	"github.com/macrostep/macrostep/fmi/archive"
 )
 
-// target returns the file that a command writes: --output, else the default. Unless --force
-// is given, nothing may be there. Empty values of flags are refused.
+// target returns the output file of a command: --output, else the default. An existing file is an error
+// without --force, and so is an empty value of a flag.
 func target(c *cli.Context, byDefault string) (path string, err error) {
 	if err := newInput(c).err(); err != nil {
 		return "", err
@@ -28,7 +28,7 @@ func target(c *cli.Context, byDefault string) (path string, err error) {
 	return path, err
 }
 
-// free refuses a path where there is something.
+// free returns an error if a path exists.
 func free(path string) error {
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("%s exists already; choose another name, or give --%s to replace it", path, flagForce)
@@ -38,16 +38,16 @@ func free(path string) error {
 	return nil
 }
 
-// writeChecked writes a temporary file beside its destination, has it checked there and then
-// renames it, so that nobody sees a part of it. An existing file is replaced only with force,
-// a folder never. check may be nil.
+// writeChecked writes a temporary file beside its destination, calls check on it and renames it, so that no
+// incomplete file is visible. It replaces an existing file only with force, and never a folder. check may
+// be nil.
 func writeChecked(path string, force bool, write func(w io.Writer) error, check func(temp string) error) (err error) {
 	if err := free(path); !force && err != nil {
 		return err
 	} else if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not an ordinary file and is not replaced", path)
 	} else if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target // replace what a link points to, not the link
+		path = target // replace the target of a link, not the link
 	}
 	temp, err := archive.NewTempFile(path)
 	if err != nil {
@@ -68,7 +68,7 @@ func writeChecked(path string, force bool, write func(w io.Writer) error, check 
 	return temp.Place(path)
 }
 
-// renamed is an error that names a file as the user knows it.
+// renamed is an error with the path of a temporary file replaced by the one that the user knows.
 type renamed struct {
 	err      error
 	from, to string

@@ -67,16 +67,16 @@ func (p *program) sspGraphCommand() *cli.Command {
 	}
 }
 
-// readable is the number of boxes up to which a picture can be read.
+// readable is the largest number of boxes of a readable picture.
 const readable = 150
 
-// part selects what of a system is drawn. The zero value is everything.
+// part selects the part of a system that is drawn. The zero value is everything.
 type part struct {
-	depth  int                    // systems below are one box each; 0 = all are open
+	depth  int                    // deeper systems are one box each; 0 = all are open
 	around func(name string) bool // nil = all
 }
 
-// of returns the part of a system.
+// of returns the selected part of a system.
 func (q part) of(s *graph.System) (*graph.System, error) {
 	if q.depth > 0 {
 		s = folded(s, q.depth)
@@ -110,8 +110,7 @@ func (q part) of(s *graph.System) (*graph.System, error) {
 	return regrouped(s, nodes, group), nil
 }
 
-// folded puts the components that lie deeper than so many systems into one box for
-// each of these.
+// folded replaces each nested system below a depth by one box.
 func folded(s *graph.System, depth int) *graph.System {
 	at, count := map[string]int{}, map[string]int{}
 	group := make([]int, len(s.Nodes))
@@ -138,8 +137,8 @@ func folded(s *graph.System, depth int) *graph.System {
 	return regrouped(s, nodes, group)
 }
 
-// regrouped is a system with other nodes: group has the new one of each, -1 for one
-// that is left out. Connections inside of a group are left out with it.
+// regrouped returns a system with other nodes. group is the new index of each old node, -1 for one that is
+// left out. Connections inside a group are left out.
 func regrouped(s *graph.System, nodes []graph.Node, group []int) *graph.System {
 	out := &graph.System{Title: s.Title, Nodes: nodes}
 	edge := make([]int, len(s.Edges))
@@ -182,7 +181,8 @@ func (p *program) sspGraph(path, output string, q part, force bool) error {
 		return err
 	}
 	if len(s.Nodes) > readable {
-		fmt.Fprintf(p.stderr, "warning: a picture of %d components is hard to read; --depth 1 draws nested systems as boxes, --around COMPONENT a part\n", len(s.Nodes))
+		fmt.Fprintf(p.stderr, "warning: a picture of %d components is hard to read; --depth 1 draws nested systems as boxes, "+
+			"--around COMPONENT a part\n", len(s.Nodes))
 	}
 	if output == "-" {
 		return graph.SVG(p.data(), s)
@@ -194,7 +194,7 @@ func (p *program) sspGraph(path, output string, q part, force bool) error {
 	return nil
 }
 
-// pictured makes the picture of a system with its FMUs.
+// pictured returns the picture of a system with its FMUs.
 func pictured(path string, dialects []ssp.Dialect) (s *graph.System, err error) {
 	a, err := assemble.Open(path, looking(dialects))
 	defer func() { err = errors.Join(err, a.Close()) }()
@@ -202,9 +202,7 @@ func pictured(path string, dialects []ssp.Dialect) (s *graph.System, err error) 
 		return nil, err
 	}
 	s = &graph.System{Title: a.Name}
-	nodes := map[string]int{}
 	for i, info := range a.System.Infos {
-		nodes[info.Name] = i
 		detail := "function" // of a structure of OSP
 		if i < len(a.Components) {
 			detail = filepath.Base(filepath.FromSlash(a.Components[i].Source))
@@ -214,24 +212,11 @@ func pictured(path string, dialects []ssp.Dialect) (s *graph.System, err error) 
 		}
 		s.Nodes = append(s.Nodes, graph.Node{Name: info.Name, Detail: detail})
 	}
-	component := func(name string) (int, string) { // the longest path that fits
-		at := -1
-		for n, i := range nodes {
-			if strings.HasPrefix(name, n+".") && (at < 0 || len(n) > len(s.Nodes[at].Name)) {
-				at = i
-			}
-		}
-		if at < 0 {
-			return -1, name
-		}
-		return at, name[len(s.Nodes[at].Name)+1:]
-	}
 	from := map[string][]int{} // edges by output
 	for _, c := range a.Connections() {
-		e := graph.Edge{}
-		e.From, e.Output = component(c.From)
-		e.To, e.Input = component(c.To)
-		e.Note = strings.TrimSpace(gainNote(c.Gain, c.Offset) + " " + c.Map)
+		e := graph.Edge{Note: strings.TrimSpace(gainNote(c.Gain, c.Offset) + " " + c.Map)}
+		e.From, e.Output = nodeOf(s.Nodes, c.From)
+		e.To, e.Input = nodeOf(s.Nodes, c.To)
 		e.Loop, e.Assumed = loopOf(a.System.Loops, c.From, c.To)
 		from[c.From] = append(from[c.From], len(s.Edges))
 		s.Edges = append(s.Edges, e)
@@ -240,12 +225,12 @@ func pictured(path string, dialects []ssp.Dialect) (s *graph.System, err error) 
 		b := graph.Bond{Name: name, Proposed: proposed}
 		ends := map[int]bool{}
 		for _, o := range outputs {
-			at, _ := component(o)
+			at, _ := nodeOf(s.Nodes, o)
 			ends[at] = true
 		}
 		for _, o := range outputs {
 			for _, e := range from[o] {
-				if ends[s.Edges[e].To] { // an output may feed others, too
+				if ends[s.Edges[e].To] { // an output may also feed other components
 					b.Edges = append(b.Edges, e)
 				}
 			}
@@ -270,7 +255,19 @@ func pictured(path string, dialects []ssp.Dialect) (s *graph.System, err error) 
 	return s, nil
 }
 
-// gainNote returns how a value changes on its way.
+// nodeOf returns the node of a variable "component.variable", the one with the longest name that matches, and
+// the variable; -1 if there is none.
+func nodeOf(nodes []graph.Node, name string) (node int, variable string) {
+	node, variable = -1, name
+	for i, n := range nodes {
+		if rest, ok := strings.CutPrefix(name, n.Name+"."); ok && len(rest) < len(variable) {
+			node, variable = i, rest
+		}
+	}
+	return node, variable
+}
+
+// gainNote formats the factor and offset of a connection.
 func gainNote(gain, offset float64) string {
 	text := ""
 	if gain != 1 {
@@ -282,8 +279,7 @@ func gainNote(gain, offset float64) string {
 	return text
 }
 
-// loopOf finds the algebraic loop of the run that a connection lies on, by number
-// from 1.
+// loopOf returns the number of the algebraic loop of the run with a connection, from 1 on, 0 if there is none.
 func loopOf(loops []master.Loop, from, to string) (number int, assumed bool) {
 	n := 0
 	for _, l := range loops {
@@ -298,7 +294,7 @@ func loopOf(loops []master.Loop, from, to string) (number int, assumed bool) {
 	return 0, false
 }
 
-// picturedAlone makes the picture from a document whose FMUs are missing.
+// picturedAlone returns the picture of a document without its FMUs; why is the reason.
 func (p *program) picturedAlone(path string, why error) (s *graph.System, err error) {
 	pkg, failed := ssp.Open(path, &diag.List{}, p.dialects...)
 	if failed != nil || assemble.IsFMU(path) {

@@ -52,7 +52,7 @@ func (p *program) sspPack(c *cli.Context) error {
 	stem := filepath.Clean(path)
 	if !info.IsDir() {
 		stem = strings.TrimSuffix(stem, filepath.Ext(stem))
-	} else if base := filepath.Base(stem); base == "." || base == ".." { // it is named by its real path
+	} else if base := filepath.Base(stem); base == "." || base == ".." { // use the real name
 		if stem, err = filepath.Abs(path); err != nil {
 			return err
 		}
@@ -63,7 +63,8 @@ func (p *program) sspPack(c *cli.Context) error {
 	}
 	if info.IsDir() {
 		if _, err := os.Stat(filepath.Join(path, "SystemStructure.ssd")); err != nil {
-			return fmt.Errorf("%s has no SystemStructure.ssd, so it is not the folder of a package; if its .ssd has another name, give that", path)
+			return fmt.Errorf("%s has no SystemStructure.ssd, so it is not the folder of a package; if its .ssd has another name, "+
+				"give that", path)
 		}
 	}
 	files, err := p.packed(path, info.IsDir(), output)
@@ -77,7 +78,7 @@ func (p *program) sspPack(c *cli.Context) error {
 	return nil
 }
 
-// whole reports whether all that a package refers to is in it.
+// whole returns an error if a package lacks files that it refers to.
 func (p *program) whole(path string) error {
 	pkg, err := ssp.Open(path, nil, p.dialects...)
 	if err != nil {
@@ -86,7 +87,7 @@ func (p *program) whole(path string) error {
 	return errors.Join(pkg.CheckSources(nil), pkg.Close())
 }
 
-// packed lists what goes into the archive, once the documents are known to be sound.
+// packed lists the files for the archive, if the documents have no errors.
 func (p *program) packed(path string, folder bool, output string) (files []edit.File, err error) {
 	list := &diag.List{}
 	pkg, err := ssp.Open(path, list, p.dialects...)
@@ -103,7 +104,7 @@ func (p *program) packed(path string, folder bool, output string) (files []edit.
 	if ext := filepath.Ext(pkg.Root.File); !strings.EqualFold(ext, ".ssd") {
 		return nil, fmt.Errorf("%s is not an .ssd, and a package holds one", pkg.Root.File)
 	}
-	p.warn(slices.DeleteFunc(list.Findings, func(f diag.Finding) bool { return f.ID == "SD2O" })) // refused here
+	p.warn(slices.DeleteFunc(list.Findings, func(f diag.Finding) bool { return f.ID == "SD2O" })) // is an error here
 	needed, err := edit.Needed(pkg)
 	if err != nil || !folder {
 		return needed, err
@@ -161,7 +162,7 @@ func (p *program) sspUnpackCommand() *cli.Command {
 	}
 }
 
-// sspUnpack unpacks beside the folder and then moves it into place.
+// sspUnpack unpacks beside the folder and moves the files into place.
 func (p *program) sspUnpack(path, output string) (err error) {
 	parent := filepath.Dir(filepath.Clean(output))
 	temp, err := archive.NewTempDir(parent, archive.Hidden)
@@ -189,8 +190,7 @@ func (p *program) sspUnpack(path, output string) (err error) {
 	return nil
 }
 
-// moveInto puts the files of one folder into another, each in one go. Nothing is
-// moved if one of them cannot be.
+// moveInto renames the files of a folder into another. It moves nothing if a file cannot be replaced.
 func moveInto(from, to string) error {
 	var paths, targets []string
 	if err := filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {

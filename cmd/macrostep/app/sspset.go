@@ -88,52 +88,21 @@ func (p *program) sspSet(path string, list []assemble.Assignment, output string,
 		unwritten(err, files[0].Name, changes, len(files) > 1)
 		return err
 	}
-	pkg := a.Package()
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	alone := !info.IsDir() && !pkg.Packed() // a document by itself
-	switch {
-	case output != "" || pkg.Packed():
-		all, err := wholePackage(pkg, alone)
-		if err != nil {
-			return err
-		}
-		for _, f := range files {
-			if filepath.Ext(f.Name) == ".ssd" && alone {
-				f.Name = "SystemStructure.ssd"
-			}
-			all = slices.DeleteFunc(all, func(old edit.File) bool { return old.Name == f.Name })
-			all = append(all, f)
-		}
-		if output == "" {
-			output = path
-		}
-		// Errors are about the input: nothing has been written.
-		inInput := func(temp string) error {
+	if pkg := a.Package(); output != "" || pkg.Packed() {
+		output = cmp.Or(output, path)
+		err = writeSet(pkg, path, output, force, files, func(temp string) error {
 			err := check(temp)
 			for i, text := range weak {
 				weak[i] = renamed{errors.New(text), temp, output}.Error()
 			}
-			switch {
-			case err == nil:
-				return nil
-			case alone:
-				dir := filepath.Dir(path) + string(filepath.Separator)
-				err = renamed{renamed{err, filepath.Join(temp, "SystemStructure.ssd"), path}, temp + string(filepath.Separator), dir}
-			}
-			return renamed{err, temp, path}
-		}
-		err = writeChecked(output, force, func(w io.Writer) error { return edit.WriteArchive(w, all) }, inInput)
-		if err != nil {
 			return err
-		}
-	default:
+		})
+	} else {
 		output = path
-		if err := replaceAll(pkg.Dir, files, func() error { return check(path) }); err != nil {
-			return err
-		}
+		err = replaceAll(pkg.Dir, files, func() error { return check(path) })
+	}
+	if err != nil {
+		return err
 	}
 	table(p.stdout, rowsOf(changes, func(c assemble.Change) []string {
 		return []string{c.Name, cmp.Or(c.Old, "none") + " → " + c.New}
@@ -145,15 +114,48 @@ func (p *program) sspSet(path string, list []assemble.Assignment, output string,
 	return nil
 }
 
-// wholePackage lists all files of a system: of an .ssp and a folder everything, of a
-// single document what it refers to.
+// writeSet writes the package of the system at path with changed files as output, if check accepts it.
+func writeSet(pkg *ssp.Package, path, output string, force bool, files []edit.File, check func(temp string) error) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	alone := !info.IsDir() && !pkg.Packed() // a single document
+	all, err := wholePackage(pkg, alone)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if filepath.Ext(f.Name) == ".ssd" && alone {
+			f.Name = "SystemStructure.ssd"
+		}
+		all = slices.DeleteFunc(all, func(old edit.File) bool { return old.Name == f.Name })
+		all = append(all, f)
+	}
+	// Errors name the input, because nothing has been written.
+	inInput := func(temp string) error {
+		err := check(temp)
+		if err == nil {
+			return nil
+		}
+		if alone {
+			dir := filepath.Dir(path) + string(filepath.Separator)
+			err = renamed{renamed{err, filepath.Join(temp, "SystemStructure.ssd"), path}, temp + string(filepath.Separator), dir}
+		}
+		return renamed{err, temp, path}
+	}
+	return writeChecked(output, force, func(w io.Writer) error { return edit.WriteArchive(w, all) }, inInput)
+}
+
+// wholePackage lists all files of a system: of an .ssp or a folder everything, of a single document the files
+// that it refers to.
 func wholePackage(pkg *ssp.Package, alone bool) ([]edit.File, error) {
 	if alone {
 		return edit.Needed(pkg)
 	}
 	files, hidden, err := edit.FolderFiles(pkg.Dir)
 	if err == nil && !pkg.Packed() {
-		_, err = edit.Needed(pkg) // refuses what is not in the folder
+		_, err = edit.Needed(pkg) // refuses files outside the folder
 	}
 	if pkg.Packed() {
 		files = append(files, hidden...)
@@ -161,8 +163,8 @@ func wholePackage(pkg *ssp.Package, alone bool) ([]edit.File, error) {
 	return files, err
 }
 
-// unwritten makes findings on new values name the values, because the file that would hold
-// them is not written: all findings in a new set, and those on changed parameters.
+// unwritten changes findings about new values to name the values instead of the file that is not written: all
+// findings in a new set, and those on changed parameters.
 func unwritten(err error, file string, changes []assemble.Change, fresh bool) {
 	var list *diag.ListError
 	if !errors.As(err, &list) {
@@ -179,8 +181,8 @@ func unwritten(err error, file string, changes []assemble.Change, fresh bool) {
 	}
 }
 
-// inForce checks that a written system has the values, and returns warnings on those that
-// count until the first exchange only.
+// inForce checks that a written system has the values, and returns warnings about those that only count until
+// the first exchange.
 func (p *program) inForce(path string, changes []assemble.Change) (weak []string, err error) {
 	a, err := assemble.Open(path, looking(p.dialects))
 	defer func() { err = errors.Join(err, a.Close()) }()
@@ -202,95 +204,67 @@ func (p *program) inForce(path string, changes []assemble.Change) (weak []string
 		case variable && s.Fed != "" && s.Parameter:
 			errs = append(errs, fmt.Errorf("the value of %s would have no effect: it is connected, and takes the value of %s", c.Name, s.Fed))
 		case variable && s.Fed != "" && s.Value == c.New:
-			weak = append(weak, fmt.Sprintf("%s = %s counts until the first exchange only: %s gives it a value from then on", c.Name, c.New, s.Fed))
+			weak = append(weak, fmt.Sprintf("%s = %s counts until the first exchange only: %s gives it a value from then on",
+				c.Name, c.New, s.Fed))
 		case variable && s.Value == c.New, !variable && s.Bound == c.New && s.At == c.Name:
 		case variable:
-			errs = append(errs, fmt.Errorf("%s would keep the value %s: the connector %s gives it over a connection of the system, from %s; give that one a value: %[3]s=VALUE", c.Name, s.Value, s.At, s.Origin))
+			errs = append(errs, fmt.Errorf("%s would keep the value %s: the connector %s gives it over a connection of the system, from %s; "+
+				"give that one a value: %[3]s=VALUE", c.Name, s.Value, s.At, s.Origin))
 		default:
-			errs = append(errs, fmt.Errorf("the value of the connector %s would reach no FMU: nothing is connected to it, or another value or an output beats it; set the variable itself", c.Name))
+			errs = append(errs, fmt.Errorf("the value of the connector %s would reach no FMU: nothing is connected to it, or another value or "+
+				"an output overrides it; set the variable itself", c.Name))
 		}
 	}
 	return weak, errors.Join(errs...)
 }
 
-// replaceAll replaces files of a folder, the one that others refer to first, and puts
-// all back if the outcome is not sound. The new and the old content are on the disk
-// before the first file is replaced, so that its end undoes nothing by halves.
+// replacement is a file that is replaced.
+type replacement struct {
+	path     string
+	now, was *archive.File // temporary files with the new and the old content; was: nil = the file is new
+}
+
+// replaceAll replaces files of a folder and puts all back if check returns an error. The new and the old
+// content are in temporary files before the first file is replaced.
 func replaceAll(dir string, files []edit.File, check func() error) (err error) {
-	type change struct {
-		path     string
-		now, was *archive.File // was: nil = there was none
-	}
-	var changes []change
+	var list []replacement
 	var made []string // folders
 	defer func() {
-		if err != nil {
-			for _, dir := range made {
-				_ = os.Remove(dir) // it may have got something else meanwhile
-			}
-		}
-	}()
-	defer func() {
-		for _, c := range changes {
+		for _, c := range list {
 			for _, f := range []*archive.File{c.now, c.was} {
 				if f != nil {
 					err = errors.Join(err, f.Remove())
 				}
 			}
 		}
+		if err != nil {
+			for _, dir := range made {
+				_ = os.Remove(dir) // fails if it is no longer empty
+			}
+		}
 	}()
-	prepare := func(path string, data []byte) (*archive.File, error) {
-		f, err := archive.NewTempFile(path)
-		if err == nil {
-			if _, err = f.Write(data); err != nil {
-				err = errors.Join(err, f.Remove())
-			}
-		}
-		return f, err
-	}
 	for _, f := range files {
-		c := change{path: filepath.Join(dir, filepath.FromSlash(f.Name))}
-		was, err := os.ReadFile(c.path)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			folder := filepath.Dir(c.path)
-			if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
-				made = append(made, folder)
-			}
-			if err := os.MkdirAll(folder, 0o777); err != nil {
-				return err
-			}
-		case err != nil:
-			return err
-		default:
-			if c.path, err = filepath.EvalSymlinks(c.path); err != nil { // what a link points to is replaced
-				return err
-			}
-			if c.was, err = prepare(c.path, was); err != nil {
-				return err
-			}
+		path := filepath.Join(dir, filepath.FromSlash(f.Name))
+		if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) {
+			made = append(made, filepath.Dir(path))
 		}
-		c.now, err = prepare(c.path, f.Data)
-		changes = append(changes, c)
+		c, err := newReplacement(path, f.Data)
+		list = append(list, c)
 		if err != nil {
 			return err
 		}
 	}
 	done := 0
-	for _, c := range changes {
-		if err = c.now.Place(c.path); err != nil {
-			break
-		}
-		done++
+	for ; done < len(list) && err == nil; done++ {
+		err = list[done].now.Place(list[done].path)
 	}
-	if err == nil {
-		err = check()
-	}
-	if err == nil {
+	if err != nil {
+		done-- // the last one failed
+	} else if err = check(); err == nil {
 		return nil
 	}
 	err = fmt.Errorf("nothing is changed: %w", err)
-	for _, c := range slices.Backward(changes[:done]) {
+	for _, c := range slices.Backward(list[:done]) {
 		if c.was == nil {
 			err = errors.Join(err, os.Remove(c.path))
 		} else {
@@ -298,4 +272,35 @@ func replaceAll(dir string, files []edit.File, check func() error) (err error) {
 		}
 	}
 	return err
+}
+
+// newReplacement writes the new and the old content of a file to temporary files beside it. The caller
+// removes them, also after an error.
+func newReplacement(path string, data []byte) (c replacement, err error) {
+	temporary := func(data []byte) (*archive.File, error) {
+		f, err := archive.NewTempFile(c.path)
+		if err == nil {
+			_, err = f.Write(data)
+		}
+		return f, err
+	}
+	c.path = path
+	was, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			return c, err
+		}
+	case err != nil:
+		return c, err
+	default:
+		if c.path, err = filepath.EvalSymlinks(path); err != nil { // replace the target of a link
+			return c, err
+		}
+		if c.was, err = temporary(was); err != nil {
+			return c, err
+		}
+	}
+	c.now, err = temporary(data)
+	return c, err
 }

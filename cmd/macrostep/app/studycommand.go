@@ -22,7 +22,7 @@ const studyHelp = `Makes many runs of one system, with other parameters, start v
 each, and writes a row of numbers for each run. FILE.yaml describes the study; for
 a small one, flags do:
 
-   macrostep study SYSTEM --vary 'wheel.k_w=linear(1e5, 2e5, 11)' --collect 'maximum(chassis.v_c)'
+   macrostep study SYSTEM --vary 'wheel.k_w=1e5, 2e5' --collect 'rms(chassis.v_c)'
 
 The runs are made by supervised processes, as many as there are cores. A run that
 crashes, hangs or becomes unstable gets a row with its status and the reason, and
@@ -36,14 +36,14 @@ FILE.yaml:
    scenario: bump.yaml                  # optional
    run: {stop-time: 1, step-size: 1e-3} # any flag of macrostep run
    vary:
-     wheel.k_w: linear(1e5, 2e5)        # or a list, log(…), uniform(…), normal(…), …
+     wheel.k_w: linear(1e5, 2e5)        # a list, log(…), uniform(…), normal(…), …
      run.algorithm: [explicit, gauss-seidel]
    design: latin-hypercube              # grid, one-at-a-time, halton, monte-carlo,
    samples: 500                         #   morris, saltelli, table
    seed: 1
    collect:
-     peak: maximum(chassis.v_c)         # final, minimum, mean, rms, integral, value,
-     dead: crossing(chassis.v_c, 0)     #   crossing, deviation, …
+     peak: maximum(chassis.v_c)         # final, minimum, mean, rms, integral,
+     dead: crossing(chassis.v_c, 0)     #   value, crossing, deviation, …
    keep: failed                         # tables of results: none, failed, all
    time-limit: 30s                      # of a run
 
@@ -58,7 +58,7 @@ Examples:
    macrostep study study.yaml
    macrostep study study.yaml --output tires --engines 8
    macrostep study --resume tires
-   macrostep study car.ssp --vary 'wheel.k_w=uniform(1e5, 2e5)' --samples 200 --collect 'rms(chassis.v_c)'
+   macrostep study car.ssp --vary wheel.d_c=500,1000 --collect 'rms(chassis.v_c)'
    macrostep study study.yaml --serve :4222`
 
 // Names of the flags about servers.
@@ -303,7 +303,7 @@ func (p *program) carryOut(ctx context.Context, r *studyRequest, f *study.Folder
 	defer cancel(nil)
 	worked := make(chan error, 1)
 	worker := &cluster.Worker{Link: link, Identity: coordinator.Identity(), Folder: f.Path, Plan: f.Plan, Engines: r.engines,
-		New: func(number int) cluster.Engine { return newStudyEngine(f, number) }, Log: con.print}
+		New: p.studyEngines(f), Log: con.print}
 	go func() {
 		err := worker.Run(ctx)
 		if err != nil {

@@ -110,9 +110,12 @@ type studyEngine struct {
 	deaths int // while the system was being opened, in a row
 }
 
-func newStudyEngine(f *study.Folder, number int) cluster.Engine {
+// studyEngines returns a function that makes engines for the study in a folder.
+func (p *program) studyEngines(f *study.Folder) func(number int) cluster.Engine {
 	host, _ := os.Hostname()
-	return &studyEngine{Folder: f.Path, Name: fmt.Sprintf("%s:%d:%d", host, os.Getpid(), number), plan: f.Plan, engine: supervise.New(supervise.Options{Stdout: os.Stderr})}
+	return func(number int) cluster.Engine {
+		return &studyEngine{Folder: f.Path, Name: fmt.Sprintf("%s:%d:%d", host, os.Getpid(), number), plan: f.Plan, engine: p.newEngine()}
+	}
 }
 
 // mostOpenings bounds the engines that end while they open the system.

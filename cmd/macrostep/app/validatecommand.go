@@ -51,8 +51,9 @@ Examples:
    macrostep validate system.ssp --format json | jq '.files[].findings[].id'
    macrostep validate system.ssp --format sarif > findings.sarif`
 
-// formats are the forms of the report.
-var formats = []choice{{"text", "for people, with the lines of the documents"}, {"json", "for programs"}, {"sarif", "SARIF 2.1.0, for code hosts and editors"}}
+// formats are the formats of the report.
+var formats = []choice{{"text", "for people, with the lines of the documents"}, {"json", "for programs"},
+	{"sarif", "SARIF 2.1.0, for code hosts and editors"}}
 
 // errFindings ends the program with exit code 1 and prints nothing more.
 var errFindings = &runError{errors.New("")}
@@ -82,7 +83,7 @@ func (p *program) validateCommand() *cli.Command {
 	}
 }
 
-// trialTimeout ends an FMU that does not return from a call while it is tried.
+// trialTimeout is the longest time of a call into an FMU during a trial.
 const trialTimeout = time.Minute
 
 func (p *program) validate(c *cli.Context) error {
@@ -120,32 +121,18 @@ func (p *program) validate(c *cli.Context) error {
 	if err := in.err(); err != nil {
 		return err
 	}
-	var err error
-	var reports []*validate.Report
-	var failed error
-	for _, path := range c.Args().Slice() {
-		request.System = path
-		o.Assemble.Dialects = p.dialects
-		o.Strategy = func(a *assemble.Assembly) assemble.Strategy { return simulate.StrategyOf(p.presets, a, &request) }
-		report, err := validate.File(c.Context, path, o)
-		if cause := context.Cause(c.Context); cause != nil {
-			return &runError{cause}
-		}
-		if err != nil {
-			failed = errors.Join(failed, err)
-			continue
-		}
-		reports = append(reports, report)
+	reports, failed := p.validateFiles(c, o, request)
+	if cause := context.Cause(c.Context); cause != nil {
+		return &runError{cause}
 	}
-	switch format {
-	case "json":
+	var err error
+	switch {
+	case format == "json":
 		err = writeValidationJSON(p.data(), reports)
-	case "sarif":
+	case format == "sarif":
 		err = writeSARIF(p.data(), reports)
-	default:
-		if len(reports) > 0 {
-			writeValidation(p.stdout, reports)
-		}
+	case len(reports) > 0:
+		writeValidation(p.stdout, reports)
 	}
 	switch {
 	case err != nil || failed != nil:
@@ -154,6 +141,25 @@ func (p *program) validate(c *cli.Context) error {
 		return errFindings
 	}
 	return nil
+}
+
+// validateFiles checks all files, until the context ends. The error is about files that cannot be read.
+func (p *program) validateFiles(c *cli.Context, o validate.Options, request simulate.Request) (reports []*validate.Report, failed error) {
+	o.Assemble.Dialects = p.dialects
+	for _, path := range c.Args().Slice() {
+		request.System = path
+		o.Strategy = func(a *assemble.Assembly) assemble.Strategy { return simulate.StrategyOf(p.presets, a, &request) }
+		report, err := validate.File(c.Context, path, o)
+		switch {
+		case c.Context.Err() != nil:
+			return reports, failed
+		case err != nil:
+			failed = errors.Join(failed, err)
+		default:
+			reports = append(reports, report)
+		}
+	}
+	return reports, failed
 }
 
 func unknownRule(id string) error {
@@ -185,29 +191,16 @@ func newRuleInfo(r *diag.Rule) ruleInfo {
 // showRules lists the rules, or explains one.
 func (p *program) showRules(c *cli.Context, format string) error {
 	if c.NArg() > 0 {
-		return &usageError{c.Command.Name, fmt.Errorf("%q is one argument too many; --list and --%s take no file", c.Args().First(), flagExplain)}
+		return &usageError{c.Command.Name, fmt.Errorf("%q is one argument too many; --list and --%s take no file",
+			c.Args().First(), flagExplain)}
 	}
 	if format == "sarif" {
 		return &usageError{c.Command.Name, errors.New("rules are printed as text or json; sarif is for findings")}
 	}
-	rules := validate.Rules()
-	if id := c.String(flagExplain); c.IsSet(flagExplain) {
-		r, known := validate.Find(id)
-		if !known {
-			for k, text := range validate.Elsewhere() {
-				if strings.EqualFold(k, id) {
-					fmt.Fprintf(p.stdout, "%s has no rule of its own.\n\n%s\n", k, fold(text, 0))
-					return nil
-				}
-			}
-			return &usageError{c.Command.Name, fmt.Errorf("--%s: %w", flagExplain, unknownRule(id))}
-		}
-		if format == "json" {
-			return writeJSON(p.data(), newRuleInfo(r))
-		}
-		explainRule(p.stdout, r)
-		return nil
+	if c.IsSet(flagExplain) {
+		return p.showRule(c.String(flagExplain), format)
 	}
+	rules := validate.Rules()
 	if format == "json" {
 		var all []ruleInfo
 		for _, r := range rules {
@@ -228,8 +221,28 @@ func (p *program) showRules(c *cli.Context, format string) error {
 		}
 		table(p.stdout, rows)
 	}
-	fmt.Fprintf(p.stdout, "\n%s; * = an error with --strict. More of one: macrostep validate --%s ID\n", plural(len(rules), "rule"), flagExplain)
+	fmt.Fprintf(p.stdout, "\n%s; * = an error with --strict. More of one: macrostep validate --%s ID\n",
+		plural(len(rules), "rule"), flagExplain)
 	return nil
+}
+
+// showRule explains a rule, or an ID that belongs to no rule of its own.
+func (p *program) showRule(id, format string) error {
+	r, known := validate.Find(id)
+	switch {
+	case known && format == "json":
+		return writeJSON(p.data(), newRuleInfo(r))
+	case known:
+		explainRule(p.stdout, r)
+		return nil
+	}
+	for k, text := range validate.Elsewhere() {
+		if strings.EqualFold(k, id) {
+			fmt.Fprintf(p.stdout, "%s has no rule of its own.\n\n%s\n", k, fold(text, 0))
+			return nil
+		}
+	}
+	return &usageError{"validate", fmt.Errorf("--%s: %w", flagExplain, unknownRule(id))}
 }
 
 func levelText(r *diag.Rule) string {
@@ -239,7 +252,7 @@ func levelText(r *diag.Rule) string {
 	return levelWord(r.Level)
 }
 
-// levelWord is the level as people know it: info is a note.
+// levelWord returns the level for people: info is a note.
 func levelWord(l diag.Level) string {
 	if l == diag.Info {
 		return "note"
@@ -247,7 +260,7 @@ func levelWord(l diag.Level) string {
 	return l.String()
 }
 
-// firstSentence returns the requirement without what follows from it.
+// firstSentence returns the first sentence, which is the requirement.
 func firstSentence(doc string) string {
 	for i := 0; i+2 < len(doc); i++ {
 		if doc[i] == '.' && doc[i+1] == ' ' && doc[i+2] >= 'A' && doc[i+2] <= 'Z' {

@@ -10,8 +10,8 @@ import (
 	"github.com/macrostep/macrostep/master/validate"
 )
 
-// writeValidation prints findings for people: by document, each with the line it is
-// about, and what to do. The advice of a rule is printed once per file.
+// writeValidation prints findings for people: by document, each with its line and remedy. The remedy of a
+// rule is printed once per file.
 func writeValidation(w io.Writer, reports []*validate.Report) {
 	var total [3]int
 	source := &excerpts{}
@@ -81,13 +81,12 @@ type fileInfo struct {
 	Notes    int           `json:"notes"`
 	Disabled int           `json:"disabled"` // findings of disabled rules, left out
 	Complete bool          `json:"complete"` // all rules were checked
-	Why      string        `json:"why"`      // they were not
+	Why      string        `json:"why"`      // reason if not
 	Seconds  float64       `json:"seconds"`
 	Findings []findingInfo `json:"findings"`
 }
 
-// writeValidationJSON prints findings for programs. Level "info" is what people read as
-// note.
+// writeValidationJSON prints findings for programs. Level "info" corresponds to "note" in text.
 func writeValidationJSON(w io.Writer, reports []*validate.Report) error {
 	out := struct {
 		Macrostep string     `json:"macrostep"`

@@ -10,32 +10,32 @@ import (
 	"github.com/macrostep/macrostep/master/results"
 )
 
-// watcher keeps what a page shows of a run, in little memory: a recorder that thins. Its
-// curves may be looked at from other goroutines under its lock.
+// watcher is a recorder that thins the variables for a page, in little memory. Other goroutines may read
+// its curves under its lock.
 type watcher struct {
 	mu      sync.Mutex
 	choice  record.Selection
-	driven  []string                      // inputs that are given from outside
-	values  []func(*master.Point) float64 // of the curves
+	driven  []string                      // inputs given from outside
+	values  []func(*master.Point) float64 // by curve
 	curves  []curve
-	left    int // variables that are not among the curves
+	left    int // number of variables without a curve
 	t       float64
 	steps   int
-	attempt *stepCurves // nil = attempts are not looked at
+	attempt *stepCurves // nil = attempts are not recorded
 	begun   chan struct{}
 }
 
-// newWatcher makes a watcher of a run from start on.
+// newWatcher returns a watcher of a run from start in s.
 func newWatcher(choice record.Selection, start float64) *watcher {
-	if choice.IsNone() { // that is about the table
+	if choice.IsNone() { // concerns only the table
 		choice = record.Selection{}
 	}
 	return &watcher{choice: choice, t: start, begun: make(chan struct{})}
 }
 
-// Begin chooses the variables: those that --record names, else all outputs, what the
-// algorithm measures, the inputs that are given from outside, and those that nothing is
-// connected to of components without outputs. Connected inputs are what their sources are.
+// Begin chooses the variables: those that --record names, else all outputs, the quantities that the algorithm
+// measures, inputs given from outside, and unconnected inputs of components without outputs. Connected
+// inputs equal their sources.
 func (w *watcher) Begin(sys *master.System, measured []master.Port) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -86,7 +86,7 @@ func (w *watcher) Begin(sys *master.System, measured []master.Port) error {
 	return nil
 }
 
-// Record takes a communication point.
+// Record adds a communication point.
 func (w *watcher) Record(p *master.Point) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -97,7 +97,7 @@ func (w *watcher) Record(p *master.Point) error {
 	return nil
 }
 
-// numberIn returns a value of a kind as a number; 0 for a text.
+// numberIn returns a value of a kind as a number, 0 for a String.
 func numberIn(v *master.Values, kind master.Kind, at int) float64 {
 	switch kind {
 	case master.Real:
@@ -112,14 +112,14 @@ func numberIn(v *master.Values, kind master.Kind, at int) float64 {
 	return 0
 }
 
-// RecordAttempt takes an attempt at a macro step.
+// RecordAttempt adds an attempt at a macro step.
 func (w *watcher) RecordAttempt(t, H float64, trial master.Trial, accepted bool, err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.attempt.RecordAttempt(t, H, trial, accepted, err)
 }
 
-// reached returns how far the run is.
+// reached returns the time in s and the number of macro steps so far.
 func (w *watcher) reached() (t float64, steps int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -137,7 +137,7 @@ func (w *watcher) names() []string {
 func (w *watcher) Flush() error            { return nil }
 func (w *watcher) End(master.Result) error { return nil }
 
-// attemptRecorders hands attempts to several recorders.
+// attemptRecorders passes attempts to several recorders.
 type attemptRecorders []master.AttemptRecorder
 
 func (a attemptRecorders) RecordAttempt(t, H float64, trial master.Trial, accepted bool, err error) error {
@@ -149,8 +149,8 @@ func (a attemptRecorders) RecordAttempt(t, H float64, trial master.Trial, accept
 	return nil
 }
 
-// watch makes a watcher part of a run. Equal steps of order 0 are not watched attempt by
-// attempt, because that would keep the run from taking many at once.
+// watch adds the watcher to a run. Attempts with equal steps of order 0 are not recorded, because the run
+// could no longer take many steps at once.
 func (w *watcher) watch(opt *master.Options, choice *algorithms.Choice) {
 	opt.Recorders = append(slices.Clip(opt.Recorders), w)
 	sizer, ok := choice.Algorithm.(master.StepSizer)
@@ -166,7 +166,7 @@ func (w *watcher) watch(opt *master.Options, choice *algorithms.Choice) {
 	opt.Attempts = w
 }
 
-// parts returns the sections of the page of the run.
+// parts returns the content of the page of the run.
 func (w *watcher) parts(title string, m *record.Manifest) *reportParts {
 	return &reportParts{title: title, manifest: m, curves: w.curves, left: w.left, steps: w.attempt}
 }

@@ -1,6 +1,6 @@
 // Program algorithm is macrostep with one more coupling algorithm: two-sweeps takes every macro
-// step twice, first with inputs that are held, and then, after a rollback, in substeps with
-// inputs that go from the old values to those of the first sweep.
+// step twice, first with held inputs, and after a rollback in substeps with inputs that change
+// linearly from the old values to those of the first sweep.
 //
 //	algorithm run SYSTEM.ssp --algorithm two-sweeps --param substeps=4
 package main
@@ -32,8 +32,8 @@ func main() {
 	}}})
 }
 
-// twoSweeps is the algorithm. What chooses step sizes, reports or records more implements
-// further interfaces beside master.Algorithm.
+// twoSweeps is the algorithm. An algorithm that chooses step sizes, or reports or records more,
+// implements further interfaces of package master.
 type twoSweeps struct {
 	substeps      int
 	first, second *master.StepSet  // all subsystems but the late ones, in one step and in substeps
@@ -85,7 +85,7 @@ func (a *twoSweeps) Init(x *master.Exec, _ float64) (err error) {
 	return err
 }
 
-// Attempt changes nothing that a repetition of the step would see.
+// Attempt takes a macro step. It changes no state of the algorithm, so that the step can be repeated.
 func (a *twoSweeps) Attempt(ctx context.Context, x *master.Exec, t, H float64, trial *master.Trial) error {
 	trial.Order, trial.Iters = 1, 1
 	copy(x.U, x.W)
@@ -99,8 +99,8 @@ func (a *twoSweeps) Attempt(ctx context.Context, x *master.Exec, t, H float64, t
 	return sweep(ctx, x, a.second, t, H)
 }
 
-// sweep steps all subsystems, and then the late ones: stateless subsystems get the new values of
-// their sources.
+// sweep steps all subsystems, the late ones last: stateless subsystems take the new values of their
+// sources.
 func sweep(ctx context.Context, x *master.Exec, set *master.StepSet, t, H float64) error {
 	for _, i := range x.Sys.Stepped {
 		if err := x.StageDiscrete(i, t); err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/macrostep/macrostep/master/mastertest"
 )
 
-// The algorithm keeps the contract of master: also where steps are repeated, subsystems are
-// late, take steps of one size only or no input derivatives.
+// The algorithm fulfils the contract of master, also with repeated steps, late subsystems, and subsystems
+// with a fixed step or without input derivatives.
 func TestTwoSweeps(t *testing.T) {
 	for _, n := range []int{1, 4} {
 		if err := mastertest.TestAlgorithm(func() master.Algorithm { return &twoSweeps{substeps: n} }); err != nil {

@@ -1,11 +1,11 @@
-// Program hil keeps a device in the loop: a motor on the other end of a UDP socket, in a
-// process of its own, and a controller in Go, in real time.
+// Program hil couples a device in real time: a motor in another process, connected by UDP, with a
+// controller in Go.
 //
-//	hil            the controller; starts the device, as a test rig would be switched on
-//	hil device     the simulated device: prints its address, and answers there
+//	hil            the controller, which also starts the device
+//	hil device     the simulated device: prints its address and answers there
 //
-// A datagram to the device holds the number of the macro step, its length H and the
-// voltage; the answer the number and the speed after it, all of 8 bytes.
+// A datagram to the device holds the number of the macro step, its length H and the voltage. The
+// answer holds the number and the speed after the step. Each value has 8 bytes.
 package main
 
 import (
@@ -27,9 +27,8 @@ import (
 	"github.com/macrostep/macrostep/master/native"
 )
 
-// device is the rig as a subsystem. It cannot be taken back, and what it gives comes late:
-// an answer that is not there within half a step is counted as lost, and the value before
-// it stands.
+// device is the motor as a subsystem. It cannot roll back. If an answer does not arrive within half a
+// step, it counts as lost and the output keeps its value.
 type device struct {
 	info   master.Info
 	conn   net.Conn
@@ -74,14 +73,14 @@ func (d *device) Step(_ context.Context, t, H float64) (float64, error) {
 			return t + H, nil
 		case err != nil:
 			return t, fmt.Errorf("the device is gone: %w", err)
-		case n == 16 && binary.BigEndian.Uint64(d.buffer[:]) == d.number: // else of a step before
+		case n == 16 && binary.BigEndian.Uint64(d.buffer[:]) == d.number: // else the answer of an earlier step
 			d.y = math.Float64frombits(binary.BigEndian.Uint64(d.buffer[8:]))
 			return t + H, nil
 		}
 	}
 }
 
-// serve is the device: a motor whose speed follows the voltage with a time constant of 50 ms.
+// serve simulates a motor whose speed follows the voltage with a time constant of 50 ms.
 func serve() error {
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -123,7 +122,7 @@ func control() error {
 	defer func() { _ = errors.Join(rig.Process.Kill(), rig.Wait()) }()
 	address, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
-		return fmt.Errorf("the device does not tell its address: %w", err)
+		return fmt.Errorf("the device does not print its address: %w", err)
 	}
 	motor, err := dial("motor", strings.TrimSpace(address))
 	if err != nil {
@@ -161,7 +160,8 @@ func control() error {
 	speed, err := run.Real("motor.speed")
 	fmt.Printf("speed %.1f rad/s after %d steps, %d answers lost\n", speed, result.Accepted, motor.lost)
 	l := result.Realtime.Lateness
-	fmt.Printf("late by %.0f µs (50 %%), %.0f µs (99 %%), %.0f µs at worst; %d of %d deadlines missed\n", l.P50*1e6, l.P99*1e6, l.Worst*1e6, result.Realtime.Overruns, result.Realtime.Deadlines)
+	fmt.Printf("late by %.0f µs (50 %%), %.0f µs (99 %%), %.0f µs at worst; %d of %d deadlines missed\n",
+		l.P50*1e6, l.P99*1e6, l.Worst*1e6, result.Realtime.Overruns, result.Realtime.Deadlines)
 	return err
 }
 

@@ -1,5 +1,5 @@
-// Program supervised runs two FMUs with a controller in Go several times, in an engine
-// that is replaced if an FMU ends it: each run leaves its results and a verdict.
+// Program supervised runs two FMUs with a controller in Go several times in an engine, a child process
+// that is replaced if an FMU ends it. Each run keeps its results.
 //
 //	supervised chassis.fmu wheel.fmu
 package main
@@ -20,7 +20,7 @@ import (
 )
 
 func main() {
-	// The engine is this program once more; Main does not return there.
+	// The engine is this program in another process; Main does not return there.
 	supervise.Main(supervise.Config{Builders: map[string]simulate.Builder{"skyhook": skyhook}})
 	if len(os.Args) != 3 {
 		log.Fatal("name the FMUs: supervised chassis.fmu wheel.fmu")

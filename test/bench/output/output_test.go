@@ -1,9 +1,8 @@
 //go:build unix
 
-// Package output measures what recording costs beside what it cannot do without: the
-// run with all its variables read, a program in C that writes as many bytes, and
-// numbers formatted by strconv alone on all cores. All are measured in turn in one
-// benchmark; what counts are the ratios.
+// Package output measures the cost of recording as ratios: to a run that reads all variables plus a
+// program in C that writes as many bytes, and to strconv formatting the numbers on all cores. One
+// benchmark measures all of them in turn.
 //
 //	go test ./test/bench/output -bench . -run '^$' -benchtime 5x -real "$PWD/../shared/real"
 //
@@ -28,18 +27,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
-
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi/csrc"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/master/results"
 )
 
 var (
-	real  = flag.String("real", "", "folder with FMUs of others")
+	real  = flag.String("real", "", "folder with third-party FMUs")
 	steps = flag.Int("steps", 10_000, "macro steps; 100000 make 1.2 GB of numbers")
 )
 
@@ -59,7 +56,7 @@ func seconds(of int) float64 {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }
 
-// measure gives what f costs in processes of a kind.
+// measure returns the cost of f in processes of a kind: RUSAGE_SELF or RUSAGE_CHILDREN.
 func measure(of int, f func()) cost {
 	runtime.GC()
 	cpu, start := seconds(of), time.Now()
@@ -67,7 +64,7 @@ func measure(of int, f func()) cost {
 	return cost{time.Since(start).Seconds(), seconds(of) - cpu}
 }
 
-// reader takes every point, and does nothing with it.
+// reader discards every point.
 type reader struct{}
 
 func (reader) Begin(*master.System, []master.Port) error { return nil }
@@ -75,7 +72,7 @@ func (reader) Record(*master.Point) error                { return nil }
 func (reader) Flush() error                              { return nil }
 func (reader) End(master.Result) error                   { return nil }
 
-// run runs the crane; reading says whether all variables are read.
+// run runs the crane; with reading, all variables are read at every step.
 func run(b *testing.B, reading bool, rec master.Recorder) cost {
 	b.Helper()
 	a, err := assemble.Open(filepath.Join(*real, "systems", "libcosim", "demo", "demo.ssp"), assemble.Options{Record: func(string) bool { return reading }})
@@ -105,47 +102,24 @@ func run(b *testing.B, reading bool, rec master.Recorder) cost {
 	})
 }
 
-// numbers gives the table back by rows.
+// numbers returns a table by rows.
 func numbers(b *testing.B, path string) [][]float64 {
 	b.Helper()
-	f, err := os.Open(path)
+	t, err := results.Read(path, results.ReadOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer f.Close()
-	r, err := ipc.NewReader(f)
-	if err != nil {
-		b.Fatal(err)
-	}
-	var rows [][]float64
-	for r.Next() {
-		batch := r.RecordBatch()
-		from := len(rows)
-		for range batch.NumRows() {
-			rows = append(rows, make([]float64, batch.NumCols()))
+	rows := make([][]float64, len(t.Times))
+	for i, at := range t.Times {
+		rows[i] = []float64{at}
+		for _, c := range t.Columns {
+			rows[i] = append(rows[i], c.Values[i])
 		}
-		for k := range int(batch.NumCols()) {
-			for i := from; i < len(rows); i++ {
-				switch c := batch.Column(k).(type) {
-				case *array.Float64:
-					rows[i][k] = c.Value(i - from)
-				case *array.Int32:
-					rows[i][k] = float64(c.Value(i - from))
-				case *array.Boolean:
-					if c.Value(i - from) {
-						rows[i][k] = 1
-					}
-				}
-			}
-		}
-	}
-	if r.Err() != nil {
-		b.Fatal(r.Err())
 	}
 	return rows
 }
 
-// format formats all numbers on all cores, and forgets the text.
+// format formats all numbers on all cores and discards the text.
 func format(rows [][]float64) {
 	var wg sync.WaitGroup
 	n := runtime.GOMAXPROCS(0)
@@ -165,7 +139,7 @@ func format(rows [][]float64) {
 
 func BenchmarkFullOutput(b *testing.B) {
 	if *real == "" {
-		b.Fatal("name the folder with FMUs of others by -real")
+		b.Fatal("name the folder with third-party FMUs by -real")
 	}
 	cc, err := csrc.Compiler()
 	if err != nil {
@@ -179,14 +153,14 @@ func BenchmarkFullOutput(b *testing.B) {
 	if out, err := exec.Command(cc[0], append(slices.Clone(cc[1:]), "-O2", "-o", write, source)...).CombinedOutput(); err != nil {
 		b.Fatalf("%v\n%s", err, out)
 	}
-	results := map[string][]float64{}
+	metrics := map[string][]float64{}
 	note := func(name string, c cost) {
-		results[name+"-s"] = append(results[name+"-s"], c.wall)
-		results[name+"-cpu-s"] = append(results[name+"-cpu-s"], c.cpu)
+		metrics[name+"-s"] = append(metrics[name+"-s"], c.wall)
+		metrics[name+"-cpu-s"] = append(metrics[name+"-cpu-s"], c.cpu)
 	}
 	ratio := func(name string, c, beside cost) {
-		results[name+"-ratio"] = append(results[name+"-ratio"], c.wall/beside.wall)
-		results[name+"-cpu-ratio"] = append(results[name+"-cpu-ratio"], c.cpu/beside.cpu)
+		metrics[name+"-ratio"] = append(metrics[name+"-ratio"], c.wall/beside.wall)
+		metrics[name+"-cpu-ratio"] = append(metrics[name+"-cpu-ratio"], c.cpu/beside.cpu)
 	}
 	table := func(f record.Format) (cost, int64) {
 		path := filepath.Join(dir, "r")
@@ -227,8 +201,8 @@ func BenchmarkFullOutput(b *testing.B) {
 		ratio("arrow", columnar, read.plus(inC))
 		ratio("csv", text, formatted)
 	}
-	for _, name := range slices.Sorted(maps.Keys(results)) {
-		v := results[name]
+	for _, name := range slices.Sorted(maps.Keys(metrics)) {
+		v := metrics[name]
 		slices.Sort(v)
 		b.ReportMetric(math.Round(v[len(v)/2]*1000)/1000, name)
 	}
