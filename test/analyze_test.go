@@ -86,26 +86,6 @@ func testAnalyzeBlackboxes(t *testing.T) {
 	}
 }
 
-// Where the step is far beyond what is stable, another algorithm or step is recommended, and
-// a run with it does not grow.
-func testAnalyzeRecommends(t *testing.T) {
-	t.Parallel()
-	path := system(t, "quarter-car-b")
-	r := analysis(t, path, "--step-size", "0.02", "--order", "1")
-	if r.Recommended < 0 {
-		t.Fatal(r.Why)
-	}
-	s := r.Strategies[r.Recommended]
-	o := complete(t, path, "--algorithm", s.Preset, "--param", fmt.Sprint("order=", s.Order), "--step-size", fmt.Sprint(r.StepToTake), "--stop-time", "20")
-	if far := most(o.column(t, "chassis.z_c")); far > 1 {
-		t.Errorf("%s, order %d, %g s: the chassis goes as far as %g m", s.Preset, s.Order, r.StepToTake, far)
-	}
-	explicit := strategy(t, r, "explicit", 0)
-	if explicit.Now <= 1 || explicit.Mode == nil || len(explicit.Mode.Connections) == 0 || len(explicit.Mode.Outputs) == 0 {
-		t.Errorf("%+v", explicit)
-	}
-}
-
 // off gives the error of a run in steps of H, as analyze defines it, against a fine run: of the
 // outputs that feed others.
 func off(t testing.TB, outputs []string, H float64, o, fine *outcome, fineH float64) float64 {
@@ -136,18 +116,6 @@ func spread(x []float64) float64 {
 		sum += (v - mean) * (v - mean)
 	}
 	return math.Sqrt(sum / float64(len(x)))
-}
-
-// The limits of a linear system are the same at every time, when it has come to rest too.
-func testAnalyzeLater(t *testing.T) {
-	t.Parallel()
-	for _, at := range []string{"0.3", "2", "100"} {
-		r := analysis(t, system(t, "quarter-car-b"), "--order", "0", "--at", at)
-		s := strategy(t, r, "explicit", 0)
-		if len(s.Stable) != 1 || math.Abs(s.Stable[0].To-11.21e-3) > 0.06e-3 || s.Now != 1 || !s.Lasts || math.Abs(s.Besides-0.998958) > 1e-5 { // nothing holds both masses together
-			t.Errorf("at %s s: stable %v, radius %.9g besides %.9g", at, s.Stable, s.Now, s.Besides)
-		}
-	}
 }
 
 // What an FMU says when an analysis tries it is not printed as if it were of the run.
@@ -232,35 +200,6 @@ func TestSteadyGrowth(t *testing.T) {
 		}
 	}
 	run(t, system(t, "energy-oscillator"), "--step-size", "0.05", "--stop-time", "5", "--strict").is(t, 1)
-}
-
-// What models tell nothing of is told from runs, as of dampers whose force goes with the square of the speed: what is
-// told to be stable stays where it is, and what is told to grow does not.
-func testAnalyzeRuns(t *testing.T) {
-	t.Parallel()
-	path := system(t, "quadratic-oscillator")
-	args := []string{path, "--order", "0", "--from", "1e-3", "--to", "0.1", "--step-size", "0.01", "--runs", "120"}
-	r := analysis(t, args...)
-	s := strategy(t, r, "explicit", 0)
-	if s.Seen == nil || s.Seen.Missed > 0 || len(s.Stable) == 0 {
-		t.Fatalf("%+v", s)
-	}
-	goes := func(H float64) float64 {
-		o := run(t, path, "--param", "order=0", "--step-size", fmt.Sprint(H), "--stop-time", fmt.Sprint(1000*H))
-		return most(o.column(t, "left.x"))
-	}
-	limit := s.Stable[len(s.Stable)-1].To
-	grown := s.Points[slices.IndexFunc(s.Points, func(p scan.Radius) bool { return p.Radius > 1.1 })].Step
-	fine, calm, wild := goes(1e-3), goes(0.8*limit), goes(grown)
-	t.Logf("stable %v, seen to grow at %g s: it goes as far as %g, at 0.8 of the limit as far as %g, and there %g", s.Stable, grown, fine, calm, wild)
-	if calm > 2*fine || wild < 100*fine {
-		t.Errorf("stable %v, seen to grow at %g s: it goes as far as %g, at 0.8 of the limit as far as %g, and there %g", s.Stable, grown, fine, calm, wild)
-	}
-	// Without time for them there are none, and that is told.
-	r = analysis(t, append(args[:len(args)-1:len(args)-1], "1e-9")...)
-	if s := strategy(t, r, "explicit", 0); s.Seen != nil || !strings.Contains(s.Why, "--runs") {
-		t.Errorf("%+v", s)
-	}
 }
 
 // A run tells by itself that its step is far too large, as it sees, and of no other.
@@ -371,21 +310,6 @@ func testRealAnalyze(t *testing.T) {
 			if math.Abs(grows-s.Points[n-1].Radius) > 2e-3 {
 				t.Errorf("dampers, %s, %g s: radius %.4f, grows by %.4f in the run", c.preset, 0.01*float64(n), s.Points[n-1].Radius, grows)
 			}
-		}
-	}
-}
-
-// No power of the step is told of an error that is that of the motion which is compared with: in steps of
-// half the size it is half as large, and in one analysis it does not depend on the step.
-func testAnalyzeOneStepBelowReference(t *testing.T) {
-	t.Parallel()
-	r := analysis(t, system(t, "energy-oscillator"), "--order", "1", "--step-size", "1e-3", "--from", "1e-3", "--to", "2e-3")
-	for k := range 2 {
-		if l := strategy(t, r, "explicit", k).Local; l == nil || math.Abs(l.Growth-float64(k+1)) > 0.1 {
-			t.Errorf("explicit, order %d: %+v", k, l)
-		}
-		if s := strategy(t, r, "implicit", k); s.Local != nil || !strings.Contains(s.WhyNoLocal, "does not grow with the step") {
-			t.Errorf("implicit, order %d: %+v, %q", k, s.Local, s.WhyNoLocal)
 		}
 	}
 }
@@ -532,22 +456,6 @@ func testAnalyzeRates(t *testing.T) {
 		if !strings.Contains(told, "explicit of order 0, rates wheel=1/3, steps of "+step+" s") || !strings.Contains(told, says) || !strings.Contains(told, "without --rate") {
 			t.Errorf("steps of %s s: %s", step, told)
 		}
-	}
-}
-
-// Of the stability of the energy correction nothing is known, so that it is not recommended; its
-// errors are forecast.
-func testAnalyzeEnergyCorrection(t *testing.T) {
-	t.Parallel()
-	path := system(t, "quarter-car-b")
-	r := analysis(t, path, "--order", "0", "--step-size", "0.002")
-	s := strategy(t, r, "energy-correction", 0)
-	if s.Known() || s.Points != nil || !strings.Contains(s.Why, "no eigenvalue") || len(s.Forecasts) == 0 || s.Local != nil || r.Strategies[r.Recommended].Preset == s.Preset {
-		t.Fatalf("%+v", s)
-	}
-	o := complete(t, path, "--analyze", "--algorithm", "energy-correction", "--param", "energy.mu=0.2", "--step-size", "0.005", "--stop-time", "0.3")
-	if !strings.Contains(o.output, "analysis: unknown: it is not linear") || !strings.Contains(o.output, "energy-correction: steps of 0.005 to 0.005 s are expected") {
-		t.Errorf("%s", o.output)
 	}
 }
 

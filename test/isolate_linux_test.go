@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi/csrc"
-	"github.com/macrostep/macrostep/test/long"
 )
 
 // answerFMU is an FMU whose output is what a library says that it brings.
@@ -127,28 +125,6 @@ func TestClashingLibraries(t *testing.T) {
 	}
 }
 
-// Twenty components of an FMU that lives once in a process.
-func TestTwentyOnce(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	copyFMUs(t, dir, "misbehave_once")
-	components := map[string]string{}
-	for i := range 20 {
-		components[fmt.Sprint("c", i)] = "misbehave_once"
-	}
-	o := complete(t, systemOf(t, dir, components), "--step-size", "0.1")
-	if n := len(o.isolated()); n != 19 {
-		t.Errorf("%d isolated", n)
-	}
-	first := o.column(t, "c0.x")
-	for i := range 20 {
-		x := o.column(t, fmt.Sprintf("c%d.x", i))
-		if len(x) != 11 || x[10] != first[10] {
-			t.Errorf("c%d.x: %v", i, x)
-		}
-	}
-}
-
 // offspring lists the workers of a program.
 func offspring(t testing.TB, pid int) []string {
 	t.Helper()
@@ -190,95 +166,6 @@ func alive(pid string) bool {
 	}
 	_, rest, _ := strings.Cut(string(text), ") ")
 	return !strings.HasPrefix(rest, "Z")
-}
-
-// FMUs in processes of their own step at the same time. Where one of them fails,
-// waits or ends the run, that is told and treated as in one process.
-func testIsolatedAlike(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		set  string
-		args []string
-		code int
-	}{
-		{"fault=Error at=0.35", nil, 1},
-		{"fault=Error during=SetReal at=0.35", nil, 1},
-		{"fault=Discard at=0.35", nil, 1},
-		{"fault=Discard at=0.35", []string{"--param", "discard=shorten"}, 0},
-		{"fault=DiscardAndEnd at=0.35", nil, 0},
-		{"fault=TooLong above=0.06 at=0.35", []string{"--param", "discard=shorten"}, 0},
-		{"fault=Fatal at=0.35", nil, 1},
-		{"fault=Pending polls=3", nil, 0},
-		{"fault=Pending polls=3 ending=Error at=0.35", nil, 1},
-		{"fault=NaN at=0.35", nil, 1},
-		{"fault=Warning at=0.35", nil, 0},
-	} {
-		var reasons, tables [2]string
-		for k, mode := range []string{"never", "always"} {
-			a := runUntraced(t, badPair(t, "misbehave+third"), test.set, append([]string{"--isolate", mode}, test.args...)...)
-			if a.code != test.code {
-				t.Errorf("%s --isolate %s: exit code %d, want %d\n%s", test.set, mode, a.code, test.code, a.output)
-			}
-			reasons[k], tables[k] = a.manifest.Reason, string(read(t, a.results))
-		}
-		if reasons[0] != reasons[1] {
-			t.Errorf("%s: in one process\n%s\nand in several\n%s", test.set, reasons[0], reasons[1])
-		}
-		if tables[0] != tables[1] {
-			t.Errorf("%s: the results differ", test.set)
-		}
-	}
-}
-
-// Where there is no room for shared memory, pipes do: 120 KiB are more than 64.
-func TestIsolationWithoutSharedMemory(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "r.csv")
-	args := []string{"run", "--quiet", "--isolate", "always", "--stop-time", "0.1", system(t, "quarter-car-a"), "--output"}
-	if code, out := macrostep(t, append(args, path)...); code != 0 {
-		t.Fatal(out)
-	}
-	want := read(t, path)
-	limited := append([]string{"-c", `ulimit -f 128; exec "$@"`, "sh", program}, append(args, path)...)
-	if out, err := exec.Command("sh", limited...).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	if !bytes.Equal(want, read(t, path)) {
-		t.Error("the results are others")
-	}
-}
-
-// Isolated or not, by shared memory or not, a run gives the same bytes.
-func TestIsolationKeepsResults(t *testing.T) {
-	t.Parallel()
-	take := long.Sample(5)
-	for _, c := range []struct{ system, algorithm, more string }{
-		{"quarter-car-a", "explicit", "--param=order=2"}, {"quarter-car-a", "ecco", "--quiet"}, {"quarter-car-b", "explicit", "--workers=2"},
-		{"two-mass-ff", "implicit", "--param=solver.kind=newton-fd"}, {"two-mass-dd", "ex-slocal", "--quiet"},
-		{"contact-oscillator", "im-slocal", "--quiet"}, {"energy-star-3", "energy-correction", "--quiet"}, {"crane", "explicit", "--stop-time=0.5"},
-	} {
-		if !take() {
-			continue
-		}
-		t.Run(c.system+"/"+c.algorithm, func(t *testing.T) {
-			args := []string{"run", system(t, c.system), "--algorithm", c.algorithm, c.more, "--isolate"}
-			var tables []string
-			for _, mode := range modes {
-				dir := t.TempDir()
-				if code, text := macrostepIn(t, dir, append(args, mode)...); code != 0 {
-					t.Fatalf("exit code %d\n%s", code, text)
-				}
-				tables = append(tables, string(read(t, filepath.Join(dir, "results.csv"))))
-				told := bytes.Contains(read(t, filepath.Join(dir, "results.json")), []byte(`"isolated": "all components are"`))
-				if told != (mode == "always") {
-					t.Errorf("--isolate %s: told in the manifest: %v", mode, told)
-				}
-			}
-			if tables[0] != tables[1] {
-				t.Error("the results differ")
-			}
-		})
-	}
 }
 
 // An FMU that crashes in the engine is isolated the next time.

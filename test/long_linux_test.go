@@ -4,7 +4,6 @@ package test
 
 import "testing"
 
-func TestIsolatedAlike(t *testing.T)            { testIsolatedAlike(t) }
 func TestLargeStack(t *testing.T)               { testLargeStack(t) }
 func TestProgramReplacedMeanwhile(t *testing.T) { testProgramReplacedMeanwhile(t) }
 func TestRestartAnywhere(t *testing.T)          { testRestartAnywhere(t) }

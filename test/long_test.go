@@ -5,34 +5,24 @@ package test
 import "testing"
 
 func TestAnalyzeBlackboxes(t *testing.T)             { testAnalyzeBlackboxes(t) }
-func TestAnalyzeEnergyCorrection(t *testing.T)       { testAnalyzeEnergyCorrection(t) }
-func TestAnalyzeLater(t *testing.T)                  { testAnalyzeLater(t) }
-func TestAnalyzeOneStepBelowReference(t *testing.T)  { testAnalyzeOneStepBelowReference(t) }
 func TestAnalyzeOwn(t *testing.T)                    { testAnalyzeOwn(t) }
 func TestAnalyzeRates(t *testing.T)                  { testAnalyzeRates(t) }
-func TestAnalyzeRecommends(t *testing.T)             { testAnalyzeRecommends(t) }
-func TestAnalyzeRuns(t *testing.T)                   { testAnalyzeRuns(t) }
 func TestAnalyzeUnknown(t *testing.T)                { testAnalyzeUnknown(t) }
 func TestAnalyzeVarying(t *testing.T)                { testAnalyzeVarying(t) }
 func TestBadBonds(t *testing.T)                      { testBadBonds(t) }
-func TestCallByCall(t *testing.T)                    { testCallByCall(t) }
 func TestChainAgainstReference(t *testing.T)         { testChainAgainstReference(t) }
 func TestCorrectorBlackbox(t *testing.T)             { testCorrectorBlackbox(t) }
 func TestCorrectorNonlinear(t *testing.T)            { testCorrectorNonlinear(t) }
 func TestCorrectorPoint(t *testing.T)                { testCorrectorPoint(t) }
 func TestCorrectorStability(t *testing.T)            { testCorrectorStability(t) }
 func TestCorrectorVariableSteps(t *testing.T)        { testCorrectorVariableSteps(t) }
-func TestEnergyAllocations(t *testing.T)             { testEnergyAllocations(t) }
 func TestEnergyOfSlowSides(t *testing.T)             { testEnergyOfSlowSides(t) }
-func TestEnergyParallel(t *testing.T)                { testEnergyParallel(t) }
 func TestForeignCheckpoints(t *testing.T)            { testForeignCheckpoints(t) }
 func TestInitialisationWithoutSolution(t *testing.T) { testInitialisationWithoutSolution(t) }
 
 func TestLimits(t *testing.T)                    { testLimits(t) }
 func TestMeyerChain(t *testing.T)                { testMeyerChain(t) }
 func TestMeyerContactOscillator(t *testing.T)    { testMeyerContactOscillator(t) }
-func TestMisuseOfLogger(t *testing.T)            { testMisuseOfLogger(t) }
-func TestOSPFunctionsInLoops(t *testing.T)       { testOSPFunctionsInLoops(t) }
 func TestPendingIsTold(t *testing.T)             { testPendingIsTold(t) }
 func TestProcessIsPutBack(t *testing.T)          { testProcessIsPutBack(t) }
 func TestProcessIsPutBackOnTheWay(t *testing.T)  { testProcessIsPutBackOnTheWay(t) }
@@ -40,7 +30,6 @@ func TestRateOfTheAnnotation(t *testing.T)       { testRateOfTheAnnotation(t) }
 func TestRecommendations(t *testing.T)           { testRecommendations(t) }
 func TestResumeRepeatedly(t *testing.T)          { testResumeRepeatedly(t) }
 func TestResumeScenario(t *testing.T)            { testResumeScenario(t) }
-func TestRodriguezCorrectedECCO(t *testing.T)    { testRodriguezCorrectedECCO(t) }
 func TestRodriguezCrane(t *testing.T)            { testRodriguezCrane(t) }
 func TestRodriguezCraneCorrection(t *testing.T)  { testRodriguezCraneCorrection(t) }
 func TestRodriguezCraneWarned(t *testing.T)      { testRodriguezCraneWarned(t) }
@@ -53,9 +42,7 @@ func TestSadjinaConstantSteps(t *testing.T)      { testSadjinaConstantSteps(t) }
 func TestSadjinaFigure4(t *testing.T)            { testSadjinaFigure4(t) }
 func TestSadjinaPredictorCorrector(t *testing.T) { testSadjinaPredictorCorrector(t) }
 func TestSadjinaStabilityLimit(t *testing.T)     { testSadjinaStabilityLimit(t) }
-func TestScenarioWorkers(t *testing.T)           { testScenarioWorkers(t) }
 func TestSharesOfTwoRates(t *testing.T)          { testSharesOfTwoRates(t) }
-func TestSolverCost(t *testing.T)                { testSolverCost(t) }
 func TestTwoMassStability(t *testing.T)          { testTwoMassStability(t) }
 func TestUncommittedSteps(t *testing.T)          { testUncommittedSteps(t) }
 func TestValidateStopsRuns(t *testing.T)         { testValidateStopsRuns(t) }

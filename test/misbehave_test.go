@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -397,67 +396,6 @@ func TestLoadChangesProcess(t *testing.T) {
 	for _, w := range want {
 		if n := strings.Count(a.warnings(), w); n != 1 {
 			t.Errorf("%q is said %d times in %q", w, n, a.manifest.Warnings)
-		}
-	}
-}
-
-// The logger takes whatever an FMU makes of it (fmi2 33–35).
-func testMisuseOfLogger(t *testing.T) {
-	t.Parallel()
-	take := long.Sample(3)
-	for _, c := range []struct {
-		set    string
-		says   []string // on the console
-		never  string
-		warned string // in the manifest
-	}{
-		{set: "fault=LogFormats times=1", never: "was carried out", says: []string{
-			"format has 12 % and  3.14|5   |1234567890123|42|c", "reference x and fault, # and #r999#", "null (null)", "count stays",
-			"1.000000 2.000000 3.000000 4.000000 5.000000 6.000000 7.000000 8.000000 9.000000 10.000000",
-			"bytes \uFFFD", "no category", "undeclared category", "undefined status"}},
-		{set: "fault=LogStorm messages=30000 times=1", says: []string{"message 1 of 30000", "message 2000 of 30000"}},
-		{set: "fault=LogThread messages=50 times=1", says: []string{"from a thread of its own, 0", "from a thread of its own, 49"}},
-		{set: "fault=LogEnvironment", says: []string{"with a wrong environment"}, warned: "wrong componentEnvironment"},
-		{set: "fault=LogName times=1", says: []string{"with a wrong name (slave=bad"}},
-	} {
-		for _, during := range []string{"DoStep", "EnterInitializationMode"} {
-			if !take() {
-				continue
-			}
-			t.Run(c.set+" in "+during, func(t *testing.T) {
-				a := runPair(t, "misbehave", c.set+" during="+during)
-				if a.code != 0 || a.manifest.Status != "complete" || !a.clean("bad") {
-					t.Fatalf("exit code %d, %s\n%.2000s", a.code, a.manifest.Reason, a.output)
-				}
-				for _, s := range c.says {
-					if !strings.Contains(a.output, s) {
-						t.Errorf("%q is not in\n%.3000s", s, a.output)
-					}
-				}
-				if c.never != "" && strings.Contains(a.output, c.never) {
-					t.Errorf("%q is in the output", c.never)
-				}
-				warned := a.warnings()
-				if strings.Count(warned, c.warned) != 1 && c.warned != "" {
-					t.Errorf("warnings %q, want %q once", warned, c.warned)
-				}
-				if !strings.Contains(c.set, "LogStorm") {
-					return
-				}
-				// 2000 pass in a second, the rest is counted.
-				passed, dropped := strings.Count(a.output, " of 30000"), 0
-				counts := regexp.MustCompile(`(\d+) log messages of the FMU dropped`).FindAllStringSubmatch(warned, -1)
-				for _, n := range counts {
-					d, err := strconv.Atoi(n[1])
-					if err != nil {
-						t.Fatal(err)
-					}
-					dropped += d
-				}
-				if dropped == 0 || passed+dropped != 30000 || passed > 2000*(len(counts)+1) {
-					t.Errorf("%d messages passed, %d dropped: %q", passed, dropped, warned)
-				}
-			})
 		}
 	}
 }

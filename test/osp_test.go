@@ -158,55 +158,6 @@ func TestOSPStepSizes(t *testing.T) {
 	}
 }
 
-// A sum in a loop is transparent to every algorithm: it adds no delay, goes back with
-// the others, is extrapolated through and linearised.
-func testOSPFunctionsInLoops(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	copyFMUs(t, dir, "quarter_chassis_a", "quarter_wheel_a")
-	write := func(name, middle string) string {
-		path := filepath.Join(dir, name)
-		text := truckHead + `<EndTime>0.3</EndTime><BaseStepSize>0.001</BaseStepSize><Simulators><Simulator name="chassis" source="quarter_chassis_a.fmu"/>` +
-			`<Simulator name="wheel" source="quarter_wheel_a.fmu"/></Simulators>` + middle + truckTail
-		write(t, path, text)
-		return path
-	}
-	const velocity = `<VariableConnection><Variable simulator="chassis" name="v_c"/><Variable simulator="wheel" name="v_c"/></VariableConnection>`
-	direct := write("direct.xml", "<Connections>"+velocity+`<VariableConnection><Variable simulator="wheel" name="F_c"/><Variable simulator="chassis" name="F_c"/></VariableConnection></Connections>`)
-	function := write("function.xml", `<Functions><Sum name="total" inputCount="1"/></Functions><Connections>`+velocity+
-		`<SignalConnection><Variable simulator="wheel" name="F_c"/><Signal function="total" name="in[0]"/></SignalConnection>`+
-		`<SignalConnection><Variable simulator="chassis" name="F_c"/><Signal function="total" name="out"/></SignalConnection></Connections>`)
-	for _, flags := range [][]string{
-		{"--algorithm", "explicit"}, {"--algorithm", "explicit", "--param", "order=2"}, {"--algorithm", "gauss-seidel", "--param", "order=1"},
-		{"--algorithm", "explicit", "--param", "order=1", "--param", "delivery=substeps"}, {"--algorithm", "implicit"}, {"--algorithm", "implicit", "--param", "solver.kind=newton-los"},
-		{"--algorithm", "ex-local"}, {"--algorithm", "im-slocal"}, {"--algorithm", "predictor-corrector"}, {"--algorithm", "model-based-corrector"}, {"--workers", "2"},
-	} {
-		a, b := last(complete(t, append([]string{direct}, flags...)...).column(t, "chassis.z_c")), last(complete(t, append([]string{function}, flags...)...).column(t, "chassis.z_c"))
-		if math.Abs(a-b) > 1e-10*math.Abs(a) || a == 0 {
-			t.Errorf("%v: %.12g without the function, %.12g with it", flags, a, b)
-		}
-	}
-}
-
-// The states of functions go through checkpoints.
-func TestOSPCheckpoint(t *testing.T) {
-	dir := t.TempDir()
-	copyFMUs(t, dir, "quarter_chassis_a", "quarter_wheel_a")
-	document := truckHead + `<EndTime>0.3</EndTime><BaseStepSize>0.001</BaseStepSize><Simulators><Simulator name="chassis" source="quarter_chassis_a.fmu"/>` +
-		`<Simulator name="wheel" source="quarter_wheel_a.fmu"/></Simulators><Functions><Sum name="total" inputCount="2"/></Functions><Connections>` +
-		`<VariableConnection><Variable simulator="chassis" name="v_c"/><Variable simulator="wheel" name="v_c"/></VariableConnection>` +
-		`<SignalConnection><Variable simulator="wheel" name="F_c"/><Signal function="total" name="in[0]"/></SignalConnection>` +
-		`<SignalConnection><Variable simulator="wheel" name="v_w"/><Signal function="total" name="in[1]"/></SignalConnection>` +
-		`<SignalConnection><Variable simulator="chassis" name="F_c"/><Signal function="total" name="out"/></SignalConnection></Connections>` + truckTail
-	path, point := filepath.Join(dir, "system.xml"), filepath.Join(dir, "run.checkpoint")
-	write(t, path, document)
-	whole := complete(t, path, "--param", "order=1", "--checkpoint", "0.2", point)
-	rest := complete(t, "--resume", point)
-	if a, b := last(whole.column(t, "chassis.z_c")), last(rest.column(t, "chassis.z_c")); a != b {
-		t.Errorf("in one go %v, resumed %v", a, b)
-	}
-}
-
 // The quarter truck of libcosim, with FMUs of ours in place of those that are not
 // there: its bond and its settings of ECCO arrive.
 func testRealOSP(t *testing.T) {

@@ -4,15 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmus/exact"
-	"github.com/macrostep/macrostep/master"
-	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/test/long"
 )
 
@@ -122,20 +118,6 @@ func testRodriguezInTurn(t *testing.T) {
 	}
 	if b := o.manifest.Bonds["spring"]; b.CorrectedEnergy == nil || *b.CorrectedEnergy != 0 {
 		t.Errorf("bond %+v", b)
-	}
-}
-
-// With steps chosen by ECCO the correction leaves less than a third of the drift.
-// Steps that are short where the residual is large weigh the motion, so that the mean
-// on which μ rests is not that of the motion.
-func testRodriguezCorrectedECCO(t *testing.T) {
-	s := oscillators()[0]
-	args := []string{system(t, s.system), "--algorithm", "ecco", "--param", "ecco.tolerance=1e-3", "--param", "control.h-max=1e-3"}
-	plain := s.energies(t, complete(t, args...))
-	e := s.energies(t, complete(t, append(args, "--param", "correction=energy")...))
-	t.Logf("energy in the last second %.5g J without and %.5g J with correction", plain[9], e[9])
-	if !(math.Abs(e[9]-1e4) < math.Abs(plain[9]-1e4)/3) {
-		t.Errorf("energy in the last second %g J without and %g J with correction", plain[9], e[9])
 	}
 }
 
@@ -692,7 +674,7 @@ func testRodriguezCraneCorrection(t *testing.T) {
 	} {
 		o := complete(t, append([]string{path, "--step-size", fmt.Sprint(H), "--param", "order=1", "--set", "hydraulics.micro_steps=1", "--rate", fmt.Sprint("hydraulics=", R)}, c.args...)...)
 		paper := paperCrane{Crane: exact.DefaultCrane(), H: H, steps: R, mu: c.mu, limit: 0.1, most: c.most}.run(n)
-		if d := apart(o.column(t, "mechanics.s_c"), paper); !(d <= 1e-8) {
+		if d := rmsApart(o.column(t, "mechanics.s_c"), paper); !(d <= 1e-8) {
 			t.Errorf("%v: %.3g m off the paper's equations", c.args, d)
 		}
 		if b := o.manifest.Bonds["cylinder"]; c.mu > 0 && b.Correction != "harms" {
@@ -844,95 +826,8 @@ func TestEnergyColumns(t *testing.T) {
 	}
 }
 
-// energyRuns are combinations of the methods that use bonds.
-var energyRuns = []struct {
-	system, preset string
-	params         map[string]string
-	rates          []algorithms.Rate
-}{
-	{"energy-star-5", "explicit", nil, nil}, // monitored
-	{"energy-star-5", "ecco", map[string]string{"ecco.tolerance": "1e-3"}, nil},
-	{"energy-star-5", "energy-correction", nil, nil},
-	{"energy-star-5", "energy-correction", map[string]string{"control": "ecco", "ecco.tolerance": "1e-3", "order": "1", "energy.nu": "0.25"}, nil},
-	{"energy-star-5", "energy-correction", map[string]string{"order": "1"}, []algorithms.Rate{{Component: "right", Steps: 10, Over: 1}}},
-	{"energy-star-5", "energy-correction", map[string]string{"scheme": "gauss-seidel", "energy.mu": "0.1"}, []algorithms.Rate{{Component: "left2", Steps: 3, Over: 1}}},
-	{"energy-star-5", "energy-correction", nil, []algorithms.Rate{{Component: "left1", Steps: 1, Over: 2}}},
-	{"pendula", "energy-correction", map[string]string{"energy.nu": "1"}, nil},
-	{"quarter-car-b", "predictor-corrector", nil, nil},
-}
-
-// A macro step allocates nothing, whatever is done with the bonds.
-func testEnergyAllocations(t *testing.T) {
-	for _, c := range energyRuns {
-		t.Run(fmt.Sprint(c.system, c.preset, c.params, c.rates), func(t *testing.T) {
-			a, err := assemble.Open(system(t, c.system), assemble.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer a.Close()
-			var bonds []algorithms.Bond
-			candidates, _ := a.Bonds()
-			for _, b := range candidates {
-				if c.system != "pendula" || b.Name == "left_right" || b.Name == "left_right_4" {
-					bonds = append(bonds, algorithms.Bond{Name: b.Name, Pairs: []algorithms.Pair{{Effort: b.Effort, Flow: b.Flow}}})
-				}
-			}
-			if len(bonds) == 0 {
-				t.Fatal("no bonds")
-			}
-			choice, err := algorithms.New(c.preset, c.params, algorithms.With{Bonds: bonds, Rates: c.rates, Spike: 50})
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := master.NewRun(a.System, choice.Algorithm, master.Options{Stop: 100, Step: 1e-3})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer r.Close()
-			if err := r.Start(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			step := func() {
-				if _, err := r.Step(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-			}
-			for range 100 {
-				step()
-			}
-			// Beyond the blocks of the detector of jumps.
-			if n := testing.AllocsPerRun(2000, step); n != 0 {
-				t.Errorf("%g allocations a macro step", n)
-			}
-		})
-	}
-}
-
-// Two threads give the bytes and the totals of one.
-func testEnergyParallel(t *testing.T) {
-	t.Parallel()
-	take := long.Sample(6)
-	for _, c := range energyRuns {
-		if !take() {
-			continue
-		}
-		args := []string{system(t, c.system), "--algorithm", c.preset, "--monitor-energy", "--stop-time", "1"}
-		for p, v := range c.params {
-			args = append(args, "--param", p+"="+v)
-		}
-		for _, r := range c.rates {
-			rate := strings.TrimSuffix(fmt.Sprintf("%d/%d", r.Steps, r.Over), "/1")
-			args = append(args, "--rate", r.Component+"="+rate)
-		}
-		one, two := complete(t, args...), complete(t, append(args, "--workers", "2")...)
-		if one.table(t) != two.table(t) || !reflect.DeepEqual(one.manifest.Bonds, two.manifest.Bonds) {
-			t.Errorf("%v: bonds %+v and %+v, or other results", args[1:], one.manifest.Bonds, two.manifest.Bonds)
-		}
-	}
-}
-
-// apart gives the root mean square of the difference of two motions.
-func apart(a, b []float64) float64 {
+// rmsApart returns the root mean square of the difference of two motions.
+func rmsApart(a, b []float64) float64 {
 	sum := 0.0
 	for i, v := range a {
 		sum += (v - b[i]) * (v - b[i])

@@ -2,15 +2,12 @@ package test
 
 import (
 	"bytes"
-	"encoding/json"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/macrostep/macrostep/fmus"
-	"github.com/macrostep/macrostep/test/long"
 )
 
 // scenarioCase is a scenario on the quarter car, right or wrong.
@@ -120,63 +117,6 @@ events:
 	}
 	if !bytes.Equal(results[0], results[1]) {
 		t.Errorf("the results differ:\n%.300s\n%.300s", results[0], results[1])
-	}
-}
-
-// A scenario gives the same bytes in processes of their own and side by side, with
-// algorithms that go back and those that do not, and the manifest says what was done.
-func testScenarioWorkers(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "s.yaml"), `
-name: faults
-events:
-  - {at: 0.1, scale: {wheel.F_c: 0.5}, for: 0.2}
-  - {when: chassis.v_c < 0, offset: {wheel.v_c: 0.01}, for: 0.1}
-expect:
-  - {variable: chassis.z_c, always: , max: 1}
-`)
-	take := long.Sample(2)
-	for _, algorithm := range []string{"explicit", "implicit", "ex-slocal"} {
-		if !take() {
-			continue
-		}
-		var first []byte
-		for _, more := range [][]string{nil, {"--workers", "2"}, {"--isolate", "always"}, {"--debug", "call-by-call"}} {
-			code, out := macrostepIn(t, dir, append([]string{"run", system(t, "quarter-car-a"), "--stop-time", "1", "--algorithm", algorithm, "--scenario", "s.yaml", "--output", "r.csv"}, more...)...)
-			if code != 0 {
-				t.Fatalf("%s %v: exit code %d\n%s", algorithm, more, code, out)
-			}
-			data := read(t, filepath.Join(dir, "r.csv"))
-			if first == nil {
-				first = data
-			} else if !bytes.Equal(data, first) {
-				t.Errorf("%s %v: the results differ", algorithm, more)
-			}
-		}
-	}
-	var m struct {
-		Manipulated []string
-		Scenario    struct {
-			Name, Hash string
-			Events     []struct {
-				Line int
-				Time float64
-				Did  []string
-			}
-			Expectations []struct{ Passed bool }
-		}
-	}
-	data, err := os.ReadFile(filepath.Join(dir, "r.json"))
-	if err == nil {
-		err = json.Unmarshal(data, &m)
-	}
-	s := m.Scenario
-	if err != nil || len(m.Manipulated) != 2 || s.Name != "faults" || !strings.HasPrefix(s.Hash, "sha256:") || len(s.Expectations) != 1 || !s.Expectations[0].Passed {
-		t.Fatalf("%v: %+v", err, m)
-	}
-	if len(s.Events) != 4 || s.Events[0].Time != 0.1 || math.Abs(s.Events[1].Time-0.3) > 0.3 || s.Events[0].Did[0] != "scaled wheel.F_c by 0.5" {
-		t.Errorf("events: %+v", s.Events)
 	}
 }
 
