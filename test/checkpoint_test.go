@@ -353,29 +353,6 @@ func testForeignCheckpoints(t *testing.T) {
 	}
 }
 
-// FMUs that cannot serialise their state, or do not hold what they declare, are
-// found before the first step; wrong flags are found at once.
-func TestCheckpointsRefused(t *testing.T) {
-	checkpoint := []string{"--checkpoint", "0.2", "run.checkpoint"}
-	for _, c := range []struct {
-		fmu, set string
-		code     int
-		args     []string
-		says     string
-	}{
-		{"misbehave_plain", "", 2, checkpoint, "bad (misbehave_plain.fmu) cannot serialise its state"},
-		{"misbehave", "fault=ForgetState", 1, checkpoint, "canGetAndSetFMUstate"},
-		{"misbehave", "", 2, []string{"--checkpoint", "-1", "x"}, `"-1 x" is not EVERY FILE with a number of seconds`},
-		{"misbehave", "", 2, []string{"--checkpoint", "0.1", "results.csv"}, "are the same file"},
-		{"misbehave", "", 2, []string{"--checkpoint", "0.1", filepath.Join("nowhere", "x")}, "create the folder first"},
-		{"misbehave", "", 2, []string{"--resume", "nowhere"}, "nowhere"},
-	} {
-		if o := runPair(t, c.fmu, c.set, c.args...); o.code != c.code || !strings.Contains(o.output, c.says) {
-			t.Errorf("%s %s %v: exit code %d, want %d and %q in\n%s", c.fmu, c.set, c.args, o.code, c.code, c.says, o.output)
-		}
-	}
-}
-
 // A run with a scenario goes on with what it has set and seen: the same bytes, and the
 // same verdicts, from any of its checkpoints.
 func testResumeScenario(t *testing.T) {

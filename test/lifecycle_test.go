@@ -154,14 +154,6 @@ func TestQuirkSwitches(t *testing.T) {
 	if q := lifecycleOf(t, o).FMUs[0].Quirks; strings.Join(q, " ") != names {
 		t.Errorf("quirks %v", q)
 	}
-	for _, c := range []struct{ quirk, want string }{
-		{"life=noterminate", `no quirk "noterminate"; the quirks are inputsBeforeInit, `},
-		{"=noTerminate", "is not COMPONENT=NAME"},
-		{"death=noTerminate", `no component is called "death"`},
-	} {
-		run(t, append(base, "--quirk", c.quirk)...).is(t, 2, c.want)
-	}
-	run(t, twoLives(t, bad, names), "--compile", "--quirk", "noRollback").is(t, 2, "the quirk noRollback needs the name of a component, COMPONENT=noRollback; the system has first, second")
 	o = complete(t, twoLives(t, bad, names), "--compile")
 	for _, f := range lifecycleOf(t, o).FMUs {
 		if strings.Join(f.Quirks, " ") != names {

@@ -8,6 +8,5 @@ func TestLargeStack(t *testing.T)               { testLargeStack(t) }
 func TestProgramReplacedMeanwhile(t *testing.T) { testProgramReplacedMeanwhile(t) }
 func TestRestartAnywhere(t *testing.T)          { testRestartAnywhere(t) }
 func TestRestartLimit(t *testing.T)             { testRestartLimit(t) }
-func TestRestartRefused(t *testing.T)           { testRestartRefused(t) }
 func TestResumeAfterFullDisk(t *testing.T)      { testResumeAfterFullDisk(t) }
 func TestSoak(t *testing.T)                     { testSoak(t) }

@@ -9,7 +9,6 @@ func TestAnalyzeOwn(t *testing.T)                    { testAnalyzeOwn(t) }
 func TestAnalyzeRates(t *testing.T)                  { testAnalyzeRates(t) }
 func TestAnalyzeUnknown(t *testing.T)                { testAnalyzeUnknown(t) }
 func TestAnalyzeVarying(t *testing.T)                { testAnalyzeVarying(t) }
-func TestBadBonds(t *testing.T)                      { testBadBonds(t) }
 func TestChainAgainstReference(t *testing.T)         { testChainAgainstReference(t) }
 func TestCorrectorBlackbox(t *testing.T)             { testCorrectorBlackbox(t) }
 func TestCorrectorNonlinear(t *testing.T)            { testCorrectorNonlinear(t) }

@@ -437,17 +437,6 @@ func TestOncePerProcess(t *testing.T) {
 	}
 }
 
-// What can be found before an FMU is instantiated is (exit code 2): rollback is
-// asked for, and not offered.
-func TestShortenNeedsRollback(t *testing.T) {
-	for _, fmu := range []string{"misbehave_plain", "misbehave_constant"} {
-		a := runPair(t, fmu, "", "--param", "discard=shorten")
-		if a.code != 2 || !strings.Contains(a.output, "bad ("+fmu+".fmu)") || !strings.Contains(a.output, "roll back") || len(a.calls) != 0 {
-			t.Errorf("%s: exit code %d, calls %v\n%s", fmu, a.code, a.calls, a.output)
-		}
-	}
-}
-
 // A shortened step is taken to where the FMU got to, and leaves the results of
 // a run whose grid holds that time.
 func TestShortenedStepsAreRight(t *testing.T) {
@@ -643,23 +632,6 @@ func TestGrowthIsTold(t *testing.T) {
 	}
 	if !slices.ContainsFunc(o.manifest.Warnings, func(w string) bool { return strings.Contains(w, "has grown to") }) {
 		t.Errorf("%q", o.manifest.Warnings)
-	}
-}
-
-// What the documents show to be wrong ends a run before an FMU is called.
-func TestFoundBeforeTheFMUs(t *testing.T) {
-	for _, args := range [][]string{
-		{"--algorithm", "im-milne", "--param", "control.atol=nope.x:1"},
-		{"--bond", "x=chassis.F:wheel.v"},
-		{"--algorithm", "gauss-seidel", "--param", "sequence=chassis"},
-		{"--rate", "nope=2"},
-	} {
-		calls := filepath.Join(t.TempDir(), "calls.txt")
-		o := run(t, append([]string{system(t, "quarter-car-a"), "--log-fmi-calls", calls}, args...)...)
-		data, _ := os.ReadFile(calls)
-		if o.code != 2 || len(data) > 0 {
-			t.Errorf("%v: exit code %d, %d bytes of calls\n%s", args, o.code, len(data), o.output)
-		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -163,43 +162,5 @@ func testRestartLimit(t *testing.T) {
 		if a.code != 1 || len(a.restarts(t)) != 0 || !strings.Contains(a.manifest.Reason, "ended in fmi2"+place) {
 			t.Errorf("%s: exit code %d, restarts %v: %s", place, a.code, a.restarts(t), a.manifest.Reason)
 		}
-	}
-}
-
-// What stands in the way of restarts is said before anything runs.
-func testRestartRefused(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		fmu  string
-		code int
-		args []string
-		says []string
-	}{
-		{"misbehave_plain", 2, []string{"--on-crash", "restart"}, []string{"bad (misbehave_plain.fmu) cannot serialise", "--on-crash stop", "--isolate-component"}},
-		{"misbehave_plain", 0, []string{"--on-crash", "restart", "--isolate", "never", "--isolate-component", "good"}, nil},
-		{"misbehave", 2, []string{"--on-crash", "restart", "--quirk", "bad=noRollback"}, []string{"bad (misbehave.fmu) cannot serialise"}},
-		{"misbehave", 2, []string{"--on-crash", "again"}, []string{`"again" is none of stop, restart`}},
-		{"misbehave", 2, []string{"--restart-limit", "3"}, []string{"--restart-limit", "--on-crash restart"}},
-		{"misbehave", 2, []string{"--on-crash", "restart", "--restart-limit", "0"}, []string{"not a whole number of at least 1"}},
-		{"misbehave", 2, []string{"--on-crash", "restart", "--isolate", "never"}, []string{"--on-crash restart needs FMUs in separate processes"}},
-		{"misbehave_lies", 1, []string{"--on-crash", "restart"}, []string{"bad (misbehave_lies.fmu)", "fmi2GetFMUstate"}},
-	} {
-		a := runApart(t, badPair(t, test.fmu), "", test.args...)
-		if a.code != test.code {
-			t.Errorf("%s %v: exit code %d\n%s", test.fmu, test.args, a.code, a.output)
-		}
-		for _, part := range test.says {
-			if !strings.Contains(a.output, part) {
-				t.Errorf("%s %v: %q is missing in\n%s", test.fmu, test.args, part, a.output)
-			}
-		}
-		if _, err := os.Stat(a.results); test.code == 2 && err == nil {
-			t.Errorf("%s %v: it ran", test.fmu, test.args)
-		}
-	}
-	// One that does not go back to its state is found out before it is relied upon.
-	a := runApart(t, badPair(t, "misbehave"), "fault=ForgetState during=SetFMUstate", "--step-size", "0.01", "--on-crash", "restart")
-	if a.code != 1 || !strings.Contains(a.manifest.Reason, "rollback at t = 0 s") {
-		t.Errorf("exit code %d: %s", a.code, a.manifest.Reason)
 	}
 }

@@ -299,8 +299,6 @@ func testEnergyOfSlowSides(t *testing.T) {
 			}
 		}
 	}
-	o := run(t, path, "--monitor-energy", "--rate", "left=1/2", "--rate", "right=1/3")
-	o.is(t, 2, "left takes one step over 2 macro steps and right over 3")
 }
 
 // Bounds of the step that are given move the others, and a tolerance that they stand in
@@ -702,49 +700,6 @@ func TestRodriguezStaticLoad(t *testing.T) {
 	o = complete(t, system(t, "energy-oscillator"), "--algorithm", "energy-correction", "--step-size", "5e-4", "--rate", "left=1/2", "--stop-time", "1")
 	if w := o.warnings(); !strings.Contains(w, "bond spring: whether the energy correction helps or harms is unknown: left") {
 		t.Errorf("warnings %q", w)
-	}
-	bad := run(t, append(args, "--param", "energy.limit-absolute=mechanics.v_c:100")...)
-	bad.is(t, 2, "energy.limit-absolute names mechanics.v_c, which is the action of no bond")
-}
-
-// Bonds that are none are refused, before any FMU is touched, with which it is and why.
-func testBadBonds(t *testing.T) {
-	t.Parallel()
-	take := long.Sample(3)
-	for _, c := range []struct {
-		name, system string
-		bonds        []string
-		says         []string
-	}{
-		{"half a declaration", "quarter-car-a", []string{"axle=wheel.F_c"}, []string{"--bond", "NAME=COMPONENT.EFFORT:COMPONENT.FLOW"}},
-		{"one name twice", "quarter-car-a", []string{"axle=wheel.F_c:chassis.v_c", "axle=wheel.F_c:chassis.v_c"}, []string{"two bonds are called axle"}},
-		{"no such variable", "quarter-car-a", []string{"axle=wheel.F_c:chassis.v"}, []string{"bond axle", `no variable "v"`}},
-
-		{"product an energy", "quarter-car-a", []string{"axle=wheel.F_c:chassis.z_c"}, []string{"bond axle: wheel.F_c and chassis.z_c", "N·m", "no power", "displacement"}},
-
-		{"one side only", "quarter-car-a", []string{"axle=wheel.F_c:wheel.v_w"}, []string{"bond axle", "wheel.F_c and wheel.v_w are outputs of the same component"}},
-		{"one direction missing", "two-mass-fd", []string{"half=coupling.F:mass2.v"}, []string{"bond half", "coupling.F does not lead to mass2: one direction of the exchange is missing"}},
-
-		{"effort and flow swapped", "quarter-car-a", []string{"axle=chassis.v_c:wheel.F_c"}, []string{"bond axle: chassis.v_c (m/s) is the flow and wheel.F_c (N) the effort; write wheel.F_c:chassis.v_c"}},
-
-		{"two flows", "quarter-car-a", []string{"axle=wheel.v_w:chassis.v_c"}, []string{"bond axle: wheel.v_w and chassis.v_c", "both sides give the same kind"}},
-
-		{"two bonds, one input", "pendula", []string{"x=left.f_x:right.v_x", "y=left.f_y:right.v_y,left.f_x:right.v_x"}, []string{"bond y: right.f_x takes part in bond x already"}},
-		{"a vector with one flow twice", "pendula", []string{"tips=left.f_x:right.v_x,left.f_y:right.v_x"}, []string{"bond tips: left.v_x_other takes part in bond tips already"}},
-		{"a star, one bond twice", "energy-star-3", []string{"one=left1.f:right.v", "two=left1.f:right.v"}, []string{"bond two: right.f[1] takes part in bond one already"}},
-	} {
-		if !take() {
-			continue
-		}
-		t.Run(c.name, func(t *testing.T) {
-			for _, algorithm := range []string{"ecco", "energy-correction"} {
-				args := []string{system(t, c.system), "--algorithm", algorithm}
-				for _, b := range c.bonds {
-					args = append(args, "--bond", b)
-				}
-				run(t, args...).is(t, 2, c.says...)
-			}
-		})
 	}
 }
 
