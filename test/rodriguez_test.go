@@ -78,15 +78,16 @@ func TestRodriguezCorrected(t *testing.T) {
 		set    []string
 		args   []string
 		within float64
-		worse  float64 // factor of the uncorrected energy in the last second, at least
+		low    float64 // factor of the uncorrected energy in the last second
+		high   float64
 	}{
-		{"single rate", all[0], nil, nil, 0.01, 1.9},
-		{"R = 10, hold", all[0], nil, []string{"--rate", "right=10"}, 0.01, 1.9},
-		{"damped", damped, []string{"--set", "left.c=0.2", "--set", "right.c=0.2"}, nil, 0.01, 1.9},
-		{"quadratic dampers", all[4], nil, nil, 0.01, 1.5},
-		{"star of 3", all[1], nil, []string{"--param", "energy.limit=0.25"}, 0.02, 1.9},
-		{"star of 5", all[2], nil, []string{"--param", "energy.limit=0.25"}, 0.02, 1.9},
-		{"square-root springs", all[3], nil, []string{"--param", "energy.nu=0.25"}, 0.01, 1.2},
+		{"single rate", all[0], nil, nil, 0.01, 1.85, 2},
+		{"R = 10, hold", all[0], nil, []string{"--rate", "right=10"}, 0.01, 1.85, 2},
+		{"damped", damped, []string{"--set", "left.c=0.2", "--set", "right.c=0.2"}, nil, 0.01, 1.85, 2},
+		{"quadratic dampers", all[4], nil, nil, 0.01, 1.45, 1.6},
+		{"star of 3", all[1], nil, []string{"--param", "energy.limit=0.25"}, 0.02, 1.85, 2},
+		{"star of 5", all[2], nil, []string{"--param", "energy.limit=0.25"}, 0.02, 1.85, 2},
+		{"square-root springs", all[3], nil, []string{"--param", "energy.nu=0.25"}, 0.01, 1.2, 1.3},
 	} {
 		if !take() {
 			continue
@@ -96,8 +97,8 @@ func TestRodriguezCorrected(t *testing.T) {
 			path := system(t, c.of.system)
 			want := referenceEnergies(t, c.of.model)
 			plain := c.of.energies(t, complete(t, append([]string{path}, c.set...)...))
-			if plain[9] < c.worse*want[9] {
-				t.Errorf("without correction the energy is %g J, %g as a whole", plain[9], want[9])
+			if factor := plain[9] / want[9]; factor < c.low || factor > c.high {
+				t.Errorf("without correction the energy is %g J, %g J as a whole", plain[9], want[9])
 			}
 			o := complete(t, slices.Concat([]string{path, "--algorithm", "energy-correction"}, c.set, c.args)...)
 			follows(t, c.name, c.of.energies(t, o), want, c.within)
@@ -134,10 +135,8 @@ func testRodriguezCraneWarned(t *testing.T) {
 		H     float64
 		steps int
 		sways bool
-	}{{1e-2, 40, false}, {1.1e-2, 110, false}, {1.14e-2, 114, true}, {1.15e-2, 115, true}} {
+	}{{1.1e-2, 110, false}, {1.15e-2, 115, true}} {
 		o := linear(c.H, c.steps, "--monitor-energy")
-		t.Logf("H = %g s: mean and largest residual power %.3g and %.3g W, warnings %q", c.H,
-			o.manifest.Bonds["cylinder"].MeanAbsResidualPower, o.manifest.Bonds["cylinder"].PeakResidualPower, o.manifest.Warnings)
 		if !c.sways {
 			if len(o.manifest.Warnings) > 0 {
 				t.Errorf("H = %g s: warnings %q", c.H, o.manifest.Warnings)
@@ -154,14 +153,23 @@ func testRodriguezCraneWarned(t *testing.T) {
 	}
 }
 
-// The pendula keep their energy within 2 % with the paper's ν = 1 (Fig. 33), where
-// explicit coupling adds a fifth.
-func testRodriguezPendulaCorrected(t *testing.T) {
+// Explicit coupling adds energy to the pendula steadily, a fifth in 10 s (rodriguez Fig. 33); with the paper's ν = 1 they
+// keep it within 2 %.
+func testRodriguezPendula(t *testing.T) {
+	t.Parallel()
 	p := exact.DefaultPendula()
 	want := slices.Repeat([]float64{p.Energy([]float64{p.Theta1, 0, p.Theta2, 0})}, 10)
 	o := complete(t, system(t, "pendula"), "--algorithm", "energy-correction", "--param", "energy.nu=1")
 	follows(t, "pendula", pendulaEnergies(t, o, p), want, 0.02)
 	helps(t, o)
+	plain := complete(t, system(t, "pendula"), "--monitor-energy")
+	e := pendulaEnergies(t, plain, p)
+	if factor := e[9] / want[0]; !slices.IsSorted(e) || factor < 1.15 || factor > 1.25 || plain.manifest.Bonds["spring"].ResidualEnergy <= 0 {
+		t.Errorf("without correction the energies are %g J, bonds %+v", e, plain.manifest.Bonds)
+	}
+	if start := pendulaEnergy(t, plain, p)(0); math.Abs(start-want[0]) > 1e-9 {
+		t.Errorf("energy %g J at the start, want %g J", start, want[0])
+	}
 }
 
 // pendulaEnergies gives the mean energy in each second.
@@ -199,7 +207,6 @@ func testRodriguezHarm(t *testing.T) {
 			"--set", fmt.Sprint("left.k_c=", kc), "--set", fmt.Sprint("left.l_c=", p.Lc)}
 	}
 	type energies func(t testing.TB, o *outcome) []float64
-	together, togetherArgs := pendula(math.Pi/4, math.Pi/4, 100)
 	against, againstArgs := pendula(0.2, -0.2, 10)
 	for _, c := range []struct {
 		name, system string
@@ -207,19 +214,12 @@ func testRodriguezHarm(t *testing.T) {
 		energies     energies
 	}{
 		{"initial velocities 100 and 0", oscillator.system, []string{"--set", "right.v0=0"}, oscillator.energies},
-		{"k_c = 1000", oscillator.system, []string{"--set", "left.k_c=1000"}, func(t testing.TB, o *outcome) []float64 {
-			stiff := oscillator
-			stiff.model = exact.EnergyOscillator()
-			stiff.model.Coupled[0].Kc = 1000
-			return stiff.energies(t, o)
-		}},
 		{"equal sides", oscillator.system, []string{"--set", "left.k=1000"}, func(t testing.TB, o *outcome) []float64 {
 			equal := oscillator
 			equal.model = exact.EnergyOscillator()
 			equal.model.Coupled[0].K = 1000
 			return equal.energies(t, o)
 		}},
-		{"equal pendula together", "pendula", togetherArgs, func(t testing.TB, o *outcome) []float64 { return pendulaEnergies(t, o, together) }},
 		{"equal pendula against each other", "pendula", againstArgs, func(t testing.TB, o *outcome) []float64 { return pendulaEnergies(t, o, against) }},
 	} {
 		if !take() {
@@ -249,26 +249,6 @@ func testRodriguezHarm(t *testing.T) {
 				t.Errorf("the energy drifts by %g J, and %g J are said to be left", drift, left)
 			}
 		})
-	}
-}
-
-// The formulas hold where both sides step more often than they meet: the energy stays
-// within one percent, and the run says which μ it took.
-func testSharesOfTwoRates(t *testing.T) {
-	t.Parallel()
-	s := oscillators()[0]
-	for _, c := range []struct {
-		left, right int
-		hold, shape float64
-	}{{10, 10, 0.725, 0.05}, {3, 5, 0.7, 0.5 / 3}, {2, 2, 0.625, 0.25}} {
-		for order, want := range []float64{c.hold, c.shape} {
-			o := complete(t, system(t, s.system), "--algorithm", "energy-correction", "--param", fmt.Sprint("order=", order),
-				"--rate", fmt.Sprint("left=", c.left), "--rate", fmt.Sprint("right=", c.right))
-			b := o.manifest.Bonds["spring"]
-			if e := s.energies(t, o)[9] / 1e4; math.Abs(e-1) > 0.01 || b.Mu == nil || math.Abs(*b.Mu-want) > 1e-12 || b.Correction != "helps" {
-				t.Errorf("left=%d, right=%d, order %d: energy %.4f of that at the start, %+v", c.left, c.right, order, e, b)
-			}
-		}
 	}
 }
 
@@ -372,15 +352,9 @@ func (s oscillator) energies(t testing.TB, o *outcome) []float64 {
 	return meansOf(t, o, 10, func(row int) float64 { return s.model.Energy(states(row)) })
 }
 
-// The oscillators as systems, explicitly coupled, are the plain loop of package
-// exact; their energy starts at 10 kJ and grows as the text of rodriguez 3.3 and 4
-// says: the linear ones nearly double it within 10 s, of the others it is too high.
+// The oscillators as systems, explicitly coupled, are the plain loop of package exact, from 10 kJ on.
 func testRodriguezUncorrected(t *testing.T) {
-	take := long.Sample(3)
 	for _, s := range oscillators() {
-		if !take() {
-			continue
-		}
 		t.Run(s.system, func(t *testing.T) {
 			t.Parallel()
 			o := complete(t, system(t, s.system), "--monitor-energy")
@@ -389,11 +363,9 @@ func testRodriguezUncorrected(t *testing.T) {
 			}
 			states := s.states(t, o)
 			want, _ := s.model.Jacobi(1e-3, 10000, 1, 1)
-			// The laws with a root or a kink amplify the rounding of two libraries'
-			// powers, hence the first second only.
-			rows := 1000
-			if s.model.SpringPower == 1 && s.model.DamperPower == 1 {
-				rows = o.rows
+			rows := o.rows
+			if s.model.SpringPower != 1 || s.model.DamperPower != 1 {
+				rows = 1000 // these laws amplify the rounding of the powers of two libraries
 			}
 			for i := range rows {
 				for j, v := range states(i) {
@@ -402,31 +374,6 @@ func testRodriguezUncorrected(t *testing.T) {
 					}
 				}
 			}
-			e := s.energies(t, o)
-			times := make([]float64, 1000)
-			for i := range times {
-				times[i] = 9 + 1e-3*float64(i)
-			}
-			x, err := s.model.Solve(times)
-			if err != nil {
-				t.Fatal(err)
-			}
-			last := 0.0
-			for i := range x {
-				last += s.model.Energy(x[i]) / float64(len(x))
-			}
-			factor := e[9] / last
-			t.Logf("mean energy in the last second %.5g J, as a whole %.5g J: factor %.3f", e[9], last, factor)
-			low, high := 1.85, 2.0
-			switch s.system {
-			case "sqrt-oscillator":
-				low, high = 1.2, 1.3
-			case "quadratic-oscillator":
-				low, high = 1.45, 1.6
-			}
-			if !(low <= factor && factor <= high) {
-				t.Errorf("the energy is %.3f times what it should be, not %g to %g times", factor, low, high)
-			}
 			if start := s.model.Energy(states(0)); math.Abs(start-1e4) > 1e-9 {
 				t.Errorf("energy %g J at the start", start)
 			}
@@ -434,105 +381,25 @@ func testRodriguezUncorrected(t *testing.T) {
 	}
 }
 
-// The pendula gain energy steadily (rodriguez Fig. 33), and approach the motion in
-// angles with the step size.
-func testRodriguezPendula(t *testing.T) {
+// The crane rests while its spool does, and follows the solution as a whole within 2 mm with linear extrapolation at
+// R = 1/40 (rodriguez Fig. 35); smaller steps are in TestPresets.
+func testRodriguezCrane(t *testing.T) {
 	t.Parallel()
-	p := exact.DefaultPendula()
-	path := system(t, "pendula")
-	var worst []float64
-	for _, H := range []float64{1e-3, 5e-4, 2.5e-4} {
-		o := complete(t, path, "--step-size", fmt.Sprint(H), "--monitor-energy")
-		at := int(math.Round(2 / H))
-		x, err := p.Solve([]float64{2})
-		if err != nil {
-			t.Fatal(err)
-		}
-		x1, y1, x2, y2 := p.Tips(x[0])
-		e := 0.0
-		for name, v := range map[string]float64{"left.x": x1, "left.y": y1, "right.x": x2, "right.y": y2} {
-			e = max(e, math.Abs(o.column(t, name)[at]-v))
-		}
-		worst = append(worst, e)
-		if H > 5e-4 {
-			energy := pendulaEnergy(t, o, p)
-			e0 := p.Energy([]float64{p.Theta1, 0, p.Theta2, 0})
-			if d := energy(0) - e0; math.Abs(d) > 1e-9 {
-				t.Errorf("energy at the start is off by %g J", d)
-			}
-			e := meansOf(t, o, 10, energy)
-			t.Logf("energy %.4g J, in the last second %.4g J", e0, e[9])
-			for i := 1; i < len(e); i++ {
-				if e[i] <= e[i-1] {
-					t.Errorf("the energy falls from %g J to %g J in second %d", e[i-1], e[i], i)
-				}
-			}
-			if factor := e[9] / e0; factor < 1.15 || factor > 1.25 {
-				t.Errorf("the energy grows %.3f times", factor)
-			}
-			if len(o.manifest.Bonds) != 1 || o.manifest.Bonds["spring"].ResidualEnergy <= 0 {
-				t.Errorf("bonds %v", o.manifest.Bonds)
-			}
+	for _, s := range complete(t, system(t, "crane"), "--set", "hydraulics.amplitude=0").column(t, "mechanics.s_c") {
+		if !(math.Abs(s-0.5) <= 1e-9) {
+			t.Fatalf("at rest the length is %g m", s)
 		}
 	}
-	t.Logf("largest deviation after 2 s %.3g m", worst)
-	for i, e := range worst[1:] {
-		if order := math.Log2(worst[i] / e); math.Abs(order-1) > 0.15 {
-			t.Errorf("order %g", order)
-		}
-	}
-}
-
-// craneRun gives the largest deviation of the cylinder's length from the solution as a whole.
-func craneRun(t *testing.T, H float64, args ...string) (deviation float64) {
-	t.Helper()
-	o := complete(t, append([]string{system(t, "crane"), "--step-size", fmt.Sprint(H)}, args...)...)
+	o := complete(t, system(t, "crane"), "--step-size", "1e-2", "--param", "order=1", "--set", "hydraulics.micro_steps=1", "--rate", "hydraulics=40")
 	length, c := o.column(t, "mechanics.s_c"), exact.DefaultCrane()
 	x, err := c.Solve(o.column(t, "time"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range x {
-		s, _, _ := c.Cylinder(x[i])
-		deviation = max(deviation, math.Abs(length[i]-s))
-	}
-	t.Logf("H = %g s: deviation %.3g m", H, deviation)
-	return deviation
-}
-
-// The crane rests while the spool does, follows the solution as a whole in small
-// steps, and within 2 mm with linear extrapolation at R = 1/40 (rodriguez Fig. 35).
-func testRodriguezCrane(t *testing.T) {
-	take := long.Sample(9)
-	t.Run("rest", func(t *testing.T) {
-		t.Parallel()
-		o := complete(t, system(t, "crane"), "--set", "hydraulics.amplitude=0")
-		for i, s := range o.column(t, "mechanics.s_c") {
-			if !(math.Abs(s-0.5) <= 1e-9) {
-				t.Fatalf("row %d: length %g m", i, s)
-			}
+		if s, _, _ := c.Cylinder(x[i]); !(math.Abs(length[i]-s) <= 2e-3) {
+			t.Fatalf("row %d: length %g m, want %g m", i, length[i], s)
 		}
-	})
-	linear := []string{"--param", "order=1", "--set", "hydraulics.micro_steps=1", "--rate"}
-	for _, c := range []struct {
-		name   string
-		H      float64
-		args   []string
-		within float64
-	}{
-		{"1 ms", 1e-3, nil, 2e-4},
-		{"0.1 ms", 1e-4, []string{"--set", "hydraulics.micro_steps=2"}, 4e-5},
-		{"10 ms, R = 1/40", 1e-2, append(linear, "hydraulics=40"), 2e-3},
-	} {
-		if !take() {
-			continue
-		}
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			if d := craneRun(t, c.H, c.args...); !(d <= c.within) {
-				t.Errorf("%g m off", d)
-			}
-		})
 	}
 }
 
@@ -580,73 +447,6 @@ func TestBondOfTheAnnotation(t *testing.T) {
 	}
 }
 
-// paperCrane co-simulates the crane of rodriguez 4.4 as his equations have it, at R = 1/steps:
-// the links by one step of symplectic Euler under the force of the start, the cylinder by forward
-// Euler with linear extrapolation, corrected by (13), (14). It shares no code with the product.
-type paperCrane struct {
-	exact.Crane // parameters only
-	H           float64
-	steps       int
-	mu          float64 // 0 = no correction
-	limit, most float64 // part of the force, N
-}
-
-// run gives the length of the cylinder at steps 0 … n.
-func (c paperCrane) run(n int) []float64 {
-	in, out := c.Gamma0*c.Gamma0, (1-c.Gamma0)*(1-c.Gamma0)
-	p1, p2 := (in*c.PP+out*c.PT)/(in+out), (out*c.PP+in*c.PT)/(in+out)
-	th1, th2, w1, w2 := c.Theta1, c.Theta2, 0.0, 0.0
-	cylinder := func() (s, arm float64) {
-		x, y := c.AttachedAt*math.Cos(th1)-c.XB, c.AttachedAt*math.Sin(th1)-c.YB
-		s = math.Hypot(x, y)
-		return s, (y*math.Cos(th1) - x*math.Sin(th1)) * c.AttachedAt / s
-	}
-	flow := func(area, dp float64) float64 { return area * c.Cd * math.Sqrt(2*max(dp, 0)/c.Rho) }
-	rate := func(p, length, volume float64) float64 {
-		return (1 + c.A*p + c.B*p*p) / (c.A + 2*c.B*p) / (c.Ap * length) * volume
-	}
-	s, _ := cylinder()
-	v, sBefore, vBefore, spurious := 0.0, s, 0.0, 0.0
-	f := c.Ap * (p2 - p1)
-	lengths := []float64{s}
-	for k := range n {
-		correction := 0.0
-		if v != 0 {
-			most := math.Min(c.limit*math.Abs(f), c.most)
-			correction = math.Max(-most, math.Min(most, -spurious/(v*c.H))) // (14)
-		}
-		_, arm := cylinder()
-		d, m12 := th1-th2, c.M3*c.L1*c.L2
-		m11, m22 := (c.M1/3+c.M2+c.M3)*c.L1*c.L1, c.M3*c.L2*c.L2
-		b1 := (f+correction)*arm - (c.M1/2+c.M2+c.M3)*c.G*c.L1*math.Cos(th1) - m12*math.Sin(d)*w2*w2
-		b2 := m12*math.Sin(d)*w1*w1 - c.M3*c.G*c.L2*math.Cos(th2)
-		m12 *= math.Cos(d)
-		det := m11*m22 - m12*m12
-		w1, w2 = w1+c.H*(b1*m22-b2*m12)/det, w2+c.H*(m11*b2-m12*b1)/det
-		th1, th2 = th1+c.H*w1, th2+c.H*w2
-		sNew, arm := cylinder()
-		vNew, fNew := arm*w1, 0.0
-		for j := range c.steps {
-			share := float64(j) / float64(c.steps)
-			at, held := s, v
-			if k > 0 {
-				at, held = s+share*(s-sBefore), v+share*(v-vBefore)
-			}
-			gamma := c.Spool((float64(k) + share) * c.H)
-			open, shut := c.Av*gamma, c.Av*(1-gamma)
-			d1 := rate(p1, c.L3/2+c.S0-at, c.Ap*held+flow(open, c.PP-p1)-flow(shut, p1-c.PT))
-			d2 := rate(p2, c.L3/2+at-c.S0, -c.Ap*held+flow(shut, c.PP-p2)-flow(open, p2-c.PT))
-			h := c.H / float64(c.steps)
-			p1, p2 = p1+h*d1, p2+h*d2
-			fNew = c.Ap*(p2-p1) - c.C*held
-		}
-		spurious = c.mu * c.H * (f*vNew - fNew*v) // (9), (13)
-		sBefore, vBefore, s, v, f = s, v, sNew, vNew, fNew
-		lengths = append(lengths, s)
-	}
-	return lengths
-}
-
 // loadedCrane is the crane under a gravity g, in equilibrium at the start.
 func loadedCrane(g float64) exact.Crane {
 	c := exact.DefaultCrane()
@@ -655,31 +455,30 @@ func loadedCrane(g float64) exact.Crane {
 	return c
 }
 
-// At 10 ms, FOH and R = 1/40 the correction makes the crane's error larger (rodriguez 5 reports it
-// smaller, and prints no parameters). It is not the implementation: the program does what the equations of
-// the paper do. It is the weight, a static load on the force, which the run tells.
+// At 10 ms, first-order hold and R = 1/40 the correction makes the crane's error larger (rodriguez 5 reports it smaller,
+// and prints no parameters). The cause is the weight, a static load on the force, which the run reports, and not the
+// implementation: lengths at 2.5, 5 and 10 s are those of an independent implementation of the equations of the paper.
 func testRodriguezCraneCorrection(t *testing.T) {
 	t.Parallel()
-	const H, R, n = 1e-2, 40, 1000
-	path := system(t, "crane")
+	limited := []string{"--algorithm", "energy-correction", "--param", "energy.limit=0.1"}
 	for _, c := range []struct {
-		mu, most float64
-		args     []string
+		args []string
+		want [3]float64 // m
 	}{
-		{0, 0, nil},
-		{0.5 / R, math.Inf(1), []string{"--algorithm", "energy-correction", "--param", "energy.limit=0.1"}},
-		{0.5 / R, 100, []string{"--algorithm", "energy-correction", "--param", "energy.limit=0.1", "--param", "energy.limit-absolute=hydraulics.f:100"}},
+		{nil, [3]float64{0.492644689157, 0.488196408406, 0.468861507409}},
+		{limited, [3]float64{0.492352458089, 0.487006563359, 0.464108070914}},
+		{append(limited, "--param", "energy.limit-absolute=hydraulics.f:100"), [3]float64{0.492477604038, 0.487784797578, 0.467053961483}},
 	} {
-		o := complete(t, append([]string{path, "--step-size", fmt.Sprint(H), "--param", "order=1", "--set", "hydraulics.micro_steps=1", "--rate", fmt.Sprint("hydraulics=", R)}, c.args...)...)
-		paper := paperCrane{Crane: exact.DefaultCrane(), H: H, steps: R, mu: c.mu, limit: 0.1, most: c.most}.run(n)
-		if d := rmsApart(o.column(t, "mechanics.s_c"), paper); !(d <= 1e-8) {
-			t.Errorf("%v: %.3g m off the paper's equations", c.args, d)
+		o := complete(t, append([]string{system(t, "crane"), "--step-size", "1e-2", "--param", "order=1", "--set", "hydraulics.micro_steps=1", "--rate", "hydraulics=40"}, c.args...)...)
+		length := o.column(t, "mechanics.s_c")
+		for k, row := range []int{250, 500, 1000} {
+			if !(math.Abs(length[row]-c.want[k]) <= 1e-8) {
+				t.Errorf("%v: length %.12g m in row %d, want %.12g m", c.args, length[row], row, c.want[k])
+			}
 		}
-		if b := o.manifest.Bonds["cylinder"]; c.mu > 0 && b.Correction != "harms" {
-			t.Errorf("%v: %+v", c.args, b)
-		}
-		if w := o.warnings(); strings.Contains(w, "the action hydraulics.f carries a static load, 9.") != (c.mu > 0) {
-			t.Errorf("%v: warnings %q", c.args, w)
+		corrected := c.args != nil
+		if b := o.manifest.Bonds["cylinder"]; corrected && b.Correction != "harms" || strings.Contains(o.warnings(), "the action hydraulics.f carries a static load, 9.") != corrected {
+			t.Errorf("%v: %+v, warnings %q", c.args, b, o.manifest.Warnings)
 		}
 	}
 }
@@ -779,13 +578,4 @@ func TestEnergyColumns(t *testing.T) {
 	if got := o.manifest.Bonds["axle"]; math.Abs(got.ResidualEnergy) > 1e-6*math.Abs(got.MeanPower) {
 		t.Errorf("an implicit run has the residual energy %g J at a mean power of %g W", got.ResidualEnergy, got.MeanPower)
 	}
-}
-
-// rmsApart returns the root mean square of the difference of two motions.
-func rmsApart(a, b []float64) float64 {
-	sum := 0.0
-	for i, v := range a {
-		sum += (v - b[i]) * (v - b[i])
-	}
-	return math.Sqrt(sum / float64(len(a)))
 }
