@@ -163,9 +163,7 @@ func TestQuirkSwitches(t *testing.T) {
 	run(t, twoLives(t, bad, "nonsense"), "--compile").is(t, 2, `no quirk "nonsense"`, "component first")
 }
 
-// Components of one content share a library, whatever their files are called;
-// of once-per-process FMUs the second gets a process of its own, or is refused
-// (fmi2 3, 37).
+// Components of one content share a library, whatever their files are called (fmi2 3).
 func TestSharedLibrary(t *testing.T) {
 	o := complete(t, twoLives(t, life(t, probe.LifeCapabilities), ""), "--compile")
 	for name, want := range map[string]float64{"first.instances": 2, "second.instances": 2} {
@@ -173,14 +171,6 @@ func TestSharedLibrary(t *testing.T) {
 			t.Errorf("%s = %g, want %g", name, n[len(n)-1], want)
 		}
 	}
-	once := twoLives(t, life(t, `canBeInstantiatedOnlyOncePerProcess="true"`), "")
-	o = complete(t, once, "--compile")
-	for _, name := range []string{"first.instances", "second.instances"} {
-		if n := o.column(t, name); n[len(n)-1] != 1 {
-			t.Errorf("once per process: %s = %g", name, n[len(n)-1])
-		}
-	}
-	run(t, once, "--compile", "--isolate", "never").is(t, 2, "first, second")
 }
 
 // twoLives writes an SSP with two components that use copies of one FMU under

@@ -15,6 +15,7 @@ func TestCorrectorNonlinear(t *testing.T)            { testCorrectorNonlinear(t)
 func TestCorrectorPoint(t *testing.T)                { testCorrectorPoint(t) }
 func TestCorrectorVariableSteps(t *testing.T)        { testCorrectorVariableSteps(t) }
 func TestEnergyOfSlowSides(t *testing.T)             { testEnergyOfSlowSides(t) }
+func TestEnergyAllocations(t *testing.T)             { testEnergyAllocations(t) }
 func TestForeignCheckpoints(t *testing.T)            { testForeignCheckpoints(t) }
 func TestInitialisationWithoutSolution(t *testing.T) { testInitialisationWithoutSolution(t) }
 
@@ -23,7 +24,6 @@ func TestMeyerChain(t *testing.T)                { testMeyerChain(t) }
 func TestMeyerContactOscillator(t *testing.T)    { testMeyerContactOscillator(t) }
 func TestPendingIsTold(t *testing.T)             { testPendingIsTold(t) }
 func TestProcessIsPutBack(t *testing.T)          { testProcessIsPutBack(t) }
-func TestProcessIsPutBackOnTheWay(t *testing.T)  { testProcessIsPutBackOnTheWay(t) }
 func TestRateOfTheAnnotation(t *testing.T)       { testRateOfTheAnnotation(t) }
 func TestRecommendations(t *testing.T)           { testRecommendations(t) }
 func TestResumeRepeatedly(t *testing.T)          { testResumeRepeatedly(t) }

@@ -8,7 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmus/exact"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/test/long"
 )
 
@@ -577,5 +580,52 @@ func TestEnergyColumns(t *testing.T) {
 	o = complete(t, system(t, "quarter-car-b"), "--monitor-energy", "--bond", "axle=chassis.F_c:wheel.v_w", "--algorithm", "implicit")
 	if got := o.manifest.Bonds["axle"]; math.Abs(got.ResidualEnergy) > 1e-6*math.Abs(got.MeanPower) {
 		t.Errorf("an implicit run has the residual energy %g J at a mean power of %g W", got.ResidualEnergy, got.MeanPower)
+	}
+}
+
+// A macro step allocates nothing while bonds are monitored, corrected and control the step.
+func testEnergyAllocations(t *testing.T) {
+	for _, c := range []struct {
+		preset string
+		params map[string]string
+		rates  []algorithms.Rate
+	}{
+		{"explicit", nil, nil}, // monitored
+		{"energy-correction", map[string]string{"control": "ecco", "ecco.tolerance": "1e-3", "order": "1", "energy.nu": "0.25"}, nil},
+		{"energy-correction", map[string]string{"order": "1"}, []algorithms.Rate{{Component: "right", Steps: 10, Over: 1}}},
+	} {
+		a, err := assemble.Open(system(t, "energy-star-5"), assemble.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		with := algorithms.With{Rates: c.rates, Spike: 50}
+		candidates, _ := a.Bonds()
+		for _, b := range candidates {
+			with.Bonds = append(with.Bonds, algorithms.Bond{Name: b.Name, Pairs: []algorithms.Pair{{Effort: b.Effort, Flow: b.Flow}}})
+		}
+		choice, err := algorithms.New(c.preset, c.params, with)
+		if err != nil || len(with.Bonds) == 0 {
+			t.Fatal(err, with.Bonds)
+		}
+		r, err := master.NewRun(a.System, choice.Algorithm, master.Options{Stop: 100, Step: 1e-3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if err := r.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		step := func() {
+			if _, err := r.Step(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 100 {
+			step()
+		}
+		if n := testing.AllocsPerRun(2000, step); n != 0 { // beyond the blocks of the detector of jumps
+			t.Errorf("%s %v: %g allocations a macro step", c.preset, c.params, n)
+		}
 	}
 }
