@@ -373,6 +373,7 @@ func TestCallsAreLegal(t *testing.T) {
 			continue
 		}
 		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			log := filepath.Join(dir, "calls.txt")
 			_, o := macrostepIn(t, dir, append([]string{"run", "--quiet", "--log-fmi-calls", log, r.path}, r.args...)...)
@@ -410,6 +411,7 @@ func TestCallsAreLegal(t *testing.T) {
 func TestWhatStepsAreTold(t *testing.T) {
 	t.Parallel()
 	const H = 0.01
+	take := long.Sample(2)
 	for _, c := range []struct {
 		name, system string
 		args         string
@@ -434,7 +436,11 @@ func TestWhatStepsAreTold(t *testing.T) {
 		{"steps that vary, doubled", "two-mass-fd", "--algorithm richardson", nil, true, true},
 		{"steps that vary, not repeated", "two-mass-fd", "--algorithm predictor-corrector", nil, false, false},
 	} {
+		if !take() {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			log := filepath.Join(t.TempDir(), "calls.txt")
 			path := system(t, c.system)
 			o := complete(t, append([]string{path, "--log-fmi-calls", log, "--start-time", "0.1", "--stop-time", "0.22", "--step-size", "0.01"}, strings.Fields(c.args)...)...)
