@@ -4,7 +4,7 @@ package test
 
 import "testing"
 
-func TestLargeStack(t *testing.T)               { testLargeStack(t) }
+func TestLimitedAddressSpace(t *testing.T)      { testLimitedAddressSpace(t) }
 func TestProgramReplacedMeanwhile(t *testing.T) { testProgramReplacedMeanwhile(t) }
 func TestRestartAnywhere(t *testing.T)          { testRestartAnywhere(t) }
 func TestRestartLimit(t *testing.T)             { testRestartLimit(t) }

@@ -104,7 +104,7 @@ func TestOSPRefused(t *testing.T) {
 	o.is(t, 2, "OspSystemStructure.xml:16 (OspSystemStructure EccoConfiguration SafetyFactor): parameter control.safety=1.5: must be greater than 0 and at most 1")
 }
 
-func last(v []float64) float64 { return v[len(v)-1] }
+func last[T any](v []T) T { return v[len(v)-1] }
 
 // Functions of a structure: a force that two transformations halve and a sum puts
 // together again is the force.

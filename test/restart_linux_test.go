@@ -122,9 +122,6 @@ func testRestartAnywhere(t *testing.T) {
 		"discarded steps":     {"DoStep", []string{"--param", "discard=shorten"}},
 		"only this component": {"DoStep", []string{"--isolate-component", "bad"}},
 	} {
-		if name != "set a state" && !long.On {
-			continue
-		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			set := crashing("Segfault", test.place, filepath.Join(t.TempDir(), "marker"), [3]float64{0.3, 0.501, 0.8})

@@ -269,37 +269,29 @@ func TestSettingsPage(t *testing.T) {
 	}
 }
 
-// --explain tells the whole chain of precedence: the FMU, the component, the system,
-// a later binding through a mapping; and what feeds an input.
+// info --explain shows the whole chain of precedence: the FMU, the component, the system, a later binding through a
+// mapping; and what feeds an input.
 func TestExplain(t *testing.T) {
 	t.Parallel()
-	dir := car(t, "", "", "")
-	path := filepath.Join(dir, "SystemStructure.ssd")
-	data := read(t, path)
-	binding := func(name, value, mapping string) string {
-		return `<ssd:ParameterBinding><ssd:ParameterValues><ssv:ParameterSet version="1.0" name="p"><ssv:Parameters>
-<ssv:Parameter name="` + name + `"><ssv:Real value="` + value + `"/></ssv:Parameter>
-</ssv:Parameters></ssv:ParameterSet></ssd:ParameterValues>` + mapping + `</ssd:ParameterBinding>`
-	}
-	text := string(data)
-	at := strings.Index(text, "<ssd:Elements>")
-	text = text[:at] + "<ssd:ParameterBindings>" + binding("wheel.m_w", "42", "") +
-		binding("heavy", "43", `<ssd:ParameterMapping><ssm:ParameterMapping version="1.0"><ssm:MappingEntry source="heavy" target="wheel.m_w"><ssc:LinearTransformation factor="2" offset="1"/></ssm:MappingEntry></ssm:ParameterMapping></ssd:ParameterMapping>`) +
-		"</ssd:ParameterBindings>" + text[at:]
-	at = strings.LastIndex(text, "</ssd:Component>")
-	text = text[:at] + "<ssd:ParameterBindings>" + binding("m_w", "41", "") + "</ssd:ParameterBindings>" + text[at:]
-	text = strings.Replace(text, "<ssd:SystemStructureDescription", `<ssd:SystemStructureDescription xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues" xmlns:ssm="http://ssp-standard.org/SSP1/SystemStructureParameterMapping"`, 1)
-	write(t, path, text)
-	explain := func(args ...string) string {
-		t.Helper()
-		code, out := macrostep(t, append([]string{"info", dir}, args...)...)
-		if code != 0 {
-			t.Fatalf("%v: exit code %d\n%s", args, code, out)
+	bindings := func(all ...string) string {
+		text := "<ssd:ParameterBindings>"
+		for i := 0; i < len(all); i += 3 {
+			text += `<ssd:ParameterBinding><ssd:ParameterValues><ssv:ParameterSet version="1.0" name="p"><ssv:Parameters><ssv:Parameter name="` +
+				all[i] + `"><ssv:Real value="` + all[i+1] + `"/></ssv:Parameter></ssv:Parameters></ssv:ParameterSet></ssd:ParameterValues>` + all[i+2] + `</ssd:ParameterBinding>`
 		}
-		return out
+		return text + "</ssd:ParameterBindings>"
 	}
-	out := explain("--explain", "wheel.m_w")
-	lines := strings.Split(strings.TrimSpace(out), "\n")
+	const mapping = `<ssd:ParameterMapping><ssm:ParameterMapping version="1.0"><ssm:MappingEntry source="heavy" target="wheel.m_w"><ssc:LinearTransformation factor="2" offset="1"/></ssm:MappingEntry></ssm:ParameterMapping></ssd:ParameterMapping>`
+	const namespace = `xmlns:%s="http://ssp-standard.org/SSP1/SystemStructureParameter%s" `
+	dir := withSystem(func(text string) string {
+		text = swap("<ssd:Elements>", bindings("wheel.m_w", "42", "", "heavy", "43", mapping)+"<ssd:Elements>")(text)
+		at := strings.LastIndex(text, "</ssd:Component>")
+		text = text[:at] + bindings("m_w", "41", "") + text[at:]
+		return swap("<ssd:SystemStructureDescription ", "<ssd:SystemStructureDescription "+fmt.Sprintf(namespace+namespace, "ssv", "Values", "ssm", "Mapping"))(text)
+	}, nil)(t, t.TempDir())[0]
+	o := call(t, "info", dir, "--explain", "wheel.m_w")
+	o.is(t, 0)
+	lines := strings.Split(strings.TrimSpace(o.output), "\n")
 	want := [][]string{
 		{"wheel.m_w: parameter, fixed Real in kg, initial exact"},
 		{"start value of the FMU", "= 40", "overridden", "quarter_wheel_a.fmu!modelDescription.xml:"},
@@ -311,7 +303,7 @@ func TestExplain(t *testing.T) {
 		{"    × 2 + 1", "= 87 kg", "SystemStructure.ssd:"},
 	}
 	if len(lines) != len(want) {
-		t.Fatalf("explained\n%s", out)
+		t.Fatalf("explained\n%s", o.output)
 	}
 	for i, parts := range want {
 		for _, part := range parts {
@@ -320,12 +312,8 @@ func TestExplain(t *testing.T) {
 			}
 		}
 	}
-	if out := explain("--explain", "chassis.F_c"); !strings.Contains(out, "connected to wheel.F_c [N]") || !strings.Contains(out, "until the first exchange") && !strings.Contains(out, "in force") {
-		t.Errorf("explained\n%s", out)
-	}
-	if out := explain("--explain", "chassis.v_c"); !strings.Contains(out, "the FMU computes it") {
-		t.Errorf("explained\n%s", out)
-	}
+	call(t, "info", dir, "--explain", "chassis.F_c").is(t, 0, "connected to wheel.F_c [N]")
+	call(t, "info", dir, "--explain", "chassis.v_c").is(t, 0, "the FMU computes it")
 }
 
 // Of an FMU that runs alone every flag takes the names of variables with that of the
@@ -349,26 +337,19 @@ func TestNamesAlone(t *testing.T) {
 		events := file("events.yaml", "events:\n  - {at: 0.05, set: {"+before+"F_c: -80}}\nexpect:\n  - {variable: "+before+"z_c, at: 0.1, min: 1e-9}\n")
 		args := []string{path, "--stop-time", "0.1", "--step-size", "0.01", "--set", before + "m_c=200"}
 		for name, more := range map[string][]string{
-			"input":            {"--input", input},
-			"input, scenario":  {"--input", input, "--scenario", file("judged.yaml", "expect:\n  - {variable: "+before+"v_c, at: 0.1, min: 1e-9}\n")},
-			"scenario":         {"--scenario", events},
-			"recorded":         {"--input", input, "--record", before + "z_c", "--record", before + "m_?"},
-			"recorded pattern": {"--input", input, "--record", before + "?_c"},
+			"input": {"--input", input}, "scenario": {"--scenario", events}, "recorded": {"--input", input, "--record", before + "z_c", "--record", before + "m_?"},
 		} {
-			o := complete(t, append(slices.Clone(args), more...)...)
-			data := string(read(t, o.results))
-			if was, again := results[name]; again && was != data {
-				t.Errorf("%s: with %q\n%s\nwithout\n%s", name, before, data, was)
+			o := complete(t, append(slices.Clip(args), more...)...)
+			if was, again := results[name]; again && was != o.table(t) {
+				t.Errorf("%s: other results with %q", name, before)
 			}
-			results[name] = data
-			if header, _, _ := strings.Cut(data, "\n"); !strings.HasPrefix(name, "recorded") && !strings.Contains(header, prefix+"F_c") {
-				t.Errorf("%s: the input that is driven is not recorded: %s", name, header)
+			results[name] = o.table(t)
+			if name != "recorded" { // the input that is driven is recorded
+				o.column(t, prefix+"F_c")
 			}
 		}
-		if _, out := macrostep(t, "info", path, "--explain", before+"m_c"); !strings.Contains(out, prefix+"m_c") {
-			t.Errorf("info --explain\n%s", out)
-		}
-		call(t, "plot", complete(t, append(slices.Clone(args), "--input", input)...).results, "--select", before+"z_c").is(t, 0, "1 variable of")
+		call(t, "info", path, "--explain", before+"m_c").is(t, 0, prefix+"m_c")
+		call(t, "plot", complete(t, append(slices.Clip(args), "--input", input)...).results, "--select", before+"z_c").is(t, 0, "1 variable of")
 	}
 	if header, _, _ := strings.Cut(results["recorded"], "\n"); header != "time,"+prefix+"z_c,"+prefix+"m_c" {
 		t.Errorf("recorded %s", header)
@@ -446,34 +427,25 @@ func TestParameterTwice(t *testing.T) {
 		return withSystem(swap(`<ssd:Elements>`, text+`</ssv:Parameters></ssv:ParameterSet></ssd:ParameterValues></ssd:ParameterBinding></ssd:ParameterBindings><ssd:Elements>`), nil)
 	}
 	for _, c := range []struct {
-		name   string
-		values []string
-		says   string
-		fails  bool
+		name, says string
+		values     []string
+		code       int
 	}{
-		{"equal", []string{"chassis.m_c=300", "chassis.m_c=3e2"}, "in this set twice", false},
-		{"of no variable", []string{"chassis.m_c=300", "engine.p=1", "engine.p=2"}, "in this set twice", false},
-		{"different", []string{"chassis.m_c=300", "chassis.m_c=301"}, `"chassis.m_c" gets two values from one binding: 300 from line 7 and 301 from here [SD16D]`, true},
+		{"equal", "", []string{"chassis.m_c=300", "chassis.m_c=3e2"}, 0},
+		{"of no variable", "", []string{"chassis.m_c=300", "engine.p=1", "engine.p=2"}, 0},
+		{"different", `"chassis.m_c" gets two values from one binding: 300 from line 7 and 301 from here [SD16D]`, []string{"chassis.m_c=300", "chassis.m_c=301"}, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			system := set(c.values...)(t, t.TempDir())[0]
-			refused := 0
-			if c.fails {
-				refused = 2
-			}
-			o := run(t, system, "--stop-time", "0.01")
-			if o.code != refused || c.fails && !strings.Contains(o.output, c.says) {
-				t.Errorf("run: exit code %d\n%s", o.code, o.output)
-			}
-			if code, out := macrostep(t, "validate", system); code != refused/2 || !strings.Contains(out, "SD16T") || c.fails != strings.Contains(out, "SD16D") {
-				t.Errorf("validate: exit code %d\n%s", code, out)
-			}
-			if code, out := macrostep(t, "info", system, "--explain", "chassis.m_c"); code != refused || c.fails && !strings.Contains(out, c.says) || !c.fails && !strings.Contains(out, "300") {
-				t.Errorf("info --explain: exit code %d\n%s", code, out)
+			run(t, system, "--stop-time", "0.01").is(t, c.code, c.says)
+			call(t, "info", system, "--explain", "chassis.m_c").is(t, c.code, "300", c.says)
+			v := call(t, "validate", system)
+			if v.is(t, c.code/2, "SD16T"); (c.code > 0) != strings.Contains(v.output, "SD16D") {
+				t.Errorf("validate:\n%s", v.output)
 			}
 			// A value of the user beats both.
-			if w := strings.Join(complete(t, system, "--stop-time", "0.01", "--set", "chassis.m_c=310").manifest.Warnings, "\n"); !strings.Contains(w, "SD16T") || strings.Contains(w, "SD16D") {
+			if w := complete(t, system, "--stop-time", "0.01", "--set", "chassis.m_c=310").warnings(); !strings.Contains(w, "SD16T") || strings.Contains(w, "SD16D") {
 				t.Errorf("run --set: warnings %s", w)
 			}
 			run(t, system, "--stop-time", "0.01", "--strict").is(t, 2)
