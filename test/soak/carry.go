@@ -88,20 +88,18 @@ func (s *soak) carryOut(ctx context.Context, c *drawn, st step) (*end, error) {
 	cmd.WaitDelay = patience // what the run leaves may hold the pipes
 	out := &tail{}
 	cmd.Stdout, cmd.Stderr = out, out
-	for _, p := range []struct {
-		how string
-		to  func(*os.File)
-	}{{st.stdout, func(f *os.File) { cmd.Stdout = f }}, {st.stderr, func(f *os.File) { cmd.Stderr = f }}} {
-		if p.how != "closed" {
-			continue
-		}
+	if st.closed != "" {
 		r, w, err := os.Pipe()
 		if err != nil {
 			return nil, err
 		}
 		r.Close()
 		defer w.Close()
-		p.to(w)
+		if st.closed == "stdout" {
+			cmd.Stdout = w
+		} else {
+			cmd.Stderr = w
+		}
 	}
 	if err := cmd.Start(); err != nil {
 		return nil, err
@@ -149,23 +147,15 @@ func (e *end) attend(ctx context.Context, c *drawn, st step, p *os.Process, done
 	}
 	insist := func() { e.insisted = true; send(syscall.SIGINT)() }
 	var deeds []deed
-	event := func(do func()) { deeds = append(deeds, deed{st.event.after, func() { e.sent = true; do() }}) }
-	switch st.event.kind {
-	case interrupt:
-		event(send(syscall.SIGINT))
-	case twice:
-		event(send(syscall.SIGINT))
+	signals := map[string]func(){
+		interrupt: send(syscall.SIGINT), twice: send(syscall.SIGINT), terminate: send(syscall.SIGTERM), hangUp: send(syscall.SIGHUP),
+		kill: send(syscall.SIGKILL), killWorker: toWorker(syscall.SIGKILL), stopWorker: toWorker(syscall.SIGSTOP),
+	}
+	if do := signals[st.event.kind]; do != nil {
+		deeds = append(deeds, deed{st.event.after, func() { e.sent = true; do() }})
+	}
+	if st.event.kind == twice {
 		deeds = append(deeds, deed{again, insist})
-	case terminate:
-		event(send(syscall.SIGTERM))
-	case hangUp:
-		event(send(syscall.SIGHUP))
-	case kill:
-		event(send(syscall.SIGKILL))
-	case killWorker:
-		event(toWorker(syscall.SIGKILL))
-	case stopWorker:
-		event(toWorker(syscall.SIGSTOP))
 	}
 	deeds = append(deeds,
 		deed{limit, func() { e.limited = true; send(syscall.SIGINT)() }},

@@ -50,8 +50,6 @@ func main() {
 	flag.IntVar(&s.parallel, "parallel", runtime.NumCPU(), "cases at the same time")
 	flag.StringVar(&s.program, "program", "", "binary of macrostep; none: it is built")
 	flag.StringVar(&s.work, "work", "", "folder for what is built and found; none: a temporary one, kept if something is found")
-	flag.BoolVar(&s.keep, "keep", false, "keep the folders of all cases")
-	flag.BoolVar(&s.verbose, "verbose", false, "print every case")
 	flag.Parse()
 	if flag.NArg() > 0 || s.parallel < 1 || s.duration <= 0 && s.cases <= 0 {
 		fmt.Fprintln(os.Stderr, "soak: there are flags only; --parallel is at least 1, and --duration or --cases above 0")
@@ -76,7 +74,6 @@ type soak struct {
 	first, cases  int
 	parallel      int
 	program, work string
-	verbose, keep bool
 	remove        bool // the work folder is temporary
 
 	kit *kit
@@ -110,7 +107,7 @@ func (s *soak) run(ctx context.Context) (found int, err error) {
 	wg.Wait()
 	s.report(time.Since(begun))
 	err = errors.Join(errs...)
-	if s.remove && s.found == 0 && !s.keep && err == nil {
+	if s.remove && s.found == 0 && err == nil {
 		err = os.RemoveAll(s.work)
 	}
 	return s.found, err
@@ -177,9 +174,6 @@ func (s *soak) one(ctx context.Context, number int) error {
 			findings = append(findings, f+"\n  "+quoted(c, s.program, step))
 		}
 		labels = append(labels, end.label)
-		if said, _, _ := strings.Cut(end.output, "\n"); s.verbose && said != "" {
-			labels = append(labels, "said="+said)
-		}
 		if len(findings) > 0 {
 			break
 		}
@@ -187,17 +181,9 @@ func (s *soak) one(ctx context.Context, number int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range append(slices.Clone(c.labels), labels...) {
-		if !strings.HasPrefix(l, "said=") {
-			s.counts[l]++
-		}
-	}
-	if s.verbose {
-		fmt.Printf("%d %s: %s\n", number, strings.Join(c.labels, ", "), strings.Join(labels, ", "))
+		s.counts[l]++
 	}
 	if len(findings) == 0 {
-		if s.keep {
-			return nil
-		}
 		return os.RemoveAll(dir)
 	}
 	s.found++
