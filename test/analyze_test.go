@@ -85,7 +85,7 @@ func testAnalyzeBlackboxes(t *testing.T) {
 	}
 }
 
-// off gives the error of a run in steps of H, as analyze defines it, against a fine run: of the
+// off returns the error of a run in steps of H, as analyze defines it, against a fine run: of the
 // outputs that feed others.
 func off(t testing.TB, outputs []string, H float64, o, fine *outcome, fineH float64) float64 {
 	t.Helper()
@@ -105,7 +105,7 @@ func off(t testing.TB, outputs []string, H float64, o, fine *outcome, fineH floa
 	return worst
 }
 
-// spread gives the standard deviation.
+// spread returns the standard deviation.
 func spread(x []float64) float64 {
 	mean, sum := 0.0, 0.0
 	for _, v := range x {
@@ -347,7 +347,7 @@ func testRealRuns(t *testing.T) {
 	}
 }
 
-// unsteady gives by how much a motion goes farther in the last third than in the one before, and how much of how
+// unsteady returns by how much a motion goes farther in the last third than in the one before, and how much of how
 // far it goes changes from step to step, as root mean squares.
 func unsteady(x []float64) (growth, jumps float64) {
 	n := len(x) / 3
@@ -364,7 +364,7 @@ func unsteady(x []float64) (growth, jumps float64) {
 	return goes / spread(x[n:2*n]), math.Sqrt(bends/float64(len(last))) / goes
 }
 
-// most gives the largest magnitude.
+// most returns the largest magnitude.
 func most(x []float64) (m float64) {
 	for _, v := range x {
 		m = max(m, math.Abs(v))

@@ -295,7 +295,7 @@ func follow(t *testing.T, log string, descriptions map[string]*description.Model
 	return lives
 }
 
-// descriptions gives those of the components of a system.
+// descriptions returns those of the components of a system.
 func descriptions(t *testing.T, path string) map[string]*description.ModelDescription {
 	t.Helper()
 	a, err := assemble.Open(path, assemble.Options{})

@@ -68,7 +68,7 @@ func (c *checkpointed) resume(t testing.TB, args ...string) {
 	}
 }
 
-// counters gives the manifest without what is no property of the run: times on
+// counters returns the manifest without what is no property of the run: times on
 // the clock, names of files, how many threads that made worth while, and whether
 // an earlier run has tested something.
 func (c *checkpointed) counters(t testing.TB) map[string]any {

@@ -14,7 +14,7 @@ import (
 	"github.com/macrostep/macrostep/test/long"
 )
 
-// haidArgs gives the command line for haid's oscillator with an exact history of
+// haidArgs returns the command line for haid's oscillator with an exact history of
 // p points.
 func haidArgs(t testing.TB, system string, o exact.Haid, p int, H float64) []string {
 	t.Helper()
@@ -25,7 +25,7 @@ func haidArgs(t testing.TB, system string, o exact.Haid, p int, H float64) []str
 	return args
 }
 
-// apart gives the largest difference from the rows of y, relative to the largest
+// apart returns the largest difference from the rows of y, relative to the largest
 // value of each output.
 func (o *outcome) apart(t testing.TB, y [][3]float64) float64 {
 	t.Helper()

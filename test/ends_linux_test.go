@@ -220,31 +220,20 @@ func TestResultsToTerminal(t *testing.T) {
 // Where the address space is limited a run ends well, or its message names the limit.
 func testLimitedAddressSpace(t *testing.T) {
 	t.Parallel()
-	// How many threads there are, and which of them finds no more room, is a matter of chance, and where it is one of
-	// the language, nobody is asked: several times.
-	const tries = 6
-	limited := func(kib int) ([]byte, error) {
-		return exec.Command("sh", "-c", fmt.Sprintf("ulimit -v %d && exec '%s' run '%s' --quiet --output '%s'", kib, program, system(t, "quarter-car-a"), filepath.Join(t.TempDir(), "r.csv"))).CombinedOutput()
-	}
-	var out []byte
-	var err error
-	for range tries {
-		if out, err = limited(3_000_000); err == nil {
-			break
+	// Which thread finds no room is a matter of chance, hence several tries.
+	limited := func(kib int, good func(err error, out string) bool) {
+		var out []byte
+		var err error
+		for range 6 {
+			out, err = exec.Command("sh", "-c", fmt.Sprintf("ulimit -v %d && exec '%s' run '%s' --quiet --output '%s'", kib, program, system(t, "quarter-car-a"), filepath.Join(t.TempDir(), "r.csv"))).CombinedOutput()
+			if good(err, string(out)) || raced { // the race detector wants more
+				return
+			}
 		}
+		t.Errorf("with %d KiB of address space: %v\n%.2000s", kib, err, out)
 	}
-	if err != nil && !raced { // the race detector wants more
-		t.Errorf("with little address space: %v\n%.2000s", err, out)
-	}
-	told := false
-	for range tries {
-		out, err = limited(1_000_000)
-		told = told || strings.Contains(string(out), "the address space is limited to 976 MiB (ulimit -v)")
-		if err == nil || told {
-			break
-		}
-	}
-	if (err == nil || !told) && !raced {
-		t.Errorf("with less address space: %v\n%.2000s", err, out)
-	}
+	limited(3_000_000, func(err error, _ string) bool { return err == nil })
+	limited(1_000_000, func(err error, out string) bool {
+		return err != nil && strings.Contains(out, "the address space is limited to 976 MiB (ulimit -v)")
+	})
 }

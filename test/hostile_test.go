@@ -452,7 +452,7 @@ func emptied(t *testing.T, temp string) {
 	}
 }
 
-// tree gives the files below a folder with size and time of change.
+// tree returns the files below a folder with size and time of change.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -13,7 +13,7 @@ import (
 	"github.com/macrostep/macrostep/test/probe"
 )
 
-// life gives the FMU of package probe that comes as sources.
+// life returns the FMU of package probe that comes as sources.
 func life(t *testing.T, capabilities string, macros ...string) string {
 	t.Helper()
 	path, err := probe.Sources(t.TempDir(), "life", capabilities, macros...)

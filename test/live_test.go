@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -23,27 +22,21 @@ func TestLiveSteps(t *testing.T) {
 		command(t, run.at("command/"+name))
 	}
 	// The steps are taken before the run sees that it is to stop.
-	for {
+	until(t, "three steps are taken", func() bool {
 		answer, err := http.Get(run.address)
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer answer.Body.Close()
 		page := bufio.NewScanner(answer.Body)
 		page.Buffer(nil, 1<<20)
-		to := 1.0
 		for page.Scan() {
 			if m := regexp.MustCompile(`data-to="([^"]*)"`).FindStringSubmatch(page.Text()); m != nil {
-				if to, err = strconv.ParseFloat(m[1], 64); err != nil {
-					t.Fatal(err)
-				}
-				break
+				return number(m[1]) > 2.5e-4 && m[1] != "1" // 1: nothing is done yet
 			}
 		}
-		_ = answer.Body.Close()
-		if to > 2.5e-4 && to < 1 || to > 1 { // 1: nothing is done yet
-			break
-		}
-	}
+		return false
+	})
 	command(t, run.at("command/stop"))
 	if code, m := run.end(), run.manifest(t); code != 1 || m.Status != "incomplete" || m.Steps.Accepted != 3 {
 		t.Errorf("%s: %s after %d steps", m.Status, m.Reason, m.Steps.Accepted)
@@ -56,7 +49,7 @@ type liveProcess struct {
 	address string
 }
 
-// at gives the address of something beside the page.
+// at returns the address of something beside the page.
 func (l *liveProcess) at(path string) string {
 	return strings.Replace(l.address, "/?", "/"+path+"?", 1)
 }

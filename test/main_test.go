@@ -99,7 +99,7 @@ func setUp(m *testing.M) (int, error) {
 	return code, nil
 }
 
-// fromRoot gives the absolute path of a folder that is named from here or from
+// fromRoot returns the absolute path of a folder that is named from here or from
 // the root of the repository, where go test is usually called.
 func fromRoot(dir string) (string, error) {
 	for _, candidate := range []string{dir, filepath.Join("..", dir)} {
@@ -245,7 +245,7 @@ func complete(t testing.TB, args ...string) *outcome {
 	return o
 }
 
-// ownCache gives a run that is to be killed a cache of its own: what the program
+// ownCache returns a run that is to be killed a cache of its own: what the program
 // puts on record about its FMUs must not reach the runs of other tests.
 func ownCache(t testing.TB, cmd *exec.Cmd) {
 	t.Helper()
@@ -273,7 +273,7 @@ func written(t testing.TB, path string, bytes int64) {
 	})
 }
 
-// column gives a result column.
+// column returns a result column.
 func (o *outcome) column(t testing.TB, name string) []float64 {
 	t.Helper()
 	c, ok := o.columns[name]
@@ -283,7 +283,7 @@ func (o *outcome) column(t testing.TB, name string) []float64 {
 	return c
 }
 
-// read gives a file, which must be there.
+// read returns a file, which must be there.
 func read(t testing.TB, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -309,16 +309,16 @@ func mkdir(t testing.TB, path string) {
 	}
 }
 
-// warnings gives those of the manifest, one a line.
+// warnings returns those of the manifest, one a line.
 func (o *outcome) warnings() string { return strings.Join(o.manifest.Warnings, "\n") }
 
-// table gives the results as they stand in their file.
+// table returns the results as they stand in their file.
 func (o *outcome) table(t testing.TB) string {
 	t.Helper()
 	return string(read(t, o.results))
 }
 
-// listed gives the names in a folder.
+// listed returns the names in a folder.
 func listed(t testing.TB, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

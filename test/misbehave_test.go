@@ -19,7 +19,7 @@ import (
 	"github.com/macrostep/macrostep/test/probe"
 )
 
-// badPair gives the folder of a system of a healthy FMU and a misbehaving one, called
+// badPair returns the folder of a system of a healthy FMU and a misbehaving one, called
 // bad. The FMU may be followed by "+ name" for a third, uncoupled component of it.
 func badPair(t testing.TB, fmu string) string {
 	t.Helper()

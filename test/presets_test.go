@@ -125,7 +125,7 @@ func (c *trajectory) Record(p *master.Point) error {
 func (c *trajectory) Flush() error            { return nil }
 func (c *trajectory) End(master.Result) error { return nil }
 
-// error gives the largest RMS error over time of an output, as part of its range.
+// error returns the largest RMS error over time of an output, as part of its range.
 func (c *trajectory) error(t *testing.T, d demo) (worst float64) {
 	const most = 1500 // points that are compared
 	var times, span []float64

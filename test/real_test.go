@@ -47,7 +47,7 @@ var realTests = []testing.InternalTest{
 	{Name: "TestRealExpected", F: testRealExpected},
 }
 
-// realFMUs gives the FMUs below fmus/.
+// realFMUs returns the FMUs below fmus/.
 func realFMUs(t testing.TB) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(*realDir, "fmus", "*", "*.fmu"))
@@ -107,7 +107,7 @@ func testRealExpected(t *testing.T) {
 	}
 }
 
-// lastDigit gives what one more in the last digit of a number is worth.
+// lastDigit returns what one more in the last digit of a number is worth.
 func lastDigit(number string) float64 {
 	mantissa, exponent, _ := strings.Cut(number, "e")
 	_, decimals, _ := strings.Cut(mantissa, ".")
@@ -179,7 +179,7 @@ func testRealPair(t *testing.T) {
 	}
 }
 
-// worst gives the largest distance of a column between two runs at common times.
+// worst returns the largest distance of a column between two runs at common times.
 func worst(t testing.TB, a, b *outcome, name string) float64 {
 	t.Helper()
 	at := map[int64]float64{}
@@ -350,7 +350,7 @@ func testRealEnergy(t *testing.T) {
 	}
 }
 
-// between gives the mean distance over time of a column from that of a fine run,
+// between returns the mean distance over time of a column from that of a fine run,
 // linear between the points of the latter.
 func between(t testing.TB, fine, o *outcome, name string) float64 {
 	t.Helper()

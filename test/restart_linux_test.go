@@ -16,7 +16,7 @@ import (
 	"github.com/macrostep/macrostep/test/long"
 )
 
-// crashing gives the settings of an FMU that ends its process at three times, only
+// crashing returns the settings of an FMU that ends its process at three times, only
 // in the first process, the second and the third. Before the run FMUs are tested over
 // up to a hundred steps, on instances of their own.
 func crashing(fault, place string, marker string, at [3]float64) string {

@@ -15,7 +15,7 @@ import (
 	"github.com/macrostep/macrostep/test/long"
 )
 
-// referenceEnergies gives the mean energy in each of 10 s of the system solved as a
+// referenceEnergies returns the mean energy in each of 10 s of the system solved as a
 // whole.
 func referenceEnergies(t testing.TB, model exact.Star) []float64 {
 	t.Helper()
@@ -175,13 +175,13 @@ func testRodriguezPendula(t *testing.T) {
 	}
 }
 
-// pendulaEnergies gives the mean energy in each second.
+// pendulaEnergies returns the mean energy in each second.
 func pendulaEnergies(t testing.TB, o *outcome, p exact.Pendula) []float64 {
 	t.Helper()
 	return meansOf(t, o, 10, pendulaEnergy(t, o, p))
 }
 
-// pendulaEnergy gives the energy of a row.
+// pendulaEnergy returns the energy of a row.
 func pendulaEnergy(t testing.TB, o *outcome, p exact.Pendula) func(row int) float64 {
 	t.Helper()
 	var columns [][]float64
@@ -293,7 +293,7 @@ func TestStepBounds(t *testing.T) {
 	}
 }
 
-// meansOf gives the means of a quantity of the result rows over each second: the
+// meansOf returns the means of a quantity of the result rows over each second: the
 // energy that symplectic Euler shows swings by some percent within one.
 func meansOf(t testing.TB, o *outcome, seconds int, quantity func(row int) float64) []float64 {
 	t.Helper()

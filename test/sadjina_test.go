@@ -55,7 +55,7 @@ func quarterCars() map[string]quarterCar {
 	}
 }
 
-// run gives the figures of a run; power and residual energy are also those of
+// run returns the figures of a run; power and residual energy are also those of
 // the manifest.
 func (q quarterCar) run(t testing.TB, args ...string) figures {
 	t.Helper()

@@ -14,7 +14,7 @@ import (
 	"github.com/macrostep/macrostep/test/oracle"
 )
 
-// methods gives the methods of schweizer with orders up to highest: 24 up to 3.
+// methods returns the methods of schweizer with orders up to highest: 24 up to 3.
 func methods(highest int) []oracle.Scheme {
 	var out []oracle.Scheme
 	for _, decomposition := range []string{"ff", "fd", "dd"} {
@@ -27,7 +27,7 @@ func methods(highest int) []oracle.Scheme {
 	return out
 }
 
-// schemeArgs gives the command line for an oscillator under a scheme.
+// schemeArgs returns the command line for an oscillator under a scheme.
 func schemeArgs(t testing.TB, o exact.TwoMass, s oracle.Scheme, H float64, steps int) []string {
 	t.Helper()
 	args := append(twoMassArgs(t, o, s.Decomposition), "--step-size", fmt.Sprint(H), "--stop-time", fmt.Sprint(H*float64(steps)),
@@ -200,7 +200,7 @@ var uneven = exact.TwoMass{
 	Start: [4]float64{1, -20, -0.5, 30},
 }
 
-// twoMassArgs gives the command line for an oscillator in a decomposition.
+// twoMassArgs returns the command line for an oscillator in a decomposition.
 func twoMassArgs(t testing.TB, o exact.TwoMass, decomposition string) []string {
 	t.Helper()
 	args := []string{system(t, "two-mass-"+decomposition)}
@@ -233,7 +233,7 @@ func writeHistory(t testing.TB, o exact.TwoMass, k int, H float64) string {
 	return path
 }
 
-// states gives x1, v1, x2, v2 at every point.
+// states returns x1, v1, x2, v2 at every point.
 func (o *outcome) states(t testing.TB) [][4]float64 {
 	t.Helper()
 	out := make([][4]float64, o.rows)

@@ -17,7 +17,7 @@ import (
 // made holds what tests make at its first use, by name.
 var made sync.Map
 
-// once gives work/name, which is made at its first use.
+// once returns work/name, which is made at its first use.
 func once(t testing.TB, name string, make func(path string) error) string {
 	t.Helper()
 	path := filepath.Join(work, name)
@@ -28,13 +28,13 @@ func once(t testing.TB, name string, make func(path string) error) string {
 	return path
 }
 
-// system gives the path of one of our example systems.
+// system returns the path of one of our example systems.
 func system(t testing.TB, name string) string {
 	t.Helper()
 	return once(t, name+".ssp", func(string) error { _, err := fmus.WriteSystem(work, name); return err })
 }
 
-// fmu gives one of our FMUs.
+// fmu returns one of our FMUs.
 func fmu(t testing.TB, name string) string {
 	t.Helper()
 	return once(t, name+".fmu", func(string) error { return build(work, name) })
@@ -155,7 +155,7 @@ func file[T string | []byte](name string, content T) part {
 	return part{zip.FileHeader{Name: name, Method: zip.Deflate}, []byte(content)}
 }
 
-// entries gives those of an archive.
+// entries returns those of an archive.
 func entries(t testing.TB, path string) (all []part) {
 	t.Helper()
 	r, err := zip.OpenReader(path)

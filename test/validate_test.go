@@ -257,31 +257,46 @@ func TestValidateSARIF(t *testing.T) {
 			t.Errorf("nothing has %s", path)
 		}
 	}
-	run := log["runs"].([]any)[0].(map[string]any)
-	rules := run["tool"].(map[string]any)["driver"].(map[string]any)["rules"].([]any)
-	artifacts := run["artifacts"].([]any)
-	if log["version"] != "2.1.0" || run["columnKind"] != "unicodeCodePoints" {
-		t.Errorf("version %v, columns %v", log["version"], run["columnKind"])
+	var typed struct {
+		Version string
+		Runs    []struct {
+			ColumnKind string
+			Tool       struct {
+				Driver struct{ Rules []struct{ ID string } }
+			}
+			Artifacts []struct {
+				ParentIndex *int
+				Location    struct{ URI string }
+			}
+			Results []struct {
+				RuleID    string
+				RuleIndex int
+				Locations []struct {
+					PhysicalLocation struct {
+						ArtifactLocation struct {
+							URI   string
+							Index int
+						}
+					}
+				}
+			}
+		}
 	}
-	nested := false
-	for _, r := range run["results"].([]any) {
-		r := r.(map[string]any)
-		if rules[int(r["ruleIndex"].(float64))].(map[string]any)["id"] != r["ruleId"] {
-			t.Errorf("result %v has the index of another rule", r)
+	if err := json.Unmarshal(out, &typed); err != nil || typed.Version != "2.1.0" || typed.Runs[0].ColumnKind != "unicodeCodePoints" {
+		t.Fatalf("%v: version %s", err, typed.Version)
+	}
+	run, nested := typed.Runs[0], false
+	for _, r := range run.Results {
+		at := r.Locations[0].PhysicalLocation.ArtifactLocation
+		a := run.Artifacts[at.Index]
+		if run.Tool.Driver.Rules[r.RuleIndex].ID != r.RuleID || at.URI != a.Location.URI {
+			t.Errorf("result %+v has the index of another rule or artifact, %+v", r, a)
 		}
-		at := r["locations"].([]any)[0].(map[string]any)["physicalLocation"].(map[string]any)["artifactLocation"].(map[string]any)
-		a := artifacts[int(at["index"].(float64))].(map[string]any)
-		if parent, ok := a["parentIndex"].(float64); ok {
+		if a.ParentIndex != nil {
 			nested = true
-			if int(parent) >= len(artifacts) || int(parent) == int(at["index"].(float64)) {
-				t.Errorf("artifact %v", a)
+			if *a.ParentIndex >= len(run.Artifacts) || *a.ParentIndex == at.Index || !strings.HasPrefix(a.Location.URI, "/") {
+				t.Errorf("artifact %+v is in an archive, from whose root its URI does not lead", a)
 			}
-			if uri := a["location"].(map[string]any)["uri"].(string); !strings.HasPrefix(uri, "/") {
-				t.Errorf("artifact %v is in an archive, from whose root its URI does not lead", a)
-			}
-		}
-		if at["uri"] != a["location"].(map[string]any)["uri"] {
-			t.Errorf("result at %v of artifact %v", at, a)
 		}
 	}
 	if !nested {

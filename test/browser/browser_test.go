@@ -173,7 +173,7 @@ func (b *tab) do(actions ...chromedp.Action) {
 	}
 }
 
-// eval gives the value of an expression in the page.
+// eval returns the value of an expression in the page.
 func eval[T any](b *tab, expression string) (v T) {
 	b.t.Helper()
 	b.do(chromedp.Evaluate(expression, &v))
@@ -332,27 +332,6 @@ func TestCursor(t *testing.T) {
 	b.quiet()
 }
 
-func TestPhoneAndDark(t *testing.T) {
-	address := made(t)
-	for _, dark := range []bool{false, true} {
-		b := open(t, 390, 844, dark)
-		b.do(chromedp.Navigate(address), chromedp.WaitVisible("#tools"))
-		if w := eval[int](b, `document.documentElement.scrollWidth`); w > 390 {
-			t.Errorf("the page is %d wide", w)
-		}
-		b.picture(fmt.Sprintf("phone-dark-%v", dark))
-		b.do(chromedp.Evaluate(`document.querySelector(".plot").scrollIntoView()`, nil))
-		time.Sleep(200 * time.Millisecond)
-		if n := columns(b.picture(fmt.Sprintf("phone-plots-dark-%v", dark)), dark); n < 250 {
-			t.Errorf("dark %v: %d columns have a line", dark, n)
-		}
-		b.do(chromedp.Evaluate(`document.querySelector(".bars").scrollIntoView({block: "center"})`, nil))
-		time.Sleep(200 * time.Millisecond)
-		b.picture(fmt.Sprintf("phone-cost-dark-%v", dark))
-		b.quiet()
-	}
-}
-
 // The page of a test case in real time: verdicts, how late it was, marks in the plots that
 // stay where they are in time.
 func TestScenario(t *testing.T) {
@@ -372,22 +351,28 @@ expect:
 	if out, err := run.CombinedOutput(); run.ProcessState == nil || run.ProcessState.ExitCode() != 1 {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, w := range []int64{1200, 390} {
+	for _, width := range []int64{1200, 390} {
 		for _, dark := range []bool{false, true} {
-			b := open(t, w, 900, dark)
+			b := open(t, width, 900, dark)
 			b.do(chromedp.Navigate("file://"+path), chromedp.WaitVisible("#tools"))
-			if got := eval[int64](b, `document.documentElement.scrollWidth`); got > w {
+			if got := eval[int64](b, `document.documentElement.scrollWidth`); got > width {
 				t.Errorf("the page is %d wide", got)
 			}
-			for _, title := range []string{"Scenario", "Real time", "Results"} {
-				b.do(chromedp.Evaluate(fmt.Sprintf(`[...document.querySelectorAll("h2")].find(h => h.textContent === %q).scrollIntoView()`, title), nil))
+			show := func(element, name string) image.Image {
+				b.do(chromedp.Evaluate(element+`.scrollIntoView()`, nil))
 				time.Sleep(200 * time.Millisecond)
-				b.picture(fmt.Sprintf("scenario-%s-%d-dark-%v", strings.ReplaceAll(title, " ", "-"), w, dark))
+				return b.picture(fmt.Sprintf("scenario-%s-%d-dark-%v", name, width, dark))
+			}
+			for _, title := range []string{"Scenario", "Real time"} {
+				show(fmt.Sprintf(`[...document.querySelectorAll("h2")].find(h => h.textContent === %q)`, title), strings.ReplaceAll(title, " ", "-"))
+			}
+			if n := columns(show(`document.querySelector(".plot")`, "plots"), dark); n < 250 {
+				t.Errorf("%d wide, dark %v: %d columns have a line", width, dark, n)
 			}
 			b.drag(0.1, 0.6)
 			b.until(`Math.abs(parseFloat(document.querySelector(".plot svg").getAttribute("viewBox")) - 1e5) < 5e3`)
 			b.until(`[...document.querySelectorAll(".plot")].filter(p => /chassis.z_c/.test(p.dataset.name)).every(p => { const [, y, , h] = p.querySelector("svg").getAttribute("viewBox").split(" ").map(Number); return p.querySelector(".mark.event").getAttribute("d").startsWith("M125000 " + y + "V" + (y + h)) && p.querySelectorAll(".mark.met,.mark.failed").length === 2 })`)
-			b.picture(fmt.Sprintf("scenario-zoomed-%d-dark-%v", w, dark))
+			b.picture(fmt.Sprintf("scenario-zoomed-%d-dark-%v", width, dark))
 			b.quiet()
 		}
 	}

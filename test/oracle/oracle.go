@@ -79,7 +79,7 @@ func Masses(o exact.TwoMass, decomposition string) [2]Mass {
 	return out
 }
 
-// Dimensionless gives the oscillator by the parameters of schweizer (35).
+// Dimensionless returns the oscillator by the parameters of schweizer (35).
 type Dimensionless struct {
 	R, I       float64 // real and imaginary part of the eigenvalue of mass 1, times H
 	Mass       float64 // m2/m1
@@ -93,7 +93,7 @@ func Symmetric(r, i float64) Dimensionless {
 	return Dimensionless{R: r, I: i, Mass: 1, R21: 1, I21: 1, Rc: 1, Ic: 1, MacroStepH: 1}
 }
 
-// TwoMass gives the parameters in SI units, with m1 = 1 kg. A mass m with the
+// TwoMass returns the parameters in SI units, with m1 = 1 kg. A mass m with the
 // eigenvalue r ± i·w has d = −2 m r and c = m (r² + w²).
 func (p Dimensionless) TwoMass() exact.TwoMass {
 	r, w := p.R/p.MacroStepH, p.I/p.MacroStepH
@@ -105,7 +105,7 @@ func (p Dimensionless) TwoMass() exact.TwoMass {
 	return o
 }
 
-// States gives x1, v1, x2, v2 at the points 0, H, …, steps·H and the spectral
+// States returns x1, v1, x2, v2 at the points 0, H, …, steps·H and the spectral
 // radius of the propagation matrix with full history. Without history the
 // degree is min(k, n) in step n = 0, 1, …, and min(k, n+1) if implicit.
 func States(o exact.TwoMass, s Scheme, H float64, steps int) (states [][4]float64, radius float64) {
@@ -136,7 +136,7 @@ func States(o exact.TwoMass, s Scheme, H float64, steps int) (states [][4]float6
 	return states, cmplx.Abs(Eigenvalues(full)[0])
 }
 
-// Propagation gives the matrix M of one macro step with full history,
+// Propagation returns the matrix M of one macro step with full history,
 // z_{N+1} = M z_N for z = [x_N; x_{N−1}; …] of Depth points, x = [x1 v1 x2 v2].
 func Propagation(o exact.TwoMass, s Scheme, H float64) *mat.Dense {
 	return propagation(o, s, H, s.Depth())
@@ -199,7 +199,7 @@ func propagation(o exact.TwoMass, s Scheme, H float64, points int) *mat.Dense {
 	return matrix
 }
 
-// respond gives what a mass makes of a macro step in which its inputs follow
+// respond returns what a mass makes of a macro step in which its inputs follow
 // the polynomials through values at the nodes: E for its own state and g[j] for
 // the value at node j.
 func respond(m Mass, H float64, nodes []float64, substeps int) (e *mat.Dense, g []*mat.Dense) {
@@ -244,7 +244,7 @@ func lagrange(nodes []float64, j int, z float64) float64 {
 	return p
 }
 
-// derivatives gives those of lagrange at 0, order 0 first, from its expanded product.
+// derivatives returns those of lagrange at 0, order 0 first, from its expanded product.
 func derivatives(nodes []float64, j int) []float64 {
 	c := []float64{1}
 	for q, node := range nodes {
@@ -268,7 +268,7 @@ func derivatives(nodes []float64, j int) []float64 {
 	return c
 }
 
-// Eigenvalues gives those of a square matrix, largest magnitude first, of a
+// Eigenvalues returns those of a square matrix, largest magnitude first, of a
 // conjugate pair the one with positive imaginary part first.
 func Eigenvalues(m mat.Matrix) []complex128 {
 	var eig mat.Eigen
@@ -294,7 +294,7 @@ const (
 	present = 1e-7
 )
 
-// Fit gives the eigenvalues that recorded states show, as Eigenvalues does:
+// Fit returns the eigenvalues that recorded states show, as Eigenvalues does:
 // those of the linear map that takes [x_N; x_{N−1}; …] of depth points to the
 // next, on the directions that occur (dynamic mode decomposition: P. J. Schmid,
 // J. Fluid Mech. 656 (2010), section 2.2; every pair of points has the same
@@ -385,7 +385,7 @@ func GlobalError(o exact.TwoMass, times []float64, got [][4]float64) (position, 
 	return math.Sqrt(sum[0] + sum[2]), math.Sqrt(sum[1] + sum[3])
 }
 
-// Slope gives the exponent of H with which errors fall, by least squares of the
+// Slope returns the exponent of H with which errors fall, by least squares of the
 // logarithms.
 func Slope(H, errors []float64) float64 {
 	var mx, my, sxy, sxx float64

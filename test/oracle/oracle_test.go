@@ -18,7 +18,7 @@ var uneven = exact.TwoMass{
 	Start: [4]float64{1, -20, -0.5, 30},
 }
 
-// methods gives the schemes with all orders up to highest.
+// methods returns the schemes with all orders up to highest.
 func methods(highest int) []Scheme {
 	var out []Scheme
 	for _, d := range decompositions {

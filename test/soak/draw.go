@@ -209,7 +209,7 @@ func (k *kit) draw(seed uint64, number int, dir string) (*drawn, error) {
 // oldResult stands for the results of an earlier run.
 const oldResult = "results of an earlier run\n"
 
-// system gives the path of a system: an example, one FMU alone, or FMUs coupled at
+// system returns the path of a system: an example, one FMU alone, or FMUs coupled at
 // random.
 func (r *dice) system() (string, error) {
 	switch x := r.Float64(); {

@@ -125,7 +125,7 @@ func judge(c *drawn, st step, e *end) (findings []string) {
 	return findings
 }
 
-// line gives the line of a text around a place in it.
+// line returns the line of a text around a place in it.
 func line(text string, at int) string {
 	from := strings.LastIndexByte(text[:at], '\n') + 1
 	to := strings.IndexByte(text[at:], '\n')
@@ -327,7 +327,7 @@ func readTable(path string) (*table, error) {
 	}
 }
 
-// lastNewline gives the offset behind the last newline, and the size.
+// lastNewline returns the offset behind the last newline, and the size.
 func lastNewline(f *os.File) (whole, size int64, err error) {
 	if size, err = f.Seek(0, io.SeekEnd); err != nil {
 		return 0, 0, err

@@ -113,7 +113,7 @@ func (s *soak) run(ctx context.Context) (found int, err error) {
 	return s.found, err
 }
 
-// take gives the number of the next case.
+// take returns the number of the next case.
 func (s *soak) take() (number int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,7 +195,7 @@ func (s *soak) one(ctx context.Context, number int) error {
 	return nil
 }
 
-// quoted gives the command of a step for a shell.
+// quoted returns the command of a step for a shell.
 func quoted(c *drawn, program string, st step) string {
 	words := append(slices.Clone(c.environment()), program)
 	words = append(words, st.args...)
