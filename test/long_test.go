@@ -39,6 +39,5 @@ func TestSadjinaConstantSteps(t *testing.T)      { testSadjinaConstantSteps(t) }
 func TestSadjinaFigure4(t *testing.T)            { testSadjinaFigure4(t) }
 func TestSadjinaPredictorCorrector(t *testing.T) { testSadjinaPredictorCorrector(t) }
 func TestSadjinaStabilityLimit(t *testing.T)     { testSadjinaStabilityLimit(t) }
-func TestTwoMassStability(t *testing.T)          { testTwoMassStability(t) }
 func TestUncommittedSteps(t *testing.T)          { testUncommittedSteps(t) }
 func TestValidateStopsRuns(t *testing.T)         { testValidateStopsRuns(t) }

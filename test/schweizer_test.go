@@ -3,8 +3,6 @@ package test
 import (
 	"fmt"
 	"math"
-	"math/cmplx"
-	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,19 +11,6 @@ import (
 	"github.com/macrostep/macrostep/test/long"
 	"github.com/macrostep/macrostep/test/oracle"
 )
-
-// methods returns the methods of schweizer with orders up to highest: 24 up to 3.
-func methods(highest int) []oracle.Scheme {
-	var out []oracle.Scheme
-	for _, decomposition := range []string{"ff", "fd", "dd"} {
-		for _, implicit := range []bool{false, true} {
-			for k := 0; k <= highest; k++ {
-				out = append(out, oracle.Scheme{Decomposition: decomposition, Implicit: implicit, Order: k})
-			}
-		}
-	}
-	return out
-}
 
 // schemeArgs returns the command line for an oscillator under a scheme.
 func schemeArgs(t testing.TB, o exact.TwoMass, s oracle.Scheme, H float64, steps int) []string {
@@ -65,8 +50,8 @@ func runScheme(t testing.TB, o exact.TwoMass, s oracle.Scheme, H float64, steps 
 func TestTwoMassPropagation(t *testing.T) {
 	take := long.Sample(13)
 	const H, steps, tolerance = 1e-3, 1000, 1e-10
-	schemes := methods(5)
-	for _, s := range methods(3) {
+	schemes := oracle.Methods(5)
+	for _, s := range oracle.Methods(3) {
 		if s.Implicit {
 			continue
 		}
@@ -104,93 +89,6 @@ func TestTwoMassPropagation(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// stabilityCase is an oscillator under one of the methods, with what its
-// propagation matrix says.
-type stabilityCase struct {
-	oscillator exact.TwoMass
-	scheme     oracle.Scheme
-	H          float64
-	dominant   complex128
-}
-
-// stabilityCases draws n of them with |ρ−1| > 1e-3, every method in turn,
-// stable and unstable ones in turn, three of four with 0.7 < ρ < 1.3, as far as
-// the method has such. Eigenvalues lie in the ranges of Figs. 5–10 of schweizer;
-// half of the oscillators are symmetric, the others have all ratios in 1/2…2.
-func stabilityCases(n int) []stabilityCase {
-	const patience = 200
-	random := rand.New(rand.NewPCG(24, 200))
-	ratio := func() float64 { return math.Pow(2, 2*random.Float64()-1) }
-	all := methods(3)
-	var out []stabilityCase
-	for draws := 0; len(out) < n; draws++ {
-		s, round := all[len(out)%len(all)], len(out)/len(all)
-		wide := 2.0
-		if s.Implicit {
-			wide = 10
-		}
-		H := math.Pow(10, -4+3*random.Float64())
-		p := oracle.Symmetric(-2*random.Float64()*random.Float64(), wide*random.Float64())
-		p.MacroStepH = H
-		if random.IntN(2) == 0 {
-			p.Mass, p.R21, p.I21, p.Rc, p.Ic = ratio(), ratio(), ratio(), ratio(), ratio()
-		}
-		o := p.TwoMass()
-		dominant := oracle.Eigenvalues(oracle.Propagation(o, s, H))[0]
-		rho := cmplx.Abs(dominant)
-		asked := (rho < 1) == (round%2 == 0) && (rho > 0.7 && rho < 1.3) == (round%4 < 3)
-		if math.Abs(rho-1) <= 1e-3 || !asked && draws < patience {
-			continue
-		}
-		for c := range o.Start {
-			o.Start[c] = 2*random.Float64() - 1
-			if c%2 == 1 {
-				o.Start[c] *= p.I / H
-			}
-		}
-		out = append(out, stabilityCase{o, s, H, dominant})
-		draws = 0
-	}
-	return out
-}
-
-// 200 seeded points are stable or not as their propagation matrices say, and for
-// 0.7 < ρ < 1.3 the dominant eigenvalue fitted from the recorded states is theirs
-// to 1e-3.
-func testTwoMassStability(t *testing.T) {
-	take := long.Sample(20)
-	const steps, tolerance = 80, 1e-3
-	for n, c := range stabilityCases(200) {
-		rho := cmplx.Abs(c.dominant)
-		if !take() {
-			continue
-		}
-		t.Run(fmt.Sprintf("%d/%v/rho=%.4f", n, c.scheme, rho), func(t *testing.T) {
-			t.Parallel()
-			states := runScheme(t, c.oscillator, c.scheme, c.H, steps).states(t)
-			// The first steps have lower orders.
-			fit, err := oracle.Fit(states[c.scheme.Order:], c.scheme.Depth())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := cmplx.Abs(fit[0]); (got < 1) != (rho < 1) {
-				t.Errorf("%+v, H = %g: fitted spectral radius %.6f, matrix %.6f", c.oscillator, c.H, got, rho)
-			}
-			if rho <= 0.7 || rho >= 1.3 {
-				return
-			}
-			// Others can have the same magnitude.
-			near := math.Inf(1)
-			for _, e := range fit {
-				near = min(near, cmplx.Abs(e-c.dominant))
-			}
-			if off := math.Abs(cmplx.Abs(fit[0]) - rho); !(off <= tolerance && near <= tolerance) {
-				t.Errorf("%+v, H = %g: fitted eigenvalues %.6f, of the matrix %.6f", c.oscillator, c.H, fit, c.dominant)
-			}
-		})
 	}
 }
 

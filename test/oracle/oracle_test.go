@@ -10,33 +10,12 @@ import (
 	"github.com/macrostep/macrostep/fmus/exact"
 )
 
-var decompositions = []string{"ff", "fd", "dd"}
-
-// uneven tells the two masses apart.
-var uneven = exact.TwoMass{
-	M1: 1, C1: 1000, D1: 10, M2: 1.75, C2: 700, D2: 12, Cc: 850, Dc: 7,
-	Start: [4]float64{1, -20, -0.5, 30},
-}
-
-// methods returns the schemes with all orders up to highest.
-func methods(highest int) []Scheme {
-	var out []Scheme
-	for _, d := range decompositions {
-		for _, implicit := range []bool{false, true} {
-			for k := 0; k <= highest; k++ {
-				out = append(out, Scheme{Decomposition: d, Implicit: implicit, Order: k})
-			}
-		}
-	}
-	return out
-}
-
 // There are 4·max(k, 1) eigenvalues implicit and 4(k+1) explicit (schweizer 2.1
 // as corrected). Each past point adds as many that are not 0 as there are
 // independent coupling forces: one in force/force, else one per mass.
 func TestEigenvalueCount(t *testing.T) {
-	o := Dimensionless{R: -0.3, I: 1.1, Mass: 1.4, R21: 1.2, I21: 0.8, Rc: 0.9, Ic: 1.3, MacroStepH: 1}.TwoMass()
-	for _, s := range methods(3) {
+	o := exact.TwoMass{M1: 1, C1: 1.3, D1: 0.6, M2: 1.4, C2: 1.265, D2: 1.008, Cc: 2.47, Dc: 0.63}
+	for _, s := range Methods(3) {
 		all, past, forces := 4*(s.Order+1), s.Order, 2
 		if s.Implicit {
 			all, past = 4*max(s.Order, 1), max(s.Order-1, 0)
@@ -63,11 +42,11 @@ func TestInPhase(t *testing.T) {
 	for range 50 {
 		r, i := -2*random.Float64(), 10*random.Float64()
 		want := cmplx.Exp(complex(r, i))
-		for _, s := range methods(3) {
+		for _, s := range Methods(3) {
 			if s.Decomposition != "ff" {
 				continue
 			}
-			e := Eigenvalues(Propagation(Symmetric(r, i).TwoMass(), s, 1))
+			e := Eigenvalues(Propagation(Symmetric(r, i), s, 1))
 			near := math.Inf(1)
 			for _, v := range e {
 				near = min(near, cmplx.Abs(v-want))
@@ -79,34 +58,13 @@ func TestInPhase(t *testing.T) {
 	}
 }
 
-// The dimensionless parameters (35) follow from (5) of the oscillator.
-func TestDimensionless(t *testing.T) {
-	p := Dimensionless{R: -0.3, I: 1.1, Mass: 1.4, R21: 1.2, I21: 0.8, Rc: 0.9, Ic: 1.3, MacroStepH: 0.02}
-	o, H := p.TwoMass(), p.MacroStepH
-	c1, d1, am := o.C1*H*H/o.M1, o.D1*H/o.M1, o.M2/o.M1
-	ac, ad, acc, adc := o.C2/o.C1, o.D2/o.D1, o.Cc/o.C1, o.Dc/o.D1
-	star := 2 * am / (1 + am)
-	root := math.Sqrt(4*c1 - d1*d1)
-	got := []float64{-d1 / 2, root / 2, am, ad / am, math.Sqrt(4*am*ac*c1-ad*ad*d1*d1) / root / am, adc / star,
-		math.Sqrt(4*star*acc*c1-adc*adc*d1*d1) / root / star}
-	for i, want := range []float64{p.R, p.I, p.Mass, p.R21, p.I21, p.Rc, p.Ic} {
-		if math.Abs(got[i]-want) > 1e-14 {
-			t.Errorf("parameter %d is %.17g, want %g", i, got[i], want)
-		}
-	}
-	s := Symmetric(-0.2, 1.5).TwoMass()
-	if s.C1 != 0.2*0.2+1.5*1.5 || s.D1 != 0.4 || s.C2 != s.C1 || s.Cc != s.C1 || s.D2 != s.D1 || s.Dc != s.D1 || s.M2 != 1 {
-		t.Errorf("the symmetric model is %+v", s)
-	}
-}
-
 // Global errors fall with H^(k+1), local ones with H^(k+3) in the positions and
 // H^(k+2) in the velocities (schweizer 3.2). The start lies between the phases
 // in which the leading term of a local error vanishes.
 func TestOrders(t *testing.T) {
 	o := exact.DefaultTwoMass()
 	o.Start = [4]float64{0.6, -30, -0.4, 25}
-	for _, s := range methods(3) {
+	for _, s := range Methods(3) {
 		s.History = true
 		var H, gp, gv, lp, lv []float64
 		for _, steps := range []int{1600, 2400, 3600} {
@@ -154,7 +112,7 @@ func TestStableRegions(t *testing.T) {
 		const points = 40
 		for i := 0; i <= points; i++ {
 			for j := 1; j <= points; j++ {
-				o := Symmetric(-2*float64(i)/points, width*float64(j)/points).TwoMass()
+				o := Symmetric(-2*float64(i)/points, width*float64(j)/points)
 				if cmplx.Abs(Eigenvalues(Propagation(o, s, 1))[0]) <= 1+1e-10 {
 					n++
 				}
@@ -163,13 +121,13 @@ func TestStableRegions(t *testing.T) {
 		return n
 	}
 	count := map[string]int{}
-	for _, s := range methods(3) {
+	for _, s := range Methods(3) {
 		count[s.String()] = stable(s)
 	}
 	at := func(d string, implicit bool, k int) int {
 		return count[Scheme{Decomposition: d, Implicit: implicit, Order: k}.String()]
 	}
-	for _, d := range decompositions {
+	for _, d := range []string{"ff", "fd", "dd"} {
 		for k := 1; k <= 3; k++ {
 			if !(at(d, false, k) < at(d, false, k-1)) {
 				t.Errorf("explicit %s: %d stable points at k = %d, %d at %d; a higher order has fewer", d, at(d, false, k), k, at(d, false, k-1), k-1)
@@ -192,52 +150,15 @@ func TestStableRegions(t *testing.T) {
 
 // "The implicit schemes are also stable for very large values" (schweizer 3.1.1).
 func TestImplicitStableFarOut(t *testing.T) {
-	for _, s := range methods(3) {
+	for _, s := range Methods(3) {
 		if !s.Implicit {
 			continue
 		}
 		for _, far := range []float64{50, 200, 600} {
-			o := Symmetric(-far, far).TwoMass()
+			o := Symmetric(-far, far)
 			if radius := cmplx.Abs(Eigenvalues(Propagation(o, s, 1))[0]); !(radius < 1) {
 				t.Errorf("%v at %g%+gi: spectral radius %g", s, -far, far, radius)
 			}
 		}
-	}
-}
-
-// Fit finds the dominant eigenvalue from a trajectory, whatever the start.
-func TestFit(t *testing.T) {
-	random := rand.New(rand.NewPCG(2, 2))
-	tried := 0
-	for _, s := range methods(5) {
-		for range 20 {
-			p := Dimensionless{R: -random.Float64(), I: 0.2 + 2*random.Float64(), Mass: 0.5 + random.Float64(),
-				R21: 0.5 + random.Float64(), I21: 0.5 + random.Float64(), Rc: 0.5 + random.Float64(), Ic: 0.5 + random.Float64(), MacroStepH: 1}
-			o := p.TwoMass()
-			for c := range o.Start {
-				o.Start[c] = 1 + random.Float64()
-			}
-			want := Eigenvalues(Propagation(o, s, 1))[0]
-			if rho := cmplx.Abs(want); rho < 0.7 || rho > 1.3 {
-				continue
-			}
-			tried++
-			states, _ := States(o, s, 1, 80)
-			// The short start follows other matrices.
-			e, err := Fit(states[s.Order:], s.Depth())
-			if err != nil {
-				t.Errorf("%v: %v", s, err)
-				continue
-			}
-			if d := cmplx.Abs(e[0] - want); !(d < 1e-6) {
-				t.Errorf("%v, %+v: %v, want %v, off by %.2g", s, p, e[0], want, d)
-			}
-		}
-	}
-	if tried < 100 {
-		t.Errorf("only %d cases lie in the range", tried)
-	}
-	if _, err := Fit(make([][4]float64, 10), 3); err == nil {
-		t.Error("ten points at rest show twelve eigenvalues")
 	}
 }
