@@ -26,8 +26,8 @@ func attempts(t testing.TB, path string) []map[string]float64 {
 	return out
 }
 
-// An FMU that discards steps above a size makes the control shrink and recover:
-// the run comes to its end with steps below that size and not far below it.
+// An FMU that discards steps above a size makes the control shrink and recover: the run completes, with steps below
+// that size but not far below it.
 func TestRefusedStepsAreLearnt(t *testing.T) {
 	for _, preset := range []string{"ex-slocal", "ex-milne", "im-slocal", "richardson"} {
 		t.Run(preset, func(t *testing.T) {
@@ -57,10 +57,10 @@ func TestRefusedStepsAreLearnt(t *testing.T) {
 	}
 }
 
-// Steps that stay far below what was asked for are told while they are taken, with the
-// variable whose error holds them down, and so is it when the step cannot be halved again:
-// the force of energy-oscillator follows its inputs directly, and lags a step behind. That of
-// corrector-oscillator, of 1e6 N/m and without nominal value, needs no tolerance of its own.
+// A run warns while its steps stay far below the requested size, and fails when the step cannot be halved again; the
+// message names the variable whose error limits the steps. The force of energy-oscillator follows its inputs
+// directly, and lags a step behind. The force of corrector-oscillator (1e6 N/m, no nominal value) needs no tolerance
+// of its own.
 func TestTinySteps(t *testing.T) {
 	t.Parallel()
 	const told = "the steps stay at "
@@ -84,8 +84,8 @@ func TestTinySteps(t *testing.T) {
 	}
 }
 
-// The table of attempts has an estimate where the algorithm estimates errors, an indicator where
-// it has one, and nothing in their place; the report shows what is there.
+// The table of attempts has an estimate where the algorithm estimates errors and an indicator where it has one, else
+// empty cells; the report plots what the table has.
 func TestTraceColumns(t *testing.T) {
 	t.Parallel()
 	for preset, want := range map[string]struct{ estimates, indicates bool }{

@@ -18,7 +18,7 @@ import (
 	"github.com/macrostep/macrostep/test/probe"
 )
 
-// analysis runs macrostep analyze, with time for all runs that it wants to make.
+// analysis runs macrostep analyze, with time for all trial runs.
 func analysis(t testing.TB, args ...string) *analyze.Report {
 	t.Helper()
 	args = append([]string{"analyze", "--json"}, args...)
@@ -47,8 +47,8 @@ func strategy(t testing.TB, r *analyze.Report, preset string, order int) *analyz
 	return nil
 }
 
-// FMUs that can neither go back nor give derivatives are measured on further instances, with the
-// same result; what needs rollback is said to need it.
+// FMUs without rollback and derivatives are measured on further instances, with the same result; strategies that need
+// rollback are reported as impossible.
 func testAnalyzeBlackboxes(t *testing.T) {
 	t.Parallel()
 	args := []string{"--order", "1", "--step-size", "3e-4", "--from", "3e-5"}
@@ -85,8 +85,8 @@ func testAnalyzeBlackboxes(t *testing.T) {
 	}
 }
 
-// off returns the error of a run in steps of H, as analyze defines it, against a fine run: of the
-// outputs that feed others.
+// off returns the error of a run in steps of H, as analyze defines it, against a fine run: of the outputs that feed
+// others.
 func off(t testing.TB, outputs []string, H float64, o, fine *outcome, fineH float64) float64 {
 	t.Helper()
 	worst := 0.0
@@ -117,7 +117,7 @@ func spread(x []float64) float64 {
 	return math.Sqrt(sum / float64(len(x)))
 }
 
-// What an FMU says when an analysis tries it is not printed as if it were of the run.
+// Messages of an FMU during an analysis are not printed as messages of the run.
 func TestAnalysisIsQuiet(t *testing.T) {
 	t.Parallel()
 	path := twoLives(t, life(t, probe.LifeCapabilities, "MUTE=fmi2Error"), "")
@@ -131,7 +131,7 @@ func TestAnalysisIsQuiet(t *testing.T) {
 	}
 }
 
-// Where nothing can be told, that is told, and a run with --analyze goes on.
+// Where the analysis cannot predict anything the report gives the reason, and a run with --analyze goes on.
 func testAnalyzeUnknown(t *testing.T) {
 	t.Parallel()
 	for name, says := range map[string]string{"crane": "not those of a linear system", "sqrt-oscillator": "depends on when it is moved"} {
@@ -143,8 +143,8 @@ func testAnalyzeUnknown(t *testing.T) {
 			t.Errorf("%s: %+v, recommended %d", name, s, r.Recommended)
 		}
 	}
-	// Dampers whose force goes with the square of the speed: at rest there is none.
-	// Along the motion the models are off: no error is promised that they cannot tell.
+	// Dampers whose force goes with the square of the speed: at rest there is none. Along the motion the models are
+	// off: no error is promised that they cannot tell.
 	r := analysis(t, system(t, "quadratic-oscillator"), "--order", "0", "--from", "8e-4", "--to", "1.2e-3", "--stop-time", "0.4", "--runs", "0")
 	s := strategy(t, r, "explicit", 0)
 	if r.Stray == nil || r.Stray.Off < 0.05 || r.Large != "" || len(s.Stable) > 0 || !strings.Contains(s.Why, "the model of left") || r.Promised != nil || r.Recommended >= 0 {
@@ -169,8 +169,8 @@ func testAnalyzeUnknown(t *testing.T) {
 	}
 }
 
-// A run whose outputs grow steadily is unstable if its coupling is; the spectral radii are those
-// of analyze, and the growth of the energy oscillator is spurious: its exact amplitude is constant.
+// A run whose outputs grow steadily is unstable if its coupling is; the spectral radii are those of analyze, and the
+// growth of the energy oscillator is spurious: its exact amplitude is constant.
 func TestSteadyGrowth(t *testing.T) {
 	t.Parallel()
 	take := long.Sample(9)
@@ -201,7 +201,7 @@ func TestSteadyGrowth(t *testing.T) {
 	run(t, system(t, "energy-oscillator"), "--step-size", "0.05", "--stop-time", "5", "--strict").is(t, 1)
 }
 
-// A run tells by itself that its step is far too large, as it sees, and of no other.
+// A run warns if its step is far too large, and only then.
 func TestRunWatchesGrowth(t *testing.T) {
 	for step, far := range map[string]bool{"0.005": false, "0.02": true} {
 		o := complete(t, system(t, "quarter-car-b"), "--step-size", step, "--stop-time", "4")
@@ -212,9 +212,9 @@ func TestRunWatchesGrowth(t *testing.T) {
 	}
 }
 
-// A control loop of Dymola's FMUs, without and with rates of its components: what is told to
-// be stable settles, and what is told to be unstable does not, at parts and multiples of the
-// limits. FMUs of 20-sim take steps of their own; nothing is told of them.
+// A control loop of Dymola's FMUs, without and with rates of its components: at parts and multiples of the limits,
+// runs settle where the report says stable and only there. The FMUs of 20-sim take steps of their own, for which the
+// report has no models.
 func testRealAnalyze(t *testing.T) {
 	path := pair(t)
 	hits := 0
@@ -265,8 +265,8 @@ func testRealAnalyze(t *testing.T) {
 	if s := strategy(t, report, "explicit", 0); s.Points != nil || !strings.Contains(s.Why, "MassSpringDamper") {
 		t.Errorf("dampers: %+v", s)
 	}
-	// They take steps of 10 ms whatever they are asked. Where these fall in with the macro steps, what
-	// is told of their multiples is what runs do.
+	// They take steps of 10 ms whatever they are asked. Where these fall in with the macro steps, what is told of
+	// their multiples is what runs do.
 	report = analysis(t, path, "--order", "0", "--step-size", "0.01", "--at", "0.32", "--to", "0.1")
 	for _, c := range []struct {
 		preset string
@@ -289,9 +289,9 @@ func testRealAnalyze(t *testing.T) {
 	}
 }
 
-// FMUs made by others of which models tell nothing, as they take steps of their own or are far from linear: what runs
-// of the analysis show to be stable does not grow in runs at 0.5 and 0.8 times the limit, and what lies at 1.25 and
-// 2 times it does, or fails, or jumps from step to step. With long tests, of two systems and more strategies.
+// Third-party FMUs without usable models, which take steps of their own or are far from linear: runs at 0.5 and 0.8
+// times the limit that trial runs show do not grow; at 1.25 and 2 times it they grow, fail or jump from step to step.
+// The long test takes two systems and more strategies.
 func testRealRuns(t *testing.T) {
 	type subject struct {
 		path, output string
@@ -347,8 +347,8 @@ func testRealRuns(t *testing.T) {
 	}
 }
 
-// unsteady returns by how much a motion goes farther in the last third than in the one before, and how much of how
-// far it goes changes from step to step, as root mean squares.
+// unsteady returns how much farther a motion goes in its last third than in the one before, and which part of it
+// changes from step to step, as root mean squares.
 func unsteady(x []float64) (growth, jumps float64) {
 	n := len(x) / 3
 	last, bends := x[2*n:], 0.0
@@ -372,8 +372,8 @@ func most(x []float64) (m float64) {
 	return m
 }
 
-// What is told of components with rates of their own holds in runs: the limit, the recommendation, which has the
-// rates that it was found with, and what run --analyze tells.
+// Predictions for components with rates of their own hold in runs: the limit, the recommendation with these rates,
+// and the report of run --analyze.
 func testAnalyzeRates(t *testing.T) {
 	t.Parallel()
 	path := system(t, "quarter-car-b")
@@ -420,9 +420,9 @@ func testAnalyzeRates(t *testing.T) {
 	}
 }
 
-// The step sizes at which variable-step algorithms settle are those of runs of the FMUs: the numbers of steps over the
-// horizon agree to a tenth. The report says where the solver inside an FMU misleads an error estimate, and where the
-// tolerance cannot be met.
+// The step sizes at which variable-step algorithms settle are those of runs of the FMUs: the numbers of steps over
+// the horizon agree to a tenth. The report says where the solver inside an FMU misleads an error estimate, and where
+// the tolerance cannot be met.
 func testAnalyzeVarying(t *testing.T) {
 	for _, c := range []struct{ name, settled, unknown, fails string }{
 		{"two-mass-ff", "ex-local ex-milne im-milne im-slocal richardson predictor-corrector ecco", "", ""},
@@ -465,7 +465,7 @@ func testAnalyzeVarying(t *testing.T) {
 	}
 }
 
-// A run with --analyze is told what to expect of its own algorithm and parameters, whatever they are.
+// A run with --analyze reports what to expect of its own algorithm and parameters.
 func testAnalyzeOwn(t *testing.T) {
 	t.Parallel()
 	o := run(t, system(t, "two-mass-fd"), "--algorithm", "im-milne", "--param", "control.rtol=1e-3", "--analyze", "--record", "none")

@@ -15,8 +15,8 @@ import (
 
 const module = "github.com/macrostep/macrostep/"
 
-// allowed lists, for each package, the packages of this module that it may
-// import, and for those that must stay light the packages from outside.
+// allowed lists, for each package, the packages of this module that it may import, and for those that must stay light
+// the packages from outside.
 var allowed = []struct {
 	pkg     string
 	imports []string // of this module
@@ -108,8 +108,8 @@ var (
 	citedItem        = regexp.MustCompile(`(?m)^(\d+)\. \S(?:.*\n(?: {2,}\S.*\n)*)`)
 )
 
-// cited returns the numbers that a text cites, by document: "fmi2 30–37, 39" or, in the
-// documentation of descriptions, "checklist 17".
+// cited returns the numbers that a text cites, by document: "fmi2 30–37, 39" or, in the documentation of
+// descriptions, "checklist 17".
 func cited(text string) map[string][]int {
 	out := map[string][]int{}
 	for _, m := range citation.FindAllStringSubmatch(continuedComment.ReplaceAllString(text, " "), -1) {
@@ -129,8 +129,8 @@ func cited(text string) map[string][]int {
 	return out
 }
 
-// TestCitations holds docs/fmi2.md and docs/ssp.md to the Go files: every item that one of
-// them cites exists, and every item is cited or marked "(Cited nowhere.)".
+// TestCitations holds docs/fmi2.md and docs/ssp.md to the Go files: every item that one of them cites exists, and
+// every item is cited or marked "(Cited nowhere.)".
 func TestCitations(t *testing.T) {
 	t.Parallel()
 	where := map[string]map[int]string{"fmi2": {}, "ssp": {}} // a file that cites the item

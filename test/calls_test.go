@@ -18,8 +18,8 @@ import (
 	"github.com/macrostep/macrostep/test/probe"
 )
 
-// lifetime follows the calls of one instance by the rules of the standard, written
-// down here a second time (fmi2 39–62).
+// lifetime follows the calls of one instance by the rules of the standard, written independently of the product (fmi2
+// 39–62).
 type lifetime struct {
 	d     *description.ModelDescription
 	state byte // as in fmi2 39; 0 before Instantiate, '!' after Fatal, '-' after FreeInstance
@@ -203,8 +203,7 @@ func (l *lifetime) check(name string, args map[string]string) {
 	}
 }
 
-// eachVariable asks of each value reference whether one of its variables may be
-// accessed now.
+// eachVariable asks of each value reference whether one of its variables may be accessed now.
 func (l *lifetime) eachVariable(kind, references string, allowed func(v *description.ScalarVariable) bool) {
 	for _, vr := range list(references) {
 		ok := false
@@ -310,10 +309,8 @@ func descriptions(t *testing.T, path string) map[string]*description.ModelDescri
 	return out
 }
 
-// Whatever the algorithm and the outcome: every call is legal where it is made,
-// about variables that may be accessed there, steps follow one another, nothing
-// is read between setting and stepping, and every life is ended (fmi2 39–41, 44,
-// 48, 50, 54–56, 58, 62).
+// With every algorithm and outcome: each call is legal in its state and for its variables, steps follow one another,
+// nothing is read between setting and stepping, and every instance is freed (fmi2 39–41, 44, 48, 50, 54–56, 58, 62).
 func TestCallsAreLegal(t *testing.T) {
 	t.Parallel()
 	type run struct {
@@ -405,9 +402,8 @@ func TestCallsAreLegal(t *testing.T) {
 	}
 }
 
-// In a run with steps of one size every step is told the same number, however it is
-// delivered; each carries the promise that no restore will go to before it, but for the
-// later steps of a macro step that may be repeated (fmi2 49, 50).
+// In a run with fixed steps every step has the same size to the last bit, and promises that no restore will go back
+// before it, except the later steps of a macro step that may be repeated (fmi2 49, 50).
 func TestWhatStepsAreTold(t *testing.T) {
 	t.Parallel()
 	const H = 0.01
@@ -478,8 +474,8 @@ func TestWhatStepsAreTold(t *testing.T) {
 	}
 }
 
-// An FMU that computes something else in steps that may be undone gives the same with
-// every algorithm that needs none; the others are refused.
+// An FMU that computes something else in steps that may be undone gives the same results with every algorithm that
+// undoes none; the other algorithms are refused.
 func testUncommittedSteps(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -517,7 +513,7 @@ func testUncommittedSteps(t *testing.T) {
 	}
 }
 
-// The calls of runs of FMUs and systems made by others are legal, too.
+// The calls of runs of third-party FMUs and systems are legal, too.
 func testRealCalls(t *testing.T) {
 	systems, err := filepath.Glob(filepath.Join(*realDir, "systems", "*", "*", "SystemStructure.ssd"))
 	if err != nil {

@@ -19,8 +19,8 @@ func requiredNumbers(text string) []string {
 	return strings.Fields(list)
 }
 
-// testsIn returns the functions of the tests of a folder, each with the string literals of its file: the names of subtests
-// are among them. Of the rule cases "MD12:line 24|MD11:Length" each id counts.
+// testsIn returns the functions of the tests of a folder, each with the string literals of its file: the names of
+// subtests are among them. Of the rule cases "MD12:line 24|MD11:Length" each id counts.
 func testsIn(t *testing.T, folder string) map[string]map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", filepath.FromSlash(folder), "*_test.go"))
@@ -54,7 +54,8 @@ func testsIn(t *testing.T, folder string) map[string]map[string]bool {
 	return all
 }
 
-// checklist.md has every number that the standard requires, once, each with clauses; each clause names tests, which exist.
+// checklist.md has every number that the standard requires, once, each with clauses; each clause names tests, which
+// exist.
 func TestChecklist(t *testing.T) {
 	t.Parallel()
 	heading := regexp.MustCompile(`^### (\d+) \S`)

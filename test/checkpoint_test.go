@@ -41,8 +41,8 @@ func (c *checkpointed) whole(t testing.TB) {
 	}
 }
 
-// killed begins to run and is killed when there is a checkpoint, some time later.
-// It reports whether the run was still under way.
+// killed begins to run and is killed when there is a checkpoint, some time later. It reports whether the run was
+// still under way.
 func (c *checkpointed) killed(t testing.TB, later time.Duration) bool {
 	t.Helper()
 	cmd := exec.Command(program, c.args...)
@@ -68,9 +68,8 @@ func (c *checkpointed) resume(t testing.TB, args ...string) {
 	}
 }
 
-// counters returns the manifest without what is no property of the run: times on
-// the clock, names of files, how many threads that made worth while, and whether
-// an earlier run has tested something.
+// counters returns the manifest without clock times, file names, the number of threads and whether an earlier run has
+// tested something.
 func (c *checkpointed) counters(t testing.TB) map[string]any {
 	t.Helper()
 	m := c.manifest(t)
@@ -129,9 +128,8 @@ var stopTimes = map[string]float64{
 	"energy-oscillator": 0.2, "energy-star-3": 0.1, "pendula": 0.3, "crane": 0.2,
 }
 
-// With every preset a run that is resumed gives the bytes of the unbroken one: from
-// its last checkpoint, with rows behind it in the file, and after the process was
-// killed. The unbroken run gives what it gives without checkpoints.
+// With every preset a resumed run gives the bytes of the unbroken one: from its last checkpoint, with later rows in
+// the file, and after the process was killed. Checkpoints change no results.
 func TestResume(t *testing.T) {
 	take := long.Sample(40)
 	rng := rand.New(rand.NewPCG(11, 7))
@@ -192,7 +190,7 @@ func testResumeRepeatedly(t *testing.T) {
 	}
 }
 
-// An interrupt leaves a checkpoint, if asked, and a line that says how to go on.
+// With --checkpoint an interrupt writes a checkpoint and prints the command that resumes it.
 func TestCheckpointOnInterrupt(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -221,8 +219,8 @@ func TestCheckpointOnInterrupt(t *testing.T) {
 	}
 }
 
-// --output puts the rows behind the checkpoint into another file, and leaves the
-// first one as it is.
+// With --output a resumed run writes the rows after the checkpoint to another file, and leaves the first file
+// unchanged.
 func TestResumeIntoAnotherFile(t *testing.T) {
 	for _, interval := range []string{"", "0.0107"} {
 		args := []string{"--stop-time", "0.3", system(t, "quarter-car-a")}
@@ -309,8 +307,8 @@ func testForeignCheckpoints(t *testing.T) {
 	}
 }
 
-// A run with a scenario goes on with what it has set and seen: the same bytes, and the
-// same verdicts, from any of its checkpoints.
+// A run with a scenario goes on with what it has set and seen: the same bytes, and the same verdicts, from any of its
+// checkpoints.
 func testResumeScenario(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -371,7 +369,7 @@ expect:
 	}
 }
 
-// The page of a run that was resumed shows all of it if its results hold it, and says so if not.
+// The page of a resumed run shows all of the run if its results hold all rows, else a note.
 func TestResumeReport(t *testing.T) {
 	c := newCheckpointed(t, 0.123, "--stop-time", "0.3", "--report", "car.html", system(t, "quarter-car-a"))
 	c.whole(t)
@@ -389,8 +387,8 @@ func TestResumeReport(t *testing.T) {
 	}
 }
 
-// A run goes on to a later stop time with the bytes of one that had it from the start: tables of
-// both formats, attempts, scenario and counters.
+// A run resumed to a later stop time gives the bytes of one that had it from the start: tables, attempts, scenario
+// and counters.
 func TestResumeToLaterStop(t *testing.T) {
 	t.Parallel()
 	scenario := filepath.Join(t.TempDir(), "s.yaml")

@@ -16,15 +16,14 @@ import (
 	"github.com/macrostep/macrostep/test/long"
 )
 
-// loopRow is a system that macrostep and a loop in C compute alike, to the last bit. What
-// differs is explained.
+// loopRow is a system that macrostep and a loop in C compute alike, to the last bit.
 type loopRow struct {
 	name  string
 	path  string // what macrostep runs
 	parts []loopPart
 	wires []cloop.Wire
-	// inputs says why the loop computes something else when it sets the inputs that
-	// nothing drives to their documented starts; "" = it does not.
+	// inputs says why the loop computes something else when it sets the inputs that nothing drives to their
+	// documented starts; "" = it does not.
 	inputs string
 }
 
@@ -111,8 +110,7 @@ func (r *loopRow) compare(t *testing.T) {
 	t.Logf("%-40s %3d outputs, %3d of them move: %s", r.name, compared, moving, note)
 }
 
-// Our FMUs and a coupled system of them compute in macrostep what they compute in a loop
-// in C, to the last bit.
+// Our FMUs and a coupled system of them compute in macrostep what they compute in a loop in C, to the last bit.
 func TestLoop(t *testing.T) {
 	t.Parallel()
 	var rows []loopRow
@@ -136,8 +134,7 @@ func TestLoop(t *testing.T) {
 	}
 }
 
-// realRows explains third-party FMUs, by their paths below -real, of which there is more
-// to say than that they compute the same.
+// realRows explains third-party FMUs, by their paths below -real, that differ when their inputs are set.
 var realRows = map[string]loopRow{
 	"fmus/ibk/Prey.fmu":     {inputs: "its input y is 0 until it is set, and documented as 10"},
 	"fmus/ibk/Predator.fmu": {inputs: "its input x is 0 until it is set, and documented as 10"},

@@ -14,8 +14,7 @@ import (
 	"github.com/macrostep/macrostep/test/long"
 )
 
-// haidArgs returns the command line for haid's oscillator with an exact history of
-// p points.
+// haidArgs returns the command line for haid's oscillator with an exact history of p points.
 func haidArgs(t testing.TB, system string, o exact.Haid, p int, H float64) []string {
 	t.Helper()
 	args, err := haid.Args(system, o, p, H, filepath.Join(t.TempDir(), "history.csv"))
@@ -25,8 +24,7 @@ func haidArgs(t testing.TB, system string, o exact.Haid, p int, H float64) []str
 	return args
 }
 
-// apart returns the largest difference from the rows of y, relative to the largest
-// value of each output.
+// apart returns the largest difference from the rows of y, relative to the largest value of each output.
 func (o *outcome) apart(t testing.TB, y [][3]float64) float64 {
 	t.Helper()
 	worst := 0.0
@@ -40,8 +38,8 @@ func (o *outcome) apart(t testing.TB, y [][3]float64) float64 {
 	return worst
 }
 
-// The corrected co-simulation is that of the propagation matrix (42), at every
-// order, with Jacobians from directional derivatives and from repeated steps.
+// The corrected co-simulation is that of the propagation matrix (42), at every order, with Jacobians from directional
+// derivatives and from repeated steps.
 func TestCorrectorPropagation(t *testing.T) {
 	t.Parallel()
 	path := system(t, "corrector-oscillator")
@@ -73,8 +71,8 @@ func TestCorrectorPropagation(t *testing.T) {
 	}
 }
 
-// On linear subsystems the strategy is stable where the eigenvalues of the propagation matrix show it, and its error is
-// that of the matrices, at random stiffness, damping, step size and order, with and without correction.
+// On linear subsystems the strategy is stable where the eigenvalues of the propagation matrix show it, and its error
+// is that of the matrices, at random stiffness, damping, step size and order, with and without correction.
 func TestCorrectorPoints(t *testing.T) {
 	t.Parallel()
 	points := 25
@@ -117,9 +115,8 @@ func TestCorrectorPoints(t *testing.T) {
 	}
 }
 
-// localError runs the linear oscillator and gives its local errors (31) from the
-// row on, at which identification has found its models: the outputs of each step
-// against those of the coupled system from the states at its start.
+// localError returns the local error (31) of the linear oscillator from row from on, where identification has found
+// its models: the outputs of each step against those of the coupled system from the states at its start.
 func localError(t testing.TB, o exact.Haid, p int, H float64, from int, args ...string) float64 {
 	t.Helper()
 	const n = 1000
@@ -128,9 +125,8 @@ func localError(t testing.TB, o exact.Haid, p int, H float64, from int, args ...
 	return haid.LocalError(got.columns, o, H, from)
 }
 
-// Without directional derivatives, by repeated steps, the correction is as good;
-// identified models reach at least half of the gain, in the logarithm of the local
-// error, once they are found.
+// Without directional derivatives, by repeated steps, the correction is as good; identified models reach at least
+// half of the gain, in the logarithm of the local error, once they are found.
 func TestCorrectorSources(t *testing.T) {
 	t.Parallel()
 	o := exact.DefaultHaid()
@@ -165,8 +161,8 @@ func TestCorrectorSources(t *testing.T) {
 	}
 }
 
-// FMUs without any optional capability, one of them with direct feedthrough: inputs sampled
-// in substeps reach order 2, and identified models reduce the error of the whole run.
+// FMUs without any optional capability, one of them with direct feedthrough: inputs sampled in substeps reach order
+// 2, and identified models reduce the error of the whole run.
 func testCorrectorBlackbox(t *testing.T) {
 	t.Parallel()
 	o := exact.DefaultHaid()
@@ -195,8 +191,8 @@ func testCorrectorBlackbox(t *testing.T) {
 	}
 }
 
-// With variable steps the models of exact derivatives are those of each step: kept ones give what
-// those made anew in every step do.
+// With variable steps the models of exact derivatives are those of each step: kept models give what models made anew
+// in every step give.
 func testCorrectorVariableSteps(t *testing.T) {
 	t.Parallel()
 	path := system(t, "corrector-oscillator")
@@ -214,8 +210,8 @@ func testCorrectorVariableSteps(t *testing.T) {
 	}
 }
 
-// What the correction of states adds to the inputs is in the energy at a bond: with it half as much is
-// missing there as without (the formula of the monitor on the inputs that were set).
+// The energy at a bond includes what the correction of states adds to the inputs: with it the residual is half as
+// large as without.
 func TestCorrectorEnergy(t *testing.T) {
 	t.Parallel()
 	path := system(t, "corrector-oscillator")
@@ -229,8 +225,8 @@ func TestCorrectorEnergy(t *testing.T) {
 	}
 }
 
-// Honest derivatives of a subsystem that is not linear are not taken for wrong, and identification
-// works far from t = 0 and where subsystems are stepped in turn.
+// Correct derivatives of a nonlinear subsystem are not rejected, and identification works far from t = 0 and with
+// Gauss–Seidel.
 func TestCorrectorTrusts(t *testing.T) {
 	t.Parallel()
 	path := system(t, "corrector-oscillator")
@@ -256,8 +252,8 @@ func TestCorrectorTrusts(t *testing.T) {
 	}
 }
 
-// With nonlinear damping identification never does worse than no correction (haid 5, Fig. 9); where
-// correction stabilises is in TestCorrectorPoint.
+// With nonlinear damping identification never does worse than no correction (haid 5, Fig. 9); where correction
+// stabilises is in TestCorrectorPoint.
 func testCorrectorNonlinear(t *testing.T) {
 	t.Parallel()
 	path := system(t, "corrector-oscillator")
@@ -294,10 +290,11 @@ func testCorrectorNonlinear(t *testing.T) {
 	}
 }
 
-// Where Jacobians are taken decides how far the correction stabilises the nonlinear oscillator (haid 5): with holds of
-// order 2, from the start of the steps beyond n_d = 1.75, from their end up to 1.6 only. Where both are stable those of
-// the end are the more accurate with holds of order 1. The reference values are those of an independent implementation
-// of the equations of the paper, with the classical Runge-Kutta method: the global error, and s1, v1 and F at 0.15 s.
+// Where Jacobians are taken decides how far the correction stabilises the nonlinear oscillator (haid 5): with holds
+// of order 2, from the start of the steps beyond n_d = 1.75, from their end up to 1.6 only. Where both are stable
+// those of the end are the more accurate with holds of order 1. The reference values are those of an independent
+// implementation of the equations of the paper, with the classical Runge-Kutta method: the global error, and s1, v1
+// and F at 0.15 s.
 func testCorrectorPoint(t *testing.T) {
 	t.Parallel()
 	const H, n = 1e-3, 150
@@ -348,7 +345,7 @@ func testCorrectorPoint(t *testing.T) {
 	}
 }
 
-// A point is asked for in vain where a model does not come from directional derivatives: the run says so.
+// A run warns of model.point where a model does not come from directional derivatives.
 func TestCorrectorPointInVain(t *testing.T) {
 	t.Parallel()
 	path := system(t, "corrector-oscillator")
@@ -365,8 +362,8 @@ func TestCorrectorPointInVain(t *testing.T) {
 	}
 }
 
-// A slope that is infinite at the start, as that of the square root at 0, is no model of the
-// first step, which stays uncorrected and is told: exact are 67 N after it, the model gives 7025.
+// A slope that is infinite at the start, like that of the square root at 0, is no model of the first step, which
+// stays uncorrected with a warning: exact are 67 N after it, the model gives 7025 N.
 func TestCorrectorGroundless(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{"start", "end"} {

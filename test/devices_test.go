@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Where results go to standard output, by whatever name, all else goes to standard
-// error, and what is there already stays.
+// Where results go to standard output, under any of its names, everything else goes to standard error, and a file
+// that standard output is redirected to keeps its content.
 func TestResultsApart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -88,8 +88,7 @@ func TestManifestOfAnotherRun(t *testing.T) {
 	}
 }
 
-// A log of calls, or of attempts, that the disk has no room for is an error that is
-// told once with a remedy; the run does not count as complete.
+// A full disk under the log of calls or of attempts is one error with a remedy; the run does not count as complete.
 func TestLogsWithoutRoom(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		return // a device of Linux and FreeBSD

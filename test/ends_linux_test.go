@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An interrupted run keeps its results, says so, and leaves no folder behind.
+// An interrupted run keeps its results, reports the interrupt and leaves no folder behind.
 func TestInterrupt(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	p := start(t, "run", system(t, "quarter-car-a"), "--stop-time", "1e9", "--output-interval", "1")
@@ -39,8 +39,8 @@ func TestInterrupt(t *testing.T) {
 	emptied(t, os.TempDir())
 }
 
-// Who interrupts a run whose FMU does not return is told which it is and in what
-// call; after a second interrupt results and manifest tell how far the run came.
+// After an interrupt while an FMU does not return, the message names the FMU and the call; after a second interrupt
+// results and manifest show how far the run came.
 func TestInterruptWhileHanging(t *testing.T) {
 	t.Parallel()
 	for isolate, says := range map[string]string{"always": "waiting for bad (misbehave.fmu) in fmi2DoStep", "never": "--step-timeout"} {
@@ -57,7 +57,7 @@ func TestInterruptWhileHanging(t *testing.T) {
 	}
 }
 
-// Who interrupts an analysis is told how far it came and that nothing of it is left.
+// An interrupted analysis reports its progress, and that it leaves nothing.
 func TestInterruptAnalysis(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	p := start(t, "analyze", system(t, "energy-star-5"), "--order", "5", "--plot", "pictures")
@@ -89,8 +89,7 @@ func TestHangUp(t *testing.T) {
 	}
 }
 
-// A run that was stopped (Ctrl-Z) goes on: the time is not that of its FMUs, also
-// with --step-timeout. Here they do step, or wait, while only the master stands.
+// With --step-timeout, the time during which a run is stopped (Ctrl-Z) does not count as time of its FMUs.
 func TestStepTimeoutOfStoppedRun(t *testing.T) {
 	t.Parallel() // it waits
 	p := start(t, "run", system(t, "quarter-car-a"), "--isolate", "always", "--step-timeout", "2", "--step-size", "1e-5", "--stop-time", "1000")
@@ -107,8 +106,8 @@ func TestStepTimeoutOfStoppedRun(t *testing.T) {
 	}
 }
 
-// A master that is killed leaves readable results, a manifest that says incomplete, and
-// no worker; what it unpacked goes with the next run.
+// A killed master leaves readable results, an incomplete manifest and no worker; the next run removes what it
+// unpacked.
 func TestKilledMaster(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	p := start(t, "run", system(t, "quarter-car-a"), "--isolate", "always", "--stop-time", "1e9", "--output-interval", "1", "--quiet")
@@ -129,8 +128,8 @@ func TestKilledMaster(t *testing.T) {
 	emptied(t, os.TempDir())
 }
 
-// An update that removes or replaces the program while a run goes on leaves the run
-// alone, also when a worker is started once more.
+// An update that removes or replaces the program while a run goes on leaves the run alone, also when a worker is
+// started once more.
 func testProgramReplacedMeanwhile(t *testing.T) {
 	t.Parallel()
 	for name, replace := range map[string]func(path string) error{
@@ -173,8 +172,7 @@ func testSoak(t *testing.T) {
 	}
 }
 
-// Rows that go to a terminal are all there, and do nothing to it: names of FMUs stand in
-// them.
+// Rows that go to a terminal are complete, with control characters in names of FMUs escaped.
 func TestResultsToTerminal(t *testing.T) {
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/macrostep/macrostep/test/long"
 )
 
-// fate is what comes of a fault in a process of this program.
+// fate is the effect of a fault on a process of this program.
 type fate uint8
 
 const (
@@ -77,14 +77,14 @@ func killCause(k fmus.Kill) string {
 	return ""
 }
 
-// Faults that the FMU has under another name: somebody ends the process while the FMU is
-// in a call, and the file that it removes is the manifest.
+// Faults that the FMU has under another name: somebody ends the process while the FMU is in a call, and the file that
+// it removes is the manifest.
 const (
 	killFromOutside = "KillFromOutside"
 	removeManifest  = "RemoveManifest"
 )
 
-// faults lists them all.
+// faults lists all faults.
 func faults() []fault {
 	var all []fault
 	for _, k := range fmus.Kills() {
@@ -138,8 +138,8 @@ func faults() []fault {
 	return all
 }
 
-// place is where a fault happens: in a function of FMI, while the library is loaded or
-// unloaded, or while the FMU logs.
+// place is where a fault happens: in a function of FMI, while the library is loaded or unloaded, or while the FMU
+// logs.
 type place struct {
 	name     string
 	at       float64 // s, from when on
@@ -167,14 +167,13 @@ var faultPlaces = []place{
 	{name: "Unload", end: 1, silent: true, started: true},
 }
 
-// everywhere are the faults that happen in all places; the others happen in steps.
+// everywhere lists the faults that happen in all places; the others happen in steps.
 var everywhere = []string{"Segfault", "SegfaultThread", "Abort", "Throw", "StackOverflow", "Exit0", "ExitNow0", "ExitGroup0", "EndlessSleep", "EndlessLoop", "StopItself", "KillItself",
 	killFromOutside, "MemoryHog", "FreedArgument", "SegfaultWithoutStack", "RaiseSys", "LeaveThread", "LimitFiles", "CloseFiles", "ForkReturn", "ForkExec", "ForkDaemon"}
 
-// Whatever an FMU does to its process, wherever, isolated or not: the run ends, with exit
-// code 0 if the results are whole and right, else with 1; all rows before the fault are
-// there and right, the manifest and the message name component, FMU, function, time and
-// cause, and nothing is left behind.
+// Whatever an FMU does to its process, wherever, isolated or not, the run ends: with exit code 0 if the results are
+// whole and right, else with 1; all rows before the fault are there and right, the manifest and the message name
+// component, FMU, function, time and cause, and no file or process is left.
 func TestFaults(t *testing.T) {
 	take := long.Sample(19)
 	for _, p := range faultPlaces {
@@ -276,8 +275,7 @@ func (f *fault) befall(t *testing.T, p *place, mode string) {
 	}
 }
 
-// system returns a system with an FMU that a fault befalls, the file of that, and how it is
-// set.
+// system returns a system with an FMU that a fault befalls, the file of that, and how it is set.
 func (f *fault) system(t *testing.T, p *place) (system, file, set string) {
 	start := map[string]string{"fault": f.item, "during": p.name, "megabytes": "1024"}
 	if f.engine != dies { // it happens once

@@ -57,8 +57,8 @@ func systemOf(t testing.TB, dir string, components map[string]string) string {
 // platformFolder is that of an FMU's library on this machine.
 var platformFolder = map[string]string{"amd64": "binaries/linux64/", "arm64": "binaries/aarch64-linux/"}[runtime.GOARCH]
 
-// compiledFMU writes dir/name.fmu with libraries, each by a call of the compiler on the
-// sources: first the name of the library.
+// compiledFMU writes dir/name.fmu with libraries, each by a call of the compiler on the sources: first the name of
+// the library.
 func compiledFMU(t testing.TB, dir, name string, sources map[string]string, libraries ...[]string) {
 	t.Helper()
 	cc, err := csrc.Compiler()
@@ -100,7 +100,7 @@ func (o *outcome) isolated() map[string]string {
 	return out
 }
 
-// Two FMUs bring libraries of equal name and other content: each has its own.
+// Of two FMUs with different libraries of equal name each uses its own.
 func TestClashingLibraries(t *testing.T) {
 	dir := t.TempDir()
 	answering(t, dir, "one", 1)
@@ -184,8 +184,8 @@ func TestCrashIsRemembered(t *testing.T) {
 	}
 }
 
-// The page of a run that an FMU ends by crashing is there, with the results so far, where the
-// FMU is in the process of the run and where it is not.
+// The page of a run that ends because an FMU crashes shows the results so far, with the FMU in the process of the run
+// and in one of its own.
 func TestReportOfCrash(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // where the FMU goes on record
 	for _, isolate := range []string{"never", "always"} {

@@ -22,10 +22,10 @@ import (
 	"github.com/macrostep/macrostep/test/long"
 )
 
-// Supervisor, engine or worker of runs are killed at random moments (SIGKILL), in a folder
-// where an earlier run was complete. Whatever the moment: rows are whole and right and reach
-// to the end time of the manifest, which is that of a complete run only if all rows are
-// there; no process is left, and the next run removes what a killed supervisor could not.
+// Supervisor, engine or worker of runs are killed at random moments (SIGKILL), in a folder where an earlier run was
+// complete. Whatever the moment: rows are whole and right and reach to the end time of the manifest, which is that of
+// a complete run only if all rows are there; no process is left, and the next run removes what a killed supervisor
+// could not.
 func TestKilledAnywhere(t *testing.T) {
 	kills := 4
 	if long.On {
@@ -118,8 +118,7 @@ func (k *killer) kill(t *testing.T, n int) {
 	ended := make(chan int, 1)
 	go func() { ended <- p.end() }()
 	over := func() bool { return len(ended) > 0 }
-	// Half of them after some rows: how long the start takes depends on what else the machine
-	// does.
+	// Half of them after some rows: how long the start takes depends on what else the machine does.
 	if n%4 > 1 {
 		until(t, "the run writes results or ends", func() bool {
 			got := k.file(f.results)

@@ -49,8 +49,8 @@ func lifecycleOf(t *testing.T, o *outcome) (l lifecycle) {
 	return l
 }
 
-// Sources are compiled when asked, else the message says how to (fmi2 10); the
-// compiler's message is in that of the program.
+// FMUs with sources only are compiled with --compile, else the message names that flag (fmi2 10); errors of the
+// compiler are in the message.
 func TestSourceOnly(t *testing.T) {
 	path := life(t, probe.LifeCapabilities)
 	o := run(t, path, "--step-size", "0.01", "--stop-time", "0.1")
@@ -92,8 +92,8 @@ func TestCompileInterrupted(t *testing.T) {
 	}
 }
 
-// discard=shorten relies on rollback only after it was tested; what was found is
-// in the manifest and known at the next run (fmi2 59).
+// discard=shorten relies on rollback only after testing it; the result is in the manifest and known to the next run
+// (fmi2 59).
 func TestRollbackVerified(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // Linux
 	t.Setenv("HOME", t.TempDir())           // macOS
@@ -142,8 +142,7 @@ func TestRollbackVerified(t *testing.T) {
 	}
 }
 
-// Quirks come from the command line and from the annotation at a component, and
-// are in the manifest (fmi2 74).
+// Quirks come from the command line and from the annotation at a component, and are in the manifest (fmi2 74).
 func TestQuirkSwitches(t *testing.T) {
 	bad := life(t, probe.LifeCapabilities, "BAD_END", "STOP", "DIVIDE")
 	base := []string{bad, "--compile", "--step-size", "0.01", "--stop-time", "0.1"}
@@ -163,7 +162,7 @@ func TestQuirkSwitches(t *testing.T) {
 	run(t, twoLives(t, bad, "nonsense"), "--compile").is(t, 2, `no quirk "nonsense"`, "component first")
 }
 
-// Components of one content share a library, whatever their files are called (fmi2 3).
+// Components with the same FMU content share a library, whatever the names of their files (fmi2 3).
 func TestSharedLibrary(t *testing.T) {
 	o := complete(t, twoLives(t, life(t, probe.LifeCapabilities), ""), "--compile")
 	for name, want := range map[string]float64{"first.instances": 2, "second.instances": 2} {
@@ -173,8 +172,7 @@ func TestSharedLibrary(t *testing.T) {
 	}
 }
 
-// twoLives writes an SSP with two components that use copies of one FMU under
-// two names and have these quirks.
+// twoLives writes an SSP with two components that use copies of one FMU under two names and have these quirks.
 func twoLives(t *testing.T, fmu, quirks string) string {
 	t.Helper()
 	component := func(name string) string {

@@ -16,8 +16,7 @@ import (
 	"github.com/macrostep/macrostep/test/oracle"
 )
 
-// limitCase is a coupling of which the independent propagation matrix is at hand, or whose limits
-// runs alone show.
+// limitCase is a coupling of which the independent propagation matrix is at hand, or whose limits runs alone show.
 type limitCase struct {
 	name   string
 	args   []string // of analyze, and of run but for those of the algorithm
@@ -52,8 +51,8 @@ func schweizerCases(t *testing.T, highest int) (out []limitCase) {
 	return out
 }
 
-// haidCases are those of haid, with and without correction, from FMUs that go back and from such that
-// tell nothing.
+// haidCases are those of haid, with and without correction, from FMUs with rollback and from FMUs without optional
+// capabilities.
 func haidCases(t *testing.T, highest int) (out []limitCase) {
 	for _, name := range []string{"corrector-oscillator", "corrector-oscillator-blackbox"} {
 		for _, stiff := range []bool{false, true} {
@@ -81,8 +80,9 @@ func haidCases(t *testing.T, highest int) (out []limitCase) {
 	return out
 }
 
-// The ends of the stable ranges that analyze tells are those of the independent propagation matrices, to 0.5 %
-// where responses are measured and to 15 % where an FMU tells nothing, and, to 2 %, those of runs over 10000 steps.
+// The ends of the stable ranges that analyze reports are those of the independent propagation matrices, to 0.5 %
+// where responses are measured and to 15 % for FMUs without optional capabilities, and, to 2 %, those of runs over
+// 10000 steps.
 func testLimits(t *testing.T) {
 	cases := append(schweizerCases(t, 3), haidCases(t, 2)...)
 	for _, name := range []string{"quarter-car-b", "quarter-car-a"} {
@@ -106,7 +106,7 @@ func testLimits(t *testing.T) {
 	}
 }
 
-// limitsOf looks at the ends that one report tells of, and returns their number.
+// limitsOf checks the ends of stable ranges in one report, and returns their number.
 func limitsOf(t *testing.T, cases []limitCase) (ends int) {
 	one := &cases[0]
 	r := analysis(t, append(slices.Clone(one.args), "--step-size", fmt.Sprint(one.H), "--from", fmt.Sprint(one.from), "--to", fmt.Sprint(one.to),
@@ -183,8 +183,8 @@ func grows(t *testing.T, c limitCase, order int, H float64) bool {
 	return late > early && late > 1e-9*whole
 }
 
-// What is recommended, followed, is stable and has the error that is promised within a factor of 3, with all
-// our systems; of some the errors that are forecast of explicit coupling hold likewise.
+// The recommendation for each of our systems is stable and has the promised error within a factor of 3; the forecast
+// errors of explicit coupling hold likewise for some of them.
 func testRecommendations(t *testing.T) {
 	for _, name := range []string{"corrector-oscillator", "corrector-oscillator-blackbox", "energy-oscillator", "energy-star-3", "quarter-car-a", "quarter-car-b", "two-mass-ff", "two-mass-fd", "two-mass-dd"} {
 		t.Run(name, func(t *testing.T) {

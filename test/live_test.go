@@ -14,8 +14,7 @@ import (
 	"github.com/macrostep/macrostep/test/long"
 )
 
-// A run of FMUs whose macro steps are taken many at once is stepped one by one by its
-// page, and stopped.
+// A run of FMUs whose macro steps are taken many at once is stepped one by one by its page, and stopped.
 func TestLiveSteps(t *testing.T) {
 	run := startLive(t, "run", system(t, "quarter-car-a"), "--live", "0", "--debug", "live-paused", "--stop-time", "1000", "--step-size", "1e-4", "--record", "none")
 	for _, name := range []string{"step", "step", "step"} {

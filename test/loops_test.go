@@ -11,9 +11,8 @@ import (
 	"github.com/macrostep/macrostep/test/long"
 )
 
-// Algebraic loops of the initialisation are solved: linear and nonlinear ones,
-// through two and three FMUs, one inside another, from near and far. The exact
-// solutions follow by hand from
+// Algebraic loops of the initialisation are solved: linear and nonlinear ones, through two and three FMUs, one inside
+// another, from near and far. The exact solutions follow by hand from
 //
 //	y = a + u³ with u = −y, so y³ + y = a: y = 2 for a = 10,
 //
@@ -26,9 +25,9 @@ func TestInitialisationLoops(t *testing.T) {
 	l := member{"l", "linear", "u[1] u[2]", "y[1] y[2]"}
 	k := member{"k", "linear", "u[1]", "y[1]"}
 	one := member{"l", "linear", "u[1]", "y[1]"}
-	// The inner system holds f and l in a loop of their own, and is itself on a
-	// loop with g: y_f = 9 + u_f³, y_g = 5.375 + u_g³, u_f = −y_f − y_g/2,
-	// u_g = y_f/2 − y_g; the solution is y_f = 1, y_g = 2 (monotone, so the only one).
+	// The inner system holds f and l in a loop of their own, and is itself on a loop with g: y_f = 9 + u_f³, y_g =
+	// 5.375 + u_g³, u_f = −y_f − y_g/2, u_g = y_f/2 − y_g; the solution is y_f = 1, y_g = 2 (monotone, so the only
+	// one).
 	inner := `<ssd:System name="inner"><ssd:Connectors><ssd:Connector name="from" kind="input"><ssc:Real/></ssd:Connector>` +
 		`<ssd:Connector name="to" kind="output"><ssc:Real/></ssd:Connector></ssd:Connectors><ssd:Elements>` +
 		f.component("resources/") + l.component("resources/") + "</ssd:Elements><ssd:Connections>" +
@@ -70,8 +69,8 @@ func TestInitialisationLoops(t *testing.T) {
 	}
 }
 
-// looped returns the arguments of a run of members with values. What is declared tells
-// whether the FMUs keep their directional derivatives and dependencies.
+// looped returns the arguments of a run of members with values. If declared, the FMUs keep their directional
+// derivatives and dependencies.
 func looped(t *testing.T, declared bool, members []member, elements, lines, set string) (args []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -125,11 +124,9 @@ var (
 	steady = member{"k", "polynomial", "u", "y"} // with an input that is not connected, a constant
 )
 
-// What an FMU says about itself and does not hold is found before a result relies
-// on it (fmi2 27, 43, 60): a dependency that is not declared orders the
-// initialisation like one that is, wrong directional derivatives give way to
-// differences, and each is told with FMU, output, input and both values. With
-// --strict the run is refused.
+// False claims of an FMU are found before a result relies on them (fmi2 27, 43, 60): an undeclared dependency orders
+// the initialisation like a declared one, wrong directional derivatives are replaced by differences, and each warning
+// names FMU, output, input and both values. With --strict the run is refused.
 func TestLiesInInitialisation(t *testing.T) {
 	t.Parallel()
 	take := long.Sample(3)
@@ -192,8 +189,8 @@ func TestLiesInInitialisation(t *testing.T) {
 	}
 }
 
-// Directional derivatives are compared with what the FMU does before an algorithm
-// relies on them, once (fmi2 60); the manifest says how well they agree.
+// Directional derivatives are compared with steps of the FMU before an algorithm relies on them, once (fmi2 60); the
+// manifest has the difference.
 func TestLyingDerivatives(t *testing.T) {
 	t.Parallel()
 	los := []string{"--algorithm", "implicit", "--param", "solver.kind=newton-los"}
@@ -226,9 +223,8 @@ func TestLyingDerivatives(t *testing.T) {
 	}
 }
 
-// A dependency within a step that is not declared is found in FMUs that the run
-// takes back, and the loop that it closes is named; what follows a state within
-// the step is none (fmi2 27).
+// An undeclared dependency within a step is found in FMUs that the run takes back, and the loop that it closes is
+// named; following a state within the step is no dependency (fmi2 27).
 func TestHiddenFeedthrough(t *testing.T) {
 	t.Parallel()
 	members := []member{{"good", "mass_force", "F", "x v"}, liar}
@@ -263,7 +259,7 @@ func TestHiddenFeedthrough(t *testing.T) {
 	}
 }
 
-// Our own FMUs tell the truth, and nothing else is said about them.
+// Our own FMUs, whose claims are true, cause no warnings.
 func TestTruthIsNotDoubted(t *testing.T) {
 	t.Parallel()
 	take := long.Sample(4)

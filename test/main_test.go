@@ -1,6 +1,5 @@
-// Package test holds the whole-program tests: the command line on our own
-// example systems against exact solutions, propagation matrices and published
-// tables, and, with -real DIR, on FMUs and systems made by others.
+// Package test holds the whole-program tests: the command line on our own example systems against exact solutions,
+// propagation matrices and published tables, and, with -real DIR, on FMUs and systems made by others.
 package test
 
 import (
@@ -31,7 +30,7 @@ var realDir = flag.String("real", "", "folder with FMUs and systems made by othe
 // program is the binary under test; work is a folder that lives as long as the tests.
 var program, work string
 
-// raced tells that the tests run under the race detector.
+// raced reports whether the tests run under the race detector.
 var raced bool
 
 func TestMain(m *testing.M) {
@@ -79,8 +78,7 @@ func setUp(m *testing.M) (int, error) {
 	if out, err := build.CombinedOutput(); err != nil {
 		return 1, fmt.Errorf("building macrostep: %w\n%s", err, out)
 	}
-	// What is known of FMUs from runs of the user is no part of a test. The tools of
-	// Go keep their cache.
+	// What is known of FMUs from runs of the user is no part of a test. The tools of Go keep their cache.
 	cache, err := exec.Command("go", "env", "GOCACHE").Output()
 	if err != nil {
 		return 1, fmt.Errorf("go env GOCACHE: %w", err)
@@ -99,8 +97,8 @@ func setUp(m *testing.M) (int, error) {
 	return code, nil
 }
 
-// fromRoot returns the absolute path of a folder that is named from here or from
-// the root of the repository, where go test is usually called.
+// fromRoot returns the absolute path of a folder that is named relative to this package or to the root of the
+// repository.
 func fromRoot(dir string) (string, error) {
 	for _, candidate := range []string{dir, filepath.Join("..", dir)} {
 		if info, err := os.Stat(candidate); err == nil && info.IsDir() {
@@ -113,7 +111,7 @@ func fromRoot(dir string) (string, error) {
 // matchTest is what -run selects by.
 func matchTest(pattern, name string) (bool, error) { return regexp.MatchString(pattern, name) }
 
-// outcome is what a call of the program left behind.
+// outcome is the result of one call of the program.
 type outcome struct {
 	args     []string
 	code     int
@@ -235,7 +233,7 @@ func (o *outcome) read(t testing.TB) {
 	}
 }
 
-// complete is run for a run that must come to its end.
+// complete runs a system like run, and fails unless the run completes.
 func complete(t testing.TB, args ...string) *outcome {
 	t.Helper()
 	o := run(t, args...)
@@ -245,16 +243,16 @@ func complete(t testing.TB, args ...string) *outcome {
 	return o
 }
 
-// ownCache returns a run that is to be killed a cache of its own: what the program
-// puts on record about its FMUs must not reach the runs of other tests.
+// ownCache gives a run that will be killed a cache of its own: what the program records about its FMUs must not
+// affect other tests.
 func ownCache(t testing.TB, cmd *exec.Cmd) {
 	t.Helper()
 	dir := t.TempDir()
 	cmd.Env = append(cmd.Environ(), "XDG_CACHE_HOME="+dir, "LocalAppData="+dir)
 }
 
-// until waits for something to happen. How long that takes depends on what else
-// the machine does, so the limit is only there for what never happens.
+// until waits for something to happen. How long that takes depends on what else the machine does, so the limit is
+// only there for what never happens.
 func until(t testing.TB, what string, happened func() bool) {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Minute); !happened(); time.Sleep(2 * time.Millisecond) {
@@ -312,7 +310,7 @@ func mkdir(t testing.TB, path string) {
 // warnings returns those of the manifest, one a line.
 func (o *outcome) warnings() string { return strings.Join(o.manifest.Warnings, "\n") }
 
-// table returns the results as they stand in their file.
+// table returns the text of the results.
 func (o *outcome) table(t testing.TB) string {
 	t.Helper()
 	return string(read(t, o.results))
@@ -404,20 +402,20 @@ func (p *process) signal(t testing.TB, s os.Signal) {
 	}
 }
 
-// end waits for the end, and gives the exit code.
+// end waits for the end and returns the exit code.
 func (p *process) end() int {
 	_ = p.Wait() // the exit code tells
 	return p.ProcessState.ExitCode()
 }
 
-// call calls the program in a folder of its own, if it is not to be run with results.
+// call calls the program in a folder of its own, without reading results.
 func call(t testing.TB, args ...string) *outcome {
 	t.Helper()
 	code, output := macrostep(t, args...)
 	return &outcome{args: args, code: code, output: output}
 }
 
-// is holds the exit code and parts of the output.
+// is checks the exit code and parts of the output.
 func (o *outcome) is(t testing.TB, code int, parts ...string) {
 	t.Helper()
 	if o.code != code {

@@ -12,9 +12,9 @@ import (
 	"github.com/macrostep/macrostep/test/long"
 )
 
-// nrmse returns the normalised root mean square error (36) of meyer over the four states of the contact oscillator, at one
-// communication point of a run in each 0.1 ms: hundreds lie within the nanoseconds of an impact, where all depends on its
-// instant.
+// nrmse returns the normalised root mean square error (36) of meyer over the four states of the contact oscillator,
+// at one communication point of a run in each 0.1 ms: hundreds lie within the nanoseconds of an impact, where all
+// depends on its instant.
 func nrmse(t testing.TB, o *outcome) float64 {
 	t.Helper()
 	var times []float64
@@ -38,8 +38,7 @@ func nrmse(t testing.TB, o *outcome) float64 {
 	return relativeError(got, want)
 }
 
-// impacts are the times at which the mass hits the contact: its velocity turns
-// over between two close points.
+// impacts are the times at which the mass hits the contact: its velocity turns over between two close points.
 func impacts(t testing.TB) []float64 {
 	t.Helper()
 	const n = 20000
@@ -62,9 +61,8 @@ func impacts(t testing.TB) []float64 {
 	return out
 }
 
-// Order control needs no more macro steps than the best fixed order, and clearly
-// fewer than low ones; the errors stay within the bounds below; step size and order
-// drop at the impacts (meyer 6.1, Figs. 11 to 14).
+// Order control needs no more macro steps than the best fixed order, and clearly fewer than low ones; the errors stay
+// within the bounds below; step size and order drop at the impacts (meyer 6.1, Figs. 11 to 14).
 func testMeyerContactOscillator(t *testing.T) {
 	take := long.Sample(5)
 	at := impacts(t)
@@ -77,9 +75,8 @@ func testMeyerContactOscillator(t *testing.T) {
 		error     float64 // largest NRMSE
 		order     float64 // highest that the order comes down to at every impact
 	}{
-		// Estimates by states do not feel the contact inside of a step: how large
-		// the error is depends on where it falls. It is some percent for the
-		// explicit ones; of the implicit one it was 6e-5 to 5e-4 in nine runs.
+		// Estimates by states do not feel the contact inside of a step: how large the error is depends on where it
+		// falls. It is some percent for the explicit ones; of the implicit one it was 6e-5 to 5e-4 in nine runs.
 		{"ex-local", 0.1, 4}, {"ex-milne", 0.1, 4}, {"im-milne", 1e-3, 3}, {"ex-slocal", 1e-4, 1}, {"im-slocal", 1e-4, 1},
 	} {
 		if !take() {
@@ -150,8 +147,8 @@ func (o *outcome) fmuSteps() (sum int) {
 }
 
 // The chain of meyer 6.2 in a small size: order control needs hardly more steps than the best fixed order; explicit
-// coupling is cheaper at low damping, implicit at high; low-order sensitivities are cheaper than differences and give the
-// same results.
+// coupling is cheaper at low damping, implicit at high; low-order sensitivities are cheaper than differences and give
+// the same results.
 func testMeyerChain(t *testing.T) {
 	chain := func(t *testing.T, damping float64, preset, stop, record string, params ...string) *outcome {
 		args := []string{chainSystem(t, 20, 4, damping), "--algorithm", preset, "--stop-time", stop, "--step-size", "1e-5", "--record", record}
@@ -191,8 +188,8 @@ func testMeyerChain(t *testing.T) {
 	})
 }
 
-// relativeError is the normalised root mean square error (36) of meyer: got and
-// want hold the points of each variable.
+// relativeError is the normalised root mean square error (36) of meyer: got and want hold the points of each
+// variable.
 func relativeError(got, want [][]float64) float64 {
 	total := 0.0
 	for i, w := range want {
@@ -209,9 +206,8 @@ func relativeError(got, want [][]float64) float64 {
 	return math.Sqrt(total)
 }
 
-// meyer's Example 2 in small: the motion of the coupling masses against the
-// independent integration of the whole chain, over the start of the first impulse
-// and its end, explicitly at low and implicitly at high damping.
+// meyer's Example 2 in small: the motion of the coupling masses against the independent integration of the whole
+// chain, over the start of the first impulse and its end, explicitly at low and implicitly at high damping.
 func testChainAgainstReference(t *testing.T) {
 	const masses, pieces, stop = 16, 4, 3.5e-3
 	paths := map[float64]string{}
@@ -223,9 +219,8 @@ func testChainAgainstReference(t *testing.T) {
 		damping   float64
 		bound     float64
 	}{
-		// The settings of the paper, and parts of its tolerances. Much smaller ones
-		// the first step of an implicit run, of order 0, does not meet: at this
-		// damping the forces change within 50 ns.
+		// The settings of the paper, and parts of its tolerances. Much smaller ones the first step of an implicit
+		// run, of order 0, does not meet: at this damping the forces change within 50 ns.
 		{[]string{"--algorithm", "ex-slocal"}, 1e4, 1e-3},
 		{[]string{"--algorithm", "ex-slocal", "--param", "control.rtol=1e-5", "--param", "control.atol=1e-3"}, 1e4, 1e-5},
 		{[]string{"--algorithm", "im-slocal", "--param", "solver.kind=newton-los"}, 5e5, 1e-3},

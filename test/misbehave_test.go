@@ -19,8 +19,8 @@ import (
 	"github.com/macrostep/macrostep/test/probe"
 )
 
-// badPair returns the folder of a system of a healthy FMU and a misbehaving one, called
-// bad. The FMU may be followed by "+ name" for a third, uncoupled component of it.
+// badPair returns the folder of a system of a healthy FMU and a misbehaving one, called bad. The FMU may be followed
+// by "+ name" for a third, uncoupled component of it.
 func badPair(t testing.TB, fmu string) string {
 	t.Helper()
 	name, third, _ := strings.Cut(fmu, "+")
@@ -68,8 +68,8 @@ func systemCommand(t testing.TB, system, set string, args ...string) (cmd *exec.
 	return cmd, dir
 }
 
-// examine reads what a run has left in dir, and holds what must be true however
-// it ended: whole lines, no temporary folder, no Go panic.
+// examine reads what a run has left in dir, and holds what must be true however it ended: whole lines, no temporary
+// folder, no Go panic.
 func examine(t testing.TB, dir string, cmd *exec.Cmd, output string) *aftermath {
 	t.Helper()
 	a := &aftermath{dir: dir, outcome: &outcome{args: cmd.Args, code: cmd.ProcessState.ExitCode(), output: output, results: filepath.Join(dir, "results.csv")}, calls: map[string][]string{}}
@@ -119,8 +119,7 @@ func runSystem(t testing.TB, system, set string, args ...string) *aftermath {
 	return finished(t, cmd, dir)
 }
 
-// runApart is runSystem with a cache of its own: an FMU that has crashed is on
-// record there.
+// runApart is runSystem with a cache of its own: an FMU that has crashed is on record there.
 func runApart(t testing.TB, system, set string, args ...string) *aftermath {
 	t.Helper()
 	cmd, dir := systemCommand(t, system, set, args...)
@@ -155,8 +154,8 @@ func (a *aftermath) ends(component string, calls ...string) bool {
 	return len(c) >= len(calls) && slices.Equal(c[len(c)-len(calls):], calls)
 }
 
-// clean reports whether a component was ended as the standard wants it: Terminate
-// and Free once each, in this order, at the end.
+// clean reports whether a component was ended as the standard wants it: Terminate and Free once each, in this order,
+// at the end.
 func (a *aftermath) clean(component string) bool {
 	n := 0
 	for _, c := range a.calls[component] {
@@ -167,13 +166,13 @@ func (a *aftermath) clean(component string) bool {
 	return n == 2 && a.ends(component, "Terminate OK", "FreeInstance void")
 }
 
-// Each fault leads to the outcome of the checklist (fmi2 30, 51–56, 62, 69, 72).
+// Each fault has the outcome of the checklist (fmi2 30, 51–56, 62, 69, 72).
 func TestMisbehaviour(t *testing.T) {
 	t.Parallel()
 	take := long.Sample(5)
 	const shorten = "--param=discard=shorten"
-	// The rollback is tested over the first 16 steps, on an instance of its own;
-	// faults of saving and restoring that are to show in the run come later.
+	// The rollback is tested over the first 16 steps, on an instance of its own; faults of saving and restoring that
+	// are to show in the run come later.
 	free := "FreeInstance void"
 	for _, c := range []struct {
 		name, fmu, set string
@@ -308,8 +307,8 @@ func TestMisbehaviour(t *testing.T) {
 	}
 }
 
-// What an FMU changes in the process is restored and reported once with its name; results and files are those of an FMU
-// that changes nothing (fmi2 73).
+// What an FMU changes in the process is restored and reported once with its name; results and files are those of an
+// FMU that changes nothing (fmi2 73).
 func testProcessIsPutBack(t *testing.T) {
 	t.Parallel()
 	want := string(read(t, runPair(t, "misbehave", "").results))
@@ -363,8 +362,7 @@ func TestLoadChangesProcess(t *testing.T) {
 	}
 }
 
-// After Fatal no function of any instance of that FMU is called, the healthy
-// sister's neither (fmi2 55).
+// After Fatal no function of any instance of that FMU is called, the healthy sister's neither (fmi2 55).
 func TestFatalEndsAllInstances(t *testing.T) {
 	a := runPair(t, "misbehave+sister", "fault=Fatal at=0.35")
 	if a.code != 1 || !a.ends("bad", "DoStep Fatal") || !a.clean("good") {
@@ -378,8 +376,8 @@ func TestFatalEndsAllInstances(t *testing.T) {
 	}
 }
 
-// A second instance of an FMU that lives once in a process gets one of its own,
-// or is refused, and never tried (fmi2 37).
+// A second instance of an FMU that lives once in a process gets one of its own, or is refused, and never tried (fmi2
+// 37).
 func TestOncePerProcess(t *testing.T) {
 	t.Parallel()
 	runPair(t, "misbehave_once", "").is(t, 0)
@@ -400,8 +398,7 @@ func TestOncePerProcess(t *testing.T) {
 	}
 }
 
-// A shortened step is taken to where the FMU got to, and leaves the results of
-// a run whose grid holds that time.
+// A shortened step is taken to where the FMU got to, and leaves the results of a run whose grid holds that time.
 func TestShortenedStepsAreRight(t *testing.T) {
 	a := runPair(t, "misbehave", "fault=Discard at=0.35", "--param", "discard=shorten")
 	times := a.column(t, "time")
@@ -414,8 +411,7 @@ func TestShortenedStepsAreRight(t *testing.T) {
 	}
 }
 
-// The final values of an FMU that runs alone and asks for the end are recorded at
-// the time it got to (fmi2 52).
+// The final values of an FMU that runs alone and asks for the end are recorded at the time it got to (fmi2 52).
 func TestEndAlone(t *testing.T) {
 	args := []string{fmu(t, "misbehave"), "--step-size", "0.1", "--stop-time", "1"}
 	o := run(t, append(args, "--set", "misbehave.fault=DiscardAndEnd", "--set", "misbehave.at=0.35")...)
@@ -431,8 +427,7 @@ func TestEndAlone(t *testing.T) {
 	}
 }
 
-// A step that never ends is cancelled on Ctrl-C; the run ends like any other
-// that was interrupted (fmi2 53).
+// A step that never ends is cancelled on Ctrl-C; the run ends like any other that was interrupted (fmi2 53).
 func TestInterruptPending(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Log("a process cannot be sent an interrupt there")
@@ -469,8 +464,8 @@ func TestInterruptPending(t *testing.T) {
 	}
 }
 
-// A step that is pending for ever ends with --step-timeout, in the process of the run
-// and in one of its own; the rows before it stay.
+// A step that is pending for ever ends with --step-timeout, in the process of the run and in one of its own; the rows
+// before it stay.
 func TestPendingTooLong(t *testing.T) {
 	t.Parallel()
 	limited := ours(t, []member{{"good", "mass_force", "F", "x"}, {"bad", "misbehave", "u", "x"}}, "good.x → bad.u\nbad.x → good.F") // by the document
@@ -509,7 +504,8 @@ func TestPendingTooLong(t *testing.T) {
 	}
 }
 
-// A step that stays pending is reported after five seconds, once, with FMU and time; it can still be cancelled (fmi2 53).
+// A step that stays pending is reported after five seconds, once, with FMU and time; it can still be cancelled (fmi2
+// 53).
 func testPendingIsTold(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -530,7 +526,7 @@ func testPendingIsTold(t *testing.T) {
 	}
 }
 
-// A run that comes to its end and its values nowhere is warned about.
+// A run that completes with values that grow without bound warns.
 func TestGrowthIsTold(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "run.html")
 	args := []string{system(t, "quarter-car-a"), "--param", "order=5", "--step-size", "0.1", "--report", page}
@@ -546,7 +542,7 @@ func TestGrowthIsTold(t *testing.T) {
 	}
 }
 
-// A run goes on when nobody reads any longer what it prints.
+// A run goes on after the reader of its output has gone.
 func TestNobodyReads(t *testing.T) {
 	dir := t.TempDir()
 	r, w, err := os.Pipe()
@@ -566,8 +562,8 @@ func TestNobodyReads(t *testing.T) {
 	}
 }
 
-// A system in which an FMU ends the simulation at the end of a step: every way of
-// stepping takes the others to that point, and tells the same.
+// An FMU ends the simulation at the end of a step: every way of stepping takes the other FMUs to that point and
+// reports the same.
 func TestEndWithStep(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -609,8 +605,8 @@ func TestEndWithStep(t *testing.T) {
 	}
 }
 
-// An input that is set and nothing feeds is held: it is recorded, by default too, as what
-// was set, also where the FMU does not give it back, and no warning says that the FMU lost it.
+// An unconnected input that is set is held: results show the set value, by default too, even if the FMU does not
+// return it, and without a warning.
 func TestSetInputsAreHeld(t *testing.T) {
 	t.Parallel()
 	source := strings.Replace(probe.LifeSource(), "vr[i] == 0 ? m->u :", "vr[i] == 0 ? 0 :", 1)
@@ -635,8 +631,7 @@ func TestSetInputsAreHeld(t *testing.T) {
 	}
 }
 
-// lockedFMU packs an FMU whose parameters cannot be set, and which starts k with another
-// value than it documents.
+// lockedFMU packs an FMU whose parameters cannot be set, and which starts k with another value than it documents.
 func lockedFMU(t *testing.T) string {
 	t.Helper()
 	description := strings.Replace(probe.LifeDescription(probe.LifeCapabilities, ""), `<Real start="2"/>`, `<Real start="5"/>`, 1)
@@ -649,8 +644,8 @@ func lockedFMU(t *testing.T) string {
 	return path
 }
 
-// Documented starts are left to the FMU: one that refuses them runs, in every way, and
-// one line says which of them it does not have. What is asked for is set (fmi2 42).
+// Documented start values are not set: an FMU that refuses them runs, in every way, and one warning lists the values
+// that differ. Values given by the user are set (fmi2 42).
 func TestStartsAreLeft(t *testing.T) {
 	t.Parallel()
 	path := lockedFMU(t)

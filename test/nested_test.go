@@ -15,9 +15,8 @@ const nestedHead = `<?xml version="1.0" encoding="UTF-8"?>
   xmlns:ssb="http://ssp-standard.org/SSP1/SystemStructureSignalDictionary">
 `
 
-// A package in a package, used twice; parameters in a file inside its FMU, in a set
-// around it, and calculated by another FMU; signals over a dictionary in a file. All
-// of it runs, and gives what follows by hand:
+// A package in a package, used twice; parameters in a file inside its FMU, in a set around it, and calculated by
+// another FMU; signals over a dictionary in a file. All of it runs, and gives what follows by hand:
 //
 //	source:  y = 3
 //	box:     y = k·u + p, in mm outside, m inside
@@ -94,8 +93,8 @@ func TestNested(t *testing.T) {
 	}
 }
 
-// Calculated parameters are handed on in their order, whatever that of the components;
-// a parameter that depends on itself is refused by name.
+// Calculated parameters are passed on in the order of their dependencies; a parameter that depends on itself is
+// refused by name.
 func TestParameterChain(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := store.Pack(dir, "twice", "r[1] = 2 * r[0]", store.Variable{Name: "p", Causality: "parameter", Start: 1}, store.Variable{Name: "c", Causality: "calculatedParameter"},
@@ -126,8 +125,8 @@ func TestParameterChain(t *testing.T) {
 		write(t, path, text)
 		return path
 	}
-	// The output of the last one goes back to an input of the first, on which its
-	// calculated parameter depends only if nothing says that it does not.
+	// The output of the last one goes back to an input of the first, on which its calculated parameter depends only
+	// if nothing says that it does not.
 	o := complete(t, document("a.c b.p", "b.c c.p", "c.c out.p", "out.y a.u"), "--step-size", "0.1", "--record", "*")
 	for name, want := range map[string]float64{"b.p": 2, "c.p": 4, "out.p": 8, "out.y": 8, "a.u": 8} {
 		if got := o.column(t, name)[0]; got != want {

@@ -11,8 +11,7 @@ import (
 	"github.com/macrostep/macrostep/test/truck"
 )
 
-// structure writes a system structure of OSP beside the FMUs of the quarter truck,
-// in a folder of its own.
+// structure writes a system structure of OSP beside the FMUs of the quarter truck, in a folder of its own.
 func structure(t testing.TB, document string, more ...string) string {
 	t.Helper()
 	from := once(t, "truck", func(dir string) error { return errors.Join(os.MkdirAll(dir, 0o755), truck.Build(dir)) })
@@ -57,8 +56,8 @@ const (
 	truckTail = "</OspSystemStructure>\n"
 )
 
-// The structure of the quarter truck runs as a folder and as a file: bond and
-// settings of ECCO arrive, and the result is that of the same system in fine steps.
+// The structure of the quarter truck runs as a folder and as a file: bond and settings of ECCO arrive, and the result
+// is that of the same system in fine steps.
 func TestOSP(t *testing.T) {
 	t.Parallel()
 	dir := structure(t, truckHead+"<BaseStepSize>0.0001</BaseStepSize><Algorithm>ecco</Algorithm>"+truckParts+truckConnections+truckEcco+truckTail)
@@ -106,8 +105,7 @@ func TestOSPRefused(t *testing.T) {
 
 func last[T any](v []T) T { return v[len(v)-1] }
 
-// Functions of a structure: a force that two transformations halve and a sum puts
-// together again is the force.
+// Functions of a structure: a force that two transformations halve and a sum puts together again is the force.
 func TestOSPFunctions(t *testing.T) {
 	signal := func(simulator, variable, function, signal string) string {
 		return `<SignalConnection><Variable simulator="` + simulator + `" name="` + variable + `"/><Signal function="` + function + `" name="` + signal + `"/></SignalConnection>`
@@ -144,8 +142,7 @@ func TestOSPFunctions(t *testing.T) {
 	}
 }
 
-// Simulators step every ⌊stepSize/BaseStepSize⌋ base steps, and a hint that this
-// does not meet is told.
+// Simulators step every ⌊stepSize/BaseStepSize⌋ base steps; the run warns of a hint that this does not meet.
 func TestOSPStepSizes(t *testing.T) {
 	document := truckHead + "<EndTime>0.1</EndTime><BaseStepSize>0.001</BaseStepSize>" +
 		strings.NewReplacer(`source="Chassis.fmu"`, `source="Chassis.fmu" stepSize="0.0035"`, `source="Wheel.fmu"`, `source="Wheel.fmu" stepSize="0.002"`).Replace(truckParts) + truckConnections + truckTail
@@ -158,8 +155,8 @@ func TestOSPStepSizes(t *testing.T) {
 	}
 }
 
-// The quarter truck of libcosim, with FMUs of ours in place of those that are not
-// there: its bond and its settings of ECCO arrive.
+// The quarter truck of libcosim, with FMUs of ours in place of the missing ones: its bond and its settings of ECCO
+// take effect.
 func testRealOSP(t *testing.T) {
 	from := filepath.Join(*realDir, "systems", "libcosim", "quarter_truck")
 	data := read(t, filepath.Join(from, "OspSystemStructure.xml"))

@@ -18,8 +18,8 @@ import (
 type demo struct {
 	outputs []string
 	solve   func(times []float64) ([][]float64, error)
-	// exact says that the solvers inside the components make no error of their own. Else they
-	// are those of Euler, with steps that follow from the macro step.
+	// exact says that the solvers inside the components make no error of their own. Else they are those of Euler,
+	// with steps that follow from the macro step.
 	exact   bool
 	impacts []float64 // around which velocities are not compared: they jump
 	stop    float64   // s; 0 = as the system says
@@ -107,7 +107,7 @@ func (c *trajectory) Begin(sys *master.System, _ []master.Port) error {
 	return nil
 }
 
-// mostPoints ends runs whose steps creep; what they have said by then counts.
+// mostPoints ends runs whose steps creep; their warnings up to then count.
 var mostPoints = map[bool]int{true: 60_000, false: 20_000}[long.On]
 
 func (c *trajectory) Record(p *master.Point) error {
@@ -157,8 +157,8 @@ func (c *trajectory) error(t *testing.T, d demo) (worst float64) {
 	return worst
 }
 
-// presetRun runs a demo with a preset at a tolerance, or at a part of its macro step, and gives
-// the error and all that the run said: warnings, and why it was refused or failed.
+// presetRun runs a demo with a preset at a tolerance, or at a part of its macro step, and returns the error and all
+// messages: warnings, and the reason of a refusal or failure.
 func presetRun(t *testing.T, name string, d demo, p *algorithms.Preset, level float64) (e float64, said []string) {
 	t.Helper()
 	a, err := assemble.Open(system(t, name), assemble.Options{})
@@ -214,9 +214,9 @@ func presetRun(t *testing.T, name string, d demo, p *algorithms.Preset, level fl
 
 var estimating = []string{"ex-local", "ex-milne", "ex-slocal", "im-milne", "im-slocal", "richardson"}
 
-// Every preset on every demo, at three tolerances or three steps: the error is at most 100
-// times the tolerance and falls at least threefold per decade, or has the expected order in H;
-// or the run says why not. Where it is so, runs of exact components say nothing.
+// Every preset on every demo, at three tolerances or three steps: the error is at most 100 times the tolerance and
+// falls at least threefold per decade, or has the expected order in H; else a warning or an error gives the reason.
+// Runs of exact components that meet the bound do not warn.
 func TestPresets(t *testing.T) {
 	all := demos()
 	names := []string{"energy-oscillator", "two-mass-fd"}
@@ -244,8 +244,8 @@ func TestPresets(t *testing.T) {
 					errors[i], now = presetRun(t, name, d, &p, level)
 					said = append(said, now...)
 				}
-				// By step: the order of the last halving, or of both, is 1, or 2 of implicit coupling of
-				// exact components.
+				// By step: the order of the last halving, or of both, is 1, or 2 of implicit coupling of exact
+				// components.
 				order := 1.0
 				if p.Name == "implicit" && d.exact {
 					order = 2

@@ -23,8 +23,8 @@ import (
 	"github.com/macrostep/macrostep/master/mastertest"
 )
 
-// realTests are the tests on FMUs and systems made by others. TestMain runs
-// them with -real DIR; without the flag they do not exist.
+// realTests are the tests on third-party FMUs and systems. TestMain runs them with -real DIR; without the flag they
+// do not exist.
 var realTests = []testing.InternalTest{
 	{Name: "TestRealSystems", F: testRealSystems},
 	{Name: "TestRealPair", F: testRealPair},
@@ -57,7 +57,7 @@ func realFMUs(t testing.TB) []string {
 	return found
 }
 
-// Systems run to their end, and a folder gives what its archive gives.
+// Third-party systems complete, and a folder gives the results of its archive.
 func testRealSystems(t *testing.T) {
 	for path, column := range map[string]string{"omsimulator/dcmotor": "SuT.edrive_mass.wB", "omsimulator/embrace": "ECS_HW.LHexTout"} {
 		path := filepath.Join(*realDir, "systems", filepath.FromSlash(path))
@@ -68,8 +68,7 @@ func testRealSystems(t *testing.T) {
 	}
 }
 
-// Each line of expected.csv, by the command line: the final value has the digits given,
-// up to one in the last.
+// Each line of expected.csv, by the command line: the final value has the digits given, up to one in the last.
 func testRealExpected(t *testing.T) {
 	lines := readCSV(t, filepath.Join(*realDir, "expected.csv"))
 	for _, line := range lines[1:] {
@@ -86,18 +85,18 @@ func testRealExpected(t *testing.T) {
 			}
 			values := o.column(t, variable)
 			if file == "fmus/testfmus/Stair.fmu" {
-				// The library for linux64 does not end the simulation: it counts on, one a
-				// second, and the value in the file is that of 9 s.
+				// The library for linux64 does not end the simulation: it counts on, one a second, and the value
+				// in the file is that of 9 s.
 				values = values[:1+slices.Index(o.column(t, "time"), 9)]
 			}
 			got, expected := values[len(values)-1], number(want)
 			unit := 1.5 * lastDigit(want)
 			if strings.HasSuffix(file, "/Wheel.fmu") {
-				// Its acceleration is what is left of two forces of 1364 N that cancel but for 0.05 N, so
-				// the rounding of the communication points shows in the eleventh digit. A loop in C
-				// gives the digits of the file with points at k/1000, or steps of (k+1)·H − k·H; it
-				// gives those of macrostep, exactly, with points at k·H and steps of H, and others
-				// where t accumulates. Stop time and tolerance make no difference.
+				// Its acceleration is what is left of two forces of 1364 N that cancel but for 0.05 N, so the
+				// rounding of the communication points shows in the eleventh digit. A loop in C gives the digits
+				// of the file with points at k/1000, or steps of (k+1)·H − k·H; it gives those of macrostep,
+				// exactly, with points at k·H and steps of H, and others where t accumulates. Stop time and
+				// tolerance make no difference.
 				unit = 1e-10 * math.Abs(expected)
 			}
 			if !(math.Abs(got-expected) <= unit) {
@@ -135,8 +134,7 @@ func pair(t testing.TB) string {
 		"controller.y → drivetrain.tau\ndrivetrain.w → controller.u_m")
 }
 
-// dampers couples the two mass-spring-dampers of 20-sim. They integrate in steps of
-// 10 ms whatever they are asked.
+// dampers couples the two mass-spring-dampers of 20-sim, which integrate in steps of 10 ms whatever the macro step.
 func dampers(t testing.TB) string {
 	t.Helper()
 	return besideFMUs(t, "20sim", []member{{"one", "MassSpringDamper1", "fk", "x1 v1"}, {"two", "MassSpringDamper2", "x1 v1", "fk"}},
@@ -154,8 +152,8 @@ func besideFMUs(t testing.TB, tool string, members []member, lines string) strin
 	return coupled(t, dir, "2", members, lines)
 }
 
-// Controller and Drivetrain, coupled, come to the same speed with every scheme,
-// and the coarse runs tend to the fine one.
+// Controller and Drivetrain, coupled, come to the same speed with every scheme, and the coarse runs tend to the fine
+// one.
 func testRealPair(t *testing.T) {
 	path := pair(t)
 	final := func(args ...string) float64 {
@@ -201,8 +199,8 @@ func worst(t testing.TB, a, b *outcome, name string) float64 {
 	return d
 }
 
-// With implicit coupling of third-party FMUs every solver comes to the same solution. An FMU that lacks what a solver needs
-// is refused with the reason.
+// With implicit coupling of third-party FMUs every solver comes to the same solution. An FMU that lacks what a solver
+// needs is refused with the reason.
 func testRealImplicit(t *testing.T) {
 	for _, c := range []struct {
 		column, order string
@@ -229,8 +227,8 @@ func testRealImplicit(t *testing.T) {
 	o.is(t, 2, "MassSpringDamper1.fmu", "providesDirectionalDerivative")
 }
 
-// The FMUs keep the contract of a subsystem, rollback included where claimed.
-// Those that live only once in a process cannot be run twice in it.
+// The FMUs keep the contract of a subsystem, rollback included where claimed. Those that live only once in a process
+// cannot be run twice in it.
 func testRealConformance(t *testing.T) {
 	for _, path := range realFMUs(t) {
 		f, _, err := fmi.Open(path, fmi.OpenOptions{})
@@ -258,7 +256,8 @@ func testRealConformance(t *testing.T) {
 
 // The model-based corrector reduces the error of third-party FMUs against a fine run.
 func testRealCorrector(t *testing.T) {
-	// Both FMUs take another way after they have gone back to their start, and the run warns of it: all these runs do so.
+	// Both FMUs take another way after they have gone back to their start, and the run warns of it: all these runs
+	// do so.
 	args := []string{pair(t), "--set", "controller.u_s=10", "--set", "controller.PI.yMax=1e4", "--tolerance", "1e-9", "--stop-time", "1"}
 	with := func(more ...string) *outcome { return complete(t, append(slices.Clip(args), more...)...) }
 	fine := with("--step-size", "1e-4", "--algorithm", "implicit")
@@ -274,8 +273,7 @@ func testRealCorrector(t *testing.T) {
 	}
 }
 
-// energyCase is a system made by others with a bond. Where units tell nothing, as in
-// the FMUs of 20-sim, the bond is taken on trust.
+// energyCase is a third-party system with a bond. The FMUs of 20-sim have no units to derive the bond from.
 type energyCase struct {
 	name, path, bond string
 	args             []string
@@ -285,8 +283,7 @@ type energyCase struct {
 	tolerances       []string // of ECCO
 	hMin, hMax       string   // its bounds, s
 	correction       string   // how what the run says of the energy correction begins
-	// ECCO over constant steps at equal cost, at most: mean absolute residual
-	// power, and error; 0 = it is no better.
+	// ECCO over constant steps at equal cost, at most: mean absolute residual power, and error; 0 = it is no better.
 	residual, error float64
 }
 
@@ -309,8 +306,8 @@ func energyCases(t testing.TB) []energyCase {
 	}
 }
 
-// At bonds of third-party systems the residual energy grows with the step and is smaller by Gauss-Seidel; ECCO does better
-// than constant steps at equal cost where there are quiet times, and no better where there are none.
+// At bonds of third-party systems the residual energy grows with the step and is smaller by Gauss-Seidel; ECCO does
+// better than constant steps at equal cost where there are quiet times, and no better where there are none.
 func testRealEnergy(t *testing.T) {
 	for _, c := range energyCases(t) {
 		t.Run(c.name, func(t *testing.T) {
@@ -350,8 +347,8 @@ func testRealEnergy(t *testing.T) {
 	}
 }
 
-// between returns the mean distance over time of a column from that of a fine run,
-// linear between the points of the latter.
+// between returns the mean distance over time of a column from that of a fine run, linear between the points of the
+// latter.
 func between(t testing.TB, fine, o *outcome, name string) float64 {
 	t.Helper()
 	ft, fv := fine.column(t, "time"), fine.column(t, name)
@@ -368,11 +365,9 @@ func between(t testing.TB, fine, o *outcome, name string) float64 {
 	return sum / last
 }
 
-// named is what the name of a file or folder below xml/ says that is wrong with
-// the document: the rule that must find it. With an exclamation mark the
-// tolerant reading refuses the document too, else it repairs it or lets it pass.
-// A document without a rule is right in what its name says. Names are judged by
-// the grammar of the standard (fmi2 25), which has no blanks in indices.
+// named has, by file or folder below xml/, the rule that the name announces as broken. With an exclamation mark the
+// tolerant reading refuses the document, else it repairs it or accepts it. A document without a rule is right. Names
+// are judged by the grammar of the standard (fmi2 25), which has no blanks in indices.
 var named = map[string]string{
 	"vdm/minimal.xml":                         "",
 	"vdm/2.2.1_noModelType.xml":               "MD3!",
@@ -395,11 +390,11 @@ var named = map[string]string{
 	"fmil/variable_bad_variability_causality": "MD19",
 }
 
-// besides are rules that many of the documents break beside what their names
-// say: they are made for one purpose and bare in everything else.
+// besides are further rules that many of the documents break: they are made for one purpose and bare in everything
+// else.
 var besides = []string{"MD1L", "MD4", "MD21", "MD23", "MD30", "MD32", "MD42"}
 
-// Each document is judged as its name says.
+// Each document is judged as its name announces.
 func testRealDocuments(t *testing.T) {
 	left := maps.Clone(named)
 	root := filepath.Join(*realDir, "xml")
@@ -464,7 +459,7 @@ func judge(t *testing.T, path, want string) {
 	}
 }
 
-// What stands in terminalsAndIcons/ is ignored, right or wrong (fmi2 11).
+// The content of terminalsAndIcons/ is ignored, right or wrong (fmi2 11).
 func testRealTerminals(t *testing.T) {
 	found, err := filepath.Glob(filepath.Join(*realDir, "xml", "fmil", "terminals_and_icons", "*", "*", "terminalsAndIcons", "terminalsAndIcons.xml"))
 	if err != nil || len(found) != 2 {

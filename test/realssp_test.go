@@ -17,8 +17,7 @@ import (
 	"github.com/macrostep/macrostep/test/truck"
 )
 
-// Every document that others have written is read: every SSD, inside packages too,
-// with all that it refers to but FMUs.
+// Every third-party document is read: every SSD, inside packages too, with all that it refers to but FMUs.
 func testRealSSDs(t *testing.T) {
 	root := unpackedSystems(t)
 	count := 0
@@ -46,8 +45,8 @@ func testRealSSDs(t *testing.T) {
 	}
 }
 
-// unpackedSystems copies systems/ and unpacks the packages in it, so that FMUs can be
-// put where documents look for them.
+// unpackedSystems copies systems/ and unpacks the packages in it, so that FMUs can be put where documents look for
+// them.
 func unpackedSystems(t testing.TB) string {
 	t.Helper()
 	root := filepath.Join(t.TempDir(), "deep", "er", "systems")
@@ -66,11 +65,9 @@ func unpackedSystems(t testing.TB) string {
 	return root
 }
 
-// realValues are the values after initialisation that the documents of others give,
-// worked out by hand from them: the outer level beats the inner, at one level the
-// later binding (ssp 36), and what comes over a connection beats both (ssp 37). The
-// FMUs that a document names and that are not there are replaced by ones that keep
-// what they are given, with the same variables.
+// realValues are the values after initialisation in third-party documents, worked out by hand: the outer level beats
+// the inner, at one level the later binding wins (ssp 36), and a connection beats both (ssp 37). FMUs that a document
+// names but that are missing are replaced by ones that keep their values, with the same variables.
 var realValues = []struct {
 	path   string
 	fmus   func(dir string) error // puts FMUs where the document, in dir, looks for them
@@ -130,8 +127,8 @@ type keeper struct {
 	variables      []store.Variable
 }
 
-// keepers builds FMUs in a folder seen from the document. Their names, which begin
-// with digits here, are no identifiers.
+// keepers builds FMUs in a folder seen from the document. Their names, which begin with digits here, are no
+// identifiers.
 func keepers(folder string, list ...keeper) func(string) error {
 	return func(dir string) error {
 		to := filepath.Join(dir, filepath.FromSlash(folder))
@@ -159,8 +156,7 @@ func cranes(folder string) func(string) error {
 	}
 }
 
-// The systems run, and after the initialisation each parameter has the value that the
-// documents give it.
+// The systems run, and after the initialisation each parameter has the value that the documents give it.
 func testRealValues(t *testing.T) {
 	root := unpackedSystems(t)
 	for _, c := range realValues {
@@ -186,8 +182,8 @@ func testRealValues(t *testing.T) {
 			}
 		})
 	}
-	// Two systems without any FMU: what their sets say reaches connectors only, each of
-	// which is named; nothing else is wrong with them.
+	// Two systems without any FMU: what their sets say reaches connectors only, each of which is named; nothing else
+	// is wrong with them.
 	for name, connectors := range map[string][]string{
 		"importStartValues":      {`"C1"`, `"System1.C1"`, `"System1.C2"`},
 		"importParameterMapping": {`"Input_1"`, `"Input_2"`, `"System1.Input_1"`, `"System1.Input_2"`, `"System1.parameter_1"`, `"System2.Input_1"`, `"System2.Input_2"`, `"System2.parameter_1"`, `"parameter_1"`},

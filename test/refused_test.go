@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What flags and documents show to be wrong ends a command with exit code 2 and one message, before an FMU is called and
-// without a file being written.
+// What flags and documents show to be wrong ends a command with exit code 2 and one message, before an FMU is called
+// and without a file being written.
 func TestRefused(t *testing.T) {
 	for _, c := range []struct{ subject, args, says string }{
 		{"quarter-car-a", "--param ordre=1", `algorithm explicit has no parameter "ordre"; it has scheme, order`},

@@ -16,9 +16,8 @@ import (
 	"github.com/macrostep/macrostep/test/long"
 )
 
-// crashing returns the settings of an FMU that ends its process at three times, only
-// in the first process, the second and the third. Before the run FMUs are tested over
-// up to a hundred steps, on instances of their own.
+// crashing returns the settings of an FMU that ends its process at three times, only in the first process, the second
+// and the third. Before the run FMUs are tested over up to a hundred steps, on instances of their own.
 func crashing(fault, place string, marker string, at [3]float64) string {
 	return fmt.Sprintf("fault=%s during=%s at=%g at2=%g at3=%g times=3 marker=%s", fault, place, at[0], at[1], at[2], marker)
 }
@@ -44,8 +43,8 @@ func (a *aftermath) restarts(t testing.TB) map[string][]master.Restart {
 	return m.Restarts
 }
 
-// With every preset a run in which an FMU ends its process at three steps gives the
-// bytes of the undisturbed one. The ways to end a process take turns.
+// With every preset a run in which an FMU ends its process at three steps gives the bytes of the undisturbed one. The
+// ways to end a process take turns.
 func TestRestart(t *testing.T) {
 	take := long.Sample(14)
 	rng := rand.New(rand.NewPCG(7, 2))
@@ -105,8 +104,8 @@ func restarted(t *testing.T, whole, broken *aftermath, kill fmus.Kill) {
 	}
 }
 
-// The process may end while a state is set or serialised, in a subsystem on another
-// thread, in one with several rates, and beside checkpoints.
+// The process may end while a state is set or serialised, in a subsystem on another thread, in one with several
+// rates, and beside checkpoints.
 func testRestartAnywhere(t *testing.T) {
 	segfault := fmus.Kills()[0]
 	for name, test := range map[string]struct {
@@ -131,8 +130,7 @@ func testRestartAnywhere(t *testing.T) {
 	}
 }
 
-// Beyond the limit a run fails as without restarts, and so it does where there is
-// nothing to go on from.
+// Beyond the limit a run fails as without restarts, and so it does where there is nothing to go on from.
 func testRestartLimit(t *testing.T) {
 	t.Parallel()
 	marker := filepath.Join(t.TempDir(), "marker")

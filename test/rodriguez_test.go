@@ -15,8 +15,7 @@ import (
 	"github.com/macrostep/macrostep/test/long"
 )
 
-// referenceEnergies returns the mean energy in each of 10 s of the system solved as a
-// whole.
+// referenceEnergies returns the mean energy in each of 10 s of the system solved as a whole.
 func referenceEnergies(t testing.TB, model exact.Star) []float64 {
 	t.Helper()
 	const perSecond = 250
@@ -51,8 +50,7 @@ func follows(t testing.TB, what string, got, want []float64, within float64) {
 	}
 }
 
-// helps holds that the run finds its correction of use at every bond, and warns of
-// nothing.
+// helps checks that the manifest calls the correction useful at every bond, without warnings.
 func helps(t testing.TB, o *outcome) {
 	t.Helper()
 	for name, b := range o.manifest.Bonds {
@@ -65,10 +63,9 @@ func helps(t testing.TB, o *outcome) {
 	}
 }
 
-// The correction keeps the energy near that of the system solved as a whole, in each
-// of 10 s, where explicit coupling doubles it or nearly so (rodriguez 5, Figs. 20, 23,
-// 25–30): within 2 % without damping, within 1 % with it. The stars take the
-// paper's limit of a quarter of the force, the root springs its ν.
+// The correction keeps the energy near that of the system solved as a whole, in each of 10 s, where explicit coupling
+// doubles it or nearly so (rodriguez 5, Figs. 20, 23, 25–30): within 2 % without damping, within 1 % with it. The
+// stars take the paper's limit of a quarter of the force, the root springs its ν.
 func TestRodriguezCorrected(t *testing.T) {
 	take := long.Sample(3)
 	all := oscillators()
@@ -110,8 +107,7 @@ func TestRodriguezCorrected(t *testing.T) {
 	}
 }
 
-// In a Gauss–Seidel scheme the coupling of the oscillator adds nothing, and nothing
-// is corrected; the run says so.
+// In a Gauss–Seidel scheme the coupling of the oscillator adds no energy, and nothing is corrected; the run warns.
 func testRodriguezInTurn(t *testing.T) {
 	t.Parallel()
 	s := oscillators()[0]
@@ -125,9 +121,9 @@ func testRodriguezInTurn(t *testing.T) {
 	}
 }
 
-// With linear extrapolation the residual power of the crane rises a thousandfold in
-// a window of steps, which the run warns of; beside it nothing does (rodriguez Figs.
-// 35–37: 11.5 and 10 ms). What the correction does there is in TestRodriguezCraneCorrection.
+// With linear extrapolation the residual power of the crane rises a thousandfold in a window of steps, which the run
+// warns of; beside it nothing does (rodriguez Figs. 35–37: 11.5 and 10 ms). What the correction does there is in
+// TestRodriguezCraneCorrection.
 func testRodriguezCraneWarned(t *testing.T) {
 	t.Parallel()
 	linear := func(H float64, steps int, args ...string) *outcome {
@@ -156,8 +152,8 @@ func testRodriguezCraneWarned(t *testing.T) {
 	}
 }
 
-// Explicit coupling adds energy to the pendula steadily, a fifth in 10 s (rodriguez Fig. 33); with the paper's ν = 1 they
-// keep it within 2 %.
+// Explicit coupling adds energy to the pendula steadily, a fifth in 10 s (rodriguez Fig. 33); with the paper's ν = 1
+// they keep it within 2 %.
 func testRodriguezPendula(t *testing.T) {
 	t.Parallel()
 	p := exact.DefaultPendula()
@@ -195,9 +191,8 @@ func pendulaEnergy(t testing.TB, o *outcome, p exact.Pendula) func(row int) floa
 	}
 }
 
-// The correction is not universal: it takes the motions of the two sides for
-// uncorrelated. Where they are not it adds energy, takes out too much or too little,
-// and the run says so, in a warning and in the manifest.
+// The correction is not universal: it assumes that the motions of the two sides are uncorrelated. Where they are
+// correlated it adds energy or removes too much or too little, with a warning and a verdict in the manifest.
 func testRodriguezHarm(t *testing.T) {
 	take := long.Sample(3)
 	oscillator := oscillators()[0]
@@ -246,8 +241,7 @@ func testRodriguezHarm(t *testing.T) {
 			if len(o.manifest.Warnings) != 1 || !strings.Contains(o.manifest.Warnings[0], "bond spring: the energy correction does not do what it should") {
 				t.Errorf("warnings %q", o.manifest.Warnings)
 			}
-			// What is said to be left over or taken in excess is what the energy shows:
-			// it is constant as a whole.
+			// What is said to be left over or taken in excess is what the energy shows: it is constant as a whole.
 			if left, drift := *b.AddedEnergy-*b.CorrectedEnergy, e[9]-e[0]; left*drift <= 0 || math.Abs(drift/left) < 0.5 || math.Abs(drift/left) > 1.5 {
 				t.Errorf("the energy drifts by %g J, and %g J are said to be left", drift, left)
 			}
@@ -255,8 +249,8 @@ func testRodriguezHarm(t *testing.T) {
 	}
 }
 
-// One step over several macro steps is the same as several a macro step: the energy at
-// the bond, the correction and what becomes of the motion are equal.
+// One step over several macro steps is the same as several steps per macro step: energy at the bond, correction and
+// motion are equal.
 func testEnergyOfSlowSides(t *testing.T) {
 	t.Parallel()
 	path := system(t, "energy-oscillator")
@@ -284,8 +278,7 @@ func testEnergyOfSlowSides(t *testing.T) {
 	}
 }
 
-// Bounds of the step that are given move the others, and a tolerance that they stand in
-// the way of is told of.
+// Given bounds of the step move the others, and the run warns of a tolerance that they make impossible.
 func TestStepBounds(t *testing.T) {
 	o := complete(t, system(t, "energy-oscillator"), "--algorithm", "ecco", "--param", "control.h-min=0.02", "--stop-time", "1")
 	if o.manifest.Steps.Accepted != 50 || !strings.Contains(o.warnings(), "in 50 of 50 macro steps the tolerance is not met") {
@@ -293,8 +286,8 @@ func TestStepBounds(t *testing.T) {
 	}
 }
 
-// meansOf returns the means of a quantity of the result rows over each second: the
-// energy that symplectic Euler shows swings by some percent within one.
+// meansOf returns the means of a quantity of the result rows over each second: the energy that symplectic Euler shows
+// swings by some percent within one.
 func meansOf(t testing.TB, o *outcome, seconds int, quantity func(row int) float64) []float64 {
 	t.Helper()
 	sum, n := make([]float64, seconds), make([]int, seconds)
@@ -406,8 +399,8 @@ func testRodriguezCrane(t *testing.T) {
 	}
 }
 
-// A rate of the annotation is that of the command line, which beats it; an implicit
-// scheme leaves it out and says so.
+// A rate of the annotation acts like that of the command line, which overrides it; an implicit scheme ignores it with
+// a warning.
 func testRateOfTheAnnotation(t *testing.T) {
 	t.Parallel()
 	const name, bond = "energy-oscillator", `<ms:Bond name="spring">`
@@ -434,8 +427,7 @@ func testRateOfTheAnnotation(t *testing.T) {
 	}
 }
 
-// A bond of the annotation is that of the command line, with its direction, scale
-// and tolerance.
+// A bond of the annotation is that of the command line, with its direction, scale and tolerance.
 func TestBondOfTheAnnotation(t *testing.T) {
 	path := system(t, "quarter-car-a")
 	folder := changed(t, "quarter-car-a", `<ms:Bond name="axle">`, `<ms:Bond name="axle" energyScale="750" tolerance="2.8e-6">`)
@@ -458,9 +450,10 @@ func loadedCrane(g float64) exact.Crane {
 	return c
 }
 
-// At 10 ms, first-order hold and R = 1/40 the correction makes the crane's error larger (rodriguez 5 reports it smaller,
-// and prints no parameters). The cause is the weight, a static load on the force, which the run reports, and not the
-// implementation: lengths at 2.5, 5 and 10 s are those of an independent implementation of the equations of the paper.
+// At 10 ms, first-order hold and R = 1/40 the correction makes the crane's error larger (rodriguez 5 reports it
+// smaller, and prints no parameters). The cause is the weight, a static load on the force, which the run reports, and
+// not the implementation: lengths at 2.5, 5 and 10 s are those of an independent implementation of the equations of
+// the paper.
 func testRodriguezCraneCorrection(t *testing.T) {
 	t.Parallel()
 	limited := []string{"--algorithm", "energy-correction", "--param", "energy.limit=0.1"}
@@ -486,8 +479,8 @@ func testRodriguezCraneCorrection(t *testing.T) {
 	}
 }
 
-// A static load is warned of where the energies of coupling and correction agree, too, and where nothing tells
-// the former; a limit that names no action is refused.
+// A static load is warned of also where the energies of coupling and correction agree, and where the energy of the
+// coupling is unknown.
 func TestRodriguezStaticLoad(t *testing.T) {
 	t.Parallel()
 	path := system(t, "crane")
@@ -505,8 +498,7 @@ func TestRodriguezStaticLoad(t *testing.T) {
 	}
 }
 
-// A flow may serve several bonds, as that of the hub of a star does; a planar force
-// with its velocity is one bond.
+// A flow may serve several bonds, as that of the hub of a star does; a planar force with its velocity is one bond.
 func TestGoodBonds(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -536,7 +528,7 @@ func TestGoodBonds(t *testing.T) {
 	}
 }
 
-// macrostep bonds finds the bonds by their units, and says why others are none.
+// macrostep bonds finds the bonds by their units, and gives the reason why other pairs are none.
 func TestBondsFoundByUnits(t *testing.T) {
 	t.Parallel()
 	code, out := macrostep(t, "bonds", system(t, "two-mass-fd"), "--json")
@@ -561,8 +553,8 @@ func TestBondsFoundByUnits(t *testing.T) {
 	}
 }
 
-// A run that follows the energy has its columns; the residual energy in them is
-// that of the manifest, and the integral of the residual power.
+// A run that follows the energy has its columns; the residual energy in them is that of the manifest, and the
+// integral of the residual power.
 func TestEnergyColumns(t *testing.T) {
 	o := complete(t, system(t, "quarter-car-b"), "--monitor-energy", "--bond", "axle=chassis.F_c:wheel.v_w", "--param", "order=1")
 	times, power, energy := o.column(t, "time"), o.column(t, "bond.axle.residual_power"), o.column(t, "bond.axle.residual_energy")

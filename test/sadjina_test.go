@@ -8,16 +8,16 @@ import (
 	"github.com/macrostep/macrostep/fmus/exact"
 )
 
-// figures are a row of a table of sadjina: mean macro step in s, mean power in W,
-// mean absolute error of the power in W, residual energy in J.
+// figures are a row of a table of sadjina: mean macro step in s, mean power in W, mean absolute error of the power in
+// W, residual energy in J.
 type figures struct{ step, power, error, residual float64 }
 
 func (f figures) each() []float64 { return []float64{f.step, f.power, f.error, f.residual} }
 
 var figureNames = []string{"mean step", "mean power", "mean absolute error of the power", "residual energy"}
 
-// near compares with a printed row: half a unit of the last digit and a part of the figure are allowed, and a further part
-// of the error.
+// near compares with a printed row: half a unit of the last digit and a part of the figure are allowed, and a further
+// part of the error.
 func (f figures) near(t *testing.T, want, digit figures, part, ofError float64) {
 	t.Helper()
 	for i, v := range f.each() {
@@ -55,8 +55,7 @@ func quarterCars() map[string]quarterCar {
 	}
 }
 
-// run returns the figures of a run; power and residual energy are also those of
-// the manifest.
+// run returns the figures of a run; power and residual energy are also those of the manifest.
 func (q quarterCar) run(t testing.TB, args ...string) figures {
 	t.Helper()
 	_, f := q.outcome(t, args...)
@@ -83,9 +82,9 @@ func (q quarterCar) outcome(t testing.TB, args ...string) (*outcome, figures) {
 	return o, figures{m.Step, m.Power, m.Error, m.Residual}
 }
 
-// The constant-step rows of sadjina's tables: half a unit of the last printed
-// digit. Of Table III the error comes out 5.6 % low under every reading of the paper,
-// and the residual at 6.349 J, one thousandth below what rounds to the printed one.
+// The constant-step rows of sadjina's tables: half a unit of the last printed digit. Of Table III the error comes out
+// 5.6 % low under every reading of the paper, and the residual at 6.349 J, one thousandth below what rounds to the
+// printed one.
 func testSadjinaConstantSteps(t *testing.T) {
 	cars := quarterCars()
 	for _, c := range []struct {
@@ -106,11 +105,9 @@ func testSadjinaConstantSteps(t *testing.T) {
 	}
 }
 
-// Fig. 4: half the mean of |δP| tells the mean absolute error of the power, over two
-// orders of magnitude of the step size, and both fall like H. The figure has no
-// numbers; the two agree within 10 %. In reticulation B, where the side with
-// feedthrough loads the wheel, the residual is a part of the error, and grows
-// with it.
+// Fig. 4: half the mean of |δP| estimates the mean absolute error of the power, over two orders of magnitude of the
+// step size, and both fall like H. The figure has no numbers; the two agree within 10 %. In reticulation B, where the
+// side with feedthrough loads the wheel, the residual is a part of the error, and grows with it.
 func testSadjinaFigure4(t *testing.T) {
 	cars := quarterCars()
 	steps := []float64{2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2}
@@ -142,9 +139,8 @@ func testSadjinaFigure4(t *testing.T) {
 	}
 }
 
-// The largest stable step, by bisection: 11.2 ms of reticulation B, where the paper
-// has about 11.3, and 53 ms of A. The paper's 58.5 ms of A is where a run of 4 s
-// visibly stops to decay.
+// The largest stable step, by bisection: 11.2 ms of reticulation B, where the paper has about 11.3, and 53 ms of A.
+// The paper's 58.5 ms of A is where a run of 4 s visibly stops to decay.
 func testSadjinaStabilityLimit(t *testing.T) {
 	for _, c := range []struct {
 		system, force   string
@@ -186,8 +182,8 @@ func ecco(r float64) []string {
 		"--param", "control.h-min=1e-4", "--param", "control.h-max=1e-2"}
 }
 
-// The rows of sadjina's tables with control by the residual energy: within 7 % of
-// some figure that is printed like that.
+// The rows of sadjina's tables with control by the residual energy: within 7 % of some figure that is printed like
+// that.
 func TestSadjinaECCO(t *testing.T) {
 	cars := quarterCars()
 	for _, c := range []struct {
@@ -210,9 +206,8 @@ func TestSadjinaECCO(t *testing.T) {
 	}
 }
 
-// The rows with the predictor/corrector are chaotic: small changes of TOL move
-// them a lot. The band over TOL × 0.97…1.03 in 13 runs, widened by 10 %, must
-// hold the printed figure.
+// The rows with the predictor/corrector are chaotic: small changes of TOL move them a lot. The band over TOL ×
+// 0.97…1.03 in 13 runs, widened by 10 %, must hold the printed figure.
 func testSadjinaPredictorCorrector(t *testing.T) {
 	cars := quarterCars()
 	const runs = 13

@@ -41,8 +41,8 @@ func same(t *testing.T, flag string, args ...string) *outcome {
 	return want
 }
 
-// Parallel runs, isolated FMUs and FMI calls made one by one give the same bytes as usual, with every kind of algorithm
-// and with a scenario.
+// Parallel runs, isolated FMUs and FMI calls made one by one give the same bytes as usual, with every kind of
+// algorithm and with a scenario.
 func TestSameResults(t *testing.T) {
 	take := long.Sample(7)
 	scenario := filepath.Join(t.TempDir(), "s.yaml")

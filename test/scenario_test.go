@@ -65,7 +65,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// A free input that is set, replayed and released gives what a table of inputs gives.
+// A free input that a scenario sets, replays and releases has the effect of a table of inputs.
 func TestScenarioFreeInput(t *testing.T) {
 	dir := t.TempDir()
 	wheel, err := fmus.Build(dir, "quarter_wheel_a")

@@ -43,10 +43,9 @@ func runScheme(t testing.TB, o exact.TwoMass, s oracle.Scheme, H float64, steps 
 	return out
 }
 
-// The trajectories from the FMUs are those of the propagation matrices: three
-// decompositions, explicit (Jacobi and both sequences of Gauss–Seidel) and
-// implicit, up to k = 5, from a short start and with exact history, to 1e-10 of the
-// largest value of each state.
+// The trajectories from the FMUs are those of the propagation matrices: three decompositions, explicit (Jacobi and
+// both sequences of Gauss–Seidel) and implicit, up to k = 5, from a short start and with exact history, to 1e-10 of
+// the largest value of each state.
 func TestTwoMassPropagation(t *testing.T) {
 	take := long.Sample(13)
 	const H, steps, tolerance = 1e-3, 1000, 1e-10
@@ -92,7 +91,7 @@ func TestTwoMassPropagation(t *testing.T) {
 	}
 }
 
-// uneven tells the two masses apart, and starts both.
+// uneven has two different masses, both in motion at the start.
 var uneven = exact.TwoMass{
 	M1: 1, C1: 1000, D1: 10, M2: 1.75, C2: 700, D2: 12, Cc: 850, Dc: 7,
 	Start: [4]float64{1, -20, -0.5, 30},

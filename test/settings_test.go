@@ -13,8 +13,8 @@ import (
 	"github.com/macrostep/macrostep/fmus"
 )
 
-// car writes the quarter car with other annotations into a folder: at component
-// wheel, at the outermost system, at the experiment, with further files.
+// car writes the quarter car with other annotations into a folder: at component wheel, at the outermost system, at
+// the experiment, with further files.
 func car(t testing.TB, component, system, experiment string, more ...string) string {
 	t.Helper()
 	document, err := fmus.SystemDocument("quarter-car-a")
@@ -68,7 +68,7 @@ const (
 	ownText = "annotation of macrostep ("
 )
 
-// Our annotation says everything that the flags say; flags beat it.
+// Our annotation has every setting of the flags, and flags override it.
 func TestSettings(t *testing.T) {
 	dir, _, _ := settingsExample(t)
 	o := complete(t, dir, "--algorithm", "gauss-seidel", "--param", "order=0", "--step-size", "0.0005", "--record", "left.x", "--output-interval", "0.01",
@@ -107,8 +107,8 @@ func TestSettingsLimits(t *testing.T) {
 	}
 }
 
-// Connectors of the outermost system take values and inputs, which go on over their
-// connections with units and transformations.
+// Connectors of the outermost system take values and inputs, which go on over their connections with units and
+// transformations.
 func TestConnectorsGiven(t *testing.T) {
 	dir := car(t, "", "", "")
 	text := read(t, filepath.Join(dir, "SystemStructure.ssd"))
@@ -134,7 +134,7 @@ func TestConnectorsGiven(t *testing.T) {
 	run(t, dir, "--step-size", "0.01", "--set", "pull=1").is(t, 2, "connectors of the system are push, mass")
 }
 
-// What other tools say counts where our annotation says nothing, and is told.
+// Settings of other tools count where our annotation has none, and are reported.
 func TestForeignSettings(t *testing.T) {
 	t.Parallel()
 	simulation := func(s string) string {
@@ -215,9 +215,9 @@ func settingsExample(t testing.TB) (dir, page, example string) {
 	return dir, page, example
 }
 
-// The example of docs/ssp-settings.md runs, and each of its settings is in force. The page
-// names every element and attribute that is read, and its example has all of them: an
-// unknown one is refused with the list of those that are known.
+// The example of docs/ssp-settings.md runs, and each of its settings is in force. The page names every element and
+// attribute that is read, and its example has all of them: an unknown one is refused with the list of those that are
+// known.
 func TestSettingsPage(t *testing.T) {
 	dir, page, example := settingsExample(t)
 	o := complete(t, dir)
@@ -316,8 +316,8 @@ func TestExplain(t *testing.T) {
 	call(t, "info", dir, "--explain", "chassis.v_c").is(t, 0, "the FMU computes it")
 }
 
-// Of an FMU that runs alone every flag takes the names of variables with that of the
-// component and without; inputs that a table or a scenario drives are recorded.
+// Of an FMU that runs alone every flag takes the names of variables with that of the component and without; inputs
+// that a table or a scenario drives are recorded.
 func TestNamesAlone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -364,8 +364,7 @@ func TestNamesAlone(t *testing.T) {
 	}
 }
 
-// A name that means two variables of an FMU is refused by every flag, with names of which
-// each means one.
+// A name that means two variables of an FMU is refused by every flag, with names of which each means one.
 func TestNamesAmbiguous(t *testing.T) {
 	dir := t.TempDir()
 	built := withDescription(func(text string) string {
@@ -415,8 +414,8 @@ func TestDrivenRecorded(t *testing.T) {
 	}
 }
 
-// Where a parameter set has a name twice, run, validate and info --explain agree: it is an
-// error where two values reach one variable, else a warning, by --strict an error.
+// Where a parameter set has a name twice, run, validate and info --explain agree: it is an error where two values
+// reach one variable, else a warning, by --strict an error.
 func TestParameterTwice(t *testing.T) {
 	set := func(values ...string) func(*testing.T, string) []string {
 		text := `<ssd:ParameterBindings><ssd:ParameterBinding><ssd:ParameterValues><ssv:ParameterSet xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues" version="1.0" name="s"><ssv:Parameters>`

@@ -78,8 +78,8 @@ func validate(t testing.TB, path string) error {
 	return nil
 }
 
-// rewritten copies the folder of a document, without FMUs, and writes all that
-// belongs to it anew: the document, and the sets and mappings in files of their own.
+// rewritten copies the folder of a document, without FMUs, and writes all that belongs to it anew: the document, and
+// the sets and mappings in files of their own.
 func rewritten(t testing.TB, path string) string {
 	t.Helper()
 	from := filepath.Dir(path)
@@ -153,8 +153,8 @@ func boundIn(e ssp.Element) []ssp.Binding {
 	return list
 }
 
-// roundTrip writes a document and reads it again: it contains the same, writing once more gives the same bytes, and what
-// was valid still is.
+// roundTrip writes a document and reads it again: it contains the same, writing once more gives the same bytes, and
+// what was valid still is.
 func roundTrip(t *testing.T, path string) {
 	t.Helper()
 	copied := rewritten(t, path)
@@ -172,8 +172,8 @@ func roundTrip(t *testing.T, path string) {
 	}
 }
 
-// facts lists all that a document says: for each element its full name, those of
-// the elements around it, and attributes and text. Layout and order are no part of it.
+// facts lists the content of a document: for each element its full name, those of the elements around it, attributes
+// and text, but neither layout nor order.
 func facts(t testing.TB, path string) []string {
 	t.Helper()
 	data := read(t, path)
@@ -238,8 +238,8 @@ func TestWriteSystems(t *testing.T) {
 	}
 }
 
-// Documents with all that the standard has validate as they are and as written, so
-// that what the tests of package ssp say of them is said of valid documents.
+// Documents with all elements of the standard validate as they are and as written, so that the tests of package ssp
+// use valid documents.
 func TestWriteEverything(t *testing.T) {
 	for _, name := range []string{"everything.ssd", "made.ssd"} {
 		if err := validate(t, filepath.Join("..", "ssp", "edit", "testdata", name)); err != nil {
@@ -284,9 +284,8 @@ func documentsOf(t *testing.T, path string) (list []string) {
 	return list
 }
 
-// A system made of the FMUs of one of ours, with the parameters of ours, is that
-// system: the same results to the last bit. What is written on the way validates, has
-// the same bytes each time and makes the round trip.
+// A system made of the FMUs of one of ours, with its parameters, gives the same results to the last bit. The
+// documents written on the way validate, have the same bytes each time and make the round trip.
 func TestMakeSystem(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -347,8 +346,8 @@ func TestMakeSystem(t *testing.T) {
 	}
 }
 
-// A program that is killed while it writes leaves nothing that the next one in this
-// place does not remove; one that is stopped or cannot write leaves nothing at all.
+// The next run removes what a program that was killed while writing has left; one that is stopped or cannot write
+// leaves nothing.
 func TestKilledWhileWriting(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// units are defined in both FMUs. The values below are worked out by hand from
-// these definitions: base = factor·value + offset (fmi2 15).
+// units are defined in both FMUs. The values below are worked out by hand from these definitions: base = factor·value
+// + offset (fmi2 15).
 const units = `<UnitDefinitions>
     <Unit name="K"><BaseUnit K="1"/><DisplayUnit name="degC" offset="-273.15"/></Unit>
     <Unit name="degC"><BaseUnit K="1" offset="273.15"/><DisplayUnit name="K" offset="273.15"/></Unit>
@@ -41,8 +41,7 @@ func withUnits(t *testing.T, path string, attributes map[string]string) {
 	pack(t, path, all...)
 }
 
-// unitSystem couples source and sink, both linear with units on variables; extra
-// stands in the component source.
+// unitSystem couples source and sink, both linear with units on variables; extra is added to the component source.
 func unitSystem(t *testing.T, source, sink map[string]string, extra, lines string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -56,8 +55,8 @@ func unitSystem(t *testing.T, source, sink map[string]string, extra, lines strin
 	return path
 }
 
-// Units with factors and offsets, relative quantities and display units, through
-// documents and FMUs, against values worked out by hand.
+// Units with factors and offsets, relative quantities and display units, through documents and FMUs, against values
+// worked out by hand.
 func TestUnits(t *testing.T) {
 	t.Parallel()
 	const fourLines = "source.y[1] → sink.u[1]\nsource.y[2] → sink.u[2]\nsource.y[3] → sink.u[3]\nsource.y[4] → sink.u[4]"
@@ -147,8 +146,7 @@ func TestUnitsOfParameters(t *testing.T) {
 	}
 }
 
-// Dimensions that differ are refused, rad counted, and so is an absolute
-// quantity on a relative one (fmi2 16).
+// Dimensions that differ are refused, rad counted, and so is an absolute quantity on a relative one (fmi2 16).
 func TestUnitsRefused(t *testing.T) {
 	for _, c := range []struct {
 		from, to string

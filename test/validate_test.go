@@ -76,8 +76,8 @@ func pairWith(t testing.TB, file, old, new string) string {
 	return dir
 }
 
-// The program tells findings with their lines, as text, JSON and SARIF, and its exit
-// code says whether there are errors.
+// The program prints findings with their lines, as text, JSON and SARIF, and its exit code shows whether there are
+// errors.
 func TestValidate(t *testing.T) {
 	model := filepath.Join(validateBases, "model", "modelDescription.xml")
 	set := filepath.Join(validateBases, "system", "set.ssv")
@@ -116,8 +116,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// The line of a document is shown wherever it lies: in an FMU, a package, an FMU in a
-// package; with the attribute, the name or the element marked that is meant.
+// The line of a document is shown wherever it lies: in an FMU, a package, an FMU in a package; with the attribute,
+// the name or the element marked that is meant.
 func TestValidateLines(t *testing.T) {
 	dir := pairWith(t, "mass.fmu/modelDescription.xml", `name="m" valueReference="3" causality="parameter" variability="fixed"`,
 		"name=\"m\"\n        valueReference=\"3\"\n\t\tcausality=\"sideways\" variability=\"fixed\"")
@@ -165,8 +165,8 @@ func TestReadmeValidate(t *testing.T) {
 	}
 }
 
-// sarifObject is what each object of SARIF 2.1.0 that is written may and must have, by
-// the standard (OASIS, sections 3.13 to 3.54).
+// sarifObject is what each object of SARIF 2.1.0 that is written may and must have, by the standard (OASIS, sections
+// 3.13 to 3.54).
 var sarifObject = map[string]struct{ must, may []string }{
 	"":                        {[]string{"version", "runs"}, []string{"$schema"}},
 	".runs":                   {[]string{"tool", "results"}, []string{"invocations", "artifacts", "columnKind"}},
@@ -192,9 +192,8 @@ var sarifObject = map[string]struct{ must, may []string }{
 	".runs.results.locations.logicalLocations":                  {nil, []string{"fullyQualifiedName"}},
 }
 
-// What is written as SARIF has the structure of the standard: objects have what they
-// must and may have, levels and versions are those that there are, indices point at
-// what they mean, URIs are URIs, lines and columns begin at 1.
+// The SARIF output has the structure of the standard: objects have what they must and may have, levels and versions
+// exist, indices refer to the right objects, URIs are valid, lines and columns begin at 1.
 func TestValidateSARIF(t *testing.T) {
 	broken := pairWith(t, "SystemStructure.ssd", `endElement="scope" endConnector="in"`, `endElement="scope" endConnector="out"`)
 	odd := filepath.Join(t.TempDir(), "a folder ü")
@@ -304,8 +303,7 @@ func TestValidateSARIF(t *testing.T) {
 	}
 }
 
-// What validation finds as an error stops a run, too; what the strict one does, a
-// strict run.
+// What validation finds as an error stops a run, too; what the strict one does, a strict run.
 func testValidateStopsRuns(t *testing.T) {
 	t.Parallel()
 	path := system(t, "quarter-car-a")
@@ -330,7 +328,7 @@ func testValidateStopsRuns(t *testing.T) {
 	}
 }
 
-// A trial of an FMU is kept by its hash: a run that relies on the rollback knows of it.
+// The trial of an FMU is kept by its hash: a run that relies on rollback uses it.
 func TestValidateKept(t *testing.T) {
 	path, err := fmus.BuildMisbehaving(t.TempDir(), "kept", "misbehave", nil)
 	if err != nil {
@@ -352,8 +350,7 @@ func TestValidateKept(t *testing.T) {
 	}
 }
 
-// realErrors are the errors that FMUs and systems of others have: documents without
-// their FMUs. Everything else passes.
+// realErrors are the errors of third-party FMUs and systems: documents without their FMUs. Everything else passes.
 var realErrors = map[string][]string{
 	"libcosim/demo/SystemStructure.ssd":                         {"SD2", "SD2"},
 	"libcosim/demo/proxy/SystemStructure.ssd":                   {"SD2", "SD2"},
@@ -364,8 +361,8 @@ var realErrors = map[string][]string{
 	"omsimulator/toplevelparameter1/SystemStructure.ssd":        {"SD2"},
 }
 
-// realTrials are the warnings of trials: FMUs that are not as new after a reset, or
-// begin from other values than their descriptions say.
+// realTrials are the warnings of trials: FMUs that differ from new ones after a reset, or start from other values
+// than documented.
 var realTrials = map[string][]string{
 	"CraneController": {"DY5R"}, "KnuckleBoomCrane": {"DY5R"}, "MassSpringDamper1": {"DY5R"}, "Threetank": {"DY5R"},
 	"SpringPendulumExtForce1D": {"DY5R"}, "uart": {"DY5R", "FA7M"}, "watertankController_Standalone": {"DY2", "FA10"}, "0002_ECS_SW": {"DY5R"},
@@ -373,9 +370,7 @@ var realTrials = map[string][]string{
 	"Predator": {"DY2", "DY5R"}, "Prey": {"DY2", "DY5R"},
 }
 
-// All FMUs and systems of others validate without a false error, the FMUs when they
-// are tried, too; the documents that are wrong in one named way are found by the rule
-// of that way.
+// All third-party FMUs and systems validate without a false error, FMUs with trial runs, too.
 func testRealValidate(t *testing.T) {
 	systems, err := filepath.Glob(filepath.Join(*realDir, "systems", "*", "*", "resources", "*.fmu"))
 	if err != nil {
@@ -420,8 +415,7 @@ func testRealValidate(t *testing.T) {
 	}
 }
 
-// An id means one rule in the whole program, every rule says what it asks for
-// and where that comes from, and all are listed.
+// An id means one rule in the whole program, every rule has a requirement and its source, and all are listed.
 func TestRuleIDs(t *testing.T) {
 	first := map[string]string{}
 	for _, r := range judging.Rules() {

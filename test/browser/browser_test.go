@@ -91,7 +91,7 @@ type tab struct {
 	errors, requests []string
 }
 
-// open opens a browser that is as wide as it says; dark is its colours.
+// open opens a browser of a size, with light or dark colours.
 func open(t *testing.T, width, height int64, dark bool) *tab {
 	t.Helper()
 	var browser *exec.Cmd
@@ -144,8 +144,8 @@ func open(t *testing.T, width, height int64, dark bool) *tab {
 	return b
 }
 
-// endGroup ends the processes that a browser has started, which may still write into
-// its profile, and waits until none is left.
+// endGroup ends the processes that a browser has started, which may still write into its profile, and waits until
+// none is left.
 func endGroup(t *testing.T, group int) {
 	t.Helper()
 	for {
@@ -194,7 +194,7 @@ func (b *tab) until(expression string) {
 	b.t.Fatalf("not in %v: %s", patience, expression)
 }
 
-// quiet is that no error was told and nothing was asked of another machine.
+// quiet checks that there were no errors and no requests to other machines.
 func (b *tab) quiet() {
 	b.t.Helper()
 	b.mu.Lock()
@@ -207,7 +207,7 @@ func (b *tab) quiet() {
 	}
 }
 
-// picture takes a picture of what is shown and leaves it for looking at, if that is asked for.
+// picture takes a picture of the page, and writes it to -screenshots.
 func (b *tab) picture(name string) image.Image {
 	b.t.Helper()
 	var data []byte
@@ -300,7 +300,8 @@ func TestReport(t *testing.T) {
 	if n := columns(b.picture("report-zoomed"), false); n < 400 {
 		t.Errorf("zoomed in, %d columns have a line", n)
 	}
-	// The cursor tells a value that the table has: chassis.v_c has its least near 0.73 s; here it is near 0.16 s that it rises.
+	// The cursor tells a value that the table has: chassis.v_c has its least near 0.73 s; here it is near 0.16 s
+	// that it rises.
 	b.until(`/^-?[\d.e-]+ at 1\.99|^-?[\d.e-]+ at 2/.test(document.querySelector("output").textContent)`)
 	b.do(chromedp.Click("#all"))
 	b.until(`document.querySelector(".plot svg").getAttribute("viewBox") === "0 0 1000000 1000000"`)
@@ -332,8 +333,8 @@ func TestCursor(t *testing.T) {
 	b.quiet()
 }
 
-// The page of a test case in real time: verdicts, how late it was, marks in the plots that
-// stay where they are in time.
+// The page of a test case in real time: verdicts, how late it was, marks in the plots that stay where they are in
+// time.
 func TestScenario(t *testing.T) {
 	dir := t.TempDir()
 	scenario, path := filepath.Join(dir, "fault.yaml"), filepath.Join(dir, "car.html")
@@ -440,7 +441,7 @@ func TestLarge(t *testing.T) {
 	b.quiet()
 }
 
-// live begins a run that serves its page, and gives the address of that.
+// live starts a run that serves its page, and returns the address of the page.
 func live(t *testing.T, args ...string) (address string, run *exec.Cmd) {
 	t.Helper()
 	run = exec.Command(program, append([]string{"run", filepath.Join(systems, "quarter-car-a.ssp"), "--live", "0"}, args...)...)

@@ -34,8 +34,8 @@ func (s Scheme) String() string {
 	return fmt.Sprintf("%s/%s/k=%d", s.Decomposition, kind, s.Order)
 }
 
-// Methods returns the Jacobi schemes with all orders up to highest on the three decompositions, delivered exactly: the 24 of
-// schweizer up to 3.
+// Methods returns the Jacobi schemes with all orders up to highest on the three decompositions, delivered exactly:
+// the 24 of schweizer up to 3.
 func Methods(highest int) (all []Scheme) {
 	for _, d := range []string{"ff", "fd", "dd"} {
 		for _, implicit := range []bool{false, true} {
@@ -47,9 +47,8 @@ func Methods(highest int) (all []Scheme) {
 	return all
 }
 
-// Depth is the number of communication points that a macro step needs to know.
-// The recurrence has 4·Depth eigenvalues (schweizer 2.1; the printed 4k is that
-// of the implicit scheme with k > 0). Many are 0, since past points enter by
+// Depth is the number of communication points that a macro step needs to know. The recurrence has 4·Depth eigenvalues
+// (schweizer 2.1; the printed 4k is that of the implicit scheme with k > 0). Many are 0, since past points enter by
 // the coupling variables only.
 func (s Scheme) Depth() int {
 	if s.Implicit {
@@ -99,9 +98,8 @@ func Symmetric(r, w float64) exact.TwoMass {
 	return exact.TwoMass{M1: 1, C1: c, D1: d, M2: 1, C2: c, D2: d, Cc: c, Dc: d}
 }
 
-// States returns x1, v1, x2, v2 at the points 0, H, …, steps·H and the spectral
-// radius of the propagation matrix with full history. Without history the
-// degree is min(k, n) in step n = 0, 1, …, and min(k, n+1) if implicit.
+// States returns x1, v1, x2, v2 at the points 0, H, …, steps·H and the spectral radius of the propagation matrix with
+// full history. Without history the degree is min(k, n) in step n = 0, 1, …, and min(k, n+1) if implicit.
 func States(o exact.TwoMass, s Scheme, H float64, steps int) (states [][4]float64, radius float64) {
 	depth := s.Depth()
 	z := mat.NewVecDense(4*depth, nil)
@@ -130,15 +128,14 @@ func States(o exact.TwoMass, s Scheme, H float64, steps int) (states [][4]float6
 	return states, cmplx.Abs(Eigenvalues(full)[0])
 }
 
-// Propagation returns the matrix M of one macro step with full history,
-// z_{N+1} = M z_N for z = [x_N; x_{N−1}; …] of Depth points, x = [x1 v1 x2 v2].
+// Propagation returns the matrix M of one macro step with full history, z_{N+1} = M z_N for z = [x_N; x_{N−1}; …] of
+// Depth points, x = [x1 v1 x2 v2].
 func Propagation(o exact.TwoMass, s Scheme, H float64) *mat.Dense {
 	return propagation(o, s, H, s.Depth())
 }
 
-// propagation is Propagation when only so many points are known, x_N included.
-// What the polynomials take from the end of the macro step makes the recurrence
-// x_{N+1} = P x_{N+1} + Q z_N (schweizer (20)), which is solved for x_{N+1}.
+// propagation is Propagation when only so many points are known, x_N included. What the polynomials take from the end
+// of the macro step makes the recurrence x_{N+1} = P x_{N+1} + Q z_N (schweizer (20)), which is solved for x_{N+1}.
 func propagation(o exact.TwoMass, s Scheme, H float64, points int) *mat.Dense {
 	masses := Masses(o, s.Decomposition)
 	dim := 4 * s.Depth()
@@ -149,8 +146,7 @@ func propagation(o exact.TwoMass, s Scheme, H float64, points int) *mat.Dense {
 	}
 	for turn, i := range order {
 		m := masses[i]
-		// Gauss–Seidel: the second one knows the motion of the first; the force
-		// is evaluated after both.
+		// Gauss–Seidel: the second one knows the motion of the first; the force is evaluated after both.
 		ahead := s.Implicit || s.Sequence != nil && turn == 1 && !m.ByForce
 		var nodes []float64
 		if ahead {
@@ -193,9 +189,8 @@ func propagation(o exact.TwoMass, s Scheme, H float64, points int) *mat.Dense {
 	return matrix
 }
 
-// respond returns what a mass makes of a macro step in which its inputs follow
-// the polynomials through values at the nodes: E for its own state and g[j] for
-// the value at node j.
+// respond returns what a mass makes of a macro step in which its inputs follow the polynomials through values at the
+// nodes: E for its own state and g[j] for the value at node j.
 func respond(m Mass, H float64, nodes []float64, substeps int) (e *mat.Dense, g []*mat.Dense) {
 	_, nu := m.B.Dims()
 	if substeps == 0 {
@@ -262,8 +257,8 @@ func derivatives(nodes []float64, j int) []float64 {
 	return c
 }
 
-// Eigenvalues returns those of a square matrix, largest magnitude first, of a
-// conjugate pair the one with positive imaginary part first.
+// Eigenvalues returns those of a square matrix, largest magnitude first, of a conjugate pair the one with positive
+// imaginary part first.
 func Eigenvalues(m mat.Matrix) []complex128 {
 	var eig mat.Eigen
 	if !eig.Factorize(m, mat.EigenNone) {
@@ -279,8 +274,8 @@ func Eigenvalues(m mat.Matrix) []complex128 {
 	return values
 }
 
-// GlobalError is the norm (36) of schweizer over positions and over velocities:
-// got [N][x1 v1 x2 v2] at the times [N] against the exact solution.
+// GlobalError is the norm (36) of schweizer over positions and over velocities: got [N][x1 v1 x2 v2] at the times [N]
+// against the exact solution.
 func GlobalError(o exact.TwoMass, times []float64, got [][4]float64) (position, velocity float64) {
 	want := make([][4]float64, len(times))
 	var mean [4]float64
@@ -302,8 +297,7 @@ func GlobalError(o exact.TwoMass, times []float64, got [][4]float64) (position, 
 	return math.Sqrt(sum[0] + sum[2]), math.Sqrt(sum[1] + sum[3])
 }
 
-// Slope returns the exponent of H with which errors fall, by least squares of the
-// logarithms.
+// Slope returns the exponent of H with which errors fall, by least squares of the logarithms.
 func Slope(H, errors []float64) float64 {
 	var mx, my, sxy, sxx float64
 	n := float64(len(H))

@@ -10,9 +10,8 @@ import (
 	"github.com/macrostep/macrostep/fmus/exact"
 )
 
-// There are 4·max(k, 1) eigenvalues implicit and 4(k+1) explicit (schweizer 2.1
-// as corrected). Each past point adds as many that are not 0 as there are
-// independent coupling forces: one in force/force, else one per mass.
+// There are 4·max(k, 1) eigenvalues implicit and 4(k+1) explicit (schweizer 2.1 as corrected). Each past point adds
+// as many that are not 0 as there are independent coupling forces: one in force/force, else one per mass.
 func TestEigenvalueCount(t *testing.T) {
 	o := exact.TwoMass{M1: 1, C1: 1.3, D1: 0.6, M2: 1.4, C2: 1.265, D2: 1.008, Cc: 2.47, Dc: 0.63}
 	for _, s := range Methods(3) {
@@ -35,8 +34,8 @@ func TestEigenvalueCount(t *testing.T) {
 	}
 }
 
-// In force/force of the symmetric model the masses in phase do not feel the
-// coupling: e^{λr ± iλi} are eigenvalues, and ρ ≥ e^{λr}.
+// In force/force of the symmetric model the masses in phase do not feel the coupling: e^{λr ± iλi} are eigenvalues,
+// and ρ ≥ e^{λr}.
 func TestInPhase(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	for range 50 {
@@ -58,9 +57,8 @@ func TestInPhase(t *testing.T) {
 	}
 }
 
-// Global errors fall with H^(k+1), local ones with H^(k+3) in the positions and
-// H^(k+2) in the velocities (schweizer 3.2). The start lies between the phases
-// in which the leading term of a local error vanishes.
+// Global errors fall with H^(k+1), local ones with H^(k+3) in the positions and H^(k+2) in the velocities (schweizer
+// 3.2). The start lies between the phases in which the leading term of a local error vanishes.
 func TestOrders(t *testing.T) {
 	o := exact.DefaultTwoMass()
 	o.Start = [4]float64{0.6, -30, -0.4, 25}
@@ -101,8 +99,8 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// What schweizer 3.1 reads off Figs. 5–10, on the grids of the figures: the
-// number of stable points of the symmetric model.
+// What schweizer 3.1 reads off Figs. 5–10, on the grids of the figures: the number of stable points of the symmetric
+// model.
 func TestStableRegions(t *testing.T) {
 	stable := func(s Scheme) (n int) {
 		width := 2.0

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// end is how a step ended, and what it left that files do not tell.
+// end is how a step ended, with what is not in its files.
 type end struct {
 	skipped  bool // there was nothing to do
 	label    string
@@ -53,8 +53,8 @@ func filesIn(dir string) files {
 	return files{sum("results.csv"), sum("results.json")}
 }
 
-// How long a run may take before it is told to end, then told again, then ended;
-// and how long a process may outlive the run whose worker it is.
+// How long a run may take before it is told to end, then told again, then ended; and how long a process may outlive
+// the run whose worker it is.
 const (
 	limit     = 4 * time.Second
 	patience  = 5 * time.Second
@@ -185,8 +185,7 @@ func ended(err error) error {
 	return err
 }
 
-// processes lists those that were started for the case, with a text in their
-// environment.
+// processes lists those that were started for the case, with a text in their environment.
 func (c *drawn) processes(with string) (pids []int) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -213,8 +212,7 @@ func (c *drawn) resumable() bool {
 	return err == nil && merr == nil && m.Status != "complete"
 }
 
-// tail keeps the beginning and the end of what is written: some FMUs log without
-// end.
+// tail keeps the beginning and the end of what is written: some FMUs log without end.
 type tail struct {
 	mu          sync.Mutex
 	first, last []byte

@@ -153,8 +153,7 @@ func pick[T any](r *dice, list []T) T { return list[r.IntN(len(list))] }
 // chance is true with a probability.
 func (r *dice) chance(p float64) bool { return r.Float64() < p }
 
-// between is spread evenly over the orders of magnitude from low to high, both
-// above 0.
+// between is spread evenly over the orders of magnitude from low to high, both above 0.
 func (r *dice) between(low, high float64) float64 {
 	return low * math.Exp(r.Float64()*math.Log(high/low))
 }
@@ -206,11 +205,10 @@ func (k *kit) draw(seed uint64, number int, dir string) (*drawn, error) {
 	return r.c, nil
 }
 
-// oldResult stands for the results of an earlier run.
+// oldResult is the content of the results of an earlier run.
 const oldResult = "results of an earlier run\n"
 
-// system returns the path of a system: an example, one FMU alone, or FMUs coupled at
-// random.
+// system returns the path of a system: an example, one FMU alone, or FMUs coupled at random.
 func (r *dice) system() (string, error) {
 	switch x := r.Float64(); {
 	case x < 0.3:
@@ -393,8 +391,8 @@ func (r *dice) connections(shape string) string {
 	return lines.String()
 }
 
-// judged are the faults that are drawn: what harms a process without ending it has a table
-// of its own (TestFaults of package test).
+// judged are the faults that are drawn: what harms a process without ending it has a table of its own (TestFaults of
+// package test).
 func judged() []string {
 	return slices.DeleteFunc(fmus.Faults(), func(f string) bool { return slices.Contains(fmus.Harms(), f) })
 }
@@ -499,8 +497,8 @@ func (r *dice) set(component, variable, value string) {
 	r.arg("--set", component+"."+variable+"="+value)
 }
 
-// times chooses step size and stop time, so that a run has up to some thousand
-// macro steps; those that a signal ends have no end of their own.
+// times chooses step size and stop time, so that a run has up to some thousand macro steps; those that a signal ends
+// have no end of their own.
 func (r *dice) times(st *step) {
 	size := r.between(1e-4, 0.1)
 	if r.bad != nil && r.chance(0.7) {
@@ -534,8 +532,7 @@ func (r *dice) times(st *step) {
 // algorithm chooses a preset and some of its parameters.
 func (r *dice) algorithm() {
 	p := pick(r, algorithms.Presets())
-	// Those with these need rollback; what an algorithm cannot do without is there,
-	// mostly.
+	// Those with these need rollback; what an algorithm cannot do without is there, mostly.
 	repeats := []string{"solver.kind", "control.rtol"}
 	back := !slices.ContainsFunc(r.components, func(c *component) bool { return !c.d.CoSimulation.CanGetAndSetFMUState })
 	for range 10 {
@@ -559,7 +556,7 @@ func (r *dice) algorithm() {
 // nasty are values that most parameters refuse.
 var nasty = []string{"", "nan", "inf", "-1", "1e308", "x", "0", "1e-300", "2,3", "…"}
 
-// value draws a value of a parameter from what its range says.
+// value draws a value of a parameter from its range.
 func (r *dice) value(q algorithms.Param) string {
 	if r.chance(0.005) {
 		return pick(r, nasty)
@@ -684,8 +681,7 @@ func (r *dice) flags(st *step) error {
 	return nil
 }
 
-// mutual lists pairs of connections in opposite directions whose product may be a
-// power by its units.
+// mutual lists pairs of connections in opposite directions whose product may be a power by its units.
 func (r *dice) mutual() (pairs [][2]link) {
 	units := map[string]string{}
 	for _, c := range r.components {
@@ -783,8 +779,7 @@ func (r *dice) input() error {
 	return os.WriteFile(filepath.Join(r.c.dir, "input.csv"), []byte(b.String()+"\n"), 0o644)
 }
 
-// outside chooses what is wrong with files and pipes, and what keeps an FMU that
-// hangs from hanging for ever.
+// outside chooses what is wrong with files and pipes, and what keeps an FMU that hangs from hanging for ever.
 func (r *dice) outside(st *step) {
 	switch x := r.Float64(); {
 	case x < 0.05:

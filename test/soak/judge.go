@@ -50,14 +50,14 @@ const (
 // unfinished is the reason in a manifest of a run that has not come to its end.
 const unfinished = "the run did not come to its end"
 
-// memory is what a run may need at most, in MiB: most of it is the runtime's and
-// the buffers'; an FMU that takes memory in the same process takes 256 more.
+// memory is what a run may need at most, in MiB: most of it is the runtime's and the buffers'; an FMU that takes
+// memory in the same process takes 256 more.
 const memory = 300
 
 // crash are texts that only a broken program prints.
 var crash = []string{"panic:", "goroutine ", "fatal error:", "runtime error", "SIGSEGV: ", "unexpected fault", "DATA RACE"}
 
-// judge holds what must be true however a run ends.
+// judge checks what must be true however a run ends.
 func judge(c *drawn, st step, e *end) (findings []string) {
 	if e.skipped {
 		return nil
@@ -135,7 +135,7 @@ func line(text string, at int) string {
 	return text[from : at+to]
 }
 
-// stray lists files in the folder of the case that nobody has asked for.
+// stray lists unexpected files in the folder of the case.
 func (c *drawn) stray() (names []string) {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
@@ -266,7 +266,7 @@ func clip(s string) string {
 	return s
 }
 
-// table is what is looked at of results.
+// table is the part of the results that is judged.
 type table struct {
 	rows int
 	last float64 // time of the last row
@@ -274,9 +274,8 @@ type table struct {
 	tail bool    // there is something behind the last newline
 }
 
-// readTable reads the results up to the last newline. The error says what is wrong
-// with them. They are not kept: what a child needs at most begins with what its
-// parent has when it is started.
+// readTable reads the results up to the last newline. The error describes what is wrong. Rows are not kept: the peak
+// memory of a child includes that of its parent when it is started.
 func readTable(path string) (*table, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -327,7 +326,7 @@ func readTable(path string) (*table, error) {
 	}
 }
 
-// lastNewline returns the offset behind the last newline, and the size.
+// lastNewline returns the offset after the last newline, and the size.
 func lastNewline(f *os.File) (whole, size int64, err error) {
 	if size, err = f.Seek(0, io.SeekEnd); err != nil {
 		return 0, 0, err

@@ -1,27 +1,23 @@
 //go:build linux
 
-// Command soak runs random systems with random algorithms, parameters and faults,
-// and looks at what each run leaves behind:
+// Command soak runs random systems with random algorithms, parameters and faults, and looks at what each run leaves
+// behind:
 //
 //	go run ./test/soak --seed 7 --duration 10m
 //
-// A case is a system of our FMUs (package fmus), coupled at random, or one of our
-// example systems; an algorithm with some of its parameters, from the catalogue of
-// package algorithms; flags of macrostep run; and often something that goes wrong:
-// an FMU that misbehaves or ends its process, a full disk, a pipe that nobody
-// reads, a signal, the end of a worker. New FMUs, systems, faults, algorithms and
-// parameters are drawn without being named here.
+// A case is a system of our FMUs (package fmus), coupled at random, or one of our example systems; an algorithm with
+// some of its parameters, from the catalogue of package algorithms; flags of macrostep run; and often something that
+// goes wrong: an FMU that misbehaves or ends its process, a full disk, a pipe that nobody reads, a signal, the end of
+// a worker. New FMUs, systems, faults, algorithms and parameters are drawn without being named here.
 //
-// However a run ends, this must hold, and judge has it in code: no panic; no
-// process, temporary folder or stray file left; exit code 0 if and only if the
-// manifest says complete (and, of a strict run, not unstable), 2 only if no FMU was called and no result touched;
-// every row up to the last newline whole, times increasing, as many rows as the
-// manifest counts steps; no number in complete results that is none, unless a
-// warning says so; bounded memory; an end.
+// However a run ends, this must hold, and judge has it in code: no panic; no process, temporary folder or stray file
+// left; exit code 0 if and only if the manifest says complete (and, of a strict run, not unstable), 2 only if no FMU
+// was called and no result touched; every row up to the last newline whole, times increasing, as many rows as the
+// manifest counts steps; no number in complete results that is none, unless a warning says so; bounded memory; an
+// end.
 //
-// Cases follow from seed and number alone, but for the moments of signals. What is
-// found is printed with its command, and its folder is kept; the exit code is 1
-// then. It needs Linux, a C compiler and Go.
+// Cases follow from seed and number alone, but for the moments of signals. What is found is printed with its command,
+// and its folder is kept; the exit code is 1 then. It needs Linux, a C compiler and Go.
 package main
 
 import (
@@ -214,7 +210,7 @@ func quoted(c *drawn, program string, st step) string {
 	return fmt.Sprintf("cd %s; %senv %s", c.dir, how, strings.Join(words, " "))
 }
 
-// report tells what was run.
+// report prints the numbers of cases by kind.
 func (s *soak) report(took time.Duration) {
 	groups := map[string][]string{}
 	for _, l := range slices.Sorted(maps.Keys(s.counts)) {

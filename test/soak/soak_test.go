@@ -28,8 +28,8 @@ func emptyKit(t *testing.T) *kit {
 	return k
 }
 
-// A case follows from seed and number; and everything that there is to draw is
-// drawn, what is new in the catalogue and in package fmus too.
+// A case follows from seed and number; and everything that there is to draw is drawn, what is new in the catalogue
+// and in package fmus too.
 func TestDraw(t *testing.T) {
 	k := emptyKit(t)
 	dir := filepath.Join(t.TempDir(), "case")
