@@ -67,14 +67,8 @@ func (r *loopRow) compare(t *testing.T) {
 		record[k] = "--record=" + name
 	}
 	o := run(t, slices.Concat([]string{r.path, "--step-size", step, "--stop-time", stop, "--algorithm", "explicit", "--param", "order=0"}, record)...)
-	compared, moving := 0, 0
 	for _, name := range slices.Sorted(maps.Keys(want)) {
-		y := want[name]
-		got, ok := o.columns[name]
-		if !ok {
-			t.Errorf("no column %s", name)
-			continue
-		}
+		y, got := want[name], o.columns[name]
 		if len(got) != len(y) {
 			t.Errorf("%s: %d points, the loop has %d\n%s", name, len(got), len(y), o.output)
 			continue
@@ -85,13 +79,9 @@ func (r *loopRow) compare(t *testing.T) {
 				break
 			}
 		}
-		compared++
-		if slices.Min(y) < slices.Max(y) {
-			moving++
-		}
 	}
-	if compared == 0 || compared != len(want) {
-		t.Errorf("%d of %d outputs are compared", compared, len(want))
+	if len(want) == 0 {
+		t.Error("the loop has no outputs")
 	}
 	set, err := program.Run(parts, r.wires, true, loopStep, loopSteps)
 	if err != nil {
@@ -100,14 +90,6 @@ func (r *loopRow) compare(t *testing.T) {
 	if same := maps.EqualFunc(want, set, slices.Equal); same != (r.inputs == "") {
 		t.Errorf("with all inputs set to their documented starts the loop computes the same: %v; the table says %q", same, r.inputs)
 	}
-	if t.Failed() {
-		return
-	}
-	note := "equal"
-	if r.inputs != "" {
-		note += "; with inputs set it would differ: " + r.inputs
-	}
-	t.Logf("%-40s %3d outputs, %3d of them move: %s", r.name, compared, moving, note)
 }
 
 // Our FMUs and a coupled system of them compute in macrostep what they compute in a loop in C, to the last bit.

@@ -33,16 +33,6 @@ func schemeArgs(t testing.TB, o exact.TwoMass, s oracle.Scheme, H float64, steps
 	return args
 }
 
-// runScheme runs the FMUs under a scheme, through the command line.
-func runScheme(t testing.TB, o exact.TwoMass, s oracle.Scheme, H float64, steps int) *outcome {
-	t.Helper()
-	out := complete(t, schemeArgs(t, o, s, H, steps)...)
-	if out.rows != steps+1 {
-		t.Fatalf("%d points, want %d", out.rows, steps+1)
-	}
-	return out
-}
-
 // The trajectories from the FMUs are those of the propagation matrices: three decompositions, explicit (Jacobi and
 // both sequences of Gauss–Seidel) and implicit, up to k = 5, from a short start and with exact history, to 1e-10 of
 // the largest value of each state.
@@ -75,7 +65,11 @@ func TestTwoMassPropagation(t *testing.T) {
 				if radius >= 1 {
 					t.Fatalf("spectral radius %g: choose a stable case", radius)
 				}
-				got := runScheme(t, uneven, s, H, steps).states(t)
+				o := complete(t, schemeArgs(t, uneven, s, H, steps)...)
+				if o.rows != steps+1 {
+					t.Fatalf("%d points, want %d", o.rows, steps+1)
+				}
+				got := o.states(t)
 				for c := range want[0] {
 					size, worst := 0.0, 0.0
 					for n := range want {

@@ -397,23 +397,6 @@ func TestNamesAmbiguous(t *testing.T) {
 	}
 }
 
-// Inputs that a table drives are recorded by default in a system, too.
-func TestDrivenRecorded(t *testing.T) {
-	dir := t.TempDir()
-	input := filepath.Join(dir, "input.csv")
-	write(t, input, "time,chassis.F_c\n0,0\n1,5\n")
-	free := withSystem(func(text string) string {
-		text = swap(`<ssd:Connection startElement="wheel" startConnector="F_c" endElement="chassis" endConnector="F_c"/>`, "")(text)
-		before, rest, _ := strings.Cut(text, "<ms:Bond")
-		_, after, _ := strings.Cut(rest, "</ms:Bond>")
-		return before + after
-	}, nil)(t, dir)
-	o := complete(t, append(free, "--stop-time", "0.01", "--step-size", "0.001", "--input", input)...)
-	if v := last(o.column(t, "chassis.F_c")); v < 0.0499 || v > 0.0501 {
-		t.Errorf("the force ends at %g", v)
-	}
-}
-
 // Where a parameter set has a name twice, run, validate and info --explain agree: it is an error where two values
 // reach one variable, else a warning, by --strict an error.
 func TestParameterTwice(t *testing.T) {
