@@ -96,13 +96,8 @@ func (c *checkpointed) manifest(t testing.TB) (m map[string]any) {
 func (c *checkpointed) equal(t testing.TB, with *checkpointed, how string) {
 	t.Helper()
 	for _, name := range []string{"results.csv", "trace.csv"} {
-		a, b := read(t, c.path(name)), read(t, with.path(name))
-		if !bytes.Equal(a, b) {
-			k := 0
-			for k < min(len(a), len(b)) && a[k] == b[k] {
-				k++
-			}
-			t.Errorf("%s: %s has %d bytes and should have %d; they differ from byte %d, line %d on", how, name, len(a), len(b), k, 1+bytes.Count(a[:k], []byte("\n")))
+		if a, b := read(t, c.path(name)), read(t, with.path(name)); !bytes.Equal(a, b) {
+			t.Errorf("%s: %s has %d bytes and should have %d, or other bytes", how, name, len(a), len(b))
 		}
 	}
 	got, want := c.counters(t), with.counters(t)
