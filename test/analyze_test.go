@@ -85,8 +85,8 @@ func testAnalyzeBlackboxes(t *testing.T) {
 	}
 }
 
-// off returns the error of a run in steps of H, as analyze defines it, against a fine run: of the outputs that feed
-// others.
+// off returns the error of a run in steps of H against a fine run, over the outputs that feed other components, as
+// analyze defines it.
 func off(t testing.TB, outputs []string, H float64, o, fine *outcome, fineH float64) float64 {
 	t.Helper()
 	worst := 0.0
@@ -144,7 +144,7 @@ func testAnalyzeUnknown(t *testing.T) {
 		}
 	}
 	// Dampers whose force goes with the square of the speed: at rest there is none. Along the motion the models are
-	// off: no error is promised that they cannot tell.
+	// off: the report promises no error that they cannot predict.
 	r := analysis(t, system(t, "quadratic-oscillator"), "--order", "0", "--from", "8e-4", "--to", "1.2e-3", "--stop-time", "0.4", "--runs", "0")
 	s := strategy(t, r, "explicit", 0)
 	if r.Stray == nil || r.Stray.Off < 0.05 || r.Large != "" || len(s.Stable) > 0 || !strings.Contains(s.Why, "the model of left") || r.Promised != nil || r.Recommended >= 0 {
@@ -265,8 +265,8 @@ func testRealAnalyze(t *testing.T) {
 	if s := strategy(t, report, "explicit", 0); s.Points != nil || !strings.Contains(s.Why, "MassSpringDamper") {
 		t.Errorf("dampers: %+v", s)
 	}
-	// They take steps of 10 ms whatever they are asked. Where these fall in with the macro steps, what is told of
-	// their multiples is what runs do.
+	// They take steps of 10 ms whatever the macro step. Where both coincide, the prediction for their multiples is
+	// what runs do.
 	report = analysis(t, path, "--order", "0", "--step-size", "0.01", "--at", "0.32", "--to", "0.1")
 	for _, c := range []struct {
 		preset string

@@ -65,7 +65,7 @@ var allowed = []struct {
 	{"fmus", []string{"fmus", "fmi/archive", "fmi/csrc"}, []string{"gonum.org/v1/gonum"}},
 }
 
-// TestArrows holds the direction of imports (docs/architecture.md).
+// TestArrows checks the imports of each package (docs/architecture.md).
 func TestArrows(t *testing.T) {
 	t.Parallel()
 	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, module+"...").CombinedOutput()
@@ -93,7 +93,7 @@ func TestArrows(t *testing.T) {
 	}
 }
 
-// TestNoCgo keeps cgo out of the product.
+// TestNoCgo checks that no package uses cgo.
 func TestNoCgo(t *testing.T) {
 	out, err := exec.Command("go", "list", "-f", `{{if .CgoFiles}}{{.ImportPath}}{{end}}`, module+"...").CombinedOutput()
 	if err != nil {
@@ -135,8 +135,8 @@ func cited(text string) map[string][]int {
 	return out
 }
 
-// TestCitations holds docs/fmi2.md and docs/ssp.md to the Go files: every item that one of them cites exists, and
-// every item is cited or marked "(Cited nowhere.)".
+// TestCitations compares docs/fmi2.md and docs/ssp.md with the Go files: every cited item exists, and every item is
+// cited or marked "(Cited nowhere.)".
 func TestCitations(t *testing.T) {
 	t.Parallel()
 	where := map[string]map[int]string{"fmi2": {}, "ssp": {}} // a file that cites the item

@@ -203,7 +203,7 @@ func (l *lifetime) check(name string, args map[string]string) {
 	}
 }
 
-// eachVariable asks of each value reference whether one of its variables may be accessed now.
+// eachVariable checks for each value reference whether one of its variables may be accessed in this state.
 func (l *lifetime) eachVariable(kind, references string, allowed func(v *description.ScalarVariable) bool) {
 	for _, vr := range list(references) {
 		ok := false
@@ -218,7 +218,7 @@ func (l *lifetime) eachVariable(kind, references string, allowed func(v *descrip
 	}
 }
 
-// instant is the difference of times that are one.
+// instant returns the difference up to which two times are equal.
 func instant(t float64) float64 { return 1e-12 * max(1, math.Abs(t)) }
 
 func number(s string) float64 {
@@ -229,7 +229,7 @@ func number(s string) float64 {
 	return x
 }
 
-// list reads "[1 2 3…20]", as far as it is written.
+// list reads "[1 2 3…20]" up to the ellipsis.
 func list(s string) []int {
 	var out []int
 	for f := range strings.FieldsSeq(strings.Trim(s, "[]")) {
@@ -262,7 +262,7 @@ func arguments(s string) map[string]string {
 	return out
 }
 
-// follow judges a log of calls; the descriptions are those of the components.
+// follow checks a log of calls of components with these descriptions.
 func follow(t *testing.T, log string, descriptions map[string]*description.ModelDescription) map[string]*lifetime {
 	t.Helper()
 	lives := map[string]*lifetime{}
@@ -294,7 +294,7 @@ func follow(t *testing.T, log string, descriptions map[string]*description.Model
 	return lives
 }
 
-// descriptions returns those of the components of a system.
+// descriptions returns the model descriptions of the components of a system.
 func descriptions(t *testing.T, path string) map[string]*description.ModelDescription {
 	t.Helper()
 	a, err := assemble.Open(path, assemble.Options{})

@@ -41,8 +41,8 @@ func (c *checkpointed) whole(t testing.TB) {
 	}
 }
 
-// killed begins to run and is killed when there is a checkpoint, some time later. It reports whether the run was
-// still under way.
+// killed starts the run and kills it some time after its first checkpoint. It reports whether the run was still under
+// way.
 func (c *checkpointed) killed(t testing.TB, later time.Duration) bool {
 	t.Helper()
 	cmd := exec.Command(program, c.args...)
@@ -59,7 +59,7 @@ func (c *checkpointed) killed(t testing.TB, later time.Duration) bool {
 	return <-ended != 0
 }
 
-// resume goes on from the checkpoint, from another folder.
+// resume resumes from the checkpoint, in another folder.
 func (c *checkpointed) resume(t testing.TB, args ...string) {
 	t.Helper()
 	args = append([]string{"run", "--resume", c.path("run.checkpoint")}, args...)
@@ -117,7 +117,7 @@ func resumedSystems(preset string) []string {
 	return append([]string{"two-mass-ff", "two-mass-fd", "two-mass-dd", "contact-oscillator"}, with...)
 }
 
-// stopTimes keep the runs short.
+// stopTimes are short stop times of the systems, in s.
 var stopTimes = map[string]float64{
 	"quarter-car-a": 0.4, "quarter-car-b": 0.4, "two-mass-ff": 0.2, "two-mass-fd": 0.2, "two-mass-dd": 0.2, "contact-oscillator": 0.02,
 	"energy-oscillator": 0.2, "energy-star-3": 0.1, "pendula": 0.3, "crane": 0.2,
@@ -302,8 +302,7 @@ func testForeignCheckpoints(t *testing.T) {
 	}
 }
 
-// A run with a scenario goes on with what it has set and seen: the same bytes, and the same verdicts, from any of its
-// checkpoints.
+// A run with a scenario, resumed from any checkpoint, gives the same bytes and verdicts.
 func testResumeScenario(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

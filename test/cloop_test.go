@@ -22,7 +22,7 @@ type loopRow struct {
 	path  string // what macrostep runs
 	parts []loopPart
 	wires []cloop.Wire
-	// inputs says why the loop computes something else when it sets the inputs that nothing drives to their
+	// inputs is the reason why the loop computes something else when it sets the inputs that nothing drives to their
 	// documented starts; "" = it does not.
 	inputs string
 }
@@ -122,7 +122,7 @@ var realRows = map[string]loopRow{
 	"fmus/ibk/Predator.fmu": {inputs: "its input x is 0 until it is set, and documented as 10"},
 }
 
-// testRealLoop holds every FMU below -real, and coupled systems of them, against the loop.
+// testRealLoop compares every FMU below -real, and coupled systems of them, with the loop.
 func testRealLoop(t *testing.T) {
 	var rows []loopRow
 	known := maps.Clone(realRows)
@@ -153,7 +153,7 @@ func testRealLoop(t *testing.T) {
 	}
 }
 
-// realSystems are the coupled systems, their connections written down a second time.
+// realSystems are the coupled systems, with their connections written independently of their documents.
 func realSystems() []loopRow {
 	at := func(path ...string) string {
 		return filepath.Join(append([]string{*realDir, "systems"}, path...)...)

@@ -125,8 +125,8 @@ func localError(t testing.TB, o exact.Haid, p int, H float64, from int, args ...
 	return haid.LocalError(got.columns, o, H, from)
 }
 
-// Without directional derivatives, by repeated steps, the correction is as good; identified models reach at least
-// half of the gain, in the logarithm of the local error, once they are found.
+// Jacobians from repeated steps correct as well as directional derivatives; identified models reach at least half of
+// the gain, in the logarithm of the local error, once they are found.
 func TestCorrectorSources(t *testing.T) {
 	t.Parallel()
 	o := exact.DefaultHaid()

@@ -128,8 +128,7 @@ func TestKilledMaster(t *testing.T) {
 	emptied(t, os.TempDir())
 }
 
-// An update that removes or replaces the program while a run goes on leaves the run alone, also when a worker is
-// started once more.
+// An update that removes or replaces the program does not disturb a run, even if a worker is restarted afterwards.
 func testProgramReplacedMeanwhile(t *testing.T) {
 	t.Parallel()
 	for name, replace := range map[string]func(path string) error{
@@ -158,7 +157,7 @@ func testProgramReplacedMeanwhile(t *testing.T) {
 	}
 }
 
-// A short soak finds nothing; CONTRIBUTING.md has the long one.
+// A short soak finds nothing; CONTRIBUTING.md describes the long one.
 func testSoak(t *testing.T) {
 	t.Parallel()
 	soak := filepath.Join(t.TempDir(), "soak")

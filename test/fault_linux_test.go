@@ -33,7 +33,7 @@ const (
 	fails              // the results are lost, and the run says so
 )
 
-// fault is one of our FMU for that, in the engine or in the process of an isolated FMU.
+// fault is a fault of our FMU that affects its process: the engine, or the worker of an isolated FMU.
 type fault struct {
 	name           string
 	item           string // of the parameter fault
@@ -52,10 +52,10 @@ func (f *fault) fate(mode string) fate {
 	return f.worker
 }
 
-// handled are the kills that end a process in C only: Go ignores the signal.
+// handled are the kills whose signals Go ignores: they end a process in C only.
 var handled = []string{"RaiseXCPU", "RaisePipe", "Alarm", "ProfileTimer", "VirtualTimer"}
 
-// signalCauses are how the ends by a signal are reported.
+// signalCauses are the texts for ends by a signal.
 var signalCauses = map[syscall.Signal]string{
 	syscall.SIGSEGV: "SIGSEGV (segmentation fault)", syscall.SIGABRT: "SIGABRT (aborted)", syscall.SIGILL: "SIGILL (illegal instruction)",
 	syscall.SIGBUS: "SIGBUS (bus error)", syscall.SIGFPE: "SIGFPE (floating point exception)", syscall.SIGTRAP: "SIGTRAP (trace/breakpoint trap)",
@@ -64,7 +64,7 @@ var signalCauses = map[syscall.Signal]string{
 	syscall.SIGKILL: "SIGKILL (killed), from outside or because the system is short of memory",
 }
 
-// killCause returns how the end of a process by a kill is reported.
+// killCause returns the text for the end of a process by a kill.
 func killCause(k fmus.Kill) string {
 	switch k.Ending {
 	case fmus.Exits:
@@ -148,7 +148,7 @@ type place struct {
 	function string  // as it is reported; "" = fmi2 and the name
 	time     float64 // s, as it is reported; -1 = none is
 	silent   bool    // nothing is logged
-	// started says that it happens by start values, since nothing can be set before.
+	// started: the fault is set by start values, since it comes before anything can be set.
 	started bool
 }
 
@@ -194,7 +194,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// befall has a fault happen and judges what is left.
+// befall makes a run with a fault and checks what it leaves.
 func (f *fault) befall(t *testing.T, p *place, mode string) {
 	fate := f.fate(mode)
 	if p.name == "Load" && (fate == errs || fate == passes && mode == "never") { // the loader does not report it
@@ -275,7 +275,7 @@ func (f *fault) befall(t *testing.T, p *place, mode string) {
 	}
 }
 
-// system returns a system with an FMU that a fault befalls, the file of that, and how it is set.
+// system returns a system with a faulty FMU, the file name of that FMU, and its settings.
 func (f *fault) system(t *testing.T, p *place) (system, file, set string) {
 	start := map[string]string{"fault": f.item, "during": p.name, "megabytes": "1024"}
 	if f.engine != dies { // it happens once
@@ -300,7 +300,7 @@ func (f *fault) system(t *testing.T, p *place) (system, file, set string) {
 	return system, as + ".fmu", ""
 }
 
-// ruin is what is left of a run: its output and files.
+// ruin is the output of a run and the files that it leaves.
 type ruin struct {
 	code           int
 	output         string
@@ -308,7 +308,7 @@ type ruin struct {
 	Status, Reason string   // of the manifest; "" = there is none
 }
 
-// run makes a run, and looks for what must not be left behind.
+// run makes a run, and checks for files and processes left behind.
 func (f *fault) run(t *testing.T, cmd *exec.Cmd, dir string) *ruin {
 	t.Helper()
 	cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+filepath.Join(dir, "cache"))
@@ -384,10 +384,10 @@ func processesOf(folder string) (pids []int) {
 	return pids
 }
 
-// healthies are the lines of runs without a fault, by their arguments.
+// healthies are the rows of runs without a fault, by their arguments.
 var healthies sync.Map
 
-// healthy returns those of one.
+// healthy returns the rows of a run without a fault.
 func healthy(t *testing.T, args []string) []string {
 	t.Helper()
 	made, _ := healthies.LoadOrStore(strings.Join(args, " "), sync.OnceValue(func() []string {

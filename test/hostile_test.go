@@ -427,7 +427,7 @@ func oneMessage(t *testing.T, output string, code int, words []string) {
 	if n := strings.Count(output, "macrostep: "); code != 0 && n != 1 {
 		t.Errorf("%d messages instead of one:\n%s", n, clipped(output))
 	}
-	// "must be a whole number from 0 to 5" says what would be right, too.
+	// "must be a whole number from 0 to 5" is a remedy, too.
 	if code != 0 && !strings.Contains(output, "; ") && !strings.Contains(output, "See: ") && !strings.Contains(output, ": must be ") {
 		t.Errorf("no remedy in\n%s", clipped(output))
 	}

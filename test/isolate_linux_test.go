@@ -14,7 +14,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/csrc"
 )
 
-// answerFMU is an FMU whose output is what a library says that it brings.
+// answerFMU is the source of an FMU whose output is the answer of a library in its archive.
 const (
 	answerFMU = `#include <stddef.h>
 #include "fmi2.h"
@@ -42,7 +42,7 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean b) { 
 `
 )
 
-// systemOf writes a system of components that are not coupled, with the name of the FMU of each.
+// systemOf writes a system of uncoupled components, by name and FMU.
 func systemOf(t testing.TB, dir string, components map[string]string) string {
 	t.Helper()
 	elements := ""
@@ -54,11 +54,10 @@ func systemOf(t testing.TB, dir string, components map[string]string) string {
 	return path
 }
 
-// platformFolder is that of an FMU's library on this machine.
+// platformFolder is the folder of libraries in an FMU for this machine.
 var platformFolder = map[string]string{"amd64": "binaries/linux64/", "arm64": "binaries/aarch64-linux/"}[runtime.GOARCH]
 
-// compiledFMU writes dir/name.fmu with libraries, each by a call of the compiler on the sources: first the name of
-// the library.
+// compiledFMU writes dir/name.fmu with libraries. Each is compiled from the sources by the arguments after its name.
 func compiledFMU(t testing.TB, dir, name string, sources map[string]string, libraries ...[]string) {
 	t.Helper()
 	cc, err := csrc.Compiler()
@@ -89,7 +88,7 @@ func answering(t testing.TB, dir, name string, n int) {
 		[]string{name + ".so", "-fPIC", "-w", "fmu.c", "-L.", "-lanswer", "-Wl,-rpath,$ORIGIN"})
 }
 
-// isolated lists why components are isolated, by their names.
+// isolated returns the reasons why components are isolated, by component.
 func (o *outcome) isolated() map[string]string {
 	out := map[string]string{}
 	for _, f := range o.manifest.FMUs {

@@ -58,8 +58,8 @@ func testResumeAfterFullDisk(t *testing.T) {
 			t.Errorf("/dev/full: exit code %d\n%s", code, out)
 		}
 	}
-	// Checkpoints that cannot be written do not end the run, and are told once: here there is no room for the name
-	// of the temporary file.
+	// Checkpoints that cannot be written do not end the run, and cause one warning: here there is no room for the
+	// name of the temporary file.
 	code, out2 := macrostep(t, "run", "--checkpoint", "0.01", path(strings.Repeat("x", 250)), system(t, "quarter-car-a"))
 	if code != 0 || strings.Count(out2, "could not be written") != 1 || !strings.Contains(out2, "the run goes on") {
 		t.Errorf("checkpoints that cannot be written: exit code %d\n%s", code, out2)

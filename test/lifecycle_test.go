@@ -13,7 +13,7 @@ import (
 	"github.com/macrostep/macrostep/test/probe"
 )
 
-// life returns the FMU of package probe that comes as sources.
+// life returns the FMU of package probe that consists of sources.
 func life(t *testing.T, capabilities string, macros ...string) string {
 	t.Helper()
 	path, err := probe.Sources(t.TempDir(), "life", capabilities, macros...)
@@ -111,7 +111,7 @@ func TestRollbackVerified(t *testing.T) {
 	if r := lifecycleOf(t, complete(t, append(args(path)[:6], "--record", "*")...)).Replay; len(r) != 0 {
 		t.Errorf("tested without need: %v", r)
 	}
-	// One that takes its first step in another way than after going back is told of.
+	// The run warns of an FMU whose first step differs after going back.
 	opening := complete(t, args(life(t, probe.LifeCapabilities, "OPENING=0.5"))...)
 	for _, part := range []string{"life (life.fmu): it goes another way once it has gone back to its start: y after step 1 of 0.01 s from the start is 0.5", "and 0.03 after"} {
 		if !strings.Contains(opening.warnings(), part) {
@@ -172,7 +172,7 @@ func TestSharedLibrary(t *testing.T) {
 	}
 }
 
-// twoLives writes an SSP with two components that use copies of one FMU under two names and have these quirks.
+// twoLives writes an SSP with two components whose FMUs are copies of one, with these quirks.
 func twoLives(t *testing.T, fmu, quirks string) string {
 	t.Helper()
 	component := func(name string) string {

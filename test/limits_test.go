@@ -16,7 +16,7 @@ import (
 	"github.com/macrostep/macrostep/test/oracle"
 )
 
-// limitCase is a coupling of which the independent propagation matrix is at hand, or whose limits runs alone show.
+// limitCase is a coupling with an independent propagation matrix, or one whose limits only runs can show.
 type limitCase struct {
 	name   string
 	args   []string // of analyze, and of run but for those of the algorithm
@@ -29,7 +29,7 @@ type limitCase struct {
 	radius  func(order int, H float64) float64
 	highest int // order
 	within  float64
-	// sampled tells that inputs are sampled in substeps, which the matrix does not know, but for order 0.
+	// sampled: inputs are sampled in substeps, which the matrix describes for order 0 only.
 	sampled bool
 }
 
@@ -157,7 +157,7 @@ func turns(unstable func(H float64) bool, H float64, begins bool, within float64
 	}
 }
 
-// grows reports whether a run over 10000 steps does, by the second differences of an output.
+// grows reports whether a run over 10000 steps grows, by the second differences of an output.
 func grows(t *testing.T, c limitCase, order int, H float64) bool {
 	const steps = 10_000
 	args := append(append([]string{}, c.args...), "--algorithm", c.preset, "--param", fmt.Sprint("order=", order), "--step-size", fmt.Sprint(H), "--stop-time", fmt.Sprint(steps*H))

@@ -14,7 +14,7 @@ import (
 	"github.com/macrostep/macrostep/test/long"
 )
 
-// A run of FMUs whose macro steps are taken many at once is stepped one by one by its page, and stopped.
+// The page of a run steps and stops it, even if the FMUs could take many macro steps at once.
 func TestLiveSteps(t *testing.T) {
 	run := startLive(t, "run", system(t, "quarter-car-a"), "--live", "0", "--debug", "live-paused", "--stop-time", "1000", "--step-size", "1e-4", "--record", "none")
 	for _, name := range []string{"step", "step", "step"} {
@@ -48,7 +48,7 @@ type liveProcess struct {
 	address string
 }
 
-// at returns the address of something beside the page.
+// at returns the address of another resource of the server.
 func (l *liveProcess) at(path string) string {
 	return strings.Replace(l.address, "/?", "/"+path+"?", 1)
 }
@@ -62,7 +62,7 @@ func startLive(t *testing.T, args ...string) *liveProcess {
 	return run
 }
 
-// Whatever a run has beside its page, pausing and stepping it changes nothing.
+// Pausing and stepping a run changes no results, with scenario, threads, isolation or real time.
 func TestLiveWith(t *testing.T) {
 	take := long.Sample(6)
 	scenario := filepath.Join(t.TempDir(), "s.yaml")

@@ -117,7 +117,7 @@ func testInitialisationWithoutSolution(t *testing.T) {
 	}
 }
 
-// Of bad, w = x + d u, and ModelStructure says that w does not depend on u.
+// In bad, w = x + d u, but its ModelStructure declares no dependency of w on u.
 var (
 	liar   = member{"bad", "misbehave", "u", "w x"}
 	cubic  = member{"f", "polynomial", "u", "y"}
@@ -140,7 +140,7 @@ func TestLiesInInitialisation(t *testing.T) {
 		want    map[string]float64 // at the start
 		says    []string           // in the warnings; nil: there are none
 	}{
-		// k.y = 4, w = 1 + 0.5·4, f.y = 10 + w. f stands before bad.
+		// k.y = 4, w = 1 + 0.5·4, f.y = 10 + w. f comes before bad in the document.
 		{name: "hidden dependency", members: []member{cubic, liar, steady}, lines: "k.y → bad.u\nbad.w → f.u", set: "d=0.5",
 			args: []string{"--set", "k.a=4", "--set", "f.a=10", "--set", "f.b=1"}, want: map[string]float64{w: 3, y: 13},
 			says: []string{"bad (misbehave.fmu): the output bad.w depends directly on the input bad.u in the initialisation, by 0.5, and its description says that it does not"}},
@@ -207,7 +207,7 @@ func TestLyingDerivatives(t *testing.T) {
 	if !a.clean("bad") || !a.clean("good") {
 		t.Errorf("bad %v, good %v", a.calls["bad"], a.calls["good"])
 	}
-	// Who does not use them is not kept from running.
+	// An algorithm that does not use them runs.
 	runSystem(t, system, "fault=WrongDerivatives", "--algorithm", "implicit").is(t, 0)
 
 	for k, known := range []bool{false, true} {

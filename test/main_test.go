@@ -1,5 +1,5 @@
 // Package test holds the whole-program tests: the command line on our own example systems against exact solutions,
-// propagation matrices and published tables, and, with -real DIR, on FMUs and systems made by others.
+// propagation matrices and published tables, and, with -real DIR, on third-party FMUs and systems.
 package test
 
 import (
@@ -108,7 +108,7 @@ func fromRoot(dir string) (string, error) {
 	return "", fmt.Errorf("%s: there is no such folder", dir)
 }
 
-// matchTest is what -run selects by.
+// matchTest selects tests by -run.
 func matchTest(pattern, name string) (bool, error) { return regexp.MatchString(pattern, name) }
 
 // outcome is the result of one call of the program.
@@ -198,7 +198,7 @@ func macrostepIn(t testing.TB, dir string, args ...string) (code int, output str
 	return cmd.ProcessState.ExitCode(), string(out)
 }
 
-// run runs a system and reads what it left.
+// run runs a system and reads its results and manifest.
 func run(t testing.TB, args ...string) *outcome {
 	t.Helper()
 	dir := t.TempDir()
@@ -251,8 +251,7 @@ func ownCache(t testing.TB, cmd *exec.Cmd) {
 	cmd.Env = append(cmd.Environ(), "XDG_CACHE_HOME="+dir, "LocalAppData="+dir)
 }
 
-// until waits for something to happen. How long that takes depends on what else the machine does, so the limit is
-// only there for what never happens.
+// until waits until something has happened. The limit is long, since the machine may be busy.
 func until(t testing.TB, what string, happened func() bool) {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Minute); !happened(); time.Sleep(2 * time.Millisecond) {

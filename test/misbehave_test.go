@@ -19,8 +19,8 @@ import (
 	"github.com/macrostep/macrostep/test/probe"
 )
 
-// badPair returns the folder of a system of a healthy FMU and a misbehaving one, called bad. The FMU may be followed
-// by "+ name" for a third, uncoupled component of it.
+// badPair returns the folder of a system of a healthy FMU and a misbehaving one, called bad. The name of the FMU may
+// be followed by "+ name" for a third, uncoupled component of it.
 func badPair(t testing.TB, fmu string) string {
 	t.Helper()
 	name, third, _ := strings.Cut(fmu, "+")
@@ -29,7 +29,7 @@ func badPair(t testing.TB, fmu string) string {
 	})
 }
 
-// writePair writes the system; make puts the FMU of that name into a folder.
+// writePair writes the system; make writes the FMU of that name to a folder.
 func writePair(t testing.TB, dir, name, third string, make func(resources string) error) error {
 	t.Helper()
 	members := []member{{"good", "mass_force", "F", "x"}, {"bad", name, "u", "x"}}
@@ -41,14 +41,14 @@ func writePair(t testing.TB, dir, name, third string, make func(resources string
 	return make(filepath.Join(dir, "resources"))
 }
 
-// aftermath is all that a run of a pair leaves.
+// aftermath is the outcome of a run of a pair, with its calls.
 type aftermath struct {
 	*outcome
 	dir   string              // that it ran in
 	calls map[string][]string // by component: "DoStep Error" and so on, in order
 }
 
-// systemCommand is pairCommand for a system whose component bad is set.
+// systemCommand returns the command that runs a system with settings of its component bad, and its folder.
 func systemCommand(t testing.TB, system, set string, args ...string) (cmd *exec.Cmd, dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -68,7 +68,7 @@ func systemCommand(t testing.TB, system, set string, args ...string) (cmd *exec.
 	return cmd, dir
 }
 
-// examine reads what a run has left in dir, and holds what must be true however it ended: whole lines, no temporary
+// examine reads what a run has left in dir, and checks what must be true of any run: whole lines, no temporary
 // folder, no Go panic.
 func examine(t testing.TB, dir string, cmd *exec.Cmd, output string) *aftermath {
 	t.Helper()
@@ -119,7 +119,7 @@ func runSystem(t testing.TB, system, set string, args ...string) *aftermath {
 	return finished(t, cmd, dir)
 }
 
-// runApart is runSystem with a cache of its own: an FMU that has crashed is on record there.
+// runApart is runSystem with a cache of its own, since crashes of FMUs are recorded there.
 func runApart(t testing.TB, system, set string, args ...string) *aftermath {
 	t.Helper()
 	cmd, dir := systemCommand(t, system, set, args...)
@@ -127,7 +127,7 @@ func runApart(t testing.TB, system, set string, args ...string) *aftermath {
 	return finished(t, cmd, dir)
 }
 
-// runUntraced is runApart without a log of calls, which has each call made by itself.
+// runUntraced is runApart without a log of calls, with which each call is made by itself.
 func runUntraced(t testing.TB, system, set string, args ...string) *aftermath {
 	t.Helper()
 	cmd, dir := systemCommand(t, system, set, args...)
@@ -154,8 +154,8 @@ func (a *aftermath) ends(component string, calls ...string) bool {
 	return len(c) >= len(calls) && slices.Equal(c[len(c)-len(calls):], calls)
 }
 
-// clean reports whether a component was ended as the standard wants it: Terminate and Free once each, in this order,
-// at the end.
+// clean reports whether a component was ended by Terminate and FreeInstance, once each, in this order, as its last
+// calls.
 func (a *aftermath) clean(component string) bool {
 	n := 0
 	for _, c := range a.calls[component] {
@@ -551,7 +551,7 @@ func TestNobodyReads(t *testing.T) {
 	}
 	defer w.Close()
 	r.Close()
-	// It has something to say before it begins, while it runs and at its end.
+	// It prints before it begins, while it runs and at its end.
 	cmd := exec.Command(program, "run", system(t, "quarter-car-a"), "--param", "order=5", "--step-size", "0.1", "--log-level", "debug", "--isolate-component", "wheel")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, w, w
 	if err := cmd.Run(); err != nil {

@@ -126,7 +126,7 @@ func TestParameterChain(t *testing.T) {
 		return path
 	}
 	// The output of the last one goes back to an input of the first, on which its calculated parameter depends only
-	// if nothing says that it does not.
+	// if the FMU does not declare the contrary.
 	o := complete(t, document("a.c b.p", "b.c c.p", "c.c out.p", "out.y a.u"), "--step-size", "0.1", "--record", "*")
 	for name, want := range map[string]float64{"b.p": 2, "c.p": 4, "out.p": 8, "out.y": 8, "a.u": 8} {
 		if got := o.column(t, name)[0]; got != want {
@@ -137,7 +137,7 @@ func TestParameterChain(t *testing.T) {
 	if o.code == 0 || !strings.Contains(o.output, "depends on itself") || !strings.Contains(o.output, "b.p") {
 		t.Errorf("exit code %d\n%s", o.code, o.output)
 	}
-	// One that follows from an input and does not say so: found, not used.
+	// An undeclared dependency on an input is found.
 	path := document("a.c out.p", "out.y a.u")
 	write(t, path, strings.ReplaceAll(string(read(t, path)), "twice.fmu", "felt.fmu"))
 	o = run(t, path, "--step-size", "0.1")

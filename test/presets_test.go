@@ -14,12 +14,12 @@ import (
 	"github.com/macrostep/macrostep/test/long"
 )
 
-// demo is an example system with its solution: outputs, named, at increasing times.
+// demo is an example system with the solution of named outputs at increasing times.
 type demo struct {
 	outputs []string
 	solve   func(times []float64) ([][]float64, error)
-	// exact says that the solvers inside the components make no error of their own. Else they are those of Euler,
-	// with steps that follow from the macro step.
+	// exact: the solvers inside the components make no error of their own. Else they are those of Euler, with steps
+	// that follow from the macro step.
 	exact   bool
 	impacts []float64 // around which velocities are not compared: they jump
 	stop    float64   // s; 0 = as the system says

@@ -182,8 +182,8 @@ func testRealValues(t *testing.T) {
 			}
 		})
 	}
-	// Two systems without any FMU: what their sets say reaches connectors only, each of which is named; nothing else
-	// is wrong with them.
+	// Two systems without any FMU: their sets reach connectors only, each of which is named; nothing else is wrong
+	// with them.
 	for name, connectors := range map[string][]string{
 		"importStartValues":      {`"C1"`, `"System1.C1"`, `"System1.C2"`},
 		"importParameterMapping": {`"Input_1"`, `"Input_2"`, `"System1.Input_1"`, `"System1.Input_2"`, `"System1.parameter_1"`, `"System2.Input_1"`, `"System2.Input_2"`, `"System2.parameter_1"`, `"parameter_1"`},

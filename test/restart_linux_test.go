@@ -16,13 +16,13 @@ import (
 	"github.com/macrostep/macrostep/test/long"
 )
 
-// crashing returns the settings of an FMU that ends its process at three times, only in the first process, the second
-// and the third. Before the run FMUs are tested over up to a hundred steps, on instances of their own.
+// crashing returns the settings of an FMU that ends its process at three times: in the first, the second and the
+// third process. Tests on instances of their own take up to a hundred steps before the run.
 func crashing(fault, place string, marker string, at [3]float64) string {
 	return fmt.Sprintf("fault=%s during=%s at=%g at2=%g at3=%g times=3 marker=%s", fault, place, at[0], at[1], at[2], marker)
 }
 
-// threeTimes are such times, in order, for steps of 0.002 s up to 1 s.
+// threeTimes returns such times, in order, for steps of 0.002 s up to 1 s.
 func threeTimes(rng *rand.Rand) [3]float64 {
 	var at [3]float64
 	for k := range at {
@@ -43,8 +43,7 @@ func (a *aftermath) restarts(t testing.TB) map[string][]master.Restart {
 	return m.Restarts
 }
 
-// With every preset a run in which an FMU ends its process at three steps gives the bytes of the undisturbed one. The
-// ways to end a process take turns.
+// With every preset a run in which an FMU ends its process at three steps gives the bytes of the undisturbed run.
 func TestRestart(t *testing.T) {
 	take := long.Sample(14)
 	rng := rand.New(rand.NewPCG(7, 2))
@@ -130,7 +129,7 @@ func testRestartAnywhere(t *testing.T) {
 	}
 }
 
-// Beyond the limit a run fails as without restarts, and so it does where there is nothing to go on from.
+// Beyond the limit of restarts a run fails, and so does one whose FMU has no state to go on from.
 func testRestartLimit(t *testing.T) {
 	t.Parallel()
 	marker := filepath.Join(t.TempDir(), "marker")

@@ -55,7 +55,7 @@ func validate(t testing.TB, path string) error {
 	if out, err := exec.Command(xmllint, "--noout", "--nonet", "--schema", schema, path).CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
 	}
-	// What stands inline is hidden from the schema of version 1.0 of XML Schema (ssp 50).
+	// Inline content is hidden from the schema of version 1.0 of XML Schema (ssp 50).
 	for i, inline := range append(doc.FindElements("//ParameterValues/ParameterSet"), doc.FindElements("//ParameterMapping/ParameterMapping")...) {
 		one := etree.NewDocument()
 		root := inline.Copy()
@@ -78,8 +78,7 @@ func validate(t testing.TB, path string) error {
 	return nil
 }
 
-// rewritten copies the folder of a document, without FMUs, and writes all that belongs to it anew: the document, and
-// the sets and mappings in files of their own.
+// rewritten copies the folder of a document, without FMUs, and writes the document, its sets and its mappings anew.
 func rewritten(t testing.TB, path string) string {
 	t.Helper()
 	from := filepath.Dir(path)

@@ -84,7 +84,7 @@ func TestUnits(t *testing.T) {
 				"u[3]": `unit="degF" relativeQuantity="true"`, "u[4]": `unit="m/s" relativeQuantity="true"`},
 			[4]float64{20, 18, 10, 36}, [4]float64{20, 10, 18, 10},
 		}, {
-			// Values are always in the unit, whatever they are displayed in.
+			// Values are always in the unit, never in the display unit.
 			"display units",
 			map[string]string{"y[1]": `unit="K" displayUnit="degC"`, "y[2]": `unit="degC" displayUnit="K"`,
 				"y[3]": `unit="K" displayUnit="degC"`, "y[4]": `unit="degC" displayUnit="K"`},

@@ -53,8 +53,8 @@ func filesIn(dir string) files {
 	return files{sum("results.csv"), sum("results.json")}
 }
 
-// How long a run may take before it is told to end, then told again, then ended; and how long a process may outlive
-// the run whose worker it is.
+// How long a run may take until a first interrupt, a second one, and a kill; and how long a process may outlive the
+// run whose worker it is.
 const (
 	limit     = 4 * time.Second
 	patience  = 5 * time.Second

@@ -13,8 +13,7 @@
 // However a run ends, this must hold, and judge has it in code: no panic; no process, temporary folder or stray file
 // left; exit code 0 if and only if the manifest says complete (and, of a strict run, not unstable), 2 only if no FMU
 // was called and no result touched; every row up to the last newline whole, times increasing, as many rows as the
-// manifest counts steps; no number in complete results that is none, unless a warning says so; bounded memory; an
-// end.
+// manifest counts steps; no NaN or infinity in complete results without a warning; bounded memory; an end.
 //
 // Cases follow from seed and number alone, but for the moments of signals. What is found is printed with its command,
 // and its folder is kept; the exit code is 1 then. It needs Linux, a C compiler and Go.
