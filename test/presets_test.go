@@ -265,6 +265,10 @@ func TestPresets(t *testing.T) {
 						met = met && e <= plain
 					}
 				}
+				t.Logf("%-30s %-22s errors %8.2g %8.2g %8.2g at %g: the bound is met: %t", name, p.Name, errors[0], errors[1], errors[2], levels, met)
+				for _, text := range said {
+					t.Log("  ", text)
+				}
 				switch {
 				case !met && len(said) == 0:
 					t.Errorf("errors %.2g at %g, and not a word", errors, levels)
