@@ -65,10 +65,12 @@ func TestTinySteps(t *testing.T) {
 	t.Parallel()
 	const told = "the steps stay at "
 	run := func(name string, args ...string) (code int, output string) {
-		return macrostep(t, append([]string{"run", system(t, name), "--algorithm", "ex-slocal", "--record", "none", "--manifest", filepath.Join(t.TempDir(), "m.json")}, args...)...)
+		return macrostep(t, append([]string{"run", system(t, name), "--algorithm", "ex-slocal", "--record", "none",
+			"--manifest", filepath.Join(t.TempDir(), "m.json")}, args...)...)
 	}
 	code, output := run("energy-oscillator", "--stop-time", "2e-6")
-	if code != 0 || strings.Count(output, told) != 1 || !strings.Contains(output, "of the error of right.f (") || !strings.Contains(output, "control.atol=right.f:VALUE") {
+	if code != 0 || strings.Count(output, told) != 1 || !strings.Contains(output, "of the error of right.f (") ||
+		!strings.Contains(output, "control.atol=right.f:VALUE") {
 		t.Errorf("exit code %d\n%s", code, output)
 	}
 	for name, args := range map[string][]string{"corrector-oscillator": {"--stop-time", "1e-2"}, "two-mass-ff": nil} {
@@ -93,7 +95,8 @@ func TestTraceColumns(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		trace, page := filepath.Join(dir, "steps.csv"), filepath.Join(dir, "run.html")
-		if code, out := macrostepIn(t, dir, "run", system(t, "quarter-car-a"), "--stop-time", "0.05", "--algorithm", preset, "--trace", trace, "--report", page); code != 0 {
+		if code, out := macrostepIn(t, dir, "run", system(t, "quarter-car-a"), "--stop-time", "0.05",
+			"--algorithm", preset, "--trace", trace, "--report", page); code != 0 {
 			t.Fatal(out)
 		}
 		if text := string(read(t, trace)); strings.Contains(text, "NaN") {
@@ -111,7 +114,8 @@ func TestTraceColumns(t *testing.T) {
 		call(t, "report", filepath.Join(dir, "results.csv"), "-o", again).is(t, 0)
 		for _, name := range []string{page, again} {
 			text := string(read(t, name))
-			if strings.Contains(text, `data-name="error estimate"`) != want.estimates || strings.Contains(text, `data-name="indicator of the coupling error"`) != want.indicates {
+			if strings.Contains(text, `data-name="error estimate"`) != want.estimates ||
+				strings.Contains(text, `data-name="indicator of the coupling error"`) != want.indicates {
 				t.Errorf("%s: other plots in %s", preset, filepath.Base(name))
 			}
 		}

@@ -69,12 +69,15 @@ func testAnalyzeBlackboxes(t *testing.T) {
 		t.Errorf("along the motion: %+v, %q", closed.Stray, closed.Large)
 	}
 	// Later, by instances that are led the way again.
-	later := analysis(t, system(t, "corrector-oscillator-blackbox"), "--order", "0", "--step-size", "3e-4", "--from", "3e-4", "--to", "3e-3", "--at", "0.01")
-	if a, b := strategy(t, open, "explicit", 0), strategy(t, later, "explicit", 0); later.Subsystems[0].Model != twin.Renewed || len(b.Stable) != 1 ||
+	later := analysis(t, system(t, "corrector-oscillator-blackbox"), "--order", "0", "--step-size", "3e-4",
+		"--from", "3e-4", "--to", "3e-3", "--at", "0.01")
+	if a, b := strategy(t, open, "explicit", 0), strategy(t, later, "explicit", 0); later.Subsystems[0].Model != twin.Renewed ||
+		len(b.Stable) != 1 ||
 		math.Abs(b.Now-a.Now) > 1e-4 || math.Abs(a.Stable[0].To-b.Stable[0].To) > 0.01*a.Stable[0].To {
 		t.Errorf("at 0.01 s: %+v, %+v", later.Subsystems, b)
 	}
-	if s := strategy(t, closed, "model-based-corrector", 0); s.Points == nil || s.Forecasts != nil || !strings.Contains(s.Untold, "errors are not forecast") {
+	if s := strategy(t, closed, "model-based-corrector", 0); s.Points == nil || s.Forecasts != nil ||
+		!strings.Contains(s.Untold, "errors are not forecast") {
 		t.Errorf("model-based-corrector: %+v", s)
 	}
 	if s := strategy(t, closed, "implicit", 0); !strings.Contains(s.Why, "cannot go back") || s.Points != nil {
@@ -145,10 +148,13 @@ func testAnalyzeUnknown(t *testing.T) {
 	}
 	// Dampers whose force goes with the square of the speed: at rest there is none. Along the motion the models are
 	// off: the report promises no error that they cannot predict.
-	r := analysis(t, system(t, "quadratic-oscillator"), "--order", "0", "--from", "8e-4", "--to", "1.2e-3", "--stop-time", "0.4", "--runs", "0")
+	r := analysis(t, system(t, "quadratic-oscillator"), "--order", "0", "--from", "8e-4", "--to", "1.2e-3",
+		"--stop-time", "0.4", "--runs", "0")
 	s := strategy(t, r, "explicit", 0)
-	if r.Stray == nil || r.Stray.Off < 0.05 || r.Large != "" || len(s.Stable) > 0 || !strings.Contains(s.Why, "the model of left") || r.Promised != nil || r.Recommended >= 0 {
-		t.Errorf("dampers whose force goes with the square of the speed: along the motion %+v, %q, %+v, promised %+v", r.Stray, r.Large, s, r.Promised)
+	if r.Stray == nil || r.Stray.Off < 0.05 || r.Large != "" || len(s.Stable) > 0 ||
+		!strings.Contains(s.Why, "the model of left") || r.Promised != nil || r.Recommended >= 0 {
+		t.Errorf("dampers whose force goes with the square of the speed: along the motion %+v, %q, %+v, promised %+v",
+			r.Stray, r.Large, s, r.Promised)
 	}
 	for _, f := range s.Forecasts {
 		if f.Error < 0.1 && !f.IsRough() {
@@ -156,7 +162,8 @@ func testAnalyzeUnknown(t *testing.T) {
 		}
 	}
 	r = analysis(t, system(t, "contact-oscillator"), "--order", "0", "--runs", "0")
-	if s := strategy(t, r, "explicit", 0); r.Stray == nil || r.Stray.Off < 0.5 || r.Large == "" || r.WhyNoError != r.Large || len(s.Stable) == 0 || s.Forecasts != nil || r.Promised != nil {
+	if s := strategy(t, r, "explicit", 0); r.Stray == nil || r.Stray.Off < 0.5 || r.Large == "" ||
+		r.WhyNoError != r.Large || len(s.Stable) == 0 || s.Forecasts != nil || r.Promised != nil {
 		t.Errorf("a contact: along the motion %+v, %q, %+v, promised %+v", r.Stray, r.WhyNoError, s, r.Promised)
 	}
 	o := complete(t, system(t, "sqrt-oscillator"), "--analyze", "--stop-time", "0.1")
@@ -164,7 +171,8 @@ func testAnalyzeUnknown(t *testing.T) {
 		t.Errorf("%s\n%v", o.output, o.manifest.Notes)
 	}
 	o = complete(t, system(t, "quarter-car-b"), "--analyze", "--step-size", "0.02", "--stop-time", "1")
-	if w := o.warnings(); !strings.Contains(w, "analysis: the coupling is unstable with explicit of order 0") || !strings.Contains(o.output, "recommended: --algorithm") {
+	if w := o.warnings(); !strings.Contains(w, "analysis: the coupling is unstable with explicit of order 0") ||
+		!strings.Contains(o.output, "recommended: --algorithm") {
 		t.Errorf("%s\n%v", o.output, o.manifest.Warnings)
 	}
 }
@@ -183,18 +191,22 @@ func TestSteadyGrowth(t *testing.T) {
 		{"energy-oscillator", "--step-size 0.01 --stop-time 10", "of order 0 and steps of 0.01 s: it grows by 0.494 % in each", true},
 		{"energy-oscillator", "--step-size 0.001 --stop-time 2", "", false},
 		{"sqrt-oscillator", "--step-size 0.1 --stop-time 20", "the analysis cannot decide which", false},
-		{"corrector-oscillator", "--algorithm model-based-corrector --step-size 0.01 --stop-time 0.5", "with model-based-corrector of order 0", true},
+		{"corrector-oscillator", "--algorithm model-based-corrector --step-size 0.01 --stop-time 0.5",
+			"with model-based-corrector of order 0", true},
 		{"corrector-oscillator", "--set one.d=-600 --stop-time 0.3", "the system itself is unstable, whatever the step", false},
-		{"quarter-car-b", "--set chassis.d_c=-20 --algorithm gauss-seidel --step-size 2e-5 --stop-time 10 --output-interval 0.01", "the system itself is unstable: it grows by 2", false},
+		{"quarter-car-b", "--set chassis.d_c=-20 --algorithm gauss-seidel --step-size 2e-5 --stop-time 10 --output-interval 0.01",
+			"the system itself is unstable: it grows by 2", false},
 		{"quarter-car-b", "--step-size 0.0115 --stop-time 3", "of order 0 and steps of 0.0115 s", true},
-		{"energy-oscillator", "--algorithm gauss-seidel --step-size 0.005 --stop-time 100 --output-interval 1", "with gauss-seidel of order 0 and steps of 0.005 s", true},
+		{"energy-oscillator", "--algorithm gauss-seidel --step-size 0.005 --stop-time 100 --output-interval 1",
+			"with gauss-seidel of order 0 and steps of 0.005 s", true},
 	} {
 		if !take() {
 			continue
 		}
 		o := complete(t, append([]string{system(t, c.demo)}, strings.Fields(c.args)...)...)
 		w := o.warnings()
-		if says := strings.Contains(w, "grow steadily"); says != (c.says != "") || !strings.Contains(w, c.says) || (o.manifest.Outcome.Stability == master.Unstable) != c.unstable {
+		if says := strings.Contains(w, "grow steadily"); says != (c.says != "") || !strings.Contains(w, c.says) ||
+			(o.manifest.Outcome.Stability == master.Unstable) != c.unstable {
 			t.Errorf("%s %s: %+v, warnings %q", c.demo, c.args, o.manifest.Outcome, w)
 		}
 	}
@@ -225,7 +237,9 @@ func testRealAnalyze(t *testing.T) {
 		over    int // macro steps after which a rate repeats itself
 		factors []float64
 	}{
-		{"explicit", 0, "", 1, []float64{0.5, 0.8, 1.25, 2}}, {"explicit", 1, "", 1, []float64{0.5, 0.8, 1.25, 2}}, {"gauss-seidel", 1, "", 1, []float64{0.5, 0.8, 1.25, 2}},
+		{"explicit", 0, "", 1, []float64{0.5, 0.8, 1.25, 2}},
+		{"explicit", 1, "", 1, []float64{0.5, 0.8, 1.25, 2}},
+		{"gauss-seidel", 1, "", 1, []float64{0.5, 0.8, 1.25, 2}},
 		{"explicit", 0, "drivetrain=1/3", 3, []float64{0.8, 1.25}}, {"explicit", 1, "controller=4", 1, []float64{0.8, 1.25}},
 	} {
 		args := []string{path, "--tolerance", "1e-9"}
@@ -244,7 +258,8 @@ func testRealAnalyze(t *testing.T) {
 			if H > s.Points[len(s.Points)-1].Step {
 				continue // nothing is told of it
 			}
-			o := complete(t, append(slices.Clip(args), "--algorithm", c.preset, "--param", fmt.Sprint("order=", c.order), "--step-size", fmt.Sprint(H), "--stop-time", fmt.Sprint(max(4, 600*H)))...)
+			o := complete(t, append(slices.Clip(args), "--algorithm", c.preset, "--param", fmt.Sprint("order=", c.order),
+				"--step-size", fmt.Sprint(H), "--stop-time", fmt.Sprint(max(4, 600*H)))...)
 			w := o.column(t, "drivetrain.w")
 			moves := 0.0
 			for i := len(w) * 4 / 5; i < len(w)-2*c.over; i++ {
@@ -278,7 +293,8 @@ func testRealAnalyze(t *testing.T) {
 			continue
 		}
 		for n := c.stable; n <= c.stable+1; n++ {
-			o := complete(t, path, "--algorithm", c.preset, "--param", "order=0", "--step-size", fmt.Sprint(0.01*float64(n)), "--stop-time", fmt.Sprint(12*float64(n)))
+			o := complete(t, path, "--algorithm", c.preset, "--param", "order=0",
+				"--step-size", fmt.Sprint(0.01*float64(n)), "--stop-time", fmt.Sprint(12*float64(n)))
 			x := o.column(t, "one.x1")
 			third := len(x) / 3
 			grows := math.Pow(most(x[2*third:])/most(x[third:2*third]), 3/float64(len(x)))
@@ -298,11 +314,13 @@ func testRealRuns(t *testing.T) {
 		args         []string
 		strategies   []string // preset/order
 	}
-	systems, least := []subject{{dampers(t), "one.x1", []string{"--at", "0.1", "--order", "0", "--from", "4e-3", "--to", "0.04", "--runs", "60"}, []string{"explicit/0"}}}, 4
+	systems, least := []subject{{dampers(t), "one.x1", []string{"--at", "0.1", "--order", "0", "--from", "4e-3",
+		"--to", "0.04", "--runs", "60"}, []string{"explicit/0"}}}, 4
 	if long.On {
 		systems[0].args = []string{"--at", "0.1", "--order", "1", "--runs", "120"}
 		systems[0].strategies = []string{"explicit/0", "explicit/1", "gauss-seidel/0", "gauss-seidel/1", "implicit/0", "implicit/1"}
-		systems = append(systems, subject{filepath.Join(*realDir, "systems", "libcosim", "demo", "demo.ssp"), "KnuckleBoomCrane.p_Crane.f[2]",
+		systems = append(systems, subject{filepath.Join(*realDir, "systems", "libcosim", "demo", "demo.ssp"),
+			"KnuckleBoomCrane.p_Crane.f[2]",
 			[]string{"--order", "1", "--step-size", "1e-3", "--from", "2e-4", "--to", "5e-3", "--runs", "600"},
 			[]string{"explicit/1", "gauss-seidel/1", "implicit/0", "implicit/1"}})
 		least = 28
@@ -325,7 +343,8 @@ func testRealRuns(t *testing.T) {
 				if !stable && (gap || H > s.Points[len(s.Points)-1].Step) {
 					continue // the report has no statement
 				}
-				args := []string{c.path, "--algorithm", preset, "--param", "order=" + k, "--step-size", fmt.Sprint(H), "--stop-time", fmt.Sprint(0.1 + 2000*H)}
+				args := []string{c.path, "--algorithm", preset, "--param", "order=" + k, "--step-size", fmt.Sprint(H),
+					"--stop-time", fmt.Sprint(0.1 + 2000*H)}
 				if preset == "implicit" {
 					args = append(args, "--param", "solver.tolerance=1e-9")
 				}
@@ -335,7 +354,8 @@ func testRealRuns(t *testing.T) {
 					growth, jumps = unsteady(o.column(t, c.output))
 				}
 				if observed := growth < 1.5 && !(jumps > 0.5 && growth > 0.9); observed != stable { // jumps may die out
-					t.Errorf("%s, %s, %.4g s: reported stable %t, grows by %.3g over a third, jumps by %.2g", c.output, name, H, stable, growth, jumps)
+					t.Errorf("%s, %s, %.4g s: reported stable %t, grows by %.3g over a third, jumps by %.2g",
+						c.output, name, H, stable, growth, jumps)
 					continue
 				}
 				hits++
@@ -394,13 +414,15 @@ func testAnalyzeRates(t *testing.T) {
 			}
 			r := analysis(t, append([]string{path, "--order", "1", "--step-size", fmt.Sprint(c.step)}, flags...)...)
 			s := strategy(t, r, "explicit", 0)
-			if len(s.Stable) != 1 || math.Abs(s.Stable[0].To*c.cut-11.2e-3) > 0.1e-3 || strings.Join(s.Rates, " ") != strings.Join(c.rates, " ") {
+			if len(s.Stable) != 1 || math.Abs(s.Stable[0].To*c.cut-11.2e-3) > 0.1e-3 ||
+				strings.Join(s.Rates, " ") != strings.Join(c.rates, " ") {
 				t.Fatalf("stable: %v, rates %v, %s", s.Stable, s.Rates, s.Why)
 			}
 			const steps = 4000
 			for part, grows := range map[float64]bool{0.97: false, 1.03: true} {
 				H := part * s.Stable[0].To
-				o := complete(t, append([]string{path, "--step-size", fmt.Sprint(H), "--stop-time", fmt.Sprint(steps * H), "--record", "chassis.F_c"}, flags...)...)
+				o := complete(t, append([]string{path, "--step-size", fmt.Sprint(H),
+					"--stop-time", fmt.Sprint(steps * H), "--record", "chassis.F_c"}, flags...)...)
 				f := o.column(t, "chassis.F_c")
 				early, late := most(f[steps/4:steps/2]), most(f[3*steps/4:])
 				if (late > early) != grows {
@@ -409,12 +431,16 @@ func testAnalyzeRates(t *testing.T) {
 			}
 		})
 	}
-	call(t, "analyze", path, "--order", "0", "--rate", "chassis=2").is(t, 0, "chassis has a rate of its own, 2 steps a macro step", "--rate chassis=2 --step-size")
-	call(t, "analyze", path, "--order", "0", "--rate", "wheel=1/3", "--from", "9e-4", "--to", "1.1e-3").is(t, 0, "delayed by up to 3 macro steps: explicit all 2 connections; gauss-seidel all 2 connections; implicit none")
-	for step, says := range map[string]string{"0.002": "the spectral radius is 1; stable steps: up to 0.0037", "0.005": "the coupling is unstable with explicit of order 0 and steps of 0.005 s"} {
+	call(t, "analyze", path, "--order", "0", "--rate", "chassis=2").is(t, 0,
+		"chassis has a rate of its own, 2 steps a macro step", "--rate chassis=2 --step-size")
+	call(t, "analyze", path, "--order", "0", "--rate", "wheel=1/3", "--from", "9e-4", "--to", "1.1e-3").is(t, 0,
+		"delayed by up to 3 macro steps: explicit all 2 connections; gauss-seidel all 2 connections; implicit none")
+	for step, says := range map[string]string{"0.002": "the spectral radius is 1; stable steps: up to 0.0037",
+		"0.005": "the coupling is unstable with explicit of order 0 and steps of 0.005 s"} {
 		o := complete(t, path, "--analyze", "--rate", "wheel=1/3", "--step-size", step, "--stop-time", "0.3")
 		told := o.output + o.warnings()
-		if !strings.Contains(told, "explicit of order 0, rates wheel=1/3, steps of "+step+" s") || !strings.Contains(told, says) || !strings.Contains(told, "without --rate") {
+		if !strings.Contains(told, "explicit of order 0, rates wheel=1/3, steps of "+step+" s") ||
+			!strings.Contains(told, says) || !strings.Contains(told, "without --rate") {
 			t.Errorf("steps of %s s: %s", step, told)
 		}
 	}
@@ -448,7 +474,8 @@ func testAnalyzeVarying(t *testing.T) {
 					t.Fatalf("%s: %+v", preset, v)
 				}
 				s := last(v.Settled)
-				args := []string{path, "--algorithm", preset, "--param", fmt.Sprintf("%s=%g", v.Tolerance, s.Tolerance), "--param", "order=" + v.Order,
+				args := []string{path, "--algorithm", preset, "--param", fmt.Sprintf("%s=%g", v.Tolerance, s.Tolerance),
+					"--param", "order=" + v.Order,
 					"--stop-time", fmt.Sprint(r.Horizon), "--record", "none"}
 				for _, b := range r.Structure.Bonds {
 					if preset == "ecco" && !b.Declared {
@@ -457,7 +484,8 @@ func testAnalyzeVarying(t *testing.T) {
 				}
 				o := run(t, args...)
 				fails := preset == c.fails
-				if n := float64(o.manifest.Steps.Accepted); fails != (s.Fails != "") || fails != (o.code != 0) || !fails && math.Abs(float64(s.Accepted)-n) > 0.1*n {
+				if n := float64(o.manifest.Steps.Accepted); fails != (s.Fails != "") || fails != (o.code != 0) ||
+					!fails && math.Abs(float64(s.Accepted)-n) > 0.1*n {
 					t.Errorf("%s: %+v, and a run has exit code %d after %g steps\n%s", preset, s, o.code, n, o.output)
 				}
 			}

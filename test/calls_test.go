@@ -343,11 +343,14 @@ func TestCallsAreLegal(t *testing.T) {
 		}
 		runs = append(runs, run{name, badPair(t, fmu), append([]string{"--step-size", "0.1"}, args...), calls, ends})
 	}
-	bad("discarded and shortened", "misbehave", "fault=Discard at=0.35", "-", []string{"SetFMUstate", "FreeFMUstate", "GetRealStatus", "GetBooleanStatus"}, "--param", "discard=shorten")
-	bad("shortened with derivatives", "misbehave", "fault=TooLong above=0.03", "-", []string{"SetFMUstate", "SetRealInputDerivatives"}, "--param", "discard=shorten", "--param", "order=2")
+	bad("discarded and shortened", "misbehave", "fault=Discard at=0.35", "-",
+		[]string{"SetFMUstate", "FreeFMUstate", "GetRealStatus", "GetBooleanStatus"}, "--param", "discard=shorten")
+	bad("shortened with derivatives", "misbehave", "fault=TooLong above=0.03", "-",
+		[]string{"SetFMUstate", "SetRealInputDerivatives"}, "--param", "discard=shorten", "--param", "order=2")
 	bad("discarded", "misbehave", "fault=Discard at=0.35", "-", []string{"GetBooleanStatus"})
 	bad("asks to end", "misbehave", "fault=DiscardAndEnd at=0.35", "-", []string{"GetBooleanStatus"})
-	bad("asks to end, with rollback", "misbehave", "fault=DiscardAndEnd at=0.35", "-", []string{"SetFMUstate"}, "--param", "discard=shorten")
+	bad("asks to end, with rollback", "misbehave", "fault=DiscardAndEnd at=0.35", "-", []string{"SetFMUstate"},
+		"--param", "discard=shorten")
 	bad("pending", "misbehave", "fault=Pending at=0.35 polls=3", "-", []string{"GetStatus"})
 	bad("error", "misbehave", "fault=Error at=0.35", "-", nil)
 	bad("error with a saved state", "misbehave", "fault=Error at=0.35", "-", []string{"FreeFMUstate"}, "--param", "discard=shorten")
@@ -358,11 +361,13 @@ func TestCallsAreLegal(t *testing.T) {
 	bad("start elsewhere", "misbehave", "", "-", nil, "--start-time", "-3", "--stop-time", "-2")
 	// A variable of each kind and sort of start, one of them constant.
 	constant := `<ScalarVariable name="c" valueReference="99" variability="constant"><Real start="1"/></ScalarVariable>`
-	every, err := probe.Pack(t.TempDir(), "every", strings.Replace(probe.Description("every", probe.Everything, ""), "</ModelVariables>", constant+"</ModelVariables>", 1))
+	every, err := probe.Pack(t.TempDir(), "every", strings.Replace(probe.Description("every", probe.Everything, ""),
+		"</ModelVariables>", constant+"</ModelVariables>", 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	runs = append(runs, run{"every kind", every, []string{"--stop-time", "0.1", "--step-size", "0.01", "--set", "every.a=2", "--set", "every.mode=high", "--set", "every.s=x", "--set", "every.b=false", "--record", "*"},
+	runs = append(runs, run{"every kind", every, []string{"--stop-time", "0.1", "--step-size", "0.01",
+		"--set", "every.a=2", "--set", "every.mode=high", "--set", "every.s=x", "--set", "every.b=false", "--record", "*"},
 		[]string{"SetString", "GetString", "SetInteger", "GetInteger", "SetBoolean", "GetBoolean"}, "-"})
 	take = long.Sample(2)
 	for _, r := range runs {
@@ -416,18 +421,23 @@ func TestWhatStepsAreTold(t *testing.T) {
 		undoable     bool      // some steps do not carry the promise
 	}{
 		{"explicit", "two-mass-fd", "--algorithm explicit", []float64{H}, false, false},
-		{"explicit by substeps", "two-mass-fd", "--algorithm explicit --param order=2 --param substeps=7", []float64{H / 7, H}, false, false},
-		{"explicit by substeps, shortened", "two-mass-fd", "--algorithm explicit --param order=2 --param substeps=7 --param discard=shorten", []float64{H / 7, H}, true, true},
+		{"explicit by substeps", "two-mass-fd", "--algorithm explicit --param order=2 --param substeps=7",
+			[]float64{H / 7, H}, false, false},
+		{"explicit by substeps, shortened", "two-mass-fd",
+			"--algorithm explicit --param order=2 --param substeps=7 --param discard=shorten", []float64{H / 7,
+				H}, true, true},
 		{"shortened", "two-mass-fd", "--algorithm explicit --param discard=shorten", []float64{H}, true, false},
 		{"gauss-seidel", "two-mass-fd", "--algorithm gauss-seidel --param order=1", []float64{H}, false, false},
 		{"rates", "two-mass-ff", "--algorithm explicit --rate mass1=3 --rate mass2=1/3", []float64{H / 3, H, 3 * H}, false, false},
 		{"rates, shortened", "two-mass-fd", "--algorithm explicit --rate mass1=3 --param discard=shorten", []float64{H / 3, H}, true, true},
 		{"implicit, with a stateless component", "two-mass-ff", "--algorithm implicit --param order=1", []float64{H}, true, false},
 		{"implicit by substeps", "two-mass-fd", "--algorithm implicit --param order=1 --param substeps=3", []float64{H / 3, H}, true, true},
-		{"two solutions", "two-mass-fd", "--algorithm ex-local --param control.step=fixed --param control.max-order=2", []float64{H}, true, false},
+		{"two solutions", "two-mass-fd", "--algorithm ex-local --param control.step=fixed --param control.max-order=2", []float64{H},
+			true, false},
 		{"step doubling", "two-mass-fd", "--algorithm richardson --param control.step=fixed", []float64{H, H / 2}, true, true},
 		{"energy", "two-mass-fd", "--algorithm energy-correction --bond b=coupling.F:mass1.v", []float64{H}, false, false},
-		{"models by differences", "two-mass-fd", "--algorithm model-based-corrector --param model.jacobian=rollback", []float64{H}, true, false},
+		{"models by differences", "two-mass-fd", "--algorithm model-based-corrector --param model.jacobian=rollback",
+			[]float64{H}, true, false},
 		{"steps that vary, implicit", "two-mass-fd", "--algorithm im-milne", nil, true, true},
 		{"steps that vary, doubled", "two-mass-fd", "--algorithm richardson", nil, true, true},
 		{"steps that vary, not repeated", "two-mass-fd", "--algorithm predictor-corrector", nil, false, false},
@@ -439,7 +449,8 @@ func TestWhatStepsAreTold(t *testing.T) {
 			t.Parallel()
 			log := filepath.Join(t.TempDir(), "calls.txt")
 			path := system(t, c.system)
-			o := complete(t, append([]string{path, "--log-fmi-calls", log, "--start-time", "0.1", "--stop-time", "0.22", "--step-size", "0.01"}, strings.Fields(c.args)...)...)
+			o := complete(t, append([]string{path, "--log-fmi-calls", log, "--start-time", "0.1",
+				"--stop-time", "0.22", "--step-size", "0.01"}, strings.Fields(c.args)...)...)
 			points := map[float64]bool{}
 			for _, at := range o.column(t, "time") {
 				points[at] = true
@@ -504,7 +515,8 @@ func testUncommittedSteps(t *testing.T) {
 			if bad.code != 1 || bad.rows > 0 { // before the first step
 				t.Errorf("exit code %d, %d rows", bad.code, bad.rows)
 			}
-			for _, part := range []string{"bad (misbehave.fmu)", "noSetFMUStatePriorToCurrentPoint = false", "with true and", "with false", "choose an algorithm"} {
+			for _, part := range []string{"bad (misbehave.fmu)", "noSetFMUStatePriorToCurrentPoint = false",
+				"with true and", "with false", "choose an algorithm"} {
 				if !strings.Contains(bad.manifest.Reason, part) {
 					t.Errorf("no %q in %q", part, bad.manifest.Reason)
 				}

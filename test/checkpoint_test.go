@@ -28,7 +28,9 @@ type checkpointed struct {
 }
 
 func newCheckpointed(t testing.TB, every float64, args ...string) *checkpointed {
-	return &checkpointed{dir: t.TempDir(), args: append([]string{"run", "--quiet", "--trace", "trace.csv", "--checkpoint", fmt.Sprint(every), "run.checkpoint"}, args...)}
+	return &checkpointed{dir: t.TempDir(),
+		args: append([]string{"run", "--quiet", "--trace", "trace.csv", "--checkpoint", fmt.Sprint(every),
+			"run.checkpoint"}, args...)}
 }
 
 func (c *checkpointed) path(name string) string { return filepath.Join(c.dir, name) }
@@ -73,7 +75,8 @@ func (c *checkpointed) resume(t testing.TB, args ...string) {
 func (c *checkpointed) counters(t testing.TB) map[string]any {
 	t.Helper()
 	m := c.manifest(t)
-	for _, key := range []string{"command", "system", "results", "seconds", "wall_seconds", "master_seconds", "resumed_from", "checkpoints", "workers"} {
+	for _, key := range []string{"command", "system", "results", "seconds", "wall_seconds", "master_seconds",
+		"resumed_from", "checkpoints", "workers"} {
 		delete(m, key)
 	}
 	for _, key := range []string{"replay", "slopes"} {
@@ -169,7 +172,8 @@ func TestResume(t *testing.T) {
 func testResumeRepeatedly(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(3, 3))
-	args := []string{"--stop-time", "20", "--step-size", "1e-4", "--param", "order=1", "--output-interval", "0.0123", "--rate", "chassis=3", "--monitor-energy", "--energy-spike", "1", system(t, "quarter-car-a")}
+	args := []string{"--stop-time", "20", "--step-size", "1e-4", "--param", "order=1", "--output-interval", "0.0123",
+		"--rate", "chassis=3", "--monitor-energy", "--energy-spike", "1", system(t, "quarter-car-a")}
 	whole, broken := newCheckpointed(t, 0.7, args...), newCheckpointed(t, 0.7, args...)
 	whole.whole(t)
 	kills := 0
@@ -180,7 +184,8 @@ func testResumeRepeatedly(t *testing.T) {
 	broken.resume(t)
 	broken.equal(t, whole, fmt.Sprintf("killed %d times", kills))
 	from := broken.manifest(t)["resumed_from"].(map[string]any)
-	if kills == 0 || from["checkpoint"] != broken.path("run.checkpoint") || !(from["time"].(float64) >= 0.7) || !(from["steps"].(float64) >= 1) {
+	if kills == 0 || from["checkpoint"] != broken.path("run.checkpoint") || !(from["time"].(float64) >= 0.7) ||
+		!(from["steps"].(float64) >= 1) {
 		t.Errorf("%d kills, resumed from %v", kills, from)
 	}
 }
@@ -192,7 +197,8 @@ func TestCheckpointOnInterrupt(t *testing.T) {
 		return // there is no such signal
 	}
 	args := []string{"--stop-time", "30", "--step-size", "1e-4", "--record", "none", system(t, "quarter-car-b")}
-	c := &checkpointed{dir: t.TempDir(), args: append([]string{"run", "--checkpoint", "0", "run.checkpoint", "--trace", "trace.csv", "--param", "order=2"}, args...)}
+	c := &checkpointed{dir: t.TempDir(), args: append([]string{"run", "--checkpoint", "0", "run.checkpoint",
+		"--trace", "trace.csv", "--param", "order=2"}, args...)}
 	cmd := exec.Command(program, c.args...)
 	cmd.Dir = c.dir
 	p := started(t, cmd)
@@ -207,7 +213,8 @@ func TestCheckpointOnInterrupt(t *testing.T) {
 	if len(after) <= len(before) || !bytes.HasPrefix(after, before) {
 		t.Error("the run does not go on where it was interrupted")
 	}
-	whole := &checkpointed{dir: t.TempDir(), args: append([]string{"run", "--quiet", "--trace", "trace.csv", "--param", "order=2"}, args...)}
+	whole := &checkpointed{dir: t.TempDir(),
+		args: append([]string{"run", "--quiet", "--trace", "trace.csv", "--param", "order=2"}, args...)}
 	whole.whole(t)
 	if !bytes.Equal(after, read(t, whole.path("trace.csv"))) {
 		t.Error("it goes on elsewhere than the run that was not interrupted")
@@ -230,7 +237,8 @@ func TestResumeIntoAnotherFile(t *testing.T) {
 			t.Error("the first file has changed")
 		}
 		header, rows, _ := bytes.Cut(read(t, c.path("rest.csv")), []byte("\n"))
-		if !bytes.HasPrefix(whole, header) || !bytes.HasSuffix(whole, append([]byte("\n"), rows...)) || bytes.Count(rows, []byte("\n")) < 3 {
+		if !bytes.HasPrefix(whole, header) || !bytes.HasSuffix(whole, append([]byte("\n"), rows...)) ||
+			bytes.Count(rows, []byte("\n")) < 3 {
 			t.Errorf("interval %q: the rest is not the end of the whole", interval)
 		}
 		if first, _, _ := strings.Cut(string(rows), ","); interval == "" && first != "0.247" {
@@ -272,7 +280,8 @@ func testForeignCheckpoints(t *testing.T) {
 	refused([]string{"the FMU of wheel was sha256:", "the inputs of wheel was"})
 	write(t, model, original)
 
-	damaged := map[string]string{string(good) + "x": "damaged", "time,a\n0,1\n": "no checkpoint of macrostep", string(good[:8]) + string(rune(77)) + string(good[9:]): "format 77"}
+	damaged := map[string]string{string(good) + "x": "damaged", "time,a\n0,1\n": "no checkpoint of macrostep",
+		string(good[:8]) + string(rune(77)) + string(good[9:]): "format 77"}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 10 {
 		bad := slices.Clone(good)
@@ -287,7 +296,8 @@ func testForeignCheckpoints(t *testing.T) {
 		refused([]string{says})
 	}
 	write(t, c.path("run.checkpoint"), good)
-	for says, text := range map[string]string{"it ends after": string(results[:1000]), "are not what they were": strings.Replace(string(results), "0.1", "0.2", 1)} {
+	for says, text := range map[string]string{"it ends after": string(results[:1000]),
+		"are not what they were": strings.Replace(string(results), "0.1", "0.2", 1)} {
 		write(t, c.path("results.csv"), text)
 		call(t, "run", "--resume", c.path("run.checkpoint")).is(t, 2, says, "name another file")
 		if string(read(t, c.path("results.csv"))) != text {
@@ -328,7 +338,8 @@ expect:
 	for _, algorithm := range []string{"explicit", "im-slocal", "model-based-corrector"} {
 		first := ""
 		for _, every := range []float64{0.39, 0.035, 0.25} {
-			c := newCheckpointed(t, every, "--algorithm", algorithm, "--param", "order=1", "--stop-time", "0.4", "--scenario", path, system(t, "quarter-car-a"))
+			c := newCheckpointed(t, every, "--algorithm", algorithm, "--param", "order=1", "--stop-time", "0.4",
+				"--scenario", path, system(t, "quarter-car-a"))
 			if algorithm == "im-slocal" { // FMUs with a solver of fixed steps leave an error that no step size removes
 				c.args = append(c.args, "--param", "control.step=fixed")
 			}
@@ -338,7 +349,8 @@ expect:
 					t.Fatalf("%s: exit code %d\n%s", algorithm, code, output)
 				}
 				m := c.manifest(t)
-				left := fmt.Sprint(m["scenario"], m["manipulated"], m["warnings"], output, string(read(t, c.path("results.csv"))), string(read(t, c.path("trace.csv"))))
+				left := fmt.Sprint(m["scenario"], m["manipulated"], m["warnings"], output,
+					string(read(t, c.path("results.csv"))), string(read(t, c.path("trace.csv"))))
 				if first == "" {
 					first = left
 				}
@@ -376,7 +388,8 @@ func TestResumeReport(t *testing.T) {
 		t.Errorf("%d lines, or others than the %d of the run as a whole", len(got), len(want))
 	}
 	c.resume(t, "--output", c.path("rest.csv"), "--trace", c.path("rest-trace.csv"), "--report", c.path("rest.html"))
-	if page := string(read(t, c.path("rest.html"))); !strings.Contains(page, "earlier points are not in its results") || !strings.Contains(page, "<dd>from "+c.path("run.checkpoint")+" at 0.246 s</dd>") {
+	if page := string(read(t, c.path("rest.html"))); !strings.Contains(page, "earlier points are not in its results") ||
+		!strings.Contains(page, "<dd>from "+c.path("run.checkpoint")+" at 0.246 s</dd>") {
 		t.Error("the page of the rest does not tell that it is one")
 	}
 }
@@ -401,7 +414,8 @@ func TestResumeToLaterStop(t *testing.T) {
 			c.equal(t, whole, name)
 		})
 	}
-	c := newCheckpointed(t, 0.06, "--stop-time", "0.13", "--quirk", "wheel=stopTime", "--output", "results.arrow", "--manifest", "results.json", system(t, "quarter-car-a"))
+	c := newCheckpointed(t, 0.06, "--stop-time", "0.13", "--quirk", "wheel=stopTime", "--output", "results.arrow",
+		"--manifest", "results.json", system(t, "quarter-car-a"))
 	c.whole(t)
 	code, out := macrostep(t, "run", "--resume", c.path("run.checkpoint"), "--stop-time", "0.3", "--quiet=false")
 	if code != 1 || !strings.Contains(out, "was told the stop time 0.13 s when the run began (quirk stopTime)") {

@@ -66,7 +66,8 @@ func (r *loopRow) compare(t *testing.T) {
 	for k, name := range record {
 		record[k] = "--record=" + name
 	}
-	o := run(t, slices.Concat([]string{r.path, "--step-size", step, "--stop-time", stop, "--algorithm", "explicit", "--param", "order=0"}, record)...)
+	o := run(t, slices.Concat([]string{r.path, "--step-size", step, "--stop-time", stop, "--algorithm", "explicit",
+		"--param", "order=0"}, record)...)
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		y, got := want[name], o.columns[name]
 		if len(got) != len(y) {
@@ -173,17 +174,26 @@ func realSystems() []loopRow {
 	}
 	return []loopRow{
 		{name: "quarter_truck", path: at("libcosim", "quarter_truck", "OspSystemStructure.xml"),
-			parts: []loopPart{{"chassis", at("libcosim", "quarter_truck", "Chassis.fmu"), with(truck, "mass", "400")}, {"wheel", at("libcosim", "quarter_truck", "Wheel.fmu"), with(truck, "mass", "40")}},
+			parts: []loopPart{{"chassis", at("libcosim", "quarter_truck", "Chassis.fmu"), with(truck, "mass", "400")},
+				{"wheel", at("libcosim", "quarter_truck", "Wheel.fmu"), with(truck, "mass", "40")}},
 			wires: []cloop.Wire{{From: "chassis.velocity", To: "wheel.in_vel"}, {From: "wheel.out_spring_damper_f", To: "chassis.force"}}},
 		{name: "crane", path: at("libcosim", "demo", "demo.ssp"),
 			parts: []loopPart{{"CraneController", filepath.Join(*realDir, "fmus", "20sim", "CraneController.fmu"), nil},
-				{"KnuckleBoomCrane", filepath.Join(*realDir, "fmus", "20sim", "KnuckleBoomCrane.fmu"), map[string]string{"Spring_Joint.k": "0.005", "mt0_init": "69"}}},
+				{"KnuckleBoomCrane", filepath.Join(*realDir, "fmus", "20sim", "KnuckleBoomCrane.fmu"),
+					map[string]string{"Spring_Joint.k": "0.005", "mt0_init": "69"}}},
 			wires: axes},
 		{name: "dcmotor", path: at("omsimulator", "dcmotor"),
-			parts: []loopPart{{"SuT.edrive_mass", filepath.Join(dc, "edrive_mass.fmu"), map[string]string{"inertia.J": "0.002", "damper.d": "0.001"}},
-				{"SuT.emachine_model", filepath.Join(dc, "emachine_model.fmu"), map[string]string{"resistor.T_ref": "300.15", "resistor.T": "300.15", "resistor.alpha": "0.0", "inductor.L": "0.001", "emf.k": "0.1", "resistor.R": "0.5"}},
-				{"stimuli_model", filepath.Join(dc, "stimuli_model.fmu"), map[string]string{"Voltage_step.offset": "0.0", "Voltage_step.startTime": "0.0", "Voltage_step.height": "12.0", "MLoad.k": "-0.5"}}},
-			wires: []cloop.Wire{{From: "SuT.emachine_model.M", To: "SuT.edrive_mass.M_A"}, {From: "SuT.edrive_mass.wA", To: "SuT.emachine_model.w"}, {From: "SuT.edrive_mass.phiA", To: "SuT.emachine_model.phi"},
+			parts: []loopPart{{"SuT.edrive_mass", filepath.Join(dc, "edrive_mass.fmu"),
+				map[string]string{"inertia.J": "0.002", "damper.d": "0.001"}},
+				{"SuT.emachine_model", filepath.Join(dc, "emachine_model.fmu"),
+					map[string]string{"resistor.T_ref": "300.15", "resistor.T": "300.15", "resistor.alpha": "0.0",
+						"inductor.L": "0.001", "emf.k": "0.1", "resistor.R": "0.5"}},
+				{"stimuli_model", filepath.Join(dc, "stimuli_model.fmu"),
+					map[string]string{"Voltage_step.offset": "0.0", "Voltage_step.startTime": "0.0",
+						"Voltage_step.height": "12.0", "MLoad.k": "-0.5"}}},
+			wires: []cloop.Wire{{From: "SuT.emachine_model.M", To: "SuT.edrive_mass.M_A"},
+				{From: "SuT.edrive_mass.wA", To: "SuT.emachine_model.w"}, {From: "SuT.edrive_mass.phiA",
+					To: "SuT.emachine_model.phi"},
 				{From: "stimuli_model.M_load", To: "SuT.edrive_mass.M_B"}, {From: "stimuli_model.U", To: "SuT.emachine_model.U"}}},
 	}
 }

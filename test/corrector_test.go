@@ -140,7 +140,9 @@ func TestCorrectorSources(t *testing.T) {
 			}
 			var e [5]float64
 			e[0] = localError(t, o, p, H, from)
-			for i, args := range [][]string{{"model.jacobian=directional"}, {"model.jacobian=rollback"}, {"model.jacobian=identify"}, {"model.jacobian=identify", "--param", "model.identification=subspace"}} {
+			for i, args := range [][]string{{"model.jacobian=directional"}, {"model.jacobian=rollback"},
+				{"model.jacobian=identify"}, {"model.jacobian=identify",
+					"--param", "model.identification=subspace"}} {
 				e[1+i] = localError(t, o, p, H, from, append([]string{"--algorithm", "model-based-corrector", "--param"}, args...)...)
 			}
 			t.Logf("p = %d    %6.0e   %8.2g     %8.2g  %8.2g       %8.2g   %8.2g", p, H, e[0], e[1], e[2], e[3], e[4])
@@ -198,7 +200,8 @@ func testCorrectorVariableSteps(t *testing.T) {
 	path := system(t, "corrector-oscillator")
 	var ends [2]float64
 	for i, refresh := range []string{"0.01", "0"} {
-		o := complete(t, path, "--algorithm", "model-based-corrector", "--param", "control=predictor-corrector", "--param", "pc.tolerance=0.1",
+		o := complete(t, path, "--algorithm", "model-based-corrector", "--param", "control=predictor-corrector",
+			"--param", "pc.tolerance=0.1",
 			"--param", "control.h-min=1e-5", "--stop-time", "0.02", "--param", "model.refresh="+refresh)
 		v := o.column(t, "one.s")
 		if ends[i] = v[len(v)-1]; len(v) < 50 {
@@ -217,7 +220,8 @@ func TestCorrectorEnergy(t *testing.T) {
 	path := system(t, "corrector-oscillator")
 	var energy [2]float64
 	for i, alpha := range []string{"0", "1"} {
-		o := complete(t, path, "--algorithm", "model-based-corrector", "--param", "model.alpha="+alpha, "--bond", "k=two.F:one.v", "--monitor-energy", "--stop-time", "0.3")
+		o := complete(t, path, "--algorithm", "model-based-corrector", "--param", "model.alpha="+alpha,
+			"--bond", "k=two.F:one.v", "--monitor-energy", "--stop-time", "0.3")
 		energy[i] = o.manifest.Bonds["k"].ResidualEnergy
 	}
 	if !(math.Abs(energy[1]) < 0.55*math.Abs(energy[0])) {
@@ -274,7 +278,8 @@ func testCorrectorNonlinear(t *testing.T) {
 				for i, identification := range []string{"", "least-squares", "subspace"} {
 					args := append(haidArgs(t, path, o, p, H), "--stop-time", fmt.Sprint(stop))
 					if identification != "" {
-						args = append(args, "--algorithm", "model-based-corrector", "--param", "model.jacobian=identify", "--param", "model.identification="+identification)
+						args = append(args, "--algorithm", "model-based-corrector",
+							"--param", "model.jacobian=identify", "--param", "model.identification="+identification)
 					}
 					got := run(t, args...)
 					if e[i] = math.Inf(1); got.code == 0 {
@@ -351,11 +356,15 @@ func TestCorrectorPointInVain(t *testing.T) {
 	path := system(t, "corrector-oscillator")
 	const whole, many = "the responses of its outputs are measured over the whole macro step", "its model is identified from many macro steps"
 	for _, c := range []struct{ jacobian, point, why string }{
-		{"rollback", "start", whole}, {"rollback", "end", whole}, {"identify", "end", many}, {"rollback", "auto", ""}, {"directional", "end", ""},
+		{"rollback", "start", whole}, {"rollback", "end", whole}, {"identify", "end", many}, {"rollback", "auto",
+			""}, {"directional", "end", ""},
 	} {
-		w := strings.Join(complete(t, path, "--algorithm", "model-based-corrector", "--stop-time", "2e-3", "--param", "model.jacobian="+c.jacobian, "--param", "model.point="+c.point).manifest.Warnings, "\n")
+		w := strings.Join(complete(t, path, "--algorithm", "model-based-corrector", "--stop-time", "2e-3",
+			"--param", "model.jacobian="+c.jacobian, "--param", "model.point="+c.point).manifest.Warnings, "\n")
 		for _, name := range []string{"one", "two"} {
-			if want := fmt.Sprintf("%s (corrector_%s.fmu): model.point=%s has no effect: %s", name, name, c.point, c.why); strings.Contains(w, want) != (c.why != "") || c.why == "" && strings.Contains(w, "model.point") {
+			if want := fmt.Sprintf("%s (corrector_%s.fmu): model.point=%s has no effect: %s", name, name, c.point,
+				c.why); strings.Contains(w, want) != (c.why != "") || c.why == "" &&
+				strings.Contains(w, "model.point") {
 				t.Errorf("%+v: warnings %q", c, w)
 			}
 		}
@@ -367,13 +376,15 @@ func TestCorrectorPointInVain(t *testing.T) {
 func TestCorrectorGroundless(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{"start", "end"} {
-		r := complete(t, system(t, "sqrt-oscillator"), "--algorithm", "model-based-corrector", "--stop-time", "0.01", "--param", "model.point="+point)
+		r := complete(t, system(t, "sqrt-oscillator"), "--algorithm", "model-based-corrector", "--stop-time", "0.01",
+			"--param", "model.point="+point)
 		f := r.column(t, "left.f")
 		if e := math.Abs(f[1]/67.1 - 1); e > 0.35 {
 			t.Errorf("%s: %g N after the first step", point, f[1])
 		}
 		w := r.warnings()
-		if told := strings.Contains(w, "1 macro steps went uncorrected, first at t = 0.001 s") && strings.Contains(w, "does not hold over the step: it would move left.f from 47.43 to 702"); told != (point == "start") {
+		if told := strings.Contains(w, "1 macro steps went uncorrected, first at t = 0.001 s") && strings.Contains(w,
+			"does not hold over the step: it would move left.f from 47.43 to 702"); told != (point == "start") {
 			t.Errorf("%s: warnings %q", point, w)
 		}
 	}

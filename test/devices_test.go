@@ -23,7 +23,8 @@ func TestResultsApart(t *testing.T) {
 	names := []string{"/dev/stdout", link}
 	prints := life(t, "", "PRINT")
 	do := func(script string, args ...string) (stdout, stderr string) {
-		args = append([]string{"-c", script, "sh", program, "run", "--compile", "--step-size", "0.01", "--stop-time", "0.02", "--analyze", prints}, args...)
+		args = append([]string{"-c", script, "sh", program, "run", "--compile", "--step-size", "0.01",
+			"--stop-time", "0.02", "--analyze", prints}, args...)
 		cmd := exec.Command("sh", args...)
 		cmd.Dir = t.TempDir()
 		var out, errs bytes.Buffer
@@ -34,7 +35,8 @@ func TestResultsApart(t *testing.T) {
 	for _, name := range names {
 		for _, script := range []string{`"$@" | cat`, `"$@" > file; cat file`} {
 			stdout, stderr := do(script, "--output", name)
-			if lines := strings.Split(stdout, "\n"); len(lines) != 5 || !strings.HasPrefix(stdout, "time,") || !strings.HasPrefix(lines[3], "0.02,") {
+			if lines := strings.Split(stdout, "\n"); len(lines) != 5 || !strings.HasPrefix(stdout, "time,") ||
+				!strings.HasPrefix(lines[3], "0.02,") {
 				t.Errorf("%s %s: standard output\n%s", name, script, stdout)
 			}
 			for _, part := range []string{"printed by the FMU", "analysis: ", "complete at"} {
@@ -43,21 +45,25 @@ func TestResultsApart(t *testing.T) {
 				}
 			}
 		}
-		if stdout, stderr := do(`"$@"`, "--output", name, "--trace", name); stdout != "" || !strings.Contains(stderr, "--output and --trace ") {
+		if stdout, stderr := do(`"$@"`, "--output", name, "--trace", name); stdout != "" ||
+			!strings.Contains(stderr, "--output and --trace ") {
 			t.Errorf("%s twice: %s\n%s", name, stdout, stderr)
 		}
-		if stdout, stderr := do(`echo before > file; "$@" >> file; cat file`, "--output", name); stdout != "before\n" || !strings.Contains(stderr, "would replace what standard output already holds") {
+		if stdout, stderr := do(`echo before > file; "$@" >> file; cat file`, "--output", name); stdout != "before\n" ||
+			!strings.Contains(stderr, "would replace what standard output already holds") {
 			t.Errorf("%s to a file with content: %s\n%s", name, stdout, stderr)
 		}
 	}
 	if stdout, stderr := do(`"$@"`, "--output", "-"); stdout != "" || !strings.Contains(stderr, "/dev/stdout") {
 		t.Errorf("-: %s\n%s", stdout, stderr)
 	}
-	if stdout, stderr := do(`"$@"; ls`, "--output", "/dev/null"); strings.Contains(stdout, "results.") || !strings.Contains(stdout, "complete at") {
+	if stdout, stderr := do(`"$@"; ls`, "--output", "/dev/null"); strings.Contains(stdout, "results.") ||
+		!strings.Contains(stdout, "complete at") {
 		t.Errorf("/dev/null: %s\n%s", stdout, stderr)
 	}
 	for _, flag := range []string{"--trace", "--log-fmi-calls"} {
-		if stdout, stderr := do(`"$@"`, flag, "/dev/stdout"); strings.Contains(stdout, "complete at") || stdout == "" || !strings.Contains(stderr, "complete at") {
+		if stdout, stderr := do(`"$@"`, flag, "/dev/stdout"); strings.Contains(stdout, "complete at") ||
+			stdout == "" || !strings.Contains(stderr, "complete at") {
 			t.Errorf("%s: standard output\n%s\nstandard error\n%s", flag, stdout, stderr)
 		}
 	}
@@ -78,7 +84,9 @@ func TestManifestOfAnotherRun(t *testing.T) {
 	second := []string{"run", model, "--stop-time", "0.01", "--output", "second.csv", "--manifest", "m.json"}
 	write(t, p.path("second.csv"), "old")
 	code, out := macrostepIn(t, p.Dir, second...)
-	if code == 0 || !strings.Contains(out, "m.json: another run is writing to it; wait until that run has ended, or choose another --manifest") || string(read(t, p.path("second.csv"))) != "old" {
+	if code == 0 || !strings.Contains(out,
+		"m.json: another run is writing to it; wait until that run has ended, or choose another --manifest") ||
+		string(read(t, p.path("second.csv"))) != "old" {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 	p.signal(t, os.Kill)
@@ -101,8 +109,10 @@ func TestLogsWithoutRoom(t *testing.T) {
 		{"--trace", "writing the table of attempts", 2}, // its header is written before any FMU is instantiated
 	} {
 		dir := t.TempDir()
-		code, out := macrostepIn(t, dir, "run", system(t, "quarter-car-a"), "--step-size", "1e-4", "--stop-time", "0.2", "--output", "r.csv", c.flag, "/dev/full")
-		if n := strings.Count(out, "macrostep: "); code != c.code || n != 1 || strings.Count(out, c.says) != 1 || !strings.Contains(out, "free space") {
+		code, out := macrostepIn(t, dir, "run", system(t, "quarter-car-a"), "--step-size", "1e-4",
+			"--stop-time", "0.2", "--output", "r.csv", c.flag, "/dev/full")
+		if n := strings.Count(out, "macrostep: "); code != c.code || n != 1 || strings.Count(out, c.says) != 1 ||
+			!strings.Contains(out, "free space") {
 			t.Errorf("%s: exit code %d, %d messages\n%s", c.flag, code, n, out)
 		}
 		if text, _ := os.ReadFile(filepath.Join(dir, "r.json")); bytes.Contains(text, []byte(`"complete"`)) {

@@ -51,7 +51,8 @@ func TestInterruptWhileHanging(t *testing.T) {
 		run.out.until(t, says)
 		run.signal(t, syscall.SIGINT)
 		code := run.end()
-		if m := run.manifest(t); code != 1 || m.Status != "incomplete" || !strings.Contains(m.Reason, "interrupted") || math.Abs(m.EndTime-0.4) > 0.01 {
+		if m := run.manifest(t); code != 1 || m.Status != "incomplete" ||
+			!strings.Contains(m.Reason, "interrupted") || math.Abs(m.EndTime-0.4) > 0.01 {
 			t.Errorf("%s: exit code %d, %s at %g: %s\n%s", isolate, code, m.Status, m.EndTime, m.Reason, run.out.String())
 		}
 	}
@@ -76,7 +77,8 @@ func TestHangUp(t *testing.T) {
 	signal.Notify(hangUp, syscall.SIGHUP)
 	defer signal.Stop(hangUp)
 	for _, first := range []string{"trap '' HUP; ", ""} {
-		cmd := exec.Command("sh", "-c", first+`exec "$@"`, "sh", program, "run", system(t, "quarter-car-a"), "--stop-time", "1e9", "--output-interval", "1")
+		cmd := exec.Command("sh", "-c", first+`exec "$@"`, "sh", program, "run", system(t, "quarter-car-a"),
+			"--stop-time", "1e9", "--output-interval", "1")
 		cmd.Dir = t.TempDir()
 		p := started(t, cmd)
 		written(t, p.path("results.csv"), 0)
@@ -92,7 +94,8 @@ func TestHangUp(t *testing.T) {
 // With --step-timeout, the time during which a run is stopped (Ctrl-Z) does not count as time of its FMUs.
 func TestStepTimeoutOfStoppedRun(t *testing.T) {
 	t.Parallel() // it waits
-	p := start(t, "run", system(t, "quarter-car-a"), "--isolate", "always", "--step-timeout", "2", "--step-size", "1e-5", "--stop-time", "1000")
+	p := start(t, "run", system(t, "quarter-car-a"), "--isolate", "always", "--step-timeout", "2",
+		"--step-size", "1e-5", "--stop-time", "1000")
 	written(t, p.path("results.csv"), 1000)
 	p.signal(t, syscall.SIGSTOP)
 	time.Sleep(2500 * time.Millisecond)
@@ -140,7 +143,8 @@ func testProgramReplacedMeanwhile(t *testing.T) {
 		if err := os.Chmod(own, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.Command(own, "run", system(t, "quarter-car-a"), "--isolate", "always", "--on-crash", "restart", "--step-size", "1e-4", "--stop-time", "1")
+		cmd := exec.Command(own, "run", system(t, "quarter-car-a"), "--isolate", "always", "--on-crash", "restart",
+			"--step-size", "1e-4", "--stop-time", "1")
 		cmd.Dir = t.TempDir()
 		p := started(t, cmd)
 		until(t, "two workers", func() bool { return len(offspring(t, p.Process.Pid)) == 2 })
@@ -165,7 +169,8 @@ func testSoak(t *testing.T) {
 		t.Fatalf("building it: %v\n%s", err, out)
 	}
 	const cases = "4"
-	out, err := exec.Command(soak, "--seed", "4", "--duration", "0", "--cases", cases, "--program", program, "--work", filepath.Join(work, "soak")).CombinedOutput()
+	out, err := exec.Command(soak, "--seed", "4", "--duration", "0", "--cases", cases, "--program", program,
+		"--work", filepath.Join(work, "soak")).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "\n"+cases+" cases in ") {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -222,7 +227,9 @@ func testLimitedAddressSpace(t *testing.T) {
 		var out []byte
 		var err error
 		for range 6 {
-			out, err = exec.Command("sh", "-c", fmt.Sprintf("ulimit -v %d && exec '%s' run '%s' --quiet --output '%s'", kib, program, system(t, "quarter-car-a"), filepath.Join(t.TempDir(), "r.csv"))).CombinedOutput()
+			out, err = exec.Command("sh", "-c",
+				fmt.Sprintf("ulimit -v %d && exec '%s' run '%s' --quiet --output '%s'", kib, program,
+					system(t, "quarter-car-a"), filepath.Join(t.TempDir(), "r.csv"))).CombinedOutput()
 			if good(err, string(out)) || raced { // the race detector wants more
 				return
 			}

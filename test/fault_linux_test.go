@@ -168,7 +168,8 @@ var faultPlaces = []place{
 }
 
 // everywhere lists the faults that happen in all places; the others happen in steps.
-var everywhere = []string{"Segfault", "SegfaultThread", "Abort", "Throw", "StackOverflow", "Exit0", "ExitNow0", "ExitGroup0", "EndlessSleep", "EndlessLoop", "StopItself", "KillItself",
+var everywhere = []string{"Segfault", "SegfaultThread", "Abort", "Throw", "StackOverflow", "Exit0", "ExitNow0",
+	"ExitGroup0", "EndlessSleep", "EndlessLoop", "StopItself", "KillItself",
 	killFromOutside, "MemoryHog", "FreedArgument", "SegfaultWithoutStack", "RaiseSys", "LeaveThread", "LimitFiles", "CloseFiles", "ForkReturn", "ForkExec", "ForkDaemon"}
 
 // Whatever an FMU does to its process, wherever, isolated or not, the run ends: with exit code 0 if the results are
@@ -215,7 +216,8 @@ func (f *fault) befall(t *testing.T, p *place, mode string) {
 		args = append(args, "--memory-limit", "400")
 	}
 	cmd, dir := systemCommand(t, system, set, args...)
-	if value := map[string]string{"RemoveFile": "victim=" + filepath.Join(dir, "results.csv"), removeManifest: "victim=" + filepath.Join(dir, "results.json"), "Pending": "polls=-1"}[f.name]; value != "" {
+	if value := map[string]string{"RemoveFile": "victim=" + filepath.Join(dir, "results.csv"),
+		removeManifest: "victim=" + filepath.Join(dir, "results.json"), "Pending": "polls=-1"}[f.name]; value != "" {
 		cmd.Args = slices.Insert(cmd.Args, 2, "--set", "bad."+value)
 	}
 	a := f.run(t, cmd, dir)
@@ -242,7 +244,8 @@ func (f *fault) befall(t *testing.T, p *place, mode string) {
 	killedParent := f.name == "KillParent" && mode == "never" // the supervisor itself: it cannot complete anything
 	switch {
 	case fate == fails:
-		if a.code != 1 || a.Status != "failed" || f.name == "RemoveFile" && (!strings.Contains(a.Reason, "removed or renamed") || a.lines != nil) {
+		if a.code != 1 || a.Status != "failed" || f.name == "RemoveFile" &&
+			(!strings.Contains(a.Reason, "removed or renamed") || a.lines != nil) {
 			t.Errorf("exit code %d, status %s", a.code, a.Status)
 		}
 	case fate == passes && a.code != 0:

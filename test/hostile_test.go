@@ -160,12 +160,14 @@ func table(flag, text string) maker {
 func bound(set, mapping string) maker {
 	const (
 		ssp  = `="http://ssp-standard.org/SSP1/SystemStructure`
-		head = `<ssv:ParameterSet xmlns:ssv` + ssp + `ParameterValues" xmlns:ssc` + ssp + `Common" version="1.0" name="set"><ssv:Parameters>`
+		head = `<ssv:ParameterSet xmlns:ssv` + ssp + `ParameterValues" xmlns:ssc` + ssp +
+			`Common" version="1.0" name="set"><ssv:Parameters>`
 	)
 	inside, files := "", map[string]string{"resources/set.ssv": head + set + `</ssv:Parameters></ssv:ParameterSet>`}
 	if mapping != "" {
 		inside = `<ssd:ParameterMapping source="resources/map.ssm"/>`
-		files["resources/map.ssm"] = `<ssm:ParameterMapping xmlns:ssm` + ssp + `ParameterMapping" version="1.0">` + mapping + `</ssm:ParameterMapping>`
+		files["resources/map.ssm"] = `<ssm:ParameterMapping xmlns:ssm` + ssp + `ParameterMapping" version="1.0">` +
+			mapping + `</ssm:ParameterMapping>`
 	}
 	return withSystem(binding("resources/set.ssv", inside), files)
 }
@@ -246,7 +248,8 @@ func hostileDescriptions() []hostile {
 		accepted("document type that is not used", withDescription(external)),
 		tolerated("UTF-16", withDescription(utf16Text), place, "UTF-16"),
 		refused("FMI 3", withDescription(swap(`fmiVersion="2.0"`, `fmiVersion="3.0"`)), place, "3.0"),
-		refused("model identifier with a path", withDescription(swap(`modelIdentifier="quarter`, `modelIdentifier="../../quarter`)), place, "../../quarter"),
+		refused("model identifier with a path", withDescription(swap(`modelIdentifier="quarter`, `modelIdentifier="../../quarter`)),
+			place, "../../quarter"),
 		refused("NaN", withDescription(swap(`start="400"`, `start="NaN"`)), place, "NaN", "ScalarVariable[5]/Real/@start"),
 		refused("variable twice", withDescription(swap(`name="z_c"`, `name="v_c"`)), place, "v_c"),
 		refused("ten megabytes of a name", withDescription(swap(`name="z_c"`, `name="v_c" bad`+strings.Repeat("x", 10<<20)+`="1"`)), place),
@@ -261,16 +264,19 @@ func hostileLibraries() []hostile {
 	foreign := edited("binaries/", func(p *part) { p.Name = "binaries/vax-vms/" + path.Base(p.Name) })
 	cases := []hostile{
 		failing("wrong GUID", withDescription(swap(`guid="{`, `guid="{0`)), "model", "fmi2Instantiate", "GUID"),
-		refused("none", withFMU(without(func(name string) bool { return name != "modelDescription.xml" })), "model.fmu", "no library", "FA5"),
+		refused("none", withFMU(without(func(name string) bool { return name != "modelDescription.xml" })),
+			"model.fmu", "no library", "FA5"),
 		refused("foreign", withFMU(foreign), "model.fmu", "vax-vms", "FA5"),
-		refused("text", library(func([]byte) []byte { return []byte(strings.Repeat("no library at all ", 10)) }), "model.fmu", victim, "FA6"),
+		refused("text", library(func([]byte) []byte { return []byte(strings.Repeat("no library at all ", 10)) }),
+			"model.fmu", victim, "FA6"),
 		refused("of another types platform", func(t *testing.T, dir string) []string {
 			data := compiled(t, exotic)
 			return library(func([]byte) []byte { return data })(t, dir)
 		}, "model.fmu", "exotic", "FA8"),
 	}
 	if runtime.GOOS == "linux" {
-		cases = append(cases, refused("cut to a third", library(func(data []byte) []byte { return data[:8000] }), "model.fmu", "cut off", "FA6"))
+		cases = append(cases, refused("cut to a third", library(func(data []byte) []byte { return data[:8000] }),
+			"model.fmu", "cut off", "FA6"))
 	}
 	return cases
 }
@@ -296,17 +302,22 @@ func hostileSystems() []hostile {
 	outside := edited(ssd, func(p *part) { p.data = []byte(swap(wheel, "../../secret.fmu")(string(p.data))) })
 	return []hostile{
 		refused("no document", packed(without(func(name string) bool { return name == ssd })), "system.ssp", ssd),
-		refused("damaged FMU in a package", packed(edited(wheel, func(p *part) { p.data = p.data[:1000] })), "quarter_wheel_a.fmu", "not a readable ZIP archive", "FA0"),
+		refused("damaged FMU in a package", packed(edited(wheel, func(p *part) { p.data = p.data[:1000] })),
+			"quarter_wheel_a.fmu", "not a readable ZIP archive", "FA0"),
 		refused("200 000 nested elements", withSystem(deep, nil), ssd, "nested deeper", "SD1"),
 		refused("missing FMU", withSystem(swap(wheel, "resources/other.fmu"), nil), ssd, "resources/other.fmu", "wheel", "SD2"),
 		refused("source outside of the package", packed(outside), ssd, "../../secret.fmu", "out of the package"),
 		refused("stop before start", withSystem(swap(`stopTime="4"`, `stopTime="-4"`), nil), "-4"),
-		refused("unknown version of the annotation", withSystem(swap(`ssp/1" version="1"`, `ssp/1" version="99"`), nil), ssd, "99", "SD21O"),
-		refused("unknown algorithm in the annotation", withSystem(swap(`stepSize="0.001"`, `stepSize="0.001" algorithm="magic"`), nil), "magic"),
+		refused("unknown version of the annotation", withSystem(swap(`ssp/1" version="1"`, `ssp/1" version="99"`), nil), ssd,
+			"99", "SD21O"),
+		refused("unknown algorithm in the annotation",
+			withSystem(swap(`stepSize="0.001"`, `stepSize="0.001" algorithm="magic"`), nil), "magic"),
 		refused("missing set", withSystem(binding("none.ssv", ""), nil), ssd, "none.ssv", "SD2"),
 		refused("NaN in a set", bound(`<ssv:Parameter name="wheel.m_w"><ssv:Real value="NaN"/></ssv:Parameter>`, ""), "set.ssv", "NaN"),
-		tolerated("value for nothing", bound(`<ssv:Parameter name="wheel.nothing"><ssv:Real value="1"/></ssv:Parameter>`, ""), "nothing", "SD14"),
-		tolerated("two sources for one target", bound(mass, `<ssm:MappingEntry source="m" target="wheel.m_w"/><ssm:MappingEntry source="n" target="wheel.m_w"/>`),
+		tolerated("value for nothing", bound(`<ssv:Parameter name="wheel.nothing"><ssv:Real value="1"/></ssv:Parameter>`, ""),
+			"nothing", "SD14"),
+		tolerated("two sources for one target",
+			bound(mass, `<ssm:MappingEntry source="m" target="wheel.m_w"/><ssm:MappingEntry source="n" target="wheel.m_w"/>`),
 			"map.ssm", "m_w", "SD16T"),
 	}
 }

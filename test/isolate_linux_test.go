@@ -119,7 +119,8 @@ func TestClashingLibraries(t *testing.T) {
 		t.Errorf("in one process the answers are %v and %v", a, b)
 	}
 	said := string(read(t, strings.TrimSuffix(o.results, ".csv")+".json"))
-	if want := "bring different libraries libanswer.so"; strings.Count(said, want) != 1 || !strings.Contains(said, "first and second "+want) && !strings.Contains(said, "second and first "+want) {
+	if want := "bring different libraries libanswer.so"; strings.Count(said, want) != 1 ||
+		!strings.Contains(said, "first and second "+want) && !strings.Contains(said, "second and first "+want) {
 		t.Errorf("there is no warning\n%s", said)
 	}
 }
@@ -171,10 +172,12 @@ func alive(pid string) bool {
 func TestCrashIsRemembered(t *testing.T) {
 	for _, fault := range []string{"Segfault", "SegfaultThread"} {
 		t.Setenv("XDG_CACHE_HOME", t.TempDir())
-		if a := runPair(t, "misbehave", "fault="+fault+" at=0.35"); a.code != 1 || len(a.isolated()) != 0 || !strings.Contains(a.output, "killed by signal SIGSEGV") {
+		if a := runPair(t, "misbehave", "fault="+fault+" at=0.35"); a.code != 1 || len(a.isolated()) != 0 ||
+			!strings.Contains(a.output, "killed by signal SIGSEGV") {
 			t.Errorf("%s, first run: exit code %d, isolated %v\n%s", fault, a.code, a.isolated(), a.output)
 		}
-		if a := runPair(t, "misbehave", ""); a.code != 0 || len(a.isolated()) != 1 || !strings.Contains(a.isolated()["bad"], "on record: killed by signal SIGSEGV") {
+		if a := runPair(t, "misbehave", ""); a.code != 0 || len(a.isolated()) != 1 ||
+			!strings.Contains(a.isolated()["bad"], "on record: killed by signal SIGSEGV") {
 			t.Errorf("%s, second run: exit code %d, isolated %v\n%s", fault, a.code, a.isolated(), a.output)
 		}
 		if a := runPair(t, "misbehave", "", "--isolate", "never"); len(a.isolated()) != 0 {
@@ -218,7 +221,8 @@ func TestCallsOfCrash(t *testing.T) {
 	if last < 10_000 || !slices.Equal(crashed[:last], whole[:last]) {
 		t.Errorf("%d calls, which are not those of the run without a crash", last)
 	}
-	if want, _, _ := strings.Cut(whole[last], " h="); !strings.HasPrefix(want, "bad fmi2DoStep t=0.35") || crashed[last] != want+" -> unfinished" {
+	if want, _, _ := strings.Cut(whole[last], " h="); !strings.HasPrefix(want, "bad fmi2DoStep t=0.35") ||
+		crashed[last] != want+" -> unfinished" {
 		t.Errorf("the log ends with %q; the next call is %q", crashed[last], whole[last])
 	}
 }

@@ -19,7 +19,8 @@ import (
 func testResumeAfterFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
-	args := []string{"run", "--quiet", "--checkpoint", "0.01", "run.checkpoint", "--step-size", "1e-5", "--stop-time", "0.1", system(t, "quarter-car-a")}
+	args := []string{"run", "--quiet", "--checkpoint", "0.01", "run.checkpoint", "--step-size", "1e-5",
+		"--stop-time", "0.1", system(t, "quarter-car-a")}
 	whole := t.TempDir()
 	if code, out := macrostepIn(t, whole, args...); code != 0 {
 		t.Fatal(out)
@@ -44,10 +45,12 @@ func testResumeAfterFullDisk(t *testing.T) {
 		t.Errorf("%q is missing in\n%s", says, out)
 	}
 	var m struct{ Status, Reason string }
-	if err := json.Unmarshal(read(t, path("results.json")), &m); err != nil || m.Status != "failed" || !strings.Contains(m.Reason, "free space") {
+	if err := json.Unmarshal(read(t, path("results.json")), &m); err != nil || m.Status != "failed" ||
+		!strings.Contains(m.Reason, "free space") {
 		t.Errorf("%v: the manifest says %+v", err, m)
 	}
-	if code, out := macrostepIn(t, dir, "run", "--resume", "run.checkpoint"); code != 0 || !bytes.Equal(right, read(t, path("results.csv"))) {
+	if code, out := macrostepIn(t, dir, "run", "--resume", "run.checkpoint"); code != 0 ||
+		!bytes.Equal(right, read(t, path("results.csv"))) {
 		t.Errorf("going on when there is room: exit code %d\n%s", code, out)
 	}
 

@@ -50,7 +50,8 @@ type killer struct {
 }
 
 func newKiller(t *testing.T, who string) *killer {
-	k := &killer{who: who, step: "1e-4", system: system(t, "quarter-car-a"), dir: t.TempDir(), temp: t.TempDir(), rng: rand.New(rand.NewPCG(1, uint64(len(who))))}
+	k := &killer{who: who, step: "1e-4", system: system(t, "quarter-car-a"), dir: t.TempDir(), temp: t.TempDir(),
+		rng: rand.New(rand.NewPCG(1, uint64(len(who))))}
 	if who == "worker" { // whose steps take longer
 		k.step = "5e-4"
 	}
@@ -142,7 +143,8 @@ func (k *killer) judge(t *testing.T, n int, got []byte, status string, end float
 		t.Errorf("kill %d: the manifest says complete, and there are %d of %d rows", n, len(rows), len(k.right))
 	case !whole && k.who != "supervisor":
 		t.Errorf("kill %d: the results are not whole", n)
-	case len(rows) > 0 && math.Abs(rows[len(rows)-1][0]-end) > 1e-9 && k.who != "supervisor": // an engine without it has half a second to end
+	case len(rows) > 0 && math.Abs(rows[len(rows)-1][0]-end) > 1e-9 &&
+		k.who != "supervisor": // an engine without it has half a second to end
 		t.Errorf("kill %d: the last row is at %g, and the manifest ends at %g", n, rows[len(rows)-1][0], end)
 	}
 }

@@ -84,7 +84,8 @@ func TestCompileInterrupted(t *testing.T) {
 	p := start(t, "run", "--compile", path)
 	until(t, "it compiles", func() bool { _, err := os.Stat(begun); return err == nil })
 	p.signal(t, syscall.SIGINT)
-	if code := p.end(); code != 1 || !strings.Contains(p.out.String(), "compiling the sources of life.fmu: the C compiler was ended: interrupted") {
+	if code := p.end(); code != 1 || !strings.Contains(p.out.String(),
+		"compiling the sources of life.fmu: the C compiler was ended: interrupted") {
 		t.Errorf("exit code %d\n%s", code, p.out.String())
 	}
 	if left := listed(t, temp); len(left) > 0 {
@@ -176,7 +177,8 @@ func TestSharedLibrary(t *testing.T) {
 func twoLives(t *testing.T, fmu, quirks string) string {
 	t.Helper()
 	component := func(name string) string {
-		return `<ssd:Component name="` + name + `" source="resources/` + name + `.fmu"><ssd:Annotations>` + annotation(ownType, `<ms:Component quirks="`+quirks+`"/>`) + "</ssd:Annotations></ssd:Component>"
+		return `<ssd:Component name="` + name + `" source="resources/` + name + `.fmu"><ssd:Annotations>` +
+			annotation(ownType, `<ms:Component quirks="`+quirks+`"/>`) + "</ssd:Annotations></ssd:Component>"
 	}
 	ssd := annotated(document("0.1", component("first")+component("second"), ""), `<ms:Settings version="1" stepSize="0.01"/>`)
 	path := filepath.Join(t.TempDir(), "two.ssp")
@@ -186,8 +188,10 @@ func twoLives(t *testing.T, fmu, quirks string) string {
 
 // annotated puts settings of ours into a document.
 func annotated(document, settings string) string {
-	document = strings.Replace(document, "<ssd:SystemStructureDescription", `<ssd:SystemStructureDescription xmlns:ms="https://github.com/macrostep/macrostep/ssp/1"`, 1)
+	document = strings.Replace(document, "<ssd:SystemStructureDescription",
+		`<ssd:SystemStructureDescription xmlns:ms="https://github.com/macrostep/macrostep/ssp/1"`, 1)
 	before, after, _ := strings.Cut(document, "<ssd:DefaultExperiment ")
 	times, after, _ := strings.Cut(after, "/>")
-	return before + "<ssd:DefaultExperiment " + times + "><ssd:Annotations>" + annotation(ownType, settings) + "</ssd:Annotations></ssd:DefaultExperiment>" + after
+	return before + "<ssd:DefaultExperiment " + times + "><ssd:Annotations>" + annotation(ownType, settings) +
+		"</ssd:Annotations></ssd:DefaultExperiment>" + after
 }

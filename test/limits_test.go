@@ -41,7 +41,8 @@ func schweizerCases(t *testing.T, highest int) (out []limitCase) {
 			if implicit {
 				preset = "implicit"
 			}
-			out = append(out, limitCase{name: decomposition, args: twoMassArgs(t, uneven, decomposition), H: 1e-2, from: 1e-3, to: 0.2, output: "mass1.x", preset: preset, highest: highest,
+			out = append(out, limitCase{name: decomposition, args: twoMassArgs(t, uneven, decomposition), H: 1e-2,
+				from: 1e-3, to: 0.2, output: "mass1.x", preset: preset, highest: highest,
 				radius: func(order int, H float64) float64 {
 					s := oracle.Scheme{Decomposition: decomposition, Implicit: implicit, Order: order}
 					return cmplx.Abs(oracle.Eigenvalues(oracle.Propagation(uneven, s, H))[0])
@@ -62,7 +63,9 @@ func haidCases(t *testing.T, highest int) (out []limitCase) {
 				o.CK, o.DK, H = 1e9, 3.6e5, 2e-4
 			}
 			for _, preset := range []string{"explicit", "model-based-corrector"} {
-				c := limitCase{name: fmt.Sprintf("%s, c_k = %g", name, o.CK), args: []string{system(t, name), "--set", fmt.Sprint("two.c_k=", o.CK), "--set", fmt.Sprint("two.d_k=", o.DK)},
+				c := limitCase{name: fmt.Sprintf("%s, c_k = %g", name, o.CK),
+					args: []string{system(t, name), "--set", fmt.Sprint("two.c_k=", o.CK),
+						"--set", fmt.Sprint("two.d_k=", o.DK)},
 					H: H, from: H / 10, to: 30 * H, output: "one.s", preset: preset, highest: highest, within: 5e-3,
 					radius: func(order int, H float64) float64 {
 						return exact.Corrected{Haid: o, H: H, P: order, Correct: preset != "explicit", Alpha: 1}.Radius()
@@ -86,7 +89,8 @@ func haidCases(t *testing.T, highest int) (out []limitCase) {
 func testLimits(t *testing.T) {
 	cases := append(schweizerCases(t, 3), haidCases(t, 2)...)
 	for _, name := range []string{"quarter-car-b", "quarter-car-a"} {
-		cases = append(cases, limitCase{name: name, args: []string{system(t, name)}, H: 1e-3, from: 1e-3, to: 0.1, output: "chassis.F_c", preset: "explicit", highest: 0})
+		cases = append(cases, limitCase{name: name, args: []string{system(t, name)}, H: 1e-3, from: 1e-3, to: 0.1,
+			output: "chassis.F_c", preset: "explicit", highest: 0})
 	}
 	bySystem := map[string][]limitCase{} // explicit and implicit are of one report
 	for _, c := range cases {
@@ -109,7 +113,8 @@ func testLimits(t *testing.T) {
 // limitsOf checks the ends of stable ranges in one report, and returns their number.
 func limitsOf(t *testing.T, cases []limitCase) (ends int) {
 	one := &cases[0]
-	r := analysis(t, append(slices.Clone(one.args), "--step-size", fmt.Sprint(one.H), "--from", fmt.Sprint(one.from), "--to", fmt.Sprint(one.to),
+	r := analysis(t, append(slices.Clone(one.args), "--step-size", fmt.Sprint(one.H), "--from", fmt.Sprint(one.from),
+		"--to", fmt.Sprint(one.to),
 		"--order", fmt.Sprint(one.highest), "--stop-time", fmt.Sprint(one.H))...)
 	for _, c := range cases {
 		for k := range c.highest + 1 {
@@ -128,7 +133,8 @@ func limitsOf(t *testing.T, cases []limitCase) (ends int) {
 						continue
 					}
 					ends++
-					text := fmt.Sprintf("%-40s %-22s order %d: %-6s at %.5g s", c.name, c.preset, k, map[bool]string{true: "from", false: "to"}[end.begins], end.H)
+					text := fmt.Sprintf("%-40s %-22s order %d: %-6s at %.5g s", c.name, c.preset, k,
+						map[bool]string{true: "from", false: "to"}[end.begins], end.H)
 					if c.radius != nil && !(c.sampled && k > 0) {
 						if !turns(func(H float64) bool { return c.radius(k, H) > 1 }, end.H, end.begins, c.within) {
 							t.Errorf("%s, and the matrix has none within %g %%", text, 100*c.within)
@@ -160,7 +166,8 @@ func turns(unstable func(H float64) bool, H float64, begins bool, within float64
 // grows reports whether a run over 10000 steps grows, by the second differences of an output.
 func grows(t *testing.T, c limitCase, order int, H float64) bool {
 	const steps = 10_000
-	args := append(append([]string{}, c.args...), "--algorithm", c.preset, "--param", fmt.Sprint("order=", order), "--step-size", fmt.Sprint(H), "--stop-time", fmt.Sprint(steps*H))
+	args := append(append([]string{}, c.args...), "--algorithm", c.preset, "--param", fmt.Sprint("order=", order),
+		"--step-size", fmt.Sprint(H), "--stop-time", fmt.Sprint(steps*H))
 	if c.preset == "implicit" {
 		args = append(args, "--param", "solver.tolerance=1e-9")
 	}
@@ -186,7 +193,8 @@ func grows(t *testing.T, c limitCase, order int, H float64) bool {
 // The recommendation for each of our systems is stable and has the promised error within a factor of 3; the forecast
 // errors of explicit coupling hold likewise for some of them.
 func testRecommendations(t *testing.T) {
-	for _, name := range []string{"corrector-oscillator", "corrector-oscillator-blackbox", "energy-oscillator", "energy-star-3", "quarter-car-a", "quarter-car-b", "two-mass-ff", "two-mass-fd", "two-mass-dd"} {
+	for _, name := range []string{"corrector-oscillator", "corrector-oscillator-blackbox", "energy-oscillator",
+		"energy-star-3", "quarter-car-a", "quarter-car-b", "two-mass-ff", "two-mass-fd", "two-mass-dd"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const finer = 20
@@ -212,9 +220,12 @@ func testRecommendations(t *testing.T) {
 					args = append(args, "--param", key+"="+value)
 				}
 				fine := complete(t, append(slices.Clip(best), "--step-size", fmt.Sprint(H/finer), "--stop-time", fmt.Sprint(horizon))...)
-				got := off(t, outputs, H, complete(t, append(args, "--step-size", fmt.Sprint(H), "--stop-time", fmt.Sprint(horizon))...), fine, H/finer)
-				text := fmt.Sprintf("%-30s %s, order %d, %.4g s: promised %.3g of %s, got %.3g", name, s.Preset, s.Order, H, promised.Error, promised.Of, got)
-				if t.Log(text); !(got < 3*promised.Error && promised.Error < 3*got) && max(got, promised.Error) > 1e-4 { // below that the model of the responses decides
+				got := off(t, outputs, H, complete(t, append(args, "--step-size", fmt.Sprint(H), "--stop-time", fmt.Sprint(horizon))...),
+					fine, H/finer)
+				text := fmt.Sprintf("%-30s %s, order %d, %.4g s: promised %.3g of %s, got %.3g", name, s.Preset,
+					s.Order, H, promised.Error, promised.Of, got)
+				if t.Log(text); !(got < 3*promised.Error && promised.Error < 3*got) && max(got,
+					promised.Error) > 1e-4 { // below that the model of the responses decides
 					t.Error(text)
 				}
 			}

@@ -16,7 +16,8 @@ import (
 
 // The page of a run steps and stops it, even if the FMUs could take many macro steps at once.
 func TestLiveSteps(t *testing.T) {
-	run := startLive(t, "run", system(t, "quarter-car-a"), "--live", "0", "--debug", "live-paused", "--stop-time", "1000", "--step-size", "1e-4", "--record", "none")
+	run := startLive(t, "run", system(t, "quarter-car-a"), "--live", "0", "--debug", "live-paused",
+		"--stop-time", "1000", "--step-size", "1e-4", "--record", "none")
 	for _, name := range []string{"step", "step", "step"} {
 		command(t, run.at("command/"+name))
 	}
@@ -68,7 +69,8 @@ func TestLiveWith(t *testing.T) {
 	scenario := filepath.Join(t.TempDir(), "s.yaml")
 	write(t, scenario, "events:\n  - {at: 0.02, set: {wheel.v_c: 1}, for: 0.1}\nexpect:\n  - {variable: wheel.v_c, at: 0.05, value: 1, tolerance: 0}\n")
 	for _, args := range [][]string{
-		{"--scenario", scenario}, {"--workers", "2"}, {"--isolate", "always", "--step-timeout", "5"}, {"--realtime"}, {"--realtime", "--overrun", "skip", "--scenario", scenario}, {"--algorithm", "im-slocal", "--param", "control.step=fixed"},
+		{"--scenario", scenario}, {"--workers", "2"}, {"--isolate", "always",
+			"--step-timeout", "5"}, {"--realtime"}, {"--realtime", "--overrun", "skip", "--scenario", scenario}, {"--algorithm", "im-slocal", "--param", "control.step=fixed"},
 	} {
 		if !take() {
 			continue
@@ -88,7 +90,8 @@ func TestLiveWith(t *testing.T) {
 			command(t, run.at("command/step"))
 			command(t, run.at("command/resume"))
 			code, m := run.end(), run.manifest(t)
-			if code != 0 || m.Status != "complete" || !bytes.Equal(read(t, filepath.Join(plain, "results.csv")), read(t, filepath.Join(run.Dir, "results.csv"))) {
+			if code != 0 || m.Status != "complete" || !bytes.Equal(read(t, filepath.Join(plain, "results.csv")),
+				read(t, filepath.Join(run.Dir, "results.csv"))) {
 				t.Errorf("%s, or other results", m.Status)
 			}
 			if rt := m.Realtime; rt != nil && !(rt.Paused > 0) { // TestResync: nothing has to be caught up

@@ -147,13 +147,15 @@ func TestLiesInInitialisation(t *testing.T) {
 		{name: "no dependency", members: []member{cubic, liar, steady}, lines: "k.y → bad.u\nbad.w → f.u",
 			args: []string{"--set", "k.a=4", "--set", "f.a=10", "--set", "f.b=1"}, want: map[string]float64{w: 1, y: 11}},
 		// w = 1 − 5 f.y, f.y = 1 + 0.5 w: f.y = 1.5/3.5, and repetition runs away.
-		{name: "hidden loop, wrong derivatives", members: []member{cubic, liar}, lines: "f.y → bad.u\nbad.w → f.u", set: "d=-5 fault=WrongDerivatives",
+		{name: "hidden loop, wrong derivatives", members: []member{cubic, liar}, lines: "f.y → bad.u\nbad.w → f.u",
+			set:  "d=-5 fault=WrongDerivatives",
 			args: []string{"--set", "f.a=1", "--set", "f.b=0.5"}, want: map[string]float64{w: 1 - 5*1.5/3.5, y: 1.5 / 3.5},
 			says: []string{"by -5", "bad (misbehave.fmu): initialisation: the directional derivative of bad.w by bad.u is -10, and differences give -5"}},
 		{name: "hidden loop, derivatives refused", members: []member{cubic, liar}, lines: "f.y → bad.u\nbad.w → f.u",
 			set:  "d=-5 fault=Error during=GetDirectionalDerivative",
 			args: []string{"--set", "f.a=1", "--set", "f.b=0.5"}, want: map[string]float64{w: 1 - 5*1.5/3.5, y: 1.5 / 3.5},
-			says: []string{"by -5", "bad (misbehave.fmu): initialisation: ", "gives none in the initialisation", "differences are taken instead"}},
+			says: []string{"by -5", "bad (misbehave.fmu): initialisation: ", "gives none in the initialisation",
+				"differences are taken instead"}},
 	} {
 		if !take() {
 			continue
@@ -182,7 +184,8 @@ func TestLiesInInitialisation(t *testing.T) {
 			if (strict.code == 0) != (c.says == nil) {
 				t.Errorf("strict: exit code %d\n%s", strict.code, strict.output)
 			}
-			if c.says != nil && (strict.code != 1 || !strings.Contains(strict.manifest.Reason, "because the run is strict") || strict.rows > 0) {
+			if c.says != nil && (strict.code != 1 || !strings.Contains(strict.manifest.Reason, "because the run is strict") ||
+				strict.rows > 0) {
 				t.Errorf("strict: exit code %d, %d rows, %q", strict.code, strict.rows, strict.manifest.Reason)
 			}
 		})
@@ -199,7 +202,8 @@ func TestLyingDerivatives(t *testing.T) {
 	system := ours(t, members, lines)
 
 	a := runSystem(t, system, "fault=WrongDerivatives", los...)
-	for _, s := range []string{"bad (misbehave.fmu): directional derivatives at t = 0 s", "x changes by", "unit of u", "noDirectionalDerivatives"} {
+	for _, s := range []string{"bad (misbehave.fmu): directional derivatives at t = 0 s", "x changes by", "unit of u",
+		"noDirectionalDerivatives"} {
 		if a.code != 1 || a.rows > 0 || !strings.Contains(a.manifest.Reason, s) {
 			t.Errorf("exit code %d, %d rows, %q is not in %q", a.code, a.rows, s, a.manifest.Reason)
 		}
@@ -246,13 +250,15 @@ func TestHiddenFeedthrough(t *testing.T) {
 			t.Fatalf("%s %v: exit code %d\n%s", c.set, c.args, a.code, a.output)
 		}
 		told := a.warnings()
-		says := fmt.Sprintf("bad (misbehave.fmu): the output bad.w depends directly on the input bad.u within a step, by %s,", strings.TrimPrefix(c.set, "d="))
+		says := fmt.Sprintf("bad (misbehave.fmu): the output bad.w depends directly on the input bad.u within a step, by %s,",
+			strings.TrimPrefix(c.set, "d="))
 		says = strings.Replace(says, "1e-3", "0.001", 1)
 		if n := strings.Count(told, "within a step"); c.tell && (n != 1 || !strings.Contains(told, says)) || !c.tell && n != 0 {
 			t.Errorf("%s %v: warnings %q, want %q", c.set, c.args, told, says)
 		}
 		if c.tell {
-			if a := runSystem(t, system, c.set, append(c.args, "--step-size", "0.01", "--strict")...); a.code != 1 || !strings.Contains(a.manifest.Reason, "within a step") {
+			if a := runSystem(t, system, c.set, append(c.args, "--step-size", "0.01", "--strict")...); a.code != 1 ||
+				!strings.Contains(a.manifest.Reason, "within a step") {
 				t.Errorf("%s %v, strict: exit code %d, %q", c.set, c.args, a.code, a.manifest.Reason)
 			}
 		}

@@ -74,7 +74,8 @@ func setUp(m *testing.M) (int, error) {
 		args, cgo = append(args, "-race"), "CGO_ENABLED=1"
 	}
 	build := exec.Command("go", append(args, "../cmd/macrostep")...)
-	build.Env = append(os.Environ(), cgo, "CC=") // linked by way of the cache it would be position-independent, which the race detector does not take
+	build.Env = append(os.Environ(), cgo,
+		"CC=") // linked by way of the cache it would be position-independent, which the race detector does not take
 	if out, err := build.CombinedOutput(); err != nil {
 		return 1, fmt.Errorf("building macrostep: %w\n%s", err, out)
 	}
@@ -84,7 +85,8 @@ func setUp(m *testing.M) (int, error) {
 		return 1, fmt.Errorf("go env GOCACHE: %w", err)
 	}
 	for name, value := range map[string]string{
-		"GOCACHE": strings.TrimSpace(string(cache)), "XDG_CACHE_HOME": filepath.Join(work, "cache"), "LocalAppData": filepath.Join(work, "cache"),
+		"GOCACHE": strings.TrimSpace(string(cache)), "XDG_CACHE_HOME": filepath.Join(work,
+			"cache"), "LocalAppData": filepath.Join(work, "cache"),
 	} {
 		if err := os.Setenv(name, value); err != nil {
 			return 1, err

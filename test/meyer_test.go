@@ -151,7 +151,8 @@ func (o *outcome) fmuSteps() (sum int) {
 // the same results.
 func testMeyerChain(t *testing.T) {
 	chain := func(t *testing.T, damping float64, preset, stop, record string, params ...string) *outcome {
-		args := []string{chainSystem(t, 20, 4, damping), "--algorithm", preset, "--stop-time", stop, "--step-size", "1e-5", "--record", record}
+		args := []string{chainSystem(t, 20, 4, damping), "--algorithm", preset, "--stop-time", stop,
+			"--step-size", "1e-5", "--record", record}
 		for _, p := range append(params, "control.safety=6", "control.rtol=1e-3", "control.atol=1e-1", "control.h0=1e-7") {
 			args = append(args, "--param", p)
 		}
@@ -182,7 +183,8 @@ func testMeyerChain(t *testing.T) {
 		t.Parallel()
 		fd := chain(t, 1e4, "im-slocal", "0.01", "s2.x_left", "solver.kind=newton-fd")
 		los := chain(t, 1e4, "im-slocal", "0.01", "s2.x_left", "solver.kind=newton-los")
-		if a, b := last(fd.column(t, "s2.x_left")), last(los.column(t, "s2.x_left")); los.fmuSteps() >= fd.fmuSteps() || math.Abs(a-b) > 1e-6 {
+		if a, b := last(fd.column(t, "s2.x_left")), last(los.column(t, "s2.x_left")); los.fmuSteps() >= fd.fmuSteps() ||
+			math.Abs(a-b) > 1e-6 {
 			t.Errorf("%d and %d steps of FMUs, s2.x_left ends at %g and %g m", fd.fmuSteps(), los.fmuSteps(), a, b)
 		}
 	})
@@ -224,11 +226,13 @@ func testChainAgainstReference(t *testing.T) {
 		{[]string{"--algorithm", "ex-slocal"}, 1e4, 1e-3},
 		{[]string{"--algorithm", "ex-slocal", "--param", "control.rtol=1e-5", "--param", "control.atol=1e-3"}, 1e4, 1e-5},
 		{[]string{"--algorithm", "im-slocal", "--param", "solver.kind=newton-los"}, 5e5, 1e-3},
-		{[]string{"--algorithm", "im-slocal", "--param", "solver.kind=newton-los", "--param", "control.rtol=1e-4", "--param", "control.atol=1e-2"}, 5e5, 1e-4},
+		{[]string{"--algorithm", "im-slocal", "--param", "solver.kind=newton-los", "--param", "control.rtol=1e-4",
+			"--param", "control.atol=1e-2"}, 5e5, 1e-4},
 	} {
 		t.Run(fmt.Sprint(c.algorithm, c.damping), func(t *testing.T) {
 			t.Parallel()
-			o := complete(t, append([]string{paths[c.damping], "--stop-time", fmt.Sprint(stop), "--output-interval", "2e-5"}, c.algorithm...)...)
+			o := complete(t, append([]string{paths[c.damping], "--stop-time", fmt.Sprint(stop), "--output-interval", "2e-5"},
+				c.algorithm...)...)
 			reference := exact.DefaultChain(masses)
 			reference.Spring.D = c.damping
 			rows, err := reference.Solve(o.columns["time"][1:], 1e-9)

@@ -72,7 +72,8 @@ func systemCommand(t testing.TB, system, set string, args ...string) (cmd *exec.
 // folder, no Go panic.
 func examine(t testing.TB, dir string, cmd *exec.Cmd, output string) *aftermath {
 	t.Helper()
-	a := &aftermath{dir: dir, outcome: &outcome{args: cmd.Args, code: cmd.ProcessState.ExitCode(), output: output, results: filepath.Join(dir, "results.csv")}, calls: map[string][]string{}}
+	a := &aftermath{dir: dir, outcome: &outcome{args: cmd.Args, code: cmd.ProcessState.ExitCode(), output: output,
+		results: filepath.Join(dir, "results.csv")}, calls: map[string][]string{}}
 	if strings.Contains(output, "goroutine ") || strings.Contains(output, "panic") {
 		t.Errorf("the program crashed:\n%s", output)
 	}
@@ -190,7 +191,8 @@ func TestMisbehaviour(t *testing.T) {
 		{name: "discard", set: "fault=Discard at=0.35", status: "failed", end: 0.3,
 			says: []string{"bad (misbehave.fmu)", "step from t = 0.3 s", "fmi2DoStep returned Discard", "t = 0.35 s", "discard=shorten"}},
 		{name: "discard, shortened", set: "fault=Discard at=0.35", args: []string{shorten}, status: "complete", end: 1},
-		{name: "discard without information, shortened", set: "fault=DiscardMute at=0.35", args: []string{shorten}, status: "complete", end: 1},
+		{name: "discard without information, shortened", set: "fault=DiscardMute at=0.35", args: []string{shorten},
+			status: "complete", end: 1},
 		{name: "discard without information", set: "fault=DiscardMute at=0.35", status: "failed", end: 0.3,
 			says: []string{"bad (misbehave.fmu)", "step discarded at t = 0.3 s"}},
 		{name: "discard without rollback", fmu: "misbehave_plain", set: "fault=Discard at=0.35", status: "failed", end: 0.3,
@@ -199,18 +201,23 @@ func TestMisbehaviour(t *testing.T) {
 		{name: "too long every step", set: "fault=TooLong at=0.35", args: []string{shorten}, status: "failed", end: 0.4,
 			says: []string{"rejected down to", "bad (misbehave.fmu)", "fmi2DoStep returned Discard", "t = 0.4 s"}},
 		{name: "discard and end", set: "fault=DiscardAndEnd at=0.35", status: "terminated", end: 0.3,
-			says: []string{"bad (misbehave.fmu)", "asked to end", "t = 0.35 s", "ends at the last common point, t = 0.3 s", "good (mass_force.fmu) is not taken back", "discard=shorten"}},
+			says: []string{"bad (misbehave.fmu)", "asked to end", "t = 0.35 s",
+				"ends at the last common point, t = 0.3 s", "good (mass_force.fmu) is not taken back", "discard=shorten"}},
 
-		{name: "discard and end, with rollback", set: "fault=DiscardAndEnd at=0.35", args: []string{shorten}, status: "terminated", end: 0.35,
+		{name: "discard and end, with rollback", set: "fault=DiscardAndEnd at=0.35", args: []string{shorten},
+			status: "terminated", end: 0.35,
 			says: []string{"bad (misbehave.fmu)", "asked to end", "t = 0.35 s"}},
 
-		{name: "discard and end, implicit", set: "fault=DiscardAndEnd at=0.35", args: []string{"--algorithm", "implicit"}, status: "terminated", end: 0.35,
+		{name: "discard and end, implicit", set: "fault=DiscardAndEnd at=0.35",
+			args: []string{"--algorithm", "implicit"}, status: "terminated", end: 0.35,
 			says: []string{"bad (misbehave.fmu)", "asked to end", "t = 0.35 s"}},
 
 		{name: "error in doStep", set: "fault=Error at=0.35", status: "failed", end: 0.4,
-			says: []string{"bad (misbehave.fmu)", "step from t = 0.4 s", "fmi2DoStep returned Error", "on purpose"}, ends: []string{"DoStep Error", free}},
+			says: []string{"bad (misbehave.fmu)", "step from t = 0.4 s", "fmi2DoStep returned Error",
+				"on purpose"}, ends: []string{"DoStep Error", free}},
 		{name: "fatal in doStep", set: "fault=Fatal at=0.35", status: "failed", end: 0.4,
-			says: []string{"bad (misbehave.fmu)", "step from t = 0.4 s", "fmi2DoStep returned Fatal", "on purpose"}, ends: []string{"DoStep Fatal"}},
+			says: []string{"bad (misbehave.fmu)", "step from t = 0.4 s", "fmi2DoStep returned Fatal",
+				"on purpose"}, ends: []string{"DoStep Fatal"}},
 		{name: "undefined status", set: "fault=Undefined at=0.35", status: "failed", end: 0.4,
 			says: []string{"bad (misbehave.fmu)", "fmi2DoStep returned status(17)"}, ends: []string{"DoStep status(17)", free}},
 
@@ -218,38 +225,54 @@ func TestMisbehaviour(t *testing.T) {
 		{name: "pending, then discard", set: "fault=Pending at=0.35 polls=3 ending=Discard fraction=0.5", status: "failed", end: 0.4,
 			says: []string{"bad (misbehave.fmu)", "step from t = 0.4 s", "Discard", "t = 0.45 s"}},
 		{name: "pending, then error", set: "fault=Pending at=0.35 polls=3 ending=Error", status: "failed", end: 0.4,
-			says: []string{"bad (misbehave.fmu)", "step from t = 0.4 s", "fmi2DoStep returned Error"}, ends: []string{"GetStatus OK", free}},
-		{name: "NaN", set: "fault=NaN at=0.35", status: "failed", end: 0.4, says: []string{"bad (misbehave.fmu)", "bad.x is NaN at t = 0.5 s"}},
-		{name: "infinite", set: "fault=Infinity at=0.35", status: "failed", end: 0.4, says: []string{"bad (misbehave.fmu)", "bad.x is infinite at t = 0.5 s"}},
+			says: []string{"bad (misbehave.fmu)", "step from t = 0.4 s",
+				"fmi2DoStep returned Error"}, ends: []string{"GetStatus OK", free}},
+		{name: "NaN", set: "fault=NaN at=0.35", status: "failed", end: 0.4,
+			says: []string{"bad (misbehave.fmu)", "bad.x is NaN at t = 0.5 s"}},
+		{name: "infinite", set: "fault=Infinity at=0.35", status: "failed", end: 0.4,
+			says: []string{"bad (misbehave.fmu)", "bad.x is infinite at t = 0.5 s"}},
 		{name: "NaN at the start", set: "fault=NaN during=GetReal", status: "failed", end: -1, says: []string{"bad", "NaN"}},
-		{name: "NaN when got", set: "fault=NaN during=GetReal at=0.35", status: "failed", end: 0.3, says: []string{"bad (misbehave.fmu)", "bad.x is NaN at t = 0.4 s"}},
-		{name: "NaN that is only recorded", set: "fault=NaN during=GetReal at=0.35 variable=3", args: []string{"--record", "bad.*"}, status: "complete", end: 1,
+		{name: "NaN when got", set: "fault=NaN during=GetReal at=0.35", status: "failed", end: 0.3,
+			says: []string{"bad (misbehave.fmu)", "bad.x is NaN at t = 0.4 s"}},
+		{name: "NaN that is only recorded", set: "fault=NaN during=GetReal at=0.35 variable=3",
+			args: []string{"--record", "bad.*"}, status: "complete", end: 1,
 			says: []string{"bad (misbehave.fmu)", "bad.der(x) is NaN from t = 0.4 s"}},
 
 		{name: "error in get", set: "fault=Error during=GetReal at=0.35", status: "failed", end: 0.3,
-			says: []string{"bad (misbehave.fmu)", "step from t = 0.3 s", "fmi2GetReal returned Error"}, ends: []string{"GetReal Error", free}},
+			says: []string{"bad (misbehave.fmu)", "step from t = 0.3 s",
+				"fmi2GetReal returned Error"}, ends: []string{"GetReal Error", free}},
 		{name: "error in set", set: "fault=Error during=SetReal at=0.35", status: "failed", end: 0.4,
-			says: []string{"bad (misbehave.fmu)", "step from t = 0.4 s", "fmi2SetReal returned Error"}, ends: []string{"SetReal Error", free}},
+			says: []string{"bad (misbehave.fmu)", "step from t = 0.4 s",
+				"fmi2SetReal returned Error"}, ends: []string{"SetReal Error", free}},
 		{name: "value refused", set: "fault=Discard during=SetReal at=0.35", status: "failed", end: 0.4,
 			says: []string{"bad (misbehave.fmu)", "fmi2SetReal returned Discard", "the FMU refuses u = "}},
-		{name: "error in input derivatives", set: "fault=Error during=SetRealInputDerivatives at=0.35", args: []string{"--param", "order=1"}, status: "failed", end: 0.4,
-			says: []string{"bad (misbehave.fmu)", "fmi2SetRealInputDerivatives returned Error", "delivery=substeps"}, ends: []string{"SetRealInputDerivatives Error", free}},
-		{name: "error in saving", set: "fault=Error during=GetFMUstate at=0.35", args: []string{shorten, "--step-size", "0.02"}, status: "failed", end: 0.36,
-			says: []string{"bad (misbehave.fmu)", "saving the state at t = 0.36 s", "fmi2GetFMUstate returned Error"}, ends: []string{"GetFMUstate Error", "FreeFMUstate OK", free}},
-		{name: "fatal in restoring", set: "fault=Fatal during=SetFMUstate at=0.35", args: []string{shorten, "--step-size", "0.02"}, status: "failed", end: 0.36,
-			says: []string{"bad (misbehave.fmu)", "going back to t = 0.36 s", "fmi2SetFMUstate returned Fatal"}, ends: []string{"SetFMUstate Fatal"}},
+		{name: "error in input derivatives", set: "fault=Error during=SetRealInputDerivatives at=0.35",
+			args: []string{"--param", "order=1"}, status: "failed", end: 0.4,
+			says: []string{"bad (misbehave.fmu)", "fmi2SetRealInputDerivatives returned Error",
+				"delivery=substeps"}, ends: []string{"SetRealInputDerivatives Error", free}},
+		{name: "error in saving", set: "fault=Error during=GetFMUstate at=0.35",
+			args: []string{shorten, "--step-size", "0.02"}, status: "failed", end: 0.36,
+			says: []string{"bad (misbehave.fmu)", "saving the state at t = 0.36 s",
+				"fmi2GetFMUstate returned Error"}, ends: []string{"GetFMUstate Error", "FreeFMUstate OK", free}},
+		{name: "fatal in restoring", set: "fault=Fatal during=SetFMUstate at=0.35",
+			args: []string{shorten, "--step-size", "0.02"}, status: "failed", end: 0.36,
+			says: []string{"bad (misbehave.fmu)", "going back to t = 0.36 s",
+				"fmi2SetFMUstate returned Fatal"}, ends: []string{"SetFMUstate Fatal"}},
 
 		{name: "error before initialisation", set: "fault=Error during=EnterInitializationMode", status: "failed", end: -1, freed: true,
-			says: []string{"bad (misbehave.fmu)", "initialisation at t = 0 s", "fmi2EnterInitializationMode returned Error"}, ends: []string{"EnterInitializationMode Error", free}},
+			says: []string{"bad (misbehave.fmu)", "initialisation at t = 0 s",
+				"fmi2EnterInitializationMode returned Error"}, ends: []string{"EnterInitializationMode Error", free}},
 		{name: "error after initialisation", set: "fault=Error during=ExitInitializationMode", status: "failed", end: -1,
-			says: []string{"bad (misbehave.fmu)", "initialisation at t = 0 s", "fmi2ExitInitializationMode returned Error"}, ends: []string{"ExitInitializationMode Error", free}},
+			says: []string{"bad (misbehave.fmu)", "initialisation at t = 0 s",
+				"fmi2ExitInitializationMode returned Error"}, ends: []string{"ExitInitializationMode Error", free}},
 
 		{name: "error at the end", set: "fault=Error during=Terminate", status: "failed", end: 1,
 			says: []string{"bad (misbehave.fmu)", "ending", "fmi2Terminate returned Error"}, ends: []string{"Terminate Error", free}},
 		{name: "refuses to be", fmu: "misbehave_refuse", status: "failed", end: -1, freed: true,
 			says: []string{"bad (misbehave_refuse.fmu)", "fmi2Instantiate", "no licence"}, ends: []string{"Instantiate null"}},
 		{name: "wrong guid", fmu: "misbehave_guid", status: "failed", end: -1, freed: true,
-			says: []string{"bad (misbehave_guid.fmu)", "fmi2Instantiate", "guid", "{00000000-0000-0000-0000-000000000000}"}, ends: []string{"Instantiate null"}},
+			says: []string{"bad (misbehave_guid.fmu)", "fmi2Instantiate", "guid",
+				"{00000000-0000-0000-0000-000000000000}"}, ends: []string{"Instantiate null"}},
 
 		{name: "stops short", set: "fault=StopShort at=0.35 fraction=0.5", status: "complete", end: 1,
 			says: []string{"misbehave.fmu", "step from t = 0.4 s by 0.1 s", "variable time", "0.45 s"}},
@@ -259,7 +282,8 @@ func TestMisbehaviour(t *testing.T) {
 		{name: "refuses orders above 1", set: "fault=RefuseOrders", args: []string{"--param", "order=2"}, status: "complete", end: 1,
 			says: []string{"bad", "up to order 1, not 2", "substeps"}},
 		{name: "has no rollback", fmu: "misbehave_lies", args: []string{shorten}, status: "failed", end: -1,
-			says: []string{"bad (misbehave_lies.fmu): rollback", "declares canGetAndSetFMUstate", "does not give a state", "fmi2GetFMUstate returned Error",
+			says: []string{"bad (misbehave_lies.fmu): rollback", "declares canGetAndSetFMUstate",
+				"does not give a state", "fmi2GetFMUstate returned Error",
 				"run without what relies on rollback"}}, // found on an instance of its own
 	} {
 		if !take() {
@@ -415,7 +439,8 @@ func TestShortenedStepsAreRight(t *testing.T) {
 func TestEndAlone(t *testing.T) {
 	args := []string{fmu(t, "misbehave"), "--step-size", "0.1", "--stop-time", "1"}
 	o := run(t, append(args, "--set", "misbehave.fault=DiscardAndEnd", "--set", "misbehave.at=0.35")...)
-	if o.code != 0 || o.manifest.Status != "terminated" || !strings.Contains(o.manifest.Reason, "asked to end the simulation at t = 0.35 s") {
+	if o.code != 0 || o.manifest.Status != "terminated" || !strings.Contains(o.manifest.Reason,
+		"asked to end the simulation at t = 0.35 s") {
 		t.Fatalf("exit code %d, %s, %s\n%s", o.code, o.manifest.Status, o.manifest.Reason, o.output)
 	}
 	if got, want := fmt.Sprint(o.column(t, "time")), "[0 0.1 0.2 0.30000000000000004 0.35]"; got != want {
@@ -468,7 +493,8 @@ func TestInterruptPending(t *testing.T) {
 // before it stay.
 func TestPendingTooLong(t *testing.T) {
 	t.Parallel()
-	limited := ours(t, []member{{"good", "mass_force", "F", "x"}, {"bad", "misbehave", "u", "x"}}, "good.x → bad.u\nbad.x → good.F") // by the document
+	limited := ours(t, []member{{"good", "mass_force", "F", "x"}, {"bad", "misbehave", "u", "x"}},
+		"good.x → bad.u\nbad.x → good.F") // by the document
 	ssd := filepath.Join(limited, "SystemStructure.ssd")
 	write(t, ssd, annotated(string(read(t, ssd)), `<ms:Settings version="1" stepTimeout="2"/>`))
 	for _, c := range []struct {
@@ -478,10 +504,12 @@ func TestPendingTooLong(t *testing.T) {
 		ends                 []string
 	}{
 		{"here", badPair(t, "misbehave"), "OK", []string{"--isolate-component", "good", "--step-timeout", "2"},
-			"fmi2DoStep of misbehave.fmu at t = 0.4 s: the step was still pending after 2s and was cancelled", []string{"CancelStep OK", "FreeInstance void"}},
+			"fmi2DoStep of misbehave.fmu at t = 0.4 s: the step was still pending after 2s and was cancelled", []string{"CancelStep OK",
+				"FreeInstance void"}},
 		{"isolated", badPair(t, "misbehave"), "Uncancellable", []string{"--isolate-component", "bad", "--step-timeout", "2"},
 			"the process of misbehave.fmu ended in fmi2DoStep at t = 0.4 s: the step was still pending after 2s", []string{"GetStatus OK"}},
-		{"not logged", limited, "OK", []string{"--isolate", "never"}, "fmi2DoStep of misbehave.fmu at t = 0.4 s: the step was still pending after 2s and was cancelled", nil},
+		{"not logged", limited, "OK", []string{"--isolate", "never"},
+			"fmi2DoStep of misbehave.fmu at t = 0.4 s: the step was still pending after 2s and was cancelled", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -531,7 +559,8 @@ func TestGrowthIsTold(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "run.html")
 	args := []string{system(t, "quarter-car-a"), "--param", "order=5", "--step-size", "0.1", "--report", page}
 	o := complete(t, args...)
-	if text := string(read(t, page)); !strings.Contains(text, ">complete, unstable<") || !strings.Contains(text, "\n    &#34;stability&#34;: &#34;unstable&#34;,\n") {
+	if text := string(read(t, page)); !strings.Contains(text, ">complete, unstable<") ||
+		!strings.Contains(text, "\n    &#34;stability&#34;: &#34;unstable&#34;,\n") {
 		t.Errorf("the page does not say that the run is unstable\n%s", o.output)
 	}
 	if strict := run(t, append(args, "--strict")...); strict.code != 1 || strict.manifest.Status != "complete" {
@@ -552,7 +581,8 @@ func TestNobodyReads(t *testing.T) {
 	defer w.Close()
 	r.Close()
 	// It prints before it begins, while it runs and at its end.
-	cmd := exec.Command(program, "run", system(t, "quarter-car-a"), "--param", "order=5", "--step-size", "0.1", "--log-level", "debug", "--isolate-component", "wheel")
+	cmd := exec.Command(program, "run", system(t, "quarter-car-a"), "--param", "order=5", "--step-size", "0.1",
+		"--log-level", "debug", "--isolate-component", "wheel")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, w, w
 	if err := cmd.Run(); err != nil {
 		t.Errorf("the run ended: %v", err)
@@ -573,7 +603,8 @@ func TestEndWithStep(t *testing.T) {
 		}
 	}
 	path := filepath.Join(dir, "SystemStructure.ssd")
-	write(t, path, document("2", member{"first", "first", "u", "x"}.component("")+member{"second", "second", "u", "x"}.component(""), "first.x → second.u"))
+	write(t, path, document("2", member{"first", "first", "u", "x"}.component("")+member{"second", "second", "u", "x"}.component(""),
+		"first.x → second.u"))
 	const doStep, discard = "1", "2"
 	for _, args := range [][]string{
 		nil, {"--log-fmi-calls", "calls.txt", "--record", "second.x"}, {"--workers", "2", "--isolate", "always"},
@@ -584,10 +615,14 @@ func TestEndWithStep(t *testing.T) {
 			if who == "second" && slices.Contains(args, "delivery=substeps") {
 				at = "6"
 			}
-			o := run(t, append([]string{path, "--step-size", "0.25", "--set", "first.u=2", "--set", who + ".fault=" + doStep, "--set", who + ".status=" + discard,
+			o := run(t, append([]string{path, "--step-size", "0.25", "--set", "first.u=2", "--set", who + ".fault=" +
+				doStep, "--set", who + ".status=" + discard,
 				"--set", who + ".at=" + at, "--set", who + ".share=1", "--set", who + ".ends=1"}, args...)...)
-			if o.code != 0 || o.manifest.Status != "terminated" || o.column(t, "time")[len(o.column(t, "time"))-1] != 0.75 || !strings.Contains(o.manifest.Reason, who+" (") || strings.Contains(strings.Join(o.manifest.Warnings, " "), "common point") {
-				t.Errorf("%s %v: exit code %d, %s: %q, warnings %q", who, args, o.code, o.manifest.Status, o.manifest.Reason, o.manifest.Warnings)
+			if o.code != 0 || o.manifest.Status != "terminated" || o.column(t, "time")[len(o.column(t, "time"))-1] != 0.75 ||
+				!strings.Contains(o.manifest.Reason, who+" (") ||
+				strings.Contains(strings.Join(o.manifest.Warnings, " "), "common point") {
+				t.Errorf("%s %v: exit code %d, %s: %q, warnings %q", who, args, o.code, o.manifest.Status,
+					o.manifest.Reason, o.manifest.Warnings)
 				continue
 			}
 			if slices.Contains(args, "substeps=2") {
@@ -610,7 +645,8 @@ func TestEndWithStep(t *testing.T) {
 func TestSetInputsAreHeld(t *testing.T) {
 	t.Parallel()
 	source := strings.Replace(probe.LifeSource(), "vr[i] == 0 ? m->u :", "vr[i] == 0 ? 0 :", 1)
-	path, err := fmus.Pack(t.TempDir(), "life", probe.LifeDescription(probe.LifeCapabilities, ""), strings.Replace(source, `"fmi2Functions.h"`, `"fmi2.h"`, 1))
+	path, err := fmus.Pack(t.TempDir(), "life", probe.LifeDescription(probe.LifeCapabilities, ""),
+		strings.Replace(source, `"fmi2Functions.h"`, `"fmi2.h"`, 1))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -108,17 +108,22 @@ func last[T any](v []T) T { return v[len(v)-1] }
 // Functions of a structure: a force that two transformations halve and a sum puts together again is the force.
 func TestOSPFunctions(t *testing.T) {
 	signal := func(simulator, variable, function, signal string) string {
-		return `<SignalConnection><Variable simulator="` + simulator + `" name="` + variable + `"/><Signal function="` + function + `" name="` + signal + `"/></SignalConnection>`
+		return `<SignalConnection><Variable simulator="` + simulator + `" name="` + variable +
+			`"/><Signal function="` + function + `" name="` + signal + `"/></SignalConnection>`
 	}
 	direct := complete(t, structure(t, truckHead+"<EndTime>0.5</EndTime><BaseStepSize>0.001</BaseStepSize><Algorithm>fixedStep</Algorithm>"+truckParts+truckConnections+truckTail))
 	for _, c := range []struct{ name, functions, connections string }{
-		{"sum", `<Sum name="total" inputCount="2"/>`, signal("wheel", "out_spring_damper_f", "total", "in[0]") + signal("wheel", "position", "total", "in[1]") + signal("chassis", "force", "total", "out")},
-		{"linear", `<LinearTransformation name="half" factor="0.5" offset="0"/>`, signal("wheel", "out_spring_damper_f", "half", "in") + signal("chassis", "force", "half", "out")},
+		{"sum", `<Sum name="total" inputCount="2"/>`, signal("wheel", "out_spring_damper_f", "total", "in[0]") +
+			signal("wheel", "position", "total", "in[1]") + signal("chassis", "force", "total", "out")},
+		{"linear", `<LinearTransformation name="half" factor="0.5" offset="0"/>`,
+			signal("wheel", "out_spring_damper_f", "half", "in") + signal("chassis", "force", "half", "out")},
 	} {
-		document := truckHead + "<EndTime>0.5</EndTime><BaseStepSize>0.001</BaseStepSize><Algorithm>fixedStep</Algorithm>" + truckParts + "<Functions>" + c.functions + "</Functions>" +
+		document := truckHead + "<EndTime>0.5</EndTime><BaseStepSize>0.001</BaseStepSize><Algorithm>fixedStep</Algorithm>" + truckParts +
+			"<Functions>" + c.functions + "</Functions>" +
 			`<Connections><VariableConnection><Variable simulator="wheel" name="in_vel"/><Variable simulator="chassis" name="velocity"/></VariableConnection>` + c.connections + "</Connections>" + truckTail
 		dir := structure(t, document)
-		if _, out := macrostep(t, "info", dir); c.name == "sum" && (!strings.Contains(out, "total  out = in[0] + in[1]") || !strings.Contains(out, "→ total.in[0]")) {
+		if _, out := macrostep(t, "info", dir); c.name == "sum" && (!strings.Contains(out, "total  out = in[0] + in[1]") ||
+			!strings.Contains(out, "→ total.in[0]")) {
 			t.Errorf("info\n%s", out)
 		}
 		o := complete(t, dir)
@@ -136,7 +141,8 @@ func TestOSPFunctions(t *testing.T) {
 			}
 		}
 		// The function adds no delay: nearly the same force gives nearly the same run.
-		if a, b := last(o.column(t, "chassis.position")), last(direct.column(t, "chassis.position")); c.name == "sum" && math.Abs(a-b) > 1e-4 {
+		if a, b := last(o.column(t, "chassis.position")), last(direct.column(t, "chassis.position")); c.name == "sum" &&
+			math.Abs(a-b) > 1e-4 {
 			t.Errorf("%s: the chassis ends at %g, without the function at %g", c.name, a, b)
 		}
 	}
@@ -145,12 +151,14 @@ func TestOSPFunctions(t *testing.T) {
 // Simulators step every ⌊stepSize/BaseStepSize⌋ base steps; the run warns of a hint that this does not meet.
 func TestOSPStepSizes(t *testing.T) {
 	document := truckHead + "<EndTime>0.1</EndTime><BaseStepSize>0.001</BaseStepSize>" +
-		strings.NewReplacer(`source="Chassis.fmu"`, `source="Chassis.fmu" stepSize="0.0035"`, `source="Wheel.fmu"`, `source="Wheel.fmu" stepSize="0.002"`).Replace(truckParts) + truckConnections + truckTail
+		strings.NewReplacer(`source="Chassis.fmu"`, `source="Chassis.fmu" stepSize="0.0035"`, `source="Wheel.fmu"`,
+			`source="Wheel.fmu" stepSize="0.002"`).Replace(truckParts) + truckConnections + truckTail
 	o := complete(t, structure(t, document))
 	if s := o.manifest.FMUSteps; s["chassis"] != 33 || s["wheel"] != 50 {
 		t.Errorf("steps %v", s)
 	}
-	if w := o.warnings(); !strings.Contains(w, "chassis takes steps of 0.003 s, and not of 0.0035 s") || strings.Contains(w, "wheel takes steps") {
+	if w := o.warnings(); !strings.Contains(w, "chassis takes steps of 0.003 s, and not of 0.0035 s") ||
+		strings.Contains(w, "wheel takes steps") {
 		t.Errorf("warnings %s", w)
 	}
 }
@@ -169,7 +177,8 @@ func testRealOSP(t *testing.T) {
 	if _, ok := o.manifest.Bonds["wheelchassis"]; !ok || o.manifest.Algorithm != "ecco" {
 		t.Errorf("%s, bonds %v", o.manifest.Algorithm, o.manifest.Bonds)
 	}
-	for _, key := range []string{"control.safety", "control.h0", "control.h-min", "control.h-max", "control.ratio-min", "control.ratio-max", "control.p-gain", "control.i-gain", "ecco.tolerance", "ecco.energy-scale"} {
+	for _, key := range []string{"control.safety", "control.h0", "control.h-min", "control.h-max",
+		"control.ratio-min", "control.ratio-max", "control.p-gain", "control.i-gain", "ecco.tolerance", "ecco.energy-scale"} {
 		if s := o.manifest.Sources["param "+key]; !strings.HasPrefix(s, "OspSystemStructure EccoConfiguration ") {
 			t.Errorf("%s comes from %q", key, s)
 		}

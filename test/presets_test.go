@@ -59,7 +59,8 @@ func demos() map[string]demo {
 	corrector := demo{outputs: []string{"one.s", "one.v", "two.F"}, exact: true, solve: at(exact.DefaultHaid().Outputs)}
 	return map[string]demo{
 		"quarter-car-a": car, "quarter-car-b": car, "two-mass-ff": twoMass, "two-mass-fd": twoMass, "two-mass-dd": twoMass,
-		"contact-oscillator": {outputs: []string{"left.x", "left.v", "right.x", "right.v"}, exact: true, impacts: []float64{0.01679, 0.08736, 0.15792},
+		"contact-oscillator": {outputs: []string{"left.x", "left.v", "right.x", "right.v"}, exact: true,
+			impacts: []float64{0.01679, 0.08736, 0.15792},
 			solve: func(times []float64) ([][]float64, error) {
 				return fours(exact.DefaultContactOscillator().Solve(times))
 			}},
@@ -74,7 +75,8 @@ func demos() map[string]demo {
 			}
 			return out, err
 		}},
-		"crane": {outputs: []string{"mechanics.s_c", "mechanics.v_c", "mechanics.theta1", "mechanics.theta2", "mechanics.omega1", "mechanics.omega2"}, stop: 4,
+		"crane": {outputs: []string{"mechanics.s_c", "mechanics.v_c", "mechanics.theta1", "mechanics.theta2",
+			"mechanics.omega1", "mechanics.omega2"}, stop: 4,
 			solve: func(times []float64) (out [][]float64, err error) {
 				c := exact.DefaultCrane()
 				x, err := c.Solve(times)
@@ -265,7 +267,8 @@ func TestPresets(t *testing.T) {
 						met = met && e <= plain
 					}
 				}
-				t.Logf("%-30s %-22s errors %8.2g %8.2g %8.2g at %g: the bound is met: %t", name, p.Name, errors[0], errors[1], errors[2], levels, met)
+				t.Logf("%-30s %-22s errors %8.2g %8.2g %8.2g at %g: the bound is met: %t", name, p.Name, errors[0],
+					errors[1], errors[2], levels, met)
 				for _, text := range said {
 					t.Log("  ", text)
 				}

@@ -209,7 +209,8 @@ func testRealImplicit(t *testing.T) {
 		solvers       []string
 		within        float64
 	}{
-		{"drivetrain.w", "1", pair(t), []string{"--set", "controller.u_s=10", "--tolerance", "1e-9", "--stop-time", "1"}, []string{"newton-los", "broyden", "iqn"}, 1e-3},
+		{"drivetrain.w", "1", pair(t), []string{"--set", "controller.u_s=10", "--tolerance", "1e-9", "--stop-time", "1"},
+			[]string{"newton-los", "broyden", "iqn"}, 1e-3},
 		{"one.x1", "0", dampers(t), nil, []string{"broyden", "iqn"}, 1e-6},
 	} {
 		for _, H := range []string{"1e-2", "2e-2"} {
@@ -266,7 +267,8 @@ func testRealCorrector(t *testing.T) {
 	}
 	for H, gain := range map[string]float64{"2.5e-3": 5, "5e-3": 3, "1e-2": 2, "2e-2": 2} {
 		e := between(t, fine, with("--step-size", H, "--param", "discard=shorten"), "drivetrain.w")
-		better := between(t, fine, with("--step-size", H, "--algorithm", "model-based-corrector", "--param", "model.jacobian=rollback"), "drivetrain.w")
+		better := between(t, fine, with("--step-size", H, "--algorithm", "model-based-corrector", "--param", "model.jacobian=rollback"),
+			"drivetrain.w")
 		if !(better*gain <= e) {
 			t.Errorf("H = %s s: error %g corrected, %g not", H, better, e)
 		}
@@ -292,7 +294,8 @@ func energyCases(t testing.TB) []energyCase {
 	return []energyCase{
 		// A stiff speed control: all happens in the first 0.1 s.
 		{"drivetrain", pair(t), "shaft=controller.y:drivetrain.w",
-			[]string{"--set", "controller.u_s=10", "--set", "controller.PI.yMax=1e4", "--tolerance", "1e-9", "--stop-time", "1"}, "drivetrain.w",
+			[]string{"--set", "controller.u_s=10", "--set", "controller.PI.yMax=1e4", "--tolerance", "1e-9",
+				"--stop-time", "1"}, "drivetrain.w",
 			"2e-5", []string{"1e-3", "2e-3"}, []string{"1e-4", "1e-3", "1e-2"}, "1e-4", "2e-2", "harms", 0.1, 0.2},
 		// They integrate in steps of 10 ms: the finest run has those.
 		{"dampers", dampers(t), "spring=two.fk:one.v1",
@@ -333,7 +336,8 @@ func testRealEnergy(t *testing.T) {
 				}
 			}
 			for _, tolerance := range c.tolerances {
-				o, residual := with(c.steps[0], "--algorithm", "ecco", "--param", "ecco.tolerance="+tolerance, "--param", "control.h-min="+c.hMin, "--param", "control.h-max="+c.hMax)
+				o, residual := with(c.steps[0], "--algorithm", "ecco", "--param", "ecco.tolerance="+tolerance,
+					"--param", "control.h-min="+c.hMin, "--param", "control.h-max="+c.hMax)
 				plain, constant := with(fmt.Sprint(o.manifest.Steps.Mean))
 				if !(residual <= c.residual*constant) {
 					t.Errorf("at %s the mean residual power is %g W, and %g W with as many constant steps", tolerance, residual, constant)
@@ -461,7 +465,8 @@ func judge(t *testing.T, path, want string) {
 
 // The content of terminalsAndIcons/ is ignored, right or wrong (fmi2 11).
 func testRealTerminals(t *testing.T) {
-	found, err := filepath.Glob(filepath.Join(*realDir, "xml", "fmil", "terminals_and_icons", "*", "*", "terminalsAndIcons", "terminalsAndIcons.xml"))
+	found, err := filepath.Glob(filepath.Join(*realDir, "xml", "fmil", "terminals_and_icons", "*", "*",
+		"terminalsAndIcons", "terminalsAndIcons.xml"))
 	if err != nil || len(found) != 2 {
 		t.Fatalf("%v, %v: want two documents", found, err)
 	}

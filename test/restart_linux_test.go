@@ -51,7 +51,8 @@ func TestRestart(t *testing.T) {
 		return slices.Contains(handled, k.Fault) || k.Ending == fmus.Exhausts // which come back from the call
 	})
 	for k, p := range algorithms.Presets() {
-		args := []string{"--step-size", "0.002", "--algorithm", p.Name, "--on-crash", "restart", "--step-timeout", "2", "--quirk", "bad=noDirectionalDerivatives"}
+		args := []string{"--step-size", "0.002", "--algorithm", p.Name, "--on-crash", "restart",
+			"--step-timeout", "2", "--quirk", "bad=noDirectionalDerivatives"}
 		if algorithms.UsesEnergy(p.Name) {
 			args = append(args, "--bond", "b=bad.x:good.x")
 		}
@@ -90,7 +91,8 @@ func restarted(t *testing.T, whole, broken *aftermath, kill fmus.Kill) {
 	}
 	warnings := broken.warnings()
 	for k, r := range got["bad"] {
-		if r.Call != "fmi2DoStep" && r.Call != "fmi2GetReal" && r.Call != "fmi2SetFMUstate" && r.Call != "fmi2SerializeFMUstate" || !(r.Time > 0.25) {
+		if r.Call != "fmi2DoStep" && r.Call != "fmi2GetReal" && r.Call != "fmi2SetFMUstate" &&
+			r.Call != "fmi2SerializeFMUstate" || !(r.Time > 0.25) {
 			t.Errorf("restart %d: %+v", k, r)
 		}
 		says := fmt.Sprintf("its process ended in %s at t = %.12g s: ", r.Call, r.Time)
@@ -138,7 +140,8 @@ func testRestartLimit(t *testing.T) {
 	if a.code != 1 || a.manifest.Status != "failed" || len(a.restarts(t)["bad"]) != 2 {
 		t.Errorf("exit code %d, %s, restarts %v", a.code, a.manifest.Status, a.restarts(t))
 	}
-	for _, part := range []string{"step from t = 0.6 s", "ended in fmi2DoStep at t = 0.6 s: killed by signal SIGABRT", "its process was replaced 2 times, and no more is allowed"} {
+	for _, part := range []string{"step from t = 0.6 s", "ended in fmi2DoStep at t = 0.6 s: killed by signal SIGABRT",
+		"its process was replaced 2 times, and no more is allowed"} {
 		if !strings.Contains(a.manifest.Reason, part) {
 			t.Errorf("%q is missing in %q", part, a.manifest.Reason)
 		}
@@ -147,7 +150,8 @@ func testRestartLimit(t *testing.T) {
 		t.Errorf("%d rows; good does not end as it should", a.rows)
 	}
 	// One that crashes each time it is tried.
-	a = runApart(t, badPair(t, "misbehave"), "fault=Segfault at=0.4", "--step-size", "0.01", "--on-crash", "restart", "--restart-limit", "4")
+	a = runApart(t, badPair(t, "misbehave"), "fault=Segfault at=0.4", "--step-size", "0.01", "--on-crash", "restart",
+		"--restart-limit", "4")
 	if a.code != 1 || len(a.restarts(t)["bad"]) != 4 || !strings.Contains(a.manifest.Reason, "replaced 4 times") {
 		t.Errorf("exit code %d, restarts %v: %s", a.code, a.restarts(t), a.manifest.Reason)
 	}

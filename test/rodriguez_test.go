@@ -157,7 +157,8 @@ func testRodriguezPendula(t *testing.T) {
 	helps(t, o)
 	plain := complete(t, system(t, "pendula"), "--monitor-energy")
 	e := pendulaEnergies(t, plain, p)
-	if factor := e[9] / want[0]; !slices.IsSorted(e) || factor < 1.15 || factor > 1.25 || plain.manifest.Bonds["spring"].ResidualEnergy <= 0 {
+	if factor := e[9] / want[0]; !slices.IsSorted(e) || factor < 1.15 || factor > 1.25 ||
+		plain.manifest.Bonds["spring"].ResidualEnergy <= 0 {
 		t.Errorf("without correction the energies are %g J, bonds %+v", e, plain.manifest.Bonds)
 	}
 	if start := pendulaEnergy(t, plain, p)(0); math.Abs(start-want[0]) > 1e-9 {
@@ -204,13 +205,15 @@ func testRodriguezHarm(t *testing.T) {
 			if b.AddedEnergy == nil || b.CorrectedEnergy == nil || b.Correction != "harms" {
 				t.Fatalf("bond %+v", b)
 			}
-			if len(o.manifest.Warnings) != 1 || !strings.Contains(o.manifest.Warnings[0], "bond spring: the energy correction does not do what it should") {
+			if len(o.manifest.Warnings) != 1 || !strings.Contains(o.manifest.Warnings[0],
+				"bond spring: the energy correction does not do what it should") {
 				t.Errorf("warnings %q", o.manifest.Warnings)
 			}
 			// The energy of the whole system is constant: its drift is what the correction leaves over or takes in
 			// excess.
 			e := s.energies(t, o)
-			if left, drift := *b.AddedEnergy-*b.CorrectedEnergy, e[9]-e[0]; left*drift <= 0 || math.Abs(drift/left) < 0.5 || math.Abs(drift/left) > 1.5 {
+			if left, drift := *b.AddedEnergy-*b.CorrectedEnergy, e[9]-e[0]; left*drift <= 0 ||
+				math.Abs(drift/left) < 0.5 || math.Abs(drift/left) > 1.5 {
 				t.Errorf("the energy drifts by %g J, and the manifest has %g J", drift, left)
 			}
 		})
@@ -226,11 +229,14 @@ func testEnergyOfSlowSides(t *testing.T) {
 		{[]string{"--step-size", "1e-3", "--rate", "right=10"}, []string{"--step-size", "1e-4", "--rate", "left=1/10"}},
 		{[]string{"--step-size", "1e-3"}, []string{"--step-size", "5e-4", "--rate", "left=1/2", "--rate", "right=1/2"}},
 	} {
-		for _, how := range [][]string{{"--monitor-energy"}, {"--algorithm", "energy-correction"}, {"--algorithm", "energy-correction", "--param", "order=1", "--param", "energy.nu=0.5"}} {
+		for _, how := range [][]string{{"--monitor-energy"}, {"--algorithm", "energy-correction"},
+			{"--algorithm", "energy-correction", "--param", "order=1", "--param", "energy.nu=0.5"}} {
 			args := append([]string{path, "--stop-time", "3", "--output-interval", "1e-3"}, how...)
 			fast, slow := complete(t, append(slices.Clip(args), c.fast...)...), complete(t, append(slices.Clip(args), c.slow...)...)
 			a, b := fast.manifest.Bonds["spring"], slow.manifest.Bonds["spring"]
-			for _, v := range [][2]float64{{a.ResidualEnergy, b.ResidualEnergy}, {a.HeldResidualEnergy, b.HeldResidualEnergy}, {a.MeanAbsResidualPower, b.MeanAbsResidualPower}, {a.PeakResidualPower, b.PeakResidualPower}} {
+			for _, v := range [][2]float64{{a.ResidualEnergy, b.ResidualEnergy},
+				{a.HeldResidualEnergy, b.HeldResidualEnergy}, {a.MeanAbsResidualPower,
+					b.MeanAbsResidualPower}, {a.PeakResidualPower, b.PeakResidualPower}} {
 				if math.Abs(v[0]-v[1]) > 1e-5*math.Abs(v[0]) {
 					t.Errorf("%v, %v: %+v and %+v", c.slow, how, a, b)
 					break
@@ -354,7 +360,8 @@ func testRodriguezCrane(t *testing.T) {
 			t.Fatalf("at rest the length is %g m", s)
 		}
 	}
-	o := complete(t, system(t, "crane"), "--step-size", "1e-2", "--param", "order=1", "--set", "hydraulics.micro_steps=1", "--rate", "hydraulics=40")
+	o := complete(t, system(t, "crane"), "--step-size", "1e-2", "--param", "order=1",
+		"--set", "hydraulics.micro_steps=1", "--rate", "hydraulics=40")
 	length, c := o.column(t, "mechanics.s_c"), exact.DefaultCrane()
 	x, err := c.Solve(o.column(t, "time"))
 	if err != nil {
@@ -401,7 +408,8 @@ func TestBondOfTheAnnotation(t *testing.T) {
 	folder := changed(t, "quarter-car-a", `<ms:Bond name="axle">`, `<ms:Bond name="axle" energyScale="750" tolerance="2.8e-6">`)
 	limits := []string{"--algorithm", "ecco", "--param", "control.h-min=1e-4", "--param", "control.h-max=1e-2"}
 	annotated := complete(t, append([]string{folder}, limits...)...)
-	told := complete(t, append([]string{path, "--bond", "axle=-wheel.F_c:chassis.v_c", "--param", "ecco.energy-scale=750", "--param", "ecco.tolerance=2.8e-6"}, limits...)...)
+	told := complete(t, append([]string{path, "--bond", "axle=-wheel.F_c:chassis.v_c",
+		"--param", "ecco.energy-scale=750", "--param", "ecco.tolerance=2.8e-6"}, limits...)...)
 	if annotated.table(t) != told.table(t) {
 		t.Errorf("%d rows by the annotation, %d by the command line", annotated.rows, told.rows)
 	}
@@ -425,7 +433,8 @@ func testRodriguezCraneCorrection(t *testing.T) {
 		{limited, [3]float64{0.492352458089, 0.487006563359, 0.464108070914}},
 		{append(limited, "--param", "energy.limit-absolute=hydraulics.f:100"), [3]float64{0.492477604038, 0.487784797578, 0.467053961483}},
 	} {
-		o := complete(t, append([]string{system(t, "crane"), "--step-size", "1e-2", "--param", "order=1", "--set", "hydraulics.micro_steps=1", "--rate", "hydraulics=40"}, c.args...)...)
+		o := complete(t, append([]string{system(t, "crane"), "--step-size", "1e-2", "--param", "order=1",
+			"--set", "hydraulics.micro_steps=1", "--rate", "hydraulics=40"}, c.args...)...)
 		length := o.column(t, "mechanics.s_c")
 		for k, row := range []int{250, 500, 1000} {
 			if !(math.Abs(length[row]-c.want[k]) <= 1e-8) {
@@ -433,7 +442,8 @@ func testRodriguezCraneCorrection(t *testing.T) {
 			}
 		}
 		corrected := c.args != nil
-		if b := o.manifest.Bonds["cylinder"]; corrected && b.Correction != "harms" || strings.Contains(o.warnings(), "the action hydraulics.f carries a static load, 9.") != corrected {
+		if b := o.manifest.Bonds["cylinder"]; corrected && b.Correction != "harms" ||
+			strings.Contains(o.warnings(), "the action hydraulics.f carries a static load, 9.") != corrected {
 			t.Errorf("%v: %+v, warnings %q", c.args, b, o.manifest.Warnings)
 		}
 	}
@@ -447,14 +457,16 @@ func TestRodriguezStaticLoad(t *testing.T) {
 	c := exact.DefaultCrane()
 	c.G = 3
 	c.Gamma0 = c.Equilibrium() // at rest under this gravity
-	args := []string{path, "--algorithm", "energy-correction", "--step-size", "9.5e-3", "--set", "hydraulics.micro_steps=1", "--rate", "hydraulics=40", "--param", "energy.limit=0.1",
+	args := []string{path, "--algorithm", "energy-correction", "--step-size", "9.5e-3",
+		"--set", "hydraulics.micro_steps=1", "--rate", "hydraulics=40", "--param", "energy.limit=0.1",
 		"--set", "mechanics.g=3", "--set", fmt.Sprint("hydraulics.gamma0=", c.Gamma0)}
 	o := complete(t, args...)
 	if b := o.manifest.Bonds["cylinder"]; !strings.HasPrefix(b.Correction, "unknown: the action hydraulics.f carries a static load") ||
 		!strings.Contains(o.warnings(), "bond cylinder: whether the energy correction helps or harms is unknown: the action hydraulics.f") {
 		t.Errorf("%+v, warnings %q", b, o.manifest.Warnings)
 	}
-	o = complete(t, system(t, "energy-oscillator"), "--algorithm", "energy-correction", "--step-size", "5e-4", "--rate", "left=1/2", "--stop-time", "1")
+	o = complete(t, system(t, "energy-oscillator"), "--algorithm", "energy-correction", "--step-size", "5e-4",
+		"--rate", "left=1/2", "--stop-time", "1")
 	if w := o.warnings(); !strings.Contains(w, "bond spring: whether the energy correction helps or harms is unknown: left") {
 		t.Errorf("warnings %q", w)
 	}
@@ -480,7 +492,8 @@ func TestGoodBonds(t *testing.T) {
 		}
 	}
 	// The residual of a vector is the sum of those of its parts.
-	whole := complete(t, system(t, "pendula"), "--monitor-energy", "--bond", "tips=left.f_x:right.v_x,left.f_y:right.v_y").column(t, "bond.tips.residual_power")
+	whole := complete(t, system(t, "pendula"), "--monitor-energy", "--bond", "tips=left.f_x:right.v_x,left.f_y:right.v_y").column(t,
+		"bond.tips.residual_power")
 	parts := complete(t, system(t, "pendula"), "--monitor-energy", "--bond", "x=left.f_x:right.v_x", "--bond", "y=left.f_y:right.v_y")
 	x, y := parts.column(t, "bond.x.residual_power"), parts.column(t, "bond.y.residual_power")
 	for i := range whole {

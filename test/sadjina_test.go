@@ -127,7 +127,8 @@ func testSadjinaFigure4(t *testing.T) {
 					t.Errorf("at %g s half the mean residual power is %.3f of the error, not %g to %g", H, ratio, c.low, c.high)
 				}
 				if i > 0 && !(errors[i] > errors[i-1] && estimates[i] > estimates[i-1]) {
-					t.Errorf("from %g s to %g s the error goes from %g to %g W and its estimate from %g to %g W", steps[i-1], H, errors[i-1], errors[i], estimates[i-1], estimates[i])
+					t.Errorf("from %g s to %g s the error goes from %g to %g W and its estimate from %g to %g W",
+						steps[i-1], H, errors[i-1], errors[i], estimates[i-1], estimates[i])
 				}
 			}
 			for what, v := range map[string][]float64{"error": errors, "estimate": estimates} {
@@ -227,7 +228,8 @@ func testSadjinaPredictorCorrector(t *testing.T) {
 			high := []float64{math.Inf(-1), math.Inf(-1), math.Inf(-1), math.Inf(-1)}
 			for i := range runs {
 				factor := 0.97 + 0.06*float64(i)/(runs-1)
-				got := cars[c.car].run(t, "--algorithm", "predictor-corrector", "--param", fmt.Sprintf("pc.tolerance=%.17g", c.tolerance*factor),
+				got := cars[c.car].run(t, "--algorithm", "predictor-corrector",
+					"--param", fmt.Sprintf("pc.tolerance=%.17g", c.tolerance*factor),
 					"--param", "pc.rho=1e-4", "--param", "control.h-min=1e-4", "--param", "control.h-max=1e-2")
 				for k, v := range got.each() {
 					low[k], high[k] = min(low[k], v), max(high[k], v)

@@ -81,7 +81,8 @@ events:
 	write(t, filepath.Join(dir, "in.csv"), "time,quarter_wheel_a.v_c\n0,0\n0.5,0\n0.5,1\n0.75,1\n0.75,0\n1,0\n2,1\n")
 	results := map[string]string{}
 	for _, flag := range []string{"--scenario=s.yaml", "--input=in.csv"} {
-		code, out := macrostepIn(t, dir, "run", wheel, "--stop-time", "2", "--step-size", "0.0078125", "--record", "*.?_w", "--record", "*.F_c", "--output", "r.csv", flag)
+		code, out := macrostepIn(t, dir, "run", wheel, "--stop-time", "2", "--step-size", "0.0078125",
+			"--record", "*.?_w", "--record", "*.F_c", "--output", "r.csv", flag)
 		if code != 0 {
 			t.Fatalf("%s: exit code %d\n%s", flag, code, out)
 		}
@@ -95,7 +96,8 @@ events:
 // Real time from the command line: the manifest has the statistics, and the run takes its time.
 func TestRealtime(t *testing.T) {
 	dir := t.TempDir()
-	code, out := macrostepIn(t, dir, "run", system(t, "quarter-car-a"), "--stop-time", "0.5", "--realtime=2", "--overrun", "skip", "--output", "r.csv")
+	code, out := macrostepIn(t, dir, "run", system(t, "quarter-car-a"), "--stop-time", "0.5", "--realtime=2",
+		"--overrun", "skip", "--output", "r.csv")
 	if code != 0 || !strings.Contains(out, "real time 2 ×, 500 deadlines of 500µs") || !strings.Contains(out, "late by") {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
@@ -103,7 +105,8 @@ func TestRealtime(t *testing.T) {
 	if err != nil || !bytes.Contains(data, []byte(`"overrun_policy": "skip"`)) || !bytes.Contains(data, []byte(`"p99_9"`)) {
 		t.Errorf("%v\n%s", err, data)
 	}
-	if code, out := macrostepIn(t, dir, "run", system(t, "quarter-car-a"), "--stop-time", "0.1", "--realtime=10", "--debug", "realtime-unbounded", "--algorithm", "im-slocal"); code != 0 {
+	if code, out := macrostepIn(t, dir, "run", system(t, "quarter-car-a"), "--stop-time", "0.1", "--realtime=10",
+		"--debug", "realtime-unbounded", "--algorithm", "im-slocal"); code != 0 {
 		t.Errorf("unbounded: exit code %d\n%s", code, out)
 	}
 }

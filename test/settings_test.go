@@ -29,9 +29,11 @@ func car(t testing.TB, component, system, experiment string, more ...string) str
 		}
 		return "<ssd:Annotations>" + s + "</ssd:Annotations>"
 	}
-	text = text[:begin] + `<ssd:DefaultExperiment startTime="0" stopTime="0.2">` + wrap(experiment) + "</ssd:DefaultExperiment>" + text[end:]
-	text = strings.Replace(text, "<ssd:SystemStructureDescription", `<ssd:SystemStructureDescription xmlns:ms="https://github.com/macrostep/macrostep/ssp/1" `+
-		`xmlns:oms="https://raw.githubusercontent.com/OpenModelica/OMSimulator/master/schema/oms.xsd" xmlns:osp="http://opensimulationplatform.com/SSP/OSPAnnotations"`, 1)
+	text = text[:begin] + `<ssd:DefaultExperiment startTime="0" stopTime="0.2">` + wrap(experiment) +
+		"</ssd:DefaultExperiment>" + text[end:]
+	text = strings.Replace(text, "<ssd:SystemStructureDescription",
+		`<ssd:SystemStructureDescription xmlns:ms="https://github.com/macrostep/macrostep/ssp/1" `+
+			`xmlns:oms="https://raw.githubusercontent.com/OpenModelica/OMSimulator/master/schema/oms.xsd" xmlns:osp="http://opensimulationplatform.com/SSP/OSPAnnotations"`, 1)
 	text = strings.Replace(text, "</ssd:System>", wrap(system)+"</ssd:System>", 1)
 	at := strings.LastIndex(text, "</ssd:Component>")
 	text = text[:at] + wrap(component) + text[at:]
@@ -71,7 +73,8 @@ const (
 // Our annotation has every setting of the flags, and flags override it.
 func TestSettings(t *testing.T) {
 	dir, _, _ := settingsExample(t)
-	o := complete(t, dir, "--algorithm", "gauss-seidel", "--param", "order=0", "--step-size", "0.0005", "--record", "left.x", "--output-interval", "0.01",
+	o := complete(t, dir, "--algorithm", "gauss-seidel", "--param", "order=0", "--step-size", "0.0005",
+		"--record", "left.x", "--output-interval", "0.01",
 		"--rate", "right=1", "--workers", "1", "--isolate", "never", "--on-crash", "stop", "--bond", "other=spring.F:left.v", "--energy-spike", "0")
 	m := o.manifest
 	if m.Parameters["order"] != "0" || m.StepSize.Value != 0.0005 || m.FMUSteps["right"] != m.FMUSteps["left"] || len(o.columns) != 2 {
@@ -142,7 +145,8 @@ func TestForeignSettings(t *testing.T) {
 	}
 	const master = `<oms:SimulationInformation><oms:VariableStepMaster description="oms-mav" initialStepSize="1e-4" minimumStepSize="1e-6" maximumStepSize="1e-2" relativeTolerance="1e-3"/></oms:SimulationInformation>`
 	filter := `<oms:SimulationInformation resultFile="r.mat" loggingInterval="0.05" bufferSize="10" signalFilter="%s"/>`
-	oms := map[string]string{"algorithm": "org.openmodelica oms-mav (", "param control.h0": "org.openmodelica initialStepSize", "param control.h-min": "org.openmodelica minimumStepSize",
+	oms := map[string]string{"algorithm": "org.openmodelica oms-mav (",
+		"param control.h0": "org.openmodelica initialStepSize", "param control.h-min": "org.openmodelica minimumStepSize",
 		"param control.h-max": "org.openmodelica maximumStepSize", "param control.rtol": "org.openmodelica relativeTolerance", "output-interval": "org.openmodelica loggingInterval", "record": "org.openmodelica signalFilter"}
 	const names = `<?xml version="1.0"?><oms:SignalFilter version="1.0"><oms:Variable name="quarter-car-a.quarter-car-a.wheel.z_w" type="Real" kind="output"/>
 <oms:Variable name="quarter-car-a.quarter-car-a.border" type="Real" kind="output"/></oms:SignalFilter>`
@@ -158,15 +162,21 @@ func TestForeignSettings(t *testing.T) {
 		want                          map[string]string
 		notes                         string
 	}{
-		{"OMSimulator, a file", "", simulation(master), simulation(fmt.Sprintf(filter, `signalFilter.xml`)), []string{"signalFilter.xml", names}, "richardson", 1e-4, 2,
+		{"OMSimulator, a file", "", simulation(master), simulation(fmt.Sprintf(filter, `signalFilter.xml`)),
+			[]string{"signalFilter.xml", names}, "richardson", 1e-4, 2,
 			oms, "1 names are no variables of FMUs"},
-		{"OSP", annotation("com.opensimulationplatform", hint), "", annotation("com.opensimulationplatform", `<osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="0.002" numWorkerThreads="2"/></osp:Algorithm>`), nil,
+		{"OSP", annotation("com.opensimulationplatform", hint), "", annotation("com.opensimulationplatform",
+			`<osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="0.002" numWorkerThreads="2"/></osp:Algorithm>`), nil,
 			"explicit", 2e-3, 0, map[string]string{"rate wheel": "com.opensimulationplatform StepSizeHint"}, "numWorkerThreads"},
-		{"OpenMCx", annotation("com.avl.model.connect.ssp.component", `<mc:Component xmlns:mc="urn:mc" deltaTime="0.001"/>`), "", annotation("com.avl.model.connect.ssp.task", task), nil,
-			"gauss-seidel", 4e-3, 0, map[string]string{"algorithm": "com.avl.model.connect.ssp.task stepType", "rate wheel": "com.avl.model.connect.ssp.component deltaTime"}, "the macro step of 0.004 s is taken"},
-		{"ours first", annotation("com.opensimulationplatform", hint), simulation(master), simulation(fmt.Sprintf(filter, `.*wheel\.[vz]_w`)) + annotation(ownType,
-			`<ms:Settings version="1" algorithm="explicit" stepSize="0.01" outputInterval="0.1"><ms:Record match="chassis.*"/><ms:Rate component="wheel" ratio="3"/></ms:Settings>`), nil,
-			"explicit", 1e-2, 6, map[string]string{"algorithm": ownText, "output-interval": ownText, "record": ownText, "rate wheel": ownText}, ""},
+		{"OpenMCx", annotation("com.avl.model.connect.ssp.component", `<mc:Component xmlns:mc="urn:mc" deltaTime="0.001"/>`), "",
+			annotation("com.avl.model.connect.ssp.task", task), nil,
+			"gauss-seidel", 4e-3, 0, map[string]string{"algorithm": "com.avl.model.connect.ssp.task stepType",
+				"rate wheel": "com.avl.model.connect.ssp.component deltaTime"}, "the macro step of 0.004 s is taken"},
+		{"ours first", annotation("com.opensimulationplatform", hint), simulation(master),
+			simulation(fmt.Sprintf(filter, `.*wheel\.[vz]_w`)) + annotation(ownType,
+				`<ms:Settings version="1" algorithm="explicit" stepSize="0.01" outputInterval="0.1"><ms:Record match="chassis.*"/><ms:Rate component="wheel" ratio="3"/></ms:Settings>`), nil,
+			"explicit", 1e-2, 6, map[string]string{"algorithm": ownText, "output-interval": ownText,
+				"record": ownText, "rate wheel": ownText}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			flags := []string{car(t, c.component, c.system, c.experiment, c.more...)}
@@ -191,7 +201,8 @@ func TestForeignSettings(t *testing.T) {
 // settingsSources are the settings of the example of docs/ssp-settings.md.
 var settingsSources = func() map[string]string {
 	sources := map[string]string{}
-	for _, name := range []string{"algorithm", "param order", "stateless spring", "bond rod", "rate right", "record", "monitor-energy", "energy-spike", "workers", "isolate",
+	for _, name := range []string{"algorithm", "param order", "stateless spring", "bond rod", "rate right", "record",
+		"monitor-energy", "energy-spike", "workers", "isolate",
 		"on-crash", "step-timeout", "memory-limit", "output-interval", "input", "history", "isolate-component left", "quirk left noTerminate"} {
 		sources[name] = ownText
 	}
@@ -222,7 +233,8 @@ func TestSettingsPage(t *testing.T) {
 	dir, page, example := settingsExample(t)
 	o := complete(t, dir)
 	m := o.manifest
-	if m.Algorithm != "gauss-seidel" || m.StepSize.Value != 1e-3 || m.Parameters["order"] != "1" || m.FMUSteps["right"] != 2*m.FMUSteps["left"] || o.rows != 21 {
+	if m.Algorithm != "gauss-seidel" || m.StepSize.Value != 1e-3 || m.Parameters["order"] != "1" ||
+		m.FMUSteps["right"] != 2*m.FMUSteps["left"] || o.rows != 21 {
 		t.Errorf("%s, %v, %v, %v, %d rows", m.Algorithm, m.StepSize, m.Parameters, m.FMUSteps, o.rows)
 	}
 	expectSources(t, o, settingsSources)
@@ -277,7 +289,9 @@ func TestExplain(t *testing.T) {
 		text := "<ssd:ParameterBindings>"
 		for i := 0; i < len(all); i += 3 {
 			text += `<ssd:ParameterBinding><ssd:ParameterValues><ssv:ParameterSet version="1.0" name="p"><ssv:Parameters><ssv:Parameter name="` +
-				all[i] + `"><ssv:Real value="` + all[i+1] + `"/></ssv:Parameter></ssv:Parameters></ssv:ParameterSet></ssd:ParameterValues>` + all[i+2] + `</ssd:ParameterBinding>`
+				all[i] + `"><ssv:Real value="` + all[i+1] +
+				`"/></ssv:Parameter></ssv:Parameters></ssv:ParameterSet></ssd:ParameterValues>` + all[i+2] +
+				`</ssd:ParameterBinding>`
 		}
 		return text + "</ssd:ParameterBindings>"
 	}
@@ -287,7 +301,9 @@ func TestExplain(t *testing.T) {
 		text = swap("<ssd:Elements>", bindings("wheel.m_w", "42", "", "heavy", "43", mapping)+"<ssd:Elements>")(text)
 		at := strings.LastIndex(text, "</ssd:Component>")
 		text = text[:at] + bindings("m_w", "41", "") + text[at:]
-		return swap("<ssd:SystemStructureDescription ", "<ssd:SystemStructureDescription "+fmt.Sprintf(namespace+namespace, "ssv", "Values", "ssm", "Mapping"))(text)
+		return swap("<ssd:SystemStructureDescription ",
+			"<ssd:SystemStructureDescription "+fmt.Sprintf(namespace+namespace, "ssv", "Values", "ssm",
+				"Mapping"))(text)
 	}, nil)(t, t.TempDir())[0]
 	o := call(t, "info", dir, "--explain", "wheel.m_w")
 	o.is(t, 0)
@@ -337,7 +353,8 @@ func TestNamesAlone(t *testing.T) {
 		events := file("events.yaml", "events:\n  - {at: 0.05, set: {"+before+"F_c: -80}}\nexpect:\n  - {variable: "+before+"z_c, at: 0.1, min: 1e-9}\n")
 		args := []string{path, "--stop-time", "0.1", "--step-size", "0.01", "--set", before + "m_c=200"}
 		for name, more := range map[string][]string{
-			"input": {"--input", input}, "scenario": {"--scenario", events}, "recorded": {"--input", input, "--record", before + "z_c", "--record", before + "m_?"},
+			"input": {"--input", input}, "scenario": {"--scenario", events}, "recorded": {"--input", input,
+				"--record", before + "z_c", "--record", before + "m_?"},
 		} {
 			o := complete(t, append(slices.Clip(args), more...)...)
 			if was, again := results[name]; again && was != o.table(t) {
@@ -349,7 +366,8 @@ func TestNamesAlone(t *testing.T) {
 			}
 		}
 		call(t, "info", path, "--explain", before+"m_c").is(t, 0, prefix+"m_c")
-		call(t, "plot", complete(t, append(slices.Clip(args), "--input", input)...).results, "--select", before+"z_c").is(t, 0, "1 variable of")
+		call(t, "plot", complete(t, append(slices.Clip(args), "--input", input)...).results,
+			"--select", before+"z_c").is(t, 0, "1 variable of")
 	}
 	if header, _, _ := strings.Cut(results["recorded"], "\n"); header != "time,"+prefix+"z_c,"+prefix+"m_c" {
 		t.Errorf("recorded %s", header)
@@ -388,7 +406,8 @@ func TestNamesAmbiguous(t *testing.T) {
 	} {
 		call(t, "run", path, "--stop-time", "0.1", c.flag, c.value).is(t, 2, c.says)
 	}
-	o := complete(t, path, "--stop-time", "0.1", "--set", "m_c=100", "--input", file("input.csv", "time,F_c\n0,-100\n"), "--record", "m.m.F_c", "--record", "F_c", "--record", "m.m.m_c")
+	o := complete(t, path, "--stop-time", "0.1", "--set", "m_c=100", "--input", file("input.csv", "time,F_c\n0,-100\n"),
+		"--record", "m.m.F_c", "--record", "F_c", "--record", "m.m.m_c")
 	if v := last(o.column(t, "m.m.F_c")); v < 0.0999 || v > 0.1001 {
 		t.Errorf("the velocity is %g", v)
 	}
@@ -406,7 +425,8 @@ func TestParameterTwice(t *testing.T) {
 			name, value, _ := strings.Cut(v, "=")
 			text += `<ssv:Parameter name="` + name + `"><ssv:Real value="` + value + `"/></ssv:Parameter>`
 		}
-		return withSystem(swap(`<ssd:Elements>`, text+`</ssv:Parameters></ssv:ParameterSet></ssd:ParameterValues></ssd:ParameterBinding></ssd:ParameterBindings><ssd:Elements>`), nil)
+		return withSystem(swap(`<ssd:Elements>`,
+			text+`</ssv:Parameters></ssv:ParameterSet></ssd:ParameterValues></ssd:ParameterBinding></ssd:ParameterBindings><ssd:Elements>`), nil)
 	}
 	for _, c := range []struct {
 		name, says string
@@ -415,7 +435,8 @@ func TestParameterTwice(t *testing.T) {
 	}{
 		{"equal", "", []string{"chassis.m_c=300", "chassis.m_c=3e2"}, 0},
 		{"of no variable", "", []string{"chassis.m_c=300", "engine.p=1", "engine.p=2"}, 0},
-		{"different", `"chassis.m_c" gets two values from one binding: 300 from line 7 and 301 from here [SD16D]`, []string{"chassis.m_c=300", "chassis.m_c=301"}, 2},
+		{"different", `"chassis.m_c" gets two values from one binding: 300 from line 7 and 301 from here [SD16D]`,
+			[]string{"chassis.m_c=300", "chassis.m_c=301"}, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -427,7 +448,8 @@ func TestParameterTwice(t *testing.T) {
 				t.Errorf("validate:\n%s", v.output)
 			}
 			// A value of the user beats both.
-			if w := complete(t, system, "--stop-time", "0.01", "--set", "chassis.m_c=310").warnings(); !strings.Contains(w, "SD16T") || strings.Contains(w, "SD16D") {
+			if w := complete(t, system, "--stop-time", "0.01", "--set", "chassis.m_c=310").warnings(); !strings.Contains(w, "SD16T") ||
+				strings.Contains(w, "SD16D") {
 				t.Errorf("run --set: warnings %s", w)
 			}
 			run(t, system, "--stop-time", "0.01", "--strict").is(t, 2)

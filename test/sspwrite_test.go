@@ -42,7 +42,8 @@ func validate(t testing.TB, path string) error {
 	if err := doc.ReadFromBytes(data); err != nil {
 		return err
 	}
-	schemas := map[string]string{"SystemStructureDescription": "Description", "ParameterSet": "ParameterValues", "ParameterMapping": "ParameterMapping"}
+	schemas := map[string]string{"SystemStructureDescription": "Description", "ParameterSet": "ParameterValues",
+		"ParameterMapping": "ParameterMapping"}
 	set := "ssp1"
 	if strings.HasPrefix(doc.Root().SelectAttrValue("version", ""), "2.") {
 		set = "ssp2"
@@ -56,7 +57,8 @@ func validate(t testing.TB, path string) error {
 		return fmt.Errorf("%w\n%s", err, out)
 	}
 	// Inline content is hidden from the schema of version 1.0 of XML Schema (ssp 50).
-	for i, inline := range append(doc.FindElements("//ParameterValues/ParameterSet"), doc.FindElements("//ParameterMapping/ParameterMapping")...) {
+	for i, inline := range append(doc.FindElements("//ParameterValues/ParameterSet"),
+		doc.FindElements("//ParameterMapping/ParameterMapping")...) {
 		one := etree.NewDocument()
 		root := inline.Copy()
 		for at := inline.Parent(); at != nil; at = at.Parent() {
@@ -160,7 +162,8 @@ func roundTrip(t *testing.T, path string) {
 	a, b := opened(t, path).Files()[1:], opened(t, copied).Files()[1:]
 	for i := range a {
 		if want, got := facts(t, a[i]), facts(t, b[i]); !slices.Equal(want, got) {
-			t.Errorf("%s: written again it contains\n%s\nand not\n%s", filepath.Base(a[i]), strings.Join(got, "\n"), strings.Join(want, "\n"))
+			t.Errorf("%s: written again it contains\n%s\nand not\n%s", filepath.Base(a[i]), strings.Join(got, "\n"),
+				strings.Join(want, "\n"))
 		}
 		if err := validate(t, b[i]); err != nil && validate(t, a[i]) == nil {
 			t.Errorf("%s: what was valid is no longer: %v", filepath.Base(a[i]), err)
@@ -298,7 +301,8 @@ func TestMakeSystem(t *testing.T) {
 		return out
 	}
 	step("ssp", "unpack", ours, "-o", "ours")
-	made := []string{"ssp", "new", "chassis=ours/resources/quarter_chassis_a.fmu", "wheel=ours/resources/quarter_wheel_a.fmu", "--connect-by-name", "--for", "omsimulator,osp"}
+	made := []string{"ssp", "new", "chassis=ours/resources/quarter_chassis_a.fmu",
+		"wheel=ours/resources/quarter_wheel_a.fmu", "--connect-by-name", "--for", "omsimulator,osp"}
 	step(append(made, "-o", "bare.ssp")...)
 	step(append(made, "-o", "again.ssp")...)
 	same := func(a, b string) {
@@ -336,11 +340,14 @@ func TestMakeSystem(t *testing.T) {
 	if reference.rows < 1000 || !maps.EqualFunc(reference.columns, again.columns, slices.Equal) {
 		t.Errorf("%d and %d rows, or other values", reference.rows, again.rows)
 	}
-	if plain := complete(t, append([]string{ours}, args...)...); slices.Equal(plain.column(t, "wheel.F_c"), reference.column(t, "wheel.F_c")) {
+	if plain := complete(t, append([]string{ours}, args...)...); slices.Equal(plain.column(t, "wheel.F_c"),
+		reference.column(t, "wheel.F_c")) {
 		t.Error("the parameters change nothing, so that the comparison says nothing")
 	}
 	out := step("ssp", "graph", "stiff.ssp")
-	if data, err := os.ReadFile(filepath.Join(dir, "stiff.svg")); err != nil || !strings.Contains(string(data), "power bond by its units") || !strings.Contains(out, "2 components, 2 connections") {
+	if data, err := os.ReadFile(filepath.Join(dir, "stiff.svg")); err != nil ||
+		!strings.Contains(string(data), "power bond by its units") || !strings.Contains(out,
+		"2 components, 2 connections") {
 		t.Errorf("the picture: %v\n%s", err, out)
 	}
 }
@@ -404,7 +411,9 @@ func TestKilledWhileWriting(t *testing.T) {
 	_ = os.RemoveAll(filepath.Join(dir, "stopped"))
 	expect("SIGTERM", "car", "car.ssp", "new")
 	packed := read(t, filepath.Join(dir, "car.ssp"))
-	for _, args := range [][]string{{"ssp", "pack", "car", "--force"}, {"ssp", "set", "--force", "car.ssp", "bad.x0=3"}, {"ssp", "unpack", "car.ssp", "-o", "more"}, {"ssp", "unpack", "car.ssp", "-o", "new", "--force"}} {
+	for _, args := range [][]string{{"ssp", "pack", "car", "--force"},
+		{"ssp", "set", "--force", "car.ssp", "bad.x0=3"}, {"ssp", "unpack", "car.ssp", "-o", "more"}, {"ssp",
+			"unpack", "car.ssp", "-o", "new", "--force"}} {
 		cmd := exec.Command("sh", append([]string{"-c", `ulimit -f 8000; exec "$@"`, "sh", program}, args...)...) // 4 or 8 MB
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "too large") {

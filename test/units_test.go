@@ -88,7 +88,8 @@ func TestUnits(t *testing.T) {
 			"display units",
 			map[string]string{"y[1]": `unit="K" displayUnit="degC"`, "y[2]": `unit="degC" displayUnit="K"`,
 				"y[3]": `unit="K" displayUnit="degC"`, "y[4]": `unit="degC" displayUnit="K"`},
-			map[string]string{"u[1]": `unit="K"`, "u[2]": `unit="degC"`, "u[3]": `unit="degC" displayUnit="K"`, "u[4]": `unit="K" displayUnit="degC"`},
+			map[string]string{"u[1]": `unit="K"`, "u[2]": `unit="degC"`, "u[3]": `unit="degC" displayUnit="K"`,
+				"u[4]": `unit="K" displayUnit="degC"`},
 			[4]float64{300, 20, 300, 20}, [4]float64{300, 20, 26.85, 293.15},
 		}, {
 			"a unit on one side only",
@@ -120,9 +121,11 @@ func TestUnits(t *testing.T) {
 // u_source = (y_source + 273.15)/2 − 273.15 = 20·0.5 − 0.25 u_source − 136.575,
 // so u_source = −126.575/1.25 = −101.26 and y_source = 70.63.
 func TestUnitsInLoop(t *testing.T) {
-	path := unitSystem(t, map[string]string{"y[1]": `unit="degC"`, "u[1]": `unit="degC"`}, map[string]string{"u[1]": `unit="K"`, "y[1]": `unit="K"`},
+	path := unitSystem(t, map[string]string{"y[1]": `unit="degC"`, "u[1]": `unit="degC"`},
+		map[string]string{"u[1]": `unit="K"`, "y[1]": `unit="K"`},
 		"", "source.y[1] → sink.u[1]\nsink.y[1] → source.u[1]")
-	o := complete(t, path, "--step-size", "0.01", "--set", "source.C[1,1]=1", "--set", "source.x0[1]=20", "--set", "source.D[1,1]=-0.5", "--set", "sink.D[1,1]=0.5")
+	o := complete(t, path, "--step-size", "0.01", "--set", "source.C[1,1]=1", "--set", "source.x0[1]=20",
+		"--set", "source.D[1,1]=-0.5", "--set", "sink.D[1,1]=0.5")
 	for name, want := range map[string]float64{"source.u[1]": -101.26, "source.y[1]": 70.63, "sink.u[1]": 343.78, "sink.y[1]": 171.89} {
 		if got := o.column(t, name)[0]; math.Abs(got-want) > 1e-10 {
 			t.Errorf("%s starts at %.17g, want %v", name, got, want)
@@ -136,9 +139,11 @@ func TestUnitsOfParameters(t *testing.T) {
 		`<ssv:Parameter name="x0[1]"><ssv:Real value="68" unit="degF"/></ssv:Parameter><ssv:Parameter name="x0[2]"><ssv:Real value="90" unit="km/h"/></ssv:Parameter>` +
 		`</ssv:Parameters><ssv:Units><ssc:Unit name="degF"><ssc:BaseUnit K="1" factor="0.5555555555555556" offset="255.3722222222222"/></ssc:Unit>` +
 		`<ssc:Unit name="km/h"><ssc:BaseUnit m="1" s="-1" factor="0.2777777777777778"/></ssc:Unit></ssv:Units></ssv:ParameterSet></ssd:ParameterValues></ssd:ParameterBinding></ssd:ParameterBindings>`
-	path := unitSystem(t, map[string]string{"x0[1]": `unit="K" displayUnit="degC"`, "x0[2]": `unit="m/s"`, "x0[3]": `unit="degC"`}, nil, set,
+	path := unitSystem(t, map[string]string{"x0[1]": `unit="K" displayUnit="degC"`, "x0[2]": `unit="m/s"`,
+		"x0[3]": `unit="degC"`}, nil, set,
 		"source.y[1] → sink.u[1]\nsource.y[2] → sink.u[2]\nsource.y[3] → sink.u[3]")
-	o := complete(t, path, "--step-size", "0.01", "--set", "source.C[1,1]=1", "--set", "source.C[2,2]=1", "--set", "source.C[3,3]=1", "--set", "source.x0[3]=20")
+	o := complete(t, path, "--step-size", "0.01", "--set", "source.C[1,1]=1", "--set", "source.C[2,2]=1",
+		"--set", "source.C[3,3]=1", "--set", "source.x0[3]=20")
 	for name, want := range map[string]float64{"source.y[1]": 293.15, "source.y[2]": 25, "source.y[3]": 20} {
 		if got := o.column(t, name)[0]; math.Abs(got-want) > 1e-10 {
 			t.Errorf("%s starts at %.17g, want %v", name, got, want)

@@ -93,19 +93,22 @@ func TestValidate(t *testing.T) {
 	}{
 		{"validate " + model, 0, []string{"modelDescription.xml (modelDescription): nothing found"}},
 		{"validate " + set, 0, []string{"set.ssv (ParameterSet): nothing found"}},
-		{"validate " + bad, 1, []string{"1 error, 1 warning, 0 notes", fmt.Sprintf("%d: error MD8: ", line), `factor="0"`, "^^^^^^^^^^", "→ correct the factor", "warning FA4V"}},
+		{"validate " + bad, 1, []string{"1 error, 1 warning, 0 notes", fmt.Sprintf("%d: error MD8: ", line),
+			`factor="0"`, "^^^^^^^^^^", "→ correct the factor", "warning FA4V"}},
 		{"validate --strict " + bad, 1, []string{"2 errors, 0 warnings", "error FA4V"}},
 		{"validate --disable md8 " + bad, 0, []string{"0 errors, 1 warning", "1 finding of disabled rules left out"}},
 		{"validate --disable MD8 --disable FA4V --strict " + bad, 0, []string{"2 findings of disabled rules left out"}},
 		{"validate " + model + " " + bad + " " + set, 1, []string{"3 files: 1 error, 1 warning, 0 notes"}},
-		{"validate --format json " + bad, 1, []string{`"id": "MD8"`, `"level": "error"`, fmt.Sprintf(`"line": %d`, line), `"path": "/fmiModelDescription/`, `"remedy": "correct the factor"`}},
+		{"validate --format json " + bad, 1, []string{`"id": "MD8"`, `"level": "error"`,
+			fmt.Sprintf(`"line": %d`, line), `"path": "/fmiModelDescription/`, `"remedy": "correct the factor"`}},
 		{"validate nothing.fmu", 2, []string{"nothing.fmu: there is no such file"}},
 		{"validate ../fmi", 2, []string{"the folder has neither modelDescription.xml nor SystemStructure.ssd"}},
 		{"validate", 2, []string{"FILE (an .fmu, an .ssp, a folder or a document) is missing"}},
 		{"validate --disable XY1 " + bad, 2, []string{`there is no rule "XY1"`}},
 		{"validate --algorithm magic " + bad, 2, []string{`no algorithm is called "magic"`}},
 		{"validate --list", 0, []string{"modelDescription.xml\n", "MD17 ", "error", "warning*", "rules; * = an error with --strict"}},
-		{"validate --explain md17", 0, []string{"MD17 (error)", "Names of variables are unique.", "Remedy: rename one of the variables", "Source: fmi2 18"}},
+		{"validate --explain md17", 0, []string{"MD17 (error)", "Names of variables are unique.",
+			"Remedy: rename one of the variables", "Source: fmi2 18"}},
 		{"validate --explain CC8", 0, []string{"CC8 has no rule of its own", "SD6 and SD8"}},
 		{"validate --explain XY", 2, []string{`there is no rule "XY"`}},
 		{"validate --list " + bad, 2, []string{"--list and --explain take no file"}},
@@ -139,11 +142,15 @@ func TestValidateLines(t *testing.T) {
 func TestReadmeValidate(t *testing.T) {
 	dir := t.TempDir()
 	axle := filepath.Join(dir, "axle")
-	if err := os.Rename(pairWith(t, "SystemStructure.ssd", `effort="spring.F" flow="mass.v"`, `effort="spring.F" flow="mass.s"`), axle); err != nil {
+	if err := os.Rename(pairWith(t, "SystemStructure.ssd", `effort="spring.F" flow="mass.v"`, `effort="spring.F" flow="mass.s"`),
+		axle); err != nil {
 		t.Fatal(err)
 	}
-	for _, change := range [][2]string{{"spring.fmu/documentation/index.html", ""}, {"mass.fmu/documentation/index.html", ""}, {"scope.fmu/documentation/index.html", ""},
-		{"spring.fmu/modelDescription.xml", strings.Replace(string(read(t, filepath.Join(axle, "spring.fmu", "modelDescription.xml"))), `min="-2" max="2"`, `min="-0.5" max="2"`, 1)}} {
+	for _, change := range [][2]string{{"spring.fmu/documentation/index.html", ""},
+		{"mass.fmu/documentation/index.html", ""}, {"scope.fmu/documentation/index.html", ""},
+		{"spring.fmu/modelDescription.xml",
+			strings.Replace(string(read(t, filepath.Join(axle, "spring.fmu", "modelDescription.xml"))),
+				`min="-2" max="2"`, `min="-0.5" max="2"`, 1)}} {
 		path := filepath.Join(axle, filepath.FromSlash(change[0]))
 		mkdir(t, filepath.Dir(path))
 		write(t, path, []byte(change[1]))
@@ -168,22 +175,24 @@ func TestReadmeValidate(t *testing.T) {
 // sarifObject is what each object of SARIF 2.1.0 that is written may and must have, by the standard (OASIS, sections
 // 3.13 to 3.54).
 var sarifObject = map[string]struct{ must, may []string }{
-	"":                        {[]string{"version", "runs"}, []string{"$schema"}},
-	".runs":                   {[]string{"tool", "results"}, []string{"invocations", "artifacts", "columnKind"}},
-	".runs.tool":              {[]string{"driver"}, nil},
-	".runs.tool.driver":       {[]string{"name"}, []string{"version", "informationUri", "rules"}},
-	".runs.tool.driver.rules": {[]string{"id"}, []string{"shortDescription", "fullDescription", "help", "defaultConfiguration", "properties"}},
-	".runs.tool.driver.rules.shortDescription":                  {[]string{"text"}, nil},
-	".runs.tool.driver.rules.fullDescription":                   {[]string{"text"}, nil},
-	".runs.tool.driver.rules.help":                              {[]string{"text"}, nil},
-	".runs.tool.driver.rules.defaultConfiguration":              {nil, []string{"level"}},
-	".runs.tool.driver.rules.properties":                        {nil, []string{"reference"}},
-	".runs.invocations":                                         {[]string{"executionSuccessful"}, []string{"toolExecutionNotifications"}},
-	".runs.invocations.toolExecutionNotifications":              {[]string{"message"}, []string{"level"}},
-	".runs.invocations.toolExecutionNotifications.message":      {[]string{"text"}, nil},
-	".runs.artifacts":                                           {nil, []string{"location", "parentIndex"}},
-	".runs.artifacts.location":                                  {nil, []string{"uri", "index"}},
-	".runs.results":                                             {[]string{"message"}, []string{"ruleId", "ruleIndex", "level", "locations"}},
+	"":                  {[]string{"version", "runs"}, []string{"$schema"}},
+	".runs":             {[]string{"tool", "results"}, []string{"invocations", "artifacts", "columnKind"}},
+	".runs.tool":        {[]string{"driver"}, nil},
+	".runs.tool.driver": {[]string{"name"}, []string{"version", "informationUri", "rules"}},
+	".runs.tool.driver.rules": {[]string{"id"}, []string{"shortDescription", "fullDescription", "help",
+		"defaultConfiguration", "properties"}},
+	".runs.tool.driver.rules.shortDescription":             {[]string{"text"}, nil},
+	".runs.tool.driver.rules.fullDescription":              {[]string{"text"}, nil},
+	".runs.tool.driver.rules.help":                         {[]string{"text"}, nil},
+	".runs.tool.driver.rules.defaultConfiguration":         {nil, []string{"level"}},
+	".runs.tool.driver.rules.properties":                   {nil, []string{"reference"}},
+	".runs.invocations":                                    {[]string{"executionSuccessful"}, []string{"toolExecutionNotifications"}},
+	".runs.invocations.toolExecutionNotifications":         {[]string{"message"}, []string{"level"}},
+	".runs.invocations.toolExecutionNotifications.message": {[]string{"text"}, nil},
+	".runs.artifacts":                                      {nil, []string{"location", "parentIndex"}},
+	".runs.artifacts.location":                             {nil, []string{"uri", "index"}},
+	".runs.results": {[]string{"message"},
+		[]string{"ruleId", "ruleIndex", "level", "locations"}},
 	".runs.results.message":                                     {[]string{"text"}, nil},
 	".runs.results.locations":                                   {nil, []string{"physicalLocation", "logicalLocations"}},
 	".runs.results.locations.physicalLocation":                  {[]string{"artifactLocation"}, []string{"region"}},
@@ -200,7 +209,8 @@ func TestValidateSARIF(t *testing.T) {
 	if err := os.CopyFS(odd, os.DirFS(filepath.Join(validateBases, "osp"))); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(program, "validate", "--format", "sarif", "--disable", "FA5", broken, odd, system(t, "quarter-car-a"), filepath.Join(validateBases, "model"))
+	cmd := exec.Command(program, "validate", "--format", "sarif", "--disable", "FA5", broken, odd,
+		system(t, "quarter-car-a"), filepath.Join(validateBases, "model"))
 	out, err := cmd.Output()
 	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != 1 {
 		t.Fatalf("%v\n%s", err, out)
@@ -316,7 +326,8 @@ func testValidateStopsRuns(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ file, old, new, id string }{
-		{"spring.fmu/modelDescription.xml", `<Item name="off" value="0"/><Item name="on" value="1"/>`, `<Item name="off" value="1"/><Item name="on" value="0"/>`, "CC13"},
+		{"spring.fmu/modelDescription.xml", `<Item name="off" value="0"/><Item name="on" value="1"/>`,
+			`<Item name="off" value="1"/><Item name="on" value="0"/>`, "CC13"},
 		{"SystemStructure.ssd", `effort="spring.F" flow="mass.v"`, `effort="spring.F" flow="mass.s"`, "CC17"},
 	} {
 		dir := pairWith(t, c.file, c.old, c.new)
@@ -365,7 +376,8 @@ var realErrors = map[string][]string{
 // than documented.
 var realTrials = map[string][]string{
 	"CraneController": {"DY5R"}, "KnuckleBoomCrane": {"DY5R"}, "MassSpringDamper1": {"DY5R"}, "Threetank": {"DY5R"},
-	"SpringPendulumExtForce1D": {"DY5R"}, "uart": {"DY5R", "FA7M"}, "watertankController_Standalone": {"DY2", "FA10"}, "0002_ECS_SW": {"DY5R"},
+	"SpringPendulumExtForce1D": {"DY5R"}, "uart": {"DY5R", "FA7M"}, "watertankController_Standalone": {"DY2",
+		"FA10"}, "0002_ECS_SW": {"DY5R"},
 	// Their inputs are 0 at first, not 10 as documented, and fmi2Reset leaves x and y where they are.
 	"Predator": {"DY2", "DY5R"}, "Prey": {"DY2", "DY5R"},
 }
@@ -393,7 +405,8 @@ func testRealValidate(t *testing.T) {
 	left := len(realErrors)
 	err = filepath.WalkDir(root, func(path string, e os.DirEntry, err error) error {
 		name := strings.ToLower(filepath.Base(path))
-		if err != nil || e.IsDir() || !slices.Contains([]string{".ssp", ".ssd", ".ssv", ".ssm"}, filepath.Ext(name)) && name != "ospsystemstructure.xml" {
+		if err != nil || e.IsDir() || !slices.Contains([]string{".ssp", ".ssd", ".ssv", ".ssm"},
+			filepath.Ext(name)) && name != "ospsystemstructure.xml" {
 			return err
 		}
 		rel, err := filepath.Rel(root, path)

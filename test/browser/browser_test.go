@@ -50,7 +50,8 @@ func chromium(t *testing.T) string {
 			return path
 		}
 	}
-	t.Fatalf("there is no browser called %s; install one (Debian: apt-get install chromium), or name it in $CHROMIUM", strings.Join(names, ", "))
+	t.Fatalf("there is no browser called %s; install one (Debian: apt-get install chromium), or name it in $CHROMIUM",
+		strings.Join(names, ", "))
 	return ""
 }
 
@@ -216,7 +217,8 @@ func (b *tab) picture(name string) image.Image {
 		return err
 	}))
 	if *screenshots != "" {
-		if err := errors.Join(os.MkdirAll(*screenshots, 0o777), os.WriteFile(filepath.Join(*screenshots, name+".png"), data, 0o666)); err != nil {
+		if err := errors.Join(os.MkdirAll(*screenshots, 0o777), os.WriteFile(filepath.Join(*screenshots, name+".png"),
+			data, 0o666)); err != nil {
 			b.t.Fatal(err)
 		}
 	}
@@ -259,7 +261,8 @@ func (b *tab) drag(from, to float64) {
 		return e
 	}
 	a, z := r.X+from*r.Width, r.X+to*r.Width
-	b.do(mouse(input.MouseMoved, a, 0), mouse(input.MousePressed, a, 1), mouse(input.MouseMoved, (a+z)/2, 1), mouse(input.MouseMoved, z, 1), mouse(input.MouseReleased, z, 0))
+	b.do(mouse(input.MouseMoved, a, 0), mouse(input.MousePressed, a, 1), mouse(input.MouseMoved, (a+z)/2, 1),
+		mouse(input.MouseMoved, z, 1), mouse(input.MouseReleased, z, 0))
 }
 
 func macrostep(t *testing.T, args ...string) {
@@ -273,7 +276,8 @@ func macrostep(t *testing.T, args ...string) {
 func made(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "car.html")
-	macrostep(t, "run", filepath.Join(systems, "quarter-car-a.ssp"), "--algorithm", "ex-slocal", "--monitor-energy", "--analyze", "--output", filepath.Join(filepath.Dir(path), "car.csv"), "--report", path)
+	macrostep(t, "run", filepath.Join(systems, "quarter-car-a.ssp"), "--algorithm", "ex-slocal",
+		"--monitor-energy", "--analyze", "--output", filepath.Join(filepath.Dir(path), "car.csv"), "--report", path)
 	return "file://" + path
 }
 
@@ -348,7 +352,8 @@ expect:
 `), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	run := exec.Command(program, "run", filepath.Join(systems, "quarter-car-a.ssp"), "--scenario", scenario, "--realtime=10", "--output", filepath.Join(dir, "car.csv"), "--report", path)
+	run := exec.Command(program, "run", filepath.Join(systems, "quarter-car-a.ssp"), "--scenario", scenario,
+		"--realtime=10", "--output", filepath.Join(dir, "car.csv"), "--report", path)
 	if out, err := run.CombinedOutput(); run.ProcessState == nil || run.ProcessState.ExitCode() != 1 {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -365,7 +370,8 @@ expect:
 				return b.picture(fmt.Sprintf("scenario-%s-%d-dark-%v", name, width, dark))
 			}
 			for _, title := range []string{"Scenario", "Real time"} {
-				show(fmt.Sprintf(`[...document.querySelectorAll("h2")].find(h => h.textContent === %q)`, title), strings.ReplaceAll(title, " ", "-"))
+				show(fmt.Sprintf(`[...document.querySelectorAll("h2")].find(h => h.textContent === %q)`, title),
+					strings.ReplaceAll(title, " ", "-"))
 			}
 			if n := columns(show(`document.querySelector(".plot")`, "plots"), dark); n < 250 {
 				t.Errorf("%d wide, dark %v: %d columns have a line", width, dark, n)
@@ -474,7 +480,8 @@ func live(t *testing.T, args ...string) (address string, run *exec.Cmd) {
 }
 
 func TestLive(t *testing.T) {
-	address, run := live(t, "--debug", "live-paused", "--stop-time", "1e6", "--step-size", "1e-4", "--record", "none", "--report", "live.html")
+	address, run := live(t, "--debug", "live-paused", "--stop-time", "1e6", "--step-size", "1e-4", "--record", "none",
+		"--report", "live.html")
 	b := open(t, 1200, 900, false)
 	const told = `document.getElementById("told").textContent`
 	state := func(s string) string { return fmt.Sprintf(`document.getElementById("state").textContent === %q`, s) }

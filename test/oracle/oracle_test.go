@@ -128,10 +128,12 @@ func TestStableRegions(t *testing.T) {
 	for _, d := range []string{"ff", "fd", "dd"} {
 		for k := 1; k <= 3; k++ {
 			if !(at(d, false, k) < at(d, false, k-1)) {
-				t.Errorf("explicit %s: %d stable points at k = %d, %d at %d; a higher order has fewer", d, at(d, false, k), k, at(d, false, k-1), k-1)
+				t.Errorf("explicit %s: %d stable points at k = %d, %d at %d; a higher order has fewer", d,
+					at(d, false, k), k, at(d, false, k-1), k-1)
 			}
 			if k > 1 && !(at(d, true, k) < at(d, true, k-1)) {
-				t.Errorf("implicit %s: %d stable points at k = %d, %d at %d; a higher order has fewer", d, at(d, true, k), k, at(d, true, k-1), k-1)
+				t.Errorf("implicit %s: %d stable points at k = %d, %d at %d; a higher order has fewer", d,
+					at(d, true, k), k, at(d, true, k-1), k-1)
 			}
 		}
 		// k = 0 is less stable than k = 1 but in force/force.
@@ -141,7 +143,8 @@ func TestStableRegions(t *testing.T) {
 	}
 	for k := 0; k <= 3; k++ {
 		if !(at("dd", false, k) > at("fd", false, k) && at("dd", false, k) > at("ff", false, k)) {
-			t.Errorf("explicit, k = %d: %d stable points in dd, %d in fd, %d in ff; dd has most", k, at("dd", false, k), at("fd", false, k), at("ff", false, k))
+			t.Errorf("explicit, k = %d: %d stable points in dd, %d in fd, %d in ff; dd has most", k,
+				at("dd", false, k), at("fd", false, k), at("ff", false, k))
 		}
 	}
 }

@@ -200,7 +200,8 @@ func (k *kit) draw(seed uint64, number int, dir string) (*drawn, error) {
 			mayDie: st.mayDie, deaf: st.deaf, thinned: st.thinned, faulty: st.faulty, calls: st.calls, hogs: st.hogs})
 	}
 	// What a killed run has left is gone after the next one.
-	r.c.steps = append(r.c.steps, step{args: []string{"run", system, "--stop-time", "1e-9", "--step-size", "1e-9", "--record", "none", "--manifest", "after.json", "--quiet",
+	r.c.steps = append(r.c.steps, step{args: []string{"run", system, "--stop-time", "1e-9", "--step-size", "1e-9",
+		"--record", "none", "--manifest", "after.json", "--quiet",
 		"--isolate", "never"}, after: true})
 	return r.c, nil
 }
@@ -293,7 +294,8 @@ func (r *dice) coupled() (string, error) {
 <ssd:System name="soak"><ssd:Elements>
 `)
 	for _, c := range r.components {
-		fmt.Fprintf(&b, `<ssd:Component name="%s" type="application/x-fmu-sharedlibrary" source="resources/%s.fmu"><ssd:Connectors>`, c.name, c.fmu)
+		fmt.Fprintf(&b, `<ssd:Component name="%s" type="application/x-fmu-sharedlibrary" source="resources/%s.fmu"><ssd:Connectors>`,
+			c.name, c.fmu)
 		for _, v := range c.d.Variables {
 			if v.Type == description.Real && (v.Causality == description.Input || v.Causality == description.Output) {
 				fmt.Fprintf(&b, `<ssd:Connector name="%s" kind="%s"><ssc:Real/></ssd:Connector>`, v.Name, v.Causality)
@@ -372,7 +374,8 @@ func (r *dice) connections(shape string) string {
 				continue
 			}
 			output := pick(r, from.outputs)
-			if fits := slices.DeleteFunc(slices.Clone(from.outputs), func(y string) bool { return from.units[y] != to.units[input] }); len(fits) > 0 && r.chance(0.7) {
+			if fits := slices.DeleteFunc(slices.Clone(from.outputs),
+				func(y string) bool { return from.units[y] != to.units[input] }); len(fits) > 0 && r.chance(0.7) {
 				output = pick(r, fits)
 			}
 			to.driven[input] = true
@@ -382,7 +385,8 @@ func (r *dice) connections(shape string) string {
 				as = ` suppressUnitConversion="true"`
 			}
 			if r.chance(0.5) {
-				scale = fmt.Sprintf(`<ssc:LinearTransformation factor="%s" offset="%s"/>`, short(pick(r, []float64{-1, 1, 0.1, -0.01, r.NormFloat64()})), short(r.NormFloat64()*0.1))
+				scale = fmt.Sprintf(`<ssc:LinearTransformation factor="%s" offset="%s"/>`,
+					short(pick(r, []float64{-1, 1, 0.1, -0.01, r.NormFloat64()})), short(r.NormFloat64()*0.1))
 			}
 			fmt.Fprintf(&lines, `<ssd:Connection startElement="%s" startConnector="%s" endElement="%s" endConnector="%s"%s>%s</ssd:Connection>`+"\n",
 				from.name, output, to.name, input, as, scale)
@@ -537,7 +541,8 @@ func (r *dice) algorithm() {
 	back := !slices.ContainsFunc(r.components, func(c *component) bool { return !c.d.CoSimulation.CanGetAndSetFMUState })
 	for range 10 {
 		energy := algorithms.UsesEnergy(p.Name) && r.example == "" && len(r.mutual()) == 0
-		if !energy && (back || !slices.ContainsFunc(p.Params, func(q algorithms.Param) bool { return slices.Contains(repeats, q.Name) })) || r.chance(0.1) {
+		if !energy && (back || !slices.ContainsFunc(p.Params,
+			func(q algorithms.Param) bool { return slices.Contains(repeats, q.Name) })) || r.chance(0.1) {
 			break
 		}
 		p = pick(r, algorithms.Presets())
@@ -643,7 +648,8 @@ func (r *dice) flags(st *step) error {
 		if !st.mayDie || c != r.bad {
 			maybe(0.06, "--isolate-component", c.name)
 		}
-		maybe(0.03, "--quirk", c.name+"="+pick(r, []string{"inputsBeforeInit", "noTerminate", "ignoreInitialUnknowns", "stopTime", "constantH", "noRollback",
+		maybe(0.03, "--quirk", c.name+"="+pick(r, []string{"inputsBeforeInit", "noTerminate", "ignoreInitialUnknowns",
+			"stopTime", "constantH", "noRollback",
 			"noInputDerivatives", "noDirectionalDerivatives", "chdirOnLoad"}))
 	}
 	r.bonds()

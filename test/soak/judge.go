@@ -83,7 +83,8 @@ func judge(c *drawn, st step, e *end) (findings []string) {
 		e.label = "outcome=no end"
 		found("it does not end:\n%s", e.output)
 		return findings
-	case st.mayDie && (signalled || crashed != "" || code == 2 && st.closed == "stderr" || code == 7 || strings.Contains(e.output, "terminate called") || strings.Contains(e.output, "an FMU has called exit")):
+	case st.mayDie && (signalled || crashed != "" || code == 2 && st.closed == "stderr" || code == 7 ||
+		strings.Contains(e.output, "terminate called") || strings.Contains(e.output, "an FMU has called exit")):
 		c.killed = true
 	case crashed != "":
 		found("%s, and it prints %q", how, crashed)
@@ -141,7 +142,8 @@ func (c *drawn) stray() (names []string) {
 	if err != nil {
 		return []string{err.Error()}
 	}
-	known := []string{"system", "tmp", "cache", "results.csv", "results.json", "after.json", "trace.csv", "calls.txt", "input.csv", "run.checkpoint", "marker"}
+	known := []string{"system", "tmp", "cache", "results.csv", "results.json", "after.json", "trace.csv", "calls.txt",
+		"input.csv", "run.checkpoint", "marker"}
 	for _, e := range entries {
 		if !slices.Contains(known, e.Name()) {
 			names = append(names, e.Name())
