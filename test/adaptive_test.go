@@ -1,17 +1,11 @@
 package test
 
 import (
-	"fmt"
-	"maps"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/macrostep/macrostep/fmus"
-	"github.com/macrostep/macrostep/test/long"
 )
 
 // attempts reads a table of --trace.
@@ -32,8 +26,8 @@ func attempts(t testing.TB, path string) []map[string]float64 {
 	return out
 }
 
-// An FMU that discards steps above a size makes the control shrink and recover:
-// the run comes to its end with steps below that size and not far below it.
+// An FMU that discards steps above a size makes the control shrink and recover: the run completes, with steps below
+// that size but not far below it.
 func TestRefusedStepsAreLearnt(t *testing.T) {
 	for _, preset := range []string{"ex-slocal", "ex-milne", "im-slocal", "richardson"} {
 		t.Run(preset, func(t *testing.T) {
@@ -63,18 +57,20 @@ func TestRefusedStepsAreLearnt(t *testing.T) {
 	}
 }
 
-// Steps that stay far below what was asked for are told while they are taken, with the
-// variable whose error holds them down, and so is it when the step cannot be halved again:
-// the force of energy-oscillator follows its inputs directly, and lags a step behind. That of
-// corrector-oscillator, of 1e6 N/m and without nominal value, needs no tolerance of its own.
+// A run warns while its steps stay far below the requested size, and fails when the step cannot be halved again; the
+// message names the variable whose error limits the steps. The force of energy-oscillator follows its inputs
+// directly, and lags a step behind. The force of corrector-oscillator (1e6 N/m, no nominal value) needs no tolerance
+// of its own.
 func TestTinySteps(t *testing.T) {
 	t.Parallel()
 	const told = "the steps stay at "
 	run := func(name string, args ...string) (code int, output string) {
-		return macrostep(t, append([]string{"run", system(t, name), "--algorithm", "ex-slocal", "--record", "none", "--manifest", filepath.Join(t.TempDir(), "m.json")}, args...)...)
+		return macrostep(t, append([]string{"run", system(t, name), "--algorithm", "ex-slocal", "--record", "none",
+			"--manifest", filepath.Join(t.TempDir(), "m.json")}, args...)...)
 	}
 	code, output := run("energy-oscillator", "--stop-time", "2e-6")
-	if code != 0 || strings.Count(output, told) != 1 || !strings.Contains(output, "of the error of right.f (") || !strings.Contains(output, "control.atol=right.f:VALUE") {
+	if code != 0 || strings.Count(output, told) != 1 || !strings.Contains(output, "of the error of right.f (") ||
+		!strings.Contains(output, "control.atol=right.f:VALUE") {
 		t.Errorf("exit code %d\n%s", code, output)
 	}
 	for name, args := range map[string][]string{"corrector-oscillator": {"--stop-time", "1e-2"}, "two-mass-ff": nil} {
@@ -90,32 +86,8 @@ func TestTinySteps(t *testing.T) {
 	}
 }
 
-// Serial and parallel runs give the same bytes.
-func TestWorkersGiveTheSameBytes(t *testing.T) {
-	take := long.Sample(3)
-	for _, args := range [][]string{
-		{"--algorithm", "explicit", "--param", "order=2"}, {"--algorithm", "gauss-seidel", "--param", "order=1", "--param", "substeps=3"},
-		{"--algorithm", "implicit", "--param", "order=2"}, {"--algorithm", "implicit", "--param", "solver.kind=broyden"},
-		{"--algorithm", "im-milne"}, {"--algorithm", "ex-local"}, {"--algorithm", "richardson"},
-	} {
-		if !take() {
-			continue
-		}
-		t.Run(strings.Join(args, " "), func(t *testing.T) {
-			t.Parallel()
-			var tables []string
-			for _, workers := range []string{"1", "3"} {
-				tables = append(tables, complete(t, append([]string{system(t, "two-mass-ff"), "--workers", workers}, args...)...).table(t))
-			}
-			if tables[0] != tables[1] {
-				t.Error("three workers give another table than one")
-			}
-		})
-	}
-}
-
-// The table of attempts has an estimate where the algorithm estimates errors, an indicator where
-// it has one, and nothing in their place; the report shows what is there.
+// The table of attempts has an estimate where the algorithm estimates errors and an indicator where it has one, else
+// empty cells; the report plots what the table has.
 func TestTraceColumns(t *testing.T) {
 	t.Parallel()
 	for preset, want := range map[string]struct{ estimates, indicates bool }{
@@ -123,7 +95,8 @@ func TestTraceColumns(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		trace, page := filepath.Join(dir, "steps.csv"), filepath.Join(dir, "run.html")
-		if code, out := macrostepIn(t, dir, "run", system(t, "quarter-car-a"), "--stop-time", "0.05", "--algorithm", preset, "--trace", trace, "--report", page); code != 0 {
+		if code, out := macrostepIn(t, dir, "run", system(t, "quarter-car-a"), "--stop-time", "0.05",
+			"--algorithm", preset, "--trace", trace, "--report", page); code != 0 {
 			t.Fatal(out)
 		}
 		if text := string(read(t, trace)); strings.Contains(text, "NaN") {
@@ -141,94 +114,10 @@ func TestTraceColumns(t *testing.T) {
 		call(t, "report", filepath.Join(dir, "results.csv"), "-o", again).is(t, 0)
 		for _, name := range []string{page, again} {
 			text := string(read(t, name))
-			if strings.Contains(text, `data-name="error estimate"`) != want.estimates || strings.Contains(text, `data-name="indicator of the coupling error"`) != want.indicates {
+			if strings.Contains(text, `data-name="error estimate"`) != want.estimates ||
+				strings.Contains(text, `data-name="indicator of the coupling error"`) != want.indicates {
 				t.Errorf("%s: other plots in %s", preset, filepath.Base(name))
 			}
-		}
-	}
-}
-
-// Many calls in one crossing into C give what calls one by one give: the same bytes, counts, messages and ends.
-func testCallByCall(t *testing.T) {
-	t.Parallel()
-	take := long.Sample(15)
-	type facts struct {
-		table, status, reason string
-		warnings, fmuSteps    string
-	}
-	gather := func(t *testing.T, args []string) facts {
-		o := run(t, args...)
-		table, err := os.ReadFile(o.results)
-		if err != nil && o.manifest.Status == "complete" {
-			t.Fatal(err)
-		}
-		return facts{string(table), o.manifest.Status, o.manifest.Reason, o.warnings(), fmt.Sprint(o.manifest.Steps, o.manifest.FMUSteps)}
-	}
-	same := func(t *testing.T, args ...string) facts {
-		t.Helper()
-		args = slices.Clip(args)
-		got, want := gather(t, args), gather(t, append(args, "--debug", "call-by-call"))
-		if got.table != want.table {
-			t.Errorf("%v: the results differ", args)
-		}
-		got.table, want.table = "", ""
-		if got != want {
-			t.Errorf("%v:\n%+v, call by call\n%+v", args, got, want)
-		}
-		return got
-	}
-
-	for _, name := range fmus.Systems() {
-		path := system(t, name)
-		for _, more := range [][]string{{"--algorithm", "explicit", "--record", "*"}, {"--algorithm", "gauss-seidel", "--output-interval", "0.0137"}} {
-			if !take() {
-				continue
-			}
-			t.Run(name+" "+more[1], func(t *testing.T) {
-				t.Parallel()
-				if f := same(t, append([]string{path, "--stop-time", "0.2003"}, more...)...); f.status != "complete" {
-					t.Errorf("%s: %s: %s", name, f.status, f.reason)
-				}
-			})
-		}
-	}
-
-	// A fault in the middle of many steps.
-	take = long.Sample(3)
-	for k, set := range []string{
-		"fault=Warning", "fault=Discard at=0.35", "fault=DiscardMute at=0.35", "fault=DiscardAndEnd at=0.35",
-		"fault=Error at=0.35", "fault=Fatal at=0.35", "fault=Undefined at=0.35",
-		"fault=Pending at=0.35 polls=3 times=1", "fault=Pending at=0.35 polls=3 ending=Error", "fault=Pending at=0.35 polls=3 ending=Discard fraction=0.5",
-		"fault=NaN at=0.35", "fault=Infinity at=0.35", "fault=NaN during=GetReal at=0.35", "fault=NaN during=GetReal at=0.35 variable=3",
-		"fault=Error during=GetReal at=0.35", "fault=Fatal during=GetReal at=0.35", "fault=Error during=SetReal at=0.35",
-		"fault=Discard during=SetReal at=0.35", "fault=Warning during=SetReal at=0.35", "fault=Warning during=GetReal at=0.35",
-		"fault=Error during=Terminate",
-	} {
-		if !take() {
-			continue
-		}
-		algorithm := []string{"explicit", "gauss-seidel"}[k%2]
-		t.Run(set+" "+algorithm, func(t *testing.T) {
-			t.Parallel()
-			args := []string{badPair(t, "misbehave"), "--step-size", "0.001", "--algorithm", algorithm, "--record", "*"}
-			for _, s := range strings.Fields(set) {
-				args = append(args, "--set", "bad."+s)
-			}
-			same(t, args...)
-		})
-	}
-	// One that fails with the first step, and one that cannot vary its step.
-	same(t, badPair(t, "misbehave"), "--set", "bad.fault=Error", "--step-size", "0.01")
-	same(t, badPair(t, "misbehave_constant"), "--step-size", "0.003", "--stop-time", "1")
-}
-
-// With nothing recorded, and with a few rows only, as many steps are taken.
-func TestUnrecordedSteps(t *testing.T) {
-	path := system(t, "quarter-car-a")
-	want := complete(t, path).manifest.FMUSteps
-	for _, args := range [][]string{{"--output-interval", "0.5"}, {"--record", "none"}} {
-		if got := complete(t, append(args, path)...).manifest.FMUSteps; !maps.Equal(got, want) {
-			t.Errorf("%v: steps %v, with every row %v", args, got, want)
 		}
 	}
 }

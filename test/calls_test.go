@@ -18,8 +18,8 @@ import (
 	"github.com/macrostep/macrostep/test/probe"
 )
 
-// lifetime follows the calls of one instance by the rules of the standard, written
-// down here a second time (fmi2 39–62).
+// lifetime follows the calls of one instance by the rules of the standard, written independently of the product (fmi2
+// 39–62).
 type lifetime struct {
 	d     *description.ModelDescription
 	state byte // as in fmi2 39; 0 before Instantiate, '!' after Fatal, '-' after FreeInstance
@@ -203,8 +203,7 @@ func (l *lifetime) check(name string, args map[string]string) {
 	}
 }
 
-// eachVariable asks of each value reference whether one of its variables may be
-// accessed now.
+// eachVariable checks for each value reference whether one of its variables may be accessed in this state.
 func (l *lifetime) eachVariable(kind, references string, allowed func(v *description.ScalarVariable) bool) {
 	for _, vr := range list(references) {
 		ok := false
@@ -219,7 +218,7 @@ func (l *lifetime) eachVariable(kind, references string, allowed func(v *descrip
 	}
 }
 
-// instant is the difference of times that are one.
+// instant returns the difference up to which two times are equal.
 func instant(t float64) float64 { return 1e-12 * max(1, math.Abs(t)) }
 
 func number(s string) float64 {
@@ -230,7 +229,7 @@ func number(s string) float64 {
 	return x
 }
 
-// list reads "[1 2 3…20]", as far as it is written.
+// list reads "[1 2 3…20]" up to the ellipsis.
 func list(s string) []int {
 	var out []int
 	for f := range strings.FieldsSeq(strings.Trim(s, "[]")) {
@@ -263,7 +262,7 @@ func arguments(s string) map[string]string {
 	return out
 }
 
-// follow judges a log of calls; the descriptions are those of the components.
+// follow checks a log of calls of components with these descriptions.
 func follow(t *testing.T, log string, descriptions map[string]*description.ModelDescription) map[string]*lifetime {
 	t.Helper()
 	lives := map[string]*lifetime{}
@@ -295,7 +294,7 @@ func follow(t *testing.T, log string, descriptions map[string]*description.Model
 	return lives
 }
 
-// descriptions gives those of the components of a system.
+// descriptions returns the model descriptions of the components of a system.
 func descriptions(t *testing.T, path string) map[string]*description.ModelDescription {
 	t.Helper()
 	a, err := assemble.Open(path, assemble.Options{})
@@ -310,10 +309,8 @@ func descriptions(t *testing.T, path string) map[string]*description.ModelDescri
 	return out
 }
 
-// Whatever the algorithm and the outcome: every call is legal where it is made,
-// about variables that may be accessed there, steps follow one another, nothing
-// is read between setting and stepping, and every life is ended (fmi2 39–41, 44,
-// 48, 50, 54–56, 58, 62).
+// With every algorithm and outcome: each call is legal in its state and for its variables, steps follow one another,
+// nothing is read between setting and stepping, and every instance is freed (fmi2 39–41, 44, 48, 50, 54–56, 58, 62).
 func TestCallsAreLegal(t *testing.T) {
 	t.Parallel()
 	type run struct {
@@ -346,11 +343,14 @@ func TestCallsAreLegal(t *testing.T) {
 		}
 		runs = append(runs, run{name, badPair(t, fmu), append([]string{"--step-size", "0.1"}, args...), calls, ends})
 	}
-	bad("discarded and shortened", "misbehave", "fault=Discard at=0.35", "-", []string{"SetFMUstate", "FreeFMUstate", "GetRealStatus", "GetBooleanStatus"}, "--param", "discard=shorten")
-	bad("shortened with derivatives", "misbehave", "fault=TooLong above=0.03", "-", []string{"SetFMUstate", "SetRealInputDerivatives"}, "--param", "discard=shorten", "--param", "order=2")
+	bad("discarded and shortened", "misbehave", "fault=Discard at=0.35", "-",
+		[]string{"SetFMUstate", "FreeFMUstate", "GetRealStatus", "GetBooleanStatus"}, "--param", "discard=shorten")
+	bad("shortened with derivatives", "misbehave", "fault=TooLong above=0.03", "-",
+		[]string{"SetFMUstate", "SetRealInputDerivatives"}, "--param", "discard=shorten", "--param", "order=2")
 	bad("discarded", "misbehave", "fault=Discard at=0.35", "-", []string{"GetBooleanStatus"})
 	bad("asks to end", "misbehave", "fault=DiscardAndEnd at=0.35", "-", []string{"GetBooleanStatus"})
-	bad("asks to end, with rollback", "misbehave", "fault=DiscardAndEnd at=0.35", "-", []string{"SetFMUstate"}, "--param", "discard=shorten")
+	bad("asks to end, with rollback", "misbehave", "fault=DiscardAndEnd at=0.35", "-", []string{"SetFMUstate"},
+		"--param", "discard=shorten")
 	bad("pending", "misbehave", "fault=Pending at=0.35 polls=3", "-", []string{"GetStatus"})
 	bad("error", "misbehave", "fault=Error at=0.35", "-", nil)
 	bad("error with a saved state", "misbehave", "fault=Error at=0.35", "-", []string{"FreeFMUstate"}, "--param", "discard=shorten")
@@ -361,11 +361,13 @@ func TestCallsAreLegal(t *testing.T) {
 	bad("start elsewhere", "misbehave", "", "-", nil, "--start-time", "-3", "--stop-time", "-2")
 	// A variable of each kind and sort of start, one of them constant.
 	constant := `<ScalarVariable name="c" valueReference="99" variability="constant"><Real start="1"/></ScalarVariable>`
-	every, err := probe.Pack(t.TempDir(), "every", strings.Replace(probe.Description("every", probe.Everything, ""), "</ModelVariables>", constant+"</ModelVariables>", 1))
+	every, err := probe.Pack(t.TempDir(), "every", strings.Replace(probe.Description("every", probe.Everything, ""),
+		"</ModelVariables>", constant+"</ModelVariables>", 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	runs = append(runs, run{"every kind", every, []string{"--stop-time", "0.1", "--step-size", "0.01", "--set", "every.a=2", "--set", "every.mode=high", "--set", "every.s=x", "--set", "every.b=false", "--record", "*"},
+	runs = append(runs, run{"every kind", every, []string{"--stop-time", "0.1", "--step-size", "0.01",
+		"--set", "every.a=2", "--set", "every.mode=high", "--set", "every.s=x", "--set", "every.b=false", "--record", "*"},
 		[]string{"SetString", "GetString", "SetInteger", "GetInteger", "SetBoolean", "GetBoolean"}, "-"})
 	take = long.Sample(2)
 	for _, r := range runs {
@@ -373,6 +375,7 @@ func TestCallsAreLegal(t *testing.T) {
 			continue
 		}
 		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			log := filepath.Join(dir, "calls.txt")
 			_, o := macrostepIn(t, dir, append([]string{"run", "--quiet", "--log-fmi-calls", log, r.path}, r.args...)...)
@@ -404,12 +407,12 @@ func TestCallsAreLegal(t *testing.T) {
 	}
 }
 
-// In a run with steps of one size every step is told the same number, however it is
-// delivered; each carries the promise that no restore will go to before it, but for the
-// later steps of a macro step that may be repeated (fmi2 49, 50).
+// In a run with fixed steps every step has the same size to the last bit, and promises that no restore will go back
+// before it, except the later steps of a macro step that may be repeated (fmi2 49, 50).
 func TestWhatStepsAreTold(t *testing.T) {
 	t.Parallel()
 	const H = 0.01
+	take := long.Sample(2)
 	for _, c := range []struct {
 		name, system string
 		args         string
@@ -418,26 +421,36 @@ func TestWhatStepsAreTold(t *testing.T) {
 		undoable     bool      // some steps do not carry the promise
 	}{
 		{"explicit", "two-mass-fd", "--algorithm explicit", []float64{H}, false, false},
-		{"explicit by substeps", "two-mass-fd", "--algorithm explicit --param order=2 --param substeps=7", []float64{H / 7, H}, false, false},
-		{"explicit by substeps, shortened", "two-mass-fd", "--algorithm explicit --param order=2 --param substeps=7 --param discard=shorten", []float64{H / 7, H}, true, true},
+		{"explicit by substeps", "two-mass-fd", "--algorithm explicit --param order=2 --param substeps=7",
+			[]float64{H / 7, H}, false, false},
+		{"explicit by substeps, shortened", "two-mass-fd",
+			"--algorithm explicit --param order=2 --param substeps=7 --param discard=shorten", []float64{H / 7,
+				H}, true, true},
 		{"shortened", "two-mass-fd", "--algorithm explicit --param discard=shorten", []float64{H}, true, false},
 		{"gauss-seidel", "two-mass-fd", "--algorithm gauss-seidel --param order=1", []float64{H}, false, false},
 		{"rates", "two-mass-ff", "--algorithm explicit --rate mass1=3 --rate mass2=1/3", []float64{H / 3, H, 3 * H}, false, false},
 		{"rates, shortened", "two-mass-fd", "--algorithm explicit --rate mass1=3 --param discard=shorten", []float64{H / 3, H}, true, true},
 		{"implicit, with a stateless component", "two-mass-ff", "--algorithm implicit --param order=1", []float64{H}, true, false},
 		{"implicit by substeps", "two-mass-fd", "--algorithm implicit --param order=1 --param substeps=3", []float64{H / 3, H}, true, true},
-		{"two solutions", "two-mass-fd", "--algorithm ex-local --param control.step=fixed --param control.max-order=2", []float64{H}, true, false},
+		{"two solutions", "two-mass-fd", "--algorithm ex-local --param control.step=fixed --param control.max-order=2", []float64{H},
+			true, false},
 		{"step doubling", "two-mass-fd", "--algorithm richardson --param control.step=fixed", []float64{H, H / 2}, true, true},
 		{"energy", "two-mass-fd", "--algorithm energy-correction --bond b=coupling.F:mass1.v", []float64{H}, false, false},
-		{"models by differences", "two-mass-fd", "--algorithm model-based-corrector --param model.jacobian=rollback", []float64{H}, true, false},
+		{"models by differences", "two-mass-fd", "--algorithm model-based-corrector --param model.jacobian=rollback",
+			[]float64{H}, true, false},
 		{"steps that vary, implicit", "two-mass-fd", "--algorithm im-milne", nil, true, true},
 		{"steps that vary, doubled", "two-mass-fd", "--algorithm richardson", nil, true, true},
 		{"steps that vary, not repeated", "two-mass-fd", "--algorithm predictor-corrector", nil, false, false},
 	} {
+		if !take() {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			log := filepath.Join(t.TempDir(), "calls.txt")
 			path := system(t, c.system)
-			o := complete(t, append([]string{path, "--log-fmi-calls", log, "--start-time", "0.1", "--stop-time", "0.22", "--step-size", "0.01"}, strings.Fields(c.args)...)...)
+			o := complete(t, append([]string{path, "--log-fmi-calls", log, "--start-time", "0.1",
+				"--stop-time", "0.22", "--step-size", "0.01"}, strings.Fields(c.args)...)...)
 			points := map[float64]bool{}
 			for _, at := range o.column(t, "time") {
 				points[at] = true
@@ -472,8 +485,8 @@ func TestWhatStepsAreTold(t *testing.T) {
 	}
 }
 
-// An FMU that computes something else in steps that may be undone gives the same with
-// every algorithm that needs none; the others are refused.
+// An FMU that computes something else in steps that may be undone gives the same results with every algorithm that
+// undoes none; the other algorithms are refused.
 func testUncommittedSteps(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -502,7 +515,8 @@ func testUncommittedSteps(t *testing.T) {
 			if bad.code != 1 || bad.rows > 0 { // before the first step
 				t.Errorf("exit code %d, %d rows", bad.code, bad.rows)
 			}
-			for _, part := range []string{"bad (misbehave.fmu)", "noSetFMUStatePriorToCurrentPoint = false", "with true and", "with false", "choose an algorithm"} {
+			for _, part := range []string{"bad (misbehave.fmu)", "noSetFMUStatePriorToCurrentPoint = false",
+				"with true and", "with false", "choose an algorithm"} {
 				if !strings.Contains(bad.manifest.Reason, part) {
 					t.Errorf("no %q in %q", part, bad.manifest.Reason)
 				}
@@ -511,7 +525,7 @@ func testUncommittedSteps(t *testing.T) {
 	}
 }
 
-// The calls of runs of FMUs and systems made by others are legal, too.
+// The calls of runs of third-party FMUs and systems are legal, too.
 func testRealCalls(t *testing.T) {
 	systems, err := filepath.Glob(filepath.Join(*realDir, "systems", "*", "*", "SystemStructure.ssd"))
 	if err != nil {

@@ -16,15 +16,14 @@ import (
 	"github.com/macrostep/macrostep/test/long"
 )
 
-// loopRow is a system that macrostep and a loop in C compute alike, to the last bit. What
-// differs is explained.
+// loopRow is a system that macrostep and a loop in C compute alike, to the last bit.
 type loopRow struct {
 	name  string
 	path  string // what macrostep runs
 	parts []loopPart
 	wires []cloop.Wire
-	// inputs says why the loop computes something else when it sets the inputs that
-	// nothing drives to their documented starts; "" = it does not.
+	// inputs is the reason why the loop computes something else when it sets the inputs that nothing drives to their
+	// documented starts; "" = it does not.
 	inputs string
 }
 
@@ -67,15 +66,10 @@ func (r *loopRow) compare(t *testing.T) {
 	for k, name := range record {
 		record[k] = "--record=" + name
 	}
-	o := run(t, slices.Concat([]string{r.path, "--step-size", step, "--stop-time", stop, "--algorithm", "explicit", "--param", "order=0"}, record)...)
-	compared, moving := 0, 0
+	o := run(t, slices.Concat([]string{r.path, "--step-size", step, "--stop-time", stop, "--algorithm", "explicit",
+		"--param", "order=0"}, record)...)
 	for _, name := range slices.Sorted(maps.Keys(want)) {
-		y := want[name]
-		got, ok := o.columns[name]
-		if !ok {
-			t.Errorf("no column %s", name)
-			continue
-		}
+		y, got := want[name], o.columns[name]
 		if len(got) != len(y) {
 			t.Errorf("%s: %d points, the loop has %d\n%s", name, len(got), len(y), o.output)
 			continue
@@ -86,13 +80,9 @@ func (r *loopRow) compare(t *testing.T) {
 				break
 			}
 		}
-		compared++
-		if slices.Min(y) < slices.Max(y) {
-			moving++
-		}
 	}
-	if compared == 0 || compared != len(want) {
-		t.Errorf("%d of %d outputs are compared", compared, len(want))
+	if len(want) == 0 {
+		t.Error("the loop has no outputs")
 	}
 	set, err := program.Run(parts, r.wires, true, loopStep, loopSteps)
 	if err != nil {
@@ -101,18 +91,9 @@ func (r *loopRow) compare(t *testing.T) {
 	if same := maps.EqualFunc(want, set, slices.Equal); same != (r.inputs == "") {
 		t.Errorf("with all inputs set to their documented starts the loop computes the same: %v; the table says %q", same, r.inputs)
 	}
-	if t.Failed() {
-		return
-	}
-	note := "equal"
-	if r.inputs != "" {
-		note += "; with inputs set it would differ: " + r.inputs
-	}
-	t.Logf("%-40s %3d outputs, %3d of them move: %s", r.name, compared, moving, note)
 }
 
-// Our FMUs and a coupled system of them compute in macrostep what they compute in a loop
-// in C, to the last bit.
+// Our FMUs and a coupled system of them compute in macrostep what they compute in a loop in C, to the last bit.
 func TestLoop(t *testing.T) {
 	t.Parallel()
 	var rows []loopRow
@@ -136,14 +117,13 @@ func TestLoop(t *testing.T) {
 	}
 }
 
-// realRows explains third-party FMUs, by their paths below -real, of which there is more
-// to say than that they compute the same.
+// realRows explains third-party FMUs, by their paths below -real, that differ when their inputs are set.
 var realRows = map[string]loopRow{
 	"fmus/ibk/Prey.fmu":     {inputs: "its input y is 0 until it is set, and documented as 10"},
 	"fmus/ibk/Predator.fmu": {inputs: "its input x is 0 until it is set, and documented as 10"},
 }
 
-// testRealLoop holds every FMU below -real, and coupled systems of them, against the loop.
+// testRealLoop compares every FMU below -real, and coupled systems of them, with the loop.
 func testRealLoop(t *testing.T) {
 	var rows []loopRow
 	known := maps.Clone(realRows)
@@ -174,7 +154,7 @@ func testRealLoop(t *testing.T) {
 	}
 }
 
-// realSystems are the coupled systems, their connections written down a second time.
+// realSystems are the coupled systems, with their connections written independently of their documents.
 func realSystems() []loopRow {
 	at := func(path ...string) string {
 		return filepath.Join(append([]string{*realDir, "systems"}, path...)...)
@@ -194,17 +174,26 @@ func realSystems() []loopRow {
 	}
 	return []loopRow{
 		{name: "quarter_truck", path: at("libcosim", "quarter_truck", "OspSystemStructure.xml"),
-			parts: []loopPart{{"chassis", at("libcosim", "quarter_truck", "Chassis.fmu"), with(truck, "mass", "400")}, {"wheel", at("libcosim", "quarter_truck", "Wheel.fmu"), with(truck, "mass", "40")}},
+			parts: []loopPart{{"chassis", at("libcosim", "quarter_truck", "Chassis.fmu"), with(truck, "mass", "400")},
+				{"wheel", at("libcosim", "quarter_truck", "Wheel.fmu"), with(truck, "mass", "40")}},
 			wires: []cloop.Wire{{From: "chassis.velocity", To: "wheel.in_vel"}, {From: "wheel.out_spring_damper_f", To: "chassis.force"}}},
 		{name: "crane", path: at("libcosim", "demo", "demo.ssp"),
 			parts: []loopPart{{"CraneController", filepath.Join(*realDir, "fmus", "20sim", "CraneController.fmu"), nil},
-				{"KnuckleBoomCrane", filepath.Join(*realDir, "fmus", "20sim", "KnuckleBoomCrane.fmu"), map[string]string{"Spring_Joint.k": "0.005", "mt0_init": "69"}}},
+				{"KnuckleBoomCrane", filepath.Join(*realDir, "fmus", "20sim", "KnuckleBoomCrane.fmu"),
+					map[string]string{"Spring_Joint.k": "0.005", "mt0_init": "69"}}},
 			wires: axes},
 		{name: "dcmotor", path: at("omsimulator", "dcmotor"),
-			parts: []loopPart{{"SuT.edrive_mass", filepath.Join(dc, "edrive_mass.fmu"), map[string]string{"inertia.J": "0.002", "damper.d": "0.001"}},
-				{"SuT.emachine_model", filepath.Join(dc, "emachine_model.fmu"), map[string]string{"resistor.T_ref": "300.15", "resistor.T": "300.15", "resistor.alpha": "0.0", "inductor.L": "0.001", "emf.k": "0.1", "resistor.R": "0.5"}},
-				{"stimuli_model", filepath.Join(dc, "stimuli_model.fmu"), map[string]string{"Voltage_step.offset": "0.0", "Voltage_step.startTime": "0.0", "Voltage_step.height": "12.0", "MLoad.k": "-0.5"}}},
-			wires: []cloop.Wire{{From: "SuT.emachine_model.M", To: "SuT.edrive_mass.M_A"}, {From: "SuT.edrive_mass.wA", To: "SuT.emachine_model.w"}, {From: "SuT.edrive_mass.phiA", To: "SuT.emachine_model.phi"},
+			parts: []loopPart{{"SuT.edrive_mass", filepath.Join(dc, "edrive_mass.fmu"),
+				map[string]string{"inertia.J": "0.002", "damper.d": "0.001"}},
+				{"SuT.emachine_model", filepath.Join(dc, "emachine_model.fmu"),
+					map[string]string{"resistor.T_ref": "300.15", "resistor.T": "300.15", "resistor.alpha": "0.0",
+						"inductor.L": "0.001", "emf.k": "0.1", "resistor.R": "0.5"}},
+				{"stimuli_model", filepath.Join(dc, "stimuli_model.fmu"),
+					map[string]string{"Voltage_step.offset": "0.0", "Voltage_step.startTime": "0.0",
+						"Voltage_step.height": "12.0", "MLoad.k": "-0.5"}}},
+			wires: []cloop.Wire{{From: "SuT.emachine_model.M", To: "SuT.edrive_mass.M_A"},
+				{From: "SuT.edrive_mass.wA", To: "SuT.emachine_model.w"}, {From: "SuT.edrive_mass.phiA",
+					To: "SuT.emachine_model.phi"},
 				{From: "stimuli_model.M_load", To: "SuT.edrive_mass.M_B"}, {From: "stimuli_model.U", To: "SuT.emachine_model.U"}}},
 	}
 }

@@ -16,11 +16,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/macrostep/macrostep/test/long"
 )
 
-// An interrupted run keeps its results, says so, and leaves no folder behind.
+// An interrupted run keeps its results, reports the interrupt and leaves no folder behind.
 func TestInterrupt(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	p := start(t, "run", system(t, "quarter-car-a"), "--stop-time", "1e9", "--output-interval", "1")
@@ -41,8 +39,8 @@ func TestInterrupt(t *testing.T) {
 	emptied(t, os.TempDir())
 }
 
-// Who interrupts a run whose FMU does not return is told which it is and in what
-// call; after a second interrupt results and manifest tell how far the run came.
+// After an interrupt while an FMU does not return, the message names the FMU and the call; after a second interrupt
+// results and manifest show how far the run came.
 func TestInterruptWhileHanging(t *testing.T) {
 	t.Parallel()
 	for isolate, says := range map[string]string{"always": "waiting for bad (misbehave.fmu) in fmi2DoStep", "never": "--step-timeout"} {
@@ -53,13 +51,14 @@ func TestInterruptWhileHanging(t *testing.T) {
 		run.out.until(t, says)
 		run.signal(t, syscall.SIGINT)
 		code := run.end()
-		if m := run.manifest(t); code != 1 || m.Status != "incomplete" || !strings.Contains(m.Reason, "interrupted") || math.Abs(m.EndTime-0.4) > 0.01 {
+		if m := run.manifest(t); code != 1 || m.Status != "incomplete" ||
+			!strings.Contains(m.Reason, "interrupted") || math.Abs(m.EndTime-0.4) > 0.01 {
 			t.Errorf("%s: exit code %d, %s at %g: %s\n%s", isolate, code, m.Status, m.EndTime, m.Reason, run.out.String())
 		}
 	}
 }
 
-// Who interrupts an analysis is told how far it came and that nothing of it is left.
+// An interrupted analysis reports its progress, and that it leaves nothing.
 func TestInterruptAnalysis(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	p := start(t, "analyze", system(t, "energy-star-5"), "--order", "5", "--plot", "pictures")
@@ -78,7 +77,8 @@ func TestHangUp(t *testing.T) {
 	signal.Notify(hangUp, syscall.SIGHUP)
 	defer signal.Stop(hangUp)
 	for _, first := range []string{"trap '' HUP; ", ""} {
-		cmd := exec.Command("sh", "-c", first+`exec "$@"`, "sh", program, "run", system(t, "quarter-car-a"), "--stop-time", "1e9", "--output-interval", "1")
+		cmd := exec.Command("sh", "-c", first+`exec "$@"`, "sh", program, "run", system(t, "quarter-car-a"),
+			"--stop-time", "1e9", "--output-interval", "1")
 		cmd.Dir = t.TempDir()
 		p := started(t, cmd)
 		written(t, p.path("results.csv"), 0)
@@ -91,11 +91,11 @@ func TestHangUp(t *testing.T) {
 	}
 }
 
-// A run that was stopped (Ctrl-Z) goes on: the time is not that of its FMUs, also
-// with --step-timeout. Here they do step, or wait, while only the master stands.
+// With --step-timeout, the time during which a run is stopped (Ctrl-Z) does not count as time of its FMUs.
 func TestStepTimeoutOfStoppedRun(t *testing.T) {
 	t.Parallel() // it waits
-	p := start(t, "run", system(t, "quarter-car-a"), "--isolate", "always", "--step-timeout", "2", "--step-size", "1e-5", "--stop-time", "1000")
+	p := start(t, "run", system(t, "quarter-car-a"), "--isolate", "always", "--step-timeout", "2",
+		"--step-size", "1e-5", "--stop-time", "1000")
 	written(t, p.path("results.csv"), 1000)
 	p.signal(t, syscall.SIGSTOP)
 	time.Sleep(2500 * time.Millisecond)
@@ -109,8 +109,8 @@ func TestStepTimeoutOfStoppedRun(t *testing.T) {
 	}
 }
 
-// A master that is killed leaves readable results, a manifest that says incomplete, and
-// no worker; what it unpacked goes with the next run.
+// A killed master leaves readable results, an incomplete manifest and no worker; the next run removes what it
+// unpacked.
 func TestKilledMaster(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	p := start(t, "run", system(t, "quarter-car-a"), "--isolate", "always", "--stop-time", "1e9", "--output-interval", "1", "--quiet")
@@ -131,8 +131,7 @@ func TestKilledMaster(t *testing.T) {
 	emptied(t, os.TempDir())
 }
 
-// An update that removes or replaces the program while a run goes on leaves the run
-// alone, also when a worker is started once more.
+// An update that removes or replaces the program does not disturb a run, even if a worker is restarted afterwards.
 func testProgramReplacedMeanwhile(t *testing.T) {
 	t.Parallel()
 	for name, replace := range map[string]func(path string) error{
@@ -144,7 +143,8 @@ func testProgramReplacedMeanwhile(t *testing.T) {
 		if err := os.Chmod(own, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.Command(own, "run", system(t, "quarter-car-a"), "--isolate", "always", "--on-crash", "restart", "--step-size", "1e-4", "--stop-time", "1")
+		cmd := exec.Command(own, "run", system(t, "quarter-car-a"), "--isolate", "always", "--on-crash", "restart",
+			"--step-size", "1e-4", "--stop-time", "1")
 		cmd.Dir = t.TempDir()
 		p := started(t, cmd)
 		until(t, "two workers", func() bool { return len(offspring(t, p.Process.Pid)) == 2 })
@@ -161,7 +161,7 @@ func testProgramReplacedMeanwhile(t *testing.T) {
 	}
 }
 
-// A short soak finds nothing; CONTRIBUTING.md has the long one.
+// A short soak finds nothing; CONTRIBUTING.md describes the long one.
 func testSoak(t *testing.T) {
 	t.Parallel()
 	soak := filepath.Join(t.TempDir(), "soak")
@@ -169,14 +169,14 @@ func testSoak(t *testing.T) {
 		t.Fatalf("building it: %v\n%s", err, out)
 	}
 	const cases = "4"
-	out, err := exec.Command(soak, "--seed", "4", "--duration", "0", "--cases", cases, "--program", program, "--work", filepath.Join(work, "soak")).CombinedOutput()
+	out, err := exec.Command(soak, "--seed", "4", "--duration", "0", "--cases", cases, "--program", program,
+		"--work", filepath.Join(work, "soak")).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "\n"+cases+" cases in ") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
 
-// Rows that go to a terminal are all there, and do nothing to it: names of FMUs stand in
-// them.
+// Rows that go to a terminal are complete, with control characters in names of FMUs escaped.
 func TestResultsToTerminal(t *testing.T) {
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -219,69 +219,25 @@ func TestResultsToTerminal(t *testing.T) {
 	}
 }
 
-// deepFMU fills as much of the stack as it says in doStep, and logs from down there.
-var deepFMU = strings.NewReplacer("int answer(void);", `#include <alloca.h>
-static int answer(void) { return 1; }
-static fmi2CallbackFunctions callbacks;
-static fmi2Status down(size_t mib) {
-	volatile char *stack = alloca(mib << 20);
-	for (size_t k = mib << 20; k > 0; k -= 1024) stack[k - 1] = 1;
-	callbacks.logger(callbacks.componentEnvironment, "deep", fmi2Warning, "logEvents", "%d MiB deep", (int)mib);
-	return stack[1023] == 1 ? fmi2OK : fmi2Error;
-}`, "{ return &it; }", "{ callbacks = *c; return &it; }", "fmi2Boolean b) { return fmi2OK; }", "fmi2Boolean b) { return down(60); }").Replace(answerFMU)
-
-// deepSystem writes a system of two FMUs that use 60 MiB of stack in each step.
-func deepSystem(t testing.TB) string {
-	t.Helper()
-	dir := t.TempDir()
-	for _, name := range []string{"deep", "deeper"} { // of other content, so that they share no library
-		source := "static const char name[] __attribute__((used)) = \"" + name + "\";\n" + deepFMU
-		compiledFMU(t, dir, name, map[string]string{"fmu.c": source}, []string{name + ".so", "-fPIC", "-w", "fmu.c"})
-	}
-	return systemOf(t, dir, map[string]string{"a": "deep", "b": "deeper"})
-}
-
-// FMUs have 64 MiB of stack, in the process of the run too, whatever the limit is
-// there, and on each thread that calls some.
-func testLargeStack(t *testing.T) {
+// Where the address space is limited a run ends well, or its message names the limit.
+func testLimitedAddressSpace(t *testing.T) {
 	t.Parallel()
-	path := deepSystem(t)
-	for _, limit := range []string{"8192", "1024", "unlimited"} {
-		if limit != "1024" && !long.On {
-			continue
-		}
-		for name, args := range map[string]string{"one thread": "--isolate never", "two threads": "--isolate never --workers 2", "own processes": "--isolate always"} {
-			out, err := exec.Command("sh", "-c", fmt.Sprintf("ulimit -S -s %s && exec '%s' run '%s' --step-size 0.1 %s --output '%s'", limit, program, path, args, filepath.Join(t.TempDir(), "r.csv"))).CombinedOutput()
-			if err != nil || !strings.Contains(string(out), "60 MiB deep") {
-				t.Errorf("stack limit %s, %s: %v\n%.2000s", limit, name, err, out)
+	// Which thread finds no room is a matter of chance, hence several tries.
+	limited := func(kib int, good func(err error, out string) bool) {
+		var out []byte
+		var err error
+		for range 6 {
+			out, err = exec.Command("sh", "-c",
+				fmt.Sprintf("ulimit -v %d && exec '%s' run '%s' --quiet --output '%s'", kib, program,
+					system(t, "quarter-car-a"), filepath.Join(t.TempDir(), "r.csv"))).CombinedOutput()
+			if good(err, string(out)) || raced { // the race detector wants more
+				return
 			}
 		}
+		t.Errorf("with %d KiB of address space: %v\n%.2000s", kib, err, out)
 	}
-	// How many threads there are, and which of them finds no more room, is a matter of chance, and where it is one of
-	// the language, nobody is asked: several times.
-	const tries = 6
-	limited := func(kib int) ([]byte, error) {
-		return exec.Command("sh", "-c", fmt.Sprintf("ulimit -v %d && exec '%s' run '%s' --quiet --output '%s'", kib, program, system(t, "quarter-car-a"), filepath.Join(t.TempDir(), "r.csv"))).CombinedOutput()
-	}
-	var out []byte
-	var err error
-	for range tries {
-		if out, err = limited(3_000_000); err == nil {
-			break
-		}
-	}
-	if err != nil && !raced { // the race detector wants more
-		t.Errorf("with little address space: %v\n%.2000s", err, out)
-	}
-	told := false
-	for range tries {
-		out, err = limited(1_000_000)
-		told = told || strings.Contains(string(out), "the address space is limited to 976 MiB (ulimit -v)")
-		if err == nil || told {
-			break
-		}
-	}
-	if (err == nil || !told) && !raced {
-		t.Errorf("with less address space: %v\n%.2000s", err, out)
-	}
+	limited(3_000_000, func(err error, _ string) bool { return err == nil })
+	limited(1_000_000, func(err error, out string) bool {
+		return err != nil && strings.Contains(out, "the address space is limited to 976 MiB (ulimit -v)")
+	})
 }

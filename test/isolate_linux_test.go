@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -13,10 +12,9 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi/csrc"
-	"github.com/macrostep/macrostep/test/long"
 )
 
-// answerFMU is an FMU whose output is what a library says that it brings.
+// answerFMU is the source of an FMU whose output is the answer of a library in its archive.
 const (
 	answerFMU = `#include <stddef.h>
 #include "fmi2.h"
@@ -44,7 +42,7 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean b) { 
 `
 )
 
-// systemOf writes a system of components that are not coupled, with the name of the FMU of each.
+// systemOf writes a system of uncoupled components, by name and FMU.
 func systemOf(t testing.TB, dir string, components map[string]string) string {
 	t.Helper()
 	elements := ""
@@ -56,11 +54,10 @@ func systemOf(t testing.TB, dir string, components map[string]string) string {
 	return path
 }
 
-// platformFolder is that of an FMU's library on this machine.
+// platformFolder is the folder of libraries in an FMU for this machine.
 var platformFolder = map[string]string{"amd64": "binaries/linux64/", "arm64": "binaries/aarch64-linux/"}[runtime.GOARCH]
 
-// compiledFMU writes dir/name.fmu with libraries, each by a call of the compiler on the
-// sources: first the name of the library.
+// compiledFMU writes dir/name.fmu with libraries. Each is compiled from the sources by the arguments after its name.
 func compiledFMU(t testing.TB, dir, name string, sources map[string]string, libraries ...[]string) {
 	t.Helper()
 	cc, err := csrc.Compiler()
@@ -91,7 +88,7 @@ func answering(t testing.TB, dir, name string, n int) {
 		[]string{name + ".so", "-fPIC", "-w", "fmu.c", "-L.", "-lanswer", "-Wl,-rpath,$ORIGIN"})
 }
 
-// isolated lists why components are isolated, by their names.
+// isolated returns the reasons why components are isolated, by component.
 func (o *outcome) isolated() map[string]string {
 	out := map[string]string{}
 	for _, f := range o.manifest.FMUs {
@@ -102,7 +99,7 @@ func (o *outcome) isolated() map[string]string {
 	return out
 }
 
-// Two FMUs bring libraries of equal name and other content: each has its own.
+// Of two FMUs with different libraries of equal name each uses its own.
 func TestClashingLibraries(t *testing.T) {
 	dir := t.TempDir()
 	answering(t, dir, "one", 1)
@@ -122,30 +119,9 @@ func TestClashingLibraries(t *testing.T) {
 		t.Errorf("in one process the answers are %v and %v", a, b)
 	}
 	said := string(read(t, strings.TrimSuffix(o.results, ".csv")+".json"))
-	if want := "bring different libraries libanswer.so"; strings.Count(said, want) != 1 || !strings.Contains(said, "first and second "+want) && !strings.Contains(said, "second and first "+want) {
+	if want := "bring different libraries libanswer.so"; strings.Count(said, want) != 1 ||
+		!strings.Contains(said, "first and second "+want) && !strings.Contains(said, "second and first "+want) {
 		t.Errorf("there is no warning\n%s", said)
-	}
-}
-
-// Twenty components of an FMU that lives once in a process.
-func TestTwentyOnce(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	copyFMUs(t, dir, "misbehave_once")
-	components := map[string]string{}
-	for i := range 20 {
-		components[fmt.Sprint("c", i)] = "misbehave_once"
-	}
-	o := complete(t, systemOf(t, dir, components), "--step-size", "0.1")
-	if n := len(o.isolated()); n != 19 {
-		t.Errorf("%d isolated", n)
-	}
-	first := o.column(t, "c0.x")
-	for i := range 20 {
-		x := o.column(t, fmt.Sprintf("c%d.x", i))
-		if len(x) != 11 || x[10] != first[10] {
-			t.Errorf("c%d.x: %v", i, x)
-		}
 	}
 }
 
@@ -192,103 +168,16 @@ func alive(pid string) bool {
 	return !strings.HasPrefix(rest, "Z")
 }
 
-// FMUs in processes of their own step at the same time. Where one of them fails,
-// waits or ends the run, that is told and treated as in one process.
-func testIsolatedAlike(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		set  string
-		args []string
-		code int
-	}{
-		{"fault=Error at=0.35", nil, 1},
-		{"fault=Error during=SetReal at=0.35", nil, 1},
-		{"fault=Discard at=0.35", nil, 1},
-		{"fault=Discard at=0.35", []string{"--param", "discard=shorten"}, 0},
-		{"fault=DiscardAndEnd at=0.35", nil, 0},
-		{"fault=TooLong above=0.06 at=0.35", []string{"--param", "discard=shorten"}, 0},
-		{"fault=Fatal at=0.35", nil, 1},
-		{"fault=Pending polls=3", nil, 0},
-		{"fault=Pending polls=3 ending=Error at=0.35", nil, 1},
-		{"fault=NaN at=0.35", nil, 1},
-		{"fault=Warning at=0.35", nil, 0},
-	} {
-		var reasons, tables [2]string
-		for k, mode := range []string{"never", "always"} {
-			a := runUntraced(t, badPair(t, "misbehave+third"), test.set, append([]string{"--isolate", mode}, test.args...)...)
-			if a.code != test.code {
-				t.Errorf("%s --isolate %s: exit code %d, want %d\n%s", test.set, mode, a.code, test.code, a.output)
-			}
-			reasons[k], tables[k] = a.manifest.Reason, string(read(t, a.results))
-		}
-		if reasons[0] != reasons[1] {
-			t.Errorf("%s: in one process\n%s\nand in several\n%s", test.set, reasons[0], reasons[1])
-		}
-		if tables[0] != tables[1] {
-			t.Errorf("%s: the results differ", test.set)
-		}
-	}
-}
-
-// Where there is no room for shared memory, pipes do: 120 KiB are more than 64.
-func TestIsolationWithoutSharedMemory(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "r.csv")
-	args := []string{"run", "--quiet", "--isolate", "always", "--stop-time", "0.1", system(t, "quarter-car-a"), "--output"}
-	if code, out := macrostep(t, append(args, path)...); code != 0 {
-		t.Fatal(out)
-	}
-	want := read(t, path)
-	limited := append([]string{"-c", `ulimit -f 128; exec "$@"`, "sh", program}, append(args, path)...)
-	if out, err := exec.Command("sh", limited...).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	if !bytes.Equal(want, read(t, path)) {
-		t.Error("the results are others")
-	}
-}
-
-// Isolated or not, by shared memory or not, a run gives the same bytes.
-func TestIsolationKeepsResults(t *testing.T) {
-	t.Parallel()
-	take := long.Sample(5)
-	for _, c := range []struct{ system, algorithm, more string }{
-		{"quarter-car-a", "explicit", "--param=order=2"}, {"quarter-car-a", "ecco", "--quiet"}, {"quarter-car-b", "explicit", "--workers=2"},
-		{"two-mass-ff", "implicit", "--param=solver.kind=newton-fd"}, {"two-mass-dd", "ex-slocal", "--quiet"},
-		{"contact-oscillator", "im-slocal", "--quiet"}, {"energy-star-3", "energy-correction", "--quiet"}, {"crane", "explicit", "--stop-time=0.5"},
-	} {
-		if !take() {
-			continue
-		}
-		t.Run(c.system+"/"+c.algorithm, func(t *testing.T) {
-			args := []string{"run", system(t, c.system), "--algorithm", c.algorithm, c.more, "--isolate"}
-			var tables []string
-			for _, mode := range modes {
-				dir := t.TempDir()
-				if code, text := macrostepIn(t, dir, append(args, mode)...); code != 0 {
-					t.Fatalf("exit code %d\n%s", code, text)
-				}
-				tables = append(tables, string(read(t, filepath.Join(dir, "results.csv"))))
-				told := bytes.Contains(read(t, filepath.Join(dir, "results.json")), []byte(`"isolated": "all components are"`))
-				if told != (mode == "always") {
-					t.Errorf("--isolate %s: told in the manifest: %v", mode, told)
-				}
-			}
-			if tables[0] != tables[1] {
-				t.Error("the results differ")
-			}
-		})
-	}
-}
-
 // An FMU that crashes in the engine is isolated the next time.
 func TestCrashIsRemembered(t *testing.T) {
 	for _, fault := range []string{"Segfault", "SegfaultThread"} {
 		t.Setenv("XDG_CACHE_HOME", t.TempDir())
-		if a := runPair(t, "misbehave", "fault="+fault+" at=0.35"); a.code != 1 || len(a.isolated()) != 0 || !strings.Contains(a.output, "killed by signal SIGSEGV") {
+		if a := runPair(t, "misbehave", "fault="+fault+" at=0.35"); a.code != 1 || len(a.isolated()) != 0 ||
+			!strings.Contains(a.output, "killed by signal SIGSEGV") {
 			t.Errorf("%s, first run: exit code %d, isolated %v\n%s", fault, a.code, a.isolated(), a.output)
 		}
-		if a := runPair(t, "misbehave", ""); a.code != 0 || len(a.isolated()) != 1 || !strings.Contains(a.isolated()["bad"], "on record: killed by signal SIGSEGV") {
+		if a := runPair(t, "misbehave", ""); a.code != 0 || len(a.isolated()) != 1 ||
+			!strings.Contains(a.isolated()["bad"], "on record: killed by signal SIGSEGV") {
 			t.Errorf("%s, second run: exit code %d, isolated %v\n%s", fault, a.code, a.isolated(), a.output)
 		}
 		if a := runPair(t, "misbehave", "", "--isolate", "never"); len(a.isolated()) != 0 {
@@ -297,8 +186,8 @@ func TestCrashIsRemembered(t *testing.T) {
 	}
 }
 
-// The page of a run that an FMU ends by crashing is there, with the results so far, where the
-// FMU is in the process of the run and where it is not.
+// The page of a run that ends because an FMU crashes shows the results so far, with the FMU in the process of the run
+// and in one of its own.
 func TestReportOfCrash(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // where the FMU goes on record
 	for _, isolate := range []string{"never", "always"} {
@@ -332,7 +221,8 @@ func TestCallsOfCrash(t *testing.T) {
 	if last < 10_000 || !slices.Equal(crashed[:last], whole[:last]) {
 		t.Errorf("%d calls, which are not those of the run without a crash", last)
 	}
-	if want, _, _ := strings.Cut(whole[last], " h="); !strings.HasPrefix(want, "bad fmi2DoStep t=0.35") || crashed[last] != want+" -> unfinished" {
+	if want, _, _ := strings.Cut(whole[last], " h="); !strings.HasPrefix(want, "bad fmi2DoStep t=0.35") ||
+		crashed[last] != want+" -> unfinished" {
 		t.Errorf("the log ends with %q; the next call is %q", crashed[last], whole[last])
 	}
 }

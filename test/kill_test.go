@@ -14,12 +14,13 @@ import (
 	"testing"
 )
 
-// A disk that is full is an error that says so: what was written before is whole
-// and right, the manifest tells, and the last checkpoint is one to go on from.
+// A full disk is reported as an error: earlier rows are whole and right, the manifest has the reason, and the run can
+// be resumed from its last checkpoint.
 func testResumeAfterFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
-	args := []string{"run", "--quiet", "--checkpoint", "0.01", "run.checkpoint", "--step-size", "1e-5", "--stop-time", "0.1", system(t, "quarter-car-a")}
+	args := []string{"run", "--quiet", "--checkpoint", "0.01", "run.checkpoint", "--step-size", "1e-5",
+		"--stop-time", "0.1", system(t, "quarter-car-a")}
 	whole := t.TempDir()
 	if code, out := macrostepIn(t, whole, args...); code != 0 {
 		t.Fatal(out)
@@ -44,10 +45,12 @@ func testResumeAfterFullDisk(t *testing.T) {
 		t.Errorf("%q is missing in\n%s", says, out)
 	}
 	var m struct{ Status, Reason string }
-	if err := json.Unmarshal(read(t, path("results.json")), &m); err != nil || m.Status != "failed" || !strings.Contains(m.Reason, "free space") {
+	if err := json.Unmarshal(read(t, path("results.json")), &m); err != nil || m.Status != "failed" ||
+		!strings.Contains(m.Reason, "free space") {
 		t.Errorf("%v: the manifest says %+v", err, m)
 	}
-	if code, out := macrostepIn(t, dir, "run", "--resume", "run.checkpoint"); code != 0 || !bytes.Equal(right, read(t, path("results.csv"))) {
+	if code, out := macrostepIn(t, dir, "run", "--resume", "run.checkpoint"); code != 0 ||
+		!bytes.Equal(right, read(t, path("results.csv"))) {
 		t.Errorf("going on when there is room: exit code %d\n%s", code, out)
 	}
 
@@ -58,8 +61,8 @@ func testResumeAfterFullDisk(t *testing.T) {
 			t.Errorf("/dev/full: exit code %d\n%s", code, out)
 		}
 	}
-	// Checkpoints that cannot be written do not end the run, and are told once: here
-	// there is no room for the name of the temporary file.
+	// Checkpoints that cannot be written do not end the run, and cause one warning: here there is no room for the
+	// name of the temporary file.
 	code, out2 := macrostep(t, "run", "--checkpoint", "0.01", path(strings.Repeat("x", 250)), system(t, "quarter-car-a"))
 	if code != 0 || strings.Count(out2, "could not be written") != 1 || !strings.Contains(out2, "the run goes on") {
 		t.Errorf("checkpoints that cannot be written: exit code %d\n%s", code, out2)

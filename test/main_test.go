@@ -1,6 +1,5 @@
-// Package test holds the whole-program tests: the command line on our own
-// example systems against exact solutions, propagation matrices and published
-// tables, and, with -real DIR, on FMUs and systems made by others.
+// Package test holds the whole-program tests: the command line on our own example systems against exact solutions,
+// propagation matrices and published tables, and, with -real DIR, on third-party FMUs and systems.
 package test
 
 import (
@@ -31,7 +30,7 @@ var realDir = flag.String("real", "", "folder with FMUs and systems made by othe
 // program is the binary under test; work is a folder that lives as long as the tests.
 var program, work string
 
-// raced tells that the tests run under the race detector.
+// raced reports whether the tests run under the race detector.
 var raced bool
 
 func TestMain(m *testing.M) {
@@ -75,18 +74,19 @@ func setUp(m *testing.M) (int, error) {
 		args, cgo = append(args, "-race"), "CGO_ENABLED=1"
 	}
 	build := exec.Command("go", append(args, "../cmd/macrostep")...)
-	build.Env = append(os.Environ(), cgo, "CC=") // linked by way of the cache it would be position-independent, which the race detector does not take
+	build.Env = append(os.Environ(), cgo,
+		"CC=") // linked by way of the cache it would be position-independent, which the race detector does not take
 	if out, err := build.CombinedOutput(); err != nil {
 		return 1, fmt.Errorf("building macrostep: %w\n%s", err, out)
 	}
-	// What is known of FMUs from runs of the user is no part of a test. The tools of
-	// Go keep their cache.
+	// What is known of FMUs from runs of the user is no part of a test. The tools of Go keep their cache.
 	cache, err := exec.Command("go", "env", "GOCACHE").Output()
 	if err != nil {
 		return 1, fmt.Errorf("go env GOCACHE: %w", err)
 	}
 	for name, value := range map[string]string{
-		"GOCACHE": strings.TrimSpace(string(cache)), "XDG_CACHE_HOME": filepath.Join(work, "cache"), "LocalAppData": filepath.Join(work, "cache"),
+		"GOCACHE": strings.TrimSpace(string(cache)), "XDG_CACHE_HOME": filepath.Join(work,
+			"cache"), "LocalAppData": filepath.Join(work, "cache"),
 	} {
 		if err := os.Setenv(name, value); err != nil {
 			return 1, err
@@ -99,8 +99,8 @@ func setUp(m *testing.M) (int, error) {
 	return code, nil
 }
 
-// fromRoot gives the absolute path of a folder that is named from here or from
-// the root of the repository, where go test is usually called.
+// fromRoot returns the absolute path of a folder that is named relative to this package or to the root of the
+// repository.
 func fromRoot(dir string) (string, error) {
 	for _, candidate := range []string{dir, filepath.Join("..", dir)} {
 		if info, err := os.Stat(candidate); err == nil && info.IsDir() {
@@ -110,10 +110,10 @@ func fromRoot(dir string) (string, error) {
 	return "", fmt.Errorf("%s: there is no such folder", dir)
 }
 
-// matchTest is what -run selects by.
+// matchTest selects tests by -run.
 func matchTest(pattern, name string) (bool, error) { return regexp.MatchString(pattern, name) }
 
-// outcome is what a call of the program left behind.
+// outcome is the result of one call of the program.
 type outcome struct {
 	args     []string
 	code     int
@@ -200,7 +200,7 @@ func macrostepIn(t testing.TB, dir string, args ...string) (code int, output str
 	return cmd.ProcessState.ExitCode(), string(out)
 }
 
-// run runs a system and reads what it left.
+// run runs a system and reads its results and manifest.
 func run(t testing.TB, args ...string) *outcome {
 	t.Helper()
 	dir := t.TempDir()
@@ -235,7 +235,7 @@ func (o *outcome) read(t testing.TB) {
 	}
 }
 
-// complete is run for a run that must come to its end.
+// complete runs a system like run, and fails unless the run completes.
 func complete(t testing.TB, args ...string) *outcome {
 	t.Helper()
 	o := run(t, args...)
@@ -245,16 +245,15 @@ func complete(t testing.TB, args ...string) *outcome {
 	return o
 }
 
-// ownCache gives a run that is to be killed a cache of its own: what the program
-// puts on record about its FMUs must not reach the runs of other tests.
+// ownCache gives a run that will be killed a cache of its own: what the program records about its FMUs must not
+// affect other tests.
 func ownCache(t testing.TB, cmd *exec.Cmd) {
 	t.Helper()
 	dir := t.TempDir()
 	cmd.Env = append(cmd.Environ(), "XDG_CACHE_HOME="+dir, "LocalAppData="+dir)
 }
 
-// until waits for something to happen. How long that takes depends on what else
-// the machine does, so the limit is only there for what never happens.
+// until waits until something has happened. The limit is long, since the machine may be busy.
 func until(t testing.TB, what string, happened func() bool) {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Minute); !happened(); time.Sleep(2 * time.Millisecond) {
@@ -273,7 +272,7 @@ func written(t testing.TB, path string, bytes int64) {
 	})
 }
 
-// column gives a result column.
+// column returns a result column.
 func (o *outcome) column(t testing.TB, name string) []float64 {
 	t.Helper()
 	c, ok := o.columns[name]
@@ -283,7 +282,7 @@ func (o *outcome) column(t testing.TB, name string) []float64 {
 	return c
 }
 
-// read gives a file, which must be there.
+// read returns a file, which must be there.
 func read(t testing.TB, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -309,16 +308,16 @@ func mkdir(t testing.TB, path string) {
 	}
 }
 
-// warnings gives those of the manifest, one a line.
+// warnings returns those of the manifest, one a line.
 func (o *outcome) warnings() string { return strings.Join(o.manifest.Warnings, "\n") }
 
-// table gives the results as they stand in their file.
+// table returns the text of the results.
 func (o *outcome) table(t testing.TB) string {
 	t.Helper()
 	return string(read(t, o.results))
 }
 
-// listed gives the names in a folder.
+// listed returns the names in a folder.
 func listed(t testing.TB, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -404,20 +403,20 @@ func (p *process) signal(t testing.TB, s os.Signal) {
 	}
 }
 
-// end waits for the end, and gives the exit code.
+// end waits for the end and returns the exit code.
 func (p *process) end() int {
 	_ = p.Wait() // the exit code tells
 	return p.ProcessState.ExitCode()
 }
 
-// call calls the program in a folder of its own, if it is not to be run with results.
+// call calls the program in a folder of its own, without reading results.
 func call(t testing.TB, args ...string) *outcome {
 	t.Helper()
 	code, output := macrostep(t, args...)
 	return &outcome{args: args, code: code, output: output}
 }
 
-// is holds the exit code and parts of the output.
+// is checks the exit code and parts of the output.
 func (o *outcome) is(t testing.TB, code int, parts ...string) {
 	t.Helper()
 	if o.code != code {

@@ -15,9 +15,8 @@ const nestedHead = `<?xml version="1.0" encoding="UTF-8"?>
   xmlns:ssb="http://ssp-standard.org/SSP1/SystemStructureSignalDictionary">
 `
 
-// A package in a package, used twice; parameters in a file inside its FMU, in a set
-// around it, and calculated by another FMU; signals over a dictionary in a file. All
-// of it runs, and gives what follows by hand:
+// A package in a package, used twice; parameters in a file inside its FMU, in a set around it, and calculated by
+// another FMU; signals over a dictionary in a file. All of it runs, and gives what follows by hand:
 //
 //	source:  y = 3
 //	box:     y = k·u + p, in mm outside, m inside
@@ -33,8 +32,10 @@ func TestNested(t *testing.T) {
 		return path
 	}
 	source := stored("source", "r[0] = 3", store.Variable{Name: "y", Causality: "output", Unit: "mm", On: []int{}})
-	maker := stored("maker", "r[1] = 2 * r[0]", store.Variable{Name: "base", Causality: "parameter", Start: 1}, store.Variable{Name: "c", Causality: "calculatedParameter"})
-	plain := stored("gain", "r[1] = r[2] * r[0] + r[3]", store.Variable{Name: "u", Causality: "input", Unit: "m"}, store.Variable{Name: "y", Causality: "output", Unit: "m", On: []int{0}},
+	maker := stored("maker", "r[1] = 2 * r[0]", store.Variable{Name: "base", Causality: "parameter", Start: 1},
+		store.Variable{Name: "c", Causality: "calculatedParameter"})
+	plain := stored("gain", "r[1] = r[2] * r[0] + r[3]", store.Variable{Name: "u", Causality: "input", Unit: "m"},
+		store.Variable{Name: "y", Causality: "output", Unit: "m", On: []int{0}},
 		store.Variable{Name: "k", Causality: "parameter", Start: 1}, store.Variable{Name: "p", Causality: "parameter", Start: 100})
 	gain := filepath.Join(dir, "gain2.fmu")
 	pack(t, gain, append(entries(t, plain), file("extra/values.ssv", `<ssv:ParameterSet version="1.0" name="v" xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues"><ssv:Parameters>
@@ -51,11 +52,13 @@ func TestNested(t *testing.T) {
 <ssd:Connection startConnector="p" endElement="gain" endConnector="p"/>
 </ssd:Connections></ssd:System>`+unitsOfIt+"</ssd:SystemStructureDescription>"))
 	reference := func(name, kind string) string {
-		return `<ssd:SignalDictionaryReference name="` + name + `" dictionary="bus"><ssd:Connectors><ssd:Connector name="x" kind="` + kind + `"/></ssd:Connectors></ssd:SignalDictionaryReference>`
+		return `<ssd:SignalDictionaryReference name="` + name + `" dictionary="bus"><ssd:Connectors><ssd:Connector name="x" kind="` +
+			kind + `"/></ssd:Connectors></ssd:SignalDictionaryReference>`
 	}
 	component := `type="application/x-ssp-package" source="resources/box.ssp">` + connectors
 	whole := filepath.Join(dir, "whole.ssp")
-	pack(t, whole, file("resources/box.ssp", read(t, box)), file("resources/source.fmu", read(t, source)), file("resources/maker.fmu", read(t, maker)),
+	pack(t, whole, file("resources/box.ssp", read(t, box)), file("resources/source.fmu", read(t, source)),
+		file("resources/maker.fmu", read(t, maker)),
 		file("resources/bus.ssb", `<ssb:SignalDictionary version="1.0" xmlns:ssb="http://ssp-standard.org/SSP1/SystemStructureSignalDictionary" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon">
 <ssb:DictionaryEntry name="x"><ssc:Real/></ssb:DictionaryEntry></ssb:SignalDictionary>`),
 		file("SystemStructure.ssd", nestedHead+`<ssd:System name="top"><ssd:ParameterBindings><ssd:ParameterBinding prefix="two."><ssd:ParameterValues><ssv:ParameterSet version="1.0" name="s"><ssv:Parameters>
@@ -94,25 +97,29 @@ func TestNested(t *testing.T) {
 	}
 }
 
-// Calculated parameters are handed on in their order, whatever that of the components;
-// a parameter that depends on itself is refused by name.
+// Calculated parameters are passed on in the order of their dependencies; a parameter that depends on itself is
+// refused by name.
 func TestParameterChain(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := store.Pack(dir, "twice", "r[1] = 2 * r[0]", store.Variable{Name: "p", Causality: "parameter", Start: 1}, store.Variable{Name: "c", Causality: "calculatedParameter"},
+	if _, err := store.Pack(dir, "twice", "r[1] = 2 * r[0]", store.Variable{Name: "p", Causality: "parameter", Start: 1},
+		store.Variable{Name: "c", Causality: "calculatedParameter"},
 		store.Variable{Name: "u", Causality: "input"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Pack(dir, "out", "r[1] = r[0]", store.Variable{Name: "p", Causality: "parameter", Start: 1}, store.Variable{Name: "y", Causality: "output", On: []int{}}); err != nil {
+	if _, err := store.Pack(dir, "out", "r[1] = r[0]", store.Variable{Name: "p", Causality: "parameter", Start: 1},
+		store.Variable{Name: "y", Causality: "output", On: []int{}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Pack(dir, "felt", "r[1] = 2 * r[0] + r[2]", store.Variable{Name: "p", Causality: "parameter", Start: 1}, store.Variable{Name: "c", Causality: "calculatedParameter"},
+	if _, err := store.Pack(dir, "felt", "r[1] = 2 * r[0] + r[2]", store.Variable{Name: "p", Causality: "parameter", Start: 1},
+		store.Variable{Name: "c", Causality: "calculatedParameter"},
 		store.Variable{Name: "u", Causality: "input"}); err != nil {
 		t.Fatal(err)
 	}
 	document := func(connections ...string) string {
 		text := nestedHead + `<ssd:System name="top"><ssd:Elements>`
 		for _, name := range []string{"c", "b", "a"} { // against the order of the chain
-			text += `<ssd:Component name="` + name + `" source="twice.fmu"><ssd:Connectors><ssd:Connector name="p" kind="parameter"/><ssd:Connector name="c" kind="calculatedParameter"/><ssd:Connector name="u" kind="input"/></ssd:Connectors></ssd:Component>`
+			text += `<ssd:Component name="` + name +
+				`" source="twice.fmu"><ssd:Connectors><ssd:Connector name="p" kind="parameter"/><ssd:Connector name="c" kind="calculatedParameter"/><ssd:Connector name="u" kind="input"/></ssd:Connectors></ssd:Component>`
 		}
 		text += `<ssd:Component name="out" source="out.fmu"><ssd:Connectors><ssd:Connector name="p" kind="parameter"/><ssd:Connector name="y" kind="output"/></ssd:Connectors></ssd:Component></ssd:Elements><ssd:Connections>`
 		for _, c := range connections {
@@ -126,8 +133,8 @@ func TestParameterChain(t *testing.T) {
 		write(t, path, text)
 		return path
 	}
-	// The output of the last one goes back to an input of the first, on which its
-	// calculated parameter depends only if nothing says that it does not.
+	// The output of the last one goes back to an input of the first, on which its calculated parameter depends only
+	// if the FMU does not declare the contrary.
 	o := complete(t, document("a.c b.p", "b.c c.p", "c.c out.p", "out.y a.u"), "--step-size", "0.1", "--record", "*")
 	for name, want := range map[string]float64{"b.p": 2, "c.p": 4, "out.p": 8, "out.y": 8, "a.u": 8} {
 		if got := o.column(t, name)[0]; got != want {
@@ -138,7 +145,7 @@ func TestParameterChain(t *testing.T) {
 	if o.code == 0 || !strings.Contains(o.output, "depends on itself") || !strings.Contains(o.output, "b.p") {
 		t.Errorf("exit code %d\n%s", o.code, o.output)
 	}
-	// One that follows from an input and does not say so: found, not used.
+	// An undeclared dependency on an input is found.
 	path := document("a.c out.p", "out.y a.u")
 	write(t, path, strings.ReplaceAll(string(read(t, path)), "twice.fmu", "felt.fmu"))
 	o = run(t, path, "--step-size", "0.1")

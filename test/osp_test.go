@@ -11,8 +11,7 @@ import (
 	"github.com/macrostep/macrostep/test/truck"
 )
 
-// structure writes a system structure of OSP beside the FMUs of the quarter truck,
-// in a folder of its own.
+// structure writes a system structure of OSP beside the FMUs of the quarter truck, in a folder of its own.
 func structure(t testing.TB, document string, more ...string) string {
 	t.Helper()
 	from := once(t, "truck", func(dir string) error { return errors.Join(os.MkdirAll(dir, 0o755), truck.Build(dir)) })
@@ -57,8 +56,8 @@ const (
 	truckTail = "</OspSystemStructure>\n"
 )
 
-// The structure of the quarter truck runs as a folder and as a file: bond and
-// settings of ECCO arrive, and the result is that of the same system in fine steps.
+// The structure of the quarter truck runs as a folder and as a file: bond and settings of ECCO arrive, and the result
+// is that of the same system in fine steps.
 func TestOSP(t *testing.T) {
 	t.Parallel()
 	dir := structure(t, truckHead+"<BaseStepSize>0.0001</BaseStepSize><Algorithm>ecco</Algorithm>"+truckParts+truckConnections+truckEcco+truckTail)
@@ -104,23 +103,27 @@ func TestOSPRefused(t *testing.T) {
 	o.is(t, 2, "OspSystemStructure.xml:16 (OspSystemStructure EccoConfiguration SafetyFactor): parameter control.safety=1.5: must be greater than 0 and at most 1")
 }
 
-func last(v []float64) float64 { return v[len(v)-1] }
+func last[T any](v []T) T { return v[len(v)-1] }
 
-// Functions of a structure: a force that two transformations halve and a sum puts
-// together again is the force.
+// Functions of a structure: a force that two transformations halve and a sum puts together again is the force.
 func TestOSPFunctions(t *testing.T) {
 	signal := func(simulator, variable, function, signal string) string {
-		return `<SignalConnection><Variable simulator="` + simulator + `" name="` + variable + `"/><Signal function="` + function + `" name="` + signal + `"/></SignalConnection>`
+		return `<SignalConnection><Variable simulator="` + simulator + `" name="` + variable +
+			`"/><Signal function="` + function + `" name="` + signal + `"/></SignalConnection>`
 	}
 	direct := complete(t, structure(t, truckHead+"<EndTime>0.5</EndTime><BaseStepSize>0.001</BaseStepSize><Algorithm>fixedStep</Algorithm>"+truckParts+truckConnections+truckTail))
 	for _, c := range []struct{ name, functions, connections string }{
-		{"sum", `<Sum name="total" inputCount="2"/>`, signal("wheel", "out_spring_damper_f", "total", "in[0]") + signal("wheel", "position", "total", "in[1]") + signal("chassis", "force", "total", "out")},
-		{"linear", `<LinearTransformation name="half" factor="0.5" offset="0"/>`, signal("wheel", "out_spring_damper_f", "half", "in") + signal("chassis", "force", "half", "out")},
+		{"sum", `<Sum name="total" inputCount="2"/>`, signal("wheel", "out_spring_damper_f", "total", "in[0]") +
+			signal("wheel", "position", "total", "in[1]") + signal("chassis", "force", "total", "out")},
+		{"linear", `<LinearTransformation name="half" factor="0.5" offset="0"/>`,
+			signal("wheel", "out_spring_damper_f", "half", "in") + signal("chassis", "force", "half", "out")},
 	} {
-		document := truckHead + "<EndTime>0.5</EndTime><BaseStepSize>0.001</BaseStepSize><Algorithm>fixedStep</Algorithm>" + truckParts + "<Functions>" + c.functions + "</Functions>" +
+		document := truckHead + "<EndTime>0.5</EndTime><BaseStepSize>0.001</BaseStepSize><Algorithm>fixedStep</Algorithm>" + truckParts +
+			"<Functions>" + c.functions + "</Functions>" +
 			`<Connections><VariableConnection><Variable simulator="wheel" name="in_vel"/><Variable simulator="chassis" name="velocity"/></VariableConnection>` + c.connections + "</Connections>" + truckTail
 		dir := structure(t, document)
-		if _, out := macrostep(t, "info", dir); c.name == "sum" && (!strings.Contains(out, "total  out = in[0] + in[1]") || !strings.Contains(out, "→ total.in[0]")) {
+		if _, out := macrostep(t, "info", dir); c.name == "sum" && (!strings.Contains(out, "total  out = in[0] + in[1]") ||
+			!strings.Contains(out, "→ total.in[0]")) {
 			t.Errorf("info\n%s", out)
 		}
 		o := complete(t, dir)
@@ -138,77 +141,30 @@ func TestOSPFunctions(t *testing.T) {
 			}
 		}
 		// The function adds no delay: nearly the same force gives nearly the same run.
-		if a, b := last(o.column(t, "chassis.position")), last(direct.column(t, "chassis.position")); c.name == "sum" && math.Abs(a-b) > 1e-4 {
+		if a, b := last(o.column(t, "chassis.position")), last(direct.column(t, "chassis.position")); c.name == "sum" &&
+			math.Abs(a-b) > 1e-4 {
 			t.Errorf("%s: the chassis ends at %g, without the function at %g", c.name, a, b)
 		}
 	}
 }
 
-// Simulators step every ⌊stepSize/BaseStepSize⌋ base steps, and a hint that this
-// does not meet is told.
+// Simulators step every ⌊stepSize/BaseStepSize⌋ base steps; the run warns of a hint that this does not meet.
 func TestOSPStepSizes(t *testing.T) {
 	document := truckHead + "<EndTime>0.1</EndTime><BaseStepSize>0.001</BaseStepSize>" +
-		strings.NewReplacer(`source="Chassis.fmu"`, `source="Chassis.fmu" stepSize="0.0035"`, `source="Wheel.fmu"`, `source="Wheel.fmu" stepSize="0.002"`).Replace(truckParts) + truckConnections + truckTail
+		strings.NewReplacer(`source="Chassis.fmu"`, `source="Chassis.fmu" stepSize="0.0035"`, `source="Wheel.fmu"`,
+			`source="Wheel.fmu" stepSize="0.002"`).Replace(truckParts) + truckConnections + truckTail
 	o := complete(t, structure(t, document))
 	if s := o.manifest.FMUSteps; s["chassis"] != 33 || s["wheel"] != 50 {
 		t.Errorf("steps %v", s)
 	}
-	if w := o.warnings(); !strings.Contains(w, "chassis takes steps of 0.003 s, and not of 0.0035 s") || strings.Contains(w, "wheel takes steps") {
+	if w := o.warnings(); !strings.Contains(w, "chassis takes steps of 0.003 s, and not of 0.0035 s") ||
+		strings.Contains(w, "wheel takes steps") {
 		t.Errorf("warnings %s", w)
 	}
 }
 
-// A sum in a loop is transparent to every algorithm: it adds no delay, goes back with
-// the others, is extrapolated through and linearised.
-func testOSPFunctionsInLoops(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	copyFMUs(t, dir, "quarter_chassis_a", "quarter_wheel_a")
-	write := func(name, middle string) string {
-		path := filepath.Join(dir, name)
-		text := truckHead + `<EndTime>0.3</EndTime><BaseStepSize>0.001</BaseStepSize><Simulators><Simulator name="chassis" source="quarter_chassis_a.fmu"/>` +
-			`<Simulator name="wheel" source="quarter_wheel_a.fmu"/></Simulators>` + middle + truckTail
-		write(t, path, text)
-		return path
-	}
-	const velocity = `<VariableConnection><Variable simulator="chassis" name="v_c"/><Variable simulator="wheel" name="v_c"/></VariableConnection>`
-	direct := write("direct.xml", "<Connections>"+velocity+`<VariableConnection><Variable simulator="wheel" name="F_c"/><Variable simulator="chassis" name="F_c"/></VariableConnection></Connections>`)
-	function := write("function.xml", `<Functions><Sum name="total" inputCount="1"/></Functions><Connections>`+velocity+
-		`<SignalConnection><Variable simulator="wheel" name="F_c"/><Signal function="total" name="in[0]"/></SignalConnection>`+
-		`<SignalConnection><Variable simulator="chassis" name="F_c"/><Signal function="total" name="out"/></SignalConnection></Connections>`)
-	for _, flags := range [][]string{
-		{"--algorithm", "explicit"}, {"--algorithm", "explicit", "--param", "order=2"}, {"--algorithm", "gauss-seidel", "--param", "order=1"},
-		{"--algorithm", "explicit", "--param", "order=1", "--param", "delivery=substeps"}, {"--algorithm", "implicit"}, {"--algorithm", "implicit", "--param", "solver.kind=newton-los"},
-		{"--algorithm", "ex-local"}, {"--algorithm", "im-slocal"}, {"--algorithm", "predictor-corrector"}, {"--algorithm", "model-based-corrector"}, {"--workers", "2"},
-	} {
-		a, b := last(complete(t, append([]string{direct}, flags...)...).column(t, "chassis.z_c")), last(complete(t, append([]string{function}, flags...)...).column(t, "chassis.z_c"))
-		if math.Abs(a-b) > 1e-10*math.Abs(a) || a == 0 {
-			t.Errorf("%v: %.12g without the function, %.12g with it", flags, a, b)
-		}
-	}
-}
-
-// The states of functions go through checkpoints.
-func TestOSPCheckpoint(t *testing.T) {
-	dir := t.TempDir()
-	copyFMUs(t, dir, "quarter_chassis_a", "quarter_wheel_a")
-	document := truckHead + `<EndTime>0.3</EndTime><BaseStepSize>0.001</BaseStepSize><Simulators><Simulator name="chassis" source="quarter_chassis_a.fmu"/>` +
-		`<Simulator name="wheel" source="quarter_wheel_a.fmu"/></Simulators><Functions><Sum name="total" inputCount="2"/></Functions><Connections>` +
-		`<VariableConnection><Variable simulator="chassis" name="v_c"/><Variable simulator="wheel" name="v_c"/></VariableConnection>` +
-		`<SignalConnection><Variable simulator="wheel" name="F_c"/><Signal function="total" name="in[0]"/></SignalConnection>` +
-		`<SignalConnection><Variable simulator="wheel" name="v_w"/><Signal function="total" name="in[1]"/></SignalConnection>` +
-		`<SignalConnection><Variable simulator="chassis" name="F_c"/><Signal function="total" name="out"/></SignalConnection></Connections>` + truckTail
-	path, point := filepath.Join(dir, "system.xml"), filepath.Join(dir, "run.checkpoint")
-	write(t, path, document)
-	whole := complete(t, path, "--param", "order=1", "--checkpoint", "0.2", point)
-	rest := complete(t, "--resume", point)
-	if a, b := last(whole.column(t, "chassis.z_c")), last(rest.column(t, "chassis.z_c")); a != b {
-		t.Errorf("in one go %v, resumed %v", a, b)
-	}
-}
-
-// The quarter truck of libcosim, with FMUs of ours in place of those that are not
-// there: its bond and its settings of ECCO arrive.
+// The quarter truck of libcosim, with FMUs of ours in place of the missing ones: its bond and its settings of ECCO
+// take effect.
 func testRealOSP(t *testing.T) {
 	from := filepath.Join(*realDir, "systems", "libcosim", "quarter_truck")
 	data := read(t, filepath.Join(from, "OspSystemStructure.xml"))
@@ -221,7 +177,8 @@ func testRealOSP(t *testing.T) {
 	if _, ok := o.manifest.Bonds["wheelchassis"]; !ok || o.manifest.Algorithm != "ecco" {
 		t.Errorf("%s, bonds %v", o.manifest.Algorithm, o.manifest.Bonds)
 	}
-	for _, key := range []string{"control.safety", "control.h0", "control.h-min", "control.h-max", "control.ratio-min", "control.ratio-max", "control.p-gain", "control.i-gain", "ecco.tolerance", "ecco.energy-scale"} {
+	for _, key := range []string{"control.safety", "control.h0", "control.h-min", "control.h-max",
+		"control.ratio-min", "control.ratio-max", "control.p-gain", "control.i-gain", "ecco.tolerance", "ecco.energy-scale"} {
 		if s := o.manifest.Sources["param "+key]; !strings.HasPrefix(s, "OspSystemStructure EccoConfiguration ") {
 			t.Errorf("%s comes from %q", key, s)
 		}

@@ -14,12 +14,12 @@ import (
 	"github.com/macrostep/macrostep/test/long"
 )
 
-// demo is an example system with its solution: outputs, named, at increasing times.
+// demo is an example system with the solution of named outputs at increasing times.
 type demo struct {
 	outputs []string
 	solve   func(times []float64) ([][]float64, error)
-	// exact says that the solvers inside the components make no error of their own. Else they
-	// are those of Euler, with steps that follow from the macro step.
+	// exact: the solvers inside the components make no error of their own. Else they are those of Euler, with steps
+	// that follow from the macro step.
 	exact   bool
 	impacts []float64 // around which velocities are not compared: they jump
 	stop    float64   // s; 0 = as the system says
@@ -59,7 +59,8 @@ func demos() map[string]demo {
 	corrector := demo{outputs: []string{"one.s", "one.v", "two.F"}, exact: true, solve: at(exact.DefaultHaid().Outputs)}
 	return map[string]demo{
 		"quarter-car-a": car, "quarter-car-b": car, "two-mass-ff": twoMass, "two-mass-fd": twoMass, "two-mass-dd": twoMass,
-		"contact-oscillator": {outputs: []string{"left.x", "left.v", "right.x", "right.v"}, exact: true, impacts: []float64{0.01679, 0.08736, 0.15792},
+		"contact-oscillator": {outputs: []string{"left.x", "left.v", "right.x", "right.v"}, exact: true,
+			impacts: []float64{0.01679, 0.08736, 0.15792},
 			solve: func(times []float64) ([][]float64, error) {
 				return fours(exact.DefaultContactOscillator().Solve(times))
 			}},
@@ -74,7 +75,8 @@ func demos() map[string]demo {
 			}
 			return out, err
 		}},
-		"crane": {outputs: []string{"mechanics.s_c", "mechanics.v_c", "mechanics.theta1", "mechanics.theta2", "mechanics.omega1", "mechanics.omega2"}, stop: 4,
+		"crane": {outputs: []string{"mechanics.s_c", "mechanics.v_c", "mechanics.theta1", "mechanics.theta2",
+			"mechanics.omega1", "mechanics.omega2"}, stop: 4,
 			solve: func(times []float64) (out [][]float64, err error) {
 				c := exact.DefaultCrane()
 				x, err := c.Solve(times)
@@ -107,7 +109,7 @@ func (c *trajectory) Begin(sys *master.System, _ []master.Port) error {
 	return nil
 }
 
-// mostPoints ends runs whose steps creep; what they have said by then counts.
+// mostPoints ends runs whose steps creep; their warnings up to then count.
 var mostPoints = map[bool]int{true: 60_000, false: 20_000}[long.On]
 
 func (c *trajectory) Record(p *master.Point) error {
@@ -125,7 +127,7 @@ func (c *trajectory) Record(p *master.Point) error {
 func (c *trajectory) Flush() error            { return nil }
 func (c *trajectory) End(master.Result) error { return nil }
 
-// error gives the largest RMS error over time of an output, as part of its range.
+// error returns the largest RMS error over time of an output, as part of its range.
 func (c *trajectory) error(t *testing.T, d demo) (worst float64) {
 	const most = 1500 // points that are compared
 	var times, span []float64
@@ -157,8 +159,8 @@ func (c *trajectory) error(t *testing.T, d demo) (worst float64) {
 	return worst
 }
 
-// presetRun runs a demo with a preset at a tolerance, or at a part of its macro step, and gives
-// the error and all that the run said: warnings, and why it was refused or failed.
+// presetRun runs a demo with a preset at a tolerance, or at a part of its macro step, and returns the error and all
+// messages: warnings, and the reason of a refusal or failure.
 func presetRun(t *testing.T, name string, d demo, p *algorithms.Preset, level float64) (e float64, said []string) {
 	t.Helper()
 	a, err := assemble.Open(system(t, name), assemble.Options{})
@@ -214,9 +216,9 @@ func presetRun(t *testing.T, name string, d demo, p *algorithms.Preset, level fl
 
 var estimating = []string{"ex-local", "ex-milne", "ex-slocal", "im-milne", "im-slocal", "richardson"}
 
-// Every preset on every demo, at three tolerances or three steps: the error is at most 100
-// times the tolerance and falls at least threefold per decade, or has the expected order in H;
-// or the run says why not. Where it is so, runs of exact components say nothing.
+// Every preset on every demo, at three tolerances or three steps: the error is at most 100 times the tolerance and
+// falls at least threefold per decade, or has the expected order in H; else a warning or an error gives the reason.
+// Runs of exact components that meet the bound do not warn.
 func TestPresets(t *testing.T) {
 	all := demos()
 	names := []string{"energy-oscillator", "two-mass-fd"}
@@ -244,8 +246,8 @@ func TestPresets(t *testing.T) {
 					errors[i], now = presetRun(t, name, d, &p, level)
 					said = append(said, now...)
 				}
-				// By step: the order of the last halving, or of both, is 1, or 2 of implicit coupling of
-				// exact components.
+				// By step: the order of the last halving, or of both, is 1, or 2 of implicit coupling of exact
+				// components.
 				order := 1.0
 				if p.Name == "implicit" && d.exact {
 					order = 2
@@ -265,11 +267,8 @@ func TestPresets(t *testing.T) {
 						met = met && e <= plain
 					}
 				}
-				verdict := "meets the bound"
-				if !met {
-					verdict = "says why not"
-				}
-				t.Logf("%-30s %-22s errors %8.2g %8.2g %8.2g at %g: %s", name, p.Name, errors[0], errors[1], errors[2], levels, verdict)
+				t.Logf("%-30s %-22s errors %8.2g %8.2g %8.2g at %g: the bound is met: %t", name, p.Name, errors[0],
+					errors[1], errors[2], levels, met)
 				for _, text := range said {
 					t.Log("  ", text)
 				}

@@ -13,8 +13,8 @@ import (
 	"github.com/macrostep/macrostep/test/long"
 )
 
-// The commands of the tutorial in the README run as they stand there, in their order, and
-// analyze prints what is shown (a long test).
+// The commands of the tutorial in the README run in their order, and analyze prints what the README shows (a long
+// test).
 func TestReadmeTutorial(t *testing.T) {
 	t.Parallel()
 	readme := string(read(t, filepath.Join("..", "README.md")))
@@ -79,8 +79,8 @@ func TestReadmeTutorial(t *testing.T) {
 	}
 }
 
-// sameTable compares the table of analyze in the README with the one printed: the same
-// words, and numbers that differ by no more than other processors round.
+// sameTable compares the table of analyze in the README with the one printed: the same words, and numbers that differ
+// by no more than other processors round.
 func sameTable(t *testing.T, shown, printed string) {
 	table := func(text string) (rows [][]string) {
 		_, text, _ = strings.Cut(text, "at 0.001 s:")
@@ -114,8 +114,7 @@ func sameTable(t *testing.T, shown, printed string) {
 	}
 }
 
-// Links and names of files in the documentation lead somewhere, and each page of docs is
-// found from the README.
+// Links and names of files in the documentation lead somewhere, and each page of docs is found from the README.
 func TestDocumentationLinks(t *testing.T) {
 	root := ".."
 	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))

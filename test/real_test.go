@@ -15,7 +15,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
@@ -24,8 +23,8 @@ import (
 	"github.com/macrostep/macrostep/master/mastertest"
 )
 
-// realTests are the tests on FMUs and systems made by others. TestMain runs
-// them with -real DIR; without the flag they do not exist.
+// realTests are the tests on third-party FMUs and systems. TestMain runs them with -real DIR; without the flag they
+// do not exist.
 var realTests = []testing.InternalTest{
 	{Name: "TestRealSystems", F: testRealSystems},
 	{Name: "TestRealPair", F: testRealPair},
@@ -48,7 +47,7 @@ var realTests = []testing.InternalTest{
 	{Name: "TestRealExpected", F: testRealExpected},
 }
 
-// realFMUs gives the FMUs below fmus/.
+// realFMUs returns the FMUs below fmus/.
 func realFMUs(t testing.TB) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(*realDir, "fmus", "*", "*.fmu"))
@@ -58,7 +57,7 @@ func realFMUs(t testing.TB) []string {
 	return found
 }
 
-// Systems run to their end, and a folder gives what its archive gives.
+// Third-party systems complete, and a folder gives the results of its archive.
 func testRealSystems(t *testing.T) {
 	for path, column := range map[string]string{"omsimulator/dcmotor": "SuT.edrive_mass.wB", "omsimulator/embrace": "ECS_HW.LHexTout"} {
 		path := filepath.Join(*realDir, "systems", filepath.FromSlash(path))
@@ -69,8 +68,7 @@ func testRealSystems(t *testing.T) {
 	}
 }
 
-// Each line of expected.csv, by the command line: the final value has the digits given,
-// up to one in the last.
+// Each line of expected.csv, by the command line: the final value has the digits given, up to one in the last.
 func testRealExpected(t *testing.T) {
 	lines := readCSV(t, filepath.Join(*realDir, "expected.csv"))
 	for _, line := range lines[1:] {
@@ -87,18 +85,18 @@ func testRealExpected(t *testing.T) {
 			}
 			values := o.column(t, variable)
 			if file == "fmus/testfmus/Stair.fmu" {
-				// The library for linux64 does not end the simulation: it counts on, one a
-				// second, and the value in the file is that of 9 s.
+				// The library for linux64 does not end the simulation: it counts on, one a second, and the value
+				// in the file is that of 9 s.
 				values = values[:1+slices.Index(o.column(t, "time"), 9)]
 			}
 			got, expected := values[len(values)-1], number(want)
 			unit := 1.5 * lastDigit(want)
 			if strings.HasSuffix(file, "/Wheel.fmu") {
-				// Its acceleration is what is left of two forces of 1364 N that cancel but for 0.05 N, so
-				// the rounding of the communication points shows in the eleventh digit. A loop in C
-				// gives the digits of the file with points at k/1000, or steps of (k+1)·H − k·H; it
-				// gives those of macrostep, exactly, with points at k·H and steps of H, and others
-				// where t accumulates. Stop time and tolerance make no difference.
+				// Its acceleration is what is left of two forces of 1364 N that cancel but for 0.05 N, so the
+				// rounding of the communication points shows in the eleventh digit. A loop in C gives the digits
+				// of the file with points at k/1000, or steps of (k+1)·H − k·H; it gives those of macrostep,
+				// exactly, with points at k·H and steps of H, and others where t accumulates. Stop time and
+				// tolerance make no difference.
 				unit = 1e-10 * math.Abs(expected)
 			}
 			if !(math.Abs(got-expected) <= unit) {
@@ -108,7 +106,7 @@ func testRealExpected(t *testing.T) {
 	}
 }
 
-// lastDigit gives what one more in the last digit of a number is worth.
+// lastDigit returns what one more in the last digit of a number is worth.
 func lastDigit(number string) float64 {
 	mantissa, exponent, _ := strings.Cut(number, "e")
 	_, decimals, _ := strings.Cut(mantissa, ".")
@@ -136,8 +134,7 @@ func pair(t testing.TB) string {
 		"controller.y → drivetrain.tau\ndrivetrain.w → controller.u_m")
 }
 
-// dampers couples the two mass-spring-dampers of 20-sim. They integrate in steps of
-// 10 ms whatever they are asked.
+// dampers couples the two mass-spring-dampers of 20-sim, which integrate in steps of 10 ms whatever the macro step.
 func dampers(t testing.TB) string {
 	t.Helper()
 	return besideFMUs(t, "20sim", []member{{"one", "MassSpringDamper1", "fk", "x1 v1"}, {"two", "MassSpringDamper2", "x1 v1", "fk"}},
@@ -155,8 +152,8 @@ func besideFMUs(t testing.TB, tool string, members []member, lines string) strin
 	return coupled(t, dir, "2", members, lines)
 }
 
-// Controller and Drivetrain, coupled, come to the same speed with every scheme,
-// and the coarse runs tend to the fine one.
+// Controller and Drivetrain, coupled, come to the same speed with every scheme, and the coarse runs tend to the fine
+// one.
 func testRealPair(t *testing.T) {
 	path := pair(t)
 	final := func(args ...string) float64 {
@@ -180,7 +177,7 @@ func testRealPair(t *testing.T) {
 	}
 }
 
-// worst gives the largest distance of a column between two runs at common times.
+// worst returns the largest distance of a column between two runs at common times.
 func worst(t testing.TB, a, b *outcome, name string) float64 {
 	t.Helper()
 	at := map[int64]float64{}
@@ -202,63 +199,37 @@ func worst(t testing.TB, a, b *outcome, name string) float64 {
 	return d
 }
 
-// Implicit coupling of FMUs made by others: every solver comes to the same
-// solution; errors against a fine explicit run at equal and at unequal cost are
-// logged. Who cannot is refused with the reason.
+// With implicit coupling of third-party FMUs every solver comes to the same solution. An FMU that lacks what a solver
+// needs is refused with the reason.
 func testRealImplicit(t *testing.T) {
-	type result struct {
-		*outcome
-		error float64
-	}
-	measure := func(t *testing.T, fine *outcome, name string, args ...string) result {
-		o := complete(t, args...)
-		r := result{o, worst(t, fine, o, name)}
-		steps := 0
-		for _, n := range o.manifest.FMUSteps {
-			steps += n
-		}
-		t.Logf("%-60s %6d steps of FMUs, %5d correctors, %4d Jacobians, error %.3g", strings.Join(args[3:], " "), steps, o.manifest.Iterations, o.manifest.Jacobians, r.error)
-		return r
-	}
-	t.Run("drivetrain", func(t *testing.T) {
-		const name = "drivetrain.w"
-		path := pair(t)
-		args := []string{path, "--set", "controller.u_s=10", "--tolerance", "1e-9", "--stop-time", "1"}
-		with := func(more ...string) []string { return append(slices.Clip(args), more...) }
-		fine := complete(t, with("--step-size", "1e-4", "--param", "order=1")...)
-		for _, H := range []string{"2e-2", "1e-2"} {
-			measure(t, fine, name, with("--step-size", H, "--param", "order=1")...)
-			first := measure(t, fine, name, with("--step-size", H, "--algorithm", "implicit", "--param", "order=1")...)
-			for _, kind := range []string{"newton-los", "broyden", "iqn"} {
-				other := measure(t, fine, name, with("--step-size", H, "--algorithm", "implicit", "--param", "order=1", "--param", "solver.kind="+kind)...)
-				if d := worst(t, first.outcome, other.outcome, name); d > 1e-3 {
-					t.Errorf("H = %s s: %s differs from newton-fd by %g", H, kind, d)
-				}
-			}
-		}
-		measure(t, fine, name, with("--step-size", "2.5e-3", "--param", "order=1")...)
-	})
-	t.Run("dampers", func(t *testing.T) {
-		const name = "one.x1"
-		path := dampers(t)
-		fine := complete(t, path, "--step-size", "1e-2")
+	for _, c := range []struct {
+		column, order string
+		path          string
+		args          []string
+		solvers       []string
+		within        float64
+	}{
+		{"drivetrain.w", "1", pair(t), []string{"--set", "controller.u_s=10", "--tolerance", "1e-9", "--stop-time", "1"},
+			[]string{"newton-los", "broyden", "iqn"}, 1e-3},
+		{"one.x1", "0", dampers(t), nil, []string{"broyden", "iqn"}, 1e-6},
+	} {
 		for _, H := range []string{"1e-2", "2e-2"} {
-			measure(t, fine, name, path, "--step-size", H, "--param", "order=0")
-			first := measure(t, fine, name, path, "--step-size", H, "--algorithm", "implicit", "--param", "order=0")
-			for _, kind := range []string{"broyden", "iqn"} {
-				other := measure(t, fine, name, path, "--step-size", H, "--algorithm", "implicit", "--param", "order=0", "--param", "solver.kind="+kind)
-				if d := worst(t, first.outcome, other.outcome, name); d > 1e-6 {
-					t.Errorf("H = %s s: %s differs from newton-fd by %g", H, kind, d)
+			args := slices.Concat([]string{c.path, "--step-size", H, "--algorithm", "implicit", "--param", "order=" + c.order}, c.args)
+			first := complete(t, args...)
+			for _, kind := range c.solvers {
+				other := complete(t, append(slices.Clip(args), "--param", "solver.kind="+kind)...)
+				if d := worst(t, first, other, c.column); d > c.within {
+					t.Errorf("%s, H = %s s: %s differs from newton-fd by %g", c.column, H, kind, d)
 				}
 			}
 		}
-		o := run(t, path, "--step-size", "1e-2", "--algorithm", "implicit", "--param", "solver.kind=newton-los")
-		o.is(t, 2, "MassSpringDamper1.fmu", "providesDirectionalDerivative")
-	})
+	}
+	o := run(t, dampers(t), "--step-size", "1e-2", "--algorithm", "implicit", "--param", "solver.kind=newton-los")
+	o.is(t, 2, "MassSpringDamper1.fmu", "providesDirectionalDerivative")
 }
 
-// The FMUs keep the contract of a subsystem, rollback included where claimed.
-// Those that live only once in a process cannot be run twice in it.
+// The FMUs keep the contract of a subsystem, rollback included where claimed. Those that live only once in a process
+// cannot be run twice in it.
 func testRealConformance(t *testing.T) {
 	for _, path := range realFMUs(t) {
 		f, _, err := fmi.Open(path, fmi.OpenOptions{})
@@ -284,129 +255,27 @@ func testRealConformance(t *testing.T) {
 	}
 }
 
-// The model-based corrector on FMUs made by others: error against a fine run, and what
-// it costs.
+// The model-based corrector reduces the error of third-party FMUs against a fine run.
 func testRealCorrector(t *testing.T) {
-	t.Run("drivetrain", func(t *testing.T) {
-		// Both FMUs go another way once they have gone back to their start, and are told
-		// of: all these runs do so.
-		args := []string{pair(t), "--set", "controller.u_s=10", "--set", "controller.PI.yMax=1e4", "--tolerance", "1e-9", "--stop-time", "1"}
-		fine := complete(t, append(args[:len(args):len(args)], "--step-size", "1e-4", "--algorithm", "implicit")...)
-		if told := fine.warnings(); strings.Count(told, "it goes another way once it has gone back to its start") != 2 {
-			t.Errorf("warnings: %s", told)
+	// Both FMUs take another way after they have gone back to their start, and the run warns of it: all these runs
+	// do so.
+	args := []string{pair(t), "--set", "controller.u_s=10", "--set", "controller.PI.yMax=1e4", "--tolerance", "1e-9", "--stop-time", "1"}
+	with := func(more ...string) *outcome { return complete(t, append(slices.Clip(args), more...)...) }
+	fine := with("--step-size", "1e-4", "--algorithm", "implicit")
+	if w := fine.warnings(); strings.Count(w, "it goes another way once it has gone back to its start") != 2 {
+		t.Errorf("warnings: %s", w)
+	}
+	for H, gain := range map[string]float64{"2.5e-3": 5, "5e-3": 3, "1e-2": 2, "2e-2": 2} {
+		e := between(t, fine, with("--step-size", H, "--param", "discard=shorten"), "drivetrain.w")
+		better := between(t, fine, with("--step-size", H, "--algorithm", "model-based-corrector", "--param", "model.jacobian=rollback"),
+			"drivetrain.w")
+		if !(better*gain <= e) {
+			t.Errorf("H = %s s: error %g corrected, %g not", H, better, e)
 		}
-		var table strings.Builder
-		fmt.Fprintf(&table, "%10s %12s %12s %10s %8s\n", "H/s", "explicit", "corrected", "FMU steps", "models")
-		for _, c := range []struct {
-			H    string
-			gain float64 // at least
-		}{{"2.5e-3", 5}, {"5e-3", 3}, {"1e-2", 2}, {"2e-2", 2}} {
-			plain := complete(t, append(args[:len(args):len(args)], "--step-size", c.H, "--param", "discard=shorten")...)
-			corrected := complete(t, append(args[:len(args):len(args)], "--step-size", c.H, "--algorithm", "model-based-corrector", "--param", "model.jacobian=rollback")...)
-			e, better := between(t, fine, plain, "drivetrain.w"), between(t, fine, corrected, "drivetrain.w")
-			steps := 0
-			for _, n := range corrected.manifest.FMUSteps {
-				steps += n
-			}
-			fmt.Fprintf(&table, "%10s %12.3g %12.3g %10d %8d\n", c.H, e, better, steps, corrected.manifest.Jacobians)
-			if !(better*c.gain <= e) {
-				t.Errorf("H = %s s: error %g corrected, %g not", c.H, better, e)
-			}
-		}
-		t.Log("\n" + table.String())
-	})
-	t.Run("pendulum", func(t *testing.T) {
-		var table strings.Builder
-		fmt.Fprintf(&table, "%10s %3s %12s %12s %12s %12s\n", "H/s", "p", "explicit", "directional", "repeated", "identified")
-		want := pendulum(t, 1e-3, algorithms.Config{Scheme: algorithms.Implicit, Order: 2})
-		for order := range 2 {
-			for _, H := range []float64{1e-2, 2e-2, 5e-2} {
-				config := algorithms.Config{Order: order}
-				e := want.from(pendulum(t, H, config))
-				fmt.Fprintf(&table, "%10g %3d %12.3g", H, order, e)
-				for _, source := range []algorithms.JacobianSource{algorithms.DirectionalJacobian, algorithms.RollbackJacobian, algorithms.IdentifiedJacobian} {
-					config.Correct, config.Model = algorithms.ModelCorrection, algorithms.Model{Jacobian: source, Alpha: 1, Refresh: 0.01}
-					better := want.from(pendulum(t, H, config))
-					fmt.Fprintf(&table, " %12.3g", better)
-					gain := []float64{5, 3}[order]
-					if source == algorithms.IdentifiedJacobian {
-						gain = 1 / 1.1
-					}
-					if !(better*gain <= e) {
-						t.Errorf("H = %g s, order %d, model %d: error %g corrected, %g not", H, order, source, better, e)
-					}
-				}
-				fmt.Fprintln(&table)
-			}
-		}
-		t.Log("\n" + table.String())
-	})
+	}
 }
 
-// course is the velocity of the pendulum at the points of a run.
-type course struct{ t, v []float64 }
-
-// from gives the root of the mean square of the distance at common points.
-func (c course) from(o course) float64 {
-	at := map[int64]float64{}
-	for i, t := range c.t {
-		at[int64(math.Round(t*1e9))] = c.v[i]
-	}
-	sum := 0.0
-	for i, t := range o.t {
-		v, ok := at[int64(math.Round(t*1e9))]
-		if !ok {
-			return math.NaN()
-		}
-		sum += (v - o.v[i]) * (v - o.v[i])
-	}
-	return math.Sqrt(sum / float64(len(o.t)))
-}
-
-// pendulum couples Dymola's spring pendulum with a PI controller of its velocity in Go,
-// F = −d v − k ∫ v dt, whose integral is its state.
-func pendulum(t testing.TB, H float64, config algorithms.Config) course {
-	t.Helper()
-	const d, k = 12, 400
-	f, _, err := fmi.Open(filepath.Join(*realDir, "fmus", "dymola", "SpringPendulumExtForce1D.fmu"), fmi.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	slave, err := fmuslave.New(fmuslave.Config{Name: "pendulum", FMU: f, Inputs: []string{"extForce"}, Outputs: []string{"v"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	controller := mastertest.NewLinear("controller", mastertest.Matrices{A: [][]float64{{0}}, B: [][]float64{{1}}, C: [][]float64{{-k}}, D: [][]float64{{-d}}}, []float64{0})
-	at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
-	sys, err := master.NewSystem([]master.Subsystem{slave, controller}, []master.Connection{
-		{From: at("pendulum", "v"), To: at("controller", "u1")}, {From: at("controller", "y1"), To: at("pendulum", "extForce")},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	alg, err := algorithms.NewCoupling(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var m mastertest.Memory
-	run, err := master.NewRun(sys, alg, master.Options{Stop: 2, Step: H, Tolerance: 1e-9, Recorders: []master.Recorder{&m}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer run.Close()
-	if _, err := run.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	var c course
-	for i := range m.T {
-		c.t, c.v = append(c.t, m.T[i]), append(c.v, m.Y[i][0])
-	}
-	return c
-}
-
-// energyCase is a system made by others with a bond. Where units tell nothing, as in
-// the FMUs of 20-sim, the bond is taken on trust.
+// energyCase is a third-party system with a bond. The FMUs of 20-sim have no units to derive the bond from.
 type energyCase struct {
 	name, path, bond string
 	args             []string
@@ -416,8 +285,7 @@ type energyCase struct {
 	tolerances       []string // of ECCO
 	hMin, hMax       string   // its bounds, s
 	correction       string   // how what the run says of the energy correction begins
-	// ECCO over constant steps at equal cost, at most: mean absolute residual
-	// power, and error; 0 = it is no better.
+	// ECCO over constant steps at equal cost, at most: mean absolute residual power, and error; 0 = it is no better.
 	residual, error float64
 }
 
@@ -426,7 +294,8 @@ func energyCases(t testing.TB) []energyCase {
 	return []energyCase{
 		// A stiff speed control: all happens in the first 0.1 s.
 		{"drivetrain", pair(t), "shaft=controller.y:drivetrain.w",
-			[]string{"--set", "controller.u_s=10", "--set", "controller.PI.yMax=1e4", "--tolerance", "1e-9", "--stop-time", "1"}, "drivetrain.w",
+			[]string{"--set", "controller.u_s=10", "--set", "controller.PI.yMax=1e4", "--tolerance", "1e-9",
+				"--stop-time", "1"}, "drivetrain.w",
 			"2e-5", []string{"1e-3", "2e-3"}, []string{"1e-4", "1e-3", "1e-2"}, "1e-4", "2e-2", "harms", 0.1, 0.2},
 		// They integrate in steps of 10 ms: the finest run has those.
 		{"dampers", dampers(t), "spring=two.fk:one.v1",
@@ -440,61 +309,50 @@ func energyCases(t testing.TB) []energyCase {
 	}
 }
 
-// Energy at bonds of systems made by others: explicit coupling, the orders, Gauss–Seidel
-// and the energy correction at constant steps, and ECCO against constant steps at
-// equal cost, as a table. The residual grows with the step; ECCO does better where
-// there are quiet times, and no better where there are none.
+// At bonds of third-party systems the residual energy grows with the step and is smaller by Gauss-Seidel; ECCO does
+// better than constant steps at equal cost where there are quiet times, and no better where there are none.
 func testRealEnergy(t *testing.T) {
 	for _, c := range energyCases(t) {
 		t.Run(c.name, func(t *testing.T) {
-			args := append([]string{c.path, "--monitor-energy", "--bond", c.bond}, c.args...)
 			name, _, _ := strings.Cut(c.bond, "=")
-			fine := complete(t, append(slices.Clip(args), "--step-size", c.fine)...)
-			var table strings.Builder
-			fmt.Fprintf(&table, "%-24s %10s %10s %12s %12s %12s %10s\n", c.name, "steps", "mean/s", "residual/J", "mean |δP|/W", "mean P/W", "error")
-			measure := func(label string, more ...string) (o *outcome, residual, deviation float64) {
-				t.Helper()
-				o = complete(t, append(slices.Clip(args), more...)...)
-				e := o.manifest.Bonds[name]
-				deviation = between(t, fine, o, c.column)
-				fmt.Fprintf(&table, "%-24s %10d %10.3g %12.4g %12.4g %12.4g %10.3g %s\n", label, o.manifest.Steps.Accepted, o.manifest.Steps.Mean,
-					e.ResidualEnergy, e.MeanAbsResidualPower, e.MeanPower, deviation, e.Correction)
-				return o, e.MeanAbsResidualPower, deviation
+			args := append([]string{c.path, "--monitor-energy", "--bond", c.bond}, c.args...)
+			with := func(H string, more ...string) (o *outcome, residual float64) {
+				o = complete(t, slices.Concat(args, []string{"--step-size", H}, more)...)
+				return o, o.manifest.Bonds[name].MeanAbsResidualPower
 			}
-			last := fine.manifest.Bonds[name].MeanAbsResidualPower
+			fine, last := with(c.fine)
 			for _, H := range c.steps {
-				_, residual, _ := measure("explicit", "--step-size", H)
+				_, residual := with(H)
 				if !(residual > 1.2*last) {
 					t.Errorf("the mean residual power is %g W at %s s and %g W at the step before", residual, H, last)
 				}
 				last = residual
-				measure("explicit, order 1", "--step-size", H, "--param", "order=1")
-				if _, turns, _ := measure("gauss-seidel", "--step-size", H, "--algorithm", "gauss-seidel"); !(turns < residual) {
+				if _, turns := with(H, "--algorithm", "gauss-seidel"); !(turns < residual) {
 					t.Errorf("at %s s the mean residual power is %g W by Gauss–Seidel and %g W by Jacobi", H, turns, residual)
 				}
-				o, _, _ := measure("energy-correction", "--step-size", H, "--algorithm", "energy-correction")
+				o, _ := with(H, "--algorithm", "energy-correction")
 				if got := o.manifest.Bonds[name].Correction; !strings.HasPrefix(got, c.correction) {
-					t.Errorf("the correction is said to be %q, not %q", got, c.correction)
+					t.Errorf("the correction is %q, not %q", got, c.correction)
 				}
 			}
-			for _, r := range c.tolerances {
-				o, residual, deviation := measure("ecco, r = "+r, "--step-size", c.steps[0], "--algorithm", "ecco", "--param", "ecco.tolerance="+r,
+			for _, tolerance := range c.tolerances {
+				o, residual := with(c.steps[0], "--algorithm", "ecco", "--param", "ecco.tolerance="+tolerance,
 					"--param", "control.h-min="+c.hMin, "--param", "control.h-max="+c.hMax)
-				_, constant, off := measure("  explicit", "--step-size", fmt.Sprint(o.manifest.Steps.Mean))
+				plain, constant := with(fmt.Sprint(o.manifest.Steps.Mean))
 				if !(residual <= c.residual*constant) {
-					t.Errorf("at r = %s the mean residual power is %g W, in %g W with as many constant steps", r, residual, constant)
+					t.Errorf("at %s the mean residual power is %g W, and %g W with as many constant steps", tolerance, residual, constant)
 				}
-				if c.error > 0 && !(deviation <= c.error*off) {
-					t.Errorf("at r = %s the error is %g, and %g with as many constant steps", r, deviation, off)
+				e, off := between(t, fine, o, c.column), between(t, fine, plain, c.column)
+				if c.error > 0 && !(e <= c.error*off) {
+					t.Errorf("at %s the error is %g, and %g with as many constant steps", tolerance, e, off)
 				}
 			}
-			t.Log("\n" + table.String())
 		})
 	}
 }
 
-// between gives the mean distance over time of a column from that of a fine run,
-// linear between the points of the latter.
+// between returns the mean distance over time of a column from that of a fine run, linear between the points of the
+// latter.
 func between(t testing.TB, fine, o *outcome, name string) float64 {
 	t.Helper()
 	ft, fv := fine.column(t, "time"), fine.column(t, name)
@@ -511,11 +369,9 @@ func between(t testing.TB, fine, o *outcome, name string) float64 {
 	return sum / last
 }
 
-// named is what the name of a file or folder below xml/ says that is wrong with
-// the document: the rule that must find it. With an exclamation mark the
-// tolerant reading refuses the document too, else it repairs it or lets it pass.
-// A document without a rule is right in what its name says. Names are judged by
-// the grammar of the standard (fmi2 25), which has no blanks in indices.
+// named has, by file or folder below xml/, the rule that the name announces as broken. With an exclamation mark the
+// tolerant reading refuses the document, else it repairs it or accepts it. A document without a rule is right. Names
+// are judged by the grammar of the standard (fmi2 25), which has no blanks in indices.
 var named = map[string]string{
 	"vdm/minimal.xml":                         "",
 	"vdm/2.2.1_noModelType.xml":               "MD3!",
@@ -538,11 +394,11 @@ var named = map[string]string{
 	"fmil/variable_bad_variability_causality": "MD19",
 }
 
-// besides are rules that many of the documents break beside what their names
-// say: they are made for one purpose and bare in everything else.
+// besides are further rules that many of the documents break: they are made for one purpose and bare in everything
+// else.
 var besides = []string{"MD1L", "MD4", "MD21", "MD23", "MD30", "MD32", "MD42"}
 
-// Each document is judged as its name says.
+// Each document is judged as its name announces.
 func testRealDocuments(t *testing.T) {
 	left := maps.Clone(named)
 	root := filepath.Join(*realDir, "xml")
@@ -607,9 +463,10 @@ func judge(t *testing.T, path, want string) {
 	}
 }
 
-// What stands in terminalsAndIcons/ is ignored, right or wrong (fmi2 11).
+// The content of terminalsAndIcons/ is ignored, right or wrong (fmi2 11).
 func testRealTerminals(t *testing.T) {
-	found, err := filepath.Glob(filepath.Join(*realDir, "xml", "fmil", "terminals_and_icons", "*", "*", "terminalsAndIcons", "terminalsAndIcons.xml"))
+	found, err := filepath.Glob(filepath.Join(*realDir, "xml", "fmil", "terminals_and_icons", "*", "*",
+		"terminalsAndIcons", "terminalsAndIcons.xml"))
 	if err != nil || len(found) != 2 {
 		t.Fatalf("%v, %v: want two documents", found, err)
 	}

@@ -17,8 +17,7 @@ import (
 	"github.com/macrostep/macrostep/test/truck"
 )
 
-// Every document that others have written is read: every SSD, inside packages too,
-// with all that it refers to but FMUs.
+// Every third-party document is read: every SSD, inside packages too, with all that it refers to but FMUs.
 func testRealSSDs(t *testing.T) {
 	root := unpackedSystems(t)
 	count := 0
@@ -46,8 +45,8 @@ func testRealSSDs(t *testing.T) {
 	}
 }
 
-// unpackedSystems copies systems/ and unpacks the packages in it, so that FMUs can be
-// put where documents look for them.
+// unpackedSystems copies systems/ and unpacks the packages in it, so that FMUs can be put where documents look for
+// them.
 func unpackedSystems(t testing.TB) string {
 	t.Helper()
 	root := filepath.Join(t.TempDir(), "deep", "er", "systems")
@@ -66,11 +65,9 @@ func unpackedSystems(t testing.TB) string {
 	return root
 }
 
-// realValues are the values after initialisation that the documents of others give,
-// worked out by hand from them: the outer level beats the inner, at one level the
-// later binding (ssp 36), and what comes over a connection beats both (ssp 37). The
-// FMUs that a document names and that are not there are replaced by ones that keep
-// what they are given, with the same variables.
+// realValues are the values after initialisation in third-party documents, worked out by hand: the outer level beats
+// the inner, at one level the later binding wins (ssp 36), and a connection beats both (ssp 37). FMUs that a document
+// names but that are missing are replaced by ones that keep their values, with the same variables.
 var realValues = []struct {
 	path   string
 	fmus   func(dir string) error // puts FMUs where the document, in dir, looks for them
@@ -85,31 +82,42 @@ var realValues = []struct {
 	}, "sets in the document at each component; units as those of the FMUs"},
 	{"omsimulator/embrace", nil, map[string]float64{"ECS_HW.pipeB.L": 0.976535328081166, "ECS_HW.pipeA.L": 0.976535328081166},
 		"one parameter for two targets of the mapping; all its other entries have no source"},
-	{"libcosim/demo/demo.ssp", nil, map[string]float64{"KnuckleBoomCrane.Spring_Joint.k": 0.005, "KnuckleBoomCrane.mt0_init": 69}, "set in the document at the component"},
-	{"libcosim/demo", cranes("../../fmi2"), map[string]float64{"KnuckleBoomCrane.Spring_Joint.k": 0.005, "KnuckleBoomCrane.mt0_init": 69}, "as demo.ssp; the FMUs lie outside"},
-	{"libcosim/demo/no_algorithm_element", cranes("../../../fmi2"), map[string]float64{"KnuckleBoomCrane.Spring_Joint.k": 0.005, "KnuckleBoomCrane.mt0_init": 69}, "as demo.ssp"},
-	{"libcosim/demo/proxy", cranes("../../../fmi2"), map[string]float64{"KnuckleBoomCrane.Spring_Joint.k": 0.005, "KnuckleBoomCrane.mt0_init": 69}, "as demo.ssp, in processes of their own"},
+	{"libcosim/demo/demo.ssp", nil, map[string]float64{"KnuckleBoomCrane.Spring_Joint.k": 0.005, "KnuckleBoomCrane.mt0_init": 69},
+		"set in the document at the component"},
+	{"libcosim/demo", cranes("../../fmi2"), map[string]float64{"KnuckleBoomCrane.Spring_Joint.k": 0.005, "KnuckleBoomCrane.mt0_init": 69},
+		"as demo.ssp; the FMUs lie outside"},
+	{"libcosim/demo/no_algorithm_element", cranes("../../../fmi2"),
+		map[string]float64{"KnuckleBoomCrane.Spring_Joint.k": 0.005, "KnuckleBoomCrane.mt0_init": 69}, "as demo.ssp"},
+	{"libcosim/demo/proxy", cranes("../../../fmi2"), map[string]float64{"KnuckleBoomCrane.Spring_Joint.k": 0.005,
+		"KnuckleBoomCrane.mt0_init": 69}, "as demo.ssp, in processes of their own"},
 	{"libcosim/demo/demo/SystemStructure2.ssd", nil, nil, "a variant in a package"},
 	{"libcosim/linear_transformation", keepers("../../fmi1", keeper{"identity", "r[1] = r[0]", []store.Variable{
 		{Name: "realIn", Causality: "input"}, {Name: "realOut", Causality: "output", On: []int{0}}}}),
 		map[string]float64{"identity1.realIn": 4, "identity1.realOut": 4, "identity2.realIn": 1.3*4 + 50},
 		"the second set beats the first; realOut leads on"},
-	{"libcosim/quarter_truck", truck.Build, map[string]float64{"chassis.mass": 400, "chassis.timeStep": 1e-5, "wheel.mass": 40, "wheel.timeStep": 1e-5}, "initial values of OSP"},
+	{"libcosim/quarter_truck", truck.Build, map[string]float64{"chassis.mass": 400, "chassis.timeStep": 1e-5,
+		"wheel.mass": 40, "wheel.timeStep": 1e-5}, "initial values of OSP"},
 	{"omsimulator/LinearTransformation", keepers("resources",
 		keeper{"Add", "r[2] = r[3]*r[0] + r[4]*r[1]", adder("u1", "u2", "y", "k1", "k2")}, keeper{"Gain", "r[1] = r[2]*(r[0] + 5)", gain}),
 		map[string]float64{"Add1.u1": 2*5 + 3, "Add1.y": 2*5 + 3, "Gain1.k": 1}, "2 y + 3"},
-	{"omsimulator/toplevelparameter1", keepers("resources", keeper{"0001_addP", "r[2] = r[3]*r[0] + r[4]*r[1]", adder("u1", "u2", "y", "k1", "k2")}),
-		map[string]float64{"addP.k1": -200, "addP.k2": -300, "addP.u1": 0}, "the set of the system beats that of the component (10, 20); Input_cref leads nowhere"},
+	{"omsimulator/toplevelparameter1", keepers("resources", keeper{"0001_addP", "r[2] = r[3]*r[0] + r[4]*r[1]",
+		adder("u1", "u2", "y", "k1", "k2")}),
+		map[string]float64{"addP.k1": -200, "addP.k2": -300,
+			"addP.u1": 0}, "the set of the system beats that of the component (10, 20); Input_cref leads nowhere"},
 	{"omsimulator/import_export_parameters1", keepers("resources",
 		keeper{"0001_addP", "r[2] = r[3]*r[0] + r[4]*r[1]", adder("u1", "u2", "y", "k1", "k2")},
 		keeper{"0002_P", "r[1] = r[2]*r[0]", gain},
-		keeper{"0003_addI", "r[3] = r[0] + r[1] + r[2]", []store.Variable{{Name: "u1", Causality: "input"}, {Name: "u2", Causality: "input"}, {Name: "u3", Causality: "input"},
-			{Name: "y", Causality: "output", On: []int{0, 1, 2}}, {Name: "k1", Causality: "parameter", Start: 1}, {Name: "k2", Causality: "parameter", Start: 1}, {Name: "k3", Causality: "parameter", Start: 1}}}),
-		map[string]float64{"addP.k1": 30, "addP.k2": -1, "addP.u1": -20, "addP.y": -600, "addI.k1": 1, "addI.k2": 20, "addI.k3": 1, "P.k": 1},
+		keeper{"0003_addI", "r[3] = r[0] + r[1] + r[2]", []store.Variable{{Name: "u1", Causality: "input"},
+			{Name: "u2", Causality: "input"}, {Name: "u3", Causality: "input"},
+			{Name: "y", Causality: "output", On: []int{0, 1, 2}}, {Name: "k1", Causality: "parameter",
+				Start: 1}, {Name: "k2", Causality: "parameter", Start: 1}, {Name: "k3", Causality: "parameter", Start: 1}}}),
+		map[string]float64{"addP.k1": 30, "addP.k2": -1, "addP.u1": -20, "addP.y": -600, "addI.k1": 1, "addI.k2": 20,
+			"addI.k3": 1, "P.k": 1},
 		"k_cref = 30 comes over its connection and beats addP.k1 = 10, T_cref = 20 beats addI.k2 = 2; Input_cref = -20; y = 30 · -20 - 1 · 0"},
 }
 
-var gain = []store.Variable{{Name: "u", Causality: "input"}, {Name: "y", Causality: "output", On: []int{0}}, {Name: "k", Causality: "parameter", Start: 1}}
+var gain = []store.Variable{{Name: "u", Causality: "input"}, {Name: "y", Causality: "output", On: []int{0}},
+	{Name: "k", Causality: "parameter", Start: 1}}
 
 // adder names two inputs, an output and two factors.
 func adder(names ...string) []store.Variable {
@@ -130,8 +138,8 @@ type keeper struct {
 	variables      []store.Variable
 }
 
-// keepers builds FMUs in a folder seen from the document. Their names, which begin
-// with digits here, are no identifiers.
+// keepers builds FMUs in a folder seen from the document. Their names, which begin with digits here, are no
+// identifiers.
 func keepers(folder string, list ...keeper) func(string) error {
 	return func(dir string) error {
 		to := filepath.Join(dir, filepath.FromSlash(folder))
@@ -159,8 +167,7 @@ func cranes(folder string) func(string) error {
 	}
 }
 
-// The systems run, and after the initialisation each parameter has the value that the
-// documents give it.
+// The systems run, and after the initialisation each parameter has the value that the documents give it.
 func testRealValues(t *testing.T) {
 	root := unpackedSystems(t)
 	for _, c := range realValues {
@@ -186,11 +193,12 @@ func testRealValues(t *testing.T) {
 			}
 		})
 	}
-	// Two systems without any FMU: what their sets say reaches connectors only, each of
-	// which is named; nothing else is wrong with them.
+	// Two systems without any FMU: their sets reach connectors only, each of which is named; nothing else is wrong
+	// with them.
 	for name, connectors := range map[string][]string{
-		"importStartValues":      {`"C1"`, `"System1.C1"`, `"System1.C2"`},
-		"importParameterMapping": {`"Input_1"`, `"Input_2"`, `"System1.Input_1"`, `"System1.Input_2"`, `"System1.parameter_1"`, `"System2.Input_1"`, `"System2.Input_2"`, `"System2.parameter_1"`, `"parameter_1"`},
+		"importStartValues": {`"C1"`, `"System1.C1"`, `"System1.C2"`},
+		"importParameterMapping": {`"Input_1"`, `"Input_2"`, `"System1.Input_1"`, `"System1.Input_2"`,
+			`"System1.parameter_1"`, `"System2.Input_1"`, `"System2.Input_2"`, `"System2.parameter_1"`, `"parameter_1"`},
 	} {
 		l := &diag.List{}
 		p, err := ssp.Open(filepath.Join(root, "omsimulator", name), l, dialect.All()...)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,14 +16,13 @@ import (
 	"github.com/macrostep/macrostep/test/long"
 )
 
-// crashing gives the settings of an FMU that ends its process at three times, only
-// in the first process, the second and the third. Before the run FMUs are tested over
-// up to a hundred steps, on instances of their own.
+// crashing returns the settings of an FMU that ends its process at three times: in the first, the second and the
+// third process. Tests on instances of their own take up to a hundred steps before the run.
 func crashing(fault, place string, marker string, at [3]float64) string {
 	return fmt.Sprintf("fault=%s during=%s at=%g at2=%g at3=%g times=3 marker=%s", fault, place, at[0], at[1], at[2], marker)
 }
 
-// threeTimes are such times, in order, for steps of 0.002 s up to 1 s.
+// threeTimes returns such times, in order, for steps of 0.002 s up to 1 s.
 func threeTimes(rng *rand.Rand) [3]float64 {
 	var at [3]float64
 	for k := range at {
@@ -45,8 +43,7 @@ func (a *aftermath) restarts(t testing.TB) map[string][]master.Restart {
 	return m.Restarts
 }
 
-// With every preset a run in which an FMU ends its process at three steps gives the
-// bytes of the undisturbed one. The ways to end a process take turns.
+// With every preset a run in which an FMU ends its process at three steps gives the bytes of the undisturbed run.
 func TestRestart(t *testing.T) {
 	take := long.Sample(14)
 	rng := rand.New(rand.NewPCG(7, 2))
@@ -54,7 +51,8 @@ func TestRestart(t *testing.T) {
 		return slices.Contains(handled, k.Fault) || k.Ending == fmus.Exhausts // which come back from the call
 	})
 	for k, p := range algorithms.Presets() {
-		args := []string{"--step-size", "0.002", "--algorithm", p.Name, "--on-crash", "restart", "--step-timeout", "2", "--quirk", "bad=noDirectionalDerivatives"}
+		args := []string{"--step-size", "0.002", "--algorithm", p.Name, "--on-crash", "restart",
+			"--step-timeout", "2", "--quirk", "bad=noDirectionalDerivatives"}
 		if algorithms.UsesEnergy(p.Name) {
 			args = append(args, "--bond", "b=bad.x:good.x")
 		}
@@ -93,7 +91,8 @@ func restarted(t *testing.T, whole, broken *aftermath, kill fmus.Kill) {
 	}
 	warnings := broken.warnings()
 	for k, r := range got["bad"] {
-		if r.Call != "fmi2DoStep" && r.Call != "fmi2GetReal" && r.Call != "fmi2SetFMUstate" && r.Call != "fmi2SerializeFMUstate" || !(r.Time > 0.25) {
+		if r.Call != "fmi2DoStep" && r.Call != "fmi2GetReal" && r.Call != "fmi2SetFMUstate" &&
+			r.Call != "fmi2SerializeFMUstate" || !(r.Time > 0.25) {
 			t.Errorf("restart %d: %+v", k, r)
 		}
 		says := fmt.Sprintf("its process ended in %s at t = %.12g s: ", r.Call, r.Time)
@@ -106,8 +105,8 @@ func restarted(t *testing.T, whole, broken *aftermath, kill fmus.Kill) {
 	}
 }
 
-// The process may end while a state is set or serialised, in a subsystem on another
-// thread, in one with several rates, and beside checkpoints.
+// The process may end while a state is set or serialised, in a subsystem on another thread, in one with several
+// rates, and beside checkpoints.
 func testRestartAnywhere(t *testing.T) {
 	segfault := fmus.Kills()[0]
 	for name, test := range map[string]struct {
@@ -123,9 +122,6 @@ func testRestartAnywhere(t *testing.T) {
 		"discarded steps":     {"DoStep", []string{"--param", "discard=shorten"}},
 		"only this component": {"DoStep", []string{"--isolate-component", "bad"}},
 	} {
-		if name != "set a state" && !long.On {
-			continue
-		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			set := crashing("Segfault", test.place, filepath.Join(t.TempDir(), "marker"), [3]float64{0.3, 0.501, 0.8})
@@ -135,8 +131,7 @@ func testRestartAnywhere(t *testing.T) {
 	}
 }
 
-// Beyond the limit a run fails as without restarts, and so it does where there is
-// nothing to go on from.
+// Beyond the limit of restarts a run fails, and so does one whose FMU has no state to go on from.
 func testRestartLimit(t *testing.T) {
 	t.Parallel()
 	marker := filepath.Join(t.TempDir(), "marker")
@@ -145,7 +140,8 @@ func testRestartLimit(t *testing.T) {
 	if a.code != 1 || a.manifest.Status != "failed" || len(a.restarts(t)["bad"]) != 2 {
 		t.Errorf("exit code %d, %s, restarts %v", a.code, a.manifest.Status, a.restarts(t))
 	}
-	for _, part := range []string{"step from t = 0.6 s", "ended in fmi2DoStep at t = 0.6 s: killed by signal SIGABRT", "its process was replaced 2 times, and no more is allowed"} {
+	for _, part := range []string{"step from t = 0.6 s", "ended in fmi2DoStep at t = 0.6 s: killed by signal SIGABRT",
+		"its process was replaced 2 times, and no more is allowed"} {
 		if !strings.Contains(a.manifest.Reason, part) {
 			t.Errorf("%q is missing in %q", part, a.manifest.Reason)
 		}
@@ -154,7 +150,8 @@ func testRestartLimit(t *testing.T) {
 		t.Errorf("%d rows; good does not end as it should", a.rows)
 	}
 	// One that crashes each time it is tried.
-	a = runApart(t, badPair(t, "misbehave"), "fault=Segfault at=0.4", "--step-size", "0.01", "--on-crash", "restart", "--restart-limit", "4")
+	a = runApart(t, badPair(t, "misbehave"), "fault=Segfault at=0.4", "--step-size", "0.01", "--on-crash", "restart",
+		"--restart-limit", "4")
 	if a.code != 1 || len(a.restarts(t)["bad"]) != 4 || !strings.Contains(a.manifest.Reason, "replaced 4 times") {
 		t.Errorf("exit code %d, restarts %v: %s", a.code, a.restarts(t), a.manifest.Reason)
 	}
@@ -163,43 +160,5 @@ func testRestartLimit(t *testing.T) {
 		if a.code != 1 || len(a.restarts(t)) != 0 || !strings.Contains(a.manifest.Reason, "ended in fmi2"+place) {
 			t.Errorf("%s: exit code %d, restarts %v: %s", place, a.code, a.restarts(t), a.manifest.Reason)
 		}
-	}
-}
-
-// What stands in the way of restarts is said before anything runs.
-func testRestartRefused(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		fmu  string
-		code int
-		args []string
-		says []string
-	}{
-		{"misbehave_plain", 2, []string{"--on-crash", "restart"}, []string{"bad (misbehave_plain.fmu) cannot serialise", "--on-crash stop", "--isolate-component"}},
-		{"misbehave_plain", 0, []string{"--on-crash", "restart", "--isolate", "never", "--isolate-component", "good"}, nil},
-		{"misbehave", 2, []string{"--on-crash", "restart", "--quirk", "bad=noRollback"}, []string{"bad (misbehave.fmu) cannot serialise"}},
-		{"misbehave", 2, []string{"--on-crash", "again"}, []string{`"again" is none of stop, restart`}},
-		{"misbehave", 2, []string{"--restart-limit", "3"}, []string{"--restart-limit", "--on-crash restart"}},
-		{"misbehave", 2, []string{"--on-crash", "restart", "--restart-limit", "0"}, []string{"not a whole number of at least 1"}},
-		{"misbehave", 2, []string{"--on-crash", "restart", "--isolate", "never"}, []string{"--on-crash restart needs FMUs in separate processes"}},
-		{"misbehave_lies", 1, []string{"--on-crash", "restart"}, []string{"bad (misbehave_lies.fmu)", "fmi2GetFMUstate"}},
-	} {
-		a := runApart(t, badPair(t, test.fmu), "", test.args...)
-		if a.code != test.code {
-			t.Errorf("%s %v: exit code %d\n%s", test.fmu, test.args, a.code, a.output)
-		}
-		for _, part := range test.says {
-			if !strings.Contains(a.output, part) {
-				t.Errorf("%s %v: %q is missing in\n%s", test.fmu, test.args, part, a.output)
-			}
-		}
-		if _, err := os.Stat(a.results); test.code == 2 && err == nil {
-			t.Errorf("%s %v: it ran", test.fmu, test.args)
-		}
-	}
-	// One that does not go back to its state is found out before it is relied upon.
-	a := runApart(t, badPair(t, "misbehave"), "fault=ForgetState during=SetFMUstate", "--step-size", "0.01", "--on-crash", "restart")
-	if a.code != 1 || !strings.Contains(a.manifest.Reason, "rollback at t = 0 s") {
-		t.Errorf("exit code %d: %s", a.code, a.manifest.Reason)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -16,8 +15,7 @@ import (
 	"github.com/macrostep/macrostep/test/long"
 )
 
-// referenceEnergies gives the mean energy in each of 10 s of the system solved as a
-// whole.
+// referenceEnergies returns the mean energy in each of 10 s of the system solved as a whole.
 func referenceEnergies(t testing.TB, model exact.Star) []float64 {
 	t.Helper()
 	const perSecond = 250
@@ -36,24 +34,17 @@ func referenceEnergies(t testing.TB, model exact.Star) []float64 {
 	return e
 }
 
-// follows holds the mean energies of each second against those of the reference.
+// follows compares the mean energy of each second with that of the reference.
 func follows(t testing.TB, what string, got, want []float64, within float64) {
 	t.Helper()
-	worst := 0.0
-	var b strings.Builder
 	for i := range want {
-		r := got[i] / want[i]
-		fmt.Fprintf(&b, " %.4f", r)
-		worst = max(worst, math.Abs(r-1))
-	}
-	t.Logf("%s: energy over that of the reference, by second:%s", what, b.String())
-	if !(worst <= within) {
-		t.Errorf("%s: the energy is off by a part of %.4f, not %g", what, worst, within)
+		if !(math.Abs(got[i]/want[i]-1) <= within) {
+			t.Errorf("%s: in second %d the energy is %g J, want %g J within %g", what, i, got[i], want[i], within)
+		}
 	}
 }
 
-// helps holds that the run finds its correction of use at every bond, and warns of
-// nothing.
+// helps checks that the manifest calls the correction useful at every bond, without warnings.
 func helps(t testing.TB, o *outcome) {
 	t.Helper()
 	for name, b := range o.manifest.Bonds {
@@ -66,10 +57,9 @@ func helps(t testing.TB, o *outcome) {
 	}
 }
 
-// The correction keeps the energy near that of the system solved as a whole, in each
-// of 10 s, where explicit coupling doubles it or nearly so (rodriguez 5, Figs. 20, 23,
-// 25–30): within 2 % without damping, within 1 % with it. The stars take the
-// paper's limit of a quarter of the force, the root springs its ν.
+// The correction keeps the energy near that of the system solved as a whole, in each of 10 s, where explicit coupling
+// doubles it or nearly so (rodriguez 5, Figs. 20, 23, 25–30): within 2 % without damping, within 1 % with it. The
+// stars take the paper's limit of a quarter of the force, the root springs its ν.
 func TestRodriguezCorrected(t *testing.T) {
 	take := long.Sample(3)
 	all := oscillators()
@@ -82,15 +72,16 @@ func TestRodriguezCorrected(t *testing.T) {
 		set    []string
 		args   []string
 		within float64
-		worse  float64 // factor of the uncorrected energy in the last second, at least
+		low    float64 // factor of the uncorrected energy in the last second
+		high   float64
 	}{
-		{"single rate", all[0], nil, nil, 0.01, 1.9},
-		{"R = 10, hold", all[0], nil, []string{"--rate", "right=10"}, 0.01, 1.9},
-		{"damped", damped, []string{"--set", "left.c=0.2", "--set", "right.c=0.2"}, nil, 0.01, 1.9},
-		{"quadratic dampers", all[4], nil, nil, 0.01, 1.5},
-		{"star of 3", all[1], nil, []string{"--param", "energy.limit=0.25"}, 0.02, 1.9},
-		{"star of 5", all[2], nil, []string{"--param", "energy.limit=0.25"}, 0.02, 1.9},
-		{"square-root springs", all[3], nil, []string{"--param", "energy.nu=0.25"}, 0.01, 1.2},
+		{"single rate", all[0], nil, nil, 0.01, 1.9, 2},
+		{"R = 10, hold", all[0], nil, []string{"--rate", "right=10"}, 0.01, 1.9, 2},
+		{"damped", damped, []string{"--set", "left.c=0.2", "--set", "right.c=0.2"}, nil, 0.01, 1.9, 2},
+		{"quadratic dampers", all[4], nil, nil, 0.01, 1.5, 1.6},
+		{"star of 3", all[1], nil, []string{"--param", "energy.limit=0.25"}, 0.02, 1.9, 2},
+		{"star of 5", all[2], nil, []string{"--param", "energy.limit=0.25"}, 0.02, 1.9, 2},
+		{"square-root springs", all[3], nil, []string{"--param", "energy.nu=0.25"}, 0.01, 1.2, 1.3},
 	} {
 		if !take() {
 			continue
@@ -100,8 +91,8 @@ func TestRodriguezCorrected(t *testing.T) {
 			path := system(t, c.of.system)
 			want := referenceEnergies(t, c.of.model)
 			plain := c.of.energies(t, complete(t, append([]string{path}, c.set...)...))
-			if plain[9] < c.worse*want[9] {
-				t.Errorf("without correction the energy is %g J, %g as a whole", plain[9], want[9])
+			if factor := plain[9] / want[9]; factor < c.low || factor > c.high {
+				t.Errorf("without correction the energy is %g J, %g J as a whole", plain[9], want[9])
 			}
 			o := complete(t, slices.Concat([]string{path, "--algorithm", "energy-correction"}, c.set, c.args)...)
 			follows(t, c.name, c.of.energies(t, o), want, c.within)
@@ -110,8 +101,7 @@ func TestRodriguezCorrected(t *testing.T) {
 	}
 }
 
-// In a Gauss–Seidel scheme the coupling of the oscillator adds nothing, and nothing
-// is corrected; the run says so.
+// In a Gauss–Seidel scheme the coupling of the oscillator adds no energy, and nothing is corrected; the run warns.
 func testRodriguezInTurn(t *testing.T) {
 	t.Parallel()
 	s := oscillators()[0]
@@ -125,23 +115,9 @@ func testRodriguezInTurn(t *testing.T) {
 	}
 }
 
-// With steps chosen by ECCO the correction leaves less than a third of the drift.
-// Steps that are short where the residual is large weigh the motion, so that the mean
-// on which μ rests is not that of the motion.
-func testRodriguezCorrectedECCO(t *testing.T) {
-	s := oscillators()[0]
-	args := []string{system(t, s.system), "--algorithm", "ecco", "--param", "ecco.tolerance=1e-3", "--param", "control.h-max=1e-3"}
-	plain := s.energies(t, complete(t, args...))
-	e := s.energies(t, complete(t, append(args, "--param", "correction=energy")...))
-	t.Logf("energy in the last second %.5g J without and %.5g J with correction", plain[9], e[9])
-	if !(math.Abs(e[9]-1e4) < math.Abs(plain[9]-1e4)/3) {
-		t.Errorf("energy in the last second %g J without and %g J with correction", plain[9], e[9])
-	}
-}
-
-// With linear extrapolation the residual power of the crane rises a thousandfold in
-// a window of steps, which the run warns of; beside it nothing does (rodriguez Figs.
-// 35–37: 11.5 and 10 ms). What the correction does there is in TestRodriguezCraneCorrection.
+// With linear extrapolation the residual power of the crane rises a thousandfold in a window of steps, which the run
+// warns of; beside it nothing does (rodriguez Figs. 35–37: 11.5 and 10 ms). What the correction does there is in
+// TestRodriguezCraneCorrection.
 func testRodriguezCraneWarned(t *testing.T) {
 	t.Parallel()
 	linear := func(H float64, steps int, args ...string) *outcome {
@@ -152,10 +128,8 @@ func testRodriguezCraneWarned(t *testing.T) {
 		H     float64
 		steps int
 		sways bool
-	}{{1e-2, 40, false}, {1.1e-2, 110, false}, {1.14e-2, 114, true}, {1.15e-2, 115, true}} {
+	}{{1.1e-2, 110, false}, {1.15e-2, 115, true}} {
 		o := linear(c.H, c.steps, "--monitor-energy")
-		t.Logf("H = %g s: mean and largest residual power %.3g and %.3g W, warnings %q", c.H,
-			o.manifest.Bonds["cylinder"].MeanAbsResidualPower, o.manifest.Bonds["cylinder"].PeakResidualPower, o.manifest.Warnings)
 		if !c.sways {
 			if len(o.manifest.Warnings) > 0 {
 				t.Errorf("H = %g s: warnings %q", c.H, o.manifest.Warnings)
@@ -172,23 +146,33 @@ func testRodriguezCraneWarned(t *testing.T) {
 	}
 }
 
-// The pendula keep their energy within 2 % with the paper's ν = 1 (Fig. 33), where
-// explicit coupling adds a fifth.
-func testRodriguezPendulaCorrected(t *testing.T) {
+// Explicit coupling adds energy to the pendula steadily, a fifth in 10 s (rodriguez Fig. 33); with the paper's ν = 1
+// they keep it within 2 %.
+func testRodriguezPendula(t *testing.T) {
+	t.Parallel()
 	p := exact.DefaultPendula()
 	want := slices.Repeat([]float64{p.Energy([]float64{p.Theta1, 0, p.Theta2, 0})}, 10)
 	o := complete(t, system(t, "pendula"), "--algorithm", "energy-correction", "--param", "energy.nu=1")
 	follows(t, "pendula", pendulaEnergies(t, o, p), want, 0.02)
 	helps(t, o)
+	plain := complete(t, system(t, "pendula"), "--monitor-energy")
+	e := pendulaEnergies(t, plain, p)
+	if factor := e[9] / want[0]; !slices.IsSorted(e) || factor < 1.15 || factor > 1.25 ||
+		plain.manifest.Bonds["spring"].ResidualEnergy <= 0 {
+		t.Errorf("without correction the energies are %g J, bonds %+v", e, plain.manifest.Bonds)
+	}
+	if start := pendulaEnergy(t, plain, p)(0); math.Abs(start-want[0]) > 1e-9 {
+		t.Errorf("energy %g J at the start, want %g J", start, want[0])
+	}
 }
 
-// pendulaEnergies gives the mean energy in each second.
+// pendulaEnergies returns the mean energy in each second.
 func pendulaEnergies(t testing.TB, o *outcome, p exact.Pendula) []float64 {
 	t.Helper()
 	return meansOf(t, o, 10, pendulaEnergy(t, o, p))
 }
 
-// pendulaEnergy gives the energy of a row.
+// pendulaEnergy returns the energy of a row.
 func pendulaEnergy(t testing.TB, o *outcome, p exact.Pendula) func(row int) float64 {
 	t.Helper()
 	var columns [][]float64
@@ -202,96 +186,42 @@ func pendulaEnergy(t testing.TB, o *outcome, p exact.Pendula) func(row int) floa
 	}
 }
 
-// The correction is not universal: it takes the motions of the two sides for
-// uncorrelated. Where they are not it adds energy, takes out too much or too little,
-// and the run says so, in a warning and in the manifest.
+// The correction is not universal: it assumes that the motions of the two sides are uncorrelated. Where they are
+// correlated it adds energy or removes too much or too little, with a warning and a verdict in the manifest.
 func testRodriguezHarm(t *testing.T) {
-	take := long.Sample(3)
-	oscillator := oscillators()[0]
-	pendula := func(theta1, theta2, kc float64) (exact.Pendula, []string) {
-		p := exact.DefaultPendula()
-		p.M1, p.Theta1, p.Theta2, p.Kc = 1, theta1, theta2, kc
-		x1, y1, x2, y2 := p.Tips([]float64{theta1, 0, theta2, 0})
-		p.Lc = math.Hypot(x2-x1, y2-y1)
-		return p, []string{"--set", "left.m=1", "--set", fmt.Sprint("left.theta0=", theta1), "--set", fmt.Sprint("right.theta0=", theta2),
-			"--set", fmt.Sprint("left.k_c=", kc), "--set", fmt.Sprint("left.l_c=", p.Lc)}
-	}
-	type energies func(t testing.TB, o *outcome) []float64
-	together, togetherArgs := pendula(math.Pi/4, math.Pi/4, 100)
-	against, againstArgs := pendula(0.2, -0.2, 10)
 	for _, c := range []struct {
-		name, system string
-		args         []string
-		energies     energies
-	}{
-		{"initial velocities 100 and 0", oscillator.system, []string{"--set", "right.v0=0"}, oscillator.energies},
-		{"k_c = 1000", oscillator.system, []string{"--set", "left.k_c=1000"}, func(t testing.TB, o *outcome) []float64 {
-			stiff := oscillator
-			stiff.model = exact.EnergyOscillator()
-			stiff.model.Coupled[0].Kc = 1000
-			return stiff.energies(t, o)
-		}},
-		{"equal sides", oscillator.system, []string{"--set", "left.k=1000"}, func(t testing.TB, o *outcome) []float64 {
-			equal := oscillator
-			equal.model = exact.EnergyOscillator()
-			equal.model.Coupled[0].K = 1000
-			return equal.energies(t, o)
-		}},
-		{"equal pendula together", "pendula", togetherArgs, func(t testing.TB, o *outcome) []float64 { return pendulaEnergies(t, o, together) }},
-		{"equal pendula against each other", "pendula", againstArgs, func(t testing.TB, o *outcome) []float64 { return pendulaEnergies(t, o, against) }},
-	} {
-		if !take() {
-			continue
-		}
-		t.Run(c.name, func(t *testing.T) {
+		set   string
+		equal bool // sides
+	}{{"right.v0=0", false}, {"left.k=1000", true}} {
+		t.Run(c.set, func(t *testing.T) {
 			t.Parallel()
-			path := system(t, c.system)
-			plain := c.energies(t, complete(t, append([]string{path}, c.args...)...))
-			o := complete(t, slices.Concat([]string{path, "--algorithm", "energy-correction"}, c.args)...)
-			e := c.energies(t, o)
+			s := oscillators()[0]
+			if c.equal {
+				s.model = exact.EnergyOscillator()
+				s.model.Coupled[0].K = 1000
+			}
+			o := complete(t, system(t, s.system), "--algorithm", "energy-correction", "--set", c.set)
 			b := o.manifest.Bonds["spring"]
-			if b.AddedEnergy == nil || b.CorrectedEnergy == nil {
+			if b.AddedEnergy == nil || b.CorrectedEnergy == nil || b.Correction != "harms" {
 				t.Fatalf("bond %+v", b)
 			}
-			t.Logf("energy in the first and the last second %.4g and %.4g J, uncorrected %.4g and %.4g J; %.3g J added, %.3g J corrected, so it says",
-				e[0], e[9], plain[0], plain[9], *b.AddedEnergy, *b.CorrectedEnergy)
-			if b.Correction != "harms" {
-				t.Errorf("the manifest says that the correction %s", b.Correction)
-			}
-			if len(o.manifest.Warnings) != 1 || !strings.Contains(o.manifest.Warnings[0], "bond spring: the energy correction does not work as intended") {
+			if len(o.manifest.Warnings) != 1 || !strings.Contains(o.manifest.Warnings[0],
+				"bond spring: the energy correction does not work as intended") {
 				t.Errorf("warnings %q", o.manifest.Warnings)
 			}
-			// What is said to be left over or taken in excess is what the energy shows:
-			// it is constant as a whole.
-			if left, drift := *b.AddedEnergy-*b.CorrectedEnergy, e[9]-e[0]; left*drift <= 0 || math.Abs(drift/left) < 0.5 || math.Abs(drift/left) > 1.5 {
-				t.Errorf("the energy drifts by %g J, and %g J are said to be left", drift, left)
+			// The energy of the whole system is constant: its drift is what the correction leaves over or takes in
+			// excess.
+			e := s.energies(t, o)
+			if left, drift := *b.AddedEnergy-*b.CorrectedEnergy, e[9]-e[0]; left*drift <= 0 ||
+				math.Abs(drift/left) < 0.5 || math.Abs(drift/left) > 1.5 {
+				t.Errorf("the energy drifts by %g J, and the manifest has %g J", drift, left)
 			}
 		})
 	}
 }
 
-// The formulas hold where both sides step more often than they meet: the energy stays
-// within one percent, and the run says which μ it took.
-func testSharesOfTwoRates(t *testing.T) {
-	t.Parallel()
-	s := oscillators()[0]
-	for _, c := range []struct {
-		left, right int
-		hold, shape float64
-	}{{10, 10, 0.725, 0.05}, {3, 5, 0.7, 0.5 / 3}, {2, 2, 0.625, 0.25}} {
-		for order, want := range []float64{c.hold, c.shape} {
-			o := complete(t, system(t, s.system), "--algorithm", "energy-correction", "--param", fmt.Sprint("order=", order),
-				"--rate", fmt.Sprint("left=", c.left), "--rate", fmt.Sprint("right=", c.right))
-			b := o.manifest.Bonds["spring"]
-			if e := s.energies(t, o)[9] / 1e4; math.Abs(e-1) > 0.01 || b.Mu == nil || math.Abs(*b.Mu-want) > 1e-12 || b.Correction != "helps" {
-				t.Errorf("left=%d, right=%d, order %d: energy %.4f of that at the start, %+v", c.left, c.right, order, e, b)
-			}
-		}
-	}
-}
-
-// One step over several macro steps is the same as several a macro step: the energy at
-// the bond, the correction and what becomes of the motion are equal.
+// One step over several macro steps is the same as several steps per macro step: energy at the bond, correction and
+// motion are equal.
 func testEnergyOfSlowSides(t *testing.T) {
 	t.Parallel()
 	path := system(t, "energy-oscillator")
@@ -299,11 +229,14 @@ func testEnergyOfSlowSides(t *testing.T) {
 		{[]string{"--step-size", "1e-3", "--rate", "right=10"}, []string{"--step-size", "1e-4", "--rate", "left=1/10"}},
 		{[]string{"--step-size", "1e-3"}, []string{"--step-size", "5e-4", "--rate", "left=1/2", "--rate", "right=1/2"}},
 	} {
-		for _, how := range [][]string{{"--monitor-energy"}, {"--algorithm", "energy-correction"}, {"--algorithm", "energy-correction", "--param", "order=1", "--param", "energy.nu=0.5"}} {
+		for _, how := range [][]string{{"--monitor-energy"}, {"--algorithm", "energy-correction"},
+			{"--algorithm", "energy-correction", "--param", "order=1", "--param", "energy.nu=0.5"}} {
 			args := append([]string{path, "--stop-time", "3", "--output-interval", "1e-3"}, how...)
 			fast, slow := complete(t, append(slices.Clip(args), c.fast...)...), complete(t, append(slices.Clip(args), c.slow...)...)
 			a, b := fast.manifest.Bonds["spring"], slow.manifest.Bonds["spring"]
-			for _, v := range [][2]float64{{a.ResidualEnergy, b.ResidualEnergy}, {a.HeldResidualEnergy, b.HeldResidualEnergy}, {a.MeanAbsResidualPower, b.MeanAbsResidualPower}, {a.PeakResidualPower, b.PeakResidualPower}} {
+			for _, v := range [][2]float64{{a.ResidualEnergy, b.ResidualEnergy},
+				{a.HeldResidualEnergy, b.HeldResidualEnergy}, {a.MeanAbsResidualPower,
+					b.MeanAbsResidualPower}, {a.PeakResidualPower, b.PeakResidualPower}} {
 				if math.Abs(v[0]-v[1]) > 1e-5*math.Abs(v[0]) {
 					t.Errorf("%v, %v: %+v and %+v", c.slow, how, a, b)
 					break
@@ -317,12 +250,9 @@ func testEnergyOfSlowSides(t *testing.T) {
 			}
 		}
 	}
-	o := run(t, path, "--monitor-energy", "--rate", "left=1/2", "--rate", "right=1/3")
-	o.is(t, 2, "left takes one step over 2 macro steps and right over 3")
 }
 
-// Bounds of the step that are given move the others, and a tolerance that they stand in
-// the way of is told of.
+// Given bounds of the step move the others, and the run warns of a tolerance that they make impossible.
 func TestStepBounds(t *testing.T) {
 	o := complete(t, system(t, "energy-oscillator"), "--algorithm", "ecco", "--param", "control.h-min=0.02", "--stop-time", "1")
 	if o.manifest.Steps.Accepted != 50 || !strings.Contains(o.warnings(), "in 50 of 50 macro steps the tolerance is not met") {
@@ -330,8 +260,8 @@ func TestStepBounds(t *testing.T) {
 	}
 }
 
-// meansOf gives the means of a quantity of the result rows over each second: the
-// energy that symplectic Euler shows swings by some percent within one.
+// meansOf returns the means of a quantity of the result rows over each second: the energy that symplectic Euler shows
+// swings by some percent within one.
 func meansOf(t testing.TB, o *outcome, seconds int, quantity func(row int) float64) []float64 {
 	t.Helper()
 	sum, n := make([]float64, seconds), make([]int, seconds)
@@ -392,15 +322,9 @@ func (s oscillator) energies(t testing.TB, o *outcome) []float64 {
 	return meansOf(t, o, 10, func(row int) float64 { return s.model.Energy(states(row)) })
 }
 
-// The oscillators as systems, explicitly coupled, are the plain loop of package
-// exact; their energy starts at 10 kJ and grows as the text of rodriguez 3.3 and 4
-// says: the linear ones nearly double it within 10 s, of the others it is too high.
+// The oscillators as systems, explicitly coupled, are the plain loop of package exact, from 10 kJ on.
 func testRodriguezUncorrected(t *testing.T) {
-	take := long.Sample(3)
 	for _, s := range oscillators() {
-		if !take() {
-			continue
-		}
 		t.Run(s.system, func(t *testing.T) {
 			t.Parallel()
 			o := complete(t, system(t, s.system), "--monitor-energy")
@@ -409,11 +333,9 @@ func testRodriguezUncorrected(t *testing.T) {
 			}
 			states := s.states(t, o)
 			want, _ := s.model.Jacobi(1e-3, 10000, 1, 1)
-			// The laws with a root or a kink amplify the rounding of two libraries'
-			// powers, hence the first second only.
-			rows := 1000
-			if s.model.SpringPower == 1 && s.model.DamperPower == 1 {
-				rows = o.rows
+			rows := o.rows
+			if s.model.SpringPower != 1 || s.model.DamperPower != 1 {
+				rows = 1000 // these laws amplify the rounding of the powers of two libraries
 			}
 			for i := range rows {
 				for j, v := range states(i) {
@@ -422,31 +344,6 @@ func testRodriguezUncorrected(t *testing.T) {
 					}
 				}
 			}
-			e := s.energies(t, o)
-			times := make([]float64, 1000)
-			for i := range times {
-				times[i] = 9 + 1e-3*float64(i)
-			}
-			x, err := s.model.Solve(times)
-			if err != nil {
-				t.Fatal(err)
-			}
-			last := 0.0
-			for i := range x {
-				last += s.model.Energy(x[i]) / float64(len(x))
-			}
-			factor := e[9] / last
-			t.Logf("mean energy in the last second %.5g J, as a whole %.5g J: factor %.3f", e[9], last, factor)
-			low, high := 1.85, 2.0
-			switch s.system {
-			case "sqrt-oscillator":
-				low, high = 1.2, 1.3
-			case "quadratic-oscillator":
-				low, high = 1.45, 1.6
-			}
-			if !(low <= factor && factor <= high) {
-				t.Errorf("the energy is %.3f times what it should be, not %g to %g times", factor, low, high)
-			}
 			if start := s.model.Energy(states(0)); math.Abs(start-1e4) > 1e-9 {
 				t.Errorf("energy %g J at the start", start)
 			}
@@ -454,110 +351,31 @@ func testRodriguezUncorrected(t *testing.T) {
 	}
 }
 
-// The pendula gain energy steadily (rodriguez Fig. 33), and approach the motion in
-// angles with the step size.
-func testRodriguezPendula(t *testing.T) {
+// The crane rests while its spool does, and follows the solution as a whole within 2 mm with linear extrapolation at
+// R = 1/40 (rodriguez Fig. 35); smaller steps are in TestPresets.
+func testRodriguezCrane(t *testing.T) {
 	t.Parallel()
-	p := exact.DefaultPendula()
-	path := system(t, "pendula")
-	var worst []float64
-	for _, H := range []float64{1e-3, 5e-4, 2.5e-4} {
-		o := complete(t, path, "--step-size", fmt.Sprint(H), "--monitor-energy")
-		at := int(math.Round(2 / H))
-		x, err := p.Solve([]float64{2})
-		if err != nil {
-			t.Fatal(err)
-		}
-		x1, y1, x2, y2 := p.Tips(x[0])
-		e := 0.0
-		for name, v := range map[string]float64{"left.x": x1, "left.y": y1, "right.x": x2, "right.y": y2} {
-			e = max(e, math.Abs(o.column(t, name)[at]-v))
-		}
-		worst = append(worst, e)
-		if H > 5e-4 {
-			energy := pendulaEnergy(t, o, p)
-			e0 := p.Energy([]float64{p.Theta1, 0, p.Theta2, 0})
-			if d := energy(0) - e0; math.Abs(d) > 1e-9 {
-				t.Errorf("energy at the start is off by %g J", d)
-			}
-			e := meansOf(t, o, 10, energy)
-			t.Logf("energy %.4g J, in the last second %.4g J", e0, e[9])
-			for i := 1; i < len(e); i++ {
-				if e[i] <= e[i-1] {
-					t.Errorf("the energy falls from %g J to %g J in second %d", e[i-1], e[i], i)
-				}
-			}
-			if factor := e[9] / e0; factor < 1.15 || factor > 1.25 {
-				t.Errorf("the energy grows %.3f times", factor)
-			}
-			if len(o.manifest.Bonds) != 1 || o.manifest.Bonds["spring"].ResidualEnergy <= 0 {
-				t.Errorf("bonds %v", o.manifest.Bonds)
-			}
+	for _, s := range complete(t, system(t, "crane"), "--set", "hydraulics.amplitude=0").column(t, "mechanics.s_c") {
+		if !(math.Abs(s-0.5) <= 1e-9) {
+			t.Fatalf("at rest the length is %g m", s)
 		}
 	}
-	t.Logf("largest deviation after 2 s %.3g m", worst)
-	for i, e := range worst[1:] {
-		if order := math.Log2(worst[i] / e); math.Abs(order-1) > 0.15 {
-			t.Errorf("order %g", order)
-		}
-	}
-}
-
-// craneRun gives the largest deviation of the cylinder's length from the solution as a whole.
-func craneRun(t *testing.T, H float64, args ...string) (deviation float64) {
-	t.Helper()
-	o := complete(t, append([]string{system(t, "crane"), "--step-size", fmt.Sprint(H)}, args...)...)
+	o := complete(t, system(t, "crane"), "--step-size", "1e-2", "--param", "order=1",
+		"--set", "hydraulics.micro_steps=1", "--rate", "hydraulics=40")
 	length, c := o.column(t, "mechanics.s_c"), exact.DefaultCrane()
 	x, err := c.Solve(o.column(t, "time"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range x {
-		s, _, _ := c.Cylinder(x[i])
-		deviation = max(deviation, math.Abs(length[i]-s))
-	}
-	t.Logf("H = %g s: deviation %.3g m", H, deviation)
-	return deviation
-}
-
-// The crane rests while the spool does, follows the solution as a whole in small
-// steps, and within 2 mm with linear extrapolation at R = 1/40 (rodriguez Fig. 35).
-func testRodriguezCrane(t *testing.T) {
-	take := long.Sample(9)
-	t.Run("rest", func(t *testing.T) {
-		t.Parallel()
-		o := complete(t, system(t, "crane"), "--set", "hydraulics.amplitude=0")
-		for i, s := range o.column(t, "mechanics.s_c") {
-			if !(math.Abs(s-0.5) <= 1e-9) {
-				t.Fatalf("row %d: length %g m", i, s)
-			}
+		if s, _, _ := c.Cylinder(x[i]); !(math.Abs(length[i]-s) <= 2e-3) {
+			t.Fatalf("row %d: length %g m, want %g m", i, length[i], s)
 		}
-	})
-	linear := []string{"--param", "order=1", "--set", "hydraulics.micro_steps=1", "--rate"}
-	for _, c := range []struct {
-		name   string
-		H      float64
-		args   []string
-		within float64
-	}{
-		{"1 ms", 1e-3, nil, 2e-4},
-		{"0.1 ms", 1e-4, []string{"--set", "hydraulics.micro_steps=2"}, 4e-5},
-		{"10 ms, R = 1/40", 1e-2, append(linear, "hydraulics=40"), 2e-3},
-	} {
-		if !take() {
-			continue
-		}
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			if d := craneRun(t, c.H, c.args...); !(d <= c.within) {
-				t.Errorf("%g m off", d)
-			}
-		})
 	}
 }
 
-// A rate of the annotation is that of the command line, which beats it; an implicit
-// scheme leaves it out and says so.
+// A rate of the annotation acts like that of the command line, which overrides it; an implicit scheme ignores it with
+// a warning.
 func testRateOfTheAnnotation(t *testing.T) {
 	t.Parallel()
 	const name, bond = "energy-oscillator", `<ms:Bond name="spring">`
@@ -584,14 +402,14 @@ func testRateOfTheAnnotation(t *testing.T) {
 	}
 }
 
-// A bond of the annotation is that of the command line, with its direction, scale
-// and tolerance.
+// A bond of the annotation is that of the command line, with its direction, scale and tolerance.
 func TestBondOfTheAnnotation(t *testing.T) {
 	path := system(t, "quarter-car-a")
 	folder := changed(t, "quarter-car-a", `<ms:Bond name="axle">`, `<ms:Bond name="axle" energyScale="750" tolerance="2.8e-6">`)
 	limits := []string{"--algorithm", "ecco", "--param", "control.h-min=1e-4", "--param", "control.h-max=1e-2"}
 	annotated := complete(t, append([]string{folder}, limits...)...)
-	told := complete(t, append([]string{path, "--bond", "axle=-wheel.F_c:chassis.v_c", "--param", "ecco.energy-scale=750", "--param", "ecco.tolerance=2.8e-6"}, limits...)...)
+	told := complete(t, append([]string{path, "--bond", "axle=-wheel.F_c:chassis.v_c",
+		"--param", "ecco.energy-scale=750", "--param", "ecco.tolerance=2.8e-6"}, limits...)...)
 	if annotated.table(t) != told.table(t) {
 		t.Errorf("%d rows by the annotation, %d by the command line", annotated.rows, told.rows)
 	}
@@ -600,174 +418,61 @@ func TestBondOfTheAnnotation(t *testing.T) {
 	}
 }
 
-// paperCrane co-simulates the crane of rodriguez 4.4 as his equations have it, at R = 1/steps:
-// the links by one step of symplectic Euler under the force of the start, the cylinder by forward
-// Euler with linear extrapolation, corrected by (13), (14). It shares no code with the product.
-type paperCrane struct {
-	exact.Crane // parameters only
-	H           float64
-	steps       int
-	mu          float64 // 0 = no correction
-	limit, most float64 // part of the force, N
-}
-
-// run gives the length of the cylinder at steps 0 … n.
-func (c paperCrane) run(n int) []float64 {
-	in, out := c.Gamma0*c.Gamma0, (1-c.Gamma0)*(1-c.Gamma0)
-	p1, p2 := (in*c.PP+out*c.PT)/(in+out), (out*c.PP+in*c.PT)/(in+out)
-	th1, th2, w1, w2 := c.Theta1, c.Theta2, 0.0, 0.0
-	cylinder := func() (s, arm float64) {
-		x, y := c.AttachedAt*math.Cos(th1)-c.XB, c.AttachedAt*math.Sin(th1)-c.YB
-		s = math.Hypot(x, y)
-		return s, (y*math.Cos(th1) - x*math.Sin(th1)) * c.AttachedAt / s
-	}
-	flow := func(area, dp float64) float64 { return area * c.Cd * math.Sqrt(2*max(dp, 0)/c.Rho) }
-	rate := func(p, length, volume float64) float64 {
-		return (1 + c.A*p + c.B*p*p) / (c.A + 2*c.B*p) / (c.Ap * length) * volume
-	}
-	s, _ := cylinder()
-	v, sBefore, vBefore, spurious := 0.0, s, 0.0, 0.0
-	f := c.Ap * (p2 - p1)
-	lengths := []float64{s}
-	for k := range n {
-		correction := 0.0
-		if v != 0 {
-			most := math.Min(c.limit*math.Abs(f), c.most)
-			correction = math.Max(-most, math.Min(most, -spurious/(v*c.H))) // (14)
-		}
-		_, arm := cylinder()
-		d, m12 := th1-th2, c.M3*c.L1*c.L2
-		m11, m22 := (c.M1/3+c.M2+c.M3)*c.L1*c.L1, c.M3*c.L2*c.L2
-		b1 := (f+correction)*arm - (c.M1/2+c.M2+c.M3)*c.G*c.L1*math.Cos(th1) - m12*math.Sin(d)*w2*w2
-		b2 := m12*math.Sin(d)*w1*w1 - c.M3*c.G*c.L2*math.Cos(th2)
-		m12 *= math.Cos(d)
-		det := m11*m22 - m12*m12
-		w1, w2 = w1+c.H*(b1*m22-b2*m12)/det, w2+c.H*(m11*b2-m12*b1)/det
-		th1, th2 = th1+c.H*w1, th2+c.H*w2
-		sNew, arm := cylinder()
-		vNew, fNew := arm*w1, 0.0
-		for j := range c.steps {
-			share := float64(j) / float64(c.steps)
-			at, held := s, v
-			if k > 0 {
-				at, held = s+share*(s-sBefore), v+share*(v-vBefore)
-			}
-			gamma := c.Spool((float64(k) + share) * c.H)
-			open, shut := c.Av*gamma, c.Av*(1-gamma)
-			d1 := rate(p1, c.L3/2+c.S0-at, c.Ap*held+flow(open, c.PP-p1)-flow(shut, p1-c.PT))
-			d2 := rate(p2, c.L3/2+at-c.S0, -c.Ap*held+flow(shut, c.PP-p2)-flow(open, p2-c.PT))
-			h := c.H / float64(c.steps)
-			p1, p2 = p1+h*d1, p2+h*d2
-			fNew = c.Ap*(p2-p1) - c.C*held
-		}
-		spurious = c.mu * c.H * (f*vNew - fNew*v) // (9), (13)
-		sBefore, vBefore, s, v, f = s, v, sNew, vNew, fNew
-		lengths = append(lengths, s)
-	}
-	return lengths
-}
-
-// loadedCrane is the crane under a gravity g, in equilibrium at the start.
-func loadedCrane(g float64) exact.Crane {
-	c := exact.DefaultCrane()
-	c.G = g
-	c.Gamma0 = c.Equilibrium()
-	return c
-}
-
-// At 10 ms, FOH and R = 1/40 the correction makes the crane's error larger (rodriguez 5 reports it
-// smaller, and prints no parameters). It is not the implementation: the program does what the equations of
-// the paper do. It is the weight, a static load on the force, which the run tells.
+// At 10 ms, first-order hold and R = 1/40 the correction makes the crane's error larger (rodriguez 5 reports it
+// smaller, and prints no parameters). The cause is the weight, a static load on the force, which the run reports, and
+// not the implementation: lengths at 2.5, 5 and 10 s are those of an independent implementation of the equations of
+// the paper.
 func testRodriguezCraneCorrection(t *testing.T) {
 	t.Parallel()
-	const H, R, n = 1e-2, 40, 1000
-	path := system(t, "crane")
+	limited := []string{"--algorithm", "energy-correction", "--param", "energy.limit=0.1"}
 	for _, c := range []struct {
-		mu, most float64
-		args     []string
+		args []string
+		want [3]float64 // m
 	}{
-		{0, 0, nil},
-		{0.5 / R, math.Inf(1), []string{"--algorithm", "energy-correction", "--param", "energy.limit=0.1"}},
-		{0.5 / R, 100, []string{"--algorithm", "energy-correction", "--param", "energy.limit=0.1", "--param", "energy.limit-absolute=hydraulics.f:100"}},
+		{nil, [3]float64{0.492644689157, 0.488196408406, 0.468861507409}},
+		{limited, [3]float64{0.492352458089, 0.487006563359, 0.464108070914}},
+		{append(limited, "--param", "energy.limit-absolute=hydraulics.f:100"), [3]float64{0.492477604038, 0.487784797578, 0.467053961483}},
 	} {
-		o := complete(t, append([]string{path, "--step-size", fmt.Sprint(H), "--param", "order=1", "--set", "hydraulics.micro_steps=1", "--rate", fmt.Sprint("hydraulics=", R)}, c.args...)...)
-		paper := paperCrane{Crane: exact.DefaultCrane(), H: H, steps: R, mu: c.mu, limit: 0.1, most: c.most}.run(n)
-		if d := apart(o.column(t, "mechanics.s_c"), paper); !(d <= 1e-8) {
-			t.Errorf("%v: %.3g m off the paper's equations", c.args, d)
+		o := complete(t, append([]string{system(t, "crane"), "--step-size", "1e-2", "--param", "order=1",
+			"--set", "hydraulics.micro_steps=1", "--rate", "hydraulics=40"}, c.args...)...)
+		length := o.column(t, "mechanics.s_c")
+		for k, row := range []int{250, 500, 1000} {
+			if !(math.Abs(length[row]-c.want[k]) <= 1e-8) {
+				t.Errorf("%v: length %.12g m in row %d, want %.12g m", c.args, length[row], row, c.want[k])
+			}
 		}
-		if b := o.manifest.Bonds["cylinder"]; c.mu > 0 && b.Correction != "harms" {
-			t.Errorf("%v: %+v", c.args, b)
-		}
-		if w := o.warnings(); strings.Contains(w, "the action hydraulics.f carries a static load, 9.") != (c.mu > 0) {
-			t.Errorf("%v: warnings %q", c.args, w)
+		corrected := c.args != nil
+		if b := o.manifest.Bonds["cylinder"]; corrected && b.Correction != "harms" ||
+			strings.Contains(o.warnings(), "the action hydraulics.f carries a static load, 9.") != corrected {
+			t.Errorf("%v: %+v, warnings %q", c.args, b, o.manifest.Warnings)
 		}
 	}
 }
 
-// A static load is warned of where the energies of coupling and correction agree, too, and where nothing tells
-// the former; a limit that names no action is refused.
+// A static load is warned of also where the energies of coupling and correction agree, and where the energy of the
+// coupling is unknown.
 func TestRodriguezStaticLoad(t *testing.T) {
 	t.Parallel()
 	path := system(t, "crane")
-	c := loadedCrane(3)
-	args := []string{path, "--algorithm", "energy-correction", "--step-size", "9.5e-3", "--set", "hydraulics.micro_steps=1", "--rate", "hydraulics=40", "--param", "energy.limit=0.1",
+	c := exact.DefaultCrane()
+	c.G = 3
+	c.Gamma0 = c.Equilibrium() // at rest under this gravity
+	args := []string{path, "--algorithm", "energy-correction", "--step-size", "9.5e-3",
+		"--set", "hydraulics.micro_steps=1", "--rate", "hydraulics=40", "--param", "energy.limit=0.1",
 		"--set", "mechanics.g=3", "--set", fmt.Sprint("hydraulics.gamma0=", c.Gamma0)}
 	o := complete(t, args...)
 	if b := o.manifest.Bonds["cylinder"]; !strings.HasPrefix(b.Correction, "unknown: the action hydraulics.f carries a static load") ||
 		!strings.Contains(o.warnings(), "bond cylinder: whether the energy correction helps or harms is unknown: the action hydraulics.f") {
 		t.Errorf("%+v, warnings %q", b, o.manifest.Warnings)
 	}
-	o = complete(t, system(t, "energy-oscillator"), "--algorithm", "energy-correction", "--step-size", "5e-4", "--rate", "left=1/2", "--stop-time", "1")
+	o = complete(t, system(t, "energy-oscillator"), "--algorithm", "energy-correction", "--step-size", "5e-4",
+		"--rate", "left=1/2", "--stop-time", "1")
 	if w := o.warnings(); !strings.Contains(w, "bond spring: whether the energy correction helps or harms is unknown: left") {
 		t.Errorf("warnings %q", w)
 	}
-	bad := run(t, append(args, "--param", "energy.limit-absolute=mechanics.v_c:100")...)
-	bad.is(t, 2, "energy.limit-absolute names mechanics.v_c, which is the action of no bond")
 }
 
-// Bonds that are none are refused, before any FMU is touched, with which it is and why.
-func testBadBonds(t *testing.T) {
-	t.Parallel()
-	take := long.Sample(3)
-	for _, c := range []struct {
-		name, system string
-		bonds        []string
-		says         []string
-	}{
-		{"half a declaration", "quarter-car-a", []string{"axle=wheel.F_c"}, []string{"--bond", "NAME=COMPONENT.EFFORT:COMPONENT.FLOW"}},
-		{"one name twice", "quarter-car-a", []string{"axle=wheel.F_c:chassis.v_c", "axle=wheel.F_c:chassis.v_c"}, []string{"two bonds are called axle"}},
-		{"no such variable", "quarter-car-a", []string{"axle=wheel.F_c:chassis.v"}, []string{"bond axle", `no variable "v"`}},
-
-		{"product an energy", "quarter-car-a", []string{"axle=wheel.F_c:chassis.z_c"}, []string{"bond axle: wheel.F_c and chassis.z_c", "N·m", "no power", "displacement"}},
-
-		{"one side only", "quarter-car-a", []string{"axle=wheel.F_c:wheel.v_w"}, []string{"bond axle", "wheel.F_c and wheel.v_w are outputs of the same component"}},
-		{"one direction missing", "two-mass-fd", []string{"half=coupling.F:mass2.v"}, []string{"bond half", "coupling.F does not lead to mass2: one direction of the exchange is missing"}},
-
-		{"effort and flow swapped", "quarter-car-a", []string{"axle=chassis.v_c:wheel.F_c"}, []string{"bond axle: chassis.v_c (m/s) is the flow and wheel.F_c (N) the effort; write wheel.F_c:chassis.v_c"}},
-
-		{"two flows", "quarter-car-a", []string{"axle=wheel.v_w:chassis.v_c"}, []string{"bond axle: wheel.v_w and chassis.v_c", "both sides give the same kind"}},
-
-		{"two bonds, one input", "pendula", []string{"x=left.f_x:right.v_x", "y=left.f_y:right.v_y,left.f_x:right.v_x"}, []string{"bond y: right.f_x takes part in bond x already"}},
-		{"a vector with one flow twice", "pendula", []string{"tips=left.f_x:right.v_x,left.f_y:right.v_x"}, []string{"bond tips: left.v_x_other takes part in bond tips already"}},
-		{"a star, one bond twice", "energy-star-3", []string{"one=left1.f:right.v", "two=left1.f:right.v"}, []string{"bond two: right.f[1] takes part in bond one already"}},
-	} {
-		if !take() {
-			continue
-		}
-		t.Run(c.name, func(t *testing.T) {
-			for _, algorithm := range []string{"ecco", "energy-correction"} {
-				args := []string{system(t, c.system), "--algorithm", algorithm}
-				for _, b := range c.bonds {
-					args = append(args, "--bond", b)
-				}
-				run(t, args...).is(t, 2, c.says...)
-			}
-		})
-	}
-}
-
-// A flow may serve several bonds, as that of the hub of a star does; a planar force
-// with its velocity is one bond.
+// A flow may serve several bonds, as that of the hub of a star does; a planar force with its velocity is one bond.
 func TestGoodBonds(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -787,7 +492,8 @@ func TestGoodBonds(t *testing.T) {
 		}
 	}
 	// The residual of a vector is the sum of those of its parts.
-	whole := complete(t, system(t, "pendula"), "--monitor-energy", "--bond", "tips=left.f_x:right.v_x,left.f_y:right.v_y").column(t, "bond.tips.residual_power")
+	whole := complete(t, system(t, "pendula"), "--monitor-energy", "--bond", "tips=left.f_x:right.v_x,left.f_y:right.v_y").column(t,
+		"bond.tips.residual_power")
 	parts := complete(t, system(t, "pendula"), "--monitor-energy", "--bond", "x=left.f_x:right.v_x", "--bond", "y=left.f_y:right.v_y")
 	x, y := parts.column(t, "bond.x.residual_power"), parts.column(t, "bond.y.residual_power")
 	for i := range whole {
@@ -797,7 +503,7 @@ func TestGoodBonds(t *testing.T) {
 	}
 }
 
-// macrostep bonds finds the bonds by their units, and says why others are none.
+// macrostep bonds finds the bonds by their units, and gives the reason why other pairs are none.
 func TestBondsFoundByUnits(t *testing.T) {
 	t.Parallel()
 	code, out := macrostep(t, "bonds", system(t, "two-mass-fd"), "--json")
@@ -822,8 +528,8 @@ func TestBondsFoundByUnits(t *testing.T) {
 	}
 }
 
-// A run that follows the energy has its columns; the residual energy in them is
-// that of the manifest, and the integral of the residual power.
+// A run that follows the energy has its columns; the residual energy in them is that of the manifest, and the
+// integral of the residual power.
 func TestEnergyColumns(t *testing.T) {
 	o := complete(t, system(t, "quarter-car-b"), "--monitor-energy", "--bond", "axle=chassis.F_c:wheel.v_w", "--param", "order=1")
 	times, power, energy := o.column(t, "time"), o.column(t, "bond.axle.residual_power"), o.column(t, "bond.axle.residual_energy")
@@ -844,98 +550,49 @@ func TestEnergyColumns(t *testing.T) {
 	}
 }
 
-// energyRuns are combinations of the methods that use bonds.
-var energyRuns = []struct {
-	system, preset string
-	params         map[string]string
-	rates          []algorithms.Rate
-}{
-	{"energy-star-5", "explicit", nil, nil}, // monitored
-	{"energy-star-5", "ecco", map[string]string{"ecco.tolerance": "1e-3"}, nil},
-	{"energy-star-5", "energy-correction", nil, nil},
-	{"energy-star-5", "energy-correction", map[string]string{"control": "ecco", "ecco.tolerance": "1e-3", "order": "1", "energy.nu": "0.25"}, nil},
-	{"energy-star-5", "energy-correction", map[string]string{"order": "1"}, []algorithms.Rate{{Component: "right", Steps: 10, Over: 1}}},
-	{"energy-star-5", "energy-correction", map[string]string{"scheme": "gauss-seidel", "energy.mu": "0.1"}, []algorithms.Rate{{Component: "left2", Steps: 3, Over: 1}}},
-	{"energy-star-5", "energy-correction", nil, []algorithms.Rate{{Component: "left1", Steps: 1, Over: 2}}},
-	{"pendula", "energy-correction", map[string]string{"energy.nu": "1"}, nil},
-	{"quarter-car-b", "predictor-corrector", nil, nil},
-}
-
-// A macro step allocates nothing, whatever is done with the bonds.
+// A macro step allocates nothing while bonds are monitored, corrected and control the step.
 func testEnergyAllocations(t *testing.T) {
-	for _, c := range energyRuns {
-		t.Run(fmt.Sprint(c.system, c.preset, c.params, c.rates), func(t *testing.T) {
-			a, err := assemble.Open(system(t, c.system), assemble.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer a.Close()
-			var bonds []algorithms.Bond
-			candidates, _ := a.Bonds()
-			for _, b := range candidates {
-				if c.system != "pendula" || b.Name == "left_right" || b.Name == "left_right_4" {
-					bonds = append(bonds, algorithms.Bond{Name: b.Name, Pairs: []algorithms.Pair{{Effort: b.Effort, Flow: b.Flow}}})
-				}
-			}
-			if len(bonds) == 0 {
-				t.Fatal("no bonds")
-			}
-			choice, err := algorithms.New(c.preset, c.params, algorithms.With{Bonds: bonds, Rates: c.rates, Spike: 50})
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := master.NewRun(a.System, choice.Algorithm, master.Options{Stop: 100, Step: 1e-3})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer r.Close()
-			if err := r.Start(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			step := func() {
-				if _, err := r.Step(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-			}
-			for range 100 {
-				step()
-			}
-			// Beyond the blocks of the detector of jumps.
-			if n := testing.AllocsPerRun(2000, step); n != 0 {
-				t.Errorf("%g allocations a macro step", n)
-			}
-		})
-	}
-}
-
-// Two threads give the bytes and the totals of one.
-func testEnergyParallel(t *testing.T) {
-	t.Parallel()
-	take := long.Sample(6)
-	for _, c := range energyRuns {
-		if !take() {
-			continue
+	for _, c := range []struct {
+		preset string
+		params map[string]string
+		rates  []algorithms.Rate
+	}{
+		{"explicit", nil, nil}, // monitored
+		{"energy-correction", map[string]string{"control": "ecco", "ecco.tolerance": "1e-3", "order": "1", "energy.nu": "0.25"}, nil},
+		{"energy-correction", map[string]string{"order": "1"}, []algorithms.Rate{{Component: "right", Steps: 10, Over: 1}}},
+	} {
+		a, err := assemble.Open(system(t, "energy-star-5"), assemble.Options{})
+		if err != nil {
+			t.Fatal(err)
 		}
-		args := []string{system(t, c.system), "--algorithm", c.preset, "--monitor-energy", "--stop-time", "1"}
-		for p, v := range c.params {
-			args = append(args, "--param", p+"="+v)
+		defer a.Close()
+		with := algorithms.With{Rates: c.rates, Spike: 50}
+		candidates, _ := a.Bonds()
+		for _, b := range candidates {
+			with.Bonds = append(with.Bonds, algorithms.Bond{Name: b.Name, Pairs: []algorithms.Pair{{Effort: b.Effort, Flow: b.Flow}}})
 		}
-		for _, r := range c.rates {
-			rate := strings.TrimSuffix(fmt.Sprintf("%d/%d", r.Steps, r.Over), "/1")
-			args = append(args, "--rate", r.Component+"="+rate)
+		choice, err := algorithms.New(c.preset, c.params, with)
+		if err != nil || len(with.Bonds) == 0 {
+			t.Fatal(err, with.Bonds)
 		}
-		one, two := complete(t, args...), complete(t, append(args, "--workers", "2")...)
-		if one.table(t) != two.table(t) || !reflect.DeepEqual(one.manifest.Bonds, two.manifest.Bonds) {
-			t.Errorf("%v: bonds %+v and %+v, or other results", args[1:], one.manifest.Bonds, two.manifest.Bonds)
+		r, err := master.NewRun(a.System, choice.Algorithm, master.Options{Stop: 100, Step: 1e-3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if err := r.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		step := func() {
+			if _, err := r.Step(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 100 {
+			step()
+		}
+		if n := testing.AllocsPerRun(2000, step); n != 0 { // beyond the blocks of the detector of jumps
+			t.Errorf("%s %v: %g allocations a macro step", c.preset, c.params, n)
 		}
 	}
-}
-
-// apart gives the root mean square of the difference of two motions.
-func apart(a, b []float64) float64 {
-	sum := 0.0
-	for i, v := range a {
-		sum += (v - b[i]) * (v - b[i])
-	}
-	return math.Sqrt(sum / float64(len(a)))
 }

@@ -3,8 +3,6 @@ package test
 import (
 	"fmt"
 	"math"
-	"math/cmplx"
-	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,20 +12,7 @@ import (
 	"github.com/macrostep/macrostep/test/oracle"
 )
 
-// methods gives the methods of schweizer with orders up to highest: 24 up to 3.
-func methods(highest int) []oracle.Scheme {
-	var out []oracle.Scheme
-	for _, decomposition := range []string{"ff", "fd", "dd"} {
-		for _, implicit := range []bool{false, true} {
-			for k := 0; k <= highest; k++ {
-				out = append(out, oracle.Scheme{Decomposition: decomposition, Implicit: implicit, Order: k})
-			}
-		}
-	}
-	return out
-}
-
-// schemeArgs gives the command line for an oscillator under a scheme.
+// schemeArgs returns the command line for an oscillator under a scheme.
 func schemeArgs(t testing.TB, o exact.TwoMass, s oracle.Scheme, H float64, steps int) []string {
 	t.Helper()
 	args := append(twoMassArgs(t, o, s.Decomposition), "--step-size", fmt.Sprint(H), "--stop-time", fmt.Sprint(H*float64(steps)),
@@ -48,25 +33,14 @@ func schemeArgs(t testing.TB, o exact.TwoMass, s oracle.Scheme, H float64, steps
 	return args
 }
 
-// runScheme runs the FMUs under a scheme, through the command line.
-func runScheme(t testing.TB, o exact.TwoMass, s oracle.Scheme, H float64, steps int) *outcome {
-	t.Helper()
-	out := complete(t, schemeArgs(t, o, s, H, steps)...)
-	if out.rows != steps+1 {
-		t.Fatalf("%d points, want %d", out.rows, steps+1)
-	}
-	return out
-}
-
-// The trajectories from the FMUs are those of the propagation matrices: three
-// decompositions, explicit (Jacobi and both sequences of Gauss–Seidel) and
-// implicit, up to k = 5, from a short start and with exact history, to 1e-10 of the
-// largest value of each state.
+// The trajectories from the FMUs are those of the propagation matrices: three decompositions, explicit (Jacobi and
+// both sequences of Gauss–Seidel) and implicit, up to k = 5, from a short start and with exact history, to 1e-10 of
+// the largest value of each state.
 func TestTwoMassPropagation(t *testing.T) {
 	take := long.Sample(13)
 	const H, steps, tolerance = 1e-3, 1000, 1e-10
-	schemes := methods(5)
-	for _, s := range methods(3) {
+	schemes := oracle.Methods(5)
+	for _, s := range oracle.Methods(3) {
 		if s.Implicit {
 			continue
 		}
@@ -91,7 +65,11 @@ func TestTwoMassPropagation(t *testing.T) {
 				if radius >= 1 {
 					t.Fatalf("spectral radius %g: choose a stable case", radius)
 				}
-				got := runScheme(t, uneven, s, H, steps).states(t)
+				o := complete(t, schemeArgs(t, uneven, s, H, steps)...)
+				if o.rows != steps+1 {
+					t.Fatalf("%d points, want %d", o.rows, steps+1)
+				}
+				got := o.states(t)
 				for c := range want[0] {
 					size, worst := 0.0, 0.0
 					for n := range want {
@@ -107,100 +85,13 @@ func TestTwoMassPropagation(t *testing.T) {
 	}
 }
 
-// stabilityCase is an oscillator under one of the methods, with what its
-// propagation matrix says.
-type stabilityCase struct {
-	oscillator exact.TwoMass
-	scheme     oracle.Scheme
-	H          float64
-	dominant   complex128
-}
-
-// stabilityCases draws n of them with |ρ−1| > 1e-3, every method in turn,
-// stable and unstable ones in turn, three of four with 0.7 < ρ < 1.3, as far as
-// the method has such. Eigenvalues lie in the ranges of Figs. 5–10 of schweizer;
-// half of the oscillators are symmetric, the others have all ratios in 1/2…2.
-func stabilityCases(n int) []stabilityCase {
-	const patience = 200
-	random := rand.New(rand.NewPCG(24, 200))
-	ratio := func() float64 { return math.Pow(2, 2*random.Float64()-1) }
-	all := methods(3)
-	var out []stabilityCase
-	for draws := 0; len(out) < n; draws++ {
-		s, round := all[len(out)%len(all)], len(out)/len(all)
-		wide := 2.0
-		if s.Implicit {
-			wide = 10
-		}
-		H := math.Pow(10, -4+3*random.Float64())
-		p := oracle.Symmetric(-2*random.Float64()*random.Float64(), wide*random.Float64())
-		p.MacroStepH = H
-		if random.IntN(2) == 0 {
-			p.Mass, p.R21, p.I21, p.Rc, p.Ic = ratio(), ratio(), ratio(), ratio(), ratio()
-		}
-		o := p.TwoMass()
-		dominant := oracle.Eigenvalues(oracle.Propagation(o, s, H))[0]
-		rho := cmplx.Abs(dominant)
-		asked := (rho < 1) == (round%2 == 0) && (rho > 0.7 && rho < 1.3) == (round%4 < 3)
-		if math.Abs(rho-1) <= 1e-3 || !asked && draws < patience {
-			continue
-		}
-		for c := range o.Start {
-			o.Start[c] = 2*random.Float64() - 1
-			if c%2 == 1 {
-				o.Start[c] *= p.I / H
-			}
-		}
-		out = append(out, stabilityCase{o, s, H, dominant})
-		draws = 0
-	}
-	return out
-}
-
-// 200 seeded points are stable or not as their propagation matrices say, and for
-// 0.7 < ρ < 1.3 the dominant eigenvalue fitted from the recorded states is theirs
-// to 1e-3.
-func testTwoMassStability(t *testing.T) {
-	take := long.Sample(20)
-	const steps, tolerance = 80, 1e-3
-	for n, c := range stabilityCases(200) {
-		rho := cmplx.Abs(c.dominant)
-		if !take() {
-			continue
-		}
-		t.Run(fmt.Sprintf("%d/%v/rho=%.4f", n, c.scheme, rho), func(t *testing.T) {
-			t.Parallel()
-			states := runScheme(t, c.oscillator, c.scheme, c.H, steps).states(t)
-			// The first steps have lower orders.
-			fit, err := oracle.Fit(states[c.scheme.Order:], c.scheme.Depth())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := cmplx.Abs(fit[0]); (got < 1) != (rho < 1) {
-				t.Errorf("%+v, H = %g: fitted spectral radius %.6f, matrix %.6f", c.oscillator, c.H, got, rho)
-			}
-			if rho <= 0.7 || rho >= 1.3 {
-				return
-			}
-			// Others can have the same magnitude.
-			near := math.Inf(1)
-			for _, e := range fit {
-				near = min(near, cmplx.Abs(e-c.dominant))
-			}
-			if off := math.Abs(cmplx.Abs(fit[0]) - rho); !(off <= tolerance && near <= tolerance) {
-				t.Errorf("%+v, H = %g: fitted eigenvalues %.6f, of the matrix %.6f", c.oscillator, c.H, fit, c.dominant)
-			}
-		})
-	}
-}
-
-// uneven tells the two masses apart, and starts both.
+// uneven has two different masses, both in motion at the start.
 var uneven = exact.TwoMass{
 	M1: 1, C1: 1000, D1: 10, M2: 1.75, C2: 700, D2: 12, Cc: 850, Dc: 7,
 	Start: [4]float64{1, -20, -0.5, 30},
 }
 
-// twoMassArgs gives the command line for an oscillator in a decomposition.
+// twoMassArgs returns the command line for an oscillator in a decomposition.
 func twoMassArgs(t testing.TB, o exact.TwoMass, decomposition string) []string {
 	t.Helper()
 	args := []string{system(t, "two-mass-"+decomposition)}
@@ -233,7 +124,7 @@ func writeHistory(t testing.TB, o exact.TwoMass, k int, H float64) string {
 	return path
 }
 
-// states gives x1, v1, x2, v2 at every point.
+// states returns x1, v1, x2, v2 at every point.
 func (o *outcome) states(t testing.TB) [][4]float64 {
 	t.Helper()
 	out := make([][4]float64, o.rows)
@@ -243,82 +134,4 @@ func (o *outcome) states(t testing.TB) [][4]float64 {
 		}
 	}
 	return out
-}
-
-// loopInputs gives the number of inputs of each component of a decomposition
-// that lie on loops.
-var loopInputs = map[string]map[string]int{
-	"ff": {"mass1": 1, "mass2": 1, "coupling": 4},
-	"fd": {"mass1": 1, "mass2": 2, "coupling": 4},
-	"dd": {"mass1": 2, "mass2": 2},
-}
-
-// judgeCost holds what a run without rejected steps has done against the cost
-// model: one saved state per macro step and component; one evaluation for the
-// predictor, one for each corrector and, where Jacobians come from differences,
-// one for each of them and each loop input of the component; the state restored
-// before each evaluation.
-func judgeCost(t *testing.T, out *outcome, decomposition string, steps int, differences bool) {
-	t.Helper()
-	m := out.manifest
-	if m.Steps.Accepted != steps || m.Steps.Rejected != 0 {
-		t.Errorf("%d steps accepted, %d rejected, want %d and 0", m.Steps.Accepted, m.Steps.Rejected, steps)
-	}
-	inputs := loopInputs[decomposition]
-	if len(m.FMUSteps) != len(inputs) {
-		t.Errorf("steps of the components %v, there are %d", m.FMUSteps, len(inputs))
-	}
-	for component, n := range inputs {
-		evaluations := steps + m.Iterations
-		if differences {
-			evaluations += m.Jacobians * n
-		}
-		if a, b, c := m.FMUSteps[component], m.FMURestores[component], m.FMUSaves[component]; a != evaluations || b != evaluations || c != steps {
-			t.Errorf("%s: %d evaluations, %d restores and %d saves with %d correctors and %d Jacobians; want %d, %d and %d",
-				component, a, b, c, m.Iterations, m.Jacobians, evaluations, evaluations, steps)
-		}
-	}
-}
-
-// The cost model holds for every solver of the interface equation, in the
-// manifest and in the log of what the FMUs were really asked; states are freed.
-func testSolverCost(t *testing.T) {
-	take := long.Sample(4)
-	const H, steps = 1e-3, 100
-	for _, solver := range []string{"newton-fd", "newton-los", "broyden", "iqn", "fixed-point"} {
-		for _, decomposition := range []string{"ff", "fd", "dd"} {
-			if !take() {
-				continue
-			}
-			t.Run(solver+"/"+decomposition, func(t *testing.T) {
-				t.Parallel()
-				s := oracle.Scheme{Decomposition: decomposition, Implicit: true, Order: 2}
-				args := append(schemeArgs(t, uneven, s, H, steps), "--param", "solver.kind="+solver)
-				differences := solver == "newton-fd" || solver == "broyden"
-				quiet := complete(t, args...)
-				judgeCost(t, quiet, decomposition, steps, differences)
-				log := filepath.Join(t.TempDir(), "calls.log")
-				out := complete(t, append(args, "--log-fmi-calls", log)...)
-				judgeCost(t, out, decomposition, steps, differences)
-				if a, b := out.manifest.Iterations, quiet.manifest.Iterations; a != b {
-					t.Errorf("%d correctors with the log, %d without", a, b)
-				}
-				data := read(t, log)
-				counts := map[string]int{}
-				for line := range strings.Lines(string(data)) {
-					if f := strings.Fields(line); len(f) > 2 {
-						counts[f[1]+" "+f[2]]++
-					}
-				}
-				for component := range loopInputs[decomposition] {
-					n := out.manifest.FMUSteps[component]
-					for call, want := range map[string]int{"fmi2DoStep": n, "fmi2SetFMUstate": n, "fmi2GetFMUstate": steps, "fmi2FreeFMUstate": 1} {
-						if got := counts[component+" "+call]; got != want {
-							t.Errorf("%s: %s was called %d times, want %d", component, call, got, want)
-						}
-					}
-				}
-			})
-		}
-	}
 }

@@ -17,7 +17,7 @@ import (
 // made holds what tests make at its first use, by name.
 var made sync.Map
 
-// once gives work/name, which is made at its first use.
+// once returns work/name, which is made at its first use.
 func once(t testing.TB, name string, make func(path string) error) string {
 	t.Helper()
 	path := filepath.Join(work, name)
@@ -28,13 +28,13 @@ func once(t testing.TB, name string, make func(path string) error) string {
 	return path
 }
 
-// system gives the path of one of our example systems.
+// system returns the path of one of our example systems.
 func system(t testing.TB, name string) string {
 	t.Helper()
 	return once(t, name+".ssp", func(string) error { _, err := fmus.WriteSystem(work, name); return err })
 }
 
-// fmu gives one of our FMUs.
+// fmu returns one of our FMUs.
 func fmu(t testing.TB, name string) string {
 	t.Helper()
 	return once(t, name+".fmu", func(string) error { return build(work, name) })
@@ -66,8 +66,7 @@ func changed(t testing.TB, name, old, new string) (folder string) {
 	return folder
 }
 
-// member is a component of a system made for a test: its FMU, and its inputs
-// and outputs.
+// member is a component of a system made for a test: its FMU, and its inputs and outputs.
 type member struct{ name, fmu, in, out string }
 
 // component writes a member whose FMU lies in a folder.
@@ -83,8 +82,7 @@ func (m member) component(folder string) string {
 	return b.String()
 }
 
-// wires writes connections "a.y → b.u", one a line; an end without a dot is a
-// connector of the system itself.
+// wires writes connections "a.y → b.u", one a line; an end without a dot is a connector of the system itself.
 func wires(lines string) string {
 	var b strings.Builder
 	end := func(side, name string) {
@@ -121,8 +119,7 @@ func document(stop, elements, lines string) string {
 `
 }
 
-// coupled writes a document of members in dir, whose FMUs lie in the folder
-// resources; further elements may stand before them.
+// coupled writes a document of members in dir, whose FMUs lie in the folder resources, after further elements.
 func coupled(t testing.TB, dir, stop string, members []member, lines string, elements ...string) (path string) {
 	t.Helper()
 	for _, m := range members {
@@ -133,7 +130,7 @@ func coupled(t testing.TB, dir, stop string, members []member, lines string, ele
 	return path
 }
 
-// ours is coupled with FMUs of ours, and gives the folder.
+// ours is coupled with FMUs of ours, and returns the folder.
 func ours(t testing.TB, members []member, lines string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -155,7 +152,7 @@ func file[T string | []byte](name string, content T) part {
 	return part{zip.FileHeader{Name: name, Method: zip.Deflate}, []byte(content)}
 }
 
-// entries gives those of an archive.
+// entries returns those of an archive.
 func entries(t testing.TB, path string) (all []part) {
 	t.Helper()
 	r, err := zip.OpenReader(path)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// units are defined in both FMUs. The values below are worked out by hand from
-// these definitions: base = factor·value + offset (fmi2 15).
+// units are defined in both FMUs. The values below are worked out by hand from these definitions: base = factor·value
+// + offset (fmi2 15).
 const units = `<UnitDefinitions>
     <Unit name="K"><BaseUnit K="1"/><DisplayUnit name="degC" offset="-273.15"/></Unit>
     <Unit name="degC"><BaseUnit K="1" offset="273.15"/><DisplayUnit name="K" offset="273.15"/></Unit>
@@ -41,8 +41,7 @@ func withUnits(t *testing.T, path string, attributes map[string]string) {
 	pack(t, path, all...)
 }
 
-// unitSystem couples source and sink, both linear with units on variables; extra
-// stands in the component source.
+// unitSystem couples source and sink, both linear with units on variables; extra is added to the component source.
 func unitSystem(t *testing.T, source, sink map[string]string, extra, lines string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -56,8 +55,8 @@ func unitSystem(t *testing.T, source, sink map[string]string, extra, lines strin
 	return path
 }
 
-// Units with factors and offsets, relative quantities and display units, through
-// documents and FMUs, against values worked out by hand.
+// Units with factors and offsets, relative quantities and display units, through documents and FMUs, against values
+// worked out by hand.
 func TestUnits(t *testing.T) {
 	t.Parallel()
 	const fourLines = "source.y[1] → sink.u[1]\nsource.y[2] → sink.u[2]\nsource.y[3] → sink.u[3]\nsource.y[4] → sink.u[4]"
@@ -85,11 +84,12 @@ func TestUnits(t *testing.T) {
 				"u[3]": `unit="degF" relativeQuantity="true"`, "u[4]": `unit="m/s" relativeQuantity="true"`},
 			[4]float64{20, 18, 10, 36}, [4]float64{20, 10, 18, 10},
 		}, {
-			// Values are always in the unit, whatever they are displayed in.
+			// Values are always in the unit, never in the display unit.
 			"display units",
 			map[string]string{"y[1]": `unit="K" displayUnit="degC"`, "y[2]": `unit="degC" displayUnit="K"`,
 				"y[3]": `unit="K" displayUnit="degC"`, "y[4]": `unit="degC" displayUnit="K"`},
-			map[string]string{"u[1]": `unit="K"`, "u[2]": `unit="degC"`, "u[3]": `unit="degC" displayUnit="K"`, "u[4]": `unit="K" displayUnit="degC"`},
+			map[string]string{"u[1]": `unit="K"`, "u[2]": `unit="degC"`, "u[3]": `unit="degC" displayUnit="K"`,
+				"u[4]": `unit="K" displayUnit="degC"`},
 			[4]float64{300, 20, 300, 20}, [4]float64{300, 20, 26.85, 293.15},
 		}, {
 			"a unit on one side only",
@@ -121,9 +121,11 @@ func TestUnits(t *testing.T) {
 // u_source = (y_source + 273.15)/2 − 273.15 = 20·0.5 − 0.25 u_source − 136.575,
 // so u_source = −126.575/1.25 = −101.26 and y_source = 70.63.
 func TestUnitsInLoop(t *testing.T) {
-	path := unitSystem(t, map[string]string{"y[1]": `unit="degC"`, "u[1]": `unit="degC"`}, map[string]string{"u[1]": `unit="K"`, "y[1]": `unit="K"`},
+	path := unitSystem(t, map[string]string{"y[1]": `unit="degC"`, "u[1]": `unit="degC"`},
+		map[string]string{"u[1]": `unit="K"`, "y[1]": `unit="K"`},
 		"", "source.y[1] → sink.u[1]\nsink.y[1] → source.u[1]")
-	o := complete(t, path, "--step-size", "0.01", "--set", "source.C[1,1]=1", "--set", "source.x0[1]=20", "--set", "source.D[1,1]=-0.5", "--set", "sink.D[1,1]=0.5")
+	o := complete(t, path, "--step-size", "0.01", "--set", "source.C[1,1]=1", "--set", "source.x0[1]=20",
+		"--set", "source.D[1,1]=-0.5", "--set", "sink.D[1,1]=0.5")
 	for name, want := range map[string]float64{"source.u[1]": -101.26, "source.y[1]": 70.63, "sink.u[1]": 343.78, "sink.y[1]": 171.89} {
 		if got := o.column(t, name)[0]; math.Abs(got-want) > 1e-10 {
 			t.Errorf("%s starts at %.17g, want %v", name, got, want)
@@ -137,9 +139,11 @@ func TestUnitsOfParameters(t *testing.T) {
 		`<ssv:Parameter name="x0[1]"><ssv:Real value="68" unit="degF"/></ssv:Parameter><ssv:Parameter name="x0[2]"><ssv:Real value="90" unit="km/h"/></ssv:Parameter>` +
 		`</ssv:Parameters><ssv:Units><ssc:Unit name="degF"><ssc:BaseUnit K="1" factor="0.5555555555555556" offset="255.3722222222222"/></ssc:Unit>` +
 		`<ssc:Unit name="km/h"><ssc:BaseUnit m="1" s="-1" factor="0.2777777777777778"/></ssc:Unit></ssv:Units></ssv:ParameterSet></ssd:ParameterValues></ssd:ParameterBinding></ssd:ParameterBindings>`
-	path := unitSystem(t, map[string]string{"x0[1]": `unit="K" displayUnit="degC"`, "x0[2]": `unit="m/s"`, "x0[3]": `unit="degC"`}, nil, set,
+	path := unitSystem(t, map[string]string{"x0[1]": `unit="K" displayUnit="degC"`, "x0[2]": `unit="m/s"`,
+		"x0[3]": `unit="degC"`}, nil, set,
 		"source.y[1] → sink.u[1]\nsource.y[2] → sink.u[2]\nsource.y[3] → sink.u[3]")
-	o := complete(t, path, "--step-size", "0.01", "--set", "source.C[1,1]=1", "--set", "source.C[2,2]=1", "--set", "source.C[3,3]=1", "--set", "source.x0[3]=20")
+	o := complete(t, path, "--step-size", "0.01", "--set", "source.C[1,1]=1", "--set", "source.C[2,2]=1",
+		"--set", "source.C[3,3]=1", "--set", "source.x0[3]=20")
 	for name, want := range map[string]float64{"source.y[1]": 293.15, "source.y[2]": 25, "source.y[3]": 20} {
 		if got := o.column(t, name)[0]; math.Abs(got-want) > 1e-10 {
 			t.Errorf("%s starts at %.17g, want %v", name, got, want)
@@ -147,8 +151,7 @@ func TestUnitsOfParameters(t *testing.T) {
 	}
 }
 
-// Dimensions that differ are refused, rad counted, and so is an absolute
-// quantity on a relative one (fmi2 16).
+// Dimensions that differ are refused, rad counted, and so is an absolute quantity on a relative one (fmi2 16).
 func TestUnitsRefused(t *testing.T) {
 	for _, c := range []struct {
 		from, to string

@@ -76,8 +76,8 @@ func pairWith(t testing.TB, file, old, new string) string {
 	return dir
 }
 
-// The program tells findings with their lines, as text, JSON and SARIF, and its exit
-// code says whether there are errors.
+// The program prints findings with their lines, as text, JSON and SARIF, and its exit code shows whether there are
+// errors.
 func TestValidate(t *testing.T) {
 	model := filepath.Join(validateBases, "model", "modelDescription.xml")
 	set := filepath.Join(validateBases, "system", "set.ssv")
@@ -93,19 +93,22 @@ func TestValidate(t *testing.T) {
 	}{
 		{"validate " + model, 0, []string{"modelDescription.xml (modelDescription): nothing found"}},
 		{"validate " + set, 0, []string{"set.ssv (ParameterSet): nothing found"}},
-		{"validate " + bad, 1, []string{"1 error, 1 warning, 0 notes", fmt.Sprintf("%d: error MD8: ", line), `factor="0"`, "^^^^^^^^^^", "→ correct the factor", "warning FA4V"}},
+		{"validate " + bad, 1, []string{"1 error, 1 warning, 0 notes", fmt.Sprintf("%d: error MD8: ", line),
+			`factor="0"`, "^^^^^^^^^^", "→ correct the factor", "warning FA4V"}},
 		{"validate --strict " + bad, 1, []string{"2 errors, 0 warnings", "error FA4V"}},
 		{"validate --disable md8 " + bad, 0, []string{"0 errors, 1 warning", "1 finding of disabled rules left out"}},
 		{"validate --disable MD8 --disable FA4V --strict " + bad, 0, []string{"2 findings of disabled rules left out"}},
 		{"validate " + model + " " + bad + " " + set, 1, []string{"3 files: 1 error, 1 warning, 0 notes"}},
-		{"validate --format json " + bad, 1, []string{`"id": "MD8"`, `"level": "error"`, fmt.Sprintf(`"line": %d`, line), `"path": "/fmiModelDescription/`, `"remedy": "correct the factor"`}},
+		{"validate --format json " + bad, 1, []string{`"id": "MD8"`, `"level": "error"`,
+			fmt.Sprintf(`"line": %d`, line), `"path": "/fmiModelDescription/`, `"remedy": "correct the factor"`}},
 		{"validate nothing.fmu", 2, []string{"nothing.fmu: there is no such file"}},
 		{"validate ../fmi", 2, []string{"the folder has neither modelDescription.xml nor SystemStructure.ssd"}},
 		{"validate", 2, []string{"FILE (an .fmu, an .ssp, a folder or a document) is missing"}},
 		{"validate --disable XY1 " + bad, 2, []string{`there is no rule "XY1"`}},
 		{"validate --algorithm magic " + bad, 2, []string{`no algorithm is called "magic"`}},
 		{"validate --list", 0, []string{"modelDescription.xml\n", "MD17 ", "error", "warning*", "rules; * = an error with --strict"}},
-		{"validate --explain md17", 0, []string{"MD17 (error)", "Names of variables are unique.", "Remedy: rename one of the variables", "Source: fmi2 18"}},
+		{"validate --explain md17", 0, []string{"MD17 (error)", "Names of variables are unique.",
+			"Remedy: rename one of the variables", "Source: fmi2 18"}},
 		{"validate --explain CC8", 0, []string{"CC8 has no rule of its own", "SD6 and SD8"}},
 		{"validate --explain XY", 2, []string{`there is no rule "XY"`}},
 		{"validate --list " + bad, 2, []string{"--list and --explain take no file"}},
@@ -116,8 +119,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// The line of a document is shown wherever it lies: in an FMU, a package, an FMU in a
-// package; with the attribute, the name or the element marked that is meant.
+// The line of a document is shown wherever it lies: in an FMU, a package, an FMU in a package; with the attribute,
+// the name or the element marked that is meant.
 func TestValidateLines(t *testing.T) {
 	dir := pairWith(t, "mass.fmu/modelDescription.xml", `name="m" valueReference="3" causality="parameter" variability="fixed"`,
 		"name=\"m\"\n        valueReference=\"3\"\n\t\tcausality=\"sideways\" variability=\"fixed\"")
@@ -139,11 +142,15 @@ func TestValidateLines(t *testing.T) {
 func TestReadmeValidate(t *testing.T) {
 	dir := t.TempDir()
 	axle := filepath.Join(dir, "axle")
-	if err := os.Rename(pairWith(t, "SystemStructure.ssd", `effort="spring.F" flow="mass.v"`, `effort="spring.F" flow="mass.s"`), axle); err != nil {
+	if err := os.Rename(pairWith(t, "SystemStructure.ssd", `effort="spring.F" flow="mass.v"`, `effort="spring.F" flow="mass.s"`),
+		axle); err != nil {
 		t.Fatal(err)
 	}
-	for _, change := range [][2]string{{"spring.fmu/documentation/index.html", ""}, {"mass.fmu/documentation/index.html", ""}, {"scope.fmu/documentation/index.html", ""},
-		{"spring.fmu/modelDescription.xml", strings.Replace(string(read(t, filepath.Join(axle, "spring.fmu", "modelDescription.xml"))), `min="-2" max="2"`, `min="-0.5" max="2"`, 1)}} {
+	for _, change := range [][2]string{{"spring.fmu/documentation/index.html", ""},
+		{"mass.fmu/documentation/index.html", ""}, {"scope.fmu/documentation/index.html", ""},
+		{"spring.fmu/modelDescription.xml",
+			strings.Replace(string(read(t, filepath.Join(axle, "spring.fmu", "modelDescription.xml"))),
+				`min="-2" max="2"`, `min="-0.5" max="2"`, 1)}} {
 		path := filepath.Join(axle, filepath.FromSlash(change[0]))
 		mkdir(t, filepath.Dir(path))
 		write(t, path, []byte(change[1]))
@@ -165,25 +172,27 @@ func TestReadmeValidate(t *testing.T) {
 	}
 }
 
-// sarifObject is what each object of SARIF 2.1.0 that is written may and must have, by
-// the standard (OASIS, sections 3.13 to 3.54).
+// sarifObject is what each object of SARIF 2.1.0 that is written may and must have, by the standard (OASIS, sections
+// 3.13 to 3.54).
 var sarifObject = map[string]struct{ must, may []string }{
-	"":                        {[]string{"version", "runs"}, []string{"$schema"}},
-	".runs":                   {[]string{"tool", "results"}, []string{"invocations", "artifacts", "columnKind"}},
-	".runs.tool":              {[]string{"driver"}, nil},
-	".runs.tool.driver":       {[]string{"name"}, []string{"version", "informationUri", "rules"}},
-	".runs.tool.driver.rules": {[]string{"id"}, []string{"shortDescription", "fullDescription", "help", "defaultConfiguration", "properties"}},
-	".runs.tool.driver.rules.shortDescription":                  {[]string{"text"}, nil},
-	".runs.tool.driver.rules.fullDescription":                   {[]string{"text"}, nil},
-	".runs.tool.driver.rules.help":                              {[]string{"text"}, nil},
-	".runs.tool.driver.rules.defaultConfiguration":              {nil, []string{"level"}},
-	".runs.tool.driver.rules.properties":                        {nil, []string{"reference"}},
-	".runs.invocations":                                         {[]string{"executionSuccessful"}, []string{"toolExecutionNotifications"}},
-	".runs.invocations.toolExecutionNotifications":              {[]string{"message"}, []string{"level"}},
-	".runs.invocations.toolExecutionNotifications.message":      {[]string{"text"}, nil},
-	".runs.artifacts":                                           {nil, []string{"location", "parentIndex"}},
-	".runs.artifacts.location":                                  {nil, []string{"uri", "index"}},
-	".runs.results":                                             {[]string{"message"}, []string{"ruleId", "ruleIndex", "level", "locations"}},
+	"":                  {[]string{"version", "runs"}, []string{"$schema"}},
+	".runs":             {[]string{"tool", "results"}, []string{"invocations", "artifacts", "columnKind"}},
+	".runs.tool":        {[]string{"driver"}, nil},
+	".runs.tool.driver": {[]string{"name"}, []string{"version", "informationUri", "rules"}},
+	".runs.tool.driver.rules": {[]string{"id"}, []string{"shortDescription", "fullDescription", "help",
+		"defaultConfiguration", "properties"}},
+	".runs.tool.driver.rules.shortDescription":             {[]string{"text"}, nil},
+	".runs.tool.driver.rules.fullDescription":              {[]string{"text"}, nil},
+	".runs.tool.driver.rules.help":                         {[]string{"text"}, nil},
+	".runs.tool.driver.rules.defaultConfiguration":         {nil, []string{"level"}},
+	".runs.tool.driver.rules.properties":                   {nil, []string{"reference"}},
+	".runs.invocations":                                    {[]string{"executionSuccessful"}, []string{"toolExecutionNotifications"}},
+	".runs.invocations.toolExecutionNotifications":         {[]string{"message"}, []string{"level"}},
+	".runs.invocations.toolExecutionNotifications.message": {[]string{"text"}, nil},
+	".runs.artifacts":                                      {nil, []string{"location", "parentIndex"}},
+	".runs.artifacts.location":                             {nil, []string{"uri", "index"}},
+	".runs.results": {[]string{"message"},
+		[]string{"ruleId", "ruleIndex", "level", "locations"}},
 	".runs.results.message":                                     {[]string{"text"}, nil},
 	".runs.results.locations":                                   {nil, []string{"physicalLocation", "logicalLocations"}},
 	".runs.results.locations.physicalLocation":                  {[]string{"artifactLocation"}, []string{"region"}},
@@ -192,16 +201,16 @@ var sarifObject = map[string]struct{ must, may []string }{
 	".runs.results.locations.logicalLocations":                  {nil, []string{"fullyQualifiedName"}},
 }
 
-// What is written as SARIF has the structure of the standard: objects have what they
-// must and may have, levels and versions are those that there are, indices point at
-// what they mean, URIs are URIs, lines and columns begin at 1.
+// The SARIF output has the structure of the standard: objects have what they must and may have, levels and versions
+// exist, indices refer to the right objects, URIs are valid, lines and columns begin at 1.
 func TestValidateSARIF(t *testing.T) {
 	broken := pairWith(t, "SystemStructure.ssd", `endElement="scope" endConnector="in"`, `endElement="scope" endConnector="out"`)
 	odd := filepath.Join(t.TempDir(), "a folder ü")
 	if err := os.CopyFS(odd, os.DirFS(filepath.Join(validateBases, "osp"))); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(program, "validate", "--format", "sarif", "--disable", "FA5", broken, odd, system(t, "quarter-car-a"), filepath.Join(validateBases, "model"))
+	cmd := exec.Command(program, "validate", "--format", "sarif", "--disable", "FA5", broken, odd,
+		system(t, "quarter-car-a"), filepath.Join(validateBases, "model"))
 	out, err := cmd.Output()
 	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != 1 {
 		t.Fatalf("%v\n%s", err, out)
@@ -257,31 +266,46 @@ func TestValidateSARIF(t *testing.T) {
 			t.Errorf("nothing has %s", path)
 		}
 	}
-	run := log["runs"].([]any)[0].(map[string]any)
-	rules := run["tool"].(map[string]any)["driver"].(map[string]any)["rules"].([]any)
-	artifacts := run["artifacts"].([]any)
-	if log["version"] != "2.1.0" || run["columnKind"] != "unicodeCodePoints" {
-		t.Errorf("version %v, columns %v", log["version"], run["columnKind"])
+	var typed struct {
+		Version string
+		Runs    []struct {
+			ColumnKind string
+			Tool       struct {
+				Driver struct{ Rules []struct{ ID string } }
+			}
+			Artifacts []struct {
+				ParentIndex *int
+				Location    struct{ URI string }
+			}
+			Results []struct {
+				RuleID    string
+				RuleIndex int
+				Locations []struct {
+					PhysicalLocation struct {
+						ArtifactLocation struct {
+							URI   string
+							Index int
+						}
+					}
+				}
+			}
+		}
 	}
-	nested := false
-	for _, r := range run["results"].([]any) {
-		r := r.(map[string]any)
-		if rules[int(r["ruleIndex"].(float64))].(map[string]any)["id"] != r["ruleId"] {
-			t.Errorf("result %v has the index of another rule", r)
+	if err := json.Unmarshal(out, &typed); err != nil || typed.Version != "2.1.0" || typed.Runs[0].ColumnKind != "unicodeCodePoints" {
+		t.Fatalf("%v: version %s", err, typed.Version)
+	}
+	run, nested := typed.Runs[0], false
+	for _, r := range run.Results {
+		at := r.Locations[0].PhysicalLocation.ArtifactLocation
+		a := run.Artifacts[at.Index]
+		if run.Tool.Driver.Rules[r.RuleIndex].ID != r.RuleID || at.URI != a.Location.URI {
+			t.Errorf("result %+v has the index of another rule or artifact, %+v", r, a)
 		}
-		at := r["locations"].([]any)[0].(map[string]any)["physicalLocation"].(map[string]any)["artifactLocation"].(map[string]any)
-		a := artifacts[int(at["index"].(float64))].(map[string]any)
-		if parent, ok := a["parentIndex"].(float64); ok {
+		if a.ParentIndex != nil {
 			nested = true
-			if int(parent) >= len(artifacts) || int(parent) == int(at["index"].(float64)) {
-				t.Errorf("artifact %v", a)
+			if *a.ParentIndex >= len(run.Artifacts) || *a.ParentIndex == at.Index || !strings.HasPrefix(a.Location.URI, "/") {
+				t.Errorf("artifact %+v is in an archive, from whose root its URI does not lead", a)
 			}
-			if uri := a["location"].(map[string]any)["uri"].(string); !strings.HasPrefix(uri, "/") {
-				t.Errorf("artifact %v is in an archive, from whose root its URI does not lead", a)
-			}
-		}
-		if at["uri"] != a["location"].(map[string]any)["uri"] {
-			t.Errorf("result at %v of artifact %v", at, a)
 		}
 	}
 	if !nested {
@@ -289,8 +313,7 @@ func TestValidateSARIF(t *testing.T) {
 	}
 }
 
-// What validation finds as an error stops a run, too; what the strict one does, a
-// strict run.
+// What validation finds as an error stops a run, too; what the strict one does, a strict run.
 func testValidateStopsRuns(t *testing.T) {
 	t.Parallel()
 	path := system(t, "quarter-car-a")
@@ -303,7 +326,8 @@ func testValidateStopsRuns(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ file, old, new, id string }{
-		{"spring.fmu/modelDescription.xml", `<Item name="off" value="0"/><Item name="on" value="1"/>`, `<Item name="off" value="1"/><Item name="on" value="0"/>`, "CC13"},
+		{"spring.fmu/modelDescription.xml", `<Item name="off" value="0"/><Item name="on" value="1"/>`,
+			`<Item name="off" value="1"/><Item name="on" value="0"/>`, "CC13"},
 		{"SystemStructure.ssd", `effort="spring.F" flow="mass.v"`, `effort="spring.F" flow="mass.s"`, "CC17"},
 	} {
 		dir := pairWith(t, c.file, c.old, c.new)
@@ -315,7 +339,7 @@ func testValidateStopsRuns(t *testing.T) {
 	}
 }
 
-// A trial of an FMU is kept by its hash: a run that relies on the rollback knows of it.
+// The trial of an FMU is kept by its hash: a run that relies on rollback uses it.
 func TestValidateKept(t *testing.T) {
 	path, err := fmus.BuildMisbehaving(t.TempDir(), "kept", "misbehave", nil)
 	if err != nil {
@@ -337,8 +361,7 @@ func TestValidateKept(t *testing.T) {
 	}
 }
 
-// realErrors are the errors that FMUs and systems of others have: documents without
-// their FMUs. Everything else passes.
+// realErrors are the errors of third-party FMUs and systems: documents without their FMUs. Everything else passes.
 var realErrors = map[string][]string{
 	"libcosim/demo/SystemStructure.ssd":                         {"SD2", "SD2"},
 	"libcosim/demo/proxy/SystemStructure.ssd":                   {"SD2", "SD2"},
@@ -349,18 +372,17 @@ var realErrors = map[string][]string{
 	"omsimulator/toplevelparameter1/SystemStructure.ssd":        {"SD2"},
 }
 
-// realTrials are the warnings of trials: FMUs that are not as new after a reset, or
-// begin from other values than their descriptions say.
+// realTrials are the warnings of trials: FMUs that differ from new ones after a reset, or start from other values
+// than documented.
 var realTrials = map[string][]string{
 	"CraneController": {"DY5R"}, "KnuckleBoomCrane": {"DY5R"}, "MassSpringDamper1": {"DY5R"}, "Threetank": {"DY5R"},
-	"SpringPendulumExtForce1D": {"DY5R"}, "uart": {"DY5R", "FA7M"}, "watertankController_Standalone": {"DY2", "FA10"}, "0002_ECS_SW": {"DY5R"},
+	"SpringPendulumExtForce1D": {"DY5R"}, "uart": {"DY5R", "FA7M"}, "watertankController_Standalone": {"DY2",
+		"FA10"}, "0002_ECS_SW": {"DY5R"},
 	// Their inputs are 0 at first, not 10 as documented, and fmi2Reset leaves x and y where they are.
 	"Predator": {"DY2", "DY5R"}, "Prey": {"DY2", "DY5R"},
 }
 
-// All FMUs and systems of others validate without a false error, the FMUs when they
-// are tried, too; the documents that are wrong in one named way are found by the rule
-// of that way.
+// All third-party FMUs and systems validate without a false error, FMUs with trial runs, too.
 func testRealValidate(t *testing.T) {
 	systems, err := filepath.Glob(filepath.Join(*realDir, "systems", "*", "*", "resources", "*.fmu"))
 	if err != nil {
@@ -383,7 +405,8 @@ func testRealValidate(t *testing.T) {
 	left := len(realErrors)
 	err = filepath.WalkDir(root, func(path string, e os.DirEntry, err error) error {
 		name := strings.ToLower(filepath.Base(path))
-		if err != nil || e.IsDir() || !slices.Contains([]string{".ssp", ".ssd", ".ssv", ".ssm"}, filepath.Ext(name)) && name != "ospsystemstructure.xml" {
+		if err != nil || e.IsDir() || !slices.Contains([]string{".ssp", ".ssd", ".ssv", ".ssm"},
+			filepath.Ext(name)) && name != "ospsystemstructure.xml" {
 			return err
 		}
 		rel, err := filepath.Rel(root, path)
@@ -405,8 +428,7 @@ func testRealValidate(t *testing.T) {
 	}
 }
 
-// An id means one rule in the whole program, every rule says what it asks for
-// and where that comes from, and all are listed.
+// An id means one rule in the whole program, every rule has a requirement and its source, and all are listed.
 func TestRuleIDs(t *testing.T) {
 	first := map[string]string{}
 	for _, r := range judging.Rules() {

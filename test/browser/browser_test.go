@@ -50,7 +50,8 @@ func chromium(t *testing.T) string {
 			return path
 		}
 	}
-	t.Fatalf("there is no browser called %s; install one (Debian: apt-get install chromium), or name it in $CHROMIUM", strings.Join(names, ", "))
+	t.Fatalf("there is no browser called %s; install one (Debian: apt-get install chromium), or name it in $CHROMIUM",
+		strings.Join(names, ", "))
 	return ""
 }
 
@@ -91,7 +92,7 @@ type tab struct {
 	errors, requests []string
 }
 
-// open opens a browser that is as wide as it says; dark is its colours.
+// open opens a browser of a size, with light or dark colours.
 func open(t *testing.T, width, height int64, dark bool) *tab {
 	t.Helper()
 	var browser *exec.Cmd
@@ -144,8 +145,8 @@ func open(t *testing.T, width, height int64, dark bool) *tab {
 	return b
 }
 
-// endGroup ends the processes that a browser has started, which may still write into
-// its profile, and waits until none is left.
+// endGroup ends the processes that a browser has started, which may still write into its profile, and waits until
+// none is left.
 func endGroup(t *testing.T, group int) {
 	t.Helper()
 	for {
@@ -173,7 +174,7 @@ func (b *tab) do(actions ...chromedp.Action) {
 	}
 }
 
-// eval gives the value of an expression in the page.
+// eval returns the value of an expression in the page.
 func eval[T any](b *tab, expression string) (v T) {
 	b.t.Helper()
 	b.do(chromedp.Evaluate(expression, &v))
@@ -194,7 +195,7 @@ func (b *tab) until(expression string) {
 	b.t.Fatalf("not in %v: %s", patience, expression)
 }
 
-// quiet is that no error was told and nothing was asked of another machine.
+// quiet checks that there were no errors and no requests to other machines.
 func (b *tab) quiet() {
 	b.t.Helper()
 	b.mu.Lock()
@@ -207,7 +208,7 @@ func (b *tab) quiet() {
 	}
 }
 
-// picture takes a picture of what is shown and leaves it for looking at, if that is asked for.
+// picture takes a picture of the page, and writes it to -screenshots.
 func (b *tab) picture(name string) image.Image {
 	b.t.Helper()
 	var data []byte
@@ -216,7 +217,8 @@ func (b *tab) picture(name string) image.Image {
 		return err
 	}))
 	if *screenshots != "" {
-		if err := errors.Join(os.MkdirAll(*screenshots, 0o777), os.WriteFile(filepath.Join(*screenshots, name+".png"), data, 0o666)); err != nil {
+		if err := errors.Join(os.MkdirAll(*screenshots, 0o777), os.WriteFile(filepath.Join(*screenshots, name+".png"),
+			data, 0o666)); err != nil {
 			b.t.Fatal(err)
 		}
 	}
@@ -259,7 +261,8 @@ func (b *tab) drag(from, to float64) {
 		return e
 	}
 	a, z := r.X+from*r.Width, r.X+to*r.Width
-	b.do(mouse(input.MouseMoved, a, 0), mouse(input.MousePressed, a, 1), mouse(input.MouseMoved, (a+z)/2, 1), mouse(input.MouseMoved, z, 1), mouse(input.MouseReleased, z, 0))
+	b.do(mouse(input.MouseMoved, a, 0), mouse(input.MousePressed, a, 1), mouse(input.MouseMoved, (a+z)/2, 1),
+		mouse(input.MouseMoved, z, 1), mouse(input.MouseReleased, z, 0))
 }
 
 func macrostep(t *testing.T, args ...string) {
@@ -273,7 +276,8 @@ func macrostep(t *testing.T, args ...string) {
 func made(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "car.html")
-	macrostep(t, "run", filepath.Join(systems, "quarter-car-a.ssp"), "--algorithm", "ex-slocal", "--monitor-energy", "--analyze", "--output", filepath.Join(filepath.Dir(path), "car.csv"), "--report", path)
+	macrostep(t, "run", filepath.Join(systems, "quarter-car-a.ssp"), "--algorithm", "ex-slocal",
+		"--monitor-energy", "--analyze", "--output", filepath.Join(filepath.Dir(path), "car.csv"), "--report", path)
 	return "file://" + path
 }
 
@@ -300,7 +304,8 @@ func TestReport(t *testing.T) {
 	if n := columns(b.picture("report-zoomed"), false); n < 400 {
 		t.Errorf("zoomed in, %d columns have a line", n)
 	}
-	// The cursor tells a value that the table has: chassis.v_c has its least near 0.73 s; here it is near 0.16 s that it rises.
+	// The cursor tells a value that the table has: chassis.v_c has its least near 0.73 s; here it is near 0.16 s
+	// that it rises.
 	b.until(`/^-?[\d.e-]+ at 1\.99|^-?[\d.e-]+ at 2/.test(document.querySelector("output").textContent)`)
 	b.do(chromedp.Click("#all"))
 	b.until(`document.querySelector(".plot svg").getAttribute("viewBox") === "0 0 1000000 1000000"`)
@@ -332,29 +337,8 @@ func TestCursor(t *testing.T) {
 	b.quiet()
 }
 
-func TestPhoneAndDark(t *testing.T) {
-	address := made(t)
-	for _, dark := range []bool{false, true} {
-		b := open(t, 390, 844, dark)
-		b.do(chromedp.Navigate(address), chromedp.WaitVisible("#tools"))
-		if w := eval[int](b, `document.documentElement.scrollWidth`); w > 390 {
-			t.Errorf("the page is %d wide", w)
-		}
-		b.picture(fmt.Sprintf("phone-dark-%v", dark))
-		b.do(chromedp.Evaluate(`document.querySelector(".plot").scrollIntoView()`, nil))
-		time.Sleep(200 * time.Millisecond)
-		if n := columns(b.picture(fmt.Sprintf("phone-plots-dark-%v", dark)), dark); n < 250 {
-			t.Errorf("dark %v: %d columns have a line", dark, n)
-		}
-		b.do(chromedp.Evaluate(`document.querySelector(".bars").scrollIntoView({block: "center"})`, nil))
-		time.Sleep(200 * time.Millisecond)
-		b.picture(fmt.Sprintf("phone-cost-dark-%v", dark))
-		b.quiet()
-	}
-}
-
-// The page of a test case in real time: verdicts, how late it was, marks in the plots that
-// stay where they are in time.
+// The page of a test case in real time: verdicts, how late it was, marks in the plots that stay where they are in
+// time.
 func TestScenario(t *testing.T) {
 	dir := t.TempDir()
 	scenario, path := filepath.Join(dir, "fault.yaml"), filepath.Join(dir, "car.html")
@@ -368,26 +352,34 @@ expect:
 `), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	run := exec.Command(program, "run", filepath.Join(systems, "quarter-car-a.ssp"), "--scenario", scenario, "--realtime=10", "--output", filepath.Join(dir, "car.csv"), "--report", path)
+	run := exec.Command(program, "run", filepath.Join(systems, "quarter-car-a.ssp"), "--scenario", scenario,
+		"--realtime=10", "--output", filepath.Join(dir, "car.csv"), "--report", path)
 	if out, err := run.CombinedOutput(); run.ProcessState == nil || run.ProcessState.ExitCode() != 1 {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, w := range []int64{1200, 390} {
+	for _, width := range []int64{1200, 390} {
 		for _, dark := range []bool{false, true} {
-			b := open(t, w, 900, dark)
+			b := open(t, width, 900, dark)
 			b.do(chromedp.Navigate("file://"+path), chromedp.WaitVisible("#tools"))
-			if got := eval[int64](b, `document.documentElement.scrollWidth`); got > w {
+			if got := eval[int64](b, `document.documentElement.scrollWidth`); got > width {
 				t.Errorf("the page is %d wide", got)
 			}
-			for _, title := range []string{"Scenario", "Real time", "Results"} {
-				b.do(chromedp.Evaluate(fmt.Sprintf(`[...document.querySelectorAll("h2")].find(h => h.textContent === %q).scrollIntoView()`, title), nil))
+			show := func(element, name string) image.Image {
+				b.do(chromedp.Evaluate(element+`.scrollIntoView()`, nil))
 				time.Sleep(200 * time.Millisecond)
-				b.picture(fmt.Sprintf("scenario-%s-%d-dark-%v", strings.ReplaceAll(title, " ", "-"), w, dark))
+				return b.picture(fmt.Sprintf("scenario-%s-%d-dark-%v", name, width, dark))
+			}
+			for _, title := range []string{"Scenario", "Real time"} {
+				show(fmt.Sprintf(`[...document.querySelectorAll("h2")].find(h => h.textContent === %q)`, title),
+					strings.ReplaceAll(title, " ", "-"))
+			}
+			if n := columns(show(`document.querySelector(".plot")`, "plots"), dark); n < 250 {
+				t.Errorf("%d wide, dark %v: %d columns have a line", width, dark, n)
 			}
 			b.drag(0.1, 0.6)
 			b.until(`Math.abs(parseFloat(document.querySelector(".plot svg").getAttribute("viewBox")) - 1e5) < 5e3`)
 			b.until(`[...document.querySelectorAll(".plot")].filter(p => /chassis.z_c/.test(p.dataset.name)).every(p => { const [, y, , h] = p.querySelector("svg").getAttribute("viewBox").split(" ").map(Number); return p.querySelector(".mark.event").getAttribute("d").startsWith("M125000 " + y + "V" + (y + h)) && p.querySelectorAll(".mark.met,.mark.failed").length === 2 })`)
-			b.picture(fmt.Sprintf("scenario-zoomed-%d-dark-%v", w, dark))
+			b.picture(fmt.Sprintf("scenario-zoomed-%d-dark-%v", width, dark))
 			b.quiet()
 		}
 	}
@@ -455,7 +447,7 @@ func TestLarge(t *testing.T) {
 	b.quiet()
 }
 
-// live begins a run that serves its page, and gives the address of that.
+// live starts a run that serves its page, and returns the address of the page.
 func live(t *testing.T, args ...string) (address string, run *exec.Cmd) {
 	t.Helper()
 	run = exec.Command(program, append([]string{"run", filepath.Join(systems, "quarter-car-a.ssp"), "--live", "0"}, args...)...)
@@ -488,7 +480,8 @@ func live(t *testing.T, args ...string) (address string, run *exec.Cmd) {
 }
 
 func TestLive(t *testing.T) {
-	address, run := live(t, "--debug", "live-paused", "--stop-time", "1e6", "--step-size", "1e-4", "--record", "none", "--report", "live.html")
+	address, run := live(t, "--debug", "live-paused", "--stop-time", "1e6", "--step-size", "1e-4", "--record", "none",
+		"--report", "live.html")
 	b := open(t, 1200, 900, false)
 	const told = `document.getElementById("told").textContent`
 	state := func(s string) string { return fmt.Sprintf(`document.getElementById("state").textContent === %q`, s) }

@@ -34,9 +34,21 @@ func (s Scheme) String() string {
 	return fmt.Sprintf("%s/%s/k=%d", s.Decomposition, kind, s.Order)
 }
 
-// Depth is the number of communication points that a macro step needs to know.
-// The recurrence has 4·Depth eigenvalues (schweizer 2.1; the printed 4k is that
-// of the implicit scheme with k > 0). Many are 0, since past points enter by
+// Methods returns the Jacobi schemes with all orders up to highest on the three decompositions, delivered exactly:
+// the 24 of schweizer up to 3.
+func Methods(highest int) (all []Scheme) {
+	for _, d := range []string{"ff", "fd", "dd"} {
+		for _, implicit := range []bool{false, true} {
+			for k := range highest + 1 {
+				all = append(all, Scheme{Decomposition: d, Implicit: implicit, Order: k})
+			}
+		}
+	}
+	return all
+}
+
+// Depth is the number of communication points that a macro step needs to know. The recurrence has 4·Depth eigenvalues
+// (schweizer 2.1; the printed 4k is that of the implicit scheme with k > 0). Many are 0, since past points enter by
 // the coupling variables only.
 func (s Scheme) Depth() int {
 	if s.Implicit {
@@ -79,35 +91,15 @@ func Masses(o exact.TwoMass, decomposition string) [2]Mass {
 	return out
 }
 
-// Dimensionless gives the oscillator by the parameters of schweizer (35).
-type Dimensionless struct {
-	R, I       float64 // real and imaginary part of the eigenvalue of mass 1, times H
-	Mass       float64 // m2/m1
-	R21, I21   float64 // the eigenvalue of mass 2 by parts, in units of that of mass 1
-	Rc, Ic     float64 // likewise the coupling, with the mass 2 m1 m2/(m1+m2)
-	MacroStepH float64 // s
+// Symmetric returns the oscillator of equal masses of 1 kg and equal springs whose eigenvalue is r ± i·w in 1/s (schweizer
+// 3.1): a mass m with it has d = −2 m r and c = m (r² + w²).
+func Symmetric(r, w float64) exact.TwoMass {
+	c, d := r*r+w*w, -2*r
+	return exact.TwoMass{M1: 1, C1: c, D1: d, M2: 1, C2: c, D2: d, Cc: c, Dc: d}
 }
 
-// Symmetric has all ratios 1 (schweizer 3.1) and macro steps of 1 s.
-func Symmetric(r, i float64) Dimensionless {
-	return Dimensionless{R: r, I: i, Mass: 1, R21: 1, I21: 1, Rc: 1, Ic: 1, MacroStepH: 1}
-}
-
-// TwoMass gives the parameters in SI units, with m1 = 1 kg. A mass m with the
-// eigenvalue r ± i·w has d = −2 m r and c = m (r² + w²).
-func (p Dimensionless) TwoMass() exact.TwoMass {
-	r, w := p.R/p.MacroStepH, p.I/p.MacroStepH
-	spring := func(m, r, w float64) (c, d float64) { return m * (r*r + w*w), -2 * m * r }
-	o := exact.TwoMass{M1: 1, M2: p.Mass}
-	o.C1, o.D1 = spring(o.M1, r, w)
-	o.C2, o.D2 = spring(o.M2, p.R21*r, p.I21*w)
-	o.Cc, o.Dc = spring(2*p.Mass/(1+p.Mass), p.Rc*r, p.Ic*w)
-	return o
-}
-
-// States gives x1, v1, x2, v2 at the points 0, H, …, steps·H and the spectral
-// radius of the propagation matrix with full history. Without history the
-// degree is min(k, n) in step n = 0, 1, …, and min(k, n+1) if implicit.
+// States returns x1, v1, x2, v2 at the points 0, H, …, steps·H and the spectral radius of the propagation matrix with
+// full history. Without history the degree is min(k, n) in step n = 0, 1, …, and min(k, n+1) if implicit.
 func States(o exact.TwoMass, s Scheme, H float64, steps int) (states [][4]float64, radius float64) {
 	depth := s.Depth()
 	z := mat.NewVecDense(4*depth, nil)
@@ -136,15 +128,14 @@ func States(o exact.TwoMass, s Scheme, H float64, steps int) (states [][4]float6
 	return states, cmplx.Abs(Eigenvalues(full)[0])
 }
 
-// Propagation gives the matrix M of one macro step with full history,
-// z_{N+1} = M z_N for z = [x_N; x_{N−1}; …] of Depth points, x = [x1 v1 x2 v2].
+// Propagation returns the matrix M of one macro step with full history, z_{N+1} = M z_N for z = [x_N; x_{N−1}; …] of
+// Depth points, x = [x1 v1 x2 v2].
 func Propagation(o exact.TwoMass, s Scheme, H float64) *mat.Dense {
 	return propagation(o, s, H, s.Depth())
 }
 
-// propagation is Propagation when only so many points are known, x_N included.
-// What the polynomials take from the end of the macro step makes the recurrence
-// x_{N+1} = P x_{N+1} + Q z_N (schweizer (20)), which is solved for x_{N+1}.
+// propagation is Propagation when only so many points are known, x_N included. What the polynomials take from the end
+// of the macro step makes the recurrence x_{N+1} = P x_{N+1} + Q z_N (schweizer (20)), which is solved for x_{N+1}.
 func propagation(o exact.TwoMass, s Scheme, H float64, points int) *mat.Dense {
 	masses := Masses(o, s.Decomposition)
 	dim := 4 * s.Depth()
@@ -155,8 +146,7 @@ func propagation(o exact.TwoMass, s Scheme, H float64, points int) *mat.Dense {
 	}
 	for turn, i := range order {
 		m := masses[i]
-		// Gauss–Seidel: the second one knows the motion of the first; the force
-		// is evaluated after both.
+		// Gauss–Seidel: the second one knows the motion of the first; the force is evaluated after both.
 		ahead := s.Implicit || s.Sequence != nil && turn == 1 && !m.ByForce
 		var nodes []float64
 		if ahead {
@@ -199,9 +189,8 @@ func propagation(o exact.TwoMass, s Scheme, H float64, points int) *mat.Dense {
 	return matrix
 }
 
-// respond gives what a mass makes of a macro step in which its inputs follow
-// the polynomials through values at the nodes: E for its own state and g[j] for
-// the value at node j.
+// respond returns what a mass makes of a macro step in which its inputs follow the polynomials through values at the
+// nodes: E for its own state and g[j] for the value at node j.
 func respond(m Mass, H float64, nodes []float64, substeps int) (e *mat.Dense, g []*mat.Dense) {
 	_, nu := m.B.Dims()
 	if substeps == 0 {
@@ -244,7 +233,7 @@ func lagrange(nodes []float64, j int, z float64) float64 {
 	return p
 }
 
-// derivatives gives those of lagrange at 0, order 0 first, from its expanded product.
+// derivatives returns those of lagrange at 0, order 0 first, from its expanded product.
 func derivatives(nodes []float64, j int) []float64 {
 	c := []float64{1}
 	for q, node := range nodes {
@@ -268,8 +257,8 @@ func derivatives(nodes []float64, j int) []float64 {
 	return c
 }
 
-// Eigenvalues gives those of a square matrix, largest magnitude first, of a
-// conjugate pair the one with positive imaginary part first.
+// Eigenvalues returns those of a square matrix, largest magnitude first, of a conjugate pair the one with positive
+// imaginary part first.
 func Eigenvalues(m mat.Matrix) []complex128 {
 	var eig mat.Eigen
 	if !eig.Factorize(m, mat.EigenNone) {
@@ -285,85 +274,8 @@ func Eigenvalues(m mat.Matrix) []complex128 {
 	return values
 }
 
-// Sizes that Fit goes by, relative to the largest of their kind: points that
-// have decayed below decayed are left out, since the solution of the interface
-// equation is good to about 1e-12 of the largest values seen; directions of the
-// delayed points below present are noise.
-const (
-	decayed = 1e-5
-	present = 1e-7
-)
-
-// Fit gives the eigenvalues that recorded states show, as Eigenvalues does:
-// those of the linear map that takes [x_N; x_{N−1}; …] of depth points to the
-// next, on the directions that occur (dynamic mode decomposition: P. J. Schmid,
-// J. Fluid Mech. 656 (2010), section 2.2; every pair of points has the same
-// weight). It is an error if the states do not reach far enough.
-func Fit(states [][4]float64, depth int) ([]complex128, error) {
-	// In comparable units: velocities in those that make both parts equally large.
-	var size [2]float64
-	for _, x := range states {
-		for c, v := range x {
-			size[c%2] = max(size[c%2], math.Abs(v))
-		}
-	}
-	var before, after [][]float64
-	largest := 0.0
-	delayed := func(n int) (z []float64) {
-		for j := range depth {
-			for c, v := range states[n-j] {
-				z = append(z, v/size[c%2])
-			}
-		}
-		return z
-	}
-	for n := depth - 1; n+1 < len(states); n++ {
-		a, b := delayed(n), delayed(n+1)
-		norm := mat.Norm(mat.NewVecDense(len(a), a), 2)
-		largest = max(largest, norm)
-		if !(norm > decayed*largest) {
-			break
-		}
-		for i := range a {
-			a[i] /= norm
-			b[i] /= norm
-		}
-		before, after = append(before, a), append(after, b)
-	}
-	if len(before) < 4*depth {
-		return nil, fmt.Errorf("%d pairs of points do not show %d eigenvalues", len(before), 4*depth)
-	}
-	columns := func(list [][]float64) *mat.Dense {
-		m := mat.NewDense(4*depth, len(list), nil)
-		for j, z := range list {
-			m.SetCol(j, z)
-		}
-		return m
-	}
-	var svd mat.SVD
-	if !svd.Factorize(columns(before), mat.SVDThin) {
-		return nil, fmt.Errorf("the directions of %d points cannot be computed", len(before))
-	}
-	sigma := svd.Values(nil)
-	rank := 0
-	for rank < len(sigma) && sigma[rank] > present*sigma[0] {
-		rank++
-	}
-	var u, v, reduced, right mat.Dense
-	svd.UTo(&u)
-	svd.VTo(&v)
-	reduced.Mul(u.Slice(0, 4*depth, 0, rank).T(), columns(after))
-	right.Mul(&reduced, v.Slice(0, len(before), 0, rank))
-	for j := range rank {
-		for i := range rank {
-			right.Set(i, j, right.At(i, j)/sigma[j])
-		}
-	}
-	return Eigenvalues(&right), nil
-}
-
-// GlobalError is the norm (36) of schweizer over positions and over velocities:
-// got [N][x1 v1 x2 v2] at the times [N] against the exact solution.
+// GlobalError is the norm (36) of schweizer over positions and over velocities: got [N][x1 v1 x2 v2] at the times [N]
+// against the exact solution.
 func GlobalError(o exact.TwoMass, times []float64, got [][4]float64) (position, velocity float64) {
 	want := make([][4]float64, len(times))
 	var mean [4]float64
@@ -385,8 +297,7 @@ func GlobalError(o exact.TwoMass, times []float64, got [][4]float64) (position, 
 	return math.Sqrt(sum[0] + sum[2]), math.Sqrt(sum[1] + sum[3])
 }
 
-// Slope gives the exponent of H with which errors fall, by least squares of the
-// logarithms.
+// Slope returns the exponent of H with which errors fall, by least squares of the logarithms.
 func Slope(H, errors []float64) float64 {
 	var mx, my, sxy, sxx float64
 	n := float64(len(H))

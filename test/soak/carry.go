@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// end is how a step ended, and what it left that files do not tell.
+// end is how a step ended, with what is not in its files.
 type end struct {
 	skipped  bool // there was nothing to do
 	label    string
@@ -53,8 +53,8 @@ func filesIn(dir string) files {
 	return files{sum("results.csv"), sum("results.json")}
 }
 
-// How long a run may take before it is told to end, then told again, then ended;
-// and how long a process may outlive the run whose worker it is.
+// How long a run may take until a first interrupt, a second one, and a kill; and how long a process may outlive the
+// run whose worker it is.
 const (
 	limit     = 4 * time.Second
 	patience  = 5 * time.Second
@@ -88,20 +88,18 @@ func (s *soak) carryOut(ctx context.Context, c *drawn, st step) (*end, error) {
 	cmd.WaitDelay = patience // what the run leaves may hold the pipes
 	out := &tail{}
 	cmd.Stdout, cmd.Stderr = out, out
-	for _, p := range []struct {
-		how string
-		to  func(*os.File)
-	}{{st.stdout, func(f *os.File) { cmd.Stdout = f }}, {st.stderr, func(f *os.File) { cmd.Stderr = f }}} {
-		if p.how != "closed" {
-			continue
-		}
+	if st.closed != "" {
 		r, w, err := os.Pipe()
 		if err != nil {
 			return nil, err
 		}
 		r.Close()
 		defer w.Close()
-		p.to(w)
+		if st.closed == "stdout" {
+			cmd.Stdout = w
+		} else {
+			cmd.Stderr = w
+		}
 	}
 	if err := cmd.Start(); err != nil {
 		return nil, err
@@ -149,23 +147,15 @@ func (e *end) attend(ctx context.Context, c *drawn, st step, p *os.Process, done
 	}
 	insist := func() { e.insisted = true; send(syscall.SIGINT)() }
 	var deeds []deed
-	event := func(do func()) { deeds = append(deeds, deed{st.event.after, func() { e.sent = true; do() }}) }
-	switch st.event.kind {
-	case interrupt:
-		event(send(syscall.SIGINT))
-	case twice:
-		event(send(syscall.SIGINT))
+	signals := map[string]func(){
+		interrupt: send(syscall.SIGINT), twice: send(syscall.SIGINT), terminate: send(syscall.SIGTERM), hangUp: send(syscall.SIGHUP),
+		kill: send(syscall.SIGKILL), killWorker: toWorker(syscall.SIGKILL), stopWorker: toWorker(syscall.SIGSTOP),
+	}
+	if do := signals[st.event.kind]; do != nil {
+		deeds = append(deeds, deed{st.event.after, func() { e.sent = true; do() }})
+	}
+	if st.event.kind == twice {
 		deeds = append(deeds, deed{again, insist})
-	case terminate:
-		event(send(syscall.SIGTERM))
-	case hangUp:
-		event(send(syscall.SIGHUP))
-	case kill:
-		event(send(syscall.SIGKILL))
-	case killWorker:
-		event(toWorker(syscall.SIGKILL))
-	case stopWorker:
-		event(toWorker(syscall.SIGSTOP))
 	}
 	deeds = append(deeds,
 		deed{limit, func() { e.limited = true; send(syscall.SIGINT)() }},
@@ -195,8 +185,7 @@ func ended(err error) error {
 	return err
 }
 
-// processes lists those that were started for the case, with a text in their
-// environment.
+// processes lists those that were started for the case, with a text in their environment.
 func (c *drawn) processes(with string) (pids []int) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -223,8 +212,7 @@ func (c *drawn) resumable() bool {
 	return err == nil && merr == nil && m.Status != "complete"
 }
 
-// tail keeps the beginning and the end of what is written: some FMUs log without
-// end.
+// tail keeps the beginning and the end of what is written: some FMUs log without end.
 type tail struct {
 	mu          sync.Mutex
 	first, last []byte

@@ -36,8 +36,7 @@ type step struct {
 	args    []string
 	event   event
 	files   int    // largest file in KiB that the run may write; 0: no bound
-	stdout  string // "", or "closed": a pipe that nobody reads
-	stderr  string // likewise
+	closed  string // "stdout" or "stderr" if it is a pipe that nobody reads
 	judged  bool   // it is a run; else only what it leaves is looked at
 	resume  bool   // only if there is a checkpoint of a run that did not complete
 	after   bool   // only if the step before was ended from outside
@@ -68,38 +67,21 @@ const (
 	stopWorker = "SIGSTOP to a worker"
 )
 
-// kit builds FMUs and systems when they are first asked for.
+// kit builds FMUs and systems at their first use.
 type kit struct {
 	dir        string
 	fmu, write func(dir, name string) (path string, err error) // an FMU, an example system
 
-	mu    sync.Mutex
-	built map[string]*building
-
-	descriptions sync.Map // of those read, by name of the FMU
+	built        sync.Map // func() (path string, err error) by name
+	descriptions sync.Map // *description.ModelDescription by the name of the FMU
 }
 
-type building struct {
-	once sync.Once
-	path string
-	err  error
-}
+func newKit() *kit { return &kit{fmu: fmus.Build, write: fmus.WriteSystem} }
 
-func newKit() *kit {
-	return &kit{fmu: fmus.Build, write: fmus.WriteSystem, built: map[string]*building{}}
-}
-
-// get gives the path of what is built by that name.
+// get returns the path of what is built by a name.
 func (k *kit) get(build func(dir, name string) (string, error), name string) (string, error) {
-	k.mu.Lock()
-	b := k.built[name]
-	if b == nil {
-		b = &building{}
-		k.built[name] = b
-	}
-	k.mu.Unlock()
-	b.once.Do(func() { b.path, b.err = build(k.dir, name) })
-	return b.path, b.err
+	made, _ := k.built.LoadOrStore(name, sync.OnceValues(func() (string, error) { return build(k.dir, name) }))
+	return made.(func() (string, error))()
 }
 
 // component is one of a system made at random.
@@ -171,8 +153,7 @@ func pick[T any](r *dice, list []T) T { return list[r.IntN(len(list))] }
 // chance is true with a probability.
 func (r *dice) chance(p float64) bool { return r.Float64() < p }
 
-// between is spread evenly over the orders of magnitude from low to high, both
-// above 0.
+// between is spread evenly over the orders of magnitude from low to high, both above 0.
 func (r *dice) between(low, high float64) float64 {
 	return low * math.Exp(r.Float64()*math.Log(high/low))
 }
@@ -219,16 +200,16 @@ func (k *kit) draw(seed uint64, number int, dir string) (*drawn, error) {
 			mayDie: st.mayDie, deaf: st.deaf, thinned: st.thinned, faulty: st.faulty, calls: st.calls, hogs: st.hogs})
 	}
 	// What a killed run has left is gone after the next one.
-	r.c.steps = append(r.c.steps, step{args: []string{"run", system, "--stop-time", "1e-9", "--step-size", "1e-9", "--record", "none", "--manifest", "after.json", "--quiet",
+	r.c.steps = append(r.c.steps, step{args: []string{"run", system, "--stop-time", "1e-9", "--step-size", "1e-9",
+		"--record", "none", "--manifest", "after.json", "--quiet",
 		"--isolate", "never"}, after: true})
 	return r.c, nil
 }
 
-// oldResult stands for the results of an earlier run.
+// oldResult is the content of the results of an earlier run.
 const oldResult = "results of an earlier run\n"
 
-// system gives the path of a system: an example, one FMU alone, or FMUs coupled at
-// random.
+// system returns the path of a system: an example, one FMU alone, or FMUs coupled at random.
 func (r *dice) system() (string, error) {
 	switch x := r.Float64(); {
 	case x < 0.3:
@@ -295,96 +276,26 @@ func attribute(text, name string) (value, rest string, ok bool) {
 	return strings.Cut(rest, `"`)
 }
 
-// coupled couples FMUs at random: as a chain, a ring, a star that fans out, or
-// anyhow.
+// coupled couples FMUs at random: as a chain, a ring, a star that fans out, or anyhow.
 func (r *dice) coupled() (string, error) {
-	n := 1 + r.IntN(6)
-	if r.chance(0.05) {
-		n = 20
+	if err := r.members(); err != nil {
+		return "", err
 	}
-	names := fmus.Names()
-	few := []string{pick(r, names), pick(r, names), pick(r, names)} // several of one FMU are likely
-	plain := r.chance(0.3)
-	for i := 0; i < n; {
-		c, err := r.kit.describe(fmt.Sprintf("c%d", i), pick(r, few))
-		if err != nil {
-			return "", err
-		}
-		if !plain && !c.d.CoSimulation.CanGetAndSetFMUState {
-			few = append(few, pick(r, names))
-			continue
-		}
-		r.components = append(r.components, c)
-		i++
-	}
-	if r.chance(0.5) {
-		bad := fmus.Misbehaving()[0] // that with every capability
-		if r.chance(0.4) {
-			bad = pick(r, fmus.Misbehaving())
-		}
-		c, err := r.kit.describe("bad", bad)
-		if err != nil {
-			return "", err
-		}
-		r.bad = c
-		at := r.IntN(len(r.components) + 1)
-		r.components = slices.Insert(r.components, at, c)
-	}
-	n = len(r.components)
 	shape := pick(r, []string{"chain", "ring", "star", "any", "any"})
 	r.label("system", shape)
-	var lines strings.Builder
-	for i, to := range r.components {
-		for _, input := range to.inputs {
-			if r.chance(0.15) {
-				continue // it stays at its start value
-			}
-			j := r.IntN(n)
-			switch shape {
-			case "chain":
-				if j = i - 1; j < 0 {
-					continue
-				}
-			case "ring":
-				j = (i + n - 1) % n
-			case "star":
-				if j = 0; i == 0 {
-					j = r.IntN(n)
-				}
-			}
-			from := r.components[j]
-			if i == j || len(from.outputs) == 0 {
-				continue
-			}
-			output := pick(r, from.outputs)
-			if fits := slices.DeleteFunc(slices.Clone(from.outputs), func(y string) bool { return from.units[y] != to.units[input] }); len(fits) > 0 && r.chance(0.7) {
-				output = pick(r, fits)
-			}
-			to.driven[input] = true
-			r.links = append(r.links, link{from.name, output, to.name})
-			as := ""
-			if from.units[output] != to.units[input] && !r.chance(0.005) {
-				as = ` suppressUnitConversion="true"`
-			}
-			scale := ""
-			if r.chance(0.5) {
-				scale = fmt.Sprintf(`<ssc:LinearTransformation factor="%s" offset="%s"/>`, short(pick(r, []float64{-1, 1, 0.1, -0.01, r.NormFloat64()})), short(r.NormFloat64()*0.1))
-			}
-			fmt.Fprintf(&lines, `<ssd:Connection startElement="%s" startConnector="%s" endElement="%s" endConnector="%s"%s>%s</ssd:Connection>`+"\n",
-				from.name, output, to.name, input, as, scale)
-		}
+	lines := r.connections(shape)
+	folder := filepath.Join(r.c.dir, "system")
+	if err := os.MkdirAll(filepath.Join(folder, "resources"), 0o755); err != nil {
+		return "", err
 	}
 	var b strings.Builder
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>
 <ssd:SystemStructureDescription version="1.0" name="soak" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon">
 <ssd:System name="soak"><ssd:Elements>
 `)
-	folder := filepath.Join(r.c.dir, "system")
-	if err := os.MkdirAll(filepath.Join(folder, "resources"), 0o755); err != nil {
-		return "", err
-	}
 	for _, c := range r.components {
-		fmt.Fprintf(&b, `<ssd:Component name="%s" type="application/x-fmu-sharedlibrary" source="resources/%s.fmu"><ssd:Connectors>`, c.name, c.fmu)
+		fmt.Fprintf(&b, `<ssd:Component name="%s" type="application/x-fmu-sharedlibrary" source="resources/%s.fmu"><ssd:Connectors>`,
+			c.name, c.fmu)
 		for _, v := range c.d.Variables {
 			if v.Type == description.Real && (v.Causality == description.Input || v.Causality == description.Output) {
 				fmt.Fprintf(&b, `<ssd:Connector name="%s" kind="%s"><ssc:Real/></ssd:Connector>`, v.Name, v.Causality)
@@ -395,24 +306,97 @@ func (r *dice) coupled() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		place := filepath.Join(folder, "resources", c.fmu+".fmu")
-		if _, err := os.Lstat(place); err == nil {
-			continue
-		}
-		if err := os.Link(path, place); err != nil {
+		if err := os.Link(path, filepath.Join(folder, "resources", c.fmu+".fmu")); err != nil && !os.IsExist(err) {
 			return "", err
 		}
 	}
 	b.WriteString("</ssd:Elements>")
-	if lines.Len() > 0 {
-		b.WriteString("<ssd:Connections>\n" + lines.String() + "</ssd:Connections>")
+	if lines != "" {
+		b.WriteString("<ssd:Connections>\n" + lines + "</ssd:Connections>")
 	}
 	b.WriteString("</ssd:System><ssd:DefaultExperiment startTime=\"0\" stopTime=\"1\"/></ssd:SystemStructureDescription>\n")
 	return folder, os.WriteFile(filepath.Join(folder, "SystemStructure.ssd"), []byte(b.String()), 0o644)
 }
 
-// judged are the faults that are drawn: what harms a process without ending it has a table
-// of its own (TestFaults of package test).
+// members draws the components: few FMUs, so that several of one FMU are likely, and often one that misbehaves.
+func (r *dice) members() error {
+	n := 1 + r.IntN(6)
+	if r.chance(0.05) {
+		n = 20
+	}
+	names := fmus.Names()
+	few := []string{pick(r, names), pick(r, names), pick(r, names)}
+	plain := r.chance(0.3)
+	for len(r.components) < n {
+		c, err := r.kit.describe(fmt.Sprintf("c%d", len(r.components)), pick(r, few))
+		if err != nil {
+			return err
+		}
+		if !plain && !c.d.CoSimulation.CanGetAndSetFMUState {
+			few = append(few, pick(r, names))
+			continue
+		}
+		r.components = append(r.components, c)
+	}
+	if !r.chance(0.5) {
+		return nil
+	}
+	bad := fmus.Misbehaving()[0] // the one with every capability
+	if r.chance(0.4) {
+		bad = pick(r, fmus.Misbehaving())
+	}
+	c, err := r.kit.describe("bad", bad)
+	r.bad = c
+	r.components = slices.Insert(r.components, r.IntN(len(r.components)+1), c)
+	return err
+}
+
+// connections draws those of a shape.
+func (r *dice) connections(shape string) string {
+	n := len(r.components)
+	var lines strings.Builder
+	for i, to := range r.components {
+		for _, input := range to.inputs {
+			if r.chance(0.15) {
+				continue // it stays at its start value
+			}
+			j := r.IntN(n)
+			switch {
+			case shape == "chain":
+				j = max(i-1, 0)
+			case shape == "ring":
+				j = (i + n - 1) % n
+			case shape == "star" && i > 0:
+				j = 0
+			}
+			from := r.components[j]
+			if i == j || len(from.outputs) == 0 {
+				continue
+			}
+			output := pick(r, from.outputs)
+			if fits := slices.DeleteFunc(slices.Clone(from.outputs),
+				func(y string) bool { return from.units[y] != to.units[input] }); len(fits) > 0 && r.chance(0.7) {
+				output = pick(r, fits)
+			}
+			to.driven[input] = true
+			r.links = append(r.links, link{from.name, output, to.name})
+			as, scale := "", ""
+			if from.units[output] != to.units[input] && !r.chance(0.005) {
+				as = ` suppressUnitConversion="true"`
+			}
+			if r.chance(0.5) {
+				scale = fmt.Sprintf(`<ssc:LinearTransformation factor="%s" offset="%s"/>`,
+					short(pick(r, []float64{-1, 1, 0.1, -0.01, r.NormFloat64()})), short(r.NormFloat64()*0.1))
+			}
+			fmt.Fprintf(&lines, `<ssd:Connection startElement="%s" startConnector="%s" endElement="%s" endConnector="%s"%s>%s</ssd:Connection>`+"\n",
+				from.name, output, to.name, input, as, scale)
+		}
+	}
+	return lines.String()
+}
+
+// judged are the faults that are drawn: what harms a process without ending it has a table of its own (TestFaults of
+// package test).
 func judged() []string {
 	return slices.DeleteFunc(fmus.Faults(), func(f string) bool { return slices.Contains(fmus.Harms(), f) })
 }
@@ -517,8 +501,8 @@ func (r *dice) set(component, variable, value string) {
 	r.arg("--set", component+"."+variable+"="+value)
 }
 
-// times chooses step size and stop time, so that a run has up to some thousand
-// macro steps; those that a signal ends have no end of their own.
+// times chooses step size and stop time, so that a run has up to some thousand macro steps; those that a signal ends
+// have no end of their own.
 func (r *dice) times(st *step) {
 	size := r.between(1e-4, 0.1)
 	if r.bad != nil && r.chance(0.7) {
@@ -552,13 +536,13 @@ func (r *dice) times(st *step) {
 // algorithm chooses a preset and some of its parameters.
 func (r *dice) algorithm() {
 	p := pick(r, algorithms.Presets())
-	// Those with these need rollback; what an algorithm cannot do without is there,
-	// mostly.
+	// Those with these need rollback; what an algorithm cannot do without is there, mostly.
 	repeats := []string{"solver.kind", "control.rtol"}
 	back := !slices.ContainsFunc(r.components, func(c *component) bool { return !c.d.CoSimulation.CanGetAndSetFMUState })
 	for range 10 {
 		energy := algorithms.UsesEnergy(p.Name) && r.example == "" && len(r.mutual()) == 0
-		if !energy && (back || !slices.ContainsFunc(p.Params, func(q algorithms.Param) bool { return slices.Contains(repeats, q.Name) })) || r.chance(0.1) {
+		if !energy && (back || !slices.ContainsFunc(p.Params,
+			func(q algorithms.Param) bool { return slices.Contains(repeats, q.Name) })) || r.chance(0.1) {
 			break
 		}
 		p = pick(r, algorithms.Presets())
@@ -577,7 +561,7 @@ func (r *dice) algorithm() {
 // nasty are values that most parameters refuse.
 var nasty = []string{"", "nan", "inf", "-1", "1e308", "x", "0", "1e-300", "2,3", "…"}
 
-// value draws a value of a parameter from what its range says.
+// value draws a value of a parameter from its range.
 func (r *dice) value(q algorithms.Param) string {
 	if r.chance(0.005) {
 		return pick(r, nasty)
@@ -664,7 +648,8 @@ func (r *dice) flags(st *step) error {
 		if !st.mayDie || c != r.bad {
 			maybe(0.06, "--isolate-component", c.name)
 		}
-		maybe(0.03, "--quirk", c.name+"="+pick(r, []string{"inputsBeforeInit", "noTerminate", "ignoreInitialUnknowns", "stopTime", "constantH", "noRollback",
+		maybe(0.03, "--quirk", c.name+"="+pick(r, []string{"inputsBeforeInit", "noTerminate", "ignoreInitialUnknowns",
+			"stopTime", "constantH", "noRollback",
 			"noInputDerivatives", "noDirectionalDerivatives", "chdirOnLoad"}))
 	}
 	r.bonds()
@@ -702,8 +687,7 @@ func (r *dice) flags(st *step) error {
 	return nil
 }
 
-// mutual lists pairs of connections in opposite directions whose product may be a
-// power by its units.
+// mutual lists pairs of connections in opposite directions whose product may be a power by its units.
 func (r *dice) mutual() (pairs [][2]link) {
 	units := map[string]string{}
 	for _, c := range r.components {
@@ -801,8 +785,7 @@ func (r *dice) input() error {
 	return os.WriteFile(filepath.Join(r.c.dir, "input.csv"), []byte(b.String()+"\n"), 0o644)
 }
 
-// outside chooses what is wrong with files and pipes, and what keeps an FMU that
-// hangs from hanging for ever.
+// outside chooses what is wrong with files and pipes, and what keeps an FMU that hangs from hanging for ever.
 func (r *dice) outside(st *step) {
 	switch x := r.Float64(); {
 	case x < 0.05:
@@ -812,12 +795,9 @@ func (r *dice) outside(st *step) {
 		r.arg("--output", "/dev/full", "--manifest", "results.json")
 		st.cheated, st.spoilt = true, true
 		r.label("files", "full device")
-	case x < 0.11:
-		st.stdout = "closed"
-		r.label("files", "stdout closed")
 	case x < 0.14:
-		st.stderr = "closed"
-		r.label("files", "stderr closed")
+		st.closed = pick(r, []string{"stdout", "stderr"})
+		r.label("files", st.closed+" closed")
 	}
 	if st.event.kind != "" {
 		r.label("event", st.event.kind)

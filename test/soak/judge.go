@@ -50,14 +50,14 @@ const (
 // unfinished is the reason in a manifest of a run that has not come to its end.
 const unfinished = "the run did not come to its end"
 
-// memory is what a run may need at most, in MiB: most of it is the runtime's and
-// the buffers'; an FMU that takes memory in the same process takes 256 more.
+// memory is what a run may need at most, in MiB: most of it is the runtime's and the buffers'; an FMU that takes
+// memory in the same process takes 256 more.
 const memory = 300
 
 // crash are texts that only a broken program prints.
 var crash = []string{"panic:", "goroutine ", "fatal error:", "runtime error", "SIGSEGV: ", "unexpected fault", "DATA RACE"}
 
-// judge holds what must be true however a run ends.
+// judge checks what must be true however a run ends.
 func judge(c *drawn, st step, e *end) (findings []string) {
 	if e.skipped {
 		return nil
@@ -83,7 +83,8 @@ func judge(c *drawn, st step, e *end) (findings []string) {
 		e.label = "outcome=no end"
 		found("it does not end:\n%s", e.output)
 		return findings
-	case st.mayDie && (signalled || crashed != "" || code == 2 && st.stderr != "" || code == 7 || strings.Contains(e.output, "terminate called") || strings.Contains(e.output, "an FMU has called exit")):
+	case st.mayDie && (signalled || crashed != "" || code == 2 && st.closed == "stderr" || code == 7 ||
+		strings.Contains(e.output, "terminate called") || strings.Contains(e.output, "an FMU has called exit")):
 		c.killed = true
 	case crashed != "":
 		found("%s, and it prints %q", how, crashed)
@@ -125,7 +126,7 @@ func judge(c *drawn, st step, e *end) (findings []string) {
 	return findings
 }
 
-// line gives the line of a text around a place in it.
+// line returns the line of a text around a place in it.
 func line(text string, at int) string {
 	from := strings.LastIndexByte(text[:at], '\n') + 1
 	to := strings.IndexByte(text[at:], '\n')
@@ -135,13 +136,14 @@ func line(text string, at int) string {
 	return text[from : at+to]
 }
 
-// stray lists files in the folder of the case that nobody has asked for.
+// stray lists unexpected files in the folder of the case.
 func (c *drawn) stray() (names []string) {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
 		return []string{err.Error()}
 	}
-	known := []string{"system", "tmp", "cache", "results.csv", "results.json", "after.json", "trace.csv", "calls.txt", "input.csv", "run.checkpoint", "marker"}
+	known := []string{"system", "tmp", "cache", "results.csv", "results.json", "after.json", "trace.csv", "calls.txt",
+		"input.csv", "run.checkpoint", "marker"}
 	for _, e := range entries {
 		if !slices.Contains(known, e.Name()) {
 			names = append(names, e.Name())
@@ -150,7 +152,7 @@ func (c *drawn) stray() (names []string) {
 	return names
 }
 
-// results judges exit code, manifest and table of a run beside each other.
+// results judges exit code, manifest and table of a run.
 func results(c *drawn, st step, e *end, code int, how string) (findings []string) {
 	found := func(format string, a ...any) { findings = append(findings, fmt.Sprintf(format, a...)) }
 	group := "outcome"
@@ -159,87 +161,100 @@ func results(c *drawn, st step, e *end, code int, how string) (findings []string
 	}
 	now := filesIn(c.dir)
 	m, err := c.manifest()
-	hasManifest := err == nil
 	if err != nil && !os.IsNotExist(err) {
 		found("%s, and the manifest is not whole: %v", how, err)
 	}
-	outcome := "none"
-	if hasManifest {
-		outcome = m.Status
-	}
-	if hasManifest && code != 2 && now.manifest == e.before.manifest && now.results != e.before.results && !st.spoilt {
+	if err == nil && code != 2 && now.manifest == e.before.manifest && now.results != e.before.results && !st.spoilt {
 		found("%s, and results of this run stand beside the manifest of another", how)
 	}
 	switch {
 	case c.killed:
-		e.label = group + "=killed"
-		// It may have come to its end before; then the table shows it.
+		e.label = group + "=killed" // it may have come to its end before; then the table shows it
 	case code == 2:
 		e.label = group + "=refused"
-		if now != e.before {
-			found("%s, and results have changed:\n%s", how, e.output)
-		}
-		if st.calls != "" && !st.resume {
-			if data, err := os.ReadFile(filepath.Join(c.dir, st.calls)); err == nil && len(data) > 0 {
-				found("%s, and FMUs were called:\n%s%s", how, clip(string(data)), e.output)
-			}
-		}
-		if st.resume && !st.cheated {
-			found("a checkpoint of macrostep is refused:\n%s", e.output)
-		}
-		return findings
+		return append(findings, refused(c, st, e, now, how)...)
 	default:
-		e.label = group + "=" + outcome
+		e.label = group + "=none"
+		if err == nil {
+			e.label = group + "=" + m.Status
+			findings = append(findings, fits(st, e, m, code, how)...)
+		} else if os.IsNotExist(err) && !(code == 1 && (e.sent || e.limited || st.cheated)) {
+			found("%s, and there is no manifest:\n%s", how, e.output)
+		}
 		if e.limited {
 			e.label = group + "=took long"
 		}
-		if os.IsNotExist(err) && !(code == 1 && (e.sent || e.limited || st.cheated)) {
-			found("%s, and there is no manifest:\n%s", how, e.output)
-		}
-		if code == 0 && hasManifest && outcome != complete && outcome != terminated {
-			found("exit code 0, and the manifest says %s", outcome)
-		}
-		if code == 1 && outcome == complete && !st.cheated &&
-			!(slices.Contains(st.args, "--strict") && m.Outcome.Stability == "unstable") {
-			found("exit code 1, and the manifest says complete:\n%s", e.output)
-		}
-		if hasManifest && m.Status != complete && m.Reason == "" {
-			found("%s, and the manifest gives no reason why it is %s", how, m.Status)
-		}
-		if hasManifest && m.Reason == unfinished && !st.cheated && !e.insisted {
-			found("%s, and the manifest is that of the beginning", how)
-		}
-		if code == 1 && e.output == "" && st.stderr == "" {
+		if code == 1 && e.output == "" && st.closed != "stderr" {
 			found("exit code 1, and not a word")
 		}
 	}
-	if !hasManifest || m.Results == "" || st.spoilt || now.results == "" || now.results == e.before.results && !st.resume {
+	if err != nil || m.Results == "" || st.spoilt || now.results == "" || now.results == e.before.results && !st.resume {
 		return findings
 	}
+	// A resumed run cuts off the rows after its checkpoint when it has others.
+	kept := st.resume && now.results == e.before.results && m.Status != complete
+	return append(findings, rows(c, st, m, kept, how)...)
+}
+
+// refused judges a run that must not have begun.
+func refused(c *drawn, st step, e *end, now files, how string) (findings []string) {
+	if now != e.before {
+		findings = append(findings, fmt.Sprintf("%s, and results have changed:\n%s", how, e.output))
+	}
+	if st.calls != "" && !st.resume {
+		if data, err := os.ReadFile(filepath.Join(c.dir, st.calls)); err == nil && len(data) > 0 {
+			findings = append(findings, fmt.Sprintf("%s, and FMUs were called:\n%s%s", how, clip(string(data)), e.output))
+		}
+	}
+	if st.resume && !st.cheated {
+		findings = append(findings, "a checkpoint of macrostep is refused:\n"+e.output)
+	}
+	return findings
+}
+
+// fits compares exit code and manifest.
+func fits(st step, e *end, m *manifest, code int, how string) (findings []string) {
+	unstable := slices.Contains(st.args, "--strict") && m.Outcome.Stability == "unstable"
+	switch {
+	case code == 0 && m.Status != complete && m.Status != terminated:
+		findings = append(findings, "exit code 0, and the manifest says "+m.Status)
+	case code == 1 && m.Status == complete && !st.cheated && !unstable:
+		findings = append(findings, "exit code 1, and the manifest says complete:\n"+e.output)
+	}
+	switch {
+	case m.Status != complete && m.Reason == "":
+		findings = append(findings, fmt.Sprintf("%s, and the manifest gives no reason why it is %s", how, m.Status))
+	case m.Reason == unfinished && !st.cheated && !e.insisted:
+		findings = append(findings, how+", and the manifest is that of the beginning")
+	}
+	return findings
+}
+
+// rows compares the table of results and the manifest.
+func rows(c *drawn, st step, m *manifest, kept bool, how string) (findings []string) {
+	found := func(format string, a ...any) { findings = append(findings, fmt.Sprintf(format, a...)) }
 	t, err := readTable(filepath.Join(c.dir, "results.csv"))
 	if err != nil {
-		found("%s, and the results are not right: %v", how, err)
-		return findings
+		return []string{fmt.Sprintf("%s, and the results are not right: %v", how, err)}
 	}
 	if m.Reason == unfinished {
-		return findings
+		return nil
 	}
 	if t.tail {
 		found("%s, and the results do not end with a whole line", how)
 	}
-	// A resumed run cuts off the rows behind its checkpoint when it has others.
-	kept := st.resume && now.results == e.before.results && m.Status != complete
 	if !st.thinned && !st.cheated && !kept {
 		if want := m.Steps.Accepted + 1; t.rows != want && !(t.rows == 0 && m.Steps.Accepted == 0) {
-			found("%s, %s, and the results have %d rows for %d steps: %s", how, outcome, t.rows, m.Steps.Accepted, m.Reason)
+			found("%s, %s, and the results have %d rows for %d steps: %s", how, m.Status, t.rows, m.Steps.Accepted, m.Reason)
 		}
 		if t.rows > 0 && t.last != m.EndTime {
-			found("%s, %s, and the last row is that of t = %g, not of %g: %s", how, outcome, t.last, m.EndTime, m.Reason)
+			found("%s, %s, and the last row is that of t = %g, not of %g: %s", how, m.Status, t.last, m.EndTime, m.Reason)
 		}
 	}
-	if outcome == complete && t.nan != "" && !slices.ContainsFunc(m.Warnings, func(w string) bool {
+	warned := func(w string) bool {
 		return strings.Contains(w, "NaN") || strings.Contains(w, "infinite") || strings.Contains(w, "not finite")
-	}) {
+	}
+	if m.Status == complete && t.nan != "" && !slices.ContainsFunc(m.Warnings, warned) {
 		found("complete, and %s, and no warning: %q", t.nan, m.Warnings)
 	}
 	return findings
@@ -253,7 +268,7 @@ func clip(s string) string {
 	return s
 }
 
-// table is what is looked at of results.
+// table is the part of the results that is judged.
 type table struct {
 	rows int
 	last float64 // time of the last row
@@ -261,9 +276,8 @@ type table struct {
 	tail bool    // there is something behind the last newline
 }
 
-// readTable reads the results up to the last newline. The error says what is wrong
-// with them. They are not kept: what a child needs at most begins with what its
-// parent has when it is started.
+// readTable reads the results up to the last newline. The error describes what is wrong. Rows are not kept: the peak
+// memory of a child includes that of its parent when it is started.
 func readTable(path string) (*table, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -314,7 +328,7 @@ func readTable(path string) (*table, error) {
 	}
 }
 
-// lastNewline gives the offset behind the last newline, and the size.
+// lastNewline returns the offset after the last newline, and the size.
 func lastNewline(f *os.File) (whole, size int64, err error) {
 	if size, err = f.Seek(0, io.SeekEnd); err != nil {
 		return 0, 0, err

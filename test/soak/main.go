@@ -1,27 +1,22 @@
 //go:build linux
 
-// Command soak runs random systems with random algorithms, parameters and faults,
-// and looks at what each run leaves behind:
+// Command soak runs random systems with random algorithms, parameters and faults, and looks at what each run leaves
+// behind:
 //
 //	go run ./test/soak --seed 7 --duration 10m
 //
-// A case is a system of our FMUs (package fmus), coupled at random, or one of our
-// example systems; an algorithm with some of its parameters, from the catalogue of
-// package algorithms; flags of macrostep run; and often something that goes wrong:
-// an FMU that misbehaves or ends its process, a full disk, a pipe that nobody
-// reads, a signal, the end of a worker. New FMUs, systems, faults, algorithms and
-// parameters are drawn without being named here.
+// A case is a system of our FMUs (package fmus), coupled at random, or one of our example systems; an algorithm with
+// some of its parameters, from the catalogue of package algorithms; flags of macrostep run; and often something that
+// goes wrong: an FMU that misbehaves or ends its process, a full disk, a pipe that nobody reads, a signal, the end of
+// a worker. New FMUs, systems, faults, algorithms and parameters are drawn without being named here.
 //
-// However a run ends, this must hold, and judge has it in code: no panic; no
-// process, temporary folder or stray file left; exit code 0 if and only if the
-// manifest says complete (and, of a strict run, not unstable), 2 only if no FMU was called and no result touched;
-// every row up to the last newline whole, times increasing, as many rows as the
-// manifest counts steps; no number in complete results that is none, unless a
-// warning says so; bounded memory; an end.
+// However a run ends, this must hold, and judge has it in code: no panic; no process, temporary folder or stray file
+// left; exit code 0 if and only if the manifest says complete (and, of a strict run, not unstable), 2 only if no FMU
+// was called and no result touched; every row up to the last newline whole, times increasing, as many rows as the
+// manifest counts steps; no NaN or infinity in complete results without a warning; bounded memory; an end.
 //
-// Cases follow from seed and number alone, but for the moments of signals. What is
-// found is printed with its command, and its folder is kept; the exit code is 1
-// then. It needs Linux, a C compiler and Go.
+// Cases follow from seed and number alone, but for the moments of signals. What is found is printed with its command,
+// and its folder is kept; the exit code is 1 then. It needs Linux, a C compiler and Go.
 package main
 
 import (
@@ -50,8 +45,6 @@ func main() {
 	flag.IntVar(&s.parallel, "parallel", runtime.NumCPU(), "cases at the same time")
 	flag.StringVar(&s.program, "program", "", "binary of macrostep; none: it is built")
 	flag.StringVar(&s.work, "work", "", "folder for what is built and found; none: a temporary one, kept if something is found")
-	flag.BoolVar(&s.keep, "keep", false, "keep the folders of all cases")
-	flag.BoolVar(&s.verbose, "verbose", false, "print every case")
 	flag.Parse()
 	if flag.NArg() > 0 || s.parallel < 1 || s.duration <= 0 && s.cases <= 0 {
 		fmt.Fprintln(os.Stderr, "soak: there are flags only; --parallel is at least 1, and --duration or --cases above 0")
@@ -76,7 +69,6 @@ type soak struct {
 	first, cases  int
 	parallel      int
 	program, work string
-	verbose, keep bool
 	remove        bool // the work folder is temporary
 
 	kit *kit
@@ -110,13 +102,13 @@ func (s *soak) run(ctx context.Context) (found int, err error) {
 	wg.Wait()
 	s.report(time.Since(begun))
 	err = errors.Join(errs...)
-	if s.remove && s.found == 0 && !s.keep && err == nil {
+	if s.remove && s.found == 0 && err == nil {
 		err = os.RemoveAll(s.work)
 	}
 	return s.found, err
 }
 
-// take gives the number of the next case.
+// take returns the number of the next case.
 func (s *soak) take() (number int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,9 +169,6 @@ func (s *soak) one(ctx context.Context, number int) error {
 			findings = append(findings, f+"\n  "+quoted(c, s.program, step))
 		}
 		labels = append(labels, end.label)
-		if said, _, _ := strings.Cut(end.output, "\n"); s.verbose && said != "" {
-			labels = append(labels, "said="+said)
-		}
 		if len(findings) > 0 {
 			break
 		}
@@ -187,17 +176,9 @@ func (s *soak) one(ctx context.Context, number int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range append(slices.Clone(c.labels), labels...) {
-		if !strings.HasPrefix(l, "said=") {
-			s.counts[l]++
-		}
-	}
-	if s.verbose {
-		fmt.Printf("%d %s: %s\n", number, strings.Join(c.labels, ", "), strings.Join(labels, ", "))
+		s.counts[l]++
 	}
 	if len(findings) == 0 {
-		if s.keep {
-			return nil
-		}
 		return os.RemoveAll(dir)
 	}
 	s.found++
@@ -209,7 +190,7 @@ func (s *soak) one(ctx context.Context, number int) error {
 	return nil
 }
 
-// quoted gives the command of a step for a shell.
+// quoted returns the command of a step for a shell.
 func quoted(c *drawn, program string, st step) string {
 	words := append(slices.Clone(c.environment()), program)
 	words = append(words, st.args...)
@@ -228,7 +209,7 @@ func quoted(c *drawn, program string, st step) string {
 	return fmt.Sprintf("cd %s; %senv %s", c.dir, how, strings.Join(words, " "))
 }
 
-// report tells what was run.
+// report prints the numbers of cases by kind.
 func (s *soak) report(took time.Duration) {
 	groups := map[string][]string{}
 	for _, l := range slices.Sorted(maps.Keys(s.counts)) {
