@@ -164,7 +164,7 @@ func TestForeignSettings(t *testing.T) {
 	}{
 		{"OMSimulator, a file", "", simulation(master), simulation(fmt.Sprintf(filter, `signalFilter.xml`)),
 			[]string{"signalFilter.xml", names}, "richardson", 1e-4, 2,
-			oms, "1 names are no variables of FMUs"},
+			oms, "1 names are not variables of FMUs"},
 		{"OSP", annotation("com.opensimulationplatform", hint), "", annotation("com.opensimulationplatform",
 			`<osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="0.002" numWorkerThreads="2"/></osp:Algorithm>`), nil,
 			"explicit", 2e-3, 0, map[string]string{"rate wheel": "com.opensimulationplatform StepSizeHint"}, "numWorkerThreads"},
@@ -191,7 +191,7 @@ func TestForeignSettings(t *testing.T) {
 			if told := strings.Join(o.manifest.Notes, "\n"); !strings.Contains(told, c.notes) {
 				t.Errorf("notes %s", told)
 			}
-			if c.name == "ours first" && strings.Count(o.warnings(), " left out") < 4 {
+			if c.name == "ours first" && strings.Count(o.warnings(), " is ignored") < 4 {
 				t.Errorf("warnings %q", o.manifest.Warnings)
 			}
 		})

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -50,8 +51,14 @@ func makeStudy(t testing.TB, plan string, files ...string) (folder string, o *ou
 	for i := 0; i+1 < len(files); i += 2 {
 		write(t, filepath.Join(dir, files[i]), files[i+1])
 	}
-	code, output := macrostepIn(t, dir, "study", "plan.yaml", "--output", "study")
-	return filepath.Join(dir, "study"), &outcome{args: []string{"study"}, code: code, output: output}
+	cmd := exec.Command(program, "study", "plan.yaml", "--output", "study")
+	cmd.Dir = dir
+	ownCache(t, cmd)
+	output, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "study"), &outcome{args: cmd.Args[1:], code: cmd.ProcessState.ExitCode(), output: string(output)}
 }
 
 // A row of a study has the values that macrostep run gives with the same settings, to the bit.
