@@ -65,7 +65,10 @@ func await[T any](from chan T, vain *int) T {
 // steps in earlier runs; one if these are not known. Late subsystems, which wait for others, stay on the
 // run's own thread.
 func newCrew(s *System, workers int, H float64) *crew {
-	costs, known := stepCosts(s, H)
+	costs, known := make([]float64, len(s.Subsystems)), false
+	if workers != 1 {
+		costs, known = stepCosts(s, H)
+	}
 	c := &crew{infos: s.Infos, owner: make([]int, len(s.Subsystems)), asked: workers, known: known}
 	if !known {
 		costs = slices.Repeat([]float64{1}, len(costs))

@@ -54,8 +54,12 @@ type leaving struct {
 	Document   json.RawMessage // the current manifest
 }
 
-// publish shows the run and its current manifest to the supervisor.
+// publish shows the run and its current manifest to the supervisor, if there are files that it
+// could complete.
 func (b *beginning) publish() {
+	if l := &b.leaving; l.Manifest == "" && l.Checkpoint == "" && !l.Table {
+		return
+	}
 	page := process.Shared()
 	if b.region == nil {
 		b.region = (*region)(unsafe.Pointer(&page.Region(regionName, regionSize)[0]))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -279,6 +280,7 @@ func (p *program) studyFolder(ctx context.Context, r *studyRequest) (*study.Fold
 
 // carryOut makes the runs of a study and prints what they give.
 func (p *program) carryOut(ctx context.Context, r *studyRequest, f *study.Folder) (err error) {
+	debug.SetGCPercent(collectionPercent)
 	for name, n := range r.maxInstances {
 		if f.Plan.MaxInstances == nil {
 			f.Plan.MaxInstances = map[string]int{}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -25,6 +27,10 @@ const (
 	studyOpenWork = "study open"
 	studyRunWork  = "study run"
 )
+
+// collectionPercent has the processes of a study collect garbage rarely: a run leaves some hundred
+// kilobytes, and little memory is in use.
+const collectionPercent = 800
 
 // studyWorks are done in an engine: opening the system of a folder, and running a variant of it.
 func studyWorks(with extensions) map[string]supervise.Work {
@@ -47,6 +53,8 @@ func studyWorks(with extensions) map[string]supervise.Work {
 					return nil, err
 				}
 			}
+			debug.SetGCPercent(collectionPercent)
+			runtime.GOMAXPROCS(1) // the other cores have engines of their own
 			model, err = study.Open(j.Context, folder.Plan, o)
 			return nil, err
 		},

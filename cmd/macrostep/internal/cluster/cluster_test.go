@@ -388,3 +388,37 @@ func three(t *testing.T) []*server.Server {
 	t.Fatal("the servers form no cluster")
 	return nil
 }
+
+// BenchmarkRow is what a run costs beside the work of its engine.
+func BenchmarkRow(b *testing.B) {
+	dir := b.TempDir()
+	path := filepath.Join(dir, "plan.yaml")
+	plan := fmt.Sprintf("{system: none.ssp, vary: {a.x: 'linear(0, 1)'}, samples: %d, collect: {x: final(a.x)}}", b.N)
+	p, err := study.Parse(path, []byte(plan), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	f, err := study.Create(filepath.Join(dir, "study"), p, []byte(plan), nil, 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	l, err := Serve(ServerOptions{Store: filepath.Join(dir, "queue")})
+	if err != nil {
+		b.Fatal(err)
+	}
+	c, err := Coordinate(b.Context(), l, f, false)
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(b.Context())
+	var running sync.WaitGroup
+	running.Go(func() { _ = worker(l, c, f, 2, nil).Run(ctx) })
+	b.ResetTimer()
+	if _, err := (&study.Study{Plan: f.Plan, Folder: f}).Run(b.Context(), c); err != nil {
+		b.Fatal(err)
+	}
+	b.StopTimer()
+	cancel()
+	running.Wait()
+	_ = errors.Join(l.Close(), f.Close())
+}

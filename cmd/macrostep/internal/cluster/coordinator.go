@@ -91,6 +91,7 @@ func (c *Coordinator) prepare(ctx context.Context, remote bool) (err error) {
 		var tasks jetstream.Stream
 		tasks, err = js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 			Name: c.names.tasks(), Subjects: []string{c.names.all("task")}, Retention: jetstream.WorkQueuePolicy, Replicas: replicas,
+			Storage: jetstream.MemoryStorage, // an earlier coordinator's are published anew
 		})
 		if err != nil {
 			return err

@@ -101,13 +101,16 @@ const pullTime = 20 * time.Second
 
 func (t *taker) run(ctx context.Context) error {
 	defer t.sent.Wait()
-	var tasks jetstream.Consumer
+	js, err := t.Link.conn.JetStream()
+	if err != nil {
+		return err
+	}
+	var tasks *nats.Subscription
 	missing := 0
 	for ctx.Err() == nil {
 		if tasks == nil {
-			var err error
-			if tasks, err = t.Link.js.Consumer(ctx, t.names.tasks(), consumer); err != nil {
-				if errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrConsumerNotFound) {
+			if tasks, err = js.PullSubscribe("", consumer, nats.Bind(t.names.tasks(), consumer)); err != nil {
+				if errors.Is(err, nats.ErrStreamNotFound) || errors.Is(err, nats.ErrConsumerNotFound) {
 					if missing++; missing > 5 { // it was not just about to be made
 						return nil
 					}
@@ -118,20 +121,17 @@ func (t *taker) run(ctx context.Context) error {
 			missing = 0
 		}
 		pull, end := context.WithTimeout(ctx, pullTime)
-		batch, err := tasks.Fetch(1, jetstream.FetchContext(pull))
-		if err == nil {
-			for m := range batch.Messages() {
-				if err = t.task(ctx, m); err != nil {
-					end()
-					return err
-				}
-			}
-			err = batch.Error()
-		}
+		list, err := tasks.Fetch(1, nats.Context(pull))
 		waited := pull.Err() != nil
 		end()
-		if err != nil && !waited && !errors.Is(err, nats.ErrTimeout) {
+		switch {
+		case err == nil && len(list) == 1:
+			if err := t.task(ctx, list[0]); err != nil {
+				return err
+			}
+		case err != nil && !waited && !errors.Is(err, nats.ErrTimeout):
 			t.Log(fmt.Sprintf("no task from the server: %v; trying again", err))
+			_ = tasks.Unsubscribe() // the connection may be gone
 			tasks = nil
 			pause(ctx, time.Second)
 		}
@@ -147,9 +147,9 @@ func pause(ctx context.Context, d time.Duration) {
 }
 
 // task makes the run of a task, and publishes its row.
-func (t *taker) task(ctx context.Context, m jetstream.Msg) error {
+func (t *taker) task(ctx context.Context, m *nats.Msg) error {
 	var v study.Variant
-	if err := json.Unmarshal(m.Data(), &v); err != nil {
+	if err := json.Unmarshal(m.Data, &v); err != nil {
 		_ = m.Term()
 		return fmt.Errorf("a task of the study cannot be read: %w", err)
 	}
@@ -175,6 +175,9 @@ func (t *taker) task(ctx context.Context, m jetstream.Msg) error {
 	if t.Upload {
 		if a.Kept, err = t.upload(ctx, v); err != nil {
 			_ = m.Nak()
+			if ctx.Err() != nil {
+				return nil
+			}
 			return err
 		}
 	}
@@ -183,7 +186,7 @@ func (t *taker) task(ctx context.Context, m jetstream.Msg) error {
 }
 
 // hold tells the server that the task is being worked on, until the function that it returns is called.
-func (t *taker) hold(m jetstream.Msg) (stop func()) {
+func (t *taker) hold(m *nats.Msg) (stop func()) {
 	tick := time.NewTicker(ackWait / 3)
 	done := make(chan struct{})
 	go func() {
@@ -201,7 +204,7 @@ func (t *taker) hold(m jetstream.Msg) (stop func()) {
 }
 
 // publish publishes a row, unless there is one, and acknowledges its task.
-func (t *taker) publish(ctx context.Context, m jetstream.Msg, a *answer) {
+func (t *taker) publish(ctx context.Context, m *nats.Msg, a *answer) {
 	defer t.hold(m)()
 	data, err := json.Marshal(a)
 	if err != nil {
