@@ -39,7 +39,9 @@ collect: {last: final(mass1.x), top: maximum(mass2.x), force: rms(coupling.F)}
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	p := study("plan.yaml", "-o", "killed")
-	rows := func() int { return strings.Count(string(read(t, filepath.Join(dir, "killed", "results.csv"))), "\n") - 1 }
+	rows := func() int {
+		return strings.Count(string(read(t, filepath.Join(dir, "killed", "results.csv"))), "\n") - 1
+	}
 	until(t, "there are rows", func() bool { _, err := os.Stat(filepath.Join(dir, "killed", "results.csv")); return err == nil })
 	const kills = 13
 	coordinators := 0

@@ -13,6 +13,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/worker"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/fmuslave"
+	"github.com/macrostep/macrostep/ssp"
 )
 
 // Model is a system that is opened once for many runs. Its methods may be called by several
@@ -132,6 +133,11 @@ func Inspect(ctx context.Context, path string, o OpenOptions, variables []string
 	_ = a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))
 	i := &Inspection{Step: toSetting(a.Step, o.Step)}
 	files := a.Files()
+	for _, table := range []*ssp.Table{a.Asked.Input, a.Asked.History} {
+		if table != nil {
+			files = append(files, table.Path)
+		}
+	}
 	if err := errors.Join(known(a, variables), a.Close()); err != nil {
 		return nil, err
 	}

@@ -243,8 +243,9 @@ func (m *Model) run(ctx context.Context, v Variant) (Row, error) {
 	}
 	set := m.plan.assignments(v)
 	selection := r.Record
-	r.Output, r.Manifest, r.Record = "", "", none
+	r.Output, r.Manifest, r.Record, r.Given = "", "", none, append(slices.Clip(r.Given), "record")
 	if m.plan.Keep != KeepNone && m.options.Kept != "" {
+		r.Given = r.Given[:len(r.Given)-1] // documents may choose what is recorded
 		r.Output, r.Record = filepath.Join(m.options.Kept, fmt.Sprintf("%d.csv", v.ID)), selection
 		if err := r.Place(); err != nil {
 			return m.plan.NoRow(v, Failed, err.Error()), nil
@@ -288,6 +289,9 @@ func (m *Model) run(ctx context.Context, v Variant) (Row, error) {
 	case err != nil && !(errors.As(err, &unmet) && out.Manifest.Outcome.Regular()):
 		row.Status, row.Reason = Failed, oneLine(err.Error())
 		return row, nil
+	}
+	if g := out.Result.Growing; g != nil {
+		row.Reason = oneLine("warning: " + g.String()) // of the system itself, or not known why
 	}
 	for i := range m.plan.Quantities {
 		q := &m.plan.Quantities[i]

@@ -54,7 +54,9 @@ func studyWorks(with extensions) map[string]supervise.Work {
 				}
 			}
 			debug.SetGCPercent(collectionPercent)
-			runtime.GOMAXPROCS(1) // the other cores have engines of their own
+			if !setsWorkers(folder.Plan) {
+				runtime.GOMAXPROCS(1) // the other cores have engines of their own
+			}
 			model, err = study.Open(j.Context, folder.Plan, o)
 			return nil, err
 		},
@@ -66,6 +68,12 @@ func studyWorks(with extensions) map[string]supervise.Work {
 			return model.Run(j.Context, v)
 		},
 	}
+}
+
+// setsWorkers reports whether the runs of a plan may use several threads.
+func setsWorkers(p *study.Plan) bool {
+	return slices.ContainsFunc(p.Run, func(s study.Setting) bool { return s.Name == flagWorkers }) ||
+		slices.ContainsFunc(p.Factors, func(f study.Factor) bool { return f.Name == study.SettingPrefix+flagWorkers })
 }
 
 // studyOptions are those of every study of the program.

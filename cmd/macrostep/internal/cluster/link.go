@@ -250,10 +250,11 @@ func (l *Link) connect(url string, options ...nats.Option) error {
 // remedy says what helps where a connection fails.
 func remedy(err error) string {
 	var unknown x509.UnknownAuthorityError
+	var name x509.HostnameError
 	switch {
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired):
 		return "; the credentials are not those of this server: give --credentials the join.json of the study, or the file of your cluster"
-	case errors.As(err, &unknown):
+	case errors.As(err, &unknown), errors.As(err, &name), strings.Contains(err.Error(), "failed to verify certificate"):
 		return "; its certificate is not known here: give --credentials the join.json of the study, or --ca"
 	case errors.Is(err, nats.ErrNoServers):
 		return "; is the study running, and does a firewall let the port through?"

@@ -129,6 +129,9 @@ func (t *taker) run(ctx context.Context) error {
 			if err := t.task(ctx, list[0]); err != nil {
 				return err
 			}
+		case errors.Is(err, nats.ErrConsumerDeleted): // as when the study is over
+			tasks = nil
+			pause(ctx, time.Second)
 		case err != nil && !waited && !errors.Is(err, nats.ErrTimeout):
 			t.Log(fmt.Sprintf("no task from the server: %v; trying again", err))
 			_ = tasks.Unsubscribe() // the connection may be gone
