@@ -115,8 +115,9 @@ func (m *Model) system(a *assemble.Assembly, o *OpenOptions, load func() error) 
 
 // Inspection is what the documents of a system say before its FMUs are loaded.
 type Inspection struct {
-	Files []string // on disk, from which the system is read
-	Step  Setting  // macro step in s
+	Components []string
+	Files      []string // on disk, from which the system is read
+	Step       Setting  // macro step in s
 }
 
 // Inspect reads the documents of a system and of its FMUs, and checks that the system has some
@@ -132,6 +133,9 @@ func Inspect(ctx context.Context, path string, o OpenOptions, variables []string
 	}
 	_ = a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))
 	i := &Inspection{Step: toSetting(a.Step, o.Step)}
+	for _, c := range a.Components {
+		i.Components = append(i.Components, c.Name)
+	}
 	files := a.Files()
 	for _, table := range []*ssp.Table{a.Asked.Input, a.Asked.History} {
 		if table != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -97,13 +98,15 @@ func ParseFactor(name, text string, resolve func(string) string) (Factor, error)
 	f := Factor{Name: name, Text: text, Low: math.Inf(-1), High: math.Inf(1)}
 	kind, args, ok := splitCall(text)
 	if !ok {
-		for v := range strings.SplitSeq(text, ",") {
-			f.Levels = append(f.Levels, strings.TrimSpace(v))
+		levels := strings.Split(text, ",")
+		for i := range levels {
+			levels[i] = strings.TrimSpace(levels[i])
 		}
-		return f, f.check()
+		return List(name, levels...)
 	}
 	if kind == "column" {
-		return f, f.readColumn(args, resolve)
+		err := f.readColumn(args, resolve)
+		return f, err
 	}
 	numbers := make([]float64, len(args))
 	for i, a := range args {
@@ -182,14 +185,13 @@ func (f *Factor) between(low, high float64) error {
 	return nil
 }
 
-// check refuses lists with gaps.
-func (f *Factor) check() error {
-	for _, v := range f.Levels {
-		if v == "" {
-			return fmt.Errorf("%s: %q has an empty value; give %s", f.Name, f.Text, factorForms)
-		}
+// List returns a factor with these levels. An empty one is an error.
+func List(name string, levels ...string) (Factor, error) {
+	f := Factor{Name: name, Text: strings.Join(levels, ", "), Levels: levels, Low: math.Inf(-1), High: math.Inf(1)}
+	if len(levels) == 0 || slices.Contains(levels, "") {
+		return f, fmt.Errorf("%s: %q has an empty value; give %s", name, f.Text, factorForms)
 	}
-	return nil
+	return f, nil
 }
 
 func (f *Factor) readColumn(args []string, resolve func(string) string) error {
@@ -204,8 +206,10 @@ func (f *Factor) readColumn(args []string, resolve func(string) string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %s: %w", f.Name, args[0], err)
 	}
+	var levels []string
 	for _, row := range t.Rows {
-		f.Levels = append(f.Levels, row[i])
+		levels = append(levels, row[i])
 	}
-	return f.check()
+	*f, err = List(f.Name, levels...)
+	return err
 }

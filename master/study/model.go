@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/scenario"
@@ -81,6 +82,11 @@ func Inspect(ctx context.Context, p *Plan, o Options) (files []string, step floa
 	i, err := simulate.Inspect(ctx, p.System, opening, variables)
 	if err != nil {
 		return nil, 0, err
+	}
+	for name := range p.MaxInstances {
+		if !slices.Contains(i.Components, name) {
+			return nil, 0, fmt.Errorf("max-instances: the system has no component %q%s", name, diag.DidYouMean(name, i.Components))
+		}
 	}
 	return slices.Concat(p.files, files, i.Files), i.Step.Value, nil
 }

@@ -290,7 +290,7 @@ func (p *planReader) read(doc *document) {
 		p.Run = append(p.Run, Setting{"scenario", p.resolve(doc.Scenario.value)})
 	}
 	p.pairs(&doc.Vary, func(key, value *yaml.Node) error {
-		f, err := ParseFactor(key.Value, listText(value), p.table)
+		f, err := p.factor(key.Value, value)
 		p.Factors = append(p.Factors, f)
 		return err
 	})
@@ -364,16 +364,16 @@ func (p *planReader) pairs(n *yaml.Node, visit func(key, value *yaml.Node) error
 	}
 }
 
-// listText returns a YAML list as the text of a list.
-func listText(n *yaml.Node) string {
-	if n.Kind != yaml.SequenceNode {
-		return n.Value
+// factor reads a factor: a YAML list, or a text.
+func (p *planReader) factor(name string, value *yaml.Node) (Factor, error) {
+	if value.Kind != yaml.SequenceNode {
+		return ParseFactor(name, value.Value, p.table)
 	}
-	var values []string
-	for _, e := range n.Content {
-		values = append(values, e.Value)
+	var levels []string
+	for _, e := range value.Content {
+		levels = append(levels, e.Value)
 	}
-	return strings.Join(values, ", ")
+	return List(name, levels...)
 }
 
 // pathSettings are the settings whose values are files.

@@ -13,7 +13,8 @@ type Study struct {
 	// Events takes what happens, one event at a time; nil discards it.
 	Events func(Event)
 
-	rows map[string]Row // made before, by the values of their variants
+	rows  map[string]Row // that are made, by key
+	found *Findings
 }
 
 // Event is what a study reports while it goes on.
@@ -31,37 +32,34 @@ type Findings struct {
 
 // Run makes the runs that the folder does not have yet. With an error, the findings hold what is
 // known; the rows are in the folder.
-func (s *Study) Run(ctx context.Context, exec Executor) (*Findings, error) {
-	s.rows = map[string]Row{}
-	out := &Findings{}
+func (s *Study) Run(ctx context.Context, exec Executor) (_ *Findings, err error) {
+	s.rows, s.found = map[string]Row{}, &Findings{}
 	if s.Folder != nil {
 		for _, r := range s.Folder.Rows() {
 			s.rows[s.key(r.Variant)] = r
 		}
 	}
-	take := func(r Row) { out.Rows = append(out.Rows, r) }
-	tell := s.Events
-	s.Events = func(e Event) {
-		take(e.Row)
-		if tell != nil {
-			tell(e)
-		}
-	}
-	defer func() { s.Events = tell }()
-	var err error
 	switch {
 	case s.Plan.Optimise != nil:
-		out.Optimum, err = s.optimise(ctx, exec)
+		s.found.Optimum, err = s.optimise(ctx, exec)
 	case s.Plan.Convergence != nil:
-		out.Settled, err = s.converge(ctx, exec)
+		s.found.Settled, err = s.converge(ctx, exec)
 	default:
 		var design *Variants
 		if design, err = s.Plan.Variants(); err == nil {
 			err = s.make(ctx, exec, design.List, func(Row) {})
 		}
 	}
-	slices.SortFunc(out.Rows, func(a, b Row) int { return a.ID - b.ID })
-	return out, err
+	slices.SortFunc(s.found.Rows, func(a, b Row) int { return a.ID - b.ID })
+	return s.found, err
+}
+
+// take adds a row to the findings.
+func (s *Study) take(r Row, total int) {
+	s.found.Rows = append(s.found.Rows, r)
+	if s.Events != nil {
+		s.Events(Event{r, total})
+	}
 }
 
 // key distinguishes the variants of a study. What an optimisation evaluates again has its row already.
@@ -87,7 +85,7 @@ func (s *Study) make(ctx context.Context, exec Executor, variants []Variant, don
 		}
 		row.ID = v.ID
 		done(row)
-		s.Events(Event{row, total})
+		s.take(row, total)
 	}
 	if missing == nil {
 		return nil
@@ -100,7 +98,7 @@ func (s *Study) make(ctx context.Context, exec Executor, variants []Variant, don
 		}
 		s.rows[s.key(r.Variant)] = r
 		done(r)
-		s.Events(Event{r, total})
+		s.take(r, total)
 		return nil
 	})
 }

@@ -407,7 +407,7 @@ func TestFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, row := range table.Rows {
-		if row[0] != fmt.Sprint(i) || (row[4] == "crashed") != (i == 2 || i == 3) || row[2] != []string{"q\"uote", "blank"}[i%2] {
+		if row[0] != fmt.Sprint(i) || (row[4] == "crashed") != (i == 2 || i == 3) || row[2] != []string{"q\"uote", " blank"}[i%2] {
 			t.Errorf("row %d: %q", i, row)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -266,6 +267,7 @@ func (p *program) studyFolder(ctx context.Context, r *studyRequest) (*study.Fold
 	if err != nil {
 		return nil, &usageError{"study", err}
 	}
+	r.bound(plan)
 	files, step, err := study.Inspect(ctx, plan, p.studyOptions())
 	if err != nil {
 		return nil, err
@@ -281,12 +283,7 @@ func (p *program) studyFolder(ctx context.Context, r *studyRequest) (*study.Fold
 // carryOut makes the runs of a study and prints what they give.
 func (p *program) carryOut(ctx context.Context, r *studyRequest, f *study.Folder) (err error) {
 	debug.SetGCPercent(collectionPercent)
-	for name, n := range r.maxInstances {
-		if f.Plan.MaxInstances == nil {
-			f.Plan.MaxInstances = map[string]int{}
-		}
-		f.Plan.MaxInstances[name] = n
-	}
+	r.bound(f.Plan)
 	link, err := openLink(r, f)
 	if err != nil {
 		return err
@@ -345,6 +342,14 @@ func (p *program) carryOut(ctx context.Context, r *studyRequest, f *study.Folder
 		return &runError{fmt.Errorf("%d of %d runs are not ok; the reasons are in %s", len(findings.Rows)-ok, len(findings.Rows), filepath.Join(f.Path, study.ResultsFile))}
 	}
 	return nil
+}
+
+// bound adds the bounds of --max-instances to a plan.
+func (r *studyRequest) bound(p *study.Plan) {
+	if p.MaxInstances == nil {
+		p.MaxInstances = map[string]int{}
+	}
+	maps.Copy(p.MaxInstances, r.maxInstances)
 }
 
 // cause names an interrupt as such.
