@@ -47,7 +47,6 @@ type nasty struct {
 // by hand. The summary has the connections as "from → to type gain offset table", the
 // values as "component variable value level others".
 func TestNasty(t *testing.T) {
-	const real = "<ssc:Real/>"
 	degF := With(In("u", ssp.Real), "F", degF())
 	abc, cba := map[string]int32{"A": 1, "B": 2, "C": 7}, map[string]int32{"A": 7, "B": 2, "C": 1}
 	calc := Out("q", ssp.Real)
