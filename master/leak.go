@@ -89,7 +89,7 @@ func (n *initializer) blame(i int, before, now *evaluation, ins, outs []int) err
 	return at(now.u, -1, 0)
 }
 
-// leaks lists what was found.
+// leaks lists the undeclared dependencies that were found.
 type leaks []leak
 
 func (l leaks) has(sub, in, out int) bool {

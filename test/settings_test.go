@@ -164,7 +164,7 @@ func TestForeignSettings(t *testing.T) {
 	}{
 		{"OMSimulator, a file", "", simulation(master), simulation(fmt.Sprintf(filter, `signalFilter.xml`)),
 			[]string{"signalFilter.xml", names}, "richardson", 1e-4, 2,
-			oms, "1 names are no variables of FMUs"},
+			oms, "1 names are not variables of FMUs"},
 		{"OSP", annotation("com.opensimulationplatform", hint), "", annotation("com.opensimulationplatform",
 			`<osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="0.002" numWorkerThreads="2"/></osp:Algorithm>`), nil,
 			"explicit", 2e-3, 0, map[string]string{"rate wheel": "com.opensimulationplatform StepSizeHint"}, "numWorkerThreads"},
@@ -191,7 +191,7 @@ func TestForeignSettings(t *testing.T) {
 			if told := strings.Join(o.manifest.Notes, "\n"); !strings.Contains(told, c.notes) {
 				t.Errorf("notes %s", told)
 			}
-			if c.name == "ours first" && strings.Count(o.warnings(), " left out") < 4 {
+			if c.name == "ours first" && strings.Count(o.warnings(), " is ignored: ") < 4 {
 				t.Errorf("warnings %q", o.manifest.Warnings)
 			}
 		})
@@ -397,12 +397,12 @@ func TestNamesAmbiguous(t *testing.T) {
 		write(t, name, text)
 		return name
 	}
-	const both = `"m.F_c" means 2`
+	const name = `"m.F_c" `
 	for _, c := range []struct{ flag, value, says string }{
-		{"--set", "m.m_c=1", `"m.m_c" means 2 things: m_c and m.m.m_c; write the one that is meant so`},
-		{"--record", "m.F_c", both + " variables: "},
-		{"--input", file("input.csv", "time,m.F_c\n0,1\n"), both + " things: F_c and m.m.F_c"},
-		{"--scenario", file("events.yaml", "events:\n  - {at: 0.05, set: {m.F_c: 1}}\n"), both + " things: F_c and m.m.F_c"},
+		{"--set", "m.m_c=1", `"m.m_c" has 2 meanings: m_c and m.m.m_c; write the name of the one you mean`},
+		{"--record", "m.F_c", name + "matches 2 variables: "},
+		{"--input", file("input.csv", "time,m.F_c\n0,1\n"), name + "has 2 meanings: F_c and m.m.F_c"},
+		{"--scenario", file("events.yaml", "events:\n  - {at: 0.05, set: {m.F_c: 1}}\n"), name + "has 2 meanings: F_c and m.m.F_c"},
 	} {
 		call(t, "run", path, "--stop-time", "0.1", c.flag, c.value).is(t, 2, c.says)
 	}

@@ -116,7 +116,7 @@ func (p *Forecaster) off(f *flows, like *twin.Scheme, short, long float64) (wors
 				return 0, nil, fmt.Errorf("%s: %w", m.Info, err)
 			}
 			if !(away <= twin.Strayed) {
-				return 0, nil, fmt.Errorf("over steps of %.4g s, %s differs by %.2g from what it does over steps of other sizes: "+
+				return 0, nil, fmt.Errorf("over steps of %.4g s, the response of %s differs by %.2g from that over steps of other sizes: "+
 					"its internal steps depend on the macro step", own, m.Info, away)
 			}
 			if of == nil || away > worst {
