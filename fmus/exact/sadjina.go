@@ -54,7 +54,7 @@ func (q QuarterCar) Judge(r Reticulation, times, force, velocity []float64) (Met
 			len(times), len(force), len(velocity))
 	}
 	if times[0] != 0 {
-		return Metrics{}, fmt.Errorf("the trajectory starts at %g s, the road jumps at 0", times[0])
+		return Metrics{}, fmt.Errorf("the trajectory starts at %g s, but the road jumps at 0", times[0])
 	}
 	exact, err := q.Solve(times)
 	if err != nil {

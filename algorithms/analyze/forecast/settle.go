@@ -241,7 +241,7 @@ func (p *Forecaster) followSteps(run *master.Run) (pieces, square []float64, t f
 	return pieces, square, t, err
 }
 
-// quantile returns the length that steps do not exceed in a part of the time t, which is the sum of all steps.
+// quantile returns the step length that is not exceeded during a part of the time t, the sum of all steps.
 func quantile(steps []float64, t, part float64) float64 {
 	sorted := slices.Sorted(slices.Values(steps))
 	sum := 0.0
