@@ -90,7 +90,7 @@ func resolveBonds(sys *master.System, declared []Bond) ([]bond, error) {
 			// An output may belong to several bonds, such as the flow of the hub of a star.
 			for _, k := range []int{pair.effortIn, pair.flowIn} {
 				if other, taken := takes[k]; taken {
-					return nil, fmt.Errorf("bond %s: %s takes part in bond %s already; an input belongs to one bond", d.Name, sys.InName(k), other)
+					return nil, fmt.Errorf("bond %s: %s already belongs to bond %s; an input can belong to one bond only", d.Name, sys.InName(k), other)
 				}
 				takes[k] = d.Name
 			}
@@ -116,7 +116,7 @@ func resolvePair(sys *master.System, p Pair) (bondPair, error) {
 	}
 	a, b := num.Owner(sys.OutAt, effort), num.Owner(sys.OutAt, flow)
 	if a == b {
-		return bondPair{}, fmt.Errorf("%s and %s are outputs of the same component; a bond joins two", p.Effort, p.Flow)
+		return bondPair{}, fmt.Errorf("%s and %s are outputs of the same component; a bond joins two components", p.Effort, p.Flow)
 	}
 	effortIn, err := fedInput(sys, effort, b)
 	if err != nil {
@@ -128,8 +128,8 @@ func resolvePair(sys *master.System, p Pair) (bondPair, error) {
 	}
 	ratio := sys.Gain(effortIn) / sys.Gain(flowIn)
 	if ratio == 0 || math.IsNaN(ratio) || math.IsInf(ratio, 0) {
-		return bondPair{}, fmt.Errorf("the connections of %s and %s have the factors %g and %g; a bond needs both "+
-			"different from 0",
+		return bondPair{}, fmt.Errorf("the connections of %s and %s have the factors %g and %g; both must be "+
+			"nonzero at a bond",
 			p.Effort, p.Flow, sys.Gain(effortIn), sys.Gain(flowIn))
 	}
 	sign := 1.0
@@ -157,13 +157,13 @@ func fedInput(sys *master.System, y, i int) (int, error) {
 			continue
 		}
 		if found >= 0 {
-			return 0, fmt.Errorf("%s feeds both %s and %s of %s; a bond needs one",
+			return 0, fmt.Errorf("%s feeds both %s and %s of %s; at a bond it feeds only one of them",
 				sys.OutName(y), sys.InName(found), sys.InName(k), sys.Infos[i].Name)
 		}
 		found = k
 	}
 	if found < 0 {
-		return 0, fmt.Errorf("%s does not lead to %s: one direction of the exchange is missing", sys.OutName(y), sys.Infos[i].Name)
+		return 0, fmt.Errorf("%s is not connected to %s: one direction of the exchange is missing", sys.OutName(y), sys.Infos[i].Name)
 	}
 	return found, nil
 }

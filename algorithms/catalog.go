@@ -52,7 +52,7 @@ func (c Catalog) Find(name string) (*Preset, error) {
 	if at := slices.IndexFunc(all, func(p Preset) bool { return p.Name == name }); at >= 0 {
 		return &all[at], nil
 	}
-	return nil, fmt.Errorf("no algorithm is called %q; there are %s", name, names(all, func(p Preset) string { return p.Name }))
+	return nil, fmt.Errorf("no algorithm is called %q; choose one of %s", name, names(all, func(p Preset) string { return p.Name }))
 }
 
 // Add returns a catalog with more presets. A preset without name or New, or with a name that

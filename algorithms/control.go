@@ -126,7 +126,7 @@ func newControl(c Config, a *Coupling) (control, error) {
 			"extrapolated", kind.name)
 	}
 	if k.MaxOrder < 0 || k.MaxOrder > MaxOrder {
-		return nil, fmt.Errorf("the highest order is %d; it lies between 0 and %d", k.MaxOrder, MaxOrder)
+		return nil, fmt.Errorf("the highest order is %d; it must be between 0 and %d", k.MaxOrder, MaxOrder)
 	}
 	if k.HMax > 0 && k.HMin > k.HMax || k.HMax > 0 && k.H0 > k.HMax || k.H0 > 0 && k.H0 < k.HMin {
 		return nil, fmt.Errorf("the step sizes control.h-min=%g, control.h0=%g and control.h-max=%g (0 = auto) "+

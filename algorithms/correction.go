@@ -55,10 +55,10 @@ type correctedBond struct {
 	judge    correctionJudge
 }
 
-// check refuses a correction without bonds and limits of variables that are no actions.
+// check refuses a correction without bonds and limits of variables that are not actions.
 func (c *energyCorrection) check(sys *master.System) error {
 	if len(c.energy.declared) == 0 {
-		return errors.New("the energy correction acts at power bonds, and none is declared: " + declareBonds)
+		return errors.New("the energy correction acts at power bonds, but none is declared: " + declareBonds)
 	}
 	var actions []string
 	for _, b := range c.energy.bonds {
@@ -68,7 +68,7 @@ func (c *energyCorrection) check(sys *master.System) error {
 	}
 	for _, l := range c.config.LimitAbsolute {
 		if l.Variable != "" && !slices.Contains(actions, l.Variable) {
-			return fmt.Errorf("energy.limit-absolute names %s, which is the action of no bond; name one of %s",
+			return fmt.Errorf("energy.limit-absolute names %s, which is not the action of a bond; name one of %s",
 				l.Variable, strings.Join(actions, ", "))
 		}
 	}

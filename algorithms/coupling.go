@@ -209,9 +209,9 @@ func NewCoupling(c Config) (*Coupling, error) {
 func (c *Config) check() error {
 	switch {
 	case c.Order < 0 || c.Order > MaxOrder:
-		return fmt.Errorf("the extrapolation order is %d; it lies between 0 and %d", c.Order, MaxOrder)
+		return fmt.Errorf("the extrapolation order is %d; it must be between 0 and %d", c.Order, MaxOrder)
 	case c.Substeps < 0:
-		return fmt.Errorf("the number of substeps is %d; it is at least 1", c.Substeps)
+		return fmt.Errorf("the number of substeps is %d; it must be at least 1", c.Substeps)
 	case c.Scheme == Implicit && len(c.Rates) > 0:
 		return errors.New("rates need an explicit scheme: an implicit one iterates over one macro step of all subsystems")
 	case c.Scheme == Implicit && c.Correct == EnergyCorrection:
@@ -266,16 +266,16 @@ func (c *Coupling) takeRates(s *master.System) error {
 		i := slices.Index(all, r.Component)
 		switch {
 		case i < 0:
-			return fmt.Errorf("a rate names %q, which is no component of the system; there are %s", r.Component, strings.Join(all, ", "))
+			return fmt.Errorf("a rate names %q, which is not a component of the system; the components are %s", r.Component, strings.Join(all, ", "))
 		case r.Steps < 1 || r.Over < 1 || r.Steps > 1 && r.Over > 1:
-			return fmt.Errorf("the rate of %s is %d/%d; it is a whole number of steps a macro step, or one step "+
-				"over a whole number of them", r.Component, r.Steps, r.Over)
+			return fmt.Errorf("the rate of %s is %d/%d; it must be a whole number of steps per macro step, or one step "+
+				"per whole number of macro steps", r.Component, r.Steps, r.Over)
 		case max(r.Steps, r.Over) > largestRate:
-			return fmt.Errorf("the rate of %s is %d/%d; it is at most %d, or one over it", r.Component, r.Steps, r.Over, int(largestRate))
+			return fmt.Errorf("the rate of %s is %d/%d; it must lie between 1/%[4]d and %[4]d", r.Component, r.Steps, r.Over, int(largestRate))
 		case rates[i] != input.Rate{Steps: 1, Over: 1}:
 			return fmt.Errorf("%s has two rates", r.Component)
 		case slices.Contains(s.Late, i):
-			return fmt.Errorf("%s is stateless and stepped after its sources; it has no rate of its own", r.Component)
+			return fmt.Errorf("%s is stateless and stepped after its sources; it cannot have a rate of its own", r.Component)
 		case r.Over > 1 && c.control != nil && c.control.repeats():
 			return fmt.Errorf("%s takes one step over %d macro steps and cannot repeat it: choose a step control "+
 				"without rollback", r.Component, r.Over)

@@ -34,7 +34,7 @@ type ecco struct {
 const declareBonds = "give --bond NAME=component.effort:component.flow, or bonds in the annotation of macrostep " +
 	"(macrostep bonds SYSTEM lists candidates)"
 
-// learntScale gives E0 of a bond.
+// learntScale determines the energy scale E0 of a bond from its powers so far.
 type learntScale struct {
 	carried, lowest, highest float64 // J, ∫ P dt and its extremes
 	share                    float64 // contribution of the bond to ε when its sides last met
@@ -42,7 +42,7 @@ type learntScale struct {
 
 func (e *ecco) check(*master.System) error {
 	if len(e.energy.declared) == 0 {
-		return errors.New("ECCO controls the step by the energy at power bonds, and none is declared: " + declareBonds)
+		return errors.New("ECCO controls the step by the energy at power bonds, but none is declared: " + declareBonds)
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ func (j *errorControl) check(s *master.System) error {
 	}
 	for _, info := range s.Infos {
 		if !info.Caps.VariableStep {
-			return fmt.Errorf("%s: %w: richardson takes every macro step in two halves, too, and the component "+
+			return fmt.Errorf("%s: %w: richardson also takes every macro step in two halves, but the component "+
 				"cannot vary its step "+
 				"(canHandleVariableCommunicationStepSize): choose an algorithm with a fixed step size (explicit, "+
 				"gauss-seidel, "+

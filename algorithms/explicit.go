@@ -51,7 +51,7 @@ func (e *explicit) check(s *master.System) error {
 	for _, name := range e.names {
 		i := slices.Index(all, name)
 		if i < 0 {
-			return fmt.Errorf("the sequence names %q, which is no subsystem of the system", name)
+			return fmt.Errorf("the sequence names %q, which is not a subsystem of the system", name)
 		}
 		if slices.Contains(given, i) {
 			return fmt.Errorf("the sequence names %q twice", name)

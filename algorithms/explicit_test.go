@@ -88,7 +88,7 @@ func TestSequenceRefused(t *testing.T) {
 		sequence []string
 		want     string
 	}{
-		{[]string{"mass1", "mass3"}, `"mass3", which is no subsystem`},
+		{[]string{"mass1", "mass3"}, `"mass3", which is not a subsystem`},
 		{[]string{"mass1", "mass1"}, `names "mass1" twice`},
 		{[]string{"mass1"}, "must name every subsystem once"},
 	} {

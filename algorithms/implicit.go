@@ -123,7 +123,7 @@ func newImplicit(c Solver, tol *tolerances, in *input.Approximation) (*implicit,
 	case c.MaxIterations < 1:
 		return nil, fmt.Errorf("the solver may take %d iterations; it needs at least 1", c.MaxIterations)
 	case c.Relaxation < 0 || c.Relaxation > 2:
-		return nil, fmt.Errorf("the relaxation is %g; it lies between 0 and 2", c.Relaxation)
+		return nil, fmt.Errorf("the relaxation is %g; it must be between 0 and 2", c.Relaxation)
 	case c.GaussSeidel && c.Kind != FixedPoint:
 		return nil, errors.New("solver.sweep=gauss-seidel needs solver.kind=fixed-point")
 	}

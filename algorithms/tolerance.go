@@ -131,7 +131,7 @@ func known(sys *master.System, lists ...[]Tolerance) error {
 	if len(unknown) == 0 {
 		return nil
 	}
-	return fmt.Errorf("a tolerance names %s, which is no Real input or output of the system (write "+
+	return fmt.Errorf("a tolerance names %s, which is not a Real input or output of the system (write "+
 		"component.variable)", strings.Join(unknown, ", "))
 }
 

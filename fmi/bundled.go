@@ -46,7 +46,7 @@ func (f *FMU) bundled() map[string]string {
 }
 
 // Clash returns the name of a bundled library for which another FMU of this process
-// has already loaded a library with equal name and different content; "" if there is
+// has already loaded a library with the same name but different content; "" if there is
 // none. The loader would use only the first one.
 func (f *FMU) Clash() string {
 	loading.Lock()

@@ -229,7 +229,7 @@ func listSources(dir string) ([]string, error) {
 }
 
 // checkSources replaces names with paths and checks that the files exist. The leading
-// ./ prevents that a name is an option for the compiler.
+// ./ keeps the compiler from taking a name for an option.
 func checkSources(dir string, files []string, refuse refuser) error {
 	for k, name := range files {
 		local := filepath.FromSlash(name)

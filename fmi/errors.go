@@ -32,7 +32,7 @@ type CapabilityError struct {
 	Library  string // path of the library that does not export Func, or ""
 }
 
-// Error names the call and what is missing.
+// Error names the call and the missing capability.
 func (e *CapabilityError) Error() string {
 	if e.Library != "" {
 		return fmt.Sprintf("%s: %s: the library %s does not export this function; "+

@@ -64,7 +64,7 @@ func (in *Instance) GetFMUState(reuse *FMUState) (*FMUState, error) {
 
 func (in *Instance) handleAddress() uintptr { return native.AddressOf(in.handle) }
 
-// SetFMUState restores a saved state, which remains valid, and State of that time. It
+// SetFMUState restores a saved state, which remains valid, and the State of the instance at that time. It
 // is also legal in StateError and StateStepCanceled.
 func (in *Instance) SetFMUState(s *FMUState) error {
 	const f = fmi2.SetFMUState

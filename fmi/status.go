@@ -2,7 +2,7 @@ package fmi
 
 import "fmt"
 
-// Status is what an FMI function returns (checklist fmi2 51–55).
+// Status is the result of an FMI function (checklist fmi2 51–55).
 type Status int32
 
 // The statuses. StatusErr is fmi2Error; StatusError is the Go error for a status.

@@ -52,7 +52,7 @@ func Misbehaving() []string {
 func BuildMisbehaving(dir, as, name string, starts map[string]string) (path string, err error) {
 	i := slices.IndexFunc(misbehaving(), func(m *model) bool { return m.name == name })
 	if i < 0 {
-		return "", fmt.Errorf("there is no FMU %q among those that misbehave; there are %v", name, Misbehaving())
+		return "", fmt.Errorf("no misbehaving FMU is called %q; choose one of %v", name, Misbehaving())
 	}
 	m := misbehaving()[i]
 	if !identifier(as) {
@@ -89,19 +89,19 @@ func (m *model) startAt(name, value string) error {
 	case v.enumeration != "":
 		item := slices.Index(v.items, value)
 		if item < 0 {
-			return fmt.Errorf("%s cannot start at %q; there are %v", name, value, v.items)
+			return fmt.Errorf("%s cannot start at %q; it must be one of %v", name, value, v.items)
 		}
 		v.start = float64(item)
 	case v.role == count:
 		n, err := strconv.ParseInt(value, 10, 32)
 		if err != nil || float64(n) < *v.min {
-			return fmt.Errorf("%s cannot start at %q: it is an integer from %s on", name, value, number(*v.min))
+			return fmt.Errorf("%s cannot start at %q: it must be an integer of at least %s", name, value, number(*v.min))
 		}
 		v.start = float64(n)
 	default:
 		x, err := strconv.ParseFloat(value, 64)
 		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-			return fmt.Errorf("%s cannot start at %q: it is a finite number", name, value)
+			return fmt.Errorf("%s cannot start at %q: it must be a finite number", name, value)
 		}
 		v.start = x
 	}

@@ -181,7 +181,7 @@ func TestBuildMisbehaving(t *testing.T) {
 		{"a", "misbehave", "x", "1", `no parameter "x"`},
 		{"a", "misbehave", "x0", "NaN", "finite"},
 		{"a", "misbehave", "x0", "1m", "finite"},
-		{"a", "misbehave", "times", "-1", "from 0 on"},
+		{"a", "misbehave", "times", "-1", "of at least 0"},
 		{"a", "misbehave", "times", "1.5", "integer"},
 		{"a", "misbehave", "fault", "Segv", "Segfault"},
 		{"a", "misbehave", "marker", strings.Repeat("x", maxText), "1023 bytes"},

@@ -131,7 +131,7 @@ func find(name string) (*model, error) {
 			return m, nil
 		}
 	}
-	return nil, fmt.Errorf("there is no FMU %q among ours; there are %v", name, Names())
+	return nil, fmt.Errorf("no FMU of macrostep is called %q; choose one of %v", name, Names())
 }
 
 // Sizes of linear; src/linear.c has the same.

@@ -59,7 +59,7 @@ func SystemDocument(name string) ([]byte, error) {
 			return documents.ReadFile("systems/" + name + ".ssd")
 		}
 	}
-	return nil, fmt.Errorf("there is no example system %q; there are %v", name, Systems())
+	return nil, fmt.Errorf("no example system is called %q; choose one of %v", name, Systems())
 }
 
 // WriteSystem builds the FMUs of an example system and writes dir/name.ssp,

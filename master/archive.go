@@ -180,7 +180,7 @@ func (a *Archive) String(v *string) {
 	}
 }
 
-// Bytes carries any number of bytes. Those read are part of the archive's data.
+// Bytes carries any number of bytes. When reading, they share memory with the archive's data.
 func (a *Archive) Bytes(v *[]byte) {
 	if b, ok := a.bytes(kindBytes, *v); ok && a.reading {
 		*v = b
@@ -204,13 +204,13 @@ func each[T any](a *Archive, v []T, carry func(*T)) {
 	}
 }
 
-// FloatList carries any number of numbers. When reading, the slice gets their number.
+// FloatList carries any number of numbers. When reading, the slice gets their length.
 func (a *Archive) FloatList(v *[]float64) { list(a, v, a.Float) }
 
 // IntList carries any number of integers.
 func (a *Archive) IntList(v *[]int) { list(a, v, a.Int) }
 
-// list carries any number of values, each of which takes valueSize bytes at least.
+// list carries any number of values, each of which takes at least valueSize bytes.
 func list[T any](a *Archive, v *[]T, carry func(*T)) {
 	n := len(*v)
 	if a.Int(&n); a.reading {
@@ -323,7 +323,7 @@ func (a *Archive) Same(text, what string) {
 	was := text
 	a.String(&was)
 	if a.err == nil && was != text {
-		a.misfit("%s was %s, and is %s in this run", what, was, text)
+		a.misfit("%s was %s, but is %s in this run", what, was, text)
 	}
 }
 

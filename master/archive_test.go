@@ -91,7 +91,7 @@ func TestArchive(t *testing.T) {
 	a.Same("there", "the place")
 	from = ReadArchive(a.Data())
 	from.Same("here", "the place")
-	if err := from.Err(); err == nil || !strings.Contains(err.Error(), "the place was there, and is here in this run") {
+	if err := from.Err(); err == nil || !strings.Contains(err.Error(), "the place was there, but is here in this run") {
 		t.Error(err)
 	}
 }

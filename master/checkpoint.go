@@ -93,10 +93,10 @@ func (r *Run) prepareCheckpoints() error {
 		return nil
 	}
 	if c != nil && (!(c.Every >= 0) || math.IsInf(c.Every, 0)) {
-		return fmt.Errorf("the time between checkpoints is %g s; it is 0 or greater", c.Every)
+		return fmt.Errorf("the time between checkpoints is %g s; it must not be negative", c.Every)
 	}
 	if c != nil && c.Write == nil && (c.Every > 0 || c.OnInterrupt) {
-		return errors.New("checkpoints need a place where they are written")
+		return errors.New("checkpoints need a destination")
 	}
 	return r.prepareKeepers()
 }
@@ -213,7 +213,7 @@ func (r *Run) tryArchive(i int) error {
 		err = from.Finish()
 	}
 	if err != nil {
-		return fmt.Errorf("%s: its method Archive does not read what it has written: %w", r.sys.Infos[i], err)
+		return fmt.Errorf("%s: its method Archive cannot read back what it wrote: %w", r.sys.Infos[i], err)
 	}
 	return nil
 }
@@ -281,7 +281,7 @@ func (r *Run) checkpointOnInterrupt() error {
 // serialised state.
 //
 // FMUs take part only if Options.Checkpoints is set, if only to &Checkpoints{}, because Start then tests
-// their rollback. After ErrCapability, and after a call at the wrong time, the run can go on; any other
+// their rollback. After ErrCapability, and after a call at the wrong time, the run can continue; any other
 // error has ended it.
 func (r *Run) Checkpoint() (c Checkpoint, err error) {
 	switch {
@@ -457,7 +457,7 @@ func (r *Run) archiveProgress(a *Archive, stop float64) {
 	r.warnings = append(r.warnings[:r.keep.initWarnings], later...)
 }
 
-// otherStop returns an error if a resumed run cannot go on to its stop time, and warns if it may differ
+// otherStop returns an error if a resumed run cannot continue to its stop time, and warns if it may differ
 // from an unbroken run. was is the stop time of the run that made the checkpoint; told marks the
 // subsystems that got it.
 func (r *Run) otherStop(was float64, told []bool) error {

@@ -237,8 +237,8 @@ func TestCheckpointsRefused(t *testing.T) {
 		says  string
 		is    error
 	}{
-		{nil, alg, master.Options{Checkpoints: &master.Checkpoints{Every: -1, Write: write}}, "it is 0 or greater", nil},
-		{nil, alg, master.Options{Checkpoints: &master.Checkpoints{Every: 1}}, "need a place", nil},
+		{nil, alg, master.Options{Checkpoints: &master.Checkpoints{Every: -1, Write: write}}, "it must not be negative", nil},
+		{nil, alg, master.Options{Checkpoints: &master.Checkpoints{Every: 1}}, "need a destination", nil},
 		{nil, bare{alg}, master.Options{Checkpoints: fine}, "the algorithm", master.ErrCapability},
 		{nil, alg, master.Options{Checkpoints: fine, Hooks: []master.Hook{&hook{}}}, "the hook *master_test.hook", master.ErrCapability},
 		{bytesless, alg, master.Options{Checkpoints: fine}, "and two cannot serialise its state", master.ErrCapability},
@@ -476,8 +476,8 @@ func TestLaterStop(t *testing.T) {
 		{preset: variable, at: 1, stop: 1, H: 0.1, warns: "were chosen to end at the stop time 1 s"},
 		{preset: fixed, at: 0.5, stop: 1, H: 0.1, wrap: func(k *kept) master.Subsystem { return stopped{k} }, warns: "one was told the stop time 1 s"},
 		{preset: fixed, at: 2, stop: 2, H: 0.1, err: "nothing left to do"},
-		{preset: fixed, at: 1, stop: 1, H: 0.2, err: "the step size was 0.1, and is 0.2"},
-		{preset: fixed, at: 1, stop: 1, start: 0.1, H: 0.1, err: "the start time was 0, and is 0.1"},
+		{preset: fixed, at: 1, stop: 1, H: 0.2, err: "the step size was 0.1, but is 0.2"},
+		{preset: fixed, at: 1, stop: 1, start: 0.1, H: 0.1, err: "the start time was 0, but is 0.1"},
 		{preset: fixed, at: 1.05, stop: 1.05, H: 0.1, err: "which is not on the grid of 0.1 s"},
 	} {
 		same, first := c.H == 0, 0.1

@@ -518,7 +518,7 @@ func (x *Exec) Splits(i int) error {
 	}
 	return fmt.Errorf("%s: %w: the algorithm takes several steps between two communication points and may repeat them. "+
 		"Those after the first have to be announced as steps that may be undone (noSetFMUStatePriorToCurrentPoint = false), "+
-		"and this FMU computes something else then: %s; choose an algorithm that repeats nothing (explicit, gauss-seidel), or implicit, "+
+		"but this FMU then computes something else: %s; choose an algorithm that repeats nothing (explicit, gauss-seidel), or implicit, "+
 		"in which the component takes one step at a time (delivery=held, no rate of its own), and tell the exporter",
 		x.Sys.Infos[i], ErrCapability, differs)
 }

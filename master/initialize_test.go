@@ -228,7 +228,7 @@ func TestInitUnsolvable(t *testing.T) {
 				return 3 + u
 			}
 			return math.NaN()
-		}, []string{"a: the derivative of a.y1 by a.u1 is NaN", "set start values"}},
+		}, []string{"a: the derivative of a.y1 with respect to a.u1 is NaN", "set start values"}},
 	} {
 		_, err := solved(t, test.f, nil, 0)
 		contains(t, name, err, append(test.want, "a.u1 → a.y1 → b.u1 → b.y1")...)

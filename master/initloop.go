@@ -376,7 +376,7 @@ func (n *initializer) jacobian(l *initLoop, jac []float64) (why string, err erro
 			}
 			v := dy[src-s.OutAt[sub]]
 			if v-v != 0 {
-				return fmt.Sprintf("%s: the derivative of %s by %s is %s", s.Infos[sub], s.OutName(src), s.InName(k), notFinite(v)), nil
+				return fmt.Sprintf("%s: the derivative of %s with respect to %s is %s", s.Infos[sub], s.OutName(src), s.InName(k), notFinite(v)), nil
 			}
 			jac[row*m+col] -= s.gain[r] * v
 		}
@@ -455,7 +455,7 @@ func (n *initializer) compare(k int, fed []int, dy []float64) (lie string, err e
 			continue
 		}
 		if truth, wrong := WrongSlope(dy[o], found[o], floor(o)); wrong {
-			return fmt.Sprintf("the directional derivative of %s by %s is %.6g, and differences give %.6g",
+			return fmt.Sprintf("the directional derivative of %s with respect to %s is %.6g, but differences give %.6g",
 				s.OutName(s.OutAt[sub]+o), s.InName(k), dy[o], truth), nil
 		}
 	}

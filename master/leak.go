@@ -18,9 +18,9 @@ type leak struct {
 	slope        float64
 }
 
-// observe compares an evaluation with the previous one. An output that moves although no input moves on
-// which it is declared to depend may have been read too early; as long as no output does, all that was
-// read is right. The check makes no calls unless one does.
+// observe compares an evaluation with the previous one. If an output moves although none of the inputs
+// it is declared to depend on moves, it may have been read too early; otherwise everything read so far is
+// right. Only in the first case does the check make calls.
 func (n *initializer) observe(i int) error {
 	before := n.seen[i]
 	now := &evaluation{slices.Clone(n.x.In(i)), slices.Clone(n.x.Out(i)), fmt.Sprint(n.x.discreteIn[i])}
@@ -89,7 +89,7 @@ func (n *initializer) blame(i int, before, now *evaluation, ins, outs []int) err
 	return at(now.u, -1, 0)
 }
 
-// leaks lists what was found.
+// leaks lists the undeclared dependencies that were found.
 type leaks []leak
 
 func (l leaks) has(sub, in, out int) bool {

@@ -129,10 +129,10 @@ func TestInitWrongDerivatives(t *testing.T) {
 	}{
 		"right":             {slope: times(1)},
 		"a little off":      {slope: times(1.017)},
-		"twice as large":    {slope: times(2), says: []string{"a.y1 by a.u1 is -6", "differences give -3"}},
-		"of the other sign": {slope: times(-1), says: []string{"a.y1 by a.u1 is 3", "differences give -3"}},
-		"zero":              {slope: times(0), says: []string{"a.y1 by a.u1 is", "differences give -3"}},
-		"NaN":               {slope: times(math.NaN()), says: []string{"a.y1 by a.u1 is NaN", "differences give -3"}},
+		"twice as large":    {slope: times(2), says: []string{"a.y1 with respect to a.u1 is -6", "differences give -3"}},
+		"of the other sign": {slope: times(-1), says: []string{"a.y1 with respect to a.u1 is 3", "differences give -3"}},
+		"zero":              {slope: times(0), says: []string{"a.y1 with respect to a.u1 is", "differences give -3"}},
+		"NaN":               {slope: times(math.NaN()), says: []string{"a.y1 with respect to a.u1 is NaN", "differences give -3"}},
 		"refused":           {slope: times(0), err: fmt.Errorf("%w: there are none", master.ErrCapability), says: []string{"there are none"}},
 	} {
 		d, subs := derivingPair(func(u float64) float64 { return 3 - u*u*u }, c.slope) // repetition runs away

@@ -86,7 +86,7 @@ func (r *Run) readWatched(i int) error {
 }
 
 // checkWatched warns once per subsystem of watched variables that are not finite. They feed no input, so
-// the run goes on (unlike fmi2 72).
+// the run continues (unlike fmi2 72).
 func (r *Run) checkWatched(i int) {
 	if r.record.watchBad[i] {
 		return

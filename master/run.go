@@ -166,7 +166,7 @@ func (o *Options) check() error {
 	}
 	switch {
 	case o.Workers < 0:
-		return fmt.Errorf("there are %d workers; give at least 1, or 0 for as many as pay", o.Workers)
+		return fmt.Errorf("there are %d workers; give at least 1, or 0 for as many as pay off", o.Workers)
 	case !(o.Tolerance >= 0) || math.IsInf(o.Tolerance, 0):
 		return fmt.Errorf("the tolerance is %g; it must be finite and greater than 0, or 0 for none", o.Tolerance)
 	case o.Step <= 0:
@@ -174,7 +174,7 @@ func (o *Options) check() error {
 	case o.Stop <= o.Start:
 		return fmt.Errorf("the stop time %g s is not after the start time %g s; give a later one", o.Stop, o.Start)
 	case math.Abs(o.Start+o.Step-o.Start-o.Step) > 1e-3*o.Step || math.Abs(o.Stop-(o.Stop-o.Step)-o.Step) > 1e-3*o.Step:
-		return fmt.Errorf("the step size %g s vanishes beside the time %g s, because it is little more than the "+
+		return fmt.Errorf("the step size %g s is negligible beside the time %g s: it is little more than the "+
 			"time's last digit; choose a larger one",
 			o.Step, max(math.Abs(o.Start), math.Abs(o.Stop)))
 	}
@@ -187,7 +187,7 @@ func (r *Run) prepareGrid() error {
 	o := &r.opt
 	r.grid = newGrid(o.Start, o.Stop, o.Step)
 	if r.grid.points() == 0 {
-		return fmt.Errorf("the time from %g s to %g s is no step of %g s; choose a smaller step size", o.Start, o.Stop, o.Step)
+		return fmt.Errorf("the time from %g s to %g s holds no step of %g s; choose a smaller step size", o.Start, o.Stop, o.Step)
 	}
 	name, fixed := r.fixedStepSubsystem()
 	if !r.grid.rest || !fixed {

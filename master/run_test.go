@@ -104,7 +104,7 @@ func TestOptionsRefused(t *testing.T) {
 		{master.Options{Start: 2, Stop: 1, Step: 1}, false, "not after the start"},
 		{master.Options{Stop: math.NaN(), Step: 1}, false, "finite"},
 		{master.Options{Stop: math.Inf(1), Step: 1}, false, "finite"},
-		{master.Options{Start: 1e9, Stop: 2e9, Step: 1e-9}, false, "vanishes"},
+		{master.Options{Start: 1e9, Stop: 2e9, Step: 1e-9}, false, "is negligible"},
 		{master.Options{Stop: 1, Step: 2}, true, "shorter than one step"},
 		{master.Options{Stop: 1e-12, Step: 1}, false, "no step"},
 		{master.Options{Stop: 1, Step: 0.1, Discard: master.ShortenOnDiscard}, false, "roll back"},

@@ -209,7 +209,7 @@ func (v *Variable) Settable() error {
 	s := v.run.x.steering
 	switch {
 	case s == nil:
-		return fmt.Errorf("%s: variables are set in a run with hooks, or with Options.Steer", v.Name)
+		return fmt.Errorf("%s: variables can be set only in a run with hooks or with Options.Steer", v.Name)
 	case v.tune >= 0 || v.place == inInputs || v.place == inDiscreteInputs:
 		return nil
 	case v.place == inWatched:

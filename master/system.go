@@ -159,7 +159,7 @@ func (s *System) connect(byName map[string]int, c Connection) error {
 	case out < 0 && dout < 0:
 		return fmt.Errorf("%s has no output %q", fi.Name, c.From.Port)
 	case out >= 0 && fi.Out[out].Internal:
-		return fmt.Errorf("%s.%s is no output, it is only read with the outputs", fi.Name, c.From.Port)
+		return fmt.Errorf("%s.%s is not an output; it is only read together with the outputs", fi.Name, c.From.Port)
 	case in < 0 && din < 0:
 		return s.transfer(from, out, dout, to, param, c)
 	case in >= 0 && out >= 0:
@@ -310,7 +310,7 @@ func NewValues(ports []Port) Values {
 	}
 }
 
-// fits reports whether two lists have as many values of each kind.
+// fits reports whether two lists have the same number of values of each kind.
 func (v *Values) fits(o *Values) bool {
 	return len(v.Real) == len(o.Real) && len(v.Integer) == len(o.Integer) && len(v.Boolean) == len(o.Boolean) &&
 		len(v.String) == len(o.String)
@@ -396,7 +396,7 @@ type Block struct {
 }
 
 // Blocks returns all subsystems in blocks, each after those that feed it. Inputs that are held over the
-// step are no dependencies: Reals that change only at communication points, and discrete signals of
+// step are not dependencies: Reals that change only at communication points, and discrete signals of
 // subsystems that are not stepped late.
 func (s *System) Blocks() []Block {
 	n := len(s.Subsystems)
@@ -464,7 +464,7 @@ func (s *System) ExtrapolatedOutputs() []int {
 	return slices.Compact(out)
 }
 
-// holds reports whether input i keeps the last value of its source whatever the order of extrapolation,
+// holds reports whether input i keeps the last value of its source at any order of extrapolation,
 // because one of the two changes only at communication points.
 func (s *System) holds(i int) bool {
 	sub := owner(s.InAt, i)
@@ -521,7 +521,7 @@ func (s *System) SequenceFromGraph() []int {
 }
 
 // orderStateless splits the subsystems into Stepped and Late. Subsystems are stepped as a whole, so a
-// loop here is one of subsystems, whatever their ports.
+// loop here is one of subsystems, regardless of their ports.
 func (s *System) orderStateless() {
 	n := len(s.Subsystems)
 	feeds := make([][]int, n) // among stateless subsystems
@@ -671,8 +671,8 @@ func (g *portGraph) name(v int) string {
 func macroStep(i *Info) *Feedthrough { return &i.Step }
 func initStep(i *Info) *Feedthrough  { return &i.Init }
 
-// loops returns the algebraic loops of the stepping graph, including undeclared dependencies by
-// subsystem (leaks).
+// loops returns the algebraic loops of the stepping graph. leaks are undeclared dependencies, by
+// subsystem, that count as feedthrough.
 func (s *System) loops(leaks map[int][]Leak) []Loop {
 	g := s.portGraph(macroStep, false)
 	for i := range s.Subsystems {

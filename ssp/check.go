@@ -6,7 +6,7 @@ import (
 	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
-// CheckPart checks a document that is no system: a parameter set, parameter mapping or signal
+// CheckPart checks a document that is not a system: a parameter set, parameter mapping or signal
 // dictionary (ssp 4). Findings go to l and name the file. It returns the name of the root element,
 // "" if the document cannot be read. known is false, after a finding, for any other kind of
 // document.

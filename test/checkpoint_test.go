@@ -264,23 +264,23 @@ func testForeignCheckpoints(t *testing.T) {
 		}
 	}
 	for args, says := range map[string]string{
-		"--algorithm gauss-seidel":                           "algorithm was explicit, and is gauss-seidel",
-		"--param order=2":                                    "parameter order was 0, and is 2",
-		"--step-size 0.002":                                  "the step size was 0.001, and is 0.002",
-		"--set wheel.m_w=41":                                 "the value of wheel.m_w is 41, and was not there",
-		"--output-interval 0.01":                             "the time between rows was 0, and is 0.01",
-		"--rate wheel=2":                                     "the rate of wheel is 2/1, and was not there",
+		"--algorithm gauss-seidel":                           "algorithm was explicit, but is gauss-seidel",
+		"--param order=2":                                    "parameter order was 0, but is 2",
+		"--step-size 0.002":                                  "the step size was 0.001, but is 0.002",
+		"--set wheel.m_w=41":                                 "the value of wheel.m_w is 41, but was absent",
+		"--output-interval 0.01":                             "the time between rows was 0, but is 0.01",
+		"--rate wheel=2":                                     "the rate of wheel is 2/1, but was absent",
 		"--quirk wheel=noRollback":                           "the quirks of wheel is noRollback",
 		system(t, "two-mass-ff"):                             "component wheel was with states",
 		"--monitor-energy --bond axle=wheel.F_c:chassis.v_c": "bond axle is ",
 	} {
-		refused([]string{says, "the checkpoint is of another run"}, strings.Fields(args)...)
+		refused([]string{says, "the checkpoint belongs to another run"}, strings.Fields(args)...)
 	}
 	write(t, model, read(t, system(t, "quarter-car-b")))
 	refused([]string{"the FMU of wheel was sha256:", "the inputs of wheel was"})
 	write(t, model, original)
 
-	damaged := map[string]string{string(good) + "x": "damaged", "time,a\n0,1\n": "no checkpoint of macrostep",
+	damaged := map[string]string{string(good) + "x": "damaged", "time,a\n0,1\n": "not a checkpoint of macrostep",
 		string(good[:8]) + string(rune(77)) + string(good[9:]): "format 77"}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 10 {

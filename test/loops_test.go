@@ -150,11 +150,11 @@ func TestLiesInInitialisation(t *testing.T) {
 		{name: "hidden loop, wrong derivatives", members: []member{cubic, liar}, lines: "f.y → bad.u\nbad.w → f.u",
 			set:  "d=-5 fault=WrongDerivatives",
 			args: []string{"--set", "f.a=1", "--set", "f.b=0.5"}, want: map[string]float64{w: 1 - 5*1.5/3.5, y: 1.5 / 3.5},
-			says: []string{"by -5", "bad (misbehave.fmu): initialisation: the directional derivative of bad.w by bad.u is -10, and differences give -5"}},
+			says: []string{"by -5", "bad (misbehave.fmu): initialisation: the directional derivative of bad.w with respect to bad.u is -10, but differences give -5"}},
 		{name: "hidden loop, derivatives refused", members: []member{cubic, liar}, lines: "f.y → bad.u\nbad.w → f.u",
 			set:  "d=-5 fault=Error during=GetDirectionalDerivative",
 			args: []string{"--set", "f.a=1", "--set", "f.b=0.5"}, want: map[string]float64{w: 1 - 5*1.5/3.5, y: 1.5 / 3.5},
-			says: []string{"by -5", "bad (misbehave.fmu): initialisation: ", "gives none in the initialisation",
+			says: []string{"by -5", "bad (misbehave.fmu): initialisation: ", "provides none in the initialisation",
 				"differences are taken instead"}},
 	} {
 		if !take() {

@@ -141,7 +141,7 @@ func testRestartLimit(t *testing.T) {
 		t.Errorf("exit code %d, %s, restarts %v", a.code, a.manifest.Status, a.restarts(t))
 	}
 	for _, part := range []string{"step from t = 0.6 s", "ended in fmi2DoStep at t = 0.6 s: killed by signal SIGABRT",
-		"its process was replaced 2 times, and no more is allowed"} {
+		"its process was replaced 2 times, which is the limit"} {
 		if !strings.Contains(a.manifest.Reason, part) {
 			t.Errorf("%q is missing in %q", part, a.manifest.Reason)
 		}

@@ -397,12 +397,12 @@ func TestNamesAmbiguous(t *testing.T) {
 		write(t, name, text)
 		return name
 	}
-	const both = `"m.F_c" means 2`
+	const name = `"m.F_c" `
 	for _, c := range []struct{ flag, value, says string }{
-		{"--set", "m.m_c=1", `"m.m_c" means 2 things: m_c and m.m.m_c; write the one that is meant so`},
-		{"--record", "m.F_c", both + " variables: "},
-		{"--input", file("input.csv", "time,m.F_c\n0,1\n"), both + " things: F_c and m.m.F_c"},
-		{"--scenario", file("events.yaml", "events:\n  - {at: 0.05, set: {m.F_c: 1}}\n"), both + " things: F_c and m.m.F_c"},
+		{"--set", "m.m_c=1", `"m.m_c" has 2 meanings: m_c and m.m.m_c; write the name of the one you mean`},
+		{"--record", "m.F_c", name + "matches 2 variables: "},
+		{"--input", file("input.csv", "time,m.F_c\n0,1\n"), name + "has 2 meanings: F_c and m.m.F_c"},
+		{"--scenario", file("events.yaml", "events:\n  - {at: 0.05, set: {m.F_c: 1}}\n"), name + "has 2 meanings: F_c and m.m.F_c"},
 	} {
 		call(t, "run", path, "--stop-time", "0.1", c.flag, c.value).is(t, 2, c.says)
 	}

@@ -252,7 +252,7 @@ func (p *analysis) trust(r *Report, stop float64, moot string) (unknown string) 
 	return unknown
 }
 
-// moot returns why the stability is unknown or irrelevant, whatever the models are, or "".
+// moot returns why the stability is unknown or irrelevant, with any models, or "".
 func (p *analysis) moot(s *Structure) string {
 	if why := s.heldOnLoop(); why != "" {
 		return why

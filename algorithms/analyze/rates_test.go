@@ -221,7 +221,7 @@ func testRatesUnknown(t *testing.T) {
 	o := Options{Step: 1e-4, From: 1e-4, To: 2e-4, Stop: 0.1, Order: 1, Error: 0.01,
 		Rates: []algorithms.Rate{{Component: "three", Steps: 2, Over: 1}}}
 	if _, err := Run(t.Context(), analyzetest.Haid(t, exact.DefaultHaid(), nil), o); err == nil ||
-		!strings.Contains(err.Error(), `names "three", which is no component`) {
+		!strings.Contains(err.Error(), `names "three", which is not a component`) {
 		t.Errorf("%v", err)
 	}
 	for _, c := range []struct {

@@ -241,7 +241,7 @@ func sweep(parent, name string) (removed []string, err error) {
 	return removed, nil
 }
 
-// removeAll removes a folder with its content, also with read-only folders, and while Unpack still
+// removeAll removes a folder with its content, including read-only folders, and while Unpack still
 // writes into it.
 func removeAll(dir string) error {
 	const tries = 20

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Options say how a process is started. The zero value starts it as os/exec does.
+// Options of a new process. The zero value starts it as os/exec does.
 type Options struct {
 	// Group starts the process in a new process group, which signals of the terminal do not
 	// reach, and which ends with the process. On Windows it only disables Ctrl-C.

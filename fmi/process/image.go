@@ -29,12 +29,12 @@ func Image() (name, path string, err error) {
 		return name, name, nil
 	}
 	if err != nil {
-		return "", "", fmt.Errorf("cannot start the program once more, because its file has been removed: %w; "+
+		return "", "", fmt.Errorf("cannot start the program again, because its file has been removed: %w; "+
 			"restore the file, or start the program again", err)
 	}
 	first, err := firstImage()
 	if err == nil && (!os.SameFile(first, now) || first.Size() != now.Size() || !first.ModTime().Equal(now.ModTime())) {
-		return "", "", fmt.Errorf("cannot start %s once more, because its file has been replaced by another version; "+
+		return "", "", fmt.Errorf("cannot start %s again, because its file has been replaced by another version; "+
 			"start the program again", name)
 	}
 	return name, name, nil

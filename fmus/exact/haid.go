@@ -180,7 +180,7 @@ func (o Corrected) predicted(size int) (x, y *mat.Dense, bd []*mat.Dense) {
 	return x, y, bd
 }
 
-// correct makes the predicted outputs y, rows over z, the corrected ones, and returns the new δu.
+// correct replaces the predicted outputs y, rows over z, with the corrected ones, and returns the new δu.
 func (o Corrected) correct(y *mat.Dense, bd []*mat.Dense) (offset *mat.Dense) {
 	_, _, c, d, l := o.matrices()
 	_, size := y.Dims()

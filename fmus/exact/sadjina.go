@@ -50,11 +50,11 @@ type Metrics struct {
 func (q QuarterCar) Judge(r Reticulation, times, force, velocity []float64) (Metrics, error) {
 	n := len(times) - 1
 	if n < 1 || len(force) != n+1 || len(velocity) != n+1 {
-		return Metrics{}, fmt.Errorf("there are %d times, %d forces and %d velocities: at least two points and as many of each are needed",
+		return Metrics{}, fmt.Errorf("there are %d times, %d forces and %d velocities; give equal numbers of each, at least two",
 			len(times), len(force), len(velocity))
 	}
 	if times[0] != 0 {
-		return Metrics{}, fmt.Errorf("the trajectory starts at %g s, the road jumps at 0", times[0])
+		return Metrics{}, fmt.Errorf("the trajectory starts at %g s, but the road jumps at 0", times[0])
 	}
 	exact, err := q.Solve(times)
 	if err != nil {

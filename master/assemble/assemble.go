@@ -146,12 +146,12 @@ var (
 	}
 	ruleNoEffect = &diag.Rule{
 		ID: "SD21N", Level: diag.Warning, Ref: "ssp 46",
-		Doc:    "Settings of the annotation of macrostep or of the user have an effect.",
-		Remedy: "remove the setting, or take the result as that of a run without it",
+		Doc:    "Settings in the annotation of macrostep or from the user have an effect.",
+		Remedy: "remove the setting, or accept the result of a run without it",
 	}
 	ruleRange = &diag.Rule{
 		ID: "CC14V", Level: diag.Warning, Ref: "fmi2 45",
-		Doc:    "Values that the user sets lie within the bounds which the FMU gives. It may refuse others.",
+		Doc:    "Values that the user sets lie within the bounds that the FMU declares. It may refuse others.",
 		Remedy: "set a value within the bounds",
 	}
 )
@@ -367,7 +367,7 @@ func (a *Assembly) Load() error {
 	return errors.Join(errs...)
 }
 
-// using names the components of an FMU.
+// using returns the names of the components that use an FMU.
 func (a *Assembly) using(f *fmi.FMU) []string {
 	var names []string
 	for _, c := range a.Components {
@@ -476,16 +476,16 @@ func (a *Assembly) build() (err error) {
 	for i, info := range a.System.Infos {
 		if info.Stateless && !slices.Contains(a.System.Late, i) {
 			a.Findings.Add(ruleNoEffect, "", info.Name, 0, "the component is declared stateless but lies on a loop "+
-				"of stateless components: its inputs are extrapolated all the same")
+				"of stateless components: its inputs are extrapolated nevertheless")
 		}
 	}
 	return a.Findings.Err()
 }
 
 // Monitor makes the run read these variables together with the outputs at each step, instead of
-// those of an earlier call. A variable that is no output becomes an internal port (master.Port).
+// those of an earlier call. A variable that is not an output becomes an internal port (master.Port).
 // Monitor replaces System, so call it before the run. It returns an error and keeps System if a
-// name is unknown or a variable is no continuous Real that is an output or local.
+// name is unknown or a variable is not a continuous Real that is an output or local.
 func (a *Assembly) Monitor(list []Monitored) error {
 	monitor := make([][]fmuslave.Monitored, len(a.Components))
 	var errs []error
@@ -578,7 +578,7 @@ func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 	for _, name := range o.Stateless {
 		i := slices.IndexFunc(a.Components, func(c Component) bool { return c.Name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("no component is called %q to be stateless; the system has %s", name, a.componentNames())
+			return nil, fmt.Errorf("no component is called %q, which should be stateless; the system has %s", name, a.componentNames())
 		}
 		plan[i].stateless = true
 	}
@@ -710,7 +710,7 @@ func (a *Assembly) toParameter(e ssp.FlatEnd) bool {
 	return ok && v.Causality == description.Parameter
 }
 
-// changing lists the variables that are no parameters, constants or time, without those in
+// changing lists the variables that are not parameters, constants or time, except those in
 // without.
 func changing(d *description.ModelDescription, without map[string]bool) []string {
 	var out []string
@@ -748,8 +748,8 @@ func (a *Assembly) Variable(name string) *description.ScalarVariable {
 }
 
 // Resolve returns the name in results of a variable named by the user: "component.variable", of a
-// single FMU also "variable". Unknown names, such as those of functions, are returned unchanged. A
-// name that means several variables is an error.
+// single FMU also "variable". Unknown names, such as those of functions, are returned unchanged. An
+// ambiguous name is an error.
 func (a *Assembly) Resolve(name string) (string, error) {
 	i, v, err := a.find(name)
 	switch several := (*ambiguousError)(nil); {
@@ -841,7 +841,7 @@ func (a *Assembly) index() {
 	}
 }
 
-// ambiguousError is the error of a name that means several things, with unambiguous names.
+// ambiguousError reports a name with several meanings, and the unambiguous names.
 type ambiguousError struct {
 	name   string
 	quoted []string
@@ -852,7 +852,7 @@ func (e *ambiguousError) Error() string {
 	if slices.ContainsFunc(e.quoted, func(q string) bool { return strings.Contains(q, "'") }) {
 		hint = fmt.Sprintf(`, quotes included (in a shell within double quotes: "%s")`, e.quoted[0])
 	}
-	return fmt.Sprintf("%q means %d things: %s; write the one that is meant so%s",
+	return fmt.Sprintf("%q has %d meanings: %s; write the name of the one you mean%s",
 		e.name, len(e.quoted), strings.Join(e.quoted, " and "), hint)
 }
 
@@ -880,7 +880,7 @@ func (a *Assembly) find(name string) (component int, v *description.ScalarVariab
 	return -1, nil, a.unknown(longest, strings.TrimPrefix(strings.TrimPrefix(name, joined+"."), quoted+"."))
 }
 
-// unknown is the error of a variable that a component does not have.
+// unknown returns the error for a variable that the component does not have.
 func (a *Assembly) unknown(component int, rest string) error {
 	c := a.Components[component]
 	return fmt.Errorf("component %s has no variable %q%s", c.Name, rest,
@@ -914,7 +914,7 @@ func (a *Assembly) planDriven(o Options, connected []map[string]bool) ([]map[str
 		if connector != nil && len(inputs()[name]) > 0 {
 			for _, in := range inputs()[name] {
 				if driven[in.component][in.variable] {
-					errs = append(errs, fmt.Errorf("%s feeds %s.%s, which is given, too; give one of them",
+					errs = append(errs, fmt.Errorf("%s feeds %s.%s, which is given as well; give only one of them",
 						name, a.Components[in.component].Name, in.variable))
 				}
 				driven[in.component][in.variable] = true
@@ -924,11 +924,11 @@ func (a *Assembly) planDriven(o Options, connected []map[string]bool) ([]map[str
 		switch {
 		case connector != nil:
 			errs = append(errs, fmt.Errorf(
-				"%s is no input of the outermost system that feeds an input of an FMU; only free inputs can be given from outside", name))
+				"%s is not an input of the outermost system that feeds an input of an FMU; only free inputs can be given from outside", name))
 		case err != nil:
 			errs = append(errs, fmt.Errorf("%w%s", err, a.orConnectors(err, ssp.Input)))
 		case v.Causality != description.Input:
-			errs = append(errs, fmt.Errorf("%s is no input but has causality %s; only free inputs can be given from outside",
+			errs = append(errs, fmt.Errorf("%s is not an input: its causality is %s; only free inputs can be given from outside",
 				name, v.Causality))
 		case connected[i][v.Name]:
 			errs = append(errs, fmt.Errorf("%s is connected to an output; only free inputs can be given from outside", name))

@@ -403,7 +403,7 @@ func TestLongestPath(t *testing.T) {
 		s := system{fmus: map[string]string{"f.fmu": both, "g.fmu": other}, elements: elements}
 		path := s.write(t)
 		for _, o := range []assemble.Options{{Set: []assemble.Assignment{{Name: "p.p.u", Value: "8"}}}, {Driven: []string{"p.p.u"}}} {
-			if a, err := open(t, path, o); err == nil || !strings.Contains(err.Error(), `"p.p.u" means 2 things: `) || !strings.Contains(err.Error(), "'p'.p.u") || !strings.Contains(err.Error(), "'p.p'.u") {
+			if a, err := open(t, path, o); err == nil || !strings.Contains(err.Error(), `"p.p.u" has 2 meanings: `) || !strings.Contains(err.Error(), "'p'.p.u") || !strings.Contains(err.Error(), "'p.p'.u") {
 				t.Errorf("%+v: %v, %v", o, a, err)
 			}
 		}
@@ -441,7 +441,7 @@ func TestSameNames(t *testing.T) {
 	}
 	for _, name := range []string{"'a.b'.p", "'a'.'b'.p", "'a'.'b.p'"} {
 		_, err := open(t, path, assemble.Options{Set: []assemble.Assignment{{Name: "a.b.p", Value: "1"}}})
-		if err == nil || !strings.Contains(err.Error(), `"a.b.p" means 3 things`) || !strings.Contains(err.Error(), name) {
+		if err == nil || !strings.Contains(err.Error(), `"a.b.p" has 3 meanings`) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, _, err := a.Bind([]assemble.Assignment{{Name: name, Value: "5"}}); err == nil || !strings.Contains(err.Error(), `calls it "a.b.p"`) {
@@ -540,7 +540,7 @@ func TestRecorded(t *testing.T) {
 	}
 	for _, c := range []struct{ driven, want string }{
 		{"two.u", "two.u is connected to an output"},
-		{"one.x", "one.x is no input but has causality output"},
+		{"one.x", "one.x is not an input: its causality is output"},
 		{"one.none", `no variable "none"`},
 		{"u", "names no component"},
 	} {

@@ -17,7 +17,7 @@ type BondCandidate struct {
 	Watt         float64 `json:"watt"` // W per unit of the product
 }
 
-// NoBond is a pair of connections in opposite directions that is no power bond.
+// NoBond is a pair of connections in opposite directions that is not a power bond.
 type NoBond struct {
 	A   string `json:"a"` // outputs "component.variable"
 	B   string `json:"b"`
@@ -70,7 +70,7 @@ func (a *Assembly) Bonds() (bonds []BondCandidate, others []NoBond) {
 }
 
 // Power returns the power in W per unit of the product of two outputs, 0 if a unit is unknown. It
-// returns an error if the product is no power, or if effort and flow are exchanged.
+// returns an error if the product is not a power, or if effort and flow are exchanged.
 func (a *Assembly) Power(effort, flow string) (watt float64, err error) {
 	for _, name := range []string{effort, flow} {
 		if _, _, err := a.find(name); err != nil {
@@ -92,7 +92,7 @@ func (a *Assembly) Power(effort, flow string) (watt float64, err error) {
 	return product.Factor, nil
 }
 
-// product multiplies the units of two outputs; why is the reason why the product is no power.
+// product multiplies the units of two outputs; why is the reason why the product is not a power.
 func (a *Assembly) product(one, two string) (product unit.Base, units, why string) {
 	x, okX, nameX := a.baseOf(one)
 	y, okY, nameY := a.baseOf(two)

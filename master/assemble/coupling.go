@@ -139,7 +139,7 @@ func (c *checker) openPorts() {
 			c.add(ruleOpenInput, c.place(i), "%s: neither connected nor given a value: %s", component.Name, few(in))
 		}
 		if len(out) > 0 {
-			c.add(ruleOpenOutput, c.place(i), "%s: connected nowhere: %s", component.Name, few(out))
+			c.add(ruleOpenOutput, c.place(i), "%s: not connected: %s", component.Name, few(out))
 		}
 	}
 }
@@ -256,7 +256,7 @@ func (c *checker) undeclared(l master.Loop) []string {
 	return out
 }
 
-// feedback reports components that feed each other and lie on no algebraic loop.
+// feedback reports components that feed each other and are not on an algebraic loop.
 func (c *checker) feedback() {
 	sys := c.a.System
 	for _, b := range sys.Blocks() {
@@ -511,7 +511,7 @@ func (c *checker) bonds() {
 }
 
 // bondSides checks that each side of a bond takes the output of the other side, and that the bond
-// is no algebraic loop.
+// is not an algebraic loop.
 func (c *checker) bondSides(bond string, at ssp.Place, p ssp.BondPair) {
 	sys := c.a.System
 	y, okEffort := sys.FindOut(p.Effort)
@@ -714,7 +714,7 @@ func (c *checker) deployment() {
 	for i, component := range c.a.Components {
 		d := component.FMU.Description
 		if first, seen := byGUID[d.GUID]; seen && c.a.Components[first].FMU.Hash != component.FMU.Hash {
-			c.add(ruleSameGUID, c.place(i), "the FMUs of %s and %s have the GUID %s and different content",
+			c.add(ruleSameGUID, c.place(i), "the FMUs of %s and %s have the same GUID %s but different content",
 				c.a.Components[first].Name, component.Name, d.GUID)
 		} else if !seen {
 			byGUID[d.GUID] = i

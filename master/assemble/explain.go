@@ -132,7 +132,7 @@ func (a *Assembly) Explain(name string) (*Explanation, error) {
 }
 
 // explainConnector returns an error that lists the variables to which the connector of a system
-// passes a value; nil if the name is no connector.
+// passes a value; nil if the name is not a connector.
 func (a *Assembly) explainConnector(name string) error {
 	if a.pkg == nil {
 		return nil

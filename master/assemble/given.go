@@ -14,8 +14,8 @@ import (
 // settings.
 const byUser = "--set"
 
-// target finds the variable of an FMU or the connector of a system (not nil) with a name. A name
-// that means several of them is an error.
+// target finds the variable of an FMU or the connector of a system (not nil) with a name. An ambiguous
+// name is an error.
 func (a *Assembly) target(name string) (component int, v *description.ScalarVariable, connector *ssp.SystemConnector, err error) {
 	component, v, err = a.find(name)
 	if a.pkg == nil {
@@ -150,8 +150,8 @@ func (a *Assembly) Inputs() map[string][]Input {
 	return out
 }
 
-// ItemsOf returns the items of an enumeration "component.variable" by name; nil = the variable
-// is none.
+// ItemsOf returns the items of an enumeration "component.variable" by name; nil if it is
+// not an enumeration.
 func (a *Assembly) ItemsOf(name string) map[string]int32 {
 	for i := range a.Components {
 		variable, ok := strings.CutPrefix(name, a.Components[i].Name+".")

@@ -34,7 +34,7 @@ var IsolationNames = []string{"auto", "always", "never"}
 func ParseIsolation(name string) (Isolation, error) {
 	k := slices.Index(IsolationNames, name)
 	if k < 0 {
-		return 0, fmt.Errorf("%q is none of %s", name, strings.Join(IsolationNames, ", "))
+		return 0, fmt.Errorf("%q is not one of %s", name, strings.Join(IsolationNames, ", "))
 	}
 	return Isolation(k), nil
 }
@@ -48,7 +48,7 @@ func (a *Assembly) planIsolation(o Options) error {
 	for _, name := range o.IsolateComponents {
 		i := slices.IndexFunc(a.Components, func(c Component) bool { return c.Name == name })
 		if i < 0 {
-			errs = append(errs, fmt.Errorf("no component is called %q to be isolated; the system has %s", name, a.componentNames()))
+			errs = append(errs, fmt.Errorf("no component is called %q, which should be isolated; the system has %s", name, a.componentNames()))
 			continue
 		}
 		a.Components[i].Isolated = "the user asks for it"
@@ -179,7 +179,7 @@ func (a *Assembly) checkRestarts() error {
 	if unable == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: after a crash a component goes on from its serialised state, and %s cannot serialise it "+
+	return fmt.Errorf("%w: after a crash a component continues from its serialised state, but %s cannot serialise it "+
 		"(canGetAndSetFMUstate and canSerializeFMUstate): isolate only components that can "+
 		"(--isolate never with --isolate-component), let a crash end the run (--on-crash stop), "+
 		"or use another export of the FMU", master.ErrCapability, strings.Join(unable, ", "))

@@ -29,7 +29,7 @@ func (a *Assembly) planQuirks(o Options) error {
 			continue
 		}
 		if i < 0 {
-			errs = append(errs, fmt.Errorf("no component is called %q to have a quirk; the system has %s",
+			errs = append(errs, fmt.Errorf("no component is called %q, which should have a quirk; the system has %s",
 				q.Component, a.componentNames()))
 			continue
 		}

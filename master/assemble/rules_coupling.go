@@ -14,11 +14,11 @@ var (
 			"stability first: macrostep analyze"}
 	ruleLoopSolved = &diag.Rule{ID: "CC1S", Level: diag.Info, Ref: "fmi2 29, 44",
 		Doc:    "Algebraic loops within a macro step are solved by the chosen algorithm, at the cost of iterations.",
-		Remedy: "nothing is to be done"}
+		Remedy: "no action needed"}
 	ruleInitLoop = &diag.Rule{ID: "CC2", Level: diag.Info, Ref: "fmi2 43",
 		Doc: "Outputs that depend on themselves in the initialisation, by InitialUnknowns, are made consistent by " +
 			"iteration before the first step.",
-		Remedy: "nothing is to be done; if the initialisation does not converge, give better start values"}
+		Remedy: "no action needed; if the initialisation does not converge, give better start values"}
 	ruleInitLoopDiscrete = &diag.Rule{ID: "CC2D", Level: diag.Warning, Ref: "fmi2 43",
 		Doc: "Loops of the initialisation contain only Reals. Other variables are iterated without Newton's method, " +
 			"which may not converge.",
@@ -37,11 +37,11 @@ var (
 		Remedy: "connect the input, or give it a value in a parameter binding or by --input"}
 	ruleOpenOutput = &diag.Rule{ID: "CC7", Level: diag.Info, Ref: "ssp 16",
 		Doc:    "Outputs are connected. Others are only recorded.",
-		Remedy: "nothing is to be done, unless a connection was forgotten"}
+		Remedy: "no action needed, unless a connection was forgotten"}
 	ruleIsland = &diag.Rule{ID: "CC7C", Level: diag.Info, Ref: "ssp 24",
 		Doc: "All components are connected with each other, directly or through others. Parts that are not connected " +
 			"could be run separately, with their own steps.",
-		Remedy: "nothing is to be done, unless a connection was forgotten"}
+		Remedy: "no action needed, unless a connection was forgotten"}
 	ruleSelf = &diag.Rule{ID: "CC9", Level: diag.Warning, Ref: "ssp 24",
 		Doc: "No output of a component is connected with an input of the same component: such feedback is delayed by " +
 			"a macro step.",
@@ -66,7 +66,7 @@ var (
 	ruleHeld = &diag.Rule{ID: "CC12H", Level: diag.Info, Ref: "fmi2 19",
 		Doc: "Continuous inputs are fed by continuous outputs. Values that change only at communication points are " +
 			"held over the macro step, regardless of the extrapolation order.",
-		Remedy: "nothing is to be done"}
+		Remedy: "no action needed"}
 	ruleItemValues = &diag.Rule{ID: "CC13", Level: diag.Error, Ref: "fmi2 17, 46",
 		Doc: "Items of the same name have the same number in two connected enumerations: numbers are exchanged, not " +
 			"names.",
@@ -141,7 +141,7 @@ var (
 	ruleDelivery = &diag.Rule{ID: "CC30", Level: diag.Info, Ref: "fmi2 56, 57",
 		Doc: "Extrapolated inputs reach FMUs by input derivatives (canInterpolateInputs). Other FMUs get them in " +
 			"substeps, or held if their step cannot vary.",
-		Remedy: "nothing is to be done; substeps cost time"}
+		Remedy: "no action needed; substeps cost time"}
 	ruleOrder = &diag.Rule{ID: "CC31", Level: diag.Warning, Ref: "meyer",
 		Doc: "The extrapolation order is below 2. Higher orders are exact for smooth signals and amplify noise, jumps " +
 			"and the growth of errors.",
@@ -149,7 +149,7 @@ var (
 	ruleJacobian = &diag.Rule{ID: "CC32", Level: diag.Info, Ref: "fmi2 60",
 		Doc: "FMUs provide the derivatives that an algorithm uses (providesDirectionalDerivative). Otherwise they are " +
 			"computed by differences or identified, which costs steps and precision.",
-		Remedy: "nothing is to be done"}
+		Remedy: "no action needed"}
 	ruleSequence = &diag.Rule{ID: "CC33", Level: diag.Warning, Ref: "fmi2 29",
 		Doc: "Gauss–Seidel steps each component after its sources, as far as loops allow. Connections against the " +
 			"order see values one macro step old.",
@@ -160,12 +160,12 @@ var (
 		Remedy: "use an implicit algorithm, or cut the model elsewhere; check the stability with: macrostep analyze"}
 	ruleAsynchronous = &diag.Rule{ID: "CC35", Level: diag.Info, Ref: "fmi2 53",
 		Doc:    "canRunAsynchronuously is not used: the master waits for pending steps.",
-		Remedy: "nothing is to be done"}
+		Remedy: "no action needed"}
 
 	// Deployment.
 	ruleOnceIsolated = &diag.Rule{ID: "CC36I", Level: diag.Info, Ref: "fmi2 37",
 		Doc:    "Components that cannot share a process with others run in processes of their own.",
-		Remedy: "nothing is to be done; a step costs some microseconds more"}
+		Remedy: "no action needed; a step costs some microseconds more"}
 	ruleSameLibrary = &diag.Rule{ID: "CC37", Level: diag.Warning, Ref: "fmi2 7, 73",
 		Doc: "Libraries bundled with FMUs have different names or the same content: in one process, the first library " +
 			"with a name is used for all.",

@@ -41,7 +41,7 @@ func (a *Assembly) Bind(list []Assignment) (changes []Change, files []edit.File,
 		name, joined := a.inDocuments(set.Name)
 		if means := a.meansJoined(joined); len(means) > 1 {
 			errs = append(errs, fmt.Errorf("%s: a parameter set of the outermost system calls it %q, "+
-				"and gives the value to all that is called so there: %s; "+
+				"and gives the value to everything of that name there: %s; "+
 				"rename one of them, or bind the value in the document at the component itself",
 				set.Name, joined, strings.Join(means, " and ")))
 			continue
@@ -87,7 +87,7 @@ func (a *Assembly) inDocuments(name string) (settled, joined string) {
 	return a.Components[i].Name + "." + v.Name, joined + "." + v.Name
 }
 
-// meansJoined lists the variables and connectors that a name means in a parameter set.
+// meansJoined lists the variables and connectors to which a name in a parameter set refers.
 func (a *Assembly) meansJoined(joined string) (quoted []string) {
 	variables, _ := a.meanings(joined)
 	for _, m := range variables {

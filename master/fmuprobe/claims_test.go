@@ -119,7 +119,7 @@ func TestVerifyDerivatives(t *testing.T) {
 		{name: "curved", fmu: example(t, "polynomial"), in: "u", out: "y", H: 0.01, steps: true, starts: reals(t, "b=1 c=100")},
 		{name: "honest", fmu: bad, in: "u", out: "x w", H: 0.1, steps: true, starts: reals(t, "d=2")},
 		{name: "wrong by a state", fmu: bad, in: "u", out: "x z", H: 0.1, starts: wrong(0), says: "x changes by"},
-		{name: "wrong in the initialisation", fmu: bad, in: "u", out: "w", starts: wrong(2), says: "the derivative of w by u is 4, and differences give 2"},
+		{name: "wrong in the initialisation", fmu: bad, in: "u", out: "w", starts: wrong(2), says: "the derivative of w with respect to u is 4, but differences give 2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := started(t, fmuslave.Config{Name: "c", FMU: c.fmu, Inputs: strings.Fields(c.in), Outputs: strings.Fields(c.out),

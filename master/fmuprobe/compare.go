@@ -71,7 +71,7 @@ type Difference struct {
 }
 
 func (d Difference) lie() error {
-	return fmt.Errorf("%w: the FMU declares canGetAndSetFMUstate, but %s and its replay after going back differ: "+
+	return fmt.Errorf("%w: the FMU declares canGetAndSetFMUstate, but %s and its replay after a rollback differ: "+
 		"%s is %s after step %d and then %s (relative difference %.2g); "+
 		withoutRollback,
 		master.ErrCapability, d.what, d.Name, d.First, d.Step, d.Then, d.Relative)

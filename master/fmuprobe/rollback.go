@@ -167,7 +167,7 @@ func (t *promiseTest) beyondNoise(with, again, without []Reading) string {
 	return fmt.Sprintf("%s after step %d of %g s is %s with true and %s with false", worst.Name, worst.Step, t.H, worst.First, worst.Then)
 }
 
-// ended reports whether the process of an FMU has ended, which says nothing about its declarations.
+// ended reports whether the process of an FMU has ended, which proves nothing about its declarations.
 func ended(err error) bool {
 	var lost *fmi.ProcessError
 	return errors.As(err, &lost)
@@ -332,7 +332,7 @@ func (r *rollbackTest) atStart(d Difference) string {
 	return fmt.Sprintf("%s after step %d of %g s from the start is %s without and %s after it went back to the start", d.Name, d.Step, r.H, d.First, d.Then)
 }
 
-// back goes to the origin.
+// back returns to the origin.
 func (r *rollbackTest) back() error {
 	if err := r.Of.RestoreState(r.origin); err != nil {
 		return refused("go back to one", err)
@@ -434,8 +434,8 @@ func (r *rollbackTest) repeat(ctx context.Context) ([]Reading, error) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: the FMU declares canGetAndSetFMUstate, but does not repeat after going back "+
-			"what it did before: %w", master.ErrCapability, err)
+		return nil, fmt.Errorf("%w: the FMU declares canGetAndSetFMUstate, but does not repeat its steps after "+
+			"a rollback: %w", master.ErrCapability, err)
 	}
 	return got, nil
 }

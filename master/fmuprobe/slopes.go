@@ -31,7 +31,7 @@ import (
 // response is visible in the last responseAgree sizes, is the same for both movements within kickSteady,
 // differs from the prediction equally at each of these sizes, within responseSteady, and grows with the same
 // power of h, 0 or 1, as the prediction, within powerTolerance. That excludes responses that are not analytic
-// in h, as of FMUs whose solver takes steps of its own, and those of two integrations: with a fixed number of
+// in h, such as those of FMUs whose solver takes its own steps, and those of two integrations: with a fixed number of
 // Euler steps in each step they are not h²/2, however small h is.
 const (
 	responseSizes  = 9
@@ -119,8 +119,8 @@ func (t *Slopes) Initially(ctx context.Context, s LinearSubject, u Inputs) error
 			floor := master.SmallSlope * max(s.Info().Out[o].Magnitude(), math.Abs(before[o])) / size
 			if truth, wrong := master.WrongSlope(dy[o], found[o], floor); wrong {
 				return fmt.Errorf("%w: the FMU declares providesDirectionalDerivative, but in the initialisation "+
-					"the derivative of %s by %s is %.6g, "+
-					"and differences give %.6g; %s",
+					"the derivative of %s with respect to %s is %.6g, "+
+					"but differences give %.6g; %s",
 					master.ErrCapability, s.Info().Out[o].Name, s.Info().In[k].Name, dy[o], truth, withoutDerivatives)
 			}
 			agrees := func(f float64) bool { return math.Abs(f) > floor && master.SlopesAgree(dy[o], f, floor) }
@@ -259,7 +259,7 @@ func (r *responses) told(k int) (told [3][]float64, ok bool) {
 // judge compares the response of output o to input k with the derivatives.
 func (t *Slopes) judge(r *responses, k, o int, told [3][]float64) error {
 	if slices.ContainsFunc(told[:], func(d []float64) bool { return d[o]-d[o] != 0 }) {
-		return fmt.Errorf("%w: the FMU declares providesDirectionalDerivative, but the derivative of %s by %s is no finite number; %s",
+		return fmt.Errorf("%w: the FMU declares providesDirectionalDerivative, but the derivative of %s with respect to %s is not a finite number; %s",
 			master.ErrCapability, r.s.Info().Out[o].Name, r.s.Info().In[k].Name, withoutDerivatives)
 	}
 	type pair struct {
@@ -316,8 +316,8 @@ func (t *Slopes) judge(r *responses, k, o int, told [3][]float64) error {
 		}
 	}
 	end := last[len(last)-1]
-	return fmt.Errorf("%w: the FMU declares providesDirectionalDerivative, but by them %s changes by %.6g for "+
-		"each unit of %s over a step of %.3g s, "+
-		"and it changes by %.6g; %s",
+	return fmt.Errorf("%w: the FMU declares providesDirectionalDerivative, which predicts that %s changes by %.6g "+
+		"for each unit of %s over a step of %.3g s, "+
+		"but it changes by %.6g; %s",
 		master.ErrCapability, r.s.Info().Out[o].Name, end.says, r.s.Info().In[k].Name, end.h, end.does, withoutDerivatives)
 }

@@ -106,7 +106,7 @@ func (s *Slave) describeDependencies(d *description.ModelDescription, q Quirk) {
 	}
 }
 
-// monitor adds monitored variables that are no outputs here as internal ports after the outputs, and sets
+// monitor adds monitored variables that are not outputs here as internal ports after the outputs, and sets
 // the levels of all of them.
 func (s *Slave) monitor(d *description.ModelDescription, list []Monitored) error {
 	s.coupled = len(s.out)
@@ -161,7 +161,7 @@ func (s *Slave) signals(d *description.ModelDescription, names []string, what st
 			return nil, fmt.Errorf("%s: the FMU has no variable %q", s.info.Name, name)
 		}
 		if len(causalities) > 0 && !slices.Contains(causalities, v.Causality) {
-			return nil, fmt.Errorf("%s: variable %q is no %s but has causality %s", s.info.Name, name, what, v.Causality)
+			return nil, fmt.Errorf("%s: variable %q is not usable as %s: its causality is %s", s.info.Name, name, what, v.Causality)
 		}
 		out = append(out, signal{v, kindOf(v.Type)})
 	}
@@ -185,7 +185,7 @@ func (s *Slave) driveOnce(ins []signal) error {
 	for _, g := range ins {
 		id := alias{g.kind, g.variable.ValueReference}
 		if other, twice := names[id]; twice {
-			return fmt.Errorf("%s: the inputs %q and %q are one variable by two names (valueReference %d) and "+
+			return fmt.Errorf("%s: the inputs %q and %q are one variable under two names (valueReference %d) and "+
 				"cannot both be driven; connect one of them",
 				s.info.Name, other, g.variable.Name, id.vr)
 		}

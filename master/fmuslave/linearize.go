@@ -242,9 +242,9 @@ func (s *Slave) Linearize(dx, du, dxdot, dy []float64) error {
 	l := &s.linear
 	switch {
 	case !s.info.Caps.DirectionalDerivative:
-		return fmt.Errorf("%w: the FMU gives no directional derivatives", master.ErrCapability)
+		return fmt.Errorf("%w: the FMU provides no directional derivatives", master.ErrCapability)
 	case s.instance.State() == fmi.StateInitialization:
-		return fmt.Errorf("%w: there are no derivatives by states before the end of the initialisation", master.ErrCapability)
+		return fmt.Errorf("%w: there are no derivatives with respect to states before the end of the initialisation", master.ErrCapability)
 	case dxdot == nil && dy == nil:
 		return nil
 	}

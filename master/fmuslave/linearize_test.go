@@ -196,7 +196,7 @@ func TestStatesRefused(t *testing.T) {
 		err := s.Linearize([]float64{1, 1}, nil, dxdot, dy)
 		var refused *fmi.StatusError
 		if !errors.Is(err, master.ErrCapability) || !errors.As(err, &refused) || refused.Status != fmi.StatusErr ||
-			!strings.Contains(err.Error(), "declares providesDirectionalDerivative and does not give those of its outputs and the derivatives of its states by its inputs and states") ||
+			!strings.Contains(err.Error(), "declares providesDirectionalDerivative but does not provide those of its outputs and the derivatives of its states with respect to its inputs and states") ||
 			!strings.Contains(err.Error(), "noDirectionalDerivatives") {
 			t.Errorf("%v", err)
 		}
@@ -380,7 +380,7 @@ func TestDisplacedWithoutRollback(t *testing.T) {
 	s := started(t, fmuslave.Config{Name: "c", FMU: f, Inputs: []string{"u"}, Outputs: []string{"x", "y"}})
 	for range 2 {
 		err := s.Linearize([]float64{1}, nil, []float64{0}, nil)
-		if !errors.Is(err, master.ErrCapability) || !strings.Contains(err.Error(), "the FMU goes on from another state, and no rollback takes it back; with the quirk noDirectionalDerivatives") {
+		if !errors.Is(err, master.ErrCapability) || !strings.Contains(err.Error(), "changes the state of the FMU, and a rollback does not restore it; with the quirk noDirectionalDerivatives") {
 			t.Errorf("%v", err)
 		}
 	}
@@ -484,7 +484,7 @@ func TestMonitor(t *testing.T) {
 	if tables[0] != tables[1] || !strings.HasPrefix(tables[0], "time,c0.y,c0.w,c0.count,c1.u\n") {
 		t.Errorf("recorded without:\n%s\nand with:\n%s", tables[0], tables[1])
 	}
-	if _, err := master.NewSystem(pair(monitored...), []master.Connection{{From: at("c0", "x"), To: at("c1", "u")}}); err == nil || !strings.Contains(err.Error(), "c0.x is no output") {
+	if _, err := master.NewSystem(pair(monitored...), []master.Connection{{From: at("c0", "x"), To: at("c1", "u")}}); err == nil || !strings.Contains(err.Error(), "c0.x is not an output") {
 		t.Errorf("%v", err)
 	}
 	for variable, want := range map[string]string{

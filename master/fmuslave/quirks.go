@@ -36,16 +36,16 @@ type QuirkInfo struct {
 // first step.
 func Quirks() []QuirkInfo {
 	return []QuirkInfo{
-		{InputsBeforeInit, "inputsBeforeInit", "set all inputs, also before initialisation mode"},              // fmi2 42
-		{ChdirOnLoad, "chdirOnLoad", "load the library in its own folder"},                                     // fmi2 7
-		{NoTerminate, "noTerminate", "do not call fmi2Terminate"},                                              // fmi2 62
-		{IgnoreInitialUnknowns, "ignoreInitialUnknowns", "read no dependencies from InitialUnknowns"},          // fmi2 65
-		{StopTime, "stopTime", "tell the stop time, if no step passes it"},                                     // fmi2 40
-		{ConstantH, "constantH", "take no step but the macro step"},                                            // fmi2 49
-		{NoRollback, "noRollback", "do not believe canGetAndSetFMUstate"},                                      // fmi2 59
-		{NoInputDerivatives, "noInputDerivatives", "do not believe canInterpolateInputs"},                      // fmi2 56
-		{NoDirectionalDerivatives, "noDirectionalDerivatives", "do not believe providesDirectionalDerivative"}, // fmi2 60
-		{SetStarts, "setStarts", "set all documented start values, not only given ones"},                       // fmi2 42
+		{InputsBeforeInit, "inputsBeforeInit", "set all inputs, also before initialisation mode"},      // fmi2 42
+		{ChdirOnLoad, "chdirOnLoad", "load the library in its own folder"},                             // fmi2 7
+		{NoTerminate, "noTerminate", "do not call fmi2Terminate"},                                      // fmi2 62
+		{IgnoreInitialUnknowns, "ignoreInitialUnknowns", "read no dependencies from InitialUnknowns"},  // fmi2 65
+		{StopTime, "stopTime", "pass the stop time to the FMU if no step goes beyond it"},              // fmi2 40
+		{ConstantH, "constantH", "take only steps of the size of the macro step"},                      // fmi2 49
+		{NoRollback, "noRollback", "ignore canGetAndSetFMUstate"},                                      // fmi2 59
+		{NoInputDerivatives, "noInputDerivatives", "ignore canInterpolateInputs"},                      // fmi2 56
+		{NoDirectionalDerivatives, "noDirectionalDerivatives", "ignore providesDirectionalDerivative"}, // fmi2 60
+		{SetStarts, "setStarts", "set all documented start values, not only given ones"},               // fmi2 42
 	}
 }
 

@@ -212,7 +212,7 @@ func (s *Slave) text(v *description.ScalarVariable, x Value) string {
 	return fmt.Sprintf("%q", x.String)
 }
 
-// revive replaces an instance that a refused getter has put into an error state, from which no FMU goes on
+// revive replaces an instance that a refused getter has put into an error state, from which no FMU continues
 // (fmi2 54): a parameter that cannot be read should not end the run.
 func (s *Slave) revive(refused error) error {
 	if s.instance.State() == fmi.StateStepComplete {

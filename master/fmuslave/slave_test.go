@@ -136,8 +136,8 @@ func TestRefused(t *testing.T) {
 		want   string
 	}{
 		{fmuslave.Config{Inputs: []string{"nothing"}}, `no variable "nothing"`},
-		{fmuslave.Config{Inputs: []string{"x"}}, `"x" is no input but has causality output`},
-		{fmuslave.Config{Outputs: []string{"w"}}, `"w" is no output but has causality local`},
+		{fmuslave.Config{Inputs: []string{"x"}}, `"x" is not usable as input: its causality is output`},
+		{fmuslave.Config{Outputs: []string{"w"}}, `"w" is not usable as output: its causality is local`},
 		{fmuslave.Config{Watch: []string{"nothing"}}, `no variable "nothing"`},
 		{fmuslave.Config{Starts: []fmuslave.Value{{Variable: "nothing"}}}, `no variable "nothing" to set`},
 		{fmuslave.Config{Starts: []fmuslave.Value{{Variable: "w"}}}, `"w" cannot be set: its causality is local`},

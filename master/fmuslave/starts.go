@@ -152,7 +152,7 @@ func Settable(v *description.ScalarVariable) bool {
 			(v.Initial == description.Exact || v.Initial == description.Approx)
 }
 
-// documentedStart returns the start value of the description.
+// documentedStart returns the start value in modelDescription.xml.
 func documentedStart(v *description.ScalarVariable) Value {
 	return Value{Variable: v.Name, Real: v.StartReal, Integer: v.StartInteger, Boolean: v.StartBoolean, String: v.StartString}
 }

@@ -36,7 +36,7 @@ func (s *Slave) tryOut(which int) *trial {
 	if s.config.once() {
 		return t
 	}
-	unknown, known, what := l.unknown, l.known, "its outputs and the derivatives of its states by its inputs and states"
+	unknown, known, what := l.unknown, l.known, "its outputs and the derivatives of its states with respect to its inputs and states"
 	if which == 0 {
 		unknown, known, what = unknown[l.outputs:], known[:l.inputs], "its outputs by its inputs"
 	}
@@ -49,7 +49,7 @@ func (s *Slave) tryOut(which int) *trial {
 		err := ask(in)
 		in.Free() // whatever state it is in: nothing depends on it
 		if err != nil {
-			t.refused = fmt.Errorf("%w: the FMU declares providesDirectionalDerivative and does not give those of %s: %w; "+remedy,
+			t.refused = fmt.Errorf("%w: the FMU declares providesDirectionalDerivative but does not provide those of %s: %w; "+remedy,
 				master.ErrCapability, what, err)
 			return t
 		}
@@ -77,8 +77,8 @@ func (s *Slave) tryOut(which int) *trial {
 			return t
 		}
 	}
-	t.refused = fmt.Errorf("%w: asked for the directional derivatives of %s, the FMU goes on from another state, "+
-		"and no rollback takes it back; "+remedy,
+	t.refused = fmt.Errorf("%w: reading the directional derivatives of %s changes the state of the FMU, "+
+		"and a rollback does not restore it; "+remedy,
 		master.ErrCapability, what)
 	return t
 }
@@ -103,11 +103,11 @@ func (s *Slave) tryOutInitially() *trial {
 	plain, asked := s.rehearse(nothing, nothing), s.rehearse(nothing, ask)
 	switch {
 	case refusal != nil:
-		t.refused = fmt.Errorf("%w: the FMU declares providesDirectionalDerivative and gives none in the "+
+		t.refused = fmt.Errorf("%w: the FMU declares providesDirectionalDerivative but provides none in the "+
 			"initialisation: %w", master.ErrCapability, refusal)
 	case plain != nil && asked != nil && !same(plain, asked):
-		t.refused = fmt.Errorf("%w: asked for directional derivatives in the initialisation, the FMU goes on from "+
-			"another state", master.ErrCapability)
+		t.refused = fmt.Errorf("%w: reading directional derivatives in the initialisation changes the state of "+
+			"the FMU", master.ErrCapability)
 	}
 	return t
 }

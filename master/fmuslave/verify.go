@@ -233,7 +233,7 @@ func (s *Slave) VerifyDerivatives(ctx context.Context, e master.Experiment, H fl
 	var test master.SlopeTest
 	switch {
 	case !s.info.Caps.DirectionalDerivative:
-		return test, fmt.Errorf("%w: the FMU gives no directional derivatives", master.ErrCapability)
+		return test, fmt.Errorf("%w: the FMU provides no directional derivatives", master.ErrCapability)
 	case s.config.FMU.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess:
 		test.Untested = "the FMU can be instantiated only once per process"
 		return test, nil

@@ -149,7 +149,7 @@ func TestNoCheckpoints(t *testing.T) {
 		says    []string
 	}{
 		{nil, []string{"queue does not offer its state", "native.Model has the field Archive"}},
-		{lopsided, []string{"queue: its method Archive does not read what it has written"}},
+		{lopsided, []string{"queue: its method Archive cannot read back what it wrote"}},
 	} {
 		r, err := newRun(t, ring(t, gain(), queue(c.archive)), master.Options{Stop: 1, Step: 0.1, Checkpoints: &master.Checkpoints{}})
 		if errors.Is(err, master.ErrCapability) != (c.archive == nil) {

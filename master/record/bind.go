@@ -38,7 +38,7 @@ var _ master.Signals = (*Inputs)(nil)
 
 // BindInputs binds each column of s to the input of sys with its name "component.variable".
 // It returns the first twenty errors: columns that name no input or a connected one, and
-// cells that are no value of the input's type. Reals must be finite; Booleans are 0, 1, false
+// cells that are not values of the input's type. Reals must be finite; Booleans are 0, 1, false
 // or true.
 func BindInputs(s *Signals, sys *master.System) (*Inputs, error) {
 	in := &Inputs{signals: s, columnOf: map[int]realColumn{}, discrete: make([][]discreteColumn, len(sys.Infos))}
@@ -218,7 +218,8 @@ func BindHistory(s *Signals, sys *master.System, start float64, points int) ([]m
 	return past, nil
 }
 
-// inputHint ends the message that name is no input: it is an output, or similar to an input.
+// inputHint returns the end of the message for a name that is not an input: that it is an output, or which
+// inputs have similar names.
 func inputHint(sys *master.System, name string) string {
 	var inputs []string
 	for _, info := range sys.Infos {

@@ -90,7 +90,7 @@ func readCheckpoint(path string) (*Checkpoint, error) {
 	defer f.Close()
 	mark := make([]byte, len(checkpointMark))
 	if _, err := f.ReadAt(mark, 0); err != nil || string(mark) != checkpointMark {
-		return nil, errors.New("this is no checkpoint of macrostep")
+		return nil, errors.New("this is not a checkpoint of macrostep")
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -149,11 +149,11 @@ func (c *Checkpoint) Matches(now Facts) error {
 		case len(errs) == mostDifferences:
 			return errors.Join(append(errs, errors.New("and more"))...)
 		case !then:
-			errs = append(errs, fmt.Errorf("the checkpoint is of another run: %s is %s, and was not there", name, is))
+			errs = append(errs, fmt.Errorf("the checkpoint belongs to another run: %s is %s, but was absent", name, is))
 		case !there:
-			errs = append(errs, fmt.Errorf("the checkpoint is of another run: %s was %s, and is not there", name, was))
+			errs = append(errs, fmt.Errorf("the checkpoint belongs to another run: %s was %s, but is absent", name, was))
 		default:
-			errs = append(errs, fmt.Errorf("the checkpoint is of another run: %s was %s, and is %s", name, was, is))
+			errs = append(errs, fmt.Errorf("the checkpoint belongs to another run: %s was %s, but is %s", name, was, is))
 		}
 	}
 	return errors.Join(errs...)

@@ -130,5 +130,5 @@ func find[T any](c *Columns, name string, kind master.Kind, columns [][]T) ([]T,
 	if hint := diag.DidYouMean(name, names); hint != "" || len(names) == 0 {
 		return nil, fmt.Errorf("no variable %q was recorded%s", name, hint)
 	}
-	return nil, fmt.Errorf("no variable %q was recorded; there are %s", name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("no variable %q was recorded; the recorded variables are %s", name, strings.Join(names, ", "))
 }

@@ -58,7 +58,7 @@ func TestColumns(t *testing.T) {
 	for name, want := range map[string]string{
 		"all.ok": "all.ok is recorded as a Boolean, not as a Real",
 		"y":      `no variable "y" was recorded; did you mean "all.y"?`,
-		"time":   `no variable "time" was recorded; there are all.y, `,
+		"time":   `no variable "time" was recorded; the recorded variables are all.y, `,
 	} {
 		if _, err := c.Real(name); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)

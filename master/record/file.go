@@ -233,7 +233,7 @@ func (p *position) reopen() (*os.File, error) {
 // released a moment later.
 var lockPatience = 2 * time.Second
 
-// patiently calls lock until it succeeds, at most for lockPatience.
+// patiently calls lock until it succeeds, for at most lockPatience.
 func patiently(lock func() error) error {
 	const pause = 20 * time.Millisecond
 	for began := time.Now(); ; time.Sleep(pause) {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lock locks the file against other runs, which get ErrBusy. It locks a byte far behind the
+// lock locks the file against other runs, which get ErrBusy. It locks a byte far beyond the
 // end, because other programs cannot read locked bytes.
 func lock(f *os.File) error {
 	const flags = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY

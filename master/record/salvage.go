@@ -64,7 +64,7 @@ func (s *Salvaged) table(find func(name string) []byte) (err error) {
 	}
 	t.path = t.written.path
 	if strings.HasPrefix(t.path, openFiles) { // it means another file in this process
-		return fmt.Errorf("%s was an open file of the process that has ended", t.path)
+		return fmt.Errorf("%s referred to an open file of the process that has ended", t.path)
 	}
 	t.written.bytes = int64(at.bytes)
 	s.Path, s.Columns = t.path, len(t.layout.columns)

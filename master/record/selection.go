@@ -11,7 +11,7 @@ import (
 )
 
 // Selection selects the variables to record. The zero value is the default: all outputs, all
-// connected or driven inputs, and for a component with none of these all its variables but
+// connected or driven inputs, and for a component with none of these all its variables except
 // parameters and constants.
 type Selection struct {
 	patterns []string
@@ -29,7 +29,7 @@ func ParseSelection(patterns []string) (Selection, error) {
 	}
 	if slices.Contains(patterns, "none") {
 		if len(patterns) > 1 {
-			return Selection{}, errors.New("none stands alone; leave out either it or the other patterns")
+			return Selection{}, errors.New("none must be the only pattern; leave out either it or the others")
 		}
 		return Selection{none: true}, nil
 	}
@@ -82,7 +82,7 @@ func (s Selection) check(names []string) error {
 			if i := slices.Index(matched, p); i >= 0 { // in a single FMU, it is also the short name of another variable
 				matched[i] = strings.TrimPrefix(p, s.alone+".")
 			}
-			errs = append(errs, fmt.Errorf("%q means %d variables: %s; write the one that is meant so",
+			errs = append(errs, fmt.Errorf("%q matches %d variables: %s; write the full name of the one you mean",
 				p, len(matched), strings.Join(matched, " and ")))
 		}
 	}

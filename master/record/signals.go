@@ -215,7 +215,7 @@ func Item(text string, items map[string]int32) (int32, error) {
 			}
 		}
 	}
-	return 0, fmt.Errorf("%q is neither the name nor the number of an item; there are %s", text, diag.ListItems(items))
+	return 0, fmt.Errorf("%q is neither the name nor the number of an item; the items are %s", text, diag.ListItems(items))
 }
 
 // Derived is a column computed from another one: Gain times its value plus Offset, or, with
@@ -343,8 +343,8 @@ func (s *Signals) linear(col, row int, t float64) float64 {
 	return float64(v[row]*(1-share)) + float64(v[row+1]*share)
 }
 
-// check returns an error for the first cell of column col, in the first rows, that is no value
-// of the kind. It replaces the words false and true by numbers.
+// check returns an error for the first cell of column col, in the first rows, that is not a
+// value of the kind. It replaces the words false and true by numbers.
 func (s *Signals) check(col int, kind master.Kind, rows int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

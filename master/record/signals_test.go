@@ -238,7 +238,7 @@ func TestSignalItems(t *testing.T) {
 		t.Errorf("%v", s.columns)
 	}
 	for cell, want := range map[string]string{
-		"green": `in.csv:3: a.e: "green" is neither the name nor the number of an item; there are red (1), 3 (7), blue (7)`,
+		"green": `in.csv:3: a.e: "green" is neither the name nor the number of an item; the items are red (1), 3 (7), blue (7)`,
 		"2":     `in.csv:3: a.e: "2" is neither`, "NaN": "neither",
 	} {
 		refused(t, cell, table(t, "time,a.e\n0,red\n1,"+cell+"\n").Items(items), want)

@@ -127,7 +127,7 @@ type handed struct {
 	text     uint64 // textHead after them
 }
 
-// room states what an encoder needs.
+// room is the space that an encoder needs.
 type room struct {
 	workers int // goroutines that may call encode
 	rows    int // maximum in a block
@@ -555,7 +555,7 @@ func (t *Table) flush() error {
 	return t.err
 }
 
-// write writes whole rows. It must not run twice at a time. It unlocks mu meanwhile.
+// write writes whole rows. It must not run concurrently. It unlocks mu meanwhile.
 func (t *Table) write(p piece) {
 	if t.err != nil || len(p.bytes) == 0 {
 		return
@@ -580,7 +580,7 @@ func (t *Table) write(p piece) {
 }
 
 // put appends bytes to the file, after checking that no other program changed it. It
-// returns the number of bytes written, also with an error.
+// returns the number of bytes written, even after an error.
 func (t *Table) put(b []byte) (n int, err error) {
 	if t.cut {
 		if err := t.file.Truncate(t.written.bytes); err != nil {

@@ -216,7 +216,7 @@ func (k *textKind) salvage(find func(name string) []byte, more string) (path str
 		return path, nil
 	}
 	if strings.HasPrefix(path, openFiles) {
-		return path, fmt.Errorf("%s was an open file of the process that has ended", path)
+		return path, fmt.Errorf("%s referred to an open file of the process that has ended", path)
 	}
 	b := buffer{bytes: find(k.lines), begin: at.recorded, end: l.recorded.Load()}
 	damaged := error(nil)

@@ -218,7 +218,7 @@ func shortFields(t *flatbuffers.Table, slot flatbuffers.VOffsetT, room *int) err
 }
 
 func arrowError(path string, err error) error {
-	return fmt.Errorf("%s cannot be read as Apache Arrow: %s; name a table that is whole, or one of comma-separated values",
+	return fmt.Errorf("%s cannot be read as Apache Arrow: %s; name a complete table, or one of comma-separated values",
 		path, strings.TrimPrefix(err.Error(), "arrow/ipc: "))
 }
 

@@ -65,7 +65,7 @@ type Comparison struct {
 	columns [][2]*Column // by variable
 }
 
-// Errors returns B − A of a variable, by index, at all points: NaN if one of them is no number;
+// Errors returns B − A of a variable, by index, at all points: NaN if one of them is not a number;
 // limited to the largest float64.
 func (c *Comparison) Errors(variable int) (t, e []float64) {
 	a, b := c.columns[variable][0].Values, c.columns[variable][1].Values

@@ -142,14 +142,14 @@ func TestCompareTells(t *testing.T) {
 	}
 	// Texts are not compared, and it is said.
 	c, err = Compare(a, a, CompareOptions{Select: func(n string) bool { return n == "name.x" }})
-	if err != nil || len(c.Variables) != 0 || !slices.Equal(c.Notes, []string{`name.x holds texts and is not compared: "on" in line 2 is no number`}) {
+	if err != nil || len(c.Variables) != 0 || !slices.Equal(c.Notes, []string{`name.x holds texts and is not compared: "on" in line 2 is not a number`}) {
 		t.Errorf("%+v, %v", c, err)
 	}
 	// Separators of thousands are pointed at.
 	for cells, want := range map[string]string{
-		"0;1.234,5\n":        `x holds texts and is not compared: "1.234,5" in line 2 is no number; write numbers without separators of thousands`,
-		"0;5\n1;1,234,567\n": `x holds texts and is not compared: "1,234,567" in line 3 is no number; write numbers without separators of thousands`,
-		"0;1.2.3\n":          `x holds texts and is not compared: "1.2.3" in line 2 is no number`,
+		"0;1.234,5\n":        `x holds texts and is not compared: "1.234,5" in line 2 is not a number; write numbers without separators of thousands`,
+		"0;5\n1;1,234,567\n": `x holds texts and is not compared: "1,234,567" in line 3 is not a number; write numbers without separators of thousands`,
+		"0;1.2.3\n":          `x holds texts and is not compared: "1.2.3" in line 2 is not a number`,
 	} {
 		text := "time;x\n" + cells
 		c, err = Compare(table(t, "time,x\n0,1\n"), table(t, text), CompareOptions{})
@@ -220,7 +220,7 @@ func TestRead(t *testing.T) {
 func TestReadErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                            "r.csv: the file is empty",
-		"a,b\n1,2\n":                  `r.csv:1: no column is called time or t; there are "a", "b"; say which`,
+		"a,b\n1,2\n":                  `r.csv:1: no column is called time or t; the columns are "a", "b"; say which`,
 		"time,a\n":                    "r.csv: there is no row below the header",
 		"time,a\n0,1\nx,2\n":          `r.csv:3: time: "x" is not a finite number`,
 		"time,a\n0,1\nNaN,2\n":        `r.csv:3: time: "NaN" is not a finite number`,
@@ -229,12 +229,12 @@ func TestReadErrors(t *testing.T) {
 		"time,a\n0\n1,2\n":            "r.csv:2: this row has 1 fields",
 		"time,a\n0,\"1\n":             "r.csv:2: extraneous or missing \" in quoted-field; close the quotes",
 		"# c\ntime;a\n0;1,5\n1;2.5\n": "r.csv:3: there is a decimal comma, and in line 4 a decimal point",
-		"time [weeks],a\n0,1\n":       `r.csv:1: the unit "weeks" of the time is none of s, ms`,
+		"time [weeks],a\n0,1\n":       `r.csv:1: the unit "weeks" of the time is not one of s, ms`,
 		"ARROW1\x00\x00":              "r.csv cannot be read as Apache Arrow",
 		"\xff\xff\xff\xff\x10":        "r.csv cannot be read as Apache Arrow",
 		"PK\x03\x04\x00":              "r.csv is neither text nor Apache Arrow",
 		"time,a\n-1e308,1\n1e308,2\n": "r.csv: the time span from -1e+308 to 1e+308 s is too large for a number",
-		"sep=|\ntime|a\n0|1\n":        "the separator '|' is none of comma, semicolon and tab",
+		"sep=|\ntime|a\n0|1\n":        "the separator '|' is not a comma, semicolon or tab",
 	} {
 		if _, err := parseText(text, ReadOptions{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v; want %s", text, err, want)

@@ -153,7 +153,7 @@ func parse(from io.Reader, size int64, path string, o ReadOptions) (*Table, erro
 		p.note("fields are separated by tabs")
 	case ',':
 	default:
-		return nil, fmt.Errorf("%s:1: the separator %q is none of comma, semicolon and tab; use one of them", path, separator)
+		return nil, fmt.Errorf("%s:1: the separator %q is not a comma, semicolon or tab; use one of them", path, separator)
 	}
 	names, err := p.csv.Read()
 	if errors.Is(err, io.EOF) {
@@ -277,7 +277,7 @@ func (p *parser) readHeader(names []string, o ReadOptions) error {
 		if o.TimeColumn != "" {
 			wanted = o.TimeColumn
 		}
-		return fmt.Errorf("%s:%d: no column is called %s; there are %s; say which column holds the time",
+		return fmt.Errorf("%s:%d: no column is called %s; the columns are %s; say which column holds the time",
 			p.t.Path, p.line(), wanted, strings.Join(have, ", "))
 	}
 	p.left = make([]bool, p.fields)
@@ -311,7 +311,7 @@ func (p *parser) bound(rows int) error {
 func (p *parser) timeIn(unit string) error {
 	scale, known := timeUnits[unit]
 	if !known {
-		return fmt.Errorf("%s:%d: the unit %q of the time is none of s, ms, us, min, h; convert the times to seconds", p.t.Path, p.line(), unit)
+		return fmt.Errorf("%s:%d: the unit %q of the time is not one of s, ms, us, min, h; convert the times to seconds", p.t.Path, p.line(), unit)
 	}
 	if p.scale = scale; scale != 1 {
 		p.note("times are in %s", unit)
@@ -396,11 +396,11 @@ func (p *parser) readRows() error {
 	return p.finish()
 }
 
-// oddCell describes a cell that is no number, with a probable reason.
+// oddCell describes a cell that is not a number, with a probable reason.
 func oddCell(cell string, line int) string {
 	const shown = 40
 	cell = strings.TrimSpace(strings.Clone(cell))
-	text := fmt.Sprintf("%.*q in line %d is no number", shown, cell, line)
+	text := fmt.Sprintf("%.*q in line %d is not a number", shown, cell, line)
 	if separated().MatchString(cell) {
 		text += "; write numbers without separators of thousands"
 	}
@@ -442,7 +442,7 @@ func (p *parser) finish() error {
 	seen := map[string]bool{}
 	t.Columns = slices.DeleteFunc(t.Columns, func(c Column) bool {
 		if seen[c.Name] {
-			p.note("there are several columns %s, of which the first counts", c.Name)
+			p.note("there are several columns %s; the first is used", c.Name)
 		}
 		again := seen[c.Name]
 		seen[c.Name] = true

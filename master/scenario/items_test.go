@@ -70,7 +70,7 @@ expect:
 	if err != nil || p.Err() != nil {
 		t.Fatal(err, p.Err())
 	}
-	const others = "the name nor the number of an item; there are red (1), green (2), blue (7)"
+	const others = "the name nor the number of an item; the items are red (1), green (2), blue (7)"
 	for text, want := range map[string]string{
 		"events:\n  - {at: 0, set: {lamp.set: 3}}":                                    `x.yaml:2: lamp.set: "3" is neither ` + others,
 		"events:\n  - {when: lamp.colour == rot, stop: x}":                            `x.yaml:2: lamp.colour: "rot" is neither ` + others,

@@ -199,7 +199,7 @@ func (b *binder) event(of *event) liveEvent {
 		live.value = b.scalar(live.line, live.condition.value, live.v)
 		ordered := live.operator != "==" && live.operator != "!="
 		if kind := live.v.Port.Kind; ordered && (kind == master.Boolean || kind == master.String) {
-			b.fail(live.line, "%s is no number: it can be compared by == or != only", live.v.Name)
+			b.fail(live.line, "%s is not a number: it can be compared only with == or !=", live.v.Name)
 		}
 		e.conditions = append(e.conditions, live)
 	}
@@ -225,7 +225,7 @@ func (b *binder) action(live *liveAction) {
 		live.value = b.scalar(live.line, live.action.value, live.v)
 	case adjust:
 		if live.v.Port.Kind != master.Real {
-			b.fail(live.line, "%s is no Real: it can be set, frozen and replayed, not scaled or offset", live.v.Name)
+			b.fail(live.line, "%s is not a Real: it can be set, frozen and replayed, not scaled or offset", live.v.Name)
 		}
 		b.read(live.line, live.v)
 	case freeze:
@@ -297,7 +297,7 @@ func (p *Player) plan() {
 	slices.Sort(p.judgeTimes)
 }
 
-// items returns the items of an enumeration; nil = the variable is none.
+// items returns the items of an enumeration; nil if the variable is not one.
 func (p *Player) items(v *master.Variable) map[string]int32 {
 	if p.Items == nil || v.Port.Kind != master.Integer {
 		return nil
@@ -750,7 +750,7 @@ func (j *judge) prepare(items map[string]int32) (err error) {
 	j.low, j.high = j.min, j.max
 	switch {
 	case j.bounded && kind != master.Real && kind != master.Integer:
-		return errors.New("it is no number and has no bounds; give a value")
+		return errors.New("it is not a number and cannot have bounds; give a value")
 	case j.bounded:
 		return nil
 	}
@@ -763,7 +763,7 @@ func (j *judge) prepare(items map[string]int32) (err error) {
 	case kind == master.Integer:
 		j.wanted.Real = float64(j.wanted.Integer)
 	case kind != master.Real && j.close:
-		return errors.New("it is no number and has no tolerance")
+		return errors.New("it is not a number and cannot have a tolerance")
 	case kind != master.Real:
 		return nil
 	}

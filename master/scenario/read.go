@@ -151,7 +151,7 @@ func read(ctx context.Context, path string) (*Scenario, error) {
 
 func parse(ctx context.Context, path string, data []byte) (*Scenario, error) {
 	if len(data) > longest {
-		return nil, fmt.Errorf("%s: the file is larger than %d MiB, which is no scenario", path, longest>>20)
+		return nil, fmt.Errorf("%s: the file is larger than %d MiB, too large for a scenario", path, longest>>20)
 	}
 	r := &reader{
 		Scenario: Scenario{Path: path, Hash: fmt.Sprintf("sha256:%x", sha256.Sum256(data)), uses: map[string]bool{}},
@@ -165,7 +165,7 @@ func parse(ctx context.Context, path string, data []byte) (*Scenario, error) {
 		return nil, r.syntax(err, data)
 	}
 	if err := d.Decode(&more); err == nil {
-		r.fail(&more, "a second document begins; a scenario is one")
+		r.fail(&more, "a second document begins; a scenario must be a single one")
 	} else if !errors.Is(err, io.EOF) {
 		return nil, r.syntax(err, data)
 	}
@@ -252,7 +252,7 @@ func (r *reader) each(n *yaml.Node, what string, visit visitor) {
 			r.fail(key, "a key of %s is %s; it must be a name", what, kindName(key))
 			continue
 		case key.Tag == "!!merge":
-			r.fail(key, "merge keys (<<) are not taken; write the entries out")
+			r.fail(key, "merge keys (<<) are not supported; write the entries out")
 			continue
 		case twice:
 			r.fail(key, "%s has %q twice, here and in line %d; remove one", what, key.Value, first)
@@ -260,7 +260,7 @@ func (r *reader) each(n *yaml.Node, what string, visit visitor) {
 		}
 		seen[key.Value] = key.Line
 		if value.Kind == yaml.AliasNode || value.Anchor != "" {
-			r.fail(value, "anchors and aliases are not taken; write the value out")
+			r.fail(value, "anchors and aliases are not supported; write the value out")
 			continue
 		}
 		visit(key, value)
@@ -302,7 +302,7 @@ func (r *reader) list(n *yaml.Node, what string, visit func(*yaml.Node)) {
 			return
 		}
 		if e.Kind == yaml.AliasNode || e.Anchor != "" {
-			r.fail(e, "anchors and aliases are not taken; write the value out")
+			r.fail(e, "anchors and aliases are not supported; write the value out")
 			continue
 		}
 		visit(e)
@@ -374,7 +374,7 @@ func (r *reader) root(n *yaml.Node) {
 		"expect":          func(_, v *yaml.Node) { r.list(v, "expect", r.expectation) },
 	})
 	if len(r.errs) == 0 && len(r.events)+len(r.expectations) == 0 {
-		r.fail(n, "the scenario neither does nor expects anything; give events or expect")
+		r.fail(n, "the scenario has neither events nor expectations; give events or expect")
 	}
 }
 
@@ -445,13 +445,13 @@ func (r *reader) event(n *yaml.Node) {
 	has := func(key string) bool { return given[key] != nil }
 	switch {
 	case has("at") == has("when"):
-		r.fail(n, "an event comes either at a time or when a condition holds; give one of at and when")
+		r.fail(n, "an event occurs either at a time or when a condition holds; give one of at and when")
 	case has("from") && has("at"):
-		r.fail(given["from"], "from is the earliest time of a condition; with at it means nothing, remove it")
+		r.fail(given["from"], "from is the earliest time of a condition; with at it has no meaning; remove it")
 	case !slices.ContainsFunc([]string{"set", "scale", "offset", "freeze", "release", "replay", "stop"}, has):
 		r.fail(n, "the event does nothing; give set, scale, offset, freeze, release, replay or stop")
 	case has("for") && !slices.ContainsFunc(x.e.actions, func(a action) bool { return a.verb != release }):
-		r.fail(given["for"], "for is the duration of an action, and the event does nothing that stays; remove it")
+		r.fail(given["for"], "for is the duration of an action, and the event has no lasting action; remove it")
 	}
 	// A variable is released before anything else is done with it.
 	slices.SortStableFunc(x.e.actions, func(a, b action) int { return int(a.verb) - int(b.verb) })
@@ -643,7 +643,7 @@ func (r *reader) expectation(n *yaml.Node) {
 	case x.bounded == (x.value != nil):
 		r.fail(n, "the expectation has either bounds or a value; give min, max or both, or value and its tolerance")
 	case x.bounded && x.close:
-		r.fail(n, "tolerance and relative belong to a value; bounds have none")
+		r.fail(n, "tolerance and relative apply to a value, not to bounds")
 	case x.min > x.max:
 		r.fail(n, "min %g is greater than max %g", x.min, x.max)
 	}
@@ -663,7 +663,7 @@ func (r *reader) window(x *expectation, what string) visitor {
 		}
 		r.fields(v, what, map[string]visitor{"from": r.numberTo(&x.from, "from"), "until": r.numberTo(&x.until, "until")})
 		if x.until < x.from {
-			r.fail(v, "%s is from %g s until %g s, which is before it", what, x.from, x.until)
+			r.fail(v, "%s is from %g s until %g s, which is earlier", what, x.from, x.until)
 		}
 	}
 }

@@ -253,7 +253,7 @@ func TestStopOnFailure(t *testing.T) {
 func TestRead(t *testing.T) {
 	for text, want := range map[string][]string{
 		"":                                       {"empty"},
-		"name: x\n":                              {"neither does nor expects"},
+		"name: x\n":                              {"neither events nor expectations"},
 		"a: [":                                   {"test.yaml:1: did not find", "correct the YAML"},
 		"a: 1\n\xff\xfe":                         {"test.yaml:2: there is the byte 0xff, and a scenario is text in UTF-8"},
 		"\x7fELF\x02\x00\x00":                    {"test.yaml:1: there is the byte 0x02"},
@@ -268,7 +268,7 @@ func TestRead(t *testing.T) {
 		"events:\n  - {at: 1, from: 2, stop: x}":                          {"from is the earliest time of a condition"},
 		"events:\n  - {at: .nan, stop: x}":                                {"at is \".nan\"; it must be a finite number"},
 		"events:\n  - {at: 1, for: 0, set: {a: 1}}":                       {"for is 0; it must be greater than 0"},
-		"events:\n  - {at: 1, for: 1, release: a}":                        {"nothing that stays"},
+		"events:\n  - {at: 1, for: 1, release: a}":                        {"no lasting action"},
 		"events:\n  - at: 1\n    set: {a: 1}\n    scale: {a: 2}":          {"test.yaml:4: the event acts on a twice, here and in line 3"},
 		"events:\n  - {when: a >, stop: x}":                               {"is not \"component.variable OPERATOR value\""},
 		"events:\n  - {at: 1, replay: {a: none.csv}}":                     {"test.yaml:2: reading signals"},
@@ -279,9 +279,9 @@ func TestRead(t *testing.T) {
 		"expect:\n  - {variable: a, at: 1}":                               {"either bounds or a value"},
 		"expect:\n  - {variable: a, max: 1}":                              {"give one of at, always and eventually"},
 		"expect:\n  - {variable: a, at: 1, always: , max: 1}":             {"give one of at, always and eventually"},
-		"expect:\n  - {variable: a, at: 1, max: 1, tolerance: 1}":         {"bounds have none"},
+		"expect:\n  - {variable: a, at: 1, max: 1, tolerance: 1}":         {"not to bounds"},
 		"expect:\n  - {variable: a, at: 1, value: 1, tolerance: -1}":      {"tolerance is -1; it must be at least 0"},
-		"expect:\n  - {variable: a, always: {from: 2, until: 1}, max: 1}": {"which is before it"},
+		"expect:\n  - {variable: a, always: {from: 2, until: 1}, max: 1}": {"which is earlier"},
 		"expect:\n  - {variable: a, always: 3, max: 1}":                   {"always is \"3\"; it must be true, which"},
 	} {
 		_, err := parse(t.Context(), "test.yaml", []byte(text))

@@ -168,7 +168,7 @@ func (r *run) analyseFirst(ctx context.Context, m *record.Manifest) error {
 			r.out.Begun = true
 			return cause
 		}
-		text := "analysis: the coupling could not be analysed, and is run all the same: " + err.Error()
+		text := "analysis: the coupling could not be analysed, and is run nevertheless: " + err.Error()
 		r.events.logger().Warn(text)
 		m.Warnings = append(m.Warnings, text)
 		return nil
@@ -254,7 +254,7 @@ func strategyVerdict(report *analyze.Report, s *analyze.Strategy) (notes, warnin
 	return notes, warnings
 }
 
-// ownOf describes the forecast for an algorithm that is none of the analysed strategies.
+// ownOf describes the forecast for an algorithm that is not one of the analysed strategies.
 func ownOf(preset string, r *analyze.Report) string {
 	s := r.Own
 	if s.Cut {

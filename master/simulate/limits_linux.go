@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leastAddressSpace is what a run takes of it, nearly all only reserved: by Go, by
+// leastAddressSpace is the address space that a run takes, nearly all only reserved: by Go, by
 // the C library for each thread, for stacks. Both end the program if they are refused.
 const leastAddressSpace = 1400 << 20
 
-// CheckLimits returns early why a process that runs FMUs would end for want of something.
+// CheckLimits returns an error if the limits of this process are too low to run FMUs.
 func CheckLimits() error {
 	var l unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_AS, &l) != nil || l.Cur >= leastAddressSpace {

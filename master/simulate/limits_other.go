@@ -2,5 +2,5 @@
 
 package simulate
 
-// CheckLimits returns early why a process that runs FMUs would end for want of something.
+// CheckLimits returns an error if the limits of this process are too low to run FMUs.
 func CheckLimits() error { return nil }

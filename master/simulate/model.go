@@ -113,7 +113,7 @@ func (m *Model) system(a *assemble.Assembly, o *OpenOptions, load func() error) 
 	return out, nil
 }
 
-// Inspection is what the documents of a system say before its FMUs are loaded.
+// Inspection is the content of the documents of a system, without its FMUs.
 type Inspection struct {
 	Components []string
 	Files      []string // on disk, from which the system is read

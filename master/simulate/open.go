@@ -212,7 +212,7 @@ func limit(l *worker.Launcher, asked *ssp.OwnSettings) error {
 	}
 	if asked.MemoryLimit != nil && l.Memory == 0 {
 		if *asked.MemoryLimit > LargestMemory {
-			return fmt.Errorf("%s: memoryLimit: %g MiB is more than there can be; leave it out for no limit",
+			return fmt.Errorf("%s: memoryLimit: %g MiB is too large; leave it out for no limit",
 				asked.Sources["memory-limit"].Place, *asked.MemoryLimit)
 		}
 		l.Memory = MemoryOf(*asked.MemoryLimit)

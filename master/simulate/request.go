@@ -91,7 +91,7 @@ func (r *Request) Place() error {
 	written := r.Written()
 	for i, w := range written {
 		if w.Flag != "--checkpoint" && SamePath(w.Path, r.Checkpoints.Resume) {
-			errs = append(errs, fmt.Errorf("%s %s would overwrite the checkpoint that the run goes on from; name another one",
+			errs = append(errs, fmt.Errorf("%s %s would overwrite the checkpoint from which the run is resumed; name another one",
 				w.Flag, w.Path))
 		}
 		if info, err := os.Stat(w.Path); err == nil && info.IsDir() {

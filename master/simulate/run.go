@@ -166,7 +166,7 @@ func (r *run) openSystem(ctx context.Context) (*System, error) {
 	}
 	build := r.Builders[r.Builder]
 	if build == nil {
-		return nil, &RequestError{fmt.Errorf("there is no builder %q; there are %s", r.Builder, diag.Some(slices.Sorted(maps.Keys(r.Builders))))}
+		return nil, &RequestError{fmt.Errorf("there is no builder %q; the builders are %s", r.Builder, diag.Some(slices.Sorted(maps.Keys(r.Builders))))}
 	}
 	return build.open(ctx, &r.Request)
 }

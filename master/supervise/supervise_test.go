@@ -165,7 +165,7 @@ func TestRun(t *testing.T) {
 	}
 	bad := request("r.csv", "")
 	bad.Builder = "other"
-	if _, err := e.Run(t.Context(), bad, nil); err == nil || fmt.Sprint(err) != `there is no builder "other"; there are oscillator` {
+	if _, err := e.Run(t.Context(), bad, nil); err == nil || fmt.Sprint(err) != `there is no builder "other"; the builders are oscillator` {
 		t.Errorf("an unknown builder gives %v", err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // settleSignals lets the engine print to a terminal whose foreground it is not, and outlive
-// whoever stops reading what it prints. The latter is noted and not ignored, because
+// the reader of its output. The latter is noted and not ignored, because
 // other processes would inherit that.
 func settleSignals() {
 	signal.Ignore(syscall.SIGTTOU, syscall.SIGTTIN)

@@ -16,8 +16,8 @@ import (
 // ruleSystem is the rule for errors in systems without a specific rule.
 var ruleSystem = &diag.Rule{
 	ID: "CC0", Level: diag.Error, Ref: "ssp 46",
-	Doc: "A system can be made of the documents: every quirk, table and setting that they name is there, " +
-		"no input of an FMU is driven twice.",
+	Doc: "A system can be made of the documents: every quirk, table and setting that they name exists, " +
+		"and no input of an FMU is driven twice.",
 	Remedy: "correct the document",
 }
 

@@ -22,7 +22,7 @@ import (
 var (
 	ruleInstantiate = &diag.Rule{
 		ID: "FA9", Level: diag.Error, Ref: "fmi2 30",
-		Doc: "fmi2Instantiate gives an instance.",
+		Doc: "fmi2Instantiate returns an instance.",
 		Remedy: "compare the guid of modelDescription.xml with that of the library, and see that licence and files of " +
 			"the FMU are there",
 	}
@@ -58,12 +58,12 @@ var (
 	}
 	ruleGoesBack = &diag.Rule{
 		ID: "DY4", Level: diag.Error, Ref: "fmi2 59",
-		Doc:    "An FMU with canGetAndSetFMUstate repeats its steps after it went back to a saved state.",
+		Doc:    "An FMU with canGetAndSetFMUstate repeats its steps exactly after its state is restored.",
 		Remedy: "run without what relies on rollback (quirk noRollback), and tell the exporter",
 	}
 	rulePromise = &diag.Rule{
 		ID: "DY4P", Level: diag.Warning, Ref: "fmi2 50",
-		Doc: "An FMU computes the same whatever noSetFMUStatePriorToCurrentPoint says.",
+		Doc: "An FMU computes the same for both values of noSetFMUStatePriorToCurrentPoint.",
 		Remedy: "a run takes the difference into account: it refuses algorithms that repeat several steps at once; tell " +
 			"the exporter",
 	}
@@ -71,17 +71,17 @@ var (
 		ID: "DY4N", Level: diag.Info, Ref: "fmi2 59",
 		Doc: "How exactly an FMU repeats a step after rollback. Quantities computed from differences of outputs " +
 			"must be larger than this noise.",
-		Remedy: "nothing is to be done: a run measures it and takes it into account",
+		Remedy: "no action needed: a run measures it and takes it into account",
 	}
 	ruleRepeats = &diag.Rule{
 		ID: "DY5", Level: diag.Warning, Ref: "fmi2 38, 61",
-		Doc:    "A second instance beside the first does the same from the start on.",
+		Doc:    "A second instance beside the first gives the same results from the start.",
 		Remedy: "results of this FMU are not reproducible; tell the exporter",
 	}
 	ruleResets = &diag.Rule{
 		ID: "DY5R", Level: diag.Warning, Ref: "fmi2 61",
-		Doc: "After fmi2Reset an instance does the same from the start on. A run does not reset, but makes a new " +
-			"instance.",
+		Doc: "After fmi2Reset an instance gives the same results from the start. A run creates a new instance instead of " +
+			"resetting one.",
 		Remedy: "harmless here; other tools may get wrong results from it, so tell the exporter",
 	}
 	ruleUndeclared = &diag.Rule{
@@ -97,7 +97,7 @@ var (
 	ruleDuration = &diag.Rule{
 		ID: "DY8", Level: diag.Info, Ref: "fmi2 75",
 		Doc:    "How long a step takes.",
-		Remedy: "nothing is to be done",
+		Remedy: "no action needed",
 	}
 )
 
@@ -416,7 +416,7 @@ func (t *tryout) bounds(s *fmuslave.Slave, readings []fmuprobe.Reading) {
 			switch {
 			case v.Type == description.Enumeration && len(items) > 0 &&
 				!slices.ContainsFunc(items, func(e description.EnumerationItem) bool { return e.Value == n }):
-				note(&outside, v.Name, "is %d at t = %.6g s, which is no item", n, at)
+				note(&outside, v.Name, "is %d at t = %.6g s, which is not an item", n, at)
 			case below(&n, v.Integer.Min), below(v.Integer.Max, &n):
 				note(&outside, v.Name, "is %d at t = %.6g s, outside its bounds", n, at)
 			}

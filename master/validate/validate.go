@@ -188,7 +188,7 @@ func kindOfContent(path string, roots []string) (string, error) {
 	case root != "":
 		return "", fmt.Errorf("%s: there are no rules for a document with the root element %s", path, root)
 	}
-	return "", fmt.Errorf("%s is no FMU, no SSP and no XML document", path)
+	return "", fmt.Errorf("%s is not an FMU, an SSP or an XML document", path)
 }
 
 // rootOf returns the name of the root element of an XML document, "" if it is none.

@@ -221,7 +221,7 @@ func findPart(parts []Part, name string, c description.Causality) (int, *descrip
 		}
 		return 0, nil, fmt.Errorf("component %s has no %s %q%s", p.Name, c, rest, diag.DidYouMean(rest, like))
 	}
-	return 0, nil, fmt.Errorf("%q names no component; there are %s", name, strings.Join(names, ", "))
+	return 0, nil, fmt.Errorf("%q names no component; the components are %s", name, strings.Join(names, ", "))
 }
 
 // Composition describes a new document.
@@ -306,7 +306,7 @@ func (b *composer) component(i int, linked map[string]bool) {
 		connector.Type, _, _ = ssp.TypeByName(v.Type.String())
 		if v.Type == description.Enumeration {
 			if slices.Contains(b.c.For, "osp") && !linked[p.Name+"."+v.Name] {
-				b.note("%s.%s gets no connector: OSP fails at enumerations", p.Name, v.Name)
+				b.note("%s.%s gets no connector: OSP fails with enumerations", p.Name, v.Name)
 				continue
 			}
 			connector.Enumeration = b.enumeration(p, v)

@@ -183,7 +183,7 @@ func TestPrepare(t *testing.T) {
 			}
 			want := map[string][]string{
 				"omsimulator": {`the system "in side"`, `component "b" has "b.fmu"`, "ignores an integer mapping: a.mode to b.n"},
-				"osp": {"ignores connectors and parameter bindings of the system", `supports only components with FMUs: "in side"`, "fails at connectors of type Enumeration: a.mode",
+				"osp": {"ignores connectors and parameter bindings of the system", `supports only components with FMUs: "in side"`, "fails with connectors of type Enumeration: a.mode",
 					"connectors of type unspecified: b.free", "connections with the system: u to b.u", "only from output to input: b.u to a.y", "ignores prefixes and mappings", "couples mm with m: a.y to b.u"},
 			}[tool]
 			for _, w := range want {

@@ -126,7 +126,7 @@ func (o *ospCheck) element(c *ssp.Common) {
 		switch k.Type {
 		case ssp.Real, ssp.Integer, ssp.Boolean, ssp.String:
 		default:
-			o.note("fails at connectors of type %s: %s.%s", k.Type, c.Name, k.Name)
+			o.note("fails with connectors of type %s: %s.%s", k.Type, c.Name, k.Name)
 		}
 	}
 	if len(c.Bindings) > 1 {
@@ -142,7 +142,7 @@ func (o *ospCheck) element(c *ssp.Common) {
 // connection checks a connection of the outermost system.
 func (o *ospCheck) connection(c *ssp.Connection, units []unit.Definition) {
 	if c.StartElement == "" || c.EndElement == "" {
-		o.note("fails at connections with the system: %s", ends(c))
+		o.note("fails with connections with the system: %s", ends(c))
 		return
 	}
 	if t := c.Transformation; t != nil && t.Kind != ssp.Linear {

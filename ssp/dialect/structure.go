@@ -13,7 +13,7 @@ import (
 )
 
 // The system structure of OSP (Open Simulation Platform), OspSystemStructure.xml. It is read
-// like by libcosim, into a Document like that of an SSP.
+// as libcosim reads it, into a Document like that of an SSP.
 const (
 	ospDocumentName = "OspSystemStructure.xml"
 	ospRoot         = "OspSystemStructure"

@@ -518,7 +518,7 @@ func (w *writer) connectorType(el *etree.Element, c *ssp.Connector) {
 		w.text(is, "unit", c.Unit, "")
 	case ssp.Enumeration:
 		if c.Enumeration == "" {
-			w.fail(el, "the enumeration has no name; it must be the name of one that the document defines")
+			w.fail(el, "the enumeration has no name; give the name of one that the document defines")
 		}
 		w.required(is, "name", c.Enumeration)
 	}

@@ -36,7 +36,7 @@ const (
 // Local returns the local error of a strategy at the step of the analysis, or why it is unknown.
 //
 // From states and outputs of the reference, the strategy makes one macro step on twins that take
-// the steps of the reference, whatever the macro step is. The result is the error of the coupling
+// the steps of the reference, for any macro step. The result is the error of the coupling
 // alone, without the effect of the step on the solvers inside the FMUs. Twins use
 // the polynomials of the inputs themselves, without sampling in substeps.
 func (p *Forecaster) Local(s *twin.Scheme) (*Local, string) {

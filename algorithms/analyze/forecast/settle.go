@@ -116,7 +116,7 @@ func (p *Forecaster) off(f *flows, like *twin.Scheme, short, long float64) (wors
 				return 0, nil, fmt.Errorf("%s: %w", m.Info, err)
 			}
 			if !(away <= twin.Strayed) {
-				return 0, nil, fmt.Errorf("over steps of %.4g s, %s differs by %.2g from what it does over steps of other sizes: "+
+				return 0, nil, fmt.Errorf("over steps of %.4g s, the response of %s differs by %.2g from that over steps of other sizes: "+
 					"its internal steps depend on the macro step", own, m.Info, away)
 			}
 			if of == nil || away > worst {
@@ -241,7 +241,7 @@ func (p *Forecaster) followSteps(run *master.Run) (pieces, square []float64, t f
 	return pieces, square, t, err
 }
 
-// quantile returns the length that steps do not exceed in a part of the time t, which is the sum of all steps.
+// quantile returns the step length that is not exceeded during a part of the time t, the sum of all steps.
 func quantile(steps []float64, t, part float64) float64 {
 	sorted := slices.Sorted(slices.Values(steps))
 	sum := 0.0

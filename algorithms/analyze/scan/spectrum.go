@@ -136,7 +136,7 @@ func limiting(values []complex128, counts func(i int) bool) (worst int, lasts bo
 	return worst, lasts
 }
 
-// Growth is a motion that grows whatever the macro step, by a factor of e every 1/Rate seconds.
+// Growth is a motion that grows at any macro step, by a factor of e every 1/Rate seconds.
 type Growth struct {
 	Component string  `json:"component,omitempty"` // by itself, its inputs held; "" = of the coupled system
 	Rate      float64 `json:"rate"`                // 1/s

@@ -214,8 +214,8 @@ func peak(y [][]float64, o int) float64 {
 const departKick = 1e-3
 
 // compare chooses the model of subsystem i with directional derivatives: that of the derivatives, or, if the internal
-// steps of its solver make it behave differently, the one measured on further instances. none is why there are no
-// further instances, or "".
+// steps of its solver make it behave differently, the one measured on further instances. none is the reason why there
+// are no further instances, or "".
 func (p *Point) compare(i int, none string, o Options) {
 	m := p.Models[i]
 	m.Source, m.Why = Directional, p.Broken[i]

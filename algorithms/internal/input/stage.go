@@ -42,7 +42,7 @@ func (a *Approximation) stageCurves(x *master.Exec, at span) {
 	}
 }
 
-// combineAll is combine for len(to) inputs from input from on.
+// combineAll is combine for len(to) inputs, the first of which is input from.
 func (a *Approximation) combineAll(to []float64, weights *[num.MaxNodes]float64, from int) {
 	for q, w := range weights[:a.old.degree+1] {
 		values := a.at(q)[from:][:len(to)]

@@ -53,7 +53,7 @@ func NewStepping(x *master.Exec, in *Approximation, members []int) (*Stepping, e
 	return s, err
 }
 
-// span is a range of entries of a vector, without the entry to.
+// span is the half-open range [from, to) of entries of a vector.
 type span struct{ from, to int }
 
 // divide adds the inputs of subsystem i, a member of whole, to held, curves or rest.

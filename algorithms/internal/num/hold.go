@@ -45,10 +45,10 @@ func NewHold(a, b mat.Matrix, h float64, order int) (*Hold, error) {
 		return nil, err
 	}
 	if !(h >= 0) || math.IsInf(h, 0) {
-		return nil, fmt.Errorf("a step of %v s: it must be a number and not negative", h)
+		return nil, fmt.Errorf("the step is %v s; it must be a number and not negative", h)
 	}
 	if order < 0 {
-		return nil, fmt.Errorf("a polynomial of order %d: the order must not be negative", order)
+		return nil, fmt.Errorf("the order of the polynomial is %d; it must not be negative", order)
 	}
 	d := &Hold{A: &mat.Dense{}, B: make([]*mat.Dense, order+1)}
 	for i := range d.B {
@@ -60,7 +60,7 @@ func NewHold(a, b mat.Matrix, h float64, order int) (*Hold, error) {
 
 	w, t, units := holdMatrix(a, b, n, m, h, order)
 	if math.IsInf(mat.Norm(w, 1), 0) || !finite(w.RawMatrix().Data) {
-		return nil, fmt.Errorf("the matrices A and B times the step of %v s hold numbers that are not finite", h)
+		return nil, fmt.Errorf("the matrices A and B times the step of %v s contain numbers that are not finite", h)
 	}
 	ad, x := expHold(w, n)
 
@@ -128,7 +128,7 @@ func sizesOf(a, b mat.Matrix) (n, m int, err error) {
 	}
 	rows, m := dims(b)
 	if n > 0 && m > 0 && rows != n {
-		return 0, 0, fmt.Errorf("B has %d rows: there are %d states", rows, n)
+		return 0, 0, fmt.Errorf("B has %d rows, but there are %d states", rows, n)
 	}
 	return n, m, nil
 }

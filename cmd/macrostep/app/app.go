@@ -153,7 +153,7 @@ func (p *program) arrangedFor(cmd *cli.Command, name string, args []string) ([]s
 	return slices.Concat([]string{name}, flags, []string{"--"}, rest), nil
 }
 
-// notACommand is the error about a first argument that is no command.
+// notACommand returns the error for a first argument that is not a command.
 func notACommand(app *cli.App, name string) error {
 	if strings.HasPrefix(name, "-") {
 		return &usageError{"", fmt.Errorf("%s comes before the command; write the command first, as in: macrostep run SYSTEM %s", name, name)}

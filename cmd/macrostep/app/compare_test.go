@@ -75,7 +75,7 @@ func TestCompareCommand(t *testing.T) {
 	refuses(t, dir, &fake{}, map[string]string{
 		both + "|--rtol|x":           `--rtol: "x" is not a finite number`,
 		both + "|--atol|a=-1":        `--atol: a=-1: -1 is less than 0`,
-		both + "|--norm|l1":          `--norm: "l1" is none of range, rms`,
+		both + "|--norm|l1":          `--norm: "l1" is not one of range, rms`,
 		both + "|--map|x":            `--map: "x" is not A=B`,
 		both + "|--map|q=z":          "a.csv has no variable q",
 		both + "|--time-tolerance|0": `--time-tolerance: 0 is not greater than 0`,

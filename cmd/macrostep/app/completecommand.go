@@ -46,7 +46,7 @@ func (p *program) completionCommand() *cli.Command {
 			shell := c.Args().First()
 			script, err := completionFiles.ReadFile("completion/" + completionScripts[shell])
 			if completionScripts[shell] == "" || err != nil {
-				return &usageError{"completion", fmt.Errorf("%q is not a known shell; there are bash, zsh and fish", shell)}
+				return &usageError{"completion", fmt.Errorf("%q is not a known shell; choose bash, zsh or fish", shell)}
 			}
 			fmt.Fprint(p.data(), string(script))
 			return nil

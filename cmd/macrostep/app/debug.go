@@ -61,7 +61,7 @@ func readDebug(in *input, keys []debugKey) (d debugging) {
 		}
 		k := slices.IndexFunc(keys, func(k debugKey) bool { return k.name == name })
 		if k < 0 || given && value == "" {
-			in.fail(flagDebug, fmt.Errorf("%q is none of %s", text, strings.Join(debugNames(keys), ", ")))
+			in.fail(flagDebug, fmt.Errorf("%q is not one of %s", text, strings.Join(debugNames(keys), ", ")))
 			continue
 		}
 		keys[k].set(&d, value)

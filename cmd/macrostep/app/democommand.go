@@ -101,7 +101,7 @@ func (p *program) runExamples(c *cli.Context) error {
 	}
 	names := p.backend.Systems()
 	if !slices.Contains(names, demoSystem) {
-		return fmt.Errorf("the examples lack %s; there are %s", demoSystem, strings.Join(names, ", "))
+		return fmt.Errorf("the examples lack %s; they are %s", demoSystem, strings.Join(names, ", "))
 	}
 	for _, name := range names {
 		if c.Context.Err() != nil {
@@ -142,7 +142,7 @@ func (p *program) runChain(c *cli.Context) error {
 	}
 	if c.IsSet("damping") {
 		if _, twice := chain.Set["d"]; twice {
-			in.add(errors.New("--damping and --set d=… give the same parameter; give one of them"))
+			in.add(errors.New("--damping and --set d=… set the same parameter; give only one of them"))
 		}
 		chain.Set["d"] = c.Float64("damping")
 	}

@@ -157,7 +157,7 @@ func (in *input) number(name string, b bound) *simulate.Setting {
 func (in *input) oneOf(name string, values []string) int {
 	i := slices.Index(values, in.String(name))
 	if i < 0 {
-		in.fail(name, fmt.Errorf("%q is none of %s", in.String(name), strings.Join(values, ", ")))
+		in.fail(name, fmt.Errorf("%q is not one of %s", in.String(name), strings.Join(values, ", ")))
 	}
 	return max(i, 0)
 }

@@ -73,9 +73,9 @@ func TestPlotCommand(t *testing.T) {
 		"plot|none.csv":                  "none.csv: no such file",
 		"plot|no*.csv":                   "no file matches no*.csv",
 		"plot|a1.csv":                    "a1.svg exists already",
-		"plot|a1.csv|--diff":             "a difference takes two",
-		"plot|a1.csv|-o|x.pdf":           "a picture is .svg or .png",
-		"plot|a1.csv|--force|--select|q": "there is nothing to draw: a1.csv has no variable that is chosen and holds numbers",
+		"plot|a1.csv|--diff":             "needs two files",
+		"plot|a1.csv|-o|x.pdf":           "a picture must be .svg or .png",
+		"plot|a1.csv|--force|--select|q": "there is nothing to draw: none of the chosen variables of a1.csv holds numbers",
 	})
 }
 

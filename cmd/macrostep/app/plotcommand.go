@@ -68,7 +68,7 @@ func (p *program) plot(c *cli.Context) error {
 	}
 	diff := c.Bool("diff")
 	if diff && len(paths) < 2 {
-		return &usageError{"plot", errors.New("--diff: there is one file; a difference takes two")}
+		return &usageError{"plot", errors.New("--diff needs two files, and only one is given")}
 	}
 	in := newInput(c)
 	chosen := in.globs(flagSelect)
@@ -81,7 +81,7 @@ func (p *program) plot(c *cli.Context) error {
 	}
 	format := strings.ToLower(filepath.Ext(output))
 	if format != ".svg" && format != ".png" {
-		return &usageError{"plot", fmt.Errorf("--output %s: a picture is .svg or .png", output)}
+		return &usageError{"plot", fmt.Errorf("--output %s: a picture must be .svg or .png", output)}
 	}
 	fields, err := readFields(paths, c.String("time-column"), diff, chosen)
 	if err != nil {
@@ -128,7 +128,7 @@ func readFields(paths []string, timeColumn string, diff bool, chosen record.Sele
 		fields = valueFields(tables, chosen)
 	}
 	if err == nil && len(fields) == 0 {
-		err = fmt.Errorf("there is nothing to draw: %s has no variable that is chosen and holds numbers", strings.Join(paths, ", "))
+		err = fmt.Errorf("there is nothing to draw: none of the chosen variables of %s holds numbers", strings.Join(paths, ", "))
 	}
 	return fields, err
 }

@@ -25,7 +25,7 @@ func profile(dir string, f func() error) (err error) {
 		return f()
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fmt.Errorf("--debug profile: %w; name a folder that can be made", err)
+		return fmt.Errorf("--debug profile: %w; name a folder that can be created", err)
 	}
 	// By its absolute path: an FMU may change the working directory meanwhile.
 	if dir, err = filepath.Abs(dir); err != nil {
@@ -44,7 +44,7 @@ func profile(dir string, f func() error) (err error) {
 	err = f()
 	pprof.StopCPUProfile()
 	if perr := errors.Join(cpu.Close(), writeHeapProfile(filepath.Join(dir, heapProfile))); perr != nil {
-		err = errors.Join(err, &runError{fmt.Errorf("--debug profile: %w; the results are whole", perr)})
+		err = errors.Join(err, &runError{fmt.Errorf("--debug profile: %w; the results are complete", perr)})
 	}
 	return err
 }

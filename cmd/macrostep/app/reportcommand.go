@@ -128,7 +128,7 @@ func (r *reportParts) fromTheStart(q *runRequest, table, trace string) {
 	}
 }
 
-// again reads the curves from the table of the run; nil = they are not there.
+// again reads the curves from the table of the run; nil = the table is missing.
 func (r *reportParts) again(q *runRequest, table string) *results.Table {
 	if q.Record.IsNone() || simulate.IsDevice(table) {
 		return nil
@@ -196,7 +196,7 @@ func readReport(path, manifest string, chosen record.Selection) (*reportParts, e
 	}
 	numeric := slices.DeleteFunc(slices.Clone(t.Columns), func(c results.Column) bool { return c.Text })
 	if len(numeric) == 0 {
-		return nil, fmt.Errorf("%s: there is nothing to show: no column is chosen and holds numbers", path)
+		return nil, fmt.Errorf("%s: there is nothing to show: none of the chosen columns holds numbers", path)
 	}
 	if texts := len(t.Columns) - len(numeric); texts > 0 {
 		r.notes = append(r.notes, plural(texts, "column")+" of texts are not shown.")

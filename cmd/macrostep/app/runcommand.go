@@ -291,7 +291,7 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 		in.add(fmt.Errorf("--%s realtime-unbounded needs --%s", flagDebug, flagRealtime))
 	}
 	if r.LivePaused && r.Live == "" {
-		in.add(fmt.Errorf("--%s live-paused: there is no page to go on from without --%s", flagDebug, flagLive))
+		in.add(fmt.Errorf("--%s live-paused: the run is continued from a page, which needs --%s", flagDebug, flagLive))
 	}
 	if r.Format, err = record.FormatOf(r.Output); err != nil && !r.Record.IsNone() {
 		in.add(fmt.Errorf("--%s %w", flagOutput, err))
@@ -317,7 +317,7 @@ func readIsolation(in *input) simulate.Isolation {
 		i.StepTimeout = assemble.Timeout(t.Value)
 	}
 	if mib := in.float(flagMemoryLimit, positive); mib > simulate.LargestMemory {
-		in.fail(flagMemoryLimit, fmt.Errorf("%g MiB is more than there can be; leave the flag out for no limit", mib))
+		in.fail(flagMemoryLimit, fmt.Errorf("%g MiB is too large; leave the flag out for no limit", mib))
 	} else {
 		i.MemoryLimit = simulate.MemoryOf(mib)
 	}

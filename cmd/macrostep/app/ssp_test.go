@@ -320,13 +320,13 @@ wrote s.ssp
 		"--connect|a.v":       `"a.v" is not COMPONENT.OUTPUT:COMPONENT.INPUT`,
 		"--connect|a.V:b.v":   `component a has no output "V"; did you mean "v"?`,
 		"--connect|a.k:b.v":   "a.k is not an output: its causality is parameter",
-		"--connect|x.v:b.v":   `"x.v" names no component; there are a, b`,
+		"--connect|x.v:b.v":   `"x.v" names no component; the components are a, b`,
 		"--connect|a.v:b.odd": "a.v cannot feed b.odd: its unit m/s cannot be converted into N",
 		"--connect|a.n:b.v":   "it is of type Integer",
 		"--step-size|0":       "--step-size: 0 is not greater than 0",
 		"--stop-time|-1":      "the stop time -1 is not after the start time 0",
 		"--algorithm|magic":   `no algorithm is called "magic"`,
-		"--for|modelica":      `--for: "modelica" is none of omsimulator, osp`,
+		"--for|modelica":      `--for: "modelica" is not one of omsimulator, osp`,
 		"no.fmu":              "no.fmu: there is no such FMU",
 		".":                   ". is a folder",
 		"x.y=a.fmu":           "the name of a component must not be empty or contain",
@@ -345,7 +345,7 @@ func TestSSPNewFor(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	contains(t, "the warning", stderr, `warning: my system.ssp/SystemStructure.ssd:`, `the enumerations of "a.e" and "b.e" differ`)
-	contains(t, "the notes", out, "OSP fails at connectors of type Enumeration: a.e", "OSP does not convert units, and so couples km/h with m/s: a.w to b.a_w", "c1_c_d")
+	contains(t, "the notes", out, "OSP fails with connectors of type Enumeration: a.e", "OSP does not convert units, and so couples km/h with m/s: a.w to b.a_w", "c1_c_d")
 	pkg, err := ssp.Open(filepath.Join(dir, "my system.ssp"), &diag.List{Strict: true})
 	if err != nil {
 		t.Fatal(err)
@@ -363,7 +363,7 @@ func TestSSPNewFor(t *testing.T) {
 	done(t, dir, "ssp", "new", "a.fmu", "fine.fmu", "--for", "omsimulator", "--step-size=0.1", "-o", "fine.ssd")
 	contains(t, "the tolerance", read(t, filepath.Join(dir, "fine.ssd")), `relativeTolerance="2e-07"`)
 	out = done(t, dir, "ssp", "new", "a.fmu", "--for", "osp", "--dry-run")
-	contains(t, "enumerations", out, "a.e gets no connector: OSP fails at enumerations")
+	contains(t, "enumerations", out, "a.e gets no connector: OSP fails with enumerations")
 }
 
 // Enumerations that number their items differently are connected by the names of the items. A

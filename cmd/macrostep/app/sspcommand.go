@@ -212,7 +212,7 @@ func readTools(in *input) (tools []string) {
 	for _, tool := range strings.Split(in.String(flagFor), ",") {
 		tool = strings.ToLower(strings.TrimSpace(tool))
 		if !slices.Contains(dialect.Tools(), tool) {
-			in.fail(flagFor, fmt.Errorf("%q is none of %s", tool, strings.Join(dialect.Tools(), ", ")))
+			in.fail(flagFor, fmt.Errorf("%q is not one of %s", tool, strings.Join(dialect.Tools(), ", ")))
 		} else if !slices.Contains(tools, tool) {
 			tools = append(tools, tool)
 		}
@@ -286,7 +286,7 @@ func (p *program) openParts(parts []namedFile) (map[string]*fmi.FMU, error) {
 	var errs []error
 	for _, part := range parts {
 		if info, err := os.Stat(part.path); err == nil && info.IsDir() {
-			errs = append(errs, fmt.Errorf("%s is a folder; a system takes FMUs as files", part.path))
+			errs = append(errs, fmt.Errorf("%s is a folder; its FMUs must be files", part.path))
 			continue
 		}
 		path, err := filepath.Abs(part.path)

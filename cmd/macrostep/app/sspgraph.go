@@ -279,7 +279,7 @@ func gainNote(gain, offset float64) string {
 	return text
 }
 
-// loopOf returns the number of the algebraic loop of the run with a connection, from 1 on, 0 if there is none.
+// loopOf returns the number of the algebraic loop of the run with a connection, counted from 1; 0 if there is none.
 func loopOf(loops []master.Loop, from, to string) (number int, assumed bool) {
 	n := 0
 	for _, l := range loops {

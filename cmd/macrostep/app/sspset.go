@@ -224,7 +224,7 @@ type replacement struct {
 	now, was *archive.File // temporary files with the new and the old content; was: nil = the file is new
 }
 
-// replaceAll replaces files of a folder and puts all back if check returns an error. The new and the old
+// replaceAll replaces files of a folder and restores all of them if check returns an error. The new and the old
 // content are in temporary files before the first file is replaced.
 func replaceAll(dir string, files []edit.File, check func() error) (err error) {
 	var list []replacement

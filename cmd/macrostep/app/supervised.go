@@ -12,8 +12,8 @@ import (
 	"github.com/macrostep/macrostep/master/supervise"
 )
 
-// exitCode is the exit code of a command that was done in the engine, which has printed
-// what there was to print.
+// exitCode is the exit code of a command that ran in the engine, which has already printed
+// its output.
 type exitCode int
 
 func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }

@@ -103,7 +103,7 @@ func (r *Client) goOn(recs []native.Record, cause error) error {
 	_, call, at := r.underWay(recs, cause)
 	for {
 		if len(s.Made) >= s.Limit {
-			return fmt.Errorf("%w; its process was replaced %d times, and no more is allowed", cause, s.Limit)
+			return fmt.Errorf("%w; its process was replaced %d times, which is the limit", cause, s.Limit)
 		}
 		s.Made = append(s.Made, Restart{call, at, cause.Error()})
 		r.Say(fmt.Sprintf("its process ended in %s at t = %.12g s: %v; "+

@@ -277,7 +277,7 @@ func encode(list []Update, to float64) []byte {
 	return append(b, "]}"...)
 }
 
-// End replaces the page by p and waits until all followers have fetched it, at most for some
+// End replaces the page by p and waits until all followers have fetched it, for at most a few
 // seconds.
 func (l *Live) End(p *Page) error {
 	var b bytes.Buffer

@@ -64,7 +64,7 @@ func rankOf(names []string, name, uri string) int {
 	}
 }
 
-// foreignContent reports whether the content of an element is not of SSP.
+// foreignContent reports whether the content of an element is not part of SSP.
 func foreignContent(name string) bool {
 	return name == "Annotation" || name == "MetaData" || name == "Signature"
 }

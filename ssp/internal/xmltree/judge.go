@@ -23,7 +23,7 @@ var (
 		Doc: "Elements are in the order of the schemas, lists are not empty, identifiers are unique, and elements " +
 			"contain no text. Other tools may refuse the document otherwise.",
 		Remedy: "move the element, remove the empty list or the text, or correct the attribute; " +
-			"the document was read all the same"}
+			"the document was read nevertheless"}
 	RuleUnknown = &diag.Rule{ID: "SD1U", Level: diag.Warning, Ref: "ssp 6",
 		Doc:    "Elements and attributes are those of the standard. Others have no effect.",
 		Remedy: "correct the name if it is a typing error; use annotations for data of a tool"}
@@ -94,7 +94,7 @@ func (p *Reader) Parse(data []byte) *Node {
 }
 
 // judge resolves the namespaces of an element and of those in it, and checks what does not depend
-// on their meaning. foreign is true inside elements that are not of SSP.
+// on their meaning. foreign is true inside elements that are not part of SSP.
 func (p *Reader) judge(n *Node, foreign bool) {
 	n.URI = p.namespace(n)
 	numberSiblings(n.Kids)
@@ -119,7 +119,7 @@ var atMostOnce = map[string]bool{
 	"DefaultExperiment": true, "Annotations": true,
 }
 
-// singles reports elements that occur twice but may occur once: it is unknown which one counts.
+// singles reports elements that occur twice but may occur only once: it is unknown which one counts.
 func (p *Reader) singles(n *Node) {
 	if !Standard(n.URI) {
 		return
@@ -392,8 +392,8 @@ func (p *Reader) texts(n *Node) {
 	}
 }
 
-// theirs reports whether an element is not of the standard, or is one with foreign content, or is
-// inside such an element.
+// theirs reports whether an element or one around it is not part of the standard or has foreign
+// content.
 func (n *Node) theirs() bool {
 	for ; n != nil; n = n.Parent {
 		if !Standard(n.URI) || foreignContent(n.Name) {
