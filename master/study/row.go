@@ -166,7 +166,10 @@ func (p *Plan) NoRow(v Variant, status Status, reason string) Row {
 	return r
 }
 
-// oneLine joins the lines of a message.
+// longestReason bounds a reason in bytes.
+const longestReason = 2000
+
+// oneLine joins the lines of a message, and shortens a long one.
 func oneLine(text string) string {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -174,5 +177,9 @@ func oneLine(text string) string {
 			lines = append(lines, line)
 		}
 	}
-	return strings.Join(lines, "; ")
+	out := strings.Join(lines, "; ")
+	if len(out) > longestReason {
+		out = strings.ToValidUTF8(out[:longestReason], "") + " …"
+	}
+	return out
 }
