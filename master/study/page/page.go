@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/macrostep/macrostep/master/results/page"
 	"github.com/macrostep/macrostep/master/study"
@@ -628,5 +629,7 @@ func rounded(v float64, digits int) string {
 	if short, err := strconv.ParseFloat(s, 64); err == nil && math.Abs(v) < 1e7 && math.Abs(v) >= 1e-4 {
 		return strconv.FormatFloat(short, 'f', -1, 64)
 	}
-	return s
+	return shortExponent.Replace(s)
 }
+
+var shortExponent = strings.NewReplacer("e+0", "e", "e-0", "e-")
