@@ -113,7 +113,16 @@ table: rows.csv
 time-limit: 2s
 collect: {x: final(good.x)}
 `, badPair(t, "misbehave")), "rows.csv", rows.String())
-	o.is(t, 0, "24 runs: 20 ok, 1 failed, 2 crashed, 1 time limit")
+	o.is(t, 0, "24 runs: 20 ok, 1 failed, 2 crashed, 1 time limit", "page      "+filepath.Join("study", "report.html"))
+	page := string(read(t, filepath.Join(folder, "report.html")))
+	for _, part := range []string{">complete</span>", "SIGSEGV", "2 (8.33 %)"} {
+		if !strings.Contains(page, part) {
+			t.Errorf("the page has no %q", part)
+		}
+	}
+	if text := string(read(t, filepath.Join(folder, "results.parquet"))); !strings.HasPrefix(text, "PAR1") {
+		t.Errorf("results.parquet begins with %.4q", text)
+	}
 	table := rowsOfStudy(t, folder)
 	want := map[int][2]string{
 		3:  {"crashed", "SIGSEGV"},

@@ -60,7 +60,7 @@ const mostVariants = 10_000_000
 // Variants returns the runs of the design.
 func (p *Plan) Variants() (*Variants, error) {
 	d, k := &p.Design, len(p.Factors)
-	out := &Variants{Names: p.factorNames()}
+	out := &Variants{Names: p.FactorNames()}
 	var rows [][]string
 	var err error
 	switch d.Kind {
@@ -202,30 +202,25 @@ func (f *Factor) inside(p float64) float64 {
 // Source: M. D. Morris, Factorial sampling plans for preliminary computational experiments,
 // Technometrics 33 (1991).
 func morris(k, r, p int, random *rand.Rand) *mat.Dense {
-	delta := morrisStep(p)
 	points := mat.NewDense(r*(k+1), k, nil)
 	for t := range r {
-		at := make([]float64, k)
-		for j := range at { // from where the step leads up or down and stays inside
-			at[j] = float64(random.IntN(p/2)) / float64(p-1)
-			if random.IntN(2) == 1 {
-				at[j] += delta
+		at := make([]int, k) // levels, so that equal values are the same numbers
+		set := func(row int) {
+			for j, level := range at {
+				points.Set(row, j, float64(level)/float64(p-1))
 			}
 		}
-		points.SetRow(t*(k+1), at)
+		for j := range at { // from where the step leads up or down and stays inside
+			at[j] = random.IntN(p/2) + p/2*random.IntN(2)
+		}
+		set(t * (k + 1))
 		for i, j := range random.Perm(k) {
-			if at[j] >= delta {
-				at[j] -= delta
-			} else {
-				at[j] += delta
-			}
-			points.SetRow(t*(k+1)+i+1, at)
+			at[j] = (at[j] + p/2) % p
+			set(t*(k+1) + i + 1)
 		}
 	}
 	return points
 }
-
-func morrisStep(p int) float64 { return float64(p) / float64(2*(p-1)) }
 
 // saltelli returns, for each of n samples, a row of A, a row of B, and k rows of A with one column
 // of B. A and B are independent samples.

@@ -21,6 +21,8 @@ import (
 //	files/         the plan, the system and what else runs read
 //	variants.csv   the design: a row for each run, written before the first
 //	results.csv    a row for each run that is done, in the order of their ends; when all are done, in that of the design
+//	results.parquet, summary.json, report.html
+//	               the same table with typed columns, what the rows say together, and a page of both
 //	runs/          tables and manifests of the runs that are kept
 type Folder struct {
 	Path string
@@ -38,6 +40,7 @@ const (
 	folderRuns   = "runs"
 	VariantsFile = "variants.csv"
 	ResultsFile  = "results.csv"
+	PageFile     = "report.html" // written by package page
 )
 
 // index is study.json.
@@ -292,7 +295,7 @@ func Remove(path string) error {
 		return err
 	}
 	var errs []error
-	for _, name := range []string{folderIndex, folderFiles, folderRuns, VariantsFile, ResultsFile, ReportFile, "results.parquet", "report.html", "queue", "identity", "join.json"} {
+	for _, name := range []string{folderIndex, folderFiles, folderRuns, VariantsFile, ResultsFile, ReportFile, ParquetFile, PageFile, "queue", "identity", "join.json"} {
 		errs = append(errs, os.RemoveAll(filepath.Join(path, name)))
 	}
 	return errors.Join(append(errs, f.held.Close())...)
@@ -329,6 +332,11 @@ func relative(folder, path string) string {
 		return ".."
 	}
 	return rel
+}
+
+// WriteFile writes a file in the folder that is whole or not there.
+func (f *Folder) WriteFile(name string, fill func(io.Writer) error) error {
+	return replace(filepath.Join(f.Path, name), fill)
 }
 
 // writeFile writes a file that is whole or not there, and the folders that it is in.

@@ -126,7 +126,7 @@ func newModel(p *Plan, o Options) *Model {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Model{plan: p, names: p.factorNames(), options: o, requests: map[string]simulate.Request{}}
+	return &Model{plan: p, names: p.FactorNames(), options: o, requests: map[string]simulate.Request{}}
 }
 
 // opening returns how the system is opened, and the files beside it that a run reads.
@@ -317,7 +317,7 @@ func (m *Model) run(ctx context.Context, v Variant) (Row, error) {
 // assignments returns the parameters and start values of a variant.
 func (p *Plan) assignments(v Variant) (set []simulate.Assignment) {
 	for i, value := range v.Values {
-		if name := p.factorNames()[i]; value != "" && !strings.HasPrefix(name, SettingPrefix) {
+		if name := p.FactorNames()[i]; value != "" && !strings.HasPrefix(name, SettingPrefix) {
 			set = append(set, simulate.Assignment{Name: name, Value: value})
 		}
 	}

@@ -131,6 +131,18 @@ func (p *Plan) goal(r *Row) float64 {
 	return sum
 }
 
+// Goal returns the goal of a row of an optimisation, as in [Optimum]; NaN if the row has none.
+func (p *Plan) Goal(r *Row) float64 {
+	v := p.goal(r)
+	if math.IsInf(v, 0) {
+		return math.NaN()
+	}
+	if p.Optimise.Maximise {
+		return -v
+	}
+	return v
+}
+
 // evaluate makes the runs at some points, side by side, and returns their goals.
 func (s *search) evaluate(points ...[]float64) []float64 {
 	p := s.study.Plan

@@ -497,7 +497,7 @@ var variedSettings = []string{"start-time", "stop-time", "step-size", "tolerance
 func (p *Plan) checkFactors() error {
 	var errs []error
 	seen := map[string]bool{}
-	for _, name := range p.factorNames() {
+	for _, name := range p.FactorNames() {
 		if seen[name] {
 			errs = append(errs, fmt.Errorf("vary: %s is given twice", name))
 		}
@@ -516,8 +516,8 @@ func (p *Plan) checkFactors() error {
 	return errors.Join(errs...)
 }
 
-// factorNames names the columns of variants.
-func (p *Plan) factorNames() []string {
+// FactorNames returns the names of the values of a variant.
+func (p *Plan) FactorNames() []string {
 	var names []string
 	if t := p.Design.Table; t != nil {
 		names = append(names, t.Names...)

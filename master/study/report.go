@@ -115,7 +115,7 @@ func Summarise(p *Plan, f *Findings) *Report {
 		if p.Convergence != nil {
 			continue
 		}
-		for j, factor := range p.factorNames() {
+		for j, factor := range p.FactorNames() {
 			r.Effects = append(r.Effects, effect(factor, j, p.Quantities[i].Name, i, ok))
 		}
 	}
@@ -374,12 +374,13 @@ func indices(samples [][]float64, j int) (first, total float64) {
 // ReportFile is the report in a folder, as JSON.
 const ReportFile = "summary.json"
 
-// Conclude summarises a study and writes the report into its folder.
+// Conclude summarises a study, and writes the report and the table as Parquet into its folder.
 func Conclude(f *Folder, findings *Findings) (*Report, error) {
 	r := Summarise(f.Plan, findings)
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return r, err
 	}
-	return r, errors.Join(writeFile(filepath.Join(f.Path, ReportFile), append(data, '\n')))
+	return r, errors.Join(writeFile(filepath.Join(f.Path, ReportFile), append(data, '\n')),
+		f.WriteFile(ParquetFile, f.writeParquet))
 }

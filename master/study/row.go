@@ -55,7 +55,7 @@ var fixedColumns = []string{columnID, columnStatus, columnReason, columnVerdict,
 
 // Columns returns the header of a table of rows.
 func (p *Plan) Columns() []string {
-	names := append([]string{columnID}, p.factorNames()...)
+	names := append([]string{columnID}, p.FactorNames()...)
 	for i := range p.Quantities {
 		names = append(names, p.Quantities[i].Name)
 	}
@@ -77,7 +77,7 @@ func (r *Row) record() []string {
 
 // parseRow reads what record has returned.
 func (p *Plan) parseRow(fields []string) (Row, error) {
-	factors, quantities := len(p.factorNames()), len(p.Quantities)
+	factors, quantities := len(p.FactorNames()), len(p.Quantities)
 	if len(fields) != factors+quantities+len(fixedColumns) {
 		return Row{}, fmt.Errorf("%d fields, want %d", len(fields), factors+quantities+len(fixedColumns))
 	}

@@ -207,6 +207,11 @@ func TestMorris(t *testing.T) {
 			t.Errorf("%+v, want %g", e, want[i].mu)
 		}
 	}
+	for _, e := range r.Effects {
+		if len(e.At) != 4 { // levels, without a second one that differs by rounding
+			t.Errorf("%s has the levels %v", e.Factor, e.At)
+		}
+	}
 	if r.Morris[1].Sigma > 1e-9 || r.Morris[0].Sigma < 1 {
 		t.Errorf("%+v", r.Morris)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/macrostep/macrostep/cmd/macrostep/internal/cluster"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/study"
+	"github.com/macrostep/macrostep/master/study/page"
 )
 
 const studyHelp = `Makes many runs of one system, with other parameters, start values or settings in
@@ -311,7 +312,9 @@ func (p *program) carryOut(ctx context.Context, r *studyRequest, f *study.Folder
 		worked <- err
 	}()
 	meter := newStudyMeter(con, r.quiet, len(f.Rows()))
-	s := &study.Study{Plan: f.Plan, Folder: f, Events: meter.event}
+	shown := newStudyPage(f)
+	defer shown.stop()
+	s := &study.Study{Plan: f.Plan, Folder: f, Events: func(e study.Event) { shown.event(e); meter.event(e) }}
 	findings, err := s.Run(ctx, coordinator)
 	con.clear()
 	if err == nil {
@@ -331,8 +334,12 @@ func (p *program) carryOut(ctx context.Context, r *studyRequest, f *study.Folder
 			err = errors.Join(err, os.RemoveAll(filepath.Join(f.Path, name)))
 		}
 	}
+	state := page.Complete
+	if err != nil {
+		state = page.Interrupted
+	}
 	report, wrote := study.Conclude(f, findings)
-	if err = errors.Join(err, wrote); !r.quiet {
+	if err = errors.Join(err, wrote, shown.end(state, findings.Rows, report)); !r.quiet {
 		printStudy(p.stdout, f, report)
 	}
 	if err != nil {

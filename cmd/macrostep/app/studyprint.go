@@ -122,7 +122,7 @@ func printStudy(w io.Writer, f *study.Folder, r *study.Report) {
 	if r.Sobol == nil && r.Morris == nil && r.Optimum == nil {
 		printStrongest(w, r)
 	}
-	fmt.Fprintf(w, "results   %s\n", filepath.Join(f.Path, study.ResultsFile))
+	fmt.Fprintf(w, "results   %s\npage      %s\n", filepath.Join(f.Path, study.ResultsFile), filepath.Join(f.Path, study.PageFile))
 }
 
 // shownEffects bounds the correlations that are printed.

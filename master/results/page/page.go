@@ -25,7 +25,12 @@ type Page struct {
 	// Document is the manifest as JSON, which is shown at the end.
 	Document string
 	Made     string // program and time
-	live     *liveState
+	// Refresh makes the browser load the page again after this many seconds; 0 = never.
+	Refresh int
+	// Style and Script are added to those of the page.
+	Style  template.CSS
+	Script template.JS
+	live   *liveState
 }
 
 // Tone is the colour of a state.
@@ -50,8 +55,9 @@ type Section struct {
 	Tables  []Table
 	Shares  string // title of the bars
 	Bars    []Bar
-	Groups  []Group // of plots
-	Closed  bool    // initially collapsed
+	Groups  []Group       // of plots
+	Body    template.HTML // after the groups
+	Closed  bool          // initially collapsed
 }
 
 // Table is a table of texts.
@@ -67,10 +73,12 @@ type Bar struct {
 	Share       float64 // 0 to 1
 }
 
-// Group holds plots that belong together.
+// Group holds plots, or charts, that belong together.
 type Group struct {
-	Title string
-	Plots []Plot
+	Title  string
+	Plots  []Plot
+	Charts []Chart
+	Small  bool // the charts are
 }
 
 // Plot is one variable over time.
@@ -117,7 +125,14 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 
 // Write writes a page as HTML.
 func Write(w io.Writer, p *Page) error {
-	sum := sha256.Sum256([]byte(pageJS))
+	scripts := ""
+	for _, script := range []string{pageJS, string(p.Script)} {
+		if script == "" {
+			continue
+		}
+		sum := sha256.Sum256([]byte(script))
+		scripts += " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
 	connect := "'none'"
 	if p.live != nil {
 		connect = "'self'"
@@ -125,16 +140,19 @@ func Write(w io.Writer, p *Page) error {
 	view := &view{
 		Page: p, CSS: template.CSS(pageCSS), JS: template.JS(pageJS), Live: p.live,
 		Policy: "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; connect-src " + connect +
-			"; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'",
+			"; script-src" + scripts,
 	}
 	view.from, view.to = p.span()
 	view.FromText, view.ToText = full(view.from), full(view.to)
 	for _, s := range p.Sections {
 		vs := viewSection{Section: s}
 		for _, g := range s.Groups {
-			vg := viewGroup{Title: g.Title}
+			vg := viewGroup{Title: g.Title, Small: g.Small}
 			for i := range g.Plots {
 				vg.Plots = append(vg.Plots, view.draw(&g.Plots[i]))
+			}
+			for i := range g.Charts {
+				vg.Charts = append(vg.Charts, g.Charts[i].draw())
 			}
 			vs.Groups = append(vs.Groups, vg)
 		}
@@ -162,8 +180,10 @@ type viewSection struct {
 }
 
 type viewGroup struct {
-	Title string
-	Plots []drawn
+	Title  string
+	Plots  []drawn
+	Charts []drawnChart
+	Small  bool
 }
 
 // drawn is the data of a plot in the template. Coordinates in Path are from 0 to whole.

@@ -105,7 +105,8 @@ func TestEscaped(t *testing.T) {
 	fact := Fact{evil, evil}
 	text := written(t, &Page{Title: evil, State: "failed", Reason: evil, Facts: []Fact{fact}, Warnings: []string{evil}, Document: evil, Made: evil, Sections: []Section{{
 		Title: evil, Text: []string{evil}, Tables: []Table{{evil, []string{evil}, [][]string{{evil}}}}, Bars: []Bar{{evil, evil, 2}},
-		Groups: []Group{{evil, []Plot{{Name: evil, Unit: evil, T: []float64{0, 1}, V: []float64{0, 1}}}}},
+		Groups: []Group{{Title: evil, Plots: []Plot{{Name: evil, Unit: evil, T: []float64{0, 1}, V: []float64{0, 1}}},
+			Charts: []Chart{{Name: evil, Note: evil, X: Axis{Name: evil, Labels: []string{evil}}, Shapes: []Shape{{Kind: Points, X: []float64{0}, Y: []float64{1}}}}}}},
 	}}})
 	for _, part := range []string{"<script>alert", "<img", "onerror=alert(2)>\"", "</script><script"} {
 		if strings.Contains(text, part) {

@@ -1,0 +1,184 @@
+package page
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Chart is a static picture with axes of its own.
+type Chart struct {
+	Name, Note string
+	X, Y       Axis
+	Shapes     []Shape
+}
+
+// Axis is an axis of a chart.
+type Axis struct {
+	Name string
+	// Low and High are the ends of the axis; if they are equal, the shapes determine them.
+	Low, High float64
+	Log       bool
+	Labels    []string // at 0, 1, …; nil = numbers
+}
+
+// Shape is a part of a chart. Points that are not finite, or not above 0 on a logarithmic axis, are left out.
+type Shape struct {
+	Kind ShapeKind
+	Tone ShapeTone
+	// Of bars, bar i goes from X[i] to X[i+1], and from Base[i] to Y[i].
+	X, Y []float64
+	Base []float64 // nil = 0
+}
+
+// ShapeKind is how a shape is drawn.
+type ShapeKind string
+
+// The kinds of shapes.
+const (
+	Line   ShapeKind = "line"
+	Points ShapeKind = "points"
+	Bars   ShapeKind = "bars"
+)
+
+// ShapeTone is the colour of a shape.
+type ShapeTone string
+
+// The colours of shapes. Usual and Other differ for colour-blind readers, too.
+const (
+	Usual ShapeTone = ""
+	Other ShapeTone = "other"
+	Faint ShapeTone = "faint"
+)
+
+// drawnChart is the data of a chart in the template.
+type drawnChart struct {
+	*Chart
+	XTicks, YTicks []tick
+	Grid           string
+	Paths          []chartPath
+	Nothing        bool
+}
+
+type chartPath struct {
+	Kind ShapeKind
+	Tone ShapeTone
+	Path string
+}
+
+// draw draws a chart.
+func (c *Chart) draw() drawnChart {
+	d := drawnChart{Chart: c}
+	var xs, ys []float64
+	for _, s := range c.Shapes {
+		xs, ys = append(xs, s.X...), append(append(ys, s.Y...), s.Base...)
+		if s.Kind == Bars && s.Base == nil {
+			ys = append(ys, 0)
+		}
+	}
+	xLow, xHigh, xOK := c.X.span(xs)
+	yLow, yHigh, yOK := c.Y.span(ys)
+	if d.Nothing = !xOK || !yOK; d.Nothing {
+		return d
+	}
+	x := func(v float64) float64 { return (c.X.scaled(v)/2 - xLow/2) / (xHigh/2 - xLow/2) * whole }
+	y := func(v float64) float64 { return (yHigh/2 - c.Y.scaled(v)/2) / (yHigh/2 - yLow/2) * whole }
+	for _, s := range c.Shapes {
+		var b strings.Builder
+		pen := "M"
+		for i, v := range s.Y {
+			left, top := x(s.X[i]), y(v)
+			if bad := left + top; bad-bad != 0 {
+				pen = "M"
+				continue
+			}
+			switch s.Kind {
+			case Bars:
+				base := 0.0
+				if s.Base != nil {
+					base = s.Base[i]
+				}
+				if v != base {
+					fmt.Fprintf(&b, "M%.0f %.0fH%.0fV%.0fH%.0fz", left, y(base), x(s.X[i+1]), top, left)
+				}
+			case Points:
+				fmt.Fprintf(&b, "M%.0f %.0fh0", left, top)
+			default:
+				fmt.Fprintf(&b, "%s%.0f %.0f", pen, left, top)
+				pen = "L"
+			}
+		}
+		d.Paths = append(d.Paths, chartPath{s.Kind, s.Tone, b.String()})
+	}
+	d.XTicks, d.YTicks = spaced(c.X.ticks(xLow, xHigh, 5)), c.Y.ticks(yLow, yHigh, 4)
+	d.Grid = grid(d.XTicks, d.YTicks)
+	return d
+}
+
+// span returns the ends of an axis; ok is false if there is nothing to show on it.
+func (a *Axis) span(values []float64) (low, high float64, ok bool) {
+	low, high = math.Inf(1), math.Inf(-1)
+	if a.Low < a.High {
+		return a.scaled(a.Low), a.scaled(a.High), true
+	}
+	if a.Labels != nil {
+		return -0.5, float64(len(a.Labels)) - 0.5, len(values) > 0
+	}
+	for _, v := range values {
+		if v = a.scaled(v); v-v == 0 {
+			low, high = min(low, v), max(high, v)
+		}
+	}
+	if low > high {
+		return 0, 1, false
+	}
+	if room := 0.1 * math.Abs(low); low == high && room < math.MaxFloat64-math.Abs(low) {
+		return low - max(room, 0.1), high + max(room, 0.1), true
+	}
+	low, high = widened(low, high)
+	return low, high, true
+}
+
+// scaled returns the position of a value on the axis, NaN if it has none.
+func (a *Axis) scaled(v float64) float64 {
+	return (&Plot{Log: a.Log}).scaled(v)
+}
+
+// The most labels of an axis, and characters of one.
+const (
+	mostLabels = 6
+	labelRoom  = 31
+)
+
+// spaced leaves out every second label while there is no room for all.
+func spaced(list []tick) []tick {
+	n := 0
+	for _, t := range list {
+		n += len([]rune(t.Text)) + 1
+	}
+	if n <= labelRoom || len(list) < 2 {
+		return list
+	}
+	var out []tick
+	for i := 0; i < len(list); i += 2 {
+		out = append(out, list[i])
+	}
+	return spaced(out)
+}
+
+func (a *Axis) ticks(low, high float64, most int) []tick {
+	if a.Labels == nil {
+		return ticks(low, high, most, a.Log)
+	}
+	var out []tick
+	every := (len(a.Labels) + mostLabels - 1) / mostLabels
+	room := labelRoom*every/max(len(a.Labels), 1) - 1
+	for i := 0; i < len(a.Labels); i += every {
+		text := []rune(a.Labels[i])
+		if len(text) > room {
+			text = append(text[:max(room-1, 1)], '…')
+		}
+		out = append(out, tick{(float64(i) - low) / (high - low), string(text)})
+	}
+	return out
+}
