@@ -85,6 +85,16 @@ func splitCall(text string) (name string, args []string, ok bool) {
 	return m[1], args, true
 }
 
+var cutCall = regexp.MustCompile(`^\s*[a-z][a-z-]*\s*\([^)]*$`)
+
+// openBracket refuses a call that ends before its closing bracket.
+func openBracket(text string) error {
+	if !cutCall.MatchString(text) {
+		return nil
+	}
+	return fmt.Errorf("%q has no closing bracket; between { } or [ ], put a text with commas into quotes", strings.TrimSpace(text))
+}
+
 // The ways to give a factor, for help and messages.
 const factorForms = "a list 1, 2, 5; linear(FROM, TO, N); log(FROM, TO, N); uniform(FROM, TO); normal(MEAN, SIGMA); " +
 	"lognormal(MU, SIGMA) of the logarithm; triangular(FROM, MODE, TO); column(FILE.csv, NAME)"
@@ -97,6 +107,9 @@ func ParseFactor(name, text string, resolve func(string) string) (Factor, error)
 	f := Factor{Name: name, Text: text, Low: math.Inf(-1), High: math.Inf(1)}
 	kind, args, ok := splitCall(text)
 	if !ok {
+		if err := openBracket(text); err != nil {
+			return f, fmt.Errorf("%s: %w", name, err)
+		}
 		for v := range strings.SplitSeq(text, ",") {
 			f.Levels = append(f.Levels, strings.TrimSpace(v))
 		}
@@ -184,6 +197,9 @@ func (f *Factor) between(low, high float64) error {
 
 // check refuses lists with gaps.
 func (f *Factor) check() error {
+	if len(f.Levels) == 0 {
+		return fmt.Errorf("%s: the list is empty; give %s", f.Name, factorForms)
+	}
 	for _, v := range f.Levels {
 		if v == "" {
 			return fmt.Errorf("%s: %q has an empty value; give %s", f.Name, f.Text, factorForms)

@@ -2,9 +2,11 @@ package study
 
 import (
 	"context"
+	"path/filepath"
 	"testing"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/record"
@@ -12,7 +14,12 @@ import (
 )
 
 func BenchmarkStudy(b *testing.B) {
-	p, err := Parse("/tmp/demo/macrostep-demo/study.yaml", []byte(`
+	dir := b.TempDir()
+	path, err := fmus.WriteSystem(dir, "quarter-car-a")
+	if err != nil {
+		b.Fatal(err)
+	}
+	p, err := Parse(filepath.Join(dir, "study.yaml"), []byte(`
 system: quarter-car-a.ssp
 vary:
   wheel.k_w: linear(100000, 200000)
@@ -44,7 +51,7 @@ collect:
 		}
 	})
 	b.Run("loop", func(b *testing.B) {
-		model, err := assemble.OpenModel("/tmp/demo/macrostep-demo/quarter-car-a.ssp", assemble.Options{})
+		model, err := assemble.OpenModel(path, assemble.Options{})
 		if err != nil {
 			b.Fatal(err)
 		}

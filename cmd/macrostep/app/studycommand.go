@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -112,6 +113,7 @@ type studyRequest struct {
 	resume               bool
 	text                 []byte // plan, of a new one
 	path                 string // of the plan; of one from flags, where it would be
+	flags                bool   // the plan is from flags
 	engines              int
 	serve, nats          string
 	credentials          cluster.Credentials
@@ -179,7 +181,7 @@ func parseStudy(c *cli.Context) (*studyRequest, error) {
 		r.text, err = os.ReadFile(r.path)
 		in.add(err)
 	} else {
-		r.text = in.planText()
+		r.flags, r.text = true, in.planText()
 		r.path = filepath.Join(filepath.Dir(r.path), name+"-study.yaml")
 		name += "-study"
 	}
@@ -251,6 +253,12 @@ func (in *input) planText() []byte {
 	return []byte(b.String())
 }
 
+// withoutFile returns the errors of a plan from flags without file and lines, which the user has not written.
+func withoutFile(err error, path string) error {
+	place := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(path) + `(:\d+)?: (line \d+: )?`)
+	return errors.New(place.ReplaceAllString(err.Error(), ""))
+}
+
 func yamlText(text string) string {
 	data, _ := json.Marshal(text) // a string can be written
 	return string(data)
@@ -263,6 +271,9 @@ func (p *program) studyFolder(ctx context.Context, r *studyRequest) (*study.Fold
 	}
 	plan, err := study.Parse(r.path, r.text, nil)
 	if err != nil {
+		if r.flags {
+			err = withoutFile(err, r.path)
+		}
 		return nil, &usageError{"study", err}
 	}
 	files, step, err := study.Inspect(ctx, plan, p.studyOptions())
