@@ -123,6 +123,25 @@ collect: {x: final(good.x)}
 	}
 }
 
+// A study from flags reads files relative to the folder that it is started in, wherever its system is.
+func TestStudyFromFlags(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "reference.csv"), "time,mass1.x\n0,1\n")
+	code, output := macrostepIn(t, dir, "study", system(t, "two-mass-ff"), "--vary", "mass1.x0=1, 3", "--vary", "run.param.order=0,1",
+		"--collect", "off=deviation(mass1.x, reference.csv)", "--run", "stop-time=0.01", "--run", "param=max-iterations=1", "--run", "algorithm=explicit")
+	o := &outcome{args: []string{"study"}, code: code, output: output}
+	o.is(t, 2, "max-iterations")
+	code, output = macrostepIn(t, dir, "study", system(t, "two-mass-ff"), "--vary", "mass1.x0=1, 3", "--vary", "run.param.order=0,1",
+		"--collect", "off=deviation(mass1.x, reference.csv)", "--run", "stop-time=0.01", "--run", "algorithm=explicit")
+	o = &outcome{args: []string{"study"}, code: code, output: output}
+	o.is(t, 0, "4 runs: 4 ok")
+	rows := rowsOfStudy(t, filepath.Join(dir, "two-mass-ff-study"))
+	if got, want := rows["off"], []string{"0", "0", "2", "2"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // The observed order of a convergence study is k + 1 for extrapolation of the order k.
 func TestStudyConvergence(t *testing.T) {
 	t.Parallel()

@@ -79,10 +79,26 @@ func splitCall(text string) (name string, args []string, ok bool) {
 	if m == nil {
 		return "", nil, false
 	}
-	for a := range strings.SplitSeq(m[2], ",") {
-		args = append(args, strings.TrimSpace(a))
+	return m[1], splitArguments(m[2]), true
+}
+
+// splitArguments splits a text at its commas, but not at those in brackets: "a[1,2], 3" has two parts.
+func splitArguments(text string) (args []string) {
+	depth, from := 0, 0
+	for i, c := range text {
+		switch c {
+		case '[', '(':
+			depth++
+		case ']', ')':
+			depth--
+		case ',':
+			if depth == 0 {
+				args = append(args, strings.TrimSpace(text[from:i]))
+				from = i + 1
+			}
+		}
 	}
-	return m[1], args, true
+	return append(args, strings.TrimSpace(text[from:]))
 }
 
 var cutCall = regexp.MustCompile(`^\s*[a-z][a-z-]*\s*\([^)]*$`)

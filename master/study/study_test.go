@@ -133,6 +133,18 @@ func TestStatistics(t *testing.T) {
 	}
 }
 
+// Names of variables have commas in their brackets.
+func TestArguments(t *testing.T) {
+	for text, want := range map[string][]string{
+		"final(a.x)": {"a.x"}, "value(a.x[1,2], 3)": {"a.x[1,2]", "3"}, "value( a.der(x[1, 2]) ,3 )": {"a.der(x[1, 2])", "3"},
+		"final()": {""}, "value(a,)": {"a", ""},
+	} {
+		if _, got, ok := splitCall(text); !ok || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
 // One at a time begins with the system as it is.
 func TestOneAtATime(t *testing.T) {
 	p := mustParse(t, "{system: s, vary: {a.x: [1, 2], a.y: [3]}, design: one-at-a-time, collect: [final(a.z)]}")

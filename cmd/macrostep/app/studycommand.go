@@ -182,7 +182,7 @@ func parseStudy(c *cli.Context) (*studyRequest, error) {
 		in.add(err)
 	} else {
 		r.flags, r.text = true, in.planText()
-		r.path = filepath.Join(filepath.Dir(r.path), name+"-study.yaml")
+		r.path = name + "-study.yaml" // here: files that flags name are relative to this folder
 		name += "-study"
 	}
 	if r.folder == "" {

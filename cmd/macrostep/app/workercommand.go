@@ -1,10 +1,12 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -74,6 +76,11 @@ func (p *program) runWorker(c *cli.Context) (err error) {
 			case <-time.After(time.Second):
 			}
 		}
+	}
+	if all, err := link.Studies(c.Context); err != nil {
+		return err
+	} else if !slices.Contains(all, identity) {
+		return &usageError{"worker", fmt.Errorf("the server has no study %s; it has %s", identity, cmp.Or(strings.Join(all, ", "), "none"))}
 	}
 	cache, err := studyCache()
 	if err != nil {
