@@ -57,8 +57,8 @@ the file join.json in the folder; --nats uses a NATS JetStream cluster of yours.
 
 Examples:
    macrostep study study.yaml
-   macrostep study study.yaml --output tires --engines 8
-   macrostep study --resume tires
+   macrostep study study.yaml --output tyres --engines 8
+   macrostep study --resume tyres
    macrostep study car.ssp --vary wheel.d_c=500,1000 --collect 'rms(chassis.v_c)'
    macrostep study study.yaml --serve :4222`
 

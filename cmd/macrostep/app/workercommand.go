@@ -108,6 +108,9 @@ func (p *program) runWorker(c *cli.Context) (err error) {
 	if err := w.Run(c.Context); err != nil {
 		return &runError{err}
 	}
+	if c.Context.Err() != nil {
+		return &runError{errors.New("interrupted before the study was over; other workers make its runs")}
+	}
 	con.print("the study is over")
 	return nil
 }
