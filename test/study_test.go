@@ -90,29 +90,36 @@ keep: all
 func TestStudySurvives(t *testing.T) {
 	t.Parallel()
 	var rows strings.Builder
-	rows.WriteString("bad.fault,bad.during,bad.at,run.step-size\n")
+	rows.WriteString("bad.fault,bad.during,bad.at,run.step-size,bad.marker\n")
 	for i := range 24 {
 		fault := map[int]string{3: "Segfault,DoStep,0.05,0.01", 8: "Exit7,DoStep,0.02,0.01", 13: "EndlessSleep,DoStep,0.03,0.01", 17: "Error,DoStep,0.04,0.01"}[i]
 		if fault == "" {
 			fault = "None,DoStep,0,0.01"
 		}
-		fmt.Fprintln(&rows, fault)
+		fmt.Fprintln(&rows, fault+",")
 	}
+	// Texts, items by number, and empty cells; the reason of the last row is long.
+	rows.WriteString(`None,DoStep,0,0.01,"a, ""b"""
+0,DoStep,0,0.01,
+None,,,,
+Nonsense,DoStep,0,0.01,
+`)
 	folder, o := makeStudy(t, fmt.Sprintf(`
 system: %s
-run: {stop-time: 0.1}
+run: {stop-time: 0.1, step-size: 0.01}
 design: table
 table: rows.csv
 time-limit: 2s
 collect: {x: final(good.x)}
 `, badPair(t, "misbehave")), "rows.csv", rows.String())
-	o.is(t, 0, "24 runs: 20 ok, 1 failed, 2 crashed, 1 time limit")
+	o.is(t, 0, "28 runs: 23 ok, 2 failed, 2 crashed, 1 time limit", "Nonsense: the variable is an Enumeration", "…\n")
 	table := rowsOfStudy(t, folder)
 	want := map[int][2]string{
 		3:  {"crashed", "SIGSEGV"},
 		8:  {"crashed", "fmi2DoStep"},
 		13: {"time limit", "2s"},
 		17: {"failed", "bad"},
+		27: {"failed", "ForkDaemon"},
 	}
 	for i, status := range table["status"] {
 		if w, bad := want[i]; bad && (status != w[0] || !strings.Contains(table["reason"][i], w[1]) || table["x"][i] != "") {
