@@ -190,6 +190,11 @@ func commandOfJob(t *testing.T, dir string) []string {
 func makeRuns(t *testing.T, dir, folder string, all []*process) {
 	t.Helper()
 	until(t, fmt.Sprint("runs of ", len(all), " processes"), func() bool {
+		for _, p := range all {
+			if out := p.out.String(); strings.HasPrefix(out, "macrostep: ") || strings.Contains(out, "\nmacrostep: ") {
+				t.Fatalf("%v has ended:\n%s", p.Args, out)
+			}
+		}
 		data, _ := os.ReadFile(filepath.Join(dir, folder, "results.csv"))
 		processes := map[string]bool{}
 		for line := range strings.Lines(string(data)) {
