@@ -63,6 +63,8 @@ var allowed = []struct {
 	{"master/assemble", []string{"fmi", "fmi/description", "fmi/diag", "fmi/unit", "master", "master/fmuslave", "ssp", "ssp/dialect", "ssp/edit"}, nil},
 	{"master/simulate", []string{"algorithms", "algorithms/analyze", "algorithms/analyze/forecast", "algorithms/analyze/trial", "algorithms/analyze/watch", "fmi", "fmi/diag", "fmi/process", "fmi/worker", "master", "master/assemble", "master/fmuslave", "master/record", "master/scenario", "ssp"}, []string{"golang.org/x/sys"}},
 	{"master/supervise", []string{"fmi", "fmi/archive", "fmi/process", "fmi/worker", "master", "master/fmuslave", "master/simulate"}, []string{"golang.org/x/sys"}},
+	{"master/study", []string{"algorithms", "fmi/diag", "master", "master/record", "master/results", "master/scenario", "master/simulate", "ssp"}, []string{"go.yaml.in/yaml/v3", "gonum.org/v1/gonum"}},
+	{"cmd/macrostep/internal/cluster", []string{"master/study"}, []string{"github.com/nats-io/nats-server/v2/server", "github.com/nats-io/nats.go", "github.com/nats-io/nkeys"}},
 	{"test/probe", []string{"fmus"}, nil},
 	{"fmus", []string{"fmus", "fmi/archive", "fmi/csrc"}, []string{"gonum.org/v1/gonum"}},
 }
@@ -90,6 +92,24 @@ func TestArrows(t *testing.T) {
 				}
 			} else if first, _, _ := strings.Cut(imported, "/"); strings.Contains(first, ".") && !hasPrefix(a.outside, imported) {
 				t.Errorf("%s imports %s", a.pkg, imported)
+			}
+		}
+	}
+}
+
+// TestNoServer checks that NATS stays in the command line: no other package may need a server or its client.
+func TestNoServer(t *testing.T) {
+	t.Parallel()
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}{{range .TestImports}} {{.}}{{end}}`, module+"fmi/...",
+		module+"ssp/...", module+"master/...", module+"algorithms/...").CombinedOutput()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, out)
+	}
+	for line := range strings.Lines(string(out)) {
+		words := strings.Fields(line)
+		for _, imported := range words[1:] {
+			if strings.HasPrefix(imported, "github.com/nats-io/") {
+				t.Errorf("%s imports %s", strings.TrimPrefix(words[0], module), imported)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,51 +14,137 @@ import (
 	"github.com/macrostep/macrostep/test/long"
 )
 
-// The commands of the tutorial in the README run in their order, and analyze prints what the README shows (a long
-// test).
-func TestReadmeTutorial(t *testing.T) {
-	t.Parallel()
-	readme := string(read(t, filepath.Join("..", "README.md")))
-	_, rest, _ := strings.Cut(readme, "## Two FMUs of your own")
-	section, _, ok := strings.Cut(rest, "\n## ")
-	if !ok {
-		t.Fatal("the README has no tutorial")
+// block is an indented block of a page: a file, if the line above ends with its name as in "`NAME`:", or commands, or
+// what a command prints.
+type block struct {
+	file  string
+	lines []string
+}
+
+// text is the content of a file.
+func (b *block) text() string { return strings.Join(b.lines, "\n") + "\n" }
+
+var fileName = regexp.MustCompile("`([\\w-]+\\.[a-z]+)`:$")
+
+// blocksOf returns the indented blocks of a page.
+func blocksOf(page string) []*block {
+	var out []*block
+	var open *block
+	above := ""
+	for line := range strings.Lines(page) {
+		line = strings.TrimRight(line, "\n")
+		code, indented := strings.CutPrefix(line, "    ")
+		switch {
+		case indented && open == nil:
+			open = &block{lines: []string{code}}
+			if m := fileName.FindStringSubmatch(above); m != nil {
+				open.file = m[1]
+			}
+			out = append(out, open)
+		case indented:
+			open.lines = append(open.lines, code)
+		default:
+			open = nil
+			if line != "" {
+				above = line
+			}
+		}
 	}
+	return out
+}
+
+var commandWord = regexp.MustCompile(`'([^']*)'|"([^"]*)"|(\S)`)
+
+// wordsOf splits a command as a shell does, with quotes but without variables.
+func wordsOf(command string) (words []string) {
+	end := 0
+	for _, m := range commandWord.FindAllStringSubmatchIndex(command, -1) {
+		part := ""
+		for i := 2; i < len(m); i += 2 {
+			if m[i] >= 0 {
+				part = command[m[i]:m[i+1]]
+			}
+		}
+		if m[0] > end || len(words) == 0 {
+			words = append(words, "")
+		}
+		words[len(words)-1] += part
+		end = m[1]
+	}
+	return words
+}
+
+// demoFolder makes a folder with some of the systems that macrostep demo builds.
+func demoFolder(t *testing.T, systems ...string) string {
+	t.Helper()
 	dir := t.TempDir()
 	demo := filepath.Join(dir, "macrostep-demo")
 	mkdir(t, demo)
-	for _, name := range []string{"quarter-car-a", "quarter-car-b"} {
+	for _, name := range systems {
 		if _, err := fmus.WriteSystem(demo, name); err != nil {
 			t.Fatal(err)
 		}
 	}
-	ran := map[string]int{}
-	for line := range strings.Lines(section) {
-		if !strings.HasPrefix(line, "    ") {
+	return dir
+}
+
+// runPage writes the files of a page to a folder and runs its commands there, in their order, without those that skip
+// reports. seen gets the output of each, and the block after it.
+func runPage(t *testing.T, dir, page string, skip func(words []string) bool, seen func(words []string, output string, next *block)) {
+	t.Helper()
+	blocks := append(blocksOf(page), &block{})
+	for i, b := range blocks[:len(blocks)-1] {
+		if b.file != "" {
+			write(t, filepath.Join(dir, b.file), b.text())
 			continue
 		}
-		command := strings.TrimSpace(line)
-		words := strings.Fields(strings.ReplaceAll(command, "'", ""))
-		if len(words) == 0 {
-			continue
-		}
-		switch words[0] {
-		case "cp":
-			write(t, filepath.Join(dir, words[2]), read(t, filepath.Join(dir, filepath.FromSlash(words[1]))))
-		case "macrostep":
-			if ran[words[1]]++; words[1] == "analyze" && !long.On {
-				continue
-			}
-			code, output := macrostepIn(t, dir, words[1:]...)
+		for _, command := range b.lines {
+			words := wordsOf(command)
 			switch {
-			case code != 0:
-				t.Errorf("%s: exit code %d\n%s", command, code, output)
-			case words[1] == "run" && !strings.Contains(output, "complete at t = 1 s"):
-				t.Errorf("%s: the run is not complete\n%s", command, output)
-			case words[1] == "analyze":
-				sameTable(t, section, output)
+			case len(words) == 0 || skip(words):
+			case words[0] == "cp":
+				write(t, filepath.Join(dir, words[2]), read(t, filepath.Join(dir, filepath.FromSlash(words[1]))))
+			case words[0] == "macrostep":
+				code, output := macrostepIn(t, dir, words[1:]...)
+				if code != 0 {
+					t.Errorf("%s: exit code %d\n%s", command, code, output)
+				}
+				seen(words[1:], output, blocks[i+1])
 			}
 		}
+	}
+}
+
+// The commands of the tutorial in the README and of its study run in their order, and analyze prints what the README
+// shows (a long test).
+func TestReadmeTutorial(t *testing.T) {
+	t.Parallel()
+	readme := string(read(t, filepath.Join("..", "README.md")))
+	_, rest, _ := strings.Cut(readme, "## Two FMUs of your own")
+	section, rest, ok := strings.Cut(rest, "\n## ")
+	study, _, ok2 := strings.Cut(rest, "\n## ")
+	if !ok || !ok2 || !strings.HasPrefix(study, "A study in three commands") {
+		t.Fatal("the README has no tutorial, or no study after it")
+	}
+	dir := demoFolder(t, "quarter-car-a", "quarter-car-b")
+	ran := map[string]int{}
+	runPage(t, dir, section+"\n"+study, func(words []string) bool {
+		if len(words) > 1 && words[0] == "macrostep" {
+			ran[words[1]]++
+		}
+		return len(words) > 1 && words[1] == "analyze" && !long.On
+	}, func(words []string, output string, _ *block) {
+		switch {
+		case words[0] == "run" && !strings.Contains(output, "complete at t = 1 s"):
+			t.Errorf("%s: the run is not complete\n%s", words, output)
+		case words[0] == "study" && !strings.Contains(output, "15 runs: 15 ok"):
+			t.Errorf("%s: the study is not complete\n%s", words, output)
+		case words[0] == "analyze":
+			sameTable(t, section, output)
+		}
+	})
+	if ran["study"] != 2 {
+		t.Errorf("%d commands of the study", ran["study"])
 	}
 	for _, name := range []string{"info", "run", "ssp", "plot", "compare", "validate", "analyze"} {
 		if ran[name] == 0 {
@@ -98,20 +185,20 @@ func sameTable(t *testing.T, shown, printed string) {
 	if len(want) < 5 || len(want) != len(got) {
 		t.Fatalf("the README shows %d rows of the analysis, and %d are printed:\n%s", len(want), len(got), printed)
 	}
-	same := func(a, b string) bool {
-		x, err := strconv.ParseFloat(a, 64)
-		y, err2 := strconv.ParseFloat(b, 64)
-		return a == b || err == nil && err2 == nil && math.Abs(x-y) <= 0.02*math.Abs(x)
-	}
 	for i := range want {
-		equal := len(want[i]) == len(got[i])
-		for k := 0; equal && k < len(want[i]); k++ {
-			equal = same(want[i][k], got[i][k])
-		}
-		if !equal {
+		if !sameWords(want[i], got[i], 0.02) {
 			t.Errorf("the README shows of the analysis\n  %v\nand printed is\n  %v", want[i], got[i])
 		}
 	}
+}
+
+// sameWords compares lines: the same words, and numbers within a tolerance. Numbers below 1e-9 are rounding errors.
+func sameWords(want, got []string, rtol float64) bool {
+	return slices.EqualFunc(want, got, func(a, b string) bool {
+		x, err := strconv.ParseFloat(strings.Trim(a, "(),"), 64)
+		y, err2 := strconv.ParseFloat(strings.Trim(b, "(),"), 64)
+		return a == b || err == nil && err2 == nil && math.Abs(x-y) <= max(1e-9, rtol*math.Abs(x))
+	})
 }
 
 // Links and names of files in the documentation lead somewhere, and each page of docs is found from the README.

@@ -97,25 +97,32 @@ keep: all
 func TestStudySurvives(t *testing.T) {
 	t.Parallel()
 	var rows strings.Builder
-	rows.WriteString("bad.fault,bad.during,bad.at,run.step-size\n")
+	rows.WriteString("bad.fault,bad.during,bad.at,run.step-size,bad.marker\n")
 	for i := range 24 {
 		fault := map[int]string{3: "Segfault,DoStep,0.05,0.01", 8: "Exit7,DoStep,0.02,0.01", 13: "EndlessSleep,DoStep,0.03,0.01", 17: "Error,DoStep,0.04,0.01"}[i]
 		if fault == "" {
 			fault = "None,DoStep,0,0.01"
 		}
-		fmt.Fprintln(&rows, fault)
+		fmt.Fprintln(&rows, fault+",")
 	}
+	// Texts, items by number, and empty cells; the reason of the last row is long.
+	rows.WriteString(`None,DoStep,0,0.01,"a, ""b"""
+0,DoStep,0,0.01,
+None,,,,
+Nonsense,DoStep,0,0.01,
+`)
 	folder, o := makeStudy(t, fmt.Sprintf(`
 system: %s
-run: {stop-time: 0.1}
+run: {stop-time: 0.1, step-size: 0.01}
 design: table
 table: rows.csv
 time-limit: 2s
 collect: {x: final(good.x)}
 `, badPair(t, "misbehave")), "rows.csv", rows.String())
-	o.is(t, 0, "24 runs: 20 ok, 1 failed, 2 crashed, 1 time limit", "page      "+filepath.Join("study", "report.html"))
+	o.is(t, 0, "28 runs: 23 ok, 2 failed, 2 crashed, 1 time limit", "Nonsense: the variable is an Enumeration", "…\n",
+		"page      "+filepath.Join("study", "report.html"))
 	page := string(read(t, filepath.Join(folder, "report.html")))
-	for _, part := range []string{">complete</span>", "SIGSEGV", "2 (8.33 %)"} {
+	for _, part := range []string{">complete</span>", "SIGSEGV", "2 (7.14 %)"} {
 		if !strings.Contains(page, part) {
 			t.Errorf("the page has no %q", part)
 		}
@@ -129,6 +136,7 @@ collect: {x: final(good.x)}
 		8:  {"crashed", "fmi2DoStep"},
 		13: {"time limit", "2s"},
 		17: {"failed", "bad"},
+		27: {"failed", "ForkDaemon"},
 	}
 	for i, status := range table["status"] {
 		if w, bad := want[i]; bad && (status != w[0] || !strings.Contains(table["reason"][i], w[1]) || table["x"][i] != "") {
@@ -136,6 +144,25 @@ collect: {x: final(good.x)}
 		} else if !bad && (status != "ok" || table["x"][i] != table["x"][0]) {
 			t.Errorf("run %d: %s %s, x = %s", i, status, table["reason"][i], table["x"][i])
 		}
+	}
+}
+
+// A study from flags reads files relative to the folder that it is started in, wherever its system is.
+func TestStudyFromFlags(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "reference.csv"), "time,mass1.x\n0,1\n")
+	code, output := macrostepIn(t, dir, "study", system(t, "two-mass-ff"), "--vary", "mass1.x0=1, 3", "--vary", "run.param.order=0,1",
+		"--collect", "off=deviation(mass1.x, reference.csv)", "--run", "stop-time=0.01", "--run", "param=max-iterations=1", "--run", "algorithm=explicit")
+	o := &outcome{args: []string{"study"}, code: code, output: output}
+	o.is(t, 2, "max-iterations")
+	code, output = macrostepIn(t, dir, "study", system(t, "two-mass-ff"), "--vary", "mass1.x0=1, 3", "--vary", "run.param.order=0,1",
+		"--collect", "off=deviation(mass1.x, reference.csv)", "--run", "stop-time=0.01", "--run", "algorithm=explicit")
+	o = &outcome{args: []string{"study"}, code: code, output: output}
+	o.is(t, 0, "4 runs: 4 ok")
+	rows := rowsOfStudy(t, filepath.Join(dir, "two-mass-ff-study"))
+	if got, want := rows["off"], []string{"0", "0", "2", "2"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

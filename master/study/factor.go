@@ -80,10 +80,36 @@ func splitCall(text string) (name string, args []string, ok bool) {
 	if m == nil {
 		return "", nil, false
 	}
-	for a := range strings.SplitSeq(m[2], ",") {
-		args = append(args, strings.TrimSpace(a))
+	return m[1], splitArguments(m[2]), true
+}
+
+// splitArguments splits a text at its commas, but not at those in brackets: "a[1,2], 3" has two parts.
+func splitArguments(text string) (args []string) {
+	depth, from := 0, 0
+	for i, c := range text {
+		switch c {
+		case '[', '(':
+			depth++
+		case ']', ')':
+			depth--
+		case ',':
+			if depth == 0 {
+				args = append(args, strings.TrimSpace(text[from:i]))
+				from = i + 1
+			}
+		}
 	}
-	return m[1], args, true
+	return append(args, strings.TrimSpace(text[from:]))
+}
+
+var cutCall = regexp.MustCompile(`^\s*[a-z][a-z-]*\s*\([^)]*$`)
+
+// openBracket refuses a call that ends before its closing bracket.
+func openBracket(text string) error {
+	if !cutCall.MatchString(text) {
+		return nil
+	}
+	return fmt.Errorf("%q has no closing bracket; between { } or [ ], put a text with commas into quotes", strings.TrimSpace(text))
 }
 
 // The ways to give a factor, for help and messages.
@@ -98,6 +124,9 @@ func ParseFactor(name, text string, resolve func(string) string) (Factor, error)
 	f := Factor{Name: name, Text: text, Low: math.Inf(-1), High: math.Inf(1)}
 	kind, args, ok := splitCall(text)
 	if !ok {
+		if err := openBracket(text); err != nil {
+			return f, fmt.Errorf("%s: %w", name, err)
+		}
 		levels := strings.Split(text, ",")
 		for i := range levels {
 			levels[i] = strings.TrimSpace(levels[i])
@@ -185,10 +214,13 @@ func (f *Factor) between(low, high float64) error {
 	return nil
 }
 
-// List returns a factor with these levels. An empty one is an error.
+// List returns a factor with these levels, none of which is empty.
 func List(name string, levels ...string) (Factor, error) {
 	f := Factor{Name: name, Text: strings.Join(levels, ", "), Levels: levels, Low: math.Inf(-1), High: math.Inf(1)}
-	if len(levels) == 0 || slices.Contains(levels, "") {
+	if len(levels) == 0 {
+		return f, fmt.Errorf("%s: the list is empty; give %s", name, factorForms)
+	}
+	if slices.Contains(levels, "") {
 		return f, fmt.Errorf("%s: %q has an empty value; give %s", name, f.Text, factorForms)
 	}
 	return f, nil

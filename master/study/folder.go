@@ -38,10 +38,14 @@ const (
 	folderIndex  = "study.json"
 	folderFiles  = "files"
 	folderRuns   = "runs"
+	folderLock   = "lock"
 	VariantsFile = "variants.csv"
 	ResultsFile  = "results.csv"
 	PageFile     = "report.html" // written by package page
 )
+
+// folderNames are the names of all that a study writes into its folder, but for the lock.
+var folderNames = []string{folderIndex, folderFiles, folderRuns, VariantsFile, ResultsFile, ReportFile, ParquetFile, PageFile, "queue", "identity", "join.json"}
 
 // index is study.json.
 type index struct {
@@ -52,10 +56,14 @@ type index struct {
 }
 
 // Create makes a folder for a study: text is its plan at the path of p, files are those that its runs read,
-// and step is the macro step in s of the system (see Inspect). The folder must not hold a study.
+// and step is the macro step in s of the system (see Inspect). The folder must neither hold a study nor files
+// with the names of its own.
 func Create(path string, p *Plan, text []byte, files []string, step float64) (_ *Folder, err error) {
 	if _, err := os.Stat(filepath.Join(path, folderIndex)); err == nil {
 		return nil, fmt.Errorf("%s holds a study already; continue it with --resume, or name another folder", path)
+	}
+	if err := claim(path); err != nil {
+		return nil, err
 	}
 	plan, err := filepath.Abs(p.Path)
 	if err != nil {
@@ -101,6 +109,28 @@ func Create(path string, p *Plan, text []byte, files []string, step float64) (_ 
 		return nil, err
 	}
 	return OpenFolder(path, ReadWrite)
+}
+
+// claim marks a folder as that of a study. It refuses a folder with files that the study would replace, unless
+// they are those of a study whose folder was not completed.
+func claim(path string) error {
+	mark := filepath.Join(path, folderLock)
+	if _, err := os.Stat(mark); err == nil {
+		return nil
+	}
+	for _, name := range folderNames {
+		if _, err := os.Lstat(filepath.Join(path, name)); err == nil {
+			return fmt.Errorf("%s has %s, which is not of a study and would be replaced; name another folder", path, name)
+		}
+	}
+	if err := os.MkdirAll(path, 0o777); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(mark, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return err
+	}
+	return file.Close()
 }
 
 // Access is what the folder of a study is opened for.
@@ -274,7 +304,7 @@ func (f *Folder) Close() error { return errors.Join(f.file.Close(), f.held.Close
 
 // lock keeps a second process from continuing the study at the same time.
 func (f *Folder) lock() error {
-	file, err := os.OpenFile(filepath.Join(f.Path, "lock"), os.O_RDWR|os.O_CREATE, 0o666)
+	file, err := os.OpenFile(filepath.Join(f.Path, folderLock), os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return err
 	}
@@ -295,7 +325,7 @@ func Remove(path string) error {
 		return err
 	}
 	var errs []error
-	for _, name := range []string{folderIndex, folderFiles, folderRuns, VariantsFile, ResultsFile, ReportFile, ParquetFile, PageFile, "queue", "identity", "join.json"} {
+	for _, name := range folderNames {
 		errs = append(errs, os.RemoveAll(filepath.Join(path, name)))
 	}
 	return errors.Join(append(errs, f.held.Close())...)

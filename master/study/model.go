@@ -348,7 +348,7 @@ func columnOf(c *record.Columns, name string) ([]float64, error) {
 	}
 	v, err := c.Boolean(name)
 	if err != nil {
-		return nil, fmt.Errorf("collect: %w", err)
+		return nil, fmt.Errorf("collect: %s is not a number: %w", name, err)
 	}
 	return convert(v, func(e bool) float64 {
 		if e {

@@ -364,13 +364,16 @@ func (p *planReader) pairs(n *yaml.Node, visit func(key, value *yaml.Node) error
 	}
 }
 
-// factor reads a factor: a YAML list, or a text.
-func (p *planReader) factor(name string, value *yaml.Node) (Factor, error) {
-	if value.Kind != yaml.SequenceNode {
-		return ParseFactor(name, value.Value, p.table)
+// factor reads a factor from a text or a list; the values of a list may have commas.
+func (p *planReader) factor(name string, n *yaml.Node) (Factor, error) {
+	if n.Kind == yaml.ScalarNode {
+		return ParseFactor(name, n.Value, p.table)
 	}
 	var levels []string
-	for _, e := range value.Content {
+	for _, e := range n.Content {
+		if n.Kind != yaml.SequenceNode || e.Kind != yaml.ScalarNode {
+			return Factor{Name: name}, fmt.Errorf("%s: a list has single values; give %s", name, factorForms)
+		}
 		levels = append(levels, e.Value)
 	}
 	return List(name, levels...)
@@ -416,13 +419,16 @@ func (p *planReader) quantities(n *yaml.Node) {
 		p.Quantities = append(p.Quantities, q)
 		return err
 	}
-	if n.Kind == yaml.SequenceNode {
+	switch n.Kind {
+	case yaml.SequenceNode:
 		for _, e := range n.Content {
 			p.fail(e.Line, add("", e))
 		}
-		return
+	case yaml.ScalarNode:
+		p.fail(n.Line, add("", n))
+	default:
+		p.pairs(n, func(key, value *yaml.Node) error { return add(key.Value, value) })
 	}
-	p.pairs(n, func(key, value *yaml.Node) error { return add(key.Value, value) })
 }
 
 func (p *planReader) optimise(o *optimise, seed uint64) {
@@ -464,6 +470,13 @@ func (p *Plan) Check() error {
 	if len(p.Quantities) == 0 {
 		fail("collect: nothing is collected; give %s", quantityForms)
 	}
+	samples := !slices.Contains([]string{DesignGrid, DesignOneAtATime, DesignTable}, p.Design.Kind)
+	if p.Design.Samples > 0 && !samples && p.Optimise == nil && p.Convergence == nil {
+		fail("samples: the design %s has none; leave it out, or choose a design that samples, such as %s", p.Design.Kind, DesignLatinHypercube)
+	}
+	if p.Design.Levels > 0 && p.Design.Kind != DesignMorris {
+		fail("levels: only the design %s has levels", DesignMorris)
+	}
 	names := map[string]bool{}
 	for i := range p.Quantities {
 		name := p.Quantities[i].Name
@@ -490,9 +503,9 @@ func (p *Plan) Check() error {
 	return errors.Join(errs...)
 }
 
-// variedSettings are the settings that may vary from run to run; the others belong to the system, which
+// VariedSettings names the settings that may vary from run to run; the others belong to the system, which
 // is opened once.
-var variedSettings = []string{"start-time", "stop-time", "step-size", "tolerance", "algorithm", "param", "bond", "rate", "workers"}
+var VariedSettings = []string{"start-time", "stop-time", "step-size", "tolerance", "algorithm", "param", "bond", "rate", "workers"}
 
 func (p *Plan) checkFactors() error {
 	var errs []error
@@ -502,10 +515,13 @@ func (p *Plan) checkFactors() error {
 			errs = append(errs, fmt.Errorf("vary: %s is given twice", name))
 		}
 		seen[name] = true
+		if slices.Contains(VariedSettings, name) && filepath.Ext(p.System) != ".fmu" {
+			errs = append(errs, fmt.Errorf("vary: %s is a setting of the run; write %s%s", name, SettingPrefix, name))
+		}
 		if setting, ok := strings.CutPrefix(name, SettingPrefix); ok {
 			setting, _, _ = strings.Cut(setting, ".")
-			if !slices.Contains(variedSettings, setting) {
-				errs = append(errs, fmt.Errorf("vary: the setting %q cannot vary%s; run.… takes %s, others belong into run", setting, diag.DidYouMean(setting, variedSettings), strings.Join(variedSettings, ", ")))
+			if !slices.Contains(VariedSettings, setting) {
+				errs = append(errs, fmt.Errorf("vary: the setting %q cannot vary%s; run.… takes %s, others belong into run", setting, diag.DidYouMean(setting, VariedSettings), strings.Join(VariedSettings, ", ")))
 			}
 		}
 	}

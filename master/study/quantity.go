@@ -39,6 +39,9 @@ const quantityForms = "final(VARIABLE), minimum(VARIABLE), maximum(VARIABLE), ti
 func ParseQuantity(name, text string, resolve func(string) string) (Quantity, error) {
 	q := Quantity{Name: cmp.Or(name, text), Text: text}
 	kind, args, ok := splitCall(text)
+	if err := openBracket(text); err != nil {
+		return q, err
+	}
 	if !ok {
 		return q, fmt.Errorf("%q is no quantity; give one of %s", text, quantityForms)
 	}

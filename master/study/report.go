@@ -10,12 +10,16 @@ import (
 	"strconv"
 
 	"gonum.org/v1/gonum/stat"
+
+	"github.com/macrostep/macrostep/master"
 )
 
 // Report is what the rows of a study say together. Only rows that are OK count, but for Statuses and
 // Reasons.
 type Report struct {
-	Statuses   map[Status]int `json:"statuses"`
+	Statuses map[Status]int `json:"statuses"`
+	// Verdicts counts the verdicts on the expectations of a scenario; nil = there is none.
+	Verdicts   map[string]int `json:"verdicts,omitempty"`
 	Reasons    []Reason       `json:"reasons,omitempty"`
 	Statistics []Statistic    `json:"statistics"`
 	Effects    []Effect       `json:"effects,omitempty"`
@@ -98,6 +102,12 @@ func Summarise(p *Plan, f *Findings) *Report {
 	var ok []Row
 	for i := range f.Rows {
 		row := &f.Rows[i]
+		if row.Verdict != master.NoExpectations {
+			if r.Verdicts == nil {
+				r.Verdicts = map[string]int{}
+			}
+			r.Verdicts[row.Verdict]++
+		}
 		if r.Statuses[row.Status]++; row.Status == OK {
 			ok = append(ok, *row)
 			continue
@@ -148,13 +158,20 @@ func describe(name string, rows []Row, quantity int) Statistic {
 	}
 	slices.Sort(v)
 	s.Mean, s.Minimum, s.Maximum = Number(stat.Mean(v, nil)), Number(v[0]), Number(v[len(v)-1])
-	quantile := func(p float64) Number { return Number(stat.Quantile(p, stat.LinInterp, v, nil)) }
-	s.Q05, s.Median, s.Q95 = quantile(0.05), quantile(0.5), quantile(0.95)
+	s.Q05, s.Median, s.Q95 = quantile(v, 0.05), quantile(v, 0.5), quantile(v, 0.95)
 	if len(v) > 1 {
 		deviation := stat.StdDev(v, nil)
 		s.Deviation, s.StandardError = Number(deviation), Number(deviation/math.Sqrt(float64(len(v))))
 	}
 	return s
+}
+
+// quantile returns the value at the share p of sorted values, linear between them: the first at 0, the last at 1.
+func quantile(v []float64, p float64) Number {
+	at := p * float64(len(v)-1)
+	i := min(int(at), len(v)-1)
+	next := min(i+1, len(v)-1)
+	return Number(v[i] + (at-float64(i))*(v[next]-v[i]))
 }
 
 // parts is the number of parts of a factor whose values are all different.

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/macrostep/macrostep/master"
 )
 
 // parse reads a plan; table are files beside it.
@@ -89,6 +91,57 @@ collect: [final(a.z)]
 	}
 	if x, _ := strconv.ParseFloat(v.List[2].Values[1], 64); math.Abs(x-10) > 1e-12 {
 		t.Errorf("the middle of a logarithmic range is %g", x)
+	}
+}
+
+// Values of a list may have commas, brackets and quotes; a single quantity needs no list.
+func TestTexts(t *testing.T) {
+	p := mustParse(t, `{system: s, vary: {a.t: ["one, two", 'f(x)', 'g(', 'a "quote"', true]}, collect: final(a.z)}`)
+	v, err := p.Variants()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range v.List {
+		got = append(got, e.Values[0])
+	}
+	if want := []string{"one, two", "f(x)", "g(", `a "quote"`, "true"}; !slices.Equal(got, want) || p.Quantities[0].Name != "final(a.z)" {
+		t.Errorf("%q, %v", got, p.Quantities[0].Name)
+	}
+}
+
+// Quantiles are linear between the sorted values, the least at 0 and the greatest at 1; verdicts are counted.
+func TestStatistics(t *testing.T) {
+	p := mustParse(t, "{system: s, collect: [final(a.z)]}")
+	for n, want := range map[int][3]float64{1: {0, 0, 0}, 2: {0.05, 0.5, 0.95}, 3: {0.1, 1, 1.9}, 4: {0.15, 1.5, 2.85}, 21: {1, 10, 19}} {
+		f := &Findings{}
+		for i := range n {
+			r := p.NoRow(Variant{ID: i}, OK, "")
+			r.Collected[0], r.Verdict = float64(n-1-i), master.ExpectationsMet
+			f.Rows = append(f.Rows, r)
+		}
+		r := Summarise(p, f)
+		got := r.Statistics[0]
+		for i, q := range []Number{got.Q05, got.Median, got.Q95} {
+			if math.Abs(float64(q)-want[i]) > 1e-12 {
+				t.Errorf("%d values: %+v, want %v", n, got, want)
+			}
+		}
+		if r.Verdicts[master.ExpectationsMet] != n || len(r.Verdicts) != 1 {
+			t.Errorf("%v", r.Verdicts)
+		}
+	}
+}
+
+// Names of variables have commas in their brackets.
+func TestArguments(t *testing.T) {
+	for text, want := range map[string][]string{
+		"final(a.x)": {"a.x"}, "value(a.x[1,2], 3)": {"a.x[1,2]", "3"}, "value( a.der(x[1, 2]) ,3 )": {"a.der(x[1, 2])", "3"},
+		"final()": {""}, "value(a,)": {"a", ""},
+	} {
+		if _, got, ok := splitCall(text); !ok || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
 	}
 }
 
@@ -327,6 +380,15 @@ func TestPlanErrors(t *testing.T) {
 		{"{system: s, design: table, collect: [final(a.x)]}", "needs table"},
 		{"{system: s, time-limit: 5, collect: [final(a.x)]}", "write for example 30s"},
 		{"{system: s, samples: some, collect: [final(a.x)]}", "not a whole number"},
+		{"{system: s, vary: {a.x: linear(0, 1)}, collect: [final(a.x)]}", `"linear(0" has no closing bracket`},
+		{"{system: s, vary: {a.x: 'log(1, 2'}, collect: [final(a.x)]}", `"log(1, 2" has no closing bracket`},
+		{"{system: s, vary: {a.x: []}, collect: [final(a.x)]}", "the list is empty"},
+		{"{system: s, vary: {a.x: [[1]]}, collect: [final(a.x)]}", "a list has single values"},
+		{"{system: s, vary: {a.x: {b: 1}}, collect: [final(a.x)]}", "a list has single values"},
+		{"{system: s, vary: {step-size: [1]}, collect: [final(a.x)]}", "write run.step-size"},
+		{"{system: s, collect: {x: 'value(a.x, 2'}}", `"value(a.x, 2" has no closing bracket`},
+		{"{system: s, vary: {a.x: [1]}, design: grid, samples: 3, collect: [final(a.x)]}", "the design grid has none"},
+		{"{system: s, vary: {a.x: 'linear(0, 1)'}, samples: 3, levels: 4, collect: [final(a.x)]}", "only the design morris has levels"},
 		{"{system: s, keep: some, collect: [final(a.x)]}", `there is no choice "some"`},
 	} {
 		if _, err := parse(t, c.plan); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -421,6 +483,40 @@ func TestFolder(t *testing.T) {
 	}
 	if _, err := OpenFolder(path, ReadWrite); err == nil || !strings.Contains(err.Error(), "holds no study") {
 		t.Errorf("removed: %v", err)
+	}
+}
+
+// A study leaves files alone that are not of a study, and completes a folder that was begun.
+func TestFolderOfOthers(t *testing.T) {
+	text := "{system: s, vary: {a.x: [1, 2]}, collect: {y: final(a.y)}}"
+	p := mustParse(t, text)
+	path := t.TempDir()
+	own := filepath.Join(path, ResultsFile)
+	if err := os.WriteFile(own, []byte("mine"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := Create(path, p, []byte(text), nil, 0); err == nil || !strings.Contains(err.Error(), "not of a study") {
+			t.Errorf("%v", err)
+		}
+		if err := Remove(path); err != nil {
+			t.Error(err)
+		}
+		entries, err := os.ReadDir(path)
+		if data, _ := os.ReadFile(own); err != nil || string(data) != "mine" || len(entries) != 1 {
+			t.Errorf("%v, %v, %q", entries, err, data)
+		}
+	}
+	begun := t.TempDir()
+	if _, err := Create(begun, p, []byte(text), []string{filepath.Join(path, "missing.ssp")}, 0); !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	f, err := Create(begun, p, []byte(text), []string{own}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -530,6 +530,11 @@ func TestCompletion(t *testing.T) {
 		"run|" + table + "|--record|car.w":               "car.wheel.",
 		"info|" + table + "|--explain|car.wheel.x":       "car.wheel.x",
 		"ssp|set|" + table + "|road.":                    "road.h=",
+		"study|--design|m":                               "monte-carlo morris",
+		"study|--keep=":                                  "--keep=none --keep=failed --keep=all",
+		"study|" + table + "|--vary|car.wheel.":          "car.wheel.k=",
+		"study|" + table + "|--vary|run.step":            "run.step-size=",
+		"worker|--cr":                                    "--credentials",
 		"demo|ch":                                        "chain",
 	} {
 		code, stdout, stderr := call(t, &fake{}, append([]string{completeCommand}, strings.Split(words, "|")...)...)

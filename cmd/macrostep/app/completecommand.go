@@ -11,6 +11,7 @@ import (
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/results"
+	"github.com/macrostep/macrostep/master/study"
 	"github.com/macrostep/macrostep/master/validate"
 	"github.com/macrostep/macrostep/ssp/dialect"
 )
@@ -206,6 +207,8 @@ func (p *program) names(cmd *cli.Command, flag string, before []string, prefix s
 		return columnChoices(files, "", prefix)
 	case "compare rtol", "compare atol", "compare nrmse", "compare map":
 		return columnChoices(files, "=", prefix)
+	case "study vary":
+		return append(p.variables(files[0], "set", prefix), settingChoices()...)
 	case "run set", "run record", "info set", "info explain", "analyze set":
 		return p.variables(files[0], flag, prefix)
 	}
@@ -295,6 +298,10 @@ func (p *program) values(flag string, before []string) []choice {
 		return p.params(before)
 	case flagOnCrash:
 		return plain(crashPolicies)
+	case "design":
+		return plain(study.Designs)
+	case "keep":
+		return plain([]string{string(study.KeepNone), string(study.KeepFailed), string(study.KeepAll)})
 	case flagDebug:
 		return plain(debugNames(runDebugKeys))
 	case "norm":
@@ -308,6 +315,15 @@ func plain(words []string) []choice {
 	var out []choice
 	for _, w := range words {
 		out = append(out, choice{w, ""})
+	}
+	return out
+}
+
+// settingChoices are the settings of a run that vary in a study.
+func settingChoices() []choice {
+	var out []choice
+	for _, name := range study.VariedSettings {
+		out = append(out, choice{study.SettingPrefix + name + "=", "setting of the run"})
 	}
 	return out
 }

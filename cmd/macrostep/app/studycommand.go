@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -59,8 +60,8 @@ the file join.json in the folder; --nats uses a NATS JetStream cluster of yours.
 
 Examples:
    macrostep study study.yaml
-   macrostep study study.yaml --output tires --engines 8
-   macrostep study --resume tires
+   macrostep study study.yaml --output tyres --engines 8
+   macrostep study --resume tyres
    macrostep study car.ssp --vary wheel.d_c=500,1000 --collect 'rms(chassis.v_c)'
    macrostep study study.yaml --serve :4222`
 
@@ -115,6 +116,7 @@ type studyRequest struct {
 	resume               bool
 	text                 []byte // plan, of a new one
 	path                 string // of the plan; of one from flags, where it would be
+	flags                bool   // the plan is from flags
 	engines              int
 	serve, nats          string
 	credentials          cluster.Credentials
@@ -182,8 +184,8 @@ func parseStudy(c *cli.Context) (*studyRequest, error) {
 		r.text, err = os.ReadFile(r.path)
 		in.add(err)
 	} else {
-		r.text = in.planText()
-		r.path = filepath.Join(filepath.Dir(r.path), name+"-study.yaml")
+		r.flags, r.text = true, in.planText()
+		r.path = name + "-study.yaml" // here: files that flags name are relative to this folder
 		name += "-study"
 	}
 	if r.folder == "" {
@@ -254,6 +256,12 @@ func (in *input) planText() []byte {
 	return []byte(b.String())
 }
 
+// withoutFile returns the errors of a plan from flags without file and lines, which the user has not written.
+func withoutFile(err error, path string) error {
+	place := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(path) + `(:\d+)?: (line \d+: )?`)
+	return errors.New(place.ReplaceAllString(err.Error(), ""))
+}
+
 func yamlText(text string) string {
 	data, _ := json.Marshal(text) // a string can be written
 	return string(data)
@@ -266,6 +274,9 @@ func (p *program) studyFolder(ctx context.Context, r *studyRequest) (*study.Fold
 	}
 	plan, err := study.Parse(r.path, r.text, nil)
 	if err != nil {
+		if r.flags {
+			err = withoutFile(err, r.path)
+		}
 		return nil, &usageError{"study", err}
 	}
 	r.bound(plan)

@@ -5,8 +5,10 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/study"
 )
 
@@ -61,6 +63,16 @@ func (m *studyMeter) line(total int, since time.Duration) string {
 // shownReasons bounds the reasons that are printed.
 const shownReasons = 5
 
+// longestReason bounds a reason that is printed, in characters; the table has all of it.
+const longestReason = 400
+
+func shortened(reason string) string {
+	if r := []rune(reason); len(r) > longestReason {
+		return string(r[:longestReason]) + "…"
+	}
+	return reason
+}
+
 // printStudy prints what a study found out.
 func printStudy(w io.Writer, f *study.Folder, r *study.Report) {
 	total := 0
@@ -74,8 +86,9 @@ func printStudy(w io.Writer, f *study.Folder, r *study.Report) {
 		}
 	}
 	fmt.Fprintln(w)
+	printVerdicts(w, r)
 	for _, reason := range r.Reasons[:min(len(r.Reasons), shownReasons)] {
-		fmt.Fprintf(w, "  %s, %s (first: run %d): %s\n", plural(reason.Runs, "run"), reason.Status, reason.First, reason.Text)
+		fmt.Fprintf(w, "  %s, %s (first: run %d): %s\n", plural(reason.Runs, "run"), reason.Status, reason.First, shortened(reason.Text))
 	}
 	if more := len(r.Reasons) - shownReasons; more > 0 {
 		fmt.Fprintf(w, "  and %s more\n", plural(more, "reason"))
@@ -112,6 +125,13 @@ func printStudy(w io.Writer, f *study.Folder, r *study.Report) {
 		}
 		table(w, rows)
 	}
+	if r.Dropped > 0 {
+		groups := "samples"
+		if r.Morris != nil {
+			groups = "trajectories"
+		}
+		fmt.Fprintf(w, "%s left out, since not all of their runs are ok: %d\n", groups, r.Dropped)
+	}
 	if r.Morris != nil {
 		rows := [][]string{{"elementary effects", "quantity", "mean magnitude", "mean", "deviation"}}
 		for _, e := range r.Morris {
@@ -123,6 +143,19 @@ func printStudy(w io.Writer, f *study.Folder, r *study.Report) {
 		printStrongest(w, r)
 	}
 	fmt.Fprintf(w, "results   %s\npage      %s\n", filepath.Join(f.Path, study.ResultsFile), filepath.Join(f.Path, study.PageFile))
+}
+
+// printVerdicts prints how many runs met the expectations of the scenario.
+func printVerdicts(w io.Writer, r *study.Report) {
+	var parts []string
+	for _, verdict := range []string{master.ExpectationsMet, master.ExpectationsNotMet, master.ExpectationsUndecided} {
+		if n := r.Verdicts[verdict]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, verdict))
+		}
+	}
+	if parts != nil {
+		fmt.Fprintf(w, "expectations: %s\n", strings.Join(parts, ", "))
+	}
 }
 
 // shownEffects bounds the correlations that are printed.

@@ -1,10 +1,12 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,6 +77,11 @@ func (p *program) runWorker(c *cli.Context) (err error) {
 			}
 		}
 	}
+	if all, err := link.Studies(c.Context); err != nil {
+		return err
+	} else if !slices.Contains(all, identity) {
+		return &usageError{"worker", fmt.Errorf("the server has no study %s; it has %s", identity, cmp.Or(strings.Join(all, ", "), "none"))}
+	}
 	cache, err := studyCache()
 	if err != nil {
 		return err
@@ -100,6 +107,9 @@ func (p *program) runWorker(c *cli.Context) (err error) {
 		New: p.studyEngines(f), Log: con.print}
 	if err := w.Run(c.Context); err != nil {
 		return &runError{err}
+	}
+	if c.Context.Err() != nil {
+		return &runError{errors.New("interrupted before the study was over; other workers make its runs")}
 	}
 	con.print("the study is over")
 	return nil

@@ -88,6 +88,11 @@ func (c *Coordinator) prepare(ctx context.Context, remote bool) (err error) {
 		if err != nil {
 			continue
 		}
+		if remote { // before the tasks, by which workers find the study
+			if err := upload(ctx, js, c.names, c.folder.Path, replicas); err != nil {
+				return err
+			}
+		}
 		var tasks jetstream.Stream
 		tasks, err = js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 			Name: c.names.tasks(), Subjects: []string{c.names.all("task")}, Retention: jetstream.WorkQueuePolicy, Replicas: replicas,
@@ -106,9 +111,6 @@ func (c *Coordinator) prepare(ctx context.Context, remote bool) (err error) {
 		})
 		if err != nil {
 			return err
-		}
-		if remote {
-			err = upload(ctx, js, c.names, c.folder.Path, replicas)
 		}
 		break
 	}

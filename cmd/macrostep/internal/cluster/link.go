@@ -152,19 +152,23 @@ func listen(o *server.Options, t *Ticket, address string) error {
 
 const certifiedName = "study.macrostep"
 
-// write writes the ticket so that only its owner can read it.
+// write writes the ticket so that only its owner can read it. The file is whole or not there.
 func (t *Ticket) write(path string) error {
 	data, err := json.MarshalIndent(t, "", "  ")
 	if err != nil {
 		return err
 	}
-	_ = os.Remove(path) // its mode may be another
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	partial := path + ".partial"
+	_ = os.Remove(partial) // its mode may be another
+	file, err := os.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = file.Write(append(data, '\n'))
-	return errors.Join(err, file.Close())
+	if err = errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(partial, path)
 }
 
 // Credentials say who connects. The zero value is nobody: the server asks for nothing, or the URL holds a
