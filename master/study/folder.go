@@ -45,7 +45,7 @@ const (
 )
 
 // folderNames are the names of all that a study writes into its folder, but for the lock.
-var folderNames = []string{folderIndex, folderFiles, folderRuns, VariantsFile, ResultsFile, ReportFile, ParquetFile, PageFile, "queue", "identity", "join.json"}
+var folderNames = []string{folderIndex, folderFiles, folderRuns, VariantsFile, ResultsFile, ReportFile, ParquetFile, PageFile, "queue", "identity", "join.json", "join.json.server"}
 
 // index is study.json.
 type index struct {

@@ -102,7 +102,7 @@ func (p *program) studyCommand() *cli.Command {
 		), inCategory("Engines", credentialFlags()...), inCategory("Results",
 			outputFlag("`FOLDER` for the study (default: named after FILE or SYSTEM)"),
 			stringFlag("resume", "continue the study in `FOLDER`"),
-			boolFlag("strict", "exit with 1 unless every run is ok"),
+			boolFlag("strict", "exit with 1 unless every run is ok and meets the expectations of its scenario"),
 			boolFlag("quiet", "print errors only"),
 			forceFlag(),
 		)),
@@ -341,7 +341,7 @@ func (p *program) carryOut(ctx context.Context, r *studyRequest, f *study.Folder
 		err = f.Sort()
 	}
 	if err == nil && r.nats == "" { // nobody needs the server any more
-		for _, name := range []string{"queue", "join.json"} {
+		for _, name := range []string{"queue", "join.json", "join.json.server"} {
 			err = errors.Join(err, os.RemoveAll(filepath.Join(f.Path, name)))
 		}
 	}
@@ -358,6 +358,9 @@ func (p *program) carryOut(ctx context.Context, r *studyRequest, f *study.Folder
 	}
 	if ok := report.Statuses[study.OK]; ok == 0 || r.strict && ok < len(findings.Rows) {
 		return &runError{fmt.Errorf("%d of %d runs are not ok; the reasons are in %s", len(findings.Rows)-ok, len(findings.Rows), filepath.Join(f.Path, study.ResultsFile))}
+	}
+	if met := report.Verdicts[master.ExpectationsMet]; r.strict && report.Verdicts != nil && met < len(findings.Rows) {
+		return &runError{fmt.Errorf("%d of %d runs do not meet the expectations of the scenario", len(findings.Rows)-met, len(findings.Rows))}
 	}
 	return nil
 }

@@ -277,6 +277,33 @@ func (s stopper) Run(ctx context.Context, v []study.Variant, done func(study.Row
 	})
 }
 
+// A worker that has joined finds the server of a coordinator that goes on: at the same address, with the same key.
+func TestRejoin(t *testing.T) {
+	f := folder(t, 300, "")
+	l := serve(t, f, "127.0.0.1:0")
+	c := coordinate(t, l, f, true)
+	joined, err := Connect("", Credentials{File: filepath.Join(f.Path, "join.json")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = joined.Close() })
+	begin(t, worker(joined, c, f, 2, func(ctx context.Context, _ study.Variant) error { pause(ctx, time.Millisecond); return nil }))
+	enough := errors.New("enough")
+	if _, err := (&study.Study{Plan: f.Plan, Folder: f}).Run(t.Context(), stopper{c, 50, enough}); !errors.Is(err, enough) {
+		t.Fatal(err)
+	}
+	address := l.server.Addr().String()
+	c.Leave()
+	if err := errors.Join(l.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	again, err := study.OpenFolder(f.Path, study.ReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	finish(t, again, coordinate(t, serve(t, again, address), again, true)) // by the worker of before
+}
+
 // At most so many runs are made at a time as an FMU has instances, by all workers together.
 func TestMaxInstances(t *testing.T) {
 	f := folder(t, 60, ", max-instances: {a: 3, b: 2}")

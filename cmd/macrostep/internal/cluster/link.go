@@ -48,9 +48,14 @@ type ServerOptions struct {
 	Ticket string // file that is written for workers, with Listen
 }
 
-// Serve starts a server in this process and connects to it.
+// Serve starts a server in this process and connects to it. Workers of an earlier server for the same
+// ticket find the new one at the same address, with the same key and certificate.
 func Serve(o ServerOptions) (*Link, error) {
-	user, err := nkeys.CreateUser()
+	own, err := ownSecrets(&o)
+	if err != nil {
+		return nil, err
+	}
+	user, err := nkeys.FromSeed([]byte(own.Seed))
 	if err != nil {
 		return nil, err
 	}
@@ -62,9 +67,8 @@ func Serve(o ServerOptions) (*Link, error) {
 		ServerName: "macrostep", DontListen: true, JetStream: true, StoreDir: o.Store, NoSigs: true, NoLog: true,
 		Nkeys: []*server.NkeyUser{{Nkey: public}}, DisableJetStreamBanner: true,
 	}
-	ticket := &Ticket{}
 	if o.Listen != "" {
-		if err := listen(options, ticket, o.Listen); err != nil {
+		if err := own.listen(options, o.Listen); err != nil {
 			return nil, err
 		}
 	}
@@ -79,13 +83,9 @@ func Serve(o ServerOptions) (*Link, error) {
 	}
 	l := &Link{server: s}
 	if o.Listen != "" {
-		seed, err := user.Seed()
-		if err == nil {
-			ticket.Seed = string(seed)
-			ticket.URL = "tls://" + net.JoinHostPort(hostOf(o.Listen), strconv.Itoa(s.Addr().(*net.TCPAddr).Port))
-			err = ticket.write(o.Ticket)
-		}
-		if err != nil {
+		port := strconv.Itoa(s.Addr().(*net.TCPAddr).Port)
+		t := Ticket{URL: "tls://" + net.JoinHostPort(hostOf(o.Listen), port), Seed: own.Seed, CA: own.Certificate}
+		if err := writeSecret(o.Ticket, t); err != nil {
 			return nil, errors.Join(err, l.Close())
 		}
 	}
@@ -93,6 +93,38 @@ func Serve(o ServerOptions) (*Link, error) {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
+}
+
+// secrets are those of a server.
+type secrets struct {
+	Seed        string `json:"nkey_seed"`   // private key of the user
+	Key         string `json:"key"`         // PEM, of the certificate
+	Certificate string `json:"certificate"` // PEM
+}
+
+// ownSecrets returns the secrets of an earlier server for the same ticket, or new ones.
+func ownSecrets(o *ServerOptions) (*secrets, error) {
+	path := o.Ticket + ".server"
+	var s secrets
+	if data, err := os.ReadFile(path); o.Listen != "" && err == nil && json.Unmarshal(data, &s) == nil {
+		return &s, nil
+	}
+	user, err := nkeys.CreateUser()
+	if err != nil {
+		return nil, err
+	}
+	seed, err := user.Seed()
+	if err != nil {
+		return nil, err
+	}
+	s.Seed = string(seed)
+	if o.Listen == "" {
+		return &s, nil
+	}
+	if err := s.certify(); err != nil {
+		return nil, err
+	}
+	return &s, writeSecret(path, s)
 }
 
 // startTime is how long a server may take to start.
@@ -109,21 +141,13 @@ func hostOf(listen string) string {
 	return host
 }
 
-// listen adds an address with TLS to the options of a server. The certificate is made for this server, and
-// the ticket says so.
-func listen(o *server.Options, t *Ticket, address string) error {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return fmt.Errorf("%q is no HOST:PORT", address)
-	}
-	if o.Port, err = strconv.Atoi(port); err != nil {
-		return fmt.Errorf("%q is no port", port)
-	}
-	if o.Port == 0 {
-		o.Port = server.RANDOM_PORT
-	}
-	o.Host, o.DontListen = host, false
+// certify makes a certificate that the server proves itself by.
+func (s *secrets) certify() error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		return err
 	}
@@ -144,17 +168,38 @@ func listen(o *server.Options, t *Ticket, address string) error {
 	if err != nil {
 		return err
 	}
-	t.CA = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	s.Certificate = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	s.Key = string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
+	return nil
+}
+
+// listen adds an address with TLS to the options of a server.
+func (s *secrets) listen(o *server.Options, address string) error {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("%q is no HOST:PORT", address)
+	}
+	if o.Port, err = strconv.Atoi(port); err != nil {
+		return fmt.Errorf("%q is no port", port)
+	}
+	if o.Port == 0 {
+		o.Port = server.RANDOM_PORT
+	}
+	o.Host, o.DontListen = host, false
+	pair, err := tls.X509KeyPair([]byte(s.Certificate), []byte(s.Key))
+	if err != nil {
+		return err
+	}
 	o.TLS, o.TLSTimeout = true, 10
-	o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+	o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}}
 	return nil
 }
 
 const certifiedName = "study.macrostep"
 
-// write writes the ticket so that only its owner can read it. The file is whole or not there.
-func (t *Ticket) write(path string) error {
-	data, err := json.MarshalIndent(t, "", "  ")
+// writeSecret writes a document that only its owner can read. The file is whole or not there.
+func writeSecret(path string, document any) error {
+	data, err := json.MarshalIndent(document, "", "  ")
 	if err != nil {
 		return err
 	}
