@@ -282,36 +282,53 @@ func (m *Model) run(ctx context.Context, v Variant) (Row, error) {
 	if ctx.Err() != nil {
 		return Row{}, context.Cause(ctx)
 	}
+	row := m.judge(v, &out, err)
+	if row.Status == OK {
+		err = m.collect(&row, &columns, resolve)
+	}
+	if row.Status == OK && err != nil {
+		row = m.plan.NoRow(v, Failed, err.Error())
+	}
+	return row, nil
+}
+
+// judge returns the row of a run without what is collected. failed is the error of the run, or nil.
+func (m *Model) judge(v Variant, out *simulate.Outcome, failed error) Row {
 	row := m.plan.NoRow(v, OK, "")
 	row.Steps, row.Rejected = out.Result.Accepted, out.Result.Rejected
-	if out.Manifest != nil {
-		row.Verdict = out.Manifest.Outcome.Expectations
+	if out.Manifest == nil {
+		row.Status, row.Reason = Failed, oneLine(failed.Error())
+		return row
 	}
+	o := &out.Manifest.Outcome
+	row.Verdict = o.Expectations
 	var unmet *scenario.FailedError
 	switch {
-	case out.Manifest != nil && out.Manifest.Outcome.Stability == master.Unstable:
-		row.Status, row.Reason = Unstable, oneLine(out.Manifest.Outcome.Unstable)
-		return row, nil
-	case err != nil && !(errors.As(err, &unmet) && out.Manifest.Outcome.Regular()):
-		row.Status, row.Reason = Failed, oneLine(err.Error())
-		return row, nil
+	case o.Stability == master.Unstable:
+		row.Status, row.Reason = Unstable, oneLine(o.Unstable)
+	case failed != nil && !(errors.As(failed, &unmet) && o.Regular()):
+		row.Status, row.Reason = Failed, oneLine(failed.Error())
+	case out.Result.Growing != nil:
+		row.Reason = oneLine("warning: " + out.Result.Growing.String()) // of the system itself, or not known why
 	}
-	if g := out.Result.Growing; g != nil {
-		row.Reason = oneLine("warning: " + g.String()) // of the system itself, or not known why
-	}
+	return row
+}
+
+// collect fills in the quantities of a row.
+func (m *Model) collect(row *Row, columns *record.Columns, resolve func(string) (string, error)) error {
 	for i := range m.plan.Quantities {
 		q := &m.plan.Quantities[i]
 		name, err := resolve(q.Variable)
-		var values []float64
-		if err == nil {
-			values, err = columnOf(&columns, name)
-		}
 		if err != nil {
-			return m.plan.NoRow(v, Failed, err.Error()), nil
+			return err
+		}
+		values, err := columnOf(columns, name)
+		if err != nil {
+			return err
 		}
 		row.Collected[i] = q.of(columns.Time(), values)
 	}
-	return row, nil
+	return nil
 }
 
 // assignments returns the parameters and start values of a variant.

@@ -310,33 +310,14 @@ func (p *program) carryOut(ctx context.Context, r *studyRequest, f *study.Folder
 	if remote && !r.quiet {
 		con.print("other machines join with: " + joining(r, f, coordinator.Identity()))
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	worked := make(chan error, 1)
-	worker := &cluster.Worker{Link: link, Identity: coordinator.Identity(), Folder: f.Path, Plan: f.Plan, Engines: r.engines,
-		New: p.studyEngines(f), Log: con.print}
-	go func() {
-		err := worker.Run(ctx)
-		if err != nil {
-			cancel(err)
-		}
-		worked <- err
-	}()
-	meter := newStudyMeter(con, r.quiet, len(f.Rows()))
 	shown := newStudyPage(f)
 	defer shown.stop()
+	meter := newStudyMeter(con, r.quiet, len(f.Rows()))
 	s := &study.Study{Plan: f.Plan, Folder: f, Events: func(e study.Event) { shown.event(e); meter.event(e) }}
-	findings, err := s.Run(ctx, coordinator)
+	findings, err := conduct(ctx, s, coordinator, &cluster.Worker{
+		Link: link, Identity: coordinator.Identity(), Folder: f.Path, Plan: f.Plan, Engines: r.engines, New: p.studyEngines(f), Log: con.print,
+	})
 	con.clear()
-	if err == nil {
-		err = coordinator.End(ctx)
-	} else {
-		coordinator.Leave()
-	}
-	cancel(nil)
-	if failed := <-worked; failed != nil && !errors.Is(err, failed) {
-		err = errors.Join(err, failed)
-	}
 	if err == nil {
 		err = f.Sort()
 	}
@@ -356,13 +337,45 @@ func (p *program) carryOut(ctx context.Context, r *studyRequest, f *study.Folder
 	if err != nil {
 		return &runError{fmt.Errorf("%w\nto continue: macrostep study --resume %s", cause(err), f.Path)}
 	}
-	if ok := report.Statuses[study.OK]; ok == 0 || r.strict && ok < len(findings.Rows) {
-		return &runError{fmt.Errorf("%d of %d runs are not ok; the reasons are in %s", len(findings.Rows)-ok, len(findings.Rows), filepath.Join(f.Path, study.ResultsFile))}
-	}
-	if met := report.Verdicts[master.ExpectationsMet]; r.strict && report.Verdicts != nil && met < len(findings.Rows) {
-		return &runError{fmt.Errorf("%d of %d runs do not meet the expectations of the scenario", len(findings.Rows)-met, len(findings.Rows))}
+	return r.verdict(f, report, len(findings.Rows))
+}
+
+// verdict returns an error if no run is ok, or with --strict one is not or does not meet its expectations.
+func (r *studyRequest) verdict(f *study.Folder, report *study.Report, runs int) error {
+	ok, met := report.Statuses[study.OK], report.Verdicts[master.ExpectationsMet]
+	switch {
+	case ok == 0 || r.strict && ok < runs:
+		return &runError{fmt.Errorf("%d of %d runs are not ok; the reasons are in %s", runs-ok, runs, filepath.Join(f.Path, study.ResultsFile))}
+	case r.strict && report.Verdicts != nil && met < runs:
+		return &runError{fmt.Errorf("%d of %d runs do not meet the expectations of the scenario", runs-met, runs)}
 	}
 	return nil
+}
+
+// conduct carries out a study with a worker in this process. It ends the study on the server, or leaves it
+// there to go on with it later.
+func conduct(ctx context.Context, s *study.Study, c *cluster.Coordinator, w *cluster.Worker) (*study.Findings, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	worked := make(chan error, 1)
+	go func() {
+		err := w.Run(ctx)
+		if err != nil {
+			cancel(err)
+		}
+		worked <- err
+	}()
+	findings, err := s.Run(ctx, c)
+	if err == nil {
+		err = c.End(ctx)
+	} else {
+		c.Leave()
+	}
+	cancel(nil)
+	if failed := <-worked; failed != nil && !errors.Is(err, failed) {
+		err = errors.Join(err, failed)
+	}
+	return findings, err
 }
 
 // bound adds the bounds of --max-instances to a plan.

@@ -93,56 +93,67 @@ func printStudy(w io.Writer, f *study.Folder, r *study.Report) {
 	if more := len(r.Reasons) - shownReasons; more > 0 {
 		fmt.Fprintf(w, "  and %s more\n", plural(more, "reason"))
 	}
-	rows := [][]string{{"quantity", "mean", "deviation", "minimum", "median", "maximum"}}
-	for _, s := range r.Statistics {
-		rows = append(rows, []string{s.Quantity, numberOr(s.Mean), numberOr(s.Deviation), numberOr(s.Minimum), numberOr(s.Median), numberOr(s.Maximum)})
-	}
-	if r.Optimum == nil && r.Settled == nil {
-		table(w, rows)
-	}
-	if o := r.Optimum; o != nil {
-		fmt.Fprintf(w, "best      run %d of %s (%s: %s), goal %s\n", o.ID, plural(o.Runs, "run"), o.Method, o.Ended, number(o.Goal))
-		for i := range f.Plan.Factors {
-			fmt.Fprintf(w, "  %s = %s\n", f.Plan.Factors[i].Name, o.Values[i])
+	switch {
+	case r.Optimum != nil:
+		printOptimum(w, f.Plan, r.Optimum)
+	case r.Settled != nil:
+		for i := range r.Settled {
+			printSettled(w, f.Plan.Convergence.Setting, &r.Settled[i])
 		}
-	}
-	for _, q := range r.Settled {
-		verdict := "settled"
-		if !q.Settled {
-			verdict = "not settled"
-		}
-		fmt.Fprintf(w, "%s: %s\n", q.Quantity, verdict)
-		rows := [][]string{{"  " + f.Plan.Convergence.Setting, "value", "change", "observed order"}}
-		for i := range q.Values {
-			rows = append(rows, []string{"  " + number(q.Settings[i]), fmt.Sprintf("%.10g", float64(q.Values[i])), numberOr(q.Changes[i]), numberOr(q.Orders[i])})
+	default:
+		rows := [][]string{{"quantity", "mean", "deviation", "minimum", "median", "maximum"}}
+		for _, s := range r.Statistics {
+			rows = append(rows, []string{s.Quantity, numberOr(s.Mean), numberOr(s.Deviation), numberOr(s.Minimum), numberOr(s.Median), numberOr(s.Maximum)})
 		}
 		table(w, rows)
 	}
-	if r.Sobol != nil {
+	printSensitivity(w, r)
+	fmt.Fprintf(w, "results   %s\npage      %s\n", filepath.Join(f.Path, study.ResultsFile), filepath.Join(f.Path, study.PageFile))
+}
+
+func printOptimum(w io.Writer, p *study.Plan, o *study.Optimum) {
+	fmt.Fprintf(w, "best      run %d of %s (%s: %s), goal %s\n", o.ID, plural(o.Runs, "run"), o.Method, o.Ended, number(o.Goal))
+	for i := range p.Factors {
+		fmt.Fprintf(w, "  %s = %s\n", p.Factors[i].Name, o.Values[i])
+	}
+}
+
+func printSettled(w io.Writer, setting string, q *study.Settled) {
+	verdict := "settled"
+	if !q.Settled {
+		verdict = "not settled"
+	}
+	fmt.Fprintf(w, "%s: %s\n", q.Quantity, verdict)
+	rows := [][]string{{"  " + setting, "value", "change", "observed order"}}
+	for i := range q.Values {
+		rows = append(rows, []string{"  " + number(q.Settings[i]), fmt.Sprintf("%.10g", float64(q.Values[i])), numberOr(q.Changes[i]), numberOr(q.Orders[i])})
+	}
+	table(w, rows)
+}
+
+// printSensitivity prints what the factors do to the quantities.
+func printSensitivity(w io.Writer, r *study.Report) {
+	groups := "samples"
+	switch {
+	case r.Sobol != nil:
 		rows := [][]string{{"Sobol indices", "quantity", "first order", "total"}}
 		for _, s := range r.Sobol {
 			rows = append(rows, []string{s.Factor, s.Quantity, numberOr(s.First) + " ± " + numberOr(s.FirstError), numberOr(s.Total) + " ± " + numberOr(s.TotalError)})
 		}
 		table(w, rows)
-	}
-	if r.Dropped > 0 {
-		groups := "samples"
-		if r.Morris != nil {
-			groups = "trajectories"
-		}
-		fmt.Fprintf(w, "%s left out, since not all of their runs are ok: %d\n", groups, r.Dropped)
-	}
-	if r.Morris != nil {
+	case r.Morris != nil:
+		groups = "trajectories"
 		rows := [][]string{{"elementary effects", "quantity", "mean magnitude", "mean", "deviation"}}
 		for _, e := range r.Morris {
 			rows = append(rows, []string{e.Factor, e.Quantity, numberOr(e.MuStar), numberOr(e.Mu), numberOr(e.Sigma)})
 		}
 		table(w, rows)
-	}
-	if r.Sobol == nil && r.Morris == nil && r.Optimum == nil {
+	case r.Optimum == nil:
 		printStrongest(w, r)
 	}
-	fmt.Fprintf(w, "results   %s\npage      %s\n", filepath.Join(f.Path, study.ResultsFile), filepath.Join(f.Path, study.PageFile))
+	if r.Dropped > 0 {
+		fmt.Fprintf(w, "%s left out, since not all of their runs are ok: %d\n", groups, r.Dropped)
+	}
 }
 
 // printVerdicts prints how many runs met the expectations of the scenario.

@@ -2,6 +2,7 @@ package app
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -58,29 +59,9 @@ func (p *program) runWorker(c *cli.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, link.Close()) }()
-	identity := c.String("study")
-	for identity == "" {
-		all, err := link.Studies(c.Context)
-		switch {
-		case err != nil:
-			return err
-		case len(all) == 1:
-			identity = all[0]
-		case len(all) > 1:
-			return &usageError{"worker", fmt.Errorf("the server has several studies; choose one with --study: %s", strings.Join(all, ", "))}
-		default:
-			fmt.Fprintln(p.stderr, "waiting for a study")
-			select {
-			case <-c.Context.Done():
-				return nil
-			case <-time.After(time.Second):
-			}
-		}
-	}
-	if all, err := link.Studies(c.Context); err != nil {
+	identity, err := p.chooseStudy(c.Context, link, c.String("study"))
+	if err != nil || identity == "" {
 		return err
-	} else if !slices.Contains(all, identity) {
-		return &usageError{"worker", fmt.Errorf("the server has no study %s; it has %s", identity, cmp.Or(strings.Join(all, ", "), "none"))}
 	}
 	cache, err := studyCache()
 	if err != nil {
@@ -113,4 +94,34 @@ func (p *program) runWorker(c *cli.Context) (err error) {
 	}
 	con.print("the study is over")
 	return nil
+}
+
+// chooseStudy returns the identity of the study on a server that the user means: the one with this identity, or
+// the only one, for which it waits. "" = interrupted.
+func (p *program) chooseStudy(ctx context.Context, link *cluster.Link, identity string) (string, error) {
+	for waiting := false; ; waiting = true {
+		all, err := link.Studies(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return "", nil
+		case err != nil:
+			return "", err
+		case identity != "" && !slices.Contains(all, identity):
+			return "", &usageError{"worker", fmt.Errorf("the server has no study %s; it has %s", identity, cmp.Or(strings.Join(all, ", "), "none"))}
+		case identity != "":
+			return identity, nil
+		case len(all) == 1:
+			return all[0], nil
+		case len(all) > 1:
+			return "", &usageError{"worker", fmt.Errorf("the server has several studies; choose one with --study: %s", strings.Join(all, ", "))}
+		}
+		if !waiting {
+			fmt.Fprintln(p.stderr, "waiting for a study")
+		}
+		select {
+		case <-ctx.Done():
+			return "", nil
+		case <-time.After(time.Second):
+		}
+	}
 }
