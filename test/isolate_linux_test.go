@@ -205,7 +205,7 @@ func TestReportOfCrash(t *testing.T) {
 func TestCallsOfCrash(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // where the FMU goes on record
 	calls := func(at string) (out []string) {
-		a := runPair(t, "misbehave", "fault=Segfault at="+at, "--isolate", "never", "--step-size", "1e-4")
+		a := runPair(t, "misbehave", "fault=Segfault at="+at, "--isolate", "never", "--step-size", "1e-4", "--workers", "1")
 		for line := range strings.Lines(string(read(t, filepath.Join(a.dir, "calls.txt")))) {
 			_, line, _ = strings.Cut(line, " ") // without stamp and duration
 			call, result, _ := strings.Cut(line, " -> ")
