@@ -115,9 +115,12 @@ func (m *Model) system(a *assemble.Assembly, o *OpenOptions, load func() error) 
 
 // Inspection is the content of the documents of a system, without its FMUs.
 type Inspection struct {
-	Components []string
-	Files      []string // on disk, from which the system is read
-	Step       Setting  // macro step in s
+	Components  []string
+	Files       []string // on disk, from which the system is read
+	Start, Stop Setting  // s
+	Step        Setting  // macro step in s
+	Algorithm   string   // of the documents; "" = none
+	Warnings    []string
 }
 
 // Inspect reads the documents of a system and of its FMUs, and checks that the system has some
@@ -131,8 +134,13 @@ func Inspect(ctx context.Context, path string, o OpenOptions, variables []string
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
-	_ = a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))
-	i := &Inspection{Step: toSetting(a.Step, o.Step)}
+	i := &Inspection{Algorithm: a.Algorithm, Warnings: a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))}
+	i.Start, i.Stop, i.Step = toSetting(a.Start, o.Start), toSetting(a.Stop, o.Stop), toSetting(a.Step, o.Step)
+	for _, f := range a.Findings.Findings {
+		if f.Level > diag.Info {
+			i.Warnings = append(i.Warnings, f.String())
+		}
+	}
 	for _, c := range a.Components {
 		i.Components = append(i.Components, c.Name)
 	}

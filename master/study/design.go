@@ -55,7 +55,7 @@ type Variants struct {
 }
 
 // mostVariants bounds a design.
-const mostVariants = 10_000_000
+const mostVariants = 1_000_000
 
 // Variants returns the runs of the design.
 func (p *Plan) Variants() (*Variants, error) {

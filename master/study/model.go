@@ -1,10 +1,12 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -62,45 +64,78 @@ func Open(ctx context.Context, p *Plan, o Options) (*Model, error) {
 	return m, nil
 }
 
-// Inspect returns the files that the runs of a plan read, and the macro step in s that its system has.
-// It checks that the system has what varies and what is collected. It runs no code of FMUs.
-func Inspect(ctx context.Context, p *Plan, o Options) (files []string, step float64, err error) {
+// Inspection is what documents say of a study before its first run.
+type Inspection struct {
+	Files    []string // that the runs read
+	Step     float64  // macro step in s of the system
+	Warnings []string
+}
+
+// Inspect reads the documents of a plan's system. It checks that the system has what varies and what is collected,
+// and that runs take the settings. It runs no code of FMUs.
+func Inspect(ctx context.Context, p *Plan, o Options) (*Inspection, error) {
 	m := newModel(p, o)
 	opening, files, err := m.opening(ctx)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	first := p.first()
-	if err := m.checkSettings(first); err != nil {
-		return nil, 0, err
+	requests, err := m.distinct()
+	if err != nil {
+		return nil, err
 	}
-	opening.Set = append(opening.Set, p.assignments(first)...)
+	opening.Set = append(opening.Set, p.assignments(p.first())...)
 	var variables []string
 	for i := range p.Quantities {
 		variables = append(variables, p.Quantities[i].Variable)
 	}
 	i, err := simulate.Inspect(ctx, p.System, opening, variables)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
+	}
+	for _, r := range requests {
+		preset := cmp.Or(r.Algorithm, i.Algorithm, algorithms.DefaultPreset)
+		if _, err := m.options.Presets.New(preset, r.Params, algorithms.With{Rates: r.Rates}); err != nil {
+			return nil, err
+		}
 	}
 	for name := range p.MaxInstances {
 		if !slices.Contains(i.Components, name) {
-			return nil, 0, fmt.Errorf("max-instances: the system has no component %q%s", name, diag.DidYouMean(name, i.Components))
+			return nil, fmt.Errorf("max-instances: the system has no component %q%s", name, diag.DidYouMean(name, i.Components))
 		}
 	}
-	return slices.Concat(p.files, files, i.Files), i.Step.Value, nil
+	if !slices.ContainsFunc(m.names, func(name string) bool { return name == "run.start-time" || name == "run.stop-time" }) {
+		if err := p.checkReferences(i.Start.Value, i.Stop.Value); err != nil {
+			return nil, err
+		}
+	}
+	return &Inspection{slices.Concat(p.files, files, i.Files), i.Step.Value, i.Warnings}, nil
 }
 
-// checkSettings refuses settings that no run takes: of a variant, and of a design.
-func (m *Model) checkSettings(first Variant) error {
-	list := []Variant{first}
+// checkReferences refuses tables with times outside of the runs.
+func (p *Plan) checkReferences(start, stop float64) error {
+	for i := range p.Quantities {
+		q := &p.Quantities[i]
+		if within := 1e-9 * max(math.Abs(start), math.Abs(stop)); q.until > stop+within || q.from < start-within {
+			return fmt.Errorf("%s: the table covers %g to %g s, and the runs %g to %g s; shorten the table, or change run: {start-time: …, stop-time: …}", q.Text, q.from, q.until, start, stop)
+		}
+	}
+	return nil
+}
+
+// distinct returns the runs of all settings in a plan, without what they set.
+func (m *Model) distinct() ([]simulate.Request, error) {
+	list := []Variant{m.plan.first()}
 	if m.plan.Optimise == nil && m.plan.Convergence == nil {
 		design, err := m.plan.Variants()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		list = append(list, design.List...)
 	}
+	if c := m.plan.Convergence; c != nil && c.From > 0 {
+		list = append(list, Variant{Values: []string{formatNumber(c.From)}})
+	}
+	var out []simulate.Request
 	known := map[string]bool{}
 	for _, v := range list {
 		key, _ := m.settings(v)
@@ -109,14 +144,12 @@ func (m *Model) checkSettings(first Variant) error {
 		}
 		known[key] = true
 		r, err := m.request(v)
-		if err == nil && r.Algorithm != "" { // documents may add to the parameters
-			_, err = m.options.Presets.New(r.Algorithm, r.Params, algorithms.With{Rates: r.Rates})
-		}
 		if err != nil {
-			return err
+			return nil, err
 		}
+		out = append(out, r)
 	}
-	return nil
+	return out, nil
 }
 
 func newModel(p *Plan, o Options) *Model {

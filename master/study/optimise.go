@@ -98,6 +98,8 @@ type Optimum struct {
 type search struct {
 	study *Study
 	runs  int
+	asked int                // points, of which some were known
+	goals map[string]float64 // of the points so far, by the key of their variants
 	best  Optimum
 	err   error // that ends the search
 	ctx   context.Context
@@ -143,43 +145,72 @@ func (p *Plan) Goal(r *Row) float64 {
 	return v
 }
 
-// evaluate makes the runs at some points, side by side, and returns their goals.
+// evaluate makes the runs at some points, side by side, and returns their goals. A point that was asked for before
+// has its run already.
 func (s *search) evaluate(points ...[]float64) []float64 {
 	p := s.study.Plan
+	keys := make([]string, len(points))
+	var variants []Variant
+	for i, z := range points {
+		v := Variant{s.runs, make([]string, len(z))}
+		for j := range z {
+			v.Values[j] = formatNumber(p.Factors[j].coordinate(z[j]))
+		}
+		keys[i] = s.study.key(v)
+		if _, known := s.goals[keys[i]]; !known {
+			s.goals[keys[i]] = math.Inf(1)
+			variants = append(variants, v)
+			s.runs++
+		}
+	}
+	s.asked += len(points)
+	rows := make([]Row, 0, len(variants))
+	if s.err == nil {
+		s.err = s.study.make(s.ctx, s.exec, variants, func(r Row) { rows = append(rows, r) })
+	}
+	slices.SortFunc(rows, func(a, b Row) int { return a.ID - b.ID })
+	for i := range rows {
+		goal := p.goal(&rows[i])
+		s.goals[s.study.key(rows[i].Variant)] = goal
+		if goal < s.best.Goal || s.best.Runs == 0 {
+			s.best = Optimum{Row: rows[i], Goal: goal, Runs: 1}
+		}
+	}
 	goals := make([]float64, len(points))
 	for i := range goals {
-		goals[i] = math.Inf(1)
-	}
-	if s.err != nil {
-		return goals
-	}
-	first := s.runs
-	variants := make([]Variant, len(points))
-	for i, z := range points {
-		values := make([]string, len(z))
-		for j := range z {
-			values[j] = formatNumber(p.Factors[j].coordinate(z[j]))
-		}
-		variants[i] = Variant{first + i, values}
-	}
-	s.runs += len(points)
-	rows := make([]Row, len(points))
-	if s.err = s.study.make(s.ctx, s.exec, variants, func(r Row) { rows[r.ID-first] = r }); s.err != nil {
-		return goals
-	}
-	for i := range rows {
-		if goals[i] = p.goal(&rows[i]); goals[i] < s.best.Goal || s.best.Runs == 0 {
-			s.best = Optimum{Row: rows[i], Goal: goals[i], Runs: 1}
-		}
+		goals[i] = s.goals[keys[i]]
 	}
 	return goals
+}
+
+// start returns the middle of the ranges, or if its run is not ok the best of some other points.
+func (s *search) start(dim int) []float64 {
+	middle := make([]float64, dim)
+	if s.evaluate(middle)[0] < math.Inf(1) {
+		return middle
+	}
+	random := rand.New(rand.NewPCG(s.study.Plan.Optimise.Seed, seedStream))
+	for s.err == nil && s.runs <= s.study.Plan.Optimise.Evaluations/2 {
+		points := make([][]float64, 4*dim)
+		for i := range points {
+			points[i] = make([]float64, dim)
+			for j := range points[i] {
+				points[i][j] = math.Pi * (random.Float64() - 0.5) // denser towards the ends of a range
+			}
+		}
+		goals := s.evaluate(points...)
+		if best := slices.Index(goals, slices.Min(goals)); goals[best] < math.Inf(1) {
+			return points[best]
+		}
+	}
+	return middle
 }
 
 func (s *search) status() (optimize.Status, error) {
 	if s.err != nil {
 		return optimize.Failure, s.err
 	}
-	if s.runs >= s.study.Plan.Optimise.Evaluations {
+	if most := s.study.Plan.Optimise.Evaluations; s.runs >= most || s.asked >= 10*most {
 		return optimize.FunctionEvaluationLimit, nil
 	}
 	return optimize.NotTerminated, nil
@@ -189,10 +220,14 @@ func (s *search) status() (optimize.Status, error) {
 func (s *Study) optimise(ctx context.Context, exec Executor) (*Optimum, error) {
 	o := s.Plan.Optimise
 	dim := len(s.Plan.Factors)
-	w := &search{study: s, ctx: ctx, exec: exec, best: Optimum{Goal: math.Inf(1)}}
+	w := &search{study: s, ctx: ctx, exec: exec, goals: map[string]float64{}, best: Optimum{Goal: math.Inf(1)}}
+	start := w.start(dim)
+	if w.err == nil && math.IsInf(w.best.Goal, 1) {
+		return nil, fmt.Errorf("optimise: none of the first %d runs has the quantity that is optimised; the reasons are in the table. Narrow the ranges to where runs are ok, and make a new study", w.runs)
+	}
 	ended := ""
 	if o.Method == MethodCMAES {
-		ended = w.cmaes(dim)
+		ended = w.cmaes(start)
 	} else {
 		problem := optimize.Problem{
 			Func:   func(z []float64) float64 { return w.evaluate(slices.Clone(z))[0] },
@@ -203,7 +238,7 @@ func (s *Study) optimise(ctx context.Context, exec Executor) (*Optimum, error) {
 			problem.Grad, method = w.gradient, &optimize.LBFGS{}
 		}
 		settings := &optimize.Settings{Converger: &optimize.FunctionConverge{Absolute: 1e-14, Relative: 1e-7, Iterations: 10 + 5*dim}}
-		result, err := optimize.Minimize(problem, make([]float64, dim), settings, method)
+		result, err := optimize.Minimize(problem, start, settings, method)
 		if err != nil {
 			ended = err.Error() // such as a line search that finds nothing better
 		} else {
@@ -212,9 +247,6 @@ func (s *Study) optimise(ctx context.Context, exec Executor) (*Optimum, error) {
 	}
 	if w.err != nil {
 		return nil, w.err
-	}
-	if math.IsInf(w.best.Goal, 1) {
-		return nil, errors.New("optimise: no run had the quantity that is optimised; see the reasons in the table")
 	}
 	w.best.Runs, w.best.Ended, w.best.Method = w.runs, ended, o.Method
 	if o.Maximise {
@@ -245,7 +277,8 @@ func (s *search) gradient(grad, z []float64) {
 
 // cmaes drives the method generation by generation, so that the order of its runs does not depend on how
 // many of them are parallel.
-func (s *search) cmaes(dim int) (ended string) {
+func (s *search) cmaes(start []float64) (ended string) {
+	dim := len(start)
 	o := s.study.Plan.Optimise
 	population := 4 + int(3*math.Log(float64(dim)))
 	population = max(population, 4)
@@ -254,7 +287,7 @@ func (s *search) cmaes(dim int) (ended string) {
 	operations, answers := make(chan optimize.Task, n), make(chan optimize.Task, n)
 	tasks := make([]optimize.Task, n)
 	for i := range tasks {
-		tasks[i].Location = &optimize.Location{X: make([]float64, dim)}
+		tasks[i].Location = &optimize.Location{X: slices.Clone(start)}
 	}
 	go method.Run(operations, answers, tasks)
 	settled := &optimize.FunctionConverge{Absolute: 1e-14, Relative: 1e-7, Iterations: 50 + 20*dim}

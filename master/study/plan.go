@@ -442,6 +442,9 @@ func (p *planReader) optimise(o *optimise, seed uint64) {
 	if given != 1 {
 		p.fail(max(o.Minimise.line, o.Maximise.line, o.Fit.line, 1), errors.New("optimise: give one of minimise, maximise and fit"))
 	}
+	if o.Evaluations.given && o.Evaluations.value == 0 {
+		p.fail(o.Evaluations.line, errors.New("evaluations: give 1 or more"))
+	}
 	out.Goal, out.Maximise = cmp.Or(o.Minimise.value, o.Maximise.value), o.Maximise.value != ""
 	if o.Fit.value != "" {
 		p.fail(o.Fit.line, p.AddFit(out, p.table(o.Fit.value)))

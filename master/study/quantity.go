@@ -19,7 +19,8 @@ type Quantity struct {
 	Text     string // as in the file
 	Variable string // "component.variable"
 
-	of func(t, v []float64) float64 // NaN = the run has no such number
+	of          func(t, v []float64) float64 // NaN = the run has no such number
+	from, until float64                      // s, of a reference; NaN = there is none
 }
 
 // The ways to give a quantity, for help and messages.
@@ -37,7 +38,7 @@ const quantityForms = "final(VARIABLE), minimum(VARIABLE), maximum(VARIABLE), ti
 //
 // Times are in s, integrals in the unit of the variable times s.
 func ParseQuantity(name, text string, resolve func(string) string) (Quantity, error) {
-	q := Quantity{Name: cmp.Or(name, text), Text: text}
+	q := Quantity{Name: cmp.Or(name, text), Text: text, from: math.NaN(), until: math.NaN()}
 	kind, args, ok := splitCall(text)
 	if err := openBracket(text); err != nil {
 		return q, err
@@ -168,6 +169,7 @@ func (q *Quantity) readDeviation(args []string, resolve func(string) string) err
 	if err != nil {
 		return err
 	}
+	q.from, q.until = times[0], times[len(times)-1]
 	q.of = func(t, v []float64) float64 {
 		sum := 0.0
 		for i, at := range times {

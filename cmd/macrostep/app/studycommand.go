@@ -102,7 +102,7 @@ func (p *program) studyCommand() *cli.Command {
 		), inCategory("Engines", credentialFlags()...), inCategory("Results",
 			outputFlag("`FOLDER` for the study (default: named after FILE or SYSTEM)"),
 			stringFlag("resume", "continue the study in `FOLDER`"),
-			boolFlag("strict", "exit with 1 unless every run is ok and meets the expectations of its scenario"),
+			boolFlag("strict", "exit with 1 unless every run is ok and meets the expectations of its scenario, and every quantity of a convergence study settles"),
 			boolFlag("quiet", "print errors only"),
 			forceFlag(),
 		)),
@@ -128,6 +128,11 @@ func (p *program) runStudy(c *cli.Context) error {
 	r, err := parseStudy(c)
 	if err != nil {
 		return err
+	}
+	if r.serve != "" {
+		if err := cluster.CheckAddress(r.serve); err != nil {
+			return &usageError{"study", fmt.Errorf("--%s: %w", flagServe, err)}
+		}
 	}
 	f, err := p.studyFolder(c.Context, r)
 	if err != nil {
@@ -280,16 +285,34 @@ func (p *program) studyFolder(ctx context.Context, r *studyRequest) (*study.Fold
 		return nil, &usageError{"study", err}
 	}
 	r.bound(plan)
-	files, step, err := study.Inspect(ctx, plan, p.studyOptions())
+	found, err := study.Inspect(ctx, plan, p.studyOptions())
 	if err != nil {
 		return nil, err
+	}
+	if !r.quiet {
+		p.warnOfFactors(plan, found.Warnings)
 	}
 	if r.force {
 		if err := study.Remove(r.folder); err != nil {
 			return nil, err
 		}
 	}
-	return study.Create(r.folder, plan, r.text, files, step)
+	return study.Create(r.folder, plan, r.text, found.Files, found.Step)
+}
+
+// warnOfFactors prints the warnings that name a factor, and how many others there are.
+func (p *program) warnOfFactors(plan *study.Plan, warnings []string) {
+	names, others := plan.FactorNames(), 0
+	for _, w := range warnings {
+		if slices.ContainsFunc(names, func(name string) bool { return strings.Contains(w, name) }) {
+			fmt.Fprintln(p.stderr, "warning:", strings.TrimPrefix(w, "warning: "))
+		} else {
+			others++
+		}
+	}
+	if others > 0 {
+		fmt.Fprintf(p.stderr, "%s about the documents: macrostep info %s lists them\n", plural(others, "warning"), plan.System)
+	}
 }
 
 // carryOut makes the runs of a study and prints what they give.
@@ -346,6 +369,8 @@ func (r *studyRequest) verdict(f *study.Folder, report *study.Report, runs int) 
 	switch {
 	case ok == 0 || r.strict && ok < runs:
 		return &runError{fmt.Errorf("%d of %d runs are not ok; the reasons are in %s", runs-ok, runs, filepath.Join(f.Path, study.ResultsFile))}
+	case r.strict && slices.ContainsFunc(report.Settled, func(q study.Settled) bool { return !q.Settled }):
+		return &runError{errors.New("not all quantities have settled")}
 	case r.strict && report.Verdicts != nil && met < runs:
 		return &runError{fmt.Errorf("%d of %d runs do not meet the expectations of the scenario", runs-met, runs)}
 	}

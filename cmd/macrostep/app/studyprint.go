@@ -126,7 +126,7 @@ func printSettled(w io.Writer, setting string, q *study.Settled) {
 	fmt.Fprintf(w, "%s: %s\n", q.Quantity, verdict)
 	rows := [][]string{{"  " + setting, "value", "change", "observed order"}}
 	for i := range q.Values {
-		rows = append(rows, []string{"  " + number(q.Settings[i]), fmt.Sprintf("%.10g", float64(q.Values[i])), numberOr(q.Changes[i]), numberOr(q.Orders[i])})
+		rows = append(rows, []string{"  " + number(q.Settings[i]), digits(q.Values[i]), numberOr(q.Changes[i]), numberOr(q.Orders[i])})
 	}
 	table(w, rows)
 }
@@ -196,6 +196,14 @@ func printStrongest(w io.Writer, r *study.Report) {
 	if len(rows) > 1 {
 		table(w, rows)
 	}
+}
+
+// digits writes a number with ten digits, – if it is missing.
+func digits(v study.Number) string {
+	if v != v {
+		return "–"
+	}
+	return fmt.Sprintf("%.10g", float64(v))
 }
 
 // numberOr writes a number, – if it is missing.

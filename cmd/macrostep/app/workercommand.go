@@ -51,6 +51,9 @@ func (p *program) runWorker(c *cli.Context) (err error) {
 	if !c.IsSet("join") && !c.IsSet(flagCredentials) {
 		in.add(errors.New("give --credentials join.json, or --join URL"))
 	}
+	if c.Int(flagEngines) < 0 {
+		in.fail(flagEngines, fmt.Errorf("%d is less than 0", c.Int(flagEngines)))
+	}
 	if err := in.err(); err != nil {
 		return err
 	}

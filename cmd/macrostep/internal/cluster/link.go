@@ -173,14 +173,23 @@ func (s *secrets) certify() error {
 	return nil
 }
 
+// CheckAddress returns an error if a server cannot listen to HOST:PORT.
+func CheckAddress(address string) error {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return fmt.Errorf("%w; give [HOST]:PORT with a free port, or port 0 for any", err)
+	}
+	return l.Close()
+}
+
 // listen adds an address with TLS to the options of a server.
 func (s *secrets) listen(o *server.Options, address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return fmt.Errorf("%q is no HOST:PORT", address)
+		return err
 	}
 	if o.Port, err = strconv.Atoi(port); err != nil {
-		return fmt.Errorf("%q is no port", port)
+		return fmt.Errorf("%q is not the number of a port", port)
 	}
 	if o.Port == 0 {
 		o.Port = server.RANDOM_PORT
