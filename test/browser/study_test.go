@@ -5,6 +5,7 @@ package browser
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -37,11 +38,13 @@ func studied(t *testing.T) (path string) {
 		header += "," + name
 	}
 	macrostep(t, args...)
-	plans, err := filepath.Glob(filepath.Join(folder, "files", "*.yaml"))
-	if err != nil || len(plans) != 1 {
-		t.Fatal(plans, err)
+	var index struct{ Plan string }
+	data, err := os.ReadFile(filepath.Join(folder, "study.json"))
+	if err = errors.Join(err, json.Unmarshal(data, &index)); err != nil {
+		t.Fatal(err)
 	}
-	plan, err := os.ReadFile(plans[0])
+	path = filepath.Join(folder, "files", filepath.FromSlash(index.Plan))
+	plan, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +70,7 @@ func studied(t *testing.T) (path string) {
 		fmt.Fprintf(w, ",%g,%g,%g,%g,%g,ok,,none,10,0,0.01,e:1:0\n", 1e-3*x[0]*x[1], x[0]+0.1*random.NormFloat64(), math.Exp(5*x[2]),
 			math.Sin(6*x[3]), 1e6+random.NormFloat64())
 	}
-	if err := errors.Join(w.Flush(), f.Close(), os.WriteFile(plans[0], plan, 0o666)); err != nil {
+	if err := errors.Join(w.Flush(), f.Close(), os.WriteFile(path, plan, 0o666)); err != nil {
 		t.Fatal(err)
 	}
 	macrostep(t, "study", "--resume", folder)
