@@ -32,6 +32,14 @@ func same(t *testing.T, flag string, args ...string) *outcome {
 	if want.code != got.code || a.Status != b.Status || a.Reason != b.Reason {
 		t.Errorf("%v: exit code %d, %s, %q; with %s %d, %s, %q", args, want.code, a.Status, a.Reason, flag, got.code, b.Status, b.Reason)
 	}
+	if flag == apart && a.Status == "failed" {
+		// Isolated FMUs step side by side: in the step that fails, those behind the culprit may step, too.
+		for name, n := range a.FMUSteps {
+			if more := b.FMUSteps[name] - n; more == 1 {
+				b.FMUSteps[name]--
+			}
+		}
+	}
 	if a.Steps != b.Steps || !reflect.DeepEqual(a.FMUSteps, b.FMUSteps) || !reflect.DeepEqual(a.Bonds, b.Bonds) {
 		t.Errorf("%v: %+v, %v, %+v; with %s %+v, %v, %+v", args, a.Steps, a.FMUSteps, a.Bonds, flag, b.Steps, b.FMUSteps, b.Bonds)
 	}
