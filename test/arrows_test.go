@@ -64,7 +64,7 @@ var allowed = []struct {
 	{"master/simulate", []string{"algorithms", "algorithms/analyze", "algorithms/analyze/forecast", "algorithms/analyze/trial", "algorithms/analyze/watch", "fmi", "fmi/diag", "fmi/process", "fmi/worker", "master", "master/assemble", "master/fmuslave", "master/record", "master/scenario", "ssp"}, []string{"golang.org/x/sys"}},
 	{"master/supervise", []string{"fmi", "fmi/archive", "fmi/process", "fmi/worker", "master", "master/fmuslave", "master/simulate"}, []string{"golang.org/x/sys"}},
 	{"master/study", []string{"algorithms", "fmi/diag", "master", "master/record", "master/results", "master/scenario", "master/simulate", "ssp"}, []string{"github.com/parquet-go/parquet-go", "go.yaml.in/yaml/v3", "gonum.org/v1/gonum"}},
-	{"cmd/macrostep/internal/cluster", []string{"master/study"}, []string{"github.com/nats-io/nats-server/v2/server", "github.com/nats-io/nats.go", "github.com/nats-io/nkeys"}},
+	{"cmd/macrostep/internal/cluster", []string{"master/record", "master/study"}, []string{"github.com/nats-io/nats-server/v2/server", "github.com/nats-io/nats.go", "github.com/nats-io/nkeys"}},
 	{"test/probe", []string{"fmus"}, nil},
 	{"fmus", []string{"fmus", "fmi/archive", "fmi/csrc"}, []string{"gonum.org/v1/gonum"}},
 }

@@ -28,6 +28,7 @@ import (
 var realTests = []testing.InternalTest{
 	{Name: "TestRealSystems", F: testRealSystems},
 	{Name: "TestRealPair", F: testRealPair},
+	{Name: "TestRealStudies", F: testRealStudies},
 	{Name: "TestRealAnalyze", F: testRealAnalyze},
 	{Name: "TestRealRuns", F: testRealRuns},
 	{Name: "TestRealImplicit", F: testRealImplicit},

@@ -242,3 +242,34 @@ func TestStudyRefuses(t *testing.T) {
 		}
 	}
 }
+
+// Studies of third-party systems: a speed controller with its drive, whose rows are those of single runs, and the
+// environmental control of an aircraft, a folder whose documents choose the recorded variables.
+func testRealStudies(t *testing.T) {
+	path := pair(t)
+	folder, o := makeStudy(t, fmt.Sprintf(`
+system: %s
+run: {step-size: 5e-3, set: {controller.u_s: 10}, tolerance: 1e-9}
+vary: {controller.PI.k: "log(20, 200, 3)", controller.PI.Ti: [0.05, 0.5]}
+collect: {end: final(drivetrain.w)}
+`, path))
+	o.is(t, 0, "6 runs: 6 ok")
+	rows := rowsOfStudy(t, folder)
+	for i, end := range rows.numbers(t, "end") {
+		alone := complete(t, path, "--step-size", "5e-3", "--set", "controller.u_s=10", "--tolerance", "1e-9",
+			"--set", "controller.PI.k="+rows["controller.PI.k"][i], "--set", "controller.PI.Ti="+rows["controller.PI.Ti"][i]).columns["drivetrain.w"]
+		if end != alone[len(alone)-1] {
+			t.Errorf("run %d ends at %g, and alone at %g", i, end, alone[len(alone)-1])
+		}
+	}
+	folder, o = makeStudy(t, fmt.Sprintf(`
+system: %s
+run: {stop-time: 0.1}
+vary: {ECS_HW.pipeB.L: [0.5, 1.5]}
+collect: {feed: final(ECS_HW.consumerFeed.m)}
+`, filepath.Join(*realDir, "systems", "omsimulator", "embrace")))
+	o.is(t, 0, "2 runs: 2 ok")
+	if feed := rowsOfStudy(t, folder).numbers(t, "feed"); feed[0] == feed[1] {
+		t.Errorf("the length of the pipe has no effect: %v", feed)
+	}
+}

@@ -29,7 +29,7 @@ type Structure struct {
 type Loop struct {
 	master.Loop
 	// Gain is the spectral radius of the immediate effect of the inputs on the loop on themselves; nil = unknown, see
-	// Why. 0 means that there is no loop in fact.
+	// Why. With 0 the inputs have no effect on themselves.
 	Gain *float64 `json:"gain,omitempty"`
 	// StepGain is the same over one macro step with held inputs, the contraction of a fixed-point iteration of order 0;
 	// nil = unknown.

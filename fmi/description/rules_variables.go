@@ -236,7 +236,7 @@ func (p *reader) checkKind(i int, v *ScalarVariable) {
 	}
 }
 
-// checkStart checks that there is a start value where the standard wants one, and none elsewhere.
+// checkStart checks that a start value exists where the standard requires one, and nowhere else.
 func (p *reader) checkStart(i int, v *ScalarVariable) {
 	switch {
 	case !v.HasStart && (v.Causality == Input || v.Initial == Exact || v.Initial == Approx):

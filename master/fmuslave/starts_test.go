@@ -12,8 +12,8 @@ import (
 	"github.com/macrostep/macrostep/test/probe"
 )
 
-// Given values that an FMU does not keep are told, of every kind, and parameters that
-// it starts with other values than it documents; those of driven inputs are not.
+// The master reports given values that an FMU does not keep, of every type, and parameters whose
+// start values differ from the documented ones, but not start values of driven inputs.
 func TestReadBack(t *testing.T) {
 	given := []fmuslave.Value{
 		{Variable: "k", Real: 9}, {Variable: "mode", Integer: 3}, {Variable: "n", Integer: 8}, {Variable: "on", Boolean: true},

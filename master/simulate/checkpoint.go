@@ -1,10 +1,8 @@
 package simulate
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -57,7 +55,7 @@ func (r *run) facts() (record.Facts, error) {
 		if table.path == "" {
 			continue
 		}
-		hash, err := hashOf(table.path)
+		hash, err := record.HashFile(table.path)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", table.flag, err)
 		}
@@ -66,7 +64,7 @@ func (r *run) facts() (record.Facts, error) {
 	if played != nil {
 		f["the scenario"] = played.Hash
 		for i, path := range played.Files() {
-			hash, err := hashOf(path)
+			hash, err := record.HashFile(path)
 			if err != nil {
 				return nil, fmt.Errorf("--scenario: %w", err)
 			}
@@ -75,19 +73,6 @@ func (r *run) facts() (record.Facts, error) {
 	}
 	f.AddSystem(sys.System)
 	return f, nil
-}
-
-func hashOf(path string) (string, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, file); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("sha256:%x", h.Sum(nil)), nil
 }
 
 // prepareCheckpoints sets the options of the run for resuming from a checkpoint and for

@@ -16,7 +16,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 )
 
-// Design says how the values of the factors are combined.
+// Design defines how the values of the factors are combined.
 type Design struct {
 	Kind    string
 	Samples int    // runs; of Morris, trajectories; of Saltelli, base samples

@@ -112,7 +112,7 @@ func openBracket(text string) error {
 	return fmt.Errorf("%q has no closing bracket; between { } or [ ], put a text with commas into quotes", strings.TrimSpace(text))
 }
 
-// The ways to give a factor, for help and messages.
+// factorForms lists the notations of a factor, for help and messages.
 const factorForms = "a list 1, 2, 5; linear(FROM, TO, N); log(FROM, TO, N); uniform(FROM, TO); normal(MEAN, SIGMA); " +
 	"lognormal(MU, SIGMA) of the logarithm; triangular(FROM, MODE, TO); column(FILE.csv, NAME)"
 

@@ -23,7 +23,7 @@ import (
 	"github.com/macrostep/macrostep/ssp"
 )
 
-// Options are what a program knows and a plan does not.
+// Options are the options of Open that a plan does not contain.
 type Options struct {
 	// Request returns the run that settings of macrostep run ask for, of a plan's system. nil = there
 	// are no settings but those of Base.
@@ -34,7 +34,7 @@ type Options struct {
 	Kept string
 	// Engine names this process in rows.
 	Engine string
-	// Expendable says that this process may end with an FMU (see simulate.OpenOptions).
+	// Expendable means that an FMU may end this process (see simulate.OpenOptions).
 	Expendable bool
 	Logger     *slog.Logger // of what opening reports; nil = nothing is logged
 }
@@ -64,7 +64,7 @@ func Open(ctx context.Context, p *Plan, o Options) (*Model, error) {
 	return m, nil
 }
 
-// Inspection is what documents say of a study before its first run.
+// Inspection is what the documents define for a study, before its first run.
 type Inspection struct {
 	Files    []string // that the runs read
 	Step     float64  // macro step in s of the system
@@ -374,7 +374,7 @@ func (p *Plan) assignments(v Variant) (set []simulate.Assignment) {
 	return set
 }
 
-// first returns a variant that gives every factor a value, as far as its kind is known beforehand.
+// first returns a variant with a value for every factor.
 func (p *Plan) first() Variant {
 	var v Variant
 	if t := p.Design.Table; t != nil {

@@ -24,7 +24,7 @@ const (
 
 var methods = []string{MethodNelderMead, MethodCMAES, MethodLBFGS}
 
-// usualEvaluations is the bound of an optimisation that gives none.
+// usualEvaluations is the default bound of an optimisation.
 const usualEvaluations = 500
 
 // AddFit adds a quantity "deviation(NAME)" for each column NAME = component.variable of a table, and makes the

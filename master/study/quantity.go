@@ -23,7 +23,7 @@ type Quantity struct {
 	from, until float64                      // s, of a reference; NaN = there is none
 }
 
-// The ways to give a quantity, for help and messages.
+// quantityForms lists the notations of a quantity, for help and messages.
 const quantityForms = "final(VARIABLE), minimum(VARIABLE), maximum(VARIABLE), time-of-minimum(VARIABLE), " +
 	"time-of-maximum(VARIABLE), mean(VARIABLE), rms(VARIABLE), integral(VARIABLE), value(VARIABLE, TIME), " +
 	"crossing(VARIABLE, LEVEL[, up|down]), deviation(VARIABLE, FILE.csv[, COLUMN])"

@@ -14,7 +14,7 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Report is what the rows of a study say together. Only rows that are OK count, but for Statuses and
+// Report summarises the rows of a study. Only rows that are OK count, but for Statuses and
 // Reasons.
 type Report struct {
 	Statuses map[Status]int `json:"statuses"`

@@ -24,7 +24,7 @@ const (
 	TimedOut Status = "time limit"
 )
 
-// Row is what a study knows of a run.
+// Row is the result of a run in a study.
 type Row struct {
 	Variant
 	// Collected are the quantities in the order of the plan; NaN for those that the run does not have, and

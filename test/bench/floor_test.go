@@ -28,7 +28,7 @@ func TestFloor(t *testing.T) {
 		t.Skip("the C program needs Linux; run this test there, as .ci/run does")
 	}
 	if _, err := csrc.Compiler(); err != nil {
-		t.Skip(err)
+		t.Skip(err, "; install one, as .ci/run does")
 	}
 	tools := build(t)
 	for _, sys := range systems {

@@ -60,8 +60,8 @@ type Result struct {
 	Multiples float64 `json:"multiples_of,omitempty"`
 	// Now is the spectral radius at the step of the analysis, known if there is a Mode.
 	Now float64 `json:"radius"`
-	// Lasts means that there is also an eigenvalue of 1: of a displacement that nothing holds, of a gain of 1 around a
-	// loop, or of undamped motion of a component that nothing feeds. Besides is the radius of all other motion.
+	// Lasts is set if another eigenvalue is 1: of a free displacement, a loop with gain 1, or the undamped motion of a
+	// component without inputs. Besides is the radius of all other motion.
 	Lasts   bool    `json:"lasts,omitempty"`
 	Besides float64 `json:"radius_besides,omitempty"`
 	Mode    *Mode   `json:"mode,omitempty"`

@@ -448,7 +448,7 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// The chain that the flags describe is built and run; what is impossible is refused before.
+// The flags define the chain. Impossible values are refused before anything is built.
 func TestDemoChain(t *testing.T) {
 	f := &fake{}
 	code, stdout, stderr := call(t, f, "demo", "--masses", "30", "chain", "my chain", "--subsystems=3", "--ends", "5",

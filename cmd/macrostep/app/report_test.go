@@ -120,7 +120,7 @@ func TestUnjudged(t *testing.T) {
 	contains(t, "the manifest", read(t, "results.json"), `"unjudged": true`)
 }
 
-// If the manifest cannot be written, the error tells whether the file at its place belongs to another
+// If the manifest cannot be written, the error reports whether the existing file belongs to another
 // run or to the beginning of this one, and the summary does not name it.
 func TestManifestNotWritten(t *testing.T) {
 	steps := 0

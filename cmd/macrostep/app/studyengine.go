@@ -155,6 +155,7 @@ func (e *studyEngine) Run(ctx context.Context, v study.Variant) (study.Row, erro
 	}
 	within, end := e.limit(ctx)
 	defer end()
+	began := time.Now()
 	text, err := e.engine.Do(within, studyRunWork, v, nil)
 	var death *supervise.Death
 	if errors.As(err, &death) {
@@ -168,7 +169,9 @@ func (e *studyEngine) Run(ctx context.Context, v study.Variant) (study.Row, erro
 		if death != nil {
 			reason += "; " + death.Reason()
 		}
-		return e.plan.NoRow(v, study.TimedOut, reason), nil
+		row := e.plan.NoRow(v, study.TimedOut, reason)
+		row.Seconds, row.Engine = time.Since(began).Seconds(), e.Name
+		return row, nil
 	case death != nil:
 		return study.Row{}, &cluster.Death{Reason: death.Reason()}
 	case err != nil:

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/macrostep/macrostep/master/study"
@@ -131,6 +132,33 @@ func TestLocal(t *testing.T) {
 	}
 	if left, err := l.Studies(t.Context()); err != nil || len(left) > 0 {
 		t.Errorf("left on the server: %v, %v", left, err)
+	}
+}
+
+// Of two workers that made the same run, the first to publish its row counts.
+func TestRowOnce(t *testing.T) {
+	f := folder(t, 1, "")
+	defer f.Close()
+	l := serve(t, f, "")
+	c := coordinate(t, l, f, false)
+	w := &taker{Worker: worker(l, c, f, 1, nil), names: c.names}
+	for _, value := range []float64{1, 2} {
+		row := f.Plan.NoRow(study.Variant{Values: []string{"0.5"}}, study.OK, "")
+		row.Collected[0] = value
+		w.publish(t.Context(), &nats.Msg{}, &answer{Row: row})
+	}
+	rows, err := l.js.Stream(t.Context(), c.names.rows())
+	if err != nil || rows.CachedInfo().State.Msgs != 1 {
+		t.Fatalf("%d rows, %v", rows.CachedInfo().State.Msgs, err)
+	}
+	err = c.Run(t.Context(), []study.Variant{{Values: []string{"0.5"}}}, func(r study.Row) error {
+		if r.Collected[0] != 1 {
+			t.Errorf("the row is %+v", r)
+		}
+		return nil
+	})
+	if err = errors.Join(err, c.End(t.Context())); err != nil {
+		t.Error(err)
 	}
 }
 

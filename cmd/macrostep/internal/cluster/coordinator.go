@@ -15,7 +15,7 @@ import (
 	"github.com/macrostep/macrostep/master/study"
 )
 
-// Coordinator is the executor of a study: it gives its variants to the workers that have joined. Its methods
+// Coordinator is the executor of a study: it distributes the variants to the workers that have joined. Its methods
 // may be called by several goroutines.
 type Coordinator struct {
 	link   *Link
@@ -194,7 +194,7 @@ func (c *Coordinator) receive(m jetstream.Msg) {
 	}
 }
 
-// hand gives a row to its order.
+// hand passes a row to its order.
 func (c *Coordinator) hand(o *order, r study.Row) {
 	o.mu.Lock()
 	err := o.done(r)
@@ -275,7 +275,7 @@ func (c *Coordinator) send(v study.Variant) error {
 }
 
 // watch publishes anew what has no row when there is no task left and no row comes: a server may fail
-// between a task and its confirmation. A variant that is run twice gives one row.
+// between a task and its confirmation. A variant that runs twice still has one row.
 func (c *Coordinator) watch(ctx context.Context) {
 	tick := time.NewTicker(ackWait / 2)
 	defer tick.Stop()
@@ -306,7 +306,7 @@ func (c *Coordinator) watch(ctx context.Context) {
 	}
 }
 
-// End tells the workers that the study is over, and removes it from the server.
+// End ends the workers of the study and removes the study from the server.
 func (c *Coordinator) End(ctx context.Context) error {
 	c.Leave()
 	ctx, cancel := context.WithTimeout(ctx, endTime)

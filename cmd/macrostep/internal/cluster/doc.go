@@ -1,4 +1,4 @@
-// Package cluster gives the runs of a study to engines on any number of machines, over NATS JetStream.
+// Package cluster distributes the runs of a study to engines on any number of machines, over NATS JetStream.
 //
 // A [Coordinator] is the study's executor. It publishes a task for each variant and hands on their rows. A
 // [Worker] takes tasks, one at a time for each of its engines, has them done, and publishes the rows. Both
@@ -13,5 +13,5 @@
 //	subject macrostep.ID.end     the study is over
 //
 // Exactly one row per variant: a row is published with the condition that its subject has none, and the task
-// is acknowledged after that. So a task that is given out twice gives one row.
+// is acknowledged after that. So a task that is delivered twice results in one row.
 package cluster

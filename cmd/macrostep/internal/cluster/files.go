@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,9 +10,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/study"
 )
 
@@ -35,15 +36,15 @@ func upload(ctx context.Context, js jetstream.JetStream, n names, folder string,
 		return err
 	}
 	for _, path := range paths {
-		hash, err := hashOf(filepath.Join(folder, filepath.FromSlash(path)))
+		sum, err := hash(filepath.Join(folder, filepath.FromSlash(path)))
 		if err != nil {
 			return err
 		}
-		index = append(index, sent{path, hash})
-		if _, err := bucket.GetInfo(ctx, hash); err == nil {
+		index = append(index, sent{path, sum})
+		if _, err := bucket.GetInfo(ctx, sum); err == nil {
 			continue
 		}
-		if err := put(ctx, bucket, hash, filepath.Join(folder, filepath.FromSlash(path))); err != nil {
+		if err := put(ctx, bucket, sum, filepath.Join(folder, filepath.FromSlash(path))); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
@@ -89,7 +90,7 @@ func download(ctx context.Context, js jetstream.JetStream, n names, cache, folde
 			return fmt.Errorf("the study names a file %q with the hash %q", f.Path, f.Hash)
 		}
 		kept := filepath.Join(cache, f.Hash)
-		if hash, err := hashOf(kept); err != nil || hash != f.Hash {
+		if found, err := hash(kept); err != nil || found != f.Hash {
 			if err := fetchObject(ctx, bucket, f.Hash, kept); err != nil {
 				return fmt.Errorf("%s: %w", f.Path, err)
 			}
@@ -113,8 +114,8 @@ func fetchObject(ctx context.Context, bucket jetstream.ObjectStore, name, path s
 		err = errors.Join(err, object.Close())
 	}
 	if err = errors.Join(err, file.Close()); err == nil {
-		var hash string
-		if hash, err = hashOf(file.Name()); err == nil && hash != name {
+		var found string
+		if found, err = hash(file.Name()); err == nil && found != name {
 			err = errors.New("the file is damaged on its way")
 		}
 	}
@@ -148,15 +149,8 @@ func place(from, to string) error {
 	return errors.Join(err, out.Close())
 }
 
-func hashOf(path string) (string, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, file); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+// hash returns the SHA-256 of a file, without the name of the method: that of an object.
+func hash(path string) (string, error) {
+	sum, err := record.HashFile(path)
+	return strings.TrimPrefix(sum, "sha256:"), err
 }

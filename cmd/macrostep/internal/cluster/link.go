@@ -41,7 +41,7 @@ type Ticket struct {
 	CA   string `json:"ca"`        // PEM of the certificate that the server proves itself by
 }
 
-// ServerOptions say how a server is started in this process.
+// ServerOptions are the options of Serve.
 type ServerOptions struct {
 	Store  string // folder for streams
 	Listen string // HOST:PORT for workers; "" = no port is opened
@@ -225,7 +225,7 @@ func writeSecret(path string, document any) error {
 	return os.Rename(partial, path)
 }
 
-// Credentials say who connects. The zero value is nobody: the server asks for nothing, or the URL holds a
+// Credentials identify the client. The zero value is for servers without authentication, or if the URL holds a
 // user or token.
 type Credentials struct {
 	File string // a Ticket, a .creds file, or the seed of an NKey
@@ -305,7 +305,7 @@ func (l *Link) connect(url string, options ...nats.Option) error {
 	return err
 }
 
-// remedy says what helps where a connection fails.
+// remedy returns what helps when a connection fails.
 func remedy(err error) string {
 	var unknown x509.UnknownAuthorityError
 	var name x509.HostnameError

@@ -188,7 +188,7 @@ func (t *taker) task(ctx context.Context, m *nats.Msg) error {
 	return nil
 }
 
-// hold tells the server that the task is being worked on, until the function that it returns is called.
+// hold keeps the task from being assigned to another worker until stop is called.
 func (t *taker) hold(m *nats.Msg) (stop func()) {
 	tick := time.NewTicker(ackWait / 3)
 	done := make(chan struct{})
