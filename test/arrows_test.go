@@ -51,6 +51,7 @@ var allowed = []struct {
 	{"algorithms/analyze/watch", []string{"master"}, nil},
 	{"master/record", []string{"fmi/diag", "master"}, []string{"github.com/apache/arrow-go/v18/arrow"}},
 	{"master/results", []string{"fmi/unit"}, []string{"github.com/apache/arrow-go/v18", "github.com/google/flatbuffers"}},
+	{"master/results/axis", nil, nil},
 	{"master/results/page", nil, nil},
 	{"master/study/page", []string{"master/results/page", "master/study"}, nil},
 	{"master/native", []string{"master", "master/record"}, nil},

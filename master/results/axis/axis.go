@@ -1,0 +1,202 @@
+// Package axis chooses ranges and labels of axes, and the colours of lines, for pages and pictures.
+//
+//	a := axis.New(68.9999995, 69.0000005, 4, false)
+//	a.Title("°C") // "69 + …·1e-6 [°C]"
+//	a.Ticks       // -0.4, -0.2, 0, 0.2, 0.4
+//
+// Labels never repeat. What they have in common, an offset and a power of ten, is in the title.
+// The script of package page follows the same rules; a test in test/browser compares them.
+package axis
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Axis is an axis with labels.
+type Axis struct {
+	Low, High float64 // ends; of a logarithmic axis their decimal logarithms
+	Ticks     []Tick
+	Common    string // what the labels leave out, such as ×1e3 or 69 + …·1e-6
+}
+
+// Tick is a label of an axis.
+type Tick struct {
+	Value float64 // its decimal logarithm on a logarithmic axis
+	Text  string
+}
+
+// New returns an axis with about most labels, and at least two. The ends of a logarithmic axis are decimal logarithms.
+func New(low, high float64, most int, log bool) Axis {
+	if !log {
+		return linear(low, high, most)
+	}
+	for _, factors := range [][]float64{{1}, {1, 2, 5}} {
+		if t := powers(low, high, most, factors); len(t) > 3-len(factors)/2 {
+			return Axis{Low: low, High: high, Ticks: t}
+		}
+	}
+	a := linear(math.Pow(10, low), min(math.Pow(10, high), math.MaxFloat64), most)
+	for i := range a.Ticks {
+		a.Ticks[i].Value = math.Log10(a.Ticks[i].Value)
+	}
+	a.Low, a.High = low, high
+	return a
+}
+
+// Title returns the title of an axis: what the labels have in common, and the unit.
+func (a *Axis) Title(unit string) string {
+	if unit != "" {
+		unit = "[" + unit + "]"
+	}
+	return strings.TrimSpace(a.Common + " " + unit)
+}
+
+// At returns the position of a value on the axis: 0 at its low end, 1 at its high end.
+func (a *Axis) At(v float64) float64 {
+	return (v/2 - a.Low/2) / (a.High/2 - a.Low/2) // a difference of large numbers overflows
+}
+
+// Thin removes every second label until they have at most so many characters, or only two are left.
+func (a *Axis) Thin(characters int) {
+	for {
+		n := 0
+		for _, t := range a.Ticks {
+			n += len([]rune(t.Text)) + 1
+		}
+		if n <= characters || len(a.Ticks) < 3 {
+			return
+		}
+		var kept []Tick
+		for i := 0; i < len(a.Ticks); i += 2 {
+			kept = append(kept, a.Ticks[i])
+		}
+		a.Ticks = kept
+	}
+}
+
+// Widened returns the ends of an axis that shows values from low to high.
+func Widened(low, high float64) (float64, float64) {
+	const part, rounding = 0.06, 1e-9
+	room := max(part*(high/2-low/2)*2, rounding*max(math.Abs(low), math.Abs(high)))
+	if room == 0 {
+		room = 1
+	}
+	return max(low-room, -math.MaxFloat64), min(high+room, math.MaxFloat64)
+}
+
+// powers returns labels at powers of ten times the factors.
+func powers(low, high float64, most int, factors []float64) (out []Tick) {
+	every := max(1, math.Ceil((high-low)/float64(2*most)))
+	plain := low >= -3 && high < 4
+	for k := math.Floor(low/every) * every; k <= high; k += every {
+		for _, m := range factors {
+			v := k + math.Log10(m)
+			if v < low || v > high {
+				continue
+			}
+			text := strconv.FormatFloat(m, 'f', 0, 64) + "e" + strconv.Itoa(int(k))
+			if plain {
+				text = number(shifted(m, int(k)))
+			}
+			out = append(out, Tick{v, text})
+		}
+	}
+	return out
+}
+
+const (
+	// Labels have an offset if the largest is more steps from 0.
+	mostSteps = 1e4
+	// A power of ten replaces numbers outside these limits.
+	least, limit = 1e-2, 1e5
+)
+
+// linear returns an axis with labels at multiples of 1, 2 or 5 times a power of ten.
+func linear(low, high float64, most int) Axis {
+	a := Axis{Low: low, High: high}
+	raw := high/float64(most) - low/float64(most)
+	place := int(math.Floor(math.Log10(raw)))
+	factors := [...]float64{1, 2, 5, 10}
+	i := 0
+	for i < len(factors)-1 && shifted(factors[i], place) < raw*(1-1e-9) {
+		i++
+	}
+	step := shifted(factors[i], place)
+	count := func() float64 { return math.Floor(high/step) - math.Ceil(low/step) + 1 }
+	if i > 0 && count() < 3 {
+		i--
+		step = shifted(factors[i], place)
+	}
+	first, n := math.Ceil(low/step), count()
+	if !(n >= 2) || !(math.Abs(first) < 1e15) {
+		a.Ticks = []Tick{{low, number(low)}, {high, number(high)}}
+		return a
+	}
+	greatest := max(math.Abs(first), math.Abs(first+n-1)) * step
+	offset := 0.0
+	if greatest/step > mostSteps {
+		offset = common(low, high)
+		greatest = max(math.Abs(first*step-offset), math.Abs((first+n-1)*step-offset))
+		a.Common = number(offset) + " + …"
+	}
+	exponent := 0
+	if greatest >= limit || greatest < least {
+		exponent = 3 * int(math.Floor(math.Log10(greatest*(1+1e-9))/3))
+		sign := "×"
+		if offset != 0 {
+			sign = "·"
+		}
+		a.Common += sign + "1e" + strconv.Itoa(exponent)
+	}
+	if i == len(factors)-1 {
+		place++
+	}
+	for k := range int(n) {
+		v := (first + float64(k)) * step
+		text := strconv.FormatFloat(shifted(v-offset, -exponent), 'f', max(0, exponent-place), 64)
+		if strings.Trim(text, "-0.") == "" {
+			text = "0"
+		}
+		a.Ticks = append(a.Ticks, Tick{v, text})
+	}
+	return a
+}
+
+// common returns a short number near all values between two.
+func common(low, high float64) float64 {
+	middle, end := low/2+high/2, low
+	if high < 0 {
+		end = high
+	}
+	for k := int(math.Floor(math.Log10(math.Abs(middle)))); ; k-- {
+		if v := shifted(math.Round(shifted(middle, -k)), k); low <= v && v <= high {
+			return v
+		}
+		if v := shifted(math.Trunc(shifted(end, -k)), k); math.Abs(end-v) < 10*(high-low) {
+			return v
+		}
+	}
+}
+
+// shifted returns v times a power of ten, rounded once.
+func shifted(v float64, power int) float64 {
+	if power < 0 {
+		return v / math.Pow10(-power)
+	}
+	return v * math.Pow10(power)
+}
+
+// number formats a number with as few digits as identify it.
+func number(v float64) string {
+	if size := math.Abs(v); v == 0 || size >= 1e-4 && size < 1e6 {
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(v, 'e', -1, 64), "e")
+	sign := ""
+	if exponent[0] == '-' {
+		sign = "-"
+	}
+	return mantissa + "e" + sign + strings.TrimLeft(exponent, "+-0")
+}

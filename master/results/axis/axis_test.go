@@ -1,0 +1,89 @@
+package axis
+
+import (
+	"math"
+	"math/rand/v2"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func TestLabels(t *testing.T) {
+	for _, tt := range []struct {
+		low, high   float64
+		log         bool
+		title, want string
+	}{
+		{0, 4, false, "[m]", "0 1 2 3 4"}, {-0.06, 1.06, false, "[m]", "0 0.5 1.0"}, {-5e4, 7e4, false, "[m]", "-50000 0 50000"},
+		{-1e-7, 3e-7, false, "×1e-9 [m]", "-100 0 100 200 300"}, {1e6, 5e6, false, "×1e6 [m]", "1 2 3 4 5"},
+		{1e5, 1e5 + 1e-3, false, "100000 + …·1e-3 [m]", "0 0.5 1.0"}, {68.9999995, 69.0000005, false, "69 + …·1e-9 [m]", "-500 0 500"},
+		{101325.2, 101325.9, false, "101320 + … [m]", "5.2 5.4 5.6 5.8"}, {-101325.9, -101325.2, false, "-101320 + … [m]", "-5.8 -5.6 -5.4 -5.2"},
+		{1e9 - 3, 1e9 + 3, false, "1e9 + … [m]", "-2 0 2"}, {293.1, 293.2, false, "293 + … [m]", "0.10 0.12 0.14 0.16 0.18 0.20"},
+		{0, 5e-324, false, "[m]", "0 5e-324"}, {-math.MaxFloat64, math.MaxFloat64, false, "×1e306 [m]", "-100 0 100"},
+		{-3.2, 1.1, true, "[m]", "1e-3 1e-2 1e-1 1e0 1e1"}, {-12.7, -0.9, true, "[m]", "1e-12 1e-10 1e-8 1e-6 1e-4 1e-2"},
+		{-1, 3, true, "[m]", "0.1 1 10 100 1000"}, {-0.5, 0.7, true, "[m]", "0.5 1 2 5"}, {2, 2.1, true, "[m]", "100 110 120"},
+		{-5.05, -5, true, "×1e-6 [m]", "9.0 9.5 10.0"}, {308.1, 308.4, true, "×1e306 [m]", "130 140 150 160 170"},
+	} {
+		a := New(tt.low, tt.high, 4, tt.log)
+		var got []string
+		for _, k := range a.Ticks {
+			got = append(got, k.Text)
+		}
+		if s := strings.Join(got, " "); s != tt.want || a.Title("m") != tt.title {
+			t.Errorf("%g to %g: %s, labels %s; want %s, %s", tt.low, tt.high, a.Title("m"), s, tt.title, tt.want)
+		}
+	}
+}
+
+// Title and label give the value; labels differ and are short.
+func TestLabelsOfAnyRange(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	form := regexp.MustCompile(`^(?:(\S+) \+ …)?(?:[·×]1e(\S+))?$`)
+	for range 20_000 {
+		low := random.NormFloat64() * math.Pow(10, 30*random.Float64()-15)
+		low, high := Widened(low, low+math.Abs(low)*math.Pow(10, 12*random.Float64()-9))
+		a := New(low, high, 4, false)
+		m := form.FindStringSubmatch(a.Common)
+		if m == nil {
+			t.Fatalf("%g to %g: common part %q", low, high, a.Common)
+		}
+		offset, _ := strconv.ParseFloat(m[1], 64)
+		exponent, _ := strconv.Atoi(m[2])
+		if n := len(a.Ticks); n < 2 || n > 10 {
+			t.Fatalf("%g to %g: %d labels", low, high, n)
+		}
+		step := a.Ticks[1].Value - a.Ticks[0].Value
+		seen := map[string]bool{}
+		for _, k := range a.Ticks {
+			label, err := strconv.ParseFloat(k.Text, 64)
+			value := offset + label*math.Pow(10, float64(exponent))
+			if err != nil || seen[k.Text] || len(k.Text) > 9 || math.Abs(value-k.Value) > 1e-3*step+1e-14*math.Abs(k.Value) || a.At(k.Value) < -1e-9 || a.At(k.Value) > 1+1e-9 {
+				t.Fatalf("%g to %g: %s, %+v", low, high, a.Common, a.Ticks)
+			}
+			seen[k.Text] = true
+		}
+	}
+}
+
+func TestThin(t *testing.T) {
+	a := New(293.1, 293.2, 4, false)
+	a.Thin(21)
+	if len(a.Ticks) != 3 || a.Ticks[2].Text != "0.18" {
+		t.Errorf("%+v", a.Ticks)
+	}
+	if a.Thin(1); len(a.Ticks) != 2 {
+		t.Errorf("%+v", a.Ticks)
+	}
+}
+
+func TestLineStyles(t *testing.T) {
+	for i := 1; i < 2*Colors; i++ {
+		for k := range i {
+			a, b := LineStyle(i), LineStyle(k)
+			if a.Light == b.Light && len(a.Dash) == len(b.Dash) && (len(a.Dash) == 0 || a.Dash[0] == b.Dash[0]) {
+				t.Errorf("lines %d and %d look alike", i, k)
+			}
+		}
+	}
+}
