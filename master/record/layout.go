@@ -19,6 +19,8 @@ type column struct {
 	kind       master.Kind
 	at         int         // index among the columns of the kind
 	about      Description // for formats with column metadata
+	held       bool        // it changes only at communication points
+	equals     string      // the output that a connected input equals; "" = none
 }
 
 // segment is a run of adjacent values of a point that become adjacent columns of one kind.
@@ -52,7 +54,7 @@ func (l *layout) addColumn(c column) (to int) {
 
 // add appends a column with its source.
 func (l *layout) add(name string, p master.Port, from source, sub, at int) {
-	to := l.addColumn(column{name: name, unit: p.Unit, kind: p.Kind})
+	to := l.addColumn(column{name: name, unit: p.Unit, kind: p.Kind, held: p.Kind != master.Real || p.Discrete})
 	if n := len(l.segments); n > 0 {
 		s := &l.segments[n-1]
 		if s.from == from && s.kind == p.Kind && (s.sub == sub || from <= fromMeasured) && s.at+s.n == at && s.to+s.n == to {
@@ -71,15 +73,23 @@ func choose(sys *master.System, measured []master.Port, sel Selection, driven []
 	about := Description{Text: "communication point", Causality: "independent", Variability: "continuous"}
 	l.addColumn(column{name: "time", unit: "s", about: about})
 	var names []string // of all variables
-	take := func(name string, p master.Port, from source, sub, at int, byDefault bool) {
+	take := func(name string, p master.Port, from source, sub, at int, byDefault bool) (taken bool) {
 		names = append(names, name)
-		if sel.IsDefault() && byDefault || sel.Match(name) {
+		taken = sel.IsDefault() && byDefault || sel.Match(name)
+		if taken {
 			l.add(name, p, from, sub, at)
 		}
+		return taken
 	}
 	given := map[string]bool{}
 	for _, name := range driven {
 		given[name] = true
+	}
+	equals := map[string]string{} // by connected discrete input
+	for _, link := range sys.DiscreteLinks() {
+		if link.Map == "" {
+			equals[link.To] = link.From
+		}
 	}
 	for i, info := range sys.Infos {
 		bare := isBare(sys, i)
@@ -91,11 +101,18 @@ func choose(sys *master.System, measured []master.Port, sel Selection, driven []
 		}
 		byKind(info.DiscreteOut, func(_, at int, p master.Port) { take(name(p), p, fromDiscreteOut, i, at, true) })
 		for k, p := range info.In {
-			_, connected := sys.Source(sys.InAt[i] + k)
-			take(name(p), p, fromU, i, sys.InAt[i]+k, connected || bare || given[name(p)])
+			u := sys.InAt[i] + k
+			y, connected := sys.Source(u)
+			taken := take(name(p), p, fromU, i, u, connected || bare || given[name(p)])
+			if taken && connected && sys.Gain(u) == 1 && sys.Offset(u) == 0 && !given[name(p)] {
+				l.columns[len(l.columns)-1].equals = outputName(sys, y)
+			}
 		}
 		byKind(info.DiscreteIn, func(k, at int, p master.Port) {
-			take(name(p), p, fromDiscreteIn, i, at, bare || sys.DiscreteConnected(i, k) || given[name(p)])
+			taken := take(name(p), p, fromDiscreteIn, i, at, bare || sys.DiscreteConnected(i, k) || given[name(p)])
+			if taken && !given[name(p)] {
+				l.columns[len(l.columns)-1].equals = equals[name(p)]
+			}
 		})
 		byKind(info.Watch, func(_, at int, p master.Port) { take(name(p), p, fromWatch, i, at, true) })
 	}
@@ -104,6 +121,73 @@ func choose(sys *master.System, measured []master.Port, sel Selection, driven []
 		take(p.Name, p, fromMeasured, 0, k, true)
 	}
 	return l, sel.check(names)
+}
+
+// outputName returns the name "component.variable" of an entry of y.
+func outputName(sys *master.System, y int) string {
+	sub := 0
+	for y >= sys.OutAt[sub+1] {
+		sub++
+	}
+	return sys.Infos[sub].Name + "." + sys.Infos[sub].Out[y-sys.OutAt[sub]].Name
+}
+
+// Variable is a variable that a table records.
+type Variable struct {
+	Name, Unit string
+	Kind       master.Kind
+	Held       bool   // it changes only at communication points
+	Equals     string // the output that a connected input equals; "" = none
+	// Value returns its value at a point as a number; nil for a String.
+	Value func(*master.Point) float64
+}
+
+// Variables returns the variables that a table with these options records. A selection that matches no
+// variable is an error.
+func Variables(sys *master.System, measured []master.Port, sel Selection, driven []string) ([]Variable, error) {
+	l, err := choose(sys, measured, sel, driven)
+	return l.variables(), err
+}
+
+func (l *layout) variables() []Variable {
+	var columns [master.String + 1][]int // the first real one is the time
+	var list []Variable
+	for i, c := range l.columns {
+		columns[c.kind] = append(columns[c.kind], i)
+		list = append(list, Variable{Name: c.name, Unit: c.unit, Kind: c.kind, Held: c.held, Equals: c.equals})
+	}
+	for i := range l.segments {
+		s := &l.segments[i]
+		for k := range s.n {
+			list[columns[s.kind][s.to+k]].Value = s.value(k)
+		}
+	}
+	return list[1:]
+}
+
+// value returns the function that returns value k of a segment as a number; nil for a String.
+func (s *segment) value(k int) func(*master.Point) float64 {
+	at := s.at + k
+	switch {
+	case s.from == fromU:
+		return func(p *master.Point) float64 { return p.U[at] }
+	case s.from == fromY:
+		return func(p *master.Point) float64 { return p.Y[at] }
+	case s.from == fromMeasured:
+		return func(p *master.Point) float64 { return p.Measured[at] }
+	case s.kind == master.Real:
+		return func(p *master.Point) float64 { return s.values(p).Real[at] }
+	case s.kind == master.Integer:
+		return func(p *master.Point) float64 { return float64(s.values(p).Integer[at]) }
+	case s.kind == master.Boolean:
+		return func(p *master.Point) float64 {
+			if s.values(p).Boolean[at] {
+				return 1
+			}
+			return 0
+		}
+	}
+	return nil
 }
 
 // isBare reports whether a subsystem has neither outputs nor connected inputs.

@@ -81,6 +81,28 @@ type Manifest struct {
 	Slopes   map[string]master.SlopeTest `json:"slopes"`
 	Warnings []string                    `json:"warnings"`
 	Notes    []string                    `json:"notes"` // findings in the documents that need no action
+
+	// Of recorded variables "component.variable", Units has the units, Held lists those that change only at
+	// communication points, and Connected has the output that an input equals.
+	Units     map[string]string `json:"units,omitempty"`
+	Held      []string          `json:"held,omitempty"`
+	Connected map[string]string `json:"connected,omitempty"`
+}
+
+// Describe adds what is known of the recorded variables.
+func (m *Manifest) Describe(recorded []Variable) {
+	m.Units, m.Held, m.Connected = map[string]string{}, nil, map[string]string{}
+	for _, v := range recorded {
+		if v.Unit != "" {
+			m.Units[v.Name] = v.Unit
+		}
+		if v.Held {
+			m.Held = append(m.Held, v.Name)
+		}
+		if v.Equals != "" {
+			m.Connected[v.Name] = v.Equals
+		}
+	}
 }
 
 // Versions identifies the programs that produced a result.

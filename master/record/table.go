@@ -44,6 +44,8 @@ type Options struct {
 	// Describe describes a variable "component.variable", for formats with column metadata;
 	// nil = columns have no metadata but the unit.
 	Describe func(name string) Description
+	// Chosen is called with the variables at the beginning; nil = no call.
+	Chosen func([]Variable)
 	// Taken is called when the file is locked, before its content is replaced; nil = no
 	// call. An error ends the run.
 	Taken func() error
@@ -208,6 +210,9 @@ func (t *Table) Begin(sys *master.System, measured []master.Port) error {
 	var err error
 	if t.layout, err = choose(sys, measured, t.opt.Select, t.opt.Driven); err != nil {
 		return err
+	}
+	if t.opt.Chosen != nil {
+		t.opt.Chosen(t.layout.variables())
 	}
 	if t.opt.Describe != nil && t.opt.Format != CSV {
 		for i := range t.layout.columns[1:] {

@@ -134,7 +134,7 @@ func Compare(a, b *Table, o CompareOptions) (*Comparison, error) {
 		ca, cb := &a.Columns[p[0]], &b.Columns[p[1]]
 		if ca.Unit != "" && cb.Unit != "" && ca.Unit != cb.Unit {
 			what := "numbers are compared as they are"
-			same, ok := cb.into(ca.Unit)
+			same, ok := cb.In(ca.Unit)
 			if ok {
 				what = "the second is converted"
 			}

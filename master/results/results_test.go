@@ -495,13 +495,13 @@ func TestUnits(t *testing.T) {
 		{"km/h", "m/s", 36, 10}, {"bar", "Pa", 100, 1e7}, {"°C", "K", 20, 293.15}, {"degC", "degF", 100, 212}, {"rpm", "rad/s", 3000, 100 * math.Pi}, {"deg", "rad", 180, math.Pi},
 		{"kN.m", "N*m", 2, 2000}, {"kg.m2/s2", "J", 3, 3}, {"J", "N.m", 3, 3}, {"W/(m2.K)", "kg/(s3.K)", 5, 5}, {"m/s^2", "mm/s²", 1, 1000}, {"l/min", "m3/s", 60, 1e-3}, {"%", "1", 50, 0.5}, {"kWh", "MJ", 1, 3.6}, {"1/s", "Hz", 2, 2}, {"s-1", "1/min", 1, 60},
 	} {
-		got, ok := (&Column{Unit: c.from, Values: []float64{c.v}}).into(c.to)
+		got, ok := (&Column{Unit: c.from, Values: []float64{c.v}}).In(c.to)
 		if !ok || math.Abs(got.Values[0]-c.want) > 1e-12*c.want {
 			t.Errorf("%g %s are %v %s, not %g", c.v, c.from, got.Values, c.to, c.want)
 		}
 	}
 	for _, c := range [][2]string{{"m", "s"}, {"furlong", "m"}, {"W/m2.K", "W/(m2.K)"}, {"degC/s", "K/s"}, {"rad/s", "1/s"}, {"m99", "m"}, {"", "m"}} {
-		if got, ok := (&Column{Unit: c[0], Values: []float64{1}}).into(c[1]); ok {
+		if got, ok := (&Column{Unit: c[0], Values: []float64{1}}).In(c[1]); ok {
 			t.Errorf("1 %s is %v %s", c[0], got.Values, c[1])
 		}
 	}

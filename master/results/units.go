@@ -104,8 +104,8 @@ func unitOf(text string) *unit.Base {
 	return &total
 }
 
-// into converts a column to another unit, if both are known and have the same dimension.
-func (c *Column) into(other string) (*Column, bool) {
+// In returns the column in another unit; ok is false if a unit is unknown or the dimensions differ.
+func (c *Column) In(other string) (in *Column, ok bool) {
 	from, to := unitOf(c.Unit), unitOf(other)
 	if from == nil || to == nil {
 		return c, false

@@ -306,7 +306,7 @@ func (r *run) recorders(m *record.Manifest) (err error) {
 	if !r.Record.IsNone() {
 		r.table = record.NewTable(r.At(r.Output), record.Options{
 			Format: r.Format, Select: r.Record, Driven: r.driven, Interval: r.Interval,
-			Describe: r.sys.Describe, Taken: r.mark.write, Memory: sharedMemory(),
+			Describe: r.sys.Describe, Chosen: m.Describe, Taken: r.mark.write, Memory: sharedMemory(),
 		})
 		r.mark.table = r.table
 		opt.Recorders = append(opt.Recorders, r.table)

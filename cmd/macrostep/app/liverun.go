@@ -154,7 +154,7 @@ func (l *liveRun) Page(ctx context.Context) (p *page.Page, from, to float64, err
 	l.seen.mu.Lock()
 	defer l.seen.mu.Unlock()
 	parts := l.seen.parts(l.title, nil)
-	parts.graph, parts.noGraph, parts.steps = l.graph, l.noGraph, nil
+	parts.graph, parts.noGraph, parts.steps, parts.going = l.graph, l.noGraph, nil, true
 	p = pageOf(parts, componentsOf(l.manifest))
 	p.Facts = []page.Fact{
 		{Name: "system", Value: l.manifest.System}, {Name: "algorithm", Value: l.manifest.Algorithm + parameterList(given(l.manifest))},
@@ -165,6 +165,7 @@ func (l *liveRun) Page(ctx context.Context) (p *page.Page, from, to float64, err
 // Follow returns a function that returns the changes since its last call.
 func (l *liveRun) Follow() func() ([]page.Update, float64) {
 	var known []results.Known
+	var followed []*curve // in the order of the plots of the page
 	return func() (list []page.Update, to float64) {
 		select {
 		case <-l.seen.begun:
@@ -174,12 +175,13 @@ func (l *liveRun) Follow() func() ([]page.Update, float64) {
 		l.seen.mu.Lock()
 		defer l.seen.mu.Unlock()
 		if known == nil {
-			known = make([]results.Known, len(l.seen.curves))
+			followed = l.seen.shown(componentsOf(l.manifest))
+			known = make([]results.Known, len(followed))
 		}
-		for at, i := range shownOrder(l.seen.names(), componentsOf(l.manifest)) {
-			u := page.Update{Plot: at}
+		for i, c := range followed {
+			u := page.Update{Plot: i}
 			var any bool
-			if u.Keep, u.T, u.V, any = l.seen.curves[i].thin.News(&known[i], nil, nil); any {
+			if u.Keep, u.T, u.V, any = c.thin.News(&known[i], nil, nil); any {
 				list = append(list, u)
 			}
 		}

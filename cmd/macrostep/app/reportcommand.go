@@ -25,12 +25,15 @@ import (
 	"github.com/macrostep/macrostep/ssp"
 )
 
-const reportHelp = `Makes a web page of the results of a run: how it ended, its warnings, the system
-with its loops and bonds, every variable as a plot to zoom and to read values
-from, step sizes, orders and iterations, residuals of power bonds, the cost of
-each FMU, and the manifest. Use it to study a run or to show it to others: the
-page is one file, needs no network, and can be read on a phone, in dark mode, on
-paper and without JavaScript.
+const reportHelp = `Makes a web page of the results of a run: how it ended, every variable as a plot
+to zoom, to read values from and to combine with others, constants, step sizes,
+orders and iterations, residuals of power bonds, the system with its loops and
+bonds, warnings, the cost of each FMU, and the manifest. Use it to study a run or
+to show it to others: the page is one file, needs no network, and can be read on
+a phone, in dark mode, on paper and without JavaScript.
+
+Several RESULTs give one page with their lines in the same plots, and their
+differences from the first.
 
 RESULT is a table of results; its manifest (.json) is expected beside it, the system
 where the manifest says. Tables of other tools, without a manifest, give a page of
@@ -40,20 +43,24 @@ run --report FILE.html makes the same page at the end of a run.
 
 Examples:
    macrostep report results.csv
+   macrostep report explicit.csv implicit.csv -o both.html
    macrostep report results.csv --trace steps.csv -o car.html --force
    macrostep report results.csv --select 'chassis.*' --system variants/car.ssp
    macrostep report other-tool.csv`
 
+// comparisonPage is the default name of a page of several results.
+const comparisonPage = "comparison.html"
+
 func (p *program) reportCommand() *cli.Command {
 	return &cli.Command{
-		Name: "report", Usage: "make a web page of the results of a run", ArgsUsage: "RESULT",
-		UsageText: "macrostep report RESULT [-o FILE.html] [FLAGS]", Description: reportHelp,
+		Name: "report", Usage: "make a web page of the results of one run or several", ArgsUsage: "RESULT…",
+		UsageText: "macrostep report RESULT… [-o FILE.html] [FLAGS]", Description: reportHelp,
 		Flags: []cli.Flag{
-			outputFlag("write `FILE` (default: RESULT.html)"), forceFlag(),
-			stringFlag("manifest", "manifest `FILE.json` (default: beside RESULT)"),
-			stringFlag("trace", "table of attempts `FILE.csv`, from run --trace (default: as the manifest says, if it exists)"),
+			outputFlag("write `FILE` (default: RESULT.html, of several " + comparisonPage + ")"), forceFlag(),
+			stringFlag("manifest", "manifest `FILE.json` of one RESULT (default: beside RESULT)"),
+			stringFlag("trace", "table of attempts `FILE.csv` of one RESULT, from run --trace (default: as the manifest says, if it exists)"),
 			stringFlag("system", "`SYSTEM`, if it is not where the manifest says"),
-			stringFlag("analysis", "`FILE.json` from macrostep analyze --json"),
+			stringFlag("analysis", "`FILE.json` from macrostep analyze --json, for one RESULT"),
 			selectFlag("show"),
 		},
 		Action: endsAtOnce(p.report),
@@ -61,54 +68,88 @@ func (p *program) reportCommand() *cli.Command {
 }
 
 func (p *program) report(c *cli.Context) error {
-	if err := arguments(c, 1, 1, "RESULT (a table of results)"); err != nil {
+	if err := arguments(c, 1, math.MaxInt, "RESULT (a table of results)"); err != nil {
+		return err
+	}
+	paths, err := expanded(c.Args().Slice())
+	if err != nil {
 		return err
 	}
 	in := newInput(c)
 	chosen := in.globs(flagSelect)
-	path := c.Args().First()
-	if output := c.String(flagOutput); simulate.SamePath(output, path) {
-		in.fail(flagOutput, fmt.Errorf("%s would overwrite the results; name another file", output))
+	for _, path := range paths {
+		if output := c.String(flagOutput); simulate.SamePath(output, path) {
+			in.fail(flagOutput, fmt.Errorf("%s would overwrite the results; name another file", output))
+		}
+	}
+	for _, flag := range []string{"manifest", "trace", "analysis"} {
+		if len(paths) > 1 && c.String(flag) != "" {
+			in.fail(flag, fmt.Errorf("it belongs to one RESULT, and %d are given", len(paths)))
+		}
 	}
 	if err := in.err(); err != nil {
 		return err
 	}
-	output, err := target(c, strings.TrimSuffix(path, filepath.Ext(path))+".html")
+	normal := strings.TrimSuffix(paths[0], filepath.Ext(paths[0])) + ".html"
+	if len(paths) > 1 {
+		normal = comparisonPage
+	}
+	output, err := target(c, normal)
 	if err != nil {
 		return err
 	}
-	r, err := readReport(path, c.String("manifest"), chosen)
+	made, err := p.reported(c, paths, chosen)
 	if err != nil {
 		return err
 	}
-	if err := r.readTrace(c.String("trace")); err != nil {
-		return err
-	}
-	if name := c.String("analysis"); name != "" {
-		if r.analysis, err = readAnalysis(name); err != nil {
-			return err
-		}
-	}
-	r.findSystem(c.String("system"), p.dialects)
-	size, err := writeReport(output, c.Bool(flagForce), r)
+	size, err := writeReport(output, c.Bool(flagForce), made)
 	if err == nil {
-		printReport(p.stdout, output, r, size)
+		printReport(p.stdout, output, made, size)
 	}
 	return err
 }
 
+// reported returns the page of one result or several.
+func (p *program) reported(c *cli.Context, paths []string, chosen record.Selection) (*page.Page, error) {
+	var tables []*results.Table
+	var list []*reportParts
+	for _, path := range paths {
+		r, t, err := readReport(path, c.String("manifest"), chosen)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.readTrace(c.String("trace")); err != nil {
+			return nil, err
+		}
+		tables, list = append(tables, t), append(list, r)
+	}
+	r := list[0]
+	r.findSystem(c.String("system"), p.dialects)
+	if len(list) > 1 {
+		return comparedPage(paths, tables, list)
+	}
+	if name := c.String("analysis"); name != "" {
+		var err error
+		if r.analysis, err = readAnalysis(name); err != nil {
+			return nil, err
+		}
+	}
+	r.addCurves(tables[0], len(tables[0].Columns))
+	return pageOf(r, componentsOf(r.manifest)), nil
+}
+
 // writeReport writes the page and returns its size in bytes.
-func writeReport(path string, force bool, r *reportParts) (size int64, err error) {
+func writeReport(path string, force bool, p *page.Page) (size int64, err error) {
 	var made bytes.Buffer
-	if err := page.Write(&made, pageOf(r, componentsOf(r.manifest))); err != nil {
+	if err := page.Write(&made, p); err != nil {
 		return 0, fmt.Errorf("writing %s: %w", path, err)
 	}
 	size = int64(made.Len())
 	return size, writeChecked(path, force, copied(&made), nil)
 }
 
-func printReport(w io.Writer, path string, r *reportParts, size int64) {
-	fmt.Fprintf(w, "report    %s (%s, %.3g MB)\n", path, plural(len(r.curves), "plot"), float64(size)/1e6)
+func printReport(w io.Writer, path string, p *page.Page, size int64) {
+	fmt.Fprintf(w, "report    %s (%s, %.3g MB)\n", path, plural(p.Plots(), "plot"), float64(size)/1e6)
 }
 
 // fromTheStart extends the page of a resumed run to its start, if the table and the trace that it appended to
@@ -170,44 +211,57 @@ func (p *program) reportRun(a *attached, out *simulate.Outcome) error {
 		parts.source = r.Output
 	}
 	parts.findSystem(r.System, p.dialects)
-	size, err := writeReport(a.report, true, parts)
+	made := pageOf(parts, componentsOf(parts.manifest))
+	size, err := writeReport(a.report, true, made)
 	if err != nil {
 		return fmt.Errorf("--%s: %w", flagReport, err)
 	}
 	if !r.Quiet {
-		printReport(p.stdout, r.Report, parts, size)
+		printReport(p.stdout, r.Report, made, size)
 	}
 	return nil
 }
 
-// readReport reads results and their manifest.
-func readReport(path, manifest string, chosen record.Selection) (*reportParts, error) {
+// readReport reads a table and its manifest: the content of its page, without curves, and the table with the
+// columns of numbers.
+func readReport(path, manifest string, chosen record.Selection) (*reportParts, *results.Table, error) {
 	t, err := results.Read(path, reading(chosen.Of(aloneIn(path))))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	r := &reportParts{title: titleOf(path), source: fmt.Sprintf("%s, %s", path, plural(len(t.Times), "row"))}
+	r := &reportParts{title: titleOf(path), name: titleOf(path), source: fmt.Sprintf("%s, %s", path, plural(len(t.Times), "row"))}
 	r.notes = append(r.notes, t.Notes...)
 	if r.manifest, err = readManifest(path, manifest); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if r.manifest != nil {
-		r.title = titleOf(r.manifest.System)
+	all := len(t.Columns)
+	t.Columns = slices.DeleteFunc(t.Columns, func(c results.Column) bool { return c.Text })
+	if len(t.Columns) == 0 {
+		return nil, nil, fmt.Errorf("%s: there is nothing to show: none of the chosen columns holds numbers", path)
 	}
-	numeric := slices.DeleteFunc(slices.Clone(t.Columns), func(c results.Column) bool { return c.Text })
-	if len(numeric) == 0 {
-		return nil, fmt.Errorf("%s: there is nothing to show: none of the chosen columns holds numbers", path)
-	}
-	if texts := len(t.Columns) - len(numeric); texts > 0 {
+	if texts := all - len(t.Columns); texts > 0 {
 		r.notes = append(r.notes, plural(texts, "column")+" of texts are not shown.")
 	}
-	shown := numeric[:min(len(numeric), pagePlots)]
-	r.left = len(numeric) - len(shown)
-	for _, column := range shown {
-		r.curves = append(r.curves, curve{name: column.Bare, unit: column.Unit, thin: thinned(t.Times, column.Values, len(shown))})
+	if m := r.manifest; m != nil {
+		r.title = titleOf(m.System)
+		for i := range t.Columns {
+			c := &t.Columns[i]
+			c.Unit = cmp.Or(c.Unit, m.Units[c.Bare])
+		}
 	}
 	r.stepsOfRows(t)
-	return r, nil
+	return r, t, nil
+}
+
+// addCurves adds the curves of a table, as fine as n curves may be.
+func (r *reportParts) addCurves(t *results.Table, n int) {
+	for _, column := range t.Columns {
+		c := curve{name: column.Bare, unit: column.Unit, thin: thinned(t.Times, column.Values, n)}
+		if m := r.manifest; m != nil {
+			c.held, c.equals = slices.Contains(m.Held, c.name), m.Connected[c.name]
+		}
+		r.curves = append(r.curves, c)
+	}
 }
 
 // readManifest reads the manifest of a table: the one named, else the one beside it; nil = there is none.
@@ -235,11 +289,13 @@ func (r *reportParts) stepsOfRows(t *results.Table) {
 	if r.manifest == nil || len(t.Times) != r.manifest.Steps.Accepted+1 || r.manifest.Steps.Accepted == 0 {
 		return
 	}
-	r.steps = newStepCurves()
+	steps := newStepCurves()
 	for i := 1; i < len(t.Times); i++ {
-		r.steps.any = true
-		r.steps.size.Add(t.Times[i-1], t.Times[i]-t.Times[i-1])
+		H := t.Times[i] - t.Times[i-1]
+		steps.any = steps.any || math.Abs(H-r.manifest.Steps.Mean) > 1e-6*H // equal steps need no plot
+		steps.size.Add(t.Times[i-1], H)
 	}
+	r.steps = steps
 }
 
 // readTrace reads a table of attempts: the one named, else that of the run if it exists.

@@ -24,40 +24,97 @@ import (
 )
 
 const (
-	// pagePlots is the largest number of variables of a page.
-	pagePlots = 200
-	// pageSpans is the number of spans (results.Thinner) of all variables of a page, and plotSpans the
+	// pagePlots is the largest number of plots of variables on a page, pageWatched that of variables of a run
+	// from which they are taken.
+	pagePlots   = 200
+	pageWatched = 2000
+	// pageSpans is the number of spans (results.Thinner) of all plots of a page, and plotSpans the
 	// largest number of one. A span takes up to four points of about ten bytes.
 	pageSpans = 32_000
 	plotSpans = 4000
 )
 
-// spansEach returns the number of spans of each of n plots.
-func spansEach(n int) int { return min(plotSpans, pageSpans/max(n, 1)) }
+// spansEach returns the number of spans of each of n curves.
+func spansEach(n int) int { return min(plotSpans, pageSpans/min(max(n, 1), pagePlots)) }
 
 // bondPrefix is the prefix of the recorded quantities of power bonds.
 const bondPrefix = "bond."
 
-// curve is a variable of a page.
+// curve is a variable of a result.
 type curve struct {
 	name, unit string
-	held       bool // it is not a Real
+	held       bool   // it changes only at communication points
+	equals     string // the output that a connected input equals; "" = none
 	thin       *results.Thinner
 }
 
-func (c *curve) plot() page.Plot {
-	q := page.Plot{Name: c.name, Unit: c.unit, Held: c.held}
-	q.T, q.V = c.thin.Points(nil, nil)
-	q.Given, q.Bad = c.thin.Given()
-	return q
+// lineOf returns the line of a plot, in the colour of result of.
+func lineOf(thin *results.Thinner, of int) page.Curve {
+	l := page.Curve{Of: of}
+	l.T, l.V = thin.Points(nil, nil)
+	l.Given, l.Bad = thin.Given()
+	return l
 }
 
-// byComponent groups variables by component: the longest name that matches, else the part before the first
-// dot. Quantities of bonds are in group "". of has the group of each variable.
-func byComponent(names []string, components []string) (groups []string, of []int) {
+// constant returns the value of a plot whose lines are equal and constant.
+func constant(q *page.Plot) (value float64, ok bool) {
+	for i, l := range q.Lines {
+		if l.Bad > 0 || len(l.V) == 0 {
+			return 0, false
+		}
+		if i == 0 {
+			value = l.V[0]
+		}
+		if slices.ContainsFunc(l.V, func(v float64) bool { return v != value }) {
+			return 0, false
+		}
+	}
+	return value, len(q.Lines) > 0
+}
+
+// plotsOf returns the plots of the variables of some results in the order of their tables. Connected inputs that
+// equal an output of the page are left out; of counts them.
+func plotsOf(list []*reportParts) (plots []page.Plot, of []*curve, equal int) {
 	at := map[string]int{}
-	for _, name := range names {
-		group := ""
+	there := map[string]bool{}
+	for _, r := range list {
+		for i := range r.curves {
+			there[r.curves[i].name] = true
+		}
+	}
+	left := map[string]bool{}
+	for k, r := range list {
+		for i := range r.curves {
+			c := &r.curves[i]
+			manipulated := r.manifest != nil && slices.Contains(r.manifest.Manipulated, c.name)
+			if c.equals != "" && there[c.equals] && !manipulated {
+				left[c.name] = true
+				continue
+			}
+			n, known := at[c.name]
+			if !known {
+				n = len(plots)
+				at[c.name] = n
+				plots, of = append(plots, page.Plot{Name: c.name, Unit: c.unit, Held: c.held}), append(of, c)
+			}
+			plots[n].Lines = append(plots[n].Lines, lineOf(c.thin, k))
+		}
+	}
+	return plots, of, len(left)
+}
+
+// byComponent groups plots by component: the longest name that matches, else the part before the first
+// dot. Quantities of bonds are in the last group, without a title.
+func byComponent(plots []page.Plot, components []string) []page.Group {
+	at := map[string]int{}
+	var groups []page.Group
+	var bonds page.Group
+	for _, q := range plots {
+		name, group := q.Name, ""
+		if strings.HasPrefix(name, bondPrefix) {
+			bonds.Plots = append(bonds.Plots, q)
+			continue
+		}
 		for _, c := range components {
 			if len(c) > len(group) && strings.HasPrefix(name, c+".") {
 				group = c
@@ -66,23 +123,22 @@ func byComponent(names []string, components []string) (groups []string, of []int
 		if group == "" {
 			group, _, _ = strings.Cut(name, ".")
 		}
-		if strings.HasPrefix(name, bondPrefix) {
-			group = ""
-		}
 		k, there := at[group]
 		if !there {
 			k = len(groups)
 			at[group] = k
-			groups = append(groups, group)
+			groups = append(groups, page.Group{Title: group})
 		}
-		of = append(of, k)
+		groups[k].Plots = append(groups[k].Plots, q)
 	}
-	return groups, of
+	return append(groups, bonds)
 }
 
 // reportParts is the content of the page of a run.
 type reportParts struct {
 	title    string
+	name     string           // of the result, on a page of several
+	going    bool             // the run goes on: a variable may still change
 	manifest *record.Manifest // nil = none
 	curves   []curve
 	left     int // number of variables without a curve
@@ -130,14 +186,15 @@ func (s *stepCurves) RecordAttempt(t, H float64, trial master.Trial, accepted bo
 	return nil
 }
 
-func (s *stepCurves) plots() []page.Plot {
+// plots returns the plots of the steps of result of.
+func (s *stepCurves) plots(of int) []page.Plot {
 	var plots []page.Plot
 	add := func(name, unit string, thin *results.Thinner, log bool) {
-		q := page.Plot{Name: name, Unit: unit, Held: !log, Log: log}
-		q.T, q.V = thin.Points(nil, nil)
-		q.Given, _ = thin.Given()
-		if len(q.T) > 0 {
-			plots = append(plots, q)
+		l := lineOf(thin, of)
+		l.Given -= l.Bad // without an estimate
+		l.Bad = 0
+		if len(l.T) > 0 {
+			plots = append(plots, page.Plot{Name: name, Unit: unit, Held: !log, Log: log, Lines: []page.Curve{l}})
 		}
 	}
 	add("step size", "s", s.size, varies(s.size))
@@ -145,7 +202,7 @@ func (s *stepCurves) plots() []page.Plot {
 		add("order", "", s.order, false)
 	}
 	if s.iterated > 0 {
-		add("iterations", "of each attempt", s.iterations, false)
+		add("iterations", "per attempt", s.iterations, false)
 	}
 	add("error estimate", "in tolerances", s.estimate, true)
 	add("indicator of the coupling error", "", s.indicator, true)
@@ -167,25 +224,9 @@ func varies(h *results.Thinner) bool {
 	return most > 5*least
 }
 
-// shownOrder returns the order of variables on the page: by group, those of bonds last.
-func shownOrder(names, components []string) []int {
-	groups, of := byComponent(names, components)
-	var order []int
-	for _, bonds := range []bool{false, true} {
-		for g, title := range groups {
-			for i := range names {
-				if of[i] == g && (title == "") == bonds {
-					order = append(order, i)
-				}
-			}
-		}
-	}
-	return order
-}
-
-// pageOf returns the page; components are those of the system.
+// pageOf returns the page of a run; components are those of the system.
 func pageOf(r *reportParts, components []string) *page.Page {
-	out := &page.Page{Title: r.title, Made: "made by macrostep " + simulate.Version() + " on " + time.Now().Format("2006-01-02 15:04")}
+	out := &page.Page{Title: r.title, Made: madeNow()}
 	m := r.manifest
 	if m != nil {
 		out.State, out.Tone = verdictShown(m.Verdict())
@@ -198,29 +239,74 @@ func pageOf(r *reportParts, components []string) *page.Page {
 		out.Facts = append(out.Facts, page.Fact{Name: "results", Value: r.source})
 	}
 	add := func(list ...page.Section) { out.Sections = append(out.Sections, list...) }
+	if m != nil && m.Scenario != nil {
+		add(scenarioSection(m.Scenario))
+	}
+	add(curveSections([]*reportParts{r}, components)...)
+	add(stepSection([]*reportParts{r}))
+	if m != nil && m.Realtime != nil {
+		add(realtimeSection(m.Realtime))
+	}
 	if r.graph != "" {
 		add(page.Section{Title: "System", Picture: r.graph})
 	} else if r.noGraph != "" {
 		add(page.Section{Title: "System", Text: []string{"There is no picture of the system: " + r.noGraph}})
 	}
-	if m != nil && m.Scenario != nil {
-		add(scenarioSection(m.Scenario))
-	}
-	if m != nil && m.Realtime != nil {
-		add(realtimeSection(m.Realtime))
-	}
-	add(curveSections(r, components)...)
-	if r.steps != nil && r.steps.any {
-		add(page.Section{Title: "Steps", Groups: []page.Group{{Plots: r.steps.plots()}}})
-	}
 	if m != nil {
 		add(costSection(m), analysisSection(m, r.analysis))
 		add(manifestSections(m)...)
 	}
-	out.Sections = slices.DeleteFunc(out.Sections, func(s page.Section) bool {
+	out.Sections = withContent(out.Sections)
+	return out
+}
+
+func madeNow() string {
+	return "made by macrostep " + simulate.Version() + " on " + time.Now().Format("2006-01-02 15:04")
+}
+
+// withContent returns the sections that are not empty.
+func withContent(list []page.Section) []page.Section {
+	return slices.DeleteFunc(list, func(s page.Section) bool {
 		return len(s.Text)+len(s.Tables)+len(s.Bars)+len(s.Groups) == 0 && s.Picture == ""
 	})
-	return out
+}
+
+// stepSection returns the steps of some results.
+func stepSection(list []*reportParts) page.Section {
+	s := page.Section{Title: "Steps"}
+	var plots []page.Plot
+	for k, r := range list {
+		if r.steps == nil || !r.steps.any {
+			continue
+		}
+		for _, q := range r.steps.plots(k) {
+			at := slices.IndexFunc(plots, func(p page.Plot) bool { return p.Name == q.Name })
+			if at < 0 {
+				plots = append(plots, q)
+				continue
+			}
+			plots[at].Lines = append(plots[at].Lines, q.Lines...)
+		}
+	}
+	plots, rows := apartFromConstants(plots)
+	addTable(&s, "", "constant|value|unit", rows)
+	if len(plots) > 0 {
+		s.Groups = []page.Group{{Plots: plots}}
+	}
+	return s
+}
+
+// apartFromConstants separates plots from constants, which need no plot: rows of name, value and unit.
+func apartFromConstants(list []page.Plot) (plots []page.Plot, rows [][]string) {
+	for _, q := range list {
+		judged := slices.ContainsFunc(q.Marks, func(m page.Mark) bool { return m.Kind != page.Event })
+		if v, ok := constant(&q); ok && !judged {
+			rows = append(rows, []string{q.Name, strconv.FormatFloat(v, 'g', 10, 64), q.Unit})
+			continue
+		}
+		plots = append(plots, q)
+	}
+	return plots, rows
 }
 
 // verdictShown returns the outcome of a run for the page.
@@ -228,7 +314,7 @@ func verdictShown(o master.Outcome) (text string, tone page.Tone) {
 	switch {
 	case o.OK(true):
 		tone = page.Good
-	case o.Ended == master.EndedFailed || o.Expectations == master.ExpectationsNotMet:
+	case o.Ended == master.EndedFailed || o.Expectations == master.ExpectationsNotMet || o.Stability == master.Unstable:
 		tone = page.Bad
 	default:
 		tone = page.Doubtful
@@ -236,41 +322,57 @@ func verdictShown(o master.Outcome) (text string, tone page.Tone) {
 	return o.String(), tone
 }
 
-// curveSections returns the plots of results and of power bonds.
-func curveSections(r *reportParts, components []string) []page.Section {
-	results := page.Section{Title: "Results", Text: r.notes}
-	bonds := page.Section{Title: "Power bonds"}
-	if r.left > 0 {
-		results.Text = append(results.Text, fmt.Sprintf("%s more are not shown: a page holds %d.", plural(r.left, "variable"), pagePlots))
-	}
-	var names []string
-	thinned := false
-	for i := range r.curves {
-		names = append(names, r.curves[i].name)
-	}
-	groups, of := byComponent(names, components)
-	all := make([]page.Group, len(groups))
-	for i := range r.curves {
-		q := r.curves[i].plot()
-		if r.manifest != nil {
-			q.Marks = marks(r.manifest.Scenario, q.Name)
+// constantsOpen is the largest number of constants that are shown at once.
+const constantsOpen = 12
+
+// curveSections returns the plots of results and of power bonds, and the constants.
+func curveSections(list []*reportParts, components []string) []page.Section {
+	results, bonds := page.Section{Title: "Results"}, page.Section{Title: "Power bonds"}
+	first := list[0]
+	left, going := 0, false
+	for _, r := range list {
+		left, going = max(left, r.left), going || r.going
+		for _, note := range r.notes {
+			if len(list) > 1 {
+				note = r.name + ": " + note
+			}
+			results.Text = append(results.Text, note)
 		}
-		thinned = thinned || q.Given > len(q.T)+q.Bad
-		all[of[i]].Plots = append(all[of[i]].Plots, q)
 	}
-	for i, g := range all {
-		if groups[i] == "" {
-			bonds.Groups = append(bonds.Groups, g)
-			continue
+	plots, _, equal := plotsOf(list)
+	var constants [][]string
+	if len(list) == 1 && first.manifest != nil {
+		for i := range plots {
+			plots[i].Marks = marks(first.manifest.Scenario, plots[i].Name)
 		}
-		g.Title = groups[i]
-		results.Groups = append(results.Groups, g)
 	}
-	if thinned {
-		results.Text = append(results.Text, "Where there are more points than a page can hold, they are thinned: time is divided into equal "+
-			"spans, and of each the first point, the least, the greatest and the last are drawn. No peak is lost.")
+	if !going {
+		plots, constants = apartFromConstants(plots)
 	}
-	if m := r.manifest; m != nil && len(m.Bonds) > 0 {
+	if more := len(plots) - pagePlots; more > 0 {
+		left += more
+		plots = plots[:pagePlots]
+	}
+	if left > 0 {
+		results.Text = append(results.Text, fmt.Sprintf("%s more are not shown: a page holds %d plots; macrostep report --select chooses.",
+			plural(left, "variable"), pagePlots))
+	}
+	if equal > 0 {
+		results.Text = append(results.Text, fmt.Sprintf("%s not shown: they equal the outputs to which they are connected.", plural(equal, "input")))
+	}
+	if slices.ContainsFunc(plots, func(q page.Plot) bool {
+		return slices.ContainsFunc(q.Lines, func(l page.Curve) bool { return l.Given > len(l.T)+l.Bad })
+	}) {
+		results.Text = append(results.Text, "Long results are thinned: of equal spans of time the first, least, greatest and last point are drawn, "+
+			"so that no peak is lost.")
+	}
+	groups := byComponent(plots, components)
+	last := len(groups) - 1
+	results.Groups = groups[:last]
+	if len(groups[last].Plots) > 0 {
+		bonds.Groups = groups[last:]
+	}
+	if m := first.manifest; m != nil && len(m.Bonds) > 0 && len(list) == 1 {
 		addTable(&bonds, "", "bond|residual energy|mean power|mean residual power|peak residual power|correction",
 			rowsBy(m.Bonds, func(name string, b master.BondEnergy) []string {
 				return []string{name, number(b.ResidualEnergy) + " J", number(b.MeanPower) + " W", number(b.MeanAbsResidualPower) + " W",
@@ -278,7 +380,9 @@ func curveSections(r *reportParts, components []string) []page.Section {
 			}))
 		bonds.Text = append(bonds.Text, "Residual power is power that the coupling creates or destroys at a bond.")
 	}
-	return []page.Section{results, bonds}
+	fixed := page.Section{Title: plural(len(constants), "constant"), Closed: len(constants) > constantsOpen}
+	addTable(&fixed, "", "variable|value|unit", constants)
+	return []page.Section{results, fixed, bonds}
 }
 
 // addTable adds a table if it has rows; heads are the column titles, separated by bars.
@@ -305,7 +409,11 @@ func pageFacts(m *record.Manifest) []page.Fact {
 	add("algorithm", "%s%s", m.Algorithm, parameterList(given(m)))
 	add("time", "%.12g to %.12g s%s", m.StartTime.Value, m.EndTime, until)
 	add("macro steps", "%d%s", m.Steps.Accepted, rejected)
-	add("step size", "%g s (%s); mean %s s", m.StepSize.Value, m.StepSize.Source, number(m.Steps.Mean))
+	mean := ""
+	if h := m.StepSize.Value; math.Abs(m.Steps.Mean-h) > 1e-3*h {
+		mean = fmt.Sprintf("; mean %s s", number(m.Steps.Mean))
+	}
+	add("step size", "%g s (%s)%s", m.StepSize.Value, m.StepSize.Source, mean)
 	if m.Scenario != nil {
 		add("scenario", "%s", scenarioLine(m.Scenario))
 	}

@@ -71,9 +71,14 @@ func (p *program) salvaged(c *cli.Context, d *supervise.Death) error {
 		summary(p.stdout, newConsole(p.stderr), &d.Outcome)
 	}
 	if path := c.String(flagReport); path != "" && d.Outcome.Rows > 0 && d.Outcome.ManifestPath != "" {
-		parts, failed := readReport(c.String("output"), d.Outcome.ManifestPath, record.Selection{})
+		parts, table, failed := readReport(c.String("output"), d.Outcome.ManifestPath, record.Selection{})
 		if failed == nil {
-			_, failed = writeReport(path, true, parts)
+			parts.findSystem("", p.dialects)
+			parts.addCurves(table, len(table.Columns))
+			failed = parts.readTrace("")
+		}
+		if failed == nil {
+			_, failed = writeReport(path, true, pageOf(parts, componentsOf(parts.manifest)))
 		}
 		if failed != nil {
 			err = errors.Join(err, fmt.Errorf("--%s: %w", flagReport, failed))

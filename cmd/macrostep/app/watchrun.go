@@ -15,7 +15,7 @@ import (
 type watcher struct {
 	mu      sync.Mutex
 	choice  record.Selection
-	driven  []string                      // inputs given from outside
+	driven  []string                      // inputs with external signals
 	values  []func(*master.Point) float64 // by curve
 	curves  []curve
 	left    int // number of variables without a curve
@@ -33,51 +33,23 @@ func newWatcher(choice record.Selection, start float64) *watcher {
 	return &watcher{choice: choice, t: start, begun: make(chan struct{})}
 }
 
-// Begin chooses the variables: those that --record names, else all outputs, the quantities that the algorithm
-// measures, inputs given from outside, and unconnected inputs of components without outputs. Connected
-// inputs equal their sources.
+// Begin chooses the variables: those of the table of results, at most pageWatched.
 func (w *watcher) Begin(sys *master.System, measured []master.Port) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	take := func(name string, p master.Port, byDefault bool, value func(*master.Point) float64) {
-		if p.Kind == master.String || !byDefault && w.choice.IsDefault() || !w.choice.IsDefault() && !w.choice.Match(name) {
-			return
-		}
-		if len(w.curves) == pagePlots {
+	recorded, err := record.Variables(sys, measured, w.choice, w.driven)
+	if err != nil {
+		return err
+	}
+	for _, v := range recorded {
+		switch {
+		case v.Value == nil:
+		case len(w.curves) == pageWatched:
 			w.left++
-			return
+		default:
+			w.values = append(w.values, v.Value)
+			w.curves = append(w.curves, curve{name: v.Name, unit: v.Unit, held: v.Held, equals: v.Equals})
 		}
-		w.values = append(w.values, value)
-		w.curves = append(w.curves, curve{name: name, unit: p.Unit, held: p.Kind != master.Real || p.Discrete})
-	}
-	for k, p := range measured {
-		take(p.Name, p, true, func(q *master.Point) float64 { return q.Measured[k] })
-	}
-	for i, info := range sys.Infos {
-		name := func(p master.Port) string { return info.Name + "." + p.Name }
-		discrete := func(ports []master.Port, byDefault bool, values func(*master.Point) []master.Values) {
-			var n [master.String + 1]int // ports of each kind so far
-			for _, p := range ports {
-				at := n[p.Kind]
-				n[p.Kind]++
-				take(name(p), p, byDefault || slices.Contains(w.driven, name(p)), func(q *master.Point) float64 {
-					return numberIn(&values(q)[i], p.Kind, at)
-				})
-			}
-		}
-		outputs := len(info.DiscreteOut) > 0
-		for k, p := range info.Out {
-			if !p.Internal {
-				outputs = true
-				take(name(p), p, true, func(q *master.Point) float64 { return q.Y[sys.OutAt[i]+k] })
-			}
-		}
-		discrete(info.DiscreteOut, true, func(q *master.Point) []master.Values { return q.DiscreteOut })
-		for k, p := range info.In {
-			take(name(p), p, !outputs || slices.Contains(w.driven, name(p)), func(q *master.Point) float64 { return q.U[sys.InAt[i]+k] })
-		}
-		discrete(info.DiscreteIn, !outputs, func(q *master.Point) []master.Values { return q.DiscreteIn })
-		discrete(info.Watch, true, func(q *master.Point) []master.Values { return q.Watch })
 	}
 	for i := range w.curves {
 		w.curves[i].thin = results.NewThinner(spansEach(len(w.curves)))
@@ -97,21 +69,6 @@ func (w *watcher) Record(p *master.Point) error {
 	return nil
 }
 
-// numberIn returns a value of a kind as a number, 0 for a String.
-func numberIn(v *master.Values, kind master.Kind, at int) float64 {
-	switch kind {
-	case master.Real:
-		return v.Real[at]
-	case master.Integer:
-		return float64(v.Integer[at])
-	case master.Boolean:
-		if v.Boolean[at] {
-			return 1
-		}
-	}
-	return 0
-}
-
 // RecordAttempt adds an attempt at a macro step.
 func (w *watcher) RecordAttempt(t, H float64, trial master.Trial, accepted bool, err error) error {
 	w.mu.Lock()
@@ -126,12 +83,20 @@ func (w *watcher) reached() (t float64, steps int) {
 	return w.t, w.steps
 }
 
-func (w *watcher) names() []string {
-	var names []string
-	for i := range w.curves {
-		names = append(names, w.curves[i].name)
+// shown returns the curves on the page of the run while it goes on, in the order of their plots.
+func (w *watcher) shown(components []string) []*curve {
+	plots, of, _ := plotsOf([]*reportParts{w.parts("", nil)})
+	by := map[string]*curve{}
+	for _, c := range of {
+		by[c.name] = c
 	}
-	return names
+	var list []*curve
+	for _, g := range byComponent(plots[:min(len(plots), pagePlots)], components) {
+		for _, q := range g.Plots {
+			list = append(list, by[q.Name])
+		}
+	}
+	return list
 }
 
 func (w *watcher) Flush() error            { return nil }

@@ -55,7 +55,10 @@ func (a *Axis) Title(unit string) string {
 
 // At returns the position of a value on the axis: 0 at its low end, 1 at its high end.
 func (a *Axis) At(v float64) float64 {
-	return (v/2 - a.Low/2) / (a.High/2 - a.Low/2) // a difference of large numbers overflows
+	if span := a.High/2 - a.Low/2; span > 0 { // a difference of large numbers overflows
+		return (v/2 - a.Low/2) / span
+	}
+	return (v - a.Low) / (a.High - a.Low)
 }
 
 // Thin removes every second label until they have at most so many characters, or only two are left.

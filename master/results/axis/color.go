@@ -28,7 +28,7 @@ var styles = [Colors]Style{
 	{Light: rgb(0xe69f00), Dark: rgb(0xf0e442)}, // yellow
 }
 
-var dashes = [...][]float64{nil, {6, 2}, {2, 2}, {8, 2, 2, 2}}
+var dashes = [...][]float64{nil, {6, 4}, {2, 4}, {9, 4, 2, 4}}
 
 func rgb(v uint32) color.RGBA {
 	return color.RGBA{R: uint8(v >> 16), G: uint8(v >> 8), B: uint8(v), A: 255}

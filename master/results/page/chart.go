@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/macrostep/macrostep/master/results/axis"
 )
 
 // Chart is a static picture with axes of its own.
@@ -55,6 +57,7 @@ const (
 type drawnChart struct {
 	*Chart
 	XTicks, YTicks []tick
+	XTitle, YTitle string
 	Grid           string
 	Paths          []chartPath
 	Nothing        bool
@@ -110,7 +113,8 @@ func (c *Chart) draw() drawnChart {
 		}
 		d.Paths = append(d.Paths, chartPath{s.Kind, s.Tone, b.String()})
 	}
-	d.XTicks, d.YTicks = spaced(c.X.ticks(xLow, xHigh, 5)), c.Y.ticks(yLow, yHigh, 4)
+	d.XTicks, d.XTitle = c.X.ticks(xLow, xHigh, mostX)
+	d.YTicks, d.YTitle = c.Y.ticks(yLow, yHigh, mostY)
 	d.Grid = grid(d.XTicks, d.YTicks)
 	return d
 }
@@ -135,7 +139,7 @@ func (a *Axis) span(values []float64) (low, high float64, ok bool) {
 	if room := 0.1 * math.Abs(low); low == high && room < math.MaxFloat64-math.Abs(low) {
 		return low - max(room, 0.1), high + max(room, 0.1), true
 	}
-	low, high = widened(low, high)
+	low, high = axis.Widened(low, high)
 	return low, high, true
 }
 
@@ -144,33 +148,16 @@ func (a *Axis) scaled(v float64) float64 {
 	return (&Plot{Log: a.Log}).scaled(v)
 }
 
-// The most labels of an axis, and characters of one.
-const (
-	mostLabels = 6
-	labelRoom  = 31
-)
+// mostLabels is the maximum number of categories with a label.
+const mostLabels = 6
 
-// spaced leaves out every second label while there is no room for all.
-func spaced(list []tick) []tick {
-	n := 0
-	for _, t := range list {
-		n += len([]rune(t.Text)) + 1
-	}
-	if n <= labelRoom || len(list) < 2 {
-		return list
-	}
-	var out []tick
-	for i := 0; i < len(list); i += 2 {
-		out = append(out, list[i])
-	}
-	return spaced(out)
-}
-
-func (a *Axis) ticks(low, high float64, most int) []tick {
+// ticks returns the labels and the title of an axis.
+func (a *Axis) ticks(low, high float64, most int) (out []tick, title string) {
 	if a.Labels == nil {
-		return ticks(low, high, most, a.Log)
+		n := axis.New(low, high, most, a.Log)
+		n.Thin(labelRoom)
+		return ticks(&n), strings.TrimSpace(a.Name + " " + n.Common)
 	}
-	var out []tick
 	every := (len(a.Labels) + mostLabels - 1) / mostLabels
 	room := labelRoom*every/max(len(a.Labels), 1) - 1
 	for i := 0; i < len(a.Labels); i += every {
@@ -180,5 +167,5 @@ func (a *Axis) ticks(low, high float64, most int) []tick {
 		}
 		out = append(out, tick{(float64(i) - low) / (high - low), string(text)})
 	}
-	return out
+	return out, a.Name
 }

@@ -23,7 +23,7 @@ type still struct {
 }
 
 func (s *still) Page(context.Context) (*Page, float64, float64, error) {
-	return &Page{Title: "run", Sections: []Section{{Title: "Results", Groups: []Group{{Plots: []Plot{{Name: "a.x", T: []float64{0}, V: []float64{1}}}}}}}}, 0, 0, nil
+	return &Page{Title: "run", Sections: []Section{{Title: "Results", Groups: []Group{{Plots: []Plot{{Name: "a.x", Lines: []Curve{{T: []float64{0}, V: []float64{1}}}}}}}}}}, 0, 0, nil
 }
 func (s *still) State() State {
 	s.mu.Lock()

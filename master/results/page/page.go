@@ -6,21 +6,26 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html/template"
+	"image/color"
 	"io"
 	"math"
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/macrostep/macrostep/master/results/axis"
 )
 
 // Page is the content of a page, in this order. Empty parts are left out.
 type Page struct {
-	Title    string
-	State    string // in a few words: how the run ended, or that it is running
-	Tone     Tone   // of State
-	Reason   string // why the run is not complete
-	Facts    []Fact // in a few words each
-	Warnings []string
+	Title  string
+	State  string // in a few words: how the run ended, or that it is running
+	Tone   Tone   // of State
+	Reason string // why the run is not complete
+	Facts  []Fact // in a few words each
+	// Lines names the results that the plots compare; empty = the plots have one line each.
+	Lines    []string
+	Warnings []string // shown after the sections, collapsed
 	Sections []Section
 	// Document is the manifest as JSON, which is shown at the end.
 	Document string
@@ -31,6 +36,16 @@ type Page struct {
 	Style  template.CSS
 	Script template.JS
 	live   *liveState
+}
+
+// Plots returns the number of plots.
+func (p *Page) Plots() (n int) {
+	for _, s := range p.Sections {
+		for _, g := range s.Groups {
+			n += len(g.Plots)
+		}
+	}
+	return n
 }
 
 // Tone is the colour of a state.
@@ -84,12 +99,18 @@ type Group struct {
 // Plot is one variable over time.
 type Plot struct {
 	Name, Unit string
-	T, V       []float64 // V is NaN where the line breaks
-	Held       bool      // steps instead of lines between points
-	Log        bool      // logarithmic axis of values
-	Given      int       // number of points before thinning; 0 = not thinned
-	Bad        int       // number of points that are not finite
+	Lines      []Curve
+	Held       bool // steps instead of lines between points
+	Log        bool // logarithmic axis of values
 	Marks      []Mark
+}
+
+// Curve is a line of a plot.
+type Curve struct {
+	Of    int       // index in Page.Lines, and of the colour
+	T, V  []float64 // V is NaN where the line breaks
+	Given int       // number of points before thinning; 0 = not thinned
+	Bad   int       // number of points that are not finite
 }
 
 // Mark is a vertical line in a plot.
@@ -119,6 +140,7 @@ var pageJS string
 
 var pageTemplate = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("page").Funcs(template.FuncMap{
+		"style":   func(i int) int { return i % lineStyles },
 		"percent": func(v float64) string { return strconv.FormatFloat(100*min(max(v, 0), 1), 'f', 2, 64) },
 	}).Parse(pageHTML))
 })
@@ -138,12 +160,14 @@ func Write(w io.Writer, p *Page) error {
 		connect = "'self'"
 	}
 	view := &view{
-		Page: p, CSS: template.CSS(pageCSS), JS: template.JS(pageJS), Live: p.live,
+		Page: p, CSS: template.CSS(colors() + pageCSS), JS: template.JS(pageJS), Live: p.live,
 		Policy: "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; connect-src " + connect +
 			"; script-src" + scripts,
 	}
 	view.from, view.to = p.span()
 	view.FromText, view.ToText = full(view.from), full(view.to)
+	view.time = axis.New(view.from, view.to, mostX, false)
+	view.time.Thin(labelRoom)
 	for _, s := range p.Sections {
 		vs := viewSection{Section: s}
 		for _, g := range s.Groups {
@@ -170,8 +194,9 @@ type view struct {
 	Live             *liveState
 	Sections         []viewSection
 	FromText, ToText string // of the time, s
-	Plots            int
+	drawn            int    // plots so far
 	from, to         float64
+	time             axis.Axis
 }
 
 type viewSection struct {
@@ -186,19 +211,26 @@ type viewGroup struct {
 	Small  bool
 }
 
-// drawn is the data of a plot in the template. Coordinates in Path are from 0 to whole.
+// drawn is the data of a plot in the template. Coordinates in paths are from 0 to whole.
 type drawn struct {
 	*Plot
-	Number   int
-	Path     string
-	Low, Top string // value at the bottom and at the top of the picture
-	XTicks   []tick
-	YTicks   []tick
-	Grid     string
-	Lines    []markLines
-	Thinned  bool
-	Points   int
-	Nothing  bool // there are no finite points
+	Number        int
+	Paths         []linePath
+	Low, Top      string // value at the bottom and at the top of the picture
+	YTitle, XName string
+	XTicks        []tick
+	YTicks        []tick
+	Grid          string
+	Marked        []markLines
+	Points, Given int // of all lines
+	Bad           int
+	Thinned       bool
+	Nothing       bool // there are no finite points
+}
+
+type linePath struct {
+	Of   int
+	Path string
 }
 
 // markLines are the marks of one kind.
@@ -210,6 +242,14 @@ type markLines struct {
 type tick struct {
 	At   float64 // position from the left or the bottom, 0 to 1
 	Text string
+}
+
+// ticks returns the labels of an axis.
+func ticks(a *axis.Axis) (out []tick) {
+	for _, t := range a.Ticks {
+		out = append(out, tick{a.At(t.Value), t.Text})
+	}
+	return out
 }
 
 // Left returns the style of a label of the time axis.
@@ -227,8 +267,10 @@ func (p *Page) span() (from, to float64) {
 	for _, s := range p.Sections {
 		for _, g := range s.Groups {
 			for _, q := range g.Plots {
-				if n := len(q.T); n > 0 {
-					from, to = min(from, q.T[0]), max(to, q.T[n-1])
+				for _, l := range q.Lines {
+					if n := len(l.T); n > 0 {
+						from, to = min(from, l.T[0]), max(to, l.T[n-1])
+					}
 				}
 			}
 		}
@@ -246,27 +288,38 @@ func (p *Page) span() (from, to float64) {
 // in single precision, which represents such integers exactly.
 const whole = 1_000_000
 
+// Of the labels of an axis: about how many there are, and the characters of all on the axis of x.
+const (
+	mostX, mostY = 5, 4
+	labelRoom    = 31
+)
+
 // draw draws a plot.
 func (w *view) draw(q *Plot) drawn {
-	d := drawn{Plot: q, Number: w.Plots, Points: len(q.T), Thinned: q.Given > len(q.T)+q.Bad}
-	w.Plots++
+	d := drawn{Plot: q, Number: w.drawn}
+	w.drawn++
 	low, top := math.Inf(1), math.Inf(-1)
-	for _, v := range q.V {
-		if v = q.scaled(v); v-v == 0 {
-			low, top = min(low, v), max(top, v)
+	for _, l := range q.Lines {
+		for _, v := range l.V {
+			if v = q.scaled(v); v-v == 0 {
+				low, top = min(low, v), max(top, v)
+			}
 		}
+		d.Thinned = d.Thinned || l.Given > len(l.T)+l.Bad
+		d.Points, d.Given, d.Bad = d.Points+len(l.T), d.Given+max(l.Given, len(l.T)), d.Bad+l.Bad
 	}
 	if low > top {
 		d.Nothing = true
 		low, top = 0, 1
 	}
-	low, top = widened(low, top)
+	low, top = axis.Widened(low, top)
 	d.Low, d.Top = full(low), full(top)
-	d.Path = w.line(q, low, top)
-	d.XTicks, d.YTicks = ticks(w.from, w.to, 5, false), ticks(low, top, 4, q.Log)
-	if n := len(d.XTicks); n > 0 {
-		d.XTicks[n-1].Text += " s"
+	for i := range q.Lines {
+		d.Paths = append(d.Paths, linePath{q.Lines[i].Of, w.line(q, &q.Lines[i], low, top)})
 	}
+	y := axis.New(low, top, mostY, q.Log)
+	d.XTicks, d.YTicks = ticks(&w.time), ticks(&y)
+	d.XName, d.YTitle = "time "+w.time.Title("s"), y.Title(q.Unit)
 	d.Grid = grid(d.XTicks, d.YTicks)
 	for _, kind := range []MarkKind{Event, Met, Failed} {
 		path := ""
@@ -276,14 +329,14 @@ func (w *view) draw(q *Plot) drawn {
 			}
 		}
 		if path != "" {
-			d.Lines = append(d.Lines, markLines{kind, path})
+			d.Marked = append(d.Marked, markLines{kind, path})
 		}
 	}
 	return d
 }
 
 // line returns the path of the line of a plot whose values are drawn from low to top.
-func (w *view) line(q *Plot, low, top float64) string {
+func (w *view) line(q *Plot, l *Curve, low, top float64) string {
 	var b strings.Builder
 	pen, lastX, lastY := false, 0, 0
 	flat := -1 // end of a horizontal segment that is not written yet
@@ -297,8 +350,8 @@ func (w *view) line(q *Plot, low, top float64) string {
 			flat = -1
 		}
 	}
-	for i, t := range q.T {
-		v := q.scaled(q.V[i])
+	for i, t := range l.T {
+		v := q.scaled(l.V[i])
 		if v-v != 0 {
 			end()
 			pen = false
@@ -358,86 +411,32 @@ func (q *Plot) scaled(v float64) float64 {
 	return math.Log10(v)
 }
 
-// widened adds a margin above and below the values.
-func widened(low, top float64) (float64, float64) {
-	const part = 0.06
-	room := part * (top/2 - low/2) * 2
-	if smallest := 1e-9 * max(math.Abs(low), math.Abs(top)); room < smallest {
-		room = max(smallest, room) // smaller differences are rounding
+// colors returns the style of lines.
+func colors() string {
+	var b strings.Builder
+	set := func(of func(axis.Style) color.RGBA) {
+		b.WriteString(":root{")
+		for i := range axis.Colors {
+			c := of(axis.LineStyle(i))
+			fmt.Fprintf(&b, "--c%d:#%02x%02x%02x;", i, c.R, c.G, c.B)
+		}
+		b.WriteString("}")
 	}
-	if room == 0 {
-		room = 1
+	set(func(s axis.Style) color.RGBA { return s.Light })
+	b.WriteString("@media (prefers-color-scheme:dark){")
+	set(func(s axis.Style) color.RGBA { return s.Dark })
+	b.WriteString("}")
+	for i := range lineStyles {
+		fmt.Fprintf(&b, ".l%d{stroke:var(--c%d);color:var(--c%d)", i, i%axis.Colors, i%axis.Colors)
+		if dash := axis.LineStyle(i).Dash; dash != nil {
+			fmt.Fprintf(&b, ";stroke-dasharray:%s", strings.Trim(fmt.Sprint(dash), "[]"))
+		}
+		b.WriteString("}")
 	}
-	return max(low-room, -math.MaxFloat64), min(top+room, math.MaxFloat64)
+	return b.String()
 }
 
-// ticks chooses about most round numbers for an axis.
-func ticks(low, top float64, most int, log bool) []tick {
-	var out []tick
-	add := func(v float64, text string) {
-		if v >= low && v <= top {
-			out = append(out, tick{(v/2 - low/2) / (top/2 - low/2), text})
-		}
-	}
-	if log {
-		mantissas := []float64{1}
-		if top-low < 3 {
-			mantissas = []float64{1, 2, 5}
-		}
-		every := max(1, int(top-low)/most)
-		for k := math.Floor(low); k <= top; k += float64(every) {
-			for _, m := range mantissas {
-				add(k+math.Log10(m), fmt.Sprintf("%ge%g", m, k))
-			}
-		}
-		if len(out) > 1 {
-			return out
-		}
-		out = nil
-	}
-	step := top/float64(most) - low/float64(most)
-	decade := math.Pow(10, math.Floor(math.Log10(step)))
-	for _, m := range []float64{1, 2, 5, 10} {
-		if m*decade >= step*(1-1e-9) {
-			step = m * decade
-			break
-		}
-	}
-	for i := math.Ceil(low / step); i*step <= top && len(out) <= 2*most; i++ {
-		if v := i * step; log {
-			add(v, strconv.FormatFloat(math.Pow(10, v), 'g', 3, 64))
-		} else {
-			add(v, label(v, step))
-		}
-	}
-	return out
-}
-
-// label formats a number with as many digits as the step requires.
-func label(v, step float64) string {
-	if v == 0 {
-		return "0"
-	}
-	digits := max(0, int(math.Floor(math.Log10(math.Abs(v))))-int(math.Floor(math.Log10(step)))) + 1
-	s := strconv.FormatFloat(v, 'g', digits, 64)
-	if f, err := strconv.ParseFloat(s, 64); err == nil && math.Abs(v) < 1e5 && math.Abs(v) >= 1e-3 {
-		return strconv.FormatFloat(f, 'f', -1, 64)
-	}
-	mantissa, exponent, ok := strings.Cut(s, "e")
-	if !ok {
-		if s = strconv.FormatFloat(v, 'e', max(0, digits-1), 64); !strings.Contains(s, "e") {
-			return s
-		}
-		mantissa, exponent, _ = strings.Cut(s, "e")
-	}
-	n, err := strconv.Atoi(exponent)
-	if err != nil {
-		return s
-	}
-	if strings.Contains(mantissa, ".") {
-		mantissa = strings.TrimRight(strings.TrimRight(mantissa, "0"), ".")
-	}
-	return mantissa + "e" + strconv.Itoa(n)
-}
+// lineStyles is the number of different styles of lines.
+const lineStyles = 12
 
 func full(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -30,7 +30,7 @@ func written(t testing.TB, p *Page) string {
 func onePlot(t testing.TB, q Plot) (x, y []float64) {
 	t.Helper()
 	text := written(t, &Page{Title: "t", Sections: []Section{{Groups: []Group{{Plots: []Plot{q}}}}}})
-	path := regexp.MustCompile(`class="line" d="([^"]*)"`).FindStringSubmatch(text)
+	path := regexp.MustCompile(`class="line l0" d="([^"]*)"`).FindStringSubmatch(text)
 	low := regexp.MustCompile(`data-low="([^"]*)" data-top="([^"]*)"`).FindStringSubmatch(text)
 	from := regexp.MustCompile(`data-from="([^"]*)" data-to="([^"]*)"`).FindStringSubmatch(text)
 	if path == nil || low == nil || from == nil {
@@ -69,15 +69,15 @@ func TestLine(t *testing.T) {
 		x, y     []float64
 		accuracy float64
 	}{
-		"line":     {Plot{T: []float64{0, 1, 3}, V: []float64{1, -2, 4}}, []float64{0, 1, 3}, []float64{1, -2, 4}, 1e-5},
-		"flat":     {Plot{T: []float64{0, 1, 2, 3}, V: []float64{1, 1, 1, 4}}, []float64{0, 2, 3}, []float64{1, 1, 4}, 1e-5},
-		"constant": {Plot{T: []float64{0, 1, 2}, V: []float64{7, 7, 7}}, []float64{0, 2}, []float64{7, 7}, 1e-5},
-		"jump":     {Plot{T: []float64{0, 1, 1, 2}, V: []float64{0, 0, 5, 5}}, []float64{0, 1, 1, 2}, []float64{0, 0, 5, 5}, 1e-5},
-		"gap":      {Plot{T: []float64{0, 1, 2, 3, 4}, V: []float64{0, 1, nan, 1, 2}}, []float64{0, 1, nan, 3, 4}, []float64{0, 1, nan, 1, 2}, 1e-5},
-		"held":     {Plot{T: []float64{0, 1, 2}, V: []float64{0, 3, 1}, Held: true}, []float64{0, 1, 1, 2, 2}, []float64{0, 0, 3, 3, 1}, 1e-5},
-		"powers":   {Plot{T: []float64{0, 1, 2}, V: []float64{1e-3, 0, 10}, Log: true}, []float64{0, nan, 2}, []float64{-3, nan, 1}, 1e-5},
-		"one":      {Plot{T: []float64{5}, V: []float64{2}}, []float64{5}, []float64{2}, 1e-5},
-		"offset":   {Plot{T: []float64{1e9, 1e9 + 1}, V: []float64{1e5, 1e5 + 1e-3}}, []float64{1e9, 1e9 + 1}, []float64{1e5, 1e5 + 1e-3}, 2e-6},
+		"line":     {Plot{Lines: []Curve{{T: []float64{0, 1, 3}, V: []float64{1, -2, 4}}}}, []float64{0, 1, 3}, []float64{1, -2, 4}, 1e-5},
+		"flat":     {Plot{Lines: []Curve{{T: []float64{0, 1, 2, 3}, V: []float64{1, 1, 1, 4}}}}, []float64{0, 2, 3}, []float64{1, 1, 4}, 1e-5},
+		"constant": {Plot{Lines: []Curve{{T: []float64{0, 1, 2}, V: []float64{7, 7, 7}}}}, []float64{0, 2}, []float64{7, 7}, 1e-5},
+		"jump":     {Plot{Lines: []Curve{{T: []float64{0, 1, 1, 2}, V: []float64{0, 0, 5, 5}}}}, []float64{0, 1, 1, 2}, []float64{0, 0, 5, 5}, 1e-5},
+		"gap":      {Plot{Lines: []Curve{{T: []float64{0, 1, 2, 3, 4}, V: []float64{0, 1, nan, 1, 2}}}}, []float64{0, 1, nan, 3, 4}, []float64{0, 1, nan, 1, 2}, 1e-5},
+		"held":     {Plot{Lines: []Curve{{T: []float64{0, 1, 2}, V: []float64{0, 3, 1}}}, Held: true}, []float64{0, 1, 1, 2, 2}, []float64{0, 0, 3, 3, 1}, 1e-5},
+		"powers":   {Plot{Lines: []Curve{{T: []float64{0, 1, 2}, V: []float64{1e-3, 0, 10}}}, Log: true}, []float64{0, nan, 2}, []float64{-3, nan, 1}, 1e-5},
+		"one":      {Plot{Lines: []Curve{{T: []float64{5}, V: []float64{2}}}}, []float64{5}, []float64{2}, 1e-5},
+		"offset":   {Plot{Lines: []Curve{{T: []float64{1e9, 1e9 + 1}, V: []float64{1e5, 1e5 + 1e-3}}}}, []float64{1e9, 1e9 + 1}, []float64{1e5, 1e5 + 1e-3}, 2e-6},
 	} {
 		x, y := onePlot(t, tt.q)
 		ok := len(x) == len(tt.x)
@@ -89,8 +89,8 @@ func TestLine(t *testing.T) {
 		}
 	}
 	for name, q := range map[string]Plot{
-		"huge": {T: []float64{0, 1}, V: []float64{-math.MaxFloat64, math.MaxFloat64}}, "tiny": {T: []float64{0, 5e-324}, V: []float64{0, 5e-324}},
-		"none": {Name: "none"}, "no numbers": {T: []float64{0, 1}, V: []float64{nan, nan}}, "powers of nothing": {T: []float64{0, 1}, V: []float64{0, -1}, Log: true},
+		"huge": {Lines: []Curve{{T: []float64{0, 1}, V: []float64{-math.MaxFloat64, math.MaxFloat64}}}}, "tiny": {Lines: []Curve{{T: []float64{0, 5e-324}, V: []float64{0, 5e-324}}}},
+		"none": {Name: "none"}, "no numbers": {Lines: []Curve{{T: []float64{0, 1}, V: []float64{nan, nan}}}}, "powers of nothing": {Lines: []Curve{{T: []float64{0, 1}, V: []float64{0, -1}}}, Log: true},
 	} {
 		text := written(t, &Page{Sections: []Section{{Groups: []Group{{Plots: []Plot{q}}}}}})
 		if strings.Contains(text, "d=\"MNaN") || strings.Contains(text, "-9223372036854775808") || strings.Contains(text, `"NaN`) || strings.Contains(text, "%!") {
@@ -105,7 +105,7 @@ func TestEscaped(t *testing.T) {
 	fact := Fact{evil, evil}
 	text := written(t, &Page{Title: evil, State: "failed", Reason: evil, Facts: []Fact{fact}, Warnings: []string{evil}, Document: evil, Made: evil, Sections: []Section{{
 		Title: evil, Text: []string{evil}, Tables: []Table{{evil, []string{evil}, [][]string{{evil}}}}, Bars: []Bar{{evil, evil, 2}},
-		Groups: []Group{{Title: evil, Plots: []Plot{{Name: evil, Unit: evil, T: []float64{0, 1}, V: []float64{0, 1}}},
+		Groups: []Group{{Title: evil, Plots: []Plot{{Name: evil, Unit: evil, Lines: []Curve{{T: []float64{0, 1}, V: []float64{0, 1}}}}},
 			Charts: []Chart{{Name: evil, Note: evil, X: Axis{Name: evil, Labels: []string{evil}}, Shapes: []Shape{{Kind: Points, X: []float64{0}, Y: []float64{1}}}}}}},
 	}}})
 	for _, part := range []string{"<script>alert", "<img", "onerror=alert(2)>\"", "</script><script"} {
@@ -133,7 +133,7 @@ func TestEscaped(t *testing.T) {
 
 // The page asks for nothing: it names no place, and its policy forbids all.
 func TestSelfContained(t *testing.T) {
-	text := written(t, &Page{Title: "t", Sections: []Section{{Groups: []Group{{Plots: []Plot{{Name: "a", T: []float64{0, 1}, V: []float64{0, 1}}}}}}}})
+	text := written(t, &Page{Title: "t", Sections: []Section{{Groups: []Group{{Plots: []Plot{{Name: "a", Lines: []Curve{{T: []float64{0, 1}, V: []float64{0, 1}}}}}}}}}})
 	if m := regexp.MustCompile(`(?i)(https?:)?//[a-z]|@import|url\(|\ssrc=|<link rel="(?:stylesheet|preload)`).FindString(regexp.MustCompile(`(?m)^\s*//.*$`).ReplaceAllString(text, "")); m != "" {
 		t.Errorf("the page has %q", m)
 	}
@@ -160,8 +160,8 @@ func TestSize(t *testing.T) {
 			}
 			thin.Add(float64(i)*1e-3, v)
 		}
-		q := Plot{Name: fmt.Sprint("c.v", k), Given: n}
-		q.T, q.V = thin.Points(nil, nil)
+		q := Plot{Name: fmt.Sprint("c.v", k), Lines: []Curve{{Given: n}}}
+		q.Lines[0].T, q.Lines[0].V = thin.Points(nil, nil)
 		p.Sections[0].Groups[0].Plots = append(p.Sections[0].Groups[0].Plots, q)
 	}
 	text := written(t, p)
@@ -173,9 +173,9 @@ func TestSize(t *testing.T) {
 	}
 	for _, q := range p.Sections[0].Groups[0].Plots {
 		peak := 0.0
-		for i, v := range q.V {
+		for i, v := range q.Lines[0].V {
 			if v == 50 {
-				peak = q.T[i]
+				peak = q.Lines[0].T[i]
 			}
 		}
 		if math.Abs(peak-31.4) > 0.1 {
@@ -184,25 +184,5 @@ func TestSize(t *testing.T) {
 	}
 	if !strings.Contains(text, " of 100001 points") {
 		t.Error("the page does not say that points are left out")
-	}
-}
-
-func TestTicks(t *testing.T) {
-	for _, tt := range []struct {
-		low, top float64
-		log      bool
-		want     string
-	}{
-		{0, 4, false, "0 1 2 3 4"}, {-0.06, 1.06, false, "0 0.5 1"}, {0, 1000, false, "0 500 1000"}, {-1e-7, 3e-7, false, "-1e-7 0 1e-7 2e-7 3e-7"},
-		{1e6, 5e6, false, "1e6 2e6 3e6 4e6 5e6"}, {100000, 100000.001, false, "1e5 1.000000005e5"}, {-3.2, 1.1, true, "1e-3 1e-2 1e-1 1e0 1e1"}, {-2.1, -1.5, true, "1e-2 2e-2"}, {-12.7, -0.9, true, "1e-11 1e-9 1e-7 1e-5 1e-3 1e-1"},
-		{2.0, 2.1, true, "100"},
-	} {
-		var got []string
-		for _, k := range ticks(tt.low, tt.top, 4, tt.log) {
-			got = append(got, k.Text)
-		}
-		if s := strings.Join(got, " "); !strings.HasPrefix(s, tt.want) {
-			t.Errorf("%g to %g: %s, not %s", tt.low, tt.top, s, tt.want)
-		}
 	}
 }
