@@ -10,6 +10,7 @@ import (
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/metrics"
+	"github.com/macrostep/macrostep/master/results/page"
 	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/master/supervise"
 )
@@ -146,6 +147,9 @@ func (a *attached) end(out *simulate.Outcome) (err error) {
 			err = a.p.reportRun(a, out)
 		}
 		if a.live != nil {
+			if !a.live.page.Loaded() && a.ctx.Err() == nil {
+				a.con.print(fmt.Sprintf("the run is over; its page waits %.0f s for a reader (Ctrl-C ends it)", page.Unseen.Seconds()))
+			}
 			err = errors.Join(err, a.live.finish(out.Manifest, out.Analysis))
 		}
 	} else if a.live != nil {

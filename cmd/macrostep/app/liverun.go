@@ -23,6 +23,7 @@ type liveRun struct {
 	manifest *record.Manifest
 	start    float64
 	stop     float64
+	ctx      context.Context // of the command
 	cancel   context.CancelCauseFunc
 	graph    template.HTML
 	noGraph  string
@@ -50,6 +51,7 @@ func (l *liveRun) follow(ctx context.Context, address string) (context.Context, 
 	l.changed, l.chunk, l.asked = make(chan struct{}), 1, time.Now()
 	l.page = page.NewLive(l, l.guard)
 	l.serve(l.page)
+	l.ctx = ctx
 	ctx, l.cancel = context.WithCancelCause(ctx)
 	return ctx, nil
 }
@@ -58,7 +60,7 @@ func (l *liveRun) follow(ctx context.Context, address string) (context.Context, 
 func (l *liveRun) end(p *page.Page) error {
 	var err error
 	if p != nil {
-		err = l.page.End(p)
+		err = l.page.End(l.ctx, p)
 	}
 	l.cancel(nil)
 	l.service.stop()
@@ -193,5 +195,7 @@ func (l *liveRun) Follow() func() ([]page.Update, float64) {
 func (l *liveRun) finish(m *record.Manifest, analysis *analyze.Report) error {
 	parts := l.seen.parts(l.title, m)
 	parts.graph, parts.noGraph, parts.analysis = l.graph, l.noGraph, analysis
-	return l.end(pageOf(parts, componentsOf(l.manifest)))
+	p := pageOf(parts, componentsOf(l.manifest))
+	p.Facts = append(p.Facts, page.Fact{Name: "live page", Value: "The run is over. Nothing on this page changes any more."})
+	return l.end(p)
 }

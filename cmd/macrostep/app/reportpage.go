@@ -566,7 +566,7 @@ func costSection(m *record.Manifest) page.Section {
 		seconds, steps := m.Seconds[name], m.FMUSteps[name]
 		value := duration(seconds)
 		if steps > 0 {
-			value += fmt.Sprintf(", %d steps of %s µs", steps, short(1e6*seconds/float64(steps)))
+			value += fmt.Sprintf(", %d steps of %s", steps, micro(seconds/float64(steps)))
 		}
 		s.Bars = append(s.Bars, page.Bar{Name: name, Value: value, Share: seconds / total})
 	}

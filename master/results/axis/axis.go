@@ -141,7 +141,7 @@ func linear(low, high float64, most int) Axis {
 	offset := 0.0
 	if greatest/step > mostSteps {
 		offset = common(low, high)
-		greatest = max(math.Abs(first*step-offset), math.Abs((first+n-1)*step-offset))
+		greatest = math.Round(max(math.Abs(first*step-offset), math.Abs((first+n-1)*step-offset))/step) * step
 		a.Common = number(offset) + " + …"
 	}
 	exponent := 0

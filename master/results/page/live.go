@@ -57,6 +57,7 @@ type Live struct {
 	final   []byte // the page of the complete run
 	ended   chan struct{}
 	open    int                  // number of followers
+	loaded  bool                 // a page was requested
 	fetched int                  // number of requests for the final page
 	heard   map[string]time.Time // last answer, by follower
 	number  int                  // of the last follower
@@ -65,6 +66,9 @@ type Live struct {
 	seen     chan struct{}
 }
 
+// Unseen is how long the page of a run that has ended waits for its first reader.
+const Unseen = 30 * time.Second
+
 // Limits of a live page.
 const (
 	mostFollowers = 16
@@ -72,6 +76,7 @@ const (
 	patience      = 30 * time.Second
 	writeTimeout  = 10 * time.Second
 	farewell      = 3 * time.Second // for followers to fetch the final page
+	linger        = time.Second     // for a page that was loaded and does not follow yet
 )
 
 // NewLive returns the service of a run for requests that the guard allows. The zero guard allows
@@ -128,11 +133,14 @@ func (l *Live) answer(w http.ResponseWriter, r *http.Request) {
 
 func (l *Live) servePage(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if r.Method == http.MethodHead {
+		return
+	}
+	l.mu.Lock()
+	l.loaded = true
+	l.mu.Unlock()
 	if final := l.last(); final != nil {
 		_, _ = w.Write(final) // a closed connection is no error
-		if r.Method == http.MethodHead {
-			return
-		}
 		l.mu.Lock()
 		l.fetched++
 		l.mu.Unlock()
@@ -277,22 +285,35 @@ func encode(list []Update, to float64) []byte {
 	return append(b, "]}"...)
 }
 
-// End replaces the page by p and waits until all followers have fetched it, for at most a few
-// seconds.
-func (l *Live) End(p *Page) error {
+// Loaded reports whether somebody has loaded the page.
+func (l *Live) Loaded() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.loaded
+}
+
+// End replaces the page by p and waits until all followers have fetched it, for at most a few seconds. If nobody has
+// loaded a page yet, it waits for the first reader, for at most [Unseen] or until the context ends.
+func (l *Live) End(ctx context.Context, p *Page) error {
 	var b bytes.Buffer
 	if err := Write(&b, p); err != nil {
 		return err
 	}
 	l.mu.Lock()
 	l.final = b.Bytes()
-	following := l.open
+	expected, most, gone := max(l.open, 1), farewell, (<-chan struct{})(nil)
+	switch {
+	case !l.loaded:
+		most, gone = Unseen, ctx.Done()
+	case l.open == 0:
+		most = linger
+	}
 	l.mu.Unlock()
 	close(l.ended)
-	late := time.After(farewell)
+	late := time.After(most)
 	for {
 		l.mu.Lock()
-		all := l.fetched >= following
+		all := l.fetched >= expected
 		l.mu.Unlock()
 		if all {
 			return nil
@@ -300,6 +321,8 @@ func (l *Live) End(p *Page) error {
 		select {
 		case <-l.seen:
 		case <-late:
+			return nil
+		case <-gone:
 			return nil
 		}
 	}

@@ -218,7 +218,7 @@ func TestLiveEvents(t *testing.T) {
 		s.Command("pause")
 		next(`event: state|data: {"state":"paused","text":"t = 1","done":0.5}`)
 		ended := make(chan error, 1)
-		go func() { ended <- l.End(&Page{Title: "whole"}) }()
+		go func() { ended <- l.End(t.Context(), &Page{Title: "whole"}) }()
 		next(`event: end|data: {}`)
 		time.Sleep(farewell / 2)
 		select {
@@ -239,4 +239,33 @@ func TestLiveEvents(t *testing.T) {
 			t.Error("the run waits although its page is fetched")
 		}
 	})
+}
+
+// A run that ends before anybody has loaded its page waits for the first reader.
+func TestLiveWaits(t *testing.T) {
+	for name, tt := range map[string]struct {
+		at, want time.Duration
+		do       func(l *Live, cancel func())
+	}{
+		"loaded":    {Unseen / 2, Unseen / 2, func(l *Live, _ func()) { asked(l, "GET", "/") }},
+		"looked at": {Unseen / 2, Unseen, func(l *Live, _ func()) { asked(l, "HEAD", "/") }},
+		"cancelled": {Unseen / 3, Unseen / 3, func(_ *Live, cancel func()) { cancel() }},
+		"ended":     {-1, linger, func(l *Live, _ func()) { asked(l, "GET", "/") }}, // loaded before the end
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			l := NewLive(&still{changed: make(chan struct{})}, Guard{})
+			if tt.at < 0 {
+				tt.do(l, cancel)
+			} else {
+				go func() { time.Sleep(tt.at); tt.do(l, cancel) }()
+			}
+			begin := time.Now()
+			if err := l.End(ctx, &Page{Title: "whole"}); err != nil || time.Since(begin) != tt.want {
+				t.Errorf("%s: the page waits %v, %v", name, time.Since(begin), err)
+			}
+			time.Sleep(time.Minute)
+		})
+	}
 }

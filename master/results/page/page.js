@@ -181,7 +181,7 @@
     let greatest = Math.max(Math.abs(first), Math.abs(first + n - 1)) * step, offset = 0, common = "", exponent = 0;
     if (greatest / step > 1e4) {
       offset = commonOf(low, top);
-      greatest = Math.max(Math.abs(first * step - offset), Math.abs((first + n - 1) * step - offset));
+      greatest = Math.round(Math.max(Math.abs(first * step - offset), Math.abs((first + n - 1) * step - offset)) / step) * step;
       common = number(offset) + " + …";
     }
     if (greatest >= 1e5 || greatest < 1e-2) {
@@ -412,8 +412,11 @@
 
   if ($("filter")) {
     $("filter").addEventListener("input", () => {
-      const words = $("filter").value.toLowerCase().split(/\s+/);
-      for (const p of plots) p.el.classList.toggle("hidden", !words.every((w) => p.el.dataset.name.toLowerCase().includes(w)));
+      const words = $("filter").value.toLowerCase().split(/\s+/), fits = (name) => words.every((w) => name.toLowerCase().includes(w));
+      for (const p of plots) p.el.classList.toggle("hidden", !fits(p.el.dataset.name));
+      for (const t of document.querySelectorAll("table")) {
+        if (t.rows[0].cells[0].textContent === "variable") for (const r of t.tBodies[0].rows) r.hidden = !fits(r.cells[0].textContent);
+      }
       for (const g of document.querySelectorAll(".group")) g.classList.toggle("hidden", !g.querySelector(".plot:not(.hidden)"));
     });
   }
