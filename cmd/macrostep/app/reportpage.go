@@ -358,7 +358,7 @@ func curveSections(list []*reportParts, components []string) []page.Section {
 			plural(left, "variable"), pagePlots))
 	}
 	if equal > 0 {
-		results.Text = append(results.Text, fmt.Sprintf("%s not shown: they equal the outputs to which they are connected.", plural(equal, "input")))
+		results.Text = append(results.Text, fmt.Sprintf("Connected inputs that equal their sources are not drawn (%d).", equal))
 	}
 	if slices.ContainsFunc(plots, func(q page.Plot) bool {
 		return slices.ContainsFunc(q.Lines, func(l page.Curve) bool { return l.Given > len(l.T)+l.Bad })
@@ -459,7 +459,11 @@ func scenarioSection(sc *record.Scenario) page.Section {
 		if !e.Passed {
 			s.Text = append(s.Text, e.Message)
 		}
-		return []string{verdictOf(e), e.What, at, e.Value, strconv.Itoa(e.Line)}
+		value := e.Value
+		if v, err := strconv.ParseFloat(value, 64); err == nil {
+			value = fmt.Sprintf("%.6g", v)
+		}
+		return []string{verdictOf(e), e.What, at, value, strconv.Itoa(e.Line)}
 	}))
 	shown := sc.Events[:min(len(sc.Events), pageEvents)]
 	addTable(&s, "What happened", "time||line", rowsOf(shown, func(e record.ScenarioEvent) []string {

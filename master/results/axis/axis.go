@@ -32,10 +32,11 @@ func New(low, high float64, most int, log bool) Axis {
 	if !log {
 		return linear(low, high, most)
 	}
-	for _, factors := range [][]float64{{1}, {1, 2, 5}} {
-		if t := powers(low, high, most, factors); len(t) > 3-len(factors)/2 {
-			return Axis{Low: low, High: high, Ticks: t}
-		}
+	if t := powers(low, high, most, []float64{1}); len(t) >= 3 {
+		return Axis{Low: low, High: high, Ticks: t}
+	}
+	if t := powers(low, high, most, []float64{1, 2, 5}); len(t) >= 2 {
+		return Axis{Low: low, High: high, Ticks: t}
 	}
 	a := linear(math.Pow(10, low), min(math.Pow(10, high), math.MaxFloat64), most)
 	for i := range a.Ticks {

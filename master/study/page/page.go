@@ -498,7 +498,11 @@ func (v *view) optimum() page.Section {
 		t := page.Table{Head: []string{"", "best run"}}
 		for j, f := range v.factors {
 			if j < len(o.Values) {
-				t.Rows = append(t.Rows, []string{f, o.Values[j]})
+				value := o.Values[j]
+				if x, err := strconv.ParseFloat(value, 64); err == nil {
+					value = text(x)
+				}
+				t.Rows = append(t.Rows, []string{f, value})
 			}
 		}
 		for i, q := range v.quantities {
