@@ -52,6 +52,7 @@ var allowed = []struct {
 	{"master/record", []string{"fmi/diag", "master"}, []string{"github.com/apache/arrow-go/v18/arrow"}},
 	{"master/results", []string{"fmi/unit"}, []string{"github.com/apache/arrow-go/v18", "github.com/google/flatbuffers"}},
 	{"master/results/axis", nil, nil},
+	{"master/results/plot", []string{"master/results/axis"}, []string{"codeberg.org/go-fonts/liberation", "git.sr.ht/~sbinet/gg", "golang.org/x/image"}},
 	{"master/results/page", nil, nil},
 	{"master/study/page", []string{"master/results/page", "master/study"}, nil},
 	{"master/native", []string{"master", "master/record"}, nil},

@@ -80,6 +80,9 @@ func (c *Comparison) Errors(variable int) (t, e []float64) {
 	return t, e
 }
 
+// Column returns the column of A that has a variable, by index.
+func (c *Comparison) Column(variable int) *Column { return c.columns[variable][0] }
+
 // Difference is the difference B − A of one variable. Scale, Max, RMSE and Limit are limited to
 // the largest float64; Agrees uses the exact values.
 type Difference struct {

@@ -2,10 +2,9 @@ package app
 
 import (
 	"context"
-	"encoding/xml"
 	"errors"
 	"image/png"
-	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,18 +29,25 @@ func TestPlotCommand(t *testing.T) {
 	}
 	plot("wrote a1.svg: 2 variables of 2 files", "a*.csv")
 	svg := read(t, "a1.svg")
-	contains(t, "the picture", svg, ">m.x<", ">m.y<", ">a1.csv<", ">a2.csv<", ">time [s]<")
-	d := xml.NewDecoder(strings.NewReader(svg))
-	for {
-		if _, err := d.Token(); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
+	contains(t, "the picture", svg, ">m.x<", ">m.y = 1<", ">a1.csv<", ">a2.csv<", ">time [s]<")
+	if strings.Contains(svg, ">m.y<") {
+		t.Error("a constant has a chart")
 	}
 	plot("wrote d.svg: 1 variable of 2 files", "a1.csv", "a2.csv", "--diff", "-o", "d.svg", "--select", "m.x")
 	// B − A is 0.5, 1.5 (between the rows of B) and 0.5: the axis goes from 0.5 to 1.5.
 	contains(t, "the picture of differences", read(t, "d.svg"), ">m.x<", "a2.csv − a1.csv", ">0.5<", ">1.5<")
+	plot("", "a1.csv", "a1.csv", "--diff", "-o", "equal.svg")
+	contains(t, "the picture of no differences", read(t, "equal.svg"), ">Without a difference<", ">m.x<", ">m.y<")
+	write(t, "b.csv", "time,m.x [mm],m.f [N],m.on,m.s\n0,0,0,0,1\n1,1000,7,0,1.5\n2,2000,0,0,2\n3,3000,0,1,2\n4,1000,0,1,3\n")
+	plot("wrote phase.svg: 3 variables of 1 file", "b.csv", "--against", "m.x", "-o", "phase.svg")
+	contains(t, "the phase plot", read(t, "phase.svg"), ">m.x [mm]<", ">[N]<", ">3000<", ">A dot marks the start of a line.<")
+	// Units are those of the first file: 1 m, not 1000.
+	write(t, "c.csv", "time,m.x [m]\n0,1\n1,0\n")
+	plot("", "c.csv", "b.csv", "--select", "m.x", "-o", "units.svg")
+	contains(t, "the picture in m", read(t, "units.svg"), ">[m]<", ">3<")
+	write(t, "v.csv", "time,m.x [V]\n0,1\n1,5\n")
+	plot("wrote apart.svg: 2 variables", "c.csv", "v.csv", "-o", "apart.svg")
+	contains(t, "the picture of two units", read(t, "apart.svg"), ">[m]<", ">[V]<")
 	plot("", "a1.csv", "-o", "p.png")
 	f, err := os.Open("p.png")
 	if err != nil {
@@ -63,20 +69,36 @@ func TestPlotCommand(t *testing.T) {
 	if blue < 500 {
 		t.Errorf("%d points of %v are of a line", blue, picture.Bounds())
 	}
-	// A range beyond the numbers is drawn in a larger unit; the library would not return.
-	write(t, "huge.csv", "time,x [m],y\n0,1e308,NaN\n1,-1e308,Inf\n2,0,2\n")
+	// The greatest numbers have an axis, too, and no number has none.
+	write(t, "huge.csv", "time,x [m],y,z\n0,1e308,NaN,NaN\n1,-1e308,Inf,Inf\n2,0,2,NaN\n")
 	plot("", "huge.csv", "-o", "huge.png")
 	plot("", "huge.csv")
-	contains(t, "the picture", read(t, "huge.svg"), ">[1e+300 m]<", ">-1e+08<", ">1e+08<")
+	contains(t, "the picture", read(t, "huge.svg"), ">×1e306 [m]<", ">100<", ">-100<", ">y = 2<", ">Without finite values<", ">z<")
 	refuses(t, ".", &fake{}, map[string]string{
-		"plot":                           "FILE (a table of results) is missing",
-		"plot|none.csv":                  "none.csv: no such file",
-		"plot|no*.csv":                   "no file matches no*.csv",
-		"plot|a1.csv":                    "a1.svg exists already",
-		"plot|a1.csv|--diff":             "needs two files",
-		"plot|a1.csv|-o|x.pdf":           "a picture must be .svg or .png",
-		"plot|a1.csv|--force|--select|q": "there is nothing to draw: none of the chosen variables of a1.csv holds numbers",
+		"plot":                              "FILE (a table of results) is missing",
+		"plot|none.csv":                     "none.csv: no such file",
+		"plot|no*.csv":                      "no file matches no*.csv",
+		"plot|a1.csv":                       "a1.svg exists already",
+		"plot|a1.csv|--diff":                "needs two files",
+		"plot|a1.csv|--against|m.z|--force": `a1.csv has no such variable with numbers; did you mean "m.x"?`,
+		"plot|a1.csv|a2.csv|--diff|--against|m.x": "choose one",
+		"plot|a1.csv|-o|x.pdf":                    "a picture must be .svg or .png",
+		"plot|a1.csv|--force|--select|q":          "there is nothing to draw: none of the chosen variables of a1.csv holds numbers",
 	})
+}
+
+// Values of discrete variables hold until the next row.
+func TestHeld(t *testing.T) {
+	for want, lists := range map[bool][][]float64{
+		true:  {{0, 0, 0, 1, 1, 1}, {3, 3, 3, 2}, {5, 5}},
+		false: {{0, 1, 4, 9}, {0, 0, 0, 0.5}, {0, 1, 0, 1}, {1, 1, math.NaN(), 1, 1}},
+	} {
+		for _, values := range lists {
+			if held(values) != want {
+				t.Errorf("%v: want %t", values, want)
+			}
+		}
+	}
 }
 
 // Commands that leave no partial files end at the first interrupt at any time.
