@@ -125,7 +125,7 @@ func readFields(paths []string, o plotOrder) (fields []field, err error) {
 	for _, path := range paths {
 		read := results.ReadOptions{}
 		if chosen := o.chosen.Of(aloneIn(path)); !chosen.IsDefault() && (!o.diff || path == paths[0]) {
-			read.Select = func(name string) bool { return chosen.Match(name) || o.against != "" }
+			read.Select = func(name string) bool { return chosen.Match(name) || o.over(name, aloneIn(path)) }
 		}
 		read.TimeColumn = o.timeColumn
 		t, err := readTable(path, read)
@@ -170,8 +170,8 @@ type field struct {
 }
 
 type fieldLine struct {
-	file int
-	x, y []float64
+	number int // in the legend
+	x, y   []float64
 }
 
 // valueFields returns a field for each variable, by name. Values are converted to the unit of the first file that has the
@@ -180,7 +180,7 @@ func valueFields(tables []*results.Table, o plotOrder) (fields []field, err erro
 	over := results.Column{Unit: "s"}
 	for i, t := range tables {
 		chosen := o.chosen.Of(aloneIn(t.Path))
-		if x, err := o.over(t); err != nil {
+		if x, err := o.axis(t); err != nil {
 			return nil, err
 		} else if i == 0 {
 			over = *x
@@ -201,15 +201,20 @@ func valueFields(tables []*results.Table, o plotOrder) (fields []field, err erro
 	return fields, nil
 }
 
-// over returns the times of a table, or the variable that takes their place.
-func (o *plotOrder) over(t *results.Table) (*results.Column, error) {
+// over reports whether a variable takes the place of time, in a result with a single component, if that is not "".
+func (o *plotOrder) over(name, component string) bool {
+	return o.against != "" && (name == o.against || component != "" && name == component+"."+o.against)
+}
+
+// axis returns the times of a table, or the variable in their place.
+func (o *plotOrder) axis(t *results.Table) (*results.Column, error) {
 	if o.against == "" {
 		return &results.Column{Unit: "s", Values: t.Times}, nil
 	}
 	var names []string
 	for k := range t.Columns {
 		c := &t.Columns[k]
-		if !c.Text && (c.Bare == o.against || c.Name == o.against || aloneIn(t.Path)+"."+o.against == c.Bare) {
+		if component := aloneIn(t.Path); !c.Text && (o.over(c.Bare, component) || o.over(c.Name, component)) {
 			return c, nil
 		}
 		names = append(names, c.Bare)
@@ -228,7 +233,7 @@ func differenceFields(tables []*results.Table, chosen record.Selection) (fields 
 		for k := range c.Variables {
 			times, e := c.Errors(k)
 			f, _ := fieldOf(&fields, c.Column(k), "s")
-			f.lines = append(f.lines, fieldLine{i + 1, times, e})
+			f.lines = append(f.lines, fieldLine{i, times, e})
 		}
 	}
 	return fields, nil
@@ -308,13 +313,12 @@ func (o *plotOrder) picture(fields []field, paths []string, stderr io.Writer) *p
 		}
 	}
 	if len(paths) > 1 && len(p.Charts) > 0 {
+		against := ""
+		if o.diff {
+			against, paths = " − "+filepath.Base(paths[0]), paths[1:]
+		}
 		for i, path := range paths {
-			if o.diff {
-				path += " − " + filepath.Base(paths[0])
-			}
-			if !o.diff || i > 0 {
-				p.Legend = append(p.Legend, plot.Entry{Name: path, Style: axis.LineStyle(i)})
-			}
+			p.Legend = append(p.Legend, plot.Entry{Name: path + against, Style: axis.LineStyle(i)})
 		}
 	}
 	return p
@@ -327,7 +331,7 @@ func (o *plotOrder) chart(f *field) plot.Chart {
 		c.X.Name, c.X.Unit = o.against, f.xUnit
 	}
 	for i, l := range f.lines {
-		line := plot.Line{X: l.x, Y: l.y, Style: axis.LineStyle(l.file), Start: o.against != ""}
+		line := plot.Line{X: l.x, Y: l.y, Style: axis.LineStyle(l.number), Start: o.against != ""}
 		if o.against == "" {
 			line.Held = !o.diff && held(l.y)
 			thin := results.NewThinner(pictureSpan)
