@@ -138,27 +138,48 @@ func (p *program) compare(c *cli.Context) error {
 	return err
 }
 
-// readTable reads a table. If it lacks the time column of o, a column called time is accepted.
+// readTable reads a table, with the units in the manifest beside it. If it lacks the time column of o, a column called
+// time is accepted.
 func readTable(path string, o results.ReadOptions) (*results.Table, error) {
 	t, err := results.Read(path, o)
 	if err != nil && o.TimeColumn != "" {
 		o.TimeColumn = ""
 		if other, failed := results.Read(path, o); failed == nil {
-			return other, nil
+			t, err = other, nil
 		}
 	}
-	return t, err
+	if err != nil {
+		return nil, err
+	}
+	addUnits(t, manifestAt(path))
+	return t, nil
+}
+
+// addUnits adds units from a manifest.
+func addUnits(t *results.Table, m *record.Manifest) {
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		c.Unit = cmp.Or(c.Unit, m.Units[c.Bare])
+	}
 }
 
 // aloneIn returns the component of a table of a single FMU, from the manifest beside it: names of variables
 // may omit the component. "" = there are several, or it is unknown.
 func aloneIn(path string) string {
+	if m := manifestAt(path); len(m.FMUs) == 1 {
+		return m.FMUs[0].Component
+	}
+	return ""
+}
+
+// manifestAt returns the manifest beside a table; without one, it is empty.
+func manifestAt(path string) *record.Manifest {
 	var m record.Manifest
 	data, err := os.ReadFile(manifestBeside(path))
-	if err != nil || json.Unmarshal(data, &m) != nil || len(m.FMUs) != 1 {
-		return ""
+	if err != nil || json.Unmarshal(data, &m) != nil {
+		return &record.Manifest{}
 	}
-	return m.FMUs[0].Component
+	return &m
 }
 
 // manifestBeside names the manifest of a table of results.

@@ -48,6 +48,14 @@ func TestPlotCommand(t *testing.T) {
 	write(t, "v.csv", "time,m.x [V]\n0,1\n1,5\n")
 	plot("wrote apart.svg: 2 variables", "c.csv", "v.csv", "-o", "apart.svg")
 	contains(t, "the picture of two units", read(t, "apart.svg"), ">[m]<", ">[V]<")
+	// The manifest beside a table has units, and outputs that inputs equal.
+	write(t, "run.csv", "time,m.x,k.u,k.n\n0,0,0,1.5\n1,1,1,2.5\n2,4,4,1.5\n")
+	write(t, "run.json", `{"units": {"m.x": "m"}, "connected": {"k.u": "m.x"}, "held": ["k.n"]}`)
+	plot("", "run.csv")
+	contains(t, "the picture of a run", read(t, "run.svg"), ">[m]<", ">Connected inputs<", ">k.u = m.x<")
+	write(t, "run.json", `{"connected": {"k.u": "m.x"}, "manipulated": ["k.u"]}`)
+	plot("", "run.csv", "--force")
+	contains(t, "the picture of a run that a scenario disturbed", read(t, "run.svg"), ">k.u<")
 	plot("", "a1.csv", "-o", "p.png")
 	f, err := os.Open("p.png")
 	if err != nil {

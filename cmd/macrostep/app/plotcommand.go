@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -20,12 +21,12 @@ import (
 )
 
 const plotHelp = `Draws results as a picture, SVG or PNG by the extension of the output: one chart per
-variable, with a line for each FILE that has it. Variables that do not change are
-listed below the charts. Use it to look at a result, or at several together. Files may
-come from other tools (see macrostep help compare).
+variable, with a line for each FILE that has it. Variables that do not change, and
+inputs that equal an output, are listed below the charts. Use it to look at a result,
+or at several together. Files may come from other tools (macrostep help compare).
 
---against draws variables over another one instead of time (a phase plot). --diff draws
-differences from the first FILE instead of values, at the times that both have,
+--against draws variables over another one instead of time (a phase plot). --diff
+draws differences from the first FILE instead of values, at the times that both have,
 interpolated linearly between rows.
 
 Where a variable has more points than a picture can show, the first, least, greatest
@@ -35,7 +36,7 @@ Examples:
    macrostep plot results.csv
    macrostep plot results.csv --select 'chassis.*' -o chassis.png --force
    macrostep plot explicit.csv implicit.csv --select '*.v_c' -o both.svg
-   macrostep plot results.csv --select chassis.v_c --against chassis.z_c -o phase.svg
+   macrostep plot results.csv --select 'wheel.*' --against chassis.z_c -o phase.svg
    macrostep plot reference.csv step-*.csv --diff -o errors.svg`
 
 const (
@@ -124,8 +125,9 @@ func readFields(paths []string, o plotOrder) (fields []field, err error) {
 	var errs []error
 	for _, path := range paths {
 		read := results.ReadOptions{}
-		if chosen := o.chosen.Of(aloneIn(path)); !chosen.IsDefault() && (!o.diff || path == paths[0]) {
-			read.Select = func(name string) bool { return chosen.Match(name) || o.over(name, aloneIn(path)) }
+		component := aloneIn(path)
+		if chosen := o.chosen.Of(component); !chosen.IsDefault() && (!o.diff || path == paths[0]) {
+			read.Select = func(name string) bool { return chosen.Match(name) || o.over(name, component) }
 		}
 		read.TimeColumn = o.timeColumn
 		t, err := readTable(path, read)
@@ -166,12 +168,14 @@ func expanded(args []string) ([]string, error) {
 type field struct {
 	name, unit string
 	xUnit      string
+	equals     string // the output that an input equals; "" = none
 	lines      []fieldLine
 }
 
 type fieldLine struct {
 	number int // in the legend
 	x, y   []float64
+	held   bool // values hold until the next row
 }
 
 // valueFields returns a field for each variable, by name. Values are converted to the unit of the first file that has the
@@ -189,13 +193,14 @@ func valueFields(tables []*results.Table, o plotOrder) (fields []field, err erro
 		} else {
 			return nil, fmt.Errorf("%s has the unit %s in %s, and %s in %s: one axis cannot show both", o.against, over.Unit, tables[0].Path, x.Unit, t.Path)
 		}
+		m := manifestAt(t.Path)
 		for k := range t.Columns {
 			c := &t.Columns[k]
 			if c.Text || !chosen.IsDefault() && !chosen.Match(c.Bare) && !chosen.Match(c.Name) || c.Bare == over.Bare {
 				continue
 			}
 			f, c := fieldOf(&fields, c, over.Unit)
-			f.lines = append(f.lines, fieldLine{i, over.Values, c.Values})
+			f.add(fieldLine{i, over.Values, c.Values, slices.Contains(m.Held, c.Bare) || held(c.Values)}, source(m, c.Bare))
 		}
 	}
 	return fields, nil
@@ -212,9 +217,10 @@ func (o *plotOrder) axis(t *results.Table) (*results.Column, error) {
 		return &results.Column{Unit: "s", Values: t.Times}, nil
 	}
 	var names []string
+	component := aloneIn(t.Path)
 	for k := range t.Columns {
 		c := &t.Columns[k]
-		if component := aloneIn(t.Path); !c.Text && (o.over(c.Bare, component) || o.over(c.Name, component)) {
+		if !c.Text && (o.over(c.Bare, component) || o.over(c.Name, component)) {
 			return c, nil
 		}
 		names = append(names, c.Bare)
@@ -225,7 +231,9 @@ func (o *plotOrder) axis(t *results.Table) (*results.Column, error) {
 // differenceFields returns a field for each variable with the differences from the first table.
 func differenceFields(tables []*results.Table, chosen record.Selection) (fields []field, err error) {
 	o := results.CompareOptions{Select: reading(chosen.Of(aloneIn(tables[0].Path))).Select}
+	a := manifestAt(tables[0].Path)
 	for i, t := range tables[1:] {
+		b := manifestAt(t.Path)
 		c, err := results.Compare(tables[0], t, o)
 		if err != nil {
 			return nil, err
@@ -233,7 +241,11 @@ func differenceFields(tables []*results.Table, chosen record.Selection) (fields 
 		for k := range c.Variables {
 			times, e := c.Errors(k)
 			f, _ := fieldOf(&fields, c.Column(k), "s")
-			f.lines = append(f.lines, fieldLine{i, times, e})
+			equals := source(a, c.Column(k).Bare)
+			if equals != source(b, c.Variables[k].InB) {
+				equals = ""
+			}
+			f.add(fieldLine{i, times, e, false}, equals)
 		}
 	}
 	return fields, nil
@@ -257,6 +269,24 @@ func fieldOf(fields *[]field, c *results.Column, xUnit string) (*field, *results
 	return &(*fields)[len(*fields)-1], c
 }
 
+// add adds a line; equals is the output that the variable equals there.
+func (f *field) add(l fieldLine, equals string) {
+	if f.lines == nil {
+		f.equals = equals
+	} else if equals != f.equals {
+		f.equals = ""
+	}
+	f.lines = append(f.lines, l)
+}
+
+// source returns the output that an input equals in a run; "" = there is none.
+func source(m *record.Manifest, name string) string {
+	if slices.Contains(m.Manipulated, name) || slices.Contains(m.Manipulated, m.Connected[name]) {
+		return ""
+	}
+	return m.Connected[name]
+}
+
 // constant returns the only value of a field; NaN if there is no finite one. ok is false if it changes.
 func (f *field) constant() (value float64, ok bool) {
 	value = math.NaN()
@@ -278,11 +308,13 @@ func (f *field) constant() (value float64, ok bool) {
 func (o *plotOrder) picture(fields []field, paths []string, stderr io.Writer) *plot.Picture {
 	p := &plot.Picture{}
 	constants := plot.Note{Title: "Constant"}
-	var equal, empty []string
+	var connected, equal, empty []string
 	left := 0
 	for i := range fields {
 		f := &fields[i]
 		switch value, ok := f.constant(); {
+		case slices.ContainsFunc(fields, func(g field) bool { return f.equals == g.name }):
+			connected = append(connected, f.name+" = "+f.equals)
 		case ok && value != value:
 			empty = append(empty, f.name)
 		case ok && o.diff && value == 0:
@@ -298,7 +330,7 @@ func (o *plotOrder) picture(fields []field, paths []string, stderr io.Writer) *p
 	if left > 0 {
 		fmt.Fprintf(stderr, "warning: %s are not drawn, a picture holds %d; --select chooses\n", plural(left, "variable"), plotFields)
 	}
-	for _, n := range []plot.Note{constants, {Title: "Without a difference", Lines: equal}, {Title: "Without finite values", Lines: empty}} {
+	for _, n := range []plot.Note{{Title: "Connected inputs", Lines: connected}, constants, {Title: "Without a difference", Lines: equal}, {Title: "Without finite values", Lines: empty}} {
 		if left := len(n.Lines) - plotListed; left > 0 {
 			n.Lines = append(n.Lines[:plotListed], fmt.Sprintf("… and %d more", left))
 		}
@@ -333,7 +365,7 @@ func (o *plotOrder) chart(f *field) plot.Chart {
 	for i, l := range f.lines {
 		line := plot.Line{X: l.x, Y: l.y, Style: axis.LineStyle(l.number), Start: o.against != ""}
 		if o.against == "" {
-			line.Held = !o.diff && held(l.y)
+			line.Held = l.held
 			thin := results.NewThinner(pictureSpan)
 			for k, v := range l.y {
 				thin.Add(l.x[k], v)

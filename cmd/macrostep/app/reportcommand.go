@@ -244,10 +244,7 @@ func readReport(path, manifest string, chosen record.Selection) (*reportParts, *
 	}
 	if m := r.manifest; m != nil {
 		r.title = titleOf(m.System)
-		for i := range t.Columns {
-			c := &t.Columns[i]
-			c.Unit = cmp.Or(c.Unit, m.Units[c.Bare])
-		}
+		addUnits(t, m)
 	}
 	r.stepsOfRows(t)
 	return r, t, nil

@@ -147,7 +147,7 @@ func linear(low, high float64, most int) Axis {
 	}
 	exponent := 0
 	if greatest >= limit || greatest < least {
-		exponent = 3 * int(math.Floor(math.Log10(greatest*(1+1e-9))/3))
+		exponent = 3 * int(math.Floor(math.Log10(greatest*(1+1e-6))/3))
 		sign := "×"
 		if offset != 0 {
 			sign = "·"

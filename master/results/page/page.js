@@ -185,7 +185,7 @@
       common = number(offset) + " + …";
     }
     if (greatest >= 1e5 || greatest < 1e-2) {
-      exponent = 3 * Math.floor(Math.log10(greatest * (1 + 1e-9)) / 3);
+      exponent = 3 * Math.floor(Math.log10(greatest * (1 + 1e-6)) / 3);
       common += (offset ? "·" : "×") + "1e" + exponent;
     }
     if (i === 3) place++;
