@@ -20,17 +20,18 @@ import (
 	"github.com/macrostep/macrostep/master/results/plot"
 )
 
-const plotHelp = `Draws results as a picture, SVG or PNG by the extension of the output: one chart per
-variable, with a line for each FILE that has it. Variables that do not change, and
-inputs that equal an output, are listed below the charts. Use it to look at a result,
-or at several together. Files may come from other tools (macrostep help compare).
+const plotHelp = `Draws results as a picture, SVG or PNG by the extension of the output: one chart
+per variable, with a line for each FILE that has it. Variables that do not change,
+and inputs that equal an output, are listed below the charts. Use it to look at a
+result, or at several together. Files may come from other tools (macrostep help
+compare).
 
 --against draws variables over another one instead of time (a phase plot). --diff
-draws differences from the first FILE instead of values, at the times that both have,
-interpolated linearly between rows.
+draws differences from the first FILE instead of values, at the times that both
+have, interpolated linearly between rows.
 
-Where a variable has more points than a picture can show, the first, least, greatest
-and last point of equal spans of time are drawn, so that no peak is lost.
+Where a variable has more points than a picture can show, the first, least,
+greatest and last point of equal spans of time are drawn, so that no peak is lost.
 
 Examples:
    macrostep plot results.csv
