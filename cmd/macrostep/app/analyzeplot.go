@@ -8,22 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgsvg"
+	"strconv"
 
 	"github.com/macrostep/macrostep/algorithms/analyze"
 	"github.com/macrostep/macrostep/algorithms/analyze/scan"
+	"github.com/macrostep/macrostep/master/results/axis"
+	"github.com/macrostep/macrostep/master/results/plot"
 )
-
-// orderColors are the colours of the orders 0, 1, …, distinct also for the colour-blind.
-var orderColors = []color.Color{
-	color.RGBA{R: 0, G: 114, B: 178, A: 255}, color.RGBA{R: 213, G: 94, B: 0, A: 255}, color.RGBA{R: 0, G: 158, B: 115, A: 255},
-	color.RGBA{R: 204, G: 121, B: 167, A: 255}, color.RGBA{R: 230, G: 159, B: 0, A: 255}, color.RGBA{R: 86, G: 180, B: 233, A: 255},
-}
 
 // The pictures of an analysis.
 const (
@@ -42,65 +33,82 @@ func (p *program) plotAnalysis(dir, path string, r *analyze.Report) error {
 	return p.sspGraph(path, filepath.Join(dir, graphPicture), part{}, true)
 }
 
-// radiusPlot draws the spectral radius over the step, one field for each algorithm.
+// The colours of the stability map.
+var (
+	stableColor   = color.RGBA{0xe3, 0xf3, 0xe8, 0xff}
+	unstableColor = color.RGBA{0xfb, 0xe6, 0xe4, 0xff}
+	stepStyle     = axis.Style{Light: color.RGBA{0x1d, 0x27, 0x33, 0xff}, Dash: []float64{1.5, 3}}
+)
+
+// radiusPlot draws the spectral radius over the step, one chart for each algorithm.
 func radiusPlot(w io.Writer, r *analyze.Report) error {
-	const width, height = 11 * vg.Centimeter, 8 * vg.Centimeter
-	var presets []string
-	fields := map[string]*plot.Plot{}
-	for _, s := range r.Strategies {
-		f := fields[s.Preset]
-		if f == nil {
-			f = plot.New()
-			f.Title.Text, f.X.Label.Text, f.Y.Label.Text = s.Preset, "macro step [s]", "spectral radius − 1"
-			f.X.Scale, f.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-			f.X.Min, f.X.Max = r.From, r.To
-			f.Y.Min, f.Y.Max = signedLog(-1), signedLog(1)
-			f.Y.Tick.Marker = signedTicks()
-			f.Legend.Top, f.Legend.Left, f.Legend.Padding = true, true, vg.Points(3)
-			limit := plotter.NewFunction(func(float64) float64 { return 0 })
-			limit.Dashes = []vg.Length{vg.Points(3), vg.Points(3)}
-			f.Add(plotter.NewGrid(), limit)
+	p := plot.Picture{Height: 220}
+	var presets, unknown []string
+	byPreset := map[string][]plot.Line{}
+	orders := map[int]bool{}
+	for i := range r.Strategies {
+		s := &r.Strategies[i]
+		if len(s.Points) == 0 {
+			unknown = append(unknown, fmt.Sprintf("%s, order %d", s.Preset, s.Order))
+			continue
+		}
+		if byPreset[s.Preset] == nil {
 			presets = append(presets, s.Preset)
-			fields[s.Preset] = f
 		}
-		var legend *plotter.Line
-		for _, points := range pieces(&s) {
-			line, err := plotter.NewLine(points)
-			if err != nil {
-				return err
-			}
-			line.Color, line.Width = orderColors[s.Order%len(orderColors)], vg.Points(1.5)
-			if s.Order > 0 { // to show a line below
-				line.Dashes = []vg.Length{vg.Points(8 / float64(s.Order)), vg.Points(1 + 2*float64(s.Order))}
-			}
-			f.Add(line)
-			legend = line
-		}
-		if legend != nil {
-			f.Legend.Add(fmt.Sprintf("order %d", s.Order), legend)
+		byPreset[s.Preset] = append(byPreset[s.Preset], radiusLine(s))
+		orders[s.Order] = true
+	}
+	for _, preset := range presets {
+		p.Charts = append(p.Charts, radiusChart(preset, byPreset[preset], r))
+	}
+	for order := range axis.Colors {
+		if orders[order] {
+			p.Legend = append(p.Legend, plot.Entry{Name: fmt.Sprintf("order %d", order), Style: axis.LineStyle(order)})
 		}
 	}
-	rows := (len(presets) + 1) / 2
-	canvas := vgsvg.NewWith(vgsvg.UseWH(2*width, vg.Length(rows)*height))
-	tiles := draw.Tiles{Rows: rows, Cols: 2}
-	for i, preset := range presets {
-		fields[preset].Draw(tiles.At(draw.New(canvas), i%2, i/2))
+	p.Legend = append(p.Legend, plot.Entry{Name: fmt.Sprintf("step of the analysis, %g s", r.Step), Style: stepStyle},
+		plot.Entry{Name: "stable", Style: axis.Style{Light: stableColor}, Area: true},
+		plot.Entry{Name: "unstable", Style: axis.Style{Light: unstableColor}, Area: true})
+	p.Notes = []plot.Note{{Title: "How to read it", Lines: []string{
+		"The spectral radius is the factor by which the slowest deviation grows in a macro step: 0.01 above 1 is growth by 1 % per step. Below 1 it dies out, at 1 it stays.",
+		"The scale is logarithmic on both sides of 0, and linear below 0.000001. Growth beyond 1 is drawn at 1. Where a line is interrupted, the radius is unknown.",
+	}}}
+	if len(unknown) > 0 {
+		p.Notes = append(p.Notes, plot.Note{Title: "Radius unknown", Lines: unknown})
 	}
-	_, err := canvas.WriteTo(w)
-	return err
+	return p.WriteSVG(w)
 }
 
-// pieces returns the curve of a strategy, interrupted where the radius is not known.
-func pieces(s *analyze.Strategy) (out []plotter.XYs) {
-	for i, at := range s.Points {
-		between := func(g scan.Gap) bool { return s.Points[i-1].Step < g.From && g.To < at.Step }
-		if i == 0 || slices.ContainsFunc(s.Gaps, between) {
-			out = append(out, nil)
+// radiusChart returns the chart of an algorithm, with the range of its lines.
+func radiusChart(preset string, lines []plot.Line, r *analyze.Report) plot.Chart {
+	low, high := signedLog(-1e-5), signedLog(1e-5)
+	for _, l := range lines {
+		for _, v := range l.Y {
+			if v == v {
+				low, high = min(low, v), max(high, v)
+			}
 		}
-		last := len(out) - 1
-		out[last] = append(out[last], plotter.XY{X: at.Step, Y: signedLog(min(at.Radius-1, 1))})
 	}
-	return out
+	low, high = axis.Widened(low, high)
+	return plot.Chart{
+		Title: preset,
+		X:     plot.Axis{Name: "macro step", Unit: "s", Low: r.From, High: r.To, Log: true},
+		Y:     plot.Axis{Name: "spectral radius − 1", Low: low, High: high, Ticks: signedTicks(low, high)},
+		Areas: []plot.Area{{X0: r.From, X1: r.To, Y0: low, Y1: 0, Color: stableColor}, {X0: r.From, X1: r.To, Y0: 0, Y1: high, Color: unstableColor}},
+		Lines: append(lines, plot.Line{X: []float64{r.Step, r.Step}, Y: []float64{low, high}, Style: stepStyle}),
+	}
+}
+
+// radiusLine returns the curve of a strategy, interrupted where the radius is not known.
+func radiusLine(s *analyze.Strategy) plot.Line {
+	l := plot.Line{Style: axis.LineStyle(s.Order)}
+	for i, at := range s.Points {
+		if i > 0 && slices.ContainsFunc(s.Gaps, func(g scan.Gap) bool { return s.Points[i-1].Step < g.From && g.To < at.Step }) {
+			l.X, l.Y = append(l.X, at.Step), append(l.Y, math.NaN())
+		}
+		l.X, l.Y = append(l.X, at.Step), append(l.Y, signedLog(min(at.Radius-1, 1)))
+	}
+	return l
 }
 
 // signedLog is a logarithmic scale for growth and decay per step, linear below a millionth.
@@ -108,10 +116,20 @@ func signedLog(v float64) float64 {
 	return math.Copysign(math.Log10(1+math.Abs(v)/1e-6), v)
 }
 
-func signedTicks() plot.ConstantTicks {
-	ticks := plot.ConstantTicks{{Value: 0, Label: "0"}}
-	for _, v := range []float64{1e-4, 1e-2, 1} {
-		ticks = append(ticks, plot.Tick{Value: signedLog(v), Label: fmt.Sprint(v)}, plot.Tick{Value: signedLog(-v), Label: fmt.Sprint(-v)})
+// signedTicks returns labels at 0 and at powers of ten on both sides, at every second power where there are many.
+func signedTicks(low, high float64) []axis.Tick {
+	every := 1
+	if high-low > 7 {
+		every = 2
+	}
+	ticks := []axis.Tick{{Value: 0, Text: "0"}}
+	for k := 0; k > -6; k -= every {
+		v := math.Pow10(k)
+		for _, t := range []axis.Tick{{Value: signedLog(v), Text: strconv.FormatFloat(v, 'f', -1, 64)}, {Value: signedLog(-v), Text: strconv.FormatFloat(-v, 'f', -1, 64)}} {
+			if low <= t.Value && t.Value <= high {
+				ticks = append(ticks, t)
+			}
+		}
 	}
 	return ticks
 }

@@ -214,16 +214,18 @@ func (l *layout) placeNotes(notes []Note) {
 			l.notes = append(l.notes, placed{point{edge, l.height}, n.Title, bold, nil})
 			l.height += lineHeight
 		}
+		room := l.width - 2*edge
+		var lines []string
 		longest := 0.0
 		for _, text := range n.Lines {
+			lines = append(lines, wrapped(text, regular, room, 5)...)
 			longest = max(longest, regular.width(text)+gap)
 		}
-		room := l.width - 2*edge
 		columns := max(1, int(room/max(longest, 1)))
-		rows := (len(n.Lines) + columns - 1) / columns
-		for i, text := range n.Lines {
+		rows := (len(lines) + columns - 1) / columns
+		for i, text := range lines {
 			at := point{edge + float64(i/rows)*room/float64(columns), l.height + float64(i%rows)*lineHeight}
-			l.notes = append(l.notes, placed{at, shortened(text, regular, room), regular, nil})
+			l.notes = append(l.notes, placed{at, text, regular, nil})
 		}
 		l.height += float64(rows)*lineHeight + between
 	}

@@ -83,7 +83,7 @@ func shortened(text string, f face, width float64) string {
 	return "…"
 }
 
-// wrapped breaks a text into rows, if possible after punctuation, and shortens what does not fit into the last one.
+// wrapped breaks a text into rows, if possible after a word or punctuation, and shortens what does not fit into the last one.
 func wrapped(text string, f face, width float64, most int) (rows []string) {
 	for len(rows) < most-1 && f.width(text) > width {
 		fits := 0
@@ -93,7 +93,9 @@ func wrapped(text string, f face, width float64, most int) (rows []string) {
 			}
 			fits = i
 		}
-		if at := strings.LastIndexAny(text[:fits], " ._/]-") + 1; at > fits/2 {
+		if at := strings.LastIndexByte(text[:fits], ' ') + 1; at > fits/2 {
+			fits = at
+		} else if at := strings.LastIndexAny(text[:fits], "._/]-") + 1; at > fits/2 {
 			fits = at
 		}
 		rows, text = append(rows, text[:fits]), text[fits:]
