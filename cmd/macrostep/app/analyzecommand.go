@@ -78,6 +78,8 @@ func (p *program) analyzeCommand() *cli.Command {
 		Name: "analyze", Usage: "predict whether a coupling will be stable, and with which step", ArgsUsage: "SYSTEM",
 		UsageText: "macrostep analyze SYSTEM [--step-size H] [--at T] [--order K] [--json]", Description: analyzeHelp,
 		Flags: []cli.Flag{
+			stringFlag(flagAlgorithm, "judge the coupling algorithm `PRESET` (default: that of the system, else explicit)"),
+			listFlag(flagParam, "parameter of the algorithm, `KEY=VALUE`"),
 			stringFlag("step-size", "macro step `H` in seconds, the middle of the range tried (default: of the system)"),
 			stringFlag("start-time", "`T` in seconds (default: of the system)"),
 			stringFlag("stop-time", "`T` in seconds: errors are forecast up to it, over at most 1000 macro steps (default: of the system)"),
@@ -93,7 +95,7 @@ func (p *program) analyzeCommand() *cli.Command {
 			listFlag(flagRate, "`COMPONENT=N` steps per macro step, or COMPONENT=1/N: one step per N macro steps, as in the run"),
 			listFlag(flagStateless, "`COMPONENT` whose outputs follow its inputs at once"),
 			boolFlag("compile", "compile the C sources of FMUs that have no library for this platform"),
-			strictFlag(), jsonFlag(),
+			strictFlag(), boolFlag("all", "print all algorithms, modes and reasons"), jsonFlag(),
 			stringFlag("plot", "write pictures (SVG) into the folder `DIR`: the spectral radius over the step, the system with its loops"),
 			forceFlag(), debugFlag([]debugKey{profileKey}),
 		},
@@ -105,6 +107,7 @@ func (p *program) analyzeCommand() *cli.Command {
 type analysis struct {
 	analyze.Options
 	open    simulate.OpenOptions
+	request simulate.Request // the algorithm to judge
 	at      *simulate.Setting
 	seconds float64 // for runs of the system itself
 	debug   debugging
@@ -121,7 +124,8 @@ func parseAnalysis(c *cli.Context) (*analysis, error) {
 		},
 		Options: analyze.Options{From: in.float("from", positive), To: in.float("to", positive), Order: c.Int("order"),
 			Error: in.float("error", positive), Rates: each(in, flagRate, readRate)},
-		at: in.number("at", anyNumber), seconds: in.float("runs", notNegative), debug: readDebug(in, []debugKey{profileKey}),
+		request: simulate.Request{Algorithm: c.String(flagAlgorithm), Params: in.params()},
+		at:      in.number("at", anyNumber), seconds: in.float("runs", notNegative), debug: readDebug(in, []debugKey{profileKey}),
 	}
 	if a.seconds > mostRuns {
 		in.fail("runs", fmt.Errorf("%g is more than %d seconds", a.seconds, mostRuns))
@@ -157,7 +161,30 @@ func (a *analysis) of(sys *simulate.System) error {
 	return nil
 }
 
-func (p *program) analyze(c *cli.Context) (err error) {
+// sharedFlags are flags that a run needs too, to simulate the system that was analysed.
+var sharedFlags = []string{flagSet, "start-time", "stop-time", "tolerance", flagStateless, "compile", "strict"}
+
+// repeated returns the sharedFlags of the command line.
+func repeated(c *cli.Context) (text string) {
+	for _, name := range sharedFlags {
+		if !c.IsSet(name) {
+			continue
+		}
+		switch v := c.Value(name).(type) {
+		case cli.StringSlice:
+			for _, one := range v.Value() {
+				text += " --" + name + " " + quote(one)
+			}
+		case bool:
+			text += " --" + name
+		default:
+			text += fmt.Sprintf(" --%s %v", name, v)
+		}
+	}
+	return text
+}
+
+func (p *program) analyze(c *cli.Context) error {
 	if err := arguments(c, 1, 1, systemArgument); err != nil {
 		return err
 	}
@@ -173,21 +200,9 @@ func (p *program) analyze(c *cli.Context) (err error) {
 			}
 		}
 	}
-	sys, err := p.backend.Open(c.Context, path, a.open)
+	report, err := p.analysed(c.Context, a, path)
 	if err != nil {
 		return err
-	}
-	defer func() { err = errors.Join(err, sys.Close()) }()
-	if err := a.of(sys); err != nil {
-		return err
-	}
-	a.Runs = trial.Options{
-		Time:  time.Duration(a.seconds * float64(time.Second)),
-		Again: simulate.Runner{Open: p.backend.Open}.Again(path, a.open),
-	}
-	report, err := p.runAnalysis(c.Context, a, sys)
-	if err != nil {
-		return &runError{err}
 	}
 	if pictures != "" {
 		if err := p.plotAnalysis(pictures, path, report); err != nil {
@@ -197,8 +212,46 @@ func (p *program) analyze(c *cli.Context) (err error) {
 	if c.Bool("json") {
 		return writeJSON(p.data(), report)
 	}
-	printAnalysis(p.stdout, report, path)
+	v := &verdictPrinter{out: p.stdout, r: report, command: "macrostep run " + quote(path) + repeated(c)}
+	v.print()
+	if c.Bool("all") {
+		fmt.Fprintln(p.stdout)
+		v.all()
+	} else if report.Verdict.State != analyze.Uncoupled {
+		fmt.Fprintln(p.stdout, "\nAll algorithms, modes and reasons: --all; the stability map: --plot DIR")
+	}
 	return nil
+}
+
+// analysed opens a system and analyses it. What its FMUs print is discarded: every trial run would repeat it.
+func (p *program) analysed(ctx context.Context, a *analysis, path string) (report *analyze.Report, err error) {
+	restore, err := silence()
+	if err != nil {
+		return nil, &runError{err}
+	}
+	defer func() { err = errors.Join(err, restore()) }()
+	sys, err := p.backend.Open(ctx, path, a.open)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, sys.Close()) }()
+	if err := a.of(sys); err != nil {
+		return nil, err
+	}
+	a.request.System, a.request.Rates = path, a.Rates
+	chosen, err := simulate.Choose(p.presets, &a.request, sys)
+	if err != nil {
+		return nil, err
+	}
+	a.Own = chosen.Own(p.presets)
+	a.Runs = trial.Options{
+		Time:  time.Duration(a.seconds * float64(time.Second)),
+		Again: simulate.Runner{Open: p.backend.Open}.Again(path, a.open),
+	}
+	if report, err = p.runAnalysis(ctx, a, sys); err != nil {
+		return nil, &runError{err}
+	}
+	return report, nil
 }
 
 // runAnalysis runs an analysis and shows its progress.

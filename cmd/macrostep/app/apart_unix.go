@@ -3,6 +3,7 @@
 package app
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -62,4 +63,17 @@ func sameAs(path string, f *os.File) bool {
 	a, err := os.Stat(path)
 	b, failed := f.Stat()
 	return err == nil && failed == nil && os.SameFile(a, b)
+}
+
+// silence discards what this process writes to standard output until restore is called, such as text of FMUs.
+func silence() (restore func() error, err error) {
+	was, err := unix.FcntlInt(1, unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return nil, err
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err == nil {
+		err = errors.Join(unix.Dup2(int(null.Fd()), 1), null.Close())
+	}
+	return func() error { return errors.Join(unix.Dup2(was, 1), unix.Close(was)) }, err
 }
