@@ -30,7 +30,7 @@ type Options struct {
 	Bonds, BondsSeen []algorithms.Bond
 	// Rates are those of the components in a run. Implicit coupling does not support rates and is analysed without them.
 	Rates []algorithms.Rate
-	// Own is an algorithm to forecast in addition, such as that of a run with its parameters; nil = none.
+	// Own is the algorithm to judge, such as that of a run with its parameters; nil = none.
 	Own *forecast.Own
 	// Observe is called with the number of jobs done and of all jobs; may be nil.
 	Observe func(done, all int)
@@ -61,7 +61,7 @@ func Run(ctx context.Context, sys *master.System, o Options) (*Report, error) {
 	if err := CheckRates(sys, o.Rates); err != nil {
 		return nil, err
 	}
-	r := &Report{Step: o.Step, Asked: o.Error, Recommended: -1, Structure: structure(sys, o)}
+	r := &Report{Step: o.Step, Asked: o.Error, Recommended: -1, Structure: structure(sys, o), Present: o.Own}
 	for _, rate := range twin.OwnRates(o.Rates) {
 		own := fmt.Sprintf("%d steps a macro step", rate.Steps)
 		if rate.Over > 1 {
@@ -83,6 +83,9 @@ func Run(ctx context.Context, sys *master.System, o Options) (*Report, error) {
 	}
 	if err == nil {
 		err = r.lookAtRuns(ctx, sys, o)
+	}
+	if err == nil && o.Own != nil {
+		r.Verdict = r.judgePresent()
 	}
 	return r, err
 }
@@ -168,11 +171,11 @@ func (p *analysis) follow(r *Report, o Options, candidates []float64) {
 	switch d := r.Structure.Discrete; {
 	case len(d) > 1:
 		r.WhyNoError = fmt.Sprintf("the motion is unknown: %d connections, such as %s -> %s, are not of Reals; in the "+
-			"models they keep their values at the operating point", len(d), d[0].From, d[0].To)
+			"models they keep their values at the operating point [discrete]", len(d), d[0].From, d[0].To)
 		return
 	case len(d) > 0:
 		r.WhyNoError = fmt.Sprintf("the motion is unknown: %s -> %s is not of Reals; in the models it keeps its value at "+
-			"the operating point", d[0].From, d[0].To)
+			"the operating point [discrete]", d[0].From, d[0].To)
 		return
 	}
 	f := forecast.New(p.Point, o.Stop, o.Error, candidates)
@@ -258,7 +261,7 @@ func (p *analysis) moot(s *Structure) string {
 		return why
 	}
 	if !p.coupled() {
-		return "no component feeds another: there is no coupling that could be unstable"
+		return "no component feeds another: there is no coupling that could be unstable [uncoupled]"
 	}
 	return ""
 }
@@ -301,7 +304,7 @@ func (p *analysis) identified() string {
 	for i, m := range p.Models {
 		if len(m.Info.In) > 0 && !p.X.Reverts(i) && m.Space == nil {
 			return fmt.Sprintf("a run first has to identify the model of %s and is uncorrected until then: errors are not "+
-				"forecast, and at steps at which explicit coupling is unstable, outputs may grow too far before models are found", m.Info)
+				"forecast, and at steps at which explicit coupling is unstable, outputs may grow too far before models are found [learning]", m.Info)
 		}
 	}
 	return ""
@@ -310,7 +313,7 @@ func (p *analysis) identified() string {
 // nonlinear returns why the stability of a nonlinear strategy is unknown, or "".
 func nonlinear(s *twin.Scheme) string {
 	if s.Preset == twin.EnergyCorrection {
-		return "it is not linear, because it divides an energy by a velocity: eigenvalues do not show whether it is stable"
+		return "it is not linear, because it divides an energy by a velocity: eigenvalues do not show whether it is stable [not-covered]"
 	}
 	return ""
 }

@@ -69,7 +69,7 @@ func (p *analysis) judge(j *Judgement, o Options, preset string, order int) erro
 		}
 	}
 	if own == nil {
-		return fmt.Errorf("%s of order %d is not analysed", preset, order)
+		return fmt.Errorf("%s of order %d is not analysed [not-covered]", preset, order)
 	}
 	r := &Report{Step: o.Step, Structure: Structure{Discrete: discreteConnections(p.X.Sys)}}
 	why := p.trust(r, o.Stop, p.moot(&r.Structure))

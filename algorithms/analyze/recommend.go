@@ -31,7 +31,7 @@ func (r *Report) doubtFollowed(all []*twin.Scheme) {
 		for i := range all {
 			if s := &r.Strategies[i]; all[i].Hidden && len(s.Points) > 0 && s.Untold == "" {
 				s.Untold = fmt.Sprintf("the system is hardly damped, and this radius is from a run of the models: it may be off "+
-					"by %.0g, and the stable steps are not exact", followedOff)
+					"by %.0g, and the stable steps are not exact [undamped]", followedOff)
 			}
 		}
 		return
@@ -41,8 +41,9 @@ func (r *Report) doubtFollowed(all []*twin.Scheme) {
 // nearUnknown is the least relative distance of a recommended step from steps of unknown stability.
 const nearUnknown = 0.05
 
-// safety is the largest recommended part of the largest stable step.
-const safety = 0.5
+// safety is the largest recommended part of the largest stable step: a half, and a little more, as trial runs do not find
+// limits exactly.
+const safety = 0.53
 
 // covers reports whether the steps from h to h/safety lie in one stable range, so that h is stable with a margin.
 // A range that starts where the scan does, at from, includes shorter steps.
@@ -89,26 +90,41 @@ func (r *Report) recommend(most float64) {
 	r.StepToTake = r.Promised.Step
 }
 
+// alikeDoubt is the factor between largest possible errors that are alike: where the uncertainty of the models prevails, a
+// smaller expected error is not worth its cost.
+const alikeDoubt = 1.25
+
 // cheapest sets Promised to the cheapest forecast that is stable with a margin and has at most the error most. It returns
-// the forecast with the smallest error among the others and the index of its strategy.
+// the one of the others that comes nearest, and the index of its strategy: the forecast with the smallest possible error, or
+// if only uncertainty keeps it above most, the cheapest of those with about this uncertainty.
 func (r *Report) cheapest(most float64) (nearest *forecast.Forecast, near int) {
-	for i := range r.Strategies {
-		s := &r.Strategies[i]
-		if s.Untold != "" {
-			continue
-		}
-		for k := range s.Forecasts {
-			f := &s.Forecasts[k]
-			switch {
-			case !s.covers(f.Step, r.From):
-			case f.Error+f.Doubt > most:
-				if nearest == nil || f.Error+f.Doubt < nearest.Error+nearest.Doubt {
-					nearest, near = f, i
+	each := func(do func(i int, f *forecast.Forecast)) {
+		for i := range r.Strategies {
+			s := &r.Strategies[i]
+			for k := range s.Forecasts {
+				if f := &s.Forecasts[k]; s.Untold == "" && s.covers(f.Step, r.From) {
+					do(i, f)
 				}
-			case r.Promised == nil || f.FMUSteps < (1-1e-9)*r.Promised.FMUSteps:
-				r.Recommended, r.Promised = i, f
 			}
 		}
+	}
+	each(func(i int, f *forecast.Forecast) {
+		switch {
+		case f.Error+f.Doubt > most:
+			if nearest == nil || f.Error+f.Doubt < nearest.Error+nearest.Doubt {
+				nearest, near = f, i
+			}
+		case r.Promised == nil || f.FMUSteps < (1-1e-9)*r.Promised.FMUSteps:
+			r.Recommended, r.Promised = i, f
+		}
+	})
+	if nearest != nil && nearest.Error <= most {
+		least := alikeDoubt * (nearest.Error + nearest.Doubt)
+		each(func(i int, f *forecast.Forecast) {
+			if f.Error <= most && f.Error+f.Doubt <= least && f.FMUSteps < (1-1e-9)*nearest.FMUSteps {
+				nearest, near = f, i
+			}
+		})
 	}
 	return nearest, near
 }

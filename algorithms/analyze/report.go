@@ -36,6 +36,9 @@ type Report struct {
 	// RecommendedVarying is an algorithm with variable steps that keeps to the error at less cost than Recommended;
 	// nil = there is none.
 	RecommendedVarying *forecast.Choice `json:"recommended_variable_steps,omitempty"`
+	// Present is Options.Own, Verdict the answer for it; nil = none was given.
+	Present *forecast.Own `json:"present,omitempty"`
+	Verdict *Verdict      `json:"verdict,omitempty"`
 	// Own is the forecast of the algorithm of Options.Own, WhyNotOwn why there is none.
 	Own       *forecast.Settled `json:"own,omitempty"`
 	WhyNotOwn string            `json:"why_not_own,omitempty"`

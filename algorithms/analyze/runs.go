@@ -69,7 +69,7 @@ func (s *Strategy) takeTrials(t *trial.Strategy, step float64) {
 			seen.Precision = max(seen.Precision, l.Step/t.Looks[i-1].Step-1)
 		}
 		if l.Kind == trial.Calm && len(t.Looks) > 1 && !known(i-1) && !known(i+1) { // may be by chance
-			l.Kind, l.Why = trial.Unknown, "differences do not grow, but the neighbouring steps are unknown"
+			l.Kind, l.Why = trial.Unknown, "differences do not grow, but the neighbouring steps are unknown [undecided]"
 		}
 		switch {
 		case l.Kind != trial.Unknown:

@@ -186,7 +186,7 @@ func (s *Structure) heldOnLoop() string {
 	case on > 1:
 		first += fmt.Sprintf(" and %d more", on-1)
 	}
-	return fmt.Sprintf("%s of Integers, Booleans or Strings close a loop that linear models do not contain: its stability is unknown", first)
+	return fmt.Sprintf("%s of Integers, Booleans or Strings close a loop that linear models do not contain: its stability is unknown [discrete]", first)
 }
 
 // newAtEnd returns, by subsystem, which others have new values when its turn comes in a Gauss–Seidel step.
@@ -254,7 +254,7 @@ func (p *analysis) fails(alg master.Algorithm) string {
 		}
 		why, ok := p.Broken[i]
 		if !ok {
-			return fmt.Sprintf("%s cannot go back (canGetAndSetFMUstate)", p.X.Sys.Infos[i])
+			return fmt.Sprintf("%s cannot go back (canGetAndSetFMUstate) [no-rollback]", p.X.Sys.Infos[i])
 		}
 		if without == nil || !without.DoesWithout(i, fmt.Errorf("%w: %s", master.ErrCapability, why)) {
 			return why
@@ -272,5 +272,5 @@ func unanalysed(preset string) string {
 	case twin.Explicit, twin.GaussSeidel, twin.Implicit, twin.Corrector, twin.EnergyCorrection:
 		return ""
 	}
-	return "the analysis does not support it"
+	return "the analysis does not support it [not-covered]"
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -79,13 +80,7 @@ func (r *run) analyse(ctx context.Context) (report *analyze.Report, err error) {
 		Observe: r.events.doing,
 		Only:    func(preset string, k int) bool { return preset == c.Preset && k == order },
 	}
-	o.Own = &forecast.Own{Preset: c.Preset, New: func() (master.Algorithm, error) {
-		same, err := r.Presets.New(c.Preset, c.Values, algorithms.With{Bonds: c.Bonds, Rates: c.Rates})
-		if err != nil {
-			return nil, err
-		}
-		return same.Algorithm, nil
-	}}
+	o.Own = c.Own(r.Presets)
 	r.events.doing("the coupling is analysed")
 	defer r.events.doing("")
 	return analyze.Run(ctx, other.System, o)
@@ -122,12 +117,22 @@ func (r *run) judge(ctx context.Context) (judged *analyze.Judgement, err error) 
 	return analyze.Judge(ctx, other.System, o, r.chosen.Preset, r.chosen.order())
 }
 
-// ofRun returns the index of the strategy of a run, -1 if it was not analysed.
-func ofRun(report *analyze.Report, choice *Chosen) int {
-	order := choice.order()
-	return slices.IndexFunc(report.Strategies, func(s analyze.Strategy) bool {
-		return s.Preset == choice.Preset && s.Order == order
-	})
+// Own returns the algorithm for an analysis.
+func (c *Chosen) Own(presets algorithms.Catalog) *forecast.Own {
+	own := &forecast.Own{Preset: c.Preset, Order: c.order(), New: func() (master.Algorithm, error) {
+		same, err := presets.New(c.Preset, c.Values, algorithms.With{Bonds: c.Bonds, Rates: c.Rates})
+		if err != nil {
+			return nil, err
+		}
+		return same.Algorithm, nil
+	}}
+	defaults, err := presets.New(c.Preset, nil)
+	for _, key := range slices.Sorted(maps.Keys(c.Values)) {
+		if err == nil && key != "order" && c.Values[key] != defaults.Values[key] {
+			own.Changed = append(own.Changed, key+"="+c.Values[key])
+		}
+	}
+	return own
 }
 
 // growth describes an unstable strategy.
@@ -186,26 +191,41 @@ func (r *run) analyseFirst(ctx context.Context, m *record.Manifest) error {
 }
 
 // verdict returns the notes of an analysis on the algorithm of a run, and warnings if it is
-// unstable. rates: the user has given some.
+// unstable or expected to fail. rates: the user has given some.
 func verdict(report *analyze.Report, choice *Chosen, rates bool) (notes, warnings []string) {
-	at := ofRun(report, choice)
-	own := report.Own
-	switch {
-	case at >= 0 && report.Strategies[at].Points != nil:
-		notes, warnings = strategyVerdict(report, &report.Strategies[at])
-	case at >= 0:
-		notes = append(notes, fmt.Sprintf("analysis: unknown: %s", report.Strategies[at].Why))
-		if own != nil && own.Fails == "" {
-			notes = append(notes, "analysis: "+ownOf(choice.Preset, report))
+	v, now := report.Verdict, report.Now()
+	setting := choice.Preset
+	if now != nil {
+		setting = fmt.Sprintf("%s of order %d", choice.Preset, choice.order())
+		if len(now.Strategy.Rates) > 0 {
+			setting += ", rates " + strings.Join(now.Strategy.Rates, ", ")
 		}
-	case own == nil:
-		notes = append(notes, fmt.Sprintf("analysis: nothing is told of %s: %s", choice.Preset, report.WhyNotOwn))
-	case own.Fails != "":
-		warnings = append(warnings, fmt.Sprintf("analysis: the run is expected to fail: %s", own.Fails))
-	default:
-		notes = append(notes, "analysis: "+ownOf(choice.Preset, report))
+		setting += fmt.Sprintf(", steps of %.4g s", report.Step)
 	}
-	if report.Recommended >= 0 && report.Recommended != at {
+	off := ""
+	if f := v.Error; f != nil && v.State != analyze.Unstable {
+		off = fmt.Sprintf("; expected error %s over %.4g s, most in %s", f.Percent(), report.Horizon, f.Of)
+	}
+	switch v.State {
+	case analyze.Unstable:
+		if report.Large != "" {
+			notes = append(notes, fmt.Sprintf("analysis: %s: %s; %s", setting, v, report.Large))
+			break
+		}
+		text := "analysis: " + growth(choice.Preset, choice.order(), report.Step, now.Strategy.Now)
+		if now.Strategy.Mode != nil {
+			text += fmt.Sprintf(" (%s; in %s)", report.Describe(now.Strategy), report.Where(now.Strategy.Mode))
+		}
+		notes = append(notes, fmt.Sprintf("analysis: %s: %s", setting, v))
+		warnings = append(warnings, text)
+	case analyze.Itself, analyze.Fails:
+		warnings = append(warnings, "analysis: "+v.String())
+	case analyze.Unknown, analyze.Uncoupled:
+		notes = append(notes, fmt.Sprintf("analysis: %s: %s%s", v.State, v.Text, off))
+	default:
+		notes = append(notes, fmt.Sprintf("analysis: %s: %s%s", setting, v, off))
+	}
+	if report.Recommended >= 0 && !v.Keep {
 		s := report.Strategies[report.Recommended]
 		without := ""
 		if rates && len(s.Rates) == 0 {
@@ -215,53 +235,4 @@ func verdict(report *analyze.Report, choice *Chosen, rates bool) (notes, warning
 			s.Flags(), report.StepToTake, without, report.Why))
 	}
 	return notes, warnings
-}
-
-// strategyVerdict is verdict for a strategy that was analysed.
-func strategyVerdict(report *analyze.Report, s *analyze.Strategy) (notes, warnings []string) {
-	with := ""
-	if len(s.Rates) > 0 {
-		with = ", rates " + strings.Join(s.Rates, ", ")
-	}
-	radius := "the spectral radius is not known"
-	switch {
-	case s.Mode != nil:
-		radius = fmt.Sprintf("the spectral radius is %.6g", s.Now)
-	case s.Known():
-		radius = fmt.Sprintf("the spectral radius seen in runs is %.6g", s.Now)
-	}
-	text := fmt.Sprintf("analysis: %s of order %d%s, steps of %.4g s: %s; stable steps: %s",
-		s.Preset, s.Order, with, report.Step, radius, s.Ranges(report))
-	for _, f := range s.Forecasts {
-		if f.Step == report.Step {
-			text += fmt.Sprintf("; expected error %s over %.4g s, most in %s", f.Size(), report.Horizon, f.Of)
-		}
-	}
-	notes = append(notes, text)
-	switch {
-	case !s.Known() || s.IsStable():
-	case report.Large != "":
-		notes = append(notes, "analysis: unstable for small motions; "+report.Large)
-	case report.Whole != nil:
-		warnings = append(warnings, fmt.Sprintf("analysis: the system itself is unstable, whatever the step: %s", report.Whole))
-	default:
-		by := "as runs show"
-		if s.Mode != nil {
-			by = strings.ReplaceAll(s.Mode.String(), "\n", "; ")
-		}
-		warnings = append(warnings, fmt.Sprintf("analysis: %s, %s", growth(s.Preset, s.Order, report.Step, s.Now), by))
-	}
-	return notes, warnings
-}
-
-// ownOf describes the forecast for an algorithm that is not one of the analysed strategies.
-func ownOf(preset string, r *analyze.Report) string {
-	s := r.Own
-	if s.Cut {
-		return fmt.Sprintf("%s: more than %d steps are expected over %.4g s, half of the time of at most %.3g s",
-			preset, s.Accepted-1, s.Time, s.Step)
-	}
-	return fmt.Sprintf("%s: steps of %.2g to %.2g s are expected, half of the time of at most %.3g s, "+
-		"and %d rejected beside %d; expected error %s over %.4g s, most in %s; %.4g FMU steps per second",
-		preset, s.Short, s.Long, s.Step, s.Rejected, s.Accepted, s.Forecast.Size(), s.Time, s.Of, s.FMUSteps)
 }

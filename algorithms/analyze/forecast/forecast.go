@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 
 	"github.com/macrostep/macrostep/algorithms/analyze/linear"
 	"github.com/macrostep/macrostep/algorithms/analyze/twin"
@@ -34,6 +35,24 @@ func (f *Forecast) Size() string {
 		return fmt.Sprintf("~%.0e", f.Error)
 	}
 	return fmt.Sprintf("%.2g", f.Error)
+}
+
+// Percent returns the expected error in percent of the standard deviation, marked with ~ where it is an order of magnitude.
+func (f *Forecast) Percent() string {
+	const most = 10
+	switch {
+	case !(f.Error <= most):
+		return fmt.Sprintf("> %d %%", 100*most)
+	case f.IsRough():
+		return "~" + strconv.FormatFloat(rounded(100*f.Error, 1), 'f', -1, 64) + " %"
+	}
+	return strconv.FormatFloat(rounded(100*f.Error, 2), 'f', -1, 64) + " %"
+}
+
+// rounded returns a number with some significant digits.
+func rounded(v float64, digits int) float64 {
+	out, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64) // cannot fail
+	return out
 }
 
 // disturbed are relative changes of the states that show how sensitive an error is.
@@ -112,7 +131,7 @@ func (p *Forecaster) worst(square []float64) (worst float64, of string, err erro
 		}
 	}
 	if !linear.Finite(worst) {
-		return worst, of, errors.New("the run diverges to NaN or infinity")
+		return worst, of, errors.New("the run diverges to NaN or infinity [diverges]")
 	}
 	return worst, of, nil
 }

@@ -41,13 +41,13 @@ const (
 // the polynomials of the inputs themselves, without sampling in substeps.
 func (p *Forecaster) Local(s *twin.Scheme) (*Local, string) {
 	if s.Preset == twin.Implicit && len(p.Models) > twin.Many {
-		return nil, fmt.Sprintf("the error in one step of implicit coupling is not computed for more than %d components", twin.Many)
+		return nil, fmt.Sprintf("the error in one step of implicit coupling is not computed for more than %d components [too-large]", twin.Many)
 	}
 	if why := p.noLocal(s); why != "" {
 		return nil, why
 	}
 	if s.Hidden {
-		return nil, "its error in a step depends on its earlier corrections"
+		return nil, "its error in a step depends on its earlier corrections [not-covered]"
 	}
 	sizes := []float64{1. / localSpan, 1, localSpan}
 	found := make([][]float64, len(sizes))
@@ -65,7 +65,7 @@ func (p *Forecaster) Local(s *twin.Scheme) (*Local, string) {
 		}
 	}
 	if worst < 0 || l.Error == 0 {
-		return nil, "no output has an error after a step"
+		return nil, "no output has an error after a step [no-motion]"
 	}
 	at := 0
 	for i, m := range p.Models {
@@ -77,11 +77,11 @@ func (p *Forecaster) Local(s *twin.Scheme) (*Local, string) {
 	}
 	l.Growth = math.Log(found[2][worst]/found[0][worst]) / math.Log(localSpan*localSpan)
 	if !linear.Finite(l.Growth, l.Error) {
-		return nil, "it diverges to NaN or infinity"
+		return nil, "it diverges to NaN or infinity [diverges]"
 	}
 	if s.Preset == twin.Implicit && l.Growth < float64(s.Order)+slowest {
 		return nil, fmt.Sprintf("for order %d it is %.1e or less and does not grow with the step like an error of the "+
-			"coupling (H^%.1f): it is the error of the reference motion, which has steps of %.2g s",
+			"coupling (H^%.1f): it is the error of the reference motion, which has steps of %.2g s [not-covered]",
 			s.Order, l.Error, math.Round(10*l.Growth)/10+0, p.ref.h)
 	}
 	return l, ""
@@ -92,15 +92,15 @@ func (p *Forecaster) noLocal(s *twin.Scheme) string {
 	const pieces = finer * 10 / localSpan // steps of the reference in the shortest macro step
 	for _, r := range s.Rates {
 		if r.Over > 1 {
-			return fmt.Sprintf("%s takes one step over %d macro steps, so that a single macro step has no error", r.Component, r.Over)
+			return fmt.Sprintf("%s takes one step over %d macro steps, so that a single macro step has no error [not-covered]", r.Component, r.Over)
 		}
 		if pieces%r.Steps != 0 {
-			return fmt.Sprintf("%s takes %d steps per macro step, and the steps of the reference motion do not divide into them", r.Component, r.Steps)
+			return fmt.Sprintf("%s takes %d steps per macro step, and the steps of the reference motion do not divide into them [not-covered]", r.Component, r.Steps)
 		}
 		for _, m := range p.Models {
 			if m.Info.Name == r.Component && m.Order < s.Order {
 				return fmt.Sprintf("%s holds its inputs in each of %d steps per macro step; this error cannot be separated from "+
-					"that of its steps", r.Component, r.Steps)
+					"that of its steps [not-covered]", r.Component, r.Steps)
 			}
 		}
 	}
@@ -127,7 +127,7 @@ func (p *Forecaster) localError(s *twin.Scheme, c float64) ([]float64, error) {
 		samples = localFewer
 	}
 	if last <= first {
-		return nil, errors.New("the forecast motion is too short for its history")
+		return nil, errors.New("the forecast motion is too short for its history [no-motion]")
 	}
 	samples = min(samples, last-first+1)
 	out := make([]float64, g.Ny)

@@ -73,7 +73,7 @@ func (p *Forecaster) find(stop, most float64, candidates []float64) (why string)
 	horizon := min(max(stop-p.T, 0), steps*p.Step)
 	horizon = math.Floor(horizon/(longest*p.Step)+1e-9) * longest * p.Step
 	if horizon == 0 {
-		return "the stop time is too close"
+		return "the stop time is too close [no-motion]"
 	}
 	if p.ref, why = p.refer(horizon, p.Step, candidates[0]); p.ref == nil {
 		return why
@@ -93,10 +93,10 @@ func (p *Forecaster) find(stop, most float64, candidates []float64) (why string)
 		return fmt.Sprintf("the components could not follow the forecast motion: %v", err)
 	case !(off <= twin.Strayed):
 		p.Large = fmt.Sprintf("the motion over %.4g s is too large for linear models: along it, %s is off its model by %.2g "+
-			"of how much it moves", horizon, of, off)
+			"of how much it moves [nonlinear]", horizon, of, off)
 		return p.Large
 	case len(apart) > 0 && !slices.ContainsFunc(p.ref.sizes, func(size float64) bool { return size > 0 }):
-		return fmt.Sprintf("the only outputs that move feed no input and are not linear: %s", twin.SomeNames(apart))
+		return fmt.Sprintf("the only outputs that move feed no input and are not linear: %s [nonlinear]", twin.SomeNames(apart))
 	}
 	p.Apart = apart
 	return ""
@@ -131,9 +131,9 @@ func (p *Forecaster) driven(h float64, s *twin.Scheme) string {
 		case err != nil:
 			return err.Error()
 		case m.Source == twin.Directional:
-			return fmt.Sprintf("the motion of %s with held inputs is unknown: it cannot go back", m.Info)
+			return fmt.Sprintf("the motion of %s with held inputs is unknown: it cannot go back [no-rollback]", m.Info)
 		case r.OwnMisfit > twin.OwnMisfit:
-			return fmt.Sprintf("the model of the responses of %s does not describe its motion with held inputs: it is off by %.2g", m.Info, r.OwnMisfit)
+			return fmt.Sprintf("the model of the responses of %s does not describe its motion with held inputs: it is off by %.2g [nonlinear]", m.Info, r.OwnMisfit)
 		}
 	}
 	return ""
@@ -172,7 +172,7 @@ func (p *Forecaster) refer(horizon, H, shortest float64) (*reference, string) {
 	r.measure(p.Point)
 	if !slices.ContainsFunc(r.sizes, func(size float64) bool { return size > 0 }) {
 		return nil, "no output moves from here on, so that errors are not defined: set start values that make the system " +
-			"move, or choose another time (--at)"
+			"move, or choose another time (--at) [no-motion]"
 	}
 	return r, ""
 }

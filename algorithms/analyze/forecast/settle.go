@@ -117,7 +117,7 @@ func (p *Forecaster) off(f *flows, like *twin.Scheme, short, long float64) (wors
 			}
 			if !(away <= twin.Strayed) {
 				return 0, nil, fmt.Errorf("over steps of %.4g s, the response of %s differs by %.2g from that over steps of other sizes: "+
-					"its internal steps depend on the macro step", own, m.Info, away)
+					"its internal steps depend on the macro step [own-steps]", own, m.Info, away)
 			}
 			if of == nil || away > worst {
 				worst, of = away, m.Info
@@ -156,12 +156,12 @@ func (p *Forecaster) settled(make func() (master.Algorithm, error), like *twin.S
 		off, of, err := p.off(&f, like, s.Short, s.Long)
 		if err == nil && estimates > 0 && off > min(twin.Good, estimates) {
 			return s, fmt.Errorf("its error estimate depends on how the solver inside %s responds to steps of different sizes, "+
-				"which the models do not show", of)
+				"which the models do not show [own-steps]", of)
 		}
 		if least, most := Candidates[0]*p.Step, Candidates[len(Candidates)-1]*p.Step; err == nil && off > twin.Good &&
 			(s.Short < least/beyond || s.Long > most*beyond) {
 			err = fmt.Errorf("it takes steps of %.2g to %.2g s, but the solver inside %s behaves differently over the steps of "+
-				"%.2g to %.2g s for which there are models: choose a --step-size nearer to its steps", s.Short, s.Long, of, least, most)
+				"%.2g to %.2g s for which there are models: choose a --step-size nearer to its steps [own-steps]", s.Short, s.Long, of, least, most)
 		}
 		s.Doubt = max(p.doubt, off)
 		nearest := slices.MinFunc(Candidates, func(a, b float64) int {

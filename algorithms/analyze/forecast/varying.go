@@ -133,7 +133,7 @@ func (v *Varying) params(tolerance float64) map[string]string {
 // Settle makes the forecasts: at the default tolerance first, then at tighter or looser ones for the requested error.
 func (p *Forecaster) Settle(v *Varying, o Options) {
 	if v.implicit() && len(p.Models) > twin.Many {
-		v.Why = fmt.Sprintf("implicit coupling with variable steps is not forecast for more than %d components", twin.Many)
+		v.Why = fmt.Sprintf("implicit coupling with variable steps is not forecast for more than %d components [too-large]", twin.Many)
 		return
 	}
 	like := &twin.Scheme{Order: algorithms.MaxOrder, Rates: v.rates(o.Rates)}
@@ -219,8 +219,11 @@ func (v *Varying) Best(most float64) *Settled {
 
 // Own is an algorithm with the parameters of a run.
 type Own struct {
-	Preset string
-	New    func() (master.Algorithm, error) // returns a new instance
+	Preset string `json:"algorithm"`
+	Order  int    `json:"order"`
+	// Changed are the other parameters, as KEY=VALUE, that are not the defaults. The analysis of the stability leaves them out.
+	Changed []string                         `json:"changed,omitempty"`
+	New     func() (master.Algorithm, error) `json:"-"` // returns a new instance
 }
 
 // SettleOwn forecasts the algorithm of a run, or returns why it cannot.

@@ -27,7 +27,7 @@ type Flow struct {
 
 // errNoFlow means that a response is not that of a system in continuous time.
 var errNoFlow = errors.New("its response over a step is not that of a system in continuous time, probably because of " +
-	"dead time, sampling or internal steps of its own")
+	"dead time, sampling or internal steps of its own [own-steps]")
 
 // NewFlow returns the system in continuous time with a response over steps of size h to nu inputs. The response must have
 // Own and OwnY. Errors: it is not that of a system in continuous time, as with dead time or sampling.

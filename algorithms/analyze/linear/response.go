@@ -105,7 +105,7 @@ func Realise(markov []*mat.Dense, rounding *mat.Dense, noise float64, stride int
 	ny, nu := markov[0].Dims()
 	half := (len(markov) - 1) / 2 / stride
 	if half < 1 {
-		return nil, nil, nil, errors.New("there are too few steps to find a model")
+		return nil, nil, nil, errors.New("there are too few steps to find a model [noise]")
 	}
 	rows, columns := sizes(markov)
 	h0, h1 := mat.NewDense(half*ny, half*nu, nil), mat.NewDense(half*ny, half*nu, nil)
@@ -126,7 +126,7 @@ func Realise(markov []*mat.Dense, rounding *mat.Dense, noise float64, stride int
 		}
 	}
 	if !Finite(h0.RawMatrix().Data...) {
-		return nil, nil, nil, errors.New("its outputs are not finite")
+		return nil, nil, nil, errors.New("its outputs are not finite [diverges]")
 	}
 	var svd mat.SVD
 	if !svd.Factorize(h0, mat.SVDThin) {
@@ -147,7 +147,7 @@ func Realise(markov []*mat.Dense, rounding *mat.Dense, noise float64, stride int
 	}
 	if n == len(sv) && noise > 0 && half > 1 {
 		return nil, nil, nil, fmt.Errorf("its responses over %d steps do not show the number of states: there are too many, "+
-			"or there is too much noise", len(markov))
+			"or there is too much noise [noise]", len(markov))
 	}
 	a, b, c = balanced(&svd, h1, n, ny, nu)
 	for i := range n {

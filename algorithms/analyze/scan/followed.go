@@ -61,7 +61,7 @@ func (p *Scanner) followed(s *twin.Scheme, h float64, twins []*twin.Twin, sys *m
 		series = append(series, y)
 	}
 	if len(series) < 4*followedLags {
-		return Eigen{}, errors.New("the coupled run diverges to NaN or infinity at once")
+		return Eigen{}, errors.New("the coupled run diverges to NaN or infinity at once [diverges]")
 	}
 	later := series[len(series)/3:]
 	tail := series[max(0, len(series)-followedTail):]
@@ -77,7 +77,7 @@ func (p *Scanner) followed(s *twin.Scheme, h float64, twins []*twin.Twin, sys *m
 			mode.Value *= complex(min(seen, 1)/mode.Radius(), 0)
 		case math.Log(seen) < grown || math.Log(growth(later)) < grown:
 			return Eigen{}, fmt.Errorf("followed over %d steps, one mode seems to grow by %.6g in each, but all outputs "+
-				"together grow by %.6g: the models that the strategy identifies have noise", len(series), mode.Radius(), growth(later))
+				"together grow by %.6g: the models that the strategy identifies have noise [noise]", len(series), mode.Radius(), growth(later))
 		}
 	}
 	return mode, resolved(later, mode.Radius())
@@ -139,7 +139,7 @@ func resolved(series [][]float64, radius float64) error {
 		other := math.Pow(mode.Radius(), 1/float64(stride))
 		if linear.Stable(other) != linear.Stable(radius) && math.Abs(other-radius) > alikeRadius {
 			return fmt.Errorf("followed in a run of the models, it has a radius of %.6g or of %.6g, depending on the points "+
-				"used: the models that the strategy identifies have noise", radius, other)
+				"used: the models that the strategy identifies have noise [noise]", radius, other)
 		}
 	}
 	return nil

@@ -159,7 +159,7 @@ func (g *Propagator) Apply(z, next []float64) error {
 		at += copy(next[at:], t.X)
 	}
 	if !linear.Finite(next...) {
-		return errors.New("the coupled step is not finite")
+		return errors.New("the coupled step is not finite [diverges]")
 	}
 	return nil
 }

@@ -229,7 +229,7 @@ func (l *look) doubt(radius func(h float64) (float64, error), alone bool) {
 		least, most = min(least, v), max(most, v)
 	}
 	if linear.Stable(least) != linear.Stable(most) {
-		l.err = fmt.Errorf("the radius is between %.6g and %.6g at steps close by: the responses of the components have noise", least, most)
+		l.err = fmt.Errorf("the radius is between %.6g and %.6g at steps close by: the responses of the components have noise [noise]", least, most)
 	}
 }
 
@@ -316,7 +316,7 @@ func (p *Scanner) untold(s *twin.Scheme, h, radius float64) error {
 			return err
 		}
 		if r.Misfit > twin.Good && math.Abs(radius-1) <= linear.SlowPart*r.Misfit {
-			return fmt.Errorf("the model of %s is off by %.1g, too much to decide whether a radius of %.6g is stable", m.Info, r.Misfit, radius)
+			return fmt.Errorf("the model of %s is off by %.1g, too much to decide whether a radius of %.6g is stable [noise]", m.Info, r.Misfit, radius)
 		}
 	}
 	return nil

@@ -140,7 +140,7 @@ func compare(base *trace, moved []*trace, long bool) Finding {
 			return c.Finding
 		}
 		if c.Kind == Calm && base.jagged() {
-			return Finding{Why: "the steps do not resolve the motion: it may be an unstable coupling that is kept within bounds"}
+			return Finding{Why: "the steps do not resolve the motion: it may be an unstable coupling that is kept within bounds [undecided]"}
 		}
 		found = append(found, c)
 	}
@@ -161,7 +161,7 @@ func follow(e []float64, noise float64, failed error, long bool) (c course) {
 	}
 	peak, first := slices.Max(e), slices.Max(e[:windows])
 	if !(peak > above*noise) {
-		c.Finding = Finding{Why: "the differences that moved inputs make are within noise", open: true}
+		c.Finding = Finding{Why: "the differences that moved inputs make are within noise [noise]", open: true}
 		return c
 	}
 	c.end = slices.Max(e[len(e)-(len(e)+5)/6:])
@@ -172,7 +172,7 @@ func follow(e []float64, noise float64, failed error, long bool) (c course) {
 		c.Finding = Finding{Why: failed.Error()}
 	case c.Kind == Calm && c.left && peak > boundedFactor*first:
 		c.Finding = Finding{Why: fmt.Sprintf("differences grow by a factor of %.3g and then stay level: an unstable "+
-			"coupling that is kept within bounds may do that", peak/first)}
+			"coupling that is kept within bounds may do that [undecided]", peak/first)}
 	}
 	return c
 }
@@ -183,14 +183,14 @@ func agree(large, small course, noise float64) Finding {
 	ratio := large.end / small.end * kicks[1] / kicks[0]
 	switch a, b := math.Log(large.Radius), math.Log(small.Radius); {
 	case large.Kind != small.Kind:
-		return Finding{Why: fmt.Sprintf("differences of %.0e and of %.0e of the inputs behave differently", kicks[0], kicks[1])}
+		return Finding{Why: fmt.Sprintf("differences of %.0e and of %.0e of the inputs behave differently [nonlinear]", kicks[0], kicks[1])}
 	case f.Kind == Calm && large.left && small.end > atNoise*noise && !(ratio < sameKicks && ratio > 1./sameKicks):
 		return Finding{Why: "differences are not in proportion to the moved inputs: the motion has noise, switches, keeps a " +
-			"memory, or is kept within bounds"}
+			"memory, or is kept within bounds [nonlinear]"}
 	case f.Kind == Calm:
 		f.Radius = max(f.Radius, large.Radius)
 	case math.Abs(a-b) > sameGrowth*max(a, b)+sameRadius:
-		return Finding{Why: fmt.Sprintf("differences grow by %.6g or by %.6g in a step, depending on their size",
+		return Finding{Why: fmt.Sprintf("differences grow by %.6g or by %.6g in a step, depending on their size [nonlinear]",
 			large.Radius, small.Radius), open: true}
 	}
 	return f
@@ -230,5 +230,5 @@ func judge(e []float64, noise float64, long bool) Finding {
 	}
 	return Finding{open: true,
 		Why: fmt.Sprintf("differences grow by a factor of %.3g over two thirds of %d steps; whether they would grow further "+
-			"is unknown", math.Exp(grown), len(e))}
+			"is unknown [undecided]", math.Exp(grown), len(e))}
 }

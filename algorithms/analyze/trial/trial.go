@@ -60,7 +60,7 @@ const (
 var kicks = [2]float64{1e-3, 1e-5}
 
 // ErrNoTime is why steps were not tried.
-var ErrNoTime = errors.New("not checked: the time for trial runs was used up (--runs)")
+var ErrNoTime = errors.New("not checked: the time for trial runs was used up (--runs) [no-time]")
 
 // tryer makes the runs.
 type tryer struct {
@@ -194,7 +194,7 @@ func (r *tryer) run(ctx context.Context, s *Strategy, h, kick float64, n int) (o
 		if err == nil && run.Terminated() {
 			err = fmt.Errorf("%w at t = %.12g s", master.ErrTerminated, run.Time())
 		} else if err == nil && slices.ContainsFunc(run.Point().Y, func(v float64) bool { return math.Abs(v) > outOfNumbers }) {
-			err = errors.New("the coupled run diverges to NaN or infinity")
+			err = errors.New("the coupled run diverges to NaN or infinity [diverges]")
 		}
 		if err != nil && k >= way {
 			out.err = err

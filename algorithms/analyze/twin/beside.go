@@ -105,7 +105,7 @@ func (p *Point) besideOver(i int, r *linear.Response, fed []int, steps int) (why
 				names[n] = m.Info.In[k].Name
 			}
 			return fmt.Sprintf("%s over %d steps of %.4g s with varied inputs: %s is off its model by %.2g of how much %s "+
-				"moves it: it reacts later than its model shows (dead time, slow sampling), or is not linear",
+				"moves it: it reacts later than its model shows (dead time, slow sampling), or is not linear [nonlinear]",
 				m.Info, steps, p.Step, m.Info.Out[o].Name, off, SomeNames(names)), true, nil
 		}
 	}

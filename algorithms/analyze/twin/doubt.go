@@ -20,7 +20,7 @@ func (p *Point) invariant(i int, h float64, r *linear.Response) error {
 	if err != nil {
 		return err
 	}
-	const remedy = "; use whole multiples of its own step as macro step, or another time (--at)"
+	const remedy = "; use whole multiples of its own step as macro step, or another time (--at) [own-steps]"
 	const always = -1
 	stands := func(y [][]float64) error {
 		if j := stillness(p.Y[p.X.Sys.OutAt[i]:p.X.Sys.OutAt[i]+m.Outputs()], y); j > 0 {
@@ -172,7 +172,7 @@ func (p *Point) grows(i int, h float64, r *linear.Response) error {
 	}
 	if says > 0 && !(math.Sqrt(does/says) >= growsPart) {
 		return fmt.Errorf("its model grows by %.6g in a step with its inputs held, and it does not (it moves by %.2g of "+
-			"that after %d steps): it is not linear along its motion; try another time (--at) or smaller motions", size,
+			"that after %d steps): it is not linear along its motion; try another time (--at) or smaller motions [nonlinear]", size,
 			math.Sqrt(does/says), longest)
 	}
 	return nil
@@ -231,7 +231,7 @@ func (p *Point) compare(i int, none string, o Options) {
 			}
 			if looked = true; off > Good {
 				m.Source = Renewed
-				m.Departs = fmt.Sprintf("over steps of %.4g s they differ by %.2g, probably because of the internal steps of its solver", h, off)
+				m.Departs = fmt.Sprintf("over steps of %.4g s they differ by %.2g, probably because of the internal steps of its solver [own-steps]", h, off)
 				return
 			}
 		}
@@ -241,7 +241,7 @@ func (p *Point) compare(i int, none string, o Options) {
 		none = failed.Error()
 	}
 	caveat := fmt.Sprintf("the internal steps of its solver are not in its model, which is made of directional "+
-		"derivatives; these could not be checked: %s", none)
+		"derivatives; these could not be checked: %s [own-steps]", none)
 	if m.Why != "" {
 		caveat = m.Why + "; " + caveat
 	}
@@ -284,7 +284,7 @@ func (p *Point) departure(i int, h float64) (worst float64, err error) {
 				noise = max(noise, 100*max(linear.OutputRounding, x.Replay(i).Replays)*math.Abs(base[j][o])/way)
 			}
 			if !linear.Finite(off) {
-				return 0, fmt.Errorf("%s is not finite", m.Info.Out[o].Name)
+				return 0, fmt.Errorf("%s is not finite [diverges]", m.Info.Out[o].Name)
 			}
 			if off > noise {
 				worst = max(worst, off/largest)

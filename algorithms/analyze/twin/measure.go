@@ -52,7 +52,7 @@ func (p *Point) measure(i int, h float64) (best *linear.Response, err error) {
 		return nil, err
 	}
 	if best.Misfit > linear.Untrusted {
-		return nil, fmt.Errorf("its responses are not those of a linear system of few states: they are off by %.2g", best.Misfit)
+		return nil, fmt.Errorf("its responses are not those of a linear system of few states: they are off by %.2g [nonlinear]", best.Misfit)
 	}
 	if err := p.invariant(i, h, best); err != nil {
 		return nil, err

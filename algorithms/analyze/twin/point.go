@@ -91,13 +91,13 @@ func newPoint(ctx context.Context, x *master.Exec, o Options, t float64, of *pro
 	for i, info := range x.Sys.Infos {
 		m := &Model{Info: info, Source: Measured, Order: of.taken[i], Takes: of.takes[i], known: map[float64]found{}}
 		p.Models = append(p.Models, m)
-		without := "it cannot go back (canGetAndSetFMUstate)"
+		without := "it cannot go back (canGetAndSetFMUstate) [no-rollback]"
 		if x.Reverts(i) {
 			differs := x.Replay(i).Unpromised
 			if differs == "" {
 				continue
 			}
-			without = "it computes different values in steps that may be undone (noSetFMUStatePriorToCurrentPoint = false): " + differs
+			without = "it computes different values in steps that may be undone (noSetFMUStatePriorToCurrentPoint = false) [no-rollback]: " + differs
 		}
 		m.Space, m.Why = p.derivatives(i)
 		exact, why := m.Space, m.Why

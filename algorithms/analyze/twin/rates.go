@@ -63,11 +63,11 @@ func (s *Scheme) Period() int {
 func (s *Scheme) Beyond() string {
 	for _, r := range s.Rates {
 		if r.Steps > mostRates {
-			return fmt.Sprintf("%s takes %d steps per macro step; more than %d are not analysed", r.Component, r.Steps, mostRates)
+			return fmt.Sprintf("%s takes %d steps per macro step; more than %d are not analysed [too-large]", r.Component, r.Steps, mostRates)
 		}
 	}
 	if s.Period() > mostRates {
-		return fmt.Sprintf("the slow components step together after more than %d macro steps; such a coupling is not analysed", mostRates)
+		return fmt.Sprintf("the slow components step together after more than %d macro steps; such a coupling is not analysed [too-large]", mostRates)
 	}
 	return ""
 }

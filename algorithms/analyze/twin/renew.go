@@ -41,12 +41,12 @@ func (p *Point) leads(i int) string {
 	info := p.X.Sys.Infos[i]
 	if len(p.way) > longestWay {
 		return fmt.Sprintf("the operating point is %d steps from the start, too far for leading further instances there: "+
-			"take an earlier point or longer steps", len(p.way)-1)
+			"take an earlier point or longer steps [no-rollback]", len(p.way)-1)
 	}
 	for k := range info.DiscreteIn {
 		if len(p.way) > 1 && p.X.Sys.DiscreteConnected(i, k) {
 			return fmt.Sprintf("its input %s is not Real and has changed since the start, so that further instances cannot be "+
-				"led here", info.DiscreteIn[k].Name)
+				"led here [no-rollback]", info.DiscreteIn[k].Name)
 		}
 	}
 	return ""
@@ -95,7 +95,7 @@ func (p *Point) elsewhere(i int, sub master.Subsystem) string {
 	}
 	for o, v := range y[:m.Outputs()] {
 		if want := p.Y[p.X.Sys.OutAt[i]+o]; math.Abs(v-want) > same*max(math.Abs(want), m.Info.Out[o].Magnitude()) {
-			return fmt.Sprintf("a further instance with the same inputs has other outputs: %s is %g and not %g", m.Info.Out[o].Name, v, want)
+			return fmt.Sprintf("a further instance with the same inputs has other outputs: %s is %g and not %g [no-rollback]", m.Info.Out[o].Name, v, want)
 		}
 	}
 	return ""

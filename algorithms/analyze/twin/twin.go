@@ -119,7 +119,7 @@ func (t *Twin) Step(_ context.Context, at, h float64) (float64, error) {
 		pieces = max(int(math.Round(h/t.h)), 1)
 	}
 	if math.Abs(h-float64(pieces)*t.h) > sameStep*h {
-		return at, errors.New("the algorithm rejects this step and tries a shorter one, for which there is no model")
+		return at, errors.New("the algorithm rejects this step and tries a shorter one, for which there is no model [not-covered]")
 	}
 	if t.Forced != nil {
 		copy(t.Y, t.Forced)

@@ -68,7 +68,10 @@ func explainPreset(w io.Writer, a *algorithms.Preset) {
 }
 
 // fold breaks text into indented lines of at most 78 characters.
-func fold(text string, indent int) string {
+func fold(text string, indent int) string { return foldAt(text, indent, 78) }
+
+// foldAt is fold for another width of lines.
+func foldAt(text string, indent, width int) string {
 	var b strings.Builder
 	column := 0
 	for _, word := range strings.Fields(text) {
@@ -77,7 +80,7 @@ func fold(text string, indent int) string {
 		case column == 0:
 			b.WriteString(strings.Repeat(" ", indent))
 			column = indent
-		case column+1+n > 78:
+		case column+1+n > width:
 			b.WriteString("\n" + strings.Repeat(" ", indent))
 			column = indent
 		default:

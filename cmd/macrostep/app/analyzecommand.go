@@ -16,50 +16,47 @@ import (
 	"github.com/macrostep/macrostep/master/simulate"
 )
 
-const analyzeHelp = `Predicts whether a coupling will be stable, with which algorithm, at which
-extrapolation orders and up to which macro step. Use it before a long run, or when a
-run diverges.
+const analyzeHelp = `Predicts whether a coupling is stable, with which margin and error, and which
+algorithm and step are better. Use it before a long run, or when a run diverges.
 
-The components are initialised, and a linear model of each is taken at the
-operating point (the start, or --at): from steps repeated from a saved state,
-which include the solver of the FMU, else from its directional derivatives. Each
-algorithm then runs on the models over a range of step sizes. The spectral radius
-is the factor by which the fastest-growing motion is multiplied in every macro
-step; above 1 the coupling is unstable. Stability is not monotone in the step, so
-all stable ranges are listed. Growth below a millionth per step counts as stable,
-because undamped motion has radius 1.
+The verdict is on the algorithm, order and step of the system, or those of the
+flags. Below it: a better setting with its command, the motion that limits the
+step with the connections that change it, and the best setting of each
+algorithm. --all prints all algorithms and orders, the structure, modes and
+reasons; --json the same for programs.
 
-The coupled motion is forecast from the operating point with each algorithm at
-several step sizes and compared with the same at a much finer step. The error is the
-root mean square over time, divided by the standard deviation of the output, for the
-output where it is largest. The error of one step from exact values is given in the
-same measure, with the power of H by which it grows. Each component is also driven
-along the forecast motion beside its model: where the two part, errors are marked as
-an order of magnitude (~) or unknown. The cheapest algorithm within --error is
-recommended. For algorithms that choose their steps, the report shows which steps
-they settle at for tolerances that match --error, also with rates.
+The components are initialised, and a linear model of each is measured at the
+operating point (the start, or --at), with the solver inside the FMU. Each
+algorithm then runs on the models over a range of step sizes. The spectral
+radius is the factor by which the fastest-growing motion is multiplied in every
+macro step; above 1 the coupling is unstable. Growth below a millionth per step
+counts as stable. Stability is not monotone in the step.
 
-Components that take several steps per macro step, or one per several (--rate, or as
-the system asks), are analysed as such: the radius is that of a macro step, from the
-growth over a period after which all have stepped. Implicit coupling is analysed
-without rates.
+The error is that of the coupled motion from the operating point: its root mean
+square over time, divided by the standard deviation of the output, for the
+output where it is largest. Each component is also driven along the motion
+beside its model; where the two part, errors are marked as an order of magnitude
+(~) or unknown. The cheapest setting within --error that is stable with a margin
+is recommended.
 
-Where no models can be had, for example because FMUs take steps of their own, the
-system itself is run twice, the second time with its coupled inputs moved a
-little at the operating point; the growth of the difference shows whether the
-coupling is stable (--runs limits the time). Moves of different size must agree,
-and growth below 0.0003 per step is not seen. Windows of stability between the
-steps tried are missed.
+Where no models can be had, for example because FMUs take steps of their own,
+the system itself is run twice, the second time with its coupled inputs moved a
+little; the growth of the difference shows whether the coupling is stable
+(marked *; --runs limits the time). Growth below 0.0003 per step is not seen
+then.
+
+Components that take several steps per macro step, or one per several (--rate,
+or as the system asks), are analysed as such; implicit coupling without rates.
 
 The results hold near the operating point. Analyse several if the system is
 nonlinear.
 
 Examples:
    macrostep analyze system.ssp
-   macrostep analyze system.ssp --step-size 1e-3 --at 0.5 --order 3
-   macrostep analyze system.ssp --error 1e-4
+   macrostep analyze system.ssp --algorithm gauss-seidel --param order=1
+   macrostep analyze system.ssp --step-size 1e-3 --at 0.5 --error 1e-4
    macrostep analyze system.ssp --rate motor=10 --rate room=1/5
-   macrostep analyze system.ssp --from 1e-5 --to 0.1 --json
+   macrostep analyze system.ssp --from 1e-5 --to 0.1 --all
    macrostep analyze system.ssp --plot pictures`
 
 // waits returns the time between lines of progress.
@@ -76,8 +73,10 @@ const mostRuns = 86400
 func (p *program) analyzeCommand() *cli.Command {
 	return &cli.Command{
 		Name: "analyze", Usage: "predict whether a coupling will be stable, and with which step", ArgsUsage: "SYSTEM",
-		UsageText: "macrostep analyze SYSTEM [--step-size H] [--at T] [--order K] [--json]", Description: analyzeHelp,
+		UsageText: "macrostep analyze SYSTEM [--algorithm PRESET] [--step-size H] [--at T] [--all]", Description: analyzeHelp,
 		Flags: []cli.Flag{
+			stringFlag(flagAlgorithm, "judge the coupling algorithm `PRESET` (default: that of the system, else explicit)"),
+			listFlag(flagParam, "parameter of the algorithm, `KEY=VALUE`"),
 			stringFlag("step-size", "macro step `H` in seconds, the middle of the range tried (default: of the system)"),
 			stringFlag("start-time", "`T` in seconds (default: of the system)"),
 			stringFlag("stop-time", "`T` in seconds: errors are forecast up to it, over at most 1000 macro steps (default: of the system)"),
@@ -86,14 +85,14 @@ func (p *program) analyzeCommand() *cli.Command {
 			stringFlag("at", "operating point: time `T` in seconds, reached by explicit coupling at the macro step (default: the start)"),
 			stringFlag("from", "smallest step tried, `H` in seconds (default: 1/30 of the macro step)"),
 			stringFlag("to", "largest step tried, `H` in seconds (default: 30 times the macro step)"),
-			&cli.IntFlag{Name: "order", Usage: "highest extrapolation order `K`", Value: 2},
+			&cli.IntFlag{Name: "order", Usage: "highest extrapolation order `K` compared", Value: 2},
 			withValue("20", stringFlag("runs", "time for runs of the system itself where models are missing, `SECONDS`; 0: none")),
 			stringFlag("tolerance", "relative tolerance `R` for the solvers in the FMUs"),
 			listFlag(flagSet, "parameter or start value, `COMPONENT.VARIABLE=VALUE`, also of a connector of a system"),
 			listFlag(flagRate, "`COMPONENT=N` steps per macro step, or COMPONENT=1/N: one step per N macro steps, as in the run"),
 			listFlag(flagStateless, "`COMPONENT` whose outputs follow its inputs at once"),
 			boolFlag("compile", "compile the C sources of FMUs that have no library for this platform"),
-			strictFlag(), jsonFlag(),
+			strictFlag(), boolFlag("all", "print all algorithms, modes and reasons"), jsonFlag(),
 			stringFlag("plot", "write pictures (SVG) into the folder `DIR`: the spectral radius over the step, the system with its loops"),
 			forceFlag(), debugFlag([]debugKey{profileKey}),
 		},
@@ -105,6 +104,7 @@ func (p *program) analyzeCommand() *cli.Command {
 type analysis struct {
 	analyze.Options
 	open    simulate.OpenOptions
+	request simulate.Request // the algorithm to judge
 	at      *simulate.Setting
 	seconds float64 // for runs of the system itself
 	debug   debugging
@@ -121,7 +121,8 @@ func parseAnalysis(c *cli.Context) (*analysis, error) {
 		},
 		Options: analyze.Options{From: in.float("from", positive), To: in.float("to", positive), Order: c.Int("order"),
 			Error: in.float("error", positive), Rates: each(in, flagRate, readRate)},
-		at: in.number("at", anyNumber), seconds: in.float("runs", notNegative), debug: readDebug(in, []debugKey{profileKey}),
+		request: simulate.Request{Algorithm: c.String(flagAlgorithm), Params: in.params()},
+		at:      in.number("at", anyNumber), seconds: in.float("runs", notNegative), debug: readDebug(in, []debugKey{profileKey}),
 	}
 	if a.seconds > mostRuns {
 		in.fail("runs", fmt.Errorf("%g is more than %d seconds", a.seconds, mostRuns))
@@ -157,7 +158,30 @@ func (a *analysis) of(sys *simulate.System) error {
 	return nil
 }
 
-func (p *program) analyze(c *cli.Context) (err error) {
+// sharedFlags are flags that a run needs too, to simulate the system that was analysed.
+var sharedFlags = []string{flagSet, "start-time", "stop-time", "tolerance", flagStateless, "compile", "strict"}
+
+// repeated returns the sharedFlags of the command line.
+func repeated(c *cli.Context) (text string) {
+	for _, name := range sharedFlags {
+		if !c.IsSet(name) {
+			continue
+		}
+		switch v := c.Value(name).(type) {
+		case cli.StringSlice:
+			for _, one := range v.Value() {
+				text += " --" + name + " " + quote(one)
+			}
+		case bool:
+			text += " --" + name
+		default:
+			text += fmt.Sprintf(" --%s %v", name, v)
+		}
+	}
+	return text
+}
+
+func (p *program) analyze(c *cli.Context) error {
 	if err := arguments(c, 1, 1, systemArgument); err != nil {
 		return err
 	}
@@ -173,21 +197,9 @@ func (p *program) analyze(c *cli.Context) (err error) {
 			}
 		}
 	}
-	sys, err := p.backend.Open(c.Context, path, a.open)
+	report, err := p.analysed(c.Context, a, path)
 	if err != nil {
 		return err
-	}
-	defer func() { err = errors.Join(err, sys.Close()) }()
-	if err := a.of(sys); err != nil {
-		return err
-	}
-	a.Runs = trial.Options{
-		Time:  time.Duration(a.seconds * float64(time.Second)),
-		Again: simulate.Runner{Open: p.backend.Open}.Again(path, a.open),
-	}
-	report, err := p.runAnalysis(c.Context, a, sys)
-	if err != nil {
-		return &runError{err}
 	}
 	if pictures != "" {
 		if err := p.plotAnalysis(pictures, path, report); err != nil {
@@ -197,8 +209,46 @@ func (p *program) analyze(c *cli.Context) (err error) {
 	if c.Bool("json") {
 		return writeJSON(p.data(), report)
 	}
-	printAnalysis(p.stdout, report, path)
+	v := &verdictPrinter{out: p.stdout, r: report, command: "macrostep run " + quote(path) + repeated(c)}
+	v.print()
+	if c.Bool("all") {
+		fmt.Fprintln(p.stdout)
+		v.all()
+	} else if report.Verdict.State != analyze.Uncoupled {
+		fmt.Fprintln(p.stdout, "\nAll algorithms, modes and reasons: --all; the stability map: --plot DIR")
+	}
 	return nil
+}
+
+// analysed opens a system and analyses it. What its FMUs print is discarded: every trial run would repeat it.
+func (p *program) analysed(ctx context.Context, a *analysis, path string) (report *analyze.Report, err error) {
+	restore, err := silence(p.out)
+	if err != nil {
+		return nil, &runError{err}
+	}
+	defer func() { err = errors.Join(err, restore()) }()
+	sys, err := p.backend.Open(ctx, path, a.open)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, sys.Close()) }()
+	if err := a.of(sys); err != nil {
+		return nil, err
+	}
+	a.request.System, a.request.Rates = path, a.Rates
+	chosen, err := simulate.Choose(p.presets, &a.request, sys)
+	if err != nil {
+		return nil, err
+	}
+	a.Own = chosen.Own(p.presets)
+	a.Runs = trial.Options{
+		Time:  time.Duration(a.seconds * float64(time.Second)),
+		Again: simulate.Runner{Open: p.backend.Open}.Again(path, a.open),
+	}
+	if report, err = p.runAnalysis(ctx, a, sys); err != nil {
+		return nil, &runError{err}
+	}
+	return report, nil
 }
 
 // runAnalysis runs an analysis and shows its progress.

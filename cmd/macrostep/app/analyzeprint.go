@@ -179,20 +179,14 @@ func (r *reasons) print(out io.Writer, format string) {
 	}
 }
 
-// printAnalysis prints a report for people.
-func printAnalysis(out io.Writer, r *analyze.Report, path string) {
-	fmt.Fprintf(out, "operating point t = %g s, macro step %g s\n", r.At, r.Step)
-	for _, n := range r.Notes {
-		fmt.Fprintln(out, n)
-	}
-	fmt.Fprintln(out)
+// printAnalysis prints all of a report for people but the verdict.
+func printAnalysis(out io.Writer, r *analyze.Report) {
 	printSubsystems(out, r.Subsystems)
 	printStructure(out, &r.Structure)
 	printStrategies(out, r)
 	printVarying(out, r)
 	printLimits(out, r)
 	printModes(out, r)
-	printRecommendation(out, r, path)
 }
 
 func printSubsystems(out io.Writer, list []analyze.Subsystem) {
@@ -329,21 +323,6 @@ func printModes(out io.Writer, r *analyze.Report) {
 	}
 }
 
-// printRecommendation prints the recommended algorithm with its command, and one with step control.
-func printRecommendation(out io.Writer, r *analyze.Report, path string) {
-	if r.Recommended < 0 {
-		fmt.Fprintf(out, "\nno recommendation: %s\n", r.Why)
-		return
-	}
-	s := r.Strategies[r.Recommended]
-	if f := r.Promised; f != nil {
-		fmt.Fprintf(out, "\nat %.4g s, %s of order %d is expected to be off by %s over %.4g s, most in %s, with %.4g FMU steps per second\n",
-			f.Step, s.Preset, s.Order, f.Size(), r.Horizon, f.Of, f.FMUSteps)
-	}
-	fmt.Fprintf(out, "\nrecommended (%s):\n   macrostep run %s %s --step-size %.4g\n", r.Why, path, s.Flags(), r.StepToTake)
-	printChoice(out, r, path)
-}
-
 // printVarying prints the steps that algorithms with step control settle at: for each algorithm the cheapest
 // variant within the error, else the most exact.
 func printVarying(out io.Writer, r *analyze.Report) {
@@ -410,12 +389,9 @@ func varyingRow(preset string, v *forecast.Varying, s *forecast.Settled) []strin
 	return []string{preset, order, fmt.Sprintf("%s=%.3g", v.Tolerance, s.Tolerance), off, cost, text}
 }
 
-// printChoice prints the recommended algorithm with step control.
-func printChoice(out io.Writer, r *analyze.Report, path string) {
+// choiceFlags returns the flags of run for the recommended algorithm with step control.
+func choiceFlags(r *analyze.Report) string {
 	c := r.RecommendedVarying
-	if c == nil {
-		return
-	}
 	flags := "--algorithm " + c.Preset + analyze.SettingFlags(c.Params, c.Rates)
 	if algorithms.UsesEnergy(c.Preset) {
 		for _, b := range r.Structure.Bonds {
@@ -424,9 +400,7 @@ func printChoice(out io.Writer, r *analyze.Report, path string) {
 			}
 		}
 	}
-	fmt.Fprintf(out, "\nor with variable steps, expected to be off by %s with %.4g FMU steps per second:\n"+
-		"   macrostep run %s %s --step-size %.4g\n",
-		c.Forecast.Size(), c.FMUSteps, path, flags, r.Step)
+	return flags
 }
 
 // printSeen prints how the stability of strategies was found by runs, with precision and gaps.

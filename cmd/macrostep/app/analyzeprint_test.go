@@ -27,7 +27,7 @@ func TestPrintsUnstableModes(t *testing.T) {
 			r.Strategies = append(r.Strategies, strategy(fmt.Sprint("bad", n), 1.5))
 		}
 		var out strings.Builder
-		printAnalysis(&out, r, "x.ssp")
+		printAnalysis(&out, r)
 		text := out.String()
 		for n := range unstable {
 			want := fmt.Sprintf("unstable at 0.1 s: bad%d of order 0 grows by 1.5 in each step: 1.25 Hz; mostly in bad%d.y (1)\nconnections by how their gain changes it: bad%d.y -> arm.u1 (+0.25)", n, n, n)
@@ -40,7 +40,7 @@ func TestPrintsUnstableModes(t *testing.T) {
 		}
 		r.Whole = &scan.Growth{Rate: 1} // then no connection limits anything
 		out.Reset()
-		if printAnalysis(&out, r, "x.ssp"); strings.Contains(out.String(), "unstable at") {
+		if printAnalysis(&out, r); strings.Contains(out.String(), "unstable at") {
 			t.Error(out.String())
 		}
 	}

@@ -3,6 +3,7 @@
 package app
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -62,4 +63,20 @@ func sameAs(path string, f *os.File) bool {
 	a, err := os.Stat(path)
 	b, failed := f.Stat()
 	return err == nil && failed == nil && os.SameFile(a, b)
+}
+
+// silence discards what FMUs in this process print to its standard output, if out is that, until restore is called.
+func silence(out io.Writer) (restore func() error, err error) {
+	if f, ok := out.(*os.File); !ok || f.Fd() != 1 {
+		return func() error { return nil }, nil
+	}
+	was, err := unix.FcntlInt(1, unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return nil, err
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err == nil {
+		err = errors.Join(unix.Dup2(int(null.Fd()), 1), null.Close())
+	}
+	return func() error { return errors.Join(unix.Dup2(was, 1), unix.Close(was)) }, err
 }
