@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
 	"github.com/macrostep/macrostep/master/record"
@@ -383,6 +385,19 @@ func TestHelp(t *testing.T) {
 			}
 		}
 		contains(t, c.Name, text, "Example", "macrostep "+c.Name)
+		_, full, _ := call(t, &fake{}, append(words[:len(words):len(words)], "--help-all")...)
+		for _, f := range flagLines(c) {
+			contains(t, c.Name, full, "--"+f.name)
+		}
+		if common := commonFlags[c.Name]; common == nil && full != text {
+			t.Errorf("--help-all of %s prints something else:\n%s", c.Name, full)
+		} else if common != nil {
+			contains(t, c.Name, text, "--"+common[0], "Examples\n", "--help-all")
+			if n := strings.Count(text, "\n"); n > 36 {
+				t.Errorf("the help of %s has %d lines", c.Name, n)
+			}
+		}
+		text += full
 		for line := range strings.Lines(text) {
 			if len([]rune(line)) > 85 {
 				t.Errorf("%s: a line is too long: %s", c.Name, line)
@@ -395,7 +410,7 @@ func TestHelp(t *testing.T) {
 		if flags, _, _, err := arrange(c, []string{"-o", "f"}); err != nil || !slices.Equal(flags, []string{"--output=f"}) {
 			t.Errorf("%s: %v, %v", c.Name, flags, err)
 		}
-		contains(t, c.Name, text, "  -o, --output F")
+		contains(t, c.Name, text, "  -o, --output ")
 		args := append(words, ".", "-o", "")
 		if c.Name == "ssp set" {
 			args = append(args, "a.b=1")
@@ -403,7 +418,7 @@ func TestHelp(t *testing.T) {
 		_, _, stderr := call(t, &fake{}, args...)
 		contains(t, c.Name, stderr, "--output: the value is empty")
 	}
-	if outputs != 9 {
+	if outputs != 10 {
 		t.Errorf("%d commands have --output", outputs)
 	}
 }
@@ -428,31 +443,46 @@ func TestAlgorithms(t *testing.T) {
 	}
 }
 
+// The demo builds and runs one example. Several are built only.
 func TestDemo(t *testing.T) {
 	f := &fake{}
-	code, stdout, stderr := call(t, f, "demo", "my examples")
+	code, stdout, stderr := call(t, f, "demo", "-o", "my examples")
 	if code != exitDone {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	at := func(name string) string { return filepath.Join("my examples", name) }
-	contains(t, "the demo", stdout, "built "+at("two-mass-ff.ssp"), "complete at t = 1 s: 1000 steps", at("quarter-car-a.csv"),
-		"Try next", "run '"+at("quarter-car-a.ssp")+"' --algorithm gauss-seidel")
-	if !strings.HasSuffix(stdout, at("quarter-car-a.html")+"\n") {
-		t.Errorf("the demo does not end with the path of its page:\n%s", stdout)
+	contains(t, "the demo", stdout, "built "+at("quarter-car-a.ssp"), "complete at t = 1 s: 100 steps", at("quarter-car-a.csv"),
+		"in a browser:\n   "+at("quarter-car-a.html"), "Try next", "run '"+at("quarter-car-a.ssp")+"' --algorithm gauss-seidel")
+	if f.path != at("quarter-car-a.ssp") || !slices.Equal(f.built, []string{"quarter-car-a"}) {
+		t.Errorf("built %s and ran %s", f.built, f.path)
 	}
-	if f.path != at("quarter-car-a.ssp") || f.asked.Step == nil || f.asked.Step.Value != 1e-3 {
-		t.Errorf("asked for %s with %+v", f.path, f.asked)
-	}
-	if m := manifestOf(t, at("quarter-car-a.json")); m.Algorithm != "explicit" || m.Status != master.Complete {
+	if m := manifestOf(t, at("quarter-car-a.json")); m.Status != master.Complete {
 		t.Errorf("manifest %+v", m)
+	}
+	if n := strings.Count(stdout, "\n"); n > 24 {
+		t.Errorf("the demo prints %d lines:\n%s", n, stdout)
+	}
+	for args, want := range map[string][]string{
+		"demo|pendula":              {"pendula"},
+		"demo|crane|two-mass-ff":    {"crane", "two-mass-ff"},
+		"demo|--all|--output|other": fmus.Systems(),
+	} {
+		f := &fake{}
+		code, stdout, stderr := call(t, f, strings.Split(args, "|")...)
+		if ran := f.path != ""; code != exitDone || !slices.Equal(f.built, want) || ran != (len(want) == 1) {
+			t.Errorf("%s: exit code %d, built %s, ran %s: %s", args, code, f.built, f.path, stderr)
+		}
+		if n := len(want); n > 1 {
+			contains(t, args, stdout, fmt.Sprintf("%2d of %d  built ", n, n), "Run one:")
+		}
 	}
 }
 
 // The flags define the chain. Impossible values are refused before anything is built.
 func TestDemoChain(t *testing.T) {
 	f := &fake{}
-	code, stdout, stderr := call(t, f, "demo", "--masses", "30", "chain", "my chain", "--subsystems=3", "--ends", "5",
-		"--damping", "2e3", "--set", "seed=4", "--stop-time", "0.5")
+	code, stdout, stderr := call(t, f, "demo", "--masses", "30", "chain", "-o", "my chain", "--subsystems=3", "--ends", "5",
+		"--set", "seed=4", "--set=d=2e3", "--stop-time", "0.5")
 	if code != exitDone {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
@@ -469,13 +499,14 @@ func TestDemoChain(t *testing.T) {
 		"demo|chain|--masses|5|--subsystems|7": "do not make 7 subsystems",
 		"demo|chain|--set|q=3":                 `no parameter "q"; it has m, c, d`,
 		"demo|chain|--set|m=heavy":             "the value is not a number",
-		"demo|chain|--set|d=3|--damping|3":     "set the same parameter",
 		"demo|chain|--algorithm|magic":         `no algorithm is called "magic"`,
 		"demo|chain|--stop-time=-1":            "--stop-time: -1 is not greater",
-		"demo|chain|dir|more":                  `"more" is one argument too many`,
+		"demo|chain|pendula":                   `"pendula" is one argument too many`,
+		"demo|pendulum":                        `no example is called "pendulum"; did you mean "pendula"?`,
+		"demo|--all|crane":                     "--all builds crane too",
 		"demo|chain|--masses|many":             "invalid value",
 		"demo|chain":                           "the chain: no C compiler: install gcc",
-		"demo":                                 "building the example quarter-car-a: no C compiler: install gcc or clang",
+		"demo":                                 "building examples: no C compiler: install gcc or clang",
 	})
 }
 
@@ -585,7 +616,7 @@ func FuzzArrange(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line string) {
 		args := strings.Split(line, " ")
 		flags, rest, help, err := arrange(cmd, args)
-		if err != nil || help {
+		if err != nil || help != "" {
 			return
 		}
 		if len(flags)+len(rest) > len(args) {

@@ -174,11 +174,10 @@ func count(d *description.ModelDescription, c description.Causality) int {
 	return n
 }
 
-// Systems names the example systems.
-func (documents) Systems() []string { return fmus.Systems() }
-
-// WriteSystem builds an example system.
-func (documents) WriteSystem(dir, name string) (string, error) { return fmus.WriteSystem(dir, name) }
+// WriteSystems builds example systems.
+func (documents) WriteSystems(ctx context.Context, dir string, names []string, written func(path string)) error {
+	return fmus.WriteSystems(ctx, dir, names, written)
+}
 
 // WriteChain builds an oscillator chain.
 func (documents) WriteChain(dir string, c fmus.Chain) (string, error) { return fmus.WriteChain(dir, c) }
