@@ -191,7 +191,7 @@ func TestRules(t *testing.T) {
 			}
 			level := diag.Error
 			if strings.HasPrefix(c.want, "FA1") {
-				level = diag.Warning
+				level = diag.Info
 			}
 			if refused := c.want != "" && level == diag.Error; diag.Has(err, c.want) != refused || (err != nil) != refused {
 				t.Fatalf("error %v, want %s", err, c.want)

@@ -357,7 +357,8 @@ func (r *run) finish(ctx context.Context, result master.Result, failed error) er
 		m.Warnings = append(m.Warnings, r.watch.Text)
 	}
 	if r.sys.Notices != nil {
-		m.Warnings = append(m.Warnings, r.sys.Notices()...)
+		warnings, notes := r.sys.Notices()
+		m.Warnings, m.Notes = append(m.Warnings, warnings...), append(m.Notes, notes...)
 	}
 	r.out.Manifest, r.out.ManifestPath = m, r.Manifest
 	if r.table != nil {

@@ -134,16 +134,28 @@ func TestUsage(t *testing.T) {
 	contains(t, "three mistakes", stderr, "--step-size", "--set", "--tolerance")
 }
 
+// The summary has what a user must see; --verbose adds how the coupling worked, and the notes.
 func TestRunComplete(t *testing.T) {
 	f := &fake{
-		findings: []diag.Finding{{ID: "SD1", Level: diag.Warning, File: "s.ssd", Message: "odd", Remedy: "mend it"}, {ID: "SD2", Message: "empty source"}}, warnings: []string{"guessed"},
+		findings: []diag.Finding{{ID: "SD1", Level: diag.Warning, File: "s.ssd", Path: "/x", Line: 3, Message: "odd", Remedy: "mend it"}, {ID: "SD2", Message: "empty source"},
+			{ID: "SD3", Level: diag.Warning, Inert: true, Message: "old"}},
+		warnings: []string{"guessed"},
 	}
 	code, stdout, stderr := call(t, f, "run", "s.ssp", "--output", "r.csv", "--param", "order=1", "--record", "first.*")
 	if code != exitDone || stderr != "" {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
-	contains(t, "the summary", stdout, "complete at t = 1 s: 100 steps", "algorithm explicit", "order=1",
-		"results   r.csv (101 rows, 4 columns)", "manifest  r.json", "1 note in", "2 warnings", "s.ssd: odd [SD1]; mend it", "guessed")
+	want := regexp.MustCompile(`^complete at t = 1 s: 100 steps of 0\.01 s in .* real time\)
+results   r\.csv \(101 rows, 4 columns\)
+manifest  r\.json \(2 notes\)
+warning: s\.ssd:3: odd; mend it \[SD1\]
+warning: guessed
+$`)
+	if !want.MatchString(stdout) {
+		t.Errorf("the summary is\n%s", stdout)
+	}
+	_, stdout, _ = call(t, f, "run", "s.ssp", "--output", "r.csv", "--param", "order=1", "--record", "first.*", "--verbose")
+	contains(t, "the summary", stdout, "algorithm explicit", "order=1", "note: empty source [SD2]\n", "note: old [SD3]\n")
 	lines := strings.Split(strings.TrimSpace(read(t, "r.csv")), "\n")
 	if len(lines) != 102 || lines[0] != "time,first.y1,first.y2,first.u1" || !strings.HasPrefix(lines[101], "1,") {
 		t.Errorf("results of %d lines, from %s to %s", len(lines), lines[0], lines[len(lines)-1])
@@ -151,7 +163,7 @@ func TestRunComplete(t *testing.T) {
 	m := manifestOf(t, "r.json")
 	if m.Status != master.Complete || m.Reason != "" || m.Steps.Accepted != 100 || m.Parameters["order"] != "1" || m.Results != "r.csv" ||
 		m.System != "s.ssp" || m.StepSize.Source != "DefaultExperiment of first" || len(m.FMUs) != 1 || m.FMUSteps["second"] == 0 ||
-		len(m.Warnings) != 2 || !slices.Equal(m.Notes, []string{"empty source [SD2]"}) || len(m.Delivery) == 0 || m.Command[0] != "run" || m.Tolerance != nil || m.EndTime != 1 {
+		len(m.Warnings) != 2 || !slices.Equal(m.Notes, []string{"empty source [SD2]", "old [SD3]"}) || len(m.Delivery) == 0 || m.Command[0] != "run" || m.Tolerance != nil || m.EndTime != 1 {
 		t.Errorf("manifest %+v", m)
 	}
 	if m.Versions.Macrostep == "" || m.Versions.Go == "" || m.Versions.Platform == "" {

@@ -107,8 +107,8 @@ func writeReport(path string, force bool, r *reportParts) (size int64, err error
 	return size, writeChecked(path, force, copied(&made), nil)
 }
 
-func printReport(w io.Writer, path string, r *reportParts, size int64) {
-	fmt.Fprintf(w, "report    %s (%s, %.3g MB)\n", path, plural(len(r.curves), "plot"), float64(size)/1e6)
+func printReport(w io.Writer, path string, r *reportParts, bytes int64) {
+	fmt.Fprintf(w, "page      %s (%s, %s)\n", path, plural(len(r.curves), "plot"), size(float64(bytes)))
 }
 
 // fromTheStart extends the page of a resumed run to its start, if the table and the trace that it appended to
