@@ -171,6 +171,24 @@ $`)
 	}
 }
 
+// A large table is announced before the first step, with the remedy.
+func TestLargeTable(t *testing.T) {
+	for args, want := range map[string]string{
+		"--stop-time|4e5":                        "results.csv will have about 3.8 GB: 7 variables, a row every 0.01 s; record less with --record or --output-interval, or write",
+		"--stop-time|4e5|-o|r.arrow":             "r.arrow will have about 2.6 GB: 7 variables, a row every 0.01 s; record less with --record or --output-interval\n",
+		"--stop-time|4e5|--output-interval|1000": "",
+		"--stop-time|4e5|--record|none":          "",
+		"--stop-time|4e5|--quiet":                "",
+	} {
+		f := &fake{fault: &mastertest.Faulty{Terminate: true, AtStep: 2}}
+		code, _, stderr := call(t, f, append([]string{"run", "s.ssp"}, strings.Split(args, "|")...)...)
+		if code != exitDone || want == "" && strings.Contains(stderr, "will have") {
+			t.Errorf("%s: exit code %d: %s", args, code, stderr)
+		}
+		contains(t, args, stderr, want)
+	}
+}
+
 // Flags choose the files of a run, their format and the number of rows.
 func TestOutputs(t *testing.T) {
 	for args, want := range map[string]struct {
