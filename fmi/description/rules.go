@@ -6,7 +6,8 @@ import "github.com/macrostep/macrostep/fmi/diag"
 // variant with another level. If the meaning of a document is clear in spite of
 // a violation, the rule is a strict Warning, and Doc states how Read repairs it.
 var (
-	ruleFMIVersion = &diag.Rule{
+	// RuleVersion is the rule on the version of FMI.
+	RuleVersion = &diag.Rule{
 		ID: "FA4", Level: diag.Error, Ref: "fmi2 2",
 		Doc:    `fmiVersion is "2.0".`,
 		Remedy: "export the FMU as FMI 2.0 for Co-Simulation",
@@ -47,7 +48,7 @@ var (
 	RuleCoSimulation = &diag.Rule{
 		ID: "MD3", Level: diag.Error, Ref: "fmi2 13",
 		Doc:    "An FMU offers Co-Simulation, Model Exchange or both; macrostep needs Co-Simulation.",
-		Remedy: "export the FMU for Co-Simulation",
+		Remedy: "export the FMU for Co-Simulation, or add a solver and that interface with FMPy (fmpy.cswrapper)",
 	}
 	ruleIdentifier = &diag.Rule{
 		ID: "MD4", Level: diag.Info, Strict: true, Ref: "fmi2 5",
@@ -284,7 +285,7 @@ var (
 // Rules lists the rules on modelDescription.xml that Read checks.
 func Rules() []*diag.Rule {
 	return []*diag.Rule{
-		ruleFMIVersion, ruleFMIVersionForm,
+		RuleVersion, ruleFMIVersionForm,
 		ruleSchema, ruleSchemaLoose, ruleUnknown, ruleEncoding, ruleNotANumber, RuleCoSimulation,
 		ruleIdentifier, ruleIdentifierPath, ruleNames, ruleDefinitions, ruleFactor,
 		ruleUnit, ruleDisplayUnit, ruleDeclaredType, ruleTypeName, ruleItems, ruleRange,

@@ -42,6 +42,7 @@ type fmuDescription struct {
 	Path, Hash  string
 	Platforms   []string // folders in binaries
 	Description *description.ModelDescription
+	Outline     *description.Outline // in place of Description, for an FMU that macrostep does not run
 }
 
 // namedVariable is a variable of an FMU in a system.
