@@ -12,6 +12,7 @@ import (
 	"unsafe"
 
 	"github.com/macrostep/macrostep/fmi/description"
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/internal/fmi2"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
@@ -126,7 +127,7 @@ func (f *FMU) Instantiate(name string, o InstanceOptions) (*Instance, error) {
 	}
 	if f.told.CompareAndSwap(false, true) { // Load has not been called
 		for _, d := range f.findings.Findings {
-			in.log.Say(d.String())
+			in.log.Say(noteIf(d.Inert || d.Level == diag.Info), d.String())
 		}
 	}
 	return in, nil
@@ -228,18 +229,26 @@ func (in *Instance) refuse(f fmi2.Function, s State) error {
 	return orderError(in.name, f, s)
 }
 
+// noteIf returns the status of a message of our own that is a note, or else a warning.
+func noteIf(harmless bool) int32 {
+	if harmless {
+		return fmi2.StatusOK
+	}
+	return fmi2.StatusWarning
+}
+
 // report restores the process settings that the FMU changed, and logs them.
 func (in *Instance) report(g *native.Guard) {
 	if g == nil {
 		return
 	}
 	for _, change := range g.Restore() {
-		in.log.Say("the FMU " + change.Text)
+		in.log.Say(noteIf(!change.Lasting), "the FMU "+change.Text)
 	}
 }
 
-// Tell logs a message about the instance, with the category OwnCategory.
-func (in *Instance) Tell(text string) { in.log.Say(text) }
+// Tell logs a warning about the instance, with the category OwnCategory.
+func (in *Instance) Tell(text string) { in.log.Say(fmi2.StatusWarning, text) }
 
 // dispose releases the memory of the instance without calling the FMU, and ends its
 // separate process.
@@ -389,7 +398,7 @@ func (in *Instance) changedModes(recs []native.Record) {
 			if len(recs) > 1 {
 				where += " or in the calls before it"
 			}
-			in.log.Say(fmt.Sprintf("the FMU changes the floating-point modes (rounding, flush to zero or exceptions) %s; "+
+			in.log.Say(fmi2.StatusOK, fmt.Sprintf("the FMU changes the floating-point modes (rounding, flush to zero or exceptions) %s; "+
 				"they are restored after it", where))
 		}
 	}
@@ -450,7 +459,7 @@ func (in *Instance) settle(f fmi2.Function, s Status) error {
 func (in *Instance) tellWarning(call, msg string) {
 	if msg == "" && !in.warned {
 		in.warned = true
-		in.log.Say(call + " returned Warning without logging a reason")
+		in.log.Say(fmi2.StatusWarning, call+" returned Warning without logging a reason")
 	}
 }
 

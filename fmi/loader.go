@@ -32,7 +32,7 @@ var (
 		Doc: "The library can be loaded on this system.",
 	}
 	ruleLibraryName = &diag.Rule{
-		ID: "FA6N", Level: diag.Warning, Strict: true, Ref: "fmi2 5",
+		ID: "FA6N", Level: diag.Info, Strict: true, Ref: "fmi2 5",
 		Doc:    "The library is named after modelIdentifier and is in the folder of the platform.",
 		Remedy: "harmless here; the exporter should name folder and file as FMI 2.0.4 requires",
 	}
@@ -42,7 +42,7 @@ var (
 		Remedy: "export the FMU again as FMI 2.0 for Co-Simulation with all functions visible",
 	}
 	ruleSymbolMissing = &diag.Rule{
-		ID: "FA7M", Level: diag.Warning, Ref: "fmi2 6",
+		ID: "FA7M", Level: diag.Info, Ref: "fmi2 6",
 		Doc: "The library exports every function of FMI 2.0 for Co-Simulation. " +
 			"Features that need a missing function are not available, or fail when they are used.",
 		Remedy: "harmless if no feature that needs the function is used; the exporter should provide all functions",
@@ -53,12 +53,12 @@ var (
 		Remedy: "have the FMU exported for the default types platform; macrostep supports no other",
 	}
 	ruleVersion = &diag.Rule{
-		ID: "FA8V", Level: diag.Warning, Ref: "fmi2 8",
+		ID: "FA8V", Level: diag.Info, Ref: "fmi2 8",
 		Doc:    `fmi2GetVersion returns "2.0".`,
 		Remedy: "usually harmless; the exporter should correct it",
 	}
 	ruleProcess = &diag.Rule{
-		ID: "FA6G", Level: diag.Warning, Ref: "fmi2 73",
+		ID: "FA6G", Level: diag.Warning, Inert: true, Ref: "fmi2 73",
 		Doc:    "Loading the library does not change working directory, signal handlers or floating-point modes of the process.",
 		Remedy: "isolate the FMU if the change causes trouble",
 	}
@@ -297,7 +297,7 @@ func (f *FMU) LoadInItsFolder() { f.chdir = true }
 // soften reports a missing function that is not essential.
 func (f *FMU) soften(add adder, inside string, fn fmi2.Function) {
 	r := *ruleSymbol
-	r.Level = diag.Warning
+	r.Level = diag.Info
 	add(&r, inside, "", "the library does not export %s", fn)
 }
 

@@ -75,7 +75,7 @@ func warns(t *testing.T, f *FMU, id string) *collector {
 	instance(t, f, "x", InstanceOptions{Log: c.log})
 	l, err := f.Load("")
 	must(t, err)
-	if len(l.Findings) == 0 || l.Findings[0].ID != id || l.Findings[0].Level != diag.Warning {
+	if len(l.Findings) == 0 || l.Findings[0].ID != id || l.Findings[0].Level != diag.Info {
 		t.Errorf("findings %v, want %s", l.Findings, id)
 	}
 	if !c.has(id) {

@@ -104,7 +104,7 @@ type remote struct {
 
 func newRemote(in *Instance, l Launcher, restarts int) *remote {
 	r := &remote{in: in}
-	r.Client = &protocol.Client{Name: in.name, Begun: begun, Lost: r.lost, Say: in.log.Say,
+	r.Client = &protocol.Client{Name: in.name, Begun: begun, Lost: r.lost, Say: in.Tell,
 		Launch: func(again bool) (protocol.Link, error) { return r.launch(l, again) }}
 	r.Limit = restarts
 	return r

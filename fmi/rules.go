@@ -15,7 +15,7 @@ var (
 		Remedy: "install and license the tool; it may start slowly",
 	}
 	ruleToolNeeds = &diag.Rule{
-		ID: "FA11D", Level: diag.Warning, Ref: "fmi2 9",
+		ID: "FA11D", Level: diag.Warning, Inert: true, Ref: "fmi2 9",
 		Doc:    "An FMU for tool coupling lists its requirements in documentation/externalDependencies.txt or .html.",
 		Remedy: "ask the supplier of the FMU what to install",
 	}

@@ -27,16 +27,19 @@ func WatchProcess(fmus []*FMU) *ProcessWatch {
 // Restore restores what FMUs have changed; no FMU may be called meanwhile. It takes
 // some tens of microseconds, so call it a few times a second and not in every step.
 // It returns a sentence for the first change of each kind, with the FMU or the
-// possible FMUs.
-func (w *ProcessWatch) Restore() []string {
-	var out []string
+// possible FMUs: those that are restored, and those that could not be.
+func (w *ProcessWatch) Restore() (restored, lasting []string) {
 	for _, c := range w.guard.Restore() {
 		if !w.told[c.Kind] {
 			w.told[c.Kind] = true
-			out = append(out, w.who(c)+" "+c.Text)
+			if text := w.who(c) + " " + c.Text; c.Lasting {
+				lasting = append(lasting, text)
+			} else {
+				restored = append(restored, text)
+			}
 		}
 	}
-	return out
+	return restored, lasting
 }
 
 // who names the FMU that made a change, or the candidates.

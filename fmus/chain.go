@@ -1,6 +1,7 @@
 package fmus
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -237,5 +238,5 @@ func WriteChain(dir string, c Chain) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return writePackage(dir, "chain", document)
+	return newBuilder(context.Background()).writePackage(dir, "chain", document)
 }

@@ -2,12 +2,16 @@ package fmus
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"embed"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 
 	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmi/csrc"
@@ -62,38 +66,116 @@ func SystemDocument(name string) ([]byte, error) {
 	return nil, fmt.Errorf("no example system is called %q; choose one of %v", name, Systems())
 }
 
+// Summary returns the description of an example system in one line.
+func Summary(name string) string {
+	document, err := SystemDocument(name)
+	if err != nil {
+		return ""
+	}
+	var root struct {
+		Description string `xml:"description,attr"`
+	}
+	if xml.Unmarshal(document, &root) != nil {
+		return ""
+	}
+	return root.Description
+}
+
 // WriteSystem builds the FMUs of an example system and writes dir/name.ssp,
 // replacing an existing file. Errors are those of Build.
 func WriteSystem(dir, name string) (path string, err error) {
-	document, err := SystemDocument(name)
-	if err != nil {
-		return "", err
+	err = WriteSystems(context.Background(), dir, []string{name}, func(written string) { path = written })
+	return path, err
+}
+
+// WriteSystems is WriteSystem for several systems, built side by side on all processors. It builds each FMU once, and
+// calls written for each system when it is complete, one call at a time. When ctx ends, no further FMU is built.
+func WriteSystems(ctx context.Context, dir string, names []string, written func(path string)) error {
+	documents := make([][]byte, len(names))
+	for i, name := range names {
+		var err error
+		if documents[i], err = SystemDocument(name); err != nil {
+			return err
+		}
 	}
-	return writePackage(dir, name, document)
+	b := newBuilder(ctx)
+	errs := make([]error, len(names))
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for i, name := range names {
+		wg.Go(func() {
+			path, err := b.writePackage(dir, name, documents[i])
+			if errs[i] = err; err == nil {
+				mu.Lock()
+				written(path)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return errors.Join(errs...)
+}
+
+// builder builds FMUs, each once, as many at a time as there are processors.
+type builder struct {
+	ctx  context.Context
+	free chan struct{}
+	mu   sync.Mutex
+	fmus map[string]func() ([]byte, error) // by name
+}
+
+func newBuilder(ctx context.Context) *builder {
+	return &builder{ctx: ctx, free: make(chan struct{}, runtime.GOMAXPROCS(0)), fmus: map[string]func() ([]byte, error){}}
+}
+
+// fmu returns the FMU of a name.
+func (b *builder) fmu(name string) ([]byte, error) {
+	b.mu.Lock()
+	build := b.fmus[name]
+	if build == nil {
+		build = sync.OnceValues(func() ([]byte, error) {
+			b.free <- struct{}{}
+			defer func() { <-b.free }()
+			if b.ctx.Err() != nil {
+				return nil, context.Cause(b.ctx)
+			}
+			cc, err := csrc.Compiler()
+			if err != nil {
+				return nil, err
+			}
+			m, err := find(name)
+			if err != nil {
+				return nil, err
+			}
+			return m.build(cc)
+		})
+		b.fmus[name] = build
+	}
+	b.mu.Unlock()
+	return build()
 }
 
 // writePackage writes dir/name.ssp with a document and the FMUs that it uses.
-func writePackage(dir, name string, document []byte) (path string, err error) {
+func (b *builder) writePackage(dir, name string, document []byte) (path string, err error) {
 	needed, err := components(document)
-	if err != nil {
-		return "", fmt.Errorf("writing %s.ssp: %w", name, err)
-	}
-	cc, err := csrc.Compiler()
 	if err != nil {
 		return "", fmt.Errorf("writing %s.ssp: %w", name, err)
 	}
 	entries := make([]file, 1+len(needed))
 	entries[0] = file{"SystemStructure.ssd", document}
 	errs := make([]error, len(needed))
-	parallel(len(needed), func(i int) {
-		m, err := find(needed[i])
-		if err == nil {
-			entries[1+i].name = "resources/" + m.name + ".fmu"
-			entries[1+i].data, err = m.build(cc)
-		}
-		errs[i] = err
-	})
-	if err := errors.Join(errs...); err != nil {
+	var wg sync.WaitGroup
+	for i, fmu := range needed {
+		wg.Go(func() {
+			entries[1+i].name = "resources/" + fmu + ".fmu"
+			entries[1+i].data, errs[i] = b.fmu(fmu)
+		})
+	}
+	wg.Wait()
+	if err := cmp.Or(errs...); err != nil { // the first: without a compiler all are the same
 		return "", fmt.Errorf("writing %s.ssp: %w", name, err)
 	}
 	data, err := zipped(entries)

@@ -334,7 +334,11 @@ func (r *Run) onTick(now time.Time) error {
 // tidy calls Options.Tidy.
 func (r *Run) tidy() {
 	if r.opt.Tidy != nil {
-		for _, text := range r.opt.Tidy() {
+		restored, lasting := r.opt.Tidy()
+		for _, text := range restored {
+			r.note(text)
+		}
+		for _, text := range lasting {
 			r.warn(text)
 		}
 	}

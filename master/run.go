@@ -49,8 +49,8 @@ type Options struct {
 	Observe func(Progress) // called a few times a second; nil = none
 	Admit   Admission      // admits macro steps; nil = all
 	// Tidy is called a few times a second, and before the subsystems are ended, to restore what they have
-	// changed in the process. It returns warnings.
-	Tidy func() []string
+	// changed in the process. It returns what was restored, and what could not be.
+	Tidy func() (restored, lasting []string)
 	// Strict turns warnings about false declarations of subsystems into errors.
 	Strict bool
 	Logger *slog.Logger // nil = discard

@@ -11,16 +11,16 @@ var (
 	ruleFile = &diag.Rule{ID: "SD2", Level: diag.Error, Ref: "ssp 1, 2, 12, 14, 41",
 		Doc:    "Every referenced file exists and is inside the package.",
 		Remedy: "put the file where the document says, or correct the reference"}
-	ruleFileOutside = &diag.Rule{ID: "SD2O", Level: diag.Warning, Strict: true, Ref: "ssp 12",
+	ruleFileOutside = &diag.Rule{ID: "SD2O", Level: diag.Warning, Strict: true, Inert: true, Ref: "ssp 12",
 		Doc:    "References do not leave the folder of the document: such a system cannot be packed or moved.",
 		Remedy: "move the file below the folder of the document, for example into resources/"}
 	ruleVariants = &diag.Rule{ID: "SD2V", Level: diag.Info, Ref: "ssp 2",
 		Doc:    "Further .ssd files at the root of a package are variants.",
 		Remedy: "to run one, append its name to the package: SYSTEM.ssp#VARIANT.ssd"}
-	ruleVersion = &diag.Rule{ID: "SD3", Level: diag.Warning, Ref: "ssp 5",
+	ruleVersion = &diag.Rule{ID: "SD3", Level: diag.Warning, Inert: true, Ref: "ssp 5",
 		Doc:    "A file of version 1.0 uses no feature of version 2.0.",
 		Remedy: `set version="2.0"`}
-	ruleClock = &diag.Rule{ID: "SD3C", Level: diag.Warning, Ref: "ssp 18",
+	ruleClock = &diag.Rule{ID: "SD3C", Level: diag.Warning, Inert: true, Ref: "ssp 18",
 		Doc:    "Connectors are not associated with clocks. FMUs of version 2.0 have none; the association has no effect.",
 		Remedy: "remove the Clock"}
 	RuleName = &diag.Rule{ID: "SD4", Level: diag.Error, Ref: "ssp 11, 16",
@@ -29,7 +29,7 @@ var (
 	RuleEnd = &diag.Rule{ID: "SD5", Level: diag.Error, Ref: "ssp 16, 24",
 		Doc:    "Both ends of a connection are connectors of this system or of an element in it.",
 		Remedy: "correct the name, or declare the connector"}
-	ruleUndeclared = &diag.Rule{ID: "SD5U", Level: diag.Warning, Strict: true, Ref: "ssp 16",
+	ruleUndeclared = &diag.Rule{ID: "SD5U", Level: diag.Warning, Strict: true, Inert: true, Ref: "ssp 16",
 		Doc:    "Each connected variable of an FMU has a connector.",
 		Remedy: "declare the connector; the causality of the FMU variable was used"}
 	ruleDangling = &diag.Rule{ID: "SD5D", Level: diag.Warning, Ref: "ssp 27",
@@ -41,7 +41,7 @@ var (
 	ruleVariable = &diag.Rule{ID: "SD6", Level: diag.Error, Ref: "ssp 16",
 		Doc:    "The connector of a component has the name of an FMU variable, and its kind is the causality of that variable.",
 		Remedy: "correct the name or kind of the connector to match the modelDescription.xml of the FMU"}
-	ruleVariableUnused = &diag.Rule{ID: "SD6U", Level: diag.Warning, Strict: true, Ref: "ssp 16",
+	ruleVariableUnused = &diag.Rule{ID: "SD6U", Level: diag.Warning, Strict: true, Inert: true, Ref: "ssp 16",
 		Doc:    "Like SD6, for a connector without connections.",
 		Remedy: "correct the name or kind of the connector to match the modelDescription.xml of the FMU"}
 	ruleConnectorType = &diag.Rule{ID: "SD7", Level: diag.Warning, Strict: true, Ref: "ssp 16, 18, 31",
@@ -82,7 +82,7 @@ var (
 		Doc: "A transformation suits the type of the signal, names each source value once and gives values of the " +
 			"target. Each item of an enumeration becomes an item of the target, with or without a mapping.",
 		Remedy: "correct the transformation"}
-	ruleUndefined = &diag.Rule{ID: "SD13", Level: diag.Warning, Strict: true, Ref: "ssp 9, 18, 39",
+	ruleUndefined = &diag.Rule{ID: "SD13", Level: diag.Warning, Strict: true, Inert: true, Ref: "ssp 9, 18, 39",
 		Doc: "Every unit and enumeration that a file uses is defined in that file. An undefined unit of a connector " +
 			"is ignored; for that of a value see SD13C.",
 		Remedy: "define it in the Units or Enumerations of this file"}
@@ -125,7 +125,7 @@ var (
 		Doc: "A parameter set gives a variable one value. The standard does not say which of two different values " +
 			"with the same name counts.",
 		Remedy: "remove one of the two parameters, or bind the variable in a later binding, which overrides both"}
-	RuleTwice = &diag.Rule{ID: "SD16T", Level: diag.Warning, Strict: true, Ref: "ssp 29, 34, 39",
+	RuleTwice = &diag.Rule{ID: "SD16T", Level: diag.Warning, Strict: true, Inert: true, Ref: "ssp 29, 34, 39",
 		Doc: "Names are unique in a list: parameters in a set, targets in a mapping, sources of a transformation, " +
 			"units, enumerations and their items; and no connection is repeated. A repeated entry that agrees with " +
 			"the first, or that nothing uses, changes no value.",
@@ -151,14 +151,14 @@ var (
 	rulePlaceholder = &diag.Rule{ID: "SD19P", Level: diag.Warning, Ref: "ssp 12",
 		Doc:    "Every component has a source. One without is a placeholder and counts as an empty system.",
 		Remedy: "give the component a source"}
-	ruleComponentType = &diag.Rule{ID: "SD19T", Level: diag.Warning, Strict: true, Ref: "ssp 12",
+	ruleComponentType = &diag.Rule{ID: "SD19T", Level: diag.Warning, Strict: true, Inert: true, Ref: "ssp 12",
 		Doc: "The type of a component agrees with its source: an FMU, an SSD (application/x-ssp-definition) or " +
 			"an SSP (application/x-ssp-package).",
 		Remedy: "correct the type; the component was read according to its source"}
 	rulePunning = &diag.Rule{ID: "SD20", Level: diag.Warning, Ref: "ssp 11, 35",
 		Doc:    "A hierarchical name means one variable. If it means several, all of them get the value.",
 		Remedy: "rename elements so that the dots in names are not ambiguous"}
-	ruleSamePath = &diag.Rule{ID: "SD20P", Level: diag.Warning, Ref: "ssp 11",
+	ruleSamePath = &diag.Rule{ID: "SD20P", Level: diag.Warning, Inert: true, Ref: "ssp 11",
 		Doc: "The path of a variable, names joined with dots, means one variable only. If names with dots make it " +
 			"ambiguous, flags, tables and results use the names of the components in quotes.",
 		Remedy: "use the names in quotes (in a shell within double quotes, as in --set \"'a.b'.c=1\"), " +

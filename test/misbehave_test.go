@@ -686,7 +686,7 @@ func TestStartsAreLeft(t *testing.T) {
 	t.Parallel()
 	path := lockedFMU(t)
 	args := []string{path, "--step-size", "0.25", "--stop-time", "1"}
-	const says = "the FMU starts 1 with another value than modelDescription.xml documents: k is 2 (documented: 5)"
+	const says = "start values differ from modelDescription.xml: k is 2 (documented: 5)"
 	for _, more := range [][]string{
 		nil, {"--isolate", "always"}, {"--param", "discard=shorten"}, {"--set", "locked.u=1"},
 	} {

@@ -127,7 +127,7 @@ func TestReadmeTutorial(t *testing.T) {
 	if !ok || !ok2 || !strings.HasPrefix(study, "A study in three commands") {
 		t.Fatal("the README has no tutorial, or no study after it")
 	}
-	dir := demoFolder(t, "quarter-car-a", "quarter-car-b")
+	dir := demoFolder(t, "quarter-car-a")
 	ran := map[string]int{}
 	runPage(t, dir, section+"\n"+study, func(words []string) bool {
 		if len(words) > 1 && words[0] == "macrostep" {

@@ -55,12 +55,12 @@ var (
 		Remedy: "export or download the file again; for an unpacked FMU or SSP give the folder",
 	}
 	ruleName = &diag.Rule{
-		ID: "FA1", Level: diag.Warning, Strict: true, Ref: "fmi2 1, ssp 1",
+		ID: "FA1", Level: diag.Info, Strict: true, Ref: "fmi2 1, ssp 1",
 		Doc:    "Names of entries are relative paths with the separator /, in UTF-8.",
 		Remedy: "the name was repaired; pack the archive with a current ZIP tool",
 	}
 	ruleVersion = &diag.Rule{
-		ID: "FA1V", Level: diag.Warning, Strict: true, Ref: "fmi2 1, ssp 1",
+		ID: "FA1V", Level: diag.Info, Strict: true, Ref: "fmi2 1, ssp 1",
 		Doc:    "Entries need at most version 2.0 of the ZIP format.",
 		Remedy: "other tools may refuse the archive; pack it with plain deflate",
 	}
@@ -376,8 +376,8 @@ func (a *Archive) ReadFile(name string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// Unpack writes all files into an existing empty folder. Only the user can access them; the
-// executable bit is kept. After an error the folder may have some of the files.
+// Unpack writes all files into an existing empty folder. Their permissions are those of other new
+// files (0666 or 0777 less the umask); the executable bit is kept. After an error the folder may have some of the files.
 func (a *Archive) Unpack(into string) error {
 	root, err := os.OpenRoot(into) // a second protection against paths outside the folder
 	if err != nil {
@@ -400,7 +400,7 @@ func (a *Archive) Unpack(into string) error {
 		if ending.Load() {
 			return errEnding
 		}
-		if err := root.MkdirAll(dir, 0o700); err != nil {
+		if err := root.MkdirAll(dir, 0o777); err != nil {
 			return wrap(e, err)
 		}
 		made[dir] = true
@@ -443,9 +443,9 @@ func (e *entry) write(root *os.Root, buf []byte) (err error) {
 		return err
 	}
 	defer r.Close()
-	mode := fs.FileMode(0o600)
+	mode := fs.FileMode(0o666)
 	if e.zip.Mode()&0o111 != 0 {
-		mode = 0o700
+		mode = 0o777
 	}
 	w, err := root.OpenFile(e.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {

@@ -6,13 +6,14 @@ import "github.com/macrostep/macrostep/fmi/diag"
 // variant with another level. If the meaning of a document is clear in spite of
 // a violation, the rule is a strict Warning, and Doc states how Read repairs it.
 var (
-	ruleFMIVersion = &diag.Rule{
+	// RuleVersion is the rule on the version of FMI.
+	RuleVersion = &diag.Rule{
 		ID: "FA4", Level: diag.Error, Ref: "fmi2 2",
 		Doc:    `fmiVersion is "2.0".`,
 		Remedy: "export the FMU as FMI 2.0 for Co-Simulation",
 	}
 	ruleFMIVersionForm = &diag.Rule{
-		ID: "FA4V", Level: diag.Warning, Strict: true, Ref: "fmi2 2",
+		ID: "FA4V", Level: diag.Info, Strict: true, Ref: "fmi2 2",
 		Doc:    `fmiVersion is "2.0", also for 2.0.x. Other forms are read as "2.0".`,
 		Remedy: `write fmiVersion="2.0"`,
 	}
@@ -22,18 +23,18 @@ var (
 		Remedy: "export the FMU again, or correct modelDescription.xml at this place",
 	}
 	ruleSchemaLoose = &diag.Rule{
-		ID: "MD1L", Level: diag.Warning, Strict: true, Ref: "fmi2 13",
+		ID: "MD1L", Level: diag.Info, Strict: true, Ref: "fmi2 13",
 		Doc: "Elements are in the order of the schema, and lists are present and not empty. The document is read " +
 			"nevertheless.",
 		Remedy: "the exporter should follow the schema; other tools may refuse the FMU",
 	}
 	ruleUnknown = &diag.Rule{
-		ID: "MD1U", Level: diag.Warning, Ref: "fmi2 13, 68",
+		ID: "MD1U", Level: diag.Info, Ref: "fmi2 13, 68",
 		Doc:    "The document has only elements and attributes of the schema. Others are ignored.",
 		Remedy: "usually harmless; check the spelling if it should have an effect",
 	}
 	ruleEncoding = &diag.Rule{
-		ID: "MD2", Level: diag.Warning, Strict: true, Ref: "fmi2 12",
+		ID: "MD2", Level: diag.Info, Strict: true, Ref: "fmi2 12",
 		Doc:    "The document is in UTF-8. Other encodings are converted.",
 		Remedy: "harmless here; the exporter should write UTF-8",
 	}
@@ -47,10 +48,10 @@ var (
 	RuleCoSimulation = &diag.Rule{
 		ID: "MD3", Level: diag.Error, Ref: "fmi2 13",
 		Doc:    "An FMU offers Co-Simulation, Model Exchange or both; macrostep needs Co-Simulation.",
-		Remedy: "export the FMU for Co-Simulation",
+		Remedy: "export the FMU for Co-Simulation, or add a solver and that interface with FMPy (fmpy.cswrapper)",
 	}
 	ruleIdentifier = &diag.Rule{
-		ID: "MD4", Level: diag.Warning, Strict: true, Ref: "fmi2 5",
+		ID: "MD4", Level: diag.Info, Strict: true, Ref: "fmi2 5",
 		Doc:    "modelIdentifier is a C identifier. Other names are used unchanged.",
 		Remedy: "harmless if the library loads; the exporter should use letters, digits and underscores",
 	}
@@ -60,7 +61,7 @@ var (
 		Remedy: "do not use the FMU unless you trust its source; correct modelIdentifier",
 	}
 	ruleNames = &diag.Rule{
-		ID: "MD6", Level: diag.Warning, Ref: "fmi2 24",
+		ID: "MD6", Level: diag.Info, Ref: "fmi2 24",
 		Doc:    "Names of source files, tools of annotations and log categories are unique. Duplicates are kept.",
 		Remedy: "usually harmless",
 	}
@@ -80,7 +81,7 @@ var (
 		Remedy: "define the unit, or make sure that connected variables have the same unit",
 	}
 	ruleDisplayUnit = &diag.Rule{
-		ID: "MD10", Level: diag.Warning, Strict: true, Ref: "fmi2 66",
+		ID: "MD10", Level: diag.Info, Strict: true, Ref: "fmi2 66",
 		Doc:    "A display unit is defined for the unit of the variable or type. Undefined display units are ignored.",
 		Remedy: "harmless: values are exchanged in the unit, not in the display unit",
 	}
@@ -91,7 +92,7 @@ var (
 		Remedy: "define the type",
 	}
 	ruleTypeName = &diag.Rule{
-		ID: "MD12", Level: diag.Warning, Strict: true, Ref: "fmi2 17",
+		ID: "MD12", Level: diag.Info, Strict: true, Ref: "fmi2 17",
 		Doc:    "No type has the name of a variable.",
 		Remedy: "harmless here; rename the type",
 	}
@@ -101,12 +102,12 @@ var (
 		Remedy: "correct the items; for a duplicate name or value the first item is used",
 	}
 	ruleRange = &diag.Rule{
-		ID: "MD14", Level: diag.Warning, Strict: true, Ref: "fmi2 17",
+		ID: "MD14", Level: diag.Warning, Strict: true, Inert: true, Ref: "fmi2 17",
 		Doc:    "min is not greater than max. The bounds are kept; they do not limit values.",
 		Remedy: "correct the bounds",
 	}
 	ruleRangeOfType = &diag.Rule{
-		ID: "MD14T", Level: diag.Warning, Ref: "fmi2 17",
+		ID: "MD14T", Level: diag.Warning, Inert: true, Ref: "fmi2 17",
 		Doc:    "The range of a variable lies within that of its type. The range of the variable is used.",
 		Remedy: "check which bounds are right",
 	}
@@ -136,23 +137,23 @@ var (
 		Remedy: "check that the assumed variability is right",
 	}
 	ruleInitial = &diag.Rule{
-		ID: "MD20", Level: diag.Warning, Strict: true, Ref: "fmi2 19, 63",
+		ID: "MD20", Level: diag.Warning, Strict: true, Inert: true, Ref: "fmi2 19, 63",
 		Doc:    "initial fits causality and variability. Otherwise it is replaced with their default.",
 		Remedy: "check that the assumed value of initial is right",
 	}
 	ruleNoStart = &diag.Rule{
-		ID: "MD21", Level: diag.Warning, Strict: true, Ref: "fmi2 19, 64",
+		ID: "MD21", Level: diag.Warning, Strict: true, Inert: true, Ref: "fmi2 19, 64",
 		Doc: "Inputs, parameters, constants and variables with initial exact or approx have a start value. " +
 			"Without one the FMU's own value is used.",
 		Remedy: "set or connect the variable if the FMU's own value is wrong",
 	}
 	ruleStart = &diag.Rule{
-		ID: "MD22", Level: diag.Warning, Strict: true, Ref: "fmi2 19, 64",
+		ID: "MD22", Level: diag.Info, Strict: true, Ref: "fmi2 19, 64",
 		Doc:    "Calculated variables and the independent variable have no start value. It is ignored.",
 		Remedy: "harmless, unless the value is meant as the initial value: then the exporter must write initial",
 	}
 	ruleContinuous = &diag.Rule{
-		ID: "MD23", Level: diag.Warning, Strict: true, Ref: "fmi2 19, 63",
+		ID: "MD23", Level: diag.Warning, Strict: true, Inert: true, Ref: "fmi2 19, 63",
 		Doc: "Only Reals are continuous; variables of other types must set variability, whose default is " +
 			"continuous. Otherwise it is replaced with the default for the causality.",
 		Remedy: "check that the assumed variability is right",
@@ -163,13 +164,13 @@ var (
 		Remedy: "give the others another causality",
 	}
 	ruleForModelExchange = &diag.Rule{
-		ID: "MD25", Level: diag.Warning, Ref: "fmi2 18",
+		ID: "MD25", Level: diag.Info, Ref: "fmi2 18",
 		Doc: "Only continuous states have reinit, and only inputs have canHandleMultipleSetPerTimeInstant; both " +
 			"are for Model Exchange.",
 		Remedy: "harmless in Co-Simulation",
 	}
 	ruleAliasStart = &diag.Rule{
-		ID: "MD26", Level: diag.Warning, Strict: true, Ref: "fmi2 21, 67",
+		ID: "MD26", Level: diag.Warning, Strict: true, Inert: true, Ref: "fmi2 21, 67",
 		Doc: "Of variables with the same valueReference at most one has a start value, or all are constants with " +
 			"the same value. Only the first start value is used.",
 		Remedy: "set at most one of these variables: they are the same",
@@ -185,24 +186,24 @@ var (
 		Remedy: "find out which unit is right before you use the variables",
 	}
 	ruleAliasVariability = &diag.Rule{
-		ID: "MD28V", Level: diag.Warning, Ref: "fmi2 21",
+		ID: "MD28V", Level: diag.Info, Ref: "fmi2 21",
 		Doc:    "Variables with the same valueReference have the same variability.",
 		Remedy: "usually harmless",
 	}
 	ruleDerivative = &diag.Rule{
-		ID: "MD29", Level: diag.Warning, Strict: true, Ref: "fmi2 22",
+		ID: "MD29", Level: diag.Info, Strict: true, Ref: "fmi2 22",
 		Doc:    "derivative is the index of another Real variable. Otherwise it is ignored.",
 		Remedy: "harmless unless an algorithm needs to know the states",
 	}
 	ruleOutputs = &diag.Rule{
-		ID: "MD30", Level: diag.Warning, Strict: true, Ref: "fmi2 26, 65",
+		ID: "MD30", Level: diag.Warning, Strict: true, Inert: true, Ref: "fmi2 26, 65",
 		Doc: "ModelStructure/Outputs lists all variables with causality output and no others, each once. Missing " +
 			"outputs are added, dependent on everything; other entries are ignored.",
 		Remedy: "the exporter should list the outputs with their dependencies; otherwise macrostep may assume loops " +
 			"that do not exist",
 	}
 	ruleDerivatives = &diag.Rule{
-		ID: "MD31", Level: diag.Warning, Strict: true, Ref: "fmi2 26",
+		ID: "MD31", Level: diag.Info, Strict: true, Ref: "fmi2 26",
 		Doc: "ModelStructure/Derivatives lists only continuous Reals with the attribute derivative, each once. " +
 			"Other entries are ignored.",
 		Remedy: "usually harmless in Co-Simulation",
@@ -213,7 +214,7 @@ var (
 		Remedy: "harmless in Co-Simulation",
 	}
 	ruleInitialUnknowns = &diag.Rule{
-		ID: "MD32", Level: diag.Warning, Strict: true, Ref: "fmi2 26, 65",
+		ID: "MD32", Level: diag.Warning, Strict: true, Inert: true, Ref: "fmi2 26, 65",
 		Doc: "ModelStructure/InitialUnknowns lists the calculated parameters and the outputs, states and " +
 			"derivatives with initial approx or calculated, each once, in ascending order. Missing ones are " +
 			"added, dependent on everything; other entries are ignored.",
@@ -221,39 +222,39 @@ var (
 			"that do not exist",
 	}
 	ruleDependencies = &diag.Rule{
-		ID: "MD33", Level: diag.Warning, Strict: true, Ref: "fmi2 29",
+		ID: "MD33", Level: diag.Warning, Strict: true, Inert: true, Ref: "fmi2 29",
 		Doc:    "dependencies holds indices of variables. Otherwise the unknown is assumed to depend on everything.",
 		Remedy: "correct the list; otherwise macrostep may assume loops that do not exist",
 	}
 	ruleDependencyOrder = &diag.Rule{
-		ID: "MD33O", Level: diag.Warning, Ref: "fmi2 27",
+		ID: "MD33O", Level: diag.Info, Ref: "fmi2 27",
 		Doc:    "dependencies are in ascending order without duplicates. They are sorted.",
 		Remedy: "harmless",
 	}
 	ruleKinds = &diag.Rule{
-		ID: "MD34", Level: diag.Warning, Strict: true, Ref: "fmi2 28, 29",
+		ID: "MD34", Level: diag.Warning, Strict: true, Inert: true, Ref: "fmi2 28, 29",
 		Doc: "dependenciesKind has as many entries as dependencies, all defined by the standard. Otherwise the " +
 			"unknown is assumed to depend on everything.",
 		Remedy: "correct the list; otherwise macrostep may assume loops that do not exist",
 	}
 	ruleInitialKinds = &diag.Rule{
-		ID: "MD35", Level: diag.Warning, Ref: "fmi2 28",
+		ID: "MD35", Level: diag.Info, Ref: "fmi2 28",
 		Doc:    "The kinds of dependencies in InitialUnknowns are dependent or constant.",
 		Remedy: "harmless: macrostep does not use the kind",
 	}
 	ruleOwnDependency = &diag.Rule{
-		ID: "MD36", Level: diag.Warning, Ref: "fmi2 27",
+		ID: "MD36", Level: diag.Info, Ref: "fmi2 27",
 		Doc:    "No unknown depends on itself. The entry is ignored.",
 		Remedy: "harmless",
 	}
 	ruleKnown = &diag.Rule{
-		ID: "MD37", Level: diag.Warning, Ref: "fmi2 27",
+		ID: "MD37", Level: diag.Info, Ref: "fmi2 27",
 		Doc: "Unknowns depend on knowns only: inputs, states and the independent variable; in the initialisation " +
 			"inputs, variables with initial exact and the independent variable. Other entries have no effect.",
 		Remedy: "usually harmless",
 	}
 	ruleLinear = &diag.Rule{
-		ID: "MD38", Level: diag.Warning, Ref: "fmi2 28",
+		ID: "MD38", Level: diag.Info, Ref: "fmi2 28",
 		Doc:    "Only dependencies between Reals are linear. The kind is replaced with dependent.",
 		Remedy: "harmless",
 	}
@@ -270,7 +271,7 @@ var (
 		Remedy: "set the step size yourself",
 	}
 	ruleSerialize = &diag.Rule{
-		ID: "MD41", Level: diag.Warning, Strict: true, Ref: "fmi2 14",
+		ID: "MD41", Level: diag.Warning, Strict: true, Inert: true, Ref: "fmi2 14",
 		Doc:    "An FMU that can serialise its state can also get and set it. Otherwise canSerializeFMUstate is ignored.",
 		Remedy: "correct the capability flags",
 	}
@@ -284,7 +285,7 @@ var (
 // Rules lists the rules on modelDescription.xml that Read checks.
 func Rules() []*diag.Rule {
 	return []*diag.Rule{
-		ruleFMIVersion, ruleFMIVersionForm,
+		RuleVersion, ruleFMIVersionForm,
 		ruleSchema, ruleSchemaLoose, ruleUnknown, ruleEncoding, ruleNotANumber, RuleCoSimulation,
 		ruleIdentifier, ruleIdentifierPath, ruleNames, ruleDefinitions, ruleFactor,
 		ruleUnit, ruleDisplayUnit, ruleDeclaredType, ruleTypeName, ruleItems, ruleRange,

@@ -19,7 +19,7 @@ func (p *reader) version(a *xml.Attr) string {
 	case v == "2.0" || strings.HasPrefix(v, "2.0."):
 		p.add(ruleFMIVersionForm, p.path(a.Name.Local), p.line, "", "fmiVersion is %q", clip(a.Value))
 	default:
-		p.add(ruleFMIVersion, p.path(a.Name.Local), p.line, "", "the FMU is an FMI %s FMU; macrostep runs FMI 2.0", clip(v))
+		p.add(RuleVersion, p.path(a.Name.Local), p.line, "", "the FMU is an FMI %s FMU; macrostep runs FMI 2.0", clip(v))
 		return ""
 	}
 	return "2.0"

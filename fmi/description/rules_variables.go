@@ -223,7 +223,9 @@ func (p *reader) checkKind(i int, v *ScalarVariable) {
 		p.at(i, ruleContinuous, "%q is %s and %s; taken as %s", clip(v.Name), v.Type, how, want)
 	case combinations[v.Causality][v.Variability] == 0:
 		want = defaultVariability(v.Causality, v.Type)
-		p.at(i, ruleVariability, "%q is %s and %s; taken as %s", clip(v.Name), v.Causality, v.Variability, want)
+		rule := *ruleVariability
+		rule.Inert = v.Causality != Input && v.Causality != Output // these are extrapolated if continuous
+		p.at(i, &rule, "%q is %s and %s; taken as %s", clip(v.Name), v.Causality, v.Variability, want)
 	}
 	v.Variability = want
 	c := combinations[v.Causality][v.Variability]

@@ -39,6 +39,7 @@ type Rule struct {
 	ID     string // stable, for example "MD17"
 	Level  Level  // unless in strict mode
 	Strict bool   // Error in strict mode
+	Inert  bool   // a violation changes no result: a run records it as a note
 	Doc    string // the requirement
 	Remedy string // what the user can do about a violation
 	Ref    string // item of docs/fmi2.md or docs/ssp.md, or source, for example "fmi2 17"
@@ -70,6 +71,19 @@ type Finding struct {
 	Column  int    `json:"column,omitempty"` // see Place
 	Message string `json:"message"`
 	Remedy  string `json:"remedy,omitempty"`
+	Inert   bool   `json:"-"` // see Rule
+}
+
+// Brief returns the finding in one line without its path: place, message, remedy.
+func (f Finding) Brief() string {
+	text := f.Message
+	if f.File != "" {
+		text = Place{File: f.File, Line: f.Line}.String() + ": " + text
+	}
+	if f.Remedy != "" {
+		text += "; " + f.Remedy
+	}
+	return text + " [" + f.ID + "]"
 }
 
 // String returns the finding in one line, remedy last.
@@ -118,7 +132,7 @@ func (l *List) Report(r *Rule, at Place, format string, args ...any) {
 	}
 	l.Findings = append(l.Findings, Finding{
 		ID: r.ID, Level: level, File: at.File, Path: at.Path, Line: at.Line, Column: at.Column,
-		Message: fmt.Sprintf(format, args...), Remedy: r.Remedy,
+		Message: fmt.Sprintf(format, args...), Remedy: r.Remedy, Inert: r.Inert,
 	})
 }
 

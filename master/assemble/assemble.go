@@ -129,7 +129,7 @@ type Assembly struct {
 // Rules of the assembly.
 var (
 	ruleImplementation = &diag.Rule{
-		ID: "SD19I", Level: diag.Warning, Ref: "ssp 13",
+		ID: "SD19I", Level: diag.Warning, Inert: true, Ref: "ssp 13",
 		Doc: "The implementation of a component is an interface that the FMU offers and macrostep runs, which is " +
 			"Co-Simulation.",
 		Remedy: "set implementation=\"CoSimulation\" or leave it out",

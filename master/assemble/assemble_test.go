@@ -232,6 +232,7 @@ func TestPrecedence(t *testing.T) {
 		{"OMSimulator", []string{quick}, "", oms, mcx, four{}, "2 DefaultExperiment of c0; 8 DefaultExperiment of c0; 0.4 org.openmodelica stepSize; 0.01 org.openmodelica relativeTolerance", 0},
 		{"OSP", []string{quick}, "", oms, mcx + osp, four{}, "2 DefaultExperiment of c0; 8 DefaultExperiment of c0; 0.3 com.opensimulationplatform baseStepSize; 0.01 org.openmodelica relativeTolerance", 0},
 		{"own", []string{quick}, "", oms, mcx + osp + mine, four{}, "2 DefaultExperiment of c0; 8 DefaultExperiment of c0; 0.2 annotation of macrostep; 0.03 annotation of macrostep", 0},
+		{"finer than an FMU suggests", []string{quick}, "", "", "", four{nil, nil, f(0.01)}, "2 DefaultExperiment of c0; 8 DefaultExperiment of c0; 0.01 command line; none", 0},
 		{"user", []string{quick}, `stopTime="3"`, oms, osp + mine, four{f(0), f(4), f(0.7), f(0.9)}, "0 command line; 4 command line; 0.7 command line; 0.9 command line", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -242,7 +243,7 @@ func TestPrecedence(t *testing.T) {
 				s.elements += component(fmt.Sprint("c", i), file, "")
 			}
 			a := sound(t, s.write(t), assemble.Options{})
-			warnings := a.Override(c.user[0], c.user[1], c.user[2], c.user[3])
+			warnings, notes := a.Override(c.user[0], c.user[1], c.user[2], c.user[3])
 			tolerance := "none"
 			if a.Tolerance != nil {
 				tolerance = fmt.Sprint(a.Tolerance.Value, " ", a.Tolerance.Source)
@@ -253,6 +254,9 @@ func TestPrecedence(t *testing.T) {
 			}
 			if len(warnings) != c.warnings {
 				t.Errorf("warnings %q, want %d", warnings, c.warnings)
+			}
+			if finer := c.name == "finer than an FMU suggests"; (len(notes) == 1) != finer {
+				t.Errorf("notes %q", notes)
 			}
 		})
 	}

@@ -3,7 +3,7 @@
 //
 //	a, err := assemble.Open("system.ssp", assemble.Options{})
 //	defer a.Close()
-//	warnings := a.Override(nil, nil, nil, nil)
+//	warnings, notes := a.Override(nil, nil, nil, nil)
 //	run, err := master.NewRun(a.System, algorithm, master.Options{Start: a.Start.Value, Stop: a.Stop.Value, Step: a.Step.Value})
 //
 // For many runs, open a [Model] once and instantiate a system with its own values for each run:

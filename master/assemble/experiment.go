@@ -73,8 +73,9 @@ func (a *Assembly) smallest(sensible func(float64) bool, of func(*description.De
 
 // Override replaces start, stop, step (s) and tolerance by the values of the user (nil = not
 // given) and applies defaults: a span of one second and a thousandth of the span as macro step.
-// It returns warnings about defaults and about step sizes that do not fit.
-func (a *Assembly) Override(start, stop, step, tolerance *float64) (warnings []string) {
+// It returns warnings about defaults and about steps of components that cannot be kept, and notes about steps that are
+// shorter than an FMU suggests.
+func (a *Assembly) Override(start, stop, step, tolerance *float64) (warnings, notes []string) {
 	const flag = "command line"
 	if start != nil {
 		a.Start = Sourced{*start, flag}
@@ -90,7 +91,7 @@ func (a *Assembly) Override(start, stop, step, tolerance *float64) (warnings []s
 	}
 	if a.Stop.Source == "" {
 		a.Stop = Sourced{a.Start.Value + defaultSpan, "default: one second"}
-		warnings = append(warnings, fmt.Sprintf("no stop time is given anywhere: the run ends at %g s; give --stop-time", a.Stop.Value))
+		warnings = append(warnings, fmt.Sprintf("no stop time is given: the run ends at %.6g s; choose one with --stop-time", a.Stop.Value))
 	}
 	if a.Step.Source == "" {
 		span := a.Stop.Value - a.Start.Value
@@ -99,19 +100,19 @@ func (a *Assembly) Override(start, stop, step, tolerance *float64) (warnings []s
 		}
 		a.Step = Sourced{span / defaultSteps, GuessedStep}
 		warnings = append(warnings, fmt.Sprintf(
-			"no step size is given anywhere: a thousandth of the time span is taken, %g s; give --step-size", a.Step.Value))
+			"no step size is given: the macro step is %.6g s, a thousandth of the time span; choose one with --step-size", a.Step.Value))
 	}
 	warnings = append(warnings, a.hintedRates()...)
 	if strings.HasPrefix(a.Step.Source, "DefaultExperiment") { // the smallest of them
-		return warnings
+		return warnings, nil
 	}
 	for _, c := range a.Components {
 		if d := c.FMU.Description.DefaultExperiment; d != nil && d.StepSize != nil && *d.StepSize > a.Step.Value*(1+1e-9) {
-			warnings = append(warnings, fmt.Sprintf("%s suggests steps of %g s, which are longer than the macro step of %g s: "+
-				"if it computes at its own step only, its outputs stand still in between", c.Name, *d.StepSize, a.Step.Value))
+			notes = append(notes, fmt.Sprintf("%s suggests steps of %.6g s, which are longer than the macro step of %.6g s: "+
+				"if it computes only at its own steps, its outputs do not change in between", c.Name, *d.StepSize, a.Step.Value))
 		}
 	}
-	return warnings
+	return warnings, notes
 }
 
 // hintedRates converts step sizes of components in annotations of other tools into rates:
@@ -141,8 +142,8 @@ func (a *Assembly) hintedRates() (warnings []string) {
 			met = 1
 		}
 		if math.Abs(met-ratio) > slack*max(met, ratio) {
-			warnings = append(warnings, fmt.Sprintf("%s takes steps of %g s, and not of %g s as %s says: "+
-				"steps of a component are multiples or parts of the macro step", c.Path, met*a.Step.Value, hint.Value, hint.Source))
+			warnings = append(warnings, fmt.Sprintf("%s takes steps of %.6g s instead of %.6g s (%s): "+
+				"steps of a component are multiples or parts of the macro step; choose a --step-size that fits", c.Path, met*a.Step.Value, hint.Value, hint.Source))
 		}
 		if r.Over > 1 || r.Ratio > 1 {
 			a.Rates = append(a.Rates, r)

@@ -54,10 +54,10 @@ func (s *Slave) readBack() error {
 	for _, x := range list {
 		switch {
 		case x.err != nil:
-			s.notes = append(s.notes, fmt.Sprintf("%s.%s was set to %s; the FMU does not tell whether it keeps the value: %v",
+			s.notes = append(s.notes, fmt.Sprintf("%s.%s was set to %s, but the value cannot be read back (%v); check its effect in the results",
 				s.info.Name, x.variable.Name, x.asked, x.err))
 		case x.differs:
-			s.notes = append(s.notes, fmt.Sprintf("%s.%s was set to %s and is %s after initialisation: the FMU does not keep the value",
+			s.notes = append(s.notes, fmt.Sprintf("%s.%s was set to %s and is %s after initialisation: the FMU does not keep the value; remove it, or set what it is computed from",
 				s.info.Name, x.variable.Name, x.asked, x.is))
 		}
 	}
@@ -82,13 +82,13 @@ func (s *Slave) readBack() error {
 		if n > shown {
 			others, more = others[:shown], fmt.Sprintf(", and %d more", n-shown)
 		}
-		remedy := "set those that should differ, or have all documented ones set with the quirk setStarts"
+		remedy := "the run uses the values of the FMU; choose others with --set, or all documented ones with --quirk " +
+			s.info.Name + "=setStarts"
 		if s.config.Quirks.Has(SetStarts) {
-			remedy = "it does not keep what the quirk setStarts sets"
+			remedy = "the FMU does not keep what the quirk setStarts sets, so the documented values are not in force"
 		}
-		s.notes = append(s.notes, fmt.Sprintf("%s: of its parameters and free inputs the FMU starts %d with another value "+
-			"than modelDescription.xml documents: %s%s; the run uses the FMU's own values; %s",
-			&s.info, n, strings.Join(others, ", "), more, remedy))
+		s.notes = append(s.notes, fmt.Sprintf("%s: start values differ from modelDescription.xml: %s%s; %s",
+			&s.info, strings.Join(others, ", "), more, remedy))
 	}
 	return nil
 }

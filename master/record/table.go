@@ -46,9 +46,9 @@ type Options struct {
 	Describe func(name string) Description
 	// Chosen is called with the variables at the beginning; nil = no call.
 	Chosen func([]Variable)
-	// Taken is called when the file is locked, before its content is replaced; nil = no
-	// call. An error ends the run.
-	Taken func() error
+	// Taken is called with the number of variables when the file is locked, before its content
+	// is replaced; nil = no call. An error ends the run.
+	Taken func(variables int) error
 	// Memory holds the rows until they are in the file; nil = ordinary memory. When a process
 	// with ordinary memory dies, rows are lost: those since the last Flush (CSV) or at most
 	// one batch (Arrow).
@@ -236,7 +236,7 @@ func (t *Table) Begin(sys *master.System, measured []master.Port) error {
 	}
 	t.regular = regular
 	if regular && t.opt.Taken != nil {
-		if err := t.opt.Taken(); err != nil {
+		if err := t.opt.Taken(len(t.layout.columns) - 1); err != nil {
 			return errors.Join(err, f.Close())
 		}
 	}
@@ -309,7 +309,7 @@ func (t *Table) goOn() error {
 	if err != nil {
 		err = fmt.Errorf("continuing %s: %w; name another --output", t.path, err)
 	} else if t.opt.Taken != nil {
-		err = t.opt.Taken()
+		err = t.opt.Taken(len(t.layout.columns) - 1)
 	}
 	if err == nil {
 		t.written, t.summed, t.cut, t.regular = *t.resumed, true, true, true

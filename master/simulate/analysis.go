@@ -148,7 +148,8 @@ func causeOfGrowth(growing *master.Growth, judged *analyze.Judgement, choice *Ch
 	case failed != nil && growing.By < undecided:
 		return "", ""
 	case failed != nil:
-		return "", fmt.Sprintf("%s: the coupling or the system itself may be unstable; the analysis cannot decide which: %v",
+		return "", fmt.Sprintf("%s: the coupling or the system itself may be unstable, and the analysis cannot decide which (%v); "+
+			"compare with a run at half the step: growth that stays is that of the system",
 			growing, failed)
 	case judged.IsStable():
 		return "", ""

@@ -48,23 +48,24 @@ func Choose(presets algorithms.Catalog, r *Request, sys *System) (*Chosen, error
 	case sys.Algorithm == "":
 		params, out.notes = suited(presets, preset, documented)
 	case len(sys.Params) > 0:
-		out.warnings = append(out.warnings, fmt.Sprintf(
-			"the parameters which the system gives for algorithm %s are left out, because --algorithm is %s", sys.Algorithm, preset))
+		out.notes = append(out.notes, fmt.Sprintf(
+			"parameters of the system for algorithm %s are left out, because --algorithm is %s", sys.Algorithm, preset))
 	}
 	maps.Copy(params, r.Params)
 	found, _ := presets.Find(preset) // New returns the error
-	bonds, more, err := chooseBonds(r, sys, found)
-	if err != nil {
+	var err error
+	if out.Bonds, err = out.chooseBonds(r, sys, found); err != nil {
 		return nil, err
 	}
-	out.Bonds, out.warnings = bonds, append(out.warnings, more...)
+	bonds := out.Bonds
 	out.Rates = RatesWith(r.Rates, sys.Rates)
 	out.Choice, err = presets.New(preset, params, algorithms.With{Bonds: bonds, Rates: out.Rates, Spike: r.Spike})
 	if err != nil && len(out.Rates) > len(r.Rates) {
 		// Implicit schemes have no rates.
 		without, failed := presets.New(preset, params, algorithms.With{Bonds: bonds, Rates: r.Rates, Spike: r.Spike})
 		if failed == nil {
-			out.warnings = append(out.warnings, fmt.Sprintf("the rates which the system gives are left out: %v", err))
+			out.warnings = append(out.warnings, fmt.Sprintf(
+				"rates of the system are left out: %v; choose an algorithm that takes rates, such as explicit", err))
 			out.Choice, out.Rates, err = without, r.Rates, nil
 		}
 	}
@@ -122,9 +123,9 @@ func suited(presets algorithms.Catalog, preset string, params map[string]string)
 
 // chooseBonds returns the bonds whose energy is monitored, with their powers in W: those of
 // the user, else those of the documents, else those found by units.
-func chooseBonds(r *Request, sys *System, preset *algorithms.Preset) (bonds []algorithms.Bond, notes []string, err error) {
+func (c *Chosen) chooseBonds(r *Request, sys *System, preset *algorithms.Preset) (bonds []algorithms.Bond, err error) {
 	if !r.MonitorEnergy && (preset == nil || !preset.Energy) && len(r.Bonds) == 0 {
-		return nil, nil, nil
+		return nil, nil
 	}
 	bonds = r.Bonds
 	if len(bonds) == 0 {
@@ -134,7 +135,7 @@ func chooseBonds(r *Request, sys *System, preset *algorithms.Preset) (bonds []al
 		for _, b := range sys.Bonds {
 			names = append(names, b.Name)
 		}
-		notes = append(notes, "--bond takes the place of the bonds that the system declares: "+strings.Join(names, ", "))
+		c.notes = append(c.notes, "--bond replaces the bonds of the system: "+strings.Join(names, ", "))
 	}
 	if len(bonds) == 0 && sys.BondsSeen != nil {
 		if bonds = sys.BondsSeen(); len(bonds) > 0 {
@@ -142,7 +143,8 @@ func chooseBonds(r *Request, sys *System, preset *algorithms.Preset) (bonds []al
 			for _, b := range bonds {
 				names = append(names, fmt.Sprintf("%s=%s:%s", b.Name, b.Pairs[0].Effort, b.Pairs[0].Flow))
 			}
-			notes = append(notes, "no bond is declared; found by units, signs unknown: "+strings.Join(names, ", "))
+			c.warnings = append(c.warnings, "no power bond is declared; those found by units, with unknown signs, are taken: "+
+				strings.Join(names, ", ")+"; check them and give them with --bond")
 		}
 	}
 	bonds = slices.Clone(bonds)
@@ -154,11 +156,11 @@ func chooseBonds(r *Request, sys *System, preset *algorithms.Preset) (bonds []al
 				continue
 			}
 			if p.Watt, err = sys.Power(p.Effort, p.Flow); err != nil {
-				return nil, nil, fmt.Errorf("bond %s: %w", bonds[i].Name, err)
+				return nil, fmt.Errorf("bond %s: %w", bonds[i].Name, err)
 			}
 		}
 	}
-	return bonds, notes, nil
+	return bonds, nil
 }
 
 // StrategyOf chooses the algorithm as a run of the system would.

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/record"
 )
@@ -29,15 +28,9 @@ func (r *run) manifest() *record.Manifest {
 	if r.Record.IsNone() {
 		m.Results = ""
 	}
-	for _, f := range sys.Findings {
-		if f.Level == diag.Info {
-			m.Notes = append(m.Notes, f.String())
-		} else {
-			m.Warnings = append(m.Warnings, f.String())
-		}
-	}
-	m.Notes = append(m.Notes, c.notes...)
-	m.Warnings = slices.Concat(m.Warnings, sys.Warnings, c.warnings)
+	warnings, notes := judgeFindings(r.System, sys.Findings)
+	m.Notes = slices.Concat(notes, sys.Notes, c.notes)
+	m.Warnings = slices.Concat(warnings, sys.Warnings, c.warnings)
 	return m
 }
 

@@ -134,13 +134,11 @@ func Inspect(ctx context.Context, path string, o OpenOptions, variables []string
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
-	i := &Inspection{Algorithm: a.Algorithm, Warnings: a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))}
+	i := &Inspection{Algorithm: a.Algorithm}
+	i.Warnings, _ = judgeFindings(path, a.Findings.Findings)
+	guessed, _ := a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))
+	i.Warnings = append(i.Warnings, guessed...)
 	i.Start, i.Stop, i.Step = toSetting(a.Start, o.Start), toSetting(a.Stop, o.Stop), toSetting(a.Step, o.Step)
-	for _, f := range a.Findings.Findings {
-		if f.Level > diag.Info {
-			i.Warnings = append(i.Warnings, f.String())
-		}
-	}
 	for _, c := range a.Components {
 		i.Components = append(i.Components, c.Name)
 	}

@@ -56,25 +56,26 @@ type System struct {
 	System            *master.System
 	FMUs              []record.FMU
 	Start, Stop, Step Setting
-	Tolerance         *Setting                           // nil = none
-	Algorithm         string                             // of the documents; "" = none
-	Params            map[string]string                  // of the documents
-	Findings          []diag.Finding                     // none of them an error
-	Warnings          []string                           // about guessed settings
-	Files             []string                           // that were read and must not be overwritten
-	Settings          []assemble.SettingInfo             // parameters and start values of the documents
-	Inputs            map[string][]record.Derived        // inputs of FMUs fed by inputs of the outermost system or named otherwise
-	Items             map[string]map[string]int32        // of driven inputs that are enumerations
-	ItemsOf           func(name string) map[string]int32 // items of an enumeration "component.variable"; nil = unknown
-	Resolve           func(name string) (string, error)  // the name in results of a variable named by the user; nil = the same
-	Held              []string                           // inputs "component.variable" with a value of --set and without a source
-	Alone             string                             // component of a single FMU; "" for a system
-	Once              []string                           // components in this process whose FMUs can be instantiated only once in it
-	Notices           func() []string                    // about FMUs during the run, to be called after it; nil = none
-	Tidy              func() []string                    // undoes changes of FMUs to the process (master.Options.Tidy); nil = none
-	StepTimeout       time.Duration                      // of a call into an FMU in this process; 0 = none
-	MemoryLimit       uint64                             // bytes, of the FMUs in this process; 0 = none
-	Close             func() error                       // removes unpacked files; call it after the run
+	Tolerance         *Setting                            // nil = none
+	Algorithm         string                              // of the documents; "" = none
+	Params            map[string]string                   // of the documents
+	Findings          []diag.Finding                      // none of them an error
+	Warnings          []string                            // about guessed settings
+	Files             []string                            // that were read and must not be overwritten
+	Settings          []assemble.SettingInfo              // parameters and start values of the documents
+	Inputs            map[string][]record.Derived         // inputs of FMUs fed by inputs of the outermost system or named otherwise
+	Items             map[string]map[string]int32         // of driven inputs that are enumerations
+	ItemsOf           func(name string) map[string]int32  // items of an enumeration "component.variable"; nil = unknown
+	Resolve           func(name string) (string, error)   // the name in results of a variable named by the user; nil = the same
+	Held              []string                            // inputs "component.variable" with a value of --set and without a source
+	Alone             string                              // component of a single FMU; "" for a system
+	Once              []string                            // components in this process whose FMUs can be instantiated only once in it
+	Notes             []string                            // that need no action
+	Notices           func() (warnings, notes []string)   // about FMUs during the run, to be called after it; nil = none
+	Tidy              func() (restored, lasting []string) // undoes changes of FMUs to the process (master.Options.Tidy); nil = none
+	StepTimeout       time.Duration                       // of a call into an FMU in this process; 0 = none
+	MemoryLimit       uint64                              // bytes, of the FMUs in this process; 0 = none
+	Close             func() error                        // removes unpacked files; call it after the run
 	// Describe describes a variable "component.variable"; nil = nothing is known.
 	Describe func(name string) record.Description
 	// Power returns the power in W per unit of the product of two outputs, 0 if their units
@@ -138,11 +139,11 @@ func (o *OpenOptions) assemble(ctx context.Context, seen *notices) assemble.Opti
 
 // newSystem describes an assembly for a run, after settling its times.
 func newSystem(a *assemble.Assembly, o *OpenOptions) *System {
-	warnings := a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))
+	warnings, notes := a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))
 	out := &System{
 		System: a.System, Algorithm: a.Algorithm, Params: a.Params, Asked: a.Asked,
 		Start: toSetting(a.Start, o.Start), Stop: toSetting(a.Stop, o.Stop), Step: toSetting(a.Step, o.Step),
-		Findings: a.Findings.Findings, Warnings: warnings, Files: a.Files(), Settings: a.Settings(),
+		Findings: a.Findings.Findings, Warnings: warnings, Notes: notes, Files: a.Files(), Settings: a.Settings(),
 		Items: a.Items(), ItemsOf: a.ItemsOf, Resolve: a.Resolve, Alone: a.Alone(), Held: a.Held,
 		Inputs: map[string][]record.Derived{}, Power: a.Power, Rates: ratesOf(a.Rates),
 		Describe:  func(name string) record.Description { return describe(a, name) },
@@ -223,8 +224,8 @@ func limit(l *worker.Launcher, asked *ssp.OwnSettings) error {
 // notices collects messages of package fmi about FMUs for the manifest, such as changes to the
 // process or dropped log messages. They may come from threads of the FMUs.
 type notices struct {
-	mu    sync.Mutex
-	texts []string
+	mu              sync.Mutex
+	warnings, notes []string
 }
 
 const mostNotices = 100
@@ -232,15 +233,19 @@ const mostNotices = 100
 func (n *notices) add(m fmi.LogMessage) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if text := m.Instance + ": " + m.Text; len(n.texts) < mostNotices && !slices.Contains(n.texts, text) {
-		n.texts = append(n.texts, text)
+	list := &n.warnings
+	if m.Status == fmi.StatusOK {
+		list = &n.notes
+	}
+	if text := m.Instance + ": " + m.Text; len(*list) < mostNotices && !slices.Contains(*list, text) {
+		*list = append(*list, text)
 	}
 }
 
-func (n *notices) list() []string {
+func (n *notices) list() (warnings, notes []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return slices.Clone(n.texts)
+	return slices.Clone(n.warnings), slices.Clone(n.notes)
 }
 
 // levelOf returns the log level of a message of an FMU.

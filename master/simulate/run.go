@@ -306,7 +306,7 @@ func (r *run) recorders(m *record.Manifest) (err error) {
 	if !r.Record.IsNone() {
 		r.table = record.NewTable(r.At(r.Output), record.Options{
 			Format: r.Format, Select: r.Record, Driven: r.driven, Interval: r.Interval,
-			Describe: r.sys.Describe, Chosen: m.Describe, Taken: r.mark.write, Memory: sharedMemory(),
+			Describe: r.sys.Describe, Chosen: m.Describe, Taken: r.begin, Memory: sharedMemory(),
 		})
 		r.mark.table = r.table
 		opt.Recorders = append(opt.Recorders, r.table)
@@ -323,6 +323,32 @@ func (r *run) recorders(m *record.Manifest) (err error) {
 	r.watch = &watch.Recorder{Warn: func(text string) { r.events.logger().Warn(text) }}
 	opt.Recorders = append(opt.Recorders, r.watch)
 	return nil
+}
+
+// begin writes the manifest before the table replaces an earlier one. It announces a large table.
+func (r *run) begin(variables int) error {
+	if bytes := r.tableSize(variables); bytes > largeTable {
+		remedy := "record less with --record or --output-interval"
+		if r.Format == record.CSV {
+			remedy += ", or write a binary file with --output FILE.arrow, which is many times faster"
+		}
+		r.events.logger().Warn(fmt.Sprintf("%s will have about %.2g GB: %d variables, a row every %.4g s; %s",
+			r.Output, bytes/1e9, variables, max(r.Interval, r.sys.Step.Value), remedy))
+	}
+	return r.mark.write()
+}
+
+// largeTable is the size of a table, in bytes, that is announced.
+const largeTable = 1e8
+
+// tableSize estimates the size of the table in bytes.
+func (r *run) tableSize(variables int) float64 {
+	value := 8.0
+	if r.Format == record.CSV {
+		value = 12 // on average over tables of third-party FMUs
+	}
+	rows := (r.sys.Stop.Value - r.sys.Start.Value) / max(r.Interval, r.sys.Step.Value)
+	return rows * float64(1+variables) * value
 }
 
 // finish judges a run that has begun and completes its manifest. failed is the error of the
@@ -357,7 +383,8 @@ func (r *run) finish(ctx context.Context, result master.Result, failed error) er
 		m.Warnings = append(m.Warnings, r.watch.Text)
 	}
 	if r.sys.Notices != nil {
-		m.Warnings = append(m.Warnings, r.sys.Notices()...)
+		warnings, notes := r.sys.Notices()
+		m.Warnings, m.Notes = append(m.Warnings, warnings...), append(m.Notes, notes...)
 	}
 	r.out.Manifest, r.out.ManifestPath = m, r.Manifest
 	if r.table != nil {

@@ -73,7 +73,7 @@ func TestMain(m *testing.M) {
 		build := exec.Command("go", "build", "-o", program, "./cmd/macrostep")
 		build.Dir = filepath.Join("..", "..")
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		for _, c := range []*exec.Cmd{build, exec.Command(program, "demo", systems)} {
+		for _, c := range []*exec.Cmd{build, exec.Command(program, "demo", "--all", "-o", systems)} {
 			if out, err := c.CombinedOutput(); err != nil {
 				fmt.Fprintf(os.Stderr, "%v: %v\n%s", c.Args, err, out)
 				return 1

@@ -30,6 +30,7 @@ const (
 type program struct {
 	args           []string
 	flags          []string // of the command run, as --name=value, with those of a run that is resumed
+	helpAll        bool     // --help-all is given
 	stdin          io.Reader
 	stdout, stderr io.Writer // for people
 	out            io.Writer // standard output unchanged, see data
@@ -108,7 +109,7 @@ func (p *program) dispatch(ctx context.Context) error {
 	}
 	if len(args) > 1 && isHelp(args[0]) {
 		cmd := app.Command(args[1])
-		cmd.CustomHelpTemplate = helpText(cmd)
+		cmd.CustomHelpTemplate = helpText(cmd, p.helpAll)
 	}
 	return app.RunContext(ctx, append([]string{"macrostep"}, args...))
 }
@@ -141,7 +142,8 @@ func (p *program) arrangedFor(cmd *cli.Command, name string, args []string) ([]s
 	if err != nil {
 		return nil, &usageError{cmd.Name, err}
 	}
-	if help {
+	if help != "" {
+		p.helpAll = help == flagHelpAll
 		return []string{"help", cmd.Name}, nil
 	}
 	if cmd.Name == "run" {
@@ -164,7 +166,26 @@ func notACommand(app *cli.App, name string) error {
 	if slices.ContainsFunc(app.Command("run").Flags, func(f cli.Flag) bool { return f.Names()[0] == name }) {
 		return &usageError{"run", fmt.Errorf("there is no command %q; it is a flag: macrostep run SYSTEM --%s …", name, name)}
 	}
+	meant, ok := synonyms[name]
+	if !ok && app.Command(sspGroup+" "+name) != nil {
+		meant, ok = sspGroup+" "+name, true
+	}
+	if ok {
+		return &usageError{"", fmt.Errorf("there is no command %q; its job is done by: macrostep %s", name, meant)}
+	}
 	return &usageError{"", fmt.Errorf("there is no command %q; %s", name, strings.TrimSpace(cli.SuggestCommand(app.Commands, name)))}
+}
+
+// synonyms are words that other tools use for our commands.
+var synonyms = map[string]string{
+	"simulate": "run", "sim": "run", "start": "run", "exec": "run", "execute": "run", "cosimulate": "run", "resume": "run --resume",
+	"sweep": "study", "optimise": "study", "optimize": "study", "calibrate": "study", "doe": "study", "batch": "study", "sensitivity": "study",
+	"check": "validate", "lint": "validate", "verify": "validate",
+	"show": "info", "describe": "info", "inspect": "info", "list": "info", "variables": "info",
+	"diff": "compare", "draw": "plot", "page": "report", "html": "report",
+	"analyse": "analyze", "stability": "analyze", "presets": "algorithms", "solvers": "algorithms",
+	"create": "ssp new", "connect": "ssp new", "convert": "ssp new", "zip": "ssp pack", "unzip": "ssp unpack", "extract": "ssp unpack",
+	"example": "demo", "examples": "demo", "tutorial": "demo",
 }
 
 func (p *program) app() *cli.App {
@@ -199,11 +220,11 @@ describes, steps them with published coupling algorithms, and reports how good
 the result is.
 
 Start here:
-   macrostep demo                                   examples, built and run
+   macrostep demo                                   an example, built and run
    macrostep info SYSTEM.ssp                        what is in a file
    macrostep validate SYSTEM.ssp                    what is wrong with it
    macrostep run SYSTEM.ssp --stop-time 10          run it
-   macrostep help run                               all about running
+   macrostep run --help-all                         all about running
 
 Exit codes: 0 done; 2 found before any FMU was instantiated (usage,
 documents, archives); 1 after that. validate: 1 if it finds errors.`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
 	"github.com/macrostep/macrostep/master/record"
@@ -132,16 +134,28 @@ func TestUsage(t *testing.T) {
 	contains(t, "three mistakes", stderr, "--step-size", "--set", "--tolerance")
 }
 
+// The summary has what a user must see; --verbose adds how the coupling worked, and the notes.
 func TestRunComplete(t *testing.T) {
 	f := &fake{
-		findings: []diag.Finding{{ID: "SD1", Level: diag.Warning, File: "s.ssd", Message: "odd", Remedy: "mend it"}, {ID: "SD2", Message: "empty source"}}, warnings: []string{"guessed"},
+		findings: []diag.Finding{{ID: "SD1", Level: diag.Warning, File: "s.ssd", Path: "/x", Line: 3, Message: "odd", Remedy: "mend it"}, {ID: "SD2", Message: "empty source"},
+			{ID: "SD3", Level: diag.Warning, Inert: true, Message: "old"}},
+		warnings: []string{"guessed"},
 	}
 	code, stdout, stderr := call(t, f, "run", "s.ssp", "--output", "r.csv", "--param", "order=1", "--record", "first.*")
 	if code != exitDone || stderr != "" {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
-	contains(t, "the summary", stdout, "complete at t = 1 s: 100 steps", "algorithm explicit", "order=1",
-		"results   r.csv (101 rows, 4 columns)", "manifest  r.json", "1 note in", "2 warnings", "s.ssd: odd [SD1]; mend it", "guessed")
+	want := regexp.MustCompile(`^complete at t = 1 s: 100 steps of 0\.01 s in .* real time\)
+results   r\.csv \(101 rows, 4 columns\)
+manifest  r\.json \(2 notes\)
+warning: s\.ssd:3: odd; mend it \[SD1\]
+warning: guessed
+$`)
+	if !want.MatchString(stdout) {
+		t.Errorf("the summary is\n%s", stdout)
+	}
+	_, stdout, _ = call(t, f, "run", "s.ssp", "--output", "r.csv", "--param", "order=1", "--record", "first.*", "--verbose")
+	contains(t, "the summary", stdout, "algorithm explicit", "order=1", "note: empty source [SD2]\n", "note: old [SD3]\n")
 	lines := strings.Split(strings.TrimSpace(read(t, "r.csv")), "\n")
 	if len(lines) != 102 || lines[0] != "time,first.y1,first.y2,first.u1" || !strings.HasPrefix(lines[101], "1,") {
 		t.Errorf("results of %d lines, from %s to %s", len(lines), lines[0], lines[len(lines)-1])
@@ -149,11 +163,29 @@ func TestRunComplete(t *testing.T) {
 	m := manifestOf(t, "r.json")
 	if m.Status != master.Complete || m.Reason != "" || m.Steps.Accepted != 100 || m.Parameters["order"] != "1" || m.Results != "r.csv" ||
 		m.System != "s.ssp" || m.StepSize.Source != "DefaultExperiment of first" || len(m.FMUs) != 1 || m.FMUSteps["second"] == 0 ||
-		len(m.Warnings) != 2 || !slices.Equal(m.Notes, []string{"empty source [SD2]"}) || len(m.Delivery) == 0 || m.Command[0] != "run" || m.Tolerance != nil || m.EndTime != 1 {
+		len(m.Warnings) != 2 || !slices.Equal(m.Notes, []string{"empty source [SD2]", "old [SD3]"}) || len(m.Delivery) == 0 || m.Command[0] != "run" || m.Tolerance != nil || m.EndTime != 1 {
 		t.Errorf("manifest %+v", m)
 	}
 	if m.Versions.Macrostep == "" || m.Versions.Go == "" || m.Versions.Platform == "" {
 		t.Errorf("versions %+v", m.Versions)
+	}
+}
+
+// A large table is announced before the first step, with the remedy.
+func TestLargeTable(t *testing.T) {
+	for args, want := range map[string]string{
+		"--stop-time|4e5":                        "results.csv will have about 3.8 GB: 7 variables, a row every 0.01 s; record less with --record or --output-interval, or write",
+		"--stop-time|4e5|-o|r.arrow":             "r.arrow will have about 2.6 GB: 7 variables, a row every 0.01 s; record less with --record or --output-interval\n",
+		"--stop-time|4e5|--output-interval|1000": "",
+		"--stop-time|4e5|--record|none":          "",
+		"--stop-time|4e5|--quiet":                "",
+	} {
+		f := &fake{fault: &mastertest.Faulty{Terminate: true, AtStep: 2}}
+		code, _, stderr := call(t, f, append([]string{"run", "s.ssp"}, strings.Split(args, "|")...)...)
+		if code != exitDone || want == "" && strings.Contains(stderr, "will have") {
+			t.Errorf("%s: exit code %d: %s", args, code, stderr)
+		}
+		contains(t, args, stderr, want)
 	}
 }
 
@@ -383,6 +415,19 @@ func TestHelp(t *testing.T) {
 			}
 		}
 		contains(t, c.Name, text, "Example", "macrostep "+c.Name)
+		_, full, _ := call(t, &fake{}, append(words[:len(words):len(words)], "--help-all")...)
+		for _, f := range flagLines(c) {
+			contains(t, c.Name, full, "--"+f.name)
+		}
+		if common := commonFlags[c.Name]; common == nil && full != text {
+			t.Errorf("--help-all of %s prints something else:\n%s", c.Name, full)
+		} else if common != nil {
+			contains(t, c.Name, text, "--"+common[0], "Examples\n", "--help-all")
+			if n := strings.Count(text, "\n"); n > 36 {
+				t.Errorf("the help of %s has %d lines", c.Name, n)
+			}
+		}
+		text += full
 		for line := range strings.Lines(text) {
 			if len([]rune(line)) > 85 {
 				t.Errorf("%s: a line is too long: %s", c.Name, line)
@@ -395,7 +440,7 @@ func TestHelp(t *testing.T) {
 		if flags, _, _, err := arrange(c, []string{"-o", "f"}); err != nil || !slices.Equal(flags, []string{"--output=f"}) {
 			t.Errorf("%s: %v, %v", c.Name, flags, err)
 		}
-		contains(t, c.Name, text, "  -o, --output F")
+		contains(t, c.Name, text, "  -o, --output ")
 		args := append(words, ".", "-o", "")
 		if c.Name == "ssp set" {
 			args = append(args, "a.b=1")
@@ -403,7 +448,7 @@ func TestHelp(t *testing.T) {
 		_, _, stderr := call(t, &fake{}, args...)
 		contains(t, c.Name, stderr, "--output: the value is empty")
 	}
-	if outputs != 9 {
+	if outputs != 10 {
 		t.Errorf("%d commands have --output", outputs)
 	}
 }
@@ -428,31 +473,46 @@ func TestAlgorithms(t *testing.T) {
 	}
 }
 
+// The demo builds and runs one example. Several are built only.
 func TestDemo(t *testing.T) {
 	f := &fake{}
-	code, stdout, stderr := call(t, f, "demo", "my examples")
+	code, stdout, stderr := call(t, f, "demo", "-o", "my examples")
 	if code != exitDone {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	at := func(name string) string { return filepath.Join("my examples", name) }
-	contains(t, "the demo", stdout, "built "+at("two-mass-ff.ssp"), "complete at t = 1 s: 1000 steps", at("quarter-car-a.csv"),
-		"Try next", "run '"+at("quarter-car-a.ssp")+"' --algorithm gauss-seidel")
-	if !strings.HasSuffix(stdout, at("quarter-car-a.html")+"\n") {
-		t.Errorf("the demo does not end with the path of its page:\n%s", stdout)
+	contains(t, "the demo", stdout, "built "+at("quarter-car-a.ssp"), "complete at t = 1 s: 100 steps", at("quarter-car-a.csv"),
+		"in a browser:\n   "+at("quarter-car-a.html"), "Try next", "run '"+at("quarter-car-a.ssp")+"' --algorithm gauss-seidel")
+	if f.path != at("quarter-car-a.ssp") || !slices.Equal(f.built, []string{"quarter-car-a"}) {
+		t.Errorf("built %s and ran %s", f.built, f.path)
 	}
-	if f.path != at("quarter-car-a.ssp") || f.asked.Step == nil || f.asked.Step.Value != 1e-3 {
-		t.Errorf("asked for %s with %+v", f.path, f.asked)
-	}
-	if m := manifestOf(t, at("quarter-car-a.json")); m.Algorithm != "explicit" || m.Status != master.Complete {
+	if m := manifestOf(t, at("quarter-car-a.json")); m.Status != master.Complete {
 		t.Errorf("manifest %+v", m)
+	}
+	if n := strings.Count(stdout, "\n"); n > 24 {
+		t.Errorf("the demo prints %d lines:\n%s", n, stdout)
+	}
+	for args, want := range map[string][]string{
+		"demo|pendula":              {"pendula"},
+		"demo|crane|two-mass-ff":    {"crane", "two-mass-ff"},
+		"demo|--all|--output|other": fmus.Systems(),
+	} {
+		f := &fake{}
+		code, stdout, stderr := call(t, f, strings.Split(args, "|")...)
+		if ran := f.path != ""; code != exitDone || !slices.Equal(f.built, want) || ran != (len(want) == 1) {
+			t.Errorf("%s: exit code %d, built %s, ran %s: %s", args, code, f.built, f.path, stderr)
+		}
+		if n := len(want); n > 1 {
+			contains(t, args, stdout, fmt.Sprintf("%2d of %d  built ", n, n), "Run one:")
+		}
 	}
 }
 
 // The flags define the chain. Impossible values are refused before anything is built.
 func TestDemoChain(t *testing.T) {
 	f := &fake{}
-	code, stdout, stderr := call(t, f, "demo", "--masses", "30", "chain", "my chain", "--subsystems=3", "--ends", "5",
-		"--damping", "2e3", "--set", "seed=4", "--stop-time", "0.5")
+	code, stdout, stderr := call(t, f, "demo", "--masses", "30", "chain", "-o", "my chain", "--subsystems=3", "--ends", "5",
+		"--set", "seed=4", "--set=d=2e3", "--stop-time", "0.5")
 	if code != exitDone {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
@@ -469,13 +529,14 @@ func TestDemoChain(t *testing.T) {
 		"demo|chain|--masses|5|--subsystems|7": "do not make 7 subsystems",
 		"demo|chain|--set|q=3":                 `no parameter "q"; it has m, c, d`,
 		"demo|chain|--set|m=heavy":             "the value is not a number",
-		"demo|chain|--set|d=3|--damping|3":     "set the same parameter",
 		"demo|chain|--algorithm|magic":         `no algorithm is called "magic"`,
 		"demo|chain|--stop-time=-1":            "--stop-time: -1 is not greater",
-		"demo|chain|dir|more":                  `"more" is one argument too many`,
+		"demo|chain|pendula":                   `"pendula" is one argument too many`,
+		"demo|pendulum":                        `no example is called "pendulum"; did you mean "pendula"?`,
+		"demo|--all|crane":                     "--all builds crane too",
 		"demo|chain|--masses|many":             "invalid value",
 		"demo|chain":                           "the chain: no C compiler: install gcc",
-		"demo":                                 "building the example quarter-car-a: no C compiler: install gcc or clang",
+		"demo":                                 "building examples: no C compiler: install gcc or clang",
 	})
 }
 
@@ -585,7 +646,7 @@ func FuzzArrange(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line string) {
 		args := strings.Split(line, " ")
 		flags, rest, help, err := arrange(cmd, args)
-		if err != nil || help {
+		if err != nil || help != "" {
 			return
 		}
 		if len(flags)+len(rest) > len(args) {

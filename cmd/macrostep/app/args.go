@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -8,9 +9,9 @@ import (
 )
 
 // arrange separates the arguments of a command into flags, each as --name=value, and the rest. Unlike cli,
-// it accepts flags before and after arguments; everything after -- is an argument. help reports whether
-// --help or -h is given.
-func arrange(cmd *cli.Command, args []string) (flags, rest []string, help bool, err error) {
+// it accepts flags before and after arguments; everything after -- is an argument. help is flagHelp or
+// flagHelpAll if one of them is given.
+func arrange(cmd *cli.Command, args []string) (flags, rest []string, help string, err error) {
 	known := map[string]cli.Flag{}
 	for _, f := range cmd.Flags {
 		for _, name := range f.Names() {
@@ -28,8 +29,9 @@ func arrange(cmd *cli.Command, args []string) (flags, rest []string, help bool, 
 			continue
 		}
 		name, value, hasValue := strings.Cut(strings.TrimPrefix(arg[1:], "-"), "=")
-		if name == "help" || name == "h" {
-			help = true
+		switch name {
+		case "h", flagHelp, flagHelpAll:
+			help = cmp.Or(help, name)
 			continue
 		}
 		f, ok := known[name]
@@ -86,7 +88,7 @@ func takesValue(f cli.Flag) bool {
 
 func nearestFlag(cmd *cli.Command, name string) string {
 	if s := cli.SuggestFlag(cmd.Flags, name, true); s != "" {
-		return fmt.Sprintf("; did you mean %s? (macrostep help %s lists them)", s, cmd.Name)
+		return fmt.Sprintf("; did you mean %s? (macrostep %s --help-all lists them)", s, cmd.Name)
 	}
-	return fmt.Sprintf(" (see macrostep help %s)", cmd.Name)
+	return fmt.Sprintf(" (see macrostep %s --help-all)", cmd.Name)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/results"
@@ -151,7 +152,11 @@ func flagChoices(cmd *cli.Command) (out []choice) {
 		}
 		out = append(out, choice{"--" + f.Names()[0], doc})
 	}
-	return append(out, choice{"--help", "explain the command"})
+	out = append(out, choice{"--" + flagHelp, "explain the command"})
+	if commonFlags[cmd.Name] != nil {
+		out = append(out, choice{"--" + flagHelpAll, "explain all its flags"})
+	}
+	return out
 }
 
 // argumentChoices returns the choices for an argument; nil = it is a file.
@@ -166,9 +171,11 @@ func (p *program) argumentChoices(cmd *cli.Command, before []string, last string
 			return startingWith(p.variables(files[0], "set", last), last)
 		}
 	case "demo":
-		if len(positionals(cmd, before)) == 0 && last != "" {
-			return startingWith([]choice{{demoChain, "a chain of masses of any length"}}, last)
+		list := []choice{{demoChain, "a chain of masses of any length"}}
+		for _, name := range fmus.Systems() {
+			list = append(list, choice{name, fmus.Summary(name)})
 		}
+		return startingWith(list, last)
 	}
 	return nil
 }

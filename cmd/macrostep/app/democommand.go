@@ -1,9 +1,6 @@
 package app
 
 import (
-	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -14,66 +11,102 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/simulate"
 )
 
-const (
-	demoSystem = "quarter-car-a"
-	demoStep   = 1e-3 // s
-)
+// demoSystem is the example that the command builds if none is named.
+const demoSystem = "quarter-car-a"
 
-const demoHelp = `Builds the example systems as DIR/NAME.ssp (default: ./macrostep-demo) and runs the
-quarter car, a chassis and a wheel that hit a step in the road. It prints where the
-results are and what to try next. It needs a C compiler: $CC, cc, gcc or clang.
+const demoHelp = `Builds an example system as ./macrostep-demo/NAME.ssp, runs it, and prints where
+its results and their page are and what to try next. Without NAME it is the quarter
+car, a chassis and a wheel that hit a step in the road. Several examples, or --all,
+are built side by side and not run. It needs a C compiler: $CC, cc, gcc or clang.
 
-demo chain builds DIR/chain.ssp instead, a chain of masses with nonlinear
-springs, impulses and contacts, divided into subsystems, and runs it with control
-of order and step size. Use it to see how algorithms scale. The flags below are
-for it.
+demo chain builds a chain of masses with nonlinear springs, impulses and contacts,
+divided into subsystems, and runs it with control of order and step size. Use it to
+see how algorithms scale. The flags about it are for no other example.
 
 Examples:
    macrostep demo
-   macrostep demo examples
+   macrostep demo pendula
+   macrostep demo --all
    macrostep demo chain --masses 1000 --subsystems 20
-   macrostep demo chain --damping 5e5 --algorithm im-slocal
-   macrostep demo chain --set contacts=0 --set seed=7 --stop-time 0.1`
+   macrostep demo chain --set contacts=0 --set seed=7 --algorithm im-slocal`
 
-// demoChain is the argument that asks for a chain.
+// demoChain is the example of any size.
 const demoChain = "chain"
+
+// Flags of the command for all examples.
+const flagAll = "all"
 
 func (p *program) demoCommand() *cli.Command {
 	return &cli.Command{
-		Name: "demo", Usage: "build the example systems and run one", ArgsUsage: "[DIR]",
-		UsageText: "macrostep demo [chain] [DIR]", Description: demoHelp,
-		Flags: []cli.Flag{
+		Name: "demo", Usage: "build an example system and run it", ArgsUsage: "[NAME…]",
+		UsageText: "macrostep demo [NAME…] [FLAGS]", Description: demoHelp + exampleHelp(),
+		Flags: slices.Concat([]cli.Flag{
+			boolFlag(flagAll, "build all examples"),
+			withValue("macrostep-demo", outputFlag("write to the folder `DIR`")),
+		}, inCategory("Chain",
 			&cli.IntFlag{Name: "masses", Usage: "`N` masses in all", Value: 20},
 			&cli.IntFlag{Name: "subsystems", Usage: "cut into `R` subsystems", Value: 4},
 			&cli.IntFlag{Name: "ends", Usage: "the first and the last subsystem have `N` masses each; 0: as many as the others"},
-			&cli.Float64Flag{Name: "damping", Usage: "damping `D` of the springs in N s/m, the same as --set d=D", Value: 1e4},
 			listFlag(flagSet, "parameter of all masses and springs, `NAME=VALUE`; a wrong name lists them"),
 			&cli.StringFlag{Name: flagAlgorithm, Usage: "coupling algorithm `PRESET`", Value: "ex-slocal"},
 			&cli.StringFlag{Name: "stop-time", Usage: "stop at `T` seconds", Value: "0.01"},
-		},
+		)),
 		Action: p.supervised(func(c *cli.Context) error {
-			if c.Args().First() == demoChain {
+			names := c.Args().Slice()
+			if slices.Contains(names, demoChain) {
 				return p.runChain(c)
 			}
-			if names := c.LocalFlagNames(); len(names) > 0 {
-				return &usageError{"demo", fmt.Errorf("--%s is for a chain; write: macrostep demo chain --%s …", names[0], names[0])}
+			for _, name := range c.LocalFlagNames() {
+				if name != flagAll && name != flagOutput && name != "o" {
+					return &usageError{"demo", fmt.Errorf("--%s is for a chain; write: macrostep demo chain --%s …", name, name)}
+				}
 			}
-			if err := arguments(c, 0, 1, "DIR"); err != nil {
+			in := newInput(c)
+			in.add(knownExamples(names, c.Bool(flagAll)))
+			if err := in.err(); err != nil {
 				return err
 			}
-			return p.runExamples(c)
+			if c.Bool(flagAll) {
+				names = fmus.Systems()
+			}
+			return p.runExamples(c, names)
 		}),
 	}
 }
 
-// demoFolder creates the folder of the examples, by default macrostep-demo, and returns its path.
-func demoFolder(dir string) (string, error) {
-	dir = cmp.Or(dir, "macrostep-demo")
+// exampleHelp lists the examples.
+func exampleHelp() string {
+	var b strings.Builder
+	b.WriteString("\n\nSystems:")
+	for _, name := range fmus.Systems() {
+		fmt.Fprintf(&b, "\n   %s\n%s", name, fold(fmus.Summary(name), 6))
+	}
+	return b.String()
+}
+
+// knownExamples checks the names of examples.
+func knownExamples(names []string, all bool) error {
+	if all && len(names) > 0 {
+		return fmt.Errorf("--%s builds %s too; leave out one of the two", flagAll, names[0])
+	}
+	for _, name := range names {
+		if !slices.Contains(fmus.Systems(), name) {
+			return fmt.Errorf("no example is called %q%s; they are %s; --%s names another folder", name,
+				diag.DidYouMean(name, fmus.Systems()), strings.Join(append(fmus.Systems(), demoChain), ", "), flagOutput)
+		}
+	}
+	return nil
+}
+
+// demoFolder creates the folder of the examples and returns its path.
+func demoFolder(c *cli.Context) (string, error) {
+	dir := c.String(flagOutput)
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return "", fmt.Errorf("making the folder of the examples: %w", err)
 	}
@@ -93,42 +126,52 @@ func (p *program) runExample(c *cli.Context, r simulate.Request) error {
 	return p.execute(c.Context, &runRequest{Request: r})
 }
 
-// runExamples builds all systems and runs one.
-func (p *program) runExamples(c *cli.Context) error {
-	dir, err := demoFolder(c.Args().First())
+// runExamples builds examples and runs the only one.
+func (p *program) runExamples(c *cli.Context, names []string) error {
+	if len(names) == 0 {
+		names = []string{demoSystem}
+	}
+	dir, err := demoFolder(c)
 	if err != nil {
 		return err
 	}
-	names := p.backend.Systems()
-	if !slices.Contains(names, demoSystem) {
-		return fmt.Errorf("the examples lack %s; they are %s", demoSystem, strings.Join(names, ", "))
-	}
-	for _, name := range names {
-		if c.Context.Err() != nil {
-			return context.Cause(c.Context)
-		}
-		path, err := p.backend.WriteSystem(dir, name)
-		if err != nil {
-			return fmt.Errorf("building the example %s: %w", name, err)
+	done := 0
+	err = p.backend.WriteSystems(c.Context, dir, names, func(path string) {
+		done++
+		if len(names) > 1 {
+			fmt.Fprintf(p.stdout, "%2d of %d  ", done, len(names))
 		}
 		fmt.Fprintf(p.stdout, "built %s\n", path)
-	}
-	stem := filepath.Join(dir, demoSystem)
-	system, output, report := stem+".ssp", stem+".csv", stem+".html"
-	fmt.Fprintf(p.stdout, "\n$ %s run %s --step-size %g --output %s --report %s\n",
-		p.command(), quote(system), demoStep, quote(output), quote(report))
-	err = p.runExample(c, simulate.Request{System: system, Step: &simulate.Setting{Value: demoStep, Source: "macrostep demo"},
-		Algorithm: "explicit", Output: output, Report: report})
+	})
 	if err != nil {
+		return fmt.Errorf("building examples: %w", err)
+	}
+	stem := filepath.Join(dir, names[0])
+	system, output, report := stem+".ssp", stem+".csv", stem+".html"
+	if len(names) > 1 {
+		fmt.Fprintf(p.stdout, "\nRun one:\n   %s run %s\n", p.command(), quote(system))
+		return nil
+	}
+	fmt.Fprintf(p.stdout, "\n$ %s run %s --output %s --report %s\n", p.command(), quote(system), quote(output), quote(report))
+	if err := p.runExample(c, simulate.Request{System: system, Output: output, Report: report}); err != nil {
 		return err
 	}
-	p.next(dir, system, output, report)
+	fmt.Fprintf(p.stdout, `
+Open the page in a browser:
+   %[3]s
+
+Try next:
+   %[1]s info %[2]s
+   %[1]s run %[2]s --algorithm gauss-seidel --output %[4]s
+   %[1]s analyze %[2]s
+   %[1]s demo --all
+`, p.command(), quote(system), report, quote(filepath.Join(dir, "gauss-seidel.csv")))
 	return nil
 }
 
 // runChain builds a chain and runs it.
 func (p *program) runChain(c *cli.Context) error {
-	if err := arguments(c, 1, 2, "chain and DIR"); err != nil {
+	if err := arguments(c, 1, 1, demoChain); err != nil {
 		return err
 	}
 	in := newInput(c)
@@ -140,12 +183,6 @@ func (p *program) runChain(c *cli.Context) error {
 		}
 		chain.Set[a.Name] = v
 	}
-	if c.IsSet("damping") {
-		if _, twice := chain.Set["d"]; twice {
-			in.add(errors.New("--damping and --set d=… set the same parameter; give only one of them"))
-		}
-		chain.Set["d"] = c.Float64("damping")
-	}
 	algorithm, stop := c.String(flagAlgorithm), in.float("stop-time", positive)
 	_, err := p.presets.New(algorithm, nil)
 	in.add(err)
@@ -154,7 +191,7 @@ func (p *program) runChain(c *cli.Context) error {
 	if err := in.err(); err != nil {
 		return err
 	}
-	dir, err := demoFolder(c.Args().Get(1))
+	dir, err := demoFolder(c)
 	if err != nil {
 		return err
 	}
@@ -167,31 +204,6 @@ func (p *program) runChain(c *cli.Context) error {
 		system, p.command(), quote(system), quote(algorithm), stop, quote(output))
 	return p.runExample(c, simulate.Request{System: system, Stop: &simulate.Setting{Value: stop, Source: "macrostep demo"},
 		Algorithm: algorithm, Output: output})
-}
-
-// next prints commands to try after the demo.
-func (p *program) next(dir, system, output, report string) {
-	command := p.command()
-	two := filepath.Join(dir, "two-mass-ff.ssp")
-	fmt.Fprintf(p.stdout, `
-Try next:
-
-  %[2]s info %[3]s
-  %[2]s run %[3]s --algorithm gauss-seidel --output %[4]s
-  %[2]s run %[3]s --param order=1 --output %[5]s
-  %[2]s run %[3]s --set wheel.z_road=0.05 --record 'chassis.*' --output %[6]s
-  %[2]s run %[7]s --output %[8]s
-  %[2]s run %[9]s --algorithm im-milne --output %[10]s
-  %[2]s demo chain --masses 100 --subsystems 10
-  %[2]s algorithms explicit
-
-Open the table %[1]s in a spreadsheet, and in a browser
-the page %[11]s
-`,
-		output, command, quote(system),
-		quote(filepath.Join(dir, "gauss-seidel.csv")), quote(filepath.Join(dir, "order-1.csv")),
-		quote(filepath.Join(dir, "low-road.csv")), quote(two), quote(filepath.Join(dir, "two-mass-ff.csv")),
-		quote(filepath.Join(dir, "contact-oscillator.ssp")), quote(filepath.Join(dir, "contact-oscillator.csv")), report)
 }
 
 // command returns the name for calling this program again, or its path if the shell does not find it by name.

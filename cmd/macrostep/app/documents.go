@@ -11,6 +11,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/description"
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/worker"
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master/assemble"
@@ -36,7 +37,7 @@ func (documents) Describe(path string, o assemble.Options) (*fileDescription, er
 	}
 	f, list, err := fmi.Open(path, fmi.OpenOptions{Strict: o.Strict})
 	if err != nil {
-		return nil, err
+		return describeOutline(path, err)
 	}
 	d := &fileDescription{FMU: &fmuDescription{Path: path, Hash: f.Hash, Description: f.Description}, Findings: list.Findings}
 	entries, err := os.ReadDir(filepath.Join(f.Dir, "binaries"))
@@ -49,6 +50,19 @@ func (documents) Describe(path string, o assemble.Options) (*fileDescription, er
 		}
 	}
 	return d, f.Close()
+}
+
+// describeOutline describes an FMU that macrostep does not run. refused is the reason.
+func describeOutline(path string, refused error) (*fileDescription, error) {
+	var list *diag.ListError
+	if !errors.As(refused, &list) || !diag.Has(refused, description.RuleVersion.ID) && !diag.Has(refused, description.RuleCoSimulation.ID) {
+		return nil, refused
+	}
+	outline, platforms, err := fmi.ReadOutline(path)
+	if err != nil {
+		return nil, refused
+	}
+	return &fileDescription{FMU: &fmuDescription{Path: path, Platforms: platforms, Outline: outline}, Findings: list.Findings}, nil
 }
 
 // Open reads a system for a run.
@@ -174,11 +188,10 @@ func count(d *description.ModelDescription, c description.Causality) int {
 	return n
 }
 
-// Systems names the example systems.
-func (documents) Systems() []string { return fmus.Systems() }
-
-// WriteSystem builds an example system.
-func (documents) WriteSystem(dir, name string) (string, error) { return fmus.WriteSystem(dir, name) }
+// WriteSystems builds example systems.
+func (documents) WriteSystems(ctx context.Context, dir string, names []string, written func(path string)) error {
+	return fmus.WriteSystems(ctx, dir, names, written)
+}
 
 // WriteChain builds an oscillator chain.
 func (documents) WriteChain(dir string, c fmus.Chain) (string, error) { return fmus.WriteChain(dir, c) }

@@ -24,10 +24,8 @@ type backend interface {
 	Explain(path string, names []string, o assemble.Options) ([]*assemble.Explanation, error)
 	// Variables lists the variables of the FMUs of a system as component.variable.
 	Variables(path string) ([]namedVariable, error)
-	// Systems names the example systems.
-	Systems() []string
-	// WriteSystem builds an example system as dir/name.ssp and returns its path.
-	WriteSystem(dir, name string) (string, error)
+	// WriteSystems builds example systems as dir/name.ssp and calls written with the path of each.
+	WriteSystems(ctx context.Context, dir string, names []string, written func(path string)) error
 	// WriteChain builds an oscillator chain as dir/chain.ssp and returns its path.
 	WriteChain(dir string, c fmus.Chain) (string, error)
 }
@@ -44,6 +42,7 @@ type fmuDescription struct {
 	Path, Hash  string
 	Platforms   []string // folders in binaries
 	Description *description.ModelDescription
+	Outline     *description.Outline // in place of Description, for an FMU that macrostep does not run
 }
 
 // namedVariable is a variable of an FMU in a system.

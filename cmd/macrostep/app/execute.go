@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,10 +32,24 @@ func (p *program) execute(ctx context.Context, r *runRequest) error {
 	runner := simulate.Runner{Open: p.backend.Open, Presets: p.presets, Events: a.event, Prepare: a.prepare, Running: a.running, At: r.at}
 	out, err := runner.Run(ctx, r.Request)
 	con.clear()
-	if !r.Quiet && out.Manifest != nil {
-		summary(p.stdout, con, &out)
+	printed := !r.Quiet && out.Manifest != nil
+	lines := 0
+	if printed {
+		text := summary(&out, r.Verbose)
+		lines = strings.Count(text, "\n")
+		fmt.Fprint(p.stdout, text)
 	}
 	err = errors.Join(err, a.end(&out))
+	if printed {
+		if r.Report != "" {
+			lines++
+		}
+		most := max(mostLines-lines-1, 1) // a line may report that there are more
+		if r.Verbose {
+			most = math.MaxInt
+		}
+		printWarnings(p.stdout, con, out.Manifest.Warnings, most, out.ManifestPath)
+	}
 	var refused *simulate.RequestError
 	switch {
 	case err == nil:
@@ -47,40 +62,54 @@ func (p *program) execute(ctx context.Context, r *runRequest) error {
 	return err
 }
 
-// The largest numbers of entries in the summary.
 const (
-	shownWarnings = 10
-	shownLoops    = 5
-	shownNames    = 4
-	shownEvents   = 8
+	mostLines  = 10 // of the summary
+	shownNames = 4  // in a line
 )
 
-// summary prints the outcome of a run.
-func summary(w io.Writer, con *console, o *simulate.Outcome) {
+// summary returns the outcome of a run: status, time, cost, files and what needs attention; with verbose also how the
+// coupling worked, and notes.
+func summary(o *simulate.Outcome, verbose bool) string {
+	var b strings.Builder
 	m := o.Manifest
 	uneven := ""
 	if m.Steps.Accepted > 1 && math.Abs(m.Steps.Mean-m.StepSize.Value) > 1e-9*m.StepSize.Value {
 		uneven = ", on average"
 	}
-	printEnd(w, m, uneven)
+	printEnd(&b, m, uneven)
 	if m.Scenario != nil {
-		printScenario(w, m.Scenario)
+		printScenario(&b, m.Scenario, verbose)
 	}
 	if m.Realtime != nil {
-		printTiming(w, m.Realtime, m.Steps.Mean, uneven)
+		printTiming(&b, m.Realtime, m.Steps.Mean, uneven)
 	}
-	printCoupling(w, m)
-	printFiles(w, o)
-	if n := len(m.Notes); n > 0 {
-		fmt.Fprintf(w, "%s in the manifest\n", plural(n, "note"))
+	if verbose {
+		printCoupling(&b, m)
+	} else if n, how := stepLoops(m.Loops); n > 0 {
+		fmt.Fprintf(&b, "loops     %s, %s; --%s lists the variables\n", plural(n, "algebraic loop"), how, flagVerbose)
 	}
-	printWarnings(w, con, m.Warnings)
+	printFiles(&b, o)
+	if verbose {
+		for _, text := range m.Notes {
+			fmt.Fprintf(&b, "note: %s\n", text)
+		}
+	}
+	return b.String()
 }
 
-// printEnd prints the outcome, the steps and the algorithm. uneven is a remark for steps of different
-// size.
+// stepLoops returns the number of algebraic loops within macro steps, and how they are treated.
+func stepLoops(loops []master.Loop) (n int, how string) {
+	for _, l := range loops {
+		if !l.Initialization {
+			n, how = n+1, l.Treatment
+		}
+	}
+	return n, how
+}
+
+// printEnd prints the outcome and the steps. uneven is a remark for steps of different size.
 func printEnd(w io.Writer, m *record.Manifest, uneven string) {
-	fmt.Fprintf(w, "%s at t = %g s: %s", m.Outcome.Ended, m.EndTime, plural(m.Steps.Accepted, "step"))
+	fmt.Fprintf(w, "%s at t = %s s: %s", m.Outcome.Ended, seconds(m.EndTime), plural(m.Steps.Accepted, "step"))
 	if m.Steps.Accepted > 0 {
 		fmt.Fprintf(w, " of %s s%s", number(m.Steps.Mean), uneven)
 	}
@@ -94,17 +123,17 @@ func printEnd(w io.Writer, m *record.Manifest, uneven string) {
 	if verdict := m.Outcome.String(); verdict != m.Outcome.Ended {
 		fmt.Fprintf(w, "outcome   %s\n", verdict)
 	}
-	fmt.Fprintf(w, "algorithm %s%s\n", m.Algorithm, parameterList(m.Parameters))
-	if len(m.Orders) > 1 {
-		fmt.Fprintf(w, "orders   %s\n", orderList(m.Orders))
-	}
 	if m.Outcome.Regular() && m.Reason != "" {
 		fmt.Fprintln(w, m.Reason)
 	}
 }
 
-// printCoupling prints corrector iterations, monitored variables, power bonds and algebraic loops.
+// printCoupling prints the algorithm, orders, corrector iterations, monitored variables, power bonds and algebraic loops.
 func printCoupling(w io.Writer, m *record.Manifest) {
+	fmt.Fprintf(w, "algorithm %s%s\n", m.Algorithm, parameterList(m.Parameters))
+	if len(m.Orders) > 1 {
+		fmt.Fprintf(w, "orders   %s\n", orderList(m.Orders))
+	}
 	if m.Iterations > 0 {
 		fmt.Fprintf(w, "corrector %s, %s of the interface\n", plural(m.Iterations, "iteration"), plural(m.Jacobians, "Jacobian"))
 	}
@@ -120,11 +149,8 @@ func printCoupling(w io.Writer, m *record.Manifest) {
 		fmt.Fprintf(w, "bond      %s: residual energy %s J, mean power %s W, mean residual power %s W, at most %s W\n",
 			name, number(b.ResidualEnergy), number(b.MeanPower), number(b.MeanAbsResidualPower), number(b.PeakResidualPower))
 	}
-	for _, l := range m.Loops[:min(len(m.Loops), shownLoops)] {
+	for _, l := range m.Loops {
 		fmt.Fprintln(w, loopLine(l))
-	}
-	if more := len(m.Loops) - shownLoops; more > 0 {
-		fmt.Fprintf(w, "  and %s more in the manifest\n", plural(more, "loop"))
 	}
 }
 
@@ -135,29 +161,25 @@ func printFiles(w io.Writer, o *simulate.Outcome) {
 		fmt.Fprintf(w, "results   %s (%s, %s)\n", m.Results, plural(o.Rows, "row"), plural(o.Columns, "column"))
 	}
 	if o.ManifestPath != "" {
-		fmt.Fprintf(w, "manifest  %s\n", o.ManifestPath)
+		fmt.Fprintf(w, "manifest  %s", o.ManifestPath)
+		if n := len(m.Notes); n > 0 {
+			fmt.Fprintf(w, " (%s)", plural(n, "note"))
+		}
+		fmt.Fprintln(w)
 	}
 	if c := m.Checkpoints; c != nil && c.Time != nil && !m.Outcome.Regular() {
-		fmt.Fprintf(w, "to go on from t = %g s: macrostep run --%s %s\n", *c.Time, flagResume, c.Path)
+		fmt.Fprintf(w, "to go on from t = %s s: macrostep run --%s %s\n", seconds(*c.Time), flagResume, c.Path)
 	}
 }
 
-// printWarnings prints the warnings that were not printed during the run.
-func printWarnings(w io.Writer, con *console, warnings []string) {
-	if len(warnings) == 0 {
-		return
-	}
+// printWarnings prints the warnings that were not printed during the run, at most some of them.
+func printWarnings(w io.Writer, con *console, warnings []string, most int, manifest string) {
 	left := slices.DeleteFunc(slices.Clone(warnings), con.printed)
-	fmt.Fprint(w, plural(len(warnings), "warning"))
-	if printed := len(warnings) - len(left); printed > 0 {
-		fmt.Fprintf(w, ", %d of them above", printed)
+	for _, text := range left[:min(len(left), most)] {
+		fmt.Fprintf(w, "warning: %s\n", text)
 	}
-	fmt.Fprintln(w)
-	for _, text := range left[:min(len(left), shownWarnings)] {
-		fmt.Fprintf(w, "  %s\n", text)
-	}
-	if more := len(left) - shownWarnings; more > 0 {
-		fmt.Fprintf(w, "  and %d more in the manifest\n", more)
+	if more := len(left) - most; more > 0 {
+		fmt.Fprintf(w, "%s in %s\n", plural(more, "more warning"), cmp.Or(manifest, "the manifest"))
 	}
 }
 

@@ -31,8 +31,9 @@ type fake struct {
 	warnings  []string
 	fault     *mastertest.Faulty // stands before the first subsystem
 	openErr   error
-	beginStep func() // called at every step of the first subsystem
-	compiler  error  // of building examples
+	beginStep func()   // called at every step of the first subsystem
+	compiler  error    // of building examples
+	built     []string // examples
 	chain     fmus.Chain
 	closed    int
 }
@@ -116,19 +117,25 @@ func (f *fake) Explain(path string, names []string, o assemble.Options) (list []
 	return list, nil
 }
 
-func (f *fake) Systems() []string { return []string{"quarter-car-a", "two-mass-ff"} }
-
-func (f *fake) WriteSystem(dir, name string) (string, error) {
-	if f.compiler != nil {
-		return "", f.compiler
+func (f *fake) WriteSystems(_ context.Context, dir string, names []string, written func(path string)) error {
+	f.built = names
+	for _, name := range names {
+		if f.compiler != nil {
+			return f.compiler
+		}
+		path := filepath.Join(dir, name+".ssp")
+		if err := os.WriteFile(path, nil, 0o666); err != nil {
+			return err
+		}
+		written(path)
 	}
-	path := filepath.Join(dir, name+".ssp")
-	return path, os.WriteFile(path, nil, 0o666)
+	return nil
 }
 
-func (f *fake) WriteChain(dir string, c fmus.Chain) (string, error) {
+func (f *fake) WriteChain(dir string, c fmus.Chain) (path string, err error) {
 	f.chain = c
-	return f.WriteSystem(dir, "chain")
+	err = f.WriteSystems(context.Background(), dir, []string{"chain"}, func(written string) { path = written })
+	return path, err
 }
 
 func number64(v float64) *float64 { return &v }

@@ -28,7 +28,8 @@ that its outputs depend on. For an .ssp, a folder with SystemStructure.ssd or an
 their sources, times, settings of a run, algebraic loops. A system structure of OSP
 (OspSystemStructure.xml) is shown in the same way. To see another document of a
 package, put its name after a #: SYSTEM.ssp#VARIANT.ssd. Deviations from the
-standards are listed at the end.
+standards are listed at the end. FMUs of FMI 1.0 and 3.0 and for Model Exchange are
+shown too, with the reason why macrostep does not run them and what to do.
 
 --explain shows where the value of a variable comes from: all values that documents
 give it, the weakest first, and the connection that feeds it. With --set, values are
@@ -121,6 +122,7 @@ type fmuInfo struct {
 	Tool             string            `json:"tool"`
 	Date             string            `json:"date"`
 	Platforms        []string          `json:"platforms"`
+	Interfaces       []string          `json:"interfaces"`
 	ModelExchange    bool              `json:"model_exchange"`
 	CoSimulation     *capabilitiesInfo `json:"co_simulation"` // null = not offered
 	Experiment       experimentInfo    `json:"default_experiment"`
@@ -184,6 +186,9 @@ func findings(list []diag.Finding) []findingInfo {
 }
 
 func newFMUInfo(f *fmuDescription, list []diag.Finding) fmuInfo {
+	if f.Outline != nil {
+		return newOutlineInfo(f, list)
+	}
 	d := f.Description
 	out := fmuInfo{
 		Path: f.Path, Hash: f.Hash, ModelName: d.ModelName, GUID: d.GUID, FMIVersion: d.FMIVersion,
@@ -192,7 +197,11 @@ func newFMUInfo(f *fmuDescription, list []diag.Finding) fmuInfo {
 		ModelExchange: d.ModelExchange != nil, LogCategories: []string{}, Variables: []variableInfo{},
 		OutputDependency: []dependencyInfo{}, Findings: findings(list),
 	}
+	if out.Interfaces = []string{}; out.ModelExchange {
+		out.Interfaces = append(out.Interfaces, "Model Exchange")
+	}
 	if c := d.CoSimulation; c != nil {
+		out.Interfaces = append([]string{"Co-Simulation"}, out.Interfaces...)
 		out.CoSimulation = &capabilitiesInfo{
 			ModelIdentifier: c.ModelIdentifier, NeedsExecutionTool: c.NeedsExecutionTool,
 			VariableStep: c.CanHandleVariableCommunicationStepSize, InterpolatesInputs: c.CanInterpolateInputs,
@@ -223,6 +232,35 @@ func newFMUInfo(f *fmuDescription, list []diag.Finding) fmuInfo {
 			dep.On = append(dep.On, name(on))
 		}
 		out.OutputDependency = append(out.OutputDependency, dep)
+	}
+	return out
+}
+
+// newOutlineInfo is newFMUInfo for an FMU that macrostep does not run.
+func newOutlineInfo(f *fmuDescription, list []diag.Finding) fmuInfo {
+	o := f.Outline
+	a, e := o.Attributes, o.Experiment
+	out := fmuInfo{
+		Path: f.Path, ModelName: a["modelName"], GUID: cmp.Or(a["guid"], a["instantiationToken"]), FMIVersion: o.FMIVersion,
+		Description: a["description"], Author: a["author"], Version: a["version"], Copyright: a["copyright"], License: a["license"],
+		Tool: a["generationTool"], Date: a["generationDateAndTime"], Platforms: append([]string{}, f.Platforms...),
+		Interfaces: append([]string{}, o.Interfaces...), ModelExchange: slices.Contains(o.Interfaces, "Model Exchange"),
+		Experiment:    experimentInfo{e.StartTime, e.StopTime, e.Tolerance, e.StepSize},
+		LogCategories: []string{}, Variables: []variableInfo{}, OutputDependency: []dependencyInfo{}, Findings: findings(list),
+	}
+	if len(out.Interfaces) == 0 { // FMI 1.0
+		out.Interfaces, out.ModelExchange = []string{"Model Exchange"}, true
+	}
+	for _, v := range o.Variables {
+		reference, _ := strconv.ParseUint(v.Reference, 10, 32)
+		info := variableInfo{Name: v.Name, Reference: uint32(reference), Causality: v.Causality, Variability: v.Variability,
+			Initial: v.Initial, Type: v.Type + v.Size, Declared: v.DeclaredType, Unit: v.Unit, Description: v.Description}
+		if number, err := strconv.ParseFloat(v.Start, 64); err == nil && v.Type != "String" {
+			info.Start = number
+		} else if v.Start != "" {
+			info.Start = v.Start
+		}
+		out.Variables = append(out.Variables, info)
 	}
 	return out
 }
@@ -341,18 +379,9 @@ func writeInfo(w io.Writer, d *fileDescription) {
 }
 
 func writeFMU(w io.Writer, f fmuInfo) {
-	interfaces := "none of FMI 2.0"
-	switch {
-	case f.CoSimulation != nil && f.ModelExchange:
-		interfaces = "Co-Simulation, Model Exchange"
-	case f.CoSimulation != nil:
-		interfaces = "Co-Simulation"
-	case f.ModelExchange:
-		interfaces = "Model Exchange only (macrostep runs Co-Simulation)"
-	}
 	platforms := cmp.Or(strings.Join(f.Platforms, ", "), "none (no binaries in the archive)")
 	table(w, pairs("Model", f.ModelName, "Description", f.Description, "Version", f.Version, "Author", f.Author,
-		"Tool", f.Tool, "Date", f.Date, "License", f.License, "FMI", f.FMIVersion+", "+interfaces,
+		"Tool", f.Tool, "Date", f.Date, "License", f.License, "FMI", f.FMIVersion+", "+strings.Join(f.Interfaces, ", "),
 		"Platforms", platforms, "GUID", f.GUID, "Hash", f.Hash))
 	if c := f.CoSimulation; c != nil {
 		titled(w, "\nCo-Simulation "+c.ModelIdentifier, pairs("variable step", yes(c.VariableStep), "rollback", yes(c.Rollback),
@@ -363,7 +392,7 @@ func writeFMU(w io.Writer, f fmuInfo) {
 	e := f.Experiment
 	titled(w, "\nDefault experiment", pairs("start", optional(e.StartTime, " s"), "stop", optional(e.StopTime, " s"),
 		"step", optional(e.StepSize, " s"), "tolerance", optional(e.Tolerance, "")))
-	for _, causality := range []string{"input", "output", "parameter", "calculatedParameter", "local", "independent"} {
+	for _, causality := range []string{"input", "output", "parameter", "calculatedParameter", "structuralParameter", "local", "independent"} {
 		writeVariables(w, f.Variables, causality)
 	}
 	titled(w, "\nOutputs depend directly on", rowsOf(f.OutputDependency, func(d dependencyInfo) []string {
@@ -402,7 +431,7 @@ func writeVariables(w io.Writer, all []variableInfo, causality string) {
 			continue
 		}
 		kind := strings.TrimSpace(v.Type + " " + v.Declared)
-		if v.Variability != "continuous" || v.Type == "Real" && causality == "parameter" {
+		if v.Variability != "continuous" || (v.Type == "Real" || strings.HasPrefix(v.Type, "Float")) && causality == "parameter" {
 			kind = v.Variability + " " + kind
 		}
 		start := ""

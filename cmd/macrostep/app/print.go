@@ -76,5 +76,19 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
+// seconds returns a time without the digits that rounding leaves.
+func seconds(t float64) string { return strconv.FormatFloat(t, 'g', 12, 64) }
+
+// size returns a number of bytes with two or three digits.
+func size(bytes float64) string {
+	switch {
+	case bytes >= 1e9:
+		return fmt.Sprintf("%.2g GB", bytes/1e9)
+	case bytes >= 99.5e6:
+		return fmt.Sprintf("%.0f MB", bytes/1e6)
+	}
+	return fmt.Sprintf("%.2g MB", bytes/1e6)
+}
+
 // number returns four digits.
 func number(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }

@@ -80,12 +80,14 @@ func short(v float64) string {
 	return fmt.Sprintf("%.3g", v)
 }
 
-// duration formats seconds for people: 0.31 s, 12 s, 3 min 20 s, 2 h 5 min.
+// duration formats seconds for people: 0.4 ms, 0.31 s, 12 s, 3 min 20 s, 2 h 5 min.
 func duration(seconds float64) string {
 	s := math.Round(seconds)
 	switch {
 	case !(seconds < 1e9): // decades, or NaN
 		return "very long"
+	case seconds > 0 && seconds < 0.00995:
+		return fmt.Sprintf("%.2g ms", seconds*1e3)
 	case seconds < 9.95:
 		return fmt.Sprintf("%.2g s", seconds)
 	case s < 60:

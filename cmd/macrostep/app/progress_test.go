@@ -74,7 +74,7 @@ func TestProgressPlaces(t *testing.T) {
 
 func TestDuration(t *testing.T) {
 	for s, want := range map[float64]string{
-		0: "0 s", 0.0123: "0.012 s", 0.5: "0.5 s", 9.94: "9.9 s", 9.96: "10 s", 59.4: "59 s", 59.7: "1 min 0 s",
+		0: "0 s", 0.00038: "0.38 ms", 0.0123: "0.012 s", 0.5: "0.5 s", 9.94: "9.9 s", 9.96: "10 s", 59.4: "59 s", 59.7: "1 min 0 s",
 		200: "3 min 20 s", 3599.6: "1 h 0 min", 7500: "2 h 5 min", 200000: "2 days 7 h", 1e12: "very long",
 	} {
 		if got := duration(s); got != want {

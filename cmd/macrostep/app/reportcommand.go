@@ -148,8 +148,8 @@ func writeReport(path string, force bool, p *page.Page) (size int64, err error) 
 	return size, writeChecked(path, force, copied(&made), nil)
 }
 
-func printReport(w io.Writer, path string, p *page.Page, size int64) {
-	fmt.Fprintf(w, "report    %s (%s, %.3g MB)\n", path, plural(p.Plots(), "plot"), float64(size)/1e6)
+func printReport(w io.Writer, path string, p *page.Page, bytes int64) {
+	fmt.Fprintf(w, "page      %s (%s, %s)\n", path, plural(p.Plots(), "plot"), size(float64(bytes)))
 }
 
 // fromTheStart extends the page of a resumed run to its start, if the table and the trace that it appended to

@@ -16,9 +16,9 @@ import (
 	"github.com/macrostep/macrostep/master/simulate"
 )
 
-const runHelp = `Runs a system and writes its results. SYSTEM is an .ssp, a folder with
-SystemStructure.ssd, an .ssd, one .fmu, or an OspSystemStructure.xml of OSP or the
-folder with it. To run another document of a package or folder, put its name after
+const runHelp = `Runs SYSTEM (an .ssp, a folder, an .ssd or one .fmu) and writes its results. A
+folder has SystemStructure.ssd; an OspSystemStructure.xml of OSP, or the folder with
+it, runs as well. To run another document of a package or folder, put its name after
 a #: SYSTEM.ssp#VARIANT.ssd. Flags may come before or after SYSTEM; --flag VALUE and
 --flag=VALUE are the same.
 
@@ -65,14 +65,12 @@ exactly (a warning says if they do not). Rows are appended to the same table;
 Examples:
    macrostep run system.ssp
    macrostep run system.ssp --stop-time 10 --step-size 1e-3 --output r.csv
-   macrostep run system.ssp --set wheel.k_w=2e5 --set road.name="a, b"
-   macrostep run system.ssp --algorithm gauss-seidel --param order=1
-   macrostep run system.ssp --algorithm im-slocal --trace steps.csv
-   macrostep run system.ssp --record 'wheel.*' --record chassis.F_c
-   macrostep run system.ssp --output-interval 0.01 --quiet
-   macrostep run system.ssp --report system.html
-   macrostep run system.ssp --record '*' --output r.arrow
+   macrostep run system.ssp --set wheel.k_w=2e5 --record 'wheel.*'
+   macrostep run system.ssp --algorithm gauss-seidel --report system.html
    macrostep run model.fmu --set k=2 --record x --input signals.csv
+   macrostep run system.ssp --algorithm im-slocal --param order=1 --trace steps.csv
+   macrostep run system.ssp --output-interval 0.01 --quiet
+   macrostep run system.ssp --record '*' --output r.arrow
    macrostep run system.ssp --scenario fault.yaml
    macrostep run system.ssp --realtime --overrun stop
    macrostep run system.ssp --record none --output timing.csv
@@ -103,6 +101,7 @@ const (
 	flagSelect      = "select"
 	flagOutput      = "output"
 	flagForce       = "force"
+	flagVerbose     = "verbose"
 )
 
 // systemArgument describes the argument of most commands.
@@ -120,6 +119,7 @@ type runRequest struct {
 	// standard error; "" = there is none.
 	here, aside string
 	Quiet       bool
+	Verbose     bool // print what needs no action, too
 }
 
 func (p *program) runCommand() *cli.Command {
@@ -230,6 +230,7 @@ func messageFlags() []cli.Flag {
 			"the token of --live is also accepted as Authorization: Bearer"),
 		stringFlag("log-fmi-calls", "write every call into an FMU to `FILE`"),
 		boolFlag("quiet", "print errors only"),
+		boolFlag(flagVerbose, "print notes and the parameters of the algorithm, too"),
 		debugFlag(runDebugKeys),
 	}
 }
@@ -270,7 +271,7 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 			Record: in.globs("record"), Interval: in.float("output-interval", positive), LogCalls: c.String("log-fmi-calls"),
 			Isolation: readIsolation(in), Checkpoints: readCheckpointing(in), Realtime: readRealtime(in),
 		},
-		Metrics: c.String(flagMetrics), Quiet: c.Bool("quiet"), debugging: readDebug(in, runDebugKeys),
+		Metrics: c.String(flagMetrics), Quiet: c.Bool("quiet"), Verbose: c.Bool(flagVerbose), debugging: readDebug(in, runDebugKeys),
 	}
 	if r.Start != nil && r.Stop != nil && r.Stop.Value <= r.Start.Value {
 		in.add(fmt.Errorf("--stop-time %g is not after --start-time %g", r.Stop.Value, r.Start.Value))

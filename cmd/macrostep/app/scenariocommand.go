@@ -40,13 +40,12 @@ Examples:
 }
 
 // printScenario prints the outcome of a scenario.
-func printScenario(w io.Writer, s *record.Scenario) {
+func printScenario(w io.Writer, s *record.Scenario, verbose bool) {
 	fmt.Fprintf(w, "scenario  %s\n", scenarioLine(s))
-	for i, e := range s.Events {
-		if i == shownEvents {
-			fmt.Fprintf(w, "  and %s more in the manifest\n", plural(len(s.Events)-i, "event"))
-			break
-		}
+	if !verbose {
+		return
+	}
+	for _, e := range s.Events {
 		fmt.Fprintf(w, "  t = %s s: %s\n", number(e.Time), strings.Join(e.Did, "; "))
 	}
 }

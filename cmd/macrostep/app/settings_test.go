@@ -17,7 +17,7 @@ import (
 // invocation lists the flags of run that belong to one call of the program, not to a system: files to
 // write, messages, strictness, compilation, checkpoints, real time.
 var invocation = []string{
-	"output", "manifest", "trace", "report", flagLive, "log-fmi-calls", "log-level", flagDebug, "quiet", "strict", "compile",
+	"output", "manifest", "trace", "report", flagLive, "log-fmi-calls", "log-level", flagDebug, "quiet", "verbose", "strict", "compile",
 	flagCheckpoint, flagResume, flagAnalyze,
 	flagRealtime, flagOverrun, flagPriority, flagScenario, flagMetrics,
 }

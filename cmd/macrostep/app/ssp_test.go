@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -401,12 +402,24 @@ func TestSSPNewOnce(t *testing.T) {
 	}
 }
 
+func mode(t *testing.T, path string) fs.FileMode {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Mode()
+}
+
 func TestSSPPack(t *testing.T) {
 	dir := workshop(t)
 	done(t, dir, "ssp", "new", "a.fmu", "b.fmu", "-o", "s.ssp")
 	done(t, dir, "ssp", "unpack", "s.ssp")
 	write(t, filepath.Join(dir, "s", ".gitignore"), "*.csv")
 	notes := write(t, filepath.Join(dir, "s", "notes.txt"), "kept")
+	if mine, theirs := mode(t, notes), mode(t, filepath.Join(dir, "s", "SystemStructure.ssd")); mine != theirs {
+		t.Errorf("an unpacked file has mode %v, a new one %v", theirs, mine)
+	}
 	code, out, stderr := in(t, dir, "ssp", "pack", "s", "-o", "again.ssp")
 	if code != exitDone || out != "wrote again.ssp: 4 files\n" || stderr != "left out: .gitignore\n" {
 		t.Errorf("exit code %d: %s%s", code, out, stderr)

@@ -58,7 +58,7 @@ func (q *Log) Name() string { return q.Instance }
 // Logged receives a message from C.
 func (q *Log) Logged(l native.Logged) {
 	if l.Unreadable {
-		q.Say("the FMU logs an unreadable text or invalid arguments")
+		q.Say(StatusOK, "the FMU logs an unreadable text or invalid arguments")
 		return
 	}
 	if q.VariableName != nil {
@@ -180,7 +180,7 @@ func (q *Log) receive(m Message, wrong bool) {
 	}
 	if wrong && !q.warned {
 		q.warned = true
-		q.queue = append(q.queue, q.own(WrongEnvironment))
+		q.queue = append(q.queue, q.own(StatusOK, WrongEnvironment))
 	}
 	if t := time.Now(); t.Sub(q.window) >= logWindow {
 		q.endWindow()
@@ -231,12 +231,12 @@ func LastLines(lines []string, line string) []string {
 	return append(lines, strings.TrimSpace(line))
 }
 
-// Say queues a message of macrostep about the instance.
-func (q *Log) Say(text string) {
+// Say queues a message of macrostep about the instance: a warning, or with StatusOK a note.
+func (q *Log) Say(s int32, text string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.Sink != nil {
-		q.queue = append(q.queue, q.own(text))
+		q.queue = append(q.queue, q.own(s, text))
 		q.deliver()
 	}
 }
@@ -251,13 +251,13 @@ func (q *Log) Close() {
 	}
 }
 
-func (q *Log) own(text string) Message {
-	return Message{q.Instance, StatusWarning, OwnCategory, q.FMU + ": " + text}
+func (q *Log) own(s int32, text string) Message {
+	return Message{q.Instance, s, OwnCategory, q.FMU + ": " + text}
 }
 
 func (q *Log) endWindow() {
 	if q.dropped > 0 {
-		q.queue = append(q.queue, q.own(fmt.Sprintf("%d log messages of the FMU dropped: more than %d or %d bytes within %v",
+		q.queue = append(q.queue, q.own(StatusOK, fmt.Sprintf("%d log messages of the FMU dropped: more than %d or %d bytes within %v",
 			q.dropped, MaxMessages, logMaxBytes, logWindow)))
 	}
 	q.count, q.bytes, q.dropped = 0, 0, 0

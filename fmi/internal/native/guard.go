@@ -28,31 +28,32 @@ func Watch() *Guard {
 type Change struct {
 	Kind     string    // setting that changed
 	Text     string    // "changed the …; it is restored"
+	Lasting  bool      // it could not be restored
 	Handlers []uintptr // addresses of the new signal handlers
 }
 
 // Restore restores the settings and returns the changes.
 func (g *Guard) Restore() []Change {
 	var out []Change
-	add := func(kind, format string, args ...any) {
-		out = append(out, Change{Kind: kind, Text: fmt.Sprintf(format, args...)})
+	add := func(kind string, lasting bool, format string, args ...any) {
+		out = append(out, Change{Kind: kind, Lasting: lasting, Text: fmt.Sprintf(format, args...)})
 	}
 	if names, handlers := g.signals.restore(); names != "" {
-		add("signals", "replaced the handlers of signals %s; they are restored", names)
+		add("signals", false, "replaced the handlers of signals %s; they are restored", names)
 		out[0].Handlers = handlers
 	}
 	if dir, err := os.Getwd(); g.dir != "" && (err != nil || dir != g.dir) {
 		if err := os.Chdir(g.dir); err != nil {
-			add("directory", "changed the working directory to %q, which cannot be restored: %v", dir, err)
+			add("directory", true, "changed the working directory to %q, which cannot be restored: %v; isolate the FMU", dir, err)
 		} else {
-			add("directory", "changed the working directory to %q; it is restored", dir)
+			add("directory", false, "changed the working directory to %q; it is restored", dir)
 		}
 	}
 	if l := Locale(); l != g.locale {
 		if setLocale(g.locale) {
-			add("locale", "changed the locale of the C library to %q; it is restored to %q", l, g.locale)
+			add("locale", false, "changed the locale of the C library to %q; it is restored to %q", l, g.locale)
 		} else {
-			add("locale", "changed the locale of the C library to %q; it cannot be restored to %q", l, g.locale)
+			add("locale", true, "changed the locale of the C library to %q; it cannot be restored to %q; isolate the FMU", l, g.locale)
 		}
 	}
 	return out

@@ -38,7 +38,7 @@ type Client struct {
 	Begun func(error) (calls int, ended bool)
 	// Lost returns the error for a process that has ended in a call and is not replaced.
 	Lost func(call string, cause error) error
-	Say  func(text string) // receives messages about the instance
+	Say  func(text string) // receives warnings about the instance
 
 	Time  float64 // of the FMU, s
 	Timed bool    // SetupExperiment has been called

@@ -173,7 +173,7 @@ func (h *Host) run(r *wireReader) error {
 		g := native.Watch()
 		native.Run(b)
 		for _, c := range g.Restore() {
-			h.log.Say("the FMU " + c.Text)
+			h.log.Say(fmi2.StatusOK, "the FMU "+c.Text)
 		}
 	} else {
 		native.Run(b)
@@ -209,7 +209,7 @@ func (h *Host) tidy(interval time.Duration) {
 	for _, c := range h.guard.Restore() {
 		if !h.told[c.Kind] {
 			h.told[c.Kind] = true
-			h.log.Say("in a step the FMU " + c.Text)
+			h.log.Say(fmi2.StatusOK, "in a step the FMU "+c.Text) // the process is its own
 		}
 	}
 	h.tidied = time.Now()

@@ -16,10 +16,10 @@ var (
 	RuleSchema = &diag.Rule{ID: "SD1", Level: diag.Error, Ref: "ssp 4-9, 13, 21",
 		Doc:    "A document is well-formed XML and has the required elements and attributes, with values of the required form.",
 		Remedy: "correct the document according to the schemas of the standard"}
-	RuleTolerated = &diag.Rule{ID: "SD1T", Level: diag.Warning, Strict: true, Ref: "ssp 6, 7",
+	RuleTolerated = &diag.Rule{ID: "SD1T", Level: diag.Warning, Strict: true, Inert: true, Ref: "ssp 6, 7",
 		Doc:    "Namespaces are declared and are those of the standard.",
 		Remedy: "correct the document; it was read with the namespace of the standard"}
-	RuleSequence = &diag.Rule{ID: "SD1S", Level: diag.Warning, Strict: true, Ref: "ssp 7",
+	RuleSequence = &diag.Rule{ID: "SD1S", Level: diag.Warning, Strict: true, Inert: true, Ref: "ssp 7",
 		Doc: "Elements are in the order of the schemas, lists are not empty, identifiers are unique, and elements " +
 			"contain no text. Other tools may refuse the document otherwise.",
 		Remedy: "move the element, remove the empty list or the text, or correct the attribute; " +
