@@ -48,8 +48,8 @@ type Options struct {
 	// call. An error ends the run.
 	Taken func() error
 	// Memory holds the rows until they are in the file; nil = ordinary memory. When a process
-	// with ordinary memory dies, rows are lost: those since the last Flush (CSV) or at most
-	// one batch (Arrow).
+	// with ordinary memory dies, rows are lost: those since the last Flush, or at most one row
+	// group of Parquet.
 	Memory Memory
 }
 
@@ -64,7 +64,7 @@ type Description struct{ Text, Causality, Variability string }
 // next call returns the errors of the workers.
 //
 // A block ends at a limit on its rows or on the bytes of its strings, at checkpoints, and
-// at flushes of CSV. An Arrow batch is one block, so equal runs give equal files.
+// at flushes, except for Parquet. A row group is one block, so equal runs give equal files.
 type Table struct {
 	path string
 	opt  Options
@@ -78,6 +78,7 @@ type Table struct {
 	summed  bool     // the checksum is kept up to date; else a checkpoint computes it
 	cut     bool     // the file still has to be truncated after the written rows
 	layout  layout
+	dropped []string // variables that the format cannot hold
 	encoder encoder
 	memory  Memory
 	ring    ring
@@ -165,6 +166,12 @@ type encoder interface {
 	end() ([]byte, error)
 }
 
+// updater is implemented by encoders whose first bytes depend on the rows.
+type updater interface {
+	// update returns bytes of a file of so many rows, and their position.
+	update(rows int, newest float64) (b []byte, at int64, err error)
+}
+
 // piece is encoded whole rows.
 type piece struct {
 	bytes  []byte
@@ -194,6 +201,10 @@ func (t *Table) Newest() (at float64, any bool) {
 // [Salvage] may write them. Call it after End.
 func (t *Table) Kept() bool { return t.kept }
 
+// LeftOut returns the recorded variables that the format cannot hold: strings in a MAT. Call it
+// after Begin.
+func (t *Table) LeftOut() []string { return t.dropped }
+
 // Columns returns the number of columns, time included; 0 before the run begins.
 func (t *Table) Columns() int {
 	if t.file == nil {
@@ -209,6 +220,9 @@ func (t *Table) Begin(sys *master.System, measured []master.Port) error {
 	if t.layout, err = choose(sys, measured, t.opt.Select, t.opt.Driven); err != nil {
 		return err
 	}
+	if t.opt.Format == MAT {
+		t.dropped = t.layout.withoutStrings()
+	}
 	if t.opt.Describe != nil && t.opt.Format != CSV {
 		for i := range t.layout.columns[1:] {
 			c := &t.layout.columns[1+i]
@@ -217,6 +231,7 @@ func (t *Table) Begin(sys *master.System, measured []master.Port) error {
 	}
 	header, err := t.prepare()
 	if err == nil {
+		t.written.head = int64(len(header))
 		t.written.path, err = filepath.Abs(t.path)
 	}
 	if err != nil {
@@ -230,6 +245,10 @@ func (t *Table) Begin(sys *master.System, measured []master.Port) error {
 		return fmt.Errorf("creating the result file: %w", err)
 	}
 	t.regular = regular
+	if !regular && t.opt.Format == MAT {
+		return errors.Join(fmt.Errorf("creating the result file: %s is no file, and the header of a MAT is updated with its rows; "+
+			"name a file, or a .csv", t.path), f.Close())
+	}
 	if regular && t.opt.Taken != nil {
 		if err := t.opt.Taken(); err != nil {
 			return errors.Join(err, f.Close())
@@ -531,14 +550,14 @@ func (t *Table) wants(at float64) bool {
 	return true
 }
 
-// Flush writes the rows recorded so far to a CSV file, for readers that follow it and so
-// that they outlive a process without Options.Memory. It does nothing for Arrow: the
-// boundaries of batches must not depend on the clock. Other goroutines may call it between
-// Begin and End.
+// Flush writes the rows recorded so far to the file, for readers that follow it and so that
+// they outlive a process without Options.Memory. It does nothing for Parquet: the boundaries
+// of row groups must not depend on the clock. Other goroutines may call it between Begin and
+// End.
 func (t *Table) Flush() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.opt.Format != CSV {
+	if t.opt.Format == Parquet {
 		return t.err
 	}
 	return t.flush()
@@ -612,8 +631,28 @@ func (t *Table) wrote(p piece) {
 	t.rowsWritten += p.rows
 	if p.rows > 0 {
 		t.newestWritten = p.newest
+		if t.update(); t.err != nil {
+			return
+		}
 	}
 	t.publish(p.last)
+}
+
+// update updates the first bytes of the file.
+func (t *Table) update() {
+	u, ok := t.encoder.(updater)
+	if !ok || t.err != nil {
+		return
+	}
+	b, at, err := u.update(t.rowsWritten, t.newestWritten)
+	if err == nil {
+		if _, err = t.file.WriteAt(b, at); err != nil {
+			err = &unwritten{err}
+		}
+	}
+	if err != nil {
+		t.fail(err)
+	}
 }
 
 // publish shows the progress of the file to another process.
@@ -697,6 +736,9 @@ func (t *Table) finish() {
 	failed := t.err
 	if t.kept { // Salvage ends the file
 		return
+	}
+	if !t.cut {
+		t.update() // memory that is damaged may hold fewer rows than the file had
 	}
 	if u := (*unwritten)(nil); failed != nil {
 		if !t.regular || !errors.As(failed, &u) || t.encoder.resume(t.written.path, t.written.bytes) != nil {
