@@ -29,6 +29,7 @@ type parquetEncoder struct {
 	layout *layout
 	file   *parquetfile.File
 	size   int64 // bytes of the file so far
+	shown  int64 // size at the last preview
 	out    []byte
 	most   int // rows in a full group
 
@@ -164,6 +165,18 @@ func bytesOf[T any](values []T) []byte {
 func (e *parquetEncoder) whole(piece, int) piece { return piece{} }
 
 func (e *parquetEncoder) end() ([]byte, error) { return e.file.Footer(), nil }
+
+// smallFooter is the size in bytes of a footer that is written at any flush. Larger ones add at most a quarter to
+// what is written.
+const smallFooter = 1 << 20
+
+func (e *parquetEncoder) preview() []byte {
+	if n := e.file.FooterSize(); n > smallFooter && n > (e.size-e.shown)/4 {
+		return nil
+	}
+	e.shown = e.size
+	return e.file.Footer()
+}
 
 func (e *parquetEncoder) resume(path string, n int64) error {
 	f, err := os.Open(path)

@@ -77,6 +77,7 @@ type Table struct {
 	written position // end of the whole rows in the file
 	summed  bool     // the checksum is kept up to date; else a checkpoint computes it
 	cut     bool     // the file still has to be truncated after the written rows
+	tail    int64    // bytes after the written rows that further rows replace
 	layout  layout
 	dropped []string // variables that the format cannot hold
 	encoder encoder
@@ -164,6 +165,13 @@ type encoder interface {
 	whole(p piece, n int) piece
 	// end returns the bytes after the last row.
 	end() ([]byte, error)
+}
+
+// previewer is implemented by encoders whose files are read from their end.
+type previewer interface {
+	// preview returns what end would return; nil if that is too much for the rows since the last
+	// preview. Flushes call it while no block is encoded.
+	preview() []byte
 }
 
 // updater is implemented by encoders whose first bytes depend on the rows.
@@ -550,17 +558,34 @@ func (t *Table) wants(at float64) bool {
 	return true
 }
 
-// Flush writes the rows recorded so far to the file, for readers that follow it and so that
-// they outlive a process without Options.Memory. It does nothing for Parquet: the boundaries
-// of row groups must not depend on the clock. Other goroutines may call it between Begin and
+// Flush brings the rows recorded so far to the file, for readers that follow it and so that they
+// outlive a process without Options.Memory. For Parquet, these are the rows of full row groups,
+// whose boundaries must not depend on the clock. Other goroutines may call it between Begin and
 // End.
 func (t *Table) Flush() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.opt.Format == Parquet {
+	if p, ok := t.encoder.(previewer); ok {
+		t.preview(p)
 		return t.err
 	}
 	return t.flush()
+}
+
+// preview ends the file until there are further rows, so that other programs can read it.
+func (t *Table) preview(p previewer) {
+	for t.done < t.handed {
+		t.news.Wait()
+	}
+	if t.err != nil || t.closing || t.cut || t.tail > 0 || !t.regular || t.rowsWritten == 0 {
+		return
+	}
+	tail := p.preview()
+	if _, err := t.file.WriteAt(tail, t.written.bytes); err != nil {
+		_ = t.file.Truncate(t.written.bytes) // the rows come first; the next ones report a full disk
+		return
+	}
+	t.tail = int64(len(tail))
 }
 
 // flush writes the rows recorded so far, and waits for that.
@@ -607,8 +632,14 @@ func (t *Table) put(b []byte) (n int, err error) {
 		}
 		t.cut = false
 	}
-	if err := whole(t.file, t.written.bytes); err != nil {
+	if err := whole(t.file, t.written.bytes+t.tail); err != nil {
 		return 0, fmt.Errorf("writing results: %w", err)
+	}
+	if t.tail > 0 {
+		if err := t.file.Truncate(t.written.bytes); err != nil {
+			return 0, fmt.Errorf("writing results: %w", err)
+		}
+		t.tail = 0
 	}
 	if n, err = t.file.Write(b); err != nil {
 		return n, &unwritten{err}

@@ -1,7 +1,7 @@
 // Package parquetfile writes Parquet files by row groups, so that the file of a run that was killed can be completed.
 //
 // A file begins with a complete Parquet file of no rows. Row groups follow: one page per column, in order, each with a
-// checksum. The footer at the end lists them. Without it, [File.Recover] finds the whole row groups from the pages.
+// checksum. The footer at the end lists them. If it is missing, [File.Recover] finds the whole row groups.
 //
 // Pages hold plain values, compressed by Snappy; all columns are required. Format:
 // https://github.com/apache/parquet-format.
@@ -105,6 +105,9 @@ func ended(meta []byte) []byte {
 
 // Footer returns the bytes after the last row group.
 func (f *File) Footer() []byte { return ended(f.metadata()) }
+
+// FooterSize returns the approximate size of the footer.
+func (f *File) FooterSize() int64 { return int64(len(f.head) + len(f.list)) }
 
 // metadata encodes a FileMetaData.
 func (f *File) metadata() []byte {
