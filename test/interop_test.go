@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/results"
@@ -87,6 +88,20 @@ func TestInterop(t *testing.T) {
 	if len(queries) < 2 || !strings.HasPrefix(out, greatest) || !strings.Contains(out, `\"unit\":\"m/s\"`) {
 		t.Errorf("DuckDB runs %q and prints\n%s", queries, out)
 	}
+}
+
+// A run into a MAT reports which strings it leaves out; the other variables are those of the CSV.
+func TestMatWithoutStrings(t *testing.T) {
+	dir := t.TempDir()
+	path, err := fmus.BuildMisbehaving(dir, "worded", "misbehave", map[string]string{"marker": "a word"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mat, csv := filepath.Join(dir, "r.mat"), filepath.Join(dir, "r.csv")
+	run := []string{"run", path, "--record", "*", "--stop-time", "1", "--output"}
+	call(t, append(run, mat)...).is(t, 0, "a .mat holds no strings and leaves out 2 (worded.marker, worded.victim)")
+	call(t, append(run, csv)...).is(t, 0)
+	call(t, "compare", csv, mat, "--atol", "0").is(t, 0, "only in A: worded.marker, worded.victim", "all agree")
 }
 
 func scipy(t *testing.T, dir, path string) string {

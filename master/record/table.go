@@ -254,8 +254,8 @@ func (t *Table) Begin(sys *master.System, measured []master.Port) error {
 	}
 	t.regular = regular
 	if !regular && t.opt.Format == MAT {
-		return errors.Join(fmt.Errorf("creating the result file: %s is no file, and the header of a MAT is updated with its rows; "+
-			"name a file, or a .csv", t.path), f.Close())
+		return errors.Join(fmt.Errorf("creating the result file: %s is not a regular file, but rows of a MAT change its header; "+
+			"name a file, or use .csv", t.path), f.Close())
 	}
 	if regular && t.opt.Taken != nil {
 		if err := t.opt.Taken(); err != nil {

@@ -191,6 +191,19 @@ func TestTableWaitsForReader(t *testing.T) {
 	}
 }
 
+// A MAT cannot be written into a pipe.
+func TestMatIntoPipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	must(t, syscall.Mkfifo(path, 0o600))
+	pipe, err := os.OpenFile(path, os.O_RDWR, 0)
+	must(t, err)
+	defer pipe.Close()
+	err = NewTable(path, Options{Format: MAT}).Begin(testSystem(t), nil)
+	if err == nil || !strings.Contains(err.Error(), path+" is not a regular file") || !strings.Contains(err.Error(), "name a file, or use .csv") {
+		t.Error(err)
+	}
+}
+
 // Into a pipe, Salvage writes the rows that the process had not written.
 func TestSalvagePipe(t *testing.T) {
 	sys := testSystem(t)
