@@ -414,7 +414,7 @@ func TestResumeToLaterStop(t *testing.T) {
 			c.equal(t, whole, name)
 		})
 	}
-	c := newCheckpointed(t, 0.06, "--stop-time", "0.13", "--quirk", "wheel=stopTime", "--output", "results.arrow",
+	c := newCheckpointed(t, 0.06, "--stop-time", "0.13", "--quirk", "wheel=stopTime", "--output", "results.mat",
 		"--manifest", "results.json", system(t, "quarter-car-a"))
 	c.whole(t)
 	code, out := macrostep(t, "run", "--resume", c.path("run.checkpoint"), "--stop-time", "0.3", "--quiet=false")

@@ -16,13 +16,13 @@ import (
 // csvEncoder formats comma-separated values. Workers share no mutable data.
 type csvEncoder struct {
 	layout *layout
-	runs   []csvRun // all columns but the time
+	runs   []columnRun // all columns but the time
 	header []byte
 	each   []csvWorker
 }
 
-// csvRun is a run of columns of one kind whose values are adjacent in a block.
-type csvRun struct {
+// columnRun is a run of columns of one kind whose values are adjacent in a block.
+type columnRun struct {
 	kind  master.Kind
 	at, n int
 }
@@ -50,7 +50,7 @@ func newCSVEncoder(l *layout) *csvEncoder {
 	for i := range l.columns {
 		if i > 0 {
 			e.header = append(e.header, ',')
-			e.addRun(l.columns[i])
+			e.runs = addRun(e.runs, l.columns[i])
 		}
 		e.header = appendField(e.header, l.columns[i].name)
 	}
@@ -58,12 +58,13 @@ func newCSVEncoder(l *layout) *csvEncoder {
 	return e
 }
 
-func (e *csvEncoder) addRun(c column) {
-	if n := len(e.runs); n > 0 && e.runs[n-1].kind == c.kind && e.runs[n-1].at+e.runs[n-1].n == c.at {
-		e.runs[n-1].n++
-		return
+// addRun adds a column to the runs.
+func addRun(runs []columnRun, c column) []columnRun {
+	if n := len(runs); n > 0 && runs[n-1].kind == c.kind && runs[n-1].at+runs[n-1].n == c.at {
+		runs[n-1].n++
+		return runs
 	}
-	e.runs = append(e.runs, csvRun{c.kind, c.at, 1})
+	return append(runs, columnRun{c.kind, c.at, 1})
 }
 
 func (e *csvEncoder) begin() ([]byte, error) { return e.header, nil }

@@ -2,7 +2,7 @@
 //
 // [Table] is a [master.Recorder] that writes the accepted communication points of a run to
 // a file in a [Format]; [Columns] keeps them in memory. [Manifest] is the JSON document that
-// records how a result was produced. [ReadSignals] reads CSV tables; [BindInputs] uses them
+// records how a result was produced. [ReadSignals] reads tables; [BindInputs] uses them
 // as inputs of a run, [BindHistory] as the communication points before its start.
 //
 //	sel, err := record.ParseSelection([]string{"chassis.*"})
@@ -20,15 +20,17 @@
 // -Inf; an Integer or an enumeration is a whole number; a Boolean is 0 or 1; a String is
 // written unchanged.
 //
-// [ArrowFile] and [ArrowStream] are the IPC formats of Apache Arrow, without compression and
-// nulls: a Real is a float64, an Integer or an enumeration an int32, a Boolean a bool, a
-// String utf8, with U+FFFD for invalid bytes. The metadata of a column holds unit,
-// description, causality and variability, as far as they are known. The first batch has no
-// rows. The others are limited in rows and in the bytes of their strings, and end at
-// checkpoints.
+// [Parquet] has a float64 for a Real, an int32 for an Integer or an enumeration, a Boolean, and a
+// UTF-8 string, with U+FFFD for invalid bytes; no nulls. The entry macrostep.columns of its
+// metadata is a JSON object with unit, description, causality and variability by column, as far
+// as they are known. Row groups are limited in rows and in the bytes of their strings, and end at
+// checkpoints. Until the run ends, the footer is missing, and only package results reads the file.
 //
-// Invariants: A run killed at any moment leaves a readable table, with whole rows up to the
-// last line feed or record batch. With [Options].Memory, no row is lost once another process
+// [MAT] is level 4 with the matrices of a Modelica trajectory (binTrans). All values are float64;
+// strings are left out. The unit is in brackets at the end of the description.
+//
+// Invariants: A run killed at any moment leaves a table of whole rows, up to the last line feed,
+// the last row or the last row group. With [Options].Memory, no row is lost once another process
 // has called [Salvage]. Recording a point allocates no memory and only copies values, unless
 // it has to wait for slow writing. The bytes of a table do not depend on the clock or on the
 // number of formatting goroutines.

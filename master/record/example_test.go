@@ -30,7 +30,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	path := filepath.Join(dir, "results.csv") // .arrow writes Apache Arrow
+	path := filepath.Join(dir, "results.csv") // .parquet writes Parquet
 	file := record.NewTable(path, record.Options{})
 	only, err := record.ParseSelection([]string{"*.height"})
 	if err != nil {

@@ -139,7 +139,8 @@ func syncFolder(dir string) {
 type position struct {
 	path  string // absolute
 	bytes int64
-	sum   uint32 // CRC-32C of these bytes
+	head  int64  // bytes at the beginning that may change
+	sum   uint32 // CRC-32C of the bytes after them
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -180,10 +181,18 @@ func there(f *os.File, path string) error {
 	return nil
 }
 
-// checksum returns the CRC-32C of the first bytes of a file, and their number n ≤ bytes.
-func checksum(f *os.File, bytes int64) (n int64, sum uint32, err error) {
+// checksum returns the CRC-32C for a position of a file, and the number n ≤ p.bytes of bytes up to
+// there. It reads from the beginning.
+func (p *position) checksum(f *os.File) (n int64, sum uint32, err error) {
 	h := crc32.New(castagnoli)
-	n, err = io.Copy(h, io.LimitReader(f, bytes))
+	if n, err = io.CopyN(io.Discard, f, p.head); err == nil {
+		var more int64
+		more, err = io.CopyN(h, f, p.bytes-p.head)
+		n += more
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
 	return n, h.Sum32(), err
 }
 
@@ -194,7 +203,7 @@ func (p *position) read() error {
 		return err
 	}
 	defer f.Close()
-	n, sum, err := checksum(f, p.bytes)
+	n, sum, err := p.checksum(f)
 	if err == nil && n < p.bytes {
 		err = fmt.Errorf("%s was changed by another program during the run: it has %d bytes, but %d were written",
 			p.path, n, p.bytes)
@@ -217,7 +226,7 @@ func (p *position) reopen() (*os.File, error) {
 	if err := lock(f); err != nil {
 		return fail(fmt.Errorf("%w; choose another --output", err))
 	}
-	n, sum, err := checksum(f, p.bytes)
+	n, sum, err := p.checksum(f)
 	switch {
 	case err != nil:
 		return fail(err)

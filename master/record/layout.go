@@ -209,6 +209,19 @@ func isBare(sys *master.System, i int) bool {
 	return true
 }
 
+// withoutStrings removes the columns of strings and returns their names.
+func (l *layout) withoutStrings() (names []string) {
+	l.columns = slices.DeleteFunc(l.columns, func(c column) bool {
+		if c.kind == master.String {
+			names = append(names, c.name)
+		}
+		return c.kind == master.String
+	})
+	l.segments = slices.DeleteFunc(l.segments, func(s segment) bool { return s.kind == master.String })
+	l.count[master.String] = 0
+	return names
+}
+
 // byKind calls f for each port with its index k and its index at among the ports of its
 // kind.
 func byKind(ports []master.Port, f func(k, at int, p master.Port)) {

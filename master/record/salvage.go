@@ -36,7 +36,7 @@ const pipePatience = time.Second
 // Complete files are not changed.
 //
 // If the process died while writing to a pipe or a device, a row there may be cut or
-// duplicated. An Arrow file in a pipe gets no footer.
+// duplicated. Parquet in a pipe gets no footer.
 //
 // Damaged memory is an error; the rows that the run has written are kept then. The process and
 // its children must have ended: Salvage does not write to a file that another process has
@@ -146,7 +146,7 @@ func (t *Table) reopen() error {
 		return err
 	}
 	if !t.regular {
-		if t.opt.Format == ArrowFile {
+		if t.opt.Format == Parquet {
 			t.encoder = endless{t.encoder}
 		}
 		t.file, err = create(t.path, 0, pipePatience)
@@ -161,7 +161,7 @@ func (t *Table) reopen() error {
 	return err
 }
 
-// endless omits the footer of an Arrow file, which would be wrong.
+// endless omits the footer of Parquet, which would be wrong.
 type endless struct{ encoder }
 
 func (endless) end() ([]byte, error) { return nil, nil }

@@ -99,7 +99,7 @@ func TestSalvageEverywhere(t *testing.T) {
 					if err != nil {
 						t.Fatalf("%v, moment %d, %d bytes: %v", f, k, n, err)
 					}
-					if s.Path != path || s.Rows != m.rows || s.Columns != 14 || s.Rows > 0 && s.Newest != float64(s.Rows-1)/8 || s.Attempts != "" {
+					if s.Path != path || s.Rows != m.rows || s.Columns != map[Format]int{CSV: 14, Parquet: 14, MAT: 12}[f] || s.Rows > 0 && s.Newest != float64(s.Rows-1)/8 || s.Attempts != "" {
 						t.Fatalf("%v, moment %d, %d bytes: %+v", f, k, n, s)
 					}
 					if got := tableRows(t, f, path); got != strings.Join(want[:m.rows], "") {
@@ -169,7 +169,7 @@ func TestSalvageContinued(t *testing.T) {
 			if rows != 1 && got != want {
 				t.Errorf("%v, %d rows: not the file of the run before", f, rows)
 			}
-			if rows == 1 && (!strings.HasPrefix(want, got) || strings.Count(got, "row ") != s.Rows) {
+			if rows == 1 && (!strings.HasPrefix(want, got) || countRows(t, got) != s.Rows) {
 				t.Errorf("%v: the rows are\n%s", f, got)
 			}
 		}
@@ -179,7 +179,7 @@ func TestSalvageContinued(t *testing.T) {
 // Strings of any size are right, in the file and in what is salvaged.
 func TestLongStrings(t *testing.T) {
 	sys := testSystem(t)
-	for _, f := range formats {
+	for _, f := range []Format{CSV, Parquet} {
 		path := filepath.Join(t.TempDir(), "r")
 		memory := kept{}
 		c := begun(t, sys, path, Options{Format: f, Memory: memory, Interval: 0.25})
@@ -273,7 +273,11 @@ func TestSalvageScribbled(t *testing.T) {
 				failed++
 			}
 			data, _ := os.ReadFile(path)
-			if !bytes.HasPrefix(data, m.file) {
+			kept := bytes.Clone(data)
+			if at := bytes.Index(data, []byte("data_2\x00")); f == MAT && at > 0 { // the header is updated
+				copy(kept[at-36:at], m.file[at-36:])
+			}
+			if !bytes.HasPrefix(kept, m.file) {
 				t.Fatalf("%v, %s scribbled on: what the run has written is lost: %v", f, name, err)
 			}
 			if err == nil && name == tableRegion && !strings.HasPrefix(want, tableRows(t, f, path)) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/results"
 )
 
 // Signals is a table of signals over time, read from a file.
@@ -44,10 +45,11 @@ type checked struct {
 // mostErrors is the maximum number of errors reported for one table.
 const mostErrors = 20
 
-// ReadSignals reads a table in the format of [CSV]: a header that begins with time, then one
-// row per time. Fields may be quoted according to RFC 4180; blank lines are skipped. Times
-// are finite and never decrease; of two rows at one time (a jump) the last one counts. The
-// other cells are checked when a column is used: see [BindInputs] and [BindHistory].
+// ReadSignals reads a Parquet or MAT file as [results.Read] does, or a table in the format of
+// [CSV]: a header that begins with time, then one row per time. Fields may be quoted according
+// to RFC 4180; blank lines are skipped. Times are finite and never decrease; of two rows at one
+// time (a jump) the last one counts. The other cells are checked when a column is used: see
+// [BindInputs] and [BindHistory].
 //
 // Errors name file, line, column and remedy. When ctx ends, its cause is the error.
 func ReadSignals(ctx context.Context, path string) (*Signals, error) {
@@ -55,7 +57,44 @@ func ReadSignals(ctx context.Context, path string) (*Signals, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading signals: %w; name a table that can be read", err)
 	}
+	if results.Binary(raw) {
+		return binarySignals(raw, path)
+	}
 	return parseSignals(ctx, raw, path)
+}
+
+func binarySignals(raw []byte, path string) (*Signals, error) {
+	t, err := results.Parse(raw, path, results.ReadOptions{})
+	if err != nil {
+		return nil, err
+	}
+	s := &Signals{Path: path, Times: t.Times, good: map[checked]bool{}, index: map[string]int{}}
+	for i, c := range t.Columns {
+		if c.Text {
+			c.Values = slices.Repeat([]float64{math.NaN()}, len(t.Times))
+		}
+		s.index[c.Name] = i
+		s.Names, s.columns, s.source = append(s.Names, c.Name), append(s.columns, slices.Clone(c.Values)), append(s.source, i)
+	}
+	for row := range t.Times {
+		s.lines = append(s.lines, row+1)
+	}
+	s.records = sync.OnceValue(func() [][]string {
+		records := make([][]string, 1, 1+len(t.Times)) // the header is not used
+		for row, at := range t.Times {
+			record := []string{string(appendReal(nil, at))}
+			for _, c := range t.Columns {
+				cell := "text"
+				if !c.Text {
+					cell = string(appendReal(nil, c.Values[row]))
+				}
+				record = append(record, cell)
+			}
+			records = append(records, record)
+		}
+		return records
+	})
+	return s, nil
 }
 
 // ReadFile is like os.ReadFile, but returns when ctx ends, even if a pipe has no writer.

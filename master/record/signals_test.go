@@ -264,3 +264,40 @@ func TestReadSignals(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Tables in all formats are the same signals, and errors name rows.
+func TestSignalsOfEveryFormat(t *testing.T) {
+	sys := testSystem(t)
+	for _, f := range formats {
+		path := filepath.Join(t.TempDir(), "r")
+		c := begun(t, sys, path, Options{Format: f, Select: selection(t, "all.y", "all.n", "all.ok", "bare.c", "all.s")})
+		recordRows(t, c, sys, 0, 9)
+		must(t, c.End(master.Result{}))
+		s, err := ReadSignals(t.Context(), path)
+		must(t, err)
+		y, _ := s.Column("all.y")
+		n, _ := s.Column("all.n")
+		ok, _ := s.Column("all.ok")
+		never, _ := s.Column("bare.c")
+		if len(s.Times) != 9 || s.At(y, 0.5) != math.Sin(4) || s.At(n, 1) != -8 {
+			t.Errorf("%v: %v, %g, %g", f, s.Times, s.At(y, 0.5), s.At(n, 1))
+		}
+		if err := errors.Join(s.check(y, master.Real, 9), s.check(n, master.Integer, 9), s.check(ok, master.Boolean, 9)); err != nil {
+			t.Error(err)
+		}
+		line := map[Format]string{CSV: ":2:", Parquet: ":1:", MAT: ":1:"}[f] // of the first row
+		if err := s.check(never, master.Real, 9); err == nil || !strings.Contains(err.Error(), path+line+` bare.c: "NaN" is not a finite number`) {
+			t.Errorf("%v: %v", f, err)
+		}
+		if text, recorded := s.Column("all.s"); recorded != (f != MAT) || recorded && s.check(text, master.Integer, 9) == nil {
+			t.Errorf("%v: a column of texts is taken for numbers", f)
+		}
+		must(t, s.Expand(map[string][]Derived{"all.y": {{Name: "b.y", Gain: 2}, {Name: "c.y", Gain: 1, Offset: 1}}}))
+		if twice, _ := s.Column("b.y"); s.At(twice, 0.5) != 2*math.Sin(4) {
+			t.Errorf("%v: %g", f, s.At(twice, 0.5))
+		}
+		if never, _ := s.Column("bare.c"); !strings.Contains(fmt.Sprint(s.check(never, master.Real, 9)), `"NaN"`) {
+			t.Errorf("%v: the cells of bare.c are others after Expand", f)
+		}
+	}
+}

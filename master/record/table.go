@@ -50,8 +50,8 @@ type Options struct {
 	// is replaced; nil = no call. An error ends the run.
 	Taken func(variables int) error
 	// Memory holds the rows until they are in the file; nil = ordinary memory. When a process
-	// with ordinary memory dies, rows are lost: those since the last Flush (CSV) or at most
-	// one batch (Arrow).
+	// with ordinary memory dies, rows are lost: those since the last Flush, or at most one row
+	// group of Parquet.
 	Memory Memory
 }
 
@@ -66,7 +66,7 @@ type Description struct{ Text, Causality, Variability string }
 // next call returns the errors of the workers.
 //
 // A block ends at a limit on its rows or on the bytes of its strings, at checkpoints, and
-// at flushes of CSV. An Arrow batch is one block, so equal runs give equal files.
+// at flushes, except for Parquet. A row group is one block, so equal runs give equal files.
 type Table struct {
 	path string
 	opt  Options
@@ -79,7 +79,9 @@ type Table struct {
 	written position // end of the whole rows in the file
 	summed  bool     // the checksum is kept up to date; else a checkpoint computes it
 	cut     bool     // the file still has to be truncated after the written rows
+	tail    int64    // bytes after the written rows that further rows replace
 	layout  layout
+	dropped []string // variables that the format cannot hold
 	encoder encoder
 	memory  Memory
 	ring    ring
@@ -167,6 +169,19 @@ type encoder interface {
 	end() ([]byte, error)
 }
 
+// previewer is implemented by encoders whose files are read from their end.
+type previewer interface {
+	// preview returns what end would return; nil if that is too much for the rows since the last
+	// preview. Flushes call it while no block is encoded.
+	preview() []byte
+}
+
+// updater is implemented by encoders whose first bytes depend on the rows.
+type updater interface {
+	// update returns bytes of a file of so many rows, and their position.
+	update(rows int, newest float64) (b []byte, at int64, err error)
+}
+
 // piece is encoded whole rows.
 type piece struct {
 	bytes  []byte
@@ -196,6 +211,10 @@ func (t *Table) Newest() (at float64, any bool) {
 // [Salvage] may write them. Call it after End.
 func (t *Table) Kept() bool { return t.kept }
 
+// LeftOut returns the recorded variables that the format cannot hold: strings in a MAT. Call it
+// after Begin.
+func (t *Table) LeftOut() []string { return t.dropped }
+
 // Columns returns the number of columns, time included; 0 before the run begins.
 func (t *Table) Columns() int {
 	if t.file == nil {
@@ -211,6 +230,9 @@ func (t *Table) Begin(sys *master.System, measured []master.Port) error {
 	if t.layout, err = choose(sys, measured, t.opt.Select, t.opt.Driven); err != nil {
 		return err
 	}
+	if t.opt.Format == MAT {
+		t.dropped = t.layout.withoutStrings()
+	}
 	if t.opt.Chosen != nil {
 		t.opt.Chosen(t.layout.variables())
 	}
@@ -222,6 +244,7 @@ func (t *Table) Begin(sys *master.System, measured []master.Port) error {
 	}
 	header, err := t.prepare()
 	if err == nil {
+		t.written.head = int64(len(header))
 		t.written.path, err = filepath.Abs(t.path)
 	}
 	if err != nil {
@@ -235,6 +258,10 @@ func (t *Table) Begin(sys *master.System, measured []master.Port) error {
 		return fmt.Errorf("creating the result file: %w", err)
 	}
 	t.regular = regular
+	if !regular && t.opt.Format == MAT {
+		return errors.Join(fmt.Errorf("creating the result file: %s is not a regular file, but rows of a MAT change its header; "+
+			"name a file, or use .csv", t.path), f.Close())
+	}
 	if regular && t.opt.Taken != nil {
 		if err := t.opt.Taken(len(t.layout.columns) - 1); err != nil {
 			return errors.Join(err, f.Close())
@@ -536,17 +563,34 @@ func (t *Table) wants(at float64) bool {
 	return true
 }
 
-// Flush writes the rows recorded so far to a CSV file, for readers that follow it and so
-// that they outlive a process without Options.Memory. It does nothing for Arrow: the
-// boundaries of batches must not depend on the clock. Other goroutines may call it between
-// Begin and End.
+// Flush brings the rows recorded so far to the file, for readers that follow it and so that they
+// outlive a process without Options.Memory. For Parquet, these are the rows of full row groups,
+// whose boundaries must not depend on the clock. Other goroutines may call it between Begin and
+// End.
 func (t *Table) Flush() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.opt.Format != CSV {
+	if p, ok := t.encoder.(previewer); ok {
+		t.preview(p)
 		return t.err
 	}
 	return t.flush()
+}
+
+// preview ends the file until there are further rows, so that other programs can read it.
+func (t *Table) preview(p previewer) {
+	for t.done < t.handed {
+		t.news.Wait()
+	}
+	if t.err != nil || t.closing || t.cut || t.tail > 0 || !t.regular || t.rowsWritten == 0 {
+		return
+	}
+	tail := p.preview()
+	if _, err := t.file.WriteAt(tail, t.written.bytes); err != nil {
+		_ = t.file.Truncate(t.written.bytes) // the rows come first; the next ones report a full disk
+		return
+	}
+	t.tail = int64(len(tail))
 }
 
 // flush writes the rows recorded so far, and waits for that.
@@ -593,8 +637,14 @@ func (t *Table) put(b []byte) (n int, err error) {
 		}
 		t.cut = false
 	}
-	if err := whole(t.file, t.written.bytes); err != nil {
+	if err := whole(t.file, t.written.bytes+t.tail); err != nil {
 		return 0, fmt.Errorf("writing results: %w", err)
+	}
+	if t.tail > 0 {
+		if err := t.file.Truncate(t.written.bytes); err != nil {
+			return 0, fmt.Errorf("writing results: %w", err)
+		}
+		t.tail = 0
 	}
 	if n, err = t.file.Write(b); err != nil {
 		return n, &unwritten{err}
@@ -617,8 +667,28 @@ func (t *Table) wrote(p piece) {
 	t.rowsWritten += p.rows
 	if p.rows > 0 {
 		t.newestWritten = p.newest
+		if t.update(); t.err != nil {
+			return
+		}
 	}
 	t.publish(p.last)
+}
+
+// update updates the first bytes of the file.
+func (t *Table) update() {
+	u, ok := t.encoder.(updater)
+	if !ok || t.err != nil {
+		return
+	}
+	b, at, err := u.update(t.rowsWritten, t.newestWritten)
+	if err == nil {
+		if _, err = t.file.WriteAt(b, at); err != nil {
+			err = &unwritten{err}
+		}
+	}
+	if err != nil {
+		t.fail(err)
+	}
 }
 
 // publish shows the progress of the file to another process.
@@ -702,6 +772,9 @@ func (t *Table) finish() {
 	failed := t.err
 	if t.kept { // Salvage ends the file
 		return
+	}
+	if !t.cut {
+		t.update() // memory that is damaged may hold fewer rows than the file had
 	}
 	if u := (*unwritten)(nil); failed != nil {
 		if !t.regular || !errors.As(failed, &u) || t.encoder.resume(t.written.path, t.written.bytes) != nil {

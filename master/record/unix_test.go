@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/internal/parquetfile"
 )
 
 // A table that another program changes during the run is an error.
@@ -96,8 +97,8 @@ func TestNamedPipe(t *testing.T) {
 	}
 }
 
-// On a full disk the file keeps whole rows, whose number is reported. An Arrow file still
-// gets its footer, in the room of the batch that was truncated.
+// On a full disk the file keeps whole rows, whose number is reported. A Parquet file
+// still gets its footer, in the room of the row group that was truncated.
 func TestTableWithoutRoom(t *testing.T) {
 	if path := os.Getenv("RECORD_TEST_NO_ROOM"); path != "" { // the process with the limit
 		f, err := FormatOf(path)
@@ -120,7 +121,7 @@ func TestTableWithoutRoom(t *testing.T) {
 		return
 	}
 	sys := testSystem(t)
-	for _, name := range []string{"r.csv", "r.arrow", "r.arrows"} {
+	for _, name := range []string{"r.csv", "r.parquet", "r.mat"} {
 		path := filepath.Join(t.TempDir(), name)
 		cmd := exec.Command("sh", "-c", `ulimit -f 1024; exec "$0" -test.run "^TestTableWithoutRoom$"`, os.Args[0])
 		cmd.Env = append(os.Environ(), "RECORD_TEST_NO_ROOM="+path)
@@ -137,7 +138,7 @@ func TestTableWithoutRoom(t *testing.T) {
 		f, _ := FormatOf(path)
 		p := testPoint(sys)
 		rows := tableRows(t, f, path)
-		if n := strings.Count(rows, "\"row "); n != told || n < 1000 || !strings.HasSuffix(rows, "\n") {
+		if n := countRows(t, rows); n != told || n < 1000 || !strings.HasSuffix(rows, "\n") {
 			t.Errorf("%s: %d rows, want %d", name, n, told)
 		}
 		vary(p, told-1)
@@ -190,10 +191,23 @@ func TestTableWaitsForReader(t *testing.T) {
 	}
 }
 
+// A MAT cannot be written into a pipe.
+func TestMatIntoPipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	must(t, syscall.Mkfifo(path, 0o600))
+	pipe, err := os.OpenFile(path, os.O_RDWR, 0)
+	must(t, err)
+	defer pipe.Close()
+	err = NewTable(path, Options{Format: MAT}).Begin(testSystem(t), nil)
+	if err == nil || !strings.Contains(err.Error(), path+" is not a regular file") || !strings.Contains(err.Error(), "name a file, or use .csv") {
+		t.Error(err)
+	}
+}
+
 // Into a pipe, Salvage writes the rows that the process had not written.
 func TestSalvagePipe(t *testing.T) {
 	sys := testSystem(t)
-	for _, f := range formats {
+	for _, f := range []Format{CSV, Parquet} {
 		file := begun(t, sys, filepath.Join(t.TempDir(), "r"), Options{Format: f})
 		recordRows(t, file, sys, 0, 20)
 		must(t, file.End(master.Result{}))
@@ -217,8 +231,12 @@ func TestSalvagePipe(t *testing.T) {
 		got := ""
 		if f == CSV {
 			_, got, _ = strings.Cut(string(buf[:n]), "\n")
-		} else if got, _, err = arrowRows(t, bytes.NewReader(stream(f, buf[:n]))); err != nil && f == ArrowStream {
-			t.Error(err)
+		} else {
+			whole, broken, err := parquetfile.Open(bytes.NewReader(buf[:n]), int64(n))
+			if must(t, err); !broken {
+				t.Error("it has a footer")
+			}
+			got = string(parquetRows(t, whole))
 		}
 		if got != tableRows(t, f, file.path) {
 			t.Errorf("%v: %s", f, got)

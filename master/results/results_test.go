@@ -1,7 +1,7 @@
 package results
 
 import (
-	"bytes"
+	"encoding/binary"
 	"maps"
 	"math"
 	"os"
@@ -9,11 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
 func table(t testing.TB, text string) *Table {
@@ -230,9 +225,12 @@ func TestReadErrors(t *testing.T) {
 		"time,a\n0,\"1\n":             "r.csv:2: extraneous or missing \" in quoted-field; close the quotes",
 		"# c\ntime;a\n0;1,5\n1;2.5\n": "r.csv:3: there is a decimal comma, and in line 4 a decimal point",
 		"time [weeks],a\n0,1\n":       `r.csv:1: the unit "weeks" of the time is not one of s, ms`,
-		"ARROW1\x00\x00":              "r.csv cannot be read as Apache Arrow",
-		"\xff\xff\xff\xff\x10":        "r.csv cannot be read as Apache Arrow",
-		"PK\x03\x04\x00":              "r.csv is neither text nor Apache Arrow",
+		"ARROW1\x00\x00":              "r.csv is Apache Arrow, which is not read; write it as Parquet",
+		"\xff\xff\xff\xff\x10":        "r.csv is Apache Arrow, which is not read; write it as Parquet",
+		"PK\x03\x04\x00":              "r.csv is a zip archive or spreadsheet, which is not read; write it as CSV",
+		"MATLAB 5.0 MAT-file, x":      "r.csv is a MAT of level 5, which is not read; write a table to Parquet (parquetwrite)",
+		"\x00\x01":                    "r.csv is neither text, Parquet nor a MAT of a trajectory",
+		"PAR1 and no more":            "r.csv cannot be read as Parquet: it has no footer; name a complete file",
 		"time,a\n-1e308,1\n1e308,2\n": "r.csv: the time span from -1e+308 to 1e+308 s is too large for a number",
 		"sep=|\ntime|a\n0|1\n":        "the separator '|' is not a comma, semicolon or tab",
 	} {
@@ -258,72 +256,11 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// arrowTable makes a stream of two batches, and tells where the first one ends.
-func arrowTable(t testing.TB) (stream []byte, half int) {
-	t.Helper()
-	schema := arrow.NewSchema([]arrow.Field{
-		{Name: "time", Type: arrow.PrimitiveTypes.Float64},
-		{Name: "a.x", Type: arrow.PrimitiveTypes.Float64, Metadata: arrow.NewMetadata([]string{"unit"}, []string{"m/s"})},
-		{Name: "a.n", Type: arrow.PrimitiveTypes.Int32}, {Name: "a.b", Type: arrow.FixedWidthTypes.Boolean}, {Name: "a.s", Type: arrow.BinaryTypes.String},
-	}, nil)
-	var buffer bytes.Buffer
-	w := ipc.NewWriter(&buffer, ipc.WithSchema(schema))
-	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
-	defer b.Release()
-	for batch := range 2 {
-		for k := range 3 {
-			at := float64(3*batch + k)
-			b.Field(0).(*array.Float64Builder).Append(at / 2)
-			if at == 4 {
-				b.Field(1).AppendNull()
-			} else {
-				b.Field(1).(*array.Float64Builder).Append(at * at)
-			}
-			b.Field(2).(*array.Int32Builder).Append(-int32(at))
-			b.Field(3).(*array.BooleanBuilder).Append(k == 1)
-			b.Field(4).(*array.StringBuilder).Append("x")
-		}
-		r := b.NewRecordBatch()
-		must(t, w.Write(r))
-		r.Release()
-		if batch == 0 {
-			half = buffer.Len()
-		}
-	}
-	must(t, w.Close())
-	return buffer.Bytes(), half
-}
-
-// An Arrow table is read as the CSV table of the same values, whole and broken off.
-func TestReadArrow(t *testing.T) {
-	stream, half := arrowTable(t)
-	for name, raw := range map[string][]byte{"stream": stream, "file": append([]byte(arrowMagic), stream...)} {
-		got := table(t, string(raw))
-		x, n, bo := got.Columns[0], got.Columns[1], got.Columns[2]
-		if !slices.Equal(got.Times, []float64{0, 0.5, 1, 1.5, 2, 2.5}) || x.Unit != "m/s" || !math.IsNaN(x.Values[4]) || !slices.Equal(append(x.Values[:4:4], x.Values[5]), []float64{0, 1, 4, 9, 25}) ||
-			!slices.Equal(n.Values, []float64{0, -1, -2, -3, -4, -5}) || !slices.Equal(bo.Values, []float64{0, 1, 0, 0, 1, 0}) || !got.Columns[3].Text {
-			t.Errorf("%s: %+v", name, got)
-		}
-	}
-	got := table(t, string(stream[:half+100]))
-	if len(got.Times) != 3 || len(got.Notes) != 1 || !strings.Contains(got.Notes[0], "breaks off") {
-		t.Errorf("%+v", got)
-	}
-	// Whatever stands in the file, it is an error or a table.
-	for i := range stream {
-		raw := bytes.Clone(stream)
-		raw[i] ^= 0xff // lengths of many gigabytes, too
-		if got, err := parseText(string(raw), ReadOptions{}); err == nil && got == nil {
-			t.Fatal("neither table nor error")
-		}
-	}
-}
-
 func FuzzRead(f *testing.F) {
 	f.Add("time,a\n0,1\n1,2\n")
 	f.Add("sep=;\nt;\"a [m]\"\ns;m\n0,5;1,5\n")
-	stream, _ := arrowTable(f)
-	f.Add(string(stream))
+	f.Add(string(parquetTable(f)))
+	f.Add(string(matTable(true, binary.LittleEndian)))
 	f.Add("# c\nTime [ms]\tb (N)\n1\t2\t\n1\t3")
 	f.Fuzz(func(t *testing.T, text string) {
 		a, err := parseText(text, ReadOptions{})
@@ -349,8 +286,9 @@ func parseText(text string, o ReadOptions) (*Table, error) {
 
 // Only what is chosen is kept, and not more than there is room for.
 func TestReadSome(t *testing.T) {
-	stream, _ := arrowTable(t)
-	for _, text := range []string{"time,a.x [m/s],a.n,b\n0,1,2,x\n1,2,3,x\n", string(stream)} {
+	for _, text := range []string{
+		"time,a.x [m/s],a.n,b\n0,1,2,x\n1,2,3,x\n", string(parquetTable(t)), string(matTable(true, binary.LittleEndian)), string(matTable(false, binary.LittleEndian)),
+	} {
 		got, err := parseText(text, ReadOptions{Select: func(name string) bool { return name == "a.x" }, MostValues: 12})
 		if err != nil || len(got.Columns) != 1 || got.Columns[0].Bare != "a.x" || got.Columns[0].Unit != "m/s" || got.Columns[0].Values[1] == got.Columns[0].Values[0] {
 			t.Errorf("%+v, %v", got, err)

@@ -55,8 +55,10 @@ const mostValues = 1 << 29
 // commas; a column time or t in any case, with or without a unit (s, ms, us, min, h; Times are in
 // s); units after names, as "v [m/s]", "v (m/s)" or "v / m/s", or in a second row; "true" and
 // "false" for 1 and 0; a line sep=; of spreadsheets; comment lines that begin with # before the
-// header. An incomplete last line is left out. Files of Apache Arrow, as written by package
-// record, are recognised by their first bytes. Table.Notes lists the assumptions about the format.
+// header. An incomplete last line is left out. Table.Notes lists the assumptions about the format.
+//
+// Parquet files of any program, and MAT files of level 4 with the trajectories of Modelica tools, are
+// recognised by their first bytes.
 //
 // Errors name file, line and remedy.
 func Read(path string, o ReadOptions) (*Table, error) {
@@ -112,7 +114,25 @@ func (l *lastByte) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// parse reads a table. size is an upper bound of its bytes, used for Arrow.
+// Parse is like Read for the content of a file.
+func Parse(content []byte, path string, o ReadOptions) (*Table, error) {
+	return parse(bytes.NewReader(content), int64(len(content)), path, o)
+}
+
+// Binary reports whether a file that begins with these bytes is a Parquet or MAT.
+func Binary(start []byte) bool { return isParquet(start) || isMat(start) }
+
+// strangers are the first bytes of formats that are not read, with name and remedy.
+var strangers = []struct{ start, what, remedy string }{
+	{"ARROW1", "Apache Arrow", "write it as Parquet"},
+	{"\xff\xff\xff\xff", "Apache Arrow", "write it as Parquet"},
+	{"MATLAB 5.0", "a MAT of level 5", "write a table to Parquet (parquetwrite) or CSV"},
+	{"MATLAB 7.3", "a MAT of version 7.3", "write a table to Parquet (parquetwrite) or CSV"},
+	{"\x89HDF", "HDF5", "write it as Parquet or CSV"},
+	{"PK\x03\x04", "a zip archive or spreadsheet", "write it as CSV"},
+}
+
+// parse reads a table. size is the number of bytes, 0 if they come through a pipe.
 func parse(from io.Reader, size int64, path string, o ReadOptions) (*Table, error) {
 	end := &lastByte{r: from}
 	in := bufio.NewReaderSize(end, 1<<20)
@@ -120,11 +140,25 @@ func parse(from io.Reader, size int64, path string, o ReadOptions) (*Table, erro
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("reading results: %w", err)
 	}
-	if bytes.HasPrefix(start, []byte(arrowMagic)) || bytes.HasPrefix(start, []byte(arrowStream)) {
-		return parseArrow(in, size, path, o)
+	if Binary(start) {
+		file, ok := from.(io.ReaderAt)
+		if !ok || size == 0 {
+			all, err := io.ReadAll(in)
+			if err != nil {
+				return nil, fmt.Errorf("reading results: %w", err)
+			}
+			file, size = bytes.NewReader(all), int64(len(all))
+		}
+		p := &parser{t: &Table{Path: path}, scale: 1, options: o}
+		return p.binary(file, size, isParquet(start))
+	}
+	for _, s := range strangers {
+		if bytes.HasPrefix(start, []byte(s.start)) {
+			return nil, fmt.Errorf("%s is %s, which is not read; %s", path, s.what, s.remedy)
+		}
 	}
 	if bytes.IndexByte(start, 0) >= 0 {
-		return nil, fmt.Errorf("%s is neither text nor Apache Arrow; name a table of comma-separated values", path)
+		return nil, fmt.Errorf("%s is neither text, Parquet nor a MAT of a trajectory; name a table of comma-separated values", path)
 	}
 	if bytes.HasPrefix(start, []byte("\xef\xbb\xbf")) { // byte order mark
 		_, _ = in.Discard(3)

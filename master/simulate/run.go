@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/algorithms/analyze"
@@ -330,7 +331,7 @@ func (r *run) begin(variables int) error {
 	if bytes := r.tableSize(variables); bytes > largeTable {
 		remedy := "record less with --record or --output-interval"
 		if r.Format == record.CSV {
-			remedy += ", or write a binary file with --output FILE.arrow, which is many times faster"
+			remedy += ", or write a binary file with --output FILE.parquet, which is many times faster"
 		}
 		r.events.logger().Warn(fmt.Sprintf("%s will have about %.2g GB: %d variables, a row every %.4g s; %s",
 			r.Output, bytes/1e9, variables, max(r.Interval, r.sys.Step.Value), remedy))
@@ -389,6 +390,12 @@ func (r *run) finish(ctx context.Context, result master.Result, failed error) er
 	r.out.Manifest, r.out.ManifestPath = m, r.Manifest
 	if r.table != nil {
 		r.out.Table, r.out.Rows, r.out.Columns = true, r.table.Rows(), r.table.Columns()
+		if left := r.table.LeftOut(); len(left) > 0 {
+			note := fmt.Sprintf("a .mat holds no strings and leaves out %d (%s); record to a .parquet or .csv to keep them",
+				len(left), strings.Join(left[:min(len(left), 3)], ", "))
+			r.events.note(note)
+			m.Notes = append(m.Notes, note)
+		}
 	}
 	lost := r.mark.end()
 	r.mark.publish()

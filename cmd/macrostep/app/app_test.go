@@ -175,7 +175,7 @@ $`)
 func TestLargeTable(t *testing.T) {
 	for args, want := range map[string]string{
 		"--stop-time|4e5":                        "results.csv will have about 3.8 GB: 7 variables, a row every 0.01 s; record less with --record or --output-interval, or write",
-		"--stop-time|4e5|-o|r.arrow":             "r.arrow will have about 2.6 GB: 7 variables, a row every 0.01 s; record less with --record or --output-interval\n",
+		"--stop-time|4e5|-o|r.parquet":             "r.parquet will have about 2.6 GB: 7 variables, a row every 0.01 s; record less with --record or --output-interval\n",
 		"--stop-time|4e5|--output-interval|1000": "",
 		"--stop-time|4e5|--record|none":          "",
 		"--stop-time|4e5|--quiet":                "",
@@ -201,9 +201,8 @@ func TestOutputs(t *testing.T) {
 		"--output r":                        {"r", "time,", "r.json", 102},
 		"-o a.b.txt":                        {"a.b.txt", "time,first.y1", "a.b.json", 102},
 		"--manifest m.json":                 {"results.csv", "time,", "m.json", 102},
-		"--output r.arrow":                  {"r.arrow", "ARROW1\x00\x00\xff\xff\xff\xff", "r.json", 0},
-		"--output r.feather":                {"r.feather", "ARROW1\x00\x00\xff\xff\xff\xff", "r.json", 0},
-		"--output r.arrows":                 {"r.arrows", "\xff\xff\xff\xff", "r.json", 0},
+		"--output r.parquet":                {"r.parquet", "PAR1", "r.json", 0},
+		"--output r.mat":                    {"r.mat", "3\x00\x00\x00\x04\x00\x00\x00\x0b\x00\x00\x00", "r.json", 0},
 		"--record none --output timing.csv": {"", "", "timing.json", 0},
 	} {
 		code, stdout, stderr := call(t, &fake{warnings: []string{"guessed"}}, append([]string{"run", "s.ssp"}, strings.Fields(args)...)...)

@@ -28,14 +28,12 @@ how the result was produced: status, every parameter in force and its source, lo
 warnings, counters, times. A run replaces the results of an earlier one. Instead of
 a file, an output may be a named pipe; its reader must come within ten seconds.
 
-The table is CSV, or Apache Arrow if the file name says so: .arrow (or .feather)
-is an Arrow IPC file, .arrows an Arrow IPC stream. Arrow is binary and many times
-faster to write and read; its columns are typed and carry unit, description,
-causality and variability of their variables. However the process of the FMUs
-ends, the table is whole up to the last communication point. If the machine
-fails, a CSV table has every row up to a second earlier, up to its last line
-feed; an Arrow table has its complete record batches (up to 65536 rows each). An
-.arrow file then lacks its footer and is read as a stream from byte 8 on.
+The extension of --output sets the format of the table: .parquet (DuckDB, pandas,
+polars, MATLAB), .mat (the trajectory of Dymola and OMEdit; no strings), else CSV.
+The first two are binary, several times faster to write and read, and carry units
+and descriptions. However the process of the FMUs ends, the table is whole up to
+the last communication point. If the machine fails, CSV and .mat have every row up
+to a second earlier, and .parquet its row groups (up to 65536 rows each).
 
 The macro step is --step-size, else that of the system's annotations, else the
 smallest stepSize of a DefaultExperiment, else a thousandth of the time span.
@@ -70,7 +68,7 @@ Examples:
    macrostep run model.fmu --set k=2 --record x --input signals.csv
    macrostep run system.ssp --algorithm im-slocal --param order=1 --trace steps.csv
    macrostep run system.ssp --output-interval 0.01 --quiet
-   macrostep run system.ssp --record '*' --output r.arrow
+   macrostep run system.ssp --record '*' --output r.parquet
    macrostep run system.ssp --scenario fault.yaml
    macrostep run system.ssp --realtime --overrun stop
    macrostep run system.ssp --record none --output timing.csv
@@ -175,7 +173,7 @@ func systemFlags() []cli.Flag {
 	return []cli.Flag{
 		listFlag(flagSet, "parameter or start value, `COMPONENT.VARIABLE=VALUE`, also of a connector of a system; "+
 			"for a single FMU VARIABLE=VALUE"),
-		stringFlag("input", "`FILE.csv` with unconnected inputs over time, or inputs of the outermost system; Reals are interpolated linearly, "+
+		stringFlag("input", "`FILE` (.csv, .parquet or .mat) with unconnected inputs over time, or inputs of the outermost system; Reals are interpolated linearly, "+
 			"others held; items of enumerations by name or number"),
 		stringFlag(flagScenario, "play `FILE.yaml`: set and scale variables at times or on conditions, replay tables, check expectations; "+
 			"macrostep help scenario describes it"),
@@ -205,8 +203,7 @@ func processFlags() []cli.Flag {
 
 func resultFlags() []cli.Flag {
 	return []cli.Flag{
-		withValue(defaultOutput, outputFlag("result `FILE`; its extension sets the format: .arrow or .feather (Apache Arrow), .arrows "+
-			"(Arrow stream), else CSV")),
+		withValue(defaultOutput, outputFlag("result `FILE`; its extension sets the format: .parquet, .mat (Dymola, OMEdit), else CSV")),
 		listFlag("record", "record what matches `GLOB` (* and ? only; none: no result file) (default: outputs, and inputs that are connected or "+
 			"given)"),
 		stringFlag("output-interval", "one row at the first communication point at or after each multiple of `T` seconds, and one at the end"),

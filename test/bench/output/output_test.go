@@ -185,7 +185,7 @@ func BenchmarkFullOutput(b *testing.B) {
 	for b.Loop() {
 		bare := run(b, false, reader{})
 		read := run(b, true, reader{})
-		columnar, size := table(record.ArrowStream)
+		columnar, size := table(record.Parquet)
 		if rows == nil {
 			rows = numbers(b, filepath.Join(dir, "r"))
 		}
@@ -194,11 +194,11 @@ func BenchmarkFullOutput(b *testing.B) {
 		formatted := measure(syscall.RUSAGE_SELF, func() { format(rows) })
 		note("run", bare)
 		note("read", read)
-		note("arrow", columnar)
+		note("parquet", columnar)
 		note("write-in-C", inC)
 		note("csv", text)
 		note("strconv", formatted)
-		ratio("arrow", columnar, read.plus(inC))
+		ratio("parquet", columnar, read.plus(inC))
 		ratio("csv", text, formatted)
 	}
 	for _, name := range slices.Sorted(maps.Keys(metrics)) {
