@@ -14,11 +14,12 @@ import (
 	"github.com/macrostep/macrostep/test/long"
 )
 
-// block is an indented block of a page: a file, if the line above ends with its name as in "`NAME`:", or commands, or
-// what a command prints.
+// block is an indented block of a page: a file, if the line above ends with its name as in "`NAME`:"; output of the
+// command before it, if that line contains "prints"; or commands.
 type block struct {
-	file  string
-	lines []string
+	file   string
+	output bool
+	lines  []string
 }
 
 // text is the content of a file.
@@ -40,6 +41,7 @@ func blocksOf(page string) []*block {
 			if m := fileName.FindStringSubmatch(above); m != nil {
 				open.file = m[1]
 			}
+			open.output = strings.Contains(above, "prints")
 			out = append(out, open)
 		case indented:
 			open.lines = append(open.lines, code)
@@ -74,44 +76,84 @@ func wordsOf(command string) (words []string) {
 	return words
 }
 
-// demoFolder makes a folder with some of the systems that macrostep demo builds.
-func demoFolder(t *testing.T, systems ...string) string {
-	t.Helper()
-	dir := t.TempDir()
-	demo := filepath.Join(dir, "macrostep-demo")
-	mkdir(t, demo)
-	for _, name := range systems {
-		if _, err := fmus.WriteSystem(demo, name); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
 // runPage writes the files of a page to a folder and runs its commands there, in their order, without those that skip
-// reports. seen gets the output of each, and the block after it.
-func runPage(t *testing.T, dir, page string, skip func(words []string) bool, seen func(words []string, output string, next *block)) {
+// reports. Each line of an output must be among the printed ones, up to the fifth digit of numbers or so. It returns
+// how many commands it ran, by name, and how many lines it compared.
+func runPage(t *testing.T, dir, page string, skip func(command string) bool) (ran map[string]int, compared int) {
 	t.Helper()
-	blocks := append(blocksOf(page), &block{})
-	for i, b := range blocks[:len(blocks)-1] {
-		if b.file != "" {
+	ran = map[string]int{}
+	printed := ""
+	for _, b := range blocksOf(page) {
+		switch {
+		case b.file != "":
 			write(t, filepath.Join(dir, b.file), b.text())
 			continue
+		case b.output && printed != "":
+			var lines [][]string
+			for line := range strings.Lines(printed) {
+				lines = append(lines, strings.Fields(line))
+			}
+			for _, line := range b.lines {
+				compared++
+				if want := strings.Fields(line); !slices.ContainsFunc(lines, func(got []string) bool { return sameWords(want, got, 0.05) }) {
+					t.Errorf("the page shows\n  %s\nand printed is\n%s", line, printed)
+				}
+			}
+			continue
 		}
+		printed = ""
 		for _, command := range b.lines {
 			words := wordsOf(command)
 			switch {
-			case len(words) == 0 || skip(words):
+			case len(words) == 0 || skip(command):
 			case words[0] == "cp":
 				write(t, filepath.Join(dir, words[2]), read(t, filepath.Join(dir, filepath.FromSlash(words[1]))))
+			case words[0] == "macrostep" && words[1] == "demo":
+				demo := filepath.Join(dir, "macrostep-demo")
+				mkdir(t, demo)
+				for _, name := range append(words[2:], "quarter-car-a") {
+					if _, err := fmus.WriteSystem(demo, name); err != nil {
+						t.Fatal(err)
+					}
+				}
 			case words[0] == "macrostep":
 				code, output := macrostepIn(t, dir, words[1:]...)
 				if code != 0 {
 					t.Errorf("%s: exit code %d\n%s", command, code, output)
 				}
-				seen(words[1:], output, blocks[i+1])
+				ran[words[1]]++
+				printed = output
 			}
 		}
+	}
+	return ran, compared
+}
+
+// pageTests are the pages whose commands run as they are, and how many commands and lines of output they have at least.
+// Analyses are a long test.
+var pageTests = []struct {
+	page               string
+	commands, compared int
+}{
+	{"algorithms", 8, 0}, {"building", 12, 2}, {"crashes", 7, 0}, {"realtime", 2, 0}, {"results", 5, 0}, {"running", 6, 0}, {"scenarios", 4, 0},
+}
+
+func TestPages(t *testing.T) {
+	for _, c := range pageTests {
+		t.Run(c.page, func(t *testing.T) {
+			t.Parallel()
+			page := string(read(t, filepath.Join("..", "docs", c.page+".md")))
+			ran, compared := runPage(t, t.TempDir(), page, func(command string) bool {
+				return strings.HasPrefix(command, "macrostep analyze ") && !long.On || !strings.Contains(command, " ")
+			})
+			sum := 0
+			for _, n := range ran {
+				sum += n
+			}
+			if sum < c.commands || compared < c.compared {
+				t.Errorf("%d commands, %d lines of output", sum, compared)
+			}
+		})
 	}
 }
 
