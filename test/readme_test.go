@@ -103,6 +103,7 @@ func runPage(t *testing.T, dir, page string, skip func(command string) bool) (ra
 		}
 		printed = ""
 		for _, command := range b.lines {
+			command = strings.Replace(command, "go run ./cmd/macrostep", "macrostep", 1)
 			words := wordsOf(command)
 			switch {
 			case len(words) == 0 || skip(command):
@@ -135,7 +136,7 @@ var pageTests = []struct {
 	page               string
 	commands, compared int
 }{
-	{"algorithms", 8, 0}, {"building", 12, 2}, {"crashes", 7, 0}, {"realtime", 2, 0}, {"results", 5, 0}, {"running", 6, 0}, {"scenarios", 4, 0},
+	{"../README", 10, 0}, {"algorithms", 7, 0}, {"checking", 1, 0}, {"building", 12, 2}, {"crashes", 7, 0}, {"realtime", 2, 0}, {"results", 5, 0}, {"running", 6, 0}, {"scenarios", 4, 0},
 }
 
 func TestPages(t *testing.T) {
@@ -157,83 +158,6 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// The commands of the tutorial in the README and of its study run in their order, and analyze prints what the README
-// shows (a long test).
-func TestReadmeTutorial(t *testing.T) {
-	t.Parallel()
-	readme := string(read(t, filepath.Join("..", "README.md")))
-	_, rest, _ := strings.Cut(readme, "## Two FMUs of your own")
-	section, rest, ok := strings.Cut(rest, "\n## ")
-	study, _, ok2 := strings.Cut(rest, "\n## ")
-	if !ok || !ok2 || !strings.HasPrefix(study, "A study in three commands") {
-		t.Fatal("the README has no tutorial, or no study after it")
-	}
-	dir := demoFolder(t, "quarter-car-a", "quarter-car-b")
-	ran := map[string]int{}
-	runPage(t, dir, section+"\n"+study, func(words []string) bool {
-		if len(words) > 1 && words[0] == "macrostep" {
-			ran[words[1]]++
-		}
-		return len(words) > 1 && words[1] == "analyze" && !long.On
-	}, func(words []string, output string, _ *block) {
-		switch {
-		case words[0] == "run" && !strings.Contains(output, "complete at t = 1 s"):
-			t.Errorf("%s: the run is not complete\n%s", words, output)
-		case words[0] == "study" && !strings.Contains(output, "15 runs: 15 ok"):
-			t.Errorf("%s: the study is not complete\n%s", words, output)
-		case words[0] == "analyze":
-			sameTable(t, section, output)
-		}
-	})
-	if ran["study"] != 2 {
-		t.Errorf("%d commands of the study", ran["study"])
-	}
-	for _, name := range []string{"info", "run", "ssp", "plot", "compare", "validate", "analyze"} {
-		if ran[name] == 0 {
-			t.Errorf("the tutorial does not use macrostep %s", name)
-		}
-	}
-	for name, rows := range map[string]int{"pair.csv": 1002, "half.csv": 2002} {
-		if n := strings.Count(string(read(t, filepath.Join(dir, name))), "\n"); n != rows {
-			t.Errorf("%s has %d lines and not %d", name, n, rows)
-		}
-	}
-	for _, name := range []string{"pair.html", "pair.svg", "both.svg"} {
-		if len(read(t, filepath.Join(dir, name))) == 0 {
-			t.Errorf("%s is empty", name)
-		}
-	}
-	if n := strings.Count(section, "\n"); n > 80 {
-		t.Errorf("the tutorial has %d lines; two screens are 80", n)
-	}
-}
-
-// sameTable compares the table of analyze in the README with the one printed: the same words, and numbers that differ
-// by no more than other processors round.
-func sameTable(t *testing.T, shown, printed string) {
-	table := func(text string) (rows [][]string) {
-		_, text, _ = strings.Cut(text, "at 0.001 s:")
-		_, text, _ = strings.Cut(text, "\n")
-		for line := range strings.Lines(text) {
-			words := strings.Fields(line)
-			if len(words) < 6 || words[0] == "*" {
-				break
-			}
-			rows = append(rows, words)
-		}
-		return rows
-	}
-	want, got := table(shown), table(printed)
-	if len(want) < 5 || len(want) != len(got) {
-		t.Fatalf("the README shows %d rows of the analysis, and %d are printed:\n%s", len(want), len(got), printed)
-	}
-	for i := range want {
-		if !sameWords(want[i], got[i], 0.02) {
-			t.Errorf("the README shows of the analysis\n  %v\nand printed is\n  %v", want[i], got[i])
-		}
-	}
-}
-
 // sameWords compares lines: the same words, and numbers within a tolerance. Numbers below 1e-9 are rounding errors.
 func sameWords(want, got []string, rtol float64) bool {
 	return slices.EqualFunc(want, got, func(a, b string) bool {
@@ -243,14 +167,14 @@ func sameWords(want, got []string, rtol float64) bool {
 	})
 }
 
-// Links and names of files in the documentation lead somewhere, and each page of docs is found from the README.
+// Links and names of files in the documentation lead somewhere, and README or CONTRIBUTING leads to each page of docs.
 func TestDocumentationLinks(t *testing.T) {
 	root := ".."
 	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	if err != nil || len(pages) < 5 {
 		t.Fatalf("%v, %v", pages, err)
 	}
-	readme := string(read(t, filepath.Join(root, "README.md")))
+	index := string(read(t, filepath.Join(root, "README.md"))) + string(read(t, filepath.Join(root, "CONTRIBUTING.md")))
 	link := regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
 	for _, path := range append(pages, filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md")) {
 		for _, m := range link.FindAllStringSubmatch(string(read(t, path)), -1) {
@@ -258,8 +182,8 @@ func TestDocumentationLinks(t *testing.T) {
 				t.Errorf("%s: the link %s: %v", path, m[1], err)
 			}
 		}
-		if name := filepath.Base(path); filepath.Dir(path) != root && !strings.Contains(readme, "](docs/"+name+")") {
-			t.Errorf("the README does not lead to docs/%s", name)
+		if name := filepath.Base(path); filepath.Dir(path) != root && !strings.Contains(index, "](docs/"+name+")") {
+			t.Errorf("neither README nor CONTRIBUTING leads to docs/%s", name)
 		}
 	}
 }

@@ -138,7 +138,7 @@ func TestValidateLines(t *testing.T) {
 	}
 }
 
-// The README shows what the program prints.
+// docs/checking.md shows what the program prints.
 func TestReadmeValidate(t *testing.T) {
 	dir := t.TempDir()
 	axle := filepath.Join(dir, "axle")
