@@ -29,7 +29,7 @@ var readInScipy string
 var queryInDuckDB string
 
 // Other programs read the recorded values to the bit: of all types, in more than a thousand columns with long names and in
-// several row groups, and a table of no rows. DuckDB also runs the commands of docs/looking.md.
+// several row groups, and a table of no rows. DuckDB also runs the commands of docs/results.md.
 func TestInterop(t *testing.T) {
 	if !*interop {
 		return
@@ -76,7 +76,7 @@ func TestInterop(t *testing.T) {
 		call(t, "run", system(t, "quarter-car-a"), "--output", filepath.Join(dir, name)).is(t, 0)
 	}
 	var queries []string
-	for _, m := range regexp.MustCompile(`(?m)^    duckdb -c "(.*)"$`).FindAllStringSubmatch(string(read(t, "../docs/looking.md")), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^    duckdb -c "(.*)"$`).FindAllStringSubmatch(string(read(t, "../docs/results.md")), -1) {
 		queries = append(queries, strings.ReplaceAll(m[1], `\"`, `"`))
 	}
 	table, err := results.Read(filepath.Join(dir, "results.csv"), results.ReadOptions{Select: func(name string) bool { return name == "chassis.z_c" }})

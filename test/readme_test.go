@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,11 +17,12 @@ import (
 	"github.com/macrostep/macrostep/test/long"
 )
 
-// block is an indented block of a page: a file, if the line above ends with its name as in "`NAME`:", or commands, or
-// what a command prints.
+// block is an indented block of a page: a file, if the line above ends with its name as in "`NAME`:"; output of the
+// command before it, if that line contains "prints"; or commands.
 type block struct {
-	file  string
-	lines []string
+	file   string
+	output bool
+	lines  []string
 }
 
 // text is the content of a file.
@@ -42,6 +44,7 @@ func blocksOf(page string) []*block {
 			if m := fileName.FindStringSubmatch(above); m != nil {
 				open.file = m[1]
 			}
+			open.output = strings.Contains(above, "prints")
 			out = append(out, open)
 		case indented:
 			open.lines = append(open.lines, code)
@@ -76,92 +79,85 @@ func wordsOf(command string) (words []string) {
 	return words
 }
 
-// demoFolder makes a folder with some of the systems that macrostep demo builds.
-func demoFolder(t *testing.T, systems ...string) string {
-	t.Helper()
-	dir := t.TempDir()
-	demo := filepath.Join(dir, "macrostep-demo")
-	mkdir(t, demo)
-	for _, name := range systems {
-		if _, err := fmus.WriteSystem(demo, name); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
 // runPage writes the files of a page to a folder and runs its commands there, in their order, without those that skip
-// reports. seen gets the output of each, and the block after it.
-func runPage(t *testing.T, dir, page string, skip func(words []string) bool, seen func(words []string, output string, next *block)) {
+// reports. Each line of an output must be among the printed ones, up to the fifth digit of numbers or so. It returns
+// how many commands it ran, by name, and how many lines it compared.
+func runPage(t *testing.T, dir, page string, skip func(command string) bool) (ran map[string]int, compared int) {
 	t.Helper()
-	blocks := append(blocksOf(page), &block{})
-	for i, b := range blocks[:len(blocks)-1] {
-		if b.file != "" {
+	ran = map[string]int{}
+	printed := ""
+	for _, b := range blocksOf(page) {
+		switch {
+		case b.file != "":
 			write(t, filepath.Join(dir, b.file), b.text())
 			continue
+		case b.output && printed != "":
+			var lines [][]string
+			for line := range strings.Lines(printed) {
+				lines = append(lines, strings.Fields(line))
+			}
+			for _, line := range b.lines {
+				compared++
+				if want := strings.Fields(line); !slices.ContainsFunc(lines, func(got []string) bool { return sameWords(want, got, 0.05) }) {
+					t.Errorf("the page shows\n  %s\nand printed is\n%s", line, printed)
+				}
+			}
+			continue
 		}
+		printed = ""
 		for _, command := range b.lines {
+			command = strings.Replace(command, "go run ./cmd/macrostep", "macrostep", 1)
 			words := wordsOf(command)
 			switch {
-			case len(words) == 0 || skip(words):
+			case len(words) == 0 || skip(command):
 			case words[0] == "cp":
 				write(t, filepath.Join(dir, words[2]), read(t, filepath.Join(dir, filepath.FromSlash(words[1]))))
+			case words[0] == "macrostep" && words[1] == "demo":
+				demo := filepath.Join(dir, "macrostep-demo")
+				mkdir(t, demo)
+				for _, name := range append(words[2:], "quarter-car-a") {
+					if _, err := fmus.WriteSystem(demo, name); err != nil {
+						t.Fatal(err)
+					}
+				}
 			case words[0] == "macrostep":
 				code, output := macrostepIn(t, dir, words[1:]...)
 				if code != 0 {
 					t.Errorf("%s: exit code %d\n%s", command, code, output)
 				}
-				seen(words[1:], output, blocks[i+1])
+				ran[words[1]]++
+				printed = output
 			}
 		}
 	}
+	return ran, compared
 }
 
-// The commands of the tutorial in the README and of its study run in their order (a long test).
-func TestReadmeTutorial(t *testing.T) {
-	t.Parallel()
-	readme := string(read(t, filepath.Join("..", "README.md")))
-	_, rest, _ := strings.Cut(readme, "## Two FMUs of your own")
-	section, rest, ok := strings.Cut(rest, "\n## ")
-	study, _, ok2 := strings.Cut(rest, "\n## ")
-	if !ok || !ok2 || !strings.HasPrefix(study, "A study in three commands") {
-		t.Fatal("the README has no tutorial, or no study after it")
-	}
-	dir := demoFolder(t, "quarter-car-a")
-	ran := map[string]int{}
-	runPage(t, dir, section+"\n"+study, func(words []string) bool {
-		if len(words) > 1 && words[0] == "macrostep" {
-			ran[words[1]]++
-		}
-		return len(words) > 1 && words[1] == "analyze" && !long.On
-	}, func(words []string, output string, _ *block) {
-		switch {
-		case words[0] == "run" && !strings.Contains(output, "complete at t = 1 s"):
-			t.Errorf("%s: the run is not complete\n%s", words, output)
-		case words[0] == "study" && !strings.Contains(output, "15 runs: 15 ok"):
-			t.Errorf("%s: the study is not complete\n%s", words, output)
-		}
-	})
-	if ran["study"] != 2 {
-		t.Errorf("%d commands of the study", ran["study"])
-	}
-	for _, name := range []string{"info", "run", "ssp", "plot", "compare", "validate", "analyze"} {
-		if ran[name] == 0 {
-			t.Errorf("the tutorial does not use macrostep %s", name)
-		}
-	}
-	for name, rows := range map[string]int{"pair.csv": 1002, "half.csv": 2002} {
-		if n := strings.Count(string(read(t, filepath.Join(dir, name))), "\n"); n != rows {
-			t.Errorf("%s has %d lines and not %d", name, n, rows)
-		}
-	}
-	for _, name := range []string{"pair.html", "pair.svg", "both.svg"} {
-		if len(read(t, filepath.Join(dir, name))) == 0 {
-			t.Errorf("%s is empty", name)
-		}
-	}
-	if n := strings.Count(section, "\n"); n > 80 {
-		t.Errorf("the tutorial has %d lines; two screens are 80", n)
+// pageTests are the pages whose commands run as they are, and how many commands and lines of output they have at least.
+// Analyses are a long test; TestCheckingPage makes one.
+var pageTests = []struct {
+	page               string
+	commands, compared int
+}{
+	{"../README", 10, 0}, {"algorithms", 7, 0}, {"checking", 1, 0}, {"building", 12, 2}, {"crashes", 7, 0}, {"realtime", 2, 0}, {"results", 5, 0}, {"running", 6, 0}, {"scenarios", 4, 0},
+}
+
+func TestPages(t *testing.T) {
+	for _, c := range pageTests {
+		t.Run(c.page, func(t *testing.T) {
+			t.Parallel()
+			page := string(read(t, filepath.Join("..", "docs", c.page+".md")))
+			ran, compared := runPage(t, t.TempDir(), page, func(command string) bool {
+				return strings.HasPrefix(command, "macrostep analyze ") && !long.On || strings.Contains(command, "--live") // waits for a browser
+			})
+			sum := 0
+			for _, n := range ran {
+				sum += n
+			}
+			if sum < c.commands || compared < c.compared {
+				t.Errorf("%d commands, %d lines of output", sum, compared)
+			}
+		})
 	}
 }
 
@@ -175,10 +171,14 @@ func TestCheckingPage(t *testing.T) {
 	if !ok {
 		t.Fatal("the page shows no output")
 	}
-	dir := demoFolder(t, "quarter-car-b")
-	code, printed := macrostepIn(t, dir, "analyze", "macrostep-demo/quarter-car-b.ssp")
-	if n := strings.Count(printed, "\n"); code != 0 || n > most || n < 15 {
-		t.Errorf("exit code %d, %d lines:\n%s", code, n, printed)
+	dir := t.TempDir()
+	runPage(t, dir, "    macrostep demo quarter-car-b\n", func(string) bool { return false })
+	cmd := exec.Command(program, "analyze", "macrostep-demo/quarter-car-b.ssp")
+	cmd.Dir = dir
+	out, err := cmd.Output() // without progress
+	printed := string(out)
+	if n := strings.Count(printed, "\n"); err != nil || n > most || n < 15 {
+		t.Errorf("%v, %d lines:\n%s", err, n, printed)
 	}
 	ran := false
 	for line := range strings.Lines(printed) {
@@ -217,14 +217,14 @@ func sameWords(want, got []string, rtol float64) bool {
 	})
 }
 
-// Links and names of files in the documentation lead somewhere, and each page of docs is found from the README.
+// Links and names of files in the documentation lead somewhere, and README or CONTRIBUTING leads to each page of docs.
 func TestDocumentationLinks(t *testing.T) {
 	root := ".."
 	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	if err != nil || len(pages) < 5 {
 		t.Fatalf("%v, %v", pages, err)
 	}
-	readme := string(read(t, filepath.Join(root, "README.md")))
+	index := string(read(t, filepath.Join(root, "README.md"))) + string(read(t, filepath.Join(root, "CONTRIBUTING.md")))
 	link := regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
 	for _, path := range append(pages, filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md")) {
 		for _, m := range link.FindAllStringSubmatch(string(read(t, path)), -1) {
@@ -232,8 +232,8 @@ func TestDocumentationLinks(t *testing.T) {
 				t.Errorf("%s: the link %s: %v", path, m[1], err)
 			}
 		}
-		if name := filepath.Base(path); filepath.Dir(path) != root && !strings.Contains(readme, "](docs/"+name+")") {
-			t.Errorf("the README does not lead to docs/%s", name)
+		if name := filepath.Base(path); filepath.Dir(path) != root && !strings.Contains(index, "](docs/"+name+")") {
+			t.Errorf("neither README nor CONTRIBUTING leads to docs/%s", name)
 		}
 	}
 }

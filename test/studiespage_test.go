@@ -27,29 +27,13 @@ func studiesPage(t *testing.T) string {
 // machines have a test of their own, the study of thousands of runs is a long test.
 func TestStudiesPage(t *testing.T) {
 	t.Parallel()
-	dir := demoFolder(t, "quarter-car-a")
-	shown := 0
-	runPage(t, dir, studiesPage(t), func(words []string) bool {
-		line := strings.Join(words, " ")
-		return slices.Contains(words, "--serve") || slices.Contains(words, "--nats") || strings.HasPrefix(line, "macrostep worker") ||
-			strings.HasPrefix(line, "macrostep demo") || strings.Contains(line, "variance.yaml") && !long.On
-	}, func(words []string, output string, next *block) {
-		if words[0] != "study" || next.file != "" || isSection(next) || strings.HasPrefix(next.lines[0], "macrostep") {
-			return
-		}
-		var printed [][]string
-		for line := range strings.Lines(output) {
-			printed = append(printed, strings.Fields(line))
-		}
-		for _, line := range next.lines {
-			shown++
-			if want := strings.Fields(line); !slices.ContainsFunc(printed, func(got []string) bool { return sameWords(want, got, 0.05) }) {
-				t.Errorf("%s: the page shows\n  %s\nand printed is\n%s", words, line, output)
-			}
-		}
+	dir := t.TempDir()
+	_, compared := runPage(t, dir, studiesPage(t), func(command string) bool {
+		return strings.Contains(command, "--serve") || strings.Contains(command, "--nats") || strings.HasPrefix(command, "macrostep worker") ||
+			strings.Contains(command, "variance.yaml") && !long.On
 	})
-	if shown < 25 {
-		t.Errorf("only %d lines of output are compared", shown)
+	if compared < 25 {
+		t.Errorf("only %d lines of output are compared", compared)
 	}
 	// Sections of a file that is not shown whole.
 	sections := 0
@@ -78,7 +62,8 @@ func TestStudiesPageMachines(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		return // processes cannot be interrupted from outside
 	}
-	dir := demoFolder(t, "quarter-car-a")
+	dir := t.TempDir()
+	runPage(t, dir, "    macrostep demo\n", func(string) bool { return false })
 	commands := map[string][]string{} // by their flags
 	for _, b := range blocksOf(studiesPage(t)) {
 		if b.file != "" {

@@ -138,7 +138,7 @@ func TestValidateLines(t *testing.T) {
 	}
 }
 
-// The README shows what the program prints.
+// docs/checking.md shows what the program prints.
 func TestReadmeValidate(t *testing.T) {
 	dir := t.TempDir()
 	axle := filepath.Join(dir, "axle")
@@ -155,10 +155,10 @@ func TestReadmeValidate(t *testing.T) {
 		mkdir(t, filepath.Dir(path))
 		write(t, path, []byte(change[1]))
 	}
-	_, shown, _ := strings.Cut(string(read(t, filepath.Join("..", "README.md"))), "    axle (system): 1 error, 1 warning, 1 note\n")
-	shown, _, ok := strings.Cut(shown, "\nWill it be stable")
+	_, shown, _ := strings.Cut(string(read(t, filepath.Join("..", "docs", "checking.md"))), "    axle (system): 1 error, 1 warning, 1 note\n")
+	shown, _, ok := strings.Cut(shown, "\nEach finding has a rule")
 	if !ok {
-		t.Fatal("the README has no example of macrostep validate")
+		t.Fatal("docs/checking.md has no example of macrostep validate")
 	}
 	_, output := macrostepIn(t, dir, "validate", "--disable", "FA5", "axle")
 	var lines []string
@@ -168,7 +168,7 @@ func TestReadmeValidate(t *testing.T) {
 	_, printed, _ := strings.Cut(output, "\n")
 	printed, _, _ = strings.Cut(printed, "\n\n  3 findings of disabled rules")
 	if got, want := strings.Trim(printed, "\n"), strings.Trim(strings.Join(lines, "\n"), "\n"); got != want {
-		t.Errorf("the program prints\n%s\nand the README shows\n%s", got, want)
+		t.Errorf("the program prints\n%s\nand docs/checking.md shows\n%s", got, want)
 	}
 }
 

@@ -20,15 +20,15 @@ package scenario
 // Help describes the file, for users.
 const Help = `A scenario is a YAML file:
 
-   name: a sensor that drifts, then fails        # free text, as is description
-   stop-on-failure: true                         # end where an expectation fails
+   name: a sensor drifts, then fails             # free text, like description
+   stop-on-failure: true                         # end when an expectation fails
    events:
      - at: 0.5                                   # s
-       offset: {plant.position: 0.01}            # as all others see it
-     - when: plant.position > 0.2                # or a list, all of which must hold
-       from: 1                                   # not before, s
+       offset: {plant.position: 0.01}            # as other components see it
+     - when: plant.position > 0.2                # or a list: all must hold
+       from: 1                                   # s; not earlier
        freeze: [plant.position]
-       for: 0.3                                  # released after that, s
+       for: 0.3                                  # s; then released
      - at: 2
        set: {controller.limit: 10, driver.on: true}
        replay: {driver.pedal: {file: pedal.csv, column: pedal, relative: true}}
@@ -39,41 +39,38 @@ const Help = `A scenario is a YAML file:
      - {variable: plant.force, always: {from: 0.1, until: 3}, max: 500}
      - {variable: plant.velocity, eventually: {until: 3}, min: -0.01, max: 0.01}
 
-Events happen once, at the first communication point at or after their time, or at
-which the condition (< <= > >= == !=) holds; where the algorithm chooses the
-steps, one ends at each time of the file exactly. What is done holds from there on
-and is in the results of that point; the start is a communication point, too. Of
-two events at one point the one with the earlier time comes first, then the
-earlier in the file.
+An event happens once: at the first communication point at or after its time, or at
+the first one where its condition (< <= > >= == !=) holds. Algorithms that choose
+their steps end one exactly at each time of the file. An event acts at this point,
+before it is recorded. Events at the same point happen in the order of their times,
+then in the order of the file.
 
-   set      {VARIABLE: VALUE}   a value instead of what it is
-   scale    {VARIABLE: FACTOR}  FACTOR times what it is; with offset, scaled first
-   offset   {VARIABLE: NUMBER}  what it is plus NUMBER
-   freeze   [VARIABLE, …]       what it is now
-   replay   {VARIABLE: FILE}    column VARIABLE of a table like that of --input, by
-                                the time of the run; {file, column, relative: true}:
-                                by the time since the event. Held over each step.
-   release  [VARIABLE, …]       no more of these
-   stop     REASON              the run ends here, as complete
+   set      {VARIABLE: VALUE}   sets the variable
+   scale    {VARIABLE: FACTOR}  multiplies its value by FACTOR; scaled before offset
+   offset   {VARIABLE: NUMBER}  adds NUMBER to its value
+   freeze   [VARIABLE, …]       holds its present value
+   replay   {VARIABLE: FILE}    takes its values from column VARIABLE of a table like
+                                that of --input, at the time of the run, or with
+                                {file, column, relative: true} at the time since the
+                                event; held during each step
+   release  [VARIABLE, …]       ends any of these
+   stop     REASON              ends the run as complete
 
-VARIABLE is component.variable (of one FMU also variable): an input, whatever it is
-connected to; an output,
-as those see it that it feeds (in the results it stays what it is, and their
-inputs show the difference); or a parameter that may change after the
-initialisation (tunable). A VALUE of an enumeration is one of its items, by name or
-number, in conditions, expectations and replayed tables, too. Scale and offset are
-for Reals. Each variable follows
-what was done last with it. What is set at an output is applied before what is set
-at the inputs that it feeds.
+VARIABLE is component.variable, for a single FMU also variable. It may be
+- an input, connected or not;
+- an output: the components connected to it receive the changed value, while the
+  results show the original value at the output and the changed one at the inputs;
+- a tunable parameter.
+The last event for a variable counts. Outputs are changed before the inputs that they
+feed. Scale and offset work for Reals. Items of enumerations are given by name or
+number, also in conditions, expectations and replayed tables.
 
-Expectations are judged at communication points, after the events there: at a time
-(the first point at or after it), always or eventually (in a window, or over the
-whole run), by min and max, or by value with a tolerance (absolute), relative (a
-part of the value) or their sum. They and conditions see an input as it is set and
-an output as its component gives it, whatever is done with it. An expectation that
-fails, or is never judged, makes the exit code 1; the message names time, value and
-limit. Where a run fails or is interrupted, what was not decided by then is not
-judged. The outcome of the run says whether all are met. The manifest (scenario) has
-all of them, the events that happened, and the variables that were manipulated.
-A checkpoint (--checkpoint) holds what has happened, what is set and what was
-seen of the expectations: the run that is resumed goes on with the scenario.`
+Expectations are checked at communication points, after the events: at a time (the
+first point at or after it), always or eventually (within a window, or during the
+whole run). They use min and max, or value with tolerance (absolute), relative (a
+share of the value), or both added. Expectations and conditions see inputs as they
+are set, and outputs as their component computes them. If an expectation fails, or
+could not be checked in a complete run, the exit code is 1, and a message gives time,
+value and limit. If the run fails or is interrupted, open expectations are undecided.
+The manifest (scenario) lists expectations, events and changed variables. Checkpoints
+include the state of the scenario.`

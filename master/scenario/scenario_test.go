@@ -299,7 +299,7 @@ func TestRead(t *testing.T) {
 // The example of the help is a scenario.
 func TestHelp(t *testing.T) {
 	_, text, _ := strings.Cut(Help, "\n\n")
-	text, _, _ = strings.Cut(text, "\n\nEvents happen")
+	text, _, _ = strings.Cut(text, "\n\nAn event happens")
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "pedal.csv"), []byte("time,pedal\n0,1\n"), 0o666))
 	s, err := parse(t.Context(), filepath.Join(dir, "x.yaml"), []byte(text))
