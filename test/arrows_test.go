@@ -53,7 +53,7 @@ var allowed = []struct {
 	{"master/results", []string{"fmi/unit"}, []string{"github.com/apache/arrow-go/v18", "github.com/google/flatbuffers"}},
 	{"master/results/axis", nil, nil},
 	{"master/results/plot", []string{"master/results/axis"}, []string{"codeberg.org/go-fonts/liberation", "git.sr.ht/~sbinet/gg", "golang.org/x/image"}},
-	{"master/results/page", nil, nil},
+	{"master/results/page", []string{"master/results/axis"}, nil},
 	{"master/study/page", []string{"master/results/page", "master/study"}, nil},
 	{"master/native", []string{"master", "master/record"}, nil},
 	{"master/metrics", []string{"master"}, nil},
