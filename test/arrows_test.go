@@ -55,7 +55,7 @@ var allowed = []struct {
 	{"master/results", []string{"fmi/unit", "master/internal/parquetfile"}, []string{"github.com/parquet-go/parquet-go"}},
 	{"master/results/axis", nil, nil},
 	{"master/results/plot", []string{"master/results/axis"}, []string{"codeberg.org/go-fonts/liberation", "git.sr.ht/~sbinet/gg", "golang.org/x/image"}},
-	{"master/results/page", nil, nil},
+	{"master/results/page", []string{"master/results/axis"}, nil},
 	{"master/study/page", []string{"master/results/page", "master/study"}, nil},
 	{"master/native", []string{"master", "master/record"}, nil},
 	{"master/metrics", []string{"master"}, nil},

@@ -27,26 +27,26 @@ func TestPlotCommand(t *testing.T) {
 			t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
 		}
 	}
-	plot("wrote a1.svg: 2 variables of 2 files", "a*.csv")
+	plot("wrote a1.svg: 1 chart of 2 files", "a*.csv")
 	svg := read(t, "a1.svg")
 	contains(t, "the picture", svg, ">m.x<", ">m.y = 1<", ">a1.csv<", ">a2.csv<", ">time [s]<")
 	if strings.Contains(svg, ">m.y<") {
 		t.Error("a constant has a chart")
 	}
-	plot("wrote d.svg: 1 variable of 2 files", "a1.csv", "a2.csv", "--diff", "-o", "d.svg", "--select", "m.x")
+	plot("wrote d.svg: 1 chart of 2 files", "a1.csv", "a2.csv", "--diff", "-o", "d.svg", "--select", "m.x")
 	// B − A is 0.5, 1.5 (between the rows of B) and 0.5: the axis goes from 0.5 to 1.5.
 	contains(t, "the picture of differences", read(t, "d.svg"), ">m.x<", "a2.csv − a1.csv", ">0.5<", ">1.5<")
 	plot("", "a1.csv", "a1.csv", "--diff", "-o", "equal.svg")
 	contains(t, "the picture of no differences", read(t, "equal.svg"), ">Without a difference<", ">m.x<", ">m.y<")
 	write(t, "b.csv", "time,m.x [mm],m.f [N],m.on,m.s\n0,0,0,0,1\n1,1000,7,0,1.5\n2,2000,0,0,2\n3,3000,0,1,2\n4,1000,0,1,3\n")
-	plot("wrote phase.svg: 3 variables of 1 file", "b.csv", "--against", "m.x", "-o", "phase.svg")
+	plot("wrote phase.svg: 3 charts of 1 file", "b.csv", "--against", "m.x", "-o", "phase.svg")
 	contains(t, "the phase plot", read(t, "phase.svg"), ">m.x [mm]<", ">[N]<", ">3000<", ">A dot marks the start of a line.<")
 	// Units are those of the first file: 1 m, not 1000.
 	write(t, "c.csv", "time,m.x [m]\n0,1\n1,0\n")
 	plot("", "c.csv", "b.csv", "--select", "m.x", "-o", "units.svg")
 	contains(t, "the picture in m", read(t, "units.svg"), ">[m]<", ">3<")
 	write(t, "v.csv", "time,m.x [V]\n0,1\n1,5\n")
-	plot("wrote apart.svg: 2 variables", "c.csv", "v.csv", "-o", "apart.svg")
+	plot("wrote apart.svg: 2 charts", "c.csv", "v.csv", "-o", "apart.svg")
 	contains(t, "the picture of two units", read(t, "apart.svg"), ">[m]<", ">[V]<")
 	// The manifest beside a table has units, and outputs that inputs equal.
 	write(t, "run.csv", "time,m.x,k.u,k.n\n0,0,0,1.5\n1,1,1,2.5\n2,4,4,1.5\n")

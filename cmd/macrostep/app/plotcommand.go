@@ -108,7 +108,7 @@ func (p *program) plot(c *cli.Context) error {
 	if err := writeChecked(output, c.Bool(flagForce), copied(&content), nil); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(p.stdout, "wrote %s: %s of %s\n", output, plural(len(fields), "variable"), plural(len(paths), "file"))
+	_, err = fmt.Fprintf(p.stdout, "wrote %s: %s of %s\n", output, plural(len(drawn.Charts), "chart"), plural(len(paths), "file"))
 	return err
 }
 
