@@ -47,6 +47,7 @@ var allowed = []struct {
 	{"algorithms", []string{"algorithms/internal/input", "algorithms/internal/num", "algorithms/internal/solver", "master"}, []string{"gonum.org/v1/gonum"}},
 	{"algorithms/analyze/analyzetest", []string{"fmus/exact", "master", "master/mastertest"}, []string{"gonum.org/v1/gonum"}},
 	{"algorithms/analyze/linear", []string{"algorithms/internal/num"}, []string{"gonum.org/v1/gonum"}},
+	{"algorithms/analyze/reason", nil, nil},
 	{"algorithms/analyze/trial", []string{"master"}, []string{"gonum.org/v1/gonum"}},
 	{"algorithms/analyze/watch", []string{"master"}, nil},
 	{"master/record", []string{"fmi/diag", "master"}, []string{"github.com/apache/arrow-go/v18/arrow"}},

@@ -1,6 +1,7 @@
 package test
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/macrostep/macrostep/algorithms/analyze/reason"
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/test/long"
 )
@@ -115,8 +117,7 @@ func runPage(t *testing.T, dir, page string, skip func(words []string) bool, see
 	}
 }
 
-// The commands of the tutorial in the README and of its study run in their order, and analyze prints what the README
-// shows (a long test).
+// The commands of the tutorial in the README and of its study run in their order (a long test).
 func TestReadmeTutorial(t *testing.T) {
 	t.Parallel()
 	readme := string(read(t, filepath.Join("..", "README.md")))
@@ -139,8 +140,6 @@ func TestReadmeTutorial(t *testing.T) {
 			t.Errorf("%s: the run is not complete\n%s", words, output)
 		case words[0] == "study" && !strings.Contains(output, "15 runs: 15 ok"):
 			t.Errorf("%s: the study is not complete\n%s", words, output)
-		case words[0] == "analyze":
-			sameTable(t, section, output)
 		}
 	})
 	if ran["study"] != 2 {
@@ -166,28 +165,48 @@ func TestReadmeTutorial(t *testing.T) {
 	}
 }
 
-// sameTable compares the table of analyze in the README with the one printed: the same words, and numbers that differ
-// by no more than other processors round.
-func sameTable(t *testing.T, shown, printed string) {
-	table := func(text string) (rows [][]string) {
-		_, text, _ = strings.Cut(text, "at 0.001 s:")
-		_, text, _ = strings.Cut(text, "\n")
-		for line := range strings.Lines(text) {
-			words := strings.Fields(line)
-			if len(words) < 6 || words[0] == "*" {
-				break
+// The page on checks shows what analyze prints of the quarter car, on one screen, and explains each reason. The command that
+// it recommends runs as it stands.
+func TestCheckingPage(t *testing.T) {
+	t.Parallel()
+	const most, columns = 26, 100
+	page := string(read(t, filepath.Join("..", "docs", "checking.md")))
+	_, shown, ok := strings.Cut(page, "\nprints\n")
+	if !ok {
+		t.Fatal("the page shows no output")
+	}
+	dir := demoFolder(t, "quarter-car-b")
+	code, printed := macrostepIn(t, dir, "analyze", "macrostep-demo/quarter-car-b.ssp")
+	if at := strings.Index(printed, "explicit, order 0"); at > 0 {
+		printed = printed[at:] // without progress
+	}
+	if n := strings.Count(printed, "\n"); code != 0 || n > most || n < 15 {
+		t.Errorf("exit code %d, %d lines:\n%s", code, n, printed)
+	}
+	ran := false
+	for line := range strings.Lines(printed) {
+		line = strings.TrimSpace(line)
+		switch command, isCommand := strings.CutPrefix(line, "macrostep "); {
+		case isCommand:
+			if code, output := macrostepIn(t, dir, wordsOf(command)...); code != 0 {
+				t.Errorf("%s: exit code %d\n%s", line, code, output)
 			}
-			rows = append(rows, words)
+			ran = true
+		case len([]rune(line)) > columns:
+			t.Errorf("longer than %d: %s", columns, line)
 		}
-		return rows
 	}
-	want, got := table(shown), table(printed)
-	if len(want) < 5 || len(want) != len(got) {
-		t.Fatalf("the README shows %d rows of the analysis, and %d are printed:\n%s", len(want), len(got), printed)
+	if !ran {
+		t.Error("no command is recommended")
 	}
-	for i := range want {
-		if !sameWords(want[i], got[i], 0.02) {
-			t.Errorf("the README shows of the analysis\n  %v\nand printed is\n  %v", want[i], got[i])
+	shown = shown[:strings.Index(shown, "\n- **")]
+	if !sameWords(strings.Fields(shown), strings.Fields(printed), 0.05) {
+		t.Errorf("the page shows\n%s\nand printed is\n%s", shown, printed)
+	}
+	for _, w := range reason.All() {
+		means, do := w.Explain()
+		if row := fmt.Sprintf("\n| `%s` | %s | %s |\n", string(w), means, do); !strings.Contains(page, row) {
+			t.Errorf("the page lacks the row%s", row)
 		}
 	}
 }
@@ -195,8 +214,8 @@ func sameTable(t *testing.T, shown, printed string) {
 // sameWords compares lines: the same words, and numbers within a tolerance. Numbers below 1e-9 are rounding errors.
 func sameWords(want, got []string, rtol float64) bool {
 	return slices.EqualFunc(want, got, func(a, b string) bool {
-		x, err := strconv.ParseFloat(strings.Trim(a, "(),"), 64)
-		y, err2 := strconv.ParseFloat(strings.Trim(b, "(),"), 64)
+		x, err := strconv.ParseFloat(strings.Trim(a, "(),~"), 64)
+		y, err2 := strconv.ParseFloat(strings.Trim(b, "(),~"), 64)
 		return a == b || err == nil && err2 == nil && math.Abs(x-y) <= max(1e-9, rtol*math.Abs(x))
 	})
 }

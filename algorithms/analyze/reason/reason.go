@@ -40,9 +40,9 @@ var explained = []struct {
 	word      Word
 	means, do string
 }{
-	{Nonlinear, "does not respond like a linear system here", "try other times (--at), and compare runs at the step and at half of it"},
-	{OwnSteps, "takes internal steps of its own", "try whole multiples of them as --step-size, and compare runs at the step and at half of it"},
-	{Noise, "its response is too noisy or has too many states", "tighten its solver (--tolerance), or try another --step-size"},
+	{Nonlinear, "a component does not respond like a linear system here", "try other times (--at), and compare runs at the step and at half of it"},
+	{OwnSteps, "a component takes internal steps of its own", "try whole multiples of them as --step-size, and compare runs at the step and at half of it"},
+	{Noise, "a component responds with too much noise, or has too many states", "tighten its solver (--tolerance), or try another --step-size"},
 	{NoRollback, "an FMU cannot go back to a saved state", "use explicit or gauss-seidel, or export the FMU with canGetAndSetFMUstate"},
 	{Discrete, "Integers, Booleans or Strings are coupled, which linear models leave out", "compare runs at the step and at half of it"},
 	{Undecided, "trial runs neither settle nor clearly grow", "take a shorter step, or compare runs at the step and at half of it"},
@@ -77,7 +77,7 @@ func Of(message string) (found []Word) {
 	return found
 }
 
-// Explain returns what the word means, and what to do.
+// Explain returns what the word means, and what to do. The meaning begins with "a component" if it is about one.
 func (w Word) Explain() (means, do string) {
 	for _, e := range explained {
 		if e.word == w {

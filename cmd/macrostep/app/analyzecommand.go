@@ -16,50 +16,47 @@ import (
 	"github.com/macrostep/macrostep/master/simulate"
 )
 
-const analyzeHelp = `Predicts whether a coupling will be stable, with which algorithm, at which
-extrapolation orders and up to which macro step. Use it before a long run, or when a
-run diverges.
+const analyzeHelp = `Predicts whether a coupling is stable, with which margin and error, and which
+algorithm and step are better. Use it before a long run, or when a run diverges.
 
-The components are initialised, and a linear model of each is taken at the
-operating point (the start, or --at): from steps repeated from a saved state,
-which include the solver of the FMU, else from its directional derivatives. Each
-algorithm then runs on the models over a range of step sizes. The spectral radius
-is the factor by which the fastest-growing motion is multiplied in every macro
-step; above 1 the coupling is unstable. Stability is not monotone in the step, so
-all stable ranges are listed. Growth below a millionth per step counts as stable,
-because undamped motion has radius 1.
+The verdict is on the algorithm, order and step of the system, or those of the
+flags. Below it: a better setting with its command, the motion that limits the
+step with the connections that change it, and the best setting of each
+algorithm. --all prints all algorithms and orders, the structure, modes and
+reasons; --json the same for programs.
 
-The coupled motion is forecast from the operating point with each algorithm at
-several step sizes and compared with the same at a much finer step. The error is the
-root mean square over time, divided by the standard deviation of the output, for the
-output where it is largest. The error of one step from exact values is given in the
-same measure, with the power of H by which it grows. Each component is also driven
-along the forecast motion beside its model: where the two part, errors are marked as
-an order of magnitude (~) or unknown. The cheapest algorithm within --error is
-recommended. For algorithms that choose their steps, the report shows which steps
-they settle at for tolerances that match --error, also with rates.
+The components are initialised, and a linear model of each is measured at the
+operating point (the start, or --at), with the solver inside the FMU. Each
+algorithm then runs on the models over a range of step sizes. The spectral
+radius is the factor by which the fastest-growing motion is multiplied in every
+macro step; above 1 the coupling is unstable. Growth below a millionth per step
+counts as stable. Stability is not monotone in the step.
 
-Components that take several steps per macro step, or one per several (--rate, or as
-the system asks), are analysed as such: the radius is that of a macro step, from the
-growth over a period after which all have stepped. Implicit coupling is analysed
-without rates.
+The error is that of the coupled motion from the operating point: its root mean
+square over time, divided by the standard deviation of the output, for the
+output where it is largest. Each component is also driven along the motion
+beside its model; where the two part, errors are marked as an order of magnitude
+(~) or unknown. The cheapest setting within --error that is stable with a margin
+is recommended.
 
-Where no models can be had, for example because FMUs take steps of their own, the
-system itself is run twice, the second time with its coupled inputs moved a
-little at the operating point; the growth of the difference shows whether the
-coupling is stable (--runs limits the time). Moves of different size must agree,
-and growth below 0.0003 per step is not seen. Windows of stability between the
-steps tried are missed.
+Where no models can be had, for example because FMUs take steps of their own,
+the system itself is run twice, the second time with its coupled inputs moved a
+little; the growth of the difference shows whether the coupling is stable
+(marked *; --runs limits the time). Growth below 0.0003 per step is not seen
+then.
+
+Components that take several steps per macro step, or one per several (--rate,
+or as the system asks), are analysed as such; implicit coupling without rates.
 
 The results hold near the operating point. Analyse several if the system is
 nonlinear.
 
 Examples:
    macrostep analyze system.ssp
-   macrostep analyze system.ssp --step-size 1e-3 --at 0.5 --order 3
-   macrostep analyze system.ssp --error 1e-4
+   macrostep analyze system.ssp --algorithm gauss-seidel --param order=1
+   macrostep analyze system.ssp --step-size 1e-3 --at 0.5 --error 1e-4
    macrostep analyze system.ssp --rate motor=10 --rate room=1/5
-   macrostep analyze system.ssp --from 1e-5 --to 0.1 --json
+   macrostep analyze system.ssp --from 1e-5 --to 0.1 --all
    macrostep analyze system.ssp --plot pictures`
 
 // waits returns the time between lines of progress.
@@ -76,7 +73,7 @@ const mostRuns = 86400
 func (p *program) analyzeCommand() *cli.Command {
 	return &cli.Command{
 		Name: "analyze", Usage: "predict whether a coupling will be stable, and with which step", ArgsUsage: "SYSTEM",
-		UsageText: "macrostep analyze SYSTEM [--step-size H] [--at T] [--order K] [--json]", Description: analyzeHelp,
+		UsageText: "macrostep analyze SYSTEM [--algorithm PRESET] [--step-size H] [--at T] [--all]", Description: analyzeHelp,
 		Flags: []cli.Flag{
 			stringFlag(flagAlgorithm, "judge the coupling algorithm `PRESET` (default: that of the system, else explicit)"),
 			listFlag(flagParam, "parameter of the algorithm, `KEY=VALUE`"),
@@ -88,7 +85,7 @@ func (p *program) analyzeCommand() *cli.Command {
 			stringFlag("at", "operating point: time `T` in seconds, reached by explicit coupling at the macro step (default: the start)"),
 			stringFlag("from", "smallest step tried, `H` in seconds (default: 1/30 of the macro step)"),
 			stringFlag("to", "largest step tried, `H` in seconds (default: 30 times the macro step)"),
-			&cli.IntFlag{Name: "order", Usage: "highest extrapolation order `K`", Value: 2},
+			&cli.IntFlag{Name: "order", Usage: "highest extrapolation order `K` compared", Value: 2},
 			withValue("20", stringFlag("runs", "time for runs of the system itself where models are missing, `SECONDS`; 0: none")),
 			stringFlag("tolerance", "relative tolerance `R` for the solvers in the FMUs"),
 			listFlag(flagSet, "parameter or start value, `COMPONENT.VARIABLE=VALUE`, also of a connector of a system"),
@@ -225,7 +222,7 @@ func (p *program) analyze(c *cli.Context) error {
 
 // analysed opens a system and analyses it. What its FMUs print is discarded: every trial run would repeat it.
 func (p *program) analysed(ctx context.Context, a *analysis, path string) (report *analyze.Report, err error) {
-	restore, err := silence()
+	restore, err := silence(p.out)
 	if err != nil {
 		return nil, &runError{err}
 	}

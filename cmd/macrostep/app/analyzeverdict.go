@@ -1,10 +1,10 @@
 package app
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -36,11 +36,14 @@ func (p *verdictPrinter) line(label, text string) {
 	}
 }
 
-// foldRest folds a text whose first line begins at the indent. A percent sign stays with its number.
+// units are those that stay with their numbers.
+var units = regexp.MustCompile(`(\d) (s|Hz|%)(\W|$)`)
+
+// foldRest folds a text whose first line begins at the indent.
 func foldRest(text string, indent int) string {
-	const joined = "\x00%"
-	text = foldAt(strings.ReplaceAll(text, " %", joined), indent, verdictWidth)
-	return strings.ReplaceAll(strings.TrimLeft(text, " "), joined, " %")
+	const joined = "\x00"
+	text = foldAt(units.ReplaceAllString(text, "$1"+joined+"$2$3"), indent, verdictWidth)
+	return strings.ReplaceAll(strings.TrimLeft(text, " "), joined, " ")
 }
 
 // mark adds a line below the table, once.
@@ -108,7 +111,7 @@ func (p *verdictPrinter) explain(words []reason.Word) {
 	for _, w := range words {
 		means, do := w.Explain()
 		if who := p.owners(w); who != "" {
-			means = who + " " + means
+			means = strings.Replace(means, "a component", who, 1)
 		}
 		fmt.Fprintln(p.out, foldRest(fmt.Sprintf("%s: %s; %s", string(w), means, do), 2))
 	}
@@ -128,11 +131,8 @@ func (p *verdictPrinter) all() {
 	p.explain(words)
 }
 
-// owners returns the components without a model for this reason.
+// owners returns the components, or the output, that have a reason; "" = none is known.
 func (p *verdictPrinter) owners(w reason.Word) string {
-	if w != reason.Nonlinear && w != reason.OwnSteps && w != reason.Noise {
-		return ""
-	}
 	var names []string
 	for _, s := range p.r.Subsystems {
 		if s.Why != "" && slices.Contains(reason.Of(s.Why), w) {
@@ -142,7 +142,7 @@ func (p *verdictPrinter) owners(w reason.Word) string {
 	if names == nil && p.r.Large != "" && p.r.Stray != nil && w == reason.Nonlinear {
 		return p.r.Stray.Of
 	}
-	return cmp.Or(someOf(names, ", "), "a component")
+	return someOf(names, ", ")
 }
 
 // sentence makes a text a sentence.
@@ -181,13 +181,14 @@ func (p *verdictPrinter) error() string {
 	if f == nil {
 		return fmt.Sprintf("Unknown (%s).", p.because(v.NoError...))
 	}
-	text := fmt.Sprintf("%s is expected: rms of %s over %.3g s, relative to its standard deviation; ", p.percent(f), f.Of, r.Horizon)
+	than := "above"
 	if f.Error+f.Doubt <= r.Asked {
-		return text + fmt.Sprintf("within the %s %% of --error.", shortPercent(r.Asked))
+		than = "within"
 	} else if f.Error <= r.Asked {
-		return text + fmt.Sprintf("not sure to be within the %s %% of --error.", shortPercent(r.Asked))
+		than = "not sure to be within"
 	}
-	return text + fmt.Sprintf("more than the %s %% of --error.", shortPercent(r.Asked))
+	return fmt.Sprintf("%s is expected (rms of %s over %.3g s, relative to its standard deviation), %s the %s %% of --error.",
+		p.percent(f), f.Of, r.Horizon, than, shortPercent(r.Asked))
 }
 
 func shortPercent(v float64) string { return fmt.Sprintf("%.3g", 100*v) }

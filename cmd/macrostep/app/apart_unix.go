@@ -65,8 +65,11 @@ func sameAs(path string, f *os.File) bool {
 	return err == nil && failed == nil && os.SameFile(a, b)
 }
 
-// silence discards what this process writes to standard output until restore is called, such as text of FMUs.
-func silence() (restore func() error, err error) {
+// silence discards what FMUs in this process print to its standard output, if out is that, until restore is called.
+func silence(out io.Writer) (restore func() error, err error) {
+	if f, ok := out.(*os.File); !ok || f.Fd() != 1 {
+		return func() error { return nil }, nil
+	}
 	was, err := unix.FcntlInt(1, unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
 		return nil, err
