@@ -133,7 +133,7 @@ func (j *errorControl) init(x *master.Exec, t0 float64) error {
 	if j.entries, held = coupledInputs(sys); len(held) > 0 && !j.config.FixedStep {
 		x.Note(fmt.Sprintf("the error estimate ignores inputs that are held over each macro step because they or "+
 			"their sources "+
-			"are discrete (%d, such as %s): control.h-max limits their delay", len(held), sys.InName(held[0])))
+			"are discrete (%d, such as %s): limit their delay with control.h-max", len(held), sys.InName(held[0])))
 	}
 	if err := j.chooseStates(sys); err != nil {
 		return err

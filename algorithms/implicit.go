@@ -250,7 +250,8 @@ func (s *implicit) newBlock(x *master.Exec, m master.Block) (*block, error) {
 		}
 		if m.Cyclic && !s.iterates(sys, i) {
 			b.once = append(b.once, i)
-			x.Note(fmt.Sprintf("%s cannot go back: it takes the predicted inputs, and its outputs are not corrected", sys.Infos[i]))
+			x.Note(fmt.Sprintf("%s cannot go back: it takes the predicted inputs, and its outputs are not corrected; use an explicit algorithm, or an export of "+
+				"the FMU with rollback", sys.Infos[i]))
 		} else {
 			b.iterated = append(b.iterated, i)
 		}

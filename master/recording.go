@@ -94,7 +94,7 @@ func (r *Run) checkWatched(i int) {
 	for k, v := range r.record.point.Watch[i].Real {
 		if v-v != 0 {
 			r.record.watchBad[i] = true
-			r.warn(fmt.Sprintf("%s: the variable %s is %s from t = %.12g s on; it is only recorded, so the run goes on",
+			r.warn(fmt.Sprintf("%s: the variable %s is %s from t = %.12g s on; it feeds no input, so the run goes on; check the model of this component",
 				r.sys.Infos[i], r.realWatch(i, k), notFinite(v), r.t))
 			return
 		}

@@ -198,7 +198,7 @@ func (r *Run) prepareGrid() error {
 		return fmt.Errorf("the time from %g s to %g s is shorter than one step of %g s, and %s cannot take a "+
 			"shorter one", o.Start, o.Stop, o.Step, name)
 	}
-	r.warn(fmt.Sprintf("the stop time %g s is not on the grid of %g s, and %s cannot vary its step: the run ends at %.12g s",
+	r.warn(fmt.Sprintf("the stop time %g s is not on the grid of %g s, and %s cannot vary its step: the run ends at %.12g s; choose a step size that divides the time span",
 		o.Stop, o.Step, name, r.grid.at(r.grid.whole)))
 	return nil
 }

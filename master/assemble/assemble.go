@@ -205,6 +205,9 @@ func (a *Assembly) fromSSP(path string) (err error) {
 	if dialects == nil {
 		dialects = dialect.All()
 	}
+	if err := dialect.Foreign(path); err != nil {
+		return err
+	}
 	if a.pkg, err = ssp.Open(path, &a.Findings, dialects...); err != nil {
 		return err
 	}

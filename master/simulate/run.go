@@ -419,7 +419,7 @@ func (r *run) judgeScenario(m *record.Manifest, end float64) (err error) {
 	}
 	m.Scenario = r.player.Report()
 	for _, line := range r.player.Idle() {
-		m.Warnings = append(m.Warnings, fmt.Sprintf("%s:%d: the event did not happen before the run ended at t = %.12g s",
+		m.Warnings = append(m.Warnings, fmt.Sprintf("%s:%d: the event did not happen before the run ended at t = %.12g s; check its time or condition, or run longer",
 			r.Scenario, line, end))
 	}
 	for _, e := range m.Scenario.Expectations {

@@ -215,7 +215,8 @@ func (a *Approximation) choose(x *master.Exec, i int) (Delivery, error) {
 		why = err.Error()
 	}
 	if delivery == Held || a.config.Delivery == Derivatives || x.Interpolates(i) && a.config.Delivery != Substeps {
-		x.Note(fmt.Sprintf("%s: extrapolation of order %d: its inputs are %s, since %s", info.Name, a.config.Order, how, why))
+		x.Note(fmt.Sprintf("%s: its inputs are not extrapolated with order %d but %s, since %s; take smaller steps for the same accuracy", info.Name,
+			a.config.Order, how, why))
 	}
 	return delivery, nil
 }

@@ -171,6 +171,22 @@ $`)
 	}
 }
 
+// The summary fits ten lines, however many warnings there are.
+func TestSummaryFits(t *testing.T) {
+	f := &fake{}
+	for k := range 20 {
+		f.warnings = append(f.warnings, fmt.Sprintf("guess %d", k))
+	}
+	_, stdout, _ := call(t, f, "run", "s.ssp", "--report", "r.html")
+	if n := strings.Count(stdout, "\n"); n != mostLines {
+		t.Errorf("%d lines:\n%s", n, stdout)
+	}
+	contains(t, "the summary", stdout, "warning: guess 4\n15 more warnings in results.json\n")
+	if _, stdout, _ = call(t, f, "run", "s.ssp", "--verbose"); strings.Count(stdout, "warning: ") != 20 {
+		t.Errorf("--verbose does not print all warnings:\n%s", stdout)
+	}
+}
+
 // A large table is announced before the first step, with the remedy.
 func TestLargeTable(t *testing.T) {
 	for args, want := range map[string]string{
