@@ -217,8 +217,8 @@ func (e *explicit) review() []string {
 	for _, s := range e.slow {
 		i := s.Members()[0]
 		if n := e.in.Since(e.in.Over(i)); n != 0 {
-			out = append(out, fmt.Sprintf("%s: the run ends %d macro steps after its last step, and its outputs at "+
-				"the end are those of that step", e.in.System().Infos[i], n))
+			out = append(out, fmt.Sprintf("%s: its last step ends %d macro steps before the end of the run, and its outputs at "+
+				"the end are those of that step; choose a stop time that is a multiple of its step", e.in.System().Infos[i], n))
 		}
 	}
 	return out

@@ -182,14 +182,14 @@ func (s *settings) finish(components []*FlatComponent) {
 		if len(s.foreign) > 0 && set.Algorithm != "" {
 			first := s.foreign[0].Source
 			src := set.Sources["algorithm"]
-			why := "the algorithm is taken from the tool that gives the macro step: " + first
+			why, rule := "the algorithm is taken from the tool that gives the macro step: "+first, RuleForeignPart
 			switch {
 			case s.own.Algorithm != "":
-				why = "the annotation of macrostep counts"
+				why, rule = "the annotation of macrostep counts", RuleTaken
 			case len(s.ownStep) > 0:
 				why = "of several tools the first counts, " + first
 			}
-			s.l.Report(RuleForeignPart, src.Place, "algorithm %s of %s is ignored: %s", set.Algorithm, src.Text, why)
+			s.l.Report(rule, src.Place, "algorithm %s of %s is ignored: %s", set.Algorithm, src.Text, why)
 			set.Algorithm, set.Params = "", nil
 		}
 		s.tools = append(s.tools, set)
@@ -275,7 +275,7 @@ func (s *settings) hints(c *FlatComponent) {
 	for i, h := range c.StepHints {
 		switch {
 		case own:
-			s.l.Report(RuleForeignPart, h.Place, "%s (%v s) is ignored: the rate of component %q in the annotation of macrostep counts",
+			s.l.Report(RuleTaken, h.Place, "%s (%v s) is ignored: the rate of component %q in the annotation of macrostep counts",
 				h.Source, h.Value, c.Path)
 		case i > 0:
 			s.l.Report(RuleForeignPart, h.Place, "%s (%v s) is ignored: %s counts", h.Source, h.Value, c.StepHints[0].Source)
@@ -300,7 +300,11 @@ func (s *settings) merge() {
 		fill := func(name, what string, there bool, set func()) {
 			src := t.Sources[name]
 			if there {
-				s.l.Report(RuleForeignPart, src.Place, "%s of %s is ignored: %s counts", what, src.Text, o.Sources[name].Text)
+				rule := RuleForeignPart // two tools disagree
+				if o.Sources[name].Text == sourceOwn {
+					rule = RuleTaken
+				}
+				s.l.Report(rule, src.Place, "%s of %s is ignored: %s counts", what, src.Text, o.Sources[name].Text)
 				return
 			}
 			set()

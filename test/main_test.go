@@ -311,6 +311,8 @@ func mkdir(t testing.TB, path string) {
 // warnings returns those of the manifest, one a line.
 func (o *outcome) warnings() string { return strings.Join(o.manifest.Warnings, "\n") }
 
+func (o *outcome) notes() string { return strings.Join(o.manifest.Notes, "\n") }
+
 // table returns the text of the results.
 func (o *outcome) table(t testing.TB) string {
 	t.Helper()

@@ -361,8 +361,8 @@ func testProcessIsPutBack(t *testing.T) {
 			if a.code != 0 || !a.clean("bad") || !a.clean("good") || string(read(t, a.results)) != want {
 				t.Errorf("exit code %d, %s, or other results\n%s", a.code, a.manifest.Reason, a.output)
 			}
-			if strings.Count(a.warnings(), c.says) != 1 || strings.Count(a.output, c.says) != 1 {
-				t.Errorf("warnings %q, want %q once\n%s", a.warnings(), c.says, a.output)
+			if strings.Count(a.notes(), c.says) != 1 {
+				t.Errorf("notes %q, want %q once\n%s", a.notes(), c.says, a.output)
 			}
 		})
 	}
@@ -379,8 +379,8 @@ func TestLoadChangesProcess(t *testing.T) {
 	}
 	for _, change := range changes {
 		for _, when := range []string{"while loading: the FMU ", "misbehave_load.fmu: the FMU "} {
-			if strings.Count(a.warnings(), when+change) != 1 {
-				t.Errorf("%q is not once in %q", when+change, a.manifest.Warnings)
+			if strings.Count(a.notes(), when+change) != 1 {
+				t.Errorf("%q is not once in %q", when+change, a.manifest.Notes)
 			}
 		}
 	}

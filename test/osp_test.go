@@ -91,8 +91,8 @@ func TestOSP(t *testing.T) {
 	if math.Abs(a-b) > 2e-3 || math.Abs(b-0.1) > 0.05 {
 		t.Errorf("the chassis ends at %g, in fine steps at %g", a, b)
 	}
-	if !strings.Contains(fine.warnings(), "parameters which the system gives for algorithm ecco are left out") {
-		t.Errorf("warnings %q", fine.manifest.Warnings)
+	if !strings.Contains(fine.notes(), "parameters of the system for algorithm ecco are left out") {
+		t.Errorf("notes %q", fine.manifest.Notes)
 	}
 }
 
@@ -157,7 +157,7 @@ func TestOSPStepSizes(t *testing.T) {
 	if s := o.manifest.FMUSteps; s["chassis"] != 33 || s["wheel"] != 50 {
 		t.Errorf("steps %v", s)
 	}
-	if w := o.warnings(); !strings.Contains(w, "chassis takes steps of 0.003 s, and not of 0.0035 s") ||
+	if w := o.warnings(); !strings.Contains(w, "chassis takes steps of 0.003 s instead of 0.0035 s") ||
 		strings.Contains(w, "wheel takes steps") {
 		t.Errorf("warnings %s", w)
 	}

@@ -59,7 +59,7 @@ func TestScenarios(t *testing.T) {
 			dir := t.TempDir()
 			write(t, filepath.Join(dir, "s.yaml"), c.text)
 			write(t, filepath.Join(dir, "force.csv"), "time,F\n0,0\n1,100\n")
-			code, out := macrostepIn(t, dir, "run", system(t, "quarter-car-a"), "--scenario", "s.yaml")
+			code, out := macrostepIn(t, dir, "run", system(t, "quarter-car-a"), "--scenario", "s.yaml", "--verbose")
 			(&outcome{code: code, output: out}).is(t, c.code, c.says...)
 		})
 	}

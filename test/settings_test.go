@@ -191,8 +191,8 @@ func TestForeignSettings(t *testing.T) {
 			if told := strings.Join(o.manifest.Notes, "\n"); !strings.Contains(told, c.notes) {
 				t.Errorf("notes %s", told)
 			}
-			if c.name == "ours first" && strings.Count(o.warnings(), " is ignored") < 4 {
-				t.Errorf("warnings %q", o.manifest.Warnings)
+			if c.name == "ours first" && strings.Count(o.notes(), " is ignored") < 4 {
+				t.Errorf("notes %q", o.manifest.Notes)
 			}
 		})
 	}
@@ -448,9 +448,9 @@ func TestParameterTwice(t *testing.T) {
 				t.Errorf("validate:\n%s", v.output)
 			}
 			// A value of the user beats both.
-			if w := complete(t, system, "--stop-time", "0.01", "--set", "chassis.m_c=310").warnings(); !strings.Contains(w, "SD16T") ||
+			if w := complete(t, system, "--stop-time", "0.01", "--set", "chassis.m_c=310").notes(); !strings.Contains(w, "SD16T") ||
 				strings.Contains(w, "SD16D") {
-				t.Errorf("run --set: warnings %s", w)
+				t.Errorf("run --set: notes %s", w)
 			}
 			run(t, system, "--stop-time", "0.01", "--strict").is(t, 2)
 		})
