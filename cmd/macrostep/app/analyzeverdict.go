@@ -281,8 +281,11 @@ func (p *verdictPrinter) cost(f *forecast.Forecast) string {
 			return fmt.Sprintf("%.2g times the cost", times)
 		}
 	}
-	return fmt.Sprintf("%s FMU steps/s", number(f.FMUSteps))
+	return stepsPerSecond(f) + " FMU steps/s"
 }
+
+// stepsPerSecond returns the cost of a forecast.
+func stepsPerSecond(f *forecast.Forecast) string { return fmt.Sprintf("%.0f", f.FMUSteps) }
 
 // mode prints the mode that limits the stability, and the connections that change it.
 func (p *verdictPrinter) mode(s *analyze.Strategy) {
@@ -360,7 +363,7 @@ func (p *verdictPrinter) table() {
 		rows = append(rows, p.row(&best[i], now))
 	}
 	if own := r.Own; now == nil && own != nil && r.Verdict.State == analyze.Varying {
-		rows = append(rows, []string{r.Present.Preset, "-", fmt.Sprintf("%.2g s", own.Step), p.percent(&own.Forecast), number(own.FMUSteps),
+		rows = append(rows, []string{r.Present.Preset, "-", fmt.Sprintf("%.2g s", own.Step), p.percent(&own.Forecast), stepsPerSecond(&own.Forecast),
 			"variable  <- present"})
 	}
 	fmt.Fprintln(p.out)
@@ -372,7 +375,7 @@ func (p *verdictPrinter) row(a, now *analyze.Alternative) []string {
 	r := p.r
 	off, cost, step := "unknown", "-", fmt.Sprintf("%.4g s", a.Step)
 	if f := a.Forecast; f != nil {
-		off, cost = p.percent(f), number(f.FMUSteps)
+		off, cost = p.percent(f), stepsPerSecond(f)
 	}
 	mark := ""
 	switch {
