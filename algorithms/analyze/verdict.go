@@ -209,6 +209,8 @@ func (s *Strategy) reach(in scan.Range, r *Report) string {
 		return "at this step" + s.inRuns() + "; shorter and longer ones are unknown"
 	case in.To >= r.To*(1-1e-9):
 		text = fmt.Sprintf("up to the longest step tried%s, %.3g s, %s the present one", s.inRuns(), in.To, times)
+	case s.endsUnknown(in) && in.To < 1.1*r.Step:
+		text = "up to this step" + s.inRuns() + "; longer ones are unknown"
 	case s.endsUnknown(in):
 		text = fmt.Sprintf("up to at least %.3g s%s, %s the present step", in.To, s.inRuns(), times)
 	}

@@ -25,6 +25,8 @@ type verdictPrinter struct {
 	out     io.Writer
 	r       *analyze.Report
 	command string // macrostep run SYSTEM, with the settings of the analysis that a run must share
+	// analysed are flags of the analysis that a run has differently.
+	analysed string
 	marks   []string
 	words   []reason.Word
 }
@@ -214,9 +216,10 @@ func (p *verdictPrinter) advice() {
 	case v.Keep:
 		p.line("Keep it", "It is stable with a margin. To see its error, compare it with a run at half the step (macrostep compare):")
 		fmt.Fprintf(p.out, "%*s%s --step-size %.4g\n", labelWidth, "", p.command+p.present(), r.Step/2)
-	case r.Recommended < 0 && r.RecommendedVarying == nil && p.missed():
-		p.line("Advice", "Not all trial runs were made, for lack of time; allow more:")
-		fmt.Fprintf(p.out, "%*s%s --runs 120\n", labelWidth, "", strings.Replace(p.command, " run ", " analyze ", 1))
+	case r.Promised == nil && r.RecommendedVarying == nil && p.missed():
+		p.line("Advice", "Trial runs ran out of time before all steps were tried; allow them more:")
+		fmt.Fprintf(p.out, "%*s%s --runs 120\n", labelWidth, "", strings.Replace(p.command, " run ", " analyze ", 1)+p.analysed)
+		return
 	case r.Recommended < 0 && r.RecommendedVarying == nil:
 		p.line("Advice", "Nothing can be recommended: "+r.Why+".")
 	}
@@ -237,9 +240,10 @@ func (p *verdictPrinter) advice() {
 	}
 }
 
-// missed reports whether time was missing for trial runs.
+// missed reports whether the present setting is stable in trial runs, but its limit is unknown for lack of time.
 func (p *verdictPrinter) missed() bool {
-	return slices.ContainsFunc(p.r.Strategies, func(s analyze.Strategy) bool { return s.Seen != nil && s.Seen.Missed > 0 })
+	now := p.r.Now()
+	return p.r.Verdict.State == analyze.Stable && now != nil && now.Strategy.Seen != nil && now.Strategy.Seen.Missed > 0
 }
 
 // present returns the flags of the present setting.
