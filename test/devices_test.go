@@ -4,6 +4,7 @@ package test
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -118,5 +119,16 @@ func TestLogsWithoutRoom(t *testing.T) {
 		if text, _ := os.ReadFile(filepath.Join(dir, "r.json")); bytes.Contains(text, []byte(`"complete"`)) {
 			t.Errorf("%s: the manifest says\n%s", c.flag, text)
 		}
+	}
+}
+
+// What FMUs print does not mix with a report for programs.
+func TestAnalysisApart(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command(program, "analyze", "--compile", "--json", life(t, "", "PRINT"))
+	cmd.Dir = t.TempDir()
+	out, err := cmd.Output()
+	if err != nil || !json.Valid(out) {
+		t.Errorf("%v: standard output\n%s", err, out)
 	}
 }

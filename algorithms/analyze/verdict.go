@@ -165,7 +165,7 @@ func (s *Strategy) whyUnknown(step float64) string {
 // doubles returns the time in which a growing motion doubles.
 func (r *Report) doubles(s *Strategy) string {
 	steps := math.Ln2 / math.Log(s.Now)
-	return fmt.Sprintf("%.2g s (%.2g steps)", steps*r.Step, steps)
+	return fmt.Sprintf("%.2g s (%s steps)", steps*r.Step, shortNumber(steps))
 }
 
 // stableText describes where a strategy is stable, for a step at which it is not known to be.
@@ -209,6 +209,8 @@ func (s *Strategy) reach(in scan.Range, r *Report) string {
 		return "at this step" + s.inRuns() + "; shorter and longer ones are unknown"
 	case in.To >= r.To*(1-1e-9):
 		text = fmt.Sprintf("up to the longest step tried%s, %.3g s, %s the present one", s.inRuns(), in.To, times)
+	case s.endsUnknown(in) && in.To < 1.1*r.Step:
+		text = "up to this step" + s.inRuns() + "; longer ones are unknown"
 	case s.endsUnknown(in):
 		text = fmt.Sprintf("up to at least %.3g s%s, %s the present step", in.To, s.inRuns(), times)
 	}
@@ -258,12 +260,10 @@ func (s *Strategy) endsUnknown(in scan.Range) bool {
 	return slices.ContainsFunc(s.Gaps, func(g scan.Gap) bool { return in.To < g.From && g.To < s.Points[k].Step })
 }
 
-// shortNumber returns a number with two digits, large ones as integers.
+// shortNumber returns a number with two significant digits, without an exponent.
 func shortNumber(v float64) string {
-	if v >= 10 {
-		return strconv.FormatFloat(math.Round(v), 'f', 0, 64)
-	}
-	return strconv.FormatFloat(v, 'g', 2, 64)
+	short, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 2, 64), 64) // cannot fail
+	return strconv.FormatFloat(short, 'f', -1, 64)
 }
 
 // stepsText describes the steps of an algorithm that chooses them.

@@ -161,9 +161,12 @@ func (a *analysis) of(sys *simulate.System) error {
 // sharedFlags are flags that a run needs too, to simulate the system that was analysed.
 var sharedFlags = []string{flagSet, "start-time", "stop-time", "tolerance", flagStateless, "compile", "strict"}
 
-// repeated returns the sharedFlags of the command line.
-func repeated(c *cli.Context) (text string) {
-	for _, name := range sharedFlags {
+// ownFlags are flags that a longer analysis needs too.
+var ownFlags = []string{flagAlgorithm, flagParam, flagRate, "step-size", "at", "from", "to", "order", "error"}
+
+// repeated returns flags of the command line.
+func repeated(c *cli.Context, names []string) (text string) {
+	for _, name := range names {
 		if !c.IsSet(name) {
 			continue
 		}
@@ -209,7 +212,7 @@ func (p *program) analyze(c *cli.Context) error {
 	if c.Bool("json") {
 		return writeJSON(p.data(), report)
 	}
-	v := &verdictPrinter{out: p.stdout, r: report, command: "macrostep run " + quote(path) + repeated(c)}
+	v := &verdictPrinter{out: p.stdout, r: report, command: "macrostep run " + quote(path) + repeated(c, sharedFlags), analysed: repeated(c, ownFlags)}
 	v.print()
 	if c.Bool("all") {
 		fmt.Fprintln(p.stdout)

@@ -25,6 +25,8 @@ type verdictPrinter struct {
 	out     io.Writer
 	r       *analyze.Report
 	command string // macrostep run SYSTEM, with the settings of the analysis that a run must share
+	// analysed are flags of the analysis that a run has differently.
+	analysed string
 	marks   []string
 	words   []reason.Word
 }
@@ -214,9 +216,10 @@ func (p *verdictPrinter) advice() {
 	case v.Keep:
 		p.line("Keep it", "It is stable with a margin. To see its error, compare it with a run at half the step (macrostep compare):")
 		fmt.Fprintf(p.out, "%*s%s --step-size %.4g\n", labelWidth, "", p.command+p.present(), r.Step/2)
-	case r.Recommended < 0 && r.RecommendedVarying == nil && p.missed():
-		p.line("Advice", "Not all trial runs were made, for lack of time; allow more:")
-		fmt.Fprintf(p.out, "%*s%s --runs 120\n", labelWidth, "", strings.Replace(p.command, " run ", " analyze ", 1))
+	case r.Promised == nil && r.RecommendedVarying == nil && p.missed():
+		p.line("Advice", "Trial runs ran out of time before all steps were tried; allow them more:")
+		fmt.Fprintf(p.out, "%*s%s --runs 120\n", labelWidth, "", strings.Replace(p.command, " run ", " analyze ", 1)+p.analysed)
+		return
 	case r.Recommended < 0 && r.RecommendedVarying == nil:
 		p.line("Advice", "Nothing can be recommended: "+r.Why+".")
 	}
@@ -237,9 +240,10 @@ func (p *verdictPrinter) advice() {
 	}
 }
 
-// missed reports whether time was missing for trial runs.
+// missed reports whether the present setting is stable in trial runs, but its limit is unknown for lack of time.
 func (p *verdictPrinter) missed() bool {
-	return slices.ContainsFunc(p.r.Strategies, func(s analyze.Strategy) bool { return s.Seen != nil && s.Seen.Missed > 0 })
+	now := p.r.Now()
+	return p.r.Verdict.State == analyze.Stable && now != nil && now.Strategy.Seen != nil && now.Strategy.Seen.Missed > 0
 }
 
 // present returns the flags of the present setting.
@@ -281,8 +285,11 @@ func (p *verdictPrinter) cost(f *forecast.Forecast) string {
 			return fmt.Sprintf("%.2g times the cost", times)
 		}
 	}
-	return fmt.Sprintf("%s FMU steps/s", number(f.FMUSteps))
+	return stepsPerSecond(f) + " FMU steps/s"
 }
+
+// stepsPerSecond returns the cost of a forecast.
+func stepsPerSecond(f *forecast.Forecast) string { return fmt.Sprintf("%.0f", f.FMUSteps) }
 
 // mode prints the mode that limits the stability, and the connections that change it.
 func (p *verdictPrinter) mode(s *analyze.Strategy) {
@@ -360,7 +367,7 @@ func (p *verdictPrinter) table() {
 		rows = append(rows, p.row(&best[i], now))
 	}
 	if own := r.Own; now == nil && own != nil && r.Verdict.State == analyze.Varying {
-		rows = append(rows, []string{r.Present.Preset, "-", fmt.Sprintf("%.2g s", own.Step), p.percent(&own.Forecast), number(own.FMUSteps),
+		rows = append(rows, []string{r.Present.Preset, "-", fmt.Sprintf("%.2g s", own.Step), p.percent(&own.Forecast), stepsPerSecond(&own.Forecast),
 			"variable  <- present"})
 	}
 	fmt.Fprintln(p.out)
@@ -372,7 +379,7 @@ func (p *verdictPrinter) row(a, now *analyze.Alternative) []string {
 	r := p.r
 	off, cost, step := "unknown", "-", fmt.Sprintf("%.4g s", a.Step)
 	if f := a.Forecast; f != nil {
-		off, cost = p.percent(f), number(f.FMUSteps)
+		off, cost = p.percent(f), stepsPerSecond(f)
 	}
 	mark := ""
 	switch {

@@ -72,7 +72,10 @@ func TestExplainsMarks(t *testing.T) {
 			r.Promised.Doubt = 0.04
 			r.Stray = &forecast.Stray{Off: 0.04, Of: "car.y"}
 		}, []string{"error ~0.1 %", "Nothing tried is sure to be within 1 %", "~ an order of magnitude: along the motion, car.y is off its model by 4 %"}},
-		"keep":      {analyze.Verdict{State: analyze.Stable, Keep: true}, nil, []string{"Keep it", "--algorithm plain --param order=0 --step-size 0.005"}},
+		"keep": {analyze.Verdict{State: analyze.Stable, Keep: true}, nil, []string{"Keep it", "--algorithm plain --param order=0 --step-size 0.005"}},
+		"no time": {analyze.Verdict{State: analyze.Stable}, func(r *analyze.Report) {
+			r.Promised, r.Strategies[0].Seen = nil, &analyze.Seen{Missed: 3}
+		}, []string{"Trial runs ran out of time", "\n              macrostep analyze a.ssp --set b.c=1 --runs 120\n"}},
 		"nothing":   {unknown, func(r *analyze.Report) { r.Recommended, r.Why = -1, "all is unknown" }, []string{"Nothing can be recommended: all is unknown."}},
 		"uncoupled": {analyze.Verdict{State: analyze.Uncoupled}, nil, []string{"No component feeds another"}},
 		"growing": {analyze.Verdict{State: analyze.Unstable, Text: "it grows"}, func(r *analyze.Report) { r.Strategies[0].Now = 2 },
