@@ -274,6 +274,33 @@ func TestParquetPrefix(t *testing.T) {
 	}
 }
 
+// A MAT is whole after each flush. Rows that are cut off, or that the header does not count yet, are left out.
+func TestMatPrefix(t *testing.T) {
+	sys := testSystem(t)
+	path := filepath.Join(t.TempDir(), "r")
+	c := begun(t, sys, path, Options{Format: MAT})
+	for i := range 9 {
+		recordRows(t, c, sys, i, i+1)
+		must(t, c.Flush())
+		if n := headerRows(t, mustRead(t, path)); n != i+1 {
+			t.Errorf("the header counts %d rows, want %d", n, i+1)
+		}
+	}
+	must(t, c.End(master.Result{}))
+	data := mustRead(t, path)
+	const row = 8 * 12
+	for _, b := range [][]byte{data[:len(data)-1], data[:len(data)-row], append(bytes.Clone(data), data[len(data)-2*row:]...)} {
+		want := 9
+		if len(b) < len(data) {
+			want = 8
+		}
+		got, err := results.Parse(b, "r", results.ReadOptions{})
+		if err != nil || len(got.Times) != want || got.Times[want-1] != float64(want-1)/8 || (len(got.Notes) > 0) != (want < 9) {
+			t.Errorf("%d of %d bytes: %v, %v", len(b), len(data), got, err)
+		}
+	}
+}
+
 // Equal runs give equal files, whatever the clock and the scheduler do meanwhile.
 func TestFilesEqual(t *testing.T) {
 	sys := testSystem(t)
