@@ -69,3 +69,63 @@ func TestColumns(t *testing.T) {
 		t.Error("a selection of nothing is taken")
 	}
 }
+
+// Variables are the columns of the table, with what is known of them and their values.
+func TestVariables(t *testing.T) {
+	sys := testSystem(t)
+	l, err := choose(sys, nil, Selection{}, nil)
+	must(t, err)
+	list, err := Variables(sys, nil, Selection{}, nil)
+	must(t, err)
+	c := &Columns{}
+	must(t, c.Begin(sys, nil))
+	p := testPoint(sys)
+	must(t, c.Record(p))
+	equals := map[string]string{"sys.inner.u": "all.y", "all.gear": "all.m"}
+	if len(list) != len(l.columns)-1 {
+		t.Fatalf("%d variables, %d columns", len(list), len(l.columns)-1)
+	}
+	for i, v := range list {
+		if v.Name != l.columns[1+i].name || v.Kind != l.columns[1+i].kind || v.Equals != equals[v.Name] || v.Held != (v.Kind != master.Real) {
+			t.Errorf("%+v", v)
+		}
+		want := math.NaN()
+		switch v.Kind {
+		case master.Real:
+			values, err := c.Real(v.Name)
+			must(t, err)
+			want = values[0]
+		case master.Integer:
+			values, err := c.Integer(v.Name)
+			must(t, err)
+			want = float64(values[0])
+		case master.Boolean:
+			values, err := c.Boolean(v.Name)
+			must(t, err)
+			if want = 0; values[0] {
+				want = 1
+			}
+		case master.String:
+			if v.Value != nil {
+				t.Errorf("%s has a number", v.Name)
+			}
+			continue
+		}
+		if got := v.Value(p); got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
+			t.Errorf("%s is %v, not %v", v.Name, got, want)
+		}
+	}
+	// An input with an external signal may differ from its source.
+	list, err = Variables(sys, nil, Selection{}, []string{"sys.inner.u"})
+	must(t, err)
+	for _, v := range list {
+		if v.Name == "sys.inner.u" && v.Equals != "" {
+			t.Errorf("%+v", v)
+		}
+	}
+	m := &Manifest{}
+	m.Describe(list)
+	if m.Connected["all.gear"] != "all.m" || !slices.Contains(m.Held, "all.gear") || slices.Contains(m.Held, "all.y") {
+		t.Errorf("%v, %v", m.Connected, m.Held)
+	}
+}

@@ -230,7 +230,7 @@ func (b *tab) picture(name string) image.Image {
 }
 
 // lineColours are those of lines of plots, in light and in dark.
-var lineColours = map[bool][3]uint32{false: {0x0b, 0x6b, 0xb8}, true: {0x5e, 0xb1, 0xf2}}
+var lineColours = map[bool][3]uint32{false: {0x00, 0x72, 0xb2}, true: {0x5e, 0xb1, 0xf2}}
 
 // columns counts the columns of a picture in which there is something of the colour of lines.
 func columns(p image.Image, dark bool) int {
@@ -317,6 +317,128 @@ func TestReport(t *testing.T) {
 	b.until(`document.querySelector(".plot svg").getAttribute("viewBox") === "0 0 1000000 1000000"`)
 	b.do(chromedp.Evaluate(`document.getElementById("filter").focus()`, nil), input.InsertText("wheel v"))
 	b.until(`[...document.querySelectorAll(".plot")].filter(p => p.offsetWidth > 0).every(p => /wheel.*v/.test(p.dataset.name)) && document.querySelectorAll(".plot:not(.hidden)").length > 0`)
+	b.quiet()
+}
+
+// The page of a run and that of its results show the same: names, units, lines, labels.
+func TestReportOfResults(t *testing.T) {
+	address := made(t)
+	dir := filepath.Dir(strings.TrimPrefix(address, "file://"))
+	macrostep(t, "report", filepath.Join(dir, "car.csv"), "--output", filepath.Join(dir, "again.html"))
+	b := open(t, 1200, 900, false)
+	plain := func(address string) string {
+		b.do(emulation.SetScriptExecutionDisabled(true), chromedp.Navigate(address))
+		return eval[string](b, `[...document.querySelectorAll("section")].filter(s => /^(Results|Power bonds|.*constants?)/.test(s.innerText)).map(s => s.innerHTML).join("")`)
+	}
+	if a, z := plain(address), plain("file://"+filepath.Join(dir, "again.html")); a != z || !strings.Contains(a, "[m/s]") || !strings.Contains(a, "bond.") {
+		t.Errorf("the pages differ:\n%.3000s\n%.3000s", a, z)
+	}
+}
+
+// The script labels axes as the page without it does.
+func TestLabels(t *testing.T) {
+	var table strings.Builder
+	table.WriteString("time")
+	ranges := [][2]float64{{0, 4}, {-1e-7, 3e-7}, {68.999999, 69.000001}, {1e9, 1e9 + 3}, {101325.2, 101325.9}, {-101325.9, -101325.2}, {0, 1e9}, {-5e4, 7e4},
+		{293.1, 293.2}, {0.009, 0.0102}, {1e-300, 2e-300}, {-1e300, 1.7e308}, {7, 7.000000001}, {-3, -2.5}, {99999, 100001}}
+	for i := range ranges {
+		fmt.Fprintf(&table, ",c.x%d [m]", i)
+	}
+	for row := range 2 {
+		fmt.Fprintf(&table, "\n%g", 1e5+1e-3*float64(row))
+		for _, r := range ranges {
+			fmt.Fprintf(&table, ",%.17g", r[row])
+		}
+	}
+	path := filepath.Join(t.TempDir(), "r.csv")
+	if err := os.WriteFile(path, []byte(table.String()+"\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	macrostep(t, "report", path)
+	b := open(t, 1200, 4000, false)
+	const labels = `[...document.querySelectorAll(".plot")].map(p => [...p.querySelectorAll(".unit,.x,.y,.axis")].map(e => e.className + e.textContent + Math.round(10 * parseFloat(e.style.left || e.style.bottom || 0))).sort().join(" "))`
+	b.do(emulation.SetScriptExecutionDisabled(true), chromedp.Navigate("file://"+strings.TrimSuffix(path, "csv")+"html"))
+	static := eval[[]string](b, labels)
+	b.do(emulation.SetScriptExecutionDisabled(false), chromedp.Reload())
+	// The grid of the script is drawn with absolute lines.
+	b.until(`[...document.querySelectorAll(".plot .grid")].every(g => g.getAttribute("d").includes("V"))`)
+	drawn := eval[[]string](b, labels)
+	if len(static) != len(ranges) {
+		t.Fatalf("%d plots", len(static))
+	}
+	for i := range static {
+		if static[i] != drawn[i] {
+			t.Errorf("%v is labelled\n%s\nand by the script\n%s", ranges[i], static[i], drawn[i])
+		}
+	}
+	b.quiet()
+}
+
+// Several results: their lines in the same plots, and any variables in one plot, over time and over each other.
+func TestSeveral(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	one, two := write("one.csv", "time,a.x [m],a.v [m/s],a.F [N]\n0,0,1,5\n1,1,0,6\n2,0,-1,7\n"), write("two.csv", "time,a.x [m],a.v [m/s],a.F [N]\n0,0,1,5\n1,2,0,6\n2,0,-1,8\n")
+	macrostep(t, "report", one, two, "--output", filepath.Join(dir, "both.html"))
+	for _, width := range []int64{1280, 390} {
+		b := open(t, width, 1200, width == 390)
+		b.do(chromedp.Navigate("file://"+filepath.Join(dir, "both.html")), chromedp.WaitVisible("#tools"))
+		b.picture(fmt.Sprintf("several-%d", width))
+		if got := eval[[]int](b, `[...document.querySelectorAll(".plot")].map(p => p.querySelectorAll("path.line").length)`); !slices.Equal(got, []int{2, 2, 2, 1, 1}) {
+			t.Errorf("the plots have %v lines", got)
+		}
+		const own = `document.querySelector(".plot-own")`
+		b.do(chromedp.Evaluate(`for (const i of [0, 1]) document.querySelectorAll(".plot figcaption button")[i].click()`, nil))
+		b.until(own + `.querySelectorAll("path.line").length === 4 && ` + own + `.querySelectorAll(".y.right").length > 1`)
+		b.do(chromedp.Evaluate(`document.getElementById("own").scrollIntoView()`, nil))
+		b.picture(fmt.Sprintf("several-combined-%d", width))
+		// Over a.x: the line of a.v of each result goes from (0, 1) over (its greatest x, 0) to (0, -1).
+		b.do(chromedp.Evaluate(`(() => { const s = document.getElementById("over"); s.selectedIndex = 1; s.dispatchEvent(new Event("change")) })()`, nil))
+		b.until(`/a.x \[m\]/.test(` + own + `.querySelector(".axis").textContent)`)
+		paths := eval[[]string](b, `[...`+own+`.querySelectorAll("path.line")].map(l => l.getAttribute("d"))`)
+		if paths[0] != "" || paths[2] != "M53571 53571l0 0L500000 500000L53571 946429" || !strings.Contains(paths[3], "L946429 500000") {
+			t.Errorf("over a.x the lines are %q", paths)
+		}
+		b.picture(fmt.Sprintf("several-over-%d", width))
+		// A third unit: each on a scale of its own.
+		b.do(chromedp.Evaluate(`(() => { const a = document.getElementById("add"); a.value = "a.f"; a.dispatchEvent(new Event("change")); const s = document.getElementById("over"); s.selectedIndex = 0; s.dispatchEvent(new Event("change")) })()`, nil))
+		b.until(`/a.F · one 5 … 7 N/.test(document.querySelector(".chosen-ones").textContent) && ` + own + `.querySelectorAll(".y").length === 0`)
+		if got := eval[int64](b, `document.documentElement.scrollWidth`); got > width {
+			t.Errorf("the page is %d wide", got)
+		}
+		b.quiet()
+	}
+}
+
+// Two fingers zoom into the picture of the system.
+func TestDrawing(t *testing.T) {
+	b := open(t, 390, 844, false)
+	b.do(chromedp.Navigate(made(t)), chromedp.WaitVisible("#tools"))
+	const wide = `document.querySelector(".picture").shadowRoot.querySelector("svg").getBoundingClientRect().width`
+	before := eval[float64](b, wide)
+	if before > 390 {
+		t.Errorf("the picture does not fit: it is %g wide", before)
+	}
+	type point struct{ X, Y float64 }
+	at := eval[point](b, `(() => { const p = document.querySelector(".picture"); p.scrollIntoView({block: "center"}); const r = p.getBoundingClientRect(); return {X: r.x + r.width / 2, Y: r.y + r.height / 2} })()`)
+	fingers := func(kind input.TouchType, apart float64) chromedp.Action {
+		e := input.DispatchTouchEvent(kind, nil)
+		if apart > 0 {
+			e.TouchPoints = []*input.TouchPoint{{X: at.X - apart, Y: at.Y, ID: 1}, {X: at.X + apart, Y: at.Y, ID: 2}}
+		}
+		return e
+	}
+	b.do(fingers(input.TouchStart, 30), fingers(input.TouchMove, 45), fingers(input.TouchMove, 60), fingers(input.TouchEnd, 0))
+	b.until(fmt.Sprintf(`%s > %g`, wide, 1.5*before))
+	b.picture("drawing-zoomed")
+	b.do(chromedp.Evaluate(`[...document.querySelectorAll(".buttons.small button")].at(-1).click()`, nil))
+	b.until(fmt.Sprintf(`Math.abs(%s - %g) < 1`, wide, before))
 	b.quiet()
 }
 
@@ -545,6 +667,18 @@ func TestLiveToTheEnd(t *testing.T) {
 	b.until(lines + ` === ` + plots + ` && ` + plots + ` > 1`)
 	if !eval[bool](b, `document.querySelectorAll(".bar").length === 3 && document.querySelector("pre").textContent.includes('"status": "complete"')`) {
 		t.Error("it is not the page of the whole run")
+	}
+	b.quiet()
+}
+
+// A run that is over before anybody looks shows its page to the first reader.
+func TestLiveShort(t *testing.T) {
+	address, run := live(t, "--stop-time", "0.01")
+	b := open(t, 1200, 900, false)
+	b.do(chromedp.Navigate(address))
+	b.until(`document.getElementById("state").textContent === "complete" && document.body.textContent.includes("The run is over.")`)
+	if err := run.Wait(); err != nil {
+		t.Error(err)
 	}
 	b.quiet()
 }

@@ -40,6 +40,14 @@ func TestReport(t *testing.T) {
 		}
 	}
 	contains(t, "the page of the results", again, ">complete<", "results.csv, 101 rows", "s.ssp is missing")
+	results := func(page string) string {
+		_, rest, _ := strings.Cut(page, "<h2>Results</h2>")
+		section, _, _ := strings.Cut(rest, "</section>")
+		return section
+	}
+	if a, b := results(page), results(again); a != b || a == "" {
+		t.Errorf("the results differ:\n%s\n%s", a, b)
+	}
 
 	write(t, "other.csv", "time,a\n0,1\n1,2\n")
 	write(t, "no.json", "{}")
@@ -56,6 +64,36 @@ func TestReport(t *testing.T) {
 	})
 	report("other.csv") // of another tool
 	contains(t, "the page of the other table", read(t, "other.html"), `data-name="a"`)
+}
+
+// The page of several results draws their lines in the same plots, in the units of the first, and their differences.
+func TestReportOfSeveral(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "a.csv", "time,c.x [m],c.y,c.k [m]\n0,0,1,5\n1,1,2,5\n2,3,2,5\n")
+	write(t, "b.csv", "time,c.x [mm],c.y,c.k [m]\n0,0,1,5\n1,1000,2,5\n2,3500,2,5\n")
+	code, stdout, stderr := callIn(t.Context(), t, ".", &fake{}, "report", "a.csv", "b.csv")
+	if code != exitDone {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	contains(t, "the output", stdout, "comparison.html (3 plots, ")
+	page := read(t, "comparison.html")
+	contains(t, "the page", page, "</svg>a</span>", "</svg>b</span>", "<td>b.csv, 0 to 2 s</td>", "Differences from a", "<td>c.k</td><td>5</td><td>m</td>",
+		"2 variables the same in both results and not drawn",
+		"<td>c.x</td><td>b</td><td>9.62 %</td><td>0.5</td><td>m</td><td>2 s</td>")
+	for name, want := range map[string][]string{
+		// Of the height, 0.06 of the greatest value are above and below.
+		"c.x":   {`data-top="3.71"`, `<path class="line l0" d="M0 946429l0 0 500000-255102 500000-510205"/>`, `<path class="line l1" d="M0 946429l0 0 500000-255102 500000-637756"/>`},
+		"Δ c.x": {`data-top="0.53"`, `<path class="line l1" d="`},
+	} {
+		_, plot, _ := strings.Cut(page, `data-name="`+name+`"`)
+		plot, _, _ = strings.Cut(plot, "</figure>")
+		contains(t, name, plot, want...)
+	}
+	refuses(t, ".", &fake{}, map[string]string{
+		"report|a.csv|b.csv|--trace|t.csv": "--trace: it belongs to one RESULT, and 2 are given",
+		"report|a.csv|b.csv|-o|b.csv":      "b.csv would overwrite the results",
+		"report|a.csv|none.csv|-o|x.html":  "none.csv: no such file",
+	})
 }
 
 // The page of a run in real time with a scenario shows the verdicts, marks in the plots and the
