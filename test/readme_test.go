@@ -48,6 +48,7 @@ func blocksOf(page string) []*block {
 			out = append(out, open)
 		case indented:
 			open.lines = append(open.lines, code)
+		case line == "" && open != nil && open.output: // output may have empty lines
 		default:
 			open = nil
 			if line != "" {
@@ -91,7 +92,9 @@ func runPage(t *testing.T, dir, page string, skip func(command string) bool) (ra
 		case b.file != "":
 			write(t, filepath.Join(dir, b.file), b.text())
 			continue
-		case b.output && printed != "":
+		case b.output && printed == "": // the command was skipped
+			continue
+		case b.output:
 			var lines [][]string
 			for line := range strings.Lines(printed) {
 				lines = append(lines, strings.Fields(line))
@@ -139,7 +142,7 @@ var pageTests = []struct {
 	page               string
 	commands, compared int
 }{
-	{"../README", 10, 0}, {"algorithms", 7, 0}, {"checking", 1, 0}, {"building", 12, 2}, {"crashes", 7, 0}, {"realtime", 2, 0}, {"results", 5, 0}, {"running", 6, 0}, {"scenarios", 4, 0},
+	{"../README", 8, 0}, {"algorithms", 7, 0}, {"checking", 1, 0}, {"building", 12, 2}, {"crashes", 7, 0}, {"realtime", 2, 0}, {"results", 5, 0}, {"running", 6, 0}, {"scenarios", 4, 0},
 }
 
 func TestPages(t *testing.T) {

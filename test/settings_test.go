@@ -191,7 +191,7 @@ func TestForeignSettings(t *testing.T) {
 			if told := strings.Join(o.manifest.Notes, "\n"); !strings.Contains(told, c.notes) {
 				t.Errorf("notes %s", told)
 			}
-			if c.name == "ours first" && strings.Count(o.notes(), " is ignored") < 4 {
+			if c.name == "ours first" && strings.Count(o.notes()+o.warnings(), " is ignored") < 4 {
 				t.Errorf("notes %q", o.manifest.Notes)
 			}
 		})
@@ -367,7 +367,7 @@ func TestNamesAlone(t *testing.T) {
 		}
 		call(t, "info", path, "--explain", before+"m_c").is(t, 0, prefix+"m_c")
 		call(t, "plot", complete(t, append(slices.Clip(args), "--input", input)...).results,
-			"--select", before+"z_c").is(t, 0, "1 variable of")
+			"--select", before+"z_c").is(t, 0, "1 chart of")
 	}
 	if header, _, _ := strings.Cut(results["recorded"], "\n"); header != "time,"+prefix+"z_c,"+prefix+"m_c" {
 		t.Errorf("recorded %s", header)

@@ -680,8 +680,8 @@ func TestAnnotation(t *testing.T) {
 		t.Errorf("rates %+v", r)
 	}
 	var told []string
-	for _, f := range a.Findings.At(diag.Warning) {
-		if strings.HasPrefix(f.ID, "SD21") || f.ID == "SD19I" {
+	for _, f := range a.Findings.Findings {
+		if f.ID == "SD21T" || f.ID == "SD19I" {
 			told = append(told, f.ID+" "+f.Message)
 			if f.File == "" || f.Line == 0 || f.Remedy == "" {
 				t.Errorf("no place or remedy: %+v", f)
@@ -689,7 +689,7 @@ func TestAnnotation(t *testing.T) {
 		}
 	}
 	want := []string{
-		`SD19I implementation is ModelExchange`, `SD21P com.opensimulationplatform StepSizeHint value (0.1 s) is ignored: the rate of component "c"`,
+		`SD19I implementation is ModelExchange`, `SD21T com.opensimulationplatform StepSizeHint value (0.1 s) is ignored: the rate of component "c"`,
 	}
 	slices.Sort(told)
 	slices.Sort(want)

@@ -30,7 +30,7 @@ func FormatOf(path string) (Format, error) {
 		return Parquet, nil
 	case ".mat":
 		return MAT, nil
-	case ".arrow", ".arrows", ".feather", ".h5", ".hdf5", ".xlsx":
+	case ".arrow", ".arrows", ".feather", ".h5", ".hdf5", ".xls", ".xlsx", ".ods":
 		return 0, fmt.Errorf("%s: files %s are not written; name a .parquet, which the same programs read, a .mat or a .csv", path, ext)
 	}
 	return CSV, nil

@@ -49,10 +49,10 @@ then in the order of the file.
    scale    {VARIABLE: FACTOR}  multiplies its value by FACTOR; scaled before offset
    offset   {VARIABLE: NUMBER}  adds NUMBER to its value
    freeze   [VARIABLE, …]       holds its present value
-   replay   {VARIABLE: FILE}    takes its values from column VARIABLE of a table like
-                                that of --input, at the time of the run, or with
-                                {file, column, relative: true} at the time since the
-                                event; held during each step
+   replay   {VARIABLE: FILE}    takes its values from column VARIABLE of a table
+                                like that of --input, at the time of the run, or
+                                with {file, column, relative: true} at the time
+                                since the event; held during each step
    release  [VARIABLE, …]       ends any of these
    stop     REASON              ends the run as complete
 
@@ -61,16 +61,16 @@ VARIABLE is component.variable, for a single FMU also variable. It may be
 - an output: the components connected to it receive the changed value, while the
   results show the original value at the output and the changed one at the inputs;
 - a tunable parameter.
-The last event for a variable counts. Outputs are changed before the inputs that they
-feed. Scale and offset work for Reals. Items of enumerations are given by name or
-number, also in conditions, expectations and replayed tables.
+The last event for a variable counts. Outputs are changed before the inputs that
+they feed. Scale and offset work for Reals. Items of enumerations are given by name
+or number, also in conditions, expectations and replayed tables.
 
 Expectations are checked at communication points, after the events: at a time (the
 first point at or after it), always or eventually (within a window, or during the
 whole run). They use min and max, or value with tolerance (absolute), relative (a
 share of the value), or both added. Expectations and conditions see inputs as they
 are set, and outputs as their component computes them. If an expectation fails, or
-could not be checked in a complete run, the exit code is 1, and a message gives time,
-value and limit. If the run fails or is interrupted, open expectations are undecided.
-The manifest (scenario) lists expectations, events and changed variables. Checkpoints
-include the state of the scenario.`
+could not be checked in a complete run, the exit code is 1, and a message gives
+time, value and limit. If the run fails or is interrupted, open expectations are
+undecided. The manifest (scenario) lists expectations, events and changed variables.
+Checkpoints include the state of the scenario.`

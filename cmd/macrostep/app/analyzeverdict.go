@@ -27,8 +27,8 @@ type verdictPrinter struct {
 	command string // macrostep run SYSTEM, with the settings of the analysis that a run must share
 	// analysed are flags of the analysis that a run has differently.
 	analysed string
-	marks   []string
-	words   []reason.Word
+	marks    []string
+	words    []reason.Word
 }
 
 // line prints a text beside its label.

@@ -87,7 +87,7 @@ func TestUsage(t *testing.T) {
 		"run|s.ssp|--record=":                        "--record: an empty pattern",
 		"run|s.ssp|--log-level|loud":                 `--log-level: "loud" is not one of debug, info, warn, error`,
 		"run|s.ssp|--strict=maybe":                   "invalid boolean value",
-		"run|s.ssp|--output=r.parquet":               "--output r.parquet: files .parquet are not written",
+		"run|s.ssp|--output=r.arrow":                 "--output r.arrow: files .arrow are not written",
 		"run|s.ssp|--output|r.json":                  "--output and --manifest are the same file r.json",
 		"run|s.ssp|--output|./s.ssp":                 "--output ./s.ssp would overwrite a file that the run reads",
 		"run|s.ssp|--input|i.csv|--manifest|i.csv":   "--manifest i.csv would overwrite a file that the run reads",
@@ -191,7 +191,7 @@ func TestSummaryFits(t *testing.T) {
 func TestLargeTable(t *testing.T) {
 	for args, want := range map[string]string{
 		"--stop-time|4e5":                        "results.csv will have about 3.8 GB: 7 variables, a row every 0.01 s; record less with --record or --output-interval, or write",
-		"--stop-time|4e5|-o|r.parquet":             "r.parquet will have about 2.6 GB: 7 variables, a row every 0.01 s; record less with --record or --output-interval\n",
+		"--stop-time|4e5|-o|r.parquet":           "r.parquet will have about 2.6 GB: 7 variables, a row every 0.01 s; record less with --record or --output-interval\n",
 		"--stop-time|4e5|--output-interval|1000": "",
 		"--stop-time|4e5|--record|none":          "",
 		"--stop-time|4e5|--quiet":                "",
