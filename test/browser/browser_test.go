@@ -288,7 +288,7 @@ const (
 
 func TestReport(t *testing.T) {
 	b := open(t, 1200, 900, false)
-	b.do(chromedp.Navigate(made(t)), chromedp.WaitVisible("#tools"))
+	b.do(chromedp.Navigate(made(t)), chromedp.WaitVisible("#tools", chromedp.ByQuery))
 	b.picture("report")
 	if n := eval[int](b, plots); n < 10 || eval[int](b, lines) != n {
 		t.Errorf("%d plots, %d lines", n, eval[int](b, lines))
@@ -307,13 +307,13 @@ func TestReport(t *testing.T) {
 	// The cursor tells a value that the table has: chassis.v_c has its least near 0.73 s; here it is near 0.16 s
 	// that it rises.
 	b.until(`/^-?[\d.e-]+ at 1\.99|^-?[\d.e-]+ at 2/.test(document.querySelector("output").textContent)`)
-	b.do(chromedp.Click("#all"))
+	b.do(chromedp.Click("#all", chromedp.ByQuery))
 	b.until(`document.querySelector(".plot svg").getAttribute("viewBox") === "0 0 1000000 1000000"`)
-	b.do(chromedp.Click("#closer"))
+	b.do(chromedp.Click("#closer", chromedp.ByQuery))
 	b.until(`document.querySelector(".plot svg").getAttribute("viewBox").startsWith("250000 ")`)
-	b.do(chromedp.Click("#later"))
+	b.do(chromedp.Click("#later", chromedp.ByQuery))
 	b.until(`document.querySelector(".plot svg").getAttribute("viewBox").startsWith("500000 ")`)
-	b.do(chromedp.Click("#wider"))
+	b.do(chromedp.Click("#wider", chromedp.ByQuery))
 	b.until(`document.querySelector(".plot svg").getAttribute("viewBox") === "0 0 1000000 1000000"`)
 	b.do(chromedp.Evaluate(`document.getElementById("filter").focus()`, nil), input.InsertText("wheel v"))
 	b.until(`[...document.querySelectorAll(".plot")].filter(p => p.offsetWidth > 0).every(p => /wheel.*v/.test(p.dataset.name)) && document.querySelectorAll(".plot:not(.hidden)").length > 0`)
@@ -388,7 +388,7 @@ func TestSeveral(t *testing.T) {
 	macrostep(t, "report", one, two, "--output", filepath.Join(dir, "both.html"))
 	for _, width := range []int64{1280, 390} {
 		b := open(t, width, 1200, width == 390)
-		b.do(chromedp.Navigate("file://"+filepath.Join(dir, "both.html")), chromedp.WaitVisible("#tools"))
+		b.do(chromedp.Navigate("file://"+filepath.Join(dir, "both.html")), chromedp.WaitVisible("#tools", chromedp.ByQuery))
 		b.picture(fmt.Sprintf("several-%d", width))
 		if got := eval[[]int](b, `[...document.querySelectorAll(".plot")].map(p => p.querySelectorAll("path.line").length)`); !slices.Equal(got, []int{2, 2, 2, 1, 1}) {
 			t.Errorf("the plots have %v lines", got)
@@ -419,7 +419,7 @@ func TestSeveral(t *testing.T) {
 // Two fingers zoom into the picture of the system.
 func TestDrawing(t *testing.T) {
 	b := open(t, 390, 844, false)
-	b.do(chromedp.Navigate(made(t)), chromedp.WaitVisible("#tools"))
+	b.do(chromedp.Navigate(made(t)), chromedp.WaitVisible("#tools", chromedp.ByQuery))
 	const wide = `document.querySelector(".picture").shadowRoot.querySelector("svg").getBoundingClientRect().width`
 	before := eval[float64](b, wide)
 	if before > 390 {
@@ -482,7 +482,7 @@ expect:
 	for _, width := range []int64{1200, 390} {
 		for _, dark := range []bool{false, true} {
 			b := open(t, width, 900, dark)
-			b.do(chromedp.Navigate("file://"+path), chromedp.WaitVisible("#tools"))
+			b.do(chromedp.Navigate("file://"+path), chromedp.WaitVisible("#tools", chromedp.ByQuery))
 			if got := eval[int64](b, `document.documentElement.scrollWidth`); got > width {
 				t.Errorf("the page is %d wide", got)
 			}
@@ -611,17 +611,17 @@ func TestLive(t *testing.T) {
 	b.until(state("paused"))
 	b.until(told + `.endsWith(", 0 macro steps")`)
 	for i, text := range []string{"1 macro step", "2 macro steps"} {
-		b.do(chromedp.Click("#step"))
+		b.do(chromedp.Click("#step", chromedp.ByQuery))
 		b.until(fmt.Sprintf(`%s.endsWith(", %s")`, told, text))
 		if i == 1 {
 			b.until(`document.querySelectorAll(".line")[0].getAttribute("d").length > 10`)
 		}
 	}
-	b.do(chromedp.Click("#pause")) // it says Resume
+	b.do(chromedp.Click("#pause", chromedp.ByQuery)) // it says Resume
 	b.until(state("running"))
 	b.until(`parseFloat(` + told + `.slice(4)) > 20`)
 	b.until(lines + ` === ` + plots)
-	b.do(chromedp.Click("#pause"))
+	b.do(chromedp.Click("#pause", chromedp.ByQuery))
 	b.until(state("paused"))
 	time.Sleep(500 * time.Millisecond)
 	before := eval[string](b, told)
@@ -635,10 +635,10 @@ func TestLive(t *testing.T) {
 	// Zoom holds while the run goes on.
 	b.drag(0.2, 0.4)
 	b.until(`document.getElementById("window").textContent.includes(" to ")`)
-	b.do(chromedp.Click("#pause"))
+	b.do(chromedp.Click("#pause", chromedp.ByQuery))
 	b.until(state("running"))
 	b.until(told + ` !== ` + fmt.Sprintf("%q", before))
-	b.do(chromedp.Click("#stop"))
+	b.do(chromedp.Click("#stop", chromedp.ByQuery))
 	b.until(state("interrupted")) // the page of the whole run
 	b.until(`/stopped on its page/.test(document.getElementById("reason").textContent)`)
 	b.picture("live-stopped")
@@ -659,7 +659,7 @@ func TestLiveToTheEnd(t *testing.T) {
 	b.do(chromedp.Navigate(address))
 	b.until(`document.getElementById("state").textContent === "paused"`)
 	b.picture("live-phone")
-	b.do(chromedp.Click("#pause"))
+	b.do(chromedp.Click("#pause", chromedp.ByQuery))
 	b.until(`document.getElementById("state").textContent === "complete"`)
 	if err := run.Wait(); err != nil {
 		t.Error(err)
