@@ -556,7 +556,11 @@ func (p *Player) act(k, i int, t float64) (did string, err error) {
 		return did, errors.Join(err, a.v.Set(is))
 	case freeze:
 		is, err := a.v.Value()
-		return fmt.Sprintf("froze %s at %s", name, is), errors.Join(err, a.v.Set(is))
+		value := is.String()
+		if is.Kind == master.Real {
+			value = strconv.FormatFloat(is.Real, 'g', 6, 64)
+		}
+		return fmt.Sprintf("froze %s at %s", name, value), errors.Join(err, a.v.Set(is))
 	}
 	q := playing{liveAction: a, event: k, at: i}
 	if a.relative {

@@ -50,7 +50,7 @@ func (p *program) demoCommand() *cli.Command {
 			boolFlag(flagAll, "build all examples"),
 			withValue("macrostep-demo", outputFlag("write to the folder `DIR`")),
 		}, inCategory("Chain",
-			&cli.IntFlag{Name: "masses", Usage: "`N` masses in all", Value: 20},
+			&cli.IntFlag{Name: "masses", Usage: "chains have `N` masses in all", Value: 20},
 			&cli.IntFlag{Name: "subsystems", Usage: "cut into `R` subsystems", Value: 4},
 			&cli.IntFlag{Name: "ends", Usage: "the first and the last subsystem have `N` masses each; 0: as many as the others"},
 			listFlag(flagSet, "parameter of all masses and springs, `NAME=VALUE`; a wrong name lists them"),

@@ -40,7 +40,7 @@ func selectFlag(does string) cli.Flag {
 }
 
 func timeColumnFlag() cli.Flag {
-	return stringFlag("time-column", "`NAME` of the time column, if it is unusual")
+	return stringFlag("time-column", "the time column is `NAME`, if it is unusual")
 }
 
 func outputFlag(usage string) *cli.StringFlag {

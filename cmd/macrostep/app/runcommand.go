@@ -156,11 +156,11 @@ func couplingFlags() []cli.Flag {
 			algorithms.DefaultPreset+")"),
 		listFlag(flagParam, "parameter of the algorithm, `KEY=VALUE`"),
 		listFlag(flagStateless, "declare `COMPONENT` stateless: it is stepped after its sources, with their new values"),
-		stringFlag("history", "`FILE.csv` with the connected outputs before the start, so that extrapolation has its full order "+
+		stringFlag("history", "read `FILE.csv` with the connected outputs before the start, so that extrapolation has its full order "+
 			"from the first step"),
 		listFlag(flagBond, "power bond, `NAME=COMPONENT.EFFORT:COMPONENT.FLOW` of two outputs; -COMPONENT.EFFORT if the product is power that "+
 			"leaves the component that gives the flow; more pairs after commas; its energy is monitored"),
-		listFlag(flagRate, "`COMPONENT=N` steps per macro step, or COMPONENT=1/N: one step per N macro steps"),
+		listFlag(flagRate, "let a component take N steps per macro step: `COMPONENT=N`; or one step per N macro steps: COMPONENT=1/N"),
 		boolFlag("monitor-energy", "record and add up the power that the coupling creates at the bonds, with any algorithm"),
 		boolFlag(flagAnalyze, "first predict stability and error for this algorithm and step, like macrostep analyze"),
 		withValue("50", stringFlag("energy-spike", "warn of peaks of residual power above `N` times the median of earlier peaks; 0: never")),
@@ -173,11 +173,11 @@ func systemFlags() []cli.Flag {
 	return []cli.Flag{
 		listFlag(flagSet, "parameter or start value, `COMPONENT.VARIABLE=VALUE`, also of a connector of a system; "+
 			"for a single FMU VARIABLE=VALUE"),
-		stringFlag("input", "`FILE` (.csv, .parquet or .mat) with unconnected inputs over time, or inputs of the outermost system; Reals are interpolated linearly, "+
+		stringFlag("input", "read `FILE` (.csv, .parquet or .mat) with unconnected inputs over time, or inputs of the outermost system; Reals are interpolated linearly, "+
 			"others held; items of enumerations by name or number"),
 		stringFlag(flagScenario, "play `FILE.yaml`: set and scale variables at times or on conditions, replay tables, check expectations; "+
 			"macrostep help scenario describes it"),
-		listFlag(flagQuirk, "`COMPONENT=NAME`: enable one of the quirks above for its FMU; for a single FMU NAME"),
+		listFlag(flagQuirk, "enable quirk NAME of those above for the FMU of a component: `COMPONENT=NAME`; for a single FMU NAME"),
 		boolFlag("compile", "compile the C sources of FMUs that have no library for this platform, with $CC, else cc, gcc or clang, in at most "+
 			"ten minutes each"),
 		boolFlag("strict", "treat deviations from the standards and names that match nothing as errors, and only a complete and stable run as "+

@@ -76,8 +76,8 @@ const (
 
 func credentialFlags() []cli.Flag {
 	return []cli.Flag{
-		stringFlag(flagCredentials, "`FILE` that proves who connects: the join.json of a study, a .creds file, or the seed of an NKey"),
-		stringFlag(flagCA, "`FILE.pem` of the authority for the server's certificate (default: those of the system)"),
+		stringFlag(flagCredentials, "prove who connects with `FILE`: the join.json of a study, a .creds file, or the seed of an NKey"),
+		stringFlag(flagCA, "trust the authority in `FILE.pem` for the server's certificate (default: those of the system)"),
 	}
 }
 
@@ -86,19 +86,19 @@ func (p *program) studyCommand() *cli.Command {
 		Name: "study", Usage: "run a system many times with other values", ArgsUsage: "FILE.yaml",
 		UsageText: "macrostep study FILE.yaml [FLAGS]\n   macrostep study SYSTEM --vary … --collect … [FLAGS]\n   macrostep study --resume FOLDER", Description: studyHelp,
 		Flags: slices.Concat(inCategory("Study without a file",
-			listFlag("vary", "`NAME=VALUES`: a list 1, 2, 5, or linear(FROM, TO, N), log(FROM, TO, N), uniform(FROM, TO), normal(MEAN, SIGMA), …; NAME is component.variable or run.SETTING"),
-			listFlag("collect", "`[NAME=]QUANTITY`, such as maximum(component.variable)"),
-			stringFlag("design", "`DESIGN`: "+strings.Join(study.Designs, ", ")),
-			stringFlag("samples", "`N` runs of a design that samples"),
-			stringFlag("seed", "`N` for random numbers; the same seed gives the same runs"),
-			listFlag("run", "`SETTING=VALUE`: a flag of macrostep run, for every run"),
+			listFlag("vary", "vary a variable or setting: `NAME=VALUES`, with VALUES a list 1, 2, 5, or linear(FROM, TO, N), log(FROM, TO, N), uniform(FROM, TO), normal(MEAN, SIGMA), …; NAME is component.variable or run.SETTING"),
+			listFlag("collect", "compute of each run `[NAME=]QUANTITY`, such as maximum(component.variable)"),
+			stringFlag("design", "choose points by `DESIGN`: "+strings.Join(study.Designs, ", ")),
+			stringFlag("samples", "make `N` runs, if the design samples"),
+			stringFlag("seed", "draw random numbers with seed `N`; the same seed gives the same runs"),
+			listFlag("run", "pass a flag of macrostep run to every run: `SETTING=VALUE`"),
 			stringFlag("keep", "keep tables of results of `RUNS`: none, failed, all"),
 			stringFlag("time-limit", "end a run after `TIME`, such as 30s"),
 		), inCategory("Engines",
 			&cli.IntFlag{Name: flagEngines, Usage: "make `N` runs at a time; 0: as many as there are cores"},
 			stringFlag(flagServe, "let workers join at `[HOST]:PORT`, with TLS and the credentials in join.json of the folder"),
 			stringFlag(flagNATS, "use the NATS JetStream server or cluster at `URL` in place of one in this process"),
-			listFlag("max-instances", "`COMPONENT=N`: make at most N runs at a time, on all machines, since its FMU has no more licences or instances"),
+			listFlag("max-instances", "make at most N runs with a component at a time, on all machines: `COMPONENT=N`, if its FMU has no more licences or instances"),
 		), inCategory("Engines", credentialFlags()...), inCategory("Results",
 			outputFlag("`FOLDER` for the study (default: named after FILE or SYSTEM)"),
 			stringFlag("resume", "continue the study in `FOLDER`"),

@@ -35,8 +35,8 @@ func (p *program) workerCommand() *cli.Command {
 		Name: "worker", Usage: "make runs for a study on another machine",
 		UsageText: "macrostep worker [--join URL] --credentials FILE [FLAGS]", Description: workerHelp,
 		Flags: append([]cli.Flag{
-			stringFlag("join", "`URL` of the server (default: that in join.json)"),
-			stringFlag("study", "`ID` of the study, if the server has several"),
+			stringFlag("join", "connect to the server at `URL` (default: that in join.json)"),
+			stringFlag("study", "work on the study with `ID`, if the server has several"),
 			&cli.IntFlag{Name: flagEngines, Usage: "make `N` runs at a time; 0: as many as there are cores"},
 		}, credentialFlags()...),
 		Action: p.runWorker,
