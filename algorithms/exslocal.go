@@ -3,7 +3,6 @@ package algorithms
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
@@ -18,10 +17,10 @@ var exSLocal = estimate{
 		if len(sys.Loops) == 0 {
 			return ""
 		}
-		return fmt.Sprintf("ex-slocal compares extrapolated with updated inputs, but outputs on the loop %s may depend "+
-			"directly on extrapolated inputs: the estimate may not vanish with the step size (meyer 4.3); ex-local, "+
-			"ex-milne and implicit schemes avoid this",
-			strings.Join(sys.Loops[0].Variables, " → "))
+		return fmt.Sprintf("ex-slocal compares extrapolated with updated inputs, but outputs on the loop through %s (%d "+
+			"variables) may depend directly on extrapolated inputs: the estimate may not vanish with the step size "+
+			"(meyer 4.3); use ex-local, ex-milne or an implicit scheme",
+			sys.Loops[0].Variables[0], len(sys.Loops[0].Variables))
 	},
 	// An output with direct feedthrough of an extrapolated input has the value of the step before.
 	// Its error does not decrease with the step size (meyer 4.3).

@@ -789,13 +789,14 @@ func (c *modelCorrector) review() []string {
 	var out []string
 	for _, i := range c.members {
 		if f := &c.of[i].failed; f.steps > 0 {
-			out = append(out, fmt.Sprintf("%s: %d macro steps went uncorrected, first at t = %.6g s: %s",
+			out = append(out, fmt.Sprintf("%s: %d macro steps went uncorrected, first at t = %.6g s: %s; compare with a run "+
+				"at another step size or order",
 				c.sys.Infos[i], f.steps, f.first, f.reason))
 		}
 	}
 	if f := &c.singular; f.steps > 0 {
-		out = append(out, fmt.Sprintf("%d macro steps went uncorrected, first at t = %.6g s: %s; another step size "+
-			"or order may avoid it", f.steps, f.first, f.reason))
+		out = append(out, fmt.Sprintf("%d macro steps went uncorrected, first at t = %.6g s: %s; compare with a run "+
+			"at another step size or order", f.steps, f.first, f.reason))
 	}
 	return out
 }

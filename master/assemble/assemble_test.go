@@ -219,12 +219,12 @@ func TestPrecedence(t *testing.T) {
 		want       string // value source, ; between
 		warnings   int
 	}{
-		{"nothing", []string{silent}, "", "", "", four{}, "0 default; 1 default: one second; 0.001 a thousandth of the time span; none", 2},
-		{"start only", []string{silent}, `startTime="5"`, "", "", four{}, "5 DefaultExperiment of the system; 6 default: one second; 0.001 a thousandth of the time span; none", 2},
-		{"start by hand", []string{silent}, "", "", "", four{f(7)}, "7 command line; 8 default: one second; 0.001 a thousandth of the time span; none", 2},
-		{"no span", []string{silent}, `startTime="5" stopTime="2"`, "", "", four{}, "5 DefaultExperiment of the system; 2 DefaultExperiment of the system; 0.001 a thousandth of the time span; none", 1},
-		{"span", []string{silent}, `stopTime="50"`, "", "", four{}, "0 default; 50 DefaultExperiment of the system; 0.05 a thousandth of the time span; none", 1},
-		{"span by hand", []string{silent}, `stopTime="50"`, "", "", four{nil, f(20)}, "0 default; 20 command line; 0.02 a thousandth of the time span; none", 1},
+		{"nothing", []string{silent}, "", "", "", four{}, "0 default; 1 default: one second; 0.001 a thousandth of the time span; none", 1},
+		{"start only", []string{silent}, `startTime="5"`, "", "", four{}, "5 DefaultExperiment of the system; 6 default: one second; 0.001 a thousandth of the time span; none", 1},
+		{"start by hand", []string{silent}, "", "", "", four{f(7)}, "7 command line; 8 default: one second; 0.001 a thousandth of the time span; none", 1},
+		{"no span", []string{silent}, `startTime="5" stopTime="2"`, "", "", four{}, "5 DefaultExperiment of the system; 2 DefaultExperiment of the system; 0.001 a thousandth of the time span; none", 0},
+		{"span", []string{silent}, `stopTime="50"`, "", "", four{}, "0 default; 50 DefaultExperiment of the system; 0.05 a thousandth of the time span; none", 0},
+		{"span by hand", []string{silent}, `stopTime="50"`, "", "", four{nil, f(20)}, "0 default; 20 command line; 0.02 a thousandth of the time span; none", 0},
 		{"FMUs", []string{slow, quick}, "", "", "", four{}, "1 DefaultExperiment of c0; 8 DefaultExperiment of c1; 0.05 DefaultExperiment of c1; none", 0},
 		{"FMU ends before the start", []string{past, slow}, "", "", "", four{}, "1 DefaultExperiment of c1; 9 DefaultExperiment of c1; 0.1 DefaultExperiment of c1; none", 0},
 		{"system over FMUs", []string{slow, quick}, `startTime="0" stopTime="3"`, "", "", four{}, "0 DefaultExperiment of the system; 3 DefaultExperiment of the system; 0.05 DefaultExperiment of c1; none", 0},
@@ -255,7 +255,7 @@ func TestPrecedence(t *testing.T) {
 			if len(warnings) != c.warnings {
 				t.Errorf("warnings %q, want %d", warnings, c.warnings)
 			}
-			if finer := c.name == "finer than an FMU suggests"; (len(notes) == 1) != finer {
+			if told := c.name == "finer than an FMU suggests" || a.Step.Source == assemble.GuessedStep; (len(notes) == 1) != told {
 				t.Errorf("notes %q", notes)
 			}
 		})
@@ -598,6 +598,10 @@ func TestShared(t *testing.T) {
 	expect(t, values, map[string]any{"one.q": 4.5, "two.q": 6.0, "one.x": 2.0, "two.u": 2000.0, "two.x": 500.0})
 	if got := a.Connections(); len(got) != 1 || got[0].From != "one.x" || got[0].FromUnit != "km" || got[0].To != "two.u" || got[0].ToUnit != "m" || got[0].Gain != 1000 || got[0].Offset != 0 {
 		t.Errorf("connections %+v", got)
+	}
+	// The step of a coupling must be chosen.
+	if warnings, _ := a.Override(nil, nil, nil, nil); !slices.ContainsFunc(warnings, func(w string) bool { return strings.HasPrefix(w, "no step size is given") }) {
+		t.Errorf("warnings %q", warnings)
 	}
 }
 

@@ -74,7 +74,7 @@ func (a *Assembly) smallest(sensible func(float64) bool, of func(*description.De
 // Override replaces start, stop, step (s) and tolerance by the values of the user (nil = not
 // given) and applies defaults: a span of one second and a thousandth of the span as macro step.
 // It returns warnings about defaults and about steps of components that cannot be kept, and notes about steps that are
-// shorter than an FMU suggests.
+// shorter than an FMU suggests, and about a default step where nothing is coupled.
 func (a *Assembly) Override(start, stop, step, tolerance *float64) (warnings, notes []string) {
 	const flag = "command line"
 	if start != nil {
@@ -99,12 +99,16 @@ func (a *Assembly) Override(start, stop, step, tolerance *float64) (warnings, no
 			span = defaultSpan
 		}
 		a.Step = Sourced{span / defaultSteps, GuessedStep}
-		warnings = append(warnings, fmt.Sprintf(
-			"no step size is given: the macro step is %.6g s, a thousandth of the time span; choose one with --step-size", a.Step.Value))
+		text := fmt.Sprintf("no step size is given: the macro step is %.6g s, %s; choose one with --step-size", a.Step.Value, GuessedStep)
+		if len(a.network.Connections) > 0 {
+			warnings = append(warnings, text)
+		} else { // nothing is approximated between its ends
+			notes = append(notes, text)
+		}
 	}
 	warnings = append(warnings, a.hintedRates()...)
 	if strings.HasPrefix(a.Step.Source, "DefaultExperiment") { // the smallest of them
-		return warnings, nil
+		return warnings, notes
 	}
 	for _, c := range a.Components {
 		if d := c.FMU.Description.DefaultExperiment; d != nil && d.StepSize != nil && *d.StepSize > a.Step.Value*(1+1e-9) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
@@ -212,7 +213,7 @@ func (a *Approximation) choose(x *master.Exec, i int) (Delivery, error) {
 		if !errors.Is(err, master.ErrCapability) {
 			return Held, err
 		}
-		why = err.Error()
+		why = strings.TrimPrefix(err.Error(), master.ErrCapability.Error()+": ")
 	}
 	if delivery == Held || a.config.Delivery == Derivatives || x.Interpolates(i) && a.config.Delivery != Substeps {
 		x.Note(fmt.Sprintf("%s: its inputs are not extrapolated with order %d but %s, since %s; take smaller steps for the same accuracy", info.Name,

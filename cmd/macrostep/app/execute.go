@@ -74,7 +74,7 @@ func summary(o *simulate.Outcome, verbose bool) string {
 	m := o.Manifest
 	uneven := ""
 	if m.Steps.Accepted > 1 && math.Abs(m.Steps.Mean-m.StepSize.Value) > 1e-9*m.StepSize.Value {
-		uneven = ", on average"
+		uneven = " on average"
 	}
 	printEnd(&b, m, uneven)
 	if m.Scenario != nil {
