@@ -53,7 +53,7 @@ func (p *program) demoCommand() *cli.Command {
 			&cli.IntFlag{Name: "masses", Usage: "chains have `N` masses in all", Value: 20},
 			&cli.IntFlag{Name: "subsystems", Usage: "cut into `R` subsystems", Value: 4},
 			&cli.IntFlag{Name: "ends", Usage: "the first and the last subsystem have `N` masses each; 0: as many as the others"},
-			listFlag(flagSet, "parameter of all masses and springs, `NAME=VALUE`; a wrong name lists them"),
+			listFlag(flagSet, "set a parameter of all masses and springs: `NAME=VALUE`; a wrong name lists them"),
 			&cli.StringFlag{Name: flagAlgorithm, Usage: "coupling algorithm `PRESET`", Value: "ex-slocal"},
 			&cli.StringFlag{Name: "stop-time", Usage: "stop at `T` seconds", Value: "0.01"},
 		)),

@@ -107,7 +107,7 @@ func flagLines(c *cli.Command) (lines []flagLine) {
 		if _, rest, ok := strings.Cut(usage, "`"); ok {
 			value, _, _ = strings.Cut(rest, "`")
 		}
-		line.usage = strings.ReplaceAll(usage, "`", "")
+		line.usage = strings.ReplaceAll(strings.Replace(usage, ": `"+value+"`", "", 1), "`", "") // it is in the head
 		if takesValue(f) {
 			if v := doc.GetValue(); v != "" {
 				line.usage += " (default: " + v + ")"

@@ -49,7 +49,7 @@ func (p *program) infoCommand() *cli.Command {
 		Flags: []cli.Flag{
 			jsonFlag(),
 			listFlag(flagExplain, "show where the value of `COMPONENT.VARIABLE` comes from; with --json, several make an array"),
-			listFlag(flagSet, "parameter or start value, `COMPONENT.VARIABLE=VALUE`, as for a run"),
+			listFlag(flagSet, "set a parameter or start value: `COMPONENT.VARIABLE=VALUE`, as for a run"),
 			strictFlag(),
 		},
 		Action: p.info,

@@ -144,7 +144,7 @@ func timeFlags() []cli.Flag {
 		stringFlag("step-size", "macro step of `H` seconds"),
 		stringFlag("tolerance", "relative tolerance `R` for the solvers in the FMUs"),
 		valueOptional{stringFlag(flagRealtime, "keep pace with the clock, at `FACTOR` times its speed (default factor: 1)")},
-		withValue(master.CatchUp.String(), stringFlag(flagOverrun, "when a step misses its deadline: `POLICY` "+
+		withValue(master.CatchUp.String(), stringFlag(flagOverrun, "react to a missed deadline by `POLICY`: "+
 			strings.Join(master.OverrunPolicies(), ", "))),
 		&cli.IntFlag{Name: flagPriority, Usage: "step under SCHED_FIFO with priority `N`, 1 to 99 (Linux; needs the privilege)"},
 	}
@@ -160,7 +160,7 @@ func couplingFlags() []cli.Flag {
 			"from the first step"),
 		listFlag(flagBond, "power bond, `NAME=COMPONENT.EFFORT:COMPONENT.FLOW` of two outputs; -COMPONENT.EFFORT if the product is power that "+
 			"leaves the component that gives the flow; more pairs after commas; its energy is monitored"),
-		listFlag(flagRate, "let a component take N steps per macro step: `COMPONENT=N`; or one step per N macro steps: COMPONENT=1/N"),
+		listFlag(flagRate, "let a component take N steps per macro step: `COMPONENT=N`, or one step per N macro steps (COMPONENT=1/N)"),
 		boolFlag("monitor-energy", "record and add up the power that the coupling creates at the bonds, with any algorithm"),
 		boolFlag(flagAnalyze, "first predict stability and error for this algorithm and step, like macrostep analyze"),
 		withValue("50", stringFlag("energy-spike", "warn of peaks of residual power above `N` times the median of earlier peaks; 0: never")),
@@ -171,9 +171,9 @@ func couplingFlags() []cli.Flag {
 
 func systemFlags() []cli.Flag {
 	return []cli.Flag{
-		listFlag(flagSet, "parameter or start value, `COMPONENT.VARIABLE=VALUE`, also of a connector of a system; "+
+		listFlag(flagSet, "set a parameter or start value: `COMPONENT.VARIABLE=VALUE`, also of a connector of a system; "+
 			"for a single FMU VARIABLE=VALUE"),
-		stringFlag("input", "read `FILE` (.csv, .parquet or .mat) with unconnected inputs over time, or inputs of the outermost system; Reals are interpolated linearly, "+
+		stringFlag("input", "take inputs over time from `FILE` (.csv, .parquet or .mat): unconnected ones, and those of the outermost system; Reals are interpolated linearly, "+
 			"others held; items of enumerations by name or number"),
 		stringFlag(flagScenario, "play `FILE.yaml`: set and scale variables at times or on conditions, replay tables, check expectations; "+
 			"macrostep help scenario describes it"),
@@ -203,13 +203,13 @@ func processFlags() []cli.Flag {
 
 func resultFlags() []cli.Flag {
 	return []cli.Flag{
-		withValue(defaultOutput, outputFlag("result `FILE`; its extension sets the format: .parquet, .mat (Dymola, OMEdit), else CSV")),
+		withValue(defaultOutput, outputFlag("write results to `FILE`; its extension sets the format: .parquet, .mat (Dymola, OMEdit), else CSV")),
 		listFlag("record", "record what matches `GLOB` (* and ? only; none: no result file) (default: outputs, and inputs that are connected or "+
 			"given)"),
 		stringFlag("output-interval", "one row at the first communication point at or after each multiple of `T` seconds, and one at the end"),
 		stringFlag("manifest", "manifest `FILE.json` (default: beside --output)"),
 		stringFlag("trace", "table `FILE.csv` of every attempt at a macro step: t,H,k,iterations,estimate,indicator,accepted"),
-		stringFlag(flagReport, "web page `FILE.html` of the run, with plots (see macrostep help report)"),
+		stringFlag(flagReport, "write a web page of the run, with plots, to `FILE.html` (see macrostep help report)"),
 		stringFlag(flagLive, "serve that page during the run at `[HOST:]PORT`, with pause, step and stop; without HOST for this machine only; "+
 			"0: a free port; the address printed contains a token, unless MACROSTEP_TOKEN sets one"),
 		pair{&cli.StringSliceFlag{Name: flagCheckpoint, KeepSpace: true, Usage: "save in `EVERY FILE` what is needed to continue the run, at the " +

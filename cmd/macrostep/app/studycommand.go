@@ -86,7 +86,7 @@ func (p *program) studyCommand() *cli.Command {
 		Name: "study", Usage: "run a system many times with other values", ArgsUsage: "FILE.yaml",
 		UsageText: "macrostep study FILE.yaml [FLAGS]\n   macrostep study SYSTEM --vary … --collect … [FLAGS]\n   macrostep study --resume FOLDER", Description: studyHelp,
 		Flags: slices.Concat(inCategory("Study without a file",
-			listFlag("vary", "vary a variable or setting: `NAME=VALUES`, with VALUES a list 1, 2, 5, or linear(FROM, TO, N), log(FROM, TO, N), uniform(FROM, TO), normal(MEAN, SIGMA), …; NAME is component.variable or run.SETTING"),
+			listFlag("vary", "vary a variable or setting: `NAME=VALUES`; VALUES is a list 1, 2, 5, or linear(FROM, TO, N), log(FROM, TO, N), uniform(FROM, TO), normal(MEAN, SIGMA), …; NAME is component.variable or run.SETTING"),
 			listFlag("collect", "compute of each run `[NAME=]QUANTITY`, such as maximum(component.variable)"),
 			stringFlag("design", "choose points by `DESIGN`: "+strings.Join(study.Designs, ", ")),
 			stringFlag("samples", "make `N` runs, if the design samples"),
