@@ -6,6 +6,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/macrostep/macrostep/master/results"
 	"github.com/macrostep/macrostep/master/results/page"
@@ -85,19 +86,28 @@ func runsSection(paths []string, tables []*results.Table, list []*reportParts) p
 	s := page.Section{Title: "Runs"}
 	var rows [][]string
 	for k, r := range list {
-		row := []string{r.name, "no manifest", "–", "–", "–", "–"}
+		row := []string{r.name, "no manifest", "–", "–", "–", "–", "–"}
 		if m := r.manifest; m != nil {
 			steps := fmt.Sprint(m.Steps.Accepted)
 			if m.Steps.Rejected > 0 {
 				steps += fmt.Sprintf(", %d more rejected", m.Steps.Rejected)
 			}
-			row = []string{r.name, m.Verdict().String(), m.Algorithm + parameterList(given(m)), number(m.Steps.Mean) + " s", steps, duration(m.WallSeconds)}
+			row = []string{r.name, m.Verdict().String(), m.Algorithm + parameterList(given(m)), number(m.Steps.Mean) + " s", steps, duration(m.WallSeconds), commandOf(m.Command)}
 		}
 		times := tables[k].Times
 		rows = append(rows, append(row, fmt.Sprintf("%s, %s to %s s", paths[k], number(times[0]), number(times[len(times)-1]))))
 	}
-	addTable(&s, "", "result|outcome|algorithm|mean step|macro steps|took|file", rows)
+	addTable(&s, "", "result|outcome|algorithm|mean step|macro steps|took|command|file", rows)
 	return s
+}
+
+// commandOf returns a command line as one types it.
+func commandOf(args []string) string {
+	var words []string
+	for _, a := range args {
+		words = append(words, quote(a))
+	}
+	return strings.Join(words, " ")
 }
 
 // differenceSection returns the differences of results from the first.

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/term"
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/description"
@@ -94,9 +93,9 @@ where they are. To set parameters, use macrostep ssp set.
 
 --connect-by-name connects each input with the output of the same name, or with one
 named like the input with its component in front (chassis_v or chassis.v for v of
-chassis). Types and units must be compatible. The connections are shown before they
-are written, and on a terminal must be confirmed; inputs with several candidates or
-none are listed and left open. --connect makes single connections.
+chassis). Types and units must be compatible. The connections are printed (with
+--dry-run, not written); inputs with several candidates or none are listed and left
+open. --connect makes single connections.
 
 --for adds what other tools need: omsimulator, osp (cosim and others on libcosim).
 What they cannot handle even so is reported.
@@ -119,7 +118,6 @@ func (p *program) sspNewCommand() *cli.Command {
 			boolFlag("parameters", "add connectors for parameters"),
 			stringFlag(flagFor, "prepare for other `TOOLS`: omsimulator, osp"),
 			boolFlag("dry-run", "show what would be written, and write nothing"),
-			boolFlag("yes", "do not ask"),
 			stringFlag("start-time", "start at `T` seconds"),
 			stringFlag("stop-time", "stop at `T` seconds"),
 			stringFlag("step-size", "macro step of `H` seconds"),
@@ -143,7 +141,7 @@ func (p *program) sspNewCommand() *cli.Command {
 type newRequest struct {
 	parts         []namedFile
 	output        string
-	force, ask    bool
+	force         bool
 	byName, dry   bool
 	connect       []string
 	asked         compose.Composition // from flags
@@ -163,7 +161,7 @@ func (p *program) parseNew(c *cli.Context) (*newRequest, error) {
 		return nil
 	}
 	r := &newRequest{output: c.String(flagOutput), force: c.Bool(flagForce), byName: c.Bool("connect-by-name"), dry: c.Bool("dry-run"),
-		connect: c.StringSlice(flagConnect), ask: !c.Bool("yes")}
+		connect: c.StringSlice(flagConnect)}
 	r.asked = compose.Composition{Parameters: c.Bool("parameters"), Algorithm: c.String(flagAlgorithm),
 		Start: number("start-time", anyNumber), Stop: number("stop-time", anyNumber),
 		Step: number("step-size", positive), Tolerance: number("tolerance", positive)}
@@ -265,9 +263,6 @@ func (p *program) sspNew(r *newRequest) (err error) {
 	if r.dry {
 		fmt.Fprintln(p.stdout, "\nNothing is written.")
 		return nil
-	}
-	if r.byName && r.ask && !p.agreed("\nWrite "+r.output+"?") {
-		return errors.New("nothing is written")
 	}
 	data, err := edit.Encode(d)
 	if err != nil {
@@ -433,21 +428,6 @@ func (p *program) showNew(r *newRequest, parts []compose.Part, links []compose.L
 			fmt.Fprintln(w, "  "+n)
 		}
 	}
-}
-
-// agreed asks a question if standard input is a terminal; else it returns true.
-func (p *program) agreed(question string) bool {
-	in, ok := p.stdin.(*os.File)
-	if !ok || !term.IsTerminal(int(in.Fd())) {
-		return true
-	}
-	fmt.Fprintf(p.stdout, "%s [y/N] ", question)
-	var answer string
-	if _, err := fmt.Fscanln(in, &answer); err != nil {
-		return false
-	}
-	answer = strings.ToLower(answer)
-	return answer == "y" || answer == "yes"
 }
 
 // portCounts describes the numbers of inputs and outputs of a component.
