@@ -237,7 +237,7 @@ func testLimitedAddressSpace(t *testing.T) {
 		t.Errorf("with %d KiB of address space: %v\n%.2000s", kib, err, out)
 	}
 	limited(3_000_000, func(err error, _ string) bool { return err == nil })
-	limited(1_000_000, func(err error, out string) bool {
-		return err != nil && strings.Contains(out, "the address space is limited to 976 MiB (ulimit -v)")
+	limited(1_900_000, func(err error, out string) bool {
+		return err != nil && strings.Contains(out, "the address space is limited to 1855 MiB (ulimit -v)")
 	})
 }

@@ -396,7 +396,7 @@ func testRateOfTheAnnotation(t *testing.T) {
 			t.Errorf("--rate right=3 makes %d steps of 100", n)
 		}
 		o := steps(folder, "--algorithm", "implicit")
-		if !strings.Contains(o.warnings(), "the rates which the system gives are left out") {
+		if !strings.Contains(o.warnings(), "rates of the system are left out") {
 			t.Errorf("warnings %q", o.manifest.Warnings)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 // leastAddressSpace is the address space that a run takes, nearly all only reserved: by Go, by
 // the C library for each thread, for stacks. Both end the program if they are refused.
-const leastAddressSpace = 1400 << 20
+const leastAddressSpace = 2800 << 20
 
 // CheckLimits returns an error if the limits of this process are too low to run FMUs.
 func CheckLimits() error {
