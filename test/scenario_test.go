@@ -98,7 +98,7 @@ func TestRealtime(t *testing.T) {
 	dir := t.TempDir()
 	code, out := macrostepIn(t, dir, "run", system(t, "quarter-car-a"), "--stop-time", "0.5", "--realtime=2",
 		"--overrun", "skip", "--output", "r.csv")
-	if code != 0 || !strings.Contains(out, "real time 2 ×, 500 deadlines of 500µs") || !strings.Contains(out, "late by") {
+	if code != 0 || !strings.Contains(out, "real time 2 ×, 500 deadlines of 500 µs") || !strings.Contains(out, "late by") {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "r.json"))

@@ -556,11 +556,7 @@ func (p *Player) act(k, i int, t float64) (did string, err error) {
 		return did, errors.Join(err, a.v.Set(is))
 	case freeze:
 		is, err := a.v.Value()
-		value := is.String()
-		if is.Kind == master.Real {
-			value = strconv.FormatFloat(is.Real, 'g', 6, 64)
-		}
-		return fmt.Sprintf("froze %s at %s", name, value), errors.Join(err, a.v.Set(is))
+		return fmt.Sprintf("froze %s at %s", name, rounded(is)), errors.Join(err, a.v.Set(is))
 	}
 	q := playing{liveAction: a, event: k, at: i}
 	if a.relative {
@@ -888,6 +884,14 @@ func (p *Player) verdict(k int) record.Expectation {
 	return p.judges[k].verdict(end, whole)
 }
 
+// rounded formats a value for people.
+func rounded(is master.Scalar) string {
+	if is.Kind == master.Real {
+		return fmt.Sprintf("%.6g", is.Real)
+	}
+	return is.String()
+}
+
 // verdict returns the result in a run that ended at a time; whole: the window was over then.
 func (j *judge) verdict(end float64, whole bool) record.Expectation {
 	e := record.Expectation{Line: j.line, Variable: j.v.Name, What: j.what()}
@@ -911,7 +915,7 @@ func (j *judge) verdict(end float64, whole bool) record.Expectation {
 		return fmt.Sprintf(", %.4g beyond the limit of %.12g", off, j.limit(is))
 	}
 	message := func(verb string, is master.Scalar, at, distance float64) string {
-		return fmt.Sprintf("%s %s %s at t = %.12g s%s; expected is %s", j.variable, verb, is, at, beyond(is, distance), e.What)
+		return fmt.Sprintf("%s %s %s at t = %.12g s%s; expected is %s", j.variable, verb, rounded(is), at, beyond(is, distance), e.What)
 	}
 	switch j.mode {
 	case atTime:

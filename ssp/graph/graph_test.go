@@ -240,7 +240,7 @@ func TestMarks(t *testing.T) {
 		}
 	}
 	plain := draw(t, &graph.System{Title: "plain", Nodes: []graph.Node{{Name: "a"}}})
-	for _, text := range []string{"algebraic", "power bond"} {
+	for _, text := range []string{"algebraic", "power bond", "connection<"} {
 		if strings.Contains(plain, text) {
 			t.Errorf("the legend explains %q, which does not occur", text)
 		}

@@ -20,8 +20,8 @@ text{font-family:Helvetica,Arial,"Liberation Sans",sans-serif;font-size:10px;fil
 .many{stroke-width:2.2}
 .loop{stroke:#c0392b}
 .assumed{stroke:#d98880;stroke-dasharray:5 3}
-.bond{fill:none;stroke:#58b06f;stroke-opacity:.45;stroke-width:7;stroke-linecap:round}
-.proposed{stroke-opacity:.22}
+.bond{fill:none;stroke:#58b06f;stroke-opacity:.7;stroke-width:7;stroke-linecap:round}
+.proposed{stroke-opacity:.4}
 .name{fill:#1e7a3c;paint-order:stroke;stroke:#fff;stroke-width:3px}
 .ring{stroke:#c0392b;stroke-width:1.8}
 `
@@ -71,16 +71,18 @@ func (p *page) place(s *System, list []*bundle) {
 		l.top, p.left[l] = p.height, margin+sideMargin
 		p.height += l.h + bandGap
 	}
+	limit := p.width
 	if len(p.layouts) == 0 {
-		p.width = max(p.width, 1000)
+		limit = 1000
 	}
 	x, row := 0.0, 0.0
 	for _, l := range singles {
-		if x > 0 && x+l.w > p.width {
+		if x > 0 && x+l.w > limit {
 			x, p.height = 0, p.height+row+nodeGap
 			row = 0
 		}
 		l.top, p.left[l] = p.height, margin+sideMargin+x
+		p.width = max(p.width, x+l.w)
 		x += l.w + nodeGap
 		row = max(row, l.h)
 	}
@@ -351,7 +353,7 @@ func (d *drawing) legend(x, y float64) {
 		used              bool
 		class, mark, text string
 	}{
-		{true, "wire", "a", "connection"}, {d.used.many, "wire many", "a", "several connections"},
+		{len(d.s.Edges) > 0, "wire", "a", "connection"}, {d.used.many, "wire many", "a", "several connections"},
 		{d.used.loop, "wire loop", "al", "on an algebraic loop"}, {d.used.assumed, "wire assumed", "as",
 			"on a loop if outputs depend on all inputs (not declared)"},
 		{d.used.bond, "bond", "", "power bond"}, {d.used.proposed, "bond proposed", "", "power bond by its units"},

@@ -219,9 +219,9 @@ func parameterList(params map[string]string) string {
 
 // orderList lists the number of macro steps of each order.
 func orderList(orders map[int]int) string {
-	var b strings.Builder
+	var list []string
 	for _, k := range slices.Sorted(maps.Keys(orders)) {
-		fmt.Fprintf(&b, " k=%d: %d", k, orders[k])
+		list = append(list, fmt.Sprintf("k=%d: %d", k, orders[k]))
 	}
-	return b.String()
+	return strings.Join(list, ", ")
 }

@@ -288,13 +288,15 @@ func source(m *record.Manifest, name string) string {
 	return m.Connected[name]
 }
 
-// constant returns the only value of a field; NaN if there is no finite one. ok is false if it changes.
+// constant returns the only value of a field; NaN if there is no finite one. ok is false if it changes or has gaps.
 func (f *field) constant() (value float64, ok bool) {
 	value = math.NaN()
+	gaps := false
 	for _, l := range f.lines {
 		for _, v := range l.y {
 			switch {
 			case v-v != 0:
+				gaps = true
 			case value != value:
 				value = v
 			case v != value:
@@ -302,7 +304,7 @@ func (f *field) constant() (value float64, ok bool) {
 			}
 		}
 	}
-	return value, true
+	return value, !gaps || value != value
 }
 
 // picture draws fields. What it leaves out it prints to stderr.

@@ -3,7 +3,6 @@ package app
 import (
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/macrostep/macrostep/master"
 )
@@ -73,10 +72,13 @@ func printTiming(w io.Writer, t *master.Timing, step float64, uneven string) {
 
 // micro formats a time in s with three digits.
 func micro(s float64) string {
-	d := time.Duration(s * 1e9)
-	for digit := time.Duration(1); ; digit *= 10 {
-		if d < 1000*digit {
-			return d.Round(digit).String()
+	for _, unit := range []struct {
+		name string
+		size float64
+	}{{"ns", 1e-9}, {"µs", 1e-6}, {"ms", 1e-3}} {
+		if s < 999.5*unit.size {
+			return fmt.Sprintf("%.3g %s", s/unit.size, unit.name)
 		}
 	}
+	return fmt.Sprintf("%.3g s", s)
 }

@@ -78,8 +78,8 @@ func TestReportOfSeveral(t *testing.T) {
 	contains(t, "the output", stdout, "comparison.html (3 plots, ")
 	page := read(t, "comparison.html")
 	contains(t, "the page", page, "</svg>a</span>", "</svg>b</span>", "<td>b.csv, 0 to 2 s</td>", "Differences from a", "<td>c.k</td><td>5</td><td>m</td>",
-		"2 variables the same in both results and not drawn",
-		"<td>c.x</td><td>b</td><td>9.62 %</td><td>0.5</td><td>m</td><td>2 s</td>")
+		"Variables that are the same in all results are not drawn (2)",
+		"<td>c.x</td><td>b</td><td>9.623 %</td><td>0.5</td><td>m</td><td>2 s</td>")
 	for name, want := range map[string][]string{
 		// Of the height, 0.06 of the greatest value are above and below.
 		"c.x":   {`data-top="3.71"`, `<path class="line l0" d="M0 946429l0 0 500000-255102 500000-510205"/>`, `<path class="line l1" d="M0 946429l0 0 500000-255102 500000-637756"/>`},
@@ -117,7 +117,7 @@ expect:
 	contains(t, "the summary", stdout, "outcome   complete, expectations not met\n")
 	page := read(t, "run.html")
 	contains(t, "the page", page, `class="state bad">complete, expectations not met<`, "a &lt;fault&gt;: 1 of 2 events, 1 of 2 expectations met",
-		`<td class="failed">failed</td><td>free.y1 ≤ 0.001 always</td>`, "<td>0.25 s</td><td>set free.u1 to 2</td>",
+		`<td class="failed">failed</td><td class="long">free.y1 ≤ 0.001 always</td>`, "<td>0.25 s</td><td>set free.u1 to 2</td>",
 		"20 × the speed of the clock, 100 deadlines", "Deadlines by how late the run was", "<td>at work</td>")
 	for name, want := range map[string][]string{
 		"free.y1":  {`<path class="mark event" d="M250000 0v1000000M350000 0v1000000"/>`, `<path class="mark met" d="M500000 0v1000000"/>`, `<path class="mark failed" d="M260000 0v1000000"/>`},
@@ -153,7 +153,7 @@ func TestUnjudged(t *testing.T) {
 	}
 	page := read(t, "run.html")
 	contains(t, "the page", page, `class="state bad">failed, expectations undecided<`, told, "not judged</td><td>free.y1 ≤ 5 always</td>",
-		"met</td><td>free.y1 ≤ 5 always until t = 0.3 s</td>",
+		"met</td><td class=\"long\">free.y1 ≤ 5 always until t = 0.3 s</td>",
 		"free.y1 ≤ 5 always was expected, and is not judged: the run ended at t = 0.4")
 	contains(t, "the manifest", read(t, "results.json"), `"unjudged": true`)
 }

@@ -28,6 +28,9 @@ func comparedPage(paths []string, tables []*results.Table, list []*reportParts) 
 	}
 	first := list[0]
 	out := &page.Page{Title: first.title, Made: madeNow()}
+	if first.manifest == nil {
+		out.Title = fmt.Sprintf("%d results", len(list))
+	}
 	for _, r := range list {
 		out.Lines = append(out.Lines, r.name)
 		if r.manifest == nil {
@@ -37,12 +40,12 @@ func comparedPage(paths []string, tables []*results.Table, list []*reportParts) 
 			out.Warnings = append(out.Warnings, r.name+": "+w)
 		}
 		text, tone := verdictShown(r.manifest.Verdict())
-		if out.State == "" || tone == page.Bad || out.Tone == page.Good {
+		if tone != page.Good {
+			text = r.name + ": " + text
+		}
+		if out.State == "" || tone == page.Bad && out.Tone != page.Bad || out.Tone == page.Good {
 			out.State, out.Tone = text, tone
 		}
-	}
-	if out.Tone != page.Good && out.State != "" {
-		out.State = "not all complete: " + out.State
 	}
 	components := componentsOf(first.manifest)
 	out.Sections = append(out.Sections, runsSection(paths, tables, list))
@@ -116,7 +119,7 @@ func differenceSection(tables []*results.Table, list []*reportParts) (page.Secti
 	at := map[string]int{}
 	var plots []page.Plot
 	var rows [][]string
-	equal := 0
+	differ := map[string]bool{}
 	for k, t := range tables[1:] {
 		c, err := results.Compare(tables[0], t, results.CompareOptions{})
 		if err != nil {
@@ -129,8 +132,8 @@ func differenceSection(tables []*results.Table, list []*reportParts) (page.Secti
 			if m := list[0].manifest; m != nil && m.Connected[v.Name] != "" {
 				continue
 			}
+			differ[v.Name] = differ[v.Name] || v.Max != 0 || v.Unequal != 0
 			if v.Max == 0 && v.Unequal == 0 {
-				equal++
 				continue
 			}
 			unit := ""
@@ -139,7 +142,7 @@ func differenceSection(tables []*results.Table, list []*reportParts) (page.Secti
 			}
 			mean := "–"
 			if !math.IsNaN(v.NRMSE) {
-				mean = fmt.Sprintf("%.3g %%", 100*v.NRMSE)
+				mean = number(100*v.NRMSE) + " %"
 			}
 			rows = append(rows, []string{v.Name, list[k+1].name, mean, number(v.Max), unit, number(v.At) + " s"})
 			n, known := at[v.Name]
@@ -155,8 +158,14 @@ func differenceSection(tables []*results.Table, list []*reportParts) (page.Secti
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b []string) int { return cmp.Compare(at[a[0]], at[b[0]]) })
+	equal := 0
+	for _, differs := range differ {
+		if !differs {
+			equal++
+		}
+	}
 	if equal > 0 {
-		s.Text = append(s.Text, fmt.Sprintf("%s the same in both results and not drawn.", plural(equal, "variable")))
+		s.Text = append(s.Text, fmt.Sprintf("Variables that are the same in all results are not drawn (%d).", equal))
 	}
 	addTable(&s, "", "variable|result|NRMSE|greatest difference|unit|at", rows)
 	if len(plots) > 0 {

@@ -376,7 +376,7 @@ func curveSections(list []*reportParts, components []string) []page.Section {
 		addTable(&bonds, "", "bond|residual energy|mean power|mean residual power|peak residual power|correction",
 			rowsBy(m.Bonds, func(name string, b master.BondEnergy) []string {
 				return []string{name, number(b.ResidualEnergy) + " J", number(b.MeanPower) + " W", number(b.MeanAbsResidualPower) + " W",
-					number(b.PeakResidualPower) + " W", b.Correction}
+					number(b.PeakResidualPower) + " W", cmp.Or(b.Correction, "none")}
 			}))
 		bonds.Text = append(bonds.Text, "Residual power is power that the coupling creates or destroys at a bond.")
 	}
@@ -422,7 +422,7 @@ func pageFacts(m *record.Manifest) []page.Fact {
 			micro(t.Lateness.P99), micro(t.Lateness.Worst))
 	}
 	if len(m.Orders) > 1 {
-		add("steps of order", "%s", strings.TrimSpace(orderList(m.Orders)))
+		add("steps of order", "%s", orderList(m.Orders))
 	}
 	if m.Iterations > 0 {
 		add("corrector", "%s, %s", plural(m.Iterations, "iteration"), plural(m.Jacobians, "Jacobian"))

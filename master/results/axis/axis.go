@@ -82,9 +82,12 @@ func (a *Axis) Thin(characters int) {
 
 // Widened returns the ends of an axis that shows values from low to high.
 func Widened(low, high float64) (float64, float64) {
-	const part, rounding = 0.06, 1e-9
+	const part, constant, rounding = 0.06, 0.1, 1e-9
 	room := max(part*(high/2-low/2)*2, rounding*max(math.Abs(low), math.Abs(high)))
-	if room == 0 {
+	switch {
+	case low == high && low != 0:
+		room = constant * math.Abs(low)
+	case room == 0:
 		room = 1
 	}
 	return max(low-room, -math.MaxFloat64), min(high+room, math.MaxFloat64)

@@ -65,7 +65,7 @@
 
   // widened gives the ends of an axis that shows values. Halves: the difference of large numbers overflows.
   function widened(low, top) {
-    const room = Math.max(0.06 * (top / 2 - low / 2) * 2, 1e-9 * Math.max(Math.abs(low), Math.abs(top))) || 1;
+    const room = (low === top ? 0.1 * Math.abs(low) : Math.max(0.06 * (top / 2 - low / 2) * 2, 1e-9 * Math.max(Math.abs(low), Math.abs(top)))) || 1;
     return [Math.max(low - room, -Number.MAX_VALUE), Math.min(top + room, Number.MAX_VALUE)];
   }
   const part01 = (v, low, top) => (top / 2 > low / 2 ? (v / 2 - low / 2) / (top / 2 - low / 2) : (v - low) / (top - low));
@@ -428,11 +428,12 @@
   function makeOwn() {
     const box = $("own").querySelector("details"), head = make("p", box, {});
     $("own").hidden = false;
-    const add = make("input", head, { id: "add", type: "search", placeholder: "add a variable: name or part of it" });
+    const add = make("input", head, { id: "add", type: "search", placeholder: "add a variable by its name" });
     add.setAttribute("list", "variables");
     const list = make("datalist", head, { id: "variables" });
     for (const c of all) make("option", list, { value: c.name });
     const over = make("select", make("label", head, { textContent: "over " }), { id: "over" });
+    make("option", over, { textContent: "time", value: "" });
     const label = make("label", head, {}), apart = make("input", label, { type: "checkbox" });
     label.append(" each on a scale of its own");
     const parts = make("div", box, { className: "chosen-ones" });
