@@ -720,7 +720,7 @@ type FailedError struct {
 // Error names file, line and failure.
 func (e *FailedError) Error() string { return fmt.Sprintf("%s:%d: %s", e.Path, e.Line, e.Message) }
 
-func digits(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+func digits(v float64) string { return strconv.FormatFloat(v, 'g', 12, 64) }
 
 // judge judges one expectation.
 type judge struct {
@@ -925,7 +925,7 @@ func (j *judge) verdict(end float64, whole bool) record.Expectation {
 		e.Time, e.Value = &first, j.firstIs.String()
 		e.Message = message("is", j.firstIs, j.first, j.off(j.firstIs))
 		if j.when != j.first {
-			e.Message += fmt.Sprintf("; at worst %s at t = %.12g s", j.is, j.when)
+			e.Message += fmt.Sprintf("; at worst %s at t = %.12g s", rounded(j.is), j.when)
 		}
 	case eventually:
 		e.Message = message("came no nearer than", j.is, j.when, j.distance)

@@ -240,6 +240,9 @@ func TestMarks(t *testing.T) {
 		}
 	}
 	plain := draw(t, &graph.System{Title: "plain", Nodes: []graph.Node{{Name: "a"}}})
+	if p := look(t, plain); p.w > 450 {
+		t.Errorf("the page of one box is %g wide", p.w)
+	}
 	for _, text := range []string{"algebraic", "power bond", "connection<"} {
 		if strings.Contains(plain, text) {
 			t.Errorf("the legend explains %q, which does not occur", text)

@@ -83,6 +83,14 @@ func TestDuration(t *testing.T) {
 	}
 }
 
+func TestMicro(t *testing.T) {
+	for s, want := range map[float64]string{0: "0 ns", 2.1e-8: "21 ns", 9.9951e-7: "1 µs", 0.0002: "200 µs", 0.0028249: "2.82 ms", 1.5: "1.5 s"} {
+		if got := micro(s); got != want {
+			t.Errorf("%g: %s, want %s", s, got, want)
+		}
+	}
+}
+
 func TestShort(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 0.01234: "0.0123", 5: "5", 999: "999", 999.9: "1k", 12345: "12.3k", 999_600: "1M", 2.5e6: "2.5M"} {
 		if got := short(v); got != want {

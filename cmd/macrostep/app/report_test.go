@@ -89,6 +89,11 @@ func TestReportOfSeveral(t *testing.T) {
 		plot, _, _ = strings.Cut(plot, "</figure>")
 		contains(t, name, plot, want...)
 	}
+	contains(t, "the page of results without manifests", page, "<h1>2 results</h1>")
+	write(t, "a.json", `{"status": "complete", "outcome": {"ended": "complete", "expectations": "none"}}`)
+	write(t, "b.json", `{"status": "complete", "outcome": {"ended": "complete", "stability": "unstable", "expectations": "none"}}`)
+	callIn(t.Context(), t, ".", &fake{}, "report", "a.csv", "b.csv", "--force")
+	contains(t, "the page of an unstable run", read(t, "comparison.html"), `class="state bad">b: complete, unstable</span>`)
 	refuses(t, ".", &fake{}, map[string]string{
 		"report|a.csv|b.csv|--trace|t.csv": "--trace: it belongs to one RESULT, and 2 are given",
 		"report|a.csv|b.csv|-o|b.csv":      "b.csv would overwrite the results",

@@ -60,6 +60,7 @@ type drawnChart struct {
 	XTitle, YTitle string
 	Grid           string
 	Paths          []chartPath
+	Turned         bool // the labels below
 	Nothing        bool
 }
 
@@ -114,6 +115,11 @@ func (c *Chart) draw() drawnChart {
 		d.Paths = append(d.Paths, chartPath{s.Kind, s.Tone, b.String()})
 	}
 	d.XTicks, d.XTitle = c.X.ticks(xLow, xHigh, mostX)
+	width := 0
+	for _, t := range d.XTicks {
+		width += len([]rune(t.Text)) + 1
+	}
+	d.Turned = c.X.Labels != nil && width > labelRoom
 	d.YTicks, d.YTitle = c.Y.ticks(yLow, yHigh, mostY)
 	d.Grid = grid(d.XTicks, d.YTicks)
 	return d
@@ -148,8 +154,12 @@ func (a *Axis) scaled(v float64) float64 {
 	return (&Plot{Log: a.Log}).scaled(v)
 }
 
-// mostLabels is the maximum number of categories with a label.
-const mostLabels = 6
+// Of the labels of categories: how many there are, and the characters of each. They are turned if they need more than
+// labelRoom.
+const (
+	mostLabels   = 12
+	longestLabel = 14
+)
 
 // ticks returns the labels and the title of an axis.
 func (a *Axis) ticks(low, high float64, most int) (out []tick, title string) {
@@ -159,11 +169,10 @@ func (a *Axis) ticks(low, high float64, most int) (out []tick, title string) {
 		return ticks(&n), strings.TrimSpace(a.Name + " " + n.Common)
 	}
 	every := (len(a.Labels) + mostLabels - 1) / mostLabels
-	room := labelRoom*every/max(len(a.Labels), 1) - 1
 	for i := 0; i < len(a.Labels); i += every {
 		text := []rune(a.Labels[i])
-		if len(text) > room {
-			text = append(text[:max(room-1, 1)], '…')
+		if len(text) > longestLabel {
+			text = append(text[:longestLabel-1], '…')
 		}
 		out = append(out, tick{(float64(i) - low) / (high - low), string(text)})
 	}

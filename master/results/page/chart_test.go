@@ -2,6 +2,7 @@ package page
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -35,20 +36,18 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// Labels of categories fit: long ones are cut, of many only some are there.
+// Labels of categories fit: many are turned, long ones are cut, of very many only some are there.
 func TestChartLabels(t *testing.T) {
-	for _, n := range []int{1, 2, 3, 7, 100} {
-		a := Axis{Labels: make([]string, n)}
-		for i := range a.Labels {
-			a.Labels[i] = "an algorithm with a long name"
-		}
-		list, _ := a.ticks(-0.5, float64(n)-0.5, 5)
-		sum := 0
-		for _, tick := range list {
-			sum += len([]rune(tick.Text))
-		}
-		if len(list) == 0 || sum > labelRoom {
-			t.Errorf("of %d: %v", n, list)
+	for _, tt := range []struct {
+		n      int
+		text   string
+		labels int
+		turned bool
+	}{{1, "an algorithm with a long name", 1, false}, {3, "an algorithm with a long name", 3, true}, {5, "12345", 5, false}, {6, "12345", 6, true}, {100, "x", 12, false}} {
+		c := Chart{X: Axis{Labels: slices.Repeat([]string{tt.text}, tt.n)}, Shapes: []Shape{{Kind: Points, X: []float64{0}, Y: []float64{1}}}}
+		d := c.draw()
+		if len(d.XTicks) != tt.labels || d.Turned != tt.turned || len([]rune(d.XTicks[0].Text)) > longestLabel {
+			t.Errorf("of %d: turned %v, %v", tt.n, d.Turned, d.XTicks)
 		}
 	}
 }

@@ -104,6 +104,8 @@ type view struct {
 
 func (v *view) state() string {
 	switch {
+	case v.State == Complete && len(v.ok) < len(v.Rows):
+		return fmt.Sprintf("%s, %d of %d runs not ok", v.State, len(v.Rows)-len(v.ok), len(v.Rows))
 	case v.State == Complete:
 		return string(v.State)
 	case v.Total > 0:
@@ -402,7 +404,7 @@ func (v *view) effects() page.Section {
 		group := page.Group{Title: "Mean of " + effects[first].Quantity, Small: true}
 		var y []float64 // of all charts, which share the axis
 		for _, e := range effects[first : first+len(v.factors)] {
-			c := page.Chart{Name: "by " + e.Factor}
+			c := page.Chart{X: page.Axis{Name: e.Factor}}
 			line := page.Shape{Kind: page.Line}
 			for i, at := range e.At {
 				x, err := strconv.ParseFloat(at, 64)

@@ -155,6 +155,9 @@ func TestStates(t *testing.T) {
 			t.Errorf("%s: refresh is not %v", tt.shown, tt.refresh)
 		}
 	}
+	p.Rows = append(p.Rows[:9:9], study.Row{Status: study.Failed})
+	p.State = Complete
+	has(t, written(t, p), `class="state doubtful">complete, 1 of 10 runs not ok</span>`)
 	// Before the first run.
 	written(t, &Page{Title: "t", Plan: p.Plan, Report: study.Summarise(p.Plan, &study.Findings{}), State: Running, Total: 10})
 }
