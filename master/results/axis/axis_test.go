@@ -66,6 +66,15 @@ func TestLabelsOfAnyRange(t *testing.T) {
 	}
 }
 
+// The axis of a constant shows its size.
+func TestWidened(t *testing.T) {
+	for _, tt := range [][4]float64{{3, 3, 2.7, 3.3}, {-2, -2, -2.2, -1.8}, {0, 0, -1, 1}, {0, 1, -0.06, 1.06}, {7, 7, 6.3, 7.7}, {1e9, 1e9 + 1e-6, 1e9 - 1, 1e9 + 1}} {
+		if low, high := Widened(tt[0], tt[1]); math.Abs(low-tt[2])+math.Abs(high-tt[3]) > 1e-5 {
+			t.Errorf("%g to %g: %g to %g", tt[0], tt[1], low, high)
+		}
+	}
+}
+
 func TestThin(t *testing.T) {
 	a := New(293.1, 293.2, 4, false)
 	a.Thin(21)
