@@ -122,7 +122,7 @@ collect: {x: final(good.x)}
 	o.is(t, 0, "28 runs: 23 ok, 2 failed, 2 crashed, 1 time limit", "Nonsense: the variable is an Enumeration", "…\n",
 		"page      "+filepath.Join("study", "report.html"))
 	page := string(read(t, filepath.Join(folder, "report.html")))
-	for _, part := range []string{">complete</span>", "SIGSEGV", "2 (7.14 %)"} {
+	for _, part := range []string{">complete, 5 of 28 runs not ok</span>", "SIGSEGV", "2 (7.14 %)"} {
 		if !strings.Contains(page, part) {
 			t.Errorf("the page has no %q", part)
 		}
