@@ -358,7 +358,7 @@ func (p *reader) add(r *diag.Rule, path string, line int, subject, format string
 		p.groups[r] = g
 	}
 	bound := 1
-	if r.Level == diag.Error || r.Strict && p.list.Strict {
+	if p.list.LevelOf(r) == diag.Error {
 		bound = errorsListed
 	}
 	if g.count < bound {

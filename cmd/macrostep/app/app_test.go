@@ -138,7 +138,7 @@ func TestUsage(t *testing.T) {
 func TestRunComplete(t *testing.T) {
 	f := &fake{
 		findings: []diag.Finding{{ID: "SD1", Level: diag.Warning, File: "s.ssd", Path: "/x", Line: 3, Message: "odd", Remedy: "mend it"}, {ID: "SD2", Message: "empty source"},
-			{ID: "SD3", Level: diag.Warning, Inert: true, Message: "old"}},
+			{ID: "SD3", Message: "old"}},
 		warnings: []string{"guessed"},
 	}
 	code, stdout, stderr := call(t, f, "run", "s.ssp", "--output", "r.csv", "--param", "order=1", "--record", "first.*")

@@ -180,8 +180,7 @@ func systemFlags() []cli.Flag {
 		listFlag(flagQuirk, "enable quirk NAME of those above for the FMU of a component: `COMPONENT=NAME`; for a single FMU NAME"),
 		boolFlag("compile", "compile the C sources of FMUs that have no library for this platform, with $CC, else cc, gcc or clang, in at most "+
 			"ten minutes each"),
-		boolFlag("strict", "treat deviations from the standards and names that match nothing as errors, and only a complete and stable run as "+
-			"success"),
+		boolFlag("strict", strictUsage+"; only a complete and stable run is a success"),
 	}
 }
 
