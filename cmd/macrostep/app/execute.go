@@ -48,7 +48,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) error {
 		if r.Verbose {
 			most = math.MaxInt
 		}
-		printWarnings(p.stdout, con, out.Manifest.Warnings, most, out.ManifestPath)
+		printWarnings(con, out.Manifest.Warnings, most, out.ManifestPath)
 	}
 	var refused *simulate.RequestError
 	switch {
@@ -173,13 +173,13 @@ func printFiles(w io.Writer, o *simulate.Outcome) {
 }
 
 // printWarnings prints the warnings that were not printed during the run, at most some of them.
-func printWarnings(w io.Writer, con *console, warnings []string, most int, manifest string) {
+func printWarnings(con *console, warnings []string, most int, manifest string) {
 	left := slices.DeleteFunc(slices.Clone(warnings), con.printed)
 	for _, text := range left[:min(len(left), most)] {
-		fmt.Fprintf(w, "warning: %s\n", text)
+		con.print("warning: " + text)
 	}
 	if more := len(left) - most; more > 0 {
-		fmt.Fprintf(w, "%s in %s\n", plural(more, "more warning"), cmp.Or(manifest, "the manifest"))
+		con.print(plural(more, "more warning") + " in " + cmp.Or(manifest, "the manifest"))
 	}
 }
 
