@@ -236,6 +236,25 @@ fmi2Status fmi2FreeFMUstate(fmi2Component c, fmi2FMUstate *state) {
 	return fmi2OK;
 }
 
+fmi2Status fmi2SerializedFMUstateSize(fmi2Component c, fmi2FMUstate state, size_t *size) {
+	(void)c, (void)state;
+	*size = sizeof(Life);
+	return fmi2OK;
+}
+
+fmi2Status fmi2SerializeFMUstate(fmi2Component c, fmi2FMUstate state, fmi2Byte bytes[], size_t size) {
+	(void)c;
+	memcpy(bytes, state, size);
+	return fmi2OK;
+}
+
+fmi2Status fmi2DeSerializeFMUstate(fmi2Component c, const fmi2Byte bytes[], size_t size, fmi2FMUstate *state) {
+	if (!*state) *state = malloc(sizeof(Life));
+	memcpy(*state, bytes, size);
+	((Life *)*state)->callbacks = ((Life *)c)->callbacks;
+	return fmi2OK;
+}
+
 fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean noRestore) {
 	Life *m = c;
 	(void)t, (void)noRestore;
