@@ -208,7 +208,7 @@ func (r *remote) lost(call string, cause error) error {
 			e.Lines = fmi2.LastLines(e.Lines, fmi2.ExpandReferences(fmi2.ValidUTF8(text), r.in.fmu.variableName))
 		}
 		for _, line := range end.Output {
-			e.Lines = append(e.Lines, fmi2.Escaped(line))
+			e.Lines = append(e.Lines, fmi2.Escaped(fmi2.ValidUTF8(line)))
 		}
 	}
 	r.err = e

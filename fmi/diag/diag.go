@@ -181,6 +181,18 @@ func (e *ListError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+// Clip shortens a text to at most this number of bytes and an ellipsis, if possible between words.
+func Clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	text = strings.ToValidUTF8(text[:most], "")
+	if k := strings.LastIndexByte(text, ' '); k > most/2 {
+		text = text[:k]
+	}
+	return text + "…"
+}
+
 // Has reports whether an error, which may be wrapped or joined, has a finding of the rule with
 // this id.
 func Has(err error, id string) bool {

@@ -52,6 +52,16 @@ func TestLevels(t *testing.T) {
 	}
 }
 
+func TestClip(t *testing.T) {
+	for text, want := range map[string]string{
+		"short": "short", "ten bytes.": "ten bytes.", "cut at words": "cut at…", "unbreakable": "unbreakabl…", "a unbreakable": "a unbreaka…", "123456789ä": "123456789…",
+	} {
+		if got := Clip(text, 10); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestFindingString(t *testing.T) {
 	for _, c := range []struct {
 		f    Finding

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/simulate"
@@ -208,11 +209,7 @@ func parameterList(params map[string]string) string {
 	const longest = 60
 	var b strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(params)) {
-		v := params[k]
-		if len(v) > longest {
-			v = strings.ToValidUTF8(v[:longest], "") + "…"
-		}
-		fmt.Fprintf(&b, " %s=%s", k, v)
+		fmt.Fprintf(&b, " %s=%s", k, diag.Clip(params[k], longest))
 	}
 	return b.String()
 }
