@@ -32,6 +32,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) error {
 	}
 	runner := simulate.Runner{Open: p.backend.Open, Presets: p.presets, Events: a.event, Prepare: a.prepare, Running: a.running, At: r.at}
 	out, err := runner.Run(ctx, r.Request)
+	con.settle(err)
 	con.clear()
 	printed := !r.Quiet && out.Manifest != nil
 	lines := 0
