@@ -65,7 +65,8 @@ func TestUsage(t *testing.T) {
 	for args, want := range map[string]string{
 		"run":                                        "SYSTEM (an .ssp, a folder, an .ssd or an .fmu) is missing",
 		"run|a.ssp|b.ssp":                            `"b.ssp" is one argument too many`,
-		"run|s.ssp|--stop-tim|2":                     "there is no flag --stop-tim; did you mean --stop-time?",
+		"run|s.ssp|--stop-tim|2":                     `there is no flag --stop-tim; did you mean "--stop-time"?`,
+		"demo|--list":                                "there is no flag --list (macrostep demo --help-all lists them)",
 		"run|s.ssp|-x":                               "there is no flag -x",
 		"run|s.ssp|--stop-time":                      "--stop-time needs a value",
 		"run|s.ssp|--output|--quiet":                 "--output needs a value, and --quiet is a flag",
@@ -116,7 +117,7 @@ func TestUsage(t *testing.T) {
 		"help|ssp|draw":                              `there is no command "ssp draw"`,
 		"ssp|new":                                    "FMU is missing",
 		"ssp|pack|a|b":                               `"b" is one argument too many`,
-		"ssp|graph|s.ssp|--ouput=":                   "there is no flag --ouput; did you mean --output?",
+		"ssp|graph|s.ssp|--ouput=":                   `there is no flag --ouput; did you mean "--output"?`,
 		"ssp|unpack|plain":                           "plain has no extension to leave out",
 	} {
 		f := &fake{}
@@ -431,6 +432,11 @@ func TestHelp(t *testing.T) {
 		_, full, _ := call(t, &fake{}, append(words[:len(words):len(words)], "--help-all")...)
 		for _, f := range flagLines(c) {
 			contains(t, c.Name, full, "--"+f.name)
+		}
+		for _, f := range c.Flags {
+			if doc, ok := f.(cli.DocGenerationFlag); ok && takesValue(f) && !strings.Contains(doc.GetUsage(), "`") {
+				t.Errorf("--%s of %s has no name for its value", f.Names()[0], c.Name)
+			}
 		}
 		if common := commonFlags[c.Name]; common == nil && full != text {
 			t.Errorf("--help-all of %s prints something else:\n%s", c.Name, full)
