@@ -18,7 +18,7 @@ func (e *StatusError) Error() string {
 		s += ", which FMI 2.0 does not define (taken as Error)"
 	}
 	if e.Msg != "" {
-		s += ": " + e.Msg
+		s += "; it says: " + e.Msg
 	}
 	return s
 }

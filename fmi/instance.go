@@ -127,7 +127,7 @@ func (f *FMU) Instantiate(name string, o InstanceOptions) (*Instance, error) {
 	}
 	if f.told.CompareAndSwap(false, true) { // Load has not been called
 		for _, d := range f.findings.Findings {
-			in.log.Say(noteIf(d.Inert || d.Level == diag.Info), d.String())
+			in.log.Say(noteIf(d.Level == diag.Info), d.String())
 		}
 	}
 	return in, nil

@@ -32,7 +32,7 @@ var (
 		Doc: "The library can be loaded on this system.",
 	}
 	ruleLibraryName = &diag.Rule{
-		ID: "FA6N", Level: diag.Info, Strict: true, Ref: "fmi2 5",
+		ID: "FA6N", Level: diag.Info, Strict: true, Inert: true, Ref: "fmi2 5",
 		Doc:    "The library is named after modelIdentifier and is in the folder of the platform.",
 		Remedy: "harmless here; the exporter should name folder and file as FMI 2.0.4 requires",
 	}

@@ -57,7 +57,7 @@ func TestLogger(t *testing.T) {
 		"log_percent_n":  "ab77",
 		"log_reference":  "u # count flag text #r99# #x1# #r# 50% #",
 		"log_nullstring": "(null)|3",
-		"log_bytes":      "bad \uFFFD byte",
+		"log_bytes":      "bad ÿ byte",
 	} {
 		export(t, in, fn, in.comp)
 		if m := last(); m.Text != want {

@@ -70,6 +70,7 @@ type ProcessError struct {
 	Timed    bool     // Time is valid: SetupExperiment had been called
 	Err      error    // how the process ended: usually an *Ended
 	Lines    []string // last messages of the FMU
+	Remedy   string   // "" = none
 }
 
 // Error names instance, FMU, call, time and cause, and quotes the last messages of the FMU.
@@ -82,6 +83,9 @@ func (e *ProcessError) Error() string {
 	fmt.Fprintf(&b, ": %v", e.Err)
 	if len(e.Lines) > 0 {
 		fmt.Fprintf(&b, "; its last messages: %s", strings.Join(e.Lines, "; "))
+	}
+	if e.Remedy != "" {
+		b.WriteString("; " + e.Remedy)
 	}
 	return b.String()
 }
@@ -208,8 +212,15 @@ func (r *remote) lost(call string, cause error) error {
 			e.Lines = fmi2.LastLines(e.Lines, fmi2.ExpandReferences(fmi2.ValidUTF8(text), r.in.fmu.variableName))
 		}
 		for _, line := range end.Output {
-			e.Lines = append(e.Lines, fmi2.Escaped(line))
+			e.Lines = append(e.Lines, fmi2.Escaped(fmi2.ValidUTF8(line)))
 		}
+	}
+	switch {
+	case end == nil || !end.Crash || r.Limit > 0:
+	case r.in.fmu.Description.CoSimulation.CanSerializeFMUState:
+		e.Remedy = "--on-crash restart goes on after a crash; --log-fmi-calls FILE shows the calls up to it, for the exporter"
+	default:
+		e.Remedy = "the FMU cannot serialise its state, so no run goes on after a crash; --log-fmi-calls FILE shows the calls up to it, for the exporter"
 	}
 	r.err = e
 	return e

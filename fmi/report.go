@@ -6,13 +6,12 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"unicode"
 	"unicode/utf8"
 	"unsafe"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/internal/fmi2"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 	"github.com/macrostep/macrostep/fmi/process"
@@ -211,12 +210,7 @@ func (e *noted) call() Call {
 
 // taken returns a text from memory that may have been overwritten with anything.
 func taken(from []byte, length uint32) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return utf8.RuneError
-		}
-		return r
-	}, fmi2.ValidUTF8(string(from[:min(int64(length), int64(len(from)))])))
+	return fmi2.Escaped(fmi2.ValidUTF8(string(from[:min(int64(length), int64(len(from)))])))
 }
 
 // Loaded returns the FMUs in the process that shares a page, as calls without function.
@@ -274,7 +268,7 @@ func report(m fmi2.Message) {
 	to := &messages.all[messages.count%keptMessages]
 	atomic.StoreUint64(&to.count, 0)
 	to.status = m.Status
-	to.nInstance, to.nText = put(to.instance[:], m.Instance), put(to.text[:], m.Text)
+	to.nInstance, to.nText = put(to.instance[:], m.Instance), put(to.text[:], diag.Clip(m.Text, fmi2.MaxLine-len("…")))
 	atomic.StoreUint64(&to.count, messages.count)
 }
 

@@ -297,9 +297,9 @@ func TestReportedMessages(t *testing.T) {
 		want := LogMessage{Instance: "one", Status: StatusWarning, Text: "function 5 returns 1 at 0 of time"}
 		switch k {
 		case 6:
-			want = LogMessage{Instance: strings.Repeat("long", 24), Text: strings.Repeat("ä", 200)}
+			want = LogMessage{Instance: strings.Repeat("long", 24), Text: strings.Repeat("ä", 198) + "…"}
 		case 7:
-			want = LogMessage{Instance: "odd", Status: StatusErr, Text: "a\uFFFD[31m\uFFFD\uFFFDb"}
+			want = LogMessage{Instance: "odd", Status: StatusErr, Text: `a\x1b[31mÿ b`}
 		}
 		if m != want {
 			t.Errorf("message %d: %+v, want %+v", k, m, want)

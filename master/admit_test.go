@@ -29,25 +29,39 @@ func TestAdmit(t *testing.T) {
 	var times []float64
 	var res master.Result
 	synctest.Test(t, func(*testing.T) { // with a clock that only waiting moves
-		times, res, err = admitted(func(context.Context) (int, error) {
+		times, res, err = admitted(func(context.Context) (int, bool, error) {
 			time.Sleep(wait)
 			asked = append(asked, len(asked))
-			return []int{1, 3, 0, 1 << 62, 1}[len(asked)-1], nil
+			return []int{1, 3, 0, 1 << 62, 1}[len(asked)-1], true, nil
 		})
 	})
 	if err != nil || res.Status != master.Complete || !slices.Equal(times, want) || len(asked) != 4 {
 		t.Errorf("%v, %s, asked %d times, %v", times, res.Status, len(asked), err)
+	}
+	for _, paused := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			sys, _ := oscillator(t)
+			r := newRun(t, sys, master.Options{Stop: 1, Step: 0.125, Realtime: &master.Realtime{}, Admit: func(context.Context) (int, bool, error) {
+				time.Sleep(wait)
+				return 4, paused, nil
+			}})
+			r.Simulate()
+			timed, err := r.Run(t.Context())
+			if p := timed.Realtime.Paused; err != nil || paused != (p > 0) || paused && p < wait.Seconds() {
+				t.Errorf("paused %t: %v, paused for %g s", paused, err, p)
+			}
+		})
 	}
 	if res.MasterSeconds > 0 {
 		t.Errorf("the run took %g s, with the time of waiting", res.MasterSeconds)
 	}
 	broken := errors.New("no more")
 	n := 0
-	times, res, err = admitted(func(context.Context) (int, error) {
+	times, res, err = admitted(func(context.Context) (int, bool, error) {
 		if n++; n == 3 {
-			return 1, broken
+			return 1, false, broken
 		}
-		return 2, nil
+		return 2, false, nil
 	})
 	if !errors.Is(err, broken) || len(times) != 5 || res.Accepted != 4 {
 		t.Errorf("%v, %d steps, %v", times, res.Accepted, err)

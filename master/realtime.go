@@ -254,7 +254,7 @@ func (r *Run) preparePace() error {
 		if why != "" {
 			return fmt.Errorf("%w: in real time the work of a macro step must have a bound, and %s: choose an "+
 				"explicit algorithm with fixed steps, "+
-				"or allow it (Realtime.Unbounded, --debug realtime-unbounded) and watch the lateness", ErrCapability, why)
+				"or allow it (--debug realtime-unbounded) and watch the lateness", ErrCapability, why)
 		}
 	}
 	if p.spin = o.Spin; p.spin == 0 {
@@ -370,7 +370,7 @@ func (r *Run) pace(ctx context.Context) error {
 		p.waited += p.awake - now
 	case StopOnOverrun:
 		return fmt.Errorf("%w: the step to t = %.12g s was done %v late: choose a larger step size or a smaller "+
-			"factor of real time, or another policy", ErrOverrun, r.t, now-due)
+			"factor of real time, or let the run go on (--overrun catch-up or skip)", ErrOverrun, r.t, now-due)
 	}
 	return nil
 }
@@ -428,6 +428,6 @@ func (t *Timing) Missed() string {
 	}
 	return fmt.Sprintf("%d of %d deadlines were missed (%.3g %%), the worst by %.2g s: %s; choose a larger step "+
 		"size or a smaller factor of real time, "+
-		"or give the run a priority (Realtime.Priority, --realtime-priority)",
+		"or give the run a priority (--realtime-priority)",
 		t.Overruns, t.Deadlines, 100*share, t.Lateness.Worst, effect)
 }

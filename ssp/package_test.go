@@ -118,7 +118,7 @@ func TestSources(t *testing.T) {
 		level          diag.Level
 		message        string
 	}{
-		{"outside a folder", filepath.Join(outside, "system"), "SD2O", diag.Warning, "lies outside"},
+		{"outside a folder", filepath.Join(outside, "system"), "SD2O", diag.Info, "lies outside"},
 		{"outside a package", Pack(t, ssp.DocumentName, Single("../x.fmu")), "SD2", diag.Error, "leads out of the package"},
 		{"missing", Folder(t, map[string]string{ssp.DocumentName: Single("x.fmu")}), "SD2", diag.Error, `"x.fmu" of component "c" cannot be read`},
 		{"beside", Folder(t, map[string]string{ssp.DocumentName: Single("../../lib/x.fmu"), "x.fmu": "x"}), "SD2", diag.Error, `at "x.fmu"`},

@@ -70,7 +70,7 @@ func TestSchemas(t *testing.T) {
 		}
 		var got []diag.Finding
 		for _, f := range l.Findings {
-			if f.Level > diag.Info {
+			if f.Level > diag.Info || f.Inert {
 				got = append(got, f)
 			}
 		}
@@ -82,11 +82,6 @@ func TestSchemas(t *testing.T) {
 		case c.id == "":
 		case len(got) != 1 || got[0].ID != c.id || got[0].Line != c.line || !strings.Contains(got[0].Message, c.message):
 			t.Errorf("findings %v, want %s in line %d with %q", got, c.id, c.line, c.message)
-		}
-		if l = (&diag.List{Strict: true}); c.id == "SD1S" {
-			if ssp.CheckPart([]byte(text), "part", l); !diag.Has(l.Err(), c.id) {
-				t.Errorf("%s: strict mode says %v", c.message, l.Err())
-			}
 		}
 	}
 }
@@ -136,7 +131,7 @@ func TestFilesOutside(t *testing.T) {
 	}
 	var got []string
 	for _, f := range l.Findings {
-		if text, _, is := strings.Cut(f.Message, " the folder"); is && f.ID == "SD2O" && f.Level == diag.Warning {
+		if text, _, is := strings.Cut(f.Message, " the folder"); is && f.ID == "SD2O" && f.Level == diag.Info {
 			got = append(got, fmt.Sprint(f.Line, " ", text))
 		}
 	}

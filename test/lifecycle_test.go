@@ -120,6 +120,12 @@ func TestRollbackVerified(t *testing.T) {
 		}
 	}
 	run(t, append(args(life(t, probe.LifeCapabilities, "OPENING=0.5")), "--strict")...).is(t, 1)
+	// A run that saves states for a checkpoint only does not go back.
+	kept := complete(t, append(args(life(t, probe.LifeCapabilities+` canSerializeFMUstate="true"`, "OPENING=0.5"))[:6], "--strict",
+		"--checkpoint", "0.05", filepath.Join(t.TempDir(), "c"))...)
+	if !strings.Contains(kept.notes(), "so its results are not affected") {
+		t.Errorf("warnings %q, notes %q", kept.manifest.Warnings, kept.manifest.Notes)
+	}
 	liar := life(t, probe.LifeCapabilities, "FORGET")
 	o := run(t, args(liar)...)
 	if o.code != 1 || o.manifest.Status != "failed" {

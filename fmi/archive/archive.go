@@ -55,12 +55,12 @@ var (
 		Remedy: "export or download the file again; for an unpacked FMU or SSP give the folder",
 	}
 	ruleName = &diag.Rule{
-		ID: "FA1", Level: diag.Info, Strict: true, Ref: "fmi2 1, ssp 1",
+		ID: "FA1", Level: diag.Info, Strict: true, Inert: true, Ref: "fmi2 1, ssp 1",
 		Doc:    "Names of entries are relative paths with the separator /, in UTF-8.",
 		Remedy: "the name was repaired; pack the archive with a current ZIP tool",
 	}
 	ruleVersion = &diag.Rule{
-		ID: "FA1V", Level: diag.Info, Strict: true, Ref: "fmi2 1, ssp 1",
+		ID: "FA1V", Level: diag.Info, Strict: true, Inert: true, Ref: "fmi2 1, ssp 1",
 		Doc:    "Entries need at most version 2.0 of the ZIP format.",
 		Remedy: "other tools may refuse the archive; pack it with plain deflate",
 	}

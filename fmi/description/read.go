@@ -327,13 +327,7 @@ func (p *reader) path(attribute string) string {
 }
 
 // clip shortens text of the document for a message.
-func clip(s string) string {
-	const most = 60
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
+func clip(s string) string { return diag.Clip(s, 60) }
 
 // group counts the violations of one rule.
 type group struct {
@@ -358,7 +352,7 @@ func (p *reader) add(r *diag.Rule, path string, line int, subject, format string
 		p.groups[r] = g
 	}
 	bound := 1
-	if r.Level == diag.Error || r.Strict && p.list.Strict {
+	if p.list.LevelOf(r) == diag.Error {
 		bound = errorsListed
 	}
 	if g.count < bound {

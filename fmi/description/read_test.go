@@ -307,14 +307,14 @@ func TestGrouping(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`<fmiModelDescription fmiVersion="2.0" modelName="x" guid="1"><CoSimulation modelIdentifier="x"/><ModelVariables>`)
 	for i := range 50 {
-		fmt.Fprintf(&b, `<ScalarVariable name="v%d" valueReference="%d" causality="input"><Real/></ScalarVariable>`, i, i)
+		fmt.Fprintf(&b, `<ScalarVariable name="v%d" valueReference="%d" causality="input"><Real start="0" nominal="0"/></ScalarVariable>`, i, i)
 	}
 	b.WriteString(`</ModelVariables><ModelStructure/></fmiModelDescription>`)
 	_, l, err := readText(b.String(), false)
 	if err != nil || len(l.Findings) != 1 {
 		t.Fatal(err, l.Findings)
 	}
-	if got, want := l.Findings[0].Message, `the input "v0" has no start value; 49 more places break this rule: v1, v2, v3, v4, v5, v6, v7, v8, …`; got != want {
+	if got, want := l.Findings[0].Message, `"v0" has the nominal value 0; 49 more places break this rule: v1, v2, v3, v4, v5, v6, v7, v8, …`; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	_, l, err = readText(b.String(), true)

@@ -2,6 +2,9 @@ package description
 
 import "github.com/macrostep/macrostep/fmi/diag"
 
+// remedyList is the remedy for lists of dependencies.
+const remedyList = "the exporter should correct the list; loops that macrostep assumes because of it are in the manifest (loops, assumed)"
+
 // Rules on modelDescription.xml. A letter after the number of an id marks a
 // variant with another level. If the meaning of a document is clear in spite of
 // a violation, the rule is a strict Warning, and Doc states how Read repairs it.
@@ -13,7 +16,7 @@ var (
 		Remedy: "export the FMU as FMI 2.0 for Co-Simulation",
 	}
 	ruleFMIVersionForm = &diag.Rule{
-		ID: "FA4V", Level: diag.Info, Strict: true, Ref: "fmi2 2",
+		ID: "FA4V", Level: diag.Info, Strict: true, Inert: true, Ref: "fmi2 2",
 		Doc:    `fmiVersion is "2.0", also for 2.0.x. Other forms are read as "2.0".`,
 		Remedy: `write fmiVersion="2.0"`,
 	}
@@ -23,7 +26,7 @@ var (
 		Remedy: "export the FMU again, or correct modelDescription.xml at this place",
 	}
 	ruleSchemaLoose = &diag.Rule{
-		ID: "MD1L", Level: diag.Info, Strict: true, Ref: "fmi2 13",
+		ID: "MD1L", Level: diag.Info, Strict: true, Inert: true, Ref: "fmi2 13",
 		Doc: "Elements are in the order of the schema, and lists are present and not empty. The document is read " +
 			"nevertheless.",
 		Remedy: "the exporter should follow the schema; other tools may refuse the FMU",
@@ -34,7 +37,7 @@ var (
 		Remedy: "usually harmless; check the spelling if it should have an effect",
 	}
 	ruleEncoding = &diag.Rule{
-		ID: "MD2", Level: diag.Info, Strict: true, Ref: "fmi2 12",
+		ID: "MD2", Level: diag.Info, Strict: true, Inert: true, Ref: "fmi2 12",
 		Doc:    "The document is in UTF-8. Other encodings are converted.",
 		Remedy: "harmless here; the exporter should write UTF-8",
 	}
@@ -51,7 +54,7 @@ var (
 		Remedy: "export the FMU for Co-Simulation, or add a solver and that interface with FMPy (fmpy.cswrapper)",
 	}
 	ruleIdentifier = &diag.Rule{
-		ID: "MD4", Level: diag.Info, Strict: true, Ref: "fmi2 5",
+		ID: "MD4", Level: diag.Info, Strict: true, Inert: true, Ref: "fmi2 5",
 		Doc:    "modelIdentifier is a C identifier. Other names are used unchanged.",
 		Remedy: "harmless if the library loads; the exporter should use letters, digits and underscores",
 	}
@@ -81,7 +84,7 @@ var (
 		Remedy: "define the unit, or make sure that connected variables have the same unit",
 	}
 	ruleDisplayUnit = &diag.Rule{
-		ID: "MD10", Level: diag.Info, Strict: true, Ref: "fmi2 66",
+		ID: "MD10", Level: diag.Info, Strict: true, Inert: true, Ref: "fmi2 66",
 		Doc:    "A display unit is defined for the unit of the variable or type. Undefined display units are ignored.",
 		Remedy: "harmless: values are exchanged in the unit, not in the display unit",
 	}
@@ -92,7 +95,7 @@ var (
 		Remedy: "define the type",
 	}
 	ruleTypeName = &diag.Rule{
-		ID: "MD12", Level: diag.Info, Strict: true, Ref: "fmi2 17",
+		ID: "MD12", Level: diag.Info, Strict: true, Inert: true, Ref: "fmi2 17",
 		Doc:    "No type has the name of a variable.",
 		Remedy: "harmless here; rename the type",
 	}
@@ -148,7 +151,7 @@ var (
 		Remedy: "set or connect the variable if the FMU's own value is wrong",
 	}
 	ruleStart = &diag.Rule{
-		ID: "MD22", Level: diag.Info, Strict: true, Ref: "fmi2 19, 64",
+		ID: "MD22", Level: diag.Info, Strict: true, Inert: true, Ref: "fmi2 19, 64",
 		Doc:    "Calculated variables and the independent variable have no start value. It is ignored.",
 		Remedy: "harmless, unless the value is meant as the initial value: then the exporter must write initial",
 	}
@@ -191,7 +194,7 @@ var (
 		Remedy: "usually harmless",
 	}
 	ruleDerivative = &diag.Rule{
-		ID: "MD29", Level: diag.Info, Strict: true, Ref: "fmi2 22",
+		ID: "MD29", Level: diag.Info, Strict: true, Inert: true, Ref: "fmi2 22",
 		Doc:    "derivative is the index of another Real variable. Otherwise it is ignored.",
 		Remedy: "harmless unless an algorithm needs to know the states",
 	}
@@ -199,11 +202,10 @@ var (
 		ID: "MD30", Level: diag.Warning, Strict: true, Inert: true, Ref: "fmi2 26, 65",
 		Doc: "ModelStructure/Outputs lists all variables with causality output and no others, each once. Missing " +
 			"outputs are added, dependent on everything; other entries are ignored.",
-		Remedy: "the exporter should list the outputs with their dependencies; otherwise macrostep may assume loops " +
-			"that do not exist",
+		Remedy: remedyList,
 	}
 	ruleDerivatives = &diag.Rule{
-		ID: "MD31", Level: diag.Info, Strict: true, Ref: "fmi2 26",
+		ID: "MD31", Level: diag.Info, Strict: true, Inert: true, Ref: "fmi2 26",
 		Doc: "ModelStructure/Derivatives lists only continuous Reals with the attribute derivative, each once. " +
 			"Other entries are ignored.",
 		Remedy: "usually harmless in Co-Simulation",
@@ -218,13 +220,12 @@ var (
 		Doc: "ModelStructure/InitialUnknowns lists the calculated parameters and the outputs, states and " +
 			"derivatives with initial approx or calculated, each once, in ascending order. Missing ones are " +
 			"added, dependent on everything; other entries are ignored.",
-		Remedy: "the exporter should complete the list; otherwise macrostep may assume loops in the initialisation " +
-			"that do not exist",
+		Remedy: remedyList,
 	}
 	ruleDependencies = &diag.Rule{
 		ID: "MD33", Level: diag.Warning, Strict: true, Inert: true, Ref: "fmi2 29",
 		Doc:    "dependencies holds indices of variables. Otherwise the unknown is assumed to depend on everything.",
-		Remedy: "correct the list; otherwise macrostep may assume loops that do not exist",
+		Remedy: remedyList,
 	}
 	ruleDependencyOrder = &diag.Rule{
 		ID: "MD33O", Level: diag.Info, Ref: "fmi2 27",
@@ -235,7 +236,7 @@ var (
 		ID: "MD34", Level: diag.Warning, Strict: true, Inert: true, Ref: "fmi2 28, 29",
 		Doc: "dependenciesKind has as many entries as dependencies, all defined by the standard. Otherwise the " +
 			"unknown is assumed to depend on everything.",
-		Remedy: "correct the list; otherwise macrostep may assume loops that do not exist",
+		Remedy: remedyList,
 	}
 	ruleInitialKinds = &diag.Rule{
 		ID: "MD35", Level: diag.Info, Ref: "fmi2 28",
@@ -278,7 +279,7 @@ var (
 	ruleNoDependencies = &diag.Rule{
 		ID: "MD42", Level: diag.Info, Ref: "fmi2 27",
 		Doc:    "Outputs without the attribute dependencies are assumed to depend on all inputs.",
-		Remedy: "if macrostep assumes loops that do not exist, have the exporter write dependencies",
+		Remedy: remedyList,
 	}
 )
 

@@ -96,10 +96,10 @@ func (p *reader) checkList(s *structureList) {
 		v := &vars[u.Index-1]
 		switch {
 		case seen[u.Index-1]:
-			p.add(s.rule, path(k), line, v.Name, "%s lists %q twice", s.name, clip(v.Name))
+			p.add(s.rule, path(k), line, v.Name, "%s lists %q twice; the second entry is ignored", s.name, clip(v.Name))
 			continue
 		case !s.allowed(u.Index-1, v):
-			p.add(s.rule, path(k), line, v.Name, "%s lists %q, which is %s", s.name, clip(v.Name), s.why)
+			p.add(s.rule, path(k), line, v.Name, "%s lists %q, which is %s; the entry is ignored", s.name, clip(v.Name), s.why)
 			continue
 		}
 		if s.sorted && u.Index < last {
@@ -113,7 +113,7 @@ func (p *reader) checkList(s *structureList) {
 	}
 	for i := range vars {
 		if !seen[i] && s.wanted(&vars[i]) {
-			p.add(s.rule, base, p.sections["ModelStructure"], vars[i].Name, "%s does not list %q", s.name, clip(vars[i].Name))
+			p.add(s.rule, base, p.sections["ModelStructure"], vars[i].Name, "%s does not list %q, which is taken to depend on everything", s.name, clip(vars[i].Name))
 			kept = append(kept, Unknown{Index: i + 1})
 			changed = true
 		}

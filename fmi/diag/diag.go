@@ -2,7 +2,7 @@
 // rules, findings with rule, file, path, line and remedy, and lists of findings.
 //
 // A Rule is declared next to the code that checks it. Its level is Error, Warning or Info; a
-// Strict rule becomes an Error in strict mode.
+// Strict rule becomes an Error in strict mode, unless it is Inert.
 package diag
 
 import (
@@ -39,7 +39,7 @@ type Rule struct {
 	ID     string // stable, for example "MD17"
 	Level  Level  // unless in strict mode
 	Strict bool   // Error in strict mode
-	Inert  bool   // a violation changes no result: a run records it as a note
+	Inert  bool   // a violation changes no result: Info in every mode. Only validate, which judges by the standard, knows its Level and Strict
 	Doc    string // the requirement
 	Remedy string // what the user can do about a violation
 	Ref    string // item of docs/fmi2.md or docs/ssp.md, or source, for example "fmi2 17"
@@ -126,14 +126,21 @@ func (l *List) Add(r *Rule, file, path string, line int, format string, args ...
 
 // Report records a violation of r at a place. The message is formatted with args.
 func (l *List) Report(r *Rule, at Place, format string, args ...any) {
-	level := r.Level
-	if r.Strict && l.Strict {
-		level = Error
-	}
 	l.Findings = append(l.Findings, Finding{
-		ID: r.ID, Level: level, File: at.File, Path: at.Path, Line: at.Line, Column: at.Column,
+		ID: r.ID, Level: l.LevelOf(r), File: at.File, Path: at.Path, Line: at.Line, Column: at.Column,
 		Message: fmt.Sprintf(format, args...), Remedy: r.Remedy, Inert: r.Inert,
 	})
+}
+
+// LevelOf returns the level of findings of a rule in this list.
+func (l *List) LevelOf(r *Rule) Level {
+	switch {
+	case r.Inert:
+		return Info
+	case r.Strict && l.Strict:
+		return Error
+	}
+	return r.Level
 }
 
 // Append appends the findings of another list, with their levels.
@@ -172,6 +179,18 @@ func (e *ListError) Error() string {
 		lines[i] = f.String()
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Clip shortens a text to at most this number of bytes and an ellipsis, if possible between words.
+func Clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	text = strings.ToValidUTF8(text[:most], "")
+	if k := strings.LastIndexByte(text, ' '); k > most/2 {
+		text = text[:k]
+	}
+	return text + "…"
 }
 
 // Has reports whether an error, which may be wrapped or joined, has a finding of the rule with

@@ -13,20 +13,21 @@ var (
 	soft  = &Rule{ID: "A2", Level: Warning, Strict: true, Remedy: "think"}
 	fixed = &Rule{ID: "A3", Level: Warning}
 	info  = &Rule{ID: "A4", Level: Info, Strict: true}
+	inert = &Rule{ID: "A5", Level: Warning, Strict: true, Inert: true}
 )
 
-// Strict rules, and only those, become errors in the strict reading.
+// Strict rules, and only those, become errors in the strict reading, unless they are inert.
 func TestLevels(t *testing.T) {
 	for _, c := range []struct {
 		strict bool
 		want   []Level
 		errors int
 	}{
-		{false, []Level{Error, Warning, Warning, Info}, 1},
-		{true, []Level{Error, Error, Warning, Error}, 3},
+		{false, []Level{Error, Warning, Warning, Info, Info}, 1},
+		{true, []Level{Error, Error, Warning, Error, Info}, 3},
 	} {
 		l := List{Strict: c.strict}
-		for _, r := range []*Rule{hard, soft, fixed, info} {
+		for _, r := range []*Rule{hard, soft, fixed, info, inert} {
 			l.Add(r, "f.xml", "/a", 3, "%d of %s", 2, r.ID)
 		}
 		var got []Level
@@ -48,6 +49,16 @@ func TestLevels(t *testing.T) {
 	l.Add(soft, "", "", 0, "no error")
 	if err := l.Err(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestClip(t *testing.T) {
+	for text, want := range map[string]string{
+		"short": "short", "ten bytes.": "ten bytes.", "cut at words": "cut at…", "unbreakable": "unbreakabl…", "a unbreakable": "a unbreaka…", "123456789ä": "123456789…",
+	} {
+		if got := Clip(text, 10); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
 	}
 }
 

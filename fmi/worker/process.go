@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/process"
 )
 
@@ -52,7 +53,7 @@ func (p *workerProcess) read(output *os.File, print func(string)) {
 	s := bufio.NewReaderSize(output, 1<<16)
 	for {
 		line, err := s.ReadSlice('\n')
-		text := strings.TrimRight(strings.ToValidUTF8(string(line), "\uFFFD"), "\r\n")
+		text := strings.TrimRight(string(line), "\r\n")
 		if text != "" {
 			p.keep(text)
 			if print != nil {
@@ -66,15 +67,12 @@ func (p *workerProcess) read(output *os.File, print func(string)) {
 }
 
 func (p *workerProcess) keep(line string) {
-	if len(line) > lineLength {
-		line = strings.ToValidUTF8(line[:lineLength], "") + "…"
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.lines) == keptLines {
 		p.lines = append(p.lines[:0], p.lines[1:]...)
 	}
-	p.lines = append(p.lines, line)
+	p.lines = append(p.lines, diag.Clip(line, lineLength))
 }
 
 func (p *workerProcess) output() []string {

@@ -31,7 +31,7 @@ type QuirkInfo struct {
 
 // Quirks returns all quirks. Four of fmi2 74 are not among them, because macrostep treats every FMU that way:
 // libraries are never unloaded (noUnload), the stop time is not set (noStopTime; StopTime is the opposite),
-// Reset is never called, and outputs are read early, in initialisation mode, and again after it
+// Reset is called only if a getter has failed and no second instance can be made, and outputs are read early, in initialisation mode, and again after it
 // (earlyGet). The early values may be stale zeros (fmi2 71), but the later ones replace them before the
 // first step.
 func Quirks() []QuirkInfo {

@@ -61,9 +61,6 @@ func (s *Slave) readBack() error {
 				s.info.Name, x.variable.Name, x.asked, x.is))
 		}
 	}
-	if s.config.once() {
-		return nil // if a getter failed, no new instance could be made
-	}
 	s.asking.Store(true)
 	list, err = s.compare(s.documented)
 	s.asking.Store(false)
@@ -213,22 +210,25 @@ func (s *Slave) text(v *description.ScalarVariable, x Value) string {
 }
 
 // revive replaces an instance that a refused getter has put into an error state, from which no FMU continues
-// (fmi2 54): a parameter that cannot be read should not end the run.
+// (fmi2 54): a parameter that cannot be read should not end the run. If no second instance can be made, the
+// present one is reset.
 func (s *Slave) revive(refused error) error {
 	if s.instance.State() == fmi.StateStepComplete {
 		return nil
 	}
-	if s.config.Aside || s.config.once() || s.instance.State() != fmi.StateError {
+	if s.config.Aside || s.instance.State() != fmi.StateError {
 		return refused
 	}
 	s.revived++
 	s.refused = refused
 	defer s.asking.Store(s.asking.Swap(true)) // the first instance has logged the same
 	u := s.Staged()
-	if err := s.instance.Free(); err != nil {
-		return err
-	}
-	if err := s.instantiate(); err != nil {
+	if s.config.once() {
+		if s.instance.Reset() != nil {
+			return fmt.Errorf("%w; the FMU cannot continue after that, nor be reset: isolate it, so that it can be instantiated again", refused)
+		}
+		s.stepper = nil
+	} else if err := errors.Join(s.instance.Free(), s.instantiate()); err != nil {
 		return err
 	}
 	if err := errors.Join(s.enter(s.experiment), u.Stage(s)); err != nil {

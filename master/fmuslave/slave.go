@@ -239,7 +239,7 @@ func (s *Slave) enter(e master.Experiment) error {
 		}
 	}
 	if err := s.instance.EnterInitializationMode(); err != nil {
-		return err
+		return refusesStart(err)
 	}
 	if err := s.set(s.instance, s.starts.inside); err != nil {
 		return err
@@ -357,10 +357,18 @@ func (s *Slave) ExitInit() error {
 // leave leaves initialisation mode.
 func (s *Slave) leave() error {
 	if err := s.instance.ExitInitializationMode(); err != nil {
-		return err
+		return refusesStart(err)
 	}
 	s.stringOut = make([]string, len(s.stringOutVR))
 	return s.prepare(s.stepPlan)
+}
+
+// refusesStart adds the remedy to a status by which the FMU refuses to start.
+func refusesStart(err error) error {
+	if refused := (*fmi.StatusError)(nil); errors.As(err, &refused) {
+		return fmt.Errorf("%w; the FMU refuses to start from these values: correct its parameters and inputs (--set), or ask its exporter", err)
+	}
+	return err
 }
 
 func (s *Slave) writeStrings() error {

@@ -9,7 +9,6 @@ import (
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/fmuslave"
-	"github.com/macrostep/macrostep/test/probe"
 )
 
 // The master reports given values that an FMU does not keep, of every type, and parameters whose
@@ -20,25 +19,25 @@ func TestReadBack(t *testing.T) {
 		{Variable: "text", String: "uvwxyz"}, {Variable: "u", Real: 4},
 	}
 	for _, c := range []struct {
-		name   string
-		macros []string
-		starts []fmuslave.Value
-		want   []string
+		name, caps string
+		macros     []string
+		starts     []fmuslave.Value
+		want       []string
 	}{
-		{"kept", nil, given, nil},
-		{"not kept", []string{"CLIP"}, given, []string{
+		{"kept", "", nil, given, nil},
+		{"not kept", "", []string{"CLIP"}, given, []string{
 			"c.k was set to 9 and is 5 after initialisation: the FMU does not keep the value; remove it, or set what it is computed from",
 			"c.mode was set to high (3) and is low (1) after initialisation: the FMU does not keep the value; remove it, or set what it is computed from",
 			"c.on was set to true and is false after initialisation: the FMU does not keep the value; remove it, or set what it is computed from",
 			`c.text was set to "uvwxyz" and is "uvw" after initialisation: the FMU does not keep the value; remove it, or set what it is computed from`,
 		}},
-		{"of the FMU's own document", []string{"CLIP"}, nil, []string{
+		{"of the FMU's own document", `canBeInstantiatedOnlyOncePerProcess="true"`, []string{"CLIP"}, nil, []string{
 			`c (life.fmu): start values differ from modelDescription.xml: mode is low (1) (documented: high (3)), ` +
 				`on is false (documented: true), text is "abc" (documented: "abcdef"); the run uses the values of the FMU; choose others with --set, or all documented ones with --quirk c=setStarts`,
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := lived(t, fmuslave.Config{FMU: lifeFMU(t, probe.LifeCapabilities, c.macros...), Starts: c.starts})
+			s := lived(t, fmuslave.Config{FMU: lifeFMU(t, c.caps, c.macros...), Starts: c.starts})
 			if got := s.Notes(); strings.Join(got, "\n") != strings.Join(c.want, "\n") {
 				t.Errorf("told\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.want, "\n"))
 			}
@@ -51,9 +50,10 @@ func TestReadBack(t *testing.T) {
 // refusal is an error, the FMU begins anew, with its inputs as they were.
 func TestRefusesStarts(t *testing.T) {
 	given := []fmuslave.Value{{Variable: "k", Real: 9}, {Variable: "mode", Integer: 1}}
-	const mute = "check its effect in the results"
+	const mute, once = "check its effect in the results", `canBeInstantiatedOnlyOncePerProcess="true"`
 	for _, c := range []struct {
 		name      string
+		caps      string
 		macros    []string
 		starts    []fmuslave.Value
 		quirks    fmuslave.Quirk
@@ -65,6 +65,7 @@ func TestRefusesStarts(t *testing.T) {
 		{name: "set, as asked", macros: []string{"LOCKED"}, quirks: fmuslave.SetStarts, refused: true},
 		{name: "get, discarded", macros: []string{"MUTE=fmi2Discard"}, instances: 1},
 		{name: "get, error", macros: []string{"MUTE=fmi2Error"}, instances: 4},
+		{name: "get, error, only once per process", caps: once, macros: []string{"MUTE=fmi2Error", "RESET"}, instances: 1},
 		{name: "get, warning", macros: []string{"MUTE=fmi2Warning"}, instances: 1},
 		{name: "get of what was given, discarded", macros: []string{"MUTE=fmi2Discard"}, starts: given, notes: []string{mute, mute}, instances: 1},
 		{name: "get of what was given, error", macros: []string{"MUTE=fmi2Error"}, starts: given, notes: []string{mute, mute}, instances: 4},
@@ -72,7 +73,7 @@ func TestRefusesStarts(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var worst fmi.Status
 			var trace bytes.Buffer
-			s := newSlave(t, fmuslave.Config{Name: "c", FMU: lifeFMU(t, "", c.macros...), Inputs: []string{"u"}, Outputs: []string{"y"}, Starts: c.starts, Quirks: c.quirks,
+			s := newSlave(t, fmuslave.Config{Name: "c", FMU: lifeFMU(t, c.caps, c.macros...), Inputs: []string{"u"}, Outputs: []string{"y"}, Starts: c.starts, Quirks: c.quirks,
 				Options: fmi.InstanceOptions{Trace: fmi.NewTrace(&trace), Log: func(m fmi.LogMessage) { worst = max(worst, m.Status) }}})
 			err := s.EnterInit(t.Context(), master.Experiment{})
 			if c.refused != (err != nil) {

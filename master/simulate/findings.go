@@ -14,7 +14,7 @@ func judgeFindings(system string, findings []diag.Finding) (warnings, notes []st
 	var files []string
 	of := map[string][]diag.Finding{}
 	for _, f := range findings {
-		if f.Level == diag.Info || f.Inert {
+		if f.Level == diag.Info {
 			notes = append(notes, f.String())
 			continue
 		}

@@ -9,16 +9,15 @@ import (
 
 // Only findings that may change a result are warnings, those of one file in one line, with the command that lists them.
 func TestJudgeFindings(t *testing.T) {
-	finding := func(id, file string, level diag.Level, inert bool) diag.Finding {
-		return diag.Finding{ID: id, File: file, Path: "/p", Line: 4, Level: level, Inert: inert, Message: "odd", Remedy: "mend it"}
+	finding := func(id, file string, level diag.Level) diag.Finding {
+		return diag.Finding{ID: id, File: file, Path: "/p", Line: 4, Level: level, Message: "odd", Remedy: "mend it"}
 	}
 	warnings, notes := judgeFindings("s.ssp", []diag.Finding{
-		finding("A1", "s.ssp/a.fmu!modelDescription.xml", diag.Warning, false),
-		finding("B1", "s.ssp/b.fmu!modelDescription.xml", diag.Warning, false),
-		finding("A2", "s.ssp/a.fmu!modelDescription.xml", diag.Warning, true),
-		finding("A3", "s.ssp/a.fmu!modelDescription.xml", diag.Info, false),
-		finding("A4", "s.ssp/a.fmu", diag.Warning, false),
-		finding("A1", "s.ssp/a.fmu!modelDescription.xml", diag.Warning, false),
+		finding("A1", "s.ssp/a.fmu!modelDescription.xml", diag.Warning),
+		finding("B1", "s.ssp/b.fmu!modelDescription.xml", diag.Warning),
+		finding("A3", "s.ssp/a.fmu!modelDescription.xml", diag.Info),
+		finding("A4", "s.ssp/a.fmu", diag.Warning),
+		finding("A1", "s.ssp/a.fmu!modelDescription.xml", diag.Warning),
 	})
 	if want := []string{
 		"s.ssp/a.fmu: 3 findings (A1, A4) may affect the results, the first: odd; to see all: macrostep validate s.ssp",
@@ -27,7 +26,7 @@ func TestJudgeFindings(t *testing.T) {
 		t.Errorf("warnings %q", warnings)
 	}
 	const place = "s.ssp/a.fmu!modelDescription.xml:4: /p: odd "
-	if want := []string{place + "[A2]; mend it", place + "[A3]; mend it", place + "[A1]; mend it", "s.ssp/a.fmu:4: /p: odd [A4]; mend it",
+	if want := []string{place + "[A3]; mend it", place + "[A1]; mend it", "s.ssp/a.fmu:4: /p: odd [A4]; mend it",
 		place + "[A1]; mend it"}; !slices.Equal(notes, want) {
 		t.Errorf("notes %q", notes)
 	}

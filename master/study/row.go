@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -177,9 +178,5 @@ func oneLine(text string) string {
 			lines = append(lines, line)
 		}
 	}
-	out := strings.Join(lines, "; ")
-	if len(out) > longestReason {
-		out = strings.ToValidUTF8(out[:longestReason], "") + " …"
-	}
-	return out
+	return diag.Clip(strings.Join(lines, "; "), longestReason)
 }

@@ -47,8 +47,9 @@ func (d *Death) Error() string {
 
 // Remedies, if the crash of the FMU was recorded, and if not.
 const (
-	knownRemedy   = "the FMU is on record now: run it again, and it gets a process of its own, by --isolate auto, which is the default, or always"
-	unknownRemedy = "run it again with --isolate always"
+	knownRemedy = "later runs isolate this FMU, which does not prevent the crash: to go on after it, give --on-crash restart, " +
+		"which needs FMUs that can serialise their states; to see the calls up to it, --log-fmi-calls FILE"
+	unknownRemedy = "to find out which FMU it is, run with --isolate always"
 )
 
 // Reason is Error without the remedy.

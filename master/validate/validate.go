@@ -230,9 +230,13 @@ func (j *judge) finish() []diag.Finding {
 	seen := map[diag.Finding]bool{}
 	defer func() { group(out) }()
 	for _, f := range j.l.Findings {
-		// Some packages do not know Options.Strict.
-		if r := rules[f.ID]; j.o.Strict && r != nil && r.Strict {
-			f.Level = diag.Error
+		if r := rules[f.ID]; r != nil { // some packages do not know Options.Strict
+			if f.Inert {
+				f.Level = r.Level
+			}
+			if j.o.Strict && r.Strict {
+				f.Level = diag.Error
+			}
 		}
 		if f.File == "" {
 			f.File = j.path

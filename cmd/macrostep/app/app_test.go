@@ -65,7 +65,8 @@ func TestUsage(t *testing.T) {
 	for args, want := range map[string]string{
 		"run":                                        "SYSTEM (an .ssp, a folder, an .ssd or an .fmu) is missing",
 		"run|a.ssp|b.ssp":                            `"b.ssp" is one argument too many`,
-		"run|s.ssp|--stop-tim|2":                     "there is no flag --stop-tim; did you mean --stop-time?",
+		"run|s.ssp|--stop-tim|2":                     `there is no flag --stop-tim; did you mean "--stop-time"?`,
+		"demo|--list":                                "there is no flag --list (macrostep demo --help-all lists them)",
 		"run|s.ssp|-x":                               "there is no flag -x",
 		"run|s.ssp|--stop-time":                      "--stop-time needs a value",
 		"run|s.ssp|--output|--quiet":                 "--output needs a value, and --quiet is a flag",
@@ -116,7 +117,7 @@ func TestUsage(t *testing.T) {
 		"help|ssp|draw":                              `there is no command "ssp draw"`,
 		"ssp|new":                                    "FMU is missing",
 		"ssp|pack|a|b":                               `"b" is one argument too many`,
-		"ssp|graph|s.ssp|--ouput=":                   "there is no flag --ouput; did you mean --output?",
+		"ssp|graph|s.ssp|--ouput=":                   `there is no flag --ouput; did you mean "--output"?`,
 		"ssp|unpack|plain":                           "plain has no extension to leave out",
 	} {
 		f := &fake{}
@@ -138,18 +139,16 @@ func TestUsage(t *testing.T) {
 func TestRunComplete(t *testing.T) {
 	f := &fake{
 		findings: []diag.Finding{{ID: "SD1", Level: diag.Warning, File: "s.ssd", Path: "/x", Line: 3, Message: "odd", Remedy: "mend it"}, {ID: "SD2", Message: "empty source"},
-			{ID: "SD3", Level: diag.Warning, Inert: true, Message: "old"}},
+			{ID: "SD3", Message: "old"}},
 		warnings: []string{"guessed"},
 	}
 	code, stdout, stderr := call(t, f, "run", "s.ssp", "--output", "r.csv", "--param", "order=1", "--record", "first.*")
-	if code != exitDone || stderr != "" {
+	if code != exitDone || stderr != "warning: s.ssd:3: odd; mend it [SD1]\nwarning: guessed\n" {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	want := regexp.MustCompile(`^complete at t = 1 s: 100 steps of 0\.01 s in .* real time\)
 results   r\.csv \(101 rows, 4 columns\)
 manifest  r\.json \(2 notes\)
-warning: s\.ssd:3: odd; mend it \[SD1\]
-warning: guessed
 $`)
 	if !want.MatchString(stdout) {
 		t.Errorf("the summary is\n%s", stdout)
@@ -171,19 +170,19 @@ $`)
 	}
 }
 
-// The summary fits ten lines, however many warnings there are.
+// The summary and the warnings fit ten lines, however many there are.
 func TestSummaryFits(t *testing.T) {
 	f := &fake{}
 	for k := range 20 {
 		f.warnings = append(f.warnings, fmt.Sprintf("guess %d", k))
 	}
-	_, stdout, _ := call(t, f, "run", "s.ssp", "--report", "r.html")
-	if n := strings.Count(stdout, "\n"); n != mostLines {
-		t.Errorf("%d lines:\n%s", n, stdout)
+	_, stdout, stderr := call(t, f, "run", "s.ssp", "--report", "r.html")
+	if n := strings.Count(stdout+stderr, "\n"); n != mostLines {
+		t.Errorf("%d lines:\n%s%s", n, stdout, stderr)
 	}
-	contains(t, "the summary", stdout, "warning: guess 4\n15 more warnings in results.json\n")
-	if _, stdout, _ = call(t, f, "run", "s.ssp", "--verbose"); strings.Count(stdout, "warning: ") != 20 {
-		t.Errorf("--verbose does not print all warnings:\n%s", stdout)
+	contains(t, "the warnings", stderr, "warning: guess 4\n15 more warnings in results.json\n")
+	if _, _, stderr = call(t, f, "run", "s.ssp", "--verbose"); strings.Count(stderr, "warning: ") != 20 {
+		t.Errorf("--verbose does not print all warnings:\n%s", stderr)
 	}
 }
 
@@ -222,7 +221,7 @@ func TestOutputs(t *testing.T) {
 		"--record none --output timing.csv": {"", "", "timing.json", 0},
 	} {
 		code, stdout, stderr := call(t, &fake{warnings: []string{"guessed"}}, append([]string{"run", "s.ssp"}, strings.Fields(args)...)...)
-		if quiet := args == "--quiet"; code != exitDone || stderr != "" || quiet != (stdout == "") {
+		if quiet := args == "--quiet"; code != exitDone || quiet != (stderr == "") || quiet != (stdout == "") {
 			t.Errorf("%s: exit code %d: %s%s", args, code, stdout, stderr)
 		} else if !quiet && strings.Contains(stdout, "results   "+want.table+" (") != (want.table != "") {
 			t.Errorf("%s: %s", args, stdout)
@@ -433,6 +432,11 @@ func TestHelp(t *testing.T) {
 		_, full, _ := call(t, &fake{}, append(words[:len(words):len(words)], "--help-all")...)
 		for _, f := range flagLines(c) {
 			contains(t, c.Name, full, "--"+f.name)
+		}
+		for _, f := range c.Flags {
+			if doc, ok := f.(cli.DocGenerationFlag); ok && takesValue(f) && !strings.Contains(doc.GetUsage(), "`") {
+				t.Errorf("--%s of %s has no name for its value", f.Names()[0], c.Name)
+			}
 		}
 		if common := commonFlags[c.Name]; common == nil && full != text {
 			t.Errorf("--help-all of %s prints something else:\n%s", c.Name, full)

@@ -3,9 +3,12 @@ package app
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/macrostep/macrostep/fmi/diag"
 )
 
 // arrange separates the arguments of a command into flags, each as --name=value, and the rest. Unlike cli,
@@ -36,7 +39,7 @@ func arrange(cmd *cli.Command, args []string) (flags, rest []string, help string
 		}
 		f, ok := known[name]
 		if !ok {
-			return nil, nil, help, fmt.Errorf("there is no flag %s%s", dashed(name), nearestFlag(cmd, name))
+			return nil, nil, help, fmt.Errorf("there is no flag %s%s", dashed(name), nearestFlag(cmd, known, name))
 		}
 		name = f.Names()[0]
 		if seen[name] && !repeats(f) {
@@ -86,9 +89,11 @@ func takesValue(f cli.Flag) bool {
 	return ok && d.TakesValue()
 }
 
-func nearestFlag(cmd *cli.Command, name string) string {
-	if s := cli.SuggestFlag(cmd.Flags, name, true); s != "" {
-		return fmt.Sprintf("; did you mean %s? (macrostep %s --help-all lists them)", s, cmd.Name)
+func nearestFlag(cmd *cli.Command, known map[string]cli.Flag, name string) string {
+	var names []string
+	for f := range known {
+		names = append(names, dashed(f))
 	}
-	return fmt.Sprintf(" (see macrostep %s --help-all)", cmd.Name)
+	slices.Sort(names)
+	return fmt.Sprintf("%s (macrostep %s --help-all lists them)", diag.DidYouMean(dashed(name), names), cmd.Name)
 }

@@ -59,6 +59,9 @@ func (p *program) attach(ctx context.Context, r *runRequest, con *console) (*att
 
 // event prints an event of a run.
 func (a *attached) event(e simulate.Event) {
+	if e.Kind == simulate.Progress {
+		a.con.settle(nil) // the run goes on
+	}
 	switch {
 	case e.Kind == simulate.Message:
 		a.con.log(e)

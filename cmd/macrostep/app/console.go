@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/simulate"
 )
 
@@ -20,8 +21,9 @@ type console struct {
 	mu       sync.Mutex
 	w        *screen
 	terminal func() (width int, ok bool)
-	line     string          // of progress, on the screen
-	shown    map[string]bool // warnings printed so far
+	line     string           // of progress, on the screen
+	held     []simulate.Event // errors of FMUs that the error of the run may quote
+	shown    map[string]bool  // warnings printed so far
 }
 
 func newConsole(w io.Writer) *console {
@@ -50,6 +52,24 @@ func (c *console) print(text string) {
 	c.erase()
 	fmt.Fprintln(c.w, text)
 	c.draw(line)
+}
+
+// settle prints the errors of FMUs, except those that the error of the run, if any, quotes.
+func (c *console) settle(err error) {
+	c.mu.Lock()
+	held := c.held
+	c.held = nil
+	c.mu.Unlock()
+	final := ""
+	if err != nil {
+		final = oneLine(err.Error())
+	}
+	const atLeast = 300 // bytes of a message, which the error quotes
+	for _, e := range held {
+		if text := oneLine(e.Text); text == "" || !strings.Contains(final, strings.TrimSuffix(diag.Clip(text, atLeast), "…")) {
+			c.print(e.String())
+		}
+	}
 }
 
 // status replaces the line of progress, or prints it if there is no terminal.
@@ -93,8 +113,14 @@ func (c *console) draw(line string) {
 	}
 }
 
-// log prints a message of a run.
+// log prints a message of a run. Errors wait for settle.
 func (c *console) log(e simulate.Event) {
+	if e.Level >= slog.LevelError {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.held = append(c.held, e)
+		return
+	}
 	if e.Level >= slog.LevelWarn && e.Level < slog.LevelError {
 		c.mu.Lock()
 		c.shown[e.Text] = true

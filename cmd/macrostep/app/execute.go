@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/simulate"
@@ -31,6 +32,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) error {
 	}
 	runner := simulate.Runner{Open: p.backend.Open, Presets: p.presets, Events: a.event, Prepare: a.prepare, Running: a.running, At: r.at}
 	out, err := runner.Run(ctx, r.Request)
+	con.settle(err)
 	con.clear()
 	printed := !r.Quiet && out.Manifest != nil
 	lines := 0
@@ -48,7 +50,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) error {
 		if r.Verbose {
 			most = math.MaxInt
 		}
-		printWarnings(p.stdout, con, out.Manifest.Warnings, most, out.ManifestPath)
+		printWarnings(con, out.Manifest.Warnings, most, out.ManifestPath)
 	}
 	var refused *simulate.RequestError
 	switch {
@@ -173,13 +175,13 @@ func printFiles(w io.Writer, o *simulate.Outcome) {
 }
 
 // printWarnings prints the warnings that were not printed during the run, at most some of them.
-func printWarnings(w io.Writer, con *console, warnings []string, most int, manifest string) {
+func printWarnings(con *console, warnings []string, most int, manifest string) {
 	left := slices.DeleteFunc(slices.Clone(warnings), con.printed)
 	for _, text := range left[:min(len(left), most)] {
-		fmt.Fprintf(w, "warning: %s\n", text)
+		con.print("warning: " + text)
 	}
 	if more := len(left) - most; more > 0 {
-		fmt.Fprintf(w, "%s in %s\n", plural(more, "more warning"), cmp.Or(manifest, "the manifest"))
+		con.print(plural(more, "more warning") + " in " + cmp.Or(manifest, "the manifest"))
 	}
 }
 
@@ -208,11 +210,7 @@ func parameterList(params map[string]string) string {
 	const longest = 60
 	var b strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(params)) {
-		v := params[k]
-		if len(v) > longest {
-			v = strings.ToValidUTF8(v[:longest], "") + "…"
-		}
-		fmt.Fprintf(&b, " %s=%s", k, v)
+		fmt.Fprintf(&b, " %s=%s", k, diag.Clip(params[k], longest))
 	}
 	return b.String()
 }

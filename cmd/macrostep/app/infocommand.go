@@ -373,7 +373,7 @@ func writeInfo(w io.Writer, d *fileDescription) {
 	if len(d.Findings) > 0 {
 		fmt.Fprintf(w, "\nFindings\n")
 		for _, f := range d.Findings {
-			fmt.Fprintf(w, "  %s: %s\n", f.Level, f)
+			fmt.Fprintf(w, "  %s: %s\n", levelWord(f.Level), f)
 		}
 	}
 }

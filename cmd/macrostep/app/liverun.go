@@ -74,7 +74,7 @@ const (
 )
 
 // admit returns the number of macro steps that may be taken now (master.Admission).
-func (l *liveRun) admit(ctx context.Context) (int, error) {
+func (l *liveRun) admit(ctx context.Context) (n int, paused bool, err error) {
 	for {
 		l.mu.Lock()
 		switch {
@@ -86,20 +86,21 @@ func (l *liveRun) admit(ctx context.Context) (int, error) {
 				l.chunk = max(1, l.chunk/2)
 			}
 			l.asked = time.Now()
-			n := l.chunk
+			n = l.chunk
 			l.mu.Unlock()
-			return n, nil
+			return n, paused, nil
 		case l.steps > 0:
 			l.steps--
 			l.mu.Unlock()
-			return 1, nil
+			return 1, true, nil
 		}
+		paused = true
 		changed := l.changed
 		l.mu.Unlock()
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return 1, nil // the run checks the context
+			return 1, true, nil // the run checks the context
 		}
 	}
 }

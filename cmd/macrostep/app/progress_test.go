@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"log/slog"
 	"strings"
@@ -99,7 +100,7 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// Messages are printed above the line of progress.
+// Messages are printed above the line of progress, errors when the run goes on or ends with an error that does not quote them.
 func TestConsole(t *testing.T) {
 	var b bytes.Buffer
 	con := newConsole(&b)
@@ -107,8 +108,12 @@ func TestConsole(t *testing.T) {
 	con.status("half way")
 	con.log(simulate.Event{Level: slog.LevelWarn, Text: "it is hot", Facts: " (slave=wheel t=0.5)"})
 	con.log(simulate.Event{Level: slog.LevelError, Text: "gone", Facts: " (slave=chassis g.err=no)"})
+	con.settle(nil)
+	con.log(simulate.Event{Level: slog.LevelError, Text: "singular:\n  y = 1/0", Facts: " (slave=chassis)"})
+	con.log(simulate.Event{Level: slog.LevelError, Text: "other"})
+	con.settle(errors.New("fmi2DoStep returned Error; it says: singular: y = 1/0"))
 	want := "\rhalf way" + "\r        \r" + "warning: it is hot (slave=wheel t=0.5)\n" + "half way" +
-		"\r        \r" + "error: gone (slave=chassis g.err=no)\n" + "half way"
+		"\r        \r" + "error: gone (slave=chassis g.err=no)\n" + "half way" + "\r        \r" + "error: other\n" + "half way"
 	if b.String() != want {
 		t.Errorf("%q, want %q", b.String(), want)
 	}

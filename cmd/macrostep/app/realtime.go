@@ -56,7 +56,7 @@ func printTiming(w io.Writer, t *master.Timing, step float64, uneven string) {
 			missed += ", " + plural(t.Skipped, "slot") + " skipped"
 		}
 	}
-	if t.Paused > 1e-3 { // less is the cost of checking for a pause
+	if t.Paused > 0 {
 		missed += fmt.Sprintf("; the clock was stopped for %s s in pauses", number(t.Paused))
 	}
 	fmt.Fprintf(w, "real time %s ×, %s of %s%s, %s\n", short(t.Factor), plural(t.Deadlines, "deadline"), micro(step/t.Factor), uneven, missed)

@@ -534,7 +534,7 @@ func realtimeSection(t *master.Timing) page.Section {
 	if t.Skipped > 0 {
 		pace += " " + plural(t.Skipped, "slot") + " skipped."
 	}
-	if t.Paused > 1e-3 { // less is the cost of checking for a pause
+	if t.Paused > 0 {
 		pace += fmt.Sprintf(" The run was paused for %s s, for which the clock was stopped.", number(t.Paused))
 	}
 	s.Text = append(s.Text, pace)

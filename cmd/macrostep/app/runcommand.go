@@ -180,21 +180,20 @@ func systemFlags() []cli.Flag {
 		listFlag(flagQuirk, "enable quirk NAME of those above for the FMU of a component: `COMPONENT=NAME`; for a single FMU NAME"),
 		boolFlag("compile", "compile the C sources of FMUs that have no library for this platform, with $CC, else cc, gcc or clang, in at most "+
 			"ten minutes each"),
-		boolFlag("strict", "treat deviations from the standards and names that match nothing as errors, and only a complete and stable run as "+
-			"success"),
+		boolFlag("strict", strictUsage+"; only a complete and stable run is a success"),
 	}
 }
 
 func processFlags() []cli.Flag {
 	return []cli.Flag{
-		withValue(assemble.IsolateAuto.String(), stringFlag(flagIsolate, "run FMUs in separate processes: "+
+		withValue(assemble.IsolateAuto.String(), stringFlag(flagIsolate, "run FMUs in separate processes by `POLICY`: "+
 			strings.Join(assemble.IsolationNames, ", ")+"; auto: those that must")),
 		listFlag("isolate-component", "run the FMU of `COMPONENT` in a separate process"),
 		stringFlag(flagStepTimeout, "end an FMU when a call does not return, or a step is pending, for `T` seconds; with auto, isolates all FMUs; "+
 			"an FMU that is not isolated ends the run"),
 		stringFlag(flagMemoryLimit, "let each FMU allocate at most `N` MiB, not counting shared memory and mapped files (Linux); with auto, "+
 			"isolates all FMUs; those that are not isolated share the limit"),
-		withValue(crashPolicies[0], stringFlag(flagOnCrash, "when the process of an FMU ends: "+strings.Join(crashPolicies, ", ")+
+		withValue(crashPolicies[0], stringFlag(flagOnCrash, "when the process of an FMU ends, react by `POLICY`: "+strings.Join(crashPolicies, ", ")+
 			"; restart: continue in a new process from the state at the last communication point (the FMU must serialise its state); "+
 			"with auto, isolates all FMUs")),
 		withValue("10", stringFlag(flagRestarts, "restart each component at most `N` times")),

@@ -73,12 +73,14 @@ func listen(flag, text, path string) (*service, error) {
 			ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 30 * time.Second, MaxHeaderBytes: 1 << 16,
 		},
 	}
-	if token == "" { // else the user knows it
-		var secret [16]byte
-		_, _ = rand.Read(secret[:]) // never fails
-		s.guard.Token = hex.EncodeToString(secret[:])
-		s.url += "?token=" + s.guard.Token
+	if token != "" { // the user knows it, and others may read what is printed
+		s.url += "?token=$" + tokenVariable
+		return s, nil
 	}
+	var secret [16]byte
+	_, _ = rand.Read(secret[:]) // never fails
+	s.guard.Token = hex.EncodeToString(secret[:])
+	s.url += "?token=" + s.guard.Token
 	return s, nil
 }
 

@@ -58,7 +58,7 @@ func TestServiceTokenGiven(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.listener.Close()
-	if strings.Contains(s.url, "token") || s.guard.Token != "0123456789-abcdef" {
+	if !strings.HasSuffix(s.url, "/metrics?token=$MACROSTEP_TOKEN") || s.guard.Token != "0123456789-abcdef" {
 		t.Errorf("%s, %+v", s.url, s.guard)
 	}
 	for _, bad := range []string{"short", "0123456789 abcdef", "0123456789&abcdef"} {

@@ -255,7 +255,7 @@ wrote car.ssp
 		t.Fatal(err)
 	}
 	_, _, stderr := in(t, dir, "ssp", "new", "1 c.d.fmu", "-o", "sub/one.ssd")
-	contains(t, "a file outside", stderr, "warning", "lies outside the folder of the document")
+	contains(t, "a file outside", stderr, "note: ", "lies outside the folder of the document")
 	contains(t, "the document", read(t, filepath.Join(dir, "sub", "one.ssd")), `name="1_c_d" source="../1%20c.d.fmu"`, `startTime="0" stopTime="5"`)
 }
 

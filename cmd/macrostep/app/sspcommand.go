@@ -435,11 +435,11 @@ func portCounts(inputs, outputs int) string {
 	return plural(inputs, "input") + ", " + plural(outputs, "output")
 }
 
-// warn prints findings that are warnings.
+// warn prints warnings, and as notes the deviations that change no result.
 func (p *program) warn(list []diag.Finding) {
 	for _, f := range list {
-		if f.Level == diag.Warning {
-			fmt.Fprintf(p.stderr, "warning: %s\n", f)
+		if f.Level == diag.Warning || f.Inert {
+			fmt.Fprintf(p.stderr, "%s: %s\n", levelWord(f.Level), f)
 		}
 	}
 }

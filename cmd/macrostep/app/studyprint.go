@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/study"
 )
@@ -63,15 +64,8 @@ func (m *studyMeter) line(total int, since time.Duration) string {
 // shownReasons bounds the reasons that are printed.
 const shownReasons = 5
 
-// longestReason bounds a reason that is printed, in characters; the table has all of it.
+// longestReason bounds a reason that is printed, in bytes; the table has all of it.
 const longestReason = 400
-
-func shortened(reason string) string {
-	if r := []rune(reason); len(r) > longestReason {
-		return string(r[:longestReason]) + "…"
-	}
-	return reason
-}
 
 // printStudy prints what a study found out.
 func printStudy(w io.Writer, f *study.Folder, r *study.Report) {
@@ -88,7 +82,7 @@ func printStudy(w io.Writer, f *study.Folder, r *study.Report) {
 	fmt.Fprintln(w)
 	printVerdicts(w, r)
 	for _, reason := range r.Reasons[:min(len(r.Reasons), shownReasons)] {
-		fmt.Fprintf(w, "  %s, %s (first: run %d): %s\n", plural(reason.Runs, "run"), reason.Status, reason.First, shortened(reason.Text))
+		fmt.Fprintf(w, "  %s, %s (first: run %d): %s\n", plural(reason.Runs, "run"), reason.Status, reason.First, diag.Clip(reason.Text, longestReason))
 	}
 	if more := len(r.Reasons) - shownReasons; more > 0 {
 		fmt.Fprintf(w, "  and %s more\n", plural(more, "reason"))

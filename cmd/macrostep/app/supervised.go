@@ -69,7 +69,7 @@ func (p *program) salvaged(c *cli.Context, d *supervise.Death) error {
 	}
 	if m := d.Outcome.Manifest; m != nil && !c.Bool("quiet") {
 		fmt.Fprint(p.stdout, summary(&d.Outcome, c.Bool(flagVerbose)))
-		printWarnings(p.stdout, newConsole(p.stderr), m.Warnings, shownNames, d.Outcome.ManifestPath)
+		printWarnings(newConsole(p.stderr), m.Warnings, shownNames, d.Outcome.ManifestPath)
 	}
 	if path := c.String(flagReport); path != "" && d.Outcome.Rows > 0 && d.Outcome.ManifestPath != "" {
 		parts, table, failed := readReport(c.String("output"), d.Outcome.ManifestPath, record.Selection{})

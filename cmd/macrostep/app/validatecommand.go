@@ -32,8 +32,8 @@ when a file is refused, or before you give one to others.
 Each rule has a permanent id: FA for archives and libraries, MD for model
 descriptions, SD for SSP and OSP documents, CC for the coupling, DY for trials.
 Errors also stop macrostep run. Warnings do not; those that violate the letter of
-a standard become errors with --strict, here and in a run. Notes are worth
-knowing.
+a standard become errors with --strict, for other commands only if they may change
+results. Notes are worth knowing.
 
 No FMU code is executed without --dynamic. With it, each FMU is loaded, initialised
 with its own start values, stepped, rolled back, reset and run again, in separate
@@ -63,7 +63,7 @@ func (p *program) validateCommand() *cli.Command {
 		Name: "validate", Usage: "check FMUs, SSPs and their documents", ArgsUsage: "FILE…",
 		UsageText: "macrostep validate FILE… [FLAGS]\nmacrostep validate --list | --explain ID", Description: validateHelp,
 		Flags: []cli.Flag{
-			strictFlag(),
+			boolFlag("strict", "treat deviations from the standards as errors"),
 			listFlag(flagDisable, "leave out the findings of the rule `ID`"),
 			boolFlag("dynamic", "try each FMU, in separate processes"),
 			boolFlag("compile", "with --dynamic: compile the C sources of FMUs that have no library for this platform"),
@@ -274,6 +274,9 @@ func explainRule(w io.Writer, r *diag.Rule) {
 	level := levelWord(r.Level)
 	if r.Strict && r.Level != diag.Error {
 		level += ", an error with --strict"
+	}
+	if r.Inert {
+		level += "; in a run a note, with --strict too, as it changes no result"
 	}
 	fmt.Fprintf(w, "%s (%s)\n\n%s\n", r.ID, level, fold(r.Doc, 0))
 	if r.Remedy != "" {

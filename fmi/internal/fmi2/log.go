@@ -6,8 +6,10 @@ import (
 	"sync"
 	"time"
 	"unicode"
+	"unicode/utf8"
 	"unsafe"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
@@ -67,23 +69,47 @@ func (q *Log) Logged(l native.Logged) {
 	q.receive(Message{q.Instance, l.Status, ValidUTF8(l.Category), ValidUTF8(l.Text)}, l.Wrong)
 }
 
-func ValidUTF8(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+// ValidUTF8 returns text of an FMU in UTF-8. Bytes that are not are taken as Latin-1, which older tools write.
+func ValidUTF8(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		if r == utf8.RuneError && n == 1 {
+			if r = rune(s[0]); r < 0xa0 { // a control character of Latin-1
+				r = '?'
+			}
+		}
+		b.WriteRune(r)
+		s = s[n:]
+	}
+	return b.String()
+}
 
-// Escaped escapes control characters, so that messages of an FMU in errors cannot control
-// a terminal.
+// Escaped returns a message of an FMU in one line, without repeated blanks. It escapes control characters,
+// so that a message in an error cannot control a terminal.
 func Escaped(s string) string {
 	var b strings.Builder
+	blank := false
 	for _, r := range s {
 		switch {
-		case r == '\n' || r == '\t' || r == '\r':
+		case r == ' ' || r == '\n' || r == '\t' || r == '\r':
+			blank = true
+			continue
+		case blank && b.Len() > 0:
 			b.WriteByte(' ')
+		}
+		blank = false
+		switch {
 		case unicode.IsControl(r):
 			fmt.Fprintf(&b, "\\x%02x", r)
 		default:
 			b.WriteRune(r)
 		}
 	}
-	return strings.TrimSpace(b.String())
+	return b.String()
 }
 
 // ExpandReferences replaces #r12# with the name of the Real variable with value reference
@@ -221,14 +247,10 @@ func (q *Log) remember(m Message) {
 
 // LastLines adds a shortened line to the last four.
 func LastLines(lines []string, line string) []string {
-	line = Escaped(line)
-	if len(line) > MaxLine {
-		line = ValidUTF8(line[:MaxLine]) + "…"
-	}
 	if len(lines) == recentLines {
 		lines = append(lines[:0], lines[1:]...)
 	}
-	return append(lines, strings.TrimSpace(line))
+	return append(lines, diag.Clip(Escaped(line), MaxLine))
 }
 
 // Say queues a message of macrostep about the instance: a warning, or with StatusOK a note.

@@ -36,6 +36,14 @@ func TestCallbackStruct(t *testing.T) {
 	}
 }
 
+func TestValidUTF8(t *testing.T) {
+	for in, want := range map[string]string{"schön": "schön", "sch\xf6n": "schön", "\x80\xff\xe4\xb6": "?ÿä¶"} {
+		if got := ValidUTF8(in); got != want {
+			t.Errorf("%q becomes %q, want %q", in, got, want)
+		}
+	}
+}
+
 // Messages of an FMU in errors cannot control a terminal.
 func TestEscaped(t *testing.T) {
 	for in, want := range map[string]string{
@@ -43,6 +51,7 @@ func TestEscaped(t *testing.T) {
 		"\x1b[31mred\x00":  `\x1b[31mred\x00`,
 		"two\nlines\t\r\n": "two lines",
 		"\u0085next":       `\x85next`,
+		"a    b":           "a b",
 	} {
 		if got := LastLines(nil, in); len(got) != 1 || got[0] != want {
 			t.Errorf("%q becomes %q, want %q", in, got, want)

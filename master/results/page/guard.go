@@ -52,8 +52,8 @@ func (g Guard) Handler(next http.Handler) http.Handler {
 		h.Set("X-Frame-Options", "DENY")
 		h.Set("Referrer-Policy", "no-referrer") // a token is part of the address
 		if !g.Allows(r) {
-			http.Error(w, "access denied: use the address that macrostep has printed, which contains a token, "+
-				"or send Authorization: Bearer TOKEN", http.StatusForbidden)
+			http.Error(w, "access denied: use the address that macrostep has printed, which ends in ?token= and a token "+
+				"(that of MACROSTEP_TOKEN in place of $MACROSTEP_TOKEN), or send Authorization: Bearer TOKEN", http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -14,6 +14,7 @@
  * CLIP     k, mode, on and text are not kept
  * LOCKED   parameters cannot be set
  * MUTE     getting k, mode, on or text gives this status
+ * RESET    fmi2Reset works
  * DIVIDE   u must not be 0 when initialisation mode is entered, and is 0 until it is set
  * BAD_END  fmi2Terminate fails
  * STOP     a stop time must be told
@@ -43,6 +44,14 @@ typedef struct {
 	fmi2CallbackFunctions callbacks;
 } Life;
 
+static void start(Life *m) {
+	m->k = 2, m->mode = 3, m->n = 7, m->on = 1;
+	strcpy(m->text, "abcdef");
+#ifndef DIVIDE
+	m->u = 1;
+#endif
+}
+
 const char *fmi2GetTypesPlatform(void) { return fmi2TypesPlatform; }
 const char *fmi2GetVersion(void) { return fmi2Version; }
 
@@ -52,11 +61,7 @@ fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, f
 	Life *m = calloc(1, sizeof *m);
 	if (!m) return NULL;
 	m->callbacks = *callbacks;
-	m->k = 2, m->mode = 3, m->n = 7, m->on = 1;
-	strcpy(m->text, "abcdef");
-#ifndef DIVIDE
-	m->u = 1;
-#endif
+	start(m);
 	instances++;
 #ifdef PRINT
 	puts("printed by the FMU");
@@ -113,7 +118,13 @@ fmi2Status fmi2Terminate(fmi2Component c) {
 	return fmi2OK;
 }
 
-fmi2Status fmi2Reset(fmi2Component c) { return c ? fmi2Error : fmi2Fatal; }
+fmi2Status fmi2Reset(fmi2Component c) {
+#ifdef RESET
+	start(c);
+	return fmi2OK;
+#endif
+	return c ? fmi2Error : fmi2Fatal;
+}
 
 static double output(const Life *m) {
 	double y = m->x + m->z;
@@ -222,6 +233,25 @@ fmi2Status fmi2FreeFMUstate(fmi2Component c, fmi2FMUstate *state) {
 	(void)c;
 	free(*state);
 	*state = NULL;
+	return fmi2OK;
+}
+
+fmi2Status fmi2SerializedFMUstateSize(fmi2Component c, fmi2FMUstate state, size_t *size) {
+	(void)c, (void)state;
+	*size = sizeof(Life);
+	return fmi2OK;
+}
+
+fmi2Status fmi2SerializeFMUstate(fmi2Component c, fmi2FMUstate state, fmi2Byte bytes[], size_t size) {
+	(void)c;
+	memcpy(bytes, state, size);
+	return fmi2OK;
+}
+
+fmi2Status fmi2DeSerializeFMUstate(fmi2Component c, const fmi2Byte bytes[], size_t size, fmi2FMUstate *state) {
+	if (!*state) *state = malloc(sizeof(Life));
+	memcpy(*state, bytes, size);
+	((Life *)*state)->callbacks = ((Life *)c)->callbacks;
 	return fmi2OK;
 }
 

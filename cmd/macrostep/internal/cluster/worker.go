@@ -239,7 +239,15 @@ func (t *taker) over(ctx context.Context) bool {
 
 // bury counts the engines that a variant has ended, with this one.
 func (t *taker) bury(ctx context.Context, v study.Variant, d *Death) (int, error) {
-	t.Log(fmt.Sprintf("run %d: %s", v.ID, d.Reason))
+	n, err := t.deaths(ctx, v, d)
+	if err != nil || n == 1 {
+		t.Log(fmt.Sprintf("run %d: %s; another engine tries again", v.ID, d.Reason))
+	}
+	return n, err
+}
+
+// deaths publishes the end of an engine and returns how many there have been of this variant.
+func (t *taker) deaths(ctx context.Context, v study.Variant, d *Death) (int, error) {
 	subject := t.names.subject("death", v.ID)
 	if _, err := t.Link.js.Publish(ctx, subject, []byte(d.Reason)); err != nil {
 		return 0, err
