@@ -75,7 +75,9 @@ func (f *flattener) binding(in level, b *Binding) {
 		}
 	}
 	if empty > 0 {
-		f.l.Report(ruleMappingSource, firstEmpty, "%d entries of the mapping have an empty source and no effect; this is the first", empty)
+		rule := *ruleMappingSource
+		rule.Inert, rule.Remedy = true, "fill in the sources, or remove the entries"
+		f.l.Report(&rule, firstEmpty, "%d entries of the mapping have an empty source and no effect; this is the first", empty)
 	}
 }
 

@@ -37,6 +37,7 @@ func TestTwice(t *testing.T) {
 		{"target", [][2]string{again(toK, toK)}, "", 30, 4},
 		{"target with another value", [][2]string{again(toK, strings.Replace(toK, `"10"`, `"11"`, 1))}, "SD15", 0, 0},
 		{"target of another source", [][2]string{again(toLevel, strings.Replace(toLevel, "height", "gain", 1))}, "SD15", 0, 0},
+		{"target, once without source", [][2]string{again(toK, toK+strings.Replace(toK, `source="gain"`, `source=""`, 1))}, "", 30, 4},
 		{"connection", [][2]string{again(wire, wire)}, "", 30, 4},
 		{"connection with another factor", [][2]string{again(wire, strings.Replace(wire, "/>", `><ssc:LinearTransformation factor="2"/></ssd:Connection>`, 1))}, "SD9", 0, 0},
 		{"item of another number", [][2]string{again(`<ssc:Item name="park" value="0"/>`, `<ssc:Item name="park" value="2"/>`)}, "SD1", 0, 0},

@@ -58,11 +58,11 @@ func realFMUs(t testing.TB) []string {
 	return found
 }
 
-// Third-party systems complete, and a folder gives the results of its archive.
+// Third-party systems complete, with --strict too, and a folder gives the results of its archive.
 func testRealSystems(t *testing.T) {
 	for path, column := range map[string]string{"omsimulator/dcmotor": "SuT.edrive_mass.wB", "omsimulator/embrace": "ECS_HW.LHexTout"} {
 		path := filepath.Join(*realDir, "systems", filepath.FromSlash(path))
-		folder, archive := complete(t, path, "--stop-time", "1"), complete(t, zipped(t, path), "--stop-time", "1")
+		folder, archive := complete(t, path, "--stop-time", "1", "--strict"), complete(t, zipped(t, path), "--stop-time", "1")
 		if v := folder.column(t, column); slices.Min(v) == slices.Max(v) || folder.table(t) != archive.table(t) {
 			t.Errorf("%s: %s never changes, or folder and archive give different results", path, column)
 		}
