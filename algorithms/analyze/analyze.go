@@ -40,7 +40,7 @@ type Options struct {
 
 // at returns the options of the operating point.
 func (o *Options) at() twin.Options {
-	return twin.Options{Start: o.Start, At: o.At, Step: o.Step, Tolerance: o.Tolerance, Order: o.Order, From: o.From, To: o.To}
+	return twin.Options{Start: o.Start, At: o.At, Stop: o.Stop, Step: o.Step, Tolerance: o.Tolerance, Order: o.Order, From: o.From, To: o.To}
 }
 
 // forecasts returns the options of forecasts.

@@ -25,20 +25,28 @@ type Seen struct {
 	Missed    int     `json:"missed,omitempty"` // steps that were not tried for lack of time
 }
 
-// lookAtRuns makes trial runs of the strategies whose stability is unknown from models.
+// lookAtRuns makes trial runs of the strategies whose stability is unknown from models, or known from them for small
+// motions only: then the runs count.
 func (r *Report) lookAtRuns(ctx context.Context, sys *master.System, o Options) error {
 	if o.Runs.Again == nil || !(o.Runs.Time > 0) || len(r.Structure.Connections) == 0 {
 		return nil
 	}
 	var all []*trial.Strategy
 	for k, s := range r.schemes {
-		if len(r.Strategies[k].Points) > 0 || nonlinear(s) != "" || o.Runs.Only != nil && !o.Runs.Only(s.Preset, s.Order) {
+		if len(r.Strategies[k].Points) > 0 && r.Unconfirmed == "" || nonlinear(s) != "" || o.Runs.Only != nil && !o.Runs.Only(s.Preset, s.Order) {
 			continue
 		}
 		if alg, err := s.Algorithm(); err == nil && alg.Check(sys) == nil {
 			all = append(all, &trial.Strategy{Preset: s.Preset, Order: s.Order, New: s.Algorithm})
 		}
 	}
+	present := func(t *trial.Strategy) int {
+		if o.Own != nil && t.Preset == o.Own.Preset && t.Order == o.Own.Order {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(all, func(a, b *trial.Strategy) int { return present(a) - present(b) })
 	if len(sys.Infos) > twin.Many { // runs are slow and seldom give a result
 		o.Runs.Time /= 4
 	}
@@ -49,7 +57,13 @@ func (r *Report) lookAtRuns(ctx context.Context, sys *master.System, o Options) 
 	}
 	for _, t := range all {
 		k := slices.IndexFunc(r.schemes, func(s *twin.Scheme) bool { return s.Preset == t.Preset && s.Order == t.Order })
-		r.Strategies[k].takeTrials(t, r.Step)
+		s := &r.Strategies[k]
+		if len(s.Points) > 0 && len(t.Looks) > 0 { // of small motions
+			s.Result, s.Why, r.Recommended = scan.Result{}, r.Unconfirmed, -1
+		}
+		if len(s.Points) == 0 {
+			s.takeTrials(t, r.Step)
+		}
 	}
 	if r.Recommended < 0 {
 		if r.recommend(o.Error); r.Recommended >= 0 && r.Strategies[r.Recommended].Seen != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/macrostep/macrostep/algorithms/analyze/analyzetest"
+	"github.com/macrostep/macrostep/algorithms/analyze/forecast"
 	"github.com/macrostep/macrostep/algorithms/analyze/linear"
 	"github.com/macrostep/macrostep/algorithms/analyze/scan"
 	"github.com/macrostep/macrostep/algorithms/analyze/trial"
@@ -229,5 +230,26 @@ func testRunsOfSaturation(t *testing.T) {
 	t.Logf("%v %v %v %s, by models %v", s.Points, s.Stable, s.Gaps, s.Why, want.Stable)
 	if len(s.Stable) != 1 || math.Abs(s.Stable[0].To-want.Stable[0].To) > 0.02*want.Stable[0].To {
 		t.Errorf("stable %v, without saturation %v; unknown %v", s.Stable, want.Stable, s.Gaps)
+	}
+}
+
+// A controller saturated at the operating point has hardly any gain there, so that its models are stable at all steps. The motion
+// leaves saturation: trial runs decide, and without them the verdict is on small motions.
+func TestSaturatedAtStart(t *testing.T) {
+	make := func() *master.System {
+		return analyzetest.Pair(t, revertible(lagged("plant", 1, 1, 0)), revertible(newSignal("controller", 1, 1, []float64{1},
+			func(u, y []float64, _, _ float64) { y[0] = max(-1, min(1, 50*(0.5-u[0]))) - 0.01*u[0] })))
+	}
+	o := Options{Step: 0.1, Stop: 5, Order: 0, From: 0.01, To: 1, Own: &forecast.Own{Preset: "explicit"}}
+	r := analyse(t, make(), o)
+	if v := r.Verdict; r.Unconfirmed == "" || !strings.Contains(v.Text, "while the motion is small") {
+		t.Errorf("%+v, %q", v, r.Unconfirmed)
+	}
+	o.Runs = anew(make)
+	r = analyse(t, make(), o)
+	s := r.strategyOf("explicit", 0)
+	t.Logf("%+v; stable %v, %s", r.Verdict, s.Stable, s.Why)
+	if v := r.Verdict; v.State == Stable || v.State == Close || v.Keep || s.Mode != nil {
+		t.Errorf("%+v", v)
 	}
 }

@@ -135,21 +135,26 @@ func (r *Report) judgeStep(v *Verdict, s *Strategy) {
 	case s.Known() && !s.IsStable():
 		v.State = Unstable
 		v.Text = fmt.Sprintf("a disturbance doubles every %s", r.doubles(s))
-		if r.Large != "" {
-			v.Text += ", while the motion is small"
-		}
-		v.Text += "; " + s.stableText(r)
+		v.Text += r.onlySmall(s) + "; " + s.stableText(r)
 	case s.Known() && k >= 0:
 		v.Range, v.Margin = &s.Stable[k], s.Stable[k].To/r.Step
 		if v.State = Stable; r.Step > safety*v.Range.To && v.Range.To < r.To*(1-1e-9) && s.Multiples == 0 && !s.endsUnknown(*v.Range) {
 			v.State = Close
 		}
-		v.Text = s.reach(*v.Range, r)
+		v.Text = s.reach(*v.Range, r) + r.onlySmall(s)
 	case s.Known():
 		v.State, v.Text = Stable, "at this step; "+s.stableText(r)
 	default:
 		v.Text = s.stableText(r)
 	}
+}
+
+// onlySmall restricts what models show that are not known to hold along the motion.
+func (r *Report) onlySmall(s *Strategy) string {
+	if r.Unconfirmed == "" || s.Seen != nil {
+		return ""
+	}
+	return ", while the motion is small"
 }
 
 // whyUnknown returns why a step is of unknown stability.
@@ -214,8 +219,12 @@ func (s *Strategy) reach(in scan.Range, r *Report) string {
 	case s.endsUnknown(in):
 		text = fmt.Sprintf("up to at least %.3g s%s, %s the present step", in.To, s.inRuns(), times)
 	}
-	if in.From > r.From*(1+1e-9) && s.Multiples == 0 {
-		text = fmt.Sprintf("from %.3g s ", in.From) + text
+	switch {
+	case in.From <= r.From*(1+1e-9) || s.Multiples > 0:
+	case s.beginsUnknown(in):
+		text += fmt.Sprintf("; below %.3g s it is unknown", in.From)
+	default:
+		text = fmt.Sprintf("from %.3g s %s; below that it is unstable", in.From, text)
 	}
 	if s.Seen == nil && s.AtLimit() && !s.Lasts {
 		text += "; undamped motion goes on"
@@ -258,6 +267,15 @@ func (s *Strategy) endsUnknown(in scan.Range) bool {
 		return true
 	}
 	return slices.ContainsFunc(s.Gaps, func(g scan.Gap) bool { return in.To < g.From && g.To < s.Points[k].Step })
+}
+
+// beginsUnknown reports whether steps just below a stable range are of unknown stability.
+func (s *Strategy) beginsUnknown(in scan.Range) bool {
+	k := slices.IndexFunc(s.Points, func(p scan.Radius) bool { return p.Step >= in.From*(1-1e-9) }) - 1
+	if k < 0 {
+		return true
+	}
+	return slices.ContainsFunc(s.Gaps, func(g scan.Gap) bool { return s.Points[k].Step < g.From && g.To < in.From })
 }
 
 // shortNumber returns a number with two significant digits, without an exponent.

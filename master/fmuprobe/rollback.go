@@ -43,6 +43,8 @@ func Rollback(ctx context.Context, e master.Experiment, H float64, u Inputs, fre
 	if err != nil {
 		return replay, err
 	}
+	// The result is stored and holds for runs of any length.
+	e.Stop = max(e.Stop, e.Start+(warmSteps+replaySteps+1)*H)
 	twin, err := fresh("test of rollback")
 	if err != nil {
 		return replay, err

@@ -209,7 +209,7 @@ func verdict(report *analyze.Report, choice *Chosen, rates bool) (notes, warning
 	}
 	switch v.State {
 	case analyze.Unstable:
-		if report.Large != "" {
+		if report.Large != "" && now.Strategy.Seen == nil {
 			notes = append(notes, fmt.Sprintf("analysis: %s: %s; %s", setting, v, report.Large))
 			break
 		}

@@ -49,6 +49,9 @@ type Motion struct {
 	// Large explains why the motion is too large for linear models, "" = it is not. If it is, the stability holds only
 	// for small motions about the operating point.
 	Large string `json:"large,omitempty"`
+	// Unconfirmed explains why the models are not known to hold along the motion, because it is too large for them or
+	// unknown; "" = they hold. Their stability is that of small motions about the operating point.
+	Unconfirmed string `json:"unconfirmed,omitempty"`
 	// WhyNoError is the reason why errors are not forecast; "" = they are.
 	WhyNoError string `json:"why_no_error,omitempty"`
 	// Apart lists outputs that feed no input and are not linear; they do not count in the errors.
@@ -90,10 +93,12 @@ func (p *Forecaster) find(stop, most float64, candidates []float64) (why string)
 	}
 	switch {
 	case err != nil:
-		return fmt.Sprintf("the components could not follow the forecast motion: %v", err)
+		p.Unconfirmed = fmt.Sprintf("the components could not follow the forecast motion: %v", err)
+		return p.Unconfirmed
 	case !(off <= twin.Strayed):
 		p.Large = fmt.Sprintf("the motion over %.4g s is too large for linear models: along it, %s is off its model by %.2g "+
 			"of how much it moves [nonlinear]", horizon, of, off)
+		p.Unconfirmed = p.Large
 		return p.Large
 	case len(apart) > 0 && !slices.ContainsFunc(p.ref.sizes, func(size float64) bool { return size > 0 }):
 		return fmt.Sprintf("the only outputs that move feed no input and are not linear: %s [nonlinear]", twin.SomeNames(apart))
@@ -152,8 +157,8 @@ func (p *Forecaster) refer(horizon, H, shortest float64) (*reference, string) {
 	r.states.n = int(math.Round(H / localSpan / r.h))
 	defer func(was float64) { p.Window = was }(p.Window)
 	p.Window = referenceWindow * H
-	if why := p.driven(r.h, s); why != "" {
-		return nil, why
+	if p.Unconfirmed = p.driven(r.h, s); p.Unconfirmed != "" {
+		return nil, p.Unconfirmed
 	}
 	var err error
 	keep := func(n int, twins []*twin.Twin) {

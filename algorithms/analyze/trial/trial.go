@@ -69,42 +69,60 @@ type tryer struct {
 }
 
 // Run tries strategies at the steps of a scan, those nearest to Step first, and then narrows the ends of their stable
-// ranges while there is time. Its error is that of the context.
+// ranges while there is time. The first strategy is the most important: its nearest steps come before all others. Then the
+// strategy that has taken least time goes on, so that expensive ones do not take the time of the others. Its error is that
+// of the context.
 func Run(ctx context.Context, o Options, all []*Strategy) error {
 	r := &tryer{o, time.Now().Add(o.Time)}
 	steps := []float64{o.Step}
-	for i := range points {
-		steps = append(steps, o.From*math.Pow(o.To/o.From, float64(i)/(points-1)))
-	}
 	away := func(h float64) float64 { return math.Abs(math.Log(h / o.Step)) }
-	slices.SortStableFunc(steps, func(a, b float64) int { return cmp.Compare(away(a), away(b)) })
-	for i, h := range steps {
+	for i := range points {
 		const same = 0.01 // relative distance from Step below which a step is not tried again
-		if i > 0 && away(h) < same || h < o.From*(1-1e-9) || h > o.To*(1+1e-9) {
-			continue
-		}
-		for _, s := range all {
-			if tried, err := r.try(ctx, s, h); err != nil {
-				return err
-			} else if !tried {
-				s.Missed++
-			}
+		if h := o.From * math.Pow(o.To/o.From, float64(i)/(points-1)); away(h) >= same {
+			steps = append(steps, h)
 		}
 	}
-	for more := true; more; { // in turn, so that time is shared
-		more = false
-		for _, s := range all {
-			for i := len(s.Looks) - 1; i > 0; i-- {
-				if a, b := s.Looks[i-1], s.Looks[i]; Ends(a, b) && b.Step > a.Step*(1+precision) {
-					more = true
-					if tried, err := r.try(ctx, s, math.Sqrt(a.Step*b.Step)); err != nil || !tried {
-						return err
-					}
-				}
+	slices.SortStableFunc(steps, func(a, b float64) int { return cmp.Compare(away(a), away(b)) })
+	steps = slices.DeleteFunc(steps, func(h float64) bool { return h < o.From*(1-1e-9) || h > o.To*(1+1e-9) })
+	for _, s := range all {
+		s.Missed = len(steps)
+	}
+	taken := make([]time.Duration, len(all))
+	for {
+		next, h := -1, 0.0
+		for k, s := range all {
+			if wanted := s.next(steps); wanted > 0 && (next < 0 || taken[k] < taken[next]) {
+				next, h = k, wanted
+			}
+			if k == 0 && next == 0 && len(steps)-s.Missed < nearest {
+				break
 			}
 		}
+		if next < 0 {
+			return nil
+		}
+		from := time.Now()
+		if tried, err := r.try(ctx, all[next], h); err != nil || !tried {
+			return err
+		}
+		taken[next] += time.Since(from)
 	}
-	return nil
+}
+
+// nearest is the number of steps of the first strategy that come first: Step, and one above and one below it.
+const nearest = 3
+
+// next returns the step to try next, the next of the scan or one between a stable and another step; 0 = none.
+func (s *Strategy) next(steps []float64) float64 {
+	if s.Missed > 0 {
+		return steps[len(steps)-s.Missed]
+	}
+	for i := len(s.Looks) - 1; i > 0; i-- {
+		if a, b := s.Looks[i-1], s.Looks[i]; Ends(a, b) && b.Step > a.Step*(1+precision) {
+			return math.Sqrt(a.Step * b.Step)
+		}
+	}
+	return 0
 }
 
 // Ends reports whether a stable range ends between neighbours.
@@ -125,7 +143,7 @@ func (r *tryer) try(ctx context.Context, s *Strategy, h float64) (tried bool, er
 	} else if err != nil {
 		f = Finding{Why: err.Error()}
 	}
-	f.Step = h
+	f.Step, s.Missed = h, max(s.Missed-1, 0)
 	s.Looks = append(s.Looks, f)
 	slices.SortFunc(s.Looks, func(a, b Finding) int { return cmp.Compare(a.Step, b.Step) })
 	return true, nil

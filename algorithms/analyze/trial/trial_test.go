@@ -1,9 +1,14 @@
 package trial
 
 import (
+	"context"
 	"errors"
 	"math"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/macrostep/macrostep/master"
 )
 
 // A difference that grows by the same factor in every step is growth; a power of time and a rising wave are not. Kicks of
@@ -72,5 +77,28 @@ func TestUnresolved(t *testing.T) {
 		if got := compare(base, moved, false); got.Kind != c.want {
 			t.Errorf("%s: %d, %s", name, got.Kind, got.Why)
 		}
+	}
+}
+
+// The first strategy is tried at its nearest steps before the others, and steps without a try are counted.
+func TestFirstComesFirst(t *testing.T) {
+	var tried []string
+	o := Options{Step: 0.01, From: 0.001, To: 0.1, Time: time.Hour, Observe: func(what string) { tried = append(tried, what) },
+		Again: func(context.Context) (*master.System, func() error, error) { return nil, nil, errors.New("none") }}
+	all := []*Strategy{{Preset: "gauss-seidel"}, {Preset: "explicit"}}
+	if err := Run(t.Context(), o, all); err != nil {
+		t.Fatal(err)
+	}
+	for k, what := range []string{"gauss-seidel, order 0, with steps of 0.01 s", "gauss-seidel", "gauss-seidel", "explicit, order 0, with steps of 0.01 s"} {
+		if !strings.Contains(tried[k], what) {
+			t.Errorf("trial %d is of %s, want %s", k+1, tried[k], what)
+		}
+	}
+	if len(tried) != 2*points || all[0].Missed+all[1].Missed != 0 {
+		t.Errorf("%d trials, missed %d and %d", len(tried), all[0].Missed, all[1].Missed)
+	}
+	o.Time = 0
+	if err := Run(t.Context(), o, all[1:]); err != nil || all[1].Missed != points {
+		t.Errorf("without time: missed %d, %v", all[1].Missed, err)
 	}
 }

@@ -93,11 +93,15 @@ func newPoint(ctx context.Context, x *master.Exec, o Options, t float64, of *pro
 		p.Models = append(p.Models, m)
 		without := "it cannot go back (canGetAndSetFMUstate) [no-rollback]"
 		if x.Reverts(i) {
-			differs := x.Replay(i).Unpromised
-			if differs == "" {
+			differs, atStart := x.Replay(i).Unpromised, x.Replay(i).AtStart
+			switch {
+			case differs != "":
+				without = "it computes different values in steps that may be undone (noSetFMUStatePriorToCurrentPoint = false) [no-rollback]: " + differs
+			case atStart != "" && len(p.way) == 1:
+				without = "it goes another way once it has gone back to its start [no-rollback]: " + atStart
+			default:
 				continue
 			}
-			without = "it computes different values in steps that may be undone (noSetFMUStatePriorToCurrentPoint = false) [no-rollback]: " + differs
 		}
 		m.Space, m.Why = p.derivatives(i)
 		exact, why := m.Space, m.Why

@@ -15,6 +15,7 @@ import (
 // Options are those of an operating point.
 type Options struct {
 	Start, At float64 // s; the operating point is the start, or the first communication point at or after At
+	Stop      float64 // s: of the experiment
 	Step      float64 // macro step in s, up to the operating point and in the middle of the scan
 	Tolerance float64 // of the subsystems; 0 = none
 	Order     int     // highest extrapolation order
@@ -48,7 +49,7 @@ func At(ctx context.Context, sys *master.System, o Options, do func(p *Point) er
 		failed = err
 		return err
 	}
-	run, err := master.NewRun(sys, probe, master.Options{Start: o.Start, Stop: probe.at + 2*o.Step, Step: o.Step, Tolerance: o.Tolerance})
+	run, err := master.NewRun(sys, probe, master.Options{Start: o.Start, Stop: max(o.Stop, probe.at+2*o.Step), Step: o.Step, Tolerance: o.Tolerance})
 	if err != nil {
 		return master.Result{}, err
 	}

@@ -285,7 +285,7 @@ func printLimits(out io.Writer, r *analyze.Report) {
 		fmt.Fprintf(out, "\n~ an order of magnitude: along the motion, %s is off its model by %.2g of how much it moves",
 			r.Stray.Of, r.Stray.Off)
 	}
-	if r.Large != "" {
+	if r.Unconfirmed != "" && slices.ContainsFunc(r.Strategies, func(s analyze.Strategy) bool { return s.Mode != nil }) {
 		fmt.Fprintf(out, "\nradii and stable steps hold only for small motions about the operating point: analyse other times too (--at)")
 	}
 	if printed != nil || r.WhyNoError != "" || isRough(r) {

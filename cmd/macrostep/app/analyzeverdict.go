@@ -88,9 +88,9 @@ func (p *verdictPrinter) print() {
 		p.line("Note", fmt.Sprintf("%s alone is unstable with its inputs held: %s. No step changes that; the coupling has to "+
 			"hold it.", g.Component, &g))
 	}
-	if r.Large != "" {
-		p.line("Note", fmt.Sprintf("This holds for small motions about t = %.4g s only (%s): analyse other times too (--at).", r.At,
-			p.because(reason.Nonlinear)))
+	if now := r.Now(); r.Unconfirmed != "" && (now == nil || now.Strategy.Mode != nil) {
+		p.line("Note", fmt.Sprintf("This is known for small motions about t = %.4g s only (%s): analyse other times too (--at).", r.At,
+			p.because(reason.Of(r.Unconfirmed)...)))
 	}
 	if now := r.Now(); now != nil && now.Strategy.Untold != "" {
 		p.line("Note", fmt.Sprintf("Stability and error are not certain (%s).", p.because(reason.Of(now.Strategy.Untold)...)))
