@@ -2,6 +2,25 @@ package master
 
 import "slices"
 
+// feedsItself reports whether subsystem i is in a loop of connections.
+func (s *System) feedsItself(i int) bool {
+	sources := func(v int) (out []int) {
+		for k := s.InAt[v]; k < s.InAt[v+1]; k++ {
+			if from := s.SourceSubsystem(k); from >= 0 {
+				out = append(out, from)
+			}
+		}
+		slices.Sort(out)
+		return slices.Compact(out)
+	}
+	for _, scc := range components(len(s.Infos), sources) {
+		if slices.Contains(scc, i) {
+			return cyclic(scc, sources)
+		}
+	}
+	return false
+}
+
 // components returns the strongly connected components of a graph with n nodes
 // and successors succ, each ascending, in topological order: every edge leads
 // from a component to itself or to a later one (Tarjan 1972).

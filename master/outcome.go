@@ -12,7 +12,8 @@ import (
 type Outcome struct {
 	// Ended is "complete", "terminated", "failed" or "interrupted".
 	Ended string `json:"ended"`
-	// Stability is "stable", "unstable", or "unknown" if the run failed too early.
+	// Stability is "stable", "unstable", or "unknown" if the run failed too early, or if an output grows and
+	// the cause is unknown.
 	Stability string `json:"stability"`
 	// Unstable describes which value has grown and by how much; "" = none.
 	Unstable string `json:"unstable"`
@@ -65,7 +66,7 @@ func (r *Result) Outcome() Outcome {
 	switch {
 	case r.Unstable != "":
 		o.Stability = Unstable
-	case r.Status == Failed || r.Accepted == 0:
+	case r.Status == Failed || r.Accepted == 0 || r.Growing != nil && !r.Growing.Own:
 		o.Stability = UnknownStability
 	}
 	switch e := r.Expectations; {
@@ -79,12 +80,15 @@ func (r *Result) Outcome() Outcome {
 	return o
 }
 
-// String returns the verdict as in "complete, unstable, expectations not met". It omits "stable" and
-// expectations if there are none.
+// String returns the verdict as in "complete, unstable, expectations not met". It omits "stable",
+// expectations if there are none, and an unknown stability of a run that did not end regularly.
 func (o Outcome) String() string {
 	text := o.Ended
-	if o.Stability == Unstable {
-		text += ", " + o.Stability
+	switch {
+	case o.Stability == Unstable:
+		text += ", unstable"
+	case o.Stability == UnknownStability && o.Regular():
+		text += ", stability unknown"
 	}
 	if o.Expectations != NoExpectations {
 		text += ", expectations " + o.Expectations
@@ -102,14 +106,20 @@ func (o Outcome) OK(strict bool) bool {
 	return o.Regular() && asExpected && (!strict || o.Ended == EndedComplete && o.Stability != Unstable)
 }
 
-// Growth describes an output whose peaks grow steadily.
+// Growth describes an output whose peaks grow steadily, or whose swings grow, also if they do so more and more slowly.
 type Growth struct {
 	Output string
 	By     float64 // from the first quarter of the run to the last
+	Swings bool
+	Own    bool // the coupling is not the cause
 }
 
 func (g *Growth) String() string {
-	return fmt.Sprintf("the peaks of %s grow steadily, by a factor of %.2g from the first quarter of the run to the last", g.Output, g.By)
+	what := "the peaks of %s grow steadily"
+	if g.Swings {
+		what = "the swings of %s grow"
+	}
+	return fmt.Sprintf(what+", by a factor of %.2g from the first quarter of the run to the last", g.Output, g.By)
 }
 
 // growth samples outputs at equal distances over a run of any length: when it is full, every second
@@ -140,6 +150,12 @@ const (
 	// the next, and the last time by not much less than before. A power p of time slows down: 2^p,
 	// 1.5^p, 1.33^p.
 	steadily, slowing = 1.4, 0.5
+	// Swings that grow by doubled over the run, and by swells in its last quarter, may be those of an unstable
+	// coupling. They change sign leastTurns times in leastSwing samples of a quarter, more often than powers of time
+	// about a line. An output is ignored beside one that swings muchMore.
+	doubled, swells        = 2, 1.1
+	leastSwing, leastTurns = 8, 3
+	muchMore               = 10
 )
 
 func newGrowth(outputs int) *growth {
@@ -236,6 +252,63 @@ func (g *growth) steady(y []float64, alike func(j, k int) bool) (most int, by fl
 	return most, by
 }
 
+// swings returns how far output k swings about a straight line in each quarter of the run, as root mean square. ok is false
+// if it does not swing to and fro throughout, or there are too few samples.
+func (g *growth) swings(k int) (size [quarters]float64, ok bool) {
+	n := len(g.samples) / quarters
+	if n < leastSwing {
+		return size, false
+	}
+	middle := float64(n-1) / 2
+	for q := range size {
+		samples := g.samples[len(g.samples)-(quarters-q)*n:][:n]
+		mean, slope, spread := 0.0, 0.0, 0.0
+		for i, y := range samples {
+			at := float64(i) - middle
+			mean, slope, spread = mean+y[k]/float64(n), slope+at*y[k], spread+at*at
+		}
+		turns, last := 0, 0.0
+		for i, y := range samples {
+			off := y[k] - mean - slope/spread*(float64(i)-middle)
+			if size[q] = math.Hypot(size[q], off); off*last < 0 {
+				turns++
+			}
+			last = off
+		}
+		if turns < leastTurns {
+			return size, false
+		}
+	}
+	return size, true
+}
+
+// swelling returns the output whose swings grow most, −1 = none, and the factor from the first quarter of the run to the
+// last. Growth may slow down, as of an unstable coupling that something keeps within bounds. candidate restricts the
+// outputs. They are ignored while a comparable one swings much more and does not grow.
+func (g *growth) swelling(candidate func(k int) bool, alike func(j, k int) bool) (most int, by float64) {
+	most = -1
+	grows := func(s [quarters]float64) bool {
+		return s[1] >= s[0] && s[2] >= s[1] && s[3] >= swells*s[2] && s[3] >= doubled*s[0]
+	}
+	for k := range g.start {
+		s, ok := g.swings(k)
+		if f := s[3] / s[0]; !ok || !grows(s) || !(f > by) || !candidate(k) {
+			continue
+		}
+		small := false
+		for j := range g.start {
+			if alike(j, k) {
+				o, _ := g.swings(j)
+				small = small || o[3] > muchMore*s[3] && !grows(o)
+			}
+		}
+		if !small {
+			most, by = k, s[3]/s[0]
+		}
+	}
+	return most, by
+}
+
 // archive carries the samples.
 func (g *growth) archive(a *Archive) {
 	n := len(g.samples)
@@ -270,13 +343,21 @@ func (r *Run) judgeStability() {
 		r.warn(grown)
 		text = cmp.Or(text, grown)
 	}
-	k, by := r.growth.steady(r.x.keptY, func(j, k int) bool {
+	alike := func(j, k int) bool {
 		a, p := port(j)
 		b, q := port(k)
 		return a == b && p.Unit == q.Unit
-	})
-	if coupled := slices.ContainsFunc(r.sys.source, func(y int) bool { return y >= 0 }); text == "" && k >= 0 && coupled {
-		r.result.Growing = &Growth{r.sys.OutName(k), by}
+	}
+	if coupled := slices.ContainsFunc(r.sys.source, func(y int) bool { return y >= 0 }); text == "" && coupled {
+		grows := Growth{}
+		if k, grows.By = r.growth.steady(r.x.keptY, alike); k < 0 {
+			grows.Swings = true
+			k, grows.By = r.growth.swelling(func(k int) bool { return r.sys.feedsItself(owner(r.sys.OutAt, k)) }, alike)
+		}
+		if k >= 0 {
+			grows.Output = r.sys.OutName(k)
+			r.result.Growing = &grows
+		}
 	}
 	r.result.Unstable = text
 }

@@ -133,3 +133,37 @@ func TestOutcome(t *testing.T) {
 		t.Errorf("%q", o)
 	}
 }
+
+// Swings of a coupling in a loop that grow, even if more and more slowly, leave the stability unknown.
+func TestSwings(t *testing.T) {
+	o := master.Options{Stop: 10, Step: 0.001}
+	for name, test := range map[string]struct {
+		f        func(t float64) float64
+		open     bool // no loop
+		swelling bool
+	}{
+		"slow down":         {f: func(t float64) float64 { return 3 + (0.5+t)*math.Sin(40*t) }, swelling: true},
+		"about a ramp":      {f: func(t float64) float64 { return 100*t + (0.5+t)*math.Sin(40*t) }, swelling: true},
+		"no loop":           {f: func(t float64) float64 { return (0.5 + t) * math.Sin(40*t) }, open: true},
+		"hardly":            {f: func(t float64) float64 { return (10 + t) * math.Sin(40*t) }},
+		"have grown before": {f: func(t float64) float64 { return min(0.5+t, 3) * math.Sin(40*t) }},
+		"die out":           {f: func(t float64) float64 { return math.Exp(-t) * math.Sin(40*t) }},
+		"a cube":            {f: func(t float64) float64 { return t * t * t }},
+	} {
+		a, b := newFake("a", 1, 1), newFake("b", 1, 1)
+		a.step = func(at, H float64) (float64, error) { a.y[0] = test.f(at + H); return at + H, nil }
+		a.y[0] = test.f(0)
+		connections := []master.Connection{wire("a.y1", "b.u1")}
+		if !test.open {
+			connections = append(connections, wire("b.y1", "a.u1"))
+		}
+		result, err := newRun(t, system(t, []master.Subsystem{a, b}, connections...), o).Run(t.Context())
+		want := "complete"
+		if test.swelling {
+			want += ", stability unknown"
+		}
+		if swells := result.Growing != nil && result.Growing.Swings; err != nil || swells != test.swelling || result.Outcome().String() != want {
+			t.Errorf("%s: %v, %q, %q", name, err, result.Growing, result.Outcome())
+		}
+	}
+}

@@ -47,7 +47,7 @@ type Result struct {
 	Realtime    *Timing // nil = the run was not in real time
 	// Unstable describes a value that has grown like one of an unstable system; "" = none has.
 	Unstable string
-	// Growing describes an output that grows steadily but has not grown far, because the coupling or the
+	// Growing describes an output that grows but has not grown far, perhaps because the coupling or the
 	// system itself is unstable; nil = none does. Package analyze finds out which of the two.
 	Growing *Growth
 	// Expectations counts those of the hooks (Expecter).

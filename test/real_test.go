@@ -31,6 +31,7 @@ var realTests = []testing.InternalTest{
 	{Name: "TestRealStudies", F: testRealStudies},
 	{Name: "TestRealAnalyze", F: testRealAnalyze},
 	{Name: "TestRealRuns", F: testRealRuns},
+	{Name: "TestRealGrowth", F: testRealGrowth},
 	{Name: "TestRealImplicit", F: testRealImplicit},
 	{Name: "TestRealConformance", F: testRealConformance},
 	{Name: "TestRealDocuments", F: testRealDocuments},

@@ -8,8 +8,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/macrostep/macrostep/algorithms/analyze/forecast"
 	"github.com/macrostep/macrostep/algorithms/analyze/linear"
 	"github.com/macrostep/macrostep/algorithms/analyze/scan"
+	"github.com/macrostep/macrostep/algorithms/analyze/trial"
 	"github.com/macrostep/macrostep/algorithms/analyze/twin"
 	"github.com/macrostep/macrostep/master"
 )
@@ -48,6 +50,44 @@ func Judge(ctx context.Context, sys *master.System, o Options, preset string, or
 	})
 	if err != nil {
 		return nil, err
+	}
+	return j, nil
+}
+
+// JudgeInRuns is Judge by trial runs of the system, which need no models and show faster growth only. Of Options, it also
+// uses Runs. Errors: those of the context, and why nothing grows in the runs, or why the cause of growth is unknown.
+func JudgeInRuns(ctx context.Context, o Options, own *forecast.Own) (*Judgement, error) {
+	look := func(h float64) (trial.Finding, error) {
+		s, t := &trial.Strategy{Preset: own.Preset, Order: own.Order, New: own.New}, o.Runs
+		t.Start, t.At, t.Tolerance, t.Step, t.From, t.To = o.Start, o.At, o.Tolerance, h, h, h
+		if err := trial.Run(ctx, t, []*trial.Strategy{s}); err != nil {
+			return trial.Finding{}, err
+		} else if s.Missed > 0 {
+			return trial.Finding{}, trial.ErrNoTime
+		}
+		return s.Looks[0], nil
+	}
+	now, err := look(o.Step)
+	if err != nil {
+		return nil, err
+	} else if now.Kind != trial.Grows {
+		return nil, errors.New(cmp.Or(now.Why, "nothing grows in trial runs [undecided]"))
+	}
+	j := &Judgement{Radius: now.Radius}
+	rate := math.Log(now.Radius) / o.Step
+	part := max(farBelow[1], 2*trial.Least/(rate*o.Step)) // the growth of the system itself shows from there on
+	if part > 0.5 {
+		return nil, errors.New("the growth is too slow to find its cause in trial runs [undecided]")
+	}
+	short, err := look(part * o.Step)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case short.Kind == trial.Unknown:
+		return nil, errors.New(short.Why)
+	case short.Kind == trial.Grows && math.Log(short.Radius)/short.Step > rate/2:
+		j.Itself = &scan.Growth{Rate: math.Log(short.Radius) / short.Step}
 	}
 	return j, nil
 }
@@ -92,10 +132,13 @@ func (p *analysis) judge(j *Judgement, o Options, preset string, order int) erro
 	if err := p.Doubt(own, o.Step, mode.Radius(), beside); err != nil {
 		return err
 	}
-	if j.Radius = mode.Radius(); linear.Stable(j.Radius) {
+	j.Radius = mode.Radius()
+	switch p.follow(r, o, []float64{1}); {
+	case linear.Stable(j.Radius) && r.Unconfirmed != "":
+		return errors.New(r.Unconfirmed)
+	case linear.Stable(j.Radius):
 		return nil
-	}
-	if p.follow(r, o, []float64{1}); r.Large != "" {
+	case r.Large != "":
 		return errors.New(r.Large)
 	}
 	for _, part := range farBelow {

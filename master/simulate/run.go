@@ -370,7 +370,7 @@ func (r *run) finish(ctx context.Context, result master.Result, failed error) er
 	m := r.mark.manifest
 	defer func() { r.out.Result = result }()
 	grows := ""
-	if result.Growing != nil && result.Status == master.Complete {
+	if result.Growing != nil && result.Outcome().Regular() {
 		if grows = r.judgeGrowth(ctx, &result); result.Unstable != "" {
 			result.Warnings = append(result.Warnings, result.Unstable)
 		}
