@@ -22,6 +22,9 @@ func TestUnstableAlone(t *testing.T) {
 	} {
 		sys := analyzetest.Pair(t, analyzetest.Lag("one", c.a, c.b, 1), analyzetest.Lag("two", -4, 1, 1))
 		r := analyse(t, sys, Options{Step: 1e-2, Order: 1, Stop: 1, From: 1e-3, To: 1e-1})
+		if len(r.Alone) == 1 && r.Alone[0].ByStep {
+			t.Errorf("%s: by the step: %+v", name, r.Alone)
+		}
 		if (c.alone != 0) != (len(r.Alone) == 1) || c.alone != 0 && (r.Alone[0].Component != "one" || math.Abs(r.Alone[0].Rate-c.alone) > 1e-6) {
 			t.Errorf("%s: alone %+v", name, r.Alone)
 		}
@@ -34,6 +37,18 @@ func TestUnstableAlone(t *testing.T) {
 		if (want > 0) != (r.Whole != nil) || want > 0 && math.Abs(r.Whole.Rate-want) > 1e-2*want {
 			t.Errorf("%s: whole %+v, want %g", name, r.Whole, want)
 		}
+	}
+}
+
+// An undamped oscillator whose solver takes one Euler step a macro step grows the faster the longer the step is: that is
+// not its own motion.
+func TestUnstableByStep(t *testing.T) {
+	euler := revertible(newSignal("one", 1, 2, []float64{1, 0}, func(u, x []float64, _, h float64) {
+		x[0], x[1] = x[0]+h*x[1], x[1]+h*(u[0]-x[0])
+	}))
+	r := analyse(t, analyzetest.Pair(t, euler, analyzetest.Lag("two", -4, 0.1, 1)), Options{Step: 0.1, Stop: 5, From: 0.01, To: 1})
+	if len(r.Alone) != 1 || !r.Alone[0].ByStep || math.Abs(r.Alone[0].Rate-0.05) > 1e-3 {
+		t.Errorf("alone %+v", r.Alone)
 	}
 }
 

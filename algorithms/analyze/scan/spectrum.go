@@ -141,6 +141,8 @@ type Growth struct {
 	Component string  `json:"component,omitempty"` // by itself, its inputs held; "" = of the coupled system
 	Rate      float64 `json:"rate"`                // 1/s
 	Frequency float64 `json:"frequency"`           // Hz
+	// ByStep is set if it grows less, or not at all, at shorter steps: its solver takes steps that are too long for it.
+	ByStep bool `json:"by_step,omitempty"`
 }
 
 func (g *Growth) String() string {
@@ -151,20 +153,33 @@ func (g *Growth) String() string {
 	return fmt.Sprintf("%s grows by a factor of e every %.3g s", motion, 1/g.Rate)
 }
 
-// Alone finds the components that are unstable by themselves.
+// sameRate is the least ratio of the growth rates at half the step and at the step if the growth is that of the component.
+const sameRate = 0.75
+
+// Alone finds the components that are unstable by themselves at steps of size H.
 func (p *Scanner) Alone(H float64) (out []Growth) {
-	for i, m := range p.Models {
-		r, err := p.Over(i, H)
-		if err != nil {
-			continue
-		}
-		worst, grows := r.Largest(), r.Unstable()
-		if own, uncertain, err := p.Free(i, H); err == nil && cmplx.Abs(own) > cmplx.Abs(worst) {
-			worst, grows = own, cmplx.Abs(own) > 1+max(linear.Marginal, uncertain)
-		}
-		if grows {
-			out = append(out, Growth{m.Info.Name, math.Log(cmplx.Abs(worst)) / H, math.Abs(cmplx.Phase(worst)) / (2 * math.Pi * H)})
+	for i := range p.Models {
+		if g, err := p.alone(i, H); err == nil && g.Rate > 0 {
+			half, err := p.alone(i, H/2)
+			g.ByStep = err == nil && half.Rate < sameRate*g.Rate
+			out = append(out, g)
 		}
 	}
 	return out
+}
+
+// alone returns the growth of component i with held inputs at steps of size h; a rate of 0 = none.
+func (p *Scanner) alone(i int, h float64) (g Growth, err error) {
+	r, err := p.Over(i, h)
+	if err != nil {
+		return g, err
+	}
+	worst, grows := r.Largest(), r.Unstable()
+	if own, uncertain, err := p.Free(i, h); err == nil && cmplx.Abs(own) > cmplx.Abs(worst) {
+		worst, grows = own, cmplx.Abs(own) > 1+max(linear.Marginal, uncertain)
+	}
+	if !grows {
+		return g, nil
+	}
+	return Growth{Component: p.Models[i].Info.Name, Rate: math.Log(cmplx.Abs(worst)) / h, Frequency: math.Abs(cmplx.Phase(worst)) / (2 * math.Pi * h)}, nil
 }

@@ -295,14 +295,21 @@ func printLimits(out io.Writer, r *analyze.Report) {
 
 // printModes prints what is unstable by itself, and the modes of the recommended and of unstable strategies.
 func printModes(out io.Writer, r *analyze.Report) {
+	own := false // a component grows at any step
 	for _, g := range r.Alone {
+		own = own || !g.ByStep
 		fmt.Fprintf(out, "\n%s is unstable by itself, its inputs held: %s", g.Component, &g)
+		if g.ByStep {
+			fmt.Fprintf(out, "; less at shorter steps: the solver inside the FMU takes steps that are too long for it")
+		}
 	}
 	switch {
 	case r.Whole != nil:
 		fmt.Fprintf(out, "\nthe coupled system itself is unstable: %s; no macro step and no algorithm changes that\n", r.Whole)
-	case len(r.Alone) > 0:
+	case own:
 		fmt.Fprintf(out, "\nno step changes that; the radii show whether the coupling stabilises it\n")
+	case len(r.Alone) > 0:
+		fmt.Fprintln(out)
 	}
 	if s := &r.Strategies[max(r.Recommended, 0)]; s.Mode != nil {
 		fmt.Fprintf(out, "\nthe mode that dies out slowest, or grows, at %.4g s: %s\n", r.Step, s.Mode)

@@ -85,8 +85,11 @@ func (p *verdictPrinter) print() {
 		p.mode(s)
 	}
 	for _, g := range r.Alone {
-		p.line("Note", fmt.Sprintf("%s alone is unstable with its inputs held: %s. No step changes that; the coupling has to "+
-			"hold it.", g.Component, &g))
+		what := "No step changes that; the coupling has to hold it."
+		if g.ByStep {
+			what = "That depends on the step: the solver inside the FMU takes steps that are too long for it. Take a shorter --step-size."
+		}
+		p.line("Note", fmt.Sprintf("%s alone is unstable with its inputs held: %s. %s", g.Component, &g, what))
 	}
 	if now := r.Now(); r.Unconfirmed != "" && (now == nil || now.Strategy.Mode != nil) {
 		p.line("Note", fmt.Sprintf("This is known for small motions about t = %.4g s only (%s): analyse other times too (--at).", r.At,
