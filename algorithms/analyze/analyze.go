@@ -61,7 +61,7 @@ func Run(ctx context.Context, sys *master.System, o Options) (*Report, error) {
 	if err := CheckRates(sys, o.Rates); err != nil {
 		return nil, err
 	}
-	r := &Report{Step: o.Step, Asked: o.Error, Recommended: -1, Structure: structure(sys, o), Present: o.Own}
+	r := &Report{Step: o.Step, Tolerance: o.Tolerance, Asked: o.Error, Recommended: -1, Structure: structure(sys, o), Present: o.Own}
 	for _, rate := range twin.OwnRates(o.Rates) {
 		own := fmt.Sprintf("%d steps a macro step", rate.Steps)
 		if rate.Over > 1 {

@@ -13,9 +13,10 @@ import (
 
 // Report is the result of an analysis.
 type Report struct {
-	At         float64     `json:"at"`   // s, the operating point
-	Step       float64     `json:"step"` // s
-	From       float64     `json:"from"` // s, bounds of the scan
+	At         float64     `json:"at"`                  // s, the operating point
+	Step       float64     `json:"step"`                // s
+	Tolerance  float64     `json:"tolerance,omitempty"` // of the solvers in the components; 0 = none is given
+	From       float64     `json:"from"`                // s, bounds of the scan
 	To         float64     `json:"to"`
 	Structure  Structure   `json:"structure"`
 	Subsystems []Subsystem `json:"subsystems"`

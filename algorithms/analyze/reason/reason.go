@@ -53,7 +53,7 @@ var explained = []struct {
 	{Learning, "the algorithm identifies a model during the run and is uncorrected until then", "compare runs at the step and at half of it"},
 	{TooLarge, "too many components or rates for this analysis", "analyse a part of the system"},
 	{NotCovered, "the analysis cannot judge this algorithm", "compare runs at the step and at half of it"},
-	{Uncoupled, "no component feeds another", "nothing: its accuracy is that of the FMU's own solver"},
+	{Uncoupled, "no component feeds another", "compare with a run at a tenth of the tolerance (--tolerance): the accuracy is that of the FMU's own solver"},
 	{Failed, "a component or the algorithm reported an error", "read it with --all, and try a shorter step"},
 }
 

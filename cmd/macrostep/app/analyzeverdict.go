@@ -74,8 +74,13 @@ func (p *verdictPrinter) print() {
 	}
 	fmt.Fprintf(p.out, "%s, from t = %.4g s\n\n", setting, r.At)
 	if v.State == analyze.Uncoupled {
-		p.line("Uncoupled", "No component feeds another, so no coupling can be unstable or inexact. The only errors are those of "+
-			"the solvers inside the FMUs. Nothing to choose here: keep the default.")
+		text := "No component feeds another, so no coupling can be unstable or inexact. The only errors are those of the solvers " +
+			"inside the FMUs."
+		if r.Tolerance > 0 {
+			text += fmt.Sprintf(" To see them, compare with a run at a tenth of the tolerance, --tolerance %.4g (macrostep compare); "+
+				"an FMU with a constant step ignores it.", r.Tolerance/10)
+		}
+		p.line("Uncoupled", text)
 		return
 	}
 	p.line("Stability", p.stability())

@@ -76,8 +76,12 @@ func TestExplainsMarks(t *testing.T) {
 		"no time": {analyze.Verdict{State: analyze.Stable}, func(r *analyze.Report) {
 			r.Promised, r.Strategies[0].Seen = nil, &analyze.Seen{Missed: 3}
 		}, []string{"Trial runs ran out of time", "\n              macrostep analyze a.ssp --set b.c=1 --runs 120\n"}},
-		"nothing":   {unknown, func(r *analyze.Report) { r.Recommended, r.Why = -1, "all is unknown" }, []string{"Nothing can be recommended: all is unknown."}},
-		"uncoupled": {analyze.Verdict{State: analyze.Uncoupled}, nil, []string{"No component feeds another"}},
+		"nothing": {unknown, func(r *analyze.Report) { r.Recommended, r.Why = -1, "all is unknown" }, []string{"Nothing can be recommended: all is unknown."}},
+		"uncoupled": {analyze.Verdict{State: analyze.Uncoupled}, func(r *analyze.Report) { r.Tolerance = 1e-4 },
+			[]string{"No component feeds another", "--tolerance 1e-05"}},
+		"alone": {unknown, func(r *analyze.Report) {
+			r.Alone = []scan.Growth{{Component: "car", Rate: 2}, {Component: "road", Rate: 2, ByStep: true}}
+		}, []string{"No step changes that", "Take a shorter\n"}},
 		"growing": {analyze.Verdict{State: analyze.Unstable, Text: "it grows"}, func(r *analyze.Report) { r.Strategies[0].Now = 2 },
 			[]string{"Unstable: it grows.", "Growing mode", "car.y -> road.u: 10 % less gain, 1.4 % slower growth"}},
 		"variable steps": {analyze.Verdict{State: analyze.Varying, Text: "steps of 1 s"}, func(r *analyze.Report) {
