@@ -58,12 +58,15 @@ func (r *Report) lookAtRuns(ctx context.Context, sys *master.System, o Options) 
 	for _, t := range all {
 		k := slices.IndexFunc(r.schemes, func(s *twin.Scheme) bool { return s.Preset == t.Preset && s.Order == t.Order })
 		s := &r.Strategies[k]
-		if len(s.Points) > 0 && len(t.Looks) > 0 { // of small motions
-			s.Result, s.Why, r.Recommended = scan.Result{}, r.Unconfirmed, -1
+		if len(s.Points) > 0 { // of small motions
+			r.Recommended = -1
+			if len(t.Looks) == 0 {
+				s.Untold = cmp.Or(s.Untold, "its stability is that of small motions, because there was no time for runs: "+r.Unconfirmed)
+				continue
+			}
+			s.Result, s.Why = scan.Result{}, r.Unconfirmed
 		}
-		if len(s.Points) == 0 {
-			s.takeTrials(t, r.Step)
-		}
+		s.takeTrials(t, r.Step)
 	}
 	if r.Recommended < 0 {
 		if r.recommend(o.Error); r.Recommended >= 0 && r.Strategies[r.Recommended].Seen != nil {

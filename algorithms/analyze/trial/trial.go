@@ -69,9 +69,9 @@ type tryer struct {
 }
 
 // Run tries strategies at the steps of a scan, those nearest to Step first, and then narrows the ends of their stable
-// ranges while there is time. The first strategy is the most important: its nearest steps come before all others. Then the
-// strategy that has taken least time goes on, so that expensive ones do not take the time of the others. Its error is that
-// of the context.
+// ranges while there is time. Each strategy is first tried at its nearest steps, because one alone shows little. Then the
+// strategy that has taken least time goes on, so that expensive ones do not take the time of the others. The first strategies
+// are the most important. Its error is that of the context.
 func Run(ctx context.Context, o Options, all []*Strategy) error {
 	r := &tryer{o, time.Now().Add(o.Time)}
 	steps := []float64{o.Step}
@@ -91,10 +91,12 @@ func Run(ctx context.Context, o Options, all []*Strategy) error {
 	for {
 		next, h := -1, 0.0
 		for k, s := range all {
-			if wanted := s.next(steps); wanted > 0 && (next < 0 || taken[k] < taken[next]) {
+			wanted, tried := s.next(steps), len(steps)-s.Missed
+			if wanted > 0 && (next < 0 || taken[k] < taken[next]) {
 				next, h = k, wanted
 			}
-			if k == 0 && next == 0 && len(steps)-s.Missed < nearest {
+			if wanted > 0 && tried > 0 && tried < nearest {
+				next, h = k, wanted
 				break
 			}
 		}
@@ -109,7 +111,7 @@ func Run(ctx context.Context, o Options, all []*Strategy) error {
 	}
 }
 
-// nearest is the number of steps of the first strategy that come first: Step, and one above and one below it.
+// nearest is the number of steps of a strategy that come first: Step, and one above and one below it.
 const nearest = 3
 
 // next returns the step to try next, the next of the scan or one between a stable and another step; 0 = none.

@@ -248,9 +248,13 @@ func (p *verdictPrinter) advice() {
 	}
 }
 
-// missed reports whether the present setting is stable in trial runs, but its limit is unknown for lack of time.
+// missed reports whether the present setting is stable in trial runs, but its limit is unknown for lack of time, and no other
+// algorithm is known to be better.
 func (p *verdictPrinter) missed() bool {
 	now := p.r.Now()
+	if r := p.r; now != nil && r.Recommended >= 0 && &r.Strategies[r.Recommended] != now.Strategy {
+		return false
+	}
 	return p.r.Verdict.State == analyze.Stable && now != nil && now.Strategy.Seen != nil && now.Strategy.Seen.Missed > 0
 }
 
