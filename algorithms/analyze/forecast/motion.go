@@ -128,7 +128,8 @@ type states struct {
 	n int         // steps of the reference between them
 }
 
-// driven returns why the motion about the operating point is unknown, or "".
+// driven returns why the motion about the operating point is unknown, or "". It sets Unconfirmed if the components
+// may be far from their models.
 func (p *Forecaster) driven(h float64, s *twin.Scheme) string {
 	for i, m := range p.Models {
 		r, err := p.Over(i, p.StepOf(i, s, h))
@@ -136,9 +137,14 @@ func (p *Forecaster) driven(h float64, s *twin.Scheme) string {
 		case err != nil:
 			return err.Error()
 		case m.Source == twin.Directional:
-			return fmt.Sprintf("the motion of %s with held inputs is unknown: it cannot go back [no-rollback]", m.Info)
+			p.Unconfirmed = fmt.Sprintf("the motion of %s with held inputs is unknown: it cannot go back [no-rollback]", m.Info)
+			return p.Unconfirmed
 		case r.OwnMisfit > twin.OwnMisfit:
-			return fmt.Sprintf("the model of the responses of %s does not describe its motion with held inputs: it is off by %.2g [nonlinear]", m.Info, r.OwnMisfit)
+			why := fmt.Sprintf("the model of the responses of %s does not describe its motion with held inputs: it is off by %.2g [nonlinear]", m.Info, r.OwnMisfit)
+			if r.OwnMisfit > twin.Strayed {
+				p.Unconfirmed = why
+			}
+			return why
 		}
 	}
 	return ""
@@ -157,8 +163,8 @@ func (p *Forecaster) refer(horizon, H, shortest float64) (*reference, string) {
 	r.states.n = int(math.Round(H / localSpan / r.h))
 	defer func(was float64) { p.Window = was }(p.Window)
 	p.Window = referenceWindow * H
-	if p.Unconfirmed = p.driven(r.h, s); p.Unconfirmed != "" {
-		return nil, p.Unconfirmed
+	if why := p.driven(r.h, s); why != "" {
+		return nil, why
 	}
 	var err error
 	keep := func(n int, twins []*twin.Twin) {

@@ -74,14 +74,14 @@ func TestExplainsMarks(t *testing.T) {
 		}, []string{"error ~0.1 %", "Nothing tried is sure to be within 1 %", "~ an order of magnitude: along the motion, car.y is off its model by 4 %"}},
 		"keep": {analyze.Verdict{State: analyze.Stable, Keep: true}, nil, []string{"Keep it", "--algorithm plain --param order=0 --step-size 0.005"}},
 		"no time": {analyze.Verdict{State: analyze.Stable}, func(r *analyze.Report) {
-			r.Promised, r.Strategies[0].Seen = nil, &analyze.Seen{Missed: 3}
+			r.Promised, r.Recommended, r.Strategies[0].Seen = nil, -1, &analyze.Seen{Missed: 3}
 		}, []string{"Trial runs ran out of time", "\n              macrostep analyze a.ssp --set b.c=1 --runs 120\n"}},
 		"nothing": {unknown, func(r *analyze.Report) { r.Recommended, r.Why = -1, "all is unknown" }, []string{"Nothing can be recommended: all is unknown."}},
 		"uncoupled": {analyze.Verdict{State: analyze.Uncoupled}, func(r *analyze.Report) { r.Tolerance = 1e-4 },
 			[]string{"No component feeds another", "--tolerance 1e-05"}},
 		"alone": {unknown, func(r *analyze.Report) {
 			r.Alone = []scan.Growth{{Component: "car", Rate: 2}, {Component: "road", Rate: 2, ByStep: true}}
-		}, []string{"No step changes that", "Take a shorter\n"}},
+		}, []string{"No step changes that", "Take a shorter --step-size."}},
 		"growing": {analyze.Verdict{State: analyze.Unstable, Text: "it grows"}, func(r *analyze.Report) { r.Strategies[0].Now = 2 },
 			[]string{"Unstable: it grows.", "Growing mode", "car.y -> road.u: 10 % less gain, 1.4 % slower growth"}},
 		"variable steps": {analyze.Verdict{State: analyze.Varying, Text: "steps of 1 s"}, func(r *analyze.Report) {
