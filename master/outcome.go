@@ -100,10 +100,10 @@ func (o Outcome) String() string {
 func (o Outcome) Regular() bool { return o.Ended == EndedComplete || o.Ended == EndedTerminated }
 
 // OK reports whether the run is a success (exit code 0): it ended regularly and met all expectations. A
-// strict run must also be complete and known to be stable.
+// strict run must also be complete and not unstable.
 func (o Outcome) OK(strict bool) bool {
 	asExpected := o.Expectations == NoExpectations || o.Expectations == ExpectationsMet
-	return o.Regular() && asExpected && (!strict || o.Ended == EndedComplete && o.Stability == Stable)
+	return o.Regular() && asExpected && (!strict || o.Ended == EndedComplete && o.Stability != Unstable)
 }
 
 // Growth describes an output whose peaks grow steadily, or whose swings grow, also if they do so more and more slowly.

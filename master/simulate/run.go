@@ -406,7 +406,7 @@ func (r *run) finish(ctx context.Context, result master.Result, failed error) er
 		err, r.out.ManifestPath = errors.Join(err, lost), ""
 	}
 	if err == nil && !m.Outcome.OK(r.Strict) {
-		err = errors.New(cmp.Or(result.Reason, m.Outcome.Unstable, grows, m.Outcome.String()))
+		err = errors.New(cmp.Or(result.Reason, m.Outcome.Unstable))
 	}
 	return err
 }
