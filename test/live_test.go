@@ -22,21 +22,7 @@ func TestLiveSteps(t *testing.T) {
 		command(t, run.at("command/"+name))
 	}
 	// The steps are taken before the run sees that it is to stop.
-	until(t, "three steps are taken", func() bool {
-		answer, err := http.Get(run.address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer answer.Body.Close()
-		page := bufio.NewScanner(answer.Body)
-		page.Buffer(nil, 1<<20)
-		for page.Scan() {
-			if m := regexp.MustCompile(`data-to="([^"]*)"`).FindStringSubmatch(page.Text()); m != nil {
-				return number(m[1]) > 2.5e-4 && m[1] != "1" // 1: nothing is done yet
-			}
-		}
-		return false
-	})
+	run.says(t, "3 macro steps")
 	command(t, run.at("command/stop"))
 	if code, m := run.end(), run.manifest(t); code != 1 || m.Status != "incomplete" || m.Steps.Accepted != 3 {
 		t.Errorf("%s: %s after %d steps", m.Status, m.Reason, m.Steps.Accepted)
@@ -84,6 +70,7 @@ func TestLiveWith(t *testing.T) {
 			}
 			run := startLive(t, append(args, "--live", "0", "--debug", "live-paused")...)
 			command(t, run.at("command/step"))
+			run.says(t, "1 macro step")
 			if slices.Contains(args, "--step-timeout") {
 				time.Sleep(6 * time.Second) // longer than the time an FMU may take
 			}
@@ -99,6 +86,24 @@ func TestLiveWith(t *testing.T) {
 			}
 		})
 	}
+}
+
+// says waits until the run says something about its state.
+func (l *liveProcess) says(t *testing.T, text string) {
+	t.Helper()
+	answer, err := http.Get(l.at("events"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	events := bufio.NewScanner(answer.Body)
+	events.Buffer(nil, 1<<20)
+	for events.Scan() {
+		if strings.Contains(events.Text(), text) {
+			return
+		}
+	}
+	t.Fatalf("the run does not say %q: %v", text, events.Err())
 }
 
 func command(t *testing.T, address string) {
