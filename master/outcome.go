@@ -119,7 +119,7 @@ func (g *Growth) String() string {
 	if g.Swings {
 		what = "the swings of %s grow"
 	}
-	return fmt.Sprintf(what+", by a factor of %.2g from the first quarter of the run to the last", g.Output, g.By)
+	return fmt.Sprintf(what+", by a factor of %.3g from the first quarter of the run to the last", g.Output, g.By)
 }
 
 // growth samples outputs at equal distances over a run of any length: when it is full, every second

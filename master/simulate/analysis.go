@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -147,8 +146,11 @@ func (c *Chosen) Own(presets algorithms.Catalog) *forecast.Own {
 
 // growth describes an unstable strategy.
 func growth(preset string, order int, step, radius float64) string {
-	return fmt.Sprintf("the coupling is unstable with %s of order %d and steps of %.4g s: it grows by %.3g %% in each",
-		preset, order, step, 100*(radius-1))
+	grows := fmt.Sprintf("by %.3g %%", 100*(radius-1))
+	if radius > 2 {
+		grows = fmt.Sprintf("%.3g times", radius)
+	}
+	return fmt.Sprintf("the coupling is unstable with %s of order %d and steps of %.4g s: it grows %s in each", preset, order, step, grows)
 }
 
 // causeOfGrowth returns why an output grows: unstable if the coupling is the cause,
@@ -168,8 +170,8 @@ func causeOfGrowth(growing *master.Growth, judged *analyze.Judgement, choice *Ch
 	case judged.Whole != nil:
 		return "", fmt.Sprintf("%s: the system itself is unstable, whatever the step: %s", growing, judged.Whole)
 	case judged.Itself != nil:
-		return "", fmt.Sprintf("%s: the system itself is unstable: it grows by %.3g %% in each second, with much smaller steps too",
-			growing, 100*math.Expm1(judged.Itself.Rate))
+		return "", fmt.Sprintf("%s: the system itself is unstable: it grows by a factor of e every %.3g s, with much smaller steps too",
+			growing, 1/judged.Itself.Rate)
 	}
 	return fmt.Sprintf("%s: %s", growing, growth(choice.Preset, choice.order(), step, judged.Radius)), ""
 }
