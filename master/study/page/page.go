@@ -404,7 +404,8 @@ func (v *view) effects() page.Section {
 		group := page.Group{Title: "Mean of " + effects[first].Quantity, Small: true}
 		var y []float64 // of all charts, which share the axis
 		for _, e := range effects[first : first+len(v.factors)] {
-			c := page.Chart{X: page.Axis{Name: e.Factor}}
+			evenLog := func(f study.Factor) bool { return f.Name == e.Factor && f.Log }
+			c := page.Chart{X: page.Axis{Name: e.Factor, Log: slices.ContainsFunc(v.Plan.Factors, evenLog)}}
 			line := page.Shape{Kind: page.Line}
 			for i, at := range e.At {
 				x, err := strconv.ParseFloat(at, 64)
