@@ -108,7 +108,7 @@ func (r *Run) accept(reached, H float64, whole bool) {
 	}
 	r.result.Orders[r.trial.Order]++
 	r.x.keep()
-	r.growth.see(r.accepted, r.x.Y)
+	r.growth.see(r.t, r.x.Y)
 	r.x.CoupleAll(r.t, r.x.W)
 	r.alg.Accept(r.x, r.t)
 }

@@ -122,18 +122,23 @@ func (g *Growth) String() string {
 	return fmt.Sprintf(what+", by a factor of %.3g from the first quarter of the run to the last", g.Output, g.By)
 }
 
-// growth samples outputs at equal distances over a run of any length: when it is full, every second
-// sample is removed and the distance doubled.
+// growth keeps the extremes of the outputs in equal spans of the run. When there are growthSpans of them, each two become
+// one, so that a run may have any length. Samples instead of extremes would show oscillations as slower or smaller ones.
 type growth struct {
-	every   int // accepted macro steps between samples
-	next    int // accepted macro steps at the next one
-	samples [][]float64
-	start   []float64
+	from, width float64 // start time; length of a span, 0 = no step yet, in s
+	spans       []extremes
+	start       []float64
+}
+
+// extremes holds the lowest and the highest value of each output within a span of the run, and their times.
+type extremes struct {
+	low, high     []float64
+	lowAt, highAt []float64
 }
 
 const (
-	growthSamples = 64
-	quarters      = 4
+	growthSpans = 64
+	quarters    = 4
 
 	// absurd is a growth, relative to start and nominal value, that no quantity of a meaningful system
 	// reaches in a short time.
@@ -151,7 +156,7 @@ const (
 	// 1.5^p, 1.33^p.
 	steadily, slowing = 1.4, 0.5
 	// Swings that grow by doubled over the run, and by swells in its last quarter, may be those of an unstable
-	// coupling. They change sign leastTurns times in leastSwing samples of a quarter, more often than powers of time
+	// coupling. They change sign leastTurns times in leastSwing spans of a quarter, more often than powers of time
 	// about a line. An output is ignored beside one that swings muchMore.
 	doubled, swells        = 2, 1.1
 	leastSwing, leastTurns = 8, 3
@@ -159,50 +164,82 @@ const (
 )
 
 func newGrowth(outputs int) *growth {
-	g := &growth{every: 1, samples: make([][]float64, 0, growthSamples), start: make([]float64, outputs)}
-	values := make([]float64, growthSamples*outputs)
-	for i := range growthSamples {
-		g.samples = append(g.samples, values[i*outputs:(i+1)*outputs:(i+1)*outputs])
+	g := &growth{spans: make([]extremes, growthSpans), start: make([]float64, outputs)}
+	for i := range g.spans {
+		values := make([]float64, 4*outputs)
+		part := func(n int) []float64 { return values[n*outputs : (n+1)*outputs] }
+		g.spans[i] = extremes{part(0), part(1), part(2), part(3)}
 	}
-	g.samples = g.samples[:0]
+	g.spans = g.spans[:0]
 	return g
 }
 
 // begin records the outputs at the start.
-func (g *growth) begin(y []float64) {
+func (g *growth) begin(t float64, y []float64) {
 	copy(g.start, y)
-	g.samples, g.every, g.next = g.samples[:0], 1, 1
+	g.spans, g.from, g.width = g.spans[:0], t, 0
 }
 
-// see records the outputs after a number of accepted macro steps.
-func (g *growth) see(accepted int, y []float64) {
-	if accepted < g.next {
-		return
+// see records the outputs y after an accepted macro step to t.
+func (g *growth) see(t float64, y []float64) {
+	const rounding = 1e-6 // of a span; its end belongs to it
+	if g.width == 0 {
+		g.width = t - g.from
 	}
-	if n := len(g.samples); n == growthSamples {
-		for i := 1; i < n; i += 2 { // the later one of each pair: multiples of the new distance
-			g.samples[i/2], g.samples[i] = g.samples[i], g.samples[i/2]
-		}
-		g.samples, g.every = g.samples[:n/2], 2*g.every
-		if g.next = (n/2 + 1) * g.every; accepted < g.next {
-			return
+	for t-g.from > (growthSpans+rounding)*g.width {
+		g.halve()
+	}
+	for at := max(int(math.Ceil((t-g.from)/g.width-rounding)), 1); len(g.spans) < at; {
+		g.spans = g.spans[:len(g.spans)+1]
+		s := &g.spans[len(g.spans)-1]
+		copy(s.low, y)
+		copy(s.high, y)
+		for k := range y {
+			s.lowAt[k], s.highAt[k] = t, t
 		}
 	}
-	n := len(g.samples)
-	g.samples = g.samples[:n+1]
-	copy(g.samples[n], y)
-	g.next += g.every
+	g.spans[len(g.spans)-1].add(y, t)
 }
 
-// peaks returns the largest magnitude of output k in each quarter of the run; y is its value at the end.
-// ok is false if there are too few samples.
-func (g *growth) peaks(k int, y float64) (highest [quarters]float64, ok bool) {
-	n := len(g.samples)
-	for i, sample := range g.samples {
+func (s *extremes) add(y []float64, t float64) {
+	for k, v := range y {
+		if v < s.low[k] {
+			s.low[k], s.lowAt[k] = v, t
+		}
+		if v > s.high[k] {
+			s.high[k], s.highAt[k] = v, t
+		}
+	}
+}
+
+// halve makes one span of each two.
+func (g *growth) halve() {
+	g.width *= 2
+	n := (len(g.spans) + 1) / 2
+	for i := range n {
+		g.spans[i], g.spans[2*i] = g.spans[2*i], g.spans[i]
+		if 2*i+1 < len(g.spans) {
+			s, next := &g.spans[i], &g.spans[2*i+1]
+			for k := range s.low {
+				if next.low[k] < s.low[k] {
+					s.low[k], s.lowAt[k] = next.low[k], next.lowAt[k]
+				}
+				if next.high[k] > s.high[k] {
+					s.high[k], s.highAt[k] = next.high[k], next.highAt[k]
+				}
+			}
+		}
+	}
+	g.spans = g.spans[:n]
+}
+
+// peaks returns the largest magnitude of output k in each quarter of the run. ok is false if there are too few spans.
+func (g *growth) peaks(k int) (highest [quarters]float64, ok bool) {
+	n := len(g.spans)
+	for i, s := range g.spans {
 		q := i * quarters / n
-		highest[q] = max(highest[q], math.Abs(sample[k]))
+		highest[q] = max(highest[q], -s.low[k], s.high[k])
 	}
-	highest[quarters-1] = max(highest[quarters-1], math.Abs(y))
 	return highest, n >= quarters
 }
 
@@ -213,7 +250,7 @@ func (g *growth) beyond(y []float64, magnitude func(k int) float64) int {
 		if !(grown > exponential) {
 			continue
 		}
-		highest, ok := g.peaks(k, v)
+		highest, ok := g.peaks(k)
 		always := ok
 		for q := 1; q < quarters; q++ {
 			always = always && highest[q] >= everSteeper*highest[q-1]
@@ -228,10 +265,10 @@ func (g *growth) beyond(y []float64, magnitude func(k int) float64) int {
 // steady returns the steadily growing output that grows most, -1 = none, and the factor from its peak in
 // the first quarter of the run to that in the last. Outputs are ignored while a comparable one is larger
 // and does not grow.
-func (g *growth) steady(y []float64, alike func(j, k int) bool) (most int, by float64) {
+func (g *growth) steady(alike func(j, k int) bool) (most int, by float64) {
 	most = -1
-	for k, v := range y {
-		h, ok := g.peaks(k, v)
+	for k := range g.start {
+		h, ok := g.peaks(k)
 		if !ok || h[0] == 0 {
 			continue
 		}
@@ -241,8 +278,8 @@ func (g *growth) steady(y []float64, alike func(j, k int) bool) (most int, by fl
 			continue
 		}
 		small := false
-		for j := range y {
-			o, _ := g.peaks(j, y[j])
+		for j := range g.start {
+			o, _ := g.peaks(j)
 			small = small || alike(j, k) && o[3] > h[3] && o[3] < steadily*o[0]
 		}
 		if !small {
@@ -252,24 +289,36 @@ func (g *growth) steady(y []float64, alike func(j, k int) bool) (most int, by fl
 	return most, by
 }
 
-// swings returns how far output k swings about a straight line in each quarter of the run, as root mean square. ok is false
-// if it does not swing to and fro throughout, or there are too few samples.
+// swings returns how far the extremes of output k are from a straight line in each quarter of the run, as root mean square.
+// ok is false if it does not swing to and fro throughout, or there are too few spans.
 func (g *growth) swings(k int) (size [quarters]float64, ok bool) {
-	n := len(g.samples) / quarters
+	n := len(g.spans) / quarters
 	if n < leastSwing {
 		return size, false
 	}
-	middle := float64(n-1) / 2
 	for q := range size {
-		samples := g.samples[len(g.samples)-(quarters-q)*n:][:n]
-		mean, slope, spread := 0.0, 0.0, 0.0
-		for i, y := range samples {
-			at := float64(i) - middle
-			mean, slope, spread = mean+y[k]/float64(n), slope+at*y[k], spread+at*at
+		spans := g.spans[len(g.spans)-(quarters-q)*n:][:n]
+		var at, values [2 * growthSpans / quarters]float64 // of the extremes, in the order of time
+		points := 0
+		for i := range spans {
+			s := &spans[i]
+			first, second := points, points+1
+			if points += 2; s.highAt[k] < s.lowAt[k] {
+				first, second = second, first
+			}
+			at[first], values[first] = s.lowAt[k], s.low[k]
+			at[second], values[second] = s.highAt[k], s.high[k]
+		}
+		middle, mean, slope, spread := 0.0, 0.0, 0.0, 0.0
+		for i := range points {
+			middle, mean = middle+at[i]/float64(points), mean+values[i]/float64(points)
+		}
+		for i := range points {
+			slope, spread = slope+(at[i]-middle)*values[i], spread+(at[i]-middle)*(at[i]-middle)
 		}
 		turns, last := 0, 0.0
-		for i, y := range samples {
-			off := y[k] - mean - slope/spread*(float64(i)-middle)
+		for i := range points {
+			off := values[i] - mean - slope/spread*(at[i]-middle)
 			if size[q] = math.Hypot(size[q], off); off*last < 0 {
 				turns++
 			}
@@ -309,13 +358,15 @@ func (g *growth) swelling(candidate func(k int) bool, alike func(j, k int) bool)
 	return most, by
 }
 
-// archive carries the samples.
+// archive carries the spans.
 func (g *growth) archive(a *Archive) {
-	n := len(g.samples)
-	a.All(g.start, &g.every, &g.next)
-	a.Index(&n, 0, growthSamples)
-	g.samples = g.samples[:n]
-	a.All(g.samples)
+	n := len(g.spans)
+	a.All(g.start, &g.from, &g.width)
+	a.Index(&n, 0, growthSpans)
+	g.spans = g.spans[:n]
+	for _, s := range g.spans {
+		a.All(s.low, s.high, s.lowAt, s.highAt)
+	}
 }
 
 // judgeStability determines whether the run was stable, and warns if it was not.
@@ -350,7 +401,7 @@ func (r *Run) judgeStability() {
 	}
 	if coupled := slices.ContainsFunc(r.sys.source, func(y int) bool { return y >= 0 }); text == "" && coupled {
 		grows := Growth{}
-		if k, grows.By = r.growth.steady(r.x.keptY, alike); k < 0 {
+		if k, grows.By = r.growth.steady(alike); k < 0 {
 			grows.Swings = true
 			k, grows.By = r.growth.swelling(func(k int) bool { return r.sys.feedsItself(owner(r.sys.OutAt, k)) }, alike)
 		}

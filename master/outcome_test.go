@@ -55,6 +55,7 @@ func TestStability(t *testing.T) {
 		"an oscillation that grows": {func(t float64) float64 { return math.Exp(t/2) * math.Cos(5*t) }, true},
 		"1.45 in a quarter":         {func(t float64) float64 { return math.Pow(1.45, t/2.5) }, true},
 		"less than that":            {func(t float64) float64 { return math.Pow(1.35, t/2.5) }, false},
+		"below a first transient":   {func(t float64) float64 { return 10*math.Exp(-100*t) + math.Pow(1.45, t/2.5) }, false},
 		"a square":                  {func(t float64) float64 { return t * t }, false},
 		"a ramp":                    {func(t float64) float64 { return t }, false},
 		"a step":                    {func(t float64) float64 { return map[bool]float64{true: 1}[t > 5] }, false},
@@ -144,6 +145,7 @@ func TestSwings(t *testing.T) {
 	}{
 		"slow down":         {f: func(t float64) float64 { return 3 + (0.5+t)*math.Sin(40*t) }, swelling: true},
 		"about a ramp":      {f: func(t float64) float64 { return 100*t + (0.5+t)*math.Sin(40*t) }, swelling: true},
+		"between samples":   {f: func(t float64) float64 { return (0.5 + t) * math.Sin(2*math.Pi*t/0.128) }, swelling: true},
 		"no loop":           {f: func(t float64) float64 { return (0.5 + t) * math.Sin(40*t) }, open: true},
 		"hardly":            {f: func(t float64) float64 { return (10 + t) * math.Sin(40*t) }},
 		"have grown before": {f: func(t float64) float64 { return min(0.5+t, 3) * math.Sin(40*t) }},

@@ -96,7 +96,7 @@ func (r *Run) initialize(ctx context.Context) error {
 		return err
 	}
 	r.x.keep()
-	r.growth.begin(r.x.Y)
+	r.growth.begin(r.t, r.x.Y)
 	r.x.CoupleAll(r.t, r.x.W)
 	r.takeNotes()
 	if err := r.verifyRollback(ctx, e); err != nil {
