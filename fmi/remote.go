@@ -1,6 +1,7 @@
 package fmi
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -22,6 +23,14 @@ type Launcher interface {
 	Launch(Launch) (Link, error)
 }
 
+// Elsewhere is a Launcher of processes that find the FMU by its hash on another machine. A process that was lost
+// with the connection to it (Ended.Lost) is replaced whatever InstanceOptions.Restarts says, if Keep was called.
+// Package fmi/host has one.
+type Elsewhere interface {
+	Launcher
+	Host() string // of the processes, for messages
+}
+
 // Launch describes the instance for a new process.
 type Launch struct {
 	Instance string // name of the instance
@@ -32,6 +41,8 @@ type Launch struct {
 	// Neither is called concurrently with itself; both may be called in any goroutine.
 	Log    func(message []byte)
 	Output func(line string)
+	// Tell receives warnings about the connection.
+	Tell func(text string)
 }
 
 // Link is the connection to a process. It has one caller at a time.
@@ -55,6 +66,8 @@ type Ended struct {
 	Said   []string // its last log messages, including dropped ones; nil = unknown
 	// Crash is true unless a limit, or another process, is known to have ended it.
 	Crash bool
+	// Lost is true if it is on another machine, and the connection to it was lost.
+	Lost bool
 }
 
 // Error returns the reason.
@@ -76,7 +89,11 @@ type ProcessError struct {
 // Error names instance, FMU, call, time and cause, and quotes the last messages of the FMU.
 func (e *ProcessError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: the process of %s ended in %s", e.Instance, e.FMU, e.Func)
+	what := "process"
+	if end := (*Ended)(nil); errors.As(e.Err, &end) && end.Lost {
+		what = "connection to the process"
+	}
+	fmt.Fprintf(&b, "%s: the %s of %s ended in %s", e.Instance, what, e.FMU, e.Func)
 	if e.Timed {
 		fmt.Fprintf(&b, " at t = %.12g s", e.Time)
 	}
@@ -96,8 +113,10 @@ func (e *ProcessError) Unwrap() error { return e.Err }
 // remote is an instance in another process.
 type remote struct {
 	*protocol.Client
-	in  *Instance
-	err error // of a process that has ended
+	in   *Instance
+	err  error     // of a process that has ended
+	host string    // name of another machine; "" = this one
+	kept time.Time // of the last Keep
 
 	slot        *FMUState // of Keep
 	state, next []byte    // from SerializeFMUState: of the last Keep, and a buffer for the next
@@ -111,8 +130,18 @@ func newRemote(in *Instance, l Launcher, restarts int) *remote {
 	r.Client = &protocol.Client{Name: in.name, Begun: begun, Lost: r.lost, Say: in.Tell,
 		Launch: func(again bool) (protocol.Link, error) { return r.launch(l, again) }}
 	r.Limit = restarts
+	if e, ok := l.(Elsewhere); ok {
+		r.host, r.Limit = e.Host(), max(restarts, lostLimit)
+		r.May = func(err error) bool {
+			var end *Ended
+			return restarts > 0 || errors.As(err, &end) && end.Lost
+		}
+	}
 	return r
 }
+
+// lostLimit bounds the replacements of a process to which the connection is lost.
+const lostLimit = 10
 
 // LoadIn loads and checks the library in a separate process and ends the process. It
 // returns the findings of Instantiate with the same Launcher in advance.
@@ -126,15 +155,29 @@ func (f *FMU) LoadIn(l Launcher) (*diag.List, error) {
 // open starts the process and loads the library in it.
 func (r *remote) open() error {
 	f := r.in.fmu
-	if err := f.prepareElsewhere(); err != nil {
-		return err
+	file := fmi2.File{Chdir: f.chdir}
+	if r.host == "" {
+		if err := f.prepareElsewhere(); err != nil {
+			return err
+		}
+		file = f.place.File
 	}
-	l, err := r.Open(filepath.Base(f.Path), f.place.File)
+	native.StartTicker()
+	l, err := r.Open(filepath.Base(f.Path), file)
 	if err != nil {
 		return err
 	}
 	r.in.sym = protocol.Symbols(l.Shown)
 	return f.judgeElsewhere(l.Shown, l.Changes, l.Failed)
+}
+
+// Place returns the request that tells a process where the library of the FMU is, and its resources
+// (see internal/remote). It compiles the library if needed.
+func (f *FMU) Place() ([]byte, error) {
+	if err := f.prepareElsewhere(); err != nil {
+		return nil, err
+	}
+	return protocol.AppendPlace(nil, f.place.File, f.uri), nil
 }
 
 // launch starts a process. If again is true, it replaces a process that has ended.
@@ -147,6 +190,8 @@ func (r *remote) launch(l Launcher, again bool) (protocol.Link, error) {
 		for _, state := range r.in.states {
 			state.lost = state.epoch < r.Epoch
 		}
+	}
+	if again && r.host == "" {
 		// The library and the resources are still needed.
 		if _, err := os.Stat(f.place.Path); err != nil {
 			return nil, fmt.Errorf("the unpacked FMU has been deleted: %w; another program probably cleans the temporary folder: "+
@@ -154,7 +199,7 @@ func (r *remote) launch(l Launcher, again bool) (protocol.Link, error) {
 		}
 	}
 	return l.Launch(Launch{Instance: r.in.name, FMU: f.Path, Hash: f.Hash, Model: f.Description.ModelName,
-		Log: r.relay, Output: r.print})
+		Log: r.relay, Output: r.print, Tell: r.in.Tell})
 }
 
 // begun reports whether an error of a Link is an *Ended, and how many calls were begun.
@@ -176,7 +221,6 @@ func (f *FMU) prepareElsewhere() error {
 	if _, _, err := native.Allocator(); err != nil {
 		return f.adder()(ruleLoad, "", "", "%v", err)
 	}
-	native.StartTicker()
 	return f.compileOnce(f.adder())
 }
 
@@ -272,7 +316,7 @@ func (in *Instance) instantiateIn(l Launcher, o InstanceOptions) error {
 	in.remote, in.fatal = newRemote(in, l, o.Restarts), new(atomic.Bool)
 	err := in.remote.open()
 	if err == nil {
-		in.library, in.run = in.fmu.place.Path, in.remote.Run
+		in.library, in.run = cmp.Or(in.remote.host, in.fmu.place.Path), in.remote.Run
 		err = in.instantiate(o)
 	}
 	if err != nil {
@@ -287,11 +331,20 @@ func (in *Instance) instantiateIn(l Launcher, o InstanceOptions) error {
 // before the first Keep, after Reset, or in Terminate and Free. A restart loses the
 // states that were saved before the last Keep.
 //
-// The FMU must be able to serialise its state, or the error is a *CapabilityError.
+// The FMU must be able to serialise its state, or the error is a *CapabilityError. On another machine Keep does
+// nothing if the last state is less than keepInterval old, since more calls to repeat take less time than states
+// that travel.
 func (in *Instance) Keep() error {
 	r := in.remote
 	if r == nil || r.Limit == 0 {
 		return in.argument(fmi2.SerializeFMUState, "the instance has no restarts (InstanceOptions.Restarts)")
+	}
+	if r.host != "" {
+		now := time.Now()
+		if r.Kept() && now.Sub(r.kept) < keepInterval {
+			return nil
+		}
+		r.kept = now
 	}
 	var err error
 	if r.slot, err = in.GetFMUState(r.slot); err != nil {
@@ -304,6 +357,8 @@ func (in *Instance) Keep() error {
 	r.Client.Keep(r.state[stateHeader:])
 	return nil
 }
+
+const keepInterval = 250 * time.Millisecond
 
 // Restart describes a process of an instance that ended and was replaced.
 type Restart struct {

@@ -33,7 +33,12 @@ type link struct {
 	limit  time.Duration // of the present request
 	loaded bool
 	closed bool
+	active uint64 // of a worker that has ended
 }
+
+// Active returns the number of the instance that a worker of several was calling when it ended, if Ended.Begun is
+// not 0.
+func (l *link) Active() uint64 { return l.active }
 
 // Post sends a request.
 func (l *link) Post(request []byte) error {
@@ -140,7 +145,8 @@ func (l *link) ended(err error) error {
 	default:
 		e.Reason, e.Crash = l.process.reason()
 	}
-	e.Begun, e.Output, e.Said = l.shared.begun(), l.process.output(), l.shared.said()
+	l.active, e.Begun = l.shared.begun()
+	e.Output, e.Said = l.process.output(), l.shared.said()
 	if l.memory > 0 && hung == nil {
 		e.Reason += fmt.Sprintf("; its memory is limited to %d MiB", l.memory/mebibyte)
 		if most := process.Peak(l.process.State()); most > 0 {

@@ -260,10 +260,10 @@ func (s *shared) end() {
 	}
 }
 
-// begun returns the number of calls of the present request that were begun.
-func (s *shared) begun() int {
+// begun returns the active instance, and how many calls of its present request were begun.
+func (s *shared) begun() (number uint64, calls int) {
 	if s == nil {
-		return 0
+		return 0, 0
 	}
 	return remote.Begun(s.progress())
 }

@@ -19,7 +19,7 @@ func (*shared) close()                             {}
 func (*shared) progress() unsafe.Pointer           { return nil }
 func (*shared) wake()                              {}
 func (*shared) end()                               {}
-func (*shared) begun() int                         { return 0 }
+func (*shared) begun() (uint64, int)               { return 0, 0 }
 func (*shared) keep(string)                        {}
 func (*shared) said() []string                     { return nil }
 func (*shared) answer([]byte) bool                 { return false }

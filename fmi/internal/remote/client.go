@@ -39,6 +39,8 @@ type Client struct {
 	// Lost returns the error for a process that has ended in a call and is not replaced.
 	Lost func(call string, cause error) error
 	Say  func(text string) // receives warnings about the instance
+	// May reports whether a process that has ended with this error may be replaced; nil = yes.
+	May func(error) bool
 
 	Time  float64 // of the FMU, s
 	Timed bool    // SetupExperiment has been called
@@ -79,22 +81,19 @@ func Symbols(s *fmi2.Shown) *[fmi2.NumFunctions]uintptr {
 // called returns the function of a record.
 func called(c *native.Record) fmi2.Function { return fmi2.Function(c.Fn - 1) }
 
-// Open starts the process and loads the library of an FMU there. l.Shown is nil after an error.
+// Open starts the process and loads the library of an FMU there: f, or that which Place names if its path
+// is "". l.Shown is nil after an error.
 func (r *Client) Open(fmu string, f fmi2.File) (l Loaded, err error) {
 	if r.link, err = r.Launch(false); err != nil {
 		return l, fmt.Errorf("%s: no process for the FMU: %w", r.Name, err)
 	}
 	r.out = r.out[:0]
 	r.out.word(askLoad)
-	r.out.word(wireVersion)
+	r.out.word(Version)
 	for _, s := range []string{fmu, f.Path, f.Prefix, f.ID} {
 		r.out.text(s)
 	}
-	chdir := uint64(0)
-	if f.Chdir {
-		chdir = 1
-	}
-	r.out.word(chdir)
+	r.out.flag(f.Chdir)
 	r.load = slices.Clone(r.out)
 	answer, err := call(r.link, r.out)
 	if err == nil {
@@ -114,9 +113,9 @@ func (e errVersion) Error() string { return string(e) }
 // loaded reads the answer to askLoad.
 func (r *Client) loaded(answer []byte) (l Loaded, err error) {
 	a := wireReader{rest: answer}
-	if v := a.word(); v != wireVersion {
+	if v := a.word(); v != Version {
 		return l, errVersion(fmt.Sprintf("%s: the process of the FMU uses version %d of the protocol instead of %d: "+
-			"the program has been replaced; start it again", r.Name, v, wireVersion))
+			"the program has been replaced; start it again", r.Name, v, Version))
 	}
 	if text := a.text(); text != "" {
 		l.Failed = errors.New(text)
@@ -411,6 +410,7 @@ func (r *Client) readTexts(a *wireReader, p, n uintptr) error {
 // ReadMessage decodes a log message of a Host.
 func ReadMessage(instance string, message []byte) (m fmi2.Message, ok bool) {
 	a := wireReader{rest: message}
+	a.word() // its number, see Group
 	m = fmi2.Message{Instance: instance, Status: int32(a.word()), Category: a.text(), Text: a.text()}
 	return m, !a.bad
 }

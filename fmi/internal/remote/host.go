@@ -9,14 +9,27 @@ import (
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
-// Host executes the requests of a Client in another process by calls of the FMU in this one.
-// It has one caller at a time, always on the same thread.
+// Host executes the requests of Clients in other processes by calls of FMUs in this one. It has
+// one caller at a time, always on the same thread.
 type Host struct {
 	send func(message []byte)
 	keep func(text string)
-	log  *fmi2.Log
-	img  *fmi2.Library
-	comp uintptr
+
+	progress  unsafe.Pointer
+	instances map[uint64]*instance // by number
+	out       wireWriter
+}
+
+// instance is the host of one instance.
+type instance struct {
+	number uint64
+	send   func(message []byte)
+	keep   func(text string)
+	log    *fmi2.Log
+	img    *fmi2.Library
+	comp   uintptr
+	place  *fmi2.File // of the library, if the Client does not know it
+	uri    string     // of the resources, likewise
 
 	batch     *native.Batch
 	mem       native.Memory   // lives as long as the process
@@ -44,44 +57,146 @@ type kept struct {
 // valid only during the call. keep receives the text of each message, including dropped ones,
 // one at a time; it may be nil. progress is memory for Begun of ProgressSize bytes, outside of
 // the Go heap and aligned to 8 bytes, which another process may read; it may be nil.
-// threadStack is the stack size in bytes of threads that the FMU makes, 0 = the default.
+// threadStack is the stack size in bytes of threads that the FMUs make, 0 = the default.
 func NewHost(send func(message []byte), keep func(text string), progress unsafe.Pointer, threadStack uint64) (*Host, error) {
 	if _, _, err := native.Allocator(); err != nil {
 		return nil, err
 	}
-	h := &Host{send: send, keep: keep, told: map[string]bool{}, states: map[uint64]uintptr{}}
 	if progress == nil {
 		var err error
-		if progress, err = h.mem.Alloc(native.BatchSize); err != nil {
+		if progress, err = native.Alloc(uintptr(ProgressSize)); err != nil {
 			return nil, err
 		}
 	}
-	h.batch = (*native.Batch)(progress)
 	native.BufferLines()
 	if threadStack > 0 {
 		native.SetThreadStack(uintptr(threadStack))
 	}
-	return h, nil
+	return &Host{send: send, keep: keep, progress: progress, instances: map[uint64]*instance{}}, nil
 }
 
-// ProgressSize is the size of the memory for progress in NewHost, in bytes.
-const ProgressSize = int(native.BatchSize)
+// The memory for progress is a native.Batch and the number of the active instance.
 
-// Begun returns the number of calls of the present request that were begun.
-func Begun(progress unsafe.Pointer) int {
-	return int(min(atomic.LoadUintptr(&(*native.Batch)(progress).Done), maxKept))
+// ProgressSize is the size of the memory for progress in NewHost, in bytes.
+const ProgressSize = int(native.BatchSize) + 8
+
+// Begun returns the number of the active instance, and how many calls of its present request were
+// begun.
+func Begun(progress unsafe.Pointer) (number uint64, calls int) {
+	return atomic.LoadUint64(active(progress)), int(min(atomic.LoadUintptr(&(*native.Batch)(progress).Done), maxKept))
 }
 
 // Forget resets Begun to 0 before a request.
 func Forget(progress unsafe.Pointer) { atomic.StoreUintptr(&(*native.Batch)(progress).Done, 0) }
 
-// Answer executes a request. The answer is valid until the next call. After an error, which
-// means an invalid request, the process should end.
+func active(progress unsafe.Pointer) *uint64 {
+	return (*uint64)(unsafe.Add(progress, native.BatchSize))
+}
+
+// Part is the part of a request for several instances that is for one of them.
+type Part struct {
+	Instance uint64 // its number
+	Message  []byte
+}
+
+// AppendGroup appends a request for several instances to b. Its answer is a list of parts, see Parts.
+func AppendGroup(b []byte, parts []Part) []byte {
+	w := wireWriter(b)
+	w.word(askGroup)
+	w.parts(parts)
+	return w
+}
+
+// AppendParts appends parts to b.
+func AppendParts(b []byte, parts []Part) []byte {
+	w := wireWriter(b)
+	w.parts(parts)
+	return w
+}
+
+func (w *wireWriter) parts(list []Part) {
+	for _, p := range list {
+		w.part(p)
+	}
+}
+
+func (w *wireWriter) part(p Part) {
+	w.word(p.Instance)
+	w.word(uint64(len(p.Message)))
+	w.raw(p.Message)
+}
+
+// Parts appends the parts of a message to list.
+func Parts(list []Part, message []byte) ([]Part, error) {
+	r := wireReader{rest: message}
+	for len(r.rest) > 0 {
+		number := r.word()
+		list = append(list, Part{number, r.raw(r.word())})
+	}
+	if r.bad {
+		return nil, errWire
+	}
+	return list, nil
+}
+
+// AppendPlace appends a request that tells a Host where the library of an instance is, and the location of
+// its resources, before that of a Client which does not know them.
+func AppendPlace(b []byte, f fmi2.File, uri string) []byte {
+	w := wireWriter(b)
+	w.word(askPlace)
+	for _, s := range []string{f.Path, f.Prefix, f.ID, uri} {
+		w.text(s)
+	}
+	w.flag(f.Chdir)
+	return w
+}
+
+// Answer executes a request, which without askGroup is for instance 0. The answer is valid until the
+// next call. After an error, which means an invalid request, the process should end.
 func (h *Host) Answer(request []byte) ([]byte, error) {
+	r := wireReader{rest: request}
+	if r.word() != askGroup {
+		return h.answer(0, request)
+	}
+	h.out = h.out[:0]
+	for len(r.rest) > 0 {
+		number := r.word()
+		part := r.raw(r.word())
+		if r.bad {
+			return nil, errWire
+		}
+		answer, err := h.answer(number, part)
+		if err != nil {
+			return nil, err
+		}
+		h.out.part(Part{number, answer})
+	}
+	return h.out, nil
+}
+
+// answer executes a request for an instance.
+func (h *Host) answer(number uint64, request []byte) ([]byte, error) {
+	in := h.instances[number]
+	if in == nil {
+		in = &instance{number: number, send: h.send, keep: h.keep, told: map[string]bool{}, states: map[uint64]uintptr{},
+			batch: (*native.Batch)(h.progress)}
+		h.instances[number] = in
+	}
+	Forget(h.progress)
+	atomic.StoreUint64(active(h.progress), number)
+	return in.answer(request)
+}
+
+func (h *instance) answer(request []byte) ([]byte, error) {
 	r := wireReader{rest: request}
 	h.out = h.out[:0]
 	var err error
 	switch r.word() {
+	case askPlace:
+		h.place = &fmi2.File{Path: r.text(), Prefix: r.text(), ID: r.text()}
+		h.uri = r.text()
+		h.place.Chdir = r.word() != 0
+		h.out.word(Version)
 	case askLoad:
 		err = h.load(&r)
 	case askDefine:
@@ -93,19 +208,27 @@ func (h *Host) Answer(request []byte) ([]byte, error) {
 	default:
 		err = errWire
 	}
+	if r.bad {
+		err = errWire
+	}
 	return h.out, err
 }
 
 // load loads the library.
-func (h *Host) load(r *wireReader) error {
+func (h *instance) load(r *wireReader) error {
 	version := r.word()
-	h.out.word(wireVersion)
-	if version != wireVersion {
+	h.out.word(Version)
+	if version != Version {
 		return nil
 	}
 	name := r.text()
 	p := fmi2.File{Path: r.text(), Prefix: r.text(), ID: r.text(), Chdir: r.word() != 0}
-	if r.bad || h.img != nil {
+	if p.Path == "" && h.place != nil {
+		chdir := p.Chdir
+		p = *h.place
+		p.Chdir = p.Chdir || chdir
+	}
+	if r.bad || h.img != nil || p.Path == "" {
 		return errWire
 	}
 	h.log = &fmi2.Log{FMU: name, Sink: h.forward}
@@ -136,8 +259,9 @@ func (h *Host) load(r *wireReader) error {
 }
 
 // forward encodes and sends a log message.
-func (h *Host) forward(m fmi2.Message) {
+func (h *instance) forward(m fmi2.Message) {
 	var w wireWriter
+	w.word(h.number)
 	w.word(uint64(uint32(m.Status)))
 	w.text(m.Category)
 	w.text(m.Text)
@@ -145,7 +269,7 @@ func (h *Host) forward(m fmi2.Message) {
 }
 
 // run executes the records of a request.
-func (h *Host) run(r *wireReader) error {
+func (h *instance) run(r *wireReader) error {
 	n := r.word()
 	if h.img == nil || n == 0 || n > maxKept {
 		return errWire
@@ -202,7 +326,7 @@ const tidyInterval = 250 * time.Millisecond
 
 // tidy restores settings of the process that steps have changed. It runs a few times a second
 // and before the calls in changesProcess, as in the process of the run.
-func (h *Host) tidy(interval time.Duration) {
+func (h *instance) tidy(interval time.Duration) {
 	if time.Since(h.tidied) < interval {
 		return
 	}
@@ -222,7 +346,7 @@ const changesProcess fmi2.FunctionSet = 1<<fmi2.Instantiate |
 
 // outcome returns the number of records called, and wireStopped if the last one stopped the
 // batch.
-func (h *Host) outcome(records uintptr) uint64 {
+func (h *instance) outcome(records uintptr) uint64 {
 	done := uint64(records)
 	last, f := &h.recs[done-1], h.fns[done-1]
 	switch f {
@@ -241,7 +365,7 @@ func (h *Host) outcome(records uintptr) uint64 {
 
 // define reads the first part of a record: its constant arguments, or the number under which
 // they are kept.
-func (h *Host) define(r *wireReader, c *native.Record) (f fmi2.Function, shape []fmi2.Argument, err error) {
+func (h *instance) define(r *wireReader, c *native.Record) (f fmi2.Function, shape []fmi2.Argument, err error) {
 	head := r.word()
 	f = fmi2.Function(head & 0xff)
 	id := int(head >> wireKept & maxID)
@@ -277,7 +401,7 @@ func (h *Host) define(r *wireReader, c *native.Record) (f fmi2.Function, shape [
 }
 
 // decode reads record k of a request.
-func (h *Host) decode(r *wireReader, k int) error {
+func (h *instance) decode(r *wireReader, k int) error {
 	c := &h.recs[k]
 	f, shape, err := h.define(r, c)
 	if err != nil {
@@ -319,12 +443,18 @@ func (h *Host) decode(r *wireReader, k int) error {
 	}
 	if f == fmi2.Instantiate {
 		h.log.Instance = native.String(c.Int[0], maxName)
+		if h.place != nil {
+			c.Int[resources], err = h.string([]byte(h.uri), true)
+		}
 	}
-	return nil
+	return err
 }
 
+// resources is the index of fmuResourceLocation in fmi2Instantiate.
+const resources = 3
+
 // reserve allocates the memory of argument j, and reads it if it is constant.
-func (h *Host) reserve(r *wireReader, c *native.Record, j int, a fmi2.Argument, keep bool) error {
+func (h *instance) reserve(r *wireReader, c *native.Record, j int, a fmi2.Argument, keep bool) error {
 	size := a.Bytes(c)
 	switch a.Kind {
 	case fmi2.ArgTextsOut:
@@ -348,7 +478,7 @@ func (h *Host) reserve(r *wireReader, c *native.Record, j int, a fmi2.Argument, 
 }
 
 // room returns C memory, valid until the next request or, with keep, forever.
-func (h *Host) room(size uintptr, keep bool) (uintptr, error) {
+func (h *instance) room(size uintptr, keep bool) (uintptr, error) {
 	if !keep {
 		return h.scratch.Alloc(size)
 	}
@@ -357,19 +487,9 @@ func (h *Host) room(size uintptr, keep bool) (uintptr, error) {
 }
 
 // readTexts reads the strings of argument j.
-func (h *Host) readTexts(r *wireReader, c *native.Record, j int, a fmi2.Argument) error {
+func (h *instance) readTexts(r *wireReader, c *native.Record, j int, a fmi2.Argument) error {
 	keep := a.Kind == fmi2.ArgText // some FMUs keep the pointers
-	place := func() (uintptr, error) {
-		s := r.raw(r.word())
-		p, err := h.room(uintptr(len(s))+1, keep)
-		if err != nil {
-			return 0, err
-		}
-		b := unsafe.Slice((*byte)(native.Pointer(p)), len(s)+1)
-		copy(b, s)
-		b[len(s)] = 0
-		return p, nil
-	}
+	place := func() (uintptr, error) { return h.string(r.raw(r.word()), keep) }
 	var err error
 	if a.Kind == fmi2.ArgText {
 		c.Int[j], err = place()
@@ -396,8 +516,20 @@ func (h *Host) readTexts(r *wireReader, c *native.Record, j int, a fmi2.Argument
 	return nil
 }
 
+// string returns the address of a C string; see room.
+func (h *instance) string(s []byte, keep bool) (uintptr, error) {
+	p, err := h.room(uintptr(len(s))+1, keep)
+	if err != nil {
+		return 0, err
+	}
+	b := unsafe.Slice((*byte)(native.Pointer(p)), len(s)+1)
+	copy(b, s)
+	b[len(s)] = 0
+	return p, nil
+}
+
 // encode writes the results of record k.
-func (h *Host) encode(k int) {
+func (h *instance) encode(k int) {
 	c, f := &h.recs[k], h.fns[k]
 	w := &h.out
 	if f == fmi2.Instantiate {

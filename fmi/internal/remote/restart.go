@@ -61,6 +61,9 @@ func (r *Client) Keep(state []byte) {
 	r.ready = true
 }
 
+// Kept reports whether there is a state for a restart.
+func (r *Client) Kept() bool { return r.ready }
+
 // Forget disables restarts until the next Keep, after the instance was restored to a state from
 // before the last Keep, which a new process would not have.
 func (r *Client) Forget() { r.ready = false }
@@ -93,7 +96,7 @@ func (s *restart) write(recs []native.Record, request []byte, outcome uint64) {
 // that is not possible, or the limit is reached, the error includes the cause.
 func (r *Client) goOn(recs []native.Record, cause error) error {
 	s := &r.restart
-	if !s.ready {
+	if !s.ready || r.May != nil && !r.May(cause) {
 		return cause
 	}
 	switch called(&recs[0]) {
@@ -113,7 +116,7 @@ func (r *Client) goOn(recs []native.Record, cause error) error {
 		if failed == nil {
 			return nil
 		}
-		if _, ended := r.Begun(failed); !ended {
+		if _, ended := r.Begun(failed); !ended || r.May != nil && !r.May(failed) {
 			return fmt.Errorf("%w; it cannot continue in a new process: %w", cause, failed)
 		}
 		cause, call, at = failed, "a repeated call after a restart", s.time

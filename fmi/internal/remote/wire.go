@@ -8,20 +8,22 @@ import (
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
-// The process of a run and that of an isolated instance exchange records: function, arguments,
-// and the memory of the arguments. Both run the same program on the same machine, so numbers
-// have the native layout. A message consists of words of eight bytes; arrays and texts are
+// The process of a run and that of an instance elsewhere exchange records: function, arguments,
+// and the memory of the arguments. Numbers are little-endian, as on all machines for which
+// package native makes calls. A message consists of words of eight bytes; arrays and texts are
 // padded with zeros to whole words.
 
-// wireVersion is the version of the messages. The versions of the processes differ only if the
-// program is replaced during a run.
-const wireVersion = 2
+// Version is the version of the messages. The versions of the processes on one machine differ
+// only if the program is replaced during a run.
+const Version = 3
 
 // Requests.
 const (
 	askLoad   uint64 = iota + 1
 	askDefine        // constant arguments of records to be kept, as in askRun
 	askRun
+	askPlace // where the library is, for askLoad without a path
+	askGroup // requests for several instances
 )
 
 // wireNull is the length of a string that is a null pointer.
@@ -33,7 +35,15 @@ var errWire = errors.New("a message between the processes is damaged; the FMU ha
 // wireWriter builds a message.
 type wireWriter []byte
 
-func (w *wireWriter) word(v uint64) { *w = binary.NativeEndian.AppendUint64(*w, v) }
+func (w *wireWriter) word(v uint64) { *w = binary.LittleEndian.AppendUint64(*w, v) }
+
+func (w *wireWriter) flag(v bool) {
+	if v {
+		w.word(1)
+	} else {
+		w.word(0)
+	}
+}
 
 // raw writes bytes without their number.
 func (w *wireWriter) raw(b []byte) {
@@ -67,7 +77,7 @@ func (r *wireReader) word() uint64 {
 		r.rest, r.bad = nil, true
 		return 0
 	}
-	v := binary.NativeEndian.Uint64(r.rest)
+	v := binary.LittleEndian.Uint64(r.rest)
 	r.rest = r.rest[8:]
 	return v
 }
