@@ -225,6 +225,25 @@ func (f *FMU) Close() error {
 	return errors.Join(errs...)
 }
 
+// Hash returns the FMU.Hash of an archive or folder.
+func Hash(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	if info.IsDir() {
+		return hashTree(path)
+	}
+	r, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	h := sha256.New()
+	_, err = io.Copy(h, r)
+	return "sha256:" + hex.EncodeToString(h.Sum(nil)), err
+}
+
 // hashTree hashes names and contents of all files except those in extra/, which
 // tools may change (fmi2 3, 11).
 func hashTree(dir string) (string, error) {

@@ -491,3 +491,14 @@ func Unpack(zipPath, into string, l *diag.List, limits Limits) error {
 	defer a.Close()
 	return a.Unpack(into)
 }
+
+// Pack writes the regular files of a folder to a new archive.
+func Pack(path, folder string) error {
+	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	z := zip.NewWriter(out)
+	err = z.AddFS(os.DirFS(folder))
+	return errors.Join(err, z.Close(), out.Close())
+}

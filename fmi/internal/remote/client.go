@@ -415,6 +415,13 @@ func ReadMessage(instance string, message []byte) (m fmi2.Message, ok bool) {
 	return m, !a.bad
 }
 
+// LoggedBy returns the number of the instance that a log message of a Host is from.
+func LoggedBy(message []byte) (number uint64, ok bool) {
+	a := wireReader{rest: message}
+	number = a.word()
+	return number, !a.bad
+}
+
 // Close ends the process and releases memory.
 func (r *Client) Close() error {
 	err := r.Disconnect()

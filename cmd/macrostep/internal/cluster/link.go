@@ -2,17 +2,12 @@ package cluster
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
@@ -25,6 +20,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nkeys"
+
+	"github.com/macrostep/macrostep/fmi/secret"
 )
 
 // Link is a connection to a server.
@@ -84,8 +81,8 @@ func Serve(o ServerOptions) (*Link, error) {
 	l := &Link{server: s}
 	if o.Listen != "" {
 		port := strconv.Itoa(s.Addr().(*net.TCPAddr).Port)
-		t := Ticket{URL: "tls://" + net.JoinHostPort(hostOf(o.Listen), port), Seed: own.Seed, CA: own.Certificate}
-		if err := writeSecret(o.Ticket, t); err != nil {
+		t := Ticket{URL: "tls://" + net.JoinHostPort(secret.Reached(o.Listen), port), Seed: own.Seed, CA: own.Certificate}
+		if err := secret.Write(o.Ticket, t); err != nil {
 			return nil, errors.Join(err, l.Close())
 		}
 	}
@@ -121,57 +118,14 @@ func ownSecrets(o *ServerOptions) (*secrets, error) {
 	if o.Listen == "" {
 		return &s, nil
 	}
-	if err := s.certify(); err != nil {
+	if s.Certificate, s.Key, err = secret.Certify(certifiedName); err != nil {
 		return nil, err
 	}
-	return &s, writeSecret(path, s)
+	return &s, secret.Write(path, s)
 }
 
 // startTime is how long a server may take to start.
 const startTime = 20 * time.Second
-
-// hostOf returns the name by which other machines reach an address that this one listens to.
-func hostOf(listen string) string {
-	host, _, _ := net.SplitHostPort(listen)
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		if name, err := os.Hostname(); err == nil {
-			return name
-		}
-	}
-	return host
-}
-
-// certify makes a certificate that the server proves itself by.
-func (s *secrets) certify() error {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return err
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return err
-	}
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
-	if err != nil {
-		return err
-	}
-	now := time.Now()
-	template := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: "macrostep study"},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(1, 0, 0),
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		IsCA: true, BasicConstraintsValid: true,
-		// Workers know the server by this certificate, under whatever name they reach it.
-		DNSNames: []string{certifiedName},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		return err
-	}
-	s.Certificate = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
-	s.Key = string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
-	return nil
-}
 
 // CheckAddress returns an error if a server cannot listen to HOST:PORT.
 func CheckAddress(address string) error {
@@ -205,25 +159,6 @@ func (s *secrets) listen(o *server.Options, address string) error {
 }
 
 const certifiedName = "study.macrostep"
-
-// writeSecret writes a document that only its owner can read. The file is whole or not there.
-func writeSecret(path string, document any) error {
-	data, err := json.MarshalIndent(document, "", "  ")
-	if err != nil {
-		return err
-	}
-	partial := path + ".partial"
-	_ = os.Remove(partial) // its mode may be another
-	file, err := os.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(append(data, '\n'))
-	if err = errors.Join(err, file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(partial, path)
-}
 
 // Credentials identify the client. The zero value is for servers without authentication, or if the URL holds a
 // user or token.

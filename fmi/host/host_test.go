@@ -1,0 +1,246 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
+	"github.com/macrostep/macrostep/fmi/host"
+	"github.com/macrostep/macrostep/fmi/worker"
+	"github.com/macrostep/macrostep/fmus"
+	"github.com/macrostep/macrostep/test/cc"
+)
+
+var work string
+
+func TestMain(m *testing.M) {
+	cc.Cache()
+	worker.Main()
+	if dir := os.Getenv("HOST_TEST"); dir != "" {
+		serveAlone(dir)
+	}
+	os.Exit(setUp(m))
+}
+
+func setUp(m *testing.M) int {
+	var err error
+	if work, err = os.MkdirTemp("", "host-test-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(work)
+	return m.Run()
+}
+
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// built opens one of our FMUs.
+func built(t testing.TB, name string) *fmi.FMU {
+	t.Helper()
+	path := filepath.Join(work, name+".fmu")
+	if _, err := os.Stat(path); err != nil {
+		path, err = fmus.Build(work, name)
+		must(t, err)
+	}
+	f, _, err := fmi.Open(path, fmi.OpenOptions{TempDir: t.TempDir()})
+	must(t, err)
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return f
+}
+
+// served is a server in this process.
+type served struct {
+	*host.Server
+	address, dir string
+}
+
+// serve starts a server.
+func serve(t testing.TB, o host.ServerOptions) *served {
+	t.Helper()
+	s, err := host.NewServer(o)
+	must(t, err)
+	dir := t.TempDir()
+	l, certificate, token, _, err := host.Listen("127.0.0.1:0", dir)
+	must(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := s.Serve(ctx, l, certificate, token); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() {
+		stop()
+		running.Wait()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &served{s, l.Addr().String(), dir}
+}
+
+// client makes a client of a server.
+func (s *served) client(t testing.TB, o host.ClientOptions) *host.Client {
+	t.Helper()
+	d, token, err := host.Dial(s.address, s.dir)
+	must(t, err)
+	if o.Token == "" {
+		o.Token = token
+	}
+	c := host.NewClient(d, o)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// begun returns a stepper of an initialised instance with n inputs and outputs.
+func begun(tb testing.TB, f *fmi.FMU, name string, o fmi.InstanceOptions, n int) *fmi.Stepper {
+	tb.Helper()
+	in, err := f.Instantiate(name, o)
+	must(tb, err)
+	tb.Cleanup(func() {
+		if err := in.Free(); err != nil {
+			tb.Log(err) // the host may be gone
+		}
+	})
+	must(tb, in.SetupExperiment(fmi.Experiment{}))
+	must(tb, in.EnterInitializationMode())
+	must(tb, in.ExitInitializationMode())
+	refs := make([]description.ValueReference, n)
+	s, err := in.NewStepper(fmi.StepPlan{RealIn: refs, RealOut: refs})
+	must(tb, err)
+	return s
+}
+
+// outputs steps instances and returns their outputs. between is called after each step.
+func outputs(t testing.TB, steppers []*fmi.Stepper, steps int, between func(step int)) []float64 {
+	t.Helper()
+	var out []float64
+	for i := range steps {
+		for k, s := range steppers {
+			s.RealIn[0] = float64(i*k + 1)
+			must(t, s.Post(float64(i)*0.1, 0.1))
+		}
+		for _, s := range steppers {
+			_, err := s.Collect()
+			must(t, err)
+			out = append(out, s.RealOut[0])
+		}
+		if between != nil {
+			between(i)
+		}
+	}
+	return out
+}
+
+func TestSteps(t *testing.T) {
+	f := built(t, "mass_force")
+	s := serve(t, host.ServerOptions{Folders: []string{work}})
+	c := s.client(t, host.ClientOptions{})
+	var here, there []*fmi.Stepper
+	for k := range 3 {
+		here = append(here, begun(t, f, fmt.Sprint("c", k), fmi.InstanceOptions{}, 1))
+		there = append(there, begun(t, f, fmt.Sprint("c", k), fmi.InstanceOptions{Launcher: c.Launcher(host.Place{Apart: k == 2})}, 1))
+	}
+	if got, want := outputs(t, there, 20, nil), outputs(t, here, 20, nil); !slices.Equal(got, want) {
+		t.Errorf("on a host %v, here %v", got, want)
+	}
+	about, offers, trip, err := c.Status()
+	must(t, err)
+	if about.Instances != 3 || len(offers) != 1 || offers[0].Name != "mass_force.fmu" || offers[0].Hash != f.Hash || trip <= 0 {
+		t.Errorf("%+v %+v %v", about, offers, trip)
+	}
+}
+
+// serveAlone is the main function of a server in a process of its own.
+func serveAlone(dir string) {
+	s, err := host.NewServer(host.ServerOptions{Folders: []string{dir}})
+	if err == nil {
+		var l net.Listener
+		var address = os.Getenv("HOST_TEST_ADDRESS")
+		l, certificate, token, ticket, failed := host.Listen(address, filepath.Join(dir, "secrets"))
+		if failed != nil {
+			fmt.Fprintln(os.Stderr, failed)
+			os.Exit(1)
+		}
+		fmt.Println(ticket)
+		err = s.Serve(context.Background(), l, certificate, token)
+	}
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+// apart starts a server in a process of its own and returns its process and its ticket.
+func apart(t testing.TB, dir, address string) (*exec.Cmd, string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "HOST_TEST="+dir, "HOST_TEST_ADDRESS="+address)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	buf := make([]byte, 4096)
+	n, err := out.Read(buf)
+	must(t, err)
+	return cmd, strings.TrimSpace(string(buf[:n]))
+}
+
+// BenchmarkStep measures a step of FMUs with ten inputs and outputs on a host in another process.
+func BenchmarkStep(b *testing.B) {
+	f := built(b, "mass_force")
+	_, ticket := apart(b, work, "127.0.0.1:0")
+	for _, n := range []int{1, 10} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			d, token, err := host.Dial(ticket, "")
+			must(b, err)
+			c := host.NewClient(d, host.ClientOptions{Token: token})
+			defer c.Close()
+			var all []*fmi.Stepper
+			for k := range n {
+				all = append(all, begun(b, f, fmt.Sprint("c", k), fmi.InstanceOptions{Launcher: c.Launcher(host.Place{})}, 10))
+			}
+			samples := make([]time.Duration, 0, 1<<20)
+			b.ReportAllocs()
+			t := 0.0
+			for b.Loop() {
+				start := time.Now()
+				for _, s := range all {
+					must(b, s.Post(t, 1e-9))
+				}
+				for _, s := range all {
+					_, err := s.Collect()
+					must(b, err)
+				}
+				t += 1e-9
+				if len(samples) < cap(samples) {
+					samples = append(samples, time.Since(start))
+				}
+			}
+			slices.Sort(samples)
+			b.ReportMetric(float64(samples[len(samples)/2]), "p50-ns")
+			b.ReportMetric(float64(samples[len(samples)*99/100]), "p99-ns")
+		})
+	}
+}
+
+var _ = errors.Is

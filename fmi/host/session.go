@@ -1,0 +1,477 @@
+package host
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/internal/remote"
+)
+
+// session has the instances of a run. It outlives its connections.
+type session struct {
+	server *Server
+	id     string
+	grace  time.Duration // without a connection
+
+	work sync.Mutex // held while a request is executed
+
+	mu       sync.Mutex
+	conn     Conn        // nil = none
+	leave    *time.Timer // ends the session without a connection
+	received uint64      // number of the last request
+	answered uint64      // number of its answer
+	answer   []byte      // whole message
+	busy     time.Time   // since then a request is executed; zero = none is
+	over     bool
+	ended    chan struct{}
+
+	// Of the goroutine that holds work.
+	slots   map[uint64]*slot
+	last    uint64 // number of a slot
+	workers []*group
+	parts   []remote.Part // of a request
+	out     []remote.Part // of an answer
+
+	logMu sync.Mutex
+	logs  []remote.Part
+	size  int // bytes of logs
+}
+
+// slot is an instance.
+type slot struct {
+	number uint64
+	ask    openAsk
+	group  *group
+}
+
+// group is a worker with its instances.
+type group struct {
+	link  fmi.Link
+	apart bool
+	slots []*slot
+	fmus  []*stored
+	ended *fmi.Ended // how it has ended; nil = it has not
+
+	under  []remote.Part // of the request under way
+	buf    []byte
+	posted error
+}
+
+// serve serves a connection until its end.
+func (se *session) serve(c Conn, r reply) {
+	if !se.attach(c, r) {
+		return
+	}
+	go se.beat(c)
+	for {
+		m, err := c.Receive(0)
+		if err != nil {
+			break
+		}
+		kind, number, content, err := open(m)
+		if err != nil {
+			break
+		}
+		if kind == kindEnd {
+			se.end("")
+			return
+		}
+		if !se.request(kind, number, content) {
+			break
+		}
+	}
+	se.detach(c)
+}
+
+// attach makes c the connection of the session, greets it, and repeats the last answer if the client waits for it. The
+// request that the session does not know is sent again by the client.
+func (se *session) attach(c Conn, r reply) bool {
+	se.mu.Lock()
+	defer se.mu.Unlock()
+	if se.over {
+		_ = c.Send(finish(append(begin(nil, kindReply, 0), document(errorReply(codeSession, "", "the session has ended"))...)))
+		return false
+	}
+	if se.conn != nil {
+		_ = se.conn.Close()
+	}
+	if se.leave != nil {
+		se.leave.Stop()
+	}
+	se.conn = c
+	r.Received = se.received
+	err := c.Send(finish(append(begin(nil, kindReply, 0), document(r)...)))
+	if err == nil && se.answered == se.received && se.answered > 0 {
+		err = c.Send(se.answer)
+	}
+	if err != nil {
+		se.detached(c)
+	}
+	return err == nil
+}
+
+func (se *session) detach(c Conn) {
+	se.mu.Lock()
+	defer se.mu.Unlock()
+	se.detached(c)
+}
+
+// detached starts the time after which the session ends without a connection.
+func (se *session) detached(c Conn) {
+	if se.conn != c || se.over {
+		return
+	}
+	se.conn = nil
+	se.leave = time.AfterFunc(se.grace, func() { se.end(fmt.Sprintf("the run has been away for %v", se.grace)) })
+}
+
+// aliveEach is how often a host at work says so, silentAfter how long a client waits for anything.
+const (
+	aliveEach   = time.Second
+	silentAfter = 5 * time.Second
+)
+
+// beat tells the client that the host is at work on a request, until the connection is replaced.
+func (se *session) beat(c Conn) {
+	t := time.NewTicker(aliveEach)
+	defer t.Stop()
+	m := finish(begin(nil, kindAlive, 0))
+	for {
+		select {
+		case <-se.ended:
+			return
+		case now := <-t.C:
+			se.mu.Lock()
+			mine := se.conn == c
+			var err error
+			if mine && !se.busy.IsZero() && now.Sub(se.busy) > aliveEach/2 {
+				err = c.Send(m)
+			}
+			se.mu.Unlock()
+			if !mine || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// request executes a request and sends its answer. It returns false for one that no client sends.
+func (se *session) request(kind, number uint64, content []byte) bool {
+	se.work.Lock()
+	defer se.work.Unlock()
+	se.mu.Lock()
+	if se.over || number <= se.received { // it was sent again, but it had come
+		se.mu.Unlock()
+		return !se.over
+	}
+	se.received, se.busy = number, time.Now()
+	se.mu.Unlock()
+	m := begin(se.answer, kindAnswer, number)
+	switch kind {
+	case kindRun:
+		if m = se.run(m, content); m == nil {
+			return false
+		}
+	case kindAsk:
+		var a ask
+		if json.Unmarshal(content, &a) != nil {
+			return false
+		}
+		m = append(begin(m, kindReply, number), document(se.do(&a))...)
+	default:
+		return false
+	}
+	se.mu.Lock()
+	defer se.mu.Unlock()
+	se.answer, se.answered, se.busy = finish(m), number, time.Time{}
+	if se.conn != nil {
+		_ = se.conn.Send(se.answer) // the client asks for it again
+	}
+	return true
+}
+
+// do carries out an ask.
+func (se *session) do(a *ask) reply {
+	switch {
+	case a.Open != nil:
+		return se.open(a.Open)
+	case a.Close != nil:
+		se.close(*a.Close)
+	case a.List:
+		about := se.server.Status()
+		return reply{Offers: se.server.store.offers(), About: &about}
+	case a.Send != nil:
+		if !se.server.o.Accept {
+			return se.refuseFMU(a.Send.Name)
+		}
+		if err := se.server.store.receive(a.Send); err != nil {
+			return errorReply(codeRefused, "", "the host cannot store %s: %v", a.Send.Name, err)
+		}
+	}
+	return reply{}
+}
+
+func (se *session) refuseFMU(name string) reply {
+	return errorReply(codeUnknown, "put it into one of the folders of the host, or let the host take any FMU (macrostep host --accept)",
+		"host %s does not offer %s", se.server.o.Name, name)
+}
+
+// open makes room for an instance in a worker.
+func (se *session) open(a *openAsk) reply {
+	s := se.server
+	f, err := s.store.find(a.Hash)
+	switch {
+	case err != nil:
+		return errorReply(codeRefused, "", "%s: %v", s.o.Name, err)
+	case f == nil && s.o.Accept:
+		return reply{Missing: true}
+	case f == nil:
+		r := se.refuseFMU(a.FMU)
+		if other := s.store.named(a.FMU); other != "" {
+			r.Error = fmt.Sprintf("host %s offers another %s: %s, not %s", s.o.Name, a.FMU, other, a.Hash)
+			r.Remedy = "use the same file on both machines"
+		}
+		return r
+	}
+	place, err := f.fmu.Place()
+	if err != nil {
+		return errorReply(codeRefused, "", "host %s (%s): %v", s.o.Name, platform, err)
+	}
+	if !s.reserve() {
+		return errorReply(codeLimit, "wait until another run has ended, or raise --max-instances of the host",
+			"host %s is at its limit of %d instances", s.o.Name, s.o.MaxInstances)
+	}
+	se.last++
+	sl := &slot{number: se.last, ask: *a}
+	g, err := se.place(sl, f)
+	if err == nil {
+		err = g.call(remote.Part{Instance: sl.number, Message: place})
+	}
+	if err != nil {
+		s.release(1)
+		return errorReply(codeRefused, "", "host %s: %v", s.o.Name, err)
+	}
+	sl.group = g
+	g.slots, g.fmus = append(g.slots, sl), append(g.fmus, f)
+	se.slots[sl.number] = sl
+	s.o.Log(fmt.Sprintf("%s: begun", a.nameOf()))
+	return reply{Instance: sl.number}
+}
+
+// place returns a worker for an instance: a new one, if it must be apart from the others of the session.
+func (se *session) place(sl *slot, f *stored) (*group, error) {
+	apart := sl.ask.Apart || f.fmu.Description.CoSimulation.NeedsExecutionTool
+	for _, g := range se.workers {
+		if !apart && !g.apart && g.ended == nil && g.takes(f) {
+			return g, nil
+		}
+	}
+	g := &group{apart: apart}
+	var err error
+	g.link, err = se.server.launcher(&sl.ask).Launch(fmi.Launch{Instance: sl.ask.Instance, FMU: f.fmu.Path, Hash: f.fmu.Hash, Model: sl.ask.Model,
+		Log: func(m []byte) {
+			if number, ok := remote.LoggedBy(m); ok {
+				se.log(part(partLog, number, m))
+			}
+		},
+		Output: func(line string) { se.log(part(partOutput, g.printer(), []byte(line))) }})
+	if err != nil {
+		return nil, err
+	}
+	se.workers = append(se.workers, g)
+	return g, nil
+}
+
+// takes reports whether an FMU can be in a worker with those that are there.
+func (g *group) takes(f *stored) bool {
+	if f.fmu.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess {
+		for _, other := range g.fmus {
+			if other.fmu.Hash == f.fmu.Hash {
+				return false
+			}
+		}
+	}
+	for _, other := range g.fmus {
+		for name, content := range f.fmu.Bundled() {
+			if c, there := other.fmu.Bundled()[name]; there && c != content {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// printer returns the instance to which output of the worker is attributed: the first.
+func (g *group) printer() uint64 {
+	if len(g.slots) == 0 {
+		return 0
+	}
+	return g.slots[0].number
+}
+
+// maxLogs bounds the messages that wait for an answer, in bytes.
+const maxLogs = 16 << 20
+
+// log adds a message to the next answer.
+func (se *session) log(p remote.Part) {
+	se.logMu.Lock()
+	defer se.logMu.Unlock()
+	if se.size += len(p.Message); se.size <= maxLogs {
+		p.Message = append([]byte(nil), p.Message...)
+		se.logs = append(se.logs, p)
+	}
+}
+
+// call makes a request to the worker for one instance.
+func (g *group) call(p remote.Part) error {
+	g.post([]remote.Part{p})
+	_, err := g.await()
+	return err
+}
+
+func (g *group) post(parts []remote.Part) {
+	g.buf = remote.AppendGroup(g.buf[:0], parts)
+	g.posted = g.link.Post(g.buf)
+}
+
+func (g *group) await() ([]byte, error) {
+	if g.posted != nil {
+		return nil, g.posted
+	}
+	return g.link.Await()
+}
+
+// run executes the requests of instances and appends the answer to m; nil = the request is not valid.
+func (se *session) run(m, content []byte) []byte {
+	var err error
+	if se.parts, err = remote.Parts(se.parts[:0], content); err != nil {
+		return nil
+	}
+	for _, p := range se.parts {
+		sl := se.slots[p.Instance]
+		if sl == nil {
+			return nil
+		}
+		sl.group.under = append(sl.group.under, p)
+	}
+	for _, g := range se.workers {
+		if len(g.under) > 0 && g.ended == nil {
+			g.post(g.under)
+		}
+	}
+	out := se.out[:0]
+	for _, g := range se.workers {
+		if len(g.under) == 0 {
+			continue
+		}
+		if g.ended == nil {
+			answer, err := g.await()
+			n := len(out)
+			if err == nil {
+				out, err = remote.Parts(out, answer) // valid until the next request
+			}
+			if err != nil {
+				out = g.lost(out[:n], err)
+			}
+		} else {
+			for _, p := range g.under {
+				out = append(out, endedPart(p.Instance, g.ended))
+			}
+		}
+		g.under = g.under[:0]
+	}
+	se.logMu.Lock()
+	m = remote.AppendParts(m, se.logs)
+	se.logs, se.size = se.logs[:0], 0
+	se.logMu.Unlock()
+	se.out = out
+	return remote.AppendParts(m, out)
+}
+
+// lost appends how a worker has ended, for each instance of a request.
+func (g *group) lost(out []remote.Part, err error) []remote.Part {
+	var e *fmi.Ended
+	if !errors.As(err, &e) {
+		e = &fmi.Ended{Reason: err.Error()}
+	}
+	// The instance that ended it, if that is known.
+	culprit := uint64(0)
+	if a, ok := g.link.(interface{ Active() uint64 }); ok && e.Begun > 0 {
+		culprit = a.Active()
+	} else if len(g.slots) == 1 {
+		culprit = g.slots[0].number
+	}
+	var names []string
+	for _, sl := range g.slots {
+		if sl.number == culprit || culprit == 0 {
+			names = append(names, sl.ask.Instance)
+		}
+	}
+	g.ended = &fmi.Ended{Output: e.Output, Said: e.Said,
+		Reason: fmt.Sprintf("it shares a process with %s, which has ended: %s; --isolate-component gives it one of its own", strings.Join(names, ", "), e.Reason)}
+	for _, p := range g.under {
+		if p.Instance == culprit {
+			out = append(out, endedPart(p.Instance, e))
+		} else {
+			out = append(out, endedPart(p.Instance, g.ended))
+		}
+	}
+	return out
+}
+
+// close frees the room of an instance.
+func (se *session) close(number uint64) {
+	sl := se.slots[number]
+	if sl == nil {
+		return
+	}
+	delete(se.slots, number)
+	se.server.release(1)
+	g := sl.group
+	for k, other := range g.slots {
+		if other == sl {
+			g.slots = append(g.slots[:k:k], g.slots[k+1:]...)
+		}
+	}
+	if len(g.slots) > 0 {
+		return
+	}
+	_ = g.link.Close() // nothing is left that could be saved
+	for k, other := range se.workers {
+		if other == g {
+			se.workers = append(se.workers[:k:k], se.workers[k+1:]...)
+		}
+	}
+}
+
+// end ends the session and its workers.
+func (se *session) end(why string) {
+	se.mu.Lock()
+	if se.over {
+		se.mu.Unlock()
+		return
+	}
+	se.over = true
+	close(se.ended)
+	if se.leave != nil {
+		se.leave.Stop()
+	}
+	if se.conn != nil {
+		_ = se.conn.Close()
+	}
+	se.mu.Unlock()
+	if why != "" {
+		se.server.o.Log("a run is given up: " + why)
+	}
+	se.work.Lock() // the request under way ends first
+	defer se.work.Unlock()
+	for number := range se.slots {
+		se.close(number)
+	}
+	se.server.forget(se)
+}

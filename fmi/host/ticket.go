@@ -1,0 +1,133 @@
+package host
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/macrostep/macrostep/fmi/secret"
+)
+
+// Ticket is what a run needs to use a host: the content of a file of mode 0600, which is secret.
+type Ticket struct {
+	Address     string `json:"address"`     // HOST:PORT
+	Token       string `json:"token"`       // of the run
+	Certificate string `json:"certificate"` // PEM, of the host
+}
+
+// secrets are those of a host, which it keeps so that tickets stay valid.
+type secrets struct {
+	Token       string `json:"token"`
+	Certificate string `json:"certificate"` // PEM
+	Key         string `json:"key"`         // PEM
+}
+
+// certifiedName is the name in certificates of hosts. Runs know a host by its certificate, under whatever name they reach it.
+const certifiedName = "host.macrostep"
+
+// Listen opens a port for Server.Serve. The secrets are those in dir, or new ones, and dir then has the ticket of the
+// host, whose path is returned.
+func Listen(address, dir string) (l net.Listener, certificate tls.Certificate, token, ticket string, err error) {
+	s, err := ownSecrets(filepath.Join(dir, "host.key.json"))
+	if err != nil {
+		return nil, certificate, "", "", err
+	}
+	if certificate, err = tls.X509KeyPair([]byte(s.Certificate), []byte(s.Key)); err != nil {
+		return nil, certificate, "", "", err
+	}
+	if l, err = net.Listen("tcp", address); err != nil {
+		return nil, certificate, "", "", fmt.Errorf("%w; give --listen [HOST]:PORT with a free port, or port 0 for any", err)
+	}
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		return nil, certificate, "", "", errors.Join(err, l.Close())
+	}
+	reached := net.JoinHostPort(secret.Reached(address), port)
+	ticket = ticketPath(dir, reached)
+	if err := secret.Write(ticket, Ticket{Address: reached, Token: s.Token, Certificate: s.Certificate}); err != nil {
+		return nil, certificate, "", "", errors.Join(err, l.Close())
+	}
+	return l, certificate, s.Token, ticket, nil
+}
+
+// ticketPath returns the path of the ticket of an address.
+func ticketPath(dir, address string) string {
+	name := strings.Map(func(r rune) rune {
+		if strings.ContainsRune(`:/\[]`, r) {
+			return '_'
+		}
+		return r
+	}, address)
+	return filepath.Join(dir, name+".json")
+}
+
+// Dial returns the dialer and the token for a host: its address, whose ticket is in dir, or the path of a ticket.
+func Dial(where, dir string) (Dialer, string, error) {
+	path := where
+	if _, _, err := net.SplitHostPort(where); err == nil && filepath.Ext(where) != ".json" {
+		path = ticketPath(dir, where)
+	}
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, "", fmt.Errorf("there is no ticket for host %s (%s); start macrostep host there, and give the file that it names, "+
+			"or a copy of it on this machine, in place of the address", where, path)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	var t Ticket
+	roots := x509.NewCertPool()
+	if json.Unmarshal(data, &t) != nil || t.Address == "" || !roots.AppendCertsFromPEM([]byte(t.Certificate)) {
+		return nil, "", fmt.Errorf("%s is not the ticket of a host, which macrostep host writes", path)
+	}
+	return &tcp{t.Address, &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: roots, ServerName: certifiedName}}, t.Token, nil
+}
+
+// tcp dials over TCP with TLS.
+type tcp struct {
+	address string
+	config  *tls.Config
+}
+
+func (d *tcp) String() string { return d.address }
+
+func (d *tcp) Dial(ctx context.Context) (Conn, error) {
+	c, err := (&tls.Dialer{Config: d.config}).DialContext(ctx, "tcp", d.address)
+	var unknown x509.UnknownAuthorityError
+	switch {
+	case errors.As(err, &unknown):
+		return nil, &RefusedError{Host: d.address, Reason: "its certificate is not that of the ticket",
+			Remedy: "another program listens there, or the host has new secrets: copy its ticket to this machine again"}
+	case err != nil:
+		return nil, fmt.Errorf("host %s: %w", d.address, err)
+	}
+	return newStream(c), nil
+}
+
+// ownSecrets reads the secrets of a host, or makes new ones.
+func ownSecrets(path string) (*secrets, error) {
+	var s secrets
+	data, err := os.ReadFile(path)
+	if err == nil {
+		if json.Unmarshal(data, &s) != nil || len(s.Token) < 16 {
+			return nil, fmt.Errorf("%s is damaged; remove it, and copy the new ticket to the machines that use this host", path)
+		}
+		return &s, nil
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	s.Token = rand.Text()
+	if s.Certificate, s.Key, err = secret.Certify(certifiedName); err != nil {
+		return nil, err
+	}
+	return &s, secret.Write(path, s)
+}
