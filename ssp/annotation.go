@@ -1,6 +1,7 @@
 package ssp
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -245,6 +246,7 @@ func (s *settings) stepHints() []StepHint {
 type ownComponent struct {
 	stateless bool
 	isolate   bool
+	host      string
 	quirks    []string
 }
 
@@ -257,6 +259,7 @@ func (s *settings) component(c *Component, path string) (own ownComponent, step 
 			o := readOwnComponent(p, a)
 			own.stateless = own.stateless || o.stateless
 			own.isolate = own.isolate || o.isolate
+			own.host = cmp.Or(own.host, o.host)
 			own.quirks = append(own.quirks, o.quirks...)
 		default:
 			step = append(step, s.tool(a, AtComponent, path)...)
@@ -349,6 +352,9 @@ func (s *settings) tolerance() *OwnSettings {
 func (own *ownComponent) sources(o *OwnSettings, c *FlatComponent) {
 	if own.stateless {
 		o.From("stateless "+c.Path, sourceOwn, c.Place)
+	}
+	if own.host != "" {
+		o.From("on "+c.Path, sourceOwn, c.Place)
 	}
 	if own.isolate {
 		o.From("isolate-component "+c.Path, sourceOwn, c.Place)
@@ -614,9 +620,9 @@ func readOwnComponent(base *parser, a Annotation) (own ownComponent) {
 	if n == nil {
 		return own
 	}
-	p.attrs(n, "stateless", "quirks", "isolate")
+	p.attrs(n, "stateless", "quirks", "isolate", "host")
 	p.leaf(n)
 	own.stateless, own.isolate = p.boolean(n, "stateless"), p.boolean(n, "isolate")
-	own.quirks = strings.Fields(n.Str("quirks", ""))
+	own.quirks, own.host = strings.Fields(n.Str("quirks", "")), n.Str("host", "")
 	return own
 }

@@ -176,14 +176,14 @@ func (f *flattener) instanceSettings(s *settings, in *instance, byPath map[strin
 func (f *flattener) componentSettings(s *settings, in *instance, e *Component, byPath map[string]*FlatComponent) {
 	own, steps := s.component(e, in.path)
 	if in.index < 0 {
-		if in.system != nil && (own.stateless || own.isolate || len(own.quirks) > 0 || len(steps) > 0) {
+		if in.system != nil && (own.stateless || own.isolate || own.host != "" || len(own.quirks) > 0 || len(steps) > 0) {
 			f.l.Report(ruleOwn, e.Place, "the annotations of component %q require an FMU, but a system stands for it; "+
 				"annotate its components", in.path)
 		}
 		return
 	}
 	c := f.net.Components[in.index]
-	c.Stateless, c.Isolate, c.Quirks, c.StepHints = own.stateless, own.isolate || c.proxy, own.quirks, steps
+	c.Stateless, c.Isolate, c.Host, c.Quirks, c.StepHints = own.stateless, own.isolate || c.proxy, own.host, own.quirks, steps
 	if c.proxy {
 		f.l.Report(RuleTaken, c.Place, "component %q runs in a separate process, as its source demands", c.Path)
 	}

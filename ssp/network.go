@@ -74,6 +74,8 @@ type FlatComponent struct {
 	Stateless bool
 	// Isolate: the annotation of macrostep or the source demands a separate process.
 	Isolate bool
+	// Host: the annotation of macrostep demands that the FMU runs there, for the caller only; "" = it does not.
+	Host string
 	// Quirks are names in the annotation of macrostep, with a meaning for the caller only.
 	Quirks []string
 	// StepHints are the steps that other tools give the component.

@@ -6,19 +6,25 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmi/internal/remote"
+	"github.com/macrostep/macrostep/fmi/worker"
 )
 
-// Dialer makes connections to a host. from names the session to go on with, "" for a new one.
+// Dialer makes connections to a host, or to one of several. If it is an io.Closer, the client closes it.
 type Dialer interface {
-	Dial(ctx context.Context) (Conn, error)
+	// Dial connects to a host that offers an FMU, by hash ("" = any FMU), or again to the host with an identity
+	// (Status.ID), unless that is "".
+	Dial(ctx context.Context, fmu, host string) (Conn, error)
+	Several() bool  // there may be several hosts
 	String() string // the address, for messages
 }
 
@@ -39,9 +45,9 @@ type Client struct {
 	dialer Dialer
 	o      ClientOptions
 
-	mu      sync.Mutex
-	session *clientSession // nil = none yet
-	closed  bool
+	mu       sync.Mutex
+	sessions []*clientSession // on different hosts
+	closed   bool
 }
 
 // NewClient makes a client. It connects when it is used.
@@ -52,11 +58,9 @@ func NewClient(d Dialer, o ClientOptions) *Client {
 
 // Place says where on the host an instance runs, and with which limits.
 type Place struct {
-	Apart   bool          // in a process of its own, not with others of the client
-	Timeout time.Duration // of a call; 0 = that of the host
-	Memory  uint64        // bytes; 0 = that of the host
-	// Lost is called for each process that has ended in a call; it may be nil.
-	Lost func(fmi.Launch, *fmi.Ended)
+	Apart bool // in a process of its own, not with others of the client
+	// Limits are the Timeout and Memory of processes; nil or 0 = those of the host.
+	Limits *worker.Launcher
 }
 
 // Launcher returns a launcher of processes on the host.
@@ -70,22 +74,43 @@ type launcher struct {
 // Host returns the address of the host.
 func (l *launcher) Host() string { return l.client.dialer.String() }
 
-// Launch makes room for an instance on the host. It sends the FMU if the host takes any.
+// Launch makes room for an instance on a host to which the client is connected, or else on another.
 func (l *launcher) Launch(to fmi.Launch) (fmi.Link, error) {
-	s, err := l.client.connected()
+	a := openAsk{Instance: to.Instance, Model: to.Model, FMU: filepath.Base(to.FMU), Hash: to.Hash, Apart: l.place.Apart}
+	if limits := l.place.Limits; limits != nil {
+		a.Timeout, a.Memory = limits.Timeout.Seconds(), limits.Memory
+	}
+	c := l.client
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, errClosed
+	}
+	c.sessions = slices.DeleteFunc(c.sessions, func(s *clientSession) bool { return !s.alive() })
+	for _, s := range c.sessions {
+		k, err := s.open(to, &a)
+		var no *RefusedError
+		if !c.dialer.Several() || !errors.As(err, &no) || no.code != codeUnknown && no.code != codeLimit {
+			return k, err
+		}
+	}
+	s, err := c.begin(to.Hash)
 	if err != nil {
 		return nil, err
 	}
-	a := openAsk{Instance: to.Instance, Model: to.Model, FMU: filepath.Base(to.FMU), Hash: to.Hash,
-		Apart: l.place.Apart, Timeout: l.place.Timeout.Seconds(), Memory: l.place.Memory}
-	k := &link{session: s, to: to, lost: l.place.Lost}
-	r, err := s.ask(&ask{Open: &a}, k)
+	return s.open(to, &a)
+}
+
+// open makes room for an instance, and sends the FMU if the host takes any.
+func (s *clientSession) open(to fmi.Launch, a *openAsk) (fmi.Link, error) {
+	k := &link{session: s, to: to}
+	r, err := s.ask(&ask{Open: a}, k)
 	if err == nil && r.Missing {
 		if err = s.send(to.FMU, to.Hash, k); err == nil {
-			r, err = s.ask(&ask{Open: &a}, k)
+			r, err = s.ask(&ask{Open: a}, k)
 		}
 		if err == nil && r.Missing {
-			err = fmt.Errorf("host %s has lost the FMU that it was sent", l.Host())
+			err = fmt.Errorf("host %s has lost the FMU that it was sent", s.client.dialer)
 		}
 	}
 	if err != nil {
@@ -100,10 +125,17 @@ func (l *launcher) Launch(to fmi.Launch) (fmi.Link, error) {
 
 // Status returns the description of the host, its FMUs, and the time of a round trip to it.
 func (c *Client) Status() (Status, []Offer, time.Duration, error) {
-	s, err := c.connected()
-	if err != nil {
-		return Status{}, nil, 0, err
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return Status{}, nil, 0, errClosed
 	}
+	if len(c.sessions) == 0 {
+		if _, err := c.begin(""); err != nil {
+			return Status{}, nil, 0, err
+		}
+	}
+	s := c.sessions[0]
 	r, err := s.ask(&ask{List: true}, nil)
 	if err != nil {
 		return Status{}, nil, 0, err
@@ -126,28 +158,25 @@ func (c *Client) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
-	if c.session != nil {
-		c.session.close()
+	for _, s := range c.sessions {
+		s.close()
+	}
+	if d, ok := c.dialer.(io.Closer); ok {
+		return d.Close()
 	}
 	return nil
 }
 
-// connected returns the session, or begins one.
-func (c *Client) connected() (*clientSession, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return nil, errors.New("the client is closed")
-	}
-	if s := c.session; s != nil && s.alive() {
-		return s, nil
-	}
-	s := &clientSession{client: c, links: map[uint64]*link{}}
+var errClosed = errors.New("the client is closed")
+
+// begin begins a session on a host that offers an FMU.
+func (c *Client) begin(fmu string) (*clientSession, error) {
+	s := &clientSession{client: c, fmu: fmu, links: map[uint64]*link{}}
 	s.turn = sync.NewCond(&s.mu)
 	if err := s.connect(); err != nil {
 		return nil, err
 	}
-	c.session = s
+	c.sessions = append(c.sessions, s)
 	return s, nil
 }
 
@@ -170,6 +199,8 @@ func (e *RefusedError) Error() string {
 type clientSession struct {
 	client *Client
 	id     string
+	fmu    string // hash of the FMU for which the host was chosen
+	host   string // identity of the host
 
 	mu      sync.Mutex
 	turn    *sync.Cond // something has changed
@@ -198,7 +229,7 @@ func (s *clientSession) connect() error {
 	ctx, cancel := context.WithTimeout(context.Background(), helloTime)
 	defer cancel()
 	c := s.client
-	conn, err := c.dialer.Dial(ctx)
+	conn, err := c.dialer.Dial(ctx, s.fmu, s.host)
 	if err != nil {
 		return err
 	}
@@ -209,7 +240,7 @@ func (s *clientSession) connect() error {
 	if err != nil {
 		return errors.Join(err, conn.Close())
 	}
-	s.conn, s.id = conn, r.Session
+	s.conn, s.id, s.host = conn, r.Session, r.About.ID
 	return nil
 }
 
@@ -466,7 +497,6 @@ func (s *clientSession) close() {
 type link struct {
 	session *clientSession
 	to      fmi.Launch
-	lost    func(fmi.Launch, *fmi.Ended)
 	number  uint64
 
 	request  []byte
@@ -510,9 +540,6 @@ func (k *link) Await() ([]byte, error) {
 func (k *link) gone() error {
 	if k.ended == nil {
 		k.ended = &fmi.Ended{Reason: k.session.err.Error(), Lost: true}
-	}
-	if k.lost != nil {
-		k.lost(k.to, k.ended)
 	}
 	return k.ended
 }

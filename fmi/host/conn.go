@@ -166,3 +166,11 @@ func timeout(err error) bool {
 
 // silence is the error of a host that says nothing.
 func silence(d time.Duration) error { return fmt.Errorf("it has said nothing for %v", d) }
+
+// MessageSize returns the length of the message that begins with b, at least that of its header.
+func MessageSize(b []byte) int {
+	if len(b) < 4 {
+		return header
+	}
+	return header + int(binary.LittleEndian.Uint32(b))
+}

@@ -83,6 +83,7 @@ type sendAsk struct {
 
 // Status describes a host.
 type Status struct {
+	ID           string `json:"id"` // of this start of the host
 	Name         string `json:"name"`
 	Platform     string `json:"platform"` // for example windows/amd64
 	Program      string `json:"program"`  // version

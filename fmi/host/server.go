@@ -7,7 +7,6 @@ import (
 	"crypto/subtle"
 	"crypto/tls"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -35,6 +34,7 @@ type ServerOptions struct {
 // Server runs FMUs for runs on other machines.
 type Server struct {
 	o     ServerOptions
+	id    string
 	store *store
 
 	mu        sync.Mutex
@@ -52,7 +52,7 @@ func NewServer(o ServerOptions) (*Server, error) {
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
-	s := &Server{o: o, sessions: map[string]*session{}}
+	s := &Server{o: o, id: rand.Text(), sessions: map[string]*session{}}
 	var err error
 	s.store, err = newStore(o.Folders, o.Compile, o.Worker.TempDir)
 	return s, err
@@ -62,7 +62,7 @@ func NewServer(o ServerOptions) (*Server, error) {
 func (s *Server) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Status{Name: s.o.Name, Platform: platform, Program: s.o.Program, Instances: s.instances, MaxInstances: s.o.MaxInstances, Accepts: s.o.Accept}
+	return Status{ID: s.id, Name: s.o.Name, Platform: platform, Program: s.o.Program, Instances: s.instances, MaxInstances: s.o.MaxInstances, Accepts: s.o.Accept}
 }
 
 // Offers lists the FMUs in the folders of the server.
@@ -216,12 +216,11 @@ func (s *Server) Close() error {
 		all = append(all, se)
 	}
 	s.mu.Unlock()
-	var errs []error
 	for _, se := range all {
 		se.end("the host ends")
 	}
 	s.running.Wait()
-	return errors.Join(append(errs, s.store.close())...)
+	return s.store.close()
 }
 
 // nameOf returns the name of an instance for messages.

@@ -23,6 +23,18 @@ type Ticket struct {
 	Certificate string `json:"certificate"` // PEM, of the host
 }
 
+// SecretsFile is the name of the file with the secrets of hosts, in the folder of their tickets.
+const SecretsFile = "host.key.json"
+
+// TicketDir is the folder of the user for tickets and secrets.
+func TicketDir() string {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		dir = os.TempDir()
+	}
+	return filepath.Join(dir, "macrostep", "hosts")
+}
+
 // secrets are those of a host, which it keeps so that tickets stay valid.
 type secrets struct {
 	Token       string `json:"token"`
@@ -36,7 +48,7 @@ const certifiedName = "host.macrostep"
 // Listen opens a port for Server.Serve. The secrets are those in dir, or new ones, and dir then has the ticket of the
 // host, whose path is returned.
 func Listen(address, dir string) (l net.Listener, certificate tls.Certificate, token, ticket string, err error) {
-	s, err := ownSecrets(filepath.Join(dir, "host.key.json"))
+	s, err := ownSecrets(filepath.Join(dir, SecretsFile))
 	if err != nil {
 		return nil, certificate, "", "", err
 	}
@@ -99,7 +111,9 @@ type tcp struct {
 
 func (d *tcp) String() string { return d.address }
 
-func (d *tcp) Dial(ctx context.Context) (Conn, error) {
+func (*tcp) Several() bool { return false }
+
+func (d *tcp) Dial(ctx context.Context, _, _ string) (Conn, error) {
 	c, err := (&tls.Dialer{Config: d.config}).DialContext(ctx, "tcp", d.address)
 	var unknown x509.UnknownAuthorityError
 	switch {

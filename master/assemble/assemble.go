@@ -49,6 +49,10 @@ type Options struct {
 	Isolate           Isolation
 	IsolateGiven      bool
 	IsolateComponents []string
+	// On are the components that run on other machines, by the first row whose pattern matches, in addition to those
+	// of the documents. Host returns the launcher for an address; nil = there are no hosts.
+	On   []On
+	Host func(address string, apart bool) (fmi.Launcher, error)
 	// Select and Columns evaluate settings of documents: Select converts patterns to a Record
 	// function, Columns returns the names of the signals in a table. Without Select, patterns in
 	// documents have no effect; without Columns, a table of inputs is an error.
@@ -64,6 +68,9 @@ type Options struct {
 	Crashed func(*fmi.FMU) string
 	Cache   string // folder for measured properties of FMUs (fmuslave.CacheDir); "" = none
 }
+
+// On lets the components that match a pattern (* and ?) run on a host.
+type On struct{ Pattern, Host string }
 
 // Quirk applies a quirk (see fmuslave.Quirks) to a component; "" is the component of a single FMU.
 type Quirk struct{ Component, Name string }
@@ -93,8 +100,11 @@ type Component struct {
 	Source string // of the FMU, as the document or the user gave it
 	FMU    *fmi.FMU
 	Quirks fmuslave.Quirk // of the documents and the user
-	// Isolated is the reason why the component runs in a separate process, "" if it does not.
-	Isolated string
+	// Isolated is the reason why the component runs in a separate process, "" if it does not. Host is where, "" = on
+	// this machine.
+	Isolated, Host string
+
+	launcher fmi.Launcher // of the process; nil = in this one
 }
 
 // Assembly is one system of a [Model].
@@ -358,7 +368,7 @@ func (a *Assembly) Load() error {
 		if here {
 			list, err = f.Load(users)
 		} else {
-			list, err = f.LoadIn(a.options.Launcher)
+			list, err = f.LoadIn(a.Components[slices.IndexFunc(a.Components, func(c Component) bool { return c.FMU == f })].launcher)
 		}
 		a.Findings.Append(list)
 		var ended *fmi.ProcessError
@@ -520,7 +530,7 @@ func (a *Assembly) couple(monitor [][]fmuslave.Monitored) (*master.System, error
 		p := &a.components[i]
 		instance, restarts := a.options.Instance, 0
 		if c.Isolated != "" {
-			instance.Launcher, restarts = a.options.Launcher, a.options.Restarts
+			instance.Launcher, restarts = c.launcher, a.options.Restarts
 		}
 		slave, err := fmuslave.New(fmuslave.Config{
 			Name: c.Name, FMU: c.FMU, Inputs: p.inputs, Outputs: p.outputs, Watch: p.watch, Monitor: monitor[i],

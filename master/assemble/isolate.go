@@ -44,14 +44,14 @@ func (i Isolation) String() string { return IsolationNames[i] }
 
 // planIsolation chooses the components that run in separate processes.
 func (a *Assembly) planIsolation(o Options) error {
-	var errs []error
+	errs := []error{a.planHosts(o)}
 	for _, name := range o.IsolateComponents {
 		i := slices.IndexFunc(a.Components, func(c Component) bool { return c.Name == name })
 		if i < 0 {
 			errs = append(errs, fmt.Errorf("no component is called %q, which should be isolated; the system has %s", name, a.componentNames()))
 			continue
 		}
-		a.Components[i].Isolated = "the user asks for it"
+		a.Components[i].Isolated = cmp.Or(a.Components[i].Isolated, "the user asks for it")
 	}
 	if len(o.IsolateComponents) > 0 && o.Launcher == nil {
 		errs = append(errs, errors.New("components cannot be isolated: there is no launcher of processes"))
@@ -82,7 +82,62 @@ func (a *Assembly) planIsolation(o Options) error {
 	if o.Isolate == IsolateNever && o.Launcher != nil {
 		a.warnOfClashes()
 	}
-	return a.checkOnce()
+	return errors.Join(a.launchers(o), a.checkOnce())
+}
+
+// planHosts chooses the components that run on other machines.
+func (a *Assembly) planHosts(o Options) error {
+	for i, c := range a.network.Components {
+		a.Components[i].Host = c.Host
+	}
+	var errs []error
+	for _, on := range slices.Backward(o.On) { // the first one has the last word
+		match := func(name string) bool { return name == on.Pattern }
+		if o.Select != nil {
+			var err error
+			if match, err = o.Select([]string{on.Pattern}); err != nil {
+				errs = append(errs, err)
+				continue
+			}
+		}
+		some := false
+		for i := range a.Components {
+			if c := &a.Components[i]; match(c.Name) {
+				c.Host, some = on.Host, true
+			}
+		}
+		if !some {
+			errs = append(errs, fmt.Errorf("no component is called %q, which should run on host %s; the system has %s", on.Pattern, on.Host, a.componentNames()))
+		}
+	}
+	for i := range a.Components {
+		if c := &a.Components[i]; c.Host != "" {
+			c.Isolated = "it runs on host " + c.Host
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// launchers sets the launchers of isolated components. On a host a component shares a process with others unless it is to
+// be isolated.
+func (a *Assembly) launchers(o Options) error {
+	var errs []error
+	for i := range a.Components {
+		c := &a.Components[i]
+		switch {
+		case c.Host != "" && o.Host == nil:
+			errs = append(errs, fmt.Errorf("component %s cannot run on host %s: this program knows no hosts", c.Name, c.Host))
+		case c.Host != "":
+			var err error
+			c.launcher, err = o.Host(c.Host, o.Isolate == IsolateAlways || a.network.Components[i].Isolate || slices.Contains(o.IsolateComponents, c.Name))
+			if err != nil {
+				errs = append(errs, fmt.Errorf("component %s: %w", c.Name, err))
+			}
+		case c.Isolated != "":
+			c.launcher = o.Launcher
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // warnOfClashes reports different libraries with one name, of which only one is used because all

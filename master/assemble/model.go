@@ -115,6 +115,7 @@ func (m *Model) enter(a *Assembly) error {
 			m.placed[c.FMU.Hash] = true
 		case a.options.Launcher != nil && a.options.Isolate != IsolateNever:
 			c.Isolated = "its FMU can be instantiated once per process, and another system of the model has that instance"
+			c.launcher = a.options.Launcher
 		}
 	}
 	if err := a.checkRestarts(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/master"
 )
@@ -44,7 +45,8 @@ func (s *Slave) describe(c *Config) error {
 			DirectionalDerivative: cs.ProvidesDirectionalDerivative && !q.Has(NoDirectionalDerivatives),
 		},
 	}
-	s.info.Caps.Restarts = c.Restarts > 0
+	_, elsewhere := c.Options.Launcher.(fmi.Elsewhere)
+	s.info.Caps.Restarts = c.Restarts > 0 || elsewhere && !c.Aside && s.info.Caps.SaveState && s.info.Caps.SerializeState
 	if c.Restarts > 0 && (c.Options.Launcher == nil || !s.info.Caps.SaveState || !s.info.Caps.SerializeState) {
 		return fmt.Errorf("%s: %w: a component is restarted only if it runs in a process of its own and serialises its state "+
 			"(canGetAndSetFMUstate and canSerializeFMUstate)", &s.info, master.ErrCapability)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/host"
 	"github.com/macrostep/macrostep/fmi/process"
 	"github.com/macrostep/macrostep/fmi/worker"
 	"github.com/macrostep/macrostep/master/assemble"
@@ -21,6 +22,9 @@ import (
 type Model struct {
 	model    *assemble.Model
 	launcher *worker.Launcher
+	hosts    map[string]*host.Client
+	mu       sync.Mutex
+	users    int        // systems, and the model itself
 	trace    *fmi.Trace // nil = none
 	seen     notices
 	limits   sync.Once
@@ -34,10 +38,10 @@ func OpenModel(ctx context.Context, path string, o OpenOptions) (*Model, error) 
 		return nil, err
 	}
 	if m.model, err = assemble.OpenModel(path, options); err != nil {
-		return nil, err
+		return nil, errors.Join(err, m.leave())
 	}
 	if err := m.model.Load(); err != nil {
-		return nil, errors.Join(err, m.model.Close())
+		return nil, errors.Join(err, m.Close())
 	}
 	return m, nil
 }
@@ -56,8 +60,8 @@ func (m *Model) Instantiate(o OpenOptions) (*System, error) {
 	return out, nil
 }
 
-// Close removes unpacked files once the last system is closed, too.
-func (m *Model) Close() error { return m.model.Close() }
+// Close removes unpacked files, and closes connections to hosts, once the last system is closed, too.
+func (m *Model) Close() error { return errors.Join(m.model.Close(), m.leave()) }
 
 // opening returns the options with which assemble opens a system, and a model without it.
 func opening(ctx context.Context, path string, o *OpenOptions) (*Model, assemble.Options, error) {
@@ -65,14 +69,48 @@ func opening(ctx context.Context, path string, o *OpenOptions) (*Model, assemble
 		return nil, assemble.Options{}, err
 	}
 	crashes := &worker.Record{Dir: fmuslave.CacheDir()}
-	m := &Model{launcher: &worker.Launcher{Timeout: o.Isolation.StepTimeout, Memory: o.Isolation.MemoryLimit, Lost: crashes.Lost}}
+	m := &Model{launcher: &worker.Launcher{Timeout: o.Isolation.StepTimeout, Memory: o.Isolation.MemoryLimit, Lost: crashes.Lost},
+		hosts: map[string]*host.Client{}, users: 1}
 	options := o.assemble(ctx, &m.seen)
 	options.Launcher = m.launcher
+	options.Host = func(address string, apart bool) (fmi.Launcher, error) { return m.onHost(address, apart, &o.Isolation) }
 	if !o.Expendable {
 		options.Crashed = crashes.Crashed
 	}
 	m.trace = options.Instance.Trace
 	return m, options, nil
+}
+
+// onHost returns the launcher for components on a host. Those of all systems of the model share a connection.
+func (m *Model) onHost(address string, apart bool, i *Isolation) (fmi.Launcher, error) {
+	c := m.hosts[address]
+	if c == nil {
+		dial := i.Dial
+		if dial == nil {
+			dial = func(address string) (host.Dialer, string, error) { return host.Dial(address, host.TicketDir()) }
+		}
+		d, token, err := dial(address)
+		if err != nil {
+			return nil, err
+		}
+		c = host.NewClient(d, host.ClientOptions{Token: token, Program: Version(), Timeout: i.HostTimeout})
+		m.hosts[address] = c
+	}
+	return c.Launcher(host.Place{Apart: apart, Limits: m.launcher}), nil
+}
+
+// leave closes the connections to hosts after the last user.
+func (m *Model) leave() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.users--; m.users > 0 {
+		return nil
+	}
+	var errs []error
+	for _, c := range m.hosts {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // system checks an assembly, loads its libraries, and describes it for a run. With an error, the
@@ -90,8 +128,11 @@ func (m *Model) system(a *assemble.Assembly, o *OpenOptions, load func() error) 
 	}
 	out := newSystem(a, o)
 	out.Notices = m.seen.list
+	m.mu.Lock()
+	m.users++
+	m.mu.Unlock()
 	out.Close = func() error {
-		err := a.Close()
+		err := errors.Join(a.Close(), m.leave())
 		if process.Shared() != nil {
 			err = nil // the supervisor removes what is left
 		}

@@ -104,9 +104,9 @@ func Open(ctx context.Context, path string, o OpenOptions) (*System, error) {
 		out, err = m.system(a, &o, a.Load)
 	}
 	if err != nil {
-		return nil, errors.Join(err, a.Close())
+		return nil, errors.Join(err, a.Close(), m.leave())
 	}
-	return out, nil
+	return out, m.leave()
 }
 
 // assemble returns the options for assemble.Open, without those on processes.
@@ -117,7 +117,7 @@ func (o *OpenOptions) assemble(ctx context.Context, seen *notices) assemble.Opti
 	out.Driven, out.DrivenBy, out.Record, out.Read = o.Driven, o.DrivenBy, o.Record, o.Read
 	i := &o.Isolation
 	out.Isolate, out.IsolateGiven, out.IsolateComponents = i.Mode, i.Given, i.Components
-	out.Restarts, out.RestartsGiven = i.Restarts, i.RestartsGiven
+	out.Restarts, out.RestartsGiven, out.On = i.Restarts, i.RestartsGiven, i.On
 	for _, q := range o.Quirks {
 		out.Quirks = append(out.Quirks, assemble.Quirk{Component: q.Name, Name: q.Value})
 	}
@@ -202,7 +202,17 @@ func Reading(ctx context.Context) assemble.Options {
 			return s.Names, nil
 		},
 		Context: ctx,
+		Host:    func(address string, _ bool) (fmi.Launcher, error) { return unreached(address), nil },
 	}
+}
+
+// unreached is the launcher for a host when documents are only read.
+type unreached string
+
+func (u unreached) Host() string { return string(u) }
+
+func (u unreached) Launch(fmi.Launch) (fmi.Link, error) {
+	return nil, fmt.Errorf("host %s is not connected", string(u))
 }
 
 // limit applies the limits of the documents that the user has not set. No process has been

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/fmi/host"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/record"
@@ -204,13 +205,18 @@ type Assignment = assemble.Assignment
 
 // Isolation sets which FMUs run in separate processes, and their limits.
 type Isolation struct {
-	Mode          assemble.Isolation
-	Given         bool // the user has set Mode
-	Components    []string
-	StepTimeout   time.Duration // 0 = none
-	MemoryLimit   uint64        // bytes; 0 = none
-	Restarts      int           // maximum per component whose process died; 0 = the run ends
-	RestartsGiven bool          // the user has set Restarts
+	Mode        assemble.Isolation
+	Given       bool // the user has set Mode
+	Components  []string
+	StepTimeout time.Duration // 0 = none
+	MemoryLimit uint64        // bytes; 0 = none
+	On          []assemble.On // components on other machines
+	// HostTimeout is how long to try to reach a host again to which the connection is lost; 0 = host.DefaultTimeout.
+	HostTimeout time.Duration
+	// Dial makes the dialer for a host, and the token; nil = host.Dial with the tickets in host.TicketDir.
+	Dial          func(address string) (_ host.Dialer, token string, err error)
+	Restarts      int  // maximum per component whose process died; 0 = the run ends
+	RestartsGiven bool // the user has set Restarts
 }
 
 // Setting is a number with its source, for example a flag.

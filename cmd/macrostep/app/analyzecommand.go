@@ -74,7 +74,7 @@ func (p *program) analyzeCommand() *cli.Command {
 	return &cli.Command{
 		Name: "analyze", Usage: "predict whether a coupling will be stable, and with which step", ArgsUsage: "SYSTEM",
 		UsageText: "macrostep analyze SYSTEM [--algorithm PRESET] [--step-size H] [--at T] [--all]", Description: analyzeHelp,
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			stringFlag(flagAlgorithm, "judge the coupling algorithm `PRESET` (default: that of the system, else explicit)"),
 			listFlag(flagParam, "parameter of the algorithm, `KEY=VALUE`"),
 			stringFlag("step-size", "macro step `H` in seconds, the middle of the range tried (default: of the system)"),
@@ -95,7 +95,7 @@ func (p *program) analyzeCommand() *cli.Command {
 			strictFlag(), boolFlag("all", "print all algorithms, modes and reasons"), jsonFlag(),
 			stringFlag("plot", "write pictures (SVG) into the folder `DIR`: the spectral radius over the step, the system with its loops"),
 			forceFlag(), debugFlag([]debugKey{profileKey}),
-		},
+		}, onFlags()...),
 		Action: p.supervised(p.analyze),
 	}
 }
@@ -124,6 +124,7 @@ func parseAnalysis(c *cli.Context) (*analysis, error) {
 		request: simulate.Request{Algorithm: c.String(flagAlgorithm), Params: in.params()},
 		at:      in.number("at", anyNumber), seconds: in.float("runs", notNegative), debug: readDebug(in, []debugKey{profileKey}),
 	}
+	readHosts(in, &a.open.Isolation)
 	if a.seconds > mostRuns {
 		in.fail("runs", fmt.Errorf("%g is more than %d seconds", a.seconds, mostRuns))
 	}

@@ -197,7 +197,7 @@ func (p *program) app() *cli.App {
 		Description: programHelp,
 		Commands: []*cli.Command{
 			p.runCommand(), p.infoCommand(), p.validateCommand(), p.bondsCommand(), p.analyzeCommand(), p.algorithmsCommand(),
-			p.plotCommand(), p.compareCommand(), p.reportCommand(), p.studyCommand(), p.workerCommand(),
+			p.plotCommand(), p.compareCommand(), p.reportCommand(), p.studyCommand(), p.workerCommand(), p.hostCommand(), p.hostsCommand(),
 			p.sspCommand(), p.scenarioCommand(), p.demoCommand(), p.completionCommand(),
 			p.manCommand(), p.versionCommand(),
 		},

@@ -185,7 +185,7 @@ func systemFlags() []cli.Flag {
 }
 
 func processFlags() []cli.Flag {
-	return []cli.Flag{
+	return append([]cli.Flag{
 		withValue(assemble.IsolateAuto.String(), stringFlag(flagIsolate, "run FMUs in separate processes by `POLICY`: "+
 			strings.Join(assemble.IsolationNames, ", ")+"; auto: those that must")),
 		listFlag("isolate-component", "run the FMU of `COMPONENT` in a separate process"),
@@ -197,7 +197,7 @@ func processFlags() []cli.Flag {
 			"; restart: continue in a new process from the state at the last communication point (the FMU must serialise its state); "+
 			"with auto, isolates all FMUs")),
 		withValue("10", stringFlag(flagRestarts, "restart each component at most `N` times")),
-	}
+	}, onFlags()...)
 }
 
 func resultFlags() []cli.Flag {
@@ -336,6 +336,7 @@ func readIsolation(in *input) simulate.Isolation {
 	case i.Mode == assemble.IsolateAuto && (i.StepTimeout > 0 || i.MemoryLimit > 0 || i.Restarts > 0):
 		i.Mode, i.Given = assemble.IsolateAlways, true
 	}
+	readHosts(in, &i)
 	return i
 }
 

@@ -1,0 +1,264 @@
+package app
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/macrostep/macrostep/cmd/macrostep/internal/cluster"
+	"github.com/macrostep/macrostep/fmi/host"
+	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/master/simulate"
+)
+
+const (
+	flagOn          = "on"
+	flagHostTimeout = "host-timeout"
+)
+
+// defaultListen is where a host listens unless it is told.
+const defaultListen = "127.0.0.1:7447"
+
+const hostHelp = `Offers the FMUs in folders to runs on other machines, or in other operating systems,
+until Ctrl-C: for FMUs with a library for Windows only, with a licence for one machine,
+or with hardware. A run uses them by their content, whatever their files are called:
+macrostep run SYSTEM --on COMPONENT=HOST. Each run gets processes of its own.
+
+--listen opens a port with TLS. The host prints the name of a file with its address,
+its certificate and a token: whoever has the file may use the host. Copy it to the
+other machine, keep it secret, and give it to --on in place of HOST. On this machine
+the address is enough.
+
+--nats connects to a NATS server instead. Runs find the host by the FMUs that it has:
+--on COMPONENT=nats://SERVER. Users and permissions are those of the server.
+
+Examples:
+   macrostep host models
+   macrostep host models --listen :7447 --max-instances 4
+   macrostep host --accept --listen 192.168.1.7:7447
+   macrostep host models --nats tls://broker:4222 --credentials lab.creds`
+
+func (p *program) hostCommand() *cli.Command {
+	return &cli.Command{
+		Name: "host", Usage: "run FMUs for runs on other machines", ArgsUsage: "[DIR…]",
+		UsageText: "macrostep host [DIR…] [FLAGS]", Description: hostHelp,
+		Flags: append([]cli.Flag{
+			stringFlag("listen", "listen at `[HOST]:PORT`; port 0: any free one (default: "+defaultListen+")"),
+			stringFlag("nats", "offer the FMUs at the NATS server with `URL`"),
+			boolFlag("accept", "also run FMUs that are sent; whoever may use the host can run any code on it then"),
+			boolFlag("compile", "compile the C sources of FMUs that have no library for this platform"),
+			&cli.IntFlag{Name: "max-instances", Usage: "run at most `N` instances at a time; 0: any number"},
+			stringFlag(flagStepTimeout, "end an FMU whose call takes longer than `T` seconds"),
+			stringFlag(flagMemoryLimit, "let the FMUs in a process allocate at most `N` MiB (Linux)"),
+			stringFlag("name", "call the host `NAME` in messages (default: that of the machine)"),
+			boolFlag("quiet", "print errors only"),
+		}, credentialFlags()...),
+		Action: p.runHost,
+	}
+}
+
+func (p *program) runHost(c *cli.Context) (err error) {
+	in := newInput(c)
+	o := host.ServerOptions{Name: c.String("name"), Program: simulate.Version(), Folders: c.Args().Slice(), Accept: c.Bool("accept"),
+		Compile: c.Bool("compile"), MaxInstances: c.Int("max-instances")}
+	if t := in.number(flagStepTimeout, positive); t != nil {
+		o.Worker.Timeout = assemble.Timeout(t.Value)
+	}
+	o.Worker.Memory = simulate.MemoryOf(in.float(flagMemoryLimit, positive))
+	if len(o.Folders) == 0 && !o.Accept {
+		in.add(errors.New("give the folders with the FMUs to offer, or --accept to run any FMU that is sent"))
+	}
+	if o.MaxInstances < 0 {
+		in.fail("max-instances", fmt.Errorf("%d is less than 0", o.MaxInstances))
+	}
+	if c.IsSet("nats") && c.IsSet("listen") {
+		in.add(errors.New("give either --listen or --nats"))
+	}
+	if err := in.err(); err != nil {
+		return err
+	}
+	say := func(text string) {
+		if !c.Bool("quiet") {
+			fmt.Fprintln(p.stdout, text)
+		}
+	}
+	o.Log = func(text string) { say(time.Now().Format("15:04:05 ") + text) }
+	s, err := host.NewServer(o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	for _, f := range s.Offers() {
+		say(fmt.Sprintf("offers %s (%s)", f.Name, cmp.Or(f.Model, f.Hash)))
+	}
+	if url := c.String("nats"); url != "" {
+		l, err := cluster.Connect(url, cluster.Credentials{File: c.String(flagCredentials), CA: c.String(flagCA)})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, l.Close()) }()
+		say(fmt.Sprintf("ready: macrostep run SYSTEM --on COMPONENT=%s", url))
+		return l.ServeHost(c.Context, s)
+	}
+	l, certificate, token, ticket, err := host.Listen(cmp.Or(c.String("listen"), defaultListen), host.TicketDir())
+	if err != nil {
+		return err
+	}
+	say("ticket: " + ticket)
+	say(fmt.Sprintf("ready: macrostep run SYSTEM --on COMPONENT=%s on this machine, --on COMPONENT=%s with the ticket on another", l.Addr(), filepath.Base(ticket)))
+	return s.Serve(c.Context, l, certificate, token)
+}
+
+const hostsHelp = `Lists hosts (macrostep host), the time of a round trip to each, and the FMUs that it
+offers. HOST is HOST:PORT, the ticket of a host, or the URL of a NATS server, which
+may have many. Without HOST: all whose tickets are on this machine.
+
+Examples:
+   macrostep hosts
+   macrostep hosts lab7.json
+   macrostep hosts nats://broker:4222`
+
+func (p *program) hostsCommand() *cli.Command {
+	return &cli.Command{
+		Name: "hosts", Usage: "list hosts and the FMUs that they offer", ArgsUsage: "[HOST…]",
+		UsageText: "macrostep hosts [HOST…] [FLAGS]", Description: hostsHelp,
+		Flags: append([]cli.Flag{jsonFlag()}, credentialFlags()...), Action: p.listHosts,
+	}
+}
+
+// hostLine is what is known of a host.
+type hostLine struct {
+	Address string `json:"address"`
+	cluster.HostInfo
+	Trip    float64 `json:"round_trip_s"`
+	Problem string  `json:"problem,omitempty"`
+}
+
+func (p *program) listHosts(c *cli.Context) error {
+	addresses := c.Args().Slice()
+	if len(addresses) == 0 {
+		tickets, err := filepath.Glob(filepath.Join(host.TicketDir(), "*.json"))
+		if err != nil {
+			return err
+		}
+		addresses = slices.DeleteFunc(tickets, func(t string) bool { return filepath.Base(t) == host.SecretsFile })
+	}
+	var all []hostLine
+	failed := 0
+	for _, a := range addresses {
+		lines, err := lookAt(c, a)
+		if err != nil {
+			failed++
+			lines = []hostLine{{Address: a, Problem: err.Error()}}
+		}
+		all = append(all, lines...)
+	}
+	var err error
+	if c.Bool("json") {
+		err = writeJSON(p.stdout, all)
+	} else {
+		printHosts(p.stdout, all)
+	}
+	if err == nil && failed > 0 && c.Args().Present() {
+		err = &runError{fmt.Errorf("%s of %d did not answer", plural(failed, "host"), len(addresses))}
+	}
+	return err
+}
+
+// lookAt asks a host, or the hosts at a NATS server, what they offer.
+func lookAt(c *cli.Context, address string) ([]hostLine, error) {
+	if isNATS(address) {
+		l, err := cluster.Connect(address, cluster.Credentials{File: c.String(flagCredentials), CA: c.String(flagCA)})
+		if err != nil {
+			return nil, err
+		}
+		infos, err := l.Hosts(c.Context)
+		var out []hostLine
+		for _, i := range infos {
+			out = append(out, hostLine{Address: address, HostInfo: i, Trip: i.Trip.Seconds()})
+		}
+		return out, errors.Join(err, l.Close())
+	}
+	d, token, err := host.Dial(address, host.TicketDir())
+	if err != nil {
+		return nil, err
+	}
+	client := host.NewClient(d, host.ClientOptions{Token: token, Program: simulate.Version()})
+	status, offers, trip, err := client.Status()
+	line := hostLine{Address: d.String(), HostInfo: cluster.HostInfo{Status: status, Offers: offers}, Trip: trip.Seconds()}
+	return []hostLine{line}, errors.Join(err, client.Close())
+}
+
+func printHosts(w io.Writer, all []hostLine) {
+	if len(all) == 0 {
+		fmt.Fprintln(w, "no hosts; macrostep host starts one")
+	}
+	for _, h := range all {
+		if h.Problem != "" {
+			fmt.Fprintf(w, "%s: %s\n", h.Address, h.Problem)
+			continue
+		}
+		most := ""
+		if h.MaxInstances > 0 {
+			most = fmt.Sprintf(" of at most %d", h.MaxInstances)
+		}
+		fmt.Fprintf(w, "%s: %s, %s, macrostep %s, round trip %.3g ms, %s%s\n", h.Address, h.Name, h.Platform, h.Program, h.Trip*1e3,
+			plural(h.Instances, "instance"), most)
+		rows := rowsOf(h.Offers, func(o host.Offer) []string {
+			return []string{"  " + o.Name, o.Model, o.Hash[:min(len(o.Hash), 19)] + "…"}
+		})
+		if h.Accepts {
+			rows = append(rows, []string{"  any FMU that is sent", "", ""})
+		}
+		table(w, rows)
+	}
+}
+
+// isNATS reports whether an address of hosts is the URL of a NATS server.
+func isNATS(address string) bool { return strings.Contains(address, "://") }
+
+// onFlags are the flags of commands that use hosts.
+func onFlags() []cli.Flag {
+	return append([]cli.Flag{
+		listFlag(flagOn, "run the components that match a GLOB on another machine: `GLOB=HOST`, for all HOST alone; HOST is HOST:PORT, the "+
+			"ticket of a host, or the URL of a NATS server (see macrostep help host)"),
+		withValue(fmt.Sprint(host.DefaultTimeout.Seconds()), stringFlag(flagHostTimeout, "try for `T` seconds to reach a host again to which the connection is lost")),
+	}, credentialFlags()...)
+}
+
+// readHosts reads these flags.
+func readHosts(in *input, i *simulate.Isolation) {
+	i.On = each(in, flagOn, func(text string) (assemble.On, error) {
+		pattern, address, ok := strings.Cut(text, "=")
+		if !ok {
+			pattern, address = "*", text
+		}
+		if pattern == "" || address == "" {
+			return assemble.On{}, fmt.Errorf("%q is not GLOB=HOST", text)
+		}
+		// A ticket is found from any folder, also when the run is resumed.
+		if _, err := os.Stat(address); err == nil && filepath.Ext(address) == ".json" {
+			address, err = filepath.Abs(address)
+			return assemble.On{Pattern: pattern, Host: address}, err
+		}
+		return assemble.On{Pattern: pattern, Host: address}, nil
+	})
+	if t := in.number(flagHostTimeout, positive); t != nil {
+		i.HostTimeout = assemble.Timeout(t.Value)
+	}
+	who := cluster.Credentials{File: in.String(flagCredentials), CA: in.String(flagCA)}
+	i.Dial = func(address string) (host.Dialer, string, error) {
+		if isNATS(address) {
+			return &cluster.HostDialer{URL: address, Credentials: who}, "", nil
+		}
+		return host.Dial(address, host.TicketDir())
+	}
+}
