@@ -2,7 +2,6 @@ package host_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/description"
@@ -204,43 +202,3 @@ func apart(t testing.TB, dir, address string) (*exec.Cmd, string) {
 	must(t, err)
 	return cmd, strings.TrimSpace(string(buf[:n]))
 }
-
-// BenchmarkStep measures a step of FMUs with ten inputs and outputs on a host in another process.
-func BenchmarkStep(b *testing.B) {
-	f := built(b, "mass_force")
-	_, ticket := apart(b, work, "127.0.0.1:0")
-	for _, n := range []int{1, 10} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			d, token, err := host.Dial(ticket, "")
-			must(b, err)
-			c := host.NewClient(d, host.ClientOptions{Token: token})
-			defer c.Close()
-			var all []*fmi.Stepper
-			for k := range n {
-				all = append(all, begun(b, f, fmt.Sprint("c", k), fmi.InstanceOptions{Launcher: c.Launcher(host.Place{})}, 10))
-			}
-			samples := make([]time.Duration, 0, 1<<20)
-			b.ReportAllocs()
-			t := 0.0
-			for b.Loop() {
-				start := time.Now()
-				for _, s := range all {
-					must(b, s.Post(t, 1e-9))
-				}
-				for _, s := range all {
-					_, err := s.Collect()
-					must(b, err)
-				}
-				t += 1e-9
-				if len(samples) < cap(samples) {
-					samples = append(samples, time.Since(start))
-				}
-			}
-			slices.Sort(samples)
-			b.ReportMetric(float64(samples[len(samples)/2]), "p50-ns")
-			b.ReportMetric(float64(samples[len(samples)*99/100]), "p99-ns")
-		})
-	}
-}
-
-var _ = errors.Is

@@ -82,7 +82,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, certificate tls.Cert
 			return err
 		}
 		go func() {
-			secure := tls.Server(c, config)
+			secure := tls.Server(quick(c), config)
 			_ = c.SetDeadline(time.Now().Add(helloTime))
 			err := secure.Handshake()
 			_ = c.SetDeadline(time.Time{})

@@ -114,8 +114,16 @@ func (d *tcp) String() string { return d.address }
 func (*tcp) Several() bool { return false }
 
 func (d *tcp) Dial(ctx context.Context, _, _ string) (Conn, error) {
-	c, err := (&tls.Dialer{Config: d.config}).DialContext(ctx, "tcp", d.address)
+	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", d.address)
+	if err != nil {
+		return nil, fmt.Errorf("host %s: %w", d.address, err)
+	}
+	secure := tls.Client(quick(c), d.config)
+	err = secure.HandshakeContext(ctx)
 	var unknown x509.UnknownAuthorityError
+	if err != nil {
+		_ = c.Close()
+	}
 	switch {
 	case errors.As(err, &unknown):
 		return nil, &RefusedError{Host: d.address, Reason: "its certificate is not that of the ticket",
@@ -123,7 +131,7 @@ func (d *tcp) Dial(ctx context.Context, _, _ string) (Conn, error) {
 	case err != nil:
 		return nil, fmt.Errorf("host %s: %w", d.address, err)
 	}
-	return newStream(c), nil
+	return newStream(secure), nil
 }
 
 // ownSecrets reads the secrets of a host, or makes new ones.

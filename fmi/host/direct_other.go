@@ -1,0 +1,7 @@
+//go:build !linux
+
+package host
+
+import "net"
+
+func quick(c net.Conn) net.Conn { return c }
