@@ -86,30 +86,35 @@ func (in *Instance) SetFMUState(s *FMUState) error {
 	return nil
 }
 
-// StateGroup saves and restores the states of several instances in one crossing into C.
+// StateGroup saves and restores the states of several instances in one crossing into C, or, in processes of their own,
+// at the same time.
 type StateGroup struct {
 	members []*Instance
+	apart   bool // in processes of their own
 	batch   *native.Batch
 	recs    []native.Record // of the members, with a time stamp between two members
 
 	saving, restoring timing
 }
 
-// NewStateGroup makes a group of different instances. It must not be used after Free of
-// one of them; the first one owns its memory.
+// NewStateGroup makes a group of different instances: all in this process, or none. It must not be used after Free
+// of one of them; the first one owns its memory.
 func NewStateGroup(members []*Instance) (*StateGroup, error) {
 	if len(members) == 0 {
 		return nil, fmt.Errorf("a group needs at least one instance")
 	}
 	for _, in := range members {
-		if in.remote != nil {
-			return nil, fmt.Errorf("%s: an instance in a process of its own cannot be in a group", in.name)
+		if (in.remote != nil) != (members[0].remote != nil) {
+			return nil, fmt.Errorf("%s: an instance in a process of its own cannot be in a group with others", in.name)
 		}
 		for _, f := range []fmi2.Function{fmi2.GetFMUState, fmi2.SetFMUState} {
 			if err := in.begin(f); err != nil {
 				return nil, err
 			}
 		}
+	}
+	if members[0].remote != nil {
+		return &StateGroup{members: slices.Clone(members), apart: true}, nil
 	}
 	mem := &members[0].mem
 	recs, err := native.Slice[native.Record](mem, 2*len(members)-1)
@@ -149,6 +154,7 @@ func (g *StateGroup) Save(states []*FMUState) (failed int, err error) {
 			states[k], in.states = s, append(in.states, s)
 		}
 		s.handle, s.state, s.setup, s.time = *in.handle, in.state, in.setup, in.time
+		s.epoch, s.lost = in.remote.epoch(), false
 	}
 	return 0, nil
 }
@@ -157,7 +163,7 @@ func (g *StateGroup) Save(states []*FMUState) (failed int, err error) {
 func (g *StateGroup) Restore(states []*FMUState) (failed int, err error) {
 	const f = fmi2.SetFMUState
 	for k, in := range g.members {
-		if s := states[k]; !legal[f].has(in.State()) || s == nil || s.in != in || in.single {
+		if s := states[k]; !legal[f].has(in.State()) || s == nil || s.in != in || s.lost || in.single {
 			return g.each(func(k int) error { return g.members[k].SetFMUState(states[k]) })
 		}
 		g.aim(k, f, states[k].handle)
@@ -167,6 +173,9 @@ func (g *StateGroup) Restore(states []*FMUState) (failed int, err error) {
 	}
 	for k, in := range g.members {
 		in.state, in.setup, in.time = states[k].state, states[k].setup, states[k].time
+		if states[k].epoch < in.remote.epoch() {
+			in.remote.Forget()
+		}
 	}
 	return 0, nil
 }
@@ -182,12 +191,19 @@ func (g *StateGroup) each(do func(k int) error) (failed int, err error) {
 }
 
 func (g *StateGroup) aim(k int, f fmi2.Function, argument uintptr) {
-	in, r := g.members[k], &g.recs[2*k]
+	in := g.members[k]
+	r := in.rec
+	if !g.apart {
+		r = &g.recs[2*k]
+	}
 	r.Fn, r.Sig, r.Tag, r.Int[0], r.Int[1] = in.sym[f], native.SigInts, in.tag.Of(uint8(f)), in.comp, argument
 }
 
-// cross calls f of all members in one crossing.
+// cross calls f of all members.
 func (g *StateGroup) cross(f fmi2.Function, timing *timing) (failed int, err error) {
+	if g.apart {
+		return g.crossApart(f)
+	}
 	b, weight := g.batch, timing.next()
 	b.Time, b.Step, b.Untimed = g.members[0].now(), 0, flag(weight == 0)
 	g.members[0].run(b)
@@ -208,6 +224,24 @@ func (g *StateGroup) cross(f fmi2.Function, timing *timing) (failed int, err err
 		}
 	}
 	return 0, nil
+}
+
+// crossApart calls f of all members at the same time. failed is the first that fails.
+func (g *StateGroup) crossApart(f fmi2.Function) (failed int, err error) {
+	for _, in := range g.members {
+		in.crossings++
+		in.remote.Post(in.batch)
+	}
+	for k, in := range g.members {
+		in.remote.Await(in.batch)
+		in.crossed(in.batch)
+		if s := Status(in.rec.Status()); s != StatusOK {
+			if e := in.settle(f, s); e != nil && err == nil {
+				failed, err = k, e
+			}
+		}
+	}
+	return failed, err
 }
 
 // FreeFMUState frees a saved state, which must not be used afterwards, not even after

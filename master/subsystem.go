@@ -389,8 +389,7 @@ type Beginner interface {
 
 // StateGrouper is a GroupStepper with states that can be saved and restored together.
 type StateGrouper interface {
-	// NewStateGroup makes a group of members, all of which have the same GroupKey; nil = they are saved and
-	// restored one by one.
+	// NewStateGroup makes a group of members, all of which have the same GroupKey.
 	NewStateGroup(members []Subsystem) (StateGroup, error)
 }
 

@@ -224,23 +224,20 @@ func (g *group) after(ctx context.Context, t, H float64, read bool, crossing *fm
 	return ended, t + H, end
 }
 
-// stateGroup saves and restores several FMUs in one batch of calls.
+// stateGroup saves and restores several FMUs together.
 type stateGroup struct {
 	members []*Slave
 	states  []*fmi.FMUState
 	batch   *fmi.StateGroup
 }
 
-// NewStateGroup prepares the batch for members, all of them slaves in this process.
+// NewStateGroup makes a group of members, all of them slaves with the same GroupKey.
 func (s *Slave) NewStateGroup(members []master.Subsystem) (master.StateGroup, error) {
 	g := &stateGroup{members: make([]*Slave, len(members)), states: make([]*fmi.FMUState, len(members))}
 	instances := make([]*fmi.Instance, len(members))
 	for k, m := range members {
 		g.members[k], _ = master.As[*Slave](m)
 		instances[k] = g.members[k].instance
-	}
-	if s.config.Options.Launcher != nil {
-		return nil, nil
 	}
 	var err error
 	g.batch, err = fmi.NewStateGroup(instances)
