@@ -124,12 +124,13 @@ func (a *Assembly) launchers(o Options) error {
 	var errs []error
 	for i := range a.Components {
 		c := &a.Components[i]
+		asked := slices.Contains(o.IsolateComponents, c.Name) || i < len(a.network.Components) && a.network.Components[i].Isolate
 		switch {
 		case c.Host != "" && o.Host == nil:
 			errs = append(errs, fmt.Errorf("component %s cannot run on host %s: this program knows no hosts", c.Name, c.Host))
 		case c.Host != "":
 			var err error
-			c.launcher, err = o.Host(c.Host, o.Isolate == IsolateAlways || a.network.Components[i].Isolate || slices.Contains(o.IsolateComponents, c.Name))
+			c.launcher, err = o.Host(c.Host, o.Isolate == IsolateAlways || asked)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("component %s: %w", c.Name, err))
 			}
