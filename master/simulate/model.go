@@ -85,15 +85,10 @@ func opening(ctx context.Context, path string, o *OpenOptions) (*Model, assemble
 func (m *Model) onHost(address string, apart bool, i *Isolation) (fmi.Launcher, error) {
 	c := m.hosts[address]
 	if c == nil {
-		dial := i.Dial
-		if dial == nil {
-			dial = func(address string) (host.Dialer, string, error) { return host.Dial(address, host.TicketDir()) }
-		}
-		d, token, err := dial(address)
-		if err != nil {
+		var err error
+		if c, err = i.Client(address); err != nil {
 			return nil, err
 		}
-		c = host.NewClient(d, host.ClientOptions{Token: token, Program: Version(), Timeout: i.HostTimeout})
 		m.hosts[address] = c
 	}
 	return c.Launcher(host.Place{Apart: apart, Limits: m.launcher}), nil

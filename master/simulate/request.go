@@ -219,6 +219,19 @@ type Isolation struct {
 	RestartsGiven bool // the user has set Restarts
 }
 
+// Client makes a client of a host.
+func (i *Isolation) Client(address string) (*host.Client, error) {
+	dial := i.Dial
+	if dial == nil {
+		dial = func(address string) (host.Dialer, string, error) { return host.Dial(address, host.TicketDir()) }
+	}
+	d, token, err := dial(address)
+	if err != nil {
+		return nil, err
+	}
+	return host.NewClient(d, host.ClientOptions{Token: token, Program: Version(), Timeout: i.HostTimeout}), nil
+}
+
 // Setting is a number with its source, for example a flag.
 type Setting = record.Setting
 
