@@ -455,3 +455,15 @@ func TestParameterTwice(t *testing.T) {
 		})
 	}
 }
+
+// Each warning about a value of --set names component and variable.
+func TestSetWithoutEffect(t *testing.T) {
+	o := complete(t, system(t, "quarter-car-a"), "--set", "chassis.F_c=3", "--set", "wheel.v_c=1")
+	for _, name := range []string{"chassis.F_c", "wheel.v_c"} {
+		if !slices.ContainsFunc(o.manifest.Warnings, func(text string) bool {
+			return strings.HasPrefix(text, name+": the input is connected: ")
+		}) {
+			t.Errorf("no warning names %s:\n%s", name, o.warnings())
+		}
+	}
+}

@@ -614,18 +614,20 @@ func (a *Assembly) connected(plan []componentPlan) (feeds, fed []map[string]bool
 func (a *Assembly) checkSet(o Options, plan []componentPlan, fed, driven []map[string]bool) {
 	for _, set := range o.Set {
 		i, v, connector, err := a.target(set.Name)
+		why := ""
 		switch {
 		case err != nil: // planStarts reports it
 		case connector != nil:
 			a.checkGiven(connector.Name, driven)
 		case slices.Contains(plan[i].params, v.Name):
-			a.Findings.Add(ruleNoEffect, "", set.Name, 0,
-				"the parameter is connected to one that another FMU calculates: the value set has no effect")
+			why = "the parameter is connected to one that another FMU calculates: the value set has no effect"
 		case fed[i][v.Name]:
-			a.Findings.Add(ruleNoEffect, "", set.Name, 0,
-				"the input is connected: the value set is only the first guess of the initialisation")
+			why = "the input is connected: the value set is only the first guess of the initialisation"
 		case driven[i][v.Name]:
-			a.Findings.Add(ruleNoEffect, "", set.Name, 0, "the input is given from outside: the value set has no effect")
+			why = "the input is given from outside: the value set has no effect"
+		}
+		if why != "" {
+			a.Findings.Add(ruleNoEffect, "", a.Components[i].Name+"."+v.Name, 0, "%s", why)
 		}
 	}
 }

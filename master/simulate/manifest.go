@@ -30,7 +30,7 @@ func (r *run) manifest() *record.Manifest {
 	}
 	warnings, notes := judgeFindings(r.System, sys.Findings)
 	m.Notes = slices.Concat(notes, sys.Notes, c.notes)
-	m.Warnings = slices.Concat(warnings, sys.Warnings, c.warnings)
+	m.Warnings = slices.Concat(warnings, sys.Warnings, r.aboutStep(), c.warnings)
 	return m
 }
 

@@ -88,6 +88,7 @@ type run struct {
 	events *events
 	out    Outcome
 
+	checkpoint       *record.Checkpoint // from which the run is resumed; nil = none
 	signals, history *record.Signals
 	scenario         *scenario.Scenario // nil = none
 	player           *scenario.Player
@@ -196,6 +197,9 @@ func (r *run) read(ctx context.Context) (err error) {
 		Strict: r.Strict, Stateless: r.Stateless, Set: r.Set, Quirks: r.Quirks, Compile: r.Compile, Isolation: r.Isolation,
 		Start: r.Start, Stop: r.Stop, Step: r.Step, Tolerance: r.Tolerance,
 		Logger: r.events.logger(), Debug: r.events.debug(), CallByCall: r.CallByCall,
+	}
+	if err := r.readCheckpoint(); err != nil {
+		return err
 	}
 	if r.signals != nil {
 		r.open.Driven, r.open.DrivenBy = r.signals.Names, "--input "+r.Input
