@@ -467,3 +467,22 @@ func TestSetWithoutEffect(t *testing.T) {
 		}
 	}
 }
+
+// A macro step, a time between rows or between checkpoints that is longer than the run is a warning with its remedy.
+func TestLongerThanTheRun(t *testing.T) {
+	for _, c := range []struct{ args, says string }{
+		{"--step-size 0.3", "the macro step of 0.3 s (--step-size) is longer than the run of 0.2 s, which is a single step"},
+		{"--step-size 0.2", ""},
+		{"--step-size 0.3 --algorithm im-milne", ""},
+		{"--output-interval 0.3", "the time between rows, 0.3 s (--output-interval), is longer than the run of 0.2 s"},
+		{"--output-interval 0.3 --record none", ""},
+		{"--output-interval 0.2", ""},
+		{"--checkpoint 0.3 " + filepath.Join(t.TempDir(), "c"), "the time between checkpoints, 0.3 s, is longer than the run of 0.2 s"},
+		{"--checkpoint 0.2 " + filepath.Join(t.TempDir(), "c"), ""},
+	} {
+		o := complete(t, append(strings.Fields(c.args), "--stop-time", "0.2", system(t, "two-mass-ff"))...)
+		if (c.says != "") != strings.Contains(o.warnings(), "longer than the run") || !strings.Contains(o.warnings(), c.says) {
+			t.Errorf("%s: the warnings are %q, want %q", c.args, o.warnings(), c.says)
+		}
+	}
+}

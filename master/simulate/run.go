@@ -384,6 +384,9 @@ func (r *run) finish(ctx context.Context, result master.Result, failed error) er
 		m.Warnings = append(m.Warnings, grows)
 	}
 	err = errors.Join(err, r.judgeScenario(m, result.Time))
+	if m.Outcome.Regular() {
+		m.Warnings = append(m.Warnings, r.longerThanRun(m)...)
+	}
 	if r.watch.Text != "" {
 		m.Warnings = append(m.Warnings, r.watch.Text)
 	}
