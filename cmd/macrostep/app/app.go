@@ -172,6 +172,9 @@ func notACommand(app *cli.App, name string) error {
 	if strings.HasPrefix(name, "-") {
 		return &usageError{"", fmt.Errorf("%s comes before the command; write the command first, as in: macrostep run SYSTEM %s", name, name)}
 	}
+	if err := dialect.Foreign(name); err != nil {
+		return &usageError{"", err}
+	}
 	if _, err := os.Stat(name); err == nil {
 		return &usageError{"", fmt.Errorf("%s is a file, not a command; to run it: macrostep run %s", name, name)}
 	}
