@@ -486,3 +486,41 @@ func TestLongerThanTheRun(t *testing.T) {
 		}
 	}
 }
+
+// A message about an unknown name suggests a similar one.
+func TestSuggestions(t *testing.T) {
+	path := system(t, "quarter-car-a")
+	for args, says := range map[string]string{
+		"run SYSTEM --set wheel.kw=1":               `component wheel has no variable "kw"; did you mean "k_w"?`,
+		"run SYSTEM --set whel.k_w=1":               `"whel.k_w" names no component; did you mean "wheel.k_w"?`,
+		"run SYSTEM --set whel.stiffness=1":         `did you mean "wheel"?`,
+		"run SYSTEM --bond a=whel.F_c:chassis.v_c":  `did you mean "wheel.F_c"?`,
+		"run SYSTEM --algorithm gaus-seidel":        `did you mean "gauss-seidel"?`,
+		"run SYSTEM --preset gauss-seidel":          "there is no flag --preset; its job is done by --algorithm",
+		"run SYSTEM --dt 1":                         "its job is done by --step-size",
+		"run SYSTEM --rate whel=2":                  `did you mean "wheel"?`,
+		"run SYSTEM --stateless whel":               `did you mean "wheel"?`,
+		"run SYSTEM --isolate-component whel":       `did you mean "wheel"?`,
+		"run SYSTEM --quirk whel=stopTime":          `did you mean "wheel"?`,
+		"run SYSTEM --quirk wheel=stoptime":         `did you mean "stopTime"?`,
+		"run SYSTEM --record whel.z_w":              `did you mean "wheel.z_w"?`,
+		"run SYSTEM --record whel.*":                `did you mean "wheel.*"?`,
+		"plot TABLE --select whel.z_w":              `did you mean "wheel.z_w"?`,
+		"plot TABLE --select whel.?_w -o x.svg":     `did you mean "wheel.?_w"?`,
+		"plot TABLE wheel.z_w -o x.svg":             "wheel.z_w is a variable of TABLE; to draw it: --select wheel.z_w",
+		"report TABLE --select whel.* -o x.html":    `did you mean "wheel.*"?`,
+		"compare TABLE TABLE --select whel.*":       `did you mean "wheel.*"?`,
+		"compare TABLE TABLE --map whel.z_w=nobody": `has no variable whel.z_w; did you mean "wheel.z_w"?`,
+	} {
+		t.Run(args, func(t *testing.T) {
+			dir := t.TempDir()
+			table := filepath.Join(dir, "r.csv")
+			write(t, table, "time,wheel.z_w,wheel.v_w,chassis.v_c\n0,0,0,0\n1,1,2,3\n")
+			fill := strings.NewReplacer("SYSTEM", path, "TABLE", table)
+			code, out := macrostepIn(t, dir, strings.Fields(fill.Replace(args))...)
+			if code != 2 || !strings.Contains(out, fill.Replace(says)) {
+				t.Errorf("exit code %d, want %q\n%s", code, says, out)
+			}
+		})
+	}
+}

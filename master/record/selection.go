@@ -64,8 +64,8 @@ func (s Selection) matches(pattern, name string) bool {
 }
 
 // check returns an error that lists the patterns without a match, and the names without * and
-// ? that match several variables.
-func (s Selection) check(names []string) error {
+// ? that match several variables. further returns more names to suggest; nil = there are none.
+func (s Selection) check(names []string, further func() []string) error {
 	var errs []error
 	for _, p := range s.patterns {
 		var matched []string
@@ -76,8 +76,11 @@ func (s Selection) check(names []string) error {
 		}
 		switch {
 		case len(matched) == 0:
-			hint := cmp.Or(inQuotes(p, names), diag.DidYouMean(p, names), "; a pattern is component.variable, with * and ?")
-			errs = append(errs, fmt.Errorf("no variable matches %q%s", p, hint))
+			all := names
+			if further != nil {
+				all = slices.Concat(names, further())
+			}
+			errs = append(errs, NoMatch(p, all))
 		case len(matched) > 1 && !strings.ContainsAny(p, "*?"):
 			if i := slices.Index(matched, p); i >= 0 { // in a single FMU, it is also the short name of another variable
 				matched[i] = strings.TrimPrefix(p, s.alone+".")
@@ -87,6 +90,29 @@ func (s Selection) check(names []string) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// Unmatched returns the patterns that match none of the names.
+func (s Selection) Unmatched(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(s.patterns), func(p string) bool {
+		return slices.ContainsFunc(names, func(n string) bool { return s.matches(p, n) })
+	})
+}
+
+// NoMatch returns the error for a pattern that matches none of the names, with similar names.
+func NoMatch(pattern string, names []string) error {
+	similar := names
+	if _, variables, ok := strings.Cut(pattern, "."); ok && strings.ContainsAny(variables, "*?") {
+		similar = nil // the pattern with other components
+		for _, n := range names {
+			component, _, _ := strings.Cut(n, ".")
+			similar = append(similar, component+"."+variables)
+		}
+		slices.Sort(similar)
+		similar = slices.Compact(similar)
+	}
+	return fmt.Errorf("no variable matches %q%s", pattern,
+		cmp.Or(inQuotes(pattern, names), diag.DidYouMean(pattern, similar), "; a pattern is component.variable, with * and ?"))
 }
 
 // inQuotes lists, as the end of a message, the first names that a pattern would match if they

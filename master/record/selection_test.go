@@ -56,6 +56,6 @@ func TestSelectionUnmatched(t *testing.T) {
 		"a.b.p": `no variable matches "a.b.p"; components of one name are told apart by quotes: 'a.b'.p, 'a'.'b'.p (in a shell within double quotes)`,
 		"a.b.q": `no variable matches "a.b.q"`,
 	} {
-		refused(t, pattern, selection(t, pattern, "c.*", "'a.b'.*").check(names), want)
+		refused(t, pattern, selection(t, pattern, "c.*", "'a.b'.*").check(names, nil), want)
 	}
 }

@@ -114,8 +114,8 @@ func TestCompareTells(t *testing.T) {
 		t.Errorf("notes %q, %q", c.Notes, b.Notes)
 	}
 	for want, o := range map[string]CompareOptions{
-		"r.csv has no variable car.w": {Map: map[string]string{"car.w": "z"}},
-		"r.csv has no variable w":     {Map: map[string]string{"car.v": "w"}},
+		`r.csv has no variable car.w; did you mean "car.v"?`: {Map: map[string]string{"car.w": "z"}},
+		"r.csv has no variable w":                            {Map: map[string]string{"car.v": "w"}},
 	} {
 		if _, err := Compare(a, b, o); err == nil || err.Error() != want {
 			t.Errorf("%v; want %s", err, want)

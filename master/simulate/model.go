@@ -172,13 +172,7 @@ func known(a *assemble.Assembly, variables []string) error {
 		if isOutput || a.Variable(name) != nil {
 			continue
 		}
-		var all []string
-		for _, c := range a.Components {
-			for i := range c.FMU.Description.Variables {
-				all = append(all, c.Name+"."+c.FMU.Description.Variables[i].Name)
-			}
-		}
-		errs = append(errs, fmt.Errorf("the system has no variable %q%s", v, diag.DidYouMean(v, all)))
+		errs = append(errs, fmt.Errorf("the system has no variable %q%s", v, diag.DidYouMean(v, a.VariableNames())))
 	}
 	return errors.Join(errs...)
 }

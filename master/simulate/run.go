@@ -311,7 +311,7 @@ func (r *run) recorders(m *record.Manifest) (err error) {
 	if !r.Record.IsNone() {
 		r.table = record.NewTable(r.At(r.Output), record.Options{
 			Format: r.Format, Select: r.Record, Driven: r.driven, Interval: r.Interval,
-			Describe: r.sys.Describe, Chosen: m.Describe, Taken: r.begin, Memory: sharedMemory(),
+			Describe: r.sys.Describe, Names: r.sys.Names, Chosen: m.Describe, Taken: r.begin, Memory: sharedMemory(),
 		})
 		r.mark.table = r.table
 		opt.Recorders = append(opt.Recorders, r.table)

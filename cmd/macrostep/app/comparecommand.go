@@ -114,7 +114,7 @@ func (p *program) compare(c *cli.Context) error {
 		}
 	}
 	if o.Select != nil && len(found.Variables)+len(found.OnlyA)+len(found.Notes) == 0 {
-		return fmt.Errorf("--select matches no variable of %s", a.Path)
+		return cmp.Or(unmatched(newInput(c).globs(flagSelect), a.Path), fmt.Errorf("--select matches no variable of %s", a.Path))
 	}
 	if len(found.Variables) == 0 {
 		if len(found.OnlyA) == 0 && len(found.Notes) > 0 {
@@ -193,6 +193,34 @@ func reading(chosen record.Selection) (o results.ReadOptions) {
 		o.Select = chosen.Match
 	}
 	return o
+}
+
+// unmatched returns an error about the patterns of --select that match no variable of the tables, nil if a table cannot
+// be read.
+func unmatched(chosen record.Selection, paths ...string) error {
+	var all []string
+	var left []string
+	for i, path := range paths {
+		columns, err := results.Header(path)
+		if err != nil {
+			return nil
+		}
+		var names []string
+		for _, c := range columns {
+			names = append(names, c.Bare, c.Name)
+		}
+		here := chosen.Of(aloneIn(path)).Unmatched(names)
+		if i == 0 {
+			left = here
+		}
+		left = slices.DeleteFunc(left, func(p string) bool { return !slices.Contains(here, p) })
+		all = append(all, names...)
+	}
+	var errs []error
+	for _, pattern := range left {
+		errs = append(errs, fmt.Errorf("--%s: %s: %w", flagSelect, strings.Join(paths, ", "), record.NoMatch(pattern, all)))
+	}
+	return errors.Join(errs...)
 }
 
 // readComparing reads the flags.

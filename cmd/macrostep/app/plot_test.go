@@ -93,7 +93,7 @@ func TestPlotCommand(t *testing.T) {
 		"plot|a1.csv|--against|m.z|--force": `a1.csv has no such variable with numbers; did you mean "m.x"?`,
 		"plot|a1.csv|a2.csv|--diff|--against|m.x": "choose one",
 		"plot|a1.csv|-o|x.pdf":                    "a picture must be .svg or .png",
-		"plot|a1.csv|--force|--select|q":          "there is nothing to draw: none of the chosen variables of a1.csv holds numbers",
+		"plot|a1.csv|--force|--select|q":          `--select: a1.csv: no variable matches "q"; a pattern is`,
 	})
 }
 

@@ -89,6 +89,9 @@ func (p *program) plot(c *cli.Context) error {
 	if format != ".svg" && format != ".png" {
 		return &usageError{"plot", fmt.Errorf("--output %s: a picture must be .svg or .png", output)}
 	}
+	if err := unmatched(order.chosen, paths...); err != nil {
+		return err
+	}
 	fields, err := readFields(paths, order)
 	if err != nil {
 		return err
@@ -148,11 +151,16 @@ func readFields(paths []string, o plotOrder) (fields []field, err error) {
 	return fields, err
 }
 
-// expanded replaces patterns that the shell has left by the files that match.
+// expanded replaces patterns that the shell has left by the files that match. A variable of the first file in place of
+// a file is an error.
 func expanded(args []string) ([]string, error) {
 	var paths []string
 	for _, arg := range args {
-		if _, err := os.Stat(arg); err == nil || !strings.ContainsAny(arg, "*?[") {
+		_, err := os.Stat(arg)
+		if err == nil || !strings.ContainsAny(arg, "*?[") {
+			if err != nil && len(paths) > 0 && hasVariable(paths[0], arg) {
+				return nil, fmt.Errorf("%s is a variable of %s; to draw it: --%s %s", arg, paths[0], flagSelect, arg)
+			}
 			paths = append(paths, arg)
 			continue
 		}
@@ -163,6 +171,11 @@ func expanded(args []string) ([]string, error) {
 		paths = append(paths, found...)
 	}
 	return paths, nil
+}
+
+func hasVariable(path, name string) bool {
+	columns, err := results.Header(path)
+	return err == nil && slices.ContainsFunc(columns, func(c results.Column) bool { return c.Bare == name })
 }
 
 // field is what there is to draw of one variable.

@@ -111,6 +111,9 @@ func (p *program) report(c *cli.Context) error {
 
 // reported returns the page of one result or several.
 func (p *program) reported(c *cli.Context, paths []string, chosen record.Selection) (*page.Page, error) {
+	if err := unmatched(chosen, paths...); err != nil {
+		return nil, err
+	}
 	var tables []*results.Table
 	var list []*reportParts
 	for _, path := range paths {
