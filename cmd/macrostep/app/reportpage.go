@@ -601,7 +601,7 @@ func analysisSection(m *record.Manifest, r *analyze.Report) page.Section {
 		}
 		for _, f := range a.Forecasts {
 			if f.Step == r.Step {
-				off, cost = fmt.Sprintf("%.2g", f.Error), fmt.Sprintf("%.4g", f.FMUSteps)
+				off, cost = f.Size(), fmt.Sprintf("%.4g", f.FMUSteps)
 			}
 		}
 		rows = append(rows, []string{name, strconv.Itoa(a.Order), radius, off, cost, a.Ranges(r)})
