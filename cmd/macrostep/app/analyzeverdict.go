@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -16,7 +17,7 @@ import (
 const (
 	shownBest    = 5  // alternatives
 	labelWidth   = 14 // of the lines of a verdict
-	verdictWidth = 96
+	verdictWidth = 96 // at most
 )
 
 // verdictPrinter prints the answer of an analysis on one screen: the verdict on the present setting, the best
@@ -27,6 +28,7 @@ type verdictPrinter struct {
 	command string // macrostep run SYSTEM, with the settings of the analysis that a run must share
 	// analysed are flags of the analysis that a run has differently.
 	analysed string
+	width    int // of the lines; 0 = verdictWidth
 	marks    []string
 	words    []reason.Word
 }
@@ -34,7 +36,7 @@ type verdictPrinter struct {
 // line prints a text beside its label.
 func (p *verdictPrinter) line(label, text string) {
 	if text != "" {
-		fmt.Fprintf(p.out, "%-*s%s\n", labelWidth, label, foldRest(text, labelWidth))
+		fmt.Fprintf(p.out, "%-*s%s\n", labelWidth, label, p.foldRest(text, labelWidth))
 	}
 }
 
@@ -42,9 +44,9 @@ func (p *verdictPrinter) line(label, text string) {
 var units = regexp.MustCompile(`(\d) (s|Hz|%)(\W|$)`)
 
 // foldRest folds a text whose first line begins at the indent.
-func foldRest(text string, indent int) string {
+func (p *verdictPrinter) foldRest(text string, indent int) string {
 	const joined = "\x00"
-	text = foldAt(units.ReplaceAllString(text, "$1"+joined+"$2$3"), indent, verdictWidth)
+	text = foldAt(units.ReplaceAllString(text, "$1"+joined+"$2$3"), indent, cmp.Or(p.width, verdictWidth))
 	return strings.ReplaceAll(strings.TrimLeft(text, " "), joined, " ")
 }
 
@@ -111,7 +113,7 @@ func (p *verdictPrinter) print() {
 	}
 	p.table()
 	for _, m := range p.marks {
-		fmt.Fprintln(p.out, foldRest(m, 2))
+		fmt.Fprintln(p.out, p.foldRest(m, 2))
 	}
 	p.explain(p.words)
 }
@@ -123,7 +125,7 @@ func (p *verdictPrinter) explain(words []reason.Word) {
 		if who := p.owners(w); who != "" {
 			means = strings.Replace(means, "a component", who, 1)
 		}
-		fmt.Fprintln(p.out, foldRest(fmt.Sprintf("%s: %s; %s", string(w), means, do), 2))
+		fmt.Fprintln(p.out, p.foldRest(fmt.Sprintf("%s: %s; %s", string(w), means, do), 2))
 	}
 }
 

@@ -1,6 +1,8 @@
 package app
 
 import (
+	"io"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -50,6 +52,22 @@ func TestPrintsVerdict(t *testing.T) {
 	for _, mark := range []string{"*", "~", "Note", "unknown", "--error:", "nonlinear"} {
 		if strings.Contains(text, mark) {
 			t.Errorf("%q is explained but does not occur:\n%s", mark, text)
+		}
+	}
+}
+
+// Lines are as wide as the terminal, down to a least width.
+func TestWidth(t *testing.T) {
+	for columns, want := range map[string]int{"60": 60, "3": leastWidth, "0": math.MaxInt, "": math.MaxInt, "x": math.MaxInt} {
+		t.Setenv("COLUMNS", columns)
+		if got := (&screen{to: io.Discard}).width(); got != want {
+			t.Errorf("COLUMNS=%s: %d, want %d", columns, got, want)
+		}
+	}
+	p := &verdictPrinter{width: 60}
+	for line := range strings.Lines(p.foldRest(strings.Repeat("a word ", 50), labelWidth)) {
+		if len(line) > 61 {
+			t.Errorf("%q has %d columns", line, len(line))
 		}
 	}
 }

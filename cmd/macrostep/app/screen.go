@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"os"
+	"strconv"
 	"sync"
 	"unicode"
 	"unicode/utf8"
@@ -57,6 +59,21 @@ func (s *screen) flush() error {
 	}
 	return s.err
 }
+
+// width returns the number of columns of the terminal: $COLUMNS, else what the terminal reports; very many for a file.
+// Narrow terminals have leastWidth.
+func (s *screen) width() int {
+	width, err := strconv.Atoi(os.Getenv("COLUMNS"))
+	if f, ok := s.to.(*os.File); ok && err != nil {
+		width, _, err = term.GetSize(int(f.Fd()))
+	}
+	if err != nil || width <= 0 {
+		return math.MaxInt
+	}
+	return max(width, leastWidth)
+}
+
+const leastWidth = 40
 
 // appendVisible appends text with escapes; rest is an incomplete character at the end.
 func appendVisible(to, text []byte) (out, rest []byte) {
