@@ -82,7 +82,7 @@ func (r *Request) Place() error {
 			"(the summary goes to standard error then), for a file of this name ./-")
 	}
 	if r.Manifest == "" && !IsDevice(r.Output) {
-		r.Manifest = strings.TrimSuffix(r.Output, filepath.Ext(r.Output)) + ".json"
+		r.Manifest = record.ManifestPath(r.Output)
 	}
 	if err := r.protect(r.System, r.Input, r.History, r.Scenario); err != nil {
 		return err

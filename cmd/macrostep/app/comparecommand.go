@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -175,16 +174,11 @@ func aloneIn(path string) string {
 // manifestAt returns the manifest beside a table; without one, it is empty.
 func manifestAt(path string) *record.Manifest {
 	var m record.Manifest
-	data, err := os.ReadFile(manifestBeside(path))
+	data, err := os.ReadFile(record.ManifestPath(path))
 	if err != nil || json.Unmarshal(data, &m) != nil {
 		return &record.Manifest{}
 	}
 	return &m
-}
-
-// manifestBeside names the manifest of a table of results.
-func manifestBeside(path string) string {
-	return strings.TrimSuffix(path, filepath.Ext(path)) + ".json"
 }
 
 // reading returns options that read only the chosen columns.

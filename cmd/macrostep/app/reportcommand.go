@@ -263,7 +263,7 @@ func (r *reportParts) addCurves(t *results.Table, n int) {
 
 // readManifest reads the manifest of a table: the one named, else the one beside it; nil = there is none.
 func readManifest(table, named string) (*record.Manifest, error) {
-	path := cmp.Or(named, manifestBeside(table))
+	path := cmp.Or(named, record.ManifestPath(table))
 	data, err := os.ReadFile(path)
 	switch {
 	case named == "" && errors.Is(err, fs.ErrNotExist):
