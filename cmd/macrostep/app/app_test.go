@@ -89,7 +89,7 @@ func TestUsage(t *testing.T) {
 		"run|s.ssp|--log-level|loud":                 `--log-level: "loud" is not one of debug, info, warn, error`,
 		"run|s.ssp|--strict=maybe":                   "invalid boolean value",
 		"run|s.ssp|--output=r.arrow":                 "--output r.arrow: files .arrow are not written",
-		"run|s.ssp|--output|r.json":                  "--output and --manifest are the same file r.json",
+		"run|s.ssp|--output|r|--manifest|r":          "--output and --manifest are the same file r",
 		"run|s.ssp|--output|./s.ssp":                 "--output ./s.ssp would overwrite a file that the run reads",
 		"run|s.ssp|--input|i.csv|--manifest|i.csv":   "--manifest i.csv would overwrite a file that the run reads",
 		"run|s.ssp|--live|0|--report|results.csv":    "--output and --report are the same file",

@@ -28,6 +28,9 @@ func TestPlotCommand(t *testing.T) {
 		}
 	}
 	plot("wrote a1.svg: 1 chart of 2 files", "a*.csv")
+	if _, _, stderr := callIn(t.Context(), t, ".", &fake{}, "plot", "a2.csv", "--force"); stderr != "note: a2.csv: fields are separated by semicolons; decimal commas\n" {
+		t.Errorf("the interpretation of a table is %q", stderr)
+	}
 	svg := read(t, "a1.svg")
 	contains(t, "the picture", svg, ">m.x<", ">m.y = 1<", ">a1.csv<", ">a2.csv<", ">time [s]<")
 	if strings.Contains(svg, ">m.y<") {

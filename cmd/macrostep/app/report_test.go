@@ -64,6 +64,9 @@ func TestReport(t *testing.T) {
 	})
 	report("other.csv") // of another tool
 	contains(t, "the page of the other table", read(t, "other.html"), `data-name="a"`)
+	write(t, "clock.csv", "clock,a\n0,1\n1,2\n")
+	report("clock.csv", "--time-column", "clock")
+	contains(t, "the page with another time column", read(t, "clock.html"), `data-name="a"`)
 }
 
 // The page of several results draws their lines in the same plots, in the units of the first, and their differences.

@@ -61,7 +61,7 @@ func (p *program) reportCommand() *cli.Command {
 			stringFlag("trace", "table of attempts `FILE.csv` of one RESULT, from run --trace (default: as the manifest says, if it exists)"),
 			stringFlag("system", "the results are of `SYSTEM`, if it is not where the manifest says"),
 			stringFlag("analysis", "show `FILE.json` of macrostep analyze --json, too; for one RESULT"),
-			selectFlag("show"),
+			selectFlag("show"), timeColumnFlag(),
 		},
 		Action: endsAtOnce(p.report),
 	}
@@ -114,7 +114,9 @@ func (p *program) reported(c *cli.Context, paths []string, chosen record.Selecti
 	var tables []*results.Table
 	var list []*reportParts
 	for _, path := range paths {
-		r, t, err := readReport(path, c.String("manifest"), chosen)
+		read := reading(chosen.Of(aloneIn(path)))
+		read.TimeColumn = c.String("time-column")
+		r, t, err := readReport(path, c.String("manifest"), read)
 		if err != nil {
 			return nil, err
 		}
@@ -224,8 +226,8 @@ func (p *program) reportRun(a *attached, out *simulate.Outcome) error {
 
 // readReport reads a table and its manifest: the content of its page, without curves, and the table with the
 // columns of numbers.
-func readReport(path, manifest string, chosen record.Selection) (*reportParts, *results.Table, error) {
-	t, err := results.Read(path, reading(chosen.Of(aloneIn(path))))
+func readReport(path, manifest string, o results.ReadOptions) (*reportParts, *results.Table, error) {
+	t, err := readTable(path, o)
 	if err != nil {
 		return nil, nil, err
 	}
