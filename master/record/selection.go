@@ -63,6 +63,16 @@ func (s Selection) matches(pattern, name string) bool {
 	return ok && s.alone != "" && match(pattern, bare)
 }
 
+// Check returns an error that lists the patterns that match none of these variables
+// "component.variable", before a run. It does not judge patterns that may match quantities
+// of an algorithm (bond.… and raw.…), which only a run knows.
+func (s Selection) Check(variables []string) error {
+	s.patterns = slices.DeleteFunc(slices.Clone(s.patterns), func(p string) bool {
+		return p[0] == '*' || p[0] == '?' || strings.HasPrefix(p, "bond.") || strings.HasPrefix(p, "raw.")
+	})
+	return s.check(variables)
+}
+
 // check returns an error that lists the patterns without a match, and the names without * and
 // ? that match several variables.
 func (s Selection) check(names []string) error {
@@ -76,7 +86,7 @@ func (s Selection) check(names []string) error {
 		}
 		switch {
 		case len(matched) == 0:
-			hint := cmp.Or(inQuotes(p, names), diag.DidYouMean(p, names), "; a pattern is component.variable, with * and ?")
+			hint := cmp.Or(inQuotes(p, names), diag.DidYouMean(p, slices.Concat(names, families(names))), "; a pattern is component.variable, with * and ?")
 			errs = append(errs, fmt.Errorf("no variable matches %q%s", p, hint))
 		case len(matched) > 1 && !strings.ContainsAny(p, "*?"):
 			if i := slices.Index(matched, p); i >= 0 { // in a single FMU, it is also the short name of another variable
@@ -87,6 +97,17 @@ func (s Selection) check(names []string) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// families returns the patterns that match all variables of a component.
+func families(names []string) (patterns []string) {
+	for _, n := range names {
+		component, _, dotted := strings.Cut(n, ".")
+		if p := component + ".*"; dotted && !slices.Contains(patterns, p) {
+			patterns = append(patterns, p)
+		}
+	}
+	return patterns
 }
 
 // inQuotes lists, as the end of a message, the first names that a pattern would match if they

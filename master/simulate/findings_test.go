@@ -18,8 +18,10 @@ func TestJudgeFindings(t *testing.T) {
 		finding("A3", "s.ssp/a.fmu!modelDescription.xml", diag.Info),
 		finding("A4", "s.ssp/a.fmu", diag.Warning),
 		finding("A1", "s.ssp/a.fmu!modelDescription.xml", diag.Warning),
+		{ID: "C1", Path: "a.u", Level: diag.Warning, Message: "odd"}, // of --set
 	})
 	if want := []string{
+		"a.u: odd [C1]",
 		"s.ssp/a.fmu: 3 findings (A1, A4) may affect the results, the first: odd; to see all: macrostep validate s.ssp",
 		"s.ssp/b.fmu!modelDescription.xml:4: odd; mend it [B1]",
 	}; !slices.Equal(warnings, want) {

@@ -134,6 +134,14 @@ func TestData(t *testing.T) {
 	has(t, text, "it crashed", "Left out: 1 of 10 runs, which are not ok.", "1 (10 %)", "nothing to draw", "<td>1000000.009</td>")
 }
 
+// Units and the values in the system are shown with the factors and quantities.
+func TestUnits(t *testing.T) {
+	p := studied(t, "{system: s, vary: {a.x: 'linear(1, 9, 9)', a.on: [true, false]}, collect: {peak: final(a.z)}}", func(r *study.Row) { r.Collected = []float64{float64(r.ID)} })
+	p.Plan.Units, p.Plan.Starts = map[string]string{"a.x": "N", "peak": "m/s"}, map[string]string{"a.x": "4"}
+	has(t, written(t, p), "<td>a.x [N]</td><td class=\"long\">1 to 9, linear(1, 9, 9)</td><td>4</td>", "<td>a.on</td><td>true, false</td><td>–</td>",
+		`"name":"peak [m/s]"`, "Mean of peak [m/s]", "<td>peak [m/s]</td>")
+}
+
 // The page of a running study loads itself again; the others do not.
 func TestStates(t *testing.T) {
 	p := studied(t, small, func(r *study.Row) { r.Collected = []float64{1, 2} })
