@@ -323,7 +323,7 @@ func (f *ManifestFile) Write(m *Manifest) error {
 			continue // another run created it meanwhile
 		}
 		if err != nil {
-			return fmt.Errorf("writing the manifest: %w; free space or choose another --manifest", err)
+			return fmt.Errorf("the manifest %w", NotWritten(f.Path, err))
 		}
 		if written != nil {
 			err = f.Close()

@@ -125,11 +125,11 @@ func claim(path string) error {
 		}
 	}
 	if err := os.MkdirAll(path, 0o777); err != nil {
-		return err
+		return record.NotWritten(path, err)
 	}
 	file, err := os.OpenFile(mark, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
-		return err
+		return record.NotWritten(path, err)
 	}
 	return file.Close()
 }
@@ -387,15 +387,15 @@ func copyFile(to, from string) error {
 
 func replace(path string, fill func(io.Writer) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		return err
+		return record.NotWritten(path, err)
 	}
 	partial := path + ".partial"
 	file, err := os.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
-		return err
+		return record.NotWritten(path, err)
 	}
 	if err := errors.Join(fill(file), file.Close()); err != nil {
-		return errors.Join(err, os.Remove(partial))
+		return errors.Join(record.NotWritten(path, err), os.Remove(partial))
 	}
 	return os.Rename(partial, path)
 }
