@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/results"
+	"github.com/macrostep/macrostep/master/simulate"
 )
 
 const compareHelp = `Compares two tables of results: A, the reference, and B, which is judged. Use it to
@@ -179,6 +181,28 @@ func manifestAt(path string) *record.Manifest {
 		return &record.Manifest{}
 	}
 	return &m
+}
+
+// checkSelected returns an error if a pattern of --select matches no variable of some tables. Tables that cannot be read
+// are left to their reader, and so are those from pipes, which can be read only once.
+func checkSelected(paths []string, chosen record.Selection) error {
+	names := map[string]bool{}
+	for _, path := range paths {
+		if chosen.IsDefault() || simulate.IsDevice(path) {
+			return nil
+		}
+		columns, err := results.Header(path)
+		if err != nil {
+			return nil
+		}
+		for _, c := range columns {
+			names[c.Bare], names[c.Name] = true, true
+		}
+	}
+	if err := chosen.Of(aloneIn(paths[0])).Check(slices.Sorted(maps.Keys(names))); err != nil {
+		return fmt.Errorf("--%s: %w", flagSelect, err)
+	}
+	return nil
 }
 
 // reading returns options that read only the chosen columns.

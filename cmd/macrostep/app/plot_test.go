@@ -96,7 +96,9 @@ func TestPlotCommand(t *testing.T) {
 		"plot|a1.csv|--against|m.z|--force": `a1.csv has no such variable with numbers; did you mean "m.x"?`,
 		"plot|a1.csv|a2.csv|--diff|--against|m.x": "choose one",
 		"plot|a1.csv|-o|x.pdf":                    "a picture must be .svg or .png",
-		"plot|a1.csv|--force|--select|q":          "there is nothing to draw: none of the chosen variables of a1.csv holds numbers",
+		"plot|a1.csv|--force|--select|q":          `--select: no variable matches "q"`,
+		"plot|a1.csv|a2.csv|--force|--select|m.z": `no variable matches "m.z"; did you mean "m.x"?`,
+		"plot|a1.csv|--force|--select|?.z":        "there is nothing to draw: none of the chosen variables of a1.csv holds numbers",
 	})
 }
 

@@ -89,6 +89,9 @@ func (p *program) plot(c *cli.Context) error {
 	if format != ".svg" && format != ".png" {
 		return &usageError{"plot", fmt.Errorf("--output %s: a picture must be .svg or .png", output)}
 	}
+	if err := checkSelected(paths, order.chosen); err != nil {
+		return err
+	}
 	fields, notes, err := readFields(paths, order)
 	if err != nil {
 		return err

@@ -62,8 +62,9 @@ func TestReport(t *testing.T) {
 		"report|results.csv|--force|--manifest|none.json": "--manifest: open none.json",
 		"report|results.csv|--force|--trace|other.csv":    "other.csv is not a table of attempts: it has no column H",
 		"report|results.csv|--force|--analysis|no.json":   "no.json holds no analysis",
-		"report|results.csv|--force|--select|x*":          "there is nothing to show",
-		"report":                                          "RESULT (a table of results) is missing",
+		"report|results.csv|--force|--select|x*":          `--select: no variable matches "x*"`,
+		"report|results.csv|--force|--select|*x*":         "there is nothing to show",
+		"report": "RESULT (a table of results) is missing",
 	})
 	report("other.csv") // of another tool
 	contains(t, "the page of the other table", read(t, "other.html"), `data-name="a"`)

@@ -98,6 +98,9 @@ func (p *program) report(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := checkSelected(paths, chosen); err != nil {
+		return err
+	}
 	made, err := p.reported(c, paths, chosen)
 	if err != nil {
 		return err
