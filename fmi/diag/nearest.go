@@ -9,13 +9,13 @@ import (
 )
 
 // DidYouMean returns "; did you mean …?" with up to three names, for a message about an unknown name
-// s. The names differ from s only in case, begin with s or end in "."+s; the shortest come first.
+// s. The names differ from s only in case, underscores and hyphens, begin with s or end in "."+s; the shortest come first.
 // If there are none it is the most similar name. It returns "" if no name is similar.
 func DidYouMean(s string, names []string) string {
 	var close []string
 	best, nearest := len(s)/3+1, ""
 	for _, n := range names {
-		if strings.EqualFold(n, s) || s != "" && (strings.HasPrefix(n, s) || strings.HasSuffix(n, "."+s)) {
+		if strings.EqualFold(unspaced.Replace(n), unspaced.Replace(s)) || s != "" && (strings.HasPrefix(n, s) || strings.HasSuffix(n, "."+s)) {
 			close = append(close, n)
 			continue
 		}
@@ -44,6 +44,9 @@ func quoted(names []string) string {
 	}
 	return strings.Join(out, ", ")
 }
+
+// unspaced removes what short names often differ in: vc is v_c.
+var unspaced = strings.NewReplacer("_", "", "-", "", " ", "")
 
 // distance returns the Levenshtein distance of a and b in bytes.
 func distance(a, b string) int {

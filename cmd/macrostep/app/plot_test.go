@@ -36,6 +36,11 @@ func TestPlotCommand(t *testing.T) {
 	if strings.Contains(svg, ">m.y<") {
 		t.Error("a constant has a chart")
 	}
+	write(t, "on.csv", "time,m.on\n0,0\n10,0\n20,0\n30,0\n40,1\n")
+	plot("", "on.csv")
+	if on := read(t, "on.svg"); !strings.Contains(on, ">1<") || strings.Contains(on, ">0.5<") {
+		t.Error("a Boolean has an axis with fractions")
+	}
 	write(t, "gap.csv", "time,m.y\n0,1\n1,1\n2,NaN\n")
 	plot("wrote gap.svg: 1 chart of 2 files", "gap.csv", "a1.csv", "--select", "m.y", "-o", "gap.svg") // not constant: it has a gap
 	plot("wrote d.svg: 1 chart of 2 files", "a1.csv", "a2.csv", "--diff", "-o", "d.svg", "--select", "m.x")

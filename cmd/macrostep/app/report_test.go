@@ -68,6 +68,11 @@ func TestReport(t *testing.T) {
 	})
 	report("other.csv") // of another tool
 	contains(t, "the page of the other table", read(t, "other.html"), `data-name="a"`)
+	write(t, "on.csv", "time,a.on\n0,0\n1,0\n2,0\n3,0\n4,1\n")
+	report("on.csv")
+	if on := read(t, "on.html"); !strings.Contains(on, `data-held="1" data-integral="1"`) || strings.Contains(on, ">0.5<") {
+		t.Error("a Boolean has an axis with fractions")
+	}
 	write(t, "clock.csv", "clock,a\n0,1\n1,2\n")
 	report("clock.csv", "--time-column", "clock")
 	contains(t, "the page with another time column", read(t, "clock.html"), `data-name="a"`)

@@ -245,7 +245,7 @@ func readReport(path, manifest string, o results.ReadOptions) (*reportParts, *re
 		return nil, nil, fmt.Errorf("%s: there is nothing to show: none of the chosen columns holds numbers", path)
 	}
 	if texts := all - len(t.Columns); texts > 0 {
-		r.notes = append(r.notes, plural(texts, "column")+" of texts are not shown.")
+		r.notes = append(r.notes, fmt.Sprintf("Columns of texts are not shown (%d).", texts))
 	}
 	if m := r.manifest; m != nil {
 		r.title = titleOf(m.System)
@@ -259,7 +259,9 @@ func readReport(path, manifest string, o results.ReadOptions) (*reportParts, *re
 func (r *reportParts) addCurves(t *results.Table, n int) {
 	for _, column := range t.Columns {
 		c := curve{name: column.Bare, unit: column.Unit, thin: thinned(t.Times, column.Values, n)}
-		if m := r.manifest; m != nil {
+		if m := r.manifest; m == nil {
+			c.held = held(column.Values)
+		} else {
 			c.held, c.equals = slices.Contains(m.Held, c.name), m.Connected[c.name]
 		}
 		r.curves = append(r.curves, c)

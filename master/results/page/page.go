@@ -224,6 +224,7 @@ type drawn struct {
 	Marked        []markLines
 	Points, Given int // of all lines
 	Bad           int
+	Integral      bool // all values are whole, and hold
 	Thinned       bool
 	Nothing       bool // there are no finite points
 }
@@ -299,7 +300,9 @@ func (w *view) draw(q *Plot) drawn {
 	d := drawn{Plot: q, Number: w.drawn}
 	w.drawn++
 	low, top := math.Inf(1), math.Inf(-1)
+	d.Integral = q.Held && !q.Log
 	for _, l := range q.Lines {
+		d.Integral = d.Integral && axis.Integral(l.V)
 		for _, v := range l.V {
 			if v = q.scaled(v); v-v == 0 {
 				low, top = min(low, v), max(top, v)
@@ -318,6 +321,9 @@ func (w *view) draw(q *Plot) drawn {
 		d.Paths = append(d.Paths, linePath{q.Lines[i].Of, w.line(q, &q.Lines[i], low, top)})
 	}
 	y := axis.New(low, top, mostY, q.Log)
+	if d.Integral {
+		y = axis.Whole(low, top, mostY)
+	}
 	d.XTicks, d.YTicks = ticks(&w.time), ticks(&y)
 	d.XName, d.YTitle = "time "+w.time.Title("s"), y.Title(q.Unit)
 	d.Grid = grid(d.XTicks, d.YTicks)

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/macrostep/macrostep/master/results/axis"
 	"github.com/macrostep/macrostep/master/results/page"
 	"github.com/macrostep/macrostep/master/study"
 )
@@ -87,7 +88,7 @@ func Write(w io.Writer, p *Page) error {
 	if scatter.Body != "" {
 		out.Script = template.JS(scatterJS)
 	}
-	for _, s := range []page.Section{v.failures(), v.optimum(), v.convergence(), v.varied(), v.statistics(), scatter, v.effects(), v.sobol(), v.morris()} {
+	for _, s := range []page.Section{v.failures(), v.optimum(), v.convergence(), v.varied(), v.statistics(), v.maps(), scatter, v.effects(), v.sobol(), v.morris()} {
 		if s.Body != "" || len(s.Text)+len(s.Tables)+len(s.Groups) > 0 {
 			out.Sections = append(out.Sections, s)
 		}
@@ -116,7 +117,7 @@ func (v *view) varied() page.Section {
 	for j, name := range v.factors {
 		var levels []string
 		for _, r := range v.Rows {
-			if j < len(r.Values) && !slices.Contains(levels, r.Values[j]) {
+			if !slices.Contains(levels, r.Values[j]) {
 				levels = append(levels, r.Values[j])
 			}
 			if len(levels) > mostLevels {
@@ -246,6 +247,77 @@ func (v *view) statistics() page.Section {
 	return s
 }
 
+// mostCells is the greatest number of cells of a map.
+const mostCells = 2500
+
+// maps returns a map of each quantity over the two factors of a grid.
+func (v *view) maps() page.Section {
+	s := page.Section{Title: "Both factors"}
+	if v.Plan.Optimise != nil || v.Plan.Convergence != nil || v.Plan.Design.Kind != study.DesignGrid || len(v.factors) != 2 {
+		return s
+	}
+	x, shownX := v.levels(0)
+	y, shownY := v.levels(1)
+	if min(len(x), len(y)) < 2 || len(x)*len(y) > mostCells {
+		return s
+	}
+	var group page.Group
+	for q, name := range v.quantities[:min(len(v.quantities), mostCharts)] {
+		c := v.column(v.ok, len(v.factors)+q)
+		low, high := c.ends()
+		if low > high {
+			continue
+		}
+		cells := make([]page.Shape, len(page.Strengths))
+		for i := range cells {
+			cells[i] = page.Shape{Kind: page.Cells, Strength: page.Strengths[i]}
+		}
+		for i, value := range c.values {
+			if value != value {
+				continue
+			}
+			k := 0
+			if high > low {
+				k = min(int((value/2-low/2)/(high/2-low/2)*float64(len(cells))), len(cells)-1)
+			}
+			r := &v.ok[i]
+			cells[k].X = append(cells[k].X, float64(slices.Index(x, r.Values[0])))
+			cells[k].Y = append(cells[k].Y, float64(slices.Index(y, r.Values[1])))
+		}
+		cells = slices.DeleteFunc(cells, func(s page.Shape) bool { return s.X == nil })
+		places := digits(low, high)
+		group.Charts = append(group.Charts, page.Chart{Name: v.named(name), X: page.Axis{Name: v.named(v.factors[0]), Labels: shownX},
+			Y: page.Axis{Name: "↑ " + v.named(v.factors[1]), Labels: shownY}, Shapes: cells, Scale: []string{rounded(low, places), rounded(high, places)}})
+	}
+	if group.Charts != nil {
+		s.Groups = []page.Group{group}
+	}
+	return s
+}
+
+// levels returns the values of a factor in the order of the design, and as they are shown; numbers ascend.
+func (v *view) levels(factor int) (out, shown []string) {
+	for _, r := range v.Rows {
+		if value := r.Values[factor]; !slices.Contains(out, value) {
+			out = append(out, value)
+		}
+	}
+	c := v.column(v.Rows, factor)
+	if c.labels != nil {
+		return out, labelled(out)
+	}
+	number := func(text string) float64 {
+		x, _ := strconv.ParseFloat(text, 64) // of a grid, which has no empty values
+		return x
+	}
+	slices.SortFunc(out, func(a, b string) int { return cmp.Compare(number(a), number(b)) })
+	places := digits(c.ends())
+	for _, text := range out {
+		shown = append(shown, rounded(number(text), places))
+	}
+	return out, shown
+}
+
 // column is a factor or a quantity as numbers; of texts, their places in labels.
 type column struct {
 	values []float64 // NaN = none
@@ -342,6 +414,7 @@ func histogram(name string, x page.Axis, edges, counts, sum []float64) page.Char
 	if x.Labels == nil {
 		c.X.Low, c.X.High = edges[0], edges[len(edges)-1]
 	}
+	c.Y.Integral = true
 	c.Y.High = 1.05 * max(slices.Max(append(counts, sum...)), 1)
 	c.Shapes = []page.Shape{{Kind: page.Bars, X: edges, Y: counts}}
 	if sum != nil {
@@ -468,6 +541,7 @@ func (v *view) effects() page.Section {
 			} else {
 				c.Shapes = append(c.Shapes, line)
 			}
+			c.X.Integral = axis.Integral(line.X)
 			y = append(y, line.Y...)
 			line.Kind = page.Points
 			c.Shapes = append(c.Shapes, line)

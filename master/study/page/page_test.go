@@ -142,6 +142,25 @@ func TestUnits(t *testing.T) {
 		`"name":"peak [m/s]"`, "Mean of peak [m/s]", "<td>peak [m/s]</td>")
 }
 
+// Each quantity of a grid of two factors has a map over both, without the runs that are not ok.
+func TestMaps(t *testing.T) {
+	const plan = "{system: s, vary: {a.x: [3, 1, 2.5], a.on: [true, false]}, collect: {q: final(a.z), none: final(a.y)}}"
+	text := written(t, studied(t, plan, func(r *study.Row) {
+		if r.Collected = []float64{10 * float64(r.ID), math.NaN()}; r.ID == 5 { // 2, false
+			r.Status = study.Failed
+		}
+	}))
+	// x: 1, 2, 3; y: true below false. Run 0 is the least (3, true), run 4 the greatest (2, true).
+	const least, greatest = `fill-opacity="0.12" d="M666667 500000H1000000V1000000H666667z"`, `fill-opacity="1" d="M333333 500000H666667V1000000H333333z"`
+	has(t, text, "<h2>Both factors</h2>", least, greatest, ">2.5<", ">true<", `<p class="scale">0 <i`, "</i> 40</p>", ">↑ a.on<")
+	if n := strings.Count(text, `class="scale"`); n != 1 {
+		t.Errorf("%d maps", n)
+	}
+	if strings.Contains(written(t, studied(t, small, func(r *study.Row) { r.Collected = []float64{1, math.NaN()} })), `fill-opacity="1"`) {
+		t.Error("equal values are not all the least")
+	}
+}
+
 // The page of a running study loads itself again; the others do not.
 func TestStates(t *testing.T) {
 	p := studied(t, small, func(r *study.Row) { r.Collected = []float64{1, 2} })
@@ -163,7 +182,7 @@ func TestStates(t *testing.T) {
 			t.Errorf("%s: refresh is not %v", tt.shown, tt.refresh)
 		}
 	}
-	p.Rows = append(p.Rows[:9:9], study.Row{Status: study.Failed})
+	p.Rows = append(p.Rows[:9:9], study.Row{Variant: study.Variant{Values: []string{"1", "implicit"}}, Status: study.Failed})
 	p.State = Complete
 	has(t, written(t, p), `class="state doubtful">complete, 1 of 10 runs not ok</span>`)
 	// Before the first run.
