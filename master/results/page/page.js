@@ -3,6 +3,7 @@
 // page of a run that goes on up to date. Without it the page shows everything as it is.
 (() => {
   const whole = 1e6; // side of the square that the lines are drawn in
+  const mostDots = 20; // points of a line that are marked
   const $ = (id) => document.getElementById(id);
   let from = +document.body.dataset.from, to = +document.body.dataset.to; // s
   let left = 0, right = 1; // what is shown, as parts of the time
@@ -91,6 +92,7 @@
     p.integral = p.held && l.V.every((v) => Number.isNaN(v) || Number.isInteger(v));
     const d = pathOf(l.xs, l.ys, p.held);
     l.path.setAttribute("d", d);
+    p.svg.querySelector(".dots")?.remove(); // of the points when the page was made
     const nothing = p.frame.querySelector(".nothing");
     if (nothing && d) nothing.remove();
   }
@@ -480,6 +482,7 @@
     o.parts.replaceChildren();
     for (const l of o.lines) {
       l.path.remove();
+      l.dots.remove();
       l.dot.remove();
     }
     make("option", o.over, { textContent: "time", value: "" });
@@ -494,16 +497,16 @@
         o.curves = o.curves.filter((k) => k !== c);
         chosen();
       });
-      return { c, told, out, chip, path: drawing("path", o.svg, { class: style, d: "" }), dot: part(o.frame, "dot") };
+      return { c, told, out, chip, path: drawing("path", o.svg, { class: style, d: "" }), dots: drawing("path", o.svg, { class: "dots l" + (i % 12), d: "" }), dot: part(o.frame, "dot") };
     });
     refresh();
   }
 
   // numbers gives the times and values of a line.
   function numbers(c) {
-    if (c.l.T) return { T: c.l.T, V: c.l.V, held: c.p.held };
+    if (c.l.T) return { T: c.l.T, V: c.l.V, held: c.p.held, steps: c.p.held };
     points(c.l);
-    return { T: c.l.xs.map(time), V: c.l.ys.map((y) => rounded(c.p, y)), held: false }; // steps have points at both ends
+    return { T: c.l.xs.map(time), V: c.l.ys.map((y) => rounded(c.p, y)), held: false, steps: c.p.held }; // steps have points at both ends
   }
 
   // sample gives the value of a line at a time.
@@ -543,6 +546,8 @@
       l.told.textContent = l.hidden ? " (axis)" : apart ? ` ${short(l.range[0], 4)} … ${short(l.range[1], 4)}${l.c.p.unit && " " + l.c.p.unit}` : "";
       l.place = (i) => [Math.round(part01(l.X[i], x.low, x.top) * whole), Math.round((1 - part01(l.Y[i], l.y.low, l.y.top)) * whole)];
       const at = l.hidden ? [] : l.T.map((_, i) => l.place(i));
+      const seen = at.filter((q, i) => within(l.T[i]) && !Number.isNaN(q[0] + q[1]));
+      l.dots.setAttribute("d", seen.length > mostDots || l.n.steps ? "" : seen.map((q) => `M${q[0]} ${q[1]}h0`).join(""));
       l.path.setAttribute("d", pathOf(at.map((q) => q[0]), at.map((q) => q[1]), !base && l.n.held));
     }
     axes(o, x, ys);
