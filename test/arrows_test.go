@@ -56,7 +56,7 @@ var allowed = []struct {
 	{"master/results/axis", nil, nil},
 	{"master/results/plot", []string{"master/results/axis"}, []string{"codeberg.org/go-fonts/liberation", "git.sr.ht/~sbinet/gg", "golang.org/x/image"}},
 	{"master/results/page", []string{"master/results/axis"}, nil},
-	{"master/study/page", []string{"master/results/page", "master/study"}, nil},
+	{"master/study/page", []string{"master/results/axis", "master/results/page", "master/study"}, nil},
 	{"master/native", []string{"master", "master/record"}, nil},
 	{"master/metrics", []string{"master"}, nil},
 	{"master/scenario", []string{"fmi/diag", "master", "master/record"}, []string{"go.yaml.in/yaml/v3"}},

@@ -119,6 +119,8 @@ func TestDidYouMean(t *testing.T) {
 		{"speed", `; did you mean "gear.speed", "engine.speed"?`},
 		{"cou", `; did you mean "count", "counts", "counter.total"?`},
 		{"nothing like it", ""},
+		{"engine_speed", `; did you mean "engine.speed"?`},
+		{"_x", `; did you mean "x"?`},
 		{"y", ""},
 		{"", ""},
 	} {

@@ -49,7 +49,7 @@ const (
 func (c *Checkpoint) Write(path string) error {
 	head, err := json.Marshal(c)
 	if err != nil {
-		return fmt.Errorf("writing the checkpoint: %w", err)
+		return fmt.Errorf("the checkpoint %w", NotWritten(path, err))
 	}
 	b := make([]byte, 0, checkpointHead+len(head)+len(c.State)+sha256.Size)
 	b = append(b, checkpointMark...)
@@ -61,7 +61,7 @@ func (c *Checkpoint) Write(path string) error {
 	sum := sha256.Sum256(b)
 	held, err := replaceFile(path, append(b, sum[:]...), true, false)
 	if err != nil {
-		return fmt.Errorf("writing the checkpoint: %w", err)
+		return fmt.Errorf("the checkpoint %w", NotWritten(path, err))
 	}
 	_ = held.Close() // nil or written and synced
 	return nil

@@ -63,6 +63,16 @@ func (s Selection) matches(pattern, name string) bool {
 	return ok && s.alone != "" && match(pattern, bare)
 }
 
+// Check returns an error that lists the patterns that match none of these variables
+// "component.variable", before a run. It does not judge patterns that may match quantities
+// of an algorithm (bond.… and raw.…), which only a run knows.
+func (s Selection) Check(variables []string) error {
+	s.patterns = slices.DeleteFunc(slices.Clone(s.patterns), func(p string) bool {
+		return p[0] == '*' || p[0] == '?' || strings.HasPrefix(p, "bond.") || strings.HasPrefix(p, "raw.")
+	})
+	return s.check(variables, nil)
+}
+
 // check returns an error that lists the patterns without a match, and the names without * and
 // ? that match several variables. further returns more names to suggest; nil = there are none.
 func (s Selection) check(names []string, further func() []string) error {
@@ -80,7 +90,7 @@ func (s Selection) check(names []string, further func() []string) error {
 			if further != nil {
 				all = slices.Concat(names, further())
 			}
-			errs = append(errs, NoMatch(p, all))
+			errs = append(errs, noMatch(p, all))
 		case len(matched) > 1 && !strings.ContainsAny(p, "*?"):
 			if i := slices.Index(matched, p); i >= 0 { // in a single FMU, it is also the short name of another variable
 				matched[i] = strings.TrimPrefix(p, s.alone+".")
@@ -92,24 +102,18 @@ func (s Selection) check(names []string, further func() []string) error {
 	return errors.Join(errs...)
 }
 
-// Unmatched returns the patterns that match none of the names.
-func (s Selection) Unmatched(names []string) []string {
-	return slices.DeleteFunc(slices.Clone(s.patterns), func(p string) bool {
-		return slices.ContainsFunc(names, func(n string) bool { return s.matches(p, n) })
-	})
-}
-
-// NoMatch returns the error for a pattern that matches none of the names, with similar names.
-func NoMatch(pattern string, names []string) error {
-	similar := names
-	if _, variables, ok := strings.Cut(pattern, "."); ok && strings.ContainsAny(variables, "*?") {
-		similar = nil // the pattern with other components
-		for _, n := range names {
-			component, _, _ := strings.Cut(n, ".")
-			similar = append(similar, component+"."+variables)
+// noMatch returns the error for a pattern that matches none of the names, with similar names and patterns.
+func noMatch(pattern string, names []string) error {
+	_, variables, _ := strings.Cut(pattern, ".")
+	if !strings.ContainsAny(variables, "*?") {
+		variables = "*"
+	}
+	similar := slices.Clone(names)
+	for _, n := range names {
+		component, _, dotted := strings.Cut(n, ".")
+		if p := component + "." + variables; dotted && !slices.Contains(similar, p) {
+			similar = append(similar, p)
 		}
-		slices.Sort(similar)
-		similar = slices.Compact(similar)
 	}
 	return fmt.Errorf("no variable matches %q%s", pattern,
 		cmp.Or(inQuotes(pattern, names), diag.DidYouMean(pattern, similar), "; a pattern is component.variable, with * and ?"))

@@ -89,12 +89,15 @@ func (p *program) plot(c *cli.Context) error {
 	if format != ".svg" && format != ".png" {
 		return &usageError{"plot", fmt.Errorf("--output %s: a picture must be .svg or .png", output)}
 	}
-	if err := unmatched(order.chosen, paths...); err != nil {
+	if err := checkSelected(paths, order.chosen); err != nil {
 		return err
 	}
-	fields, err := readFields(paths, order)
+	fields, notes, err := readFields(paths, order)
 	if err != nil {
 		return err
+	}
+	for _, note := range notes {
+		fmt.Fprintln(p.stderr, "note:", note)
 	}
 	if len(paths) > lineStyles {
 		fmt.Fprintf(p.stderr, "warning: %d files share %d line styles, so that some look alike; draw fewer together\n", len(paths), lineStyles)
@@ -123,8 +126,8 @@ type plotOrder struct {
 	timeColumn string
 }
 
-// readFields reads tables and returns what there is to draw of each variable.
-func readFields(paths []string, o plotOrder) (fields []field, err error) {
+// readFields reads tables and returns what there is to draw of each variable, and how the tables were interpreted.
+func readFields(paths []string, o plotOrder) (fields []field, notes []string, err error) {
 	var tables []*results.Table
 	var errs []error
 	for _, path := range paths {
@@ -138,7 +141,12 @@ func readFields(paths []string, o plotOrder) (fields []field, err error) {
 		tables, errs = append(tables, t), append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	for _, t := range tables {
+		if len(t.Notes) > 0 {
+			notes = append(notes, t.Path+": "+strings.Join(t.Notes, "; "))
+		}
 	}
 	if o.diff {
 		fields, err = differenceFields(tables, o.chosen)
@@ -148,7 +156,7 @@ func readFields(paths []string, o plotOrder) (fields []field, err error) {
 	if err == nil && len(fields) == 0 {
 		err = fmt.Errorf("there is nothing to draw: none of the chosen variables of %s holds numbers", strings.Join(paths, ", "))
 	}
-	return fields, err
+	return fields, notes, err
 }
 
 // expanded replaces patterns that the shell has left by the files that match. A variable of the first file in place of

@@ -354,8 +354,8 @@ func curveSections(list []*reportParts, components []string) []page.Section {
 		plots = plots[:pagePlots]
 	}
 	if left > 0 {
-		results.Text = append(results.Text, fmt.Sprintf("%s more are not shown: a page holds %d plots; macrostep report --select chooses.",
-			plural(left, "variable"), pagePlots))
+		results.Text = append(results.Text, fmt.Sprintf("%s are not shown: a page holds %d plots; macrostep report --select chooses.",
+			plural(left, "more variable"), pagePlots))
 	}
 	if equal > 0 {
 		results.Text = append(results.Text, fmt.Sprintf("Connected inputs that equal their sources are not drawn (%d).", equal))
