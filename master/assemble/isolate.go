@@ -48,7 +48,7 @@ func (a *Assembly) planIsolation(o Options) error {
 	for _, name := range o.IsolateComponents {
 		i := slices.IndexFunc(a.Components, func(c Component) bool { return c.Name == name })
 		if i < 0 {
-			errs = append(errs, fmt.Errorf("no component is called %q, which should be isolated; the system has %s", name, a.componentNames()))
+			errs = append(errs, a.noComponent(name, "be isolated"))
 			continue
 		}
 		a.Components[i].Isolated = cmp.Or(a.Components[i].Isolated, "the user asks for it")

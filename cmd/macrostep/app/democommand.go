@@ -108,7 +108,7 @@ func knownExamples(names []string, all bool) error {
 func demoFolder(c *cli.Context) (string, error) {
 	dir := c.String(flagOutput)
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return "", fmt.Errorf("making the folder of the examples: %w", err)
+		return "", record.NotWritten(dir, err)
 	}
 	return dir, nil
 }
