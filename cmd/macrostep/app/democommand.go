@@ -213,7 +213,7 @@ func (p *program) command() string {
 	switch {
 	case err != nil:
 		return "macrostep"
-	case strings.Contains(exe, string(filepath.Separator)+"go-build"):
+	case strings.Contains(exe, string(filepath.Separator)+"go-build"), strings.HasSuffix(filepath.Dir(exe), "-d"): // of the cache of go run
 		return "go run ./cmd/macrostep"
 	case !strings.ContainsRune(os.Args[0], filepath.Separator):
 		return os.Args[0]
