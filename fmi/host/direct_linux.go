@@ -25,7 +25,6 @@ type direct struct {
 	looks   int  // of this Read
 	waited  bool // shortly, in this Read
 	refrain int  // reads without polling, since another program needs the processor
-	long    int  // reads without the short wait, since the last one was in vain
 }
 
 const (
@@ -33,7 +32,6 @@ const (
 	slice      = time.Millisecond // a longer yield has run another program
 	refrainFor = 100
 	shortWait  = 200 * time.Microsecond // in it this thread keeps its processor from other goroutines
-	longFor    = 16
 )
 
 var origin = time.Now()
@@ -55,13 +53,9 @@ func quick(c net.Conn) net.Conn {
 // Read has one caller at a time.
 func (d *direct) Read(p []byte) (int, error) {
 	d.p, d.n, d.err = p, 0, nil
-	d.looks, d.waited = 0, d.long > 0
+	d.looks, d.waited = 0, false
 	if d.refrain > 0 {
 		d.refrain--
-		d.looks = mostLooks
-	}
-	if d.long > 0 {
-		d.long--
 		d.looks = mostLooks
 	}
 	err := d.raw.Read(d.once)
@@ -92,9 +86,7 @@ func (d *direct) readOnce(fd uintptr) bool {
 			d.yield()
 		case !d.waited:
 			d.waited = true
-			if !poll(fd) {
-				d.long = longFor
-			}
+			await(fd)
 		default:
 			return false
 		}
@@ -109,10 +101,9 @@ func (d *direct) yield() {
 	}
 }
 
-// poll waits up to shortWait and reports whether there is something to read.
-func poll(fd uintptr) bool {
+// await waits until there is something to read, up to shortWait.
+func await(fd uintptr) {
 	p := unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
 	limit := syscall.NsecToTimespec(int64(shortWait))
-	n, _, _ := syscall.RawSyscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&p)), 1, uintptr(unsafe.Pointer(&limit)), 0, 0, 0)
-	return int(n) > 0
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&p)), 1, uintptr(unsafe.Pointer(&limit)), 0, 0, 0)
 }
