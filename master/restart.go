@@ -33,7 +33,7 @@ func (x *Exec) keepState(i int) error {
 // repeat steps exactly.
 func (r *Run) tryRestarts() error {
 	for i := range r.x.able {
-		if r.x.able[i].restarter == nil {
+		if r.x.able[i].restarter == nil || r.sys.Infos[i].Caps.UntriedRestarts {
 			continue
 		}
 		k, err := r.keeper(i)

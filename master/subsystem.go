@@ -98,6 +98,7 @@ type Caps struct {
 	SaveState             bool // rollback (StateSaver)
 	SerializeState        bool
 	Restarts              bool // restarts when it is lost (Restarter); requires SaveState and SerializeState
+	UntriedRestarts       bool // with Restarts: nobody has asked for them, so they are not tested before the run
 	DirectionalDerivative bool // DirectionalDeriver, and Linearizer if it has it
 }
 

@@ -46,7 +46,11 @@ func (s *Slave) describe(c *Config) error {
 		},
 	}
 	_, elsewhere := c.Options.Launcher.(fmi.Elsewhere)
-	s.info.Caps.Restarts = c.Restarts > 0 || elsewhere && !c.Aside && s.info.Caps.SaveState && s.info.Caps.SerializeState
+	if s.info.Caps.Restarts = c.Restarts > 0; elsewhere && !c.Aside && c.Restarts == 0 {
+		// The machine may be lost, and then a restart is better than none.
+		s.info.Caps.Restarts = s.info.Caps.SaveState && s.info.Caps.SerializeState
+		s.info.Caps.UntriedRestarts = s.info.Caps.Restarts
+	}
 	if c.Restarts > 0 && (c.Options.Launcher == nil || !s.info.Caps.SaveState || !s.info.Caps.SerializeState) {
 		return fmt.Errorf("%s: %w: a component is restarted only if it runs in a process of its own and serialises its state "+
 			"(canGetAndSetFMUstate and canSerializeFMUstate)", &s.info, master.ErrCapability)
