@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -52,7 +53,8 @@ func (c Catalog) Find(name string) (*Preset, error) {
 	if at := slices.IndexFunc(all, func(p Preset) bool { return p.Name == name }); at >= 0 {
 		return &all[at], nil
 	}
-	return nil, fmt.Errorf("no algorithm is called %q; choose one of %s", name, names(all, func(p Preset) string { return p.Name }))
+	list := names(all, func(p Preset) string { return p.Name })
+	return nil, fmt.Errorf("no algorithm is called %q%s; choose one of %s", name, diag.DidYouMean(name, list), strings.Join(list, ", "))
 }
 
 // Add returns a catalog with more presets. A preset without name or New, or with a name that
@@ -628,8 +630,8 @@ func (c Catalog) New(preset string, params map[string]string, with ...With) (*Ch
 	}
 	for _, key := range slices.Sorted(maps.Keys(params)) {
 		if !slices.ContainsFunc(p.Params, func(q Param) bool { return q.Name == key }) {
-			return nil, fmt.Errorf("algorithm %s has no parameter %q; it has %s",
-				preset, key, names(p.Params, func(q Param) string { return q.Name }))
+			list := names(p.Params, func(q Param) string { return q.Name })
+			return nil, fmt.Errorf("algorithm %s has no parameter %q%s; it has %s", preset, key, diag.DidYouMean(key, list), strings.Join(list, ", "))
 		}
 	}
 	values := map[string]string{}
@@ -810,10 +812,9 @@ func wholeNumber(v string, lowest, highest int) (int, error) {
 	return n, nil
 }
 
-func names[T any](list []T, name func(T) string) string {
-	var s []string
+func names[T any](list []T, name func(T) string) (s []string) {
 	for _, e := range list {
 		s = append(s, name(e))
 	}
-	return strings.Join(s, ", ")
+	return s
 }

@@ -87,6 +87,8 @@ func TestParameters(t *testing.T) {
 // Unknown names and values out of range are refused with a list of what is allowed.
 func TestCatalogueRefuses(t *testing.T) {
 	for _, test := range []struct{ preset, name, value, want string }{
+		{"gaus-seidel", "", "", `no algorithm is called "gaus-seidel"; did you mean "gauss-seidel"?; choose one of explicit`},
+		{"explicit", "ordr", "1", `algorithm explicit has no parameter "ordr"; did you mean "order"?; it has scheme`},
 		{"implicit-euler", "", "", `no algorithm is called "implicit-euler"; choose one of explicit, gauss-seidel`},
 		{"explicit", "ordre", "1", `has no parameter "ordre"; it has scheme, order`},
 		{"explicit", "order", "6", "order=6: must be a whole number from 0 to 5"},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/macrostep/macrostep/algorithms/internal/input"
 	"github.com/macrostep/macrostep/algorithms/internal/num"
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -266,7 +267,8 @@ func (c *Coupling) takeRates(s *master.System) error {
 		i := slices.Index(all, r.Component)
 		switch {
 		case i < 0:
-			return fmt.Errorf("a rate names %q, which is not a component of the system; the components are %s", r.Component, strings.Join(all, ", "))
+			return fmt.Errorf("a rate names %q, which is not a component of the system%s; the components are %s",
+				r.Component, diag.DidYouMean(r.Component, all), strings.Join(all, ", "))
 		case r.Steps < 1 || r.Over < 1 || r.Steps > 1 && r.Over > 1:
 			return fmt.Errorf("the rate of %s is %d/%d; it must be a whole number of steps per macro step, or one step "+
 				"per whole number of macro steps", r.Component, r.Steps, r.Over)

@@ -817,10 +817,11 @@ func (x *Exec) finite(t float64) error {
 		return nil
 	}
 	k := slices.IndexFunc(x.Y, func(v float64) bool { return v-v != 0 })
-	why := "the subsystem has failed"
+	why := "the subsystem has failed; try a smaller step size"
 	if slices.ContainsFunc(x.Sys.source, func(y int) bool { return y >= 0 }) {
-		why += ", or the coupling is unstable; try a smaller step size or a lower order"
+		why = "the subsystem has failed, or the coupling is unstable; try a smaller step size or a lower order"
 	}
+	why += ", or check its parameters, start values and the inputs without a source"
 	from := x.Sys.Infos[owner(x.Sys.OutAt, k)]
 	return fmt.Errorf("%s: the output %s is %s at t = %.12g s: %s", from, x.Sys.OutName(k), notFinite(x.Y[k]), t, why)
 }

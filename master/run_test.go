@@ -157,7 +157,7 @@ func TestContainment(t *testing.T) {
 	}{
 		{"error", mastertest.Faulty{Err: boom}, boom, []string{"b: step from t = 0.2 s by 0.1 s: boom"}},
 		{"panic", mastertest.Faulty{Panic: "oh"}, nil, []string{"panic", "b", "t = 0.2 s", "oh"}},
-		{"NaN", mastertest.Faulty{NaN: true}, nil, []string{"b.y1 is NaN", "t = 0.3"}},
+		{"NaN", mastertest.Faulty{NaN: true}, nil, []string{"b.y1 is NaN", "t = 0.3", "try a smaller step size", "its parameters, start values and the inputs without a source"}},
 		{"discard", mastertest.Faulty{Discard: 0.5}, master.ErrDiscard, []string{"b: ", "t = 0.2 s", "a cannot roll back"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

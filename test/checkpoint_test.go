@@ -227,6 +227,37 @@ func TestCheckpointOnInterrupt(t *testing.T) {
 	}
 }
 
+// A default step is that of the first run, also after a second resumption and with another stop time. A warning and the
+// manifest say so.
+func TestResumeDefaultStep(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	args := []string{"ssp", "new", "--connect-by-name"}
+	for _, name := range []string{"quarter_chassis_a", "quarter_wheel_a"} { // without step size
+		parts := edited("modelDescription.xml", func(p *part) {
+			p.data = bytes.Replace(p.data, []byte(` stepSize="0.001"`), nil, 1)
+		})(entries(t, fmu(t, name)))
+		args = append(args, filepath.Join(dir, name+".fmu"))
+		pack(t, args[len(args)-1], parts...)
+	}
+	pair := filepath.Join(dir, "pair.ssp")
+	call(t, append(args, "-o", pair)...).is(t, 0)
+	c := newCheckpointed(t, 0.1, "--stop-time", "0.25", pair)
+	c.whole(t)
+	for _, stop := range []string{"0.35", "0.55"} {
+		call(t, "run", "--resume", c.path("run.checkpoint"), "--quiet=false", "--stop-time", stop).is(t, 0,
+			"warning: no step size is given: the macro step remains 0.00025 s, a thousandth of the time span of the run that is resumed;")
+	}
+	if step := c.manifest(t)["step_size"].(map[string]any); step["value"] != 0.00025 || step["source"] != "a thousandth of the time span of the run that is resumed" {
+		t.Errorf("the step size in the manifest is %v", step)
+	}
+	given := newCheckpointed(t, 0.1, "--stop-time", "0.25", "--step-size", "0.00025", pair)
+	given.whole(t)
+	if o := call(t, "run", "--resume", given.path("run.checkpoint"), "--quiet=false", "--stop-time", "0.35"); strings.Contains(o.output, "no step size is given") {
+		t.Errorf("the step was given\n%s", o.output)
+	}
+}
+
 // With --output a resumed run writes the rows after the checkpoint to another file, and leaves the first file
 // unchanged.
 func TestResumeIntoAnotherFile(t *testing.T) {

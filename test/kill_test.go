@@ -60,6 +60,15 @@ func testResumeAfterFullDisk(t *testing.T) {
 		if code == 0 || !strings.Contains(out, syscall.ENOSPC.Error()) {
 			t.Errorf("/dev/full: exit code %d\n%s", code, out)
 		}
+		for _, args := range []string{"info SYSTEM", "info SYSTEM --json", "run SYSTEM --stop-time 0.1", "completion bash"} {
+			call := append([]string{"-c", `"$@" >/dev/full`, "sh", program}, strings.Fields(strings.Replace(args, "SYSTEM", system(t, "quarter-car-a"), 1))...)
+			cmd := exec.Command("sh", call...)
+			cmd.Dir = dir
+			out, _ := cmd.CombinedOutput()
+			if cmd.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), "standard output is incomplete: ") {
+				t.Errorf("%s to /dev/full: exit code %d\n%s", args, cmd.ProcessState.ExitCode(), out)
+			}
+		}
 	}
 	// Checkpoints that cannot be written do not end the run, and cause one warning: here there is no room for the
 	// name of the temporary file.

@@ -86,12 +86,13 @@ func setUp(m *testing.M) (int, error) {
 	}
 	for name, value := range map[string]string{
 		"GOCACHE": strings.TrimSpace(string(cache)), "XDG_CACHE_HOME": filepath.Join(work,
-			"cache"), "LocalAppData": filepath.Join(work, "cache"),
+			"cache"), "XDG_CONFIG_HOME": filepath.Join(work, "config"), "AppData": filepath.Join(work, "config"), "LocalAppData": filepath.Join(work, "cache"),
 	} {
 		if err := os.Setenv(name, value); err != nil {
 			return 1, err
 		}
 	}
+	defer func() { endHost() }()
 	code := m.Run()
 	if *realDir != "" && !testing.RunTests(matchTest, realTests) {
 		code = max(code, 1)

@@ -455,3 +455,72 @@ func TestParameterTwice(t *testing.T) {
 		})
 	}
 }
+
+// Each warning about a value of --set names component and variable.
+func TestSetWithoutEffect(t *testing.T) {
+	o := complete(t, system(t, "quarter-car-a"), "--set", "chassis.F_c=3", "--set", "wheel.v_c=1")
+	for _, name := range []string{"chassis.F_c", "wheel.v_c"} {
+		if !slices.ContainsFunc(o.manifest.Warnings, func(text string) bool {
+			return strings.HasPrefix(text, name+": the input is connected: ")
+		}) {
+			t.Errorf("no warning names %s:\n%s", name, o.warnings())
+		}
+	}
+}
+
+// A macro step, a time between rows or between checkpoints that is longer than the run is a warning with its remedy.
+func TestLongerThanTheRun(t *testing.T) {
+	for _, c := range []struct{ args, says string }{
+		{"--step-size 0.3", "the macro step of 0.3 s (--step-size) is longer than the run of 0.2 s, which is a single step"},
+		{"--step-size 0.2", ""},
+		{"--step-size 0.3 --algorithm im-milne", ""},
+		{"--output-interval 0.3", "the time between rows, 0.3 s (--output-interval), is longer than the run of 0.2 s"},
+		{"--output-interval 0.3 --record none", ""},
+		{"--output-interval 0.2", ""},
+		{"--checkpoint 0.3 " + filepath.Join(t.TempDir(), "c"), "the time between checkpoints, 0.3 s, is longer than the run of 0.2 s"},
+		{"--checkpoint 0.2 " + filepath.Join(t.TempDir(), "c"), ""},
+	} {
+		o := complete(t, append(strings.Fields(c.args), "--stop-time", "0.2", system(t, "two-mass-ff"))...)
+		if (c.says != "") != strings.Contains(o.warnings(), "longer than the run") || !strings.Contains(o.warnings(), c.says) {
+			t.Errorf("%s: the warnings are %q, want %q", c.args, o.warnings(), c.says)
+		}
+	}
+}
+
+// A message about an unknown name suggests a similar one.
+func TestSuggestions(t *testing.T) {
+	path := system(t, "quarter-car-a")
+	for args, says := range map[string]string{
+		"run SYSTEM --set wheel.kw=1":               `component wheel has no variable "kw"; did you mean "k_w"?`,
+		"run SYSTEM --set whel.k_w=1":               `"whel.k_w" names no component; did you mean "wheel.k_w"?`,
+		"run SYSTEM --set whel.stiffness=1":         `did you mean "wheel"?`,
+		"run SYSTEM --bond a=whel.F_c:chassis.v_c":  `did you mean "wheel.F_c"?`,
+		"run SYSTEM --algorithm gaus-seidel":        `did you mean "gauss-seidel"?`,
+		"run SYSTEM --preset gauss-seidel":          "there is no flag --preset; its job is done by --algorithm",
+		"run SYSTEM --dt 1":                         "its job is done by --step-size",
+		"run SYSTEM --rate whel=2":                  `did you mean "wheel"?`,
+		"run SYSTEM --stateless whel":               `did you mean "wheel"?`,
+		"run SYSTEM --isolate-component whel":       `did you mean "wheel"?`,
+		"run SYSTEM --quirk whel=stopTime":          `did you mean "wheel"?`,
+		"run SYSTEM --quirk wheel=stoptime":         `did you mean "stopTime"?`,
+		"run SYSTEM --record whel.z_w":              `did you mean "wheel.z_w"?`,
+		"run SYSTEM --record whel.*":                `did you mean "wheel.*"?`,
+		"plot TABLE --select whel.z_w":              `did you mean "wheel.z_w"?`,
+		"plot TABLE --select whel.?_w -o x.svg":     `did you mean "wheel.?_w"?`,
+		"plot TABLE wheel.z_w -o x.svg":             "wheel.z_w is a variable of TABLE; to draw it: --select wheel.z_w",
+		"report TABLE --select whel.* -o x.html":    `did you mean "wheel.*"?`,
+		"compare TABLE TABLE --select whel.*":       `did you mean "wheel.*"?`,
+		"compare TABLE TABLE --map whel.z_w=nobody": `has no variable whel.z_w; did you mean "wheel.z_w"?`,
+	} {
+		t.Run(args, func(t *testing.T) {
+			dir := t.TempDir()
+			table := filepath.Join(dir, "r.csv")
+			write(t, table, "time,wheel.z_w,wheel.v_w,chassis.v_c\n0,0,0,0\n1,1,2,3\n")
+			fill := strings.NewReplacer("SYSTEM", path, "TABLE", table)
+			code, out := macrostepIn(t, dir, strings.Fields(fill.Replace(args))...)
+			if code != 2 || !strings.Contains(out, fill.Replace(says)) {
+				t.Errorf("exit code %d, want %q\n%s", code, says, out)
+			}
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -75,6 +76,13 @@ collect: {last: final(mass1.x), top: maximum(mass2.x), early: "value(mass1.x, 0.
 keep: all
 `, system(t, "two-mass-ff")))
 	o.is(t, 0, "8 runs: 8 ok")
+	var index struct{ Units, Starts map[string]string }
+	if err := json.Unmarshal(read(t, filepath.Join(folder, "study.json")), &index); err != nil {
+		t.Fatal(err)
+	}
+	if u := fmt.Sprint(index.Units, index.Starts); u != "map[coupling.c_c:N/m early:m last:m run.step-size:s top:m] map[coupling.c_c:1000]" {
+		t.Errorf("units and values in the system: %s", u)
+	}
 	rows := rowsOfStudy(t, folder)
 	for i := range rows["run"] {
 		one := complete(t, system(t, "two-mass-ff"), "--stop-time", "0.2", "--algorithm", "explicit", "--set", "coupling.c_c="+rows["coupling.c_c"][i],
@@ -227,13 +235,14 @@ func TestStudyRefuses(t *testing.T) {
 	t.Parallel()
 	s := system(t, "two-mass-ff")
 	for plan, want := range map[string]string{
-		"{system: " + s + ", vary: {coupling.c_x: [1]}, collect: [final(mass1.x)]}":                      `no variable "c_x"`,
-		"{system: " + s + ", vary: {coupling.c_c: [1]}, collect: [final(mass1.y)]}":                      `no variable "mass1.y"`,
-		"{system: " + s + ", vary: {run.algorithm: [explicitt]}, collect: [final(mass1.x)]}":             "explicitt",
-		"{system: " + s + ", run: {step: 1}, vary: {coupling.c_c: [1]}, collect: [final(mass1.x)]}":      "--step",
-		"{system: none.ssp, vary: {coupling.c_c: [1]}, collect: [final(mass1.x)]}":                       "none.ssp",
-		"{system: " + s + ", scenario: none.yaml, vary: {coupling.c_c: [1]}, collect: [final(mass1.x)]}": "none.yaml",
-		"{system: " + s + ", vary: {coupling.c_c: [1]}, collect: ['deviation(mass1.x, none.csv)']}":      "none.csv",
+		"{system: " + s + ", vary: {coupling.c_x: [1]}, collect: [final(mass1.x)]}":                           `no variable "c_x"`,
+		"{system: " + s + ", vary: {coupling.c_c: [1]}, collect: [final(mass1.y)]}":                           `no variable "mass1.y"`,
+		"{system: " + s + ", vary: {run.algorithm: [explicitt]}, collect: [final(mass1.x)]}":                  "explicitt",
+		"{system: " + s + ", run: {step: 1}, vary: {coupling.c_c: [1]}, collect: [final(mass1.x)]}":           "--step",
+		"{system: " + s + ", run: {record: 'mass1.y'}, vary: {coupling.c_c: [1]}, collect: [final(mass1.x)]}": `record: no variable matches "mass1.y"; did you mean`,
+		"{system: none.ssp, vary: {coupling.c_c: [1]}, collect: [final(mass1.x)]}":                            "none.ssp",
+		"{system: " + s + ", scenario: none.yaml, vary: {coupling.c_c: [1]}, collect: [final(mass1.x)]}":      "none.yaml",
+		"{system: " + s + ", vary: {coupling.c_c: [1]}, collect: ['deviation(mass1.x, none.csv)']}":           "none.csv",
 	} {
 		folder, o := makeStudy(t, plan)
 		o.is(t, 2, want)

@@ -175,19 +175,18 @@ func (r *Report) doubles(s *Strategy) string {
 
 // stableText describes where a strategy is stable, for a step at which it is not known to be.
 func (s *Strategy) stableText(r *Report) string {
-	below := -1
-	for k, in := range s.Stable {
-		if in.To < r.Step {
-			below = k
+	var ranges []string // all below the step, or the first above it
+	for _, in := range s.Stable {
+		switch {
+		case in.To >= r.Step && len(ranges) > 0:
+		case in.From <= r.From*(1+1e-9):
+			ranges = append(ranges, fmt.Sprintf("only up to %.3g s", in.To))
+		default:
+			ranges = append(ranges, fmt.Sprintf("from %.3g to %.3g s", in.From, in.To))
 		}
 	}
-	switch {
-	case below >= 0 && s.Stable[below].From <= r.From*(1+1e-9):
-		return fmt.Sprintf("stable only up to %.3g s%s", s.Stable[below].To, s.inRuns())
-	case below >= 0:
-		return fmt.Sprintf("stable from %.3g to %.3g s%s", s.Stable[below].From, s.Stable[below].To, s.inRuns())
-	case len(s.Stable) > 0:
-		return fmt.Sprintf("stable from %.3g to %.3g s%s", s.Stable[0].From, s.Stable[0].To, s.inRuns())
+	if len(ranges) > 0 {
+		return "stable " + strings.Join(ranges, " and ") + s.inRuns()
 	}
 	return fmt.Sprintf("no step tried from %.3g to %.3g s is stable%s", s.Points[0].Step, s.Points[len(s.Points)-1].Step, s.inRuns())
 }
@@ -214,6 +213,8 @@ func (s *Strategy) reach(in scan.Range, r *Report) string {
 		return "at this step" + s.inRuns() + "; shorter and longer ones are unknown"
 	case in.To >= r.To*(1-1e-9):
 		text = fmt.Sprintf("up to the longest step tried%s, %.3g s, %s the present one", s.inRuns(), in.To, times)
+	case s.endsUnknown(in) && in.To < 1.1*r.Step && in.From > r.From*(1+1e-9) && s.beginsUnknown(in):
+		return fmt.Sprintf("from %.3g s up to this step%s; shorter and longer ones are unknown", in.From, s.inRuns())
 	case s.endsUnknown(in) && in.To < 1.1*r.Step:
 		text = "up to this step" + s.inRuns() + "; longer ones are unknown"
 	case s.endsUnknown(in):
@@ -246,14 +247,18 @@ func (s *Strategy) Reach(step float64, r *Report) string {
 		return "unknown"
 	case k < 0 && len(s.Stable) == 0:
 		return "no" + star
+	case k < 0 && len(s.Stable) > 1 && s.Stable[0].From <= r.From*(1+1e-9):
+		return fmt.Sprintf("no, but up to %.3g s%s", s.Stable[0].To, star)
 	case k < 0 && s.Stable[0].To < step && s.Stable[0].From <= r.From*(1+1e-9):
 		return fmt.Sprintf("no, only up to %.3g s%s", s.Stable[0].To, star)
 	case k < 0:
 		return fmt.Sprintf("no, only %.3g to %.3g s%s", s.Stable[0].From, s.Stable[0].To, star)
 	case s.Multiples > 0:
 		return fmt.Sprintf("at multiples up to %.3g s", s.Stable[k].To)
-	case s.Stable[k].To >= r.To*(1-1e-9):
+	case s.Stable[k].To >= r.To*(1-1e-9) && s.Stable[k].From <= r.From*(1+1e-9):
 		return "at all steps tried" + star
+	case s.Stable[k].To >= r.To*(1-1e-9):
+		return fmt.Sprintf("from %.3g s on%s", s.Stable[k].From, star)
 	case s.endsUnknown(s.Stable[k]):
 		return fmt.Sprintf("at least to %.3g s%s", s.Stable[k].To, star)
 	}

@@ -33,6 +33,8 @@ func TestVerdict(t *testing.T) {
 	gap.Gaps = []scan.Gap{{From: 0.031, To: 0.05, Why: "noise [noise]"}}
 	seen := known(0.9, scan.Range{From: 0.01, To: 0.01})
 	seen.Seen, seen.Mode, seen.Points = &Seen{Now: true}, nil, seen.Points[1:2]
+	here := known(0.9, scan.Range{From: 0.005, To: 0.01})
+	here.Seen, here.Gaps = &Seen{}, []scan.Gap{{From: 0.002, To: 0.004, Why: "slow [undecided]"}, {From: 0.011, To: 0.09, Why: "slow [undecided]"}}
 	there := known(0, scan.Range{From: 0.001, To: 0.005})
 	there.Mode, there.Gaps = nil, []scan.Gap{{From: 0.009, To: 0.02, Why: "slow [undecided]"}}
 	forecasts := func(off float64) func(r *Report) {
@@ -57,6 +59,8 @@ func TestVerdict(t *testing.T) {
 		"a window":      {known(0.9, scan.Range{From: 0.005, To: 0.05}), nil, "stable from 0.005 s up to 0.05 s, 5 times the present step; below that it is unstable", 5, true},
 		"one trial run": {seen, nil, "stable at this step in trial runs; shorter and longer ones are unknown", 1, false},
 		"unstable":      {known(2, scan.Range{From: 0.001, To: 0.005}), nil, "unstable: a disturbance doubles every 0.01 s (1 steps); stable only up to 0.005 s", 0, false},
+		"two ranges":    {known(2, scan.Range{From: 0.001, To: 0.002}, scan.Range{From: 0.004, To: 0.005}), nil, "; stable only up to 0.002 s and from 0.004 to 0.005 s", 0, false},
+		"from here":     {here, nil, "stable from 0.005 s up to this step in trial runs; shorter and longer ones are unknown", 1, false},
 		"never stable":  {known(2), nil, "no step tried from 0.001 to 0.1 s is stable", 0, false},
 		"by itself":     {known(2), func(r *Report) { r.Whole = &scan.Growth{Rate: 4} }, "the system itself is unstable, whatever the step", 0, false},
 		"small motions": {known(2), func(r *Report) { r.Large, r.Unconfirmed, r.Whole = "too large", "too large", &scan.Growth{Rate: 4} }, "while the motion is small", 0, false},
@@ -72,6 +76,21 @@ func TestVerdict(t *testing.T) {
 	}
 	if v := judged(there, nil).Verdict; !slices.Equal(v.Reasons, []reason.Word{reason.Undecided}) {
 		t.Errorf("reasons %v", v.Reasons)
+	}
+}
+
+// The words of the table agree with the verdict.
+func TestReach(t *testing.T) {
+	for want, s := range map[string]Strategy{
+		"at all steps tried":     known(0.9, scan.Range{From: 0.001, To: 0.1}),
+		"from 0.005 s on":        known(0.9, scan.Range{From: 0.005, To: 0.1}),
+		"up to 0.05 s":           known(0.9, scan.Range{From: 0.001, To: 0.05}),
+		"no, only up to 0.005 s": known(2, scan.Range{From: 0.001, To: 0.005}),
+		"no, but up to 0.002 s":  known(2, scan.Range{From: 0.001, To: 0.002}, scan.Range{From: 0.004, To: 0.005}),
+	} {
+		if got := s.Reach(0.01, judged(s, nil)); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 

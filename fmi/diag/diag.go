@@ -74,11 +74,15 @@ type Finding struct {
 	Inert   bool   `json:"-"` // see Rule
 }
 
-// Brief returns the finding in one line without its path: place, message, remedy.
+// Brief returns the finding in one line: place, message, remedy. The place is file and line; the path if there is no
+// file.
 func (f Finding) Brief() string {
 	text := f.Message
-	if f.File != "" {
+	switch {
+	case f.File != "":
 		text = Place{File: f.File, Line: f.Line}.String() + ": " + text
+	case f.Path != "":
+		text = f.Path + ": " + text
 	}
 	if f.Remedy != "" {
 		text += "; " + f.Remedy

@@ -110,13 +110,17 @@ func TestHas(t *testing.T) {
 }
 
 func TestDidYouMean(t *testing.T) {
-	names := []string{"count", "counter.total", "Mass", "engine.speed", "gear.speed", "x", "counts"}
+	names := []string{"count", "counter.total", "Mass", "engine.speed", "gear.speed", "x", "counts", "k_w"}
 	for _, c := range []struct{ s, want string }{
 		{"coumt", `; did you mean "count"?`},
 		{"mass", `; did you mean "Mass"?`},
+		{"kw", `; did you mean "k_w"?`},
+		{"gearSpeed", `; did you mean "gear.speed"?`},
 		{"speed", `; did you mean "gear.speed", "engine.speed"?`},
 		{"cou", `; did you mean "count", "counts", "counter.total"?`},
 		{"nothing like it", ""},
+		{"engine_speed", `; did you mean "engine.speed"?`},
+		{"_x", `; did you mean "x"?`},
 		{"y", ""},
 		{"", ""},
 	} {

@@ -6,16 +6,17 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // DidYouMean returns "; did you mean …?" with up to three names, for a message about an unknown name
-// s. The names differ from s only in case, begin with s or end in "."+s; the shortest come first.
+// s. The names differ from s only in case and separators, begin with s or end in "."+s; the shortest come first.
 // If there are none it is the most similar name. It returns "" if no name is similar.
 func DidYouMean(s string, names []string) string {
 	var close []string
 	best, nearest := len(s)/3+1, ""
 	for _, n := range names {
-		if strings.EqualFold(n, s) || s != "" && (strings.HasPrefix(n, s) || strings.HasSuffix(n, "."+s)) {
+		if s != "" && plain(n) == plain(s) || s != "" && (strings.HasPrefix(n, s) || strings.HasSuffix(n, "."+s)) {
 			close = append(close, n)
 			continue
 		}
@@ -35,6 +36,16 @@ func DidYouMean(s string, names []string) string {
 		return fmt.Sprintf("; did you mean %q?", nearest)
 	}
 	return ""
+}
+
+// plain returns a name in lower case without separators.
+func plain(name string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("_-. ", r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
 }
 
 func quoted(names []string) string {

@@ -10,25 +10,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// direct is a TCP connection whose reader first waits for a short time in a system call of which the scheduler of Go does
-// not know. The wake-up of a goroutine that waits in the usual way, on its locked thread, takes longer than a step.
+// direct is a TCP connection whose reader polls, then waits for a short time in a system call of which the scheduler of Go
+// does not know, and only then in the usual way: the wake-up of a sleeping processor, and of a goroutine on its locked
+// thread, take longer than a step. Package fmi/worker waits for workers likewise.
 type direct struct {
 	*net.TCPConn
 	raw syscall.RawConn
 
-	read   func(fd uintptr) bool // fills p; kept, so that a call allocates nothing
-	p      []byte
-	n      int
-	err    error
-	waited bool
-	long   int // waits that are left before the next short one
+	once func(fd uintptr) bool // readOnce; kept, so that a call allocates nothing
+	p    []byte
+	n    int
+	err  error
+
+	looks   int  // of this Read
+	waited  bool // shortly, in this Read
+	refrain int  // reads without polling, since another program needs the processor
+	long    int  // reads without the short wait, since the last one was in vain
 }
 
-// shortWait is the longest wait in the system call, in which this thread keeps its processor from other goroutines.
-const shortWait = 200 * time.Microsecond
+const (
+	mostLooks  = 100
+	slice      = time.Millisecond // a longer yield has run another program
+	refrainFor = 100
+	shortWait  = 200 * time.Microsecond // in it this thread keeps its processor from other goroutines
+	longFor    = 16
+)
 
-// afterLong is how many times the reader waits in the usual way after a wait that was not short.
-const afterLong = 16
+var origin = time.Now()
 
 func quick(c net.Conn) net.Conn {
 	t, ok := c.(*net.TCPConn)
@@ -40,18 +48,23 @@ func quick(c net.Conn) net.Conn {
 		return c
 	}
 	d := &direct{TCPConn: t, raw: raw}
-	d.read = d.readOnce
+	d.once = d.readOnce
 	return d
 }
 
 // Read has one caller at a time.
 func (d *direct) Read(p []byte) (int, error) {
-	d.p, d.n, d.err, d.waited = p, 0, nil, false
+	d.p, d.n, d.err = p, 0, nil
+	d.looks, d.waited = 0, d.long > 0
+	if d.refrain > 0 {
+		d.refrain--
+		d.looks = mostLooks
+	}
 	if d.long > 0 {
 		d.long--
-		d.waited = true
+		d.looks = mostLooks
 	}
-	err := d.raw.Read(d.read)
+	err := d.raw.Read(d.once)
 	d.p = nil
 	if err == nil {
 		err = d.err
@@ -74,14 +87,25 @@ func (d *direct) readOnce(fd uintptr) bool {
 		case e != syscall.EAGAIN:
 			d.err = e
 			return true
-		case d.waited:
-			return false
-		default:
+		case d.looks < mostLooks:
+			d.looks++
+			d.yield()
+		case !d.waited:
 			d.waited = true
 			if !poll(fd) {
-				d.long = afterLong
+				d.long = longFor
 			}
+		default:
+			return false
 		}
+	}
+}
+
+func (d *direct) yield() {
+	begin := time.Since(origin)
+	_, _, _ = syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0, 0, 0)
+	if time.Since(origin)-begin > slice {
+		d.refrain, d.looks = refrainFor, mostLooks
 	}
 }
 

@@ -591,7 +591,7 @@ func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 	for _, name := range o.Stateless {
 		i := slices.IndexFunc(a.Components, func(c Component) bool { return c.Name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("no component is called %q, which should be stateless; the system has %s", name, a.componentNames())
+			return nil, a.noComponent(name, "be stateless")
 		}
 		plan[i].stateless = true
 	}
@@ -624,18 +624,20 @@ func (a *Assembly) connected(plan []componentPlan) (feeds, fed []map[string]bool
 func (a *Assembly) checkSet(o Options, plan []componentPlan, fed, driven []map[string]bool) {
 	for _, set := range o.Set {
 		i, v, connector, err := a.target(set.Name)
+		why := ""
 		switch {
 		case err != nil: // planStarts reports it
 		case connector != nil:
 			a.checkGiven(connector.Name, driven)
 		case slices.Contains(plan[i].params, v.Name):
-			a.Findings.Add(ruleNoEffect, "", set.Name, 0,
-				"the parameter is connected to one that another FMU calculates: the value set has no effect")
+			why = "the parameter is connected to one that another FMU calculates: the value set has no effect"
 		case fed[i][v.Name]:
-			a.Findings.Add(ruleNoEffect, "", set.Name, 0,
-				"the input is connected: the value set is only the first guess of the initialisation")
+			why = "the input is connected: the value set is only the first guess of the initialisation"
 		case driven[i][v.Name]:
-			a.Findings.Add(ruleNoEffect, "", set.Name, 0, "the input is given from outside: the value set has no effect")
+			why = "the input is given from outside: the value set has no effect"
+		}
+		if why != "" {
+			a.Findings.Add(ruleNoEffect, "", a.Components[i].Name+"."+v.Name, 0, "%s", why)
 		}
 	}
 }
@@ -741,12 +743,28 @@ func changing(d *description.ModelDescription, without map[string]bool) []string
 	return out
 }
 
-func (a *Assembly) componentNames() string {
+func (a *Assembly) componentNames() []string {
 	var names []string
 	for _, c := range a.Components {
 		names = append(names, c.Name)
 	}
-	return strings.Join(names, ", ")
+	return names
+}
+
+// noComponent returns the error for an unknown component that should do something.
+func (a *Assembly) noComponent(name, do string) error {
+	names := a.componentNames()
+	return fmt.Errorf("no component is called %q, which should %s%s; the system has %s", name, do, diag.DidYouMean(name, names), strings.Join(names, ", "))
+}
+
+// VariableNames returns the names "component.variable" of all variables of the FMUs.
+func (a *Assembly) VariableNames() (names []string) {
+	for _, c := range a.Components {
+		for _, v := range variableNames(c.FMU.Description) {
+			names = append(names, c.Name+"."+v)
+		}
+	}
+	return names
 }
 
 // Variable returns the variable with this name in results, nil if there is none. Do not modify it.
@@ -886,11 +904,17 @@ func (a *Assembly) find(name string) (component int, v *description.ScalarVariab
 	case longest < 0 && a.pkg == nil:
 		return -1, nil, a.unknown(0, name)
 	case longest < 0:
-		return -1, nil, fmt.Errorf("%q names no component; write component.variable, with one of the components %s",
-			name, a.componentNames())
+		return -1, nil, fmt.Errorf("%q names no component%s; write component.variable, with one of the components %s",
+			name, a.similar(name), strings.Join(a.componentNames(), ", "))
 	}
 	joined, quoted := a.paths(longest)
 	return -1, nil, a.unknown(longest, strings.TrimPrefix(strings.TrimPrefix(name, joined+"."), quoted+"."))
+}
+
+// similar returns DidYouMean for a name without a known component: a variable, or else a component.
+func (a *Assembly) similar(name string) string {
+	component, _, _ := strings.Cut(name, ".")
+	return cmp.Or(diag.DidYouMean(name, a.VariableNames()), diag.DidYouMean(component, a.componentNames()))
 }
 
 // unknown returns the error for a variable that the component does not have.

@@ -48,7 +48,7 @@ func (a *Assembly) planIsolation(o Options) error {
 	for _, name := range o.IsolateComponents {
 		i := slices.IndexFunc(a.Components, func(c Component) bool { return c.Name == name })
 		if i < 0 {
-			errs = append(errs, fmt.Errorf("no component is called %q, which should be isolated; the system has %s", name, a.componentNames()))
+			errs = append(errs, a.noComponent(name, "be isolated"))
 			continue
 		}
 		a.Components[i].Isolated = cmp.Or(a.Components[i].Isolated, "the user asks for it")
@@ -124,12 +124,13 @@ func (a *Assembly) launchers(o Options) error {
 	var errs []error
 	for i := range a.Components {
 		c := &a.Components[i]
+		asked := slices.Contains(o.IsolateComponents, c.Name) || i < len(a.network.Components) && a.network.Components[i].Isolate
 		switch {
 		case c.Host != "" && o.Host == nil:
 			errs = append(errs, fmt.Errorf("component %s cannot run on host %s: this program knows no hosts", c.Name, c.Host))
 		case c.Host != "":
 			var err error
-			c.launcher, err = o.Host(c.Host, o.Isolate == IsolateAlways || a.network.Components[i].Isolate || slices.Contains(o.IsolateComponents, c.Name))
+			c.launcher, err = o.Host(c.Host, o.Isolate == IsolateAlways || asked)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("component %s: %w", c.Name, err))
 			}

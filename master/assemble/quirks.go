@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/macrostep/macrostep/master/fmuslave"
 )
@@ -25,12 +26,11 @@ func (a *Assembly) planQuirks(o Options) error {
 		i := slices.IndexFunc(a.Components, func(c Component) bool { return c.Name == name })
 		if name == "" {
 			errs = append(errs, fmt.Errorf("the quirk %s needs the name of a component, COMPONENT=%s; the system has %s",
-				q.Name, q.Name, a.componentNames()))
+				q.Name, q.Name, strings.Join(a.componentNames(), ", ")))
 			continue
 		}
 		if i < 0 {
-			errs = append(errs, fmt.Errorf("no component is called %q, which should have a quirk; the system has %s",
-				q.Component, a.componentNames()))
+			errs = append(errs, a.noComponent(name, "have a quirk"))
 			continue
 		}
 		if err := a.addQuirk(i, q.Name); err != nil {

@@ -39,7 +39,7 @@ func (a *Assembly) planStarts(o Options, plan []componentPlan) error {
 			continue
 		}
 		if low, high, inside := bounds(v, value); !inside {
-			a.Findings.Add(ruleRange, "", set.Name, 0, "the value %s lies outside the bounds %g to %g", set.Value, low, high)
+			a.Findings.Add(ruleRange, "", a.Components[i].Name+"."+v.Name, 0, "the value %s lies outside the bounds %g to %g", set.Value, low, high)
 		}
 		plan[i].starts = append(plan[i].starts, value)
 	}

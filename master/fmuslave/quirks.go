@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/macrostep/macrostep/fmi/diag"
 )
 
 // Quirk is a deviation from the normal treatment, for an FMU that needs it (fmi2 74). None is on by default.
@@ -58,7 +60,7 @@ func ParseQuirk(name string) (Quirk, error) {
 		}
 		names = append(names, q.Name)
 	}
-	return 0, fmt.Errorf("there is no quirk %q; the quirks are %s", name, strings.Join(names, ", "))
+	return 0, fmt.Errorf("there is no quirk %q%s; the quirks are %s", name, diag.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
 // Has reports whether q contains all quirks of other.

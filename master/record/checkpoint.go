@@ -23,10 +23,13 @@ type Checkpoint struct {
 	Facts Facts `json:"facts"`
 	// Arguments are those of the command line for the resumed run.
 	Arguments []string `json:"arguments"`
-	Every     float64  `json:"every"` // s between checkpoints, 0 = none
-	T         float64  `json:"t"`     // s
-	Steps     int      `json:"steps"` // macro steps before it
-	State     []byte   `json:"-"`     // master.Checkpoint.State
+	// DefaultStep is the macro step in s that was derived from the time span, 0 if the step had another source. The
+	// resumed run keeps it, whatever its stop time.
+	DefaultStep float64 `json:"default_step,omitempty"`
+	Every       float64 `json:"every"` // s between checkpoints, 0 = none
+	T           float64 `json:"t"`     // s
+	Steps       int     `json:"steps"` // macro steps before it
+	State       []byte  `json:"-"`     // master.Checkpoint.State
 }
 
 // Facts describe a run by named values: hashes of FMUs, parameters …
@@ -46,7 +49,7 @@ const (
 func (c *Checkpoint) Write(path string) error {
 	head, err := json.Marshal(c)
 	if err != nil {
-		return fmt.Errorf("writing the checkpoint: %w", err)
+		return fmt.Errorf("the checkpoint %w", NotWritten(path, err))
 	}
 	b := make([]byte, 0, checkpointHead+len(head)+len(c.State)+sha256.Size)
 	b = append(b, checkpointMark...)
@@ -58,7 +61,7 @@ func (c *Checkpoint) Write(path string) error {
 	sum := sha256.Sum256(b)
 	held, err := replaceFile(path, append(b, sum[:]...), true, false)
 	if err != nil {
-		return fmt.Errorf("writing the checkpoint: %w", err)
+		return fmt.Errorf("the checkpoint %w", NotWritten(path, err))
 	}
 	_ = held.Close() // nil or written and synced
 	return nil

@@ -24,7 +24,7 @@ type Columns struct {
 
 // Begin chooses the columns.
 func (c *Columns) Begin(sys *master.System, measured []master.Port) (err error) {
-	c.layout, err = choose(sys, measured, c.Select, nil)
+	c.layout, err = choose(sys, measured, &Options{Select: c.Select})
 	n := c.layout.count
 	c.real, c.integer = make([][]float64, n[master.Real]), make([][]int32, n[master.Integer])
 	c.boolean, c.text = make([][]bool, n[master.Boolean]), make([][]string, n[master.String])

@@ -73,7 +73,7 @@ func TestColumns(t *testing.T) {
 // Variables are the columns of the table, with what is known of them and their values.
 func TestVariables(t *testing.T) {
 	sys := testSystem(t)
-	l, err := choose(sys, nil, Selection{}, nil)
+	l, err := choose(sys, nil, &Options{})
 	must(t, err)
 	list, err := Variables(sys, nil, Selection{}, nil)
 	must(t, err)

@@ -36,7 +36,7 @@ func replaceFile(path string, data []byte, durable, fresh bool) (held *os.File, 
 	}
 	f, err := temporary(path)
 	if err != nil {
-		return nil, fmt.Errorf("%w%s", err, createRemedy(err))
+		return nil, err
 	}
 	temp := f.Name()
 	_, err = f.Write(data)

@@ -66,10 +66,10 @@ func (l *layout) add(name string, p master.Port, from source, sub, at int) {
 }
 
 // choose returns the columns: for each subsystem its outputs, inputs and watched variables;
-// at the end the quantities that the algorithm measures. The inputs in driven are recorded by
-// default, like connected ones.
-func choose(sys *master.System, measured []master.Port, sel Selection, driven []string) (layout, error) {
+// at the end the quantities that the algorithm measures.
+func choose(sys *master.System, measured []master.Port, o *Options) (layout, error) {
 	var l layout
+	sel := o.Select
 	about := Description{Text: "communication point", Causality: "independent", Variability: "continuous"}
 	l.addColumn(column{name: "time", unit: "s", about: about})
 	var names []string // of all variables
@@ -82,7 +82,7 @@ func choose(sys *master.System, measured []master.Port, sel Selection, driven []
 		return taken
 	}
 	given := map[string]bool{}
-	for _, name := range driven {
+	for _, name := range o.Driven {
 		given[name] = true
 	}
 	equals := map[string]string{} // by connected discrete input
@@ -120,7 +120,7 @@ func choose(sys *master.System, measured []master.Port, sel Selection, driven []
 		p.Kind = master.Real
 		take(p.Name, p, fromMeasured, 0, k, true)
 	}
-	return l, sel.check(names)
+	return l, sel.check(names, o.Names)
 }
 
 // outputName returns the name "component.variable" of an entry of y.
@@ -145,7 +145,7 @@ type Variable struct {
 // Variables returns the variables that a table with these options records. A selection that matches no
 // variable is an error.
 func Variables(sys *master.System, measured []master.Port, sel Selection, driven []string) ([]Variable, error) {
-	l, err := choose(sys, measured, sel, driven)
+	l, err := choose(sys, measured, &Options{Select: sel, Driven: driven})
 	return l.variables(), err
 }
 

@@ -8,7 +8,9 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/macrostep/macrostep/master"
 )
@@ -103,6 +105,15 @@ func (m *Manifest) Describe(recorded []Variable) {
 			m.Connected[v.Name] = v.Equals
 		}
 	}
+}
+
+// ManifestPath returns the path of the manifest beside a table: .json in place of .csv, else added, so that r.csv and
+// r.parquet have manifests of their own.
+func ManifestPath(table string) string {
+	if ext := filepath.Ext(table); strings.EqualFold(ext, ".csv") {
+		table = strings.TrimSuffix(table, ext)
+	}
+	return table + ".json"
 }
 
 // Versions identifies the programs that produced a result.
@@ -312,7 +323,7 @@ func (f *ManifestFile) Write(m *Manifest) error {
 			continue // another run created it meanwhile
 		}
 		if err != nil {
-			return fmt.Errorf("writing the manifest: %w; free space or choose another --manifest", err)
+			return fmt.Errorf("the manifest %w", NotWritten(f.Path, err))
 		}
 		if written != nil {
 			err = f.Close()

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,12 +38,27 @@ func createLocked(path, flag string) (f *os.File, regular bool, err error) {
 	return f, regular, nil
 }
 
+// NotWritten returns the error of a file or folder that cannot be created or written, with a remedy. Of err, which may
+// be about a temporary file, only the reason is kept.
+func NotWritten(path string, err error) error {
+	if at := (*fs.PathError)(nil); errors.As(err, &at) {
+		err = at.Err
+	}
+	return fmt.Errorf("%s cannot be written: %w%s", path, err, cmp.Or(createRemedy(err), "; choose another name"))
+}
+
 func createRemedy(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "; create the folder first"
-	case errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return "; choose a folder that you may write to"
+	case errors.Is(err, syscall.EISDIR):
+		return "; name a file in it"
+	case errors.Is(err, syscall.ENOTDIR):
+		return "; a part of this path is a file, choose another folder"
+	case errors.Is(err, syscall.ENOSPC):
+		return "; free space or choose another disk"
 	}
 	return ""
 }

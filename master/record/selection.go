@@ -63,9 +63,19 @@ func (s Selection) matches(pattern, name string) bool {
 	return ok && s.alone != "" && match(pattern, bare)
 }
 
+// Check returns an error that lists the patterns that match none of these variables
+// "component.variable", before a run. It does not judge patterns that may match quantities
+// of an algorithm (bond.… and raw.…), which only a run knows.
+func (s Selection) Check(variables []string) error {
+	s.patterns = slices.DeleteFunc(slices.Clone(s.patterns), func(p string) bool {
+		return p[0] == '*' || p[0] == '?' || strings.HasPrefix(p, "bond.") || strings.HasPrefix(p, "raw.")
+	})
+	return s.check(variables, nil)
+}
+
 // check returns an error that lists the patterns without a match, and the names without * and
-// ? that match several variables.
-func (s Selection) check(names []string) error {
+// ? that match several variables. further returns more names to suggest; nil = there are none.
+func (s Selection) check(names []string, further func() []string) error {
 	var errs []error
 	for _, p := range s.patterns {
 		var matched []string
@@ -76,8 +86,11 @@ func (s Selection) check(names []string) error {
 		}
 		switch {
 		case len(matched) == 0:
-			hint := cmp.Or(inQuotes(p, names), diag.DidYouMean(p, names), "; a pattern is component.variable, with * and ?")
-			errs = append(errs, fmt.Errorf("no variable matches %q%s", p, hint))
+			all := names
+			if further != nil {
+				all = slices.Concat(names, further())
+			}
+			errs = append(errs, noMatch(p, all))
 		case len(matched) > 1 && !strings.ContainsAny(p, "*?"):
 			if i := slices.Index(matched, p); i >= 0 { // in a single FMU, it is also the short name of another variable
 				matched[i] = strings.TrimPrefix(p, s.alone+".")
@@ -87,6 +100,23 @@ func (s Selection) check(names []string) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// noMatch returns the error for a pattern that matches none of the names, with similar names and patterns.
+func noMatch(pattern string, names []string) error {
+	_, variables, _ := strings.Cut(pattern, ".")
+	if !strings.ContainsAny(variables, "*?") {
+		variables = "*"
+	}
+	similar := slices.Clone(names)
+	for _, n := range names {
+		component, _, dotted := strings.Cut(n, ".")
+		if p := component + "." + variables; dotted && !slices.Contains(similar, p) {
+			similar = append(similar, p)
+		}
+	}
+	return fmt.Errorf("no variable matches %q%s", pattern,
+		cmp.Or(inQuotes(pattern, names), diag.DidYouMean(pattern, similar), "; a pattern is component.variable, with * and ?"))
 }
 
 // inQuotes lists, as the end of a message, the first names that a pattern would match if they

@@ -55,7 +55,13 @@ func TestSelectionUnmatched(t *testing.T) {
 	for pattern, want := range map[string]string{
 		"a.b.p": `no variable matches "a.b.p"; components of one name are told apart by quotes: 'a.b'.p, 'a'.'b'.p (in a shell within double quotes)`,
 		"a.b.q": `no variable matches "a.b.q"`,
+		"cc.*":  `no variable matches "cc.*"; did you mean "c.*"?`,
+		"c":     `no variable matches "c"; did you mean "c.p", "c.*"?`,
 	} {
-		refused(t, pattern, selection(t, pattern, "c.*", "'a.b'.*").check(names), want)
+		refused(t, pattern, selection(t, pattern, "c.*", "'a.b'.*").check(names, nil), want)
 	}
+	if err := selection(t, "c.p", "bond.b.*", "raw.c.p", "*.residual").Check(names); err != nil {
+		t.Errorf("quantities of an algorithm are judged: %v", err)
+	}
+	refused(t, "x.*", selection(t, "x.*", "c.p").Check(names), `no variable matches "x.*"`)
 }

@@ -115,6 +115,9 @@ func ReadFile(ctx context.Context, path string) ([]byte, error) {
 }
 
 func parseSignals(ctx context.Context, raw []byte, path string) (*Signals, error) {
+	if err := results.Stranger(path, raw[:min(len(raw), results.StartBytes)]); err != nil {
+		return nil, err
+	}
 	raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf")) // byte order mark
 	r := tableReader(raw)
 	header, err := r.Read()
@@ -162,7 +165,7 @@ func tableReader(raw []byte) *csv.Reader {
 
 func (s *Signals) readHeader(header []string) error {
 	first := strings.TrimSpace(header[0])
-	if len(header) == 1 && strings.ContainsAny(first, ";\t") {
+	if strings.ContainsAny(first, ";\t") {
 		return fmt.Errorf("%s:1: the fields are separated by semicolons or tabs; separate them by commas, with decimal points", s.Path)
 	}
 	if !strings.EqualFold(first, "time") {

@@ -140,6 +140,10 @@ func TestSignalsErrors(t *testing.T) {
 		"":                           "in.csv: the file is empty; its first line must be time,component.variable,…",
 		"a,time\n":                   `in.csv:1: the first column is "a"; it must be time`,
 		"time;a.x\n0;1\n":            "in.csv:1: the fields are separated by semicolons or tabs",
+		"time;a,x\n0;1\n":            "in.csv:1: the fields are separated by semicolons or tabs", // decimal commas
+		"PK\x03\x04":                 "in.csv is a zip archive or spreadsheet",
+		"MATLAB 7.3 MAT-file, x":     "in.csv is a MAT of version 7.3, which is not read",
+		"time,a.x\n0,\x00\n":         "in.csv is neither text, Parquet nor a MAT",
 		"time,\n0,1\n":               "in.csv:1: column 2 has no name",
 		"time,a.x,a.x\n0,1,1\n":      `in.csv:1: there are two columns "a.x"; remove one`,
 		"time,a.x\n":                 "in.csv: there is no row below the header; give at least one",

@@ -44,6 +44,9 @@ type Options struct {
 	// Describe describes a variable "component.variable", for formats with column metadata;
 	// nil = columns have no metadata but the unit.
 	Describe func(name string) Description
+	// Names returns all variables that could be recorded, for the message about a pattern without a
+	// match; nil = those that the system reads.
+	Names func() []string
 	// Chosen is called with the variables at the beginning; nil = no call.
 	Chosen func([]Variable)
 	// Taken is called with the number of variables when the file is locked, before its content
@@ -227,7 +230,7 @@ func (t *Table) Columns() int {
 // no variable is an error; the file is not touched then.
 func (t *Table) Begin(sys *master.System, measured []master.Port) error {
 	var err error
-	if t.layout, err = choose(sys, measured, t.opt.Select, t.opt.Driven); err != nil {
+	if t.layout, err = choose(sys, measured, &t.opt); err != nil {
 		return err
 	}
 	if t.opt.Format == MAT {

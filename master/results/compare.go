@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/macrostep/macrostep/fmi/diag"
 )
 
 // Norm is the scale of relative differences.
@@ -220,16 +222,25 @@ func matchMapped(a, b *Table, mapped map[string]string, inB []int, taken []bool)
 	for _, name := range slices.Sorted(maps.Keys(mapped)) {
 		i, k := find(a, name), find(b, mapped[name])
 		if i < 0 {
-			errs = append(errs, fmt.Errorf("%s has no variable %s", a.Path, name))
+			errs = append(errs, noVariable(a, name))
 		}
 		if k < 0 {
-			errs = append(errs, fmt.Errorf("%s has no variable %s", b.Path, mapped[name]))
+			errs = append(errs, noVariable(b, mapped[name]))
 		}
 		if i >= 0 && k >= 0 {
 			inB[i], taken[k] = k, true
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// noVariable returns the error for a variable that a table does not have.
+func noVariable(t *Table, name string) error {
+	var names []string
+	for _, c := range t.Columns {
+		names = append(names, c.Bare)
+	}
+	return fmt.Errorf("%s has no variable %s%s", t.Path, name, diag.DidYouMean(name, names))
 }
 
 // matchEnds matches names of which one is the end of the other after a dot, if unambiguous.

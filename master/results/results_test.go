@@ -114,8 +114,8 @@ func TestCompareTells(t *testing.T) {
 		t.Errorf("notes %q, %q", c.Notes, b.Notes)
 	}
 	for want, o := range map[string]CompareOptions{
-		"r.csv has no variable car.w": {Map: map[string]string{"car.w": "z"}},
-		"r.csv has no variable w":     {Map: map[string]string{"car.v": "w"}},
+		`r.csv has no variable car.w; did you mean "car.v"?`: {Map: map[string]string{"car.w": "z"}},
+		"r.csv has no variable w":                            {Map: map[string]string{"car.v": "w"}},
 	} {
 		if _, err := Compare(a, b, o); err == nil || err.Error() != want {
 			t.Errorf("%v; want %s", err, want)
@@ -215,7 +215,7 @@ func TestRead(t *testing.T) {
 func TestReadErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                            "r.csv: the file is empty",
-		"a,b\n1,2\n":                  `r.csv:1: no column is called time or t; the columns are "a", "b"; say which`,
+		"a,b\n1,2\n":                  `r.csv:1: no column is called time or t; the columns are "a", "b"; give that of the time this name`,
 		"time,a\n":                    "r.csv: there is no row below the header",
 		"time,a\n0,1\nx,2\n":          `r.csv:3: time: "x" is not a finite number`,
 		"time,a\n0,1\nNaN,2\n":        `r.csv:3: time: "NaN" is not a finite number`,
@@ -230,6 +230,11 @@ func TestReadErrors(t *testing.T) {
 		"PK\x03\x04\x00":              "r.csv is a zip archive or spreadsheet, which is not read; write it as CSV",
 		"MATLAB 5.0 MAT-file, x":      "r.csv is a MAT of level 5, which is not read; write a table to Parquet (parquetwrite)",
 		"\x00\x01":                    "r.csv is neither text, Parquet nor a MAT of a trajectory",
+		"\x89HDF\r\n":                 "r.csv is HDF5, which is not read; write it as Parquet or CSV",
+		"\x89MSCKP\r\n\x00":           "r.csv is a checkpoint, not a table; macrostep run --resume continues its run",
+		"\xef\xbb\xbf<!DOCTYPE html>": "r.csv is XML or HTML, not a table; name the table itself",
+		"{\n  \"status\": \"ok\"":     "r.csv is JSON, perhaps the manifest of a run, not a table; name the table itself",
+		"run,a,status,verdict,engine\n1,2,ok,none,x\n": "r.csv is the table of a study",
 		"PAR1 and no more":            "r.csv cannot be read as Parquet: it has no footer; name a complete file",
 		"time,a\n-1e308,1\n1e308,2\n": "r.csv: the time span from -1e+308 to 1e+308 s is too large for a number",
 		"sep=|\ntime|a\n0|1\n":        "the separator '|' is not a comma, semicolon or tab",
@@ -240,6 +245,14 @@ func TestReadErrors(t *testing.T) {
 	}
 	if _, err := parseText("clock,a\n0,1\n", ReadOptions{TimeColumn: "clock"}); err != nil {
 		t.Error(err)
+	}
+	for path, want := range map[string]string{
+		"a.SSP": "a.SSP is a system, not a table; macrostep run simulates it", "a.fmu": "a.fmu is an FMU, not a table; macrostep run",
+		"a.parquet": "a.parquet is a zip archive",
+	} {
+		if err := Stranger(path, []byte("PK\x03\x04")); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
 	path := filepath.Join(t.TempDir(), "r.csv")
 	if _, err := Read(path, ReadOptions{}); err == nil {

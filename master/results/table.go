@@ -122,23 +122,13 @@ func Parse(content []byte, path string, o ReadOptions) (*Table, error) {
 // Binary reports whether a file that begins with these bytes is a Parquet or MAT.
 func Binary(start []byte) bool { return isParquet(start) || isMat(start) }
 
-// strangers are the first bytes of formats that are not read, with name and remedy.
-var strangers = []struct{ start, what, remedy string }{
-	{"ARROW1", "Apache Arrow", "write it as Parquet"},
-	{"\xff\xff\xff\xff", "Apache Arrow", "write it as Parquet"},
-	{"MATLAB 5.0", "a MAT of level 5", "write a table to Parquet (parquetwrite) or CSV"},
-	{"MATLAB 7.3", "a MAT of version 7.3", "write a table to Parquet (parquetwrite) or CSV"},
-	{"\x89HDF", "HDF5", "write it as Parquet or CSV"},
-	{"PK\x03\x04", "a zip archive or spreadsheet", "write it as CSV"},
-}
-
 // parse reads a table. size is the number of bytes, 0 if they come through a pipe.
 func parse(from io.Reader, size int64, path string, o ReadOptions) (*Table, error) {
 	end := &lastByte{r: from}
 	in := bufio.NewReaderSize(end, 1<<20)
-	start, err := in.Peek(512)
+	start, err := in.Peek(StartBytes)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("reading results: %w", err)
+		return nil, fmt.Errorf("reading results: %w; name a table that can be read", err)
 	}
 	if Binary(start) {
 		file, ok := from.(io.ReaderAt)
@@ -152,16 +142,11 @@ func parse(from io.Reader, size int64, path string, o ReadOptions) (*Table, erro
 		p := &parser{t: &Table{Path: path}, scale: 1, options: o}
 		return p.binary(file, size, isParquet(start))
 	}
-	for _, s := range strangers {
-		if bytes.HasPrefix(start, []byte(s.start)) {
-			return nil, fmt.Errorf("%s is %s, which is not read; %s", path, s.what, s.remedy)
-		}
+	if err := Stranger(path, start); err != nil {
+		return nil, err
 	}
-	if bytes.IndexByte(start, 0) >= 0 {
-		return nil, fmt.Errorf("%s is neither text, Parquet nor a MAT of a trajectory; name a table of comma-separated values", path)
-	}
-	if bytes.HasPrefix(start, []byte("\xef\xbb\xbf")) { // byte order mark
-		_, _ = in.Discard(3)
+	if bytes.HasPrefix(start, []byte(byteOrderMark)) {
+		_, _ = in.Discard(len(byteOrderMark))
 	}
 	p := &parser{t: &Table{Path: path}, scale: 1, options: o, end: end}
 	separator, header := byte(0), ""
@@ -311,7 +296,10 @@ func (p *parser) readHeader(names []string, o ReadOptions) error {
 		if o.TimeColumn != "" {
 			wanted = o.TimeColumn
 		}
-		return fmt.Errorf("%s:%d: no column is called %s; the columns are %s; say which column holds the time",
+		if ofStudy(p.t.Columns) {
+			return fmt.Errorf("%s is the table of a study, with a row for each run and no time; the page beside it shows it", p.t.Path)
+		}
+		return fmt.Errorf("%s:%d: no column is called %s; the columns are %s; give that of the time this name, or name it (--time-column)",
 			p.t.Path, p.line(), wanted, strings.Join(have, ", "))
 	}
 	p.left = make([]bool, p.fields)
@@ -326,6 +314,16 @@ func (p *parser) readHeader(names []string, o ReadOptions) error {
 		return nil
 	}
 	return p.timeIn(p.t.Columns[p.timeAt].Unit)
+}
+
+// ofStudy reports whether columns are those of master/study.
+func ofStudy(columns []Column) bool {
+	for _, name := range []string{"run", "status", "verdict", "engine"} {
+		if !slices.ContainsFunc(columns, func(c Column) bool { return c.Name == name }) {
+			return false
+		}
+	}
+	return true
 }
 
 // bound returns an error if so many rows exceed MostValues.
@@ -449,7 +447,11 @@ var separated = sync.OnceValue(func() *regexp.Regexp {
 // finish checks the whole table and removes columns that are not kept.
 func (p *parser) finish() error {
 	t := p.t
-	if len(t.Times) == 0 {
+	switch {
+	case len(t.Times) > 0:
+	case p.csv == nil:
+		return fmt.Errorf("%s holds no complete rows: the file breaks off, or nothing was recorded; name a complete file", t.Path)
+	default:
 		return fmt.Errorf("%s: there is no row below the header; give at least one", t.Path)
 	}
 	if first, last := t.Times[0], t.Times[len(t.Times)-1]; math.IsInf(last-first, 0) {

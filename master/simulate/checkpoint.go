@@ -75,6 +75,32 @@ func (r *run) facts() (record.Facts, error) {
 	return f, nil
 }
 
+// keptStep is the source of the default step size of a run in one resumed from it.
+const keptStep = assemble.GuessedStep + " of the run that is resumed"
+
+// readCheckpoint reads the checkpoint from which the run is resumed. The default step of that run is kept.
+func (r *run) readCheckpoint() (err error) {
+	if r.Checkpoints.Resume == "" {
+		return nil
+	}
+	if r.checkpoint, err = record.ReadCheckpoint(r.Checkpoints.Resume); err != nil {
+		return fmt.Errorf("--resume: %w", err)
+	}
+	if step := r.checkpoint.DefaultStep; step > 0 && r.open.Step == nil {
+		r.open.Step = &Setting{Value: step, Source: keptStep}
+	}
+	return nil
+}
+
+// aboutStep returns a warning about a step that is kept from the run that is resumed, or none.
+func (r *run) aboutStep() []string {
+	if r.sys.Step.Source != keptStep {
+		return nil
+	}
+	return []string{fmt.Sprintf("no step size is given: the macro step remains %.6g s, %s; for another step, run from the start with --step-size",
+		r.sys.Step.Value, keptStep)}
+}
+
 // prepareCheckpoints sets the options of the run for resuming from a checkpoint and for
 // writing checkpoints, and describes both in the manifest.
 func (r *run) prepareCheckpoints(m *record.Manifest) error {
@@ -86,11 +112,7 @@ func (r *run) prepareCheckpoints(m *record.Manifest) error {
 	if err != nil {
 		return err
 	}
-	if k.Resume != "" {
-		c, err := record.ReadCheckpoint(k.Resume)
-		if err != nil {
-			return fmt.Errorf("--resume: %w", err)
-		}
+	if c := r.checkpoint; c != nil {
 		if err := c.Matches(now); err != nil {
 			return fmt.Errorf("--resume %s: %w", k.Resume, err)
 		}
@@ -113,13 +135,13 @@ func (r *run) prepareCheckpoints(m *record.Manifest) error {
 		return fmt.Errorf("--checkpoint: %w; create the folder first", err)
 	}
 	record.Sweep(path)
-	arguments := k.Arguments
-	if m.StepSize.Source == assemble.GuessedStep { // must not depend on the new stop time
-		arguments = append([]string{fmt.Sprintf("--step-size=%v", m.StepSize.Value)}, arguments...)
+	step := 0.0
+	if m.StepSize.Source == assemble.GuessedStep || m.StepSize.Source == keptStep {
+		step = m.StepSize.Value
 	}
 	m.Checkpoints = &record.Checkpoints{Path: k.File, Every: k.Every}
 	o.Checkpoints = &master.Checkpoints{Every: k.Every, OnInterrupt: true, Write: func(c master.Checkpoint) error {
-		file := record.Checkpoint{Facts: maps.Clone(now), Arguments: arguments, Every: k.Every, T: c.T, Steps: c.Steps, State: c.State}
+		file := record.Checkpoint{Facts: maps.Clone(now), Arguments: k.Arguments, DefaultStep: step, Every: k.Every, T: c.T, Steps: c.Steps, State: c.State}
 		if err := file.Write(path); err != nil {
 			return err
 		}

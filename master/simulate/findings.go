@@ -18,6 +18,10 @@ func judgeFindings(system string, findings []diag.Finding) (warnings, notes []st
 			notes = append(notes, f.String())
 			continue
 		}
+		if f.File == "" { // a setting of the user
+			warnings = append(warnings, f.Brief())
+			continue
+		}
 		file, _, _ := strings.Cut(f.File, "!") // the archive of a document
 		if of[file] == nil {
 			files = append(files, file)

@@ -30,8 +30,28 @@ func (r *run) manifest() *record.Manifest {
 	}
 	warnings, notes := judgeFindings(r.System, sys.Findings)
 	m.Notes = slices.Concat(notes, sys.Notes, c.notes)
-	m.Warnings = slices.Concat(warnings, sys.Warnings, c.warnings)
+	m.Warnings = slices.Concat(warnings, sys.Warnings, r.aboutStep(), c.warnings)
 	return m
+}
+
+// longerThanRun returns warnings about times between points that are longer than the run m.
+func (r *run) longerThanRun(m *record.Manifest) (warnings []string) {
+	span := m.StopTime.Value - m.StartTime.Value
+	if m.StepSize.Value > span && m.Steps.Accepted == 1 { // variable steps become shorter
+		warnings = append(warnings, fmt.Sprintf("the macro step of %.6g s (%s) is longer than the run of %.6g s, which is a single step: "+
+			"inputs and results have no values in between; give a shorter --step-size or a later --stop-time",
+			m.StepSize.Value, m.StepSize.Source, span))
+	}
+	if r.Interval > span && !r.Record.IsNone() {
+		warnings = append(warnings, fmt.Sprintf("the time between rows, %.6g s (%s), is longer than the run of %.6g s: "+
+			"the results have only its start and its end; give a shorter --output-interval",
+			r.Interval, m.Sources["output-interval"], span))
+	}
+	if c := m.Checkpoints; c != nil && c.Every > span {
+		warnings = append(warnings, fmt.Sprintf("the time between checkpoints, %.6g s, is longer than the run of %.6g s: "+
+			"only an interrupt would have written one; give a shorter time with --checkpoint", c.Every, span))
+	}
+	return warnings
 }
 
 // beginning is a recorder that writes the manifest of an incomplete run when the run begins,

@@ -85,15 +85,10 @@ func opening(ctx context.Context, path string, o *OpenOptions) (*Model, assemble
 func (m *Model) onHost(address string, apart bool, i *Isolation) (fmi.Launcher, error) {
 	c := m.hosts[address]
 	if c == nil {
-		dial := i.Dial
-		if dial == nil {
-			dial = func(address string) (host.Dialer, string, error) { return host.Dial(address, host.TicketDir()) }
-		}
-		d, token, err := dial(address)
-		if err != nil {
+		var err error
+		if c, err = i.Client(address); err != nil {
 			return nil, err
 		}
-		c = host.NewClient(d, host.ClientOptions{Token: token, Program: Version(), Timeout: i.HostTimeout})
 		m.hosts[address] = c
 	}
 	return c.Launcher(host.Place{Apart: apart, Limits: m.launcher}), nil
@@ -162,6 +157,11 @@ type Inspection struct {
 	Step        Setting  // macro step in s
 	Algorithm   string   // of the documents; "" = none
 	Warnings    []string
+	Alone       string   // component of a single FMU; "" for a system
+	Variables   []string // "component.variable", of all components
+	// Units has the units of the variables that Inspect was asked for and of those that are set, Starts the values
+	// of the latter in the documents; what is unknown is missing.
+	Units, Starts map[string]string
 }
 
 // Inspect reads the documents of a system and of its FMUs, and checks that the system has some
@@ -175,7 +175,13 @@ func Inspect(ctx context.Context, path string, o OpenOptions, variables []string
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
-	i := &Inspection{Algorithm: a.Algorithm}
+	i := &Inspection{Algorithm: a.Algorithm, Alone: a.Alone(), Variables: a.VariableNames(), Units: map[string]string{}, Starts: map[string]string{}}
+	for _, name := range variables {
+		i.describe(a, name)
+	}
+	for _, set := range o.Set {
+		i.Starts[set.Name] = i.describe(a, set.Name)
+	}
 	i.Warnings, _ = judgeFindings(path, a.Findings.Findings)
 	guessed, _ := a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))
 	i.Warnings = append(i.Warnings, guessed...)
@@ -200,6 +206,23 @@ func Inspect(ctx context.Context, path string, o OpenOptions, variables []string
 	return i, nil
 }
 
+// describe adds the unit of a variable, and returns its value in the documents.
+func (i *Inspection) describe(a *assemble.Assembly, name string) (start string) {
+	e, err := a.Explain(name)
+	if err != nil { // a connector of a system, or a function
+		return ""
+	}
+	if e.Unit != "" {
+		i.Units[name] = e.Unit
+	}
+	for _, o := range e.Chain {
+		if o.Place != "" { // not from the user
+			start = o.Value
+		}
+	}
+	return start
+}
+
 // known returns an error for the variables that a system does not have.
 func known(a *assemble.Assembly, variables []string) error {
 	var errs []error
@@ -213,13 +236,7 @@ func known(a *assemble.Assembly, variables []string) error {
 		if isOutput || a.Variable(name) != nil {
 			continue
 		}
-		var all []string
-		for _, c := range a.Components {
-			for i := range c.FMU.Description.Variables {
-				all = append(all, c.Name+"."+c.FMU.Description.Variables[i].Name)
-			}
-		}
-		errs = append(errs, fmt.Errorf("the system has no variable %q%s", v, diag.DidYouMean(v, all)))
+		errs = append(errs, fmt.Errorf("the system has no variable %q%s", v, diag.DidYouMean(v, a.VariableNames())))
 	}
 	return errors.Join(errs...)
 }

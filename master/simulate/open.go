@@ -78,6 +78,8 @@ type System struct {
 	Close             func() error                        // removes unpacked files; call it after the run
 	// Describe describes a variable "component.variable"; nil = nothing is known.
 	Describe func(name string) record.Description
+	// Names returns all variables "component.variable" of the FMUs; nil = those of System are all.
+	Names func() []string
 	// Power returns the power in W per unit of the product of two outputs, 0 if their units
 	// are unknown; nil = there are no units.
 	Power func(effort, flow string) (watt float64, err error)
@@ -147,6 +149,7 @@ func newSystem(a *assemble.Assembly, o *OpenOptions) *System {
 		Items: a.Items(), ItemsOf: a.ItemsOf, Resolve: a.Resolve, Alone: a.Alone(), Held: a.Held,
 		Inputs: map[string][]record.Derived{}, Power: a.Power, Rates: ratesOf(a.Rates),
 		Describe:  func(name string) record.Description { return describe(a, name) },
+		Names:     a.VariableNames,
 		Bonds:     declaredBonds(a.DeclaredBonds),
 		BondsSeen: func() []algorithms.Bond { return bondsSeen(a) },
 		Monitor: func(list []algorithms.Monitored) (*master.System, error) {

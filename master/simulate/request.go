@@ -83,12 +83,13 @@ func (r *Request) Place() error {
 			"(the summary goes to standard error then), for a file of this name ./-")
 	}
 	if r.Manifest == "" && !IsDevice(r.Output) {
-		r.Manifest = strings.TrimSuffix(r.Output, filepath.Ext(r.Output)) + ".json"
+		r.Manifest = record.ManifestPath(r.Output)
 	}
 	if err := r.protect(r.System, r.Input, r.History, r.Scenario); err != nil {
 		return err
 	}
 	var errs []error
+	var missing []string // folders
 	written := r.Written()
 	for i, w := range written {
 		if w.Flag != "--checkpoint" && SamePath(w.Path, r.Checkpoints.Resume) {
@@ -97,6 +98,11 @@ func (r *Request) Place() error {
 		}
 		if info, err := os.Stat(w.Path); err == nil && info.IsDir() {
 			errs = append(errs, fmt.Errorf("%s %s is a folder; name a file in it", w.Flag, w.Path))
+		}
+		folder := filepath.Dir(w.Path)
+		if info, err := os.Stat(folder); (err != nil || !info.IsDir()) && !slices.Contains(missing, folder) {
+			missing = append(missing, folder)
+			errs = append(errs, fmt.Errorf("%s %s: there is no folder %s; create the folder first", w.Flag, w.Path, folder))
 		}
 		for _, other := range written[:i] {
 			if SamePath(w.Path, other.Path) {
@@ -217,6 +223,19 @@ type Isolation struct {
 	Dial          func(address string) (_ host.Dialer, token string, err error)
 	Restarts      int  // maximum per component whose process died; 0 = the run ends
 	RestartsGiven bool // the user has set Restarts
+}
+
+// Client makes a client of a host.
+func (i *Isolation) Client(address string) (*host.Client, error) {
+	dial := i.Dial
+	if dial == nil {
+		dial = func(address string) (host.Dialer, string, error) { return host.Dial(address, host.TicketDir()) }
+	}
+	d, token, err := dial(address)
+	if err != nil {
+		return nil, err
+	}
+	return host.NewClient(d, host.ClientOptions{Token: token, Program: Version(), Timeout: i.HostTimeout}), nil
 }
 
 // Setting is a number with its source, for example a flag.

@@ -88,6 +88,7 @@ type run struct {
 	events *events
 	out    Outcome
 
+	checkpoint       *record.Checkpoint // from which the run is resumed; nil = none
 	signals, history *record.Signals
 	scenario         *scenario.Scenario // nil = none
 	player           *scenario.Player
@@ -196,6 +197,9 @@ func (r *run) read(ctx context.Context) (err error) {
 		Strict: r.Strict, Stateless: r.Stateless, Set: r.Set, Quirks: r.Quirks, Compile: r.Compile, Isolation: r.Isolation,
 		Start: r.Start, Stop: r.Stop, Step: r.Step, Tolerance: r.Tolerance,
 		Logger: r.events.logger(), Debug: r.events.debug(), CallByCall: r.CallByCall,
+	}
+	if err := r.readCheckpoint(); err != nil {
+		return err
 	}
 	if r.signals != nil {
 		r.open.Driven, r.open.DrivenBy = r.signals.Names, "--input "+r.Input
@@ -307,7 +311,7 @@ func (r *run) recorders(m *record.Manifest) (err error) {
 	if !r.Record.IsNone() {
 		r.table = record.NewTable(r.At(r.Output), record.Options{
 			Format: r.Format, Select: r.Record, Driven: r.driven, Interval: r.Interval,
-			Describe: r.sys.Describe, Chosen: m.Describe, Taken: r.begin, Memory: sharedMemory(),
+			Describe: r.sys.Describe, Names: r.sys.Names, Chosen: m.Describe, Taken: r.begin, Memory: sharedMemory(),
 		})
 		r.mark.table = r.table
 		opt.Recorders = append(opt.Recorders, r.table)
@@ -380,6 +384,9 @@ func (r *run) finish(ctx context.Context, result master.Result, failed error) er
 		m.Warnings = append(m.Warnings, grows)
 	}
 	err = errors.Join(err, r.judgeScenario(m, result.Time))
+	if m.Outcome.Regular() {
+		m.Warnings = append(m.Warnings, r.longerThanRun(m)...)
+	}
 	if r.watch.Text != "" {
 		m.Warnings = append(m.Warnings, r.watch.Text)
 	}

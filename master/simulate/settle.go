@@ -86,6 +86,9 @@ func (r *Request) sources(sys *System, c *Chosen) map[string]string {
 	for _, name := range r.Isolation.Components {
 		out["isolate-component "+name] = "--isolate-component"
 	}
+	for _, on := range r.Isolation.On {
+		out["on "+on.Pattern] = "--on"
+	}
 	for _, flag := range []string{
 		"record", "output-interval", "workers", "monitor-energy", "energy-spike",
 		"isolate", "on-crash", "step-timeout", "memory-limit", "input", "history",
@@ -93,7 +96,7 @@ func (r *Request) sources(sys *System, c *Chosen) map[string]string {
 		put(flag, r.given(flag), flag)
 	}
 	for name := range sys.Asked.Sources {
-		for _, kind := range []string{"stateless ", "quirk ", "isolate-component "} {
+		for _, kind := range []string{"stateless ", "quirk ", "isolate-component ", "on "} {
 			if _, ok := out[name]; !ok && strings.HasPrefix(name, kind) {
 				out[name] = document(name)
 			}

@@ -51,14 +51,15 @@ var folderNames = []string{folderIndex, folderFiles, folderRuns, VariantsFile, R
 type index struct {
 	Plan string `json:"plan"` // path of the plan below files
 	Root string `json:"root"` // folder that files is a copy of
-	// Step is the macro step in s of the system.
-	Step float64 `json:"step"`
+	// Step is the macro step in s of the system, Units and Starts are as in Inspection.
+	Step   float64           `json:"step"`
+	Units  map[string]string `json:"units,omitempty"`
+	Starts map[string]string `json:"starts,omitempty"`
 }
 
-// Create makes a folder for a study: text is its plan at the path of p, files are those that its runs read,
-// and step is the macro step in s of the system (see Inspect). The folder must neither hold a study nor files
-// with the names of its own.
-func Create(path string, p *Plan, text []byte, files []string, step float64) (_ *Folder, err error) {
+// Create makes a folder for a study: text is its plan at the path of p, and found what Inspect returns
+// for it. The folder must neither hold a study nor files with the names of its own.
+func Create(path string, p *Plan, text []byte, found *Inspection) (_ *Folder, err error) {
 	if _, err := os.Stat(filepath.Join(path, folderIndex)); err == nil {
 		return nil, fmt.Errorf("%s holds a study already; continue it with --resume, or name another folder", path)
 	}
@@ -70,8 +71,8 @@ func Create(path string, p *Plan, text []byte, files []string, step float64) (_ 
 		return nil, err
 	}
 	root := filepath.Dir(plan)
-	paths := make([]string, len(files))
-	for i, f := range files {
+	paths := make([]string, len(found.Files))
+	for i, f := range found.Files {
 		if paths[i], err = filepath.Abs(f); err != nil {
 			return nil, err
 		}
@@ -87,7 +88,7 @@ func Create(path string, p *Plan, text []byte, files []string, step float64) (_ 
 			return nil, err
 		}
 	}
-	i := index{filepath.ToSlash(relative(root, plan)), root, step}
+	i := index{filepath.ToSlash(relative(root, plan)), root, found.Step, found.Units, found.Starts}
 	if err := writeFile(filepath.Join(path, folderFiles, relative(root, plan)), text); err != nil {
 		return nil, err
 	}
@@ -124,11 +125,11 @@ func claim(path string) error {
 		}
 	}
 	if err := os.MkdirAll(path, 0o777); err != nil {
-		return err
+		return record.NotWritten(path, err)
 	}
 	file, err := os.OpenFile(mark, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
-		return err
+		return record.NotWritten(path, err)
 	}
 	return file.Close()
 }
@@ -185,6 +186,7 @@ func (f *Folder) read() error {
 	if err != nil {
 		return err
 	}
+	f.Plan.Units, f.Plan.Starts = i.Units, i.Starts
 	if c := f.Plan.Convergence; c != nil && c.From == 0 {
 		c.From = i.Step
 	}
@@ -385,15 +387,15 @@ func copyFile(to, from string) error {
 
 func replace(path string, fill func(io.Writer) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		return err
+		return record.NotWritten(path, err)
 	}
 	partial := path + ".partial"
 	file, err := os.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
-		return err
+		return record.NotWritten(path, err)
 	}
 	if err := errors.Join(fill(file), file.Close()); err != nil {
-		return errors.Join(err, os.Remove(partial))
+		return errors.Join(record.NotWritten(path, err), os.Remove(partial))
 	}
 	return os.Rename(partial, path)
 }

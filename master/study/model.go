@@ -69,6 +69,9 @@ type Inspection struct {
 	Files    []string // that the runs read
 	Step     float64  // macro step in s of the system
 	Warnings []string
+	// Units has the units of factors and quantities by name, Starts the values of the factors in the system itself;
+	// what has none is missing.
+	Units, Starts map[string]string
 }
 
 // Inspect reads the documents of a plan's system. It checks that the system has what varies and what is collected,
@@ -83,7 +86,8 @@ func Inspect(ctx context.Context, p *Plan, o Options) (*Inspection, error) {
 	if err != nil {
 		return nil, err
 	}
-	opening.Set = append(opening.Set, p.assignments(p.first())...)
+	given := slices.Clip(opening.Set) // for all runs
+	opening.Set = append(given, p.assignments(p.first())...)
 	var variables []string
 	for i := range p.Quantities {
 		variables = append(variables, p.Quantities[i].Variable)
@@ -108,7 +112,39 @@ func Inspect(ctx context.Context, p *Plan, o Options) (*Inspection, error) {
 			return nil, err
 		}
 	}
-	return &Inspection{slices.Concat(p.files, files, i.Files), i.Step.Value, i.Warnings}, nil
+	for _, r := range requests {
+		if err := r.Record.Of(i.Alone).Check(i.Variables); err != nil {
+			return nil, fmt.Errorf("record: %w", err)
+		}
+	}
+	out := &Inspection{Files: slices.Concat(p.files, files, i.Files), Step: i.Step.Value, Warnings: i.Warnings}
+	for _, a := range given {
+		i.Starts[a.Name] = a.Value
+	}
+	out.describe(p, i)
+	return out, nil
+}
+
+// describe sets the units and values that are known of a plan's factors and quantities.
+func (i *Inspection) describe(p *Plan, system *simulate.Inspection) {
+	i.Units, i.Starts = map[string]string{}, map[string]string{}
+	put := func(in map[string]string, name, text string) {
+		if text != "" {
+			in[name] = text
+		}
+	}
+	for _, name := range p.FactorNames() {
+		put(i.Units, name, system.Units[name])
+		put(i.Starts, name, system.Starts[name])
+		switch strings.TrimPrefix(name, SettingPrefix) {
+		case "start-time", "stop-time", "step-size":
+			i.Units[name] = "s"
+		}
+	}
+	for k := range p.Quantities {
+		q := &p.Quantities[k]
+		put(i.Units, q.Name, q.unit(system.Units[q.Variable]))
+	}
 }
 
 // checkReferences refuses tables with times outside of the runs.

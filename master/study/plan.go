@@ -37,6 +37,8 @@ type Plan struct {
 	MaxInstances map[string]int
 	Optimise     *Optimisation // nil = none
 	Convergence  *Convergence  // nil = none
+	// Units and Starts are those of Inspection, in the plan of a Folder.
+	Units, Starts map[string]string
 
 	files []string                 // that the plan names, beside its system
 	moved func(path string) string // nil = files are where the plan says

@@ -71,6 +71,17 @@ func ParseQuantity(name, text string, resolve func(string) string) (Quantity, er
 	return q, nil
 }
 
+// unit returns the unit of the quantity of a variable with a unit; "" = unknown or none.
+func (q *Quantity) unit(of string) string {
+	switch kind, _, _ := splitCall(q.Text); {
+	case kind == "crossing" || strings.HasPrefix(kind, "time-of-"):
+		return "s"
+	case kind == "integral" && of != "":
+		return of + " s"
+	}
+	return of
+}
+
 // reductions are the quantities of a variable alone, over the whole run.
 var reductions = map[string]func(t, v []float64) float64{
 	"final":           func(_, v []float64) float64 { return v[len(v)-1] },

@@ -403,14 +403,14 @@ func TestFolder(t *testing.T) {
 	text := "{system: s, vary: {a.x: 'linear(1, 5, 5)', a.t: ['q\"uote', ' blank']}, collect: {y: final(a.y)}}"
 	p := mustParse(t, text)
 	path := filepath.Join(t.TempDir(), "study")
-	f, err := Create(path, p, []byte(text), nil, 0)
+	f, err := Create(path, p, []byte(text), &Inspection{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := OpenFolder(path, ReadWrite); err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("opened twice: %v", err)
 	}
-	if _, err := Create(path, p, []byte(text), nil, 0); err == nil || !strings.Contains(err.Error(), "--resume") {
+	if _, err := Create(path, p, []byte(text), &Inspection{}); err == nil || !strings.Contains(err.Error(), "--resume") {
 		t.Errorf("made twice: %v", err)
 	}
 	broken := errors.New("enough")
@@ -496,7 +496,7 @@ func TestFolderOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if _, err := Create(path, p, []byte(text), nil, 0); err == nil || !strings.Contains(err.Error(), "not of a study") {
+		if _, err := Create(path, p, []byte(text), &Inspection{}); err == nil || !strings.Contains(err.Error(), "not of a study") {
 			t.Errorf("%v", err)
 		}
 		if err := Remove(path); err != nil {
@@ -508,10 +508,10 @@ func TestFolderOfOthers(t *testing.T) {
 		}
 	}
 	begun := t.TempDir()
-	if _, err := Create(begun, p, []byte(text), []string{filepath.Join(path, "missing.ssp")}, 0); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Create(begun, p, []byte(text), &Inspection{Files: []string{filepath.Join(path, "missing.ssp")}}); !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)
 	}
-	f, err := Create(begun, p, []byte(text), []string{own}, 0)
+	f, err := Create(begun, p, []byte(text), &Inspection{Files: []string{own}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -544,7 +544,7 @@ func TestFolderFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "study")
-	f, err := Create(path, p, []byte(text), []string{filepath.Join(dir, "a/ref.csv"), filepath.Join(dir, "b/c/s.ssp"), filepath.Join(dir, "b/t.csv")}, 0)
+	f, err := Create(path, p, []byte(text), &Inspection{Files: []string{filepath.Join(dir, "a/ref.csv"), filepath.Join(dir, "b/c/s.ssp"), filepath.Join(dir, "b/t.csv")}})
 	if err != nil {
 		t.Fatal(err)
 	}

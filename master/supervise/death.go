@@ -133,10 +133,10 @@ type Completed struct {
 
 // Error describes the state of the files.
 func (c *Completed) Error() string {
-	text := "the engine could not write its files to the end; they were completed after it"
-	if c.Err != nil {
-		text = fmt.Sprintf("neither the engine nor its supervisor could write all files: %v", c.Err)
+	if c.Err != nil { // the run has failed with an error that the engine reported
+		return fmt.Sprintf("neither the engine nor its supervisor could write all files: %v", c.Err)
 	}
+	text := "the engine could not write its files to the end; they were completed after it"
 	if m := c.Outcome.Manifest; m != nil && !m.Outcome.Regular() {
 		text += "; the run: " + m.Reason
 	}

@@ -303,9 +303,12 @@ func (j *judge) stop(err error, left string) error {
 // rest checks the rules that opening an FMU does not check.
 func (j *judge) rest(f *fmi.FMU, shown func([]diag.Finding) []diag.Finding) {
 	own := &diag.List{Strict: j.o.Strict}
-	located, failed := f.Locate()
-	if !j.o.Dynamic || failed != nil { // loading reports the same findings
-		own.Findings = slices.Clone(located.Findings)
+	var failed error
+	if _, elsewhere := j.o.Launcher.(fmi.Elsewhere); !elsewhere {
+		var located *diag.List
+		if located, failed = f.Locate(); !j.o.Dynamic || failed != nil { // loading reports the same findings
+			own.Findings = slices.Clone(located.Findings)
+		}
 	}
 	if j.o.Dynamic && failed == nil {
 		own.Append(try(j.ctx, f, j.o))

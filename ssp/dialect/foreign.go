@@ -14,15 +14,31 @@ import (
 // rebuild is the way to make a system of FMUs that another tool couples.
 const rebuild = "make a system of the same FMUs: macrostep ssp new A.fmu B.fmu --connect A.y:B.u -o system.ssp"
 
-// project is a kind of file of another tool that is not read.
+// project is a kind of file that is not a system.
 type project struct {
-	extensions []string
-	root       string // XML element, with its namespace before a blank; "" = any file
-	has        string // all of these words occur, separated by blanks
+	extensions []string // nil: all
+	root       string   // XML element, with its namespace before a blank; "" = any file
+	has        string   // all of these words occur, separated by blanks
 	kind       string
-	advice     string
+	advice     string // FILE is the path
 }
 
+// ours are files that macrostep writes or reads, but not as systems.
+var ours = []project{
+	{nil, "", "\x89MSCKP", "a checkpoint", "to continue its run: macrostep run --resume FILE"},
+	{[]string{".csv", ".tsv", ".parquet", ".mat"}, "", "", "a table",
+		"to look at it: macrostep plot FILE; to take inputs from it: macrostep run SYSTEM --input FILE"},
+	{[]string{".html", ".htm"}, "", "", "a web page", "open it in a browser"},
+	{[]string{".yaml", ".yml"}, "", "system: collect:", "a study", "to run it: macrostep study FILE"},
+	{[]string{".json"}, "", `"system" "collect"`, "a study", "to run it: macrostep study FILE"},
+	{[]string{".yaml", ".yml"}, "", "events:", "a scenario", "to play it: macrostep run SYSTEM --scenario FILE"},
+	{[]string{".yaml", ".yml"}, "", "expect:", "a scenario", "to play it: macrostep run SYSTEM --scenario FILE"},
+	{[]string{".json"}, "", `"macrostep" "system" "results"`, "the manifest of a run", "give the system that it names"},
+	{[]string{".ssv", ".xml"}, "ParameterSet", "", "a parameter set", "give the .ssp or .ssd that binds it"},
+	{[]string{".ssm", ".xml"}, "ParameterMapping", "", "a parameter mapping", "give the .ssp or .ssd that uses it"},
+}
+
+// projects are files of other tools.
 var projects = []project{
 	{[]string{".msim"}, "", "", "a project of MasterSim", rebuild + `; its lines "graph A.y B.u" are the connections`},
 	{[]string{".lua"}, "", "oms_", "a script for OMSimulator", `let it write an SSP: oms_export("model", "model.ssp")`},
@@ -38,11 +54,11 @@ var projects = []project{
 	{[]string{".slx", ".mdl"}, "", "", "a model of Simulink", "export it as an FMU for Co-Simulation of FMI 2.0"},
 }
 
-// Foreign returns an error if a file is a project of another tool that macrostep does not read. The
-// error names the tool and a way to convert the file.
+// Foreign returns an error if a file is certainly not a system: macrostep knows it as something else, it is a project of
+// another tool, or it is neither XML nor an archive. The error says what to do with it.
 func Foreign(path string) error {
 	extension := strings.ToLower(filepath.Ext(path))
-	if !slices.ContainsFunc(projects, func(p project) bool { return slices.Contains(p.extensions, extension) }) {
+	if slices.Contains([]string{".ssp", ".ssd", ".fmu"}, extension) {
 		return nil
 	}
 	file, err := os.Open(path)
@@ -50,15 +66,25 @@ func Foreign(path string) error {
 		return nil // the reader of systems returns the error
 	}
 	defer file.Close()
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
 	const most = 1 << 20 // the words are near the beginning
 	text, err := io.ReadAll(io.LimitReader(file, most))
 	if err != nil {
-		return nil // a folder
+		return nil
 	}
-	for _, p := range projects {
-		if slices.Contains(p.extensions, extension) && p.matches(text) {
-			return fmt.Errorf("%s is %s, which macrostep does not read; %s", path, p.kind, p.advice)
-		}
+	is := func(p project) bool {
+		return (p.extensions == nil || slices.Contains(p.extensions, extension)) && p.matches(text)
+	}
+	if i := slices.IndexFunc(ours, is); i >= 0 {
+		return fmt.Errorf("%s is %s, not a system; %s", path, ours[i].kind, strings.ReplaceAll(ours[i].advice, "FILE", path))
+	}
+	if i := slices.IndexFunc(projects, is); i >= 0 {
+		return fmt.Errorf("%s is %s, which macrostep does not read; %s", path, projects[i].kind, projects[i].advice)
+	}
+	if begin := bytes.TrimSpace(text); len(begin) > 0 && begin[0] < 0x80 && begin[0] != '<' && !bytes.HasPrefix(begin, []byte("PK")) {
+		return fmt.Errorf("%s is not a system: it is neither XML nor an archive; give an .ssp, an .ssd, an .fmu or a folder with SystemStructure.ssd", path)
 	}
 	return nil
 }

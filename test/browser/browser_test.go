@@ -339,15 +339,15 @@ func TestReportOfResults(t *testing.T) {
 func TestLabels(t *testing.T) {
 	var table strings.Builder
 	table.WriteString("time")
-	ranges := [][2]float64{{0, 4}, {-1e-7, 3e-7}, {68.999999, 69.000001}, {1e9, 1e9 + 3}, {101325.2, 101325.9}, {-101325.9, -101325.2}, {0, 1e9}, {-5e4, 7e4},
+	ranges := [][2]float64{{0, 4}, {0, 1}, {2, 3}, {-1e-7, 3e-7}, {68.999999, 69.000001}, {1e9, 1e9 + 3}, {101325.2, 101325.9}, {-101325.9, -101325.2}, {0, 1e9}, {-5e4, 7e4},
 		{293.1, 293.2}, {0.009, 0.0102}, {1e-300, 2e-300}, {-1e300, 1.7e308}, {7, 7.000000001}, {-3, -2.5}, {99999, 100001}}
 	for i := range ranges {
 		fmt.Fprintf(&table, ",c.x%d [m]", i)
 	}
-	for row := range 2 {
-		fmt.Fprintf(&table, "\n%g", 1e5+1e-3*float64(row))
+	for row := range 5 { // whole numbers that mostly stay the same hold, on an axis without fractions
+		fmt.Fprintf(&table, "\n%.9g", 1e5+1e-3*float64(row))
 		for _, r := range ranges {
-			fmt.Fprintf(&table, ",%.17g", r[row])
+			fmt.Fprintf(&table, ",%.17g", r[row/4])
 		}
 	}
 	path := filepath.Join(t.TempDir(), "r.csv")

@@ -115,7 +115,7 @@ func TestStudy(t *testing.T) {
 			type point struct{ X, Y float64 }
 			at := eval[point](b, `(() => { const c = document.querySelector("#scatter .cell"); c.scrollIntoView({block: "center"}); const r = c.getBoundingClientRect(); return {X: r.x + r.width / 2, Y: r.y + r.height / 2} })()`)
 			b.do(input.DispatchMouseEvent(input.MouseMoved, at.X, at.Y))
-			b.until(`document.querySelector("#scatter output").textContent.includes("wheel.k_w\u00a0= 1.") && document.querySelectorAll("#scatter .cell i:not([hidden])").length === 25`)
+			b.until(`document.querySelector("#scatter output").textContent.includes("wheel.k_w [N/m]\u00a0= 1.") && document.querySelectorAll("#scatter .cell i:not([hidden])").length === 25`)
 			b.picture(fmt.Sprintf("study-run-%d-dark-%v", width, dark))
 			// One column less.
 			b.do(chromedp.Evaluate(`document.querySelector("#scatter details").open = true; document.querySelector("#scatter input").click()`, nil))
@@ -123,7 +123,7 @@ func TestStudy(t *testing.T) {
 			b.picture(fmt.Sprintf("study-choice-%d-dark-%v", width, dark))
 			// The choice is still there when the page is loaded again, as it is every few seconds while a study runs.
 			b.do(chromedp.Reload())
-			b.until(`document.querySelectorAll("#scatter canvas").length === 20 && document.querySelector("#scatter output").textContent.includes("wheel.k_w\u00a0= 1.")`)
+			b.until(`document.querySelectorAll("#scatter canvas").length === 20 && document.querySelector("#scatter output").textContent.includes("wheel.k_w [N/m]\u00a0= 1.")`)
 			b.quiet()
 		}
 	}

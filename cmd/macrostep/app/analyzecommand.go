@@ -213,7 +213,7 @@ func (p *program) analyze(c *cli.Context) error {
 	if c.Bool("json") {
 		return writeJSON(p.data(), report)
 	}
-	v := &verdictPrinter{out: p.stdout, r: report, command: "macrostep run " + quote(path) + repeated(c, sharedFlags), analysed: repeated(c, ownFlags)}
+	v := &verdictPrinter{out: p.stdout, r: report, width: min(p.stdout.width(), verdictWidth), command: "macrostep run " + quote(path) + repeated(c, sharedFlags), analysed: repeated(c, ownFlags)}
 	v.print()
 	if c.Bool("all") {
 		fmt.Fprintln(p.stdout)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/macrostep/macrostep/algorithms/analyze"
 	"github.com/macrostep/macrostep/algorithms/analyze/scan"
+	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/results/axis"
 	"github.com/macrostep/macrostep/master/results/plot"
 )
@@ -25,7 +26,7 @@ const (
 // plotAnalysis writes the pictures of an analysis into a folder, which it creates if necessary.
 func (p *program) plotAnalysis(dir, path string, r *analyze.Report) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fmt.Errorf("--plot: %w", err)
+		return fmt.Errorf("--plot: %w", record.NotWritten(dir, err))
 	}
 	if err := writeChecked(filepath.Join(dir, radiusPicture), true, func(w io.Writer) error { return radiusPlot(w, r) }, nil); err != nil {
 		return err

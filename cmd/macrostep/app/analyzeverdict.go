@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -16,7 +17,7 @@ import (
 const (
 	shownBest    = 5  // alternatives
 	labelWidth   = 14 // of the lines of a verdict
-	verdictWidth = 96
+	verdictWidth = 96 // at most
 )
 
 // verdictPrinter prints the answer of an analysis on one screen: the verdict on the present setting, the best
@@ -27,6 +28,7 @@ type verdictPrinter struct {
 	command string // macrostep run SYSTEM, with the settings of the analysis that a run must share
 	// analysed are flags of the analysis that a run has differently.
 	analysed string
+	width    int // of the lines; 0 = verdictWidth
 	marks    []string
 	words    []reason.Word
 }
@@ -34,7 +36,7 @@ type verdictPrinter struct {
 // line prints a text beside its label.
 func (p *verdictPrinter) line(label, text string) {
 	if text != "" {
-		fmt.Fprintf(p.out, "%-*s%s\n", labelWidth, label, foldRest(text, labelWidth))
+		fmt.Fprintf(p.out, "%-*s%s\n", labelWidth, label, p.foldRest(text, labelWidth))
 	}
 }
 
@@ -42,9 +44,9 @@ func (p *verdictPrinter) line(label, text string) {
 var units = regexp.MustCompile(`(\d) (s|Hz|%)(\W|$)`)
 
 // foldRest folds a text whose first line begins at the indent.
-func foldRest(text string, indent int) string {
+func (p *verdictPrinter) foldRest(text string, indent int) string {
 	const joined = "\x00"
-	text = foldAt(units.ReplaceAllString(text, "$1"+joined+"$2$3"), indent, verdictWidth)
+	text = foldAt(units.ReplaceAllString(text, "$1"+joined+"$2$3"), indent, cmp.Or(p.width, verdictWidth))
 	return strings.ReplaceAll(strings.TrimLeft(text, " "), joined, " ")
 }
 
@@ -111,7 +113,7 @@ func (p *verdictPrinter) print() {
 	}
 	p.table()
 	for _, m := range p.marks {
-		fmt.Fprintln(p.out, foldRest(m, 2))
+		fmt.Fprintln(p.out, p.foldRest(m, 2))
 	}
 	p.explain(p.words)
 }
@@ -123,7 +125,7 @@ func (p *verdictPrinter) explain(words []reason.Word) {
 		if who := p.owners(w); who != "" {
 			means = strings.Replace(means, "a component", who, 1)
 		}
-		fmt.Fprintln(p.out, foldRest(fmt.Sprintf("%s: %s; %s", string(w), means, do), 2))
+		fmt.Fprintln(p.out, p.foldRest(fmt.Sprintf("%s: %s; %s", string(w), means, do), 2))
 	}
 }
 
@@ -191,11 +193,12 @@ func (p *verdictPrinter) error() string {
 	if f == nil {
 		return fmt.Sprintf("Unknown (%s).", p.because(v.NoError...))
 	}
-	than := "above"
-	if f.Error+f.Doubt <= r.Asked {
+	than := "not sure to be within"
+	switch {
+	case f.Error+f.Doubt <= r.Asked:
 		than = "within"
-	} else if f.Error <= r.Asked {
-		than = "not sure to be within"
+	case f.Error-f.Doubt > r.Asked:
+		than = "above"
 	}
 	return fmt.Sprintf("%s is expected (rms of %s over %.3g s, relative to its standard deviation), %s the %s %% of --error.",
 		p.percent(f), f.Of, r.Horizon, than, shortPercent(r.Asked))
@@ -238,6 +241,9 @@ func (p *verdictPrinter) advice() {
 	if r.Recommended >= 0 {
 		s := &r.Strategies[r.Recommended]
 		a := analyze.Alternative{Strategy: s, Step: r.StepToTake, Forecast: r.Promised}
+		if a.Forecast == nil {
+			label = "Safer"
+		}
 		p.line(label, p.gain(&a))
 		fmt.Fprintf(p.out, "%*s%s %s --step-size %.4g\n", labelWidth, "", p.command, s.Flags(), r.StepToTake)
 		label = "Or"
@@ -277,7 +283,7 @@ func (p *verdictPrinter) gain(a *analyze.Alternative) string {
 	if f := a.Forecast; f != nil {
 		text += fmt.Sprintf("error %s, %s; stable %s.", p.percent(f), p.cost(f), p.stable(a))
 		if !(f.Error+f.Doubt <= r.Asked) {
-			text += fmt.Sprintf(" Nothing tried is sure to be within %s %%; this comes nearest.", shortPercent(r.Asked))
+			text += fmt.Sprintf(" Nothing tried is sure to be within %s %%; %s.", shortPercent(r.Asked), p.nearest(f))
 			if f.Error > r.Asked && a.Step < r.Step {
 				text += " Analyse with a shorter --step-size to see more."
 			}
@@ -285,6 +291,31 @@ func (p *verdictPrinter) gain(a *analyze.Alternative) string {
 		return text
 	}
 	return text + fmt.Sprintf("stable %s, its error is unknown.", p.stable(a))
+}
+
+// nearest describes how the recommended forecast, which may exceed the error asked for, compares with the alternatives of
+// the table.
+func (p *verdictPrinter) nearest(f *forecast.Forecast) string {
+	fixed, varying, expected := false, false, false // alternatives with a smaller possible or expected error
+	for _, a := range p.r.Best() {
+		g := a.Forecast
+		if g == nil || p.r.Recommends(&a) {
+			continue
+		}
+		if g.Error+g.Doubt < (f.Error+f.Doubt)*(1-1e-9) {
+			fixed, varying = fixed || a.Varying == nil, varying || a.Varying != nil
+		}
+		expected = expected || g.Error < f.Error*(1-1e-9)
+	}
+	switch {
+	case fixed:
+		return "this comes about as near as any, at lower cost"
+	case varying:
+		return "this comes nearest with steps of one size"
+	case expected:
+		return "this comes nearest, since its error is known better"
+	}
+	return "this comes nearest"
 }
 
 // cost compares the cost of a forecast with that of the present setting.
@@ -371,8 +402,13 @@ func (p *verdictPrinter) table() {
 		best = slices.DeleteFunc(best, func(a analyze.Alternative) bool { return r.Recommends(&a) })
 	}
 	best = best[:min(shownBest, len(best))]
-	if now != nil && !slices.ContainsFunc(best, func(a analyze.Alternative) bool { return a.Same(now) }) {
-		best = append(best, *now)
+	if now != nil {
+		i := slices.IndexFunc(best, func(a analyze.Alternative) bool { return a.Same(now) })
+		if i < 0 {
+			best = append(best, *now)
+		} else {
+			best[i] = *now // with the error in the verdict
+		}
 	}
 	rows := [][]string{{"algorithm", "order", "step", "error", "FMU steps/s", "stable"}}
 	for i := range best {
@@ -397,6 +433,8 @@ func (p *verdictPrinter) row(a, now *analyze.Alternative) []string {
 	switch {
 	case now != nil && a.Same(now):
 		mark = "  <- present"
+	case r.Recommends(a) && !r.Verdict.Keep && a.Forecast == nil:
+		mark = "  <- safer"
 	case r.Recommends(a) && !r.Verdict.Keep:
 		mark = "  <- better"
 	}

@@ -1,6 +1,8 @@
 package app
 
 import (
+	"io"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -54,6 +56,22 @@ func TestPrintsVerdict(t *testing.T) {
 	}
 }
 
+// Lines are as wide as the terminal, down to a least width.
+func TestWidth(t *testing.T) {
+	for columns, want := range map[string]int{"60": 60, "3": leastWidth, "0": math.MaxInt, "": math.MaxInt, "x": math.MaxInt} {
+		t.Setenv("COLUMNS", columns)
+		if got := (&screen{to: io.Discard}).width(); got != want {
+			t.Errorf("COLUMNS=%s: %d, want %d", columns, got, want)
+		}
+	}
+	p := &verdictPrinter{width: 60}
+	for line := range strings.Lines(p.foldRest(strings.Repeat("a word ", 50), labelWidth)) {
+		if len(line) > 61 {
+			t.Errorf("%q has %d columns", line, len(line))
+		}
+	}
+}
+
 // Each mark and each reason that occurs is explained in a line, and only those.
 func TestExplainsMarks(t *testing.T) {
 	unknown := analyze.Verdict{State: analyze.Unknown, Text: "no model", Reasons: []reason.Word{reason.OwnSteps}, NoError: []reason.Word{reason.OwnSteps, reason.NoTime}}
@@ -72,6 +90,24 @@ func TestExplainsMarks(t *testing.T) {
 			r.Promised.Doubt = 0.04
 			r.Stray = &forecast.Stray{Off: 0.04, Of: "car.y"}
 		}, []string{"error ~0.1 %", "Nothing tried is sure to be within 1 %", "~ an order of magnitude: along the motion, car.y is off its model by 4 %"}},
+		"rough and large": {analyze.Verdict{State: analyze.Close, Error: &forecast.Forecast{Error: 0.05, Doubt: 0.06}}, nil,
+			[]string{"Error         ~5 % is expected", "not sure", "\nplain      0      0.01 s  ~5 %"}},
+		"rough and too large": {analyze.Verdict{State: analyze.Close, Error: &forecast.Forecast{Error: 0.05, Doubt: 0.03}}, nil,
+			[]string{"Error         ~5 % is expected", "deviation), above the\n"}},
+		"nearest": {analyze.Verdict{State: analyze.Close}, func(r *analyze.Report) { r.Promised.Error = 0.02 },
+			[]string{"Nothing tried is sure to be within 1 %; this comes nearest."}},
+		"nearest of those known": {analyze.Verdict{State: analyze.Close}, func(r *analyze.Report) {
+			r.Promised.Error, r.Strategies[0].Forecasts[0] = 0.02, forecast.Forecast{Step: 0.01, Error: 0.015, Doubt: 0.02}
+		}, []string{"this comes nearest, since its error is\n              known better."}},
+		"about as near": {analyze.Verdict{State: analyze.Close}, func(r *analyze.Report) {
+			r.Promised.Doubt, r.Strategies[0].Forecasts[0] = 0.02, forecast.Forecast{Step: 0.01, Error: 0.0005, Doubt: 0.019}
+		}, []string{"this comes about as near as any,\n"}},
+		"nearer by variable steps": {analyze.Verdict{State: analyze.Close}, func(r *analyze.Report) {
+			r.Promised.Error = 0.03
+			r.Varying = []forecast.Varying{{Preset: "v", Settled: []forecast.Settled{{Forecast: forecast.Forecast{Error: 0.02}}}}}
+		}, []string{"this comes nearest with steps of"}},
+		"safer": {analyze.Verdict{State: analyze.Close}, func(r *analyze.Report) { r.Promised = nil },
+			[]string{"Safer         fine, order 0", "its error is unknown", "<- safer"}},
 		"keep": {analyze.Verdict{State: analyze.Stable, Keep: true}, nil, []string{"Keep it", "--algorithm plain --param order=0 --step-size 0.005"}},
 		"no time": {analyze.Verdict{State: analyze.Stable}, func(r *analyze.Report) {
 			r.Promised, r.Recommended, r.Strategies[0].Seen = nil, -1, &analyze.Seen{Missed: 3}

@@ -50,9 +50,7 @@ func (p *program) toStdout(r *runRequest) (f *os.File, out os.FileInfo, here []s
 // printAside sends all text for people to standard error.
 func (p *program) printAside() {
 	p.stdout = p.stderr
-	if s, ok := p.stderr.(*screen); ok {
-		s.beside = true
-	}
+	p.stderr.beside = true
 }
 
 // leadsTo reports whether a path leads to a file, unless that is the null device.

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/urfave/cli/v2"
 
@@ -32,7 +33,7 @@ type program struct {
 	flags          []string // of the command run, as --name=value, with those of a run that is resumed
 	helpAll        bool     // --help-all is given
 	stdin          io.Reader
-	stdout, stderr io.Writer // for people
+	stdout, stderr *screen   // for people
 	out            io.Writer // standard output unchanged, see data
 	backend        backend
 	extensions
@@ -64,13 +65,20 @@ func newProgram(args []string, stdin io.Reader, stdout, stderr io.Writer, b back
 		extensions: extensions{dialects: dialect.All()}}
 }
 
-// run executes the command and returns the exit code.
+// run executes the command and returns the exit code. Text that cannot be written is an error, unless the reader of a
+// pipe has left.
 func (p *program) run(ctx context.Context) int {
-	for _, w := range []io.Writer{p.stdout, p.stderr} {
-		if s, ok := w.(*screen); ok {
-			defer s.flush()
-		}
+	code := p.perform(ctx)
+	if err := p.stdout.flush(); err != nil && !errors.Is(err, syscall.EPIPE) {
+		fmt.Fprintln(p.stderr, "macrostep: the text on standard output is incomplete:", err)
+		code = max(code, exitFailed)
 	}
+	_ = p.stderr.flush() // there is no other place to report it
+	return code
+}
+
+// perform executes the command and reports its error.
+func (p *program) perform(ctx context.Context) int {
 	if len(p.args) > 0 && p.args[0] == completeCommand {
 		p.complete(p.args[1:])
 		return exitDone
@@ -82,8 +90,12 @@ func (p *program) run(ctx context.Context) int {
 	if code := exitCode(0); errors.As(err, &code) {
 		return int(code)
 	}
+	printed := map[string]bool{} // joined errors may have the same cause
 	for line := range strings.Lines(err.Error()) {
-		fmt.Fprintln(p.stderr, "macrostep:", strings.TrimSuffix(line, "\n"))
+		if line = strings.TrimSuffix(line, "\n"); !printed[line] {
+			fmt.Fprintln(p.stderr, "macrostep:", line)
+		}
+		printed[line] = true
 	}
 	var usage *usageError
 	var after *runError
@@ -159,6 +171,9 @@ func (p *program) arrangedFor(cmd *cli.Command, name string, args []string) ([]s
 func notACommand(app *cli.App, name string) error {
 	if strings.HasPrefix(name, "-") {
 		return &usageError{"", fmt.Errorf("%s comes before the command; write the command first, as in: macrostep run SYSTEM %s", name, name)}
+	}
+	if err := dialect.Foreign(name); err != nil {
+		return &usageError{"", err}
 	}
 	if _, err := os.Stat(name); err == nil {
 		return &usageError{"", fmt.Errorf("%s is a file, not a command; to run it: macrostep run %s", name, name)}

@@ -89,7 +89,7 @@ func TestUsage(t *testing.T) {
 		"run|s.ssp|--log-level|loud":                 `--log-level: "loud" is not one of debug, info, warn, error`,
 		"run|s.ssp|--strict=maybe":                   "invalid boolean value",
 		"run|s.ssp|--output=r.arrow":                 "--output r.arrow: files .arrow are not written",
-		"run|s.ssp|--output|r.json":                  "--output and --manifest are the same file r.json",
+		"run|s.ssp|--output|r|--manifest|r":          "--output and --manifest are the same file r",
 		"run|s.ssp|--output|./s.ssp":                 "--output ./s.ssp would overwrite a file that the run reads",
 		"run|s.ssp|--input|i.csv|--manifest|i.csv":   "--manifest i.csv would overwrite a file that the run reads",
 		"run|s.ssp|--live|0|--report|results.csv":    "--output and --report are the same file",
@@ -214,10 +214,10 @@ func TestOutputs(t *testing.T) {
 		"--quiet":                           {"results.csv", "time,", "results.json", 102},
 		"--output-interval 0.25":            {"results.csv", "time,", "results.json", 6},
 		"--output r":                        {"r", "time,", "r.json", 102},
-		"-o a.b.txt":                        {"a.b.txt", "time,first.y1", "a.b.json", 102},
+		"-o a.b.txt":                        {"a.b.txt", "time,first.y1", "a.b.txt.json", 102},
 		"--manifest m.json":                 {"results.csv", "time,", "m.json", 102},
-		"--output r.parquet":                {"r.parquet", "PAR1", "r.json", 0},
-		"--output r.mat":                    {"r.mat", "3\x00\x00\x00\x04\x00\x00\x00\x0b\x00\x00\x00", "r.json", 0},
+		"--output r.parquet":                {"r.parquet", "PAR1", "r.parquet.json", 0},
+		"--output r.mat":                    {"r.mat", "3\x00\x00\x00\x04\x00\x00\x00\x0b\x00\x00\x00", "r.mat.json", 0},
 		"--record none --output timing.csv": {"", "", "timing.json", 0},
 	} {
 		code, stdout, stderr := call(t, &fake{warnings: []string{"guessed"}}, append([]string{"run", "s.ssp"}, strings.Fields(args)...)...)
@@ -571,7 +571,7 @@ func TestCompletion(t *testing.T) {
 		"ecco energy-correction model-based-corrector"
 	table := write(t, filepath.Join(t.TempDir(), "r.csv"), "time,a.x,a.y,b.z\n0,1,2,3\n")
 	for words, want := range map[string]string{
-		"":                         "run info validate bonds analyze algorithms plot compare report study worker ssp scenario demo completion man version help",
+		"":                         "run info validate bonds analyze algorithms plot compare report study worker host hosts ssp scenario demo completion man version help",
 		"al":                       "algorithms",
 		"help|ru":                  "run",
 		"run|--st":                 "--start-time --stop-time --step-size --stateless --strict --step-timeout",

@@ -95,5 +95,16 @@ func nearestFlag(cmd *cli.Command, known map[string]cli.Flag, name string) strin
 		names = append(names, dashed(f))
 	}
 	slices.Sort(names)
-	return fmt.Sprintf("%s (macrostep %s --help-all lists them)", diag.DidYouMean(dashed(name), names), cmd.Name)
+	hint := diag.DidYouMean(dashed(name), names)
+	if meant := flagSynonyms[name]; known[meant] != nil {
+		hint = "; its job is done by " + dashed(meant)
+	}
+	return fmt.Sprintf("%s (macrostep %s --help-all lists them)", hint, cmd.Name)
+}
+
+// flagSynonyms are words that other tools use for our flags.
+var flagSynonyms = map[string]string{
+	"preset": flagAlgorithm, "method": flagAlgorithm, "solver": flagAlgorithm, "master": flagAlgorithm,
+	"dt": "step-size", "end-time": "stop-time", "threads": flagWorkers, "results": flagOutput,
+	"parameter": flagSet, "interval": "output-interval", "variables": "record",
 }

@@ -54,6 +54,14 @@ func (p *program) attach(ctx context.Context, r *runRequest, con *console) (*att
 			return nil, fmt.Errorf("--%s: %w", flagReport, err)
 		}
 	}
+	// It is written after the run, when an error would come late.
+	temp, _, err := beside(r.Report, true)
+	if err == nil {
+		err = temp.Remove()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--%s: %w", flagReport, err)
+	}
 	return a, nil
 }
 

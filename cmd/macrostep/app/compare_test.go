@@ -79,7 +79,7 @@ func TestCompareCommand(t *testing.T) {
 		both + "|--map|x":            `--map: "x" is not A=B`,
 		both + "|--map|q=z":          "a.csv has no variable q",
 		both + "|--time-tolerance|0": `--time-tolerance: 0 is not greater than 0`,
-		both + "|--select|x.*":       "--select matches no variable",
+		both + "|--select|x.*":       `--select: no variable matches "x.*"; `,
 		"compare|a.csv":              "A B (two tables) is missing",
 	})
 }

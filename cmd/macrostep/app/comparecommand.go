@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -17,6 +17,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/results"
+	"github.com/macrostep/macrostep/master/simulate"
 )
 
 const compareHelp = `Compares two tables of results: A, the reference, and B, which is judged. Use it to
@@ -114,7 +115,7 @@ func (p *program) compare(c *cli.Context) error {
 		}
 	}
 	if o.Select != nil && len(found.Variables)+len(found.OnlyA)+len(found.Notes) == 0 {
-		return fmt.Errorf("--select matches no variable of %s", a.Path)
+		return cmp.Or(checkSelected([]string{a.Path}, newInput(c).globs(flagSelect)), fmt.Errorf("--select matches no variable of %s", a.Path))
 	}
 	if len(found.Variables) == 0 {
 		if len(found.OnlyA) == 0 && len(found.Notes) > 0 {
@@ -175,16 +176,33 @@ func aloneIn(path string) string {
 // manifestAt returns the manifest beside a table; without one, it is empty.
 func manifestAt(path string) *record.Manifest {
 	var m record.Manifest
-	data, err := os.ReadFile(manifestBeside(path))
+	data, err := os.ReadFile(record.ManifestPath(path))
 	if err != nil || json.Unmarshal(data, &m) != nil {
 		return &record.Manifest{}
 	}
 	return &m
 }
 
-// manifestBeside names the manifest of a table of results.
-func manifestBeside(path string) string {
-	return strings.TrimSuffix(path, filepath.Ext(path)) + ".json"
+// checkSelected returns an error if a pattern of --select matches no variable of some tables. Tables that cannot be read
+// are left to their reader, and so are those from pipes, which can be read only once.
+func checkSelected(paths []string, chosen record.Selection) error {
+	names := map[string]bool{}
+	for _, path := range paths {
+		if chosen.IsDefault() || simulate.IsDevice(path) {
+			return nil
+		}
+		columns, err := results.Header(path)
+		if err != nil {
+			return nil
+		}
+		for _, c := range columns {
+			names[c.Bare], names[c.Name] = true, true
+		}
+	}
+	if err := chosen.Of(aloneIn(paths[0])).Check(slices.Sorted(maps.Keys(names))); err != nil {
+		return fmt.Errorf("--%s: %w", flagSelect, err)
+	}
+	return nil
 }
 
 // reading returns options that read only the chosen columns.

@@ -50,8 +50,8 @@ func (p *program) completionCommand() *cli.Command {
 			if completionScripts[shell] == "" || err != nil {
 				return &usageError{"completion", fmt.Errorf("%q is not a known shell; choose bash, zsh or fish", shell)}
 			}
-			fmt.Fprint(p.data(), string(script))
-			return nil
+			_, err = p.data().Write(script)
+			return err
 		},
 	}
 }

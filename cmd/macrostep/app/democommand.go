@@ -108,7 +108,7 @@ func knownExamples(names []string, all bool) error {
 func demoFolder(c *cli.Context) (string, error) {
 	dir := c.String(flagOutput)
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return "", fmt.Errorf("making the folder of the examples: %w", err)
+		return "", record.NotWritten(dir, err)
 	}
 	return dir, nil
 }
@@ -213,7 +213,7 @@ func (p *program) command() string {
 	switch {
 	case err != nil:
 		return "macrostep"
-	case strings.Contains(exe, string(filepath.Separator)+"go-build"):
+	case strings.Contains(exe, string(filepath.Separator)+"go-build"), strings.HasSuffix(filepath.Dir(exe), "-d"): // of the cache of go run
 		return "go run ./cmd/macrostep"
 	case !strings.ContainsRune(os.Args[0], filepath.Separator):
 		return os.Args[0]

@@ -187,13 +187,12 @@ func lookAt(c *cli.Context, address string) ([]hostLine, error) {
 		}
 		return out, errors.Join(err, l.Close())
 	}
-	d, token, err := host.Dial(address, host.TicketDir())
+	client, err := new(simulate.Isolation).Client(address)
 	if err != nil {
 		return nil, err
 	}
-	client := host.NewClient(d, host.ClientOptions{Token: token, Program: simulate.Version()})
 	status, offers, trip, err := client.Status()
-	line := hostLine{Address: d.String(), HostInfo: cluster.HostInfo{Status: status, Offers: offers}, Trip: trip.Seconds()}
+	line := hostLine{Address: address, HostInfo: cluster.HostInfo{Status: status, Offers: offers}, Trip: trip.Seconds()}
 	return []hostLine{line}, errors.Join(err, client.Close())
 }
 

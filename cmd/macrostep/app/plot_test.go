@@ -28,10 +28,18 @@ func TestPlotCommand(t *testing.T) {
 		}
 	}
 	plot("wrote a1.svg: 1 chart of 2 files", "a*.csv")
+	if _, _, stderr := callIn(t.Context(), t, ".", &fake{}, "plot", "a2.csv", "--force"); stderr != "note: a2.csv: fields are separated by semicolons; decimal commas\n" {
+		t.Errorf("the interpretation of a table is %q", stderr)
+	}
 	svg := read(t, "a1.svg")
 	contains(t, "the picture", svg, ">m.x<", ">m.y = 1<", ">a1.csv<", ">a2.csv<", ">time [s]<")
 	if strings.Contains(svg, ">m.y<") {
 		t.Error("a constant has a chart")
+	}
+	write(t, "on.csv", "time,m.on\n0,0\n10,0\n20,0\n30,0\n40,1\n")
+	plot("", "on.csv")
+	if on := read(t, "on.svg"); !strings.Contains(on, ">1<") || strings.Contains(on, ">0.5<") {
+		t.Error("a Boolean has an axis with fractions")
 	}
 	write(t, "gap.csv", "time,m.y\n0,1\n1,1\n2,NaN\n")
 	plot("wrote gap.svg: 1 chart of 2 files", "gap.csv", "a1.csv", "--select", "m.y", "-o", "gap.svg") // not constant: it has a gap
@@ -93,7 +101,9 @@ func TestPlotCommand(t *testing.T) {
 		"plot|a1.csv|--against|m.z|--force": `a1.csv has no such variable with numbers; did you mean "m.x"?`,
 		"plot|a1.csv|a2.csv|--diff|--against|m.x": "choose one",
 		"plot|a1.csv|-o|x.pdf":                    "a picture must be .svg or .png",
-		"plot|a1.csv|--force|--select|q":          "there is nothing to draw: none of the chosen variables of a1.csv holds numbers",
+		"plot|a1.csv|--force|--select|q":          `--select: no variable matches "q"`,
+		"plot|a1.csv|a2.csv|--force|--select|m.z": `no variable matches "m.z"; did you mean "m.x"?`,
+		"plot|a1.csv|--force|--select|?.z":        "there is nothing to draw: none of the chosen variables of a1.csv holds numbers",
 	})
 }
 

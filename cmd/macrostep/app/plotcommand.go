@@ -89,9 +89,15 @@ func (p *program) plot(c *cli.Context) error {
 	if format != ".svg" && format != ".png" {
 		return &usageError{"plot", fmt.Errorf("--output %s: a picture must be .svg or .png", output)}
 	}
-	fields, err := readFields(paths, order)
+	if err := checkSelected(paths, order.chosen); err != nil {
+		return err
+	}
+	fields, notes, err := readFields(paths, order)
 	if err != nil {
 		return err
+	}
+	for _, note := range notes {
+		fmt.Fprintln(p.stderr, "note:", note)
 	}
 	if len(paths) > lineStyles {
 		fmt.Fprintf(p.stderr, "warning: %d files share %d line styles, so that some look alike; draw fewer together\n", len(paths), lineStyles)
@@ -120,8 +126,8 @@ type plotOrder struct {
 	timeColumn string
 }
 
-// readFields reads tables and returns what there is to draw of each variable.
-func readFields(paths []string, o plotOrder) (fields []field, err error) {
+// readFields reads tables and returns what there is to draw of each variable, and how the tables were interpreted.
+func readFields(paths []string, o plotOrder) (fields []field, notes []string, err error) {
 	var tables []*results.Table
 	var errs []error
 	for _, path := range paths {
@@ -135,7 +141,12 @@ func readFields(paths []string, o plotOrder) (fields []field, err error) {
 		tables, errs = append(tables, t), append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	for _, t := range tables {
+		if len(t.Notes) > 0 {
+			notes = append(notes, t.Path+": "+strings.Join(t.Notes, "; "))
+		}
 	}
 	if o.diff {
 		fields, err = differenceFields(tables, o.chosen)
@@ -145,14 +156,19 @@ func readFields(paths []string, o plotOrder) (fields []field, err error) {
 	if err == nil && len(fields) == 0 {
 		err = fmt.Errorf("there is nothing to draw: none of the chosen variables of %s holds numbers", strings.Join(paths, ", "))
 	}
-	return fields, err
+	return fields, notes, err
 }
 
-// expanded replaces patterns that the shell has left by the files that match.
+// expanded replaces patterns that the shell has left by the files that match. A variable of the first file in place of
+// a file is an error.
 func expanded(args []string) ([]string, error) {
 	var paths []string
 	for _, arg := range args {
-		if _, err := os.Stat(arg); err == nil || !strings.ContainsAny(arg, "*?[") {
+		_, err := os.Stat(arg)
+		if err == nil || !strings.ContainsAny(arg, "*?[") {
+			if err != nil && len(paths) > 0 && hasVariable(paths[0], arg) {
+				return nil, fmt.Errorf("%s is a variable of %s; to draw it: --%s %s", arg, paths[0], flagSelect, arg)
+			}
 			paths = append(paths, arg)
 			continue
 		}
@@ -163,6 +179,11 @@ func expanded(args []string) ([]string, error) {
 		paths = append(paths, found...)
 	}
 	return paths, nil
+}
+
+func hasVariable(path, name string) bool {
+	columns, err := results.Header(path)
+	return err == nil && slices.ContainsFunc(columns, func(c results.Column) bool { return c.Bare == name })
 }
 
 // field is what there is to draw of one variable.

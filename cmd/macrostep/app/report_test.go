@@ -52,6 +52,9 @@ func TestReport(t *testing.T) {
 	write(t, "other.csv", "time,a\n0,1\n1,2\n")
 	write(t, "no.json", "{}")
 	refuses(t, ".", &fake{}, map[string]string{
+		"report|results.csv|-o|none/r.html":               "none/r.html cannot be written: no such file or directory; create the folder first",
+		"plot|results.csv|-o|none/r.svg":                  "none/r.svg cannot be written: no such file or directory; create the folder first",
+		"plot|results.csv|-o|other.csv/r.svg":             "not a directory",
 		"report|results.csv":                              "results.html exists already",
 		"report|results.csv|-o|results.csv":               "would overwrite the results",
 		"report|none.csv":                                 "none.csv: no such file",
@@ -59,11 +62,37 @@ func TestReport(t *testing.T) {
 		"report|results.csv|--force|--manifest|none.json": "--manifest: open none.json",
 		"report|results.csv|--force|--trace|other.csv":    "other.csv is not a table of attempts: it has no column H",
 		"report|results.csv|--force|--analysis|no.json":   "no.json holds no analysis",
-		"report|results.csv|--force|--select|x*":          "there is nothing to show",
-		"report":                                          "RESULT (a table of results) is missing",
+		"report|results.csv|--force|--select|x*":          `--select: no variable matches "x*"`,
+		"report|results.csv|--force|--select|*x*":         "there is nothing to show",
+		"report": "RESULT (a table of results) is missing",
 	})
 	report("other.csv") // of another tool
 	contains(t, "the page of the other table", read(t, "other.html"), `data-name="a"`)
+	write(t, "on.csv", "time,a.on\n0,0\n1,0\n2,0\n3,0\n4,1\n")
+	report("on.csv")
+	if on := read(t, "on.html"); !strings.Contains(on, `data-held="1" data-integral="1"`) || strings.Contains(on, ">0.5<") {
+		t.Error("a Boolean has an axis with fractions")
+	}
+	write(t, "clock.csv", "clock,a\n0,1\n1,2\n")
+	report("clock.csv", "--time-column", "clock")
+	contains(t, "the page with another time column", read(t, "clock.html"), `data-name="a"`)
+}
+
+// What cannot be written is refused before the run touches earlier results.
+func TestNotWritable(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "results.csv", "earlier")
+	refuses(t, ".", &fake{}, map[string]string{
+		"run|s.ssp|--report|none/run.html":     "--report none/run.html: there is no folder none; create the folder first",
+		"run|s.ssp|--manifest|none/m.json":     "--manifest none/m.json: there is no folder none",
+		"run|s.ssp|--output|none/r.csv":        "--output none/r.csv: there is no folder none",
+		"run|s.ssp|--trace|none/t.csv":         "--trace none/t.csv: there is no folder none",
+		"run|s.ssp|--output|results.csv/r.csv": "there is no folder results.csv",
+		"run|s.ssp|--report|/dev/null":         "/dev/null is not an ordinary file",
+	})
+	if text := read(t, "results.csv"); text != "earlier" {
+		t.Errorf("the results are %q", text)
+	}
 }
 
 // The page of several results draws their lines in the same plots, in the units of the first, and their differences.
@@ -186,7 +215,7 @@ func TestManifestNotWritten(t *testing.T) {
 		if code == exitDone || strings.Contains(stdout, "manifest ") || strings.Contains(stdout, "results ") != (name != long) {
 			t.Errorf("exit code %d: %s", code, stdout)
 		}
-		contains(t, "the error", stderr, "writing the manifest", want)
+		contains(t, "the error", stderr, "the manifest ", "cannot be written: ", want)
 	}
 }
 

@@ -61,7 +61,7 @@ func (p *program) reportCommand() *cli.Command {
 			stringFlag("trace", "table of attempts `FILE.csv` of one RESULT, from run --trace (default: as the manifest says, if it exists)"),
 			stringFlag("system", "the results are of `SYSTEM`, if it is not where the manifest says"),
 			stringFlag("analysis", "show `FILE.json` of macrostep analyze --json, too; for one RESULT"),
-			selectFlag("show"),
+			selectFlag("show"), timeColumnFlag(),
 		},
 		Action: endsAtOnce(p.report),
 	}
@@ -98,6 +98,9 @@ func (p *program) report(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := checkSelected(paths, chosen); err != nil {
+		return err
+	}
 	made, err := p.reported(c, paths, chosen)
 	if err != nil {
 		return err
@@ -114,7 +117,9 @@ func (p *program) reported(c *cli.Context, paths []string, chosen record.Selecti
 	var tables []*results.Table
 	var list []*reportParts
 	for _, path := range paths {
-		r, t, err := readReport(path, c.String("manifest"), chosen)
+		read := reading(chosen.Of(aloneIn(path)))
+		read.TimeColumn = c.String("time-column")
+		r, t, err := readReport(path, c.String("manifest"), read)
 		if err != nil {
 			return nil, err
 		}
@@ -224,8 +229,8 @@ func (p *program) reportRun(a *attached, out *simulate.Outcome) error {
 
 // readReport reads a table and its manifest: the content of its page, without curves, and the table with the
 // columns of numbers.
-func readReport(path, manifest string, chosen record.Selection) (*reportParts, *results.Table, error) {
-	t, err := results.Read(path, reading(chosen.Of(aloneIn(path))))
+func readReport(path, manifest string, o results.ReadOptions) (*reportParts, *results.Table, error) {
+	t, err := readTable(path, o)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -240,7 +245,7 @@ func readReport(path, manifest string, chosen record.Selection) (*reportParts, *
 		return nil, nil, fmt.Errorf("%s: there is nothing to show: none of the chosen columns holds numbers", path)
 	}
 	if texts := all - len(t.Columns); texts > 0 {
-		r.notes = append(r.notes, plural(texts, "column")+" of texts are not shown.")
+		r.notes = append(r.notes, fmt.Sprintf("Columns of texts are not shown (%d).", texts))
 	}
 	if m := r.manifest; m != nil {
 		r.title = titleOf(m.System)
@@ -254,7 +259,9 @@ func readReport(path, manifest string, chosen record.Selection) (*reportParts, *
 func (r *reportParts) addCurves(t *results.Table, n int) {
 	for _, column := range t.Columns {
 		c := curve{name: column.Bare, unit: column.Unit, thin: thinned(t.Times, column.Values, n)}
-		if m := r.manifest; m != nil {
+		if m := r.manifest; m == nil {
+			c.held = held(column.Values)
+		} else {
 			c.held, c.equals = slices.Contains(m.Held, c.name), m.Connected[c.name]
 		}
 		r.curves = append(r.curves, c)
@@ -263,7 +270,7 @@ func (r *reportParts) addCurves(t *results.Table, n int) {
 
 // readManifest reads the manifest of a table: the one named, else the one beside it; nil = there is none.
 func readManifest(table, named string) (*record.Manifest, error) {
-	path := cmp.Or(named, manifestBeside(table))
+	path := cmp.Or(named, record.ManifestPath(table))
 	data, err := os.ReadFile(path)
 	switch {
 	case named == "" && errors.Is(err, fs.ErrNotExist):

@@ -354,8 +354,8 @@ func curveSections(list []*reportParts, components []string) []page.Section {
 		plots = plots[:pagePlots]
 	}
 	if left > 0 {
-		results.Text = append(results.Text, fmt.Sprintf("%s more are not shown: a page holds %d plots; macrostep report --select chooses.",
-			plural(left, "variable"), pagePlots))
+		results.Text = append(results.Text, fmt.Sprintf("%s are not shown: a page holds %d plots; macrostep report --select chooses.",
+			plural(left, "more variable"), pagePlots))
 	}
 	if equal > 0 {
 		results.Text = append(results.Text, fmt.Sprintf("Connected inputs that equal their sources are not drawn (%d).", equal))
@@ -601,7 +601,7 @@ func analysisSection(m *record.Manifest, r *analyze.Report) page.Section {
 		}
 		for _, f := range a.Forecasts {
 			if f.Step == r.Step {
-				off, cost = fmt.Sprintf("%.2g", f.Error), fmt.Sprintf("%.4g", f.FMUSteps)
+				off, cost = f.Size(), fmt.Sprintf("%.4g", f.FMUSteps)
 			}
 		}
 		rows = append(rows, []string{name, strconv.Itoa(a.Order), radius, off, cost, a.Ranges(r)})

@@ -206,7 +206,7 @@ func resultFlags() []cli.Flag {
 		listFlag("record", "record what matches `GLOB` (* and ? only; none: no result file) (default: outputs, and inputs that are connected or "+
 			"given)"),
 		stringFlag("output-interval", "one row at the first communication point at or after each multiple of `T` seconds, and one at the end"),
-		stringFlag("manifest", "manifest `FILE.json` (default: beside --output)"),
+		stringFlag("manifest", "manifest `FILE.json` (default: beside --output, with .json in place of .csv, else added)"),
 		stringFlag("trace", "table `FILE.csv` of every attempt at a macro step: t,H,k,iterations,estimate,indicator,accepted"),
 		stringFlag(flagReport, "write a web page of the run, with plots, to `FILE.html` (see macrostep help report)"),
 		stringFlag(flagLive, "serve that page during the run at `[HOST:]PORT`, with pause, step and stop; without HOST for this machine only; "+

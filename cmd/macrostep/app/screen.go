@@ -1,9 +1,12 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"os"
+	"strconv"
 	"sync"
 	"unicode"
 	"unicode/utf8"
@@ -21,6 +24,7 @@ type screen struct {
 	mu   sync.Mutex
 	rest []byte // incomplete character at the end of the text so far
 	made []byte
+	err  error // first failure of a write
 }
 
 func (s *screen) Write(text []byte) (int, error) {
@@ -33,7 +37,7 @@ func (s *screen) Write(text []byte) (int, error) {
 func (s *screen) rewrite(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_ = s.write("\r", []byte(line)) // nothing depends on it
+	_ = s.write("\r", []byte(line)) // kept
 }
 
 // write writes control characters, and then text with escapes.
@@ -41,18 +45,35 @@ func (s *screen) write(control string, text []byte) error {
 	s.made = append(s.made[:0], control...)
 	s.made, s.rest = appendVisible(s.made, append(s.rest, text...))
 	_, err := s.to.Write(s.made)
+	s.err = cmp.Or(s.err, err)
 	return err
 }
 
-// flush writes an incomplete character, escaped.
-func (s *screen) flush() {
+// flush writes an incomplete character, escaped. It returns the first error of all writes.
+func (s *screen) flush() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.rest) > 0 {
-		_, _ = io.WriteString(s.to, visible(string(s.rest))) // nothing depends on it
-		s.rest = nil
+		_, err := io.WriteString(s.to, visible(string(s.rest)))
+		s.err, s.rest = cmp.Or(s.err, err), nil
 	}
+	return s.err
 }
+
+// width returns the number of columns of the terminal: $COLUMNS, else what the terminal reports; very many for a file.
+// Narrow terminals have leastWidth.
+func (s *screen) width() int {
+	width, err := strconv.Atoi(os.Getenv("COLUMNS"))
+	if f, ok := s.to.(*os.File); ok && err != nil {
+		width, _, err = term.GetSize(int(f.Fd()))
+	}
+	if err != nil || width <= 0 {
+		return math.MaxInt
+	}
+	return max(width, leastWidth)
+}
+
+const leastWidth = 40
 
 // appendVisible appends text with escapes; rest is an incomplete character at the end.
 func appendVisible(to, text []byte) (out, rest []byte) {
@@ -87,5 +108,16 @@ func (p *program) data() io.Writer {
 	if f, ok := p.out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		return p.stdout
 	}
-	return p.out
+	return verbatim{p.stdout}
+}
+
+// verbatim writes to the file of a screen without escapes.
+type verbatim struct{ s *screen }
+
+func (v verbatim) Write(text []byte) (int, error) {
+	v.s.mu.Lock()
+	defer v.s.mu.Unlock()
+	_, err := v.s.to.Write(text)
+	v.s.err = cmp.Or(v.s.err, err)
+	return len(text), nil
 }

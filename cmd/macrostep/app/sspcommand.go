@@ -279,6 +279,7 @@ func (p *program) sspNew(r *newRequest) (err error) {
 func (p *program) openParts(parts []namedFile) (map[string]*fmi.FMU, error) {
 	fmus := map[string]*fmi.FMU{}
 	var errs []error
+	var deviating []string // FMUs with deviations that change no result
 	for _, part := range parts {
 		if info, err := os.Stat(part.path); err == nil && info.IsDir() {
 			errs = append(errs, fmt.Errorf("%s is a folder; its FMUs must be files", part.path))
@@ -290,13 +291,21 @@ func (p *program) openParts(parts []namedFile) (map[string]*fmi.FMU, error) {
 			var list *diag.List
 			if f, list, err = fmi.Open(part.path, fmi.OpenOptions{}); err == nil {
 				fmus[path] = f
-				p.warn(list.Findings)
+				if slices.ContainsFunc(list.Findings, inert) {
+					deviating = append(deviating, quote(part.path))
+				}
+				p.warn(slices.DeleteFunc(list.Findings, inert))
 			}
 		}
 		errs = append(errs, err)
 	}
+	if len(deviating) > 0 {
+		fmt.Fprintf(p.stderr, "note: deviations from the standard that change no result: macrostep validate %s\n", strings.Join(deviating, " "))
+	}
 	return fmus, errors.Join(errs...)
 }
+
+func inert(f diag.Finding) bool { return f.Inert }
 
 // writeNew writes a new document, or a package with its files, if a run accepts it.
 func (p *program) writeNew(r *newRequest, document []byte, files []edit.File) error {

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/fmi/archive"
+	"github.com/macrostep/macrostep/master/record"
 )
 
 // target returns the output file of a command: --output, else the default. An existing file is an error
@@ -42,20 +43,13 @@ func free(path string) error {
 // incomplete file is visible. It replaces an existing file only with force, and never a folder. check may
 // be nil.
 func writeChecked(path string, force bool, write func(w io.Writer) error, check func(temp string) error) (err error) {
-	if err := free(path); !force && err != nil {
-		return err
-	} else if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is not an ordinary file and is not replaced", path)
-	} else if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target // replace the target of a link, not the link
-	}
-	temp, err := archive.NewTempFile(path)
+	temp, path, err := beside(path, force)
 	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w", path, err)
+		return err
 	}
 	defer func() { err = errors.Join(err, temp.Remove()) }()
 	if err := errors.Join(write(temp), temp.Close()); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
+		return record.NotWritten(path, err)
 	}
 	if check != nil {
 		if err := check(temp.Path); err != nil {
@@ -66,6 +60,23 @@ func writeChecked(path string, force bool, write func(w io.Writer) error, check 
 		return err
 	}
 	return temp.Place(path)
+}
+
+// beside makes a temporary file beside its destination and returns the path of the latter, without links. It returns an
+// error if the destination cannot be replaced.
+func beside(path string, force bool) (*archive.File, string, error) {
+	if err := free(path); !force && err != nil {
+		return nil, "", err
+	} else if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, "", fmt.Errorf("%s is not an ordinary file and is not replaced", path)
+	} else if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target // replace the target of a link, not the link
+	}
+	temp, err := archive.NewTempFile(path)
+	if err != nil {
+		return nil, "", record.NotWritten(path, err)
+	}
+	return temp, path, nil
 }
 
 // renamed is an error with the path of a temporary file replaced by the one that the user knows.

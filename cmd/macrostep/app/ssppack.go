@@ -14,6 +14,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/ssp"
 	"github.com/macrostep/macrostep/ssp/edit"
 )
@@ -167,7 +168,7 @@ func (p *program) sspUnpack(path, output string) (err error) {
 	parent := filepath.Dir(filepath.Clean(output))
 	temp, err := archive.NewTempDir(parent, archive.Hidden)
 	if err != nil {
-		return err
+		return record.NotWritten(output, err)
 	}
 	defer func() { err = errors.Join(err, temp.Remove()) }()
 	list := &diag.List{}

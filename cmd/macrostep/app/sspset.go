@@ -17,6 +17,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/ssp"
 	"github.com/macrostep/macrostep/ssp/edit"
 )
@@ -282,6 +283,9 @@ func newReplacement(path string, data []byte) (c replacement, err error) {
 		if err == nil {
 			_, err = f.Write(data)
 		}
+		if err != nil {
+			err = record.NotWritten(c.path, err)
+		}
 		return f, err
 	}
 	c.path = path
@@ -289,7 +293,7 @@ func newReplacement(path string, data []byte) (c replacement, err error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			return c, err
+			return c, record.NotWritten(path, err)
 		}
 	case err != nil:
 		return c, err

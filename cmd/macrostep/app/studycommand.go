@@ -297,7 +297,7 @@ func (p *program) studyFolder(ctx context.Context, r *studyRequest) (*study.Fold
 			return nil, err
 		}
 	}
-	return study.Create(r.folder, plan, r.text, found.Files, found.Step)
+	return study.Create(r.folder, plan, r.text, found)
 }
 
 // warnOfFactors prints the warnings that name a factor, and how many others there are.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/master/results"
 	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/master/supervise"
 )
@@ -72,7 +72,7 @@ func (p *program) salvaged(c *cli.Context, d *supervise.Death) error {
 		printWarnings(newConsole(p.stderr), m.Warnings, shownNames, d.Outcome.ManifestPath)
 	}
 	if path := c.String(flagReport); path != "" && d.Outcome.Rows > 0 && d.Outcome.ManifestPath != "" {
-		parts, table, failed := readReport(c.String("output"), d.Outcome.ManifestPath, record.Selection{})
+		parts, table, failed := readReport(c.String("output"), d.Outcome.ManifestPath, results.ReadOptions{})
 		if failed == nil {
 			parts.findSystem("", p.dialects)
 			parts.addCurves(table, len(table.Columns))

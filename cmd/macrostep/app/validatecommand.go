@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/host"
 	"github.com/macrostep/macrostep/fmi/worker"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/fmuslave"
@@ -62,7 +63,7 @@ func (p *program) validateCommand() *cli.Command {
 	return &cli.Command{
 		Name: "validate", Usage: "check FMUs, SSPs and their documents", ArgsUsage: "FILE…",
 		UsageText: "macrostep validate FILE… [FLAGS]\nmacrostep validate --list | --explain ID", Description: validateHelp,
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			boolFlag("strict", "treat deviations from the standards as errors"),
 			listFlag(flagDisable, "leave out the findings of the rule `ID`"),
 			boolFlag("dynamic", "try each FMU, in separate processes"),
@@ -73,7 +74,7 @@ func (p *program) validateCommand() *cli.Command {
 			&cli.StringFlag{Name: flagFormat, Usage: "print the findings as `FORM`: text, json or sarif", Value: "text"},
 			boolFlag("list", "list all rules"),
 			stringFlag(flagExplain, "explain the rule `ID`, and what to do about its findings"),
-		},
+		}, onFlags()...),
 		Action: func(c *cli.Context) error {
 			if c.Bool("dynamic") {
 				return p.supervised(p.validate)(c)
@@ -112,6 +113,19 @@ func (p *program) validate(c *cli.Context) error {
 	for _, id := range o.Disable {
 		if _, known := validate.Find(id); !known {
 			in.fail(flagDisable, unknownRule(id))
+		}
+	}
+	where := simulate.Isolation{}
+	if readHosts(in, &where); in.IsSet(flagOn) {
+		if len(where.On) != 1 || where.On[0].Pattern != "*" || !o.Dynamic {
+			in.fail(flagOn, errors.New("give one host, for the trials of --dynamic"))
+		} else {
+			client, err := where.Client(where.On[0].Host)
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			o.Launcher = client.Launcher(host.Place{Apart: true, Limits: &worker.Launcher{Timeout: trialTimeout}})
 		}
 	}
 	if request.Algorithm != "" && in.err() == nil {

@@ -10,6 +10,7 @@ package axis
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -30,7 +31,7 @@ type Tick struct {
 // New returns an axis with about most labels, and at least two. The ends of a logarithmic axis are decimal logarithms.
 func New(low, high float64, most int, log bool) Axis {
 	if !log {
-		return linear(low, high, most)
+		return linear(low, high, most, 0)
 	}
 	if t := powers(low, high, most, []float64{1}); len(t) >= 3 {
 		return Axis{Low: low, High: high, Ticks: t}
@@ -38,12 +39,22 @@ func New(low, high float64, most int, log bool) Axis {
 	if t := powers(low, high, most, []float64{1, 2, 5}); len(t) >= 2 {
 		return Axis{Low: low, High: high, Ticks: t}
 	}
-	a := linear(math.Pow(10, low), min(math.Pow(10, high), math.MaxFloat64), most)
+	a := linear(math.Pow(10, low), min(math.Pow(10, high), math.MaxFloat64), most, 0)
 	for i := range a.Ticks {
 		a.Ticks[i].Value = math.Log10(a.Ticks[i].Value)
 	}
 	a.Low, a.High = low, high
 	return a
+}
+
+// Whole returns a linear axis of whole numbers, such as counts, items or Booleans: no label is between two of them.
+func Whole(low, high float64, most int) Axis {
+	return linear(low, high, most, 1)
+}
+
+// Integral reports whether all finite numbers are whole.
+func Integral(values []float64) bool {
+	return !slices.ContainsFunc(values, func(v float64) bool { return v-v == 0 && v != math.Trunc(v) })
 }
 
 // Title returns the title of an axis: what the labels have in common, and the unit.
@@ -120,8 +131,8 @@ const (
 	least, limit = 1e-2, 1e5
 )
 
-// linear returns an axis with labels at multiples of 1, 2 or 5 times a power of ten.
-func linear(low, high float64, most int) Axis {
+// linear returns an axis with labels at multiples of 1, 2 or 5 times a power of ten, which is not less than smallest.
+func linear(low, high float64, most int, smallest float64) Axis {
 	a := Axis{Low: low, High: high}
 	raw := high/float64(most) - low/float64(most)
 	place := int(math.Floor(math.Log10(raw)))
@@ -136,8 +147,11 @@ func linear(low, high float64, most int) Axis {
 		i--
 		step = shifted(factors[i], place)
 	}
+	if step < smallest {
+		i, place, step = 0, 0, 1
+	}
 	first, n := math.Ceil(low/step), count()
-	if !(n >= 2) || !(math.Abs(first) < 1e15) {
+	if !(n >= 2 || n == 1 && smallest > 0) || !(math.Abs(first) < 1e15) {
 		a.Ticks = []Tick{{low, number(low)}, {high, number(high)}}
 		return a
 	}

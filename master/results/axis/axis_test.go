@@ -75,6 +75,25 @@ func TestWidened(t *testing.T) {
 	}
 }
 
+// Between whole numbers, there are no labels.
+func TestWhole(t *testing.T) {
+	for _, tt := range []struct {
+		low, high float64
+		want      string
+	}{{-0.06, 1.06, "0 1"}, {0, 3.15, "0 1 2 3"}, {-0.6, 10.6, "0 5 10"}, {0.9, 1.1, "1"}, {0, 1.05, "0 1"}, {-2e5, 3e5, "-200 0 200"}} {
+		var texts []string
+		for _, k := range Whole(tt.low, tt.high, 4).Ticks {
+			texts = append(texts, k.Text)
+		}
+		if got := strings.Join(texts, " "); got != tt.want {
+			t.Errorf("%g to %g: %s, want %s", tt.low, tt.high, got, tt.want)
+		}
+	}
+	if !Integral([]float64{1, math.NaN(), -2, math.Inf(1)}) || Integral([]float64{1, 1.5}) {
+		t.Error("not all numbers are whole")
+	}
+}
+
 func TestThin(t *testing.T) {
 	a := New(293.1, 293.2, 4, false)
 	a.Thin(21)

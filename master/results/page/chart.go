@@ -13,6 +13,8 @@ type Chart struct {
 	Name, Note string
 	X, Y       Axis
 	Shapes     []Shape
+	// Scale is what the strengths of cells stand for: the least and the greatest value; nil = there are no cells.
+	Scale []string
 }
 
 // Axis is an axis of a chart.
@@ -21,6 +23,7 @@ type Axis struct {
 	// Low and High are the ends of the axis; if they are equal, the shapes determine them.
 	Low, High float64
 	Log       bool
+	Integral  bool     // whole numbers, on an axis that is not logarithmic
 	Labels    []string // at 0, 1, …; nil = numbers
 }
 
@@ -31,6 +34,8 @@ type Shape struct {
 	// Of bars, bar i goes from X[i] to X[i+1], and from Base[i] to Y[i].
 	X, Y []float64
 	Base []float64 // nil = 0
+	// Strength is how strong the colour of cells is, above 0 to 1; 0 = 1.
+	Strength float64
 }
 
 // ShapeKind is how a shape is drawn.
@@ -41,6 +46,8 @@ const (
 	Line   ShapeKind = "line"
 	Points ShapeKind = "points"
 	Bars   ShapeKind = "bars"
+	// Cells are squares around whole numbers X and Y.
+	Cells ShapeKind = "cells"
 )
 
 // ShapeTone is the colour of a shape.
@@ -68,7 +75,15 @@ type chartPath struct {
 	Kind ShapeKind
 	Tone ShapeTone
 	Path string
+	// Strength is that of cells, "" = 1.
+	Strength string
 }
+
+// Strengths are those in the legend of cells, and those to use for them.
+var Strengths = []float64{0.12, 0.24, 0.37, 0.49, 0.62, 0.75, 0.87, 1}
+
+// Strengths returns those of the legend.
+func (d drawnChart) Strengths() []float64 { return Strengths }
 
 // draw draws a chart.
 func (c *Chart) draw() drawnChart {
@@ -105,6 +120,9 @@ func (c *Chart) draw() drawnChart {
 				if v != base {
 					fmt.Fprintf(&b, "M%.0f %.0fH%.0fV%.0fH%.0fz", left, y(base), x(s.X[i+1]), top, left)
 				}
+			case Cells:
+				right, bottom := x(s.X[i]+0.5), y(v-0.5)
+				fmt.Fprintf(&b, "M%.0f %.0fH%.0fV%.0fH%.0fz", x(s.X[i]-0.5), y(v+0.5), right, bottom, x(s.X[i]-0.5))
 			case Points:
 				fmt.Fprintf(&b, "M%.0f %.0fh0", left, top)
 			default:
@@ -112,7 +130,11 @@ func (c *Chart) draw() drawnChart {
 				pen = "L"
 			}
 		}
-		d.Paths = append(d.Paths, chartPath{s.Kind, s.Tone, b.String()})
+		strength := ""
+		if s.Strength > 0 {
+			strength = full(s.Strength)
+		}
+		d.Paths = append(d.Paths, chartPath{s.Kind, s.Tone, b.String(), strength})
 	}
 	d.XTicks, d.XTitle = c.X.ticks(xLow, xHigh, mostX)
 	width := 0
@@ -165,6 +187,9 @@ const (
 func (a *Axis) ticks(low, high float64, most int) (out []tick, title string) {
 	if a.Labels == nil {
 		n := axis.New(low, high, most, a.Log)
+		if a.Integral && !a.Log {
+			n = axis.Whole(low, high, most)
+		}
 		n.Thin(labelRoom)
 		return ticks(&n), strings.TrimSpace(a.Name + " " + n.Common)
 	}

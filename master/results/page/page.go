@@ -224,6 +224,7 @@ type drawn struct {
 	Marked        []markLines
 	Points, Given int // of all lines
 	Bad           int
+	Integral      bool // all values are whole, and hold
 	Thinned       bool
 	Nothing       bool // there are no finite points
 }
@@ -231,7 +232,11 @@ type drawn struct {
 type linePath struct {
 	Of   int
 	Path string
+	Dots string // at the points of a line that has few; "" = none
 }
+
+// mostDots is the greatest number of points of a line that are marked. The script has it, too.
+const mostDots = 20
 
 // markLines are the marks of one kind.
 type markLines struct {
@@ -299,7 +304,9 @@ func (w *view) draw(q *Plot) drawn {
 	d := drawn{Plot: q, Number: w.drawn}
 	w.drawn++
 	low, top := math.Inf(1), math.Inf(-1)
+	d.Integral = q.Held && !q.Log
 	for _, l := range q.Lines {
+		d.Integral = d.Integral && axis.Integral(l.V)
 		for _, v := range l.V {
 			if v = q.scaled(v); v-v == 0 {
 				low, top = min(low, v), max(top, v)
@@ -315,9 +322,12 @@ func (w *view) draw(q *Plot) drawn {
 	low, top = axis.Widened(low, top)
 	d.Low, d.Top = full(low), full(top)
 	for i := range q.Lines {
-		d.Paths = append(d.Paths, linePath{q.Lines[i].Of, w.line(q, &q.Lines[i], low, top)})
+		d.Paths = append(d.Paths, linePath{q.Lines[i].Of, w.line(q, &q.Lines[i], low, top), w.dots(q, &q.Lines[i], low, top)})
 	}
 	y := axis.New(low, top, mostY, q.Log)
+	if d.Integral {
+		y = axis.Whole(low, top, mostY)
+	}
 	d.XTicks, d.YTicks = ticks(&w.time), ticks(&y)
 	d.XName, d.YTitle = "time "+w.time.Title("s"), y.Title(q.Unit)
 	d.Grid = grid(d.XTicks, d.YTicks)
@@ -357,8 +367,7 @@ func (w *view) line(q *Plot, l *Curve, low, top float64) string {
 			pen = false
 			continue
 		}
-		x := int(math.Round((t - w.from) / (w.to - w.from) * whole))
-		y := int(math.Round((top/2 - v/2) / (top/2 - low/2) * whole))
+		x, y := w.place(t, v, low, top)
 		switch {
 		case !pen:
 			fmt.Fprintf(&b, "M%d %dl0 0", x, y) // makes isolated points visible
@@ -374,6 +383,26 @@ func (w *view) line(q *Plot, l *Curve, low, top float64) string {
 		}
 	}
 	end()
+	return b.String()
+}
+
+// place returns the place of a point.
+func (w *view) place(t, v, low, top float64) (x, y int) {
+	return int(math.Round((t - w.from) / (w.to - w.from) * whole)), int(math.Round((top/2 - v/2) / (top/2 - low/2) * whole))
+}
+
+// dots returns the path of the dots of a line; "" if it has many points or holds its values.
+func (w *view) dots(q *Plot, l *Curve, low, top float64) string {
+	var b strings.Builder
+	if len(l.T) > mostDots || q.Held {
+		return ""
+	}
+	for i, t := range l.T {
+		if v := q.scaled(l.V[i]); v-v == 0 {
+			x, y := w.place(t, v, low, top)
+			fmt.Fprintf(&b, "M%d %dh0", x, y)
+		}
+	}
 	return b.String()
 }
 

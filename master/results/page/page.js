@@ -3,6 +3,7 @@
 // page of a run that goes on up to date. Without it the page shows everything as it is.
 (() => {
   const whole = 1e6; // side of the square that the lines are drawn in
+  const mostDots = 20; // points of a line that are marked
   const $ = (id) => document.getElementById(id);
   let from = +document.body.dataset.from, to = +document.body.dataset.to; // s
   let left = 0, right = 1; // what is shown, as parts of the time
@@ -14,7 +15,7 @@
     const d = el.dataset, frame = el.querySelector(".frame");
     const p = {
       el, frame, svg: el.querySelector(".frame svg"), grid: el.querySelector(".grid"), out: el.querySelector("output"), unit: d.unit,
-      low: +d.low, top: +d.top, log: !!d.log, held: !!d.held, thinned: +d.thinned || 0, visible: false, dirty: false,
+      low: +d.low, top: +d.top, log: !!d.log, held: !!d.held, integral: !!d.integral, thinned: +d.thinned || 0, visible: false, dirty: false,
       lines: [...el.querySelectorAll("path.line")].map((path) => ({ path, of: +path.classList[1].slice(1), dot: part(frame, "dot") })),
       marks: [...el.querySelectorAll(".mark")].map((m) => [m, m.getAttribute("d").match(/M\d+/g)]),
     };
@@ -88,8 +89,10 @@
     [p.low, p.top] = widened(...range(l.V.map(s)));
     l.xs = l.T.map((t) => Math.round(((t - from) / (to - from)) * whole));
     l.ys = l.V.map((v) => Math.round((1 - part01(s(v), p.low, p.top)) * whole)).map((y) => (Number.isFinite(y) ? y : NaN));
+    p.integral = p.held && l.V.every((v) => Number.isNaN(v) || Number.isInteger(v));
     const d = pathOf(l.xs, l.ys, p.held);
     l.path.setAttribute("d", d);
+    p.svg.querySelector(".dots")?.remove(); // of the points when the page was made
     const nothing = p.frame.querySelector(".nothing");
     if (nothing && d) nothing.remove();
   }
@@ -145,13 +148,13 @@
   const short = (v, n) => String(Number(v.toPrecision(n))).replace("e+", "e");
 
   // The labels of an axis, by the rules of package axis: [position, text] of each, and what they have in common.
-  function labels(low, top, most, log) {
-    if (!log) return linear(low, top, most);
+  function labels(low, top, most, log, integral) {
+    if (!log) return linear(low, top, most, integral ? 1 : 0);
     for (const [factors, least] of [[[1], 3], [[1, 2, 5], 2]]) {
       const list = powers(low, top, most, factors);
       if (list.length >= least) return { list, common: "" };
     }
-    const { list, common } = linear(10 ** low, Math.min(10 ** top, Number.MAX_VALUE), most);
+    const { list, common } = linear(10 ** low, Math.min(10 ** top, Number.MAX_VALUE), most, 0);
     return { list: list.map(([v, text]) => [Math.log10(v), text]), common };
   }
 
@@ -169,15 +172,16 @@
   const shifted = (v, power) => (power < 0 ? v / +("1e" + -power) : v * +("1e" + power));
   const number = (v) => (v === 0 || (Math.abs(v) >= 1e-4 && Math.abs(v) < 1e6) ? String(v) : v.toExponential().replace("e+", "e"));
 
-  function linear(low, top, most) {
+  function linear(low, top, most, smallest) {
     const raw = top / most - low / most, factors = [1, 2, 5, 10];
     let place = Math.floor(Math.log10(raw)), i = 0;
     while (i < 3 && shifted(factors[i], place) < raw * (1 - 1e-9)) i++;
     let step = shifted(factors[i], place);
     const count = () => Math.floor(top / step) - Math.ceil(low / step) + 1;
     if (i > 0 && count() < 3) step = shifted(factors[--i], place);
+    if (step < smallest) [i, place, step] = [0, 0, 1];
     const first = Math.ceil(low / step), n = count();
-    if (!(n >= 2) || !(Math.abs(first) < 1e15)) return { list: [[low, number(low)], [top, number(top)]], common: "" };
+    if (!(n >= 2 || (n === 1 && smallest > 0)) || !(Math.abs(first) < 1e15)) return { list: [[low, number(low)], [top, number(top)]], common: "" };
     let greatest = Math.max(Math.abs(first), Math.abs(first + n - 1)) * step, offset = 0, common = "", exponent = 0;
     if (greatest / step > 1e4) {
       offset = commonOf(low, top);
@@ -234,7 +238,7 @@
     p.grid.setAttribute("d", d);
     p.svg.setAttribute("viewBox", `${a} ${low} ${b - a} ${top - low}`);
   }
-  const axis = (low, top, most, log) => ({ low, top, ...labels(low, top, most, log) });
+  const axis = (low, top, most, log, integral) => ({ low, top, ...labels(low, top, most, log, integral) });
   const timeAxis = () => axis(time(left * whole), time(right * whole), 5, false);
 
   // draw shows the window of a plot.
@@ -251,7 +255,7 @@
       top += room;
     }
     p.view = { a, b, low, top };
-    const x = timeAxis(), y = axis(scaled(p, top), scaled(p, low), 4, p.log);
+    const x = timeAxis(), y = axis(scaled(p, top), scaled(p, low), 4, p.log, p.integral);
     axes(p, x, [y]);
     p.el.querySelector(".unit").textContent = titled(y, p.unit);
     p.el.querySelector(".axis").textContent = "time " + titled(x, "s");
@@ -478,6 +482,7 @@
     o.parts.replaceChildren();
     for (const l of o.lines) {
       l.path.remove();
+      l.dots.remove();
       l.dot.remove();
     }
     make("option", o.over, { textContent: "time", value: "" });
@@ -492,16 +497,16 @@
         o.curves = o.curves.filter((k) => k !== c);
         chosen();
       });
-      return { c, told, out, chip, path: drawing("path", o.svg, { class: style, d: "" }), dot: part(o.frame, "dot") };
+      return { c, told, out, chip, path: drawing("path", o.svg, { class: style, d: "" }), dots: drawing("path", o.svg, { class: "dots l" + (i % 12), d: "" }), dot: part(o.frame, "dot") };
     });
     refresh();
   }
 
   // numbers gives the times and values of a line.
   function numbers(c) {
-    if (c.l.T) return { T: c.l.T, V: c.l.V, held: c.p.held };
+    if (c.l.T) return { T: c.l.T, V: c.l.V, held: c.p.held, steps: c.p.held };
     points(c.l);
-    return { T: c.l.xs.map(time), V: c.l.ys.map((y) => rounded(c.p, y)), held: false }; // steps have points at both ends
+    return { T: c.l.xs.map(time), V: c.l.ys.map((y) => rounded(c.p, y)), held: false, steps: c.p.held }; // steps have points at both ends
   }
 
   // sample gives the value of a line at a time.
@@ -535,12 +540,14 @@
     }
     const shown = o.lines.filter((l) => !l.hidden);
     const x = base ? axis(...widened(...range(shown.flatMap((l) => l.X))), 5, false) : timeAxis();
-    const ys = apart ? [] : units.map((u) => axis(...widened(...range(shown.filter((l) => l.c.p.unit === u).flatMap((l) => l.range))), 8, false));
+    const ys = apart ? [] : units.map((u) => axis(...widened(...range(shown.filter((l) => l.c.p.unit === u).flatMap((l) => l.range))), 8, false, shown.every((l) => l.c.p.unit !== u || l.c.p.integral)));
     for (const l of o.lines) {
       l.y = apart ? Object.fromEntries(widened(...l.range).map((v, i) => [["low", "top"][i], v])) : ys[units.indexOf(l.c.p.unit)];
       l.told.textContent = l.hidden ? " (axis)" : apart ? ` ${short(l.range[0], 4)} … ${short(l.range[1], 4)}${l.c.p.unit && " " + l.c.p.unit}` : "";
       l.place = (i) => [Math.round(part01(l.X[i], x.low, x.top) * whole), Math.round((1 - part01(l.Y[i], l.y.low, l.y.top)) * whole)];
       const at = l.hidden ? [] : l.T.map((_, i) => l.place(i));
+      const seen = at.filter((q, i) => within(l.T[i]) && !Number.isNaN(q[0] + q[1]));
+      l.dots.setAttribute("d", seen.length > mostDots || l.n.steps ? "" : seen.map((q) => `M${q[0]} ${q[1]}h0`).join(""));
       l.path.setAttribute("d", pathOf(at.map((q) => q[0]), at.map((q) => q[1]), !base && l.n.held));
     }
     axes(o, x, ys);

@@ -88,6 +88,11 @@ func TestLine(t *testing.T) {
 			t.Errorf("%s: drawn are %v, %v", name, x, y)
 		}
 	}
+	// A line of few points has dots there.
+	few := Plot{Lines: []Curve{{T: []float64{0, 1, 2}, V: []float64{0, nan, 1}}}}
+	if text := written(t, &Page{Sections: []Section{{Groups: []Group{{Plots: []Plot{few}}}}}}); !strings.Contains(text, `<path class="dots l0" d="M0 946429h0M1000000 53571h0"/>`) {
+		t.Error("the points of a line of few have no dots")
+	}
 	for name, q := range map[string]Plot{
 		"huge": {Lines: []Curve{{T: []float64{0, 1}, V: []float64{-math.MaxFloat64, math.MaxFloat64}}}}, "tiny": {Lines: []Curve{{T: []float64{0, 5e-324}, V: []float64{0, 5e-324}}}},
 		"none": {Name: "none"}, "no numbers": {Lines: []Curve{{T: []float64{0, 1}, V: []float64{nan, nan}}}}, "powers of nothing": {Lines: []Curve{{T: []float64{0, 1}, V: []float64{0, -1}}}, Log: true},

@@ -2,6 +2,7 @@ package plot
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/macrostep/macrostep/master/results/axis"
@@ -45,6 +46,9 @@ func newDrawing(c *Chart) *drawing {
 	}
 	d.nothing = !xs.any
 	d.x, d.y = c.X.axis(xs, mostX), c.Y.axis(ys, mostY)
+	if c.Y.Ticks == nil && !c.Y.Log && len(c.Lines) > 0 && !slices.ContainsFunc(c.Lines, func(l Line) bool { return !l.Held || !axis.Integral(l.Y) }) {
+		d.y = axis.Whole(d.y.Low, d.y.High, mostY)
+	}
 	d.yTitle = strings.TrimSpace(c.Y.Name + " " + d.y.Title(c.Y.Unit))
 	d.xTitle = strings.TrimSpace(c.X.Name + " " + d.x.Title(c.X.Unit))
 	return d

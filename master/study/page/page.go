@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/macrostep/macrostep/master/results/axis"
 	"github.com/macrostep/macrostep/master/results/page"
 	"github.com/macrostep/macrostep/master/study"
 )
@@ -87,12 +88,57 @@ func Write(w io.Writer, p *Page) error {
 	if scatter.Body != "" {
 		out.Script = template.JS(scatterJS)
 	}
-	for _, s := range []page.Section{v.failures(), v.optimum(), v.convergence(), v.statistics(), scatter, v.effects(), v.sobol(), v.morris()} {
+	for _, s := range []page.Section{v.failures(), v.optimum(), v.convergence(), v.varied(), v.statistics(), v.maps(), scatter, v.effects(), v.sobol(), v.morris()} {
 		if s.Body != "" || len(s.Text)+len(s.Tables)+len(s.Groups) > 0 {
 			out.Sections = append(out.Sections, s)
 		}
 	}
 	return page.Write(w, out)
+}
+
+// named returns the name of a factor or a quantity with its unit.
+func (v *view) named(name string) string {
+	if unit := v.Plan.Units[name]; unit != "" {
+		return name + " [" + unit + "]"
+	}
+	return name
+}
+
+// mostLevels is the greatest number of values of a factor that are listed.
+const mostLevels = 8
+
+// varied lists the values of the factors.
+func (v *view) varied() page.Section {
+	s := page.Section{Title: "Factors"}
+	if len(v.factors) == 0 || len(v.Rows) == 0 || v.Plan.Convergence != nil {
+		return s
+	}
+	t := page.Table{Head: []string{"factor", "values", "in the system"}}
+	for j, name := range v.factors {
+		var levels []string
+		for _, r := range v.Rows {
+			if !slices.Contains(levels, r.Values[j]) {
+				levels = append(levels, r.Values[j])
+			}
+			if len(levels) > mostLevels {
+				break
+			}
+		}
+		values := strings.Join(labelled(levels), ", ")
+		if len(levels) > mostLevels {
+			c := v.column(v.Rows, j)
+			low, high := c.ends()
+			values = text(low) + " to " + text(high)
+			if k := slices.IndexFunc(v.Plan.Factors, func(f study.Factor) bool { return f.Name == name && f.Levels == nil }); k >= 0 {
+				values += ", " + v.Plan.Factors[k].Text
+			} else if c.labels != nil {
+				values = fmt.Sprintf("%d texts", len(c.labels))
+			}
+		}
+		t.Rows = append(t.Rows, []string{v.named(name), values, cmp.Or(v.Plan.Starts[name], "–")})
+	}
+	s.Tables = []page.Table{t}
+	return s
 }
 
 // view is a page being made.
@@ -165,7 +211,7 @@ func (v *view) failures() page.Section {
 		edges := binEdges(all, len(v.Rows))
 		axis.Labels = all.labels
 		base, sum := count(edges, ok), count(edges, all.values)
-		group.Charts = append(group.Charts, histogram(name, axis, edges, base, sum))
+		group.Charts = append(group.Charts, histogram(v.named(name), axis, edges, base, sum))
 	}
 	s.Groups = []page.Group{group}
 	return s
@@ -178,7 +224,7 @@ func (v *view) statistics() page.Section {
 	}
 	table := page.Table{Head: []string{"quantity", "runs", "mean", "standard error", "deviation", "minimum", "5 %", "median", "95 %", "maximum"}}
 	for _, q := range v.Report.Statistics {
-		row := []string{q.Quantity, strconv.Itoa(q.Runs)}
+		row := []string{v.named(q.Quantity), strconv.Itoa(q.Runs)}
 		places := digits(float64(q.Minimum), float64(q.Maximum))
 		for i, n := range []study.Number{q.Mean, q.StandardError, q.Deviation, q.Minimum, q.Q05, q.Median, q.Q95, q.Maximum} {
 			if i == 1 || i == 2 {
@@ -194,11 +240,82 @@ func (v *view) statistics() page.Section {
 	for i, name := range v.quantities[:min(len(v.quantities), mostCharts)] {
 		c := v.column(v.ok, len(v.factors)+i)
 		edges := binEdges(c, len(v.ok))
-		group.Charts = append(group.Charts, histogram(name, page.Axis{}, edges, count(edges, c.values), nil))
+		group.Charts = append(group.Charts, histogram(v.named(name), page.Axis{}, edges, count(edges, c.values), nil))
 	}
 	group.Small = len(group.Charts) > 4
 	s.Groups = []page.Group{group}
 	return s
+}
+
+// mostCells is the greatest number of cells of a map.
+const mostCells = 2500
+
+// maps returns a map of each quantity over the two factors of a grid.
+func (v *view) maps() page.Section {
+	s := page.Section{Title: "Both factors"}
+	if v.Plan.Optimise != nil || v.Plan.Convergence != nil || v.Plan.Design.Kind != study.DesignGrid || len(v.factors) != 2 {
+		return s
+	}
+	x, shownX := v.levels(0)
+	y, shownY := v.levels(1)
+	if min(len(x), len(y)) < 2 || len(x)*len(y) > mostCells {
+		return s
+	}
+	var group page.Group
+	for q, name := range v.quantities[:min(len(v.quantities), mostCharts)] {
+		c := v.column(v.ok, len(v.factors)+q)
+		low, high := c.ends()
+		if low > high {
+			continue
+		}
+		cells := make([]page.Shape, len(page.Strengths))
+		for i := range cells {
+			cells[i] = page.Shape{Kind: page.Cells, Strength: page.Strengths[i]}
+		}
+		for i, value := range c.values {
+			if value != value {
+				continue
+			}
+			k := 0
+			if high > low {
+				k = min(int((value/2-low/2)/(high/2-low/2)*float64(len(cells))), len(cells)-1)
+			}
+			r := &v.ok[i]
+			cells[k].X = append(cells[k].X, float64(slices.Index(x, r.Values[0])))
+			cells[k].Y = append(cells[k].Y, float64(slices.Index(y, r.Values[1])))
+		}
+		cells = slices.DeleteFunc(cells, func(s page.Shape) bool { return s.X == nil })
+		places := digits(low, high)
+		group.Charts = append(group.Charts, page.Chart{Name: v.named(name), X: page.Axis{Name: v.named(v.factors[0]), Labels: shownX},
+			Y: page.Axis{Name: "↑ " + v.named(v.factors[1]), Labels: shownY}, Shapes: cells, Scale: []string{rounded(low, places), rounded(high, places)}})
+	}
+	if group.Charts != nil {
+		s.Groups = []page.Group{group}
+	}
+	return s
+}
+
+// levels returns the values of a factor in the order of the design, and as they are shown; numbers ascend.
+func (v *view) levels(factor int) (out, shown []string) {
+	for _, r := range v.Rows {
+		if value := r.Values[factor]; !slices.Contains(out, value) {
+			out = append(out, value)
+		}
+	}
+	c := v.column(v.Rows, factor)
+	if c.labels != nil {
+		return out, labelled(out)
+	}
+	number := func(text string) float64 {
+		x, _ := strconv.ParseFloat(text, 64) // of a grid, which has no empty values
+		return x
+	}
+	slices.SortFunc(out, func(a, b string) int { return cmp.Compare(number(a), number(b)) })
+	places := digits(c.ends())
+	for _, text := range out {
+		shown = append(shown, rounded(number(text), places))
+	}
+	return out, shown
 }
 
 // column is a factor or a quantity as numbers; of texts, their places in labels.
@@ -238,18 +355,24 @@ func (v *view) column(rows []study.Row, k int) column {
 		}
 		c.values[i] = float64(at)
 	}
-	c.labels = named(c.labels)
+	c.labels = labelled(c.labels)
 	return c
 }
 
-// binEdges returns the edges of the bins of a histogram.
-func binEdges(c column, rows int) []float64 {
-	low, high := math.Inf(1), math.Inf(-1)
+// ends returns the least and the greatest value; the least is greater if there is none.
+func (c *column) ends() (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
 	for _, x := range c.values {
 		if x == x {
 			low, high = min(low, x), max(high, x)
 		}
 	}
+	return low, high
+}
+
+// binEdges returns the edges of the bins of a histogram.
+func binEdges(c column, rows int) []float64 {
+	low, high := c.ends()
 	if low > high {
 		return nil
 	}
@@ -291,6 +414,7 @@ func histogram(name string, x page.Axis, edges, counts, sum []float64) page.Char
 	if x.Labels == nil {
 		c.X.Low, c.X.High = edges[0], edges[len(edges)-1]
 	}
+	c.Y.Integral = true
 	c.Y.High = 1.05 * max(slices.Max(append(counts, sum...)), 1)
 	c.Shapes = []page.Shape{{Kind: page.Bars, X: edges, Y: counts}}
 	if sum != nil {
@@ -332,13 +456,8 @@ func (v *view) scatter() (page.Section, error) {
 	}
 	for k, name := range slices.Concat(v.factors, v.quantities) {
 		c := v.column(rows, k)
-		d := dataColumn{Name: name, Labels: c.labels}
-		low, high := math.Inf(1), math.Inf(-1)
-		for _, x := range c.values {
-			if x == x {
-				low, high = min(low, x), max(high, x)
-			}
-		}
+		d := dataColumn{Name: v.named(name), Labels: c.labels}
+		low, high := c.ends()
 		places := digits(low, high)
 		for _, x := range c.values {
 			d.Values = append(d.Values, rough{x, places})
@@ -401,11 +520,11 @@ func (v *view) effects() page.Section {
 		s.Text = []string{fmt.Sprintf("Means are drawn for the first %d quantities; all are in %s.", len(effects)/len(v.factors), study.ReportFile)}
 	}
 	for first := 0; first < len(effects); first += len(v.factors) {
-		group := page.Group{Title: "Mean of " + effects[first].Quantity, Small: true}
+		group := page.Group{Title: "Mean of " + v.named(effects[first].Quantity), Small: true}
 		var y []float64 // of all charts, which share the axis
 		for _, e := range effects[first : first+len(v.factors)] {
 			evenLog := func(f study.Factor) bool { return f.Name == e.Factor && f.Log }
-			c := page.Chart{X: page.Axis{Name: e.Factor, Log: slices.ContainsFunc(v.Plan.Factors, evenLog)}}
+			c := page.Chart{X: page.Axis{Name: v.named(e.Factor), Log: slices.ContainsFunc(v.Plan.Factors, evenLog)}}
 			line := page.Shape{Kind: page.Line}
 			for i, at := range e.At {
 				x, err := strconv.ParseFloat(at, 64)
@@ -415,13 +534,14 @@ func (v *view) effects() page.Section {
 				line.X, line.Y = append(line.X, x), append(line.Y, float64(e.Mean[i]))
 			}
 			if c.X.Labels != nil {
-				c.X.Labels = named(e.At)
+				c.X.Labels = labelled(e.At)
 				for i := range line.X {
 					line.X[i] = float64(i)
 				}
 			} else {
 				c.Shapes = append(c.Shapes, line)
 			}
+			c.X.Integral = axis.Integral(line.X)
 			y = append(y, line.Y...)
 			line.Kind = page.Points
 			c.Shapes = append(c.Shapes, line)
@@ -505,12 +625,12 @@ func (v *view) optimum() page.Section {
 				if x, err := strconv.ParseFloat(value, 64); err == nil {
 					value = text(x)
 				}
-				t.Rows = append(t.Rows, []string{f, value})
+				t.Rows = append(t.Rows, []string{v.named(f), value})
 			}
 		}
 		for i, q := range v.quantities {
 			if i < len(o.Collected) {
-				t.Rows = append(t.Rows, []string{q, number(study.Number(o.Collected[i]))})
+				t.Rows = append(t.Rows, []string{v.named(q), number(study.Number(o.Collected[i]))})
 			}
 		}
 		s.Tables = []page.Table{t}
@@ -556,7 +676,7 @@ func (v *view) convergence() page.Section {
 		if !q.Settled {
 			state = "not settled"
 		}
-		t := page.Table{Title: q.Quantity + ": " + state, Head: []string{c.Setting, "value", "change", "observed order"}}
+		t := page.Table{Title: v.named(q.Quantity) + ": " + state, Head: []string{c.Setting, "value", "change", "observed order"}}
 		line, order := page.Shape{Kind: page.Line}, study.Number(math.NaN())
 		for i := range q.Values {
 			value := "–"
@@ -571,7 +691,7 @@ func (v *view) convergence() page.Section {
 		}
 		points := line
 		points.Kind = page.Points
-		group.Charts = append(group.Charts, page.Chart{Name: "Change of " + q.Quantity, Note: "observed order " + rounded(float64(order), 3),
+		group.Charts = append(group.Charts, page.Chart{Name: "Change of " + v.named(q.Quantity), Note: "observed order " + rounded(float64(order), 3),
 			X: page.Axis{Name: c.Setting, Log: true}, Y: page.Axis{Log: true}, Shapes: []page.Shape{line, points}})
 		s.Tables = append(s.Tables, t)
 	}
@@ -591,8 +711,8 @@ func (v *view) convergence() page.Section {
 	return s
 }
 
-// named returns levels for people.
-func named(levels []string) []string {
+// labelled returns levels for people.
+func labelled(levels []string) []string {
 	out := slices.Clone(levels)
 	for i := range out {
 		out[i] = cmp.Or(out[i], "own value")

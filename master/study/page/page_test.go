@@ -134,6 +134,33 @@ func TestData(t *testing.T) {
 	has(t, text, "it crashed", "Left out: 1 of 10 runs, which are not ok.", "1 (10 %)", "nothing to draw", "<td>1000000.009</td>")
 }
 
+// Units and the values in the system are shown with the factors and quantities.
+func TestUnits(t *testing.T) {
+	p := studied(t, "{system: s, vary: {a.x: 'linear(1, 9, 9)', a.on: [true, false]}, collect: {peak: final(a.z)}}", func(r *study.Row) { r.Collected = []float64{float64(r.ID)} })
+	p.Plan.Units, p.Plan.Starts = map[string]string{"a.x": "N", "peak": "m/s"}, map[string]string{"a.x": "4"}
+	has(t, written(t, p), "<td>a.x [N]</td><td class=\"long\">1 to 9, linear(1, 9, 9)</td><td>4</td>", "<td>a.on</td><td>true, false</td><td>–</td>",
+		`"name":"peak [m/s]"`, "Mean of peak [m/s]", "<td>peak [m/s]</td>")
+}
+
+// Each quantity of a grid of two factors has a map over both, without the runs that are not ok.
+func TestMaps(t *testing.T) {
+	const plan = "{system: s, vary: {a.x: [3, 1, 2.5], a.on: [true, false]}, collect: {q: final(a.z), none: final(a.y)}}"
+	text := written(t, studied(t, plan, func(r *study.Row) {
+		if r.Collected = []float64{10 * float64(r.ID), math.NaN()}; r.ID == 5 { // 2, false
+			r.Status = study.Failed
+		}
+	}))
+	// x: 1, 2, 3; y: true below false. Run 0 is the least (3, true), run 4 the greatest (2, true).
+	const least, greatest = `fill-opacity="0.12" d="M666667 500000H1000000V1000000H666667z"`, `fill-opacity="1" d="M333333 500000H666667V1000000H333333z"`
+	has(t, text, "<h2>Both factors</h2>", least, greatest, ">2.5<", ">true<", `<p class="scale">0 <i`, "</i> 40</p>", ">↑ a.on<")
+	if n := strings.Count(text, `class="scale"`); n != 1 {
+		t.Errorf("%d maps", n)
+	}
+	if strings.Contains(written(t, studied(t, small, func(r *study.Row) { r.Collected = []float64{1, math.NaN()} })), `fill-opacity="1"`) {
+		t.Error("equal values are not all the least")
+	}
+}
+
 // The page of a running study loads itself again; the others do not.
 func TestStates(t *testing.T) {
 	p := studied(t, small, func(r *study.Row) { r.Collected = []float64{1, 2} })
@@ -155,7 +182,7 @@ func TestStates(t *testing.T) {
 			t.Errorf("%s: refresh is not %v", tt.shown, tt.refresh)
 		}
 	}
-	p.Rows = append(p.Rows[:9:9], study.Row{Status: study.Failed})
+	p.Rows = append(p.Rows[:9:9], study.Row{Variant: study.Variant{Values: []string{"1", "implicit"}}, Status: study.Failed})
 	p.State = Complete
 	has(t, written(t, p), `class="state doubtful">complete, 1 of 10 runs not ok</span>`)
 	// Before the first run.

@@ -32,7 +32,7 @@ func folder(t *testing.T, samples int, more string) *study.Folder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := study.Create(filepath.Join(dir, "study"), p, []byte(plan), nil, 0)
+	f, err := study.Create(filepath.Join(dir, "study"), p, []byte(plan), &study.Inspection{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -453,7 +453,7 @@ func BenchmarkRow(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	f, err := study.Create(filepath.Join(dir, "study"), p, []byte(plan), nil, 0)
+	f, err := study.Create(filepath.Join(dir, "study"), p, []byte(plan), &study.Inspection{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,0 +1,199 @@
+package test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/test/long"
+)
+
+// theHost is the host of all tests, which takes any FMU; its ticket is in the folder of the user.
+var theHost struct {
+	sync.Once
+	address string
+}
+
+// endHost ends it.
+var endHost = func() {}
+
+// hostFlag returns the flag that runs all components on the host of the tests.
+func hostFlag(t testing.TB) string {
+	t.Helper()
+	theHost.Do(func() {
+		cmd := exec.Command(program, "host", "--accept", "--listen", "127.0.0.1:0")
+		cmd.Dir = work
+		var out listener
+		cmd.Stdout, cmd.Stderr = &out, &out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		endHost = func() {
+			_ = cmd.Process.Signal(os.Interrupt)
+			_ = cmd.Wait()
+		}
+		theHost.address = hostAddress(t, &out)
+	})
+	if theHost.address == "" {
+		t.Fatal("the host does not start")
+	}
+	return "--on=*=" + theHost.address
+}
+
+// hostAddress waits for the address that a host prints.
+func hostAddress(t testing.TB, out *listener) string {
+	t.Helper()
+	ready := regexp.MustCompile(`COMPONENT=(127\.0\.0\.1:\d+) on this machine`)
+	for range 600 {
+		if found := ready.FindStringSubmatch(out.String()); found != nil {
+			return found[1]
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatalf("the host is not ready: %s", out.String())
+	return ""
+}
+
+// offering starts a host with options in a process of its own, and returns it with its address.
+func offering(t testing.TB, args ...string) (*process, string) {
+	t.Helper()
+	p := start(t, append([]string{"host", "--listen", "127.0.0.1:0"}, args...)...)
+	return p, hostAddress(t, &p.out)
+}
+
+// Over a host every preset gives the bytes of a local run.
+func TestHostPresets(t *testing.T) {
+	take := long.Sample(7)
+	flag := hostFlag(t)
+	for _, p := range algorithms.Presets() {
+		for _, name := range []string{"quarter-car-a", "two-mass-ff"} {
+			if !take() || algorithms.UsesEnergy(p.Name) && name == "two-mass-ff" { // it has no power bond
+				continue
+			}
+			t.Run(name+"/"+p.Name, func(t *testing.T) {
+				t.Parallel()
+				stop := map[string]string{"quarter-car-a": "0.2", "two-mass-ff": "0.1"}[name]
+				if o := same(t, flag, system(t, name), "--algorithm", p.Name, "--stop-time", stop); o.code != 0 || o.rows < 10 {
+					t.Errorf("exit code %d, %d rows\n%s", o.code, o.rows, o.output)
+				}
+			})
+		}
+	}
+}
+
+// The manifest says where components run, and those that are not named run here. A component may be named by the
+// document.
+func TestHostComponents(t *testing.T) {
+	flag := hostFlag(t)
+	address := strings.TrimPrefix(flag, "--on=*=")
+	o := complete(t, system(t, "quarter-car-a"), "--on", "whe*="+address, "--stop-time", "0.1")
+	if why := o.isolated(); len(why) != 1 || why["wheel"] != "it runs on host "+address {
+		t.Errorf("isolated: %v", why)
+	}
+	dir := t.TempDir()
+	element := strings.Replace(member{name: "m", fmu: "mass_force"}.component(""), "</ssd:Component>", `<ssd:Annotations>
+  <ssc:Annotation type="com.github.macrostep"><ms:Component xmlns:ms="https://github.com/macrostep/macrostep/ssp/1" host="`+address+`"/>
+  </ssc:Annotation></ssd:Annotations></ssd:Component>`, 1)
+	if err := build(dir, "mass_force"); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "SystemStructure.ssd"), document("1", element, ""))
+	o = complete(t, filepath.Join(dir, "SystemStructure.ssd"))
+	if why := o.isolated(); why["m"] != "it runs on host "+address || !strings.Contains(o.manifest.Sources["on m"], "SystemStructure.ssd") {
+		t.Errorf("isolated: %v, sources %v", why, o.manifest.Sources)
+	}
+	if o := call(t, "run", system(t, "quarter-car-a"), "--on", "whel="+address); o.code == 0 || !strings.Contains(o.output, `no component is called "whel"`) {
+		t.Errorf("exit code %d\n%s", o.code, o.output)
+	}
+}
+
+// A host offers the FMUs of its folders, and no others. macrostep hosts lists them.
+func TestHostOffers(t *testing.T) {
+	dir := t.TempDir()
+	if err := build(dir, "mass_force"); err != nil {
+		t.Fatal(err)
+	}
+	p, address := offering(t, dir, "--max-instances", "8")
+	complete(t, filepath.Join(dir, "mass_force.fmu"), "--on", address, "--stop-time", "1")
+	o := call(t, "hosts", address, "--json")
+	var list []struct {
+		Instances    int
+		MaxInstances int `json:"max_instances"`
+		Trip         float64
+		Offers       []struct{ Name, Hash string }
+	}
+	if err := json.Unmarshal([]byte(o.output), &list); err != nil || len(list) != 1 || len(list[0].Offers) != 1 || list[0].Offers[0].Name != "mass_force.fmu" ||
+		list[0].MaxInstances != 8 || list[0].Instances != 0 {
+		t.Errorf("%v: %s", err, o.output)
+	}
+	o = call(t, "run", system(t, "quarter-car-a"), "--on", address)
+	if o.code == 0 || !strings.Contains(o.output, "does not offer") || !strings.Contains(o.output, "--accept") {
+		t.Errorf("exit code %d\n%s", o.code, o.output)
+	}
+	p.signal(t, os.Interrupt)
+	if code := p.end(); code != 0 {
+		t.Errorf("exit code %d of the host\n%s", code, p.out.String())
+	}
+	o = call(t, "run", filepath.Join(dir, "mass_force.fmu"), "--on", address)
+	if o.code == 0 || !strings.Contains(o.output, "connection refused") {
+		t.Errorf("exit code %d\n%s", o.code, o.output)
+	}
+}
+
+// A run whose host is killed goes on when the host is there again, with the results of an undisturbed run.
+func TestHostLost(t *testing.T) {
+	dir := t.TempDir()
+	if err := build(dir, "mass_force"); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "mass_force.fmu")
+	want := complete(t, path, "--step-size", "1e-4", "--stop-time", "4", "--record", "*")
+	p, address := offering(t, dir)
+	r := start(t, "run", path, "--step-size", "1e-4", "--stop-time", "4", "--record", "*", "--on", address)
+	for range 6000 { // until it is under way
+		if info, err := os.Stat(r.path("results.csv")); err == nil && info.Size() > 1000 {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	if err := p.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.end()
+	again := start(t, "host", dir, "--listen", address)
+	if code := r.end(); code != 0 {
+		t.Fatalf("exit code %d\n%s\n%s", code, r.out.String(), again.out.String())
+	}
+	if got := read(t, r.path("results.csv")); string(got) != string(read(t, want.results)) {
+		t.Errorf("the results differ\n%s", r.out.String())
+	}
+}
+
+// What works with FMUs in processes of their own works on a host: checkpoints, limits, analysis, trials.
+func TestHostAbilities(t *testing.T) {
+	flag := hostFlag(t)
+	path := system(t, "quarter-car-a")
+	r := start(t, "run", path, flag, "--stop-time", "0.2", "--checkpoint", "0.1", "run.checkpoint")
+	if code := r.end(); code != 0 {
+		t.Fatal(r.out.String())
+	}
+	o := call(t, "run", "--resume", r.path("run.checkpoint"), "--stop-time", "0.3")
+	if o.code != 0 || !strings.Contains(o.output, "complete") {
+		t.Errorf("exit code %d\n%s", o.code, o.output)
+	}
+	local := complete(t, path, "--stop-time", "0.3")
+	if string(read(t, r.path("results.csv"))) != string(read(t, local.results)) {
+		t.Error("a resumed run on a host differs from a local one")
+	}
+	o = run(t, fmu(t, "misbehave"), flag, "--set", "fault=Segfault", "--set", "at=0.35", "--step-size", "0.001", "--stop-time", "1")
+	if o.code == 0 || o.rows < 3 || o.manifest.Status == "complete" {
+		t.Errorf("exit code %d, %d rows, %+v\n%s", o.code, o.rows, o.manifest.Outcome, o.output)
+	}
+}
