@@ -81,6 +81,7 @@ type ProcessError struct {
 	Func     string   // for example "fmi2DoStep"; a list of candidates if unknown
 	Time     float64  // of the FMU, or start of the step, s; see Timed
 	Timed    bool     // Time is valid: SetupExperiment had been called
+	Host     string   // of the process, if it was on another machine
 	Err      error    // how the process ended: usually an *Ended
 	Lines    []string // last messages of the FMU
 	Remedy   string   // "" = none
@@ -93,7 +94,11 @@ func (e *ProcessError) Error() string {
 	if end := (*Ended)(nil); errors.As(e.Err, &end) && end.Lost {
 		what = "connection to the process"
 	}
-	fmt.Fprintf(&b, "%s: the %s of %s ended in %s", e.Instance, what, e.FMU, e.Func)
+	fmt.Fprintf(&b, "%s: the %s of %s ", e.Instance, what, e.FMU)
+	if e.Host != "" {
+		fmt.Fprintf(&b, "on host %s ", e.Host)
+	}
+	fmt.Fprintf(&b, "ended in %s", e.Func)
 	if e.Timed {
 		fmt.Fprintf(&b, " at t = %.12g s", e.Time)
 	}
@@ -117,6 +122,7 @@ type remote struct {
 	err  error     // of a process that has ended
 	host string    // name of another machine; "" = this one
 	kept time.Time // of the last Keep
+	able bool      // a process that has crashed may be replaced
 
 	slot        *FMUState // of Keep
 	state, next []byte    // from SerializeFMUState: of the last Keep, and a buffer for the next
@@ -126,7 +132,7 @@ type remote struct {
 }
 
 func newRemote(in *Instance, l Launcher, restarts int) *remote {
-	r := &remote{in: in}
+	r := &remote{in: in, able: restarts > 0}
 	r.Client = &protocol.Client{Name: in.name, Begun: begun, Lost: r.lost, Say: in.Tell,
 		Launch: func(again bool) (protocol.Link, error) { return r.launch(l, again) }}
 	r.Limit = restarts
@@ -134,7 +140,7 @@ func newRemote(in *Instance, l Launcher, restarts int) *remote {
 		r.host, r.Limit = e.Host(), max(restarts, lostLimit)
 		r.May = func(err error) bool {
 			var end *Ended
-			return restarts > 0 || errors.As(err, &end) && end.Lost
+			return r.able || errors.As(err, &end) && end.Lost
 		}
 	}
 	return r
@@ -243,7 +249,7 @@ func (f *FMU) judgeElsewhere(s *fmi2.Shown, changes []string, failed error) erro
 // lost returns the error of a process that has ended in a call.
 func (r *remote) lost(call string, cause error) error {
 	e := &ProcessError{Instance: r.in.name, FMU: filepath.Base(r.in.fmu.Path), Func: call,
-		Time: r.Time, Timed: r.Timed, Err: cause}
+		Time: r.Time, Timed: r.Timed, Host: r.host, Err: cause}
 	r.mu.Lock()
 	e.Lines = append(e.Lines, r.lines...)
 	r.mu.Unlock()
@@ -259,9 +265,12 @@ func (r *remote) lost(call string, cause error) error {
 			e.Lines = append(e.Lines, fmi2.Escaped(fmi2.ValidUTF8(line)))
 		}
 	}
+	serialises := r.in.fmu.Description.CoSimulation.CanSerializeFMUState
 	switch {
-	case end == nil || !end.Crash || r.Limit > 0:
-	case r.in.fmu.Description.CoSimulation.CanSerializeFMUState:
+	case end != nil && end.Lost && !serialises:
+		e.Remedy = "the FMU cannot serialise its state, so no run goes on after the loss of its host"
+	case end == nil || !end.Crash || r.able:
+	case serialises:
 		e.Remedy = "--on-crash restart goes on after a crash; --log-fmi-calls FILE shows the calls up to it, for the exporter"
 	default:
 		e.Remedy = "the FMU cannot serialise its state, so no run goes on after a crash; --log-fmi-calls FILE shows the calls up to it, for the exporter"

@@ -33,7 +33,7 @@ type ClientOptions struct {
 	Token   string
 	Program string // version of the program, for messages
 	// Timeout is how long to try to reach a host again to which the connection is lost, and how long the host
-	// keeps the instances meanwhile; 0 = DefaultTimeout.
+	// keeps the instances meanwhile; 0 = DefaultTimeout. It is at least a second.
 	Timeout time.Duration
 }
 
@@ -52,9 +52,12 @@ type Client struct {
 
 // NewClient makes a client. It connects when it is used.
 func NewClient(d Dialer, o ClientOptions) *Client {
-	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
+	o.Timeout = max(cmp.Or(o.Timeout, DefaultTimeout), time.Second)
 	return &Client{dialer: d, o: o}
 }
+
+// silent is how long a host may say nothing.
+func (c *Client) silent() time.Duration { return min(silentAfter, c.o.Timeout) }
 
 // Place says where on the host an instance runs, and with which limits.
 type Place struct {
@@ -87,19 +90,29 @@ func (l *launcher) Launch(to fmi.Launch) (fmi.Link, error) {
 		return nil, errClosed
 	}
 	c.sessions = slices.DeleteFunc(c.sessions, func(s *clientSession) bool { return !s.alive() })
-	for _, s := range c.sessions {
-		k, err := s.open(to, &a)
+	elsewhere := func(err error) bool {
 		var no *RefusedError
-		if !c.dialer.Several() || !errors.As(err, &no) || no.code != codeUnknown && no.code != codeLimit {
+		return c.dialer.Several() && errors.As(err, &no) && (no.code == codeUnknown || no.code == codeLimit)
+	}
+	for _, s := range c.sessions {
+		if k, err := s.open(to, &a); !elsewhere(err) {
 			return k, err
 		}
 	}
-	s, err := c.begin(to.Hash)
-	if err != nil {
-		return nil, err
+	for tries := 1; ; tries++ {
+		s, err := c.begin(to.Hash)
+		if err != nil {
+			return nil, err
+		}
+		// Other runs may have taken the room of a host since it answered.
+		if k, err := s.open(to, &a); !elsewhere(err) || tries == maxHosts {
+			return k, err
+		}
 	}
-	return s.open(to, &a)
 }
+
+// maxHosts is how many hosts a client tries.
+const maxHosts = 4
 
 // open makes room for an instance, and sends the FMU if the host takes any.
 func (s *clientSession) open(to fmi.Launch, a *openAsk) (fmi.Link, error) {
@@ -173,7 +186,7 @@ var errClosed = errors.New("the client is closed")
 func (c *Client) begin(fmu string) (*clientSession, error) {
 	s := &clientSession{client: c, fmu: fmu, links: map[uint64]*link{}}
 	s.turn = sync.NewCond(&s.mu)
-	if err := s.connect(); err != nil {
+	if err := s.connect(c.o.Timeout); err != nil {
 		return nil, err
 	}
 	c.sessions = append(c.sessions, s)
@@ -208,9 +221,10 @@ type clientSession struct {
 	reading bool
 	err     error // why the session has ended; nil = it has not
 	number  uint64
-	waiting bool   // for the answer to request number
-	out     []byte // that request
-	replied *reply // the answer to an ask
+	waiting bool      // for the answer to request number
+	out     []byte    // that request
+	lost    time.Time // the first loss of the connection since the last sign of the host; zero = none
+	replied **reply   // for the answer to an ask; nil = the request is none
 	parts   []remote.Part
 	pending []*link // that have a request to be sent
 	links   map[uint64]*link
@@ -225,38 +239,44 @@ func (s *clientSession) alive() bool {
 
 // connect makes a connection for the session. If there was one before, the request that the host has not received is sent
 // again.
-func (s *clientSession) connect() error {
-	ctx, cancel := context.WithTimeout(context.Background(), helloTime)
+func (s *clientSession) connect(within time.Duration) error {
+	within = min(within, helloTime)
+	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
-	c := s.client
-	conn, err := c.dialer.Dial(ctx, s.fmu, s.host)
-	if err != nil {
-		return err
+	d := s.client.dialer
+	conn, err := d.Dial(ctx, s.fmu, s.host)
+	if err == nil {
+		var r *reply
+		if r, err = s.greet(ctx, conn); err == nil && r.Received < s.number && s.waiting {
+			err = conn.Send(s.out)
+		}
+		if err == nil {
+			s.conn, s.id, s.host = conn, r.Session, r.About.ID
+			return nil
+		}
+		_ = conn.Close()
 	}
-	r, err := s.greet(conn)
-	if err == nil && r.Received < s.number && s.waiting {
-		err = conn.Send(s.out)
+	if timeout(err) {
+		err = fmt.Errorf("host %s: %w", d, silence(within))
 	}
-	if err != nil {
-		return errors.Join(err, conn.Close())
-	}
-	s.conn, s.id, s.host = conn, r.Session, r.About.ID
-	return nil
+	return err
 }
 
-func (s *clientSession) greet(conn Conn) (*reply, error) {
+func (s *clientSession) greet(ctx context.Context, conn Conn) (*reply, error) {
 	c := s.client
-	h := hello{Min: minVersion, Max: version, Calls: remote.Version, Program: c.o.Program, Token: c.o.Token, Session: s.id, Grace: c.o.Timeout.Seconds()}
+	h := hello{Min: minVersion, Max: version, Calls: remote.Version, Program: c.o.Program, Token: c.o.Token, Session: s.id,
+		Grace: (c.o.Timeout + c.silent()).Seconds()} // the host may see a loss before the client
 	if err := conn.Send(finish(append(begin(nil, kindHello, 0), document(h)...))); err != nil {
 		return nil, err
 	}
-	m, err := conn.Receive(helloTime)
+	due, _ := ctx.Deadline()
+	m, err := conn.Receive(max(time.Until(due), time.Millisecond))
 	if err != nil {
 		return nil, err
 	}
 	kind, _, content, err := open(m)
 	var r reply
-	if err != nil || kind != kindReply || json.Unmarshal(content, &r) != nil {
+	if err != nil || kind != kindReply || json.Unmarshal(content, &r) != nil || r.Code == "" && r.About == nil {
 		return nil, fmt.Errorf("%s is not a host of macrostep", c.dialer)
 	}
 	trust(conn)
@@ -277,27 +297,34 @@ func refused(d Dialer, r *reply) error {
 // again tries to reach the host again after the connection was lost. The caller holds mu and is the reader.
 func (s *clientSession) again(cause error) error {
 	_ = s.conn.Close()
-	begin := time.Now()
-	pause := 20 * time.Millisecond
+	d, limit := s.client.dialer, s.client.o.Timeout
+	err := cause
 	for {
-		err := s.connect()
+		if s.lost.IsZero() {
+			s.lost = time.Now()
+		} else {
+			s.mu.Unlock()
+			time.Sleep(min(max(time.Since(s.lost)/4, 20*time.Millisecond), time.Second))
+			s.mu.Lock()
+			if s.err != nil {
+				return s.err // it was closed
+			}
+		}
+		left := limit - time.Since(s.lost)
+		if left <= 0 {
+			return fmt.Errorf("host %s was lost (%w) and could not be reached again within %v (%w); --host-timeout gives it more time", d, cause, limit, err)
+		}
+		err = s.connect(min(left, max(limit/4, time.Second))) // several times
 		var no *RefusedError
 		switch {
 		case err == nil:
-			s.tell(fmt.Sprintf("the connection to host %s was lost (%v) and is there again after %.1f s; nothing is lost", s.client.dialer, cause, time.Since(begin).Seconds()))
+			s.tell(fmt.Sprintf("the connection to host %s was lost (%v) and is there again after %.1f s; nothing is lost", d, cause, time.Since(s.lost).Seconds()))
 			return nil
 		case errors.As(err, &no) && no.code == codeSession:
-			return fmt.Errorf("host %s was lost (%w) and knows nothing of the run any more", s.client.dialer, cause)
-		case errors.As(err, &no):
+			return fmt.Errorf("host %s was lost (%w) and knows nothing of the run any more", d, cause)
+		case errors.As(err, &no) && no.code != codeRefused:
 			return err
-		case time.Since(begin)+pause > s.client.o.Timeout:
-			return fmt.Errorf("host %s was lost (%w) and could not be reached again within %v (%w); --host-timeout gives it more time",
-				s.client.dialer, cause, s.client.o.Timeout, err)
 		}
-		s.mu.Unlock()
-		time.Sleep(pause)
-		s.mu.Lock()
-		pause = min(2*pause, time.Second)
 	}
 }
 
@@ -342,18 +369,17 @@ func (s *clientSession) read() {
 	s.reading = true
 	conn := s.conn
 	s.mu.Unlock()
-	m, err := conn.Receive(silentAfter)
+	silent := s.client.silent()
+	m, err := conn.Receive(silent)
 	s.mu.Lock()
 	if timeout(err) {
-		err = silence(silentAfter)
+		err = silence(silent)
 	}
 	if err == nil {
 		err = s.take(m)
 	}
 	if err != nil && s.err == nil {
-		if err = s.again(err); err != nil {
-			s.err = err
-		}
+		s.err = s.again(err)
 	}
 	s.reading = false
 	s.turn.Broadcast()
@@ -366,22 +392,27 @@ func (s *clientSession) take(m []byte) error {
 	case err != nil:
 		return err
 	case kind == kindAlive:
+		s.lost = time.Time{}
 		return nil
 	case number != s.number || !s.waiting:
 		return nil // sent a second time
-	case kind == kindReply:
-		s.replied = &reply{}
-		if json.Unmarshal(content, s.replied) != nil {
+	case kind == kindReply && s.replied != nil:
+		r := &reply{}
+		if json.Unmarshal(content, r) != nil {
 			return errDamaged
 		}
-	case kind == kindAnswer:
+		if err := s.give(r.Parts); err != nil {
+			return err
+		}
+		*s.replied, s.replied = r, nil
+	case kind == kindAnswer && s.replied == nil:
 		if err := s.deliver(content); err != nil {
 			return err
 		}
 	default:
 		return errDamaged
 	}
-	s.waiting = false
+	s.waiting, s.lost = false, time.Time{}
 	return nil
 }
 
@@ -391,7 +422,11 @@ func (s *clientSession) deliver(content []byte) error {
 	if s.parts, err = remote.Parts(s.parts[:0], content); err != nil {
 		return err
 	}
-	for _, p := range s.parts {
+	return s.give(s.parts)
+}
+
+func (s *clientSession) give(parts []remote.Part) error {
+	for _, p := range parts {
 		k := s.links[p.Instance&(1<<partShift-1)]
 		if k == nil {
 			continue // a message of an instance that is closed
@@ -404,10 +439,11 @@ func (s *clientSession) deliver(content []byte) error {
 		case partOutput:
 			k.to.Output(string(p.Message))
 		case partEnded:
-			k.ended, k.answered = &fmi.Ended{}, true
-			if json.Unmarshal(p.Message, k.ended) != nil {
+			e := &fmi.Ended{}
+			if json.Unmarshal(p.Message, e) != nil {
 				return errDamaged
 			}
+			k.ended, k.answered = e, true
 		}
 	}
 	return nil
@@ -426,13 +462,14 @@ func (s *clientSession) ask(a *ask, by *link) (*reply, error) {
 	}
 	s.number++
 	s.out = finish(append(begin(s.out, kindAsk, s.number), document(a)...))
-	s.waiting, s.replied = true, nil
+	var r *reply
+	s.waiting, s.replied = true, &r
 	_ = s.conn.Send(s.out) // as in flush
-	s.until(func() bool { return s.replied != nil })
-	if s.err != nil {
+	s.until(func() bool { return r != nil })
+	if r == nil {
 		return nil, s.err
 	}
-	return s.replied, refused(s.client.dialer, s.replied)
+	return r, refused(s.client.dialer, r)
 }
 
 // pieceSize is that of the pieces in which an FMU is sent, in bytes.
@@ -538,8 +575,12 @@ func (k *link) Await() ([]byte, error) {
 
 // gone returns how the process has ended.
 func (k *link) gone() error {
-	if k.ended == nil {
-		k.ended = &fmi.Ended{Reason: k.session.err.Error(), Lost: true}
+	switch s := k.session; {
+	case k.ended != nil:
+	case s.err != nil:
+		k.ended = &fmi.Ended{Reason: s.err.Error(), Lost: true}
+	default:
+		k.ended = &fmi.Ended{Reason: fmt.Sprintf("host %s has not answered its request", s.client.dialer)}
 	}
 	return k.ended
 }
@@ -553,12 +594,14 @@ func (k *link) Close() error {
 		return nil
 	}
 	k.closed = true
-	delete(s.links, k.number)
 	over := s.err != nil
 	s.mu.Unlock()
-	if over {
-		return nil
+	var err error
+	if !over {
+		_, err = s.ask(&ask{Close: &k.number}, k)
 	}
-	_, err := s.ask(&ask{Close: &k.number}, k)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.links, k.number)
 	return err
 }

@@ -15,7 +15,7 @@ type Conn interface {
 	// Send sends a message within a few seconds.
 	Send(message []byte) error
 	// Receive returns the next message, which is valid until the next call. It fails with an error that is a
-	// timeout (net.Error) if none comes for about the time given; 0 = unlimited.
+	// timeout (net.Error) if nothing comes for about the time given; 0 = unlimited.
 	Receive(within time.Duration) ([]byte, error)
 	Close() error
 }
@@ -84,20 +84,53 @@ type stream struct {
 
 func newStream(c net.Conn) *stream { return &stream{Conn: c, most: maxStranger} }
 
-// Send sends a message. The deadline is set once a second, since that takes as long as a step of a cheap FMU.
+// Send sends a message, of which each piece has its time.
 func (s *stream) Send(message []byte) error {
-	if now := time.Now(); s.sent.Sub(now) < sendTime-time.Second {
-		s.sent = now.Add(sendTime)
-		if err := s.SetWriteDeadline(s.sent); err != nil {
+	for len(message) > 0 {
+		piece := message[:min(len(message), maxPiece)]
+		// Once a second, since it takes as long as a step of a cheap FMU.
+		if now := time.Now(); s.sent.Sub(now) < sendTime-time.Second {
+			s.sent = now.Add(sendTime)
+			if err := s.SetWriteDeadline(s.sent); err != nil {
+				return err
+			}
+		}
+		if _, err := s.Write(piece); err != nil {
 			return err
 		}
+		message = message[len(piece):]
 	}
-	_, err := s.Write(message)
-	return err
+	return nil
 }
 
-// Receive returns the next message.
+// maxPiece is the longest piece of a message in bytes.
+const maxPiece = 1 << 20
+
+// Receive returns the next message. The whole message of a stranger must come in the time.
 func (s *stream) Receive(within time.Duration) ([]byte, error) {
+	if err := s.wait(within); err != nil {
+		return nil, err
+	}
+	if err := s.need(header, within); err != nil {
+		return nil, err
+	}
+	size, err := MessageSize(s.buf[s.from:s.to])
+	if err != nil {
+		return nil, err
+	}
+	if size > header+s.most {
+		return nil, errDamaged
+	}
+	if err := s.need(size, within); err != nil {
+		return nil, err
+	}
+	m := s.buf[s.from : s.from+size]
+	s.from += size
+	return m, nil
+}
+
+// wait sets the deadline of reading.
+func (s *stream) wait(within time.Duration) error {
 	due := time.Time{}
 	if within > 0 {
 		due = s.due
@@ -105,46 +138,35 @@ func (s *stream) Receive(within time.Duration) ([]byte, error) {
 			due = now.Add(within)
 		}
 	}
-	if due != s.due {
-		s.due = due
-		if err := s.SetReadDeadline(due); err != nil {
-			return nil, err
-		}
-	}
-	if err := s.need(header); err != nil {
-		return nil, err
-	}
-	n := int(binary.LittleEndian.Uint32(s.buf[s.from:]))
-	if n > s.most {
-		return nil, errDamaged
-	}
-	if err := s.need(header + n); err != nil {
-		return nil, err
-	}
-	m := s.buf[s.from : s.from+header+n]
-	s.from += header + n
-	return m, nil
-}
-
-// need reads until n bytes are there.
-func (s *stream) need(n int) error {
-	if s.to-s.from >= n {
+	if due == s.due {
 		return nil
 	}
-	if s.from+n > len(s.buf) {
-		old := s.buf[s.from:s.to]
-		if n > len(s.buf) {
-			s.buf = make([]byte, max(n, 1<<16))
-		}
-		s.from, s.to = 0, copy(s.buf, old)
-	}
+	s.due = due
+	return s.SetReadDeadline(due)
+}
+
+// need reads until n bytes are there. The buffer grows as they come, not by what the other side says.
+func (s *stream) need(n int, within time.Duration) error {
 	for s.to-s.from < n {
+		if s.from+n > len(s.buf) {
+			old := s.buf[s.from:s.to]
+			if size := max(min(n, 2*len(old)), 1<<16); size > len(s.buf) {
+				s.buf = make([]byte, size)
+			}
+			s.from, s.to = 0, copy(s.buf, old)
+		}
 		k, err := s.Read(s.buf[s.to:])
 		s.to += k
-		if err != nil && s.to-s.from < n {
-			if err == io.EOF {
-				err = errors.New("the other side has closed the connection")
-			}
+		if s.to-s.from >= n {
+			break
+		}
+		if err == nil && s.most == maxMessage {
+			err = s.wait(within)
+		}
+		if err == io.EOF {
+			err = errors.New("the other side has closed the connection")
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -160,17 +182,27 @@ func trust(c Conn) {
 
 // timeout reports whether an error says that no message has come.
 func timeout(err error) bool {
+	if err == nil {
+		return false
+	}
 	var e net.Error
 	return errors.As(err, &e) && e.Timeout()
 }
 
 // silence is the error of a host that says nothing.
-func silence(d time.Duration) error { return fmt.Errorf("it has said nothing for %v", d) }
+func silence(d time.Duration) error {
+	return fmt.Errorf("it has said nothing for %.2g s", d.Seconds())
+}
 
-// MessageSize returns the length of the message that begins with b, at least that of its header.
-func MessageSize(b []byte) int {
+// MessageSize returns the length of the message that begins with b, at least that of its header, and an error if it is
+// longer than any message.
+func MessageSize(b []byte) (int, error) {
 	if len(b) < 4 {
-		return header
+		return header, nil
 	}
-	return header + int(binary.LittleEndian.Uint32(b))
+	n := binary.LittleEndian.Uint32(b)
+	if n > maxMessage {
+		return 0, fmt.Errorf("a message has %d bytes, of at most %d", n, maxMessage)
+	}
+	return header + int(n), nil
 }

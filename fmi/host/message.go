@@ -41,6 +41,8 @@ type reply struct {
 	Instance uint64  `json:",omitempty"` // to Open
 	Missing  bool    `json:",omitempty"` // to Open: the FMU must be sent
 	Offers   []Offer `json:",omitempty"` // to List
+
+	Parts []remote.Part `json:",omitempty"` // messages of instances, as in kindAnswer
 }
 
 // code is the kind of an error.

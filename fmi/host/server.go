@@ -7,9 +7,13 @@ import (
 	"crypto/subtle"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -39,10 +43,14 @@ type Server struct {
 
 	mu        sync.Mutex
 	sessions  map[string]*session
+	strangers []io.Closer // connections without a valid greeting, the oldest first
 	instances int
 	closed    bool
 	running   sync.WaitGroup // connections
 }
+
+// maxStrangers bounds the connections without a valid greeting. One more closes the oldest.
+const maxStrangers = 100
 
 // NewServer makes a server and lists the FMUs in its folders.
 func NewServer(o ServerOptions) (*Server, error) {
@@ -78,10 +86,20 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, certificate tls.Cert
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case err != nil:
+		case errors.Is(err, net.ErrClosed):
 			return err
+		case err != nil: // for example, there are too many open files
+			s.o.Log(fmt.Sprintf("a connection was not accepted: %v", err))
+			time.Sleep(refusedPause)
+			continue
+		}
+		if !s.enter(c) {
+			_ = c.Close()
+			continue
 		}
 		go func() {
+			defer s.running.Done()
+			defer s.meet(c)
 			secure := tls.Server(quick(c), config)
 			_ = c.SetDeadline(time.Now().Add(helloTime))
 			err := secure.Handshake()
@@ -91,7 +109,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, certificate tls.Cert
 				_ = c.Close()
 				return
 			}
-			s.ServeConn(newStream(secure), c.RemoteAddr().String(), token)
+			s.serve(c, newStream(secure), c.RemoteAddr().String(), token)
 		}()
 	}
 }
@@ -104,11 +122,17 @@ const refusedPause = 500 * time.Millisecond
 
 // ServeConn serves one connection, from a client that must know the token, until its end. The connection is closed.
 func (s *Server) ServeConn(c Conn, from, token string) {
-	if !s.enter() {
+	if !s.enter(c) {
 		_ = c.Close()
 		return
 	}
 	defer s.running.Done()
+	defer s.meet(c)
+	s.serve(c, c, from, token)
+}
+
+// serve serves a connection, which is a stranger until its greeting.
+func (s *Server) serve(stranger io.Closer, c Conn, from, token string) {
 	defer c.Close()
 	r, se := s.greet(c, token)
 	if r.Code != "" {
@@ -121,19 +145,33 @@ func (s *Server) ServeConn(c Conn, from, token string) {
 		_ = c.Send(finish(append(begin(nil, kindReply, 0), document(r)...)))
 		return
 	}
+	s.meet(stranger)
 	trust(c)
 	se.serve(c, r)
 }
 
-// enter counts a connection, unless the server is closed.
-func (s *Server) enter() bool {
+// enter adds a connection to the strangers, unless the server is closed.
+func (s *Server) enter(c io.Closer) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return false
 	}
 	s.running.Add(1)
+	if s.strangers = append(s.strangers, c); len(s.strangers) > maxStrangers {
+		_ = s.strangers[0].Close()
+		s.strangers = slices.Delete(s.strangers, 0, 1)
+	}
 	return true
+}
+
+// meet removes a connection from the strangers.
+func (s *Server) meet(c io.Closer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := slices.Index(s.strangers, c); i >= 0 {
+		s.strangers = slices.Delete(s.strangers, i, i+1)
+	}
 }
 
 // greet reads a hello and returns the session that it begins or goes on with; nil = it is refused.
@@ -211,9 +249,9 @@ func (s *Server) launcher(a *openAsk) *worker.Launcher {
 func (s *Server) Close() error {
 	s.mu.Lock()
 	s.closed = true
-	var all []*session
-	for _, se := range s.sessions {
-		all = append(all, se)
+	all := slices.Collect(maps.Values(s.sessions))
+	for _, c := range s.strangers {
+		_ = c.Close()
 	}
 	s.mu.Unlock()
 	for _, se := range all {

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/macrostep/macrostep/fmi"
@@ -21,6 +23,7 @@ type session struct {
 	work sync.Mutex // held while a request is executed
 
 	mu       sync.Mutex
+	workers  []*group    // changed by the goroutine that holds work
 	conn     Conn        // nil = none
 	leave    *time.Timer // ends the session without a connection
 	received uint64      // number of the last request
@@ -31,11 +34,10 @@ type session struct {
 	ended    chan struct{}
 
 	// Of the goroutine that holds work.
-	slots   map[uint64]*slot
-	last    uint64 // number of a slot
-	workers []*group
-	parts   []remote.Part // of a request
-	out     []remote.Part // of an answer
+	slots map[uint64]*slot
+	last  uint64        // number of a slot
+	parts []remote.Part // of a request
+	out   []remote.Part // of an answer
 
 	logMu sync.Mutex
 	logs  []remote.Part
@@ -46,16 +48,24 @@ type session struct {
 type slot struct {
 	number uint64
 	ask    openAsk
+	fmu    *fmi.FMU
 	group  *group
+}
+
+// workerLink is the connection to a worker.
+type workerLink interface {
+	fmi.Link
+	Active() uint64 // the instance that it was calling when it ended, if Ended.Begun is not 0
+	Kill()          // in any goroutine
 }
 
 // group is a worker with its instances.
 type group struct {
-	link  fmi.Link
-	apart bool
-	slots []*slot
-	fmus  []*stored
-	ended *fmi.Ended // how it has ended; nil = it has not
+	link    workerLink
+	ask     openAsk // of the first instance
+	slots   []*slot
+	printer atomic.Uint64 // the instance to which output is attributed: the first
+	ended   *fmi.Ended    // how it has ended; nil = it has not
 
 	under  []remote.Part // of the request under way
 	buf    []byte
@@ -82,10 +92,13 @@ func (se *session) serve(c Conn, r reply) {
 			return
 		}
 		if !se.request(kind, number, content) {
-			break
+			se.end("it has sent an invalid request")
+			return
 		}
 	}
-	se.detach(c)
+	se.mu.Lock()
+	defer se.mu.Unlock()
+	se.detached(c)
 }
 
 // attach makes c the connection of the session, greets it, and repeats the last answer if the client waits for it. The
@@ -115,22 +128,17 @@ func (se *session) attach(c Conn, r reply) bool {
 	return err == nil
 }
 
-func (se *session) detach(c Conn) {
-	se.mu.Lock()
-	defer se.mu.Unlock()
-	se.detached(c)
-}
-
 // detached starts the time after which the session ends without a connection.
 func (se *session) detached(c Conn) {
 	if se.conn != c || se.over {
 		return
 	}
+	_ = c.Close()
 	se.conn = nil
 	se.leave = time.AfterFunc(se.grace, func() { se.end(fmt.Sprintf("the run has been away for %v", se.grace)) })
 }
 
-// aliveEach is how often a host at work says so, silentAfter how long a client waits for anything.
+// aliveEach is how often a host at work says so, silentAfter how long a client waits for anything, both at most.
 const (
 	aliveEach   = time.Second
 	silentAfter = 5 * time.Second
@@ -138,7 +146,8 @@ const (
 
 // beat tells the client that the host is at work on a request, until the connection is replaced.
 func (se *session) beat(c Conn) {
-	t := time.NewTicker(aliveEach)
+	each := min(aliveEach, se.grace/8)
+	t := time.NewTicker(each)
 	defer t.Stop()
 	m := finish(begin(nil, kindAlive, 0))
 	for {
@@ -149,8 +158,10 @@ func (se *session) beat(c Conn) {
 			se.mu.Lock()
 			mine := se.conn == c
 			var err error
-			if mine && !se.busy.IsZero() && now.Sub(se.busy) > aliveEach/2 {
-				err = c.Send(m)
+			if mine && !se.busy.IsZero() && now.Sub(se.busy) > each/2 {
+				if err = c.Send(m); err != nil {
+					se.detached(c) // nobody else sees it while a request is executed
+				}
 			}
 			se.mu.Unlock()
 			if !mine || err != nil {
@@ -166,7 +177,7 @@ func (se *session) request(kind, number uint64, content []byte) bool {
 	defer se.work.Unlock()
 	se.mu.Lock()
 	if se.over || number <= se.received { // it was sent again, but it had come
-		se.mu.Unlock()
+		defer se.mu.Unlock()
 		return !se.over
 	}
 	se.received, se.busy = number, time.Now()
@@ -182,7 +193,9 @@ func (se *session) request(kind, number uint64, content []byte) bool {
 		if json.Unmarshal(content, &a) != nil {
 			return false
 		}
-		m = append(begin(m, kindReply, number), document(se.do(&a))...)
+		r := se.do(&a)
+		r.Parts = se.logged()
+		m = append(begin(m, kindReply, number), document(r)...)
 	default:
 		return false
 	}
@@ -209,7 +222,7 @@ func (se *session) do(a *ask) reply {
 		if !se.server.o.Accept {
 			return se.refuseFMU(a.Send.Name)
 		}
-		if err := se.server.store.receive(a.Send); err != nil {
+		if err := se.server.store.receive(se.id, a.Send); err != nil {
 			return errorReply(codeRefused, "", "the host cannot store %s: %v", a.Send.Name, err)
 		}
 	}
@@ -238,7 +251,7 @@ func (se *session) open(a *openAsk) reply {
 		}
 		return r
 	}
-	place, err := f.fmu.Place()
+	place, err := f.Place()
 	if err != nil {
 		return errorReply(codeRefused, "", "host %s (%s): %v", s.o.Name, platform, err)
 	}
@@ -247,71 +260,74 @@ func (se *session) open(a *openAsk) reply {
 			"host %s is at its limit of %d instances", s.o.Name, s.o.MaxInstances)
 	}
 	se.last++
-	sl := &slot{number: se.last, ask: *a}
-	g, err := se.place(sl, f)
-	if err == nil {
-		err = g.call(remote.Part{Instance: sl.number, Message: place})
+	sl := &slot{number: se.last, ask: *a, fmu: f}
+	if sl.ask.Apart = a.Apart || f.Description.CoSimulation.NeedsExecutionTool; sl.ask.Apart {
+		err = se.launch(sl)
+	} else if i := slices.IndexFunc(se.workers, func(g *group) bool { return g.takes(sl) }); i >= 0 {
+		se.workers[i].add(sl)
+	} else {
+		err = se.launch(sl)
 	}
 	if err != nil {
 		s.release(1)
 		return errorReply(codeRefused, "", "host %s: %v", s.o.Name, err)
 	}
-	sl.group = g
-	g.slots, g.fmus = append(g.slots, sl), append(g.fmus, f)
 	se.slots[sl.number] = sl
+	sl.group.post([]remote.Part{{Instance: sl.number, Message: place}})
+	if _, err := sl.group.await(); err != nil {
+		sl.group.lost(nil, err)
+		se.close(sl.number)
+		return errorReply(codeRefused, "", "host %s: %v", s.o.Name, err)
+	}
 	s.o.Log(fmt.Sprintf("%s: begun", a.nameOf()))
 	return reply{Instance: sl.number}
 }
 
-// place returns a worker for an instance: a new one, if it must be apart from the others of the session.
-func (se *session) place(sl *slot, f *stored) (*group, error) {
-	apart := sl.ask.Apart || f.fmu.Description.CoSimulation.NeedsExecutionTool
-	for _, g := range se.workers {
-		if !apart && !g.apart && g.ended == nil && g.takes(f) {
-			return g, nil
-		}
-	}
-	g := &group{apart: apart}
-	var err error
-	g.link, err = se.server.launcher(&sl.ask).Launch(fmi.Launch{Instance: sl.ask.Instance, FMU: f.fmu.Path, Hash: f.fmu.Hash, Model: sl.ask.Model,
+// launch starts a worker for an instance.
+func (se *session) launch(sl *slot) error {
+	g := &group{ask: sl.ask}
+	l, err := se.server.launcher(&sl.ask).Launch(fmi.Launch{Instance: sl.ask.Instance, FMU: sl.fmu.Path, Hash: sl.fmu.Hash, Model: sl.ask.Model,
 		Log: func(m []byte) {
 			if number, ok := remote.LoggedBy(m); ok {
 				se.log(part(partLog, number, m))
 			}
 		},
-		Output: func(line string) { se.log(part(partOutput, g.printer(), []byte(line))) }})
+		Output: func(line string) { se.log(part(partOutput, g.printer.Load(), []byte(line))) }})
 	if err != nil {
-		return nil, err
+		return err
 	}
+	g.link = l.(workerLink)
+	g.add(sl)
+	se.mu.Lock()
+	defer se.mu.Unlock()
 	se.workers = append(se.workers, g)
-	return g, nil
+	return nil
 }
 
-// takes reports whether an FMU can be in a worker with those that are there.
-func (g *group) takes(f *stored) bool {
-	if f.fmu.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess {
-		for _, other := range g.fmus {
-			if other.fmu.Hash == f.fmu.Hash {
-				return false
-			}
-		}
+// add puts an instance into the worker.
+func (g *group) add(sl *slot) {
+	sl.group = g
+	g.slots = append(g.slots, sl)
+	g.printer.Store(g.slots[0].number)
+}
+
+// takes reports whether an instance can be in the worker with those that are there.
+func (g *group) takes(sl *slot) bool {
+	if g.ended != nil || g.ask.Apart || g.ask.Timeout != sl.ask.Timeout || g.ask.Memory != sl.ask.Memory {
+		return false
 	}
-	for _, other := range g.fmus {
-		for name, content := range f.fmu.Bundled() {
+	once := sl.fmu.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess
+	for _, other := range g.slots {
+		if once && other.fmu.Hash == sl.fmu.Hash {
+			return false
+		}
+		for name, content := range sl.fmu.Bundled() {
 			if c, there := other.fmu.Bundled()[name]; there && c != content {
 				return false
 			}
 		}
 	}
 	return true
-}
-
-// printer returns the instance to which output of the worker is attributed: the first.
-func (g *group) printer() uint64 {
-	if len(g.slots) == 0 {
-		return 0
-	}
-	return g.slots[0].number
 }
 
 // maxLogs bounds the messages that wait for an answer, in bytes.
@@ -321,17 +337,26 @@ const maxLogs = 16 << 20
 func (se *session) log(p remote.Part) {
 	se.logMu.Lock()
 	defer se.logMu.Unlock()
-	if se.size += len(p.Message); se.size <= maxLogs {
-		p.Message = append([]byte(nil), p.Message...)
-		se.logs = append(se.logs, p)
+	switch was := se.size; {
+	case was > maxLogs:
+		return
+	case was+len(p.Message) > maxLogs:
+		se.size = maxLogs + 1
+		p = part(partOutput, p.Instance&(1<<partShift-1), []byte("(the host drops further messages up to the end of this call)"))
+	default:
+		se.size += len(p.Message)
 	}
+	p.Message = append([]byte(nil), p.Message...)
+	se.logs = append(se.logs, p)
 }
 
-// call makes a request to the worker for one instance.
-func (g *group) call(p remote.Part) error {
-	g.post([]remote.Part{p})
-	_, err := g.await()
-	return err
+// logged returns the messages since the last answer.
+func (se *session) logged() []remote.Part {
+	se.logMu.Lock()
+	defer se.logMu.Unlock()
+	logs := se.logs
+	se.logs, se.size = nil, 0
+	return logs
 }
 
 func (g *group) post(parts []remote.Part) {
@@ -385,12 +410,8 @@ func (se *session) run(m, content []byte) []byte {
 		}
 		g.under = g.under[:0]
 	}
-	se.logMu.Lock()
-	m = remote.AppendParts(m, se.logs)
-	se.logs, se.size = se.logs[:0], 0
-	se.logMu.Unlock()
 	se.out = out
-	return remote.AppendParts(m, out)
+	return remote.AppendParts(remote.AppendParts(m, se.logged()), out)
 }
 
 // lost appends how a worker has ended, for each instance of a request.
@@ -401,8 +422,8 @@ func (g *group) lost(out []remote.Part, err error) []remote.Part {
 	}
 	// The instance that ended it, if that is known.
 	culprit := uint64(0)
-	if a, ok := g.link.(interface{ Active() uint64 }); ok && e.Begun > 0 {
-		culprit = a.Active()
+	if e.Begun > 0 {
+		culprit = g.link.Active()
 	} else if len(g.slots) == 1 {
 		culprit = g.slots[0].number
 	}
@@ -412,8 +433,12 @@ func (g *group) lost(out []remote.Part, err error) []remote.Part {
 			names = append(names, sl.ask.Instance)
 		}
 	}
+	who := "was ended by " + strings.Join(names, ", ")
+	if culprit == 0 {
+		who = "was ended by one of " + strings.Join(names, ", ")
+	}
 	g.ended = &fmi.Ended{Output: e.Output, Said: e.Said,
-		Reason: fmt.Sprintf("it shares a process with %s, which has ended: %s; --isolate-component gives it one of its own", strings.Join(names, ", "), e.Reason)}
+		Reason: fmt.Sprintf("the process that it shares %s: %s; --isolate-component gives it one of its own", who, e.Reason)}
 	for _, p := range g.under {
 		if p.Instance == culprit {
 			out = append(out, endedPart(p.Instance, e))
@@ -433,20 +458,15 @@ func (se *session) close(number uint64) {
 	delete(se.slots, number)
 	se.server.release(1)
 	g := sl.group
-	for k, other := range g.slots {
-		if other == sl {
-			g.slots = append(g.slots[:k:k], g.slots[k+1:]...)
-		}
-	}
+	g.slots = slices.DeleteFunc(g.slots, func(other *slot) bool { return other == sl })
 	if len(g.slots) > 0 {
+		g.printer.Store(g.slots[0].number)
 		return
 	}
 	_ = g.link.Close() // nothing is left that could be saved
-	for k, other := range se.workers {
-		if other == g {
-			se.workers = append(se.workers[:k:k], se.workers[k+1:]...)
-		}
-	}
+	se.mu.Lock()
+	defer se.mu.Unlock()
+	se.workers = slices.DeleteFunc(se.workers, func(other *group) bool { return other == g })
 }
 
 // end ends the session and its workers.
@@ -464,11 +484,16 @@ func (se *session) end(why string) {
 	if se.conn != nil {
 		_ = se.conn.Close()
 	}
+	if !se.busy.IsZero() {
+		for _, g := range se.workers {
+			g.link.Kill() // an FMU may never return
+		}
+	}
 	se.mu.Unlock()
 	if why != "" {
 		se.server.o.Log("a run is given up: " + why)
 	}
-	se.work.Lock() // the request under way ends first
+	se.work.Lock() // after the request under way
 	defer se.work.Unlock()
 	for number := range se.slots {
 		se.close(number)

@@ -1,6 +1,8 @@
 package host
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,10 +25,10 @@ type store struct {
 	temp    string
 
 	mu    sync.Mutex
-	files map[string]*file   // in the folders, by path
-	open  map[string]*stored // by hash
-	dir   *archive.Dir       // of FMUs that were sent; nil = none yet
-	sent  map[string]string  // paths by hash
+	files map[string]*file    // in the folders, by path
+	open  map[string]*fmi.FMU // by hash
+	dir   *archive.Dir        // of FMUs that were sent; nil = none yet
+	sent  map[string]string   // paths by hash
 }
 
 // file is an FMU in a folder.
@@ -36,11 +38,8 @@ type file struct {
 	size     int64
 }
 
-// stored is an FMU that has been opened.
-type stored struct{ fmu *fmi.FMU }
-
 func newStore(folders []string, compile bool, temp string) (*store, error) {
-	s := &store{compile: compile, temp: temp, files: map[string]*file{}, open: map[string]*stored{}, sent: map[string]string{}}
+	s := &store{compile: compile, temp: temp, files: map[string]*file{}, open: map[string]*fmi.FMU{}, sent: map[string]string{}}
 	for _, f := range folders {
 		abs, err := filepath.Abs(f)
 		if err != nil {
@@ -139,23 +138,18 @@ func (s *store) named(name string) string {
 }
 
 // find opens the FMU with a hash; nil = there is none.
-func (s *store) find(hash string) (*stored, error) {
+func (s *store) find(hash string) (*fmi.FMU, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f := s.open[hash]; f != nil {
 		return f, nil
 	}
+	s.scan() // for an FMU that is new or has changed
 	path := s.sent[hash]
-	for range 2 {
-		for at, f := range s.files {
-			if f.Hash == hash {
-				path = at
-			}
+	for at, f := range s.files {
+		if f.Hash == hash {
+			path = at
 		}
-		if path != "" {
-			break
-		}
-		s.scan() // for an FMU that is new
 	}
 	if path == "" {
 		return nil, nil
@@ -170,23 +164,31 @@ func (s *store) find(hash string) (*stored, error) {
 	if f.Hash != hash {
 		return nil, errors.Join(fmt.Errorf("%s has changed meanwhile", filepath.Base(path)), f.Close())
 	}
-	s.open[hash] = &stored{fmu: f}
+	s.open[hash] = f
 	return s.open[hash], nil
 }
 
 // receive stores a piece of an FMU that is sent.
-func (s *store) receive(a *sendAsk) error {
+func (s *store) receive(session string, a *sendAsk) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.dir == nil {
-		var err error
 		if s.dir, err = archive.NewTempDir(s.temp, archive.Prefix); err != nil {
 			return err
 		}
 	}
-	// The name on disk comes from the hash, which only has letters, digits, a dash and a colon.
-	name := strings.NewReplacer(":", "-", "/", "-", "\\", "-", ".", "-").Replace(a.Hash)
+	// The name on disk comes from the hash. Several sessions may send an FMU at a time.
+	_, digits, _ := strings.Cut(a.Hash, ":")
+	if sum, err := hex.DecodeString(digits); err != nil || len(sum) != sha256.Size {
+		return fmt.Errorf("%q is not a hash", a.Hash)
+	}
+	name := session + "-" + digits
 	path := filepath.Join(s.dir.Path, name+".fmu")
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(path))
+		}
+	}()
 	out, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -201,29 +203,25 @@ func (s *store) receive(a *sendAsk) error {
 		return err
 	}
 	if a.Tree {
-		folder := filepath.Join(s.dir.Path, name)
+		packed, folder := path, filepath.Join(s.dir.Path, name)
 		list := &diag.List{}
-		z, err := archive.Open(path, list, archive.Limits{})
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(os.RemoveAll(folder), os.Mkdir(folder, 0o700)); err != nil {
-			return errors.Join(err, z.Close())
-		}
-		if err := errors.Join(z.Unpack(folder), z.Close(), os.Remove(path)); err != nil {
+		if err := os.Mkdir(folder, 0o700); err != nil {
 			return err
 		}
 		path = folder
+		if err := errors.Join(archive.Unpack(packed, folder, list, archive.Limits{}), os.Remove(packed)); err != nil {
+			return err
+		}
 	}
 	hash, err := fmi.Hash(path)
 	if err == nil && hash != a.Hash {
 		err = fmt.Errorf("its hash is %s, not %s", hash, a.Hash)
 	}
-	if err != nil {
-		return errors.Join(err, os.RemoveAll(path))
+	if err == nil && s.sent[a.Hash] == "" {
+		s.sent[a.Hash] = path
+		return nil
 	}
-	s.sent[a.Hash] = path
-	return nil
+	return errors.Join(err, os.RemoveAll(path)) // another session was faster
 }
 
 func (s *store) close() error {
@@ -231,7 +229,7 @@ func (s *store) close() error {
 	defer s.mu.Unlock()
 	var errs []error
 	for _, f := range s.open {
-		errs = append(errs, f.fmu.Close())
+		errs = append(errs, f.Close())
 	}
 	if s.dir != nil {
 		errs = append(errs, s.dir.Remove())

@@ -133,6 +133,9 @@ func (l *Launcher) start(to fmi.Launch, dir *archive.Dir) (_ *link, err error) {
 			}
 		}}
 	k.in.r, k.watch.giveUp = r[answer], p.Kill
+	if common != nil {
+		k.watch.there = common.there
+	}
 	return k, nil
 }
 

@@ -3,12 +3,14 @@ package worker
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"sync"
 	"time"
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/archive"
+	"github.com/macrostep/macrostep/fmi/internal/remote"
 	"github.com/macrostep/macrostep/fmi/process"
 )
 
@@ -31,7 +33,6 @@ type link struct {
 	logs   uint64 // log messages so far
 	watch  watchdog
 	limit  time.Duration // of the present request
-	loaded bool
 	closed bool
 	active uint64 // of a worker that has ended
 }
@@ -40,16 +41,20 @@ type link struct {
 // not 0.
 func (l *link) Active() uint64 { return l.active }
 
+// Kill ends the process. Any goroutine may call it.
+func (l *link) Kill() { l.process.Kill() }
+
 // Post sends a request.
 func (l *link) Post(request []byte) error {
 	if l.closed {
 		return errors.New("the worker is closed")
 	}
-	l.limit = l.timeout
-	if !l.loaded {
-		l.limit = max(l.limit, loadTimeout)
-	}
 	if l.timeout > 0 {
+		n, loads := remote.Weight(request)
+		if l.limit = l.timeout; loads {
+			l.limit = max(l.limit, loadTimeout)
+		}
+		l.limit *= min(time.Duration(n), math.MaxInt64/l.limit)
 		l.watch.begin(l.limit)
 	}
 	if err := l.send(request); err != nil {
@@ -69,7 +74,6 @@ func (l *link) Await() ([]byte, error) {
 
 // judge stops the watchdog and returns an error if the request took too long.
 func (l *link) judge(err error) error {
-	l.loaded = true
 	if l.timeout > 0 && l.watch.end() {
 		return &hungError{l.limit}
 	}
@@ -179,7 +183,8 @@ func (l *link) Close() error {
 // twice as long counts once, because the program was suspended (Ctrl-Z, or sleep of the
 // machine).
 type watchdog struct {
-	giveUp func() // called when a call takes too long
+	giveUp func()      // called when a call takes too long
+	there  func() bool // whether the answer is there but has not been collected; nil = unknown
 
 	mu      sync.Mutex
 	timer   *time.Timer
@@ -224,6 +229,9 @@ func (w *watchdog) look() {
 	}
 	if w.used < w.limit {
 		w.timer.Reset(min(slice, w.limit-w.used))
+		return
+	}
+	if w.there != nil && w.there() {
 		return
 	}
 	w.late = true

@@ -185,6 +185,9 @@ func (l *link) sendShared(request []byte) error {
 	return nil
 }
 
+// there reports whether the last request has been answered. Any goroutine may call it.
+func (s *shared) there() bool { return s.c.answered.Load() == s.c.posted.Load() }
+
 // post notifies the worker of a request, or of the end.
 func (s *shared) post(length uint64) {
 	s.c.request.Store(length)

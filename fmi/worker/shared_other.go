@@ -17,6 +17,7 @@ func (*shared) files() []*os.File                  { return nil }
 func (*shared) handed()                            {}
 func (*shared) close()                             {}
 func (*shared) progress() unsafe.Pointer           { return nil }
+func (*shared) there() bool                        { return false }
 func (*shared) wake()                              {}
 func (*shared) end()                               {}
 func (*shared) begun() (uint64, int)               { return 0, 0 }

@@ -139,6 +139,23 @@ func Parts(list []Part, message []byte) ([]Part, error) {
 	return list, nil
 }
 
+// Weight returns the number of instances that a request is for, and whether it loads a library.
+func Weight(request []byte) (instances int, loads bool) {
+	r := wireReader{rest: request}
+	kind := r.word()
+	if kind != askGroup {
+		return 1, kind == askLoad || kind == askPlace
+	}
+	for len(r.rest) > 0 {
+		r.word()
+		part := wireReader{rest: r.raw(r.word())}
+		kind = part.word()
+		instances++
+		loads = loads || kind == askLoad || kind == askPlace
+	}
+	return max(instances, 1), loads
+}
+
 // AppendPlace appends a request that tells a Host where the library of an instance is, and the location of
 // its resources, before that of a Client which does not know them.
 func AppendPlace(b []byte, f fmi2.File, uri string) []byte {
@@ -193,6 +210,9 @@ func (h *instance) answer(request []byte) ([]byte, error) {
 	var err error
 	switch r.word() {
 	case askPlace:
+		if h.place != nil {
+			return nil, errWire // a Client does not choose what is loaded on another machine
+		}
 		h.place = &fmi2.File{Path: r.text(), Prefix: r.text(), ID: r.text()}
 		h.uri = r.text()
 		h.place.Chdir = r.word() != 0
@@ -223,7 +243,10 @@ func (h *instance) load(r *wireReader) error {
 	}
 	name := r.text()
 	p := fmi2.File{Path: r.text(), Prefix: r.text(), ID: r.text(), Chdir: r.word() != 0}
-	if p.Path == "" && h.place != nil {
+	if h.place != nil {
+		if p.Path != "" {
+			return errWire
+		}
 		chdir := p.Chdir
 		p = *h.place
 		p.Chdir = p.Chdir || chdir

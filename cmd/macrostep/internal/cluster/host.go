@@ -16,12 +16,12 @@ import (
 	"github.com/macrostep/macrostep/fmi/host"
 )
 
-// Subjects of hosts. Whoever has an FMU, and room for it, answers to its subject with a subject for the connection.
+// Subjects of hosts. Whoever has an FMU, and room for it, answers to its subject with an identity.
 const (
 	hostList   = "macrostep.host.list"
 	hostAny    = "macrostep.host.any" // of hosts that accept any FMU
 	hostFMU    = "macrostep.host.fmu."
-	hostID     = "macrostep.host.id."
+	hostID     = "macrostep.host.id." // for connections; the answer is a subject
 	answerFull = "full"
 )
 
@@ -51,7 +51,7 @@ func (l *Link) ServeHost(ctx context.Context, s *host.Server) error {
 		return err
 	}
 	if s.Status().Accepts {
-		if err := h.subscribe(hostAny, h.accept); err != nil {
+		if err := h.subscribe(hostAny, h.offer); err != nil {
 			return err
 		}
 	}
@@ -61,7 +61,7 @@ func (l *Link) ServeHost(ctx context.Context, s *host.Server) error {
 			want[hashSubject(o.Hash)] = true
 		}
 		for subject := range want {
-			if err := h.subscribe(subject, h.accept); err != nil {
+			if err := h.subscribe(subject, h.offer); err != nil {
 				return err
 			}
 		}
@@ -86,6 +86,7 @@ type hostService struct {
 	subs    map[string]*nats.Subscription
 	mu      sync.Mutex
 	conns   []*natsConn
+	stopped bool
 	running sync.WaitGroup
 }
 
@@ -106,11 +107,11 @@ func (h *hostService) stop() {
 		_ = sub.Unsubscribe()
 	}
 	h.mu.Lock()
-	conns := slices.Clone(h.conns)
-	h.mu.Unlock()
-	for _, c := range conns {
+	h.stopped = true
+	for _, c := range h.conns {
 		_ = c.Close()
 	}
+	h.mu.Unlock()
 	h.running.Wait()
 }
 
@@ -121,20 +122,29 @@ func (h *hostService) list(m *nats.Msg) {
 	}
 }
 
-// accept makes the connection that a client asks for. The request is the subject for its messages.
-func (h *hostService) accept(m *nats.Msg) {
+// offer answers a client that looks for a host.
+func (h *hostService) offer(m *nats.Msg) {
 	s := h.server.Status()
-	if s.MaxInstances > 0 && s.Instances >= s.MaxInstances && !strings.HasPrefix(m.Subject, hostID) {
-		_ = m.Respond([]byte(answerFull))
-		return
+	answer := s.ID
+	if s.MaxInstances > 0 && s.Instances >= s.MaxInstances {
+		answer = answerFull
 	}
+	_ = m.Respond([]byte(answer)) // the client asks again
+}
+
+// accept makes the connection that a client asks for. The request is the subject for messages to it.
+func (h *hostService) accept(m *nats.Msg) {
 	c, in, err := newNATSConn(h.link.conn, string(m.Data))
 	if err != nil {
 		return // the client asks again
 	}
 	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.stopped {
+		_ = c.Close()
+		return
+	}
 	h.conns = append(h.conns, c)
-	h.mu.Unlock()
 	h.running.Go(func() {
 		h.server.ServeConn(c, string(m.Data), "")
 		h.mu.Lock()
@@ -187,46 +197,49 @@ func (d *HostDialer) Dial(ctx context.Context, fmu, again string) (host.Conn, er
 	if err != nil {
 		return nil, err
 	}
-	subjects := []string{hashSubject(fmu), hostAny}
-	if again != "" {
-		subjects = []string{hostID + again}
+	id := again
+	if id == "" {
+		full := false
+		for _, subject := range []string{hashSubject(fmu), hostAny} {
+			some := false
+			if id, some, err = l.find(ctx, subject, nil); err != nil || id != "" {
+				break
+			}
+			full = full || some
+		}
+		switch {
+		case err != nil:
+			return nil, err
+		case id == "" && full:
+			return nil, fmt.Errorf("all hosts at %s with this FMU are at the limits of their instances; wait until another run has ended", d)
+		case id == "":
+			return nil, fmt.Errorf("no host at %s offers this FMU (%s); macrostep hosts %s lists what is offered", d, fmu, d)
+		}
 	}
 	in := nats.NewInbox()
-	full := false
-	for _, subject := range subjects {
-		out, isFull, err := l.find(ctx, subject, in)
-		if err != nil {
-			return nil, err
-		}
-		full = full || isFull
-		if out == "" {
-			continue
-		}
-		c, err := natsConnOf(l.conn, in, out)
-		if err != nil {
-			return nil, err
-		}
-		go c.ping()
-		return c, nil
+	c, err := natsConnOf(l.conn, in, "")
+	if err != nil {
+		return nil, err
 	}
-	switch {
-	case again != "":
-		return nil, errors.New("the host does not answer")
-	case full:
-		return nil, fmt.Errorf("all hosts at %s with this FMU are at the limits of their instances; wait until another run has ended", d)
+	if c.out, _, err = l.find(ctx, hostID+id, []byte(in)); err == nil && c.out == "" {
+		err = errors.New("the host does not answer")
 	}
-	return nil, fmt.Errorf("no host at %s offers this FMU (%s); macrostep hosts %s lists what is offered", d, fmu, d)
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	go c.ping()
+	return c, nil
 }
 
-// find asks for a connection and returns the subject of the first host that makes one, "" if none does.
-func (l *Link) find(ctx context.Context, subject, in string) (out string, full bool, err error) {
+// find makes a request and returns the first answer, "" if there is none, and whether hosts are at their limits.
+func (l *Link) find(ctx context.Context, subject string, request []byte) (answer string, full bool, err error) {
 	inbox := nats.NewInbox()
 	sub, err := l.conn.SubscribeSync(inbox)
 	if err != nil {
 		return "", false, err
 	}
 	defer func() { _ = sub.Unsubscribe() }()
-	if err := l.conn.PublishRequest(subject, inbox, []byte(in)); err != nil {
+	if err := l.conn.PublishRequest(subject, inbox, request); err != nil {
 		return "", false, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, findTime)
@@ -349,11 +362,10 @@ func (n *natsConn) Receive(within time.Duration) ([]byte, error) {
 		case len(m.Data) == 0:
 			continue
 		}
-		if len(n.buf) == 0 && host.MessageSize(m.Data) == len(m.Data) {
-			return m.Data, nil
-		}
 		n.buf = append(n.buf, m.Data...)
-		switch size := host.MessageSize(n.buf); {
+		switch size, err := host.MessageSize(n.buf); {
+		case err != nil:
+			return nil, err
 		case size == len(n.buf):
 			return n.buf, nil
 		case size < len(n.buf):

@@ -1,0 +1,601 @@
+package host_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/archive"
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/host"
+	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/remote"
+	"github.com/macrostep/macrostep/fmi/worker"
+	"github.com/macrostep/macrostep/fmus"
+)
+
+// misbehaving builds an FMU that fails as the start values of its parameters say.
+func misbehaving(t testing.TB, dir, as, name string, starts map[string]string) *fmi.FMU {
+	t.Helper()
+	path := filepath.Join(dir, as+".fmu")
+	if _, err := os.Stat(path); err != nil {
+		path, err = fmus.BuildMisbehaving(dir, as, name, starts)
+		must(t, err)
+	}
+	return opened(t, path)
+}
+
+// stateful has a state that can be serialised, stateless none.
+func stateful(t testing.TB) *fmi.FMU { return misbehaving(t, work, "stateful", "misbehave", nil) }
+func stateless(t testing.TB) *fmi.FMU {
+	return misbehaving(t, work, "stateless", "misbehave_plain", nil)
+}
+
+// eventually waits until a condition is true.
+func eventually(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
+			t.Fatal("this never comes: " + what)
+		}
+	}
+}
+
+// settled checks that the goroutines, processes and temporary files of a test are gone at its end, after what is closed later.
+func settled(t *testing.T) (temp string) {
+	t.Helper()
+	before := runtime.NumGoroutine() + 1 // package process has one from its first child on
+	temp = t.TempDir()
+	t.Cleanup(func() {
+		if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+			t.Errorf("left in the temporary folder: %v, %v", left, err)
+		}
+		eventually(t, "the end of all goroutines", func() bool { return runtime.NumGoroutine() <= before })
+		if n := children(t); n != "" {
+			t.Errorf("processes left: %s", n)
+		}
+	})
+	return temp
+}
+
+// children lists the processes whose parent is this one.
+func children(t testing.TB) string {
+	t.Helper()
+	paths, err := filepath.Glob("/proc/self/task/*/children")
+	must(t, err)
+	var out []string
+	for _, p := range paths {
+		text, err := os.ReadFile(p)
+		if err == nil && len(bytes.TrimSpace(text)) > 0 {
+			out = append(out, string(text))
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+func (s *served) ticket(t testing.TB) string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(s.dir, "127*.json"))
+	must(t, err)
+	return paths[0]
+}
+
+// A network that is cut at any place of a message, delays, damages or loses it, and is restored, changes no output, also of
+// FMUs without states.
+func TestNetworkCut(t *testing.T) {
+	temp := settled(t)
+	faults := []func(p *proxy){
+		func(*proxy) {},
+		func(p *proxy) { p.set(toHost, cutAfter(0)) },
+		func(p *proxy) { p.set(toHost, cutAfter(30)) },
+		func(p *proxy) { p.set(fromHost, cutAfter(0)) },
+		func(p *proxy) { p.set(fromHost, cutAfter(30)) },
+		func(p *proxy) { p.cut() },
+		func(p *proxy) { p.set(toHost, damage) },
+		func(p *proxy) { p.set(fromHost, damage) },
+		func(p *proxy) { p.set(toHost, delay); p.set(fromHost, delay) },
+		func(p *proxy) { // the answer is lost, and so is the next greeting
+			p.set(fromHost, func([]byte) ([]byte, bool) { p.fault[toHost] = cutAfter(10); return nil, true })
+		},
+		func(p *proxy) { // no connection for some time
+			p.down.Store(true)
+			p.cut()
+			time.AfterFunc(100*time.Millisecond, func() { p.down.Store(false) })
+		},
+	}
+	for _, f := range []*fmi.FMU{stateful(t), stateless(t)} {
+		s := serve(t, host.ServerOptions{Folders: []string{work}, Worker: worker.Launcher{TempDir: temp}})
+		p := newProxy(t, s.address)
+		c := dialed(t, redirect(t, s.ticket(t), p.Addr().String()), host.ClientOptions{})
+		var here, there []*fmi.Stepper
+		var again, restarts atomic.Int64
+		o := fmi.InstanceOptions{Log: func(m fmi.LogMessage) {
+			if strings.Contains(m.Text, "is there again") {
+				again.Add(1)
+			}
+		}}
+		for k := range 3 {
+			here = append(here, begun(t, f, fmt.Sprint("c", k), fmi.InstanceOptions{}, 1))
+			o.Launcher = c.Launcher(host.Place{Apart: k == 2})
+			there = append(there, begun(t, f, fmt.Sprint("c", k), o, 1))
+		}
+		steps := 3 * len(faults)
+		got := outputs(t, there, steps, func(step int) { faults[step%len(faults)](p) })
+		if want := outputs(t, here, steps, nil); !slices.Equal(got, want) {
+			t.Errorf("%s: over the network %v, here %v", f.Path, got, want)
+		}
+		for _, s := range there {
+			restarts.Add(int64(len(s.Instance().Restarts())))
+		}
+		if p.faults() < steps/2 || again.Load() < int64(steps/2) || restarts.Load() != 0 {
+			t.Errorf("%d faults, %d new connections, %d restarts", p.faults(), again.Load(), restarts.Load())
+		}
+	}
+}
+
+// A network that loses everything without an end of connections is given up, and another connection is made.
+func TestNetworkSilent(t *testing.T) {
+	t.Parallel()
+	f := stateless(t)
+	s := serve(t, host.ServerOptions{Folders: []string{work}})
+	p := newProxy(t, s.address)
+	c := dialed(t, redirect(t, s.ticket(t), p.Addr().String()), host.ClientOptions{Timeout: 2 * time.Second})
+	there := []*fmi.Stepper{begun(t, f, "c", fmi.InstanceOptions{Launcher: c.Launcher(host.Place{})}, 1)}
+	got := outputs(t, there, 3, func(step int) {
+		if step == 0 {
+			p.silence(true)
+			time.AfterFunc(2500*time.Millisecond, func() { p.silence(false) })
+		}
+	})
+	if want := outputs(t, []*fmi.Stepper{begun(t, f, "c", fmi.InstanceOptions{}, 1)}, 3, nil); !slices.Equal(got, want) {
+		t.Errorf("over the network %v, here %v", got, want)
+	}
+}
+
+// restless is a dialer whose connections damage or repeat messages.
+type restless struct {
+	host.Dialer
+	count atomic.Int64
+}
+
+func (d *restless) Dial(ctx context.Context, fmu, again string) (host.Conn, error) {
+	c, err := d.Dialer.Dial(ctx, fmu, again)
+	return &restlessConn{c, d}, err
+}
+
+type restlessConn struct {
+	host.Conn
+	of *restless
+}
+
+// broken flips a bit of a copy of a message, at a place that changes.
+func broken(m []byte, n int64) []byte {
+	m = bytes.Clone(m)
+	m[int(n*7)%len(m)] ^= 1 << (n % 8)
+	return m
+}
+
+func (c *restlessConn) Send(m []byte) error {
+	switch n := c.of.count.Add(1); n % 7 {
+	case 3:
+		return c.Conn.Send(broken(m, n))
+	case 5:
+		return errors.Join(c.Conn.Send(m), c.Conn.Send(m))
+	default:
+		return c.Conn.Send(m)
+	}
+}
+
+func (c *restlessConn) Receive(within time.Duration) ([]byte, error) {
+	m, err := c.Conn.Receive(within)
+	if n := c.of.count.Add(1); err == nil && n%11 == 4 {
+		m = broken(m, n)
+	}
+	return m, err
+}
+
+// Messages that are damaged in spite of TLS, or come twice, change nothing.
+func TestMessagesDamaged(t *testing.T) {
+	temp := settled(t)
+	f := stateless(t)
+	s := serve(t, host.ServerOptions{Folders: []string{work}, Worker: worker.Launcher{TempDir: temp}})
+	d, token, err := host.Dial(s.address, s.dir)
+	must(t, err)
+	// A damaged length makes the other side wait, for as long as it may.
+	c := host.NewClient(&restless{Dialer: d}, host.ClientOptions{Token: token, Timeout: time.Second})
+	t.Cleanup(func() { _ = c.Close() })
+	var stepper *fmi.Stepper
+	for stepper == nil { // greetings are damaged, too
+		if _, _, _, err := c.Status(); err == nil {
+			stepper = begun(t, f, "c", fmi.InstanceOptions{Launcher: c.Launcher(host.Place{})}, 1)
+		}
+	}
+	got := outputs(t, []*fmi.Stepper{stepper}, 60, nil)
+	if want := outputs(t, []*fmi.Stepper{begun(t, f, "c", fmi.InstanceOptions{}, 1)}, 60, nil); !slices.Equal(got, want) {
+		t.Errorf("with damaged messages %v, here %v", got, want)
+	}
+}
+
+// A host that is killed and started again at the same address continues FMUs that serialise their states. Others end with an
+// error that names host, FMU and time, and what can be done.
+func TestHostKilled(t *testing.T) {
+	for _, f := range []*fmi.FMU{stateful(t), stateless(t)} {
+		able := f.Description.CoSimulation.CanSerializeFMUState
+		cmd, ticket := apart(t, work, "127.0.0.1:0")
+		d, _, err := host.Dial(ticket, "")
+		must(t, err)
+		c := dialed(t, ticket, host.ClientOptions{})
+		var here, there []*fmi.Stepper
+		for k := range 2 {
+			name := fmt.Sprint("c", k)
+			here = append(here, begun(t, f, name, fmi.InstanceOptions{}, 1))
+			there = append(there, begun(t, f, name, fmi.InstanceOptions{Launcher: c.Launcher(host.Place{})}, 1))
+		}
+		kill := func() {
+			must(t, cmd.Process.Kill())
+			_ = cmd.Wait() // killed
+			cmd, _ = apart(t, work, d.String())
+		}
+		if !able {
+			kill()
+			must(t, there[1].Post(0, 0.1))
+			_, err := there[1].Collect()
+			var p *fmi.ProcessError
+			if !errors.As(err, &p) || p.Host != d.String() || p.Time != 0 || p.FMU != "stateless.fmu" || p.Func == "" || p.Remedy == "" {
+				t.Errorf("%#v", err)
+			}
+			if text := err.Error(); !strings.Contains(text, "on host "+d.String()+" ended in ") || !strings.Contains(text, "at t = 0 s") ||
+				!strings.Contains(text, "knows nothing of the run any more") || !strings.Contains(text, "cannot serialise") {
+				t.Error(text)
+			}
+			continue
+		}
+		keep := func() {
+			for _, s := range there {
+				must(t, s.Instance().Keep())
+			}
+		}
+		keep()
+		got := outputs(t, there, 12, func(step int) {
+			switch step {
+			case 2, 8:
+				kill()
+			case 5:
+				time.Sleep(300 * time.Millisecond) // so that Keep takes another state
+			}
+			keep()
+		})
+		if want := outputs(t, here, 12, nil); !slices.Equal(got, want) {
+			t.Errorf("with restarts %v, without %v", got, want)
+		}
+		for _, s := range there {
+			if r := s.Instance().Restarts(); len(r) != 2 {
+				t.Errorf("restarts: %+v", r)
+			}
+			must(t, s.Instance().Free()) // while the host is there
+		}
+	}
+}
+
+// A host that never comes back, freezes, or is another program ends the run, after the time limit.
+func TestHostGone(t *testing.T) {
+	f := stateful(t)
+	for name, leave := range map[string]func(p *os.Process) error{"killed": (*os.Process).Kill, "frozen": freeze} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cmd, ticket := apart(t, work, "127.0.0.1:0")
+			c := dialed(t, ticket, host.ClientOptions{Timeout: time.Second})
+			s := begun(t, f, "c", fmi.InstanceOptions{Launcher: c.Launcher(host.Place{})}, 1)
+			must(t, s.Instance().Keep())
+			must(t, leave(cmd.Process))
+			must(t, s.Post(0, 0.1))
+			_, err := s.Collect()
+			var p *fmi.ProcessError
+			if !errors.As(err, &p) || !strings.Contains(err.Error(), "could not be reached again within 1s") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+	t.Run("silent", func(t *testing.T) {
+		t.Parallel()
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		must(t, err)
+		t.Cleanup(func() { _ = l.Close() })
+		s := serve(t, host.ServerOptions{Folders: []string{work}})
+		c := dialed(t, redirect(t, s.ticket(t), l.Addr().String()), host.ClientOptions{Timeout: time.Second})
+		if _, _, _, err := c.Status(); err == nil || !strings.Contains(err.Error(), "host "+l.Addr().String()+": it has said nothing for 1 s") {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// Who may not use a host, or finds another program, gets the reason and what to do.
+func TestRefused(t *testing.T) {
+	temp := settled(t)
+	f := stateless(t)
+	folder := t.TempDir()
+	offered := misbehaving(t, folder, "offered", "misbehave_plain", nil)
+	_ = misbehaving(t, folder, "stateless", "misbehave_plain", map[string]string{"x0": "3"}) // another with the same name
+	s := serve(t, host.ServerOptions{Name: "lab", Folders: []string{folder}, MaxInstances: 1, Worker: worker.Launcher{TempDir: temp}})
+	refused := func(c *host.Client, f *fmi.FMU, want string) {
+		t.Helper()
+		_, err := f.Instantiate("c", fmi.InstanceOptions{Launcher: c.Launcher(host.Place{})})
+		var no *host.RefusedError
+		if !errors.As(err, &no) || no.Remedy == "" || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	c := s.client(t, host.ClientOptions{})
+	refused(c, f, "offers another stateless.fmu: sha256:")
+	refused(c, stateful(t), "does not offer stateful.fmu")
+	refused(s.client(t, host.ClientOptions{Token: "wrong"}), offered, "the token is not that of the host; copy the file")
+	begun(t, offered, "c", fmi.InstanceOptions{Launcher: c.Launcher(host.Place{})}, 1)
+	refused(c, offered, "host lab is at its limit of 1 instances; wait")
+	other := serve(t, host.ServerOptions{Folders: []string{folder}})
+	refused(dialed(t, redirect(t, s.ticket(t), other.address), host.ClientOptions{}), offered, "its certificate is not that of the ticket")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"))
+			_ = c.Close()
+		}
+	}()
+	refused(dialed(t, redirect(t, s.ticket(t), l.Addr().String()), host.ClientOptions{}), offered, "is not a host of macrostep")
+	if n := s.Status().Instances; n != 1 {
+		t.Errorf("%d instances", n)
+	}
+}
+
+// A host that accepts any FMU gets archives and folders, and uses what it has got once.
+func TestSent(t *testing.T) {
+	temp := settled(t)
+	s := serve(t, host.ServerOptions{Accept: true, Worker: worker.Launcher{TempDir: temp}})
+	packed := stateless(t)
+	folder := filepath.Join(t.TempDir(), "folder")
+	must(t, os.Mkdir(folder, 0o700))
+	must(t, archive.Unpack(packed.Path, folder, &diag.List{}, archive.Limits{}))
+	must(t, os.MkdirAll(filepath.Join(folder, "resources"), 0o700))
+	large := make([]byte, 3<<20) // of several pieces
+	for i := range large {
+		large[i] = byte(i * i >> 7)
+	}
+	must(t, os.WriteFile(filepath.Join(folder, "resources", "large"), large, 0o600))
+	want := outputs(t, []*fmi.Stepper{begun(t, packed, "c", fmi.InstanceOptions{}, 1)}, 5, nil)
+	for _, f := range []*fmi.FMU{packed, opened(t, folder)} {
+		for range 2 {
+			c := s.client(t, host.ClientOptions{})
+			got := outputs(t, []*fmi.Stepper{begun(t, f, "c", fmi.InstanceOptions{Launcher: c.Launcher(host.Place{})}, 1)}, 5, nil)
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: sent %v, here %v", f.Path, got, want)
+			}
+		}
+	}
+}
+
+// Connections that say nothing, or nonsense, keep nobody out.
+func TestStrangers(t *testing.T) {
+	settled(t)
+	s := serve(t, host.ServerOptions{Folders: []string{work}})
+	var idle []net.Conn
+	for i := range 300 {
+		c, err := net.Dial("tcp", s.address)
+		must(t, err)
+		if i%10 == 9 {
+			_, _ = c.Write(bytes.Repeat([]byte{0xff, byte(i)}, 100)) // the host may have closed it
+		}
+		idle = append(idle, c)
+	}
+	f := stateless(t)
+	c := s.client(t, host.ClientOptions{})
+	outputs(t, []*fmi.Stepper{begun(t, f, "c", fmi.InstanceOptions{Launcher: c.Launcher(host.Place{})}, 1)}, 5, nil)
+	// The oldest had to go.
+	must(t, idle[0].SetReadDeadline(time.Now().Add(time.Minute)))
+	if _, err := idle[0].Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the first connection: %v", err)
+	}
+	for _, c := range idle {
+		_ = c.Close()
+	}
+}
+
+// An FMU that ends its process, or hangs, ends the instances with which it shares the process, with an error that names it. The
+// host and other instances go on.
+func TestFMUFaults(t *testing.T) {
+	temp := settled(t)
+	folder := t.TempDir()
+	healthy := misbehaving(t, folder, "healthy", "misbehave_plain", nil)
+	s := serve(t, host.ServerOptions{Folders: []string{folder}, Worker: worker.Launcher{TempDir: temp, Timeout: 400 * time.Millisecond}})
+	for _, fault := range []struct{ name, want string }{
+		{"Segfault", "killed by signal SIGSEGV"}, {"Exit7", "exit"}, {"KillItself", "SIGKILL"}, {"EndlessSleep", "did not return within"},
+	} {
+		f := misbehaving(t, folder, "bad"+fault.name, "misbehave_plain", map[string]string{"fault": fault.name, "at": "0.05"})
+		for _, alone := range []bool{false, true} {
+			c := s.client(t, host.ClientOptions{})
+			var all []*fmi.Stepper
+			for _, name := range []string{"good", "bad", "fine"} {
+				of := healthy
+				if name == "bad" {
+					of = f
+				}
+				all = append(all, begun(t, of, name, fmi.InstanceOptions{Launcher: c.Launcher(host.Place{Apart: alone})}, 1))
+			}
+			outputs(t, all, 1, nil)
+			for _, s := range all {
+				must(t, s.Post(0.1, 0.1))
+			}
+			for _, s := range all {
+				_, err := s.Collect()
+				bad := s.Instance().Name() == "bad"
+				var p *fmi.ProcessError
+				switch {
+				case alone && !bad:
+					if err != nil {
+						t.Errorf("%s, %s: %v", fault.name, s.Instance().Name(), err)
+					}
+				case !errors.As(err, &p) || !strings.Contains(err.Error(), fault.want) || p.Host == "" || p.Time != 0.1 ||
+					!bad && !strings.Contains(err.Error(), "was ended by bad") || bad && !strings.Contains(err.Error(), "on purpose"):
+					t.Errorf("%s, %s, alone: %v: %v", fault.name, s.Instance().Name(), alone, err)
+				}
+			}
+			must(t, c.Close())
+		}
+	}
+	eventually(t, "the end of all instances", func() bool { return s.Status().Instances == 0 })
+}
+
+// A client cannot have a library loaded that is not that of its FMU.
+func TestOtherLibrary(t *testing.T) {
+	f := stateless(t)
+	s := serve(t, host.ServerOptions{Folders: []string{work}})
+	c := s.client(t, host.ClientOptions{})
+	evil, err := filepath.Abs(os.Args[0])
+	must(t, err)
+	launch := fmi.Launch{Instance: "c", FMU: f.Path, Hash: f.Hash, Log: func([]byte) {}, Output: func(string) {}}
+	load := func(request []byte) error {
+		l, err := c.Launcher(host.Place{}).Launch(launch)
+		must(t, err)
+		must(t, l.Post(request))
+		_, err = l.Await()
+		return errors.Join(err, l.Close())
+	}
+	if err := load(remote.AppendPlace(nil, fmi2.File{Path: evil}, "")); err == nil {
+		t.Error("another place is taken")
+	}
+	for _, path := range []string{"", evil} {
+		var k remote.Client
+		k.Launch = func(bool) (remote.Link, error) {
+			return c.Launcher(host.Place{}).Launch(launch)
+		}
+		k.Begun = func(error) (int, bool) { return 0, true }
+		k.Lost = func(_ string, cause error) error { return cause }
+		if _, err := k.Open("x.fmu", fmi2.File{Path: path}); (err == nil) != (path == "") {
+			t.Errorf("path %q: %v", path, err)
+		}
+		must(t, k.Close())
+	}
+}
+
+// Log messages and output of an FMU on a host are those of one here.
+func TestMessages(t *testing.T) {
+	folder := t.TempDir()
+	f := misbehaving(t, folder, "storm", "misbehave_plain", map[string]string{"fault": "LogStorm", "messages": "1500"})
+	s := serve(t, host.ServerOptions{Folders: []string{folder}})
+	c := s.client(t, host.ClientOptions{})
+	said := func(l fmi.Launcher) (out []string) {
+		in, err := f.Instantiate("c", fmi.InstanceOptions{Launcher: l, Log: func(m fmi.LogMessage) {
+			out = append(out, m.Instance+" "+m.Status.String()+" "+m.Category+" "+m.Text)
+		}})
+		must(t, err)
+		must(t, errors.Join(in.SetupExperiment(fmi.Experiment{}), in.EnterInitializationMode(), in.ExitInitializationMode()))
+		_, err = in.DoStep(0, 0.1, false)
+		must(t, errors.Join(err, in.Terminate(), in.Free()))
+		return out
+	}
+	got, want := said(c.Launcher(host.Place{})), said(&worker.Launcher{})
+	if !slices.Equal(got, want) || len(want) < 1500 {
+		t.Errorf("on a host %d messages, here %d", len(got), len(want))
+	}
+}
+
+// The instances of a client that is gone end after a while, also if one of them does not return, and those of a closed client at
+// once. A host that is closed leaves no process, also if an FMU does not return.
+func TestSessionsEnd(t *testing.T) {
+	temp := settled(t)
+	folder, marker := t.TempDir(), filepath.Join(t.TempDir(), "marker")
+	f := misbehaving(t, folder, "hangs", "misbehave_plain", map[string]string{"fault": "EndlessSleep", "at": "0.05", "marker": marker})
+	s, err := host.NewServer(host.ServerOptions{Folders: []string{folder}, Worker: worker.Launcher{TempDir: temp}})
+	must(t, err)
+	d, end := listen(t, s)
+	p := newProxy(t, d.address)
+	ticket := redirect(t, d.ticket(t), p.Addr().String())
+	begin := func() (*host.Client, []*fmi.Stepper) {
+		c := dialed(t, ticket, host.ClientOptions{Timeout: time.Second})
+		all := []*fmi.Stepper{begun(t, f, "c", fmi.InstanceOptions{Launcher: c.Launcher(host.Place{})}, 1),
+			begun(t, f, "d", fmi.InstanceOptions{Launcher: c.Launcher(host.Place{Apart: true})}, 1)}
+		outputs(t, all, 1, nil)
+		return c, all
+	}
+	// hang makes a step that does not return.
+	hung := make(chan error, 1)
+	hang := func(s *fmi.Stepper, nth int64) {
+		must(t, s.Post(0.1, 0.1))
+		go func() {
+			_, err := s.Collect()
+			hung <- err
+		}()
+		eventually(t, "the step", func() bool {
+			info, err := os.Stat(marker)
+			return err == nil && info.Size() == nth
+		})
+	}
+	none := func() bool { return s.Status().Instances == 0 }
+
+	c, _ := begin()
+	must(t, c.Close())
+	eventually(t, "the end of the instances of a closed client", none)
+
+	_, _ = begin()
+	_, busy := begin()
+	hang(busy[0], 1)
+	p.down.Store(true)
+	p.cut()
+	eventually(t, "the end of the instances of a lost client", none)
+	if err := <-hung; err == nil {
+		t.Error("no error")
+	}
+
+	p.down.Store(false)
+	_, busy = begin()
+	hang(busy[0], 2)
+	end()
+	if n := s.Status().Instances; n != 0 {
+		t.Errorf("%d instances of a closed server", n)
+	}
+	if err := <-hung; err == nil {
+		t.Error("no error")
+	}
+}
+
+// A step allocates no memory except, for all instances together, a reader of crypto/tls.
+func TestStepAllocates(t *testing.T) {
+	f := stateful(t)
+	_, ticket := apart(t, work, "127.0.0.1:0")
+	c := dialed(t, ticket, host.ClientOptions{})
+	var all []*fmi.Stepper
+	for k := range 3 {
+		all = append(all, begun(t, f, fmt.Sprint("c", k), fmi.InstanceOptions{Launcher: c.Launcher(host.Place{Apart: k == 2})}, 1))
+	}
+	at := 0.0
+	step := func() {
+		for _, s := range all {
+			must(t, s.Post(at, 1e-3))
+		}
+		for _, s := range all {
+			_, err := s.Collect()
+			must(t, err)
+		}
+		at += 1e-3
+	}
+	if n := testing.AllocsPerRun(500, step); n > 1 {
+		t.Errorf("%v allocations a step", n)
+	}
+}
