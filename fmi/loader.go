@@ -22,7 +22,8 @@ import (
 
 // Rules on the binary of an FMU.
 var (
-	ruleNoBinary = &diag.Rule{
+	// RuleNoLibrary is the rule that an FMU breaks that has no library for this platform.
+	RuleNoLibrary = &diag.Rule{
 		ID: "FA5", Level: diag.Error, Ref: "fmi2 5, 10",
 		Doc:    "An FMU needs a library for the platform that runs it.",
 		Remedy: "have the FMU exported for this platform, or run it on a platform for which it has a library",
@@ -66,7 +67,7 @@ var (
 
 // BinaryRules lists the rules on the library of an FMU that Load checks.
 func BinaryRules() []*diag.Rule {
-	return []*diag.Rule{ruleNoBinary, ruleLoad, ruleLibraryName, ruleSymbol, ruleSymbolMissing, ruleTypes, ruleVersion, ruleProcess,
+	return []*diag.Rule{RuleNoLibrary, ruleLoad, ruleLibraryName, ruleSymbol, ruleSymbolMissing, ruleTypes, ruleVersion, ruleProcess,
 		ruleSources, ruleGuessed, ruleBuildOption}
 }
 
@@ -392,7 +393,7 @@ func (f *FMU) findLibrary(dir string, add adder) (string, error) {
 			add(ruleLibraryName, "binaries/"+p+"/"+name, "",
 				"the library is not named after modelIdentifier %q; it is used as the only one", id)
 		default:
-			return "", add(ruleNoBinary, "binaries/"+p, "rename the right library to "+name,
+			return "", add(RuleNoLibrary, "binaries/"+p, "rename the right library to "+name,
 				"none of the libraries %s is named after modelIdentifier %q", strings.Join(found, ", "), id)
 		}
 		return filepath.Join(dir, "binaries", p, name), nil
@@ -400,12 +401,32 @@ func (f *FMU) findLibrary(dir string, add adder) (string, error) {
 	if f.compile && hasSources(dir) {
 		return "", nil
 	}
-	remedy := ""
-	if hasSources(dir) {
-		remedy = "let macrostep compile the sources (--compile); this needs a C compiler"
+	have := offered(dir)
+	var remedies []string
+	if others := slices.DeleteFunc(slices.Clone(have), func(p string) bool { return !runs(p) }); len(others) > 0 {
+		remedies = append(remedies, fmt.Sprintf("run it on a machine with %s: start macrostep host there, and add %s here (macrostep help host)",
+			strings.Join(others, " or "), OnHost))
 	}
-	return "", add(ruleNoBinary, "binaries", remedy, "no library for %s/%s (looked in %s); %s",
-		runtime.GOOS, runtime.GOARCH, strings.Join(folders, ", "), offers(dir))
+	if hasSources(dir) {
+		remedies = append(remedies, "let macrostep compile the sources (--compile); this needs a C compiler")
+	}
+	return "", add(RuleNoLibrary, "binaries", strings.Join(remedies, "; or "), "no library for %s/%s (looked in %s); %s",
+		runtime.GOOS, runtime.GOARCH, strings.Join(folders, ", "), offers(dir, have))
+}
+
+// OnHost is the flag that the remedy of RuleNoLibrary proposes. In a system it names the component as well.
+const OnHost = "--on HOST"
+
+// runs reports whether macrostep runs on the platform of a folder of binaries.
+func runs(folder string) bool {
+	for _, goos := range []string{"linux", "windows", "darwin"} {
+		for _, goarch := range []string{"amd64", "arm64"} {
+			if slices.Contains(platforms(goos, goarch), folder) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // libraries lists the names of shared libraries in a folder.
@@ -423,15 +444,19 @@ func libraries(dir string) []string {
 	return out
 }
 
-// offers returns a clause on the platforms for which an unpacked FMU has libraries.
-func offers(dir string) string {
-	var have []string
+// offered lists the platforms for which an unpacked FMU has libraries.
+func offered(dir string) (have []string) {
 	entries, _ := os.ReadDir(filepath.Join(dir, "binaries")) // absent is an answer too
 	for _, e := range entries {
 		if sub, err := os.ReadDir(filepath.Join(dir, "binaries", e.Name())); err == nil && len(sub) > 0 {
 			have = append(have, e.Name())
 		}
 	}
+	return have
+}
+
+// offers returns a clause on these platforms.
+func offers(dir string, have []string) string {
 	if len(have) > 0 {
 		return "the FMU has libraries for " + strings.Join(have, ", ")
 	}

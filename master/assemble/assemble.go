@@ -327,15 +327,6 @@ func (a *Assembly) Root() string {
 	return a.pkg.Root.File
 }
 
-// Shown returns findings about an FMU with its file named for the user.
-func (a *Assembly) Shown(f *fmi.FMU, findings []diag.Finding) []diag.Finding {
-	out := slices.Clone(findings)
-	if shown := a.shown[f]; shown != "" {
-		rename(out, f.Path, shown)
-	}
-	return out
-}
-
 // rename replaces the name of a file in findings: an FMU from an archive is in a private folder,
 // which the user does not know.
 func rename(findings []diag.Finding, file, shown string) {
@@ -375,7 +366,7 @@ func (a *Assembly) Load() error {
 		if errors.As(err, &ended) {
 			err = fmt.Errorf("%s: %w", users, err)
 		}
-		errs = append(errs, err)
+		errs = append(errs, a.shownError(f, err))
 	}
 	return errors.Join(errs...)
 }

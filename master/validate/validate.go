@@ -285,7 +285,7 @@ func (j *judge) fmu() error {
 		return j.stop(err, "the rules on what follows from the description were not checked, nor those on the library")
 	}
 	defer f.Close()
-	j.rest(f, asGiven)
+	j.rest(f, false, asGiven)
 	return nil
 }
 
@@ -300,11 +300,12 @@ func (j *judge) stop(err error, left string) error {
 	return nil
 }
 
-// rest checks the rules that opening an FMU does not check.
-func (j *judge) rest(f *fmi.FMU, shown func([]diag.Finding) []diag.Finding) {
+// rest checks the rules that opening an FMU does not check. If elsewhere is true, it runs on a host, and only trials need
+// its library here.
+func (j *judge) rest(f *fmi.FMU, elsewhere bool, shown func([]diag.Finding) []diag.Finding) {
 	own := &diag.List{Strict: j.o.Strict}
 	var failed error
-	if _, elsewhere := j.o.Launcher.(fmi.Elsewhere); !elsewhere {
+	if _, onHost := j.o.Launcher.(fmi.Elsewhere); !onHost && (j.o.Dynamic || !elsewhere) {
 		var located *diag.List
 		if located, failed = f.Locate(); !j.o.Dynamic || failed != nil { // loading reports the same findings
 			own.Findings = slices.Clone(located.Findings)
@@ -325,7 +326,7 @@ func (j *judge) system() error {
 	defer func() { _ = a.Close() }()   // the next program removes files that remain
 	j.l.Append(&a.Findings)
 	for _, f := range a.FMUs() {
-		j.rest(f, func(list []diag.Finding) []diag.Finding { return a.Shown(f, list) })
+		j.rest(f, a.Elsewhere(f), func(list []diag.Finding) []diag.Finding { return a.Shown(f, list) })
 		j.rollback(a, f)
 	}
 	if err != nil {

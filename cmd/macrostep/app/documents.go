@@ -49,6 +49,12 @@ func (documents) Describe(path string, o assemble.Options) (*fileDescription, er
 			d.FMU.Platforms = append(d.FMU.Platforms, e.Name())
 		}
 	}
+	if list, err := f.Locate(); err != nil {
+		for _, finding := range list.At(diag.Error) {
+			finding.File = path
+			d.Findings = append(d.Findings, finding)
+		}
+	}
 	return d, f.Close()
 }
 
@@ -150,7 +156,7 @@ func describeSystem(path string, o assemble.Options) (*fileDescription, error) {
 	s.Functions = a.Functions()
 	s.Connections = a.Connections()
 	s.Settings = settingsWith(a.Settings(), o.Set)
-	d := &fileDescription{System: s, Findings: slices.Clone(a.Findings.Findings)}
+	d := &fileDescription{System: s, Findings: append(slices.Clone(a.Findings.Findings), a.Absent()...)}
 	return d, a.Close()
 }
 
