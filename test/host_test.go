@@ -197,3 +197,25 @@ func TestHostAbilities(t *testing.T) {
 		t.Errorf("exit code %d, %d rows, %+v\n%s", o.code, o.rows, o.manifest.Outcome, o.output)
 	}
 }
+
+// The commands of the page on hosts run as they stand, but for the port.
+func TestHostsPage(t *testing.T) {
+	page, _, ok := strings.Cut(string(read(t, filepath.Join("..", "docs", "hosts.md"))), "\n## On two machines\n")
+	if !ok {
+		t.Fatal("the page has no section on two machines")
+	}
+	dir := t.TempDir()
+	before, after, ok := strings.Cut(page, "    macrostep host car\n")
+	if !ok {
+		t.Fatal("the page starts no host")
+	}
+	all := func(string) bool { return false }
+	runPage(t, dir, before, all)
+	cmd := exec.Command(program, "host", "car", "--listen", "127.0.0.1:0")
+	cmd.Dir = dir
+	host := started(t, cmd)
+	ran, _ := runPage(t, dir, strings.ReplaceAll(after, "127.0.0.1:7447", hostAddress(t, &host.out)), all)
+	if ran["run"] != 2 || ran["hosts"] != 1 {
+		t.Errorf("%v were run", ran)
+	}
+}

@@ -27,17 +27,18 @@ const (
 // defaultListen is where a host listens unless it is told.
 const defaultListen = "127.0.0.1:7447"
 
-const hostHelp = `Offers the FMUs in folders to runs on other machines, or in other operating systems,
-until Ctrl-C: for FMUs with a library for Windows only, with a licence for one machine,
-or with hardware. A run uses them by their content, whatever their files are called:
-macrostep run SYSTEM --on COMPONENT=HOST. Each run gets processes of its own.
+const hostHelp = `Offers the FMUs in folders to runs on other machines, or in other operating
+systems, until Ctrl-C: for FMUs with a library for Windows only, with a licence for
+one machine, or with hardware. A run uses them by their content, whatever the files
+are called: macrostep run SYSTEM --on COMPONENT=HOST. Each run gets processes of its
+own.
 
---listen opens a port with TLS. The host prints the name of a file with its address,
-its certificate and a token: whoever has the file may use the host. Copy it to the
-other machine, keep it secret, and give it to --on in place of HOST. On this machine
-the address is enough.
+--listen opens a port with TLS. The host prints the name of a file, its ticket, with
+its address, its certificate and a token: whoever has the ticket may use the host.
+Copy it to the other machine, keep it secret, and give it to --on in place of HOST.
+On this machine the address is enough.
 
---nats connects to a NATS server instead. Runs find the host by the FMUs that it has:
+--nats connects to a NATS server instead. Runs find the host by its FMUs:
 --on COMPONENT=nats://SERVER. Users and permissions are those of the server.
 
 Examples:

@@ -19,7 +19,7 @@ import (
 var invocation = []string{
 	"output", "manifest", "trace", "report", flagLive, "log-fmi-calls", "log-level", flagDebug, "quiet", "verbose", "strict", "compile",
 	flagCheckpoint, flagResume, flagAnalyze,
-	flagRealtime, flagOverrun, flagPriority, flagScenario, flagMetrics,
+	flagRealtime, flagOverrun, flagPriority, flagScenario, flagMetrics, flagHostTimeout, flagCredentials, flagCA,
 }
 
 // counterparts gives, for all other flags, the attribute or element of ms:Settings, or the attribute
@@ -40,6 +40,7 @@ var counterparts = map[string]struct{ attribute, element, component, want string
 	"history":           {attribute: `history="table.csv"`},
 	flagIsolate:         {attribute: `isolation="never"`},
 	"isolate-component": {component: `isolate="true"`, want: "isolate-component c"},
+	flagOn:              {component: `host="lab:7447"`, want: "on c"},
 	flagOnCrash:         {attribute: `restarts="2"`},
 	flagRestarts:        {attribute: `restarts="2"`, want: flagOnCrash},
 	flagStepTimeout:     {attribute: `stepTimeout="2"`},
