@@ -95,7 +95,7 @@ func (l *launcher) Launch(to fmi.Launch) (fmi.Link, error) {
 		return c.dialer.Several() && errors.As(err, &no) && (no.code == codeUnknown || no.code == codeLimit)
 	}
 	for _, s := range c.sessions {
-		if k, err := s.open(to, &a); !elsewhere(err) {
+		if k, err := s.open(to, &a); !elsewhere(err) && s.alive() {
 			return k, err
 		}
 	}

@@ -292,6 +292,7 @@ func TestHostKilled(t *testing.T) {
 
 // A host that never comes back, freezes, or is another program ends the run, after the time limit.
 func TestHostGone(t *testing.T) {
+	t.Parallel()
 	f := stateful(t)
 	for name, leave := range map[string]func(p *os.Process) error{"killed": (*os.Process).Kill, "frozen": freeze} {
 		t.Run(name, func(t *testing.T) {
