@@ -537,7 +537,6 @@ type link struct {
 	number  uint64
 
 	request  []byte
-	posted   bool
 	answer   []byte
 	answered bool
 	ended    *fmi.Ended
