@@ -220,7 +220,7 @@ type Isolation struct {
 	// HostTimeout is how long to try to reach a host again to which the connection is lost; 0 = host.DefaultTimeout.
 	HostTimeout time.Duration
 	// Dial makes the dialer for a host, and the token; nil = host.Dial with the tickets in host.TicketDir.
-	Dial          func(address string) (_ host.Dialer, token string, err error)
+	Dial          func(address string) (_ host.Dialer, token string, err error) `json:"-"`
 	Restarts      int  // maximum per component whose process died; 0 = the run ends
 	RestartsGiven bool // the user has set Restarts
 }
