@@ -221,8 +221,8 @@ type Isolation struct {
 	HostTimeout time.Duration
 	// Dial makes the dialer for a host, and the token; nil = host.Dial with the tickets in host.TicketDir.
 	Dial          func(address string) (_ host.Dialer, token string, err error) `json:"-"`
-	Restarts      int  // maximum per component whose process died; 0 = the run ends
-	RestartsGiven bool // the user has set Restarts
+	Restarts      int                                                           // maximum per component whose process died; 0 = the run ends
+	RestartsGiven bool                                                          // the user has set Restarts
 }
 
 // Client makes a client of a host.
