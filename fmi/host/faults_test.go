@@ -209,9 +209,9 @@ func (c *restlessConn) Receive(within time.Duration) ([]byte, error) {
 
 // Messages that are damaged in spite of TLS, or come twice, change nothing.
 func TestMessagesDamaged(t *testing.T) {
-	temp := settled(t)
+	t.Parallel()
 	f := stateless(t)
-	s := serve(t, host.ServerOptions{Folders: []string{work}, Worker: worker.Launcher{TempDir: temp}})
+	s := serve(t, host.ServerOptions{Folders: []string{work}})
 	d, token, err := host.Dial(s.address, s.dir)
 	must(t, err)
 	// A damaged length makes the other side wait, for as long as it may.
