@@ -46,7 +46,7 @@ func couplings() []coupling {
 		{name: "once per process (Simulink)", fmus: []string{"fmus/simulink/StateInitExample.fmu"}},
 		{name: "ball", fmus: []string{"fmus/testfmus/BouncingBall.fmu"}},
 		{name: "chassis", fmus: []string{"systems/libcosim/quarter_truck/Chassis.fmu"}},
-		{name: "mass of a drive", fmus: []string{"systems/omsimulator/dcmotor/resources/edrive_mass.fmu"},
+		{name: "mass of a drive (Dymola)", fmus: []string{"systems/omsimulator/dcmotor/resources/edrive_mass.fmu"},
 			within: 1e-14},
 	}
 }
