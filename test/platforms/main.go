@@ -5,12 +5,16 @@
 //	go run ./test/platforms                  both platforms, if the machine supports them
 //	go run ./test/platforms linux/arm64
 //	go run ./test/platforms --install        Debian, Ubuntu: install missing programs with apt-get
+//	go run ./test/platforms --real DIR       also third-party FMUs with libraries for both, on a host
 //
 // Programs and FMUs are built here. Cross compilers build the FMUs from their sources, so that each has a library for
 // this platform and one for the other. Both platforms run the same: the quarter car, input derivatives, rollback with
 // fixed and variable steps, the logger, isolated FMUs that work, crash, exit and hang, a checkpoint and its resumption.
 // Tables must agree to 1e-12 of the largest value of a column, with variable steps to 1e-9, because step sizes follow
 // from differences of nearly equal numbers. Runs repeated on one platform must agree to the byte.
+//
+// Then macrostep host runs under Wine, and runs here use FMUs of it that have a library for Windows only (hosts.go). Their
+// results are compared with runs of the library for this platform.
 //
 // Missing programs are listed and are no failure. The exit code is 1 if a test fails. The command needs Linux on amd64,
 // Go and a C compiler.
@@ -33,12 +37,13 @@ import (
 func main() {
 	install := flag.Bool("install", false, "install missing programs with apt-get")
 	work := flag.String("work", "", "folder for builds; default: a temporary one, which is removed")
+	real := flag.String("real", "", "folder with third-party FMUs; default: none")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: platforms [flags] [linux/arm64] [windows/amd64]")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	ok, err := run(*install, *work, flag.Args())
+	ok, err := run(*install, *work, *real, flag.Args())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "platforms:", err)
 	}
@@ -47,7 +52,7 @@ func main() {
 	}
 }
 
-func run(install bool, work string, names []string) (ok bool, err error) {
+func run(install bool, work, real string, names []string) (ok bool, err error) {
 	if runtime.GOARCH != "amd64" {
 		return false, errors.New("this machine is not amd64, for which the reference FMUs are built")
 	}
@@ -99,7 +104,7 @@ func run(install bool, work string, names []string) (ok bool, err error) {
 	for i, p := range tried {
 		wg.Go(func() {
 			begun := time.Now()
-			if failed[i], errs[i] = try(here, filepath.Join(work, p.goos+"-"+p.goarch), p); errs[i] != nil {
+			if failed[i], errs[i] = try(here, filepath.Join(work, p.goos+"-"+p.goarch), real, p); errs[i] != nil {
 				errs[i] = fmt.Errorf("%s: %w", p.name(), errs[i])
 				return
 			}
@@ -115,7 +120,7 @@ func run(install bool, work string, names []string) (ok bool, err error) {
 }
 
 // try builds and runs everything on a platform and returns the number of failures.
-func try(here *bench, dir string, p *platform) (failed int, err error) {
+func try(here *bench, dir, real string, p *platform) (failed int, err error) {
 	there, err := newBench(dir, p, here)
 	if p.finish != nil {
 		defer func() { err = errors.Join(err, p.finish()) }()
@@ -123,7 +128,12 @@ func try(here *bench, dir string, p *platform) (failed int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return compare(here, there)
+	failed, err = compare(here, there)
+	if p.hosts && err == nil {
+		more, failure := hosted(here, there, real)
+		failed, err = failed+more, failure
+	}
+	return failed, err
 }
 
 // platform is an operating system and architecture, with the programs to build and run for it.
@@ -135,6 +145,7 @@ type platform struct {
 	needs        []need
 	packages     []string // of Debian and Ubuntu with the needs
 	isolates     bool     // FMUs can be isolated
+	hosts        bool     // macrostep host is tried
 	// prepare sets up the emulation in a folder and sets start, isolates and env.
 	prepare func(p *platform, dir string) error
 	finish  func() error                                 // ends the processes of prepare; nil = there are none
@@ -207,7 +218,7 @@ func platforms() []*platform {
 		env:      []string{"QEMU_LD_PREFIX=" + root},
 		prepare:  prepareQEMU,
 	}
-	windows := &platform{goos: "windows", goarch: "amd64", folder: "win64", extension: ".dll", isolates: true,
+	windows := &platform{goos: "windows", goarch: "amd64", folder: "win64", extension: ".dll", isolates: true, hosts: true,
 		compiler: append([]string{"x86_64-w64-mingw32-gcc", "-static-libgcc"}, options...),
 		needs:    []need{{wines}, {[]string{"x86_64-w64-mingw32-gcc"}}},
 		packages: []string{"wine64", "gcc-mingw-w64-x86-64"},
