@@ -36,13 +36,20 @@ func newProcess(c *process.Child, output *os.File, print func(string), wake func
 	go func() {
 		defer close(read)
 		p.read(output, print)
+		_ = output.Close()
 	}()
 	go func() {
 		<-c.Done()
 		wake()
-		_ = output.SetReadDeadline(time.Now().Add(outputGrace))
-		<-read
-		_ = output.Close()
+		// Another program that the FMU has started may keep the pipe open. Pipes of Windows have no deadline.
+		if err := output.SetReadDeadline(time.Now().Add(outputGrace)); err == nil {
+			<-read
+		} else {
+			select {
+			case <-read:
+			case <-time.After(outputGrace):
+			}
+		}
 		close(p.done)
 	}()
 	return p
