@@ -250,7 +250,7 @@ func remedy(err error) string {
 	case errors.As(err, &unknown), errors.As(err, &name), strings.Contains(err.Error(), "failed to verify certificate"):
 		return "; its certificate is not known here: give --credentials the join.json of the study, or --ca"
 	case errors.Is(err, nats.ErrNoServers):
-		return "; is the study running, and does a firewall let the port through?"
+		return "; is the server running, and does a firewall let the port through?"
 	}
 	return ""
 }
