@@ -312,13 +312,15 @@ func (s *clientSession) again(cause error) error {
 		}
 		left := limit - time.Since(s.lost)
 		if left <= 0 {
-			return fmt.Errorf("host %s was lost (%w) and could not be reached again within %v (%w); --host-timeout gives it more time", d, cause, limit, err)
+			return fmt.Errorf("host %s was lost (%w) and could not be reached again within %v (%w); --host-timeout gives it more time",
+				d, cause, limit, err)
 		}
 		err = s.connect(min(left, max(limit/4, time.Second))) // several times
 		var no *RefusedError
 		switch {
 		case err == nil:
-			s.tell(fmt.Sprintf("the connection to host %s was lost (%v) and is there again after %.1f s; nothing is lost", d, cause, time.Since(s.lost).Seconds()))
+			s.tell(fmt.Sprintf("the connection to host %s was lost (%v) and is there again after %.1f s; nothing is lost",
+				d, cause, time.Since(s.lost).Seconds()))
 			return nil
 		case errors.As(err, &no) && no.code == codeSession:
 			return fmt.Errorf("host %s was lost (%w) and knows nothing of the run any more", d, cause)

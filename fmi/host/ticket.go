@@ -126,7 +126,8 @@ func (d *tcp) Dial(ctx context.Context, _, _ string) (Conn, error) {
 	}
 	switch {
 	case errors.As(err, new(tls.RecordHeaderError)):
-		return nil, &RefusedError{Host: d.address, Reason: "the program that listens there is not a host of macrostep", Remedy: "give the address that macrostep host prints"}
+		return nil, &RefusedError{Host: d.address, Reason: "the program that listens there is not a host of macrostep",
+			Remedy: "give the address that macrostep host prints"}
 	case errors.As(err, &unknown):
 		return nil, &RefusedError{Host: d.address, Reason: "its certificate is not that of the ticket",
 			Remedy: "another program listens there, or the host has new secrets: copy its ticket to this machine again"}

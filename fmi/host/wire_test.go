@@ -140,7 +140,7 @@ func TestInvalidRequests(t *testing.T) {
 		{"huge", huge, 1, true},
 		{"no JSON", message(kindAsk, 1, []byte("}")), 1, false},
 		{"unknown kind", message(77, 1, nil), 1, false},
-		{"unknown instance", message(kindRun, 1, remote.AppendParts(nil, []remote.Part{{Instance: 9, Message: []byte("x")}})), 1, false},
+		{"unknown instance", message(kindRun, 1, remote.AppendParts(nil, []remote.Part{{Instance: 9}})), 1, false},
 		{"no parts", message(kindRun, 1, []byte("xxx")), 1, false},
 		{"the end", message(kindEnd, 0, nil), 1, false},
 	} {
@@ -192,14 +192,84 @@ func TestPieces(t *testing.T) {
 	}
 }
 
+// A length takes no memory before the data come.
+func TestLengthWithoutData(t *testing.T) {
+	m := message(kindAsk, 1, nil)
+	binary.LittleEndian.PutUint32(m, maxMessage)
+	s := newStream(&recorded{in: bytes.NewReader(m)})
+	trust(s)
+	if _, err := s.Receive(0); err == nil || cap(s.buf) > 1<<17 {
+		t.Errorf("%v, %d bytes", err, cap(s.buf))
+	}
+}
+
+// A message of any length arrives as it was sent.
+func TestLengths(t *testing.T) {
+	sizes := []int{0, 1, 100, 1<<16 - header, 1 << 16, 3 << 20, 5, 1<<20 + 1}
+	content := func(n int) []byte { return bytes.Repeat([]byte{byte(n), 2, 3}, n/3+1)[:n] }
+	out := newStream(&recorded{})
+	for i, n := range sizes {
+		if err := out.Send(message(kindRun, uint64(i), content(n))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := newStream(&recorded{in: &out.Conn.(*recorded).out})
+	trust(in)
+	for i, n := range sizes {
+		m, err := in.Receive(time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, number, got, err := open(m); err != nil || number != uint64(i) || !bytes.Equal(got, content(n)) {
+			t.Errorf("message %d: %d, %v", i, number, err)
+		}
+	}
+}
+
+// Two sessions may send an FMU at the same time.
+func TestPiecesAtOnce(t *testing.T) {
+	content := []byte("an FMU")
+	sum := sha256.Sum256(content)
+	hash := "sha256:" + hex.EncodeToString(sum[:])
+	s := testServer(t)
+	for _, p := range []sendAsk{{Hash: hash, Piece: content[:2]}, {Hash: hash, At: 2, Piece: content[2:], Last: true}} {
+		if err := errors.Join(s.store.receive("A", &p), s.store.receive("B", &p)); err != nil {
+			t.Error(err)
+		}
+	}
+	if left, err := os.ReadDir(s.store.dir.Path); err != nil || len(left) != 1 {
+		t.Errorf("left %v, %v", left, err)
+	}
+}
+
+// The oldest of too many connections without a greeting has to go.
+func TestStrangersBounded(t *testing.T) {
+	s := testServer(t)
+	var all []net.Conn
+	for range maxStrangers + 1 {
+		a, b := net.Pipe()
+		if all = append(all, b); !s.enter(a) {
+			t.Fatal("refused")
+		}
+		s.running.Done()
+	}
+	for i, want := range []error{io.EOF, os.ErrDeadlineExceeded} {
+		_ = all[i].SetReadDeadline(time.Now().Add(-time.Second)) // fails if it is closed
+		if _, err := all[i].Read(make([]byte, 1)); !errors.Is(err, want) {
+			t.Errorf("connection %d: %v", i, err)
+		}
+	}
+}
+
 // fake is a host that gives certain answers.
 type fake struct {
 	answers [][]byte
+	stays   bool
 	dialed  int
 }
 
 func (f *fake) Dial(context.Context, string, string) (Conn, error) {
-	if f.dialed++; f.dialed > 1 {
+	if f.dialed++; f.dialed > 1 && !f.stays {
 		return nil, errors.New("it is gone")
 	}
 	return newStream(&recorded{in: bytes.NewReader(bytes.Join(f.answers, nil))}), nil
@@ -224,10 +294,11 @@ func TestWrongAnswers(t *testing.T) {
 		"no end":           {about, opened, part(1|partEnded<<partShift, "}")},
 		"reply, for a run": {about, opened, message(kindReply, 2, document(reply{}))},
 		"end of file":      {about, opened},
+		"end of each file": {about, opened},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := NewClient(&fake{answers: answers}, ClientOptions{Timeout: time.Second})
+			c := NewClient(&fake{answers: answers, stays: strings.Contains(name, "each")}, ClientOptions{Timeout: time.Second})
 			l, err := c.Launcher(Place{}).Launch(fmi.Launch{Instance: "c", Log: func([]byte) {}, Output: func(string) {}})
 			if err == nil {
 				if err = l.Post([]byte("request")); err == nil {

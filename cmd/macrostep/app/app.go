@@ -66,10 +66,10 @@ func newProgram(args []string, stdin io.Reader, stdout, stderr io.Writer, b back
 }
 
 // run executes the command and returns the exit code. Text that cannot be written is an error, unless the reader of a
-// pipe has left.
+// pipe has left, or the caller or an FMU has closed standard output.
 func (p *program) run(ctx context.Context) int {
 	code := p.perform(ctx)
-	if err := p.stdout.flush(); err != nil && !errors.Is(err, syscall.EPIPE) {
+	if err := p.stdout.flush(); err != nil && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.EBADF) {
 		fmt.Fprintln(p.stderr, "macrostep: the text on standard output is incomplete:", err)
 		code = max(code, exitFailed)
 	}
