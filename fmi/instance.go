@@ -299,7 +299,7 @@ func flag(b bool) uintptr {
 
 // begin checks whether f may be called now.
 func (in *Instance) begin(f fmi2.Function) error {
-	if s := in.State(); !legal[f].has(s) {
+	if s := in.State(); !legal(f).has(s) {
 		return in.refuse(f, s)
 	}
 	return in.supports(f)

@@ -51,60 +51,9 @@ type stateSet uint16
 
 func (s stateSet) has(st State) bool { return s>>st&1 != 0 }
 
-const (
-	inR stateSet = 1 << StateInstantiated
-	inI stateSet = 1 << StateInitialization
-	inC stateSet = 1 << StateStepComplete
-	inP stateSet = 1 << StateStepInProgress
-	inF stateSet = 1 << StateStepFailed
-	inX stateSet = 1 << StateStepCanceled
-	inT stateSet = 1 << StateTerminated
-	inE stateSet = 1 << StateError
-
-	whenSet    = inR | inI | inC
-	whenGet    = inI | inC | inF | inX | inT | inE
-	whenQuery  = inC | inP | inF | inT
-	whenHandle = inR | inI | inC | inF | inX | inT | inE
-)
-
-// legal is the table of the states in which each function may be called
-// (checklist fmi2 39). It does not restrict which variables may be set or got in a
+// legal returns the states in which a function may be called. It does not restrict which variables may be set or got in a
 // state; that is up to the caller.
-var legal = [fmi2.NumFunctions]stateSet{
-	fmi2.GetTypesPlatform:         whenHandle | inP,
-	fmi2.GetVersion:               whenHandle | inP,
-	fmi2.SetDebugLogging:          whenHandle | inP,
-	fmi2.SetupExperiment:          inR,
-	fmi2.EnterInitializationMode:  inR,
-	fmi2.ExitInitializationMode:   inI,
-	fmi2.SetReal:                  whenSet,
-	fmi2.SetInteger:               whenSet,
-	fmi2.SetBoolean:               whenSet,
-	fmi2.SetString:                whenSet,
-	fmi2.GetReal:                  whenGet,
-	fmi2.GetInteger:               whenGet,
-	fmi2.GetBoolean:               whenGet,
-	fmi2.GetString:                whenGet,
-	fmi2.DoStep:                   inC,
-	fmi2.CancelStep:               inP,
-	fmi2.GetStatus:                whenQuery,
-	fmi2.GetRealStatus:            whenQuery,
-	fmi2.GetIntegerStatus:         whenQuery,
-	fmi2.GetBooleanStatus:         whenQuery,
-	fmi2.GetStringStatus:          whenQuery,
-	fmi2.Terminate:                inC | inF,
-	fmi2.Reset:                    whenHandle,
-	fmi2.FreeInstance:             whenHandle,
-	fmi2.SetFMUState:              whenHandle,
-	fmi2.FreeFMUState:             whenHandle,
-	fmi2.SerializedFMUStateSize:   whenHandle,
-	fmi2.SerializeFMUState:        whenHandle,
-	fmi2.DeSerializeFMUState:      whenHandle,
-	fmi2.GetFMUState:              whenHandle,
-	fmi2.GetDirectionalDerivative: whenGet,
-	fmi2.SetRealInputDerivatives:  whenSet,
-	fmi2.GetRealOutputDerivatives: whenGet &^ inI,
-}
+func legal(f fmi2.Function) stateSet { return stateSet(fmi2.Table[f].When) }
 
 // CallOrderError is the error of a call that the state machine forbids (checklist
 // fmi2 39). The FMU was not called.
@@ -149,7 +98,7 @@ func orderError(instance string, f fmi2.Function, s State) error {
 		return e
 	}
 	for st := StateInstantiated; st <= StateError; st++ {
-		if legal[f].has(st) {
+		if legal(f).has(st) {
 			e.Legal = append(e.Legal, st)
 		}
 	}

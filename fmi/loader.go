@@ -276,8 +276,8 @@ func (f *FMU) CheckSymbols(l *diag.List) {
 		return
 	}
 	var lacks []string
-	for k, name := range fmi2.Names {
-		switch fn := fmi2.Function(k); {
+	for fn := range fmi2.NumFunctions {
+		switch name := fn.String(); {
 		case f.Exports(name):
 		case slices.Contains(everyRun, fn):
 			l.Add(ruleSymbol, f.Path, f.place.inside, 0, "the library does not export %s, which every run calls", name)
@@ -305,7 +305,7 @@ func (f *FMU) soften(add adder, inside string, fn fmi2.Function) {
 // Exports reports whether the loaded library has a function, for example
 // "fmi2GetFMUstate". It is false before Load and LoadIn.
 func (f *FMU) Exports(name string) bool {
-	k := slices.Index(fmi2.Names[:], name)
+	k := slices.IndexFunc(fmi2.Table[:], func(t fmi2.Entry) bool { return t.Name == name })
 	if k < 0 {
 		return false
 	}

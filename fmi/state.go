@@ -35,31 +35,40 @@ func (in *Instance) owned(f fmi2.Function, s *FMUState) error {
 // GetFMUState saves the state. It overwrites and returns reuse, a state of the same
 // instance, or makes a new one if reuse is nil. FreeFMUState or Free frees states.
 func (in *Instance) GetFMUState(reuse *FMUState) (*FMUState, error) {
+	if err := in.prepareGet(reuse); err != nil {
+		return nil, err
+	}
+	if err := in.call(fmi2.GetFMUState); err != nil {
+		return nil, err
+	}
+	return in.saved(reuse), nil
+}
+
+func (in *Instance) prepareGet(reuse *FMUState) error {
 	const f = fmi2.GetFMUState
 	if err := in.begin(f); err != nil {
-		return nil, err
+		return err
 	}
 	*in.handle = 0
 	if reuse != nil {
 		if err := in.owned(f, reuse); err != nil {
-			return nil, err
+			return err
 		}
 		*in.handle = reuse.handle
 	}
-	r := in.aim(f, native.SigInts)
-	r.Int[0], r.Int[1] = in.comp, in.handleAddress()
-	before := in.State()
-	if err := in.call(f); err != nil {
-		return nil, err
-	}
-	s := reuse
+	in.prepare(f, in.comp, in.handleAddress())
+	return nil
+}
+
+// saved returns the state that the FMU has just saved.
+func (in *Instance) saved(s *FMUState) *FMUState {
 	if s == nil {
 		s = &FMUState{in: in}
 		in.states = append(in.states, s)
 	}
-	s.handle, s.state, s.setup, s.time = *in.handle, before, in.setup, in.time
+	s.handle, s.state, s.setup, s.time = *in.handle, in.state, in.setup, in.time
 	s.epoch, s.lost = in.remote.epoch(), false
-	return s, nil
+	return s
 }
 
 func (in *Instance) handleAddress() uintptr { return native.AddressOf(in.handle) }
@@ -67,6 +76,17 @@ func (in *Instance) handleAddress() uintptr { return native.AddressOf(in.handle)
 // SetFMUState restores a saved state, which remains valid, and the State of the instance at that time. It
 // is also legal in StateError and StateStepCanceled.
 func (in *Instance) SetFMUState(s *FMUState) error {
+	if err := in.prepareSet(s); err != nil {
+		return err
+	}
+	if err := in.call(fmi2.SetFMUState); err != nil {
+		return err
+	}
+	in.restored(s)
+	return nil
+}
+
+func (in *Instance) prepareSet(s *FMUState) error {
 	const f = fmi2.SetFMUState
 	if err := in.begin(f); err != nil {
 		return err
@@ -74,31 +94,24 @@ func (in *Instance) SetFMUState(s *FMUState) error {
 	if err := in.owned(f, s); err != nil {
 		return err
 	}
-	r := in.aim(f, native.SigInts)
-	r.Int[0], r.Int[1] = in.comp, s.handle
-	if err := in.call(f); err != nil {
-		return err
-	}
+	in.prepare(f, in.comp, s.handle)
+	return nil
+}
+
+func (in *Instance) restored(s *FMUState) {
 	in.state, in.setup, in.time = s.state, s.setup, s.time
 	if s.epoch < in.remote.epoch() {
 		in.remote.Forget()
 	}
-	return nil
 }
 
-// StateGroup saves and restores the states of several instances in one crossing into C, or, in processes of their own,
-// at the same time.
+// StateGroup saves and restores the states of several instances, those in processes of their own at the same time.
 type StateGroup struct {
 	members []*Instance
 	apart   bool // in processes of their own
-	batch   *native.Batch
-	recs    []native.Record // of the members, with a time stamp between two members
-
-	saving, restoring timing
 }
 
-// NewStateGroup makes a group of different instances: all in this process, or none. It must not be used after Free
-// of one of them; the first one owns its memory.
+// NewStateGroup makes a group of different instances: all in this process, or none.
 func NewStateGroup(members []*Instance) (*StateGroup, error) {
 	if len(members) == 0 {
 		return nil, fmt.Errorf("a group needs at least one instance")
@@ -113,132 +126,57 @@ func NewStateGroup(members []*Instance) (*StateGroup, error) {
 			}
 		}
 	}
-	if members[0].remote != nil {
-		return &StateGroup{members: slices.Clone(members), apart: true}, nil
-	}
-	mem := &members[0].mem
-	recs, err := native.Slice[native.Record](mem, 2*len(members)-1)
-	if err != nil {
-		return nil, err
-	}
-	g := &StateGroup{members: slices.Clone(members), batch: mem.Batch(), recs: recs}
-	g.batch.Recs, g.batch.N = native.Address(recs), uintptr(len(recs))
-	return g, nil
+	return &StateGroup{members: slices.Clone(members), apart: members[0].remote != nil && !members[0].single}, nil
 }
 
 // Save saves the states of the members in order. It overwrites states[k], a state of
-// member k, or makes a new one if it is nil. failed is the index of the member with the
-// error; later members are not called.
+// member k, or makes a new one if it is nil. failed is the index of the first member with an
+// error; later members in this process are not called.
 func (g *StateGroup) Save(states []*FMUState) (failed int, err error) {
-	const f = fmi2.GetFMUState
 	for k, in := range g.members {
-		if !legal[f].has(in.State()) || states[k] != nil && states[k].in != in || in.single {
-			return g.each(func(k int) (err error) {
-				states[k], err = g.members[k].GetFMUState(states[k])
-				return err
-			})
+		if err := in.prepareGet(states[k]); err != nil {
+			return k, err
 		}
-		*in.handle = 0
-		if states[k] != nil {
-			*in.handle = states[k].handle
-		}
-		g.aim(k, f, in.handleAddress())
 	}
-	if failed, err = g.cross(f, &g.saving); err != nil {
-		return failed, err
-	}
-	for k, in := range g.members {
-		s := states[k]
-		if s == nil {
-			s = &FMUState{in: in}
-			states[k], in.states = s, append(in.states, s)
-		}
-		s.handle, s.state, s.setup, s.time = *in.handle, in.state, in.setup, in.time
-		s.epoch, s.lost = in.remote.epoch(), false
-	}
-	return 0, nil
+	return g.call(fmi2.GetFMUState, func(k int) { states[k] = g.members[k].saved(states[k]) })
 }
 
 // Restore restores the states of the members in order. failed is as in Save.
 func (g *StateGroup) Restore(states []*FMUState) (failed int, err error) {
-	const f = fmi2.SetFMUState
 	for k, in := range g.members {
-		if s := states[k]; !legal[f].has(in.State()) || s == nil || s.in != in || s.lost || in.single {
-			return g.each(func(k int) error { return g.members[k].SetFMUState(states[k]) })
-		}
-		g.aim(k, f, states[k].handle)
-	}
-	if failed, err = g.cross(f, &g.restoring); err != nil {
-		return failed, err
-	}
-	for k, in := range g.members {
-		in.state, in.setup, in.time = states[k].state, states[k].setup, states[k].time
-		if states[k].epoch < in.remote.epoch() {
-			in.remote.Forget()
-		}
-	}
-	return 0, nil
-}
-
-// each calls do for each member until an error.
-func (g *StateGroup) each(do func(k int) error) (failed int, err error) {
-	for k := range g.members {
-		if err := do(k); err != nil {
+		if err := in.prepareSet(states[k]); err != nil {
 			return k, err
 		}
 	}
-	return 0, nil
+	return g.call(fmi2.SetFMUState, func(k int) { g.members[k].restored(states[k]) })
 }
 
-func (g *StateGroup) aim(k int, f fmi2.Function, argument uintptr) {
-	in := g.members[k]
-	r := in.rec
-	if !g.apart {
-		r = &g.recs[2*k]
-	}
-	r.Fn, r.Sig, r.Tag, r.Int[0], r.Int[1] = in.sym[f], native.SigInts, in.tag.Of(uint8(f)), in.comp, argument
-}
-
-// cross calls f of all members.
-func (g *StateGroup) cross(f fmi2.Function, timing *timing) (failed int, err error) {
-	if g.apart {
-		return g.crossApart(f)
-	}
-	b, weight := g.batch, timing.next()
-	b.Time, b.Step, b.Untimed = g.members[0].now(), 0, flag(weight == 0)
-	g.members[0].run(b)
-	spent := weight * native.Span(b.Start, b.End) / uint64(len(g.members))
+// call makes the prepared calls of f.
+func (g *StateGroup) call(f fmi2.Function, done func(k int)) (failed int, err error) {
 	for _, in := range g.members {
-		in.crossings++
-		in.spend(spent)
-	}
-	if b.Worst == 0 && b.Modes == 0 {
-		return 0, nil
-	}
-	for k, in := range g.members[:(b.Done+1)/2] {
-		in.changedModes(g.recs[2*k : 2*k+1])
-		if s := Status(g.recs[2*k].Status()); s != StatusOK {
-			if err := in.settle(f, s); err != nil {
-				return k, err
-			}
+		if g.apart {
+			in.crossings++
+			in.remote.Post(in.batch)
 		}
 	}
-	return 0, nil
-}
-
-// crossApart calls f of all members at the same time. failed is the first that fails.
-func (g *StateGroup) crossApart(f fmi2.Function) (failed int, err error) {
-	for _, in := range g.members {
-		in.crossings++
-		in.remote.Post(in.batch)
-	}
 	for k, in := range g.members {
-		in.remote.Await(in.batch)
-		in.crossed(in.batch)
-		if s := Status(in.rec.Status()); s != StatusOK {
-			if e := in.settle(f, s); e != nil && err == nil {
-				failed, err = k, e
+		var e error
+		if !g.apart {
+			e = in.call(f)
+		} else {
+			in.remote.Await(in.batch)
+			in.crossed(in.batch)
+			if s := Status(in.rec.Status()); s != StatusOK {
+				e = in.settle(f, s)
 			}
+		}
+		switch {
+		case e == nil:
+			done(k)
+		case !g.apart:
+			return k, e
+		case err == nil:
+			failed, err = k, e
 		}
 	}
 	return failed, err

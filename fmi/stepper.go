@@ -263,7 +263,7 @@ func (s *Stepper) Collect() (Status, error) {
 
 // Read reads the outputs, for example during and after the initialisation.
 func (s *Stepper) Read() error {
-	if st := s.in.State(); !whenGet.has(st) {
+	if st := s.in.State(); !legal(fmi2.GetReal).has(st) {
 		return s.in.refuse(fmi2.GetReal, st)
 	}
 	_, err := s.carryOut(s.do+1, len(s.recs), s.in.now(), 0)
@@ -274,7 +274,7 @@ func (s *Stepper) Read() error {
 // It is not needed before Step. In stepComplete no output may be read between Write
 // and the next step (checklist fmi2 44).
 func (s *Stepper) Write() error {
-	if st := s.in.State(); !whenSet.has(st) {
+	if st := s.in.State(); !legal(fmi2.SetReal).has(st) {
 		return s.in.refuse(fmi2.SetReal, st)
 	}
 	n := s.do

@@ -46,7 +46,7 @@ func (t *Trace) add(in *Instance, f fmi2.Function, r *native.Record) {
 	*b = (*b)[:0]
 	b.decimal(max(time.Since(t.start)-in.took, 0).Round(time.Microsecond), time.Second, 6)
 	b.call(in.name, f.String())
-	b.describe(in, f, r)
+	b.describe(f, r)
 	b.text(" -> ")
 	switch f {
 	case fmi2.Instantiate:
@@ -139,16 +139,40 @@ func (b *line) quote(name string, p uintptr) {
 	*b = strconv.AppendQuote(*b, unsafe.String(unsafe.SliceData(s), len(s)))
 }
 
-// list appends the first 16 of n values in C memory.
-func list[T any](b *line, name string, p, n uintptr, item func(b *line, separator string, v T)) {
-	b.text(name)
-	b.text("[")
-	separator := ""
-	if n > 0 {
-		for _, v := range unsafe.Slice((*T)(native.Pointer(p)), min(n, traceItems)) {
-			item(b, separator, v)
-			separator = " "
+// describe appends the arguments and results of a call.
+func (b *line) describe(f fmi2.Function, r *native.Record) {
+	for k := range fmi2.Shapes[f] {
+		a := &fmi2.Shapes[f][k]
+		if a.Name == "" {
+			continue
 		}
+		b.text(" ")
+		b.text(a.Name)
+		b.text("=")
+		switch {
+		case a.Float():
+			b.real("", r.Float[a.At])
+		case !a.Array:
+			b.value(a.Type, unsafe.Pointer(&r.Int[a.At]))
+		case a.Type == "text" && a.Out && native.Stops(r.Status()):
+			b.text("?")
+		case a.Elements(r) == 1 && a.One():
+			b.value(a.Type, native.Pointer(r.Int[a.At]))
+		default:
+			b.list(a, r)
+		}
+	}
+}
+
+// list appends the first 16 elements of an array.
+func (b *line) list(a *fmi2.Argument, r *native.Record) {
+	b.text("[")
+	n := a.Elements(r)
+	for k := range min(n, traceItems) {
+		if k > 0 {
+			b.text(" ")
+		}
+		b.value(a.Type, native.Pointer(r.Int[a.At]+k*a.Size()))
 	}
 	if n > traceItems {
 		b.int("…", int64(n))
@@ -156,94 +180,26 @@ func list[T any](b *line, name string, p, n uintptr, item func(b *line, separato
 	b.text("]")
 }
 
-func (b *line) references(name string, p, n uintptr) {
-	list(b, name, p, n, func(b *line, s string, v uint32) { b.int(s, int64(v)) })
-}
-
-func (b *line) ints(name string, p, n uintptr) {
-	list(b, name, p, n, func(b *line, s string, v int32) { b.int(s, int64(v)) })
-}
-
-func (b *line) reals(name string, p, n uintptr) { list(b, name, p, n, (*line).real) }
-
-func (b *line) quotes(name string, p, n uintptr) { list(b, name, p, n, (*line).quote) }
-
-// describe appends the arguments and results of a call.
-func (b *line) describe(in *Instance, f fmi2.Function, r *native.Record) {
-	a := &r.Int
-	switch f {
-	case fmi2.Instantiate:
-		b.quote(" name=", a[0])
-		b.quote(" type=CoSimulation guid=", a[2])
-		b.quote(" resources=", a[3])
-		b.int(" visible=", int64(a[5]))
-		b.int(" loggingOn=", int64(a[6]))
-	case fmi2.SetDebugLogging:
-		b.int(" on=", int64(a[1]))
-		b.quotes(" categories=", a[3], a[2])
-	case fmi2.SetupExperiment:
-		b.int(" toleranceDefined=", int64(a[1]))
-		b.real(" tolerance=", r.Float[0])
-		b.real(" start=", r.Float[1])
-		b.int(" stopDefined=", int64(a[2]))
-		b.real(" stop=", r.Float[2])
-	case fmi2.GetReal, fmi2.SetReal:
-		b.references(" vr=", a[1], a[2])
-		b.reals(" v=", a[3], a[2])
-	case fmi2.GetInteger, fmi2.SetInteger, fmi2.GetBoolean, fmi2.SetBoolean:
-		b.references(" vr=", a[1], a[2])
-		b.ints(" v=", a[3], a[2])
-	case fmi2.GetString, fmi2.SetString:
-		b.references(" vr=", a[1], a[2])
-		if f == fmi2.SetString || !native.Stops(r.Status()) {
-			b.quotes(" v=", a[3], a[2])
-		}
-	case fmi2.GetFMUState, fmi2.FreeFMUState:
-		b.hex(" state=", *in.handle)
-	case fmi2.SetFMUState:
-		b.hex(" state=", a[1])
-	case fmi2.SerializedFMUStateSize:
-		b.hex(" state=", a[1])
-		b.int(" size=", int64(*in.size))
-	case fmi2.SerializeFMUState:
-		b.hex(" state=", a[1])
-		b.int(" size=", int64(a[3]))
-	case fmi2.DeSerializeFMUState:
-		b.int(" size=", int64(a[2]))
-		b.hex(" state=", *in.handle)
-	case fmi2.GetDirectionalDerivative:
-		b.references(" unknown=", a[1], a[2])
-		b.references(" known=", a[3], a[4])
-		b.reals(" dvKnown=", a[5], a[4])
-		b.reals(" dvUnknown=", a[6], a[2])
-	case fmi2.SetRealInputDerivatives, fmi2.GetRealOutputDerivatives:
-		b.references(" vr=", a[1], a[2])
-		b.ints(" order=", a[3], a[2])
-		b.reals(" v=", a[4], a[2])
-	case fmi2.DoStep:
-		b.real(" t=", r.Float[0])
-		b.real(" h=", r.Float[1])
-		b.int(" noRestoreBefore=", int64(a[1]))
-	case fmi2.GetStatus, fmi2.GetRealStatus, fmi2.GetIntegerStatus, fmi2.GetBooleanStatus, fmi2.GetStringStatus:
-		b.status(f, r)
-	}
-}
-
-// status appends kind and result of a status query.
-func (b *line) status(f fmi2.Function, r *native.Record) {
-	b.text(" kind=")
-	b.text(StatusKind(r.Int[1]).String())
-	switch value := native.Pointer(r.Int[2]); f {
-	case fmi2.GetStatus:
-		b.text(" value=")
-		b.text(Status(*(*int32)(value)).String())
-	case fmi2.GetRealStatus:
-		b.real(" value=", *(*float64)(value))
-	case fmi2.GetIntegerStatus, fmi2.GetBooleanStatus:
-		b.int(" value=", int64(*(*int32)(value)))
-	case fmi2.GetStringStatus:
-		if !native.Stops(r.Status()) {
-			b.quote(" value=", *(*uintptr)(value))
-		}
+// value appends a value of a type of package fmi2.
+func (b *line) value(kind string, p unsafe.Pointer) {
+	switch kind {
+	case "ref":
+		b.int("", int64(*(*uint32)(p)))
+	case "real":
+		b.real("", *(*float64)(p))
+	case "text":
+		b.quote("", *(*uintptr)(p))
+	case "state", "slot":
+		b.hex("", *(*uintptr)(p))
+	case "kind":
+		b.text(StatusKind(*(*int32)(p)).String())
+	case "status":
+		b.text(Status(*(*int32)(p)).String())
+	case "interface":
+		b.text("CoSimulation")
+	case "count", "word":
+		b.int("", *(*int64)(p))
+	default:
+		b.int("", int64(*(*int32)(p)))
 	}
 }

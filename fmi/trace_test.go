@@ -19,22 +19,31 @@ func TestTraceValues(t *testing.T) {
 	reals := []float64{0, math.Copysign(0, -1), 1, -2.5, 1e6, 123456789, 1e20, 1e21, 1e-4, 1e-5, 1. / 3, 5e-324, math.MaxFloat64, math.Inf(1), math.Inf(-1), math.NaN()}
 	ints := []int32{0, -1, math.MinInt32, math.MaxInt32}
 	references := []uint32{0, 7, math.MaxUint32}
-	at := func(p unsafe.Pointer) uintptr { return uintptr(p) }
+	list := func(b *line, kind string, p unsafe.Pointer, n int) {
+		*b = append(*b, '[')
+		for k := range n {
+			if k > 0 {
+				b.text(" ")
+			}
+			b.value(kind, unsafe.Add(p, k*map[string]int{"real": 8, "int": 4, "ref": 4}[kind]))
+		}
+		b.text("]")
+	}
 	for n := range len(reals) + 1 {
 		var b line
-		b.reals("", at(unsafe.Pointer(&reals[0])), uintptr(n))
+		list(&b, "real", unsafe.Pointer(&reals[0]), n)
 		if want := fmt.Sprint(reals[:n]); string(b) != want {
 			t.Errorf("%s, want %s", b, want)
 		}
 	}
 	var b line
-	b.ints(" a=", at(unsafe.Pointer(&ints[0])), uintptr(len(ints)))
-	b.references(" b=", at(unsafe.Pointer(&references[0])), uintptr(len(references)))
-	b.references(" c=", 0, 0)
-	b.quotes(" d=", 0, 0)
+	b.text(" a=")
+	list(&b, "int", unsafe.Pointer(&ints[0]), len(ints))
+	b.text(" b=")
+	list(&b, "ref", unsafe.Pointer(&references[0]), len(references))
 	b.hex(" e=", 0)
 	b.hex(" e=", 0xabc)
-	if want := fmt.Sprintf(" a=%v b=%v c=[] d=[] e=%#x e=%#x", ints, references, 0, 0xabc); string(b) != want {
+	if want := fmt.Sprintf(" a=%v b=%v e=%#x e=%#x", ints, references, 0, 0xabc); string(b) != want {
 		t.Errorf("%s, want %s", b, want)
 	}
 	for _, d := range []time.Duration{0, 1, 49, 50, 51, 99, 149, 999, 1_000, 123_456, 999_949, 999_951, 1_500_000_000, 3_723_000_001_501} {

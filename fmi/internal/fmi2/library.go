@@ -107,7 +107,8 @@ func ContentKey(path string) string {
 // resolve finds the functions and calls those on types platform and version.
 func (l *Library) resolve(handle uintptr, p *File, t native.Tag) (err error) {
 	s := &l.Shown
-	for k, name := range Names {
+	for k := range Table {
+		name := Table[k].Name
 		if l.Sym[k] = native.Symbol(handle, name); l.Sym[k] == 0 && p.Prefix != "" {
 			// Compiled from sources with the prefix of the standard.
 			l.Sym[k] = native.Symbol(handle, p.Prefix+name)

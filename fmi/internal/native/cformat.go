@@ -1,7 +1,9 @@
 package native
 
 import (
+	"fmt"
 	"math"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -14,171 +16,140 @@ const (
 	maxMessage = 64 << 10
 )
 
-// conversion is one conversion specification of printf.
-type conversion struct {
-	minus, plus, space, alt, zero bool
-	width, prec                   int // prec -1 = none
-	length                        string
-	verb                          byte
-}
+// conversion matches a conversion specification of printf: flags, width, precision, length, verb. Its ' (grouping by
+// locale) has no effect in the C locale.
+var conversion = regexp.MustCompile(`%([-+ #0']*)(\*|\d+)?(?:\.(\*|-?\d*))?((?:hh|ll|I64|I32|[hlLqjztI])?)([diouxXcspfFeEgGaAn%])`)
 
-// cformat formats like printf in C, with the arguments of a. It never writes through
-// %n. It copies unknown conversions unchanged.
+var exponent = regexp.MustCompile(`([pP][-+])0(\d)`)
+
+// cformat formats like printf in C, with the arguments of a. It never writes through %n. It copies unknown conversions
+// unchanged.
 func cformat(format string, a *slots) string {
 	var o strings.Builder
-	for i := 0; i < len(format) && o.Len() < maxMessage; {
-		k := strings.IndexByte(format[i:], '%')
-		if k < 0 {
-			o.WriteString(format[i:])
+	for o.Len() < maxMessage {
+		m := conversion.FindStringSubmatchIndex(format)
+		if m == nil {
+			o.WriteString(format)
 			break
 		}
-		o.WriteString(format[i : i+k])
-		i += k
-		c, n := parseConversion(format[i:], a)
-		if n == 0 {
-			o.WriteString(format[i:])
-			break
+		part := func(k int) string { return format[max(m[2*k], 0):max(m[2*k+1], 0)] }
+		o.WriteString(format[:m[0]])
+		convert(&o, a, part(1), part(2), part(3), m[6] >= 0, part(4), part(5)[0])
+		format = format[m[1]:]
+	}
+	if o.Len() > maxMessage {
+		return o.String()[:maxMessage] + "…"
+	}
+	return o.String()
+}
+
+// convert appends one conversion, by the same one of package fmt where there is one.
+func convert(o *strings.Builder, a *slots, flags, wide, precise string, hasPrec bool, length string, verb byte) {
+	number := func(s string, absent int) int {
+		if s == "*" {
+			return min(max(int(int32(a.Int())), -maxField), maxField)
 		}
-		s, known := c.format(a)
-		if !known {
-			s = format[i : i+n]
+		if n, err := strconv.Atoi(s); err == nil {
+			return min(n, maxField)
+		}
+		return absent
+	}
+	width := number(wide, 0)
+	prec := -1
+	if hasPrec {
+		prec = number(precise, 0)
+	}
+	flags = strings.ReplaceAll(flags, "'", "")
+	if width < 0 {
+		flags, width = flags+"-", -width
+	}
+	print := func(flags string, verb byte, v any) {
+		spec := "%" + flags
+		if width > 0 {
+			spec += strconv.Itoa(width)
+		}
+		if prec >= 0 {
+			spec += "." + strconv.Itoa(prec)
+		}
+		s := fmt.Sprintf(spec+string(verb), v)
+		if _, real := v.(float64); real {
+			s = exponent.ReplaceAllString(s, "$1$2") // C writes p+0, Go p+00
 		}
 		o.WriteString(s)
-		i += n
 	}
-	s := o.String()
-	if len(s) > maxMessage {
-		s = s[:maxMessage] + "…"
-	}
-	return s
-}
-
-// parseConversion parses the specification at the start of s, which begins with %,
-// and returns its length, 0 if it is incomplete. It takes arguments for * from a.
-func parseConversion(s string, a *slots) (c conversion, n int) {
-	c.prec = -1
-	i := 1
-flags:
-	for ; i < len(s); i++ {
-		switch s[i] {
-		case '-':
-			c.minus = true
-		case '+':
-			c.plus = true
-		case ' ':
-			c.space = true
-		case '#':
-			c.alt = true
-		case '0':
-			c.zero = true
-		case '\'': // grouping by locale, none in the C locale
-		default:
-			break flags
-		}
-	}
-	number := func() int {
-		if i < len(s) && s[i] == '*' {
-			i++
-			return int(int32(a.Int()))
-		}
-		v := 0
-		for ; i < len(s) && s[i] >= '0' && s[i] <= '9'; i++ {
-			v = min(v*10+int(s[i]-'0'), maxField)
-		}
-		return v
-	}
-	c.width = number()
-	if c.width < 0 {
-		c.minus, c.width = true, -c.width
-	}
-	c.width = min(c.width, maxField)
-	if i < len(s) && s[i] == '.' {
-		i++
-		c.prec = min(max(number(), -1), maxField)
-	}
-	start := i
-	for i < len(s) && strings.IndexByte("hlLqjztI", s[i]) >= 0 {
-		i++
-		if s[i-1] == 'I' && (strings.HasPrefix(s[i:], "64") || strings.HasPrefix(s[i:], "32")) {
-			i += 2 // Microsoft's I64 and I32
-		}
-	}
-	if i >= len(s) {
-		return c, 0
-	}
-	c.length, c.verb = s[start:i], s[i]
-	return c, i + 1
-}
-
-// format returns the text of one conversion, and whether the verb is known.
-func (c *conversion) format(a *slots) (string, bool) {
-	switch c.verb {
+	text := strings.NewReplacer("0", "", "+", "", "#", "", " ", "").Replace(flags) // flags for texts
+	switch verb {
 	case '%':
-		return "%", true
-	case 'd', 'i':
-		v := signed(a.Int(), c.length)
-		u, sign := uint64(v), c.sign(v < 0)
-		if v < 0 {
-			u = -u
-		}
-		return c.integer(sign, u, 10), true
-	case 'u':
-		return c.integer("", unsigned(a.Int(), c.length), 10), true
-	case 'o':
-		u, prefix := unsigned(a.Int(), c.length), ""
-		if c.alt && u == 0 && c.prec == 0 {
-			c.prec = 1
-		}
-		if c.alt && u != 0 && c.prec <= len(strconv.FormatUint(u, 8)) {
-			prefix = "0"
-		}
-		return c.integer(prefix, u, 8), true
-	case 'x', 'X':
-		u, prefix := unsigned(a.Int(), c.length), ""
-		if c.alt && u != 0 {
-			prefix = "0x"
-		}
-		s := c.integer(prefix, u, 16)
-		if c.verb == 'X' {
-			s = strings.ToUpper(s)
-		}
-		return s, true
-	case 'p', 'c', 's':
-		return c.pad("", c.text(a.Int()), false), true
-	case 'f', 'F', 'e', 'E', 'g', 'G', 'a', 'A':
-		if c.length != "L" {
-			return c.float(a.Float()), true
-		}
-		x, ok := a.LongDouble()
-		if !ok {
-			return c.pad("", "(long double)", false), true
-		}
-		return c.float(x), true
+		o.WriteByte('%')
 	case 'n':
 		a.Int()
-		return "", true
+	case 'd', 'i':
+		print(flags, 'd', signed(a.Int(), length))
+	case 'u':
+		print(strings.NewReplacer("+", "", " ", "", "#", "").Replace(flags), 'd', unsigned(a.Int(), length))
+	case 'o', 'x', 'X':
+		u := unsigned(a.Int(), length)
+		if u == 0 {
+			flags = strings.ReplaceAll(flags, "#", "")
+		}
+		if verb != 'o' && strings.Contains(flags, "#") && strings.Contains(flags, "0") {
+			width -= len("0x") // package fmt pads the digits alone
+		}
+		print(strings.NewReplacer("+", "", " ", "").Replace(flags), verb, u)
+	case 'c', 's', 'p':
+		limit := maxMessage
+		if prec >= 0 && verb == 's' {
+			limit = prec
+		}
+		prec = -1
+		print(text, 's', pointed(a.Int(), verb, length, limit))
+	default:
+		v, ok := 0., true
+		if length == "L" {
+			v, ok = a.LongDouble()
+		} else {
+			v = a.Float()
+		}
+		switch special := math.IsInf(v, 0) || math.IsNaN(v); {
+		case !ok:
+			prec = -1
+			print(text, 's', "(long double)")
+			return
+		case special:
+			prec = -1
+			s := strings.ToLower(fmt.Sprintf("%"+strings.Trim(flags, "-0#'")+"f", v))
+			if s[0] == '+' && !strings.Contains(flags, "+") {
+				s = s[1:]
+			}
+			if verb < 'a' {
+				s = strings.ToUpper(s)
+			}
+			print(text, 's', s)
+			return
+		case prec < 0 && verb != 'a' && verb != 'A':
+			prec = 6
+		}
+		if verb == 'a' || verb == 'A' {
+			verb += 'x' - 'a'
+		}
+		print(flags, verb, v)
 	}
-	return "", false
 }
 
-// text returns the text of a pointer, character or string.
-func (c *conversion) text(v uint64) string {
-	limit := maxMessage
-	if c.prec >= 0 {
-		limit = c.prec
-	}
+// pointed returns the text of a pointer, character or string of at most limit bytes.
+func pointed(v uint64, verb byte, length string, limit int) string {
 	switch {
-	case c.verb == 'p' && v == 0:
+	case verb == 'p' && v == 0:
 		return "(nil)"
-	case c.verb == 'p':
+	case verb == 'p':
 		return "0x" + strconv.FormatUint(v, 16)
-	case c.verb == 'c' && c.length == "l":
+	case verb == 'c' && length == "l":
 		return string(rune(int32(v)))
-	case c.verb == 'c':
+	case verb == 'c':
 		return string([]byte{byte(v)})
 	case v == 0:
 		return "(null)"
-	case c.length == "l":
+	case length == "l":
 		return wideString(uintptr(v), limit)
 	}
 	return String(uintptr(v), limit)
@@ -221,121 +192,6 @@ func unsigned(u uint64, length string) uint64 {
 		}
 	}
 	return u
-}
-
-// sign returns the sign of a number, or the space for it.
-func (c *conversion) sign(negative bool) string {
-	switch {
-	case negative:
-		return "-"
-	case c.plus:
-		return "+"
-	case c.space:
-		return " "
-	}
-	return ""
-}
-
-// integer formats digits with precision, prefix and width.
-func (c *conversion) integer(prefix string, u uint64, base int) string {
-	s := strconv.FormatUint(u, base)
-	if u == 0 && c.prec == 0 {
-		s = ""
-	}
-	if n := c.prec - len(s); n > 0 {
-		s = strings.Repeat("0", n) + s
-	}
-	return c.pad(prefix, s, c.prec < 0) // a precision disables the flag 0
-}
-
-// pad pads prefix and s to the width; zero allows the flag 0.
-func (c *conversion) pad(prefix, s string, zero bool) string {
-	n := c.width - len(prefix) - len(s)
-	switch {
-	case n <= 0:
-		return prefix + s
-	case c.minus:
-		return prefix + s + strings.Repeat(" ", n)
-	case zero && c.zero:
-		return prefix + strings.Repeat("0", n) + s
-	}
-	return strings.Repeat(" ", n) + prefix + s
-}
-
-// float formats a floating-point number.
-func (c *conversion) float(x float64) string {
-	sign := c.sign(math.Signbit(x))
-	x = math.Abs(x)
-	verb := c.verb | 0x20
-	var s string
-	switch {
-	case math.IsNaN(x) || math.IsInf(x, 0):
-		s = "inf"
-		if math.IsNaN(x) {
-			s = "nan"
-		}
-	case verb == 'a':
-		s = c.hex(x)
-		sign += "0x"
-	case verb == 'g':
-		s = c.general(x)
-	default:
-		prec := c.prec
-		if prec < 0 {
-			prec = 6
-		}
-		s = strconv.FormatFloat(x, verb, prec, 64)
-		if prec == 0 && c.alt {
-			mantissa, exponent, hasExp := strings.Cut(s, "e")
-			if s = mantissa + "."; hasExp {
-				s += "e" + exponent
-			}
-		}
-	}
-	if c.verb < 'a' {
-		s, sign = strings.ToUpper(s), strings.ToUpper(sign)
-	}
-	return c.pad(sign, s, !math.IsNaN(x) && !math.IsInf(x, 0))
-}
-
-// hex returns the digits of %a after 0x; like in C the exponent has no leading zeros.
-func (c *conversion) hex(x float64) string {
-	s := strconv.FormatFloat(x, 'x', c.prec, 64)[len("0x"):]
-	mantissa, exponent, _ := strings.Cut(s, "p")
-	if c.alt && !strings.Contains(mantissa, ".") {
-		mantissa += "."
-	}
-	digits := strings.TrimLeft(exponent[1:], "0")
-	if digits == "" {
-		digits = "0"
-	}
-	return mantissa + "p" + exponent[:1] + digits
-}
-
-// general returns %g of a non-negative number: P significant digits, like %e if the
-// exponent X is < -4 or ≥ P, without trailing zeros unless the flag # is set
-// (C11 7.21.6.1).
-func (c *conversion) general(x float64) string {
-	p := c.prec
-	if p < 0 {
-		p = 6
-	}
-	p = max(p, 1)
-	s := strconv.FormatFloat(x, 'e', p-1, 64)
-	mantissa, exponent, _ := strings.Cut(s, "e")
-	e, _ := strconv.Atoi(exponent) // FormatFloat always writes one
-	suffix := "e" + exponent
-	if e >= -4 && e < p {
-		mantissa, suffix = strconv.FormatFloat(x, 'f', p-1-e, 64), ""
-	}
-	if !c.alt {
-		if strings.Contains(mantissa, ".") {
-			mantissa = strings.TrimRight(strings.TrimRight(mantissa, "0"), ".")
-		}
-	} else if !strings.Contains(mantissa, ".") {
-		mantissa += "."
-	}
-	return mantissa + suffix
 }
 
 // wideString copies a wchar_t string of at most limit bytes of UTF-8.

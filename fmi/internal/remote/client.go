@@ -265,14 +265,14 @@ func (r *Client) encode(c *native.Record) {
 	}
 	w.word(head)
 	if define {
-		for k, a := range fmi2.Shapes[f] {
-			if a.Kind == fmi2.ArgCount {
-				w.word(uint64(c.Int[k]))
+		for _, a := range fmi2.Shapes[f] {
+			if a.Type == "count" {
+				w.word(uint64(c.Int[a.At]))
 			}
 		}
-		for k, a := range fmi2.Shapes[f] {
-			if a.Kind == fmi2.ArgFixed {
-				w.memory(c.Int[k], a.Bytes(c))
+		for _, a := range fmi2.Shapes[f] {
+			if a.Fixed() {
+				w.memory(c.Int[a.At], a.Bytes(c))
 			}
 		}
 		if id != 0 {
@@ -291,30 +291,29 @@ func (r *Client) encode(c *native.Record) {
 // encodeArguments writes the arguments of a record that are not constant.
 func (r *Client) encodeArguments(f fmi2.Function, c *native.Record) {
 	w := &r.out
-	for k, a := range fmi2.Shapes[f] {
-		switch a.Kind {
-		case fmi2.ArgInt, fmi2.ArgState:
-			w.word(uint64(c.Int[k]))
-		case fmi2.ArgIn, fmi2.ArgInOut:
-			w.memory(c.Int[k], a.Bytes(c))
-		case fmi2.ArgText:
-			w.text(native.String(c.Int[k], native.MaxString))
-		case fmi2.ArgTexts:
-			for j := range a.Elements(c) {
-				p := c.Int[k]
-				w.text(native.String(*(*uintptr)(native.Pointer(p + 8*j)), native.MaxString))
-			}
-		case fmi2.ArgStateSlot:
-			slot := (*uintptr)(native.Pointer(c.Int[k]))
+	for _, a := range fmi2.Shapes[f] {
+		p := c.Int[a.At]
+		switch {
+		case a.Float():
+			w.memory(native.AddressOf(&c.Float[a.At]), 8)
+		case a.Type == "slot":
+			slot := (*uintptr)(native.Pointer(p))
 			if *slot == 0 {
 				r.states++
 				*slot = uintptr(r.states)
 			}
 			w.word(uint64(*slot))
+		case a.Type == "text" && !a.Array:
+			w.text(native.String(p, native.MaxString))
+		case a.Type == "text" && a.In:
+			for j := range a.Elements(c) {
+				w.text(native.String(*(*uintptr)(native.Pointer(p + 8*j)), native.MaxString))
+			}
+		case a.In:
+			w.memory(p, a.Bytes(c))
+		case !a.Array && a.Type != "count" && a.Type != "component" && a.Type != "local":
+			w.word(uint64(p))
 		}
-	}
-	for k := range fmi2.Floats(f) {
-		w.memory(native.AddressOf(&c.Float[k]), 8)
 	}
 }
 
@@ -355,14 +354,14 @@ func (r *Client) decode(b *native.Batch, recs []native.Record, answer []byte) er
 		if f == fmi2.DoStep && !native.Stops(c.Status()) {
 			r.Time = c.Float[0] + c.Float[1]
 		}
-		for j, g := range fmi2.Shapes[f] {
-			switch g.Kind {
-			case fmi2.ArgOut, fmi2.ArgInOut:
-				a.memory(c.Int[j], g.Bytes(c))
-			case fmi2.ArgTextsOut:
-				if err := r.readTexts(&a, c.Int[j], g.Elements(c)); err != nil {
+		for _, g := range fmi2.Shapes[f] {
+			switch p := c.Int[g.At]; {
+			case g.Out && g.Type == "text":
+				if err := r.readTexts(&a, p, g.Elements(c)); err != nil {
 					return err
 				}
+			case g.Out:
+				a.memory(p, g.Bytes(c))
 			}
 		}
 	}

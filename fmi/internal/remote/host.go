@@ -398,14 +398,14 @@ func (h *instance) define(r *wireReader, c *native.Record) (f fmi2.Function, sha
 	shape = fmi2.Shapes[f]
 	switch {
 	case head&wireDefines != 0:
-		*c = native.Record{Fn: h.img.Sym[f], Sig: fmi2.Signature(f)}
-		for j, a := range shape {
-			if a.Kind == fmi2.ArgCount {
-				c.Int[j] = uintptr(r.word())
+		*c = native.Record{Fn: h.img.Sym[f], Sig: fmi2.Signatures[f]}
+		for _, a := range shape {
+			if a.Type == "count" {
+				c.Int[a.At] = uintptr(r.word())
 			}
 		}
-		for j, a := range shape {
-			if err := h.reserve(r, c, j, a, id > 0); err != nil {
+		for _, a := range shape {
+			if err := h.reserve(r, c, a, id > 0); err != nil {
 				return f, nil, err
 			}
 		}
@@ -431,35 +431,35 @@ func (h *instance) decode(r *wireReader, k int) error {
 		return err
 	}
 	h.fns[k] = f
-	for j, a := range shape {
-		switch a.Kind {
-		case fmi2.ArgComponent:
-			c.Int[j] = h.comp
-		case fmi2.ArgLocal:
-			c.Int[j] = h.callbacks
-		case fmi2.ArgInt:
-			c.Int[j] = uintptr(r.word())
-		case fmi2.ArgIn, fmi2.ArgInOut:
-			r.memory(c.Int[j], a.Bytes(c))
-		case fmi2.ArgText, fmi2.ArgTexts:
-			if err := h.readTexts(r, c, j, a); err != nil {
-				return err
-			}
-		case fmi2.ArgTextsOut:
-			clear(unsafe.Slice((*uintptr)(native.Pointer(c.Int[j])), a.Elements(c)))
-		case fmi2.ArgState:
+	for _, a := range shape {
+		to := &c.Int[a.At]
+		switch {
+		case a.Float():
+			r.memory(native.AddressOf(&c.Float[a.At]), 8)
+		case a.Type == "component":
+			*to = h.comp
+		case a.Type == "local":
+			*to = h.callbacks
+		case a.Type == "slot":
+			h.slots[k] = r.word()
+			*(*uintptr)(native.Pointer(*to)) = h.states[h.slots[k]]
+		case a.Type == "state":
 			state, there := h.states[r.word()]
 			if !there {
 				return errWire
 			}
-			c.Int[j] = state
-		case fmi2.ArgStateSlot:
-			h.slots[k] = r.word()
-			*(*uintptr)(native.Pointer(c.Int[j])) = h.states[h.slots[k]]
+			*to = state
+		case a.Type == "text" && a.Out:
+			clear(unsafe.Slice((*uintptr)(native.Pointer(*to)), a.Elements(c)))
+		case a.Type == "text":
+			if err := h.readTexts(r, c, a); err != nil {
+				return err
+			}
+		case a.In:
+			r.memory(*to, a.Bytes(c))
+		case !a.Array && a.Type != "count":
+			*to = uintptr(r.word())
 		}
-	}
-	for j := range fmi2.Floats(f) {
-		r.memory(native.AddressOf(&c.Float[j]), 8)
 	}
 	if r.bad {
 		return errWire
@@ -476,26 +476,20 @@ func (h *instance) decode(r *wireReader, k int) error {
 // resources is the index of fmuResourceLocation in fmi2Instantiate.
 const resources = 3
 
-// reserve allocates the memory of argument j, and reads it if it is constant.
-func (h *instance) reserve(r *wireReader, c *native.Record, j int, a fmi2.Argument, keep bool) error {
-	size := a.Bytes(c)
-	switch a.Kind {
-	case fmi2.ArgTextsOut:
-		size = 8 * a.Elements(c)
-	case fmi2.ArgFixed, fmi2.ArgIn, fmi2.ArgOut, fmi2.ArgInOut, fmi2.ArgStateSlot:
-	default:
+// reserve allocates the memory of an array, and reads it if it is constant.
+func (h *instance) reserve(r *wireReader, c *native.Record, a fmi2.Argument, keep bool) error {
+	if !a.Array || a.Type == "text" && a.In {
 		return nil
 	}
 	if a.Elements(c) > fmi2.MaxState {
 		return errWire
 	}
-	p, err := h.room(size, keep)
+	p, err := h.room(a.Bytes(c), keep)
 	if err != nil {
 		return err
 	}
-	c.Int[j] = p
-	if a.Kind == fmi2.ArgFixed {
-		r.memory(p, size)
+	if c.Int[a.At] = p; a.Fixed() {
+		r.memory(p, a.Bytes(c))
 	}
 	return nil
 }
@@ -509,12 +503,12 @@ func (h *instance) room(size uintptr, keep bool) (uintptr, error) {
 	return uintptr(p), err
 }
 
-// readTexts reads the strings of argument j.
-func (h *instance) readTexts(r *wireReader, c *native.Record, j int, a fmi2.Argument) error {
-	keep := a.Kind == fmi2.ArgText // some FMUs keep the pointers
+// readTexts reads the strings of an argument.
+func (h *instance) readTexts(r *wireReader, c *native.Record, a fmi2.Argument) error {
+	keep, j := !a.Array, a.At // some FMUs keep the pointers
 	place := func() (uintptr, error) { return h.string(r.raw(r.word()), keep) }
 	var err error
-	if a.Kind == fmi2.ArgText {
+	if keep {
 		c.Int[j], err = place()
 		return err
 	}
@@ -560,25 +554,24 @@ func (h *instance) encode(k int) {
 	}
 	w.word(uint64(c.Ret))
 	w.word(uint64(c.Sig & native.SigModes))
-	for j, a := range fmi2.Shapes[f] {
-		switch a.Kind {
-		case fmi2.ArgOut, fmi2.ArgInOut:
-			w.memory(c.Int[j], a.Bytes(c))
-		case fmi2.ArgTextsOut:
+	for _, a := range fmi2.Shapes[f] {
+		at := c.Int[a.At]
+		switch {
+		case a.Type == "slot" && f == fmi2.FreeFMUState:
+			delete(h.states, h.slots[k])
+		case a.Type == "slot":
+			h.states[h.slots[k]] = *(*uintptr)(native.Pointer(at))
+		case a.Out && a.Type == "text":
 			for i := range a.Elements(c) {
-				p := *(*uintptr)(native.Pointer(c.Int[j] + 8*i))
+				p := *(*uintptr)(native.Pointer(at + 8*i))
 				if p == 0 || native.Stops(c.Status()) {
 					w.word(wireNull)
 					continue
 				}
 				w.text(native.String(p, native.MaxString))
 			}
-		case fmi2.ArgStateSlot:
-			if f == fmi2.FreeFMUState {
-				delete(h.states, h.slots[k])
-			} else {
-				h.states[h.slots[k]] = *(*uintptr)(native.Pointer(c.Int[j]))
-			}
+		case a.Out:
+			w.memory(at, a.Bytes(c))
 		}
 	}
 }
