@@ -131,23 +131,13 @@ type Coupling struct {
 }
 
 var (
-	_ master.Algorithm           = (*Coupling)(nil)
-	_ master.DeliveryReporter    = (*Coupling)(nil)
-	_ master.InputDerivativeUser = (*Coupling)(nil)
-	_ master.RollbackUser        = (*Coupling)(nil)
-	_ master.DerivativeUser      = (*Coupling)(nil)
-	_ master.StepSizer           = (*Coupling)(nil)
-	_ master.Unbounded           = (*Coupling)(nil)
-	_ master.Disturbed           = (*Coupling)(nil)
-	_ master.Monitoring          = (*Coupling)(nil)
-	_ master.LoopSolver          = (*Coupling)(nil)
-	_ master.Reviewer            = (*Coupling)(nil)
-	_ master.Measuring           = (*Coupling)(nil)
-	_ master.BondReporter        = (*Coupling)(nil)
-	_ master.ModelReporter       = (*Coupling)(nil)
-	_ master.Waiver              = (*Coupling)(nil)
-	_ master.Archiver            = (*Coupling)(nil)
-	_ master.Sequential          = (*Coupling)(nil)
+	_ master.Algorithm = (*Coupling)(nil)
+	_ master.Planner   = (*Coupling)(nil)
+	_ master.Reporter  = (*Coupling)(nil)
+	_ master.Disturbed = (*Coupling)(nil)
+	_ master.Measuring = (*Coupling)(nil)
+	_ master.Waiver    = (*Coupling)(nil)
+	_ master.Archiver  = (*Coupling)(nil)
 )
 
 // NewCoupling returns a coupling algorithm. Values out of range and incompatible parts are
@@ -295,9 +285,23 @@ func componentNames(s *master.System) (all []string) {
 	return all
 }
 
-// NeedsRollback returns the subsystems that must roll back: all if steps are repeated or
+// Plan returns what the parts need.
+func (c *Coupling) Plan(s *master.System, H float64) master.Plan {
+	p := master.Plan{Rollback: c.needsRollback(s), Derivatives: c.needsDerivatives(s), Quantities: c.quantities(), Unbounded: c.unbounded(s)}
+	if want := c.config.Delivery; want == Auto || want == Derivatives {
+		p.InputDerivatives = c.in.Order()
+	}
+	if c.control != nil {
+		p.FirstStep = c.control.firstStep(H)
+	}
+	e, ok := c.scheme.(*explicit)
+	p.Sequential = ok && e.gaussSeidel
+	return p
+}
+
+// needsRollback returns the subsystems that must roll back: all if steps are repeated or
 // taken twice, else those that an implicit scheme or a model by rollback repeats.
-func (c *Coupling) NeedsRollback(s *master.System) []int {
+func (c *Coupling) needsRollback(s *master.System) []int {
 	if c.control != nil && c.control.repeats() {
 		all := make([]int, len(s.Subsystems))
 		for i := range all {
@@ -314,8 +318,8 @@ func (c *Coupling) NeedsRollback(s *master.System) []int {
 	return nil
 }
 
-// NeedsDerivatives returns the subsystems whose directional derivatives are used.
-func (c *Coupling) NeedsDerivatives(s *master.System) []int {
+// needsDerivatives returns the subsystems whose directional derivatives are used.
+func (c *Coupling) needsDerivatives(s *master.System) []int {
 	if i, ok := c.scheme.(*implicit); ok {
 		return i.needsDerivatives(s)
 	}
@@ -331,8 +335,8 @@ func (c *Coupling) DoesWithout(i int, why error) bool {
 	return c.model != nil && c.model.doWithout(i, why)
 }
 
-// Unbounded returns why the work of a macro step has no bound.
-func (c *Coupling) Unbounded(s *master.System) string {
+// unbounded returns why the work of a macro step has no bound.
+func (c *Coupling) unbounded(s *master.System) string {
 	switch i, implicit := c.scheme.(*implicit); {
 	case c.control != nil && c.control.repeats():
 		return "the algorithm repeats steps and chooses their size"
@@ -382,14 +386,6 @@ func settlingSteps(s *master.System) int {
 		}
 	}
 	return min(n, most)
-}
-
-// StepSizes returns the first step size in s; 0 = the step size is fixed.
-func (c *Coupling) StepSizes(H float64) float64 {
-	if c.control == nil {
-		return 0
-	}
-	return c.control.firstStep(H)
 }
 
 // Init prepares the parts.
@@ -473,12 +469,6 @@ func (c *Coupling) Accept(x *master.Exec, t float64) {
 	c.settle()
 }
 
-// Sequential reports whether the subsystems are stepped one after the other.
-func (c *Coupling) Sequential() bool {
-	e, ok := c.scheme.(*explicit)
-	return ok && e.gaussSeidel
-}
-
 // Reject discards the attempt. The history holds accepted points only.
 func (c *Coupling) Reject(t, H float64) {
 	for _, p := range c.parts {
@@ -496,36 +486,33 @@ func (c *Coupling) Archive(a *master.Archive) {
 	}
 }
 
-// InputDerivativeOrder returns the highest order of input derivatives; 0 = none are set.
-func (c *Coupling) InputDerivativeOrder() int {
-	if want := c.config.Delivery; want == Auto || want == Derivatives {
-		return c.in.Order()
-	}
-	return 0
-}
-
-// Deliveries returns the delivery of each input.
-func (c *Coupling) Deliveries() []master.Delivery { return c.in.Report() }
-
-// LoopTreatment describes how algebraic loops are solved or broken.
-func (c *Coupling) LoopTreatment() string {
+// Report reports the parts.
+func (c *Coupling) Report() master.Report {
+	r := master.Report{Loops: "broken by the extrapolated inputs", Delivery: c.in.Report()}
 	if s, ok := c.scheme.(*implicit); ok {
-		return s.loopTreatment()
+		r.Loops = s.loopTreatment()
 	}
-	return "broken by the extrapolated inputs"
-}
-
-// Review returns the warnings at the end of a run.
-func (c *Coupling) Review() (out []string) {
 	for _, p := range c.parts {
-		out = append(out, p.review()...)
+		r.Warnings = append(r.Warnings, p.review()...)
 	}
-	return out
+	if c.control != nil {
+		r.Monitored = c.control.monitored()
+	}
+	if c.model != nil {
+		r.Models = c.model.report()
+	}
+	if c.energy != nil {
+		r.Bonds = c.energy.report()
+		if c.correct != nil {
+			c.correct.report(r.Bonds)
+		}
+	}
+	return r
 }
 
-// Quantities lists the quantities measured at the bonds and, if they are recorded, the
+// quantities lists the quantities measured at the bonds and, if they are recorded, the
 // outputs before their correction.
-func (c *Coupling) Quantities() []master.Port {
+func (c *Coupling) quantities() []master.Port {
 	var out []master.Port
 	if c.energy != nil {
 		out = c.energy.quantities()
@@ -536,7 +523,7 @@ func (c *Coupling) Quantities() []master.Port {
 	return out
 }
 
-// Measured writes the values of Quantities to dst.
+// Measured writes the values of Plan.Quantities to dst.
 func (c *Coupling) Measured(dst []float64) {
 	if c.energy != nil {
 		n := len(c.energy.declared) * len(bondQuantities)
@@ -546,33 +533,4 @@ func (c *Coupling) Measured(dst []float64) {
 	if len(dst) > 0 {
 		c.model.measured(dst)
 	}
-}
-
-// Models returns how the models of the model-based corrector were used, by subsystem; nil =
-// there is no corrector.
-func (c *Coupling) Models() map[string]master.ModelUse {
-	if c.model == nil {
-		return nil
-	}
-	return c.model.report()
-}
-
-// BondEnergies returns the energy totals by name of the bond; nil = no bonds.
-func (c *Coupling) BondEnergies() map[string]master.BondEnergy {
-	if c.energy == nil {
-		return nil
-	}
-	out := c.energy.report()
-	if c.correct != nil {
-		c.correct.report(out)
-	}
-	return out
-}
-
-// Monitored returns the variables whose errors are estimated.
-func (c *Coupling) Monitored() []string {
-	if c.control == nil {
-		return nil
-	}
-	return c.control.monitored()
 }

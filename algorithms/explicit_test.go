@@ -17,7 +17,7 @@ func deliveries(t *testing.T, s *split, c Config) []master.Delivery {
 	t.Helper()
 	e := newExplicit(t, c)
 	simulate(t, s.system(t), e, master.Options{Stop: 0.01, Step: 0.001})
-	return e.Deliveries()
+	return e.Report().Delivery
 }
 
 func TestDeliveriesReported(t *testing.T) {

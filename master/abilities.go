@@ -92,38 +92,18 @@ func (a *abilities) check(info *Info) error {
 // services holds the optional interfaces of an algorithm, looked up once per run; nil = the algorithm
 // does not implement the interface.
 type services struct {
-	archiver    Archiver
-	rollback    RollbackUser
-	derivatives DerivativeUser
-	slopes      InputDerivativeUser
-	waiver      Waiver
-	sizer       StepSizer
-	sequential  Sequential
-	unbounded   Unbounded
-	disturbed   Disturbed
-	loops       LoopSolver
-	monitoring  Monitoring
-	measuring   Measuring
-	bonds       BondReporter
-	models      ModelReporter
-	reviewer    Reviewer
+	archiver  Archiver
+	waiver    Waiver
+	disturbed Disturbed
+	measuring Measuring
+	reporter  Reporter
 }
 
 func servicesOf(alg Algorithm) (s services) {
 	s.archiver, _ = alg.(Archiver)
-	s.rollback, _ = alg.(RollbackUser)
-	s.derivatives, _ = alg.(DerivativeUser)
-	s.slopes, _ = alg.(InputDerivativeUser)
 	s.waiver, _ = alg.(Waiver)
-	s.sizer, _ = alg.(StepSizer)
-	s.sequential, _ = alg.(Sequential)
-	s.unbounded, _ = alg.(Unbounded)
 	s.disturbed, _ = alg.(Disturbed)
-	s.loops, _ = alg.(LoopSolver)
-	s.monitoring, _ = alg.(Monitoring)
 	s.measuring, _ = alg.(Measuring)
-	s.bonds, _ = alg.(BondReporter)
-	s.models, _ = alg.(ModelReporter)
-	s.reviewer, _ = alg.(Reviewer)
+	s.reporter, _ = alg.(Reporter)
 	return s
 }

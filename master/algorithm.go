@@ -46,17 +46,37 @@ type Algorithm interface {
 	Reject(t, H float64)
 }
 
-// RollbackUser is an algorithm that restores states of subsystems: within an attempt (Exec.Restore), or
-// by asking for repetitions.
-type RollbackUser interface {
-	// NeedsRollback returns the subsystems whose states are restored. It is called after Check. Attempts
-	// can be repeated only if it returns all subsystems.
-	NeedsRollback(*System) []int
+// Planner is an algorithm that needs more than steps.
+type Planner interface {
+	// Plan is called after Check. H is the step size of the options, in s.
+	Plan(s *System, H float64) Plan
 }
 
-// Sequential is an algorithm that may step the subsystems only one after another, and so gains nothing
-// from several workers.
-type Sequential interface{ Sequential() bool }
+// Plan is what an algorithm needs, and how it steps. Subsystems are given by their indices.
+type Plan struct {
+	// Rollback lists the subsystems whose states are restored: within an attempt (Exec.Restore), or for
+	// repetitions. Attempts can be repeated only if it lists all.
+	Rollback []int
+	// Derivatives lists the subsystems whose directional derivatives are used (DirectionalDeriver, Linearizer).
+	// They are verified before Init if the subsystem can do that; a wrong one ends the run.
+	Derivatives      []int
+	InputDerivatives int // highest order that is sent to subsystems that accept it
+	// FirstStep is the size of the first step, in s, of an algorithm that chooses step sizes (Trial.Next); 0 =
+	// all steps have the size of the options.
+	FirstStep  float64
+	Sequential bool // subsystems are stepped one after another, so that several workers gain nothing
+	// Unbounded is why the work in a macro step may have no known bound, in a few words; "" = it has one.
+	Unbounded  string
+	Quantities []Port // that the algorithm measures (Measuring)
+}
+
+// PlanOf returns the plan of an algorithm; the zero Plan if it is no Planner.
+func PlanOf(alg Algorithm, s *System, H float64) Plan {
+	if p, ok := alg.(Planner); ok {
+		return p.Plan(s, H)
+	}
+	return Plan{}
+}
 
 // Disturbed is an algorithm that uses the history of inputs.
 type Disturbed interface {
@@ -67,14 +87,6 @@ type Disturbed interface {
 	Disturb() (next float64)
 }
 
-// DerivativeUser is an algorithm that relies on directional derivatives (DirectionalDeriver, Linearizer).
-// They are verified before its Init if the subsystem can do that (DerivativeVerifier); a wrong one ends
-// the run.
-type DerivativeUser interface {
-	// NeedsDerivatives returns the subsystems whose derivatives are used. It is called after Check.
-	NeedsDerivatives(*System) []int
-}
-
 // Waiver is an algorithm that can do without rollback or directional derivatives of a subsystem.
 type Waiver interface {
 	// DoesWithout is called before Init, with the reason, for a subsystem whose rollback or directional
@@ -82,39 +94,27 @@ type Waiver interface {
 	DoesWithout(subsystem int, why error) bool
 }
 
-// StepSizer is an algorithm that chooses the sizes of the macro steps (Trial.Next).
-type StepSizer interface {
-	// StepSizes returns the size of the first step in s, given the one of the options; 0 = all steps have
-	// the size of the options.
-	StepSizes(H float64) (first float64)
-}
-
-// LoopSolver is an algorithm that solves the algebraic loops of a macro step instead of breaking them by
-// extrapolated inputs. LoopTreatment describes how.
-type LoopSolver interface{ LoopTreatment() string }
-
-// Monitoring is an algorithm that estimates errors.
-type Monitoring interface {
-	// Monitored describes, after Init, by which variables errors are estimated, and how.
-	Monitored() []string
-}
-
-// Measuring is an algorithm with quantities of its own to record.
+// Measuring is an algorithm with quantities of its own to record (Plan.Quantities).
 type Measuring interface {
-	// Quantities lists them. It is called after Check.
-	Quantities() []Port
 	// Measured puts their values at the last accepted communication point into dst [len(Quantities)].
 	Measured(dst []float64)
 }
 
-// BondReporter is an algorithm that monitors the energy at power bonds.
-type BondReporter interface{ BondEnergies() map[string]BondEnergy }
+// Reporter is an algorithm that reports on a run.
+type Reporter interface {
+	// Report is called after Init and at the end.
+	Report() Report
+}
 
-// ModelReporter is an algorithm with models of subsystems.
-type ModelReporter interface{ Models() map[string]ModelUse }
-
-// Reviewer is an algorithm that returns warnings at the end of a run.
-type Reviewer interface{ Review() []string }
+// Report is the report of an algorithm on its run.
+type Report struct {
+	Monitored []string              // by which variables errors are estimated, and how
+	Bonds     map[string]BondEnergy // by name; nil = energy is not monitored
+	Models    map[string]ModelUse   // by subsystem; nil = there are none
+	Loops     string                // how algebraic loops of a macro step are solved or broken
+	Delivery  []Delivery            // of the inputs
+	Warnings  []string
+}
 
 // AttemptRecorder records every attempt at a macro step, including rejected ones. failure is not nil if
 // a subsystem discarded the step.
@@ -122,19 +122,12 @@ type AttemptRecorder interface {
 	RecordAttempt(t, H float64, trial Trial, accepted bool, failure error) error
 }
 
-// InputDerivativeUser is an algorithm that sends input derivatives, up to the order returned, to
-// subsystems that accept them.
-type InputDerivativeUser interface{ InputDerivativeOrder() int }
-
 // Delivery is the way in which the approximation of one input reaches its subsystem.
 type Delivery struct {
 	Input string `json:"input"` // "subsystem.port"
 	How   string `json:"how"`   // "derivatives", "substeps=10", "held", "late"
 	Order int    `json:"order"` // of the polynomial
 }
-
-// DeliveryReporter is an algorithm that reports its deliveries, after Init.
-type DeliveryReporter interface{ Deliveries() []Delivery }
 
 // Signals are inputs given from outside.
 type Signals interface {

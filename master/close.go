@@ -18,7 +18,6 @@ func (r *Run) Close() (Result, error) {
 		defer runtime.UnlockOSThread()
 	}
 	defer r.unmark(r.parts)
-	defer r.forgetPrepared()
 	r.wall = r.stepping()
 	if r.pacer != nil {
 		r.pacer.stop()
@@ -26,8 +25,8 @@ func (r *Run) Close() (Result, error) {
 	if r.tick != nil {
 		r.tick.Stop()
 	}
-	if reviewer := r.can.reviewer; reviewer != nil && r.accepted > 0 {
-		for _, text := range reviewer.Review() {
+	if r.can.reporter != nil && r.accepted > 0 {
+		for _, text := range r.can.reporter.Report().Warnings {
 			r.warn(text)
 		}
 	}
@@ -108,14 +107,9 @@ func (r *Run) release(i int) (err error) {
 // concludeParts fills in the reports of algorithm, hooks and subsystems.
 func (r *Run) concludeParts() {
 	res := &r.result
-	if m := r.can.monitoring; m != nil {
-		res.Monitored = m.Monitored()
-	}
-	if b := r.can.bonds; b != nil {
-		res.Bonds = b.BondEnergies()
-	}
-	if m := r.can.models; m != nil {
-		res.Models = m.Models()
+	if r.can.reporter != nil && r.ready {
+		report := r.can.reporter.Report()
+		res.Monitored, res.Bonds, res.Models = report.Monitored, report.Bonds, report.Models
 	}
 	for _, h := range r.opt.Hooks {
 		if e, ok := h.(Expecter); ok {

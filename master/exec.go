@@ -1,6 +1,7 @@
 package master
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,10 +39,12 @@ type Exec struct {
 	givenSlopes             [][]float64 // DU likewise
 	slopes                  []int       // highest order of derivatives, by subsystem
 	steps                   []int
-	seconds                 []float64   // of subsystems that do not meter themselves
-	able                    []abilities // by subsystem
-	current                 int         // the subsystem that the run's own thread called last, or outside
-	notes                   []string    // for the warnings of the run
+	seconds                 []float64     // of subsystems that do not meter themselves
+	able                    []abilities   // by subsystem
+	solo                    []*stepGroup  // by subsystem: itself alone; nil = not used yet
+	back                    []*stateGroup // likewise
+	current                 int           // the subsystem that the run's own thread called last, or outside
+	notes                   []string      // for the warnings of the run
 
 	// By subsystem: how it has ended the simulation, in the present attempt; nil = it has not.
 	ended   []*StepError
@@ -80,7 +83,7 @@ func newExec(s *System, step float64, workers int) *Exec {
 		Sys: s, crew: newCrew(s, workers, step), step: step, b: slices.Clone(s.offset),
 		U: make([]float64, s.InAt[n]), W: make([]float64, s.InAt[n]), Y: make([]float64, s.OutAt[n]),
 		steps: make([]int, n), seconds: make([]float64, n), slopes: make([]int, n),
-		own:     slices.Repeat([]float64{step}, n),
+		own: slices.Repeat([]float64{step}, n), solo: make([]*stepGroup, n), back: make([]*stateGroup, n),
 		current: outside, keptY: make([]float64, s.OutAt[n]),
 		saver: make([]StateSaver, n), states: make([]State, n),
 		saves: make([]int, n), restores: make([]int, n), replay: make([]Replay, n),
@@ -198,41 +201,53 @@ func (x *Exec) takeSignals(t float64) {
 // Stage passes subsystem i its part of U and DU.
 func (x *Exec) Stage(i int) error {
 	x.touch(i)
-	from, to := x.Sys.InAt[i], x.Sys.InAt[i+1]
-	if from == to {
+	g := x.describe([]int{i})
+	if err := x.give(&g); err != nil {
+		return err
+	}
+	return x.able[i].stage(x.Sys.Subsystems[i], &g.exchange[0])
+}
+
+// stage passes a subsystem its inputs.
+func (a *abilities) stage(s Subsystem, e *Exchange) error {
+	if len(e.In) == 0 {
 		return nil
 	}
-	if err := x.give(i); err != nil {
+	if err := s.SetInputs(e.In); err != nil {
 		return err
 	}
-	if err := x.Sys.Subsystems[i].SetInputs(x.given[from:to]); err != nil {
-		return err
-	}
-	for m := range x.slopes[i] {
-		if err := x.able[i].derivatives.SetInputDerivatives(m+1, x.givenSlopes[m][from:to]); err != nil {
+	for m, du := range e.Slopes {
+		if err := a.derivatives.SetInputDerivatives(m+1, du); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// give computes the inputs and derivatives that subsystem i gets: its part of U and DU, which must be
-// finite, with overridden values.
-func (x *Exec) give(i int) error {
-	from, to := x.Sys.InAt[i], x.Sys.InAt[i+1]
+// give computes the inputs and derivatives that the members of a group get: their parts of U and DU, which
+// must be finite, with overridden values.
+func (x *Exec) give(g *stepGroup) error {
 	sum := 0.0 // NaN if a number is not finite
-	for _, v := range x.U[from:to] {
-		sum += v - v
-	}
-	for m := range x.slopes[i] {
-		for _, v := range x.DU[m][from:to] {
+	for _, at := range g.in {
+		for _, v := range x.U[at.from:at.to] {
 			sum += v - v
 		}
 	}
-	if sum != 0 {
-		return x.unbounded(i)
+	for m, parts := range g.slopes {
+		for _, at := range parts {
+			for _, v := range x.DU[m][at.from:at.to] {
+				sum += v - v
+			}
+		}
 	}
-	if x.steering != nil {
+	if sum != 0 {
+		return x.unbounded(g)
+	}
+	if x.steering == nil {
+		return nil
+	}
+	for _, i := range g.members {
+		from, to := x.Sys.InAt[i], x.Sys.InAt[i+1]
 		copy(x.given[from:to], x.steering.inputs(i, x.U[from:to]))
 		for m := range x.slopes[i] {
 			copy(x.givenSlopes[m][from:to], x.steering.slopes(i, x.DU[m][from:to]))
@@ -241,46 +256,17 @@ func (x *Exec) give(i int) error {
 	return nil
 }
 
-// giveAll is give for the members of a group.
-func (x *Exec) giveAll(g *stepGroup) error {
-	if x.steering == nil {
-		sum := 0.0
-		for _, at := range g.in {
-			for _, v := range x.U[at.from:at.to] {
-				sum += v - v
-			}
-		}
-		for m, parts := range g.slopes {
-			for _, at := range parts {
-				for _, v := range x.DU[m][at.from:at.to] {
-					sum += v - v
+// unbounded returns an error that names the input of a group whose extrapolated value is not finite.
+func (x *Exec) unbounded(g *stepGroup) error {
+	values := append([][]float64{x.U}, x.DU[:len(g.slopes)]...)
+	for _, at := range g.in {
+		for k := at.from; k < at.to; k++ {
+			for _, u := range values {
+				if v := u[k]; v-v != 0 {
+					return fmt.Errorf("the extrapolated value of the input %s is %s: the coupling is unstable, or "+
+						"values or gains of connections overflow; "+
+						"check the gains, and try a smaller step size or a lower order", x.Sys.InName(k), notFinite(v))
 				}
-			}
-		}
-		if sum == 0 {
-			return nil
-		}
-	}
-	for _, i := range g.members {
-		if err := x.give(i); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// unbounded returns an error that names the input of subsystem i whose extrapolated value is not finite.
-func (x *Exec) unbounded(i int) error {
-	for k := x.Sys.InAt[i]; k < x.Sys.InAt[i+1]; k++ {
-		values := []float64{x.U[k]}
-		for m := range x.slopes[i] {
-			values = append(values, x.DU[m][k])
-		}
-		for _, v := range values {
-			if v-v != 0 {
-				return fmt.Errorf("the extrapolated value of the input %s is %s: the coupling is unstable, or "+
-					"values or gains of connections overflow; "+
-					"check the gains, and try a smaller step size or a lower order", x.Sys.InName(k), notFinite(v))
 			}
 		}
 	}
@@ -326,7 +312,7 @@ func (x *Exec) PrepareDerivatives(i, order int) error {
 		}
 		x.givenSlopes = append(x.givenSlopes, given)
 	}
-	x.slopes[i] = order
+	x.slopes[i], x.solo[i] = order, nil
 	return nil
 }
 
@@ -385,42 +371,63 @@ func (x *Exec) transferred(t *transfer) Values {
 	return v
 }
 
-// Step advances subsystem i from t by H with the staged inputs and reads its outputs. The error is a
-// *StepError. Like Stage, Substep, Restore and Read it must be called on the thread of the subsystem: in
-// a Phase, or directly in the attempt for late subsystems.
+// Step advances subsystem i from t by H with the inputs in U and DU and reads its outputs. The error is a
+// *StepError. Like Restore and Read it must be called on the thread of the subsystem: in a Phase, or directly
+// in the attempt for late subsystems.
 func (x *Exec) Step(ctx context.Context, i int, t, H float64) error {
-	x.touch(i)
-	if end := x.ended[i]; end != nil {
-		if arrived(t, H, end.Reached) != nil {
-			return end
-		}
-		return x.Read(i)
-	}
-	if err := x.ready(i, t, H); err != nil {
+	g, err := x.alone(i)
+	if err != nil {
 		return err
 	}
-	begin := x.start(i)
-	reached, err := x.Sys.Subsystems[i].Step(ctx, t, H)
-	x.stop(i, begin)
-	if err := x.judge(i, t, H, reached, err); err != nil {
-		return err
-	}
-	return x.Read(i)
+	return x.stepPiece(ctx, g, t, H, true)
 }
 
-// judge returns the outcome of a step of subsystem i from t by H. If the subsystem ends the simulation
+// alone returns the group of subsystem i alone.
+func (x *Exec) alone(i int) (*stepGroup, error) {
+	if x.solo[i] == nil {
+		g := x.describe([]int{i})
+		if err := x.bind(&g); err != nil {
+			return nil, err
+		}
+		x.solo[i] = &g
+	}
+	return x.solo[i], nil
+}
+
+// solo is the Group of a subsystem that has none of its own.
+type solo struct {
+	Subsystem
+	able     *abilities
+	exchange *Exchange
+}
+
+func (s *solo) Step(ctx context.Context, t, h float64, read bool) (ran int, reached float64, err error) {
+	if err := s.able.stage(s.Subsystem, s.exchange); err != nil {
+		return 0, t, err
+	}
+	step := s.Subsystem.Step
+	if !read && s.able.substep != nil {
+		step = s.able.substep.Substep
+	}
+	reached, err = step(ctx, t, h)
+	short := arrived(t, h, reached)
+	if err == nil {
+		err = short
+	}
+	if read && (err == nil || short == nil && errors.Is(err, ErrTerminated)) && len(s.exchange.Out) > 0 {
+		err = cmp.Or(s.Outputs(s.exchange.Out), err)
+	}
+	return 1, reached, err
+}
+
+// judge returns the error of a failed step of subsystem i from t by H. If the subsystem ends the simulation
 // exactly at t+H, the step is complete.
 func (x *Exec) judge(i int, t, H, reached float64, err error) error {
-	if short := arrived(t, H, reached); err == nil {
-		err = short
-	} else if errors.Is(err, ErrTerminated) && short == nil {
+	if errors.Is(err, ErrTerminated) && arrived(t, H, reached) == nil {
 		x.end(i, x.failed(i, t, H, min(reached, t+H), err))
 		return nil
 	}
-	if err != nil {
-		return x.failed(i, t, H, reached, err)
-	}
-	return nil
+	return x.failed(i, t, H, reached, err)
 }
 
 // end records how subsystem i has ended the simulation; nil = it has not.
@@ -444,30 +451,6 @@ func (x *Exec) terminated(t float64) *StepError {
 		}
 	}
 	return nil
-}
-
-// Substep advances subsystem i without reading its outputs.
-func (x *Exec) Substep(ctx context.Context, i int, t, h float64) error {
-	x.touch(i)
-	if end := x.ended[i]; end != nil {
-		if arrived(t, h, end.Reached) != nil {
-			return end
-		}
-		return nil
-	}
-	if err := x.ready(i, t, h); err != nil {
-		return err
-	}
-	begin := x.start(i)
-	var reached float64
-	var err error
-	if s := x.able[i].substep; s != nil {
-		reached, err = s.Substep(ctx, t, h)
-	} else {
-		reached, err = x.Sys.Subsystems[i].Step(ctx, t, h)
-	}
-	x.stop(i, begin)
-	return x.judge(i, t, h, reached, err)
 }
 
 // arrived returns ErrDiscard if a step ended early, because its outputs would be taken for those at t+H.
@@ -527,30 +510,6 @@ func (x *Exec) Splits(i int) error {
 // step, or one step over a number of macro steps; one of the two is 1. The size is over·H/steps.
 func (x *Exec) ScaleStep(i, steps, over int) { x.own[i] = float64(over) * x.step / float64(steps) }
 
-// Steps of subsystems without a Meter are timed: the first timedFirst, then one in timedEach.
-const timedFirst, timedEach = 64, 16
-
-// start counts a step, and returns its start time if it is timed.
-func (x *Exec) start(i int) (begin time.Time) {
-	n := x.steps[i]
-	x.steps[i]++
-	if x.able[i].meter == nil && (n < timedFirst || n%timedEach == 0) {
-		begin = time.Now()
-	}
-	return begin
-}
-
-func (x *Exec) stop(i int, begin time.Time) {
-	if begin.IsZero() {
-		return
-	}
-	weight := 1.0
-	if x.steps[i] > timedFirst {
-		weight = timedEach
-	}
-	x.seconds[i] += weight * time.Since(begin).Seconds()
-}
-
 func (x *Exec) failed(i int, t, H, reached float64, err error) *StepError {
 	return &StepError{Subsystem: x.Sys.Infos[i].Name, Source: x.Sys.Infos[i].Source, T: t, H: H, Reached: reached, Err: err}
 }
@@ -564,19 +523,17 @@ func (x *Exec) Replay(i int) Replay { return x.replay[i] }
 // Restore restores state and outputs of subsystem i at the last accepted communication point, from where
 // it can be stepped again.
 func (x *Exec) Restore(i int) error {
-	if err := x.takenBack(i); err != nil {
-		return err
+	if x.back[i] == nil {
+		x.back[i] = &stateGroup{members: []int{i}, states: make([]State, 1)}
 	}
-	x.touch(i)
-	x.revertOutputs(i)
-	return x.notRestored(i, x.saver[i].RestoreState(x.states[i]))
+	return x.restoreGroup(x.back[i])
 }
 
 // takenBack fails if the run does not save the state of subsystem i.
 func (x *Exec) takenBack(i int) error {
 	if x.saver[i] == nil {
 		return fmt.Errorf("%s: %w: the algorithm restores its state without having listed it "+
-			"(RollbackUser.NeedsRollback)", x.Sys.Infos[i], ErrCapability)
+			"(Plan.Rollback)", x.Sys.Infos[i], ErrCapability)
 	}
 	return nil
 }
@@ -615,8 +572,8 @@ type StateSet struct {
 
 type stateGroup struct {
 	members []int
-	group   StateGroup // nil: one by one
-	known   bool       // group was looked up
+	group   StateGroup
+	known   bool // group was looked up
 	states  []State
 	out     []span // parts of Y; nil if a member also has discrete outputs
 }
@@ -659,30 +616,43 @@ func (g *stateGroup) prepare(x *Exec) error {
 			return err
 		}
 	}
-	grouper := x.able[g.members[0]].states
-	if grouper == nil || len(g.members) == 1 {
-		return nil
+	if grouper := x.able[g.members[0]].states; grouper != nil && len(g.members) > 1 {
+		var err error
+		g.group, err = grouper.NewStateGroup(x.subsystems(g.members))
+		return err
 	}
-	subs := make([]Subsystem, len(g.members))
-	for k, i := range g.members {
-		subs[k] = x.Sys.Subsystems[i]
+	var savers soloStates
+	for _, i := range g.members {
+		savers = append(savers, x.saver[i])
 	}
-	var err error
-	g.group, err = grouper.NewStateGroup(subs)
-	return err
+	g.group = savers
+	return nil
+}
+
+// soloStates is the StateGroup of subsystems that have none of their own.
+type soloStates []StateSaver
+
+func (s soloStates) Save(states []State) (failed int, err error) {
+	for k, saver := range s {
+		if states[k], err = saver.SaveState(states[k]); err != nil {
+			return k, err
+		}
+	}
+	return 0, nil
+}
+
+func (s soloStates) Restore(states []State) (failed int, err error) {
+	for k, saver := range s {
+		if err := saver.RestoreState(states[k]); err != nil {
+			return k, err
+		}
+	}
+	return 0, nil
 }
 
 func (x *Exec) saveGroup(g *stateGroup) error {
 	if err := g.prepare(x); err != nil {
 		return err
-	}
-	if g.group == nil {
-		for _, i := range g.members {
-			if err := x.saveState(i); err != nil {
-				return err
-			}
-		}
-		return nil
 	}
 	x.touch(g.members[0])
 	for k, i := range g.members {
@@ -702,14 +672,6 @@ func (x *Exec) saveGroup(g *stateGroup) error {
 func (x *Exec) restoreGroup(g *stateGroup) error {
 	if err := g.prepare(x); err != nil {
 		return err
-	}
-	if g.group == nil {
-		for _, i := range g.members {
-			if err := x.Restore(i); err != nil {
-				return err
-			}
-		}
-		return nil
 	}
 	x.touch(g.members[0])
 	together := g.out != nil && x.endings.Load() == 0
@@ -774,17 +736,6 @@ func (x *Exec) prepareRollback() {
 	}
 	x.keepAll = x.NewPhase(restarting, x.keepState)
 	x.saved = x.NewStateSet(members)
-}
-
-func (x *Exec) saveState(i int) error {
-	x.touch(i)
-	x.saves[i]++
-	state, err := x.saver[i].SaveState(x.states[i])
-	if err != nil {
-		return x.notSaved(i, err)
-	}
-	x.states[i] = state
-	return nil
 }
 
 // repeats reports whether a whole macro step can be repeated.
@@ -853,7 +804,8 @@ type stepGroup struct {
 	members  []int
 	in       []span   // their parts of U
 	slopes   [][]span // and of DU, by order
-	group    Group    // nil: one member
+	exchange []Exchange
+	group    Group
 	away     Beginner // the group, if its members step asynchronously
 	begun    bool     // their step has begun
 	speaking []int    // members with discrete outputs
@@ -865,15 +817,13 @@ type stepGroup struct {
 // NewStepSet prepares a set. Members with the same group key are stepped by one call, in order.
 func (x *Exec) NewStepSet(members []int) (*StepSet, error) {
 	set := &StepSet{pieces: 1}
+	var firsts []int
 	for _, group := range x.grouped(members) {
-		set.groups = append(set.groups, stepGroup{members: group})
-	}
-	firsts := make([]int, 0, len(set.groups))
-	for g := range set.groups {
-		firsts = append(firsts, set.groups[g].members[0])
-		if err := x.prepareGroup(&set.groups[g]); err != nil {
+		g := x.describe(group)
+		if err := x.bind(&g); err != nil {
 			return nil, err
 		}
+		set.groups, firsts = append(set.groups, g), append(firsts, group[0])
 	}
 	set.phase = x.crew.phase(firsts, func(g int) error { return x.stepGroup(set, &set.groups[g]) })
 	return set, nil
@@ -904,18 +854,15 @@ func (x *Exec) grouped(members []int) [][]int {
 	return groups
 }
 
-// prepareGroup determines how the members of a group are stepped.
-func (x *Exec) prepareGroup(g *stepGroup) error {
-	first := g.members[0]
-	g.varies, g.metered = true, x.able[first].meter != nil
-	subs, exchange := make([]Subsystem, len(g.members)), make([]Exchange, len(g.members))
-	for k, i := range g.members {
-		info, from, to := x.Sys.Infos[i], x.Sys.InAt[i], x.Sys.InAt[i+1]
-		subs[k] = x.Sys.Subsystems[i]
-		exchange[k] = Exchange{In: x.given[from:to:to], Out: x.Out(i)}
+// describe returns the group of these members, before it is bound.
+func (x *Exec) describe(members []int) stepGroup {
+	g := stepGroup{members: members, exchange: make([]Exchange, len(members)), varies: true, metered: x.able[members[0]].meter != nil}
+	for k, i := range members {
+		info, e, from, to := x.Sys.Infos[i], &g.exchange[k], x.Sys.InAt[i], x.Sys.InAt[i+1]
+		e.In, e.Out = x.given[from:to:to], x.Out(i)
 		g.in = extend(g.in, span{from, to})
 		for m := range x.slopes[i] {
-			exchange[k].Slopes = append(exchange[k].Slopes, x.givenSlopes[m][from:to:to])
+			e.Slopes = append(e.Slopes, x.givenSlopes[m][from:to:to])
 			if m == len(g.slopes) {
 				g.slopes = append(g.slopes, nil)
 			}
@@ -926,14 +873,26 @@ func (x *Exec) prepareGroup(g *stepGroup) error {
 		}
 		g.varies, g.reverts = g.varies && info.Caps.VariableStep, g.reverts || x.saver[i] != nil
 	}
-	stepper := x.able[first].group
-	if stepper == nil || x.callByCall {
-		return nil
+	return g
+}
+
+// bind makes what steps the members of a group.
+func (x *Exec) bind(g *stepGroup) (err error) {
+	subs := x.subsystems(g.members)
+	if stepper := x.able[g.members[0]].group; stepper != nil && !x.callByCall {
+		g.group, err = stepper.NewGroup(subs, g.exchange)
+		g.away, _ = g.group.(Beginner)
+	} else {
+		g.group = &solo{subs[0], &x.able[g.members[0]], &g.exchange[0]}
 	}
-	var err error
-	g.group, err = stepper.NewGroup(subs, exchange)
-	g.away, _ = g.group.(Beginner)
 	return err
+}
+
+func (x *Exec) subsystems(members []int) (subs []Subsystem) {
+	for _, i := range members {
+		subs = append(subs, x.Sys.Subsystems[i])
+	}
+	return subs
 }
 
 // extend adds a part of a vector to others, merged with an adjacent one.
@@ -1046,8 +1005,19 @@ func BeginOf(t, h, end float64) float64 {
 func (x *Exec) stepPiece(ctx context.Context, g *stepGroup, t, h float64, read bool) error {
 	x.touch(g.members[0])
 	if !g.begun {
-		if g.group == nil || x.endings.Load() > 0 {
-			return x.stepEach(ctx, g, t, h, read)
+		if x.endings.Load() > 0 {
+			if len(g.members) > 1 {
+				return x.stepEach(ctx, g, t, h, read)
+			}
+			if end := x.ended[g.members[0]]; end != nil { // it stays where it is
+				if arrived(t, h, end.Reached) != nil {
+					return end
+				}
+				if read {
+					return x.Read(g.members[0])
+				}
+				return nil
+			}
 		}
 		if err := x.offer(g, t, h); err != nil {
 			return err
@@ -1094,7 +1064,7 @@ func (x *Exec) stepPiece(ctx context.Context, g *stepGroup, t, h float64, read b
 // them cannot take the step.
 func (x *Exec) offer(g *stepGroup, t, h float64) error {
 	x.touch(g.members[0])
-	if err := x.giveAll(g); err != nil {
+	if err := x.give(g); err != nil {
 		return err
 	}
 	if !g.varies && h != x.step || g.reverts && (t > x.point || x.broken.Load() > 0) {
@@ -1110,14 +1080,11 @@ func (x *Exec) offer(g *stepGroup, t, h float64) error {
 // stepEach steps the members of a group one by one.
 func (x *Exec) stepEach(ctx context.Context, g *stepGroup, t, h float64, read bool) error {
 	for _, i := range g.members {
-		if err := x.Stage(i); err != nil {
-			return err
+		one, err := x.alone(i)
+		if err == nil {
+			err = x.stepPiece(ctx, one, t, h, read)
 		}
-		step := x.Substep
-		if read {
-			step = x.Step
-		}
-		if err := step(ctx, i, t, h); err != nil {
+		if err != nil {
 			return err
 		}
 	}

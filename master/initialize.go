@@ -34,15 +34,9 @@ type initializer struct {
 	given  []Values  // by transfer: what the parameter was set to
 	// declared marks the ports on loops of declared dependencies.
 	declared []bool
-	// Directional derivatives: the inputs for which they were compared with differences, and the
-	// subsystems whose derivatives are not used.
-	compared   map[int]bool
-	distrusted map[int]bool
-	notes      []string // errors in them
-
-	seen  []*evaluation // the last one of each subsystem
-	leaks leaks
-	freed map[int]bool // outputs without hidden dependencies, or that are no functions of the inputs
+	seen     []*evaluation // the last one of each subsystem
+	leaks    leaks
+	freed    map[int]bool // outputs without hidden dependencies, or that are no functions of the inputs
 }
 
 // enter puts every subsystem into initialisation mode.

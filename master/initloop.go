@@ -1,7 +1,6 @@
 package master
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -95,15 +94,6 @@ func (n *initializer) solveReals(l *initLoop) (how string, err error) {
 			return "", err
 		}
 	}
-	how, err = n.newton(l)
-	var dead *StepError
-	if err == nil || errors.As(err, &dead) || !n.distrust(l) {
-		return how, err
-	}
-	// Derivatives that are right where they were compared may be wrong elsewhere.
-	if err := n.goTo(l, start); err != nil {
-		return "", err
-	}
 	return n.newton(l)
 }
 
@@ -136,23 +126,6 @@ func (n *initializer) away(l *initLoop, weights []float64) (far float64) {
 		far = max(far, math.Abs(n.x.U[k]-l.trial[k])/weights[r])
 	}
 	return far
-}
-
-// distrust stops the use of directional derivatives on the loop; false if none were used.
-func (n *initializer) distrust(l *initLoop) (news bool) {
-	for _, k := range l.inputs {
-		sub := owner(n.x.Sys.InAt, k)
-		if _, analytic := n.deriver(sub); analytic {
-			n.distrusted[sub], news = true, true
-		}
-	}
-	return news
-}
-
-// deriver returns the directional derivatives of a subsystem, if they are used.
-func (n *initializer) deriver(sub int) (DirectionalDeriver, bool) {
-	d := n.x.able[sub].deriver
-	return d, d != nil && !n.distrusted[sub]
 }
 
 // inputs returns the inputs of a loop.
@@ -342,8 +315,7 @@ func (n *initializer) broken(l *initLoop) string {
 	return ""
 }
 
-// jacobian puts ∂(u − L y(u))/∂u over the loop's inputs into jac, row-major:
-// by directional derivatives where the subsystem has them, else by differences.
+// jacobian puts ∂(u − L y(u))/∂u over the loop's inputs into jac, row-major, by differences.
 // why describes an entry that is not finite, "" if all are.
 func (n *initializer) jacobian(l *initLoop, jac []float64) (why string, err error) {
 	s := n.x.Sys
@@ -360,14 +332,8 @@ func (n *initializer) jacobian(l *initLoop, jac []float64) (why string, err erro
 				fed = append(fed, src-s.OutAt[sub])
 			}
 		}
-		known, err := n.derivatives(k, fed, dy)
-		if err != nil {
+		if err := n.differences(k, fed, dy); err != nil {
 			return "", err
-		}
-		if !known {
-			if err := n.differences(k, initPerturbation, fed, dy); err != nil {
-				return "", err
-			}
 		}
 		for row, r := range l.inputs {
 			src := s.source[r]
@@ -384,93 +350,17 @@ func (n *initializer) jacobian(l *initLoop, jac []float64) (why string, err erro
 	return "", nil
 }
 
-// derivatives puts the directional derivatives by input k into dy, over the outputs of its subsystem.
-// At first use they are compared with differences, because claims are often wrong; a subsystem with
-// wrong ones is noted and not asked again.
-func (n *initializer) derivatives(k int, fed []int, dy []float64) (known bool, err error) {
-	s := n.x.Sys
-	sub := owner(s.InAt, k)
-	deriver, ok := n.deriver(sub)
-	if !ok {
-		return false, nil
-	}
-	du := make([]float64, len(s.Infos[sub].In))
-	du[k-s.InAt[sub]] = 1
-	n.x.touch(sub)
-	err = n.x.crew.on(sub, func() error { return deriver.DirectionalDerivative(du, dy) })
-	lie := ""
-	switch {
-	case errors.Is(err, ErrCapability):
-		lie = err.Error()
-	case err != nil:
-		return false, n.failed(sub, err)
-	case n.compared[k]:
-		return true, nil
-	default:
-		n.compared[k] = true
-		if lie, err = n.compare(k, fed, dy); err != nil || lie == "" {
-			return true, err
-		}
-	}
-	n.distrusted[sub] = true
-	n.notes = append(n.notes, fmt.Sprintf("%s: initialisation: %s; differences are taken instead", s.Infos[sub], lie))
-	return false, nil
-}
-
-// longerWays are further distances for differences, in magnitudes of an input, for a derivative that
-// differs from the difference over initPerturbation.
-var longerWays = []float64{1e-6, 1e-4, 1e-2}
-
 const initPerturbation = 0x1p-26 // √ε
 
-// compare compares derivatives by input k with differences, for the outputs fed of its subsystem, and
-// returns what is wrong; "" = nothing.
-func (n *initializer) compare(k int, fed []int, dy []float64) (lie string, err error) {
-	s := n.x.Sys
-	sub := owner(s.InAt, k)
-	suspect := map[int]bool{}
-	for _, o := range fed {
-		suspect[o] = true
-	}
-	found := make([][]float64, len(dy)) // by output
-	floor := func(o int) float64 {
-		return SmallSlope * max(s.Infos[sub].Out[o].Magnitude(), math.Abs(n.x.Out(sub)[o])) / n.scale(k)
-	}
-	d := make([]float64, len(dy))
-	for _, way := range append([]float64{initPerturbation}, longerWays...) {
-		if err := n.differences(k, way, fed, d); err != nil {
-			return "", err
-		}
-		for o := range suspect {
-			if found[o] = append(found[o], d[o]); SlopesAgree(dy[o], d[o], floor(o)) {
-				delete(suspect, o)
-			}
-		}
-		if len(suspect) == 0 {
-			return "", nil
-		}
-	}
-	for _, o := range fed { // in order
-		if !suspect[o] {
-			continue
-		}
-		if truth, wrong := WrongSlope(dy[o], found[o], floor(o)); wrong {
-			return fmt.Sprintf("the directional derivative of %s with respect to %s is %.6g, but differences give %.6g",
-				s.OutName(s.OutAt[sub]+o), s.InName(k), dy[o], truth), nil
-		}
-	}
-	return "", nil
-}
-
 // differences puts (y(u + δ e_k) − y(u))/δ into dy, over the outputs of the subsystem of input k, for
-// δ = way times its magnitude; for −δ if one of the outputs fed is not finite. It restores inputs and
+// δ = initPerturbation times its magnitude; for −δ if one of the outputs fed is not finite. It restores inputs and
 // outputs.
-func (n *initializer) differences(k int, way float64, fed []int, dy []float64) error {
+func (n *initializer) differences(k int, fed []int, dy []float64) error {
 	x := n.x
 	sub := owner(x.Sys.InAt, k)
 	out, u := x.Out(sub), x.U[k]
 	before := slices.Clone(out)
-	delta := way * n.scale(k)
+	delta := initPerturbation * n.scale(k)
 	for range 2 {
 		x.U[k] = u + delta
 		err := n.apply(sub)

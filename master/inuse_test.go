@@ -17,9 +17,6 @@ type wrapped struct{ master.Subsystem }
 
 func (w *wrapped) Unwrap() master.Subsystem { return w.Subsystem }
 
-// wrappedRecorder is a decorator by value.
-type wrappedRecorder struct{ master.Recorder }
-
 // counted records attempts.
 type counted struct{ n int }
 
@@ -69,16 +66,13 @@ func TestInUse(t *testing.T) {
 		share func(first, second *kit)
 		says  string
 	}{
-		"a system":   {func(a, b *kit) { b.sys = a.sys }, "the subsystem first, the subsystem second"},
-		"subsystems": {func(a, b *kit) { b.sys = system(t, a.sys.Subsystems, mastertest.OscillatorConnections()...) }, "make the subsystems anew"},
+		"a system":   {func(a, b *kit) { b.sys = a.sys }, "the system; both runs"},
+		"subsystems": {func(a, b *kit) { b.sys = system(t, a.sys.Subsystems, mastertest.OscillatorConnections()...) }, "the subsystem first; both runs"},
 		"a wrapped subsystem": {func(a, b *kit) {
 			b.sys = coupledPair(t, []*mastertest.Linear{a.sys.Subsystems[0].(*mastertest.Linear), mastertest.Oscillator()[1]}, func(s master.Subsystem) master.Subsystem { return &wrapped{s} })
 		}, "the subsystem first;"},
-		"an algorithm":          {func(a, b *kit) { b.alg = a.alg }, "the algorithm (*algorithms.Coupling)"},
-		"a decorated algorithm": {func(a, b *kit) { b.alg = &bare{a.alg} }, "the algorithm (*master_test.bare)"},
-		"an algorithm by value": {func(a, b *kit) { b.alg = bare{a.alg} }, "make an algorithm for each run"},
-		"a recorder":            {func(a, b *kit) { b.opt.Recorders = a.opt.Recorders }, "the recorder *master_test.everything"},
-		"a decorated recorder":  {func(a, b *kit) { b.opt.Recorders = []master.Recorder{wrappedRecorder{a.opt.Recorders[0]}} }, "make a recorder for each run"},
+		"an algorithm": {func(a, b *kit) { b.alg = a.alg }, "the algorithm (*algorithms.Coupling)"},
+		"a recorder":   {func(a, b *kit) { b.opt.Recorders = a.opt.Recorders }, "the recorder *master_test.everything"},
 		"a recorder of attempts": {func(a, b *kit) {
 			c := &counted{}
 			a.opt.Attempts, b.opt.Attempts = c, c

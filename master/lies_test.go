@@ -2,11 +2,8 @@ package master_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/macrostep/macrostep/master"
@@ -112,50 +109,5 @@ func TestStepLeaks(t *testing.T) {
 		if looped != (c.tested || c.declared) {
 			t.Errorf("%+v: loops %+v", c, res.Loops)
 		}
-	}
-}
-
-// A directional derivative that contradicts the outputs is reported with both values, and the loop
-// is solved by differences; a right one is used.
-func TestInitWrongDerivatives(t *testing.T) {
-	const solution = 1.2134116627622296
-	times := func(factor float64) func(float64) float64 {
-		return func(u float64) float64 { return factor * -3 * u * u }
-	}
-	for name, c := range map[string]struct {
-		slope func(u float64) float64
-		err   error
-		says  []string
-	}{
-		"right":             {slope: times(1)},
-		"a little off":      {slope: times(1.017)},
-		"twice as large":    {slope: times(2), says: []string{"a.y1 with respect to a.u1 is -6", "differences give -3"}},
-		"of the other sign": {slope: times(-1), says: []string{"a.y1 with respect to a.u1 is 3", "differences give -3"}},
-		"zero":              {slope: times(0), says: []string{"a.y1 with respect to a.u1 is", "differences give -3"}},
-		"NaN":               {slope: times(math.NaN()), says: []string{"a.y1 with respect to a.u1 is NaN", "differences give -3"}},
-		"refused":           {slope: times(0), err: fmt.Errorf("%w: there are none", master.ErrCapability), says: []string{"there are none"}},
-	} {
-		d, subs := derivingPair(func(u float64) float64 { return 3 - u*u*u }, c.slope) // repetition runs away
-		d.err = c.err
-		for _, s := range subs {
-			s.Info().StartIn = []float64{1}
-		}
-		r := initialized(t, system(t, subs, ring...))
-		if got, _ := r.Real("a.u1"); math.Abs(got-solution) > 1e-9 {
-			t.Errorf("%s: a.u1 is %.17g, want %g", name, got, solution)
-		}
-		warnings := end(t, r).Warnings
-		if c.says == nil {
-			if len(warnings) > 0 {
-				t.Errorf("%s: %q", name, warnings)
-			}
-			continue
-		}
-		if len(warnings) != 1 || d.asked != 1 {
-			t.Errorf("%s: %d derivatives were used, warnings %q", name, d.asked, warnings)
-		}
-		contains(t, name, errors.New(strings.Join(warnings, "\n")), append(c.says, "a: initialisation", "differences are taken instead")...)
-		_, err := newRun(t, system(t, subs, ring...), master.Options{Stop: 1, Step: 0.1, Strict: true}).Run(t.Context())
-		contains(t, name, err, c.says[0])
 	}
 }

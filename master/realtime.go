@@ -58,7 +58,7 @@ var ErrOverrun = errors.New("deadline missed")
 type Realtime struct {
 	Factor  float64 // simulated seconds a second; 0 counts as 1
 	Overrun OverrunPolicy
-	// Unbounded allows algorithms whose work in a macro step has no bound (Unbounded), and the
+	// Unbounded allows algorithms whose work in a macro step has no bound (Plan.Unbounded), and the
 	// repetition of discarded steps.
 	Unbounded bool
 	// Spin is how long before a deadline sleep ends and spinning begins; 0 = 100 µs,
@@ -69,14 +69,6 @@ type Realtime struct {
 	// 0 keeps the scheduling.
 	Priority     int
 	LeaveRuntime bool
-}
-
-// Unbounded is an algorithm whose work in a macro step may have no known bound, because it iterates,
-// repeats steps or chooses their size.
-type Unbounded interface {
-	// Unbounded returns the reason, in a few words; "" = the work is bounded. It is called after
-	// Check.
-	Unbounded(*System) string
 }
 
 // Timing records how well a run has met its deadlines.
@@ -244,10 +236,7 @@ func (r *Run) preparePace() error {
 		p.slot = time.Duration(slot * float64(time.Second))
 	}
 	if !o.Unbounded {
-		why := ""
-		if u := r.can.unbounded; u != nil {
-			why = u.Unbounded(r.sys)
-		}
+		why := r.plan.Unbounded
 		if r.opt.Discard == ShortenOnDiscard {
 			why = "discarded steps are taken again in pieces"
 		}

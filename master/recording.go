@@ -9,7 +9,6 @@ import (
 type recording struct {
 	point    Point
 	begun    int    // recorders that have begun
-	measured []Port // of the algorithm
 	watched  []int  // subsystems with watched variables
 	watchBad []bool // by subsystem: a warning about a watched value that is not finite was given
 	watchAll *Phase // reads them
@@ -26,10 +25,7 @@ func (r *Run) prepareRecording() error {
 			rec.watched = append(rec.watched, i)
 		}
 	}
-	if r.can.measuring != nil {
-		rec.measured = r.can.measuring.Quantities()
-		rec.point.Measured = make([]float64, len(rec.measured))
-	}
+	rec.point.Measured = make([]float64, len(r.plan.Quantities))
 	rec.watchAll = r.x.NewPhase(rec.watched, r.readWatched)
 	rec.point.DiscreteIn, rec.point.DiscreteOut = r.x.discreteIn, r.x.discreteOut
 	rec.point.U, rec.point.Y = r.x.W, r.x.Y
@@ -60,7 +56,7 @@ func (r *Run) showPoint() error {
 	for _, i := range r.x.listening {
 		r.x.coupleDiscrete(i, r.t)
 	}
-	if len(r.record.measured) > 0 {
+	if len(r.record.point.Measured) > 0 {
 		r.can.measuring.Measured(r.record.point.Measured)
 	}
 	r.x.current = outside

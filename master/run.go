@@ -81,6 +81,7 @@ type Run struct {
 	sys   *System // the same, with derivatives that include overridden inputs
 	alg   Algorithm
 	can   services // of it
+	plan  Plan     // likewise
 	opt   Options
 	parts []part // marked as in use by this run, from Start to Close
 	x     *Exec
@@ -149,9 +150,7 @@ func NewRun(sys *System, alg Algorithm, o Options) (*Run, error) {
 		return nil, err
 	}
 	defer r.unmark(prepared)
-	r.notePrepared()
 	if err := r.prepare(); err != nil {
-		r.forgetPrepared()
 		return nil, err
 	}
 	return r, nil
@@ -215,8 +214,9 @@ func (r *Run) prepare() error {
 		sys = steer.steered(sys)
 		r.sys = sys
 	}
+	r.plan = PlanOf(r.alg, sys, o.Step)
 	workers := o.Workers
-	if s := r.can.sequential; s != nil && workers == 0 && s.Sequential() {
+	if workers == 0 && r.plan.Sequential {
 		workers = 1
 	}
 	r.x = newExec(sys, o.Step, workers)
@@ -246,20 +246,18 @@ func (r *Run) prepare() error {
 	return nil
 }
 
-// prepareAgain prepares the algorithm and the hooks, because another run has prepared them for itself
+// prepareAgain prepares the algorithm and the hooks, because another run may have prepared them for itself
 // since NewRun.
 func (r *Run) prepareAgain() error {
 	if err := r.alg.Check(r.given); err != nil {
 		return err
 	}
+	r.plan = PlanOf(r.alg, r.sys, r.opt.Step)
 	if err := r.prepareRollback(); err != nil {
 		return err
 	}
 	if err := r.prepareStepSizes(); err != nil {
 		return err
-	}
-	if r.can.measuring != nil {
-		r.record.measured = r.can.measuring.Quantities()
 	}
 	return r.prepareHooks()
 }
@@ -276,10 +274,7 @@ func (r *Run) fixedStepSubsystem() (string, bool) {
 // prepareRollback determines the subsystems with rollback: those of the algorithm, and all if discarded
 // steps are shortened.
 func (r *Run) prepareRollback() error {
-	var needed []int
-	if user := r.can.rollback; user != nil {
-		needed = user.NeedsRollback(r.sys)
-	}
+	needed := r.plan.Rollback
 	if r.opt.Discard == ShortenOnDiscard {
 		if info := r.inflexible(); info != nil {
 			return fmt.Errorf("%s: %w: discarded steps are shortened only if every subsystem can roll back and vary its step "+
@@ -312,10 +307,7 @@ func (r *Run) prepareRollback() error {
 
 // prepareStepSizes gets the size of the first step if the algorithm chooses step sizes.
 func (r *Run) prepareStepSizes() error {
-	if r.can.sizer == nil {
-		return nil
-	}
-	first := r.can.sizer.StepSizes(r.opt.Step)
+	first := r.plan.FirstStep
 	if first == 0 {
 		return nil
 	}

@@ -43,10 +43,9 @@ func (r *Run) begin() (saved *Archive, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.parts = parts; !r.notePrepared() {
-		if err := r.prepareAgain(); err != nil {
-			return nil, err
-		}
+	r.parts = parts
+	if err := r.prepareAgain(); err != nil {
+		return nil, err
 	}
 	r.x.crew.start()
 	r.tick = time.AfterFunc(tickInterval, func() { r.ticked.Store(true) })
@@ -60,7 +59,7 @@ func (r *Run) begin() (saved *Archive, err error) {
 		}
 	}
 	for _, rec := range r.opt.Recorders {
-		if err := rec.Begin(r.sys, r.record.measured); err != nil {
+		if err := rec.Begin(r.sys, r.plan.Quantities); err != nil {
 			return nil, err
 		}
 		r.record.begun++
@@ -72,13 +71,10 @@ func (r *Run) begin() (saved *Archive, err error) {
 // initialize solves the initialisation, and verifies the capabilities that the run relies on.
 func (r *Run) initialize(ctx context.Context) error {
 	n := initializer{x: r.x, t: r.t, g: r.sys.portGraph(initStep, false), modes: make([]Initializer, len(r.sys.Subsystems)),
-		declared: r.sys.onDeclaredLoop(initStep), compared: map[int]bool{}, distrusted: map[int]bool{}}
+		declared: r.sys.onDeclaredLoop(initStep)}
 	e := Experiment{Start: r.opt.Start, Stop: r.opt.Stop, Tolerance: r.opt.Tolerance, HasTol: r.opt.Tolerance > 0,
-		StopKnown: r.want == 0 && r.grid.bounded()}
+		StopKnown: r.want == 0 && r.grid.bounded(), InputDerivatives: r.plan.InputDerivatives}
 	r.stopKnown = e.StopKnown
-	if user := r.can.slopes; user != nil {
-		e.InputDerivatives = user.InputDerivativeOrder()
-	}
 	if err := n.enter(ctx, e); err != nil {
 		return err
 	}
@@ -120,8 +116,8 @@ func (r *Run) prepareSteps() error {
 		return err
 	}
 	r.tellNotes()
-	if solver := r.can.loops; solver != nil {
-		treatment := solver.LoopTreatment()
+	if r.can.reporter != nil {
+		treatment := r.can.reporter.Report().Loops
 		for i := r.initLoops; i < len(r.loops); i++ {
 			r.loops[i].Treatment = treatment
 		}

@@ -299,8 +299,7 @@ type Noter interface {
 }
 
 // DirectionalDeriver computes dy = ∂y/∂u · du at the last communication point; du [len(Info.In)],
-// dy [len(Info.Out)]. During the initialisation the derivative is that of the initialisation equations.
-// Entries of internal outputs may be NaN.
+// dy [len(Info.Out)], after the initialisation. Entries of internal outputs may be NaN.
 type DirectionalDeriver interface {
 	DirectionalDerivative(du, dy []float64) error
 }

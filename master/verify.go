@@ -43,13 +43,8 @@ func WrongSlope(told float64, found []float64, floor float64) (truth float64, wr
 	return told, false
 }
 
-// tellLies warns of the undeclared dependencies and wrong derivatives that the initialisation has found.
+// tellLies warns of the undeclared dependencies that the initialisation has found.
 func (r *Run) tellLies(n *initializer) error {
-	for _, text := range n.notes {
-		if err := r.lie(text); err != nil {
-			return err
-		}
-	}
 	for _, l := range n.leaks {
 		if err := r.leak(l.sub, l.out, l.in, l.slope, "in the initialisation",
 			"macrostep takes the dependency into account"); err != nil {
@@ -132,10 +127,7 @@ func (r *Run) lie(text string) error {
 
 // verifyDerivatives verifies directional derivatives that the algorithm relies on.
 func (r *Run) verifyDerivatives(ctx context.Context, e Experiment) error {
-	if r.can.derivatives == nil {
-		return nil
-	}
-	for _, i := range r.can.derivatives.NeedsDerivatives(r.sys) {
+	for _, i := range r.plan.Derivatives {
 		verifier := r.x.able[i].slopeTest
 		if verifier == nil {
 			continue

@@ -66,7 +66,7 @@ var allowed = []struct {
 	{"master/fmuslave", []string{"fmi", "fmi/description", "fmi/diag", "master", "master/fmuprobe"}, nil},
 	{"master/internal/slavetest", []string{"fmi", "fmus", "master", "master/fmuslave", "test/cc", "test/probe"}, nil},
 	{"master/validate", []string{"fmi", "fmi/archive", "fmi/description", "fmi/diag", "master", "master/assemble", "master/fmuprobe", "master/fmuslave", "ssp", "ssp/dialect"}, nil},
-	{"master/assemble", []string{"fmi", "fmi/description", "fmi/diag", "fmi/unit", "master", "master/fmuslave", "ssp", "ssp/dialect", "ssp/edit"}, nil},
+	{"master/assemble", []string{"fmi", "fmi/description", "fmi/diag", "fmi/unit", "master", "master/fmuslave", "master/native", "ssp", "ssp/dialect", "ssp/edit"}, nil},
 	{"master/simulate", []string{"algorithms", "algorithms/analyze", "algorithms/analyze/forecast", "algorithms/analyze/reason", "algorithms/analyze/trial", "algorithms/analyze/watch", "fmi", "fmi/diag", "fmi/host", "fmi/process", "fmi/worker", "master", "master/assemble", "master/fmuslave", "master/record", "master/scenario", "ssp"}, []string{"golang.org/x/sys"}},
 	{"master/supervise", []string{"fmi", "fmi/archive", "fmi/process", "fmi/worker", "master", "master/fmuslave", "master/simulate"}, []string{"golang.org/x/sys"}},
 	{"master/study", []string{"algorithms", "fmi/diag", "master", "master/record", "master/results", "master/scenario", "master/simulate", "ssp"}, []string{"github.com/parquet-go/parquet-go", "go.yaml.in/yaml/v3", "gonum.org/v1/gonum"}},

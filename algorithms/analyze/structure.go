@@ -243,12 +243,8 @@ func (p *analysis) unfound(list []Applicability) {
 
 // fails returns why the rollback that an algorithm needs is not possible, or "".
 func (p *analysis) fails(alg master.Algorithm) string {
-	user, ok := alg.(master.RollbackUser)
-	if !ok {
-		return ""
-	}
 	without, _ := alg.(master.Waiver)
-	for _, i := range user.NeedsRollback(p.X.Sys) {
+	for _, i := range master.PlanOf(alg, p.X.Sys, 1).Rollback {
 		if p.X.Reverts(i) {
 			continue
 		}

@@ -186,7 +186,7 @@ func (c *checker) islands() {
 // loops reports the algebraic loops of both graphs.
 func (c *checker) loops() {
 	sys := c.a.System
-	solver, solves := c.s.Algorithm.(master.RollbackUser)
+	solves := c.s.Algorithm != nil && strings.HasPrefix(c.s.Preset, "im") && len(c.plan().Rollback) > 0
 	for _, l := range slices.Concat(sys.Loops, sys.InitLoops()) {
 		where := "within a macro step"
 		if l.Initialization {
@@ -201,7 +201,7 @@ func (c *checker) loops() {
 			c.add(ruleInitLoopDiscrete, c.ofVariable(l.Variables), "a loop in the initialisation with variables that are not Reals: %s", cycle)
 		case l.Initialization:
 			c.add(ruleInitLoop, c.ofVariable(l.Variables), "a loop in the initialisation: %s", cycle)
-		case solves && strings.HasPrefix(c.s.Preset, "im") && len(solver.NeedsRollback(sys)) > 0:
+		case solves:
 			c.add(ruleLoopSolved, c.ofVariable(l.Variables), "a loop within a macro step, solved by %s: %s", c.s.Preset, cycle)
 		default:
 			c.add(ruleLoop, c.ofVariable(l.Variables), "a loop within a macro step, by declared feedthrough: %s", cycle)
@@ -632,9 +632,9 @@ func (c *checker) fitness() {
 	if s.Order >= 2 {
 		c.add(ruleOrder, c.whole(), "the extrapolation order is %d", s.Order)
 	}
-	if user, ok := s.Algorithm.(master.RollbackUser); ok && s.Preset != "explicit" {
+	if s.Preset != "explicit" {
 		var measured []string
-		for _, i := range user.NeedsRollback(sys) {
+		for _, i := range c.plan().Rollback {
 			if !sys.Infos[i].Caps.DirectionalDerivative {
 				measured = append(measured, sys.Infos[i].Name)
 			}
@@ -651,6 +651,8 @@ func (c *checker) fitness() {
 	}
 }
 
+func (c *checker) plan() master.Plan { return master.PlanOf(c.s.Algorithm, c.a.System, c.a.Step.Value) }
+
 // runnable reports the errors of master.NewRun.
 func (c *checker) runnable() {
 	s, sys := &c.s, c.a.System
@@ -660,7 +662,7 @@ func (c *checker) runnable() {
 		return
 	}
 	rule := ruleTimes
-	switch sizer, sizes := s.Algorithm.(master.StepSizer); {
+	switch {
 	case s.Algorithm.Check(sys) != nil && c.badBonds:
 		return // reported by the rules on bonds
 	case s.Algorithm.Check(sys) != nil:
@@ -668,7 +670,7 @@ func (c *checker) runnable() {
 	case !errors.Is(err, master.ErrCapability):
 	case strings.Contains(err.Error(), "cannot go back"), s.Discard == master.ShortenOnDiscard:
 		rule = ruleRollback
-	case sizes && sizer.StepSizes(o.Step) > 0:
+	case c.plan().FirstStep > 0:
 		rule = ruleVariableStep
 	default:
 		rule = ruleUnfit

@@ -331,20 +331,11 @@ func (s *Slave) settle() error {
 	return s.instance.SetFMUState(s.linear.before)
 }
 
-// DirectionalDerivative computes dy = ∂y/∂u · du. The request contains only unknowns of the present mode
-// (fmi2 60): no outputs with an exact start in the initialisation, and no calculated parameters after it.
-// Their derivative is 0. In the initialisation the derivative of variables that are only monitored is NaN.
-func (s *Slave) DirectionalDerivative(du, dy []float64) error {
-	if s.instance.State() != fmi.StateInitialization {
-		return s.Linearize(nil, du, nil, dy)
-	}
-	if t := s.tryOutInitially(); t.refused != nil {
-		return t.refused
-	}
-	return s.InitialSlopes(du, dy)
-}
+// DirectionalDerivative computes dy = ∂y/∂u · du after the initialisation.
+func (s *Slave) DirectionalDerivative(du, dy []float64) error { return s.Linearize(nil, du, nil, dy) }
 
-// InitialSlopes is DirectionalDerivative in the initialisation, without a trial.
+// InitialSlopes is DirectionalDerivative in the initialisation. The request contains no outputs with an exact
+// start, whose derivative is 0; that of variables that are only monitored is NaN.
 func (s *Slave) InitialSlopes(du, dy []float64) error {
 	asked := &s.initUnknowns
 	if err := s.instance.GetDirectionalDerivative(asked.vr, s.initPlan.RealIn, du, asked.values); err != nil {

@@ -89,7 +89,6 @@ type Slave struct {
 	// stepPlan after it, with the watched variables after the outputs. Strings need calls of their own.
 	initPlan, stepPlan fmi.StepPlan
 	initUnknowns       unknowns      // of directional derivatives in initialisation mode
-	initTrial          trial         // of these
 	linear             linearization // after initialisation mode
 	stringInVR         []description.ValueReference
 	stringOutVR        []description.ValueReference // outputs first, then watched variables

@@ -45,7 +45,7 @@ func (s *Slave) tryOut(which int) *trial {
 		return in.GetDirectionalDerivative(unknown, known, seed, make([]float64, len(unknown)))
 	}
 	const remedy = "with the quirk noDirectionalDerivatives nothing relies on them"
-	if in := s.spare(nil); in != nil {
+	if in := s.spare(); in != nil {
 		err := ask(in)
 		in.Free() // whatever state it is in: nothing depends on it
 		if err != nil {
@@ -54,7 +54,7 @@ func (s *Slave) tryOut(which int) *trial {
 			return t
 		}
 	}
-	plain, asked := s.rehearse(nothing, nil), s.rehearse(ask, nil)
+	plain, asked := s.rehearse(nothing), s.rehearse(ask)
 	switch {
 	case plain == nil || asked == nil:
 		return t
@@ -70,7 +70,7 @@ func (s *Slave) tryOut(which int) *trial {
 					return err
 				}
 				return errors.Join(do(in), in.SetFMUState(state))
-			}, nil)
+			})
 		}
 		restored := around(nothing)
 		if restored != nil && same(restored, around(ask)) {
@@ -83,40 +83,11 @@ func (s *Slave) tryOut(which int) *trial {
 	return t
 }
 
-// tryOutInitially tests, once, the request in the initialisation, where rollback is not used.
-func (s *Slave) tryOutInitially() *trial {
-	t := &s.initTrial
-	if t.done {
-		return t
-	}
-	t.done = true
-	if s.config.once() {
-		return t
-	}
-	known := s.initPlan.RealIn
-	seed := slices.Repeat([]float64{1}, len(known))
-	var refusal error
-	ask := func(in *fmi.Instance) error {
-		refusal = in.GetDirectionalDerivative(s.initUnknowns.vr, known, seed, make([]float64, len(s.initUnknowns.vr)))
-		return refusal
-	}
-	plain, asked := s.rehearse(nothing, nothing), s.rehearse(nothing, ask)
-	switch {
-	case refusal != nil:
-		t.refused = fmt.Errorf("%w: the FMU declares providesDirectionalDerivative but provides none in the "+
-			"initialisation: %w", master.ErrCapability, refusal)
-	case plain != nil && asked != nil && !same(plain, asked):
-		t.refused = fmt.Errorf("%w: reading directional derivatives in the initialisation changes the state of "+
-			"the FMU", master.ErrCapability)
-	}
-	return t
-}
-
 func nothing(*fmi.Instance) error { return nil }
 
 // spare returns another instance at the start of the experiment, nil if that fails. Its log messages are
-// only for debugging. If initially is not nil, it is called before the instance leaves the initialisation.
-func (s *Slave) spare(initially func(*fmi.Instance) error) *fmi.Instance {
+// only for debugging.
+func (s *Slave) spare() *fmi.Instance {
 	o := s.config.Options
 	o.Log = quiet(o.Log)
 	in, err := s.config.FMU.Instantiate(s.config.Name+" (probe)", o)
@@ -124,7 +95,7 @@ func (s *Slave) spare(initially func(*fmi.Instance) error) *fmi.Instance {
 		return nil
 	}
 	if s.setUp(in, s.experiment) == nil && in.EnterInitializationMode() == nil && s.set(in, s.starts.inside) == nil &&
-		(initially == nil || initially(in) == nil) && in.ExitInitializationMode() == nil {
+		in.ExitInitializationMode() == nil {
 		return in
 	}
 	in.Free()
@@ -141,10 +112,9 @@ const (
 	rehearsalShift = 0.01
 )
 
-// rehearse steps a separate instance, with do called between steps and initially in the initialisation, and
-// returns its states and outputs at the end; nil if that fails.
-func (s *Slave) rehearse(do, initially func(*fmi.Instance) error) []float64 {
-	in := s.spare(initially)
+// rehearse steps a separate instance, with do called between steps, and returns its states and outputs at the end; nil if that fails.
+func (s *Slave) rehearse(do func(*fmi.Instance) error) []float64 {
+	in := s.spare()
 	if in == nil {
 		return nil
 	}

@@ -149,8 +149,9 @@ func testConvergence(fresh func() master.Algorithm, coarse float64) error {
 }
 
 func choosesSteps(alg master.Algorithm) bool {
-	sizer, ok := alg.(master.StepSizer)
-	return ok && sizer.StepSizes(suiteStep) > 0
+	s := newTrialSystem()
+	sys, err := master.NewSystem(s.subs, s.wires)
+	return err == nil && alg.Check(sys) == nil && master.PlanOf(alg, sys, suiteStep).FirstStep > 0
 }
 
 // circumstance is a change of the subsystems.
@@ -417,37 +418,15 @@ func (a *watched) Reject(t, H float64) {
 
 // Optional interfaces of the algorithm.
 
-func (a *watched) NeedsRollback(s *master.System) []int {
-	if u, ok := a.Algorithm.(master.RollbackUser); ok {
-		return u.NeedsRollback(s)
-	}
-	return nil
-}
-
-func (a *watched) NeedsDerivatives(s *master.System) []int {
-	if u, ok := a.Algorithm.(master.DerivativeUser); ok {
-		return u.NeedsDerivatives(s)
-	}
-	return nil
+func (a *watched) Plan(s *master.System, H float64) master.Plan {
+	p := master.PlanOf(a.Algorithm, s, H)
+	p.Quantities = nil // which are not passed on
+	return p
 }
 
 func (a *watched) DoesWithout(i int, why error) bool {
 	w, ok := a.Algorithm.(master.Waiver)
 	return ok && w.DoesWithout(i, why)
-}
-
-func (a *watched) InputDerivativeOrder() int {
-	if u, ok := a.Algorithm.(master.InputDerivativeUser); ok {
-		return u.InputDerivativeOrder()
-	}
-	return 0
-}
-
-func (a *watched) StepSizes(H float64) float64 {
-	if s, ok := a.Algorithm.(master.StepSizer); ok {
-		return s.StepSizes(H)
-	}
-	return 0
 }
 
 // scripted makes an algorithm take steps that end at given points, or earlier. All sizes are multiples of a
@@ -485,8 +464,10 @@ func (a *scripted) next(t, wanted float64) float64 {
 
 func quantized(H float64) float64 { return math.Floor(H/quantum) * quantum }
 
-func (a *scripted) StepSizes(H float64) float64 {
-	return a.next(suiteStart, a.watched.StepSizes(H))
+func (a *scripted) Plan(s *master.System, H float64) master.Plan {
+	p := a.watched.Plan(s, H)
+	p.FirstStep = a.next(suiteStart, p.FirstStep)
+	return p
 }
 
 func (a *scripted) Attempt(ctx context.Context, x *master.Exec, t, H float64, trial *master.Trial) error {

@@ -45,6 +45,7 @@ type Runner struct {
 // Prepared is a run before its first step.
 type Prepared struct {
 	Options  *master.Options
+	System   *master.System
 	Choice   *algorithms.Choice
 	Manifest *record.Manifest
 	Record   record.Selection
@@ -277,7 +278,7 @@ func (r *run) prepare(ctx context.Context, m *record.Manifest) (_ context.Contex
 	if err := r.recorders(m); err != nil {
 		return nil, err
 	}
-	p := &Prepared{Options: opt, Choice: r.chosen.Choice, Manifest: m, Record: r.Record, Driven: r.driven}
+	p := &Prepared{Options: opt, System: r.sys.System, Choice: r.chosen.Choice, Manifest: m, Record: r.Record, Driven: r.driven}
 	if r.Prepare != nil {
 		if ctx, err = r.Prepare(ctx, p); err != nil {
 			return nil, err
@@ -368,8 +369,8 @@ func (r *run) finish(ctx context.Context, result master.Result, failed error) er
 		err = errors.Join(err, lost)
 	}
 	var delivery []master.Delivery
-	if d, ok := r.chosen.Algorithm.(master.DeliveryReporter); ok {
-		delivery = d.Deliveries()
+	if rep, ok := r.chosen.Algorithm.(master.Reporter); ok {
+		delivery = rep.Report().Delivery
 	}
 	m := r.mark.manifest
 	defer func() { r.out.Result = result }()

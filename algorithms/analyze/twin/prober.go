@@ -85,15 +85,16 @@ type prober struct {
 	way    [][]float64 // inputs at the communication points, so far
 }
 
-// NeedsRollback returns all subsystems that support rollback, for measuring their responses.
-func (p *prober) NeedsRollback(s *master.System) []int {
-	var out []int
+// Plan asks for the rollback of all subsystems that support it, for measuring their responses.
+func (p *prober) Plan(s *master.System, H float64) master.Plan {
+	plan := p.Coupling.Plan(s, H)
+	plan.Rollback = nil
 	for i, info := range s.Infos {
 		if _, ok := master.As[master.StateSaver](s.Subsystems[i]); ok && info.Caps.SaveState {
-			out = append(out, i)
+			plan.Rollback = append(plan.Rollback, i)
 		}
 	}
-	return out
+	return plan
 }
 
 // DoesWithout notes that a subsystem fails at rollback, and accepts it.

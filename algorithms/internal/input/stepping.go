@@ -138,8 +138,5 @@ func StepWith(ctx context.Context, x *master.Exec, i int, t, H float64) error {
 	if err := x.StageDiscrete(i, t+H); err != nil {
 		return err
 	}
-	if err := x.Stage(i); err != nil {
-		return err
-	}
 	return x.Step(ctx, i, t, H)
 }

@@ -98,7 +98,7 @@ func (a *attached) prepare(ctx context.Context, run *simulate.Prepared) (context
 	if r.Report != "" || r.Live != "" {
 		a.seen = newWatcher(run.Record, opt.Start)
 		a.seen.driven = run.Driven
-		a.seen.watch(opt, run.Choice)
+		a.seen.watch(opt, run.Choice, run.System)
 	}
 	var err error
 	if r.Live != "" {

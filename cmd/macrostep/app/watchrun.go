@@ -116,10 +116,9 @@ func (a attemptRecorders) RecordAttempt(t, H float64, trial master.Trial, accept
 
 // watch adds the watcher to a run. Attempts with equal steps of order 0 are not recorded, because the run
 // could no longer take many steps at once.
-func (w *watcher) watch(opt *master.Options, choice *algorithms.Choice) {
+func (w *watcher) watch(opt *master.Options, choice *algorithms.Choice, sys *master.System) {
 	opt.Recorders = append(slices.Clip(opt.Recorders), w)
-	sizer, ok := choice.Algorithm.(master.StepSizer)
-	plain := choice.Values["order"] == "0" && choice.Values["scheme"] != "implicit" && (!ok || sizer.StepSizes(opt.Step) == 0)
+	plain := choice.Values["order"] == "0" && choice.Values["scheme"] != "implicit" && master.PlanOf(choice.Algorithm, sys, opt.Step).FirstStep == 0
 	if plain && opt.Attempts == nil {
 		return
 	}

@@ -7,7 +7,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -41,13 +40,13 @@ type twoSweeps struct {
 	new           []float64        // L y + b after the first sweep
 }
 
-// NeedsRollback names all subsystems.
-func (*twoSweeps) NeedsRollback(s *master.System) []int {
-	all := make([]int, len(s.Subsystems))
-	for i := range all {
-		all[i] = i
+// Plan asks for the rollback of all subsystems.
+func (*twoSweeps) Plan(s *master.System, _ float64) master.Plan {
+	var all []int
+	for i := range s.Subsystems {
+		all = append(all, i)
 	}
-	return all
+	return master.Plan{Rollback: all}
 }
 
 // Check refuses systems that cannot take substeps.
@@ -68,7 +67,7 @@ func (a *twoSweeps) Init(x *master.Exec, _ float64) (err error) {
 		}
 		x.ScaleStep(i, a.substeps, 1)
 	}
-	a.saved = x.NewStateSet(a.NeedsRollback(x.Sys))
+	a.saved = x.NewStateSet(a.Plan(x.Sys, 0).Rollback)
 	if a.first, err = x.NewStepSet(x.Sys.Stepped); err != nil {
 		return err
 	}
@@ -112,7 +111,7 @@ func sweep(ctx context.Context, x *master.Exec, set *master.StepSet, t, H float6
 	}
 	for _, i := range x.Sys.Late {
 		x.Couple(i, t+H, x.U)
-		if err := errors.Join(x.StageDiscrete(i, t+H), x.Stage(i)); err != nil {
+		if err := x.StageDiscrete(i, t+H); err != nil {
 			return err
 		}
 		if err := x.Step(ctx, i, t, H); err != nil {
