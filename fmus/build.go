@@ -174,39 +174,47 @@ func (m *model) build(cc []string) ([]byte, error) {
 
 // header returns the macros and enumerations that the sources take from the model.
 func (m *model) header() string {
-	var b strings.Builder
-	texts := 0
-	macros := m.defines
-	if m.plain {
-		macros = append([]string{"FMU_PLAIN"}, macros...)
-	}
-	if m.wrapped {
-		macros = append([]string{"FMU_WRAPPED"}, macros...)
-	}
-	for _, d := range macros {
+	var b, reals, integers, texts strings.Builder
+	for _, d := range m.defines {
 		fmt.Fprintf(&b, "#define %s\n", d)
 	}
+	if m.plain {
+		b.WriteString("#define FMU_PLAIN\n")
+	}
+	if m.wrapped {
+		b.WriteString("#define FMU_WRAPPED\n")
+	}
+	states, n, wordCount := map[string]int{}, [text + 1]int{}, 0 // indices of states; variables of each role
 	for _, v := range m.variables {
 		if v.enumeration != "" {
 			fmt.Fprintf(&b, "enum { %s_%s };\n", v.enumeration, strings.Join(v.items, ", "+v.enumeration+"_"))
 			fmt.Fprintf(&b, "#define NAMES_%s \"%s\"\n", v.enumeration, strings.Join(v.items, `", "`))
 		}
-		if v.role == text {
-			texts++
-		}
-		if !m.starts {
-			continue
-		}
+		index := n[v.role]
+		n[v.role]++
 		switch v.role {
-		case parameter, count:
-			fmt.Fprintf(&b, "#define START_%s %s\n", v.name, number(v.start))
+		case count:
+			fmt.Fprintf(&b, "#define START_%s %g\n", v.name, v.start)
+			least := 0.0
+			if v.min != nil {
+				least = *v.min
+			}
+			fmt.Fprintf(&integers, "{%g, %g}, ", v.start, least)
+			continue
 		case text:
-			fmt.Fprintf(&b, "#define START_%s %s\n", v.name, cLiteral(v.word))
+			fmt.Fprintf(&texts, "%s, ", cLiteral(v.word))
+			wordCount++
+			continue
+		case state:
+			states[v.name] = index
+		case derivative:
+			index = states[v.derivativeOf]
 		}
+		fmt.Fprintf(&reals, "{%s, %d, %s}, ", roles[v.role], index, number(v.start))
 	}
-	if texts > 0 {
-		fmt.Fprintf(&b, "#define FMU_STRINGS %d\n", texts)
-	}
+	fmt.Fprintf(&b, "#define FMU_REALS %s\n#define FMU_INTEGERS %s\n#define FMU_TEXTS %s\n", &reals, &integers, &texts)
+	fmt.Fprintf(&b, "#define FMU_STRINGS %d\n#define FMU_NX %d\n#define FMU_NU %d\n#define FMU_NY %d\n#define FMU_OUTPUT_ORDER %d\n",
+		wordCount, n[state], n[input], n[calculated], m.outputOrder)
 	return b.String()
 }
 

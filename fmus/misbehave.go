@@ -293,7 +293,7 @@ func misbehaving() []*model {
 		once = ` canBeInstantiatedOnlyOncePerProcess="true"`
 	)
 	m := func(name, attributes string, defines ...string) *model {
-		return &model{name: name, description: "Does one thing wrong, on purpose", wrapped: true, starts: true,
+		return &model{name: name, description: "Does one thing wrong, on purpose", wrapped: true, outputOrder: 5,
 			sources: []string{"lti.h", "lti.c", "wrap.h", "thread.h", "thread.c", "kill.h", "kill.c", "kill_linux.c", "misbehave.c"},
 			defines: defines, stop: 1, step: 0.1, attributes: attributes, variables: misbehaviour()}
 	}

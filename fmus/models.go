@@ -2,16 +2,14 @@ package fmus
 
 import "fmt"
 
-// model is the description of one FMU and its sources.
-// The order of the variables is that of the tables in the C source: reals first,
-// value references counting from 0.
+// model is the description of one FMU and its sources. Value references count the variables of a type from 0; the
+// C sources get the variables from guid.h, and name parameters by an enumeration in this order.
 type model struct {
 	name        string
 	description string
 	sources     []string // in addition to those of every FMU
 	plain       bool     // blackbox: no optional capabilities
 	wrapped     bool     // its own source wraps the functions of the framework, see wrap.h
-	starts      bool     // the C sources get the start values of the parameters from guid.h
 	wrongGUID   bool     // modelDescription.xml has another guid than the library
 	defines     []string // further macros for the sources
 	attributes  string   // of CoSimulation; "": as follows from the other fields
@@ -33,6 +31,9 @@ const (
 	count // integer parameter
 	text  // string parameter
 )
+
+// roles are the names of the roles of reals in src/fmu.h.
+var roles = [...]string{"INPUT", "STATE", "DERIVATIVE", "CALCULATED", "PARAMETER", "INDEPENDENT"}
 
 type variable struct {
 	name, unit, description string
@@ -134,7 +135,7 @@ func find(name string) (*model, error) {
 	return nil, fmt.Errorf("no FMU of macrostep is called %q; choose one of %v", name, Names())
 }
 
-// Sizes of linear; src/linear.c has the same.
+// Sizes of linear.
 const (
 	linearStates  = 8
 	linearInputs  = 4

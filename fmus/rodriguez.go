@@ -1,9 +1,6 @@
 package fmus
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // The models of rodriguez. Those with the coupling element compute its force
 // from the inputs at the start of the last micro step.
@@ -59,7 +56,7 @@ func oscillatorCoupled() *model {
 // driven returns the model of a mass under coupling forces with these names.
 func driven(name, description string, forces ...string) *model {
 	m := &model{name: name, sources: []string{"euler.h", "euler.c", "power_law.h", "power_law.c", "oscillator_driven.c"},
-		outputOrder: 1, stop: 10, step: 1e-3, description: description, defines: []string{fmt.Sprintf("FORCES %d", len(forces))}}
+		outputOrder: 1, stop: 10, step: 1e-3, description: description}
 	for _, f := range forces {
 		m.variables = append(m.variables, in(f, "N", "force of a coupling element"))
 	}

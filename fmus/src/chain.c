@@ -22,42 +22,6 @@ enum { MASSES, NUMBER, TOTAL, SEED, IMPULSES, BLOCK, CONTACTS, GROUND_LEFT, GROU
 /* Streams of random numbers. */
 enum { START_X, START_V, PUSHED, STRENGTH, DIRECTION, TOUCHING };
 
-static const Reals reals[] = {
-	{INPUT, 0, 2, 0},               /* F_left, F_right */
-	{STATE, 0, 4, 0},               /* x_left, v_left, x_right, v_right */
-	{DERIVATIVE, 1, 1, 0},          /* der(v_left) */
-	{DERIVATIVE, 3, 1, 0},          /* der(v_right) */
-	{PARAMETER, M, 1, 0.1},         /* m */
-	{PARAMETER, C, 1, 1e7},         /* c */
-	{PARAMETER, D, 1, 1e4},         /* d */
-	{PARAMETER, C3, 1, 1e14},       /* C */
-	{PARAMETER, D3, 1, 1e2},        /* D */
-	{PARAMETER, FMIN, 1, 1e6},      /* impulse_min */
-	{PARAMETER, FMAX, 1, 5e6},      /* impulse_max */
-	{PARAMETER, FIRST, 1, 0},       /* impulse_first */
-	{PARAMETER, PERIOD, 1, 0.05},   /* impulse_period */
-	{PARAMETER, DURATION, 1, 2.5e-3}, /* impulse_duration */
-	{PARAMETER, DELTA, 1, 1e-5},    /* impulse_delta */
-	{PARAMETER, A, 1, -1e-2},       /* A */
-	{PARAMETER, B, 1, 5e5},         /* B */
-	{PARAMETER, X0, 1, 1e-3},       /* x0_max */
-	{PARAMETER, V0, 1, 10},         /* v0_max */
-	{PARAMETER, RTOL, 1, 1e-6},     /* rtol */
-	{PARAMETER, ATOLX, 1, 1e-9},    /* atol_x */
-	{PARAMETER, ATOLV, 1, 1e-6},    /* atol_v */
-};
-static const Integers integers[] = {
-	{5, 2}, /* masses */
-	{1, 1}, /* number */
-	{0, 0}, /* total */
-	{1, 0}, /* seed */
-	{3, 0}, /* impulses */
-	{0, 0}, /* impulse_block */
-	{1, 0}, /* contacts */
-	{0, 0}, /* ground_left */
-	{0, 0}, /* ground_right */
-};
-
 static const char *extent(const Instance *m, size_t *kept, size_t *scratch) {
 	const int *n = m->s.n;
 	if (n[MASSES] > 1000000) return "there must be at most 1000000 masses";
@@ -166,8 +130,6 @@ static void step(Instance *m, double h, double x[]) {
 }
 
 const Model model = {
-	.reals = reals, .n_reals = sizeof reals / sizeof reals[0],
-	.integers = integers, .n_integers = sizeof integers / sizeof integers[0],
-	.nx = 4, .nu = 2, .output_order = 1, .data_size = sizeof(Oscillators),
+	.data_size = sizeof(Oscillators),
 	.prepare = prepare, .evaluate = evaluate, .jacobian = jacobian, .step = step, .extent = extent, .begin = begin,
 };

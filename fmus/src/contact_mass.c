@@ -7,22 +7,6 @@
 
 enum { M, C, D, A, B, X0, V0, RTOL, ATOLX, ATOLV };
 
-static const Reals reals[] = {
-	{INPUT, 0, 1, 0},           /* F */
-	{STATE, 0, 2, 0},           /* x, v */
-	{DERIVATIVE, 1, 1, 0},      /* der(v) */
-	{PARAMETER, M, 1, 50},      /* m */
-	{PARAMETER, C, 1, 1e5},     /* c */
-	{PARAMETER, D, 1, 0},       /* d */
-	{PARAMETER, A, 1, -1e-2},   /* A */
-	{PARAMETER, B, 1, 1e7},     /* B */
-	{PARAMETER, X0, 1, -2},     /* x0 */
-	{PARAMETER, V0, 1, 100},    /* v0 */
-	{PARAMETER, RTOL, 1, 1e-6}, /* rtol */
-	{PARAMETER, ATOLX, 1, 1e-9}, /* atol_x */
-	{PARAMETER, ATOLV, 1, 1e-6}, /* atol_v */
-};
-
 static const char *extent(const Instance *m, size_t *kept, size_t *scratch) {
 	(void)m;
 	oscillators_extent(1, kept, scratch);
@@ -76,7 +60,6 @@ static void step(Instance *m, double h, double x[]) {
 }
 
 const Model model = {
-	.reals = reals, .n_reals = sizeof reals / sizeof reals[0], .nx = 2, .nu = 1, .output_order = 1,
 	.data_size = sizeof(Oscillators), .prepare = prepare, .evaluate = evaluate, .jacobian = jacobian, .step = step,
 	.extent = extent, .begin = begin,
 };

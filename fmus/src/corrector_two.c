@@ -18,23 +18,6 @@
 
 enum { M, C, D, S0, V0, CK, DK, ND, DMIN, DMAX };
 
-static const Reals reals[] = {
-	{INPUT, 0, 2, 0},         /* s_other, v_other */
-	{STATE, 0, 2, 0},         /* s, v */
-	{DERIVATIVE, 1, 1, 0},    /* der(v) */
-	{CALCULATED, 0, 1, 0},    /* F */
-	{PARAMETER, M, 1, 10},    /* m */
-	{PARAMETER, C, 1, 1e7},   /* c */
-	{PARAMETER, D, 1, 2},     /* d */
-	{PARAMETER, S0, 1, 0},    /* s0 */
-	{PARAMETER, V0, 1, 1},    /* v0 */
-	{PARAMETER, CK, 1, 2e5},  /* c_k */
-	{PARAMETER, DK, 1, 5e2},  /* d_k */
-	{PARAMETER, ND, 1, 1},    /* n_d */
-	{PARAMETER, DMIN, 1, 10}, /* d_min */
-	{PARAMETER, DMAX, 1, 1e4}, /* d_max */
-};
-
 static const char *prepare(Instance *m, double x[]) {
 	const double *p = m->s.p;
 	if (!(p[M] > 0)) return "the mass m must be positive";
@@ -149,5 +132,4 @@ static void step(Instance *m, double h, double x[]) {
 	}
 }
 
-const Model model = {reals, sizeof reals / sizeof reals[0], 0, 0, 2, 2, 1, MAX_ORDER, sizeof(Lti),
-                     prepare, evaluate, jacobian, step};
+const Model model = {sizeof(Lti), prepare, evaluate, jacobian, step};

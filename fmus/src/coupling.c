@@ -7,13 +7,6 @@
 
 enum { CC, DC };
 
-static const Reals reals[] = {
-	{INPUT, 0, 4, 0},         /* x1, v1, x2, v2 */
-	{CALCULATED, 0, 1, 0},    /* F */
-	{PARAMETER, CC, 1, 1000}, /* c_c */
-	{PARAMETER, DC, 1, 10},   /* d_c */
-};
-
 static const char *prepare(Instance *m, double x[]) {
 	const double *p = m->s.p;
 	(void)x;
@@ -26,5 +19,4 @@ static const char *prepare(Instance *m, double x[]) {
 	return 0;
 }
 
-const Model model = {reals, sizeof reals / sizeof reals[0], 0, 0, 0, 4, 1, MAX_ORDER, sizeof(Lti),
-                     prepare, lti_evaluate, lti_jacobian, lti_step};
+const Model model = {sizeof(Lti), prepare, lti_evaluate, lti_jacobian, lti_step};

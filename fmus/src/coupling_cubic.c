@@ -7,15 +7,6 @@
 
 enum { CC, DC, C3, D3 };
 
-static const Reals reals[] = {
-	{INPUT, 0, 4, 0},          /* x1, v1, x2, v2 */
-	{CALCULATED, 0, 1, 0},     /* F */
-	{PARAMETER, CC, 1, 1e5},   /* c_c */
-	{PARAMETER, DC, 1, 0},     /* d_c */
-	{PARAMETER, C3, 1, 1e5},   /* C_c */
-	{PARAMETER, D3, 1, 1e-2},  /* D_c */
-};
-
 static const char *prepare(Instance *m, double x[]) {
 	(void)m;
 	(void)x;
@@ -45,6 +36,5 @@ static void step(Instance *m, double h, double x[]) {
 }
 
 const Model model = {
-	.reals = reals, .n_reals = sizeof reals / sizeof reals[0], .nu = 4, .ny = 1, .output_order = 1,
 	.prepare = prepare, .evaluate = evaluate, .jacobian = jacobian, .step = step,
 };

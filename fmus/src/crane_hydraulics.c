@@ -24,29 +24,6 @@ enum { A_P, L3, S_0, C, C_D, A_V, RHO, A, B, P_T, P_P, GAMMA0, AMPLITUDE, FREQUE
 enum { P1, P2 };
 enum { S_C, V_C };
 
-static const Reals reals[] = {
-	{INPUT, S_C, 1, 0.5},            /* s_c */
-	{INPUT, V_C, 1, 0},              /* v_c */
-	{STATE, P1, 2, 0},               /* p1, p2 */
-	{DERIVATIVE, P1, 2, 0},          /* der(p1), der(p2) */
-	{CALCULATED, 0, 2, 0},           /* f, gamma */
-	{PARAMETER, A_P, 1, 65e-4},      /* a_p */
-	{PARAMETER, L3, 1, 0.442},       /* l3 */
-	{PARAMETER, S_0, 1, 0.5},        /* s_0 */
-	{PARAMETER, C, 1, 1e5},          /* c */
-	{PARAMETER, C_D, 1, 0.67},       /* c_d */
-	{PARAMETER, A_V, 1, 5e-4},       /* a_v */
-	{PARAMETER, RHO, 1, 850},        /* rho */
-	{PARAMETER, A, 1, 6.53e-10},     /* a */
-	{PARAMETER, B, 1, -1.19e-18},    /* b */
-	{PARAMETER, P_T, 1, 1e5},        /* p_T */
-	{PARAMETER, P_P, 1, 7.6e6},      /* p_P */
-	{PARAMETER, GAMMA0, 1, 0.4543455895980512}, /* gamma0 */
-	{PARAMETER, AMPLITUDE, 1, 0.1},  /* amplitude */
-	{PARAMETER, FREQUENCY, 1, 2},    /* frequency */
-};
-static const Integers integers[] = {{10, 1}}; /* micro_steps */
-
 static const char *prepare(Instance *m, double x[]) {
 	const double *p = m->s.p;
 	if (!(p[A_P] > 0 && p[L3] > 0 && p[RHO] > 0)) return "the piston's area a_p, the cylinder's length l3 and the density rho must be positive";
@@ -103,9 +80,6 @@ static void step(Instance *m, double h, double x[]) {
 }
 
 const Model model = {
-	.reals = reals, .n_reals = sizeof reals / sizeof reals[0],
-	.integers = integers, .n_integers = sizeof integers / sizeof integers[0],
-	.nx = 2, .nu = 2, .ny = 2, .output_order = 1,
 	.prepare = prepare, .evaluate = evaluate, .jacobian = difference_jacobian, .step = step,
 	.sampled = last_micro_step,
 };

@@ -19,25 +19,6 @@
 enum { L1, L2, M1, M2, M3, L_C, X_B, Y_B, THETA1, THETA2, G };
 enum { T1, T2, W1, W2 };
 
-static const Reals reals[] = {
-	{INPUT, 0, 1, 0},                /* f */
-	{STATE, T1, 4, 0},               /* theta1, theta2, omega1, omega2 */
-	{DERIVATIVE, W1, 2, 0},          /* der(omega1), der(omega2) */
-	{CALCULATED, 0, 2, 0},           /* s_c, v_c */
-	{PARAMETER, L1, 1, 1},           /* l1 */
-	{PARAMETER, L2, 1, 0.5},         /* l2 */
-	{PARAMETER, M1, 1, 200},         /* m1 */
-	{PARAMETER, M2, 1, 250},         /* m2 */
-	{PARAMETER, M3, 1, 100},         /* m3 */
-	{PARAMETER, L_C, 1, 0.5},        /* l_c */
-	{PARAMETER, X_B, 1, 0.8660254037844386}, /* x_B */
-	{PARAMETER, Y_B, 1, 0},          /* y_B */
-	{PARAMETER, THETA1, 1, 0.5235987755982989}, /* theta1_0 */
-	{PARAMETER, THETA2, 1, 4.71238898038469},   /* theta2_0 */
-	{PARAMETER, G, 1, 9.81},         /* g */
-};
-static const Integers integers[] = {{1, 1}}; /* micro_steps */
-
 static const char *prepare(Instance *m, double x[]) {
 	const double *p = m->s.p;
 	if (!(p[L1] > 0 && p[L2] > 0)) return "the lengths l1 and l2 must be positive";
@@ -70,8 +51,5 @@ static void evaluate(const Instance *m, const double x[], const double u[], doub
 }
 
 const Model model = {
-	.reals = reals, .n_reals = sizeof reals / sizeof reals[0],
-	.integers = integers, .n_integers = sizeof integers / sizeof integers[0],
-	.nx = 4, .nu = 1, .ny = 2, .output_order = 1,
 	.prepare = prepare, .evaluate = evaluate, .jacobian = difference_jacobian, .step = symplectic_step,
 };

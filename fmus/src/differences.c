@@ -18,16 +18,16 @@ static double sides(const Instance *m, const double x[], const double u[], doubl
 
 void difference_jacobian(const Instance *m, const double x[], const double u[], Linear *l) {
 	double xs[MAX_STATES], us[MAX_INPUTS], dx[2][MAX_STATES], y[2][MAX_OUTPUTS];
-	memcpy(xs, x, (size_t)model.nx * sizeof *x);
-	memcpy(us, u, (size_t)model.nu * sizeof *u);
-	for (int j = 0; j < model.nx; j++) {
+	memcpy(xs, x, (size_t)FMU_NX * sizeof *x);
+	memcpy(us, u, (size_t)FMU_NU * sizeof *u);
+	for (int j = 0; j < FMU_NX; j++) {
 		double d = sides(m, xs, us, &xs[j], dx, y);
-		for (int i = 0; i < model.nx; i++) l->A[i][j] = (dx[1][i] - dx[0][i]) / d;
-		for (int i = 0; i < model.ny; i++) l->C[i][j] = (y[1][i] - y[0][i]) / d;
+		for (int i = 0; i < FMU_NX; i++) l->A[i][j] = (dx[1][i] - dx[0][i]) / d;
+		for (int i = 0; i < FMU_NY; i++) l->C[i][j] = (y[1][i] - y[0][i]) / d;
 	}
-	for (int j = 0; j < model.nu; j++) {
+	for (int j = 0; j < FMU_NU; j++) {
 		double d = sides(m, xs, us, &us[j], dx, y);
-		for (int i = 0; i < model.nx; i++) l->B[i][j] = (dx[1][i] - dx[0][i]) / d;
-		for (int i = 0; i < model.ny; i++) l->D[i][j] = (y[1][i] - y[0][i]) / d;
+		for (int i = 0; i < FMU_NX; i++) l->B[i][j] = (dx[1][i] - dx[0][i]) / d;
+		for (int i = 0; i < FMU_NY; i++) l->D[i][j] = (y[1][i] - y[0][i]) / d;
 	}
 }

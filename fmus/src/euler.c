@@ -8,17 +8,17 @@ void euler_step(Instance *m, double h, double x[]) {
 	for (int k = 0; k < n; k++) {
 		polynomial(m->s.u, m->s.order, k * micro, u);
 		model.evaluate(m, x, u, dx, y);
-		for (int i = 0; i < model.nx; i++) x[i] += micro * dx[i];
+		for (int i = 0; i < FMU_NX; i++) x[i] += micro * dx[i];
 	}
 }
 
 void symplectic_step(Instance *m, double h, double x[]) {
-	int n = m->s.n[0], half = model.nx / 2;
+	int n = m->s.n[0], half = FMU_NX / 2;
 	double micro = h / n, u[MAX_INPUTS], dx[MAX_STATES], y[MAX_OUTPUTS];
 	for (int k = 0; k < n; k++) {
 		polynomial(m->s.u, m->s.order, k * micro, u);
 		model.evaluate(m, x, u, dx, y);
-		for (int i = half; i < model.nx; i++) x[i] += micro * dx[i];
+		for (int i = half; i < FMU_NX; i++) x[i] += micro * dx[i];
 		for (int i = 0; i < half; i++) x[i] += micro * x[half + i];
 	}
 }

@@ -91,6 +91,26 @@ static void release(const fmi2CallbackFunctions *f, void *p) {
 	else free(p);
 }
 
+static const Real reals[] = {FMU_REALS};
+static const Integer integers[] = {FMU_INTEGERS {0, 0}};
+#if FMU_STRINGS
+static const char *const texts[] = {FMU_TEXTS};
+#endif
+enum { N_REALS = sizeof reals / sizeof reals[0], N_INTEGERS = sizeof integers / sizeof integers[0] - 1 };
+
+/* real gives the place of a real variable. */
+static double *real(Instance *m, fmi2ValueReference vr) {
+	int i = reals[vr].index;
+	switch (reals[vr].role) {
+	case INPUT: return &m->s.u[0][i];
+	case STATE: return &m->s.x[i];
+	case DERIVATIVE: return &m->s.dx[i];
+	case CALCULATED: return &m->s.y[i];
+	case INDEPENDENT: return &m->s.time;
+	default: return &m->s.p[i];
+	}
+}
+
 static int finite_all(const double v[], int n) {
 	for (int i = 0; i < n; i++)
 		if (!isfinite(v[i])) return 0;
@@ -98,7 +118,7 @@ static int finite_all(const double v[], int n) {
 }
 
 void polynomial(double u[][MAX_INPUTS], int order, double tau, double value[]) {
-	for (int i = 0; i < model.nu; i++) {
+	for (int i = 0; i < FMU_NU; i++) {
 		double v = u[order][i]; /* Horner, highest derivative first */
 		for (int j = order; j > 0; j--) v = u[j - 1][i] + v * tau / j;
 		value[i] = v;
@@ -109,11 +129,11 @@ void polynomial(double u[][MAX_INPUTS], int order, double tau, double value[]) {
 static void set_defaults(Instance *m) {
 	memset(&m->s, 0, sizeof m->s);
 	m->s.mode = INSTANTIATED;
-	for (size_t i = 0; i < m->n; i++)
-		if (m->kind[i]->role == PARAMETER || m->kind[i]->role == INPUT) *m->real[i] = m->kind[i]->start;
-	for (int i = 0; i < model.n_integers; i++) m->s.n[i] = model.integers[i].start;
+	for (unsigned i = 0; i < N_REALS; i++)
+		if (reals[i].role == PARAMETER || reals[i].role == INPUT) *real(m, i) = reals[i].start;
+	for (int i = 0; i < N_INTEGERS; i++) m->s.n[i] = integers[i].start;
 #if FMU_STRINGS
-	for (int i = 0; i < FMU_STRINGS; i++) strncpy(m->s.text[i], model.strings[i], MAX_TEXT - 1);
+	for (int i = 0; i < FMU_STRINGS; i++) strncpy(m->s.text[i], texts[i], MAX_TEXT - 1);
 #endif
 	m->data_of_p = NULL;
 }
@@ -195,18 +215,6 @@ fmi2Status fmi2SetDebugLogging(fmi2Component c, fmi2Boolean loggingOn, size_t nC
 	return fmi2OK;
 }
 
-/* pointer_to gives the place of the k-th variable of an entry. */
-static double *pointer_to(Instance *m, const Reals *r, int k) {
-	switch (r->role) {
-	case INPUT: return &m->s.u[0][r->first + k];
-	case STATE: return &m->s.x[r->first + k];
-	case DERIVATIVE: return &m->s.dx[r->first + k];
-	case CALCULATED: return &m->s.y[r->first + k];
-	case INDEPENDENT: return &m->s.time;
-	default: return &m->s.p[r->first + k];
-	}
-}
-
 fmi2Component fmi2Instantiate(fmi2String instanceName, fmi2Type fmuType, fmi2String guid,
                               fmi2String resourceLocation, const fmi2CallbackFunctions *functions,
                               fmi2Boolean visible, fmi2Boolean loggingOn) {
@@ -223,32 +231,21 @@ fmi2Component fmi2Instantiate(fmi2String instanceName, fmi2Type fmuType, fmi2Str
 			                  "fmi2Instantiate: %s", wrong);
 		return NULL;
 	}
-	size_t n = 0;
-	for (int i = 0; i < model.n_reals; i++) n += (size_t)model.reals[i].count;
 	Instance *m = allocate(functions, sizeof *m);
 	if (!m) return NULL;
 	memset(m, 0, sizeof *m);
 	m->callbacks = *functions; /* the structure itself need not outlive this call */
-	m->n = n;
 	m->data = allocate(functions, model.data_size ? model.data_size : 1);
-	m->real = allocate(functions, n * sizeof *m->real);
-	m->kind = allocate(functions, n * sizeof *m->kind);
 	m->name = allocate(functions, strlen(name) + 1);
-	if (!m->data || !m->real || !m->kind || !m->name) {
+	if (!m->data || !m->name) {
 		fmi2FreeInstance(m);
 		return NULL;
 	}
 	strcpy(m->name, name);
-	n = 0;
-	for (int i = 0; i < model.n_reals; i++)
-		for (int k = 0; k < model.reals[i].count; k++, n++) {
-			m->kind[n] = &model.reals[i];
-			m->real[n] = pointer_to(m, &model.reals[i], k);
-		}
 	m->debug = loggingOn != 0;
 	m->debug_categories = LOG_ERROR | LOG_DISCARD | LOG_EVENT;
 	set_defaults(m);
-	EVENT(m, "instantiated, %u real variables", (unsigned)m->n);
+	EVENT(m, "instantiated, %u real variables", (unsigned)N_REALS);
 	return m;
 }
 
@@ -260,8 +257,6 @@ void fmi2FreeInstance(fmi2Component c) {
 	release(&f, m->kept);
 	release(&f, m->before);
 	release(&f, m->scratch);
-	release(&f, m->real);
-	release(&f, m->kind);
 	release(&f, m->name);
 	release(&f, m);
 }
@@ -295,7 +290,7 @@ fmi2Status fmi2ExitInitializationMode(fmi2Component c) {
 	ENTER(m, c, "fmi2ExitInitializationMode", INITIALIZATION);
 	const char *wrong = initial(m);
 	CHECK(m, "fmi2ExitInitializationMode", wrong);
-	REQUIRE(m, finite_all(m->s.y, model.ny) && finite_all(m->s.dx, model.nx),
+	REQUIRE(m, finite_all(m->s.y, FMU_NY) && finite_all(m->s.dx, FMU_NX),
 	        "fmi2ExitInitializationMode", "an output or derivative is not finite at the start");
 	m->s.mode = STEPPED;
 	EVENT(m, "initialized at t = %.17g", m->s.time);
@@ -324,8 +319,8 @@ fmi2Status fmi2GetReal(fmi2Component c, const fmi2ValueReference vr[], size_t nv
 		CHECK(m, "fmi2GetReal", wrong);
 	}
 	for (size_t i = 0; i < nvr; i++) {
-		if (vr[i] >= m->n) FAIL(m, "fmi2GetReal: there is no real variable with value reference %u", vr[i]);
-		value[i] = *m->real[vr[i]];
+		if (vr[i] >= N_REALS) FAIL(m, "fmi2GetReal: there is no real variable with value reference %u", vr[i]);
+		value[i] = *real(m, vr[i]);
 	}
 	return fmi2OK;
 }
@@ -335,7 +330,7 @@ fmi2Status fmi2GetInteger(fmi2Component c, const fmi2ValueReference vr[], size_t
 	ENTER(m, c, "fmi2GetInteger", INITIALIZATION | STEPPED | TERMINATED | FAILED);
 	REQUIRE(m, nvr == 0 || (vr && value), "fmi2GetInteger", "an array is missing");
 	for (size_t i = 0; i < nvr; i++) {
-		if (vr[i] >= (unsigned)model.n_integers)
+		if (vr[i] >= N_INTEGERS)
 			FAIL(m, "fmi2GetInteger: there is no integer variable with value reference %u", vr[i]);
 		value[i] = m->s.n[vr[i]];
 	}
@@ -371,8 +366,8 @@ fmi2Status fmi2SetReal(fmi2Component c, const fmi2ValueReference vr[], size_t nv
 	ENTER(m, c, "fmi2SetReal", INSTANTIATED | INITIALIZATION | STEPPED);
 	REQUIRE(m, nvr == 0 || (vr && value), "fmi2SetReal", "an array is missing");
 	for (size_t i = 0; i < nvr; i++) {
-		if (vr[i] >= m->n) FAIL(m, "fmi2SetReal: there is no real variable with value reference %u", vr[i]);
-		Role role = m->kind[vr[i]]->role;
+		if (vr[i] >= N_REALS) FAIL(m, "fmi2SetReal: there is no real variable with value reference %u", vr[i]);
+		Role role = reals[vr[i]].role;
 		if (role != INPUT && role != PARAMETER) FAIL(m, "fmi2SetReal: #r%u# is calculated and cannot be set", vr[i]);
 		if (role == PARAMETER && m->s.mode == STEPPED)
 			FAIL(m, "fmi2SetReal: the parameter #r%u# is fixed after initialization", vr[i]);
@@ -382,8 +377,8 @@ fmi2Status fmi2SetReal(fmi2Component c, const fmi2ValueReference vr[], size_t nv
 		}
 	}
 	for (size_t i = 0; i < nvr; i++) {
-		*m->real[vr[i]] = value[i];
-		if (m->kind[vr[i]]->role == PARAMETER) m->data_of_p = NULL;
+		*real(m, vr[i]) = value[i];
+		if (reals[vr[i]].role == PARAMETER) m->data_of_p = NULL;
 	}
 	return fmi2OK;
 }
@@ -393,13 +388,13 @@ fmi2Status fmi2SetInteger(fmi2Component c, const fmi2ValueReference vr[], size_t
 	ENTER(m, c, "fmi2SetInteger", INSTANTIATED | INITIALIZATION | STEPPED);
 	REQUIRE(m, nvr == 0 || (vr && value), "fmi2SetInteger", "an array is missing");
 	for (size_t i = 0; i < nvr; i++) {
-		if (vr[i] >= (unsigned)model.n_integers)
+		if (vr[i] >= N_INTEGERS)
 			FAIL(m, "fmi2SetInteger: there is no integer variable with value reference %u", vr[i]);
 		if (m->s.mode == STEPPED)
 			FAIL(m, "fmi2SetInteger: the parameter #i%u# is fixed after initialization", vr[i]);
-		if (value[i] < model.integers[vr[i]].min) {
+		if (value[i] < integers[vr[i]].min) {
 			LOG(m, fmi2Discard, category_names[1], "fmi2SetInteger: #i%u# must be at least %d, not %d", vr[i],
-			    model.integers[vr[i]].min, value[i]);
+			    integers[vr[i]].min, value[i]);
 			return fmi2Discard;
 		}
 	}
@@ -473,8 +468,8 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean noSet
 	polynomial(m->s.u, m->s.order, m->s.h, end);
 	m->s.time = t + h; /* what the model reads of the instance is now of the end */
 	if (!m->refused) model.evaluate(m, x, w[0], dx, y);
-	int finite = finite_all(x, model.nx) && finite_all(dx, model.nx) && finite_all(y, model.ny) && finite_all(w[0], model.nu) &&
-	             finite_all(end, model.nu);
+	int finite = finite_all(x, FMU_NX) && finite_all(dx, FMU_NX) && finite_all(y, FMU_NY) && finite_all(w[0], FMU_NU) &&
+	             finite_all(end, FMU_NU);
 	if (m->refused || !finite) {
 		m->s.time = started;
 		if (m->n_kept) memcpy(m->kept, m->before, m->n_kept * sizeof *m->kept);
@@ -489,7 +484,7 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean noSet
 	memcpy(m->s.y, y, sizeof y);
 	memcpy(m->s.w, w, sizeof w);
 	memset(m->s.u, 0, sizeof m->s.u);
-	memcpy(m->s.u[0], end, (size_t)model.nu * sizeof end[0]);
+	memcpy(m->s.u[0], end, (size_t)FMU_NU * sizeof end[0]);
 	m->s.order = 0;
 	return fmi2OK;
 }
@@ -565,7 +560,7 @@ fmi2Status fmi2SetRealInputDerivatives(fmi2Component c, const fmi2ValueReference
 	ENTER(m, c, "fmi2SetRealInputDerivatives", INSTANTIATED | INITIALIZATION | STEPPED);
 	REQUIRE(m, nvr == 0 || (vr && order && value), "fmi2SetRealInputDerivatives", "an array is missing");
 	for (size_t i = 0; i < nvr; i++) {
-		if (vr[i] >= m->n || m->kind[vr[i]]->role != INPUT)
+		if (vr[i] >= N_REALS || reals[vr[i]].role != INPUT)
 			FAIL(m, "fmi2SetRealInputDerivatives: value reference %u is not that of an input", vr[i]);
 		if (order[i] < 1 || order[i] > MAX_ORDER)
 			FAIL(m, "fmi2SetRealInputDerivatives: order %d of #r%u# is not in 1..%d", order[i], vr[i], MAX_ORDER);
@@ -576,7 +571,7 @@ fmi2Status fmi2SetRealInputDerivatives(fmi2Component c, const fmi2ValueReference
 		}
 	}
 	for (size_t i = 0; i < nvr; i++) {
-		m->s.u[order[i]][m->real[vr[i]] - m->s.u[0]] = value[i];
+		m->s.u[order[i]][real(m, vr[i]) - m->s.u[0]] = value[i];
 		if (order[i] > m->s.order) m->s.order = order[i];
 	}
 	return fmi2OK;
@@ -589,16 +584,16 @@ static void derivatives_of(Instance *m, const Linear *l, int order, double x[], 
 	memcpy(x, m->s.dx, sizeof m->s.dx);
 	for (int k = 2; k <= order; k++) {
 		double next[MAX_STATES] = {0};
-		for (int i = 0; i < model.nx; i++) {
-			for (int j = 0; j < model.nx; j++) next[i] += l->A[i][j] * x[j];
-			for (int j = 0; j < model.nu; j++) next[i] += l->B[i][j] * m->s.w[k - 1][j];
+		for (int i = 0; i < FMU_NX; i++) {
+			for (int j = 0; j < FMU_NX; j++) next[i] += l->A[i][j] * x[j];
+			for (int j = 0; j < FMU_NU; j++) next[i] += l->B[i][j] * m->s.w[k - 1][j];
 		}
 		memcpy(x, next, sizeof next);
 	}
-	for (int i = 0; i < model.ny; i++) {
+	for (int i = 0; i < FMU_NY; i++) {
 		y[i] = 0;
-		for (int j = 0; j < model.nx; j++) y[i] += l->C[i][j] * x[j];
-		for (int j = 0; j < model.nu; j++) y[i] += l->D[i][j] * m->s.w[order][j];
+		for (int j = 0; j < FMU_NX; j++) y[i] += l->C[i][j] * x[j];
+		for (int j = 0; j < FMU_NU; j++) y[i] += l->D[i][j] * m->s.w[order][j];
 	}
 }
 
@@ -613,13 +608,13 @@ fmi2Status fmi2GetRealOutputDerivatives(fmi2Component c, const fmi2ValueReferenc
 	model.jacobian(m, m->s.x, m->s.w[0], &l);
 	for (size_t i = 0; i < nvr; i++) {
 		double x[MAX_STATES], y[MAX_OUTPUTS];
-		if (vr[i] >= m->n || (m->kind[vr[i]]->role != STATE && m->kind[vr[i]]->role != CALCULATED))
+		if (vr[i] >= N_REALS || (reals[vr[i]].role != STATE && reals[vr[i]].role != CALCULATED))
 			FAIL(m, "fmi2GetRealOutputDerivatives: value reference %u is not that of an output", vr[i]);
-		if (order[i] < 1 || order[i] > model.output_order)
+		if (order[i] < 1 || order[i] > FMU_OUTPUT_ORDER)
 			FAIL(m, "fmi2GetRealOutputDerivatives: order %d of #r%u# is not in 1..%d", order[i], vr[i],
-			     model.output_order);
+			     FMU_OUTPUT_ORDER);
 		derivatives_of(m, &l, order[i], x, y);
-		value[i] = m->kind[vr[i]]->role == STATE ? x[m->real[vr[i]] - m->s.x] : y[m->real[vr[i]] - m->s.y];
+		value[i] = reals[vr[i]].role == STATE ? x[real(m, vr[i]) - m->s.x] : y[real(m, vr[i]) - m->s.y];
 	}
 	return fmi2OK;
 }
@@ -628,16 +623,13 @@ fmi2Status fmi2GetRealOutputDerivatives(fmi2Component c, const fmi2ValueReferenc
 
 /* partial gives the derivative of one unknown by one known at a point, or NaN if
  * the pair is not one of unknown and known. */
-static double partial(const Instance *m, const Linear *l, fmi2ValueReference unknown, fmi2ValueReference known) {
-	const Reals *a = m->kind[unknown], *b = m->kind[known];
-	const double *pa = m->real[unknown], *pb = m->real[known];
-	if (b->role != INPUT && b->role != STATE) return NAN;
-	switch (a->role) {
-	case STATE: return pa == pb;
-	case DERIVATIVE:
-		return b->role == STATE ? l->A[pa - m->s.dx][pb - m->s.x] : l->B[pa - m->s.dx][pb - m->s.u[0]];
-	case CALCULATED:
-		return b->role == STATE ? l->C[pa - m->s.y][pb - m->s.x] : l->D[pa - m->s.y][pb - m->s.u[0]];
+static double partial(const Linear *l, fmi2ValueReference unknown, fmi2ValueReference known) {
+	int a = reals[unknown].index, b = reals[known].index, state = reals[known].role == STATE;
+	if (!state && reals[known].role != INPUT) return NAN;
+	switch (reals[unknown].role) {
+	case STATE: return state && a == b;
+	case DERIVATIVE: return state ? l->A[a][b] : l->B[a][b];
+	case CALCULATED: return state ? l->C[a][b] : l->D[a][b];
 	default: return NAN;
 	}
 }
@@ -647,11 +639,11 @@ static double partial(const Instance *m, const Linear *l, fmi2ValueReference unk
  * differentiated by hand. NaN if a shifted parameter is not allowed. */
 static double by_parameter(Instance *m, fmi2ValueReference unknown, fmi2ValueReference known) {
 	State saved = m->s;
-	double *p = m->real[known], h = 6e-6 * fmax(fabs(*p), 1), side[2] = {NAN, NAN};
+	double *p = real(m, known), h = 6e-6 * fmax(fabs(*p), 1), side[2] = {NAN, NAN};
 	double at[2] = {*p - h, *p + h};
 	for (int i = 0; i < 2; i++) {
 		*p = at[i];
-		if (!initial(m)) side[i] = *m->real[unknown];
+		if (!initial(m)) side[i] = *real(m, unknown);
 	}
 	m->s = saved;
 	m->data_of_p = NULL;
@@ -671,17 +663,17 @@ fmi2Status fmi2GetDirectionalDerivative(fmi2Component c, const fmi2ValueReferenc
 	memset(&l, 0, sizeof l);
 	model.jacobian(m, m->s.x, m->s.w[0], &l);
 	for (size_t i = 0; i < nUnknown; i++) {
-		if (unknown[i] >= m->n)
+		if (unknown[i] >= N_REALS)
 			FAIL(m, "fmi2GetDirectionalDerivative: there is no real variable with value reference %u", unknown[i]);
 		double sum = 0;
 		for (size_t j = 0; j < nKnown; j++) {
-			if (known[j] >= m->n)
+			if (known[j] >= N_REALS)
 				FAIL(m, "fmi2GetDirectionalDerivative: there is no real variable with value reference %u", known[j]);
-			Role a = m->kind[unknown[i]]->role, b = m->kind[known[j]]->role;
+			Role a = reals[unknown[i]].role, b = reals[known[j]].role;
 			double d;
 			if (initializing && b == PARAMETER && a != INPUT && a != PARAMETER) d = by_parameter(m, unknown[i], known[j]);
 			else if (initializing && b == STATE) d = NAN; /* states are unknowns there */
-			else d = partial(m, &l, unknown[i], known[j]);
+			else d = partial(&l, unknown[i], known[j]);
 			if (isnan(d))
 				FAIL(m, "fmi2GetDirectionalDerivative: #r%u# has no derivative by #r%u# %s", unknown[i], known[j],
 				     mode_name(m->s.mode));

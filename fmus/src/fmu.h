@@ -25,20 +25,21 @@ enum {
 /* What a real variable is decides when it can be set and where its value is. */
 typedef enum { INPUT, STATE, DERIVATIVE, CALCULATED, INDEPENDENT, PARAMETER } Role;
 
-/* Reals describes count real variables of one role. Their value references
- * follow on those of the entry before, in the order of the table; first is the
- * index of the first among the inputs, states, outputs or parameters (for
+/* The variables are those of fmus/models.go: guid.h lists them as FMU_REALS,
+ * FMU_INTEGERS and FMU_TEXTS, and counts the states, inputs and calculated outputs
+ * (FMU_NX, FMU_NU, FMU_NY). Value references are indices. */
+
+/* Real describes a real variable: its index among those of its role (for
  * DERIVATIVE: of the state differentiated). */
 typedef struct {
 	Role role;
-	int first, count;
+	int index;
 	double start;
-} Reals;
+} Real;
 
-/* Integers describes one integer parameter; its value reference is its index. */
 typedef struct {
 	int start, min;
-} Integers;
+} Integer;
 
 /* State is all that a step can change but Instance.kept, and nothing that points
  * anywhere: both are what is saved, restored and serialised. */
@@ -68,15 +69,6 @@ typedef struct Instance Instance;
 
 /* Model is what one model gives. */
 typedef struct {
-	const Reals *reals;
-	int n_reals; /* entries of the table */
-	const Integers *integers;
-	int n_integers;
-#if FMU_STRINGS
-	const char *const *strings; /* [FMU_STRINGS] start values; value references are indices */
-#endif
-	int nx, nu, ny;
-	int output_order; /* highest derivative of an output */
 	size_t data_size; /* bytes behind Instance.data */
 
 	/* prepare computes what depends on the parameters alone into Instance.data
@@ -111,9 +103,6 @@ struct Instance {
 	size_t n_kept, n_scratch;
 	size_t n_needed;         /* n_kept that belongs to data */
 	const char *refused;     /* see Model.step */
-	double **real;           /* [n] where the value of each real variable is */
-	const Reals **kind;      /* [n] its table entry */
-	size_t n;
 	int debug, debug_categories;
 	char *name;
 	fmi2CallbackFunctions callbacks;

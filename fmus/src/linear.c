@@ -2,16 +2,8 @@
  * inputs. blackbox is the same model compiled with FMU_PLAIN. */
 #include "lti.h"
 
-enum { NX = 8, NU = 4, NY = 4 };
+enum { NX = FMU_NX, NU = FMU_NU, NY = FMU_NY };
 enum { A = 0, B = A + NX * NX, C = B + NX * NU, D = C + NY * NX, X0 = D + NY * NU, NP = X0 + NX };
-
-static const Reals reals[] = {
-	{INPUT, 0, NU, 0},
-	{STATE, 0, NX, 0},
-	{DERIVATIVE, 0, NX, 0},
-	{CALCULATED, 0, NY, 0},
-	{PARAMETER, 0, NP, 0}, /* A, B, C, D row by row, then x0 */
-};
 
 static const char *prepare(Instance *m, double x[]) {
 	const double *p = m->s.p;
@@ -29,5 +21,4 @@ static const char *prepare(Instance *m, double x[]) {
 	return 0;
 }
 
-const Model model = {reals, sizeof reals / sizeof reals[0], 0, 0, NX, NU, NY, MAX_ORDER, sizeof(Lti),
-                     prepare, lti_evaluate, lti_jacobian, lti_step};
+const Model model = {sizeof(Lti), prepare, lti_evaluate, lti_jacobian, lti_step};

@@ -153,13 +153,13 @@ Linear *lti_begin(Instance *m) {
 
 void lti_end(Instance *m) {
 	Lti *d = m->data;
-	for (int i = 0; i < model.nx; i++) {
-		for (int j = 0; j < model.nx; j++)
+	for (int i = 0; i < FMU_NX; i++) {
+		for (int j = 0; j < FMU_NX; j++)
 			if (d->l.A[i][j] != 0) {
 				if (i >= d->nx) d->nx = i + 1;
 				if (j >= d->nx) d->nx = j + 1;
 			}
-		for (int j = 0; j < model.nu; j++)
+		for (int j = 0; j < FMU_NU; j++)
 			if (d->l.B[i][j] != 0) {
 				if (i >= d->nx) d->nx = i + 1;
 				if (j >= d->nu) d->nu = j + 1;
@@ -169,16 +169,16 @@ void lti_end(Instance *m) {
 
 void lti_evaluate(const Instance *m, const double x[], const double u[], double dx[], double y[]) {
 	const Linear *l = &((const Lti *)m->data)->l;
-	for (int i = 0; i < model.nx; i++) {
+	for (int i = 0; i < FMU_NX; i++) {
 		double sum = 0;
-		for (int j = 0; j < model.nx; j++) sum += l->A[i][j] * x[j];
-		for (int j = 0; j < model.nu; j++) sum += l->B[i][j] * u[j];
+		for (int j = 0; j < FMU_NX; j++) sum += l->A[i][j] * x[j];
+		for (int j = 0; j < FMU_NU; j++) sum += l->B[i][j] * u[j];
 		dx[i] = sum;
 	}
-	for (int i = 0; i < model.ny; i++) {
+	for (int i = 0; i < FMU_NY; i++) {
 		double sum = 0;
-		for (int j = 0; j < model.nx; j++) sum += l->C[i][j] * x[j];
-		for (int j = 0; j < model.nu; j++) sum += l->D[i][j] * u[j];
+		for (int j = 0; j < FMU_NX; j++) sum += l->C[i][j] * x[j];
+		for (int j = 0; j < FMU_NU; j++) sum += l->D[i][j] * u[j];
 		y[i] = sum;
 	}
 }

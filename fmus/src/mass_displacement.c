@@ -8,18 +8,6 @@
 
 enum { M, C, D, X0, V0, CC, DC };
 
-static const Reals reals[] = {
-	{INPUT, 0, 2, 0},         /* x_other, v_other */
-	{STATE, 0, 2, 0},         /* x, v */
-	{DERIVATIVE, 1, 1, 0},    /* der(v) */
-	{PARAMETER, M, 1, 1},     /* m */
-	{PARAMETER, C, 1, 1000},  /* c */
-	{PARAMETER, D, 1, 10},    /* d */
-	{PARAMETER, X0, 2, 0},    /* x0, v0 */
-	{PARAMETER, CC, 1, 1000}, /* c_c */
-	{PARAMETER, DC, 1, 10},   /* d_c */
-};
-
 static const char *prepare(Instance *m, double x[]) {
 	const double *p = m->s.p;
 	if (!(p[M] > 0)) return "the mass m must be positive";
@@ -35,5 +23,4 @@ static const char *prepare(Instance *m, double x[]) {
 	return 0;
 }
 
-const Model model = {reals, sizeof reals / sizeof reals[0], 0, 0, 2, 2, 0, MAX_ORDER, sizeof(Lti),
-                     prepare, lti_evaluate, lti_jacobian, lti_step};
+const Model model = {sizeof(Lti), prepare, lti_evaluate, lti_jacobian, lti_step};

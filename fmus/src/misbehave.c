@@ -43,27 +43,9 @@
 
 enum { X0, D, AT, AT2, AT3, ABOVE, FRACTION };
 
-static const Reals reals[] = {
-	{INPUT, 0, 1, 0},        /* u */
-	{STATE, 0, 2, 0},        /* x, z */
-	{DERIVATIVE, 0, 2, 0},   /* der(x), der(z) */
-	{CALCULATED, 0, 1, 0},   /* w */
-	{INDEPENDENT, 0, 1, 0},  /* time */
-	{PARAMETER, X0, 1, START_x0},
-	{PARAMETER, D, 1, START_d},
-	{PARAMETER, AT, 1, START_at},
-	{PARAMETER, AT2, 1, START_at2},
-	{PARAMETER, AT3, 1, START_at3},
-	{PARAMETER, ABOVE, 1, START_above},
-	{PARAMETER, FRACTION, 1, START_fraction},
-};
-
 enum { FAULT, DURING, ENDING, TIMES, POLLS, MESSAGES, VARIABLE, MEGABYTES };
-static const Integers integers[] = {{START_fault, 0}, {START_during, 0}, {START_ending, 0}, {START_times, 0},
-                                    {START_polls, -1}, {START_messages, 0}, {START_variable, 0}, {START_megabytes, 0}};
 
 enum { MARKER, VICTIM };
-static const char *const strings[] = {START_marker, START_victim};
 
 /* Faults is Instance.data. What is behind lti is no part of the saved state: a
  * fault that has happened has happened. */
@@ -96,8 +78,7 @@ static const char *prepare(Instance *m, double x[]) {
 	return 0;
 }
 
-const Model model = {reals, sizeof reals / sizeof reals[0], integers, sizeof integers / sizeof integers[0],
-                     strings, 2, 1, 1, MAX_ORDER, sizeof(Faults), prepare, lti_evaluate, lti_jacobian, lti_step};
+const Model model = {sizeof(Faults), prepare, lti_evaluate, lti_jacobian, lti_step};
 
 /* What changes the process. */
 

@@ -16,22 +16,6 @@ enum { M, K, C, X0, V0, KC, CC, NK, NC };
 enum { X, V };
 enum { X_OTHER, V_OTHER };
 
-static const Reals reals[] = {
-	{INPUT, X_OTHER, 2, 0},    /* x_other, v_other */
-	{STATE, X, 2, 0},          /* x, v */
-	{DERIVATIVE, V, 1, 0},     /* der(v) */
-	{CALCULATED, 0, 1, 0},     /* f */
-	{PARAMETER, M, 1, 1},      /* m */
-	{PARAMETER, K, 1, 10},     /* k */
-	{PARAMETER, C, 1, 0},      /* c */
-	{PARAMETER, X0, 1, 0},     /* x0 */
-	{PARAMETER, V0, 1, 100},   /* v0 */
-	{PARAMETER, KC, 1, 100},   /* k_c */
-	{PARAMETER, CC, 1, 0},     /* c_c */
-	{PARAMETER, NK, 2, 1},     /* n_k, n_c */
-};
-static const Integers integers[] = {{1, 1}}; /* micro_steps */
-
 static const char *prepare(Instance *m, double x[]) {
 	const double *p = m->s.p;
 	if (!(p[M] > 0)) return "the mass m must be positive";
@@ -62,8 +46,5 @@ static void jacobian(const Instance *m, const double x[], const double u[], Line
 }
 
 const Model model = {
-	.reals = reals, .n_reals = sizeof reals / sizeof reals[0],
-	.integers = integers, .n_integers = sizeof integers / sizeof integers[0],
-	.nx = 2, .nu = 2, .ny = 1, .output_order = 1,
 	.prepare = prepare, .evaluate = evaluate, .jacobian = jacobian, .step = symplectic_step, .sampled = last_micro_step,
 };

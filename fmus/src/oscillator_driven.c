@@ -3,7 +3,7 @@
  *
  *     x' = v,   m v' = -S(k, x) - D(c, v) + sum of f
  *
- * with S and D as in oscillator_coupled. FORCES, which guid.h defines, is the
+ * with S and D as in oscillator_coupled. FMU_NU, which guid.h defines, is the
  * number of forces. Symplectic Euler.
  */
 #include "euler.h"
@@ -11,19 +11,6 @@
 
 enum { M, K, C, X0, V0, NK, NC };
 enum { X, V };
-
-static const Reals reals[] = {
-	{INPUT, 0, FORCES, 0},     /* f; f[1] ... */
-	{STATE, X, 2, 0},          /* x, v */
-	{DERIVATIVE, V, 1, 0},     /* der(v) */
-	{PARAMETER, M, 1, 1},      /* m */
-	{PARAMETER, K, 1, 1000},   /* k */
-	{PARAMETER, C, 1, 0},      /* c */
-	{PARAMETER, X0, 1, 0},     /* x0 */
-	{PARAMETER, V0, 1, -100},  /* v0 */
-	{PARAMETER, NK, 2, 1},     /* n_k, n_c */
-};
-static const Integers integers[] = {{1, 1}}; /* micro_steps */
 
 static const char *prepare(Instance *m, double x[]) {
 	const double *p = m->s.p;
@@ -38,7 +25,7 @@ static void evaluate(const Instance *m, const double x[], const double u[], doub
 	(void)y;
 	const double *p = m->s.p;
 	double f = u[0];
-	for (int i = 1; i < FORCES; i++) f += u[i];
+	for (int i = 1; i < FMU_NU; i++) f += u[i];
 	dx[X] = x[V];
 	dx[V] = (f - power_law(p[K], p[NK], x[X]) - power_law(p[C], p[NC], x[V])) / p[M];
 }
@@ -49,12 +36,9 @@ static void jacobian(const Instance *m, const double x[], const double u[], Line
 	l->A[X][V] = 1;
 	l->A[V][X] = -power_slope(p[K], p[NK], x[X]) / p[M];
 	l->A[V][V] = -power_slope(p[C], p[NC], x[V]) / p[M];
-	for (int i = 0; i < FORCES; i++) l->B[V][i] = 1 / p[M];
+	for (int i = 0; i < FMU_NU; i++) l->B[V][i] = 1 / p[M];
 }
 
 const Model model = {
-	.reals = reals, .n_reals = sizeof reals / sizeof reals[0],
-	.integers = integers, .n_integers = sizeof integers / sizeof integers[0],
-	.nx = 2, .nu = FORCES, .output_order = 1,
 	.prepare = prepare, .evaluate = evaluate, .jacobian = jacobian, .step = symplectic_step,
 };

@@ -254,7 +254,7 @@ static void right(Instance *m, double tau, const double y[], double f[]) {
 	double u[MAX_INPUTS] = {0};
 	polynomial(m->s.u, m->s.order, tau, u);
 	memcpy(f, y + o->n, (size_t)o->n * sizeof *f);
-	oscillators_accelerations(o, m->s.time + tau, y, y + o->n, u[0], model.nu > 1 ? u[1] : 0, f + o->n);
+	oscillators_accelerations(o, m->s.time + tau, y, y + o->n, u[0], FMU_NU > 1 ? u[1] : 0, f + o->n);
 }
 
 /* size is the norm of e; it is not finite if an entry is not. */

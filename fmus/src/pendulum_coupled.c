@@ -15,25 +15,6 @@
 
 enum { K_C = PENDULUM_PARAMETERS, C_C, L_C };
 
-static const Reals reals[] = {
-	{INPUT, 0, 4, 0},             /* x_other, y_other, v_x_other, v_y_other */
-	{STATE, X, 4, 0},             /* x, y, v_x, v_y */
-	{DERIVATIVE, V_X, 2, 0},      /* der(v_x), der(v_y) */
-	{CALCULATED, 0, 2, 0},        /* f_x, f_y */
-	{PARAMETER, M, 1, 5},         /* m */
-	{PARAMETER, L, 1, 2},         /* l */
-	{PARAMETER, X_PIN, 1, 0},     /* x_pin */
-	{PARAMETER, THETA0, 1, 0.7853981633974483}, /* theta0 */
-	{PARAMETER, G, 1, 9.81},      /* g */
-	{PARAMETER, ALPHA, 1, 1e7},   /* alpha */
-	{PARAMETER, XI, 1, 1},        /* xi */
-	{PARAMETER, OMEGA, 1, 10},    /* omega */
-	{PARAMETER, K_C, 1, 100},     /* k_c */
-	{PARAMETER, C_C, 1, 0},       /* c_c */
-	{PARAMETER, L_C, 1, 8.75612244303068}, /* l_c */
-};
-static const Integers integers[] = {{1, 1}}; /* micro_steps */
-
 static const char *prepare(Instance *m, double x[]) { return pendulum_start(m->s.p, x); }
 
 static void evaluate(const Instance *m, const double x[], const double u[], double dx[], double y[]) {
@@ -52,9 +33,6 @@ static void evaluate(const Instance *m, const double x[], const double u[], doub
 }
 
 const Model model = {
-	.reals = reals, .n_reals = sizeof reals / sizeof reals[0],
-	.integers = integers, .n_integers = sizeof integers / sizeof integers[0],
-	.nx = 4, .nu = 4, .ny = 2, .output_order = 1,
 	.prepare = prepare, .evaluate = evaluate, .jacobian = difference_jacobian, .step = symplectic_step,
 	.sampled = last_micro_step,
 };

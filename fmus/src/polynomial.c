@@ -8,12 +8,6 @@
 
 enum { A, B, C, D };
 
-static const Reals reals[] = {
-	{INPUT, 0, 1, 0},      /* u */
-	{CALCULATED, 0, 1, 0}, /* y */
-	{PARAMETER, A, 4, 0},  /* a, b, c, d */
-};
-
 static const char *prepare(Instance *m, double x[]) {
 	(void)m;
 	(void)x;
@@ -39,5 +33,4 @@ static void step(Instance *m, double h, double x[]) {
 	(void)x;
 }
 
-const Model model = {reals, sizeof reals / sizeof reals[0], 0, 0, 0, 1, 1, 1, 0,
-                     prepare, evaluate, jacobian, step};
+const Model model = {0, prepare, evaluate, jacobian, step};

@@ -5,13 +5,6 @@
  */
 #include "lti.h"
 
-static const Reals reals[] = {
-	{INPUT, 0, 1, 0},       /* F_c */
-	{STATE, 0, 2, 0},       /* z_c, v_c */
-	{DERIVATIVE, 1, 1, 0},  /* der(v_c) */
-	{PARAMETER, 0, 1, 400}, /* m_c */
-};
-
 static const char *prepare(Instance *m, double x[]) {
 	(void)x;
 	if (!(m->s.p[0] > 0)) return "the mass m_c must be positive";
@@ -22,5 +15,4 @@ static const char *prepare(Instance *m, double x[]) {
 	return 0;
 }
 
-const Model model = {reals, sizeof reals / sizeof reals[0], 0, 0, 2, 1, 0, MAX_ORDER, sizeof(Lti),
-                     prepare, lti_evaluate, lti_jacobian, lti_step};
+const Model model = {sizeof(Lti), prepare, lti_evaluate, lti_jacobian, lti_step};

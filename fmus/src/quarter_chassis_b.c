@@ -12,18 +12,6 @@
 enum { MC, KC, DC, ND };
 enum { ZC, VC, ZW };
 
-static const Reals reals[] = {
-	{INPUT, 0, 1, 0},          /* v_w */
-	{STATE, 0, 3, 0},          /* z_c, v_c, z_w */
-	{DERIVATIVE, 1, 2, 0},     /* der(v_c), der(z_w) */
-	{CALCULATED, 0, 1, 0},     /* F_c */
-	{PARAMETER, MC, 1, 400},   /* m_c */
-	{PARAMETER, KC, 1, 15000}, /* k_c */
-	{PARAMETER, DC, 1, 1000},  /* d_c */
-	{PARAMETER, ND, 1, 0.5},   /* n_d */
-};
-static const Integers integers[] = {{10, 1}}; /* micro_steps */
-
 static const char *prepare(Instance *m, double x[]) {
 	(void)x;
 	if (!(m->s.p[MC] > 0)) return "the mass m_c must be positive";
@@ -52,5 +40,4 @@ static void jacobian(const Instance *m, const double x[], const double u[], Line
 	l->B[ZW][0] = 1;
 }
 
-const Model model = {reals, sizeof reals / sizeof reals[0], integers, 1, 3, 1, 1, 1, 0,
-                     prepare, evaluate, jacobian, euler_step};
+const Model model = {0, prepare, evaluate, jacobian, euler_step};

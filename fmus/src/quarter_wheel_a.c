@@ -12,20 +12,6 @@
 enum { MW, KW, ZROAD, KC, DC, ND };
 enum { ZW, VW, ZC };
 
-static const Reals reals[] = {
-	{INPUT, 0, 1, 0},          /* v_c */
-	{STATE, 0, 3, 0},          /* z_w, v_w, z_c */
-	{DERIVATIVE, 1, 2, 0},     /* der(v_w), der(z_c) */
-	{CALCULATED, 0, 1, 0},     /* F_c */
-	{PARAMETER, MW, 1, 40},    /* m_w */
-	{PARAMETER, KW, 1, 150000},/* k_w */
-	{PARAMETER, ZROAD, 1, 0.1},/* z_road */
-	{PARAMETER, KC, 1, 15000}, /* k_c */
-	{PARAMETER, DC, 1, 1000},  /* d_c */
-	{PARAMETER, ND, 1, 0.5},   /* n_d */
-};
-static const Integers integers[] = {{10, 1}}; /* micro_steps */
-
 static const char *prepare(Instance *m, double x[]) {
 	(void)x;
 	if (!(m->s.p[MW] > 0)) return "the mass m_w must be positive";
@@ -56,5 +42,4 @@ static void jacobian(const Instance *m, const double x[], const double u[], Line
 	l->B[ZC][0] = 1;
 }
 
-const Model model = {reals, sizeof reals / sizeof reals[0], integers, 1, 3, 1, 1, 1, 0,
-                     prepare, evaluate, jacobian, euler_step};
+const Model model = {0, prepare, evaluate, jacobian, euler_step};

@@ -7,16 +7,6 @@
 
 enum { MW, KW, ZROAD };
 
-static const Reals reals[] = {
-	{INPUT, 0, 1, 0},           /* F_c */
-	{STATE, 0, 2, 0},           /* z_w, v_w */
-	{DERIVATIVE, 1, 1, 0},      /* der(v_w) */
-	{PARAMETER, MW, 1, 40},     /* m_w */
-	{PARAMETER, KW, 1, 150000}, /* k_w */
-	{PARAMETER, ZROAD, 1, 0.1}, /* z_road */
-};
-static const Integers integers[] = {{10, 1}}; /* micro_steps */
-
 static const char *prepare(Instance *m, double x[]) {
 	(void)x;
 	return m->s.p[MW] > 0 ? 0 : "the mass m_w must be positive";
@@ -38,5 +28,4 @@ static void jacobian(const Instance *m, const double x[], const double u[], Line
 	l->B[1][0] = 1 / p[MW];
 }
 
-const Model model = {reals, sizeof reals / sizeof reals[0], integers, 1, 2, 1, 0, 1, 0,
-                     prepare, evaluate, jacobian, euler_step};
+const Model model = {0, prepare, evaluate, jacobian, euler_step};
