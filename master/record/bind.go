@@ -175,7 +175,7 @@ func BindHistory(s *Signals, sys *master.System, start float64, points int) ([]m
 	for rows < len(s.Times) && s.Times[rows] < start {
 		if rows > 0 && s.Times[rows] == s.Times[rows-1] {
 			return nil, fmt.Errorf("%s:%d: the row above has the time %g, too; the times of a history must be strictly increasing",
-				s.Path, s.lines[rows], s.Times[rows])
+				s.Path, s.table.Lines[rows], s.Times[rows])
 		}
 		rows++
 	}

@@ -1,12 +1,9 @@
 package record
 
 import (
-	"bytes"
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"slices"
@@ -26,11 +23,10 @@ type Signals struct {
 	Names []string  // of the columns, without time
 	Times []float64 // s; finite, never decreasing
 
-	index   map[string]int    // columns by name
-	columns [][]float64       // by column and row; NaN if the cell is no number
-	source  []int             // column in the file, by column
-	lines   []int             // line in the file, by row
-	records func() [][]string // all cells of the file, with the header and the times
+	index   map[string]int // columns by name
+	columns [][]float64    // by column and row; NaN if the cell is no number
+	source  []int          // column of table, by column
+	table   *results.Table // with lines and cells
 
 	mu   sync.Mutex
 	good map[checked]bool // columns whose cells are all values of a kind
@@ -45,11 +41,8 @@ type checked struct {
 // mostErrors is the maximum number of errors reported for one table.
 const mostErrors = 20
 
-// ReadSignals reads a Parquet or MAT file as [results.Read] does, or a table in the format of
-// [CSV]: a header that begins with time, then one row per time. Fields may be quoted according
-// to RFC 4180; blank lines are skipped. Times are finite and never decrease; of two rows at one
-// time (a jump) the last one counts. The other cells are checked when a column is used: see
-// [BindInputs] and [BindHistory].
+// ReadSignals reads a table as [results.Read] does; of two rows at one time (a jump) the last one counts. Cells are
+// checked when a column is used: see [BindInputs] and [BindHistory].
 //
 // Errors name file, line, column and remedy. When ctx ends, its cause is the error.
 func ReadSignals(ctx context.Context, path string) (*Signals, error) {
@@ -57,43 +50,19 @@ func ReadSignals(ctx context.Context, path string) (*Signals, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading signals: %w; name a table that can be read", err)
 	}
-	if results.Binary(raw) {
-		return binarySignals(raw, path)
-	}
 	return parseSignals(ctx, raw, path)
 }
 
-func binarySignals(raw []byte, path string) (*Signals, error) {
-	t, err := results.Parse(raw, path, results.ReadOptions{})
+func parseSignals(ctx context.Context, raw []byte, path string) (*Signals, error) {
+	t, err := results.Parse(raw, path, results.ReadOptions{Cells: true, Context: ctx})
 	if err != nil {
 		return nil, err
 	}
-	s := &Signals{Path: path, Times: t.Times, good: map[checked]bool{}, index: map[string]int{}}
+	s := &Signals{Path: path, Times: t.Times, good: map[checked]bool{}, index: map[string]int{}, table: t}
 	for i, c := range t.Columns {
-		if c.Text {
-			c.Values = slices.Repeat([]float64{math.NaN()}, len(t.Times))
-		}
 		s.index[c.Name] = i
-		s.Names, s.columns, s.source = append(s.Names, c.Name), append(s.columns, slices.Clone(c.Values)), append(s.source, i)
+		s.Names, s.columns, s.source = append(s.Names, c.Name), append(s.columns, c.Values), append(s.source, i)
 	}
-	for row := range t.Times {
-		s.lines = append(s.lines, row+1)
-	}
-	s.records = sync.OnceValue(func() [][]string {
-		records := make([][]string, 1, 1+len(t.Times)) // the header is not used
-		for row, at := range t.Times {
-			record := []string{string(appendReal(nil, at))}
-			for _, c := range t.Columns {
-				cell := "text"
-				if !c.Text {
-					cell = string(appendReal(nil, c.Values[row]))
-				}
-				record = append(record, cell)
-			}
-			records = append(records, record)
-		}
-		return records
-	})
 	return s, nil
 }
 
@@ -112,99 +81,6 @@ func ReadFile(ctx context.Context, path string) ([]byte, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-}
-
-func parseSignals(ctx context.Context, raw []byte, path string) (*Signals, error) {
-	if err := results.Stranger(path, raw[:min(len(raw), results.StartBytes)]); err != nil {
-		return nil, err
-	}
-	raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf")) // byte order mark
-	r := tableReader(raw)
-	header, err := r.Read()
-	if errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: the file is empty; its first line must be time,component.variable,…", path)
-	}
-	if err != nil {
-		return nil, tableError(path, err)
-	}
-	s := &Signals{Path: path, good: map[checked]bool{}}
-	s.records = sync.OnceValue(func() [][]string {
-		all, _ := tableReader(raw).ReadAll() // it was read before
-		return all
-	})
-	if err := s.readHeader(header); err != nil {
-		return nil, err
-	}
-	for ctx.Err() == nil {
-		row, err := r.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, tableError(path, err)
-		}
-		line, _ := r.FieldPos(0)
-		if err := s.readRow(row, line); err != nil {
-			return nil, err
-		}
-	}
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("reading %s: %w", path, context.Cause(ctx))
-	}
-	if len(s.Times) == 0 {
-		return nil, fmt.Errorf("%s: there is no row below the header; give at least one", path)
-	}
-	return s, nil
-}
-
-func tableReader(raw []byte) *csv.Reader {
-	r := csv.NewReader(bytes.NewReader(raw))
-	r.ReuseRecord = true
-	return r
-}
-
-func (s *Signals) readHeader(header []string) error {
-	first := strings.TrimSpace(header[0])
-	if strings.ContainsAny(first, ";\t") {
-		return fmt.Errorf("%s:1: the fields are separated by semicolons or tabs; separate them by commas, with decimal points", s.Path)
-	}
-	if !strings.EqualFold(first, "time") {
-		return fmt.Errorf("%s:1: the first column is %q; it must be time", s.Path, first)
-	}
-	s.index = make(map[string]int, len(header))
-	for i, name := range header[1:] {
-		name = strings.TrimSpace(name)
-		if name == "" {
-			return fmt.Errorf("%s:1: column %d has no name; call it component.variable", s.Path, i+2)
-		}
-		if _, twice := s.index[name]; twice {
-			return fmt.Errorf("%s:1: there are two columns %q; remove one", s.Path, name)
-		}
-		s.index[name] = i
-		s.Names, s.source = append(s.Names, name), append(s.source, i)
-	}
-	s.columns = make([][]float64, len(s.Names))
-	return nil
-}
-
-func (s *Signals) readRow(row []string, line int) error {
-	t, err := parseNumber(row[0])
-	if err != nil || math.IsNaN(t) || math.IsInf(t, 0) {
-		return fmt.Errorf("%s:%d: time: %q is not a finite number; give seconds with a decimal point", s.Path, line, row[0])
-	}
-	if n := len(s.Times); n > 0 && t < s.Times[n-1] {
-		return fmt.Errorf("%s:%d: time %g is before the time %g of the row above; sort the rows by time", s.Path, line, t, s.Times[n-1])
-	}
-	s.Times = append(s.Times, t)
-	s.lines = append(s.lines, line)
-	for i, cell := range row[1:] {
-		v, err := parseNumber(cell)
-		if err != nil {
-			v = math.NaN()
-		}
-		s.columns[i] = append(s.columns[i], v)
-	}
-	return nil
 }
 
 // Items replaces the names of enumeration items in cells by their numbers: by has the items
@@ -237,7 +113,7 @@ func (s *Signals) items(col int, items map[string]int32) ([]int32, error) {
 	for row, cell := range s.cells(col) {
 		n, err := Item(strings.TrimSpace(cell), items)
 		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %s: %w", s.Path, s.lines[row], s.Names[col], err)
+			return nil, fmt.Errorf("%s:%d: %s: %w", s.Path, s.table.Lines[row], s.Names[col], err)
 		}
 		out = append(out, n)
 	}
@@ -286,9 +162,6 @@ func (s *Signals) Expand(by map[string][]Derived) error {
 					s.Path, d.Name, name)
 			}
 			values := s.columns[col]
-			if d.Map != nil {
-				s.readBooleans(col)
-			}
 			if d.Gain != 1 || d.Offset != 0 || d.Map != nil {
 				values = slices.Clone(values)
 				for i, v := range values {
@@ -318,14 +191,26 @@ func (d *Derived) of(v float64) float64 {
 
 // cells returns the texts of column col in the file.
 func (s *Signals) cells(col int) []string {
-	out := make([]string, len(s.Times))
+	if c := s.table.Columns[s.source[col]]; c.Cells != nil {
+		return c.Cells
+	}
+	out := make([]string, len(s.Times)) // of a binary file
 	for row := range out {
 		out[row] = s.cell(col, row)
 	}
 	return out
 }
 
-func (s *Signals) cell(col, row int) string { return s.records()[row+1][s.source[col]+1] }
+func (s *Signals) cell(col, row int) string {
+	switch c := s.table.Columns[s.source[col]]; {
+	case c.Cells != nil:
+		return c.Cells[row]
+	case c.Text:
+		return "text"
+	default:
+		return string(appendReal(nil, c.Values[row]))
+	}
+}
 
 // parseNumber reads a decimal number, NaN or Inf. It refuses hexadecimal numbers and
 // underscores, which strconv.ParseFloat accepts.
@@ -335,19 +220,6 @@ func parseNumber(s string) (float64, error) {
 		return 0, strconv.ErrSyntax
 	}
 	return strconv.ParseFloat(s, 64)
-}
-
-// tableError adds file and remedy to an error of encoding/csv.
-func tableError(path string, err error) error {
-	var pe *csv.ParseError
-	if !errors.As(err, &pe) {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	remedy := "close the quotes, and double a quote inside a quoted field"
-	if errors.Is(pe.Err, csv.ErrFieldCount) {
-		remedy = "give every row as many fields as the header, and write numbers with a decimal point, not a comma"
-	}
-	return fmt.Errorf("%s:%d: %w; %s", path, pe.Line, pe.Err, remedy)
 }
 
 // Column returns the index of the column with this name.
@@ -386,20 +258,17 @@ func (s *Signals) linear(col, row int, t float64) float64 {
 }
 
 // check returns an error for the first cell of column col, in the first rows, that is not a
-// value of the kind. It replaces the words false and true by numbers.
+// value of the kind.
 func (s *Signals) check(col int, kind master.Kind, rows int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.good[checked{col, kind}] {
 		return nil
 	}
-	if kind == master.Boolean {
-		s.readBooleans(col)
-	}
 	for i, v := range s.columns[col][:rows] {
 		if !holds[kind].ok(v) {
 			return fmt.Errorf("%s:%d: %s: %q is not %s; correct the cell",
-				s.Path, s.lines[i], s.Names[col], s.cell(col, i), holds[kind].what)
+				s.Path, s.table.Lines[i], s.Names[col], s.cell(col, i), holds[kind].what)
 		}
 	}
 	s.good[checked{col, kind}] = rows == len(s.Times)
@@ -416,20 +285,4 @@ var holds = [...]struct {
 		return v == math.Trunc(v) && v >= math.MinInt32 && v <= math.MaxInt32
 	}},
 	master.Boolean: {"0, 1, false or true", func(v float64) bool { return v == 0 || v == 1 }},
-}
-
-// readBooleans replaces the words false and true in a column by 0 and 1.
-func (s *Signals) readBooleans(col int) {
-	values := s.columns[col]
-	if !slices.ContainsFunc(values, math.IsNaN) {
-		return
-	}
-	for i, cell := range s.cells(col) {
-		switch strings.ToLower(strings.TrimSpace(cell)) {
-		case "false":
-			values[i] = 0
-		case "true":
-			values[i] = 1
-		}
-	}
 }

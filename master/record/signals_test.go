@@ -137,24 +137,22 @@ func refused(t *testing.T, what string, err error, want string) {
 // Errors name file, line, column and remedy.
 func TestSignalsErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                           "in.csv: the file is empty; its first line must be time,component.variable,…",
-		"a,time\n":                   `in.csv:1: the first column is "a"; it must be time`,
-		"time;a.x\n0;1\n":            "in.csv:1: the fields are separated by semicolons or tabs",
-		"time;a,x\n0;1\n":            "in.csv:1: the fields are separated by semicolons or tabs", // decimal commas
+		"":                           "in.csv: the file is empty; its first line must name the columns, as in time,component.variable",
+		"a,b\n":                      `in.csv:1: no column is called time or t; the columns are "a", "b"`,
 		"PK\x03\x04":                 "in.csv is a zip archive or spreadsheet",
 		"MATLAB 7.3 MAT-file, x":     "in.csv is a MAT of version 7.3, which is not read",
 		"time,a.x\n0,\x00\n":         "in.csv is neither text, Parquet nor a MAT",
-		"time,\n0,1\n":               "in.csv:1: column 2 has no name",
-		"time,a.x,a.x\n0,1,1\n":      `in.csv:1: there are two columns "a.x"; remove one`,
+		"time,\n0,1\n":               "in.csv:2: this row has 2 fields, and the header names 1",
+		"time,a.x,a.x\n0,1,1\n":      `in.csv: there are two columns "a.x"; remove one`,
 		"time,a.x\n":                 "in.csv: there is no row below the header; give at least one",
-		"time,a.x\n0,1\n1,5,2\n":     "in.csv:3: wrong number of fields; give every row as many fields as the header",
+		"time,a.x\n0,1\n1,5,2\n":     "in.csv:3: this row has 3 fields, and the header names 2; give every row as many",
 		"time,a.x\n0,1\n\nnow,1\n":   `in.csv:4: time: "now" is not a finite number`,
 		"time,a.x\nNaN,1\n":          `in.csv:2: time: "NaN" is not a finite number`,
 		"time,a.x\n1e999,1\n":        `in.csv:2: time: "1e999" is not a finite number`,
 		"time,a.x\n0x10,1\n":         `in.csv:2: time: "0x10" is not a finite number`,
 		"time,a.x\n2,1\n1,1\n":       "in.csv:3: time 1 is before the time 2 of the row above; sort the rows by time",
 		"time,a.x\n0,\"1\n":          `in.csv:2: extraneous or missing " in quoted-field; close the quotes`,
-		"\xef\xbb\xbftme,a.x\n0,1\n": `in.csv:1: the first column is "tme"`,
+		"\xef\xbb\xbftme,a.x\n0,1\n": `in.csv:1: no column is called time or t; the columns are "tme", "a.x"`,
 	} {
 		_, err := parseSignals(t.Context(), []byte(text), "in.csv")
 		refused(t, text, err, want)

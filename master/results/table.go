@@ -3,6 +3,7 @@ package results
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ type Table struct {
 	Times   []float64 // s; finite, never decreasing; two rows at one time are a jump
 	Columns []Column  // without time
 	Notes   []string  // assumptions about the format
+	Lines   []int     // with ReadOptions.Cells, the line of each row in the file
 }
 
 // Column is one variable of a table.
@@ -33,6 +35,7 @@ type Column struct {
 	Text   bool      // some cells are no numbers
 	Odd    string    // the first of these cells with its line, for messages; "" = unknown
 	Digits int       // maximum number of significant digits
+	Cells  []string  // with ReadOptions.Cells, the text by row; Values is never nil then
 }
 
 // ReadOptions are the options of Read. The zero value reads all variables of a file with a column
@@ -44,6 +47,10 @@ type ReadOptions struct {
 	Select func(name string) bool
 	// MostValues is the maximum number of values; 0 = 2^29, which take 4 GiB.
 	MostValues int
+	// Cells keeps the texts of all cells and their lines. Two columns of one name are an error then.
+	Cells bool
+	// Context ends the reading with its cause; nil = nothing does.
+	Context context.Context
 
 	header bool // read only the header
 }
@@ -356,6 +363,9 @@ func (p *parser) readRows() error {
 	p.texts = make([]int, p.fields)
 	var broken error // no error if it is an incomplete last line
 	for first := true; ; first = false {
+		if ctx := p.options.Context; ctx != nil && ctx.Err() != nil {
+			return fmt.Errorf("reading %s: %w", t.Path, context.Cause(ctx))
+		}
 		row, err := p.csv.Read()
 		if errors.Is(err, io.EOF) {
 			break
@@ -401,6 +411,9 @@ func (p *parser) readRows() error {
 				t.Path, p.line(), at, t.Times[len(t.Times)-1])
 		}
 		t.Times = append(t.Times, at)
+		if p.options.Cells {
+			t.Lines = append(t.Lines, p.line())
+		}
 		if err := p.bound(len(t.Times)); err != nil {
 			return err
 		}
@@ -417,6 +430,9 @@ func (p *parser) readRows() error {
 				v = math.NaN()
 			}
 			c.Values = append(c.Values, v)
+			if p.options.Cells {
+				c.Cells = append(c.Cells, strings.Clone(cell))
+			}
 		}
 	}
 	if broken != nil {
@@ -465,7 +481,9 @@ func (p *parser) finish() error {
 	}
 	for i := range t.Columns {
 		if c := &t.Columns[i]; p.texts[i] > 0 {
-			c.Text, c.Values = true, nil
+			if c.Text = true; !p.options.Cells {
+				c.Values = nil
+			}
 		}
 	}
 	columns := t.Columns[:0]
@@ -475,6 +493,14 @@ func (p *parser) finish() error {
 		}
 	}
 	t.Columns = columns
+	if p.options.Cells {
+		for i, c := range t.Columns {
+			if slices.ContainsFunc(t.Columns[:i], func(o Column) bool { return o.Name == c.Name }) {
+				return fmt.Errorf("%s: there are two columns %q; remove one", t.Path, c.Name)
+			}
+		}
+		p.keepCells()
+	}
 	seen := map[string]bool{}
 	t.Columns = slices.DeleteFunc(t.Columns, func(c Column) bool {
 		if seen[c.Name] {
@@ -561,4 +587,21 @@ func word(cell string) (float64, bool) {
 		return 0, true
 	}
 	return 0, false
+}
+
+// keepCells makes the cells and lines of a binary file, which has numbers only.
+func (p *parser) keepCells() {
+	if p.csv != nil {
+		return
+	}
+	for row := range p.t.Times {
+		p.t.Lines = append(p.t.Lines, row+1)
+	}
+	for i := range p.t.Columns {
+		c := &p.t.Columns[i]
+		if c.Text {
+			c.Values = slices.Repeat([]float64{math.NaN()}, len(p.t.Times))
+		}
+		c.Values = slices.Clone(c.Values) // a column of a MAT may share its values with others
+	}
 }
