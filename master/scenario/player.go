@@ -2,12 +2,10 @@ package scenario
 
 import (
 	"cmp"
-	"container/heap"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -31,19 +29,10 @@ type Player struct {
 	events   []liveEvent
 	judges   []judge
 	inForce  map[*master.Variable]int // the event whose action is in force
+	order    []int                    // events as they happen at one point: those with a time by time, then the others
 	playing  []playing
-	plays    map[*master.Variable]int // index in playing
-	gaps     bool                     // playing has entries without an action, to be removed
 	happened []record.ScenarioEvent
 	stopping string
-
-	// Pending work, so that a step does not visit the rest.
-	timed      []int     // events with a time, in the order in which they happen
-	waiting    []int     // events with conditions
-	releases   releases  // ends of actions
-	upcoming   []int     // expectations that are not judged yet, by the time of their first judgement
-	judged     []int     // expectations that are judged at each point
-	judgeTimes []float64 // s: begin and end of judgements, sorted
 }
 
 var (
@@ -82,25 +71,6 @@ type playing struct {
 	on        bool    // it has begun
 }
 
-// releases is a heap of the ends of actions.
-type releases []releaseAt
-
-type releaseAt struct {
-	at    float64 // s
-	event int
-}
-
-func (r releases) Len() int           { return len(r) }
-func (r releases) Less(a, b int) bool { return r[a].at < r[b].at }
-func (r releases) Swap(a, b int)      { r[a], r[b] = r[b], r[a] }
-func (r *releases) Push(x any)        { *r = append(*r, x.(releaseAt)) }
-
-func (r *releases) Pop() any {
-	last := (*r)[len(*r)-1]
-	*r = (*r)[:len(*r)-1]
-	return last
-}
-
 // Play returns the hook for one run.
 func (s *Scenario) Play() *Player {
 	return &Player{s: s}
@@ -109,8 +79,7 @@ func (s *Scenario) Play() *Player {
 // Bind finds the variables in the run and checks the actions on them. The error names all
 // faulty lines.
 func (p *Player) Bind(r *master.Run) error {
-	*p = Player{Items: p.Items, Resolve: p.Resolve, s: p.s, run: r,
-		inForce: map[*master.Variable]int{}, plays: map[*master.Variable]int{}}
+	*p = Player{Items: p.Items, Resolve: p.Resolve, s: p.s, run: r, inForce: map[*master.Variable]int{}}
 	_, stop, step := r.Span()
 	p.tiny = 1e-9 * step
 	b := &binder{Player: p, tables: map[replayed]func(t float64) master.Scalar{}}
@@ -118,15 +87,15 @@ func (p *Player) Bind(r *master.Run) error {
 		if b.full() {
 			break
 		}
-		p.events = append(p.events, b.event(&p.s.events[k]))
+		p.events, p.order = append(p.events, b.event(&p.s.events[k])), append(p.order, k)
 	}
+	slices.SortStableFunc(p.order, func(a, b int) int { return cmp.Compare(p.events[a].time(), p.events[b].time()) })
 	for k := range p.s.expectations {
 		if b.full() {
 			break
 		}
 		b.expectation(&p.s.expectations[k], stop)
 	}
-	p.plan()
 	return errors.Join(b.errs...)
 }
 
@@ -264,37 +233,12 @@ func (b *binder) expectation(of *expectation, stop float64) {
 	b.judges = append(b.judges, j)
 }
 
-// plan fills the lists of pending work.
-func (p *Player) plan() {
-	p.timed, p.waiting, p.releases, p.upcoming, p.judged, p.judgeTimes = nil, nil, nil, nil, nil, nil
-	for k := range p.events {
-		e := &p.events[k]
-		switch {
-		case e.fired:
-		case math.IsNaN(e.at):
-			p.waiting = append(p.waiting, k)
-		default:
-			p.timed = append(p.timed, k)
-		}
-		if !math.IsNaN(e.release) {
-			p.releases = append(p.releases, releaseAt{e.release, k})
-		}
+// time returns the time (s) of an event; +Inf = it has conditions.
+func (e *liveEvent) time() float64 {
+	if math.IsNaN(e.at) {
+		return math.Inf(1)
 	}
-	slices.SortStableFunc(p.timed, func(a, b int) int { return cmp.Compare(p.events[a].at, p.events[b].at) })
-	heap.Init(&p.releases)
-	for k := range p.judges {
-		j := &p.judges[k]
-		p.upcoming = append(p.upcoming, k)
-		if j.mode == atTime {
-			p.judgeTimes = append(p.judgeTimes, j.at)
-		} else {
-			p.judgeTimes = append(p.judgeTimes, j.from, j.until)
-		}
-	}
-	slices.SortStableFunc(p.upcoming, func(a, b int) int {
-		return cmp.Compare(p.judges[a].earliest(), p.judges[b].earliest())
-	})
-	slices.Sort(p.judgeTimes)
+	return e.at
 }
 
 // items returns the items of an enumeration; nil if the variable is not one.
@@ -342,18 +286,23 @@ func (l literal) as(kind master.Kind, items map[string]int32) (master.Scalar, er
 // NextEvent returns the time (s) of the next event or judgement after t.
 func (p *Player) NextEvent(t float64) float64 {
 	next := math.Inf(1)
-	if k := sort.Search(len(p.timed), func(k int) bool { return p.events[p.timed[k]].at > t }); k < len(p.timed) {
-		next = p.events[p.timed[k]].at
-	}
-	if k := sort.Search(len(p.judgeTimes), func(k int) bool { return p.judgeTimes[k] > t }); k < len(p.judgeTimes) {
-		next = min(next, p.judgeTimes[k])
-	}
-	for _, r := range p.releases {
-		if r.at > t {
-			next = min(next, r.at)
+	at := func(times ...float64) {
+		for _, v := range times {
+			if v > t && v < next {
+				next = v
+			}
 		}
-		if p.releases[0].at > t {
-			break // the others come later
+	}
+	for k := range p.events {
+		if e := &p.events[k]; !e.fired || !math.IsNaN(e.release) {
+			at(e.at, e.release)
+		}
+	}
+	for k := range p.judges {
+		if j := &p.judges[k]; j.mode == atTime {
+			at(j.at)
+		} else {
+			at(j.from, j.until)
 		}
 	}
 	return next
@@ -363,27 +312,17 @@ func (p *Player) NextEvent(t float64) float64 {
 // expectations.
 func (p *Player) At(r *master.Run) error {
 	t := r.Time()
-	// First the events with a time, in the order of their times, then those with conditions.
-	n := sort.Search(len(p.timed), func(k int) bool { return p.events[p.timed[k]].at > t+p.tiny })
-	due := p.timed[:n:n]
-	p.timed = p.timed[n:]
-	still := p.waiting[:0]
-	for _, k := range p.waiting {
-		if p.holds(&p.events[k], t) {
+	var due []int // before any of them acts
+	for _, k := range p.order {
+		if e := &p.events[k]; !e.fired && (e.at <= t+p.tiny || p.holds(e, t)) {
 			due = append(due, k)
-		} else {
-			still = append(still, k)
 		}
 	}
-	p.waiting = still
-	var over []int
-	for len(p.releases) > 0 && p.releases[0].at <= t+p.tiny {
-		over = append(over, heap.Pop(&p.releases).(releaseAt).event)
-	}
-	slices.Sort(over)
-	for _, k := range over {
-		if err := p.end(k, t); err != nil {
-			return err
+	for k := range p.events {
+		if p.events[k].release <= t+p.tiny {
+			if err := p.end(k, t); err != nil {
+				return err
+			}
 		}
 	}
 	for _, k := range due {
@@ -391,7 +330,6 @@ func (p *Player) At(r *master.Run) error {
 			return err
 		}
 	}
-	p.closeGaps()
 	for k := range p.playing {
 		q := &p.playing[k]
 		set := q.v.Track
@@ -411,48 +349,16 @@ func (p *Player) At(r *master.Run) error {
 
 // judge judges the expectations at the current communication point, in the order of the file.
 func (p *Player) judge(t float64) {
-	n := sort.Search(len(p.upcoming), func(k int) bool { return p.judges[p.upcoming[k]].earliest()-p.tiny > t })
-	if n > 0 {
-		p.judged = append(p.judged, p.upcoming[:n]...)
-		slices.Sort(p.judged)
-		p.upcoming = p.upcoming[n:]
-	}
-	still := p.judged[:0]
-	for _, k := range p.judged {
-		j := &p.judges[k]
-		if j.look(t, p.tiny) && p.s.StopOnFailure && p.stopping == "" {
+	for k := range p.judges {
+		if j := &p.judges[k]; j.look(t, p.tiny) && p.s.StopOnFailure && p.stopping == "" {
 			p.stopping = fmt.Sprintf("the expectation in line %d fails", j.line)
 		}
-		if !j.done && (j.mode == atTime || t <= j.until+p.tiny) {
-			still = append(still, k)
-		}
 	}
-	p.judged = still
 }
 
 // quit ends the replay of a variable.
 func (p *Player) quit(v *master.Variable) {
-	if k, ok := p.plays[v]; ok {
-		p.playing[k].liveAction = nil
-		p.gaps = true
-		delete(p.plays, v)
-	}
-}
-
-// closeGaps removes the replays that have ended.
-func (p *Player) closeGaps() {
-	if !p.gaps {
-		return
-	}
-	p.gaps = false
-	all := p.playing
-	p.playing = all[:0]
-	for _, q := range all {
-		if q.liveAction != nil {
-			p.plays[q.v] = len(p.playing)
-			p.playing = append(p.playing, q)
-		}
-	}
+	p.playing = slices.DeleteFunc(p.playing, func(q playing) bool { return q.v == v })
 }
 
 // holds reports whether the conditions of an event hold.
@@ -517,7 +423,6 @@ func (p *Player) fire(k int, t float64) error {
 		if !math.IsNaN(e.at) {
 			e.release = e.at + e.hold
 		}
-		heap.Push(&p.releases, releaseAt{e.release, k})
 	}
 	if e.stop != "" {
 		did.Did = append(did.Did, "stop: "+e.stop)
@@ -562,7 +467,6 @@ func (p *Player) act(k, i int, t float64) (did string, err error) {
 	if a.relative {
 		q.zero = t
 	}
-	p.plays[a.v] = len(p.playing)
 	p.playing = append(p.playing, q) // At sets the value
 	return fmt.Sprintf("replays %s from %s", name, a.action.table.Path), nil
 }
@@ -596,14 +500,10 @@ func (p *Player) Archive(a *master.Archive) {
 	for k := range p.judges {
 		a.All(&p.judges[k].judged)
 	}
-	if a.Reading() {
-		p.plan()
-	}
 }
 
 // archivePlaying archives the replays.
 func (p *Player) archivePlaying(a *master.Archive, actions int) {
-	p.closeGaps()
 	n := len(p.playing)
 	a.Index(&n, 0, actions)
 	if a.Reading() {
@@ -625,7 +525,6 @@ func (p *Player) archivePlaying(a *master.Archive, actions int) {
 			return
 		}
 		a.All(&q.zero, &q.on)
-		p.plays[q.v] = i
 	}
 }
 
