@@ -3,6 +3,7 @@ package num
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 )
@@ -308,243 +309,54 @@ func (f *LU) Solve(b []float64) {
 // the last Solve.
 func (f *LU) Operations() (factor, solve int) { return f.forFactor, f.forSolve }
 
-// minimumDegree orders the unknowns for low fill in the elimination of A + Aᵀ. The next unknown is
-// always the one with the fewest remaining neighbours, by an upper bound of their number. Among
-// equals it is the one whose degree changed last, initially the one with the smallest index. fill
-// is the number of entries below the diagonal of the factor, without dense rows.
-//
-// Source: P.R. Amestoy, T.A. Davis, I.S. Duff, An approximate minimum degree ordering algorithm,
-// SIAM J. Matrix Anal. Appl. 17 (1996), algorithm 2 with aggressive absorption and without
-// supervariables. In the quotient graph, an eliminated node is an element that represents the
-// clique of its members. Rows with more than 10√n neighbours come last, as in the authors' later
-// code.
+// minimumDegree orders the unknowns for low fill in the elimination of A + Aᵀ: the next one is that with
+// the fewest remaining neighbours, among equals the one that got this number last. Once all that remain
+// are neighbours of each other, their order does not matter. fill is the number of entries below the
+// diagonal of the factor.
 func minimumDegree(a *Matrix) (order []int, fill int) {
-	n := a.N
-	e := &elimination{
-		quotientGraph: newQuotientGraph(a), queue: newDegreeQueue(n), gone: make([]bool, n),
-		absorbed: make([]bool, n), in: make([]int, n), outside: make([]int, n), seen: make([]int, n),
+	near := make([]map[int]bool, a.N)
+	for i := range near {
+		near[i] = map[int]bool{}
 	}
-	last := e.leaveOutDense(max(16, int(10*math.Sqrt(float64(n)))))
-	order = make([]int, 0, n)
-	for left := n - len(last); left > 0; left-- {
-		p := e.queue.pop()
-		order = append(order, p)
-		members := e.eliminate(p)
-		fill += len(members)
-		e.updateDegrees(p, members, left)
-	}
-	return append(order, last...), fill
-}
-
-// elimination is the state of minimumDegree.
-type elimination struct {
-	*quotientGraph
-	queue    *degreeQueue
-	gone     []bool // by variable: eliminated or left out
-	absorbed []bool // by element: part of a later element
-	in       []int  // by variable: 1 + the last element that has it
-	outside  []int  // by element: number of members that are not in the new element
-	seen     []int  // by element: 1 + the new element for which outside was counted
-}
-
-// leaveOutDense returns the variables with more neighbours than dense and queues all others without
-// these neighbours.
-func (e *elimination) leaveOutDense(dense int) (last []int) {
-	for i, neighbours := range e.variables {
-		if len(neighbours) > dense {
-			e.gone[i] = true
-			last = append(last, i)
-		}
-	}
-	for i := len(e.gone) - 1; i >= 0; i-- {
-		if e.gone[i] {
-			continue
-		}
-		kept := e.variables[i][:0]
-		for _, v := range e.variables[i] {
-			if !e.gone[v] {
-				kept = append(kept, v)
-			}
-		}
-		e.keepRight(i, kept)
-		e.queue.insert(i, len(kept))
-	}
-	return last
-}
-
-// eliminate makes variable p an element and returns its members, the neighbours of p.
-func (e *elimination) eliminate(p int) (members []int) {
-	e.gone[p] = true
-	start := len(e.pool)
-	e.in[p] = p + 1
-	for _, v := range e.variables[p] {
-		e.in[v] = p + 1
-		e.pool = append(e.pool, v)
-	}
-	for _, old := range e.elements[p] {
-		if e.absorbed[old] {
-			continue
-		}
-		for _, v := range e.members[old] {
-			if e.in[v] != p+1 {
-				e.in[v] = p + 1
-				e.pool = append(e.pool, v)
-			}
-		}
-		e.absorbed[old] = true
-	}
-	members = e.pool[start:len(e.pool):len(e.pool)]
-	e.members[p] = members
-	return members
-}
-
-// updateDegrees updates the lists and degrees of the members of the new element p; left is the
-// number of variables including p.
-func (e *elimination) updateDegrees(p int, members []int, left int) {
-	for _, i := range members {
-		for _, old := range e.elements[i] {
-			if e.absorbed[old] {
-				continue
-			}
-			if e.seen[old] != p+1 {
-				e.seen[old], e.outside[old] = p+1, len(e.members[old])
-			}
-			e.outside[old]--
-		}
-	}
-	for _, i := range members {
-		degree := len(members) - 1
-		elements := e.elements[i][:0]
-		for _, old := range e.elements[i] {
-			if !e.absorbed[old] && e.outside[old] == 0 {
-				e.absorbed[old] = true
-			}
-			if !e.absorbed[old] {
-				elements = append(elements, old)
-				degree += e.outside[old]
-			}
-		}
-		kept := e.variables[i][:0]
-		for _, v := range e.variables[i] {
-			if e.in[v] != p+1 {
-				kept = append(kept, v)
-			}
-		}
-		e.keepRight(i, kept)
-		degree += len(kept)
-		e.elements[i] = append(elements, p) // in the room of p or of an absorbed element
-		e.queue.remove(i)
-		e.queue.insert(i, min(degree, e.queue.degree[i]+len(members)-1, left-2))
-	}
-}
-
-// quotientGraph is the graph of a partly eliminated matrix. Variable i is adjacent to variables[i]
-// and to the members of elements[i]. Both lists share the storage of the original row: elements at
-// its left end, variables at its right end.
-type quotientGraph struct {
-	variables, elements [][]int
-	members             [][]int // by element
-	pool                []int   // all members
-}
-
-// newQuotientGraph returns the graph of A + Aᵀ without the diagonal.
-func newQuotientGraph(a *Matrix) *quotientGraph {
-	n := a.N
-	g := &quotientGraph{variables: make([][]int, n), elements: make([][]int, n), members: make([][]int, n)}
-	at := make([]int, n+1)
-	for j := range n {
+	for j := range a.N {
 		for _, i := range a.Row[a.ColStart[j]:a.ColStart[j+1]] {
 			if i != j {
-				at[i+1]++
-				at[j+1]++
+				near[i][j], near[j][i] = true, true
 			}
 		}
 	}
-	for i := range n {
-		at[i+1] += at[i]
+	queue := make([][]int, a.N) // by degree; entries whose degree has changed are skipped
+	for i := a.N - 1; i >= 0; i-- {
+		queue[len(near[i])] = append(queue[len(near[i])], i)
 	}
-	both := make([]int, at[n]) // neighbours, with duplicates
-	filled := make([]int, n)
-	put := func(i, j int) {
-		both[at[i]+filled[i]] = j
-		filled[i]++
-	}
-	for j := range n {
-		for _, i := range a.Row[a.ColStart[j]:a.ColStart[j+1]] {
-			if i != j {
-				put(i, j)
-				put(j, i)
+	gone := make([]bool, a.N)
+	for d := 0; len(order) < a.N; {
+		n := len(queue[d])
+		if n == 0 {
+			d++
+			continue
+		}
+		p := queue[d][n-1]
+		queue[d] = queue[d][:n-1]
+		if gone[p] || len(near[p]) != d {
+			continue
+		}
+		gone[p], order, fill = true, append(order, p), fill+d
+		members := slices.Sorted(maps.Keys(near[p]))
+		if d > 1 && d == a.N-len(order) {
+			slices.Reverse(members)
+			return append(order, members...), fill + d*(d-1)/2
+		}
+		for _, i := range members {
+			delete(near[i], p)
+			for _, j := range members {
+				if i != j {
+					near[i][j] = true
+				}
 			}
+			queue[len(near[i])] = append(queue[len(near[i])], i)
+			d = min(d, len(near[i]))
 		}
 	}
-	seen := make([]int, n)
-	for i := range n {
-		room := both[at[i]:at[i+1]:at[i+1]]
-		kept := room[:0]
-		for _, j := range room {
-			if seen[j] != i+1 {
-				seen[j] = i + 1
-				kept = append(kept, j)
-			}
-		}
-		room = room[:len(kept):len(kept)]
-		g.variables[i], g.elements[i] = room, room[:0]
-	}
-	return g
-}
-
-// keepRight moves kept, the part of the variables of i that remains, to the right end of the
-// storage.
-func (g *quotientGraph) keepRight(i int, kept []int) {
-	all := g.variables[i]
-	right := all[len(all)-len(kept):]
-	copy(right, kept)
-	g.variables[i] = right
-}
-
-// degreeQueue holds nodes by degree, in a doubly linked list per degree; -1 ends a list.
-type degreeQueue struct {
-	head          []int // by degree
-	before, after []int // by node
-	degree        []int // by node
-	least         int   // lower bound of the degrees
-}
-
-func newDegreeQueue(n int) *degreeQueue {
-	q := &degreeQueue{head: make([]int, n), before: make([]int, n), after: make([]int, n), degree: make([]int, n)}
-	for d := range q.head {
-		q.head[d] = -1
-	}
-	return q
-}
-
-func (q *degreeQueue) insert(i, degree int) {
-	first := q.head[degree]
-	q.degree[i], q.before[i], q.after[i], q.head[degree] = degree, -1, first, i
-	if first >= 0 {
-		q.before[first] = i
-	}
-	q.least = min(q.least, degree)
-}
-
-func (q *degreeQueue) remove(i int) {
-	before, after := q.before[i], q.after[i]
-	if before < 0 {
-		q.head[q.degree[i]] = after
-	} else {
-		q.after[before] = after
-	}
-	if after >= 0 {
-		q.before[after] = before
-	}
-}
-
-// pop removes and returns the first node of the smallest degree. The queue must not be empty.
-func (q *degreeQueue) pop() int {
-	for q.head[q.least] < 0 {
-		q.least++
-	}
-	i := q.head[q.least]
-	q.remove(i)
-	return i
+	return order, fill
 }

