@@ -201,6 +201,9 @@ func (j *errorControl) attempt(ctx context.Context, x *master.Exec, t, H float64
 		if o.result == errorTooLarge {
 			worst = j.most(x, H, k)
 			trial.Why = fmt.Sprintf("the estimated error is %.3g times the tolerance, mostly that %s", trial.Est, worst)
+			if err := x.Finite(t + H); err != nil {
+				trial.Why = err.Error()
+			}
 		}
 	}
 	j.audit.conclude(audited, o.accepted(), H)

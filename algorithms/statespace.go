@@ -412,8 +412,8 @@ func (s *stateSpace) linearise() (why string, err error) {
 			}
 		}
 		for o, v := range s.slope {
-			if math.IsNaN(v) && s.x.Sys.Infos[s.subsystem].Out[o].Internal {
-				v = 0
+			if v-v != 0 && !s.x.Sys.Feeds(s.x.Sys.OutAt[s.subsystem]+o) {
+				v = 0 // it corrects no input
 			}
 			if why := s.take(s.owner[g][s.n+o], o, v, s.c, s.d); why != "" {
 				return why, nil

@@ -417,7 +417,7 @@ func (r *Run) archive(a *Archive) {
 	r.archiveSteering(a)
 	if a.Reading() && a.Finish() == nil {
 		r.keep.earlierSeconds = seconds
-		r.record.point.T, r.record.point.Step = r.t, r.accepted
+		r.record.point.T, r.record.point.Step, r.record.point.Y = r.t, r.accepted, r.x.shown()
 		a.Fail(r.otherStop(stop, told))
 	}
 }
@@ -438,7 +438,7 @@ func (r *Run) archiveProgress(a *Archive, stop float64) {
 	}
 	r.clipped = r.clipped || r.want == 0 && r.onGrid > r.grid.whole
 	a.IntList(&r.result.Orders)
-	a.All(&r.result.Iterations, &r.result.Jacobians, r.record.watchBad, r.record.point.Measured, r.record.point.Watch)
+	a.All(&r.result.Iterations, &r.result.Jacobians, r.record.odd, r.record.point.Measured, r.record.point.Watch)
 	r.growth.archive(a)
 	a.Bool(&r.clipped)
 	wall, waited := r.stepping(), time.Duration(0)
@@ -581,7 +581,7 @@ func (r *Run) archiveState(a *Archive, i int) error {
 
 // archive carries the values of the last communication point, and the counters.
 func (x *Exec) archive(a *Archive) {
-	a.All(x.U, x.Y, x.W, x.keptY, x.b, x.discreteIn, x.discreteOut, x.keptDiscrete, x.steps, x.saves, x.restores)
+	a.All(x.U, x.Y, x.odd, x.W, x.keptY, x.b, x.discreteIn, x.discreteOut, x.keptDiscrete, x.steps, x.saves, x.restores)
 	// Algorithms use the measured replay, and another test need not measure the same.
 	a.All(x.replay)
 	x.isSaved = false

@@ -124,6 +124,7 @@ func (r *Run) concludeParts() {
 func (r *Run) conclude() {
 	res := &r.result
 	r.tellNotes()
+	r.tellOddities()
 	res.Workers = len(r.x.crew.errs)
 	res.Time, res.Accepted, res.Rejected = r.t, r.accepted, r.rejected
 	if r.parts != nil { // else algorithm, hooks and subsystems may be in use by another run

@@ -19,7 +19,8 @@ type Exec struct {
 	// the highest one announced by PrepareDerivatives. The algorithm sets both.
 	U  []float64
 	DU [][]float64
-	// Y holds the outputs as last read, [ny].
+	// Y holds the outputs as last read, [ny]. An output that feeds nothing and is not finite keeps its last
+	// finite value here (0 before the first), so that no algorithm computes with it.
 	Y []float64
 	// W = L y + b at the last accepted communication point, [nu].
 	W []float64
@@ -55,6 +56,10 @@ type Exec struct {
 	keptDiscrete        []Values
 	speaking, listening []int // subsystems with discrete outputs, with discrete inputs
 
+	loose  [][]int   // by subsystem: its outputs that feed nothing
+	odd    []float64 // [ny], of outputs that feed nothing: the value if it is not finite, else 0
+	actual []float64 // [ny], for shown
+
 	// Rollback, by subsystem; nil = its state is never restored.
 	saver           []StateSaver
 	states          []State
@@ -85,6 +90,7 @@ func newExec(s *System, step float64, workers int) *Exec {
 		steps: make([]int, n), seconds: make([]float64, n), slopes: make([]int, n),
 		own: slices.Repeat([]float64{step}, n), solo: make([]*stepGroup, n), back: make([]*stateGroup, n),
 		current: outside, keptY: make([]float64, s.OutAt[n]),
+		loose: s.loose(), odd: make([]float64, s.OutAt[n]), actual: make([]float64, s.OutAt[n]),
 		saver: make([]StateSaver, n), states: make([]State, n),
 		saves: make([]int, n), restores: make([]int, n), replay: make([]Replay, n),
 		promised: slices.Repeat([]bool{true}, n), ended: make([]*StepError, n),
@@ -123,6 +129,46 @@ func (x *Exec) revert() {
 	for _, i := range x.speaking {
 		x.discreteOut[i].set(&x.keptDiscrete[i])
 	}
+}
+
+// setAside replaces outputs in Y that feed nothing and are not finite by those of the last accepted point.
+func (x *Exec) setAside(loose []int) {
+	for _, k := range loose {
+		if v := x.Y[k]; v-v != 0 {
+			x.Y[k], x.odd[k] = x.keptY[k], v
+		} else if x.odd[k] != 0 {
+			x.odd[k] = 0
+		}
+	}
+}
+
+// Outputs reads the outputs of s, which is subsystem i or another instance of it, like those in Y.
+func (x *Exec) Outputs(i int, s Subsystem, y []float64) error {
+	err := s.Outputs(y)
+	for _, k := range x.loose[i] {
+		if v := &y[k-x.Sys.OutAt[i]]; *v-*v != 0 {
+			*v = x.keptY[k]
+		}
+	}
+	return err
+}
+
+// shown returns the outputs as they are recorded.
+func (x *Exec) shown() []float64 {
+	y := x.Y
+	for _, loose := range x.loose {
+		for _, k := range loose {
+			if x.odd[k] == 0 {
+				continue
+			}
+			if &y[0] == &x.Y[0] {
+				y = x.actual
+				copy(y, x.Y)
+			}
+			y[k] = x.odd[k]
+		}
+	}
+	return y
 }
 
 // set copies values of the same ports.
@@ -256,11 +302,15 @@ func (x *Exec) give(g *stepGroup) error {
 	return nil
 }
 
-// unbounded returns an error that names the input of a group whose extrapolated value is not finite.
+// unbounded returns an error that names the input of a group whose extrapolated value is not finite, or the
+// output that is the reason.
 func (x *Exec) unbounded(g *stepGroup) error {
 	values := append([][]float64{x.U}, x.DU[:len(g.slopes)]...)
 	for _, at := range g.in {
 		for k := at.from; k < at.to; k++ {
+			if y := x.Sys.source[k]; y >= 0 && x.U[k]-x.U[k] != 0 && x.Y[y]-x.Y[y] != 0 {
+				return x.notFinite(y, fmt.Sprintf("in the step from t = %.12g s", x.point))
+			}
 			for _, u := range values {
 				if v := u[k]; v-v != 0 {
 					return fmt.Errorf("the extrapolated value of the input %s is %s: the coupling is unstable, or "+
@@ -748,6 +798,7 @@ func (x *Exec) Read(i int) error {
 		if err := x.Sys.Subsystems[i].Outputs(out); err != nil {
 			return err
 		}
+		x.setAside(x.loose[i])
 	}
 	if x.able[i].discrete != nil && len(x.Sys.Infos[i].DiscreteOut) > 0 {
 		return x.able[i].discrete.Discrete(&x.discreteOut[i])
@@ -758,8 +809,8 @@ func (x *Exec) Read(i int) error {
 // readOn is Read on the thread of the subsystem.
 func (x *Exec) readOn(i int) error { return x.crew.on(i, func() error { return x.Read(i) }) }
 
-// finite fails if an output is NaN or infinite (fmi2 72).
-func (x *Exec) finite(t float64) error {
+// Finite returns an error if an output in Y, at time t, is NaN or infinite (fmi2 72).
+func (x *Exec) Finite(t float64) error {
 	sum := 0.0
 	for _, v := range x.Y {
 		sum += v - v
@@ -768,13 +819,21 @@ func (x *Exec) finite(t float64) error {
 		return nil
 	}
 	k := slices.IndexFunc(x.Y, func(v float64) bool { return v-v != 0 })
-	why := "the subsystem has failed; try a smaller step size"
-	if slices.ContainsFunc(x.Sys.source, func(y int) bool { return y >= 0 }) {
-		why = "the subsystem has failed, or the coupling is unstable; try a smaller step size or a lower order"
+	return x.notFinite(k, fmt.Sprintf("at t = %.12g s", t))
+}
+
+// notFinite returns the error for output k.
+func (x *Exec) notFinite(k int, when string) error {
+	i := owner(x.Sys.OutAt, k)
+	feeds, remedy := "", "check its parameters, start values and the inputs without a source"
+	if at := slices.Index(x.Sys.source, k); at >= 0 {
+		feeds = ", which feeds " + x.Sys.InName(at) + ","
+		remedy += "; if the value is meant, limit it in the model or remove the connection: an output that feeds nothing is recorded as it is"
 	}
-	why += ", or check its parameters, start values and the inputs without a source"
-	from := x.Sys.Infos[owner(x.Sys.OutAt, k)]
-	return fmt.Errorf("%s: the output %s is %s at t = %.12g s: %s", from, x.Sys.OutName(k), notFinite(x.Y[k]), t, why)
+	if x.steps[i] > 0 {
+		remedy = "the subsystem has failed, or the coupling is unstable; try a smaller step size or a lower order, or " + remedy
+	}
+	return fmt.Errorf("%s: the output %s%s is %s %s: %s", x.Sys.Infos[i], x.Sys.OutName(k), feeds, notFinite(x.Y[k]), when, remedy)
 }
 
 // notFinite describes a value that is not finite.
@@ -809,6 +868,7 @@ type stepGroup struct {
 	away     Beginner // the group, if its members step asynchronously
 	begun    bool     // their step has begun
 	speaking []int    // members with discrete outputs
+	loose    []int    // their outputs that feed nothing
 	varies   bool     // all can vary their step
 	reverts  bool     // one has rollback
 	metered  bool
@@ -871,6 +931,7 @@ func (x *Exec) describe(members []int) stepGroup {
 		if len(info.DiscreteOut) > 0 {
 			g.speaking = append(g.speaking, i)
 		}
+		g.loose = append(g.loose, x.loose[i]...)
 		g.varies, g.reverts = g.varies && info.Caps.VariableStep, g.reverts || x.saver[i] != nil
 	}
 	return g
@@ -1052,6 +1113,7 @@ func (x *Exec) stepPiece(ctx context.Context, g *stepGroup, t, h float64, read b
 	if !read {
 		return nil
 	}
+	x.setAside(g.loose)
 	for _, i := range g.speaking {
 		if err := x.able[i].discrete.Discrete(&x.discreteOut[i]); err != nil {
 			return err

@@ -79,7 +79,7 @@ func (r *Run) step(ctx context.Context) (more bool, err error) {
 		reached = end.Reached
 	}
 	if err == nil {
-		err = r.x.finite(reached)
+		err = r.x.Finite(reached)
 	}
 	if err != nil {
 		r.x.revert()
@@ -108,6 +108,7 @@ func (r *Run) accept(reached, H float64, whole bool) {
 	}
 	r.result.Orders[r.trial.Order]++
 	r.x.keep()
+	r.record.point.Y = r.x.shown()
 	r.growth.see(r.t, r.x.Y)
 	r.x.CoupleAll(r.t, r.x.W)
 	r.alg.Accept(r.x, r.t)

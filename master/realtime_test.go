@@ -225,7 +225,7 @@ func TestRealtimeCollector(t *testing.T) {
 	_ = r.Start(t.Context())
 	end(r)
 	restored("a priority")
-	first, refused := made(master.Realtime{}, nil), master.Options{Stop: 1e-3, Step: 1e-3, Realtime: &master.Realtime{}}
+	first, refused := made(master.Realtime{}, nil), master.Options{Stop: 1e-3, Step: 1e-3, Realtime: &master.Realtime{}, Strict: true}
 	start(t, first)
 	f := newFake("a", 0, 1)
 	f.y[0] = math.NaN()

@@ -2,23 +2,31 @@ package master
 
 import (
 	"fmt"
+	"math"
 	"slices"
 )
 
 // recording holds the present communication point as recorders and hooks see it.
 type recording struct {
 	point    Point
-	begun    int    // recorders that have begun
-	watched  []int  // subsystems with watched variables
-	watchBad []bool // by subsystem: a warning about a watched value that is not finite was given
-	watchAll *Phase // reads them
-	underWay bool   // hooks and recorders are being called
+	begun    int         // recorders that have begun
+	watched  []int       // subsystems with watched variables
+	watchAll *Phase      // reads them
+	odd      [][2]oddity // by subsystem: infinite variables, NaN
+	underWay bool        // hooks and recorders are being called
+}
+
+// oddity describes variables of a subsystem that are not finite and feed no input.
+type oddity struct {
+	text   string // the first ones; "" = there were none
+	points int    // communication points with such values
+	last   float64
 }
 
 // prepareRecording allocates the point.
 func (r *Run) prepareRecording() error {
 	rec := &r.record
-	rec.watchBad = make([]bool, len(r.sys.Subsystems))
+	rec.odd = make([][2]oddity, len(r.sys.Subsystems))
 	for i, info := range r.sys.Infos {
 		rec.point.Watch = append(rec.point.Watch, NewValues(info.Watch))
 		if len(info.Watch) > 0 {
@@ -50,8 +58,10 @@ func (r *Run) showPoint() error {
 	if err := r.record.watchAll.Run(); err != nil {
 		return err
 	}
-	for _, i := range r.record.watched {
-		r.checkWatched(i)
+	for i := range r.sys.Subsystems {
+		if err := r.checkFinite(i); err != nil {
+			return err
+		}
 	}
 	for _, i := range r.x.listening {
 		r.x.coupleDiscrete(i, r.t)
@@ -81,18 +91,79 @@ func (r *Run) readWatched(i int) error {
 	return nil
 }
 
-// checkWatched warns once per subsystem of watched variables that are not finite. They feed no input, so
-// the run continues (unlike fmi2 72).
-func (r *Run) checkWatched(i int) {
-	if r.record.watchBad[i] {
-		return
+// checkFinite warns of variables of subsystem i that are not finite, once of infinite ones and once of NaN. They feed no
+// input, so the run continues (unlike fmi2 72), but a strict run accepts no NaN.
+func (r *Run) checkFinite(i int) error {
+	var found [2]bool
+	for _, k := range r.x.loose[i] {
+		if v := r.x.odd[k]; v != 0 && !r.sys.Infos[i].Out[k-r.sys.OutAt[i]].Internal {
+			found[nanOrInf(v)] = true
+		}
+	}
+	for _, v := range r.record.point.Watch[i].Real {
+		if v-v != 0 {
+			found[nanOrInf(v)] = true
+		}
+	}
+	for kind, o := range r.record.odd[i] {
+		if !found[kind] {
+			continue
+		}
+		if o.text == "" {
+			o.text = r.oddities(i, kind)
+			if kind == isNaN && r.opt.Strict {
+				return fmt.Errorf("%s at t = %.12g s: a strict run accepts no NaN; check the model of this component", o.text, r.t)
+			}
+			r.warn(fmt.Sprintf("%s at t = %.12g s and feeds no input, so the run continues%s", o.text, r.t,
+				[2]string{isNaN: "; check the model of this component"}[kind]))
+		}
+		o.points++
+		o.last = r.t
+		r.record.odd[i][kind] = o
+	}
+	return nil
+}
+
+// Kinds of values that are not finite.
+const (
+	isInfinite = iota
+	isNaN
+)
+
+func nanOrInf(v float64) int {
+	if math.IsNaN(v) {
+		return isNaN
+	}
+	return isInfinite
+}
+
+// oddities names the variables of subsystem i that are infinite or NaN at the present point.
+func (r *Run) oddities(i, kind int) string {
+	var names []string
+	for _, k := range r.x.loose[i] {
+		if v := r.x.odd[k]; v != 0 && nanOrInf(v) == kind && !r.sys.Infos[i].Out[k-r.sys.OutAt[i]].Internal {
+			names = append(names, r.sys.OutName(k))
+		}
 	}
 	for k, v := range r.record.point.Watch[i].Real {
-		if v-v != 0 {
-			r.record.watchBad[i] = true
-			r.warn(fmt.Sprintf("%s: the variable %s is %s from t = %.12g s on; it feeds no input, so the run goes on; check the model of this component",
-				r.sys.Infos[i], r.realWatch(i, k), notFinite(v), r.t))
-			return
+		if v-v != 0 && nanOrInf(v) == kind {
+			names = append(names, r.realWatch(i, k))
+		}
+	}
+	text := fmt.Sprintf("%s: %s", r.sys.Infos[i], names[0])
+	if more := len(names) - 1; more > 0 {
+		text += fmt.Sprintf(" (with %d more)", more)
+	}
+	return text + [2]string{" is infinite", " is NaN"}[kind]
+}
+
+// tellOddities repeats at the end which recorded values are not finite.
+func (r *Run) tellOddities() {
+	for _, of := range r.record.odd {
+		for _, o := range of {
+			if o.points > 1 {
+				r.warn(fmt.Sprintf("%s at %d of %d communication points, the last at t = %.12g s", o.text, o.points, r.accepted+1, o.last))
+			}
 		}
 	}
 }

@@ -362,7 +362,7 @@ func (r *Run) Point() *Point { return &r.record.point }
 // accepted communication point.
 func (r *Run) Real(name string) (float64, error) {
 	if i, ok := r.sys.FindOut(name); ok {
-		return r.x.Y[i], nil
+		return r.record.point.Y[i], nil
 	}
 	if i, ok := r.sys.FindIn(name); ok {
 		return r.record.point.U[i], nil

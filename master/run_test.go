@@ -138,7 +138,7 @@ func TestPromisesChecked(t *testing.T) {
 
 // healthy returns two fakes around a third, of which something is to go wrong.
 func healthy(middle master.Subsystem) (subs []master.Subsystem, others []*fake) {
-	a, c := newFake("a", 0, 1), newFake("c", 0, 1)
+	a, c := newFake("a", 0, 1), newFake("c", 1, 1)
 	return []master.Subsystem{a, middle, c}, []*fake{a, c}
 }
 
@@ -157,7 +157,8 @@ func TestContainment(t *testing.T) {
 	}{
 		{"error", mastertest.Faulty{Err: boom}, boom, []string{"b: step from t = 0.2 s by 0.1 s: boom"}},
 		{"panic", mastertest.Faulty{Panic: "oh"}, nil, []string{"panic", "b", "t = 0.2 s", "oh"}},
-		{"NaN", mastertest.Faulty{NaN: true}, nil, []string{"b.y1 is NaN", "t = 0.3", "try a smaller step size", "its parameters, start values and the inputs without a source"}},
+		{"NaN", mastertest.Faulty{NaN: true}, nil, []string{"b: the output b.y1, which feeds c.u1, is NaN at t = 0.3", "try a smaller step size",
+			"its parameters, start values and the inputs without a source", "limit it in the model or remove the connection"}},
 		{"discard", mastertest.Faulty{Discard: 0.5}, master.ErrDiscard, []string{"b: ", "t = 0.2 s", "a cannot roll back"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -165,7 +166,7 @@ func TestContainment(t *testing.T) {
 			faulty.Subsystem, faulty.AtStep = linear(), 3
 			subs, others := healthy(&faulty)
 			memory := &mastertest.Memory{}
-			r := newRun(t, system(t, subs), master.Options{Stop: 1, Step: 0.1, Recorders: []master.Recorder{memory}})
+			r := newRun(t, system(t, subs, wire("b.y1", "c.u1")), master.Options{Stop: 1, Step: 0.1, Recorders: []master.Recorder{memory}})
 			result, err := r.Run(t.Context())
 			if contains(t, test.name, errors.New(result.Reason), test.want...); err == nil || test.is != nil && !errors.Is(err, test.is) {
 				t.Errorf("error %v, want %v", err, test.is)

@@ -88,10 +88,11 @@ func (r *Run) initialize(ctx context.Context) error {
 	if err := n.exit(); err != nil {
 		return err
 	}
-	if err := r.x.finite(r.t); err != nil {
+	if err := r.x.Finite(r.t); err != nil {
 		return err
 	}
 	r.x.keep()
+	r.record.point.Y = r.x.shown()
 	r.growth.begin(r.t, r.x.Y)
 	r.x.CoupleAll(r.t, r.x.W)
 	r.takeNotes()

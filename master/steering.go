@@ -161,7 +161,7 @@ func (v *Variable) Value() (Scalar, error) {
 	case inInputs:
 		s.Real = r.record.point.U[v.at]
 	case inOutputs:
-		s.Real = r.x.Y[v.at]
+		s.Real = r.record.point.Y[v.at]
 	case inDiscreteInputs:
 		s.read(&r.x.discreteIn[v.sub], v.at)
 	case inDiscreteOutputs:

@@ -346,6 +346,33 @@ func owner(at []int, i int) int {
 // Source returns the entry of y that feeds entry i of u; false if there is none.
 func (s *System) Source(i int) (int, bool) { return s.source[i], s.source[i] >= 0 }
 
+// Feeds reports whether entry y of the outputs feeds an input.
+func (s *System) Feeds(y int) bool { return slices.Contains(s.source, y) }
+
+// loose returns, by subsystem, the entries of y that feed neither an input nor a parameter.
+func (s *System) loose() [][]int {
+	feeds := make([]bool, s.OutAt[len(s.Subsystems)])
+	for _, y := range s.source {
+		if y >= 0 {
+			feeds[y] = true
+		}
+	}
+	for k := range s.transfers {
+		if t := &s.transfers[k]; t.kind == Real {
+			feeds[s.OutAt[t.from]+t.out] = true
+		}
+	}
+	out := make([][]int, len(s.Subsystems))
+	for i := range out {
+		for y := s.OutAt[i]; y < s.OutAt[i+1]; y++ {
+			if !feeds[y] {
+				out[i] = append(out[i], y)
+			}
+		}
+	}
+	return out
+}
+
 // DiscreteConnected reports whether an output feeds entry k of subsystem sub's
 // DiscreteIn.
 func (s *System) DiscreteConnected(sub, k int) bool {

@@ -236,7 +236,7 @@ func TestMisbehaviour(t *testing.T) {
 			says: []string{"bad (misbehave.fmu)", "bad.x is NaN at t = 0.4 s"}},
 		{name: "NaN that is only recorded", set: "fault=NaN during=GetReal at=0.35 variable=3",
 			args: []string{"--record", "bad.*"}, status: "complete", end: 1,
-			says: []string{"bad (misbehave.fmu)", "bad.der(x) is NaN from t = 0.4 s"}},
+			says: []string{"bad (misbehave.fmu)", "bad.der(x) is NaN at t = 0.4 s"}},
 
 		{name: "error in get", set: "fault=Error during=GetReal at=0.35", status: "failed", end: 0.3,
 			says: []string{"bad (misbehave.fmu)", "step from t = 0.3 s",

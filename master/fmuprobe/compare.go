@@ -32,7 +32,9 @@ func (r *Comparison) Read() (Reading, error) {
 	err := errors.Join(r.Of.Outputs(g.Real), r.Of.Discrete(&g.Discrete[0]), r.Of.Watched(&g.Discrete[1]))
 	g.Real = append(g.Real, g.Discrete[1].Real...)
 	for k, v := range g.Real {
-		r.Scale[k] = max(r.Scale[k], math.Abs(v))
+		if v-v == 0 {
+			r.Scale[k] = max(r.Scale[k], math.Abs(v))
+		}
 	}
 	return g, err
 }

@@ -53,8 +53,14 @@ var (
 	}
 	ruleFinite = &diag.Rule{
 		ID: "DY3", Level: diag.Error, Ref: "fmi2 12",
-		Doc:    "Outputs are finite numbers.",
+		Doc:    "Outputs are numbers, not NaN.",
 		Remedy: "see whether the FMU needs values for its inputs or parameters; else tell the exporter",
+	}
+	ruleInfinite = &diag.Rule{
+		ID: "DY3I", Level: diag.Info, Ref: "fmi2 12, 72",
+		Doc: "Outputs are finite. An infinite one may be meant, like the time to a collision that does not happen: a run " +
+			"records it, but fails if it feeds an input.",
+		Remedy: "connect it to nothing; else limit it in the model",
 	}
 	ruleGoesBack = &diag.Rule{
 		ID: "DY4", Level: diag.Error, Ref: "fmi2 59",
@@ -103,7 +109,7 @@ var (
 
 // trialRules are the rules that a trial checks, in addition to those of fmi on the library.
 var trialRules = []*diag.Rule{
-	ruleInstantiate, ruleLogger, ruleTrial, ruleSays, ruleStarts, ruleFinite, ruleGoesBack, rulePromise, ruleReplayNoise,
+	ruleInstantiate, ruleLogger, ruleTrial, ruleSays, ruleStarts, ruleFinite, ruleInfinite, ruleGoesBack, rulePromise, ruleReplayNoise,
 	ruleRepeats, ruleResets, ruleUndeclared, ruleInBounds, ruleDuration,
 }
 
@@ -374,11 +380,15 @@ func (t *tryout) mention(r *diag.Rule, what string, items []string) {
 
 // bounds checks that the values are finite and within bounds.
 func (t *tryout) bounds(s *fmuslave.Slave, readings []fmuprobe.Reading) {
-	var infinite, outside []string
-	told := map[string]bool{}
+	var undefined, infinite, outside []string
+	type item struct {
+		list *[]string
+		name string
+	}
+	told := map[item]bool{}
 	note := func(list *[]string, name, format string, args ...any) {
-		if !told[name] {
-			told[name] = true
+		if !told[item{list, name}] {
+			told[item{list, name}] = true
 			*list = append(*list, name+" "+fmt.Sprintf(format, args...))
 		}
 	}
@@ -399,8 +409,12 @@ func (t *tryout) bounds(s *fmuslave.Slave, readings []fmuprobe.Reading) {
 			v := reals[i]
 			switch {
 			case math.IsNaN(x) || math.IsInf(x, 0):
+				list := &infinite
+				if math.IsNaN(x) {
+					list = &undefined
+				}
 				if v.Causality == description.Output {
-					note(&infinite, v.Name, "is %g at t = %.6g s", x, at)
+					note(list, v.Name, "is %g at t = %.6g s", x, at)
 				}
 			case below(&x, v.Real.Min), below(v.Real.Max, &x):
 				slack := 1e-9 * math.Abs(x)
@@ -422,7 +436,8 @@ func (t *tryout) bounds(s *fmuslave.Slave, readings []fmuprobe.Reading) {
 			}
 		}
 	}
-	t.mention(ruleFinite, "no finite number", infinite)
+	t.mention(ruleFinite, "no number", undefined)
+	t.mention(ruleInfinite, "infinite", infinite)
 	t.mention(ruleInBounds, "out of bounds", outside)
 }
 

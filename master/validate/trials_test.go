@@ -297,6 +297,7 @@ func TestTrials(t *testing.T) {
 		{rule: "DY1L", fails: misbehaving("misbehave", "fault", "Warning"), pass: good, options: o},
 		{rule: "DY2", fails: stored("r[1] = r[0]", `start="0"/></ScalarVariable>`, `start="5"/></ScalarVariable>`), pass: stored("r[1] = r[0]"), options: o},
 		{rule: "DY3", fails: misbehaving("misbehave", "fault", "NaN", "during", "GetReal"), pass: good, options: o},
+		{rule: "DY3I", fails: misbehaving("misbehave", "fault", "Infinity", "during", "GetReal"), pass: good, options: o},
 		{rule: "DY4", fails: misbehaving("misbehave", "fault", "ForgetState", "during", "SetFMUstate"), pass: good, options: o},
 		{rule: "DY4P", fails: misbehaving("misbehave", "fault", "Uncommitted"), pass: good, options: o},
 		{rule: "DY4N", fails: good, pass: misbehaving("misbehave_plain"), options: o},

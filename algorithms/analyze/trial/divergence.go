@@ -66,10 +66,15 @@ type trace struct {
 }
 
 // weigh returns a weight for each output [ny]: the inverse root mean square of its difference over the first half, so
-// that no output hides growth of another; 0 = the difference is within rounding. noise is rounding in this measure.
+// that no output hides growth of another; 0 = the difference is within rounding, or the output, which then feeds no input,
+// is not finite at a point. noise is rounding in this measure.
 func weigh(a, b [][]float64) (weights []float64, noise float64) {
 	weights = make([]float64, len(a[0]))
 	for o := range weights {
+		odd := func(y []float64) bool { return y[o]-y[o] != 0 }
+		if slices.ContainsFunc(a, odd) || slices.ContainsFunc(b, odd) {
+			continue
+		}
 		own, most := 0.0, 0.0
 		for n := range (min(len(a), len(b)) + 1) / 2 {
 			own, most = math.Hypot(own, b[n][o]-a[n][o]), max(most, math.Abs(a[n][o]))
@@ -86,7 +91,9 @@ func apart(a, b [][]float64, weights []float64) (e []float64) {
 	for n := range min(len(a), len(b)) {
 		sum := 0.0
 		for o, w := range weights {
-			sum = math.Hypot(sum, w*(b[n][o]-a[n][o]))
+			if w > 0 {
+				sum = math.Hypot(sum, w*(b[n][o]-a[n][o]))
+			}
 		}
 		e = append(e, sum)
 	}

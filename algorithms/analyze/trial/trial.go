@@ -213,7 +213,7 @@ func (r *tryer) run(ctx context.Context, s *Strategy, h, kick float64, n int) (o
 		}
 		if err == nil && run.Terminated() {
 			err = fmt.Errorf("%w at t = %.12g s", master.ErrTerminated, run.Time())
-		} else if err == nil && slices.ContainsFunc(run.Point().Y, func(v float64) bool { return math.Abs(v) > outOfNumbers }) {
+		} else if err == nil && slices.ContainsFunc(run.Point().Y, func(v float64) bool { return v-v == 0 && math.Abs(v) > outOfNumbers }) {
 			err = errors.New("the coupled run diverges to NaN or infinity [diverges]")
 		}
 		if err != nil && k >= way {

@@ -184,7 +184,7 @@ func (p *Point) follow(i int, h float64, k, power int, way float64, when int) (o
 		if err := p.take(i, sub, j, h); err != nil {
 			return nil, err
 		}
-		if err := sub.Outputs(y); err != nil {
+		if err := p.X.Outputs(i, sub, y); err != nil {
 			return nil, err
 		}
 		out = append(out, append([]float64(nil), y[:m.Outputs()]...))

@@ -172,6 +172,9 @@ func (p *Point) derivatives(i int) (*linear.StateSpace, string) {
 			}
 		}
 		for r, v := range slope {
+			if v-v != 0 && !sys.Feeds(sys.OutAt[i]+r) {
+				v = 0
+			}
 			if c < n {
 				s.C.Set(r, c, v)
 			} else {

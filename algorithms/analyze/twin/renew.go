@@ -90,7 +90,7 @@ func (p *Point) elsewhere(i int, sub master.Subsystem) string {
 	if len(p.way) == 1 {
 		return ""
 	}
-	if err := sub.Outputs(y); err != nil {
+	if err := p.X.Outputs(i, sub, y); err != nil {
 		return err.Error()
 	}
 	for o, v := range y[:m.Outputs()] {
@@ -157,7 +157,7 @@ func (p *Point) Lead(i int, h float64, u [][]float64) (out [][]float64, err erro
 		if err := p.take(i, sub, n, h); err != nil {
 			return nil, err
 		}
-		if err := sub.Outputs(y); err != nil {
+		if err := p.X.Outputs(i, sub, y); err != nil {
 			return nil, err
 		}
 		out = append(out, append([]float64(nil), y[:m.Outputs()]...))
