@@ -383,8 +383,10 @@ func (m *Model) judge(v Variant, out *simulate.Outcome, failed error) Row {
 	return row
 }
 
-// collect fills in the quantities of a row.
+// collect fills in the quantities of a row. Those that are not finite because their variable is not stay empty, with a
+// warning as the reason.
 func (m *Model) collect(row *Row, columns *record.Columns, resolve func(string) (string, error)) error {
+	var lost []string
 	for i := range m.plan.Quantities {
 		q := &m.plan.Quantities[i]
 		name, err := resolve(q.Variable)
@@ -395,7 +397,14 @@ func (m *Model) collect(row *Row, columns *record.Columns, resolve func(string) 
 		if err != nil {
 			return err
 		}
-		row.Collected[i] = q.of(columns.Time(), values)
+		if x := q.of(columns.Time(), values); x-x == 0 {
+			row.Collected[i] = x
+		} else if slices.ContainsFunc(values, func(v float64) bool { return v-v != 0 }) {
+			lost = append(lost, q.Text)
+		}
+	}
+	if lost != nil && row.Reason == "" {
+		row.Reason = oneLine(fmt.Sprintf("warning: %s is empty, because the variable is infinite or NaN at some point", strings.Join(lost, ", ")))
 	}
 	return nil
 }

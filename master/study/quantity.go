@@ -19,7 +19,7 @@ type Quantity struct {
 	Text     string // as in the file
 	Variable string // "component.variable"
 
-	of          func(t, v []float64) float64 // NaN = the run has no such number
+	of          func(t, v []float64) float64 // not finite = the run has no such number
 	from, until float64                      // s, of a reference; NaN = there is none
 }
 
@@ -87,8 +87,8 @@ var reductions = map[string]func(t, v []float64) float64{
 	"final":           func(_, v []float64) float64 { return v[len(v)-1] },
 	"minimum":         func(_, v []float64) float64 { return slices.Min(v) },
 	"maximum":         func(_, v []float64) float64 { return slices.Max(v) },
-	"time-of-minimum": func(t, v []float64) float64 { return t[slices.Index(v, slices.Min(v))] },
-	"time-of-maximum": func(t, v []float64) float64 { return t[slices.Index(v, slices.Max(v))] },
+	"time-of-minimum": func(t, v []float64) float64 { return timeOf(t, v, slices.Min(v)) },
+	"time-of-maximum": func(t, v []float64) float64 { return timeOf(t, v, slices.Max(v)) },
 	"integral":        integral,
 	"mean":            func(t, v []float64) float64 { return overSpan(t, v, integral(t, v)) },
 	"rms": func(t, v []float64) float64 {
@@ -99,6 +99,14 @@ var reductions = map[string]func(t, v []float64) float64{
 		}
 		return math.Sqrt(overSpan(t, []float64{v[0] * v[0]}, sum))
 	},
+}
+
+// timeOf returns the time of the first point with a value, NaN if there is none, as for NaN.
+func timeOf(t, v []float64, value float64) float64 {
+	if i := slices.Index(v, value); i >= 0 {
+		return t[i]
+	}
+	return math.NaN()
 }
 
 func integral(t, v []float64) float64 {
@@ -132,6 +140,9 @@ func valueAt(t, v []float64, at float64) float64 {
 	if i == 0 || i == len(t) {
 		return math.NaN()
 	}
+	if at == t[i-1] {
+		return v[i-1] // the next value may be infinite
+	}
 	return v[i-1] + (at-t[i-1])/(t[i]-t[i-1])*(v[i]-v[i-1])
 }
 
@@ -160,6 +171,9 @@ func (q *Quantity) readCrossing(args []string) error {
 		for i := 1; i < len(t); i++ {
 			a, b := v[i-1]-level, v[i]-level
 			if up && a < 0 && b >= 0 || down && a > 0 && b <= 0 {
+				if math.IsInf(a, 0) {
+					return t[i]
+				}
 				return t[i-1] - (t[i]-t[i-1])*a/(b-a)
 			}
 		}

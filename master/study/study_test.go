@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -294,6 +295,40 @@ func TestQuantities(t *testing.T) {
 		p := mustParse(t, "{system: s, collect: ['"+text+"']}", "ref.csv", "time,a.x,other\n0,2,0\n0.5,1,0\n3,,1\n")
 		if got := p.Quantities[0].of(times, values); !(math.Abs(got-want) <= 1e-14 || math.IsNaN(got) && math.IsNaN(want)) {
 			t.Errorf("%s = %g, want %g", text, got, want)
+		}
+	}
+}
+
+// No quantity panics on values that are not finite, and those that do not depend on them are exact.
+func TestQuantitiesNotFinite(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	times := []float64{0, 1, 2, 3, 4}
+	for _, c := range []struct {
+		values []float64
+		exact  map[string]float64 // the others have no finite value
+	}{
+		{[]float64{inf, inf, 3, 1, 2}, map[string]float64{"final": 2, "minimum": 1, "time-of-minimum": 3, "time-of-maximum": 0,
+			"value(a.x, 2)": 3, "value(a.x, 2.5)": 2, "crossing(a.x, 3)": 2, "crossing(a.x, 2)": 2.5}},
+		{[]float64{3, 1, -inf, -1, inf}, map[string]float64{"time-of-minimum": 2, "time-of-maximum": 4,
+			"value(a.x, 1)": 1, "value(a.x, 0.5)": 2, "value(a.x, 3)": -1, "crossing(a.x, 2)": 0.5, "crossing(a.x, 0)": 1, "crossing(a.x, -2, up)": 3}},
+		{[]float64{3, nan, 1, 2, 4}, map[string]float64{"final": 4, "value(a.x, 2)": 1, "value(a.x, 2.5)": 1.5, "value(a.x, 0)": 3, "crossing(a.x, 1.5)": 2.5,
+			"deviation(a.x, ref.csv)": 1}},
+		{[]float64{nan, nan, nan, nan, nan}, nil},
+	} {
+		var all []string
+		for name := range reductions {
+			all = append(all, name)
+		}
+		for _, text := range slices.AppendSeq(all, maps.Keys(c.exact)) {
+			want, known := c.exact[text]
+			whole := text
+			if !strings.HasSuffix(text, ")") {
+				whole += "(a.x)"
+			}
+			p := mustParse(t, "{system: s, collect: ['"+whole+"']}", "ref.csv", "time,a.x\n2,0\n3,1\n")
+			if got := p.Quantities[0].of(times, c.values); known && got != want || !known && got-got == 0 {
+				t.Errorf("%s of %v = %g, want %g (known: %t)", whole, c.values, got, want, known)
+			}
 		}
 	}
 }
