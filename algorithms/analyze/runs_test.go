@@ -253,3 +253,26 @@ func TestSaturatedAtStart(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 }
+
+// An output that feeds nothing and is infinite changes nothing in the analysis, by models and by runs.
+func TestInfiniteOutput(t *testing.T) {
+	for _, back := range []bool{true, false} {
+		report := func(further float64) *Report {
+			make := func() *master.System {
+				one := newSignal("one", 1, 2, []float64{1, further}, func(u, x []float64, _, h float64) {
+					x[0] = u[0] + (x[0]-u[0])*math.Exp(-h)
+				})
+				one.info.Caps.SaveState = back
+				return analyzetest.Pair(t, one, analyzetest.Lag("two", -1, -2, 0))
+			}
+			return analyse(t, make(), Options{Step: 0.1, Order: 0, Stop: 3, From: 0.01, To: 1, Runs: anew(make)})
+		}
+		want, got := report(0), report(math.Inf(1))
+		for _, preset := range []string{"explicit", "gauss-seidel"} {
+			w, g := want.strategyOf(preset, 0), got.strategyOf(preset, 0)
+			if !w.Known() || !g.Known() || math.Abs(g.Now-w.Now) > 1e-9 || len(g.Stable) != len(w.Stable) || w.Seen == nil {
+				t.Errorf("with rollback %t: %s: radius %g, stable %v, %s; want %g, %v", back, preset, g.Now, g.Stable, g.Why, w.Now, w.Stable)
+			}
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/fmuprobe"
 	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/master/internal/slavetest"
 )
@@ -137,6 +138,36 @@ func TestVerifyDerivatives(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// further is a subject with the outputs 3 u, of which the derivative is known, and infinity, of which it is not.
+type further struct {
+	fmuprobe.LinearSubject
+	u float64
+}
+
+func (f *further) Info() *master.Info {
+	return &master.Info{In: []master.Port{{Name: "u"}}, Out: []master.Port{{Name: "y"}, {Name: "ttc"}}}
+}
+func (f *further) SaveState(master.State) (master.State, error)          { return nil, nil }
+func (f *further) RestoreState(master.State) error                       { return nil }
+func (f *further) InputMax(int) float64                                  { return math.Inf(1) }
+func (f *further) State() fmi.State                                      { return fmi.StateStepComplete }
+func (f *further) SetInputs(u []float64) error                           { f.u = u[0]; return nil }
+func (f *further) SetDiscrete(*master.Values) error                      { return nil }
+func (f *further) Step(_ context.Context, t, h float64) (float64, error) { return t + h, nil }
+func (f *further) Outputs(y []float64) error                             { y[0], y[1] = 3*f.u, math.Inf(1); return nil }
+func (f *further) Linearize(_, du, _, dy []float64) error {
+	dy[0], dy[1] = 3*du[0], math.NaN()
+	return nil
+}
+
+// The derivative of an output that is infinite need not be a number.
+func TestDerivativeOfInfinity(t *testing.T) {
+	var test fmuprobe.Slopes
+	if err := test.Within(t.Context(), &further{}, 0, 0.01, fmuprobe.Inputs{Real: []float64{1}}, false); err != nil || test.Compared != 1 {
+		t.Errorf("%v, %d derivatives compared", err, test.Compared)
 	}
 }
 

@@ -3,12 +3,14 @@ package fmuprobe_test
 import (
 	"cmp"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/fmuprobe"
 	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/master/internal/slavetest"
 	"github.com/macrostep/macrostep/test/probe"
@@ -101,6 +103,39 @@ func TestVerifyRollback(t *testing.T) {
 				t.Errorf("y = %g after a step, want %g", y, want)
 			}
 		})
+	}
+}
+
+// reading is a subject with these outputs.
+type reading struct {
+	fmuprobe.Subject
+	info *master.Info
+	y    []float64
+}
+
+func (r *reading) Info() *master.Info            { return r.info }
+func (r *reading) Outputs(y []float64) error     { copy(y, r.y); return nil }
+func (r *reading) Discrete(*master.Values) error { return nil }
+func (r *reading) Watched(*master.Values) error  { return nil }
+
+// A variable that has been infinite is still compared.
+func TestCompareInfinite(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	r := &reading{info: &master.Info{Out: []master.Port{{Name: "y"}}}, y: make([]float64, 1)}
+	for _, c := range []struct{ before, a, b, want float64 }{
+		{inf, 2, 2, 0}, {inf, 2, 3, 1. / 3}, {nan, 2, 3, 1. / 3}, {0, inf, inf, 0}, {0, nan, nan, 0}, {0, inf, 3, inf}, {0, nan, 3, inf}, {0, inf, -inf, inf},
+	} {
+		compared := fmuprobe.Comparison{Of: r, Scale: []float64{1e-6}}
+		var readings []fmuprobe.Reading
+		for _, v := range []float64{c.before, c.a, c.b} {
+			r.y[0] = v
+			g, err := compared.Read()
+			must(t, err)
+			readings = append(readings, g)
+		}
+		if d := compared.Compare(readings[1:2], readings[2:], ""); d.Relative != c.want {
+			t.Errorf("%g and %g after %g: %g, want %g", c.a, c.b, c.before, d.Relative, c.want)
+		}
 	}
 }
 

@@ -159,7 +159,7 @@ func (t *Slopes) Within(ctx context.Context, s LinearSubject, start, H float64, 
 			return Refusal(ctx, s)
 		}
 		for o, p := range s.Info().Out {
-			if still := r.still[0][o]; told[0][o]-told[0][o] != 0 && (p.Internal || still-still != 0) {
+			if still := r.still[0][o]; still-still != 0 || math.IsNaN(told[0][o]) && p.Internal {
 				continue
 			}
 			if err := t.judge(&r, k, o, told); err != nil {
