@@ -120,6 +120,7 @@ func (s system) write(tb testing.TB) string {
   xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription"
   xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon"
   xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues"
+  xmlns:ssm="http://ssp-standard.org/SSP1/SystemStructureParameterMapping"
   xmlns:ms="https://github.com/macrostep/macrostep/ssp/1"
   xmlns:osp="http://opensimulationplatform.com/SSP/OSPAnnotations"
   xmlns:oms="https://raw.githubusercontent.com/OpenModelica/OMSimulator/master/schema/oms.xsd">
@@ -386,6 +387,42 @@ func TestSet(t *testing.T) {
 	// All faults at once.
 	if _, err := open(t, path, assemble.Options{Set: set("one.p=a", "two.b=b")}); err == nil || !strings.Contains(err.Error(), "one.p") || !strings.Contains(err.Error(), "two.b") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A parameter of any type that a document gives, also by a mapping, is kept, and no warning says otherwise.
+func TestKept(t *testing.T) {
+	life, err := probe.Sources(t.TempDir(), "life", probe.LifeCapabilities)
+	must(t, err)
+	for _, c := range []struct{ target, value, transformation, set string }{
+		{target: "k", value: `Real value="4"`},
+		{target: "k", value: `Real value="4"`, transformation: `<ssc:LinearTransformation factor="2"/>`},
+		{target: "n", value: `Integer value="2"`},
+		{target: "n", value: `Integer value="2"`, transformation: `<ssc:IntegerMappingTransformation><ssc:MapEntry source="2" target="3"/></ssc:IntegerMappingTransformation>`},
+		{target: "on", value: `Boolean value="false"`},
+		{target: "on", value: `Boolean value="true"`, transformation: `<ssc:BooleanMappingTransformation><ssc:MapEntry source="true" target="false"/></ssc:BooleanMappingTransformation>`},
+		{target: "text", value: `String value="word"`},
+		{target: "mode", value: `Enumeration value="low"`},
+		{target: "mode", value: `Integer value="1"`},
+		{target: "mode", value: `Enumeration value="high"`, transformation: `<ssc:EnumerationMappingTransformation><ssc:MapEntry source="high" target="low"/></ssc:EnumerationMappingTransformation>`},
+		{target: "mode", value: `Enumeration value="high"`, set: "low"},
+		{target: "mode", value: `Enumeration value="high"`, set: "1"},
+	} {
+		s := system{fmus: map[string]string{"f.fmu": life}, elements: component("c", "f.fmu",
+			`<ssd:ParameterBindings><ssd:ParameterBinding><ssd:ParameterValues><ssv:ParameterSet version="1.0" name="s"><ssv:Parameters><ssv:Parameter name="given"><ssv:`+c.value+`/></ssv:Parameter></ssv:Parameters></ssv:ParameterSet></ssd:ParameterValues>
+<ssd:ParameterMapping><ssm:ParameterMapping version="1.0"><ssm:MappingEntry source="given" target="`+c.target+`">`+c.transformation+`</ssm:MappingEntry></ssm:ParameterMapping></ssd:ParameterMapping></ssd:ParameterBinding></ssd:ParameterBindings>`)}
+		o := assemble.Options{Compile: true}
+		if c.set != "" {
+			o.Set = []assemble.Assignment{{Name: "c." + c.target, Value: c.set}}
+		}
+		a := sound(t, s.write(t), o)
+		if len(a.Settings()) != 1 {
+			t.Errorf("%+v: %v", c, a.Settings())
+		}
+		r, _ := run(t, a, 1, 0.5)
+		if result, err := r.Close(); err != nil || slices.ContainsFunc(result.Warnings, func(w string) bool { return strings.Contains(w, "was set to") }) {
+			t.Errorf("%+v: %v, %q", c, err, result.Warnings)
+		}
 	}
 }
 

@@ -188,12 +188,17 @@ func (s *Slave) get(kind master.Kind, list []expectation) ([]found, error) {
 	return out, err
 }
 
-// differ compares two values of a kind.
+// differ compares two values of a kind. A value may also have one of another kind, such as the name of an item.
 func differ(kind master.Kind, a, b Value) bool {
-	if kind == master.Real {
+	switch kind {
+	case master.Real:
 		return !(math.Abs(b.Real-a.Real) <= readBackTolerance*math.Abs(a.Real))
+	case master.Integer:
+		return a.Integer != b.Integer
+	case master.Boolean:
+		return a.Boolean != b.Boolean
 	}
-	return a.Integer != b.Integer || a.Boolean != b.Boolean || a.String != b.String
+	return a.String != b.String
 }
 
 // text returns a value of a variable for messages.

@@ -15,7 +15,7 @@ import (
 // start values differ from the documented ones, but not start values of driven inputs.
 func TestReadBack(t *testing.T) {
 	given := []fmuslave.Value{
-		{Variable: "k", Real: 9}, {Variable: "mode", Integer: 3}, {Variable: "n", Integer: 8}, {Variable: "on", Boolean: true},
+		{Variable: "k", Real: 9}, {Variable: "mode", Integer: 3, String: "high"}, {Variable: "n", Integer: 8}, {Variable: "on", Boolean: true},
 		{Variable: "text", String: "uvwxyz"}, {Variable: "u", Real: 4},
 	}
 	for _, c := range []struct {
