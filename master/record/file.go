@@ -61,7 +61,7 @@ func replaceFile(path string, data []byte, durable, fresh bool) (held *os.File, 
 		return nil, errors.Join(err, os.Remove(temp))
 	}
 	if durable {
-		syncFolder(filepath.Dir(path))
+		SyncFolder(filepath.Dir(path))
 	}
 	return f, nil
 }
@@ -127,8 +127,8 @@ func Sweep(path string) {
 	}
 }
 
-// syncFolder makes a rename in a folder durable, if the system supports it.
-func syncFolder(dir string) {
+// SyncFolder makes names that were added to a folder durable, if the system supports it.
+func SyncFolder(dir string) {
 	if d, err := os.Open(dir); err == nil {
 		_ = d.Sync()
 		_ = d.Close()

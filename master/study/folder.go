@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
+	"time"
 
 	"github.com/macrostep/macrostep/master/record"
 )
@@ -31,7 +33,15 @@ type Folder struct {
 	file *os.File // results.csv, behind the last row
 	held *os.File // locked
 	rows []Row
+	due  atomic.Bool           // the rows will be synced
+	lost atomic.Pointer[error] // of syncing them
 }
+
+// syncEvery is the time after which rows survive a crash of the machine. Syncing each row would be the larger part of a
+// short run.
+var syncEvery = time.Second
+
+var syncFile = (*os.File).Sync // tests observe it
 
 // Names in a folder.
 const (
@@ -105,6 +115,16 @@ func Create(path string, p *Plan, text []byte, found *Inspection) (_ *Folder, er
 	if err != nil {
 		return nil, err
 	}
+	err = filepath.WalkDir(path, func(path string, e os.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			record.SyncFolder(path)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	record.SyncFolder(filepath.Dir(path))
 	// Last: without it, the folder is no study.
 	if err := writeFile(filepath.Join(path, folderIndex), append(data, '\n')); err != nil {
 		return nil, err
@@ -249,9 +269,10 @@ func (f *Folder) openRows() error {
 	}
 	f.file = file
 	if whole == 0 {
-		return f.write(func(w io.Writer) error { return writeHeader(w, f.Plan) })
+		err = f.write(func(w io.Writer) error { return writeHeader(w, f.Plan) })
+		record.SyncFolder(f.Path)
 	}
-	return nil
+	return err
 }
 
 func writeHeader(to io.Writer, p *Plan) error {
@@ -276,12 +297,25 @@ func (f *Folder) write(fill func(io.Writer) error) error {
 // Rows returns the rows so far.
 func (f *Folder) Rows() []Row { return slices.Clone(f.rows) }
 
-// Add appends a row to the table. It is in the file when Add returns.
+// Add appends a row to the table. It is in the file when Add returns, and survives a crash of the machine a second later.
 func (f *Folder) Add(r Row) error {
-	if err := f.write(func(w io.Writer) error { return writeRows(w, r) }); err != nil {
+	err := f.write(func(w io.Writer) error { return writeRows(w, r) })
+	if err == nil {
+		err = f.unsynced()
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", filepath.Join(f.Path, ResultsFile), err)
 	}
 	f.rows = append(f.rows, r)
+	if f.due.CompareAndSwap(false, true) {
+		file := f.file
+		time.AfterFunc(syncEvery, func() {
+			f.due.Store(false) // rows from here on need another
+			if err := syncFile(file); err != nil && !errors.Is(err, os.ErrClosed) {
+				f.lost.Store(&err)
+			}
+		})
+	}
 	return nil
 }
 
@@ -302,7 +336,17 @@ func (f *Folder) Sort() error {
 }
 
 // Close closes the table.
-func (f *Folder) Close() error { return errors.Join(f.file.Close(), f.held.Close()) }
+func (f *Folder) Close() error {
+	return errors.Join(f.unsynced(), syncFile(f.file), f.file.Close(), f.held.Close())
+}
+
+// unsynced returns the error of syncing earlier rows.
+func (f *Folder) unsynced() error {
+	if err := f.lost.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
 
 // lock keeps a second process from continuing the study at the same time.
 func (f *Folder) lock() error {
@@ -366,12 +410,12 @@ func relative(folder, path string) string {
 	return rel
 }
 
-// WriteFile writes a file in the folder that is whole or not there.
+// WriteFile writes a file in the folder that is whole or not there, also after a crash of the machine.
 func (f *Folder) WriteFile(name string, fill func(io.Writer) error) error {
 	return replace(filepath.Join(f.Path, name), fill)
 }
 
-// writeFile writes a file that is whole or not there, and the folders that it is in.
+// writeFile writes a file, as replace does, and the folders that it is in.
 func writeFile(path string, data []byte) error {
 	return replace(path, func(w io.Writer) error { _, err := w.Write(data); return err })
 }
@@ -394,10 +438,14 @@ func replace(path string, fill func(io.Writer) error) error {
 	if err != nil {
 		return record.NotWritten(path, err)
 	}
-	if err := errors.Join(fill(file), file.Close()); err != nil {
+	if err := errors.Join(fill(file), syncFile(file), file.Close()); err != nil {
 		return errors.Join(record.NotWritten(path, err), os.Remove(partial))
 	}
-	return os.Rename(partial, path)
+	if err := os.Rename(partial, path); err != nil {
+		return err
+	}
+	record.SyncFolder(filepath.Dir(path))
+	return nil
 }
 
 // FilesOf lists what a machine needs to make runs of the study in a folder: paths in it, with slashes.

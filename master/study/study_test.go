@@ -1,6 +1,7 @@
 package study
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/macrostep/macrostep/master"
 )
@@ -429,6 +432,72 @@ func TestPlanErrors(t *testing.T) {
 		if _, err := parse(t, c.plan); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s\n\tgives %v\n\twant %s", c.plan, err, c.want)
 		}
+	}
+}
+
+// All files of a study are on the disk before the one that makes it a study. Rows are soon after they were added, but not one
+// by one; an error of that is one of the study.
+func TestFolderSyncs(t *testing.T) {
+	var mu sync.Mutex
+	var synced []string
+	rows, times, broken := 0, 0, error(nil)
+	file, every := syncFile, syncEvery
+	defer func() { syncFile, syncEvery = file, every }()
+	syncFile = func(f *os.File) error {
+		mu.Lock()
+		defer mu.Unlock()
+		data, _ := os.ReadFile(f.Name())
+		if name := filepath.Base(f.Name()); name == ResultsFile {
+			rows, times = bytes.Count(data, []byte("\n"))-1, times+1
+		} else if len(data) > 0 {
+			synced = append(synced, strings.TrimSuffix(name, ".partial"))
+		}
+		return broken
+	}
+	syncEvery = 20 * time.Millisecond
+	text := "{system: s, vary: {a.x: 'linear(1, 300, 300)'}, collect: {y: final(a.y)}}"
+	p := mustParse(t, text, "table.csv", "x\n1\n")
+	f, err := Create(filepath.Join(t.TempDir(), "study"), p, []byte(text), &Inspection{Files: []string{filepath.Join(filepath.Dir(p.Path), "table.csv")}})
+	if want := []string{"table.csv", "plan.yaml", VariantsFile, folderIndex}; err != nil || !slices.Equal(synced, want) {
+		t.Fatalf("%v; synced %q, want %q", err, synced, want)
+	}
+	design, err := p.Variants()
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(k int) error { return f.Add(p.NoRow(design.List[k], OK, "")) }
+	onDisk := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return rows
+	}
+	began := time.Now()
+	for k := range 200 {
+		if err := add(k); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for onDisk() < 200 {
+		time.Sleep(time.Millisecond)
+	}
+	if most := int(time.Since(began)/syncEvery) + 1; times > most {
+		t.Errorf("synced %d times, want at most %d", times, most)
+	}
+	if err := add(200); err != nil { // after a pause, too
+		t.Fatal(err)
+	}
+	for onDisk() < 201 {
+		time.Sleep(time.Millisecond)
+	}
+	mu.Lock()
+	broken = errors.New("the disk is full")
+	mu.Unlock()
+	for k := 201; err == nil && k < 300; k++ {
+		err = add(k)
+		time.Sleep(time.Millisecond)
+	}
+	if err = errors.Join(err, f.Close()); err == nil || !strings.Contains(err.Error(), "the disk is full") {
+		t.Errorf("%v", err)
 	}
 }
 
