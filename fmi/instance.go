@@ -20,7 +20,7 @@ import (
 // InstanceOptions are the options of Instantiate.
 type InstanceOptions struct {
 	Visible   bool // the FMU may interact with the user
-	LoggingOn bool // the FMU logs debug messages
+	LoggingOn bool // the FMU logs debug messages, and none of its messages is dropped
 	// Log receives the messages of the instance, one at a time, in the goroutine
 	// that calls the instance or in a thread of the FMU. Nil discards them. Log must
 	// not call runtime.Goexit (or t.Fatal), nor acquire a lock that is held across
@@ -112,7 +112,7 @@ func (f *FMU) Instantiate(name string, o InstanceOptions) (*Instance, error) {
 	}
 	in := &Instance{fmu: f, name: name, run: native.Run, pending: pending{limit: o.StepTimeout},
 		trace: o.Trace, single: o.CallByCall || o.Trace != nil}
-	in.log = &fmi2.Log{Instance: name, FMU: filepath.Base(f.Path), VariableName: f.variableName, Keep: report}
+	in.log = &fmi2.Log{Instance: name, FMU: filepath.Base(f.Path), VariableName: f.variableName, Keep: report, All: o.LoggingOn}
 	if o.Log != nil {
 		in.log.Sink = func(m fmi2.Message) { o.Log(public(m)) }
 	}

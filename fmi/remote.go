@@ -133,7 +133,7 @@ type remote struct {
 
 func newRemote(in *Instance, l Launcher, restarts int) *remote {
 	r := &remote{in: in, able: restarts > 0}
-	r.Client = &protocol.Client{Name: in.name, Begun: begun, Lost: r.lost, Say: in.Tell,
+	r.Client = &protocol.Client{Name: in.name, All: in.log.All, Begun: begun, Lost: r.lost, Say: in.Tell,
 		Launch: func(again bool) (protocol.Link, error) { return r.launch(l, again) }}
 	r.Limit = restarts
 	if e, ok := l.(Elsewhere); ok {

@@ -164,8 +164,8 @@ func parseReference(s string, name func(kind byte, vr uint32) (string, bool)) (i
 	return 0, ""
 }
 
-// Bounds on the messages of an FMU within a second. A final message reports the number of
-// dropped ones.
+// Bounds on the messages of an FMU within a second, unless Log.All is set. The last message of a Log
+// reports the number of dropped ones.
 const (
 	logWindow   = time.Second
 	MaxMessages = 2000
@@ -184,6 +184,7 @@ type Log struct {
 	VariableName func(kind byte, vr uint32) (string, bool)
 	Sink         func(Message)
 	Keep         func(Message) // receives all messages of the FMU, including dropped ones, one at a time; may be nil
+	All          bool          // drop none
 
 	mu         sync.Mutex
 	queue      []Message
@@ -192,8 +193,8 @@ type Log struct {
 	warned     bool // of a wrong componentEnvironment
 
 	window       time.Time
-	count, bytes int
-	dropped      int
+	count, bytes int // in the window
+	all, dropped int
 }
 
 // receive queues a message of the FMU.
@@ -209,10 +210,9 @@ func (q *Log) receive(m Message, wrong bool) {
 		q.queue = append(q.queue, q.own(StatusOK, WrongEnvironment))
 	}
 	if t := time.Now(); t.Sub(q.window) >= logWindow {
-		q.endWindow()
-		q.window = t
+		q.window, q.count, q.bytes = t, 0, 0
 	}
-	if q.count >= MaxMessages || q.bytes+len(m.Text) > logMaxBytes {
+	if q.all++; !q.All && (q.count >= MaxMessages || q.bytes+len(m.Text) > logMaxBytes) {
 		q.dropped++
 	} else {
 		q.count++
@@ -267,22 +267,17 @@ func (q *Log) Say(s int32, text string) {
 func (q *Log) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.Sink != nil {
-		q.endWindow()
-		q.deliver()
+	if q.Sink == nil || q.dropped == 0 {
+		return
 	}
+	q.queue = append(q.queue, q.own(StatusWarning, fmt.Sprintf("%d of %d log messages of the FMU were dropped, because they were more than %d "+
+		"or %d KiB in a second; with debug logging (--log-level debug) none is dropped", q.dropped, q.all, MaxMessages, logMaxBytes>>10)))
+	q.all, q.dropped = 0, 0
+	q.deliver()
 }
 
 func (q *Log) own(s int32, text string) Message {
 	return Message{q.Instance, s, OwnCategory, q.FMU + ": " + text}
-}
-
-func (q *Log) endWindow() {
-	if q.dropped > 0 {
-		q.queue = append(q.queue, q.own(StatusOK, fmt.Sprintf("%d log messages of the FMU dropped: more than %d or %d bytes within %v",
-			q.dropped, MaxMessages, logMaxBytes, logWindow)))
-	}
-	q.count, q.bytes, q.dropped = 0, 0, 0
 }
 
 // deliver passes the queue to Sink, unless another caller does. The caller holds q.mu.

@@ -31,6 +31,7 @@ func call(l Link, request []byte) ([]byte, error) {
 // addresses of functions in its records are those of Symbols.
 type Client struct {
 	Name string // of the instance
+	All  bool   // the process drops no log messages
 	// Launch starts a process. again is true if it replaces one that has ended.
 	Launch func(again bool) (Link, error)
 	// Begun reports whether an error of a link means that the process has ended, and the
@@ -94,6 +95,7 @@ func (r *Client) Open(fmu string, f fmi2.File) (l Loaded, err error) {
 		r.out.text(s)
 	}
 	r.out.flag(f.Chdir)
+	r.out.flag(r.All)
 	r.load = slices.Clone(r.out)
 	answer, err := call(r.link, r.out)
 	if err == nil {

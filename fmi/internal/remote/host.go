@@ -243,6 +243,7 @@ func (h *instance) load(r *wireReader) error {
 	}
 	name := r.text()
 	p := fmi2.File{Path: r.text(), Prefix: r.text(), ID: r.text(), Chdir: r.word() != 0}
+	all := r.word() != 0
 	if h.place != nil {
 		if p.Path != "" {
 			return errWire
@@ -254,7 +255,7 @@ func (h *instance) load(r *wireReader) error {
 	if r.bad || h.img != nil || p.Path == "" {
 		return errWire
 	}
-	h.log = &fmi2.Log{FMU: name, Sink: h.forward}
+	h.log = &fmi2.Log{FMU: name, Sink: h.forward, All: all}
 	if h.keep != nil {
 		h.log.Keep = func(m fmi2.Message) { h.keep(m.Text) }
 	}
