@@ -127,7 +127,7 @@ func freeName(p *ssp.Package, document string) (string, error) {
 		}
 		if _, err := os.Lstat(filepath.Join(p.Dir, filepath.FromSlash(name))); os.IsNotExist(err) {
 			return name, nil
-		} else if err != nil && !os.IsNotExist(err) {
+		} else if err != nil {
 			return "", err
 		}
 	}

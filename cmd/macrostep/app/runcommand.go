@@ -180,7 +180,7 @@ func systemFlags() []cli.Flag {
 		listFlag(flagQuirk, "enable quirk NAME of those above for the FMU of a component: `COMPONENT=NAME`; for a single FMU NAME"),
 		boolFlag("compile", "compile the C sources of FMUs that have no library for this platform, with $CC, else cc, gcc or clang, in at most "+
 			"ten minutes each"),
-		boolFlag("strict", strictUsage+"; only a complete and stable run is a success"),
+		boolFlag("strict", strictUsage+"; only a complete and stable run without NaN is a success"),
 	}
 }
 
@@ -221,7 +221,8 @@ func resultFlags() []cli.Flag {
 
 func messageFlags() []cli.Flag {
 	return []cli.Flag{
-		withValue("warn", stringFlag(flagLogLevel, "messages from `LEVEL` up: "+strings.Join(logLevels, ", "))),
+		withValue("warn", stringFlag(flagLogLevel, "messages from `LEVEL` up: "+strings.Join(logLevels, ", ")+
+			"; debug also turns on the debug logging of the FMUs, and keeps more than 2000 messages a second")),
 		stringFlag(flagMetrics, "serve metrics for Prometheus at http://`ADDRESS`/metrics during the run: HOST:PORT, or PORT on this machine only; "+
 			"the token of --live is also accepted as Authorization: Bearer"),
 		stringFlag("log-fmi-calls", "write every call into an FMU to `FILE`"),
