@@ -105,10 +105,11 @@ func (r *Run) checkFinite(i int) error {
 			found[nanOrInf(v)] = true
 		}
 	}
-	for kind, o := range r.record.odd[i] {
-		if !found[kind] {
+	for kind, is := range found {
+		if !is {
 			continue
 		}
+		o := &r.record.odd[i][kind]
 		if o.text == "" {
 			o.text = r.oddities(i, kind)
 			if kind == isNaN && r.opt.Strict {
@@ -119,7 +120,6 @@ func (r *Run) checkFinite(i int) error {
 		}
 		o.points++
 		o.last = r.t
-		r.record.odd[i][kind] = o
 	}
 	return nil
 }
