@@ -53,7 +53,7 @@ func (a *audit) init(x *master.Exec, in *input.Approximation) (err error) {
 
 // due reports whether to audit a step of size H.
 func (a *audit) due(H float64) bool {
-	return a.blind || H > auditGrowth*a.size || a.steps >= auditEvery
+	return a.blind || H > auditGrowth*a.size*(1+sameStep) || a.steps >= auditEvery
 }
 
 // conclude records an attempt.
