@@ -354,16 +354,16 @@ var (
 			return toleranceList(func(s *settings) *[]Tolerance { return &s.Energy.LimitAbsolute })(s, v)
 		},
 	}
-	modelJacobianParam = choiceParam("model.jacobian", auto, jacobianSources,
-		"source of the model of each component: its directional derivatives; differences of steps repeated from a "+
-			"saved state; or identification from inputs and outputs "+
-			"during the run. auto takes the first that the component supports; the manifest lists which",
-		func(s *settings, i int) { s.Model.Jacobian = JacobianSource(i) })
+	modelJacobianParam = withoutRollback(choiceParam("model.jacobian", auto, jacobianSources,
+		"source of the model of each component: its directional derivatives, or identification from inputs and outputs "+
+			"during the run. auto takes the first that the component supports; the manifest lists which. "+
+			"A step that an identified model misses by more than it would correct stays uncorrected",
+		func(s *settings, i int) { s.Model.Jacobian = JacobianSource(i) }))
 	modelPointParam = choiceParam("model.point", auto, modelPoints,
 		"where in a macro step directional derivatives are taken: at its start, which keeps strongly nonlinear "+
 			"components stable for longer, or at its end, which has smaller errors "+
 			"where both are stable; auto is start. It makes no difference for linear components and does not apply "+
-			"to models from repeated steps or identification",
+			"to identified models",
 		func(s *settings, i int) { s.Model.Point = ModelPoint(i) })
 	modelIdentificationParam = choiceParam("model.identification", "least-squares", []string{"least-squares", "subspace"},
 		"how models are identified: by recursive least squares, which follow changes quickly, or by a subspace "+
@@ -419,6 +419,20 @@ var (
 		}),
 	}
 )
+
+// withoutRollback makes model.jacobian refuse a source that there was.
+func withoutRollback(p Param) Param {
+	choose := p.set
+	p.set = func(s *settings, v string) error {
+		if v == "rollback" {
+			return errors.New("models from steps repeated after a rollback were removed: nothing showed where they are wrong, " +
+				"and a correction by a wrong model makes outputs grow; components with rollback are coupled more accurately by " +
+				"the algorithm implicit; else use directional, identify or auto")
+		}
+		return choose(s, v)
+	}
+	return p
+}
 
 func setOrder(s *settings, v string) (err error) {
 	s.Order, err = wholeNumber(v, 0, MaxOrder)

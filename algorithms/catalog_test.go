@@ -100,6 +100,7 @@ func TestCatalogueRefuses(t *testing.T) {
 		{"explicit", "delivery", "fast", "auto, derivatives, substeps or held"},
 		{"explicit", "scheme", "implicit", "jacobi or gauss-seidel"},
 		{"explicit", "discard", "ignore", "stop or shorten"},
+		{"model-based-corrector", "model.jacobian", "rollback", "were removed: nothing showed where they are wrong"},
 	} {
 		params := map[string]string{}
 		if test.name != "" {
