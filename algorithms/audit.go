@@ -24,9 +24,10 @@ import (
 // deviate from their extrapolation by more than expected. The step is then compared with one
 // that interpolates the new inputs.
 type audit struct {
-	size  float64 // s, largest audited step
-	steps int     // accepted since the last audit
-	blind bool    // the estimate has missed an error
+	growth float64 // of a step beyond the largest audited one that needs an audit
+	size   float64 // s, largest audited step
+	steps  int     // accepted since the last audit
+	blind  bool    // the estimate has missed an error
 
 	all *input.Stepping // all components that are not stepped late
 }
@@ -45,15 +46,18 @@ const (
 	jump = 3
 )
 
-func (a *audit) init(x *master.Exec, in *input.Approximation) (err error) {
-	*a = audit{}
+func (a *audit) init(x *master.Exec, in *input.Approximation, implicit bool) (err error) {
+	*a = audit{growth: auditGrowth}
+	if implicit { // steps that double differ by the rounding of the Jacobian
+		a.growth *= 1 + sameStep
+	}
 	a.all, err = input.NewStepping(x, in, x.Sys.Stepped)
 	return err
 }
 
 // due reports whether to audit a step of size H.
 func (a *audit) due(H float64) bool {
-	return a.blind || H > auditGrowth*a.size || a.steps >= auditEvery
+	return a.blind || H > a.growth*a.size || a.steps >= auditEvery
 }
 
 // conclude records an attempt.

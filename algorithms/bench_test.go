@@ -130,7 +130,6 @@ var benchConfigs = []struct {
 	{"predictor-corrector", adaptive(PredictorCorrector, Jacobi)},
 	{"model,directional", Config{Correct: ModelCorrection, Model: Model{Alpha: 1, Refresh: 0.01}}},
 	{"model,directional,order=2", Config{Order: 2, Delivery: Held, Correct: ModelCorrection, Model: Model{Alpha: 1, Refresh: 0.1}}},
-	{"model,rollback", Config{Correct: ModelCorrection, Model: Model{Alpha: 1, Refresh: 0.01, Jacobian: RollbackJacobian}}},
 	{"model,identify", Config{Correct: ModelCorrection, Model: Model{Alpha: 1, Refresh: 0.01, Jacobian: IdentifiedJacobian}}},
 	{"model,subspace", Config{Correct: ModelCorrection, Model: Model{Alpha: 1, Refresh: 0.01, Jacobian: IdentifiedJacobian, Subspace: true}}},
 	{"feedthrough", Config{Correct: FeedthroughCorrection, Model: Model{Refresh: 0.01}}},

@@ -218,8 +218,7 @@ var (
 	}
 	maxOrderParam = Param{
 		Name: "control.max-order", Default: "5", Range: "0 … 5",
-		Doc: "highest order that the control may choose; at most 4 for ex-local, whose second solution is one " +
-			"order higher",
+		Doc: "highest order that the control may choose; for ex-local at most 4, as its second solution is one order higher",
 		set: func(s *settings, v string) (err error) {
 			s.Control.MaxOrder, err = wholeNumber(v, 0, MaxOrder)
 			return err
@@ -312,8 +311,8 @@ var (
 	}
 	eccoScaleParam = Param{
 		Name: "ecco.energy-scale", Default: auto, Range: "auto, joules",
-		Doc: "energy scale E0 of ECCO's indicator, for bonds without their own; auto uses the largest energy that " +
-			"the bond has carried so far",
+		Doc: "energy scale E0 of ECCO's indicator, for bonds without their own; auto is the difference between the " +
+			"highest and the lowest energy that the bond has carried since the start",
 		set: orAuto(positive(func(s *settings) *float64 { return &s.Control.EnergyScale })),
 	}
 	energyMuParam = Param{
@@ -338,14 +337,15 @@ var (
 	}
 	energyLimitParam = Param{
 		Name: "energy.limit", Default: "1", Range: "above 0",
-		Doc: "largest correction, as a fraction of the corrected action",
+		Doc: "largest magnitude of the correction, as a fraction of that of the corrected action; the actions of bonds with the " +
+			"same flow are one",
 		set: positive(func(s *settings) *float64 { return &s.Energy.Limit }),
 	}
 	energyAbsoluteParam = Param{
 		Name: "energy.limit-absolute", Default: none, Range: "none; greater than 0; or component.variable:100,… " +
 			"with or without a general one",
-		Doc: "largest correction in the unit of the action, for all bonds or for the named actions (the efforts of " +
-			"bonds); the smaller of this and energy.limit applies. " +
+		Doc: "largest magnitude of the correction in the unit of the action, for all bonds or for the named actions (the efforts " +
+			"of bonds; the smallest of a vector counts); the smaller of this and energy.limit applies. " +
 			"Set it where the action carries a static load, such as a weight",
 		set: func(s *settings, v string) error {
 			if v == none {
@@ -354,16 +354,16 @@ var (
 			return toleranceList(func(s *settings) *[]Tolerance { return &s.Energy.LimitAbsolute })(s, v)
 		},
 	}
-	modelJacobianParam = choiceParam("model.jacobian", auto, jacobianSources,
-		"source of the model of each component: its directional derivatives; differences of steps repeated from a "+
-			"saved state; or identification from inputs and outputs "+
-			"during the run. auto takes the first that the component supports; the manifest lists which",
-		func(s *settings, i int) { s.Model.Jacobian = JacobianSource(i) })
+	modelJacobianParam = withoutRollback(choiceParam("model.jacobian", auto, jacobianSources,
+		"source of the model of each component: its directional derivatives, or identification from inputs and outputs "+
+			"during the run. auto takes the first that the component supports; the manifest lists which. "+
+			"A step that an identified model misses by more than it would correct stays uncorrected",
+		func(s *settings, i int) { s.Model.Jacobian = JacobianSource(i) }))
 	modelPointParam = choiceParam("model.point", auto, modelPoints,
 		"where in a macro step directional derivatives are taken: at its start, which keeps strongly nonlinear "+
 			"components stable for longer, or at its end, which has smaller errors "+
 			"where both are stable; auto is start. It makes no difference for linear components and does not apply "+
-			"to models from repeated steps or identification",
+			"to identified models",
 		func(s *settings, i int) { s.Model.Point = ModelPoint(i) })
 	modelIdentificationParam = choiceParam("model.identification", "least-squares", []string{"least-squares", "subspace"},
 		"how models are identified: by recursive least squares, which follow changes quickly, or by a subspace "+
@@ -420,6 +420,33 @@ var (
 	}
 )
 
+// upTo4 bounds a parameter of ex-local that holds an order.
+func upTo4(p Param) Param {
+	set := p.set
+	p.Default, p.Range = strings.ReplaceAll(p.Default, "5", "4"), strings.ReplaceAll(p.Range, "5", "4")
+	p.set = func(s *settings, v string) error {
+		if v == "5" {
+			return errors.New("must be at most 4: the second solution of ex-local is one order higher, and 5 is the highest order")
+		}
+		return set(s, v)
+	}
+	return p
+}
+
+// withoutRollback makes model.jacobian refuse a source that there was.
+func withoutRollback(p Param) Param {
+	choose := p.set
+	p.set = func(s *settings, v string) error {
+		if v == "rollback" {
+			return errors.New("models from steps repeated after a rollback were removed: nothing showed where they are wrong, " +
+				"and a correction by a wrong model makes outputs grow; components with rollback are coupled more accurately by " +
+				"the algorithm implicit; else use directional, identify or auto")
+		}
+		return choose(s, v)
+	}
+	return p
+}
+
 func setOrder(s *settings, v string) (err error) {
 	s.Order, err = wholeNumber(v, 0, MaxOrder)
 	return err
@@ -471,9 +498,10 @@ func Presets() []Preset {
 		solverKindParam, solverToleranceParam, solverIterationsParam, solverRelaxationParam, solverSweepParam, withoutRollbackParam,
 	}
 	tolerances := []Param{relativeParam, absoluteParam}
-	steps := []Param{
-		safetyParam, maxOrderParam, stepParam, firstStepParam, leastStepParam, largestStepParam, ratioMinParam, ratioMaxParam,
+	stepsTo := func(maxOrder Param) []Param {
+		return []Param{safetyParam, maxOrder, stepParam, firstStepParam, leastStepParam, largestStepParam, ratioMinParam, ratioMaxParam}
 	}
+	steps := stepsTo(maxOrderParam)
 	order := []Param{adaptiveOrderParam}
 	piSteps := []Param{
 		piSafetyParam, stepParam, piFirstStepParam, piLeastStepParam, piLargestStepParam, piRatioMinParam, piRatioMaxParam,
@@ -515,7 +543,7 @@ func Presets() []Preset {
 			Doc: "Explicit coupling, variable order and step size; the error is estimated by comparison with a " +
 				"second solution of one order higher (with rollback).",
 			Source: "meyer 4.1, 5",
-			Params: slices.Concat(order, bySchemes, delivery, tolerances, steps, monitor),
+			Params: slices.Concat([]Param{upTo4(adaptiveOrderParam)}, bySchemes, delivery, tolerances, stepsTo(upTo4(maxOrderParam)), monitor),
 			parts:  estimating(ExLocal, Jacobi),
 		},
 		{

@@ -16,7 +16,7 @@ import (
 type Energy struct {
 	Mu    float64 // spurious share μ of the residual power; NaN = from feedthrough and rates
 	Nu    float64 // weight ν of the energy that earlier corrections did not remove, 0…1
-	Limit float64 // largest correction relative to the action; 0 = 1
+	Limit float64 // largest magnitude of the correction relative to that of the action; 0 = 1
 	// LimitAbsolute also bounds the correction in the unit of the action (rodriguez 5: "or 100 N").
 	// Variable is the effort of a bond. Nil = no bound.
 	LimitAbsolute []Tolerance
@@ -33,13 +33,23 @@ const defaultCorrectionLimit = 1
 //
 // δE is computed for held inputs and actions without correction (rodriguez 3.1). The action is
 // the effort of the bond; f_corr is added to it and held over the step. For a vector, f_corr is
-// parallel to v. It is limited relative to the action and absolutely. It is 0 if v is 0.
+// parallel to v. Bonds with the same flow, as in a star, act on one point: the sums of their
+// actions and of their corrections are one force each (rodriguez 5.1). The magnitude of the
+// correction is limited relative to that of the action and absolutely. It is 0 if v is 0.
 type energyCorrection struct {
 	config Energy
 	energy *energyMonitor
 	inTurn bool // Gauss–Seidel
 	in     *input.Approximation
 	of     []correctedBond
+	points []actedPoint
+}
+
+// actedPoint is a point at which actions correct together.
+type actedPoint struct {
+	bonds           []int     // with the same flow, which meet at the same communication points
+	size            []float64 // by component: its weight in magnitudes
+	action, correct []float64 // by component: scratch, in units of the first bond
 }
 
 // correctedBond is the correction at a bond.
@@ -89,7 +99,33 @@ func (c *energyCorrection) init(x *master.Exec, _ float64) error {
 		}
 		c.of[i].judge = c.newJudge(x, b)
 	}
+	c.findPoints()
 	return nil
+}
+
+// findPoints groups the bonds with the same flow.
+func (c *energyCorrection) findPoints() {
+	c.points = nil
+	at := map[string]int{}
+	for i := range c.energy.bonds {
+		b := &c.energy.bonds[i]
+		key := fmt.Sprint(b.over)
+		for _, p := range b.pairs {
+			key += fmt.Sprint(" ", p.flow)
+		}
+		k, known := at[key]
+		if !known {
+			k = len(c.points)
+			at[key] = k
+			n := len(b.pairs)
+			point := actedPoint{size: make([]float64, n), action: make([]float64, n), correct: make([]float64, n)}
+			for j, p := range b.pairs {
+				point.size[j] = math.Sqrt(p.watt / b.pairs[0].watt)
+			}
+			c.points = append(c.points, point)
+		}
+		c.points[k].bonds = append(c.points[k].bonds, i)
+	}
 }
 
 // share returns μ (rodriguez 3.3) and the reason for it. μ_SR is 1/2 if one of the two subsystems
@@ -189,27 +225,55 @@ func (c *energyCorrection) apply(x *master.Exec, H float64) {
 	if limit == 0 {
 		limit = defaultCorrectionLimit
 	}
-	for i := range c.of {
-		b, k := &c.energy.bonds[i], &c.of[i]
-		if c.in.Since(b.over) != 0 {
+	for g := range c.points {
+		point := &c.points[g]
+		first := &c.energy.bonds[point.bonds[0]]
+		if c.in.Since(first.over) != 0 {
 			continue // constant until the sides of the bond meet
 		}
-		k.H = float64(b.over) * H
-		square := 0.0
-		for _, p := range b.pairs {
-			square += p.watt * float64(x.Y[p.flow]*x.Y[p.flow])
-		}
-		for j, p := range b.pairs {
-			f := 0.0
-			if square > 0 {
-				f = -p.sign * k.surplus * x.Y[p.flow] / (square * k.H)
-				most := min(limit*math.Abs(x.W[p.effortIn]), k.most[j])
-				f = min(max(f, -most), most)
+		clear(point.action)
+		clear(point.correct)
+		absolute := math.Inf(1)
+		for _, i := range point.bonds {
+			b, k := &c.energy.bonds[i], &c.of[i]
+			k.H = float64(b.over) * H
+			square := 0.0
+			for _, p := range b.pairs {
+				square += p.watt * float64(x.Y[p.flow]*x.Y[p.flow])
 			}
-			k.applied[j] = f
-			c.in.SetBias(p.effortIn, f)
+			for j, p := range b.pairs {
+				k.applied[j] = 0
+				if square > 0 {
+					k.applied[j] = -p.sign * k.surplus * x.Y[p.flow] / (square * k.H)
+				}
+				in := p.sign * (p.watt / first.pairs[j].watt)
+				point.action[j] += float64(in * x.W[p.effortIn])
+				point.correct[j] += float64(in * k.applied[j])
+				absolute = min(absolute, k.most[j])
+			}
+		}
+		size, most := point.magnitude(point.correct), min(limit*point.magnitude(point.action), absolute)
+		for _, i := range point.bonds {
+			for j, p := range c.energy.bonds[i].pairs {
+				f := &c.of[i].applied[j]
+				switch {
+				case !(size <= math.MaxFloat64):
+					*f = 0 // v is almost 0
+				case size > most:
+					*f = *f / size * most
+				}
+				c.in.SetBias(p.effortIn, *f)
+			}
 		}
 	}
+}
+
+// magnitude returns the length of a vector, by component in units of the first bond.
+func (p *actedPoint) magnitude(v []float64) (size float64) {
+	for j := range v {
+		size = math.Hypot(size, p.size[j]*v[j])
+	}
+	return size
 }
 
 // accept updates the energies after a step and computes the energy to remove in the next one.

@@ -300,7 +300,7 @@ func (c *Coupling) Plan(s *master.System, H float64) master.Plan {
 }
 
 // needsRollback returns the subsystems that must roll back: all if steps are repeated or
-// taken twice, else those that an implicit scheme or a model by rollback repeats.
+// taken twice, else those that an implicit scheme repeats.
 func (c *Coupling) needsRollback(s *master.System) []int {
 	if c.control != nil && c.control.repeats() {
 		all := make([]int, len(s.Subsystems))
@@ -311,9 +311,6 @@ func (c *Coupling) needsRollback(s *master.System) []int {
 	}
 	if i, ok := c.scheme.(*implicit); ok {
 		return i.needsRollback(s)
-	}
-	if c.model != nil {
-		return c.model.with(RollbackJacobian)
 	}
 	return nil
 }
@@ -435,7 +432,7 @@ func (c *Coupling) Attempt(ctx context.Context, x *master.Exec, t, H float64, tr
 // advance takes one macro step by the scheme, corrects it by models and measures its energy.
 func (c *Coupling) advance(ctx context.Context, x *master.Exec, t, H float64, degree int) (effort, error) {
 	if c.model != nil {
-		if err := c.model.before(ctx, x, t, H, degree); err != nil {
+		if err := c.model.before(); err != nil {
 			return effort{}, err
 		}
 	}

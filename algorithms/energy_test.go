@@ -3,10 +3,12 @@ package algorithms_test
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 
 	. "github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/mastertest"
 )
 
 // eulerMass is one side of rodriguez's double linear oscillator: a mass on a
@@ -120,6 +122,104 @@ func testSpuriousShare(t *testing.T) {
 		t.Logf("%s: μ = %.4f, by the formula %.4f", test.name, got, test.want)
 		if math.Abs(got-test.want) > 0.03*test.want {
 			t.Errorf("%s: μ = %g keeps the energy, the formula gives %g", test.name, got, test.want)
+		}
+	}
+}
+
+// spy records the inputs of each step.
+type spy struct {
+	*mastertest.Linear
+	u [][]float64
+}
+
+func (s *spy) Unwrap() master.Subsystem { return s.Linear }
+
+func (s *spy) SetInputs(u []float64) error {
+	s.u = append(s.u, slices.Clone(u))
+	return s.Linear.SetInputs(u)
+}
+
+// The magnitude of the correction of one force is limited, not its components, nor the forces that make it up (rodriguez
+// 3.2, 5.1): a planar force, and two forces on the hub of a star.
+func TestCorrectionIsLimitedInMagnitude(t *testing.T) {
+	const limit, most, steps = 0.02, 30.0, 2000
+	// Forces of springs on a mass that moves in a plane, or on the hub of a star.
+	spring := func(name string, k, v float64) *mastertest.Linear { // u = (x, v) of the mass, y = force
+		return mastertest.NewLinear(name, mastertest.Matrices{
+			A: [][]float64{{0, 1}, {-10 - k, 0}}, B: [][]float64{{0, 0}, {k, 0}}, C: [][]float64{{k, 0}}, D: [][]float64{{-k, 0}},
+		}, []float64{0, v})
+	}
+	plane := mastertest.NewLinear("left", mastertest.Matrices{
+		A: [][]float64{{0, 1, 0, 0}, {-110, 0, 0, 0}, {0, 0, 0, 1}, {0, 0, -70, 0}},
+		B: [][]float64{{0, 0, 0, 0}, {100, 0, 0, 0}, {0, 0, 0, 0}, {0, 60, 0, 0}},
+		C: [][]float64{{100, 0, 0, 0}, {0, 0, 60, 0}}, D: [][]float64{{-100, 0, 0, 0}, {0, -60, 0, 0}},
+	}, []float64{0, 100, 0, 30})
+	right := func() *spy {
+		return &spy{Linear: mastertest.NewLinear("right", mastertest.Matrices{
+			A: [][]float64{{0, 1, 0, 0}, {-1000, 0, 0, 0}, {0, 0, 0, 1}, {0, 0, -600, 0}}, B: [][]float64{{0, 0}, {1, 0}, {0, 0}, {0, 1}},
+			C: [][]float64{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}},
+		}, []float64{0, -100, 0, 20})}
+	}
+	hub := &spy{Linear: mastertest.NewLinear("right", mastertest.Matrices{
+		A: [][]float64{{0, 1}, {-1000, 0}}, B: [][]float64{{0, 0}, {1, 1}}, C: [][]float64{{1, 0}, {0, 1}},
+	}, []float64{0, -100})}
+	inPlane := right()
+	for name, c := range map[string]struct {
+		sys   *master.System
+		to    *spy
+		bonds []Bond
+		force func(u []float64) []float64 // the force on the mass
+	}{
+		"plane": {system(t, []master.Subsystem{plane, inPlane}, "left.y1 right.u1", "left.y2 right.u2", "right.y1 left.u1",
+			"right.y3 left.u2", "right.y2 left.u3", "right.y4 left.u4"), inPlane,
+			[]Bond{{Name: "spring", Pairs: []Pair{{Effort: "left.y1", Flow: "right.y2"}, {Effort: "left.y2", Flow: "right.y4"}}}},
+			func(u []float64) []float64 { return u }},
+		"star": {system(t, []master.Subsystem{spring("one", 55, 100), spring("two", 45, -20), hub}, "one.y1 right.u1", "two.y1 right.u2",
+			"right.y1 one.u1", "right.y2 one.u2", "right.y1 two.u1", "right.y2 two.u2"), hub,
+			[]Bond{{Name: "one", Pairs: []Pair{{Effort: "one.y1", Flow: "right.y2"}}}, {Name: "two", Pairs: []Pair{{Effort: "two.y1", Flow: "right.y2"}}}},
+			func(u []float64) []float64 { return []float64{u[0] + u[1]} }},
+	} {
+		for _, absolute := range []bool{false, true} {
+			c.to.u = nil
+			e := Energy{Mu: 0.5, Limit: limit}
+			if absolute {
+				e = Energy{Mu: 0.5, LimitAbsolute: []Tolerance{{Value: most}}}
+			}
+			_, memory := simulate(t, c.sys, newExplicit(t, Config{Correct: EnergyCorrection, Energy: e, Bonds: c.bonds}),
+				master.Options{Stop: steps * 1e-3, Step: 1e-3})
+			size := func(v []float64) (s float64) {
+				for _, x := range v {
+					s = math.Hypot(s, x)
+				}
+				return s
+			}
+			sent := c.to.u[len(c.to.u)-steps:]
+			atLimit, apart := 0, 0
+			for n, u := range sent {
+				w := memory.U[n][len(memory.U[n])-len(u):]
+				correct := make([]float64, len(u))
+				for j := range u {
+					correct[j] = u[j] - w[j]
+				}
+				got, allowed := size(c.force(correct)), limit*size(c.force(w))
+				if absolute {
+					allowed = min(most, size(c.force(w)))
+				}
+				if got > allowed*(1+1e-9)+1e-9 {
+					t.Fatalf("%s: at step %d the correction is %g, allowed are %g", name, n, got, allowed)
+				}
+				if got > allowed*(1-1e-9)-1e-9 {
+					atLimit++
+				}
+				for j := range u {
+					if !absolute && math.Abs(correct[j]) > 1.01*limit*math.Abs(w[j]) {
+						apart++
+					}
+				}
+			}
+			if atLimit < 100 || !absolute && apart < 100 {
+				t.Errorf("%s, absolute %t: %d of %d steps are limited, and %d parts exceed their own limits", name, absolute, atLimit, steps, apart)
+			}
 		}
 	}
 }

@@ -157,7 +157,7 @@ func (j *errorControl) init(x *master.Exec, t0 float64) error {
 	j.e, j.w, j.scratch = make([]float64, n), make([]float64, n), make([]float64, n)
 	j.steps = &stepControl{config: &j.config}
 	j.creep.since = t0
-	if err := j.audit.init(x, j.in); err != nil {
+	if err := j.audit.init(x, j.in, j.implicit); err != nil {
 		return err
 	}
 	j.coupling.order = 0

@@ -84,7 +84,8 @@ type identified struct {
 	since          int       // steps with this amplitude
 	tired          bool      // the largest amplitude did not help
 
-	largest, sizes []float64 // by output: largest change over a step, largest magnitude
+	largest, sizes []float64 // by output: largest recent change over a step, largest magnitude
+	off            []float64 // by output: prediction error of the current step
 	missed         []float64 // by output: largest recent extrapolation error
 	worst, current float64   // prediction error: largest, and of the current step
 }
@@ -108,7 +109,7 @@ const (
 	responseBound      = 0.1   // relative standard error of a certain response
 	raisedBound        = 0.01  // the same if the amplitude may be raised, or was raised recently
 	forgetting         = 0.98  // factor of the weights if predictions fail
-	fading             = 0.995 // factor per step of recent extrapolation errors
+	fading             = 0.995 // factor per step of recent extrapolation errors and changes
 )
 
 func newIdentified(x *master.Exec, of *modelCorrector, i int) *identified {
@@ -143,7 +144,7 @@ func newIdentified(x *master.Exec, of *modelCorrector, i int) *identified {
 		s.past[k], s.y[k] = make([]float64, s.nlag), make([]float64, s.ny)
 	}
 	s.ends, s.end = make([]float64, len(s.inputs)), make([]float64, len(s.inputs))
-	for _, of := range []*[]float64{&s.now, &s.largest, &s.sizes, &s.missed} {
+	for _, of := range []*[]float64{&s.now, &s.largest, &s.sizes, &s.off, &s.missed} {
 		*of = make([]float64, s.ny)
 	}
 	for _, of := range []*[]float64{&s.dither, &s.kick, &s.before.dither, &s.before.kick, &s.errors, &s.recent, &s.changes} {
@@ -414,7 +415,7 @@ func (s *identified) regressors() {
 }
 
 // predict returns the largest prediction error of an output, relative to its change over the step or
-// to a tenth of its largest change so far.
+// to a tenth of its largest recent change.
 func (s *identified) predict() float64 {
 	worst := 0.0
 	n := s.size(s.order)
@@ -424,10 +425,11 @@ func (s *identified) predict() float64 {
 			v += float64(s.theta[i*s.ny+o] * s.phi[i])
 		}
 		change := math.Abs(s.now[o] - s.y[0][o])
-		s.largest[o] = max(s.largest[o], change)
+		s.largest[o] = max(fading*s.largest[o], change)
 		off := math.Abs(v - s.now[o])
 		rounding := 1e-11 * max(math.Abs(s.now[o]), math.Abs(s.y[0][o]))
-		if off <= rounding {
+		if s.off[o] = off; off <= rounding {
+			s.off[o] = 0
 			continue
 		}
 		if e := off / max(change, 0.1*s.largest[o], rounding); !(e <= worst) {
@@ -435,6 +437,21 @@ func (s *identified) predict() float64 {
 		}
 	}
 	return worst
+}
+
+// used reports whether the model corrects the current step.
+func (s *identified) used() bool { return s.trusted && !s.waits }
+
+// misses reports whether the prediction missed the outputs of the step, raw, by more than the
+// correction changes them, relative to their largest recent changes.
+func (s *identified) misses(corrected, raw []float64) bool {
+	off, moved := 0.0, 0.0
+	for o, largest := range s.largest {
+		if largest > 0 {
+			off, moved = max(off, s.off[o]/largest), max(moved, math.Abs(corrected[o]-raw[o])/largest)
+		}
+	}
+	return off > moved
 }
 
 // make makes a new model if the data allow it, and reports whether it did.

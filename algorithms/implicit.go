@@ -156,8 +156,8 @@ type block struct {
 	phi           []float64 // L y + b [nu], entries of the block
 	fed           []float64 // phi of the unknowns before the last correction
 	base          []float64 // y of the unperturbed step, [ny]
-	size          []float64 // by column: largest magnitude so far
-	noise         []float64 // by subsystem: relative difference of repeated steps
+	size          []float64 // by column: largest magnitude at accepted points
+	noise         float64   // largest relative difference of repeated steps of a member
 	solver        solver.Solver
 	rounds        []round // of perturbed steps
 	lateRounds    []round
@@ -319,9 +319,8 @@ func (b *block) prepare(x *master.Exec) error {
 	b.weight, b.floor, b.fed = make([]float64, n), make([]float64, len(b.loop)), make([]float64, len(b.loop))
 	b.size = make([]float64, n)
 	b.phi, b.base = make([]float64, len(x.W)), make([]float64, len(x.Y))
-	b.noise = make([]float64, len(sys.Subsystems))
-	for i := range b.noise {
-		b.noise[i] = x.Replay(i).Replays
+	for _, i := range slices.Concat(b.iterated, b.late) {
+		b.noise = max(b.noise, x.Replay(i).Replays)
 	}
 	for j, c := range b.columns {
 		b.size[j] = math.Abs(x.W[c.input])
@@ -440,8 +439,16 @@ func (s *implicit) advance(ctx context.Context, x *master.Exec, t, H float64, de
 	return e, nil
 }
 
-func (s *implicit) accept(*master.Exec, float64) { s.conclude(solver.Solver.Accept) }
-func (s *implicit) reject(float64, float64)      { s.conclude(solver.Solver.Reject) }
+func (s *implicit) accept(x *master.Exec, _ float64) {
+	s.conclude(solver.Solver.Accept)
+	for _, b := range s.blocks {
+		for j, c := range b.columns {
+			b.size[j] = max(b.size[j], math.Abs(x.W[c.input]))
+		}
+	}
+}
+
+func (s *implicit) reject(float64, float64) { s.conclude(solver.Solver.Reject) }
 
 // conclude accepts or rejects the attempt of each block.
 func (s *implicit) conclude(end func(solver.Solver)) {
@@ -482,7 +489,7 @@ func (b *block) solve(ctx context.Context, x *master.Exec, t, H float64) (effort
 		perturbed := false
 		if b.solver.NeedsJacobian() {
 			// A second Jacobian in this attempt did not help, so another will not either.
-			if e.jacobians > 1 && before <= stagnant {
+			if e.jacobians > 1 && before <= stagnant && b.matches() {
 				b.stagnate(before)
 				return e, nil
 			}
@@ -551,14 +558,14 @@ func (b *block) begin(x *master.Exec, H float64) {
 // judge reports whether the iteration is solved after a correction of a weighted norm; before
 // is the norm of the correction before it, NaN = none. perturbed: the states are not those of z.
 func (b *block) judge(x *master.Exec, e effort, norm, before float64, perturbed bool) (solved bool, err error) {
-	converged := norm <= b.config.Tolerance
+	converged := norm <= b.config.Tolerance && b.matches()
 	if converged && !perturbed {
 		return true, nil
 	}
 	diverging := !math.IsNaN(before) && b.solver.Contraction(norm/before)
 	last := e.iterations >= b.config.MaxIterations
 	switch {
-	case norm <= stagnant && !perturbed && (diverging || last):
+	case norm <= stagnant && b.matches() && !perturbed && (diverging || last):
 		b.stagnate(norm)
 		if !diverging {
 			b.cut++
@@ -686,24 +693,33 @@ func (b *block) residual(x *master.Exec, t, H float64) error {
 		if v := b.r[j] + b.z[j]; v-v != 0 {
 			return fmt.Errorf("%w: the value of %s computed from the outputs is NaN or infinite", errNotConverged, x.Sys.InName(k))
 		}
-		b.size[j] = max(b.size[j], math.Abs(b.z[j]))
 	}
 	for j := range b.loop {
-		b.floor[j] = b.size[j] * max(roundingPart, b.noise[b.columns[j].subsystem])
+		b.floor[j] = max(b.size[j], math.Abs(b.z[j])) * max(roundingPart, b.noise)
 	}
 	return nil
 }
 
 // norm returns the weighted norm of the correction, reduced by rounding and replay noise.
 func (b *block) norm() float64 {
+	return b.reduced(b.dz, func(j int) float64 { return b.weight[j] })
+}
+
+// matches reports whether the residual is as small as the correction of an iteration that
+// stagnates, in the weights of the current values. A wrong Jacobian may give a small correction
+// at any residual, and a wild prediction gives large weights.
+func (b *block) matches() bool {
+	return b.reduced(b.r, func(j int) float64 { return b.tol.input(b.loop[j], b.z[j]) }) <= stagnant
+}
+
+// reduced returns the weighted norm of the unknowns' part of v, reduced by rounding and replay noise.
+func (b *block) reduced(v []float64, weight func(j int) float64) float64 {
 	sum := 0.0
 	for j := range b.loop {
-		d := math.Abs(b.dz[j]) - b.floor[j]
-		if d < 0 {
-			continue
+		if d := math.Abs(v[j]) - b.floor[j]; !(d < 0) {
+			d /= weight(j)
+			sum += float64(d * d)
 		}
-		d /= b.weight[j]
-		sum += float64(d * d)
 	}
 	return math.Sqrt(sum / float64(len(b.loop)))
 }
@@ -774,14 +790,15 @@ func (b *block) differences(ctx context.Context, x *master.Exec, t, H float64) e
 	return nil
 }
 
-// delta returns the perturbation of column j, above rounding and replay noise.
+// delta returns the perturbation of column j: relative to the current value, and above rounding
+// and replay noise of the largest values.
 func (b *block) delta(x *master.Exec, j int) float64 {
-	c := &b.columns[j]
-	size, typical := b.size[j], nominal(x.Sys, c.input)
-	if size < vanishing*typical {
-		size = typical // a fraction of such a small value would underflow
+	k := b.columns[j].input
+	now, largest := max(math.Abs(b.z[j]), math.Abs(x.W[k])), b.size[j]
+	if n := nominal(x.Sys, k); max(now, largest) < vanishing*n {
+		now = n // a fraction of such a small value would underflow
 	}
-	return size * max(perturbation, math.Sqrt(b.noise[c.subsystem]))
+	return max(perturbation*now, math.Sqrt(max(b.noise, 0x1p-52))*largest)
 }
 
 // difference computes the column of S from the outputs of its perturbed step.

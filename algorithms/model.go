@@ -1,7 +1,6 @@
 package algorithms
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -20,11 +19,10 @@ type JacobianSource uint8
 const (
 	AnyJacobian         JacobianSource = iota // the first of the following that a subsystem supports
 	DirectionalJacobian                       // A, B, C, D from directional derivatives
-	RollbackJacobian                          // responses from differences of repeated steps
 	IdentifiedJacobian                        // identified from inputs and outputs
 )
 
-var jacobianSources = []string{"auto", "directional", "rollback", "identify"}
+var jacobianSources = []string{"auto", "directional", "identify"}
 
 // ModelPoint selects the end of a macro step at which directional derivatives are evaluated.
 type ModelPoint uint8
@@ -95,7 +93,6 @@ type modelCorrector struct {
 	models   []responder      // by subsystem
 	update   *master.Phase    // updates all models
 	renewal  *master.Phase    // rebuilds models at the start of a step
-	replays  *replays         // models from repeated steps
 	learners []*identified    // identified models
 
 	interfaceJacobian             // for the connected inputs of members; s = G
@@ -152,7 +149,13 @@ type modelRecord struct {
 	evaluations int // in the current attempt
 	total       int
 	failed      failure
+	trusted     int  // accepted steps with a trusted identified model
+	missed      int  // of these, steps that it mispredicted by more than it would correct
+	misses      bool // the current attempt is one of the latter
 }
+
+// missedShare is the share of mispredicted steps above which a run warns.
+const missedShare = 0.1
 
 // failure counts uncorrected steps.
 type failure struct {
@@ -191,7 +194,6 @@ func (c *modelCorrector) check(s *master.System) error {
 // sourceOf returns the source of the model of subsystem i, or the reasons why it has none.
 func (c *modelCorrector) sourceOf(s *master.System, i int) (JacobianSource, string) {
 	info := s.Infos[i]
-	_, saver := master.As[master.StateSaver](s.Subsystems[i])
 	linear, _ := master.As[master.Linearizer](s.Subsystems[i])
 	_, deriver := master.As[master.DirectionalDeriver](s.Subsystems[i])
 	derives := info.Caps.DirectionalDerivative && deriver
@@ -205,14 +207,11 @@ func (c *modelCorrector) sourceOf(s *master.System, i int) (JacobianSource, stri
 	}
 	switch {
 	case slices.Contains(s.Late, i):
-		no[2] = "it is stepped after its sources"
+		no[1] = "it is stepped after its sources"
 	case c.in.Over(i) > 1:
-		no[2] = "it takes one step over several macro steps"
+		no[1] = "it takes one step over several macro steps"
 	case c.direct:
-		no[2] = "direct feedthrough cannot be determined from a whole step"
-	}
-	if no[1] = no[2]; !saver || !info.Caps.SaveState {
-		no[1] = "it cannot go back (canGetAndSetFMUstate)"
+		no[1] = "direct feedthrough cannot be determined from a whole step"
 	}
 	var reasons []string
 	for k, reason := range no {
@@ -223,9 +222,7 @@ func (c *modelCorrector) sourceOf(s *master.System, i int) (JacobianSource, stri
 		if reason == "" {
 			return source, ""
 		}
-		if !slices.Contains(reasons, reason) {
-			reasons = append(reasons, reason)
-		}
+		reasons = append(reasons, reason)
 	}
 	return AnyJacobian, strings.Join(reasons, "; ")
 }
@@ -269,9 +266,7 @@ func (c *modelCorrector) init(x *master.Exec, _ float64) error {
 	c.recorded = c.rawOutputs()
 	c.missed, c.largest = make([]float64, len(x.Y)), make([]float64, len(x.Y))
 	c.factored, c.singular = false, failure{}
-	if err := c.makeModels(x); err != nil {
-		return err
-	}
+	c.makeModels(x)
 	c.update = x.NewPhase(c.members, c.updateOf)
 	c.renewal = x.NewPhase(c.with(DirectionalJacobian), c.renewOf)
 	return nil
@@ -302,15 +297,13 @@ func (c *modelCorrector) chooseColumns(x *master.Exec) {
 }
 
 // makeModels makes the models of all members.
-func (c *modelCorrector) makeModels(x *master.Exec) (err error) {
+func (c *modelCorrector) makeModels(x *master.Exec) {
 	n := len(x.Sys.Subsystems)
 	c.models, c.of, c.learners = make([]responder, n), make([]modelRecord, n), nil
-	if c.replays, err = newReplays(x, c); err != nil {
-		return err
-	}
 	for _, i := range c.members {
-		if why := noPoint[c.source[i]]; why != "" && c.config.Point != AnyPoint {
-			x.Note(fmt.Sprintf("%s: model.point=%s has no effect: %s", x.Sys.Infos[i], modelPoints[c.config.Point], why))
+		if c.source[i] == IdentifiedJacobian && c.config.Point != AnyPoint {
+			x.Note(fmt.Sprintf("%s: model.point=%s has no effect: its model is identified from many macro steps",
+				x.Sys.Infos[i], modelPoints[c.config.Point]))
 		}
 		if c.in.Order() > 1 && c.in.Delivery(i) == Substeps {
 			x.Note(fmt.Sprintf("%s: its inputs are sampled in %d substeps; the difference from the polynomials of "+
@@ -320,21 +313,12 @@ func (c *modelCorrector) makeModels(x *master.Exec) (err error) {
 		switch c.source[i] {
 		case DirectionalJacobian:
 			c.models[i] = newStateSpace(x, c, i)
-		case RollbackJacobian:
-			c.models[i] = newReplayed(c.replays, i)
 		case IdentifiedJacobian:
 			c.in.EnableKicks()
 			s := newIdentified(x, c, i)
 			c.models[i], c.learners = s, append(c.learners, s)
 		}
 	}
-	return nil
-}
-
-// noPoint holds, by source of models, the reason why model.point has no effect; "" = it has one.
-var noPoint = [...]string{
-	RollbackJacobian:   "the responses of its outputs are measured over the whole macro step",
-	IdentifiedJacobian: "its model is identified from many macro steps",
 }
 
 // outdated reports whether the model of a member must be rebuilt before the next step.
@@ -381,19 +365,12 @@ func (c *modelCorrector) apply(t, H float64) {
 	}
 }
 
-// before rebuilds models from derivatives at the start of the step, and measures responses by
-// repeated steps.
-func (c *modelCorrector) before(ctx context.Context, x *master.Exec, t, H float64, degree int) error {
+// before rebuilds models from derivatives at the start of the step.
+func (c *modelCorrector) before() error {
 	if c.atStart() && slices.ContainsFunc(c.members, c.outdated) {
-		if err := c.renewal.Run(); err != nil {
-			return err
-		}
+		return c.renewal.Run()
 	}
-	if len(c.replays.members) == 0 {
-		return nil
-	}
-	c.in.Begin(x, t, H, degree)
-	return c.replays.measure(ctx, t, H)
+	return nil
 }
 
 // correct corrects the outputs of the step that was just taken.
@@ -401,7 +378,7 @@ func (c *modelCorrector) correct(x *master.Exec) (evaluations int, err error) {
 	copy(c.raw, x.Y)
 	c.singular.now = false
 	for _, i := range c.members {
-		c.of[i].failed.now = false
+		c.of[i].failed.now, c.of[i].misses = false, false
 	}
 	if len(c.learners) > 0 {
 		c.measureMissed(x)
@@ -576,6 +553,7 @@ func (c *modelCorrector) solve(x *master.Exec) {
 			c.singular.set(c.t+c.H, why)
 			ok = false
 		}
+		ok = !c.mispredicted(x) && ok
 	}
 	if !ok {
 		copy(x.Y, c.raw)
@@ -584,6 +562,17 @@ func (c *modelCorrector) solve(x *master.Exec) {
 	for j := range c.columns {
 		c.accumulate(j, ok && c.active[j])
 	}
+}
+
+// mispredicted reports whether an identified model missed the step by more than it corrects it.
+func (c *modelCorrector) mispredicted(x *master.Exec) (any bool) {
+	for _, s := range c.learners {
+		at := c.sys.OutAt[s.subsystem]
+		r := &c.of[s.subsystem]
+		r.misses = s.used() && s.misses(x.Y[at:at+s.ny], c.raw[at:at+s.ny])
+		any = any || r.misses
+	}
+	return any
 }
 
 // groundless returns the reason why the corrected outputs are wrong; "" = none. They are not
@@ -682,8 +671,15 @@ func (c *modelCorrector) accept(*master.Exec, float64) {
 		c.singular.steps++
 	}
 	for _, i := range c.members {
-		if c.of[i].failed.now {
-			c.of[i].failed.steps++
+		r := &c.of[i]
+		if r.failed.now {
+			r.failed.steps++
+		}
+		if s, ok := c.models[i].(*identified); ok && s.used() {
+			r.trusted++
+			if r.misses {
+				r.missed++
+			}
 		}
 		c.models[i].accept()
 	}
@@ -697,14 +693,12 @@ func (c *modelCorrector) disturb() {
 			s.stale, s.wrong = true, 0
 		}
 	}
-	c.replays.wait = 1
 }
 
 func (c *modelCorrector) reject(float64, float64) {
 	for _, i := range c.members {
 		c.models[i].reject()
 	}
-	c.replays.reject()
 }
 
 func (c *modelCorrector) archive(a *master.Archive) {
@@ -722,11 +716,11 @@ func (c *modelCorrector) archive(a *master.Archive) {
 	num.Carry(a, c.error, c.then, c.largest)
 	c.singular.archive(a)
 	for _, i := range c.members {
-		a.Int(&c.of[i].total)
-		c.of[i].failed.archive(a)
+		r := &c.of[i]
+		num.Carry(a, &r.total, &r.trusted, &r.missed)
+		r.failed.archive(a)
 		c.models[i].archive(a)
 	}
-	c.replays.archive(a)
 }
 
 // rawOutputs returns the outputs with a model, whose values before the correction may be recorded.
@@ -769,7 +763,7 @@ func (c *modelCorrector) report() map[string]master.ModelUse {
 			u := master.ModelUse{Source: jacobianSources[c.source[i]]}
 			if c.models != nil && c.models[i] != nil {
 				r := &c.of[i]
-				u.Uncorrected, u.Reason = r.failed.steps, r.failed.reason
+				u.Uncorrected, u.Mispredicted, u.Reason = r.failed.steps, r.missed, r.failed.reason
 				u.Evaluations = r.total
 				if e := c.models[i].predictionError(); !math.IsNaN(e) && !math.IsInf(e, 0) {
 					u.PredictionError = &e
@@ -792,6 +786,11 @@ func (c *modelCorrector) review() []string {
 			out = append(out, fmt.Sprintf("%s: %d macro steps went uncorrected, first at t = %.6g s: %s; compare with a run "+
 				"at another step size or order",
 				c.sys.Infos[i], f.steps, f.first, f.reason))
+		}
+		if r := &c.of[i]; float64(r.missed) > missedShare*float64(r.trusted) {
+			out = append(out, fmt.Sprintf("%s: its identified model misses %d of %d macro steps by more than it would correct, and these "+
+				"stay uncorrected: the component is too nonlinear, switches or has noise; take smaller steps, or compare with a run by explicit",
+				c.sys.Infos[i], r.missed, r.trusted))
 		}
 	}
 	if f := &c.singular; f.steps > 0 {

@@ -82,10 +82,13 @@ type BondEnergy struct {
 
 // ModelUse records how an algorithm used its model of a subsystem.
 type ModelUse struct {
-	Source      string `json:"source"`      // "directional", "rollback", "identify", "none"
+	Source      string `json:"source"`      // "directional", "identify", "none"
 	Reason      string `json:"reason"`      // why there was no model, or none in some steps
 	Evaluations int    `json:"evaluations"` // number of times that it was computed
 	Uncorrected int    `json:"uncorrected"` // macro steps without a model
+	// Mispredicted counts the macro steps that stayed uncorrected because an identified model missed them by more
+	// than it would have corrected.
+	Mispredicted int `json:"mispredicted"`
 	// PredictionError is the largest relative error of a prediction by a model from an earlier step; nil =
 	// there was none.
 	PredictionError *float64 `json:"prediction_error,omitempty"`

@@ -76,8 +76,8 @@ func testAnalyzeBlackboxes(t *testing.T) {
 		math.Abs(b.Now-a.Now) > 1e-4 || math.Abs(a.Stable[0].To-b.Stable[0].To) > 0.01*a.Stable[0].To {
 		t.Errorf("at 0.01 s: %+v, %+v", later.Subsystems, b)
 	}
-	if s := strategy(t, closed, "model-based-corrector", 0); s.Points == nil || s.Forecasts != nil ||
-		!strings.Contains(s.Untold, "errors are not forecast") {
+	if s := strategy(t, closed, "model-based-corrector", 0); s.Points != nil || s.Forecasts != nil ||
+		!strings.Contains(s.Why, "a run has to identify the model of one") {
 		t.Errorf("model-based-corrector: %+v", s)
 	}
 	if s := strategy(t, closed, "implicit", 0); !strings.Contains(s.Why, "cannot go back") || s.Points != nil {

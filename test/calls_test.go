@@ -436,8 +436,6 @@ func TestWhatStepsAreTold(t *testing.T) {
 			true, false},
 		{"step doubling", "two-mass-fd", "--algorithm richardson --param control.step=fixed", []float64{H, H / 2}, true, true},
 		{"energy", "two-mass-fd", "--algorithm energy-correction --bond b=coupling.F:mass1.v", []float64{H}, false, false},
-		{"models by differences", "two-mass-fd", "--algorithm model-based-corrector --param model.jacobian=rollback",
-			[]float64{H}, true, false},
 		{"steps that vary, implicit", "two-mass-fd", "--algorithm im-milne", nil, true, true},
 		{"steps that vary, doubled", "two-mass-fd", "--algorithm richardson", nil, true, true},
 		{"steps that vary, not repeated", "two-mass-fd", "--algorithm predictor-corrector", nil, false, false},

@@ -188,13 +188,8 @@ func (p *analysis) follow(r *Report, o Options, candidates []float64) {
 	}
 }
 
-// schemes returns the strategies to analyse. The model-based corrector uses the models of the analysis: measured
-// responses, if all subsystems support rollback.
+// schemes returns the strategies to analyse.
 func (p *analysis) schemes(order int, rates []algorithms.Rate, bonds []algorithms.Bond) []*twin.Scheme {
-	reverts := true
-	for i, m := range p.Models {
-		reverts = reverts && (len(m.Info.In) == 0 || m.Source == twin.Measured && p.X.Reverts(i))
-	}
 	var out []*twin.Scheme
 	for _, preset := range []string{twin.Explicit, twin.GaussSeidel, twin.Implicit, twin.Corrector, twin.EnergyCorrection} {
 		for k := range order + 1 {
@@ -208,9 +203,6 @@ func (p *analysis) schemes(order int, rates []algorithms.Rate, bonds []algorithm
 				s.Params, s.Rates = map[string]string{"solver.tolerance": "1e-9"}, nil
 			case twin.Corrector:
 				s.Hidden = true
-				if reverts {
-					s.Params = map[string]string{"model.jacobian": "rollback"}
-				}
 			}
 			out = append(out, s)
 		}
@@ -278,8 +270,8 @@ func (p *analysis) coupled() bool {
 
 // look analyses one strategy, unless out.Why is set already: then nothing is known of any strategy.
 func (p *analysis) look(out *Strategy, s *twin.Scheme, r *Report) {
-	if s.Preset == twin.Corrector {
-		out.Untold = p.identified()
+	if out.Why == "" && s.Preset == twin.Corrector {
+		out.Why = p.identified()
 	}
 	if out.Why == "" {
 		out.Why = p.refused(s)
@@ -294,17 +286,15 @@ func (p *analysis) look(out *Strategy, s *twin.Scheme, r *Report) {
 		return
 	}
 	out.Local, out.WhyNoLocal = p.motion.Local(s)
-	if out.Untold == "" { // else most of the error is from the time before a run has identified its models
-		out.Forecasts = p.motion.Forecasts(s)
-	}
+	out.Forecasts = p.motion.Forecasts(s)
 }
 
-// identified returns a note if the model-based corrector has to identify a model during the run first, or "".
+// identified returns why the model-based corrector is not analysed if it has to identify a model during the run, or "".
 func (p *analysis) identified() string {
-	for i, m := range p.Models {
-		if len(m.Info.In) > 0 && !p.X.Reverts(i) && m.Space == nil {
-			return fmt.Sprintf("a run first has to identify the model of %s and is uncorrected until then: errors are not "+
-				"forecast, and at steps at which explicit coupling is unstable, outputs may grow too far before models are found [learning]", m.Info)
+	for _, m := range p.Models {
+		if len(m.Info.In) > 0 && m.Outputs() > 0 && m.Space == nil {
+			return fmt.Sprintf("a run has to identify the model of %s, since it gives no directional derivatives, and is uncorrected "+
+				"until then: neither its stability nor its error can be forecast [learning]", m.Info)
 		}
 	}
 	return ""

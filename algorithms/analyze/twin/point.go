@@ -58,7 +58,7 @@ type Model struct {
 	Source, Why string
 	Order       int                // of input derivatives that it supports, up to that of the analysis
 	Takes       int                // of input derivatives that it supports, up to MostDerivatives
-	Space       *linear.StateSpace // Directional
+	Space       *linear.StateSpace // from directional derivatives; nil = it gives none
 	another     master.Duplicator  // makes further instances; nil = not needed, or not possible
 	// Departs is how the component differs from its directional derivatives, "" = no difference is known.
 	Departs string
@@ -100,6 +100,7 @@ func newPoint(ctx context.Context, x *master.Exec, o Options, t float64, of *pro
 			case atStart != "" && len(p.way) == 1:
 				without = "it goes another way once it has gone back to its start [no-rollback]: " + atStart
 			default:
+				m.Space, _ = p.derivatives(i)
 				continue
 			}
 		}

@@ -106,6 +106,7 @@ func (p *Point) TwinsOf(s *Scheme, h float64, scaled int, gain float64, driven, 
 		twins[i] = NewTwin(m.Info, r, p.StepOf(i, s, h), m.Order)
 		twins[i].Driven = driven
 		twins[i].Decl.Caps.VariableStep = !s.Holds(m)
+		twins[i].space, twins[i].Decl.Caps.DirectionalDerivative = m.Space, m.Space != nil
 	}
 	system, err := p.Couple(twins, scaled, gain)
 	return twins, system, err

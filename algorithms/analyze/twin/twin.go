@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/macrostep/macrostep/algorithms/analyze/linear"
 	"github.com/macrostep/macrostep/master"
 )
@@ -16,10 +18,11 @@ type Twin struct {
 	Decl   master.Info
 	r      *linear.Response // over steps of size h
 	h      float64
-	Order  int          // of input derivatives that it supports
-	Driven bool         // includes the motion of the subsystem with held inputs
-	Fine   bool         // makes longer steps of several of size h
-	Flow   *linear.Flow // for steps of any size; nil = steps of size h
+	Order  int                // of input derivatives that it supports
+	Driven bool               // includes the motion of the subsystem with held inputs
+	Fine   bool               // makes longer steps of several of size h
+	Flow   *linear.Flow       // for steps of any size; nil = steps of size h
+	space  *linear.StateSpace // the directional derivatives of the subsystem; nil = it gives none
 	// Shown and Taken are added to outputs and inputs to make them absolute; nil = deviations.
 	Shown, Taken []float64
 	Forced       []float64 // outputs after each step, whatever the inputs; nil = its own
@@ -37,6 +40,8 @@ var (
 	_ master.InputDerivativeSetter = (*Twin)(nil)
 	_ master.Substepper            = (*Twin)(nil)
 	_ master.Meter                 = (*Twin)(nil)
+	_ master.DirectionalDeriver    = (*Twin)(nil)
+	_ master.Linearizer            = (*Twin)(nil)
 )
 
 // sameStep is the relative tolerance of a step: the times of the many steps of a fast component are rounded.
@@ -237,3 +242,30 @@ func (t *Twin) RestoreState(s master.State) error {
 }
 
 func (t *Twin) FreeState(master.State) error { return nil }
+
+// States lists the states of the directional derivatives, which are those of the subsystem and not of the twin.
+func (t *Twin) States() []master.StateInfo {
+	if t.space == nil || t.space.A == nil {
+		return nil
+	}
+	n, _ := t.space.A.Dims()
+	return make([]master.StateInfo, n)
+}
+
+func (t *Twin) DirectionalDerivative(du, dy []float64) error { return t.Linearize(nil, du, nil, dy) }
+
+func (t *Twin) Linearize(dx, du, dxdot, dy []float64) error {
+	for _, of := range []struct {
+		to               []float64
+		byState, byInput *mat.Dense
+	}{{dxdot, t.space.A, t.space.B}, {dy, t.space.C, t.space.D}} {
+		clear(of.to)
+		if dx != nil {
+			linear.Multiply(of.to, of.byState, dx, 1)
+		}
+		if du != nil {
+			linear.Multiply(of.to, of.byInput, du, 1)
+		}
+	}
+	return nil
+}

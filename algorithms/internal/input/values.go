@@ -94,9 +94,6 @@ func (a *Approximation) Course(k int, t, H float64) num.Shape {
 // Ahead returns the value of input k at the end of the step, if it is known.
 func (a *Approximation) Ahead(k int) (value float64, known bool) { return a.newest[k], a.isAhead[k] }
 
-// Withdraw undoes Arrived.
-func (a *Approximation) Withdraw(k int) { a.isAhead[k] = false }
-
 // Extrapolated returns the value of input k at the end of the step from the polynomial through old
 // points.
 func (a *Approximation) Extrapolated(k int) float64 {

@@ -19,7 +19,7 @@ type LeastSquares struct {
 	rest     []float64 // sum of squares of the residuals of all n regressors, [m]
 	weight   float64   // number of rows, weighted
 	row, out []float64 // scratch
-	largest  []float64 // by regressor: largest magnitude so far
+	largest  []float64 // by regressor: largest magnitude, weighted
 }
 
 // NewLeastSquares returns a fit of m outputs by n regressors.
@@ -59,6 +59,9 @@ func (l *LeastSquares) Add(phi, z []float64, forget float64) {
 		}
 		for o := range l.rest {
 			l.rest[o] *= forget
+		}
+		for k := range l.largest {
+			l.largest[k] *= f
 		}
 	}
 	l.weight = float64(l.weight*forget) + 1

@@ -627,9 +627,9 @@ func manifestSections(m *record.Manifest) []page.Section {
 	addTable(&coupling, "Inputs between communication points", "input|how|order", rowsOf(m.Delivery, func(d master.Delivery) []string {
 		return []string{d.Input, d.How, strconv.Itoa(d.Order)}
 	}))
-	addTable(&coupling, "Models of the subsystems", "component|source|evaluations|steps without|why",
+	addTable(&coupling, "Models of the subsystems", "component|source|evaluations|steps without|steps mispredicted|why",
 		rowsBy(m.Models, func(name string, u master.ModelUse) []string {
-			return []string{name, u.Source, strconv.Itoa(u.Evaluations), strconv.Itoa(u.Uncorrected), u.Reason}
+			return []string{name, u.Source, strconv.Itoa(u.Evaluations), strconv.Itoa(u.Uncorrected), strconv.Itoa(u.Mispredicted), u.Reason}
 		}))
 	var restarts [][]string
 	for _, name := range slices.Sorted(maps.Keys(m.Restarts)) {
