@@ -25,11 +25,14 @@ import (
 // that interpolates the new inputs.
 type audit struct {
 	growth float64 // of a step beyond the largest audited one that needs an audit
-	size   float64 // s, largest audited step
-	steps  int     // accepted since the last audit
-	blind  bool    // the estimate has missed an error
-
+	auditState
 	all *input.Stepping // all components that are not stepped late
+}
+
+type auditState struct {
+	size  float64 // s, largest audited step
+	steps int     // accepted since the last audit
+	blind bool    // the estimate has missed an error
 }
 
 const (
@@ -69,10 +72,6 @@ func (a *audit) conclude(audited, stands bool, H float64) {
 	default:
 		a.steps++
 	}
-}
-
-func (a *audit) archive(to *master.Archive) {
-	num.Carry(to, &a.size, &a.steps, &a.blind)
 }
 
 // advance steps all components from t to t+H with the current polynomials.

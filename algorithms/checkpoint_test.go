@@ -15,6 +15,8 @@ import (
 	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
+	"github.com/macrostep/macrostep/test/fields"
+	"github.com/macrostep/macrostep/test/long"
 )
 
 // bent is a subsystem whose response depends on the sign of its inputs.
@@ -97,6 +99,7 @@ func resumableCases() map[string][]map[string]string {
 		}
 	}
 	add("model-based-corrector", "model.jacobian", "directional", "model.refresh", "1", "order", "3")
+	add("model-based-corrector", "model.jacobian", "identify", "order", "3")
 	add("model-based-corrector", "scheme", "gauss-seidel", "control", "predictor-corrector")
 	return cases
 }
@@ -112,6 +115,8 @@ func choices(preset, param string) []string {
 var massBond = map[string]Bond{
 	"ff": {Name: "spring", Pairs: []Pair{{Effort: "coupling.y1", Flow: "mass1.y2"}}},
 	"fd": {Name: "spring", Pairs: []Pair{{Effort: "coupling.y1", Flow: "mass1.y2"}}},
+
+	"through": {Name: "spring", Pairs: []Pair{{Effort: "two.y1", Flow: "one.y2"}}},
 }
 
 // A run resumed from any checkpoint has the points of the uninterrupted run bit for bit, its
@@ -192,6 +197,124 @@ func sameAfterResumeOver(t *testing.T, stop, H float64, preset string, params ma
 	return whole
 }
 
+// shaker makes inputs jump and follow signals, by a count of its own.
+type shaker struct {
+	calls int
+	v     [2]*master.Variable // the first inputs of the first two subsystems with inputs
+}
+
+func (s *shaker) Bind(r *master.Run) (err error) {
+	for i, names := range [][]string{{"one.u1", "mass1.u1"}, {"two.u1", "mass2.u1"}} {
+		if s.v[i], err = r.Variable(names[0]); err != nil {
+			s.v[i], err = r.Variable(names[1])
+		}
+	}
+	return err
+}
+
+func (s *shaker) At(r *master.Run) error {
+	switch s.calls++; s.calls {
+	case 5, 21:
+		return s.v[0].Override(master.Linear{Gain: 0.7, Offset: 0.2})
+	case 6, 25:
+		return s.v[0].Release()
+	case 12:
+		return s.v[1].Set(master.Scalar{Real: 0.5 + r.Time()})
+	case 13, 14, 15, 16:
+		return s.v[1].Track(master.Scalar{Real: 0.5 + r.Time()})
+	case 17:
+		return s.v[1].Release()
+	}
+	return nil
+}
+
+func (s *shaker) Archive(a *master.Archive) { a.All(&s.calls) }
+
+// A run that is resumed at any step makes the next one like the run that goes on, and then has an algorithm in the
+// same state: after jumps, in their wake, after rejected and discarded steps, while models are learnt.
+func TestResumeAtEveryStep(t *testing.T) {
+	cases, next := resumableCases(), long.Sample(13)
+	systems := map[string]func() *master.System{
+		"through": func() *master.System { // a jump passes through a subsystem with states
+			one, two := halves(exact.DefaultHaid())
+			return oscillatorSystem(t, &bent{Linear: one}, &bent{Linear: two})
+		},
+	}
+	for _, name := range []string{"ff", "fd", "dd"} {
+		systems[name] = func() *master.System { return bentSystem(t, cut(uneven, name)) }
+	}
+	for _, preset := range slices.Sorted(maps.Keys(cases)) {
+		for k, params := range cases[preset] {
+			for _, name := range slices.Sorted(maps.Keys(systems)) {
+				w := With{Spike: 30}
+				if b, ok := massBond[name]; ok {
+					w.Bonds = []Bond{b}
+				} else if UsesEnergy(preset) {
+					continue
+				}
+				if !next() && (name != "through" || k > 0) {
+					continue
+				}
+				t.Run(fmt.Sprintf("%s %v %s", preset, params, name), func(t *testing.T) {
+					t.Parallel()
+					sameNextStep(t, preset, params, w, systems[name])
+				})
+			}
+		}
+	}
+	rates := With{Rates: []Rate{{Component: "mass1", Steps: 4, Over: 1}, {Component: "mass2", Steps: 1, Over: 3}}, Bonds: []Bond{massBond["fd"]}}
+	for _, preset := range []string{"explicit", "gauss-seidel", "model-based-corrector", "energy-correction", "ecco"} {
+		t.Run(preset+" with rates", func(t *testing.T) {
+			sameNextStep(t, preset, map[string]string{"order": "2"}, rates, systems["fd"])
+		})
+	}
+	for _, preset := range []string{"ex-slocal", "im-slocal"} {
+		t.Run(preset+" with discarded steps", func(t *testing.T) {
+			sameNextStep(t, preset, map[string]string{"order": "1", "control.rtol": "1e-2"}, With{}, func() *master.System {
+				s := cut(uneven, "dd")
+				return systemOf(t, []master.Subsystem{&refusing{s.subsystems[0], 0.01, 0.03, 4e-4}, s.subsystems[1]}, s.connections)
+			})
+		})
+	}
+}
+
+func sameNextStep(t *testing.T, preset string, params map[string]string, w With, system func() *master.System) {
+	t.Helper()
+	from := func(state []byte) (*master.Run, *Coupling) {
+		choice := chosen(t, preset, params, w)
+		r, err := master.NewRun(system(), choice.Algorithm, master.Options{Stop: 0.05, Step: 1e-3, Discard: choice.Discard, Resume: state,
+			Hooks: []master.Hook{&shaker{}}, Checkpoints: &master.Checkpoints{}})
+		if err == nil {
+			err = r.Start(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r, choice.Algorithm.(*Coupling)
+	}
+	whole, alg := from(nil)
+	defer whole.Close()
+	for more := true; more && whole.Steps() < 40; {
+		c, err := whole.Checkpoint()
+		if err == nil {
+			more, err = whole.Step(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		part, resumed := from(c.State)
+		if _, err := part.Step(t.Context()); err != nil {
+			t.Fatalf("resumed at t = %g s: %v", c.T, err)
+		}
+		if d := append((fields.Comparison{}).Differences(part.Point(), whole.Point()), differences(resumed, alg)...); len(d) > 0 {
+			t.Fatalf("a step after t = %g s (%d): %s", c.T, c.Steps, strings.Join(d, "; "))
+		}
+		if _, err := part.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // refusing discards steps above a limit, for some time.
 type refusing struct {
 	*mastertest.Linear
@@ -244,10 +367,12 @@ func clearTimes(r *master.Result) {
 // need not be equal after a resume.
 var scratch = map[string]string{
 	"polynomial":     "nodes",
-	"Approximation":  "newest newestFirst",
-	"errorControl":   "second e w",
+	"grid":           "old",
+	"Approximation":  "newest newestFirst ahead course",
+	"errorControl":   "second e w scratch past",
 	"block":          "fed base shapedPos shapedVel heldPos heldVel",
 	"Broyden":        "z dz step hit updates",
+	"FixedPoint":     "change",
 	"IQN":            "columns q triangle alpha rest",
 	"LU":             "x largest reached path next mark forFactor forSolve",
 	"Matrix":         "Val",
@@ -259,63 +384,13 @@ var scratch = map[string]string{
 	"LeastSquares":   "row out",
 }
 
-// differences compares two algorithms in all fields, unexported ones included. It leaves out
-// scratch, functions and what belongs to the run.
-func differences(a, b any) (found []string) {
-	seen := map[uintptr]bool{}
-	var compare func(path string, a, b reflect.Value)
-	compare = func(path string, a, b reflect.Value) {
-		differ := func(a, b any) {
-			if len(found) < 10 {
-				found = append(found, fmt.Sprintf("%s: %v and %v", path, a, b))
-			}
-		}
-		switch a.Kind() {
-		case reflect.Pointer, reflect.Interface:
-			if a.IsNil() || b.IsNil() {
-				if a.IsNil() != b.IsNil() {
-					differ(a, b)
-				}
-				return
-			}
-			of := a.Type()
-			if of.Kind() == reflect.Pointer {
-				if seen[a.Pointer()] {
-					return
-				}
-				seen[a.Pointer()] = true
-				of = of.Elem()
-			}
-			if !strings.HasSuffix(of.PkgPath(), "/master") && of.Name() != "Context" {
-				compare(path, a.Elem(), b.Elem())
-			}
-		case reflect.Struct:
-			for i := range a.NumField() {
-				name := a.Type().Field(i).Name
-				response := name == "s" && strings.Contains(path, "blocks[") // found anew with each Jacobian
-				if !response && !slices.Contains(strings.Fields(scratch[a.Type().Name()]), name) {
-					compare(path+"."+name, a.Field(i), b.Field(i))
-				}
-			}
-		case reflect.Slice, reflect.Array:
-			if a.Len() != b.Len() {
-				differ(a, b)
-				return
-			}
-			for i := range a.Len() {
-				compare(fmt.Sprintf("%s[%d]", path, i), a.Index(i), b.Index(i))
-			}
-		case reflect.Map:
-			for _, k := range a.MapKeys() {
-				compare(fmt.Sprintf("%s[%v]", path, k), a.MapIndex(k), b.MapIndex(k))
-			}
-		case reflect.Func:
-		default:
-			if fmt.Sprint(a) != fmt.Sprint(b) { // distinguishes all bits but those of NaN
-				differ(a, b)
-			}
-		}
-	}
-	compare("", reflect.ValueOf(a), reflect.ValueOf(b))
-	return found
+// differences compares two algorithms. It leaves out scratch and what belongs to the run.
+func differences(a, b any) []string {
+	return fields.Comparison{
+		Ignored: scratch,
+		Skip: func(path, field string) bool { // responses are found anew with each Jacobian
+			return field == "s" && strings.Contains(path, "blocks[")
+		},
+		Outside: func(t reflect.Type) bool { return strings.HasSuffix(t.PkgPath(), "/master") },
+	}.Differences(a, b)
 }

@@ -299,7 +299,7 @@ func (c *energyCorrection) reject(float64, float64) {}
 func (c *energyCorrection) archive(a *master.Archive) {
 	for i := range c.of {
 		k := &c.of[i]
-		num.Carry(a, &k.surplus, &k.intended, &k.left, &k.H, k.applied)
+		a.All(&k.surplus, &k.intended, &k.left, &k.H, k.applied)
 		k.judge.archive(a)
 	}
 }

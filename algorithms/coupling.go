@@ -124,10 +124,16 @@ type Coupling struct {
 	model   *modelCorrector   // nil = none
 	parts   []part            // all of these, in the order of init and accept
 
-	order int // current order
 	// settling is the number of macro steps until the effect of a jump has passed through
-	// all direct dependencies, jump the number of those that remain.
-	settling, jump int
+	// all direct dependencies.
+	settling int
+	couplingState
+}
+
+// couplingState is the state of a Coupling between two steps, apart from those of its parts.
+type couplingState struct {
+	order int // current order
+	jump  int // number of macro steps until the last jump has settled
 }
 
 var (
@@ -475,7 +481,7 @@ func (c *Coupling) Reject(t, H float64) {
 
 // Archive saves or restores the history and the state of the parts.
 func (c *Coupling) Archive(a *master.Archive) {
-	a.Index(&c.order, 0, MaxOrder)
+	a.All(&c.couplingState)
 	c.in.Archive(a)
 	c.tol.archive(a)
 	for _, p := range c.parts {

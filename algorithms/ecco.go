@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -90,12 +89,7 @@ func (e *ecco) accept(*master.Exec, float64) {
 	}
 }
 
-func (e *ecco) archive(a *master.Archive) {
-	for i := range e.learnt {
-		l := &e.learnt[i]
-		num.Carry(a, &l.carried, &l.lowest, &l.highest, &l.share)
-	}
-}
+func (e *ecco) archive(a *master.Archive) { a.All(e.learnt) }
 
 // addedUp is the largest residual energy over the run without a warning, in units of the tolerance
 // r E0 of one step.

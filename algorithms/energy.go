@@ -161,13 +161,11 @@ func (m *energyMonitor) reject(float64, float64) {}
 // archive saves or restores the totals.
 func (m *energyMonitor) archive(a *master.Archive) {
 	a.Section("energy at the bonds")
-	a.Float(&m.t)
+	a.All(&m.t)
 	for i := range m.bonds {
 		b := &m.bonds[i]
 		a.Same(b.name, "a bond")
-		num.Carry(a, &b.residual, &b.metAt, &b.energy, &b.totals.held, &b.totals.power, &b.totals.residual,
-			&b.totals.peak, &b.totals.peakAt)
-		b.powers.archive(a)
+		a.All(&b.power, &b.residual, &b.metAt, &b.energy, &b.totals, &b.powers)
 	}
 }
 
@@ -281,12 +279,6 @@ func (d *spikeDetector) add(t, H, v float64) {
 		d.push()
 	}
 	d.peak, d.span = 0, max(d.span, 0)
-}
-
-func (d *spikeDetector) archive(a *master.Archive) {
-	a.Floats(d.peaks[:])
-	a.Index(&d.blocks, 0, spikeBlocks-1)
-	num.Carry(a, &d.length, &d.peak, &d.span, &d.center, &d.spread, &d.spikes, &d.firstAt, &d.first, &d.median)
 }
 
 // push ends a block and updates center and spread.

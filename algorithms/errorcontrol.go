@@ -38,16 +38,20 @@ type errorControl struct {
 	past     num.History // history whose newest point is the end of the step
 	e, w     []float64   // scratch: errors and weights of the judged variables
 	scratch  []float64
-	asked    bool // the last attempt requested its repetition
-	next     decision
 	first    float64 // s, size of the first step; 0 = that of the run
-	creep    creep
+	size     float64 // s, step size of the run
 	audit    audit
+	errorControlState
+}
+
+type errorControlState struct {
+	asked bool // the last attempt requested its repetition
+	next  decision
+	creep creep
 }
 
 // creep detects steps that stay far below the step size of the run.
 type creep struct {
-	size  float64 // s, step size of the run
 	steps int     // number of steps since the time since
 	since float64 // s
 	told  bool    // the warning was given
@@ -60,14 +64,15 @@ const (
 	creepPart  = 1e-6
 )
 
-// take counts a step that ends at t and returns the mean step size (s) if the steps creep; else 0.
-func (c *creep) take(t float64) float64 {
+// take counts a step that ends at t and returns the mean step size (s) if the steps creep beside the step
+// size of the run; else 0.
+func (c *creep) take(t, size float64) float64 {
 	if c.steps++; c.steps < creepSteps || c.told {
 		return 0
 	}
 	mean := (t - c.since) / creepSteps
 	c.steps, c.since = 0, t
-	if mean < creepPart*c.size {
+	if mean < creepPart*size {
 		return mean
 	}
 	return 0
@@ -105,7 +110,7 @@ func (j *errorControl) firstStep(H float64) float64 {
 	if j.config.FixedStep {
 		return 0
 	}
-	j.creep.size = H
+	j.size = H
 	j.first = j.config.H0
 	if j.first == 0 {
 		j.first = min(max(firstPart*H, j.config.HMin), j.config.HMax)
@@ -156,7 +161,7 @@ func (j *errorControl) init(x *master.Exec, t0 float64) error {
 	j.past = num.History{Times: make([]float64, input.MaxPoints+1), Values: make([][]float64, input.MaxPoints+1)}
 	j.e, j.w, j.scratch = make([]float64, n), make([]float64, n), make([]float64, n)
 	j.steps = &stepControl{config: &j.config}
-	j.creep.since = t0
+	j.errorControlState = errorControlState{creep: creep{since: t0}}
 	if err := j.audit.init(x, j.in, j.implicit); err != nil {
 		return err
 	}
@@ -255,7 +260,7 @@ func (j *errorControl) conclude(x *master.Exec, t float64, o attemptOutcome, tri
 		trial.Verdict = master.Retry
 		return nil
 	}
-	if mean := j.creep.take(t + o.H); mean > 0 && o.result == stepAccepted {
+	if mean := j.creep.take(t+o.H, j.size); mean > 0 && o.result == stepAccepted {
 		j.creep.told = true
 		part := j.most(x, o.H, o.order)
 		x.Note(fmt.Sprintf("t = %.6g s: the steps stay at %.2g s because of the error %s; if noise or rounding "+
@@ -388,9 +393,7 @@ func (j *errorControl) review() []string { return nil }
 
 func (j *errorControl) archive(a *master.Archive) {
 	a.Section("control of order and step size")
-	j.steps.archive(a)
-	num.Carry(a, &j.creep.steps, &j.creep.since, &j.creep.told)
-	j.audit.archive(a)
+	a.All(&j.errorControlState, &j.steps.stepState, &j.audit.auditState)
 }
 
 // reject takes order and size for the repetition. A step that a subsystem discarded counts as a

@@ -161,9 +161,7 @@ func (e *explicit) archive(*master.Archive) {}
 func (e *explicit) step(ctx context.Context, x *master.Exec, t, H float64) error {
 	// Slow subsystems get their inputs first and are stepped last: no other subsystem uses
 	// their outputs before the next macro step.
-	if err := e.stageSlow(t + H); err != nil {
-		return err
-	}
+	e.stageSlow(t + H)
 	var err error
 	if e.gaussSeidel {
 		err = e.stepSequence(ctx, x, t, H)
@@ -177,17 +175,12 @@ func (e *explicit) step(ctx context.Context, x *master.Exec, t, H float64) error
 }
 
 // stageSlow sets the inputs of the slow subsystems whose step ends at t.
-func (e *explicit) stageSlow(t float64) error {
+func (e *explicit) stageSlow(t float64) {
 	for _, s := range e.slow {
-		i := s.Members()[0]
-		if !e.in.Due(i) {
-			continue
-		}
-		if err := s.Stage(e.in.BeginBlock(i, t)); err != nil {
-			return err
+		if i := s.Members()[0]; e.in.Due(i) {
+			s.Stage(e.in.BeginBlock(i, t))
 		}
 	}
-	return nil
 }
 
 // stepSlow steps these subsystems to the end t+H of the macro step. If all macro steps have

@@ -47,25 +47,35 @@ type identified struct {
 	shaped    bool  // inputs are polynomials
 	apart     bool  // the excitation has regressors of its own
 
-	fit      *num.LeastSquares
-	window   *num.SubspaceWindow // replaces fit; nil = least squares
-	sigma    []float64           // subspaces: standard errors of the responses, [nq × ny]
-	states   int                 // subspaces: order of the current model
-	singular []float64           // subspaces: singular values from which it was chosen
-	phi      []float64           // regressors of the current step
-	theta    []float64           // coefficients by rows, [regressors × ny]
-	solved   []float64           // coefficients of the next model
-	order    int                 // r of theta; −1 = no model
-	q        []float64           // of the current step, [nq]
-	scratch  []float64
+	fit     *num.LeastSquares
+	window  *num.SubspaceWindow // replaces fit; nil = least squares
+	sigma   []float64           // subspaces: standard errors of the responses, [nq × ny]
+	phi     []float64           // regressors of the current step
+	solved  []float64           // coefficients of the next model
+	q       []float64           // of the current step, [nq]
+	scratch []float64
+	end     []float64 // by input: extrapolation at the end of the current step
+	now     []float64 // outputs at the end of the step
+	pending bool      // update has processed the current step
+	before  excitation
+	current float64 // prediction error of the current step
 
-	past      [maxIdentifiedOrder + 1][]float64 // regressors of the inputs, newest first, [nlag]; past[0]: current step
-	ends, end []float64                         // by input: extrapolation at the end of the previous, of the current step
-	y         [maxIdentifiedOrder + 1][]float64 // outputs, newest first; y[0] at the start of the step
-	now       []float64                         // outputs at the end of the step
-	have      int                               // number of points in y
-	H         float64                           // s
-	degree    int                               // of the input polynomials
+	identifiedState
+}
+
+// identifiedState is the state of an identified model between two steps, apart from the data in fit or window.
+type identifiedState struct {
+	theta    []float64 // coefficients by rows, [regressors × ny]
+	order    int       // r of theta; −1 = no model
+	states   int       // subspaces: order of the current model
+	singular []float64 // subspaces: singular values from which it was chosen
+
+	past   [maxIdentifiedOrder + 1][]float64 // regressors of the inputs, newest first, [nlag]; past[0]: current step
+	ends   []float64                         // by input: extrapolation at the end of the previous step
+	y      [maxIdentifiedOrder + 1][]float64 // outputs, newest first; y[0] at the start of the step
+	have   int                               // number of points in y
+	H      float64                           // s
+	degree int                               // of the input polynomials
 
 	held    int    // steps in a row that theta predicted well
 	trusted bool   // the model is used
@@ -73,11 +83,9 @@ type identified struct {
 	trial   int    // number of good predictions before the model is trusted
 	why     string // reason why the model is not used
 	made    int    // number of models so far
-	pending bool   // update has processed the current step
 
 	seed           uint64
 	dither, kick   []float64 // by input: excitation of the current step, constant and along ℓ
-	before         excitation
 	errors, recent []float64 // by input: largest extrapolation error, so far and recently
 	changes        []float64 // by input: largest recent change over a step
 	raised         float64   // amplitude of the excitation relative to the first one
@@ -87,7 +95,7 @@ type identified struct {
 	largest, sizes []float64 // by output: largest recent change over a step, largest magnitude
 	off            []float64 // by output: prediction error of the current step
 	missed         []float64 // by output: largest recent extrapolation error
-	worst, current float64   // prediction error: largest, and of the current step
+	worst          float64   // largest prediction error
 }
 
 // Bounds of the identification.
@@ -114,7 +122,8 @@ const (
 
 func newIdentified(x *master.Exec, of *modelCorrector, i int) *identified {
 	sys := x.Sys
-	s := &identified{of: of, subsystem: i, x: x, order: -1, worst: math.NaN(), seed: uint64(i)*0x9e3779b97f4a7c15 + 1}
+	s := &identified{of: of, subsystem: i, x: x,
+		identifiedState: identifiedState{order: -1, worst: math.NaN(), seed: uint64(i)*0x9e3779b97f4a7c15 + 1}}
 	for k := sys.InAt[i]; k < sys.InAt[i+1]; k++ {
 		if sys.SourceSubsystem(k) >= 0 || x.External(k) {
 			s.inputs = append(s.inputs, k)
@@ -638,21 +647,11 @@ func (s *identified) reject() {
 }
 
 func (s *identified) archive(a *master.Archive) {
+	a.All(&s.identifiedState)
 	s.fit.Archive(a)
 	if s.window != nil {
 		s.window.Archive(a)
-		a.Int(&s.states)
-		a.FloatList(&s.singular)
 	}
-	a.Floats(s.theta)
-	a.Index(&s.order, -1, maxIdentifiedOrder)
-	for k := range s.past {
-		num.Carry(a, s.past[k], s.y[k])
-	}
-	a.Floats(s.ends)
-	a.Index(&s.have, 0, maxIdentifiedOrder+1)
-	num.Carry(a, &s.H, &s.degree, &s.held, &s.trusted, &s.waits, &s.trial, &s.seed, s.dither, s.kick, s.errors,
-		s.recent, s.changes, &s.raised, &s.since, &s.tired, s.largest, s.sizes, s.missed, &s.worst, &s.why, &s.made)
 }
 
 func (s *identified) predictionError() float64 { return s.worst }

@@ -462,10 +462,10 @@ func (s *implicit) conclude(end func(solver.Solver)) {
 
 func (s *implicit) archive(a *master.Archive) {
 	a.Section("interface equation")
-	num.Carry(a, &s.stagnated, &s.cut, &s.worst, &s.solved, &s.deaf)
+	a.All(&s.stagnated, &s.cut, &s.worst, &s.solved, &s.deaf)
 	for _, b := range s.blocks {
 		if b.cyclic {
-			num.Carry(a, &b.lastH, b.size)
+			a.All(&b.lastH, b.size, &b.noise)
 			b.solver.Archive(a)
 		}
 	}

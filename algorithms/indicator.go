@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -34,13 +33,18 @@ type indicatorControl struct {
 	coupling *Coupling
 	quality  indicator
 	size     controller
-	before   float64     // indicator of the previous step; NaN = none
-	now      float64     // indicator of the current step
 	H        float64     // s, current step size
 	given    *[2]float64 // HMin and HMax of the configuration; nil = no run has begun
-	steps    int         // accepted steps
-	short    int         // of these, steps of the smallest size with an indicator above 1
-	worst    float64     // largest indicator of these
+	indicated
+}
+
+// indicated is the state of an indicatorControl.
+type indicated struct {
+	before float64 // indicator of the previous step; NaN = none
+	now    float64 // indicator of the current step
+	steps  int     // accepted steps
+	short  int     // of these, steps of the smallest size with an indicator above 1
+	worst  float64 // largest indicator of these
 }
 
 const (
@@ -89,8 +93,7 @@ func (c *indicatorControl) firstStep(H float64) float64 {
 }
 
 func (c *indicatorControl) init(x *master.Exec, t0 float64) error {
-	c.before, c.now = math.NaN(), math.NaN()
-	c.steps, c.short, c.worst = 0, 0, 0
+	c.indicated = indicated{before: math.NaN(), now: math.NaN()}
 	return c.quality.init(x, t0)
 }
 
@@ -150,7 +153,7 @@ func (c *indicatorControl) disturb() float64 { return 0 }
 
 func (c *indicatorControl) archive(a *master.Archive) {
 	a.Section("control of the step size")
-	num.Carry(a, &c.before, &c.steps, &c.short, &c.worst)
+	a.All(&c.indicated)
 	c.quality.archive(a)
 }
 

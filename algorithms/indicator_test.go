@@ -11,7 +11,7 @@ import (
 
 // tableI is the controller of sadjina, Table I.
 func tableI(gain int) *indicatorControl {
-	return &indicatorControl{size: &piController{safety: 0.8, gain: gain}, before: math.NaN(), now: math.NaN(),
+	return &indicatorControl{size: &piController{safety: 0.8, gain: gain}, indicated: indicated{before: math.NaN(), now: math.NaN()},
 		config: Control{RatioMin: 0.2, RatioMax: 1.5, HMin: 1e-4, HMax: 1e-2}}
 }
 

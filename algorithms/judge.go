@@ -266,11 +266,7 @@ func (j *correctionJudge) staleEnergy(x *master.Exec, b *bond, H float64) (stale
 }
 
 func (j *correctionJudge) archive(a *master.Archive) {
-	num.Carry(a, &j.why, &j.displaced, &j.added, &j.removed, &j.time, j.sum, j.squares, j.velocity)
-	for i := range j.turns {
-		a.Int(&j.turns[i])
-	}
-	num.Carry(a, &j.size, &j.mark, j.worst[:])
+	a.All(&j.why, &j.displaced, &j.added, &j.removed, &j.time, j.sum, j.squares, j.velocity, j.turns, &j.size, &j.mark, &j.worst)
 }
 
 // judges reports whether the added energy is known.

@@ -165,10 +165,6 @@ type failure struct {
 	now    bool    // the current attempt is uncorrected
 }
 
-func (f *failure) archive(a *master.Archive) {
-	num.Carry(a, &f.steps, &f.first, &f.reason, &f.now)
-}
-
 // set marks the current attempt, which ends at t, as uncorrected.
 func (f *failure) set(t float64, why string) {
 	if f.reason == "" {
@@ -707,18 +703,11 @@ func (c *modelCorrector) archive(a *master.Archive) {
 		a.Same(jacobianSources[source], "the model of "+c.sys.Infos[i].Name)
 	}
 	for j := range c.columns {
-		num.Carry(a, c.columns[j].s, c.toOffset[j], c.shapes[j][:])
+		a.All(c.columns[j].s)
 	}
-	num.Carry(a, c.active, &c.factored)
-	if c.factored {
-		c.lu.Archive(a)
-	}
-	num.Carry(a, c.error, c.then, c.largest)
-	c.singular.archive(a)
+	a.All(c.toOffset, c.shapes, c.active, &c.factored, c.error, c.rawThen, c.then, c.largest, c.of, &c.singular)
+	c.lu.Archive(a)
 	for _, i := range c.members {
-		r := &c.of[i]
-		num.Carry(a, &r.total, &r.trusted, &r.missed)
-		r.failed.archive(a)
 		c.models[i].archive(a)
 	}
 }

@@ -24,10 +24,15 @@ type predictorCorrector struct {
 
 	outputs []int // connected outputs
 	names   []string
-	tol, r  []float64               // by output: TOL, ρ
-	times   [num.MaxNodes]float64   // of the last points, newest first
-	values  [num.MaxNodes][]float64 // at these points, by output
-	points  int
+	tol, r  []float64 // by output: TOL, ρ
+	recentOutputs
+}
+
+// recentOutputs is the state of a predictorCorrector.
+type recentOutputs struct {
+	times  [num.MaxNodes]float64   // of the last points, newest first
+	values [num.MaxNodes][]float64 // at these points, by output
+	points int
 }
 
 func (p *predictorCorrector) check(s *master.System) error {
@@ -92,13 +97,7 @@ func (p *predictorCorrector) accept(x *master.Exec, t float64) {
 
 func (p *predictorCorrector) review() []string { return nil }
 
-func (p *predictorCorrector) archive(a *master.Archive) {
-	a.Index(&p.points, 1, num.MaxNodes)
-	a.Floats(p.times[:])
-	for _, v := range p.values {
-		a.Floats(v)
-	}
-}
+func (p *predictorCorrector) archive(a *master.Archive) { a.All(&p.recentOutputs) }
 
 func (p *predictorCorrector) monitored() []string {
 	var out []string

@@ -55,13 +55,11 @@ func TestNoSpikesByStepSize(t *testing.T) {
 // Counters that the runs of TestResume do not move are archived too.
 func TestCountersArchive(t *testing.T) {
 	type archiver interface{ archive(*master.Archive) }
-	spikes := spikeDetector{threshold: 5, blocks: 3, length: 1, peak: 2, span: 0.5, center: 4, spread: 5, spikes: 6, firstAt: 7, first: 8, median: 9}
 	saved := []archiver{
-		&spikes, &failure{steps: 3, first: 0.5, reason: "why", now: true},
 		&implicit{stagnated: 2, cut: 1, worst: 0.25, solved: 7, deaf: 4},
 		&correctionJudge{why: "why", displaced: true, added: 1, removed: 2, size: 3, mark: 4, worst: [epochs]float64{5, 6}},
 	}
-	restored := []archiver{&spikeDetector{threshold: 5}, &failure{}, &implicit{}, &correctionJudge{}}
+	restored := []archiver{&implicit{}, &correctionJudge{}}
 	to := master.NewArchive()
 	for _, s := range saved {
 		s.archive(to)

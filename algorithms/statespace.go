@@ -33,7 +33,29 @@ type stateSpace struct {
 	direct    master.DirectionalDeriver
 	reader    master.StateReader // nil = no prediction
 
-	n, nu, ny  int
+	n, nu, ny int
+
+	groups, owner [][]int // from colour
+	dx, du        []float64
+	rate, slope   []float64
+	now           point
+	observed      bool // now is the end of the current step
+
+	// By output: prediction error of the current step, 0 = unknown.
+	off  []float64
+	held held
+	stateSpaceState
+}
+
+// held is a discretised model, and of what it was made. An analysis restores the same model many times.
+type held struct {
+	*num.Hold
+	a, b []float64
+	H    float64
+}
+
+// stateSpaceState is the state of a stateSpace between two steps.
+type stateSpaceState struct {
 	a, b, c, d []float64 // by rows
 	known      bool      // there is a model
 	H          float64   // s, step size of moments, responses and drift
@@ -42,27 +64,22 @@ type stateSpace struct {
 	moments, responses [][]float64
 	drift              []float64 // ∫ e^{As} ds, by rows
 
-	groups, owner [][]int // from colour
-	dx, du        []float64
-	rate, slope   []float64
-	then, now     point
-	has           bool    // then is the end of the previous step
-	observed      bool    // now is the end of the current step
-	worst         float64 // largest prediction error
-	new           bool    // the current step is the first that the model predicts
-	failing       bool    // the model did not predict the current step
-	stale         bool    // the model must be rebuilt before the next step
-	made          bool    // the model was rebuilt before the current step and not integrated yet
-	why           string  // reason why there are no derivatives at the start of the current step
-	wrong         int     // number of bad first predictions in a row
-	lie           string  // reason why there is no model for the rest of the run
+	then    point
+	has     bool    // then is the end of the previous step
+	worst   float64 // largest prediction error
+	new     bool    // the current step is the first that the model predicts
+	failing bool    // the model did not predict the last step
+	stale   bool    // the model must be rebuilt before the next step
+	made    bool    // the model was rebuilt before the current step and not integrated yet
+	why     string  // reason why there are no derivatives at the start of the current step
+	wrong   int     // number of bad first predictions in a row
+	lie     string  // reason why there is no model for the rest of the run
 
 	gap, wait int       // steps for which D is kept in total, and from now on
 	before    []float64 // the previous D
 
-	// By output: largest change over a step, largest sum of the magnitudes of the terms that
-	// change it, and prediction error of the current step, 0 = unknown.
-	largest, moved, off []float64
+	// By output: largest change over a step, largest sum of the magnitudes of the terms that change it.
+	largest, moved []float64
 }
 
 // point is the start of a prediction.
@@ -74,7 +91,7 @@ func newPoint(n, ny, nu int) point {
 
 func newStateSpace(x *master.Exec, of *modelCorrector, i int) *stateSpace {
 	info, sub := x.Sys.Infos[i], x.Sys.Subsystems[i]
-	s := &stateSpace{of: of, subsystem: i, x: x, nu: len(info.In), ny: len(info.Out), worst: math.NaN()}
+	s := &stateSpace{of: of, subsystem: i, x: x, nu: len(info.In), ny: len(info.Out), stateSpaceState: stateSpaceState{worst: math.NaN()}}
 	s.direct, _ = master.As[master.DirectionalDeriver](sub)
 	if !of.direct && !info.Stateless {
 		s.linear, _ = master.As[master.Linearizer](sub)
@@ -451,9 +468,13 @@ func (s *stateSpace) integrate(H float64) (why string) {
 			}
 			inputs.Set(r, s.nu+r, 1)
 		}
-		h, err := num.NewHold(mat.NewDense(s.n, s.n, s.a), inputs, H, len(s.moments)-1)
-		if err != nil {
-			return err.Error()
+		h := s.held.Hold
+		if s.held.H != H || !slices.Equal(s.held.a, s.a) || !slices.Equal(s.held.b, s.b) {
+			var err error
+			if h, err = num.NewHold(mat.NewDense(s.n, s.n, s.a), inputs, H, len(s.moments)-1); err != nil {
+				return err.Error()
+			}
+			s.held = held{h, slices.Clone(s.a), slices.Clone(s.b), H}
 		}
 		factor := 1.0
 		for m, part := range h.B {
@@ -512,14 +533,7 @@ func (s *stateSpace) accept() {
 	}
 }
 
-func (s *stateSpace) archive(a *master.Archive) {
-	num.Carry(a, &s.known, &s.gap, &s.wait, &s.H)
-	num.Carry(a, s.a, s.b, s.c, s.d, s.drift, s.before, s.largest, s.moved, s.then.x, s.then.xdot, s.then.y, s.then.u)
-	for m := range s.moments {
-		num.Carry(a, s.moments[m], s.responses[m])
-	}
-	num.Carry(a, &s.has, &s.worst, &s.new, &s.stale, &s.made, &s.why, &s.wrong, &s.lie)
-}
+func (s *stateSpace) archive(a *master.Archive) { a.All(&s.stateSpaceState) }
 
 func (s *stateSpace) reject() { s.observed = false }
 

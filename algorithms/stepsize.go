@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/macrostep/macrostep/algorithms/internal/num"
-	"github.com/macrostep/macrostep/master"
 )
 
 // Bounds of meyer 5.3 and 5.2.2.
@@ -69,16 +68,15 @@ type decision struct {
 // stepControl is the combined control of order and step size of meyer 5 (flowcharts in Figs. 6
 // and 7).
 type stepControl struct {
-	config    *Control
+	config *Control
+	stepState
+}
+
+type stepState struct {
 	failures  int     // failed attempts of the current step
 	successes int     // accepted steps in a row at one order without a smaller step
 	refused   float64 // size that a subsystem discarded, s
 	memory    int     // accepted steps for which refused is still avoided
-}
-
-// archive leaves out failures, which are 0 after an accepted step.
-func (s *stepControl) archive(a *master.Archive) {
-	num.Carry(a, &s.successes, &s.refused, &s.memory)
 }
 
 // passes is the local error test (25)–(27).

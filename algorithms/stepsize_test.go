@@ -58,7 +58,7 @@ func TestOrderControl(t *testing.T) {
 		{"rises no further", 4, 8, 5, 0, []float64{9, 8, 7, 6, 5, 4}, 4},
 		{"lowering goes first", 2, 8, 3, 0, []float64{1, 1, 1, 0.1}, 1},
 	} {
-		s := &stepControl{config: config, successes: test.successes, failures: test.failed}
+		s := &stepControl{config: config, stepState: stepState{successes: test.successes, failures: test.failed}}
 		if got := chooser(s, test.k, test.points, test.sdn...); got != test.want {
 			t.Errorf("%s: order %d, want %d", test.name, got, test.want)
 		}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -58,12 +57,7 @@ func learn(scales []scale, values, absolute []float64) {
 
 func (t *tolerances) archive(a *master.Archive) {
 	a.Section("scales of variables")
-	for _, list := range [...][]scale{t.inScale, t.outScale} {
-		for i := range list {
-			a.Float(&list[i].largest)
-		}
-	}
-	num.Carry(a, t.inAbs, t.outAbs)
+	a.All(t.inScale, t.outScale, t.inAbs, t.outAbs)
 }
 
 // init sets the tolerances of every input and output. An input without a tolerance of its own has

@@ -1,6 +1,7 @@
 package fmi
 
 import (
+	"context"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -82,7 +83,7 @@ var (
 
 // buildSources compiles the sources of an unpacked FMU to a library in a temporary
 // folder and returns its path.
-func (f *FMU) buildSources(dir string, add adder) (string, error) {
+func (f *FMU) buildSources(ctx context.Context, dir string, add adder) (string, error) {
 	sources := filepath.Join(dir, "sources")
 	refuse := func(path, format string, args ...any) error {
 		return add(ruleSources, path, "have the FMU exported with complete sources, or with a library for this platform", format, args...)
@@ -108,8 +109,8 @@ func (f *FMU) buildSources(dir string, add adder) (string, error) {
 	library := filepath.Join(f.built.Path, f.Description.CoSimulation.ModelIdentifier+csrc.Extension())
 	// Headers of the FMU take precedence.
 	args = append(args, "-w", "-DFMI2_OVERRIDE_FUNCTION_PREFIX", "-I.", "-I"+headers)
-	if err := csrc.Library(f.ctx, cc, sources, library, args...); err != nil {
-		if f.ctx.Err() != nil {
+	if err := csrc.Library(ctx, cc, sources, library, args...); err != nil {
+		if ctx.Err() != nil {
 			return "", fmt.Errorf("compiling the sources of %s: %w", filepath.Base(f.Path), err)
 		}
 		return "", refuse("sources", "%v", err)

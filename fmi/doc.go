@@ -31,6 +31,30 @@
 // call. On other platforms, or with the build tag macrostep_portable, reflected
 // calls of purego take about ten times as long. CallPath names the method in use.
 //
+// # Names
+//
+// An FMU uses its own functions and variables, also those with names of the C library or
+// of another FMU:
+//
+//   - Linux with glibc: libraries have a local scope. One that defines names of the
+//     global scope, or of libm, is loaded with RTLD_DEEPBIND, after the libraries of the
+//     system that it needs, which thus keep their meaning. RTLD_DEEPBIND is not used if
+//     it changed the meaning of other names (an allocator is preloaded or linked into the
+//     program, a sanitizer replaces functions), or if the FMU defines an allocator itself.
+//     Libraries that an FMU uses without naming them, such as libm, enter the global
+//     scope only after it could not be loaded.
+//   - musl and BSD: the global scope comes first. In musl it contains libm.
+//   - macOS and Windows: a library states for each name which library it is from, unless
+//     it is linked with -flat_namespace.
+//
+// Load and CheckNames report names that are replaced (rule FA6S). A plugin that an FMU
+// loads by dlopen has the scope that the FMU asks for.
+//
+// Some things exist once in a process whatever the scope: libraries with the same file
+// name and, on Linux, static variables of inline functions in C++ and the operator new if
+// it is replaced. FMU.Shared lists them, FMU.Clash finds conflicts, and package assemble
+// isolates FMUs that have some. On macOS C++ may share variables unnoticed.
+//
 // # Invariants
 //
 //   - Illegal calls are refused before C is entered (checklist fmi2 39).

@@ -1,7 +1,6 @@
 package fmi
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -29,8 +28,6 @@ type OpenOptions struct {
 	// Compile allows Load to compile the C sources of an FMU without a library for
 	// this platform, with $CC, cc, gcc or clang.
 	Compile bool
-	// Context cancels compiling; nil = context.Background().
-	Context context.Context
 }
 
 // FMU is an unpacked FMU. Several instances may share it concurrently.
@@ -67,9 +64,7 @@ func Open(path string, o OpenOptions) (*FMU, *diag.List, error) {
 		return nil, l, fmt.Errorf("the FMU cannot be read: %w; check the path and its permissions", err)
 	}
 	f := &FMU{Path: abs, temp: o.TempDir}
-	if f.compile, f.ctx = o.Compile, o.Context; f.ctx == nil {
-		f.ctx = context.Background()
-	}
+	f.compile = o.Compile
 	if info.IsDir() {
 		err = f.openFolder(path, l)
 	} else {

@@ -1,6 +1,7 @@
 package fmi
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -34,8 +35,11 @@ type InstanceOptions struct {
 	CallByCall bool
 	// Launcher starts a separate process for the instance (see package fmi/worker);
 	// nil = this process. If the FMU crashes or ends its process, the call returns a
-	// *ProcessError. The results are the same as in this process.
+	// *ProcessError. The results are the same as in this process, and so is what surrounds the FMU.
 	Launcher Launcher
+	// Dir is the working folder of the separate process; "" = that of this process. On another machine a
+	// process has a temporary folder.
+	Dir string
 	// Restarts is how often the process of the instance may be replaced after it ended
 	// in a call; 0 = never. It requires Launcher and calls of Keep.
 	Restarts int
@@ -45,6 +49,8 @@ type InstanceOptions struct {
 	// separate process is ended and not replaced. The Launcher limits the time of calls
 	// that do not return.
 	StepTimeout time.Duration
+	// Context cancels compiling, if Load has not been called; nil = context.Background().
+	Context context.Context
 }
 
 // Instance is one instance of an FMU for Co-Simulation. It has one caller at a
@@ -112,6 +118,9 @@ func (f *FMU) Instantiate(name string, o InstanceOptions) (*Instance, error) {
 	}
 	in := &Instance{fmu: f, name: name, run: native.Run, pending: pending{limit: o.StepTimeout},
 		trace: o.Trace, single: o.CallByCall || o.Trace != nil}
+	if o.Context == nil {
+		o.Context = context.Background()
+	}
 	in.log = &fmi2.Log{Instance: name, FMU: filepath.Base(f.Path), VariableName: f.variableName, Keep: report, All: o.LoggingOn}
 	if o.Log != nil {
 		in.log.Sink = func(m fmi2.Message) { o.Log(public(m)) }
@@ -136,7 +145,7 @@ func (f *FMU) Instantiate(name string, o InstanceOptions) (*Instance, error) {
 // instantiateHere makes the instance in this process.
 func (in *Instance) instantiateHere(o InstanceOptions) error {
 	f := in.fmu
-	if _, err := f.loadOnce(in.name); err != nil {
+	if _, err := f.loadOnce(o.Context, in.name); err != nil {
 		return err
 	}
 	img := f.image.Load()
@@ -152,6 +161,7 @@ func (in *Instance) instantiateHere(o InstanceOptions) error {
 		f.releaseOnce()
 		return errors.Join(err, in.dispose())
 	}
+	alive.Add(1)
 	return nil
 }
 
@@ -255,7 +265,7 @@ func (in *Instance) Tell(text string) { in.log.Say(fmi2.StatusWarning, text) }
 func (in *Instance) dispose() error {
 	var err error
 	if in.remote != nil {
-		err = in.remote.Close()
+		err = in.remote.end()
 	}
 	in.log.Close()
 	in.log.Unregister()
@@ -578,7 +588,7 @@ func (in *Instance) Reset() error {
 // steppers and their slices become invalid. Further calls have no effect. After
 // Fatal the FMU is not called, and memory that it may still use stays allocated.
 // While a step is in progress Free returns an error, as the standard requires: call
-// GetStatus until the step is done, or CancelStep.
+// GetStatus until the step is done, or CancelStep. Free flushes the streams of C (Flush).
 func (in *Instance) Free() error {
 	switch in.State() {
 	case StateFreed:
@@ -591,12 +601,14 @@ func (in *Instance) Free() error {
 		for _, s := range in.steppers {
 			s.clear()
 		}
+		native.Flush()
 		in.state = StateFreed
 		return nil
 	}
 	if err := in.begin(fmi2.FreeInstance); err != nil {
 		return err
 	}
+	failed := in.state == StateError
 	var errs []error
 	for _, s := range slices.Backward(slices.Clone(in.states)) {
 		if err := in.FreeFMUState(s); err != nil {
@@ -611,6 +623,13 @@ func (in *Instance) Free() error {
 	in.cross(in.batch, in.now(), 0)
 	in.traceCall(fmi2.FreeInstance, in.rec)
 	in.report(g)
+	if in.remote == nil {
+		native.Flush()
+		alive.Add(-1)
+		if failed {
+			erring.Store(true)
+		}
+	}
 	return errors.Join(append(errs, in.lost(), in.dispose())...)
 }
 

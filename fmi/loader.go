@@ -3,6 +3,7 @@ package fmi
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -37,6 +38,12 @@ var (
 		Doc:    "The library is named after modelIdentifier and is in the folder of the platform.",
 		Remedy: "harmless here; the exporter should name folder and file as FMI 2.0.4 requires",
 	}
+	ruleNames = &diag.Rule{
+		ID: "FA6S", Level: diag.Warning, Ref: "fmi2 7",
+		Doc: "The library uses its own functions and variables, whatever other libraries of the process define.",
+		Remedy: "have the FMU exported with only the functions of FMI visible (-fvisibility=hidden), or linked with -Bsymbolic; " +
+			"or run without what replaces libraries of the system (LD_PRELOAD, a sanitizer)",
+	}
 	ruleSymbol = &diag.Rule{
 		ID: "FA7", Level: diag.Error, Ref: "fmi2 6",
 		Doc:    "The library exports the functions of FMI 2.0 for Co-Simulation without prefix.",
@@ -67,14 +74,14 @@ var (
 
 // BinaryRules lists the rules on the library of an FMU that Load checks.
 func BinaryRules() []*diag.Rule {
-	return []*diag.Rule{RuleNoLibrary, ruleLoad, ruleLibraryName, ruleSymbol, ruleSymbolMissing, ruleTypes, ruleVersion, ruleProcess,
+	return []*diag.Rule{RuleNoLibrary, ruleLoad, ruleLibraryName, ruleNames, ruleSymbol, ruleSymbolMissing, ruleTypes, ruleVersion, ruleProcess,
 		ruleSources, ruleGuessed, ruleBuildOption}
 }
 
 // loader is the part of FMU for its library, which FMUs of equal content share in
 // this process.
 type loader struct {
-	once      sync.Once
+	settled   atomic.Bool // the library has been loaded, or cannot be because of err
 	err       error
 	findings  diag.List
 	told      atomic.Bool                  // the findings have been returned or logged
@@ -84,9 +91,8 @@ type loader struct {
 	elsewhere *fmi2.Shown                  // exports of the library in another process; nil if none
 
 	place   libraryPlace
-	beside  map[string]string // other shared libraries in its folder, name to hash; nil = not yet searched
+	shares  map[string]string // see Shared; nil = not yet known
 	compile bool              // compile the sources if there is no library
-	ctx     context.Context   // cancels compiling
 	chdir   bool              // load in the folder of the library
 	built   *archive.Dir      // with the compiled library; nil = none
 
@@ -104,22 +110,30 @@ type variableKey struct {
 // compares the process before and after.
 var loading sync.Mutex
 
-// Load finds and loads the library of the FMU, once; Instantiate also does so. Calls
-// attributes loading to the given instance; "" = none. The findings are harmless
-// deviations from the standard. The error is a *diag.ListError with library, cause
-// and remedy.
-func (f *FMU) Load(instance string) (*diag.List, error) {
+// Load finds and loads the library of the FMU, once; Instantiate also does so. ctx
+// cancels compiling: the next call then tries again. Calls attributes loading to the
+// given instance; "" = none. The findings are harmless deviations from the standard.
+// The error is a *diag.ListError with library, cause and remedy.
+func (f *FMU) Load(ctx context.Context, instance string) (*diag.List, error) {
 	f.told.Store(true)
-	return f.loadOnce(instance)
+	return f.loadOnce(ctx, instance)
 }
 
 // loadOnce is Load without marking the findings as returned.
-func (f *FMU) loadOnce(instance string) (*diag.List, error) {
-	f.once.Do(func() {
-		loading.Lock()
-		defer loading.Unlock()
-		f.err = f.load(instance)
-	})
+func (f *FMU) loadOnce(ctx context.Context, instance string) (*diag.List, error) {
+	if f.settled.Load() {
+		return &f.findings, f.err
+	}
+	loading.Lock()
+	defer loading.Unlock()
+	if !f.settled.Load() {
+		err := f.load(ctx, instance)
+		if err != nil && ctx.Err() != nil {
+			return &f.findings, err
+		}
+		f.err = err
+		f.settled.Store(true)
+	}
 	return &f.findings, f.err
 }
 
@@ -140,7 +154,7 @@ func (f *FMU) addTo(l *diag.List) adder {
 }
 
 // load loads the library into this process.
-func (f *FMU) load(instance string) error {
+func (f *FMU) load(ctx context.Context, instance string) error {
 	if err := f.locate(); err != nil {
 		return err
 	}
@@ -154,7 +168,7 @@ func (f *FMU) load(instance string) error {
 		f.image.Store(img)
 		return f.check(&img.Shown, add)
 	}
-	if err := f.compileOnce(add); err != nil {
+	if err := f.compileOnce(ctx, add); err != nil {
 		return err
 	}
 	t := note(notedLibrary, instance, f)
@@ -166,9 +180,9 @@ func (f *FMU) load(instance string) error {
 	markLoaded(t)
 	images[cmp.Or(f.Hash, f.place.Path)] = img
 	f.image.Store(img)
-	for name, content := range f.bundled() {
-		if bundles[name] == "" {
-			bundles[name] = content
+	for name, version := range f.shared() {
+		if _, there := sharedHere[name]; !there {
+			sharedHere[name] = version
 		}
 	}
 	return f.check(&img.Shown, add)
@@ -233,8 +247,8 @@ func (f *FMU) findPlace(add adder) error {
 	return nil
 }
 
-// compileOnce compiles the library if there is none yet.
-func (f *FMU) compileOnce(add adder) error {
+// compileOnce compiles the library if there is none yet. Compiling that is cancelled leaves no finding and no file.
+func (f *FMU) compileOnce(ctx context.Context, add adder) error {
 	if f.place.Path != "" {
 		return nil
 	}
@@ -242,13 +256,21 @@ func (f *FMU) compileOnce(add adder) error {
 	if err != nil {
 		return err
 	}
-	f.place.Path, err = f.buildSources(dir, add)
+	found := len(f.findings.Findings)
+	if f.place.Path, err = f.buildSources(ctx, dir, add); err != nil && ctx.Err() != nil {
+		f.findings.Findings = f.findings.Findings[:found]
+		if f.built != nil {
+			err = errors.Join(err, f.built.Remove())
+			f.built = nil
+		}
+	}
 	return err
 }
 
 // check checks the exports of the library, its types platform and version.
 func (f *FMU) check(s *fmi2.Shown, add adder) error {
 	inside := f.place.inside
+	f.checkNames(s.Replaced, add)
 	if !s.Has(fmi2.Instantiate) {
 		return add(ruleSymbol, inside, "", "the library does not export fmi2Instantiate%s", s.Explain())
 	}
@@ -287,6 +309,22 @@ func (f *FMU) CheckSymbols(l *diag.List) {
 	}
 	if lacks != nil {
 		l.Add(ruleSymbolMissing, f.Path, f.place.inside, 0, "the library does not export %s", strings.Join(lacks, ", "))
+	}
+}
+
+// CheckNames reports functions and variables that the library would not use itself if this process
+// loaded it. Load reports the same.
+func (f *FMU) CheckNames(l *diag.List) {
+	loading.Lock()
+	defer loading.Unlock()
+	if f.locate() == nil && f.place.Path != "" {
+		f.checkNames(native.Replaced(f.place.Path), f.addTo(l))
+	}
+}
+
+func (f *FMU) checkNames(replaced string, add adder) {
+	if replaced != "" {
+		_ = add(ruleNames, f.place.inside, "", "the FMU gets functions or variables of this process instead of its own: %s", replaced)
 	}
 }
 

@@ -2,9 +2,11 @@ package fmi
 
 import (
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,7 +75,7 @@ func warns(t *testing.T, f *FMU, id string) *collector {
 	t.Helper()
 	c := new(collector)
 	instance(t, f, "x", InstanceOptions{Log: c.log})
-	l, err := f.Load("")
+	l, err := f.Load(t.Context(), "")
 	must(t, err)
 	if len(l.Findings) == 0 || l.Findings[0].ID != id || l.Findings[0].Level != diag.Info {
 		t.Errorf("findings %v, want %s", l.Findings, id)
@@ -130,6 +132,23 @@ func TestLoadErrors(t *testing.T) {
 	refuses(t, f, "FA7", "Co-Simulation")
 }
 
+// No damage of a library upsets what reads its names.
+func TestDamagedLibrary(t *testing.T) {
+	whole, err := os.ReadFile(filepath.Join(binaries(plainFMU(t)), "probe"+native.LibrarySuffix))
+	must(t, err)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		damaged := slices.Clone(whole)
+		for range 1 + rng.IntN(20) {
+			damaged[64+rng.IntN(len(damaged)/2)] = byte(rng.Uint32()) >> rng.IntN(8)
+		}
+		f := placed(t, damaged)
+		f.CheckNames(&diag.List{})
+		f.Shared()
+		must(t, os.RemoveAll(f.Dir))
+	}
+}
+
 func TestLoadDeviations(t *testing.T) {
 	warns(t, probeFMU(t, `-DVERSION="2.0.3"`), "FA8V")
 
@@ -163,7 +182,7 @@ func TestLibraryOfCoSimulation(t *testing.T) {
 	f.Path = filepath.Join(tempDir, "probe_me.fmu")
 	dir := binaries(f)
 	must(t, os.WriteFile(filepath.Join(dir, "probe_me"+native.LibrarySuffix), []byte("for Model Exchange"), 0o600))
-	l, err := f.Load("")
+	l, err := f.Load(t.Context(), "")
 	must(t, err)
 	if want := filepath.Join(dir, "probe"+native.LibrarySuffix); f.Library() != want || len(l.Findings) > 0 {
 		t.Errorf("loaded %s with %v, want %s", f.Library(), l.Findings, want)

@@ -2,6 +2,7 @@ package fmi
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -37,10 +38,12 @@ type Launch struct {
 	FMU      string // path of the archive or folder
 	Hash     string // of the FMU; "" = unknown
 	Model    string // name of the model
-	// Log receives the messages of the Host, Output the lines that the FMU prints.
-	// Neither is called concurrently with itself; both may be called in any goroutine.
+	// Dir is the working folder of the process; "" = a temporary one. It has no meaning on another machine.
+	Dir string
+	// Log receives the messages of the Host, Output the lines that the FMU prints to standard output or
+	// standard error. Neither is called concurrently with itself; both may be called in any goroutine.
 	Log    func(message []byte)
-	Output func(line string)
+	Output func(line string, stderr bool)
 	// Tell receives warnings about the connection.
 	Tell func(text string)
 }
@@ -78,7 +81,7 @@ func (e *Ended) Error() string { return e.Reason }
 type ProcessError struct {
 	Instance string
 	FMU      string   // name of the file
-	Func     string   // for example "fmi2DoStep"; a list of candidates if unknown
+	Func     string   // for example "fmi2DoStep"; a list of candidates if unknown; see Ends
 	Time     float64  // of the FMU, or start of the step, s; see Timed
 	Timed    bool     // Time is valid: SetupExperiment had been called
 	Host     string   // of the process, if it was on another machine
@@ -121,6 +124,8 @@ type remote struct {
 	in   *Instance
 	err  error     // of a process that has ended
 	host string    // name of another machine; "" = this one
+	dir  string    // working folder
+	mute bool      // what the FMU prints is dropped
 	kept time.Time // of the last Keep
 	able bool      // a process that has crashed may be replaced
 
@@ -131,13 +136,16 @@ type remote struct {
 	lines []string // last messages
 }
 
-func newRemote(in *Instance, l Launcher, restarts int) *remote {
-	r := &remote{in: in, able: restarts > 0}
+func newRemote(in *Instance, l Launcher, o *InstanceOptions) *remote {
+	r := &remote{in: in, able: o.Restarts > 0, dir: o.Dir}
+	if r.dir == "" {
+		r.dir, _ = os.Getwd() // if it has been removed: a temporary one
+	}
 	r.Client = &protocol.Client{Name: in.name, All: in.log.All, Begun: begun, Lost: r.lost, Say: in.Tell,
 		Launch: func(again bool) (protocol.Link, error) { return r.launch(l, again) }}
-	r.Limit = restarts
+	r.Limit = o.Restarts
 	if e, ok := l.(Elsewhere); ok {
-		r.host, r.Limit = e.Host(), max(restarts, lostLimit)
+		r.host, r.Limit = e.Host(), max(o.Restarts, lostLimit)
 		r.May = func(err error) bool {
 			var end *Ended
 			return r.able || errors.As(err, &end) && end.Lost
@@ -150,20 +158,43 @@ func newRemote(in *Instance, l Launcher, restarts int) *remote {
 const lostLimit = 10
 
 // LoadIn loads and checks the library in a separate process and ends the process. It
-// returns the findings of Instantiate with the same Launcher in advance.
-func (f *FMU) LoadIn(l Launcher) (*diag.List, error) {
+// returns the findings of Instantiate with the same Launcher in advance. ctx cancels compiling.
+func (f *FMU) LoadIn(ctx context.Context, l Launcher) (*diag.List, error) {
 	f.told.Store(true)
-	r := newRemote(&Instance{fmu: f, name: filepath.Base(f.Path), log: &fmi2.Log{}}, l, 0)
-	err := r.open()
-	return &f.findings, errors.Join(err, r.Close())
+	r := newRemote(&Instance{fmu: f, name: filepath.Base(f.Path), log: &fmi2.Log{}}, l, &InstanceOptions{})
+	r.mute = true // the process of an instance prints it again
+	err, ended := r.open(ctx), r.end()
+	if crash := (*ProcessError)(nil); !errors.As(ended, &crash) { // else that of an instance reports it again
+		err = errors.Join(err, ended)
+	}
+	return &f.findings, err
+}
+
+// end ends the process and releases memory. The error is a *ProcessError if exit handlers or destructors
+// ended the process, or did not return.
+func (r *remote) end() error {
+	err := r.Close()
+	var end *Ended
+	if !errors.As(err, &end) {
+		return err
+	}
+	return &ProcessError{Instance: r.in.name, FMU: filepath.Base(r.in.fmu.Path), Func: Ends, Host: r.host, Err: end, Lines: quoted(end.Output)}
+}
+
+// quoted returns lines that an FMU has printed.
+func quoted(lines []string) (out []string) {
+	for _, line := range lines {
+		out = append(out, fmi2.Escaped(fmi2.ValidUTF8(line)))
+	}
+	return out
 }
 
 // open starts the process and loads the library in it.
-func (r *remote) open() error {
+func (r *remote) open(ctx context.Context) error {
 	f := r.in.fmu
 	file := fmi2.File{Chdir: f.chdir}
 	if r.host == "" {
-		if err := f.prepareElsewhere(); err != nil {
+		if err := f.prepareElsewhere(ctx); err != nil {
 			return err
 		}
 		file = f.place.File
@@ -180,7 +211,7 @@ func (r *remote) open() error {
 // Place returns the request that tells a process where the library of the FMU is, and its resources
 // (see internal/remote). It compiles the library if needed.
 func (f *FMU) Place() ([]byte, error) {
-	if err := f.prepareElsewhere(); err != nil {
+	if err := f.prepareElsewhere(context.Background()); err != nil {
 		return nil, err
 	}
 	return protocol.AppendPlace(nil, f.place.File, f.uri), nil
@@ -204,7 +235,7 @@ func (r *remote) launch(l Launcher, again bool) (protocol.Link, error) {
 				"set TMPDIR to a folder that is not cleaned", err)
 		}
 	}
-	return l.Launch(Launch{Instance: r.in.name, FMU: f.Path, Hash: f.Hash, Model: f.Description.ModelName,
+	return l.Launch(Launch{Instance: r.in.name, FMU: f.Path, Hash: f.Hash, Model: f.Description.ModelName, Dir: r.dir,
 		Log: r.relay, Output: r.print, Tell: r.in.Tell})
 }
 
@@ -218,7 +249,7 @@ func begun(err error) (calls int, ended bool) {
 }
 
 // prepareElsewhere finds the library for another process and compiles it if needed.
-func (f *FMU) prepareElsewhere() error {
+func (f *FMU) prepareElsewhere(ctx context.Context) error {
 	loading.Lock()
 	defer loading.Unlock()
 	if err := f.locate(); err != nil {
@@ -227,7 +258,7 @@ func (f *FMU) prepareElsewhere() error {
 	if _, _, err := native.Allocator(); err != nil {
 		return f.adder()(ruleLoad, "", "", "%v", err)
 	}
-	return f.compileOnce(f.adder())
+	return f.compileOnce(ctx, f.adder())
 }
 
 // judgeElsewhere checks a library that was loaded in another process. It keeps the
@@ -236,7 +267,7 @@ func (f *FMU) judgeElsewhere(s *fmi2.Shown, changes []string, failed error) erro
 	loading.Lock()
 	defer loading.Unlock()
 	l := &f.findings
-	if f.elsewhere != nil {
+	if f.elsewhere != nil || f.image.Load() != nil {
 		l = &diag.List{Strict: l.Strict}
 	}
 	f.elsewhere = s
@@ -261,15 +292,13 @@ func (r *remote) lost(call string, cause error) error {
 		for _, text := range end.Said {
 			e.Lines = fmi2.LastLines(e.Lines, fmi2.ExpandReferences(fmi2.ValidUTF8(text), r.in.fmu.variableName))
 		}
-		for _, line := range end.Output {
-			e.Lines = append(e.Lines, fmi2.Escaped(fmi2.ValidUTF8(line)))
-		}
+		e.Lines = append(e.Lines, quoted(end.Output)...)
 	}
 	serialises := r.in.fmu.Description.CoSimulation.CanSerializeFMUState
 	switch {
 	case end != nil && end.Lost && !serialises:
 		e.Remedy = "the FMU cannot serialise its state, so no run goes on after the loss of its host"
-	case end == nil || !end.Crash || r.able:
+	case end == nil || !end.Crash || r.able, call == fmi2.Terminate.String(), call == fmi2.FreeInstance.String():
 	case serialises:
 		e.Remedy = "--on-crash restart goes on after a crash; --log-fmi-calls FILE shows the calls up to it, for the exporter"
 	default:
@@ -301,10 +330,17 @@ func (r *remote) relay(message []byte) {
 	r.in.log.Relay(m)
 }
 
-// print logs a line that the FMU has printed.
-func (r *remote) print(line string) {
-	if r.Replaying() {
+// print logs a line that the FMU has printed. It appears on the same stream as from an FMU in this process; from
+// another machine only the log has it.
+func (r *remote) print(line string, stderr bool) {
+	if r.mute || r.Replaying() {
 		return
+	}
+	if to := os.Stdout; r.host == "" {
+		if stderr {
+			to = os.Stderr
+		}
+		fmt.Fprintln(to, line)
 	}
 	r.in.log.Relay(fmi2.Message{Instance: r.in.name, Category: OutputCategory, Text: fmi2.ValidUTF8(line)})
 }
@@ -322,8 +358,8 @@ func (r *remote) remember(text string) {
 
 // instantiateIn makes the instance in a separate process.
 func (in *Instance) instantiateIn(l Launcher, o InstanceOptions) error {
-	in.remote, in.fatal = newRemote(in, l, o.Restarts), new(atomic.Bool)
-	err := in.remote.open()
+	in.remote, in.fatal = newRemote(in, l, &o), new(atomic.Bool)
+	err := in.remote.open(o.Context)
 	if err == nil {
 		in.library, in.run = cmp.Or(in.remote.host, in.fmu.place.Path), in.remote.Run
 		err = in.instantiate(o)

@@ -33,9 +33,11 @@ const (
 
 // functionName returns the name of the function in a tag, "" if the tag is invalid.
 func functionName(t native.Tag) string {
-	switch f, loading := t.Function(); {
+	switch f, loading, ending := t.Function(); {
 	case loading:
 		return Loads
+	case ending:
+		return Ends
 	case f < 0 || f >= int(fmi2.NumFunctions):
 		return ""
 	default:
@@ -45,6 +47,9 @@ func functionName(t native.Tag) string {
 
 // Loads is the function of a Call that loads a library and runs its initialisers.
 const Loads = "loading"
+
+// Ends is the function of a Call, or of a *ProcessError, at the end of a process (Exit).
+const Ends = "its exit handlers and destructors"
 
 // noted is the entry of an instance or of a library.
 type noted struct {
@@ -135,7 +140,7 @@ type Call struct {
 	FMU       string  // path
 	Hash      string  // of the FMU; "" = not known
 	Model     string  // name of the model
-	Function  string  // for example "fmi2DoStep"; see Loads
+	Function  string  // for example "fmi2DoStep"; see Loads, Ends
 	Time      float64 // s, where the FMU was or where the step began; see Timed
 	Timed     bool    // there is a time: SetupExperiment had been called
 	// ID differs from that of every other call: one that is found twice has lasted.

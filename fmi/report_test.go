@@ -2,6 +2,7 @@ package fmi
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -97,7 +98,7 @@ var reporters = map[string]func(t *testing.T, r *reporter){
 	},
 	// It dies while it loads a library.
 	"loading": func(t *testing.T, r *reporter) {
-		_, _ = copied(t, os.Getenv(reporterLibrary)+".early").Load("early")
+		_, _ = copied(t, os.Getenv(reporterLibrary)+".early").Load(context.Background(), "early")
 	},
 	// Instances come and go.
 	"many": func(t *testing.T, r *reporter) {

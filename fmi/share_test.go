@@ -1,6 +1,8 @@
 package fmi_test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -146,7 +148,7 @@ func TestCompile(t *testing.T) {
 			must(t, err)
 			f, _, err := fmi.Open(path, fmi.OpenOptions{Compile: true, TempDir: temp})
 			must(t, err)
-			list, err := f.Load("")
+			list, err := f.Load(t.Context(), "")
 			if c.wrong != "" {
 				if err == nil || !strings.Contains(err.Error(), c.wrong) || !strings.Contains(err.Error(), path) {
 					t.Errorf("no %q in %v", c.wrong, err)
@@ -195,12 +197,58 @@ func TestNotCompiled(t *testing.T) {
 		f, _, err := fmi.Open(path, fmi.OpenOptions{Compile: compile})
 		must(t, err)
 		defer f.Close()
-		_, err = f.Load("")
+		_, err = f.Load(t.Context(), "")
 		for _, w := range words {
 			if err == nil || !strings.Contains(err.Error(), w) {
 				t.Errorf("no %q in: %v", w, err)
 			}
 		}
+	}
+}
+
+// idle is a launcher that launches nothing.
+type idle struct{}
+
+func (idle) Launch(fmi.Launch) (fmi.Link, error) { return nil, errors.New("not launched") }
+
+// Compiling that was cancelled is tried again by the next call, and leaves neither a finding nor a file.
+func TestCompileCancelled(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		return // the endless compiler is a script
+	}
+	given := os.Getenv("CC")
+	endless := filepath.Join(t.TempDir(), "cc")
+	must(t, os.WriteFile(endless, []byte("#!/bin/sh\nexec sleep 600\n"), 0o700))
+	temp := t.TempDir()
+	path, err := probe.Sources(t.TempDir(), "a", probe.LifeCapabilities, "CANCELLED")
+	must(t, err)
+	f, _, err := fmi.Open(path, fmi.OpenOptions{Compile: true, TempDir: temp})
+	must(t, err)
+	defer f.Close()
+	before, err := os.ReadDir(temp)
+	must(t, err)
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, load := range map[string]func(ctx context.Context) error{
+		"Load":   func(ctx context.Context) error { _, err := f.Load(ctx, ""); return err },
+		"LoadIn": func(ctx context.Context) error { _, err := f.LoadIn(ctx, idle{}); return err },
+		"Instantiate": func(ctx context.Context) error {
+			_, err := f.Instantiate("x", fmi.InstanceOptions{Context: ctx})
+			return err
+		},
+	} {
+		t.Setenv("CC", endless)
+		if err := load(cancelled); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if after, err := os.ReadDir(temp); err != nil || len(after) != len(before) {
+			t.Errorf("%s: %v: files %v, before %v", name, err, after, before)
+		}
+	}
+	t.Setenv("CC", given)
+	list, err := f.Load(t.Context(), "")
+	if err != nil || len(list.Findings) > 0 {
+		t.Errorf("%v, %v", err, list)
 	}
 }
 

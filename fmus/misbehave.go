@@ -177,12 +177,13 @@ type Kill struct {
 // runs: Segfault by an unreadable string, the endless ones by endless messages
 // (EndlessSleep: a thousand per second), the others in a thread of the
 // FMU. Before each fault the FMU logs a warning, "fmi2DoStep: Segfault on purpose
-// at t = 0.4". During Load and Unload it happens while the library is loaded or
-// unloaded; this is selected by BuildMisbehaving, and nothing is logged.
+// at t = 0.4". During Load, Unload and Exit it happens while the library is loaded,
+// in its destructor or in its exit handler; this is selected by BuildMisbehaving, and
+// nothing is logged.
 func Kills() []Kill {
 	const segv, abrt, bus, fpe, trap = syscall.SIGSEGV, syscall.SIGABRT, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGTRAP
 	// Windows has no names for these.
-	const quit, sys, prof, vtalrm, xcpu, pipe syscall.Signal = 3, 31, 27, 26, 24, 13
+	const quit, sys, prof, vtalrm, xcpu, pipe, stkflt syscall.Signal = 3, 31, 27, 26, 24, 13, 16
 	ends := func(fault string, s syscall.Signal) Kill { return Kill{Fault: fault, Signal: s, Linux: true} }
 	exits := func(fault string) Kill { return Kill{Fault: fault, Ending: Exits, Linux: true} }
 	hangs := func(fault string) Kill { return Kill{Fault: fault, Ending: Hangs, Linux: true} }
@@ -207,6 +208,7 @@ func Kills() []Kill {
 		ends("AbortIgnored", abrt),
 		ends("RaiseQuit", quit), ends("RaiseSys", sys), ends("RaiseTerm", syscall.SIGTERM),
 		ends("RaiseInt", syscall.SIGINT), ends("RaiseHup", syscall.SIGHUP),
+		ends("RaiseStkflt", stkflt),
 		ends("RaiseBus", bus), ends("RaiseTrap", trap), ends("RaiseXCPU", xcpu), ends("RaisePipe", pipe),
 		ends("Alarm", syscall.SIGALRM), ends("ProfileTimer", prof), ends("VirtualTimer", vtalrm),
 		exits("ExitNow0"), exits("QuickExit0"), exits("ExitGroup0"), exits("ExitThread0"),
@@ -262,7 +264,7 @@ func Faults() []string {
 }
 
 // Places lists the items of the parameter during: the functions of
-// FMI without the prefix fmi2, and LogCallback, Load and Unload, which are for Kills and Harms only.
+// FMI without the prefix fmi2, and LogCallback, Load, Unload and Exit, which are for Kills and Harms only.
 func Places() []string { return slices.Clone(places) }
 
 // Items of the enumerations; those of fault without Kills and Harms. The C source gets
@@ -279,7 +281,7 @@ var (
 		"DoStep", "GetReal", "SetReal", "SetRealInputDerivatives", "GetDirectionalDerivative", "GetFMUstate", "SetFMUstate",
 		"EnterInitializationMode", "ExitInitializationMode", "Terminate", "FreeInstance",
 		"Instantiate", "SetupExperiment", "SerializeFMUstate", "DeSerializeFMUstate", "LogCallback",
-		"Load", "Unload",
+		"Load", "Unload", "Exit",
 	}
 	endings = []string{"OK", "Discard", "Error", "Fatal", "Uncancellable"}
 )
@@ -347,5 +349,6 @@ func misbehaviour() []variable {
 		integer("megabytes", 8192, "MemoryHog: how much memory it takes at most, in MiB; 0: until it is refused", 0),
 		{name: "marker", description: "file in which all processes count how often it went wrong; none: each instance for itself", role: text},
 		{name: "victim", description: "file that RemoveFile removes", role: text},
+		{name: "trail", description: "begins the names of files to which steps, an exit handler and a destructor write; none: they do not", role: text},
 	}
 }

@@ -1,45 +1,71 @@
 package master
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"hash/fnv"
+	"io"
 	"math"
 	"reflect"
+	"slices"
 	"unsafe"
 )
 
 // Archiver is a part of a run whose state is part of checkpoints: an algorithm, a recorder, a
 // hook, or a subsystem that keeps values outside its State.
 type Archiver interface {
-	// Archive names each value of the state, for writing and reading.
+	// Archive passes the whole state to a, for writing and reading.
 	Archive(a *Archive)
 }
 
-// Archive writes the state of a run into a checkpoint, or reads it. Each method takes the address
-// of a value and writes the value or reads it, so that one list of values serves both directions.
+// Archive writes the state of a run into a checkpoint, or reads it. A part keeps its state in a struct of
+// plain data, apart from configuration and scratch, and passes the address of the struct to All, so that
+// one line serves both directions and no field is forgotten.
 //
-// When reading, the kind of each value, the lengths of slices and the names of sections must be
-// those that were written. After the first mismatch, which is the error, nothing more is read.
+// When reading, the types must be those that were written. After the first error nothing more is read.
 type Archive struct {
-	data    []byte
-	at      int // of the next value to read
+	data    []byte // without mark and checksum
+	at      int    // of the next value to read
 	reading bool
 	section string
 	err     error
 }
 
+// archiveMark begins the bytes of an archive. Its number changes with their meaning.
+const archiveMark = "macrostep state 2\n"
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
 // NewArchive returns an empty archive for writing.
 func NewArchive() *Archive { return &Archive{} }
 
 // ReadArchive returns an archive for reading data, which it keeps.
-func ReadArchive(data []byte) *Archive { return &Archive{data: data, reading: true} }
+func ReadArchive(data []byte) *Archive {
+	a := &Archive{reading: true}
+	body, ours := bytes.CutPrefix(data, []byte(archiveMark))
+	end := len(body) - crc32.Size
+	switch {
+	case !ours:
+		a.Fail(errors.New("the saved state has another format: resume it with the version of macrostep that wrote it"))
+	case end < 0 || binary.LittleEndian.Uint32(body[end:]) != crc32.Checksum(body[:end], castagnoli):
+		a.Fail(errors.New("the saved state is damaged: its checksum is wrong"))
+	default:
+		a.data = body[:end:end]
+	}
+	return a
+}
 
 // Reading reports whether the archive is read, not written.
 func (a *Archive) Reading() bool { return a.reading }
 
 // Data returns the bytes written so far.
-func (a *Archive) Data() []byte { return a.data }
+func (a *Archive) Data() []byte {
+	data := append(append(make([]byte, 0, len(archiveMark)+len(a.data)+crc32.Size), archiveMark...), a.data...)
+	return binary.LittleEndian.AppendUint32(data, crc32.Checksum(a.data, castagnoli))
+}
 
 // Err returns the first error.
 func (a *Archive) Err() error { return a.err }
@@ -62,211 +88,69 @@ func (a *Archive) misfit(format string, args ...any) {
 	a.Fail(fmt.Errorf("%w%s: %s", errArchive, where, fmt.Sprintf(format, args...)))
 }
 
-// Each value is encoded as its kind (one byte) and 64 bits: the value itself, or the number of
-// bytes that follow.
-const (
-	kindSection byte = iota + 1
-	kindFloat
-	kindInt
-	kindBool
-	kindString
-	kindBytes
-
-	valueSize = 9 // bytes
-)
-
-// value writes a value, or returns the one read.
-func (a *Archive) value(kind byte, bits uint64) (_ uint64, ok bool) {
-	if a.err != nil {
-		return 0, false
-	}
-	if !a.reading {
-		a.data = append(a.data, kind)
-		a.data = binary.LittleEndian.AppendUint64(a.data, bits)
-		return bits, true
-	}
-	left := a.data[a.at:]
-	switch {
-	case len(left) < valueSize:
-		a.misfit("it ends too early")
-		return 0, false
-	case left[0] != kind:
-		a.misfit("a value is of another kind (%d, not %d)", left[0], kind)
-		return 0, false
-	}
-	a.at += valueSize
-	return binary.LittleEndian.Uint64(left[1:]), true
-}
-
-// bytes writes bytes, or returns those read.
-func (a *Archive) bytes(kind byte, v []byte) (_ []byte, ok bool) {
-	n, ok := a.value(kind, uint64(len(v)))
-	if !ok {
-		return nil, false
-	}
-	if !a.reading {
-		a.data = append(a.data, v...)
-		return v, true
-	}
-	if n > uint64(len(a.data)-a.at) {
-		a.misfit("it ends too early")
-		return nil, false
-	}
-	from := a.at
-	a.at += int(n)
-	return a.data[from:a.at], true
-}
-
 // Section names the values that follow, for messages. The name must be the same when reading.
 func (a *Archive) Section(name string) {
-	got, ok := a.bytes(kindSection, []byte(name))
-	if ok && string(got) != name {
-		a.misfit("it continues with %q, not %q", got, name)
-	}
-	if ok {
-		a.section = name
+	a.Same(name, "the next part")
+	a.section = name
+}
+
+// Same carries a value that must print the same when reading; what describes it in messages.
+func (a *Archive) Same(value any, what string) {
+	is := fmt.Sprint(value)
+	was := is
+	if a.All(&was); a.err == nil && was != is {
+		a.misfit("%s was %s, but is %s in this run", what, was, is)
 	}
 }
 
-// Float carries a number, bit by bit.
-func (a *Archive) Float(v *float64) {
-	if n, ok := a.value(kindFloat, math.Float64bits(*v)); ok && a.reading {
-		*v = math.Float64frombits(n)
-	}
-}
-
-// Int carries an integer.
-func (a *Archive) Int(v *int) {
-	if n, ok := a.value(kindInt, uint64(*v)); ok && a.reading {
-		*v = int(n)
-	}
-}
-
-// Word carries 64 bits.
-func (a *Archive) Word(v *uint64) {
-	if n, ok := a.value(kindInt, *v); ok && a.reading {
-		*v = n
-	}
-}
-
-// Index carries an integer that must lie between lowest and highest.
-func (a *Archive) Index(v *int, lowest, highest int) {
-	n := *v
-	a.Int(&n)
-	switch {
-	case a.err != nil:
-	case n < lowest || n > highest:
-		a.misfit("a number is %d; it must lie between %d and %d", n, lowest, highest)
-	default:
-		*v = n
-	}
-}
-
-// Bool carries a truth value.
-func (a *Archive) Bool(v *bool) {
-	var b uint64
-	if *v {
-		b = 1
-	}
-	if n, ok := a.value(kindBool, b); ok && a.reading {
-		*v = n != 0
-	}
-}
-
-// String carries a text.
-func (a *Archive) String(v *string) {
-	if b, ok := a.bytes(kindString, []byte(*v)); ok {
-		*v = string(b)
-	}
-}
-
-// Bytes carries any number of bytes. When reading, they share memory with the archive's data.
-func (a *Archive) Bytes(v *[]byte) {
-	if b, ok := a.bytes(kindBytes, *v); ok && a.reading {
-		*v = b
-	}
-}
-
-// Floats carries numbers. When reading, there must be as many as were written; likewise for Ints
-// and Bools.
-func (a *Archive) Floats(v []float64) { each(a, v, a.Float) }
-
-// Ints carries integers.
-func (a *Archive) Ints(v []int) { each(a, v, a.Int) }
-
-// Bools carries truth values.
-func (a *Archive) Bools(v []bool) { each(a, v, a.Bool) }
-
-func each[T any](a *Archive, v []T, carry func(*T)) {
-	a.Count(len(v), "values")
-	for i := 0; i < len(v) && a.err == nil; i++ {
-		carry(&v[i])
-	}
-}
-
-// FloatList carries any number of numbers. When reading, the slice gets their length.
-func (a *Archive) FloatList(v *[]float64) { list(a, v, a.Float) }
-
-// IntList carries any number of integers.
-func (a *Archive) IntList(v *[]int) { list(a, v, a.Int) }
-
-// list carries any number of values, each of which takes at least valueSize bytes.
-func list[T any](a *Archive, v *[]T, carry func(*T)) {
-	n := len(*v)
-	if a.Int(&n); a.reading {
-		if n < 0 || n > (len(a.data)-a.at)/valueSize {
-			a.misfit("it ends too early")
-		}
-		if *v = (*v)[:0]; a.err != nil {
-			return
-		}
-	}
-	for i := 0; i < n && a.err == nil; i++ {
-		if a.reading {
-			var empty T
-			*v = append(*v, empty)
-		}
-		carry(&(*v)[i])
-	}
-}
-
-// All carries values by their addresses, in this order: numbers, truth values, texts, Scalars, and
-// arrays, slices and structs of these. A slice may be passed by itself; when reading, it must have
-// as many values as were written.
+// All carries values by their addresses, in this order: numbers, truth values, texts, and arrays, slices
+// and structs of these. A slice may also be passed by itself.
+//
+// When reading, a slice that is passed by its address, or is empty, gets the values that were written; any
+// other must have as many. Slices of bytes then share memory with the archive's data.
 func (a *Archive) All(places ...any) {
+	types := fnv.New64a()
 	for _, place := range places {
-		switch p := place.(type) {
-		case *float64:
-			a.Float(p)
-		case *int:
-			a.Int(p)
-		case *uint64:
-			a.Word(p)
-		case *bool:
-			a.Bool(p)
-		case *string:
-			a.String(p)
-		case *Scalar:
-			a.scalar(p)
-		case []float64:
-			a.Floats(p)
-		default:
-			v := reflect.ValueOf(place)
-			if v.Kind() == reflect.Pointer {
-				v = v.Elem()
+		describe(types, reflect.TypeOf(place), nil)
+	}
+	if a.word(types.Sum64()) != types.Sum64() {
+		a.misfit("its values have other types")
+	}
+	for _, place := range places {
+		v := reflect.ValueOf(place)
+		if v.Kind() == reflect.Pointer {
+			if v = v.Elem(); a.reading && a.err == nil && v.Kind() == reflect.Slice {
+				v.SetZero()
 			}
-			a.reflected(v)
 		}
+		a.carry(v)
 	}
 }
 
-// reflected carries a value of a type that All has no case for.
-func (a *Archive) reflected(v reflect.Value) {
+// describe writes what a type consists of. It stops at a struct within itself.
+func describe(to io.Writer, t reflect.Type, within []reflect.Type) {
+	_, _ = io.WriteString(to, t.Kind().String())
+	switch k := t.Kind(); {
+	case slices.Contains(within, t):
+	case k == reflect.Struct:
+		for i := range t.NumField() {
+			_, _ = io.WriteString(to, "."+t.Field(i).Name+" ")
+			describe(to, t.Field(i).Type, append(within, t))
+		}
+	case k == reflect.Array, k == reflect.Pointer, k == reflect.Slice:
+		describe(to, t.Elem(), append(within, t))
+	}
+}
+
+// carry writes a value, or reads it.
+func (a *Archive) carry(v reflect.Value) {
 	bits := func(is uint64, set func(uint64)) {
-		a.Word(&is)
-		set(is)
+		if is = a.word(is); a.reading && a.err == nil {
+			set(is)
+		}
 	}
 	switch k := v.Kind(); {
+	case a.err != nil:
 	case v.CanInt():
 		bits(uint64(v.Int()), func(is uint64) { v.SetInt(int64(is)) })
 	case v.CanUint():
@@ -275,56 +159,91 @@ func (a *Archive) reflected(v reflect.Value) {
 		bits(math.Float64bits(v.Float()), func(is uint64) { v.SetFloat(math.Float64frombits(is)) })
 	case v.CanComplex():
 		re, im := real(v.Complex()), imag(v.Complex())
-		a.All(&re, &im)
+		a.carry(reflect.ValueOf(&re).Elem())
+		a.carry(reflect.ValueOf(&im).Elem())
 		v.SetComplex(complex(re, im))
 	case k == reflect.Bool:
-		is := v.Bool()
-		a.Bool(&is)
-		v.SetBool(is)
+		is := uint64(0)
+		if v.Bool() {
+			is = 1
+		}
+		bits(is, func(is uint64) { v.SetBool(is != 0) })
 	case k == reflect.String:
-		is := v.String()
-		a.String(&is)
-		v.SetString(is)
-	case k == reflect.Array, k == reflect.Slice:
-		a.Count(v.Len(), "values")
-		for i := 0; i < v.Len() && a.err == nil; i++ {
-			a.All(v.Index(i).Addr().Interface())
+		v.SetString(string(a.bytes([]byte(v.String()), a.length(v.Len()))))
+	case k == reflect.Slice:
+		a.slice(v)
+	case k == reflect.Array:
+		for i := range v.Len() {
+			a.carry(v.Index(i))
 		}
 	case k == reflect.Struct:
 		for i := range v.NumField() {
-			f := v.Field(i)
-			// Only an unsafe pointer gives access to unexported fields.
-			a.All(reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Interface())
+			f := v.Field(i) // only an unsafe pointer gives access to unexported fields
+			a.carry(reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem())
 		}
 	default:
 		a.Fail(fmt.Errorf("an archive cannot carry a %s", v.Type()))
 	}
 }
 
-// scalar carries the value of a variable.
-func (a *Archive) scalar(v *Scalar) {
-	kind := int(v.Kind)
-	a.Index(&kind, int(Real), int(String))
-	v.Kind = Kind(kind)
-	a.All(&v.Real, &v.Integer, &v.Boolean, &v.Text)
-}
-
-// Count carries a number that must be the same when reading; what describes it in messages.
-func (a *Archive) Count(n int, what string) {
-	was := n
-	a.Int(&was)
-	if a.err == nil && was != n {
-		a.misfit("there were %d %s, and this run has %d", was, what, n)
+// slice carries the length and the values of a slice. Memory is allocated only as values are read.
+func (a *Archive) slice(v reflect.Value) {
+	n := a.length(v.Len())
+	if n != v.Len() && (v.Len() > 0 || !v.CanSet()) {
+		a.misfit("there were %d values, and this run has %d", n, v.Len())
+		return
+	}
+	if v.Type().Elem().Kind() == reflect.Uint8 {
+		if b := a.bytes(v.Bytes(), n); v.CanSet() && v.Len() == 0 {
+			v.SetBytes(b)
+		} else {
+			copy(v.Bytes(), b)
+		}
+		return
+	}
+	for i := 0; i < n && a.err == nil; i++ {
+		if i == v.Len() {
+			v.Set(reflect.Append(v, reflect.Zero(v.Type().Elem())))
+		}
+		a.carry(v.Index(i))
 	}
 }
 
-// Same carries a text that must be the same when reading; what describes it in messages.
-func (a *Archive) Same(text, what string) {
-	was := text
-	a.String(&was)
-	if a.err == nil && was != text {
-		a.misfit("%s was %s, but is %s in this run", what, was, text)
+// word writes 64 bits, or returns those read.
+func (a *Archive) word(bits uint64) uint64 {
+	switch {
+	case a.err != nil:
+	case !a.reading:
+		a.data = binary.LittleEndian.AppendUint64(a.data, bits)
+	case len(a.data)-a.at < 8:
+		a.misfit("it ends too early")
+	default:
+		bits = binary.LittleEndian.Uint64(a.data[a.at:])
+		a.at += 8
 	}
+	return bits
+}
+
+// length writes a number of values of at least a byte each, or returns the one read.
+func (a *Archive) length(is int) int {
+	n := a.word(uint64(is))
+	if a.reading && a.err == nil && n > uint64(len(a.data)-a.at) {
+		a.misfit("it ends too early")
+	}
+	return int(n)
+}
+
+// bytes writes bytes, or returns the n bytes read.
+func (a *Archive) bytes(b []byte, n int) []byte {
+	switch {
+	case a.err != nil:
+	case !a.reading:
+		a.data = append(a.data, b...)
+	default:
+		b = a.data[a.at : a.at+n : a.at+n]
+		a.at += n
+	}
+	return b
 }
 
 // Finish fails unless everything was read.

@@ -1,12 +1,11 @@
 package master
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strings"
 	"time"
 )
@@ -78,12 +77,10 @@ type stateKeeper struct {
 
 // checkpointing is the state of a run that concerns its checkpoints, and the one that it resumed.
 type checkpointing struct {
-	keepers        []stateKeeper // by subsystem; nil = no checkpoints are made
-	due            int           // the multiple of the interval at which the next one is made
-	failed         bool          // the last one was not written
-	initWarnings   int           // number of warnings before the first step
-	earlier        time.Duration // wall time of the runs before the resumed checkpoint
-	earlierSeconds []float64     // by subsystem: time inside it in these runs; nil = none
+	keepers []stateKeeper   // by subsystem; nil = no checkpoints are made
+	due     int             // the multiple of the interval at which the next one is made
+	failed  bool            // the last one was not written
+	past    []subsystemPast // by subsystem: before the resumed checkpoint; nil = none
 }
 
 // prepareCheckpoints returns an error if checkpoints are wanted and impossible.
@@ -291,8 +288,8 @@ func (r *Run) Checkpoint() (c Checkpoint, err error) {
 		return c, fmt.Errorf("the run has failed and cannot be continued: %w", r.err)
 	case r.record.underWay:
 		return c, errors.New("a checkpoint can be made only between two steps, not by a hook or a recorder")
-	case r.stopped != "":
-		return c, fmt.Errorf("a hook has ended the run (%s), so there is nothing to continue", r.stopped)
+	case r.stopped != "" || r.ended != "":
+		return c, fmt.Errorf("the run has ended at t = %.12g s (%s), so there is nothing to continue", r.t, cmp.Or(r.stopped, r.ended))
 	}
 	defer r.contain(&err)
 	if r.keep.keepers == nil {
@@ -351,116 +348,99 @@ func (r *Run) checkpoint() error {
 // has.
 func (r *Run) archiveRecorders(a *Archive) {
 	a.Section("recorders")
-	var own []RecorderArchiver
+	own := map[string]RecorderArchiver{}
+	var names []string
+	var states [][]byte
 	for _, rec := range r.opt.Recorders {
-		if rec, ok := rec.(RecorderArchiver); ok {
-			own = append(own, rec)
-		}
-	}
-	n := len(own)
-	a.Int(&n)
-	for k := 0; k < n && a.Err() == nil; k++ {
-		var name string
-		var part Archive
-		if !a.Reading() {
-			name = own[k].ArchiveName()
-			own[k].Archive(&part)
-			a.Fail(part.err)
-		}
-		a.String(&name)
-		a.Bytes(&part.data)
-		if !a.Reading() || a.Err() != nil {
+		rec, ok := rec.(RecorderArchiver)
+		if !ok {
 			continue
 		}
-		part.reading = true
-		for _, rec := range own {
-			if rec.ArchiveName() == name {
-				rec.Archive(&part)
-				a.Fail(part.Finish())
-			}
+		if own[rec.ArchiveName()] = rec; !a.Reading() {
+			part := NewArchive()
+			rec.Archive(part)
+			a.Fail(part.err)
+			names, states = append(names, rec.ArchiveName()), append(states, part.Data())
+		}
+	}
+	a.All(&names, &states)
+	for k, name := range names {
+		if rec, ok := own[name]; ok && a.Reading() && a.err == nil {
+			part := ReadArchive(states[k])
+			rec.Archive(part)
+			a.Fail(part.Finish())
 		}
 	}
 }
 
 // archive carries everything but the recorders.
 func (r *Run) archive(a *Archive) {
-	stop := r.opt.Stop
 	a.Section("run")
-	a.Same(fmt.Sprint(r.opt.Start), "the start time")
-	a.Same(fmt.Sprint(r.opt.Step), "the step size")
-	a.Float(&stop)
-	r.archiveProgress(a, stop)
-	seconds := make([]float64, len(r.keep.keepers))
-	told := make([]bool, len(r.sys.Subsystems)) // the stop time
-	for i := range told {
-		seconds[i] = r.subsystemSeconds(i)
-		user := r.x.able[i].stop
-		told[i] = r.stopKnown && user != nil && user.UsesStop()
+	a.Same(r.opt.Start, "the start time")
+	a.Same(r.opt.Step, "the step size")
+	stop, pace := r.opt.Stop, &paced{}
+	if r.pacer != nil {
+		pace = &r.pacer.paced
 	}
-	a.Section("inputs and outputs")
-	r.x.archive(a)
-	a.All(seconds, told)
-	for i := range r.sys.Subsystems {
-		if a.Err() != nil {
-			return
-		}
-		a.Section(r.sys.Infos[i].Name)
-		r.x.touch(i)
-		a.Fail(r.x.crew.on(i, func() error { return r.archiveState(a, i) }))
-		if part := r.x.able[i].archiver; part != nil {
-			part.Archive(a)
-		}
-	}
-	r.x.current = outside
-	a.Section("algorithm")
-	r.can.archiver.Archive(a)
-	r.archiveSteering(a)
-	if a.Reading() && a.Finish() == nil {
-		r.keep.earlierSeconds = seconds
-		r.record.point.T, r.record.point.Step, r.record.point.Y = r.t, r.accepted, r.x.shown()
-		a.Fail(r.otherStop(stop, told))
-	}
-}
-
-// archiveProgress carries the progress of the run and its reports. stop is the stop time of the run that
-// made the checkpoint.
-func (r *Run) archiveProgress(a *Archive, stop float64) {
-	a.Float(&r.t)
-	if a.Reading() && a.Err() == nil && r.opt.Stop <= r.t {
+	r.tellNotes()
+	r.clipped = r.clipped || r.want == 0 && r.onGrid > r.grid.whole
+	r.earlier, r.startWall = r.stepping(), time.Now()
+	a.All(&stop, &r.moment, &r.runState, pace, r.growth, r.record.odd, r.record.point.Measured, r.record.point.Watch)
+	if a.Reading() && a.err == nil && (r.opt.Stop <= r.t || r.onGrid > r.grid.points()) {
 		a.Fail(r.nothingLeft())
 	}
-	a.All(&r.lost, &r.want, &r.accepted, &r.rejected)
-	a.Index(&r.onGrid, 0, r.grid.points())
 	if a.Reading() && r.want == 0 && r.t == stop && r.onGrid <= r.grid.whole {
 		if at := r.grid.at(r.onGrid); math.Abs(at-r.t) <= r.grid.rounding() {
 			r.t = at // the end of a run that goes on lies on the grid
 		}
 	}
-	r.clipped = r.clipped || r.want == 0 && r.onGrid > r.grid.whole
-	a.IntList(&r.result.Orders)
-	a.All(&r.result.Iterations, &r.result.Jacobians, r.record.odd, r.record.point.Measured, r.record.point.Watch)
-	r.growth.archive(a)
-	a.Bool(&r.clipped)
-	wall, waited := r.stepping(), time.Duration(0)
-	if r.pacer != nil {
-		waited = r.pacer.waited
+	past := make([]subsystemPast, len(r.sys.Subsystems))
+	for i := 0; i < len(past) && !a.Reading(); i++ {
+		user := r.x.able[i].stop
+		past[i] = subsystemPast{r.subsystemSeconds(i), r.restarts(i), r.stopKnown && user != nil && user.UsesStop()}
 	}
-	if a.All(&wall, &waited); a.Reading() {
-		r.keep.earlier = wall
-		if r.pacer != nil {
-			r.pacer.waited = waited
+	a.Section("inputs and outputs")
+	r.x.archive(a)
+	a.All(past)
+	for i := range r.sys.Subsystems {
+		a.Section(r.sys.Infos[i].Name)
+		if a.err != nil {
+			return
+		}
+		r.x.touch(i)
+		a.Fail(r.x.crew.on(i, func() error {
+			err := r.archiveState(a, i)
+			if part := r.x.able[i].archiver; part != nil && err == nil {
+				part.Archive(a)
+			}
+			return err
+		}))
+	}
+	r.x.current = outside
+	a.Section("algorithm")
+	r.can.archiver.Archive(a)
+	if s := r.x.steering; s != nil {
+		a.Section("what was set")
+		if a.All(&s.steeringState); a.Reading() && a.err == nil {
+			r.steer()
 		}
 	}
-	r.tellNotes()
-	later := r.warnings[r.keep.initWarnings:] // the initialisation repeats the others
-	list(a, &later, a.String)
-	r.warnings = append(r.warnings[:r.keep.initWarnings], later...)
+	for k, h := range r.opt.Hooks {
+		a.Section(fmt.Sprintf("hook %d", k+1))
+		if own, ok := h.(Archiver); ok {
+			own.Archive(a)
+		}
+	}
+	if a.Reading() && a.Finish() == nil {
+		r.keep.past = past
+		r.record.point.T, r.record.point.Step, r.record.point.Y = r.t, r.accepted, r.x.shown()
+		a.Fail(r.otherStop(stop))
+	}
 }
 
 // otherStop returns an error if a resumed run cannot continue to its stop time, and warns if it may differ
-// from an unbroken run. was is the stop time of the run that made the checkpoint; told marks the
-// subsystems that got it.
-func (r *Run) otherStop(was float64, told []bool) error {
+// from an unbroken run. was is the stop time of the run that made the checkpoint.
+func (r *Run) otherStop(was float64) error {
 	stop := r.opt.Stop
 	switch {
 	case r.atEnd():
@@ -476,7 +456,7 @@ func (r *Run) otherStop(was float64, told []bool) error {
 		r.clipped = false
 	}
 	for i, info := range r.sys.Infos {
-		if told[i] {
+		if r.keep.past[i].usesStop {
 			r.warn(fmt.Sprintf("%s was told the stop time %.12g s when the run began (quirk stopTime), and may refuse steps beyond it: "+
 				"the run goes on to %.12g s", info, was, stop))
 		}
@@ -487,76 +467,6 @@ func (r *Run) otherStop(was float64, told []bool) error {
 func (r *Run) nothingLeft() error {
 	return fmt.Errorf("the checkpoint is at t = %.12g s, and the run is to stop at %.12g s: there is nothing left to do; "+
 		"give a later stop time", r.t, r.opt.Stop)
-}
-
-// archiveSteering carries the variables that were set, and the hooks.
-func (r *Run) archiveSteering(a *Archive) {
-	s := r.x.steering
-	if s == nil {
-		return
-	}
-	a.Section("what was set")
-	a.All(s.own, s.fed)
-	list(a, &s.pins, func(p *pin) {
-		r.archiveVariable(a, &p.by)
-		a.Index(&p.sub, 0, len(r.sys.Subsystems)-1)
-		a.All(&p.at, &p.value, &p.before)
-		if a.Err() != nil {
-			return
-		}
-		in := &r.x.discreteIn[p.sub]
-		n := [...]int{len(in.Real), len(in.Integer), len(in.Boolean), len(in.String)}[p.value.Kind]
-		if p.at < 0 || p.at >= n || p.before.Kind != p.value.Kind {
-			a.misfit("%s has no such discrete input", r.sys.Infos[p.sub].Name)
-		}
-	})
-	var tuned []*Variable
-	if !a.Reading() {
-		for _, name := range slices.Sorted(maps.Keys(r.variables)) {
-			if v := r.variables[name]; v.before != nil {
-				tuned = append(tuned, v)
-			}
-		}
-	}
-	list(a, &tuned, func(v **Variable) {
-		r.archiveVariable(a, v)
-		if a.Err() != nil {
-			return
-		}
-		if (*v).before == nil {
-			(*v).before = &Scalar{}
-		}
-		a.All((*v).before)
-	})
-	list(a, &r.result.Manipulated, a.String)
-	a.Bool(&r.disturbed)
-	if a.Reading() && a.Err() == nil {
-		r.steer()
-	}
-	for k, h := range r.opt.Hooks {
-		a.Section(fmt.Sprintf("hook %d", k+1))
-		if own, ok := h.(Archiver); ok {
-			own.Archive(a)
-		}
-	}
-}
-
-// archiveVariable carries the name of a variable.
-func (r *Run) archiveVariable(a *Archive, v **Variable) {
-	name := ""
-	if *v != nil {
-		name = (*v).Name
-	}
-	a.String(&name)
-	if !a.Reading() || a.Err() != nil {
-		return
-	}
-	found, err := r.Variable(name)
-	if err != nil {
-		a.misfit("%v", err)
-		return
-	}
-	*v = found
 }
 
 // archiveState carries the state of subsystem i. When writing, too, it is restored, so that both runs
@@ -572,30 +482,36 @@ func (r *Run) archiveState(a *Archive, i int) error {
 			return err
 		}
 	}
-	a.Bytes(&data)
+	a.All(&data)
 	if a.Err() != nil {
 		return nil
 	}
 	return r.putBack(i, data)
 }
 
-// archive carries the values of the last communication point, and the counters.
+// archive carries the values of the last communication point, the counters, and the measured replay, which
+// algorithms use, and which another test might measure otherwise.
 func (x *Exec) archive(a *Archive) {
-	a.All(x.U, x.Y, x.odd, x.W, x.keptY, x.b, x.discreteIn, x.discreteOut, x.keptDiscrete, x.steps, x.saves, x.restores)
-	// Algorithms use the measured replay, and another test need not measure the same.
-	a.All(x.replay)
+	a.All(x.U, x.Y, x.W, &x.execState)
 	x.isSaved = false
 }
 
 // stepping returns the wall time of the stepping, including that before the resumed checkpoint.
-func (r *Run) stepping() time.Duration { return r.keep.earlier + time.Since(r.startWall) }
+func (r *Run) stepping() time.Duration { return r.earlier + time.Since(r.startWall) }
+
+// subsystemPast is what a checkpoint carries of a subsystem beside its state.
+type subsystemPast struct {
+	seconds  float64 // inside it
+	restarts []Restart
+	usesStop bool // it got the stop time
+}
 
 // subsystemSeconds returns the time spent inside subsystem i, including that before the resumed
 // checkpoint.
 func (r *Run) subsystemSeconds(i int) float64 {
 	s := r.x.subsystemSeconds(i)
-	if r.keep.earlierSeconds != nil {
-		s += r.keep.earlierSeconds[i]
+	if r.keep.past != nil {
+		s += r.keep.past[i].seconds
 	}
 	return s
 }

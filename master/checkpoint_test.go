@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/test/fields"
 )
 
 // kept is a fake whose state can be kept as bytes.
@@ -131,7 +133,7 @@ type meddler struct{ calls int }
 
 func (m *meddler) Bind(*master.Run) error { return nil }
 
-func (m *meddler) Archive(a *master.Archive) { a.Int(&m.calls) }
+func (m *meddler) Archive(a *master.Archive) { a.All(&m.calls) }
 
 func (m *meddler) At(r *master.Run) error {
 	m.calls++
@@ -213,6 +215,69 @@ func resumes(t *testing.T, intervals []float64, talkers func(testing.TB) *master
 			}
 		}
 	}
+}
+
+// Two runs, one of them resumed, are in the same state after the step that follows a checkpoint, in all fields but
+// these: of configuration, of what is instantiated or prepared for each run, of scratch, and of time.
+func TestResumeState(t *testing.T) {
+	compared := fields.Comparison{Ignored: map[string]string{
+		"Run": "opt can alg parts tick ticked lastFlush startWall variables", "runState": "earlier", "checkpointing": "past",
+		"Exec": "seconds", "steering": "staged du", "fake": "calls lengths",
+	}}
+	for name, params := range map[string]map[string]string{"explicit": nil, "predictor-corrector": nil, "implicit": nil, "ex-local": {"control.rtol": "0.1"}} {
+		from := func(state []byte) *master.Run {
+			driven := newKept("driven", 2, 1)
+			driven.info.Watch = []master.Port{{Name: "w"}}
+			driven.eval = func(u, y []float64) { y[0] = (y[0] + u[0] + u[1]) / 2 }
+			sys := tunedTalkers(t)
+			sys = system(t, append(sys.Subsystems, infinite{driven}), talking()...)
+			r := made(t, sys, preset(t, name, params), master.Options{Stop: 1, Step: 0.01, Resume: state, Signals: ramp(sys.InAt[3]),
+				Hooks: []master.Hook{&meddler{}, &setter{}}, Checkpoints: &master.Checkpoints{}})
+			start(t, r)
+			return r
+		}
+		whole := from(nil)
+		for more := true; more && whole.Steps() < 95; { // beyond all that the meddler does
+			c, err := whole.Checkpoint()
+			must(t, err)
+			more = step(t, whole)
+			part := from(c.State)
+			step(t, part)
+			if d := compared.Differences(part, whole); len(d) > 0 {
+				t.Fatalf("%s, a step after t = %g s: %s", name, c.T, strings.Join(d, "\n"))
+			}
+			end(t, part)
+		}
+		end(t, whole)
+	}
+}
+
+// ramp drives an input.
+type ramp int
+
+func (r ramp) Inputs() []int                         { return []int{int(r)} }
+func (r ramp) Real(_ int, t float64) float64         { return t }
+func (r ramp) Discrete(int, float64, *master.Values) {}
+
+// infinite has a watched value that is not a number for a while, which is a warning, once.
+type infinite struct{ *kept }
+
+func (k infinite) Watched(v *master.Values) error {
+	v.Real[0] = k.y[0]
+	if k.y[0] > 0.5 {
+		v.Real[0] = math.Inf(1)
+	}
+	return nil
+}
+
+// setter sets a free input for good.
+type setter struct{ meddler }
+
+func (s *setter) At(r *master.Run) error {
+	if s.calls++; s.calls != 4 {
+		return nil
+	}
+	return r.SetReal("driven.u2", 2)
 }
 
 // timeless returns a result without wall times.
@@ -385,6 +450,91 @@ func TestCheckpointOnDemand(t *testing.T) {
 			}
 		}
 	}
+}
+
+// restarted is a subsystem that was lost once, in its tenth step.
+type restarted struct{ *kept }
+
+func (r restarted) Keep() error { return nil }
+
+func (r restarted) Restarts() []master.Restart {
+	if len(r.lengths) < 10 {
+		return nil
+	}
+	return []master.Restart{{Time: 0.9, Call: "Step", Cause: "a test"}}
+}
+
+// Restarts and the timing of a run in real time include those before the checkpoint.
+func TestResumeReports(t *testing.T) {
+	fresh := func(resume []byte) *master.Run {
+		k := newKept("one", 0, 1)
+		k.info.Caps.Restarts = true
+		return newRun(t, system(t, []master.Subsystem{restarted{k}}), master.Options{Stop: 2, Step: 0.1, Resume: resume,
+			Checkpoints: &master.Checkpoints{}, Realtime: &master.Realtime{Factor: 1000}})
+	}
+	r := fresh(nil)
+	start(t, r)
+	for range 15 {
+		step(t, r)
+	}
+	c, err := r.Checkpoint()
+	must(t, err)
+	end(t, r)
+	for range 2 { // the second run is resumed by a third one
+		r = fresh(c.State)
+		start(t, r)
+		step(t, r)
+		c, err = r.Checkpoint()
+		must(t, err)
+		end(t, r)
+	}
+	r = fresh(c.State)
+	got := run(t, r)
+	timing, count := got.Realtime, 0
+	for _, b := range timing.Work.Histogram {
+		count += b.Count
+	}
+	if len(got.Restarts["one"]) != 1 || timing.Deadlines != 20 || count != 20 || timing.Factor != 1000 || len(timing.Settings) > 2 {
+		t.Errorf("%+v, %+v", got, timing)
+	}
+}
+
+// Where a subsystem or a hook has ended the run there is nothing to continue.
+func TestNoCheckpointAfterEnd(t *testing.T) {
+	ends := newKept("one", 0, 1)
+	ends.step = func(t, H float64) (float64, error) {
+		if t+H > 0.55 {
+			return t + H, master.ErrTerminated
+		}
+		return t + H, nil
+	}
+	stops := &stopping{}
+	for says, r := range map[string]*master.Run{
+		"one: step from": newRun(t, system(t, []master.Subsystem{ends}), master.Options{Stop: 1, Step: 0.1, Checkpoints: &master.Checkpoints{}}),
+		"enough":         newRun(t, system(t, []master.Subsystem{newKept("one", 0, 1)}), master.Options{Stop: 1, Step: 0.1, Checkpoints: &master.Checkpoints{}, Hooks: []master.Hook{stops}}),
+	} {
+		start(t, r)
+		for step(t, r) {
+		}
+		if r.Time() > 0.65 {
+			t.Errorf("the run has not ended: t = %g s", r.Time())
+		}
+		_, err := r.Checkpoint()
+		contains(t, says, err, "the run has ended at t = 0.6 s", says, "nothing to continue")
+		end(t, r)
+	}
+}
+
+// stopping is a hook that ends the run.
+type stopping struct{}
+
+func (*stopping) Bind(*master.Run) error  { return nil }
+func (*stopping) Archive(*master.Archive) {}
+func (*stopping) At(r *master.Run) error {
+	if r.Time() > 0.55 {
+		return fmt.Errorf("%w: enough", master.ErrStop)
+	}
+	return nil
 }
 
 // untested hides the test of the rollback.

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 )
 
-// Close ends the run at any stage: it terminates and frees the subsystems, and ends the recorders. The
-// error is the one that ended the stepping, joined with those of closing.
+// Close ends the run at any stage: it ends the recorders, and terminates and frees the subsystems. The
+// error is the one that ended the stepping, joined with those of the recorders. What goes wrong when
+// subsystems are ended changes no result and is a warning.
 func (r *Run) Close() (Result, error) {
 	if r.phase == closed {
 		return r.result, r.err
@@ -36,9 +38,7 @@ func (r *Run) Close() (Result, error) {
 	r.keepCosts()
 	r.conclude()
 	r.phase = closed
-	errs := r.releaseAll()
-	r.x.crew.stop()
-	r.blame(errs)
+	var errs []error
 	for _, rec := range r.opt.Recorders[:r.record.begun] {
 		if err := r.end(rec); err != nil && !errors.Is(r.err, err) {
 			errs = append(errs, err)
@@ -46,12 +46,16 @@ func (r *Run) Close() (Result, error) {
 		}
 	}
 	r.err = errors.Join(append([]error{r.err}, errs...)...)
+	told := len(r.warnings)
+	r.releaseAll()
+	r.x.crew.stop()
+	r.result.Warnings = append(r.result.Warnings, r.warnings[told:]...)
 	return r.result, r.err
 }
 
 // releaseAll ends the subsystems, except those in use by another run because this one has not started
 // or was refused.
-func (r *Run) releaseAll() (errs []error) {
+func (r *Run) releaseAll() {
 	for i := range r.sys.Subsystems {
 		if r.parts == nil {
 			parts := r.subsystemParts(i)
@@ -60,11 +64,8 @@ func (r *Run) releaseAll() (errs []error) {
 			}
 			defer r.unmark(parts)
 		}
-		if err := r.x.crew.on(i, func() error { return r.release(i) }); err != nil {
-			errs = append(errs, fmt.Errorf("%s: ending: %w", r.sys.Infos[i], err))
-		}
+		_ = r.x.crew.on(i, func() error { r.release(i); return nil })
 	}
-	return errs
 }
 
 // blame marks a run as failed if only its end went wrong.
@@ -85,23 +86,22 @@ func (r *Run) end(rec Recorder) (err error) {
 }
 
 // release ends one subsystem; a panic in it does not affect the others.
-func (r *Run) release(i int) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
+func (r *Run) release(i int) {
+	try := func(f func() error) {
+		if err := r.x.crew.guarded(i, f); err != nil {
+			r.warn(fmt.Sprintf("%s: ending: %s; no result is lost", r.sys.Infos[i], strings.ReplaceAll(err.Error(), "\n", "; ")))
 		}
-	}()
+	}
 	if state := r.x.states[i]; state != nil {
-		err = r.x.saver[i].FreeState(state)
+		try(func() error { return r.x.saver[i].FreeState(state) })
 	}
 	able := &r.x.able[i]
 	if able.terminator != nil && r.started {
-		err = errors.Join(err, able.terminator.Terminate())
+		try(able.terminator.Terminate)
 	}
 	if able.closer != nil {
-		err = errors.Join(err, able.closer.Close())
+		try(able.closer.Close)
 	}
-	return err
 }
 
 // concludeParts fills in the reports of algorithm, hooks and subsystems.
@@ -116,7 +116,14 @@ func (r *Run) concludeParts() {
 			res.Expectations.add(e.Expectations())
 		}
 	}
-	res.Restarts = r.x.restarts()
+	for i, info := range r.sys.Infos {
+		if all := r.restarts(i); len(all) > 0 {
+			if res.Restarts == nil {
+				res.Restarts = map[string][]Restart{}
+			}
+			res.Restarts[info.Name] = all
+		}
+	}
 	r.judgeStability()
 }
 
@@ -151,7 +158,8 @@ func (r *Run) conclude() {
 		}
 	}
 	res.MasterSeconds = max(0, res.MasterSeconds)
-	res.Loops, res.Warnings, res.Notes = r.loops, r.warnings, r.notes
+	res.Orders, res.Iterations, res.Jacobians, res.Manipulated = r.orders, r.iterations, r.jacobians, r.manipulated
+	res.Loops, res.Warnings, res.Notes = r.loops, append(r.initWarnings, r.warnings...), r.notes
 	switch {
 	case r.ended != "" && (r.err == nil || errors.Is(r.err, ErrTerminated)):
 		res.Status, res.Reason = Terminated, r.ended

@@ -19,20 +19,12 @@ type crew struct {
 	infos   []*Info
 	owner   []int         // worker, by subsystem
 	others  []chan func() // work for the workers but the first
-	dropped []chan func() // of workers that were not faster; they sleep until the run ends
 	running bool          // the other workers are started
-	asked   int           // requested number of workers; 0 = chosen by the costs
-	known   bool          // all costs are known
 	pending atomic.Int32  // workers that have not finished their part of the phase
 	done    chan struct{} // signals that none is pending
-	vain    int           // waits of the run's own thread, see await
+	vain    int           // unsuccessful spins of the run's own thread in a row, see await
 	errs    []error       // by worker
 	at      []int         // by worker: the member of the phase that failed
-
-	clock func() time.Time
-	timed bool            // phases are timed
-	span  time.Duration   // of timed phases
-	parts []time.Duration // by worker: its part of timed phases
 }
 
 // A waiting thread first spins, because waking a sleeping thread may take longer than a macro step, and
@@ -61,101 +53,29 @@ func await[T any](from chan T, vain *int) T {
 	return <-from
 }
 
-// newCrew distributes the subsystems over workers. If workers is 0, the number is chosen by the costs of
-// steps in earlier runs; one if these are not known. Late subsystems, which wait for others, stay on the
-// run's own thread.
+// newCrew distributes the subsystems over workers, for the whole run. If workers is 0, the number is chosen
+// by the costs of steps in earlier runs; one if these are not known. Late subsystems, which wait for others,
+// stay on the run's own thread.
 func newCrew(s *System, workers int, H float64) *crew {
 	costs, known := make([]float64, len(s.Subsystems)), false
 	if workers != 1 {
 		costs, known = stepCosts(s, H)
 	}
-	c := &crew{infos: s.Infos, owner: make([]int, len(s.Subsystems)), asked: workers, known: known}
-	if !known {
-		costs = slices.Repeat([]float64{1}, len(costs))
-	}
 	switch {
-	case workers != 0:
+	case workers > 0:
 		workers = max(1, min(workers, len(s.Stepped)))
 	case known:
-		workers, _, _ = bestCrew(s.Stepped, costs, handOver)
+		workers = bestCrew(s.Stepped, costs)
 	default:
 		workers = 1
 	}
+	if !known {
+		costs = slices.Repeat([]float64{1}, len(costs))
+	}
+	c := &crew{infos: s.Infos, owner: make([]int, len(s.Subsystems)), errs: make([]error, workers), at: make([]int, workers),
+		done: make(chan struct{}, 1)}
 	balance(c.owner, s.Stepped, costs, workers)
-	c.prepare(workers)
 	return c
-}
-
-func (c *crew) prepare(workers int) {
-	c.errs, c.at, c.parts = make([]error, workers), make([]int, workers), make([]time.Duration, workers)
-	c.done = make(chan struct{}, 1)
-	c.clock = time.Now
-}
-
-const (
-	worthwhile    = 0.9    // several workers are chosen if they take at most this part of the time of one thread
-	memberCost    = 0.1e-6 // s, of a call of its own for a member that one thread would step with others
-	leastHandOver = 1e-6   // s: no machine hands work over and back in less
-)
-
-// stepCosts returns the cost (s) of a step of each subsystem in earlier runs; known is false if a Priced
-// subsystem does not know it. Subsystems that are not Priced count as zero.
-func stepCosts(s *System, H float64) (costs []float64, known bool) {
-	costs = make([]float64, len(s.Subsystems))
-	for i, sub := range s.Subsystems {
-		if priced, ok := As[Priced](sub); ok {
-			if costs[i], known = priced.StepCost(H); !known {
-				return costs, false
-			}
-		}
-	}
-	return costs, known
-}
-
-// bestCrew returns the best number of workers for members with these costs of a macro step (s), and the
-// time of a macro step with these workers and with one. handOver returns the time (s) of a phase beyond
-// the work of its busiest worker; it is called only if it matters.
-func bestCrew(members []int, costs []float64, handOver func(work []float64) float64) (workers int, side, serial float64) {
-	workers = max(1, min(runtime.GOMAXPROCS(0), len(members)))
-	work := balance(make([]int, len(costs)), members, costs, workers)
-	for _, w := range work {
-		serial += w
-	}
-	side = slices.Max(work) + float64(len(members))*memberCost
-	if side+leastHandOver <= worthwhile*serial {
-		if side += handOver(work); side <= worthwhile*serial {
-			return workers, side, serial
-		}
-	}
-	return 1, serial, serial
-}
-
-// handOver measures the hand-over under the present load of the machine: the median over phases in which
-// each worker is busy for its part of a macro step, shortened if that is long.
-func handOver(work []float64) float64 {
-	const phases, longest = 21, 100e-6
-	c := &crew{}
-	c.prepare(len(work))
-	var workers []int
-	for w := range work {
-		workers, c.owner = append(workers, w), append(c.owner, w)
-	}
-	scale := min(1, longest/slices.Max(work))
-	p := c.phase(workers, func(w int) error {
-		for begin := time.Now(); time.Since(begin).Seconds() < scale*work[w]; {
-		}
-		return nil
-	})
-	c.start()
-	defer c.stop()
-	took := make([]float64, phases)
-	for k := range took {
-		begin := time.Now()
-		_ = p.Run() // its work cannot fail
-		took[k] = time.Since(begin).Seconds() - scale*slices.Max(work)
-	}
-	slices.Sort(took)
-	return took[phases/2]
 }
 
 // balance assigns each member, in order of falling cost, to the worker with the least work, and returns the
@@ -199,19 +119,12 @@ func (c *crew) start() {
 	}
 }
 
-// drop moves all subsystems to the run's own thread. The other threads live until the run ends, because
-// processes that they have started end with them.
-func (c *crew) drop() {
-	c.dropped, c.others, c.errs = c.others, nil, c.errs[:1]
-	clear(c.owner)
-}
-
 // stop ends the other workers.
 func (c *crew) stop() {
-	for _, work := range slices.Concat(c.others, c.dropped) {
+	for _, work := range c.others {
 		close(work)
 	}
-	c.others, c.dropped, c.running = nil, nil, false
+	c.others, c.running = nil, false
 }
 
 // wait waits for the workers.
@@ -264,20 +177,8 @@ func (c *crew) phase(subsystems []int, do func(m int) error) *Phase {
 	return p
 }
 
-// part does the part of one worker, timed if phases are.
+// part does the part of one worker.
 func (p *Phase) part(at int) {
-	if !p.c.timed {
-		p.work(at)
-		return
-	}
-	begin := p.c.clock()
-	p.work(at)
-	p.c.parts[at] += p.c.clock().Sub(begin)
-}
-
-// work does the part of one worker.
-func (p *Phase) work(at int) {
-	alone := len(p.c.errs) == 1
 	m := 0
 	defer func() {
 		if at > 0 {
@@ -287,7 +188,7 @@ func (p *Phase) work(at int) {
 		}
 	}()
 	for m = range p.owner {
-		if p.owner[m] != at && !alone {
+		if p.owner[m] != at {
 			continue
 		}
 		if err := p.do(m); err != nil {
@@ -297,8 +198,8 @@ func (p *Phase) work(at int) {
 	}
 }
 
-// alone reports whether the run's own thread does all work, and phases are not timed.
-func (c *crew) alone() bool { return len(c.others) == 0 && !c.timed }
+// alone reports whether the run's own thread does all work.
+func (c *crew) alone() bool { return len(c.others) == 0 }
 
 // Run does the work and returns the error of the first member that failed.
 func (p *Phase) Run() error {
@@ -311,10 +212,6 @@ func (p *Phase) Run() error {
 		}
 		return nil
 	}
-	var begin time.Time
-	if c.timed {
-		begin = c.clock()
-	}
 	for at, work := range c.others {
 		if p.busy[at+1] {
 			c.pending.Add(1)
@@ -323,9 +220,6 @@ func (p *Phase) Run() error {
 	}
 	p.part(0)
 	c.wait()
-	if c.timed {
-		c.span += c.clock().Sub(begin)
-	}
 	var first error
 	place := 0
 	for at, err := range c.errs {

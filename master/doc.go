@@ -10,7 +10,7 @@
 //	result, err := run.Run(ctx)
 //
 // With [Options].Checkpoints a run writes its whole state at intervals; with [Options].Resume another run,
-// possibly in another process, continues from it. Each part lists its state once ([Archiver]).
+// possibly in another process, continues from it. Each part keeps its state in a struct of plain data ([Archive]).
 //
 // This package does not depend on FMI, SSP or files. Optional capabilities of a subsystem are further small
 // interfaces.

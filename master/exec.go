@@ -27,50 +27,56 @@ type Exec struct {
 	// Past holds communication points before the start, oldest first.
 	Past []PastPoint
 
-	crew                    *crew
-	callByCall              bool
-	b                       []float64 // of u = L y + b; entries driven from outside change
-	discreteIn, discreteOut []Values
-	signals                 Signals
-	steering                *steering // nil: no variable can be overridden
-	external                []int     // inputs driven by signals
-	step                    float64
-	own                     []float64   // s, by subsystem: the constant step declared by ScaleStep
-	given                   []float64   // U with overridden values; the same slice if nothing can be overridden
-	givenSlopes             [][]float64 // DU likewise
-	slopes                  []int       // highest order of derivatives, by subsystem
-	steps                   []int
-	seconds                 []float64     // of subsystems that do not meter themselves
-	able                    []abilities   // by subsystem
-	solo                    []*stepGroup  // by subsystem: itself alone; nil = not used yet
-	back                    []*stateGroup // likewise
-	current                 int           // the subsystem that the run's own thread called last, or outside
-	notes                   []string      // for the warnings of the run
+	execState
+	crew        *crew
+	callByCall  bool
+	signals     Signals
+	steering    *steering // nil: no variable can be overridden
+	external    []int     // inputs driven by signals
+	step        float64
+	own         []float64     // s, by subsystem: the constant step declared by ScaleStep
+	given       []float64     // U with overridden values; the same slice if nothing can be overridden
+	givenSlopes [][]float64   // DU likewise
+	slopes      []int         // highest order of derivatives, by subsystem
+	seconds     []float64     // of subsystems that do not meter themselves
+	able        []abilities   // by subsystem
+	solo        []*stepGroup  // by subsystem: itself alone; nil = not used yet
+	back        []*stateGroup // likewise
+	current     int           // the subsystem that the run's own thread called last, or outside
+	notes       []string      // for the warnings of the run
 
 	// By subsystem: how it has ended the simulation, in the present attempt; nil = it has not.
 	ended   []*StepError
 	endings atomic.Int32 // of them
 
-	// Outputs at the last accepted point, which a failed or rejected attempt does not change.
-	keptY               []float64
-	keptDiscrete        []Values
-	speaking, listening []int // subsystems with discrete outputs, with discrete inputs
+	speaking, listening []int  // subsystems with discrete outputs, with discrete inputs
+	unsent              []bool // by subsystem: it gets its discrete inputs before its next step
 
 	loose  [][]int   // by subsystem: its outputs that feed nothing
-	odd    []float64 // [ny], of outputs that feed nothing: the value if it is not finite, else 0
 	actual []float64 // [ny], for shown
 
 	// Rollback, by subsystem; nil = its state is never restored.
-	saver           []StateSaver
-	states          []State
-	saves, restores []int
-	replay          []Replay
-	saved           *StateSet    // all subsystems with rollback
-	promised        []bool       // by subsystem: its last step carried the promise of RestoreAware
-	broken          atomic.Int32 // number of false entries
-	keepAll         *Phase
-	point           float64 // time of the last accepted communication point
-	isSaved         bool    // the states are those of that point
+	saver    []StateSaver
+	states   []State
+	saved    *StateSet    // all subsystems with rollback
+	promised []bool       // by subsystem: its last step carried the promise of RestoreAware
+	broken   atomic.Int32 // number of false entries
+	keepAll  *Phase
+	point    float64 // time of the last accepted communication point
+	isSaved  bool    // the states are those of that point
+}
+
+// execState is the state of an Exec between two steps, apart from U, Y and W.
+type execState struct {
+	b                       []float64 // of u = L y + b; entries driven from outside change
+	discreteIn, discreteOut []Values
+	odd                     []float64 // [ny], of outputs that feed nothing: the value if it is not finite, else 0
+	// Outputs at the last accepted point, which a failed or rejected attempt does not change.
+	keptY        []float64
+	keptDiscrete []Values
+	// By subsystem.
+	steps, saves, restores []int
+	replay                 []Replay
 }
 
 // outside is the value of Exec.current during calls of hooks and recorders.
@@ -85,14 +91,15 @@ type PastPoint struct {
 func newExec(s *System, step float64, workers int) *Exec {
 	n := len(s.Subsystems)
 	x := &Exec{
-		Sys: s, crew: newCrew(s, workers, step), step: step, b: slices.Clone(s.offset),
+		Sys: s, crew: newCrew(s, workers, step), step: step,
+		execState: execState{b: slices.Clone(s.offset), keptY: make([]float64, s.OutAt[n]), odd: make([]float64, s.OutAt[n]),
+			steps: make([]int, n), saves: make([]int, n), restores: make([]int, n), replay: make([]Replay, n)},
 		U: make([]float64, s.InAt[n]), W: make([]float64, s.InAt[n]), Y: make([]float64, s.OutAt[n]),
-		steps: make([]int, n), seconds: make([]float64, n), slopes: make([]int, n),
+		seconds: make([]float64, n), slopes: make([]int, n),
 		own: slices.Repeat([]float64{step}, n), solo: make([]*stepGroup, n), back: make([]*stateGroup, n),
-		current: outside, keptY: make([]float64, s.OutAt[n]),
-		loose: s.loose(), odd: make([]float64, s.OutAt[n]), actual: make([]float64, s.OutAt[n]),
+		current: outside, unsent: make([]bool, n),
+		loose: s.loose(), actual: make([]float64, s.OutAt[n]),
 		saver: make([]StateSaver, n), states: make([]State, n),
-		saves: make([]int, n), restores: make([]int, n), replay: make([]Replay, n),
 		promised: slices.Repeat([]bool{true}, n), ended: make([]*StepError, n),
 	}
 	x.given = x.U
@@ -244,7 +251,7 @@ func (x *Exec) takeSignals(t float64) {
 	}
 }
 
-// Stage passes subsystem i its part of U and DU.
+// Stage passes subsystem i its part of U and DU. It must be called on the thread of the subsystem.
 func (x *Exec) Stage(i int) error {
 	x.touch(i)
 	g := x.describe([]int{i})
@@ -323,18 +330,18 @@ func (x *Exec) unbounded(g *stepGroup) error {
 	return nil
 }
 
-// StageDiscrete passes subsystem i its discrete inputs: the values of their sources as last read, and
-// those of signals from outside at time t.
-func (x *Exec) StageDiscrete(i int, t float64) error {
-	if len(x.Sys.Infos[i].DiscreteIn) == 0 {
-		return nil
+// StageDiscrete computes the discrete inputs of subsystem i for its next step: the values of their sources
+// as last read, and those of signals from outside at time t.
+func (x *Exec) StageDiscrete(i int, t float64) {
+	if len(x.Sys.Infos[i].DiscreteIn) > 0 {
+		x.coupleDiscrete(i, t)
+		x.unsent[i] = true
 	}
-	x.coupleDiscrete(i, t)
-	return x.sendDiscrete(i)
 }
 
 // sendDiscrete passes subsystem i its discrete inputs as last coupled.
 func (x *Exec) sendDiscrete(i int) error {
+	x.unsent[i] = false
 	if len(x.Sys.Infos[i].DiscreteIn) == 0 {
 		return nil
 	}
@@ -710,13 +717,10 @@ func (x *Exec) saveGroup(g *stateGroup) error {
 		g.states[k] = x.states[i]
 	}
 	failed, err := g.group.Save(g.states)
-	if err != nil {
-		return x.notSaved(g.members[failed], err)
-	}
 	for k, i := range g.members {
-		x.states[i] = g.states[k]
+		x.states[i] = g.states[k] // also of those before an error, to be freed in the end
 	}
-	return nil
+	return x.notSaved(g.members[failed], err)
 }
 
 func (x *Exec) restoreGroup(g *stateGroup) error {
@@ -869,6 +873,7 @@ type stepGroup struct {
 	begun    bool     // their step has begun
 	speaking []int    // members with discrete outputs
 	loose    []int    // their outputs that feed nothing
+	hearing  []int    // members with discrete inputs
 	varies   bool     // all can vary their step
 	reverts  bool     // one has rollback
 	metered  bool
@@ -932,6 +937,9 @@ func (x *Exec) describe(members []int) stepGroup {
 			g.speaking = append(g.speaking, i)
 		}
 		g.loose = append(g.loose, x.loose[i]...)
+		if len(info.DiscreteIn) > 0 {
+			g.hearing = append(g.hearing, i)
+		}
 		g.varies, g.reverts = g.varies && info.Caps.VariableStep, g.reverts || x.saver[i] != nil
 	}
 	return g
@@ -1122,10 +1130,17 @@ func (x *Exec) stepPiece(ctx context.Context, g *stepGroup, t, h float64, read b
 	return nil
 }
 
-// offer computes the inputs that the members of a group get in a step from t by h. It fails if one of
-// them cannot take the step.
+// offer passes the members of a group their discrete inputs, and computes the others that they get in a step
+// from t by h. It fails if one of them cannot take the step.
 func (x *Exec) offer(g *stepGroup, t, h float64) error {
 	x.touch(g.members[0])
+	for _, i := range g.hearing {
+		if x.unsent[i] {
+			if err := x.sendDiscrete(i); err != nil {
+				return err
+			}
+		}
+	}
 	if err := x.give(g); err != nil {
 		return err
 	}

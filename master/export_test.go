@@ -12,5 +12,11 @@ type timerSleeper struct{ begin time.Time }
 func (s *timerSleeper) start(begin time.Time)   { s.begin = begin }
 func (s *timerSleeper) until(due time.Duration) { time.Sleep(due - time.Since(s.begin)) }
 
-// SetClock gives a run another clock for the blocks of macro steps that it times.
-func (r *Run) SetClock(clock func() time.Time) { r.x.crew.clock = clock }
+// BestCrew returns the number of workers that is chosen for members with these costs of a macro step (s).
+func BestCrew(costs []float64) int {
+	members := make([]int, len(costs))
+	for i := range members {
+		members[i] = i
+	}
+	return bestCrew(members, costs)
+}

@@ -20,6 +20,14 @@ type member struct {
 	crossings *int
 	failAt    int // the step at which it fails; 0 = never
 	steps     int
+	full      bool // no state can be saved
+}
+
+func (m *member) SaveState(reuse master.State) (master.State, error) {
+	if m.full {
+		return nil, errors.New("no room")
+	}
+	return m.Linear.SaveState(reuse)
 }
 
 func (m *member) Step(ctx context.Context, t, H float64) (float64, error) {
@@ -65,6 +73,20 @@ func (g *memberGroup) Step(ctx context.Context, t, H float64, read bool) (int, f
 		}
 	}
 	return len(g.members), t + H, nil
+}
+
+// If a member of a group cannot save its state, the states that others have saved before it are freed.
+func TestGroupStatesFreed(t *testing.T) {
+	var subs []master.Subsystem
+	var all []*member
+	for i, l := range []*mastertest.Linear{mastertest.Oscillator()[0], mastertest.Oscillator()[1]} {
+		m := &member{Linear: l, key: "k", crossings: new(int), full: i == 1}
+		subs, all = append(subs, m), append(all, m)
+	}
+	_, err := made(t, system(t, subs, mastertest.OscillatorConnections()...), preset(t, "implicit", nil), master.Options{Stop: 1, Step: 0.01}).Run(t.Context())
+	if contains(t, "a full group", err, "second: saving the state", "no room"); all[0].Calls.Save != 1 || all[0].Calls.Free != 1 {
+		t.Errorf("%d states were saved, %d freed", all[0].Calls.Save, all[0].Calls.Free)
+	}
 }
 
 // Stepping in groups gives the bits of stepping one by one, also when a member in the middle fails:

@@ -218,18 +218,21 @@ func (n *initializer) applyStaged(i int) error {
 
 // call sets the inputs of a subsystem and reads its outputs.
 func (n *initializer) call(i int) error {
-	if err := n.x.Stage(i); err != nil {
-		return n.failed(i, err)
-	}
-	if err := n.x.sendDiscrete(i); err != nil {
-		return n.failed(i, err)
-	}
-	if n.modes[i] != nil {
-		if err := n.x.crew.on(i, n.modes[i].EvalInit); err != nil {
-			return n.failed(i, err)
+	err := n.x.crew.on(i, func() error {
+		if err := n.x.Stage(i); err != nil {
+			return err
 		}
-	}
-	if err := n.x.readOn(i); err != nil {
+		if err := n.x.sendDiscrete(i); err != nil {
+			return err
+		}
+		if n.modes[i] != nil {
+			if err := n.modes[i].EvalInit(); err != nil {
+				return err
+			}
+		}
+		return n.x.Read(i)
+	})
+	if err != nil {
 		return n.failed(i, err)
 	}
 	return nil

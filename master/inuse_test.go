@@ -3,9 +3,11 @@ package master_test
 import (
 	"errors"
 	"reflect"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"weak"
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master"
@@ -183,6 +185,20 @@ func TestInUseNeverStarted(t *testing.T) {
 	}
 	if _, err := first.Close(); err != nil || f.closed != 1 {
 		t.Errorf("%v, closed %d times", err, f.closed)
+	}
+}
+
+// A run that is made and given up, without a close, is garbage with all its parts.
+func TestRunGivenUp(t *testing.T) {
+	given := func() (run weak.Pointer[master.Run], sub weak.Pointer[fake], h weak.Pointer[hook]) {
+		f, k := newFake("a", 0, 1), &hook{}
+		r := newRun(t, system(t, []master.Subsystem{f}), master.Options{Stop: 1, Step: 0.1, Hooks: []master.Hook{k}})
+		return weak.Make(r), weak.Make(f), weak.Make(k)
+	}
+	run, sub, h := given()
+	runtime.GC()
+	if run.Value() != nil || sub.Value() != nil || h.Value() != nil {
+		t.Errorf("the run %v, its subsystem %v or its hook %v is held", run.Value() != nil, sub.Value() != nil, h.Value() != nil)
 	}
 }
 

@@ -103,10 +103,10 @@ func (r *Run) step(ctx context.Context) (more bool, err error) {
 func (r *Run) accept(reached, H float64, whole bool) {
 	r.reach(reached, H, whole, r.trial.Next)
 	r.accepted++
-	for len(r.result.Orders) <= r.trial.Order {
-		r.result.Orders = append(r.result.Orders, 0)
+	for len(r.orders) <= r.trial.Order {
+		r.orders = append(r.orders, 0)
 	}
-	r.result.Orders[r.trial.Order]++
+	r.orders[r.trial.Order]++
 	r.x.keep()
 	r.record.point.Y = r.x.shown()
 	r.growth.see(r.t, r.x.Y)
@@ -133,9 +133,6 @@ func (r *Run) Terminated() bool { return r.ended != "" }
 
 // goOn does the periodic work that is due at a communication point.
 func (r *Run) goOn() (more bool, err error) {
-	if r.accepted >= r.sampler.next {
-		r.sample()
-	}
 	if r.ticked.Load() {
 		r.ticked.Store(false)
 		r.tick.Reset(tickInterval)
@@ -202,8 +199,8 @@ func (r *Run) attempt(ctx context.Context, H float64) (accepted bool, failure, e
 	trial := &r.trial
 	*trial = Trial{Est: math.NaN(), Indicator: math.NaN()}
 	failure = r.alg.Attempt(ctx, r.x, r.t, H, trial)
-	r.result.Iterations += trial.Iters
-	r.result.Jacobians += trial.Jacobians
+	r.iterations += trial.Iters
+	r.jacobians += trial.Jacobians
 	if failure != nil { // there is no estimate
 		trial.Est, trial.Indicator = math.NaN(), math.NaN()
 	}
@@ -323,7 +320,7 @@ func (r *Run) onTick(now time.Time) error {
 	r.tellNotes()
 	if r.opt.Observe != nil {
 		p := Progress{T: r.t, Start: r.opt.Start, Stop: r.opt.Stop, Steps: r.accepted, Rejected: r.rejected,
-			Iterations: r.result.Iterations, Wall: r.keep.earlier + now.Sub(r.startWall)}
+			Iterations: r.iterations, Wall: r.earlier + now.Sub(r.startWall)}
 		if r.pacer != nil {
 			p.Timing = r.pacer.result()
 		}

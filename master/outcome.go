@@ -358,17 +358,6 @@ func (g *growth) swelling(candidate func(k int) bool, alike func(j, k int) bool)
 	return most, by
 }
 
-// archive carries the spans.
-func (g *growth) archive(a *Archive) {
-	n := len(g.spans)
-	a.All(g.start, &g.from, &g.width)
-	a.Index(&n, 0, growthSpans)
-	g.spans = g.spans[:n]
-	for _, s := range g.spans {
-		a.All(s.low, s.high, s.lowAt, s.highAt)
-	}
-}
-
 // judgeStability determines whether the run was stable, and warns if it was not.
 func (r *Run) judgeStability() {
 	if r.accepted == 0 {

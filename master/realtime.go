@@ -107,7 +107,7 @@ type Bucket struct {
 
 // histogram counts times with 32 buckets an octave.
 type histogram struct {
-	counts [60 * 32]int
+	counts []int // allocated when the clock starts
 	n      int
 	sum    float64 // s
 	worst  time.Duration
@@ -178,18 +178,23 @@ func longer(d time.Duration) time.Duration {
 
 // pacer synchronises a run with the clock.
 type pacer struct {
-	opt    Realtime
-	slot   time.Duration // the macro step of the options, in real time
-	spin   time.Duration
-	from   float64       // simulated time at begin
-	begin  time.Time     // of the clock
-	moved  time.Duration // by slots that were skipped
-	waited time.Duration
-	awake  time.Duration // since begin: when the run went on after the last deadline
-	sleep  untilSleeper
-	undo   []func()
-	timing Timing
+	opt      Realtime
+	slot     time.Duration // the macro step of the options, in real time
+	spin     time.Duration
+	from     float64       // simulated time at begin
+	begin    time.Time     // of the clock
+	moved    time.Duration // by slots that were skipped
+	awake    time.Duration // since begin: when the run went on after the last deadline
+	sleep    untilSleeper
+	undo     []func()
+	settings []string // Timing.Settings
+	paced
+}
 
+// paced is how well a run has met its deadlines so far.
+type paced struct {
+	timing         Timing // its counts
+	waited         time.Duration
 	lateness, work histogram
 }
 
@@ -250,20 +255,24 @@ func (r *Run) preparePace() error {
 		p.spin = defaultSpin
 	}
 	p.spin = min(max(p.spin, 0), p.slot/4)
-	p.timing = Timing{Factor: p.opt.Factor, Overrun: p.opt.Overrun.String()}
 	r.pacer = p
 	return nil
 }
 
 // start starts the clock at the simulated time t, on the thread of the run.
 func (p *pacer) start(t float64) error {
+	for _, h := range []*histogram{&p.lateness, &p.work} {
+		if h.counts == nil { // else the run was resumed
+			h.counts = make([]int, 60*32)
+		}
+	}
 	if !p.opt.LeaveRuntime {
-		p.timing.Settings = append(p.timing.Settings, quiet.begin())
+		p.settings = append(p.settings, quiet.begin())
 		p.undo = append(p.undo, quiet.end)
 	}
 	undo, notes, err := prepareThread(p.opt.Priority, p.opt.LeaveRuntime)
 	p.undo = append(p.undo, undo...)
-	if p.timing.Settings = append(p.timing.Settings, notes...); err != nil {
+	if p.settings = append(p.settings, notes...); err != nil {
 		p.stop()
 		return err
 	}
@@ -397,7 +406,7 @@ func (r *Run) Resync() {
 // result returns the timing so far.
 func (p *pacer) result() *Timing {
 	t := p.timing
-	t.Waited = p.waited.Seconds()
+	t.Factor, t.Overrun, t.Settings, t.Waited = p.opt.Factor, p.opt.Overrun.String(), p.settings, p.waited.Seconds()
 	t.Lateness, t.Work = p.lateness.distribution(), p.work.distribution()
 	return &t
 }

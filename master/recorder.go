@@ -18,5 +18,6 @@ type Recorder interface {
 	Begin(sys *System, measured []Port) error
 	Record(*Point) error
 	Flush() error // makes the points so far survive a crash of the process
+	// End is called before the subsystems are ended, which may add to the warnings of the result only.
 	End(Result) error
 }

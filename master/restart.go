@@ -1,6 +1,9 @@
 package master
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Restarter is a subsystem that may be lost during a call, because it runs in another process, for
 // example. It then restarts itself: it restores its last kept state and repeats the calls since. It is
@@ -47,18 +50,13 @@ func (r *Run) tryRestarts() error {
 	return nil
 }
 
-// restarts returns the restarts of all subsystems by name; nil = none.
-func (x *Exec) restarts() map[string][]Restart {
-	var all map[string][]Restart
-	for i := range x.able {
-		restarter := x.able[i].restarter
-		if restarter == nil || len(restarter.Restarts()) == 0 {
-			continue
-		}
-		if all == nil {
-			all = map[string][]Restart{}
-		}
-		all[x.Sys.Infos[i].Name] = restarter.Restarts()
+// restarts returns the restarts of subsystem i, including those before the resumed checkpoint.
+func (r *Run) restarts(i int) (all []Restart) {
+	if r.keep.past != nil {
+		all = r.keep.past[i].restarts
+	}
+	if restarter := r.x.able[i].restarter; restarter != nil {
+		all = append(slices.Clone(all), restarter.Restarts()...)
 	}
 	return all
 }

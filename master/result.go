@@ -33,7 +33,7 @@ type Result struct {
 	Bonds             map[string]BondEnergy // by name; nil = energy was not monitored
 	Models            map[string]ModelUse   // by subsystem; nil = the algorithm has none
 	Warnings          []string
-	Notes             []string             // about the workers; harmless
+	Notes             []string             // harmless
 	Restarts          map[string][]Restart // by subsystem; nil = none
 	// Replay holds the results of the rollback tests by subsystem, if the run relies on rollback.
 	Replay map[string]Replay

@@ -28,9 +28,9 @@ type Options struct {
 	Step        float64 // macro step H in s; required
 	Tolerance   float64 // relative tolerance passed to the subsystems; 0 = none
 	Discard     DiscardPolicy
-	// Workers is the number of threads that step subsystems in parallel; 0 = as many as reduce the time,
-	// by the costs of steps in earlier runs (Priced), or one if the run finds that they do not. Results
-	// do not depend on it.
+	// Workers is the number of threads that step subsystems in parallel; 0 = as many as reduce the time by
+	// the costs of steps in earlier runs (Priced), one if these are not known. Each subsystem is called from
+	// one thread in the whole run. Results do not depend on the number.
 	Workers     int
 	Recorders   []Recorder
 	Attempts    AttemptRecorder // records every attempt; nil = none
@@ -87,40 +87,47 @@ type Run struct {
 	x     *Exec
 
 	timeline
+	runState
 	record    recording
 	keep      checkpointing
 	growth    *growth // of the outputs
-	accepted  int
-	rejected  int
-	trial     Trial // of the last attempt
+	trial     Trial   // of the last attempt
 	loops     []Loop
 	initLoops int // the first of loops: those of the initialisation
 
 	tick      *time.Timer // sets ticked; nil: the run has not started
 	ticked    atomic.Bool
 	lastFlush time.Time
-	startWall time.Time     // of the stepping
+	startWall time.Time     // of the stepping, or of the last checkpoint
 	wall      time.Duration // of the stepping
 
 	pacer     *pacer               // nil: not in real time
 	variables map[string]*Variable // looked up so far
-	disturbed bool                 // a variable was set at the present point
 	stopped   string               // why a hook has ended the run; "" = none has
 	ended     string               // how a subsystem has ended the simulation; "" = none has
 	beyond    string               // why the run does not reach that time; "" = it does
 
-	sampler  sampler
 	admitted int // total number of macro steps that may be taken
 
-	phase    phase
-	started  bool // subsystems may have been called
-	err      error
-	result   Result
-	warnings []string
-	notes    []string
+	phase        phase
+	started      bool // subsystems may have been called
+	err          error
+	result       Result
+	initWarnings []string // those before the stepping, which a resumed run gives again
 
 	ready     bool // Start has succeeded
 	stopKnown bool // the stop time was passed to the subsystems
+}
+
+// runState is the state of a run between two steps, apart from its time and its parts.
+type runState struct {
+	accepted, rejected    int
+	orders                []int // Result.Orders
+	iterations, jacobians int
+	manipulated           []string      // Result.Manipulated
+	disturbed             bool          // a variable was set at the present point
+	warnings, notes       []string      // since the start of the stepping
+	earlier               time.Duration // wall time of the stepping before startWall
 }
 
 type phase uint8
@@ -220,7 +227,6 @@ func (r *Run) prepare() error {
 		workers = 1
 	}
 	r.x = newExec(sys, o.Step, workers)
-	r.sampler = newSampler(len(sys.Subsystems))
 	if steer != nil {
 		r.x.steer(steer)
 	}

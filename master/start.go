@@ -137,7 +137,7 @@ func (r *Run) prepareSteps() error {
 
 // goFrom starts the stepping, from the start or a checkpoint.
 func (r *Run) goFrom(saved *Archive) error {
-	r.keep.initWarnings = len(r.warnings)
+	r.initWarnings, r.warnings = r.warnings, nil
 	r.startWall = time.Now()
 	if saved == nil {
 		if err := r.recordPoint(); err != nil {

@@ -65,8 +65,6 @@ type Variable struct {
 	at     int  // index in u or y, or among the values of the kind
 	tune   int  // index in Tunables; -1 = none
 	marked bool // it is in Result.Manipulated
-	// before is the value of a tunable before it was first set; nil = not known.
-	before *Scalar
 }
 
 // Variable finds a variable by its name, "subsystem.port". Inputs and outputs come before
@@ -331,10 +329,11 @@ func (v *Variable) Release() error {
 	r, s := v.run, v.run.x.steering
 	r.disturbed = true
 	switch {
-	case v.tune >= 0 && v.before == nil:
-		return nil // it was never set
 	case v.tune >= 0:
-		return v.setTunable(*v.before)
+		if k := s.tunedAt(v); k >= 0 {
+			return v.setTunable(s.tuned[k].before)
+		}
+		return nil // it was never set
 	case v.place == inInputs:
 		s.own[v.at] = Linear{Gain: 1}
 	case v.place == inOutputs:
@@ -343,11 +342,11 @@ func (v *Variable) Release() error {
 		}
 	default:
 		for _, p := range s.pins {
-			if p.by == v {
+			if p.by == v.Name {
 				p.before.write(&r.x.discreteIn[p.sub], p.at)
 			}
 		}
-		s.pins = slices.DeleteFunc(s.pins, func(p pin) bool { return p.by == v })
+		s.pins = slices.DeleteFunc(s.pins, func(p pin) bool { return p.by == v.Name })
 		r.coupleAllDiscrete()
 		return nil
 	}
@@ -369,20 +368,20 @@ func (v *Variable) mark() {
 		return
 	}
 	v.marked = true
-	if !slices.Contains(r.result.Manipulated, v.Name) {
-		r.result.Manipulated = append(r.result.Manipulated, v.Name)
+	if !slices.Contains(r.manipulated, v.Name) {
+		r.manipulated = append(r.manipulated, v.Name)
 	}
 }
 
 // setTunable sets a variable inside the subsystem.
 func (v *Variable) setTunable(to Scalar) error {
 	r := v.run
-	if v.before == nil && v.place == inWatched {
+	if s := r.x.steering; v.place == inWatched && s.tunedAt(v) < 0 {
 		before, err := v.Value()
 		if err != nil {
 			return err
 		}
-		v.before = &before
+		s.tuned = append(s.tuned, tuned{v.Name, before})
 	}
 	t := r.x.able[v.sub].tunable
 	r.x.touch(v.sub)
@@ -400,16 +399,28 @@ func (v *Variable) setTunable(to Scalar) error {
 
 // pin is a discrete input that is held at a value.
 type pin struct {
-	by      *Variable
+	by      string // variable
+	place   place  // of it
 	sub, at int
 	value   Scalar
 	before  Scalar // value before, restored by Release if nothing drives the input
 }
 
+// tuned is a tunable that was set, with its value before it was first set, which Release restores.
+type tuned struct {
+	name   string
+	before Scalar
+}
+
+// tunedAt returns the index of a variable in tuned; -1 = it is not there.
+func (s *steering) tunedAt(v *Variable) int {
+	return slices.IndexFunc(s.tuned, func(t tuned) bool { return t.name == v.Name })
+}
+
 func (r *Run) pin(by *Variable, sub, at int, value Scalar) {
 	s := r.x.steering
 	for k := range s.pins {
-		if p := &s.pins[k]; p.by == by && p.sub == sub && p.at == at {
+		if p := &s.pins[k]; p.by == by.Name && p.sub == sub && p.at == at {
 			p.value = value
 			r.coupleAllDiscrete()
 			return
@@ -417,9 +428,9 @@ func (r *Run) pin(by *Variable, sub, at int, value Scalar) {
 	}
 	before := Scalar{Kind: value.Kind}
 	before.read(&r.x.discreteIn[sub], at)
-	s.pins = append(s.pins, pin{by: by, sub: sub, at: at, value: value, before: before})
+	s.pins = append(s.pins, pin{by: by.Name, place: by.place, sub: sub, at: at, value: value, before: before})
 	// Pins by inputs take precedence over those by outputs, and so come later.
-	slices.SortStableFunc(s.pins, func(a, b pin) int { return int(b.by.place) - int(a.by.place) })
+	slices.SortStableFunc(s.pins, func(a, b pin) int { return int(b.place) - int(a.place) })
 	r.coupleAllDiscrete()
 }
 
@@ -431,19 +442,24 @@ func (r *Run) coupleAllDiscrete() {
 
 // steering overrides inputs of subsystems.
 type steering struct {
+	steeringState
 	inAt       []int
-	own, fed   []Linear // by input: overrides of itself, and of the output that feeds it
 	total      []Linear
 	active     []bool // by subsystem
 	staged, du []float64
-	pins       []pin
+}
+
+type steeringState struct {
+	own, fed []Linear // by input: overrides of itself, and of the output that feeds it
+	pins     []pin
+	tuned    []tuned
 }
 
 func newSteering(sys *System) *steering {
 	nu := len(sys.source)
 	s := &steering{
-		inAt: sys.InAt, own: slices.Repeat([]Linear{{Gain: 1}}, nu), fed: slices.Repeat([]Linear{{Gain: 1}}, nu),
-		active: make([]bool, len(sys.Subsystems)), staged: make([]float64, nu), du: make([]float64, nu),
+		steeringState: steeringState{own: slices.Repeat([]Linear{{Gain: 1}}, nu), fed: slices.Repeat([]Linear{{Gain: 1}}, nu)},
+		inAt:          sys.InAt, active: make([]bool, len(sys.Subsystems)), staged: make([]float64, nu), du: make([]float64, nu),
 	}
 	s.total = slices.Clone(s.own)
 	return s

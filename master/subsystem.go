@@ -157,8 +157,7 @@ type Subsystem interface {
 	// error. ErrDiscard: it stopped at reached < t+H. ErrTerminated: it ends the simulation at reached,
 	// within the step, and its outputs are those of that time; NaN = the time is unknown.
 	Step(ctx context.Context, t, H float64) (reached float64, err error)
-	// Outputs copies the outputs at the last communication point to y [len(Info.Out)]. Those that feed an input
-	// must be finite; others are recorded as they are.
+	// Outputs copies the outputs at the last communication point to y [len(Info.Out)].
 	Outputs(y []float64) error
 }
 
@@ -250,6 +249,8 @@ type Replay struct {
 	// it; "" = they do not. If they do, a run never takes such steps.
 	Unpromised string `json:"unpromised,omitempty"`
 	Known      bool   `json:"known"` // from an earlier run with the same subsystem
+	// Untested is the reason why nothing was measured, "" if it was.
+	Untested string `json:"untested,omitempty"`
 }
 
 // RollbackVerifier is a StateSaver that can verify its rollback, because declarations are often wrong

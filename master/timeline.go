@@ -57,7 +57,12 @@ func (g *grid) points() int {
 
 // timeline is the present time of a run and the size of its next macro step.
 type timeline struct {
-	grid     grid
+	grid grid
+	moment
+}
+
+// moment is the state of a timeline.
+type moment struct {
 	onGrid   int     // grid points reached
 	t        float64 // s, the last accepted communication point
 	lost     float64 // rounding error of t, if the steps vary

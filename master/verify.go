@@ -189,6 +189,9 @@ func (r *Run) verifyRollback(ctx context.Context, e Experiment) error {
 		}
 		r.result.Replay[info.Name] = replay
 		r.x.replay[i] = replay
+		if replay.Untested != "" {
+			r.warn(fmt.Sprintf("%s: its rollback is not tested: %s; if the FMU does not restore its state, the results are wrong", info, replay.Untested))
+		}
 		if replay.AtStart == "" {
 			continue
 		}

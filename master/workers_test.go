@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,93 +23,86 @@ func (p *priced) StepCost(float64) (s float64, ok bool) { return p.cost, p.cost 
 func (p *priced) KeepStepCost(_, seconds float64)       { p.kept, p.cost = seconds, seconds }
 func (p *priced) Seconds() float64                      { return p.seconds }
 
-// laggard returns a clock by which each look at it takes a millisecond, so that a hand-over
-// always costs more than it gains.
-func laggard() func() time.Time {
-	begin, looks := time.Now().Add(time.Hour), atomic.Int64{}
-	return func() time.Time { return begin.Add(time.Duration(looks.Add(1)) * time.Millisecond) }
-}
-
-// still returns a clock that has stopped: phases take no time.
-func still() func() time.Time {
-	now := time.Now().Add(time.Hour)
-	return func() time.Time { return now }
-}
-
-// Workers that were chosen and do not pay are dropped in the middle of a run; those that
-// were asked for stay, with one warning. The results are those of one thread.
-func TestWorkersDropped(t *testing.T) {
+// Several workers are chosen where, with a hand-over of 50 µs, they take at most nine tenths of the time of one thread.
+func TestBestCrew(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
-	for _, algorithm := range []string{"explicit", "implicit"} {
-		timed := func(workers int, clock func() time.Time) ([]string, master.Result) {
-			t.Helper()
-			subs := mastertest.Oscillator()
-			sys := system(t, []master.Subsystem{&priced{Subsystem: subs[0], cost: 1}, &priced{Subsystem: subs[1], cost: 1}}, mastertest.OscillatorConnections()...)
-			rows := &everything{}
-			r := made(t, sys, preset(t, algorithm, nil), master.Options{Stop: 0.15, Step: 0.0005, Workers: workers, Recorders: []master.Recorder{rows}})
-			r.SetClock(clock)
-			result := run(t, r)
-			return rows.rows, result
+	const us = 1e-6
+	for name, c := range map[string]struct {
+		costs   []float64
+		workers int
+	}{
+		"eight of 100 µs":               {slices.Repeat([]float64{100 * us}, 8), 2},
+		"two of 130 µs":                 {slices.Repeat([]float64{130 * us}, 2), 2},
+		"two of 60 µs":                  {slices.Repeat([]float64{60 * us}, 2), 1},
+		"eight of 10 µs":                {slices.Repeat([]float64{10 * us}, 8), 1},
+		"two of 1 µs":                   {slices.Repeat([]float64{us}, 2), 1},
+		"a thousand of 30 ns":           {slices.Repeat([]float64{0.03 * us}, 1000), 1},
+		"one that outweighs the others": {[]float64{1000 * us, us, us, us, us, us, us, us}, 1},
+		"unequal ones":                  {[]float64{300 * us, 100 * us, 100 * us, 100 * us}, 2},
+		"one":                           {[]float64{1}, 1},
+	} {
+		if workers := master.BestCrew(c.costs); workers != c.workers {
+			t.Errorf("%s: %d workers, want %d", name, workers, c.workers)
 		}
-		want, _ := timed(1, still())
-		for _, c := range []struct {
-			name            string
-			asked           int
-			clock           func() time.Time
-			workers         int
-			notes, warnings int
-		}{
-			{"chosen, and pays", 0, still(), 2, 0, 0},
-			{"chosen, and does not pay", 0, laggard(), 1, 1, 0},
-			{"asked for, and does not pay", 2, laggard(), 2, 0, 1},
-		} {
-			rows, result := timed(c.asked, c.clock)
-			if !slices.Equal(rows, want) {
-				t.Errorf("%s, %s: other results", algorithm, c.name)
+	}
+}
+
+// The number of workers is chosen by the costs of earlier runs, once; without all of them there is one. The results are
+// the same.
+func TestWorkersByCost(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	var want []string
+	for _, c := range []struct {
+		costs   [2]float64 // s; 0 = not known
+		asked   int
+		workers int
+	}{{[2]float64{1, 1}, 0, 2}, {[2]float64{1, 0}, 0, 1}, {[2]float64{0, 1}, 0, 1}, {[2]float64{}, 0, 1}, {[2]float64{1e-6, 1e-6}, 0, 1},
+		{[2]float64{1, 1}, 1, 1}, {[2]float64{1e-6, 0}, 2, 2}} {
+		for _, algorithm := range []string{"explicit", "implicit"} {
+			subs := mastertest.Oscillator()
+			sys := system(t, []master.Subsystem{&priced{Subsystem: subs[0], cost: c.costs[0]}, &priced{Subsystem: subs[1], cost: c.costs[1]}},
+				mastertest.OscillatorConnections()...)
+			rows := &everything{}
+			result := run(t, made(t, sys, preset(t, algorithm, nil), master.Options{Stop: 0.15, Step: 0.0005, Workers: c.asked, Recorders: []master.Recorder{rows}}))
+			if result.Workers != c.workers || len(result.Notes) > 0 {
+				t.Errorf("%+v: %d workers, notes %q", c, result.Workers, result.Notes)
 			}
-			about := func(texts []string) int {
-				return strings.Count(strings.Join(texts, ""), "with 2 workers the subsystems take")
+			if algorithm != "explicit" {
+				continue
 			}
-			if result.Workers != c.workers || about(result.Notes) != c.notes || about(result.Warnings) != c.warnings {
-				t.Errorf("%s, %s: %d workers after %d steps, notes %q, warnings %q", algorithm, c.name, result.Workers, result.Accepted, result.Notes, result.Warnings)
+			if want == nil {
+				want = rows.rows
+			}
+			if !slices.Equal(rows.rows, want) {
+				t.Errorf("%+v: other results", c)
 			}
 		}
 	}
 }
 
-// The cost that is kept is that of undisturbed steps. A run that did not know it uses one
-// thread, and notes that more would have paid.
+// The mean cost of a step is kept for later runs.
 func TestStepCosts(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
-	for _, c := range []struct {
-		cost float64 // s
-		note string
-	}{{1e-6, ""}, {1, "--workers 2 would have taken about 0.5 of the time; the next run will choose it"}} {
-		var subs []master.Subsystem
-		var costs []*priced
-		for i := range 2 {
-			f := newFake(fmt.Sprint("f", i), 0, 1)
-			p := &priced{Subsystem: f}
-			f.step = func(t, H float64) (float64, error) {
-				p.seconds += c.cost
-				if len(f.lengths)%100 == 30 {
-					p.seconds += 100 * c.cost // another program
-				}
-				if len(f.lengths) == 1 {
-					time.Sleep(60 * time.Millisecond) // of a shorter run nothing is kept
-				}
-				return t + H, nil
+	var subs []master.Subsystem
+	var costs []*priced
+	for i := range 2 {
+		f := newFake(fmt.Sprint("f", i), 0, 1)
+		p := &priced{Subsystem: f}
+		f.step = func(t, H float64) (float64, error) {
+			p.seconds += float64(1 + len(f.lengths)%2)
+			if len(f.lengths) == 1 {
+				time.Sleep(60 * time.Millisecond) // of a shorter run nothing is kept
 			}
-			subs, costs = append(subs, p), append(costs, p)
+			return t + H, nil
 		}
-		result, err := newRun(t, system(t, subs), master.Options{Stop: 1, Step: 0.001}).Run(t.Context())
-		if err != nil || result.Workers != 1 || strings.Join(result.Notes, "") != c.note {
-			t.Errorf("%v, %d workers, %q", err, result.Workers, result.Notes)
-		}
-		for _, p := range costs {
-			if p.kept < 0.999*c.cost || p.kept > 1.001*c.cost {
-				t.Errorf("%g s are kept of %g", p.kept, c.cost)
-			}
+		subs, costs = append(subs, p), append(costs, p)
+	}
+	result, err := newRun(t, system(t, subs), master.Options{Stop: 1, Step: 0.001}).Run(t.Context())
+	if err != nil || result.Workers != 1 {
+		t.Errorf("%v, %d workers", err, result.Workers)
+	}
+	for _, p := range costs {
+		if p.kept != 1.5 {
+			t.Errorf("%g s are kept of 1.5", p.kept)
 		}
 	}
 }

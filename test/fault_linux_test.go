@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/test/long"
 )
@@ -59,7 +60,8 @@ var handled = []string{"RaiseXCPU", "RaisePipe", "Alarm", "ProfileTimer", "Virtu
 var signalCauses = map[syscall.Signal]string{
 	syscall.SIGSEGV: "SIGSEGV (segmentation fault)", syscall.SIGABRT: "SIGABRT (aborted)", syscall.SIGILL: "SIGILL (illegal instruction)",
 	syscall.SIGBUS: "SIGBUS (bus error)", syscall.SIGFPE: "SIGFPE (floating point exception)", syscall.SIGTRAP: "SIGTRAP (trace/breakpoint trap)",
-	syscall.SIGSYS: "SIGSYS (bad system call)", syscall.SIGQUIT: "SIGQUIT (quit), from outside", syscall.SIGTERM: "SIGTERM (terminated), from outside",
+	syscall.SIGSTKFLT: "SIGSTKFLT (stack fault)",
+	syscall.SIGSYS:    "SIGSYS (bad system call)", syscall.SIGQUIT: "SIGQUIT (quit), from outside", syscall.SIGTERM: "SIGTERM (terminated), from outside",
 	syscall.SIGINT: "SIGINT (interrupt), from outside", syscall.SIGHUP: "SIGHUP (hangup), from outside",
 	syscall.SIGKILL: "SIGKILL (killed), from outside or because the system is short of memory",
 }
@@ -98,7 +100,7 @@ func faults() []fault {
 			f.engine, f.worker = may, errs
 		}
 		if k.Fault == "PthreadExit" { // what the C library makes of it on the main thread
-			f.worker = may
+			f.engine, f.worker = may, may
 		}
 		all = append(all, f)
 	}
@@ -148,6 +150,7 @@ type place struct {
 	function string  // as it is reported; "" = fmi2 and the name
 	time     float64 // s, as it is reported; -1 = none is
 	silent   bool    // nothing is logged
+	after    bool    // the run has ended, and is complete whatever happens
 	// started: the fault is set by start values, since it comes before anything can be set.
 	started bool
 }
@@ -161,10 +164,11 @@ var faultPlaces = []place{
 	{name: "DoStep", at: 0.35, end: 0.4, time: 0.4},
 	// The rollback is tested over the first 16 steps, on an instance of its own.
 	{name: "SetFMUstate", at: 0.35, args: []string{"--param", "discard=shorten", "--step-size", "0.02"}, end: 0.36, time: 0.36},
-	{name: "Terminate", end: 1, time: 1},
-	{name: "FreeInstance", end: 1, time: 1},
+	{name: "Terminate", end: 1, time: 1, after: true},
+	{name: "FreeInstance", end: 1, time: 1, after: true},
 	{name: "LogCallback", at: 0.35, end: 0.4, function: "fmi2DoStep", time: 0.4},
-	{name: "Unload", end: 1, silent: true, started: true},
+	{name: "Unload", end: 1, function: fmi.Ends, time: -1, silent: true, started: true, after: true},
+	{name: "Exit", end: 1, function: fmi.Ends, time: -1, silent: true, started: true, after: true},
 }
 
 // everywhere lists the faults that happen in all places; the others happen in steps.
@@ -174,7 +178,7 @@ var everywhere = []string{"Segfault", "SegfaultThread", "Abort", "Throw", "Stack
 
 // Whatever an FMU does to its process, wherever, isolated or not, the run ends: with exit code 0 if the results are
 // whole and right, else with 1; all rows before the fault are there and right, the manifest and the message name
-// component, FMU, function, time and cause, and no file or process is left.
+// component, FMU, function, time and cause, and no file or process is left. After the last row they are a warning.
 func TestFaults(t *testing.T) {
 	take := long.Sample(19)
 	for _, p := range faultPlaces {
@@ -204,9 +208,6 @@ func (f *fault) befall(t *testing.T, p *place, mode string) {
 	if p.name == "FreeInstance" && fate == errs { // which returns nothing
 		fate = passes
 	}
-	if p.name == "Unload" { // no process unloads its libraries but one that the FMU ends by exit
-		fate = passes
-	}
 	system, file, set := f.system(t, p)
 	args := append([]string{"--isolate", mode}, p.args...)
 	switch {
@@ -224,7 +225,7 @@ func (f *fault) befall(t *testing.T, p *place, mode string) {
 	if a.Status != "" && fate != may && fate != fails { // a process that ends for want of something may leave what Go prints
 		calls := examine(t, dir, cmd, a.output)
 		switch good := calls.calls["good"]; {
-		case fate == passes || p.end < 0 || p.name == "Terminate" || p.name == "FreeInstance":
+		case fate == passes || p.end < 0 || p.after:
 		case (mode == "always" || f.name == "Pending") && !calls.clean("good"):
 			t.Errorf("good ends with %v", good)
 		case mode == "never" && f.name != "Pending" && len(good) > 0 && strings.HasPrefix(good[len(good)-1], "FreeInstance"):
@@ -240,6 +241,9 @@ func (f *fault) befall(t *testing.T, p *place, mode string) {
 		}
 	default:
 		last = first
+	}
+	if p.after && fate != may {
+		fate = passes
 	}
 	killedParent := f.name == "KillParent" && mode == "never" // the supervisor itself: it cannot complete anything
 	switch {
@@ -267,14 +271,14 @@ func (f *fault) befall(t *testing.T, p *place, mode string) {
 			t.Errorf("%d rows, want %d to %d of the right ones", n, first, last)
 		}
 	}
-	if a.code != 0 {
+	if a.code != 0 || p.after {
 		f.named(t, p, mode, file, a)
 	}
 	if f.forks != "" && !p.silent && p.name != "LogCallback" && !strings.Contains(a.output, f.forks) {
 		t.Errorf("%q is not logged", f.forks)
 	}
 	if t.Failed() {
-		t.Logf("reason %q\n%s", a.Reason, a.output)
+		t.Logf("reason %q\nwarnings %q\n%s", a.Reason, a.Warnings, a.output)
 	}
 }
 
@@ -309,6 +313,7 @@ type ruin struct {
 	output         string
 	lines          []string // of the results; nil = no file
 	Status, Reason string   // of the manifest; "" = there is none
+	Warnings       []string
 }
 
 // run makes a run, and checks for files and processes left behind.
@@ -425,9 +430,16 @@ func (f *fault) named(t *testing.T, p *place, mode, file string, a *ruin) {
 		at = fmt.Sprintf(" at t = %g s", p.time)
 	}
 	var want []string
+	said := a.Reason
+	if p.after {
+		said = strings.Join(a.Warnings, "\n")
+	}
 	switch f.fate(mode) {
 	case dies, hangs:
 		switch {
+		case p.silent && strings.HasSuffix(cause, "code 0"): // the end is the usual one
+		case p.silent && p.after && mode == "never":
+			want = append(want, file+" in "+function+": "+cause)
 		case f.name == "Pending" && mode == "never": // a pending step is no call
 			want = append(want, "bad ("+file+")", "bad: fmi2DoStep of "+file+at+": "+cause)
 		case mode == "never":
@@ -436,12 +448,12 @@ func (f *fault) named(t *testing.T, p *place, mode, file string, a *ruin) {
 			want = append(want, "bad", "the process of "+file+" ended in "+function+at+": "+cause)
 		}
 	case errs:
-		if !p.silent {
+		if !p.silent && p.name != "FreeInstance" { // which returns nothing
 			want = append(want, "bad ("+file+")", "memory is refused")
 		}
 	}
 	for _, part := range want {
-		if a.Status != "" && !strings.Contains(a.Reason, part) || !strings.Contains(a.output, part) {
+		if a.Status != "" && !strings.Contains(said, part) || !strings.Contains(a.output, part) {
 			t.Errorf("%q is not said", part)
 		}
 	}

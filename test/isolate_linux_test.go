@@ -119,7 +119,7 @@ func TestClashingLibraries(t *testing.T) {
 		t.Errorf("in one process the answers are %v and %v", a, b)
 	}
 	said := string(read(t, strings.TrimSuffix(o.results, ".csv")+".json"))
-	if want := "bring different libraries libanswer.so"; strings.Count(said, want) != 1 ||
+	if want := "have different versions of library libanswer.so"; strings.Count(said, want) != 1 ||
 		!strings.Contains(said, "first and second "+want) && !strings.Contains(said, "second and first "+want) {
 		t.Errorf("there is no warning\n%s", said)
 	}
@@ -168,20 +168,34 @@ func alive(pid string) bool {
 	return !strings.HasPrefix(rest, "Z")
 }
 
-// An FMU that crashes in the engine is isolated the next time.
+// An FMU that crashes in the engine is isolated the next time, until the file that the messages name is deleted.
 func TestCrashIsRemembered(t *testing.T) {
 	for _, fault := range []string{"Segfault", "SegfaultThread"} {
-		t.Setenv("XDG_CACHE_HOME", t.TempDir())
+		cache := t.TempDir()
+		t.Setenv("XDG_CACHE_HOME", cache)
 		if a := runPair(t, "misbehave", "fault="+fault+" at=0.35"); a.code != 1 || len(a.isolated()) != 0 ||
-			!strings.Contains(a.output, "killed by signal SIGSEGV") {
+			!strings.Contains(a.output, "killed by signal SIGSEGV") || !strings.Contains(a.output, "unless you delete "+cache) {
 			t.Errorf("%s, first run: exit code %d, isolated %v\n%s", fault, a.code, a.isolated(), a.output)
 		}
 		if a := runPair(t, "misbehave", ""); a.code != 0 || len(a.isolated()) != 1 ||
-			!strings.Contains(a.isolated()["bad"], "on record: killed by signal SIGSEGV") {
+			!strings.Contains(a.isolated()["bad"], "ended a process before: killed by signal SIGSEGV") {
 			t.Errorf("%s, second run: exit code %d, isolated %v\n%s", fault, a.code, a.isolated(), a.output)
 		}
 		if a := runPair(t, "misbehave", "", "--isolate", "never"); len(a.isolated()) != 0 {
 			t.Errorf("with --isolate never: isolated %v", a.isolated())
+		}
+		files, err := filepath.Glob(filepath.Join(cache, "macrostep", "crashed", "*.json"))
+		if err != nil || len(files) != 1 {
+			t.Fatal(files, err)
+		}
+		if o := call(t, "run", badPair(t, "misbehave")); !strings.Contains(o.output, "isolated  bad: ") || !strings.Contains(o.output, "delete "+files[0]) {
+			t.Errorf("%s, the run says\n%s", fault, o.output)
+		}
+		if err := os.Remove(files[0]); err != nil {
+			t.Fatal(err)
+		}
+		if a := runPair(t, "misbehave", ""); a.code != 0 || len(a.isolated()) != 0 {
+			t.Errorf("%s, forgotten: exit code %d, isolated %v", fault, a.code, a.isolated())
 		}
 	}
 }

@@ -35,6 +35,7 @@ var raced bool
 
 func TestMain(m *testing.M) {
 	cc.Cache()
+	embeds()
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
 		// Tests mostly wait for the program.

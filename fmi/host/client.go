@@ -439,7 +439,7 @@ func (s *clientSession) give(parts []remote.Part) error {
 		case partLog:
 			k.to.Log(p.Message)
 		case partOutput:
-			k.to.Output(string(p.Message))
+			k.to.Output(string(p.Message), false)
 		case partEnded:
 			e := &fmi.Ended{}
 			if json.Unmarshal(p.Message, e) != nil {
@@ -586,7 +586,8 @@ func (k *link) gone() error {
 	return k.ended
 }
 
-// Close frees the room of the instance.
+// Close frees the room of the instance. The error is an *fmi.Ended if exit handlers or destructors ended its worker,
+// or did not return.
 func (k *link) Close() error {
 	s := k.session
 	s.mu.Lock()
@@ -599,7 +600,10 @@ func (k *link) Close() error {
 	s.mu.Unlock()
 	var err error
 	if !over {
-		_, err = s.ask(&ask{Close: &k.number}, k)
+		var r *reply
+		if r, err = s.ask(&ask{Close: &k.number}, k); err == nil && r.Ended != nil {
+			err = r.Ended
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -469,7 +469,7 @@ func TestOtherLibrary(t *testing.T) {
 	c := s.client(t, host.ClientOptions{})
 	evil, err := filepath.Abs(os.Args[0])
 	must(t, err)
-	launch := fmi.Launch{Instance: "c", FMU: f.Path, Hash: f.Hash, Log: func([]byte) {}, Output: func(string) {}}
+	launch := fmi.Launch{Instance: "c", FMU: f.Path, Hash: f.Hash, Log: func([]byte) {}, Output: func(string, bool) {}}
 	load := func(request []byte) error {
 		l, err := c.Launcher(host.Place{}).Launch(launch)
 		must(t, err)

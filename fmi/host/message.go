@@ -42,6 +42,8 @@ type reply struct {
 	Missing  bool    `json:",omitempty"` // to Open: the FMU must be sent
 	Offers   []Offer `json:",omitempty"` // to List
 
+	Ended *fmi.Ended `json:",omitempty"` // to Close: how the worker ended, if not by itself
+
 	Parts []remote.Part `json:",omitempty"` // messages of instances, as in kindAnswer
 }
 

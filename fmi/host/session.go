@@ -66,6 +66,7 @@ type group struct {
 	slots   []*slot
 	printer atomic.Uint64 // the instance to which output is attributed: the first
 	ended   *fmi.Ended    // how it has ended; nil = it has not
+	common  bool          // it has had several instances at a time
 
 	under  []remote.Part // of the request under way
 	buf    []byte
@@ -214,7 +215,7 @@ func (se *session) do(a *ask) reply {
 	case a.Open != nil:
 		return se.open(a.Open)
 	case a.Close != nil:
-		se.close(*a.Close)
+		return reply{Ended: se.close(*a.Close)}
 	case a.List:
 		about := se.server.Status()
 		return reply{Offers: se.server.store.offers(), About: &about}
@@ -292,7 +293,7 @@ func (se *session) launch(sl *slot) error {
 				se.log(part(partLog, number, m))
 			}
 		},
-		Output: func(line string) { se.log(part(partOutput, g.printer.Load(), []byte(line))) }})
+		Output: func(line string, _ bool) { se.log(part(partOutput, g.printer.Load(), []byte(line))) }})
 	if err != nil {
 		return err
 	}
@@ -307,6 +308,7 @@ func (se *session) launch(sl *slot) error {
 // add puts an instance into the worker.
 func (g *group) add(sl *slot) {
 	sl.group = g
+	g.common = g.common || len(g.slots) > 0
 	g.slots = append(g.slots, sl)
 	g.printer.Store(g.slots[0].number)
 }
@@ -321,8 +323,8 @@ func (g *group) takes(sl *slot) bool {
 		if once && other.fmu.Hash == sl.fmu.Hash {
 			return false
 		}
-		for name, content := range sl.fmu.Bundled() {
-			if c, there := other.fmu.Bundled()[name]; there && c != content {
+		for name, version := range sl.fmu.Shared() {
+			if v, there := other.fmu.Shared()[name]; there && v != version {
 				return false
 			}
 		}
@@ -449,11 +451,12 @@ func (g *group) lost(out []remote.Part, err error) []remote.Part {
 	return out
 }
 
-// close frees the room of an instance.
-func (se *session) close(number uint64) {
+// close frees the room of an instance. It returns how the worker ended if that was not by itself; nil = it was,
+// or it goes on for other instances.
+func (se *session) close(number uint64) (end *fmi.Ended) {
 	sl := se.slots[number]
 	if sl == nil {
-		return
+		return nil
 	}
 	delete(se.slots, number)
 	se.server.release(1)
@@ -461,12 +464,16 @@ func (se *session) close(number uint64) {
 	g.slots = slices.DeleteFunc(g.slots, func(other *slot) bool { return other == sl })
 	if len(g.slots) > 0 {
 		g.printer.Store(g.slots[0].number)
-		return
+		return nil
 	}
-	_ = g.link.Close() // nothing is left that could be saved
+	errors.As(g.link.Close(), &end) // no other error is left that matters
+	if end != nil && g.common {
+		end.Reason = "the process that it shared with other instances: " + end.Reason
+	}
 	se.mu.Lock()
 	defer se.mu.Unlock()
 	se.workers = slices.DeleteFunc(se.workers, func(other *group) bool { return other == g })
+	return end
 }
 
 // end ends the session and its workers.

@@ -79,7 +79,7 @@ func ThreadStack() uint64 {
 func DefaultSignals() error {
 	for _, s := range []syscall.Signal{
 		syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL,
-		syscall.SIGABRT, syscall.SIGTRAP, syscall.SIGSYS, syscall.SIGQUIT,
+		syscall.SIGABRT, syscall.SIGTRAP, syscall.SIGSYS, syscall.SIGQUIT, syscall.SIGSTKFLT,
 	} {
 		var byDefault [4]uint64 // struct sigaction of the kernel
 		_, _, e := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&byDefault)), 0, 8, 0, 0)

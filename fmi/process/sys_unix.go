@@ -59,19 +59,23 @@ func CloseOnExec(files ...uintptr) {
 	}
 }
 
-// TakeStdin returns the file of standard input and replaces it with the null device, so that foreign
-// code cannot read it.
+// EmptyStdin replaces standard input with the null device, so that foreign code cannot read it.
+func EmptyStdin() error {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	return unix.Dup2(int(null.Fd()), 0)
+}
+
+// TakeStdin is EmptyStdin, and returns the former file.
 func TakeStdin() (*os.File, error) {
 	fd, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
 		return nil, err
 	}
-	null, err := os.Open(os.DevNull)
-	if err != nil {
-		return nil, err
-	}
-	defer null.Close()
-	if err := unix.Dup2(int(null.Fd()), 0); err != nil {
+	if err := EmptyStdin(); err != nil {
 		return nil, err
 	}
 	if err := unix.SetNonblock(fd, true); err != nil {
@@ -88,7 +92,10 @@ func Reason(s *os.ProcessState) (text string, outside bool) {
 		return fmt.Sprintf("it exited with code %d", s.ExitCode()), false
 	}
 	n := w.Signal()
-	text = fmt.Sprintf("killed by signal %s (%v)", unix.SignalName(n), n)
+	text = fmt.Sprintf("killed by %v", n) // a real-time signal
+	if name := unix.SignalName(n); name != "" {
+		text = fmt.Sprintf("killed by signal %s (%v)", name, n)
+	}
 	switch n {
 	case syscall.SIGXCPU:
 		return text + ", by the limit on processor time (ulimit -t)", true

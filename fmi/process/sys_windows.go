@@ -59,16 +59,20 @@ func CloseOnExec(files ...uintptr) {
 	}
 }
 
-// TakeStdin returns the file of standard input and replaces it with the null device, so that foreign
-// code cannot read it.
-func TakeStdin() (*os.File, error) {
-	old := os.Stdin
+// EmptyStdin replaces standard input with the null device, so that foreign code cannot read it.
+func EmptyStdin() error {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	os.Stdin = null // keeps it open
-	return old, windows.SetStdHandle(windows.STD_INPUT_HANDLE, windows.Handle(null.Fd()))
+	return windows.SetStdHandle(windows.STD_INPUT_HANDLE, windows.Handle(null.Fd()))
+}
+
+// TakeStdin is EmptyStdin, and returns the former file.
+func TakeStdin() (*os.File, error) {
+	old := os.Stdin
+	return old, EmptyStdin()
 }
 
 // LimitMemory does nothing here; see the variant for Linux.

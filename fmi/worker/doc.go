@@ -11,8 +11,9 @@
 // should be fast and without side effects.
 //
 // The instance is used like any other. If the FMU crashes, only the worker ends, and the call
-// returns a *fmi.ProcessError with the reason. A worker has a temporary working directory, the
-// locale C, a stack of 64 MiB and its own process group, so that Ctrl-C does not reach it.
+// returns a *fmi.ProcessError with the reason. A worker has the working folder, environment and limits of
+// the program, an empty standard input, a stack of 64 MiB and its own process group, so that Ctrl-C does not
+// reach it. What the FMU prints appears on the standard streams of the program, line by line.
 // Processes that the FMU starts end with the worker, and the worker ends with the program.
 //
 // With InstanceOptions.Restarts an instance survives the end of its worker: it continues in a

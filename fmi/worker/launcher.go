@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strings"
 	"time"
 
 	"github.com/macrostep/macrostep/fmi"
@@ -18,7 +17,7 @@ import (
 type Launcher struct {
 	// Program is the path of a program that calls Main; "" = the running program.
 	Program string
-	// TempDir is the parent of the working directories; "" = os.TempDir().
+	// TempDir is the parent of the folders of workers without fmi.Launch.Dir; "" = os.TempDir().
 	TempDir string
 	// Timeout is the longest time of a call, after which the worker is ended; 0 = unlimited.
 	Timeout time.Duration
@@ -28,7 +27,8 @@ type Launcher struct {
 	Stack uint64
 	// Pipes disables shared memory, which not all systems support.
 	Pipes bool
-	// Lost is called for each worker that ended in a call, also concurrently. It may be nil.
+	// Lost is called for each worker that ended in a call other than fmi2Terminate and fmi2FreeInstance, also
+	// concurrently. It may be nil.
 	Lost func(fmi.Launch, *fmi.Ended)
 }
 
@@ -43,20 +43,28 @@ const (
 type config struct {
 	Requests, Answers, Shared uintptr // numbers of files; Shared may be 0
 	Memory                    uint64
-	Threads                   uint64 // stack size of threads of the FMU in bytes; 0 = default
+	Threads                   uint64        // stack size of threads of the FMU in bytes; 0 = default
+	ExitTime                  time.Duration // for exit handlers and destructors
 }
 
 // Launch starts a worker.
 func (l *Launcher) Launch(to fmi.Launch) (fmi.Link, error) {
-	dir, err := archive.NewTempDir(l.TempDir, archive.Prefix)
-	if err != nil {
-		return nil, err
+	var own *archive.Dir
+	if to.Dir == "" {
+		var err error
+		if own, err = archive.NewTempDir(l.TempDir, archive.Prefix); err != nil {
+			return nil, err
+		}
+		to.Dir = own.Path
 	}
-	link, err := l.start(to, dir)
+	link, err := l.start(to)
 	if err != nil {
-		_ = dir.Remove() // the error of start matters more
+		if own != nil {
+			_ = own.Remove() // the error of start matters more
+		}
 		return nil, fmt.Errorf("cannot start a worker: %w", err)
 	}
+	link.dir = own
 	return link, nil
 }
 
@@ -79,7 +87,7 @@ func closeAll(files []*os.File) {
 	}
 }
 
-func (l *Launcher) start(to fmi.Launch, dir *archive.Dir) (_ *link, err error) {
+func (l *Launcher) start(to fmi.Launch) (_ *link, err error) {
 	program := l.Program
 	image := program
 	if program == "" {
@@ -87,13 +95,13 @@ func (l *Launcher) start(to fmi.Launch, dir *archive.Dir) (_ *link, err error) {
 			return nil, err
 		}
 	}
-	r, w, err := pipes(4)
+	r, w, err := pipes(5)
 	if err != nil {
 		return nil, err
 	}
-	const life, output, request, answer = 0, 1, 2, 3
-	inherited := []*os.File{r[life], w[output], r[request], w[answer]}
-	own := []*os.File{w[life], r[output], w[request], r[answer]}
+	const life, stdout, stderr, request, answer = 0, 1, 2, 3, 4
+	inherited := []*os.File{r[life], w[stdout], w[stderr], r[request], w[answer]}
+	own := []*os.File{w[life], r[stdout], r[stderr], w[request], r[answer]}
 	var common *shared
 	if !l.Pipes {
 		// Without room, for example under a limit on the size of files, pipes are enough.
@@ -107,10 +115,10 @@ func (l *Launcher) start(to fmi.Launch, dir *archive.Dir) (_ *link, err error) {
 		}
 	}()
 	cmd := exec.Command(program, argument, to.Instance)
-	cmd.Path, cmd.Dir = image, dir.Path
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = r[life], w[output], w[output]
+	cmd.Path = image
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = r[life], w[stdout], w[stderr]
 	numbers := process.Hand(cmd, append([]*os.File{r[request], w[answer]}, common.files()...)...)
-	c := config{Memory: l.Memory, Threads: process.ThreadStack(), Requests: numbers[0], Answers: numbers[1]}
+	c := config{Memory: l.Memory, ExitTime: fmi.ExitTime(l.Timeout) + closeGrace, Threads: process.ThreadStack(), Requests: numbers[0], Answers: numbers[1]}
 	if len(numbers) > 2 {
 		c.Shared = numbers[2]
 	}
@@ -118,15 +126,18 @@ func (l *Launcher) start(to fmi.Launch, dir *archive.Dir) (_ *link, err error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd.Env = append(environment(), variable+"="+string(text))
+	cmd.Env = process.Environment(variable, string(text))
+	if here, err := os.Getwd(); err != nil || here != to.Dir {
+		cmd.Dir, cmd.Env = to.Dir, append(cmd.Env, "PWD="+to.Dir)
+	}
 	child, err := process.Start(cmd, process.Options{Group: true, Bound: true, Stack: cmp.Or(l.Stack, fmi.LargeStack)})
 	if err != nil {
 		return nil, err
 	}
 	process.Blocking(w[request], r[answer])
 	common.handed()
-	p := newProcess(child, r[output], to.Output, common.wake)
-	k := &link{process: p, dir: dir, life: w[life], requests: w[request], answers: r[answer], shared: common,
+	p := newProcess(child, r[stdout], r[stderr], to.Output, common.wake)
+	k := &link{process: p, life: w[life], requests: w[request], answers: r[answer], shared: common,
 		log: to.Log, timeout: l.Timeout, memory: l.Memory, lost: func(e *fmi.Ended) {
 			if l.Lost != nil {
 				l.Lost(to, e)
@@ -137,15 +148,4 @@ func (l *Launcher) start(to fmi.Launch, dir *archive.Dir) (_ *link, err error) {
 		k.watch.there = common.there
 	}
 	return k, nil
-}
-
-// environment returns the environment of the program with the locale C.
-func environment() []string {
-	var out []string
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "LC_ALL=") && !strings.HasPrefix(v, variable+"=") {
-			out = append(out, v)
-		}
-	}
-	return append(out, "LC_ALL=C")
 }

@@ -18,8 +18,8 @@ import (
 // and log messages.
 type link struct {
 	process  *workerProcess
-	dir      *archive.Dir
-	life     *os.File // closing it ends the worker
+	dir      *archive.Dir // temporary working folder; nil = none
+	life     *os.File     // closing it ends the worker
 	requests *os.File
 	answers  *os.File
 	shared   *shared // nil = pipes only
@@ -33,7 +33,9 @@ type link struct {
 	logs   uint64 // log messages so far
 	watch  watchdog
 	limit  time.Duration // of the present request
+	ending bool          // the present request ends an instance
 	closed bool
+	gone   bool   // the worker has ended, and ended has returned how
 	active uint64 // of a worker that has ended
 }
 
@@ -91,6 +93,7 @@ func (e *hungError) Error() string {
 }
 
 func (l *link) send(request []byte) error {
+	l.ending = remote.Ends(request)
 	if l.shared != nil {
 		return l.sendShared(request)
 	}
@@ -136,6 +139,7 @@ func (l *link) answer() ([]byte, error) {
 
 // ended returns the error for a worker without an answer, and ends the worker.
 func (l *link) ended(err error) error {
+	l.gone = true
 	e := &fmi.Ended{}
 	var hung *hungError
 	switch {
@@ -157,26 +161,36 @@ func (l *link) ended(err error) error {
 			e.Reason += fmt.Sprintf(", and it used up to %d MiB", most/mebibyte)
 		}
 	}
-	l.lost(e)
+	if !l.ending { // a run whose FMU crashes there is complete
+		l.lost(e)
+	}
 	return e
 }
 
-// Close ends the worker.
-func (l *link) Close() error {
+// Close ends the worker. The error is an *fmi.Ended if its exit handlers or destructors ended it, or did not
+// return.
+func (l *link) Close() (err error) {
 	if l.closed {
 		return nil
 	}
 	l.closed = true
 	_ = l.requests.Close() // this ends the worker
 	l.shared.end()
-	if !l.process.within(closeGrace) {
+	if limit := fmi.ExitTime(l.timeout); !l.process.within(limit) {
 		l.process.Kill()
 		<-l.process.done
+		err = &fmi.Ended{Reason: (&hungError{limit}).Error()}
+	} else if !l.gone && !l.process.State().Success() {
+		reason, _ := l.process.reason()
+		err = &fmi.Ended{Reason: reason, Output: l.process.output()}
 	}
 	_ = l.life.Close()
 	_ = l.answers.Close()
 	l.shared.close()
-	return l.dir.Remove()
+	if l.dir != nil {
+		err = errors.Join(err, l.dir.Remove())
+	}
+	return err
 }
 
 // watchdog bounds the time of calls. It adds slices of time, and a slice that takes more than

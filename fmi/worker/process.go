@@ -16,6 +16,8 @@ type workerProcess struct {
 	*process.Child
 	done chan struct{} // closed when it has ended and its output has been read
 
+	printing sync.Mutex // held while a line is passed on
+
 	mu    sync.Mutex
 	lines []string // last lines of output
 }
@@ -24,25 +26,32 @@ const (
 	keptLines   = 4
 	lineLength  = 400
 	outputGrace = 200 * time.Millisecond // for the output of an ended worker
-	closeGrace  = time.Second            // for a worker to end after Close
+	closeGrace  = time.Second            // for a worker to end after an error
 	mebibyte    = 1 << 20
 )
 
-// newProcess watches a started process: it passes each line of output to print, and calls wake
-// when the process has ended.
-func newProcess(c *process.Child, output *os.File, print func(string), wake func()) *workerProcess {
+// newProcess watches a started process: it passes each line of its standard output and error to print, and
+// calls wake when the process has ended.
+func newProcess(c *process.Child, stdout, stderr *os.File, print func(line string, stderr bool), wake func()) *workerProcess {
 	p := &workerProcess{Child: c, done: make(chan struct{})}
+	var reading sync.WaitGroup
+	for _, f := range []*os.File{stdout, stderr} {
+		reading.Go(func() {
+			p.read(f, func(line string) { print(line, f == stderr) })
+			_ = f.Close()
+		})
+	}
 	read := make(chan struct{})
 	go func() {
-		defer close(read)
-		p.read(output, print)
-		_ = output.Close()
+		reading.Wait()
+		close(read)
 	}()
 	go func() {
 		<-c.Done()
 		wake()
-		// Another program that the FMU has started may keep the pipe open. Pipes of Windows have no deadline.
-		if err := output.SetReadDeadline(time.Now().Add(outputGrace)); err == nil {
+		// Another program that the FMU has started may keep a pipe open. Pipes of Windows have no deadline.
+		grace := time.Now().Add(outputGrace)
+		if stdout.SetReadDeadline(grace) == nil && stderr.SetReadDeadline(grace) == nil {
 			<-read
 		} else {
 			select {
@@ -63,9 +72,9 @@ func (p *workerProcess) read(output *os.File, print func(string)) {
 		text := strings.TrimRight(string(line), "\r\n")
 		if text != "" {
 			p.keep(text)
-			if print != nil {
-				print(text)
-			}
+			p.printing.Lock()
+			print(text)
+			p.printing.Unlock()
 		}
 		if err != nil && err != bufio.ErrBufferFull {
 			return

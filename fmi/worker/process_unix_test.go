@@ -25,7 +25,11 @@ func TestOutputKeptOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	<-newProcess(child, output, nil, func() {}).done
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-newProcess(child, output, null, nil, func() {}).done
 	if err := kept.Close(); err != nil {
 		t.Error(err)
 	}

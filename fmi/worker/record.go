@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -30,20 +31,21 @@ type crashFile struct {
 
 func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }
 
-func (r *Record) path(hash string) string {
+// Path is the file about an FMU, by its hash, also if there is none. Without it the crash is forgotten.
+func (r *Record) Path(hash string) string {
 	sum := sha256.Sum256([]byte(platform() + " " + hash))
 	return filepath.Join(r.Dir, "crashed", hex.EncodeToString(sum[:])+".json")
 }
 
-// Crashed returns how an FMU has crashed, "" if it has no record.
+// Crashed returns how an FMU has crashed and which file to delete to forget it, "" if it has no record.
 func (r *Record) Crashed(f *fmi.FMU) string {
 	if r.Dir == "" || f.Hash == "" {
 		return ""
 	}
 	var c crashFile
-	if data, err := os.ReadFile(r.path(f.Hash)); err == nil && json.Unmarshal(data, &c) == nil &&
+	if data, err := os.ReadFile(r.Path(f.Hash)); err == nil && json.Unmarshal(data, &c) == nil &&
 		c.Version == recordVersion && c.FMU == f.Hash && c.Platform == platform() {
-		return cmp.Or(c.How, "it has crashed")
+		return fmt.Sprintf("%s (to forget this, delete %s)", cmp.Or(c.How, "it crashed"), r.Path(f.Hash))
 	}
 	return ""
 }
@@ -58,10 +60,10 @@ func (r *Record) Take(to fmi.Launch, e *fmi.Ended) (known bool) {
 	}
 	c := crashFile{Version: recordVersion, FMU: to.Hash, Model: to.Model, Platform: platform(), How: e.Reason}
 	data, err := json.MarshalIndent(c, "", "  ")
-	if err != nil || os.MkdirAll(filepath.Dir(r.path(to.Hash)), 0o700) != nil {
+	if err != nil || os.MkdirAll(filepath.Dir(r.Path(to.Hash)), 0o700) != nil {
 		return false
 	}
-	temp, err := os.CreateTemp(filepath.Dir(r.path(to.Hash)), ".crash-*")
+	temp, err := os.CreateTemp(filepath.Dir(r.Path(to.Hash)), ".crash-*")
 	if err != nil {
 		return false
 	}
@@ -70,7 +72,7 @@ func (r *Record) Take(to fmi.Launch, e *fmi.Ended) (known bool) {
 		err = closed
 	}
 	if err == nil {
-		err = os.Rename(temp.Name(), r.path(to.Hash))
+		err = os.Rename(temp.Name(), r.Path(to.Hash))
 	}
 	if err != nil {
 		_ = os.Remove(temp.Name())

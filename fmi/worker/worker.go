@@ -31,21 +31,18 @@ func Main() {
 		return
 	}
 	var c config
-	err := json.Unmarshal([]byte(os.Getenv(variable)), &c)
+	err := json.Unmarshal([]byte(process.TakeVariable(variable)), &c)
 	if err == nil {
 		err = serve(c)
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "worker:", err)
-		os.Exit(exitServe)
-	}
-	os.Exit(0)
+	fmt.Fprintln(os.Stderr, "worker:", err)
+	os.Exit(exitServe)
 }
 
 // exitServe is the exit code of a worker after an error of its own.
 const exitServe = 125
 
-// serve executes requests until the end.
+// serve executes requests and ends the process. It returns only after an error.
 func serve(c config) error {
 	requests, answers := os.NewFile(c.Requests, "requests"), os.NewFile(c.Answers, "answers")
 	process.Blocking(requests, answers)
@@ -73,7 +70,7 @@ func serve(c config) error {
 	for {
 		request, err := common.request(&in)
 		if err == io.EOF {
-			return nil
+			host.Exit(0, c.ExitTime)
 		}
 		if err != nil {
 			return err
@@ -86,7 +83,7 @@ func serve(c config) error {
 			continue
 		}
 		if err := w.send(frameAnswer, answer); err != nil {
-			return nil // the master has ended
+			os.Exit(0) // the master has ended
 		}
 	}
 }

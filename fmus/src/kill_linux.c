@@ -313,6 +313,7 @@ int kill_linux(Instance *m, int fault) {
 	case Fault_RaiseHup: raise(SIGHUP); break;
 	case Fault_RaiseBus: raise(SIGBUS); break;
 	case Fault_RaiseTrap: raise(SIGTRAP); break;
+	case Fault_RaiseStkflt: raise(SIGSTKFLT); break;
 	case Fault_RaiseXCPU: raise(SIGXCPU); break;
 	case Fault_RaisePipe: raise(SIGPIPE); break;
 	case Fault_Alarm: alarm(1); pass(CLOCK_MONOTONIC, 1200); break;

@@ -45,7 +45,7 @@ enum { X0, D, AT, AT2, AT3, ABOVE, FRACTION };
 
 enum { FAULT, DURING, ENDING, TIMES, POLLS, MESSAGES, VARIABLE, MEGABYTES };
 
-enum { MARKER, VICTIM };
+enum { MARKER, VICTIM, TRAIL };
 
 /* Faults is Instance.data. What is behind lti is no part of the saved state: a
  * fault that has happened has happened. */
@@ -293,13 +293,56 @@ static void change_process(void) {
 __attribute__((constructor)) static void loaded(void) { change_process(); }
 #endif
 
+/* trail is what a step writes for the end of the process to keep, in files whose names begin
+ * with path: lines of standard output, of a file that stays open and of one with a large
+ * buffer, and what an exit handler and a destructor do. */
+static struct {
+	char path[900];
+	FILE *log, *buffered;
+} trail;
+
+static FILE *trail_open(const char *suffix) {
+	char path[1000];
+	snprintf(path, sizeof path, "%s.%s", trail.path, suffix);
+	return fopen(path, "a");
+}
+
+static void trail_end(const char *by) {
+	FILE *f = trail.path[0] ? trail_open(by) : NULL;
+	if (!f) return;
+	printf("trail: %s\n", by);
+	fputs("run\n", f);
+	fclose(f);
+}
+
+static void trail_exit(void) { trail_end("handler"); }
+
+static void trail_step(const Instance *m, double t) {
+	const char *path = m->s.text[TRAIL];
+	if (!path[0]) return;
+	if (!trail.path[0]) {
+		strncpy(trail.path, path, sizeof trail.path - 1);
+		trail.log = trail_open("log");
+		trail.buffered = trail_open("buffered");
+		if (trail.buffered) setvbuf(trail.buffered, NULL, _IOFBF, 1 << 16);
+		atexit(trail_exit);
+	}
+	printf("trail: step %g\n", t);
+	if (trail.log) fprintf(trail.log, "step %g\n", t);
+	if (trail.buffered) fprintf(trail.buffered, "step %g\n", t);
+}
+
 /* While the library is loaded and unloaded there is no instance: start values say what
  * happens. */
+static void at_exit(void) { kill_process(NULL, START_fault, START_megabytes); }
+
 __attribute__((constructor)) static void at_load(void) {
 	if (START_during == During_Load) kill_process(NULL, START_fault, START_megabytes);
+	if (START_during == During_Exit) atexit(at_exit);
 }
 
 __attribute__((destructor)) static void at_unload(void) {
+	trail_end("destructor");
 	if (START_during == During_Unload) kill_process(NULL, START_fault, START_megabytes);
 }
 
@@ -469,6 +512,7 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean no_re
 	Faults *f = faults(m);
 	double at = m->s.p[AT], slack = 1e-9 * h;
 	IDLE(m);
+	trail_step(m, t);
 	f->discarded = f->ended = f->mute = 0;
 #ifdef MISBEHAVE_CONSTANT
 	if (f->first == 0) f->first = h;

@@ -19,6 +19,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/fmuslave"
+	"github.com/macrostep/macrostep/master/workdir"
 	"github.com/macrostep/macrostep/ssp"
 	"github.com/macrostep/macrostep/ssp/dialect"
 )
@@ -30,9 +31,7 @@ type Options struct {
 	Quirks    []Quirk       // in addition to those of the documents
 	Compile   bool          // compile the sources of FMUs without a library for this platform
 	Dialects  []ssp.Dialect // of system structures; nil = dialect.All()
-	// Context interrupts compilation; nil = no interruption.
-	Context context.Context
-	Set     []Assignment // parameters and start values, which override those of the documents
+	Set       []Assignment  // parameters and start values, which override those of the documents
 	// Driven lists the inputs with external signals: "component.variable", of a single FMU also
 	// "variable", or inputs of the outermost system.
 	Driven   []string
@@ -67,6 +66,11 @@ type Options struct {
 	// Crashed describes the recorded crash of an FMU, "" = none; nil = no records.
 	Crashed func(*fmi.FMU) string
 	Cache   string // folder for measured properties of FMUs (fmuslave.CacheDir); "" = none
+	// Copy is the copy of the working folder for instances beside those of the run (see fmuslave.Sandbox); nil = the model
+	// makes one. With Sandboxed, the components themselves may change nothing in the working folder: they are for an analysis.
+	// Both need a Launcher.
+	Copy      *workdir.Copy
+	Sandboxed bool
 }
 
 // On lets the components that match a pattern (* and ?) run on a host.
@@ -101,8 +105,9 @@ type Component struct {
 	FMU    *fmi.FMU
 	Quirks fmuslave.Quirk // of the documents and the user
 	// Isolated is the reason why the component runs in a separate process, "" if it does not. Host is where, "" = on
-	// this machine.
+	// this machine. Unasked: neither the user nor the documents ask for the process.
 	Isolated, Host string
+	Unasked        bool
 
 	launcher fmi.Launcher // of the process; nil = in this one
 }
@@ -349,7 +354,7 @@ func (a *Assembly) Files() []string {
 
 // Load loads the libraries of the FMUs and checks that they can be used, without instantiating
 // them. If all components of an FMU are isolated, its library is loaded in a temporary process.
-func (a *Assembly) Load() error {
+func (a *Assembly) Load(ctx context.Context) error {
 	var errs []error
 	for _, f := range a.fmus {
 		here := slices.ContainsFunc(a.Components, func(c Component) bool { return c.FMU == f && c.Isolated == "" })
@@ -357,9 +362,9 @@ func (a *Assembly) Load() error {
 		var list *diag.List
 		var err error
 		if here {
-			list, err = f.Load(users)
+			list, err = f.Load(ctx, users)
 		} else {
-			list, err = f.LoadIn(a.Components[slices.IndexFunc(a.Components, func(c Component) bool { return c.FMU == f })].launcher)
+			list, err = f.LoadIn(ctx, a.Components[slices.IndexFunc(a.Components, func(c Component) bool { return c.FMU == f })].launcher)
 		}
 		a.Findings.Append(list)
 		var ended *fmi.ProcessError
@@ -517,6 +522,10 @@ func (a *Assembly) Monitor(list []Monitored) error {
 func (a *Assembly) couple(monitor [][]fmuslave.Monitored) (*master.System, error) {
 	var subsystems []master.Subsystem
 	var errs []error
+	var sandbox *fmuslave.Sandbox
+	if o := &a.options; o.Launcher != nil {
+		sandbox = &fmuslave.Sandbox{Launcher: o.Launcher, Dir: cmp.Or(o.Copy, &a.model.copy).Dir}
+	}
 	for i, c := range a.Components {
 		p := &a.components[i]
 		instance, restarts := a.options.Instance, 0
@@ -527,6 +536,7 @@ func (a *Assembly) couple(monitor [][]fmuslave.Monitored) (*master.System, error
 			Name: c.Name, FMU: c.FMU, Inputs: p.inputs, Outputs: p.outputs, Watch: p.watch, Monitor: monitor[i],
 			Params: p.params, Starts: p.starts, Stateless: p.stateless,
 			Options: instance, Restarts: restarts, Cache: a.options.Cache, Quirks: c.Quirks,
+			Sandbox: sandbox, Sandboxed: a.options.Sandboxed && sandbox != nil,
 		})
 		if err != nil {
 			errs = append(errs, err)

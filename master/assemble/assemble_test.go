@@ -275,7 +275,7 @@ func TestSingle(t *testing.T) {
 	if a.Name != "my engine.2" || len(a.Components) != 1 || a.Components[0].Name != "my engine.2" || a.Components[0].Source != path || a.Stop.Value != 2 {
 		t.Errorf("%+v", a)
 	}
-	must(t, a.Load())
+	must(t, a.Load(t.Context()))
 	_, values := run(t, a, 1, 0.5)
 	expect(t, values, map[string]any{"my engine.2.q": 7.0, "my engine.2.x": 0.5, "my engine.2.quoted": "<abc>"})
 
@@ -694,6 +694,10 @@ func TestStateless(t *testing.T) {
 	if _, err := open(t, s.write(t), assemble.Options{Stateless: []string{"d"}}); err == nil || !strings.Contains(err.Error(), `no component is called "d"`) {
 		t.Errorf("%v", err)
 	}
+	_, err := open(t, s.write(t), assemble.Options{On: []assemble.On{{Pattern: "d", Host: "127.0.0.1:9"}}})
+	if want := `no component is called "d", which should run on host 127.0.0.1:9; the system has c`; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
 }
 
 // What has no effect is named; what is taken over arrives.
@@ -814,7 +818,7 @@ func TestLoadAndClose(t *testing.T) {
 	must(t, err)
 	s := system{fmus: map[string]string{"f.fmu": library}, elements: component("c", "f.fmu", "")}
 	a := sound(t, s.write(t), assemble.Options{})
-	if err := a.Load(); err == nil || !strings.Contains(err.Error(), "fmi2") {
+	if err := a.Load(t.Context()); err == nil || !strings.Contains(err.Error(), "fmi2") {
 		t.Errorf("%v", err)
 	}
 	dir := a.Components[0].FMU.Dir

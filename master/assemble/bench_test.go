@@ -27,7 +27,7 @@ func TestCrashedIsAskedOnce(t *testing.T) {
 	if asked["f.fmu"] != 1 || asked["g.fmu"] != 1 {
 		t.Errorf("asked %v", asked)
 	}
-	for i, want := range []string{"its FMU is on record: it crashed", "its FMU is on record: it crashed", "", "its FMU is on record: it crashed"} {
+	for i, want := range []string{"its FMU has ended a process before: it crashed", "its FMU has ended a process before: it crashed", "", "its FMU has ended a process before: it crashed"} {
 		if got := a.Components[i].Isolated; got != want {
 			t.Errorf("%s is isolated because %q", a.Components[i].Name, got)
 		}

@@ -712,7 +712,7 @@ func (c *checker) sequence() {
 // deployment checks the FMUs together: GUIDs, libraries, tools, isolation.
 func (c *checker) deployment() {
 	byGUID := map[string]int{}
-	libraries := map[string]library{}
+	together := newSharing()
 	for i, component := range c.a.Components {
 		d := component.FMU.Description
 		if first, seen := byGUID[d.GUID]; seen && c.a.Components[first].FMU.Hash != component.FMU.Hash {
@@ -721,14 +721,10 @@ func (c *checker) deployment() {
 		} else if !seen {
 			byGUID[d.GUID] = i
 		}
-		for name, content := range component.FMU.Bundled() {
-			if other, seen := libraries[name]; seen && other.content != content {
-				c.add(ruleSameLibrary, c.place(i), "the FMUs of %s and %s bring different libraries %s",
-					other.component, component.Name, name)
-			} else if !seen {
-				libraries[name] = library{content, component.Name}
-			}
+		if name, other := together.clash(&component); name != "" {
+			c.add(ruleSameLibrary, c.place(i), "the FMUs of %s and %s have different versions of %s", other, component.Name, name)
 		}
+		together.add(&component)
 		if d.CoSimulation.NeedsExecutionTool {
 			c.add(ruleToolInRun, c.place(i), "the FMU of %s drives a tool", component.Name)
 		}

@@ -20,8 +20,9 @@ type Isolation int
 // The modes of isolation.
 const (
 	// IsolateAuto isolates components if necessary: further components of an FMU that can be
-	// instantiated only once per process, also after an instance in an earlier run; FMUs with
-	// different libraries of the same name; FMUs that drive a tool; FMUs with a recorded crash.
+	// instantiated only once per process, also after an instance in an earlier run; FMUs that need
+	// different versions of what a process has once (fmi.FMU.Shared); FMUs that drive a tool; FMUs
+	// with a recorded crash.
 	IsolateAuto Isolation = iota
 	IsolateAlways
 	IsolateNever
@@ -64,7 +65,7 @@ func (a *Assembly) planIsolation(o Options) error {
 			a.Components[i].Isolated = "its annotation asks for it"
 		}
 	}
-	here := sharing{once: map[string]string{}, libraries: map[string]library{}, crashed: map[*fmi.FMU]string{}}
+	here := newSharing()
 	for i := range a.Components {
 		c := &a.Components[i]
 		switch {
@@ -74,6 +75,7 @@ func (a *Assembly) planIsolation(o Options) error {
 			c.Isolated = "all components are"
 		default:
 			c.Isolated = here.mustIsolate(c, o)
+			c.Unasked = c.Isolated != ""
 		}
 		if c.Isolated == "" && o.Launcher != nil && o.Isolate != IsolateNever {
 			here.add(c)
@@ -107,7 +109,7 @@ func (a *Assembly) planHosts(o Options) error {
 			}
 		}
 		if !some {
-			errs = append(errs, fmt.Errorf("no component is called %q, which should run on host %s; the system has %s", on.Pattern, on.Host, a.componentNames()))
+			errs = append(errs, a.noComponent(on.Pattern, "run on host "+on.Host))
 		}
 	}
 	for i := range a.Components {
@@ -141,46 +143,60 @@ func (a *Assembly) launchers(o Options) error {
 	return errors.Join(errs...)
 }
 
-// warnOfClashes reports different libraries with one name, of which only one is used because all
-// FMUs run in one process.
+// warnOfClashes reports FMUs that need different versions of something that the process has once.
 func (a *Assembly) warnOfClashes() {
-	first, told := map[string]library{}, map[string]bool{}
+	here := newSharing()
 	for i := range a.Components {
 		c := &a.Components[i]
 		if c.Isolated != "" {
 			continue
 		}
-		bundled := c.FMU.Bundled()
-		for _, name := range slices.Sorted(maps.Keys(bundled)) {
-			other, ok := first[name]
-			if !ok {
-				first[name] = library{bundled[name], c.Name}
-			} else if other.content != bundled[name] && !told[c.FMU.Hash+name] {
-				told[c.FMU.Hash+name] = true
-				a.Findings.Add(ruleSameLibrary, cmp.Or(a.shown[c.FMU], c.FMU.Path), "", 0,
-					"the FMUs of %s and %s bring different libraries %s; in one process one of the two is used for both",
-					other.component, c.Name, name)
-			}
+		if name, other := here.clash(c); name != "" {
+			a.Findings.Add(ruleSameLibrary, cmp.Or(a.shown[c.FMU], c.FMU.Path), "", 0,
+				"the FMUs of %s and %s have different versions of %s; in one process one of the two is used for both", other, c.Name, name)
 		}
+		here.add(c)
 	}
 }
 
-// sharing lists the FMUs and libraries in this process.
+// sharing lists the FMUs of a process and what they share by name.
 type sharing struct {
-	once      map[string]string   // first component of an FMU, by hash
-	libraries map[string]library  // by name
-	crashed   map[*fmi.FMU]string // cached results of Options.Crashed
+	once    map[string]string   // first component of an FMU, by hash
+	names   map[string]version  // see fmi.FMU.Shared
+	crashed map[*fmi.FMU]string // cached results of Options.Crashed
 }
 
-type library struct{ content, component string }
+type version struct{ version, component string }
+
+func newSharing() sharing {
+	return sharing{once: map[string]string{}, names: map[string]version{}, crashed: map[*fmi.FMU]string{}}
+}
 
 func (s *sharing) add(c *Component) {
-	if _, known := s.once[c.FMU.Hash]; !known {
-		s.once[c.FMU.Hash] = c.Name
-		for name, content := range c.FMU.Bundled() {
-			s.libraries[name] = library{content, c.Name}
+	if _, known := s.once[c.FMU.Hash]; known {
+		return
+	}
+	s.once[c.FMU.Hash] = c.Name
+	for name, v := range c.FMU.Shared() {
+		if _, known := s.names[name]; !known {
+			s.names[name] = version{v, c.Name}
 		}
 	}
+}
+
+// clash returns a name for which a component needs another version than the other one; "" for none
+// and for a further component of an FMU.
+func (s *sharing) clash(c *Component) (name, other string) {
+	if _, known := s.once[c.FMU.Hash]; known {
+		return "", ""
+	}
+	shared := c.FMU.Shared()
+	for _, name := range slices.Sorted(maps.Keys(shared)) {
+		if first, known := s.names[name]; known && first.version != shared[name] {
+			return name, first.component
+		}
+	}
+	return "", ""
 }
 
 // mustIsolate returns why a component cannot run in this process, "" if it can.
@@ -193,19 +209,14 @@ func (s *sharing) mustIsolate(c *Component, o Options) string {
 		return fmt.Sprintf("its FMU can be instantiated once per process, and this one has had its instance %q", by)
 	}
 	if name := c.FMU.Clash(); name != "" {
-		return fmt.Sprintf("its FMU brings a library %s that differs from the one of this name in this process", name)
+		return fmt.Sprintf("its FMU has another version of %s than this process", name)
 	}
 	if other, used := s.once[c.FMU.Hash]; used {
 		if d.CanBeInstantiatedOnlyOncePerProcess {
 			return fmt.Sprintf("its FMU can be instantiated once per process, and component %s uses it", other)
 		}
-	} else {
-		for name, content := range c.FMU.Bundled() {
-			if other, ok := s.libraries[name]; ok && other.content != content {
-				return fmt.Sprintf("its FMU brings a library %s that differs from the one of this name in the FMU of component %s",
-					name, other.component)
-			}
-		}
+	} else if name, other := s.clash(c); name != "" {
+		return fmt.Sprintf("its FMU has another version of %s than the FMU of component %s", name, other)
 	}
 	if o.Crashed != nil {
 		how, known := s.crashed[c.FMU]
@@ -214,7 +225,7 @@ func (s *sharing) mustIsolate(c *Component, o Options) string {
 			s.crashed[c.FMU] = how
 		}
 		if how != "" {
-			return "its FMU is on record: " + how
+			return "its FMU has ended a process before: " + how
 		}
 	}
 	return ""

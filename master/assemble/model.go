@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/master/workdir"
 )
 
 // Model is a system whose documents and FMUs are opened, checked and unpacked once. Instantiate
@@ -15,6 +17,7 @@ import (
 // called concurrently, and the systems may run concurrently.
 type Model struct {
 	first *Assembly // with the values of Options.Set
+	copy  workdir.Copy
 
 	mu    sync.Mutex // for all below
 	users int        // open assemblies; the first one belongs to the model
@@ -27,7 +30,7 @@ type Model struct {
 // component has the name of the file without .fmu. Concurrent runs call the functions in the
 // options concurrently. The model is never nil: with an error, it has the findings.
 func OpenModel(path string, o Options) (*Model, error) {
-	a := &Assembly{Findings: diag.List{Strict: o.Strict}, opening: fmi.OpenOptions{Strict: o.Strict, Compile: o.Compile, Context: o.Context}}
+	a := &Assembly{Findings: diag.List{Strict: o.Strict}, opening: fmi.OpenOptions{Strict: o.Strict, Compile: o.Compile}}
 	m := &Model{first: a, users: 1, placed: map[string]bool{}}
 	a.model = m
 	if err := a.openAt(path, o); err != nil {
@@ -65,7 +68,7 @@ func (m *Model) Findings() []diag.Finding { return m.first.Findings.Findings }
 
 // Load loads the libraries of the FMUs (see [Assembly.Load]) and adds to the findings. Call it
 // before Instantiate; otherwise the first run loads them.
-func (m *Model) Load() error { return m.first.Load() }
+func (m *Model) Load(ctx context.Context) error { return m.first.Load(ctx) }
 
 // Instantiate creates a system with values that override those of Options.Set. FMUs are
 // instantiated by the run. Close the assembly after its run.
@@ -115,7 +118,7 @@ func (m *Model) enter(a *Assembly) error {
 			m.placed[c.FMU.Hash] = true
 		case a.options.Launcher != nil && a.options.Isolate != IsolateNever:
 			c.Isolated = "its FMU can be instantiated once per process, and another system of the model has that instance"
-			c.launcher = a.options.Launcher
+			c.Unasked, c.launcher = true, a.options.Launcher
 		}
 	}
 	if err := a.checkRestarts(); err != nil {
@@ -141,7 +144,7 @@ func (a *Assembly) Close() error {
 	if m.users--; m.users > 0 {
 		return nil
 	}
-	var errs []error
+	errs := []error{m.copy.Remove()}
 	for _, f := range m.first.fmus {
 		errs = append(errs, f.Close())
 	}

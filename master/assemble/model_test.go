@@ -63,7 +63,7 @@ func TestModel(t *testing.T) {
 	if found := fmt.Sprint(m.Findings()); strings.Count(found, "the input is connected") != 1 {
 		t.Errorf("findings %s", found)
 	}
-	must(t, m.Load())
+	must(t, m.Load(t.Context()))
 	cases := [][]assemble.Assignment{
 		nil, {assemble.Real("one.p", 0.1)}, {assemble.Real("one.u", 3)}, {assemble.Real("gain", 5)},
 		{assemble.Real("one.p", 1), assemble.Real("gain", 1./3)},

@@ -167,8 +167,8 @@ var (
 		Doc:    "Components that cannot share a process with others run in processes of their own.",
 		Remedy: "no action needed; a step costs some microseconds more"}
 	ruleSameLibrary = &diag.Rule{ID: "CC37", Level: diag.Warning, Ref: "fmi2 7, 73",
-		Doc: "Libraries bundled with FMUs have different names or the same content: in one process, the first library " +
-			"with a name is used for all.",
+		Doc: "FMUs agree on what a process has once for each name: libraries that they bundle, variables that C++ shares " +
+			"between libraries, the operator new. In one process, that of the first FMU is used for all.",
 		Remedy: "leave --isolate at auto, which runs the later FMU in a separate process"}
 	ruleSameGUID = &diag.Rule{ID: "CC38", Level: diag.Warning, Ref: "fmi2 3",
 		Doc:    "FMUs of different content have different GUIDs.",

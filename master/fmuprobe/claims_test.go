@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/worker"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/fmuprobe"
 	"github.com/macrostep/macrostep/master/fmuslave"
@@ -193,10 +194,12 @@ func TestVerifyDerivativesLimits(t *testing.T) {
 		starts   []fmuslave.Value
 		quirks   fmuslave.Quirk
 		H        float64
-		untested string
+		launcher fmi.Launcher
+		untested string // "" = tested
 		refused  string
 	}{
 		{fmu: once, H: 0.1, untested: "once"},
+		{fmu: once, H: 0.1, launcher: &worker.Launcher{}}, // each process has one
 		{untested: "no output responds"},
 		{quirks: fmuslave.NoDirectionalDerivatives, H: 0.1, refused: "no directional derivatives"},
 		{starts: refuses, H: 0.1, refused: "fmi2GetDirectionalDerivative returned Error"},
@@ -204,9 +207,10 @@ func TestVerifyDerivativesLimits(t *testing.T) {
 		if c.fmu == nil {
 			c.fmu = example(t, "misbehave")
 		}
-		s := started(t, fmuslave.Config{Name: "c", FMU: c.fmu, Inputs: []string{"u"}, Outputs: []string{"x", "w"}, Starts: c.starts, Quirks: c.quirks}, unitTime)
+		s := started(t, fmuslave.Config{Name: "c", FMU: c.fmu, Inputs: []string{"u"}, Outputs: []string{"x", "w"}, Starts: c.starts, Quirks: c.quirks,
+			Options: fmi.InstanceOptions{Launcher: c.launcher}}, unitTime)
 		got, err := s.VerifyDerivatives(t.Context(), unitTime, c.H)
-		if c.refused == "" && (err != nil || !strings.Contains(got.Untested, c.untested)) ||
+		if c.refused == "" && (err != nil || (got.Untested == "") != (c.untested == "") || !strings.Contains(got.Untested, c.untested)) ||
 			c.refused != "" && (!errors.Is(err, master.ErrCapability) || !strings.Contains(err.Error(), c.refused)) {
 			t.Errorf("%+v: %+v, %v", c, got, err)
 		}

@@ -49,7 +49,7 @@ func Rollback(ctx context.Context, e master.Experiment, H float64, u Inputs, fre
 	if err != nil {
 		return replay, err
 	}
-	defer func() { err = errors.Join(err, twin.Terminate(), twin.Close()) }()
+	defer func() { _, _ = twin.Terminate(), twin.Close() }() // the run reports how its own instance ends
 	r := rollbackTest{Comparison: Comparison{Of: twin}, u: u, t: e.Start, H: H}
 	if unpromised != "" {
 		replay, err = r.runSingly(ctx, e)
@@ -126,8 +126,8 @@ func (t *promiseTest) course(ctx context.Context, promised bool) (got []Reading,
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, twin.Terminate(), twin.Close()) }()
-	state, err := twin.SaveState(nil) // as a run would
+	defer func() { _, _ = twin.Terminate(), twin.Close() }() // the run reports how its own instance ends
+	state, err := twin.SaveState(nil)                        // as a run would
 	if err != nil {
 		return nil, refused("give a state", err)
 	}

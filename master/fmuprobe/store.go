@@ -51,6 +51,7 @@ const (
 	ofFeedthrough = "feedthrough"
 	ofSlopes      = "slopes"
 	ofCost        = "step cost"
+	ofFiles       = "files" // whether it changes the working folder
 )
 
 // same reports whether two entries are of the same measurement.
@@ -118,6 +119,19 @@ func (s Store) Cost(H float64) (seconds float64, known bool) {
 func (s Store) KeepCost(H, seconds float64) {
 	if known, ok := s.Cost(H); !ok || seconds >= 1.5*known || known >= 1.5*seconds {
 		s.keep(ofCost, atStep(H), seconds)
+	}
+}
+
+// Writes reports whether a run of the FMU changed the working folder.
+func (s Store) Writes() (writes, known bool) {
+	known = s.recall(ofFiles, "", &writes)
+	return writes, known
+}
+
+// KeepWrites stores it.
+func (s Store) KeepWrites(writes bool) {
+	if was, known := s.Writes(); !known || was != writes {
+		s.keep(ofFiles, "", writes)
 	}
 }
 

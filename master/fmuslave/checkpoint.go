@@ -45,33 +45,7 @@ func (s *Slave) DeserializeState(data []byte) (master.State, error) {
 	return state, nil
 }
 
-// Archive carries the state of the slave beyond that of the FMU, which was just restored: staged inputs, and
-// findings about the FMU.
+// Archive carries the state of the slave beyond that of the FMU, which was just restored.
 func (s *Slave) Archive(a *master.Archive) {
-	a.All(s.stepper.RealIn, s.stepper.IntegerIn, s.stepper.BooleanIn, s.stepper.Derivatives, s.stringIn,
-		&s.stringsDirty, &s.clock.runs, &s.waited)
-	for i := range s.linear.trials {
-		s.linear.trials[i].archive(a)
-	}
+	a.All(s.stepper.RealIn, s.stepper.IntegerIn, s.stepper.BooleanIn, s.stepper.Derivatives, &s.slaveState)
 }
-
-// archive carries a trial.
-func (t *trial) archive(a *master.Archive) {
-	a.All(&t.done, &t.displaces)
-	why := ""
-	if t.refused != nil {
-		why = t.refused.Error()
-	}
-	if a.String(&why); a.Reading() && a.Err() == nil {
-		t.refused = nil
-		if why != "" {
-			t.refused = refusal(why)
-		}
-	}
-}
-
-// refusal is the error of an FMU without a capability, read from a checkpoint.
-type refusal string
-
-func (r refusal) Error() string { return string(r) }
-func (r refusal) Unwrap() error { return master.ErrCapability }

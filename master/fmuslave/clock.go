@@ -15,8 +15,12 @@ type clock struct {
 	vr    []description.ValueReference // of the independent variable
 	name  string
 	start float64 // s
-	runs  bool    // the variable exists, and was right at the start
 	shown [1]float64
+}
+
+// ticking is the state of a clock.
+type ticking struct {
+	runs  bool // the variable exists, and was right at the start
 	steps int
 	first float64 // s, start of the first unchecked step
 }
@@ -42,11 +46,11 @@ func (s *Slave) planClock() {
 // startClock starts the comparison if the independent variable has the start time.
 func (s *Slave) startClock() error {
 	c := &s.clock
-	if c.runs, c.steps = false, 0; c.name == "" {
+	if s.ticking = (ticking{}); c.name == "" {
 		return nil
 	}
 	shown, err := s.readClock()
-	c.runs = math.Abs(shown-c.start) <= 1e-9*max(1, math.Abs(c.start))
+	s.ticking.runs = math.Abs(shown-c.start) <= 1e-9*max(1, math.Abs(c.start))
 	return err
 }
 
@@ -58,7 +62,7 @@ func (s *Slave) readClock() (float64, error) {
 
 // checkClock warns, once, if the FMU is not at the end of its step from t by H.
 func (s *Slave) checkClock(t, H float64) error {
-	c := &s.clock
+	c := &s.ticking
 	if !c.runs {
 		return nil
 	}
@@ -88,6 +92,6 @@ func (s *Slave) checkClock(t, H float64) error {
 	s.config.Options.Log(fmi.LogMessage{Instance: s.config.Name, Status: fmi.StatusWarning, Category: fmi.OwnCategory,
 		Text: fmt.Sprintf("%s: after %s as done, the FMU says by its variable %s that it is at %.12g s; "+
 			"its outputs belong to that time. It may work on a grid of its own: choose a macro step that is a multiple of it",
-			filepath.Base(s.config.FMU.Path), step, c.name, got)})
+			filepath.Base(s.config.FMU.Path), step, s.clock.name, got)})
 	return nil
 }

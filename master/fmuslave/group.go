@@ -115,7 +115,7 @@ func (g *apart) Begin(t, H float64) {
 }
 
 // Step waits for each member. The error is that of the first member that failed; those after it have been
-// stepped, too.
+// stepped, too, but are not counted, so that all counts are those of a group in this process.
 func (g *apart) Step(ctx context.Context, t, H float64, read bool) (ran int, reached float64, err error) {
 	if !g.under {
 		g.Begin(t, H)
@@ -174,7 +174,7 @@ func (g *group) Step(ctx context.Context, t, H float64, read bool) (int, float64
 	}
 	carry(g.out)
 	for k, m := range g.members {
-		if m.clock.runs {
+		if m.ticking.runs {
 			if err := m.checkClock(t, H); err != nil {
 				return k + 1, t, err
 			}
@@ -252,13 +252,13 @@ func (g *stateGroup) Save(states []master.State) (failed int, err error) {
 		}
 		g.states[k], _ = states[k].(*fmi.FMUState)
 	}
-	if failed, err = g.batch.Save(g.states); err != nil {
-		return failed, err
-	}
+	failed, err = g.batch.Save(g.states)
 	for k, s := range g.states {
-		states[k] = s
+		if s != nil { // not saved because of an error
+			states[k] = s
+		}
 	}
-	return 0, nil
+	return failed, err
 }
 
 // Restore returns all members to their saved states. It keeps staged inputs.

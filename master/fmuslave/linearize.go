@@ -26,7 +26,7 @@ type linearization struct {
 	rateAt, outAt  []slopeAt                    // of each derivative and output
 	rateOn, outOn  [][]int                      // columns that each depends on (master.JacobianPattern)
 
-	trials [2]trial // of derivatives without states, with them
+	refused [2]error // by trial: why requests are refused
 
 	// The state of the FMU before the first request at this communication point, if requests displace
 	// it, and whether there was one.
@@ -291,16 +291,16 @@ func (s *Slave) slopes(from, to, first, last int) error {
 	if from < l.outputs || last > l.inputs {
 		which = 1
 	}
-	t := s.tryOut(which)
-	if t.refused != nil {
-		return t.refused
+	displaces, refused := s.tryOut(which)
+	if refused != nil {
+		return refused
 	}
 	// Pending reads after a restore come first, because the request may displace inputs until they are set
 	// again.
 	if err := s.refresh(); err != nil {
 		return err
 	}
-	if t.displaces && !l.displaced {
+	if displaces && !l.displaced {
 		var err error
 		if l.before, err = s.instance.GetFMUState(l.before); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package fmuslave
 
 import (
+	"context"
 	"errors"
 
 	"github.com/macrostep/macrostep/fmi"
@@ -28,7 +29,7 @@ func Open(name, path string, starts ...Value) (master.Subsystem, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err = f.Load(name); err == nil {
+	if _, err = f.Load(context.Background(), name); err == nil {
 		var s *Slave
 		if s, err = Of(name, f, starts...); err == nil {
 			return &owner{Slave: s, fmu: f}, nil

@@ -1,6 +1,7 @@
 package fmuslave
 
 import (
+	"context"
 	"sync/atomic"
 
 	"github.com/macrostep/macrostep/fmi"
@@ -11,12 +12,12 @@ import (
 // wanted. FMI 2.0 has no attribute for it; many FMUs accept only the first order, some of these ignore
 // the others with a mere warning, and some cannot be used any more after refusing one. So orders above the
 // first are tested on a separate instance. For an FMU that can be instantiated only once the order is 1.
-func (s *Slave) probeInputDerivatives(e master.Experiment) error {
+func (s *Slave) probeInputDerivatives(ctx context.Context, e master.Experiment) error {
 	s.derivatives = 0
 	if !s.info.Caps.InputDerivatives {
 		return nil
 	}
-	if err := s.config.load(); err != nil {
+	if err := s.config.load(ctx); err != nil {
 		return err
 	}
 	if !s.config.FMU.Exports("fmi2SetRealInputDerivatives") {
@@ -27,15 +28,19 @@ func (s *Slave) probeInputDerivatives(e master.Experiment) error {
 		return nil
 	}
 	var complaints atomic.Int32
-	o := s.config.Options
-	o.Log = func(m fmi.LogMessage) {
+	c, err := s.beside("probe")
+	c.Options.Log = func(m fmi.LogMessage) {
 		if m.Status != fmi.StatusOK {
 			complaints.Add(1)
 		}
 	}
-	in, err := s.config.FMU.Instantiate(s.config.Name+" (probe)", o)
+	var in *fmi.Instance
+	if err == nil {
+		in, err = c.FMU.Instantiate(c.Name, c.Options)
+	}
 	if err != nil {
-		return err
+		s.note("it gets input derivatives of the first order only, since no instance for a test of higher ones can be made: " + err.Error())
+		return nil
 	}
 	defer in.Free() // the error does not matter
 	if s.setUp(in, e) != nil || in.EnterInitializationMode() != nil || s.set(in, s.starts.inside) != nil ||

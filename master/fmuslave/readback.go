@@ -2,6 +2,7 @@ package fmuslave
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -233,8 +234,11 @@ func (s *Slave) revive(refused error) error {
 			return fmt.Errorf("%w; the FMU cannot continue after that, nor be reset: isolate it, so that it can be instantiated again", refused)
 		}
 		s.stepper = nil
-	} else if err := errors.Join(s.instance.Free(), s.instantiate()); err != nil {
-		return err
+	} else {
+		_ = s.instance.Free() // the new instance counts
+		if err := s.instantiate(context.Background()); err != nil {
+			return err
+		}
 	}
 	if err := errors.Join(s.enter(s.experiment), u.Stage(s)); err != nil {
 		return err

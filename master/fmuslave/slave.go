@@ -45,6 +45,12 @@ type Config struct {
 	Quirks Quirk
 
 	Aside bool // it is not the instance of the run: given values are not read back
+	// Sandbox is for instances that the subsystem makes for tests, and with Sandboxed for its own, unless the FMU is known
+	// to leave the working folder as it is; nil = they run like that of the subsystem.
+	Sandbox   *Sandbox
+	Sandboxed bool
+
+	bare string // why the folder of the sandbox is empty; "" = it is a copy
 }
 
 // once reports whether no second instance can be made in addition to that of the run. In processes of their
@@ -54,11 +60,11 @@ func (c *Config) once() bool {
 }
 
 // load finds the exports of the library.
-func (c *Config) load() (err error) {
+func (c *Config) load(ctx context.Context) (err error) {
 	if c.Options.Launcher == nil {
-		_, err = c.FMU.Load(c.Name)
+		_, err = c.FMU.Load(ctx, c.Name)
 	} else if !c.FMU.Loaded() {
-		_, err = c.FMU.LoadIn(c.Options.Launcher)
+		_, err = c.FMU.LoadIn(ctx, c.Options.Launcher)
 	}
 	return err
 }
@@ -99,22 +105,29 @@ type Slave struct {
 	experiment master.Experiment            // of the instance
 	stepper    *fmi.Stepper
 	before     uint64 // ticks of the instance before its first step
-	stringIn   []string
 	// stringOut has the watched variables only after initialisation mode.
-	stringOut    []string
-	stringsDirty bool          // stringIn differs from what the FMU has
-	stale        bool          // a state was restored, and the outputs are not read yet
-	undoable     bool          // a later restore may go back to before the next steps
-	unpromised   string        // how such steps differ, see master.Replay
-	derivatives  int           // highest accepted order of input derivatives
-	given        []expectation // of given values
-	documented   []expectation // of documented values that were not given
-	notes        []string      // about the initialisation
-	revived      int           // new instances after refused getters
-	refused      error         // the last refusal
-	asking       atomic.Bool   // reading variables that the FMU may refuse
-	clock        clock
-	waited       bool // a long wait for a pending step was reported
+	stringOut   []string
+	stale       bool          // a state was restored, and the outputs are not read yet
+	undoable    bool          // a later restore may go back to before the next steps
+	unpromised  string        // how such steps differ, see master.Replay
+	derivatives int           // highest accepted order of input derivatives
+	given       []expectation // of given values
+	documented  []expectation // of documented values that were not given
+	notes       []string      // about the initialisation
+	revived     int           // new instances after refused getters
+	refused     error         // the last refusal
+	asking      atomic.Bool   // reading variables that the FMU may refuse
+	clock       clock
+	slaveState
+}
+
+// slaveState is the state of a slave between steps, apart from that of the FMU and the inputs in its stepper.
+type slaveState struct {
+	stringIn     []string
+	stringsDirty bool // stringIn differs from what the FMU has
+	ticking      ticking
+	trials       [2]trial // of derivatives without states, with them
+	waited       bool     // a long wait for a pending step was reported
 }
 
 var (
@@ -137,6 +150,11 @@ var (
 // New describes the subsystem. It makes no call of the FMU. Variables that do not exist, have another
 // causality, or cannot be set are errors.
 func New(c Config) (*Slave, error) {
+	if c.Sandboxed {
+		if err := c.Place(); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.Name, err)
+		}
+	}
 	s := &Slave{config: c}
 	if err := s.describe(&c); err != nil {
 		return nil, err
@@ -193,15 +211,15 @@ func references(list []signal, kind master.Kind) []description.ValueReference {
 
 // EnterInit instantiates the FMU, sets parameters and start values, and enters initialisation mode
 // (fmi2 40–42).
-func (s *Slave) EnterInit(_ context.Context, e master.Experiment) error {
+func (s *Slave) EnterInit(ctx context.Context, e master.Experiment) error {
 	s.stale, s.before, s.experiment = false, 0, e
 	s.linear.before, s.linear.displaced = nil, false
 	s.stepPlan.DerivativeOrders = 0
-	if err := s.probeInputDerivatives(e); err != nil {
+	if err := s.probeInputDerivatives(ctx, e); err != nil {
 		return err
 	}
 	s.clock.start = e.Start
-	if err := s.instantiate(); err != nil {
+	if err := s.instantiate(ctx); err != nil {
 		return err
 	}
 	return s.enter(e)
@@ -209,9 +227,9 @@ func (s *Slave) EnterInit(_ context.Context, e master.Experiment) error {
 
 // instantiate makes the instance. Log messages about variables that it may refuse to read are only for
 // debugging.
-func (s *Slave) instantiate() (err error) {
+func (s *Slave) instantiate(ctx context.Context) (err error) {
 	o := s.config.Options
-	o.Restarts = s.config.Restarts
+	o.Restarts, o.Context = s.config.Restarts, ctx
 	if log := o.Log; log != nil {
 		o.Log = func(m fmi.LogMessage) {
 			if s.asking.Load() {

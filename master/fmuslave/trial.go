@@ -20,21 +20,37 @@ import (
 // of zero, did not.
 type trial struct {
 	done      bool
-	refused   error // nil = requests succeed
-	displaces bool  // the state must be saved and restored
+	refused   string // "" = requests succeed
+	displaces bool   // the state must be saved and restored
 }
+
+// refusal is the error of a refused request if the trial was made before a checkpoint.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+func (r refusal) Unwrap() error { return master.ErrCapability }
 
 // tryOut tests, once, the request for derivatives of outputs by inputs, or with which = 1 of all unknowns by
 // all knowns. An FMU that can be instantiated only once is not tested; its state is saved and restored.
-func (s *Slave) tryOut(which int) *trial {
-	l, t := &s.linear, &s.linear.trials[which]
-	if t.done {
-		return t
+func (s *Slave) tryOut(which int) (displaces bool, refused error) {
+	t, refusals := &s.trials[which], &s.linear.refused
+	if !t.done {
+		if err := s.try(which, t); err != nil {
+			t.refused, refusals[which] = err.Error(), err
+		}
 	}
-	rollback := s.info.Caps.SaveState
+	if t.refused != "" && refusals[which] == nil {
+		refusals[which] = refusal(t.refused)
+	}
+	return t.displaces, refusals[which]
+}
+
+// try makes the trial; refused is why requests are refused.
+func (s *Slave) try(which int, t *trial) (refused error) {
+	l, rollback := &s.linear, s.info.Caps.SaveState
 	t.done, t.displaces = true, rollback
 	if s.config.once() {
-		return t
+		return nil
 	}
 	unknown, known, what := l.unknown, l.known, "its outputs and the derivatives of its states with respect to its inputs and states"
 	if which == 0 {
@@ -49,18 +65,17 @@ func (s *Slave) tryOut(which int) *trial {
 		err := ask(in)
 		in.Free() // whatever state it is in: nothing depends on it
 		if err != nil {
-			t.refused = fmt.Errorf("%w: the FMU declares providesDirectionalDerivative but does not provide those of %s: %w; "+remedy,
+			return fmt.Errorf("%w: the FMU declares providesDirectionalDerivative but does not provide those of %s: %w; "+remedy,
 				master.ErrCapability, what, err)
-			return t
 		}
 	}
 	plain, asked := s.rehearse(nothing), s.rehearse(ask)
 	switch {
 	case plain == nil || asked == nil:
-		return t
+		return nil
 	case same(plain, asked):
 		t.displaces = false
-		return t
+		return nil
 	}
 	if rollback {
 		around := func(do func(*fmi.Instance) error) []float64 {
@@ -74,13 +89,12 @@ func (s *Slave) tryOut(which int) *trial {
 		}
 		restored := around(nothing)
 		if restored != nil && same(restored, around(ask)) {
-			return t
+			return nil
 		}
 	}
-	t.refused = fmt.Errorf("%w: reading the directional derivatives of %s changes the state of the FMU, "+
+	return fmt.Errorf("%w: reading the directional derivatives of %s changes the state of the FMU, "+
 		"and a rollback does not restore it; "+remedy,
 		master.ErrCapability, what)
-	return t
 }
 
 func nothing(*fmi.Instance) error { return nil }
@@ -88,9 +102,11 @@ func nothing(*fmi.Instance) error { return nil }
 // spare returns another instance at the start of the experiment, nil if that fails. Its log messages are
 // only for debugging.
 func (s *Slave) spare() *fmi.Instance {
-	o := s.config.Options
-	o.Log = quiet(o.Log)
-	in, err := s.config.FMU.Instantiate(s.config.Name+" (probe)", o)
+	c, err := s.beside("probe")
+	if err != nil {
+		return nil
+	}
+	in, err := c.FMU.Instantiate(c.Name, c.Options)
 	if err != nil {
 		return nil
 	}

@@ -41,16 +41,23 @@ func (s *Slave) VerifyRollback(ctx context.Context, e master.Experiment, H float
 		return replay, nil
 	}
 	var err error
-	if s.config.once() {
+	c := s.config
+	if c.once() {
 		replay, err = fmuprobe.RollbackInPlace(ctx, s, e, H, s.Staged())
+	} else if c, err = s.beside("test of rollback"); err != nil {
+		return master.Replay{Untested: err.Error()}, nil
 	} else {
-		replay, err = s.testTwins(ctx, e, H)
+		replay, err = s.testTwins(ctx, e, H, c)
 	}
-	if err != nil {
+	switch why := c.untested(err); {
+	case ctx.Err() == nil && why != "":
+		return master.Replay{Untested: why}, nil
+	case err != nil:
 		return replay, err
+	case c.bare == "":
+		store.KeepReplay(H, replay)
 	}
 	s.unpromised = replay.Unpromised
-	store.KeepReplay(H, replay)
 	return replay, nil
 }
 
@@ -65,11 +72,9 @@ func (s *Slave) Staged() fmuprobe.Inputs {
 	return u
 }
 
-// testTwins tests the rollback on separate instances.
-func (s *Slave) testTwins(ctx context.Context, e master.Experiment, H float64) (master.Replay, error) {
-	c := s.config
-	c.Outputs, c.Watch, c.Monitor, c.Restarts = nil, nil, nil, 0
-	c.Options.Log, c.Aside = quiet(c.Options.Log), true
+// testTwins tests the rollback on separate instances with a configuration.
+func (s *Slave) testTwins(ctx context.Context, e master.Experiment, H float64, c Config) (master.Replay, error) {
+	c.Outputs, c.Watch, c.Monitor = nil, nil, nil
 	d := c.FMU.Description
 	for i := range d.Variables {
 		switch v := &d.Variables[i]; {
@@ -110,9 +115,10 @@ func (s *Slave) Duplicate(ctx context.Context, order int) (_ master.Subsystem, e
 		return nil, fmt.Errorf("%w: the FMU can be instantiated only once per process "+
 			"(canBeInstantiatedOnlyOncePerProcess)", master.ErrCapability)
 	}
-	c := s.config
-	c.Name += " (another)"
-	c.Options.Log, c.Aside = quiet(c.Options.Log), true
+	c, err := s.beside("another")
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", master.ErrCapability, err)
+	}
 	another, err := New(c)
 	if err != nil {
 		return nil, err
@@ -180,7 +186,11 @@ func (s *Slave) VerifyFeedthrough(ctx context.Context, e master.Experiment, H fl
 	if store.KnowsTrue(inputs) {
 		return nil, nil
 	}
-	twin, err := s.dependent()
+	c, err := s.beside("test of dependencies")
+	if err != nil {
+		return nil, nil
+	}
+	twin, err := c.dependent()
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +206,7 @@ func (s *Slave) VerifyFeedthrough(ctx context.Context, e master.Experiment, H fl
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	if len(found) == 0 && whole {
+	if len(found) == 0 && whole && c.bare == "" {
 		store.KeepTrue(inputs)
 	}
 	var own []master.Leak // at ports of this slave
@@ -210,10 +220,8 @@ func (s *Slave) VerifyFeedthrough(ctx context.Context, e master.Experiment, H fl
 }
 
 // dependent returns a twin with all outputs whose dependencies are declared.
-func (s *Slave) dependent() (*Slave, error) {
-	c := s.config
-	c.Name += " (test of dependencies)"
-	c.Watch, c.Monitor, c.Options.Log, c.Restarts, c.Aside = nil, nil, quiet(c.Options.Log), 0, true
+func (c Config) dependent() (*Slave, error) {
+	c.Watch, c.Monitor = nil, nil
 	c.Outputs = slices.Clone(c.Outputs)
 	d := c.FMU.Description
 	for _, u := range d.Outputs {
@@ -227,14 +235,14 @@ func (s *Slave) dependent() (*Slave, error) {
 
 // VerifyDerivatives compares the directional derivatives of the outputs by the driven inputs with differences
 // of outputs, on separate instances: in the initialisation, and within steps if the run uses the rollback
-// of the FMU and the FMU can vary its step. An FMU that can be instantiated only once is not tested. Right
+// of the FMU and the FMU can vary its step. An FMU that can be instantiated only once, in this process, is not tested. Right
 // derivatives are stored with the hash of the FMU and its settings (see Config.Cache) and not tested again.
 func (s *Slave) VerifyDerivatives(ctx context.Context, e master.Experiment, H float64) (master.SlopeTest, error) {
 	var test master.SlopeTest
 	switch {
 	case !s.info.Caps.DirectionalDerivative:
 		return test, fmt.Errorf("%w: the FMU provides no directional derivatives", master.ErrCapability)
-	case s.config.FMU.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess:
+	case s.config.once():
 		test.Untested = "the FMU can be instantiated only once per process"
 		return test, nil
 	}
@@ -243,9 +251,18 @@ func (s *Slave) VerifyDerivatives(ctx context.Context, e master.Experiment, H fl
 	if known, ok := store.Slopes(ports); ok {
 		return known, nil
 	}
-	t := slopeTest{run: s, ctx: ctx, e: e, H: min(H, (e.Stop-e.Start)/2)}
+	c, err := s.beside("test of derivatives")
+	if err != nil {
+		test.Untested = err.Error()
+		return test, nil
+	}
+	c.Watch = nil
+	t := slopeTest{run: s, config: c, ctx: ctx, e: e, H: min(H, (e.Stop-e.Start)/2)}
 	for _, part := range []func() error{t.initially, t.within} {
 		if err := part(); err != nil {
+			if t.Untested = c.untested(err); t.Untested != "" && ctx.Err() == nil {
+				return t.SlopeTest, nil
+			}
 			return t.SlopeTest, err
 		}
 	}
@@ -253,26 +270,26 @@ func (s *Slave) VerifyDerivatives(ctx context.Context, e master.Experiment, H fl
 		t.Untested = "no output responds to an input linearly and by more than its noise"
 		return t.SlopeTest, nil
 	}
-	store.KeepSlopes(ports, t.SlopeTest)
+	if c.bare == "" {
+		store.KeepSlopes(ports, t.SlopeTest)
+	}
 	return t.SlopeTest, nil
 }
 
 // slopeTest is the test of one slave.
 type slopeTest struct {
 	fmuprobe.Slopes
-	run *Slave
-	ctx context.Context
-	e   master.Experiment
-	H   float64
+	run    *Slave
+	config Config // of twins
+	ctx    context.Context
+	e      master.Experiment
+	H      float64
 }
 
 // twin returns a slave like that of the run, in its initialisation; nil if that fails, which the instance of
 // the run will report.
 func (t *slopeTest) twin() (s *Slave, u fmuprobe.Inputs, end func()) {
-	c := t.run.config
-	c.Name += " (test of derivatives)"
-	c.Watch, c.Options.Log, c.Restarts, c.Aside = nil, quiet(c.Options.Log), 0, true
-	s, err := New(c)
+	s, err := New(t.config)
 	if err != nil {
 		return nil, u, nil
 	}
@@ -305,20 +322,21 @@ func (t *slopeTest) within() error {
 	}
 	// The effects of a request are tested for the slave of the run, which needs the result.
 	which, states := 0, len(t.run.States()) > 0
-	if states && t.run.tryOut(1).refused == nil {
-		which = 1
-	} else {
-		states = false
+	if states {
+		_, refused := t.run.tryOut(1)
+		if states = refused == nil; states {
+			which = 1
+		}
 	}
-	if trial := t.run.tryOut(which); trial.refused != nil {
-		return trial.refused
+	if _, refused := t.run.tryOut(which); refused != nil {
+		return refused
 	}
 	s, u, end := t.twin()
 	if s == nil {
 		return context.Cause(t.ctx)
 	}
 	defer end()
-	s.linear.trials = t.run.linear.trials
+	s.trials, s.linear.refused = t.run.trials, t.run.linear.refused
 	if s.ExitInit() != nil {
 		return fmuprobe.Refusal(t.ctx, s)
 	}
@@ -326,8 +344,10 @@ func (t *slopeTest) within() error {
 }
 
 // store returns the stored measurements of the FMU.
-func (s *Slave) store() fmuprobe.Store {
-	return fmuprobe.Store{Dir: s.config.Cache, FMU: s.config.identity(), Model: s.config.FMU.Description.ModelName}
+func (s *Slave) store() fmuprobe.Store { return s.config.store() }
+
+func (c *Config) store() fmuprobe.Store {
+	return fmuprobe.Store{Dir: c.Cache, FMU: c.identity(), Model: c.FMU.Description.ModelName}
 }
 
 // Instance returns the instance, nil before the initialisation. It belongs to the slave.

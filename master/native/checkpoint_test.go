@@ -60,7 +60,7 @@ func queue(archive func(s *[]float64, a *master.Archive)) master.Subsystem {
 		Archive: archive})
 }
 
-func whole(s *[]float64, a *master.Archive) { a.FloatList(s) }
+func whole(s *[]float64, a *master.Archive) { a.All(s) }
 
 // mine is a subsystem of four methods that offers its state by one more.
 type mine struct {
@@ -79,7 +79,7 @@ func (m *mine) Step(_ context.Context, t, H float64) (float64, error) {
 	return t + H, nil
 }
 func (m *mine) Outputs(y []float64) error { y[0] = m.y; return nil }
-func (m *mine) Archive(a *master.Archive) { a.Float(&m.u); a.Float(&m.y) }
+func (m *mine) Archive(a *master.Archive) { a.All(&m.u, &m.y) }
 
 // ring couples subsystems, each to the next.
 func ring(t *testing.T, subs ...master.Subsystem) *master.System {
@@ -140,8 +140,8 @@ func TestCheckpoints(t *testing.T) {
 // A subsystem that does not offer its state, or does not read what it wrote, is named with the remedy.
 func TestNoCheckpoints(t *testing.T) {
 	lopsided := func(s *[]float64, a *master.Archive) {
-		if a.FloatList(s); a.Reading() {
-			a.Float(&(*s)[0])
+		if a.All(s); a.Reading() {
+			a.All(&(*s)[0])
 		}
 	}
 	for _, c := range []struct {
@@ -173,7 +173,7 @@ func TestArchiveConformance(t *testing.T) {
 		says  string
 	}{
 		"plain": {plain, ""}, "queue": {func() master.Subsystem { return queue(whole) }, ""}, "mine": {func() master.Subsystem { return newMine() }, ""},
-		"a part": {func() master.Subsystem { return queue(func(s *[]float64, a *master.Archive) { a.Float(&(*s)[0]) }) }, "a part of the state is not in it"},
+		"a part": {func() master.Subsystem { return queue(func(s *[]float64, a *master.Archive) { a.All(&(*s)[0]) }) }, "a part of the state is not in it"},
 	} {
 		err := mastertest.TestSubsystem(func() (master.Subsystem, error) { return test.fresh(), nil }, []float64{0.5}, 0, 0.01)
 		if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {

@@ -42,10 +42,26 @@ func describe(name string, in, out []string) master.Info {
 
 // function is a subsystem without a state.
 type function struct {
-	info    master.Info
-	f       func(t float64, u, y []float64)
-	t       float64
-	u, y, v []float64
+	instant
+	info master.Info
+	f    func(t float64, u, y []float64)
+	v    []float64
+}
+
+// instant is the state of a function.
+type instant struct {
+	t    float64
+	u, y []float64
+}
+
+func newInstant(s *master.Info) instant {
+	return instant{u: make([]float64, len(s.In)), y: make([]float64, len(s.Out))}
+}
+
+func (i *instant) set(from *instant) {
+	i.t = from.t
+	copy(i.u, from.u)
+	copy(i.y, from.y)
 }
 
 var (
@@ -61,8 +77,8 @@ var (
 // stepped after its sources, with their new values (System.Late). Its directional derivatives are differences
 // of f.
 func Func(name string, in, out []string, f func(t float64, u, y []float64)) master.Subsystem {
-	s := &function{info: describe(name, in, out), f: f, u: make([]float64, len(in)), y: make([]float64, len(out)),
-		v: make([]float64, len(in))}
+	s := &function{info: describe(name, in, out), f: f, v: make([]float64, len(in))}
+	s.instant = newInstant(&s.info)
 	s.info.Stateless = true
 	s.info.Caps.DirectionalDerivative = len(in) > 0
 	on := make([][]int, len(out))
@@ -114,35 +130,25 @@ func (s *function) EnterInit(_ context.Context, e master.Experiment) error {
 func (s *function) EvalInit() error { s.f(s.t, s.u, s.y); return nil }
 func (s *function) ExitInit() error { return s.EvalInit() }
 
-// instant is the saved state of a function.
-type instant struct {
-	t    float64
-	u, y []float64
-}
-
 func (s *function) SaveState(reuse master.State) (master.State, error) {
 	i, ok := reuse.(*instant)
 	if !ok {
-		i = &instant{u: make([]float64, len(s.u)), y: make([]float64, len(s.y))}
+		saved := newInstant(&s.info)
+		i = &saved
 	}
-	i.t = s.t
-	copy(i.u, s.u)
-	copy(i.y, s.y)
+	i.set(&s.instant)
 	return i, nil
 }
 
 func (s *function) RestoreState(state master.State) error {
-	i := state.(*instant)
-	s.t = i.t
-	copy(s.u, i.u)
-	copy(s.y, i.y)
+	s.set(state.(*instant))
 	return nil
 }
 
 func (s *function) FreeState(master.State) error { return nil }
 
 // Archive carries the instant into a checkpoint or back.
-func (s *function) Archive(a *master.Archive) { a.All(&s.t, s.u, s.y) }
+func (s *function) Archive(a *master.Archive) { a.All(&s.instant) }
 
 // DirectionalDerivative returns the slope of f along du by a central difference.
 func (s *function) DirectionalDerivative(du, dy []float64) error {
@@ -286,7 +292,7 @@ func (m *model[S]) FreeState(master.State) error { return nil }
 
 // Archive carries the state and the inputs into a checkpoint or back.
 func (m *model[S]) Archive(a *master.Archive) {
-	a.Floats(m.u)
+	a.All(m.u)
 	if m.Model.Archive != nil {
 		m.Model.Archive(&m.state, a)
 	} else {

@@ -40,7 +40,7 @@ type Facts map[string]string
 // state; and the SHA-256 of all of these.
 const (
 	checkpointMark    = "\x89MSCKP\r\n" // a transfer in text mode would damage it
-	checkpointVersion = 6
+	checkpointVersion = 7
 	checkpointHead    = len(checkpointMark) + 4 + 8 + 8
 )
 

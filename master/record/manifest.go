@@ -130,8 +130,10 @@ type FMU struct {
 	Hash      string   `json:"hash"`   // "sha256:…" of the archive
 	Tool      string   `json:"tool"`   // that exported it; "" = unknown
 	Quirks    []string `json:"quirks"` // sorted
-	// Isolated is the reason why it ran in a separate process, "" if it did not.
+	// Isolated is the reason why it ran in a separate process, "" if it did not. Unasked: neither the user nor the
+	// documents asked for that.
 	Isolated string `json:"isolated,omitempty"`
+	Unasked  bool   `json:"isolated_unasked,omitempty"`
 }
 
 // Setting is a number with its source.

@@ -169,27 +169,34 @@ func openLedger(b []byte) (l *ledger, description []byte, at place, err error) {
 	return l, description, at, nil
 }
 
-// archive writes or reads the description of a table.
-func (t *Table) archive(a *master.Archive) {
-	format, columns := int(t.opt.Format), len(t.layout.columns)
-	a.Section("table")
-	a.String(&t.written.path)
-	a.Index(&format, 0, len(FormatNames)-1)
-	a.Index(&t.ring.rows, 1, math.MaxInt32)
-	a.Index(&columns, 1, math.MaxInt32)
-	a.Bool(&t.regular)
-	t.opt.Format = Format(format)
-	for i := 0; i < columns && a.Err() == nil; i++ {
-		var c column
-		if !a.Reading() {
-			c = t.layout.columns[i]
-		}
-		kind := int(c.kind)
-		a.Index(&kind, int(master.Real), int(master.String))
-		c.kind = master.Kind(kind)
-		a.All(&c.name, &c.unit, &c.about)
-		if a.Reading() {
-			t.layout.addColumn(c)
-		}
+// description is what Salvage needs to know of a table, beside its ledger.
+type description struct {
+	path    string
+	format  Format
+	slots   int // in the ring
+	regular bool
+	columns []column
+}
+
+// describe returns the bytes of the description.
+func (t *Table) describe() []byte {
+	a := master.NewArchive()
+	a.All(&description{t.written.path, t.opt.Format, t.ring.rows, t.regular, t.layout.columns})
+	return a.Data()
+}
+
+// undescribe makes the table that has a description, and returns the slots of its ring.
+func undescribe(data []byte) (t *Table, slots int, err error) {
+	var d description
+	a := master.ReadArchive(data)
+	a.All(&d)
+	if a.Finish() != nil || int(d.format) >= len(FormatNames) || d.slots < 1 || len(d.columns) == 0 {
+		return nil, 0, errScribbled
 	}
+	t = NewTable(d.path, Options{Format: d.format})
+	t.written.path, t.regular = d.path, d.regular
+	for _, c := range d.columns {
+		t.layout.addColumn(c)
+	}
+	return t, d.slots, nil
 }

@@ -55,14 +55,10 @@ func (s *Salvaged) table(find func(name string) []byte) (err error) {
 	if l == nil || err != nil {
 		return err
 	}
-	t := NewTable("", Options{})
-	a := master.ReadArchive(description)
-	t.archive(a)
-	slots := t.ring.rows
-	if a.Finish() != nil || t.layout.columns[0].kind != master.Real {
-		return errScribbled
+	t, slots, err := undescribe(description)
+	if err != nil {
+		return err
 	}
-	t.path = t.written.path
 	if strings.HasPrefix(t.path, openFiles) { // it means another file in this process
 		return fmt.Errorf("%s referred to an open file of the process that has ended", t.path)
 	}

@@ -119,12 +119,17 @@ type Table struct {
 	ended   bool           // the workers return
 	ends    sync.WaitGroup // of the workers
 
-	points      int     // seen so far
-	first, last float64 // time of the first and of the previous point
-	due         int     // multiple of the interval for the next row
+	seen
 
 	resumed *position // of the resumed run; nil = from the start
 	past    int       // rows up to there
+}
+
+// seen holds what decides which points get a row.
+type seen struct {
+	points      int     // so far
+	first, last float64 // time of the first and of the previous point
+	due         int     // multiple of the interval for the next row
 }
 
 // handed is a queued block: rows from … to-1.
@@ -312,9 +317,7 @@ func (t *Table) allocate() error {
 			return err
 		}
 	}
-	a := master.NewArchive()
-	t.archive(a)
-	t.ledger, err = newLedger(t.memory, tableRegion, a.Data(), t.place())
+	t.ledger, err = newLedger(t.memory, tableRegion, t.describe(), t.place())
 	return err
 }
 
@@ -386,7 +389,7 @@ func (t *Table) Archive(a *master.Archive) {
 			}
 		}
 	}
-	a.All(at, rows, &t.newest, &t.points, &t.first, &t.last, &t.due)
+	a.All(at, rows, &t.newest, &t.seen)
 }
 
 // Record adds a row if one is due at this point.

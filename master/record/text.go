@@ -130,8 +130,7 @@ func (x *text) allocate(size int64) error {
 	}
 	x.waiting.begin, x.waiting.end, x.err = uint64(size), uint64(size), nil
 	about := master.NewArchive()
-	about.String(&x.absolute)
-	about.Bool(&x.regular)
+	about.All(&x.absolute, &x.regular)
 	x.ledger, err = newLedger(m, x.region, about.Data(), x.place(fileGrows))
 	return err
 }
@@ -207,9 +206,7 @@ func (k *textKind) salvage(find func(name string) []byte, more string) (path str
 	}
 	a := master.ReadArchive(description)
 	regular := false
-	a.String(&path)
-	a.Bool(&regular)
-	if a.Finish() != nil {
+	if a.All(&path, &regular); a.Finish() != nil {
 		return "", errScribbled
 	}
 	if at.state == fileEnds || at.state == fileLost {

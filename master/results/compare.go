@@ -3,6 +3,7 @@ package results
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -245,19 +246,30 @@ func noVariable(t *Table, name string) error {
 
 // matchEnds matches names of which one is the end of the other after a dot, if unambiguous.
 func (c *Comparison) matchEnds(a, b *Table, inB []int, taken []bool, chosen func(int) bool) {
+	named, ending := map[string][]int{}, map[string][]int{} // free columns of B by their name, and by each end of it
+	for k, column := range b.Columns {
+		if !taken[k] {
+			named[column.Bare] = append(named[column.Bare], k)
+			for end := range endsOf(column.Bare) {
+				ending[end] = append(ending[end], k)
+			}
+		}
+	}
 	candidates := make([][]int, len(a.Columns))
 	of := make([]int, len(b.Columns))
-	for i := range a.Columns {
+	for i, column := range a.Columns {
 		if inB[i] >= 0 || !chosen(i) {
 			continue
 		}
-		for k := range b.Columns {
-			na, nb := a.Columns[i].Bare, b.Columns[k].Bare
-			if !taken[k] && (strings.HasSuffix(nb, "."+na) || strings.HasSuffix(na, "."+nb)) {
-				candidates[i] = append(candidates[i], k)
-				of[k]++
-			}
+		list := slices.Clone(ending[column.Bare])
+		for end := range endsOf(column.Bare) {
+			list = append(list, named[end]...)
 		}
+		slices.Sort(list)
+		for _, k := range list {
+			of[k]++
+		}
+		candidates[i] = list
 	}
 	told := map[string]int{}
 	var order []string
@@ -281,6 +293,15 @@ func (c *Comparison) matchEnds(a, b *Table, inB []int, taken []bool, chosen func
 		}
 	}
 	c.Notes = append(c.Notes, order...)
+}
+
+// endsOf iterates over the ends of a name after its dots.
+func endsOf(name string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, end, ok := strings.Cut(name, "."); ok && yield(end); {
+			_, end, ok = strings.Cut(end, ".")
+		}
+	}
 }
 
 // place is a position in a table: between row and row+1, with the weight share of the latter.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -156,6 +157,57 @@ func TestCompareTells(t *testing.T) {
 	c, err = Compare(table(t, "time,v [m/s]\n0,1\n"), table(t, "time,v [km/h]\n0,1\n"), CompareOptions{})
 	if err != nil || len(c.Variables) != 1 || len(c.Notes) != 1 || !strings.Contains(c.Notes[0], "in m/s and in km/h") {
 		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// Names of which one is the end of the other are matched if no other name comes into question.
+func TestMatchEnds(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	names := func() (list []Column) {
+		for range 1 + rng.IntN(12) {
+			var parts []string
+			for range 1 + rng.IntN(3) {
+				parts = append(parts, []string{"a", "b", "ab", ""}[rng.IntN(4)])
+			}
+			list = append(list, Column{Bare: strings.Join(parts, ".")})
+		}
+		return list
+	}
+	for range 500 {
+		a, b := &Table{Columns: names()}, &Table{Columns: names()}
+		inB, taken := make([]int, len(a.Columns)), make([]bool, len(b.Columns))
+		ends := func(i, k int) bool {
+			na, nb := a.Columns[i].Bare, b.Columns[k].Bare
+			return strings.HasSuffix(nb, "."+na) || strings.HasSuffix(na, "."+nb)
+		}
+		for i := range inB {
+			inB[i] = -1
+		}
+		for k := range taken {
+			taken[k] = rng.IntN(4) == 0
+		}
+		want := slices.Clone(inB)
+		for i := range want {
+			for k := range taken {
+				others := 0 // columns of either table that match the other of the two
+				for j := range want {
+					if j != i && ends(j, k) {
+						others++
+					}
+				}
+				for l := range taken {
+					if l != k && !taken[l] && ends(i, l) {
+						others++
+					}
+				}
+				if !taken[k] && ends(i, k) && others == 0 {
+					want[i] = k
+				}
+			}
+		}
+		if (&Comparison{}).matchEnds(a, b, inB, taken, func(int) bool { return true }); !slices.Equal(inB, want) {
+			t.Fatalf("%+v\n%+v: %v, want %v", a.Columns, b.Columns, inB, want)
+		}
 	}
 }
 

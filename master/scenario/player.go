@@ -23,13 +23,17 @@ type Player struct {
 	// Resolve returns the name of a variable of the file in the run; nil = the same.
 	Resolve func(name string) (string, error)
 
-	s        *Scenario
-	run      *master.Run
-	tiny     float64 // s: tolerance for equal times
-	events   []liveEvent
-	judges   []judge
-	inForce  map[*master.Variable]int // the event whose action is in force
-	order    []int                    // events as they happen at one point: those with a time by time, then the others
+	s      *Scenario
+	run    *master.Run
+	tiny   float64 // s: tolerance for equal times
+	events []liveEvent
+	judges []judge
+	order  []int // events as they happen at one point: those with a time by time, then the others
+	played
+}
+
+// played is the state of a player, apart from those of its events and expectations.
+type played struct {
 	playing  []playing
 	happened []record.ScenarioEvent
 	stopping string
@@ -46,8 +50,13 @@ type liveEvent struct {
 	*event
 	conditions []liveCondition
 	actions    []liveAction
-	fired      bool
-	release    float64 // s: when its actions end; NaN = not scheduled
+	eventState
+}
+
+type eventState struct {
+	fired   bool
+	release float64 // s: when its actions end; NaN = not scheduled
+	inForce []bool  // by action: no later one has replaced it
 }
 
 type liveCondition struct {
@@ -65,10 +74,9 @@ type liveAction struct {
 
 // playing is a variable that follows the table of an action.
 type playing struct {
-	*liveAction
-	event, at int     // indices of the action
-	zero      float64 // s: time of the run at time 0 of the table
-	on        bool    // it has begun
+	event, action int     // indices
+	zero          float64 // s: time of the run at time 0 of the table
+	on            bool    // it has begun
 }
 
 // Play returns the hook for one run.
@@ -79,7 +87,7 @@ func (s *Scenario) Play() *Player {
 // Bind finds the variables in the run and checks the actions on them. The error names all
 // faulty lines.
 func (p *Player) Bind(r *master.Run) error {
-	*p = Player{Items: p.Items, Resolve: p.Resolve, s: p.s, run: r, inForce: map[*master.Variable]int{}}
+	*p = Player{Items: p.Items, Resolve: p.Resolve, s: p.s, run: r}
 	_, stop, step := r.Span()
 	p.tiny = 1e-9 * step
 	b := &binder{Player: p, tables: map[replayed]func(t float64) master.Scalar{}}
@@ -158,7 +166,7 @@ func (b *binder) read(line int, v *master.Variable) {
 }
 
 func (b *binder) event(of *event) liveEvent {
-	e := liveEvent{event: of, release: math.NaN()}
+	e := liveEvent{event: of, eventState: eventState{release: math.NaN()}}
 	for c := range of.when {
 		live := liveCondition{condition: &of.when[c]}
 		if live.v = b.find(live.line, live.variable); live.v == nil {
@@ -182,7 +190,7 @@ func (b *binder) event(of *event) liveEvent {
 			continue
 		}
 		b.action(&live)
-		e.actions = append(e.actions, live)
+		e.actions, e.inForce = append(e.actions, live), append(e.inForce, false)
 	}
 	return e
 }
@@ -332,11 +340,12 @@ func (p *Player) At(r *master.Run) error {
 	}
 	for k := range p.playing {
 		q := &p.playing[k]
-		set := q.v.Track
+		a := &p.events[q.event].actions[q.action]
+		set := a.v.Track
 		if !q.on {
-			q.on, set = true, q.v.Set
+			q.on, set = true, a.v.Set
 		}
-		if err := set(q.table(t - q.zero)); err != nil {
+		if err := set(a.table(t - q.zero)); err != nil {
 			return err
 		}
 	}
@@ -356,9 +365,14 @@ func (p *Player) judge(t float64) {
 	}
 }
 
-// quit ends the replay of a variable.
+// quit ends the actions on a variable.
 func (p *Player) quit(v *master.Variable) {
-	p.playing = slices.DeleteFunc(p.playing, func(q playing) bool { return q.v == v })
+	p.playing = slices.DeleteFunc(p.playing, func(q playing) bool { return p.events[q.event].actions[q.action].v == v })
+	for k := range p.events {
+		for i, a := range p.events[k].actions {
+			p.events[k].inForce[i] = p.events[k].inForce[i] && a.v != v
+		}
+	}
 }
 
 // holds reports whether the conditions of an event hold.
@@ -413,10 +427,7 @@ func (p *Player) fire(k int, t float64) error {
 			return fmt.Errorf("%s:%d: %w", p.s.Path, a.line, err)
 		}
 		did.Did = append(did.Did, text)
-		delete(p.inForce, a.v)
-		if a.verb != release {
-			p.inForce[a.v] = k
-		}
+		e.inForce[i] = a.verb != release
 	}
 	if !math.IsNaN(e.hold) {
 		e.release = t + e.hold
@@ -463,7 +474,7 @@ func (p *Player) act(k, i int, t float64) (did string, err error) {
 		is, err := a.v.Value()
 		return fmt.Sprintf("froze %s at %s", name, rounded(is)), errors.Join(err, a.v.Set(is))
 	}
-	q := playing{liveAction: a, event: k, at: i}
+	q := playing{event: k, action: i}
 	if a.relative {
 		q.zero = t
 	}
@@ -475,77 +486,12 @@ func (p *Player) act(k, i int, t float64) (did string, err error) {
 // archives the values of the variables.
 func (p *Player) Archive(a *master.Archive) {
 	a.Same(p.s.Hash, "the scenario")
-	a.Count(len(p.events), "events")
-	actions := 0
+	a.All(&p.played)
 	for k := range p.events {
-		e := &p.events[k]
-		actions += len(e.actions)
-		a.All(&e.fired, &e.release)
-		held := make([]bool, len(e.actions))
-		for i := range held {
-			by, ok := p.inForce[e.actions[i].v]
-			held[i] = ok && by == k
-		}
-		a.Bools(held)
-		for i := range held {
-			if a.Reading() && held[i] {
-				p.inForce[e.actions[i].v] = k
-			}
-		}
+		a.All(&p.events[k].eventState)
 	}
-	p.archivePlaying(a, actions)
-	p.archiveHappened(a, actions)
-	a.String(&p.stopping)
-	a.Count(len(p.judges), "expectations")
 	for k := range p.judges {
 		a.All(&p.judges[k].judged)
-	}
-}
-
-// archivePlaying archives the replays.
-func (p *Player) archivePlaying(a *master.Archive, actions int) {
-	n := len(p.playing)
-	a.Index(&n, 0, actions)
-	if a.Reading() {
-		p.playing = make([]playing, n)
-	}
-	for i := range p.playing {
-		q := &p.playing[i]
-		a.Index(&q.event, 0, len(p.events)-1)
-		if a.Err() != nil {
-			return
-		}
-		a.Index(&q.at, 0, len(p.events[q.event].actions)-1)
-		if a.Err() != nil {
-			return
-		}
-		q.liveAction = &p.events[q.event].actions[q.at]
-		if q.table == nil {
-			a.Fail(fmt.Errorf("line %d of %s replays nothing", q.line, p.s.Path))
-			return
-		}
-		a.All(&q.zero, &q.on)
-	}
-}
-
-// archiveHappened archives the events so far.
-func (p *Player) archiveHappened(a *master.Archive, actions int) {
-	n := len(p.happened)
-	a.Index(&n, 0, 2*len(p.events)) // each happens once and ends once
-	if a.Reading() {
-		p.happened = make([]record.ScenarioEvent, n)
-	}
-	for i := range p.happened {
-		did := &p.happened[i]
-		a.All(&did.Line, &did.Time)
-		n := len(did.Did)
-		a.Index(&n, 0, actions+1)
-		if a.Reading() {
-			did.Did = make([]string, n)
-		}
-		for i := range did.Did {
-			a.String(&did.Did[i])
-		}
 	}
 }
 
@@ -556,10 +502,9 @@ func (p *Player) end(k int, t float64) error {
 	did := record.ScenarioEvent{Line: e.line, Time: t}
 	for i := range e.actions {
 		a := &e.actions[i]
-		if by, ok := p.inForce[a.v]; !ok || by != k {
+		if !e.inForce[i] {
 			continue
 		}
-		delete(p.inForce, a.v)
 		p.quit(a.v)
 		if err := a.v.Release(); err != nil {
 			return fmt.Errorf("%s:%d: %w", p.s.Path, a.line, err)

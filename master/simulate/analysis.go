@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -36,6 +37,9 @@ func (by Runner) Again(path string, open OpenOptions) func(context.Context) (*ma
 	if by.Open == nil {
 		by.Open = Open
 	}
+	if abs, err := filepath.Abs(path); err == nil { // it is opened in a copy of the working folder
+		path = abs
+	}
 	return func(ctx context.Context) (*master.System, func() error, error) {
 		sys, err := by.Open(ctx, path, open)
 		if err != nil {
@@ -49,7 +53,7 @@ func (by Runner) Again(path string, open OpenOptions) func(context.Context) (*ma
 // analysis; again opens further copies. The caller closes the system.
 func (r *run) aside(ctx context.Context) (other *System, o analyze.Options, again opener, err error) {
 	open, sys := r.open, r.sys
-	open.Trace, open.Logger = nil, r.events.aside()
+	open.Trace, open.Logger, open.Sandboxed = nil, r.events.aside(), true
 	open.Isolation.Components = slices.Concat(open.Isolation.Components, sys.Once)
 	if other, err = r.Open(ctx, r.System, open); err != nil {
 		return nil, o, nil, err

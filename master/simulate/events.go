@@ -2,8 +2,12 @@ package simulate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"runtime"
+	"strings"
 	"sync"
 
 	"github.com/macrostep/macrostep/master"
@@ -46,6 +50,7 @@ type events struct {
 	level slog.Level
 	mu    sync.Mutex
 	to    func(Event)
+	trace string // path of the file for the stack of a panic; "" = a temporary one
 }
 
 func newEvents(to func(Event), level slog.Level) *events {
@@ -78,6 +83,28 @@ func (e *events) aside() *slog.Logger {
 	return e.logger().With("trial", "analysis")
 }
 
+// TracePath returns the path of the file for the stack of a panic in the run with a manifest at a path.
+func TracePath(manifest string) string {
+	if manifest == "" {
+		return ""
+	}
+	return strings.TrimSuffix(manifest, ".json") + ".panic.txt"
+}
+
+// KeepTrace writes the stack of a panic to a file, "" for a temporary one, and returns its path.
+func KeepTrace(path, stack string) (string, error) {
+	text := []byte("macrostep " + Version() + ", " + runtime.Version() + ", " + Platform() + "\n\n" + stack)
+	if path != "" {
+		return path, os.WriteFile(path, text, 0o666)
+	}
+	f, err := os.CreateTemp("", "macrostep-*.panic.txt")
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(text)
+	return f.Name(), errors.Join(err, f.Close())
+}
+
 // handler turns log records into events.
 type handler struct {
 	events *events
@@ -104,6 +131,13 @@ func (h *handler) Handle(_ context.Context, r slog.Record) error {
 func (h *handler) fact(a slog.Attr) string {
 	if a.Equal(slog.Attr{}) {
 		return ""
+	}
+	if a.Key == "stack" { // of a panic of ours, which is long
+		path, err := KeepTrace(h.events.trace, a.Value.String())
+		if err != nil {
+			path = err.Error()
+		}
+		return " trace=" + path
 	}
 	return fmt.Sprintf(" %s%s=%v", h.group, a.Key, a.Value.Resolve())
 }

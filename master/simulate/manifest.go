@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -67,6 +68,8 @@ type beginning struct {
 	leaving  leaving
 	region   *region // in shared memory; nil = not published
 	left     bool    // the supervisor has to complete the files
+	document []byte  // the manifest as written
+	conclude func(master.Result)
 	// mu is held while the manifest is written. A goroutine that writes the last one and ends
 	// the program never unlocks it.
 	mu sync.Mutex
@@ -92,9 +95,12 @@ func (b *beginning) end() error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	err := b.file.Write(b.manifest)
-	if err == nil {
-		b.stands = true
+	text, err := b.manifest.JSON()
+	if _, missing := os.Stat(b.file.Path); err == nil && missing == nil && bytes.Equal(text, b.document) {
+		return nil
+	}
+	if err = b.file.Write(b.manifest); err == nil {
+		b.stands, b.document = true, text
 		return nil
 	}
 	if _, missing := os.Stat(b.file.Path); missing == nil && !errors.Is(err, record.ErrBusy) {
@@ -123,7 +129,19 @@ func (b *beginning) Record(p *master.Point) error {
 
 func (b *beginning) Flush() error { return nil }
 
-func (b *beginning) End(master.Result) error { return nil }
+func (b *beginning) End(result master.Result) error {
+	if b.begun.Load() {
+		b.conclude(result)
+	}
+	return nil
+}
+
+// set sets the manifest of a run that has ended.
+func (b *beginning) set(m *record.Manifest) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.manifest, b.leaving.Settled = m, true
+}
 
 // flushInterval bounds the loss of results when an FMU hangs or ends the process.
 const flushInterval = 250 * time.Millisecond
@@ -173,6 +191,9 @@ func (r *run) interrupted(reason string) string {
 		return reason
 	}
 	b.mu.Lock() // for ever: nothing is written after this
+	if b.leaving.Settled {
+		return reason
+	}
 	m := *b.manifest
 	m.Reason = reason
 	// Errors cannot be reported any more.

@@ -14,6 +14,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/worker"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/fmuslave"
+	"github.com/macrostep/macrostep/master/workdir"
 	"github.com/macrostep/macrostep/ssp"
 )
 
@@ -26,9 +27,14 @@ type Model struct {
 	mu       sync.Mutex
 	users    int        // systems, and the model itself
 	trace    *fmi.Trace // nil = none
-	seen     notices
-	limits   sync.Once
-	refused  error // a limit of the documents; nil = none
+	// For the working folder: this process is an engine of a study, its own copy, that for an analysis (nil = none is needed), and
+	// the copy in which the process works (nil = none).
+	expendable    bool
+	home          workdir.Copy
+	aside, inside *workdir.Copy
+	seen          notices
+	limits        sync.Once
+	refused       error // a limit of the documents; nil = none
 }
 
 // OpenModel opens a system for many runs: set Runner.Open to a function that calls Instantiate.
@@ -40,7 +46,7 @@ func OpenModel(ctx context.Context, path string, o OpenOptions) (*Model, error) 
 	if m.model, err = assemble.OpenModel(path, options); err != nil {
 		return nil, errors.Join(err, m.leave())
 	}
-	if err := m.model.Load(); err != nil {
+	if err := m.model.Load(ctx); err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
 	return m, nil
@@ -70,7 +76,10 @@ func opening(ctx context.Context, path string, o *OpenOptions) (*Model, assemble
 	}
 	crashes := &worker.Record{Dir: fmuslave.CacheDir()}
 	m := &Model{launcher: &worker.Launcher{Timeout: o.Isolation.StepTimeout, Memory: o.Isolation.MemoryLimit, Lost: crashes.Lost},
-		hosts: map[string]*host.Client{}, users: 1}
+		hosts: map[string]*host.Client{}, users: 1, expendable: o.Expendable}
+	if o.Copy != nil {
+		m.home.Own = o.Copy.Own
+	}
 	options := o.assemble(ctx, &m.seen)
 	options.Launcher = m.launcher
 	options.Host = func(address string, apart bool) (fmi.Launcher, error) { return m.onHost(address, apart, &o.Isolation) }
@@ -78,6 +87,15 @@ func opening(ctx context.Context, path string, o *OpenOptions) (*Model, assemble
 		options.Crashed = crashes.Crashed
 	}
 	m.trace = options.Instance.Trace
+	if o.Sandboxed && o.Copy != nil && process.Shared() != nil {
+		_, bare, err := o.Copy.Dir()
+		if err != nil {
+			return nil, assemble.Options{}, err
+		}
+		if bare == "" { // the copy for the whole process, which is faster than a process for each FMU
+			options.Sandboxed, m.aside = false, o.Copy
+		}
+	}
 	return m, options, nil
 }
 
@@ -102,6 +120,10 @@ func (m *Model) leave() error {
 		return nil
 	}
 	var errs []error
+	if m.inside != nil {
+		errs = append(errs, m.inside.Leave())
+	}
+	errs = append(errs, m.home.Remove())
 	for _, c := range m.hosts {
 		errs = append(errs, c.Close())
 	}
@@ -122,6 +144,9 @@ func (m *Model) system(a *assemble.Assembly, o *OpenOptions, load func() error) 
 		return nil, err
 	}
 	out := newSystem(a, o)
+	if err := m.moveAside(out); err != nil {
+		return nil, err
+	}
 	out.Notices = m.seen.list
 	m.mu.Lock()
 	m.users++
@@ -171,6 +196,7 @@ func Inspect(ctx context.Context, path string, o OpenOptions, variables []string
 	if err != nil {
 		return nil, err
 	}
+	options.Host = Reading(ctx).Host // no connection is made
 	a, err := assemble.Open(path, options)
 	if err != nil {
 		return nil, errors.Join(err, a.Close())

@@ -22,6 +22,7 @@ import (
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/master/workdir"
 	"github.com/macrostep/macrostep/ssp"
 )
 
@@ -41,6 +42,10 @@ type OpenOptions struct {
 	// Expendable says that this process may end with an FMU: FMUs on record as having ended one
 	// before are not isolated for that.
 	Expendable bool
+	// Copy is the copy of the working folder for instances beside those of a run; nil = the system has one. With Sandboxed,
+	// the system is for an analysis, and its FMUs do not change the working folder.
+	Copy      *workdir.Copy
+	Sandboxed bool
 	// Times in s and tolerance of the user, which override those of the documents; nil = not
 	// given.
 	Start, Stop, Step, Tolerance *Setting
@@ -91,6 +96,8 @@ type System struct {
 	// Monitor recreates the System with further variables for the error estimate; nil = only
 	// outputs can be monitored.
 	Monitor func([]algorithms.Monitored) (*master.System, error)
+	// Shared: other processes run the FMUs in the same working folder at the same time.
+	Shared bool
 }
 
 // Open reads a system and its FMUs. It loads the libraries, so that errors are found before
@@ -103,7 +110,7 @@ func Open(ctx context.Context, path string, o OpenOptions) (*System, error) {
 	a, err := assemble.Open(path, options) // never nil
 	var out *System
 	if err == nil {
-		out, err = m.system(a, &o, a.Load)
+		out, err = m.system(a, &o, func() error { return a.Load(ctx) })
 	}
 	if err != nil {
 		return nil, errors.Join(err, a.Close(), m.leave())
@@ -120,10 +127,14 @@ func (o *OpenOptions) assemble(ctx context.Context, seen *notices) assemble.Opti
 	i := &o.Isolation
 	out.Isolate, out.IsolateGiven, out.IsolateComponents = i.Mode, i.Given, i.Components
 	out.Restarts, out.RestartsGiven, out.On = i.Restarts, i.RestartsGiven, i.On
+	out.Copy, out.Sandboxed = o.Copy, o.Sandboxed
 	for _, q := range o.Quirks {
 		out.Quirks = append(out.Quirks, assemble.Quirk{Component: q.Name, Name: q.Value})
 	}
 	logger := o.Logger
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
 	out.Instance = fmi.InstanceOptions{LoggingOn: o.Debug, StepTimeout: i.StepTimeout, CallByCall: o.CallByCall}
 	out.Instance.Log = func(m fmi.LogMessage) {
 		if m.Category == fmi.OwnCategory {
@@ -175,7 +186,7 @@ func newSystem(a *assemble.Assembly, o *OpenOptions) *System {
 			out.Once = append(out.Once, c.Name)
 		}
 		out.FMUs = append(out.FMUs, record.FMU{Component: c.Name, Path: c.Source, Hash: c.FMU.Hash,
-			Tool: c.FMU.Description.GenerationTool, Quirks: c.Quirks.Names(), Isolated: c.Isolated})
+			Tool: c.FMU.Description.GenerationTool, Quirks: c.Quirks.Names(), Isolated: c.Isolated, Unasked: c.Unasked})
 	}
 	return out
 }
@@ -204,8 +215,7 @@ func Reading(ctx context.Context) assemble.Options {
 			}
 			return s.Names, nil
 		},
-		Context: ctx,
-		Host:    func(address string, _ bool) (fmi.Launcher, error) { return unreached(address), nil },
+		Host: func(address string, _ bool) (fmi.Launcher, error) { return unreached(address), nil },
 	}
 }
 

@@ -13,11 +13,13 @@ import (
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/algorithms/analyze"
 	"github.com/macrostep/macrostep/algorithms/analyze/watch"
+	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/process"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/scenario"
+	"github.com/macrostep/macrostep/master/workdir"
 )
 
 // Runner holds the Go values that take part in runs. The zero value is ready for use.
@@ -33,9 +35,15 @@ type Runner struct {
 	// At returns the actual path for a file of the run, which keeps its nominal path in
 	// messages and manifest; nil = the same path.
 	At func(path string) string
+	// Own lists further files and folders that the caller writes during a run: changes of other files of the working folder
+	// count as those of FMUs.
+	Own []string
 	// Prepare is called before the first FMU is instantiated; nil = no call. It may add to the
 	// options of the run. The run uses the returned context.
 	Prepare func(context.Context, *Prepared) (context.Context, error)
+	// Settled is called when the run has ended, with its outcome and error, before the FMUs are terminated and freed.
+	// What happens then changes no result and only adds warnings, but it may end the process. nil = no call.
+	Settled func(*Outcome, error)
 	// Running is called when the run begins, with a function for a program that must exit
 	// at once: it saves the results so far and returns the reason with the time reached.
 	// Running is called with nil when the run has ended; nil = no calls.
@@ -88,6 +96,7 @@ type run struct {
 	Request
 	events *events
 	out    Outcome
+	copy   workdir.Copy // of the working folder, for instances beside those of the run
 
 	checkpoint       *record.Checkpoint // from which the run is resumed; nil = none
 	signals, history *record.Signals
@@ -101,6 +110,7 @@ type run struct {
 	attempts         *record.Attempts // nil = none
 	calls            *record.CallLog  // nil = none
 	table            *record.Table    // nil = none
+	base             *record.Manifest // before the run
 	mark             *beginning
 	watch            *watch.Recorder
 }
@@ -110,6 +120,8 @@ func (r *run) run(ctx context.Context) (err error) {
 	if err := r.read(ctx); err != nil {
 		return err
 	}
+	r.copy.Own = r.own()
+	defer func() { err = errors.Join(err, r.copy.Remove()) }()
 	if r.sys, err = r.openSystem(ctx); err != nil {
 		return err
 	}
@@ -134,6 +146,7 @@ func (r *run) run(ctx context.Context) (err error) {
 		}
 	}
 	m := r.manifest()
+	r.base = m
 	if r.Analyze {
 		if err := r.analyseFirst(ctx, m); err != nil {
 			return err
@@ -146,11 +159,14 @@ func (r *run) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	watched := r.watchFolder()
 	stopFlushing := r.flushRegularly()
 	if r.Running != nil {
 		r.Running(r.interrupted, r.sys)
 	}
+	r.mark.conclude = r.conclude
 	result, err := job.Run(ctx)
+	watched(&result, err)
 	if r.Running != nil {
 		r.Running(nil, r.sys)
 	}
@@ -197,7 +213,7 @@ func (r *run) read(ctx context.Context) (err error) {
 	r.open = OpenOptions{
 		Strict: r.Strict, Stateless: r.Stateless, Set: r.Set, Quirks: r.Quirks, Compile: r.Compile, Isolation: r.Isolation,
 		Start: r.Start, Stop: r.Stop, Step: r.Step, Tolerance: r.Tolerance,
-		Logger: r.events.logger(), Debug: r.events.debug(), CallByCall: r.CallByCall,
+		Logger: r.events.logger(), Debug: r.events.debug(), CallByCall: r.CallByCall, Copy: &r.copy,
 	}
 	if err := r.readCheckpoint(); err != nil {
 		return err
@@ -299,6 +315,7 @@ func (r *run) recorders(m *record.Manifest) (err error) {
 			return fmt.Errorf("--manifest: %w", err)
 		}
 	}
+	r.events.trace = TracePath(path)
 	record.Sweep(path)
 	Withdraw()
 	checkpoint := ""
@@ -357,6 +374,25 @@ func (r *run) tableSize(variables int) float64 {
 	return rows * float64(1+variables) * value
 }
 
+// conclude writes the manifest of a run that has ended, before its FMUs are ended.
+func (r *run) conclude(result master.Result) {
+	var err error
+	if !result.Outcome().Regular() {
+		err = errors.New(result.Reason)
+	}
+	grows := ""
+	if result.Growing != nil && result.Outcome().Regular() {
+		grows = fmt.Sprintf("%s; the process ended before the cause was analysed", result.Growing) // unless finish finds out
+	}
+	err = r.outcome(result, grows, err)
+	_ = r.mark.end() // finish repeats it
+	r.mark.publish()
+	if r.Settled != nil {
+		r.Settled(&r.out, err)
+	}
+	fmi.Flush() // an FMU that crashes then does not take with it what it has printed
+}
+
 // finish judges a run that has begun and completes its manifest. failed is the error of the
 // run, or nil.
 func (r *run) finish(ctx context.Context, result master.Result, failed error) error {
@@ -368,36 +404,15 @@ func (r *run) finish(ctx context.Context, result master.Result, failed error) er
 		}
 		err = errors.Join(err, lost)
 	}
-	var delivery []master.Delivery
-	if rep, ok := r.chosen.Algorithm.(master.Reporter); ok {
-		delivery = rep.Report().Delivery
-	}
-	m := r.mark.manifest
-	defer func() { r.out.Result = result }()
 	grows := ""
 	if result.Growing != nil && result.Outcome().Regular() {
 		if grows = r.judgeGrowth(ctx, &result); result.Unstable != "" {
 			result.Warnings = append(result.Warnings, result.Unstable)
 		}
 	}
-	m.Finish(r.sys.System, result, delivery)
-	if grows != "" {
-		m.Warnings = append(m.Warnings, grows)
-	}
-	err = errors.Join(err, r.judgeScenario(m, result.Time))
-	if m.Outcome.Regular() {
-		m.Warnings = append(m.Warnings, r.longerThanRun(m)...)
-	}
-	if r.watch.Text != "" {
-		m.Warnings = append(m.Warnings, r.watch.Text)
-	}
-	if r.sys.Notices != nil {
-		warnings, notes := r.sys.Notices()
-		m.Warnings, m.Notes = append(m.Warnings, warnings...), append(m.Notes, notes...)
-	}
-	r.out.Manifest, r.out.ManifestPath = m, r.Manifest
+	err = r.outcome(result, grows, err)
+	m := r.out.Manifest
 	if r.table != nil {
-		r.out.Table, r.out.Rows, r.out.Columns = true, r.table.Rows(), r.table.Columns()
 		if left := r.table.LeftOut(); len(left) > 0 {
 			note := fmt.Sprintf("a .mat holds no strings and leaves out %d (%s); record to a .parquet or .csv to keep them",
 				len(left), strings.Join(left[:min(len(left), 3)], ", "))
@@ -412,6 +427,43 @@ func (r *run) finish(ctx context.Context, result master.Result, failed error) er
 	r.mark.left = process.Shared() != nil && r.mark.stands && unwritten
 	if lost != nil && !r.mark.left {
 		err, r.out.ManifestPath = errors.Join(err, lost), ""
+	}
+	return err
+}
+
+// outcome sets the outcome and the manifest of a run that has ended. grows is a warning, "" for none, and failed the
+// error of the run, or nil. It returns the error of the request.
+func (r *run) outcome(result master.Result, grows string, failed error) error {
+	var delivery []master.Delivery
+	if rep, ok := r.chosen.Algorithm.(master.Reporter); ok {
+		delivery = rep.Report().Delivery
+	}
+	m := new(record.Manifest)
+	*m = *r.base
+	m.Warnings, m.Notes = slices.Clip(m.Warnings), slices.Clip(m.Notes)
+	m.Finish(r.sys.System, result, delivery)
+	if grows != "" {
+		m.Warnings = append(m.Warnings, grows)
+	}
+	err := errors.Join(failed, r.judgeScenario(m, result.Time))
+	if m.Outcome.Regular() {
+		m.Warnings = append(m.Warnings, r.longerThanRun(m)...)
+	}
+	if r.watch.Text != "" {
+		m.Warnings = append(m.Warnings, r.watch.Text)
+	}
+	if r.sys.Notices != nil {
+		warnings, notes := r.sys.Notices()
+		m.Warnings, m.Notes = append(m.Warnings, warnings...), append(m.Notes, notes...)
+	}
+	if bare := r.copy.Bare(); bare != "" {
+		m.Notes = append(m.Notes, "instances for tests of FMUs ran in an empty folder, because the FMUs may write files in the working folder, "+
+			"of which no copy can be made: "+bare)
+	}
+	r.mark.set(m)
+	r.out.Begun, r.out.Manifest, r.out.ManifestPath, r.out.Result = true, m, r.Manifest, result
+	if r.table != nil {
+		r.out.Table, r.out.Rows, r.out.Columns = true, r.table.Rows(), r.table.Columns()
 	}
 	if err == nil && !m.Outcome.OK(r.Strict) {
 		err = errors.New(cmp.Or(result.Reason, m.Outcome.Unstable))

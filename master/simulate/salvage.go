@@ -1,10 +1,12 @@
 package simulate
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"sync/atomic"
 	"unsafe"
 
@@ -51,6 +53,7 @@ type leaving struct {
 	Given      string // path as the user gave it
 	Table      bool
 	Checkpoint string          // absolute path; "" = none is written
+	Settled    bool            // the run has ended, and Document is its verdict
 	Document   json.RawMessage // the current manifest
 }
 
@@ -121,9 +124,10 @@ func Withdraw() {
 }
 
 // Salvage completes the files of a dead process from its shared memory: it adds the missing
-// rows and writes the manifest with the reason of its death. The log of calls gets the
-// unfinished calls. Without a reason, the run had ended but could not write its files, because
-// an FMU had closed them. The outcome is zero if the run had not begun.
+// rows and writes the manifest with the reason of its death, which is a warning if the run had
+// ended. The log of calls gets the unfinished calls. Without a reason, the run had ended but
+// could not write its files, because an FMU had closed them. The outcome is zero if the run had
+// not begun.
 func Salvage(find func(name string) []byte, status master.Status, reason string, calls ...fmi.Call) (out Outcome, err error) {
 	r := findRegion(find)
 	var l leaving
@@ -132,30 +136,31 @@ func Salvage(find func(name string) []byte, status master.Status, reason string,
 	}
 	steps, reached := int(r.steps), r.time
 	out.Begun, out.Table = true, l.Table
-	var saved record.Salvaged
-	if r.ended.Load() == 1 && reason != "" {
-		reason = "after the end of the run: " + reason
-	} else {
-		var lines []string
-		for _, c := range calls {
-			lines = append(lines, c.Line())
-		}
-		saved, err = record.Salvage(find, lines...)
+	var lines []string
+	for _, c := range calls {
+		lines = append(lines, c.Line())
 	}
+	saved, err := record.Salvage(find, lines...)
 	if l.Table && saved.Rows > 0 {
 		out.Rows, out.Columns, reached = saved.Rows, saved.Columns, math.Max(reached, saved.Newest)
 	}
-	if err != nil && reason != "" {
+	if err != nil && reason != "" && !l.Settled {
 		reason = fmt.Sprintf("%s; the results could not be completed: %v", reason, err)
 	}
 	m := &record.Manifest{}
 	if json.Unmarshal(l.Document, m) != nil {
 		m = &record.Manifest{Status: master.Incomplete}
 	}
-	if m.Status == master.Incomplete {
+	if m.Status == master.Incomplete && !l.Settled {
 		m.WallSeconds = r.wall
 	}
+	files := []string{l.Manifest, l.Checkpoint}
 	switch {
+	case reason != "" && l.Settled:
+		if r.ended.Load() == 1 && !isAt(m, l.Manifest) {
+			l.Manifest = ""
+		}
+		m.Warnings = append(m.Warnings, "after the run: "+reason+"; no result is lost")
 	case reason != "":
 		m.Break(status, reason, reached, steps)
 	case saved.Added > 0:
@@ -163,7 +168,7 @@ func Salvage(find func(name string) []byte, status master.Status, reason string,
 			saved.Added, saved.Newest)
 	}
 	out.Manifest = m
-	for _, path := range []string{l.Manifest, l.Checkpoint} {
+	for _, path := range files {
 		record.Sweep(path)
 	}
 	if l.Manifest != "" {
@@ -173,4 +178,20 @@ func Salvage(find func(name string) []byte, status master.Status, reason string,
 		out.ManifestPath = l.Given
 	}
 	return out, err
+}
+
+// ManifestPath returns the absolute path of the manifest of the run in shared memory; "" = there is none.
+func ManifestPath(find func(name string) []byte) string {
+	var l leaving
+	if r := findRegion(find); r == nil || json.Unmarshal(find(descriptionName(r.turn.Load())), &l) != nil {
+		return ""
+	}
+	return l.Manifest
+}
+
+// isAt reports whether a manifest is still where the run has written it. The user may have moved it since.
+func isAt(m *record.Manifest, path string) bool {
+	there, err := os.ReadFile(path)
+	text, failed := m.JSON()
+	return err == nil && failed == nil && bytes.Equal(there, text)
 }

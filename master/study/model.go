@@ -20,6 +20,7 @@ import (
 	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/scenario"
 	"github.com/macrostep/macrostep/master/simulate"
+	"github.com/macrostep/macrostep/master/workdir"
 	"github.com/macrostep/macrostep/ssp"
 )
 
@@ -36,7 +37,14 @@ type Options struct {
 	Engine string
 	// Expendable means that an FMU may end this process (see simulate.OpenOptions).
 	Expendable bool
-	Logger     *slog.Logger // of what opening reports; nil = nothing is logged
+	// Running receives the system of a run when it begins; nil = nobody does.
+	Running func(*simulate.System)
+	// Settled receives the row of a run before its FMUs are terminated and freed, in case that ends the process;
+	// nil = nobody does.
+	Settled func(Row)
+	// Own lists files and folders that the program writes meanwhile: they are no sign that FMUs write files.
+	Own    []string
+	Logger *slog.Logger // of what opening reports; nil = nothing is logged
 }
 
 // Model is the system of a plan, opened once. Its methods may be called by several goroutines.
@@ -46,6 +54,7 @@ type Model struct {
 	options  Options
 	model    *simulate.Model
 	selected record.Selection // of the collected variables
+	copy     workdir.Copy     // of the working folder, for instances beside those of runs
 
 	mu       sync.Mutex
 	requests map[string]simulate.Request // by the settings that vary
@@ -195,7 +204,7 @@ func newModel(p *Plan, o Options) *Model {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Model{plan: p, names: p.FactorNames(), options: o, requests: map[string]simulate.Request{}}
+	return &Model{plan: p, names: p.FactorNames(), options: o, requests: map[string]simulate.Request{}, copy: workdir.Copy{Own: o.Own}}
 }
 
 // opening returns how the system is opened, and the files beside it that a run reads.
@@ -214,7 +223,7 @@ func (m *Model) opening(ctx context.Context) (_ simulate.OpenOptions, files []st
 	open := simulate.OpenOptions{
 		Strict: r.Strict, Stateless: r.Stateless, Set: r.Set, Quirks: r.Quirks, Compile: r.Compile, Isolation: r.Isolation,
 		Dialects: m.options.Dialects, Logger: m.options.Logger, Read: m.selected.Match, Expendable: m.options.Expendable,
-		Start: r.Start, Stop: r.Stop, Step: r.Step, Tolerance: r.Tolerance,
+		Start: r.Start, Stop: r.Stop, Step: r.Step, Tolerance: r.Tolerance, Copy: &m.copy,
 	}
 	if r.Scenario != "" {
 		s, err := scenario.Read(ctx, r.Scenario)
@@ -250,7 +259,7 @@ func noSettings(system string, settings []Setting) (simulate.Request, error) {
 }
 
 // Close closes the system.
-func (m *Model) Close() error { return m.model.Close() }
+func (m *Model) Close() error { return errors.Join(m.model.Close(), m.copy.Remove()) }
 
 // settings returns those of a variant, and a key that distinguishes them from those of others.
 func (m *Model) settings(v Variant) (key string, settings []Setting) {
@@ -301,17 +310,29 @@ func override(settings []Setting, s Setting) []Setting {
 // which is done.
 func (m *Model) Run(ctx context.Context, v Variant) (Row, error) {
 	began := time.Now()
-	row, err := m.run(ctx, v)
-	if m.plan.Keep == KeepFailed && row.Status == OK && m.options.Kept != "" {
-		for _, file := range []string{".csv", ".json"} {
-			_ = os.Remove(filepath.Join(m.options.Kept, fmt.Sprint(v.ID, file))) // at worst, there is a file more
-		}
+	complete := func(row Row) Row {
+		row.Seconds, row.Engine = time.Since(began).Seconds(), m.options.Engine
+		return row
 	}
-	row.Seconds, row.Engine = time.Since(began).Seconds(), m.options.Engine
-	return row, err
+	row, err := m.run(ctx, v, func(row Row) {
+		if m.options.Settled != nil {
+			m.options.Settled(complete(row))
+		}
+	})
+	m.plan.Tidy(row, m.options.Kept)
+	return complete(row), err
 }
 
-func (m *Model) run(ctx context.Context, v Variant) (Row, error) {
+// Tidy removes the files of a run in the folder kept that the plan does not keep.
+func (p *Plan) Tidy(row Row, kept string) {
+	if p.Keep == KeepFailed && row.Status == OK && kept != "" {
+		for _, file := range []string{".csv", ".json"} {
+			_ = os.Remove(filepath.Join(kept, fmt.Sprint(row.ID, file))) // at worst, there is a file more
+		}
+	}
+}
+
+func (m *Model) run(ctx context.Context, v Variant, settled func(Row)) (Row, error) {
 	r, err := m.request(v)
 	if err != nil {
 		return m.plan.NoRow(v, Failed, err.Error()), nil
@@ -329,7 +350,7 @@ func (m *Model) run(ctx context.Context, v Variant) (Row, error) {
 	var columns record.Columns
 	resolve := func(name string) (string, error) { return name, nil }
 	runner := simulate.Runner{
-		Presets: m.options.Presets,
+		Presets: m.options.Presets, Own: m.options.Own,
 		Open: func(_ context.Context, _ string, o simulate.OpenOptions) (*simulate.System, error) {
 			o.Set = set
 			sys, err := m.model.Instantiate(o)
@@ -347,16 +368,35 @@ func (m *Model) run(ctx context.Context, v Variant) (Row, error) {
 			return ctx, nil
 		},
 	}
+	judged := func(out *simulate.Outcome, err error) Row {
+		row := m.judge(v, out, err)
+		if row.Status == OK {
+			err = m.collect(&row, &columns, resolve)
+		}
+		if row.Status == OK && err != nil {
+			row = m.plan.NoRow(v, Failed, err.Error())
+		}
+		return row
+	}
+	runner.Running = func(abandon func(string) string, s *simulate.System) {
+		if abandon != nil && m.options.Running != nil {
+			m.options.Running(s)
+		}
+	}
+	warnings := 0 // before the FMUs were ended
+	runner.Settled = func(out *simulate.Outcome, err error) {
+		warnings = len(out.Result.Warnings)
+		if ctx.Err() == nil {
+			settled(judged(out, err))
+		}
+	}
 	out, err := runner.Run(ctx, r)
 	if ctx.Err() != nil {
 		return Row{}, context.Cause(ctx)
 	}
-	row := m.judge(v, &out, err)
-	if row.Status == OK {
-		err = m.collect(&row, &columns, resolve)
-	}
-	if row.Status == OK && err != nil {
-		row = m.plan.NoRow(v, Failed, err.Error())
+	row := judged(&out, err)
+	if late := out.Result.Warnings[warnings:]; row.Status == OK && len(late) > 0 {
+		row.Warn(late[0])
 	}
 	return row, nil
 }
@@ -378,7 +418,7 @@ func (m *Model) judge(v Variant, out *simulate.Outcome, failed error) Row {
 	case failed != nil && !(errors.As(failed, &unmet) && o.Regular()):
 		row.Status, row.Reason = Failed, oneLine(failed.Error())
 	case out.Result.Growing != nil:
-		row.Reason = oneLine("warning: " + out.Result.Growing.String()) // of the system itself, or not known why
+		row.Warn(out.Result.Growing.String()) // of the system itself, or not known why
 	}
 	return row
 }
@@ -411,8 +451,9 @@ func (m *Model) collect(row *Row, columns *record.Columns, resolve func(string) 
 
 // assignments returns the parameters and start values of a variant.
 func (p *Plan) assignments(v Variant) (set []simulate.Assignment) {
+	names := p.FactorNames()
 	for i, value := range v.Values {
-		if name := p.FactorNames()[i]; value != "" && !strings.HasPrefix(name, SettingPrefix) {
+		if name := names[i]; value != "" && !strings.HasPrefix(name, SettingPrefix) {
 			set = append(set, simulate.Assignment{Name: name, Value: value})
 		}
 	}

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -32,7 +33,7 @@ type Row struct {
 	// all of a run that is not OK.
 	Collected []float64
 	Status    Status
-	Reason    string  // one line; "" = OK
+	Reason    string  // one line; "" = OK, "warning: …" = OK with this warning
 	Verdict   string  // on the expectations of the scenario: "none", "met", "not met", "undecided"
 	Steps     int     // accepted macro steps
 	Rejected  int     // macro steps
@@ -62,6 +63,9 @@ func (p *Plan) Columns() []string {
 	}
 	return append(names, fixedColumns[1:]...)
 }
+
+// Warn sets the warning of a row that is OK, unless it has one.
+func (r *Row) Warn(text string) { r.Reason = cmp.Or(r.Reason, oneLine("warning: "+text)) }
 
 // record returns a row as texts.
 func (r *Row) record() []string {

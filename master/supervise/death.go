@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/process"
@@ -20,10 +21,15 @@ type Death struct {
 	Calls    []fmi.Call       // the current calls; if there are any, one of them is the cause
 	Loaded   []fmi.Call       // the FMUs in the engine, by instances
 	Messages []fmi.LogMessage // the last messages of FMUs
-	Known    bool             // the crash of the FMU is recorded: --isolate auto will isolate it
+	Record   string           // file about the crash, because of which --isolate auto will isolate the FMU; "" = none
 	Outcome  simulate.Outcome
+	// After: the work was done or had settled its answer (Job.Settle), and Failed is the error of the work. Such a
+	// death is a warning of Outcome.
+	After  bool
+	Failed error
 
 	lost error // why the results could not be completed
+	own  bool  // Cause is a panic of the engine itself
 	// Killed: by Engine.Kill. Outside: perhaps by another program.
 	Killed, Outside bool
 }
@@ -35,10 +41,10 @@ func (d *Death) Error() string {
 		text += "; its results could not be completed: " + d.lost.Error()
 	}
 	switch {
-	case d.Killed, d.Outside:
+	case d.Killed, d.Outside, d.After, d.own:
 		return text
-	case d.Known:
-		return text + "; " + knownRemedy
+	case d.Record != "":
+		return text + "; " + fmt.Sprintf(knownRemedy, d.Record)
 	case len(d.Calls) > 0 || len(d.Loaded) > 0:
 		return text + "; " + unknownRemedy
 	}
@@ -47,14 +53,14 @@ func (d *Death) Error() string {
 
 // Remedies, if the crash of the FMU was recorded, and if not.
 const (
-	knownRemedy = "later runs isolate this FMU, which does not prevent the crash: to go on after it, give --on-crash restart, " +
-		"which needs FMUs that can serialise their states; to see the calls up to it, --log-fmi-calls FILE"
+	knownRemedy = "later runs isolate this FMU (unless you delete %s), which does not prevent the crash: to go on after it, " +
+		"give --on-crash restart, which needs FMUs that can serialise their states; to see the calls up to it, --log-fmi-calls FILE"
 	unknownRemedy = "to find out which FMU it is, run with --isolate always"
 )
 
 // Reason is Error without the remedy.
 func (d *Death) Reason() string {
-	if d.Killed {
+	if d.Killed && !d.After || d.own {
 		return d.Cause
 	}
 	var b strings.Builder
@@ -78,6 +84,9 @@ func (d *Death) Reason() string {
 		b.WriteString("the engine ended")
 	}
 	b.WriteString(": " + d.Cause)
+	if d.After {
+		return b.String()
+	}
 	for i, m := range d.Messages {
 		if i == 0 {
 			b.WriteString("; the last messages: ")
@@ -89,8 +98,11 @@ func (d *Death) Reason() string {
 	return b.String()
 }
 
-// died completes the files of an engine and returns its *Death.
-func (e *Engine) died(l *link) error {
+// endPatience is the time for an engine to end that has closed its end of a pipe.
+const endPatience = 2 * time.Second
+
+// died completes the files of an engine and returns its *Death. after: its work had settled the answer.
+func (e *Engine) died(l *link, after bool) *Death {
 	if !l.child.Within(endPatience) { // it does not answer as it should
 		e.mu.Lock()
 		e.kill("it does not answer as it should and was ended")
@@ -99,18 +111,14 @@ func (e *Engine) died(l *link) error {
 	}
 	e.mu.Lock()
 	e.link = nil
-	reason, killed := e.reason, e.killed
+	d := e.death(l, after)
+	byUs := e.reason != ""
 	e.mu.Unlock()
-	d := &Death{Cause: reason, Killed: killed}
-	if reason == "" && l.child.Gone() {
-		d.Cause, d.Outside = process.Reason(l.child.State())
-	}
-	if l.page != nil {
-		d.Calls, d.Loaded, d.Messages = fmi.Calls(l.page), fmi.Loaded(l.page), fmi.LastMessages(l.page)
-	}
-	if len(d.Calls) == 1 && reason == "" && !d.Outside {
+	if len(d.Calls) == 1 && !byUs && !d.Outside && !after {
 		c, crashes := d.Calls[0], &worker.Record{Dir: fmuslave.CacheDir()}
-		d.Known = crashes.Take(fmi.Launch{FMU: c.FMU, Hash: c.Hash, Model: c.Model}, &fmi.Ended{Reason: d.Cause, Crash: true})
+		if crashes.Take(fmi.Launch{FMU: c.FMU, Hash: c.Hash, Model: c.Model}, &fmi.Ended{Reason: d.Cause, Crash: true}) {
+			d.Record = crashes.Path(c.Hash)
+		}
 	}
 	tidy() // first, because processes may hold files
 	if l.page != nil {
@@ -121,6 +129,29 @@ func (e *Engine) died(l *link) error {
 		d.Outcome, d.lost = simulate.Salvage(l.page.Find, status, d.Reason(), d.Calls...)
 	}
 	_ = l.close()
+	return d
+}
+
+// panicked keeps the stack of a panic of the engine beside the manifest of its run. The caller holds mu.
+func (e *Engine) panicked(l *link, a *answer) {
+	path, err := simulate.KeepTrace(simulate.TracePath(simulate.ManifestPath(l.page.Find)), a.Panic+"\n\n"+a.Stack)
+	if err != nil {
+		path = err.Error()
+	}
+	if e.own = e.reason == ""; e.own {
+		e.reason = fmt.Sprintf("%s, a fault of macrostep; to report it, send %s", a.Panic, path)
+	}
+}
+
+// death describes the end of an engine. The caller holds mu.
+func (e *Engine) death(l *link, after bool) *Death {
+	d := &Death{Cause: e.reason, Killed: e.killed, After: after, own: e.own}
+	if e.reason == "" && l.child.Gone() {
+		d.Cause, d.Outside = process.Reason(l.child.State())
+	}
+	if l.page != nil {
+		d.Calls, d.Loaded, d.Messages = fmi.Calls(l.page), fmi.Loaded(l.page), fmi.LastMessages(l.page)
+	}
 	return d
 }
 

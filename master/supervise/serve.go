@@ -6,11 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
 
+	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/process"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/simulate"
@@ -46,7 +49,20 @@ func (j *Job) Send(event any) {
 }
 
 // Limit sets the limits that the supervisor enforces.
-func (j *Job) Limit(l Limits) { j.engine.send(answer{Limits: &l}) }
+func (j *Job) Limit(l Limits) {
+	j.engine.mu.Lock()
+	j.engine.call = l.Call
+	j.engine.mu.Unlock()
+	j.engine.send(answer{Limits: &l})
+}
+
+// Settle sends the answer and the error of the work in advance, before FMUs are terminated and freed. If the
+// process ends before the work does, they are valid; otherwise those that the work returns are.
+func (j *Job) Settle(result any, err error) {
+	a := answered(result, err)
+	a.Settled = true
+	j.engine.send(a)
+}
 
 // OnLost sets the function that is called if the supervisor ends before the work; nil = none. The
 // process exits when f returns, at the latest after half a second.
@@ -69,6 +85,8 @@ type served struct {
 	mu     sync.Mutex // for what follows
 	out    *json.Encoder
 	lost   func()
+	busy   bool          // at work
+	call   time.Duration // limit of calls into FMUs
 }
 
 // isEngine reports whether the process was started as an engine.
@@ -86,20 +104,24 @@ func Main(c Config) {
 		fmt.Fprintln(os.Stderr, "engine:", err)
 		os.Exit(1)
 	}
-	os.Exit(0)
+	panic("serve returned")
 }
+
+// exitPanic is the exit code after a panic, as Go has it.
+const exitPanic = 2
 
 // lostPatience is the time for an engine without its supervisor to exit.
 const lostPatience = 500 * time.Millisecond
 
+// serve does pieces of work and ends the process. It returns only after an error.
 func serve(c Config) error {
 	var h handover
-	if err := json.Unmarshal([]byte(os.Getenv(variable)), &h); err != nil || len(h.Files) < 2 {
-		return fmt.Errorf("the variable %s is %q", variable, os.Getenv(variable))
+	text := process.TakeVariable(variable)
+	if err := json.Unmarshal([]byte(text), &h); err != nil || len(h.Files) < 2 {
+		return fmt.Errorf("the variable %s is %q", variable, text)
 	}
 	files := h.Files
 	process.SetThreadStack(h.Threads)
-	_ = os.Unsetenv(variable)
 	process.CloseOnExec(files...)
 	if err := process.DefaultSignals(); err != nil {
 		return err
@@ -115,11 +137,13 @@ func serve(c Config) error {
 	s := &served{config: c, out: json.NewEncoder(os.NewFile(files[1], "answers"))}
 	settleSignals()
 	go followStops()
+	runtime.LockOSThread() // exit handlers run in the thread that has called the FMUs
 	pieces := make(chan piece)
 	go s.read(json.NewDecoder(bufio.NewReader(os.NewFile(files[0], "requests"))), pieces)
 	for p := range pieces {
 		s.do(p)
 	}
+	fmi.Exit(0, fmi.ExitTime(s.call)+killPatience) // the supervisor is first to end it
 	return nil
 }
 
@@ -143,7 +167,8 @@ func beat(page *process.Page) {
 	}
 }
 
-// read reads requests until the supervisor closes the pipe or ends. It then exits.
+// read reads requests until the supervisor closes the pipe or ends. If a piece of work is not done then, it ends the
+// process.
 func (s *served) read(in *json.Decoder, pieces chan<- piece) {
 	var current piece
 	for {
@@ -153,6 +178,9 @@ func (s *served) read(in *json.Decoder, pieces chan<- piece) {
 		}
 		switch {
 		case !r.Cancel:
+			s.mu.Lock()
+			s.busy = true
+			s.mu.Unlock()
 			current = piece{request: r}
 			current.ctx, current.cancel = context.WithCancelCause(context.Background())
 			pieces <- current
@@ -160,10 +188,14 @@ func (s *served) read(in *json.Decoder, pieces chan<- piece) {
 			current.cancel(master.ErrInterrupted)
 		}
 	}
-	time.AfterFunc(lostPatience, func() { os.Exit(1) })
 	s.mu.Lock()
-	lost := s.lost
+	lost, busy := s.lost, s.busy
 	s.mu.Unlock()
+	if !busy {
+		close(pieces)
+		return
+	}
+	time.AfterFunc(lostPatience, func() { os.Exit(1) })
 	if lost != nil {
 		lost()
 	}
@@ -180,27 +212,40 @@ func (s *served) send(a answer) {
 // do does a piece of work.
 func (s *served) do(r piece) {
 	defer r.cancel(nil)
+	defer func() {
+		if p := recover(); p != nil {
+			s.send(answer{Panic: fmt.Sprintf("panic: %v", p), Stack: string(debug.Stack())})
+			os.Exit(exitPanic)
+		}
+	}()
 	simulate.Withdraw()
 	work := s.config.Works[r.Work]
 	if r.Work == runWork {
 		work = s.run
 	}
-	a := answer{Done: true}
+	var a answer
 	if work == nil {
 		a.Error = fmt.Sprintf("the engine knows no work %q", r.Work)
 	} else {
-		result, err := work(&Job{Context: r.ctx, Request: r.Request, engine: s})
-		if err != nil {
-			a.Error = err.Error()
-		}
-		if a.Answer, err = json.Marshal(result); err != nil && a.Error == "" {
-			a.Error = err.Error()
-		}
+		a = answered(work(&Job{Context: r.ctx, Request: r.Request, engine: s}))
 	}
+	a.Done = true
 	s.mu.Lock()
-	s.lost = nil
+	s.lost, s.busy = nil, false
 	s.mu.Unlock()
 	s.send(a)
+}
+
+// answered returns the answer for the result of a work.
+func answered(result any, failed error) (a answer) {
+	var err error
+	if a.Answer, err = json.Marshal(result); failed == nil {
+		failed = err
+	}
+	if failed != nil {
+		a.Error = failed.Error()
+	}
+	return a
 }
 
 // run is the work of Engine.Run.
@@ -221,5 +266,6 @@ func (s *served) run(j *Job) (any, error) {
 			}
 			j.OnLost(func() { abandon("the supervisor of the run has ended") })
 		},
+		Settled: func(out *simulate.Outcome, err error) { j.Settle(out, err) },
 	}.Run(j.Context, req)
 }

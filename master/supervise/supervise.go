@@ -12,6 +12,7 @@ package supervise
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,8 +44,10 @@ type Engine struct {
 	working sync.Mutex // held during a piece of work
 	mu      sync.Mutex // for all below
 	link    *link      // nil = not running
+	ending  *link      // that end waits for; nil = none
 	reason  string     // why the supervisor killed it; "" = it did not
 	killed  bool       // by Kill
+	own     bool       // reason is a panic of its own
 }
 
 // link is a running engine.
@@ -54,6 +57,8 @@ type link struct {
 	requests *os.File
 	sending  sync.Mutex
 	works    int // number of pieces of work so far
+	busy     bool
+	limits   Limits
 	answers  *os.File
 	decode   *json.Decoder
 }
@@ -76,7 +81,12 @@ type request struct {
 type answer struct {
 	Event  json.RawMessage `json:"event,omitempty"`
 	Limits *Limits         `json:"limits,omitempty"` // new limits
-	Done   bool            `json:"done,omitempty"`
+	// Done: the work is done; Settled: its answer in advance (Job.Settle).
+	Done    bool `json:"done,omitempty"`
+	Settled bool `json:"settled,omitempty"`
+	// Panic is one of the engine itself, which ends then, and Stack where it was.
+	Panic  string          `json:"panic,omitempty"`
+	Stack  string          `json:"stack,omitempty"`
 	Answer json.RawMessage `json:"answer,omitempty"`
 	Error  string          `json:"error,omitempty"`
 }
@@ -147,10 +157,7 @@ func (e *Engine) start() (_ *link, err error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd.Env = append(os.Environ(), variable+"="+string(text))
-	if os.Getenv(traceback) == "" { // the user may set it for debugging
-		cmd.Env = append(cmd.Env, traceback+"=none")
-	}
+	cmd.Env = process.Environment(variable, string(text))
 	if l.child, err = process.Start(cmd, process.Options{Group: true, Wake: true, Stack: fmi.LargeStack}); err != nil {
 		return nil, err
 	}
@@ -159,12 +166,9 @@ func (e *Engine) start() (_ *link, err error) {
 		l.stopReading(answerGrace)
 	}()
 	l.decode = json.NewDecoder(bufio.NewReader(l.answers))
-	e.link, e.reason, e.killed = l, "", false
+	e.link, e.reason, e.killed, e.own = l, "", false, false
 	return l, nil
 }
-
-// traceback is the environment variable for the amount of output when a Go program crashes.
-const traceback = "GOTRACEBACK"
 
 // answerGrace is the time to read the last answers of a dead engine, killPatience the time for a
 // killed engine to die.
@@ -188,8 +192,8 @@ func (l *link) send(r request) {
 func (l *link) close() error {
 	var err error
 	for _, f := range []*os.File{l.requests, l.answers} {
-		if f != nil {
-			err = errors.Join(err, f.Close())
+		if closing := f.Close(); f != nil && !errors.Is(closing, os.ErrClosed) {
+			err = errors.Join(err, closing)
 		}
 	}
 	if l.page != nil {
@@ -198,31 +202,53 @@ func (l *link) close() error {
 	return err
 }
 
-// Close ends the engine, if it runs, and removes processes and files left by its FMUs.
+// Close ends the engine, if it runs, and removes processes and files left by its FMUs. The error is a *Death if
+// exit handlers or destructors of FMUs ended the engine, or did not return; runs are complete nevertheless.
 func (e *Engine) Close() error {
-	if l := e.end(); l != nil {
-		return l.close()
-	}
-	return nil
-}
-
-// end lets the engine exit and removes processes and files left by its FMUs.
-func (e *Engine) end() *link {
-	e.mu.Lock()
-	l := e.link
-	e.link = nil
-	e.mu.Unlock()
+	l, death := e.end()
 	if l == nil {
 		return nil
 	}
-	_ = l.requests.Close() // makes it exit
-	l.requests = nil
-	if !l.child.Within(endPatience) {
-		l.child.Kill()
+	err := l.close()
+	if death != nil {
+		err = errors.Join(death, err)
+	}
+	return err
+}
+
+// end lets the engine exit and removes processes and files left by its FMUs. The *Death is nil if it exits by itself.
+func (e *Engine) end() (*link, *Death) {
+	e.mu.Lock()
+	l := e.link
+	e.link, e.ending = nil, l
+	var busy bool
+	var limit time.Duration
+	if l != nil {
+		busy, limit = l.busy, fmi.ExitTime(l.limits.Call)
+	}
+	e.mu.Unlock()
+	if l == nil {
+		return nil, nil
+	}
+	gone := l.child.Gone()
+	_ = l.requests.Close() // makes it exit; a request that is being sent fails
+	if !l.child.Within(limit) {
+		e.mu.Lock()
+		e.kill(fmt.Sprintf("it did not return within %v and was ended", limit))
+		e.mu.Unlock()
 		l.child.Within(killPatience)
 	}
+	e.mu.Lock()
+	e.ending = nil
+	d := e.death(l, !busy)
+	e.mu.Unlock()
+	if busy || gone || !l.child.Gone() || l.child.State().Success() {
+		d = nil
+	} else {
+		d.Outcome, d.lost = simulate.Salvage(l.page.Find, "", d.Reason())
+	}
 	tidy()
-	return l
+	return l, d
 }
 
 // tidy removes processes and temporary folders left by an engine that has ended.
@@ -231,26 +257,24 @@ func tidy() {
 	_, _ = archive.Sweep("", archive.Prefix) // the next run tries again
 }
 
-// endPatience is the time for an engine to exit.
-const endPatience = 2 * time.Second
-
 // Kill kills the engine; the current work returns a *Death with this reason. It reports whether
 // there was an engine.
 func (e *Engine) Kill(reason string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.killed = e.kill(reason) || e.killed
-	return e.link != nil
+	return e.link != nil || e.ending != nil
 }
 
 // kill kills the engine for a reason, unless it was killed before. The caller holds mu.
 func (e *Engine) kill(reason string) bool {
-	if e.link == nil || e.reason != "" {
+	l := cmp.Or(e.link, e.ending)
+	if l == nil || e.reason != "" {
 		return false
 	}
 	e.reason = reason
-	e.link.child.Kill()
-	e.link.stopReading(killPatience)
+	l.child.Kill()
+	l.stopReading(killPatience)
 	return true
 }
 
@@ -275,8 +299,8 @@ func (e *Engine) Calls() []fmi.Call {
 
 // Do executes the work that Main has registered by this name in the engine. events receives the
 // events of the work; nil discards them. When ctx is done, the context of the work is cancelled.
-// The error is a *Death if the engine died without an answer. With an answer, it contains a
-// *Completed if the supervisor had to write the files of a run.
+// The error is a *Death if the engine died without an answer, or after an answer in advance (Job.Settle).
+// With an answer, it contains a *Completed if the supervisor had to write the files of a run.
 func (e *Engine) Do(ctx context.Context, work string, req any, events func(json.RawMessage)) (json.RawMessage, error) {
 	e.working.Lock()
 	defer e.working.Unlock()
@@ -292,13 +316,24 @@ func (e *Engine) Do(ctx context.Context, work string, req any, events func(json.
 	stop := w.begin()
 	defer stop()
 	l.works++
+	e.mu.Lock()
+	l.busy = true
+	e.mu.Unlock()
 	id := l.works
+	var settled *answer
 	l.send(request{ID: id, Work: work, Request: text})
 	defer context.AfterFunc(ctx, func() { l.send(request{ID: id, Cancel: true}) })()
 	for {
 		var a answer
 		if err := l.decode.Decode(&a); err != nil {
-			return nil, e.died(l)
+			d := e.died(l, settled != nil)
+			if settled == nil {
+				return nil, d
+			}
+			if d.Failed = settled.failed(); d.Failed == nil && d.Outcome.Manifest != nil && !d.Outcome.Manifest.Outcome.OK(false) {
+				d.Failed = errors.New(d.Outcome.Manifest.Reason) // a file was lost meanwhile
+			}
+			return settled.Answer, d
 		}
 		switch {
 		case a.Event != nil:
@@ -307,13 +342,22 @@ func (e *Engine) Do(ctx context.Context, work string, req any, events func(json.
 			}
 		case a.Limits != nil:
 			w.limit(*a.Limits)
+			e.mu.Lock()
+			l.limits = *a.Limits
+			e.mu.Unlock()
+		case a.Settled:
+			settled = &a
+		case a.Panic != "":
+			e.mu.Lock()
+			e.panicked(l, &a)
+			e.mu.Unlock()
 		case a.Done:
-			var err error
-			if a.Error != "" {
-				err = errors.New(a.Error)
-			}
+			e.mu.Lock()
+			l.busy = false
+			e.mu.Unlock()
+			err := a.failed()
 			if l.page != nil && simulate.Left(l.page.Find) {
-				e.end()
+				_, _ = e.end() // what ends it then matters less
 				c := &Completed{}
 				c.Outcome, c.Err = simulate.Salvage(l.page.Find, "", "")
 				err = errors.Join(err, c, l.close())
@@ -323,8 +367,17 @@ func (e *Engine) Do(ctx context.Context, work string, req any, events func(json.
 	}
 }
 
+// failed returns the error of the work, nil for none.
+func (a *answer) failed() error {
+	if a.Error == "" {
+		return nil
+	}
+	return errors.New(a.Error)
+}
+
 // Run makes a run in the engine (see package simulate) with the builders of Main. If the engine
-// dies, the error is a *Death; the results are completed and the outcome is valid.
+// dies, the error is a *Death; the results are completed and the outcome is valid. If it dies after the end
+// of the run, when FMUs are terminated and freed, the outcome has a warning and the error is that of the run.
 func (e *Engine) Run(ctx context.Context, req simulate.Request, events func(simulate.Event)) (simulate.Outcome, error) {
 	var out simulate.Outcome
 	text, err := e.Do(ctx, runWork, req, func(raw json.RawMessage) {
@@ -334,8 +387,14 @@ func (e *Engine) Run(ctx context.Context, req simulate.Request, events func(simu
 		}
 	})
 	var death *Death
-	if errors.As(err, &death) {
+	if errors.As(err, &death) && (!death.After || death.Outcome.Manifest != nil) {
+		if death.After {
+			err = death.Failed
+		}
 		return death.Outcome, err
+	}
+	if death != nil { // without shared memory
+		err = death.Failed
 	}
 	if text != nil {
 		if bad := json.Unmarshal(text, &out); bad != nil && err == nil {

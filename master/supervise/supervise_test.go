@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/macrostep/macrostep/master"
@@ -46,6 +47,8 @@ func endBy(how string) {
 		}
 	case "panic":
 		go panic("on purpose")
+	case "panic here":
+		panic("on purpose")
 	}
 	select {}
 }
@@ -102,10 +105,16 @@ func TestEngine(t *testing.T) {
 		if _, err := e.Do(t.Context(), "nothing", 1, nil); err == nil || !strings.Contains(err.Error(), `knows no work "nothing"`) {
 			t.Errorf("an unknown work gives %v", err)
 		}
-		for how, want := range map[string]string{"exit": "exited with code 0", "kill": "the engine ended", "panic": "exited with code 2"} {
+		for how, want := range map[string]string{"exit": "exited with code 0", "kill": "the engine ended", "panic": "exited with code 2",
+			"panic here": "panic: on purpose, a fault of macrostep; to report it, send "} {
 			var death *supervise.Death
 			if _, err := e.Do(t.Context(), "end", how, nil); !errors.As(err, &death) || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v", how, err)
+			} else if _, path, kept := strings.Cut(err.Error(), "send "); kept {
+				if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), "supervise_test.endBy(") {
+					t.Errorf("the trace: %v, %s", err, text)
+				}
+				_ = os.Remove(path)
 			}
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -118,6 +127,23 @@ func TestEngine(t *testing.T) {
 		if !errors.As(err, &death) || !death.Killed || err.Error() != "enough" {
 			t.Errorf("a killed engine gives %v", err)
 		}
+	}
+}
+
+// An engine is closed while a request for it is on its way, without a data race.
+func TestCancelAtEnd(t *testing.T) {
+	for range 5 {
+		e := supervise.New(supervise.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		var closing sync.WaitGroup
+		_, err := e.Do(ctx, "wait", nil, func(json.RawMessage) {
+			closing.Go(func() { _ = e.Close() })
+			cancel()
+		})
+		if err == nil {
+			t.Error("the work has ended by itself")
+		}
+		closing.Wait()
 	}
 }
 
@@ -162,6 +188,15 @@ func TestRun(t *testing.T) {
 				t.Errorf("%s: %v, %s", how, err, text)
 			}
 		}
+	}
+	r, events := request("r.csv", "panic here"), ""
+	out, err := e.Run(t.Context(), r, func(e simulate.Event) { events += e.String() + "\n" })
+	trace := simulate.TracePath(r.Manifest)
+	if err == nil || !strings.Contains(err.Error(), "panic near subsystem") || out.Rows != 514 || strings.Contains(events, "goroutine") || !strings.Contains(events, "trace="+trace) {
+		t.Errorf("a panic: %v, %+v\n%s", err, out, events)
+	}
+	if text, err := os.ReadFile(trace); err != nil || !strings.Contains(string(text), "supervise_test.endBy(") {
+		t.Errorf("its trace: %v, %s", err, text)
 	}
 	bad := request("r.csv", "")
 	bad.Builder = "other"

@@ -24,9 +24,9 @@ var ruleGain = &diag.Rule{
 // isolated.
 func (j *judge) gains() {
 	o := j.o.Assemble
-	o.Launcher, o.Cache, o.Compile, o.Context = j.o.Launcher, j.o.Cache, j.o.Compile, j.ctx
+	o.Launcher, o.Cache, o.Compile = j.o.Launcher, j.o.Cache, j.o.Compile
 	if o.Launcher != nil {
-		o.Isolate, o.IsolateGiven = assemble.IsolateAlways, true
+		o.Isolate, o.IsolateGiven, o.Copy, o.Sandboxed = assemble.IsolateAlways, true, j.o.copy, true
 	}
 	a, err := assemble.Open(j.path, o) // never nil
 	defer func() { _ = a.Close() }()   // the next program removes files that remain

@@ -180,6 +180,9 @@ func (t *tryout) tellSaid() {
 	if t.wrong {
 		t.add(ruleLogger, "", "the FMU calls the logger with a wrong componentEnvironment")
 	}
+	if bare := t.o.copy.Bare(); bare != "" {
+		t.add(ruleSays, "", "it ran in an empty folder, because no copy of the working folder can be made: %s", bare)
+	}
 	for _, text := range t.order {
 		times := ""
 		if n := t.said[text]; n > 1 {
@@ -224,9 +227,9 @@ func (t *tryout) silence(quiet bool) {
 
 // load loads the library and reports its findings.
 func (t *tryout) load() bool {
-	load := func() (*diag.List, error) { return t.f.Load("") }
+	load := func() (*diag.List, error) { return t.f.Load(t.ctx, "") }
 	if t.o.Launcher != nil {
-		load = func() (*diag.List, error) { return t.f.LoadIn(t.o.Launcher) }
+		load = func() (*diag.List, error) { return t.f.LoadIn(t.ctx, t.o.Launcher) }
 	}
 	list, err := load()
 	t.l.Append(list)
@@ -266,6 +269,9 @@ func (t *tryout) plan() {
 func (t *tryout) config(name string, all bool) fmuslave.Config {
 	c := fmuslave.Config{Name: strings.TrimSuffix(filepath.Base(t.file), ".fmu") + " (" + name + ")", FMU: t.f, Cache: t.o.Cache,
 		Options: fmi.InstanceOptions{Launcher: t.o.Launcher, StepTimeout: t.o.StepTimeout, Log: t.log}, Aside: true}
+	if t.o.Launcher != nil {
+		c.Sandbox, c.Sandboxed = &fmuslave.Sandbox{Launcher: t.o.Launcher, Dir: t.o.copy.Dir}, true
+	}
 	d := t.f.Description
 	var driven []*description.ScalarVariable
 	for i := range d.Variables {
@@ -458,9 +464,12 @@ func (t *tryout) starts() {
 		return
 	}
 	c := t.config("start values", false)
+	if c.Place() != nil {
+		return // reported by ruleRepeats, as the following
+	}
 	in, err := t.f.Instantiate(c.Name, c.Options)
 	if err != nil {
-		return // reported by ruleRepeats
+		return
 	}
 	defer in.Free()
 	if in.SetupExperiment(fmi.Experiment{Start: t.e.Start}) != nil ||
@@ -552,6 +561,8 @@ func (t *tryout) goBack() {
 	defer s.Terminate()
 	replay, err := s.VerifyRollback(t.ctx, t.e, t.H)
 	switch {
+	case err == nil && replay.Untested != "":
+		t.add(ruleReplayNoise, "", "not tested: %s", replay.Untested)
 	case err == nil:
 		worst := max(replay.FirstTry, replay.Replays)
 		text := "bit for bit"

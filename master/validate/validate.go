@@ -20,6 +20,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/master/workdir"
 	"github.com/macrostep/macrostep/ssp"
 	"github.com/macrostep/macrostep/ssp/dialect"
 )
@@ -45,6 +46,8 @@ type Options struct {
 	Compile bool
 	// Step is the macro step of a trial in s; 0 = that of the FMU.
 	Step float64
+
+	copy *workdir.Copy // of the working folder, for trials
 }
 
 // Report is the result for one file.
@@ -85,6 +88,8 @@ func File(ctx context.Context, path string, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.copy = &workdir.Copy{}
+	defer func() { _ = o.copy.Remove() }() // the next program removes files that remain
 	j := &judge{ctx: ctx, o: o, path: path, r: &Report{File: path, Kind: kind}, l: &diag.List{Strict: o.Strict}}
 	switch kind {
 	case kindFMU:
@@ -279,7 +284,7 @@ func (j *judge) fmu() error {
 		}
 		return list
 	}
-	f, l, err := fmi.Open(j.path, fmi.OpenOptions{Strict: j.o.Strict, Compile: j.o.Compile, Context: j.ctx})
+	f, l, err := fmi.Open(j.path, fmi.OpenOptions{Strict: j.o.Strict, Compile: j.o.Compile})
 	j.l.Findings = append(j.l.Findings, asGiven(l.Findings)...)
 	if err != nil {
 		return j.stop(err, "the rules on what follows from the description were not checked, nor those on the library")
@@ -309,6 +314,7 @@ func (j *judge) rest(f *fmi.FMU, elsewhere bool, shown func([]diag.Finding) []di
 		var located *diag.List
 		if located, failed = f.Locate(); !j.o.Dynamic || failed != nil { // loading reports the same findings
 			own.Findings = slices.Clone(located.Findings)
+			f.CheckNames(own)
 		}
 	}
 	if j.o.Dynamic && failed == nil {
@@ -320,8 +326,7 @@ func (j *judge) rest(f *fmi.FMU, elsewhere bool, shown func([]diag.Finding) []di
 // system validates a system and its FMUs.
 func (j *judge) system() error {
 	o := j.o.Assemble
-	o.Compile, o.Context = j.o.Compile, j.ctx
-	o.Strict, o.Launcher, o.Cache = j.o.Strict, j.o.Launcher, j.o.Cache
+	o.Compile, o.Strict, o.Launcher, o.Cache = j.o.Compile, j.o.Strict, j.o.Launcher, j.o.Cache
 	a, err := assemble.Open(j.path, o) // never nil
 	defer func() { _ = a.Close() }()   // the next program removes files that remain
 	j.l.Append(&a.Findings)

@@ -20,7 +20,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/macrostep/macrostep/fmi/csrc"
 	"github.com/macrostep/macrostep/fmus"
+	"github.com/macrostep/macrostep/test/probe"
 )
 
 // bench is a platform with a folder for its program and systems.
@@ -54,6 +56,14 @@ const pair = `<?xml version="1.0" encoding="UTF-8"?>
 // systems are the names of the systems.
 var systems = []string{"quarter-car-a", "two-mass-ff", "two-mass-fd", "pair"}
 
+// writeNames writes an FMU, with sources only, that has functions with names of the C library.
+func writeNames(path string) error {
+	const own = "#pragma GCC visibility push(default)\ndouble step(double x) { return x + 1; }\ndouble j1(double x) { return 2 * x; }\n"
+	_, err := probe.Zip(path, "modelDescription.xml", probe.LifeDescription("", ""), "sources/fmi2Functions.h", string(csrc.Header),
+		"sources/life.c", own+strings.Replace(probe.LifeSource(), "y = m->x", "y = step(j1(m->x))", 1))
+	return err
+}
+
 // newBench builds program and systems for a platform, the FMUs from those of here, unless that is nil.
 func newBench(dir string, p *platform, here *bench) (*bench, error) {
 	b := &bench{p, dir}
@@ -80,6 +90,13 @@ func newBench(dir string, p *platform, here *bench) (*bench, error) {
 		if err := b.write(name, document, here); err != nil {
 			return nil, err
 		}
+	}
+	sources := filepath.Join(dir, "sources.fmu")
+	if err := writeNames(sources); err != nil {
+		return nil, err
+	}
+	if err := b.extend(sources, filepath.Join(dir, "names.fmu"), "life"); err != nil {
+		return nil, err
 	}
 	if p.prepare == nil {
 		return b, nil
@@ -266,6 +283,7 @@ func checks() []check {
 	ended := []string{"bad (misbehave.fmu): step from t = 0.4 s by 0.1 s: bad: the process of misbehave.fmu ended in fmi2", "fmi2DoStep", " at t = 0.4 s: "}
 	return []check{
 		{name: "quarter car", args: []string{"run", "{}/quarter-car-a", "--stop-time", "1", "--isolate", "never"}},
+		{name: "names of the C library", args: []string{"run", "{}/names.fmu", "--stop-time", "1"}},
 		{name: "input derivatives", args: []string{"run", "{}/two-mass-fd", "--param", "order=3"}},
 		{name: "two workers", args: []string{"run", "{}/two-mass-fd", "--param", "order=3", "--workers", "2"}, equal: "input derivatives"},
 		{name: "rollback, fixed steps", args: []string{"run", "{}/two-mass-ff", "--algorithm", "implicit"}},

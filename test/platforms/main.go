@@ -8,7 +8,7 @@
 //	go run ./test/platforms --real DIR       also third-party FMUs with libraries for both, on a host
 //
 // Programs and FMUs are built here. Cross compilers build the FMUs from their sources, so that each has a library for
-// this platform and one for the other. Both platforms run the same: the quarter car, input derivatives, rollback with
+// this platform and one for the other. Both platforms run the same: the quarter car, names of the C library, input derivatives, rollback with
 // fixed and variable steps, the logger, isolated FMUs that work, crash, exit and hang, a checkpoint and its resumption.
 // Tables must agree to 1e-12 of the largest value of a column, with variable steps to 1e-9, because step sizes follow
 // from differences of nearly equal numbers. Runs repeated on one platform must agree to the byte.
@@ -203,13 +203,16 @@ func lastLines(text string, n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
+// options compile FMUs, as ours are compiled.
+var options = []string{"-std=c99", "-fvisibility=hidden", "-O2", "-ffp-contract=off", "-shared"}
+
 func native() *platform {
 	return &platform{goos: runtime.GOOS, goarch: runtime.GOARCH, isolates: true,
+		folder: "linux64", extension: ".so", compiler: append([]string{"cc", "-fPIC"}, options...),
 		start: func(program string, args []string) []string { return append([]string{program}, args...) }}
 }
 
 func platforms() []*platform {
-	options := []string{"-std=c99", "-fvisibility=hidden", "-O2", "-ffp-contract=off", "-shared"} // as ours are compiled
 	const root = "/usr/aarch64-linux-gnu"
 	arm := &platform{goos: "linux", goarch: "arm64", folder: "aarch64-linux", extension: ".so",
 		compiler: append([]string{"aarch64-linux-gnu-gcc", "-fPIC"}, options...),

@@ -72,16 +72,14 @@ type found struct {
 	err      error
 }
 
-// end terminates and closes a further instance.
-func end(s master.Subsystem) error {
-	var err error
+// end terminates and closes a further instance. What goes wrong then changes no measurement.
+func end(s master.Subsystem) {
 	if t, ok := master.As[master.Terminator](s); ok {
-		err = t.Terminate()
+		_ = t.Terminate()
 	}
 	if c, ok := master.As[io.Closer](s); ok {
-		err = errors.Join(err, c.Close())
+		_ = c.Close()
 	}
-	return err
 }
 
 // newPoint chooses the source of the model of each subsystem.

@@ -26,8 +26,8 @@ func (p *Point) renewable(i int) string {
 	one, err := p.renew(i)
 	if err == nil {
 		why := p.elsewhere(i, one)
-		if err = end(one); err == nil && why != "" {
-			err = errors.New(why)
+		if end(one); why != "" {
+			return why
 		}
 	}
 	if err != nil {
@@ -76,7 +76,8 @@ func (p *Point) renew(i int) (sub master.Subsystem, err error) {
 			}
 		}
 		if err != nil {
-			return nil, errors.Join(err, end(sub))
+			end(sub)
+			return nil, err
 		}
 	}
 	return sub, nil
@@ -111,7 +112,7 @@ func (p *Point) begin(i int) (sub master.Subsystem, done func() error, err error
 	if sub, err = p.renew(i); err != nil {
 		return nil, nil, err
 	}
-	return sub, func() error { return end(sub) }, nil
+	return sub, func() error { end(sub); return nil }, nil
 }
 
 // take makes step n of subsystem i after begin. The subsystem itself will be restored to the

@@ -27,8 +27,13 @@ type Recorder struct {
 	// Text is the warning, "" = none.
 	Text string
 
-	sys     *master.System
-	feeds   []int // entries of y
+	sys   *master.System
+	feeds []int // entries of y
+	state
+}
+
+// state is the state of a Recorder.
+type state struct {
 	windows []window
 	last    [2][]float64 // outputs at the last points, newest first
 	t, step float64
@@ -67,13 +72,13 @@ const (
 var watchedWindows = []int{5, 20, 80}
 
 var (
-	_ master.Recorder       = (*Recorder)(nil)
-	_ master.StabilityJudge = (*Recorder)(nil)
+	_ master.RecorderArchiver = (*Recorder)(nil)
+	_ master.StabilityJudge   = (*Recorder)(nil)
 )
 
 // Begin selects the outputs that feed Real inputs which are not held.
 func (w *Recorder) Begin(sys *master.System, _ []master.Port) error {
-	w.sys, w.points, w.look = sys, 0, firstLook
+	w.sys = sys
 	fed := make([]bool, sys.OutAt[len(sys.Infos)])
 	holds := sys.Holds()
 	for k := range sys.InAt[len(sys.Infos)] {
@@ -83,6 +88,10 @@ func (w *Recorder) Begin(sys *master.System, _ []master.Port) error {
 		}
 	}
 	n := len(w.feeds)
+	if w.look > 0 && len(w.last[0]) == n {
+		return nil // the run is resumed
+	}
+	w.look = firstLook
 	w.last = [2][]float64{make([]float64, n), make([]float64, n)}
 	for _, steps := range watchedWindows {
 		v := window{steps: steps, highest: make([]float64, n)}
@@ -152,6 +161,12 @@ func (w *Recorder) Record(p *master.Point) error {
 	}
 	return nil
 }
+
+// ArchiveName returns the name of the recorder in archives.
+func (w *Recorder) ArchiveName() string { return "stability" }
+
+// Archive carries the windows so far, and the warning.
+func (w *Recorder) Archive(a *master.Archive) { a.All(&w.Text, &w.state) }
 
 // Unstable returns the warning, or "".
 func (w *Recorder) Unstable() string { return w.Text }

@@ -3,6 +3,7 @@ package watch
 import (
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -13,6 +14,12 @@ import (
 // watched returns the recorder of a run whose second output, which feeds an input, is y by the number of the step; the
 // first output grows and feeds no input.
 func watched(t testing.TB, y func(n int) float64, at func(n int) float64) *Recorder {
+	t.Helper()
+	return watchedOver(t, y, at, -1)
+}
+
+// watchedOver is watched with a recorder that continues from a checkpoint after a step; -1 = none.
+func watchedOver(t testing.TB, y func(n int) float64, at func(n int) float64, checkpoint int) *Recorder {
 	t.Helper()
 	one := mastertest.NewLinear("one", mastertest.Matrices{A: [][]float64{{-1}}, B: [][]float64{{1}}, C: [][]float64{{1}, {2}}}, []float64{1})
 	two := mastertest.NewLinear("two", mastertest.Matrices{A: [][]float64{{-1}}, B: [][]float64{{1}}, C: [][]float64{{1}}}, []float64{1})
@@ -29,6 +36,15 @@ func watched(t testing.TB, y func(n int) float64, at func(n int) float64) *Recor
 	for n := range 600 {
 		if err := w.Record(&master.Point{T: at(n), Y: []float64{math.Pow(-2, float64(n)), y(n), 0}}); err != nil {
 			t.Fatal(err)
+		}
+		if n == checkpoint {
+			to := master.NewArchive()
+			w.Archive(to)
+			from := master.ReadArchive(to.Data())
+			w = new(Recorder)
+			if w.Archive(from); from.Finish() != nil || w.Begin(sys, nil) != nil {
+				t.Fatal(from.Finish())
+			}
 		}
 	}
 	return w
@@ -95,6 +111,18 @@ func TestWatchShortRuns(t *testing.T) {
 		}
 		if w := watched(t, y, even); (w.Text != "") != c.told {
 			t.Errorf("%s: %q", name, w.Text)
+		}
+	}
+}
+
+// A resumed run is watched as if it had not been broken.
+func TestWatchResumed(t *testing.T) {
+	y := func(n int) float64 { return math.Sin(0.01*float64(n)) + math.Pow(-1.2, float64(n-300)) }
+	at := func(n int) float64 { return 0.1 * float64(n) }
+	want := watched(t, y, at)
+	for n := 0; n < 400; n += 7 {
+		if got := watchedOver(t, y, at, n); got.Text != want.Text || !reflect.DeepEqual(got.state, want.state) {
+			t.Errorf("resumed after %d steps: %q, want %q", n, got.Text, want.Text)
 		}
 	}
 }

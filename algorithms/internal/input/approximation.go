@@ -5,7 +5,6 @@ package input
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -58,7 +57,6 @@ type Approximation struct {
 	gridOf []*grid       // by input: the points of its polynomial
 	course []*polynomial // by input: its polynomial over the current step of its subsystem
 	owner  []int         // by input: its subsystem
-	count  int           // macro steps so far
 	degree int           // requested in the current step
 
 	ahead   polynomial // of the current step, with the value at its end as newest point
@@ -68,8 +66,14 @@ type Approximation struct {
 	through []bool     // by input: outputs may depend on it directly
 
 	newestFirst [MaxPoints][]float64 // buffer of History
-	bias        []float64            // constant that a correction adds to each input over the step, [nu]
-	kick        []float64            // added to the extrapolation at the end of the step, [nu]; nil = nothing
+	added
+}
+
+// added is the state of an approximation, apart from those of its grids.
+type added struct {
+	count int       // macro steps so far
+	bias  []float64 // constant that a correction adds to each input over the step, [nu]
+	kick  []float64 // added to the extrapolation at the end of the step, [nu]; nil = nothing
 }
 
 // New returns an approximation. Init prepares it for a run.
@@ -312,13 +316,11 @@ func (a *Approximation) Forget() {
 // Archive saves or restores the history.
 func (a *Approximation) Archive(to *master.Archive) {
 	to.Section("history of the coupling inputs")
-	to.Index(&a.count, 0, math.MaxInt)
-	a.grid.archive(to)
-	to.Count(len(a.slow), "rates")
+	to.Same(a.config.Order, "the highest order")
+	to.All(&a.history, &a.added)
 	for _, g := range a.slow {
-		g.archive(to)
+		to.All(&g.history)
 	}
-	num.Carry(to, a.bias, a.kick)
 }
 
 // Report returns the delivery of every input; nil before Init.

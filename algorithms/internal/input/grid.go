@@ -1,21 +1,22 @@
 package input
 
-import (
-	"github.com/macrostep/macrostep/algorithms/internal/num"
-	"github.com/macrostep/macrostep/master"
-)
+import "github.com/macrostep/macrostep/algorithms/internal/num"
 
 // grid holds the last communication points with a period, newest first.
 type grid struct {
-	period int // macro steps between points
+	period int        // macro steps between points
+	old    polynomial // through these points, over the current macro step
+	history
+}
+
+// history is the state of a grid.
+type history struct {
 	times  [MaxPoints]float64
 	points int
 	// W at the points, a ring buffer with the newest at newestAt.
 	ring     [MaxPoints][]float64
 	newestAt int
-	// The polynomials through these points, over the current macro step and over the time since the
-	// newest point.
-	old, block polynomial
+	block    polynomial // through these points, over the time since the newest
 }
 
 // MaxPoints is the number of points that are kept: one more than a polynomial needs, so that the
@@ -49,17 +50,6 @@ func (g *grid) pop() {
 	g.points--
 }
 
-// archive saves or restores the points and block. Begin computes old for each macro step.
-func (g *grid) archive(a *master.Archive) {
-	a.Index(&g.points, 1, MaxPoints)
-	a.Floats(g.times[:])
-	a.Index(&g.newestAt, 0, MaxPoints-1)
-	for _, w := range g.ring {
-		a.Floats(w)
-	}
-	g.block.archive(a)
-}
-
 // nodes returns the times of the points of a polynomial of a degree.
 func (g *grid) nodes(degree int) []float64 { return g.times[:min(g.points, degree+1)] }
 
@@ -91,18 +81,6 @@ func (p *polynomial) weigh(nodes []float64, t, H float64) {
 	}
 	num.Weights(&w, nodes, t+H, 0)
 	p.end = w[0]
-}
-
-func (p *polynomial) archive(a *master.Archive) {
-	a.Index(&p.degree, 0, num.MaxNodes-1)
-	a.Floats(p.nodes[:])
-	for m := range p.start {
-		a.Floats(p.start[m][:])
-	}
-	for j := range p.midpoints {
-		a.Floats(p.midpoints[j][:])
-	}
-	a.Floats(p.end[:])
 }
 
 // combine returns Σ wᵢ vᵢ, with the same rounding on every platform.

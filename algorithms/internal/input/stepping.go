@@ -81,24 +81,20 @@ func (s *Stepping) Members() []int { return s.members }
 
 // Run steps the members from t to t+H.
 func (s *Stepping) Run(ctx context.Context, t, H float64) error {
-	if err := s.Stage(t); err != nil {
-		return err
-	}
+	s.Stage(t)
 	return s.Advance(ctx, t, H)
 }
 
 // Stage sets the inputs of the members at t.
-func (s *Stepping) Stage(t float64) error {
+func (s *Stepping) Stage(t float64) {
 	for _, i := range s.listening {
-		if err := s.x.StageDiscrete(i, t); err != nil {
-			return err
-		}
+		s.x.StageDiscrete(i, t)
 	}
 	if s.in.someAre || s.in.config.Biased {
 		for _, i := range s.whole {
 			s.in.stage(s.x, i)
 		}
-		return nil
+		return
 	}
 	for _, at := range s.held {
 		s.in.stageHeld(s.x, at)
@@ -109,7 +105,6 @@ func (s *Stepping) Stage(t float64) error {
 	for _, i := range s.rest {
 		s.in.stage(s.x, i)
 	}
-	return nil
 }
 
 // Advance steps the members from t to t+H.
@@ -135,8 +130,6 @@ func StepLate(ctx context.Context, x *master.Exec, late []int, t, H float64) err
 
 // StepWith steps a stateless subsystem with the inputs in U.
 func StepWith(ctx context.Context, x *master.Exec, i int, t, H float64) error {
-	if err := x.StageDiscrete(i, t+H); err != nil {
-		return err
-	}
+	x.StageDiscrete(i, t+H)
 	return x.Step(ctx, i, t, H)
 }

@@ -14,18 +14,23 @@ import (
 // (updating by Givens rotations), with exponential forgetting.
 type LeastSquares struct {
 	n, m     int       // regressors, outputs
-	r        []float64 // R by rows, upper triangle, [n × n]
-	z        []float64 // by rows, [n × m]
-	rest     []float64 // sum of squares of the residuals of all n regressors, [m]
-	weight   float64   // number of rows, weighted
 	row, out []float64 // scratch
-	largest  []float64 // by regressor: largest magnitude, weighted
+	fit
+}
+
+// fit is the state of a LeastSquares.
+type fit struct {
+	r       []float64 // R by rows, upper triangle, [n × n]
+	z       []float64 // by rows, [n × m]
+	rest    []float64 // sum of squares of the residuals of all n regressors, [m]
+	weight  float64   // number of rows, weighted
+	largest []float64 // by regressor: largest magnitude, weighted
 }
 
 // NewLeastSquares returns a fit of m outputs by n regressors.
 func NewLeastSquares(n, m int) *LeastSquares {
-	return &LeastSquares{n: n, m: m, r: make([]float64, n*n), z: make([]float64, n*m), rest: make([]float64, m),
-		row: make([]float64, n), out: make([]float64, m), largest: make([]float64, n)}
+	return &LeastSquares{n: n, m: m, row: make([]float64, n), out: make([]float64, m),
+		fit: fit{r: make([]float64, n*n), z: make([]float64, n*m), rest: make([]float64, m), largest: make([]float64, n)}}
 }
 
 // Weight returns the weighted number of rows.
@@ -41,10 +46,7 @@ func (l *LeastSquares) Reset() {
 }
 
 // Archive saves or restores the fit.
-func (l *LeastSquares) Archive(a Archive) {
-	Carry(a, l.r, l.z, l.rest, l.largest)
-	a.Float(&l.weight)
-}
+func (l *LeastSquares) Archive(a Archive) { a.All(&l.fit) }
 
 // Add adds a row with regressors phi [n] and outputs z [m]. The squares of the earlier rows are
 // first multiplied by forget in (0, 1].

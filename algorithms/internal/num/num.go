@@ -3,56 +3,10 @@
 // identification from data.
 package num
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
-// Archive saves numbers to a checkpoint or restores them; [master.Archive] implements it.
-//
-// [master.Archive]: https://pkg.go.dev/github.com/macrostep/macrostep/master#Archive
-type Archive interface {
-	Float(*float64)
-	Int(*int)
-	Index(v *int, lowest, highest int)
-	Floats([]float64)
-	Ints([]int)
-	FloatList(*[]float64)
-	IntList(*[]int)
-	Bool(*bool)
-	Bools([]bool)
-	String(*string)
-	Word(*uint64)
-	Reading() bool
-	Err() error
-	Fail(error)
-}
-
-// Carry saves or restores values in their order: slices, and pointers to single values.
-func Carry(a Archive, values ...any) {
-	for _, v := range values {
-		switch v := v.(type) {
-		case *float64:
-			a.Float(v)
-		case *int:
-			a.Int(v)
-		case *uint64:
-			a.Word(v)
-		case *bool:
-			a.Bool(v)
-		case *string:
-			a.String(v)
-		case []float64:
-			a.Floats(v)
-		case []int:
-			a.Ints(v)
-		case []bool:
-			a.Bools(v)
-		default:
-			panic(fmt.Sprintf("num: %T cannot be archived", v))
-		}
-	}
-}
+// Archive saves values to a checkpoint, or restores them; master.Archive implements it.
+type Archive interface{ All(places ...any) }
 
 // LCM returns the least common multiple of a > 0 and b > 0.
 func LCM(a, b int) int {

@@ -54,8 +54,19 @@ const pivotNoise = 1000
 // T.A. Davis, Direct Methods for Sparse Linear Systems (2006), chapters 3 and 6.
 // Entries with the value 0 are left out of the factors, since patterns include assumed dependencies.
 type LU struct {
-	n       int
-	order   []int     // column k of the factors is column order[k] of the matrix
+	n     int
+	order []int // column k of the factors is column order[k] of the matrix
+	factors
+
+	x, largest          []float64 // current column, and the largest update of each entry
+	reached             []int     // reached[top:] are its nonzero rows in topological order
+	path, next          []int     // of the depth-first search for these rows
+	mark                []int     // last column in which a row was reached
+	forFactor, forSolve int       // operations
+}
+
+// factors is the state of an LU.
+type factors struct {
 	scale   []float64 // R, by row
 	pivoted []int     // position of each row among the pivots; -1 = no pivot yet
 	// Columns of L below the diagonal, which is 1, and of U above it. During the factorisation,
@@ -65,12 +76,6 @@ type LU struct {
 	uStart, uRow []int
 	uVal         []float64
 	diagonal     []float64 // of U
-
-	x, largest          []float64 // current column, and the largest update of each entry
-	reached             []int     // reached[top:] are its nonzero rows in topological order
-	path, next          []int     // of the depth-first search for these rows
-	mark                []int     // last column in which a row was reached
-	forFactor, forSolve int       // operations
 }
 
 // NewLU orders the columns of a for low fill and allocates the factors. Only the pattern of a is
@@ -80,44 +85,18 @@ func NewLU(a *Matrix) *LU {
 	order, fill := minimumDegree(a)
 	return &LU{
 		n: n, order: order,
-		scale: make([]float64, n), pivoted: make([]int, n), diagonal: make([]float64, n),
-		lStart: make([]int, n+1), lRow: make([]int, 0, fill), lVal: make([]float64, 0, fill),
-		uStart: make([]int, n+1), uRow: make([]int, 0, fill), uVal: make([]float64, 0, fill),
+		factors: factors{
+			scale: make([]float64, n), pivoted: make([]int, n), diagonal: make([]float64, n),
+			lStart: make([]int, n+1), lRow: make([]int, 0, fill), lVal: make([]float64, 0, fill),
+			uStart: make([]int, n+1), uRow: make([]int, 0, fill), uVal: make([]float64, 0, fill),
+		},
 		x: make([]float64, n), largest: make([]float64, n),
 		reached: make([]int, n), path: make([]int, n), next: make([]int, n), mark: make([]int, n),
 	}
 }
 
-// Archive saves or restores the factors of a successful Factor call. The matrix must have the same
-// pattern.
-func (f *LU) Archive(a Archive) {
-	Carry(a, f.scale, f.pivoted, f.diagonal, f.lStart)
-	a.IntList(&f.lRow)
-	a.FloatList(&f.lVal)
-	a.Ints(f.uStart)
-	a.IntList(&f.uRow)
-	a.FloatList(&f.uVal)
-	if a.Reading() && a.Err() == nil && !f.whole() {
-		a.Fail(errors.New("the saved factors of an interface Jacobian are inconsistent"))
-	}
-}
-
-// whole reports whether the factors are consistent, so that Solve cannot fail.
-func (f *LU) whole() bool {
-	inside := func(i int) bool { return i >= 0 && i < f.n }
-	column := func(start, row []int, val []float64) bool {
-		ok := len(row) == len(val) && start[0] == 0 && start[f.n] == len(row) && slices.IsSorted(start)
-		for _, i := range row {
-			ok = ok && inside(i)
-		}
-		return ok
-	}
-	ok := column(f.lStart, f.lRow, f.lVal) && column(f.uStart, f.uRow, f.uVal)
-	for _, i := range f.pivoted {
-		ok = ok && inside(i)
-	}
-	return ok
-}
+// Archive saves or restores the factors. The matrix must have the same pattern.
+func (f *LU) Archive(a Archive) { a.All(&f.factors) }
 
 // Factor factors a, which has the pattern given to NewLU. The work is proportional to the
 // operations on nonzero entries. An *EntryError names a column that depends on others to working

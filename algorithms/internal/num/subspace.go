@@ -24,11 +24,16 @@ import (
 type SubspaceWindow struct {
 	nq, ny  int
 	size    int       // capacity in steps
-	rows    []float64 // ring buffer of rows [nq + ny]
-	at, n   int       // position of the next step, number of steps
-	wait    int       // steps until the next attempt
 	inputs  []float64 // scales
 	outputs []float64 // scales
+	steps
+}
+
+// steps is the state of a SubspaceWindow.
+type steps struct {
+	rows  []float64 // ring buffer of rows [nq + ny]
+	at, n int       // position of the next step, number of steps
+	wait  int       // steps until the next attempt
 
 	singular []float64 // from which the number of states was chosen
 	states   int       // number of states of the last system
@@ -59,7 +64,7 @@ const (
 // NewSubspaceWindow returns an empty window for nq coefficients and ny outputs.
 func NewSubspaceWindow(nq, ny int) *SubspaceWindow {
 	size := 2*(1+hankelRows*(nq+ny)) + hankelRows
-	return &SubspaceWindow{nq: nq, ny: ny, size: size, rows: make([]float64, size*(nq+ny)),
+	return &SubspaceWindow{nq: nq, ny: ny, size: size, steps: steps{rows: make([]float64, size*(nq+ny))},
 		inputs: make([]float64, nq), outputs: make([]float64, ny)}
 }
 
@@ -67,12 +72,7 @@ func NewSubspaceWindow(nq, ny int) *SubspaceWindow {
 func (w *SubspaceWindow) Reset() { w.n, w.at, w.wait = 0, 0, 0 }
 
 // Archive saves or restores the window.
-func (w *SubspaceWindow) Archive(a Archive) {
-	Carry(a, w.rows, &w.residual)
-	a.Index(&w.at, 0, w.size-1)
-	a.Index(&w.n, 0, w.size)
-	a.Int(&w.wait)
-}
+func (w *SubspaceWindow) Archive(a Archive) { a.All(&w.steps) }
 
 // Add adds a step with the coefficients q of the inputs and the outputs y at its end.
 func (w *SubspaceWindow) Add(q, y []float64) {

@@ -40,11 +40,15 @@ type Broyden struct {
 
 	keptJacobian
 	metric
-	updates   []rankOne // [:kept] are used
-	kept      int
+	broydenState
 	started   bool      // there is a previous iterate with these factors
 	z, dz     []float64 // the previous iterate and its correction −B⁻¹ r
 	step, hit []float64 // s and B⁻¹ y
+}
+
+type broydenState struct {
+	updates []rankOne // [:kept] are used
+	kept    int
 }
 
 // rankOne is the factor I + a tᵀ.
@@ -77,17 +81,7 @@ func (s *Broyden) Begin(H float64, degree int) {
 
 func (s *Broyden) Archive(a num.Archive) {
 	s.keptJacobian.Archive(a)
-	a.Index(&s.kept, 0, s.memory)
-	for k := 0; k < s.kept && a.Err() == nil; k++ {
-		if k == len(s.updates) {
-			s.updates = append(s.updates, s.newUpdate())
-		}
-		num.Carry(a, s.updates[k].a, s.updates[k].t)
-	}
-}
-
-func (s *Broyden) newUpdate() rankOne {
-	return rankOne{make([]float64, len(s.z)), make([]float64, len(s.z))}
+	a.All(&s.broydenState)
 }
 
 func (s *Broyden) TakeJacobian(j *num.Matrix) error {
@@ -141,7 +135,7 @@ func (s *Broyden) learn(z, v []float64) bool {
 		return true
 	}
 	if s.kept == len(s.updates) {
-		s.updates = append(s.updates, s.newUpdate())
+		s.updates = append(s.updates, rankOne{make([]float64, len(z)), make([]float64, len(z))})
 	}
 	u := s.updates[s.kept]
 	for i := range z {

@@ -37,11 +37,14 @@ type FixedPoint struct {
 	Relaxation float64 // ω; 0 = Aitken
 
 	metric
-	omega, accepted float64 // current ω, and that of the last accepted step
-	started         bool    // r is the residual of the previous iterate of this attempt
-	r, change       []float64
-	growing         int // corrections in a row that grew
+	relaxation
+	started   bool // r is the residual of the previous iterate of this attempt
+	r, change []float64
+	growing   int // corrections in a row that grew
 }
+
+// relaxation is the current ω, and that of the last accepted step.
+type relaxation struct{ omega, accepted float64 }
 
 var (
 	_ Solver   = (*FixedPoint)(nil)
@@ -49,7 +52,7 @@ var (
 )
 
 func (s *FixedPoint) Init(pattern *num.Matrix) {
-	*s = FixedPoint{Relaxation: s.Relaxation, omega: s.Relaxation, r: make([]float64, pattern.N), change: make([]float64, pattern.N)}
+	*s = FixedPoint{Relaxation: s.Relaxation, relaxation: relaxation{omega: s.Relaxation}, r: make([]float64, pattern.N), change: make([]float64, pattern.N)}
 	if s.omega == 0 {
 		s.omega = aitkenStart
 	}
@@ -108,9 +111,7 @@ func (s *FixedPoint) Contraction(theta float64) (diverging bool) {
 	return s.growing > fixedPointPatience || math.IsNaN(theta)
 }
 
-func (s *FixedPoint) Archive(a num.Archive) {
-	num.Carry(a, &s.omega, &s.accepted)
-}
+func (s *FixedPoint) Archive(a num.Archive) { a.All(&s.relaxation) }
 
 func (s *FixedPoint) Accept() { s.accepted = s.omega }
 func (s *FixedPoint) Reject() { s.omega = s.accepted }

@@ -47,14 +47,11 @@ type IQN struct {
 	memory     int     // columns; 0 = iqnMemory
 	filter     float64 // 0 = iqnFilter
 
-	regime
+	iqnState
 	metric
 	open    bool // an attempt has begun and is not concluded
 	started bool // z and r belong to the previous iterate of this attempt
 	z, r    []float64
-	columns []difference // [:kept] are used, oldest first; the rest is storage
-	kept    int
-	attempt int // number of the current attempt
 	growing int // corrections in a row that grew
 	// V = Q R for the columns in from: orthogonal columns q, R[i][k] = triangle[k*memory+i].
 	q        [][]float64
@@ -62,6 +59,13 @@ type IQN struct {
 	from     []int
 	alpha    []float64
 	rest     []float64
+}
+
+type iqnState struct {
+	regime
+	columns []difference // [:kept] are used, oldest first; the rest is storage
+	kept    int
+	attempt int // number of the current attempt
 }
 
 // difference is a column of V and W.
@@ -144,7 +148,7 @@ func (s *IQN) learn(z, r []float64) {
 		s.drop(0)
 	}
 	if s.kept == len(s.columns) {
-		s.grow()
+		s.columns = append(s.columns, difference{dr: make([]float64, len(z)), dphi: make([]float64, len(z))})
 	}
 	c := &s.columns[s.kept]
 	c.attempt = s.attempt
@@ -157,25 +161,7 @@ func (s *IQN) learn(z, r []float64) {
 	}
 }
 
-// grow allocates one more column.
-func (s *IQN) grow() {
-	n := len(s.z)
-	s.columns = append(s.columns, difference{dr: make([]float64, n), dphi: make([]float64, n)})
-	s.q = append(s.q, make([]float64, n))
-}
-
-func (s *IQN) Archive(a num.Archive) {
-	s.regime.Archive(a)
-	a.Int(&s.attempt)
-	a.Index(&s.kept, 0, s.memory)
-	for k := 0; k < s.kept && a.Err() == nil; k++ {
-		if k == len(s.columns) {
-			s.grow()
-		}
-		c := &s.columns[k]
-		num.Carry(a, c.dr, c.dphi, &c.attempt)
-	}
-}
+func (s *IQN) Archive(a num.Archive) { a.All(&s.iqnState) }
 
 // drop removes column at and keeps its storage.
 func (s *IQN) drop(at int) {
@@ -191,6 +177,9 @@ func (s *IQN) orthogonalise() {
 	s.from = s.from[:0]
 	for at := s.kept - 1; at >= 0 && len(s.from) < len(s.z); at-- {
 		k := len(s.from)
+		if k == len(s.q) {
+			s.q = append(s.q, make([]float64, len(s.z)))
+		}
 		q := s.q[k]
 		size := 0.0
 		for i, v := range s.columns[at].dr {

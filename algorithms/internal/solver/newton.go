@@ -46,8 +46,12 @@ func (s *Newton) Contraction(theta float64) (diverging bool) {
 
 // keptJacobian is a factored Jacobian that is refreshed when necessary.
 type keptJacobian struct {
+	lu *num.LU
+	jacobianState
+}
+
+type jacobianState struct {
 	regime
-	lu       *num.LU
 	stale    bool // the factors must be replaced before the next correction
 	fresh    bool // the factors belong to the current iterate
 	wasFresh bool // they did so in the last correction
@@ -55,7 +59,7 @@ type keptJacobian struct {
 }
 
 func (k *keptJacobian) Init(pattern *num.Matrix) {
-	*k = keptJacobian{lu: num.NewLU(pattern), stale: true}
+	*k = keptJacobian{lu: num.NewLU(pattern), jacobianState: jacobianState{stale: true}}
 }
 
 // renew starts an attempt and reports whether H or degree has changed.
@@ -110,11 +114,8 @@ func (k *keptJacobian) judge(theta, limit float64) (diverging bool) {
 
 // Archive saves or restores the factors.
 func (k *keptJacobian) Archive(a num.Archive) {
-	k.regime.Archive(a)
-	a.Bool(&k.stale)
-	if !k.stale {
-		k.lu.Archive(a)
-	}
+	a.All(&k.jacobianState)
+	k.lu.Archive(a)
 }
 
 func (k *keptJacobian) Accept() {}

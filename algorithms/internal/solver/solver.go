@@ -61,10 +61,6 @@ type regime struct {
 	degree int
 }
 
-func (g *regime) Archive(a num.Archive) {
-	num.Carry(a, &g.H, &g.degree)
-}
-
 // becomes sets step size and degree and reports whether they have changed.
 func (g *regime) becomes(H float64, degree int) bool {
 	next := regime{H, degree}

@@ -14,6 +14,7 @@ import (
 	"github.com/macrostep/macrostep/algorithms/analyze/trial"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/simulate"
+	"github.com/macrostep/macrostep/master/workdir"
 )
 
 const analyzeHelp = `Predicts whether a coupling is stable, with which margin and error, and which
@@ -118,6 +119,7 @@ func parseAnalysis(c *cli.Context) (*analysis, error) {
 			Start: in.number("start-time", anyNumber), Stop: in.number("stop-time", anyNumber), Step: in.number("step-size", positive),
 			Tolerance: in.number("tolerance", positive), Set: in.assignments(flagSet),
 			Isolation: simulate.Isolation{Mode: assemble.IsolateAuto}, Logger: slog.New(slog.DiscardHandler),
+			Copy: &workdir.Copy{}, Sandboxed: true,
 		},
 		Options: analyze.Options{From: in.float("from", positive), To: in.float("to", positive), Order: c.Int("order"),
 			Error: in.float("error", positive), Rates: each(in, flagRate, readRate)},
@@ -231,7 +233,8 @@ func (p *program) analysed(ctx context.Context, a *analysis, path string) (repor
 		return nil, &runError{err}
 	}
 	defer func() { err = errors.Join(err, restore()) }()
-	sys, err := p.backend.Open(ctx, path, a.open)
+	defer func() { err = errors.Join(err, a.open.Copy.Remove()) }()
+	sys, err := p.open(ctx, path, a.open)
 	if err != nil {
 		return nil, err
 	}
@@ -247,10 +250,14 @@ func (p *program) analysed(ctx context.Context, a *analysis, path string) (repor
 	a.Own = chosen.Own(p.presets)
 	a.Runs = trial.Options{
 		Time:  time.Duration(a.seconds * float64(time.Second)),
-		Again: simulate.Runner{Open: p.backend.Open}.Again(path, a.open),
+		Again: simulate.Runner{Open: p.open}.Again(path, a.open),
 	}
 	if report, err = p.runAnalysis(ctx, a, sys); err != nil {
 		return nil, &runError{err}
+	}
+	if bare := a.open.Copy.Bare(); bare != "" {
+		fmt.Fprintln(p.stderr, "warning: the FMUs were analysed in an empty folder, because they may write files in the working folder, of which no "+
+			"copy can be made: "+bare+"; if they read files of it, analyse them in a smaller folder, or run the system here once")
 	}
 	return report, nil
 }

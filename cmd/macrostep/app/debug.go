@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -24,7 +25,12 @@ type debugKey struct {
 }
 
 var profileKey = debugKey{"profile=", "folder for profiles, which go tool pprof reads: " + cpuProfile + " of processor time, " +
-	heapProfile + " of allocations", func(d *debugging, dir string) { d.Profile = dir }}
+	heapProfile + " of allocations", func(d *debugging, dir string) {
+	d.Profile = dir
+	if abs, err := filepath.Abs(dir); err == nil { // the working folder may change meanwhile
+		d.Profile = abs
+	}
+}}
 
 // runDebugKeys are the keys of run.
 var runDebugKeys = []debugKey{

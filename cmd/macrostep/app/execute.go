@@ -13,10 +13,21 @@ import (
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/process"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/simulate"
 )
+
+// open opens a system. In the engine its FMUs find standard input empty; what the program itself reads there has been read.
+func (p *program) open(ctx context.Context, path string, o simulate.OpenOptions) (*simulate.System, error) {
+	if p.job != nil {
+		if err := process.EmptyStdin(); err != nil {
+			return nil, err
+		}
+	}
+	return p.backend.Open(ctx, path, o)
+}
 
 // execute opens and runs a system, writes its files, and prints messages, progress and summary.
 func (p *program) execute(ctx context.Context, r *runRequest) error {
@@ -30,7 +41,13 @@ func (p *program) execute(ctx context.Context, r *runRequest) error {
 	if err != nil {
 		return err
 	}
-	runner := simulate.Runner{Open: p.backend.Open, Presets: p.presets, Events: a.event, Prepare: a.prepare, Running: a.running, At: r.at}
+	runner := simulate.Runner{Open: p.open, Presets: p.presets, Events: a.event, Prepare: a.prepare, Running: a.running, At: r.at}
+	if p.job != nil {
+		runner.Settled = func(_ *simulate.Outcome, err error) { p.job.Settle(nil, err) }
+	}
+	if r.Profile != "" {
+		runner.Own = []string{r.Profile}
+	}
 	out, err := runner.Run(ctx, r.Request)
 	con.settle(err)
 	con.clear()
@@ -90,6 +107,7 @@ func summary(o *simulate.Outcome, verbose bool) string {
 	} else if n, how := stepLoops(m.Loops); n > 0 {
 		fmt.Fprintf(&b, "loops     %s, %s; --%s lists the variables\n", plural(n, "algebraic loop"), how, flagVerbose)
 	}
+	printIsolation(&b, m.FMUs)
 	printFiles(&b, o)
 	if verbose {
 		for _, text := range m.Notes {
@@ -97,6 +115,17 @@ func summary(o *simulate.Outcome, verbose bool) string {
 		}
 	}
 	return b.String()
+}
+
+// printIsolation prints which components run in processes of their own although nobody asked for it, and why.
+func printIsolation(w io.Writer, list []record.FMU) {
+	list = slices.DeleteFunc(slices.Clone(list), func(f record.FMU) bool { return !f.Unasked })
+	for _, f := range list[:min(len(list), shownNames)] {
+		fmt.Fprintf(w, "isolated  %s: %s\n", f.Component, f.Isolated)
+	}
+	if more := len(list) - shownNames; more > 0 {
+		fmt.Fprintf(w, "isolated  … and %s more; the manifest has the reasons\n", plural(more, "component"))
+	}
 }
 
 // stepLoops returns the number of algebraic loops within macro steps, and how they are treated.

@@ -27,10 +27,6 @@ func profile(dir string, f func() error) (err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("--debug profile: %w; name a folder that can be created", err)
 	}
-	// By its absolute path: an FMU may change the working directory meanwhile.
-	if dir, err = filepath.Abs(dir); err != nil {
-		return fmt.Errorf("--debug profile: %w", err)
-	}
 	cpu, err := os.Create(filepath.Join(dir, cpuProfile))
 	if err != nil {
 		return fmt.Errorf("--debug profile: %w; name a folder that you may write to", err)

@@ -338,7 +338,7 @@ func (p *program) carryOut(ctx context.Context, r *studyRequest, f *study.Folder
 	meter := newStudyMeter(con, r.quiet, len(f.Rows()))
 	s := &study.Study{Plan: f.Plan, Folder: f, Events: func(e study.Event) { shown.event(e); meter.event(e) }}
 	findings, err := conduct(ctx, s, coordinator, &cluster.Worker{
-		Link: link, Identity: coordinator.Identity(), Folder: f.Path, Plan: f.Plan, Engines: r.engines, New: p.studyEngines(f), Log: con.print,
+		Link: link, Identity: coordinator.Identity(), Folder: f.Path, Plan: f.Plan, Engines: r.engines, New: p.studyEngines(f, con.print), Log: con.print,
 	})
 	con.clear()
 	if err == nil {

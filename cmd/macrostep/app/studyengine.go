@@ -17,6 +17,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/cmd/macrostep/internal/cluster"
+	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/master/study"
 	"github.com/macrostep/macrostep/master/supervise"
@@ -36,6 +37,7 @@ const collectionPercent = 800
 func studyWorks(with extensions) map[string]supervise.Work {
 	var folder *study.Folder
 	var model *study.Model
+	var job *supervise.Job // the present run
 	return map[string]supervise.Work{
 		studyOpenWork: func(j *supervise.Job) (any, error) {
 			var from studyEngine
@@ -47,7 +49,9 @@ func studyWorks(with extensions) map[string]supervise.Work {
 				return nil, err
 			}
 			o := with.studyOptions()
-			o.Engine, o.Expendable = from.Name, true
+			o.Engine, o.Expendable, o.Own = from.Name, true, []string{folder.Path}
+			o.Running = func(s *simulate.System) { job.Limit(supervise.Limits{Call: s.StepTimeout, Memory: s.MemoryLimit}) }
+			o.Settled = func(row study.Row) { job.Settle(studyAnswer{Row: row}, nil) }
 			if folder.Plan.Keep != study.KeepNone {
 				if o.Kept, err = folder.Runs(); err != nil {
 					return nil, err
@@ -65,7 +69,9 @@ func studyWorks(with extensions) map[string]supervise.Work {
 			if err := json.Unmarshal(j.Request, &v); err != nil {
 				return nil, err
 			}
-			return model.Run(j.Context, v)
+			job = j
+			row, err := model.Run(j.Context, v)
+			return studyAnswer{row, fmi.Alive() > 0}, err
 		},
 	}
 }
@@ -120,17 +126,22 @@ func (with extensions) runOf(system string, settings []study.Setting) (r simulat
 type studyEngine struct {
 	Folder, Name string
 
-	plan   *study.Plan
+	folder *study.Folder
+	warn   func(text string)
 	engine *supervise.Engine
 	opened bool
 	deaths int // while the system was being opened, in a row
 }
 
-// studyEngines returns a function that makes engines for the study in a folder.
-func (p *program) studyEngines(f *study.Folder) func(number int) cluster.Engine {
+// studyEngines returns a function that makes engines for the study in a folder. warn takes warnings.
+func (p *program) studyEngines(f *study.Folder, warn func(text string)) func(number int) cluster.Engine {
 	host, _ := os.Hostname()
+	folder, err := filepath.Abs(f.Path) // an engine may have another working folder
+	if err != nil {
+		folder = f.Path
+	}
 	return func(number int) cluster.Engine {
-		return &studyEngine{Folder: f.Path, Name: fmt.Sprintf("%s:%d:%d", host, os.Getpid(), number), plan: f.Plan, engine: p.newEngine()}
+		return &studyEngine{Folder: folder, Name: fmt.Sprintf("%s:%d:%d", host, os.Getpid(), number), folder: f, warn: warn, engine: p.newEngine()}
 	}
 }
 
@@ -164,12 +175,26 @@ func (e *studyEngine) Run(ctx context.Context, v study.Variant) (study.Row, erro
 	switch {
 	case ctx.Err() != nil:
 		return study.Row{}, context.Cause(ctx)
+	case death != nil && death.After:
+		var a studyAnswer
+		if err := json.Unmarshal(text, &a); err != nil {
+			return a.Row, err
+		}
+		if a.Row.Status == study.OK {
+			a.Row.Warn(death.Reason())
+		}
+		if e.folder.Plan.Keep == study.KeepFailed {
+			if kept, err := e.folder.Runs(); err == nil {
+				e.folder.Plan.Tidy(a.Row, kept)
+			}
+		}
+		return a.Row, nil
 	case within.Err() != nil && err != nil:
 		reason := context.Cause(within).Error()
 		if death != nil {
 			reason += "; " + death.Reason()
 		}
-		row := e.plan.NoRow(v, study.TimedOut, reason)
+		row := e.folder.Plan.NoRow(v, study.TimedOut, reason)
 		row.Seconds, row.Engine = time.Since(began).Seconds(), e.Name
 		return row, nil
 	case death != nil:
@@ -177,8 +202,21 @@ func (e *studyEngine) Run(ctx context.Context, v study.Variant) (study.Row, erro
 	case err != nil:
 		return study.Row{}, err
 	}
-	var row study.Row
-	return row, json.Unmarshal(text, &row)
+	var a studyAnswer
+	if err := json.Unmarshal(text, &a); err != nil {
+		return a.Row, err
+	}
+	if a.Spent {
+		e.opened = false
+		return a.Row, e.Close()
+	}
+	return a.Row, nil
+}
+
+// studyAnswer is the answer to studyRunWork.
+type studyAnswer struct {
+	Row   study.Row
+	Spent bool // an FMU has returned Fatal, so that it has no further instance in the engine
 }
 
 // overtimePatience is how long a run over its time limit may take to end by itself.
@@ -186,17 +224,25 @@ const overtimePatience = 300 * time.Millisecond
 
 // limit bounds a run by the time limit of the plan; an FMU that does not return loses its engine.
 func (e *studyEngine) limit(ctx context.Context) (context.Context, func()) {
-	if e.plan.TimeLimit == 0 {
+	if e.folder.Plan.TimeLimit == 0 {
 		return ctx, func() {}
 	}
-	within, cancel := context.WithTimeoutCause(ctx, e.plan.TimeLimit, e.plan.OverTime())
+	within, cancel := context.WithTimeoutCause(ctx, e.folder.Plan.TimeLimit, e.folder.Plan.OverTime())
 	var once sync.Once
-	kill := time.AfterFunc(e.plan.TimeLimit+overtimePatience, func() { once.Do(func() { e.engine.Kill("ended at the time limit of the run") }) })
+	kill := time.AfterFunc(e.folder.Plan.TimeLimit+overtimePatience, func() { once.Do(func() { e.engine.Kill("ended at the time limit of the run") }) })
 	return within, func() { kill.Stop(); once.Do(func() {}); cancel() }
 }
 
-// Close ends the process.
-func (e *studyEngine) Close() error { return e.engine.Close() }
+// Close ends the process. Exit handlers and destructors of FMUs that end it otherwise change no row.
+func (e *studyEngine) Close() error {
+	err := e.engine.Close()
+	var death *supervise.Death
+	if errors.As(err, &death) {
+		e.warn(fmt.Sprintf("warning: after the last run: %s; no row is lost", death.Reason()))
+		return nil
+	}
+	return err
+}
 
 // studyCache is the folder for files of studies from other machines.
 func studyCache() (string, error) {

@@ -28,10 +28,14 @@ func (p *program) supervised(action cli.ActionFunc) cli.ActionFunc {
 			return err
 		}
 		text, err := p.engine.Do(c.Context, commandWork, p.args, nil)
-		err = errors.Join(err, p.engine.Close())
 		var death *supervise.Death
 		if errors.As(err, &death) {
 			return p.salvaged(c, death)
+		}
+		if closed := p.engine.Close(); !errors.As(closed, &death) {
+			err = errors.Join(err, closed)
+		} else if !c.Bool("quiet") {
+			fmt.Fprintf(p.stderr, "warning: after the run: %s; no result is lost\n", death.Reason())
 		}
 		var completed *supervise.Completed
 		if errors.As(err, &completed) {
@@ -60,6 +64,9 @@ func (p *program) supervised(action cli.ActionFunc) cli.ActionFunc {
 func (p *program) salvaged(c *cli.Context, d *supervise.Death) error {
 	fmt.Fprintln(p.stderr)
 	err := error(d)
+	if d.After {
+		err = d.Failed
+	}
 	if c.Command.Name == "run" {
 		if r, bad := parseRun(c); bad == nil {
 			if _, _, here := p.toStdout(r); here != nil {
@@ -84,6 +91,9 @@ func (p *program) salvaged(c *cli.Context, d *supervise.Death) error {
 		if failed != nil {
 			err = errors.Join(err, fmt.Errorf("--%s: %w", flagReport, failed))
 		}
+	}
+	if err == nil {
+		return nil
 	}
 	return &runError{err}
 }

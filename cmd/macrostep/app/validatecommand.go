@@ -135,11 +135,17 @@ func (p *program) validate(c *cli.Context) error {
 	if err := in.err(); err != nil {
 		return err
 	}
+	restore, err := silence(p.out) // of what FMUs print
+	if err != nil {
+		return &runError{err}
+	}
 	reports, failed := p.validateFiles(c, o, request)
+	if err := restore(); err != nil {
+		return &runError{err}
+	}
 	if cause := context.Cause(c.Context); cause != nil {
 		return &runError{cause}
 	}
-	var err error
 	switch {
 	case format == "json":
 		err = writeValidationJSON(p.data(), reports)

@@ -88,7 +88,7 @@ func (p *program) runWorker(c *cli.Context) (err error) {
 	con := newConsole(p.stderr)
 	con.print("joined study " + identity)
 	w := &cluster.Worker{Link: link, Identity: identity, Folder: folder, Plan: f.Plan, Engines: c.Int(flagEngines), Upload: f.Plan.Keep != study.KeepNone,
-		New: p.studyEngines(f), Log: con.print}
+		New: p.studyEngines(f, con.print), Log: con.print}
 	if err := w.Run(c.Context); err != nil {
 		return &runError{err}
 	}

@@ -102,18 +102,14 @@ func (a *twoSweeps) Attempt(ctx context.Context, x *master.Exec, t, H float64, t
 // sources.
 func sweep(ctx context.Context, x *master.Exec, set *master.StepSet, t, H float64) error {
 	for _, i := range x.Sys.Stepped {
-		if err := x.StageDiscrete(i, t); err != nil {
-			return err
-		}
+		x.StageDiscrete(i, t)
 	}
 	if err := x.StepAll(ctx, set, t, H); err != nil {
 		return err
 	}
 	for _, i := range x.Sys.Late {
 		x.Couple(i, t+H, x.U)
-		if err := x.StageDiscrete(i, t+H); err != nil {
-			return err
-		}
+		x.StageDiscrete(i, t+H)
 		if err := x.Step(ctx, i, t, H); err != nil {
 			return err
 		}

@@ -191,6 +191,7 @@ const (
 	StatusOK      = 0
 	StatusWarning = 1
 	StatusFatal   = 4
+	StatusDiscard = 2
 	StatusPending = 5
 )
 

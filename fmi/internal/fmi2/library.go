@@ -20,8 +20,8 @@ type File struct {
 	ID     string // modelIdentifier
 }
 
-// Library is a library in this process. It is never unloaded, because unloading a library
-// with running threads crashes the process.
+// Library is a library in this process. It stays loaded until native.Exit, because unloading a
+// library with running threads crashes the process.
 type Library struct {
 	Path string // absolute
 	Key  string // see ContentKey
@@ -37,6 +37,8 @@ type Shown struct {
 	Types   string // from fmi2GetTypesPlatform
 	Version string // from fmi2GetVersion
 	Foreign string // a function of another interface, if there is no fmi2Instantiate
+
+	Replaced string // see native.Replaced
 }
 
 func (s *Shown) Has(fn Function) bool { return s.Exports>>fn&1 != 0 }
@@ -90,7 +92,7 @@ func Load(p *File, t native.Tag) (_ *Library, changes []string, err error) {
 	if err != nil {
 		return nil, changes, fmt.Errorf("the library cannot be loaded: %w", err)
 	}
-	l := &Library{Path: p.Path, Key: ContentKey(p.Path)}
+	l := &Library{Path: p.Path, Key: ContentKey(p.Path), Shown: Shown{Replaced: native.Replaced(p.Path)}}
 	return l, changes, l.resolve(handle, p, t)
 }
 

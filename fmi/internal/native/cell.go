@@ -18,6 +18,7 @@ type Tag uint64
 const (
 	tagFunction Tag = 0xff   // mask
 	tagLoading  Tag = 0xff   // instead of a function: loading
+	tagEnding   Tag = 0xfe   // instead of a function: exit handlers and destructors
 	Stepped     Tag = 1 << 8 // the instance is at the end of the step
 	tagNumber       = 16     // shift
 )
@@ -34,17 +35,15 @@ func (t Tag) Of(f uint8) Tag {
 }
 
 // loading returns the tag for loading a library; t is the tag of the library.
-func (t Tag) loading() Tag {
-	if t == 0 {
-		return 0
-	}
-	return t | tagLoading
-}
+func (t Tag) loading() Tag { return t.Of(uint8(tagLoading - 1)) }
 
-// Function returns the number of the function, -1 for none, or whether a library is loaded.
-func (t Tag) Function() (f int, loading bool) {
+// ending returns the tag for the exit handlers and destructors of a library.
+func (t Tag) ending() Tag { return t.Of(uint8(tagEnding - 1)) }
+
+// Function returns the number of the function, -1 for none, or whether a library is loaded or ended.
+func (t Tag) Function() (f int, loading, ending bool) {
 	f = int(t & tagFunction)
-	return f - 1, f == int(tagLoading)
+	return f - 1, f == int(tagLoading), f == int(tagEnding)
 }
 
 // Number returns the number of the instance, 0 for none.

@@ -17,52 +17,65 @@ import (
 // LibrarySuffix is the suffix of shared libraries.
 var LibrarySuffix = map[bool]string{true: ".dylib", false: ".so"}[runtime.GOOS == "darwin"]
 
-// preloadBase loads libraries into the global scope, once, that some FMUs use without
-// naming them, such as libm and libpthread; a program without cgo has not loaded them. It
-// ignores errors, since loading the FMU reports missing libraries.
-var preloadBase = sync.OnceFunc(func() {
-	if runtime.GOOS == "linux" {
-		preload("libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1")
-	}
-})
-
-// preloadLanguages does the same with the run-time libraries of compilers. It is called only
-// after a failure, because an FMU may bundle another version.
-var preloadLanguages = sync.OnceFunc(func() {
-	if runtime.GOOS == "linux" {
-		preload("libgcc_s.so.1", "libstdc++.so.6", "libquadmath.so.0", "libgfortran.so.5")
-	}
-})
+// preloads load libraries into the global scope that some FMUs use without naming them: those
+// of the C library, which a program without cgo has not loaded, and those of compilers. Each
+// is called only after a failure, because the names in them could replace those of other FMUs.
+// They ignore errors, since loading the FMU reports missing libraries.
+var preloads = []func(){
+	sync.OnceFunc(func() { preload("libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1") }),
+	sync.OnceFunc(func() { preload("libgcc_s.so.1", "libstdc++.so.6", "libquadmath.so.0", "libgfortran.so.5") }),
+}
 
 func preload(names ...string) {
 	for _, n := range names {
-		_, _ = purego.Dlopen(n, purego.RTLD_LAZY|purego.RTLD_GLOBAL)
+		if runtime.GOOS == "linux" {
+			_, _ = purego.Dlopen(n, purego.RTLD_LAZY|purego.RTLD_GLOBAL)
+		}
 	}
 }
+
+const (
+	openMode = purego.RTLD_NOW | purego.RTLD_LOCAL
+	deepBind = 8 // RTLD_DEEPBIND of glibc
+)
 
 // OpenLibrary loads the library at an absolute path, with all symbols and in a local scope,
 // so that FMUs with equal symbol names do not call each other (checklist fmi2 7). If that
 // fails, it first loads the other libraries in the folder, which many exporters bundle
-// without a search path, then the run-time libraries of compilers. modes reports whether an
-// initialiser changed the floating-point modes, such as the start-up code of -ffast-math.
+// without a search path, then what preloads has. modes reports whether an initialiser changed
+// the floating-point modes, such as the start-up code of -ffast-math.
 func OpenLibrary(path string, t Tag) (h uintptr, modes bool, err error) {
 	// dlerror reports the last error of this thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	preloadBase()
+	beforeOpening()
 	watchForks()
-	const mode = purego.RTLD_NOW | purego.RTLD_LOCAL
-	open := func(path string) (h uintptr, err error) {
-		if err := checkImage(path); err != nil {
-			return 0, err
-		}
+	noteOpened(library{path: path, tag: t})
+	load := func(path string, mode int) (uintptr, error) {
 		h, changed, err := dlopen(path, mode, t)
 		modes = modes || changed
 		return h, err
 	}
-	h, first := open(path)
-	if first == nil {
-		return h, modes, first
+	open := func(path string) (uintptr, error) {
+		if err := checkImage(path); err != nil {
+			return 0, err
+		}
+		n := readNames(path)
+		global, mathematical := n.clashing()
+		// Libraries of the system, which other FMUs use as well, must not bind to names of this one.
+		if (global != nil || mathematical != nil) && !n.replacesNew() {
+			for _, name := range n.needs {
+				_, _ = load(name, openMode) // an error is that of the FMU
+			}
+		}
+		mode := openMode
+		if global != nil && n.inseparable(global) == "" {
+			mode |= deepBind
+		}
+		return load(path, mode)
+	}
+	if h, err = open(path); err == nil {
+		return h, modes, nil
 	}
 	pending := siblings(path)
 	for len(pending) > 0 {
@@ -77,14 +90,13 @@ func OpenLibrary(path string, t Tag) (h uintptr, modes bool, err error) {
 		}
 		pending = failed
 	}
-	if h, err = open(path); err == nil {
-		return h, modes, nil
+	for _, more := range append([]func(){func() {}}, preloads...) {
+		more()
+		if h, err = open(path); err == nil {
+			return h, modes, nil
+		}
 	}
-	preloadLanguages()
-	if h, err = open(path); err == nil {
-		return h, modes, nil
-	}
-	return 0, modes, fmt.Errorf("%w%s", first, loaderRemedy(first.Error()))
+	return 0, modes, fmt.Errorf("%w%s", err, loaderRemedy(err.Error()))
 }
 
 // dlopen calls dlopen of the C library like a function of an FMU. modes reports whether the

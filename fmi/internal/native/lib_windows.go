@@ -31,6 +31,7 @@ func OpenLibrary(path string, t Tag) (h uintptr, changed bool, err error) {
 	}
 	switch {
 	case err == nil:
+		noteOpened(library{path, t, uintptr(l)})
 		return uintptr(l), changed, nil
 	case errors.Is(err, windows.ERROR_MOD_NOT_FOUND):
 		return 0, changed, fmt.Errorf("%w; a required DLL is missing: install the run-time libraries of the exporting tool or compiler", err)
@@ -48,6 +49,12 @@ func Symbol(lib uintptr, name string) uintptr {
 	}
 	return p
 }
+
+// Replaced returns "": a library states for each name which library it is from.
+func Replaced(string) string { return "" }
+
+// Shared returns nothing, like Replaced.
+func Shared(string) map[string]bool { return nil }
 
 // libcSymbol returns the address of a function of the C library.
 func libcSymbol(name string) (uintptr, error) {

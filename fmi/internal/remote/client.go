@@ -125,7 +125,7 @@ func (r *Client) loaded(answer []byte) (l Loaded, err error) {
 	for n := a.word(); n > 0 && !a.bad; n-- {
 		l.Changes = append(l.Changes, a.text())
 	}
-	l.Shown = &fmi2.Shown{Exports: a.word(), Types: a.text(), Version: a.text(), Foreign: a.text()}
+	l.Shown = &fmi2.Shown{Exports: a.word(), Types: a.text(), Version: a.text(), Foreign: a.text(), Replaced: a.text()}
 	if a.bad {
 		return Loaded{}, errWire
 	}

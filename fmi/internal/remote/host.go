@@ -27,7 +27,8 @@ type instance struct {
 	keep   func(text string)
 	log    *fmi2.Log
 	img    *fmi2.Library
-	comp   uintptr
+	comp   uintptr    // 0 = not instantiated, or freed
+	failed bool       // a call has returned Error, and no Reset or SetFMUState has succeeded since
 	place  *fmi2.File // of the library, if the Client does not know it
 	uri    string     // of the resources, likewise
 
@@ -156,6 +157,16 @@ func Weight(request []byte) (instances int, loads bool) {
 	return max(instances, 1), loads
 }
 
+// Ends reports whether a request is for fmi2Terminate or fmi2FreeInstance.
+func Ends(request []byte) bool {
+	r := wireReader{rest: request}
+	if kind, n := r.word(), r.word(); kind != askRun || n != 1 {
+		return false
+	}
+	f := fmi2.Function(r.word() & 0xff)
+	return f == fmi2.Terminate || f == fmi2.FreeInstance
+}
+
 // AppendPlace appends a request that tells a Host where the library of an instance is, and the location of
 // its resources, before that of a Client which does not know them.
 func AppendPlace(b []byte, f fmi2.File, uri string) []byte {
@@ -272,7 +283,7 @@ func (h *instance) load(r *wireReader) error {
 		h.out.text(c)
 	}
 	h.out.word(s.Exports)
-	for _, text := range []string{s.Types, s.Version, s.Foreign} {
+	for _, text := range []string{s.Types, s.Version, s.Foreign, s.Replaced} {
 		h.out.text(text)
 	}
 	if h.callbacks, err = fmi2.NewCallbacks(h.log); err != nil {
@@ -318,6 +329,9 @@ func (h *instance) run(r *wireReader) error {
 	b.Recs, b.N = native.Address(h.recs), uintptr(n)
 	if n == 1 && changesProcess.Has(h.fns[0]) {
 		h.tidy(0)
+		if f := h.fns[0]; f == fmi2.Terminate || f == fmi2.FreeInstance {
+			native.Flush() // a crash loses what is not written
+		}
 		g := native.Watch()
 		native.Run(b)
 		for _, c := range g.Restore() {
@@ -331,9 +345,7 @@ func (h *instance) run(r *wireReader) error {
 	if done == 0 || done > uintptr(n) { // the FMU may have overwritten it
 		return errWire
 	}
-	if h.fns[0] == fmi2.FreeInstance {
-		h.log.Close()
-	}
+	h.judge(h.fns[done-1], h.recs[done-1].Status())
 	h.out.word(h.outcome(done))
 	h.out.word(b.Start)
 	h.out.word(b.End)
@@ -341,6 +353,30 @@ func (h *instance) run(r *wireReader) error {
 		h.encode(k)
 	}
 	return nil
+}
+
+// judge follows the state of the instance after a call with this status.
+func (h *instance) judge(f fmi2.Function, s int32) {
+	switch {
+	case f == fmi2.FreeInstance:
+		h.log.Close()
+		native.Flush()
+		h.comp = 0
+	case f == fmi2.Instantiate, f >= fmi2.GetStatus && f <= fmi2.GetStringStatus:
+	case f == fmi2.Reset, f == fmi2.SetFMUState:
+		h.failed = h.failed && native.Stops(s)
+	case native.Stops(s) && s != fmi2.StatusDiscard && !(f == fmi2.DoStep && s == fmi2.StatusPending):
+		h.failed = true
+	}
+}
+
+// Exit ends the process like fmi.Exit.
+func (h *Host) Exit(code int, within time.Duration) {
+	clean := true
+	for _, in := range h.instances {
+		clean = clean && in.comp == 0 && !in.failed
+	}
+	native.Exit(code, clean, within)
 }
 
 // maxName bounds the length of the name of an instance.

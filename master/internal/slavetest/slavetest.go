@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/worker"
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/fmuslave"
@@ -31,6 +32,7 @@ var built struct {
 // Main is the body of TestMain.
 func Main(m *testing.M) {
 	cc.Cache()
+	worker.Main()
 	var err error
 	if built.dir, err = os.MkdirTemp("", "macrostep-slaves-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)

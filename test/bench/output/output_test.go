@@ -82,7 +82,7 @@ func run(b *testing.B, reading bool, rec master.Recorder) cost {
 		}
 	}()
 	if err == nil {
-		err = a.Load()
+		err = a.Load(b.Context())
 	}
 	if err != nil {
 		b.Fatal(err)

@@ -1,6 +1,7 @@
 package fmi
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,50 +10,51 @@ import (
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
-// bundles are the additional shared libraries of the FMUs in this process: name to
-// hash. The loader uses only the first of several libraries with one name. Guarded
-// by loading.
-var bundles = map[string]string{}
+// sharedHere is what the FMUs in this process share by name: the version of the first. Guarded by
+// loading.
+var sharedHere = map[string]string{}
 
-// Bundled returns the other shared libraries in the folder of the FMU's library:
-// name to hash. It is empty if the FMU has no library for this platform.
-func (f *FMU) Bundled() map[string]string {
+// Shared returns what the FMUs of a process share by name, and the version that this FMU needs:
+// other libraries in the folder of its library, variables that C++ has once in a process, and the
+// operator new. It is empty if the FMU has no library for this platform.
+func (f *FMU) Shared() map[string]string {
 	loading.Lock()
 	defer loading.Unlock()
-	return f.bundled()
+	return f.shared()
 }
 
-func (f *FMU) bundled() map[string]string {
+func (f *FMU) shared() map[string]string {
 	if f.locate() != nil || f.place.Path == "" || f.place.Prefix != "" {
 		return nil
 	}
-	if f.beside != nil {
-		return f.beside
+	if f.shares != nil {
+		return f.shares
 	}
 	dir, own := filepath.Split(f.place.Path)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil
 	}
-	out := map[string]string{}
-	f.beside = out
+	f.shares = map[string]string{}
 	for _, e := range entries {
 		n := e.Name()
 		if e.Type().IsRegular() && n != own && (strings.HasSuffix(n, native.LibrarySuffix) || strings.Contains(n, ".so.")) {
-			out[n] = fmi2.ContentKey(filepath.Join(dir, n))
+			f.shares["library "+n] = fmi2.ContentKey(filepath.Join(dir, n))
 		}
 	}
-	return out
+	for name, own := range native.Shared(f.place.Path) {
+		f.shares[name] = map[bool]string{true: cmp.Or(f.Hash, f.place.Path)}[own]
+	}
+	return f.shares
 }
 
-// Clash returns the name of a bundled library for which another FMU of this process
-// has already loaded a library with the same name but different content; "" if there is
-// none. The loader would use only the first one.
+// Clash returns a name for which another FMU of this process needs another version than this one
+// (see Shared); "" if there is none. The process would use the first version for both.
 func (f *FMU) Clash() string {
 	loading.Lock()
 	defer loading.Unlock()
-	for name, content := range f.bundled() {
-		if other, ok := bundles[name]; ok && other != content {
+	for name, version := range f.shared() {
+		if other, ok := sharedHere[name]; ok && other != version {
 			return name
 		}
 	}

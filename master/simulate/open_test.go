@@ -1,0 +1,67 @@
+package simulate_test
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/fmi/host"
+	"github.com/macrostep/macrostep/fmus"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/master/simulate"
+	"github.com/macrostep/macrostep/test/probe"
+)
+
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// Options whose zero value is left open a system, whatever its FMU logs, and instantiate, inspect and run it.
+func TestZeroOptions(t *testing.T) {
+	// It logs where it was loaded.
+	path, err := probe.Sources(t.TempDir(), "talker", probe.LifeCapabilities, "FOLDER")
+	must(t, err)
+	zero := simulate.OpenOptions{Compile: true}
+	run := func(sys *simulate.System, err error) {
+		t.Helper()
+		must(t, err)
+		choice, err := algorithms.New("explicit", nil)
+		must(t, err)
+		r, err := master.NewRun(sys.System, choice.Algorithm, master.Options{Stop: 1, Step: 0.1})
+		must(t, err)
+		_, err = r.Run(t.Context())
+		must(t, errors.Join(err, sys.Close()))
+	}
+	run(simulate.Open(t.Context(), path, zero))
+	m, err := simulate.OpenModel(t.Context(), path, zero)
+	must(t, err)
+	run(m.Instantiate(simulate.OpenOptions{}))
+	must(t, m.Close())
+	_, err = simulate.Inspect(t.Context(), path, zero, nil)
+	must(t, err)
+	out, err := simulate.Run(t.Context(), simulate.Request{System: path, Compile: true, Output: filepath.Join(t.TempDir(), "r.csv"),
+		Start: simulate.Number(0), Stop: simulate.Number(1), Step: simulate.Number(0.1)})
+	if err != nil || out.Result.Status != master.Complete {
+		t.Errorf("%v, %+v", err, out)
+	}
+}
+
+// Reading documents connects to no host, so that it needs neither the host nor a ticket for it.
+func TestInspectReachesNoHost(t *testing.T) {
+	path, err := fmus.Build(t.TempDir(), "mass_force")
+	must(t, err)
+	o := simulate.OpenOptions{Isolation: simulate.Isolation{On: []assemble.On{{Pattern: "*", Host: "127.0.0.1:9"}},
+		Dial: func(string) (host.Dialer, string, error) { return nil, "", errors.New("there is no ticket") }}}
+	i, err := simulate.Inspect(t.Context(), path, o, nil)
+	if err != nil || len(i.Components) != 1 {
+		t.Errorf("%v, %+v", err, i)
+	}
+	if _, err := simulate.Open(t.Context(), path, o); err == nil {
+		t.Error("a run needs no ticket")
+	}
+}
