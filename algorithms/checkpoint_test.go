@@ -378,7 +378,7 @@ var scratch = map[string]string{
 	"Matrix":         "Val",
 	"column":         "delta",
 	"linearModel":    "b ab dy",
-	"stateSpace":     "dx du rate slope now",
+	"stateSpace":     "dx du rate slope now held",
 	"identified":     "now phi solved scratch current sigma off",
 	"SubspaceWindow": "states singular inputs outputs",
 	"LeastSquares":   "row out",
