@@ -361,10 +361,10 @@ var (
 			"A step that an identified model misses by more than it would correct stays uncorrected",
 		func(s *settings, i int) { s.Model.Jacobian = JacobianSource(i) }))
 	modelPointParam = choiceParam("model.point", auto, modelPoints,
-		"where in a macro step directional derivatives are taken: at its start, which keeps strongly nonlinear "+
-			"components stable for longer, or at its end, which has smaller errors "+
-			"where both are stable; auto is start. It makes no difference for linear components and does not apply "+
-			"to identified models",
+		"where in a macro step directional derivatives are taken: at its start, with the inputs at the end of the previous "+
+			"step; at its start with the inputs of the new step (start-new); or at its end. auto is start at order 0 and end at "+
+			"order 1, which have the smallest errors, and start-new from order 2 on, which keeps strongly nonlinear components "+
+			"stable for longest. It makes no difference for linear components and does not apply to identified models",
 		func(s *settings, i int) { s.Model.Point = ModelPoint(i) })
 	modelIdentificationParam = choiceParam("model.identification", "least-squares", []string{"least-squares", "subspace"},
 		"how models are identified: by recursive least squares, which follow changes quickly, or by a subspace "+

@@ -138,9 +138,30 @@ func (s *stateSpace) renew() (err error) {
 		}
 		s.has = true
 	}
+	if s.of.point() == StartNewPoint && s.of.in.Over(s.subsystem) == 1 && !s.of.in.Late(s.subsystem) {
+		if err := s.sendInputs(); err != nil {
+			return err
+		}
+	}
 	s.why, err = s.linearise()
 	s.known = err == nil && s.why == ""
 	return err
+}
+
+// sendInputs sends the inputs at the start of the next step.
+func (s *stateSpace) sendInputs() error {
+	at := s.x.Sys.InAt[s.subsystem]
+	for k := range s.nu {
+		s.du[k] = s.inputAtStart(at+k) + s.of.in.Bias(at+k)
+	}
+	sub := s.x.Sys.Subsystems[s.subsystem]
+	if err := sub.SetInputs(s.du); err != nil {
+		return err
+	}
+	if sender, ok := master.As[master.InputSender](sub); ok {
+		return sender.SendInputs()
+	}
+	return nil
 }
 
 // outdated reports whether the model must be rebuilt before the next step.
@@ -169,7 +190,7 @@ func (s *stateSpace) update() (u modelUpdate, err error) {
 		u.why, s.known = s.lie, false
 		return u, nil
 	}
-	if s.of.atStart() {
+	if s.of.point() != EndPoint {
 		s.new = false
 	} else if s.new = s.failing; s.failing {
 		u.evaluations, another = 1, true

@@ -329,6 +329,12 @@ type Linearizer interface {
 	Linearize(dx, du, dxdot, dy []float64) error
 }
 
+// InputSender sends the staged inputs at the last communication point, and derivatives are then those with them
+// (fmi2 60). Without it, derivatives use staged inputs at once.
+type InputSender interface {
+	SendInputs() error
+}
+
 // JacobianPattern is a Linearizer that knows which derivatives are zero.
 type JacobianPattern interface {
 	// Dependencies returns, for the derivative of each state and for each output, the columns that it

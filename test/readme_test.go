@@ -229,10 +229,20 @@ func TestDocumentationLinks(t *testing.T) {
 	}
 	index := string(read(t, filepath.Join(root, "README.md"))) + string(read(t, filepath.Join(root, "CONTRIBUTING.md")))
 	link := regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
+	file := regexp.MustCompile("`([\\w/]+\\.go)`")
 	for _, path := range append(pages, filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md")) {
 		for _, m := range link.FindAllStringSubmatch(string(read(t, path)), -1) {
 			if _, err := os.Stat(filepath.Join(filepath.Dir(path), filepath.FromSlash(m[1]))); err != nil {
 				t.Errorf("%s: the link %s: %v", path, m[1], err)
+			}
+		}
+		for _, m := range file.FindAllStringSubmatch(string(read(t, path)), -1) {
+			if filepath.Base(path) != "literature.md" {
+				break
+			}
+			_, err := os.Stat(filepath.Join(root, filepath.FromSlash(m[1])))
+			if _, inAlgorithms := os.Stat(filepath.Join(root, "algorithms", filepath.FromSlash(m[1]))); err != nil && inAlgorithms != nil {
+				t.Errorf("%s: there is no file %s", path, m[1])
 			}
 		}
 		if name := filepath.Base(path); filepath.Dir(path) != root && !strings.Contains(index, "](docs/"+name+")") {

@@ -269,7 +269,7 @@ func testRealCorrector(t *testing.T) {
 	}
 	for H, gain := range map[string]float64{"2.5e-3": 5, "5e-3": 3, "1e-2": 2, "2e-2": 2} {
 		e := between(t, fine, with("--step-size", H, "--param", "discard=shorten"), "drivetrain.w")
-		better := between(t, fine, with("--step-size", H, "--algorithm", "model-based-corrector", "--param", "model.jacobian=rollback"),
+		better := between(t, fine, with("--step-size", H, "--algorithm", "model-based-corrector"),
 			"drivetrain.w")
 		if !(better*gain <= e) {
 			t.Errorf("H = %s s: error %g corrected, %g not", H, better, e)

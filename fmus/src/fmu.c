@@ -661,7 +661,8 @@ fmi2Status fmi2GetDirectionalDerivative(fmi2Component c, const fmi2ValueReferenc
 	CHECK(m, "fmi2GetDirectionalDerivative", wrong);
 	Linear l;
 	memset(&l, 0, sizeof l);
-	model.jacobian(m, m->s.x, m->s.w[0], &l);
+	/* With the inputs that are set: those at the end of the step until others are. */
+	model.jacobian(m, m->s.x, model.sampled ? m->s.w[0] : m->s.u[0], &l);
 	for (size_t i = 0; i < nUnknown; i++) {
 		if (unknown[i] >= N_REALS)
 			FAIL(m, "fmi2GetDirectionalDerivative: there is no real variable with value reference %u", unknown[i]);

@@ -331,6 +331,14 @@ func (s *Slave) settle() error {
 	return s.instance.SetFMUState(s.linear.before)
 }
 
+// SendInputs sends the staged Real inputs.
+func (s *Slave) SendInputs() error {
+	if err := s.settle(); err != nil {
+		return err
+	}
+	return s.instance.SetReal(s.initPlan.RealIn, s.stepper.RealIn[:len(s.in)])
+}
+
 // DirectionalDerivative computes dy = ∂y/∂u · du after the initialisation.
 func (s *Slave) DirectionalDerivative(du, dy []float64) error { return s.Linearize(nil, du, nil, dy) }
 

@@ -10,6 +10,8 @@ import (
 	"os"
 	"strings"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/master"
@@ -250,4 +252,138 @@ func GlobalError(ctx context.Context, e exact.Corrected, n int, limit float64) (
 		return math.Inf(1), nil
 	}
 	return math.Sqrt(total), err
+}
+
+// Corrected returns y at steps 0 … n of H in s of the corrected co-simulation with a hold of order p from a short start,
+// alpha = 1 and models of each step at its start: (9) to (25), by the classical Runge–Kutta method. The models are those with
+// the inputs at the start of the step (atNew), or at the end of the step before.
+func Corrected(o exact.Haid, p int, H float64, n int, atNew bool) [][3]float64 {
+	const pieces = 400
+	force := func(x, u [2]float64) float64 { return o.Force([]float64{u[0], u[1], x[0], x[1]}) }
+	// rates of x = (s, v) of a side under the force f.
+	rates := func(side int, x [2]float64, f float64) [2]float64 {
+		if side == 0 {
+			return [2]float64{x[1], (-o.C1*x[0] - o.D1*x[1] + f) / o.M1}
+		}
+		return [2]float64{x[1], (-o.C2*x[0] - o.D2*x[1] - f) / o.M2}
+	}
+	integrate := func(x [2]float64, f func(s float64, x [2]float64) [2]float64) [2]float64 {
+		h := H / pieces
+		add := func(x, k [2]float64, by float64) [2]float64 { return [2]float64{x[0] + by*k[0], x[1] + by*k[1]} }
+		for i := range pieces {
+			s := float64(i) * h
+			k1 := f(s, x)
+			k2 := f(s+h/2, add(x, k1, h/2))
+			k3 := f(s+h/2, add(x, k2, h/2))
+			k4 := f(s+h, add(x, k3, h))
+			for q := range x {
+				x[q] += h / 6 * (k1[q] + 2*k2[q] + 2*k3[q] + k4[q])
+			}
+		}
+		return x
+	}
+	// course is ℓ of degree d: 1 at the end, 0 at d points from the start on.
+	course := func(d int, s float64) float64 {
+		v := 1.0
+		for j := range d {
+			v *= (s + float64(j)*H) / (H + float64(j)*H)
+		}
+		return v
+	}
+	// slopes are ∂F/∂s and ∂F/∂v of the second side.
+	slopes := func(x, u [2]float64) (ds, dv float64) {
+		w := math.Abs(x[1] - u[1])
+		d := o.DK * math.Pow(w, o.ND-1)
+		if dv = min(max(d, o.DMin), o.DMax); dv == d {
+			dv = o.ND * d
+		}
+		return o.CK, dv
+	}
+	x := [2][2]float64{{o.Start[0], o.Start[1]}, {o.Start[2], o.Start[3]}}
+	y := [][3]float64{{x[0][0], x[0][1], force(x[1], x[0])}}
+	inputs := func(y [3]float64) [3]float64 { return [3]float64{y[2], y[0], y[1]} } // F; s1, v1
+	var offset, total [3]float64                                                  // δu and E
+	end := inputs(y[0])                                                           // of the step before
+	for k := range n {
+		d := min(p, k)
+		held := func(s float64) (u [3]float64) { // without δu
+			for j := range d + 1 {
+				weight := 1.0
+				for i := range d + 1 {
+					if i != j {
+						weight *= (s/H + float64(i)) / float64(i-j)
+					}
+				}
+				for q, v := range inputs(y[k-j]) {
+					u[q] += weight * v
+				}
+			}
+			return u
+		}
+		at := end
+		if now := held(0); atNew {
+			for q := range at {
+				at[q] = now[q] + offset[q]
+			}
+		}
+		ds, dv := slopes(x[1], [2]float64{at[1], at[2]})
+		u := func(s float64) (v [3]float64) {
+			v = held(s)
+			for q := range v {
+				v[q] += offset[q]
+			}
+			return v
+		}
+		// response of the outputs at the end to input q along a course of degree m.
+		response := func(q, m int) (g [3]float64) {
+			if q == 0 {
+				r := integrate([2]float64{}, func(s float64, x [2]float64) [2]float64 { return rates(0, x, course(m, s)) })
+				return [3]float64{r[0], r[1], 0}
+			}
+			by := [3]float64{0, ds, dv}[q]
+			r := integrate([2]float64{}, func(s float64, x [2]float64) [2]float64 {
+				return rates(1, x, ds*x[0]+dv*x[1]-by*course(m, s))
+			})
+			return [3]float64{0, 0, ds*r[0] + dv*r[1] - by}
+		}
+		x[0] = integrate(x[0], func(s float64, x [2]float64) [2]float64 { return rates(0, x, u(s)[0]) })
+		x[1] = integrate(x[1], func(s float64, x [2]float64) [2]float64 {
+			v := u(s)
+			return rates(1, x, force(x, [2]float64{v[1], v[2]}))
+		})
+		end = u(H)
+		next := [3]float64{x[0][0], x[0][1], force(x[1], [2]float64{end[1], end[2]})}
+		var g [3][3]float64 // by input
+		for q := range g {
+			g[q] = response(q, d)
+			for r, v := range response(q, 0) {
+				next[r] -= v * offset[q]
+			}
+		}
+		// (I − L G) e = L (y − G_0 δu) − ũ(H)
+		m, e := mat.NewDense(3, 3, nil), mat.NewVecDense(3, nil)
+		for q, v := range inputs(next) {
+			e.SetVec(q, v-held(H)[q])
+			for c := range g {
+				m.Set(q, c, -inputs(g[c])[q])
+			}
+			m.Set(q, q, 1+m.At(q, q))
+		}
+		if err := e.SolveVec(m, e); err != nil {
+			return nil
+		}
+		area := 0.0 // ∫ ℓ of one degree more
+		for i := range pieces {
+			area += course(d+1, (float64(i)+0.5)*H/pieces) * H / pieces
+		}
+		for q := range g {
+			for r, v := range g[q] {
+				next[r] += v * e.AtVec(q)
+			}
+			total[q] += area*e.AtVec(q) - H*offset[q]
+			offset[q] = total[q] / H
+		}
+		y = append(y, next)
+	}
+	return y
 }
