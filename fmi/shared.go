@@ -2,8 +2,10 @@ package fmi
 
 import (
 	"cmp"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi/internal/fmi2"
@@ -53,8 +55,9 @@ func (f *FMU) shared() map[string]string {
 func (f *FMU) Clash() string {
 	loading.Lock()
 	defer loading.Unlock()
-	for name, version := range f.shared() {
-		if other, ok := sharedHere[name]; ok && other != version {
+	shared := f.shared()
+	for _, name := range slices.Sorted(maps.Keys(shared)) {
+		if other, ok := sharedHere[name]; ok && other != shared[name] {
 			return name
 		}
 	}

@@ -231,6 +231,7 @@ func Kills() []Kill {
 //   - UseUpFiles: opens files until no more can be opened. CloseFiles: closes all descriptors from 3
 //     on. CloseOutput: closes 0, 1 and 2. ScribbleFiles: writes "{lost" to each file and
 //     pipe from 3 on. TruncateFiles: truncates each of the files to 0 bytes.
+//   - HoldStream: a thread waits for a line for ever and holds the stream meanwhile.
 //   - RemoveFolder: the folder of the library becomes the working directory and is
 //     removed with the library. RemoveFile: removes the file named by the parameter victim.
 //     Umask: files created later cannot be read.
@@ -250,7 +251,7 @@ var harms = []string{
 	"BlockSignals", "IgnoreSignals", "DropSignalStack", "FreedName", "StopAndReturn", "JumpOutOfLogger",
 	"LimitAddressSpace", "LimitFiles", "LimitFileSize", "LimitProcesses", "UseUpFiles",
 	"CloseFiles", "CloseOutput", "ScribbleFiles", "TruncateFiles",
-	"RemoveFolder", "RemoveFile", "Umask", "ProtectHeap", "Undumpable", "TraceMe", "Seccomp", "LeaveGroup", "KillParent",
+	"HoldStream", "RemoveFolder", "RemoveFile", "Umask", "ProtectHeap", "Undumpable", "TraceMe", "Seccomp", "LeaveGroup", "KillParent",
 	"ForkReturn", "ForkExec", "ForkCrash", "ForkSleep", "ForkDaemon",
 }
 

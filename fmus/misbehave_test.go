@@ -97,7 +97,7 @@ func TestStrings(t *testing.T) {
 	i.must(i.FreeState(i.c, &state))
 	i.must(i.Exit(i.c))
 	i.refused("after initialization", set("late"), failed, "fixed after initialization")
-	other := uint32(2)
+	other := uint32(1000)
 	var p uintptr
 	i.refused("another string", i.GetString(i.c, &other, 1, &p), failed, "no string variable with value reference")
 }

@@ -415,7 +415,7 @@ type Meter interface {
 
 // Priced is a subsystem that stores the cost of its steps for later runs.
 type Priced interface {
-	// StepCost returns the time (s) of a step in runs with the macro step H.
+	// StepCost returns the mean time (s) of a step in a run with the macro step H.
 	StepCost(H float64) (seconds float64, known bool)
 	// KeepStepCost stores it.
 	KeepStepCost(H, seconds float64)

@@ -70,20 +70,14 @@ func (c *checkpointed) resume(t testing.TB, args ...string) {
 	}
 }
 
-// counters returns the manifest without clock times, file names, the number of threads, notes on what others
-// would take, and whether an earlier run has tested something.
+// counters returns the manifest without clock times, file names, the number of threads, and whether an earlier run
+// has tested something.
 func (c *checkpointed) counters(t testing.TB) map[string]any {
 	t.Helper()
 	m := c.manifest(t)
 	for _, key := range []string{"command", "system", "results", "seconds", "wall_seconds", "master_seconds",
 		"resumed_from", "checkpoints", "workers"} {
 		delete(m, key)
-	}
-	if notes, ok := m["notes"].([]any); ok {
-		notes = slices.DeleteFunc(notes, func(note any) bool { return strings.Contains(note.(string), "workers") })
-		if m["notes"] = notes; len(notes) == 0 {
-			delete(m, "notes")
-		}
 	}
 	for _, key := range []string{"replay", "slopes"} {
 		for _, test := range m[key].(map[string]any) {

@@ -62,7 +62,7 @@ func contents(t *testing.T, dir string) map[string]string {
 // A command leaves the working folder as the instances of a run alone would, whatever an FMU does to files there, and whether
 // that is known from an earlier run or not.
 func TestFilesOfFMUs(t *testing.T) {
-	take := long.Sample(11)
+	take := long.Sample(17)
 	for _, kind := range []struct {
 		name  string
 		files int
@@ -92,7 +92,7 @@ func TestFilesOfFMUs(t *testing.T) {
 		} {
 			for _, known := range []bool{false, true} {
 				if take() {
-					t.Run(fmt.Sprintf("%s/%s/known %v", kind.name, strings.Join(command[:3:3], " "), known), func(t *testing.T) {
+					t.Run(fmt.Sprintf("%s/%s/known %v", kind.name, strings.Join(command[:min(len(command), 3)], " "), known), func(t *testing.T) {
 						t.Parallel()
 						leaves(t, kind.files, kind.after, slices.Clone(command), known)
 					})

@@ -3,6 +3,7 @@ package worker
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -47,8 +48,14 @@ type config struct {
 	ExitTime                  time.Duration // for exit handlers and destructors
 }
 
+// Able reports whether the launcher can start workers: the running program has called Main, or Program is another one.
+func (l *Launcher) Able() bool { return l.Program != "" || able.Load() }
+
 // Launch starts a worker.
 func (l *Launcher) Launch(to fmi.Launch) (fmi.Link, error) {
+	if !l.Able() { // it would run main again
+		return nil, errors.New("this program cannot be started as a worker, because it does not call worker.Main first in main")
+	}
 	var own *archive.Dir
 	if to.Dir == "" {
 		var err error

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/macrostep/macrostep/fmi/internal/remote"
 	"github.com/macrostep/macrostep/fmi/process"
@@ -28,6 +29,7 @@ func init() {
 // the beginning of main.
 func Main() {
 	if !isWorker() {
+		able.Store(true)
 		return
 	}
 	var c config
@@ -38,6 +40,9 @@ func Main() {
 	fmt.Fprintln(os.Stderr, "worker:", err)
 	os.Exit(exitServe)
 }
+
+// able: the program calls Main, so that it can be started as a worker.
+var able atomic.Bool
 
 // exitServe is the exit code of a worker after an error of its own.
 const exitServe = 125

@@ -250,6 +250,25 @@ static void scribble_files(int cut) {
 	}
 }
 
+/* hold_stream has a thread wait for a line for ever, which holds the stream that it reads. */
+static volatile int waiting;
+
+static void read_line(void *unused) {
+	int ends[2];
+	(void)unused;
+	FILE *f = pipe(ends) == 0 ? fdopen(ends[0], "r") : NULL;
+	if (!f) return;
+	flockfile(f);
+	waiting = 1;
+	while (fgetc(f) != EOF) {
+	}
+}
+
+static void hold_stream(void) {
+	if (waiting || !thread_start(read_line, NULL)) return;
+	while (!waiting) thread_sleep(1);
+}
+
 /* remove_folder removes the file of the library, and the folder it is in, which becomes the
  * working directory before. */
 static void remove_folder(void) {
@@ -345,6 +364,7 @@ int kill_linux(Instance *m, int fault) {
 	case Fault_LimitFileSize: limit(RLIMIT_FSIZE, 0); break;
 	case Fault_LimitProcesses: limit(RLIMIT_NPROC, 0); break;
 	case Fault_UseUpFiles: use_up_files(); break;
+	case Fault_HoldStream: hold_stream(); break;
 	case Fault_CloseFiles: close_files(3, 1 << 20); break;
 	case Fault_CloseOutput: close_files(0, 2); break;
 	case Fault_ScribbleFiles: scribble_files(0); break;

@@ -523,7 +523,7 @@ func (a *Assembly) couple(monitor [][]fmuslave.Monitored) (*master.System, error
 	var subsystems []master.Subsystem
 	var errs []error
 	var sandbox *fmuslave.Sandbox
-	if o := &a.options; o.Launcher != nil {
+	if o := &a.options; o.Launcher != nil && able(o.Launcher) {
 		sandbox = &fmuslave.Sandbox{Launcher: o.Launcher, Dir: cmp.Or(o.Copy, &a.model.copy).Dir}
 	}
 	for i, c := range a.Components {
@@ -559,6 +559,12 @@ func (a *Assembly) couple(monitor [][]fmuslave.Monitored) (*master.System, error
 		connections = append(connections, m)
 	}
 	return master.NewSystem(subsystems, connections)
+}
+
+// able reports whether a launcher can start processes in this program.
+func able(l fmi.Launcher) bool {
+	w, ok := l.(interface{ Able() bool })
+	return !ok || w.Able()
 }
 
 // componentPlan is the configuration of one slave.

@@ -108,8 +108,7 @@ func (s Store) KeepSlopes(ports []master.Port, t master.SlopeTest) {
 	s.keep(ofSlopes, between(ports), t)
 }
 
-// Cost returns the time in s of a step of the FMU in runs with a macro step H: the least mean over blocks of
-// steps, because other programs on the machine only prolong a step.
+// Cost returns the mean time in s of a step of the FMU in a run with a macro step H.
 func (s Store) Cost(H float64) (seconds float64, known bool) {
 	known = s.recall(ofCost, atStep(H), &seconds) && seconds >= 0
 	return seconds, known

@@ -15,6 +15,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/process"
+	"github.com/macrostep/macrostep/fmi/worker"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/simulate"
 )
@@ -94,9 +95,10 @@ func isEngine() bool {
 	return os.Getenv(variable) != "" && len(os.Args) == 2 && os.Args[1] == argument
 }
 
-// Main runs the engine if the process was started as one, and does not return then. Call it at the
-// beginning of main.
+// Main runs the engine if the process was started as one, and does not return then, nor in the process of an
+// isolated FMU (worker.Main). Call it at the beginning of main.
 func Main(c Config) {
+	worker.Main()
 	if !isEngine() {
 		return
 	}

@@ -302,8 +302,8 @@ func Corrected(o exact.Haid, p int, H float64, n int, atNew bool) [][3]float64 {
 	x := [2][2]float64{{o.Start[0], o.Start[1]}, {o.Start[2], o.Start[3]}}
 	y := [][3]float64{{x[0][0], x[0][1], force(x[1], x[0])}}
 	inputs := func(y [3]float64) [3]float64 { return [3]float64{y[2], y[0], y[1]} } // F; s1, v1
-	var offset, total [3]float64                                                  // δu and E
-	end := inputs(y[0])                                                           // of the step before
+	var offset, total [3]float64                                                    // δu and E
+	end := inputs(y[0])                                                             // of the step before
 	for k := range n {
 		d := min(p, k)
 		held := func(s float64) (u [3]float64) { // without δu

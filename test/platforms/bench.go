@@ -206,12 +206,14 @@ type result struct {
 	csv    string
 	status string
 	reason string
+	warned string // the warnings, one a line
+	trail  string // what the FMU has left in files
 }
 
 // deadline ends a run that hangs; emulation is slow.
 const deadline = 60 * time.Second
 
-// run runs the program in its own folder; {} in the arguments is the folder of the systems.
+// run runs the program in its own folder; {} in the arguments is the folder of the systems, {here} its own.
 func (b *bench) run(dir string, args ...string) (*result, error) {
 	dir = filepath.Join(b.dir, "runs", dir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -223,7 +225,7 @@ func (b *bench) run(dir string, args ...string) (*result, error) {
 	}
 	args = slices.Clone(args)
 	for i := range args {
-		args[i] = strings.Replace(args[i], "{}", systems, 1)
+		args[i] = strings.NewReplacer("{}", systems, "{here}", b.drive+dir).Replace(args[i])
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
@@ -252,11 +254,18 @@ func (b *bench) run(dir string, args ...string) (*result, error) {
 		r.csv = string(data)
 	}
 	if data, err := os.ReadFile(filepath.Join(dir, "results.json")); err == nil {
-		var m struct{ Status, Reason string }
+		var m struct {
+			Status, Reason string
+			Warnings       []string
+		}
 		if err := json.Unmarshal(data, &m); err != nil {
 			return nil, err
 		}
-		r.status, r.reason = m.Status, m.Reason
+		r.status, r.reason, r.warned = m.Status, m.Reason, strings.Join(m.Warnings, "\n")
+	}
+	for _, kind := range []string{"log", "buffered", "handler", "destructor"} {
+		text, _ := os.ReadFile(filepath.Join(dir, "trail."+kind)) // most runs leave none
+		r.trail += fmt.Sprintf("%s %q\n", kind, strings.ReplaceAll(string(text), "\r\n", "\n"))
 	}
 	return r, nil
 }
@@ -269,6 +278,7 @@ type check struct {
 	says  []string // parts of the reason
 	logs  string   // part of the messages that must be equal on both platforms; "" = none are compared
 	alone bool     // its FMUs are isolated
+	warns string   // part of a warning
 	equal string   // earlier check with an equal table; "" = the table is compared with that of the other platform
 	after string   // check in whose folder it runs; "" = its own folder
 	// within is the largest difference of tables; 0 = tolerance.
@@ -278,6 +288,12 @@ type check struct {
 func checks() []check {
 	bad := func(fault string, more ...string) []string {
 		return append([]string{"run", "{}/pair", "--step-size", "0.1", "--set", "bad.fault=" + fault, "--set", "bad.at=0.35", "--isolate", "always"}, more...)
+	}
+	trail := func(more ...string) []string {
+		return append([]string{"run", "{}/pair", "--step-size", "0.1", "--set", "bad.trail={here}/trail"}, more...)
+	}
+	last := func(fault, during, isolate string) []string {
+		return []string{"run", "{}/pair", "--step-size", "0.1", "--set", "bad.fault=" + fault, "--set", "bad.during=" + during, "--isolate", isolate}
 	}
 	// The function of the step is only known with shared memory.
 	ended := []string{"bad (misbehave.fmu): step from t = 0.4 s by 0.1 s: bad: the process of misbehave.fmu ended in fmi2", "fmi2DoStep", " at t = 0.4 s: "}
@@ -299,6 +315,11 @@ func checks() []check {
 		{name: "isolated, abort", args: bad("Abort"), alone: true, code: 1, says: ended},
 		{name: "isolated, exit", args: bad("Exit7"), alone: true, code: 1, says: append(slices.Clip(ended), "it exited with code 7")},
 		{name: "isolated, endless loop", args: bad("EndlessLoop", "--step-timeout", "1"), alone: true, code: 1, says: append(slices.Clip(ended), "it did not return within 1s")},
+		{name: "trail", args: trail("--isolate", "never"), logs: "trail: step"},
+		{name: "isolated, trail", args: trail("--isolate", "always"), alone: true},
+		{name: "error at the end", args: last("Error", "Terminate", "never"), warns: "bad (misbehave.fmu): ending: bad: fmi2Terminate returned Error"},
+		{name: "abort at the end", args: last("Abort", "FreeInstance", "never"), alone: true, warns: "bad (misbehave.fmu) in fmi2FreeInstance at t = 1 s: "},
+		{name: "isolated, abort at the end", args: last("Abort", "FreeInstance", "always"), alone: true, warns: "the process of misbehave.fmu ended in fmi2FreeInstance at t = 1 s: "},
 	}
 }
 
@@ -366,6 +387,12 @@ func (c *check) faults(r, other *result) (faults []string) {
 		if !strings.Contains(r.reason, s) {
 			faults = append(faults, fmt.Sprintf("the reason lacks %q", s))
 		}
+	}
+	if !strings.Contains(r.warned, c.warns) {
+		faults = append(faults, fmt.Sprintf("the warnings lack %q", c.warns))
+	}
+	if other != nil && r.trail != other.trail {
+		faults = append(faults, fmt.Sprintf("it has left %s and not %s", r.trail, other.trail))
 	}
 	if c.logs == "" {
 		return faults

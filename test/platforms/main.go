@@ -146,6 +146,7 @@ type platform struct {
 	packages     []string // of Debian and Ubuntu with the needs
 	isolates     bool     // FMUs can be isolated
 	hosts        bool     // macrostep host is tried
+	drive        string   // before paths of this machine
 	// prepare sets up the emulation in a folder and sets start, isolates and env.
 	prepare func(p *platform, dir string) error
 	finish  func() error                                 // ends the processes of prepare; nil = there are none
@@ -221,7 +222,7 @@ func platforms() []*platform {
 		env:      []string{"QEMU_LD_PREFIX=" + root},
 		prepare:  prepareQEMU,
 	}
-	windows := &platform{goos: "windows", goarch: "amd64", folder: "win64", extension: ".dll", isolates: true, hosts: true,
+	windows := &platform{goos: "windows", goarch: "amd64", folder: "win64", extension: ".dll", isolates: true, hosts: true, drive: "Z:",
 		compiler: append([]string{"x86_64-w64-mingw32-gcc", "-static-libgcc"}, options...),
 		needs:    []need{{wines}, {[]string{"x86_64-w64-mingw32-gcc"}}},
 		packages: []string{"wine64", "gcc-mingw-w64-x86-64"},

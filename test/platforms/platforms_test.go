@@ -38,8 +38,8 @@ func TestDifference(t *testing.T) {
 }
 
 func TestFaults(t *testing.T) {
-	c := check{code: 1, says: []string{"why"}, logs: "slave=bad"}
-	good := &result{code: 1, status: "failed", reason: "that is why", output: "one slave=bad\nother\ntwo slave=bad\n"}
+	c := check{code: 1, says: []string{"why"}, logs: "slave=bad", warns: "hot"}
+	good := &result{code: 1, status: "failed", reason: "that is why", output: "one slave=bad\nother\ntwo slave=bad\n", warned: "it is hot", trail: "log"}
 	if f := c.faults(good, good); len(f) != 0 {
 		t.Errorf("%q", f)
 	}
@@ -50,6 +50,8 @@ func TestFaults(t *testing.T) {
 		{func(r *result) { r.code = 0 }, "exit code 0"},
 		{func(r *result) { r.status = "complete" }, `status "complete"`},
 		{func(r *result) { r.reason = "" }, `the reason lacks "why"`},
+		{func(r *result) { r.warned = "" }, `the warnings lack "hot"`},
+		{func(r *result) { r.trail = "" }, "it has left  and not log"},
 		{func(r *result) { r.output = "" }, "nothing is logged"},
 		{func(r *result) { r.output = "one slave=bad\n" }, `"two slave=bad" is missing`},
 		{func(r *result) { r.output = strings.Replace(r.output, "two", "three", 1) }, `"two slave=bad" is missing`},

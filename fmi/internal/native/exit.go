@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// flushing holds an element while the streams of C are written. A thread of an FMU may hold a stream for
-// ever, for example while it waits for a line, or the reader of a pipe may be slow.
+// flushing holds an element while the streams of C are written. The reader of a pipe may be slow.
 var flushing = make(chan struct{}, 1)
 
 // stuck means that a flush has lasted longer than flushPatience. Later ones do not wait for it.

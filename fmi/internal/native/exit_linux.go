@@ -3,6 +3,7 @@ package native
 import (
 	"debug/elf"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"unsafe"
@@ -13,6 +14,36 @@ import (
 // In a C program, exit calls the destructors of all libraries by a function of the dynamic loader, which the
 // start-up code of C gets from it. The start-up code of Go does not, so that glibc calls none in a program
 // without cgo, and runDestructors does so instead.
+
+// flushFree flushes the streams of glibc that no thread holds. A thread may hold one for ever, for example
+// while it waits for a line. fflush(NULL) would wait for it, and meanwhile nobody could open or close a stream.
+// It returns false for another C library.
+func flushFree() bool {
+	f := map[string]uintptr{}
+	for _, name := range []string{"_IO_list_lock", "_IO_list_unlock", "_IO_iter_begin", "_IO_iter_end", "_IO_iter_next", "_IO_iter_file",
+		"ftrylockfile", "funlockfile", "fflush_unlocked"} {
+		p, err := libcSymbol(name)
+		if err != nil {
+			return false
+		}
+		f[name] = p
+	}
+	runtime.LockOSThread() // which holds the streams
+	defer runtime.UnlockOSThread()
+	var held []uintptr
+	CallInts(f["_IO_list_lock"])
+	for i := CallInts(f["_IO_iter_begin"]); i != CallInts(f["_IO_iter_end"]); i = CallInts(f["_IO_iter_next"], i) {
+		if stream := CallInts(f["_IO_iter_file"], i); int32(CallInts(f["ftrylockfile"], stream)) == 0 {
+			held = append(held, stream)
+		}
+	}
+	CallInts(f["_IO_list_unlock"])
+	for _, stream := range held {
+		CallInts(f["fflush_unlocked"], stream)
+		CallInts(f["funlockfile"], stream)
+	}
+	return true
+}
 
 // linkMap is a loaded library: struct link_map of <link.h>, the same in all C libraries.
 type linkMap struct {

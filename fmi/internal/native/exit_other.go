@@ -6,3 +6,6 @@ package native
 func runDestructors() {}
 
 func beforeOpening() {}
+
+// flushFree does nothing: fflush does not keep others from opening and closing streams.
+func flushFree() bool { return false }

@@ -7,8 +7,11 @@ import (
 	"runtime"
 )
 
-// flushStreams flushes all streams of the C library.
+// flushStreams flushes the streams of the C library.
 func flushStreams() {
+	if flushed := flushFree(); flushed {
+		return
+	}
 	if flush, err := libcSymbol("fflush"); err == nil {
 		CallInts(flush, 0)
 	}

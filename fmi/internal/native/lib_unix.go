@@ -90,13 +90,15 @@ func OpenLibrary(path string, t Tag) (h uintptr, modes bool, err error) {
 		}
 		pending = failed
 	}
-	for _, more := range append([]func(){func() {}}, preloads...) {
-		more()
-		if h, err = open(path); err == nil {
-			return h, modes, nil
-		}
+	h, err = open(path)
+	for k := 0; err != nil && k < len(preloads); k++ {
+		preloads[k]()
+		h, err = open(path)
 	}
-	return 0, modes, fmt.Errorf("%w%s", err, loaderRemedy(err.Error()))
+	if err != nil {
+		return 0, modes, fmt.Errorf("%w%s", err, loaderRemedy(err.Error()))
+	}
+	return h, modes, nil
 }
 
 // dlopen calls dlopen of the C library like a function of an FMU. modes reports whether the
