@@ -153,11 +153,11 @@ type block struct {
 	lastH         float64           // s; differs from H by rounding at most
 	z, r, dz      []float64
 	weight, floor []float64
-	phi           []float64 // L y + b [nu], entries of the block
-	fed           []float64 // phi of the unknowns before the last correction
-	base          []float64 // y of the unperturbed step, [ny]
-	size          []float64 // by column: largest magnitude at accepted points
-	noise         float64   // largest relative difference of repeated steps of a member
+	phi           []float64   // L y + b [nu], entries of the block
+	fed           []float64   // phi of the unknowns before the last correction
+	base          []float64   // y of the unperturbed step, [ny]
+	size          []magnitude // by column
+	noise         float64     // largest relative difference of repeated steps of a member
 	solver        solver.Solver
 	rounds        []round // of perturbed steps
 	lateRounds    []round
@@ -317,13 +317,13 @@ func (b *block) prepare(x *master.Exec) error {
 	b.layOut(sys)
 	b.z, b.r, b.dz = make([]float64, n), make([]float64, n), make([]float64, n)
 	b.weight, b.floor, b.fed = make([]float64, n), make([]float64, len(b.loop)), make([]float64, len(b.loop))
-	b.size = make([]float64, n)
+	b.size = make([]magnitude, n)
 	b.phi, b.base = make([]float64, len(x.W)), make([]float64, len(x.Y))
 	for _, i := range slices.Concat(b.iterated, b.late) {
 		b.noise = max(b.noise, x.Replay(i).Replays)
 	}
 	for j, c := range b.columns {
-		b.size[j] = math.Abs(x.W[c.input])
+		b.size[j].see(x.W[c.input])
 	}
 	if err := b.chooseSolver(x); err != nil {
 		return err
@@ -443,7 +443,7 @@ func (s *implicit) accept(x *master.Exec, _ float64) {
 	s.conclude(solver.Solver.Accept)
 	for _, b := range s.blocks {
 		for j, c := range b.columns {
-			b.size[j] = max(b.size[j], math.Abs(x.W[c.input]))
+			b.size[j].see(x.W[c.input])
 		}
 	}
 }
@@ -543,7 +543,7 @@ func (b *block) begin(x *master.Exec, H float64) {
 		if j < len(b.loop) {
 			b.z[j] = b.in.Extrapolated(c.input)
 		}
-		b.weight[j] = b.tol.input(c.input, b.z[j])
+		b.weight[j] = b.tol.unknown(c.input, &b.size[j], b.z[j])
 	}
 	if s, ok := b.solver.(solver.Weighted); ok {
 		s.Weigh(b.weight)
@@ -695,7 +695,7 @@ func (b *block) residual(x *master.Exec, t, H float64) error {
 		}
 	}
 	for j := range b.loop {
-		b.floor[j] = max(b.size[j], math.Abs(b.z[j])) * max(roundingPart, b.noise)
+		b.floor[j] = max(b.size[j].largest, math.Abs(b.z[j])) * max(roundingPart, b.noise)
 	}
 	return nil
 }
@@ -709,7 +709,7 @@ func (b *block) norm() float64 {
 // stagnates, in the weights of the current values. A wrong Jacobian may give a small correction
 // at any residual, and a wild prediction gives large weights.
 func (b *block) matches() bool {
-	return b.reduced(b.r, func(j int) float64 { return b.tol.input(b.loop[j], b.z[j]) }) <= stagnant
+	return b.reduced(b.r, func(j int) float64 { return b.tol.unknown(b.loop[j], &b.size[j], b.z[j]) }) <= stagnant
 }
 
 // reduced returns the weighted norm of the unknowns' part of v, reduced by rounding and replay noise.
@@ -794,7 +794,7 @@ func (b *block) differences(ctx context.Context, x *master.Exec, t, H float64) e
 // and replay noise of the largest values.
 func (b *block) delta(x *master.Exec, j int) float64 {
 	k := b.columns[j].input
-	now, largest := max(math.Abs(b.z[j]), math.Abs(x.W[k])), b.size[j]
+	now, largest := max(math.Abs(b.z[j]), math.Abs(x.W[k])), b.size[j].largest
 	if n := nominal(x.Sys, k); max(now, largest) < vanishing*n {
 		now = n // a fraction of such a small value would underflow
 	}

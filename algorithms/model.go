@@ -103,18 +103,18 @@ type modelCorrector struct {
 	lu                *num.LU
 	factored          bool
 
-	missed   []float64 // by output: largest extrapolation error at the end of the step
-	e        []float64 // by column
-	phi      []float64 // L y + b, [nu]
-	recorded []int     // rawOutputs
-	raw      []float64 // y before the correction, [ny]
-	rawThen  []float64 // raw at the last accepted point
-	then     []float64 // corrected y at that point
-	largest  []float64 // by output: largest magnitude before corrections so far
-	y        []float64 // outputs of the run
-	error    []float64 // E at the last accepted point, [nu], input·s
-	next     []float64 // E after the attempt
-	offset   []float64 // δu of the current step, [nu]
+	missed   []float64   // by output: largest extrapolation error at the end of the step
+	e        []float64   // by column
+	phi      []float64   // L y + b, [nu]
+	recorded []int       // rawOutputs
+	raw      []float64   // y before the correction, [ny]
+	rawThen  []float64   // raw at the last accepted point
+	then     []float64   // corrected y at that point
+	size     []magnitude // by output, before corrections
+	y        []float64   // outputs of the run
+	error    []float64   // E at the last accepted point, [nu], input·s
+	next     []float64   // E after the attempt
+	offset   []float64   // δu of the current step, [nu]
 	of       []modelRecord
 	singular failure // steps without correction of any subsystem
 	t, H     float64 // s, start and size of the current step
@@ -261,7 +261,7 @@ func (c *modelCorrector) init(x *master.Exec, _ float64) error {
 	c.phi, c.error, c.next, c.offset = make([]float64, nu), make([]float64, nu), make([]float64, nu), make([]float64, nu)
 	c.raw, c.rawThen, c.then, c.y = slices.Clone(x.Y), slices.Clone(x.Y), slices.Clone(x.Y), x.Y
 	c.recorded = c.rawOutputs()
-	c.missed, c.largest = make([]float64, len(x.Y)), make([]float64, len(x.Y))
+	c.missed, c.size = make([]float64, len(x.Y)), make([]magnitude, len(x.Y))
 	c.factored, c.singular = false, failure{}
 	c.makeModels(x)
 	c.update = x.NewPhase(c.members, c.updateOf)
@@ -600,7 +600,7 @@ func (c *modelCorrector) groundless(x *master.Exec) string {
 	for _, i := range c.members {
 		s, ok := c.models[i].(*stateSpace)
 		for o := c.sys.OutAt[i]; o < c.sys.OutAt[i+1]; o++ {
-			largest := max(c.largest[o], math.Abs(c.raw[o]), math.Abs(c.then[o]))
+			largest := max(c.size[o].largest, math.Abs(c.raw[o]), math.Abs(c.then[o]))
 			if moved := math.Abs(x.Y[o] - c.raw[o]); ok && moved > many*largest && s.off[o-c.sys.OutAt[i]] > many*largest {
 				return fmt.Sprintf("the model of %s does not hold over the step: it would move %s from %.4g to %.4g; "+
 					"model.point=end or smaller steps may avoid this", c.sys.Infos[i].Name, c.sys.OutName(o), c.raw[o], x.Y[o])
@@ -678,7 +678,7 @@ func (c *modelCorrector) accept(*master.Exec, float64) {
 	copy(c.rawThen, c.raw)
 	copy(c.then, c.y)
 	for o, y := range c.raw {
-		c.largest[o] = max(c.largest[o], math.Abs(y))
+		c.size[o].see(y)
 	}
 	if c.singular.now {
 		c.singular.steps++
@@ -722,7 +722,7 @@ func (c *modelCorrector) archive(a *master.Archive) {
 	for j := range c.columns {
 		a.All(c.columns[j].s)
 	}
-	a.All(c.toOffset, c.shapes, c.active, &c.factored, c.error, c.rawThen, c.then, c.largest, c.of, &c.singular)
+	a.All(c.toOffset, c.shapes, c.active, &c.factored, c.error, c.rawThen, c.then, c.size, c.of, &c.singular)
 	c.lu.Archive(a)
 	for _, i := range c.members {
 		c.models[i].archive(a)

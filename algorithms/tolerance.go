@@ -28,7 +28,8 @@ type tolerances struct {
 	relative   float64 // of variables without a relative tolerance of their own
 	inRel, inAbs,
 	outRel, outAbs []float64
-	inScale, outScale []scale // variables whose absolute tolerance depends on their values
+	inScale, outScale []scale   // variables whose absolute tolerance depends on their values
+	inPart            []float64 // scale.part of each input, 0 = the absolute tolerance is fixed
 }
 
 // scale is the largest magnitude of a variable without nominal value at accepted points, at least
@@ -70,7 +71,7 @@ func (t *tolerances) init(sys *master.System) error {
 	nu, ny := sys.InAt[len(sys.Subsystems)], sys.OutAt[len(sys.Subsystems)]
 	t.inRel, t.inAbs = make([]float64, nu), make([]float64, nu)
 	t.outRel, t.outAbs = make([]float64, ny), make([]float64, ny)
-	t.inScale, t.outScale = nil, nil
+	t.inScale, t.outScale, t.inPart = nil, nil, make([]float64, nu)
 	// given reports whether the absolute tolerance or the nominal value is given.
 	given := func(name string, nominal float64) bool {
 		return nominal > 0 || named(t.atol, name) || named(t.atol, "")
@@ -100,7 +101,8 @@ func (t *tolerances) init(sys *master.System) error {
 			}
 			t.inRel[k], t.inAbs[k] = rel, abs
 			if learns {
-				t.inScale = append(t.inScale, scale{k, absolutePart * rel, 1})
+				t.inPart[k] = absolutePart * rel
+				t.inScale = append(t.inScale, scale{k, t.inPart[k], 1})
 			}
 		}
 	}
@@ -156,6 +158,16 @@ func named(list []Tolerance, name string) bool {
 // input returns the weight of input k at a value.
 func (t *tolerances) input(k int, value float64) float64 {
 	return t.inAbs[k] + float64(t.inRel[k]*math.Abs(value))
+}
+
+// unknown returns the weight of input k, of a magnitude, at a value for the solution of equations. An absolute tolerance
+// that a single large value has raised would let an iteration end at any small value.
+func (t *tolerances) unknown(k int, m *magnitude, value float64) float64 {
+	abs := t.inAbs[k]
+	if part := t.inPart[k]; part > 0 {
+		abs = min(abs, part*max(m.largest, 1))
+	}
+	return abs + float64(t.inRel[k]*math.Abs(value))
 }
 
 // output returns the weight of output k at a value.

@@ -84,6 +84,38 @@ func TestWildIterate(t *testing.T) {
 	}
 }
 
+// After a spike, steps are solved to the tolerance of the values then: y = w + sin(0.8 y) / 2.
+func TestSpikeIsForgotten(t *testing.T) {
+	const steps, H = 60, 0.01
+	for _, kind := range []SolverKind{NewtonFD, Broyden, IQN} {
+		gain := func(d float64) mastertest.Matrices { return mastertest.Matrices{D: [][]float64{{d}}} }
+		input := func(t float64) float64 {
+			if t > 9.5*H && t < 12.5*H {
+				return 1e8
+			}
+			return math.Sin(t)
+		}
+		a := &disturbed{Linear: mastertest.NewLinear("a", gain(1), nil), change: func(t float64, _ int, y []float64) {
+			y[0] = input(t+H) + math.Sin(y[0])/2
+		}}
+		sys := system(t, []master.Subsystem{a, mastertest.NewLinear("b", gain(0.8), nil)}, "a.y1 b.u1", "b.y1 a.u1")
+		_, memory := simulate(t, sys, newExplicit(t, Config{Scheme: Implicit, Order: 1, Solver: Solver{Kind: kind}}), master.Options{Stop: steps * H, Step: H})
+		for n := range memory.T {
+			if memory.T[n] < 16.5*H { // three points after it have its tolerance
+				continue
+			}
+			y := 0.0
+			for range 100 {
+				y = input(memory.T[n]) + math.Sin(0.8*y)/2
+			}
+			if off := math.Abs(memory.Y[n][0] - y); !(off < 1e-9) {
+				t.Errorf("solver %d: a.y1 is off by %.2g at %g s", kind, off, memory.T[n])
+				break
+			}
+		}
+	}
+}
+
 // With replay noise below the tolerance, steps are solved where values pass through 0, too.
 func TestNoiseAtZero(t *testing.T) {
 	const steps, H, noise = 300, 0.01, 1e-6

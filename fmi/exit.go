@@ -15,21 +15,21 @@ func Flush() bool { return native.Flush() }
 
 // Exit ends the process like exit of C: it calls the exit handlers and destructors of FMUs, such as those of
 // static objects in C++, and flushes the streams of C, which os.Exit does not. If they take longer than the
-// given time, it ends the process nevertheless. Exit calls none of them if an instance is not freed, as after
-// Fatal, or was freed after an Error.
+// given time, it ends the process nevertheless. Exit calls none of them if there was no instance, or one is not
+// freed, as after Fatal, or was freed after an Error.
 func Exit(code int, within time.Duration) {
-	native.Exit(code, alive.Load() == 0 && !erring.Load(), within)
+	native.Exit(code, used.Load() && alive.Load() == 0 && !erring.Load(), within)
 }
 
 // Alive returns the number of instances in this process that are not freed. After Fatal they never are, and their FMU
 // has no further instance in the process.
 func Alive() int { return int(alive.Load()) }
 
-// alive is the number of instances in this process that are not freed, erring whether one was freed after an
-// Error.
+// alive is the number of instances in this process that are not freed, used whether there was one, erring whether
+// one was freed after an Error.
 var (
-	alive  atomic.Int32
-	erring atomic.Bool
+	alive        atomic.Int32
+	used, erring atomic.Bool
 )
 
 // ExitTime returns the time for exit handlers and destructors of FMUs whose calls may take the given time;

@@ -161,6 +161,7 @@ func (in *Instance) instantiateHere(o InstanceOptions) error {
 		f.releaseOnce()
 		return errors.Join(err, in.dispose())
 	}
+	used.Store(true)
 	alive.Add(1)
 	return nil
 }
@@ -208,12 +209,17 @@ func (in *Instance) instantiate(o InstanceOptions) error {
 		if msg == "" {
 			msg = "it gave no reason"
 		}
-		return fmt.Errorf("%s: fmi2Instantiate of %s refused: %s; common causes are a guid in modelDescription.xml "+
+		return &RefusedError{fmt.Sprintf("%s: fmi2Instantiate of %s refused: %s; common causes are a guid in modelDescription.xml "+
 			"that differs from that of the library (%s here), a missing file in resources, "+
-			"or a missing licence of the exporting tool", in.name, in.fmu.Path, msg, in.fmu.Description.GUID)
+			"or a missing licence of the exporting tool", in.name, in.fmu.Path, msg, in.fmu.Description.GUID)}
 	}
 	return nil
 }
+
+// RefusedError is the error of an FMU that makes no instance.
+type RefusedError struct{ text string }
+
+func (e *RefusedError) Error() string { return e.text }
 
 // watch returns a guard of the process settings; nil for an instance in a separate process.
 func (in *Instance) watch() *native.Guard {

@@ -29,7 +29,8 @@ type Launcher interface {
 // Package fmi/host has one.
 type Elsewhere interface {
 	Launcher
-	Host() string // of the processes, for messages
+	Host() string    // of the processes, for messages
+	Apart() Launcher // of a process for each instance
 }
 
 // Launch describes the instance for a new process.

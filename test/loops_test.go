@@ -146,16 +146,15 @@ func TestLiesInInitialisation(t *testing.T) {
 			says: []string{"bad (misbehave.fmu): the output bad.w depends directly on the input bad.u in the initialisation, by 0.5, and its description says that it does not"}},
 		{name: "no dependency", members: []member{cubic, liar, steady}, lines: "k.y → bad.u\nbad.w → f.u",
 			args: []string{"--set", "k.a=4", "--set", "f.a=10", "--set", "f.b=1"}, want: map[string]float64{w: 1, y: 11}},
-		// w = 1 − 5 f.y, f.y = 1 + 0.5 w: f.y = 1.5/3.5, and repetition runs away.
+		// w = 1 − 5 f.y, f.y = 1 + 0.5 w: f.y = 1.5/3.5, and repetition runs away. Nothing relies on the derivatives.
 		{name: "hidden loop, wrong derivatives", members: []member{cubic, liar}, lines: "f.y → bad.u\nbad.w → f.u",
 			set:  "d=-5 fault=WrongDerivatives",
 			args: []string{"--set", "f.a=1", "--set", "f.b=0.5"}, want: map[string]float64{w: 1 - 5*1.5/3.5, y: 1.5 / 3.5},
-			says: []string{"by -5", "bad (misbehave.fmu): initialisation: the directional derivative of bad.w with respect to bad.u is -10, but differences give -5"}},
+			says: []string{"by -5"}},
 		{name: "hidden loop, derivatives refused", members: []member{cubic, liar}, lines: "f.y → bad.u\nbad.w → f.u",
 			set:  "d=-5 fault=Error during=GetDirectionalDerivative",
 			args: []string{"--set", "f.a=1", "--set", "f.b=0.5"}, want: map[string]float64{w: 1 - 5*1.5/3.5, y: 1.5 / 3.5},
-			says: []string{"by -5", "bad (misbehave.fmu): initialisation: ", "provides none in the initialisation",
-				"differences are taken instead"}},
+			says: []string{"by -5"}},
 	} {
 		if !take() {
 			continue

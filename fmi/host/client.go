@@ -77,6 +77,13 @@ type launcher struct {
 // Host returns the address of the host.
 func (l *launcher) Host() string { return l.client.dialer.String() }
 
+// Apart returns a launcher of a process for each instance.
+func (l *launcher) Apart() fmi.Launcher {
+	p := l.place
+	p.Apart = true
+	return &launcher{l.client, p}
+}
+
 // Launch makes room for an instance on a host to which the client is connected, or else on another.
 func (l *launcher) Launch(to fmi.Launch) (fmi.Link, error) {
 	a := openAsk{Instance: to.Instance, Model: to.Model, FMU: filepath.Base(to.FMU), Hash: to.Hash, Apart: l.place.Apart}

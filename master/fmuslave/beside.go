@@ -15,9 +15,12 @@ type Sandbox struct {
 }
 
 // beside returns the configuration of an instance beside that of the run, for a test, with the purpose in its name. Its log
-// messages are only for debugging. The error says why there can be no such instance.
+// messages are only for debugging, and on a host it has a process of its own. The error says why there can be no such instance.
 func (s *Slave) beside(purpose string) (Config, error) {
 	c := s.config
+	if host, ok := c.Options.Launcher.(fmi.Elsewhere); ok {
+		c.Options.Launcher = host.Apart()
+	}
 	c.Name = fmt.Sprintf("%s (%s)", c.Name, purpose)
 	c.Options.Log, c.Restarts, c.Aside = quiet(c.Options.Log), 0, true
 	return c, c.Place()

@@ -49,7 +49,11 @@ func (s *Slave) VerifyRollback(ctx context.Context, e master.Experiment, H float
 	} else {
 		replay, err = s.testTwins(ctx, e, H, c)
 	}
-	switch why := c.untested(err); {
+	why := c.untested(err)
+	if refused := (*fmi.RefusedError)(nil); why == "" && errors.As(err, &refused) {
+		why = refused.Error()
+	}
+	switch {
 	case ctx.Err() == nil && why != "":
 		return master.Replay{Untested: why}, nil
 	case err != nil:

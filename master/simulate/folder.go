@@ -38,8 +38,8 @@ func (r *run) own() (paths []string) {
 	return paths
 }
 
-// watchFolder watches the working folder for files that FMUs write, unless they are known to write none. The returned
-// function, to be called after the run, stores what was seen.
+// watchFolder watches the working folder for files that FMUs write, unless they are known to write none. Copies of it are
+// without files made since, such as locks. The returned function, to be called after the run, stores what was seen.
 func (r *run) watchFolder() (end func(m *master.Result, failed error)) {
 	nothing := func(*master.Result, error) {}
 	fmus, harmless := inFolder(r.sys.System)
@@ -51,6 +51,7 @@ func (r *run) watchFolder() (end func(m *master.Result, failed error)) {
 	if err != nil { // nothing is known: instances for tests run elsewhere
 		return nothing
 	}
+	r.copy.Before(view)
 	return func(result *master.Result, failed error) {
 		names, err := view.Changed()
 		if err != nil || names == nil && (failed != nil || !result.Outcome().Regular()) {

@@ -224,6 +224,8 @@ type unreached string
 
 func (u unreached) Host() string { return string(u) }
 
+func (u unreached) Apart() fmi.Launcher { return u }
+
 func (u unreached) Launch(fmi.Launch) (fmi.Link, error) {
 	return nil, fmt.Errorf("host %s is not connected", string(u))
 }

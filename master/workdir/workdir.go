@@ -130,15 +130,16 @@ func (v *View) Changed() (names []string, err error) {
 	return names, nil
 }
 
-// Copy copies the folder into an empty one, without FMUs and systems (.fmu, .ssp). If it is too large, the error is a
-// *TooLargeError, and nothing is copied.
-func (d Folder) Copy(into string) error {
+// Copy copies the folder into an empty one, without FMUs and systems (.fmu, .ssp), and without what was made since a view of
+// it, unless that is nil. If it is too large, the error is a *TooLargeError, and nothing is copied.
+func (d Folder) Copy(into string, before *View) error {
 	list, err := d.files()
 	if err != nil {
 		return err
 	}
 	list = slices.DeleteFunc(list, func(f file) bool {
-		return !f.IsDir() && slices.Contains([]string{".fmu", ".ssp"}, strings.ToLower(filepath.Ext(f.name)))
+		return !f.IsDir() && slices.Contains([]string{".fmu", ".ssp"}, strings.ToLower(filepath.Ext(f.name))) ||
+			before != nil && !slices.ContainsFunc(before.list, func(b file) bool { return b.name == f.name })
 	})
 	bytes := int64(0)
 	for _, f := range list {
@@ -184,6 +185,7 @@ type Copy struct {
 	Own []string // see Folder
 
 	mu      sync.Mutex
+	before  *View
 	dir     *archive.Dir // nil = there is none yet
 	bare    string
 	home    string // working folder of the process before Enter
@@ -198,6 +200,13 @@ func (c *Copy) Dir() (path, bare string, err error) {
 	return c.make()
 }
 
+// Before leaves out of the copy what was made since a view of the working folder.
+func (c *Copy) Before(v *View) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.before = v
+}
+
 func (c *Copy) make() (path, bare string, err error) {
 	if c.dir != nil {
 		return c.dir.Path, c.bare, nil
@@ -208,7 +217,7 @@ func (c *Copy) make() (path, bare string, err error) {
 	}
 	here, err := os.Getwd()
 	if err == nil {
-		err = Folder{here, c.Own}.Copy(c.dir.Path)
+		err = Folder{here, c.Own}.Copy(c.dir.Path, c.before)
 	}
 	if err == nil {
 		return c.dir.Path, "", nil

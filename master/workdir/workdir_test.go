@@ -93,7 +93,7 @@ func TestCopy(t *testing.T) {
 		must(t, os.Symlink("nowhere", filepath.Join(dir, "broken")))
 		want = []string{".rc", "a", "link", "link/c", "sub", "sub/b"}
 	}
-	must(t, workdir.Folder{Path: dir, Own: []string{filepath.Join(dir, "own")}}.Copy(into))
+	must(t, workdir.Folder{Path: dir, Own: []string{filepath.Join(dir, "own")}}.Copy(into, nil))
 	got := tree(t, into)
 	for _, name := range want {
 		if !slices.Contains(got, name) {
@@ -125,13 +125,13 @@ func TestTooLarge(t *testing.T) {
 	must(t, os.Truncate(filepath.Join(dir, "large"), workdir.MostBytes+1<<20))
 	var large *workdir.TooLargeError
 	into := t.TempDir()
-	if err := (workdir.Folder{Path: dir}).Copy(into); !errors.As(err, &large) || len(tree(t, into)) > 0 {
+	if err := (workdir.Folder{Path: dir}).Copy(into, nil); !errors.As(err, &large) || len(tree(t, into)) > 0 {
 		t.Errorf("%v, %v", err, tree(t, into))
 	}
 	if _, err := (workdir.Folder{Path: dir}).Watch(); err != nil {
 		t.Error(err)
 	}
-	if err := (workdir.Folder{Path: dir, Own: []string{filepath.Join(dir, "large")}}).Copy(into); err != nil {
+	if err := (workdir.Folder{Path: dir, Own: []string{filepath.Join(dir, "large")}}).Copy(into, nil); err != nil {
 		t.Error(err)
 	}
 	for k := range workdir.MostFiles {

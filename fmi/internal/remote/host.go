@@ -28,6 +28,7 @@ type instance struct {
 	log    *fmi2.Log
 	img    *fmi2.Library
 	comp   uintptr    // 0 = not instantiated, or freed
+	made   bool       // fmi2Instantiate was called
 	failed bool       // a call has returned Error, and no Reset or SetFMUState has succeeded since
 	place  *fmi2.File // of the library, if the Client does not know it
 	uri    string     // of the resources, likewise
@@ -362,7 +363,9 @@ func (h *instance) judge(f fmi2.Function, s int32) {
 		h.log.Close()
 		native.Flush()
 		h.comp = 0
-	case f == fmi2.Instantiate, f >= fmi2.GetStatus && f <= fmi2.GetStringStatus:
+	case f == fmi2.Instantiate:
+		h.made = true
+	case f >= fmi2.GetStatus && f <= fmi2.GetStringStatus:
 	case f == fmi2.Reset, f == fmi2.SetFMUState:
 		h.failed = h.failed && native.Stops(s)
 	case native.Stops(s) && s != fmi2.StatusDiscard && !(f == fmi2.DoStep && s == fmi2.StatusPending):
@@ -372,11 +375,11 @@ func (h *instance) judge(f fmi2.Function, s int32) {
 
 // Exit ends the process like fmi.Exit.
 func (h *Host) Exit(code int, within time.Duration) {
-	clean := true
+	used, clean := false, true
 	for _, in := range h.instances {
-		clean = clean && in.comp == 0 && !in.failed
+		used, clean = used || in.made, clean && in.comp == 0 && !in.failed
 	}
-	native.Exit(code, clean, within)
+	native.Exit(code, used && clean, within)
 }
 
 // maxName bounds the length of the name of an instance.

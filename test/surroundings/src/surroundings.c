@@ -110,7 +110,11 @@ static void report(Life *m) {
 	fprintf(stderr, "to stderr\n");
 #ifndef _WIN32
 	add(m->text[STREAMS], "%lld %lld", (fcntl(1, F_GETFL) & O_ACCMODE) != O_RDONLY, (fcntl(2, F_GETFL) & O_ACCMODE) != O_RDONLY);
-	static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGQUIT};
+	static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGQUIT,
+#ifdef SIGSTKFLT
+		SIGSTKFLT,
+#endif
+	};
 	for (int s = 1; s < 32; s++) {
 		struct sigaction a;
 		if (sigaction(s, NULL, &a) != 0) continue;
