@@ -106,7 +106,7 @@ func TestArchive(t *testing.T) {
 
 // linked and tree contain themselves.
 type (
-	linked struct{ next *linked }
+	linked struct{ Next *linked }
 	tree   struct {
 		n    int
 		kids []tree
@@ -130,22 +130,22 @@ func TestArchiveRecursion(t *testing.T) {
 // A field that is added, removed, renamed or moved makes another type.
 func TestArchiveTypes(t *testing.T) {
 	type state struct {
-		a, b float64
-		list []struct{ on bool }
+		A, B float64
+		List []struct{ On bool }
 	}
 	a := NewArchive()
 	a.All(&state{})
 	for i, other := range []any{
-		&struct{ a, b float64 }{}, &struct {
-			b, a float64
-			list []struct{ on bool }
+		&struct{ A, B float64 }{}, &struct {
+			B, A float64
+			List []struct{ On bool }
 		}{}, &struct {
-			a, b float64
-			list []struct{ off bool }
+			A, B float64
+			List []struct{ Off bool }
 		}{}, &struct {
-			a float64
-			b int
-			l []struct{ on bool }
+			A float64
+			B int
+			L []struct{ On bool }
 		}{},
 	} {
 		from := ReadArchive(a.Data())

@@ -88,17 +88,6 @@ func answering(t testing.TB, dir, name string, n int) {
 		[]string{name + ".so", "-fPIC", "-w", "fmu.c", "-L.", "-lanswer", "-Wl,-rpath,$ORIGIN"})
 }
 
-// isolated returns the reasons why components are isolated, by component.
-func (o *outcome) isolated() map[string]string {
-	out := map[string]string{}
-	for _, f := range o.manifest.FMUs {
-		if f.Isolated != "" {
-			out[f.Component] = f.Isolated
-		}
-	}
-	return out
-}
-
 // Of two FMUs with different libraries of equal name each uses its own.
 func TestClashingLibraries(t *testing.T) {
 	dir := t.TempDir()

@@ -126,6 +126,17 @@ type outcome struct {
 	rows     int
 }
 
+// isolated returns the reasons why components are isolated, by component.
+func (o *outcome) isolated() map[string]string {
+	out := map[string]string{}
+	for _, f := range o.manifest.FMUs {
+		if f.Isolated != "" {
+			out[f.Component] = f.Isolated
+		}
+	}
+	return out
+}
+
 // manifest is the part of the manifest that tests look at.
 type manifest struct {
 	Status     string

@@ -102,11 +102,8 @@ func Main(c Config) {
 	if !isEngine() {
 		return
 	}
-	if err := serve(c); err != nil {
-		fmt.Fprintln(os.Stderr, "engine:", err)
-		os.Exit(1)
-	}
-	panic("serve returned")
+	fmt.Fprintln(os.Stderr, "engine:", serve(c))
+	os.Exit(1)
 }
 
 // exitPanic is the exit code after a panic, as Go has it.

@@ -57,9 +57,10 @@ func Exit(code int, clean bool, within time.Duration) {
 
 // library is a library that OpenLibrary loads.
 type library struct {
-	path   string
-	tag    Tag
-	handle uintptr // on Windows
+	path string
+	tag  Tag
+	//lint:ignore U1000 it is used on Windows
+	handle uintptr
 }
 
 // opened are these libraries in the order of loading.

@@ -45,12 +45,12 @@ func flushFree() bool {
 	return true
 }
 
-// linkMap is a loaded library: struct link_map of <link.h>, the same in all C libraries.
+// linkMap is a loaded library: the beginning of struct link_map of <link.h>, the same in all C libraries.
 type linkMap struct {
-	base       uintptr // added to the addresses in the file
-	name       uintptr // C string
-	dynamic    *elf.Dyn64
-	next, last *linkMap
+	base    uintptr // added to the addresses in the file
+	name    uintptr // C string
+	dynamic *elf.Dyn64
+	next    *linkMap
 }
 
 // newest returns the library that was loaded last; nil if the destructors are not ours to call.
