@@ -218,8 +218,7 @@ var (
 	}
 	maxOrderParam = Param{
 		Name: "control.max-order", Default: "5", Range: "0 … 5",
-		Doc: "highest order that the control may choose; at most 4 for ex-local, whose second solution is one " +
-			"order higher",
+		Doc: "highest order that the control may choose; for ex-local at most 4, as its second solution is one order higher",
 		set: func(s *settings, v string) (err error) {
 			s.Control.MaxOrder, err = wholeNumber(v, 0, MaxOrder)
 			return err
@@ -312,8 +311,8 @@ var (
 	}
 	eccoScaleParam = Param{
 		Name: "ecco.energy-scale", Default: auto, Range: "auto, joules",
-		Doc: "energy scale E0 of ECCO's indicator, for bonds without their own; auto uses the largest energy that " +
-			"the bond has carried so far",
+		Doc: "energy scale E0 of ECCO's indicator, for bonds without their own; auto is the difference between the " +
+			"highest and the lowest energy that the bond has carried since the start",
 		set: orAuto(positive(func(s *settings) *float64 { return &s.Control.EnergyScale })),
 	}
 	energyMuParam = Param{
@@ -421,6 +420,19 @@ var (
 	}
 )
 
+// upTo4 bounds a parameter of ex-local that holds an order.
+func upTo4(p Param) Param {
+	set := p.set
+	p.Default, p.Range = strings.ReplaceAll(p.Default, "5", "4"), strings.ReplaceAll(p.Range, "5", "4")
+	p.set = func(s *settings, v string) error {
+		if v == "5" {
+			return errors.New("must be at most 4: the second solution of ex-local is one order higher, and 5 is the highest order")
+		}
+		return set(s, v)
+	}
+	return p
+}
+
 // withoutRollback makes model.jacobian refuse a source that there was.
 func withoutRollback(p Param) Param {
 	choose := p.set
@@ -486,9 +498,10 @@ func Presets() []Preset {
 		solverKindParam, solverToleranceParam, solverIterationsParam, solverRelaxationParam, solverSweepParam, withoutRollbackParam,
 	}
 	tolerances := []Param{relativeParam, absoluteParam}
-	steps := []Param{
-		safetyParam, maxOrderParam, stepParam, firstStepParam, leastStepParam, largestStepParam, ratioMinParam, ratioMaxParam,
+	stepsTo := func(maxOrder Param) []Param {
+		return []Param{safetyParam, maxOrder, stepParam, firstStepParam, leastStepParam, largestStepParam, ratioMinParam, ratioMaxParam}
 	}
+	steps := stepsTo(maxOrderParam)
 	order := []Param{adaptiveOrderParam}
 	piSteps := []Param{
 		piSafetyParam, stepParam, piFirstStepParam, piLeastStepParam, piLargestStepParam, piRatioMinParam, piRatioMaxParam,
@@ -530,7 +543,7 @@ func Presets() []Preset {
 			Doc: "Explicit coupling, variable order and step size; the error is estimated by comparison with a " +
 				"second solution of one order higher (with rollback).",
 			Source: "meyer 4.1, 5",
-			Params: slices.Concat(order, bySchemes, delivery, tolerances, steps, monitor),
+			Params: slices.Concat([]Param{upTo4(adaptiveOrderParam)}, bySchemes, delivery, tolerances, stepsTo(upTo4(maxOrderParam)), monitor),
 			parts:  estimating(ExLocal, Jacobi),
 		},
 		{

@@ -100,6 +100,9 @@ func TestCatalogueRefuses(t *testing.T) {
 		{"explicit", "delivery", "fast", "auto, derivatives, substeps or held"},
 		{"explicit", "scheme", "implicit", "jacobi or gauss-seidel"},
 		{"explicit", "discard", "ignore", "stop or shorten"},
+		{"ex-local", "order", "5", "order=5: must be at most 4: the second solution of ex-local is one order higher"},
+		{"ex-local", "control.max-order", "5", "control.max-order=5: must be at most 4"},
+		{"ex-local", "control.max-order", "6", "from 0 to 5"},
 		{"model-based-corrector", "model.jacobian", "rollback", "were removed: nothing showed where they are wrong"},
 	} {
 		params := map[string]string{}

@@ -157,7 +157,8 @@ type Subsystem interface {
 	// error. ErrDiscard: it stopped at reached < t+H. ErrTerminated: it ends the simulation at reached,
 	// within the step, and its outputs are those of that time; NaN = the time is unknown.
 	Step(ctx context.Context, t, H float64) (reached float64, err error)
-	// Outputs copies the outputs at the last communication point to y [len(Info.Out)].
+	// Outputs copies the outputs at the last communication point to y [len(Info.Out)]. Those that feed an input
+	// must be finite; others are recorded as they are.
 	Outputs(y []float64) error
 }
 

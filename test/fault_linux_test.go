@@ -61,8 +61,8 @@ var signalCauses = map[syscall.Signal]string{
 	syscall.SIGSEGV: "SIGSEGV (segmentation fault)", syscall.SIGABRT: "SIGABRT (aborted)", syscall.SIGILL: "SIGILL (illegal instruction)",
 	syscall.SIGBUS: "SIGBUS (bus error)", syscall.SIGFPE: "SIGFPE (floating point exception)", syscall.SIGTRAP: "SIGTRAP (trace/breakpoint trap)",
 	syscall.SIGSTKFLT: "SIGSTKFLT (stack fault)",
-	syscall.SIGSYS:    "SIGSYS (bad system call)", syscall.SIGQUIT: "SIGQUIT (quit), from outside", syscall.SIGTERM: "SIGTERM (terminated), from outside",
-	syscall.SIGINT: "SIGINT (interrupt), from outside", syscall.SIGHUP: "SIGHUP (hangup), from outside",
+	syscall.SIGSYS:    "SIGSYS (bad system call)", syscall.SIGQUIT: "SIGQUIT (quit), from outside or raised by the FMU", syscall.SIGTERM: "SIGTERM (terminated), from outside or raised by the FMU",
+	syscall.SIGINT: "SIGINT (interrupt), from outside or raised by the FMU", syscall.SIGHUP: "SIGHUP (hangup), from outside or raised by the FMU",
 	syscall.SIGKILL: "SIGKILL (killed), from outside or because the system is short of memory",
 }
 

@@ -163,7 +163,7 @@ func TestSignal(t *testing.T) {
 	must(t, c.Signal(syscall.SIGTERM))
 	<-c.Done()
 	gone(t, strings.TrimSpace(line))
-	if text, outside := process.Reason(c.State()); text != "killed by signal SIGTERM (terminated), from outside" || !outside {
+	if text, outside := process.Reason(c.State()); text != "killed by signal SIGTERM (terminated), from outside or raised by the FMU" || !outside {
 		t.Errorf("%s, %v", text, outside)
 	}
 	if process.Peak(c.State()) < 1<<20 {

@@ -107,7 +107,7 @@ func Reason(s *os.ProcessState) (text string, outside bool) {
 		}
 		return text + ", from outside or because the system is short of memory", true
 	case syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT:
-		return text + ", from outside", true
+		return text + ", from outside or raised by the FMU", true
 	}
 	return text, false
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 
 	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/master"
@@ -122,15 +123,15 @@ func (s Store) KeepCost(H, seconds float64) {
 }
 
 // Writes reports whether a run of the FMU changed the working folder.
-func (s Store) Writes() (writes, known bool) {
-	known = s.recall(ofFiles, "", &writes)
+func (s Store) Writes(logging bool) (writes, known bool) {
+	known = s.recall(ofFiles, strconv.FormatBool(logging), &writes)
 	return writes, known
 }
 
 // KeepWrites stores it.
-func (s Store) KeepWrites(writes bool) {
-	if was, known := s.Writes(); !known || was != writes {
-		s.keep(ofFiles, "", writes)
+func (s Store) KeepWrites(logging, writes bool) {
+	if was, known := s.Writes(logging); !known || was != writes {
+		s.keep(ofFiles, strconv.FormatBool(logging), writes)
 	}
 }
 

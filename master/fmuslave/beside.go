@@ -32,7 +32,7 @@ func (c *Config) Place() (err error) {
 	if _, host := c.Options.Launcher.(fmi.Elsewhere); host {
 		return nil
 	}
-	writes, known := c.store().Writes()
+	writes, known := c.store().Writes(c.Options.LoggingOn)
 	switch {
 	case known && !writes, c.Sandbox == nil && !known:
 		return nil
@@ -69,7 +69,11 @@ func (s *Slave) InFolder() bool {
 }
 
 // Writes reports whether the FMU, with its settings, changed the working folder in an earlier run (see KeepWrites).
-func (s *Slave) Writes() (writes, known bool) { return s.config.store().Writes() }
+func (s *Slave) Writes() (writes, known bool) {
+	return s.config.store().Writes(s.config.Options.LoggingOn)
+}
 
 // KeepWrites stores whether a run changed it.
-func (s *Slave) KeepWrites(writes bool) { s.config.store().KeepWrites(writes) }
+func (s *Slave) KeepWrites(writes bool) {
+	s.config.store().KeepWrites(s.config.Options.LoggingOn, writes)
+}

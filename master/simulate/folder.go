@@ -12,6 +12,14 @@ import (
 	"github.com/macrostep/macrostep/master/workdir"
 )
 
+// hasFolder returns an error if there is no working folder, where FMUs in this process and isolated ones would differ.
+func hasFolder() error {
+	if _, err := os.Getwd(); err != nil {
+		return fmt.Errorf("the working folder was removed: change to another one: %w", err)
+	}
+	return nil
+}
+
 // inFolder returns the FMUs of a system that run in the working folder. harmless: all of them are known to leave it as it is.
 func inFolder(s *master.System) (list []*fmuslave.Slave, harmless bool) {
 	harmless = true
@@ -26,7 +34,7 @@ func inFolder(s *master.System) (list []*fmuslave.Slave, harmless bool) {
 
 // own lists the files that the run itself writes.
 func (r *run) own() (paths []string) {
-	all := slices.Clone(r.Own)
+	all := append(slices.Clone(r.Own), fmuslave.CacheDir())
 	for _, w := range r.Written() {
 		all = append(all, w.Path, r.At(w.Path))
 	}
@@ -67,7 +75,7 @@ func (r *run) watchFolder() (end func(m *master.Result, failed error)) {
 				names, more = names[:shown], fmt.Sprintf(" and %d more", n)
 			}
 			result.Notes = append(result.Notes, fmt.Sprintf("files of the working folder changed during the run: %s%s; instances for tests of "+
-				"its FMUs run in a copy of the folder", strings.Join(names, ", "), more))
+				"its FMUs run elsewhere", strings.Join(names, ", "), more))
 		}
 	}
 }

@@ -71,7 +71,7 @@ func (m *Model) Close() error { return errors.Join(m.model.Close(), m.leave()) }
 
 // opening returns the options with which assemble opens a system, and a model without it.
 func opening(ctx context.Context, path string, o *OpenOptions) (*Model, assemble.Options, error) {
-	if err := errors.Join(CheckLimits(), There(path)); err != nil {
+	if err := errors.Join(CheckLimits(), hasFolder(), There(path)); err != nil {
 		return nil, assemble.Options{}, err
 	}
 	crashes := &worker.Record{Dir: fmuslave.CacheDir()}

@@ -28,7 +28,7 @@ const (
 type Folder struct {
 	Path string
 	// Own lists the files and folders that the program itself writes. They are neither watched nor copied, like those to
-	// which standard streams go, temporary files of macrostep, and folders whose name begins with a dot.
+	// which standard streams go, temporary files of macrostep, and the folders of version control.
 	Own []string
 }
 
@@ -36,6 +36,9 @@ type Folder struct {
 type TooLargeError struct{ Why string }
 
 func (e *TooLargeError) Error() string { return e.Why }
+
+// versions are the folders of version control, which are often larger than what they are about.
+var versions = []string{".git", ".hg", ".svn"}
 
 // file is a file or folder below a Folder.
 type file struct {
@@ -68,7 +71,7 @@ func (d Folder) files() (list []file, err error) {
 			switch {
 			case strings.HasPrefix(e.Name(), archive.Hidden), slices.ContainsFunc(own, same):
 				continue
-			case f.IsDir() && (e.Name()[0] == '.' || slices.ContainsFunc(above, same)):
+			case f.IsDir() && (slices.Contains(versions, e.Name()) || slices.ContainsFunc(above, same)):
 				continue
 			case !f.IsDir() && !f.Mode().IsRegular():
 				continue
@@ -133,22 +136,9 @@ func (v *View) Changed() (names []string, err error) {
 // Copy copies the folder into an empty one, without FMUs and systems (.fmu, .ssp), and without what was made since a view of
 // it, unless that is nil. If it is too large, the error is a *TooLargeError, and nothing is copied.
 func (d Folder) Copy(into string, before *View) error {
-	list, err := d.files()
+	list, err := d.toCopy(before)
 	if err != nil {
 		return err
-	}
-	list = slices.DeleteFunc(list, func(f file) bool {
-		return !f.IsDir() && slices.Contains([]string{".fmu", ".ssp"}, strings.ToLower(filepath.Ext(f.name))) ||
-			before != nil && !slices.ContainsFunc(before.list, func(b file) bool { return b.name == f.name })
-	})
-	bytes := int64(0)
-	for _, f := range list {
-		if !f.IsDir() {
-			bytes += f.Size()
-		}
-	}
-	if bytes > MostBytes {
-		return &TooLargeError{fmt.Sprintf("%s has %d MB, more than %d", d.Path, bytes>>20, MostBytes>>20)}
 	}
 	for _, f := range list {
 		from, to := filepath.Join(d.Path, f.name), filepath.Join(into, f.name)
@@ -162,6 +152,34 @@ func (d Folder) Copy(into string, before *View) error {
 		}
 	}
 	return nil
+}
+
+// Copyable returns the error of Copy if the folder is too large.
+func (d Folder) Copyable() error {
+	_, err := d.toCopy(nil)
+	return err
+}
+
+// toCopy lists what Copy copies.
+func (d Folder) toCopy(before *View) ([]file, error) {
+	list, err := d.files()
+	if err != nil {
+		return nil, err
+	}
+	list = slices.DeleteFunc(list, func(f file) bool {
+		return !f.IsDir() && slices.Contains([]string{".fmu", ".ssp"}, strings.ToLower(filepath.Ext(f.name))) ||
+			before != nil && !slices.ContainsFunc(before.list, func(b file) bool { return b.name == f.name })
+	})
+	bytes := int64(0)
+	for _, f := range list {
+		if !f.IsDir() {
+			bytes += f.Size()
+		}
+	}
+	if bytes > MostBytes {
+		return nil, &TooLargeError{fmt.Sprintf("%s has %d MB, more than %d", d.Path, bytes>>20, MostBytes>>20)}
+	}
+	return list, nil
 }
 
 // copyFile copies a file with its mode and time. One that cannot be opened is left out.

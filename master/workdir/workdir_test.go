@@ -61,7 +61,7 @@ func TestChanged(t *testing.T) {
 	if names, err := view.Changed(); err != nil || names != nil {
 		t.Errorf("nothing has changed: %v, %v", names, err)
 	}
-	fill(t, dir, "written", "made", "sub/deep/written", "folder/", "own", "later", "study/rows", ".macrostep-12345678.csv", ".git/index")
+	fill(t, dir, "written", "made", ".hidden/made", "sub/deep/written", "folder/", "own", "later", "study/rows", ".macrostep-12345678.csv", ".git/index")
 	f, err := os.OpenFile(filepath.Join(dir, "grown"), os.O_APPEND|os.O_WRONLY, 0)
 	must(t, err)
 	_, err = f.WriteString("x")
@@ -72,7 +72,7 @@ func TestChanged(t *testing.T) {
 	must(t, os.Chtimes(filepath.Join(dir, "replaced"), old, old))
 	names, err := view.Changed()
 	must(t, err)
-	want := []string{"folder", "grown", "made", "moved", "removed", "replaced", filepath.Join("sub", "deep", "written"), "written"}
+	want := []string{".hidden", filepath.Join(".hidden", "made"), "folder", "grown", "made", "moved", "removed", "replaced", filepath.Join("sub", "deep", "written"), "written"}
 	if !slices.Equal(names, want) {
 		t.Errorf("changed: %q, want %q", names, want)
 	}

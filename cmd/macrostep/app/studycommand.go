@@ -20,6 +20,7 @@ import (
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/study"
 	"github.com/macrostep/macrostep/master/study/page"
+	"github.com/macrostep/macrostep/master/workdir"
 )
 
 const studyHelp = `Makes many runs of one system, with other parameters, start values or settings in
@@ -319,6 +320,10 @@ func (p *program) warnOfFactors(plan *study.Plan, warnings []string) {
 func (p *program) carryOut(ctx context.Context, r *studyRequest, f *study.Folder) (err error) {
 	debug.SetGCPercent(collectionPercent)
 	r.bound(f.Plan)
+	if err := (workdir.Folder{Path: ".", Own: []string{f.Path}}).Copyable(); err != nil && !r.quiet {
+		fmt.Fprintf(p.stderr, "warning: all runs share the working folder, because no copies can be made (%v): if FMUs write files there, those of one "+
+			"run overwrite those of others and your own; start the study in a folder of its own\n", err)
+	}
 	link, err := openLink(r, f)
 	if err != nil {
 		return err
