@@ -149,7 +149,7 @@ func (n *names) clashing() (global, mathematical []string) {
 // oneForAll are names of the C library that a process can have only once. What the C library allocates,
 // for example in strdup, must return to it.
 var oneForAll = strings.Fields("malloc calloc realloc reallocarray free cfree aligned_alloc memalign posix_memalign valloc pvalloc " +
-	"malloc_usable_size malloc_trim malloc_stats mallinfo mallinfo2 mallopt")
+	"malloc_usable_size malloc_trim malloc_stats mallinfo mallinfo2 mallopt environ")
 
 // single reports whether a name must be that of the global scope for the FMU, too.
 func (n *names) single(name string) bool {
@@ -196,7 +196,7 @@ var glibc = regexp.MustCompile(`/(ld|lib(c|m|dl|rt|pthread))[-.][^/]*$`)
 func Replaced(path string) string {
 	n := readNames(path)
 	global, _ := n.clashing()
-	replaced := slices.DeleteFunc(slices.Clone(global), n.single)
+	replaced := slices.DeleteFunc(slices.Clone(global), func(name string) bool { return n.single(name) && name != "environ" })
 	if len(replaced) == 0 {
 		return ""
 	}
