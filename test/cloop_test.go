@@ -132,7 +132,7 @@ func testRealLoop(t *testing.T) {
 		if err != nil || len(found) == 0 {
 			t.Fatalf("no %s below %s", pattern, *realDir)
 		}
-		for _, path := range found {
+		for _, path := range ofFMI2(t, found) {
 			name, err := filepath.Rel(*realDir, path)
 			if err != nil {
 				t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"math"
@@ -56,7 +57,29 @@ func realFMUs(t testing.TB) []string {
 	if err != nil || len(found) == 0 {
 		t.Fatalf("-real %s: no FMUs in fmus/*/: %v", *realDir, err)
 	}
-	return found
+	return ofFMI2(t, found)
+}
+
+// ofFMI2 returns the FMUs of FMI 2.0.
+func ofFMI2(t testing.TB, paths []string) []string {
+	t.Helper()
+	return slices.DeleteFunc(paths, func(path string) bool {
+		z, err := zip.OpenReader(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer z.Close()
+		f, err := z.Open("modelDescription.xml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		text, err := io.ReadAll(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return !bytes.Contains(text, []byte(`fmiVersion="2.0"`))
+	})
 }
 
 // Third-party systems complete, with --strict too, and a folder gives the results of its archive.
