@@ -452,7 +452,8 @@ func (s *identified) predict() float64 {
 func (s *identified) used() bool { return s.trusted && !s.waits }
 
 // misses reports whether the prediction missed the outputs of the step, raw, by more than the
-// correction changes them, relative to their largest recent changes.
+// correction changes them, relative to their largest recent changes. A right model misses by the noise
+// of its identification, too, and corrects well even where the correction is smaller.
 func (s *identified) misses(corrected, raw []float64) bool {
 	off, moved := 0.0, 0.0
 	for o, largest := range s.largest {
@@ -460,8 +461,12 @@ func (s *identified) misses(corrected, raw []float64) bool {
 			off, moved = max(off, s.off[o]/largest), max(moved, math.Abs(corrected[o]-raw[o])/largest)
 		}
 	}
-	return off > moved
+	return off > max(moved, identificationNoise)
 }
+
+// identificationNoise is the largest error of a prediction by a right model, relative to the recent changes: up to 1e-5 on haid's
+// oscillator. A wrong correction that is smaller does no more harm.
+const identificationNoise = 1e-3
 
 // make makes a new model if the data allow it, and reports whether it did.
 func (s *identified) make() bool {

@@ -120,7 +120,7 @@ func localError(t testing.TB, o exact.Haid, p int, H float64, from int, args ...
 }
 
 // Identified models reach at least half of the gain of directional derivatives, in the logarithm of the local error,
-// once they are found, unless the corrections are as small as their mispredictions.
+// once they are found.
 func TestCorrectorSources(t *testing.T) {
 	t.Parallel()
 	o := exact.DefaultHaid()
@@ -141,9 +141,8 @@ func TestCorrectorSources(t *testing.T) {
 			t.Logf("p = %d    %6.0e   %8.2g     %8.2g       %8.2g   %8.2g", p, H, e[0], e[1], e[2], e[3])
 			for i, how := range []string{"least squares", "subspaces"} {
 				least := 0.5
-				if p >= 2 && H == 1e-5 {
-					// The responses are lost in rounding: a subspace may find nothing, and the models mispredict steps by more
-					// than they would correct, so that these stay uncorrected.
+				if i == 1 && p >= 2 && H == 1e-5 {
+					// In its window the responses are lost in rounding: it may find nothing.
 					least = -0.02
 				}
 				if gain := math.Log(e[0]/e[2+i]) / math.Log(e[0]/e[1]); !(gain >= least) {
