@@ -101,7 +101,7 @@ func runDestructors() {
 // withHandlers returns the tag of the FMU of which the exit handlers are, 0 if they may be of several.
 func withHandlers(libraries []*loaded) (one Tag) {
 	for _, l := range libraries {
-		if t := tagOf(l.path); t != 0 && t != one && slices.Contains(readNames(l.path).foreign, "__cxa_atexit") {
+		if t := tagOf(l.path); t != 0 && t != one && l.handlers {
 			if one != 0 {
 				return 0
 			}
@@ -116,6 +116,7 @@ type loaded struct {
 	path        string
 	names       []string // by which others need it
 	needs       []string
+	handlers    bool      // whether it can set up exit handlers
 	destructors []uintptr // in the order of calling
 }
 
@@ -153,7 +154,7 @@ func dependentsFirst(from *linkMap) []*loaded {
 	return order
 }
 
-// read reads the dynamic section of a library.
+// read reads the dynamic section of a library in memory: its file may have been removed.
 func (l *linkMap) read() *loaded {
 	x := &loaded{path: String(l.name, maxLocale)}
 	values := map[elf.DynTag]uintptr{}
@@ -163,12 +164,23 @@ func (l *linkMap) read() *loaded {
 			needs = append(needs, uintptr(d.Val))
 		}
 	}
-	strings := values[elf.DT_STRTAB]
-	if strings < l.base { // the loader changes it to an address, except on some processors
-		strings += l.base
+	address := func(tag elf.DynTag) uintptr {
+		if at := values[tag]; at >= l.base {
+			return at
+		}
+		return l.base + values[tag] // the loader changes it to an address, except on some processors
 	}
+	strings := address(elf.DT_STRTAB)
 	for _, at := range needs {
 		x.needs = append(x.needs, String(strings+at, maxLocale))
+	}
+	symbols := (*elf.Sym64)(Pointer(address(elf.DT_SYMTAB)))
+	for table, size := range map[elf.DynTag]elf.DynTag{elf.DT_RELA: elf.DT_RELASZ, elf.DT_JMPREL: elf.DT_PLTRELSZ} {
+		n := values[size] / unsafe.Sizeof(elf.Rela64{})
+		for _, r := range unsafe.Slice((*elf.Rela64)(Pointer(address(table))), n) {
+			symbol := (*elf.Sym64)(unsafe.Add(unsafe.Pointer(symbols), elf.R_SYM64(r.Info)*elf.Sym64Size))
+			x.handlers = x.handlers || String(strings+uintptr(symbol.Name), maxLocale) == "__cxa_atexit"
+		}
 	}
 	x.names = []string{filepath.Base(x.path)}
 	if at, ok := values[elf.DT_SONAME]; ok {
