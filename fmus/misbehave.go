@@ -118,6 +118,7 @@ const (
 	Signalled Ending = iota // by a signal
 	Exits                   // by exit, with a code
 	Hangs                   // not at all: the function never returns
+	Leaves                  // when it is seen that the function has ended its thread
 	Exhausts                // only by a memory limit: the function returns fmi2Error when memory is refused
 )
 
@@ -187,6 +188,7 @@ func Kills() []Kill {
 	ends := func(fault string, s syscall.Signal) Kill { return Kill{Fault: fault, Signal: s, Linux: true} }
 	exits := func(fault string) Kill { return Kill{Fault: fault, Ending: Exits, Linux: true} }
 	hangs := func(fault string) Kill { return Kill{Fault: fault, Ending: Hangs, Linux: true} }
+	leaves := func(fault string) Kill { return Kill{Fault: fault, Ending: Leaves, Linux: true} }
 	return []Kill{
 		{Fault: "Segfault", Ending: Signalled, Signal: syscall.SIGSEGV},
 		{Fault: "SegfaultThread", Ending: Signalled, Signal: syscall.SIGSEGV},
@@ -212,7 +214,7 @@ func Kills() []Kill {
 		ends("RaiseBus", bus), ends("RaiseTrap", trap), ends("RaiseXCPU", xcpu), ends("RaisePipe", pipe),
 		ends("Alarm", syscall.SIGALRM), ends("ProfileTimer", prof), ends("VirtualTimer", vtalrm),
 		exits("ExitNow0"), exits("QuickExit0"), exits("ExitGroup0"), exits("ExitThread0"),
-		hangs("LeaveThread"), hangs("PthreadExit"),
+		leaves("LeaveThread"), leaves("PthreadExit"),
 		ends("KillGroup", syscall.SIGKILL), hangs("StopItself"), hangs("LoopBlocked"),
 	}
 }

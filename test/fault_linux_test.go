@@ -94,7 +94,7 @@ func faults() []fault {
 		switch {
 		case slices.Contains(handled, k.Fault), k.Ending == fmus.Signalled && signal.Ignored(k.Signal): // as nohup starts these tests
 			f.engine, f.worker = passes, passes
-		case k.Ending == fmus.Hangs:
+		case k.Ending == fmus.Hangs, k.Ending == fmus.Leaves: // the thread's end is seen, or it is late
 			f.engine, f.worker = hangs, hangs
 		case k.Ending == fmus.Exhausts: // the engine is ended when it is seen to have more, the FMU of a worker is refused more
 			f.engine, f.worker = may, errs
@@ -211,7 +211,7 @@ func (f *fault) befall(t *testing.T, p *place, mode string) {
 	system, file, set := f.system(t, p)
 	args := append([]string{"--isolate", mode}, p.args...)
 	switch {
-	case fate == hangs, f.name == "JumpOutOfLogger", f.name == "Seccomp", f.name == "StopAndReturn":
+	case fate == hangs, f.name == "PthreadExit", f.name == "JumpOutOfLogger", f.name == "Seccomp", f.name == "StopAndReturn":
 		args = append(args, "--step-timeout", "2")
 	case f.name == "MemoryHog":
 		args = append(args, "--memory-limit", "400")

@@ -84,10 +84,16 @@ func TakeStdin() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "stdin"), nil
 }
 
+// threadEnded is the exit code of EndWithThread.
+const threadEnded = 121
+
 // Reason returns how a process ended. outside reports whether a limit or another process may have ended
 // it.
 func Reason(s *os.ProcessState) (text string, outside bool) {
 	w, ok := s.Sys().(syscall.WaitStatus)
+	if ok && w.Exited() && w.ExitStatus() == threadEnded {
+		return "it ended the thread in which it was called", false
+	}
 	if !ok || !w.Signaled() {
 		return fmt.Sprintf("it exited with code %d", s.ExitCode()), false
 	}

@@ -115,3 +115,6 @@ func exception(code uint32) string {
 
 // Peak returns 0 for unknown; see the variant for Unix.
 func Peak(*os.ProcessState) uint64 { return 0 }
+
+// EndWithThread does nothing here; see the variant for Linux.
+func EndWithThread() {}

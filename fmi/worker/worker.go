@@ -104,6 +104,7 @@ func settle(c *config) (life *os.File, err error) {
 			process.CloseOnExec(f)
 		}
 	}
+	process.EndWithThread()
 	return life, process.DefaultSignals()
 }
 

@@ -121,7 +121,11 @@ func (r *run) run(ctx context.Context) (err error) {
 		return err
 	}
 	r.copy.Own = r.own()
-	defer func() { err = errors.Join(err, r.copy.Remove()) }()
+	defer func() {
+		if err := r.copy.Remove(); err != nil { // the results are complete
+			r.events.logger().Warn("a temporary folder is left: " + err.Error())
+		}
+	}()
 	if r.sys, err = r.openSystem(ctx); err != nil {
 		return err
 	}

@@ -180,6 +180,13 @@ func Salvage(find func(name string) []byte, status master.Status, reason string,
 	return out, err
 }
 
+// Settled reports whether the run in shared memory had ended, with a verdict that nothing changes.
+func Settled(find func(name string) []byte) bool {
+	var l leaving
+	r := findRegion(find)
+	return r != nil && json.Unmarshal(find(descriptionName(r.turn.Load())), &l) == nil && l.Settled
+}
+
 // ManifestPath returns the absolute path of the manifest of the run in shared memory; "" = there is none.
 func ManifestPath(find func(name string) []byte) string {
 	var l leaving

@@ -1,6 +1,8 @@
 package supervise
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -126,7 +128,13 @@ func (e *Engine) died(l *link, after bool) *Death {
 		if d.Killed {
 			status = master.Incomplete
 		}
+		settled := simulate.Settled(l.page.Find)
 		d.Outcome, d.lost = simulate.Salvage(l.page.Find, status, d.Reason(), d.Calls...)
+		if m := d.Outcome.Manifest; settled && !after && m != nil { // its answer did not arrive
+			if d.After = true; !m.Outcome.OK(false) {
+				d.Failed = errors.New(cmp.Or(m.Reason, m.Outcome.String()))
+			}
+		}
 	}
 	_ = l.close()
 	return d

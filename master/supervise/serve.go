@@ -137,6 +137,7 @@ func serve(c Config) error {
 	settleSignals()
 	go followStops()
 	runtime.LockOSThread() // exit handlers run in the thread that has called the FMUs
+	process.EndWithThread()
 	pieces := make(chan piece)
 	go s.read(json.NewDecoder(bufio.NewReader(os.NewFile(files[0], "requests"))), pieces)
 	for p := range pieces {
