@@ -26,9 +26,9 @@ type Death struct {
 	Record   string           // file about the crash, because of which --isolate auto will isolate the FMU; "" = none
 	Outcome  simulate.Outcome
 	// After: the work was done or had settled its answer (Job.Settle), and Failed is the error of the work. Such a
-	// death is a warning of Outcome.
-	After  bool
-	Failed error
+	// death is a warning of Outcome. RunEnded: the same of the run of Outcome, but the answer is lost.
+	After, RunEnded bool
+	Failed          error
 
 	lost error // why the results could not be completed
 	own  bool  // Cause is a panic of the engine itself
@@ -131,7 +131,7 @@ func (e *Engine) died(l *link, after bool) *Death {
 		settled := simulate.Settled(l.page.Find)
 		d.Outcome, d.lost = simulate.Salvage(l.page.Find, status, d.Reason(), d.Calls...)
 		if m := d.Outcome.Manifest; settled && !after && m != nil { // its answer did not arrive
-			if d.After = true; !m.Outcome.OK(false) {
+			if d.RunEnded = true; !m.Outcome.OK(false) {
 				d.Failed = errors.New(cmp.Or(m.Reason, m.Outcome.String()))
 			}
 		}

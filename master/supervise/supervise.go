@@ -388,7 +388,7 @@ func (e *Engine) Run(ctx context.Context, req simulate.Request, events func(simu
 	})
 	var death *Death
 	if errors.As(err, &death) && (!death.After || death.Outcome.Manifest != nil) {
-		if death.After {
+		if death.After || death.RunEnded {
 			err = death.Failed
 		}
 		return death.Outcome, err

@@ -180,7 +180,7 @@ func (e *studyEngine) Run(ctx context.Context, v study.Variant) (study.Row, erro
 		if err := json.Unmarshal(text, &a); err != nil {
 			return a.Row, err
 		}
-		if a.Row.Status == study.OK {
+		if a.Row.Status == study.OK && !death.Outside { // no FMU is to blame for what others do after a run
 			a.Row.Warn(death.Reason())
 		}
 		if e.folder.Plan.Keep == study.KeepFailed {

@@ -64,7 +64,7 @@ func (p *program) supervised(action cli.ActionFunc) cli.ActionFunc {
 func (p *program) salvaged(c *cli.Context, d *supervise.Death) error {
 	fmt.Fprintln(p.stderr)
 	err := error(d)
-	if d.After {
+	if d.After || d.RunEnded {
 		err = d.Failed
 	}
 	if c.Command.Name == "run" {
