@@ -180,7 +180,7 @@ var everywhere = []string{"Segfault", "SegfaultThread", "Abort", "Throw", "Stack
 // whole and right, else with 1; all rows before the fault are there and right, the manifest and the message name
 // component, FMU, function, time and cause, and no file or process is left. After the last row they are a warning.
 func TestFaults(t *testing.T) {
-	take := long.Sample(19)
+	take := long.Sample(31)
 	for _, p := range faultPlaces {
 		for _, f := range faults() {
 			if p.name != "DoStep" && !slices.Contains(everywhere, f.name) || p.silent && f.name == killFromOutside {

@@ -330,7 +330,7 @@ OWN int fmi2DoStep(void) { return timezone + (environ != 0); }`)
 
 // An FMU that ends or hangs its process while it is tried ends the trial alone.
 func TestTrialEnds(t *testing.T) {
-	take := long.Sample(4)
+	take := long.Sample(8)
 	for _, fault := range []string{"Segfault", "Exit0", "StackOverflow"} {
 		for _, during := range []string{"DoStep", "Instantiate", "Terminate"} {
 			if !take() {
