@@ -74,6 +74,7 @@ var allowed = []struct {
 	{"cmd/macrostep/internal/cluster", []string{"fmi/host", "fmi/secret", "master/record", "master/study"}, []string{"github.com/nats-io/nats-server/v2/server", "github.com/nats-io/nats.go", "github.com/nats-io/nkeys"}},
 	{"test/fields", nil, nil},
 	{"test/probe", []string{"fmus"}, nil},
+	{"test/judged", []string{"fmi/archive", "fmus", "master/results"}, nil},
 	{"fmus", []string{"fmus", "fmi/archive", "fmi/csrc"}, []string{"gonum.org/v1/gonum"}},
 }
 
