@@ -1,11 +1,13 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi/diag"
@@ -20,6 +22,22 @@ type Settled struct {
 	// Orders are those observed, log(change before / change) / log(divisor); NaN before the third run.
 	Orders  []Number `json:"orders"`
 	Settled bool     `json:"settled"`
+	// Undecided says why a quantity that hardly changes any more has not settled; "" = it has, or still changes.
+	Undecided string `json:"undecided"`
+	// Other is the value by another algorithm, OtherBy, at the last setting; NaN = none was run.
+	Other   Number `json:"other"`
+	OtherBy string `json:"other_by"`
+}
+
+// State describes the state of the quantity.
+func (q *Settled) State() string {
+	switch {
+	case q.Settled:
+		return "settled"
+	case q.Undecided != "":
+		return "undecided: " + q.Undecided
+	}
+	return "not settled"
 }
 
 func (p *Plan) checkConvergence() error {
@@ -34,7 +52,7 @@ func (p *Plan) checkConvergence() error {
 	}
 	if c.Divide == 0 {
 		c.Divide = 2
-		if c.Setting != "step-size" {
+		if c.Setting != settingStep {
 			c.Divide = 10
 		}
 	}
@@ -45,7 +63,7 @@ func (p *Plan) checkConvergence() error {
 		c.Tolerance = 1e-4
 	}
 	switch {
-	case c.From < 0 || c.From == 0 && c.Setting != "step-size":
+	case c.From < 0 || c.From == 0 && c.Setting != settingStep:
 		errs = append(errs, errors.New("convergence: from: give the first value, above 0"))
 	case c.Divide <= 1:
 		errs = append(errs, fmt.Errorf("convergence: divide: %g is not above 1", c.Divide))
@@ -71,7 +89,7 @@ func (s *Study) converge(ctx context.Context, exec Executor) ([]Settled, error) 
 	c := s.Plan.Convergence
 	out := make([]Settled, len(c.Quantities))
 	for i, name := range c.Quantities {
-		out[i].Quantity = name
+		out[i].Quantity, out[i].Other = name, Number(math.NaN())
 	}
 	if c.From == 0 {
 		return nil, errors.New("convergence: from: the first step size is not known; give it")
@@ -79,25 +97,89 @@ func (s *Study) converge(ctx context.Context, exec Executor) ([]Settled, error) 
 	value := c.From
 	for n := range c.Most {
 		var row Row
-		if err := s.make(ctx, exec, []Variant{{n, []string{formatNumber(value)}}}, func(r Row) { row = r }); err != nil {
+		if err := s.make(ctx, exec, []Variant{c.variant(n, value, "")}, func(r Row) { row = r }); err != nil {
 			return out, err
 		}
 		all := row.Status == OK
 		for i := range out {
 			q := &out[i]
 			index, _ := s.Plan.quantity(q.Quantity)
-			q.add(value, row.Collected[index], c)
+			q.add(value, row.Collected[index], c, s.Plan.extrapolation())
 			all = all && q.Settled
 		}
 		if all {
-			break
+			return out, s.compare(ctx, exec, out, n+1, value)
 		}
 		value /= c.Divide
 	}
 	return out, nil
 }
 
-func (q *Settled) add(setting, value float64, c *Convergence) {
+// variant returns the run with a value of the setting, and with another algorithm unless it is "".
+func (c *Convergence) variant(id int, value float64, algorithm string) Variant {
+	v := Variant{id, []string{formatNumber(value)}}
+	if c.Setting == settingStep {
+		v.Values = append(v.Values, algorithm)
+	}
+	return v
+}
+
+const settingStep = "step-size"
+
+// agreeing is the largest difference by another algorithm from a quantity that has settled, relative to the tolerance.
+const agreeing = 5
+
+// compare runs another algorithm with the last step, and leaves quantities undecided for which it has another value: one scheme may
+// settle on a wrong one.
+func (s *Study) compare(ctx context.Context, exec Executor, settled []Settled, id int, step float64) error {
+	c := s.Plan.Convergence
+	if c.Setting != settingStep {
+		return nil
+	}
+	others := []string{"implicit", "gauss-seidel", "explicit"}
+	for _, o := range s.Plan.Run {
+		if o.Name == "algorithm" {
+			others = slices.DeleteFunc(others, func(name string) bool { return name == o.Value })
+		}
+	}
+	reason := ""
+	for i, algorithm := range others[:2] {
+		var row Row
+		if err := s.make(ctx, exec, []Variant{c.variant(id+i, step, algorithm)}, func(r Row) { row = r }); err != nil {
+			return err
+		}
+		if row.Status != OK {
+			reason = cmp.Or(reason, row.Reason)
+			continue
+		}
+		for k := range settled {
+			q := &settled[k]
+			index, _ := s.Plan.quantity(q.Quantity)
+			q.Other, q.OtherBy = Number(row.Collected[index]), algorithm
+			value := float64(q.Values[len(q.Values)-1])
+			if !(math.Abs(float64(q.Other)-value) <= agreeing*c.Tolerance*math.Abs(value)) {
+				q.Settled, q.Undecided = false, fmt.Sprintf("with %s and the same step it is %.6g (run --check)", algorithm, q.Other)
+			}
+		}
+		return nil
+	}
+	for k := range settled {
+		settled[k].Settled, settled[k].Undecided = false, "no other algorithm runs, to compare with: "+reason
+	}
+	return nil
+}
+
+// A small change means that a quantity has settled only if changes shrink with a power of the setting that fits an algorithm, from
+// leastOrder to mostOrder, or to aboveOrder more than the extrapolation order. Where FMUs have steps of their own, changes
+// may be small or vanish while the result is wrong.
+const (
+	leastOrder = 0.5
+	mostOrder  = 2.5
+	aboveOrder = 1.5
+)
+
+// add adds the value of a run with a setting.
+func (q *Settled) add(setting, value float64, c *Convergence, extrapolation int) {
 	change, order, n := math.NaN(), math.NaN(), len(q.Values)
 	if n > 0 {
 		change = value - float64(q.Values[n-1])
@@ -107,5 +189,26 @@ func (q *Settled) add(setting, value float64, c *Convergence) {
 	}
 	q.Settings, q.Values = append(q.Settings, setting), append(q.Values, Number(value))
 	q.Changes, q.Orders = append(q.Changes, Number(change)), append(q.Orders, Number(order))
-	q.Settled = math.Abs(change) <= c.Tolerance*math.Abs(value)
+	q.Settled, q.Undecided = false, ""
+	switch most := max(mostOrder, float64(extrapolation)+aboveOrder); {
+	case !(math.Abs(change) <= c.Tolerance*math.Abs(value)):
+	case n < 2:
+		q.Undecided = "a small change may be chance; a third run shows whether changes shrink"
+	case change == 0:
+		q.Undecided = "the last run changes nothing, as where FMUs have steps of their own (compare with another algorithm, or run --check)"
+	case order >= leastOrder && order <= most:
+		q.Settled = true
+	default:
+		q.Undecided = fmt.Sprintf("the observed order, %.2g, is not between %g and %g (compare with another algorithm, or run --check)", order, leastOrder, most)
+	}
+}
+
+// extrapolation returns the extrapolation order that the plan sets, 0 if it sets none.
+func (p *Plan) extrapolation() (order int) {
+	for _, s := range p.Run {
+		if text, ok := strings.CutPrefix(s.Value, "order="); ok && s.Name == "param" {
+			order, _ = strconv.Atoi(text) // else it varies
+		}
+	}
+	return order
 }

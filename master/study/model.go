@@ -178,7 +178,7 @@ func (m *Model) distinct() ([]simulate.Request, error) {
 		list = append(list, design.List...)
 	}
 	if c := m.plan.Convergence; c != nil && c.From > 0 {
-		list = append(list, Variant{Values: []string{formatNumber(c.From)}})
+		list = append(list, c.variant(0, c.From, ""))
 	}
 	var out []simulate.Request
 	known := map[string]bool{}

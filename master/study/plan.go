@@ -455,7 +455,7 @@ func (p *planReader) optimise(o *optimise, seed uint64) {
 }
 
 func (p *planReader) convergence(c *converge) {
-	out := &Convergence{Setting: cmp.Or(c.Setting.value, "step-size"), From: c.From.value, Divide: c.Divide.value, Most: c.Most.value, Tolerance: c.Tolerance.value}
+	out := &Convergence{Setting: cmp.Or(c.Setting.value, settingStep), From: c.From.value, Divide: c.Divide.value, Most: c.Most.value, Tolerance: c.Tolerance.value}
 	for _, q := range c.Of {
 		out.Quantities = append(out.Quantities, q.value)
 	}
@@ -547,7 +547,9 @@ func (p *Plan) FactorNames() []string {
 		names = append(names, p.Factors[i].Name)
 	}
 	if c := p.Convergence; c != nil {
-		names = append(names, SettingPrefix+c.Setting)
+		if names = append(names, SettingPrefix+c.Setting); c.Setting == settingStep {
+			names = append(names, SettingPrefix+"algorithm")
+		}
 	}
 	return names
 }

@@ -378,12 +378,48 @@ func TestOptimiseAroundFailures(t *testing.T) {
 // A value v = 1 + c Hᵖ is found to converge with order p.
 func TestConvergence(t *testing.T) {
 	for order := 1; order <= 3; order++ {
-		p := mustParse(t, "{system: s, convergence: {of: v, from: 0.1, most: 30}, collect: {v: final(a.v), w: final(a.w)}}")
+		p := mustParse(t, fmt.Sprintf("{system: s, run: {param: {order: %d}}, convergence: {of: v, from: 0.1, most: 30}, collect: {v: final(a.v), w: final(a.w)}}",
+			order-1))
 		r := report(t, p, func(x []float64) []float64 { return []float64{1 + 3*math.Pow(x[0], float64(order)), 0} })
 		s := r.Settled[0]
 		n := len(s.Orders) - 1
 		if len(r.Settled) != 1 || !s.Settled || math.Abs(float64(s.Orders[n])-float64(order)) > 1e-3 || math.Abs(float64(s.Changes[n])) > 1e-4 || math.Abs(float64(s.Changes[n-1])) < 1e-4 {
 			t.Errorf("order %d: %+v", order, s)
+		}
+	}
+}
+
+// A quantity on which another algorithm does not agree is undecided.
+func TestConvergenceCompared(t *testing.T) {
+	for off, settled := range map[float64]bool{1e-4: true, 1e-3: false} {
+		p := mustParse(t, "{system: s, convergence: {of: v, from: 0.1, most: 30}, collect: {v: final(a.v)}}")
+		runs := 0
+		s := report(t, p, func(x []float64) []float64 {
+			v := 1 + 0.1*x[0]
+			if runs++; runs == 9 {
+				v += off
+			}
+			return []float64{v}
+		}).Settled[0]
+		if len(s.Values) != 8 || s.Settled != settled || s.OtherBy != "implicit" || settled == strings.Contains(s.State(), "undecided: with implicit") {
+			t.Errorf("%g: %q after %d runs", off, s.State(), len(s.Values))
+		}
+	}
+}
+
+// A small change does not suffice: the order must be possible, and some change must be left.
+func TestConvergenceUndecided(t *testing.T) {
+	for want, f := range map[string]func(H float64) float64{
+		"changes nothing":        func(H float64) float64 { return 2 },
+		"the observed order, -":  func(H float64) float64 { return 1 + 1e-7/math.Sqrt(H) },
+		"the observed order, 5,": func(H float64) float64 { return 1 + 1e-3*math.Pow(H, 5) },
+		"a small change may be":  func(H float64) float64 { return 1 + 1e-6*H },
+	} {
+		most := map[bool]int{true: 2, false: 5}[strings.HasPrefix(want, "a small")]
+		p := mustParse(t, fmt.Sprintf("{system: s, convergence: {of: v, from: 0.1, most: %d}, collect: {v: final(a.v)}}", most))
+		s := report(t, p, func(x []float64) []float64 { return []float64{f(x[0])} }).Settled[0]
+		if s.Settled || len(s.Values) != most || !strings.Contains(s.State(), "undecided: "+map[bool]string{true: "the last run "}[want == "changes nothing"]+want) {
+			t.Errorf("%q: %q after %d runs", want, s.State(), len(s.Values))
 		}
 	}
 }

@@ -113,11 +113,7 @@ func printOptimum(w io.Writer, p *study.Plan, o *study.Optimum) {
 }
 
 func printSettled(w io.Writer, setting string, q *study.Settled) {
-	verdict := "settled"
-	if !q.Settled {
-		verdict = "not settled"
-	}
-	fmt.Fprintf(w, "%s: %s\n", q.Quantity, verdict)
+	fmt.Fprintf(w, "%s: %s\n", q.Quantity, q.State())
 	rows := [][]string{{"  " + setting, "value", "change", "observed order"}}
 	for i := range q.Values {
 		rows = append(rows, []string{"  " + number(q.Settings[i]), digits(q.Values[i]), numberOr(q.Changes[i]), numberOr(q.Orders[i])})

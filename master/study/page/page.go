@@ -672,11 +672,7 @@ func (v *view) convergence() page.Section {
 	}
 	var group page.Group
 	for _, q := range v.Report.Settled {
-		state := "settled"
-		if !q.Settled {
-			state = "not settled"
-		}
-		t := page.Table{Title: v.named(q.Quantity) + ": " + state, Head: []string{c.Setting, "value", "change", "observed order"}}
+		t := page.Table{Title: v.named(q.Quantity) + ": " + q.State(), Head: []string{c.Setting, "value", "change", "observed order"}}
 		line, order := page.Shape{Kind: page.Line}, study.Number(math.NaN())
 		for i := range q.Values {
 			value := "–"
