@@ -81,6 +81,7 @@ type Manifest struct {
 	// Slopes has, by component, how well its directional derivatives agree with its outputs.
 	// They are tested only if the algorithm relies on them.
 	Slopes   map[string]master.SlopeTest `json:"slopes"`
+	Error    *Error                      `json:"error,omitempty"` // absent = not measured
 	Warnings []string                    `json:"warnings"`
 	Notes    []string                    `json:"notes"` // findings in the documents that need no action
 

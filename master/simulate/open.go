@@ -75,6 +75,7 @@ type System struct {
 	Held              []string                            // inputs "component.variable" with a value of --set and without a source
 	Alone             string                              // component of a single FMU; "" for a system
 	Once              []string                            // components in this process whose FMUs can be instantiated only once in it
+	Few               bool                                // a component is on a host or drives a tool, which may refuse further instances
 	Notes             []string                            // that need no action
 	Notices           func() (warnings, notes []string)   // about FMUs during the run, to be called after it; nil = none
 	Tidy              func() (restored, lasting []string) // undoes changes of FMUs to the process (master.Options.Tidy); nil = none
@@ -182,6 +183,7 @@ func newSystem(a *assemble.Assembly, o *OpenOptions) *System {
 		out.Tolerance = &t
 	}
 	for _, c := range a.Components {
+		out.Few = out.Few || c.Host != "" || c.FMU.Description.CoSimulation.NeedsExecutionTool
 		if c.Isolated == "" && c.FMU.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess {
 			out.Once = append(out.Once, c.Name)
 		}

@@ -55,6 +55,7 @@ type Request struct {
 	Rates         []algorithms.Rate
 	MonitorEnergy bool
 	Analyze       bool    // analyse the coupling before the run
+	Check         *Check  // measure the error after the run; nil = not
 	Spike         float64 // threshold of warnings about jumps of residual power; 0 = none
 	Checkpoints   Checkpointing
 	Scenario      string           // file; "" = none

@@ -17,6 +17,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/process"
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/measure"
 	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/scenario"
 	"github.com/macrostep/macrostep/master/workdir"
@@ -113,6 +114,7 @@ type run struct {
 	base             *record.Manifest // before the run
 	mark             *beginning
 	watch            *watch.Recorder
+	samples          *measure.Samples // for a check; nil = none
 }
 
 // run makes the run.
@@ -179,7 +181,11 @@ func (r *run) run(ctx context.Context) (err error) {
 	if r.out.Begun = r.mark.begun.Load(); !r.out.Begun {
 		return err
 	}
-	return r.finish(ctx, result, err)
+	err = r.finish(ctx, result, err)
+	if r.Check != nil && r.out.Manifest.Outcome.Regular() {
+		err = errors.Join(err, r.check(ctx))
+	}
+	return err
 }
 
 // openSystem opens the system of the request.
@@ -349,6 +355,10 @@ func (r *run) recorders(m *record.Manifest) (err error) {
 	}
 	r.watch = &watch.Recorder{Warn: func(text string) { r.events.logger().Warn(text) }}
 	opt.Recorders = append(opt.Recorders, r.watch)
+	if r.Check != nil {
+		r.samples = &measure.Samples{Start: r.opt.Start, Stop: r.opt.Stop}
+		opt.Recorders = append(opt.Recorders, r.samples)
+	}
 	return nil
 }
 

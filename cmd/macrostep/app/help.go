@@ -28,7 +28,7 @@ const (
 
 // commonFlags are the flags that --help shows of commands with many; --help-all shows all.
 var commonFlags = map[string][]string{
-	"run":     {"stop-time", "step-size", flagAlgorithm, flagSet, "input", "record", "output-interval", flagOutput, flagReport, flagVerbose},
+	"run":     {"stop-time", "step-size", flagAlgorithm, flagCheck, flagSet, "input", "record", "output-interval", flagOutput, flagReport, flagVerbose},
 	"analyze": {"step-size", "stop-time", "error", "at", "order", flagSet, "plot"},
 	"study":   {"vary", "collect", "run", "design", "samples", "engines", flagOutput, flagResume},
 }

@@ -414,6 +414,9 @@ func pageFacts(m *record.Manifest) []page.Fact {
 		mean = fmt.Sprintf("; mean %s s", number(m.Steps.Mean))
 	}
 	add("step size", "%g s (%s)%s", m.StepSize.Value, m.StepSize.Source, mean)
+	if m.Error != nil {
+		add("coupling error", "%s", strings.TrimPrefix(m.Error.String(), "coupling error: "))
+	}
 	if m.Scenario != nil {
 		add("scenario", "%s", scenarioLine(m.Scenario))
 	}

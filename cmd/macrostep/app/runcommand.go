@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -93,6 +94,8 @@ const (
 	flagRestarts    = "restart-limit"
 	flagReport      = "report"
 	flagAnalyze     = "analyze"
+	flagCheck       = "check"
+	flagBudget      = "budget"
 	flagWorkers     = "workers"
 	flagStateless   = "stateless"
 	flagSet         = "set"
@@ -163,6 +166,9 @@ func couplingFlags() []cli.Flag {
 		listFlag(flagRate, "let a component take N steps per macro step: `COMPONENT=N`, or one step per N macro steps (COMPONENT=1/N)"),
 		boolFlag("monitor-energy", "record and add up the power that the coupling creates at the bonds, with any algorithm"),
 		boolFlag(flagAnalyze, "first predict stability and error for this algorithm and step, like macrostep analyze"),
+		valueOptional{stringFlag(flagCheck, "after the run, measure its coupling error by runs with other algorithms and smaller steps; an error above "+
+			"`LIMIT`, such as 1%, is a warning (default limit: 5%)")},
+		stringFlag(flagBudget, "end --check after `SECONDS`; the error of the part reached is kept"),
 		withValue("50", stringFlag("energy-spike", "warn of peaks of residual power above `N` times the median of earlier peaks; 0: never")),
 		&cli.IntFlag{Name: flagWorkers, Usage: "step subsystems in parallel in `N` threads; 0: as many as pay off, judged by the cost of steps in " +
 			"earlier runs on this machine, or one if that is unknown; results are the same"},
@@ -262,7 +268,7 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 			Algorithm: c.String(flagAlgorithm), Params: in.params(), Stateless: c.StringSlice(flagStateless),
 			Bonds: readBonds(in), Rates: each(in, flagRate, readRate), Spike: in.float("energy-spike", notNegative),
 			MonitorEnergy: c.Bool("monitor-energy"), Analyze: c.Bool(flagAnalyze), Workers: c.Int(flagWorkers),
-			Scenario: c.String(flagScenario), Input: c.String("input"), History: c.String("history"),
+			Check: readCheck(in), Scenario: c.String(flagScenario), Input: c.String("input"), History: c.String("history"),
 			Set: in.assignments(flagSet), Quirks: each(in, flagQuirk, readQuirk), Compile: c.Bool("compile"), Strict: c.Bool("strict"),
 			Output: c.String(flagOutput), Manifest: c.String("manifest"), Trace: c.String("trace"), Report: c.String(flagReport),
 			Record: in.globs("record"), Interval: in.float("output-interval", positive), LogCalls: c.String("log-fmi-calls"),
@@ -396,4 +402,24 @@ func quirkHelp() string {
 		fmt.Fprintf(&b, "\n   %-25s%s", q.Name, q.Doc)
 	}
 	return b.String()
+}
+
+// readCheck reads the request to measure the error; nil if there is none.
+func readCheck(in *input) *simulate.Check {
+	if !in.IsSet(flagCheck) {
+		if in.IsSet(flagBudget) {
+			in.add(fmt.Errorf("--%s needs --%s", flagBudget, flagCheck))
+		}
+		return nil
+	}
+	check := &simulate.Check{Limit: simulate.DefaultLimit, Budget: time.Duration(in.float(flagBudget, positive) * float64(time.Second))}
+	if text := in.String(flagCheck); text != "true" {
+		number, percent := strings.CutSuffix(text, "%")
+		v, err := parseNumber(number, positive)
+		in.fail(flagCheck, err)
+		if check.Limit = v; percent {
+			check.Limit = v / 100
+		}
+	}
+	return check
 }

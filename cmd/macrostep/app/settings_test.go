@@ -18,7 +18,7 @@ import (
 // write, messages, strictness, compilation, checkpoints, real time.
 var invocation = []string{
 	"output", "manifest", "trace", "report", flagLive, "log-fmi-calls", "log-level", flagDebug, "quiet", "verbose", "strict", "compile",
-	flagCheckpoint, flagResume, flagAnalyze,
+	flagCheckpoint, flagResume, flagAnalyze, flagCheck, flagBudget,
 	flagRealtime, flagOverrun, flagPriority, flagScenario, flagMetrics, flagHostTimeout, flagCredentials, flagCA,
 }
 

@@ -1,0 +1,134 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/master"
+)
+
+// Setting is what a system is run with.
+type Setting struct {
+	Preset string
+	Params map[string]string
+	Step   float64 // s
+	Rates  []algorithms.Rate
+}
+
+// String describes the setting as in "implicit, order 1, steps of 0.002 s".
+func (s Setting) String() string {
+	text := s.Preset
+	if order := s.Params["order"]; order != "" {
+		text += ", order " + order
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Params)) {
+		if tolerance(name) {
+			text += fmt.Sprintf(", %s %s", name, s.Params[name])
+		}
+	}
+	if !strings.Contains(text, "tolerance") {
+		text += fmt.Sprintf(", steps of %.4g s", s.Step)
+	}
+	return text
+}
+
+// course is a run with a setting, in memory.
+type course struct {
+	Setting
+	samples *Samples
+	run     *master.Run
+	close   func() error
+	steps   int
+	ended   bool
+	err     error // why it ended early
+}
+
+// parts is the number of parts of the time after which the courses wait for each other.
+const parts = 100
+
+// most returns the number of steps of a course beyond which it is given up.
+func (m *meter) most(c *course) float64 {
+	const few, relative, varying = 1000, 3, 10
+	step := c.Step
+	if m.Samples.steps.vary() && c.Preset == m.Preset {
+		step = m.mean() * c.Step / m.Step / varying
+	}
+	return few + relative*(m.Samples.Stop-m.Samples.Start)/step
+}
+
+// ErrBudget means that the time for measuring is used up.
+var ErrBudget = errors.New("the budget is used up")
+
+// advance makes the runs of courses in lock-step, so that all have reached the same time when it ends early, with an error:
+// at the end of the budget, or if the context ends.
+func (m *meter) advance(ctx context.Context, courses ...*course) error {
+	if m.Serial {
+		for _, c := range courses {
+			err := m.step(ctx, []*course{c})
+			m.end(c)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return m.step(ctx, courses)
+}
+
+func (m *meter) step(ctx context.Context, courses []*course) error {
+	these, cost := fmt.Sprintf("runs %d to %d", len(m.courses)+1, len(m.courses)+len(courses)), 0.0
+	for _, c := range courses {
+		cost += m.Step / c.Step
+		m.courses = append(m.courses, c)
+		c.run, c.close, c.err = m.Begin(ctx, c.Setting, c.samples)
+		c.ended = c.err != nil
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+	}
+	for part := 1; part <= parts; part++ {
+		until := m.Samples.Start + float64(part)/parts*(m.Samples.Stop-m.Samples.Start)
+		for _, c := range courses {
+			for !c.ended && (c.run.Time() < until || part == parts) {
+				more, err := c.run.Step(ctx)
+				if cause := context.Cause(ctx); cause != nil {
+					return cause
+				}
+				if c.steps++; err == nil && float64(c.steps) > m.most(c) {
+					err = errors.New("its steps become too short")
+				}
+				if c.err = err; err != nil || !more {
+					c.ended = true
+				}
+				if !m.Deadline.IsZero() && time.Now().After(m.Deadline) {
+					return ErrBudget
+				}
+			}
+		}
+		if m.Progress != nil {
+			m.Progress(fmt.Sprintf("the error is measured by %s, about %.2g s: %d %%", these, cost*m.Seconds, part))
+		}
+	}
+	for _, c := range courses {
+		_ = c.samples.End(master.Result{})
+	}
+	return nil
+}
+
+// end ends the run of a course. What goes wrong then changes no result.
+func (m *meter) end(c *course) {
+	if c.run != nil {
+		_, _ = c.run.Close()
+		c.run = nil
+	}
+	if c.close != nil {
+		_ = c.close()
+		c.close = nil
+	}
+}

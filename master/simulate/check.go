@@ -1,0 +1,193 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/master/measure"
+	"github.com/macrostep/macrostep/master/record"
+)
+
+// Check asks for the error of a run, which is measured by runs with other algorithms and steps.
+type Check struct {
+	Limit  float64       // of the error, relative to the motion of a variable; a larger one is a warning
+	Budget time.Duration // wall time; 0 = unlimited
+}
+
+// DefaultLimit is the limit of a check without one.
+const DefaultLimit = 0.05
+
+// check measures the error of the run, whose results are complete, and adds it to the manifest. The error is that of a strict run
+// which is not within the limit.
+func (r *run) check(ctx context.Context) error {
+	m := r.out.Manifest
+	m.Error = &record.Error{Limit: r.Check.Limit, Unknown: "the process ended while it was measured"}
+	r.tell(m)
+	warnings := m.Warnings
+	m.Error = r.measured(ctx)
+	r.events.doing("")
+	if w := m.Error.Warning(); w != "" {
+		m.Warnings = append(slices.Clip(warnings), w)
+		r.tell(m)
+		if r.Strict {
+			return errors.New(w)
+		}
+		return nil
+	}
+	r.tell(m)
+	return nil
+}
+
+// tell writes a manifest that has changed after the run.
+func (r *run) tell(m *record.Manifest) {
+	r.mark.set(m)
+	_ = r.mark.end() // finish has written it, and would have told what fails
+	r.mark.publish()
+}
+
+// measured measures the error of the run.
+func (r *run) measured(ctx context.Context) *record.Error {
+	e := &record.Error{Limit: r.Check.Limit}
+	if why := r.unrepeatable(); why != "" {
+		e.Unknown = "not checked, because the run cannot be repeated: " + why
+		return e
+	}
+	plan := &measure.Plan{
+		Setting: measure.Setting{Preset: r.chosen.Preset, Params: r.chosen.Values, Step: r.sys.Step.Value, Rates: r.chosen.Rates},
+		Samples: r.samples, Reverts: true, Serial: r.sys.Few, Progress: r.events.doing, Seconds: r.out.Result.WallSeconds,
+	}
+	for _, info := range r.sys.System.Infos {
+		plan.Reverts = plan.Reverts && (info.Caps.SaveState || info.Stateless)
+	}
+	if b := r.Check.Budget; b > 0 {
+		plan.Deadline = time.Now().Add(b)
+	}
+	mode := r.open.Isolation.Mode
+	bar, err := r.measure(ctx, plan, mode)
+	if errors.Is(err, measure.ErrDiffers) && mode == assemble.IsolateAuto { // instances in one process may influence each other
+		bar, err = r.measure(ctx, plan, assemble.IsolateAlways)
+	}
+	if err != nil {
+		e.Unknown = err.Error()
+		return e
+	}
+	fill(e, r.samples, bar)
+	e.Partial = e.Until < r.samples.T[len(r.samples.T)-1]
+	return e
+}
+
+// unrepeatable returns why the run cannot be repeated, "" if it can.
+func (r *run) unrepeatable() string {
+	switch {
+	case r.Builder != "":
+		return "its components are not all FMUs"
+	case r.Realtime != nil:
+		return "it is in real time"
+	case r.checkpoint != nil:
+		return "it is resumed from a checkpoint"
+	case len(r.opt.Hooks) > 1 || len(r.opt.Hooks) == 1 && r.player == nil:
+		return "a program or a page acts on it"
+	}
+	return ""
+}
+
+// measure measures the error of the run with instances of their own.
+func (r *run) measure(ctx context.Context, plan *measure.Plan, mode assemble.Isolation) (bar *measure.Bar, err error) {
+	o := r.open
+	o.Trace, o.Logger, o.Sandboxed = nil, slog.New(slog.DiscardHandler), true
+	o.Isolation.Mode = mode
+	o.Isolation.Components = slices.Concat(o.Isolation.Components, r.sys.Once)
+	model, err := OpenModel(ctx, r.System, o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, model.Close()) }()
+	o.Set = nil
+	plan.Begin = func(ctx context.Context, s measure.Setting, rec master.Recorder) (*master.Run, func() error, error) {
+		sys, err := model.Instantiate(o)
+		if err != nil {
+			return nil, nil, err
+		}
+		job, err := r.repeat(sys, s, rec)
+		if err == nil {
+			err = job.Start(ctx)
+		}
+		return job, sys.Close, err
+	}
+	return plan.Measure(ctx)
+}
+
+// repeat prepares a run of a system as the run was, with another setting and recorder.
+func (r *run) repeat(sys *System, s measure.Setting, rec master.Recorder) (*master.Run, error) {
+	choice, err := r.Presets.New(s.Preset, s.Params, algorithms.With{Bonds: r.chosen.Bonds, Rates: s.Rates})
+	if err != nil {
+		return nil, err
+	}
+	if len(choice.Monitor) > 0 && sys.Monitor != nil {
+		if sys.System, err = sys.Monitor(choice.Monitor); err != nil {
+			return nil, err
+		}
+	}
+	opt := master.Options{Start: r.samples.Start, Stop: r.out.Manifest.EndTime, Step: s.Step, Discard: choice.Discard, Workers: 1,
+		CallByCall: r.CallByCall, Tidy: sys.Tidy, Tolerance: r.opt.Tolerance, Recorders: []master.Recorder{rec}}
+	if r.scenario != nil {
+		player := r.scenario.Play()
+		player.Items, player.Resolve = sys.ItemsOf, sys.Resolve
+		opt.Hooks = []master.Hook{player}
+	}
+	if r.signals != nil {
+		if opt.Signals, err = record.BindInputs(r.signals, sys.System); err != nil {
+			return nil, err
+		}
+	}
+	if r.history != nil {
+		if opt.Past, err = record.BindHistory(r.history, sys.System, opt.Start, r.chosen.order()); err != nil {
+			return nil, err
+		}
+	}
+	return master.NewRun(sys.System, choice.Algorithm, opt)
+}
+
+// fill describes a measured error.
+func fill(e *record.Error, s *measure.Samples, bar *measure.Bar) {
+	e.Until, e.Runs, e.AtMost = bar.Until, bar.Runs, bar.AtMost
+	if bar.Err != nil {
+		e.Unknown = bar.Err.Error()
+		return
+	}
+	e.Reference = bar.Reference.String()
+	e.Variables = map[string]record.VariableError{}
+	for k, d := range bar.Distances {
+		v := record.VariableError{Absolute: d.RMS, Largest: d.Largest, Shift: d.Shift, Unit: s.Unit(k)}
+		if !d.Still && finite(d.Relative) {
+			v.Relative = &bar.Distances[k].Relative
+		}
+		if bar.Undetermined {
+			v.Moments = &record.Moments{Mean: d.Mean, RMS: d.RootMeanSquare, Lowest: d.Lowest, Highest: d.Highest}
+		}
+		if finite(v.Absolute) && finite(v.Largest) {
+			e.Variables[s.Name(k)] = v
+		}
+	}
+	if bar.Undetermined {
+		e.Determined = &bar.Determined
+	}
+	switch {
+	case bar.At < 0:
+		e.Unknown = "no output that feeds an input moves"
+	case !finite(bar.Worst):
+		e.Unknown = fmt.Sprintf("%s overflows", s.Name(bar.At))
+	default:
+		e.Worst, e.Where = &bar.Worst, s.Name(bar.At)
+	}
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
