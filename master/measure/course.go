@@ -70,9 +70,7 @@ var ErrBudget = errors.New("the budget is used up")
 func (m *meter) advance(ctx context.Context, courses ...*course) error {
 	if m.Serial {
 		for _, c := range courses {
-			err := m.step(ctx, []*course{c})
-			m.end(c)
-			if err != nil {
+			if err := m.step(ctx, []*course{c}); err != nil {
 				return err
 			}
 		}
@@ -117,6 +115,7 @@ func (m *meter) step(ctx context.Context, courses []*course) error {
 	}
 	for _, c := range courses {
 		_ = c.samples.End(master.Result{})
+		m.end(c)
 	}
 	return nil
 }

@@ -64,11 +64,12 @@ type reference struct {
 	at      func(part float64) Setting
 	own     bool      // it is the scheme of the run
 	courses []*course // by rung
-	// The finest two courses are compared; +Inf = they cannot be.
-	bar, moved []Distance // of the run, and of the coarser one, from the finer one
+	// The finest two courses that were run to the end are compared.
+	fine       *course
+	bar, moved []Distance // of the run, and of the coarser one, from the finer one; nil = it failed
 	worst      float64    // of bar
 	worstAt    int
-	doubt      float64 // what the worst variable moves by, relative to its error
+	doubt      float64 // what the worst variable moves by, relative to its error; +Inf = they cannot be compared
 	idle       bool    // a smaller step changes nothing, as where FMUs have steps of their own
 }
 
@@ -238,7 +239,7 @@ func scaled(list string, by float64) string {
 // compare compares the run, over its first n samples, with the finest two courses.
 func (r *reference) compare(run *Samples, n int) {
 	fine, coarse := r.courses[len(r.courses)-1], r.courses[len(r.courses)-2]
-	r.bar, r.moved, r.worst, r.worstAt, r.doubt = nil, nil, math.Inf(1), -1, math.Inf(1)
+	r.fine, r.bar, r.moved, r.worst, r.worstAt, r.doubt = fine, nil, nil, math.Inf(1), -1, math.Inf(1)
 	if fine.err != nil || len(fine.samples.T) < n {
 		return
 	}
@@ -291,18 +292,17 @@ func confirmed(b *reference, all []*reference) bool {
 	return false
 }
 
-// next returns the reference to refine, one that was not tried first; nil if all are at the last rung.
+// next returns the reference to refine: one that was not tried, or else the best; nil if that is at the last rung.
 func next(all []*reference) *reference {
-	var out *reference
 	for _, r := range all {
 		if len(r.courses) == 0 {
 			return r
 		}
-		if len(r.courses) < len(rungs) && (out == nil || r.doubt < out.doubt) {
-			out = r
-		}
 	}
-	return out
+	if b := best(all); len(b.courses) < len(rungs) {
+		return b
+	}
+	return nil
 }
 
 // result returns the bar over the first n samples.
@@ -316,16 +316,11 @@ func (m *meter) result(all []*reference, n int, scatters bool) *Bar {
 		out.Err = cmp.Or(out.Err, errors.New("no reference was run to its end"))
 		return out
 	}
-	fine := b.courses[len(b.courses)-1]
-	out.Reference = fine.Setting
-	if b.worstAt < 0 {
-		return out
+	out.Reference = b.fine.Setting
+	if scatters && b.worstAt >= 0 {
+		out.Determined = m.determined(b.fine.samples, b.worstAt, n)
 	}
-	if scatters {
-		out.Determined = m.determined(fine.samples, b.worstAt, n)
-		return out
-	}
-	if settled(all) {
+	if b.worstAt < 0 || scatters || settled(all) {
 		return out
 	}
 	if b.moved == nil {

@@ -230,7 +230,7 @@ func (s *Samples) End(master.Result) error {
 
 // Distance is the difference of a variable between two runs.
 type Distance struct {
-	// Relative is the rms of the difference / standard deviation of the reference, at least 1e-6 of its rms. Of a variable that
+	// Relative is the rms of the difference / standard deviation of the reference, at least 1e-6 of its rms and of that of the run. Of a variable that
 	// is no Real it is the share of the time in which the values differ.
 	Relative float64
 	RMS      float64 // of the difference, in the unit of the variable
@@ -254,8 +254,13 @@ func Apart(a, reference *Samples, n int) []Distance {
 	return out
 }
 
-// still is the range of a variable that does not move, relative to its magnitude.
-const still = 1e-9
+// still is the range of a variable that does not move, relative to its magnitude, and nothing that of one which is zero. unmoved is the
+// least motion of a reference, relative to magnitudes.
+const (
+	still   = 1e-9
+	nothing = 1e-15
+	unmoved = 1e-6
+)
 
 // moments are those of a variable over a run.
 type moments struct{ mean, rms, deviation, low, high float64 }
@@ -283,10 +288,10 @@ func apart(a, b []float64) (d Distance) {
 	d.RMS, d.Largest = difference.rms, difference.high
 	d.Mean, d.RootMeanSquare, d.Lowest, d.Highest = math.Abs(ma.mean-mb.mean), math.Abs(ma.rms-mb.rms), math.Abs(ma.low-mb.low), math.Abs(ma.high-mb.high)
 	low, high := min(ma.low, mb.low), max(ma.high, mb.high)
-	if d.Still = high-low <= still*max(-low, high); d.Still || d.RMS == 0 {
+	if d.Still = high-low <= max(nothing, still*max(-low, high)); d.Still || d.RMS == 0 {
 		return d
 	}
-	d.Relative = d.RMS / max(mb.deviation, 1e-6*mb.rms)
+	d.Relative = d.RMS / max(mb.deviation, unmoved*mb.rms, unmoved*ma.rms)
 	return d
 }
 
