@@ -1,14 +1,17 @@
 package test
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/results"
 	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/test/judged"
@@ -182,5 +185,58 @@ func TestCheckJudged(t *testing.T) {
 	}
 	if float64(right) < 0.9*float64(n) || float64(unknown) > 0.05*float64(n) {
 		t.Errorf("%d of %d are right, %d unknown", right, n, unknown)
+	}
+}
+
+// From the command line: the line, the limit, strict runs, the budget, and what is in the manifest.
+func TestCheckCommand(t *testing.T) {
+	t.Parallel()
+	path := system(t, "quarter-car-b")
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+		warn bool
+	}{
+		{[]string{"--check"}, 0, "coupling error: wheel.v_w about 7.2 % of its motion (±0.03 m/s); errors inside FMUs are not measured", true},
+		{[]string{"--check=10%"}, 0, "coupling error: wheel.v_w about 7.2 %", false},
+		{[]string{"--check=0.1", "--strict"}, 0, "coupling error: wheel.v_w about 7.2 %", false},
+		{[]string{"--check=1%", "--strict"}, 1, "macrostep: the coupling error of wheel.v_w, 7.2 % of its motion, is above the limit of 1 %: take smaller steps", true},
+		{[]string{"--check", "--budget", "1e-9"}, 0, "coupling error: unknown: the budget is used up", true},
+		{[]string{"--check", "--realtime=1000"}, 0, "coupling error: unknown: not checked, because the run cannot be repeated: it is in real time", true},
+	} {
+		dir := t.TempDir()
+		code, output := macrostep(t, append([]string{"run", "--output", filepath.Join(dir, "r.csv"), path}, c.args...)...)
+		var m record.Manifest
+		if err := json.Unmarshal(read(t, filepath.Join(dir, "r.json")), &m); err != nil {
+			t.Fatal(err)
+		}
+		known := !strings.Contains(c.says, "unknown")
+		if code != c.code || !strings.Contains(output, c.says) || (len(m.Warnings) > 0) != c.warn || (m.Error.Worst != nil) != known {
+			t.Errorf("%v: exit code %d, warnings %q\n%s", c.args, code, m.Warnings, output)
+		}
+		if known && (math.Abs(*m.Error.Worst-0.072) > 1e-3 || m.Error.Until != m.EndTime || len(m.Error.Variables) != 5) {
+			t.Errorf("%v: %+v", c.args, m.Error)
+		}
+	}
+	code, output := macrostep(t, "run", path, "--budget", "1")
+	if code != 2 || !strings.Contains(output, "--budget needs --check") {
+		t.Error(output)
+	}
+}
+
+// An FMU that crashes in another run than the user's costs the bar, and no result.
+func TestCheckCrash(t *testing.T) {
+	t.Parallel()
+	for mode, says := range map[string]string{
+		"never":  "coupling error: unknown: the process ended while it was measured",
+		"always": "coupling error: good.x about",
+	} {
+		cmd, dir := systemCommand(t, badPair(t, "misbehave"), "fault=Segfault during=SetFMUstate", "--step-size", "0.02", "--isolate", mode, "--check")
+		ownCache(t, cmd)
+		p := started(t, cmd)
+		if code := p.end(); code != 0 || !strings.Contains(p.out.String(), says) || len(readCSV(t, filepath.Join(dir, "results.csv"))) != 52 {
+			t.Errorf("--isolate %s: exit code %d\n%s", mode, code, p.out.String())
+		}
 	}
 }
