@@ -188,8 +188,11 @@ func printCoupling(w io.Writer, m *record.Manifest) {
 // printFiles prints the files of a run, and the command that resumes it.
 func printFiles(w io.Writer, o *simulate.Outcome) {
 	m := o.Manifest
-	if m.Error != nil {
+	switch {
+	case m.Error != nil:
 		fmt.Fprintln(w, m.Error)
+	case m.Outcome.Regular() && len(m.FMUs) > 1:
+		fmt.Fprintf(w, "error     not measured (--%s)\n", flagCheck)
 	}
 	if o.Table {
 		fmt.Fprintf(w, "results   %s (%s, %s)\n", m.Results, plural(o.Rows, "row"), plural(o.Columns, "column"))
