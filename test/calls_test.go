@@ -321,7 +321,7 @@ func TestCallsAreLegal(t *testing.T) {
 		ends  string   // states that the components end in: "-" freed, "!" fatal
 	}
 	var runs []run
-	take := long.Sample(4)
+	take := long.Sample(8)
 	for _, s := range []string{"two-mass-fd", "two-mass-ff", "two-mass-dd", "quarter-car-a"} {
 		if !take() {
 			continue

@@ -129,7 +129,7 @@ var stopTimes = map[string]float64{
 // With every preset a resumed run gives the bytes of the unbroken one: from its last checkpoint, with later rows in
 // the file, and after the process was killed. Checkpoints change no results.
 func TestResume(t *testing.T) {
-	take := long.Sample(40)
+	take := long.Sample(70)
 	rng := rand.New(rand.NewPCG(11, 7))
 	for _, p := range algorithms.Presets() {
 		for _, name := range resumedSystems(p.Name) {

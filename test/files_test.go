@@ -62,7 +62,7 @@ func contents(t *testing.T, dir string) map[string]string {
 // A command leaves the working folder as the instances of a run alone would, whatever an FMU does to files there, and whether
 // that is known from an earlier run or not.
 func TestFilesOfFMUs(t *testing.T) {
-	take := long.Sample(17)
+	take := long.Sample(31)
 	for _, kind := range []struct {
 		name  string
 		files int

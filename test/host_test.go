@@ -70,7 +70,7 @@ func offering(t testing.TB, args ...string) (*process, string) {
 
 // Over a host every preset gives the bytes of a local run.
 func TestHostPresets(t *testing.T) {
-	take := long.Sample(7)
+	take := long.Sample(13)
 	flag := hostFlag(t)
 	for _, p := range algorithms.Presets() {
 		for _, name := range []string{"quarter-car-a", "two-mass-ff"} {

@@ -342,7 +342,7 @@ func hostileOptions() []hostile {
 // No file or option makes macrostep panic, hang, write where it should not or leave anything behind. One message
 // names the fault, its place and the remedy. The exit code is 2 if no FMU was instantiated, else 1.
 func TestHostile(t *testing.T) {
-	take := long.Sample(9)
+	take := long.Sample(17)
 	groups := map[string][]hostile{
 		"archive": hostileArchives(), "description": hostileDescriptions(), "library": hostileLibraries(),
 		"system": hostileSystems(), "options": hostileOptions(),

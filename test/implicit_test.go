@@ -64,7 +64,7 @@ func TestImplicitChains(t *testing.T) {
 // With steps of one size, the solvers of the interface equation give the same results. The steps of a run that rejects
 // some end at other points.
 func TestImplicitSolversAgree(t *testing.T) {
-	take := long.Sample(10)
+	take := long.Sample(16)
 	for _, name := range []string{"corrector-oscillator", "quarter-car-b", "quarter-car-a", "contact-oscillator", "crane",
 		"two-mass-dd", "two-mass-fd", "two-mass-ff"} {
 		for _, kind := range []string{"fixed-point", "newton-los", "broyden", "iqn"} {

@@ -23,7 +23,7 @@ import (
 // a complete run only if all rows are there; no process is left, and the next run removes what a killed supervisor
 // could not.
 func TestKilledAnywhere(t *testing.T) {
-	kills := 4
+	kills := 3
 	if long.On {
 		kills = 200
 	}

@@ -51,7 +51,7 @@ func startLive(t *testing.T, args ...string) *liveProcess {
 
 // Pausing and stepping a run changes no results, with scenario, threads, isolation or real time.
 func TestLiveWith(t *testing.T) {
-	take := long.Sample(6)
+	take := long.Sample(11)
 	scenario := filepath.Join(t.TempDir(), "s.yaml")
 	write(t, scenario, "events:\n  - {at: 0.02, set: {wheel.v_c: 1}, for: 0.1}\nexpect:\n  - {variable: wheel.v_c, at: 0.05, value: 1, tolerance: 0}\n")
 	for _, args := range [][]string{

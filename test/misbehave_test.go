@@ -170,7 +170,7 @@ func (a *aftermath) clean(component string) bool {
 // Each fault has the outcome of the checklist (fmi2 30, 51–56, 62, 69, 72).
 func TestMisbehaviour(t *testing.T) {
 	t.Parallel()
-	take := long.Sample(5)
+	take := long.Sample(9)
 	const shorten = "--param=discard=shorten"
 	// The rollback is tested over the first 16 steps, on an instance of its own; faults of saving and restoring that
 	// are to show in the run come later.

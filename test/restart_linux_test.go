@@ -45,7 +45,7 @@ func (a *aftermath) restarts(t testing.TB) map[string][]master.Restart {
 
 // With every preset a run in which an FMU ends its process at three steps gives the bytes of the undisturbed run.
 func TestRestart(t *testing.T) {
-	take := long.Sample(14)
+	take := long.Sample(25)
 	rng := rand.New(rand.NewPCG(7, 2))
 	kills := slices.DeleteFunc(fmus.Kills(), func(k fmus.Kill) bool {
 		return slices.Contains(handled, k.Fault) || k.Ending == fmus.Exhausts // which come back from the call

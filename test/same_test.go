@@ -52,7 +52,7 @@ func same(t *testing.T, flag string, args ...string) *outcome {
 // Parallel runs, isolated FMUs and FMI calls made one by one give the same bytes as usual, with every kind of
 // algorithm and with a scenario.
 func TestSameResults(t *testing.T) {
-	take := long.Sample(7)
+	take := long.Sample(11)
 	scenario := filepath.Join(t.TempDir(), "s.yaml")
 	write(t, scenario, `
 events:
@@ -109,7 +109,7 @@ expect:
 
 // A fault amid many steps has the same reason, rows and counts, however the calls are made.
 func TestSameFaults(t *testing.T) {
-	take := long.Sample(6)
+	take := long.Sample(9)
 	for k, set := range []string{
 		"fault=Warning", "fault=Discard at=0.35", "fault=DiscardMute at=0.35", "fault=DiscardAndEnd at=0.35",
 		"fault=Error at=0.35", "fault=Fatal at=0.35", "fault=Undefined at=0.35", "fault=Error",

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-var killedVariants = flag.Int("killed-variants", 150, "variants of the studies whose processes are killed")
+var killedVariants = flag.Int("killed-variants", 60, "variants of the studies whose processes are killed")
 
 // Engines and the coordinator of a study are killed at any time. The study that is continued has every variant once, with
 // the values of an undisturbed one.
