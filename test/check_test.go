@@ -117,20 +117,23 @@ func checkedRun(t *testing.T, name string, d demo, preset string, params map[str
 	if err != nil {
 		t.Fatal(err)
 	}
+	weight := func(i int) float64 { return at[min(i+2, len(at)-1)] - at[i] } // of the time
 	for k, output := range d.outputs {
 		at := slices.IndexFunc(table.Columns, func(c results.Column) bool { return c.Bare == output })
 		if at < 0 {
 			t.Fatalf("%s has no %s", name, output)
 		}
 		c := table.Columns[at].Values
-		mean, square, deviation := 0.0, 0.0, 0.0
+		mean, total, square, deviation := 0.0, 0.0, 0.0, 0.0
 		for i := range want {
-			mean += want[i][k] / float64(len(want))
+			total += weight(i)
+			mean += weight(i) * want[i][k]
 		}
+		mean /= total
 		for i := range want {
 			v := c[(i+1)*each] - want[i][k]
-			square += v * v
-			deviation += (want[i][k] - mean) * (want[i][k] - mean)
+			square += weight(i) * v * v
+			deviation += weight(i) * (want[i][k] - mean) * (want[i][k] - mean)
 		}
 		truth = max(truth, math.Sqrt(square/deviation))
 		if r := e.Variables[output].Relative; r != nil {

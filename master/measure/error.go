@@ -341,7 +341,7 @@ func (m *meter) result(all []*reference, n int, scatters bool) *Bar {
 
 // determined returns the time at which variable k leaves the reference by a tenth of its motion.
 func (m *meter) determined(fine *Samples, k, n int) float64 {
-	limit := 0.1 * momentsOf(fine.V[k][:n]).deviation
+	limit := 0.1 * momentsOf(fine.V[k][:n], weightsOf(m.Samples.T[:n])).deviation
 	for i := range n {
 		if math.Abs(m.Samples.V[k][i]-fine.V[k][i]) > limit {
 			return m.Samples.T[i]

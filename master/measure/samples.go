@@ -243,12 +243,12 @@ type Distance struct {
 
 // Apart compares the variables of two runs over their first n samples.
 func Apart(a, reference *Samples, n int) []Distance {
-	out := make([]Distance, len(a.V))
+	out, weights := make([]Distance, len(a.V)), weightsOf(a.T[:n])
 	for k, v := range a.variables {
 		if x, y := a.V[k][:n], reference.V[k][:n]; v.jumps {
-			out[k] = differing(a.T, x, y)
+			out[k] = differing(a.T, x, y, weights)
 		} else {
-			out[k] = apart(x, y)
+			out[k] = apart(x, y, weights)
 		}
 	}
 	return out
@@ -262,29 +262,37 @@ const (
 	unmoved = 1e-6
 )
 
-// moments are those of a variable over a run.
+// moments are those of a variable over the time of a run.
 type moments struct{ mean, rms, deviation, low, high float64 }
 
-func momentsOf(v []float64) moments {
-	n := float64(len(v))
-	size := math.Sqrt(n)
+// momentsOf returns the moments of values with weights of sum 1.
+func momentsOf(v, weights []float64) moments {
 	m := moments{low: slices.Min(v), high: slices.Max(v)}
-	for _, x := range v {
-		m.mean += x / n
-		m.rms = math.Hypot(m.rms, x/size)
+	for i, x := range v {
+		m.mean += x * weights[i]
+		m.rms = math.Hypot(m.rms, x*math.Sqrt(weights[i]))
 	}
-	for _, x := range v {
-		m.deviation = math.Hypot(m.deviation, (x-m.mean)/size)
+	for i, x := range v {
+		m.deviation = math.Hypot(m.deviation, (x-m.mean)*math.Sqrt(weights[i]))
 	}
 	return m
 }
 
-func apart(a, b []float64) (d Distance) {
+// weightsOf returns the shares of the time that belong to points of time, so that many points about an event do not count more.
+func weightsOf(t []float64) []float64 {
+	w, last := make([]float64, len(t)), len(t)-1
+	for i := range t {
+		w[i] = (t[min(i+1, last)] - t[max(i-1, 0)]) / (2 * (t[last] - t[0]))
+	}
+	return w
+}
+
+func apart(a, b, weights []float64) (d Distance) {
 	off := make([]float64, len(a))
 	for i := range a {
 		off[i] = math.Abs(a[i] - b[i])
 	}
-	ma, mb, difference := momentsOf(a), momentsOf(b), momentsOf(off)
+	ma, mb, difference := momentsOf(a, weights), momentsOf(b, weights), momentsOf(off, weights)
 	d.RMS, d.Largest = difference.rms, difference.high
 	d.Mean, d.RootMeanSquare, d.Lowest, d.Highest = math.Abs(ma.mean-mb.mean), math.Abs(ma.rms-mb.rms), math.Abs(ma.low-mb.low), math.Abs(ma.high-mb.high)
 	low, high := min(ma.low, mb.low), max(ma.high, mb.high)
@@ -296,11 +304,11 @@ func apart(a, b []float64) (d Distance) {
 }
 
 // differing compares values at times t that are no Reals.
-func differing(t, a, b []float64) (d Distance) {
-	n, first := 0, [2]float64{math.NaN(), math.NaN()}
+func differing(t, a, b, weights []float64) (d Distance) {
+	first := [2]float64{math.NaN(), math.NaN()}
 	for i := range a {
 		if a[i] != b[i] {
-			n++
+			d.Relative += weights[i]
 		}
 		for k, v := range [][]float64{a, b} {
 			if v[i] != v[0] && math.IsNaN(first[k]) {
@@ -308,8 +316,10 @@ func differing(t, a, b []float64) (d Distance) {
 			}
 		}
 	}
-	d.Relative, d.Shift = float64(n)/float64(len(a)), math.Abs(first[0]-first[1])
-	d.Still = math.IsNaN(first[0]) && math.IsNaN(first[1]) && n == 0
+	if d.Shift = math.Abs(first[0] - first[1]); math.IsNaN(d.Shift) {
+		d.Shift = 0 // one of them never changes
+	}
+	d.Still = math.IsNaN(first[0]) && math.IsNaN(first[1]) && d.Relative == 0
 	return d
 }
 

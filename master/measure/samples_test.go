@@ -124,3 +124,76 @@ func TestSame(t *testing.T) {
 		t.Error(differs)
 	}
 }
+
+// Points crowded about an event count by the time that they cover.
+func TestApartOverTime(t *testing.T) {
+	times := []float64{0, 1, 2, 3, 4}
+	for i := range 100 {
+		times = append(times, 4+1e-6*float64(i+1))
+	}
+	times = append(times, 5, 6, 7, 8)
+	take := func(late float64) *measure.Samples {
+		s := &measure.Samples{Stop: 8}
+		if err := s.Begin(pair(t), nil); err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range times {
+			x := math.Sin(at)
+			if at > 4 && at < 5 {
+				x += late
+			}
+			if err := s.Record(&master.Point{T: at, Y: []float64{x, 0}, DiscreteOut: make([]master.Values, 2), Watch: make([]master.Values, 2)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return s
+	}
+	if d := measure.Apart(take(0.1), take(0), len(times)); math.Abs(d[0].RMS-0.1*math.Sqrt(0.5/8)) > 1e-4 {
+		t.Errorf("%+v", d[0])
+	}
+}
+
+// Values that are no Reals are compared by the time in which they differ, and by their first change.
+func TestApartDiscrete(t *testing.T) {
+	sys := &master.System{InAt: []int{0, 0}, OutAt: []int{0, 0}, Infos: []*master.Info{{Name: "a",
+		DiscreteOut: []master.Port{{Name: "on", Kind: master.Boolean}},
+		Watch:       []master.Port{{Name: "text", Kind: master.String}, {Name: "n", Kind: master.Integer}}}}}
+	take := func(H, at float64, text string) *measure.Samples {
+		s := &measure.Samples{Stop: 10}
+		if H < 0.1 {
+			s.At = func() []float64 { return steps(0.1) }
+		}
+		if err := s.Begin(sys, nil); err != nil {
+			t.Fatal(err)
+		}
+		for _, now := range steps(H) {
+			p := master.Point{T: now, DiscreteOut: []master.Values{{Boolean: []bool{now > at-1e-9}}}, Watch: []master.Values{{String: []string{text}, Integer: []int32{3}}}}
+			if err := s.Record(&p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.End(master.Result{}); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	a, b := take(0.1, 4, "x"), take(0.05, 6, "x")
+	d := measure.Apart(a, b, 101)
+	if math.Abs(d[0].Relative-0.2) > 1e-3 || math.Abs(d[0].Shift-2) > 1e-9 || d[0].Still || !d[1].Still || !d[2].Still || a.Name(1) != "a.n" || a.Name(2) != "a.text" {
+		t.Errorf("%+v", d)
+	}
+	if worst, at := a.Worst(d); at != 0 || worst != d[0].Relative {
+		t.Errorf("worst %g of %d", worst, at)
+	}
+	if d := measure.Apart(a, take(0.1, 11, "y"), 101); d[2].Relative < 0.999 || d[0].Shift != 0 || d[0].Relative < 0.59 {
+		t.Errorf("%+v", d)
+	}
+}
+
+// steps returns the times from 0 to 10 s.
+func steps(H float64) (t []float64) {
+	for k := range int(math.Round(10/H)) + 1 {
+		t = append(t, float64(k)*H)
+	}
+	return t
+}
