@@ -108,7 +108,7 @@ func checkedRun(t *testing.T, name string, d demo, preset string, params map[str
 		t.Fatal(err)
 	}
 	times := table.Times
-	each := 1 + len(times)/2000
+	each := 1 + len(times)/50_000
 	var at []float64
 	for i := 0; i < len(times); i += each {
 		at = append(at, times[i])

@@ -56,8 +56,8 @@ const parts = 100
 func (m *meter) most(c *course) float64 {
 	const few, relative, varying = 1000, 3, 10
 	step := c.Step
-	if m.Samples.steps.vary() && c.Preset == m.Preset {
-		step = m.mean() * c.Step / m.Step / varying
+	if mean, varies := m.mean(); varies && c.Preset == m.Preset {
+		step *= mean / m.Step / varying
 	}
 	return few + relative*(m.Samples.Stop-m.Samples.Start)/step
 }

@@ -160,7 +160,7 @@ func (m *meter) references() []*reference {
 	case m.Preset == "model-based-corrector":
 		order++
 	}
-	varies, mean := m.Samples.steps.vary(), m.mean()
+	mean, varies := m.mean()
 	fixed := func(preset string, order int) *reference {
 		return &reference{own: preset == m.Preset, doubt: math.Inf(1), worst: math.Inf(1), at: func(part float64) Setting {
 			return Setting{preset, map[string]string{"order": strconv.Itoa(order)}, mean / part, nil}
@@ -186,12 +186,13 @@ func (m *meter) references() []*reference {
 	return out
 }
 
-// mean returns the mean step of the run, in s.
-func (m *meter) mean() float64 {
-	if s := &m.Samples.steps; s.vary() {
-		return (s.at - m.Samples.Start) / float64(s.n-1)
+// mean returns the mean step of the run, in s, and whether the algorithm has chosen its steps.
+func (m *meter) mean() (mean float64, chosen bool) {
+	s := &m.Samples.steps
+	if mean = (s.at - m.Samples.Start) / float64(s.n-1); s.vary() || math.Abs(mean-m.Step) > same*m.Step {
+		return mean, true
 	}
-	return m.Step
+	return m.Step, false
 }
 
 // usualOrder is the order of references for runs of variable order.
@@ -200,12 +201,13 @@ const usualOrder = 2
 // tightened returns the setting of the run with a part of its step, and of the square of its tolerances.
 func (m *meter) tightened(part float64) Setting {
 	s := m.Setting
+	_, varies := m.mean()
 	s.Params, s.Step = maps.Clone(s.Params), s.Step/part
 	for name, text := range s.Params {
 		switch {
 		case tolerance(name):
 			s.Params[name] = scaled(text, 1/(part*part))
-		case name == "control.h-max" && text == "auto" && m.Samples.steps.vary():
+		case name == "control.h-max" && text == "auto" && varies:
 			s.Params[name] = strconv.FormatFloat(m.Samples.steps.longest/part, 'g', -1, 64)
 		case name == "control.h0", name == "control.h-max", name == "control.h-min":
 			s.Params[name] = scaled(text, 1/part)

@@ -51,8 +51,11 @@ func (s *steps) add(t float64) {
 	s.n++
 }
 
-// vary reports whether steps differ by more than a hundredth.
-func (s *steps) vary() bool { return s.longest > 1.01*s.shortest }
+// vary reports whether steps differ.
+func (s *steps) vary() bool { return s.longest > (1+same)*s.shortest }
+
+// same is the largest relative difference of equal steps.
+const same = 0.01
 
 // variable describes a column.
 type variable struct {
