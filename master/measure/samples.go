@@ -2,6 +2,7 @@
 package measure
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -233,7 +234,7 @@ func (s *Samples) End(master.Result) error {
 
 // Distance is the difference of a variable between two runs.
 type Distance struct {
-	// Relative is the rms of the difference / standard deviation of the reference, at least 1e-6 of its rms and of that of the run. Of a variable that
+	// Relative is the rms of the difference / standard deviation of the reference, at least 1e-6 of its rms; where it is 0, of that of the run. Of a variable that
 	// is no Real it is the share of the time in which the values differ.
 	Relative float64
 	RMS      float64 // of the difference, in the unit of the variable
@@ -302,7 +303,7 @@ func apart(a, b, weights []float64) (d Distance) {
 	if d.Still = high-low <= max(nothing, still*max(-low, high)); d.Still || d.RMS == 0 {
 		return d
 	}
-	d.Relative = d.RMS / max(mb.deviation, unmoved*mb.rms, unmoved*ma.rms)
+	d.Relative = d.RMS / cmp.Or(max(mb.deviation, unmoved*mb.rms), unmoved*ma.rms)
 	return d
 }
 

@@ -153,6 +153,18 @@ func TestApartOverTime(t *testing.T) {
 	}
 }
 
+// An error may be as large as it is, also relative to a reference that hardly moves or does not at all.
+func TestApartFar(t *testing.T) {
+	take := func(a float64) *measure.Samples {
+		return sampled(t, &measure.Samples{Stop: 2 * math.Pi}, math.Pi/500, func(t float64) (float64, float64) { return a * math.Sin(t), 0 })
+	}
+	for _, c := range [][3]float64{{1e20, 1, 1e20}, {1, 0, 1e6}, {1e-20, 0, 0}} {
+		if d := measure.Apart(take(c[0]), take(c[1]), 1001); !(math.Abs(d[0].Relative-c[2]) <= 1e-3*c[2]) {
+			t.Errorf("%g beside %g: %+v", c[0], c[1], d[0])
+		}
+	}
+}
+
 // Values that are no Reals are compared by the time in which they differ, and by their first change.
 func TestApartDiscrete(t *testing.T) {
 	sys := &master.System{InAt: []int{0, 0}, OutAt: []int{0, 0}, Infos: []*master.Info{{Name: "a",
