@@ -56,7 +56,7 @@ func TestCheckAgainstExact(t *testing.T) {
 		}
 	}
 	n, off := 0, 0
-	take := long.Sample(61)
+	take := long.Sample(127)
 	for _, s := range all {
 		if !take() {
 			continue
