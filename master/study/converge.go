@@ -94,8 +94,8 @@ func (s *Study) converge(ctx context.Context, exec Executor) ([]Settled, error) 
 	if c.From == 0 {
 		return nil, errors.New("convergence: from: the first step size is not known; give it")
 	}
-	value := c.From
-	for n := range c.Most {
+	value, n := c.From, 0
+	for ; ; n++ {
 		var row Row
 		if err := s.make(ctx, exec, []Variant{c.variant(n, value, "")}, func(r Row) { row = r }); err != nil {
 			return out, err
@@ -107,12 +107,12 @@ func (s *Study) converge(ctx context.Context, exec Executor) ([]Settled, error) 
 			q.add(value, row.Collected[index], c, s.Plan.extrapolation())
 			all = all && q.Settled
 		}
-		if all {
-			return out, s.compare(ctx, exec, out, n+1, value)
+		if all || n+1 == c.Most {
+			break
 		}
 		value /= c.Divide
 	}
-	return out, nil
+	return out, s.compare(ctx, exec, out, n+1, value)
 }
 
 // variant returns the run with a value of the setting, and with another algorithm unless it is "".
@@ -133,7 +133,7 @@ const agreeing = 5
 // settle on a wrong one.
 func (s *Study) compare(ctx context.Context, exec Executor, settled []Settled, id int, step float64) error {
 	c := s.Plan.Convergence
-	if c.Setting != settingStep {
+	if c.Setting != settingStep || !slices.ContainsFunc(settled, func(q Settled) bool { return q.Settled }) {
 		return nil
 	}
 	others := []string{"implicit", "gauss-seidel", "explicit"}
@@ -157,14 +157,16 @@ func (s *Study) compare(ctx context.Context, exec Executor, settled []Settled, i
 			index, _ := s.Plan.quantity(q.Quantity)
 			q.Other, q.OtherBy = Number(row.Collected[index]), algorithm
 			value := float64(q.Values[len(q.Values)-1])
-			if !(math.Abs(float64(q.Other)-value) <= agreeing*c.Tolerance*math.Abs(value)) {
+			if q.Settled && !(math.Abs(float64(q.Other)-value) <= agreeing*c.Tolerance*math.Abs(value)) {
 				q.Settled, q.Undecided = false, fmt.Sprintf("with %s and the same step it is %.6g (run --check)", algorithm, q.Other)
 			}
 		}
 		return nil
 	}
 	for k := range settled {
-		settled[k].Settled, settled[k].Undecided = false, "no other algorithm runs, to compare with: "+reason
+		if q := &settled[k]; q.Settled {
+			q.Settled, q.Undecided = false, "no other algorithm runs, to compare with: "+reason
+		}
 	}
 	return nil
 }

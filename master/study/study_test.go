@@ -407,6 +407,21 @@ func TestConvergenceCompared(t *testing.T) {
 	}
 }
 
+// One quantity that never settles does not spare the others the comparison.
+func TestConvergenceOfSeveral(t *testing.T) {
+	p := mustParse(t, "{system: s, convergence: {of: [v, w], from: 0.1, most: 5, tolerance: 0.1}, collect: {v: final(a.v), w: final(a.w)}}")
+	runs := 0
+	r := report(t, p, func(x []float64) []float64 {
+		if runs++; runs == 6 {
+			return []float64{2, 0}
+		}
+		return []float64{1 + 0.1*x[0], math.Pow(-1, float64(runs))}
+	}).Settled
+	if runs != 6 || r[0].Settled || !strings.Contains(r[0].State(), "with implicit") || r[1].State() != "not settled" {
+		t.Errorf("%d runs: %q and %q", runs, r[0].State(), r[1].State())
+	}
+}
+
 // A small change does not suffice: the order must be possible, and some change must be left.
 func TestConvergenceUndecided(t *testing.T) {
 	for want, f := range map[string]func(H float64) float64{
