@@ -349,6 +349,11 @@ func (s *System) Source(i int) (int, bool) { return s.source[i], s.source[i] >= 
 // Feeds reports whether entry y of the outputs feeds an input.
 func (s *System) Feeds(y int) bool { return slices.Contains(s.source, y) }
 
+// FeedsDiscrete reports whether entry k of the discrete outputs of subsystem i feeds an input.
+func (s *System) FeedsDiscrete(i, k int) bool {
+	return slices.ContainsFunc(s.discrete, func(l discreteLink) bool { return l.from == i && l.fromPort == k })
+}
+
 // loose returns, by subsystem, the entries of y that feed neither an input nor a parameter.
 func (s *System) loose() [][]int {
 	feeds := make([]bool, s.OutAt[len(s.Subsystems)])

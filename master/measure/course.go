@@ -13,7 +13,7 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Setting is what a system is run with.
+// Setting is an algorithm with its parameters, the macro step, and the rates of components.
 type Setting struct {
 	Preset string
 	Params map[string]string

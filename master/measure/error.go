@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,12 +40,19 @@ type Bar struct {
 	Determined   float64 // s
 	Reference    Setting
 	Until        float64 // s, end of the part that was compared
+	Partial      bool    // it is not the whole run
 	Runs         int
 	Err          error // why there is no reference
 }
 
 // ErrDiffers means that a repetition of the run with the same settings gives other results.
 var ErrDiffers = errors.New("the system does not repeat itself")
+
+// fewest is the least number of points that are compared, whole the part of the time that may be missing at the end.
+const (
+	fewest = 5
+	whole  = 0.01
+)
 
 // rungs are the parts of the step of the run with which references are run, coarse to fine. FMUs with steps of their own
 // often have decimal ones.
@@ -65,6 +73,7 @@ type reference struct {
 	own     bool      // it is the scheme of the run
 	courses []*course // by rung
 	// The finest two courses that were run to the end are compared.
+	n          int // samples that are compared; an event may end finer runs a little earlier
 	fine       *course
 	bar, moved []Distance // of the run, and of the coarser one, from the finer one; nil = it failed
 	worst      float64    // of bar
@@ -93,6 +102,12 @@ func (p *Plan) Measure(ctx context.Context) (*Bar, error) {
 }
 
 func (m *meter) measure(ctx context.Context) (*Bar, error) {
+	if !m.Samples.coupled() {
+		return nil, errors.New("no output feeds an input")
+	}
+	if len(m.Samples.T) < fewest {
+		return nil, fmt.Errorf("the run has fewer than %d points", fewest)
+	}
 	again := &course{Setting: m.Setting, samples: &Samples{Start: m.Samples.Start, Stop: m.Samples.Stop}}
 	all := m.references()
 	first := m.refine(all[0])
@@ -100,37 +115,41 @@ func (m *meter) measure(ctx context.Context) (*Bar, error) {
 	if again.err != nil {
 		return nil, fmt.Errorf("a repetition of the run fails: %w", again.err)
 	}
+	if again.samples.variables != nil && !slices.Equal(again.samples.variables, m.Samples.variables) {
+		return nil, errors.New("a repetition of the run has other variables: a program has opened its system otherwise")
+	}
 	n := min(len(m.Samples.T), len(again.samples.T))
 	if stopped != nil {
 		n = min(n, len(first[0].samples.T), len(first[1].samples.T))
 	}
-	if n < 2 {
-		return nil, cmp.Or(stopped, errors.New("the run has no step"))
+	if n < fewest {
+		return nil, stopped
 	}
 	if differs := Same(m.Samples, again.samples, n); differs != "" {
 		return nil, fmt.Errorf("%w: a second run with the same settings differs first in %s", ErrDiffers, differs)
 	}
 	all[0].compare(m.Samples, n)
-	tried, scatters := false, false
+	_, tried := m.mean() // by a run nearby, which tells nothing where the algorithm chooses other steps
+	scatters := false
 	for stopped == nil && !settled(all) && !scatters {
 		r := next(all)
 		switch {
 		case r != nil && len(r.courses) > 0 && !tried: // no reference at the first rungs
 			tried = true
 			near := m.course(m.tightened(nearby))
-			if stopped = m.advance(ctx, near); stopped == nil && near.err == nil && len(near.samples.T) >= n {
-				worst, _ := m.Samples.Worst(Apart(m.Samples, near.samples, n))
+			if stopped = m.advance(ctx, near); stopped == nil && near.err == nil && len(near.samples.T) >= fewest {
+				worst, _ := m.Samples.Worst(Apart(m.Samples, near.samples, min(n, len(near.samples.T))))
 				scatters = best(all).worst > weakly && worst >= certain*best(all).worst
 			}
 		case r == nil:
-			return m.result(all, n, false), nil
+			return m.result(all, false), nil
 		default:
 			if stopped = m.advance(ctx, m.refine(r)...); stopped == nil {
 				r.compare(m.Samples, n)
 			}
 		}
 	}
-	return m.result(all, n, scatters), nil
+	return m.result(all, scatters), nil
 }
 
 // nearby is the part of the step of the run for a run that differs from it as much as a finer one where noise or chaos separate
@@ -242,14 +261,17 @@ func scaled(list string, by float64) string {
 func (r *reference) compare(run *Samples, n int) {
 	fine, coarse := r.courses[len(r.courses)-1], r.courses[len(r.courses)-2]
 	r.fine, r.bar, r.moved, r.worst, r.worstAt, r.doubt = fine, nil, nil, math.Inf(1), -1, math.Inf(1)
-	if fine.err != nil || len(fine.samples.T) < n {
+	if r.n = min(n, len(fine.samples.T)); fine.err != nil || r.n < fewest {
 		return
 	}
-	r.bar = Apart(run, fine.samples, n)
-	if r.worst, r.worstAt = run.Worst(r.bar); coarse.err != nil || len(coarse.samples.T) < n {
+	if coarse.err == nil {
+		r.n = min(r.n, max(len(coarse.samples.T), fewest))
+	}
+	r.bar = Apart(run, fine.samples, r.n)
+	if r.worst, r.worstAt = run.Worst(r.bar); coarse.err != nil || len(coarse.samples.T) < r.n {
 		return
 	}
-	r.moved = Apart(coarse.samples, fine.samples, n)
+	r.moved = Apart(coarse.samples, fine.samples, r.n)
 	moved, at := run.Worst(r.moved)
 	r.idle = at >= 0 && moved == 0
 	if r.doubt = 0; r.worstAt >= 0 && r.moved[r.worstAt].Relative > 0 {
@@ -307,10 +329,10 @@ func next(all []*reference) *reference {
 	return nil
 }
 
-// result returns the bar over the first n samples.
-func (m *meter) result(all []*reference, n int, scatters bool) *Bar {
+// result returns the bar.
+func (m *meter) result(all []*reference, scatters bool) *Bar {
 	b := best(all)
-	out := &Bar{Distances: b.bar, Worst: b.worst, At: b.worstAt, Undetermined: scatters, Until: m.Samples.T[n-1], Runs: len(m.courses)}
+	out := &Bar{Distances: b.bar, Worst: b.worst, At: b.worstAt, Undetermined: scatters, Runs: len(m.courses)}
 	if b.bar == nil {
 		for _, c := range m.courses {
 			out.Err = cmp.Or(out.Err, c.err)
@@ -318,9 +340,11 @@ func (m *meter) result(all []*reference, n int, scatters bool) *Bar {
 		out.Err = cmp.Or(out.Err, errors.New("no reference was run to its end"))
 		return out
 	}
-	out.Reference = b.fine.Setting
+	out.Reference, out.Until = b.fine.Setting, m.Samples.T[b.n-1]
+	end := m.Samples.T[len(m.Samples.T)-1]
+	out.Partial = out.Until < end-whole*(end-m.Samples.Start)
 	if scatters && b.worstAt >= 0 {
-		out.Determined = m.determined(b.fine.samples, b.worstAt, n)
+		out.Determined = m.determined(b.fine.samples, b.worstAt, b.n)
 	}
 	if b.worstAt < 0 || scatters || settled(all) {
 		return out
@@ -331,12 +355,9 @@ func (m *meter) result(all []*reference, n int, scatters bool) *Bar {
 	}
 	out.AtMost = true
 	for _, r := range all {
-		if r.doubt <= 1 {
-			out.Worst = max(out.Worst, r.worst)
+		if r.doubt <= 1 || r == b {
+			out.Worst = max(out.Worst, r.worst+r.doubt*r.worst)
 		}
-	}
-	if b.doubt > certain {
-		out.Worst += b.moved[b.worstAt].Relative
 	}
 	return out
 }

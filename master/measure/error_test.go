@@ -164,7 +164,7 @@ func TestMeasureBudget(t *testing.T) {
 	}
 }
 
-// Where references fail, the reason is told.
+// If all references fail, the bar has the reason.
 func TestMeasureFails(t *testing.T) {
 	p := plan(t, explicit("0", 0.1), plain)
 	begin := p.Begin

@@ -11,11 +11,11 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// The number of points of a run that are compared is at most fewest, or values divided by the number of variables. Errors that last for a
+// The number of points of a run that are compared is at most leastCells, or values divided by the number of variables. Errors that last for a
 // moment, as of a jump that comes late, need many.
 const (
-	fewest = 2000
-	values = 4_000_000
+	leastCells = 2000
+	values     = 4_000_000
 )
 
 // Samples keeps a run in memory: its outputs, and the variables watched, at its first communication point in each of
@@ -84,12 +84,13 @@ func (s *Samples) Begin(sys *master.System, _ []master.Port) error {
 			s.variables = append(s.variables, variable{sys.OutName(y), port.Unit, sys.Feeds(y), false})
 		}
 	}
-	for _, info := range sys.Infos {
+	for i, info := range sys.Infos {
 		for watched, ports := range [][]master.Port{info.DiscreteOut, info.Watch} {
 			for _, kind := range kinds {
-				for _, port := range ports {
+				for k, port := range ports {
 					if port.Kind == kind {
-						s.variables = append(s.variables, variable{info.Name + "." + port.Name, port.Unit, watched == 0, kind != master.Real})
+						fed := watched == 0 && sys.FeedsDiscrete(i, k)
+						s.variables = append(s.variables, variable{info.Name + "." + port.Name, port.Unit, fed, kind != master.Real})
 					}
 				}
 			}
@@ -98,7 +99,7 @@ func (s *Samples) Begin(sys *master.System, _ []master.Port) error {
 	for _, v := range s.variables {
 		s.last.jumps = append(s.last.jumps, v.jumps)
 	}
-	s.most = max(fewest, values/float64(len(s.variables)))
+	s.most = max(leastCells, values/float64(len(s.variables)))
 	s.V, s.now = make([][]float64, len(s.variables)), make([]float64, len(s.variables))
 	return nil
 }
@@ -111,6 +112,11 @@ func (s *Samples) Name(k int) string { return s.variables[k].name }
 
 // Unit returns the unit of variable k; "" = none is known.
 func (s *Samples) Unit(k int) string { return s.variables[k].unit }
+
+// coupled reports whether a variable feeds an input.
+func (s *Samples) coupled() bool {
+	return slices.ContainsFunc(s.variables, func(v variable) bool { return v.fed })
+}
 
 // Record takes a point.
 func (s *Samples) Record(p *master.Point) error {
@@ -328,7 +334,7 @@ func differing(t, a, b, weights []float64) (d Distance) {
 }
 
 // Worst returns the largest relative distance of the Real outputs that feed inputs, and its place; if none of them moves, that of
-// the other outputs; -1 if there is none.
+// other outputs that feed inputs; -1 if none of these moves either.
 func (s *Samples) Worst(d []Distance) (worst float64, at int) {
 	at = -1
 	for k, x := range d {

@@ -194,8 +194,8 @@ func TestApartDiscrete(t *testing.T) {
 	if math.Abs(d[0].Relative-0.2) > 1e-3 || math.Abs(d[0].Shift-2) > 1e-9 || d[0].Still || !d[1].Still || !d[2].Still || a.Name(1) != "a.n" || a.Name(2) != "a.text" {
 		t.Errorf("%+v", d)
 	}
-	if worst, at := a.Worst(d); at != 0 || worst != d[0].Relative {
-		t.Errorf("worst %g of %d", worst, at)
+	if _, at := a.Worst(d); at != -1 {
+		t.Errorf("the worst is %d, which feeds nothing", at)
 	}
 	if d := measure.Apart(a, take(0.1, 11, "y"), 101); d[2].Relative < 0.999 || d[0].Shift != 0 || d[0].Relative < 0.59 {
 		t.Errorf("%+v", d)

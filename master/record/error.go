@@ -1,6 +1,7 @@
 package record
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -12,6 +13,7 @@ type Error struct {
 	Worst   *float64 `json:"worst"`
 	Where   string   `json:"where"`
 	Limit   float64  `json:"limit"`   // above which there is a warning
+	Strict  bool     `json:"strict"`  // with which the run fails
 	Unknown string   `json:"unknown"` // why it is; "" = it is known
 	AtMost  bool     `json:"at_most"` // the reference is not much better than that
 	// Determined is the time, in s, from which on almost the same step gives results as different, as with noise or chaos. null = it does not.
@@ -68,11 +70,21 @@ func (e *Error) Warning() string {
 	switch {
 	case e.Worst == nil:
 		return "the coupling error is unknown: " + e.Unknown
+	case *e.Worst <= e.Limit && e.Partial:
+		return fmt.Sprintf("the coupling error is known up to t = %.4g s only", e.Until)
 	case *e.Worst <= e.Limit:
 		return ""
 	}
 	return fmt.Sprintf("the coupling error of %s, %s its motion, is above the limit of %.3g %%: take smaller steps or another algorithm", e.Where,
 		e.size(), 100*e.Limit)
+}
+
+// Failure returns the error of a strict run that is not within the limit, or not known to be over its whole time.
+func (e *Error) Failure() error {
+	if w := e.Warning(); e.Strict && w != "" {
+		return errors.New(w)
+	}
+	return nil
 }
 
 // size describes the largest error.

@@ -28,34 +28,33 @@ const DefaultLimit = 0.05
 // check measures the error of the run, whose results are complete, and adds it to the manifest. The error is that of a strict run
 // which is not within the limit.
 func (r *run) check(ctx context.Context) error {
-	m := r.out.Manifest
-	m.Error = &record.Error{Limit: r.Check.Limit, Unknown: "the process ended while it was measured"}
-	r.tell(m)
-	warnings := m.Warnings
-	m.Error = r.measured(ctx)
-	r.events.doing("")
-	if w := m.Error.Warning(); w != "" {
-		m.Warnings = append(slices.Clip(warnings), w)
-		r.tell(m)
-		if r.Strict {
-			return errors.New(w)
+	warnings := slices.Clip(r.out.Manifest.Warnings)
+	tell := func(e *record.Error) error {
+		m := *r.out.Manifest
+		m.Error, m.Warnings = e, warnings
+		if w := e.Warning(); w != "" {
+			m.Warnings = append(warnings, w)
 		}
-		return nil
+		r.out.Manifest = &m
+		r.mark.set(&m)
+		defer r.mark.publish()
+		return r.mark.end()
 	}
-	r.tell(m)
-	return nil
-}
-
-// tell writes a manifest that has changed after the run.
-func (r *run) tell(m *record.Manifest) {
-	r.mark.set(m)
-	_ = r.mark.end() // finish has written it, and would have told what fails
-	r.mark.publish()
+	// In case that the process ends meanwhile.
+	if err := tell(&record.Error{Limit: r.Check.Limit, Strict: r.Strict, Unknown: "the process ended while it was measured"}); err != nil {
+		return err
+	}
+	e := r.measured(ctx)
+	r.events.doing("")
+	if err := tell(e); err != nil {
+		return fmt.Errorf("the error is %s, but was not written: %w", e, err)
+	}
+	return e.Failure()
 }
 
 // measured measures the error of the run.
 func (r *run) measured(ctx context.Context) *record.Error {
-	e := &record.Error{Limit: r.Check.Limit}
+	e := &record.Error{Limit: r.Check.Limit, Strict: r.Strict}
 	if why := r.unrepeatable(); why != "" {
 		e.Unknown = "not checked, because the run cannot be repeated: " + why
 		return e
@@ -80,7 +79,6 @@ func (r *run) measured(ctx context.Context) *record.Error {
 		return e
 	}
 	fill(e, r.samples, bar)
-	e.Partial = e.Until < r.samples.T[len(r.samples.T)-1]
 	return e
 }
 
@@ -158,7 +156,7 @@ func (r *run) repeat(sys *System, s measure.Setting, rec master.Recorder) (*mast
 
 // fill describes a measured error.
 func fill(e *record.Error, s *measure.Samples, bar *measure.Bar) {
-	e.Until, e.Runs, e.AtMost = bar.Until, bar.Runs, bar.AtMost
+	e.Until, e.Partial, e.Runs, e.AtMost = bar.Until, bar.Partial, bar.Runs, bar.AtMost
 	if bar.Err != nil {
 		e.Unknown = bar.Err.Error()
 		return

@@ -419,6 +419,8 @@ func readCheck(in *input) *simulate.Check {
 		in.fail(flagCheck, err)
 		if check.Limit = v; percent {
 			check.Limit = v / 100
+		} else if v >= 1 {
+			in.fail(flagCheck, fmt.Errorf("%s is %g times the motion of a variable; for %s %%, write --%s=%s%%", text, v, text, flagCheck, text))
 		}
 	}
 	return check

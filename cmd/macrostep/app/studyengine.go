@@ -107,7 +107,9 @@ func (with extensions) runOf(system string, settings []study.Setting) (r simulat
 	cmd.Action = func(c *cli.Context) error {
 		parsed, err := parseRun(c)
 		if err == nil {
-			r = parsed.Request
+			if r = parsed.Request; r.Check != nil {
+				err = fmt.Errorf("%s does not go with a study; check single runs (macrostep run --%s)", flagCheck, flagCheck)
+			}
 		}
 		return err
 	}

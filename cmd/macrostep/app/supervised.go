@@ -66,6 +66,9 @@ func (p *program) salvaged(c *cli.Context, d *supervise.Death) error {
 	err := error(d)
 	if d.After || d.RunEnded {
 		err = d.Failed
+		if m := d.Outcome.Manifest; err == nil && m != nil && m.Error != nil {
+			err = m.Error.Failure()
+		}
 	}
 	if c.Command.Name == "run" {
 		if r, bad := parseRun(c); bad == nil {
