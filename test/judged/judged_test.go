@@ -45,8 +45,8 @@ func run(t *testing.T, s *judged.System, path string, H, stop, interval float64)
 	return e
 }
 
-// TestReference compares FMUs and references, which have no code in common, by runs with fine steps.
-func TestReference(t *testing.T) {
+// each runs a test of every system, with its path.
+func each(t *testing.T, test func(t *testing.T, s *judged.System, path string)) {
 	t.Parallel()
 	for _, s := range judged.Systems() {
 		t.Run(s.Name, func(t *testing.T) {
@@ -55,30 +55,29 @@ func TestReference(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f := fine[s.Name]
-			if e := run(t, s, path, f.H, f.stop, f.stop/2000); !(e < 2e-3) {
-				t.Errorf("the FMUs differ from the reference by %.3g %%, want less than 0.2 %%", 100*e)
-			}
+			test(t, s, path)
 		})
 	}
 }
 
+// TestReference compares FMUs and references, which have no code in common, by runs with fine steps.
+func TestReference(t *testing.T) {
+	each(t, func(t *testing.T, s *judged.System, path string) {
+		f := fine[s.Name]
+		if e := run(t, s, path, f.H, f.stop, f.stop/2000); !(e < 2e-3) {
+			t.Errorf("the FMUs differ from the reference by %.3g %%, want less than 0.2 %%", 100*e)
+		}
+	})
+}
+
 // TestSteps checks the errors that the documentation of System.Steps promises.
 func TestSteps(t *testing.T) {
-	t.Parallel()
-	for _, s := range judged.Systems() {
-		t.Run(s.Name, func(t *testing.T) {
-			t.Parallel()
-			path, err := s.Write(t.TempDir())
-			if err != nil {
-				t.Fatal(err)
+	each(t, func(t *testing.T, s *judged.System, path string) {
+		limits := [4]float64{0, 0.05, 0.5, 10}
+		for i, H := range s.Steps {
+			if e := run(t, s, path, H, s.Stop, s.Stop/5e4); !(e > limits[i] && e <= limits[i+1]) {
+				t.Errorf("with H = %g s the error is %.3g %%, want %g to %g %%", H, 100*e, 100*limits[i], 100*limits[i+1])
 			}
-			limits := [4]float64{0, 0.05, 0.5, 10}
-			for i, H := range s.Steps {
-				if e := run(t, s, path, H, s.Stop, s.Stop/5e4); !(e > limits[i] && e <= limits[i+1]) {
-					t.Errorf("with H = %g s the error is %.3g %%, want %g to %g %%", H, 100*e, 100*limits[i], 100*limits[i+1])
-				}
-			}
-		})
-	}
+		}
+	})
 }
