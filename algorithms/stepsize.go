@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/macrostep/macrostep/algorithms/internal/num"
+	"github.com/macrostep/macrostep/master"
 )
 
 // Bounds of meyer 5.3 and 5.2.2.
@@ -137,9 +138,9 @@ func (s *stepControl) conclude(o attemptOutcome, hist num.History, entries []int
 	}
 	s.successes = 0
 	if next.H <= s.config.HMin {
-		return next, fmt.Errorf("the step size fell to %.3g s, not above control.h-min=%g: loosen control.rtol or "+
+		return next, &master.DivergedError{Err: fmt.Errorf("the step size fell to %.3g s, not above control.h-min=%g: loosen control.rtol or "+
 			"control.atol, choose another error estimate "+
-			"or a smaller control.h-min, or look for a jump in the system at this time", next.H, s.config.HMin)
+			"or a smaller control.h-min, or look for a jump in the system at this time", next.H, s.config.HMin)}
 	}
 	return next, nil
 }

@@ -124,7 +124,6 @@ func (r *Run) concludeParts() {
 			res.Restarts[info.Name] = all
 		}
 	}
-	r.judgeStability()
 }
 
 // conclude fills the result from the state of the run.
@@ -132,6 +131,7 @@ func (r *Run) conclude() {
 	res := &r.result
 	r.tellNotes()
 	r.tellOddities()
+	r.judgeGrowth()
 	res.Workers = len(r.x.crew.errs)
 	res.Time, res.Accepted, res.Rejected = r.t, r.accepted, r.rejected
 	if r.parts != nil { // else algorithm, hooks and subsystems may be in use by another run

@@ -320,9 +320,9 @@ func (x *Exec) unbounded(g *stepGroup) error {
 			}
 			for _, u := range values {
 				if v := u[k]; v-v != 0 {
-					return fmt.Errorf("the extrapolated value of the input %s is %s: the coupling is unstable, or "+
+					return &DivergedError{fmt.Errorf("the extrapolated value of the input %s is %s: the coupling is unstable, or "+
 						"values or gains of connections overflow; "+
-						"check the gains, and try a smaller step size or a lower order", x.Sys.InName(k), notFinite(v))
+						"check the gains, and try a smaller step size or a lower order", x.Sys.InName(k), notFinite(v))}
 				}
 			}
 		}
@@ -837,7 +837,11 @@ func (x *Exec) notFinite(k int, when string) error {
 	if x.steps[i] > 0 {
 		remedy = "the subsystem has failed, or the coupling is unstable; try a smaller step size or a lower order, or " + remedy
 	}
-	return fmt.Errorf("%s: the output %s%s is %s %s: %s", x.Sys.Infos[i], x.Sys.OutName(k), feeds, notFinite(x.Y[k]), when, remedy)
+	err := fmt.Errorf("%s: the output %s%s is %s %s: %s", x.Sys.Infos[i], x.Sys.OutName(k), feeds, notFinite(x.Y[k]), when, remedy)
+	if x.steps[i] > 0 && math.IsInf(x.Y[k], 0) {
+		return &DivergedError{err}
+	}
+	return err
 }
 
 // notFinite describes a value that is not finite.

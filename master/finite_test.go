@@ -97,7 +97,7 @@ func TestValuesThatAreNotFinite(t *testing.T) {
 			if result.Status != master.Failed || len(memory.T) != 5 {
 				t.Errorf("strict: %s with %d rows", result.Status, len(memory.T))
 			}
-		} else if err != nil || result.Status != master.Complete || len(memory.T) != 11 || result.Unstable != "" || result.Growing != nil {
+		} else if err != nil || result.Status != master.Complete || len(memory.T) != 11 || result.Diverged || result.Growing != nil {
 			t.Errorf("%v, %+v", err, result)
 		}
 		if !slices.Equal(result.Warnings, want) {

@@ -109,7 +109,9 @@ func (r *Run) accept(reached, H float64, whole bool) {
 	r.orders[r.trial.Order]++
 	r.x.keep()
 	r.record.point.Y = r.x.shown()
-	r.growth.see(r.t, r.x.Y)
+	if r.growth.see(r.t, r.x.Y); r.growth.due() {
+		r.lookForGrowth()
+	}
 	r.x.CoupleAll(r.t, r.x.W)
 	r.alg.Accept(r.x, r.t)
 }

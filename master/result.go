@@ -45,11 +45,10 @@ type Result struct {
 	// of their first change.
 	Manipulated []string
 	Realtime    *Timing // nil = the run was not in real time
-	// Unstable describes a value that has grown like one of an unstable system; "" = none has.
-	Unstable string
-	// Growing describes an output that grows but has not grown far, perhaps because the coupling or the
-	// system itself is unstable; nil = none does. Package analyze finds out which of the two.
+	// Growing describes an output that grows because the coupling or the system itself is unstable; nil = none does.
 	Growing *Growth
+	// Diverged: the run failed as an unstable coupling does (DivergedError).
+	Diverged bool
 	// Expectations counts those of the hooks (Expecter).
 	Expectations Expectations
 }

@@ -90,8 +90,8 @@ type Run struct {
 	runState
 	record    recording
 	keep      checkpointing
-	growth    *growth // of the outputs
-	trial     Trial   // of the last attempt
+	growth    *growth
+	trial     Trial // of the last attempt
 	loops     []Loop
 	initLoops int // the first of loops: those of the initialisation
 
@@ -241,7 +241,7 @@ func (r *Run) prepare() error {
 	if o.Signals != nil {
 		r.x.signals, r.x.external = o.Signals, o.Signals.Inputs()
 	}
-	r.growth = newGrowth(len(r.x.Y))
+	r.growth = newGrowth(r.sys)
 	for _, prepare := range []func() error{
 		r.prepareRollback, r.prepareStepSizes, r.prepareCheckpoints, r.prepareRecording, r.preparePace, r.prepareHooks,
 	} {

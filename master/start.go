@@ -93,7 +93,7 @@ func (r *Run) initialize(ctx context.Context) error {
 	}
 	r.x.keep()
 	r.record.point.Y = r.x.shown()
-	r.growth.begin(r.t, r.x.Y)
+	r.growth.begin(r.t)
 	r.x.CoupleAll(r.t, r.x.W)
 	r.takeNotes()
 	if err := r.verifyRollback(ctx, e); err != nil {

@@ -104,7 +104,7 @@ func TestStepTimeoutOfStoppedRun(t *testing.T) {
 	written(t, p.path("results.csv"), size)
 	p.signal(t, syscall.SIGINT)
 	p.end()
-	if text := p.out.String(); strings.Contains(text, "did not return") || !strings.Contains(text, "interrupted at t = ") {
+	if text := p.out.String(); strings.Contains(text, "did not return") || !strings.Contains(text, "ended early at t = ") {
 		t.Errorf("%v\n%s", p.ProcessState, text)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/algorithms/analyze/forecast"
+	"github.com/macrostep/macrostep/algorithms/analyze/linear"
 	"github.com/macrostep/macrostep/algorithms/analyze/scan"
 	"github.com/macrostep/macrostep/algorithms/analyze/trial"
 	"github.com/macrostep/macrostep/algorithms/analyze/twin"
@@ -340,4 +341,36 @@ func CheckRates(sys *master.System, rates []algorithms.Rate) error {
 		return err
 	}
 	return choice.Algorithm.Check(sys)
+}
+
+// ownRates is the largest relative difference of growth rates at the shortest steps that counts as growth of the system
+// itself.
+const ownRates = 0.02
+
+// whole returns the growth of the coupled system that no algorithm and no step can change: the rate that all algorithms
+// have at the shortest steps of the scan. nil = there is none, or the motion is too large for linear models. frequency
+// returns the frequency in Hz of the mode of a strategy at a step.
+func (r *Report) whole(all []*twin.Scheme, frequency func(s *twin.Scheme, h float64) float64) *scan.Growth {
+	if r.Large != "" {
+		return nil
+	}
+	least, most, n, last := math.Inf(1), 0.0, 0, -1
+	var at float64
+	for k := range r.Strategies {
+		s := &r.Strategies[k]
+		if all[k].Hidden || len(s.Points) == 0 || s.Multiples > 0 {
+			continue
+		}
+		first := s.Points[0]
+		if linear.Stable(first.Radius) {
+			return nil
+		}
+		rate := math.Log(first.Radius) / first.Step
+		least, most = min(least, rate), max(most, rate)
+		n, last, at = n+1, k, first.Step
+	}
+	if n < 2 || most-least > ownRates*most {
+		return nil
+	}
+	return &scan.Growth{Rate: most, Frequency: frequency(all[last], at)}
 }

@@ -29,8 +29,7 @@
 // a little.
 //
 // Each job has a package: twin finds the models (linear) at the operating point and makes the twins, scan finds radii and
-// stable steps, forecast errors and costs, trial makes trial runs, and watch detects growth during a run. Judge analyses
-// one strategy at one step, Run all strategies.
+// stable steps, forecast errors and costs, and trial makes trial runs.
 //
 // All results are linear and local: they hold for small motions about the operating point.
 package analyze

@@ -216,38 +216,3 @@ func TestLimit(t *testing.T) {
 		}
 	}
 }
-
-// Judge finds the radius of a whole analysis, and that far below where it grows: a few radii, however many components
-// there are.
-func TestJudges(t *testing.T) {
-	for _, n := range []int{2, 25} {
-		sys, radius := analyzetest.Masses(t, n)
-		j, err := Judge(t.Context(), sys, Options{Step: 0.01, Stop: 1, Error: 0.01}, "explicit", 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want := radius(0.01); math.Abs(j.Radius-want) > 1e-6 || j.Whole != nil || j.Itself != nil || j.Looks > 2 ||
-			linear.Stable(want) != (j.Looks == 1) {
-			t.Errorf("%d masses: %+v, radius %.9f", n, j, want)
-		}
-	}
-	o := exact.DefaultHaid()
-	for _, c := range []struct {
-		d, H  float64
-		own   bool // the system itself is unstable
-		looks int
-	}{{o.D1, 1e-4, false, 1}, {o.D1, 3e-3, false, 2}, {-600, 1e-4, true, 4}} {
-		o.D1 = c.d
-		j, err := Judge(t.Context(), analyzetest.Haid(t, o, nil), Options{Step: c.H, Stop: 20 * c.H, Error: 0.01}, "explicit", 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := exact.Corrected{Haid: o, H: c.H, Alpha: 1}.Radius()
-		if math.Abs(j.Radius-want) > 1e-6*want || (j.Itself != nil) != c.own || (j.Whole != nil) != c.own || j.Looks != c.looks {
-			t.Errorf("d = %g, H = %g: %+v, %+v, radius %.9f", c.d, c.H, j, j.Itself, want)
-		}
-	}
-	if _, err := Judge(t.Context(), analyzetest.Haid(t, o, nil), Options{Step: 1e-4, Stop: 1}, "ecco", 0); err == nil {
-		t.Error("an algorithm that is not analysed is judged")
-	}
-}

@@ -46,7 +46,8 @@ type course struct {
 	close   func() error
 	steps   int
 	ended   bool
-	err     error // why it ended early
+	err     error          // why it ended early
+	grows   *master.Growth // nil = nothing does
 }
 
 // parts is the number of parts of the time after which the courses wait for each other.
@@ -123,8 +124,8 @@ func (m *meter) step(ctx context.Context, courses []*course) error {
 // end ends the run of a course. What goes wrong then changes no result.
 func (m *meter) end(c *course) {
 	if c.run != nil {
-		_, _ = c.run.Close()
-		c.run = nil
+		result, _ := c.run.Close()
+		c.run, c.grows = nil, result.Growing
 	}
 	if c.close != nil {
 		_ = c.close()

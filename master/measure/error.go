@@ -39,8 +39,9 @@ type Bar struct {
 	Undetermined bool
 	Determined   float64 // s
 	Reference    Setting
-	Until        float64 // s, end of the part that was compared
-	Partial      bool    // it is not the whole run
+	Grows        *master.Growth // what grows in the reference; nil = nothing
+	Until        float64        // s, end of the part that was compared
+	Partial      bool           // it is not the whole run
 	Runs         int
 	Err          error // why there is no reference
 }
@@ -340,7 +341,8 @@ func (m *meter) result(all []*reference, scatters bool) *Bar {
 		out.Err = cmp.Or(out.Err, errors.New("no reference was run to its end"))
 		return out
 	}
-	out.Reference, out.Until = b.fine.Setting, m.Samples.T[b.n-1]
+	m.end(b.fine)
+	out.Reference, out.Grows, out.Until = b.fine.Setting, b.fine.grows, m.Samples.T[b.n-1]
 	end := m.Samples.T[len(m.Samples.T)-1]
 	out.Partial = out.Until < end-whole*(end-m.Samples.Start)
 	if scatters && b.worstAt >= 0 {

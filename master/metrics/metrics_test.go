@@ -39,7 +39,7 @@ func TestMetrics(t *testing.T) {
 // The outcome is among the metrics once the run has ended, also of one too short to be observed.
 func TestOutcome(t *testing.T) {
 	m := New("rig")
-	m.Finish(master.Result{Status: master.Complete, Accepted: 3, Unstable: "it grows", Expectations: master.Expectations{Failed: 1}})
+	m.Finish(master.Result{Status: master.Complete, Accepted: 3, Diverged: true, Reason: "it overflows", Expectations: master.Expectations{Failed: 1}})
 	w := httptest.NewRecorder()
 	m.ServeHTTP(w, nil)
 	if want := `macrostep_outcome{run="rig",ended="complete",stability="unstable",expectations="not met"} 1` + "\n"; !strings.Contains(w.Body.String(), want) {

@@ -21,6 +21,7 @@ import (
 // Times are in seconds. Fields are always present in this order, except those marked absent;
 // the keys of maps are sorted.
 type Manifest struct {
+	Schema   int            `json:"schema"` // version of the document; 0 = 1
 	Status   master.Status  `json:"status"`
 	Reason   string         `json:"reason"`  // why the run is not complete
 	Outcome  master.Outcome `json:"outcome"` // the verdict on the run
@@ -277,18 +278,17 @@ func (m *Manifest) Break(status master.Status, reason string, at float64, steps 
 // Verdict returns the outcome. If there is none (the run has not ended, or the manifest is of
 // an older version), it derives the outcome from the other fields.
 func (m *Manifest) Verdict() master.Outcome {
-	if m.Outcome.Ended != "" {
-		return m.Outcome
+	if o := m.Outcome; o.Ended != "" {
+		if judged := o.Stability != master.Stable || m.Error != nil; !judged || o.Stability == "unknown" { // of schema 1
+			o.Stability = master.NotJudged
+		}
+		return o
 	}
 	r := master.Result{Status: m.Status, Accepted: m.Steps.Accepted}
 	if m.Scenario != nil {
 		r.Expectations = m.Scenario.Count()
 	}
-	o := r.Outcome()
-	if o.Stability == master.Stable { // stability was not judged
-		o.Stability = master.UnknownStability
-	}
-	return o
+	return r.Outcome()
 }
 
 // Write replaces the file at path by the manifest, as [ManifestFile.Write] does.
@@ -348,8 +348,9 @@ func (f *ManifestFile) Close() error {
 
 // JSON returns the document that Write writes. Empty lists and maps are [] and {}, not null.
 func (m *Manifest) JSON() ([]byte, error) {
+	const schema = 2
 	c := *m
-	if c.Status == "" {
+	if c.Schema = schema; c.Status == "" {
 		c.Status = master.Incomplete
 	}
 	c.Outcome = c.Verdict()

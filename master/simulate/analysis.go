@@ -13,7 +13,6 @@ import (
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/algorithms/analyze"
 	"github.com/macrostep/macrostep/algorithms/analyze/forecast"
-	"github.com/macrostep/macrostep/algorithms/analyze/reason"
 	"github.com/macrostep/macrostep/algorithms/analyze/trial"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/record"
@@ -90,46 +89,6 @@ func (r *run) analyse(ctx context.Context) (report *analyze.Report, err error) {
 	return analyze.Run(ctx, other.System, o)
 }
 
-// judgeGrowth determines why an output grows. It sets result.Unstable if the coupling is the cause, and Growing.Own if it is
-// not, else it returns a note. It analyses only the strategy of the run at its step, which takes a few evaluations of each
-// component, or trial runs where there are no models.
-func (r *run) judgeGrowth(ctx context.Context, result *master.Result) (note string) {
-	judged, failed := r.judge(ctx)
-	result.Growing.Own = failed == nil
-	result.Unstable, note = causeOfGrowth(result.Growing, judged, r.chosen, r.sys.Step.Value, failed)
-	if a := r.out.Analysis; result.Unstable != "" && a != nil && a.Recommended >= 0 {
-		result.Unstable += fmt.Sprintf("; recommended: %s --step-size %.4g", a.Strategies[a.Recommended].Flags(), a.StepToTake)
-	} else if result.Unstable != "" {
-		result.Unstable += "; macrostep analyze recommends an algorithm and a step"
-	}
-	for _, text := range []string{result.Unstable, note} {
-		if text != "" {
-			r.events.logger().Warn(text)
-		}
-	}
-	return note
-}
-
-// judge analyses the strategy of the run at its step on separate instances, and in trial runs where that is not possible.
-func (r *run) judge(ctx context.Context) (judged *analyze.Judgement, err error) {
-	other, o, again, err := r.aside(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, other.Close()) }()
-	r.events.doing("the coupling is analysed at this step")
-	defer r.events.doing("")
-	judged, err = analyze.Judge(ctx, other.System, o, r.chosen.Preset, r.chosen.order())
-	if err == nil || context.Cause(ctx) != nil {
-		return judged, err
-	}
-	o.Runs = trial.Options{Time: firstRuns * time.Second, Again: again}
-	if judged, failed := analyze.JudgeInRuns(ctx, o, r.chosen.Own(r.Presets)); failed == nil {
-		return judged, nil
-	}
-	return nil, err
-}
-
 // Own returns the algorithm for an analysis.
 func (c *Chosen) Own(presets algorithms.Catalog) *forecast.Own {
 	own := &forecast.Own{Preset: c.Preset, Order: c.order(), New: func() (master.Algorithm, error) {
@@ -155,29 +114,6 @@ func growth(preset string, order int, step, radius float64) string {
 		grows = fmt.Sprintf("%.3g times", radius)
 	}
 	return fmt.Sprintf("the coupling is unstable with %s of order %d and steps of %.4g s: it grows %s in each", preset, order, step, grows)
-}
-
-// causeOfGrowth returns why an output grows: unstable if the coupling is the cause,
-// else a note. failed is the error of the analysis.
-func causeOfGrowth(growing *master.Growth, judged *analyze.Judgement, choice *Chosen, step float64, failed error) (unstable, note string) {
-	switch {
-	case failed != nil:
-		var why []string
-		for _, w := range reason.Of(failed.Error()) {
-			why = append(why, string(w))
-		}
-		return "", fmt.Sprintf("%s: the coupling or the system itself may be unstable, and the analysis cannot decide which (%s); "+
-			"compare with a run at half the step (macrostep compare): growth that stays is that of the system",
-			growing, strings.Join(why, ", "))
-	case judged.IsStable():
-		return "", ""
-	case judged.Whole != nil:
-		return "", fmt.Sprintf("%s: the system itself is unstable, whatever the step: %s", growing, judged.Whole)
-	case judged.Itself != nil:
-		return "", fmt.Sprintf("%s: the system itself is unstable: it grows by a factor of e every %.3g s, with much smaller steps too",
-			growing, 1/judged.Itself.Rate)
-	}
-	return fmt.Sprintf("%s: %s", growing, growth(choice.Preset, choice.order(), step, judged.Radius)), ""
 }
 
 // analyseFirst analyses the coupling before the run and reports the result for the algorithm

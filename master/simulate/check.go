@@ -29,9 +29,9 @@ const DefaultLimit = 0.05
 // which is not within the limit.
 func (r *run) check(ctx context.Context) error {
 	warnings := slices.Clip(r.out.Manifest.Warnings)
-	tell := func(e *record.Error) error {
+	tell := func(e *record.Error, outcome master.Outcome) error {
 		m := *r.out.Manifest
-		m.Error, m.Warnings = e, warnings
+		m.Error, m.Outcome, m.Warnings = e, outcome, warnings
 		if w := e.Warning(); w != "" {
 			m.Warnings = append(warnings, w)
 		}
@@ -41,23 +41,24 @@ func (r *run) check(ctx context.Context) error {
 		return r.mark.end()
 	}
 	// In case that the process ends meanwhile.
-	if err := tell(&record.Error{Limit: r.Check.Limit, Strict: r.Strict, Unknown: "the process ended while it was measured"}); err != nil {
+	unknown := &record.Error{Limit: r.Check.Limit, Strict: r.Strict, Unknown: "the process ended while it was measured"}
+	if err := tell(unknown, r.out.Manifest.Outcome); err != nil {
 		return err
 	}
-	e := r.measured(ctx)
+	e, outcome := r.measured(ctx)
 	r.events.doing("")
-	if err := tell(e); err != nil {
+	if err := tell(e, outcome); err != nil {
 		return fmt.Errorf("the error is %s, but was not written: %w", e, err)
 	}
 	return e.Failure()
 }
 
-// measured measures the error of the run.
-func (r *run) measured(ctx context.Context) *record.Error {
-	e := &record.Error{Limit: r.Check.Limit, Strict: r.Strict}
+// measured measures the error of the run, and judges its stability.
+func (r *run) measured(ctx context.Context) (*record.Error, master.Outcome) {
+	e, outcome := &record.Error{Limit: r.Check.Limit, Strict: r.Strict}, r.out.Manifest.Outcome
 	if why := r.unrepeatable(); why != "" {
 		e.Unknown = "not checked, because the run cannot be repeated: " + why
-		return e
+		return e, outcome
 	}
 	plan := &measure.Plan{
 		Setting: measure.Setting{Preset: r.chosen.Preset, Params: r.chosen.Values, Step: r.sys.Step.Value, Rates: r.chosen.Rates},
@@ -76,10 +77,31 @@ func (r *run) measured(ctx context.Context) *record.Error {
 	}
 	if err != nil {
 		e.Unknown = err.Error()
-		return e
+		return e, outcome
 	}
 	fill(e, r.samples, bar)
-	return e
+	return e, stability(outcome, r.out.Result.Growing, e, bar)
+}
+
+// Errors relative to the motion: the largest of a run that is called stable; beyond that of an opposite motion of the same size, a
+// run goes farther than the reference.
+const stableError, farther = 0.5, 2
+
+// stability judges the stability of a run with an outcome by its error. grows is what grows in it, nil = nothing.
+func stability(o master.Outcome, grows *master.Growth, e *record.Error, bar *measure.Bar) master.Outcome {
+	switch worst := e.Worst; {
+	case worst == nil || bar.Partial:
+	case grows == nil && *worst <= stableError:
+		o.Stability = master.Stable
+	case grows == nil:
+	case bar.Grows == nil:
+		o.Stability, o.Growth = master.Unstable, fmt.Sprintf("%s; with %s not: the coupling is unstable", grows, bar.Reference)
+	case *worst > farther:
+		o.Stability, o.Growth = master.Unstable, fmt.Sprintf("%s, and much less with %s: the coupling is unstable", grows, bar.Reference)
+	case *worst <= 1:
+		o.Growth = fmt.Sprintf("%s; with %s as well: the system itself grows", grows, bar.Reference)
+	}
+	return o
 }
 
 // unrepeatable returns why the run cannot be repeated, "" if it can.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/algorithms/analyze"
-	"github.com/macrostep/macrostep/algorithms/analyze/watch"
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/process"
@@ -113,7 +112,6 @@ type run struct {
 	table            *record.Table    // nil = none
 	base             *record.Manifest // before the run
 	mark             *beginning
-	watch            *watch.Recorder
 	samples          *measure.Samples // for a check; nil = none
 }
 
@@ -353,8 +351,6 @@ func (r *run) recorders(m *record.Manifest) (err error) {
 			return err
 		}
 	}
-	r.watch = &watch.Recorder{Warn: func(text string) { r.events.logger().Warn(text) }}
-	opt.Recorders = append(opt.Recorders, r.watch)
 	if r.Check != nil {
 		r.samples = &measure.Samples{Start: r.opt.Start, Stop: r.opt.Stop}
 		opt.Recorders = append(opt.Recorders, r.samples)
@@ -394,11 +390,7 @@ func (r *run) conclude(result master.Result) {
 	if !result.Outcome().Regular() {
 		err = errors.New(result.Reason)
 	}
-	grows := ""
-	if result.Growing != nil && result.Outcome().Regular() {
-		grows = fmt.Sprintf("%s; the process ended before the cause was analysed", result.Growing) // unless finish finds out
-	}
-	err = r.outcome(result, grows, err)
+	err = r.outcome(result, err)
 	_ = r.mark.end() // finish repeats it
 	r.mark.publish()
 	if r.Settled != nil {
@@ -418,13 +410,7 @@ func (r *run) finish(ctx context.Context, result master.Result, failed error) er
 		}
 		err = errors.Join(err, lost)
 	}
-	grows := ""
-	if result.Growing != nil && result.Outcome().Regular() {
-		if grows = r.judgeGrowth(ctx, &result); result.Unstable != "" {
-			result.Warnings = append(result.Warnings, result.Unstable)
-		}
-	}
-	err = r.outcome(result, grows, err)
+	err = r.outcome(result, err)
 	m := r.out.Manifest
 	if r.table != nil {
 		if left := r.table.LeftOut(); len(left) > 0 {
@@ -445,9 +431,9 @@ func (r *run) finish(ctx context.Context, result master.Result, failed error) er
 	return err
 }
 
-// outcome sets the outcome and the manifest of a run that has ended. grows is a warning, "" for none, and failed the
-// error of the run, or nil. It returns the error of the request.
-func (r *run) outcome(result master.Result, grows string, failed error) error {
+// outcome sets the outcome and the manifest of a run that has ended. failed is the error of the run, or nil. It returns the
+// error of the request.
+func (r *run) outcome(result master.Result, failed error) error {
 	var delivery []master.Delivery
 	if rep, ok := r.chosen.Algorithm.(master.Reporter); ok {
 		delivery = rep.Report().Delivery
@@ -456,15 +442,9 @@ func (r *run) outcome(result master.Result, grows string, failed error) error {
 	*m = *r.base
 	m.Warnings, m.Notes = slices.Clip(m.Warnings), slices.Clip(m.Notes)
 	m.Finish(r.sys.System, result, delivery)
-	if grows != "" {
-		m.Warnings = append(m.Warnings, grows)
-	}
 	err := errors.Join(failed, r.judgeScenario(m, result.Time))
 	if m.Outcome.Regular() {
 		m.Warnings = append(m.Warnings, r.longerThanRun(m)...)
-	}
-	if r.watch.Text != "" {
-		m.Warnings = append(m.Warnings, r.watch.Text)
 	}
 	if r.sys.Notices != nil {
 		warnings, notes := r.sys.Notices()
@@ -480,7 +460,7 @@ func (r *run) outcome(result master.Result, grows string, failed error) error {
 		r.out.Table, r.out.Rows, r.out.Columns = true, r.table.Rows(), r.table.Columns()
 	}
 	if err == nil && !m.Outcome.OK(r.Strict) {
-		err = errors.New(cmp.Or(result.Reason, m.Outcome.Unstable))
+		err = errors.New(cmp.Or(result.Reason, m.Outcome.Growth))
 	}
 	return err
 }

@@ -414,11 +414,11 @@ func (m *Model) judge(v Variant, out *simulate.Outcome, failed error) Row {
 	var unmet *scenario.FailedError
 	switch {
 	case o.Stability == master.Unstable:
-		row.Status, row.Reason = Unstable, oneLine(o.Unstable)
+		row.Status, row.Reason = Unstable, oneLine(o.Growth)
 	case failed != nil && !(errors.As(failed, &unmet) && o.Regular()):
 		row.Status, row.Reason = Failed, oneLine(failed.Error())
 	case out.Result.Growing != nil:
-		row.Warn(out.Result.Growing.String()) // of the system itself, or not known why
+		row.Warn(out.Result.Growing.String())
 	}
 	return row
 }

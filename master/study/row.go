@@ -20,7 +20,7 @@ type Status string
 // The statuses of a row. All but OK have a reason.
 const (
 	OK       Status = "ok"       // complete, or ended regularly by an FMU or a scenario
-	Unstable Status = "unstable" // complete, and its values grow as those of an unstable coupling
+	Unstable Status = "unstable" // its values overflowed, or steps were refused down to nothing
 	Failed   Status = "failed"
 	Crashed  Status = "crashed" // its process ended, again and again
 	TimedOut Status = "time limit"

@@ -290,8 +290,8 @@ func TestAfterTheFirstFMU(t *testing.T) {
 	}{
 		{mastertest.Faulty{Err: errBroken}, nil, exitFailed, master.Failed, "failed at t = ", "first: step from t = 0.5 s"},
 		{mastertest.Faulty{Panic: "oops"}, []string{"--report", "run.html"}, exitFailed, master.Failed, "failed at t = ", "oops"},
-		{mastertest.Faulty{Terminate: true}, nil, exitDone, master.Terminated, "terminated at t = 0.5 s: 50 steps", asked},
-		{mastertest.Faulty{Terminate: true}, []string{"--strict"}, exitFailed, master.Terminated, "terminated at t = 0.5 s: 50 steps", asked},
+		{mastertest.Faulty{Terminate: true}, nil, exitDone, master.Terminated, "ended early at t = 0.5 s: 50 steps", asked},
+		{mastertest.Faulty{Terminate: true}, []string{"--strict"}, exitFailed, master.Terminated, "ended early at t = 0.5 s: 50 steps", asked},
 	} {
 		tt.fault.AtStep = 51
 		f := &fake{fault: &tt.fault}
@@ -335,7 +335,7 @@ func TestInterrupt(t *testing.T) {
 		t.Errorf("exit code %d, closed %d times", code, f.closed)
 	}
 	contains(t, "the message", stderr, "interrupted")
-	contains(t, "the summary", stdout, "interrupted at t = 0.3 s: 30 steps")
+	contains(t, "the summary", stdout, "ended early at t = 0.3 s: 30 steps")
 	contains(t, "the manifest at the start", atStart, `"status": "incomplete"`)
 	if m := manifestOf(t, "results.json"); m.Status != master.Incomplete || m.Steps.Accepted != 30 {
 		t.Errorf("manifest %+v", m)

@@ -140,7 +140,7 @@ func stepLoops(loops []master.Loop) (n int, how string) {
 
 // printEnd prints the outcome and the steps. uneven is a remark for steps of different size.
 func printEnd(w io.Writer, m *record.Manifest, uneven string) {
-	fmt.Fprintf(w, "%s at t = %s s: %s", m.Outcome.Ended, seconds(m.EndTime), plural(m.Steps.Accepted, "step"))
+	fmt.Fprintf(w, "%s at t = %s s: %s", ended(m.Outcome), seconds(m.EndTime), plural(m.Steps.Accepted, "step"))
 	if m.Steps.Accepted > 0 {
 		fmt.Fprintf(w, " of %s s%s", number(m.Steps.Mean), uneven)
 	}
@@ -154,9 +154,20 @@ func printEnd(w io.Writer, m *record.Manifest, uneven string) {
 	if verdict := m.Outcome.String(); verdict != m.Outcome.Ended {
 		fmt.Fprintf(w, "outcome   %s\n", verdict)
 	}
+	if m.Outcome.Growth != "" && m.Outcome.Regular() {
+		fmt.Fprintf(w, "growth    %s\n", m.Outcome.Growth)
+	}
 	if m.Outcome.Regular() && m.Reason != "" {
 		fmt.Fprintln(w, m.Reason)
 	}
+}
+
+// ended returns how a run has ended, for a reader.
+func ended(o master.Outcome) string {
+	if o.Ended == master.EndedTerminated || o.Ended == master.EndedInterrupted {
+		return "ended early"
+	}
+	return o.Ended
 }
 
 // printCoupling prints the algorithm, orders, corrector iterations, monitored variables, power bonds and algebraic loops.

@@ -312,7 +312,7 @@ func apartFromConstants(list []page.Plot) (plots []page.Plot, rows [][]string) {
 // verdictShown returns the outcome of a run for the page.
 func verdictShown(o master.Outcome) (text string, tone page.Tone) {
 	switch {
-	case o.OK(true) && o.Stability == master.Stable:
+	case o.OK(true):
 		tone = page.Good
 	case o.Ended == master.EndedFailed || o.Expectations == master.ExpectationsNotMet || o.Stability == master.Unstable:
 		tone = page.Bad
