@@ -639,9 +639,10 @@ func UsesEnergy(preset string) bool {
 
 // With holds what an algorithm needs to know about the system.
 type With struct {
-	Bonds []Bond // power bonds to monitor
-	Rates []Rate
-	Spike float64 // see Config
+	Bonds   []Bond // power bonds to monitor
+	Watched []Bond // see Config
+	Rates   []Rate
+	Spike   float64 // see Config
 }
 
 // New returns the algorithm of a preset of this package.
@@ -685,7 +686,7 @@ func (c Catalog) New(preset string, params map[string]string, with ...With) (*Ch
 // coupling returns the algorithm of a preset of this package.
 func (p *Preset) coupling(values map[string]string, w With) (*Choice, error) {
 	s := settings{Config: p.parts}
-	s.Bonds, s.Rates, s.Spike = w.Bonds, w.Rates, w.Spike
+	s.Bonds, s.Watched, s.Rates, s.Spike = w.Bonds, w.Watched, w.Rates, w.Spike
 	for _, q := range p.Params {
 		if err := q.set(&s, values[q.Name]); err != nil {
 			return nil, fmt.Errorf("parameter %s=%s: %w", q.Name, values[q.Name], err)

@@ -51,6 +51,7 @@ type Config struct {
 	Control  Control  // error estimate, order and step size
 	Rates    []Rate   // subsystems with a step of their own; explicit schemes only
 	Bonds    []Bond   // power bonds whose energy is monitored
+	Watched  []Bond   // if there are none: power bonds whose residual energy is only judged
 	Correct  Correction
 	Energy   Energy // for EnergyCorrection
 	Model    Model  // for ModelCorrection and FeedthroughCorrection
@@ -175,6 +176,8 @@ func NewCoupling(c Config) (*Coupling, error) {
 	}
 	if len(c.Bonds) > 0 || c.Control.Estimator.kind().bonds || c.Correct == EnergyCorrection {
 		a.energy = &energyMonitor{declared: c.Bonds, in: a.in, threshold: c.Spike}
+	} else if len(c.Watched) > 0 && c.Scheme != Implicit {
+		a.energy = &energyMonitor{declared: c.Watched, in: a.in, watches: true}
 	}
 	if c.Correct == EnergyCorrection {
 		a.correct = &energyCorrection{config: c.Energy, energy: a.energy, in: a.in, inTurn: c.Scheme == GaussSeidel}
@@ -505,7 +508,7 @@ func (c *Coupling) Report() master.Report {
 		r.Models = c.model.report()
 	}
 	if c.energy != nil {
-		r.Bonds = c.energy.report()
+		r.Bonds, r.Notes = c.energy.report(), c.energy.notes()
 		if c.correct != nil {
 			c.correct.report(r.Bonds)
 		}
@@ -528,7 +531,7 @@ func (c *Coupling) quantities() []master.Port {
 
 // Measured writes the values of Plan.Quantities to dst.
 func (c *Coupling) Measured(dst []float64) {
-	if c.energy != nil {
+	if c.energy != nil && !c.energy.watches {
 		n := len(c.energy.declared) * len(bondQuantities)
 		c.energy.measured(dst[:n])
 		dst = dst[n:]

@@ -1,6 +1,7 @@
 package algorithms
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -22,9 +23,12 @@ import (
 // sides meet, and δP is that of the later point (rodriguez (19)).
 type energyMonitor struct {
 	declared []Bond
-	in       *input.Approximation
-	bonds    []bond
-	t0, t    float64 // s, start of the run and last communication point
+	// It judges only, in each watchEvery-th step, and records and reports nothing.
+	watches bool
+	taken   int // steps
+	in      *input.Approximation
+	bonds   []bond
+	t0, t   float64 // s, start of the run and last communication point
 	// threshold is that of the warning about jumps; 0 = no warning.
 	threshold float64
 	// offset [nu] is the constant that the model-based corrector adds to each input over the step
@@ -32,15 +36,25 @@ type energyMonitor struct {
 	offset []float64
 }
 
+// errRates means that a bond is not watched because its sides have rates.
+var errRates = errors.New("a side has a rate")
+
 // check resolves the bonds.
 func (m *energyMonitor) check(s *master.System) (err error) {
+	defer func() {
+		if err != nil && m.watches {
+			m.bonds, err = nil, nil
+		}
+	}()
 	if m.bonds, err = resolveBonds(s, m.declared); err != nil {
 		return err
 	}
 	for _, b := range m.bonds {
 		for _, p := range b.pairs {
 			one, other := num.Owner(s.OutAt, p.effort), num.Owner(s.OutAt, p.flow)
-			if n, o := m.in.Over(one), m.in.Over(other); max(n, o)%min(n, o) != 0 {
+			if n, o := m.in.Over(one), m.in.Over(other); m.watches && max(n, o) > 1 {
+				return errRates
+			} else if max(n, o)%min(n, o) != 0 {
 				return fmt.Errorf("bond %s: %s takes one step over %d macro steps and %s over %d; one of these "+
 					"numbers must be a multiple of the other",
 					b.name, s.Infos[one].Name, n, s.Infos[other].Name, o)
@@ -68,8 +82,17 @@ func (m *energyMonitor) init(x *master.Exec, t0 float64) error {
 	return nil
 }
 
+// watchEvery is prime, so that no motion of a few steps is always met at the same place.
+const watchEvery = 7
+
+// skips reports whether the present step is not judged.
+func (m *energyMonitor) skips() bool { return m.watches && m.taken%watchEvery != 0 }
+
 // begin resets the energies of the current macro step.
 func (m *energyMonitor) begin() {
+	if m.skips() {
+		return
+	}
 	for i := range m.bonds {
 		b := &m.bonds[i]
 		b.step, b.stepHeld, b.exchanged, b.meets = 0, 0, 0, false
@@ -78,6 +101,9 @@ func (m *energyMonitor) begin() {
 
 // measure computes the residuals of the step from t to t+H that was just taken.
 func (m *energyMonitor) measure(x *master.Exec, t, H float64) {
+	if m.skips() {
+		return
+	}
 	for i := range m.bonds {
 		b := &m.bonds[i]
 		b.nextPower, b.nextResidual = 0, b.residual
@@ -130,12 +156,19 @@ func (m *energyMonitor) inputs(x *master.Exec, k int) (end, held float64) {
 
 // accept adds the measured energies to the totals.
 func (m *energyMonitor) accept(_ *master.Exec, t float64) {
+	skips := m.skips()
+	m.taken++
+	if skips {
+		m.t = t
+		return
+	}
 	H := t - m.t
 	m.t = t
 	for i := range m.bonds {
 		b := &m.bonds[i]
 		b.power, b.residual = b.nextPower, b.nextResidual
 		b.totals.power += b.power * H
+		b.totals.carried += math.Abs(b.power) * H
 		if !b.meets {
 			continue
 		}
@@ -161,7 +194,7 @@ func (m *energyMonitor) reject(float64, float64) {}
 // archive saves or restores the totals.
 func (m *energyMonitor) archive(a *master.Archive) {
 	a.Section("energy at the bonds")
-	a.All(&m.t)
+	a.All(&m.t, &m.taken)
 	for i := range m.bonds {
 		b := &m.bonds[i]
 		a.Same(b.name, "a bond")
@@ -171,7 +204,7 @@ func (m *energyMonitor) archive(a *master.Archive) {
 
 // bondTotals holds integrals over the run in J, and the peak of the residual power in W with its
 // time.
-type bondTotals struct{ power, residual, held, peak, peakAt float64 }
+type bondTotals struct{ power, carried, residual, held, peak, peakAt float64 }
 
 // bondQuantities are the recorded quantities of each bond.
 var bondQuantities = []master.Port{{Name: "power", Unit: "W"}, {Name: "residual_power", Unit: "W"}, {Name: "residual_energy", Unit: "J"}}
@@ -179,6 +212,9 @@ var bondQuantities = []master.Port{{Name: "power", Unit: "W"}, {Name: "residual_
 // quantities returns the recorded quantities of all bonds.
 func (m *energyMonitor) quantities() []master.Port {
 	var out []master.Port
+	if m.watches {
+		return nil
+	}
 	for _, b := range m.declared {
 		for _, q := range bondQuantities {
 			q.Name = "bond." + b.Name + "." + q.Name
@@ -197,24 +233,62 @@ func (m *energyMonitor) measured(dst []float64) {
 
 // report returns the totals by name of the bond.
 func (m *energyMonitor) report() map[string]master.BondEnergy {
+	if m.watches {
+		return nil
+	}
 	out := map[string]master.BondEnergy{}
 	T := m.t - m.t0
 	for i := range m.bonds {
 		b := &m.bonds[i]
 		e := master.BondEnergy{ResidualEnergy: b.energy, HeldResidualEnergy: b.totals.held, PeakResidualPower: b.totals.peak}
 		if T > 0 {
-			e.MeanPower, e.MeanAbsResidualPower = b.totals.power/T, b.totals.residual/T
+			e.MeanPower, e.MeanAbsPower, e.MeanAbsResidualPower = b.totals.power/T, b.totals.carried/T, b.totals.residual/T
 		}
 		out[b.name] = e
 	}
 	return out
 }
 
-// review returns warnings about jumps of the residual power.
+// Residual energies, relative to that which a bond carries, from which on they are noted and warned of: the error of the coupling
+// is then about a third, and as large as the motion.
+const (
+	notedShare  = 0.2
+	warnedShare = 0.5
+)
+
+// notes returns notes on residual energies.
+func (m *energyMonitor) notes() (out []string) {
+	for i := range m.bonds {
+		if s := m.bonds[i].share(); s > notedShare && s <= warnedShare {
+			out = append(out, m.bonds[i].large())
+		}
+	}
+	return out
+}
+
+// share returns the residual energy, relative to the energy that the bond has carried in both directions.
+func (b *bond) share() float64 {
+	if b.totals.carried == 0 {
+		return 0
+	}
+	return math.Abs(b.energy) / b.totals.carried
+}
+
+// large describes a large residual energy.
+func (b *bond) large() string {
+	return fmt.Sprintf("bond %s: the coupling has added or removed %.2g times the energy that the bond has carried: the error is large "+
+		"(--check measures it); take smaller steps, implicit, or an algorithm that chooses its steps, such as ex-milne",
+		b.name, b.share())
+}
+
+// review returns warnings about residual energies, and about jumps of the residual power.
 func (m *energyMonitor) review() []string {
 	var out []string
 	for i := range m.bonds {
 		b := &m.bonds[i]
+		if b.share() > warnedShare {
+			out = append(out, b.large())
+		}
 		if b.powers.spikes > 0 {
 			out = append(out, fmt.Sprintf("bond %s: the residual power jumps at %d communication points, first at "+
 				"t = %.6g s to %.3g W, where the median of its peaks was %.3g W: "+

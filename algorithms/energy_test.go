@@ -3,7 +3,10 @@ package algorithms_test
 import (
 	"context"
 	"math"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	. "github.com/macrostep/macrostep/algorithms"
@@ -219,6 +222,38 @@ func TestCorrectionIsLimitedInMagnitude(t *testing.T) {
 			}
 			if atLimit < 100 || !absolute && apart < 100 {
 				t.Errorf("%s, absolute %t: %d of %d steps are limited, and %d parts exceed their own limits", name, absolute, atLimit, steps, apart)
+			}
+		}
+	}
+}
+
+// The residual energy of bonds that are only watched is that of monitored ones, and is recorded nowhere. A large one is noted,
+// one as large as what the bond carries is a warning.
+func TestWatchedBonds(t *testing.T) {
+	bonds := []Bond{{Name: "spring", Pairs: []Pair{{Effort: "left.f", Flow: "right.v"}}}}
+	share := regexp.MustCompile(`bond spring: the coupling has added or removed ([0-9.]+) times`)
+	for H, told := range map[float64][2]bool{1e-3: {}, 4e-3: {true, false}, 1.6e-2: {false, true}} { // noted, warned of
+		monitored, _ := simulate(t, doubleOscillator(t), newExplicit(t, Config{Bonds: bonds}), master.Options{Stop: 10, Step: H})
+		watching := newExplicit(t, Config{Watched: bonds})
+		if plan := watching.Plan(doubleOscillator(t), H); len(plan.Quantities) > 0 {
+			t.Errorf("watched bonds are recorded: %v", plan.Quantities)
+		}
+		result, _ := simulate(t, doubleOscillator(t), watching, master.Options{Stop: 10, Step: H})
+		if result.Bonds != nil {
+			t.Errorf("%g s: watched bonds are reported: %v", H, result.Bonds)
+		}
+		b := monitored.Bonds["spring"]
+		want := math.Abs(b.ResidualEnergy) / (10 * b.MeanAbsPower)
+		for k, texts := range [][]string{result.Notes, result.Warnings} {
+			found := share.FindStringSubmatch(strings.Join(texts, "\n"))
+			if (found != nil) != told[k] {
+				t.Errorf("%g s: a share of %.3g: %q", H, want, texts)
+			}
+			if found == nil {
+				continue
+			}
+			if got, err := strconv.ParseFloat(found[1], 64); err != nil || math.Abs(got/want-1) > 0.1 {
+				t.Errorf("%g s: a share of %g, monitored it is %.3g", H, got, want)
 			}
 		}
 	}

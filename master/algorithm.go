@@ -114,6 +114,7 @@ type Report struct {
 	Loops     string                // how algebraic loops of a macro step are solved or broken
 	Delivery  []Delivery            // of the inputs
 	Warnings  []string
+	Notes     []string
 }
 
 // AttemptRecorder records every attempt at a macro step, including rejected ones. failure is not nil if

@@ -385,7 +385,7 @@ func (r *Run) archive(a *Archive) {
 	r.tellNotes()
 	r.clipped = r.clipped || r.want == 0 && r.onGrid > r.grid.whole
 	r.earlier, r.startWall = r.stepping(), time.Now()
-	a.All(&stop, &r.moment, &r.runState, pace, &r.growth.growthState, r.record.odd, r.record.point.Measured, r.record.point.Watch)
+	a.All(&stop, &r.moment, &r.runState, pace, &r.growth.growthState, r.own.of, r.own.changed, r.own.earlier, r.record.odd, r.record.point.Measured, r.record.point.Watch)
 	if a.Reading() && a.err == nil && (r.opt.Stop <= r.t || r.onGrid > r.grid.points()) {
 		a.Fail(r.nothingLeft())
 	}

@@ -28,9 +28,11 @@ func (r *Run) Close() (Result, error) {
 		r.tick.Stop()
 	}
 	if r.can.reporter != nil && r.accepted > 0 {
-		for _, text := range r.can.reporter.Report().Warnings {
+		report := r.can.reporter.Report()
+		for _, text := range report.Warnings {
 			r.warn(text)
 		}
+		r.notes = append(r.notes, report.Notes...)
 	}
 	if r.started {
 		r.tidy()
@@ -132,6 +134,11 @@ func (r *Run) conclude() {
 	r.tellNotes()
 	r.tellOddities()
 	r.judgeGrowth()
+	if r.accepted > 0 {
+		for _, text := range r.own.tell(r.sys, (r.t-r.opt.Start)/float64(r.accepted)) {
+			r.warn(text)
+		}
+	}
 	res.Workers = len(r.x.crew.errs)
 	res.Time, res.Accepted, res.Rejected = r.t, r.accepted, r.rejected
 	if r.parts != nil { // else algorithm, hooks and subsystems may be in use by another run

@@ -37,6 +37,7 @@ type growth struct {
 type growthState struct {
 	from, now   float64 // start time, present time, s
 	width       float64 // of a span, s; 0 = no step yet
+	until       float64 // end of the last span, s
 	spans       []extremes
 	steps, look int    // accepted; at which growth is looked for
 	seen        Growth // during the run; no Output = none
@@ -94,6 +95,23 @@ func (g *growth) begin(t float64) { g.from, g.look = t, firstLook }
 
 // see records the outputs y after an accepted macro step to t.
 func (g *growth) see(t float64, y []float64) {
+	if t > g.until || len(g.spans) == 0 {
+		g.extend(t, y)
+	}
+	s := &g.spans[len(g.spans)-1]
+	low, high := s.low, s.high
+	for n, k := range g.outputs {
+		if v := y[k]; v < low[n] {
+			low[n], s.lowAt[n] = v, t
+		} else if v > high[n] {
+			high[n], s.highAt[n] = v, t
+		}
+	}
+	g.steps, g.now = g.steps+1, t
+}
+
+// extend adds spans up to time t, with outputs y.
+func (g *growth) extend(t float64, y []float64) {
 	const rounding = 1e-6 // of a span; its end belongs to it
 	if g.width == 0 {
 		g.width = t - g.from
@@ -101,18 +119,14 @@ func (g *growth) see(t float64, y []float64) {
 	for t-g.from > (mostSpans+rounding)*g.width {
 		g.halve()
 	}
-	for at := max(int(math.Ceil((t-g.from)/g.width-rounding)), 1); len(g.spans) < at; {
+	for n := max(int(math.Ceil((t-g.from)/g.width-rounding)), 1); len(g.spans) < n; {
 		g.spans = g.spans[:len(g.spans)+1]
 		s := &g.spans[len(g.spans)-1]
 		for n, k := range g.outputs {
 			s.low[n], s.lowAt[n], s.high[n], s.highAt[n] = y[k], t, y[k], t
 		}
 	}
-	s := &g.spans[len(g.spans)-1]
-	for n, k := range g.outputs {
-		s.include(n, y[k], t, y[k], t)
-	}
-	g.steps, g.now = g.steps+1, t
+	g.until = g.from + (float64(len(g.spans))+rounding)*g.width
 }
 
 // include extends the extremes of output n by a low and a high value.

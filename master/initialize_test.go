@@ -315,6 +315,27 @@ func TestInitReadAgain(t *testing.T) {
 	}
 }
 
+// An output that feeds an input and changes when initialisation is left is told, once, and no strict run begins.
+func TestInitTellsChanged(t *testing.T) {
+	for _, c := range []struct{ fed, strict, told bool }{{true, false, true}, {true, true, true}, {false, true, false}} {
+		f, g := &late{newFake("f", 0, 1)}, newFake("g", 1, 1)
+		var connections []master.Connection
+		if c.fed {
+			connections = append(connections, wire("f.y1", "g.u1"))
+		}
+		r := newRun(t, system(t, []master.Subsystem{f, g}, connections...), master.Options{Stop: 1, Step: 0.1, Strict: c.strict})
+		err := r.Start(t.Context())
+		res, _ := r.Close()
+		const text = "f.y1 was 0 in the initialisation, and is 42 after it: g.u1"
+		if told := len(res.Warnings) == 1 && strings.Contains(res.Warnings[0], text); told != (c.told && !c.strict) {
+			t.Errorf("%+v: %q", c, res.Warnings)
+		}
+		if fails := err != nil && strings.Contains(err.Error(), text); fails != (c.told && c.strict) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
 // late knows its outputs only when it has left initialisation mode.
 type late struct{ *fake }
 

@@ -107,6 +107,7 @@ func (r *Run) accept(reached, H float64, whole bool) {
 		r.orders = append(r.orders, 0)
 	}
 	r.orders[r.trial.Order]++
+	r.own.see(r.x)
 	r.x.keep()
 	r.record.point.Y = r.x.shown()
 	if r.growth.see(r.t, r.x.Y); r.growth.due() {

@@ -68,6 +68,7 @@ type BondEnergy struct {
 	HeldResidualEnergy   float64 `json:"held_residual_energy"`    // J, if all inputs had been held over their steps
 	MeanAbsResidualPower float64 `json:"mean_abs_residual_power"` // W
 	MeanPower            float64 `json:"mean_power"`              // W, from the source of the effort to the source of the flow
+	MeanAbsPower         float64 `json:"mean_abs_power"`          // W
 	PeakResidualPower    float64 `json:"peak_residual_power"`     // W
 
 	// Of an energy correction: the share μ that it regarded as spurious; its effect: "helps", "harms", or

@@ -91,6 +91,7 @@ type Run struct {
 	record    recording
 	keep      checkpointing
 	growth    *growth
+	own       *ownSteps
 	trial     Trial // of the last attempt
 	loops     []Loop
 	initLoops int // the first of loops: those of the initialisation
@@ -241,7 +242,7 @@ func (r *Run) prepare() error {
 	if o.Signals != nil {
 		r.x.signals, r.x.external = o.Signals, o.Signals.Inputs()
 	}
-	r.growth = newGrowth(r.sys)
+	r.growth, r.own = newGrowth(r.sys), newOwnSteps(r.sys)
 	for _, prepare := range []func() error{
 		r.prepareRollback, r.prepareStepSizes, r.prepareCheckpoints, r.prepareRecording, r.preparePace, r.prepareHooks,
 	} {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"time"
 )
 
@@ -85,7 +86,11 @@ func (r *Run) initialize(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	exchanged := slices.Clone(r.x.Y)
 	if err := n.exit(); err != nil {
+		return err
+	}
+	if err := r.tellChanged(exchanged); err != nil {
 		return err
 	}
 	if err := r.x.Finite(r.t); err != nil {

@@ -60,6 +60,29 @@ func (r *Run) leak(sub, out, in int, slope float64, when, then string) error {
 		r.sys.Infos[sub], r.sys.OutName(r.sys.OutAt[sub]+out), r.sys.InName(r.sys.InAt[sub]+in), when, slope, then))
 }
 
+// tellChanged warns of the output that feeds an input and has changed most when the initialisation ended, relative to its size.
+// exchanged are the outputs in the initialisation, [ny].
+func (r *Run) tellChanged(exchanged []float64) error {
+	most, at := initAcceptable, -1
+	for u, y := range r.sys.source {
+		if y < 0 {
+			continue
+		}
+		i, a, b := owner(r.sys.OutAt, y), exchanged[y], r.x.Y[y]
+		if d := math.Abs(b-a) / max(math.Abs(a), math.Abs(b), r.sys.Infos[i].Out[y-r.sys.OutAt[i]].Magnitude()); d > most {
+			most, at = d, u
+		}
+	}
+	if at < 0 {
+		return nil
+	}
+	y := r.sys.source[at]
+	i := owner(r.sys.OutAt, y)
+	return r.lie(fmt.Sprintf("%s: the output %s was %.6g in the initialisation, and is %.6g after it: %s was initialised with the "+
+		"first value; the error that this makes is not measured by --check; if the FMU takes inputs only before its initialisation, "+
+		"--quirk %s=inputsBeforeInit helps", r.sys.Infos[i], r.sys.OutName(y), exchanged[y], r.x.Y[y], r.sys.InName(at), r.sys.Infos[i].Name))
+}
+
 // verifyFeedthrough tests the subsystems with rollback for dependencies within a step that their
 // descriptions deny. It returns the loops including these.
 func (r *Run) verifyFeedthrough(ctx context.Context, e Experiment) ([]Loop, error) {

@@ -57,12 +57,16 @@ func Choose(presets algorithms.Catalog, r *Request, sys *System) (*Chosen, error
 	if out.Bonds, err = out.chooseBonds(r, sys, found); err != nil {
 		return nil, err
 	}
-	bonds := out.Bonds
-	out.Rates = RatesWith(r.Rates, sys.Rates)
-	out.Choice, err = presets.New(preset, params, algorithms.With{Bonds: bonds, Rates: out.Rates, Spike: r.Spike})
+	with := algorithms.With{Bonds: out.Bonds, Rates: RatesWith(r.Rates, sys.Rates), Spike: r.Spike}
+	if len(out.Bonds) == 0 {
+		with.Watched = watchedBonds(sys)
+	}
+	out.Rates = with.Rates
+	out.Choice, err = presets.New(preset, params, with)
 	if err != nil && len(out.Rates) > len(r.Rates) {
 		// Implicit schemes have no rates.
-		without, failed := presets.New(preset, params, algorithms.With{Bonds: bonds, Rates: r.Rates, Spike: r.Spike})
+		with.Rates = r.Rates
+		without, failed := presets.New(preset, params, with)
 		if failed == nil {
 			out.warnings = append(out.warnings, fmt.Sprintf(
 				"rates of the system are left out: %v; choose an algorithm that takes rates, such as explicit", err))
@@ -147,6 +151,24 @@ func (c *Chosen) chooseBonds(r *Request, sys *System, preset *algorithms.Preset)
 				strings.Join(names, ", ")+"; check them and give them with --bond")
 		}
 	}
+	return inWatts(sys, bonds)
+}
+
+// watchedBonds returns the bonds of the documents, or else those found by units, whose residual energy is judged.
+func watchedBonds(sys *System) []algorithms.Bond {
+	bonds := sys.Bonds
+	if len(bonds) == 0 && sys.BondsSeen != nil {
+		bonds = sys.BondsSeen()
+	}
+	bonds, err := inWatts(sys, bonds)
+	if err != nil {
+		return nil
+	}
+	return bonds
+}
+
+// inWatts returns bonds with their powers in W.
+func inWatts(sys *System, bonds []algorithms.Bond) (_ []algorithms.Bond, err error) {
 	bonds = slices.Clone(bonds)
 	for i := range bonds {
 		bonds[i].Pairs = slices.Clone(bonds[i].Pairs)

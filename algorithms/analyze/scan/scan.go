@@ -233,15 +233,6 @@ func (l *look) doubt(radius func(h float64) (float64, error), alone bool) {
 	}
 }
 
-// Doubt returns an error if noise makes the stability at a step with this radius uncertain. at returns the radius at a step.
-func (p *Scanner) Doubt(s *twin.Scheme, h, radius float64, at func(h float64) (float64, error)) error {
-	l := look{Radius: Radius{h, radius}}
-	if p.noisy(s, h) {
-		l.doubt(at, false)
-	}
-	return l.err
-}
-
 // confirm doubts the points next to a change of stability: those that differ from both neighbours, and all of them where
 // responses are noisy, again while points become unknown.
 func confirm(looked []look, radius func(h float64) (float64, error), noisy func(h float64) bool) {
