@@ -97,7 +97,11 @@ func plotsOf(list []*reportParts) (plots []page.Plot, of []*curve, equal int) {
 				at[c.name] = n
 				plots, of = append(plots, page.Plot{Name: c.name, Unit: c.unit, Held: c.held}), append(of, c)
 			}
-			plots[n].Lines = append(plots[n].Lines, lineOf(c.thin, k))
+			l := lineOf(c.thin, k)
+			if r.manifest != nil && r.manifest.Error != nil && !c.held {
+				l.Error = r.manifest.Error.Variables[c.name].Absolute
+			}
+			plots[n].Lines = append(plots[n].Lines, l)
 		}
 	}
 	return plots, of, len(left)

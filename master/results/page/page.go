@@ -111,6 +111,8 @@ type Curve struct {
 	T, V  []float64 // V is NaN where the line breaks
 	Given int       // number of points before thinning; 0 = not thinned
 	Bad   int       // number of points that are not finite
+	// Error is drawn as a band about the line; 0 = none. It is in the unit of the plot, which has no logarithmic axis.
+	Error float64
 }
 
 // Mark is a vertical line in a plot.
@@ -227,11 +229,13 @@ type drawn struct {
 	Integral      bool // all values are whole, and hold
 	Thinned       bool
 	Nothing       bool // there are no finite points
+	Error         float64
 }
 
 type linePath struct {
 	Of   int
 	Path string
+	Band string // "" = none
 	Dots string // at the points of a line that has few; "" = none
 }
 
@@ -322,7 +326,10 @@ func (w *view) draw(q *Plot) drawn {
 	low, top = axis.Widened(low, top)
 	d.Low, d.Top = full(low), full(top)
 	for i := range q.Lines {
-		d.Paths = append(d.Paths, linePath{q.Lines[i].Of, w.line(q, &q.Lines[i], low, top), w.dots(q, &q.Lines[i], low, top)})
+		d.Paths = append(d.Paths, linePath{q.Lines[i].Of, w.line(q, &q.Lines[i], low, top), w.band(&q.Lines[i], low, top), w.dots(q, &q.Lines[i], low, top)})
+		if e := q.Lines[i].Error; e > 0 {
+			d.Error = max(d.Error, e)
+		}
 	}
 	y := axis.New(low, top, mostY, q.Log)
 	if d.Integral {
@@ -383,6 +390,36 @@ func (w *view) line(q *Plot, l *Curve, low, top float64) string {
 		}
 	}
 	end()
+	return b.String()
+}
+
+// band returns the path of the band about a line.
+func (w *view) band(l *Curve, low, top float64) string {
+	var b strings.Builder
+	if !(l.Error > 0) || math.IsInf(l.Error, 0) {
+		return ""
+	}
+	for from := 0; from < len(l.T); from++ {
+		to := from
+		for to < len(l.T) && l.V[to]-l.V[to] == 0 {
+			to++
+		}
+		command := "M"
+		point := func(i int, by float64) {
+			x, y := w.place(l.T[i], l.V[i]+by, low, top)
+			fmt.Fprintf(&b, "%s%d %d", command, x, min(max(y, -whole), 2*whole))
+			command = "L"
+		}
+		for i := from; i < to; i++ {
+			point(i, l.Error)
+		}
+		for i := to - 1; i >= from; i-- {
+			point(i, -l.Error)
+		}
+		if from = to; command == "L" {
+			b.WriteString("Z")
+		}
+	}
 	return b.String()
 }
 

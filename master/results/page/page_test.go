@@ -93,8 +93,16 @@ func TestLine(t *testing.T) {
 	if text := written(t, &Page{Sections: []Section{{Groups: []Group{{Plots: []Plot{few}}}}}}); !strings.Contains(text, `<path class="dots l0" d="M0 946429h0M1000000 53571h0"/>`) {
 		t.Error("the points of a line of few have no dots")
 	}
+	// A line with an error has a band of it about each of its parts: a tenth of 0.1 is 1/1.12 of a tenth of the picture.
+	wide := Plot{Unit: "m", Lines: []Curve{{T: []float64{0, 1, 2, 3, 4}, V: []float64{0, 0, nan, 0.1, 0.1}, Error: 0.01}}}
+	text := written(t, &Page{Sections: []Section{{Groups: []Group{{Plots: []Plot{wide}}}}}})
+	const band = `<path class="band l0" d="M0 857143L250000 857143L250000 1035714L0 1035714ZM750000 -35714L1000000 -35714L1000000 142857L750000 142857Z"/>`
+	if !strings.Contains(text, band) || !strings.Contains(text, "band: rms coupling error, ±0.01 m") {
+		t.Errorf("there is no band %s in\n%s", band, text[strings.Index(text, "<figure"):])
+	}
 	for name, q := range map[string]Plot{
-		"huge": {Lines: []Curve{{T: []float64{0, 1}, V: []float64{-math.MaxFloat64, math.MaxFloat64}}}}, "tiny": {Lines: []Curve{{T: []float64{0, 5e-324}, V: []float64{0, 5e-324}}}},
+		"huge error": {Lines: []Curve{{T: []float64{0, 1}, V: []float64{-1, 1}, Error: math.MaxFloat64}}},
+		"huge":       {Lines: []Curve{{T: []float64{0, 1}, V: []float64{-math.MaxFloat64, math.MaxFloat64}}}}, "tiny": {Lines: []Curve{{T: []float64{0, 5e-324}, V: []float64{0, 5e-324}}}},
 		"none": {Name: "none"}, "no numbers": {Lines: []Curve{{T: []float64{0, 1}, V: []float64{nan, nan}}}}, "powers of nothing": {Lines: []Curve{{T: []float64{0, 1}, V: []float64{0, -1}}}, Log: true},
 	} {
 		text := written(t, &Page{Sections: []Section{{Groups: []Group{{Plots: []Plot{q}}}}}})
