@@ -252,7 +252,13 @@ func arguments(c *cli.Context, least, most int, what string) error {
 	case n > most && most == 0:
 		return &usageError{c.Command.Name, fmt.Errorf("%q is one argument too many; the command takes none", c.Args().Get(0))}
 	case n > most:
-		return &usageError{c.Command.Name, fmt.Errorf("%q is one argument too many; the command takes %s only", c.Args().Get(most), what)}
+		joined := ""
+		for _, f := range c.Command.Flags {
+			if f, ok := f.(valueOptional); ok && c.String(f.Name) == "true" {
+				joined += fmt.Sprintf("; a value of --%s follows =, as in --%[1]s=%s", f.Name, c.Args().Get(most))
+			}
+		}
+		return &usageError{c.Command.Name, fmt.Errorf("%q is one argument too many; the command takes %s only%s", c.Args().Get(most), what, joined)}
 	}
 	return nil
 }

@@ -65,6 +65,7 @@ func TestUsage(t *testing.T) {
 	for args, want := range map[string]string{
 		"run":                                        "SYSTEM (an .ssp, a folder, an .ssd or an .fmu) is missing",
 		"run|a.ssp|b.ssp":                            `"b.ssp" is one argument too many`,
+		"run|s.ssp|--check|5%":                       `as in --check=5%`,
 		"run|s.ssp|--stop-tim|2":                     `there is no flag --stop-tim; did you mean "--stop-time"?`,
 		"demo|--list":                                "there is no flag --list (macrostep demo --help-all lists them)",
 		"run|s.ssp|-x":                               "there is no flag -x",
