@@ -2,8 +2,9 @@ package master
 
 import "slices"
 
-// feedsItself reports whether subsystem i is in a loop of connections.
-func (s *System) feedsItself(i int) bool {
+// feedThemselves reports, by subsystem, whether it is in a loop of connections.
+func (s *System) feedThemselves() []bool {
+	out := make([]bool, len(s.Infos))
 	sources := func(v int) (out []int) {
 		for k := s.InAt[v]; k < s.InAt[v+1]; k++ {
 			if from := s.SourceSubsystem(k); from >= 0 {
@@ -14,11 +15,11 @@ func (s *System) feedsItself(i int) bool {
 		return slices.Compact(out)
 	}
 	for _, scc := range components(len(s.Infos), sources) {
-		if slices.Contains(scc, i) {
-			return cyclic(scc, sources)
+		for _, i := range scc {
+			out[i] = cyclic(scc, sources)
 		}
 	}
-	return false
+	return out
 }
 
 // components returns the strongly connected components of a graph with n nodes

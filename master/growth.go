@@ -3,7 +3,6 @@ package master
 import (
 	"fmt"
 	"math"
-	"slices"
 )
 
 // Growth describes an output in a loop of connections that grows like a value of an unstable system. A run alone cannot tell
@@ -74,17 +73,20 @@ const (
 // newGrowth returns a detector for the outputs that feed an input and are in a loop: others do not show how the coupling does.
 func newGrowth(s *System) *growth {
 	g := &growth{sys: s}
-	holds := s.Holds()
+	holds, loops, feeds := s.Holds(), s.feedThemselves(), make([]bool, s.OutAt[len(s.Infos)])
 	for u, y := range s.source {
-		if y >= 0 && !holds[u] && !slices.Contains(g.outputs, y) && s.feedsItself(owner(s.OutAt, y)) {
-			g.outputs = append(g.outputs, y)
+		if y >= 0 && !holds[u] && !feeds[y] && loops[owner(s.OutAt, y)] {
+			feeds[y], g.outputs = true, append(g.outputs, y)
 		}
 	}
-	n := len(g.outputs)
+	values := make([]float64, mostSpans*4*len(g.outputs))
+	part := func() (p []float64) {
+		p, values = values[:len(g.outputs)], values[len(g.outputs):]
+		return p
+	}
 	g.spans = make([]extremes, mostSpans)
 	for i := range g.spans {
-		values := make([]float64, 4*n)
-		g.spans[i] = extremes{values[:n], values[n : 2*n], values[2*n : 3*n], values[3*n:]}
+		g.spans[i] = extremes{part(), part(), part(), part()}
 	}
 	g.spans = g.spans[:0]
 	return g
