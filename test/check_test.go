@@ -80,6 +80,16 @@ func TestCheckAgainstExact(t *testing.T) {
 	}
 }
 
+// Steps with an energy correction at which almost the same step gives results as different, although the system is not chaotic:
+// references tell, once their steps are small enough.
+func TestCheckConverges(t *testing.T) {
+	t.Parallel()
+	bar, truth, _, why := checkedRun(t, "pendula", demos()["pendula"], "energy-correction", map[string]string{"order": "1"}, 1)
+	if ratio := truth / bar; why != "" || !(ratio > 0.4 && ratio < 2.5) {
+		t.Errorf("bar %.3g, true %.3g, %s", bar, truth, why)
+	}
+}
+
 // checkedRun makes a run with a check and returns the measured and the true error of the worst output of which the solution is known.
 // why says why there is none.
 func checkedRun(t *testing.T, name string, d demo, preset string, params map[string]string, part float64) (bar, truth float64, atMost bool, why string) {

@@ -79,7 +79,8 @@ type reference struct {
 	bar, moved []Distance // of the run, and of the coarser one, from the finer one; nil = it failed
 	worst      float64    // of bar
 	worstAt    int
-	doubt      float64 // what the worst variable moves by, relative to its error; +Inf = they cannot be compared
+	change     float64 // the largest of moved; +Inf = they cannot be compared
+	doubt      float64 // what the worst variable moves by, relative to its error; likewise
 	idle       bool    // a smaller step changes nothing, as where FMUs have steps of their own
 }
 
@@ -132,9 +133,21 @@ func (m *meter) measure(ctx context.Context) (*Bar, error) {
 	all[0].compare(m.Samples, n)
 	_, tried := m.mean() // by a run nearby, which tells nothing where the algorithm chooses other steps
 	scatters := false
-	for stopped == nil && !settled(all) && !scatters {
+	for stopped == nil && !settled(all) {
 		r := next(all)
 		switch {
+		case scatters: // unless it is the algorithm of the run only, and a reference converges
+			b := best(all)
+			if len(b.courses) == len(rungs) {
+				return m.result(all, false), nil
+			}
+			before := b.change
+			if stopped = m.advance(ctx, m.refine(b)...); stopped != nil {
+				continue
+			}
+			if b.compare(m.Samples, n); !(b.change <= converges*before) {
+				return m.result(all, true), nil
+			}
 		case r != nil && len(r.courses) > 0 && !tried: // no reference at the first rungs
 			tried = true
 			near := m.course(m.tightened(nearby))
@@ -150,8 +163,11 @@ func (m *meter) measure(ctx context.Context) (*Bar, error) {
 			}
 		}
 	}
-	return m.result(all, scatters), nil
+	return m.result(all, scatters && stopped != nil), nil
 }
+
+// converges is the largest ratio of the changes of a reference that converges, from one rung to the next.
+const converges = 0.6
 
 // nearby is the part of the step of the run for a run that differs from it as much as a finer one where noise or chaos separate
 // trajectories.
@@ -261,7 +277,7 @@ func scaled(list string, by float64) string {
 // compare compares the run, over its first n samples, with the finest two courses.
 func (r *reference) compare(run *Samples, n int) {
 	fine, coarse := r.courses[len(r.courses)-1], r.courses[len(r.courses)-2]
-	r.fine, r.bar, r.moved, r.worst, r.worstAt, r.doubt = fine, nil, nil, math.Inf(1), -1, math.Inf(1)
+	r.fine, r.bar, r.moved, r.worst, r.worstAt, r.change, r.doubt = fine, nil, nil, math.Inf(1), -1, math.Inf(1), math.Inf(1)
 	if r.n = min(n, len(fine.samples.T)); fine.err != nil || r.n < fewest {
 		return
 	}
@@ -273,8 +289,9 @@ func (r *reference) compare(run *Samples, n int) {
 		return
 	}
 	r.moved = Apart(coarse.samples, fine.samples, r.n)
-	moved, at := run.Worst(r.moved)
-	r.idle = at >= 0 && moved == 0
+	at := -1
+	r.change, at = run.Worst(r.moved)
+	r.idle = at >= 0 && r.change == 0
 	if r.doubt = 0; r.worstAt >= 0 && r.moved[r.worstAt].Relative > 0 {
 		r.doubt = r.moved[r.worstAt].Relative / r.worst
 	}
