@@ -23,6 +23,9 @@ func (g *Growth) String() string {
 	return fmt.Sprintf("%s every %.3g s (%.3g-fold up to t = %.4g s)", what, g.Doubling, g.Factor, g.Until)
 }
 
+// CauseUnknown ends the description of growth of which nobody has found the cause.
+const CauseUnknown = ", cause unknown (--check)"
+
 // growth detects outputs that grow. It keeps their extremes in equal spans of the run. When there are mostSpans of them, each
 // two become one, so that a run may have any length. Samples instead of extremes would show oscillations as slower or smaller
 // ones.
@@ -49,16 +52,17 @@ type extremes struct {
 }
 
 const (
-	mostSpans = 128
-	// The part of the run in which an output moves, its last half and its last quarter have four windows of leastSpans or more.
+	mostSpans = 256
+	// The part of the run in which an output moves, its last half, quarter and eighth have four windows of leastSpans or more.
 	windows    = 4
+	smallest   = 8
 	leastSpans = 4
 	// Swings change sign leastTurns times about a straight line in each window, more often than powers of time. They grow if
-	// they shrink from no window to the next, by swells in the last, and by doubled in all: an unstable coupling that something
+	// they shrink from no window to the next, by swells in the last, and by tripled in all: an unstable coupling that something
 	// keeps within bounds grows more and more slowly.
 	leastTurns      = 3
-	doubled, swells = 2, 1.1
-	// What does not swing, and swings in the last half or quarter, must grow exponentially and by tenfold: the logarithm of each
+	tripled, swells = 3, 1.1
+	// What does not swing, and swings in a last part, must grow exponentially and by tenfold: the logarithm of each
 	// ratio of windows is at least evenly of the mean, and of the last at least lasting of those before. The ranges of powers of
 	// time slow down: 3, 1.7, 1.4 and so on.
 	tenfold         = 10
@@ -182,7 +186,7 @@ func (g *growth) grows(n int, least float64) *Growth {
 	for s := g.spans; still+1 < len(s) && s[still+1].low[n] == s[0].low[n] && s[still+1].high[n] == s[0].high[n]; {
 		still++
 	}
-	for part := 1; part <= windows; part *= 2 {
+	for part := 1; part <= smallest; part *= 2 {
 		length := (len(g.spans) - still) / (windows * part)
 		if length < leastSpans {
 			break
@@ -223,7 +227,7 @@ func (g *growth) grows(n int, least float64) *Growth {
 
 // swelling reports whether swings grow, perhaps more and more slowly.
 func swelling(s [windows]float64) bool {
-	return s[0] > 0 && s[1] >= s[0] && s[2] >= s[1] && s[3] >= swells*s[2] && s[3] >= doubled*s[0]
+	return s[0] > 0 && s[1] >= s[0] && s[2] >= s[1] && s[3] >= swells*s[2] && s[3] >= tripled*s[0]
 }
 
 // exponential reports whether sizes grow exponentially.
@@ -245,15 +249,21 @@ func (g *growth) reach(n int, spans []extremes) (far, size float64) {
 // often they change sides.
 func (g *growth) swing(n int, spans []extremes) (size float64, turns int) {
 	var at, values [2 * mostSpans / windows]float64 // of the extremes, in the order of time
-	points := 2 * len(spans)
-	for i := range spans {
-		s := &spans[i]
-		first, second := 2*i, 2*i+1
-		if s.highAt[n] < s.lowAt[n] {
-			first, second = second, first
+	points := 0
+	add := func(t, v float64) { // what is held shows no trend
+		if points == 0 || v != values[points-1] {
+			at[points], values[points] = t, v
+			points++
 		}
-		at[first], values[first] = s.lowAt[n], s.low[n]
-		at[second], values[second] = s.highAt[n], s.high[n]
+	}
+	for i := range spans {
+		if s := &spans[i]; s.lowAt[n] <= s.highAt[n] {
+			add(s.lowAt[n], s.low[n])
+			add(s.highAt[n], s.high[n])
+		} else {
+			add(s.highAt[n], s.high[n])
+			add(s.lowAt[n], s.low[n])
+		}
 	}
 	middle, mean, slope, spread := 0.0, 0.0, 0.0, 0.0
 	for i := range points {
@@ -261,6 +271,9 @@ func (g *growth) swing(n int, spans []extremes) (size float64, turns int) {
 	}
 	for i := range points {
 		slope, spread = slope+(at[i]-middle)*(values[i]-mean), spread+(at[i]-middle)*(at[i]-middle)
+	}
+	if spread == 0 {
+		return 0, 0
 	}
 	last := 0.0
 	for i := range points {

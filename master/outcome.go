@@ -1,6 +1,9 @@
 package master
 
-import "errors"
+import (
+	"errors"
+	"math"
+)
 
 // Outcome is the verdict on a run, by Result.Outcome. Summary, manifest, pages, metrics and exit code are
 // based on it.
@@ -67,7 +70,7 @@ func (r *Result) Outcome() Outcome {
 	case r.Diverged:
 		o.Stability, o.Growth = Unstable, r.Reason
 	case r.Growing != nil:
-		o.Stability, o.Growth = Grows, r.Growing.String()+", cause unknown (--check)"
+		o.Stability, o.Growth = Grows, r.Growing.String()+CauseUnknown
 	}
 	switch e := r.Expectations; {
 	case e.Failed > 0:
@@ -103,14 +106,22 @@ func (o Outcome) OK(strict bool) bool {
 	return o.Regular() && asExpected && (!strict || o.Ended == EndedComplete && o.Stability != Unstable && o.Stability != Grows)
 }
 
-// judgeGrowth determines whether an output grows.
+// far is a magnitude, relative to the nominal value, in which a failed run has diverged: subsystems fail where values overflow in them.
+const far = 1e15
+
+// judgeGrowth determines whether the run has diverged, and whether an output grows.
 func (r *Run) judgeGrowth() {
 	var d *DivergedError
 	r.result.Diverged = errors.As(r.err, &d)
+	for _, k := range r.growth.outputs {
+		i := owner(r.sys.OutAt, k)
+		size := math.Abs(r.x.keptY[k]) / r.sys.Infos[i].Out[k-r.sys.OutAt[i]].Magnitude()
+		r.result.Diverged = r.result.Diverged || r.err != nil && size > far
+	}
 	if r.result.Growing = r.growth.most(0); r.result.Growing == nil && r.growth.seen.Output != "" {
 		r.result.Growing = &r.growth.seen
 	}
-	if g := r.result.Growing; g != nil && g.Output != r.growth.seen.Output {
+	if g := r.result.Growing; g != nil && r.growth.seen.Output == "" {
 		r.warnOf(g)
 	}
 }
@@ -125,6 +136,6 @@ func (r *Run) lookForGrowth() {
 
 // warnOf warns of growth.
 func (r *Run) warnOf(g *Growth) {
-	r.warn(g.String() + ": the coupling or the system itself is unstable (run --check tells which); if it is the coupling, take smaller " +
-		"steps, implicit, or an algorithm that chooses its steps, such as ex-milne")
+	r.warn(g.String() + CauseUnknown + ": the system itself, or an unstable coupling, for which smaller steps, implicit, or an algorithm that chooses " +
+		"its steps, such as ex-milne, are the remedy")
 }

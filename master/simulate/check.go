@@ -1,12 +1,14 @@
 package simulate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/macrostep/macrostep/algorithms"
@@ -28,12 +30,17 @@ const DefaultLimit = 0.05
 // check measures the error of the run, whose results are complete, and adds it to the manifest. The error is that of a strict run
 // which is not within the limit.
 func (r *run) check(ctx context.Context) error {
-	warnings := slices.Clip(r.out.Manifest.Warnings)
+	warnings := r.out.Manifest.Warnings
 	tell := func(e *record.Error, outcome master.Outcome) error {
 		m := *r.out.Manifest
-		m.Error, m.Outcome, m.Warnings = e, outcome, warnings
+		m.Error, m.Outcome, m.Warnings = e, outcome, slices.Clone(warnings)
+		for i, w := range m.Warnings {
+			if strings.Contains(w, master.CauseUnknown) && !strings.HasSuffix(outcome.Growth, master.CauseUnknown) {
+				m.Warnings[i] = outcome.Growth
+			}
+		}
 		if w := e.Warning(); w != "" {
-			m.Warnings = append(warnings, w)
+			m.Warnings = append(m.Warnings, w)
 		}
 		r.out.Manifest = &m
 		r.mark.set(&m)
@@ -50,7 +57,10 @@ func (r *run) check(ctx context.Context) error {
 	if err := tell(e, outcome); err != nil {
 		return fmt.Errorf("the error is %s, but was not written: %w", e, err)
 	}
-	return e.Failure()
+	if err := e.Failure(); err != nil || outcome.OK(r.Strict) || !outcome.OK(false) {
+		return err
+	}
+	return errors.New(cmp.Or(r.out.Result.Reason, outcome.Growth))
 }
 
 // measured measures the error of the run, and judges its stability.
@@ -83,23 +93,29 @@ func (r *run) measured(ctx context.Context) (*record.Error, master.Outcome) {
 	return e, stability(outcome, r.out.Result.Growing, e, bar)
 }
 
-// Errors relative to the motion: the largest of a run that is called stable; beyond that of an opposite motion of the same size, a
-// run goes farther than the reference.
-const stableError, farther = 0.5, 2
+// Errors relative to the motion. A run with one of at most smallError goes as the reference does; with more than farther, beyond
+// that of an opposite motion of the same size, it goes farther; with more than tooFar, nothing else need be seen.
+const smallError, farther, tooFar = 0.5, 2, 100
 
 // stability judges the stability of a run with an outcome by its error. grows is what grows in it, nil = nothing.
 func stability(o master.Outcome, grows *master.Growth, e *record.Error, bar *measure.Bar) master.Outcome {
-	switch worst := e.Worst; {
-	case worst == nil || bar.Partial:
-	case grows == nil && *worst <= stableError:
+	worst := math.NaN()
+	if e.Worst != nil && !bar.Partial {
+		worst = *e.Worst
+	}
+	switch {
+	case worst <= smallError && grows == nil:
 		o.Stability = master.Stable
-	case grows == nil:
-	case bar.Grows == nil:
-		o.Stability, o.Growth = master.Unstable, fmt.Sprintf("%s; with %s not: the coupling is unstable", grows, bar.Reference)
-	case *worst > farther:
-		o.Stability, o.Growth = master.Unstable, fmt.Sprintf("%s, and much less with %s: the coupling is unstable", grows, bar.Reference)
-	case *worst <= 1:
-		o.Growth = fmt.Sprintf("%s; with %s as well: the system itself grows", grows, bar.Reference)
+	case worst <= smallError:
+		o.Growth = fmt.Sprintf("%s, with %s as well: the coupling is not the cause", grows, bar.Reference)
+	case grows == nil && worst > tooFar:
+		o.Stability = master.Unstable
+		o.Growth = fmt.Sprintf("%s goes %.2g times as far as with %s: the coupling is unstable", e.Where, worst, bar.Reference)
+	case grows != nil && (worst > farther || bar.Grows == nil && worst > smallError):
+		o.Stability = master.Unstable
+		o.Growth = fmt.Sprintf("%s, and not so with %s: the coupling is unstable", grows, bar.Reference)
+	case grows != nil && worst > smallError:
+		o.Growth = fmt.Sprintf("%s, with %s as well, of which it is off by %.2g times the motion: the coupling may add to it", grows, bar.Reference, worst)
 	}
 	return o
 }

@@ -186,7 +186,7 @@ func systemFlags() []cli.Flag {
 		listFlag(flagQuirk, "enable quirk NAME of those above for the FMU of a component: `COMPONENT=NAME`; for a single FMU NAME"),
 		boolFlag("compile", "compile the C sources of FMUs that have no library for this platform, with $CC, else cc, gcc or clang, in at most "+
 			"ten minutes each"),
-		boolFlag("strict", strictUsage+"; only a complete and stable run without NaN is a success"),
+		boolFlag("strict", strictUsage+"; only a complete run in which nothing grows and nothing is NaN is a success"),
 	}
 }
 
