@@ -68,6 +68,7 @@ var allowed = []struct {
 	{"master/validate", []string{"fmi", "fmi/archive", "fmi/description", "fmi/diag", "master", "master/assemble", "master/fmuprobe", "master/fmuslave", "master/workdir", "ssp", "ssp/dialect"}, nil},
 	{"master/assemble", []string{"fmi", "fmi/description", "fmi/diag", "fmi/unit", "master", "master/fmuslave", "master/native", "master/workdir", "ssp", "ssp/dialect", "ssp/edit"}, nil},
 	{"master/measure", []string{"algorithms", "master"}, nil},
+	{"master/simulate", []string{"algorithms", "algorithms/analyze", "algorithms/analyze/forecast", "algorithms/analyze/trial", "fmi", "fmi/diag", "fmi/host", "fmi/process", "fmi/worker", "master", "master/assemble", "master/fmuslave", "master/measure", "master/record", "master/scenario", "master/workdir", "ssp"}, []string{"golang.org/x/sys"}},
 	{"master/supervise", []string{"fmi", "fmi/archive", "fmi/process", "fmi/worker", "master", "master/fmuslave", "master/simulate"}, []string{"golang.org/x/sys"}},
 	{"master/study", []string{"algorithms", "fmi/diag", "master", "master/record", "master/results", "master/scenario", "master/simulate", "master/workdir", "ssp"}, []string{"github.com/parquet-go/parquet-go", "go.yaml.in/yaml/v3", "gonum.org/v1/gonum"}},
 	{"cmd/macrostep/internal/cluster", []string{"fmi/host", "fmi/secret", "master/record", "master/study"}, []string{"github.com/nats-io/nats-server/v2/server", "github.com/nats-io/nats.go", "github.com/nats-io/nkeys"}},
