@@ -35,7 +35,7 @@ type growth struct {
 	growthState
 }
 
-// growthState is what a growth has seen.
+// growthState is the state of a growth.
 type growthState struct {
 	from, now   float64 // start time, present time, s
 	width       float64 // of a span, s; 0 = no step yet
@@ -205,22 +205,20 @@ func (g *growth) grows(n int, least float64) *Growth {
 			swing[q], turns = g.swing(n, window(q))
 			swings = swings && turns >= leastTurns
 		}
-		by := &Growth{Output: g.sys.OutName(g.outputs[n]), Swings: swings, Until: g.now}
+		factor := 0.0
 		switch {
 		case far[windows-1] < leastMotion*size:
 			return nil
 		case swings && (part == 1 && swelling(swing) || exponential(swing)):
-			by.Factor = swing[windows-1] / swing[0]
+			factor = swing[windows-1] / swing[0]
 		case !swings && exponential(far):
-			by.Factor = far[windows-1] / far[0]
-		default:
+			factor = far[windows-1] / far[0]
+		}
+		if factor == 0 || factor < least {
 			continue
 		}
-		if by.Factor < least {
-			continue
-		}
-		by.Doubling = float64((windows-1)*length) * g.width / math.Log2(by.Factor)
-		return by
+		doubling := float64((windows-1)*length) * g.width / math.Log2(factor)
+		return &Growth{Output: g.sys.OutName(g.outputs[n]), Swings: swings, Factor: factor, Doubling: doubling, Until: g.now}
 	}
 	return nil
 }

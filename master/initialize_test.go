@@ -315,7 +315,7 @@ func TestInitReadAgain(t *testing.T) {
 	}
 }
 
-// An output that feeds an input and changes when initialisation is left is told, once, and no strict run begins.
+// A run warns of an output that feeds an input and changes when the initialisation ends; a strict run does not begin.
 func TestInitTellsChanged(t *testing.T) {
 	for _, c := range []struct{ fed, strict, told bool }{{true, false, true}, {true, true, true}, {false, true, false}} {
 		f, g := &late{newFake("f", 0, 1)}, newFake("g", 1, 1)

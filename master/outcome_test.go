@@ -22,7 +22,7 @@ func evolving(t *testing.T, f func(t float64) float64, loop bool, o master.Optio
 	return newRun(t, system(t, []master.Subsystem{a, b}, connections...), o).Run(t.Context())
 }
 
-// Growth as of an unstable coupling is told from motion that is only large, with the time in which it doubles.
+// Only motion that grows like that of an unstable coupling is reported, with the time in which it doubles.
 func TestGrowth(t *testing.T) {
 	const none, swings = 0, true
 	after := func(at float64, f func(t float64) float64) func(t float64) float64 {
@@ -39,13 +39,16 @@ func TestGrowth(t *testing.T) {
 		every  float64 // s, in which it doubles; 0 = it does not
 		swings bool
 	}{
-		"exponential":                {func(t float64) float64 { return math.Exp2(t) }, 1, false},
-		"1e16 in ten seconds":        {func(t float64) float64 { return math.Pow(10, 1.6*t) }, 0.188, false},
-		"1e16, oscillating":          {func(t float64) float64 { return math.Pow(10, 1.6*t) * math.Cos(31*t) }, 0.188, swings},
-		"in each step":               {func(t float64) float64 { return math.Exp2(t/2) * math.Cos(math.Pi*math.Round(t/0.001)) }, 2, swings},
-		"about a ramp":               {func(t float64) float64 { return 100*t + math.Exp2(t/2)*math.Sin(40*t) }, 1.8, swings},
-		"after rest":                 {after(6, func(t float64) float64 { return 1e-6 * math.Exp2(5*t) * math.Sin(40*t) }), 0.2, swings},
-		"after other motion":         {func(t float64) float64 { return math.Sin(5*t) + 1e-9*math.Exp2(4*t)*math.Sin(200*t) }, 0.25, swings},
+		"exponential":         {func(t float64) float64 { return math.Exp2(t) }, 1, false},
+		"1e16 in ten seconds": {func(t float64) float64 { return math.Pow(10, 1.6*t) }, 0.188, false},
+		"1e16, oscillating":   {func(t float64) float64 { return math.Pow(10, 1.6*t) * math.Cos(31*t) }, 0.188, swings},
+		"in each step":        {func(t float64) float64 { return math.Exp2(t/2) * math.Cos(math.Pi*math.Round(t/0.001)) }, 2, swings},
+		"about a ramp":        {func(t float64) float64 { return 100*t + math.Exp2(t/2)*math.Sin(40*t) }, 1.8, swings},
+		"after rest":          {after(6, func(t float64) float64 { return 1e-6 * math.Exp2(5*t) * math.Sin(40*t) }), 0.2, swings},
+		"after other motion":  {func(t float64) float64 { return math.Sin(5*t) + 1e-9*math.Exp2(4*t)*math.Sin(200*t) }, 0.25, swings},
+		"in the last eighth": {func(t float64) float64 {
+			return math.Sin(5*t) + after(8.6, func(t float64) float64 { return 1e-3 * math.Exp2(12*t) * math.Sin(400*t) })(t)
+		}, 1. / 12, swings},
 		"more and more slowly":       {func(t float64) float64 { return 3 + (0.5+t)*math.Sin(40*t) }, 3.6, swings},
 		"in the first half":          {func(t float64) float64 { return min(1, 1e-6*math.Exp2(6*t)) * math.Sin(40*t) }, 0.2, swings},
 		"between samples":            {func(t float64) float64 { return math.Exp2(t/2) * math.Sin(2*math.Pi*t/0.128) }, 2, swings},
@@ -81,7 +84,14 @@ func TestGrowth(t *testing.T) {
 			}
 		}
 	}
-	// From a few steps on, any number of them tells it.
+	// The steps of a subsystem of its own, on a parabola, are no swings.
+	stairs := func(t float64) float64 { return 1 - 60*math.Pow(0.01*math.Floor(t/0.01+1e-9), 2) }
+	for _, stop := range []float64{0.1, 0.12, 0.15, 0.2} {
+		if result, err := evolving(t, stairs, true, master.Options{Stop: stop, Step: 0.002}); err != nil || result.Growing != nil {
+			t.Errorf("stairs up to %g s: %v, %v", stop, err, result.Growing)
+		}
+	}
+	// 16 steps or more suffice.
 	for _, n := range []float64{16, 31, 32, 33, 127, 128, 129, 1000} {
 		result, err := evolving(t, func(t float64) float64 { return math.Pow(10, 1.6*t) }, true, master.Options{Stop: 10, Step: 10 / n})
 		if err != nil || result.Growing == nil || math.Abs(result.Growing.Doubling/0.188-1) > 0.1 {
@@ -95,6 +105,21 @@ func TestDiverges(t *testing.T) {
 	result, err := evolving(t, func(t float64) float64 { return math.Exp(1000 * t) }, true, master.Options{Stop: 10, Step: 0.01})
 	if o := result.Outcome(); err == nil || o.Ended != master.EndedFailed || o.Stability != master.Unstable || !strings.Contains(o.Growth, "a.y1, which feeds b.u1, is infinite") {
 		t.Errorf("%v, %+v", err, o)
+	}
+	// So does what overflows within a subsystem, which then fails; a failure of moderate values does not.
+	for size, want := range map[float64]string{1e20: master.Unstable, 1e3: master.NotJudged} {
+		a, b := newFake("a", 1, 1), newFake("b", 1, 1)
+		a.step = func(at, H float64) (float64, error) {
+			if a.y[0] == size {
+				return at, errors.New("not finite")
+			}
+			a.y[0] = size
+			return at + H, nil
+		}
+		result, err := newRun(t, system(t, []master.Subsystem{a, b}, wire("a.y1", "b.u1"), wire("b.y1", "a.u1")), master.Options{Stop: 1, Step: 0.1}).Run(t.Context())
+		if o := result.Outcome(); err == nil || o.Stability != want {
+			t.Errorf("%g: %v, %+v", size, err, o)
+		}
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Subsystems that compute at steps of their own are told from those at rest, relays, and algebraic ones.
+// Subsystems at rest, relays and algebraic ones do not compute at steps of their own.
 func TestOwnSteps(t *testing.T) {
 	const H = 0.01
 	at := func(every float64) func(t float64) float64 { // the start of a step of this length

@@ -131,7 +131,7 @@ func (m *meter) measure(ctx context.Context) (*Bar, error) {
 		return nil, fmt.Errorf("%w: a second run with the same settings differs first in %s", ErrDiffers, differs)
 	}
 	all[0].compare(m.Samples, n)
-	_, tried := m.mean() // by a run nearby, which tells nothing where the algorithm chooses other steps
+	_, tried := m.mean() // a run nearby, which shows nothing where the algorithm chooses the steps
 	scatters := false
 	for stopped == nil && !settled(all) {
 		r := next(all)

@@ -154,7 +154,7 @@ func printEnd(w io.Writer, m *record.Manifest, uneven string) {
 	if verdict := m.Outcome.String(); verdict != m.Outcome.Ended {
 		fmt.Fprintf(w, "outcome   %s\n", verdict)
 	}
-	if m.Outcome.Growth != "" && m.Error != nil { // else a warning tells it
+	if m.Outcome.Growth != "" && m.Error != nil { // without a check there is a warning
 		fmt.Fprintf(w, "growth    %s\n", m.Outcome.Growth)
 	}
 	if m.Outcome.Regular() && m.Reason != "" {
