@@ -3,6 +3,8 @@ package algorithms
 import (
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 
 	"github.com/macrostep/macrostep/algorithms/internal/num"
 	"github.com/macrostep/macrostep/master"
@@ -26,6 +28,56 @@ type Pair struct {
 	// flow, such as a force on a chassis that enters its equation of motion with a minus sign.
 	Opposed bool
 	Watt    float64 // unit of the product of the outputs in W; 0 = 1
+}
+
+// ParseBond reads NAME=COMPONENT.EFFORT:COMPONENT.FLOW, with further pairs, scale=E0 in J and tolerance=R after commas. A
+// minus before an effort makes its pair Opposed. Commas and colons in brackets or single quotes belong to names.
+func ParseBond(text string) (b Bond, err error) {
+	wrong := fmt.Errorf("%q is not NAME=COMPONENT.EFFORT:COMPONENT.FLOW", text)
+	name, list, ok := strings.Cut(text, "=")
+	if b.Name = strings.TrimSpace(name); !ok || b.Name == "" || strings.ContainsAny(b.Name, ",\"\r\n") {
+		return b, wrong
+	}
+	for _, item := range splitNames(list, ',') {
+		item = strings.TrimSpace(item)
+		key, value, _ := strings.Cut(item, "=")
+		number := map[string]*float64{"scale": &b.Scale, "tolerance": &b.Tolerance}[key]
+		if number != nil {
+			if *number, err = strconv.ParseFloat(value, 64); err != nil || !(*number > 0) || math.IsInf(*number, 0) {
+				return b, fmt.Errorf("%s=%q is not a number above 0", key, value)
+			}
+			continue
+		}
+		item, opposed := strings.CutPrefix(item, "-")
+		ends := splitNames(item, ':')
+		if len(ends) != 2 || !strings.Contains(ends[0], ".") || !strings.Contains(ends[1], ".") {
+			return b, wrong
+		}
+		b.Pairs = append(b.Pairs, Pair{Effort: ends[0], Flow: ends[1], Opposed: opposed})
+	}
+	if len(b.Pairs) == 0 {
+		return b, wrong
+	}
+	return b, nil
+}
+
+// splitNames splits a text at a separator outside brackets and single quotes.
+func splitNames(text string, separator rune) (parts []string) {
+	depth, quoted, from := 0, false, 0
+	for i, c := range text {
+		switch {
+		case c == '\'':
+			quoted = !quoted
+		case quoted:
+		case c == '[' || c == '(':
+			depth++
+		case c == ']' || c == ')':
+			depth--
+		case c == separator && depth <= 0:
+			parts, from = append(parts, text[from:i]), i+1
+		}
+	}
+	return append(parts, text[from:])
 }
 
 // bond is a bond of a system.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/macrostep/macrostep/algorithms/internal/input"
@@ -70,6 +71,20 @@ type Config struct {
 type Rate struct {
 	Component   string
 	Steps, Over int
+}
+
+// ParseRate reads COMPONENT=N or COMPONENT=1/N.
+func ParseRate(text string) (Rate, error) {
+	at := strings.LastIndexByte(text, '=')
+	number, slow := strings.CutPrefix(text[at+1:], "1/")
+	n, err := strconv.Atoi(number)
+	switch {
+	case at < 1 || err != nil || n < 1:
+		return Rate{}, fmt.Errorf("%q is not COMPONENT=N or COMPONENT=1/N with a whole N", text)
+	case slow:
+		return Rate{Component: text[:at], Steps: 1, Over: n}, nil
+	}
+	return Rate{Component: text[:at], Steps: n, Over: 1}, nil
 }
 
 // Correction selects a correction of coupling variables.

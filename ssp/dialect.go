@@ -16,6 +16,8 @@ type (
 // empty. If several dialects give a setting, the first counts.
 type Dialect struct {
 	Name string
+	// Native: it is that of macrostep, which comes first. Its settings need no report.
+	Native bool
 	// New returns a reader of annotations. Each Flatten calls it.
 	New func() Annotations
 	// Format is a document that the tool uses in place of an SSD.
@@ -42,20 +44,20 @@ const (
 // Annotations reads the annotations of one tool in one system, and collects their settings.
 type Annotations interface {
 	// Read reads an annotation; taken is false if the tool has none of this type at the site.
-	// It returns macro steps or, at a component, given by its path, the steps of the component.
+	// At a component, given by its path, it returns the steps of the component.
 	// Errors are findings of RuleForeignPart, settings without effect of RuleForeign.
-	Read(r *Reader, a Annotation, at Site, path string) (steps []StepHint, taken bool)
+	Read(r *Reader, a Annotation, at Site, path string) (hints []StepHint, taken bool)
 	// Settings is called after all annotations have been read. It returns settings, each with
 	// its source, to be used where the annotation of macrostep does not give them. leads is
 	// true if no earlier dialect gives a macro step.
-	Settings(components []*FlatComponent, leads bool, l *diag.List) OwnSettings
+	Settings(components []*FlatComponent, leads bool, l *diag.List) []Asked
 }
 
 // Recorder is implemented by Annotations that select the recorded variables.
 type Recorder interface {
 	Annotations
 	// Record returns names "component.variable" and their source.
-	Record(s *Resolved) (names []string, from SettingSource)
+	Record(s *Resolved) (names []string, from string, at Place)
 }
 
 // Resolved is a package with the variables of its FMUs.
@@ -77,8 +79,8 @@ type Format struct {
 // Structure holds the content of a document of a Format that a Document cannot hold. Such documents
 // do not declare the connectors of components.
 type Structure interface {
-	// Settings returns the settings of the run and its macro steps, each with its source.
-	Settings() (OwnSettings, []StepHint)
+	// Settings returns the settings of the run, each with its source.
+	Settings() []Asked
 	// Connect is called by each Flatten. It returns connections of the outermost system that
 	// depend on the FMUs. judge is called with the network if its connections are sound; it
 	// may report findings and add power bonds.

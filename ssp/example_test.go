@@ -11,27 +11,25 @@ import (
 
 // tool reads the annotations of a tool that this module does not know: its Step at the
 // experiment is a macro step.
-type tool struct{}
+type tool struct{ asked []ssp.Asked }
 
-func (tool) Read(r *ssp.Reader, a ssp.Annotation, at ssp.Site, _ string) (steps []ssp.StepHint, taken bool) {
+func (d *tool) Read(r *ssp.Reader, a ssp.Annotation, at ssp.Site, _ string) (hints []ssp.StepHint, taken bool) {
 	if a.Type != "org.tool" || at != ssp.AtExperiment {
 		return nil, false
 	}
 	for _, k := range a.Node().Kids {
 		if k.Name == "Step" {
-			steps = append(steps, ssp.StepHint{Value: 0.1, Source: a.Type, Place: r.Place(k)})
+			d.asked = append(d.asked, ssp.Asked{Name: ssp.StepSize, Text: "0.1", From: a.Type, Place: r.Place(k)})
 		} else {
 			r.Add(ssp.RuleForeignPart, k, "the setting %q is not understood", k.El.FullTag())
 		}
 	}
-	return steps, true
+	return nil, true
 }
 
-func (tool) Settings([]*ssp.FlatComponent, bool, *diag.List) ssp.OwnSettings {
-	return ssp.OwnSettings{}
-}
+func (d *tool) Settings([]*ssp.FlatComponent, bool, *diag.List) []ssp.Asked { return d.asked }
 
-var toolDialect = ssp.Dialect{Name: "tool", New: func() ssp.Annotations { return tool{} }}
+var toolDialect = ssp.Dialect{Name: "tool", New: func() ssp.Annotations { return &tool{} }}
 
 // A program adds a dialect of its own to those of package ssp/dialect.
 func ExampleDialect() {
@@ -62,11 +60,11 @@ func ExampleDialect() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(n.Step[0].Value, n.Step[0].Source)
+	fmt.Println(n.Asked[0], n.Asked[0].From)
 	for _, f := range findings.Findings {
 		fmt.Println(f.ID, f.Message)
 	}
 	// Output:
-	// 0.1 org.tool
-	// SD21T the macro step of 0.1 s is taken from org.tool
+	// --step-size 0.1 org.tool
+	// SD21T --step-size 0.1 is taken from org.tool
 }

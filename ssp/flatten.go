@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi/diag"
@@ -78,7 +77,6 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 	if err := errors.Join(append(errs, own.Err())...); err != nil {
 		return nil, err
 	}
-	f.bonds()
 	f.record(tools)
 	judge := func(*Network) {}
 	if p.structure != nil {
@@ -116,43 +114,31 @@ func (f *flattener) settings() []Annotations {
 	s := &settings{l: f.l}
 	for _, d := range f.p.dialects {
 		if d.New != nil {
-			s.dialects = append(s.dialects, d.New())
+			s.dialects, s.native = append(s.dialects, d.New()), append(s.native, d.Native)
 		}
 	}
 	s.experiment(f.p.Root)
-	byPath := make(map[string]*FlatComponent)
-	f.p.top.each(func(in *instance) { f.instanceSettings(s, in, byPath) })
-	for _, n := range s.named {
-		if byPath[n.path] == nil && n.path != "" {
-			f.l.Report(ruleOwn, n.place, "there is no component %q%s", n.path, f.called(n.path))
-		}
-	}
-	f.stateless(&s.own, byPath)
+	f.p.top.each(func(in *instance) { f.instanceSettings(s, in) })
 	s.report()
 	s.finish(f.net.Components)
 	if f.p.structure != nil {
-		set, steps := f.p.structure.Settings()
-		s.foreign, s.tools = steps, []OwnSettings{set}
+		s.add(f.p.structure.Settings(), false)
 	}
-	s.merge()
 	for _, c := range f.net.Components {
 		s.hints(c)
 	}
-	f.net.Step, f.net.Own = s.stepHints(), s.own
-	if t := s.tolerance(); t != nil {
-		f.net.Tolerance = t.Tolerance
-	}
-	for _, t := range []*Table{s.own.Input, s.own.History} {
-		f.table(t)
+	f.net.Asked = s.asked
+	for i := range f.net.Asked {
+		f.file(&f.net.Asked[i])
 	}
 	return s.dialects
 }
 
 // instanceSettings reads the annotations at one element, and those of the connections in it.
-func (f *flattener) instanceSettings(s *settings, in *instance, byPath map[string]*FlatComponent) {
+func (f *flattener) instanceSettings(s *settings, in *instance) {
 	switch e := in.element.(type) {
 	case *Component:
-		f.componentSettings(s, in, e, byPath)
+		f.componentSettings(s, in, e)
 	case *DictionaryReference:
 		for _, a := range e.Annotations {
 			s.unknown(a)
@@ -173,37 +159,28 @@ func (f *flattener) instanceSettings(s *settings, in *instance, byPath map[strin
 	}
 }
 
-func (f *flattener) componentSettings(s *settings, in *instance, e *Component, byPath map[string]*FlatComponent) {
-	own, steps := s.component(e, in.path)
+func (f *flattener) componentSettings(s *settings, in *instance, e *Component) {
 	if in.index < 0 {
-		if in.system != nil && (own.stateless || own.isolate || own.host != "" || len(own.quirks) > 0 || len(steps) > 0) {
-			f.l.Report(ruleOwn, e.Place, "the annotations of component %q require an FMU, but a system stands for it; "+
-				"annotate its components", in.path)
+		for _, a := range e.Annotations {
+			if in.system != nil && a.Type == OwnType {
+				f.l.Report(RuleOwn, e.Place, "the annotations of component %q require an FMU, but a system stands for it; "+
+					"annotate its components", in.path)
+			} else {
+				s.note(a)
+			}
 		}
 		return
 	}
 	c := f.net.Components[in.index]
-	c.Stateless, c.Isolate, c.Host, c.Quirks, c.StepHints = own.stateless, own.isolate || c.proxy, own.host, own.quirks, steps
+	c.Isolate, c.StepHints = c.proxy, nil
+	for _, a := range e.Annotations {
+		c.StepHints = append(c.StepHints, s.tool(a, AtComponent, in.path)...)
+	}
+	if e.StepHint != nil {
+		c.StepHints = append(c.StepHints, *e.StepHint)
+	}
 	if c.proxy {
 		f.l.Report(RuleTaken, c.Place, "component %q runs in a separate process, as its source demands", c.Path)
-	}
-	byPath[c.Path] = c
-	own.sources(&s.own, c)
-}
-
-// stateless marks the components that the annotation of macrostep lists, and lists all that
-// are marked.
-func (f *flattener) stateless(own *OwnSettings, byPath map[string]*FlatComponent) {
-	for _, path := range own.Stateless {
-		if c := byPath[path]; c != nil {
-			c.Stateless = true
-		}
-	}
-	own.Stateless = nil
-	for _, c := range f.net.Components {
-		if c.Stateless {
-			own.Stateless = append(own.Stateless, c.Path)
-		}
 	}
 }
 
@@ -220,44 +197,6 @@ func (f *flattener) called(joined string) string {
 		return ""
 	}
 	return ", only " + strings.Join(paths, " and ")
-}
-
-// bonds checks that the pairs of bonds are Real outputs of two different components.
-func (f *flattener) bonds() {
-	for _, b := range f.net.Own.Bonds {
-		for _, p := range b.Pairs {
-			if p.Effort == "" || p.Flow == "" {
-				continue // reported
-			}
-			effort, flow := f.bondEnd(p.Place, p.Effort), f.bondEnd(p.Place, p.Flow)
-			if effort >= 0 && effort == flow {
-				f.l.Report(ruleOwn, p.Place, "%s and %s are outputs of the same component; a bond joins two components", p.Effort, p.Flow)
-			}
-		}
-	}
-}
-
-// bondEnd returns the index of the component with this Real output, -1 after a finding.
-func (f *flattener) bondEnd(at Place, name string) int {
-	wrong := "there is no such component"
-	for i, c := range f.net.Components {
-		variable, is := strings.CutPrefix(name, c.Path+".")
-		if !is {
-			continue
-		}
-		switch v, there := f.vars[i].Lookup(variable); {
-		case !there:
-			wrong = "component " + strconv.Quote(c.Path) + " has no such variable"
-		case v.Causality != "output":
-			wrong = "its causality is " + v.Causality
-		case v.Type != Real:
-			wrong = "its type is " + v.Type.String()
-		default:
-			return i
-		}
-	}
-	f.l.Report(ruleOwn, at, "%q is not a Real output, component.variable: %s", name, wrong)
-	return -1
 }
 
 // placeholders reports the components without a source.

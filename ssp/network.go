@@ -69,15 +69,7 @@ type FlatComponent struct {
 
 	// Flatten sets the fields below.
 
-	// Stateless: by the annotation of macrostep, the outputs depend only on the inputs at the
-	// same time.
-	Stateless bool
-	// Isolate: the annotation of macrostep or the source demands a separate process.
-	Isolate bool
-	// Host: the annotation of macrostep demands that the FMU runs there, for the caller only; "" = it does not.
-	Host string
-	// Quirks are names in the annotation of macrostep, with a meaning for the caller only.
-	Quirks []string
+	Isolate bool // the source demands a separate process
 	// StepHints are the steps that other tools give the component.
 	StepHints []StepHint
 
@@ -235,13 +227,9 @@ type Network struct {
 	Connections []FlatConnection
 	Settings    []Setting // by component, then by name
 	Experiment  struct{ Start, Stop *float64 }
-	// Step holds the macro steps that the document requests, in order of precedence (ssp 47):
-	// annotation of macrostep, OSP, OMSimulator, OpenMCx.
-	Step      []StepHint
-	Tolerance *float64 // relativeTolerance of OMSimulator; informative
-	Own       OwnSettings
-	Outputs   []SystemOutput
-	Inputs    []SystemInput // by FMU input, in the order of the connections to them
+	Asked       []Asked // settings of the run, each name and key from one source
+	Outputs     []SystemOutput
+	Inputs      []SystemInput // by FMU input, in the order of the connections to them
 }
 
 // instance is one element in the tree of systems. The index is that of a component with an FMU, or

@@ -173,8 +173,6 @@ func FuzzDocument(f *testing.F) {
 		propagate(Bindings(Inline(` prefix="P"`, Parameter("", RealValue(1, "m")), "")), "", ""),
 		Annotated(Annotate(ssp.OwnType, `<ms:Component stateless="1"/>`), Annotate("org.tool", `<x:Step xmlns:x="urn:x"/>`),
 			Annotate(ssp.OwnType, `<ms:Settings version="1"><ms:Rate component="c" ratio="2"/></ms:Settings>`)),
-		bonded(Annotate(ssp.OwnType, `<ms:Settings version="1"><ms:Bond name="b" energyScale="1" tolerance="1"><ms:Pair effort="c.F" flow="d.v"/></ms:Bond></ms:Settings>`)),
-		Annotated("", "", Annotate(ssp.OwnType, `<ms:Settings version="1" workers="2" isolation="auto" input="set.ssv" history="x"><ms:Record match="c.*"/></ms:Settings>`)),
 		around(`source="#box"`, itsConnectors, "", `<ssd:System name="library"><ssd:Elements>`+system(gain("box", "c.fmu"))+`</ssd:Elements></ssd:System>`),
 		bus(inDocument(dictionary(entry("x", "<ssc:Real/>"))), signal("inout", RealType("mm")), signal("output", ""), ">"+LinearTransform(2, 1), ">"),
 	} {
@@ -211,7 +209,7 @@ func TestUnknownParts(t *testing.T) {
 	want := 0
 	for name, places := range map[string][]string{
 		ssp.DocumentName: {"<ssd:Connectors>", "<ssd:ParameterBindings>", "<ssd:Elements>", "<ssd:Connections>", "<ssd:Enumerations>", "<ssd:Units>",
-			`<ssd:Annotations>`, `<ssd:Component name="a" source="a.fmu">`, `<ssd:System name="inner">`, `<ssc:Unit name="m">`, `<ssc:Enumeration name="gear">`,
+			`<ssd:Component name="a" source="a.fmu">`, `<ssd:System name="inner">`, `<ssc:Unit name="m">`, `<ssc:Enumeration name="gear">`,
 			`<ssd:Connector name="n" kind="output">`, `endElement="b" endConnector="u">`, `factor="2"`, `<ssd:DefaultExperiment startTime="0" stopTime="2">`, `source="set.ssv">`},
 		"set.ssv": {"<ssv:Parameters>", `<ssv:Parameter name="gain">`, `<ssv:Units>`},
 		"map.ssm": {`<ssm:MappingEntry source="gain" target="a.k">`},

@@ -44,7 +44,7 @@ func (p *parser) inert(n *xmltree.Node) bool {
 			p.Unknown(k)
 		case p.Need(k, "type") == "":
 		case t == OwnType:
-			p.Add(ruleOwn, k, noPlace)
+			p.Add(RuleOwn, k, noPlace)
 		case p.Once("annotation " + t):
 			p.Add(RuleForeign, k, "the annotation %q is not known here and has no effect", t)
 		}

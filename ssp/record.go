@@ -3,37 +3,34 @@ package ssp
 import (
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/macrostep/macrostep/fmi/diag"
 )
 
-// table finds a table that the annotation of macrostep names.
-func (f *flattener) table(t *Table) {
-	if t == nil || t.URI == "" {
+// file finds a file that the annotation of macrostep names.
+func (f *flattener) file(a *Asked) {
+	if !a.File || a.Text == "" {
 		return
 	}
-	name := "input"
-	if t == f.net.Own.History {
-		name = "history"
-	}
-	at := f.net.Own.Sources[name].Place
-	home := &f.p.Root.home
-	rel, err := home.locate(t.URI)
+	home, uri := &f.p.Root.home, a.Text
+	rel, err := home.locate(uri)
 	if err != nil {
-		f.l.Report(ruleFile, at, "%v", err)
+		f.l.Report(ruleFile, a.Place, "%v", err)
 		return
 	}
-	t.Path, t.Shown = filepath.Join(home.dir, rel), home.show(rel)
-	if info, err := os.Stat(t.Path); err != nil {
-		f.l.Report(ruleFile, at, "the table %q cannot be read: %v%s", t.URI, unwrapPath(err), home.hint(rel))
+	a.Text, a.Shown = filepath.Join(home.dir, rel), home.show(rel)
+	if info, err := os.Stat(a.Text); err != nil {
+		f.l.Report(ruleFile, a.Place, "the table %q cannot be read: %v%s", uri, unwrapPath(err), home.hint(rel))
 	} else if !info.Mode().IsRegular() {
-		f.l.Report(ruleFile, at, "the table %q is not a regular file", t.URI)
+		f.l.Report(ruleFile, a.Place, "the table %q is not a regular file", uri)
 	}
-	f.p.files = append(f.p.files, t.Path)
+	f.p.files = append(f.p.files, a.Text)
 }
 
 func (f *flattener) resolved() *Resolved {
-	return &Resolved{Package: f.p, List: f.l, Variables: f.vars, Given: f.net.Own.Record != nil}
+	given := slices.ContainsFunc(f.net.Asked, func(a Asked) bool { return a.Name == Record })
+	return &Resolved{Package: f.p, List: f.l, Variables: f.vars, Given: given}
 }
 
 // record takes the recorded variables from other tools, unless the annotation of macrostep gives
@@ -44,12 +41,13 @@ func (f *flattener) record(tools []Annotations) {
 		if !is {
 			continue
 		}
-		names, from := r.Record(f.resolved())
+		names, from, at := r.Record(f.resolved())
 		if len(names) == 0 {
 			continue
 		}
-		f.net.Own.Record = names
-		f.net.Own.From("record", from.Text, from.Place)
-		f.l.Report(RuleTaken, from.Place, "the recorded variables are taken from %s: %s", from.Text, diag.Some(names))
+		for _, name := range names {
+			f.net.Asked = append(f.net.Asked, Asked{Name: Record, Text: name, From: from, Place: at})
+		}
+		f.l.Report(RuleTaken, at, "the recorded variables are taken from %s: %s", from, diag.Some(names))
 	}
 }

@@ -167,7 +167,7 @@ var (
 		Doc: "Unknown annotations of other tools have no effect.",
 		Remedy: "no action needed, unless the setting matters: then give it on the command line " +
 			"or in an annotation of macrostep"}
-	ruleOwn = &diag.Rule{ID: "SD21O", Level: diag.Error, Ref: "ssp 46",
+	RuleOwn = &diag.Rule{ID: "SD21O", Level: diag.Error, Ref: "ssp 46",
 		Doc: "The annotation of macrostep is read strictly: version, attributes and elements are known, and values " +
 			"are well-formed.",
 		Remedy: "correct the annotation; docs/ssp-settings.md describes it"}
@@ -190,6 +190,6 @@ func Rules() []*diag.Rule {
 		ruleTransformation, ruleUndefined, ruleUnitUnknown, ruleNoUnit, ruleUnmatched, ruleUseless,
 		ruleNotSettable, ruleMapping, ruleMappingSource, RuleTwice, ruleClash, ruleOverridden, ruleConnected,
 		RuleValue, ruleContent, ruleReference, ruleComponentType, ruleNested, rulePlaceholder, ruleBase,
-		rulePunning, ruleSamePath, RuleForeign, RuleForeignPart, RuleTaken, ruleOwn, ruleDangling, ruleRing,
+		rulePunning, ruleSamePath, RuleForeign, RuleForeignPart, RuleTaken, RuleOwn, ruleDangling, ruleRing,
 	}
 }

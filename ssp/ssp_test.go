@@ -78,11 +78,6 @@ const base = Head + `<ssd:System name="top">
   <ssc:Unit name="m"><ssc:BaseUnit m="1"/></ssc:Unit>
 </ssd:Units>
 <ssd:DefaultExperiment startTime="0" stopTime="2">
-  <ssd:Annotations>
-    <ssc:Annotation type="com.github.macrostep">
-      <ms:Settings version="1" stepSize="0.01"><ms:Stateless component="inner.b"/></ms:Settings>
-    </ssc:Annotation>
-  </ssd:Annotations>
 </ssd:DefaultExperiment>` + Tail
 
 const baseMap = `<?xml version="1.0"?>
@@ -132,18 +127,17 @@ func TestSound(t *testing.T) {
 	if len(n.Outputs) != 1 || n.Outputs[0].Name != "result" || n.Outputs[0].From != (ssp.FlatEnd{1, "y"}) {
 		t.Errorf("outputs %+v", n.Outputs)
 	}
-	if len(n.Step) != 1 || n.Step[0].Value != 0.01 || n.Step[0].Source != "annotation of macrostep" {
-		t.Errorf("steps %+v", n.Step)
-	}
 	if *n.Experiment.Start != 0 || *n.Experiment.Stop != 2 {
 		t.Errorf("experiment %v", n.Experiment)
-	}
-	if n.Components[0].Stateless || !n.Components[1].Stateless || !slices.Equal(n.Own.Stateless, []string{"inner.b"}) {
-		t.Error("stateless components are wrong")
 	}
 	if n.Components[1].Path != "inner.b" || filepath.Base(n.Components[1].Source) != "b.fmu" || !filepath.IsAbs(n.Components[1].Source) {
 		t.Errorf("component %+v", n.Components[1])
 	}
+}
+
+// tooled is the end of an experiment with an annotation of the tool of toolDialect.
+func tooled(content string) string {
+	return "<ssd:Annotations>" + Annotate("org.tool", content) + "</ssd:Annotations></ssd:DefaultExperiment>"
 }
 
 func lineOf(t testing.TB, text, marker string) int {
@@ -246,14 +240,10 @@ func TestRules(t *testing.T) {
 		{"experiment of nested system", []change{{ssd, `<ssd:System name="inner">`, `<ssd:Component name="box" type="application/x-ssp-definition" source="box.ssd"/>` + "\n" + `<ssd:System name="inner">`},
 			{"box.ssd", "", Head + `<ssd:System name="b"/><ssd:DefaultExperiment stopTime="3"/>` + Tail}}, nil, "SD19N", diag.Info, "has no effect because the document stands for", `source="box.ssd"`},
 		{"placeholder", []change{{ssd, `<ssd:System name="inner">`, `<ssd:Component name="box"/>` + "\n" + `<ssd:System name="inner">`}}, nil, "SD19P", diag.Warning, `"box" has no source`, `<ssd:Component name="box"/>`},
-		{"setting of another tool", []change{{ssd, `<ms:Settings version="1" stepSize="0.01"><ms:Stateless component="inner.b"/></ms:Settings>
-    </ssc:Annotation>`, `<ms:Settings version="1" stepSize="0.01"><ms:Stateless component="inner.b"/></ms:Settings>
-    </ssc:Annotation><ssc:Annotation type="org.tool"><x:Gadget xmlns:x="urn:x"/></ssc:Annotation>`}}, nil, "SD21P", diag.Warning, `"x:Gadget" is not understood`, "<x:Gadget"},
-		{"step of another tool", []change{{ssd, `stepSize="0.01"><ms:Stateless component="inner.b"/></ms:Settings>
-    </ssc:Annotation>`, `><ms:Stateless component="inner.b"/></ms:Settings>
-    </ssc:Annotation><ssc:Annotation type="org.tool"><x:Step xmlns:x="urn:x"/></ssc:Annotation>`}}, nil, "SD21T", diag.Info, "the macro step of 0.1 s is taken from org.tool", "<x:Step"},
+		{"setting of another tool", []change{{ssd, `</ssd:DefaultExperiment>`, tooled(`<x:Gadget xmlns:x="urn:x"/>`)}}, nil, "SD21P", diag.Warning, `"x:Gadget" is not understood`, "<x:Gadget"},
+		{"step of another tool", []change{{ssd, `</ssd:DefaultExperiment>`, tooled(`<x:Step xmlns:x="urn:x"/>`)}}, nil, "SD21T", diag.Info, "--step-size 0.1 is taken from org.tool", "<x:Step"},
 		{"unit lost", []change{{ssd, `<ssd:Connection startElement="a" startConnector="y" endElement="inner" endConnector="x"/>`, `<ssd:Connection startElement="a" startConnector="y" endElement="inner" endConnector="x">` + LinearTransform(1, 1) + `</ssd:Connection>`}}, nil, "SD11L", diag.Warning, "the unit is unknown", ""},
-		{"same path", []change{{ssd, `<ssd:System name="inner">`, `<ssd:Component name="inner.b" source="a.fmu"/>` + "\n" + `<ssd:System name="inner">`}, {ssd, `<ms:Stateless component="inner.b"/>`, `<ms:Stateless component="'inner'.'b'"/>`}},
+		{"same path", []change{{ssd, `<ssd:System name="inner">`, `<ssd:Component name="inner.b" source="a.fmu"/>` + "\n" + `<ssd:System name="inner">`}},
 			func(f Fakes) { f["'inner.b'"], f["'inner'.'b'"] = f["a"], f["inner.b"] }, "SD20P", diag.Info, `they are called 'inner.b' and 'inner'.'b'`, `name="b"`},
 		{"own annotation elsewhere", []change{{ssd, `<ssd:Connection startConnector="level" endElement="a" endConnector="u"/>`, `<ssd:Connection startConnector="level" endElement="a" endConnector="u"><ssd:Annotations><ssc:Annotation type="com.github.macrostep"/></ssd:Annotations></ssd:Connection>`}}, nil, "SD21O", diag.Error, "is not allowed here", ""},
 		{"dangling", []change{{ssd, `<ssd:Connection startElement="a" startConnector="y" endElement="inner" endConnector="x"/>`, ""}}, nil, "SD5D", diag.Warning, "which nothing feeds", `startConnector="x"`},

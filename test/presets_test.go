@@ -11,6 +11,7 @@ import (
 	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/test/long"
 )
 
@@ -163,13 +164,17 @@ func (c *trajectory) error(t *testing.T, d demo) (worst float64) {
 // messages: warnings, and the reason of a refusal or failure.
 func presetRun(t *testing.T, name string, d demo, p *algorithms.Preset, level float64) (e float64, said []string) {
 	t.Helper()
-	a, err := assemble.Open(system(t, name), assemble.Options{})
+	a, err := assemble.Open(system(t, name), simulate.Reading(t.Context()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer a.Close()
+	own, err := simulate.AskedBy(a.Asked)
+	if err != nil {
+		t.Fatal(err)
+	}
 	params, step, stop := map[string]string{}, a.Step.Value, a.Stop.Value
-	for key, value := range a.Params {
+	for key, value := range own.Params {
 		// Those of the paper that the system is of, which had one kind of control.
 		if slices.ContainsFunc(p.Params, func(q algorithms.Param) bool { return q.Name == key }) && slices.Contains(estimating, p.Name) {
 			params[key] = value
@@ -188,13 +193,7 @@ func presetRun(t *testing.T, name string, d demo, p *algorithms.Preset, level fl
 	}
 	with := algorithms.With{}
 	if algorithms.UsesEnergy(p.Name) {
-		for _, b := range a.DeclaredBonds {
-			bond := algorithms.Bond{Name: b.Name}
-			for _, q := range b.Pairs {
-				bond.Pairs = append(bond.Pairs, algorithms.Pair{Effort: q.Effort, Flow: q.Flow})
-			}
-			with.Bonds = append(with.Bonds, bond)
-		}
+		with.Bonds = own.Bonds
 	}
 	choice, err := algorithms.New(p.Name, params, with)
 	if err != nil {

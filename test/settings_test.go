@@ -75,14 +75,15 @@ func TestSettings(t *testing.T) {
 	dir, _, _ := settingsExample(t)
 	o := complete(t, dir, "--algorithm", "gauss-seidel", "--param", "order=0", "--step-size", "0.0005",
 		"--record", "left.x", "--output-interval", "0.01",
-		"--rate", "right=1", "--workers", "1", "--isolate", "never", "--on-crash", "stop", "--bond", "other=spring.F:left.v", "--energy-spike", "0")
+		"--rate", "right=1", "--workers", "1", "--isolate", "never", "--on-crash", "stop", "--bond", "other=spring.F:left.v")
 	m := o.manifest
 	if m.Parameters["order"] != "0" || m.StepSize.Value != 0.0005 || m.FMUSteps["right"] != m.FMUSteps["left"] || len(o.columns) != 2 {
 		t.Errorf("%v, %+v, %v, %d columns", m.Parameters, m.StepSize, m.FMUSteps, len(o.columns))
 	}
 	want := maps.Clone(settingsSources)
 	delete(want, "bond rod")
-	for _, flag := range []string{"algorithm", "record", "output-interval", "workers", "isolate", "on-crash", "energy-spike"} {
+	delete(want, "isolate left") // nothing is
+	for _, flag := range []string{"algorithm", "record", "output-interval", "workers", "isolate", "on-crash"} {
 		want[flag] = "--" + flag
 	}
 	want["param order"], want["rate right"], want["bond other"] = "--param", "--rate", "--bond"
@@ -171,7 +172,7 @@ func TestForeignSettings(t *testing.T) {
 		{"OpenMCx", annotation("com.avl.model.connect.ssp.component", `<mc:Component xmlns:mc="urn:mc" deltaTime="0.001"/>`), "",
 			annotation("com.avl.model.connect.ssp.task", task), nil,
 			"gauss-seidel", 4e-3, 0, map[string]string{"algorithm": "com.avl.model.connect.ssp.task stepType",
-				"rate wheel": "com.avl.model.connect.ssp.component deltaTime"}, "the macro step of 0.004 s is taken"},
+				"rate wheel": "com.avl.model.connect.ssp.component deltaTime"}, "--step-size 0.004 is taken"},
 		{"ours first", annotation("com.opensimulationplatform", hint), simulation(master),
 			simulation(fmt.Sprintf(filter, `.*wheel\.[vz]_w`)) + annotation(ownType,
 				`<ms:Settings version="1" algorithm="explicit" stepSize="0.01" outputInterval="0.1"><ms:Record match="chassis.*"/><ms:Rate component="wheel" ratio="3"/></ms:Settings>`), nil,
@@ -201,9 +202,8 @@ func TestForeignSettings(t *testing.T) {
 // settingsSources are the settings of the example of docs/ssp-settings.md.
 var settingsSources = func() map[string]string {
 	sources := map[string]string{}
-	for _, name := range []string{"algorithm", "param order", "stateless spring", "bond rod", "rate right", "record",
-		"monitor-energy", "energy-spike", "workers", "isolate",
-		"on-crash", "step-timeout", "memory-limit", "output-interval", "input", "history", "isolate-component left", "quirk left noTerminate"} {
+	for _, name := range []string{"algorithm", "param order", "quirk spring stateless", "bond rod", "rate right", "record", "workers", "isolate",
+		"on-crash", "step-timeout", "memory-limit", "output-interval", "input", "history", "isolate left", "quirk left noTerminate"} {
 		sources[name] = ownText
 	}
 	return sources
@@ -242,7 +242,7 @@ func TestSettingsPage(t *testing.T) {
 	known := regexp.MustCompile(`"unheard-of" is not known; (\w+) has (\w+(?:, \w+)*)`)
 	element := regexp.MustCompile(`"ms:Unheard" is not known; Settings has (\w+(?:, \w+)*)`)
 	changes := []string{"</ms:Settings>", "<ms:Unheard/></ms:Settings>"}
-	for _, name := range []string{"Settings", "Component", "Param", "Stateless", "Bond", "Pair", "Rate", "Record"} {
+	for _, name := range []string{"Settings", "Component", "Param", "Bond", "Pair", "Rate", "Record"} {
 		changes = append(changes, "<ms:"+name+" ", "<ms:"+name+` unheard-of="1" `)
 	}
 	write(t, filepath.Join(dir, "push.csv"), "time\n")
@@ -269,7 +269,7 @@ func TestSettingsPage(t *testing.T) {
 			check(name, `<ms:`+found[1]+`\s[^>]*\b`+name+"=")
 		}
 	}
-	if len(seen) != 8 {
+	if len(seen) != 7 {
 		t.Errorf("attributes are known of %v only:\n%s", seen, o.output)
 	}
 	elements := element.FindStringSubmatch(output)

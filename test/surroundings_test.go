@@ -27,7 +27,7 @@ func embeds() {
 	}
 	mode, err := assemble.ParseIsolation(os.Args[3])
 	if err == nil {
-		_, err = simulate.Run(context.Background(), simulate.Request{System: os.Args[2], Output: "results.csv", Isolation: simulate.Isolation{Mode: mode}})
+		_, err = simulate.Run(context.Background(), simulate.Request{System: os.Args[2], Output: "results.csv", Options: assemble.Options{Isolate: mode}})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
@@ -30,7 +31,7 @@ type Options struct {
 	Stateless []string      // components that are declared stateless
 	Quirks    []Quirk       // in addition to those of the documents
 	Compile   bool          // compile the sources of FMUs without a library for this platform
-	Dialects  []ssp.Dialect // of system structures; nil = dialect.All()
+	Dialects  []ssp.Dialect `json:"-"` // of system structures; nil = dialect.All()
 	Set       []Assignment  // parameters and start values, which override those of the documents
 	// Driven lists the inputs with external signals: "component.variable", of a single FMU also
 	// "variable", or inputs of the outermost system.
@@ -39,38 +40,37 @@ type Options struct {
 	// Record reports whether a variable is recorded; nil = the default selection: all outputs
 	// and all connected inputs, and for a component with neither all its variables but
 	// parameters and constants.
-	Record   func(name string) bool
-	Read     func(name string) bool // further variables that are read, by any of their names; nil = none
-	Instance fmi.InstanceOptions
+	Record   func(name string) bool `json:"-"`
+	Read     func(name string) bool `json:"-"` // further variables that are read, by any of their names; nil = none
+	Instance fmi.InstanceOptions    `json:"-"`
 	// Isolate sets which components run in separate processes, in addition to
-	// IsolateComponents. Launcher starts the processes; nil = no component can be isolated. With
-	// IsolateGiven, the documents do not change Isolate.
+	// IsolateComponents. Launcher starts the processes; nil = no component can be isolated.
 	Isolate           Isolation
-	IsolateGiven      bool
 	IsolateComponents []string
-	// On are the components that run on other machines, by the first row whose pattern matches, in addition to those
-	// of the documents. Host returns the launcher for an address; nil = there are no hosts.
-	On   []On
-	Host func(address string, apart bool) (fmi.Launcher, error)
-	// Select and Columns evaluate settings of documents: Select converts patterns to a Record
-	// function, Columns returns the names of the signals in a table. Without Select, patterns in
-	// documents have no effect; without Columns, a table of inputs is an error.
-	Select   func(patterns []string) (func(name string) bool, error)
-	Columns  func(path string) (names []string, err error)
-	Launcher fmi.Launcher
+	// On are the components that run on other machines, by the first row whose pattern matches. Host returns the launcher for an address; nil = there are no hosts.
+	On       []On
+	Host     func(address string, apart bool) (fmi.Launcher, error) `json:"-"`
+	Launcher fmi.Launcher                                           `json:"-"`
+	// Settle completes the options by the settings that the documents ask for; nil = these have no effect, which is reported.
+	Settle func(o *Options, asked []ssp.Asked) error `json:"-"`
 	// Restarts is the maximum number of restarts of the process of an isolated component that
 	// died in a call; 0 = none. The FMUs of all isolated components must serialise their states
-	// then. With RestartsGiven, the documents do not change it.
-	Restarts      int
-	RestartsGiven bool
+	// then.
+	Restarts int
 	// Crashed describes the recorded crash of an FMU, "" = none; nil = no records.
-	Crashed func(*fmi.FMU) string
-	Cache   string // folder for measured properties of FMUs (fmuslave.CacheDir); "" = none
+	Crashed func(*fmi.FMU) string `json:"-"`
+	Cache   string                // folder for measured properties of FMUs (fmuslave.CacheDir); "" = none
 	// Copy is the copy of the working folder for instances beside those of the run (see fmuslave.Sandbox); nil = the model
 	// makes one. With Sandboxed, the components themselves may change nothing in the working folder: they are for an analysis.
 	// Both need a Launcher.
-	Copy      *workdir.Copy
+	Copy      *workdir.Copy `json:"-"`
 	Sandboxed bool
+}
+
+// Hinted is a rate for a component without one, from the step that another tool gives it.
+type Hinted struct {
+	algorithms.Rate
+	Hint ssp.StepHint
 }
 
 // On lets the components that match a pattern (* and ?) run on a host.
@@ -121,13 +121,10 @@ type Assembly struct {
 
 	// Set by Override.
 	Start, Stop, Step Sourced
-	Tolerance         *Sourced          // nil = none
-	Algorithm         string            // of our annotation; "" = none
-	Params            map[string]string // of our annotation
-	DeclaredBonds     []ssp.Bond        // of our annotation; their ends are Real outputs
-	Rates             []ssp.Rate        // of our annotation
-	Asked             ssp.OwnSettings   // settings of the documents, with their places
-	Held              []string          // inputs "component.variable" with a value of Options.Set and without a source
+	Tolerance         *Sourced // nil = none
+	Hinted            []Hinted
+	Asked             []ssp.Asked // settings of the documents
+	Held              []string    // inputs "component.variable" with a value of Options.Set and without a source
 	model             *Model
 	closed            bool
 	files             resolver   // the FMUs of documents
@@ -592,10 +589,8 @@ func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 	}
 	a.checkSet(o, plan, fed, driven)
 	a.hold(o, plan, fed, driven)
-	for i, c := range a.network.Components {
-		plan[i].stateless = c.Stateless
-	}
 	for _, name := range o.Stateless {
+		name = cmp.Or(name, a.Alone())
 		i := slices.IndexFunc(a.Components, func(c Component) bool { return c.Name == name })
 		if i < 0 {
 			return nil, a.noComponent(name, "be stateless")

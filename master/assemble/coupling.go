@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
@@ -491,12 +492,9 @@ func finite(x float64) float64 {
 // bonds checks the power bonds that the documents declare.
 func (c *checker) bonds() {
 	owner := map[string]string{}
-	for _, b := range c.a.DeclaredBonds {
+	for _, b := range c.a.declaredBonds() {
+		at := b.place
 		for _, p := range b.Pairs {
-			at := p.Place
-			if at.File == "" {
-				at = b.Place
-			}
 			if _, err := c.a.Power(p.Effort, p.Flow); err != nil {
 				c.add(ruleBondUnits, at, "bond %s: %v", b.Name, err)
 			}
@@ -512,12 +510,13 @@ func (c *checker) bonds() {
 
 // bondSides checks that each side of a bond takes the output of the other side, and that the bond
 // is not an algebraic loop.
-func (c *checker) bondSides(bond string, at ssp.Place, p ssp.BondPair) {
+func (c *checker) bondSides(bond string, at ssp.Place, p algorithms.Pair) {
 	sys := c.a.System
 	y, okEffort := sys.FindOut(p.Effort)
 	z, okFlow := sys.FindOut(p.Flow)
 	if !okEffort || !okFlow {
-		return // reported when the documents were read
+		c.add(ssp.RuleOwn, at, "bond %s: %s and %s are not two Real outputs, component.variable", bond, p.Effort, p.Flow)
+		return
 	}
 	inputOf := func(out, side int) int {
 		for u := sys.InAt[side]; u < sys.InAt[side+1]; u++ {
@@ -770,8 +769,8 @@ func (c *checker) memory() {
 		values += len(info.In) + len(info.Out) + len(info.DiscreteIn) + len(info.DiscreteOut) + len(info.Watch)
 	}
 	interval := a.Step.Value
-	if a.Asked.OutputInterval != nil && *a.Asked.OutputInterval > interval {
-		interval = *a.Asked.OutputInterval
+	if rows := a.number("output-interval"); rows != nil {
+		interval = max(interval, rows.Value)
 	}
 	if rows := (a.Stop.Value - a.Start.Value) / interval; rows*float64(8*values) > worthTelling {
 		c.add(ruleMemory, c.whole(), "%d variables at %.3g communication points are %.3g GB of numbers, and more as text",

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/ssp"
 )
@@ -19,17 +20,11 @@ const (
 	defaultSteps = 1000
 )
 
-// experiment sets start, stop, macro step and tolerance from our annotation, else from an
-// annotation of another tool, else from the default experiments of the FMUs (ssp 10, 47; fmi2
-// 23). Without any of these, stop and step have no source.
+// experiment sets start, stop, macro step and tolerance from the documents, else from the default
+// experiments of the FMUs (ssp 10, 47; fmi2 23). Without any of these, stop and step have no source.
 func (a *Assembly) experiment() {
 	n := a.network
-	a.Asked = n.Own
-	a.DeclaredBonds, a.Rates = n.Own.Bonds, n.Own.Rates
-	a.Algorithm, a.Params = n.Own.Algorithm, make(map[string]string, len(n.Own.Params))
-	for _, p := range n.Own.Params {
-		a.Params[p.Key] = p.Value
-	}
+	a.Asked = n.Asked
 	every := func(float64) bool { return true }
 	a.Start = Sourced{0, "default"}
 	if n.Experiment.Start != nil {
@@ -43,17 +38,13 @@ func (a *Assembly) experiment() {
 		later := func(t float64) bool { return t > a.Start.Value }
 		a.Stop, _ = a.smallest(later, func(d *description.DefaultExperiment) *float64 { return d.StopTime })
 	}
-	if len(n.Step) > 0 {
-		a.Step = Sourced{n.Step[0].Value, n.Step[0].Source}
+	if step := a.number(ssp.StepSize); step != nil {
+		a.Step = *step
 	} else {
 		positive := func(h float64) bool { return h > 0 }
 		a.Step, _ = a.smallest(positive, func(d *description.DefaultExperiment) *float64 { return d.StepSize })
 	}
-	if n.Own.Tolerance != nil {
-		a.Tolerance = &Sourced{*n.Own.Tolerance, n.Own.Sources["tolerance"].Text}
-	} else if n.Tolerance != nil {
-		a.Tolerance = &Sourced{*n.Tolerance, "org.openmodelica relativeTolerance"}
-	}
+	a.Tolerance = a.number(tolerance)
 }
 
 // smallest returns the least sensible value in the default experiments of the FMUs, with its
@@ -124,24 +115,24 @@ func (a *Assembly) Override(start, stop, step, tolerance *float64) (warnings, no
 // OpenMCx also divides the macro step (ssp 45). Rates of our annotation have precedence. It
 // returns warnings about hints that are not met exactly.
 func (a *Assembly) hintedRates() (warnings []string) {
-	a.Rates = slices.Clone(a.network.Own.Rates)
+	a.Hinted = nil
 	for _, c := range a.network.Components {
-		given := slices.ContainsFunc(a.Rates, func(r ssp.Rate) bool { return r.Component == c.Path })
+		given := slices.ContainsFunc(a.Asked, func(s ssp.Asked) bool { return s.Name == "rate" && s.Key == c.Path })
 		if given || len(c.StepHints) == 0 {
 			continue
 		}
 		hint := c.StepHints[0]
 		const slack = 1e-9 // the two numbers are rounded
 		ratio := hint.Value / a.Step.Value
-		r := ssp.Rate{Component: c.Path, Ratio: 1, Over: 1, Place: hint.Place}
+		r := Hinted{Rate: algorithms.Rate{Component: c.Path, Steps: 1, Over: 1}, Hint: hint}
 		met := ratio
 		switch {
 		case ratio >= 1-slack:
 			r.Over = int(min(ratio*(1+slack), mostRate))
 			met = float64(r.Over)
 		case hint.Finer:
-			r.Ratio = int(min(math.Ceil((1-slack)/ratio), mostRate))
-			met = 1 / float64(r.Ratio)
+			r.Steps = int(min(math.Ceil((1-slack)/ratio), mostRate))
+			met = 1 / float64(r.Steps)
 		default:
 			met = 1
 		}
@@ -149,8 +140,8 @@ func (a *Assembly) hintedRates() (warnings []string) {
 			warnings = append(warnings, fmt.Sprintf("%s takes steps of %.6g s instead of %.6g s (%s): "+
 				"steps of a component are multiples or parts of the macro step; choose a --step-size that fits", c.Path, met*a.Step.Value, hint.Value, hint.Source))
 		}
-		if r.Over > 1 || r.Ratio > 1 {
-			a.Rates = append(a.Rates, r)
+		if r.Over > 1 || r.Steps > 1 {
+			a.Hinted = append(a.Hinted, r)
 		}
 	}
 	return warnings

@@ -84,7 +84,7 @@ func (a *Assembly) Explain(name string) (*Explanation, error) {
 	}
 	if v.HasStart {
 		how := "documented start value of the FMU" // the FMU should have it without being set (fmi2 42)
-		if fmuslave.Settable(v) && a.hasQuirk(i, fmuslave.SetStarts) {
+		if fmuslave.Settable(v) && a.Components[i].Quirks.Has(fmuslave.SetStarts) {
 			how += ", set by a quirk"
 		}
 		place := fmt.Sprintf("%s!modelDescription.xml:%d", c.Source, v.Line)

@@ -12,6 +12,7 @@ import (
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/fmuslave"
+	"github.com/macrostep/macrostep/master/record"
 )
 
 // Isolation sets which components run in separate processes.
@@ -52,7 +53,7 @@ func (a *Assembly) planIsolation(o Options) error {
 			errs = append(errs, a.noComponent(name, "be isolated"))
 			continue
 		}
-		a.Components[i].Isolated = cmp.Or(a.Components[i].Isolated, "the user asks for it")
+		a.Components[i].Isolated = cmp.Or(a.Components[i].Isolated, "it is asked for")
 	}
 	if len(o.IsolateComponents) > 0 && o.Launcher == nil {
 		errs = append(errs, errors.New("components cannot be isolated: there is no launcher of processes"))
@@ -62,7 +63,7 @@ func (a *Assembly) planIsolation(o Options) error {
 	}
 	for i, c := range a.network.Components {
 		if c.Isolate && a.Components[i].Isolated == "" && o.Launcher != nil && o.Isolate != IsolateNever {
-			a.Components[i].Isolated = "its annotation asks for it"
+			a.Components[i].Isolated = "its source asks for it"
 		}
 	}
 	here := newSharing()
@@ -89,22 +90,16 @@ func (a *Assembly) planIsolation(o Options) error {
 
 // planHosts chooses the components that run on other machines.
 func (a *Assembly) planHosts(o Options) error {
-	for i, c := range a.network.Components {
-		a.Components[i].Host = c.Host
-	}
 	var errs []error
 	for _, on := range slices.Backward(o.On) { // the first one has the last word
-		match := func(name string) bool { return name == on.Pattern }
-		if o.Select != nil {
-			var err error
-			if match, err = o.Select([]string{on.Pattern}); err != nil {
-				errs = append(errs, err)
-				continue
-			}
+		match, err := record.ParseSelection([]string{on.Pattern})
+		if err != nil {
+			errs = append(errs, err)
+			continue
 		}
 		some := false
 		for i := range a.Components {
-			if c := &a.Components[i]; match(c.Name) {
+			if c := &a.Components[i]; match.Match(c.Name) || c.Name == on.Pattern {
 				c.Host, some = on.Host, true
 			}
 		}
@@ -248,7 +243,7 @@ func (a *Assembly) checkRestarts() error {
 	}
 	return fmt.Errorf("%w: after a crash a component continues from its serialised state, but %s cannot serialise it "+
 		"(canGetAndSetFMUstate and canSerializeFMUstate): isolate only components that can "+
-		"(--isolate never with --isolate-component), let a crash end the run (--on-crash stop), "+
+		"(--isolate never --isolate COMPONENT), let a crash end the run (--on-crash stop), "+
 		"or use another export of the FMU", master.ErrCapability, strings.Join(unable, ", "))
 }
 

@@ -10,17 +10,9 @@ import (
 	"github.com/macrostep/macrostep/master/fmuslave"
 )
 
-// planQuirks collects the quirks of the components, those of the documents and
-// of the user.
+// planQuirks sets the quirks of the components.
 func (a *Assembly) planQuirks(o Options) error {
 	var errs []error
-	for i, c := range a.network.Components {
-		for _, name := range c.Quirks {
-			if err := a.addQuirk(i, name); err != nil {
-				errs = append(errs, fmt.Errorf("%s: the annotation of macrostep at component %s: %w", c.Place, c.Path, err))
-			}
-		}
-	}
 	for _, q := range o.Quirks {
 		name := cmp.Or(q.Component, a.Alone())
 		i := slices.IndexFunc(a.Components, func(c Component) bool { return c.Name == name })
@@ -51,15 +43,4 @@ func (a *Assembly) addQuirk(component int, name string) error {
 		a.Components[component].Quirks |= q
 	}
 	return err
-}
-
-// hasQuirk reports whether the documents give a component a quirk.
-func (a *Assembly) hasQuirk(component int, quirk fmuslave.Quirk) bool {
-	if component >= len(a.network.Components) {
-		return false // a single FMU has no document
-	}
-	return slices.ContainsFunc(a.network.Components[component].Quirks, func(name string) bool {
-		q, err := fmuslave.ParseQuirk(name)
-		return err == nil && q == quirk
-	})
 }

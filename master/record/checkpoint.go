@@ -21,8 +21,9 @@ import (
 type Checkpoint struct {
 	// Facts must be the same in the resumed run.
 	Facts Facts `json:"facts"`
-	// Arguments are those of the command line for the resumed run.
-	Arguments []string `json:"arguments"`
+	// System and Settings are those of the resumed run, unless it is given others.
+	System   string  `json:"system"`
+	Settings []Given `json:"settings"`
 	// DefaultStep is the macro step in s that was derived from the time span, 0 if the step had another source. The
 	// resumed run keeps it, whatever its stop time.
 	DefaultStep float64 `json:"default_step,omitempty"`
@@ -30,6 +31,15 @@ type Checkpoint struct {
 	T           float64 `json:"t"`     // s
 	Steps       int     `json:"steps"` // macro steps before it
 	State       []byte  `json:"-"`     // master.Checkpoint.State
+}
+
+// Given is a setting that is given for a run, as macrostep run takes it: the flag --Name with the value Text.
+type Given struct {
+	Name     string `json:"name"`
+	Text     string `json:"text"`
+	Key      string `json:"key,omitempty"`      // what Text is for where each of several things has its own value
+	Source   string `json:"source"`             // for messages and manifests
+	Document bool   `json:"document,omitempty"` // the source is a document
 }
 
 // Facts describe a run by named values: hashes of FMUs, parameters …
@@ -40,7 +50,7 @@ type Facts map[string]string
 // state; and the SHA-256 of all of these.
 const (
 	checkpointMark    = "\x89MSCKP\r\n" // a transfer in text mode would damage it
-	checkpointVersion = 7
+	checkpointVersion = 8
 	checkpointHead    = len(checkpointMark) + 4 + 8 + 8
 )
 

@@ -26,9 +26,10 @@ type Manifest struct {
 	Reason   string         `json:"reason"`  // why the run is not complete
 	Outcome  master.Outcome `json:"outcome"` // the verdict on the run
 	Versions Versions       `json:"versions"`
-	Command  []string       `json:"command"` // arguments of the program
-	System   string         `json:"system"`  // as given
-	Results  string         `json:"results"` // the table; "" = none
+	Command  []string       `json:"command"`         // arguments of the program
+	System   string         `json:"system"`          // as given
+	Results  string         `json:"results"`         // the table; "" = none
+	Trace    string         `json:"trace,omitempty"` // the table of attempts at macro steps; absent = none
 	FMUs     []FMU          `json:"fmus"`
 
 	Algorithm  string            `json:"algorithm"`  // preset

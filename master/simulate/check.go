@@ -80,7 +80,7 @@ func (r *run) measured(ctx context.Context) (*record.Error, master.Outcome) {
 	if b := r.Check.Budget; b > 0 {
 		plan.Deadline = time.Now().Add(b)
 	}
-	mode := r.open.Isolation.Mode
+	mode := r.open.Isolate
 	bar, err := r.measure(ctx, plan, mode)
 	if errors.Is(err, measure.ErrDiffers) && mode == assemble.IsolateAuto { // instances in one process may influence each other
 		bar, err = r.measure(ctx, plan, assemble.IsolateAlways)
@@ -138,9 +138,9 @@ func (r *run) unrepeatable() string {
 // measure measures the error of the run with instances of their own.
 func (r *run) measure(ctx context.Context, plan *measure.Plan, mode assemble.Isolation) (bar *measure.Bar, err error) {
 	o := r.open
-	o.Trace, o.Logger, o.Sandboxed = nil, slog.New(slog.DiscardHandler), true
-	o.Isolation.Mode = mode
-	o.Isolation.Components = slices.Concat(o.Isolation.Components, r.sys.Once)
+	o.Calls, o.Logger, o.Sandboxed = nil, slog.New(slog.DiscardHandler), true
+	o.Isolate = mode
+	o.IsolateComponents = slices.Concat(o.IsolateComponents, r.sys.Once)
 	model, err := OpenModel(ctx, r.System, o)
 	if err != nil {
 		return nil, err

@@ -1,11 +1,13 @@
 package simulate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,7 +27,7 @@ func (r *run) facts() (record.Facts, error) {
 		"the tolerance for the FMUs":      "none",
 		"the time between rows":           exact(r.Interval),
 		"the time between checkpoints":    exact(r.Checkpoints.Every),
-		"the threshold of --energy-spike": exact(r.Spike),
+		"the threshold of --energy-spike": exact(r.spike()),
 	}
 	if sys.Tolerance != nil {
 		f["the tolerance for the FMUs"] = exact(sys.Tolerance.Value)
@@ -135,13 +137,17 @@ func (r *run) prepareCheckpoints(m *record.Manifest) error {
 		return fmt.Errorf("--checkpoint: %w; create the folder first", err)
 	}
 	record.Sweep(path)
+	system, settings, err := r.kept()
+	if err != nil {
+		return fmt.Errorf("--checkpoint: %w", err)
+	}
 	step := 0.0
 	if m.StepSize.Source == assemble.GuessedStep || m.StepSize.Source == keptStep {
 		step = m.StepSize.Value
 	}
 	m.Checkpoints = &record.Checkpoints{Path: k.File, Every: k.Every}
 	o.Checkpoints = &master.Checkpoints{Every: k.Every, OnInterrupt: true, Write: func(c master.Checkpoint) error {
-		file := record.Checkpoint{Facts: maps.Clone(now), Arguments: k.Arguments, DefaultStep: step, Every: k.Every, T: c.T, Steps: c.Steps, State: c.State}
+		file := record.Checkpoint{Facts: maps.Clone(now), System: system, Settings: settings, DefaultStep: step, Every: k.Every, T: c.T, Steps: c.Steps, State: c.State}
 		if err := file.Write(path); err != nil {
 			return err
 		}
@@ -149,5 +155,52 @@ func (r *run) prepareCheckpoints(m *record.Manifest) error {
 		m.Checkpoints.Time = &c.T
 		return nil
 	}}
+	return nil
+}
+
+// kept returns the system and the settings of the run for its checkpoints, with absolute paths, so that the run can be resumed
+// from any folder.
+func (r *run) kept() (system string, settings []Given, err error) {
+	absolute := func(path string) string {
+		abs, failed := filepath.Abs(path)
+		err = errors.Join(err, failed)
+		return abs
+	}
+	for _, g := range r.Given {
+		switch {
+		case g.Document || g.Name == "resume" || g.Name == "output":
+			continue
+		case g.Name == "checkpoint":
+			g.Text = strings.TrimSuffix(g.Text, r.Checkpoints.File) + absolute(r.Checkpoints.File)
+		case g.Name == "on":
+			on, failed := parseOn(g.Text)
+			g.Text, err = on.Pattern+"="+on.Host, errors.Join(err, failed)
+		case Find(g.Name).Path:
+			g.Text = absolute(g.Text)
+		}
+		settings = append(settings, g)
+	}
+	settings = append(settings, Given{Name: "output", Text: absolute(r.Output), Source: "--output"})
+	return absolute(r.System), settings, err
+}
+
+// Continue completes the request by the system and the settings of the run whose checkpoint it resumes, unless they are given.
+func (r *Request) Continue() error {
+	if r.Checkpoints.Resume == "" {
+		return nil
+	}
+	c, err := record.ReadCheckpoint(r.Checkpoints.Resume)
+	if err != nil {
+		return fmt.Errorf("--resume: %w", err)
+	}
+	given := r.Given
+	for _, g := range c.Settings {
+		if !slices.ContainsFunc(given, func(o Given) bool { return o.Name == g.Name }) {
+			if err := r.Apply(g.Name, g.Text, g.Source); err != nil {
+				return fmt.Errorf("--resume: %w", err)
+			}
+		}
+	}
+	r.System = cmp.Or(r.System, c.System)
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/ssp"
 )
 
 // paramFirstStep is the parameter for the size of the first step of variable-step algorithms.
@@ -57,7 +58,7 @@ func Choose(presets algorithms.Catalog, r *Request, sys *System) (*Chosen, error
 	if out.Bonds, err = out.chooseBonds(r, sys, found); err != nil {
 		return nil, err
 	}
-	with := algorithms.With{Bonds: out.Bonds, Rates: RatesWith(r.Rates, sys.Rates), Spike: r.Spike}
+	with := algorithms.With{Bonds: out.Bonds, Rates: RatesWith(r.Rates, sys.Rates), Spike: r.spike()}
 	if len(out.Bonds) == 0 {
 		with.Watched = watchedBonds(sys)
 	}
@@ -85,13 +86,12 @@ func Choose(presets algorithms.Catalog, r *Request, sys *System) (*Chosen, error
 
 // asking returns the place of the refused setting in a document.
 func asking(system string, sys *System, refused error) string {
-	for name, s := range sys.Asked.Sources {
-		if key, ok := strings.CutPrefix(name, "param "); ok && strings.HasPrefix(refused.Error(), "parameter "+key+"=") {
-			return fmt.Sprintf("%s (%s)", s.Place, s.Text)
+	for _, name := range []string{ssp.Param, ssp.Algorithm} {
+		for _, a := range sys.Asked {
+			if a.Name == name && (a.Key == "" || strings.HasPrefix(refused.Error(), "parameter "+a.Key+"=")) {
+				return fmt.Sprintf("%s (%s)", a.Place, a.From)
+			}
 		}
-	}
-	if s, ok := sys.Asked.Sources["algorithm"]; ok {
-		return fmt.Sprintf("%s (%s)", s.Place, s.Text)
 	}
 	return system + " (annotation of macrostep)"
 }
@@ -187,11 +187,18 @@ func inWatts(sys *System, bonds []algorithms.Bond) (_ []algorithms.Bond, err err
 
 // StrategyOf chooses the algorithm as a run of the system would.
 func StrategyOf(presets algorithms.Catalog, a *assemble.Assembly, r *Request) assemble.Strategy {
-	sys := &System{System: a.System, Algorithm: a.Algorithm, Params: a.Params, Asked: a.Asked,
-		Bonds: declaredBonds(a.DeclaredBonds), Rates: ratesOf(a.Rates), BondsSeen: func() []algorithms.Bond { return bondsSeen(a) }}
+	own, err := AskedBy(a.Asked)
+	if err != nil {
+		return assemble.Strategy{Unfit: err}
+	}
+	sys := &System{System: a.System, Algorithm: own.Algorithm, Params: own.Params, Asked: a.Asked,
+		Bonds: own.Bonds, Rates: own.Rates, BondsSeen: func() []algorithms.Bond { return bondsSeen(a) }}
+	for _, h := range a.Hinted {
+		sys.Rates = append(sys.Rates, h.Rate)
+	}
 	choice, err := Choose(presets, r, sys)
 	if err != nil {
-		return assemble.Strategy{Preset: cmp.Or(r.Algorithm, a.Algorithm), Unfit: err}
+		return assemble.Strategy{Preset: cmp.Or(r.Algorithm, own.Algorithm), Unfit: err}
 	}
 	s := assemble.Strategy{Preset: choice.Preset, Algorithm: choice.Algorithm, Discard: choice.Discard, Order: -1}
 	if order, err := strconv.Atoi(choice.Values["order"]); err == nil {

@@ -2,17 +2,21 @@ package simulate
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/ssp"
 )
 
 // manifest returns the manifest before the run.
@@ -22,8 +26,8 @@ func (r *run) manifest() *record.Manifest {
 		Status:   master.Incomplete,
 		Reason:   "the run did not come to its end",
 		Versions: record.Versions{Macrostep: Version(), Go: runtime.Version(), Platform: Platform()},
-		Command:  r.Command, System: r.System, Results: r.Output, FMUs: sys.FMUs,
-		Algorithm: c.Preset, Parameters: c.Values, Sources: r.sources(sys, c),
+		Command:  r.Command, System: r.System, Results: r.Output, Trace: r.Trace, FMUs: sys.FMUs,
+		Algorithm: c.Preset, Parameters: c.Values, Sources: r.sources(),
 		StartTime: sys.Start, StopTime: sys.Stop, StepSize: sys.Step, Tolerance: sys.Tolerance, EndTime: sys.Start.Value,
 	}
 	if r.Record.IsNone() {
@@ -33,6 +37,40 @@ func (r *run) manifest() *record.Manifest {
 	m.Notes = slices.Concat(notes, sys.Notes, c.notes)
 	m.Warnings = slices.Concat(warnings, sys.Warnings, r.aboutStep(), c.warnings)
 	return m
+}
+
+// sources returns the source of each setting of the system that is in force and not a default, by the name of the setting.
+func (r *run) sources() map[string]string {
+	sys, c := r.sys, r.chosen
+	out := map[string]string{}
+	for _, rate := range c.Rates {
+		if hint := sys.Hints[rate.Component]; hint != "" {
+			out["rate "+rate.Component] = hint
+		}
+	}
+	asked, _ := AskedBy(sys.Asked) // Open has reported errors
+	documents := slices.DeleteFunc(asked.Given, func(g Given) bool { return !slices.Contains(coupled, g.Name) })
+	same := cmp.Or(r.Algorithm, sys.Algorithm) == sys.Algorithm || sys.Algorithm == ""
+	for _, g := range slices.Concat(documents, r.Given) {
+		key, there := g.Key, true
+		switch e := Find(g.Name); {
+		case e.Annotation == "" && e.Component == "", slices.Contains([]string{ssp.StepSize, "tolerance"}, g.Name):
+			continue // it is not of a system, or has its source beside it
+		case g.Name == "param":
+			value, known := c.Values[key]
+			there = known && (!g.Document || same && value == asked.Params[key])
+		case g.Name == "bond":
+			there = slices.ContainsFunc(c.Bonds, func(b algorithms.Bond) bool { return b.Name == key }) && !(g.Document && len(r.Bonds) > 0)
+		case g.Name == "rate":
+			there = slices.ContainsFunc(c.Rates, func(rate algorithms.Rate) bool { return rate.Component == key })
+		case g.Name == "quirk" && sys.Alone != "" && key != "" && !strings.Contains(key, " "):
+			key = sys.Alone + " " + key
+		}
+		if there {
+			out[strings.TrimSpace(g.Name+" "+key)] = g.Source
+		}
+	}
+	return out
 }
 
 // longerThanRun returns warnings about times between points that are longer than the run m.

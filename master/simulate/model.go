@@ -15,7 +15,6 @@ import (
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/master/workdir"
-	"github.com/macrostep/macrostep/ssp"
 )
 
 // Model is a system that is opened once for many runs. Its methods may be called by several
@@ -33,8 +32,6 @@ type Model struct {
 	home          workdir.Copy
 	aside, inside *workdir.Copy
 	seen          notices
-	limits        sync.Once
-	refused       error // a limit of the documents; nil = none
 }
 
 // OpenModel opens a system for many runs: set Runner.Open to a function that calls Instantiate.
@@ -75,14 +72,18 @@ func opening(ctx context.Context, path string, o *OpenOptions) (*Model, assemble
 		return nil, assemble.Options{}, err
 	}
 	crashes := &worker.Record{Dir: fmuslave.CacheDir()}
-	m := &Model{launcher: &worker.Launcher{Timeout: o.Isolation.StepTimeout, Memory: o.Isolation.MemoryLimit, Lost: crashes.Lost},
+	m := &Model{launcher: &worker.Launcher{Timeout: o.StepTimeout, Memory: o.MemoryLimit, Lost: crashes.Lost},
 		hosts: map[string]*host.Client{}, users: 1, expendable: o.Expendable}
 	if o.Copy != nil {
 		m.home.Own = o.Copy.Own
 	}
 	options := o.assemble(ctx, &m.seen)
+	options.Settle = settle(ctx, o.Request, func(r *Request) error {
+		m.launcher.Timeout, m.launcher.Memory = r.StepTimeout, r.MemoryLimit
+		return nil
+	})
 	options.Launcher = m.launcher
-	options.Host = func(address string, apart bool) (fmi.Launcher, error) { return m.onHost(address, apart, &o.Isolation) }
+	options.Host = func(address string, apart bool) (fmi.Launcher, error) { return m.onHost(address, apart, &o.Request) }
 	if !o.Expendable {
 		options.Crashed = crashes.Crashed
 	}
@@ -100,11 +101,11 @@ func opening(ctx context.Context, path string, o *OpenOptions) (*Model, assemble
 }
 
 // onHost returns the launcher for components on a host. Those of all systems of the model share a connection.
-func (m *Model) onHost(address string, apart bool, i *Isolation) (fmi.Launcher, error) {
+func (m *Model) onHost(address string, apart bool, r *Request) (fmi.Launcher, error) {
 	c := m.hosts[address]
 	if c == nil {
 		var err error
-		if c, err = i.Client(address); err != nil {
+		if c, err = r.Client(address); err != nil {
 			return nil, err
 		}
 		m.hosts[address] = c
@@ -133,17 +134,16 @@ func (m *Model) leave() error {
 // system checks an assembly, loads its libraries, and describes it for a run. With an error, the
 // caller closes the assembly.
 func (m *Model) system(a *assemble.Assembly, o *OpenOptions, load func() error) (*System, error) {
-	m.limits.Do(func() { m.refused = limit(m.launcher, &a.Asked) })
-	if m.refused != nil {
-		return nil, m.refused
-	}
 	if err := a.CheckErrors(); err != nil {
 		return nil, err
 	}
 	if err := load(); err != nil {
 		return nil, err
 	}
-	out := newSystem(a, o)
+	out, err := newSystem(a, o)
+	if err != nil {
+		return nil, err
+	}
 	if err := m.moveAside(out); err != nil {
 		return nil, err
 	}
@@ -201,7 +201,11 @@ func Inspect(ctx context.Context, path string, o OpenOptions, variables []string
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
-	i := &Inspection{Algorithm: a.Algorithm, Alone: a.Alone(), Variables: a.VariableNames(), Units: map[string]string{}, Starts: map[string]string{}}
+	own, err := AskedBy(a.Asked)
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	i := &Inspection{Algorithm: own.Algorithm, Alone: a.Alone(), Variables: a.VariableNames(), Units: map[string]string{}, Starts: map[string]string{}}
 	for _, name := range variables {
 		i.describe(a, name)
 	}
@@ -216,11 +220,6 @@ func Inspect(ctx context.Context, path string, o OpenOptions, variables []string
 		i.Components = append(i.Components, c.Name)
 	}
 	files := a.Files()
-	for _, table := range []*ssp.Table{a.Asked.Input, a.Asked.History} {
-		if table != nil {
-			files = append(files, table.Path)
-		}
-	}
 	if err := errors.Join(known(a, variables), a.Close()); err != nil {
 		return nil, err
 	}

@@ -17,43 +17,23 @@ import (
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/diag"
-	"github.com/macrostep/macrostep/fmi/worker"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/master/record"
-	"github.com/macrostep/macrostep/master/workdir"
 	"github.com/macrostep/macrostep/ssp"
 )
 
-// OpenOptions are the options of Open.
+// OpenOptions are the options of Open: of the Request those that concern the system, with Driven, DrivenBy and Read, which
+// are those of signals and of a scenario.
 type OpenOptions struct {
-	Strict    bool
-	Stateless []string
-	Set       []Assignment
-	Quirks    []Assignment // component = quirk; component "" = the only one
-	Compile   bool
-	Isolation Isolation
-	Dialects  []ssp.Dialect          // nil: those of package dialect
-	Driven    []string               // inputs "component.variable" with external signals
-	DrivenBy  string                 // source of these signals, for messages
-	Record    func(name string) bool // variables to record; nil = the default choice
-	Read      func(name string) bool // further variables to read; nil = none
+	Request
 	// Expendable says that this process may end with an FMU: FMUs on record as having ended one
 	// before are not isolated for that.
 	Expendable bool
-	// Copy is the copy of the working folder for instances beside those of a run; nil = the system has one. With Sandboxed,
-	// the system is for an analysis, and its FMUs do not change the working folder.
-	Copy      *workdir.Copy
-	Sandboxed bool
-	// Times in s and tolerance of the user, which override those of the documents; nil = not
-	// given.
-	Start, Stop, Step, Tolerance *Setting
-
 	Logger     *slog.Logger
 	Debug      bool      // turn on the debug logging of FMUs
-	CallByCall bool      // no batches of FMI calls
-	Trace      io.Writer // one line for each FMI call; nil = none
+	Calls      io.Writer // one line for each FMI call; nil = none
 }
 
 // System is a system ready to run.
@@ -93,7 +73,8 @@ type System struct {
 	Bonds     []algorithms.Bond
 	BondsSeen func() []algorithms.Bond
 	Rates     []algorithms.Rate // of the documents
-	Asked     ssp.OwnSettings   // settings of the documents, with their places
+	Hints     map[string]string // sources of those Rates that come from steps of components
+	Asked     []ssp.Asked       // settings of the documents
 	// Monitor recreates the System with further variables for the error estimate; nil = only
 	// outputs can be monitored.
 	Monitor func([]algorithms.Monitored) (*master.System, error)
@@ -121,22 +102,16 @@ func Open(ctx context.Context, path string, o OpenOptions) (*System, error) {
 
 // assemble returns the options for assemble.Open, without those on processes.
 func (o *OpenOptions) assemble(ctx context.Context, seen *notices) assemble.Options {
-	out := Reading(ctx)
-	out.Strict, out.Stateless, out.Compile = o.Strict, o.Stateless, o.Compile
-	out.Dialects, out.Set, out.Cache = o.Dialects, slices.Clone(o.Set), fmuslave.CacheDir()
-	out.Driven, out.DrivenBy, out.Record, out.Read = o.Driven, o.DrivenBy, o.Record, o.Read
-	i := &o.Isolation
-	out.Isolate, out.IsolateGiven, out.IsolateComponents = i.Mode, i.Given, i.Components
-	out.Restarts, out.RestartsGiven, out.On = i.Restarts, i.RestartsGiven, i.On
-	out.Copy, out.Sandboxed = o.Copy, o.Sandboxed
-	for _, q := range o.Quirks {
-		out.Quirks = append(out.Quirks, assemble.Quirk{Component: q.Name, Name: q.Value})
+	out := o.Options
+	out.Dialects, out.Set, out.Cache = Dialects(out.Dialects), slices.Clone(out.Set), fmuslave.CacheDir()
+	if !o.Record.IsDefault() {
+		out.Record = o.Record.Match
 	}
 	logger := o.Logger
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	out.Instance = fmi.InstanceOptions{LoggingOn: o.Debug, StepTimeout: i.StepTimeout, CallByCall: o.CallByCall}
+	out.Instance = fmi.InstanceOptions{LoggingOn: o.Debug, StepTimeout: o.StepTimeout, CallByCall: o.CallByCall}
 	out.Instance.Log = func(m fmi.LogMessage) {
 		if m.Category == fmi.OwnCategory {
 			seen.add(m)
@@ -145,24 +120,53 @@ func (o *OpenOptions) assemble(ctx context.Context, seen *notices) assemble.Opti
 		}
 		logger.Log(context.Background(), levelOf(m.Status), m.Text, "slave", m.Instance, "category", m.Category)
 	}
-	if o.Trace != nil {
-		out.Instance.Trace = fmi.NewTrace(o.Trace)
+	if o.Calls != nil {
+		out.Instance.Trace = fmi.NewTrace(o.Calls)
 	}
 	return out
 }
 
+// settle returns a function that completes the options of opening a system by the settings of its documents. with gets the
+// request that has them all.
+func settle(ctx context.Context, r Request, with func(*Request) error) func(*assemble.Options, []ssp.Asked) error {
+	return func(o *assemble.Options, asked []ssp.Asked) error {
+		all := r
+		all.Options = *o
+		if err := all.Adopt(asked); err != nil {
+			return err
+		}
+		*o = all.Options
+		o.Instance.StepTimeout = all.StepTimeout
+		if !all.Record.IsDefault() {
+			o.Record = all.Record.Match
+		}
+		if i := slices.IndexFunc(asked, func(a ssp.Asked) bool { return a.Name == "input" }); i >= 0 && o.DrivenBy == "" {
+			s, err := record.ReadSignals(ctx, asked[i].Text)
+			if err != nil {
+				return fmt.Errorf("%s: the input %s: %w", asked[i].Place, asked[i].Shown, err)
+			}
+			o.Driven, o.DrivenBy = s.Names, asked[i].Shown
+		}
+		return with(&all)
+	}
+}
+
 // newSystem describes an assembly for a run, after settling its times.
-func newSystem(a *assemble.Assembly, o *OpenOptions) *System {
+func newSystem(a *assemble.Assembly, o *OpenOptions) (*System, error) {
 	warnings, notes := a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))
+	own, err := AskedBy(a.Asked)
+	if err != nil {
+		return nil, err
+	}
 	out := &System{
-		System: a.System, Algorithm: a.Algorithm, Params: a.Params, Asked: a.Asked,
+		System: a.System, Algorithm: own.Algorithm, Params: own.Params, Asked: a.Asked, Hints: map[string]string{},
 		Start: toSetting(a.Start, o.Start), Stop: toSetting(a.Stop, o.Stop), Step: toSetting(a.Step, o.Step),
 		Findings: a.Findings.Findings, Warnings: warnings, Notes: notes, Files: a.Files(), Settings: a.Settings(),
 		Items: a.Items(), ItemsOf: a.ItemsOf, Resolve: a.Resolve, Alone: a.Alone(), Held: a.Held,
-		Inputs: map[string][]record.Derived{}, Power: a.Power, Rates: ratesOf(a.Rates),
+		Inputs: map[string][]record.Derived{}, Power: a.Power, Rates: own.Rates,
 		Describe:  func(name string) record.Description { return describe(a, name) },
 		Names:     a.VariableNames,
-		Bonds:     declaredBonds(a.DeclaredBonds),
+		Bonds:     own.Bonds,
 		BondsSeen: func() []algorithms.Bond { return bondsSeen(a) },
 		Monitor: func(list []algorithms.Monitored) (*master.System, error) {
 			var named []assemble.Monitored
@@ -172,6 +176,10 @@ func newSystem(a *assemble.Assembly, o *OpenOptions) *System {
 			err := a.Monitor(named)
 			return a.System, err
 		},
+	}
+	for _, h := range a.Hinted {
+		out.Rates = append(out.Rates, h.Rate)
+		out.Hints[h.Component] = fmt.Sprintf("%s (%s)", h.Hint.Source, h.Hint.Place)
 	}
 	for name, list := range a.Inputs() {
 		for _, in := range list {
@@ -190,7 +198,7 @@ func newSystem(a *assemble.Assembly, o *OpenOptions) *System {
 		out.FMUs = append(out.FMUs, record.FMU{Component: c.Name, Path: c.Source, Hash: c.FMU.Hash,
 			Tool: c.FMU.Description.GenerationTool, Quirks: c.Quirks.Names(), Isolated: c.Isolated, Unasked: c.Unasked})
 	}
-	return out
+	return out, nil
 }
 
 // describe returns the description of a variable from its modelDescription.xml.
@@ -202,21 +210,10 @@ func describe(a *assemble.Assembly, name string) record.Description {
 	return record.Description{Text: v.Description, Causality: v.Causality.String(), Variability: v.Variability.String()}
 }
 
-// Reading returns the options for assemble that evaluate the settings of documents on
-// recording and on tables.
+// Reading returns the options with which assemble evaluates the settings of documents, without running anything.
 func Reading(ctx context.Context) assemble.Options {
 	return assemble.Options{
-		Select: func(patterns []string) (func(name string) bool, error) {
-			s, err := record.ParseSelection(patterns)
-			return s.Match, err
-		},
-		Columns: func(path string) ([]string, error) {
-			s, err := record.ReadSignals(ctx, path)
-			if err != nil {
-				return nil, err
-			}
-			return s.Names, nil
-		},
+		Dialects: Dialects(nil), Settle: settle(ctx, Request{}, func(*Request) error { return nil }),
 		Host: func(address string, _ bool) (fmi.Launcher, error) { return unreached(address), nil },
 	}
 }
@@ -230,22 +227,6 @@ func (u unreached) Apart() fmi.Launcher { return u }
 
 func (u unreached) Launch(fmi.Launch) (fmi.Link, error) {
 	return nil, fmt.Errorf("host %s is not connected", string(u))
-}
-
-// limit applies the limits of the documents that the user has not set. No process has been
-// started yet.
-func limit(l *worker.Launcher, asked *ssp.OwnSettings) error {
-	if asked.StepTimeout != nil && l.Timeout == 0 {
-		l.Timeout = assemble.Timeout(*asked.StepTimeout)
-	}
-	if asked.MemoryLimit != nil && l.Memory == 0 {
-		if *asked.MemoryLimit > LargestMemory {
-			return fmt.Errorf("%s: memoryLimit: %g MiB is too large; leave it out for no limit",
-				asked.Sources["memory-limit"].Place, *asked.MemoryLimit)
-		}
-		l.Memory = MemoryOf(*asked.MemoryLimit)
-	}
-	return nil
 }
 
 // notices collects messages of package fmi about FMUs for the manifest, such as changes to the
@@ -307,34 +288,6 @@ func bondsSeen(a *assemble.Assembly) []algorithms.Bond {
 	found, _ := a.Bonds()
 	for _, b := range found {
 		bonds = append(bonds, algorithms.Bond{Name: b.Name, Pairs: []algorithms.Pair{{Effort: b.Effort, Flow: b.Flow}}})
-	}
-	return bonds
-}
-
-// ratesOf converts the rates of documents.
-func ratesOf(rates []ssp.Rate) []algorithms.Rate {
-	var out []algorithms.Rate
-	for _, r := range rates {
-		out = append(out, algorithms.Rate{Component: r.Component, Steps: r.Ratio, Over: r.Over})
-	}
-	return out
-}
-
-// declaredBonds converts the bonds of documents.
-func declaredBonds(declared []ssp.Bond) []algorithms.Bond {
-	var bonds []algorithms.Bond
-	for _, d := range declared {
-		b := algorithms.Bond{Name: d.Name}
-		if d.EnergyScale != nil {
-			b.Scale = *d.EnergyScale
-		}
-		if d.Tolerance != nil {
-			b.Tolerance = *d.Tolerance
-		}
-		for _, p := range d.Pairs {
-			b.Pairs = append(b.Pairs, algorithms.Pair{Effort: p.Effort, Flow: p.Flow, Opposed: p.Opposed})
-		}
-		bonds = append(bonds, b)
 	}
 	return bonds
 }

@@ -26,7 +26,8 @@ func TestZeroOptions(t *testing.T) {
 	// It logs where it was loaded.
 	path, err := probe.Sources(t.TempDir(), "talker", probe.LifeCapabilities, "FOLDER")
 	must(t, err)
-	zero := simulate.OpenOptions{Compile: true}
+	var zero simulate.OpenOptions
+	zero.Compile = true
 	run := func(sys *simulate.System, err error) {
 		t.Helper()
 		must(t, err)
@@ -44,8 +45,9 @@ func TestZeroOptions(t *testing.T) {
 	must(t, m.Close())
 	_, err = simulate.Inspect(t.Context(), path, zero, nil)
 	must(t, err)
-	out, err := simulate.Run(t.Context(), simulate.Request{System: path, Compile: true, Output: filepath.Join(t.TempDir(), "r.csv"),
-		Start: simulate.Number(0), Stop: simulate.Number(1), Step: simulate.Number(0.1)})
+	zero.System, zero.Output = path, filepath.Join(t.TempDir(), "r.csv")
+	zero.Start, zero.Stop, zero.Step = simulate.Number(0), simulate.Number(1), simulate.Number(0.1)
+	out, err := simulate.Run(t.Context(), zero.Request)
 	if err != nil || out.Result.Status != master.Complete {
 		t.Errorf("%v, %+v", err, out)
 	}
@@ -55,8 +57,11 @@ func TestZeroOptions(t *testing.T) {
 func TestInspectReachesNoHost(t *testing.T) {
 	path, err := fmus.Build(t.TempDir(), "mass_force")
 	must(t, err)
-	o := simulate.OpenOptions{Isolation: simulate.Isolation{On: []assemble.On{{Pattern: "*", Host: "127.0.0.1:9"}},
-		Dial: func(string) (host.Dialer, string, error) { return nil, "", errors.New("there is no ticket") }}}
+	var o simulate.OpenOptions
+	o.On = []assemble.On{{Pattern: "*", Host: "127.0.0.1:9"}}
+	o.Dial = func(*simulate.Request, string) (host.Dialer, string, error) {
+		return nil, "", errors.New("there is no ticket")
+	}
 	i, err := simulate.Inspect(t.Context(), path, o, nil)
 	if err != nil || len(i.Components) != 1 {
 		t.Errorf("%v, %+v", err, i)

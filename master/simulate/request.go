@@ -22,52 +22,57 @@ import (
 
 // Request describes a run. It is plain data and can be sent to another process as JSON. A
 // field with the zero value is set by the documents of the system, or else has its default.
+// Apply sets a setting by its name in Settings.
 type Request struct {
 	// System is an .ssp, a folder with SystemStructure.ssd, an .ssd or one .fmu.
 	System string
 	// Builder names one of Runner.Builders, which creates the system from Values instead of
 	// documents; "" = System is read. With a builder, Start, Stop and Step must be given.
-	Builder                      string
-	Values                       map[string]string
+	Builder string
+	Values  map[string]string
+	// Options are those of opening the system. A run sets its functions.
+	assemble.Options
 	Start, Stop, Step, Tolerance *Setting // s, and the relative tolerance for the FMUs
 	Algorithm                    string
 	Params                       map[string]string
-	Set                          []Assignment
-	Quirks                       []Assignment // component = quirk; component "" = the only one
-	Compile                      bool         // compile the sources of FMUs without a library for this platform
-	Isolation                    Isolation
-	Stateless                    []string // components
-	Input, History               string   // tables; "" = none
-	Output                       string   // table of results
-	Manifest                     string   // "" = beside Output (see Place)
-	Format                       record.Format
-	Record                       record.Selection
-	Interval                     float64 // s, between rows; 0 = every point
-	Strict                       bool
-	LogLevel                     slog.Level
-	LogCalls, Trace              string // files; "" = none
+	Bonds                        []algorithms.Bond
+	Rates                        []algorithms.Rate
+	MonitorEnergy                bool
+	Spike                        float64       // threshold of warnings about jumps of residual power; 0 = 50
+	StepTimeout                  time.Duration // of a call into an FMU; 0 = none
+	MemoryLimit                  uint64        // bytes, of each FMU; 0 = none
+	// HostTimeout is how long to try to reach a host again to which the connection is lost; 0 = host.DefaultTimeout.
+	HostTimeout time.Duration
+	// Credentials and CA are the files that prove who connects to hosts over NATS, and the authority of its server; "" = none.
+	Credentials, CA string
+	// Dial makes the dialer for a host of a request, and the token; nil = host.Dial with the tickets in host.TicketDir.
+	Dial           func(r *Request, address string) (_ host.Dialer, token string, err error) `json:"-"`
+	Input, History string                                                                    // tables; "" = none
+	Output         string                                                                    // table of results
+	Manifest       string                                                                    // "" = beside Output (see Place)
+	Format         record.Format
+	Record         record.Selection
+	Interval       float64 // s, between rows; 0 = every point
+	LogLevel       slog.Level
+	LogCalls       string // file with the calls into FMUs; "" = none
+	Trace          string // table of attempts at macro steps; "" = none
 	// Report is the path of a page that the caller writes after the run. Place checks that
 	// the run does not use the same file.
-	Report        string
-	Workers       int // 0 = automatic
-	CallByCall    bool
-	Bonds         []algorithms.Bond
-	Rates         []algorithms.Rate
-	MonitorEnergy bool
-	Analyze       bool    // analyse the coupling before the run
-	Check         *Check  // measure the error after the run; nil = not
-	Spike         float64 // threshold of warnings about jumps of residual power; 0 = none
-	Checkpoints   Checkpointing
-	Scenario      string           // file; "" = none
-	Realtime      *master.Realtime // nil = as fast as possible
-	Command       []string         // for the manifest
-	// Given lists the settings of the user by the names of the flags of macrostep run;
-	// documents do not change them. With Closed, documents change no settings.
-	Given  []string
+	Report      string
+	Workers     int // 0 = automatic
+	CallByCall  bool
+	Check       *Check // measure the error after the run; nil = not
+	Checkpoints Checkpointing
+	Scenario    string           // file; "" = none
+	Realtime    *master.Realtime // nil = as fast as possible
+	Command     []string         // for the manifest
+	// Given lists the settings that Apply has set, and those of documents; documents change none that is given. With Closed,
+	// they change no settings.
+	Given  []Given
 	Closed bool
-}
 
-func (r *Request) given(setting string) bool { return slices.Contains(r.Given, setting) }
+	recorded []string // patterns of Record
+}
 
 // RequestError is the error of an invalid request. No file was opened.
 type RequestError struct{ Err error }
@@ -190,12 +195,6 @@ func SamePath(a, b string) bool {
 	return errA == nil && errB == nil && aa == ab
 }
 
-// MemoryOf converts a size in MiB to bytes.
-func MemoryOf(mib float64) uint64 { return uint64(mib * (1 << 20)) }
-
-// LargestMemory is the largest limit of memory in MiB.
-const LargestMemory = 1 << 40
-
 // RatesWith returns the given rates, followed by those of the documents for other components.
 func RatesWith(given, documents []algorithms.Rate) []algorithms.Rate {
 	all := given
@@ -210,33 +209,36 @@ func RatesWith(given, documents []algorithms.Rate) []algorithms.Rate {
 // Assignment is component.variable = value.
 type Assignment = assemble.Assignment
 
-// Isolation sets which FMUs run in separate processes, and their limits.
-type Isolation struct {
-	Mode        assemble.Isolation
-	Given       bool // the user has set Mode
-	Components  []string
-	StepTimeout time.Duration // 0 = none
-	MemoryLimit uint64        // bytes; 0 = none
-	On          []assemble.On // components on other machines
-	// HostTimeout is how long to try to reach a host again to which the connection is lost; 0 = host.DefaultTimeout.
-	HostTimeout time.Duration
-	// Dial makes the dialer for a host, and the token; nil = host.Dial with the tickets in host.TicketDir.
-	Dial          func(address string) (_ host.Dialer, token string, err error) `json:"-"`
-	Restarts      int                                                           // maximum per component whose process died; 0 = the run ends
-	RestartsGiven bool                                                          // the user has set Restarts
-}
-
 // Client makes a client of a host.
-func (i *Isolation) Client(address string) (*host.Client, error) {
-	dial := i.Dial
+func (r *Request) Client(address string) (*host.Client, error) {
+	dial := r.Dial
 	if dial == nil {
-		dial = func(address string) (host.Dialer, string, error) { return host.Dial(address, host.TicketDir()) }
+		dial = func(_ *Request, address string) (host.Dialer, string, error) {
+			return host.Dial(address, host.TicketDir())
+		}
 	}
-	d, token, err := dial(address)
+	d, token, err := dial(r, address)
 	if err != nil {
 		return nil, err
 	}
-	return host.NewClient(d, host.ClientOptions{Token: token, Program: Version(), Timeout: i.HostTimeout}), nil
+	return host.NewClient(d, host.ClientOptions{Token: token, Program: Version(), Timeout: r.HostTimeout}), nil
+}
+
+// parseOn reads GLOB=HOST, or HOST for all components.
+func parseOn(text string) (assemble.On, error) {
+	pattern, address, ok := strings.Cut(text, "=")
+	if !ok {
+		pattern, address = "*", text
+	}
+	if pattern == "" || address == "" {
+		return assemble.On{}, fmt.Errorf("%q is not GLOB=HOST", text)
+	}
+	// A ticket is found from any folder, also when the run is resumed.
+	if _, err := os.Stat(address); err == nil && filepath.Ext(address) == ".json" {
+		address, err = filepath.Abs(address)
+		return assemble.On{Pattern: pattern, Host: address}, err
+	}
+	return assemble.On{Pattern: pattern, Host: address}, nil
 }
 
 // Setting is a number with its source, for example a flag.
@@ -251,6 +253,4 @@ type Checkpointing struct {
 	File   string  // "" = none; also written on an interrupt
 	Every  float64 // s; 0 = only on an interrupt
 	Resume string  // file; "" = from the start
-	// Arguments of the command line that resumes this run.
-	Arguments []string
 }

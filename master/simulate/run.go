@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/macrostep/macrostep/algorithms"
-	"github.com/macrostep/macrostep/algorithms/analyze"
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/process"
@@ -68,7 +67,6 @@ type Outcome struct {
 	Table         bool             // there is a table of results
 	Rows, Columns int              // of the table
 	Result        master.Result    `json:"-"` // of a run that has begun
-	Analysis      *analyze.Report  `json:"-"` // nil = none was requested
 }
 
 // Run makes the run of a request, from documents to files.
@@ -151,11 +149,6 @@ func (r *run) run(ctx context.Context) (err error) {
 	}
 	m := r.manifest()
 	r.base = m
-	if r.Analyze {
-		if err := r.analyseFirst(ctx, m); err != nil {
-			return err
-		}
-	}
 	if ctx, err = r.prepare(ctx, m); err != nil {
 		return err
 	}
@@ -218,26 +211,20 @@ func (r *run) read(ctx context.Context) (err error) {
 			return &RequestError{err}
 		}
 	}
-	r.open = OpenOptions{
-		Strict: r.Strict, Stateless: r.Stateless, Set: r.Set, Quirks: r.Quirks, Compile: r.Compile, Isolation: r.Isolation,
-		Start: r.Start, Stop: r.Stop, Step: r.Step, Tolerance: r.Tolerance,
-		Logger: r.events.logger(), Debug: r.events.debug(), CallByCall: r.CallByCall, Copy: &r.copy,
-	}
+	r.open = OpenOptions{Request: r.Request, Logger: r.events.logger(), Debug: r.events.debug()}
+	r.open.Copy = &r.copy
 	if err := r.readCheckpoint(); err != nil {
 		return err
 	}
 	if r.signals != nil {
 		r.open.Driven, r.open.DrivenBy = r.signals.Names, "--input "+r.Input
 	}
-	if !r.Record.IsDefault() {
-		r.open.Record = r.Record.Match
-	}
 	if s := r.scenario; s != nil {
 		r.open.Read = s.Uses
 	}
 	if r.LogCalls != "" {
 		r.calls = record.NewCallLog(r.At(r.LogCalls), sharedMemory())
-		r.open.Trace = r.calls // recorders creates the file, after the checks for overwriting
+		r.open.Calls = r.calls // recorders creates the file, after the checks for overwriting
 	}
 	return nil
 }
@@ -250,7 +237,7 @@ func (r *run) settleAll(ctx context.Context) (err error) {
 	if r.player != nil {
 		r.player.Items, r.player.Resolve = r.sys.ItemsOf, r.sys.Resolve
 	}
-	if err := r.settle(r.sys); err != nil {
+	if err := r.Adopt(r.sys.Asked); err != nil {
 		return err
 	}
 	r.Record = r.Record.Of(r.sys.Alone)

@@ -11,7 +11,6 @@ import (
 	"strconv"
 
 	"github.com/macrostep/macrostep/fmus"
-	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/master/study"
 )
 
@@ -29,6 +28,7 @@ func Example() {
 
 	plan, err := study.Parse(filepath.Join(dir, "study.yaml"), []byte(`
 system: two-mass-ff.ssp # beside study.yaml, which need not exist
+run: {stop-time: 0.25, step-size: 1e-3, algorithm: explicit, param: {order: 2}}
 vary:
   coupling.c_c: linear(500, 1500, 11) # N/m
   coupling.d_c: [0]
@@ -69,15 +69,7 @@ collect:
 // carryOut makes the runs of a plan on all cores of this process.
 func carryOut(plan *study.Plan) (_ *study.Findings, err error) {
 	ctx := context.Background()
-	model, err := study.Open(ctx, plan, study.Options{
-		// A program that takes settings under run: of the plan turns them into a request here.
-		Request: func(system string, _ []study.Setting) (simulate.Request, error) {
-			return simulate.Request{
-				System: system, Stop: simulate.Number(0.25), Step: simulate.Number(1e-3),
-				Algorithm: "explicit", Params: map[string]string{"order": "2"},
-			}, nil
-		},
-	})
+	model, err := study.Open(ctx, plan, study.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/host"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/scenario"
@@ -26,15 +27,14 @@ import (
 
 // Options are the options of Open that a plan does not contain.
 type Options struct {
-	// Request returns the run that settings of macrostep run ask for, of a plan's system. nil = there
-	// are no settings but those of Base.
-	Request  func(system string, settings []Setting) (simulate.Request, error)
 	Presets  algorithms.Catalog
 	Dialects []ssp.Dialect // nil: those of package dialect
 	// Kept is the folder for tables of the runs that the plan keeps; "" = none is kept.
 	Kept string
 	// Engine names this process in rows.
 	Engine string
+	// Dial makes the dialers for hosts (see simulate.Request); nil = those of simulate.
+	Dial func(r *simulate.Request, address string) (_ host.Dialer, token string, err error)
 	// Expendable means that an FMU may end this process (see simulate.OpenOptions).
 	Expendable bool
 	// Running receives the system of a run when it begins; nil = nobody does.
@@ -198,9 +198,6 @@ func (m *Model) distinct() ([]simulate.Request, error) {
 }
 
 func newModel(p *Plan, o Options) *Model {
-	if o.Request == nil {
-		o.Request = noSettings
-	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -220,10 +217,10 @@ func (m *Model) opening(ctx context.Context) (_ simulate.OpenOptions, files []st
 	if m.selected, err = record.ParseSelection(names); err != nil {
 		return simulate.OpenOptions{}, nil, err
 	}
-	open := simulate.OpenOptions{
-		Strict: r.Strict, Stateless: r.Stateless, Set: r.Set, Quirks: r.Quirks, Compile: r.Compile, Isolation: r.Isolation,
-		Dialects: m.options.Dialects, Logger: m.options.Logger, Read: m.selected.Match, Expendable: m.options.Expendable,
-		Start: r.Start, Stop: r.Stop, Step: r.Step, Tolerance: r.Tolerance, Copy: &m.copy,
+	open := simulate.OpenOptions{Request: r, Logger: m.options.Logger, Expendable: m.options.Expendable}
+	open.Dialects, open.Read, open.Copy = m.options.Dialects, m.selected.Match, &m.copy
+	if m.plan.Keep == KeepNone {
+		open.Record = record.Selection{}
 	}
 	if r.Scenario != "" {
 		s, err := scenario.Read(ctx, r.Scenario)
@@ -244,18 +241,7 @@ func (m *Model) opening(ctx context.Context) (_ simulate.OpenOptions, files []st
 	if r.History != "" {
 		files = append(files, r.History)
 	}
-	if m.plan.Keep != KeepNone && !r.Record.IsDefault() {
-		open.Record = r.Record.Match
-	}
 	return open, files, nil
-}
-
-// noSettings makes the run of a plan without settings.
-func noSettings(system string, settings []Setting) (simulate.Request, error) {
-	if len(settings) > 0 {
-		return simulate.Request{}, fmt.Errorf("the setting %s needs study.Options.Request, which reads settings", settings[0].Name)
-	}
-	return simulate.Request{System: system}, nil
 }
 
 // Close closes the system.
@@ -286,12 +272,24 @@ func (m *Model) request(v Variant) (simulate.Request, error) {
 	r, ok := m.requests[key]
 	if !ok {
 		var err error
-		if r, err = m.options.Request(m.plan.System, settings); err != nil {
-			return r, err
+		if r, err = m.plan.Request(settings); err != nil {
+			return r, fmt.Errorf("run: %w", err)
 		}
+		r.Dial = m.options.Dial
 		m.requests[key] = r
 	}
 	return r, nil
+}
+
+// Request returns the run of the system with settings. It has one worker unless they say otherwise: the other cores have runs of
+// their own.
+func (p *Plan) Request(settings []Setting) (simulate.Request, error) {
+	r := simulate.Request{System: p.System, Workers: 1}
+	var errs []error
+	for _, s := range settings {
+		errs = append(errs, r.Apply(s.Name, s.Value, "--"+s.Name))
+	}
+	return r, errors.Join(append(errs, r.Complete())...)
 }
 
 // override returns the settings with another value for one of them.
@@ -339,9 +337,11 @@ func (m *Model) run(ctx context.Context, v Variant, settled func(Row)) (Row, err
 	}
 	set := m.plan.assignments(v)
 	selection := r.Record
-	r.Output, r.Manifest, r.Record, r.Given = "", "", none, append(slices.Clip(r.Given), "record")
+	r.Output, r.Manifest, r.Record = "", "", none
+	given := r.Given
+	r.Given = append(slices.Clip(r.Given), simulate.Given{Name: "record", Source: "the study"})
 	if m.plan.Keep != KeepNone && m.options.Kept != "" {
-		r.Given = r.Given[:len(r.Given)-1] // documents may choose what is recorded
+		r.Given = given // documents may choose what is recorded
 		r.Output, r.Record = filepath.Join(m.options.Kept, fmt.Sprintf("%d.csv", v.ID)), selection
 		if err := r.Place(); err != nil {
 			return m.plan.NoRow(v, Failed, err.Error()), nil

@@ -17,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/master/simulate"
 )
 
 // Plan is what a study consists of. Read reads it from a file; a program may fill it in itself.
@@ -381,16 +382,9 @@ func (p *planReader) factor(name string, n *yaml.Node) (Factor, error) {
 	return List(name, levels...)
 }
 
-// pathSettings are the settings whose values are files.
-var pathSettings = []string{"input", "history", "scenario"}
-
-// notPerStudy are flags of macrostep run for one run: what a study writes is in its folder.
-var notPerStudy = []string{"output", "manifest", "report", "trace", "live", "metrics", "checkpoint", "resume", "log-fmi-calls", "quiet", "debug",
-	"log-level", "realtime", "realtime-priority", "overrun", "analyze"}
-
 func (p *planReader) settings(n *yaml.Node) {
 	add := func(name, value string) {
-		if slices.Contains(pathSettings, name) {
+		if e := simulate.Find(name); e != nil && e.Path {
 			value = p.resolve(value)
 		}
 		p.Run = append(p.Run, Setting{name, value})
@@ -406,9 +400,6 @@ func (p *planReader) settings(n *yaml.Node) {
 				add(key.Value, value.Content[i].Value+"="+value.Content[i+1].Value)
 			}
 		default:
-			if value.Tag == "!!bool" && value.Value == "false" {
-				return nil
-			}
 			add(key.Value, value.Value)
 		}
 		return nil
@@ -491,7 +482,10 @@ func (p *Plan) Check() error {
 		names[name] = true
 	}
 	for _, s := range p.Run {
-		if slices.Contains(notPerStudy, s.Name) {
+		switch e := simulate.Find(s.Name); {
+		case e == nil:
+			fail("run: there is no setting %q%s", s.Name, diag.DidYouMean(s.Name, settingNames(func(e *simulate.Entry) bool { return e.Scope != simulate.OfCall })))
+		case e.Scope == simulate.OfCall:
 			fail("run: --%s does not apply to studies; keep and collect choose what is kept of each run", s.Name)
 		}
 	}
@@ -508,25 +502,37 @@ func (p *Plan) Check() error {
 	return errors.Join(errs...)
 }
 
+// settingNames returns the names of some settings.
+func settingNames(of func(*simulate.Entry) bool) (list []string) {
+	for _, e := range simulate.Settings {
+		if of(e) {
+			list = append(list, e.Name)
+		}
+	}
+	return list
+}
+
 // VariedSettings names the settings that may vary from run to run; the others belong to the system, which
 // is opened once.
-var VariedSettings = []string{"start-time", "stop-time", "step-size", "tolerance", "algorithm", "param", "bond", "rate", "workers"}
+func VariedSettings() []string {
+	return settingNames(func(e *simulate.Entry) bool { return e.Scope == simulate.Varies })
+}
 
 func (p *Plan) checkFactors() error {
 	var errs []error
-	seen := map[string]bool{}
+	seen, varied := map[string]bool{}, VariedSettings()
 	for _, name := range p.FactorNames() {
 		if seen[name] {
 			errs = append(errs, fmt.Errorf("vary: %s is given twice", name))
 		}
 		seen[name] = true
-		if slices.Contains(VariedSettings, name) && filepath.Ext(p.System) != ".fmu" {
+		if slices.Contains(varied, name) && filepath.Ext(p.System) != ".fmu" {
 			errs = append(errs, fmt.Errorf("vary: %s is a setting of the run; write %s%s", name, SettingPrefix, name))
 		}
 		if setting, ok := strings.CutPrefix(name, SettingPrefix); ok {
 			setting, _, _ = strings.Cut(setting, ".")
-			if !slices.Contains(VariedSettings, setting) {
-				errs = append(errs, fmt.Errorf("vary: the setting %q cannot vary%s; run.… takes %s, others belong into run", setting, diag.DidYouMean(setting, VariedSettings), strings.Join(VariedSettings, ", ")))
+			if !slices.Contains(varied, setting) {
+				errs = append(errs, fmt.Errorf("vary: the setting %q cannot vary%s; run.… takes %s, others belong into run", setting, diag.DidYouMean(setting, varied), strings.Join(varied, ", ")))
 			}
 		}
 	}

@@ -254,7 +254,7 @@ func (s *served) run(j *Job) (any, error) {
 	if err := json.Unmarshal(j.Request, &req); err != nil {
 		return nil, err
 	}
-	limits := Limits{Call: req.Isolation.StepTimeout, Memory: req.Isolation.MemoryLimit}
+	limits := Limits{Call: req.StepTimeout, Memory: req.MemoryLimit}
 	j.Limit(limits)
 	return simulate.Runner{
 		Builders: s.config.Builders,

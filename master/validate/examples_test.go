@@ -1,6 +1,7 @@
 package validate_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/worker"
 	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/master/validate"
 	"github.com/macrostep/macrostep/test/cc"
 )
@@ -163,7 +165,7 @@ func write(t *testing.T, path, text string) {
 // judge validates an example.
 func (e *example) judge(t *testing.T, strict bool) *validate.Report {
 	t.Helper()
-	o := validate.Options{Strict: strict, Strategy: e.strategy}
+	o := validate.Options{Strict: strict, Strategy: e.strategy, Assemble: simulate.Reading(context.Background())}
 	if e.options["launcher"] != "none" {
 		o.Launcher = &worker.Launcher{}
 	}
@@ -187,15 +189,11 @@ func (e *example) strategy(a *assemble.Assembly) assemble.Strategy {
 	if key, value, ok := strings.Cut(e.options["param"], "="); ok {
 		params[key] = value
 	}
-	var bonds []algorithms.Bond
-	for _, b := range a.DeclaredBonds {
-		bond := algorithms.Bond{Name: b.Name}
-		for _, p := range b.Pairs {
-			bond.Pairs = append(bond.Pairs, algorithms.Pair{Effort: p.Effort, Flow: p.Flow})
-		}
-		bonds = append(bonds, bond)
+	own, err := simulate.AskedBy(a.Asked)
+	if err != nil {
+		return assemble.Strategy{Preset: preset, Unfit: err}
 	}
-	choice, err := algorithms.New(preset, params, algorithms.With{Bonds: bonds})
+	choice, err := algorithms.New(preset, params, algorithms.With{Bonds: own.Bonds})
 	if err != nil {
 		return assemble.Strategy{Preset: preset, Unfit: err}
 	}

@@ -26,7 +26,7 @@ func (j *judge) gains() {
 	o := j.o.Assemble
 	o.Launcher, o.Cache, o.Compile = j.o.Launcher, j.o.Cache, j.o.Compile
 	if o.Launcher != nil {
-		o.Isolate, o.IsolateGiven, o.Copy, o.Sandboxed = assemble.IsolateAlways, true, j.o.copy, true
+		o.Isolate, o.Copy, o.Sandboxed = assemble.IsolateAlways, j.o.copy, true
 	}
 	a, err := assemble.Open(j.path, o) // never nil
 	defer func() { _ = a.Close() }()   // the next program removes files that remain

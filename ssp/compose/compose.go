@@ -431,8 +431,7 @@ func (b *composer) experiment() error {
 		}
 	}
 	if step != nil || b.c.Tolerance != nil || b.c.Algorithm != "" {
-		own := ssp.OwnSettings{Algorithm: b.c.Algorithm, StepSize: step, Tolerance: b.c.Tolerance}
-		a, err := edit.SettingsAnnotation(&own)
+		a, err := edit.SettingsAnnotation(b.c.Algorithm, step, b.c.Tolerance)
 		if err != nil {
 			return err
 		}

@@ -42,12 +42,20 @@ import (
 // All returns the dialects of this package, in order of precedence (ssp 47).
 func All() []ssp.Dialect {
 	return []ssp.Dialect{
-		{Name: "OSP", New: func() ssp.Annotations { return osp{} }, Source: proxied, Prefixes: map[string]string{"osp": nsOSP},
+		{Name: "OSP", New: func() ssp.Annotations { return &osp{} }, Source: proxied, Prefixes: map[string]string{"osp": nsOSP},
 			Format: &ssp.Format{File: ospDocumentName, Root: ospRoot, Read: readStructure},
 			Rules:  []*diag.Rule{ruleOSP, ruleOSPPart, ruleOSPModel, ruleOSPUnit, ruleOSPName}},
 		{Name: "OMSimulator", New: func() ssp.Annotations { return &omSimulator{} }, Prefixes: prefixOMS},
 		{Name: "OpenMCx", New: func() ssp.Annotations { return &openMCx{} }},
 	}
+}
+
+// step asks for a macro step in an attribute of another tool.
+func step(p *ssp.Reader, n *ssp.Node, key, source string) (out []ssp.Asked) {
+	for _, h := range hint(p, n, key, source) {
+		out = append(out, ssp.Asked{Name: ssp.StepSize, Text: ssp.Number(h.Value), From: h.Source, Place: h.Place})
+	}
+	return out
 }
 
 // hint reads a step size from an attribute of another tool. It reports and ignores a value that is

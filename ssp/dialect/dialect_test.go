@@ -3,6 +3,7 @@ package dialect_test
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,7 +45,6 @@ func TestSteps(t *testing.T) {
 	osp := Annotate("com.opensimulationplatform", `<osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="1e-4"/></osp:Algorithm>`)
 	oms := Annotate("org.openmodelica", "<oms:Annotations>"+fixed+"</oms:Annotations>")
 	mcx := Annotate("com.avl.model.connect.ssp.task", `<mc:Task xmlns:mc="urn:mc" stepType="sequential" deltaTime="0.02"/>`)
-	own := Annotate(ssp.OwnType, `<ms:Settings version="1" stepSize="0.5"/>`)
 	cases := []struct {
 		name                          string
 		component, system, experiment string
@@ -61,27 +61,28 @@ func TestSteps(t *testing.T) {
 		{"OMSimulator, variable steps", "", Annotate("org.openmodelica", fmt.Sprintf(simulation, `<oms:VariableStepMaster description="oms-mav" initialStepSize="1e-6" relativeTolerance="1e-3"/>`)), "", "1e-06 org.openmodelica initialStepSize", "[SD21T SD21T SD21T SD21T SD21T]", 1e-3},
 		{"OMSimulator, solver", "", Annotate("org.openmodelica", fmt.Sprintf(simulation, `<oms:VariableStepSolver description="cvode" initialStepSize="1e-6"/>`)), "", "", "[SD21]", 0},
 		{"OpenMCx", "", "", mcx, "0.02 com.avl.model.connect.ssp.task deltaTime", "[SD21T SD21T]", 0},
-		{"all foreign", "", oms, mcx + osp, "0.0001 com.opensimulationplatform baseStepSize; 0.002 org.openmodelica stepSize; 0.02 com.avl.model.connect.ssp.task deltaTime", "[SD21P SD21T SD21P SD21P SD21T]", 1e-4},
-		{"own first", "", oms, osp + own, "0.5 annotation of macrostep; 0.0001 com.opensimulationplatform baseStepSize; 0.002 org.openmodelica stepSize", "[SD21T]", 1e-4},
+		{"all foreign", "", oms, mcx + osp, "0.0001 com.opensimulationplatform baseStepSize", "[SD21T SD21P SD21T SD21P SD21P]", 1e-4},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			n, l := sound(t, Annotated(c.component, c.system, c.experiment))
-			var got []string
-			for _, s := range n.Step {
-				got = append(got, fmt.Sprintf("%v %s", s.Value, s.Source))
-				if s.Place.Line == 0 {
-					t.Error("no line")
-				}
-			}
-			if g := strings.Join(got, "; "); g != c.want {
+			if g := strings.Join(Asked(n, ssp.StepSize), "; "); g != c.want {
 				t.Errorf("steps %q, want %q", g, c.want)
+			}
+			for _, a := range n.Asked {
+				if a.Place.Line == 0 {
+					t.Errorf("%s has no line", a)
+				}
 			}
 			if "["+IDs(l.Findings)+"]" != c.findings {
 				t.Errorf("findings %v, want %s", l.Findings, c.findings)
 			}
-			if (n.Tolerance != nil) != (c.tolerance != 0) || n.Tolerance != nil && *n.Tolerance != c.tolerance {
-				t.Errorf("tolerance %v, want %v", n.Tolerance, c.tolerance)
+			want := []string(nil)
+			if c.tolerance != 0 {
+				want = []string{ssp.Number(c.tolerance) + " org.openmodelica relativeTolerance"}
+			}
+			if got := Asked(n, "tolerance"); !slices.Equal(got, want) {
+				t.Errorf("tolerance %q, want %q", got, want)
 			}
 		})
 	}
@@ -102,8 +103,8 @@ func TestUndeclaredPrefix(t *testing.T) {
 			t.Fatalf("%v, findings %v", err, l.Findings)
 		}
 		text := encode(t, p.Root)
-		if n, _ := sound(t, text); len(n.Step) != 1 || strings.Count(text, declaration) != 1 {
-			t.Errorf("steps %v\n%s", n.Step, text)
+		if n, _ := sound(t, text); len(Asked(n, ssp.StepSize)) != 1 || strings.Count(text, declaration) != 1 {
+			t.Errorf("settings %v\n%s", n.Asked, text)
 		}
 	}
 }
@@ -113,8 +114,8 @@ func TestSequenceOfPlaceholders(t *testing.T) {
 	document := strings.Replace(Annotated(Annotate("com.avl.model.connect.ssp.component", `<mc:Component xmlns:mc="urn:mc" triggerSequence="1"/>`), "",
 		Annotate("com.avl.model.connect.ssp.task", `<mc:Task xmlns:mc="urn:mc" stepType="sequential" deltaTime="1"/>`)), ` source="c.fmu"`, "", 1)
 	n, _ := sound(t, document)
-	if len(n.Components) != 0 || n.Own.Algorithm != "gauss-seidel" || len(n.Own.Params) != 0 {
-		t.Errorf("settings %+v", n.Own)
+	if len(n.Components) != 0 || len(Asked(n, ssp.Algorithm)) != 1 || Asked(n, ssp.Param) != nil {
+		t.Errorf("settings %v", n.Asked)
 	}
 }
 
@@ -125,9 +126,7 @@ func TestLeftOut(t *testing.T) {
 	trigger := Annotate("com.avl.model.connect.ssp.component", `<mc:Component xmlns:mc="urn:mc" triggerSequence="1"/>`)
 	for _, tt := range []struct{ name, component, experiment, want string }{
 		{"c", "", osp + mcx, "is ignored: the algorithm is taken from the tool that gives the macro step: com.opensimulationplatform baseStepSize"},
-		{"c", "", Annotate(ssp.OwnType, `<ms:Settings version="1" algorithm="explicit"/>`) + osp + mcx, "is ignored: the annotation of macrostep counts"},
-		{"c", "", Annotate(ssp.OwnType, `<ms:Settings version="1" stepSize="0.5"/>`) + osp + mcx, "is ignored: of several tools the first counts"},
-		{"c", "", mcx, "algorithm gauss-seidel is taken from"},
+		{"c", "", mcx, "--algorithm gauss-seidel is taken from"},
 		{"c,d", trigger, mcx, `component "c,d" has a comma in its name`},
 	} {
 		document := strings.Replace(Annotated(tt.component, "", tt.experiment), `name="c"`, `name="`+tt.name+`"`, 1)
@@ -209,16 +208,16 @@ func TestPrepare(t *testing.T) {
 	if _, err := dialect.Prepare(fresh.Root, "osp", 1e-3, nil); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := fresh.Flatten(FakeSet{}, nil); err != nil || len(n.Step) != 1 { // an annotation that was not read
-		t.Errorf("%v, steps %v", err, n)
+	if n, err := fresh.Flatten(FakeSet{}, nil); err != nil || len(Asked(n, ssp.StepSize)) != 1 { // an annotation that was not read
+		t.Errorf("%v, %v", err, n)
 	}
 	for _, tool := range dialect.Tools() {
 		if _, err := dialect.Prepare(alone, tool, 1e-3, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n, _ := sound(t, encode(t, alone)); len(n.Step) != 2 || n.Step[0].Value != 1e-3 || n.Step[1].Value != 1e-3 {
-		t.Errorf("steps %v", n.Step)
+	if n, _ := sound(t, encode(t, alone)); !slices.Equal(Asked(n, ssp.StepSize), []string{"0.001 com.opensimulationplatform baseStepSize"}) {
+		t.Errorf("settings %v", n.Asked)
 	}
 	if _, err := dialect.Prepare(d, "other", 1, nil); err == nil || !strings.Contains(err.Error(), `the tool "other" is not known`) {
 		t.Error(err)

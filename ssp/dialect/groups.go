@@ -363,7 +363,8 @@ func (f *ospConnector) makeBonds(n *ssp.Network) {
 			f.List.Report(ruleOSP, at, "the power bond %q cannot be formed: %s", name, wrong)
 			continue
 		}
-		b, sure := ssp.Bond{Name: name, Place: at}, true
+		sure := true
+		var pairs []string
 		for i := range there {
 			flow, effort := there[i], back[i]
 			isEffort, known := f.isEffort(flow)
@@ -372,14 +373,13 @@ func (f *ospConnector) makeBonds(n *ssp.Network) {
 				flow, effort = effort, flow
 			}
 			sure = sure && known && otherKnown && isEffort != other
-			b.Pairs = append(b.Pairs, ssp.BondPair{Effort: f.name(effort), Flow: f.name(flow), Place: at})
+			pairs = append(pairs, f.name(effort)+":"+f.name(flow))
 		}
 		if !sure {
 			f.List.Report(ssp.RuleTaken, at, "the units do not show which output of the power bond %q is the effort and which the flow; "+
 				"the sign of the residual energy may be wrong", name)
 		}
-		n.Own.Bonds = append(n.Own.Bonds, b)
-		n.Own.From("bond "+name, sourceOSP+" powerBond", at)
+		n.Asked = append(n.Asked, ssp.Asked{Name: "bond", Key: name, Text: name + "=" + strings.Join(pairs, ","), From: sourceOSP + " powerBond", Place: at})
 	}
 }
 

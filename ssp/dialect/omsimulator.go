@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi/diag"
@@ -18,66 +19,67 @@ var prefixOMS = map[string]string{"oms": nsOMS}
 
 // omSimulator reads the annotations of OMSimulator.
 type omSimulator struct {
-	set    ssp.OwnSettings
+	asked  []ssp.Asked
 	filter *signalFilter // nil if there is none
 }
 
 var _ ssp.Recorder = (*omSimulator)(nil)
 
 // Read reads annotations at the experiment and at the outermost system.
-func (o *omSimulator) Read(p *ssp.Reader, a ssp.Annotation, at ssp.Site, _ string) (steps []ssp.StepHint, taken bool) {
+func (o *omSimulator) Read(p *ssp.Reader, a ssp.Annotation, at ssp.Site, _ string) (hints []ssp.StepHint, taken bool) {
 	switch {
 	case a.Type != typeOMS:
 	case at == ssp.AtExperiment:
 		o.experiment(p, a.Node())
 		return nil, true
 	case at == ssp.AtSystem: // old and new form, with or without the level oms:Annotations (ssp 42)
-		return o.masters(p, a.Node()), true
+		o.masters(p, a.Node())
+		return nil, true
 	}
 	return nil, false
 }
 
-// Settings returns algorithm, tolerance and output interval.
-func (o *omSimulator) Settings([]*ssp.FlatComponent, bool, *diag.List) ssp.OwnSettings { return o.set }
+// Settings returns macro step, algorithm, tolerance and output interval.
+func (o *omSimulator) Settings([]*ssp.FlatComponent, bool, *diag.List) []ssp.Asked { return o.asked }
 
-// masters reads the masters and solvers below an element, and returns their steps.
-func (o *omSimulator) masters(p *ssp.Reader, n *ssp.Node) (steps []ssp.StepHint) {
+// masters reads the masters and solvers below an element.
+func (o *omSimulator) masters(p *ssp.Reader, n *ssp.Node) {
 	for _, k := range n.Kids {
 		switch k.Name {
 		case "Annotations":
-			steps = append(steps, o.masters(p, k)...)
+			o.masters(p, k)
 		case "SimulationInformation":
 			switch method := k.Str("method", ""); method {
 			case "oms_ma":
-				steps = append(steps, o.master(p, k, "fixedStepSize")...)
+				o.master(p, k, "fixedStepSize")
 			case "oms_mav", "oms_mav2":
-				steps = append(steps, o.adaptive(p, k)...)
+				o.adaptive(p, k)
 			case "":
-				steps = append(steps, o.masters(p, k)...)
+				o.masters(p, k)
 			default:
 				p.Add(ssp.RuleForeign, k, "the solver %q of OMSimulator is for model exchange and has no effect", method)
 			}
 		case "FixedStepMaster":
-			steps = append(steps, o.master(p, k, "stepSize")...)
+			o.master(p, k, "stepSize")
 		case "VariableStepMaster":
-			steps = append(steps, o.adaptive(p, k)...)
+			o.adaptive(p, k)
 		case "VariableStepSolver":
 			p.Add(ssp.RuleForeign, k, "the solver %q of OMSimulator is for model exchange and has no effect", k.Str("description", ""))
 		default:
 			p.Add(ssp.RuleForeign, k, "the setting %q of OMSimulator is not known", k.El.FullTag())
 		}
 	}
-	return steps
 }
 
 // master reads the step, from this attribute, and the tolerance of a master.
-func (o *omSimulator) master(p *ssp.Reader, n *ssp.Node, step string) []ssp.StepHint {
-	steps := hint(p, n, step, typeOMS)
-	if t := hint(p, n, "relativeTolerance", typeOMS); t != nil && o.set.Tolerance == nil {
-		o.set.Tolerance = &t[0].Value
-		o.set.From("tolerance", t[0].Source, t[0].Place)
+func (o *omSimulator) master(p *ssp.Reader, n *ssp.Node, key string) {
+	o.asked = append(o.asked, step(p, n, key, typeOMS)...)
+	given := slices.ContainsFunc(o.asked, func(a ssp.Asked) bool { return a.Name == "tolerance" })
+	for _, t := range hint(p, n, "relativeTolerance", typeOMS) {
+		if !given {
+			o.asked = append(o.asked, ssp.Asked{Name: "tolerance", Text: ssp.Number(t.Value), From: t.Source, Place: t.Place})
+		}
 	}
-	return steps
 }
 
 // adaptiveParams are the parameters of richardson by the attributes of OMSimulator.
@@ -88,18 +90,16 @@ var adaptiveParams = []struct{ key, param string }{
 
 // adaptive reads a variable-step master. Those of OMSimulator compare a step with two of half
 // the size, with rollback.
-func (o *omSimulator) adaptive(p *ssp.Reader, n *ssp.Node) []ssp.StepHint {
-	steps := o.master(p, n, "initialStepSize")
-	o.set.Algorithm = "richardson"
-	o.set.From("algorithm", typeOMS+" "+n.Str("description", n.Str("method", n.Name)), p.Place(n))
+func (o *omSimulator) adaptive(p *ssp.Reader, n *ssp.Node) {
+	o.master(p, n, "initialStepSize")
+	from := typeOMS + " " + n.Str("description", n.Str("method", n.Name))
+	o.asked = append(o.asked, ssp.Asked{Name: ssp.Algorithm, Text: "richardson", From: from, Place: p.Place(n)})
 	silent := &ssp.Reader{List: &diag.List{}, File: p.File} // master has reported errors
 	for _, k := range adaptiveParams {
 		for _, h := range hint(silent, n, k.key, typeOMS) {
-			o.set.Params = append(o.set.Params, ssp.Param{Key: k.param, Value: number(h.Value), Place: h.Place})
-			o.set.From("param "+k.param, h.Source, h.Place)
+			o.asked = append(o.asked, ssp.AskParam(k.param, ssp.Number(h.Value), h.Source, h.Place))
 		}
 	}
-	return steps
 }
 
 // experiment reads the annotation of OMSimulator at the experiment: the selection of recorded
@@ -128,8 +128,7 @@ func (o *omSimulator) output(p *ssp.Reader, n *ssp.Node, key, value string) {
 		if v, err := xmltree.ParseReal(value); err != nil || v < 0 {
 			p.Add(ssp.RuleForeignPart, n, "loggingInterval=%q is not a time and is ignored", value)
 		} else if v > 0 { // 0 means every communication point
-			o.set.OutputInterval = &v
-			o.set.From("output-interval", typeOMS+" loggingInterval", p.Place(n))
+			o.asked = append(o.asked, ssp.Asked{Name: "output-interval", Text: ssp.Number(v), From: typeOMS + " loggingInterval", Place: p.Place(n)})
 		}
 	case "signalFilter":
 		o.filter = &signalFilter{value, p.Place(n)}
@@ -150,21 +149,22 @@ type signalFilter struct {
 
 // Record returns the variables that the signal filter selects (ssp 42). Names in OMSimulator begin
 // with those of the document and the outermost system.
-func (o *omSimulator) Record(f *ssp.Resolved) (names []string, from ssp.SettingSource) {
+func (o *omSimulator) Record(f *ssp.Resolved) (names []string, from string, at ssp.Place) {
 	if o.filter == nil {
-		return nil, from
+		return nil, "", at
 	}
-	at, text := o.filter.place, o.filter.text
+	at = o.filter.place
+	text := o.filter.text
 	source := typeOMS + " signalFilter"
 	missing := 0
 	switch {
 	case f.Given:
 		f.List.Report(ssp.RuleForeignPart, at, "%s is ignored: the annotation of macrostep selects the recorded variables", source)
-		return nil, from
+		return nil, "", at
 	case text == "" || text == ".*":
 		f.List.Report(ssp.RuleForeign, at, "%s=%q selects everything and has no effect: outputs and connected inputs are recorded; "+
 			"--record '*' records all variables", source, text)
-		return nil, from
+		return nil, "", at
 	case strings.HasSuffix(text, ".xml"):
 		for _, name := range readFilter(f, at, text) {
 			if own, ok := ownName(f, name); ok {
@@ -177,7 +177,7 @@ func (o *omSimulator) Record(f *ssp.Resolved) (names []string, from ssp.SettingS
 		pattern, err := regexp.Compile(`^(?:` + text + `)$`)
 		if err != nil {
 			f.List.Report(ssp.RuleForeignPart, at, "%s=%q is not a supported regular expression and is ignored: %v", source, text, err)
-			return nil, from
+			return nil, "", at
 		}
 		prefix := f.Root.Name + "." + f.Root.System.Name + "."
 		for i, c := range f.Components() {
@@ -195,9 +195,9 @@ func (o *omSimulator) Record(f *ssp.Resolved) (names []string, from ssp.SettingS
 	}
 	if len(names) == 0 {
 		f.List.Report(ssp.RuleForeignPart, at, "%s=%q selects no variable of an FMU and is ignored", source, text)
-		return nil, from
+		return nil, "", at
 	}
-	return names, ssp.SettingSource{Text: source, Place: at}
+	return names, source, at
 }
 
 // ownName returns "component.variable" for a name in OMSimulator.

@@ -14,18 +14,20 @@ const typeMCX = "com.avl.model.connect.ssp."
 
 // openMCx reads the annotations of OpenMCx.
 type openMCx struct {
-	set      ssp.OwnSettings
-	triggers map[string]int      // position of components in the trigger sequence, by path
-	orders   []ssp.SettingSource // extrapolation orders of connections
+	asked      []ssp.Asked
+	sequential bool
+	triggers   map[string]int // position of components in the trigger sequence, by path
+	orders     []ssp.Asked    // extrapolation orders of connections
 }
 
 var _ ssp.Annotations = (*openMCx)(nil)
 
 // Read reads the task at the experiment, and annotations of components and connections.
-func (m *openMCx) Read(p *ssp.Reader, a ssp.Annotation, at ssp.Site, path string) (steps []ssp.StepHint, taken bool) {
+func (m *openMCx) Read(p *ssp.Reader, a ssp.Annotation, at ssp.Site, path string) (hints []ssp.StepHint, taken bool) {
 	switch {
 	case at == ssp.AtExperiment && a.Type == typeMCX+"task":
-		return m.task(p, a), true
+		m.task(p, a)
+		return nil, true
 	case at == ssp.AtConnection && a.Type == typeMCX+"connection.inter_extrapolation":
 		m.connection(p, a)
 		return nil, true
@@ -33,33 +35,31 @@ func (m *openMCx) Read(p *ssp.Reader, a ssp.Annotation, at ssp.Site, path string
 		for _, k := range a.Node().Kids {
 			for _, h := range hint(p, k, "deltaTime", a.Type) {
 				h.Finer = true
-				steps = append(steps, h)
+				hints = append(hints, h)
 			}
 			m.trigger(p, k, path)
 		}
-		return steps, true
+		return hints, true
 	}
 	return nil, false
 }
 
 // task reads the annotation of OpenMCx at the experiment (ssp 45).
-func (m *openMCx) task(p *ssp.Reader, a ssp.Annotation) []ssp.StepHint {
-	var out []ssp.StepHint
+func (m *openMCx) task(p *ssp.Reader, a ssp.Annotation) {
 	for _, k := range a.Node().Kids {
-		out = append(out, hint(p, k, "deltaTime", typeMCX+"task")...)
+		m.asked = append(m.asked, step(p, k, "deltaTime", typeMCX+"task")...)
 		for _, attr := range k.El.Attr {
 			switch {
 			case attr.Space != "" || attr.Key == "xmlns" || attr.Key == "deltaTime":
 			case attr.Key == "stepType" && attr.Value == "sequential":
-				m.set.Algorithm = "gauss-seidel"
-				m.set.From("algorithm", typeMCX+"task stepType", p.Place(k))
+				m.sequential = true
+				m.asked = append(m.asked, ssp.Asked{Name: ssp.Algorithm, Text: "gauss-seidel", From: typeMCX + "task stepType", Place: p.Place(k)})
 			case attr.Key == "stepType" && strings.HasPrefix(attr.Value, "parallel"): // explicit, the default
 			default:
 				p.Add(ssp.RuleForeignPart, k, "the setting %s=%q of OpenMCx is not known", attr.Key, attr.Value)
 			}
 		}
 	}
-	return out
 }
 
 // trigger reads the trigger sequence of a component.
@@ -90,7 +90,7 @@ func (m *openMCx) connection(p *ssp.Reader, a ssp.Annotation) {
 			switch order := map[string]string{"zero": "0", "first": "1"}[attr.Value]; {
 			case attr.Space != "" || attr.Key == "xmlns":
 			case attr.Key == "extrapolationOrder" && order != "":
-				m.orders = append(m.orders, ssp.SettingSource{Text: order, Place: p.Place(k)})
+				m.orders = append(m.orders, ssp.AskParam("order", order, typeMCX+"connection.inter_extrapolation extrapolationOrder", p.Place(k)))
 			default:
 				p.Add(ssp.RuleForeignPart, k, "the setting %s=%q of OpenMCx is not known", attr.Key, attr.Value)
 			}
@@ -100,28 +100,24 @@ func (m *openMCx) connection(p *ssp.Reader, a ssp.Annotation) {
 
 // Settings returns the algorithm. If OpenMCx gives the macro step, it adds the sequence, if all
 // components have one, and the order, if all connections agree.
-func (m *openMCx) Settings(components []*ssp.FlatComponent, leads bool, l *diag.List) ssp.OwnSettings {
+func (m *openMCx) Settings(components []*ssp.FlatComponent, leads bool, l *diag.List) []ssp.Asked {
 	if leads {
 		m.params(components, l)
 	}
-	return m.set
+	return m.asked
 }
 
 func (m *openMCx) params(components []*ssp.FlatComponent, l *diag.List) {
-	param := func(key, value, source string, at ssp.Place) {
-		m.set.Params = append(m.set.Params, ssp.Param{Key: key, Value: value, Place: at})
-		m.set.From("param "+key, source, at)
-	}
 	if len(m.orders) > 0 {
 		first := m.orders[0]
-		if slices.ContainsFunc(m.orders, func(o ssp.SettingSource) bool { return o.Text != first.Text }) {
+		if slices.ContainsFunc(m.orders, func(o ssp.Asked) bool { return o.Text != first.Text }) {
 			l.Report(ssp.RuleForeignPart, first.Place, "the extrapolation orders of OpenMCx are ignored: they differ, "+
 				"but macrostep has one order for all connections")
 		} else {
-			param("order", first.Text, typeMCX+"connection.inter_extrapolation extrapolationOrder", first.Place)
+			m.asked = append(m.asked, first)
 		}
 	}
-	if m.set.Algorithm != "gauss-seidel" || len(m.triggers) == 0 || len(components) == 0 {
+	if !m.sequential || len(m.triggers) == 0 || len(components) == 0 {
 		return // placeholders have no place in a sequence
 	}
 	var names []string
@@ -139,5 +135,5 @@ func (m *openMCx) params(components []*ssp.FlatComponent, l *diag.List) {
 		names = append(names, c.Path)
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(m.triggers[a], m.triggers[b]) })
-	param("sequence", strings.Join(names, ","), typeMCX+"component triggerSequence", components[0].Place)
+	m.asked = append(m.asked, ssp.AskParam("sequence", strings.Join(names, ","), typeMCX+"component triggerSequence", components[0].Place))
 }

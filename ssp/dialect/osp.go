@@ -26,34 +26,34 @@ func proxied(source string) (file string, ok bool) {
 }
 
 // osp reads the annotations of OSP and Vico.
-type osp struct{}
+type osp struct{ asked []ssp.Asked }
 
-var _ ssp.Annotations = osp{}
+var _ ssp.Annotations = (*osp)(nil)
 
 // Read takes algorithms at the experiment and hints at components.
-func (osp) Read(p *ssp.Reader, a ssp.Annotation, at ssp.Site, _ string) (steps []ssp.StepHint, taken bool) {
+func (o *osp) Read(p *ssp.Reader, a ssp.Annotation, at ssp.Site, _ string) (hints []ssp.StepHint, taken bool) {
 	switch {
 	case at == ssp.AtExperiment && a.Type == typeOSP:
-		return readOSP(p, a), true
+		o.experiment(p, a)
+		return nil, true
 	case at == ssp.AtComponent && (a.Type == typeOSP || a.Type == typeVico):
 		for _, k := range a.Node().Kids {
 			if k.Name == "StepSizeHint" {
-				steps = append(steps, hint(p, k, "value", a.Type+" StepSizeHint")...)
+				hints = append(hints, hint(p, k, "value", a.Type+" StepSizeHint")...)
 			} else {
 				p.Add(ssp.RuleForeignPart, k, "the setting %q is not known", k.El.FullTag())
 			}
 		}
-		return steps, true
+		return hints, true
 	}
 	return nil, false
 }
 
-// Settings returns no settings: OSP gives only steps.
-func (osp) Settings([]*ssp.FlatComponent, bool, *diag.List) ssp.OwnSettings { return ssp.OwnSettings{} }
+// Settings returns the macro step.
+func (o *osp) Settings([]*ssp.FlatComponent, bool, *diag.List) []ssp.Asked { return o.asked }
 
-// readOSP reads osp:Algorithm (ssp 43).
-func readOSP(p *ssp.Reader, a ssp.Annotation) []ssp.StepHint {
-	var out []ssp.StepHint
+// experiment reads osp:Algorithm (ssp 43).
+func (o *osp) experiment(p *ssp.Reader, a ssp.Annotation) {
 	for _, k := range a.Node().Kids {
 		if k.Name != "Algorithm" {
 			p.Add(ssp.RuleForeignPart, k, "the setting %q of OSP is not known", k.El.FullTag())
@@ -64,11 +64,10 @@ func readOSP(p *ssp.Reader, a ssp.Annotation) []ssp.StepHint {
 				p.Add(ssp.RuleForeignPart, kk, "the algorithm %q of OSP is not supported", kk.El.FullTag())
 				continue
 			}
-			out = append(out, hint(p, kk, "baseStepSize", typeOSP)...)
+			o.asked = append(o.asked, step(p, kk, "baseStepSize", typeOSP)...)
 			if n, ok := kk.Attr("numWorkerThreads"); ok {
 				p.Add(ssp.RuleForeign, kk, "numWorkerThreads=%q of OSP has no effect: use --workers, to suit the machine", n)
 			}
 		}
 	}
-	return out
 }

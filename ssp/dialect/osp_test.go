@@ -125,29 +125,32 @@ func TestOSP(t *testing.T) {
 	if got, want := shown(n), []string{"chassis.velocity → wheel.in_vel", "wheel.out_f → chassis.force"}; !slices.Equal(got, want) {
 		t.Errorf("connections %q, want %q", got, want)
 	}
-	if *n.Experiment.Start != 0.5 || *n.Experiment.Stop != 2 || len(n.Step) != 1 || n.Step[0].Value != 1e-4 || n.Step[0].Source != "OspSystemStructure BaseStepSize" {
-		t.Errorf("experiment %v %v, steps %v", *n.Experiment.Start, *n.Experiment.Stop, n.Step)
+	if *n.Experiment.Start != 0.5 || *n.Experiment.Stop != 2 || !slices.Equal(Asked(n, ssp.StepSize), []string{"0.0001 OspSystemStructure BaseStepSize"}) {
+		t.Errorf("experiment %v %v, settings %v", *n.Experiment.Start, *n.Experiment.Stop, n.Asked)
 	}
 	if h := n.Components[0].StepHints; len(h) != 1 || h[0].Value != 3e-4 || len(n.Components[1].StepHints) != 0 {
 		t.Errorf("step hints %v", h)
 	}
-	if n.Own.Algorithm != "ecco" || n.Own.Sources["algorithm"].Text != "OspSystemStructure Algorithm" {
-		t.Errorf("algorithm %q from %v", n.Own.Algorithm, n.Own.Sources["algorithm"])
+	if got := Asked(n, ssp.Algorithm); !slices.Equal(got, []string{"ecco OspSystemStructure Algorithm"}) {
+		t.Errorf("algorithm %q", got)
 	}
 	var params []string
-	for _, p := range n.Own.Params {
-		params = append(params, p.Key+"="+p.Value)
-		if s := n.Own.Sources["param "+p.Key]; !strings.HasPrefix(s.Text, "OspSystemStructure EccoConfiguration ") || s.Place.Line < 29 {
-			t.Errorf("source of %s: %+v", p.Key, s)
+	for _, a := range n.Asked {
+		if a.Name != ssp.Param {
+			continue
+		}
+		params = append(params, a.Text)
+		if !strings.HasPrefix(a.From, "OspSystemStructure EccoConfiguration ") || a.Place.Line < 29 {
+			t.Errorf("source of %s: %+v", a, a.Place)
 		}
 	}
 	if want := "control.safety=0.99 control.h0=0.0001 control.h-min=1e-05 control.h-max=0.01 control.ratio-min=0.2 control.ratio-max=1.5 " +
 		"control.p-gain=0.2 control.i-gain=0.15 ecco.tolerance=1e-06 ecco.energy-scale=2"; strings.Join(params, " ") != want {
 		t.Errorf("parameters %v, want %s", params, want)
 	}
-	if len(n.Own.Bonds) != 1 || n.Own.Bonds[0].Name != "axle" || len(n.Own.Bonds[0].Pairs) != 1 ||
-		n.Own.Bonds[0].Pairs[0].Effort != "wheel.out_f" || n.Own.Bonds[0].Pairs[0].Flow != "chassis.velocity" {
-		t.Errorf("bonds %+v", n.Own.Bonds)
+	axle := []string{"axle=wheel.out_f:chassis.velocity OspSystemStructure powerBond"}
+	if got := Asked(n, "bond"); !slices.Equal(got, axle) {
+		t.Errorf("bonds %q", got)
 	}
 	var values []string
 	for _, s := range n.Settings {
@@ -260,14 +263,14 @@ func TestOSPGroups(t *testing.T) {
 		if got := shown(n); !slices.Equal(got, both) {
 			t.Errorf("connections %q, want %q", got, both)
 		}
-		if b := n.Own.Bonds; len(b) != 1 || b[0].Pairs[0].Effort != "wheel.out_f" || b[0].Pairs[0].Flow != "chassis.velocity" {
-			t.Errorf("bonds %+v", b)
+		if got := Asked(n, "bond"); !slices.Equal(got, []string{"axle=wheel.out_f:chassis.velocity OspSystemStructure powerBond"}) {
+			t.Errorf("bonds %q", got)
 		}
 		if w := l.At(diag.Warning); len(w) > 0 {
 			t.Errorf("warnings %v", w)
 		}
 		n, _, err = structure(t, ospSystem("", ospGroups("", "chassis.the force", "wheel.the force")), files, truckFakes())
-		if err != nil || !slices.Equal(shown(n), both[:1]) || n.Own.Bonds != nil {
+		if err != nil || !slices.Equal(shown(n), both[:1]) || Asked(n, "bond") != nil {
 			t.Errorf("%v, network %+v", err, n)
 		}
 	}
@@ -332,8 +335,8 @@ func TestOSPBondDirection(t *testing.T) {
 			t.Fatal(err)
 		}
 		unsure := slices.ContainsFunc(l.Findings, func(f diag.Finding) bool { return strings.Contains(f.Message, "units do not show") })
-		if p := n.Own.Bonds[0].Pairs[0]; p.Effort != "wheel.out_f" || unsure != (files == nil) {
-			t.Errorf("pair %+v, findings %v", p, l.Findings)
+		if b := Asked(n, "bond"); !strings.HasPrefix(b[0], "axle=wheel.out_f:") || unsure != (files == nil) {
+			t.Errorf("bonds %q, findings %v", b, l.Findings)
 		}
 	}
 }

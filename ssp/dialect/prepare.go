@@ -3,7 +3,6 @@ package dialect
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi/unit"
@@ -43,7 +42,7 @@ func prepareOMS(d *ssp.Document, step float64, tolerance *float64) (notes []stri
 	}
 	content := fmt.Sprintf(`<oms:Annotations xmlns:oms="%s"><oms:SimulationInformation>`+
 		`<oms:FixedStepMaster description="oms-ma" stepSize="%s" relativeTolerance="%s"/>`+
-		`</oms:SimulationInformation></oms:Annotations>`, nsOMS, number(step), number(rtol))
+		`</oms:SimulationInformation></oms:Annotations>`, nsOMS, ssp.Number(step), ssp.Number(rtol))
 	note := func(format string, args ...any) { notes = append(notes, "OMSimulator "+fmt.Sprintf(format, args...)) }
 	for e := range d.System.All() {
 		name, kind := e.Base().Name, "component"
@@ -76,8 +75,6 @@ func prepareOMS(d *ssp.Document, step float64, tolerance *float64) (notes []stri
 	return notes, nil
 }
 
-func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-
 func ends(c *ssp.Connection) string {
 	name := func(element, connector string) string { return strings.TrimPrefix(element+"."+connector, ".") }
 	return name(c.StartElement, c.StartConnector) + " to " + name(c.EndElement, c.EndConnector)
@@ -86,7 +83,7 @@ func ends(c *ssp.Connection) string {
 func prepareOSP(d *ssp.Document, step float64) (notes []string, err error) {
 	if !has(d.Experiment.Annotations, typeOSP) {
 		a, err := edit.NewAnnotation(typeOSP, fmt.Sprintf(`<osp:Algorithm xmlns:osp="%s">`+
-			`<osp:FixedStepAlgorithm baseStepSize="%s"/></osp:Algorithm>`, nsOSP, number(step)))
+			`<osp:FixedStepAlgorithm baseStepSize="%s"/></osp:Algorithm>`, nsOSP, ssp.Number(step)))
 		if err != nil {
 			return nil, err
 		}

@@ -27,12 +27,11 @@ const mostFunctionSignals = 10_000
 
 // ospStructure is the content of a structure that a Document cannot hold.
 type ospStructure struct {
-	names    map[string]ssp.Place // of simulators and functions
-	groups   []ospGroupConnection
-	settings ssp.OwnSettings // merged like those of an annotation
-	steps    []ssp.StepHint
-	bonds    []string // names in order of appearance
-	places   map[string]ssp.Place
+	names  map[string]ssp.Place // of simulators and functions
+	groups []ospGroupConnection
+	asked  []ssp.Asked
+	bonds  []string // names in order of appearance
+	places map[string]ssp.Place
 }
 
 // ospGroupConnection connects two groups of variables, or one to the signals of a function. The
@@ -44,8 +43,8 @@ type ospGroupConnection struct {
 	place   ssp.Place
 }
 
-// Settings returns the settings of the run and the macro step.
-func (o *ospStructure) Settings() (ssp.OwnSettings, []ssp.StepHint) { return o.settings, o.steps }
+// Settings returns macro step, algorithm and parameters.
+func (o *ospStructure) Settings() []ssp.Asked { return o.asked }
 
 // ospEnd is a variable, a signal or a group.
 type ospEnd struct{ element, name string }
@@ -114,7 +113,7 @@ func (r *ospReader) document(n *ssp.Node, name string) *ssp.Document {
 	if k := kid["BaseStepSize"]; step != nil && *step <= 0 {
 		r.Add(xmltree.RuleSchema, k, "the step size %v is not above 0", *step)
 	} else if step != nil {
-		r.out.steps = []ssp.StepHint{{Value: *step, Source: sourceOSP + " BaseStepSize", Place: r.Place(k)}}
+		r.out.asked = append(r.out.asked, ssp.Asked{Name: ssp.StepSize, Text: ssp.Number(*step), From: sourceOSP + " BaseStepSize", Place: r.Place(k)})
 	}
 	if k := kid["Simulators"]; k != nil {
 		r.simulators(k, d.System)
@@ -481,25 +480,27 @@ var eccoSettings = []eccoSetting{
 
 // algorithm reads the name of the algorithm and the configuration of ECCO.
 func (r *ospReader) algorithm(algorithm, ecco *ssp.Node) {
-	s := &r.out.settings
+	s, preset := r.out, ""
 	if algorithm != nil {
 		known(r.Reader, algorithm)
 		source := sourceOSP + " Algorithm"
 		switch name := strings.TrimSpace(algorithm.El.Text()); strings.ToLower(name) {
 		case "fixedstep":
-			s.Algorithm = "explicit"
+			preset = "explicit"
 		case "ecco":
-			s.Algorithm = "ecco"
+			preset = "ecco"
 		default:
 			r.Add(ruleOSP, algorithm, "the algorithm %q is not known; OSP has fixedStep and ecco", name)
 		}
-		s.From("algorithm", source, r.Place(algorithm))
+		if preset != "" {
+			s.asked = append(s.asked, ssp.Asked{Name: ssp.Algorithm, Text: preset, From: source, Place: r.Place(algorithm)})
+		}
 	}
 	if ecco == nil {
 		return
 	}
 	known(r.Reader, ecco)
-	if s.Algorithm != "ecco" {
+	if preset != "ecco" {
 		r.Add(ruleOSPPart, ecco, "EccoConfiguration has no effect: the algorithm is not ecco")
 		return
 	}
@@ -518,8 +519,7 @@ func (r *ospReader) algorithm(algorithm, ecco *ssp.Node) {
 		}
 	}
 	param := func(name, key string, v float64, at ssp.Place) {
-		s.Params = append(s.Params, ssp.Param{Key: key, Value: strconv.FormatFloat(v, 'g', -1, 64), Place: at})
-		s.From("param "+key, sourceOSP+" EccoConfiguration "+name, at)
+		s.asked = append(s.asked, ssp.AskParam(key, ssp.Number(v), sourceOSP+" EccoConfiguration "+name, at))
 	}
 	for _, e := range eccoSettings {
 		if v, ok := values[e.name]; ok && e.key != "" {

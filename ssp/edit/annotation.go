@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/beevik/etree"
@@ -49,29 +48,21 @@ func Identifier(name string) string {
 	return out
 }
 
-func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-
 // SettingsAnnotation returns the annotation of macrostep for the default experiment, with
-// algorithm, step size, tolerance and parameters (ssp 46). It does not write other settings.
-func SettingsAnnotation(o *ssp.OwnSettings) (ssp.Annotation, error) {
+// algorithm ("" = none), step size in s and tolerance (nil = none) (ssp 46).
+func SettingsAnnotation(algorithm string, step, tolerance *float64) (ssp.Annotation, error) {
 	el := etree.NewElement("Settings")
 	el.Space = xmltree.Prefixes[xmltree.Own]
 	el.CreateAttr("xmlns:"+el.Space, xmltree.Own)
 	el.CreateAttr("version", ssp.OwnVersion)
-	if o.Algorithm != "" {
-		el.CreateAttr("algorithm", o.Algorithm)
+	if algorithm != "" {
+		el.CreateAttr("algorithm", algorithm)
 	}
-	if o.StepSize != nil {
-		el.CreateAttr("stepSize", number(*o.StepSize))
+	if step != nil {
+		el.CreateAttr("stepSize", ssp.Number(*step))
 	}
-	if o.Tolerance != nil {
-		el.CreateAttr("tolerance", number(*o.Tolerance))
-	}
-	for _, q := range o.Params {
-		k := el.CreateElement("Param")
-		k.Space = el.Space
-		k.CreateAttr("key", q.Key)
-		k.CreateAttr("value", q.Value)
+	if tolerance != nil {
+		el.CreateAttr("tolerance", ssp.Number(*tolerance))
 	}
 	doc := etree.NewDocumentWithRoot(el)
 	text, err := doc.WriteToString()

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/algorithms/analyze"
 	"github.com/macrostep/macrostep/algorithms/analyze/trial"
-	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/master/workdir"
 )
@@ -75,12 +75,7 @@ func (p *program) analyzeCommand() *cli.Command {
 	return &cli.Command{
 		Name: "analyze", Usage: "predict whether a coupling will be stable, and with which step", ArgsUsage: "SYSTEM",
 		UsageText: "macrostep analyze SYSTEM [--algorithm PRESET] [--step-size H] [--at T] [--all]", Description: analyzeHelp,
-		Flags: append([]cli.Flag{
-			stringFlag(flagAlgorithm, "judge the coupling algorithm `PRESET` (default: that of the system, else explicit)"),
-			listFlag(flagParam, "parameter of the algorithm, `KEY=VALUE`"),
-			stringFlag("step-size", "macro step `H` in seconds, the middle of the range tried (default: of the system)"),
-			stringFlag("start-time", "analyse from `T` in seconds (default: of the system)"),
-			stringFlag("stop-time", "forecast errors up to `T` in seconds, over at most 1000 macro steps (default: of the system)"),
+		Flags: slices.Concat(settingFlags(analyzed...), []cli.Flag{
 			&cli.StringFlag{Name: "error", Usage: "largest acceptable error `E`, relative to the standard deviation of an output",
 				Value: fmt.Sprint(simulate.DefaultError)},
 			stringFlag("at", "operating point: time `T` in seconds, reached by explicit coupling at the macro step (default: the start)"),
@@ -88,15 +83,10 @@ func (p *program) analyzeCommand() *cli.Command {
 			stringFlag("to", "largest step tried, `H` in seconds (default: 30 times the macro step)"),
 			&cli.IntFlag{Name: "order", Usage: "highest extrapolation order `K` compared", Value: 2},
 			withValue("20", stringFlag("runs", "time for runs of the system itself where models are missing, `SECONDS`; 0: none")),
-			stringFlag("tolerance", "relative tolerance `R` for the solvers in the FMUs"),
-			listFlag(flagSet, "set a parameter or start value: `COMPONENT.VARIABLE=VALUE`, also of a connector of a system"),
-			listFlag(flagRate, "let a component take N steps per macro step: `COMPONENT=N`, or one step per N macro steps (COMPONENT=1/N)"),
-			listFlag(flagStateless, "the outputs of `COMPONENT` follow its inputs at once"),
-			boolFlag("compile", "compile the C sources of FMUs that have no library for this platform"),
-			strictFlag(), boolFlag("all", "print all algorithms, modes and reasons"), jsonFlag(),
+			boolFlag("all", "print all algorithms, modes and reasons"), jsonFlag(),
 			stringFlag("plot", "write pictures (SVG) into the folder `DIR`: the spectral radius over the step, the system with its loops"),
 			forceFlag(), debugFlag([]debugKey{profileKey}),
-		}, onFlags()...),
+		}),
 		Action: p.supervised(p.analyze),
 	}
 }
@@ -104,8 +94,7 @@ func (p *program) analyzeCommand() *cli.Command {
 // analysis holds the settings of an analysis from the command line.
 type analysis struct {
 	analyze.Options
-	open    simulate.OpenOptions
-	request simulate.Request // the algorithm to judge
+	open    simulate.OpenOptions // with the algorithm to judge
 	at      *simulate.Setting
 	seconds float64 // for runs of the system itself
 	debug   debugging
@@ -114,19 +103,14 @@ type analysis struct {
 func parseAnalysis(c *cli.Context) (*analysis, error) {
 	in := newInput(c)
 	a := &analysis{
-		open: simulate.OpenOptions{
-			Strict: c.Bool("strict"), Stateless: c.StringSlice(flagStateless), Compile: c.Bool("compile"),
-			Start: in.number("start-time", anyNumber), Stop: in.number("stop-time", anyNumber), Step: in.number("step-size", positive),
-			Tolerance: in.number("tolerance", positive), Set: in.assignments(flagSet),
-			Isolation: simulate.Isolation{Mode: assemble.IsolateAuto}, Logger: slog.New(slog.DiscardHandler),
-			Copy: &workdir.Copy{}, Sandboxed: true,
-		},
+		open: simulate.OpenOptions{Logger: slog.New(slog.DiscardHandler)},
 		Options: analyze.Options{From: in.float("from", positive), To: in.float("to", positive), Order: c.Int("order"),
-			Error: in.float("error", positive), Rates: each(in, flagRate, readRate)},
-		request: simulate.Request{Algorithm: c.String(flagAlgorithm), Params: in.params()},
-		at:      in.number("at", anyNumber), seconds: in.float("runs", notNegative), debug: readDebug(in, []debugKey{profileKey}),
+			Error: in.float("error", positive)},
+		at: in.number("at", anyNumber), seconds: in.float("runs", notNegative), debug: readDebug(in, []debugKey{profileKey}),
 	}
-	readHosts(in, &a.open.Isolation)
+	a.open.Dial = dial
+	in.settings(&a.open.Request)
+	a.open.Copy, a.open.Sandboxed, a.Rates = &workdir.Copy{}, true, a.open.Rates
 	if a.seconds > mostRuns {
 		in.fail("runs", fmt.Errorf("%g is more than %d seconds", a.seconds, mostRuns))
 	}
@@ -162,10 +146,13 @@ func (a *analysis) of(sys *simulate.System) error {
 }
 
 // sharedFlags are flags that a run needs too, to simulate the system that was analysed.
-var sharedFlags = []string{flagSet, "start-time", "stop-time", "tolerance", flagStateless, "compile", "strict"}
+var sharedFlags = []string{flagSet, "start-time", "stop-time", "tolerance", "quirk", "compile", "strict"}
 
 // ownFlags are flags that a longer analysis needs too.
 var ownFlags = []string{flagAlgorithm, flagParam, flagRate, "step-size", "at", "from", "to", "order", "error"}
+
+// analyzed are the settings of a run that an analysis has.
+var analyzed = append([]string{flagAlgorithm, flagParam, flagRate, "step-size", "stateless", flagOn, flagHostTimeout, flagCredentials, flagCA}, sharedFlags...)
 
 // repeated returns flags of the command line.
 func repeated(c *cli.Context, names []string) (text string) {
@@ -242,8 +229,9 @@ func (p *program) analysed(ctx context.Context, a *analysis, path string) (repor
 	if err := a.of(sys); err != nil {
 		return nil, err
 	}
-	a.request.System, a.request.Rates = path, a.Rates
-	chosen, err := simulate.Choose(p.presets, &a.request, sys)
+	request := a.open.Request
+	request.System, request.Rates = path, a.Rates
+	chosen, err := simulate.Choose(p.presets, &request, sys)
 	if err != nil {
 		return nil, err
 	}

@@ -30,8 +30,7 @@ const (
 // program is one call of the command line.
 type program struct {
 	args           []string
-	flags          []string // of the command run, as --name=value, with those of a run that is resumed
-	helpAll        bool     // --help-all is given
+	helpAll        bool // --help-all is given
 	stdin          io.Reader
 	stdout, stderr *screen   // for people
 	out            io.Writer // standard output unchanged, see data
@@ -62,7 +61,7 @@ func (e *runError) Unwrap() error { return e.err }
 // newProgram returns a call of the command line.
 func newProgram(args []string, stdin io.Reader, stdout, stderr io.Writer, b backend) *program {
 	return &program{args: args, stdin: stdin, stdout: &screen{to: stdout}, stderr: &screen{to: stderr}, out: stdout, backend: b,
-		extensions: extensions{dialects: dialect.All()}}
+		extensions: extensions{dialects: simulate.Dialects(nil)}}
 }
 
 // run executes the command and returns the exit code. Text that cannot be written is an error, unless the reader of a
@@ -148,7 +147,7 @@ func (p *program) arranged(app *cli.App, args []string) ([]string, error) {
 	return nil, notACommand(app, name)
 }
 
-// arrangedFor is arranged for a command. For a run that is resumed it adds the arguments of the first run.
+// arrangedFor is arranged for a command.
 func (p *program) arrangedFor(cmd *cli.Command, name string, args []string) ([]string, error) {
 	flags, rest, help, err := arrange(cmd, args)
 	if err != nil {
@@ -158,11 +157,8 @@ func (p *program) arrangedFor(cmd *cli.Command, name string, args []string) ([]s
 		p.helpAll = help == flagHelpAll
 		return []string{"help", cmd.Name}, nil
 	}
-	if cmd.Name == "run" {
-		if flags, rest, err = resumeArguments(flags, rest); err != nil {
-			return nil, &usageError{cmd.Name, err}
-		}
-		p.flags = flags
+	if p.job == nil { // else the supervisor has told it
+		p.tellOld(flags)
 	}
 	return slices.Concat([]string{name}, flags, []string{"--"}, rest), nil
 }
@@ -254,7 +250,7 @@ func arguments(c *cli.Context, least, most int, what string) error {
 	case n > most:
 		joined := ""
 		for _, f := range c.Command.Flags {
-			if f, ok := f.(valueOptional); ok && c.String(f.Name) == "true" {
+			if f, ok := f.(valueOptional); ok && c.String(f.Name) == f.bare {
 				joined += fmt.Sprintf("; a value of --%s follows =, as in --%[1]s=%s", f.Name, c.Args().Get(most))
 			}
 		}

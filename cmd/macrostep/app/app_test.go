@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -35,27 +34,30 @@ func manifestOf(t *testing.T, path string) record.Manifest {
 
 // Command lines lead to these options for opening the system.
 func TestArguments(t *testing.T) {
-	set := func(v float64, flag string) *simulate.Setting { return &simulate.Setting{Value: v, Source: flag} }
-	assigned := []simulate.Assignment{{Name: "a.x", Value: "1,2"}, {Name: "a.v[1,2]", Value: "-3"}, {Name: "a.s", Value: " b=c "}}
-	for args, want := range map[string]simulate.OpenOptions{
-		"run|s.ssp|--stop-time|2|--step-size=0.5":                   {Stop: set(2, "--stop-time"), Step: set(0.5, "--step-size")},
-		"run|--stop-time=2|s.ssp|--start-time|-1":                   {Start: set(-1, "--start-time"), Stop: set(2, "--stop-time")},
-		"run|-stop-time|2|s.ssp":                                    {Stop: set(2, "--stop-time")},
-		"run|--quiet|s.ssp|--strict|--tolerance|1e-6":               {Strict: true, Tolerance: set(1e-6, "--tolerance")},
-		"run|s.ssp|--set|a.x=1,2|--set=a.v[1,2]=-3|--set|a.s= b=c ": {Set: assigned},
-		"run|s.ssp|--stateless|c1|--stateless|a,b":                  {Stateless: []string{"c1", "a,b"}},
-		"run|--strict=false|--|s.ssp":                               {},
-		"run|--log-level|debug|s.ssp":                               {Debug: true},
+	for args, want := range map[string]string{
+		"run|s.ssp|--stop-time|2|--step-size=0.5":                   "stop-time=2 step-size=0.5",
+		"run|--stop-time=2|s.ssp|--start-time|-1":                   "start-time=-1 stop-time=2",
+		"run|-stop-time|2|s.ssp":                                    "stop-time=2",
+		"run|--quiet|s.ssp|--strict|--tolerance|1e-6":               "tolerance=1e-6 strict=true",
+		"run|s.ssp|--set|a.x=1,2|--set=a.v[1,2]=-3|--set|a.s= b=c ": "set=a.x=1,2 set=a.v[1,2]=-3 set=a.s= b=c ",
+		"run|s.ssp|--stateless|c1|--quirk|a,b=stateless":            "quirk=a,b=stateless quirk=c1=stateless",
+		"run|--strict=false|--|s.ssp":                               "strict=false",
+		"run|-vv|s.ssp":                                             "debug",
 	} {
 		f := &fake{}
 		if code, _, stderr := call(t, f, strings.Split(args, "|")...); code != exitDone {
 			t.Errorf("%s: exit code %d: %s", args, code, stderr)
 			continue
 		}
-		got := simulate.OpenOptions{Strict: f.asked.Strict, Debug: f.asked.Debug, Start: f.asked.Start, Stop: f.asked.Stop,
-			Step: f.asked.Step, Tolerance: f.asked.Tolerance, Set: slices.Concat(f.asked.Set), Stateless: slices.Concat(f.asked.Stateless)}
-		if f.path != "s.ssp" || f.closed != 1 || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %s is opened with %+v and closed %d times", args, f.path, got, f.closed)
+		var got []string
+		for _, g := range f.asked.Given {
+			got = append(got, g.Name+"="+g.Text)
+		}
+		if f.asked.Debug {
+			got = append(got, "debug")
+		}
+		if f.path != "s.ssp" || f.closed != 1 || strings.Join(got, " ") != want {
+			t.Errorf("%s: %s is opened with %q and closed %d times", args, f.path, got, f.closed)
 		}
 	}
 }
@@ -82,12 +84,12 @@ func TestUsage(t *testing.T) {
 		"run|s.ssp|--set|a.x":                        `--set: "a.x" is not NAME=VALUE`,
 		"run|s.ssp|--set|=1":                         `--set: "=1" is not NAME=VALUE`,
 		"run|s.ssp|--set|a.x=1|--set|a.x=2":          "--set: a.x is given twice",
-		"run|s.ssp|--param|order":                    `--param: "order" is not NAME=VALUE`,
+		"run|s.ssp|--param|order":                    `--param: "order" is not KEY=VALUE`,
 		"run|s.ssp|--algorithm|magic":                `no algorithm is called "magic"`,
 		"run|s.ssp|--algorithm=explicit|--param=x=1": `algorithm explicit has no parameter "x"`,
 		"run|s.ssp|--record|none|--record|a.*":       "--record: none must be the only pattern",
-		"run|s.ssp|--record=":                        "--record: an empty pattern",
-		"run|s.ssp|--log-level|loud":                 `--log-level: "loud" is not one of debug, info, warn, error`,
+		"run|s.ssp|--record=":                        "--record: the value is empty",
+		"run|s.ssp|--verbose=3":                      `--verbose: "3" is not 1 or 2`,
 		"run|s.ssp|--strict=maybe":                   "invalid boolean value",
 		"run|s.ssp|--output=r.arrow":                 "--output r.arrow: files .arrow are not written",
 		"run|s.ssp|--output|r|--manifest|r":          "--output and --manifest are the same file r",
@@ -97,7 +99,7 @@ func TestUsage(t *testing.T) {
 		"run|s.ssp|--live|x":                         `"x" is neither HOST:PORT nor a port`,
 		"run|s.ssp|--live|":                          "--live: the value is empty",
 		"run|s.ssp|--debug|live-paused":              "the run is continued from a page, which needs --live",
-		"run|s.ssp|--debug|paused":                   `"paused" is not one of call-by-call, live-paused, realtime-unbounded, profile=`,
+		"run|s.ssp|--debug|paused":                   `"paused" is not one of call-by-call, live-paused, realtime-unbounded, calls=, profile=`,
 		"run|s.ssp|--debug|profile":                  "is not one of",
 		"run|s.ssp|--debug|profile=":                 "is not one of",
 		"run|s.ssp|--debug|live-paused=x":            "is not one of",
@@ -572,17 +574,16 @@ func TestCompletion(t *testing.T) {
 		"ecco energy-correction model-based-corrector"
 	table := write(t, filepath.Join(t.TempDir(), "r.csv"), "time,a.x,a.y,b.z\n0,1,2,3\n")
 	for words, want := range map[string]string{
-		"":                         "run info validate bonds analyze algorithms plot compare report study worker host hosts ssp scenario demo completion man version help",
-		"al":                       "algorithms",
-		"help|ru":                  "run",
-		"run|--st":                 "--start-time --stop-time --step-size --stateless --strict --step-timeout",
-		"run|--algorithm|":         presets,
-		"run|--algorithm|=":        presets,
-		"run|--algorithm|=|g":      "gauss-seidel",
-		"run|--algorithm=g":        "--algorithm=gauss-seidel",
-		"run|s.ssp|--log-level|":   "debug info warn error",
-		"run|s.ssp|--log-level=er": "--log-level=error",
-		"run|--param|o":            "order=",
+		"":                      "run info validate bonds analyze algorithms plot compare report study worker host hosts ssp scenario demo completion man version help",
+		"al":                    "algorithms",
+		"help|ru":               "run",
+		"run|--st":              "--start-time --stop-time --step-size --strict --step-timeout",
+		"run|--algorithm|":      presets,
+		"run|--algorithm|=":     presets,
+		"run|--algorithm|=|g":   "gauss-seidel",
+		"run|--algorithm=g":     "--algorithm=gauss-seidel",
+		"run|s.ssp|--isolate=n": "--isolate=never",
+		"run|--param|o":         "order=",
 		"run|--algorithm|gauss-seidel|--param|seq": "sequence=",
 		"run|--param|order|=":                      "",
 		"run|--output|":                            "",
@@ -598,7 +599,7 @@ func TestCompletion(t *testing.T) {
 		"ssp|new|--for|":                           "omsimulator osp",
 		"ssp|set|--f":                              "--force",
 		"run|--on-crash|r":                         "restart",
-		"run|--debug|c":                            "call-by-call",
+		"run|--debug|c":                            "call-by-call calls=",
 		"compare|--norm|":                          "range rms",
 		"plot|" + table + "|--select|":             "a. b.",
 		"plot|-o|p.svg|" + table + "|--select|a.":        "a.x a.y",
@@ -706,7 +707,7 @@ func TestMan(t *testing.T) {
 	app := (&program{}).app()
 	for _, c := range app.Commands {
 		contains(t, "the page", page, "\n.SH "+strings.ToUpper(c.Name)+"\n")
-		for _, f := range c.Flags {
+		for _, f := range c.VisibleFlags() {
 			contains(t, "the page", page, `\-\-`+strings.ReplaceAll(f.Names()[0], "-", `\-`))
 		}
 	}

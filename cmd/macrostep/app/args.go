@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/master/simulate"
 )
 
 // arrange separates the arguments of a command into flags, each as --name=value, and the rest. Unlike cli,
@@ -37,6 +38,9 @@ func arrange(cmd *cli.Command, args []string) (flags, rest []string, help string
 			help = cmp.Or(help, name)
 			continue
 		}
+		if arg == "-vv" {
+			name, value, hasValue = flagVerbose, "2", true
+		}
 		f, ok := known[name]
 		if !ok {
 			return nil, nil, help, fmt.Errorf("there is no flag %s%s", dashed(name), nearestFlag(cmd, known, name))
@@ -48,8 +52,8 @@ func arrange(cmd *cli.Command, args []string) (flags, rest []string, help string
 		seen[name] = true
 		switch {
 		case hasValue:
-		case !takesValue(f):
-			value = "true"
+		case bareValue(f) != "":
+			value = bareValue(f)
 		default:
 			if i++; i == len(args) {
 				return nil, nil, help, fmt.Errorf("%s needs a value", dashed(name))
@@ -79,6 +83,17 @@ func dashed(name string) string {
 	return "--" + name
 }
 
+// bareValue returns the value of a flag that is given without one; "" = it needs one.
+func bareValue(f cli.Flag) string {
+	switch f := f.(type) {
+	case valueOptional:
+		return f.bare
+	case *cli.BoolFlag:
+		return "true"
+	}
+	return ""
+}
+
 func repeats(f cli.Flag) bool {
 	_, ok := f.(repeatable)
 	return ok
@@ -101,6 +116,23 @@ func nearestFlag(cmd *cli.Command, known map[string]cli.Flag, name string) strin
 	}
 	return fmt.Sprintf("%s (macrostep %s --help-all lists them)", hint, cmd.Name)
 }
+
+// tellOld tells of flags that go with the next release.
+func (p *program) tellOld(flags []string) {
+	for _, f := range flags {
+		name, _, _ := strings.Cut(strings.TrimPrefix(f, "--"), "=")
+		hint := oldFlags[name]
+		if e := simulate.Find(name); e != nil {
+			hint = e.Hint
+		}
+		if hint != "" {
+			fmt.Fprintf(p.stderr, "macrostep: --%s goes with the next release; in its place there is %s\n", name, hint)
+		}
+	}
+}
+
+// oldFlags are flags of the program that go with the next release, and what is in their place.
+var oldFlags = map[string]string{flagMetrics: "--live, which serves /metrics", flagLogLevel: "-v or -vv", flagLogCalls: "--debug calls=FILE"}
 
 // flagSynonyms are words that other tools use for our flags.
 var flagSynonyms = map[string]string{

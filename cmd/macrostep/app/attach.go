@@ -36,8 +36,8 @@ type attached struct {
 // attach returns the user interface of a run.
 func (p *program) attach(ctx context.Context, r *runRequest, con *console) (*attached, error) {
 	a := &attached{p: p, r: r, ctx: ctx, con: con}
-	if i := r.Isolation; p.job != nil && i.Mode == assemble.IsolateNever { // limits also the loading of libraries
-		p.job.Limit(supervise.Limits{Call: i.StepTimeout, Memory: i.MemoryLimit})
+	if p.job != nil && r.Isolate == assemble.IsolateNever { // limits also the loading of libraries
+		p.job.Limit(supervise.Limits{Call: r.StepTimeout, Memory: r.MemoryLimit})
 	}
 	if r.Report == "" {
 		return a, nil
@@ -161,7 +161,7 @@ func (a *attached) end(out *simulate.Outcome) (err error) {
 			if !a.live.page.Loaded() && a.ctx.Err() == nil {
 				a.con.print(fmt.Sprintf("the run is over; its page waits %.0f s for a reader (Ctrl-C ends it)", page.Unseen.Seconds()))
 			}
-			err = errors.Join(err, a.live.finish(out.Manifest, out.Analysis))
+			err = errors.Join(err, a.live.finish(out.Manifest))
 		}
 	} else if a.live != nil {
 		err = a.live.end(nil)

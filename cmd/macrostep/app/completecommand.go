@@ -9,9 +9,8 @@ import (
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmus"
-	"github.com/macrostep/macrostep/master"
-	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/results"
+	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/master/study"
 	"github.com/macrostep/macrostep/master/validate"
 	"github.com/macrostep/macrostep/ssp/dialect"
@@ -145,7 +144,7 @@ func (p *program) valueChoices(cmd *cli.Command, before []string, last string) (
 
 // flagChoices returns the flags of a command.
 func flagChoices(cmd *cli.Command) (out []choice) {
-	for _, f := range cmd.Flags {
+	for _, f := range cmd.VisibleFlags() {
 		doc := ""
 		if d, ok := f.(cli.DocGenerationFlag); ok {
 			doc = strings.ReplaceAll(d.GetUsage(), "`", "")
@@ -286,15 +285,12 @@ func flagTakesValue(cmd *cli.Command, name string) bool {
 
 // values returns the choices for the value of a flag; nil = it is a file.
 func (p *program) values(flag string, before []string) []choice {
+	if e := simulate.Find(flag); e != nil && e.Choices != nil {
+		return plain(e.Choices())
+	}
 	switch flag {
 	case flagAlgorithm:
 		return p.presetChoices()
-	case flagLogLevel:
-		return plain(logLevels)
-	case flagIsolate:
-		return plain(assemble.IsolationNames)
-	case flagOverrun:
-		return plain(master.OverrunPolicies())
 	case flagFormat:
 		return formats
 	case flagDisable:
@@ -303,8 +299,6 @@ func (p *program) values(flag string, before []string) []choice {
 		return plain(dialect.Tools())
 	case flagParam:
 		return p.params(before)
-	case flagOnCrash:
-		return plain(crashPolicies)
 	case "design":
 		return plain(study.Designs)
 	case "keep":
@@ -329,7 +323,7 @@ func plain(words []string) []choice {
 // settingChoices are the settings of a run that vary in a study.
 func settingChoices() []choice {
 	var out []choice
-	for _, name := range study.VariedSettings {
+	for _, name := range study.VariedSettings() {
 		out = append(out, choice{study.SettingPrefix + name + "=", "setting of the run"})
 	}
 	return out

@@ -15,6 +15,7 @@ const flagDebug = "debug"
 type debugging struct {
 	CallByCall, LivePaused, Unbounded bool
 	Profile                           string // folder; "" = none
+	Calls                             string // file with the calls into FMUs; "" = none
 }
 
 // debugKey is a key of --debug.
@@ -39,6 +40,7 @@ var runDebugKeys = []debugKey{
 	{"live-paused", "with --live: begin paused", func(d *debugging, _ string) { d.LivePaused = true }},
 	{"realtime-unbounded", "take algorithms in real time that iterate, repeat steps or choose their size, too",
 		func(d *debugging, _ string) { d.Unbounded = true }},
+	{"calls=", "file with every call into an FMU", func(d *debugging, path string) { d.Calls = path }},
 	profileKey,
 }
 
@@ -55,7 +57,7 @@ func debugFlag(keys []debugKey) cli.Flag {
 	for _, k := range keys {
 		usage += "; " + k.name + ": " + k.usage
 	}
-	return listFlag(flagDebug, usage)
+	return inCategory("For reports of errors", listFlag(flagDebug, usage))[0]
 }
 
 // readDebug reads the values of --debug.

@@ -15,12 +15,11 @@ import (
 type stepping struct{}
 
 func (stepping) Read(_ *ssp.Reader, a ssp.Annotation, at ssp.Site, _ string) ([]ssp.StepHint, bool) {
-	taken := a.Type == "org.tool" && at == ssp.AtExperiment
-	return []ssp.StepHint{{Value: 0.125, Source: a.Type}}, taken
+	return nil, a.Type == "org.tool" && at == ssp.AtExperiment
 }
 
-func (stepping) Settings([]*ssp.FlatComponent, bool, *diag.List) ssp.OwnSettings {
-	return ssp.OwnSettings{}
+func (stepping) Settings([]*ssp.FlatComponent, bool, *diag.List) []ssp.Asked {
+	return []ssp.Asked{{Name: ssp.StepSize, Text: "0.125", From: "org.tool"}}
 }
 
 // A dialect that a program adds is read by its commands; without it the annotation has no effect.

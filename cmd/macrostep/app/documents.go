@@ -132,16 +132,23 @@ func describeSystem(path string, o assemble.Options) (*fileDescription, error) {
 		return outline(path, o.Dialects), errors.Join(err, a.Close())
 	}
 	a.Override(nil, nil, nil, nil) // records the source of guessed numbers
+	own, err := simulate.AskedBy(a.Asked)
+	if err != nil {
+		return outline(path, o.Dialects), errors.Join(err, a.Close())
+	}
 	s := &systemDescription{
-		Path: path, Name: a.Name, Loops: a.System.Loops, Algorithm: a.Algorithm, Params: a.Params, Sources: map[string]string{},
+		Path: path, Name: a.Name, Loops: a.System.Loops, Algorithm: own.Algorithm, Params: own.Params, Sources: map[string]string{},
 		StartTime: simulate.Setting(a.Start), StopTime: simulate.Setting(a.Stop), StepSize: simulate.Setting(a.Step),
 	}
 	if a.Tolerance != nil {
 		t := simulate.Setting(*a.Tolerance)
 		s.Tolerance = &t
 	}
-	for name, source := range a.Asked.Sources {
-		s.Sources[name] = fmt.Sprintf("%s (%s)", source.Text, source.Place)
+	for _, g := range own.Given {
+		s.Sources[strings.TrimSpace(g.Name+" "+g.Key)] = g.Source
+	}
+	for _, h := range a.Hinted {
+		s.Sources["rate "+h.Component] = fmt.Sprintf("%s (%s)", h.Hint.Source, h.Hint.Place)
 	}
 	for i, c := range a.Components {
 		info := a.System.Infos[i]

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
 	"math"
 	"slices"
@@ -34,9 +33,6 @@ func (p *program) execute(ctx context.Context, r *runRequest) error {
 	con := newConsole(p.stderr)
 	defer con.clear()
 	r.Command = p.args
-	if r.Quiet && !slices.Contains(r.Given, flagLogLevel) {
-		r.LogLevel = slog.LevelError
-	}
 	a, err := p.attach(ctx, r, con)
 	if err != nil {
 		return err

@@ -16,7 +16,10 @@ type repeatable struct{ *cli.StringSliceFlag }
 type pair struct{ *cli.StringSliceFlag }
 
 // valueOptional is a flag with an optional value, which follows =.
-type valueOptional struct{ *cli.StringFlag }
+type valueOptional struct {
+	*cli.StringFlag
+	bare string // the value without one
+}
 
 // TakesValue returns false: the next argument never belongs to the flag.
 func (valueOptional) TakesValue() bool { return false }
@@ -94,7 +97,7 @@ func flagLines(c *cli.Command) (lines []flagLine) {
 	category := "-"
 	for _, f := range c.Flags {
 		doc, ok := f.(cli.DocGenerationFlag)
-		if !ok {
+		if hides, is := f.(cli.VisibleFlag); !ok || is && !hides.IsVisible() {
 			continue
 		}
 		line := flagLine{name: f.Names()[0]}

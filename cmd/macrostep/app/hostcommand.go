@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,14 +14,10 @@ import (
 
 	"github.com/macrostep/macrostep/cmd/macrostep/internal/cluster"
 	"github.com/macrostep/macrostep/fmi/host"
-	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/simulate"
 )
 
-const (
-	flagOn          = "on"
-	flagHostTimeout = "host-timeout"
-)
+const ()
 
 // defaultListen is where a host listens unless it is told.
 const defaultListen = "127.0.0.1:7447"
@@ -70,10 +65,9 @@ func (p *program) runHost(c *cli.Context) (err error) {
 	in := newInput(c)
 	o := host.ServerOptions{Name: c.String("name"), Program: simulate.Version(), Folders: c.Args().Slice(), Accept: c.Bool("accept"),
 		Compile: c.Bool("compile"), MaxInstances: c.Int("max-instances")}
-	if t := in.number(flagStepTimeout, positive); t != nil {
-		o.Worker.Timeout = assemble.Timeout(t.Value)
-	}
-	o.Worker.Memory = simulate.MemoryOf(in.float(flagMemoryLimit, positive))
+	var limits simulate.Request
+	in.settings(&limits)
+	o.Worker.Timeout, o.Worker.Memory = limits.StepTimeout, limits.MemoryLimit
 	if len(o.Folders) == 0 && !o.Accept {
 		in.add(errors.New("give the folders with the FMUs to offer, or --accept to run any FMU that is sent"))
 	}
@@ -188,7 +182,7 @@ func lookAt(c *cli.Context, address string) ([]hostLine, error) {
 		}
 		return out, errors.Join(err, l.Close())
 	}
-	client, err := new(simulate.Isolation).Client(address)
+	client, err := new(simulate.Request).Client(address)
 	if err != nil {
 		return nil, err
 	}
@@ -225,40 +219,10 @@ func printHosts(w io.Writer, all []hostLine) {
 // isNATS reports whether an address of hosts is the URL of a NATS server.
 func isNATS(address string) bool { return strings.Contains(address, "://") }
 
-// onFlags are the flags of commands that use hosts.
-func onFlags() []cli.Flag {
-	return append([]cli.Flag{
-		listFlag(flagOn, "run the components that match a GLOB on another machine: `GLOB=HOST`, for all HOST alone; HOST is HOST:PORT, the "+
-			"ticket of a host, or the URL of a NATS server (see macrostep help host)"),
-		withValue(fmt.Sprint(host.DefaultTimeout.Seconds()), stringFlag(flagHostTimeout, "try for `T` seconds to reach a host again to which the connection is lost")),
-	}, credentialFlags()...)
-}
-
-// readHosts reads these flags.
-func readHosts(in *input, i *simulate.Isolation) {
-	i.On = each(in, flagOn, func(text string) (assemble.On, error) {
-		pattern, address, ok := strings.Cut(text, "=")
-		if !ok {
-			pattern, address = "*", text
-		}
-		if pattern == "" || address == "" {
-			return assemble.On{}, fmt.Errorf("%q is not GLOB=HOST", text)
-		}
-		// A ticket is found from any folder, also when the run is resumed.
-		if _, err := os.Stat(address); err == nil && filepath.Ext(address) == ".json" {
-			address, err = filepath.Abs(address)
-			return assemble.On{Pattern: pattern, Host: address}, err
-		}
-		return assemble.On{Pattern: pattern, Host: address}, nil
-	})
-	if t := in.number(flagHostTimeout, positive); t != nil {
-		i.HostTimeout = assemble.Timeout(t.Value)
+// dial makes the dialer for a host of a run.
+func dial(r *simulate.Request, address string) (host.Dialer, string, error) {
+	if isNATS(address) {
+		return &cluster.HostDialer{URL: address, Credentials: cluster.Credentials{File: r.Credentials, CA: r.CA}}, "", nil
 	}
-	who := cluster.Credentials{File: in.String(flagCredentials), CA: in.String(flagCA)}
-	i.Dial = func(address string) (host.Dialer, string, error) {
-		if isNATS(address) {
-			return &cluster.HostDialer{URL: address, Credentials: who}, "", nil
-		}
-		return host.Dial(address, host.TicketDir())
-	}
+	return host.Dial(address, host.TicketDir())
 }

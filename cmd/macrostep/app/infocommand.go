@@ -46,12 +46,10 @@ func (p *program) infoCommand() *cli.Command {
 	return &cli.Command{
 		Name: "info", Usage: "show what is in an FMU or a system", ArgsUsage: "FILE",
 		UsageText: "macrostep info FILE [--explain NAME] [--set NAME=VALUE] [--json] [--strict]", Description: infoHelp,
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			jsonFlag(),
 			listFlag(flagExplain, "show where the value of `COMPONENT.VARIABLE` comes from; with --json, several make an array"),
-			listFlag(flagSet, "set a parameter or start value: `COMPONENT.VARIABLE=VALUE`, as for a run"),
-			strictFlag(),
-		},
+		}, settingFlags(flagSet, "strict")...),
 		Action: p.info,
 	}
 }
@@ -61,7 +59,9 @@ func (p *program) info(c *cli.Context) error {
 		return err
 	}
 	in, o := newInput(c), looking(p.dialects)
-	o.Strict, o.Set = c.Bool("strict"), in.assignments(flagSet)
+	var given simulate.Request
+	in.settings(&given)
+	o.Strict, o.Set = given.Strict, given.Set
 	if err := in.err(); err != nil {
 		return err
 	}

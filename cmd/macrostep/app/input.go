@@ -62,13 +62,68 @@ func inCategory(title string, flags ...cli.Flag) []cli.Flag {
 			f.Category = title
 		case repeatable:
 			f.Category = title
-		case pair:
-			f.Category = title
 		case valueOptional:
 			f.Category = title
 		}
 	}
 	return flags
+}
+
+// settingFlags returns the flags of settings of a run; without names, of all.
+func settingFlags(names ...string) (list []cli.Flag) {
+	for _, e := range simulate.Settings {
+		if len(names) > 0 && !slices.Contains(names, e.Name) {
+			continue
+		}
+		s := cli.StringSliceFlag{Name: e.Name, Usage: e.Doc, Category: e.Category, Hidden: e.Hint != "", KeepSpace: true}
+		one := cli.StringFlag{Name: e.Name, Usage: e.Doc, Category: e.Category, Hidden: e.Hint != ""}
+		if e.Name == flagOutput {
+			one.Aliases = []string{"o"}
+		}
+		if e.Default != "" {
+			one.Usage += " (default: " + e.Default + ")"
+			s.Usage = one.Usage
+		}
+		switch {
+		case e.Value() == "":
+			list = append(list, &cli.BoolFlag{Name: e.Name, Usage: e.Doc, Category: e.Category, Hidden: e.Hint != ""})
+		case strings.Contains(e.Value(), " "):
+			list = append(list, pair{&s})
+		case e.Repeats:
+			list = append(list, repeatable{&s})
+		case e.Bare != "":
+			list = append(list, valueOptional{&one, e.Bare})
+		default:
+			list = append(list, &one)
+		}
+	}
+	return list
+}
+
+// settings applies the settings that are given as flags.
+func (in *input) settings(r *simulate.Request) {
+	for _, f := range in.Command.Flags {
+		name := f.Names()[0]
+		if simulate.Find(name) == nil || !in.IsSet(name) {
+			continue
+		}
+		var texts []string
+		switch f.(type) {
+		case *cli.BoolFlag:
+			texts = []string{strconv.FormatBool(in.Bool(name))}
+		case pair:
+			texts = []string{strings.Join(in.StringSlice(name), " ")}
+		case repeatable:
+			texts = in.StringSlice(name)
+		default:
+			if text := in.String(name); text != "" { // newInput has reported it
+				texts = []string{text}
+			}
+		}
+		for _, text := range texts {
+			in.add(r.Apply(name, text, "--"+name))
+		}
+	}
 }
 
 // input reads the flags and arguments of a command and collects errors, so that the user sees all of them
@@ -179,15 +234,6 @@ func (in *input) assignments(name string) []assemble.Assignment {
 		in.fail(name, err)
 	}
 	return list
-}
-
-// params returns the parameters of an algorithm.
-func (in *input) params() map[string]string {
-	params := map[string]string{}
-	for _, a := range in.assignments(flagParam) {
-		params[a.Name] = a.Value
-	}
-	return params
 }
 
 // assignments reads texts of a form like NAME=VALUE; each name may occur once.

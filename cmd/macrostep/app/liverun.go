@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/macrostep/macrostep/algorithms/analyze"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/results"
@@ -193,9 +192,9 @@ func (l *liveRun) Follow() func() ([]page.Update, float64) {
 }
 
 // finish ends the service with the page of the whole run.
-func (l *liveRun) finish(m *record.Manifest, analysis *analyze.Report) error {
+func (l *liveRun) finish(m *record.Manifest) error {
 	parts := l.seen.parts(l.title, m)
-	parts.graph, parts.noGraph, parts.analysis = l.graph, l.noGraph, analysis
+	parts.graph, parts.noGraph = l.graph, l.noGraph
 	p := pageOf(parts, componentsOf(l.manifest))
 	p.Facts = append(p.Facts, page.Fact{Name: "live page", Value: "The run is over. Nothing on this page changes any more."})
 	return l.end(p)

@@ -18,6 +18,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmi/worker"
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/master/supervise"
 	"github.com/macrostep/macrostep/ssp"
 	"github.com/macrostep/macrostep/ssp/dialect"
@@ -49,7 +50,7 @@ func Main(args []string, o Options) {
 	if err != nil {
 		log.Fatal("macrostep: ", err)
 	}
-	with := extensions{presets, append(dialect.All(), o.Dialects...)}
+	with := extensions{presets, simulate.Dialects(append(dialect.All(), o.Dialects...))}
 	works := studyWorks(with)
 	works[commandWork] = func(j *supervise.Job) (any, error) { return engineCommand(j, with) }
 	supervise.Main(supervise.Config{Works: works})

@@ -83,10 +83,11 @@ func outlineNetwork(s *systemDescription, n *ssp.Network) {
 		}
 		s.Settings = append(s.Settings, info)
 	}
-	if len(n.Step) > 0 {
-		s.StepSize = simulate.Setting{Value: n.Step[0].Value, Source: n.Step[0].Source}
+	own, _ := simulate.AskedBy(n.Asked) // errors were reported when it was read
+	s.Algorithm, s.Stateless = own.Algorithm, own.Stateless
+	if own.Step != nil {
+		s.StepSize = *own.Step
 	}
-	s.Algorithm, s.Stateless = n.Own.Algorithm, n.Own.Stateless
 }
 
 // written lists the connections of a system and its nested systems as in the document.

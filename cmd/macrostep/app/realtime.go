@@ -7,13 +7,6 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Names of the flags about real time.
-const (
-	flagRealtime = "realtime"
-	flagOverrun  = "overrun"
-	flagPriority = "realtime-priority"
-)
-
 const realtimeHelp = `
 
 --realtime keeps each communication point to its time: t after the start of the
@@ -24,27 +17,6 @@ and manifest (realtime) report how late the run was: percentiles, the worst case
 a histogram, and the missed deadlines. --overrun chooses what follows a missed
 deadline: catch-up keeps the later ones, skip drops the slots that are lost, stop
 ends the run.`
-
-// readRealtime reads the flags; nil = the run is as fast as possible.
-func readRealtime(in *input) *master.Realtime {
-	if !in.IsSet(flagRealtime) {
-		for _, name := range []string{flagOverrun, flagPriority} {
-			if in.IsSet(name) {
-				in.add(fmt.Errorf("--%s needs --%s", name, flagRealtime))
-			}
-		}
-		return nil
-	}
-	rt := &master.Realtime{Factor: 1, Priority: in.Int(flagPriority)}
-	rt.Overrun = master.OverrunPolicy(in.oneOf(flagOverrun, master.OverrunPolicies()))
-	if in.String(flagRealtime) != "true" {
-		rt.Factor = in.float(flagRealtime, positive)
-	}
-	if in.IsSet(flagPriority) && (rt.Priority < 1 || rt.Priority > 99) {
-		in.fail(flagPriority, fmt.Errorf("%d is not between 1 and 99", rt.Priority))
-	}
-	return rt
-}
 
 // printTiming prints the delays of a run with this mean step in s. uneven is a remark for steps of
 // different size.

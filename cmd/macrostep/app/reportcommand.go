@@ -211,7 +211,6 @@ func (p *program) reportRun(a *attached, out *simulate.Outcome) error {
 	if out.Manifest.ResumedFrom != nil {
 		parts.fromTheStart(r, a.table, a.trace)
 	}
-	parts.analysis = out.Analysis
 	if parts.source == "" && !r.Record.IsNone() {
 		parts.source = r.Output
 	}
@@ -306,16 +305,7 @@ func (r *reportParts) stepsOfRows(t *results.Table) {
 func (r *reportParts) readTrace(path string) error {
 	named := path != ""
 	if !named && r.manifest != nil {
-		args := r.manifest.Command
-		for i, arg := range args {
-			value, joined := strings.CutPrefix(arg, "--trace=")
-			switch {
-			case joined:
-				path = value
-			case arg == "--trace" && i+1 < len(args):
-				path = args[i+1]
-			}
-		}
+		path = r.manifest.Trace
 	}
 	if path == "" {
 		return nil

@@ -1,57 +1,23 @@
 package app
 
 import (
-	"cmp"
+	"bytes"
+	"encoding/json"
 	"fmt"
-	"maps"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/master/simulate"
+	"github.com/macrostep/macrostep/master/study"
 	"github.com/macrostep/macrostep/ssp"
-	"github.com/macrostep/macrostep/ssp/dialect"
 )
-
-// invocation lists the flags of run that belong to one call of the program, not to a system: files to
-// write, messages, strictness, compilation, checkpoints, real time.
-var invocation = []string{
-	"output", "manifest", "trace", "report", flagLive, "log-fmi-calls", "log-level", flagDebug, "quiet", "verbose", "strict", "compile",
-	flagCheckpoint, flagResume, flagAnalyze, flagCheck, flagBudget,
-	flagRealtime, flagOverrun, flagPriority, flagScenario, flagMetrics, flagHostTimeout, flagCredentials, flagCA,
-}
-
-// counterparts gives, for all other flags, the attribute or element of ms:Settings, or the attribute
-// of ms:Component, with the same meaning. want is the name of the setting in its sources; "" = that of
-// the flag.
-var counterparts = map[string]struct{ attribute, element, component, want string }{
-	"tolerance":         {attribute: `tolerance="1e-5"`},
-	"step-size":         {attribute: `stepSize="0.5"`},
-	flagAlgorithm:       {attribute: `algorithm="gauss-seidel"`},
-	flagParam:           {element: `<ms:Param key="order" value="2"/>`, want: "param order"},
-	"stateless":         {element: `<ms:Stateless component="c"/>`, want: "stateless c"},
-	flagBond:            {element: `<ms:Bond name="axle"><ms:Pair effort="c.y" flow="d.y"/></ms:Bond>`, want: "bond axle"},
-	flagRate:            {element: `<ms:Rate component="c" ratio="1/3"/>`, want: "rate c"},
-	"monitor-energy":    {attribute: `monitorEnergy="true"`},
-	"energy-spike":      {attribute: `energySpike="0"`},
-	"workers":           {attribute: `workers="3"`},
-	"input":             {attribute: `input="table.csv"`},
-	"history":           {attribute: `history="table.csv"`},
-	flagIsolate:         {attribute: `isolation="never"`},
-	"isolate-component": {component: `isolate="true"`, want: "isolate-component c"},
-	flagOn:              {component: `host="lab:7447"`, want: "on c"},
-	flagOnCrash:         {attribute: `restarts="2"`},
-	flagRestarts:        {attribute: `restarts="2"`, want: flagOnCrash},
-	flagStepTimeout:     {attribute: `stepTimeout="2"`},
-	flagMemoryLimit:     {attribute: `memoryLimit="200"`},
-	flagQuirk:           {component: `quirks="noTerminate"`, want: "quirk c noTerminate"},
-	"record":            {element: `<ms:Record match="c.*"/>`},
-	"output-interval":   {attribute: `outputInterval="0.25"`},
-	"start-time":        {want: "startTime of the DefaultExperiment"},
-	"stop-time":         {want: "stopTime of the DefaultExperiment"},
-	"set":               {want: "a ParameterBinding"},
-}
 
 // ports has an input u and an output y.
 type ports struct{}
@@ -64,12 +30,9 @@ func (ports) Variables(*ssp.FlatComponent) (ssp.VariableSet, error) {
 
 const settingsDocument = `<?xml version="1.0" encoding="UTF-8"?>
 <ssd:SystemStructureDescription version="1.0" name="s" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription"
-  xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon" xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues"
-  xmlns:ms="https://github.com/macrostep/macrostep/ssp/1">
+  xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon" xmlns:ms="https://github.com/macrostep/macrostep/ssp/1">
 <ssd:System name="s"><ssd:Elements>
-<ssd:Component name="c" source="c.fmu"><ssd:ParameterBindings><ssd:ParameterBinding><ssd:ParameterValues><ssv:ParameterSet version="1.0" name="p"><ssv:Parameters>
-<ssv:Parameter name="u"><ssv:Real value="3"/></ssv:Parameter></ssv:Parameters></ssv:ParameterSet></ssd:ParameterValues></ssd:ParameterBinding></ssd:ParameterBindings>
-<ssd:Annotations><ssc:Annotation type="com.github.macrostep"><ms:Component %s/></ssc:Annotation></ssd:Annotations></ssd:Component>
+<ssd:Component name="c" source="c.fmu"><ssd:Annotations><ssc:Annotation type="com.github.macrostep"><ms:Component %s/></ssc:Annotation></ssd:Annotations></ssd:Component>
 <ssd:Component name="d" source="d.fmu"/>
 </ssd:Elements></ssd:System>
 <ssd:DefaultExperiment startTime="1" stopTime="2"><ssd:Annotations><ssc:Annotation type="com.github.macrostep">
@@ -77,65 +40,195 @@ const settingsDocument = `<?xml version="1.0" encoding="UTF-8"?>
 </ssd:SystemStructureDescription>
 `
 
-// Every flag of run has a counterpart in a document, which is read, or belongs to the invocation.
-func TestEveryFlagHasACounterpart(t *testing.T) {
-	var seen []string
-	for _, f := range (&program{}).runCommand().Flags {
-		name := f.Names()[0]
-		seen = append(seen, name)
-		c, ok := counterparts[name]
-		if ok == slices.Contains(invocation, name) {
-			t.Errorf("--%s needs a counterpart in documents (package ssp), or belongs to the invocation", name)
-			continue
+// settingExamples are examples for the names of values in the docs of settings.
+var settingExamples = map[string]string{
+	"": "true", "T": "0.25", "H": "0.002", "R": "1e-5", "N": "3", "FACTOR": "2", "PRESET": "gauss-seidel", "KEY=VALUE": "order=2", "LIMIT": "1%", "GLOB": "c.*",
+	"NAME=COMPONENT.EFFORT:COMPONENT.FLOW": "axle=c.y:d.y", "COMPONENT=N": "c=1/3", "COMPONENT.VARIABLE=VALUE": "c.u=3", "COMPONENT=QUIRK": "c=noTerminate",
+	"COMPONENT": "c", "GLOB=HOST": "c=lab:7447", "EVERY FILE": "10 run.checkpoint",
+}
+
+// example returns an example of a value of a setting; paths are in a folder with table.csv.
+func example(t *testing.T, e *simulate.Entry, folder string) string {
+	t.Helper()
+	switch text, known := settingExamples[e.Value()]; {
+	case e.Choices != nil && e.Value() == "POLICY":
+		list := e.Choices()
+		return list[len(list)-1]
+	case strings.HasPrefix(e.Value(), "FILE"):
+		return filepath.Join(folder, "table.csv")
+	case known:
+		return text
+	}
+	t.Fatalf("--%s: there is no example of a value %q", e.Name, e.Value())
+	return ""
+}
+
+// inAnnotation returns an example of a setting in the annotations of a document: an attribute of a component, an attribute of the
+// experiment, or an element. bare is a text for a component.
+func inAnnotation(e *simulate.Entry, text string) (component, attribute, element string) {
+	name, parts, isElement := strings.Cut(e.Annotation, " ")
+	switch {
+	case name == "Bond":
+		element = `<ms:Bond name="axle"><ms:Pair effort="c.y" flow="d.y"/></ms:Bond>`
+	case isElement:
+		element = "<ms:" + name
+		rest := text
+		names := strings.Fields(parts)
+		for i, part := range names {
+			value := rest
+			if i < len(names)-1 {
+				value, rest, _ = strings.Cut(rest, "=")
+			}
+			element += fmt.Sprintf(" %s=%q", part, value)
 		}
-		if !ok {
-			continue
+		element += "/>"
+	case name != "":
+		attribute = fmt.Sprintf("%s=%q", name, strings.TrimPrefix(text, "/"))
+	default:
+		_, value, _ := strings.Cut(text, "=")
+		component = fmt.Sprintf("%s=%q", e.Component, value)
+	}
+	return component, attribute, element
+}
+
+// bare returns a request without what differs by the way of its settings.
+func bare(t *testing.T, r simulate.Request) string {
+	t.Helper()
+	r.System, r.Output, r.Manifest, r.Given, r.LogLevel, r.Format, r.Checkpoints.Resume = "", "", "", nil, 0, 0, ""
+	for _, s := range []**simulate.Setting{&r.Start, &r.Stop, &r.Step, &r.Tolerance} {
+		if *s != nil {
+			*s = &simulate.Setting{Value: (*s).Value}
 		}
-		dir, l := t.TempDir(), &diag.List{}
-		write(t, filepath.Join(dir, "SystemStructure.ssd"), fmt.Sprintf(settingsDocument, c.component, c.attribute, c.element))
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text) + fmt.Sprint(r.Record)
+}
+
+// Every setting of the table means the same as a flag, in an annotation, from a dialect, in a study and in a checkpoint.
+func TestEverySetting(t *testing.T) {
+	var parsed simulate.Request
+	p := newProgram(nil, nil, &bytes.Buffer{}, &bytes.Buffer{}, documents{})
+	app := p.app()
+	app.Command("run").Action = func(c *cli.Context) error {
+		r, err := parseRun(c)
+		if err == nil {
+			parsed = r.Request
+		}
+		return err
+	}
+	page := read(t, filepath.Join("..", "..", "..", "docs", "ssp-settings.md"))
+	for _, e := range simulate.Settings {
+		if slices.Contains([]string{"resume", "overrun", "realtime-priority", "budget"}, e.Name) {
+			continue // they need another one
+		}
+		dir := t.TempDir()
 		write(t, filepath.Join(dir, "table.csv"), "time,c.u\n0,1\n")
-		s, err := ssp.Open(dir, l, dialect.All()...)
+		text := example(t, e, dir)
+		want := simulate.Request{}
+		if err := want.Apply(e.Name, text, "test"); err != nil {
+			t.Errorf("--%s %s: %v", e.Name, text, err)
+			continue
+		}
+		if reflect.DeepEqual(bare(t, want), bare(t, simulate.Request{})) && !slices.Contains([]string{"output", "manifest"}, e.Name) {
+			t.Errorf("--%s %s changes nothing", e.Name, text)
+		}
+		if err := want.Complete(); err != nil {
+			t.Error(err)
+		}
+		check := func(way string, got simulate.Request, err error) {
+			t.Helper()
+			if err == nil {
+				err = got.Complete()
+			}
+			if got.Workers == 1 { // of a study
+				got.Workers = 0
+			}
+			if g, w := bare(t, got), bare(t, want); err != nil || g != w {
+				t.Errorf("--%s %s, %s: %v\n%s\nwant\n%s", e.Name, text, way, err, g, w)
+			}
+		}
+
+		args := []string{"s.ssp", "--" + e.Name + "=" + text}
+		if every, file, two := strings.Cut(text, " "); two {
+			args = []string{"s.ssp", "--" + e.Name, every, filepath.Join(dir, file)}
+			want = simulate.Request{}
+			if err := want.Apply(e.Name, every+" "+filepath.Join(dir, file), ""); err != nil {
+				t.Fatal(err)
+			}
+			text = every + " " + filepath.Join(dir, file)
+		}
+		if e.Name != "manifest" && e.Name != "output" { // they are compared by name
+			flags, rest, _, err := arrange(app.Command("run"), args)
+			if err == nil {
+				err = app.Run(slices.Concat([]string{"macrostep", "run"}, flags, []string{"--output=" + filepath.Join(dir, "r.csv"), "--"}, rest))
+			}
+			check("as a flag", parsed, err)
+		}
+
+		if e.Scope != simulate.OfCall {
+			value, err := json.Marshal(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan, err := study.Parse(filepath.Join(dir, "study.yaml"), fmt.Appendf(nil, "system: s.ssp\nvary: {c.u: [1]}\ncollect: final(c.y)\nrun:\n  %s: %s\n", e.Name, value), nil)
+			if err != nil {
+				t.Errorf("--%s in a study: %v", e.Name, err)
+			} else {
+				got, err := plan.Request(plan.Run)
+				check("in a study", got, err)
+			}
+		}
+
+		checkpoint := filepath.Join(dir, "c")
+		if err := (&record.Checkpoint{Settings: want.Given}).Write(checkpoint); err != nil {
+			t.Fatal(err)
+		}
+		again := simulate.Request{Checkpoints: simulate.Checkpointing{Resume: checkpoint}}
+		err := again.Continue()
+		check("in a checkpoint", again, err)
+
+		if e.Annotation == "" && e.Component == "" {
+			continue
+		}
+		inDocument := text
+		if e.Path {
+			inDocument = "table.csv"
+		}
+		component, attribute, element := inAnnotation(e, inDocument)
+		if e.Name == "isolate" || e.Name == "stateless" {
+			component = e.Component + `="true"`
+			if attribute = ""; e.Name == "isolate" {
+				attribute = `isolation="never"`
+			}
+		}
+		write(t, filepath.Join(dir, "SystemStructure.ssd"), fmt.Sprintf(settingsDocument, component, attribute, element))
+		l := &diag.List{}
+		s, err := ssp.Open(dir, l, simulate.Dialects(nil)...)
 		if err != nil {
-			t.Errorf("--%s: %v", name, err)
+			t.Errorf("--%s: %v", e.Name, err)
 			continue
 		}
 		n, err := s.Flatten(ports{}, l)
 		if err != nil {
-			t.Errorf("--%s: %v", name, err)
+			t.Errorf("--%s: %v", e.Name, err)
 			continue
 		}
-		want := cmp.Or(c.want, name)
-		switch name {
-		case "start-time":
-			ok = *n.Experiment.Start == 1
-		case "stop-time":
-			ok = *n.Experiment.Stop == 2
-		case "set":
-			ok = len(n.Settings) == 1 && n.Settings[0].Value.Real == 3
-		case "step-size":
-			ok = len(n.Step) == 1 && n.Step[0].Value == 0.5
-		default:
-			_, ok = n.Own.Sources[want]
+		got, err := simulate.AskedBy(n.Asked)
+		if e.Name == "isolate" { // the component, too
+			want.IsolateComponents = []string{"c"}
 		}
-		if !ok {
-			t.Errorf("--%s: %s is not read; there is %v", name, want, n.Own.Sources)
+		check("in an annotation", got, err)
+		for _, a := range n.Asked {
+			if a.From != "annotation of macrostep" || a.Place.Line == 0 {
+				t.Errorf("--%s: %+v", e.Name, a)
+			}
 		}
-	}
-	for _, name := range slices.Concat(invocation, slices.Collect(maps.Keys(counterparts))) {
-		if !slices.Contains(seen, name) {
-			t.Errorf("there is no flag --%s", name)
-		}
-	}
-}
-
-// docs/ssp-settings.md names every attribute and element.
-func TestCounterpartsAreDescribed(t *testing.T) {
-	page := read(t, filepath.Join("..", "..", "..", "docs", "ssp-settings.md"))
-	for name, c := range counterparts {
-		for _, text := range []string{c.attribute, c.component, strings.TrimPrefix(c.element, "<ms:")} {
-			word := strings.FieldsFunc(text, func(r rune) bool { return r == '=' || r == ' ' })
-			if len(word) > 0 && !strings.Contains(page, word[0]) {
-				t.Errorf("--%s: docs/ssp-settings.md does not describe %s", name, word[0])
+		for _, word := range strings.Fields(e.Annotation + " " + e.Component) {
+			if !strings.Contains(page, "`"+word) {
+				t.Errorf("--%s: docs/ssp-settings.md does not describe %s", e.Name, word)
 			}
 		}
 	}

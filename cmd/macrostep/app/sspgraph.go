@@ -14,6 +14,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/ssp"
 	"github.com/macrostep/macrostep/ssp/graph"
 )
@@ -238,7 +239,11 @@ func pictured(path string, dialects []ssp.Dialect) (s *graph.System, err error) 
 		s.Bonds = append(s.Bonds, b)
 	}
 	declared := map[string]bool{}
-	for _, d := range a.DeclaredBonds {
+	own, err := simulate.AskedBy(a.Asked)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range own.Bonds {
 		var outputs []string
 		for _, q := range d.Pairs {
 			outputs = append(outputs, q.Effort, q.Flow)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,8 +12,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/cmd/macrostep/internal/cluster"
 	"github.com/macrostep/macrostep/fmi"
@@ -84,44 +81,7 @@ func setsWorkers(p *study.Plan) bool {
 
 // studyOptions are those of every study of the program.
 func (with extensions) studyOptions() study.Options {
-	return study.Options{Presets: with.presets, Dialects: with.dialects, Request: with.runOf}
-}
-
-// runOf returns the run that settings ask for, read as the flags of macrostep run.
-func (with extensions) runOf(system string, settings []study.Setting) (r simulate.Request, err error) {
-	p := newProgram(nil, nil, io.Discard, io.Discard, documents{with.dialects})
-	p.extensions = with
-	app := p.app()
-	cmd := app.Command("run")
-	args := []string{system, "--" + flagOutput + "=" + os.DevNull}
-	if !slices.ContainsFunc(settings, func(s study.Setting) bool { return s.Name == flagWorkers }) {
-		args = append(args, "--"+flagWorkers+"=1") // the other cores have runs of their own
-	}
-	for _, s := range settings {
-		args = append(args, "--"+s.Name+"="+s.Value)
-	}
-	flags, rest, _, err := arrange(cmd, args)
-	if err != nil {
-		return r, fmt.Errorf("run: %w", err)
-	}
-	cmd.Action = func(c *cli.Context) error {
-		parsed, err := parseRun(c)
-		if err == nil {
-			if r = parsed.Request; r.Check != nil {
-				err = fmt.Errorf("%s does not go with a study; check single runs (macrostep run --%s)", flagCheck, flagCheck)
-			}
-		}
-		return err
-	}
-	err = app.RunContext(context.Background(), slices.Concat([]string{"macrostep", "run"}, flags, []string{"--"}, rest))
-	var usage *usageError
-	if errors.As(err, &usage) {
-		err = usage.err
-	}
-	if err != nil {
-		err = fmt.Errorf("run: %w", err)
-	}
-	return r, err
+	return study.Options{Presets: with.presets, Dialects: with.dialects, Dial: dial}
 }
 
 // studyEngine makes runs of a study in a supervised process.

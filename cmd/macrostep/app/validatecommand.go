@@ -69,12 +69,10 @@ func (p *program) validateCommand() *cli.Command {
 			boolFlag("dynamic", "try each FMU, in separate processes"),
 			boolFlag("compile", "with --dynamic: compile the C sources of FMUs that have no library for this platform"),
 			stringFlag("step-size", "step of the trials, `H` seconds (default: of the FMU)"),
-			stringFlag(flagAlgorithm, "check systems for the coupling algorithm `PRESET` (default: that of the system)"),
-			listFlag(flagParam, "parameter of the algorithm, `KEY=VALUE`"),
 			&cli.StringFlag{Name: flagFormat, Usage: "print the findings as `FORM`: text, json or sarif", Value: "text"},
 			boolFlag("list", "list all rules"),
 			stringFlag(flagExplain, "explain the rule `ID`, and what to do about its findings"),
-		}, onFlags()...),
+		}, settingFlags(flagAlgorithm, flagParam, flagOn, flagHostTimeout, flagCredentials, flagCA)...),
 		Action: func(c *cli.Context) error {
 			if c.Bool("dynamic") {
 				return p.supervised(p.validate)(c)
@@ -104,23 +102,26 @@ func (p *program) validate(c *cli.Context) error {
 		in.add(errors.New("FILE (an .fmu, an .ssp, a folder or a document) is missing; to see the rules: macrostep validate --list"))
 		return in.err()
 	}
-	request := simulate.Request{Algorithm: c.String(flagAlgorithm), Params: in.params()}
+	request := simulate.Request{Dial: dial}
+	in.settings(&request)
 	o := validate.Options{
 		Strict: c.Bool("strict"), Disable: c.StringSlice(flagDisable), Dynamic: c.Bool("dynamic"), Compile: c.Bool("compile"),
-		Step: in.float("step-size", positive), StepTimeout: trialTimeout, Cache: fmuslave.CacheDir(),
+		StepTimeout: trialTimeout, Cache: fmuslave.CacheDir(),
 		Launcher: &worker.Launcher{Timeout: trialTimeout}, Assemble: simulate.Reading(c.Context),
+	}
+	if request.Step != nil {
+		o.Step = request.Step.Value
 	}
 	for _, id := range o.Disable {
 		if _, known := validate.Find(id); !known {
 			in.fail(flagDisable, unknownRule(id))
 		}
 	}
-	where := simulate.Isolation{}
-	if readHosts(in, &where); in.IsSet(flagOn) {
-		if len(where.On) != 1 || where.On[0].Pattern != "*" || !o.Dynamic {
+	if in.IsSet(flagOn) {
+		if len(request.On) != 1 || request.On[0].Pattern != "*" || !o.Dynamic {
 			in.fail(flagOn, errors.New("give one host, for the trials of --dynamic"))
 		} else {
-			client, err := where.Client(where.On[0].Host)
+			client, err := request.Client(request.On[0].Host)
 			if err != nil {
 				return err
 			}

@@ -19,6 +19,16 @@ import (
 	"github.com/macrostep/macrostep/ssp"
 )
 
+// Asked returns the settings of the run with a name, each as "text source".
+func Asked(n *ssp.Network, name string) (list []string) {
+	for _, a := range n.Asked {
+		if a.Name == name {
+			list = append(list, a.Text+" "+a.From)
+		}
+	}
+	return list
+}
+
 // Annotated is a system of one component with annotations in all places with settings.
 func Annotated(component, system, experiment string) string {
 	wrap := func(s string) string {
