@@ -301,9 +301,9 @@ func (r *remote) lost(call string, cause error) error {
 		e.Remedy = "the FMU cannot serialise its state, so no run goes on after the loss of its host"
 	case end == nil || !end.Crash || r.able, call == fmi2.Terminate.String(), call == fmi2.FreeInstance.String():
 	case serialises:
-		e.Remedy = "--on-crash restart goes on after a crash; --log-fmi-calls FILE shows the calls up to it, for the exporter"
+		e.Remedy = "--on-crash restart goes on after a crash; --debug calls=FILE shows the calls up to it, for the exporter"
 	default:
-		e.Remedy = "the FMU cannot serialise its state, so no run goes on after a crash; --log-fmi-calls FILE shows the calls up to it, for the exporter"
+		e.Remedy = "the FMU cannot serialise its state, so no run goes on after a crash; --debug calls=FILE shows the calls up to it, for the exporter"
 	}
 	r.err = e
 	return e

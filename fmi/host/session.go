@@ -440,7 +440,7 @@ func (g *group) lost(out []remote.Part, err error) []remote.Part {
 		who = "was ended by one of " + strings.Join(names, ", ")
 	}
 	g.ended = &fmi.Ended{Output: e.Output, Said: e.Said,
-		Reason: fmt.Sprintf("the process that it shares %s: %s; --isolate-component gives it one of its own", who, e.Reason)}
+		Reason: fmt.Sprintf("the process that it shares %s: %s; --isolate COMPONENT gives it one of its own", who, e.Reason)}
 	for _, p := range g.under {
 		if p.Instance == culprit {
 			out = append(out, endedPart(p.Instance, e))

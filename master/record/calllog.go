@@ -4,8 +4,8 @@ package record
 type CallLog struct{ text }
 
 var callsText = textKind{
-	what: "the log of calls (--log-fmi-calls)", flag: "--log-fmi-calls",
-	fails:  "--log-fmi-calls: the log ends early, but the results are complete",
+	what: "the log of calls (--debug calls)", flag: "--debug calls",
+	fails:  "--debug calls: the log ends early, but the results are complete",
 	region: "calllog", lines: "calllog.lines",
 }
 

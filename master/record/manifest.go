@@ -318,7 +318,7 @@ func (f *ManifestFile) Write(m *Manifest) error {
 		if f.held == nil {
 			err = patiently(func() (err error) { f.held, fresh, err = claim(f.Path); return err })
 			if err != nil {
-				return fmt.Errorf("the manifest %s: %w; wait until that run has ended, or choose another --manifest",
+				return fmt.Errorf("the manifest %s: %w; wait until that run has ended, or choose another --output",
 					f.Path, err)
 			}
 		}

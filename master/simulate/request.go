@@ -157,7 +157,7 @@ type WrittenFile struct{ Flag, Path string }
 // Written lists the files that the run writes.
 func (r *Request) Written() []WrittenFile {
 	files := []WrittenFile{
-		{"--output", r.Output}, {"--manifest", r.Manifest}, {"--log-fmi-calls", r.LogCalls},
+		{"--output", r.Output}, {"--manifest", r.Manifest}, {"--debug calls", r.LogCalls},
 		{"--trace", r.Trace}, {"--report", r.Report}, {"--checkpoint", r.Checkpoints.File},
 	}
 	if r.Record.IsNone() {

@@ -56,7 +56,7 @@ func (d *Death) Error() string {
 // Remedies, if the crash of the FMU was recorded, and if not.
 const (
 	knownRemedy = "later runs isolate this FMU (unless you delete %s), which does not prevent the crash: to go on after it, " +
-		"give --on-crash restart, which needs FMUs that can serialise their states; to see the calls up to it, --log-fmi-calls FILE"
+		"give --on-crash restart, which needs FMUs that can serialise their states; to see the calls up to it, --debug calls=FILE"
 	unknownRemedy = "to find out which FMU it is, run with --isolate always"
 )
 

@@ -101,9 +101,17 @@ func (a *attached) prepare(ctx context.Context, run *simulate.Prepared) (context
 		a.seen.watch(opt, run.Choice, run.System)
 	}
 	var err error
+	if r.Live != "" || r.Metrics != "" {
+		a.metrics = metrics.New(r.System)
+		report := opt.Observe
+		opt.Observe = func(p master.Progress) {
+			a.metrics.Observe(p)
+			report(p)
+		}
+	}
 	if r.Live != "" {
 		a.live = &liveRun{seen: a.seen, title: titleOf(r.System), manifest: m, start: opt.Start, stop: opt.Stop, paused: r.LivePaused}
-		if ctx, err = a.live.follow(ctx, r.Live); err != nil {
+		if ctx, err = a.live.follow(ctx, r.Live, a.metrics); err != nil {
 			return nil, err
 		}
 		a.live.graph, a.live.noGraph = picture(r.System, a.p.dialects)
@@ -115,12 +123,6 @@ func (a *attached) prepare(ctx context.Context, run *simulate.Prepared) (context
 		l, err := listenMetrics(r.Metrics)
 		if err != nil {
 			return nil, err
-		}
-		a.metrics = metrics.New(r.System)
-		report := opt.Observe
-		opt.Observe = func(p master.Progress) {
-			a.metrics.Observe(p)
-			report(p)
 		}
 		a.closing = append(a.closing, serveMetrics(l, a.metrics))
 		a.con.print("metrics at " + l.url)
@@ -158,7 +160,7 @@ func (a *attached) end(out *simulate.Outcome) (err error) {
 			err = a.p.reportRun(a, out)
 		}
 		if a.live != nil {
-			if !a.live.page.Loaded() && a.ctx.Err() == nil {
+			if !a.live.page.Loaded() && !a.live.unread() && a.ctx.Err() == nil {
 				a.con.print(fmt.Sprintf("the run is over; its page waits %.0f s for a reader (Ctrl-C ends it)", page.Unseen.Seconds()))
 			}
 			err = errors.Join(err, a.live.finish(out.Manifest))

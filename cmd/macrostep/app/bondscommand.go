@@ -23,7 +23,7 @@ of the residual energy, not its size.
 Examples:
    macrostep bonds system.ssp
    macrostep run system.ssp --algorithm ecco --bond axle=-wheel.F_c:chassis.v_c
-   macrostep run system.ssp --monitor-energy --bond axle=-wheel.F_c:chassis.v_c`
+   macrostep run system.ssp --bond axle=-wheel.F_c:chassis.v_c`
 
 func (p *program) bondsCommand() *cli.Command {
 	return &cli.Command{

@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"html/template"
+	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/metrics"
 	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/results"
 	"github.com/macrostep/macrostep/master/results/page"
@@ -35,21 +38,28 @@ type liveRun struct {
 	asked   time.Time
 
 	*service
-	page *page.Live
+	page    *page.Live
+	scraped atomic.Bool // metrics were read
 }
 
 // errStoppedHere is the cause of a run that its page has stopped.
 var errStoppedHere = fmt.Errorf("stopped on its page: %w", master.ErrInterrupted)
 
-// follow serves the page of a run. The context that it returns ends when the page stops the run.
-func (l *liveRun) follow(ctx context.Context, address string) (context.Context, error) {
+// follow serves the page and the metrics of a run. The context that it returns ends when the page stops the run.
+func (l *liveRun) follow(ctx context.Context, address string, m *metrics.Metrics) (context.Context, error) {
 	var err error
 	if l.service, err = listen(flagLive, address, "/"); err != nil {
 		return nil, err
 	}
 	l.changed, l.chunk, l.asked = make(chan struct{}), 1, time.Now()
 	l.page = page.NewLive(l, l.guard)
-	l.serve(l.page)
+	mux := http.NewServeMux()
+	mux.Handle("/", l.page)
+	mux.Handle("/metrics", l.guard.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		l.scraped.Store(true)
+		m.ServeHTTP(w, r)
+	})))
+	l.serve(mux)
 	l.ctx = ctx
 	ctx, l.cancel = context.WithCancelCause(ctx)
 	return ctx, nil
@@ -191,8 +201,14 @@ func (l *liveRun) Follow() func() ([]page.Update, float64) {
 	}
 }
 
+// unread reports whether only a program reads the run, which waits for no page.
+func (l *liveRun) unread() bool { return l.scraped.Load() && !l.page.Loaded() }
+
 // finish ends the service with the page of the whole run.
 func (l *liveRun) finish(m *record.Manifest) error {
+	if l.unread() {
+		return l.end(nil)
+	}
 	parts := l.seen.parts(l.title, m)
 	parts.graph, parts.noGraph = l.graph, l.noGraph
 	p := pageOf(parts, componentsOf(l.manifest))

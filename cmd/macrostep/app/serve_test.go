@@ -15,7 +15,7 @@ import (
 // Page and metrics need the token and refuse other host names (page.TestGuard), also on this machine.
 func TestServiceToken(t *testing.T) {
 	l := &liveRun{}
-	if _, err := l.follow(t.Context(), "0"); err != nil {
+	if _, err := l.follow(t.Context(), "0", nil); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = l.end(nil) }() // without a page there is no error

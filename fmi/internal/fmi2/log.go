@@ -271,7 +271,7 @@ func (q *Log) Close() {
 		return
 	}
 	q.queue = append(q.queue, q.own(StatusWarning, fmt.Sprintf("%d of %d log messages of the FMU were dropped, because they were more than %d "+
-		"or %d KiB in a second; with debug logging (--log-level debug) none is dropped", q.dropped, q.all, MaxMessages, logMaxBytes>>10)))
+		"or %d KiB in a second; with debug logging (-vv) none is dropped", q.dropped, q.all, MaxMessages, logMaxBytes>>10)))
 	q.all, q.dropped = 0, 0
 	q.deliver()
 }
