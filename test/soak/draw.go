@@ -201,7 +201,7 @@ func (k *kit) draw(seed uint64, number int, dir string) (*drawn, error) {
 	}
 	// What a killed run has left is gone after the next one.
 	r.c.steps = append(r.c.steps, step{args: []string{"run", system, "--stop-time", "1e-9", "--step-size", "1e-9",
-		"--record", "none", "--manifest", "after.json", "--quiet",
+		"--record", "none", "--output", "after.csv", "--quiet",
 		"--isolate", "never"}, after: true})
 	return r.c, nil
 }
@@ -487,7 +487,7 @@ func (r *dice) isolate() {
 		r.arg("--memory-limit", "512")
 	}
 	if r.chance(0.25) {
-		r.arg("--on-crash", "restart", "--restart-limit", strconv.Itoa(1+r.IntN(4)))
+		r.arg("--on-crash", "restart:"+strconv.Itoa(1+r.IntN(4)))
 		r.label("restart", "asked for")
 		if r.bad != nil && strings.HasPrefix(r.bad.fmu, "misbehave") && r.chance(0.7) {
 			// All processes together go wrong so often.
@@ -644,21 +644,20 @@ func (r *dice) flags(st *step) error {
 			}
 			r.arg("--rate", c.name+"="+rate)
 		}
-		maybe(0.04, "--stateless", c.name)
+		maybe(0.04, "--quirk", c.name+"=stateless")
 		if !st.mayDie || c != r.bad {
-			maybe(0.06, "--isolate-component", c.name)
+			maybe(0.06, "--isolate", c.name)
 		}
 		maybe(0.03, "--quirk", c.name+"="+pick(r, []string{"inputsBeforeInit", "noTerminate", "ignoreInitialUnknowns",
 			"stopTime", "constantH", "noRollback",
 			"noInputDerivatives", "noDirectionalDerivatives", "chdirOnLoad"}))
 	}
 	r.bonds()
-	maybe(0.2, "--monitor-energy")
 	maybe(0.2, "--workers", strconv.Itoa(1+r.IntN(4)))
 	maybe(0.05, "--strict")
 	maybe(0.1, "--compile")
 	maybe(0.3, "--quiet")
-	maybe(0.1, "--log-level", pick(r, []string{"debug", "info", "error"}))
+	maybe(0.1, pick(r, []string{"-vv", "--verbose"}))
 	if maybe(0.2, "--output-interval", short(r.between(1e-3, 1))) {
 		st.thinned = true
 	}
@@ -669,9 +668,11 @@ func (r *dice) flags(st *step) error {
 		r.arg("--record", "*")
 	case 2:
 		r.arg("--record", pick(r, r.components).name+".*")
+	case 3, 4:
+		r.arg("--record", "bond.*")
 	}
 	maybe(0.15, "--trace", "trace.csv")
-	if st.calls = ""; maybe(0.3, "--log-fmi-calls", "calls.txt") {
+	if st.calls = ""; maybe(0.3, "--debug", "calls=calls.txt") {
 		st.calls = "calls.txt"
 	}
 	if r.chance(0.15) {

@@ -269,7 +269,7 @@ func TestLiveAddress(t *testing.T) {
 		}
 	}
 	l := &liveRun{seen: newWatcher(record.Selection{}, 0)}
-	ctx, err := l.follow(context.Background(), "0.0.0.0:0")
+	ctx, err := l.follow(context.Background(), "0.0.0.0:0", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +280,7 @@ func TestLiveAddress(t *testing.T) {
 		t.Error(err)
 	}
 	busy := &liveRun{seen: l.seen}
-	if _, err := busy.follow(context.Background(), "256.0.0.1:0"); err == nil || !strings.Contains(err.Error(), "--live") {
+	if _, err := busy.follow(context.Background(), "256.0.0.1:0", nil); err == nil || !strings.Contains(err.Error(), "--live") {
 		t.Error(err)
 	}
 }

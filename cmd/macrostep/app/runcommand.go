@@ -165,8 +165,11 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 	if in.err() == nil {
 		in.add(r.Continue())
 	}
-	if r.Output == "" {
+	switch r.Output {
+	case "":
 		r.Output = simulate.DefaultOutput
+	case "-":
+		r.Output = "/dev/stdout"
 	}
 	in.add(r.Complete())
 	r.level(in)
