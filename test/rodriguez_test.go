@@ -504,10 +504,10 @@ func TestGoodBonds(t *testing.T) {
 	}
 }
 
-// macrostep bonds finds the bonds by their units, and gives the reason why other pairs are none.
+// macrostep info --bonds finds the bonds by their units, and gives the reason why other pairs are none.
 func TestBondsFoundByUnits(t *testing.T) {
 	t.Parallel()
-	code, out := macrostep(t, "bonds", system(t, "two-mass-fd"), "--json")
+	code, out := macrostep(t, "info", system(t, "two-mass-fd"), "--bonds", "--json")
 	if code != 0 {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}

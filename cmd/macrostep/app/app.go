@@ -112,6 +112,11 @@ func (p *program) perform(ctx context.Context) int {
 // dispatch arranges the arguments and hands them to cli.
 func (p *program) dispatch(ctx context.Context) error {
 	app := p.app()
+	p.args = p.respelled(p.args)
+	if len(p.args) == 2 && isHelp(p.args[0]) && topics[p.args[1]] != "" {
+		fmt.Fprint(p.stdout, topics[p.args[1]])
+		return nil
+	}
 	args, err := joinGroup(app, p.args)
 	if err == nil && len(args) > 0 {
 		args, err = p.arranged(app, args)
@@ -211,9 +216,9 @@ func (p *program) app() *cli.App {
 		Version:     simulate.Version(),
 		Description: programHelp,
 		Commands: []*cli.Command{
-			p.runCommand(), p.infoCommand(), p.validateCommand(), p.bondsCommand(), p.analyzeCommand(), p.algorithmsCommand(),
-			p.plotCommand(), p.compareCommand(), p.reportCommand(), p.studyCommand(), p.workerCommand(), p.hostCommand(), p.hostsCommand(),
-			p.sspCommand(), p.scenarioCommand(), p.demoCommand(), p.completionCommand(),
+			p.runCommand(), p.infoCommand(), p.validateCommand(), p.analyzeCommand(), p.algorithmsCommand(),
+			p.plotCommand(), p.compareCommand(), p.reportCommand(), p.studyCommand(), p.workerCommand(), p.hostCommand(), p.hostListCommand(),
+			p.sspCommand(), p.demoCommand(), p.completionCommand(),
 			p.manCommand(), p.versionCommand(),
 		},
 		Writer: p.stdout, ErrWriter: p.stderr, Reader: p.stdin,
@@ -240,6 +245,7 @@ Start here:
    macrostep validate SYSTEM.ssp                    what is wrong with it
    macrostep run SYSTEM.ssp --stop-time 10          run it
    macrostep run --help-all                         all about running
+   macrostep help scenario                          the file of run --scenario
 
 Exit codes: 0 done; 2 found before any FMU was instantiated (usage,
 documents, archives); 1 after that. validate: 1 if it finds errors.`

@@ -572,7 +572,7 @@ func TestCompletion(t *testing.T) {
 		"ecco energy-correction model-based-corrector"
 	table := write(t, filepath.Join(t.TempDir(), "r.csv"), "time,a.x,a.y,b.z\n0,1,2,3\n")
 	for words, want := range map[string]string{
-		"":                         "run info validate bonds analyze algorithms plot compare report study worker host hosts ssp scenario demo completion man version help",
+		"":                         "run info validate analyze algorithms plot compare report study worker host ssp demo completion man version help",
 		"al":                       "algorithms",
 		"help|ru":                  "run",
 		"run|--st":                 "--start-time --stop-time --step-size --stateless --strict --step-timeout",

@@ -71,7 +71,7 @@ func (p *program) complete(words []string) {
 // choices returns the choices for the last word.
 func (p *program) choices(words []string) []choice {
 	app := p.app()
-	if len(words) > 2 && words[0] == sspGroup {
+	if len(words) > 2 && app.Command(words[0]+" "+words[1]) != nil {
 		words = append([]string{words[0] + " " + words[1]}, words[2:]...)
 	}
 	last := words[len(words)-1]
@@ -101,6 +101,8 @@ func (p *program) commandChoices(app *cli.App, before []string) (out []choice) {
 		}
 		if words == "" {
 			out = append(out, choice{"help", "explain a command"})
+		} else {
+			out = append(out, choice{flagScenario, "the file of run --scenario"})
 		}
 	case sspGroup, "help " + sspGroup:
 		for _, c := range p.sspCommands() {

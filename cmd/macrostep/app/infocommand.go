@@ -18,8 +18,10 @@ import (
 	"github.com/macrostep/macrostep/master/simulate"
 )
 
-// flagExplain names a variable.
-const flagExplain = "explain"
+const (
+	flagExplain = "explain" // names a variable
+	flagBonds   = "bonds"
+)
 
 const infoHelp = `Shows what is in a file, without running anything. For an .fmu: its identity and
 capabilities, platforms, variables with type, unit and start value, and the inputs
@@ -36,19 +38,31 @@ give it, the weakest first, and the connection that feeds it. With --set, values
 taken into account as in a run. If FMUs are missing, what the documents contain is
 shown before the error.
 
+--bonds lists the power bonds that a system may have: pairs of connections in
+opposite directions between two components whose product is a power by their units
+(rad counts as 1). For other such pairs it gives the reason why they are no bonds.
+Use it to find what to pass to run --bond NAME=COMPONENT.EFFORT:COMPONENT.FLOW, both
+outputs. Units do not show whether effort and flow count in the same direction where
+the flow is given. Write -COMPONENT.EFFORT where their product is power that leaves
+that component, like a force that its equation takes with a minus. The sign changes
+that of the residual energy, not its size.
+
 Examples:
    macrostep info model.fmu
    macrostep info system.ssp
    macrostep info system.ssp --explain wheel.k_w --explain wheel.m_w
+   macrostep info system.ssp --bonds
+   macrostep run system.ssp --algorithm ecco --bond axle=-wheel.F_c:chassis.v_c
    macrostep info model.fmu --json | jq '.variables[].name'`
 
 func (p *program) infoCommand() *cli.Command {
 	return &cli.Command{
 		Name: "info", Usage: "show what is in an FMU or a system", ArgsUsage: "FILE",
-		UsageText: "macrostep info FILE [--explain NAME] [--set NAME=VALUE] [--json] [--strict]", Description: infoHelp,
+		UsageText: "macrostep info FILE [--explain NAME|--bonds] [--set NAME=VALUE] [--json] [--strict]", Description: infoHelp,
 		Flags: []cli.Flag{
 			jsonFlag(),
 			listFlag(flagExplain, "show where the value of `COMPONENT.VARIABLE` comes from; with --json, several make an array"),
+			boolFlag(flagBonds, "list the power bonds that the system may have"),
 			listFlag(flagSet, "set a parameter or start value: `COMPONENT.VARIABLE=VALUE`, as for a run"),
 			strictFlag(),
 		},
@@ -62,8 +76,14 @@ func (p *program) info(c *cli.Context) error {
 	}
 	in, o := newInput(c), looking(p.dialects)
 	o.Strict, o.Set = c.Bool("strict"), in.assignments(flagSet)
+	if c.IsSet(flagExplain) && c.Bool(flagBonds) {
+		in.add(fmt.Errorf("give either --%s or --%s", flagExplain, flagBonds))
+	}
 	if err := in.err(); err != nil {
 		return err
+	}
+	if c.Bool(flagBonds) {
+		return p.bonds(c.Args().First(), o, c.Bool("json"))
 	}
 	if c.IsSet(flagExplain) {
 		return p.explain(c.Args().First(), c.StringSlice(flagExplain), o, c.Bool("json"))
@@ -97,6 +117,30 @@ func (p *program) explain(path string, names []string, o assemble.Options, asJSO
 		writeExplanation(p.stdout, e)
 	}
 	return err
+}
+
+// bonds prints the power bonds that a system may have.
+func (p *program) bonds(path string, o assemble.Options, asJSON bool) (err error) {
+	a, err := assemble.Open(path, o)
+	defer func() { err = errors.Join(err, a.Close()) }()
+	if err != nil {
+		return err
+	}
+	found, others := a.Bonds()
+	if asJSON {
+		return writeJSON(p.data(), struct {
+			Bonds  []assemble.BondCandidate `json:"bonds"`
+			Others []assemble.NoBond        `json:"others"`
+		}{append([]assemble.BondCandidate{}, found...), append([]assemble.NoBond{}, others...)})
+	}
+	if len(found) == 0 {
+		fmt.Fprintln(p.stdout, "No pair of opposite connections is a power by its units.")
+	}
+	table(p.stdout, rowsOf(found, func(b assemble.BondCandidate) []string {
+		return []string{"--bond " + b.Name + "=" + b.Pair, b.Unit}
+	}))
+	titled(p.stdout, "\nNo bonds:", rowsOf(others, func(o assemble.NoBond) []string { return []string{o.A + ", " + o.B, o.Why} }))
+	return nil
 }
 
 // Names as in modelDescription.xml.

@@ -59,23 +59,23 @@ func (p *program) sspCommands() []*cli.Command {
 	return list
 }
 
-// joinGroup joins "ssp" and the next argument to the name of a command.
+// joinGroup joins the first two arguments if they are the name of a command, like "ssp new".
 func joinGroup(app *cli.App, args []string) ([]string, error) {
 	at := 0
-	if len(args) > 1 && (args[0] == "help" || args[0] == "h") {
+	if len(args) > 1 && isHelp(args[0]) {
 		at = 1
 	}
-	if len(args) < at+2 || args[at] != sspGroup {
+	if len(args) < at+2 {
 		return args, nil
 	}
-	name := sspGroup + " " + args[at+1]
-	if app.Command(name) == nil {
-		if strings.HasPrefix(args[at+1], "-") {
-			return args, nil
-		}
+	name := args[at] + " " + args[at+1]
+	switch {
+	case app.Command(name) != nil:
+		return slices.Concat(args[:at], []string{name}, args[at+2:]), nil
+	case args[at] == sspGroup && !strings.HasPrefix(args[at+1], "-"):
 		return nil, &usageError{sspGroup, fmt.Errorf("there is no command %q; there are: new, set, graph, pack, unpack", name)}
 	}
-	return slices.Concat(args[:at], []string{name}, args[at+2:]), nil
+	return args, nil
 }
 
 const (
