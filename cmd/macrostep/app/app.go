@@ -35,8 +35,8 @@ type program struct {
 	stdin          io.Reader
 	stdout, stderr *screen   // for people
 	out            io.Writer // standard output unchanged, see data
-	backend        backend
 	extensions
+	openSystem func(ctx context.Context, path string, o simulate.OpenOptions) (*simulate.System, error) // tests replace it
 	// A command that runs FMUs does so in an engine: engine starts the process, and job is the command
 	// inside it. If both are nil, as in tests, FMUs run in this process.
 	engine    *supervise.Engine
@@ -60,8 +60,8 @@ func (e *runError) Error() string { return e.err.Error() }
 func (e *runError) Unwrap() error { return e.err }
 
 // newProgram returns a call of the command line.
-func newProgram(args []string, stdin io.Reader, stdout, stderr io.Writer, b backend) *program {
-	return &program{args: args, stdin: stdin, stdout: &screen{to: stdout}, stderr: &screen{to: stderr}, out: stdout, backend: b,
+func newProgram(args []string, stdin io.Reader, stdout, stderr io.Writer) *program {
+	return &program{args: args, stdin: stdin, stdout: &screen{to: stdout}, stderr: &screen{to: stderr}, out: stdout, openSystem: simulate.Open,
 		extensions: extensions{dialects: dialect.All()}}
 }
 

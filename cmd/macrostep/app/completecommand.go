@@ -245,7 +245,7 @@ func columnChoices(files []string, ending, prefix string) []choice {
 
 // variables returns the variables of a system; for --set those that can be set, with an equals sign.
 func (p *program) variables(path, flag, prefix string) []choice {
-	list, err := p.backend.Variables(path)
+	list, err := variablesOf(path, p.dialects)
 	if err != nil {
 		return nil
 	}

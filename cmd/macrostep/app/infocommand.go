@@ -88,7 +88,7 @@ func (p *program) info(c *cli.Context) error {
 	if c.IsSet(flagExplain) {
 		return p.explain(c.Args().First(), c.StringSlice(flagExplain), o, c.Bool("json"))
 	}
-	d, err := p.backend.Describe(c.Args().First(), o)
+	d, err := describe(c.Args().First(), o)
 	switch {
 	case d == nil:
 	case c.Bool("json"):
@@ -101,7 +101,7 @@ func (p *program) info(c *cli.Context) error {
 
 // explain prints the sources of the values of variables; as JSON an array if there are several names.
 func (p *program) explain(path string, names []string, o assemble.Options, asJSON bool) error {
-	list, err := p.backend.Explain(path, names, o)
+	list, err := explain(path, names, o)
 	switch {
 	case len(list) == 0 && err != nil:
 		return err

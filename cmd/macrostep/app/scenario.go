@@ -63,7 +63,7 @@ func (p *program) validateScenario(c *cli.Context, format string) error {
 		if err := simulate.There(rest[0]); err != nil {
 			return err
 		}
-		if _, err = p.backend.Explain(rest[0], s.Variables, looking(p.dialects)); err != nil {
+		if _, err = explain(rest[0], s.Variables, looking(p.dialects)); err != nil {
 			err = fmt.Errorf("%s: %w", path, err)
 		}
 	}

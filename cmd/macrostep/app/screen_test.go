@@ -133,7 +133,7 @@ func TestScreenAlone(t *testing.T) {
 		source := read(t, e.Name())
 		for _, name := range []string{"os.Stdout", "os.Stderr"} {
 			if e.Name() == "main.go" {
-				source = strings.NewReplacer("os.Stdin, os.Stdout, os.Stderr, documents{with.dialects})", "", "supervise.Options{Stdout: os.Stderr}", "").Replace(source)
+				source = strings.NewReplacer("os.Stdin, os.Stdout, os.Stderr)", "", "supervise.Options{Stdout: os.Stderr}", "").Replace(source)
 			}
 			if strings.Contains(source, name) {
 				t.Errorf("%s uses %s", e.Name(), name)

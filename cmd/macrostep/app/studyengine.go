@@ -89,7 +89,7 @@ func (with extensions) studyOptions() study.Options {
 
 // runOf returns the run that settings ask for, read as the flags of macrostep run.
 func (with extensions) runOf(system string, settings []study.Setting) (r simulate.Request, err error) {
-	p := newProgram(nil, nil, io.Discard, io.Discard, documents{with.dialects})
+	p := newProgram(nil, nil, io.Discard, io.Discard)
 	p.extensions = with
 	app := p.app()
 	cmd := app.Command("run")
