@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -15,8 +16,10 @@ import (
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/master/supervise"
+	"github.com/macrostep/macrostep/ssp"
 	"github.com/macrostep/macrostep/ssp/dialect"
 )
 
@@ -149,8 +152,33 @@ func (p *program) arranged(app *cli.App, args []string) ([]string, error) {
 		return args[:min(len(args), 2)], nil
 	case name == "--help" || name == "-h" || name == "--version" || name == "-v":
 		return args[:1], nil
+	case p.isSystem(name):
+		p.args = slices.Concat([]string{"run"}, args)
+		return p.arrangedFor(app.Command("run"), "run", args)
 	}
 	return nil, notACommand(app, name)
+}
+
+// isSystem reports whether an argument is a system by the name of the file, or by what is in the folder.
+func (p *program) isSystem(path string) bool {
+	file, _ := ssp.SplitVariant(path)
+	names := []string{ssp.DocumentName}
+	for _, d := range p.dialects {
+		if d.Format != nil {
+			names = append(names, d.Format.File)
+		}
+	}
+	info, err := os.Stat(file)
+	switch {
+	case err == nil && info.IsDir():
+		return assemble.IsFMU(file) || slices.ContainsFunc(names, func(name string) bool {
+			_, err := os.Stat(filepath.Join(file, name))
+			return err == nil
+		})
+	case err == nil && slices.Contains(names, filepath.Base(file)):
+		return true
+	}
+	return slices.Contains([]string{".ssp", ".ssd", ".fmu"}, strings.ToLower(filepath.Ext(file)))
 }
 
 // arrangedFor is arranged for a command. For a run that is resumed it adds the arguments of the first run.
@@ -180,7 +208,9 @@ func notACommand(app *cli.App, name string) error {
 	if err := dialect.Foreign(name); err != nil {
 		return &usageError{"", err}
 	}
-	if _, err := os.Stat(name); err == nil {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return &usageError{"", fmt.Errorf("%s is a folder without %s; name a system in it, or a command", name, ssp.DocumentName)}
+	} else if err == nil {
 		return &usageError{"", fmt.Errorf("%s is a file, not a command; to run it: macrostep run %s", name, name)}
 	}
 	if slices.ContainsFunc(app.Command("run").Flags, func(f cli.Flag) bool { return f.Names()[0] == name }) {
@@ -212,7 +242,7 @@ func (p *program) app() *cli.App {
 	app := &cli.App{
 		Name:        "macrostep",
 		Usage:       "couple FMUs and run them",
-		UsageText:   "macrostep COMMAND [ARGUMENTS AND FLAGS]",
+		UsageText:   "macrostep COMMAND [ARGUMENTS AND FLAGS]\nmacrostep SYSTEM [FLAGS of run]",
 		Version:     simulate.Version(),
 		Description: programHelp,
 		Commands: []*cli.Command{
@@ -243,7 +273,7 @@ Start here:
    macrostep demo                                   an example, built and run
    macrostep info SYSTEM.ssp                        what is in a file
    macrostep validate SYSTEM.ssp                    what is wrong with it
-   macrostep run SYSTEM.ssp --stop-time 10          run it
+   macrostep SYSTEM.ssp --stop-time 10              run it (macrostep run SYSTEM.ssp …)
    macrostep run --help-all                         all about running
    macrostep help scenario                          the file of run --scenario
 

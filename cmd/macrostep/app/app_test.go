@@ -45,6 +45,7 @@ func TestArguments(t *testing.T) {
 		"run|s.ssp|--set|a.x=1,2|--set=a.v[1,2]=-3|--set|a.s= b=c ": {Set: assigned},
 		"run|s.ssp|--stateless|c1|--stateless|a,b":                  {Stateless: []string{"c1", "a,b"}},
 		"run|--strict=false|--|s.ssp":                               {},
+		"s.ssp|--stop-time|2":                                       {Stop: set(2, "--stop-time")},
 		"run|--log-level|debug|s.ssp":                               {Debug: true},
 	} {
 		f := &fake{}
@@ -105,7 +106,7 @@ func TestUsage(t *testing.T) {
 		"run|--|s.ssp|--quiet":                       `"--quiet" is one argument too many`,
 		"rum|s.ssp":                                  `there is no command "rum"; Did you mean "run"?`,
 		"--quiet|run|s.ssp":                          "--quiet comes before the command",
-		".":                                          "to run it: macrostep run .",
+		".":                                          ". is a folder without SystemStructure.ssd",
 		"help|rum":                                   `there is no command "rum"`,
 		"info":                                       "FILE (an .fmu, an .ssp, a folder or an .ssd) is missing",
 		"algorithms|magic":                           `no algorithm is called "magic"; choose one of explicit`,
@@ -473,6 +474,34 @@ func TestHelp(t *testing.T) {
 	}
 }
 
+// A system in place of a command is run; other files and folders are refused with a remedy.
+func TestSystemIsRun(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"s.ssp", "d/SystemStructure.ssd", "osp/OspSystemStructure.xml", "fmu/modelDescription.xml", "demo/SystemStructure.ssd",
+		"empty/v.txt", "p.xml", "t.csv", "c.yaml"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, name), "<a>events:</a>")
+	}
+	for _, path := range []string{"s.ssp", "s.ssp#v.ssd", "s.fmu", "d", "d/", "d#v.ssd", "d/SystemStructure.ssd", "osp", "osp/OspSystemStructure.xml", "fmu"} {
+		f := &fake{}
+		if code, _, stderr := callIn(t.Context(), t, dir, f, path, "--stop-time", "2", "--output", "r.csv"); code != exitDone || f.path != path ||
+			manifestOf(t, "r.json").Command[0] != "run" {
+			t.Errorf("%s: exit code %d, opened %s: %s", path, code, f.path, stderr)
+		}
+	}
+	refuses(t, dir, &fake{}, map[string]string{
+		"p.xml":             "to run it: macrostep run p.xml",
+		"t.csv":             "to look at it: macrostep plot t.csv",
+		"c.yaml":            "macrostep run SYSTEM --scenario c.yaml",
+		"empty":             "empty is a folder without SystemStructure.ssd",
+		"s.ssp|--stop-tim":  `did you mean "--stop-time"?`,
+		"s.ssp|d":           `"d" is one argument too many`,
+		"demo|--stop-time=": "--stop-time is for a chain", // the command
+	})
+}
+
 func TestVersion(t *testing.T) {
 	_, command, _ := call(t, &fake{}, "version")
 	contains(t, "version", command, "macrostep ", "go1.", "/")
@@ -601,6 +630,8 @@ func TestCompletion(t *testing.T) {
 		"info|" + system + "|--explain|car.wheel.x":      "car.wheel.x",
 		"ssp|set|" + system + "|road.":                   "road.h=",
 		"study|--design|m":                               "monte-carlo morris",
+		system + "|--stop":                               "--stop-time",
+		system + "|--set|road.":                          "road.h=",
 		"study|--keep=":                                  "--keep=none --keep=failed --keep=all",
 		"study|" + system + "|--vary|car.wheel.":         "car.wheel.k=",
 		"study|" + system + "|--vary|run.step":           "run.step-size=",

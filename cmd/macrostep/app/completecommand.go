@@ -74,6 +74,9 @@ func (p *program) choices(words []string) []choice {
 	if len(words) > 2 && app.Command(words[0]+" "+words[1]) != nil {
 		words = append([]string{words[0] + " " + words[1]}, words[2:]...)
 	}
+	if len(words) > 1 && app.Command(words[0]) == nil && p.isSystem(words[0]) {
+		words = append([]string{"run"}, words...)
+	}
 	last := words[len(words)-1]
 	if commands := p.commandChoices(app, words[:len(words)-1]); commands != nil {
 		return startingWith(commands, last)
