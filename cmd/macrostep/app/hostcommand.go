@@ -165,7 +165,7 @@ func (p *program) listHosts(c *cli.Context) error {
 	}
 	var err error
 	if c.Bool("json") {
-		err = writeJSON(p.stdout, all)
+		err = writeJSON(p.data(), all)
 	} else {
 		printHosts(p.stdout, all)
 	}

@@ -131,7 +131,7 @@ func (p *program) bonds(path string, o assemble.Options, asJSON bool) (err error
 		return writeJSON(p.data(), struct {
 			Bonds  []assemble.BondCandidate `json:"bonds"`
 			Others []assemble.NoBond        `json:"others"`
-		}{append([]assemble.BondCandidate{}, found...), append([]assemble.NoBond{}, others...)})
+		}{found, others})
 	}
 	if len(found) == 0 {
 		fmt.Fprintln(p.stdout, "No pair of opposite connections is a power by its units.")
@@ -222,7 +222,7 @@ type findingInfo struct {
 }
 
 func findings(list []diag.Finding) []findingInfo {
-	out := []findingInfo{}
+	var out []findingInfo
 	for _, f := range list {
 		out = append(out, findingInfo{f.Level.String(), f})
 	}
@@ -237,12 +237,11 @@ func newFMUInfo(f *fmuDescription, list []diag.Finding) fmuInfo {
 	out := fmuInfo{
 		Path: f.Path, Hash: f.Hash, ModelName: d.ModelName, GUID: d.GUID, FMIVersion: d.FMIVersion,
 		Description: d.Description, Author: d.Author, Version: d.Version, Copyright: d.Copyright, License: d.License,
-		Tool: d.GenerationTool, Date: d.GenerationDateAndTime, Platforms: append([]string{}, f.Platforms...),
-		ModelExchange: d.ModelExchange != nil, LogCategories: []string{}, Variables: []variableInfo{},
-		OutputDependency: []dependencyInfo{}, Findings: findings(list),
+		Tool: d.GenerationTool, Date: d.GenerationDateAndTime, Platforms: f.Platforms,
+		ModelExchange: d.ModelExchange != nil, Findings: findings(list),
 	}
-	if out.Interfaces = []string{}; out.ModelExchange {
-		out.Interfaces = append(out.Interfaces, "Model Exchange")
+	if out.ModelExchange {
+		out.Interfaces = []string{"Model Exchange"}
 	}
 	if c := d.CoSimulation; c != nil {
 		out.Interfaces = append([]string{"Co-Simulation"}, out.Interfaces...)
@@ -271,7 +270,7 @@ func newFMUInfo(f *fmuDescription, list []diag.Finding) fmuInfo {
 		return d.Variables[index-1].Name
 	}
 	for _, o := range d.Outputs {
-		dep := dependencyInfo{Name: name(o.Index), Declared: o.Declared, On: []string{}}
+		dep := dependencyInfo{Name: name(o.Index), Declared: o.Declared}
 		for _, on := range o.Dependencies {
 			dep.On = append(dep.On, name(on))
 		}
@@ -287,10 +286,9 @@ func newOutlineInfo(f *fmuDescription, list []diag.Finding) fmuInfo {
 	out := fmuInfo{
 		Path: f.Path, ModelName: a["modelName"], GUID: cmp.Or(a["guid"], a["instantiationToken"]), FMIVersion: o.FMIVersion,
 		Description: a["description"], Author: a["author"], Version: a["version"], Copyright: a["copyright"], License: a["license"],
-		Tool: a["generationTool"], Date: a["generationDateAndTime"], Platforms: append([]string{}, f.Platforms...),
-		Interfaces: append([]string{}, o.Interfaces...), ModelExchange: slices.Contains(o.Interfaces, "Model Exchange"),
-		Experiment:    experimentInfo{e.StartTime, e.StopTime, e.Tolerance, e.StepSize},
-		LogCategories: []string{}, Variables: []variableInfo{}, OutputDependency: []dependencyInfo{}, Findings: findings(list),
+		Tool: a["generationTool"], Date: a["generationDateAndTime"], Platforms: f.Platforms,
+		Interfaces: o.Interfaces, ModelExchange: slices.Contains(o.Interfaces, "Model Exchange"),
+		Experiment: experimentInfo{e.StartTime, e.StopTime, e.Tolerance, e.StepSize}, Findings: findings(list),
 	}
 	if len(out.Interfaces) == 0 { // FMI 1.0
 		out.Interfaces, out.ModelExchange = []string{"Model Exchange"}, true
