@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/fmus"
+	"github.com/macrostep/macrostep/internal/plainjson"
 )
 
 var (
@@ -62,6 +63,12 @@ func TestJSON(t *testing.T) {
 		}
 		checkJSON(t, args, "", document)
 	}
+	host, err := plainjson.Marshal([]hostLine{{}}) // no host is running here
+	var list any
+	if err != nil || json.Unmarshal(host, &list) != nil {
+		t.Error(err)
+	}
+	checkJSON(t, "host list", "", list)
 	for _, c := range (&program{}).app().Commands {
 		name, _, _ := strings.Cut(c.Name, " ")
 		if slices.ContainsFunc(c.Flags, func(f cli.Flag) bool { return f.Names()[0] == "json" }) && !tried[name] {

@@ -59,7 +59,7 @@ func writeMan(w io.Writer, app *cli.App) error {
 		manText(&b, topics[name])
 	}
 	b.WriteString(".SH SEE ALSO\nThe folder docs of the source: running, choosing an algorithm, settings in an SSP, scenarios, real time, " +
-		"embedding, trouble by symptom.\n")
+		"scripting, embedding, trouble by symptom.\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -38,8 +38,8 @@ const (
 // HostInfo is what a host says of itself.
 type HostInfo struct {
 	host.Status
-	Offers []host.Offer `json:"offers"`
-	Trip   time.Duration
+	Offers []host.Offer  `json:"offers"`
+	Trip   time.Duration `json:"-"`
 }
 
 // ServeHost offers the FMUs of a server until ctx ends.
