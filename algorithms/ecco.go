@@ -31,7 +31,7 @@ type ecco struct {
 }
 
 const declareBonds = "give --bond NAME=component.effort:component.flow, or bonds in the annotation of macrostep " +
-	"(macrostep bonds SYSTEM lists candidates)"
+	"(macrostep info SYSTEM --bonds lists candidates)"
 
 // learntScale determines the energy scale E0 of a bond from its powers so far.
 type learntScale struct {

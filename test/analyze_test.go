@@ -17,7 +17,6 @@ import (
 	"github.com/macrostep/macrostep/algorithms/analyze/twin"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/test/long"
-	"github.com/macrostep/macrostep/test/probe"
 )
 
 // analysis runs macrostep analyze, with time for all trial runs.
@@ -122,21 +121,7 @@ func spread(x []float64) float64 {
 	return math.Sqrt(sum / float64(len(x)))
 }
 
-// Messages of an FMU during an analysis are not printed as messages of the run.
-func TestAnalysisIsQuiet(t *testing.T) {
-	t.Parallel()
-	path := twoLives(t, life(t, probe.LifeCapabilities, "MUTE=fmi2Error"), "")
-	var printed []int
-	for _, more := range [][]string{nil, {"--analyze"}} {
-		o := complete(t, append([]string{path, "--compile", "--step-size", "0.1", "--stop-time", "1", "--set", "first.k=3"}, more...)...)
-		printed = append(printed, strings.Count(o.output, "parameters are not shown"))
-	}
-	if printed[0] == 0 || printed[0] != printed[1] {
-		t.Errorf("printed %d times, with an analysis %d times", printed[0], printed[1])
-	}
-}
-
-// Where the analysis cannot predict anything the report gives the reason, and a run with --analyze goes on.
+// Where the analysis cannot predict anything the report gives the reason.
 func testAnalyzeUnknown(t *testing.T) {
 	t.Parallel()
 	for name, says := range map[string]string{"crane": "not those of a linear system", "sqrt-oscillator": "depends on when it is moved"} {
@@ -167,15 +152,6 @@ func testAnalyzeUnknown(t *testing.T) {
 	if s := strategy(t, r, "explicit", 0); r.Stray == nil || r.Stray.Off < 0.5 || r.Large == "" ||
 		r.WhyNoError != r.Large || len(s.Stable) == 0 || s.Forecasts != nil || r.Promised != nil {
 		t.Errorf("a contact: along the motion %+v, %q, %+v, promised %+v", r.Stray, r.WhyNoError, s, r.Promised)
-	}
-	o := complete(t, system(t, "sqrt-oscillator"), "--analyze", "--stop-time", "0.1")
-	if !strings.Contains(o.output, "analysis: unknown") || !strings.Contains(strings.Join(o.manifest.Notes, "\n"), "analysis: unknown") {
-		t.Errorf("%s\n%v", o.output, o.manifest.Notes)
-	}
-	o = complete(t, system(t, "quarter-car-b"), "--analyze", "--step-size", "0.02", "--stop-time", "1")
-	if w := o.warnings(); !strings.Contains(w, "analysis: the coupling is unstable with explicit of order 0") ||
-		!strings.Contains(o.output, "recommended: --algorithm") {
-		t.Errorf("%s\n%v", o.output, o.manifest.Warnings)
 	}
 }
 
@@ -466,15 +442,6 @@ func testAnalyzeRates(t *testing.T) {
 		"chassis has a rate of its own, 2 steps a macro step", "--rate chassis=2 --step-size")
 	call(t, "analyze", path, "--all", "--order", "0", "--rate", "wheel=1/3", "--from", "9e-4", "--to", "1.1e-3").is(t, 0,
 		"delayed by up to 3 macro steps: explicit all 2 connections; gauss-seidel all 2 connections; implicit none")
-	for step, says := range map[string]string{"0.002": "stable, but with little margin: up to 0.0037",
-		"0.005": "the coupling is unstable with explicit of order 0 and steps of 0.005 s"} {
-		o := complete(t, path, "--analyze", "--rate", "wheel=1/3", "--step-size", step, "--stop-time", "0.3")
-		told := o.output + o.warnings()
-		if !strings.Contains(told, "explicit of order 0, rates wheel=1/3, steps of "+step+" s") ||
-			!strings.Contains(told, says) || !strings.Contains(told, "without --rate") {
-			t.Errorf("steps of %s s: %s", step, told)
-		}
-	}
 }
 
 // The step sizes at which variable-step algorithms settle are those of runs of the FMUs: the numbers of steps over
@@ -521,16 +488,5 @@ func testAnalyzeVarying(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// A run with --analyze reports what to expect of its own algorithm and parameters.
-func testAnalyzeOwn(t *testing.T) {
-	t.Parallel()
-	o := run(t, system(t, "two-mass-fd"), "--algorithm", "im-milne", "--param", "control.rtol=1e-3", "--analyze", "--record", "none")
-	o.is(t, 0, "analysis: im-milne: steps of 0.00", "expected error")
-	o = run(t, system(t, "quarter-car-b"), "--algorithm", "ex-slocal", "--analyze", "--record", "none")
-	if o.code == 0 || !strings.Contains(o.warnings(), "analysis: the run is expected to fail: t = ") {
-		t.Errorf("exit code %d\n%s", o.code, o.output)
 	}
 }

@@ -22,6 +22,7 @@ var allowed = []struct {
 	imports []string // of this module
 	outside []string // module paths; nil = standard library only, "*" = any
 }{
+	{"master/plainjson", nil, nil},
 	{"fmi/diag", nil, nil},
 	{"fmi/unit", nil, nil},
 	{"fmi/archive", []string{"fmi/diag"}, []string{"golang.org/x/sys"}},
@@ -52,7 +53,7 @@ var allowed = []struct {
 	{"algorithms/analyze/reason", nil, nil},
 	{"algorithms/analyze/trial", []string{"master"}, []string{"gonum.org/v1/gonum"}},
 	{"master/internal/parquetfile", nil, []string{"github.com/klauspost/compress/snappy", "github.com/parquet-go/parquet-go"}},
-	{"master/record", []string{"fmi/diag", "master", "master/internal/parquetfile", "master/results"}, nil},
+	{"master/record", []string{"fmi/diag", "master/plainjson", "master", "master/internal/parquetfile", "master/results"}, nil},
 	{"master/results", []string{"fmi/diag", "fmi/unit", "master/internal/parquetfile"}, []string{"github.com/parquet-go/parquet-go"}},
 	{"master/results/axis", nil, nil},
 	{"master/results/plot", []string{"master/results/axis"}, []string{"codeberg.org/go-fonts/liberation", "git.sr.ht/~sbinet/gg", "golang.org/x/image"}},

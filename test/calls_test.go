@@ -378,7 +378,7 @@ func TestCallsAreLegal(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			log := filepath.Join(dir, "calls.txt")
-			_, o := macrostepIn(t, dir, append([]string{"run", "--quiet", "--log-fmi-calls", log, r.path}, r.args...)...)
+			_, o := macrostepIn(t, dir, append([]string{"run", "--quiet", "--debug", "calls=" + log, r.path}, r.args...)...)
 			text, err := os.ReadFile(log)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, o)
@@ -447,7 +447,7 @@ func TestWhatStepsAreTold(t *testing.T) {
 			t.Parallel()
 			log := filepath.Join(t.TempDir(), "calls.txt")
 			path := system(t, c.system)
-			o := complete(t, append([]string{path, "--log-fmi-calls", log, "--start-time", "0.1",
+			o := complete(t, append([]string{path, "--debug", "calls=" + log, "--start-time", "0.1",
 				"--stop-time", "0.22", "--step-size", "0.01"}, strings.Fields(c.args)...)...)
 			points := map[float64]bool{}
 			for _, at := range o.column(t, "time") {
@@ -539,7 +539,7 @@ func testRealCalls(t *testing.T) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			dir := t.TempDir()
 			log := filepath.Join(dir, "calls.txt")
-			code, o := macrostepIn(t, dir, "run", "--quiet", "--log-fmi-calls", log, "--step-size", "0.01", "--stop-time", "0.05", path)
+			code, o := macrostepIn(t, dir, "run", "--quiet", "--debug", "calls="+log, "--step-size", "0.01", "--stop-time", "0.05", path)
 			text, err := os.ReadFile(log)
 			if err != nil || code != 0 {
 				t.Fatalf("%v, exit code %d\n%s", err, code, o)

@@ -75,7 +75,7 @@ func (c *checkpointed) resume(t testing.TB, args ...string) {
 func (c *checkpointed) counters(t testing.TB) map[string]any {
 	t.Helper()
 	m := c.manifest(t)
-	for _, key := range []string{"command", "system", "results", "seconds", "wall_seconds", "master_seconds",
+	for _, key := range []string{"command", "system", "results", "trace", "seconds", "wall_seconds", "master_seconds",
 		"resumed_from", "checkpoints", "workers"} {
 		delete(m, key)
 	}
@@ -142,7 +142,7 @@ func TestResume(t *testing.T) {
 				t.Parallel()
 				args := []string{"--algorithm", p.Name, "--stop-time", fmt.Sprint(stopTimes[name]), system(t, name)}
 				if p.Name == "model-based-corrector" || p.Name == "explicit" {
-					args = append(args, "--param", "order=1", "--monitor-energy")
+					args = append(args, "--param", "order=1", "--record", "*", "--record", "bond.*")
 				}
 				if strings.HasSuffix(p.Name, "-slocal") && !strings.Contains(name, "mass") && !strings.Contains(name, "contact") {
 					// FMUs with a solver of fixed steps leave an error that no step size removes.
@@ -173,7 +173,7 @@ func testResumeRepeatedly(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(3, 3))
 	args := []string{"--stop-time", "20", "--step-size", "1e-4", "--param", "order=1", "--output-interval", "0.0123",
-		"--rate", "chassis=3", "--monitor-energy", "--energy-spike", "1", system(t, "quarter-car-a")}
+		"--rate", "chassis=3", "--record", "*", "--record", "bond.*", system(t, "quarter-car-a")}
 	whole, broken := newCheckpointed(t, 0.7, args...), newCheckpointed(t, 0.7, args...)
 	whole.whole(t)
 	kills := 0

@@ -211,7 +211,7 @@ func TestCorrectorEnergy(t *testing.T) {
 	var energy [2]float64
 	for i, alpha := range []string{"0", "1"} {
 		o := complete(t, path, "--algorithm", "model-based-corrector", "--param", "model.alpha="+alpha,
-			"--bond", "k=two.F:one.v", "--monitor-energy", "--stop-time", "0.3")
+			"--bond", "k=two.F:one.v", "--stop-time", "0.3")
 		energy[i] = o.manifest.Bonds["k"].ResidualEnergy
 	}
 	if !(math.Abs(energy[1]) < 0.55*math.Abs(energy[0])) {

@@ -25,7 +25,7 @@ func TestResultsApart(t *testing.T) {
 	prints := life(t, "", "PRINT")
 	do := func(script string, args ...string) (stdout, stderr string) {
 		args = append([]string{"-c", script, "sh", program, "run", "--compile", "--step-size", "0.01",
-			"--stop-time", "0.02", "--analyze", prints}, args...)
+			"--stop-time", "0.02", "--check", prints}, args...)
 		cmd := exec.Command("sh", args...)
 		cmd.Dir = t.TempDir()
 		var out, errs bytes.Buffer
@@ -40,7 +40,7 @@ func TestResultsApart(t *testing.T) {
 				!strings.HasPrefix(lines[3], "0.02,") {
 				t.Errorf("%s %s: standard output\n%s", name, script, stdout)
 			}
-			for _, part := range []string{"printed by the FMU", "analysis: ", "complete at"} {
+			for _, part := range []string{"printed by the FMU", "coupling error", "complete at"} {
 				if !strings.Contains(stderr, part) {
 					t.Errorf("%s %s: %q is not in standard error\n%s", name, script, part, stderr)
 				}
@@ -55,15 +55,15 @@ func TestResultsApart(t *testing.T) {
 			t.Errorf("%s to a file with content: %s\n%s", name, stdout, stderr)
 		}
 	}
-	if stdout, stderr := do(`"$@"`, "--output", "-"); stdout != "" || !strings.Contains(stderr, "/dev/stdout") {
+	if stdout, stderr := do(`"$@" | cat`, "--output", "-"); !strings.HasPrefix(stdout, "time,") || !strings.Contains(stderr, "complete at") {
 		t.Errorf("-: %s\n%s", stdout, stderr)
 	}
 	if stdout, stderr := do(`"$@"; ls`, "--output", "/dev/null"); strings.Contains(stdout, "results.") ||
 		!strings.Contains(stdout, "complete at") {
 		t.Errorf("/dev/null: %s\n%s", stdout, stderr)
 	}
-	for _, flag := range []string{"--trace", "--log-fmi-calls"} {
-		if stdout, stderr := do(`"$@"`, flag, "/dev/stdout"); strings.Contains(stdout, "complete at") ||
+	for _, flag := range []string{"--trace", "--debug=calls"} {
+		if stdout, stderr := do(`"$@"`, flag+"=/dev/stdout"); strings.Contains(stdout, "complete at") ||
 			stdout == "" || !strings.Contains(stderr, "complete at") {
 			t.Errorf("%s: standard output\n%s\nstandard error\n%s", flag, stdout, stderr)
 		}
@@ -106,12 +106,12 @@ func TestLogsWithoutRoom(t *testing.T) {
 		flag, says string
 		code       int
 	}{
-		{"--log-fmi-calls", "--log-fmi-calls: the log ends early", 1},
+		{"--debug=calls", "--debug calls: the log ends early", 1},
 		{"--trace", "writing the table of attempts", 2}, // its header is written before any FMU is instantiated
 	} {
 		dir := t.TempDir()
 		code, out := macrostepIn(t, dir, "run", system(t, "quarter-car-a"), "--step-size", "1e-4",
-			"--stop-time", "0.2", "--output", "r.csv", c.flag, "/dev/full")
+			"--stop-time", "0.2", "--output", "r.csv", c.flag+"=/dev/full")
 		if n := strings.Count(out, "macrostep: "); code != c.code || n != 1 || strings.Count(out, c.says) != 1 ||
 			!strings.Contains(out, "free space") {
 			t.Errorf("%s: exit code %d, %d messages\n%s", c.flag, code, n, out)

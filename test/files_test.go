@@ -144,7 +144,7 @@ func leaves(t *testing.T, files int, after func(steps string) map[string]string,
 		sameContents(t, contents(t, dir), want)
 		return
 	}
-	said := call(append(command, "--log-fmi-calls", "calls.txt", "--verbose")...)
+	said := call(append(command, "--debug", "calls=calls.txt", "--verbose")...)
 	steps, tests := "", 0
 	for line := range strings.Lines(string(read(t, filepath.Join(dir, "calls.txt")))) {
 		words := strings.Fields(line) // "0.001 one fmi2DoStep t=0 h=0.1 … -> OK 0.4µs"

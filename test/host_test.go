@@ -114,7 +114,7 @@ func TestHostComponents(t *testing.T) {
 	}
 }
 
-// A host offers the FMUs of its folders, and no others. macrostep hosts lists them.
+// A host offers the FMUs of its folders, and no others. macrostep host list shows them.
 func TestHostOffers(t *testing.T) {
 	dir := t.TempDir()
 	if err := build(dir, "mass_force"); err != nil {
@@ -122,7 +122,7 @@ func TestHostOffers(t *testing.T) {
 	}
 	p, address := offering(t, dir, "--max-instances", "8")
 	complete(t, filepath.Join(dir, "mass_force.fmu"), "--on", address, "--stop-time", "1")
-	o := call(t, "hosts", address, "--json")
+	o := call(t, "host", "list", address, "--json")
 	var list []struct {
 		Instances    int
 		MaxInstances int `json:"max_instances"`
@@ -215,7 +215,7 @@ func TestHostsPage(t *testing.T) {
 	cmd.Dir = dir
 	host := started(t, cmd)
 	ran, _ := runPage(t, dir, strings.ReplaceAll(after, "127.0.0.1:7447", hostAddress(t, &host.out)), all)
-	if ran["run"] != 2 || ran["hosts"] != 1 {
+	if ran["run"] != 2 || ran["host"] != 1 {
 		t.Errorf("%v were run", ran)
 	}
 }

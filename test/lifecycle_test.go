@@ -166,7 +166,7 @@ func TestQuirkSwitches(t *testing.T) {
 			t.Errorf("%s: quirks %v", f.Component, f.Quirks)
 		}
 	}
-	run(t, twoLives(t, bad, "nonsense"), "--compile").is(t, 2, `no quirk "nonsense"`, "component first")
+	run(t, twoLives(t, bad, "nonsense"), "--compile").is(t, 2, `no quirk "nonsense"`, "[@name='first']")
 }
 
 // Components with the same FMU content share a library, whatever the names of their files (fmi2 3).

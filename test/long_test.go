@@ -5,7 +5,6 @@ package test
 import "testing"
 
 func TestAnalyzeBlackboxes(t *testing.T)             { testAnalyzeBlackboxes(t) }
-func TestAnalyzeOwn(t *testing.T)                    { testAnalyzeOwn(t) }
 func TestAnalyzeRates(t *testing.T)                  { testAnalyzeRates(t) }
 func TestAnalyzeUnknown(t *testing.T)                { testAnalyzeUnknown(t) }
 func TestAnalyzeVarying(t *testing.T)                { testAnalyzeVarying(t) }

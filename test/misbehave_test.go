@@ -55,7 +55,7 @@ func systemCommand(t testing.TB, system, set string, args ...string) (cmd *exec.
 	temp := filepath.Join(dir, "tmp")
 	mkdir(t, temp)
 	// All files by relative names: an FMU may change the directory.
-	all := []string{"run", "--output", "results.csv", "--log-fmi-calls", "calls.txt"}
+	all := []string{"run", "--output", "results.csv", "--debug", "calls=calls.txt"}
 	if !slices.Contains(args, "--step-size") {
 		args = append([]string{"--step-size", "0.1"}, args...)
 	}
@@ -133,7 +133,7 @@ func runUntraced(t testing.TB, system, set string, args ...string) *aftermath {
 	t.Helper()
 	cmd, dir := systemCommand(t, system, set, args...)
 	ownCache(t, cmd)
-	at := slices.Index(cmd.Args, "--log-fmi-calls")
+	at := slices.Index(cmd.Args, "--debug")
 	cmd.Args = slices.Delete(cmd.Args, at, at+2)
 	write(t, filepath.Join(dir, "calls.txt"), "")
 	return finished(t, cmd, dir)
@@ -413,8 +413,8 @@ func TestFatalEndsAllInstances(t *testing.T) {
 func TestOncePerProcess(t *testing.T) {
 	t.Parallel()
 	runPair(t, "misbehave_once", "").is(t, 0)
-	if a := runPair(t, "misbehave_once", "", "--analyze"); a.code != 0 || strings.Contains(a.output, "could not be analysed") {
-		t.Errorf("after an analysis: exit code %d\n%s", a.code, a.output)
+	if a := runPair(t, "misbehave_once", "", "--check"); a.code != 0 || strings.Contains(a.output, "unknown: ") {
+		t.Errorf("with a check: exit code %d\n%s", a.code, a.output)
 	}
 	if a := runPair(t, "misbehave_once+sister", ""); a.code != 0 || !a.clean("sister") {
 		t.Errorf("with a sister: exit code %d\n%s", a.code, a.output)
@@ -511,10 +511,10 @@ func TestPendingTooLong(t *testing.T) {
 		says                 string
 		ends                 []string
 	}{
-		{"here", badPair(t, "misbehave"), "OK", []string{"--isolate-component", "good", "--step-timeout", "2"},
+		{"here", badPair(t, "misbehave"), "OK", []string{"--isolate", "good", "--step-timeout", "2"},
 			"fmi2DoStep of misbehave.fmu at t = 0.4 s: the step was still pending after 2s and was cancelled", []string{"CancelStep OK",
 				"FreeInstance void"}},
-		{"isolated", badPair(t, "misbehave"), "Uncancellable", []string{"--isolate-component", "bad", "--step-timeout", "2"},
+		{"isolated", badPair(t, "misbehave"), "Uncancellable", []string{"--isolate", "bad", "--step-timeout", "2"},
 			"the process of misbehave.fmu ended in fmi2DoStep at t = 0.4 s: the step was still pending after 2s", []string{"GetStatus OK"}},
 		{"not logged", limited, "OK", []string{"--isolate", "never"},
 			"fmi2DoStep of misbehave.fmu at t = 0.4 s: the step was still pending after 2s and was cancelled", nil},
@@ -590,7 +590,7 @@ func TestNobodyReads(t *testing.T) {
 	r.Close()
 	// It prints before it begins, while it runs and at its end.
 	cmd := exec.Command(program, "run", system(t, "quarter-car-a"), "--param", "order=5", "--step-size", "0.1",
-		"--log-level", "debug", "--isolate-component", "wheel")
+		"-vv", "--isolate", "wheel")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, w, w
 	if err := cmd.Run(); err != nil {
 		t.Errorf("the run ended: %v", err)
@@ -615,7 +615,7 @@ func TestEndWithStep(t *testing.T) {
 		"first.x → second.u"))
 	const doStep, discard = "1", "2"
 	for _, args := range [][]string{
-		nil, {"--log-fmi-calls", "calls.txt", "--record", "second.x"}, {"--workers", "2", "--isolate", "always"},
+		nil, {"--debug", "calls=calls.txt", "--record", "second.x"}, {"--workers", "2", "--isolate", "always"},
 		{"--param", "discard=shorten"}, {"--param", "order=1", "--param", "substeps=2", "--param", "delivery=substeps"},
 	} {
 		for _, who := range []string{"first", "second"} {

@@ -340,7 +340,7 @@ func testRealEnergy(t *testing.T) {
 	for _, c := range energyCases(t) {
 		t.Run(c.name, func(t *testing.T) {
 			name, _, _ := strings.Cut(c.bond, "=")
-			args := append([]string{c.path, "--monitor-energy", "--bond", c.bond}, c.args...)
+			args := append([]string{c.path, "--bond", c.bond}, c.args...)
 			with := func(H string, more ...string) (o *outcome, residual float64) {
 				o = complete(t, slices.Concat(args, []string{"--step-size", H}, more)...)
 				return o, o.manifest.Bonds[name].MeanAbsResidualPower

@@ -120,7 +120,7 @@ func testRestartAnywhere(t *testing.T) {
 		"with timeout":        {"DoStep", []string{"--step-timeout", "60"}},
 		"checkpoints":         {"DoStep", []string{"--checkpoint", "0.04", "run.checkpoint"}},
 		"discarded steps":     {"DoStep", []string{"--param", "discard=shorten"}},
-		"only this component": {"DoStep", []string{"--isolate-component", "bad"}},
+		"only this component": {"DoStep", []string{"--isolate", "bad"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -136,7 +136,7 @@ func testRestartLimit(t *testing.T) {
 	t.Parallel()
 	marker := filepath.Join(t.TempDir(), "marker")
 	set := crashing("Abort", "DoStep", marker, [3]float64{0.4, 0.5, 0.6})
-	a := runApart(t, badPair(t, "misbehave"), set, "--step-size", "0.01", "--on-crash", "restart", "--restart-limit", "2")
+	a := runApart(t, badPair(t, "misbehave"), set, "--step-size", "0.01", "--on-crash", "restart:2")
 	if a.code != 1 || a.manifest.Status != "failed" || len(a.restarts(t)["bad"]) != 2 {
 		t.Errorf("exit code %d, %s, restarts %v", a.code, a.manifest.Status, a.restarts(t))
 	}
@@ -150,8 +150,7 @@ func testRestartLimit(t *testing.T) {
 		t.Errorf("%d rows; good does not end as it should", a.rows)
 	}
 	// One that crashes each time it is tried.
-	a = runApart(t, badPair(t, "misbehave"), "fault=Segfault at=0.4", "--step-size", "0.01", "--on-crash", "restart",
-		"--restart-limit", "4")
+	a = runApart(t, badPair(t, "misbehave"), "fault=Segfault at=0.4", "--step-size", "0.01", "--on-crash", "restart:4")
 	if a.code != 1 || len(a.restarts(t)["bad"]) != 4 || !strings.Contains(a.manifest.Reason, "replaced 4 times") {
 		t.Errorf("exit code %d, restarts %v: %s", a.code, a.restarts(t), a.manifest.Reason)
 	}

@@ -129,7 +129,7 @@ func testRodriguezCraneWarned(t *testing.T) {
 		steps int
 		sways bool
 	}{{1.1e-2, 110, false}, {1.15e-2, 115, true}} {
-		o := linear(c.H, c.steps, "--monitor-energy")
+		o := linear(c.H, c.steps, "--record", "*", "--record", "bond.*")
 		if !c.sways {
 			if len(o.manifest.Warnings) > 0 {
 				t.Errorf("H = %g s: warnings %q", c.H, o.manifest.Warnings)
@@ -156,7 +156,7 @@ func testRodriguezPendula(t *testing.T) {
 	follows(t, "pendula", pendulaEnergies(t, o, p), want, 0.035)
 	follows(t, "pendula", pendulaEnergies(t, o, p)[:6], want[:6], 0.02)
 	helps(t, o)
-	plain := complete(t, system(t, "pendula"), "--monitor-energy")
+	plain := complete(t, system(t, "pendula"), "--record", "*", "--record", "bond.*")
 	e := pendulaEnergies(t, plain, p)
 	if factor := e[9] / want[0]; !slices.IsSorted(e) || factor < 1.15 || factor > 1.25 ||
 		plain.manifest.Bonds["spring"].ResidualEnergy <= 0 {
@@ -230,7 +230,7 @@ func testEnergyOfSlowSides(t *testing.T) {
 		{[]string{"--step-size", "1e-3", "--rate", "right=10"}, []string{"--step-size", "1e-4", "--rate", "left=1/10"}},
 		{[]string{"--step-size", "1e-3"}, []string{"--step-size", "5e-4", "--rate", "left=1/2", "--rate", "right=1/2"}},
 	} {
-		for _, how := range [][]string{{"--monitor-energy"}, {"--algorithm", "energy-correction"},
+		for _, how := range [][]string{{"--record", "*", "--record", "bond.*"}, {"--algorithm", "energy-correction"},
 			{"--algorithm", "energy-correction", "--param", "order=1", "--param", "energy.nu=0.5"}} {
 			args := append([]string{path, "--stop-time", "3", "--output-interval", "1e-3"}, how...)
 			fast, slow := complete(t, append(slices.Clip(args), c.fast...)...), complete(t, append(slices.Clip(args), c.slow...)...)
@@ -328,7 +328,7 @@ func testRodriguezUncorrected(t *testing.T) {
 	for _, s := range oscillators() {
 		t.Run(s.system, func(t *testing.T) {
 			t.Parallel()
-			o := complete(t, system(t, s.system), "--monitor-energy")
+			o := complete(t, system(t, s.system), "--record", "*", "--record", "bond.*")
 			if o.rows != 10001 || len(o.manifest.Bonds) != s.bonds {
 				t.Fatalf("%d rows, bonds %v", o.rows, o.manifest.Bonds)
 			}
@@ -484,7 +484,7 @@ func TestGoodBonds(t *testing.T) {
 		{"pendula", []string{"tips=left.f_x:right.v_x,left.f_y:right.v_y"}},
 		{"pendula", []string{"x=left.f_x:right.v_x", "y=left.f_y:right.v_y"}},
 	} {
-		args := []string{system(t, c.system), "--monitor-energy", "--stop-time", "1"}
+		args := []string{system(t, c.system), "--record", "*", "--record", "bond.*", "--stop-time", "1"}
 		for _, b := range c.bonds {
 			args = append(args, "--bond", b)
 		}
@@ -493,9 +493,9 @@ func TestGoodBonds(t *testing.T) {
 		}
 	}
 	// The residual of a vector is the sum of those of its parts.
-	whole := complete(t, system(t, "pendula"), "--monitor-energy", "--bond", "tips=left.f_x:right.v_x,left.f_y:right.v_y").column(t,
+	whole := complete(t, system(t, "pendula"), "--bond", "tips=left.f_x:right.v_x,left.f_y:right.v_y").column(t,
 		"bond.tips.residual_power")
-	parts := complete(t, system(t, "pendula"), "--monitor-energy", "--bond", "x=left.f_x:right.v_x", "--bond", "y=left.f_y:right.v_y")
+	parts := complete(t, system(t, "pendula"), "--bond", "x=left.f_x:right.v_x", "--bond", "y=left.f_y:right.v_y")
 	x, y := parts.column(t, "bond.x.residual_power"), parts.column(t, "bond.y.residual_power")
 	for i := range whole {
 		if math.Abs(whole[i]-x[i]-y[i]) > 1e-12*(math.Abs(x[i])+math.Abs(y[i])) {
@@ -504,10 +504,10 @@ func TestGoodBonds(t *testing.T) {
 	}
 }
 
-// macrostep bonds finds the bonds by their units, and gives the reason why other pairs are none.
+// macrostep info --bonds finds the bonds by their units, and gives the reason why other pairs are none.
 func TestBondsFoundByUnits(t *testing.T) {
 	t.Parallel()
-	code, out := macrostep(t, "bonds", system(t, "two-mass-fd"), "--json")
+	code, out := macrostep(t, "info", system(t, "two-mass-fd"), "--bonds", "--json")
 	if code != 0 {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
@@ -532,7 +532,7 @@ func TestBondsFoundByUnits(t *testing.T) {
 // A run that follows the energy has its columns; the residual energy in them is that of the manifest, and the
 // integral of the residual power.
 func TestEnergyColumns(t *testing.T) {
-	o := complete(t, system(t, "quarter-car-b"), "--monitor-energy", "--bond", "axle=chassis.F_c:wheel.v_w", "--param", "order=1")
+	o := complete(t, system(t, "quarter-car-b"), "--bond", "axle=chassis.F_c:wheel.v_w", "--param", "order=1")
 	times, power, energy := o.column(t, "time"), o.column(t, "bond.axle.residual_power"), o.column(t, "bond.axle.residual_energy")
 	sum := 0.0
 	for i := 1; i < len(times); i++ {
@@ -545,7 +545,7 @@ func TestEnergyColumns(t *testing.T) {
 		t.Errorf("the manifest says %g, the last row %g", got, energy[len(energy)-1])
 	}
 	// The outputs of an implicit run agree with its inputs: no energy appears.
-	o = complete(t, system(t, "quarter-car-b"), "--monitor-energy", "--bond", "axle=chassis.F_c:wheel.v_w", "--algorithm", "implicit")
+	o = complete(t, system(t, "quarter-car-b"), "--bond", "axle=chassis.F_c:wheel.v_w", "--algorithm", "implicit")
 	if got := o.manifest.Bonds["axle"]; math.Abs(got.ResidualEnergy) > 1e-6*math.Abs(got.MeanPower) {
 		t.Errorf("an implicit run has the residual energy %g J at a mean power of %g W", got.ResidualEnergy, got.MeanPower)
 	}

@@ -64,7 +64,7 @@ func (q quarterCar) run(t testing.TB, args ...string) figures {
 
 func (q quarterCar) outcome(t testing.TB, args ...string) (*outcome, figures) {
 	t.Helper()
-	o := complete(t, append(append([]string{system(t, q.system), "--bond", q.bond, "--monitor-energy"}, q.args...), args...)...)
+	o := complete(t, append(append([]string{system(t, q.system), "--bond", q.bond}, q.args...), args...)...)
 	force, velocity := "wheel.F_c", "chassis.v_c"
 	if q.cut == exact.B {
 		force, velocity = "chassis.F_c", "wheel.v_w"

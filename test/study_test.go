@@ -238,7 +238,7 @@ func TestStudyRefuses(t *testing.T) {
 		"{system: " + s + ", vary: {coupling.c_x: [1]}, collect: [final(mass1.x)]}":                           `no variable "c_x"`,
 		"{system: " + s + ", vary: {coupling.c_c: [1]}, collect: [final(mass1.y)]}":                           `no variable "mass1.y"`,
 		"{system: " + s + ", vary: {run.algorithm: [explicitt]}, collect: [final(mass1.x)]}":                  "explicitt",
-		"{system: " + s + ", run: {step: 1}, vary: {coupling.c_c: [1]}, collect: [final(mass1.x)]}":           "--step",
+		"{system: " + s + ", run: {step: 1}, vary: {coupling.c_c: [1]}, collect: [final(mass1.x)]}":           `no setting "step"; did you mean "step-size"`,
 		"{system: " + s + ", run: {record: 'mass1.y'}, vary: {coupling.c_c: [1]}, collect: [final(mass1.x)]}": `record: no variable matches "mass1.y"; did you mean`,
 		"{system: none.ssp, vary: {coupling.c_c: [1]}, collect: [final(mass1.x)]}":                            "none.ssp",
 		"{system: " + s + ", scenario: none.yaml, vary: {coupling.c_c: [1]}, collect: [final(mass1.x)]}":      "none.yaml",

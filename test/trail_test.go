@@ -31,7 +31,7 @@ func endings(t *testing.T) []ending {
 func (e *ending) run(t *testing.T, dir string, settings ...string) string {
 	t.Helper()
 	system := badPair(t, "misbehave")
-	args := append([]string{"run", system, "--step-size", "0.01", "--output", "r.csv", "--strict", "--log-level", "debug"}, e.args...)
+	args := append([]string{"run", system, "--step-size", "0.01", "--output", "r.csv", "--strict", "-vv"}, e.args...)
 	flag, value := "--set", "bad."
 	if e.args == nil {
 		args = []string{"study", system, "--run", "step-size=0.01", "--run", "isolate=never", "--vary", "bad.x0=1,2,3", "--collect", "final(bad.x)",

@@ -2,13 +2,13 @@ package analyze
 
 import (
 	"cmp"
-	"encoding/json"
 	"math"
 
 	"github.com/macrostep/macrostep/algorithms/analyze/forecast"
 	"github.com/macrostep/macrostep/algorithms/analyze/linear"
 	"github.com/macrostep/macrostep/algorithms/analyze/scan"
 	"github.com/macrostep/macrostep/algorithms/analyze/twin"
+	"github.com/macrostep/macrostep/master/plainjson"
 )
 
 // Report is the result of an analysis.
@@ -94,28 +94,26 @@ type Strategy struct {
 // Known reports whether Now is known.
 func (s *Strategy) Known() bool { return s.Mode != nil || s.Seen != nil && s.Seen.Now }
 
-// MarshalJSON writes null for an unknown radius at the step of the analysis and for unknown stable ranges, with the
-// reason in "unknown": a radius of 0 would mean immediate decay, an empty list that no step is stable.
+// MarshalJSON writes null for an unknown radius at the step of the analysis, and leaves out unknown stable ranges, with
+// the reason in "unknown": a radius of 0 would mean immediate decay, an empty list that no step is stable.
 func (s Strategy) MarshalJSON() ([]byte, error) {
 	type plain Strategy
 	out := struct {
 		plain
-		Now     *float64 `json:"radius"`
-		Unknown string   `json:"unknown,omitempty"`
+		Now     *float64      `json:"radius"`
+		Stable  *[]scan.Range `json:"stable,omitempty"`
+		Unknown string        `json:"unknown,omitempty"`
 	}{plain: plain(s)}
 	if s.Known() {
 		out.Now = &s.Now
 	}
-	switch {
-	case len(s.Points) == 0:
-		out.Points, out.Stable = nil, nil
-	case s.Stable == nil:
-		out.Stable = []scan.Range{}
+	if len(s.Points) > 0 {
+		out.Stable = &s.Stable
 	}
 	if out.Now == nil || out.Stable == nil {
 		out.Unknown = cmp.Or(s.Why, "it was not analysed")
 	}
-	return json.Marshal(out)
+	return plainjson.Marshal(out)
 }
 
 // AtLimit reports whether the radius at the step of the analysis is 1 within a millionth: undamped motion, or growth too

@@ -109,7 +109,7 @@ func (s *Strategy) takeTrials(t *trial.Strategy, step float64) {
 		}
 		last = l.Kind
 	}
-	if s.Points == nil {
+	if len(s.Points) == 0 {
 		s.Gaps, s.Why = nil, cmp.Or(s.Why, "its stability is unknown")+"; "+cmp.Or(why, trial.ErrNoTime.Error())
 		return
 	}

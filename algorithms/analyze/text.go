@@ -32,7 +32,7 @@ func SettingFlags(params map[string]string, rates []string) (flags string) {
 // Ranges describes the ranges of stable steps.
 func (s *Strategy) Ranges(in *Report) string {
 	switch {
-	case s.Points == nil:
+	case len(s.Points) == 0:
 		return "unknown"
 	case len(s.Stable) == 0 && s.Multiples > 0:
 		return fmt.Sprintf("none of %d whole multiples of %.4g s", len(s.Points), s.Multiples)

@@ -90,7 +90,7 @@ func (r *Report) judgePresent() *Verdict {
 	v, s := &Verdict{State: Unknown}, r.present()
 	why := r.WhyNotOwn
 	switch {
-	case s != nil && s.Points != nil:
+	case s != nil && len(s.Points) > 0:
 		r.judgeStep(v, s)
 		if why = s.Why; v.State == Unknown {
 			why = s.whyUnknown(r.Step)
@@ -241,7 +241,7 @@ func (s *Strategy) Reach(step float64, r *Report) string {
 	}
 	k := slices.IndexFunc(s.Stable, func(in scan.Range) bool { return in.From <= step*(1+1e-9) && step <= in.To*(1+1e-9) })
 	switch {
-	case s.Points == nil:
+	case len(s.Points) == 0:
 		return "unknown"
 	case k < 0 && !s.Known():
 		return "unknown"

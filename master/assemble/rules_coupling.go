@@ -87,7 +87,7 @@ var (
 	ruleBondUnits = &diag.Rule{ID: "CC17", Level: diag.Error, Ref: "sadjina",
 		Doc: "The product of the units of effort and flow of a power bond is a power, kg·m²·s⁻³ with rad counted as " +
 			"1, and the effort is the factor with a mass in its unit.",
-		Remedy: "correct the pair of the bond; macrostep bonds lists the pairs that units allow"}
+		Remedy: "correct the pair of the bond; macrostep info --bonds lists the pairs that units allow"}
 	ruleBondCausality = &diag.Rule{ID: "CC18", Level: diag.Error, Ref: "sadjina",
 		Doc:    "Each of the two components at a power bond has one variable as output and the other as input.",
 		Remedy: "name the two outputs that are connected with the other component"}

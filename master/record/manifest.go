@@ -1,7 +1,6 @@
 package record
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/plainjson"
 )
 
 // Manifest records how a result was produced. It is written twice: when the run begins, as
@@ -347,7 +347,7 @@ func (f *ManifestFile) Close() error {
 	return err
 }
 
-// JSON returns the document that Write writes. Empty lists and maps are [] and {}, not null.
+// JSON returns the document that Write writes, with [] and {} for nil.
 func (m *Manifest) JSON() ([]byte, error) {
 	const schema = 2
 	c := *m
@@ -355,28 +355,13 @@ func (m *Manifest) JSON() ([]byte, error) {
 		c.Status = master.Incomplete
 	}
 	c.Outcome = c.Verdict()
-	c.FMUs = append([]FMU{}, c.FMUs...)
-	for i := range c.FMUs {
-		c.FMUs[i].Quirks = orEmpty(c.FMUs[i].Quirks)
-	}
-	c.Command, c.Monitored = orEmpty(c.Command), orEmpty(c.Monitored)
-	c.Loops, c.Delivery = orEmpty(c.Loops), orEmpty(c.Delivery)
-	c.Warnings, c.Notes = orEmpty(c.Warnings), orEmpty(c.Notes)
-	c.Parameters, c.Sources = orEmptyMap(c.Parameters), orEmptyMap(c.Sources)
-	c.Orders, c.Seconds = orEmptyMap(c.Orders), orEmptyMap(c.Seconds)
-	c.FMUSteps, c.FMUSaves, c.FMURestores = orEmptyMap(c.FMUSteps), orEmptyMap(c.FMUSaves), orEmptyMap(c.FMURestores)
 	// Unstable results may overflow these.
 	c.Bonds = encodable(&c, "bond ", c.Bonds)
 	c.Models = encodable(&c, "the model of ", c.Models)
 	c.Replay = encodable(&c, "the test of rollback of ", c.Replay)
 	c.ReplayNoise = encodable(&c, "the replay noise of ", c.ReplayNoise)
 	c.Slopes = encodable(&c, "the test of slopes of ", c.Slopes)
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	err := e.Encode(&c)
-	return b.Bytes(), err
+	return plainjson.Marshal(&c)
 }
 
 // encodable returns a map without the entries that have an infinite or NaN number, which JSON
@@ -392,18 +377,4 @@ func encodable[T any](m *Manifest, what string, entries map[string]T) map[string
 		kept[name] = entries[name]
 	}
 	return kept
-}
-
-func orEmpty[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
-}
-
-func orEmptyMap[K comparable, V any](m map[K]V) map[K]V {
-	if m == nil {
-		return map[K]V{}
-	}
-	return m
 }

@@ -128,7 +128,7 @@ func TestManifestBusy(t *testing.T) {
 				t.Fatal(old, err)
 			}
 			for _, err := range []error{second.Write(m), m.Write(path)} {
-				if !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "choose another --manifest") {
+				if !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "choose another --output") {
 					t.Fatal(old, err)
 				}
 			}

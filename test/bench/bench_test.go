@@ -370,7 +370,7 @@ func BenchmarkIsolated(b *testing.B) {
 		name  string
 		args  []string
 		count int
-	}{{"1", []string{"--isolate-component", "m0"}, 1}, {"10", []string{"--isolate", "always"}, 10}} {
+	}{{"1", []string{"--isolate", "m0"}, 1}, {"10", []string{"--isolate", "always"}, 10}} {
 		b.Run(c.name, func(b *testing.B) {
 			s := chain(b, t, 10, cellStep)
 			inC := func(steps int) cost {

@@ -201,7 +201,7 @@ func quarterCar(tb testing.TB, _ tools) *system {
 	wheel.through = []bool{true}
 	wheel.read = []string{"z_w", "v_w", "z_c", "v_w", "der(v_w)", "der(z_c)"}
 	return &system{
-		name: "quarter-car", path: path, monitor: []string{"--monitor-energy"}, members: []member{chassis, wheel},
+		name: "quarter-car", path: path, monitor: []string{"--record", "*", "--record", "bond.*"}, members: []member{chassis, wheel},
 		wires:  [][4]int{{0, 0, 1, 0}, {1, 0, 0, 0}},
 		bonds:  []bond{{name: "axle", a: 1, effort: 0, flowIn: 0, b: 0, flow: 0, effortIn: 0, signs: -1}},
 		step:   1e-6, // a run of a million steps ends before the car has come to rest

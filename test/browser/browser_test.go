@@ -277,7 +277,7 @@ func made(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "car.html")
 	macrostep(t, "run", filepath.Join(systems, "quarter-car-a.ssp"), "--algorithm", "ex-slocal",
-		"--monitor-energy", "--analyze", "--output", filepath.Join(filepath.Dir(path), "car.csv"), "--report", path)
+		"--record", "*", "--record", "bond.*", "--check", "--output", filepath.Join(filepath.Dir(path), "car.csv"), "--report", path)
 	return "file://" + path
 }
 

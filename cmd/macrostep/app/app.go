@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -15,8 +16,10 @@ import (
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/master/supervise"
+	"github.com/macrostep/macrostep/ssp"
 	"github.com/macrostep/macrostep/ssp/dialect"
 )
 
@@ -34,8 +37,8 @@ type program struct {
 	stdin          io.Reader
 	stdout, stderr *screen   // for people
 	out            io.Writer // standard output unchanged, see data
-	backend        backend
 	extensions
+	openSystem func(ctx context.Context, path string, o simulate.OpenOptions) (*simulate.System, error) // tests replace it
 	// A command that runs FMUs does so in an engine: engine starts the process, and job is the command
 	// inside it. If both are nil, as in tests, FMUs run in this process.
 	engine    *supervise.Engine
@@ -59,8 +62,8 @@ func (e *runError) Error() string { return e.err.Error() }
 func (e *runError) Unwrap() error { return e.err }
 
 // newProgram returns a call of the command line.
-func newProgram(args []string, stdin io.Reader, stdout, stderr io.Writer, b backend) *program {
-	return &program{args: args, stdin: stdin, stdout: &screen{to: stdout}, stderr: &screen{to: stderr}, out: stdout, backend: b,
+func newProgram(args []string, stdin io.Reader, stdout, stderr io.Writer) *program {
+	return &program{args: args, stdin: stdin, stdout: &screen{to: stdout}, stderr: &screen{to: stderr}, out: stdout, openSystem: simulate.Open,
 		extensions: extensions{dialects: simulate.Dialects(nil)}}
 }
 
@@ -111,6 +114,11 @@ func (p *program) perform(ctx context.Context) int {
 // dispatch arranges the arguments and hands them to cli.
 func (p *program) dispatch(ctx context.Context) error {
 	app := p.app()
+	p.args = p.respelled(p.args)
+	if len(p.args) == 2 && isHelp(p.args[0]) && topics[p.args[1]] != "" {
+		fmt.Fprint(p.stdout, topics[p.args[1]])
+		return nil
+	}
 	args, err := joinGroup(app, p.args)
 	if err == nil && len(args) > 0 {
 		args, err = p.arranged(app, args)
@@ -143,8 +151,33 @@ func (p *program) arranged(app *cli.App, args []string) ([]string, error) {
 		return args[:min(len(args), 2)], nil
 	case name == "--help" || name == "-h" || name == "--version" || name == "-v":
 		return args[:1], nil
+	case p.isSystem(name):
+		p.args = slices.Concat([]string{"run"}, args)
+		return p.arrangedFor(app.Command("run"), "run", args)
 	}
 	return nil, notACommand(app, name)
+}
+
+// isSystem reports whether an argument is a system by the name of the file, or by what is in the folder.
+func (p *program) isSystem(path string) bool {
+	file, _ := ssp.SplitVariant(path)
+	names := []string{ssp.DocumentName}
+	for _, d := range p.dialects {
+		if d.Format != nil {
+			names = append(names, d.Format.File)
+		}
+	}
+	info, err := os.Stat(file)
+	switch {
+	case err == nil && info.IsDir():
+		return assemble.IsFMU(file) || slices.ContainsFunc(names, func(name string) bool {
+			_, err := os.Stat(filepath.Join(file, name))
+			return err == nil
+		})
+	case err == nil && slices.Contains(names, filepath.Base(file)):
+		return true
+	}
+	return slices.Contains([]string{".ssp", ".ssd", ".fmu"}, strings.ToLower(filepath.Ext(file)))
 }
 
 // arrangedFor is arranged for a command.
@@ -171,7 +204,9 @@ func notACommand(app *cli.App, name string) error {
 	if err := dialect.Foreign(name); err != nil {
 		return &usageError{"", err}
 	}
-	if _, err := os.Stat(name); err == nil {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return &usageError{"", fmt.Errorf("%s is a folder without %s; name a system in it, or a command", name, ssp.DocumentName)}
+	} else if err == nil {
 		return &usageError{"", fmt.Errorf("%s is a file, not a command; to run it: macrostep run %s", name, name)}
 	}
 	if slices.ContainsFunc(app.Command("run").Flags, func(f cli.Flag) bool { return f.Names()[0] == name }) {
@@ -203,13 +238,13 @@ func (p *program) app() *cli.App {
 	app := &cli.App{
 		Name:        "macrostep",
 		Usage:       "couple FMUs and run them",
-		UsageText:   "macrostep COMMAND [ARGUMENTS AND FLAGS]",
+		UsageText:   "macrostep COMMAND [ARGUMENTS AND FLAGS]\nmacrostep SYSTEM [FLAGS of run]",
 		Version:     simulate.Version(),
 		Description: programHelp,
 		Commands: []*cli.Command{
-			p.runCommand(), p.infoCommand(), p.validateCommand(), p.bondsCommand(), p.analyzeCommand(), p.algorithmsCommand(),
-			p.plotCommand(), p.compareCommand(), p.reportCommand(), p.studyCommand(), p.workerCommand(), p.hostCommand(), p.hostsCommand(),
-			p.sspCommand(), p.scenarioCommand(), p.demoCommand(), p.completionCommand(),
+			p.runCommand(), p.infoCommand(), p.validateCommand(), p.analyzeCommand(), p.algorithmsCommand(),
+			p.plotCommand(), p.compareCommand(), p.reportCommand(), p.studyCommand(), p.workerCommand(), p.hostCommand(), p.hostListCommand(),
+			p.sspCommand(), p.demoCommand(), p.completionCommand(),
 			p.manCommand(), p.versionCommand(),
 		},
 		Writer: p.stdout, ErrWriter: p.stderr, Reader: p.stdin,
@@ -234,8 +269,9 @@ Start here:
    macrostep demo                                   an example, built and run
    macrostep info SYSTEM.ssp                        what is in a file
    macrostep validate SYSTEM.ssp                    what is wrong with it
-   macrostep run SYSTEM.ssp --stop-time 10          run it
+   macrostep SYSTEM.ssp --stop-time 10              run it (macrostep run SYSTEM.ssp …)
    macrostep run --help-all                         all about running
+   macrostep help scenario                          the file of run --scenario
 
 Exit codes: 0 done; 2 found before any FMU was instantiated (usage,
 documents, archives); 1 after that. validate: 1 if it finds errors.`

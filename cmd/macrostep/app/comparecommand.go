@@ -414,16 +414,6 @@ func compareNumbers(x, y float64) int {
 	return cmp.Compare(x, y)
 }
 
-// finiteNumber is a number in JSON, or null for NaN and infinities.
-type finiteNumber float64
-
-func (v finiteNumber) MarshalJSON() ([]byte, error) {
-	if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-		return []byte("null"), nil
-	}
-	return json.Marshal(float64(v))
-}
-
 // compareJSON prints a comparison for programs.
 func compareJSON(out io.Writer, a, b *results.Table, c *results.Comparison, agree bool) error {
 	type table struct {
@@ -438,20 +428,20 @@ func compareJSON(out io.Writer, a, b *results.Table, c *results.Comparison, agre
 		Interpolated int `json:"interpolated"`
 	}
 	type variable struct {
-		Name      string       `json:"name"`
-		InB       string       `json:"in_b"`
-		NRMSE     finiteNumber `json:"nrmse"`
-		RMSE      finiteNumber `json:"rmse"`
-		Max       finiteNumber `json:"max"`
-		At        finiteNumber `json:"at"` // s
-		A         finiteNumber `json:"a"`
-		B         finiteNumber `json:"b"`
-		Scale     finiteNumber `json:"scale"` // of the norm
-		Limit     finiteNumber `json:"limit"`
-		MeanLimit finiteNumber `json:"nrmse_limit"`
-		Constant  bool         `json:"constant"`
-		Unequal   int          `json:"unequal"` // points where only one is a number
-		Agrees    bool         `json:"agrees"`
+		Name      string  `json:"name"`
+		InB       string  `json:"in_b"`
+		NRMSE     float64 `json:"nrmse"`
+		RMSE      float64 `json:"rmse"`
+		Max       float64 `json:"max"`
+		At        float64 `json:"at"` // s
+		A         float64 `json:"a"`
+		B         float64 `json:"b"`
+		Scale     float64 `json:"scale"` // of the norm
+		Limit     float64 `json:"limit"`
+		MeanLimit float64 `json:"nrmse_limit"`
+		Constant  bool    `json:"constant"`
+		Unequal   int     `json:"unequal"` // points where only one is a number
+		Agrees    bool    `json:"agrees"`
 	}
 	doc := struct {
 		Agree     bool         `json:"agree"`
@@ -464,19 +454,18 @@ func compareJSON(out io.Writer, a, b *results.Table, c *results.Comparison, agre
 		ByTime    bool         `json:"by_time"`
 		Variables []variable   `json:"variables"`
 		Notes     []string     `json:"notes"`
-	}{Agree: agree, From: c.From, To: c.To, Points: c.Points, Norm: c.Norm, ByTime: c.ByTime, Notes: append([]string{}, c.Notes...)}
+	}{Agree: agree, From: c.From, To: c.To, Points: c.Points, Norm: c.Norm, ByTime: c.ByTime, Notes: c.Notes}
 	for i, s := range sides(a, b, c) {
 		times := s.t.Times
-		*[]*table{&doc.A, &doc.B}[i] = table{s.t.Path, len(times), times[0], times[len(times)-1], append([]string{}, s.t.Notes...),
-			append([]string{}, s.only...), s.outside, s.interpolated}
+		*[]*table{&doc.A, &doc.B}[i] = table{s.t.Path, len(times), times[0], times[len(times)-1], s.t.Notes,
+			s.only, s.outside, s.interpolated}
 	}
-	num := func(v float64) finiteNumber { return finiteNumber(v) }
 	for _, d := range c.Variables {
 		if math.IsNaN(d.Max) || math.IsInf(d.Max, 0) { // there is no such point
 			d.At, d.A, d.B = d.Max, d.Max, d.Max
 		}
-		doc.Variables = append(doc.Variables, variable{d.Name, d.InB, num(d.NRMSE), num(d.RMSE), num(d.Max), num(d.At), num(d.A), num(d.B),
-			num(d.Scale), num(d.Limit), num(d.MeanLimit), d.Constant, d.Unequal, d.Agrees})
+		doc.Variables = append(doc.Variables, variable{d.Name, d.InB, d.NRMSE, d.RMSE, d.Max, d.At, d.A, d.B,
+			d.Scale, d.Limit, d.MeanLimit, d.Constant, d.Unequal, d.Agrees})
 	}
 	return writeJSON(out, doc)
 }

@@ -70,8 +70,11 @@ func (p *program) complete(words []string) {
 // choices returns the choices for the last word.
 func (p *program) choices(words []string) []choice {
 	app := p.app()
-	if len(words) > 2 && words[0] == sspGroup {
+	if len(words) > 2 && app.Command(words[0]+" "+words[1]) != nil {
 		words = append([]string{words[0] + " " + words[1]}, words[2:]...)
+	}
+	if len(words) > 1 && app.Command(words[0]) == nil && p.isSystem(words[0]) {
+		words = append([]string{"run"}, words...)
 	}
 	last := words[len(words)-1]
 	if commands := p.commandChoices(app, words[:len(words)-1]); commands != nil {
@@ -100,6 +103,8 @@ func (p *program) commandChoices(app *cli.App, before []string) (out []choice) {
 		}
 		if words == "" {
 			out = append(out, choice{"help", "explain a command"})
+		} else {
+			out = append(out, choice{flagScenario, "the file of run --scenario"})
 		}
 	case sspGroup, "help " + sspGroup:
 		for _, c := range p.sspCommands() {
@@ -242,7 +247,7 @@ func columnChoices(files []string, ending, prefix string) []choice {
 
 // variables returns the variables of a system; for --set those that can be set, with an equals sign.
 func (p *program) variables(path, flag, prefix string) []choice {
-	list, err := p.backend.Variables(path)
+	list, err := variablesOf(path, p.dialects)
 	if err != nil {
 		return nil
 	}

@@ -136,7 +136,7 @@ func (p *program) runExamples(c *cli.Context, names []string) error {
 		return err
 	}
 	done := 0
-	err = p.backend.WriteSystems(c.Context, dir, names, func(path string) {
+	err = fmus.WriteSystems(c.Context, dir, names, func(path string) {
 		done++
 		if len(names) > 1 {
 			fmt.Fprintf(p.stdout, "%2d of %d  ", done, len(names))
@@ -195,7 +195,7 @@ func (p *program) runChain(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	system, err := p.backend.WriteChain(dir, chain)
+	system, err := fmus.WriteChain(dir, chain)
 	if err != nil {
 		return fmt.Errorf("building the chain: %w", err)
 	}

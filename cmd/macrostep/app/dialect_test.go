@@ -34,7 +34,7 @@ func TestDialectOfAProgram(t *testing.T) {
 		read     bool
 	}{{dialect.All(), false}, {append(dialect.All(), ssp.Dialect{Name: "tool", New: func() ssp.Annotations { return stepping{} }}), true}} {
 		var out bytes.Buffer
-		p := newProgram([]string{"info", path}, strings.NewReader(""), &out, &out, documents{c.dialects})
+		p := newProgram([]string{"info", path}, strings.NewReader(""), &out, &out)
 		p.dialects = c.dialects
 		p.run(t.Context())
 		if strings.Contains(out.String(), "0.125") != c.read {

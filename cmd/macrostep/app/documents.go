@@ -13,19 +13,76 @@ import (
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/worker"
-	"github.com/macrostep/macrostep/fmus"
+	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/ssp"
 )
 
-// documents is the backend of the program.
-type documents struct{ dialects []ssp.Dialect }
+// fileDescription is the content of a file for macrostep info; one of FMU and System is set.
+type fileDescription struct {
+	FMU      *fmuDescription
+	System   *systemDescription
+	Findings []diag.Finding
+}
 
-var _ backend = documents{}
+// fmuDescription describes an FMU.
+type fmuDescription struct {
+	Path, Hash  string
+	Platforms   []string // folders in binaries
+	Description *description.ModelDescription
+	Outline     *description.Outline // in place of Description, for an FMU that macrostep does not run
+}
 
-// Describe reads an FMU or a system for macrostep info.
-func (documents) Describe(path string, o assemble.Options) (*fileDescription, error) {
+// namedVariable is a variable of an FMU in a system.
+type namedVariable struct {
+	Name, Description string
+	Settable          bool // before the run
+}
+
+// systemDescription describes a system, for people and as JSON.
+type systemDescription struct {
+	// Partial means that the description comes only from the documents, because FMUs are missing or there
+	// are errors.
+	Partial     bool                      `json:"partial"`
+	Path        string                    `json:"path"`
+	Name        string                    `json:"name"`
+	Components  []componentInfo           `json:"components"`
+	Functions   []assemble.FunctionInfo   `json:"functions,omitempty"` // of OSP
+	Connections []assemble.ConnectionInfo `json:"connections"`
+	Settings    []settingInfo             `json:"settings"` // parameters and start values in force
+	Stateless   []string                  `json:"stateless"`
+	Loops       []master.Loop             `json:"loops"`
+	StartTime   simulate.Setting          `json:"start_time"`
+	StopTime    simulate.Setting          `json:"stop_time"`
+	StepSize    simulate.Setting          `json:"step_size"`
+	Tolerance   *simulate.Setting         `json:"tolerance"`
+	Algorithm   string                    `json:"algorithm"`
+	Params      map[string]string         `json:"parameters"`
+	Sources     map[string]string         `json:"sources"` // of the settings of a run in the documents
+}
+
+type componentInfo struct {
+	Name    string `json:"name"`
+	Source  string `json:"source"`
+	Model   string `json:"model"`
+	Tool    string `json:"tool"`
+	Inputs  int    `json:"inputs"`
+	Outputs int    `json:"outputs"`
+	Missing bool   `json:"missing"` // the FMU cannot be read
+}
+
+type settingInfo struct {
+	Name   string          `json:"name"`
+	Value  string          `json:"value"`
+	Origin string          `json:"origin"`          // file and place
+	Weaker int             `json:"weaker"`          // number of overridden values
+	Over   string          `json:"over"`            // connector of a system with the value; "" = the variable itself has it
+	Steps  []assemble.Step `json:"steps,omitempty"` // from the value in its parameter set on
+}
+
+// describe reads an FMU or a system for macrostep info. Together with an error it may return an incomplete description.
+func describe(path string, o assemble.Options) (*fileDescription, error) {
 	if err := simulate.There(path); err != nil {
 		return nil, err
 	}
@@ -71,14 +128,8 @@ func describeOutline(path string, refused error) (*fileDescription, error) {
 	return &fileDescription{FMU: &fmuDescription{Path: path, Platforms: platforms, Outline: outline}, Findings: list.Findings}, nil
 }
 
-// Open reads a system for a run.
-func (d documents) Open(ctx context.Context, path string, o simulate.OpenOptions) (*simulate.System, error) {
-	o.Dialects = d.dialects
-	return simulate.Open(ctx, path, o)
-}
-
-// Explain returns the sources of values.
-func (documents) Explain(path string, names []string, o assemble.Options) (list []*assemble.Explanation, err error) {
+// explain returns the sources of the values of variables "component.variable".
+func explain(path string, names []string, o assemble.Options) (list []*assemble.Explanation, err error) {
 	a, err := assemble.Open(path, o)
 	defer func() { err = errors.Join(err, a.Close()) }()
 	if err != nil {
@@ -103,9 +154,9 @@ func looking(dialects []ssp.Dialect) assemble.Options {
 	return o
 }
 
-// Variables lists the variables of the FMUs of a system.
-func (d documents) Variables(path string) ([]namedVariable, error) {
-	a, err := assemble.Open(path, looking(d.dialects))
+// variablesOf lists the variables of the FMUs of a system as component.variable.
+func variablesOf(path string, dialects []ssp.Dialect) ([]namedVariable, error) {
+	a, err := assemble.Open(path, looking(dialects))
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -200,11 +251,3 @@ func count(d *description.ModelDescription, c description.Causality) int {
 	}
 	return n
 }
-
-// WriteSystems builds example systems.
-func (documents) WriteSystems(ctx context.Context, dir string, names []string, written func(path string)) error {
-	return fmus.WriteSystems(ctx, dir, names, written)
-}
-
-// WriteChain builds an oscillator chain.
-func (documents) WriteChain(dir string, c fmus.Chain) (string, error) { return fmus.WriteChain(dir, c) }

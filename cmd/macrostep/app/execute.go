@@ -25,7 +25,8 @@ func (p *program) open(ctx context.Context, path string, o simulate.OpenOptions)
 			return nil, err
 		}
 	}
-	return p.backend.Open(ctx, path, o)
+	o.Dialects = p.dialects
+	return p.openSystem(ctx, path, o)
 }
 
 // execute opens and runs a system, writes its files, and prints messages, progress and summary.

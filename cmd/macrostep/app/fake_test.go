@@ -6,13 +6,11 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
-	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/mastertest"
@@ -20,7 +18,7 @@ import (
 	"github.com/macrostep/macrostep/master/simulate"
 )
 
-// fake is an engine that runs the oscillator of mastertest, a third subsystem
+// fake opens the oscillator of mastertest in place of any system, with a third subsystem
 // with a free input beside it. It keeps what it was asked.
 type fake struct {
 	asked     simulate.OpenOptions
@@ -31,10 +29,7 @@ type fake struct {
 	warnings  []string
 	fault     *mastertest.Faulty // stands before the first subsystem
 	openErr   error
-	beginStep func()   // called at every step of the first subsystem
-	compiler  error    // of building examples
-	built     []string // examples
-	chain     fmus.Chain
+	beginStep func() // called at every step of the first subsystem
 	closed    int
 }
 
@@ -51,7 +46,7 @@ func (h *hooked) Step(ctx context.Context, t, step float64) (float64, error) {
 	return h.Subsystem.Step(ctx, t, step)
 }
 
-func (f *fake) Open(_ context.Context, path string, o simulate.OpenOptions) (*simulate.System, error) {
+func (f *fake) open(_ context.Context, path string, o simulate.OpenOptions) (*simulate.System, error) {
 	f.asked, f.path = o, path
 	if f.openErr != nil {
 		return nil, f.openErr
@@ -86,56 +81,6 @@ func (f *fake) Open(_ context.Context, path string, o simulate.OpenOptions) (*si
 		}
 	}
 	return out, nil
-}
-
-func (f *fake) Describe(path string, o assemble.Options) (*fileDescription, error) {
-	if f.openErr != nil {
-		return nil, f.openErr
-	}
-	if strings.HasSuffix(path, ".fmu") {
-		return testFMU(), nil
-	}
-	return testSystemDescription(), nil
-}
-
-func (f *fake) Variables(path string) ([]namedVariable, error) {
-	if _, err := os.Stat(path); err != nil {
-		return nil, err
-	}
-	return []namedVariable{{Name: "car.wheel.k", Description: "stiffness", Settable: true}, {Name: "car.wheel.x"}, {Name: "road.h", Settable: true}}, nil
-}
-
-func (f *fake) Explain(path string, names []string, o assemble.Options) (list []*assemble.Explanation, err error) {
-	if f.openErr != nil {
-		return nil, f.openErr
-	}
-	f.path = path
-	for _, name := range names {
-		list = append(list, &assemble.Explanation{Name: name, Type: "Real", Unit: "kg", Causality: "parameter", Variability: "fixed", Initial: "exact", Chain: []assemble.Origin{
-			{Value: "1", Place: "wheel.fmu!modelDescription.xml:7", How: "documented start value of the FMU"}, {Value: "60", Place: "s.ssd:12", How: `bound at wheel as "m"`}}})
-	}
-	return list, nil
-}
-
-func (f *fake) WriteSystems(_ context.Context, dir string, names []string, written func(path string)) error {
-	f.built = names
-	for _, name := range names {
-		if f.compiler != nil {
-			return f.compiler
-		}
-		path := filepath.Join(dir, name+".ssp")
-		if err := os.WriteFile(path, nil, 0o666); err != nil {
-			return err
-		}
-		written(path)
-	}
-	return nil
-}
-
-func (f *fake) WriteChain(dir string, c fmus.Chain) (path string, err error) {
-	f.chain = c
-	err = f.WriteSystems(context.Background(), dir, []string{"chain"}, func(written string) { path = written })
-	return path, err
 }
 
 func number64(v float64) *float64 { return &v }
@@ -181,21 +126,21 @@ func call(t *testing.T, f *fake, args ...string) (code int, stdout, stderr strin
 	return callIn(t.Context(), t, t.TempDir(), f, args...)
 }
 
-// callIn runs the program in a folder.
-func callIn(ctx context.Context, t *testing.T, dir string, b backend, args ...string) (code int, stdout, stderr string) {
+// callIn runs the program in a folder. Without a fake it opens real systems.
+func callIn(ctx context.Context, t *testing.T, dir string, f *fake, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	t.Chdir(dir)
 	var out, errs bytes.Buffer
-	code = run(ctx, args, strings.NewReader(""), &out, &errs, b)
+	code = run(ctx, args, strings.NewReader(""), &out, &errs, f)
 	return code, out.String(), errs.String()
 }
 
 // refuses checks that each of the command lines, words separated by |, ends in a folder with exit
 // code 2 and the message, and prints nothing else.
-func refuses(t *testing.T, dir string, b backend, messages map[string]string) {
+func refuses(t *testing.T, dir string, f *fake, messages map[string]string) {
 	t.Helper()
 	for args, want := range messages {
-		code, stdout, stderr := callIn(t.Context(), t, dir, b, strings.Split(args, "|")...)
+		code, stdout, stderr := callIn(t.Context(), t, dir, f, strings.Split(args, "|")...)
 		if code != exitUsage || stdout != "" {
 			t.Errorf("%s: exit code %d: %s", args, code, stdout)
 		}
@@ -232,6 +177,10 @@ func contains(t *testing.T, what, text string, parts ...string) {
 }
 
 // run runs the program in this process.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, b backend) int {
-	return newProgram(args, stdin, stdout, stderr, b).run(ctx)
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, f *fake) int {
+	p := newProgram(args, stdin, stdout, stderr)
+	if f != nil {
+		p.openSystem = f.open
+	}
+	return p.run(ctx)
 }

@@ -31,7 +31,8 @@ own.
 --listen opens a port with TLS. The host prints the name of a file, its ticket, with
 its address, its certificate and a token: whoever has the ticket may use the host.
 Copy it to the other machine, keep it secret, and give it to --on in place of HOST.
-On this machine the address is enough.
+On this machine the address is enough. macrostep host list shows hosts and what they
+offer; to offer a folder called list, write ./list.
 
 --nats connects to a NATS server instead. Runs find the host by its FMUs:
 --on COMPONENT=nats://SERVER. Users and permissions are those of the server.
@@ -44,8 +45,8 @@ Examples:
 
 func (p *program) hostCommand() *cli.Command {
 	return &cli.Command{
-		Name: "host", Usage: "run FMUs for runs on other machines", ArgsUsage: "[DIR…]",
-		UsageText: "macrostep host [DIR…] [FLAGS]", Description: hostHelp,
+		Name: "host", Usage: "run FMUs for runs on other machines, or list hosts", ArgsUsage: "[DIR…]",
+		UsageText: "macrostep host [DIR…] [FLAGS]\nmacrostep host list [HOST…] [FLAGS]", Description: hostHelp,
 		Flags: append([]cli.Flag{
 			stringFlag("listen", "listen at `[HOST]:PORT`; port 0: any free one (default: "+defaultListen+")"),
 			stringFlag("nats", "offer the FMUs at the NATS server with `URL`"),
@@ -112,19 +113,19 @@ func (p *program) runHost(c *cli.Context) (err error) {
 	return s.Serve(c.Context, l, certificate, token)
 }
 
-const hostsHelp = `Lists hosts (macrostep host), the time of a round trip to each, and the FMUs that it
+const hostListHelp = `Lists hosts (macrostep host), the time of a round trip to each, and the FMUs that it
 offers. HOST is HOST:PORT, the ticket of a host, or the URL of a NATS server, which
 may have many. Without HOST: all whose tickets are on this machine.
 
 Examples:
-   macrostep hosts
-   macrostep hosts lab7.json
-   macrostep hosts nats://broker:4222`
+   macrostep host list
+   macrostep host list lab7.json
+   macrostep host list nats://broker:4222`
 
-func (p *program) hostsCommand() *cli.Command {
+func (p *program) hostListCommand() *cli.Command {
 	return &cli.Command{
-		Name: "hosts", Usage: "list hosts and the FMUs that they offer", ArgsUsage: "[HOST…]",
-		UsageText: "macrostep hosts [HOST…] [FLAGS]", Description: hostsHelp,
+		Name: "host list", Usage: "list hosts and the FMUs that they offer", ArgsUsage: "[HOST…]",
+		UsageText: "macrostep host list [HOST…] [FLAGS]", Description: hostListHelp, Hidden: true, // help host names it
 		Flags: append([]cli.Flag{jsonFlag()}, credentialFlags()...), Action: p.listHosts,
 	}
 }
@@ -158,7 +159,7 @@ func (p *program) listHosts(c *cli.Context) error {
 	}
 	var err error
 	if c.Bool("json") {
-		err = writeJSON(p.stdout, all)
+		err = writeJSON(p.data(), all)
 	} else {
 		printHosts(p.stdout, all)
 	}

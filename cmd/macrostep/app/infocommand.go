@@ -18,8 +18,10 @@ import (
 	"github.com/macrostep/macrostep/master/simulate"
 )
 
-// flagExplain names a variable.
-const flagExplain = "explain"
+const (
+	flagExplain = "explain" // names a variable
+	flagBonds   = "bonds"
+)
 
 const infoHelp = `Shows what is in a file, without running anything. For an .fmu: its identity and
 capabilities, platforms, variables with type, unit and start value, and the inputs
@@ -36,19 +38,31 @@ give it, the weakest first, and the connection that feeds it. With --set, values
 taken into account as in a run. If FMUs are missing, what the documents contain is
 shown before the error.
 
+--bonds lists the power bonds that a system may have: pairs of connections in
+opposite directions between two components whose product is a power by their units
+(rad counts as 1). For other such pairs it gives the reason why they are no bonds.
+Use it to find what to pass to run --bond NAME=COMPONENT.EFFORT:COMPONENT.FLOW, both
+outputs. Units do not show whether effort and flow count in the same direction where
+the flow is given. Write -COMPONENT.EFFORT where their product is power that leaves
+that component, like a force that its equation takes with a minus. The sign changes
+that of the residual energy, not its size.
+
 Examples:
    macrostep info model.fmu
    macrostep info system.ssp
    macrostep info system.ssp --explain wheel.k_w --explain wheel.m_w
+   macrostep info system.ssp --bonds
+   macrostep run system.ssp --algorithm ecco --bond axle=-wheel.F_c:chassis.v_c
    macrostep info model.fmu --json | jq '.variables[].name'`
 
 func (p *program) infoCommand() *cli.Command {
 	return &cli.Command{
 		Name: "info", Usage: "show what is in an FMU or a system", ArgsUsage: "FILE",
-		UsageText: "macrostep info FILE [--explain NAME] [--set NAME=VALUE] [--json] [--strict]", Description: infoHelp,
+		UsageText: "macrostep info FILE [--explain NAME|--bonds] [--set NAME=VALUE] [--json] [--strict]", Description: infoHelp,
 		Flags: append([]cli.Flag{
 			jsonFlag(),
 			listFlag(flagExplain, "show where the value of `COMPONENT.VARIABLE` comes from; with --json, several make an array"),
+			boolFlag(flagBonds, "list the power bonds that the system may have"),
 		}, settingFlags(flagSet, "strict")...),
 		Action: p.info,
 	}
@@ -62,13 +76,19 @@ func (p *program) info(c *cli.Context) error {
 	var given simulate.Request
 	in.settings(&given)
 	o.Strict, o.Set = given.Strict, given.Set
+	if c.IsSet(flagExplain) && c.Bool(flagBonds) {
+		in.add(fmt.Errorf("give either --%s or --%s", flagExplain, flagBonds))
+	}
 	if err := in.err(); err != nil {
 		return err
+	}
+	if c.Bool(flagBonds) {
+		return p.bonds(c.Args().First(), o, c.Bool("json"))
 	}
 	if c.IsSet(flagExplain) {
 		return p.explain(c.Args().First(), c.StringSlice(flagExplain), o, c.Bool("json"))
 	}
-	d, err := p.backend.Describe(c.Args().First(), o)
+	d, err := describe(c.Args().First(), o)
 	switch {
 	case d == nil:
 	case c.Bool("json"):
@@ -81,7 +101,7 @@ func (p *program) info(c *cli.Context) error {
 
 // explain prints the sources of the values of variables; as JSON an array if there are several names.
 func (p *program) explain(path string, names []string, o assemble.Options, asJSON bool) error {
-	list, err := p.backend.Explain(path, names, o)
+	list, err := explain(path, names, o)
 	switch {
 	case len(list) == 0 && err != nil:
 		return err
@@ -97,6 +117,30 @@ func (p *program) explain(path string, names []string, o assemble.Options, asJSO
 		writeExplanation(p.stdout, e)
 	}
 	return err
+}
+
+// bonds prints the power bonds that a system may have.
+func (p *program) bonds(path string, o assemble.Options, asJSON bool) (err error) {
+	a, err := assemble.Open(path, o)
+	defer func() { err = errors.Join(err, a.Close()) }()
+	if err != nil {
+		return err
+	}
+	found, others := a.Bonds()
+	if asJSON {
+		return writeJSON(p.data(), struct {
+			Bonds  []assemble.BondCandidate `json:"bonds"`
+			Others []assemble.NoBond        `json:"others"`
+		}{found, others})
+	}
+	if len(found) == 0 {
+		fmt.Fprintln(p.stdout, "No pair of opposite connections is a power by its units.")
+	}
+	table(p.stdout, rowsOf(found, func(b assemble.BondCandidate) []string {
+		return []string{"--bond " + b.Name + "=" + b.Pair, b.Unit}
+	}))
+	titled(p.stdout, "\nNo bonds:", rowsOf(others, func(o assemble.NoBond) []string { return []string{o.A + ", " + o.B, o.Why} }))
+	return nil
 }
 
 // Names as in modelDescription.xml.
@@ -178,7 +222,7 @@ type findingInfo struct {
 }
 
 func findings(list []diag.Finding) []findingInfo {
-	out := []findingInfo{}
+	var out []findingInfo
 	for _, f := range list {
 		out = append(out, findingInfo{f.Level.String(), f})
 	}
@@ -193,12 +237,11 @@ func newFMUInfo(f *fmuDescription, list []diag.Finding) fmuInfo {
 	out := fmuInfo{
 		Path: f.Path, Hash: f.Hash, ModelName: d.ModelName, GUID: d.GUID, FMIVersion: d.FMIVersion,
 		Description: d.Description, Author: d.Author, Version: d.Version, Copyright: d.Copyright, License: d.License,
-		Tool: d.GenerationTool, Date: d.GenerationDateAndTime, Platforms: append([]string{}, f.Platforms...),
-		ModelExchange: d.ModelExchange != nil, LogCategories: []string{}, Variables: []variableInfo{},
-		OutputDependency: []dependencyInfo{}, Findings: findings(list),
+		Tool: d.GenerationTool, Date: d.GenerationDateAndTime, Platforms: f.Platforms,
+		ModelExchange: d.ModelExchange != nil, Findings: findings(list),
 	}
-	if out.Interfaces = []string{}; out.ModelExchange {
-		out.Interfaces = append(out.Interfaces, "Model Exchange")
+	if out.ModelExchange {
+		out.Interfaces = []string{"Model Exchange"}
 	}
 	if c := d.CoSimulation; c != nil {
 		out.Interfaces = append([]string{"Co-Simulation"}, out.Interfaces...)
@@ -227,7 +270,7 @@ func newFMUInfo(f *fmuDescription, list []diag.Finding) fmuInfo {
 		return d.Variables[index-1].Name
 	}
 	for _, o := range d.Outputs {
-		dep := dependencyInfo{Name: name(o.Index), Declared: o.Declared, On: []string{}}
+		dep := dependencyInfo{Name: name(o.Index), Declared: o.Declared}
 		for _, on := range o.Dependencies {
 			dep.On = append(dep.On, name(on))
 		}
@@ -243,10 +286,9 @@ func newOutlineInfo(f *fmuDescription, list []diag.Finding) fmuInfo {
 	out := fmuInfo{
 		Path: f.Path, ModelName: a["modelName"], GUID: cmp.Or(a["guid"], a["instantiationToken"]), FMIVersion: o.FMIVersion,
 		Description: a["description"], Author: a["author"], Version: a["version"], Copyright: a["copyright"], License: a["license"],
-		Tool: a["generationTool"], Date: a["generationDateAndTime"], Platforms: append([]string{}, f.Platforms...),
-		Interfaces: append([]string{}, o.Interfaces...), ModelExchange: slices.Contains(o.Interfaces, "Model Exchange"),
-		Experiment:    experimentInfo{e.StartTime, e.StopTime, e.Tolerance, e.StepSize},
-		LogCategories: []string{}, Variables: []variableInfo{}, OutputDependency: []dependencyInfo{}, Findings: findings(list),
+		Tool: a["generationTool"], Date: a["generationDateAndTime"], Platforms: f.Platforms,
+		Interfaces: o.Interfaces, ModelExchange: slices.Contains(o.Interfaces, "Model Exchange"),
+		Experiment: experimentInfo{e.StartTime, e.StopTime, e.Tolerance, e.StepSize}, Findings: findings(list),
 	}
 	if len(out.Interfaces) == 0 { // FMI 1.0
 		out.Interfaces, out.ModelExchange = []string{"Model Exchange"}, true

@@ -54,7 +54,7 @@ func Main(args []string, o Options) {
 	works := studyWorks(with)
 	works[commandWork] = func(j *supervise.Job) (any, error) { return engineCommand(j, with) }
 	supervise.Main(supervise.Config{Works: works})
-	p := newProgram(args, os.Stdin, os.Stdout, os.Stderr, documents{with.dialects})
+	p := newProgram(args, os.Stdin, os.Stdout, os.Stderr)
 	p.extensions = with
 	p.engine = supervise.New(supervise.Options{Stdin: os.Stdin})
 	p.newEngine = func() *supervise.Engine { return supervise.New(supervise.Options{Stdout: os.Stderr}) }
@@ -125,7 +125,7 @@ func engineCommand(j *supervise.Job, with extensions) (any, error) {
 	if err := json.Unmarshal(j.Request, &args); err != nil {
 		return nil, err
 	}
-	p := newProgram(args, os.Stdin, os.Stdout, os.Stderr, documents{with.dialects})
+	p := newProgram(args, os.Stdin, os.Stdout, os.Stderr)
 	p.extensions, p.job = with, j
 	defer cleanUp()
 	return p.run(j.Context), nil

@@ -3,6 +3,8 @@ package app
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -52,8 +54,12 @@ func writeMan(w io.Writer, app *cli.App) error {
 			fmt.Fprintf(&b, ".TP\n\\fB%s\\fR\n%s\n", roff(f.head), roff(f.usage))
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(topics)) {
+		fmt.Fprintf(&b, ".SH %s\n", roff(strings.ToUpper(name)))
+		manText(&b, topics[name])
+	}
 	b.WriteString(".SH SEE ALSO\nThe folder docs of the source: running, choosing an algorithm, settings in an SSP, scenarios, real time, " +
-		"embedding, trouble by symptom.\n")
+		"scripting, embedding, trouble by symptom.\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }

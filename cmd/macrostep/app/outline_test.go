@@ -42,13 +42,13 @@ func TestInfoOutline(t *testing.T) {
 		if z.Close() != nil || file.Close() != nil {
 			t.Fatal("the FMU cannot be written")
 		}
-		code, stdout, stderr := callIn(t.Context(), t, dir, documents{}, "info", name)
+		code, stdout, stderr := callIn(t.Context(), t, dir, nil, "info", name)
 		if code != exitDone {
 			t.Errorf("%s: exit code %d: %s", name, code, stderr)
 		}
 		contains(t, name, stdout, append(c.shows, "Findings\n  error: ", c.refused)...)
-		refuses(t, dir, documents{}, map[string]string{"run|" + name: c.refused})
+		refuses(t, dir, nil, map[string]string{"run|" + name: c.refused})
 	}
 	write(t, filepath.Join(dir, "modelDescription.xml"), `<fmiModelDescription fmiVersion="2.0" modelName="M"><CoSimulation/></fmiModelDescription>`)
-	refuses(t, dir, documents{}, map[string]string{"info|.": "[MD1]"}) // a broken one is no foreign one
+	refuses(t, dir, nil, map[string]string{"info|.": "[MD1]"}) // a broken one is no foreign one
 }

@@ -53,7 +53,7 @@ func (p *program) plotCommand() *cli.Command {
 		Name: "plot", Usage: "draw results", ArgsUsage: "FILE…",
 		UsageText: "macrostep plot FILE… [-o FILE.svg|FILE.png] [FLAGS]", Description: plotHelp,
 		Flags: []cli.Flag{
-			outputFlag("write `FILE.svg` or FILE.png (default: the first FILE with .svg)"), forceFlag(),
+			outputFlag("write `FILE.svg` or FILE.png (default: the first FILE with .svg); -: an SVG on standard output"), forceFlag(),
 			selectFlag("draw"), boolFlag("diff", "draw differences from the first FILE"),
 			stringFlag("against", "draw over the variable `NAME` instead of time"), timeColumnFlag(),
 		},
@@ -81,12 +81,12 @@ func (p *program) plot(c *cli.Context) error {
 	if err := in.err(); err != nil {
 		return err
 	}
-	output, err := target(c, strings.TrimSuffix(paths[0], filepath.Ext(paths[0]))+".svg")
+	output, err := p.target(c, strings.TrimSuffix(paths[0], filepath.Ext(paths[0]))+".svg")
 	if err != nil {
 		return err
 	}
 	format := strings.ToLower(filepath.Ext(output))
-	if format != ".svg" && format != ".png" {
+	if format != ".svg" && format != ".png" && output != onStdout {
 		return &usageError{"plot", fmt.Errorf("--output %s: a picture must be .svg or .png", output)}
 	}
 	if err := checkSelected(paths, order.chosen); err != nil {
@@ -111,11 +111,11 @@ func (p *program) plot(c *cli.Context) error {
 	if err := write(&content); err != nil {
 		return err
 	}
-	if err := writeChecked(output, c.Bool(flagForce), copied(&content), nil); err != nil {
+	if err := p.writeOutput(output, c.Bool(flagForce), copied(&content), nil); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(p.stdout, "wrote %s: %s of %s\n", output, plural(len(drawn.Charts), "chart"), plural(len(paths), "file"))
-	return err
+	p.wrote(output, ": %s of %s", plural(len(drawn.Charts), "chart"), plural(len(paths), "file"))
+	return nil
 }
 
 // plotOrder is what to draw.

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -9,13 +8,16 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/macrostep/macrostep/master/plainjson"
 )
 
 func writeJSON(w io.Writer, doc any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(doc)
+	data, err := plainjson.Marshal(doc)
+	if err == nil {
+		_, err = w.Write(data)
+	}
+	return err
 }
 
 // table prints rows with aligned columns, without blanks at the ends of lines.

@@ -56,7 +56,7 @@ func (p *program) reportCommand() *cli.Command {
 		Name: "report", Usage: "make a web page of the results of one run or several", ArgsUsage: "RESULT…",
 		UsageText: "macrostep report RESULT… [-o FILE.html] [FLAGS]", Description: reportHelp,
 		Flags: []cli.Flag{
-			outputFlag("write `FILE` (default: RESULT.html, of several " + comparisonPage + ")"), forceFlag(),
+			outputFlag("write `FILE` (default: RESULT.html, of several " + comparisonPage + "); -: standard output"), forceFlag(),
 			stringFlag("manifest", "manifest `FILE.json` of one RESULT (default: beside RESULT)"),
 			stringFlag("trace", "table of attempts `FILE.csv` of one RESULT, from run --trace (default: as the manifest says, if it exists)"),
 			stringFlag("system", "the results are of `SYSTEM`, if it is not where the manifest says"),
@@ -94,7 +94,7 @@ func (p *program) report(c *cli.Context) error {
 	if len(paths) > 1 {
 		normal = comparisonPage
 	}
-	output, err := target(c, normal)
+	output, err := p.target(c, normal)
 	if err != nil {
 		return err
 	}
@@ -105,11 +105,18 @@ func (p *program) report(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	size, err := writeReport(output, c.Bool(flagForce), made)
-	if err == nil {
+	var content bytes.Buffer
+	if err := page.Write(&content, made); err != nil {
+		return err
+	}
+	size := int64(content.Len())
+	if err := p.writeOutput(output, c.Bool(flagForce), copied(&content), nil); err != nil {
+		return err
+	}
+	if output != onStdout {
 		printReport(p.stdout, output, made, size)
 	}
-	return err
+	return nil
 }
 
 // reported returns the page of one result or several.

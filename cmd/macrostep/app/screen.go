@@ -105,10 +105,15 @@ func visible(text string) string {
 
 // data returns standard output for programs: without escapes, unless it is a terminal.
 func (p *program) data() io.Writer {
-	if f, ok := p.out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if isTerminal(p.out) {
 		return p.stdout
 	}
 	return verbatim{p.stdout}
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // verbatim writes to the file of a screen without escapes.

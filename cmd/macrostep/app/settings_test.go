@@ -110,7 +110,7 @@ func bare(t *testing.T, r simulate.Request) string {
 // Every setting of the table means the same as a flag, in an annotation, from a dialect, in a study and in a checkpoint.
 func TestEverySetting(t *testing.T) {
 	var parsed simulate.Request
-	p := newProgram(nil, nil, &bytes.Buffer{}, &bytes.Buffer{}, documents{})
+	p := newProgram(nil, nil, &bytes.Buffer{}, &bytes.Buffer{})
 	app := p.app()
 	app.Command("run").Action = func(c *cli.Context) error {
 		r, err := parseRun(c)

@@ -150,7 +150,7 @@ func binding(sets ...string) string {
 // in calls the program in a folder.
 func in(t *testing.T, dir string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	return callIn(t.Context(), t, dir, documents{}, args...)
+	return callIn(t.Context(), t, dir, nil, args...)
 }
 
 // done is in for a call that must succeed.
@@ -463,7 +463,7 @@ func TestSSPPack(t *testing.T) {
 	in(t, dir, "ssp", "new", "a.fmu", "-o", "s/out.ssd")
 	unchanged(t, dir, map[string]string{"ssp|pack|s/out.ssd": "a.fmu lies outside of the folder of the document"})
 	if err := os.Symlink(filepath.Join(dir, "a.fmu"), filepath.Join(dir, "s", "link.txt")); err == nil {
-		refuses(t, dir, documents{}, map[string]string{"ssp|pack|s|-o|linked.ssp": "is not a regular file; a package can contain only regular files"})
+		refuses(t, dir, nil, map[string]string{"ssp|pack|s|-o|linked.ssp": "is not a regular file; a package can contain only regular files"})
 	}
 }
 

@@ -59,23 +59,23 @@ func (p *program) sspCommands() []*cli.Command {
 	return list
 }
 
-// joinGroup joins "ssp" and the next argument to the name of a command.
+// joinGroup joins the first two arguments if they are the name of a command, like "ssp new".
 func joinGroup(app *cli.App, args []string) ([]string, error) {
 	at := 0
-	if len(args) > 1 && (args[0] == "help" || args[0] == "h") {
+	if len(args) > 1 && isHelp(args[0]) {
 		at = 1
 	}
-	if len(args) < at+2 || args[at] != sspGroup {
+	if len(args) < at+2 {
 		return args, nil
 	}
-	name := sspGroup + " " + args[at+1]
-	if app.Command(name) == nil {
-		if strings.HasPrefix(args[at+1], "-") {
-			return args, nil
-		}
+	name := args[at] + " " + args[at+1]
+	switch {
+	case app.Command(name) != nil:
+		return slices.Concat(args[:at], []string{name}, args[at+2:]), nil
+	case args[at] == sspGroup && !strings.HasPrefix(args[at+1], "-"):
 		return nil, &usageError{sspGroup, fmt.Errorf("there is no command %q; there are: new, set, graph, pack, unpack", name)}
 	}
-	return slices.Concat(args[:at], []string{name}, args[at+2:]), nil
+	return args, nil
 }
 
 const (
@@ -111,7 +111,7 @@ func (p *program) sspNewCommand() *cli.Command {
 		Name: "ssp new", Usage: "make a system of FMUs", ArgsUsage: "[NAME=]FMU…",
 		UsageText: "macrostep ssp new [NAME=]FMU… -o SYSTEM.ssp|SYSTEM.ssd [FLAGS]", Description: sspNewHelp,
 		Flags: []cli.Flag{
-			outputFlag("write `FILE`, an .ssp or an .ssd"),
+			outputFlag("write `FILE`, an .ssp or an .ssd; -: an .ssp on standard output"),
 			forceFlag(),
 			boolFlag("connect-by-name", "connect inputs with outputs of the same name"),
 			listFlag(flagConnect, "connect `OUTPUT:INPUT`, both component.variable"),
@@ -175,13 +175,13 @@ func (p *program) parseNew(c *cli.Context) (*newRequest, error) {
 	switch ext := strings.ToLower(filepath.Ext(r.output)); {
 	case r.output == "" && !r.dry:
 		fail("--output FILE is missing; name an .ssp or an .ssd")
-	case ext == ".ssp" || r.output == "":
+	case ext == ".ssp" || r.output == "" || r.output == onStdout:
 		r.outputPackage = true
 	case ext != ".ssd":
 		fail("--output %s: the name must end in .ssp or .ssd", r.output)
 	}
 	base := strings.TrimSuffix(filepath.Base(r.output), filepath.Ext(r.output))
-	if r.output == "" {
+	if r.output == "" || r.output == onStdout {
 		base = "system"
 	}
 	if r.asked.Name = base; r.output != "" && base == "" {
@@ -201,6 +201,9 @@ func (p *program) parseNew(c *cli.Context) (*newRequest, error) {
 			}
 		}
 		r.parts = append(r.parts, f)
+	}
+	if r.output == onStdout && !r.dry {
+		p.printAside()
 	}
 	return r, in.err()
 }
@@ -271,7 +274,8 @@ func (p *program) sspNew(r *newRequest) (err error) {
 	if err := p.writeNew(r, data, files); err != nil {
 		return err
 	}
-	fmt.Fprintf(p.stdout, "\nwrote %s\n", r.output)
+	fmt.Fprintln(p.stdout)
+	p.wrote(r.output, "")
 	return nil
 }
 
@@ -329,7 +333,7 @@ func (p *program) writeNew(r *newRequest, document []byte, files []edit.File) er
 		}
 		return errors.Join(err, a.Close())
 	}
-	return writeChecked(r.output, r.force, write, check)
+	return p.writeOutput(r.output, r.force, write, check)
 }
 
 // place names the components and finds the paths of the FMUs for the document. files are those of a package.

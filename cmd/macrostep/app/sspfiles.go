@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/urfave/cli/v2"
 
@@ -16,21 +17,71 @@ import (
 	"github.com/macrostep/macrostep/master/record"
 )
 
+// onStdout is the value of --output for standard output.
+const onStdout = "-"
+
 // target returns the output file of a command: --output, else the default. An existing file is an error
 // without --force, and so is an empty value of a flag.
-func target(c *cli.Context, byDefault string) (path string, err error) {
+func (p *program) target(c *cli.Context, byDefault string) (path string, err error) {
 	if err := newInput(c).err(); err != nil {
 		return "", err
 	}
-	path = cmp.Or(c.String(flagOutput), byDefault)
-	if path != "-" && !c.Bool(flagForce) {
+	if path = cmp.Or(c.String(flagOutput), byDefault); path == onStdout {
+		p.printAside()
+	}
+	if !c.Bool(flagForce) {
 		err = free(path)
 	}
 	return path, err
 }
 
+// wrote prints that a file is written, and what it holds.
+func (p *program) wrote(path, format string, args ...any) {
+	if path != onStdout {
+		fmt.Fprintf(p.stdout, "wrote %s%s\n", path, fmt.Sprintf(format, args...))
+	}
+}
+
+// writeOutput writes the output file of a command as writeChecked does, or to standard output. A package for standard
+// output is a temporary file until it is checked.
+func (p *program) writeOutput(path string, force bool, write func(w io.Writer) error, check func(temp string) error) (err error) {
+	if path != onStdout {
+		return writeChecked(path, force, write, check)
+	}
+	if check != nil {
+		dir, err := archive.NewTempDir("", archive.Prefix)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, dir.Remove()) }()
+		file := filepath.Join(dir.Path, "system.ssp")
+		if err := writeChecked(file, false, write, check); err != nil {
+			return renamed{err, file, "standard output"}
+		}
+		write = func(w io.Writer) error {
+			f, err := os.Open(file)
+			if err == nil {
+				_, err = io.Copy(w, f)
+				err = errors.Join(err, f.Close())
+			}
+			return err
+		}
+	}
+	out := p.out
+	if isTerminal(out) {
+		out = &screen{to: out}
+	}
+	if err := write(out); !errors.Is(err, syscall.EPIPE) { // the reader of a pipe may leave
+		return err
+	}
+	return nil
+}
+
 // free returns an error if a path exists.
 func free(path string) error {
+	if path == onStdout {
+		return nil
+	}
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("%s exists already; choose another name, or give --%s to replace it", path, flagForce)
 	} else if !errors.Is(err, fs.ErrNotExist) {

@@ -42,7 +42,7 @@ func (p *program) sspGraphCommand() *cli.Command {
 		Name: "ssp graph", Usage: "draw a system", ArgsUsage: "SYSTEM",
 		UsageText: "macrostep ssp graph SYSTEM [-o FILE.svg] [--depth N] [--around GLOB] [--force]", Description: sspGraphHelp,
 		Flags: []cli.Flag{
-			outputFlag("write `FILE` (default: SYSTEM.svg); - is standard output"), forceFlag(),
+			outputFlag("write `FILE` (default: SYSTEM.svg); -: standard output"), forceFlag(),
 			&cli.IntFlag{Name: "depth", Usage: "draw systems below `N` levels as one box each; 0: everything flat"},
 			listFlag("around", "draw the components that match `GLOB` (* and ? only) and their neighbours"),
 		},
@@ -59,7 +59,7 @@ func (p *program) sspGraphCommand() *cli.Command {
 				return err
 			}
 			path := c.Args().First()
-			output, err := target(c, strings.TrimSuffix(filepath.Clean(path), filepath.Ext(path))+".svg")
+			output, err := p.target(c, strings.TrimSuffix(filepath.Clean(path), filepath.Ext(path))+".svg")
 			if err != nil {
 				return err
 			}
@@ -185,13 +185,10 @@ func (p *program) sspGraph(path, output string, q part, force bool) error {
 		fmt.Fprintf(p.stderr, "warning: a picture of %d components is hard to read; --depth 1 draws nested systems as boxes, "+
 			"--around COMPONENT a part\n", len(s.Nodes))
 	}
-	if output == "-" {
-		return graph.SVG(p.data(), s)
-	}
-	if err := writeChecked(output, force, func(w io.Writer) error { return graph.SVG(w, s) }, nil); err != nil {
+	if err := p.writeOutput(output, force, func(w io.Writer) error { return graph.SVG(w, s) }, nil); err != nil {
 		return err
 	}
-	fmt.Fprintf(p.stdout, "wrote %s: %d components, %d connections\n", output, len(s.Nodes), len(s.Edges))
+	p.wrote(output, ": %d components, %d connections", len(s.Nodes), len(s.Edges))
 	return nil
 }
 

@@ -33,7 +33,7 @@ func (p *program) sspPackCommand() *cli.Command {
 	return &cli.Command{
 		Name: "ssp pack", Usage: "make an .ssp from a folder or an .ssd", ArgsUsage: "FOLDER|SYSTEM.ssd",
 		UsageText: "macrostep ssp pack FOLDER|SYSTEM.ssd [-o SYSTEM.ssp] [--force]", Description: sspPackHelp,
-		Flags: []cli.Flag{outputFlag("write `FILE` (default: FOLDER.ssp or SYSTEM.ssp beside it)"), forceFlag()},
+		Flags: []cli.Flag{outputFlag("write `FILE` (default: FOLDER.ssp or SYSTEM.ssp beside it); -: standard output"), forceFlag()},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 1, 1, "FOLDER (with SystemStructure.ssd, or an .ssd)"); err != nil {
 				return err
@@ -58,7 +58,7 @@ func (p *program) sspPack(c *cli.Context) error {
 			return err
 		}
 	}
-	output, err := target(c, stem+".ssp")
+	output, err := p.target(c, stem+".ssp")
 	if err != nil {
 		return err
 	}
@@ -72,10 +72,10 @@ func (p *program) sspPack(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := writeChecked(output, c.Bool(flagForce), func(w io.Writer) error { return edit.WriteArchive(w, files) }, p.whole); err != nil {
+	if err := p.writeOutput(output, c.Bool(flagForce), func(w io.Writer) error { return edit.WriteArchive(w, files) }, p.whole); err != nil {
 		return err
 	}
-	fmt.Fprintf(p.stdout, "wrote %s: %d files\n", output, len(files))
+	p.wrote(output, ": %d files", len(files))
 	return nil
 }
 
@@ -154,7 +154,10 @@ func (p *program) sspUnpackCommand() *cli.Command {
 			if filepath.Ext(path) == "" && !c.IsSet(flagOutput) {
 				return &usageError{"ssp unpack", fmt.Errorf("%s has no extension to leave out; name the folder with --output", path)}
 			}
-			output, err := target(c, strings.TrimSuffix(path, filepath.Ext(path)))
+			if c.String(flagOutput) == onStdout {
+				return &usageError{"ssp unpack", errors.New("--output -: a folder cannot be written to standard output")}
+			}
+			output, err := p.target(c, strings.TrimSuffix(path, filepath.Ext(path)))
 			if err != nil {
 				return err
 			}

@@ -44,7 +44,7 @@ func (p *program) sspSetCommand() *cli.Command {
 	return &cli.Command{
 		Name: "ssp set", Usage: "give parameters values", ArgsUsage: "SYSTEM COMPONENT.VARIABLE=VALUE…",
 		UsageText: "macrostep ssp set SYSTEM COMPONENT.VARIABLE=VALUE… [-o FILE.ssp] [--force]", Description: sspSetHelp,
-		Flags: []cli.Flag{outputFlag("write `FILE`, an .ssp, and leave SYSTEM as it is"), forceFlag()},
+		Flags: []cli.Flag{outputFlag("write `FILE`, an .ssp, and leave SYSTEM as it is; -: on standard output"), forceFlag()},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 2, math.MaxInt, "SYSTEM COMPONENT.VARIABLE=VALUE"); err != nil {
 				return err
@@ -53,7 +53,9 @@ func (p *program) sspSetCommand() *cli.Command {
 			list, errs := assignments(c.Args().Tail(), "COMPONENT.VARIABLE=VALUE")
 			in.add(errors.Join(errs...))
 			output, force := c.String(flagOutput), c.Bool(flagForce)
-			if c.IsSet(flagOutput) && !strings.EqualFold(filepath.Ext(output), ".ssp") {
+			if output == onStdout {
+				p.printAside()
+			} else if c.IsSet(flagOutput) && !strings.EqualFold(filepath.Ext(output), ".ssp") {
 				in.add(fmt.Errorf("--output %s: the name must end in .ssp", output))
 			} else if output == "" && !force {
 				in.add(fmt.Errorf("%s would be changed; name another file with --output, or give --%s", c.Args().First(), flagForce))
@@ -91,7 +93,7 @@ func (p *program) sspSet(path string, list []assemble.Assignment, output string,
 	}
 	if pkg := a.Package(); output != "" || pkg.Packed() {
 		output = cmp.Or(output, path)
-		err = writeSet(pkg, path, output, force, files, func(temp string) error {
+		err = p.writeSet(pkg, path, output, force, files, func(temp string) error {
 			err := check(temp)
 			for i, text := range weak {
 				weak[i] = renamed{errors.New(text), temp, output}.Error()
@@ -111,12 +113,12 @@ func (p *program) sspSet(path string, list []assemble.Assignment, output string,
 	for _, text := range weak {
 		fmt.Fprintln(p.stderr, "warning: "+text)
 	}
-	fmt.Fprintf(p.stdout, "wrote %s (%s)\n", output, files[0].Name)
+	p.wrote(output, " (%s)", files[0].Name)
 	return nil
 }
 
 // writeSet writes the package of the system at path with changed files as output, if check accepts it.
-func writeSet(pkg *ssp.Package, path, output string, force bool, files []edit.File, check func(temp string) error) error {
+func (p *program) writeSet(pkg *ssp.Package, path, output string, force bool, files []edit.File, check func(temp string) error) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
@@ -145,7 +147,7 @@ func writeSet(pkg *ssp.Package, path, output string, force bool, files []edit.Fi
 		}
 		return renamed{err, temp, path}
 	}
-	return writeChecked(output, force, func(w io.Writer) error { return edit.WriteArchive(w, all) }, inInput)
+	return p.writeOutput(output, force, func(w io.Writer) error { return edit.WriteArchive(w, all) }, inInput)
 }
 
 // wholePackage lists all files of a system: of an .ssp or a folder everything, of a single document the files

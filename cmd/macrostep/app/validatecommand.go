@@ -28,7 +28,9 @@ const (
 const validateHelp = `Checks files against the rules of FMI 2.0 and SSP, and systems for common
 coupling faults: an .fmu or its folder, a modelDescription.xml, an .ssp, its
 folder or an .ssd, a single .ssv, .ssm or .ssb, an OspSystemStructure.xml. Use it
-when a file is refused, or before you give one to others.
+when a file is refused, or before you give one to others. Of a scenario (.yaml, for
+run --scenario) it checks the file and the tables that it replays, and with SYSTEM
+that its variables exist there; macrostep help scenario describes it.
 
 Each rule has a permanent id: FA for archives and libraries, MD for model
 descriptions, SD for SSP and OSP documents, CC for the coupling, DY for trials.
@@ -47,6 +49,7 @@ Examples:
    macrostep validate system.ssp
    macrostep validate model.fmu --dynamic
    macrostep validate resources/*.fmu --strict --disable FA12
+   macrostep validate fault.yaml system.ssp
    macrostep validate --list
    macrostep validate --explain MD17
    macrostep validate system.ssp --format json | jq '.files[].findings[].id'
@@ -61,8 +64,8 @@ var errFindings = &runError{errors.New("")}
 
 func (p *program) validateCommand() *cli.Command {
 	return &cli.Command{
-		Name: "validate", Usage: "check FMUs, SSPs and their documents", ArgsUsage: "FILE…",
-		UsageText: "macrostep validate FILE… [FLAGS]\nmacrostep validate --list | --explain ID", Description: validateHelp,
+		Name: "validate", Usage: "check FMUs, SSPs, their documents, and scenarios", ArgsUsage: "FILE…",
+		UsageText: "macrostep validate FILE… [FLAGS]\nmacrostep validate SCENARIO.yaml [SYSTEM]\nmacrostep validate --list | --explain ID", Description: validateHelp,
 		Flags: append([]cli.Flag{
 			boolFlag("strict", "treat deviations from the standards as errors"),
 			listFlag(flagDisable, "leave out the findings of the rule `ID`"),
@@ -101,6 +104,9 @@ func (p *program) validate(c *cli.Context) error {
 	if c.NArg() == 0 {
 		in.add(errors.New("FILE (an .fmu, an .ssp, a folder or a document) is missing; to see the rules: macrostep validate --list"))
 		return in.err()
+	}
+	if slices.ContainsFunc(c.Args().Slice(), isScenario) {
+		return p.validateScenario(c, format)
 	}
 	request := simulate.Request{Dial: dial}
 	in.settings(&request)

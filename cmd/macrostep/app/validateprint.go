@@ -94,7 +94,7 @@ func writeValidationJSON(w io.Writer, reports []*validate.Report) error {
 		Warnings  int        `json:"warnings"`
 		Notes     int        `json:"notes"`
 		Files     []fileInfo `json:"files"`
-	}{Macrostep: simulate.Version(), Files: []fileInfo{}}
+	}{Macrostep: simulate.Version()}
 	for _, r := range reports {
 		f := fileInfo{File: r.File, Kind: r.Kind, Errors: r.Count(diag.Error), Warnings: r.Count(diag.Warning), Notes: r.Count(diag.Info),
 			Disabled: r.Disabled, Complete: r.Stopped == "", Why: r.Stopped, Seconds: r.Took.Seconds(), Findings: findings(r.Findings)}

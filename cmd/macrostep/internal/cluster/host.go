@@ -38,8 +38,8 @@ const (
 // HostInfo is what a host says of itself.
 type HostInfo struct {
 	host.Status
-	Offers []host.Offer `json:"offers"`
-	Trip   time.Duration
+	Offers []host.Offer  `json:"offers"`
+	Trip   time.Duration `json:"-"`
 }
 
 // ServeHost offers the FMUs of a server until ctx ends.
@@ -213,7 +213,7 @@ func (d *HostDialer) Dial(ctx context.Context, fmu, again string) (host.Conn, er
 		case id == "" && full:
 			return nil, fmt.Errorf("all hosts at %s with this FMU are at the limits of their instances; wait until another run has ended", d)
 		case id == "":
-			return nil, fmt.Errorf("no host at %s offers this FMU (%s); macrostep hosts %s lists what is offered", d, fmu, d)
+			return nil, fmt.Errorf("no host at %s offers this FMU (%s); macrostep host list %s shows what is offered", d, fmu, d)
 		}
 	}
 	in := nats.NewInbox()
