@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/docs"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
 )
@@ -296,37 +297,25 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// The example of the help is a scenario.
-func TestHelp(t *testing.T) {
-	_, text, _ := strings.Cut(Help, "\n\n")
+// example is that of the page in the documentation.
+func example() string {
+	_, text, _ := strings.Cut(docs.Page("scenarios"), "A scenario is a YAML file:\n\n")
 	text, _, _ = strings.Cut(text, "\n\nAn event happens")
+	return text
+}
+
+// The example of the page is a scenario.
+func TestPage(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "pedal.csv"), []byte("time,pedal\n0,1\n"), 0o666))
-	s, err := parse(t.Context(), filepath.Join(dir, "x.yaml"), []byte(text))
+	s, err := parse(t.Context(), filepath.Join(dir, "x.yaml"), []byte(example()))
 	if err != nil || s.Events() != 4 || s.Expectations() != 3 || !s.StopOnFailure || len(s.Variables) != 6 {
 		t.Errorf("%v: %+v", err, s)
 	}
 }
 
-// The page in the documentation is the help.
-func TestPage(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "scenarios.md"))
-	must(t, err)
-	var want strings.Builder
-	for line := range strings.Lines(Help) {
-		if strings.HasPrefix(line, "   ") {
-			want.WriteString(" ") // so that it is shown as it stands
-		}
-		want.WriteString(line)
-	}
-	if !strings.HasSuffix(string(page), "\n\n"+want.String()+"\n") {
-		t.Error("docs/scenarios.md does not end with the text of Help, its examples indented by one more")
-	}
-}
-
 func FuzzParse(f *testing.F) {
-	_, text, _ := strings.Cut(Help, "\n\n")
-	f.Add([]byte(text))
+	f.Add([]byte(example()))
 	f.Add([]byte("events:\n  - {when: [a > 1], release: [b], stop: x}\nexpect:\n  - {variable: a, eventually: , value: true}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if strings.Contains(string(data), "replay") || strings.Contains(string(data), "file") {

@@ -103,7 +103,7 @@ var Settings = []*Entry{
 		}},
 
 	{Name: "algorithm", Category: coupling, Scope: Varies, Annotation: "algorithm",
-		Doc: "coupling algorithm `PRESET`; macrostep algorithms lists them (default: that of the system, else " + algorithms.DefaultPreset + ")",
+		Doc: "coupling algorithm `PRESET` (macrostep algorithms); default: that of the system, else " + algorithms.DefaultPreset,
 		set: func(r *Request, text string) (string, error) {
 			r.Algorithm = text
 			return "", nil
@@ -125,14 +125,14 @@ var Settings = []*Entry{
 			return b.Name, err
 		}},
 	{Name: "rate", Category: coupling, Scope: Varies, Repeats: true, Annotation: "Rate component ratio",
-		Doc: "`COMPONENT=N`: N steps per macro step; COMPONENT=1/N: one step per N macro steps",
+		Doc: "steps per macro step, `COMPONENT=N`; COMPONENT=1/N: one step per N macro steps",
 		set: func(r *Request, text string) (string, error) {
 			rate, err := algorithms.ParseRate(text)
 			r.Rates = append(slices.Clip(r.Rates), rate)
 			return rate.Component, err
 		}},
 	{Name: "check", Category: coupling, Scope: OfCall, Bare: "5%",
-		Doc: "measure the coupling error by further runs; above `LIMIT`, such as 1%, it is a warning (default limit: 5%)",
+		Doc: "measure the coupling error by further runs; warn above `LIMIT` (default: 5%)",
 		set: func(r *Request, text string) (string, error) {
 			var err error
 			r.check().Limit, err = limit(text)
@@ -144,7 +144,7 @@ var Settings = []*Entry{
 			return "", err
 		}},
 
-	{Name: "set", Category: system, Repeats: true, Doc: "parameter or start value, `COMPONENT.VARIABLE=VALUE`, also of a connector; for a single FMU VARIABLE=VALUE",
+	{Name: "set", Category: system, Repeats: true, Doc: "parameter or start value, `NAME=VALUE`; NAME is component.variable, a connector, or of a single FMU variable",
 		set: func(r *Request, text string) (string, error) {
 			a, err := assignment(text, "NAME=VALUE")
 			r.Set = append(slices.Clip(r.Set), a)
@@ -152,18 +152,18 @@ var Settings = []*Entry{
 		}},
 	{Name: "input", Category: system, Path: true, Annotation: "input", Doc: "take inputs over time from `FILE` (.csv, .parquet or .mat)",
 		set: path(func(r *Request) *string { return &r.Input })},
-	{Name: "scenario", Category: system, Path: true, Doc: "play the events of `FILE.yaml` and check its expectations; macrostep help scenario describes it",
+	{Name: "scenario", Category: system, Path: true, Doc: "play the events of `FILE.yaml` and check its expectations (macrostep help scenario)",
 		set: path(func(r *Request) *string { return &r.Scenario })},
 	{Name: "quirk", Category: system, Repeats: true, Component: "quirks", Choices: quirkNames,
-		Doc: "`COMPONENT=QUIRK`, for a single FMU QUIRK: a deviation that its FMU needs; macrostep help quirks lists them", set: setQuirk},
-	{Name: "compile", Category: system, Doc: "compile the C sources of FMUs that have no library for this platform, with $CC, else cc, gcc or clang",
+		Doc: "deviation that an FMU needs, `COMPONENT=QUIRK` (macrostep help quirks)", set: setQuirk},
+	{Name: "compile", Category: system, Doc: "compile the C sources of FMUs without a library for this platform ($CC, cc, gcc, clang)",
 		set: func(r *Request, text string) (_ string, err error) { r.Compile, err = boolean(text); return "", err }},
-	{Name: "strict", Category: system, Doc: "treat names that match nothing, and deviations from the standards that may change results, as errors",
+	{Name: "strict", Category: system, Doc: "fail where results may not be what was meant: names without match, deviations, growth",
 		set: func(r *Request, text string) (_ string, err error) { r.Strict, err = boolean(text); return "", err }},
 
 	{Name: "isolate", Category: processes, Repeats: true, Annotation: "isolation", Component: "isolate", Default: assemble.IsolateAuto.String(),
 		Choices: func() []string { return assemble.IsolationNames },
-		Doc:     "separate processes for FMUs by `POLICY`: auto (those that must), always, never, or the name of a component", set: setIsolation},
+		Doc:     "FMUs in separate processes, by `POLICY`: auto, always, never, or a component", set: setIsolation},
 	{Name: "step-timeout", Category: processes, Annotation: "stepTimeout", Doc: "end an FMU when a call takes longer than `T` seconds; with auto, isolates all FMUs",
 		set: func(r *Request, text string) (_ string, err error) {
 			r.StepTimeout, err = duration(text)
@@ -172,9 +172,9 @@ var Settings = []*Entry{
 	{Name: "memory-limit", Category: processes, Annotation: "memoryLimit", Doc: "let each FMU allocate at most `N` MiB (Linux); with auto, isolates all FMUs",
 		set: setMemory},
 	{Name: "on-crash", Category: processes, Annotation: "onCrash", Default: crashPolicies[0], Choices: func() []string { return crashPolicies },
-		Doc: "when the process of an FMU ends, react by `POLICY`: stop, restart, restart:N (at most N times; default: " + strconv.Itoa(defaultRestarts) + ")",
+		Doc: "react to the end of an FMU's process by `POLICY`: stop, restart, restart:N times",
 		set: setRestarts},
-	{Name: "on", Category: processes, Repeats: true, Component: "host", Doc: "run the components that match a GLOB on another machine, `GLOB=HOST`; for all, HOST alone; see macrostep help host",
+	{Name: "on", Category: processes, Repeats: true, Component: "host", Doc: "run the components that match on another machine, `GLOB=HOST`; for all, HOST alone",
 		set: func(r *Request, text string) (string, error) {
 			on, err := parseOn(text)
 			r.On = append(slices.Clip(r.On), on)
@@ -185,22 +185,22 @@ var Settings = []*Entry{
 			r.HostTimeout, err = duration(text)
 			return "", err
 		}},
-	{Name: "credentials", Category: processes, Path: true, Doc: "prove who connects with `FILE`: the join.json of a study, a .creds file, or the seed of an NKey",
+	{Name: "credentials", Category: processes, Path: true, Doc: "prove who connects with `FILE`: join.json of a study, .creds, or the seed of an NKey",
 		set: path(func(r *Request) *string { return &r.Credentials })},
-	{Name: "ca", Category: processes, Path: true, Doc: "trust the authority in `FILE.pem` for the server's certificate (default: those of the system)",
+	{Name: "ca", Category: processes, Path: true, Doc: "trust the authority in `FILE.pem` for the server's certificate",
 		set: path(func(r *Request) *string { return &r.CA })},
 
 	{Name: "output", Category: results, Scope: OfCall, Path: true, Default: DefaultOutput,
 		Doc: "write results to `FILE`: .parquet, .mat (Dymola, OMEdit), else CSV; - is standard output", set: path(func(r *Request) *string { return &r.Output })},
 	{Name: "record", Category: results, Repeats: true, Annotation: "Record match",
-		Doc: "record what matches `GLOB` (* and ? only; none: no table) (default: outputs, and inputs that are connected or given)",
+		Doc: "record what matches `GLOB`, with * and ?; none: no table (default: outputs, inputs)",
 		set: func(r *Request, text string) (_ string, err error) {
 			r.recorded = append(slices.Clip(r.recorded), text)
 			r.Record, err = record.ParseSelection(r.recorded)
 			r.MonitorEnergy = r.MonitorEnergy || strings.HasPrefix(text, "bond.")
 			return "", err
 		}},
-	{Name: "output-interval", Category: results, Annotation: "outputInterval", Doc: "one row at the first communication point at or after each multiple of `T` seconds",
+	{Name: "output-interval", Category: results, Annotation: "outputInterval", Doc: "at most one row in each `T` seconds",
 		set: func(r *Request, text string) (_ string, err error) {
 			r.Interval, err = positiveTime(text)
 			return "", err
@@ -209,7 +209,7 @@ var Settings = []*Entry{
 		set: path(func(r *Request) *string { return &r.Trace })},
 	{Name: "report", Category: results, Scope: OfCall, Path: true, Doc: "write a web page of the run, with plots, to `FILE.html`",
 		set: path(func(r *Request) *string { return &r.Report })},
-	{Name: "checkpoint", Category: results, Scope: OfCall, Doc: "save the state to `EVERY FILE`, each EVERY seconds of simulated time (0: never), and on an interrupt",
+	{Name: "checkpoint", Category: results, Scope: OfCall, Doc: "save the state, `EVERY FILE`: each EVERY seconds (0: never), and on an interrupt",
 		set: func(r *Request, text string) (string, error) {
 			every, file, ok := strings.Cut(text, " ")
 			v, err := notNegativeTime(every)
@@ -219,10 +219,10 @@ var Settings = []*Entry{
 			r.Checkpoints.Every, r.Checkpoints.File = v, file
 			return "", nil
 		}},
-	{Name: "resume", Category: results, Scope: OfCall, Path: true, Doc: "continue from the checkpoint `FILE`, with SYSTEM and settings of its run, unless given here",
+	{Name: "resume", Category: results, Scope: OfCall, Path: true, Doc: "continue from the checkpoint `FILE`, with the settings of its run, unless given here",
 		set: path(func(r *Request) *string { return &r.Checkpoints.Resume })},
 
-	{Name: "history", Category: papers, Path: true, Annotation: "history", Doc: "read the connected outputs before the start from `FILE`: full order from the first step",
+	{Name: "history", Category: papers, Path: true, Annotation: "history", Doc: "connected outputs before the start in `FILE`: full order from the first step",
 		set: path(func(r *Request) *string { return &r.History })},
 	{Name: "workers", Category: papers, Scope: Varies, Annotation: "workers", Default: "0",
 		Doc: "step subsystems in `N` threads; 0: as many as pay off; results are the same",

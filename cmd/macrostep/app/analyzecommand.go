@@ -18,47 +18,15 @@ import (
 )
 
 const analyzeHelp = `Predicts whether a coupling is stable, with which margin and error, and which
-algorithm and step are better. Use it before a long run, or when a run diverges.
-
-The verdict is on the algorithm, order and step of the system, or those of the
-flags. Below it: a better setting with its command, the motion that limits the
-step with the connections that change it, and the best setting of each
-algorithm. --all prints all algorithms and orders, the structure, modes and
-reasons; --json the same for programs.
-
-The components are initialised, and a linear model of each is measured at the
-operating point (the start, or --at), with the solver inside the FMU. Each
-algorithm then runs on the models over a range of step sizes. The spectral
-radius is the factor by which the fastest-growing motion is multiplied in every
-macro step; above 1 the coupling is unstable. Growth below a millionth per step
-counts as stable. Stability is not monotone in the step.
-
-The error is that of the coupled motion from the operating point: its root mean
-square over time, divided by the standard deviation of the output, for the
-output where it is largest. Each component is also driven along the motion
-beside its model; where the two part, errors are marked as an order of magnitude
-(~) or unknown. The cheapest setting within --error that is stable with a margin
-is recommended.
-
-Where no models can be had, for example because FMUs take steps of their own,
-the system itself is run twice, the second time with its coupled inputs moved a
-little; the growth of the difference shows whether the coupling is stable
-(marked *; --runs limits the time). Growth below 0.0003 per step is not seen
-then.
-
-Components that take several steps per macro step, or one per several (--rate,
-or as the system asks), are analysed as such; implicit coupling without rates.
-
-The results hold near the operating point. Analyse several if the system is
-nonlinear.
+algorithm and step are better, from linear models of the components at an
+operating point. The verdict is on the algorithm, order and step of the system, or
+those of the flags; a better setting follows with its command. More: macrostep
+help checking
 
 Examples:
    macrostep analyze system.ssp
    macrostep analyze system.ssp --algorithm gauss-seidel --param order=1
-   macrostep analyze system.ssp --step-size 1e-3 --at 0.5 --error 1e-4
-   macrostep analyze system.ssp --rate motor=10 --rate room=1/5
-   macrostep analyze system.ssp --from 1e-5 --to 0.1 --all
-   macrostep analyze system.ssp --plot pictures`
+   macrostep analyze system.ssp --at 0.5 --error 1e-4 --plot pictures`
 
 // waits returns the time between lines of progress.
 func waits(con *console) time.Duration {

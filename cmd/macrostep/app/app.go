@@ -115,9 +115,9 @@ func (p *program) perform(ctx context.Context) int {
 func (p *program) dispatch(ctx context.Context) error {
 	app := p.app()
 	p.args = p.respelled(p.args)
-	if len(p.args) == 2 && isHelp(p.args[0]) && topics[p.args[1]] != "" {
-		fmt.Fprint(p.stdout, topics[p.args[1]])
-		return nil
+	if len(p.args) == 2 && isHelp(p.args[0]) && app.Command(p.args[1]) == nil && topic(p.args[1]) != "" {
+		_, err := io.WriteString(p.stdout, topic(p.args[1]))
+		return err
 	}
 	args, err := joinGroup(app, p.args)
 	if err == nil && len(args) > 0 {
@@ -254,6 +254,7 @@ func (p *program) app() *cli.App {
 		ExitErrHandler: func(*cli.Context, error) {},
 	}
 	app.Commands = append(app.Commands, p.sspCommands()...)
+	app.Description += "\n\nTopics:\n" + topicLines(app)
 	for _, c := range app.Commands {
 		c.HideHelpCommand = true // an argument "help" is an argument
 		c.OnUsageError = func(_ *cli.Context, err error, _ bool) error { return &usageError{c.Name, err} }
@@ -270,8 +271,7 @@ Start here:
    macrostep info SYSTEM.ssp                        what is in a file
    macrostep validate SYSTEM.ssp                    what is wrong with it
    macrostep SYSTEM.ssp --stop-time 10              run it (macrostep run SYSTEM.ssp …)
-   macrostep run --help-all                         all about running
-   macrostep help scenario                          the file of run --scenario
+   macrostep run --help-all                         all its flags
 
 Exit codes: 0 done; 2 found before any FMU was instantiated (usage,
 documents, archives); 1 after that. validate: 1 if it finds errors.`

@@ -20,40 +20,15 @@ import (
 	"github.com/macrostep/macrostep/master/simulate"
 )
 
-const compareHelp = `Compares two tables of results: A, the reference, and B, which is judged. Use it to
-check a result against another tool, algorithm or version. B may come from another
-tool: the time column may be called time or t, in any case, in s, ms, us, min or h;
-fields may be separated by commas, semicolons or tabs, with decimal points or
-commas; units may follow the names or fill a second row. The output notes what was
-assumed.
-
-All rows of both tables are compared, within the time that both cover. Where one of
-them has no row, its values are interpolated linearly; the number of such points is
-printed. Two rows at one time are a jump: the first is compared before it, the last
-after it.
-
-For each variable, max is the greatest |B − A|; NRMSE is the root of the mean square
-of B − A over all points (with --by-time weighted by time, trapezoidal), divided by
-the norm. The norm is the range of A, its greatest value less the least, or with
---norm rms the root of the mean square of A. Where A is constant, its magnitude is
-used instead.
-
-Variables match if their names are equal, with or without units, or if one name is
-the end of the other (model.root.car.v matches car.v) and no second one is; --map
-adds pairs. If both tables give a unit, B is converted to that of A; if that is
-impossible, a note says so.
-
-A variable agrees if max ≤ ATOL + RTOL × norm, and NRMSE ≤ --nrmse if given. RTOL
-defaults to 1e-3 for variables without any tolerance. Exit code 0: everything
-compared agrees; 1: something differs. Variables and times that only one table has
-are listed; with --strict they count as different.
+const compareHelp = `Compares two tables of results: A, the reference, and B, which is judged and may
+come from another tool. A variable agrees if the greatest difference is at most
+ATOL + RTOL × the range of A, and its NRMSE at most --nrmse if given. Exit code 0:
+everything compared agrees; 1: something differs. More: macrostep help results
 
 Examples:
    macrostep compare reference.csv results.csv
    macrostep compare reference.csv other-tool.csv --rtol 1e-2 --rtol 'wheel.*=1e-4'
-   macrostep compare a.csv b.csv --norm rms --nrmse 1e-3 --rtol 0.1
-   macrostep compare a.csv b.csv --map chassis.v_c='Car.Body v' --select 'chassis.*'
-   macrostep compare a.csv b.csv --json`
+   macrostep compare a.csv b.csv --map chassis.v_c='Car.Body v' --select 'chassis.*'`
 
 // defaultRelTol is the relative tolerance of variables without any tolerance.
 const defaultRelTol = 1e-3

@@ -27,8 +27,8 @@ var completionFiles embed.FS
 var completionScripts = map[string]string{"bash": "bash.sh", "zsh": "zsh.sh", "fish": "fish.fish"}
 
 const completionHelp = `Prints a script for tab completion of commands, flags, algorithms with their
-parameters, and the variables of a system or table given earlier in the line.
-Load it once per shell, or in its start file.
+parameters, and the variables of a system or table given earlier in the line. Load
+it once per shell, or in its start file.
 
 Examples:
    source <(macrostep completion bash)      now; in ~/.bashrc for always
@@ -104,7 +104,7 @@ func (p *program) commandChoices(app *cli.App, before []string) (out []choice) {
 		if words == "" {
 			out = append(out, choice{"help", "explain a command"})
 		} else {
-			out = append(out, choice{flagScenario, "the file of run --scenario"})
+			out = append(out, topicChoices(app)...)
 		}
 	case sspGroup, "help " + sspGroup:
 		for _, c := range p.sspCommands() {

@@ -53,10 +53,7 @@ func debugNames(keys []debugKey) []string {
 }
 
 func debugFlag(keys []debugKey) cli.Flag {
-	usage := "`KEY` for work on macrostep and on FMUs"
-	for _, k := range keys {
-		usage += "; " + k.name + ": " + k.usage
-	}
+	usage := "`KEY` for work on macrostep and on FMUs: " + strings.Join(debugNames(keys), ", ") + " (macrostep help debug)"
 	return inCategory("For reports of errors", listFlag(flagDebug, usage))[0]
 }
 

@@ -21,20 +21,15 @@ import (
 const demoSystem = "quarter-car-a"
 
 const demoHelp = `Builds an example system as ./macrostep-demo/NAME.ssp, runs it, and prints where
-its results and their page are and what to try next. Without NAME it is the quarter
-car, a chassis and a wheel that hit a step in the road. Several examples, or --all,
-are built side by side and not run. It needs a C compiler: $CC, cc, gcc or clang.
-
-demo chain builds a chain of masses with nonlinear springs, impulses and contacts,
-divided into subsystems, and runs it with control of order and step size. Use it to
-see how algorithms scale. The flags about it are for no other example.
+its results and their page are and what to try next. Without NAME it is the
+quarter car. Several examples, or --all, are built side by side and not run. demo
+chain builds a chain of masses with nonlinear springs, divided into subsystems.
+Examples need a C compiler.
 
 Examples:
    macrostep demo
-   macrostep demo pendula
    macrostep demo --all
-   macrostep demo chain --masses 1000 --subsystems 20
-   macrostep demo chain --set contacts=0 --set seed=7 --algorithm im-slocal`
+   macrostep demo chain --masses 1000 --subsystems 20 --algorithm im-slocal`
 
 // demoChain is the example of any size.
 const demoChain = "chain"
@@ -80,14 +75,9 @@ func (p *program) demoCommand() *cli.Command {
 	}
 }
 
-// exampleHelp lists the examples.
+// exampleHelp lists the examples. Their papers and kinds of coupling are in the completion.
 func exampleHelp() string {
-	var b strings.Builder
-	b.WriteString("\n\nSystems:")
-	for _, name := range fmus.Systems() {
-		fmt.Fprintf(&b, "\n   %s\n%s", name, fold(fmus.Summary(name), 6))
-	}
-	return b.String()
+	return "\n\n" + fold("The examples are "+strings.Join(fmus.Systems(), ", ")+".", 0)
 }
 
 // knownExamples checks the names of examples.

@@ -31,51 +31,36 @@ const (
 
 // commonFlags are the flags that --help shows of commands with many; --help-all shows all.
 var commonFlags = map[string][]string{
+	"demo":    {"all", flagOutput, flagForce},
 	"run":     {"stop-time", "step-size", flagAlgorithm, flagCheck, flagSet, "input", "record", "output-interval", flagOutput, flagReport, flagVerbose},
 	"analyze": {"step-size", "stop-time", "error", "at", "order", flagSet, "plot"},
 	"study":   {"vary", "collect", "run", "design", "samples", "engines", flagOutput, flagResume},
 }
 
-// mostExamples is the number of examples in the help of a command that has commonFlags.
-const mostExamples = 5
-
-// helpText returns the help of a command: usage, explanation with examples, and flags by category in the
-// order of their declaration. For a command with commonFlags, unless all is set, it is a line of
-// explanation, these flags, and the first examples.
+// helpText returns the help of a command: usage, explanation, examples, and a line for each of its commonFlags, or of all
+// flags.
 func helpText(c *cli.Command, all bool) string {
 	var b strings.Builder
-	common := commonFlags[c.Name]
-	if all || common == nil {
-		b.WriteString(c.UsageText + "\n\n" + c.Description + "\n")
-		for _, f := range flagLines(c) {
+	b.WriteString(c.UsageText + "\n\n" + c.Description + "\n")
+	common, lines := commonFlags[c.Name], flagLines(c)
+	for _, f := range lines {
+		switch {
+		case all || common == nil:
 			if f.title != "" {
 				b.WriteString("\n" + f.title + "\n")
 			}
-			writeFlag(&b, f.head, f.usage)
+			fmt.Fprintf(&b, "  %-24s %s\n", f.head, f.usage)
+		case slices.Contains(common, f.name):
+			if f.name == common[0] {
+				b.WriteString("\nCommon flags\n")
+			}
+			fmt.Fprintf(&b, "  %-24s %s\n", f.head, firstClause(f.usage))
 		}
-		return b.String()
 	}
-	explanation, examples, _ := strings.Cut(c.Description, "\nExamples:\n")
-	b.WriteString(c.UsageText + "\n\n" + fold(firstSentence(oneLine(explanation)), 0) + "\n\nCommon flags\n")
-	lines := flagLines(c)
-	for _, name := range common {
-		f := lines[slices.IndexFunc(lines, func(f flagLine) bool { return f.name == name })]
-		writeFlag(&b, f.head, firstClause(f.usage))
+	if common != nil && !all {
+		fmt.Fprintf(&b, "\nAll %d flags: macrostep %s --%s\n", len(lines), c.Name, flagHelpAll)
 	}
-	b.WriteString("\nExamples\n")
-	for _, line := range strings.Split(examples, "\n")[:mostExamples] {
-		b.WriteString(line + "\n")
-	}
-	fmt.Fprintf(&b, "\nAll %d flags, and what they do: macrostep %s --%s\n", len(lines), c.Name, flagHelpAll)
 	return b.String()
-}
-
-func writeFlag(b *strings.Builder, head, usage string) {
-	if len(head) < 24 {
-		b.WriteString("  " + head + strings.TrimPrefix(fold(usage, 26), strings.Repeat(" ", 2+len(head))) + "\n")
-	} else {
-		b.WriteString("  " + head + "\n" + fold(usage, 26) + "\n")
-	}
 }
 
 // firstClause returns a text up to its first semicolon or bracket.
@@ -121,7 +106,10 @@ func flagLines(c *cli.Command) (lines []flagLine) {
 			line.head = dashed(alias) + ", " + line.head
 		}
 		if _, ok := f.(valueOptional); ok {
-			line.head = "--" + f.Names()[0] + "[=" + value + "]"
+			line.head = strings.TrimSuffix(line.head, " "+value)
+			if value != "" {
+				line.head += "[=" + value + "]"
+			}
 		}
 		lines = append(lines, line)
 	}

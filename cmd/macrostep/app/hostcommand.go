@@ -23,22 +23,12 @@ const ()
 const defaultListen = "127.0.0.1:7447"
 
 const hostHelp = `Offers the FMUs in folders to runs on other machines, or in other operating
-systems, until Ctrl-C: for FMUs with a library for Windows only, with a licence for
-one machine, or with hardware. A run uses them by their content, whatever the files
-are called: macrostep run SYSTEM --on COMPONENT=HOST. Each run gets processes of its
-own.
-
---listen opens a port with TLS. The host prints the name of a file, its ticket, with
-its address, its certificate and a token: whoever has the ticket may use the host.
-Copy it to the other machine, keep it secret, and give it to --on in place of HOST.
-On this machine the address is enough. macrostep host list shows hosts and what they
-offer; to offer a folder called list, write ./list.
-
---nats connects to a NATS server instead. Runs find the host by its FMUs:
---on COMPONENT=nats://SERVER. Users and permissions are those of the server.
+systems, until Ctrl-C. A run uses them by their content: macrostep run SYSTEM --on
+COMPONENT=HOST. The host prints the name of a file, its ticket: copy it to the
+other machine, keep it secret, and give it to --on in place of HOST. To offer a
+folder called list, write ./list. More: macrostep help hosts
 
 Examples:
-   macrostep host models
    macrostep host models --listen :7447 --max-instances 4
    macrostep host --accept --listen 192.168.1.7:7447
    macrostep host models --nats tls://broker:4222 --credentials lab.creds`
@@ -113,9 +103,9 @@ func (p *program) runHost(c *cli.Context) (err error) {
 	return s.Serve(c.Context, l, certificate, token)
 }
 
-const hostListHelp = `Lists hosts (macrostep host), the time of a round trip to each, and the FMUs that it
-offers. HOST is HOST:PORT, the ticket of a host, or the URL of a NATS server, which
-may have many. Without HOST: all whose tickets are on this machine.
+const hostListHelp = `Lists hosts (macrostep host), the time of a round trip to each, and the FMUs that
+it offers. HOST is HOST:PORT, the ticket of a host, or the URL of a NATS server,
+which may have many. Without HOST: all whose tickets are on this machine.
 
 Examples:
    macrostep host list

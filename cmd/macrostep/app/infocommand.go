@@ -23,36 +23,15 @@ const (
 	flagBonds   = "bonds"
 )
 
-const infoHelp = `Shows what is in a file, without running anything. For an .fmu: its identity and
-capabilities, platforms, variables with type, unit and start value, and the inputs
-that its outputs depend on. For an .ssp, a folder with SystemStructure.ssd or an
-.ssd: components, connections with units and conversions, parameters in force and
-their sources, times, settings of a run, algebraic loops. A system structure of OSP
-(OspSystemStructure.xml) is shown in the same way. To see another document of a
-package, put its name after a #: SYSTEM.ssp#VARIANT.ssd. Deviations from the
-standards are listed at the end. FMUs of FMI 1.0 and 3.0 and for Model Exchange are
-shown too, with the reason why macrostep does not run them and what to do.
-
---explain shows where the value of a variable comes from: all values that documents
-give it, the weakest first, and the connection that feeds it. With --set, values are
-taken into account as in a run. If FMUs are missing, what the documents contain is
-shown before the error.
-
---bonds lists the power bonds that a system may have: pairs of connections in
-opposite directions between two components whose product is a power by their units
-(rad counts as 1). For other such pairs it gives the reason why they are no bonds.
-Use it to find what to pass to run --bond NAME=COMPONENT.EFFORT:COMPONENT.FLOW, both
-outputs. Units do not show whether effort and flow count in the same direction where
-the flow is given. Write -COMPONENT.EFFORT where their product is power that leaves
-that component, like a force that its equation takes with a minus. The sign changes
-that of the residual energy, not its size.
+const infoHelp = `Shows what is in a file, without running anything. Of an .fmu: identity,
+capabilities, platforms, variables, and the inputs that outputs depend on. Of a
+system: components, connections, parameters in force with their sources, times,
+settings, algebraic loops, with --bonds its power bonds. FMUs that macrostep does
+not run are shown too, with the reason. More: macrostep help building
 
 Examples:
-   macrostep info model.fmu
    macrostep info system.ssp
-   macrostep info system.ssp --explain wheel.k_w --explain wheel.m_w
-   macrostep info system.ssp --bonds
-   macrostep run system.ssp --algorithm ecco --bond axle=-wheel.F_c:chassis.v_c
+   macrostep info system.ssp --explain wheel.k_w
    macrostep info model.fmu --json | jq '.variables[].name'`
 
 func (p *program) infoCommand() *cli.Command {

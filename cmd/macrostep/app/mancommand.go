@@ -3,15 +3,13 @@ package app
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 )
 
-const manHelp = `Prints the manual page of macrostep: the help of all its commands. Use it to install
-the page for man.
+const manHelp = `Prints the manual page of macrostep: the help of all its commands. Use it to
+install the page for man.
 
 Examples:
    macrostep man | man -l -
@@ -54,12 +52,10 @@ func writeMan(w io.Writer, app *cli.App) error {
 			fmt.Fprintf(&b, ".TP\n\\fB%s\\fR\n%s\n", roff(f.head), roff(f.usage))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(topics)) {
-		fmt.Fprintf(&b, ".SH %s\n", roff(strings.ToUpper(name)))
-		manText(&b, topics[name])
+	b.WriteString(".SH SEE ALSO\n")
+	for _, c := range topicChoices(app) {
+		fmt.Fprintf(&b, ".TP\n.B macrostep help %s\n%s\n", roff(c.word), roff(c.doc))
 	}
-	b.WriteString(".SH SEE ALSO\nThe folder docs of the source: running, choosing an algorithm, settings in an SSP, scenarios, real time, " +
-		"scripting, embedding, trouble by symptom.\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }

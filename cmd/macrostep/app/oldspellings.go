@@ -16,7 +16,7 @@ var oldSpellings = map[string][]string{
 // respelled replaces an old spelling in the arguments, and prints the new one.
 func (p *program) respelled(args []string) []string {
 	at := 0
-	if len(args) > 1 && isHelp(args[0]) && topics[args[1]] == "" {
+	if len(args) > 1 && isHelp(args[0]) && topic(args[1]) == "" {
 		at = 1
 	}
 	if len(args) == 0 || oldSpellings[args[at]] == nil {

@@ -20,7 +20,6 @@ func TestOldSpellings(t *testing.T) {
 		"scenario|s.yaml|s.ssp":   "validate|s.yaml|s.ssp",
 		"scenario|s.yaml|a.fmu|x": "validate|s.yaml|a.fmu|x",
 		"hosts":                   "host|list",
-		"help|hosts":              "help|host|list",
 		"help|bonds":              "info|--help",
 	} {
 		code, out, errs := in(t, dir, strings.Split(old, "|")...)

@@ -21,24 +21,13 @@ import (
 )
 
 const plotHelp = `Draws results as a picture, SVG or PNG by the extension of the output: one chart
-per variable, with a line for each FILE that has it. Variables that do not change,
-and inputs that equal an output, are listed below the charts. Use it to look at a
-result, or at several together. Files may come from other tools (macrostep help
-compare).
-
---against draws variables over another one instead of time (a phase plot). --diff
-draws differences from the first FILE instead of values, at the times that both
-have, interpolated linearly between rows.
-
-Where a variable has more points than a picture can show, the first, least,
-greatest and last point of equal spans of time are drawn, so that no peak is lost.
+per variable, with a line for each FILE that has it, or with --against a phase
+plot, with --diff differences from the first FILE. More: macrostep help results
 
 Examples:
-   macrostep plot results.csv
    macrostep plot results.csv --select 'chassis.*' -o chassis.png --force
    macrostep plot explicit.csv implicit.csv --select '*.v_c' -o both.svg
-   macrostep plot results.csv --select 'wheel.*' --against chassis.z_c -o phase.svg
-   macrostep plot reference.csv step-*.csv --diff -o errors.svg`
+   macrostep plot results.csv --select 'wheel.*' --against chassis.z_c -o phase.svg`
 
 const (
 	plotFields  = 24   // charts of a picture at most

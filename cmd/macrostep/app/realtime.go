@@ -7,17 +7,6 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-const realtimeHelp = `
-
---realtime keeps each communication point to its time: t after the start of the
-stepping, divided by FACTOR, by the monotonic clock. Deadlines are absolute. The
-run waits on a locked thread, asleep until shortly before the deadline and then
-spinning; the garbage collector is off until memory has grown by 256 MiB. Summary
-and manifest (realtime) report how late the run was: percentiles, the worst case,
-a histogram, and the missed deadlines. --overrun chooses what follows a missed
-deadline: catch-up keeps the later ones, skip drops the slots that are lost, stop
-ends the run.`
-
 // printTiming prints the delays of a run with this mean step in s. uneven is a remark for steps of
 // different size.
 func printTiming(w io.Writer, t *master.Timing, step float64, uneven string) {

@@ -26,27 +26,15 @@ import (
 )
 
 const reportHelp = `Makes a web page of the results of a run: how it ended, every variable as a plot
-to zoom, to read values from and to combine with others, constants, step sizes,
-orders and iterations, residuals of power bonds, the system with its loops and
-bonds, warnings, the cost of each FMU, and the manifest. Use it to study a run or
-to show it to others: the page is one file, needs no network, and can be read on
-a phone, in dark mode, on paper and without JavaScript.
-
-Several RESULTs give one page with their lines in the same plots, and their
-differences from the first.
-
-RESULT is a table of results; its manifest (.json) is expected beside it, the system
-where the manifest says. Tables of other tools, without a manifest, give a page of
-plots. Where a variable has more points than a page can hold, the first, least,
-greatest and last point of equal spans of time are drawn, so that no peak is lost.
-run --report FILE.html makes the same page at the end of a run.
+to zoom and to combine with others, step sizes, power bonds, the system, warnings,
+cost, and the manifest, which is expected beside RESULT. Several RESULTs give one
+page with their lines in the same plots, and their differences from the first.
+More: macrostep help results
 
 Examples:
    macrostep report results.csv
    macrostep report explicit.csv implicit.csv -o both.html
-   macrostep report results.csv --trace steps.csv -o car.html --force
-   macrostep report results.csv --select 'chassis.*' --system variants/car.ssp
-   macrostep report other-tool.csv`
+   macrostep report results.csv --trace steps.csv -o car.html --force`
 
 // comparisonPage is the default name of a page of several results.
 const comparisonPage = "comparison.html"

@@ -22,15 +22,6 @@ import (
 
 const flagScenario = "scenario"
 
-// topics are the texts of macrostep help that belong to no command.
-var topics = map[string]string{flagScenario: scenario.Help + `
-
-Examples:
-   macrostep validate fault.yaml
-   macrostep validate fault.yaml system.ssp
-   macrostep run system.ssp --scenario fault.yaml
-`}
-
 func isScenario(path string) bool {
 	return slices.Contains([]string{".yaml", ".yml"}, strings.ToLower(filepath.Ext(path)))
 }

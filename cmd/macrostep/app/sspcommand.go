@@ -24,8 +24,8 @@ import (
 // sspGroup is the first word of the commands on documents, which are called "ssp new" and so on.
 const sspGroup = "ssp"
 
-const sspHelp = `Makes, changes and shows system structures. A file is written completely or not
-at all, equal input gives equal bytes, and existing files are replaced only with
+const sspHelp = `Makes, changes and shows system structures. A file is written completely or not at
+all, equal input gives equal bytes, and existing files are replaced only with
 --force.
 
 Commands:
@@ -84,27 +84,14 @@ const (
 )
 
 const sspNewHelp = `Makes a system from FMUs: a component for each, with connectors for its inputs and
-outputs, their types and units, and start, stop and step as the FMUs suggest.
-NAME=FMU names a component; the default is the name of the file. The same FMU may be
-given several times.
-
--o decides what is written: an .ssp holds copies of the FMUs, an .ssd refers to them
-where they are. To set parameters, use macrostep ssp set.
-
---connect-by-name connects each input with the output of the same name, or with one
-named like the input with its component in front (chassis_v or chassis.v for v of
-chassis). Types and units must be compatible. The connections are printed (with
---dry-run, not written); inputs with several candidates or none are listed and left
-open. --connect makes single connections.
-
---for adds what other tools need: omsimulator, osp (cosim and others on libcosim).
-What they cannot handle even so is reported.
+outputs. NAME=FMU names a component; the same FMU may be given several times. With
+-o an .ssp holds copies of the FMUs, an .ssd refers to them where they are. --for
+adds what other tools need: omsimulator, osp. More: macrostep help building
 
 Examples:
    macrostep ssp new chassis.fmu wheel.fmu --connect-by-name -o car.ssp
    macrostep ssp new front=wheel.fmu rear=wheel.fmu body.fmu --dry-run
-   macrostep ssp new a.fmu b.fmu --connect a.y:b.u --connect b.y:a.u -o ab.ssd
-   macrostep ssp new a.fmu b.fmu --connect-by-name --for omsimulator,osp -o ab.ssp`
+   macrostep ssp new a.fmu b.fmu --connect a.y:b.u --connect b.y:a.u -o ab.ssd`
 
 func (p *program) sspNewCommand() *cli.Command {
 	return &cli.Command{

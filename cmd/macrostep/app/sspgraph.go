@@ -19,23 +19,16 @@ import (
 	"github.com/macrostep/macrostep/ssp/graph"
 )
 
-const sspGraphHelp = `Draws a system as an SVG, which every browser shows: components with their
-connected inputs and outputs, connections, algebraic loops (red; dashed where
-only undeclared dependencies close them) and power bonds (green; pale if only
-units suggest them). Point at a connection to see its variables. Use it to check
-the structure of a system. Nested systems are drawn flat, with their components
-under their paths; --depth draws deeper ones as one box each. --around draws
-components with their neighbours only; use it for systems of more than about a
-hundred boxes.
-
-If FMUs are missing, the picture is made from the document alone, without loops.
+const sspGraphHelp = `Draws a system as an SVG: components, connections, algebraic loops (red; dashed
+where only undeclared dependencies close them) and power bonds (green; pale if
+only units suggest them). Nested systems are drawn flat; use --depth and --around
+for large systems. If FMUs are missing, the picture is made from the document
+alone.
 
 Examples:
    macrostep ssp graph car.ssp
-   macrostep ssp graph car.ssp -o - > car.svg
    macrostep ssp graph plant.ssp --depth 1
-   macrostep ssp graph plant.ssp --around 'pump*' --around valve
-   macrostep ssp graph car/SystemStructure.ssd -o car.svg --force`
+   macrostep ssp graph plant.ssp --around 'pump*' --around valve`
 
 func (p *program) sspGraphCommand() *cli.Command {
 	return &cli.Command{

@@ -134,8 +134,8 @@ func sameFile(a, b string) bool {
 }
 
 const sspUnpackHelp = `Makes a folder from an .ssp, the reverse of macrostep ssp pack. Use it to edit the
-documents or to keep them under version control. The folder must not exist yet; with
---force its files are replaced by those of the package, and others stay.
+documents or to keep them under version control. The folder must not exist yet;
+with --force its files are replaced by those of the package, and others stay.
 
 Examples:
    macrostep ssp unpack car.ssp

@@ -25,46 +25,14 @@ import (
 
 const studyHelp = `Makes many runs of one system, with other parameters, start values or settings in
 each, and writes a row of numbers for each run. FILE.yaml describes the study; for
-a small one, flags do:
-
-   macrostep study SYSTEM --vary 'wheel.k_w=1e5, 2e5' --collect 'rms(chassis.v_c)'
-
-The runs are made by supervised processes, as many as there are cores. A run that
-crashes, hangs or becomes unstable gets a row with its status and the reason, and
-the study goes on. Everything is in the folder --output: the table results.csv (and
-results.parquet), the page report.html, and all that is needed to continue with
---resume after Ctrl-C or a crash of the machine.
-
-FILE.yaml:
-
-   system: quarter-car.ssp
-   scenario: bump.yaml                  # optional
-   run: {stop-time: 1, step-size: 1e-3} # any flag of macrostep run
-   vary:
-     wheel.k_w: linear(1e5, 2e5)        # a list, log(…), uniform(…), normal(…), …
-     run.algorithm: [explicit, gauss-seidel]
-   design: latin-hypercube              # grid, one-at-a-time, halton, monte-carlo,
-   samples: 500                         #   morris, saltelli, table
-   seed: 1
-   collect:
-     peak: maximum(chassis.v_c)         # final, minimum, mean, rms, integral,
-     dead: crossing(chassis.v_c, 0)     #   value, crossing, deviation, …
-   keep: failed                         # tables of results: none, failed, all
-   time-limit: 30s                      # of a run
-
-Instead of a design: "optimise: {minimise: peak}", "optimise: {fit: measured.csv}"
-to calibrate, or "convergence: {of: peak}" to halve the step until a value settles.
-docs/studies.md describes all of it.
-
-More machines: --serve HOST:PORT lets "macrostep worker" on other machines join with
-the file join.json in the folder; --nats uses a NATS JetStream cluster of yours.
+a small one, flags do. A run that crashes, hangs or becomes unstable gets a row
+with the reason, and the study goes on. --resume continues after Ctrl-C or a crash
+of the machine. More: macrostep help studies
 
 Examples:
-   macrostep study study.yaml
    macrostep study study.yaml --output tyres --engines 8
-   macrostep study --resume tyres
    macrostep study car.ssp --vary wheel.d_c=500,1000 --collect 'rms(chassis.v_c)'
-   macrostep study study.yaml --serve :4222`
+   macrostep study --resume tyres`
 
 // Names of the flags about servers.
 const (
@@ -87,7 +55,7 @@ func (p *program) studyCommand() *cli.Command {
 		Name: "study", Usage: "run a system many times with other values", ArgsUsage: "FILE.yaml",
 		UsageText: "macrostep study FILE.yaml [FLAGS]\n   macrostep study SYSTEM --vary … --collect … [FLAGS]\n   macrostep study --resume FOLDER", Description: studyHelp,
 		Flags: slices.Concat(inCategory("Study without a file",
-			listFlag("vary", "vary a variable or setting: `NAME=VALUES`; VALUES is a list 1, 2, 5, or linear(FROM, TO, N), log(FROM, TO, N), uniform(FROM, TO), normal(MEAN, SIGMA), …; NAME is component.variable or run.SETTING"),
+			listFlag("vary", "vary a variable or run.SETTING: `NAME=VALUES`; VALUES is a list, or linear(FROM, TO, N), normal(MEAN, SIGMA), …"),
 			listFlag("collect", "compute of each run `[NAME=]QUANTITY`, such as maximum(component.variable)"),
 			stringFlag("design", "choose points by `DESIGN`: "+strings.Join(study.Designs, ", ")),
 			stringFlag("samples", "make `N` runs, if the design samples"),

@@ -25,35 +25,17 @@ const (
 	flagFormat  = "format"
 )
 
-const validateHelp = `Checks files against the rules of FMI 2.0 and SSP, and systems for common
-coupling faults: an .fmu or its folder, a modelDescription.xml, an .ssp, its
-folder or an .ssd, a single .ssv, .ssm or .ssb, an OspSystemStructure.xml. Use it
-when a file is refused, or before you give one to others. Of a scenario (.yaml, for
-run --scenario) it checks the file and the tables that it replays, and with SYSTEM
-that its variables exist there; macrostep help scenario describes it.
-
-Each rule has a permanent id: FA for archives and libraries, MD for model
-descriptions, SD for SSP and OSP documents, CC for the coupling, DY for trials.
-Errors also stop macrostep run. Warnings do not; those that violate the letter of
-a standard become errors with --strict, for other commands only if they may change
-results. Notes are worth knowing.
-
-No FMU code is executed without --dynamic. With it, each FMU is loaded, initialised
-with its own start values, stepped, rolled back, reset and run again, in separate
-processes; one that does not return from a call within a minute is ended. The
-measurements are kept in the cache folder by the hash of the FMU, for use by runs.
-
-Exit codes: 0 no errors; 1 errors found; 2 a file cannot be read, or wrong usage.
+const validateHelp = `Checks files against the rules of FMI 2.0 and SSP, and systems for common coupling
+faults: FMUs, modelDescription.xml, SSPs and their documents, an
+OspSystemStructure.xml, scenarios (.yaml). No code of FMUs is executed without
+--dynamic, which tries each FMU in separate processes. Exit codes: 0 no errors; 1
+errors found; 2 a file cannot be read, or wrong usage. More: macrostep help
+checking
 
 Examples:
    macrostep validate system.ssp
    macrostep validate model.fmu --dynamic
-   macrostep validate resources/*.fmu --strict --disable FA12
-   macrostep validate fault.yaml system.ssp
-   macrostep validate --list
-   macrostep validate --explain MD17
-   macrostep validate system.ssp --format json | jq '.files[].findings[].id'
-   macrostep validate system.ssp --format sarif > findings.sarif`
+   macrostep validate --explain MD17`
 
 // formats are the formats of the report.
 var formats = []choice{{"text", "for people, with the lines of the documents"}, {"json", "for programs"},

@@ -17,13 +17,9 @@ import (
 	"github.com/macrostep/macrostep/master/study"
 )
 
-const workerHelp = `Joins a study on another machine and makes runs for it until it is over. System and
-FMUs are fetched once, and kept by their hashes in the user's cache. While the
-study is away, the worker waits and connects again.
-
-A study that was started with --serve writes the file join.json into its folder. It
-holds the address and the key: copy it to this machine, and keep it secret. For a
-cluster of yours, give its URL and your credentials.
+const workerHelp = `Joins a study on another machine and makes runs for it until it is over. A study
+that was started with --serve writes the file join.json into its folder: copy it
+to this machine, and keep it secret. More: macrostep help studies
 
 Examples:
    macrostep worker --credentials join.json

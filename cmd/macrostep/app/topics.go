@@ -1,0 +1,85 @@
+package app
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/macrostep/macrostep/docs"
+	"github.com/macrostep/macrostep/master/fmuslave"
+	"github.com/macrostep/macrostep/master/simulate"
+)
+
+// topic returns the text of macrostep help NAME that belongs to no command: a page of docs, with .md where a command has
+// its name, or a list; "" = there is none.
+func topic(name string) string {
+	switch name {
+	case "quirks":
+		return quirksTopic()
+	case flagDebug:
+		return debugTopic()
+	case "settings":
+		return settingsTopic()
+	case flagScenario:
+		name = "scenarios"
+	}
+	return docs.Page(strings.TrimSuffix(name, ".md"))
+}
+
+// topicChoices are the topics beside the commands of a program.
+func topicChoices(app *cli.App) []choice {
+	out := []choice{{flagDebug, "keys of --debug"}, {"quirks", "deviations that FMUs need"}, {"settings", "settings of a run, in flags, annotations and studies"}}
+	for _, name := range docs.Topics() {
+		title := docs.Title(name)
+		if app.Command(name) != nil || name == sspGroup {
+			name += ".md"
+		}
+		out = append(out, choice{name, title})
+	}
+	slices.SortFunc(out, func(a, b choice) int { return strings.Compare(a.word, b.word) })
+	return out
+}
+
+// topicLines lists the topics for the help of the program.
+func topicLines(app *cli.App) string {
+	var b strings.Builder
+	for _, c := range topicChoices(app) {
+		fmt.Fprintf(&b, "   macrostep help %-18s%s\n", c.word, c.doc)
+	}
+	return b.String()
+}
+
+func quirksTopic() string {
+	var b strings.Builder
+	b.WriteString("Quirks, for FMUs that need them (macrostep run --quirk COMPONENT=NAME):\n\n")
+	fmt.Fprintf(&b, "   %-25s%s\n", "stateless", "outputs depend only on inputs at the same time: it is stepped after its sources, with their new values")
+	for _, q := range fmuslave.Quirks() {
+		fmt.Fprintf(&b, "   %-25s%s\n", q.Name, q.Doc)
+	}
+	return b.String()
+}
+
+func debugTopic() string {
+	var b strings.Builder
+	b.WriteString("Keys of --debug, for work on macrostep and on FMUs:\n\n")
+	for _, k := range runDebugKeys {
+		fmt.Fprintf(&b, "   %-20s%s\n", k.name, k.usage)
+	}
+	return b.String()
+}
+
+func settingsTopic() string {
+	var b strings.Builder
+	b.WriteString("Settings of a run. Each is a flag of macrostep run; the other columns say where else it may stand: in annotations of a\n" +
+		"system (ms:Settings; ms:Component), under run of a study, and whether a study may vary it (run.NAME).\n\n")
+	fmt.Fprintf(&b, "%-20s%-24s%-12s%-8s%s\n", "setting", "in ms:Settings", "component", "study", "meaning")
+	for _, e := range simulate.Settings {
+		if e.Hint == "" {
+			study := map[simulate.Scope]string{simulate.OfSystem: "run", simulate.Varies: "varies"}[e.Scope]
+			fmt.Fprintf(&b, "%-20s%-24s%-12s%-8s%s\n", e.Name, e.Annotation, e.Component, study, strings.ReplaceAll(e.Doc, "`", ""))
+		}
+	}
+	return b.String()
+}
