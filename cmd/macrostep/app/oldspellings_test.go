@@ -68,5 +68,5 @@ func TestValidateScenario(t *testing.T) {
 		contains(t, args, out+errs, want.says)
 	}
 	_, out, _ := in(t, dir, "help", "scenario")
-	contains(t, "the topic", out, "replay   {VARIABLE: FILE}", "macrostep validate fault.yaml system.ssp")
+	contains(t, "the topic", out, "replay   {VARIABLE: FILE}", "macrostep validate fault.yaml")
 }
