@@ -89,11 +89,9 @@
 //
 // # Settings of a run
 //
-// Settings are in annotations of type com.github.macrostep at the DefaultExperiment and at
-// components. They are read strictly: an unknown version, attribute or element is an error.
-// Every flag of macrostep run has one, except flags for a single call of the program.
-// docs/ssp-settings.md describes every element and attribute, and the precedence; the result
-// is an OwnSettings.
+// Annotations ask for settings of the run (Asked), by the names of flags of macrostep run. Those
+// of macrostep have the type com.github.macrostep and are read by a Dialect of package
+// master/simulate; docs/ssp-settings.md describes them.
 //
 // # Other tools
 //
