@@ -184,21 +184,6 @@ func (f *flattener) componentSettings(s *settings, in *instance, e *Component) {
 	}
 }
 
-// called lists, as the end of a message, the components whose joined path is ambiguous and equals
-// the given one.
-func (f *flattener) called(joined string) string {
-	var paths []string
-	for _, c := range f.net.Components {
-		if c.Joined == joined && c.Path != joined {
-			paths = append(paths, c.Path)
-		}
-	}
-	if paths == nil {
-		return ""
-	}
-	return ", only " + strings.Join(paths, " and ")
-}
-
 // placeholders reports the components without a source.
 func (f *flattener) placeholders() {
 	f.p.top.each(func(in *instance) {

@@ -74,15 +74,6 @@ func (e *events) debug() bool { return e.level <= slog.LevelDebug }
 
 func (e *events) logger() *slog.Logger { return slog.New(&handler{events: e}) }
 
-// aside returns a logger for trial runs, which logs only with debugging, because a failed
-// trial does not affect the run.
-func (e *events) aside() *slog.Logger {
-	if !e.debug() {
-		return slog.New(slog.DiscardHandler)
-	}
-	return e.logger().With("trial", "analysis")
-}
-
 // TracePath returns the path of the file for the stack of a panic in the run with a manifest at a path.
 func TracePath(manifest string) string {
 	if manifest == "" {

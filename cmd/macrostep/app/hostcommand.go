@@ -47,7 +47,7 @@ func (p *program) hostCommand() *cli.Command {
 			stringFlag(flagMemoryLimit, "let the FMUs in a process allocate at most `N` MiB (Linux)"),
 			stringFlag("name", "call the host `NAME` in messages (default: that of the machine)"),
 			boolFlag("quiet", "print errors only"),
-		}, credentialFlags()...),
+		}, inCategory("", settingFlags(flagCredentials, flagCA)...)...),
 		Action: p.runHost,
 	}
 }
@@ -116,7 +116,7 @@ func (p *program) hostListCommand() *cli.Command {
 	return &cli.Command{
 		Name: "host list", Usage: "list hosts and the FMUs that they offer", ArgsUsage: "[HOST…]",
 		UsageText: "macrostep host list [HOST…] [FLAGS]", Description: hostListHelp, Hidden: true, // help host names it
-		Flags: append([]cli.Flag{jsonFlag()}, credentialFlags()...), Action: p.listHosts,
+		Flags: append([]cli.Flag{jsonFlag()}, inCategory("", settingFlags(flagCredentials, flagCA)...)...), Action: p.listHosts,
 	}
 }
 

@@ -29,13 +29,6 @@ func listFlag(name, usage string) cli.Flag {
 
 func jsonFlag() cli.Flag { return boolFlag("json", "print JSON") }
 
-// strictUsage describes --strict of commands that use a system.
-const strictUsage = "treat names that match nothing, and deviations from the standards that may change results, as errors"
-
-func strictFlag() cli.Flag {
-	return boolFlag("strict", strictUsage)
-}
-
 func forceFlag() cli.Flag { return boolFlag(flagForce, "replace existing files") }
 
 func selectFlag(does string) cli.Flag {

@@ -26,7 +26,6 @@ Examples:
 const (
 	flagAlgorithm   = "algorithm"
 	flagParam       = "param"
-	flagBond        = "bond"
 	flagRate        = "rate"
 	flagStepTimeout = "step-timeout"
 	flagMemoryLimit = "memory-limit"

@@ -43,13 +43,6 @@ const (
 	flagEngines     = "engines"
 )
 
-func credentialFlags() []cli.Flag {
-	return []cli.Flag{
-		stringFlag(flagCredentials, "prove who connects with `FILE`: the join.json of a study, a .creds file, or the seed of an NKey"),
-		stringFlag(flagCA, "trust the authority in `FILE.pem` for the server's certificate (default: those of the system)"),
-	}
-}
-
 func (p *program) studyCommand() *cli.Command {
 	return &cli.Command{
 		Name: "study", Usage: "run a system many times with other values", ArgsUsage: "FILE.yaml",
@@ -68,7 +61,7 @@ func (p *program) studyCommand() *cli.Command {
 			stringFlag(flagServe, "let workers join at `[HOST]:PORT`, with TLS and the credentials in join.json of the folder"),
 			stringFlag(flagNATS, "use the NATS JetStream server or cluster at `URL` in place of one in this process"),
 			listFlag("max-instances", "make at most N runs with a component at a time, on all machines: `COMPONENT=N`, if its FMU has no more licences or instances"),
-		), inCategory("Engines", credentialFlags()...), inCategory("Results",
+		), inCategory("Engines", settingFlags(flagCredentials, flagCA)...), inCategory("Results",
 			outputFlag("`FOLDER` for the study (default: named after FILE or SYSTEM)"),
 			stringFlag("resume", "continue the study in `FOLDER`"),
 			boolFlag("strict", "exit with 1 unless every run is ok and meets the expectations of its scenario, and every quantity of a convergence study settles"),

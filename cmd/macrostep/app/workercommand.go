@@ -34,7 +34,7 @@ func (p *program) workerCommand() *cli.Command {
 			stringFlag("join", "connect to the server at `URL` (default: that in join.json)"),
 			stringFlag("study", "work on the study with `ID`, if the server has several"),
 			&cli.IntFlag{Name: flagEngines, Usage: "make `N` runs at a time; 0: as many as there are cores"},
-		}, credentialFlags()...),
+		}, inCategory("", settingFlags(flagCredentials, flagCA)...)...),
 		Action: p.runWorker,
 	}
 }
