@@ -86,7 +86,7 @@ func TestManifestOfAnotherRun(t *testing.T) {
 	write(t, p.path("second.csv"), "old")
 	code, out := macrostepIn(t, p.Dir, second...)
 	if code == 0 || !strings.Contains(out,
-		"m.json: another run is writing to it; wait until that run has ended, or choose another --manifest") ||
+		"m.json: another run is writing to it; wait until that run has ended, or choose another --output") ||
 		string(read(t, p.path("second.csv"))) != "old" {
 		t.Errorf("exit code %d\n%s", code, out)
 	}

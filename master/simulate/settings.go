@@ -246,7 +246,7 @@ var Settings = []*Entry{
 			r.Spike, err = notNegative(text)
 			return "", err
 		}},
-	{Name: "manifest", Scope: OfCall, Path: true, Hint: "its place beside --output", Doc: "`FILE`", set: path(func(r *Request) *string { return &r.Manifest })},
+	{Name: "manifest", Scope: OfCall, Path: true, Hint: "nothing: it is beside --output", Doc: "`FILE`", set: path(func(r *Request) *string { return &r.Manifest })},
 	{Name: "analyze", Scope: OfCall, Hint: "--check", Old: func(string) (string, string) { return "check", "5%" }},
 }
 

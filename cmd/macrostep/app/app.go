@@ -191,7 +191,10 @@ func (p *program) arrangedFor(cmd *cli.Command, name string, args []string) ([]s
 		return []string{"help", cmd.Name}, nil
 	}
 	if p.job == nil { // else the supervisor has told it
-		p.tellOld(flags)
+		for _, f := range flags {
+			name, _, _ := strings.Cut(strings.TrimPrefix(f, "--"), "=")
+			p.tellOld(name)
+		}
 	}
 	return slices.Concat([]string{name}, flags, []string{"--"}, rest), nil
 }

@@ -117,17 +117,14 @@ func nearestFlag(cmd *cli.Command, known map[string]cli.Flag, name string) strin
 	return fmt.Sprintf("%s (macrostep %s --help-all lists them)", hint, cmd.Name)
 }
 
-// tellOld tells of flags that go with the next release.
-func (p *program) tellOld(flags []string) {
-	for _, f := range flags {
-		name, _, _ := strings.Cut(strings.TrimPrefix(f, "--"), "=")
-		hint := oldFlags[name]
-		if e := simulate.Find(name); e != nil {
-			hint = e.Hint
-		}
-		if hint != "" {
-			fmt.Fprintf(p.stderr, "macrostep: --%s goes with the next release; in its place there is %s\n", name, hint)
-		}
+// tellOld tells of a flag that goes with the next release.
+func (p *program) tellOld(name string) {
+	hint := oldFlags[name]
+	if e := simulate.Find(name); e != nil {
+		hint = e.Hint
+	}
+	if hint != "" {
+		fmt.Fprintf(p.stderr, "macrostep: --%s goes with the next release; in its place there is %s\n", name, hint)
 	}
 }
 

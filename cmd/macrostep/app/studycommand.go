@@ -240,6 +240,11 @@ func (p *program) studyFolder(ctx context.Context, r *studyRequest) (*study.Fold
 		return study.OpenFolder(r.folder, study.ReadWrite)
 	}
 	plan, err := study.Parse(r.path, r.text, nil)
+	if err == nil {
+		for _, s := range plan.Run {
+			p.tellOld(s.Name)
+		}
+	}
 	if err != nil {
 		if r.flags {
 			err = withoutFile(err, r.path)
