@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -153,7 +154,8 @@ func (s *annotations) ask(r *ssp.Reader, n *ssp.Node, e *Entry, value string) {
 	s.asked = append(s.asked, ssp.Asked{Name: g.Name, Text: g.Text, Key: g.Key, File: e.Path, From: sourceOwn, Place: place})
 }
 
-// elementText returns the values of attributes of an element, joined by equals signs, or those of a bond; "" after a finding.
+// elementText returns the values of attributes of an element, joined by equals signs, or those of a bond; "" after a finding. Of
+// two, the second may be empty if it is called value, like that of a parameter.
 func elementText(r *ssp.Reader, n *ssp.Node, names []string) string {
 	if len(names) == 0 {
 		return bond(r, n)
@@ -163,7 +165,7 @@ func elementText(r *ssp.Reader, n *ssp.Node, names []string) string {
 	var values []string
 	for i, name := range names {
 		value, ok := n.Attr(name)
-		if !ok || value == "" && (i == 0 || len(names) < 2 || name != "value") {
+		if !ok || value == "" && !(i == 1 && name == "value") {
 			r.Add(ssp.RuleOwn, n, "the attribute %q is missing or empty", name)
 			return ""
 		}
@@ -266,7 +268,7 @@ func (r *Request) Adopt(asked []ssp.Asked) error {
 	before := *r
 	for _, a := range asked {
 		switch never := before.Isolate == assemble.IsolateNever; {
-		case slices.Contains(coupled, a.Name), before.given(a.Name, a.Key), a.Name == "step-size", a.Name == "tolerance":
+		case slices.Contains(coupled, a.Name), before.given(a.Name, a.Key), a.Name == "step-size", a.Name == "tolerance", before.holds(a):
 			continue
 		case a.Name == "isolate" && (a.Key == "" && before.Isolate != assemble.IsolateAuto || a.Key != "" && never):
 			continue
@@ -279,6 +281,26 @@ func (r *Request) Adopt(asked []ssp.Asked) error {
 		r.isolateLimited()
 	}
 	return nil
+}
+
+// holds reports whether a program has set the field of a setting that has one.
+func (r *Request) holds(a ssp.Asked) bool {
+	var alone Request
+	if e := Find(a.Name); e.Repeats || alone.adopt(a) != nil { // Adopt returns the error
+		return false
+	}
+	var both func(x, y reflect.Value) bool
+	both = func(x, y reflect.Value) bool {
+		for i := range x.NumField() {
+			switch f := x.Type().Field(i); {
+			case f.Name == "Given":
+			case f.Anonymous && both(x.Field(i), y.Field(i)), !f.Anonymous && !x.Field(i).IsZero() && !y.Field(i).IsZero():
+				return true
+			}
+		}
+		return false
+	}
+	return both(reflect.ValueOf(*r), reflect.ValueOf(alone))
 }
 
 func (r *Request) adopt(a ssp.Asked) error {

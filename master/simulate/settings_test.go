@@ -9,8 +9,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/ssp"
 )
@@ -157,6 +159,19 @@ func TestAdopt(t *testing.T) {
 		if got := fmt.Sprint(r.Isolate, " ", r.IsolateComponents, " ", r.StepTimeout, " ", r.Restarts, " ", r.Workers, " ", r.Record.Match("c.x")); got != c.want {
 			t.Errorf("%v, documents %v: %s, want %s", c.given, c.documents, got, c.want)
 		}
+	}
+}
+
+// Fields that a program has set are given.
+func TestAdoptFields(t *testing.T) {
+	r := simulate.Request{StepTimeout: time.Second, Workers: 2, Options: assemble.Options{Restarts: 3}}
+	var asked []ssp.Asked
+	for _, s := range [][2]string{{"step-timeout", "30"}, {"workers", "1"}, {"on-crash", "stop"}, {"memory-limit", "1"}} {
+		asked = append(asked, ssp.Asked{Name: s[0], Text: s[1]})
+	}
+	must(t, r.Adopt(asked))
+	if r.StepTimeout != time.Second || r.Workers != 2 || r.Restarts != 3 || r.MemoryLimit != 1<<20 {
+		t.Errorf("%+v", r)
 	}
 }
 
