@@ -28,19 +28,3 @@ func CheckPart(data []byte, file string, l *diag.List) (root string, known bool)
 	}
 	return n.Name, true
 }
-
-// ReadParameterSet reads an SSV document from memory (ssp 39). Findings go to l (nil: nowhere) and
-// name the file; the error holds those of level Error.
-func ReadParameterSet(data []byte, file string, l *diag.List) (*ParameterSet, error) {
-	own, done := collect(l)
-	defer done()
-	p := newParser(own, file)
-	var s *ParameterSet
-	if root := p.Parse(data); root != nil {
-		s = p.parameterSet(root, false)
-	}
-	if err := own.Err(); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
